@@ -1,0 +1,31 @@
+# One Dockerfile for every operator:
+#
+#   docker build --build-arg OPERATOR=etcd-operator -t ghcr.io/etcd-operators/etcd-operator:dev .
+#
+# The image holds static binaries and CA certificates, and no shell. It has no
+# entry point: every manifest says which command it runs, and PATH finds it.
+
+FROM --platform=$BUILDPLATFORM golang:1.26 AS build
+ARG OPERATOR=etcd-operator
+ARG TARGETOS=linux
+ARG TARGETARCH
+# Each module builds alone (its go.mod finds the siblings by relative paths).
+ENV CGO_ENABLED=0 GOWORK=off GOFLAGS="-trimpath -buildvcs=false"
+WORKDIR /src
+# The dependencies first: they change less often than the code.
+COPY api/go.mod api/go.sum api/
+COPY shared/go.mod shared/go.sum shared/
+COPY operators/${OPERATOR}/go.mod operators/${OPERATOR}/go.sum operators/${OPERATOR}/
+RUN go -C operators/${OPERATOR} mod download
+COPY api api
+COPY shared shared
+COPY operators/${OPERATOR} operators/${OPERATOR}
+RUN export GOOS=${TARGETOS} GOARCH=${TARGETARCH} \
+ && go -C operators/${OPERATOR} build -ldflags="-s -w" -o /out/${OPERATOR} . \
+ && go -C shared build -ldflags="-s -w" -o /out/etcd-launcher ./cmd/etcd-launcher
+
+FROM scratch
+COPY --from=build /etc/ssl/certs/ca-certificates.crt /etc/ssl/certs/ca-certificates.crt
+COPY --from=build /out/ /usr/local/bin/
+ENV PATH=/usr/local/bin
+USER 65532:65532

@@ -1,0 +1,427 @@
+package v1beta2
+
+import (
+	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+)
+
+// EtcdCluster is an etcd cluster that the operator makes and keeps: it forms it,
+// grows and shrinks it to the wanted size, and replaces members that are lost.
+//
+// +kubebuilder:object:root=true
+// +kubebuilder:resource:shortName={etcd,etcdclus},categories={all,etcd}
+// +kubebuilder:subresource:status
+// +kubebuilder:subresource:scale:specpath=.spec.size,statuspath=.status.size,selectorpath=.status.selector
+// +kubebuilder:printcolumn:name="Size",type=integer,JSONPath=`.spec.size`,description="Members wanted"
+// +kubebuilder:printcolumn:name="Ready",type=string,JSONPath=`.status.ready`,description="Members that serve, of those there are"
+// +kubebuilder:printcolumn:name="Version",type=string,JSONPath=`.status.currentVersion`,description="The etcd version that runs"
+// +kubebuilder:printcolumn:name="Phase",type=string,JSONPath=`.status.phase`
+// +kubebuilder:printcolumn:name="Age",type=date,JSONPath=`.metadata.creationTimestamp`
+// +kubebuilder:printcolumn:name="Leader",type=string,JSONPath=`.status.leader`,priority=1
+// +kubebuilder:printcolumn:name="Cluster ID",type=string,JSONPath=`.status.clusterID`,priority=1
+// +kubebuilder:validation:XValidation:rule="self.metadata.name.size() <= 52",message="metadata.name has more than 52 characters: members, their Pods and their DNS names add 11 to it; choose a shorter one"
+// +kubebuilder:validation:XValidation:rule="self.metadata.name.matches('^[a-z]([-a-z0-9]*[a-z0-9])?$')",message="metadata.name is also the name of a Service: write lower-case letters, digits and dashes, with a letter first and no dash last, such as my-etcd"
+type EtcdCluster struct {
+	metav1.TypeMeta   `json:",inline"`
+	metav1.ObjectMeta `json:"metadata,omitempty"`
+
+	// What is wanted.
+	// +required
+	Spec ClusterSpec `json:"spec"`
+	// What is there. Written by the operator alone.
+	// +optional
+	Status ClusterStatus `json:"status,omitempty"`
+}
+
+// EtcdClusterList is a list of EtcdClusters.
+//
+// +kubebuilder:object:root=true
+type EtcdClusterList struct {
+	metav1.TypeMeta `json:",inline"`
+	metav1.ListMeta `json:"metadata,omitempty"`
+
+	Items []EtcdCluster `json:"items"`
+}
+
+// ClusterSpec is the wanted state of an etcd cluster. An empty object asks for
+// three members of the operator's default version without volumes.
+//
+// +kubebuilder:validation:XValidation:rule="(has(self.pod) && has(self.pod.persistentVolumeClaimSpec)) == (has(oldSelf.pod) && has(oldSelf.pod.persistentVolumeClaimSpec))",fieldPath=".pod",reason=FieldValueForbidden,message="persistentVolumeClaimSpec can be neither added to nor removed from an existing cluster: leave it as it was, or create another cluster and move the data by a snapshot"
+type ClusterSpec struct {
+	// The number of members wanted, 1 to 7. An odd number is best: an even one
+	// tolerates no more failures than one member fewer. Default 3.
+	// +optional
+	// +kubebuilder:default=3
+	// +kubebuilder:validation:Minimum=1
+	// +kubebuilder:validation:Maximum=7
+	Size int `json:"size,omitempty"`
+
+	// The image without its tag. Default quay.io/coreos/etcd. The image that
+	// runs is <repository>:v<version>.
+	// +optional
+	// +kubebuilder:validation:MaxLength=512
+	// +kubebuilder:validation:XValidation:rule="!self.matches('[@\\\\s]|:[^/]*$')",message="repository is an image without tag or digest, such as quay.io/coreos/etcd: write the tag as version"
+	Repository string `json:"repository,omitempty"`
+
+	// The etcd version to run, such as 3.6.16, with or without a leading "v".
+	// If it is omitted, the operator's default is chosen once, when the cluster
+	// is created.
+	// +optional
+	// +kubebuilder:validation:MaxLength=64
+	// +kubebuilder:validation:XValidation:rule="self == '' || self.matches('^v?(0|[1-9][0-9]*)[.](0|[1-9][0-9]*)[.](0|[1-9][0-9]*)(-[0-9A-Za-z][-.0-9A-Za-z]*)?$')",message="version is not of the form X.Y.Z: write all three numbers, such as 3.6.16, v3.6.16 or 3.7.0-rc.1"
+	Version string `json:"version,omitempty"`
+
+	// Makes the operator leave the cluster alone until it is false again. etcd
+	// itself keeps running.
+	// +optional
+	Paused bool `json:"paused,omitempty"`
+
+	// How the members' Pods are made. An edit rolls them one at a time.
+	// +optional
+	Pod *PodPolicy `json:"pod,omitempty"`
+
+	// The Service that clients connect to, <cluster>-client.
+	// +optional
+	Service *ServicePolicy `json:"service,omitempty"`
+
+	// Whether a PodDisruptionBudget keeps evictions (such as the drain of a
+	// node) from taking away the quorum. Default: true for three members and
+	// more.
+	// +optional
+	PodDisruptionBudget *bool `json:"podDisruptionBudget,omitempty"`
+
+	// When lost members are replaced.
+	// +optional
+	Recovery *RecoveryPolicy `json:"recovery,omitempty"`
+
+	// Encryption and authentication between members and with clients.
+	// +optional
+	TLS *TLSPolicy `json:"TLS,omitempty"`
+}
+
+// PodPolicy says how the members' Pods are made.
+type PodPolicy struct {
+	// Labels added to the Pods.
+	// +optional
+	// +kubebuilder:validation:MaxProperties=64
+	// +kubebuilder:validation:XValidation:rule="!self.exists(k, k == 'app' || k.startsWith('etcd_') || k in ['app.kubernetes.io/name', 'app.kubernetes.io/instance', 'app.kubernetes.io/managed-by'])",messageExpression="self.filter(k, k == 'app' || k.startsWith('etcd_') || k in ['app.kubernetes.io/name', 'app.kubernetes.io/instance', 'app.kubernetes.io/managed-by'])[0] + ' is set by the operator (as are app, etcd_* and app.kubernetes.io/name, instance and managed-by); remove it or use another key'"
+	Labels map[string]string `json:"labels,omitempty"`
+
+	// Annotations added to the Pods.
+	// +optional
+	// +kubebuilder:validation:MaxProperties=64
+	// +kubebuilder:validation:XValidation:rule="!self.exists(k, k == 'etcd.version' || k.startsWith('etcd.database.coreos.com/'))",messageExpression="self.filter(k, k == 'etcd.version' || k.startsWith('etcd.database.coreos.com/'))[0] + ' is set by the operator (as are etcd.version and etcd.database.coreos.com/*); remove it or use another key'"
+	Annotations map[string]string `json:"annotations,omitempty"`
+
+	// The labels that a node must have.
+	// +optional
+	NodeSelector map[string]string `json:"nodeSelector,omitempty"`
+
+	// The scheduling constraints of the Pods.
+	// +optional
+	Affinity *corev1.Affinity `json:"affinity,omitempty"`
+
+	// Puts no two members of a cluster on one node: a required pod
+	// anti-affinity over kubernetes.io/hostname. Write affinity or
+	// topologySpreadConstraints instead, where a softer rule will do.
+	// +optional
+	AntiAffinity bool `json:"antiAffinity,omitempty"`
+
+	// The taints that the Pods tolerate.
+	// +optional
+	Tolerations []corev1.Toleration `json:"tolerations,omitempty"`
+
+	// How the Pods spread over nodes and zones. Default: evenly over both, as
+	// far as possible.
+	// +optional
+	TopologySpreadConstraints []corev1.TopologySpreadConstraint `json:"topologySpreadConstraints,omitempty"`
+
+	// CPU and memory of the etcd container.
+	// +optional
+	Resources corev1.ResourceRequirements `json:"resources,omitempty,omitzero"`
+
+	// Environment variables of the etcd container: etcd's own settings, such as
+	// ETCD_AUTO_COMPACTION_RETENTION. Those that make the member part of this
+	// cluster are the operator's.
+	// +optional
+	// +kubebuilder:validation:MaxItems=64
+	// +kubebuilder:validation:items:XValidation:rule="!(self.name in ['ETCD_NAME', 'ETCD_DATA_DIR', 'ETCD_WAL_DIR', 'ETCD_CONFIG_FILE', 'ETCD_FORCE_NEW_CLUSTER', 'ETCD_STRICT_RECONFIG_CHECK', 'ETCD_MAX_LEARNERS', 'ETCD_EXPERIMENTAL_MAX_LEARNERS']) && !['ETCD_LISTEN_', 'ETCD_ADVERTISE_', 'ETCD_INITIAL_', 'ETCD_FORCE_NEW_CLUSTER_', 'ETCD_DISCOVERY'].exists(p, self.name.startsWith(p))",messageExpression="self.name + ' is set by the operator, which decides what a member is, where it listens and where it keeps its data: remove it'"
+	// +kubebuilder:validation:items:XValidation:rule="!(self.name in ['ETCD_CA_FILE', 'ETCD_CERT_FILE', 'ETCD_KEY_FILE', 'ETCD_TRUSTED_CA_FILE', 'ETCD_AUTO_TLS']) && !['ETCD_PEER_', 'ETCD_CLIENT_CERT_', 'ETCD_CLIENT_KEY_', 'ETCD_CLIENT_CRL_'].exists(p, self.name.startsWith(p))",messageExpression="self.name + ' is set by the operator from spec.TLS.static: remove it, and name the Secrets there'"
+	EtcdEnv []corev1.EnvVar `json:"etcdEnv,omitempty"`
+
+	// Gives every member a volume of its own, which outlives its Pod: a
+	// PersistentVolumeClaim of the member's name with this spec. Without it the
+	// data lives in an emptyDir, and a lost Pod is a lost member.
+	// +optional
+	// +kubebuilder:validation:XValidation:rule="has(self.accessModes) && self.accessModes.size() > 0",message="persistentVolumeClaimSpec has no access mode: write accessModes: [ReadWriteOnce]"
+	// +kubebuilder:validation:XValidation:rule="has(self.resources) && has(self.resources.requests) && 'storage' in self.resources.requests",message="persistentVolumeClaimSpec asks for no storage: write resources.requests.storage, such as 8Gi"
+	// +kubebuilder:validation:XValidation:rule="self == oldSelf",reason=FieldValueForbidden,message="persistentVolumeClaimSpec of an existing cluster can't be changed: write what it was, or create another cluster and move the data by a snapshot"
+	PersistentVolumeClaimSpec *corev1.PersistentVolumeClaimSpec `json:"persistentVolumeClaimSpec,omitempty"`
+
+	// Accepted for the predecessor's manifests and unused: no busybox runs.
+	// +optional
+	BusyboxImage string `json:"busyboxImage,omitempty"`
+
+	// The security context of the Pods. Default: that of the restricted Pod
+	// Security Standard.
+	// +optional
+	SecurityContext *corev1.PodSecurityContext `json:"securityContext,omitempty"`
+
+	// Accepted for the predecessor's manifests and unused: no Pod waits for its
+	// DNS record.
+	// +optional
+	DNSTimeoutInSecond int64 `json:"DNSTimeoutInSecond,omitempty"`
+
+	// The cluster's DNS domain with a leading dot, such as .cluster.local. It is
+	// appended to the members' DNS names, <member>.<cluster>.<namespace>.svc.
+	// Default: nothing.
+	// +optional
+	// +kubebuilder:validation:MaxLength=253
+	// +kubebuilder:validation:XValidation:rule="self == '' || self.matches('^([.][a-z0-9]([-a-z0-9]*[a-z0-9])?)+[.]?$')",message="ClusterDomain is a DNS domain with a leading dot: write it as .cluster.local"
+	ClusterDomain string `json:"ClusterDomain,omitempty"`
+
+	// The Secrets that the images are pulled with.
+	// +optional
+	ImagePullSecrets []corev1.LocalObjectReference `json:"imagePullSecrets,omitempty"`
+
+	// The priority class of the Pods.
+	// +optional
+	// +kubebuilder:validation:MaxLength=253
+	PriorityClassName string `json:"priorityClassName,omitempty"`
+
+	// The service account of the Pods. Default: the namespace's own. No token is
+	// mounted.
+	// +optional
+	// +kubebuilder:validation:MaxLength=253
+	ServiceAccountName string `json:"serviceAccountName,omitempty"`
+
+	// How long a member may take to stop, in seconds. Default: Kubernetes' 30.
+	// +optional
+	// +kubebuilder:validation:Minimum=1
+	TerminationGracePeriodSeconds *int64 `json:"terminationGracePeriodSeconds,omitempty"`
+}
+
+// ServicePolicy says how the Service is made that clients connect to.
+type ServicePolicy struct {
+	// Annotations added to the Service.
+	// +optional
+	Annotations map[string]string `json:"annotations,omitempty"`
+
+	// The type of the Service. Default ClusterIP.
+	// +optional
+	// +kubebuilder:validation:Enum=ClusterIP;NodePort;LoadBalancer
+	Type corev1.ServiceType `json:"type,omitempty"`
+}
+
+// RecoveryPolicy says when lost members are replaced.
+type RecoveryPolicy struct {
+	// How long a member's node may be gone or not ready before the member is
+	// replaced by a new one, such as 5m or 1h30m. At least 10s; default 5m.
+	// +optional
+	// +kubebuilder:validation:Type=string
+	// +kubebuilder:validation:MaxLength=32
+	// +kubebuilder:validation:XValidation:rule="self.matches('^([0-9]{1,5}([.][0-9]{1,9})?(ms|s|m|h)){1,4}$') && duration(self) >= duration('10s')",message="memberTimeout is a duration of at least 10s: write it with its unit, such as 30s, 5m or 1h30m"
+	MemberTimeout *metav1.Duration `json:"memberTimeout,omitempty"`
+}
+
+// TLSPolicy says where certificates come from.
+type TLSPolicy struct {
+	// Certificates that the user keeps in Secrets.
+	// +optional
+	Static *StaticTLS `json:"static,omitempty"`
+}
+
+// StaticTLS names the Secrets that hold a cluster's certificates. The keys in
+// them are the predecessor's (peer.crt, server.crt, etcd-client.crt, …), or
+// those of a kubernetes.io/tls Secret (tls.crt, tls.key, ca.crt).
+//
+// +kubebuilder:validation:XValidation:rule="(has(self.operatorSecret) && self.operatorSecret.size() > 0) == (has(self.member) && has(self.member.serverSecret) && self.member.serverSecret.size() > 0)",message="operatorSecret and member.serverSecret belong together: set both (members then serve clients by TLS, and the operator is one of them) or neither"
+type StaticTLS struct {
+	// The Secrets that the members use.
+	// +optional
+	Member *MemberSecret `json:"member,omitempty"`
+
+	// The Secret with the client certificate that the operator shows to the
+	// members: etcd-client.crt, etcd-client.key, etcd-client-ca.crt.
+	// +optional
+	// +kubebuilder:validation:MaxLength=253
+	OperatorSecret string `json:"operatorSecret,omitempty"`
+}
+
+// MemberSecret names the Secrets that hold the members' certificates.
+type MemberSecret struct {
+	// The Secret for the traffic between members: peer.crt, peer.key,
+	// peer-ca.crt.
+	// +optional
+	// +kubebuilder:validation:MaxLength=253
+	PeerSecret string `json:"peerSecret,omitempty"`
+
+	// The Secret for the traffic with clients: server.crt, server.key,
+	// server-ca.crt.
+	// +optional
+	// +kubebuilder:validation:MaxLength=253
+	ServerSecret string `json:"serverSecret,omitempty"`
+}
+
+// ClusterPhase is the predecessor's one-word summary of a cluster. Conditions
+// say more.
+//
+// +kubebuilder:validation:Enum="";Creating;Running;Failed
+type ClusterPhase string
+
+// The phases of a cluster.
+const (
+	// PhaseNone is a cluster that the operator has not looked at yet.
+	PhaseNone ClusterPhase = ""
+	// PhaseCreating is a cluster whose first member does not serve yet.
+	PhaseCreating ClusterPhase = "Creating"
+	// PhaseRunning is a cluster that has come to be.
+	PhaseRunning ClusterPhase = "Running"
+	// PhaseFailed is a cluster that needs a person; status.reason says why.
+	PhaseFailed ClusterPhase = "Failed"
+)
+
+// The types of a cluster's conditions.
+const (
+	// ConditionAvailable: a quorum of the members serves reads and writes.
+	ConditionAvailable = "Available"
+	// ConditionProgressing: the operator moves the cluster to what the spec says.
+	ConditionProgressing = "Progressing"
+	// ConditionDegraded: fewer members are healthy than there should be.
+	ConditionDegraded = "Degraded"
+	// ConditionScaling: members are being added or removed to reach spec.size.
+	ConditionScaling = "Scaling"
+	// ConditionUpgrading: members are being moved to another version.
+	ConditionUpgrading = "Upgrading"
+	// ConditionRecovering: a lost member is being brought back or replaced.
+	ConditionRecovering = "Recovering"
+	// ConditionPaused: spec.paused is set and the operator does nothing.
+	ConditionPaused = "Paused"
+	// ConditionNameConflict: an object of a name that the cluster needs belongs
+	// to someone else, and is left alone.
+	ConditionNameConflict = "NameConflict"
+	// ConditionVersionUnsupported: spec.version is one that the operator does
+	// not run; the message names what to write.
+	ConditionVersionUnsupported = "VersionUnsupported"
+)
+
+// ClusterStatus is what the operator reports of a cluster. Only the operator
+// writes it, and only when something in it has changed.
+type ClusterStatus struct {
+	// The state of the cluster in a word: Creating, Running or Failed.
+	// +optional
+	Phase ClusterPhase `json:"phase,omitempty"`
+	// Why the phase is Failed.
+	// +optional
+	Reason string `json:"reason,omitempty"`
+	// Whether the operator holds still because spec.paused is set.
+	// +optional
+	ControlPaused bool `json:"controlPaused,omitempty"`
+	// The metadata.generation that this status is about.
+	// +optional
+	ObservedGeneration int64 `json:"observedGeneration,omitempty"`
+
+	// Available, Progressing, Degraded and others, each with a message that
+	// says what is happening and what, if anything, to do.
+	// +optional
+	// +listType=map
+	// +listMapKey=type
+	Conditions []metav1.Condition `json:"conditions,omitempty"`
+
+	// The number of members that there are now.
+	// +optional
+	Size int `json:"size"`
+	// The Service that clients connect to.
+	// +optional
+	ServiceName string `json:"serviceName,omitempty"`
+	// The port of that Service.
+	// +optional
+	ClientPort int `json:"clientPort,omitempty"`
+	// The names of the members that serve, and of those that don't.
+	// +optional
+	Members MembersStatus `json:"members,omitempty,omitzero"`
+	// The members that serve, of those that there are: "3/3".
+	// +optional
+	ReadyMembers string `json:"ready,omitempty"`
+	// The version that the cluster runs.
+	// +optional
+	CurrentVersion string `json:"currentVersion,omitempty"`
+	// The version that the cluster is on its way to; empty when it is there.
+	// +optional
+	TargetVersion string `json:"targetVersion,omitempty"`
+
+	// The one beginning of the cluster, recorded before its first member's Pod
+	// exists. It is never made a second time.
+	// +optional
+	Bootstrap *BootstrapStatus `json:"bootstrap,omitempty"`
+	// etcd's own id of the cluster, 16 hexadecimal digits, as the first member
+	// reported it. Once it is known, no fresh cluster is ever made here.
+	// +optional
+	ClusterID string `json:"clusterID,omitempty"`
+
+	// The label selector of the members' Pods, for the scale subresource.
+	// +optional
+	Selector string `json:"selector,omitempty"`
+	// The name of the member that leads.
+	// +optional
+	Leader string `json:"leader,omitempty"`
+	// The members as etcd knows them.
+	// +optional
+	// +listType=map
+	// +listMapKey=name
+	MemberDetails []MemberDetail `json:"memberDetails,omitempty"`
+}
+
+// BootstrapStatus records how a cluster begins.
+type BootstrapStatus struct {
+	// The name of the first member.
+	Member string `json:"member"`
+	// The cluster token that it starts with.
+	Token string `json:"token"`
+}
+
+// MembersStatus names the members of a cluster, which are also the names of
+// their Pods.
+type MembersStatus struct {
+	// The members that serve.
+	// +optional
+	// +listType=atomic
+	Ready []string `json:"ready,omitempty"`
+	// The members that don't.
+	// +optional
+	// +listType=atomic
+	Unready []string `json:"unready,omitempty"`
+}
+
+// MemberRole is a member's part in the cluster, as etcd's member list has it.
+//
+// +kubebuilder:validation:Enum=Voter;Learner;Unstarted
+type MemberRole string
+
+// The roles of a member.
+const (
+	// MemberVoter takes part in elections and counts for the quorum.
+	MemberVoter MemberRole = "Voter"
+	// MemberLearner receives all writes and has no vote yet.
+	MemberLearner MemberRole = "Learner"
+	// MemberUnstarted has been added and has never answered.
+	MemberUnstarted MemberRole = "Unstarted"
+)
+
+// MemberDetail is one member of the cluster.
+type MemberDetail struct {
+	// The member's name, which is also its Pod's.
+	Name string `json:"name"`
+	// etcd's own id of the member, 16 hexadecimal digits.
+	// +optional
+	ID string `json:"id,omitempty"`
+	// Voter, Learner or Unstarted.
+	// +optional
+	Role MemberRole `json:"role,omitempty"`
+	// The version that the member runs.
+	// +optional
+	Version string `json:"version,omitempty"`
+	// The node that the member runs on.
+	// +optional
+	Node string `json:"node,omitempty"`
+}
