@@ -1,0 +1,197 @@
+package etcdclient
+
+import (
+	"cmp"
+	"context"
+	"errors"
+	"net"
+	"net/http"
+	"slices"
+	"sync"
+	"syscall"
+
+	pb "go.etcd.io/etcd/api/v3/etcdserverpb"
+	"go.etcd.io/etcd/api/v3/v3rpc/rpctypes"
+	clientv3 "go.etcd.io/etcd/client/v3"
+
+	"github.com/etcd-operators/etcd-operators/shared/launcher"
+)
+
+// readKey is a key that nobody has. Reading it, and only the count of it, shows
+// that the member can serve linearizable reads without touching a user's data.
+const readKey = "\x00etcd-operator/no-such-key"
+
+// Answer is what one member said of itself, at one moment.
+type Answer struct {
+	// Reached: the member answered for its own status. Everything below is set
+	// only then, except Err, Read and Launcher.
+	Reached bool
+	// Err says why it was not reached.
+	Err string
+
+	ClusterID uint64
+	MemberID  uint64
+	// Leader is the id of the member that it takes for the leader, 0 for none.
+	Leader uint64
+	Term   uint64
+	// RaftIndex is the index of the last entry that it knows to be committed.
+	RaftIndex uint64
+	// AppliedIndex is the index of the last entry that it has applied.
+	AppliedIndex uint64
+	Learner      bool
+	// Version is that of its etcd, without a "v".
+	Version string
+	// DBSize is what its database takes on disk, in bytes.
+	DBSize int64
+	// Revision is that of its key space.
+	Revision int64
+	// Errors are what it complains of: no leader, and its alarms.
+	Errors []string
+
+	// Members is the member list by a linearizable read: the cluster's, not only
+	// this member's. Empty if that failed, as it does without quorum and on a
+	// learner. (etcd before 3.5 gives its own list.) Sorted by id.
+	Members []Member
+	// LocalMembers is the list as this member has it, perhaps outdated. It is
+	// there also without quorum, to tell how many members there were; it is not
+	// fit to decide a change by. Empty on a learner.
+	LocalMembers []Member
+	// Read: a linearizable read succeeded, so a quorum answered this member.
+	Read bool
+
+	// Launcher is set when etcd does not listen and a launcher waits in its
+	// place: the member has no data.
+	Launcher *launcher.State
+}
+
+// Member is an entry of etcd's member list.
+type Member struct {
+	ID uint64
+	// Name is empty until the member has started.
+	Name     string
+	PeerURLs []string
+	Learner  bool
+	// Started: it has published its name or client URLs once.
+	Started bool
+}
+
+// Ask asks all members side by side and returns when each has answered or the
+// deadline has passed. The result has one entry per endpoint, by name.
+func (c Client) Ask(ctx context.Context, endpoints []Endpoint) map[string]Answer {
+	ctx, cancel := context.WithTimeout(ctx, cmp.Or(c.Deadline, DefaultDeadline))
+	defer cancel()
+
+	answers := make([]Answer, len(endpoints))
+	var wg sync.WaitGroup
+	for i, e := range endpoints {
+		wg.Go(func() { answers[i] = c.ask(ctx, e) })
+	}
+	wg.Wait()
+
+	byName := make(map[string]Answer, len(endpoints))
+	for i, e := range endpoints {
+		byName[e.Name] = answers[i]
+	}
+	return byName
+}
+
+func (c Client) ask(ctx context.Context, e Endpoint) Answer {
+	// A dial of our own tells at once where nothing listens; gRPC would retry in
+	// the background for as long as the deadline allows.
+	probe, err := (&net.Dialer{}).DialContext(ctx, "tcp", e.Addr)
+	if err != nil {
+		a := Answer{Err: err.Error()}
+		if errors.Is(err, syscall.ECONNREFUSED) {
+			a.Launcher = askLauncher(ctx, e)
+		}
+		return a
+	}
+	probe.Close()
+	return c.askEtcd(ctx, e)
+}
+
+func (c Client) askEtcd(ctx context.Context, e Endpoint) Answer {
+	conn, err := c.connect(ctx, e, &dialer{})
+	if err != nil {
+		return Answer{Err: err.Error()}
+	}
+	defer conn.Close()
+
+	// Side by side on one connection: without quorum, two of them take the whole
+	// of the deadline to fail.
+	var (
+		wg             sync.WaitGroup
+		status         *pb.StatusResponse
+		statusErr      error
+		members, local []Member
+		read           bool
+	)
+	wg.Go(func() {
+		// Not clientv3's Status, which dials a connection of its own.
+		status, statusErr = pb.NewMaintenanceClient(conn.ActiveConnection()).Status(ctx, &pb.StatusRequest{})
+	})
+	wg.Go(func() { members = memberList(ctx, conn) })
+	wg.Go(func() { local = memberList(ctx, conn, clientv3.WithSerializable()) })
+	wg.Go(func() { read = canRead(ctx, conn) })
+	wg.Wait()
+
+	if statusErr != nil {
+		return Answer{Err: rpctypes.Error(statusErr).Error(), Read: read}
+	}
+	return Answer{
+		Reached:      true,
+		ClusterID:    status.GetHeader().GetClusterId(),
+		MemberID:     status.GetHeader().GetMemberId(),
+		Leader:       status.GetLeader(),
+		Term:         status.GetRaftTerm(),
+		RaftIndex:    status.GetRaftIndex(),
+		AppliedIndex: status.GetRaftAppliedIndex(),
+		Learner:      status.GetIsLearner(),
+		Version:      status.GetVersion(),
+		DBSize:       status.GetDbSize(),
+		Revision:     status.GetHeader().GetRevision(),
+		Errors:       status.GetErrors(),
+		Members:      members,
+		LocalMembers: local,
+		Read:         read,
+	}
+}
+
+// memberList is nil when the list cannot be had.
+func memberList(ctx context.Context, conn *clientv3.Client, opts ...clientv3.OpOption) []Member {
+	resp, err := conn.MemberList(ctx, opts...)
+	if err != nil {
+		return nil
+	}
+	members := make([]Member, len(resp.Members))
+	for i, m := range resp.Members {
+		members[i] = Member{
+			ID:       m.ID,
+			Name:     m.Name,
+			PeerURLs: m.PeerURLs,
+			Learner:  m.IsLearner,
+			Started:  m.Name != "" || len(m.ClientURLs) > 0,
+		}
+	}
+	slices.SortFunc(members, func(a, b Member) int { return cmp.Compare(a.ID, b.ID) })
+	return members
+}
+
+// canRead tells whether the member serves linearizable reads. A refusal for lack
+// of rights counts: etcd (3.4 to 3.7, EtcdServer.Range) asks the quorum for the
+// read index before it looks at permissions.
+func canRead(ctx context.Context, conn *clientv3.Client) bool {
+	_, err := conn.Get(ctx, readKey, clientv3.WithCountOnly())
+	return err == nil || errors.Is(err, rpctypes.ErrPermissionDenied) || errors.Is(err, rpctypes.ErrUserEmpty)
+}
+
+// askLauncher returns nil when no launcher answers.
+func askLauncher(ctx context.Context, e Endpoint) *launcher.State {
+	t := &http.Transport{DisableKeepAlives: true}
+	defer t.CloseIdleConnections()
+	state, err := launcher.Ask(ctx, &http.Client{Transport: t}, e.metricsAddr())
+	if err != nil {
+		return nil
+	}
+	return &state
+}

@@ -1,0 +1,113 @@
+package etcdclient
+
+import (
+	"context"
+	"crypto/tls"
+	"fmt"
+	"net"
+	"strconv"
+	"sync"
+	"time"
+
+	clientv3 "go.etcd.io/etcd/client/v3"
+	"go.uber.org/zap"
+	"google.golang.org/grpc"
+)
+
+// metricsPort is where a member's launcher answers while it waits.
+const metricsPort = 2381
+
+// DefaultDeadline is how long [Client.Ask] waits for the slowest member. An
+// election takes one to two seconds with etcd's defaults, so a cluster that is
+// about to have a leader again is still seen to have one.
+const DefaultDeadline = 2 * time.Second
+
+// Endpoint is where one member can be asked.
+type Endpoint struct {
+	// Name is the member's name, by which answers are returned.
+	Name string
+	// Addr is host:port of its client listener. A Pod's IP, not its DNS name, so
+	// that no name is looked up before its record exists.
+	Addr string
+	// MetricsAddr is host:port where a launcher may wait. Empty stands for port
+	// 2381 on Addr's host.
+	MetricsAddr string
+	// ServerName is what the member's certificate must be for. Unused without
+	// [Client.TLS].
+	ServerName string
+}
+
+func (e Endpoint) metricsAddr() string {
+	if e.MetricsAddr != "" {
+		return e.MetricsAddr
+	}
+	host, _, err := net.SplitHostPort(e.Addr)
+	if err != nil {
+		host = e.Addr
+	}
+	return net.JoinHostPort(host, strconv.Itoa(metricsPort))
+}
+
+// Client asks members and changes memberships. The zero value works with members
+// that serve plain HTTP without authentication. It holds no connection and may
+// be used from many goroutines.
+type Client struct {
+	// Deadline bounds one [Client.Ask]; 0 stands for DefaultDeadline.
+	Deadline time.Duration
+	// TLS is for members that serve TLS, nil for those that don't. Each
+	// connection gets a copy with the endpoint's server name.
+	TLS *tls.Config
+	// Username and Password are for clusters with authentication enabled: there,
+	// etcd (3.5.35, 3.6.16, 3.7.3) tells a stranger neither its status nor its
+	// members, though it may still be seen to serve reads.
+	Username, Password string
+}
+
+// dialer remembers whether a dial of it succeeded, which gRPC does not tell.
+type dialer struct {
+	mu        sync.Mutex
+	connected bool
+}
+
+func (d *dialer) dial(ctx context.Context, addr string) (net.Conn, error) {
+	conn, err := (&net.Dialer{}).DialContext(ctx, "tcp", addr)
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	d.connected = d.connected || err == nil
+	return conn, err
+}
+
+// neverConnected tells whether no byte can have reached the member.
+func (d *dialer) neverConnected() bool {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	return !d.connected
+}
+
+// connect makes a client that dials by d. Without a username, nothing is dialled
+// before the first request. The caller closes it.
+func (c Client) connect(ctx context.Context, e Endpoint, d *dialer) (*clientv3.Client, error) {
+	cfg := clientv3.Config{
+		Context:   ctx,
+		Endpoints: []string{"http://" + e.Addr},
+		Username:  c.Username,
+		Password:  c.Password,
+		// One try: a request that fails is an answer, and the next observation
+		// tries again.
+		MaxUnaryRetries: 1,
+		DialOptions:     []grpc.DialOption{grpc.WithContextDialer(d.dial)},
+		Logger:          zap.NewNop(),
+	}
+	if c.TLS != nil {
+		cfg.Endpoints = []string{"https://" + e.Addr}
+		cfg.TLS = c.TLS.Clone()
+		if e.ServerName != "" {
+			cfg.TLS.ServerName = e.ServerName
+		}
+	}
+	cli, err := clientv3.New(cfg)
+	if err != nil {
+		return nil, fmt.Errorf("connect to member %s at %s: %w", e.Name, e.Addr, err)
+	}
+	return cli, nil
+}

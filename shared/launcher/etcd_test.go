@@ -1,0 +1,292 @@
+package launcher
+
+import (
+	"context"
+	"fmt"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	clientv3 "go.etcd.io/etcd/client/v3"
+	"go.uber.org/zap"
+
+	"github.com/etcd-operators/etcd-operators/shared/etcdtest"
+)
+
+func client(t *testing.T, m *etcdtest.Member) *clientv3.Client {
+	t.Helper()
+	c, err := clientv3.New(clientv3.Config{Endpoints: []string{m.Client}, Logger: zap.NewNop()})
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { c.Close() })
+	return c
+}
+
+func within(t *testing.T) context.Context {
+	ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
+	t.Cleanup(cancel)
+	return ctx
+}
+
+// seed starts a cluster of one and returns its Pod, its container and a client.
+func seed(t *testing.T, version string) (*pod, *etcdtest.Process, *clientv3.Client) {
+	t.Helper()
+	p := newPod(t, version, "seed")
+	p.grant(1, StateNew, p.member)
+	c := p.start()
+	cli := client(t, p.member)
+	if _, err := cli.Put(within(t), "k", "v"); err != nil {
+		t.Fatal(err)
+	}
+	return p, c, cli
+}
+
+func wipe(t *testing.T, p *pod) {
+	t.Helper()
+	if err := os.RemoveAll(p.member.Dir); err != nil {
+		t.Fatal(err)
+	}
+}
+
+func clusterID(t *testing.T, cli *clientv3.Client) uint64 {
+	t.Helper()
+	resp, err := cli.Get(within(t), "k")
+	if err != nil {
+		t.Fatal(err)
+	}
+	if resp.Count != 1 || string(resp.Kvs[0].Value) != "v" {
+		t.Fatalf("k is %v, want v", resp.Kvs)
+	}
+	return resp.Header.ClusterId
+}
+
+func addLearner(t *testing.T, cli *clientv3.Client, m *etcdtest.Member) uint64 {
+	t.Helper()
+	resp, err := cli.MemberAddAsLearner(within(t), []string{m.PeerURL})
+	if err != nil {
+		t.Fatal(err)
+	}
+	return resp.Member.ID
+}
+
+func TestSeed(t *testing.T) {
+	etcdtest.EachVersion(t, func(t *testing.T, version string) {
+		p, c, cli := seed(t, version)
+		id := clusterID(t, cli)
+
+		c.Kill()
+		p.setGrant("") // the operator has taken it back
+		c = p.start()
+		if got := clusterID(t, cli); got != id {
+			t.Fatalf("after a restart the cluster id is %x, want %x", got, id)
+		}
+
+		c.Kill()
+		wipe(t, p)
+		p.grant(1, StateNew, p.member) // it has not taken it back in time
+		c = p.start()
+		p.waits(1, ReasonGrantUsed)
+		time.Sleep(2 * rereadInterval)
+		p.waits(1, ReasonGrantUsed)
+		if code := c.Terminate(); code != 0 {
+			t.Errorf("exit code %d, want 0", code)
+		}
+	})
+}
+
+func TestJoiner(t *testing.T) {
+	etcdtest.EachVersion(t, func(t *testing.T, version string) {
+		s, _, cli := seed(t, version)
+		j := newPod(t, version, "joiner")
+		c := j.start()
+		j.waits(0, ReasonNoGrant)
+		id := addLearner(t, cli, j.member)
+		begin := time.Now()
+		j.grant(1, StateExisting, s.member, j.member)
+		j.member.WaitServing(t)
+		t.Logf("from grant to serving: %s", time.Since(begin))
+		etcdtest.Eventually(t, "the learner to be promoted", func() error {
+			_, err := cli.MemberPromote(within(t), id)
+			return err
+		})
+
+		c.Kill()
+		c = j.start()
+		j.member.WaitServing(t)
+
+		// A voter that has lost its disk would vote a second time.
+		c.Kill()
+		wipe(t, j)
+		j.start()
+		j.waits(1, ReasonGrantUsed)
+		time.Sleep(2 * rereadInterval)
+		j.waits(1, ReasonGrantUsed)
+	})
+}
+
+// From 3.6 on, the first growth adds all learners at once.
+func TestSeveralLearnersAtOnce(t *testing.T) {
+	for _, version := range etcdtest.Versions() {
+		if strings.HasPrefix(version, "3.5.") {
+			continue // knows no --max-learners: one at a time
+		}
+		t.Run("etcd "+version, func(t *testing.T) {
+			s, _, cli := seed(t, version)
+			members := []*etcdtest.Member{s.member}
+			var pods []*pod
+			for i := range 6 {
+				j := newPod(t, version, fmt.Sprintf("joiner%d", i))
+				j.start()
+				j.waits(0, ReasonNoGrant)
+				pods = append(pods, j)
+				members = append(members, j.member)
+			}
+			for _, j := range pods {
+				addLearner(t, cli, j.member)
+			}
+			begin := time.Now()
+			for _, j := range pods {
+				j.grant(1, StateExisting, members...)
+			}
+			for _, j := range pods {
+				j.member.WaitServing(t)
+			}
+			t.Logf("from grants to six learners serving: %s", time.Since(begin))
+		})
+	}
+}
+
+// A start that fails leaves a database and no log, and so may a broken disk.
+// What is in it must not be taken for the new member's.
+func TestRemnantsAreSetAside(t *testing.T) {
+	etcdtest.EachVersion(t, func(t *testing.T, version string) {
+		s, _, cli := seed(t, version)
+		j := newPod(t, version, "joiner")
+
+		// A member of another cluster, with a longer history, that lost its log.
+		other, c, otherCli := seed(t, version)
+		for i := range 50 {
+			if _, err := otherCli.Put(within(t), fmt.Sprintf("other%d", i), "x"); err != nil {
+				t.Fatal(err)
+			}
+		}
+		c.Terminate()
+		if err := os.MkdirAll(j.member.Dir, 0o700); err != nil {
+			t.Fatal(err)
+		}
+		if err := os.Rename(filepath.Join(other.member.Dir, "member"), filepath.Join(j.member.Dir, "member")); err != nil {
+			t.Fatal(err)
+		}
+		if err := os.RemoveAll(filepath.Join(j.member.Dir, "member", "wal")); err != nil {
+			t.Fatal(err)
+		}
+
+		// A grant that etcd itself refuses: the member has not been added.
+		j.grant(1, StateExisting, s.member, j.member)
+		c = j.start()
+		if code := c.Wait(); code == 0 {
+			t.Fatal("etcd ended well, though it is not a member")
+		}
+		if !strings.Contains(c.Output(), "set aside") {
+			t.Error("nothing was set aside")
+		}
+		if size := dbSize(j.member.Dir + setAsideSuffix); size == 0 {
+			t.Error("the database that lost its log was deleted")
+		}
+		c = j.start()
+		j.waits(1, ReasonGrantUsed)
+
+		addLearner(t, cli, j.member)
+		j.grant(2, StateExisting, s.member, j.member)
+		j.member.WaitServing(t)
+		jcli := client(t, j.member)
+		etcdtest.Eventually(t, "the learner to have the cluster's data and no other", func() error {
+			resp, err := jcli.Get(within(t), "", clientv3.WithPrefix(), clientv3.WithSerializable())
+			if err != nil {
+				return err
+			}
+			if len(resp.Kvs) != 1 || string(resp.Kvs[0].Key) != "k" {
+				return fmt.Errorf("it has %d keys", len(resp.Kvs))
+			}
+			return nil
+		})
+		if c.Ended() {
+			t.Error("etcd ended")
+		}
+	})
+}
+
+// At the start of a seed, and of any member on its data, nothing is looked up:
+// a name that is asked for before its DNS record exists is denied for up to 30 s.
+func TestNoNameIsLookedUpAtTheStart(t *testing.T) {
+	etcdtest.EachVersion(t, func(t *testing.T, version string) {
+		p := newPod(t, version, "seed")
+		p.member.PeerURL = "http://seed.cluster.ns.svc.invalid:2380"
+		p.grant(1, StateNew, p.member)
+		begin := time.Now()
+		c := p.start()
+		cli := client(t, p.member)
+		if _, err := cli.Put(within(t), "k", "v"); err != nil {
+			t.Fatal(err)
+		}
+		t.Logf("from start to the first write: %s", time.Since(begin))
+		c.Kill()
+		again := p.start()
+		clusterID(t, cli)
+		for _, out := range []string{c.Output(), again.Output()} {
+			for line := range strings.Lines(out) {
+				if strings.Contains(line, "resolv") || strings.Contains(line, "no such host") {
+					t.Errorf("etcd looked a name up: %s", line)
+				}
+			}
+		}
+	})
+}
+
+// Whenever a seed is killed, its next start either goes on with its log or waits
+// for the next grant.
+func TestSeedKilledAtAnyMoment(t *testing.T) {
+	etcdtest.EachVersion(t, func(t *testing.T, version string) {
+		outcomes := map[string]int{}
+		for i := range 12 {
+			p := newPod(t, version, "seed")
+			p.grant(1, StateNew, p.member)
+			c := p.start()
+			time.Sleep(time.Duration(i) * 15 * time.Millisecond)
+			c.Kill()
+
+			hadWAL, err := HasWAL(p.member.Dir)
+			if err != nil {
+				t.Fatal(err)
+			}
+			used, err := readUsed(p.used)
+			if err != nil {
+				t.Fatal(err)
+			}
+			p.start()
+			switch {
+			case used == 0:
+				outcomes["grant unused"]++
+				p.member.WaitReady(t)
+			case hadWAL:
+				outcomes["goes on with its log"]++
+				p.member.WaitReady(t)
+			default:
+				outcomes["waits"]++
+				p.waits(1, ReasonGrantUsed)
+				p.grant(2, StateNew, p.member)
+				p.member.WaitReady(t)
+			}
+		}
+		var seen []string
+		for o, n := range outcomes {
+			seen = append(seen, fmt.Sprintf("%s: %d", o, n))
+		}
+		slices.Sort(seen)
+		t.Log(strings.Join(seen, ", "))
+	})
+}

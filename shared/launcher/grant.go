@@ -1,0 +1,139 @@
+package launcher
+
+import (
+	"bytes"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"net/url"
+	"strings"
+)
+
+// GrantAnnotation is the Pod annotation that holds a [Grant] as JSON.
+const GrantAnnotation = "etcd.database.coreos.com/start"
+
+// StartState is a value of etcd's --initial-cluster-state.
+type StartState string
+
+const (
+	// StateNew founds a cluster: the seed, and nobody else.
+	StateNew StartState = "new"
+	// StateExisting joins a cluster whose member list already names this member.
+	StateExisting StartState = "existing"
+)
+
+// Grant is the leave to start etcd once on a data dir without a write-ahead log.
+type Grant struct {
+	// Attempt numbers the grants of one Pod from 1. A grant is usable only if
+	// its attempt is higher than that of the last one used.
+	Attempt int64 `json:"attempt"`
+	// State is "new" or "existing".
+	State StartState `json:"state"`
+	// InitialCluster is the value of --initial-cluster: name=peerURL,….
+	// For "new" it names this member alone; for "existing" it is etcd's own
+	// member list, each unstarted member under the name it will have.
+	InitialCluster string `json:"initialCluster"`
+	// Token is the value of --initial-cluster-token. Required for "new", where
+	// it makes the cluster's id unique; without effect for "existing".
+	Token string `json:"token,omitempty"`
+}
+
+// String returns the grant as the JSON that the annotation holds.
+func (g Grant) String() string {
+	var b bytes.Buffer
+	enc := json.NewEncoder(&b)
+	enc.SetEscapeHTML(false)
+	if err := enc.Encode(g); err != nil { // strings and a number: cannot fail
+		panic(err)
+	}
+	return strings.TrimSuffix(b.String(), "\n")
+}
+
+// ParseGrant reads an annotation's value. Nothing but white space is no grant:
+// nil without an error. Unknown fields are refused, since this launcher could
+// not honour what they ask for.
+func ParseGrant(value []byte) (*Grant, error) {
+	if len(bytes.TrimSpace(value)) == 0 {
+		return nil, nil
+	}
+	dec := json.NewDecoder(bytes.NewReader(value))
+	dec.DisallowUnknownFields()
+	var g Grant
+	if err := dec.Decode(&g); err != nil {
+		return nil, fmt.Errorf("annotation %s is not a grant: %w", GrantAnnotation, err)
+	}
+	if _, err := dec.Token(); !errors.Is(err, io.EOF) {
+		return nil, fmt.Errorf("annotation %s holds more than one JSON value", GrantAnnotation)
+	}
+	return &g, nil
+}
+
+// Validate says why the grant must never be used by the member of this name and
+// peer URL, or nil. It refuses what etcd would take in a way that nobody meant.
+func (g Grant) Validate(name, peerURL string) error {
+	if g.Attempt < 1 {
+		return fmt.Errorf("attempt is %d, want 1 or more", g.Attempt)
+	}
+	members, err := parseInitialCluster(g.InitialCluster)
+	if err != nil {
+		return err
+	}
+	own, ok := members[name]
+	if !ok {
+		return fmt.Errorf("initialCluster %q does not name this member, %s", g.InitialCluster, name)
+	}
+	// Compared as text: only equal text spares etcd from looking its own name up
+	// in DNS (netutil.URLStringsEqual), perhaps before its record exists.
+	if own != peerURL {
+		return fmt.Errorf("initialCluster gives this member the peer URL %s, but it is %s", own, peerURL)
+	}
+	switch g.State {
+	case StateNew:
+		if len(members) != 1 {
+			return fmt.Errorf("state is new, but initialCluster has %d members: a cluster begins with one", len(members))
+		}
+		if g.Token == "" {
+			return errors.New("state is new, but token is empty: clusters with the same token may share their ids")
+		}
+		return nil
+	case StateExisting:
+		if len(members) < 2 {
+			return errors.New("state is existing, but initialCluster names no member to join")
+		}
+		return nil
+	default:
+		return fmt.Errorf("state is %q, want %s or %s", g.State, StateNew, StateExisting)
+	}
+}
+
+// parseInitialCluster reads name=peerURL,… with one URL per name, each name and
+// URL once. (etcd takes several URLs per name; the members we make have one.)
+func parseInitialCluster(s string) (map[string]string, error) {
+	if s == "" {
+		return nil, errors.New("initialCluster is empty")
+	}
+	members := map[string]string{}
+	seen := map[string]string{}
+	for entry := range strings.SplitSeq(s, ",") {
+		name, peer, ok := strings.Cut(entry, "=")
+		if !ok || name == "" {
+			return nil, fmt.Errorf("initialCluster has %q, want name=URL", entry)
+		}
+		u, err := url.Parse(peer)
+		if err != nil {
+			return nil, fmt.Errorf("initialCluster has %q: %w", entry, err)
+		}
+		if (u.Scheme != "http" && u.Scheme != "https") || u.Port() == "" || (u.Path != "" && u.Path != "/") {
+			return nil, fmt.Errorf("initialCluster has %q, want %s=http(s)://host:port", entry, name)
+		}
+		if _, dup := members[name]; dup {
+			return nil, fmt.Errorf("initialCluster names %s twice", name)
+		}
+		if other, dup := seen[peer]; dup {
+			return nil, fmt.Errorf("initialCluster has the URL %s for both %s and %s", peer, other, name)
+		}
+		members[name], seen[peer] = peer, name
+	}
+	return members, nil
+}

@@ -1,0 +1,91 @@
+package launcher
+
+import (
+	"context"
+	"errors"
+	"flag"
+	"fmt"
+	"io"
+	"log/slog"
+	"os/signal"
+	"syscall"
+)
+
+const usage = `usage:
+  etcd-launcher install DEST
+      copy this program to DEST
+  etcd-launcher run --data-dir=DIR --grant-file=FILE --used-file=FILE
+      --listen=ADDR --name=NAME --peer-url=URL -- etcd FLAGS...
+      start etcd on the write-ahead log in DIR, or wait for a grant to start it
+      without one
+`
+
+// Exit codes of [Main].
+const (
+	exitOK    = 0
+	exitError = 1
+	exitUsage = 2
+)
+
+// Main is the program etcd-launcher; args are without its name. It returns the
+// process's exit code, unless it has become etcd.
+func Main(args []string, stderr io.Writer) int {
+	// First of all: as process 1 of a container it gets no signal that it has
+	// not asked for.
+	ctx, stop := signal.NotifyContext(context.Background(), syscall.SIGTERM, syscall.SIGINT)
+	defer stop()
+
+	err := run(ctx, args, slog.New(slog.NewJSONHandler(stderr, nil)))
+	if err == nil {
+		return exitOK
+	}
+	fmt.Fprintf(stderr, "etcd-launcher: %v\n", err)
+	var bad usageError
+	if errors.As(err, &bad) {
+		fmt.Fprint(stderr, usage)
+		return exitUsage
+	}
+	return exitError
+}
+
+// usageError is a command line that cannot be understood.
+type usageError struct{ error }
+
+func run(ctx context.Context, args []string, log *slog.Logger) error {
+	if len(args) == 0 {
+		return usageError{errors.New("no command")}
+	}
+	switch args[0] {
+	case "install":
+		if len(args) != 2 {
+			return usageError{errors.New("install wants one path")}
+		}
+		return Install(args[1])
+	case "run":
+		o, err := parseRun(args[1:])
+		if err != nil {
+			return usageError{err}
+		}
+		o.Log = log
+		return Run(ctx, o)
+	default:
+		return usageError{fmt.Errorf("unknown command %q", args[0])}
+	}
+}
+
+func parseRun(args []string) (Options, error) {
+	var o Options
+	fs := flag.NewFlagSet("run", flag.ContinueOnError)
+	fs.SetOutput(io.Discard)
+	fs.StringVar(&o.DataDir, "data-dir", "", "etcd's data dir")
+	fs.StringVar(&o.GrantFile, "grant-file", "", "downward API file of the annotation "+GrantAnnotation)
+	fs.StringVar(&o.UsedFile, "used-file", "", "where the last attempt used is recorded")
+	fs.StringVar(&o.Listen, "listen", "", "address to answer probes on until etcd does")
+	fs.StringVar(&o.Member.Name, "name", "", "etcd's --name")
+	fs.StringVar(&o.Member.PeerURL, "peer-url", "", "etcd's --initial-advertise-peer-urls")
+	if err := fs.Parse(args); err != nil {
+		return Options{}, err
+	}
+	o.Command = fs.Args()
+	return o, o.validate()
+}

@@ -1,0 +1,244 @@
+package launcher
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"log/slog"
+	"net"
+	"net/http"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"sync/atomic"
+	"syscall"
+	"time"
+
+	"github.com/fsnotify/fsnotify"
+)
+
+// rereadInterval is how often the grant is looked for when nothing announces
+// it: the node may be out of inotify instances, and a second is what a person
+// takes for "at once".
+const rereadInterval = time.Second
+
+// readHeaderTimeout bounds what a client that sends nothing can hold open.
+const readHeaderTimeout = 5 * time.Second
+
+// Options say where a launcher finds what it needs. All are required.
+type Options struct {
+	Member Member
+	// DataDir is etcd's --data-dir.
+	DataDir string
+	// GrantFile is the downward API file that holds the [Grant].
+	GrantFile string
+	// UsedFile records the last attempt used. It must live as long as the Pod,
+	// no shorter (a used grant could start etcd again) and no longer.
+	UsedFile string
+	// Listen is the address of etcd's metrics listener.
+	Listen string
+	// Command is etcd's command line without the flags that a start adds.
+	Command []string
+
+	Log *slog.Logger
+}
+
+func (o Options) validate() error {
+	for name, value := range map[string]string{
+		"--name": o.Member.Name, "--peer-url": o.Member.PeerURL, "--data-dir": o.DataDir,
+		"--grant-file": o.GrantFile, "--used-file": o.UsedFile, "--listen": o.Listen,
+	} {
+		if value == "" {
+			return fmt.Errorf("%s is empty", name)
+		}
+	}
+	if len(o.Command) == 0 {
+		return errors.New("no command: write it after --, as in -- etcd --name=…")
+	}
+	return nil
+}
+
+// Run waits until etcd may start and then becomes etcd: on success it does not
+// return. It returns nil when ctx is done first.
+//
+// An error means that the launcher cannot tell what is right, because a file
+// that it must trust cannot be read or written. It never starts etcd then.
+func Run(ctx context.Context, o Options) error {
+	if err := o.validate(); err != nil {
+		return err
+	}
+	bin, err := exec.LookPath(o.Command[0])
+	if err != nil {
+		return fmt.Errorf("find the command: %w", err)
+	}
+	d, err := o.decide()
+	if err != nil {
+		return err
+	}
+	if !d.Exec {
+		d, err = o.wait(ctx, d)
+		if err != nil {
+			return err
+		}
+	}
+	if ctx.Err() != nil {
+		o.Log.Info("stopped before etcd was started")
+		return nil
+	}
+	if err := o.prepare(d); err != nil {
+		return err
+	}
+	o.Log.Info("start etcd", "reason", d.Reason, "message", d.Message, "flags", d.Flags)
+	argv := append(append([]string{o.Command[0]}, o.Command[1:]...), d.Flags...)
+	return fmt.Errorf("exec %s: %w", bin, syscall.Exec(bin, argv, os.Environ()))
+}
+
+// decide looks at the disk afresh and judges.
+func (o Options) decide() (Decision, error) {
+	hasWAL, err := HasWAL(o.DataDir)
+	if err != nil {
+		return Decision{}, err
+	}
+	if hasWAL {
+		// The used-file and the grant are not even read: nothing that may be
+		// wrong with them keeps a member with data from starting.
+		return Decide(o.Member, true, 0, nil, nil), nil
+	}
+	used, err := readUsed(o.UsedFile)
+	if err != nil {
+		return Decision{}, err
+	}
+	grant, grantErr := readGrant(o.GrantFile)
+	return Decide(o.Member, false, used, grant, grantErr), nil
+}
+
+// prepare makes the decision durable. A crash after the attempt is recorded
+// burns the grant, and the operator gives another; a crash before it leaves
+// everything as it was.
+func (o Options) prepare(d Decision) error {
+	if d.Use == 0 {
+		return nil
+	}
+	if err := writeUsed(o.UsedFile, d.Use); err != nil {
+		return err
+	}
+	remnants, err := hasRemnants(o.DataDir)
+	if err != nil {
+		return err
+	}
+	if !remnants {
+		return nil
+	}
+	kept, err := setRemnantsAside(o.DataDir)
+	if err != nil {
+		return err
+	}
+	o.Log.Warn("the data dir held a member without a write-ahead log; it was set aside", "kept", kept)
+	return nil
+}
+
+// wait serves [State] until a decision is to exec, or ctx is done. When it
+// returns, the port is free.
+func (o Options) wait(ctx context.Context, d Decision) (Decision, error) {
+	w := waiter{o: o}
+	if err := w.report(d); err != nil {
+		return d, err
+	}
+	// net.Listen sets SO_REUSEADDR and close-on-exec, and so does etcd's own:
+	// it can listen on the port as soon as this socket is closed.
+	l, err := (&net.ListenConfig{}).Listen(ctx, "tcp", o.Listen)
+	if err != nil {
+		return d, fmt.Errorf("serve the state: %w", err)
+	}
+	srv := &http.Server{Handler: w.handler(), ReadHeaderTimeout: readHeaderTimeout}
+	served := make(chan error, 1)
+	go func() { served <- srv.Serve(l) }()
+	defer func() {
+		srv.Close()
+		<-served
+	}()
+
+	changed, stop := watch(filepath.Dir(o.GrantFile), o.Log)
+	defer stop()
+	tick := time.NewTicker(rereadInterval)
+	defer tick.Stop()
+	for {
+		// After the watch has begun, so that no change is missed.
+		if d, err = o.decide(); err != nil || d.Exec {
+			return d, err
+		}
+		if err := w.report(d); err != nil {
+			return d, err
+		}
+		select {
+		case <-ctx.Done():
+			return d, nil
+		case err := <-served:
+			served <- err
+			return d, fmt.Errorf("serve the state: %w", err)
+		case <-changed:
+		case <-tick.C:
+		}
+	}
+}
+
+// watch announces changes in dir. A downward API volume changes by renaming a
+// symbolic link, ..data, in the folder, so the folder is what must be watched.
+// Where that is impossible, it announces nothing, and the caller's timer serves.
+func watch(dir string, log *slog.Logger) (changed <-chan fsnotify.Event, stop func()) {
+	w, err := fsnotify.NewWatcher()
+	if err != nil {
+		log.Warn("cannot watch for the grant; it is looked for every second", "error", err)
+		return nil, func() {}
+	}
+	if err := w.Add(dir); err != nil {
+		log.Warn("cannot watch for the grant; it is looked for every second", "error", err)
+	}
+	// w.Errors has no reader: fsnotify's sender gives up when the watcher closes,
+	// and an event lost to an error is made up for by the timer.
+	return w.Events, func() { w.Close() }
+}
+
+// waiter is what a waiting launcher says of itself over HTTP.
+type waiter struct {
+	o    Options
+	body atomic.Pointer[[]byte]
+	last Decision
+}
+
+// report makes d what is served, and logs it if it is news.
+func (w *waiter) report(d Decision) error {
+	used, err := readUsed(w.o.UsedFile)
+	if err != nil {
+		return err
+	}
+	body, err := json.Marshal(State{State: Waiting, Attempt: used, Reason: d.Reason, Message: d.Message})
+	if err != nil {
+		return err
+	}
+	w.body.Store(&body)
+	if d.Reason != w.last.Reason || d.Message != w.last.Message {
+		w.o.Log.Info("wait", "reason", d.Reason, "message", d.Message, "lastAttempt", used)
+	}
+	w.last = d
+	return nil
+}
+
+// handler answers the probes of an etcd container: alive, but not ready.
+func (w *waiter) handler() http.Handler {
+	alive := func(rw http.ResponseWriter, _ *http.Request) {
+		fmt.Fprintln(rw, "the launcher waits to start etcd")
+	}
+	mux := http.NewServeMux()
+	mux.HandleFunc("GET "+StatePath, func(rw http.ResponseWriter, _ *http.Request) {
+		rw.Header().Set("Content-Type", "application/json")
+		_, _ = rw.Write(*w.body.Load()) // a client that went away is none of our business
+	})
+	mux.HandleFunc("GET /health", alive)
+	mux.HandleFunc("GET /livez", alive)
+	mux.HandleFunc("GET /readyz", func(rw http.ResponseWriter, _ *http.Request) {
+		http.Error(rw, "the launcher waits to start etcd", http.StatusServiceUnavailable)
+	})
+	return mux
+}
