@@ -1,0 +1,140 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"os"
+	"strconv"
+	"strings"
+	"time"
+
+	"github.com/etcd-operators/etcd-operators/e2e/localkube/image"
+	builds "github.com/etcd-operators/etcd-operators/e2e/localkube/internal/build"
+	"github.com/etcd-operators/etcd-operators/e2e/localkube/internal/cluster"
+	"github.com/etcd-operators/etcd-operators/e2e/localkube/internal/topology"
+)
+
+func up(ctx context.Context, c cluster.Cluster, args []string) error {
+	set := flags("up")
+	nodes := set.Int("nodes", 1, "how many nodes")
+	grace := set.Duration("node-monitor-grace-period", 0, "how long a node may be silent until it is NotReady")
+	if err := set.Parse(args); err != nil {
+		return err
+	}
+	if set.NArg() > 0 {
+		return fmt.Errorf("up takes no arguments, got %s", strings.Join(set.Args(), " "))
+	}
+	options := cluster.Options{Nodes: *nodes}
+	if *grace > 0 {
+		options.NodeMonitorGracePeriod = grace.Round(time.Second).String()
+	}
+	return c.Up(ctx, options)
+}
+
+func down(ctx context.Context, c cluster.Cluster, args []string) error {
+	if err := noArguments("down", args); err != nil {
+		return err
+	}
+	return c.Down(ctx)
+}
+
+func load(ctx context.Context, c cluster.Cluster, args []string) error {
+	set := flags("load")
+	if err := set.Parse(args); err != nil {
+		return err
+	}
+	if set.NArg() == 0 {
+		return errors.New("load which images? `localkube load IMAGE.tar...`")
+	}
+	return c.Load(ctx, set.Args())
+}
+
+func kubeconfig(_ context.Context, c cluster.Cluster, args []string) error {
+	if err := noArguments("kubeconfig", args); err != nil {
+		return err
+	}
+	fmt.Println(c.Layout.Kubeconfig())
+	return nil
+}
+
+func status(ctx context.Context, c cluster.Cluster, args []string) error {
+	if err := noArguments("status", args); err != nil {
+		return err
+	}
+	return c.Status(ctx, os.Stdout)
+}
+
+func build(ctx context.Context, c cluster.Cluster, args []string) error {
+	if err := noArguments("build", args); err != nil {
+		return err
+	}
+	return c.Build(ctx)
+}
+
+func etcdVersions(_ context.Context, _ cluster.Cluster, args []string) error {
+	if err := noArguments("etcd-versions", args); err != nil {
+		return err
+	}
+	for _, version := range builds.EtcdVersions {
+		fmt.Println(version)
+	}
+	return nil
+}
+
+func node(ctx context.Context, c cluster.Cluster, args []string) error {
+	if len(args) != 2 {
+		return errors.New("say what to do with which node: `localkube node stop|start|partition|heal N`")
+	}
+	actions := map[string]func(context.Context, topology.Node) error{
+		"stop":      c.StopNode,
+		"start":     c.StartNode,
+		"partition": c.PartitionNode,
+		"heal":      c.HealNode,
+	}
+	action, known := actions[args[0]]
+	if !known {
+		return fmt.Errorf("a node can't %q: `localkube node stop|start|partition|heal N`", args[0])
+	}
+	number, err := strconv.Atoi(args[1])
+	if err != nil {
+		return fmt.Errorf("%q is no node's number", args[1])
+	}
+	n, err := topology.ParseNumber(number)
+	if err != nil {
+		return err
+	}
+	return action(ctx, n)
+}
+
+func writeImage(ctx context.Context, _ cluster.Cluster, args []string) error {
+	set := flags("image")
+	ref := set.String("ref", "", "the image's name with its tag")
+	out := set.String("out", "", "the tar to write")
+	spec := image.Spec{Files: map[string]string{}}
+	set.StringVar(&spec.User, "user", "", "user id, or user and group id as in 1:2")
+	set.Func("entrypoint", "a word of the entrypoint", appendTo(&spec.Entrypoint))
+	set.Func("env", "KEY=value", appendTo(&spec.Env))
+	set.Func("file", "SRC:DST", func(value string) error {
+		src, dst, found := strings.Cut(value, ":")
+		if !found || src == "" || dst == "" {
+			return fmt.Errorf("want SRC:DST, got %q", value)
+		}
+		spec.Files[dst] = src
+		return nil
+	})
+	if err := set.Parse(args); err != nil {
+		return err
+	}
+	if *ref == "" || *out == "" || set.NArg() > 0 {
+		return errors.New("image needs --ref and --out, and takes nothing but flags: see `localkube help`")
+	}
+	return image.Write(ctx, *out, *ref, spec)
+}
+
+func appendTo(list *[]string) func(string) error {
+	return func(value string) error {
+		*list = append(*list, value)
+		return nil
+	}
+}

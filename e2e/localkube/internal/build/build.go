@@ -1,0 +1,196 @@
+// Package build makes the programs of the cluster from Go modules, once: the output lies in the user's cache folder
+// under a key made of everything that it depends on, so that a fresh clone finds it, and a changed go.mod doesn't.
+//
+// An output folder is written under another name and renamed when it is complete: an interrupted build leaves nothing
+// that a later one could take for its result.
+package build
+
+import (
+	"context"
+	"crypto/sha256"
+	"encoding/hex"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io/fs"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"runtime"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/etcd-operators/etcd-operators/e2e/localkube/internal/lockfile"
+	"github.com/etcd-operators/etcd-operators/e2e/localkube/internal/progress"
+	"github.com/etcd-operators/etcd-operators/e2e/localkube/internal/shell"
+)
+
+// formatVersion is part of every key: raise it when the same inputs are to give another output.
+const formatVersion = "1"
+
+const (
+	// parallel is go build's -p. Each compiler of Kubernetes' largest packages takes about a GiB.
+	parallel = "2"
+	// stepTimeout bounds one go build: the largest takes 8 minutes on two busy cores.
+	stepTimeout = 45 * time.Minute
+	// heartbeat is how often a running build says that it still runs.
+	heartbeat = 30 * time.Second
+)
+
+// Builder makes outputs.
+type Builder struct {
+	Source string // see FindSource
+	Cache  string // see CacheDir
+	Log    *progress.Log
+}
+
+// Output is a finished build.
+type Output struct {
+	Recipe Recipe
+	Key    string
+	Dir    string
+}
+
+// Bin is the folder of the programs.
+func (o Output) Bin() string { return filepath.Join(o.Dir, "bin") }
+
+// CacheDir is where outputs are kept.
+func CacheDir() (string, error) {
+	dir, err := os.UserCacheDir()
+	if err != nil {
+		return "", fmt.Errorf("no cache folder: set HOME or XDG_CACHE_HOME: %w", err)
+	}
+	return filepath.Join(dir, "etcd-operators", "localkube"), nil
+}
+
+// Ensure returns the recipe's output, building it first if it isn't there.
+func (b Builder) Ensure(ctx context.Context, recipe Recipe) (Output, error) {
+	module := filepath.Join(b.Source, recipe.Module)
+	key, err := Key(os.DirFS(module), recipe)
+	if err != nil {
+		return Output{}, fmt.Errorf("reading %s: %w", module, err)
+	}
+	out := Output{Recipe: recipe, Key: key, Dir: filepath.Join(b.Cache, fmt.Sprintf("%s-%s-%s", recipe.Name, recipe.Version, key))}
+	if done(out) {
+		return out, nil
+	}
+	lock, err := lockfile.Acquire(ctx, out.Dir+".lock", "localkube build", func(holder string) {
+		b.Log.Printf("waiting for %s to build %s %s", holder, recipe.Name, recipe.Version)
+	})
+	if err != nil {
+		return Output{}, err
+	}
+	defer lock.Release()
+	if done(out) {
+		return out, nil
+	}
+	if err := b.build(ctx, module, out); err != nil {
+		return Output{}, fmt.Errorf("building %s %s in %s: %w", recipe.Name, recipe.Version, module, err)
+	}
+	return out, nil
+}
+
+func done(out Output) bool {
+	_, err := os.Stat(out.Dir)
+	return err == nil
+}
+
+func (b Builder) build(ctx context.Context, module string, out Output) error {
+	if _, err := exec.LookPath("go"); err != nil {
+		return errors.New("there is no go in PATH: install Go, or run as a user whose cache has the build already")
+	}
+	temporary := out.Dir + ".partial"
+	if err := os.RemoveAll(temporary); err != nil {
+		return err
+	}
+	b.Log.Printf("building %s %s (once; kept in %s)", out.Recipe.Name, out.Recipe.Version, b.Cache)
+	for i, step := range out.Recipe.Steps {
+		if err := b.step(ctx, module, filepath.Join(temporary, "bin", step.Into), step, fmt.Sprintf("%s %s, part %d of %d", out.Recipe.Name, out.Recipe.Version, i+1, len(out.Recipe.Steps))); err != nil {
+			return err
+		}
+	}
+	if err := os.Rename(temporary, out.Dir); err != nil {
+		return err
+	}
+	b.Log.Printf("built %s %s", out.Recipe.Name, out.Recipe.Version)
+	return nil
+}
+
+func (b Builder) step(ctx context.Context, module, into string, step Step, what string) error {
+	if err := os.MkdirAll(into, 0o755); err != nil {
+		return err
+	}
+	ctx, cancel := context.WithTimeout(ctx, stepTimeout)
+	defer cancel()
+	stop := b.beat(what)
+	defer stop()
+	argv := []string{"go", "build", "-p", parallel, "-trimpath", "-ldflags", step.LDFlags, "-o", into + "/"}
+	if _, err := (shell.Cmd{Argv: append(argv, step.Packages...), Dir: module, Env: environment(os.Environ())}).Run(ctx); err != nil {
+		return err
+	}
+	for from, to := range step.Rename {
+		if err := os.Rename(filepath.Join(into, from), filepath.Join(into, to)); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// beat says now and then that what is still being built, until the returned function is called.
+func (b Builder) beat(what string) (stop func()) {
+	quit, ended := make(chan struct{}), make(chan struct{})
+	start := time.Now()
+	go func() {
+		defer close(ended)
+		ticker := time.NewTicker(heartbeat)
+		defer ticker.Stop()
+		for {
+			select {
+			case <-quit:
+				return
+			case <-ticker.C:
+				b.Log.Printf("still building %s (%s)", what, time.Since(start).Round(time.Second))
+			}
+		}
+	}()
+	return func() {
+		close(quit)
+		<-ended
+	}
+}
+
+// environment is the caller's without what would make the output depend on it: a workspace, flags, another target.
+func environment(caller []string) []string {
+	env := slices.DeleteFunc(slices.Clone(caller), func(entry string) bool {
+		key, _, _ := strings.Cut(entry, "=")
+		return slices.Contains([]string{"GOWORK", "GOFLAGS", "CGO_ENABLED", "GOOS", "GOARCH"}, key)
+	})
+	return append(env, "GOWORK=off", "GOFLAGS=-mod=readonly -buildvcs=false", "CGO_ENABLED=0", "GOOS=linux", "GOARCH="+runtime.GOARCH)
+}
+
+// Key names a build by everything that its output depends on: the module's files, the recipe, and the processor.
+// The Go toolchain is left out, so that a finished build serves where there is none.
+func Key(module fs.FS, recipe Recipe) (string, error) {
+	sum := sha256.New()
+	plan, err := json.Marshal(recipe)
+	if err != nil {
+		return "", err
+	}
+	sum.Write(fmt.Appendf(nil, "%s\n%s\n%s\n", formatVersion, runtime.GOARCH, plan))
+	err = fs.WalkDir(module, ".", func(path string, entry fs.DirEntry, err error) error {
+		if err != nil || entry.IsDir() {
+			return err
+		}
+		if ext := filepath.Ext(path); ext != ".go" && ext != ".mod" && ext != ".sum" {
+			return nil
+		}
+		content, err := fs.ReadFile(module, path)
+		if err != nil {
+			return err
+		}
+		sum.Write(fmt.Appendf(nil, "%s %x\n", path, sha256.Sum256(content)))
+		return nil
+	})
+	return hex.EncodeToString(sum.Sum(nil))[:12], err
+}

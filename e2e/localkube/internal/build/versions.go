@@ -1,0 +1,8 @@
+package build
+
+// KubernetesVersion is what build/kubernetes/go.mod requires; a test holds the two together.
+const KubernetesVersion = "v1.34.4"
+
+// EtcdVersions are the newest patches of the supported etcd minors, oldest first: what build/etcd-*/go.mod require;
+// a test holds the two together.
+var EtcdVersions = []string{"v3.5.35", "v3.6.16", "v3.7.3"}

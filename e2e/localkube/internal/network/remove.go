@@ -1,0 +1,120 @@
+package network
+
+import (
+	"context"
+	"errors"
+	"io/fs"
+	"os"
+	"slices"
+	"strings"
+
+	"github.com/etcd-operators/etcd-operators/e2e/localkube/internal/shell"
+	"github.com/etcd-operators/etcd-operators/e2e/localkube/internal/topology"
+)
+
+// Remove removes all that Machine, Attach, Cut, CNI and kube-proxy made in the machine's own network namespace. The
+// nodes' namespaces end with their mounts. before lists the nft tables that are to stay even if they are empty.
+func Remove(ctx context.Context, before []string) error {
+	var errs []error
+	for _, n := range topology.All() {
+		errs = append(errs, Heal(ctx, n), deleteLink(ctx, n.Link()))
+	}
+	ports, err := portsOf(topology.PodBridge)
+	errs = append(errs, err)
+	for _, port := range ports {
+		errs = append(errs, deleteLink(ctx, port))
+	}
+	errs = append(errs, deleteLink(ctx, topology.PodBridge))
+	for _, name := range []string{"ip " + topology.NetworkTable, "ip kube-proxy", "ip6 kube-proxy"} {
+		errs = append(errs, deleteTable(ctx, name))
+	}
+	for _, family := range []string{"ip", "ip6"} {
+		errs = append(errs, cleanIptables(ctx, family, before))
+	}
+	return errors.Join(errs...)
+}
+
+// ours tells whether a saved rule or chain is one of kubelet's, kube-proxy's or the portmap plugin's chains.
+func ours(rule string) bool { return strings.Contains(rule, "KUBE-") || strings.Contains(rule, "CNI-") }
+
+// cleanIptables takes the rules of kubelet, kube-proxy and the portmap plugin out of iptables, and drops the tables
+// that iptables made for them.
+func cleanIptables(ctx context.Context, family string, before []string) error {
+	tool := map[string]string{"ip": "iptables", "ip6": "ip6tables"}[family]
+	saved, err := shell.Run(ctx, tool+"-save")
+	if err != nil {
+		return nil //nolint:nilerr // no such family in this kernel, or iptables isn't installed yet: nothing can be there
+	}
+	if ours(saved) {
+		if _, err := (shell.Cmd{Argv: []string{tool + "-restore"}, Stdin: withoutOurs(saved)}).Run(ctx); err != nil {
+			return err
+		}
+	}
+	return dropEmptyTables(ctx, family, before)
+}
+
+func withoutOurs(saved string) string {
+	var kept strings.Builder
+	for line := range strings.Lines(saved) {
+		if !ours(line) {
+			kept.WriteString(line)
+		}
+	}
+	return kept.String()
+}
+
+// dropEmptyTables deletes iptables' own nft tables that weren't there before and hold no rule.
+func dropEmptyTables(ctx context.Context, family string, before []string) error {
+	for _, name := range []string{"filter", "nat", "mangle", "raw", "security"} {
+		full := family + " " + name
+		if slices.Contains(before, full) {
+			continue
+		}
+		content, err := shell.Run(ctx, "nft", "list", "table", family, name)
+		if err != nil {
+			continue // no such table
+		}
+		if !hasRules(content) {
+			if err := deleteTable(ctx, full); err != nil {
+				return err
+			}
+		}
+	}
+	return nil
+}
+
+// hasRules tells whether a table in nft's own words holds more than its base chains.
+func hasRules(content string) bool {
+	for line := range strings.Lines(content) {
+		line = strings.TrimSpace(line)
+		frame := line == "" || line == "}" || strings.HasPrefix(line, "#") || strings.HasPrefix(line, "table ") ||
+			strings.HasPrefix(line, "chain ") || strings.HasPrefix(line, "type ")
+		if !frame {
+			return true
+		}
+	}
+	return false
+}
+
+func deleteLink(ctx context.Context, name string) error {
+	if !exists(name) {
+		return nil
+	}
+	if _, err := shell.Run(ctx, "ip", "link", "delete", name); err != nil && exists(name) {
+		return err
+	}
+	return nil
+}
+
+// portsOf lists the interfaces that are attached to a bridge.
+func portsOf(bridge string) ([]string, error) {
+	entries, err := os.ReadDir("/sys/class/net/" + bridge + "/brif")
+	if errors.Is(err, fs.ErrNotExist) {
+		return nil, nil
+	}
+	var ports []string
+	for _, entry := range entries {
+		ports = append(ports, entry.Name())
+	}
+	return ports, err
+}

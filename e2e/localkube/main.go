@@ -1,0 +1,99 @@
+// Command localkube brings up a real Kubernetes on this machine, without a container engine, a registry or a download
+// of anything but Go modules and Debian packages. See README.md.
+package main
+
+import (
+	"context"
+	"errors"
+	"flag"
+	"fmt"
+	"os"
+	"os/signal"
+	"slices"
+	"strings"
+	"syscall"
+	"time"
+
+	"github.com/etcd-operators/etcd-operators/e2e/localkube/internal/cluster"
+	"github.com/etcd-operators/etcd-operators/e2e/localkube/internal/progress"
+)
+
+const usage = `localkube brings up a real Kubernetes on this machine (as root).
+
+  localkube up [--nodes N] [--node-monitor-grace-period 16s]
+                                 start it, mend it, or add nodes to it (1 to 3)
+  localkube down                 take it away; the machine is as before
+  localkube load IMAGE.tar...    give images to every node, also to later ones
+  localkube kubeconfig           print the kubeconfig's path
+  localkube status               print what runs
+  localkube node stop N          node N's machine dies (N is 2 or 3)
+  localkube node start N         node N's machine starts again
+  localkube node partition N     cut node N off from the other nodes and the API server
+  localkube node heal N          undo that
+  localkube build                only build programs and images (up does it too)
+  localkube etcd-versions        print the etcd releases whose images every node has
+  localkube image --ref REF --out TAR [--user UID] [--entrypoint /x]... [--env K=V]... [--file SRC:DST]...
+                                 write a container image (needs no root and no cluster)
+`
+
+// wholeTimeout bounds any command, builds included: a first build takes some 10 minutes on 2 cores.
+const wholeTimeout = 2 * time.Hour
+
+func main() {
+	ctx, cancel := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
+	ctx, cancelTimeout := context.WithTimeout(ctx, wholeTimeout)
+	err := run(ctx, os.Args[1:])
+	cancelTimeout()
+	cancel()
+	if errors.Is(err, flag.ErrHelp) {
+		return
+	}
+	if err != nil {
+		fmt.Fprintln(os.Stderr, "localkube:", err)
+		os.Exit(1)
+	}
+}
+
+// commands maps a command's name to what runs it with the arguments behind the name.
+var commands = map[string]func(ctx context.Context, c cluster.Cluster, args []string) error{
+	"up":            up,
+	"down":          down,
+	"load":          load,
+	"kubeconfig":    kubeconfig,
+	"status":        status,
+	"node":          node,
+	"build":         build,
+	"etcd-versions": etcdVersions,
+	"image":         writeImage,
+}
+
+func run(ctx context.Context, args []string) error {
+	if len(args) == 0 || slices.Contains([]string{"help", "-h", "--help"}, args[0]) {
+		fmt.Print(usage)
+		return nil
+	}
+	command, known := commands[args[0]]
+	if !known {
+		return fmt.Errorf("there is no command %q: see `localkube help`", args[0])
+	}
+	return command(ctx, cluster.New(progress.New(os.Stderr)), args[1:])
+}
+
+// flags returns a set whose errors and usage come out once, and whose help is the program's.
+func flags(name string) *flag.FlagSet {
+	set := flag.NewFlagSet(name, flag.ContinueOnError)
+	set.Usage = func() { fmt.Fprint(os.Stderr, usage) }
+	return set
+}
+
+// noArguments parses what may only be --help.
+func noArguments(name string, args []string) error {
+	set := flags(name)
+	if err := set.Parse(args); err != nil {
+		return err
+	}
+	if set.NArg() > 0 {
+		return fmt.Errorf("%s takes no arguments, got %s", name, strings.Join(set.Args(), " "))
+	}
+	return nil
+}
