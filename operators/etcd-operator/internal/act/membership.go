@@ -1,0 +1,69 @@
+package act
+
+import (
+	"context"
+	"fmt"
+	"slices"
+
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+
+	"github.com/etcd-operators/etcd-operators/api/v1beta2"
+	"github.com/etcd-operators/etcd-operators/operators/etcd-operator/internal/observe"
+	"github.com/etcd-operators/etcd-operators/operators/etcd-operator/internal/plan"
+	"github.com/etcd-operators/etcd-operators/shared/member"
+)
+
+// sameMembers reads the member list with linearizable consistency and compares it
+// with the one that was decided on. etcd's own strict-reconfig-check guards the
+// moment that remains between this and the change.
+func (a *Actor) sameMembers(ctx context.Context, obs *plan.Observation, want []plan.Member) error {
+	for _, answer := range a.Etcd.Ask(ctx, voters(obs)) {
+		if len(answer.Members) > 0 && slices.Equal(observe.Members(answer.Members), want) {
+			return nil
+		}
+	}
+	return fmt.Errorf("%w: the member list has changed, or can't be read", ErrStale)
+}
+
+func (a *Actor) addLearner(ctx context.Context, c *v1beta2.EtcdCluster, obs *plan.Observation, x plan.AddLearner) error {
+	if err := a.sameMembers(ctx, obs, x.Members); err != nil {
+		return err
+	}
+	_, err := a.Etcd.AddLearner(ctx, voters(obs), member.PeerURL(c, x.Name))
+	return wrap(err, "add member "+x.Name)
+}
+
+func (a *Actor) promote(ctx context.Context, obs *plan.Observation, x plan.Promote) error {
+	if err := a.sameMembers(ctx, obs, x.Members); err != nil {
+		return err
+	}
+	return wrap(a.Etcd.Promote(ctx, voters(obs), x.ID), "promote member "+x.Name)
+}
+
+// removeMember removes a member whose Pod is still as it was observed: one that
+// has come back, or was given leave to start, is not the one that was decided on.
+func (a *Actor) removeMember(ctx context.Context, c *v1beta2.EtcdCluster, obs *plan.Observation, x plan.RemoveMember) error {
+	pod, err := a.livePod(ctx, c, x.Name)
+	switch {
+	case apierrors.IsNotFound(err):
+		if x.Pod != nil {
+			return fmt.Errorf("%w: Pod %s is gone", ErrStale, x.Name)
+		}
+	case err != nil:
+		return fmt.Errorf("read Pod %s: %w", x.Name, err)
+	case x.Pod == nil || string(pod.UID) != x.Pod.UID || !observe.SameGrant(pod, x.Pod):
+		return fmt.Errorf("%w: Pod %s has changed", ErrStale, x.Name)
+	}
+	if err := a.sameMembers(ctx, obs, x.Members); err != nil {
+		return err
+	}
+	return wrap(a.Etcd.Remove(ctx, voters(obs), x.ID), "remove member "+x.Name)
+}
+
+func (a *Actor) moveLeader(ctx context.Context, obs *plan.Observation, x plan.MoveLeader) error {
+	p := podNamed(obs, x.From)
+	if p == nil {
+		return fmt.Errorf("%w: leader %s was not observed", ErrStale, x.From)
+	}
+	return wrap(a.Etcd.MoveLeader(ctx, observe.Endpoint(p.Name, p.IP), x.ToID), "move leadership to "+x.To)
+}

@@ -1,0 +1,53 @@
+package act
+
+import (
+	"context"
+	"fmt"
+
+	"k8s.io/apimachinery/pkg/api/equality"
+	"k8s.io/apimachinery/pkg/api/meta"
+	"k8s.io/apimachinery/pkg/labels"
+
+	"github.com/etcd-operators/etcd-operators/api/v1beta2"
+	"github.com/etcd-operators/etcd-operators/operators/etcd-operator/internal/plan"
+	"github.com/etcd-operators/etcd-operators/shared/member"
+)
+
+// Report writes the status of the decision, together with what its action records
+// there, once, and only if anything in it has changed. It fails with a conflict if
+// the EtcdCluster has changed since c was read: then nothing is recorded.
+// It returns the status as it is now.
+func (a *Actor) Report(ctx context.Context, c *v1beta2.EtcdCluster, d plan.Decision) (v1beta2.ClusterStatus, error) {
+	ctx, cancel := context.WithTimeout(ctx, deadline)
+	defer cancel()
+	next := c.DeepCopy()
+	next.Status = d.Status
+	next.Status.ServiceName = member.ClientService(c).Name
+	next.Status.ClientPort = member.ClientPort
+	next.Status.Selector = labels.SelectorFromSet(member.Selector(c.Name)).String()
+	switch x := d.Action.(type) {
+	case plan.RecordBootstrap:
+		next.Status.Bootstrap = &v1beta2.BootstrapStatus{Member: x.Member, Token: x.Token}
+		next.Status.CurrentVersion = x.Version
+	case plan.LatchClusterID:
+		next.Status.ClusterID = fmt.Sprintf("%016x", x.ClusterID)
+	}
+	next.Status.Conditions = c.DeepCopy().Status.Conditions
+	kept := map[string]bool{}
+	for _, cond := range d.Status.Conditions {
+		kept[cond.Type] = true
+		meta.SetStatusCondition(&next.Status.Conditions, cond)
+	}
+	for _, cond := range c.Status.Conditions {
+		if !kept[cond.Type] {
+			meta.RemoveStatusCondition(&next.Status.Conditions, cond.Type)
+		}
+	}
+	if equality.Semantic.DeepEqual(c.Status, next.Status) {
+		return c.Status, nil
+	}
+	if err := a.Client.Status().Update(ctx, next); err != nil {
+		return c.Status, fmt.Errorf("write status: %w", err)
+	}
+	return next.Status, nil
+}

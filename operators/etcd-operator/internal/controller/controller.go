@@ -1,0 +1,177 @@
+// Package controller is the loop of etcd-operator: one reconcile observes an
+// EtcdCluster, plans one step, carries it out and reports (packages observe, plan
+// and act). It keeps nothing between reconciles.
+//
+// Reconciles are driven by watches. A timer looks after what no watch reports: an
+// etcd that starts or catches up; and it is the slow fallback of an idle cluster.
+package controller
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"math/rand/v2"
+	"time"
+
+	corev1 "k8s.io/api/core/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	"k8s.io/apimachinery/pkg/api/meta"
+	"k8s.io/client-go/tools/events"
+	ctrl "sigs.k8s.io/controller-runtime"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+	"sigs.k8s.io/controller-runtime/pkg/log"
+
+	"github.com/etcd-operators/etcd-operators/api/v1beta2"
+	"github.com/etcd-operators/etcd-operators/operators/etcd-operator/internal/act"
+	"github.com/etcd-operators/etcd-operators/operators/etcd-operator/internal/metrics"
+	"github.com/etcd-operators/etcd-operators/operators/etcd-operator/internal/observe"
+	"github.com/etcd-operators/etcd-operators/operators/etcd-operator/internal/plan"
+	"github.com/etcd-operators/etcd-operators/shared/etcdclient"
+)
+
+const (
+	// staleDelay lets a cache catch up with what is already written.
+	staleDelay = 25 * time.Millisecond
+	// refusalDelay is how soon a change is tried again that etcd asked to wait
+	// with: its checks look back 5 s.
+	refusalDelay = 250 * time.Millisecond
+)
+
+// Reconciler looks after the EtcdClusters of its scope.
+type Reconciler struct {
+	// Client reads from caches.
+	Client   client.Client
+	Observer *observe.Observer
+	Actor    *act.Actor
+	Events   events.EventRecorder
+	Metrics  *metrics.Metrics
+	// ClusterWide operators look after the EtcdClusters that are annotated with
+	// that scope, others after those that are not.
+	ClusterWide bool
+}
+
+// Reconcile takes the next step for one EtcdCluster.
+func (r *Reconciler) Reconcile(ctx context.Context, req ctrl.Request) (ctrl.Result, error) {
+	begun := time.Now()
+	var c v1beta2.EtcdCluster
+	if err := r.Client.Get(ctx, req.NamespacedName, &c); err != nil {
+		if apierrors.IsNotFound(err) {
+			r.Metrics.Forget(req.NamespacedName)
+			return ctrl.Result{}, nil
+		}
+		return ctrl.Result{}, fmt.Errorf("read EtcdCluster: %w", err)
+	}
+	if !r.inScope(&c) {
+		return ctrl.Result{}, nil
+	}
+	obs, err := r.Observer.Observe(ctx, &c)
+	if err != nil {
+		return ctrl.Result{}, fmt.Errorf("observe: %w", err)
+	}
+	d := plan.Plan(obs)
+	status, err := r.carryOut(ctx, &c, &obs, d)
+	r.Metrics.Observe(req.NamespacedName, &status, time.Since(begun))
+	return after(ctx, d, err)
+}
+
+// inScope reports whether this operator is the one to look after the cluster.
+func (r *Reconciler) inScope(c *v1beta2.EtcdCluster) bool {
+	return r.ClusterWide == (c.Annotations[v1beta2.AnnotationScope] == v1beta2.ScopeClusterwide)
+}
+
+// carryOut does what was decided, and says so: in the order children, action,
+// status, event. It returns the status as it then is.
+func (r *Reconciler) carryOut(ctx context.Context, c *v1beta2.EtcdCluster, obs *plan.Observation, d plan.Decision) (v1beta2.ClusterStatus, error) {
+	if !d.HandsOff {
+		if err := r.Actor.Children(ctx, c, d.Budget); err != nil {
+			return c.Status, err
+		}
+	}
+	var failed error
+	if d.Action != nil {
+		failed = r.Actor.Act(ctx, c, obs, d.Action)
+		r.Metrics.Acted(d.Action.Kind(), result(failed))
+		if errors.Is(failed, act.ErrStale) {
+			return c.Status, failed
+		}
+	}
+	status, err := c.Status, error(nil)
+	if failed == nil || !records(d.Action) {
+		status, err = r.Actor.Report(ctx, c, d)
+	}
+	if err := errors.Join(failed, err); err != nil {
+		return status, err
+	}
+	r.tell(ctx, c, d)
+	return status, nil
+}
+
+// records reports whether an action is carried out by writing the status.
+func records(a plan.Action) bool {
+	switch a.(type) {
+	case plan.RecordBootstrap, plan.LatchClusterID:
+		return true
+	}
+	return false
+}
+
+// tell makes the event and the log line of what was done, or of what has come to
+// stand in the way.
+func (r *Reconciler) tell(ctx context.Context, c *v1beta2.EtcdCluster, d plan.Decision) {
+	if d.Action != nil {
+		log.FromContext(ctx).Info(d.Message, "action", d.Action.Kind(), "reason", d.Reason)
+		r.Events.Eventf(c, nil, corev1.EventTypeNormal, d.Reason, d.Action.Kind(), "%s", d.Message)
+		return
+	}
+	before := meta.FindStatusCondition(c.Status.Conditions, v1beta2.ConditionProgressing)
+	if before != nil && before.Reason == d.Reason {
+		return
+	}
+	log.FromContext(ctx).Info(d.Message, "reason", d.Reason)
+	if plan.Blocked(d.Reason) {
+		r.Events.Eventf(c, nil, corev1.EventTypeWarning, d.Reason, "Wait", "%s", d.Message)
+	}
+}
+
+// after says when to look at the cluster again.
+func after(ctx context.Context, d plan.Decision, err error) (ctrl.Result, error) {
+	switch {
+	case err == nil:
+		// Spread out, so that many idle clusters are not asked at once.
+		return ctrl.Result{RequeueAfter: d.Again + rand.N(d.Again/5+1)}, nil
+	case errors.Is(err, act.ErrStale), apierrors.IsConflict(err):
+		log.FromContext(ctx).V(1).Info("observing again", "because", err.Error())
+		return ctrl.Result{RequeueAfter: staleDelay}, nil
+	case refused(err):
+		log.FromContext(ctx).V(1).Info("waiting for etcd", "because", err.Error())
+		return ctrl.Result{RequeueAfter: refusalDelay}, nil
+	}
+	return ctrl.Result{}, err
+}
+
+// refused reports whether etcd asks to wait with a change. That is how it keeps a
+// cluster safe that has just changed, and no error (S9).
+func refused(err error) bool {
+	for _, wait := range []error{
+		etcdclient.ErrUnhealthy, etcdclient.ErrNotEnoughStarted, etcdclient.ErrLearnerNotReady,
+		etcdclient.ErrTooManyLearners, etcdclient.ErrNoLeader, etcdclient.ErrNotLeader, etcdclient.ErrBadTransferee,
+	} {
+		if errors.Is(err, wait) {
+			return true
+		}
+	}
+	return false
+}
+
+// result is how an action ended, as metrics tell it.
+func result(err error) string {
+	switch {
+	case err == nil:
+		return "ok"
+	case errors.Is(err, act.ErrStale):
+		return "stale"
+	case refused(err):
+		return "refused"
+	}
+	return "error"
+}

@@ -1,0 +1,94 @@
+package controller
+
+import (
+	"context"
+	"time"
+
+	corev1 "k8s.io/api/core/v1"
+	discoveryv1 "k8s.io/api/discovery/v1"
+	policyv1 "k8s.io/api/policy/v1"
+	"k8s.io/client-go/util/workqueue"
+	ctrl "sigs.k8s.io/controller-runtime"
+	"sigs.k8s.io/controller-runtime/pkg/builder"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+	"sigs.k8s.io/controller-runtime/pkg/controller"
+	"sigs.k8s.io/controller-runtime/pkg/event"
+	"sigs.k8s.io/controller-runtime/pkg/handler"
+	"sigs.k8s.io/controller-runtime/pkg/log"
+	"sigs.k8s.io/controller-runtime/pkg/predicate"
+	"sigs.k8s.io/controller-runtime/pkg/reconcile"
+
+	"github.com/etcd-operators/etcd-operators/api/v1beta2"
+)
+
+const (
+	// retryFirst and retryMost bound the pause after a failed reconcile.
+	retryFirst = 50 * time.Millisecond
+	retryMost  = 30 * time.Second
+
+	// nodeIndex finds the Pods of a node.
+	nodeIndex = "spec.nodeName"
+)
+
+// SetupWithManager registers the watches. workers is how many clusters are
+// reconciled at a time; one of them waits at most for its own members.
+func (r *Reconciler) SetupWithManager(ctx context.Context, mgr ctrl.Manager, workers int) error {
+	byLabel := handler.EnqueueRequestsFromMapFunc(ofLabel)
+	b := ctrl.NewControllerManagedBy(mgr).
+		For(&v1beta2.EtcdCluster{}).
+		Watches(&corev1.Pod{}, byLabel).
+		Watches(&corev1.PersistentVolumeClaim{}, byLabel).
+		Watches(&corev1.Service{}, byLabel).
+		Watches(&policyv1.PodDisruptionBudget{}, byLabel, builder.WithPredicates(predicate.GenerationChangedPredicate{})).
+		Watches(&discoveryv1.EndpointSlice{}, byLabel).
+		WithOptions(controller.Options{
+			MaxConcurrentReconciles: workers,
+			RateLimiter:             workqueue.NewTypedItemExponentialFailureRateLimiter[reconcile.Request](retryFirst, retryMost),
+		})
+	if r.Observer.Nodes != nil {
+		byNode := func(o client.Object) []string { return []string{o.(*corev1.Pod).Spec.NodeName} }
+		if err := mgr.GetFieldIndexer().IndexField(ctx, &corev1.Pod{}, nodeIndex, byNode); err != nil {
+			return err
+		}
+		b = b.Watches(&corev1.Node{}, handler.EnqueueRequestsFromMapFunc(r.ofNode), builder.WithPredicates(readinessChanged))
+	}
+	return b.Complete(r)
+}
+
+// ofLabel maps an object to the cluster that its label names.
+func ofLabel(_ context.Context, o client.Object) []reconcile.Request {
+	name := o.GetLabels()[v1beta2.LabelCluster]
+	if name == "" {
+		return nil
+	}
+	return []reconcile.Request{{NamespacedName: client.ObjectKey{Namespace: o.GetNamespace(), Name: name}}}
+}
+
+// ofNode maps a node to the clusters that have Pods on it.
+func (r *Reconciler) ofNode(ctx context.Context, node client.Object) []reconcile.Request {
+	var pods corev1.PodList
+	if err := r.Client.List(ctx, &pods, client.MatchingFields{nodeIndex: node.GetName()}); err != nil {
+		log.FromContext(ctx).Error(err, "list the Pods of a node", "node", node.GetName())
+		return nil
+	}
+	var all []reconcile.Request
+	for i := range pods.Items {
+		all = append(all, ofLabel(ctx, &pods.Items[i])...)
+	}
+	return all
+}
+
+// readinessChanged passes only what matters of a node: that it is there, and
+// whether it is ready.
+var readinessChanged = predicate.Funcs{
+	UpdateFunc: func(e event.UpdateEvent) bool { return ready(e.ObjectOld) != ready(e.ObjectNew) },
+}
+
+func ready(o client.Object) corev1.ConditionStatus {
+	for _, c := range o.(*corev1.Node).Status.Conditions {
+		if c.Type == corev1.NodeReady {
+			return c.Status
+		}
+	}
+	return corev1.ConditionUnknown
+}

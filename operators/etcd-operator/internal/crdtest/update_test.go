@@ -1,0 +1,103 @@
+package crdtest
+
+import (
+	"testing"
+
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+)
+
+const (
+	claim1Gi = `persistentVolumeClaimSpec: {storageClassName: fast, accessModes: [ReadWriteOnce], resources: {requests: {storage: 1Gi}}}`
+	claim2Gi = `persistentVolumeClaimSpec: {storageClassName: fast, accessModes: [ReadWriteOnce], resources: {requests: {storage: 2Gi}}}`
+
+	switchMessage = "persistentVolumeClaimSpec can be neither added to nor removed from an existing cluster: leave it as it was, or create another cluster and move the data by a snapshot"
+	changeMessage = "persistentVolumeClaimSpec of an existing cluster can't be changed: write what it was, or create another cluster and move the data by a snapshot"
+)
+
+// Where a cluster keeps its data is settled when it is made.
+func TestStorageIsImmutable(t *testing.T) {
+	c := newClient(t, config)
+	namespace := newNamespace(t, c)
+	cases := map[string]struct {
+		before, after  string
+		field, message string // of the refusal; both empty if it is accepted
+	}{
+		"claim added to a pod policy":   {before: `{pod: {labels: {a: b}}}`, after: `{pod: {labels: {a: b}, ` + claim1Gi + `}}`, field: "spec.pod", message: switchMessage},
+		"claim added with a pod policy": {before: `{}`, after: `{pod: {` + claim1Gi + `}}`, field: "spec.pod", message: switchMessage},
+		"claim removed":                 {before: `{pod: {` + claim1Gi + `}}`, after: `{pod: {labels: {a: b}}}`, field: "spec.pod", message: switchMessage},
+		"pod policy removed":            {before: `{pod: {` + claim1Gi + `}}`, after: `{}`, field: "spec.pod", message: switchMessage},
+		"claim changed":                 {before: `{pod: {` + claim1Gi + `}}`, after: `{pod: {` + claim2Gi + `}}`, field: "spec.pod.persistentVolumeClaimSpec", message: changeMessage},
+		"claim kept":                    {before: `{pod: {` + claim1Gi + `}}`, after: `{size: 5, pod: {labels: {a: b}, ` + claim1Gi + `}}`},
+		"no claim, pod policy added":    {before: `{}`, after: `{pod: {labels: {a: b}}}`},
+		"no claim, pod policy removed":  {before: `{pod: {labels: {a: b}}}`, after: `{}`},
+	}
+	for label, tc := range cases {
+		t.Run(label, func(t *testing.T) {
+			u := cluster(t, namespace, "", tc.before)
+			u.SetGenerateName("storage-")
+			if err := c.Create(requestContext(t), u); err != nil {
+				t.Fatal(err)
+			}
+			u.Object["spec"] = parse(t, []byte(tc.after))
+			err := c.Update(requestContext(t), u)
+			if tc.message == "" {
+				if err != nil {
+					t.Errorf("refused: %v", err)
+				}
+				return
+			}
+			checkRefused(t, err, tc.field, tc.message, "the data would be lost")
+		})
+	}
+}
+
+// kubectl scale changes size, and is held to its limits.
+func TestScale(t *testing.T) {
+	c := newClient(t, config)
+	u := cluster(t, newNamespace(t, c), "scaled", `{}`)
+	if err := c.Create(requestContext(t), u); err != nil {
+		t.Fatal(err)
+	}
+	u.Object["status"] = map[string]any{"size": int64(2), "selector": "etcd_cluster=scaled"}
+	if err := c.Status().Update(requestContext(t), u); err != nil {
+		t.Fatal(err)
+	}
+
+	scale := &unstructured.Unstructured{}
+	scale.SetAPIVersion("autoscaling/v1")
+	scale.SetKind("Scale")
+	if err := c.SubResource("scale").Get(requestContext(t), u, scale); err != nil {
+		t.Fatal(err)
+	}
+	for path, want := range map[[2]string]any{
+		{"spec", "replicas"}:   int64(3),
+		{"status", "replicas"}: int64(2),
+		{"status", "selector"}: "etcd_cluster=scaled",
+	} {
+		if got, _, _ := unstructured.NestedFieldNoCopy(scale.Object, path[:]...); got != want {
+			t.Errorf("%s.%s of the scale = %v, want %v", path[0], path[1], got, want)
+		}
+	}
+
+	if err := unstructured.SetNestedField(scale.Object, int64(5), "spec", "replicas"); err != nil {
+		t.Fatal(err)
+	}
+	if err := c.SubResource("scale").Update(requestContext(t), u, client.WithSubResourceBody(scale)); err != nil {
+		t.Fatalf("scale to 5: %v", err)
+	}
+	if err := c.Get(requestContext(t), client.ObjectKeyFromObject(u), u); err != nil {
+		t.Fatal(err)
+	}
+	if got, _, _ := unstructured.NestedInt64(u.Object, "spec", "size"); got != 5 {
+		t.Errorf("spec.size = %d after a scale to 5", got)
+	}
+
+	if err := unstructured.SetNestedField(scale.Object, int64(8), "spec", "replicas"); err != nil {
+		t.Fatal(err)
+	}
+	unstructured.RemoveNestedField(scale.Object, "metadata", "resourceVersion")
+	if err := c.SubResource("scale").Update(requestContext(t), u, client.WithSubResourceBody(scale)); err == nil {
+		t.Error("scale to 8 was accepted")
+	}
+}

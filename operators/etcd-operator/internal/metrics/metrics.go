@@ -1,0 +1,118 @@
+// Package metrics tells machines what etcd-operator sees and does. All names begin
+// with etcd_operator_; those that end in a cluster's name have one series for each
+// EtcdCluster, which ends with it.
+package metrics
+
+import (
+	"sync"
+	"time"
+
+	"github.com/prometheus/client_golang/prometheus"
+	"k8s.io/apimachinery/pkg/api/meta"
+	"k8s.io/apimachinery/pkg/types"
+
+	"github.com/etcd-operators/etcd-operators/api/v1beta2"
+)
+
+// Metrics are the operator's own.
+type Metrics struct {
+	actions  *prometheus.CounterVec
+	duration prometheus.Histogram
+	clusters *prometheus.Desc
+	members  *prometheus.Desc
+	since    *prometheus.Desc
+
+	mu  sync.Mutex
+	all map[types.NamespacedName]*state
+}
+
+// state is what was last seen of one EtcdCluster.
+type state struct {
+	phase   v1beta2.ClusterPhase
+	ready   int
+	unready int
+	// healthy is whether it was available and not degraded, lastHealthy when it
+	// last was (or when it was first seen).
+	healthy     bool
+	lastHealthy time.Time
+}
+
+// New makes the metrics and registers them.
+func New(reg prometheus.Registerer) *Metrics {
+	m := &Metrics{
+		actions: prometheus.NewCounterVec(prometheus.CounterOpts{
+			Name: "etcd_operator_actions_total",
+			Help: "Actions taken, by kind and result (ok; stale: not taken, since the world had changed; refused: etcd asked to wait; error).",
+		}, []string{"action", "result"}),
+		duration: prometheus.NewHistogram(prometheus.HistogramOpts{
+			Name:    "etcd_operator_reconcile_duration_seconds",
+			Help:    "How long one reconcile of an EtcdCluster took.",
+			Buckets: prometheus.ExponentialBuckets(0.001, 2.5, 10),
+		}),
+		clusters: prometheus.NewDesc("etcd_operator_clusters", "EtcdClusters, by phase.", []string{"phase"}, nil),
+		members:  prometheus.NewDesc("etcd_operator_members", "Members of all EtcdClusters, by state (ready: they serve; unready).", []string{"state"}, nil),
+		since: prometheus.NewDesc("etcd_operator_cluster_unhealthy_seconds",
+			"Seconds since the EtcdCluster was last seen available with all its members healthy; 0 while it is.", []string{"namespace", "name"}, nil),
+		all: map[types.NamespacedName]*state{},
+	}
+	reg.MustRegister(m.actions, m.duration, m)
+	return m
+}
+
+// Acted counts one action.
+func (m *Metrics) Acted(action, result string) { m.actions.WithLabelValues(action, result).Inc() }
+
+// Observe notes the status of a cluster, and how long its reconcile took.
+func (m *Metrics) Observe(key types.NamespacedName, s *v1beta2.ClusterStatus, took time.Duration) {
+	m.duration.Observe(took.Seconds())
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	st := m.all[key]
+	if st == nil {
+		st = &state{lastHealthy: time.Now()}
+		m.all[key] = st
+	}
+	st.phase, st.ready, st.unready = s.Phase, len(s.Members.Ready), len(s.Members.Unready)
+	st.healthy = meta.IsStatusConditionTrue(s.Conditions, v1beta2.ConditionAvailable) &&
+		!meta.IsStatusConditionTrue(s.Conditions, v1beta2.ConditionDegraded)
+	if st.healthy {
+		st.lastHealthy = time.Now()
+	}
+}
+
+// Forget drops a cluster that is gone.
+func (m *Metrics) Forget(key types.NamespacedName) {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	delete(m.all, key)
+}
+
+// Describe implements prometheus.Collector.
+func (m *Metrics) Describe(ch chan<- *prometheus.Desc) {
+	ch <- m.clusters
+	ch <- m.members
+	ch <- m.since
+}
+
+// Collect implements prometheus.Collector.
+func (m *Metrics) Collect(ch chan<- prometheus.Metric) {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	phases := map[v1beta2.ClusterPhase]int{v1beta2.PhaseCreating: 0, v1beta2.PhaseRunning: 0, v1beta2.PhaseFailed: 0}
+	ready, unready := 0, 0
+	for key, s := range m.all {
+		phases[s.phase]++
+		ready += s.ready
+		unready += s.unready
+		seconds := 0.0
+		if !s.healthy {
+			seconds = time.Since(s.lastHealthy).Seconds()
+		}
+		ch <- prometheus.MustNewConstMetric(m.since, prometheus.GaugeValue, seconds, key.Namespace, key.Name)
+	}
+	for phase, n := range phases {
+		ch <- prometheus.MustNewConstMetric(m.clusters, prometheus.GaugeValue, float64(n), string(phase))
+	}
+	ch <- prometheus.MustNewConstMetric(m.members, prometheus.GaugeValue, float64(ready), "ready")
+	ch <- prometheus.MustNewConstMetric(m.members, prometheus.GaugeValue, float64(unready), "unready")
+}

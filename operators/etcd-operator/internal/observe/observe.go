@@ -1,0 +1,291 @@
+// Package observe gathers all that the planner may know of one EtcdCluster into
+// one plan.Observation: what Kubernetes knows, from the caches, and what each
+// member says of itself, asked in parallel under one deadline.
+//
+// It decides nothing. A member that does not answer is data, not an error; only a
+// cache that can't be read is one.
+package observe
+
+import (
+	"context"
+	"crypto/rand"
+	"fmt"
+	"slices"
+	"strings"
+	"time"
+
+	corev1 "k8s.io/api/core/v1"
+	discoveryv1 "k8s.io/api/discovery/v1"
+	policyv1 "k8s.io/api/policy/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	"github.com/etcd-operators/etcd-operators/api/v1beta2"
+	"github.com/etcd-operators/etcd-operators/operators/etcd-operator/internal/plan"
+	"github.com/etcd-operators/etcd-operators/shared/etcdclient"
+	"github.com/etcd-operators/etcd-operators/shared/member"
+)
+
+// Asker asks members, each for itself; etcdclient.Client is one.
+type Asker interface {
+	Ask(ctx context.Context, endpoints []etcdclient.Endpoint) map[string]etcdclient.Answer
+}
+
+// Observer makes Observations.
+type Observer struct {
+	// Reader reads from caches of Pods, PersistentVolumeClaims, Services,
+	// PodDisruptionBudgets and EndpointSlices.
+	Reader client.Reader
+	// Nodes reads Nodes from a cache; nil where the operator may not.
+	Nodes client.Reader
+	// Etcd asks the members.
+	Etcd Asker
+	// DefaultVersion is what a cluster runs whose spec names no version.
+	DefaultVersion string
+}
+
+// Observe gathers the Observation of one EtcdCluster. It returns an error only if
+// a cache cannot be read.
+func (o *Observer) Observe(ctx context.Context, c *v1beta2.EtcdCluster) (plan.Observation, error) {
+	obs := plan.Observation{Cluster: o.cluster(c), FreshToken: member.Suffix(rand.Reader)}
+	for range v1beta2.MaxSize + 1 {
+		obs.FreshNames = append(obs.FreshNames, member.Name(c.Name, member.Suffix(rand.Reader)))
+	}
+	if err := o.conflicts(ctx, c, &obs); err != nil {
+		return obs, err
+	}
+	if err := o.claims(ctx, c, &obs); err != nil {
+		return obs, err
+	}
+	pods, err := o.pods(ctx, c, &obs)
+	if err != nil {
+		return obs, err
+	}
+	obs.Cluster.Existed = existed(c, &obs)
+	if !obs.Cluster.Paused && !obs.Cluster.Deleting {
+		o.ask(ctx, pods, &obs)
+	}
+	obs.Now = time.Now()
+	return obs, nil
+}
+
+// cluster is what the planner needs of the EtcdCluster itself.
+func (o *Observer) cluster(c *v1beta2.EtcdCluster) plan.Cluster {
+	wanted := strings.TrimPrefix(c.Spec.Version, "v")
+	running := c.Status.CurrentVersion
+	if running == "" {
+		running = wanted
+	}
+	if running == "" {
+		running = o.DefaultVersion
+	}
+	if wanted == "" {
+		wanted = running
+	}
+	out := plan.Cluster{
+		Name:             c.Name,
+		Generation:       c.Generation,
+		Deleting:         !c.DeletionTimestamp.IsZero(),
+		Paused:           c.Spec.Paused,
+		Size:             c.Spec.Size,
+		Version:          running,
+		WantedVersion:    wanted,
+		Persistent:       c.Spec.Pod != nil && c.Spec.Pod.PersistentVolumeClaimSpec != nil,
+		MemberTimeout:    v1beta2.DefaultMemberTimeout,
+		DisruptionBudget: c.Spec.PodDisruptionBudget == nil || *c.Spec.PodDisruptionBudget,
+		TLS:              c.Spec.TLS != nil && c.Spec.TLS.Static != nil,
+		LastStatus:       c.Status,
+	}
+	if r := c.Spec.Recovery; r != nil && r.MemberTimeout != nil {
+		out.MemberTimeout = r.MemberTimeout.Duration
+	}
+	if b := c.Status.Bootstrap; b != nil {
+		out.Bootstrap = &plan.Bootstrap{Member: b.Member, Token: b.Token}
+	}
+	if id := c.Status.ClusterID; id != "" {
+		// Only this operator writes it; what is not a number latches all the same.
+		if _, err := fmt.Sscanf(id, "%x", &out.ClusterID); err != nil || out.ClusterID == 0 {
+			out.ClusterID = 1
+		}
+	}
+	return out
+}
+
+// existed says why a cluster of this name is known to have existed although
+// nothing of its beginning is recorded (S1).
+func existed(c *v1beta2.EtcdCluster, obs *plan.Observation) string {
+	if c.Status.Bootstrap != nil || c.Status.ClusterID != "" {
+		return ""
+	}
+	st := &c.Status
+	switch {
+	case st.CurrentVersion != "":
+		return fmt.Sprintf("its status says that it ran version %s", st.CurrentVersion)
+	case st.Phase == v1beta2.PhaseRunning:
+		return "its status says that it was running"
+	case len(st.Members.Ready)+len(st.Members.Unready) > 0:
+		return "its status names members"
+	case len(obs.Pods) > 0:
+		return fmt.Sprintf("Pod %s of it exists, which its status does not know", obs.Pods[0].Name)
+	}
+	return obs.Cluster.Existed
+}
+
+// conflicts finds objects of names that the cluster needs and that are not its own.
+func (o *Observer) conflicts(ctx context.Context, c *v1beta2.EtcdCluster, obs *plan.Observation) error {
+	peer, cl := member.PeerService(c), member.ClientService(c)
+	for kind, obj := range map[string]client.Object{
+		"Service " + peer.Name:          peer,
+		"Service " + cl.Name:            cl,
+		"PodDisruptionBudget " + c.Name: &policyv1.PodDisruptionBudget{ObjectMeta: metav1.ObjectMeta{Name: c.Name, Namespace: c.Namespace}},
+	} {
+		err := o.Reader.Get(ctx, client.ObjectKeyFromObject(obj), obj)
+		if apierrors.IsNotFound(err) {
+			continue
+		}
+		if err != nil {
+			return fmt.Errorf("read %s: %w", kind, err)
+		}
+		if !metav1.IsControlledBy(obj, c) {
+			obs.Conflicts = append(obs.Conflicts, kind+ownerOf(obj))
+		}
+	}
+	slices.Sort(obs.Conflicts)
+	return nil
+}
+
+func ownerOf(obj client.Object) string {
+	if o := metav1.GetControllerOf(obj); o != nil {
+		return fmt.Sprintf(" (of %s %s)", o.Kind, o.Name)
+	}
+	return ""
+}
+
+// claims reads the volumes; those of an earlier cluster of this name show that
+// one existed.
+func (o *Observer) claims(ctx context.Context, c *v1beta2.EtcdCluster, obs *plan.Observation) error {
+	var list corev1.PersistentVolumeClaimList
+	if err := o.Reader.List(ctx, &list, client.InNamespace(c.Namespace), client.MatchingLabels{v1beta2.LabelCluster: c.Name}); err != nil {
+		return fmt.Errorf("list volumes: %w", err)
+	}
+	for i := range list.Items {
+		p := &list.Items[i]
+		if !metav1.IsControlledBy(p, c) {
+			obs.Cluster.Existed = fmt.Sprintf("volume %s of an earlier cluster of this name exists", p.Name)
+			continue
+		}
+		obs.Claims = append(obs.Claims, plan.Claim{
+			Name: p.Name, UID: string(p.UID), Deleting: p.DeletionTimestamp != nil, Created: p.CreationTimestamp.Time,
+		})
+	}
+	slices.SortFunc(obs.Claims, func(a, b plan.Claim) int { return strings.Compare(a.Name, b.Name) })
+	return nil
+}
+
+// pods reads the Pods, and returns those that can be asked in the order of
+// Observation.Pods.
+func (o *Observer) pods(ctx context.Context, c *v1beta2.EtcdCluster, obs *plan.Observation) ([]*corev1.Pod, error) {
+	var list corev1.PodList
+	if err := o.Reader.List(ctx, &list, client.InNamespace(c.Namespace), client.MatchingLabels{v1beta2.LabelCluster: c.Name}); err != nil {
+		return nil, fmt.Errorf("list Pods: %w", err)
+	}
+	addressed, err := o.addresses(ctx, c)
+	if err != nil {
+		return nil, err
+	}
+	var pods []*corev1.Pod
+	for i := range list.Items {
+		p := &list.Items[i]
+		switch {
+		case !metav1.IsControlledBy(p, c):
+			continue
+		case p.Spec.RestartPolicy == corev1.RestartPolicyNever:
+			obs.LegacyPods = append(obs.LegacyPods, p.Name)
+			continue
+		}
+		pods = append(pods, p)
+	}
+	slices.SortFunc(pods, func(a, b *corev1.Pod) int { return strings.Compare(a.Name, b.Name) })
+	slices.Sort(obs.LegacyPods)
+	for _, p := range pods {
+		out := podOf(p)
+		out.Addressed = p.Status.PodIP != "" && addressed[p.Name] == p.Status.PodIP
+		if out.NodeLostSince, err = o.nodeLostSince(ctx, p); err != nil {
+			return nil, err
+		}
+		obs.Pods = append(obs.Pods, out)
+	}
+	return pods, nil
+}
+
+// addresses are the ones that the headless Service publishes, by member name.
+func (o *Observer) addresses(ctx context.Context, c *v1beta2.EtcdCluster) (map[string]string, error) {
+	var list discoveryv1.EndpointSliceList
+	if err := o.Reader.List(ctx, &list, client.InNamespace(c.Namespace),
+		client.MatchingLabels{discoveryv1.LabelServiceName: member.PeerService(c).Name}); err != nil {
+		return nil, fmt.Errorf("list EndpointSlices: %w", err)
+	}
+	out := map[string]string{}
+	for i := range list.Items {
+		for _, e := range list.Items[i].Endpoints {
+			if e.Hostname != nil && len(e.Addresses) > 0 {
+				out[*e.Hostname] = e.Addresses[0]
+			}
+		}
+	}
+	return out, nil
+}
+
+// nodeLostSince is since when the Pod's node is gone or not ready, as far as the
+// operator may know.
+func (o *Observer) nodeLostSince(ctx context.Context, p *corev1.Pod) (time.Time, error) {
+	if o.Nodes == nil || p.Spec.NodeName == "" {
+		return time.Time{}, nil
+	}
+	var node corev1.Node
+	err := o.Nodes.Get(ctx, client.ObjectKey{Name: p.Spec.NodeName}, &node)
+	switch {
+	case apierrors.IsNotFound(err):
+		// The node's object is gone; the Pod went unready when its node did.
+		return transition(p.Status.Conditions, corev1.PodReady), nil
+	case err != nil:
+		return time.Time{}, fmt.Errorf("read node %s: %w", p.Spec.NodeName, err)
+	}
+	for _, cond := range node.Status.Conditions {
+		if cond.Type == corev1.NodeReady && cond.Status != corev1.ConditionTrue {
+			return cond.LastTransitionTime.Time, nil
+		}
+	}
+	return time.Time{}, nil
+}
+
+// transition is since when a Pod's condition is not true; zero if it is.
+func transition(conditions []corev1.PodCondition, kind corev1.PodConditionType) time.Time {
+	for _, c := range conditions {
+		if c.Type == kind && c.Status != corev1.ConditionTrue {
+			return c.LastTransitionTime.Time
+		}
+	}
+	return time.Time{}
+}
+
+// ask asks every Pod that has an address what it says of itself.
+func (o *Observer) ask(ctx context.Context, pods []*corev1.Pod, obs *plan.Observation) {
+	var endpoints []etcdclient.Endpoint
+	for _, p := range pods {
+		ended := p.Status.Phase == corev1.PodFailed || p.Status.Phase == corev1.PodSucceeded
+		if p.Status.PodIP != "" && !ended {
+			endpoints = append(endpoints, Endpoint(p.Name, p.Status.PodIP))
+		}
+	}
+	if len(endpoints) == 0 {
+		return
+	}
+	answers := o.Etcd.Ask(ctx, endpoints)
+	for i := range obs.Pods {
+		if a, ok := answers[obs.Pods[i].Name]; ok {
+			obs.Pods[i].Answer = answerOf(a)
+		}
+	}
+}

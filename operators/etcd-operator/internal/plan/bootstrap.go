@@ -1,0 +1,90 @@
+package plan
+
+import "fmt"
+
+// The rules of this file make the one beginning of a cluster (S1). All of them
+// are silent once the cluster id is latched.
+
+// firstAttempt is the Attempt of the Grant that a seed is created with.
+const firstAttempt = 1
+
+// existed refuses to begin where something already was.
+func existed(v *view) *step {
+	if v.Cluster.ClusterID != 0 || v.Cluster.Bootstrap != nil || v.Cluster.Existed == "" {
+		return nil
+	}
+	return wait(idle, "ClusterExisted", fmt.Sprintf("a fresh cluster is not started because %s; restore it from a backup, or delete this EtcdCluster and create it again to begin empty",
+		v.Cluster.Existed))
+}
+
+// recordBootstrap writes the seed's name and token down before anything else, and
+// again under another name when a seed is given up before it ever served.
+func recordBootstrap(v *view) *step {
+	if v.Cluster.ClusterID != 0 {
+		return nil
+	}
+	b := v.Cluster.Bootstrap
+	if b != nil {
+		seed := v.pods[b.Member]
+		if seed == nil || !v.nodeLost(seed) || seed.Answer.Reached {
+			return nil
+		}
+	}
+	if len(v.FreshNames) == 0 {
+		return wait(shortly, "Bootstrapping", "waiting for a name for the seed")
+	}
+	fresh := Bootstrap{Member: v.FreshNames[0], Token: v.FreshToken}
+	return do(RecordBootstrap{Bootstrap: fresh, Version: v.Cluster.Version},
+		"Bootstrapping", fmt.Sprintf("the cluster begins with the seed %s", fresh.Member))
+}
+
+// createFirstPods makes the seed's Pod, and beside it the Pods of all who are to
+// join, so that they start while the seed does.
+func createFirstPods(v *view) *step {
+	b := v.Cluster.Bootstrap
+	if v.Cluster.ClusterID != 0 || b == nil {
+		return nil
+	}
+	var pods []NewPod
+	if v.pods[b.Member] == nil {
+		pods = append(pods, NewPod{Name: b.Member, Role: Seed, Grant: &Grant{
+			Attempt: firstAttempt, New: true, Members: []string{b.Member}, Token: b.Token,
+		}})
+	}
+	pods = append(pods, v.newJoiners(v.Cluster.Size-1-len(v.candidates()))...)
+	if len(pods) == 0 {
+		return nil
+	}
+	return do(CreatePods{pods}, "CreatingMembers", fmt.Sprintf("creating Pods %s", names(pods)))
+}
+
+// restartSeed lets a seed begin again that ended before it had any data, and makes
+// the Pod of one that has ended for good again.
+func restartSeed(v *view) *step {
+	b := v.Cluster.Bootstrap
+	if v.Cluster.ClusterID != 0 || b == nil {
+		return nil
+	}
+	seed := v.pods[b.Member]
+	if seed.Finished && seed.DeletingSince.IsZero() {
+		return do(DeletePod{Name: seed.Name, UID: seed.UID}, "SeedEnded", fmt.Sprintf("the Pod of seed %s has ended and is made again", seed.Name))
+	}
+	if !seed.Answer.Waiting || seed.mayStart() {
+		return nil
+	}
+	grant := Grant{Attempt: seed.Answer.Attempt + 1, New: true, Members: []string{b.Member}, Token: b.Token}
+	return do(OpenGrant{seed.Name, seed.UID, grant}, "StartingSeed", fmt.Sprintf("seed %s may start", seed.Name))
+}
+
+// latchClusterID ends the beginning: from here on there is never another one.
+func latchClusterID(v *view) *step {
+	if v.Cluster.ClusterID != 0 {
+		return nil
+	}
+	seed := v.pods[v.Cluster.Bootstrap.Member]
+	a := &seed.Answer
+	if a.Read && a.ClusterID != 0 && len(a.Members) == 1 && a.Members[0].Name == seed.Name && a.Members[0].ID == a.MemberID {
+		return do(LatchClusterID{a.ClusterID}, "Bootstrapped", fmt.Sprintf("seed %s serves cluster %016x", seed.Name, a.ClusterID))
+	}
+	return wait(v.patience(seed), "StartingSeed", fmt.Sprintf("waiting for seed %s: %s", seed.Name, v.progress(seed)))
+}

@@ -1,0 +1,151 @@
+package plan
+
+import (
+	"time"
+
+	"github.com/etcd-operators/etcd-operators/api/v1beta2"
+)
+
+// Decision is what to do next, and what to say.
+type Decision struct {
+	// Action is the one next action; nil to wait.
+	Action Action
+	// Reason and Message say why: the same words in the event, the log and the
+	// condition. Reason is CamelCase.
+	Reason  string
+	Message string
+	// Again is after how long the cluster is to be observed again even if no watch
+	// reports a change; always positive.
+	Again time.Duration
+	// HandsOff is true when nothing at all of the cluster may be touched: not even
+	// its Services.
+	HandsOff bool
+	// Budget is the minAvailable that the PodDisruptionBudget must have before
+	// Action is carried out: KeepBudget to leave what there is, NoBudget for none.
+	Budget int
+	// Status is the whole status that the Observation implies, its conditions
+	// without times.
+	Status v1beta2.ClusterStatus
+}
+
+const (
+	// KeepBudget leaves the PodDisruptionBudget as it is: the voters are not known
+	// for certain.
+	KeepBudget = -1
+	// NoBudget means that there is none to be.
+	NoBudget = 0
+)
+
+// Action is one effect on the world. Each is safe to repeat, and to stop in the
+// middle: the next Observation shows how far it came.
+type Action interface {
+	// Kind names the action in metrics and logs, such as "AddLearner".
+	Kind() string
+}
+
+// RecordBootstrap latches the seed's name and token, and the version that the
+// cluster begins with, in the status (S1). Nothing else is done before that has
+// succeeded.
+type RecordBootstrap struct {
+	Bootstrap
+	Version string
+}
+
+// LatchClusterID latches the cluster id that the seed reports (S1).
+type LatchClusterID struct{ ClusterID uint64 }
+
+// CreatePods makes Pods, each with its claim where members are persistent. All of
+// them are made side by side: a Pod without a Grant does no harm.
+// It is carried out only if a live list of the cluster's Pods has the same names
+// as Observation.Pods (S11).
+type CreatePods struct{ Pods []NewPod }
+
+// NewPod is one of the Pods to create.
+type NewPod struct {
+	Name string
+	Role Role
+	// Grant is written on the Pod from its beginning; nil for none.
+	Grant *Grant
+}
+
+// SetRoles sets the label etcd_role of Pods.
+type SetRoles struct{ Roles []PodRole }
+
+// PodRole is the role of one Pod, by uid.
+type PodRole struct {
+	Name, UID string
+	Role      Role
+}
+
+// OpenGrant writes a Grant on a Pod, by uid, so that its launcher starts etcd (S2).
+type OpenGrant struct {
+	Name, UID string
+	Grant     Grant
+}
+
+// CloseGrants takes Grants away from Pods whose members have started (S2).
+type CloseGrants struct{ Pods []PodRef }
+
+// PodRef names one Pod, by uid.
+type PodRef struct{ Name, UID string }
+
+// AddLearner adds a member without a vote, under the peer URL of the name.
+// Like every membership change it is carried out only if a linearizable member
+// list still equals Members, the one that it was decided on (S3, S11).
+type AddLearner struct {
+	Name    string
+	Members []Member
+}
+
+// Promote gives a learner its vote (S5).
+type Promote struct {
+	ID      uint64
+	Name    string
+	Members []Member
+}
+
+// RemoveMember takes a member out of the member list (S4). It is carried out only
+// if the member's Pod, read live, is still as Pod says: the same uid and the same
+// attempt of its Grant, or none if Pod is nil (S9, S11).
+type RemoveMember struct {
+	ID      uint64
+	Name    string
+	Members []Member
+	Pod     *Pod
+}
+
+// MoveLeader asks the leader to hand over to another voter (S8).
+type MoveLeader struct {
+	// From and To are names; ToID is To's member id.
+	From, To string
+	ToID     uint64
+}
+
+// DeletePod deletes one Pod, by uid and with grace, never by force: of a member
+// only to make it again on its volume (S7). With Members set the Pod is no
+// member's, and it is deleted only if a linearizable member list still equals them.
+type DeletePod struct {
+	Name, UID string
+	Members   []Member
+}
+
+// DeleteClaim deletes a volume claim that is no member's any more, by uid, and only
+// if a linearizable member list still equals Members and a live read finds no Pod
+// of its name (S7, S11).
+type DeleteClaim struct {
+	Name, UID string
+	Members   []Member
+}
+
+func (RecordBootstrap) Kind() string { return "RecordBootstrap" }
+func (LatchClusterID) Kind() string  { return "LatchClusterID" }
+func (CreatePods) Kind() string      { return "CreatePods" }
+func (SetRoles) Kind() string        { return "SetRoles" }
+func (OpenGrant) Kind() string       { return "OpenGrant" }
+func (CloseGrants) Kind() string     { return "CloseGrants" }
+func (AddLearner) Kind() string      { return "AddLearner" }
+func (Promote) Kind() string         { return "Promote" }
+func (RemoveMember) Kind() string    { return "RemoveMember" }
+func (MoveLeader) Kind() string      { return "MoveLeader" }
+func (DeletePod) Kind() string       { return "DeletePod" }
+func (DeleteClaim) Kind() string     { return "DeleteClaim" }

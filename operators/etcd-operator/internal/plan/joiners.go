@@ -1,0 +1,99 @@
+package plan
+
+import (
+	"fmt"
+	"slices"
+	"strings"
+	"time"
+)
+
+// newPodAge is for how long after its creation a Pod is expected to make progress
+// every moment; a Pod that takes longer is asked less often, and nobody waits for
+// it.
+const newPodAge = 15 * time.Second
+
+// oldPodAge is the age from which a Pod that does not serve is asked slowly.
+const oldPodAge = 3 * time.Minute
+
+// joinTogether is for how long after its creation the others wait for a Pod, so
+// that all are added before the first of them starts.
+const joinTogether = 5 * time.Second
+
+// newJoiners are n Pods with fresh names; none if n is not positive.
+func (v *view) newJoiners(n int) []NewPod {
+	var pods []NewPod
+	for _, name := range v.FreshNames {
+		if len(pods) >= n {
+			break
+		}
+		if b := v.Cluster.Bootstrap; b == nil || name != b.Member {
+			pods = append(pods, NewPod{Name: name, Role: Joiner})
+		}
+	}
+	return pods
+}
+
+// missing is how many members are to be added, to reach size and to replace those
+// that are lost or going.
+func (v *view) missing() int {
+	staying := 0
+	for _, m := range v.list {
+		if !v.going(m) {
+			staying++
+		}
+	}
+	return v.Cluster.Size - staying
+}
+
+// createJoiners makes the Pods of members to come. They are scheduled, addressed
+// and waiting before anything is done to the member list.
+func createJoiners(v *view) *step {
+	pods := v.newJoiners(v.missing() - len(v.candidates()))
+	if len(pods) == 0 {
+		return nil
+	}
+	return do(CreatePods{pods}, "CreatingMembers", fmt.Sprintf("creating Pods %s", names(pods)))
+}
+
+// patience is how soon to look again at a Pod that is starting.
+func (v *view) patience(p *Pod) time.Duration {
+	switch age := v.Now.Sub(p.Created); {
+	case age > oldPodAge:
+		return slowly
+	case p.Trouble != "" || age > newPodAge:
+		return shortly
+	}
+	return soon
+}
+
+// progress says in words how far a Pod has come.
+func (v *view) progress(p *Pod) string {
+	switch {
+	case !p.DeletingSince.IsZero():
+		return "its Pod is being deleted"
+	case p.Trouble != "":
+		return p.Trouble
+	case p.Unschedulable != "":
+		return "its Pod can't be scheduled: " + p.Unschedulable
+	case p.Node == "":
+		return "its Pod is not scheduled yet"
+	case !p.NodeLostSince.IsZero():
+		return fmt.Sprintf("node %s is not ready; it is given up after %s", p.Node, v.Cluster.MemberTimeout)
+	case p.Answer.Waiting && !p.Addressed:
+		return "its address is not published yet"
+	case p.Answer.Waiting:
+		return "it waits for leave to start"
+	case p.Answer.Reached:
+		return "it is catching up"
+	}
+	return fmt.Sprintf("it does not answer yet on node %s", p.Node)
+}
+
+func names(pods []NewPod) string {
+	var all []string
+	for _, p := range pods {
+		all = append(all, p.Name)
+	}
+	slices.Sort(all)
+	return strings.Join(all, ", ")
+}

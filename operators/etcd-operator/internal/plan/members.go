@@ -1,0 +1,271 @@
+package plan
+
+import (
+	"fmt"
+	"slices"
+)
+
+// The rules of this file change the member list, one settled change at a time
+// (S3), and the marks on Pods that follow from it.
+
+// setRoles writes on each Pod what its member is. The client Service and the
+// PodDisruptionBudget follow the label.
+func setRoles(v *view) *step {
+	leaving := v.victim()
+	var roles []PodRole
+	for _, m := range v.list {
+		p := v.pods[m.Name]
+		if p == nil {
+			continue
+		}
+		if want := v.role(m, p, leaving); want != p.Role {
+			roles = append(roles, PodRole{p.Name, p.UID, want})
+		}
+	}
+	if len(roles) == 0 {
+		return nil
+	}
+	last := roles[len(roles)-1]
+	return do(SetRoles{roles}, "SettingRoles", fmt.Sprintf("%s is now marked %s", last.Name, last.Role))
+}
+
+// role is what a member's Pod is to be marked as. A member that is not healthy
+// keeps its mark: its readiness speaks for it.
+func (v *view) role(m Member, p *Pod, leaving *Member) Role {
+	switch {
+	case p.Role == Leaving && leaving != nil && leaving.ID == m.ID:
+		return Leaving
+	case v.answer(m) == nil || !m.Started:
+		return p.Role
+	case m.Learner:
+		return Learner
+	case v.healthy[m.ID]:
+		return Voter
+	}
+	return p.Role
+}
+
+// closeGrants takes the leave to start from members that have started: it was for
+// once (S2).
+func closeGrants(v *view) *step {
+	var pods []PodRef
+	for _, m := range v.list {
+		if p := v.pods[m.Name]; p != nil && p.Grant != nil && m.Started && v.answer(m) != nil {
+			pods = append(pods, PodRef{p.Name, p.UID})
+		}
+	}
+	if len(pods) == 0 {
+		return nil
+	}
+	return do(CloseGrants{pods}, "MemberStarted", fmt.Sprintf("member %s has started", pods[len(pods)-1].Name))
+}
+
+// removeStrays removes members without a vote that will never start or are not
+// wanted: what a crashed operator left half done, and learners that are lost.
+func removeStrays(v *view) *step {
+	for _, m := range v.list {
+		if !m.Learner {
+			continue
+		}
+		why := v.loss(m)
+		if why == "" && len(v.voters) >= v.Cluster.Size {
+			why = fmt.Sprintf("there are %d voters already", len(v.voters))
+		}
+		if why != "" && v.mayRemove(m) {
+			return do(v.remove(m), "MemberRemoved", fmt.Sprintf("learner %s is removed: %s", m.Name, why))
+		}
+	}
+	return nil
+}
+
+// promote gives one learner that has caught up its vote (S5).
+func promote(v *view) *step {
+	if len(v.voters) >= v.Cluster.Size {
+		return nil
+	}
+	for _, m := range v.list {
+		if v.mayPromote(m) && !v.going(m) {
+			return do(Promote{m.ID, m.Name, v.list}, "MemberPromoted", fmt.Sprintf("learner %s has caught up and becomes voter %d of %d",
+				m.Name, len(v.voters)+1, v.Cluster.Size))
+		}
+	}
+	return nil
+}
+
+// removeLost removes a voter that is lost, once its replacement waits, or at once
+// if none is wanted: if the replacement can't be placed, nothing is removed, and a
+// node that comes back heals it (S4).
+func removeLost(v *view) *step {
+	for _, m := range v.voters {
+		why := v.loss(m)
+		if why == "" || !v.mayRemove(m) {
+			continue
+		}
+		if v.missing() > 0 && !v.canAnyJoin() {
+			return wait(v.joinersPatience(), "ReplacingDeadMember", fmt.Sprintf("member %s is lost (%s); %s", m.Name, why, v.joinersProgress()))
+		}
+		return do(v.remove(m), "ReplacingDeadMember", fmt.Sprintf("member %s is removed: %s", m.Name, why))
+	}
+	return nil
+}
+
+func (v *view) remove(m Member) RemoveMember {
+	return RemoveMember{ID: m.ID, Name: m.Name, Members: v.list, Pod: v.pods[m.Name]}
+}
+
+// addLearner adds the members whose Pods wait, one after the other. Those that are
+// about to wait too are waited for, so that all start together; none is added
+// while one starts, which would find another list than the one it was told.
+func addLearner(v *view) *step {
+	joiners := v.candidates()
+	if v.missing() <= 0 || len(joiners) == 0 || !joiners[0].canJoin() || v.startingLearner() {
+		return nil
+	}
+	if !v.settled {
+		return wait(soon, "AddingMember", "waiting for the last membership change to settle")
+	}
+	if len(v.list) >= v.Cluster.Size || v.learners() >= v.learnerLimit(joiners[0]) {
+		return nil
+	}
+	if v.learnerLimit(joiners[0]) > 1 && slices.ContainsFunc(joiners, v.aboutToJoin) {
+		return wait(soon, "AddingMember", v.joinersProgress())
+	}
+	return do(AddLearner{joiners[0].Name, v.list}, "MemberAdded", fmt.Sprintf("member %s is added as a learner", joiners[0].Name))
+}
+
+// aboutToJoin reports whether a candidate is expected to wait within moments.
+func (v *view) aboutToJoin(p *Pod) bool {
+	return !p.canJoin() && p.Node != "" && p.Trouble == "" && p.NodeLostSince.IsZero() && v.Now.Sub(p.Created) < joinTogether
+}
+
+// startingLearner reports whether a member that has leave to start has not done so
+// yet, though it should at any moment.
+func (v *view) startingLearner() bool {
+	for _, m := range v.list {
+		p := v.pods[m.Name]
+		if !m.Started && p != nil && p.mayStart() && p.NodeLostSince.IsZero() && v.patience(p) == soon {
+			return true
+		}
+	}
+	return false
+}
+
+func (v *view) learners() int { return len(v.list) - len(v.voters) }
+
+// learnerLimit is how many learners there may be at a time: several only where
+// every member, and the one to join, is known to apply the same limit (S3). Members
+// with different limits would apply different lists, for good.
+func (v *view) learnerLimit(joiner *Pod) int {
+	limit := joiner.Learners
+	for _, m := range v.list {
+		p := v.pods[m.Name]
+		if p == nil || p.Learners != limit {
+			return 1
+		}
+		if a := v.answer(m); m.Started && (a == nil || !parseVersion(a.Version).atLeast(version{3, 6, 0})) {
+			return 1
+		}
+	}
+	if !parseVersion(joiner.Version).atLeast(version{3, 6, 0}) {
+		return 1
+	}
+	return max(1, limit)
+}
+
+// openGrant lets one member start that is in the list, has never started, and
+// whose launcher waits (S2). The next one follows when it serves: an etcd that joins
+// asks every other member first, and one that is just starting too accepts the
+// connection and keeps it waiting for 7 s (etcd's request timeout). Whoever can be
+// added before is, so that the list does not change under it.
+func openGrant(v *view) *step {
+	if !v.settled || v.startingLearner() || addLearner(v) != nil {
+		return nil
+	}
+	var members []string
+	for _, m := range v.list {
+		members = append(members, m.Name)
+	}
+	slices.Sort(members)
+	for _, m := range v.list {
+		p := v.pods[m.Name]
+		if m.Started || p == nil || !p.canJoin() || p.mayStart() {
+			continue
+		}
+		grant := Grant{Attempt: p.Answer.Attempt + 1, Members: members}
+		return do(OpenGrant{p.Name, p.UID, grant}, "StartingMember", fmt.Sprintf("member %s may start", p.Name))
+	}
+	return nil
+}
+
+// shrink removes one member more than size asks for: its clients first, then its
+// leadership, then its vote.
+func shrink(v *view) *step {
+	victim := v.victim()
+	if victim == nil {
+		return nil
+	}
+	if !v.mayRemove(*victim) {
+		return wait(shortly, "ScalingDown", fmt.Sprintf("member %s is removed as soon as the rest keeps its quorum: %s", victim.Name, v.whoIsMissing()))
+	}
+	p := v.pods[victim.Name]
+	if p != nil && p.Role != Leaving {
+		return do(SetRoles{[]PodRole{{p.Name, p.UID, Leaving}}}, "ScalingDown", fmt.Sprintf("member %s is about to leave", victim.Name))
+	}
+	if victim.ID == v.leader {
+		if heir := v.heir(*victim); heir != nil {
+			return do(MoveLeader{victim.Name, heir.Name, heir.ID}, "MovingLeader", fmt.Sprintf("leadership moves from %s to %s", victim.Name, heir.Name))
+		}
+	}
+	return do(v.remove(*victim), "MemberRemoved", fmt.Sprintf("member %s is removed: %d voters, %d wanted", victim.Name, len(v.voters), v.Cluster.Size))
+}
+
+// victim is the voter to remove when there are too many: the one that is already
+// leaving, else one that is not healthy, else a follower, the leader last (S6, S8).
+// Among equals it is one on the node with the most members, then the youngest.
+func (v *view) victim() *Member {
+	if len(v.voters) <= v.Cluster.Size || v.Cluster.Size < 1 {
+		return nil
+	}
+	onNode := map[string]int{}
+	for _, m := range v.voters {
+		if p := v.pods[m.Name]; p != nil {
+			onNode[p.Node]++
+		}
+	}
+	cost := func(m Member) [4]int64 {
+		p := v.pods[m.Name]
+		if p == nil {
+			return [4]int64{0, 0, 0, 0}
+		}
+		return [4]int64{
+			boolInt(v.healthy[m.ID]),
+			boolInt(p.Role != Leaving) + boolInt(m.ID == v.leader),
+			-int64(onNode[p.Node]),
+			-p.Created.Unix(),
+		}
+	}
+	victim := v.voters[0]
+	for _, m := range v.voters[1:] {
+		if a, b := cost(m), cost(victim); slices.Compare(a[:], b[:]) < 0 {
+			victim = m
+		}
+	}
+	return &victim
+}
+
+// heir is a healthy voter to take over the lead from the one that leaves.
+func (v *view) heir(from Member) *Member {
+	for _, m := range v.voters {
+		if m.ID != from.ID && v.healthy[m.ID] {
+			return &m
+		}
+	}
+	return nil
+}
+
+func boolInt(b bool) int64 {
+	if b {
+		return 1
+	}
+	return 0
+}

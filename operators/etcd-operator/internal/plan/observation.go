@@ -1,0 +1,204 @@
+package plan
+
+import (
+	"time"
+
+	"github.com/etcd-operators/etcd-operators/api/v1beta2"
+)
+
+// Observation is all that Plan may know of one EtcdCluster at one moment. Its
+// parts may be of slightly different age: Pods and Claims come from caches that
+// can lag, Answers were asked for at Now.
+type Observation struct {
+	// Now is when the Observation was made.
+	Now     time.Time
+	Cluster Cluster
+	// Pods are those that this EtcdCluster controls (by uid), sorted by name.
+	Pods []Pod
+	// Claims are the PersistentVolumeClaims that it controls, sorted by name. A
+	// member's claim has the member's name.
+	Claims []Claim
+	// Conflicts describe objects of a name that this cluster needs and that
+	// belong to someone else, such as "Service b-client of EtcdCluster b".
+	Conflicts []string
+	// LegacyPods are Pods of this cluster that the archived coreos operator made
+	// (restartPolicy Never). They are recognised and never touched.
+	LegacyPods []string
+	// FreshNames are member names that nobody has used, at least MaxSize of them,
+	// and FreshToken is a bootstrap token that nobody has used. Names and
+	// randomness come in from outside, so that Plan stays a function.
+	FreshNames []string
+	FreshToken string
+}
+
+// Cluster is what Plan needs of the EtcdCluster.
+type Cluster struct {
+	Name       string
+	Generation int64
+	// Deleting is true once the EtcdCluster has a deletion timestamp.
+	Deleting bool
+	Paused   bool
+	// Size is the number of voters wanted, 1 to 7.
+	Size int
+	// Version is what members run, without a leading v: the one recorded at
+	// creation, else spec.version, else the operator's default.
+	Version string
+	// WantedVersion is spec.version without a leading v, or Version if that is empty.
+	WantedVersion string
+	// Persistent is true when members keep their data on volumes of their own.
+	Persistent bool
+	// MemberTimeout is how long a member's node may be gone before the member is
+	// given up.
+	MemberTimeout time.Duration
+	// DisruptionBudget is false when the user asked for no PodDisruptionBudget.
+	DisruptionBudget bool
+
+	// TLS is true when the spec asks for it.
+	TLS bool
+	// LastStatus is the status as it was last written. Nothing is decided from it:
+	// only what cannot be observed at this moment is carried on.
+	LastStatus v1beta2.ClusterStatus
+
+	// Bootstrap is latched in the status before the first seed's Pod exists; nil
+	// before.
+	Bootstrap *Bootstrap
+	// ClusterID is latched when the seed has reported it; 0 before.
+	ClusterID uint64
+	// Existed says, in words, why a cluster of this name is known to have existed
+	// although no Bootstrap is recorded (a status of the archived operator,
+	// volumes that were kept); empty when it did not. A seed is never started
+	// over it.
+	Existed string
+}
+
+// Bootstrap is the record of the one beginning of a cluster.
+type Bootstrap struct {
+	// Member is the seed's name.
+	Member string
+	// Token is etcd's initial-cluster-token.
+	Token string
+}
+
+// Role is the value of the label etcd_role of a Pod: what the operator last said
+// that the Pod is. Only a voter is selected by the client Service and the
+// PodDisruptionBudget.
+type Role string
+
+const (
+	// Seed is the first member, until its cluster id is latched.
+	Seed Role = "seed"
+	// Joiner is a Pod that waits to become a member, or whose member has not
+	// started yet.
+	Joiner Role = "joiner"
+	// Returning is a Pod made again for a member's volume.
+	Returning Role = "returning"
+	// Learner is a started member without a vote.
+	Learner Role = "learner"
+	// Voter is a member that may serve clients.
+	Voter Role = "voter"
+	// Leaving is a member that is about to be removed, or has been.
+	Leaving Role = "leaving"
+)
+
+// Pod is what Plan needs of a member's Pod.
+type Pod struct {
+	// Name is also the name of the member and of its claim.
+	Name    string
+	UID     string
+	Role    Role
+	Created time.Time
+	// DeletingSince is the time of the request to delete it; zero if there is none.
+	DeletingSince time.Time
+	// Finished is true when the Pod has failed or succeeded: it never runs again.
+	Finished bool
+	// IP is the Pod's address; empty while it has none.
+	IP string
+	// Node is empty while the Pod is not scheduled; Unschedulable then says why,
+	// once the scheduler has tried.
+	Node          string
+	Unschedulable string
+	// Trouble says why the Pod's containers do not run, such as
+	// "ImagePullBackOff: …" or "CrashLoopBackOff: …"; empty if they do.
+	Trouble string
+	// NodeLostSince is since when the Pod's node is gone or not ready; zero while
+	// it is ready, or when nodes may not be read.
+	NodeLostSince time.Time
+	// Addressed is true when the headless Service publishes the Pod's address
+	// under the member's name, so that looking it up finds it.
+	Addressed bool
+	// Persistent is true when the Pod keeps its data on a claim.
+	Persistent bool
+	// Version is that of the Pod's etcd image.
+	Version string
+	// Learners is the ETCD_MAX_LEARNERS that the Pod's etcd runs with; 0 if none
+	// is set.
+	Learners int
+	// Grant is the leave to start that is written on the Pod; nil if there is none.
+	Grant *Grant
+	// Answer is what the member said of itself.
+	Answer Answer
+}
+
+// Grant is the one-shot leave to start etcd without data (S2). The launcher in
+// the Pod uses a grant only if its Attempt is higher than the last that it used.
+type Grant struct {
+	Attempt int
+	// New is true for a seed, which begins a cluster, and false for a member that
+	// joins one.
+	New bool
+	// Members are the names in etcd's initial cluster, sorted.
+	Members []string
+	// Token is the bootstrap token; set when New.
+	Token string
+}
+
+// Claim is what Plan needs of a member's PersistentVolumeClaim.
+type Claim struct {
+	Name     string
+	UID      string
+	Deleting bool
+	// Created is when it was made.
+	Created time.Time
+}
+
+// Answer is what one member said when asked at Observation.Now. The zero Answer
+// is that of a Pod that could not be reached, which says nothing of whether it
+// lives (S9).
+type Answer struct {
+	// Waiting is true when the launcher answered in place of etcd: there is no
+	// data in the data dir, and it waits for a Grant with an Attempt above Attempt.
+	Waiting bool
+	Attempt int
+	// Reached is true when etcd itself answered; what follows is set only then.
+	Reached   bool
+	ClusterID uint64
+	MemberID  uint64
+	// Leader is the member id of the leader that it knows; 0 if none.
+	Leader uint64
+	// Term is raft's term, Applied the last applied index, Revision the store's.
+	Term     uint64
+	Applied  uint64
+	Revision int64
+	Learner  bool
+	// Version is the server's, without a leading v.
+	Version string
+	// Errors are those that the member reports, such as alarms and "no leader".
+	Errors []string
+	// Read is true when a linearizable read by this member succeeded: a quorum
+	// answered it in this Observation.
+	Read bool
+	// Members is the member list, read with linearizable consistency when Read.
+	// Empty from a learner.
+	Members []Member
+}
+
+// Member is an entry of etcd's member list.
+type Member struct {
+	ID uint64
+	// Name is the member's name as its peer URL tells it: an entry has it from
+	// the moment it is added, long before etcd knows the name.
+	Name    string
+	Learner bool
+	// Started is true once the member has published itself: it has had data.
+	Started bool
+}

@@ -1,0 +1,124 @@
+package plan
+
+import "time"
+
+// How soon to look again. What Kubernetes changes is reported by watches; what
+// etcd and the launchers change is not.
+const (
+	// next is after an action: what it did to etcd shows at once.
+	next = 10 * time.Millisecond
+	// soon is for something that takes a fraction of a second and that no watch
+	// reports: a launcher or an etcd that starts, a learner that catches up.
+	soon = 100 * time.Millisecond
+	// shortly is for the same when it has already taken long, and for what etcd
+	// itself refuses for a few seconds after a change.
+	shortly = 2 * time.Second
+	// slowly is for what has not come about for minutes, and may never.
+	slowly = 15 * time.Second
+	// idle is the slow fallback of a cluster that is as it should be.
+	idle = time.Minute
+)
+
+// step is what a rule says: an action, or a wait.
+type step struct {
+	action          Action
+	reason, message string
+	again           time.Duration
+}
+
+// do is the step that carries out an action; the next one follows at once.
+func do(a Action, reason, message string) *step {
+	return &step{action: a, reason: reason, message: message, again: next}
+}
+
+// wait is the step that does nothing for now.
+func wait(again time.Duration, reason, message string) *step {
+	return &step{reason: reason, message: message, again: again}
+}
+
+// rule returns the step that it asks for, or nil if the next rule is to be tried.
+type rule func(*view) *step
+
+// rules is the runbook: the first rule that has something to say decides. Order
+// is behaviour.
+var rules = []rule{
+	// Hands off.
+	deleting,
+	paused,
+	conflict,
+	legacy,
+	unsupported,
+	plaintext,
+
+	// One beginning (S1).
+	existed,
+	recordBootstrap,
+	createFirstPods,
+	restartSeed,
+	latchClusterID,
+
+	// What needs no quorum: give members back their Pods.
+	clearFinishedPods,
+	returnPods,
+
+	// Everything below needs one.
+	awaitQuorum,
+	createJoiners,
+	openGrant,
+	setRoles,
+
+	// Membership, one settled change at a time (S3).
+	removeStrays,
+	promote,
+	removeLost,
+	addLearner,
+	shrink,
+
+	// Tidy up.
+	closeGrants,
+	deleteLeftoverPods,
+	deleteLeftoverClaims,
+
+	awaitMembers,
+	rest,
+}
+
+// Plan decides the next step for one EtcdCluster. It never panics, whatever the
+// Observation, and it returns the same Decision for the same Observation.
+func Plan(o Observation) Decision {
+	v := newView(o)
+	for _, r := range rules {
+		if s := r(v); s != nil {
+			return v.decide(s)
+		}
+	}
+	return v.decide(rest(v)) // not reached: rest always answers
+}
+
+func (v *view) decide(s *step) Decision {
+	return Decision{
+		Action:   s.action,
+		Reason:   s.reason,
+		Message:  s.message,
+		Again:    s.again,
+		HandsOff: s.reason == "Deleting" || (blocked[s.reason] && s.reason != "QuorumLost"),
+		Budget:   v.budget(s.action),
+		Status:   v.status(s),
+	}
+}
+
+// budget is the quorum of the voters, counting one that is about to get its vote.
+// It is lowered only after a removal has settled.
+func (v *view) budget(a Action) int {
+	if !v.settled || v.Cluster.Deleting || v.Cluster.Paused {
+		return KeepBudget
+	}
+	if !v.Cluster.DisruptionBudget || max(v.Cluster.Size, len(v.voters)) < 3 {
+		return NoBudget
+	}
+	voters := len(v.voters)
+	if _, ok := a.(Promote); ok {
+		voters++
+	}
+	return quorum(voters)
+}

@@ -1,0 +1,171 @@
+package plan
+
+import (
+	"fmt"
+	"strings"
+)
+
+// The rules of this file need no quorum, since they only give members back the
+// Pods that run on their volumes.
+
+// clearFinishedPods deletes the Pod of a member that has ended for good, so that
+// it can be made again on its volume (S7).
+func clearFinishedPods(v *view) *step {
+	for i := range v.Pods {
+		p := &v.Pods[i]
+		if p.Finished && p.Persistent && p.DeletingSince.IsZero() && v.claims[p.Name] != nil {
+			return do(DeletePod{Name: p.Name, UID: p.UID}, "RestartingMember", fmt.Sprintf("the Pod of member %s has ended and is made again on its volume", p.Name))
+		}
+	}
+	return nil
+}
+
+// returnPods makes the missing Pods of volumes again, all of them at once: members
+// that were running a moment ago heal the cluster together. Their launchers start
+// etcd only where there is data. A volume that is known to be no member's is left
+// to deleteLeftoverClaims.
+func returnPods(v *view) *step {
+	var pods []NewPod
+	for i := range v.Claims {
+		c := &v.Claims[i]
+		if v.pods[c.Name] != nil || c.Deleting || (v.sure && !v.isStarted(c.Name)) {
+			continue
+		}
+		pods = append(pods, NewPod{Name: c.Name, Role: Returning})
+	}
+	if len(pods) == 0 {
+		return nil
+	}
+	return do(CreatePods{pods}, "RestartingMember", fmt.Sprintf("the Pods of %s are made again on their volumes", names(pods)))
+}
+
+// isStarted reports whether the name is that of a member which has had data.
+func (v *view) isStarted(name string) bool {
+	for _, m := range v.list {
+		if m.Name == name {
+			return m.Started
+		}
+	}
+	return false
+}
+
+// awaitQuorum waits while no quorum answers: nothing is added, removed or deleted
+// meanwhile (S4, S7, S9).
+func awaitQuorum(v *view) *step {
+	if v.hasQuorum() {
+		return nil
+	}
+	if why := v.quorumLost(); why != "" {
+		return wait(idle, "QuorumLost", why)
+	}
+	again := shortly
+	for i := range v.Pods {
+		if p := &v.Pods[i]; v.patience(p) == soon {
+			again = soon
+		}
+	}
+	return wait(again, "NoQuorum", "waiting for a quorum of members: "+v.whoIsMissing())
+}
+
+// quorumLost says, if it is certain, that a majority's data is lost for good.
+func (v *view) quorumLost() string {
+	if v.sure {
+		return ""
+	}
+	const advice = "; restore the cluster from a backup"
+	if len(v.list) == 0 {
+		for i := range v.Pods {
+			if p := &v.Pods[i]; v.mayHoldData(p) {
+				return ""
+			}
+		}
+		if len(v.Claims) > v.emptyVolumes() {
+			return ""
+		}
+		return "no member is left, and no data" + advice
+	}
+	var lost []string
+	for _, m := range v.voters {
+		if v.dataGone(m) {
+			lost = append(lost, fmt.Sprintf("%s (%s)", m.Name, v.loss(m)))
+		}
+	}
+	if len(v.voters)-len(lost) >= quorum(len(v.voters)) {
+		return ""
+	}
+	return fmt.Sprintf("%d of %d voters are lost: %s%s", len(lost), len(v.voters), strings.Join(lost, ", "), advice)
+}
+
+// mayHoldData reports whether a Pod may run or hold a member of the cluster.
+func (v *view) mayHoldData(p *Pod) bool {
+	if p.Answer.Waiting || p.Role == Joiner {
+		return false
+	}
+	return p.Persistent || !p.Finished
+}
+
+// emptyVolumes counts the claims whose launcher found no data on them, and those
+// of Pods that never were members.
+func (v *view) emptyVolumes() int {
+	n := 0
+	for i := range v.Claims {
+		if p := v.pods[v.Claims[i].Name]; p != nil && (p.Answer.Waiting || p.Role == Joiner) {
+			n++
+		}
+	}
+	return n
+}
+
+// dataGone reports whether a member's data is lost for good. A node that is gone
+// may come back with it.
+func (v *view) dataGone(m Member) bool {
+	p := v.pods[m.Name]
+	if p == nil {
+		return v.claims[m.Name] == nil
+	}
+	return (p.Finished && !p.Persistent) || v.wiped(m, p)
+}
+
+// whoIsMissing says of each member that is not healthy why it is not.
+func (v *view) whoIsMissing() string {
+	var said []string
+	for _, m := range v.list {
+		if v.healthy[m.ID] {
+			continue
+		}
+		said = append(said, m.Name+": "+v.whyUnhealthy(m))
+	}
+	if len(v.list) == 0 {
+		for i := range v.Pods {
+			p := &v.Pods[i]
+			said = append(said, p.Name+": "+v.progress(p))
+		}
+	}
+	if len(said) == 0 {
+		return "none answers"
+	}
+	return strings.Join(said, "; ")
+}
+
+// whyUnhealthy says in words what is wrong with a member.
+func (v *view) whyUnhealthy(m Member) string {
+	if why := v.loss(m); why != "" {
+		return why
+	}
+	p := v.pods[m.Name]
+	if p == nil {
+		return "its Pod is gone"
+	}
+	a := v.answer(m)
+	switch {
+	case a == nil && p.Answer.Reached:
+		return fmt.Sprintf("etcd of another cluster (%016x) answers in its place", p.Answer.ClusterID)
+	case a == nil:
+		return v.progress(p)
+	case len(a.Errors) > 0:
+		return strings.Join(a.Errors, ", ")
+	case a.Leader == 0:
+		return "it has no leader"
+	}
+	return "it is catching up"
+}

@@ -1,0 +1,221 @@
+package plan
+
+import (
+	"fmt"
+	"strings"
+
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	"github.com/etcd-operators/etcd-operators/api/v1beta2"
+)
+
+// status is what the Observation implies, and the step that is taken on it.
+// Conditions carry no times: those are set when they are written. Whatever changes
+// all the time is left to metrics, so that an idle cluster writes nothing.
+func (v *view) status(s *step) v1beta2.ClusterStatus {
+	c := &v.Cluster
+	st := v1beta2.ClusterStatus{
+		Phase:              v.phase(s),
+		ControlPaused:      c.Paused,
+		ObservedGeneration: c.Generation,
+		Size:               len(v.list),
+		ServiceName:        c.LastStatus.ServiceName,
+		ClientPort:         c.LastStatus.ClientPort,
+		Selector:           c.LastStatus.Selector,
+		CurrentVersion:     c.LastStatus.CurrentVersion,
+		Bootstrap:          c.LastStatus.Bootstrap,
+		ClusterID:          c.LastStatus.ClusterID,
+		Leader:             v.name(v.leader),
+	}
+	if st.Phase == v1beta2.PhaseFailed {
+		st.Reason = s.message
+	}
+	v.listMembers(&st)
+	if v.handsOff(s) {
+		st.Size, st.Leader = c.LastStatus.Size, c.LastStatus.Leader
+		st.Members, st.MemberDetails, st.ReadyMembers = c.LastStatus.Members, c.LastStatus.MemberDetails, c.LastStatus.ReadyMembers
+	}
+	st.Conditions = v.conditions(s)
+	return st
+}
+
+// handsOff reports whether nobody was asked, so that the last report stands.
+func (v *view) handsOff(s *step) bool {
+	return len(v.list) == 0 && (v.Cluster.Paused || v.Cluster.Deleting || s.reason == "NoQuorum")
+}
+
+func (v *view) phase(s *step) v1beta2.ClusterPhase {
+	switch {
+	case s.reason == "QuorumLost" || s.reason == "ClusterExisted":
+		return v1beta2.PhaseFailed
+	case v.Cluster.ClusterID != 0:
+		return v1beta2.PhaseRunning
+	}
+	return v1beta2.PhaseCreating
+}
+
+// listMembers fills in who the members are and which of them serve.
+func (v *view) listMembers(st *v1beta2.ClusterStatus) {
+	for _, m := range v.list {
+		d := v1beta2.MemberDetail{Name: m.Name, ID: fmt.Sprintf("%016x", m.ID), Role: v1beta2.MemberVoter}
+		switch {
+		case !m.Started:
+			d.Role = v1beta2.MemberUnstarted
+		case m.Learner:
+			d.Role = v1beta2.MemberLearner
+		}
+		if a := v.answer(m); a != nil {
+			d.Version = a.Version
+		}
+		if p := v.pods[m.Name]; p != nil {
+			d.Node = p.Node
+		}
+		st.MemberDetails = append(st.MemberDetails, d)
+		if v.healthy[m.ID] {
+			st.Members.Ready = append(st.Members.Ready, m.Name)
+		} else {
+			st.Members.Unready = append(st.Members.Unready, m.Name)
+		}
+	}
+	for i := range v.Pods {
+		if p := &v.Pods[i]; !v.isMember(p.Name) && p.DeletingSince.IsZero() {
+			st.Members.Unready = append(st.Members.Unready, p.Name)
+		}
+	}
+	st.ReadyMembers = fmt.Sprintf("%d/%d", len(st.Members.Ready), v.Cluster.Size)
+}
+
+// conditions are in a fixed order: what a person wants to know first comes first.
+func (v *view) conditions(s *step) []metav1.Condition {
+	all := []metav1.Condition{v.available(s), v.progressing(s), v.degraded(s), v.scaling(), v.recovering(s), v.upgrading(), v.isPaused()}
+	for _, special := range []string{v1beta2.ConditionNameConflict, v1beta2.ConditionVersionUnsupported} {
+		if s.reason == special {
+			all = append(all, v.condition(special, true, s.reason, s.message))
+		}
+	}
+	return all
+}
+
+func (v *view) condition(kind string, is bool, reason, message string) metav1.Condition {
+	c := metav1.Condition{Type: kind, Status: metav1.ConditionFalse, Reason: reason, Message: message, ObservedGeneration: v.Cluster.Generation}
+	if is {
+		c.Status = metav1.ConditionTrue
+	}
+	return c
+}
+
+// available says whether a quorum serves reads and writes.
+func (v *view) available(s *step) metav1.Condition {
+	const kind = v1beta2.ConditionAvailable
+	switch {
+	case v.Cluster.Paused && !v.sure:
+		c := v.condition(kind, false, "Paused", "members are not asked while spec.paused is true")
+		c.Status = metav1.ConditionUnknown
+		return c
+	case v.Cluster.ClusterID == 0:
+		return v.condition(kind, false, s.reason, s.message)
+	case v.hasQuorum():
+		return v.condition(kind, true, "Serving", v.tolerance())
+	case v.sure:
+		return v.condition(kind, true, "Serving", "a quorum serves, though the operator does not reach all of it")
+	}
+	return v.condition(kind, false, s.reason, s.message)
+}
+
+// tolerance says how many members may fail, and warns of a size that gains nothing.
+func (v *view) tolerance() string {
+	n := len(v.voters)
+	msg := fmt.Sprintf("%d voters serve reads and writes; %d of them may fail", n, (n-1)/2)
+	if v.Cluster.Size%2 == 0 {
+		msg += fmt.Sprintf("; an even size of %d tolerates no more failures than %d", v.Cluster.Size, v.Cluster.Size-1)
+	}
+	return msg
+}
+
+func (v *view) progressing(s *step) metav1.Condition {
+	moving := s.reason != "AsDesired" && !blocked[s.reason]
+	return v.condition(v1beta2.ConditionProgressing, moving, s.reason, s.message)
+}
+
+// blocked are the reasons for which nothing moves until somebody does something.
+var blocked = map[string]bool{
+	"Paused": true, "NameConflict": true, "LegacyMembers": true, "VersionUnsupported": true,
+	"TLSUnsupported": true, "ClusterExisted": true, "QuorumLost": true,
+}
+
+// Blocked reports whether a reason is one for which nothing moves until somebody
+// does something.
+func Blocked(reason string) bool { return blocked[reason] }
+
+// degraded says which members are not healthy.
+func (v *view) degraded(s *step) metav1.Condition {
+	const kind = v1beta2.ConditionDegraded
+	if blocked[s.reason] && s.reason != "Paused" {
+		return v.condition(kind, true, s.reason, s.message)
+	}
+	if v.Cluster.ClusterID == 0 {
+		return v.condition(kind, false, "Creating", "the cluster has not served yet")
+	}
+	if len(v.list) == 0 {
+		return v.condition(kind, true, s.reason, s.message)
+	}
+	if len(v.healthy) < len(v.voters) {
+		return v.condition(kind, true, "MembersUnhealthy", v.whoIsMissing())
+	}
+	var troubled []string
+	for _, p := range v.candidates() {
+		if why := strings.TrimSpace(p.Trouble + p.Unschedulable); why != "" {
+			troubled = append(troubled, p.Name+": "+v.progress(p))
+		}
+	}
+	if len(troubled) > 0 {
+		return v.condition(kind, true, "JoinersUnhealthy", strings.Join(troubled, "; "))
+	}
+	return v.condition(kind, false, "AllHealthy", "all voters are healthy")
+}
+
+func (v *view) scaling() metav1.Condition {
+	const kind = v1beta2.ConditionScaling
+	n := len(v.voters)
+	switch {
+	case v.Cluster.ClusterID == 0 || !v.sure || n == v.Cluster.Size:
+		return v.condition(kind, false, "AtSize", fmt.Sprintf("size is %d", v.Cluster.Size))
+	case n < v.Cluster.Size:
+		return v.condition(kind, true, "ScalingUp", fmt.Sprintf("%d of %d voters", n, v.Cluster.Size))
+	}
+	return v.condition(kind, true, "ScalingDown", fmt.Sprintf("%d voters, %d wanted", n, v.Cluster.Size))
+}
+
+// recovering says which lost members are being brought back or replaced.
+func (v *view) recovering(s *step) metav1.Condition {
+	const kind = v1beta2.ConditionRecovering
+	if v.Cluster.ClusterID == 0 {
+		return v.condition(kind, false, "NothingToRecover", "no member is lost")
+	}
+	if s.reason == "RestartingMember" || s.reason == "ReplacingDeadMember" {
+		return v.condition(kind, true, s.reason, s.message)
+	}
+	for _, m := range v.list {
+		if why := v.loss(m); why != "" {
+			return v.condition(kind, true, "ReplacingDeadMember", fmt.Sprintf("member %s is lost: %s", m.Name, why))
+		}
+	}
+	return v.condition(kind, false, "NothingToRecover", "no member is lost")
+}
+
+func (v *view) upgrading() metav1.Condition {
+	const kind = v1beta2.ConditionUpgrading
+	c := &v.Cluster
+	if c.Bootstrap != nil && c.WantedVersion != c.Version {
+		return v.condition(kind, false, "VersionChangeUnsupported", fmt.Sprintf(
+			"this operator does not change the version of a running cluster: set spec.version back to %s", c.Version))
+	}
+	return v.condition(kind, false, "AtVersion", "the version is "+c.Version)
+}
+
+func (v *view) isPaused() metav1.Condition {
+	if v.Cluster.Paused {
+		return v.condition(v1beta2.ConditionPaused, true, "Paused", "spec.paused is true: the operator holds still, etcd runs on")
+	}
+	return v.condition(v1beta2.ConditionPaused, false, "NotPaused", "the operator looks after the cluster")
+}

@@ -1,0 +1,105 @@
+package plan
+
+import (
+	"fmt"
+	"time"
+)
+
+// The rules of this file clear away what is no member's, and wait for the rest.
+// They are reached only while a quorum answers (S7).
+
+// deleteLeftoverPods deletes Pods that are no member's: of removed members, and
+// joiners that are not needed any more.
+func deleteLeftoverPods(v *view) *step {
+	if !v.settled {
+		return nil
+	}
+	needless := map[string]bool{}
+	joiners := v.candidates()
+	for n := max(0, v.missing()); n < len(joiners); n++ {
+		needless[joiners[n].Name] = true
+	}
+	for i := range v.Pods {
+		p := &v.Pods[i]
+		if v.isMember(p.Name) || !p.DeletingSince.IsZero() || (v.isCandidate(p) && !needless[p.Name]) {
+			continue
+		}
+		return do(DeletePod{p.Name, p.UID, v.list}, "DeletingPod", fmt.Sprintf("Pod %s is no member's and is deleted", p.Name))
+	}
+	return nil
+}
+
+// deleteLeftoverClaims deletes volumes that are no member's and that no Pod uses
+// (S7).
+func deleteLeftoverClaims(v *view) *step {
+	if !v.settled {
+		return nil
+	}
+	for i := range v.Claims {
+		c := &v.Claims[i]
+		if v.isMember(c.Name) || c.Deleting || v.pods[c.Name] != nil {
+			continue
+		}
+		return do(DeleteClaim{c.Name, c.UID, v.list}, "DeletingVolume", fmt.Sprintf("the volume of %s is no member's and is deleted", c.Name))
+	}
+	return nil
+}
+
+// awaitMembers waits while a quorum serves but not everyone is there yet.
+func awaitMembers(v *view) *step {
+	if v.missing() > 0 && len(v.candidates()) > 0 {
+		return wait(v.joinersPatience(), "AddingMember", v.joinersProgress())
+	}
+	for _, m := range v.list {
+		p := v.pods[m.Name]
+		switch {
+		case !v.healthy[m.ID] && p != nil:
+			return wait(v.patience(p), "WaitingForMember", m.Name+": "+v.whyUnhealthy(m))
+		case !v.healthy[m.ID]:
+			return wait(shortly, "WaitingForMember", m.Name+": "+v.whyUnhealthy(m))
+		}
+	}
+	if !v.settled {
+		return wait(soon, "WaitingForMember", "waiting for the last membership change to settle")
+	}
+	for i := range v.Pods {
+		if p := &v.Pods[i]; !v.isMember(p.Name) {
+			return wait(idle, "DeletingPod", fmt.Sprintf("Pod %s is being deleted", p.Name))
+		}
+	}
+	return nil
+}
+
+// rest says that all is as it should be.
+func rest(v *view) *step {
+	return wait(idle, "AsDesired", fmt.Sprintf("%d of %d members are healthy", len(v.healthy), v.Cluster.Size))
+}
+
+// canAnyJoin reports whether a replacement waits.
+func (v *view) canAnyJoin() bool {
+	joiners := v.candidates()
+	return len(joiners) > 0 && joiners[0].canJoin()
+}
+
+// joinersPatience is how soon to look again at Pods that are to join.
+func (v *view) joinersPatience() time.Duration {
+	for _, p := range v.candidates() {
+		if v.patience(p) == soon {
+			return soon
+		}
+	}
+	return shortly
+}
+
+// joinersProgress says what the next Pod to join waits for.
+func (v *view) joinersProgress() string {
+	for _, p := range v.candidates() {
+		if !p.canJoin() {
+			return fmt.Sprintf("waiting for Pod %s: %s", p.Name, v.progress(p))
+		}
+	}
+	for _, p := range v.candidates() {
+		return fmt.Sprintf("Pod %s waits until etcd accepts another member", p.Name)
+	}
+	return "waiting for a Pod to replace it"
+}

@@ -1,0 +1,293 @@
+package plan
+
+import (
+	"slices"
+	"time"
+)
+
+// maxLag is how many log entries a member's applied index may be behind the
+// leader's for the member to count as caught up. It is etcd's own default of
+// SnapshotCatchUpEntries: a member that is nearer needs no snapshot.
+const maxLag = 5000
+
+// view is an Observation with what follows from it: who is a member, who is
+// healthy, who is lost. It is computed once, and every rule reads it.
+type view struct {
+	Observation
+	pods   map[string]*Pod
+	claims map[string]*Claim
+
+	// sure is true when a linearizable read succeeded: list is then etcd's own
+	// member list. Otherwise list is the best that a member without quorum told,
+	// or empty, and no membership is decided from it.
+	sure bool
+	// settled is true when every healthy voter tells the same list, and they are a
+	// quorum (S3).
+	settled bool
+	list    []Member
+	voters  []Member
+	// healthy is H: the ids of the voters that answered themselves, name the same
+	// leader and term, report no error and are caught up.
+	healthy map[uint64]bool
+	// leader is the id of the leader that H names; 0 if none.
+	leader  uint64
+	term    uint64
+	applied uint64
+}
+
+func newView(o Observation) *view {
+	v := &view{
+		Observation: o,
+		pods:        make(map[string]*Pod, len(o.Pods)),
+		claims:      make(map[string]*Claim, len(o.Claims)),
+		healthy:     map[uint64]bool{},
+	}
+	for i := range o.Pods {
+		v.pods[o.Pods[i].Name] = &o.Pods[i]
+	}
+	for i := range o.Claims {
+		v.claims[o.Claims[i].Name] = &o.Claims[i]
+	}
+	v.readList()
+	v.findHealthy()
+	v.settled = v.sure && len(v.healthy) >= quorum(len(v.voters)) && v.agreed()
+	return v
+}
+
+// readList picks the member list: the one of the most advanced answer, among
+// those whose linearizable read succeeded if there are any.
+func (v *view) readList() {
+	var best *Answer
+	for i := range v.Pods {
+		a := &v.Pods[i].Answer
+		if !v.ours(a) || len(a.Members) == 0 || a.Learner {
+			continue
+		}
+		if best == nil || better(a, best) {
+			best = a
+		}
+	}
+	if best == nil {
+		return
+	}
+	v.sure, v.list = best.Read, best.Members
+	v.leader, v.term = best.Leader, best.Term
+	for _, m := range v.list {
+		if !m.Learner {
+			v.voters = append(v.voters, m)
+		}
+	}
+}
+
+// better reports whether a is to be believed rather than b.
+func better(a, b *Answer) bool {
+	if a.Read != b.Read {
+		return a.Read
+	}
+	if a.Term != b.Term {
+		return a.Term > b.Term
+	}
+	return a.Applied > b.Applied
+}
+
+// ours reports whether an answer is from etcd of this cluster, not of another one
+// that happens to run under our names.
+func (v *view) ours(a *Answer) bool {
+	return a.Reached && (v.Cluster.ClusterID == 0 || a.ClusterID == v.Cluster.ClusterID)
+}
+
+// findHealthy fills in healthy and applied.
+func (v *view) findHealthy() {
+	if !v.sure || v.leader == 0 {
+		return
+	}
+	for _, m := range v.list {
+		if a := v.answer(m); a != nil && a.Leader == v.leader && a.Term == v.term {
+			v.applied = max(v.applied, a.Applied)
+		}
+	}
+	for _, m := range v.voters {
+		if v.caughtUp(m) {
+			v.healthy[m.ID] = true
+		}
+	}
+}
+
+// caughtUp reports whether a member answered itself, follows the leader, reports
+// no error and has applied nearly all that anyone has.
+func (v *view) caughtUp(m Member) bool {
+	a := v.answer(m)
+	return a != nil && a.Leader == v.leader && a.Term == v.term && len(a.Errors) == 0 && a.Applied+maxLag >= v.applied
+}
+
+// answer is what the member itself said, or nil if it was not reached.
+func (v *view) answer(m Member) *Answer {
+	p := v.pods[m.Name]
+	if p == nil || !v.ours(&p.Answer) || p.Answer.MemberID != m.ID {
+		return nil
+	}
+	return &p.Answer
+}
+
+// agreed reports whether every healthy voter tells the same list.
+func (v *view) agreed() bool {
+	for _, m := range v.voters {
+		if v.healthy[m.ID] && !slices.Equal(v.answer(m).Members, v.list) {
+			return false
+		}
+	}
+	return true
+}
+
+func quorum(n int) int { return n/2 + 1 }
+
+// hasQuorum reports whether the healthy voters are a quorum (of H in V).
+func (v *view) hasQuorum() bool {
+	return v.sure && len(v.voters) > 0 && len(v.healthy) >= quorum(len(v.voters))
+}
+
+// mayRemove reports whether the cluster keeps its quorum without the member (S4),
+// and the last change has settled (S3).
+func (v *view) mayRemove(m Member) bool {
+	if !v.settled {
+		return false
+	}
+	if m.Learner {
+		return true
+	}
+	rest := len(v.healthy)
+	if v.healthy[m.ID] {
+		rest--
+	}
+	return len(v.voters) > 1 && rest >= quorum(len(v.voters)-1)
+}
+
+// mayPromote reports whether the cluster would keep its quorum even if the learner
+// died as it gets its vote (S5); from one voter to two it cannot.
+func (v *view) mayPromote(m Member) bool {
+	if !v.settled || !m.Learner || !m.Started || !v.caughtUp(m) {
+		return false
+	}
+	counted := len(v.healthy)
+	if len(v.voters) == 1 {
+		counted++
+	}
+	return counted >= quorum(len(v.voters)+1)
+}
+
+// isMember reports whether the name is in the member list.
+func (v *view) isMember(name string) bool {
+	return slices.ContainsFunc(v.list, func(m Member) bool { return m.Name == name })
+}
+
+// expired reports whether a moment is set and further back than the time that a
+// member's node may be gone (S9).
+func (v *view) expired(since time.Time) bool {
+	return !since.IsZero() && v.Now.Sub(since) >= v.Cluster.MemberTimeout
+}
+
+// nodeLost reports whether the Pod's node has been gone for so long, or has not
+// carried out a deletion for so long, that the Pod is given up.
+func (v *view) nodeLost(p *Pod) bool {
+	return v.expired(p.NodeLostSince) || v.expired(p.DeletingSince)
+}
+
+// mayStart reports whether the Pod's launcher has a grant that it may still use.
+func (p *Pod) mayStart() bool {
+	return p.Grant != nil && (!p.Answer.Waiting || p.Grant.Attempt > p.Answer.Attempt)
+}
+
+// loss says why a member is lost for good, or nothing if it is not, as far as can
+// be known (S9).
+func (v *view) loss(m Member) string {
+	p := v.pods[m.Name]
+	switch {
+	case p == nil && v.claims[m.Name] == nil:
+		return "its Pod and its data are gone"
+	case p == nil && !m.Started:
+		return "it never started and its Pod is gone"
+	case p == nil:
+		return ""
+	case p.Finished && !p.Persistent:
+		return "its Pod has ended, and the data with it"
+	case v.wiped(m, p):
+		return "its disk is empty although it had data"
+	case v.answer(m) != nil:
+		return ""
+	case v.nodeLost(p):
+		return "its node has been gone for " + v.Cluster.MemberTimeout.String()
+	}
+	return ""
+}
+
+// wiped reports whether the launcher of a member that has had data finds none. A
+// launcher that has a grant left, or whose Pod has never been seen with data, may
+// have started since it was asked.
+func (v *view) wiped(m Member, p *Pod) bool {
+	if !m.Started || !p.Answer.Waiting || p.mayStart() {
+		return false
+	}
+	return p.Answer.Attempt > 0 || (p.Role != Joiner && p.Role != Seed)
+}
+
+// going reports whether a member is lost, or will be as soon as its Pod has ended:
+// time to get a replacement ready.
+func (v *view) going(m Member) bool {
+	if v.loss(m) != "" {
+		return true
+	}
+	p := v.pods[m.Name]
+	return p != nil && !p.Persistent && !p.DeletingSince.IsZero()
+}
+
+// candidates are the Pods that wait to become members, the readiest first.
+func (v *view) candidates() []*Pod {
+	var found []*Pod
+	for i := range v.Pods {
+		if p := &v.Pods[i]; v.isCandidate(p) {
+			found = append(found, p)
+		}
+	}
+	slices.SortStableFunc(found, func(a, b *Pod) int { return rank(a) - rank(b) })
+	return found
+}
+
+// rank orders candidates: those that can join, those that run, those that are
+// scheduled, the rest.
+func rank(p *Pod) int {
+	switch {
+	case p.canJoin():
+		return 0
+	case p.Answer.Waiting:
+		return 1
+	case p.Node != "":
+		return 2
+	}
+	return 3
+}
+
+// isCandidate reports whether a Pod may still become a member: it never was one.
+func (v *view) isCandidate(p *Pod) bool {
+	return p.Role == Joiner && !v.isMember(p.Name) && !v.spent(p)
+}
+
+// spent reports whether a Pod that is no member cannot become one: it has been one
+// before, or it will not run again.
+func (v *view) spent(p *Pod) bool {
+	return p.Finished || !p.DeletingSince.IsZero() || v.nodeLost(p) ||
+		p.Grant != nil || p.Answer.Reached || p.Answer.Attempt > 0
+}
+
+// canJoin reports whether the Pod's launcher waits and its address is published:
+// the moment from which its member may be added.
+func (p *Pod) canJoin() bool { return p.Answer.Waiting && p.Addressed }
+
+// name is the name of the member with an id; empty if there is none.
+func (v *view) name(id uint64) string {
+	for _, m := range v.list {
+		if m.ID == id {
+			return m.Name
+		}
+	}
+	return ""
+}

@@ -1,0 +1,45 @@
+// Command etcd-operator makes and keeps etcd clusters: it reconciles EtcdCluster
+// objects, and runs their members as Pods. See package plan for what it does when.
+package main
+
+import (
+	"context"
+	"flag"
+	"fmt"
+	"os"
+	"runtime/debug"
+
+	ctrl "sigs.k8s.io/controller-runtime"
+	"sigs.k8s.io/controller-runtime/pkg/log/zap"
+)
+
+func main() {
+	if err := run(ctrl.SetupSignalHandler(), os.Args[1:]); err != nil {
+		fmt.Fprintln(os.Stderr, "etcd-operator:", err)
+		os.Exit(1)
+	}
+}
+
+func run(ctx context.Context, args []string) error {
+	fs := flag.NewFlagSet("etcd-operator", flag.ExitOnError)
+	zapOptions := zap.Options{}
+	zapOptions.BindFlags(fs)
+	o, err := parseOptions(fs, args)
+	if err != nil {
+		return err
+	}
+	if o.version {
+		fmt.Println("etcd-operator", version())
+		return nil
+	}
+	ctrl.SetLogger(zap.New(zap.UseFlagOptions(&zapOptions)))
+	return o.start(ctx)
+}
+
+// version is that of the build: a release's tag, or (devel).
+func version() string {
+	if info, ok := debug.ReadBuildInfo(); ok {
+		return info.Main.Version
+	}
+	return "unknown"
+}
