@@ -47,6 +47,7 @@ type EtcdClusterList struct {
 // three members of the operator's default version without volumes.
 //
 // +kubebuilder:validation:XValidation:rule="(has(self.pod) && has(self.pod.persistentVolumeClaimSpec)) == (has(oldSelf.pod) && has(oldSelf.pod.persistentVolumeClaimSpec))",fieldPath=".pod",reason=FieldValueForbidden,message="persistentVolumeClaimSpec can be neither added to nor removed from an existing cluster: leave it as it was, or create another cluster and move the data by a snapshot"
+// +kubebuilder:validation:XValidation:rule="(has(self.pod) && has(self.pod.ClusterDomain) ? self.pod.ClusterDomain : '') == (has(oldSelf.pod) && has(oldSelf.pod.ClusterDomain) ? oldSelf.pod.ClusterDomain : '')",fieldPath=".pod",reason=FieldValueForbidden,message="ClusterDomain of an existing cluster can't be changed, since its members know each other by it: write what it was, or create another cluster and move the data by a snapshot"
 type ClusterSpec struct {
 	// The number of members wanted, 1 to 7. An odd number is best: an even one
 	// tolerates no more failures than one member fewer. Default 3.
@@ -104,7 +105,7 @@ type PodPolicy struct {
 	// Labels added to the Pods.
 	// +optional
 	// +kubebuilder:validation:MaxProperties=64
-	// +kubebuilder:validation:XValidation:rule="!self.exists(k, k == 'app' || k.startsWith('etcd_') || k in ['app.kubernetes.io/name', 'app.kubernetes.io/instance', 'app.kubernetes.io/managed-by'])",messageExpression="self.filter(k, k == 'app' || k.startsWith('etcd_') || k in ['app.kubernetes.io/name', 'app.kubernetes.io/instance', 'app.kubernetes.io/managed-by'])[0] + ' is set by the operator (as are app, etcd_* and app.kubernetes.io/name, instance and managed-by); remove it or use another key'"
+	// +kubebuilder:validation:XValidation:rule="!self.exists(k, k == 'app' || k.startsWith('etcd_'))",messageExpression="self.filter(k, k == 'app' || k.startsWith('etcd_'))[0] + ' is set by the operator (as are app and etcd_*); remove it or use another key'"
 	Labels map[string]string `json:"labels,omitempty"`
 
 	// Annotations added to the Pods.

@@ -16,6 +16,7 @@ import (
 	corev1 "k8s.io/api/core/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/apimachinery/pkg/api/meta"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/client-go/tools/events"
 	ctrl "sigs.k8s.io/controller-runtime"
 	"sigs.k8s.io/controller-runtime/pkg/client"
@@ -95,6 +96,9 @@ func (r *Reconciler) carryOut(ctx context.Context, c *v1beta2.EtcdCluster, obs *
 			return c.Status, failed
 		}
 	}
+	if failed != nil && !refused(failed) {
+		d.Status.Conditions = explain(d.Status.Conditions, c.Generation, failed)
+	}
 	status, err := c.Status, error(nil)
 	if failed == nil || !records(d.Action) {
 		status, err = r.Actor.Report(ctx, c, d)
@@ -104,6 +108,19 @@ func (r *Reconciler) carryOut(ctx context.Context, c *v1beta2.EtcdCluster, obs *
 	}
 	r.tell(ctx, c, d)
 	return status, nil
+}
+
+// explain says in the condition Progressing that the action has failed, and why: a
+// Pod that the API server refuses, a quota that is used up.
+func explain(conditions []metav1.Condition, generation int64, failed error) []metav1.Condition {
+	meta.SetStatusCondition(&conditions, metav1.Condition{
+		Type: v1beta2.ConditionProgressing, Status: metav1.ConditionFalse, Reason: "ActionFailed",
+		Message: failed.Error(), ObservedGeneration: generation,
+	})
+	for i := range conditions {
+		conditions[i].LastTransitionTime = metav1.Time{} // set when they are written
+	}
+	return conditions
 }
 
 // records reports whether an action is carried out by writing the status.

@@ -87,7 +87,7 @@ func TestAccepted(t *testing.T) {
 		"ten seconds":       {reason: "the least memberTimeout", spec: `{recovery: {memberTimeout: 10s}}`},
 		"1h30m":             {reason: "durations may have several units", spec: `{recovery: {memberTimeout: 1h30m0s}}`},
 		"etcd's settings":   {reason: "what the operator doesn't own is the user's", spec: `{pod: {etcdEnv: [{name: ETCD_QUOTA_BACKEND_BYTES, value: "8589934592"}, {name: GOMEMLIMIT, value: 1GiB}]}}`},
-		"other labels":      {reason: "labels that only resemble ours are the user's", spec: `{pod: {labels: {apps: x, app.kubernetes.io/part-of: shop, example.com/etcd_cluster: mine}}}`},
+		"other labels":      {reason: "labels that only resemble ours are the user's", spec: `{pod: {labels: {apps: x, app.kubernetes.io/part-of: shop, app.kubernetes.io/managed-by: helm, example.com/etcd_cluster: mine}}}`},
 		"LoadBalancer":      {reason: "clients may be outside of Kubernetes", spec: `{service: {type: LoadBalancer, annotations: {a: b}}}`},
 		"old domain":        {reason: "a root dot at the end is legal DNS", spec: `{pod: {ClusterDomain: .cluster.local.}}`},
 	}

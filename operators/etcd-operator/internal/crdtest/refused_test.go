@@ -15,7 +15,7 @@ const (
 	nameMessage    = "metadata.name is also the name of a Service: write lower-case letters, digits and dashes, with a letter first and no dash last, such as my-etcd"
 	versionMessage = "version is not of the form X.Y.Z: write all three numbers, such as 3.6.16, v3.6.16 or 3.7.0-rc.1"
 	imageMessage   = "repository is an image without tag or digest, such as quay.io/coreos/etcd: write the tag as version"
-	labelMessage   = " is set by the operator (as are app, etcd_* and app.kubernetes.io/name, instance and managed-by); remove it or use another key"
+	labelMessage   = " is set by the operator (as are app and etcd_*); remove it or use another key"
 	noteMessage    = " is set by the operator (as are etcd.version and etcd.database.coreos.com/*); remove it or use another key"
 	envMessage     = " is set by the operator, which decides what a member is, where it listens and where it keeps its data: remove it"
 	envTLSMessage  = " is set by the operator from spec.TLS.static: remove it, and name the Secrets there"
@@ -50,7 +50,6 @@ func TestRefused(t *testing.T) {
 		"label app":          {reason: "selectors would no longer find the Pod", spec: `{pod: {labels: {app: mine}}}`, field: "spec.pod.labels", message: "app" + labelMessage},
 		"label etcd_node":    {reason: "the same", spec: `{pod: {labels: {etcd_node: mine}}}`, field: "spec.pod.labels", message: "etcd_node" + labelMessage},
 		"label etcd_role":    {reason: "the client Service selects by it", spec: `{pod: {labels: {team: a, etcd_role: voter}}}`, field: "spec.pod.labels", message: "etcd_role" + labelMessage},
-		"recommended label":  {reason: "set by us", spec: `{pod: {labels: {app.kubernetes.io/managed-by: helm}}}`, field: "spec.pod.labels", message: "app.kubernetes.io/managed-by" + labelMessage},
 		"annotation":         {reason: "reserved by the predecessor", spec: `{pod: {annotations: {etcd.version: "3.6.16"}}}`, field: "spec.pod.annotations", message: "etcd.version" + noteMessage},
 		"start annotation":   {reason: "it is the operator's leave to start etcd", spec: `{pod: {annotations: {etcd.database.coreos.com/start: x}}}`, field: "spec.pod.annotations", message: "etcd.database.coreos.com/start" + noteMessage},
 		"unknown service":    {reason: "an ExternalName selects nothing", spec: `{service: {type: ExternalName}}`, field: "spec.service.type", message: typesMessage},

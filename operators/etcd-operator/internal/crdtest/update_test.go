@@ -12,11 +12,13 @@ const (
 	claim2Gi = `persistentVolumeClaimSpec: {storageClassName: fast, accessModes: [ReadWriteOnce], resources: {requests: {storage: 2Gi}}}`
 
 	switchMessage = "persistentVolumeClaimSpec can be neither added to nor removed from an existing cluster: leave it as it was, or create another cluster and move the data by a snapshot"
+	domainMessage = "ClusterDomain of an existing cluster can't be changed, since its members know each other by it: write what it was, or create another cluster and move the data by a snapshot"
 	changeMessage = "persistentVolumeClaimSpec of an existing cluster can't be changed: write what it was, or create another cluster and move the data by a snapshot"
 )
 
-// Where a cluster keeps its data is settled when it is made.
-func TestStorageIsImmutable(t *testing.T) {
+// Where a cluster keeps its data, and how its members call each other, is settled
+// when it is made.
+func TestWhatMembersRestOnIsImmutable(t *testing.T) {
 	c := newClient(t, config)
 	namespace := newNamespace(t, c)
 	cases := map[string]struct {
@@ -29,13 +31,16 @@ func TestStorageIsImmutable(t *testing.T) {
 		"pod policy removed":            {before: `{pod: {` + claim1Gi + `}}`, after: `{}`, field: "spec.pod", message: switchMessage},
 		"claim changed":                 {before: `{pod: {` + claim1Gi + `}}`, after: `{pod: {` + claim2Gi + `}}`, field: "spec.pod.persistentVolumeClaimSpec", message: changeMessage},
 		"claim kept":                    {before: `{pod: {` + claim1Gi + `}}`, after: `{size: 5, pod: {labels: {a: b}, ` + claim1Gi + `}}`},
+		"domain added":                  {before: `{}`, after: `{pod: {ClusterDomain: .cluster.local}}`, field: "spec.pod", message: domainMessage},
+		"domain removed":                {before: `{pod: {ClusterDomain: .cluster.local}}`, after: `{pod: {labels: {a: b}}}`, field: "spec.pod", message: domainMessage},
+		"domain kept":                   {before: `{pod: {ClusterDomain: .cluster.local}}`, after: `{size: 5, pod: {ClusterDomain: .cluster.local}}`},
 		"no claim, pod policy added":    {before: `{}`, after: `{pod: {labels: {a: b}}}`},
 		"no claim, pod policy removed":  {before: `{pod: {labels: {a: b}}}`, after: `{}`},
 	}
 	for label, tc := range cases {
 		t.Run(label, func(t *testing.T) {
 			u := cluster(t, namespace, "", tc.before)
-			u.SetGenerateName("storage-")
+			u.SetGenerateName("fixed-")
 			if err := c.Create(requestContext(t), u); err != nil {
 				t.Fatal(err)
 			}
@@ -47,7 +52,7 @@ func TestStorageIsImmutable(t *testing.T) {
 				}
 				return
 			}
-			checkRefused(t, err, tc.field, tc.message, "the data would be lost")
+			checkRefused(t, err, tc.field, tc.message, "the members would be lost")
 		})
 	}
 }

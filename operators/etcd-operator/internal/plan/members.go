@@ -37,7 +37,7 @@ func (v *view) role(m Member, p *Pod, leaving *Member) Role {
 		return Leaving
 	case v.answer(m) == nil || !m.Started:
 		return p.Role
-	case m.Learner:
+	case m.Learner || v.answer(m).Learner:
 		return Learner
 	case v.healthy[m.ID]:
 		return Voter
@@ -94,14 +94,16 @@ func promote(v *view) *step {
 
 // removeLost removes a voter that is lost, once its replacement waits, or at once
 // if none is wanted: if the replacement can't be placed, nothing is removed, and a
-// node that comes back heals it (S4).
+// node that comes back heals it (S4). Nothing heals a member whose disk is empty, and
+// its Pod may be what takes the replacement's place: it is not waited for.
 func removeLost(v *view) *step {
 	for _, m := range v.voters {
 		why := v.loss(m)
 		if why == "" || !v.mayRemove(m) {
 			continue
 		}
-		if v.missing() > 0 && !v.canAnyJoin() {
+		p := v.pods[m.Name]
+		if wiped := p != nil && v.wiped(m, p); !wiped && v.missing() > 0 && !v.canAnyJoin() {
 			return wait(v.joinersPatience(), "ReplacingDeadMember", fmt.Sprintf("member %s is lost (%s); %s", m.Name, why, v.joinersProgress()))
 		}
 		return do(v.remove(m), "ReplacingDeadMember", fmt.Sprintf("member %s is removed: %s", m.Name, why))

@@ -3,6 +3,8 @@ package plan
 import (
 	"fmt"
 	"strings"
+
+	"github.com/etcd-operators/etcd-operators/api/v1beta2"
 )
 
 // The rules of this file need no quorum, since they only give members back the
@@ -72,48 +74,33 @@ func (v *view) quorumLost() string {
 	if v.sure {
 		return ""
 	}
-	const advice = "; restore the cluster from a backup"
+	voters := v.voters
 	if len(v.list) == 0 {
-		for i := range v.Pods {
-			if p := &v.Pods[i]; v.mayHoldData(p) {
-				return ""
-			}
-		}
-		if len(v.Claims) > v.emptyVolumes() {
-			return ""
-		}
-		return "no member is left, and no data" + advice
+		voters = v.lastVoters()
 	}
 	var lost []string
-	for _, m := range v.voters {
+	for _, m := range voters {
 		if v.dataGone(m) {
-			lost = append(lost, fmt.Sprintf("%s (%s)", m.Name, v.loss(m)))
+			lost = append(lost, m.Name)
 		}
 	}
-	if len(v.voters)-len(lost) >= quorum(len(v.voters)) {
+	if len(voters)-len(lost) >= quorum(len(voters)) {
 		return ""
 	}
-	return fmt.Sprintf("%d of %d voters are lost: %s%s", len(lost), len(v.voters), strings.Join(lost, ", "), advice)
+	return fmt.Sprintf("the data of %d of %d voters is lost: %s; restore the cluster from a backup", len(lost), len(voters), strings.Join(lost, ", "))
 }
 
-// mayHoldData reports whether a Pod may run or hold a member of the cluster.
-func (v *view) mayHoldData(p *Pod) bool {
-	if p.Answer.Waiting || p.Role == Joiner {
-		return false
-	}
-	return p.Persistent || !p.Finished
-}
-
-// emptyVolumes counts the claims whose launcher found no data on them, and those
-// of Pods that never were members.
-func (v *view) emptyVolumes() int {
-	n := 0
-	for i := range v.Claims {
-		if p := v.pods[v.Claims[i].Name]; p != nil && (p.Answer.Waiting || p.Role == Joiner) {
-			n++
+// lastVoters are the voters as they were last reported, to say what is lost when
+// nobody is left who can tell: a member that restarts without quorum does not
+// answer. Nothing is done on the strength of it.
+func (v *view) lastVoters() []Member {
+	var voters []Member
+	for _, d := range v.Cluster.LastStatus.MemberDetails {
+		if d.Role == v1beta2.MemberVoter {
+			voters = append(voters, Member{Name: d.Name, Started: true})
 		}
 	}
-	return n
+	return voters
 }
 
 // dataGone reports whether a member's data is lost for good. A node that is gone

@@ -31,21 +31,23 @@ func (v *view) status(s *step) v1beta2.ClusterStatus {
 		st.Reason = s.message
 	}
 	v.listMembers(&st)
-	if v.handsOff(s) {
-		st.Size, st.Leader = c.LastStatus.Size, c.LastStatus.Leader
-		st.Members, st.MemberDetails, st.ReadyMembers = c.LastStatus.Members, c.LastStatus.MemberDetails, c.LastStatus.ReadyMembers
+	last := &c.LastStatus
+	switch {
+	case c.Paused || c.Deleting || s.reason == "ClusterExisted":
+		// Nobody was asked: the last report stands.
+		st.Size, st.Leader, st.MemberDetails, st.Members, st.ReadyMembers = last.Size, last.Leader, last.MemberDetails, last.Members, last.ReadyMembers
+	case len(v.list) == 0 && c.ClusterID != 0:
+		// Nobody could tell: who the members are is as it was.
+		st.Size, st.MemberDetails = last.Size, last.MemberDetails
 	}
 	st.Conditions = v.conditions(s)
 	return st
 }
 
-// handsOff reports whether nobody was asked, so that the last report stands.
-func (v *view) handsOff(s *step) bool {
-	return len(v.list) == 0 && (v.Cluster.Paused || v.Cluster.Deleting || s.reason == "NoQuorum")
-}
-
 func (v *view) phase(s *step) v1beta2.ClusterPhase {
 	switch {
+	case s.reason == "ClusterExisted" && v.Cluster.LastStatus.Phase == v1beta2.PhaseRunning:
+		return v1beta2.PhaseRunning // which shows that it existed
 	case s.reason == "QuorumLost" || s.reason == "ClusterExisted":
 		return v1beta2.PhaseFailed
 	case v.Cluster.ClusterID != 0:

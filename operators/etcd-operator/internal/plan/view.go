@@ -107,7 +107,8 @@ func (v *view) findHealthy() {
 		}
 	}
 	for _, m := range v.voters {
-		if v.caughtUp(m) {
+		// A voter that has not applied its own promotion yet still refuses clients.
+		if v.caughtUp(m) && !v.answer(m).Learner {
 			v.healthy[m.ID] = true
 		}
 	}

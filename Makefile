@@ -1,0 +1,80 @@
+# All that a contributor runs, and all that CI runs. `make help` lists it.
+#
+# On a bare Debian machine with Go, as root, `make demo` and `make test` do all the
+# set-up themselves: what is built is cached by version in the user's cache folder.
+
+SHELL := /bin/bash -o pipefail
+.DEFAULT_GOAL := help
+
+# The Go modules of the workspace. Each builds alone, as its users get it.
+MODULES := api shared operators/etcd-operator e2e
+SEEDS ?= 100000
+
+LOCALKUBE := bin/localkube
+# Programs that the tests run: kube-apiserver, etcd of every minor.
+TEST_ENV = eval "$$($(LOCALKUBE) env)"
+export GOWORK := off
+
+.PHONY: help
+help: ## List the targets
+	@awk -F ':.*## ' '/^[a-z0-9-]+:.*## / {printf "  %-14s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
+
+.PHONY: demo
+demo: localkube images ## Watch a cluster form, grow, heal and shrink on a real Kubernetes
+	cd e2e && go run ./demo
+
+.PHONY: test
+test: test-unit test-e2e ## Run all tests
+
+.PHONY: test-unit
+test-unit: localkube ## Run the tests that need no Kubernetes (but a real API server, and real etcd)
+	@$(LOCALKUBE) build
+	@$(TEST_ENV) && set -e && for m in $(MODULES); do \
+	  echo "== $$m"; \
+	  (cd $$m && go vet ./... && go test $$(go list ./... | grep -v e2e/suite)); \
+	done
+
+.PHONY: test-e2e
+test-e2e: localkube images ## Run the end-to-end tests on a real Kubernetes (KUBECONFIG, if set)
+	cd e2e && go test ./suite -count=1 -timeout 45m -v
+
+.PHONY: simulate
+simulate: ## Try to break the planner, with SEEDS random runs
+	cd operators/etcd-operator && go test ./internal/simulate -run 'TestSimulate$$' -seeds $(SEEDS) -timeout 0 -v
+
+.PHONY: bench
+bench: localkube images ## Measure against the floor, side by side in one run
+	cd e2e && go run ./bench
+
+.PHONY: images
+images: ## Build image tars without Docker, into out/images
+	cd e2e && go run ./cmd/images
+
+.PHONY: localkube
+localkube: ## Build bin/localkube, which brings up a real Kubernetes
+	@cd e2e && go build -o ../$(LOCALKUBE) ./localkube
+
+.PHONY: generate
+generate: bin/controller-gen ## Make deepcopy code and CRDs from the Go types
+	cd api && ../bin/controller-gen object crd paths=./v1beta2 output:crd:dir=crd
+	cp api/crd/*.yaml deploy/etcd-operator/crd/
+
+.PHONY: lint
+lint: bin/golangci-lint ## Check style, in every module
+	@set -e; for m in $(MODULES); do echo "== $$m"; (cd $$m && $(CURDIR)/bin/golangci-lint run ./...); done
+
+.PHONY: check
+check: generate lint ## Check that generated files, go.mod files and style are as they should be
+	@set -e; for m in $(MODULES) tools tools/lint; do (cd $$m && go mod tidy -diff && go mod verify >/dev/null); done
+	@git diff --exit-code -- api deploy || { echo "generated files differ: commit what make generate made"; exit 1; }
+
+.PHONY: clean
+clean: localkube ## Take localkube away, and what was built here
+	$(LOCALKUBE) down
+	rm -rf bin out
+
+bin/controller-gen: tools/go.mod
+	go -C tools build -o ../bin/controller-gen sigs.k8s.io/controller-tools/cmd/controller-gen
+
+bin/golangci-lint: tools/lint/go.mod
+	go -C tools/lint build -o ../../bin/golangci-lint github.com/golangci/golangci-lint/v2/cmd/golangci-lint
