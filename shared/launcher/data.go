@@ -15,25 +15,6 @@ import (
 // write-ahead log are moved to.
 const setAsideSuffix = ".without-wal"
 
-// HasWAL tells whether etcd would find a write-ahead log in dataDir. It looks
-// for what etcd's wal.Exist looks for, but where etcd takes an unreadable folder
-// for an empty one and starts afresh, HasWAL returns an error.
-func HasWAL(dataDir string) (bool, error) {
-	entries, err := os.ReadDir(filepath.Join(dataDir, "member", "wal"))
-	if errors.Is(err, fs.ErrNotExist) {
-		return false, nil
-	}
-	if err != nil {
-		return false, fmt.Errorf("look for a write-ahead log: %w", err)
-	}
-	for _, e := range entries {
-		if filepath.Ext(e.Name()) == ".wal" {
-			return true, nil
-		}
-	}
-	return false, nil
-}
-
 // hasRemnants tells whether dataDir holds a member folder: without a log, the
 // rest of a start that was cut short, or a database that lost its log.
 func hasRemnants(dataDir string) (bool, error) {

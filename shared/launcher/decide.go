@@ -10,6 +10,9 @@ const (
 	ReasonHasWAL Reason = "HasWAL"
 	// ReasonGranted: there is no log, and an unused grant.
 	ReasonGranted Reason = "Granted"
+	// ReasonNotItsTurn: there is an unused grant, and those that it says are to
+	// start first have not.
+	ReasonNotItsTurn Reason = "NotItsTurn"
 	// ReasonNoGrant: there is no log and no grant yet.
 	ReasonNoGrant Reason = "NoGrant"
 	// ReasonGrantUsed: the grant was used by an earlier start, whose data is gone
@@ -34,14 +37,16 @@ type Decision struct {
 	Use int64
 	// Flags are added to etcd's.
 	Flags []string
+	// After are the peer URLs that are to answer first, for a while.
+	After []string
 
 	Reason  Reason
 	Message string
 }
 
-// Decide is the whole of the launcher's judgement, free of I/O. hasWAL tells
-// whether the data dir holds a write-ahead log, used is the attempt of the last
-// grant used (0 for none), and grant, grantErr are what [ParseGrant] returned.
+// Decide is the whole of the launcher's judgement, free of I/O. hasWAL is what
+// [HasWAL] returned, used is the attempt of the last grant used (0 for none),
+// and grant, grantErr are what [ParseGrant] returned.
 func Decide(m Member, hasWAL bool, used int64, grant *Grant, grantErr error) Decision {
 	if hasWAL {
 		return Decision{
@@ -68,6 +73,7 @@ func Decide(m Member, hasWAL bool, used int64, grant *Grant, grantErr error) Dec
 	return Decision{
 		Exec: true, Use: grant.Attempt, Reason: ReasonGranted,
 		Flags:   startFlags(grant.InitialCluster, grant.State, grant.Token),
+		After:   grant.After,
 		Message: fmt.Sprintf("attempt %d, state %s", grant.Attempt, grant.State),
 	}
 }

@@ -125,7 +125,17 @@ func TestGrantValidate(t *testing.T) {
 		"name twice":                  {func(g *Grant) { g.State, g.InitialCluster = StateExisting, onlyA+","+onlyA }, false},
 		"URL twice":                   {func(g *Grant) { g.State, g.InitialCluster = StateExisting, onlyA+",b=http://a.c.ns.svc:2380" }, false},
 		"a flag in the cluster value": {func(g *Grant) { g.State, g.InitialCluster = StateExisting, onlyA+",b=--force-new-cluster" }, false},
-		"empty entry":                 {func(g *Grant) { g.State, g.InitialCluster = StateExisting, aAndB+"," }, false},
+		"after another": {func(g *Grant) {
+			g.State, g.InitialCluster, g.After = StateExisting, aAndB, []string{"http://b.c.ns.svc:2380"}
+		}, true},
+		"after itself": {func(g *Grant) {
+			g.State, g.InitialCluster, g.After = StateExisting, aAndB, []string{"http://a.c.ns.svc:2380"}
+		}, false},
+		"after a stranger": {func(g *Grant) {
+			g.State, g.InitialCluster, g.After = StateExisting, aAndB, []string{"http://example.com"}
+		}, false},
+		"seed after":  {func(g *Grant) { g.After = []string{"http://b.c.ns.svc:2380"} }, false},
+		"empty entry": {func(g *Grant) { g.State, g.InitialCluster = StateExisting, aAndB+"," }, false},
 	}
 	for name, tc := range cases {
 		t.Run(name, func(t *testing.T) {

@@ -2,6 +2,7 @@ package launcher
 
 import (
 	"context"
+	"encoding/binary"
 	"fmt"
 	"os"
 	"path/filepath"
@@ -128,6 +129,59 @@ func TestJoiner(t *testing.T) {
 	})
 }
 
+// A log that etcd has made and not yet written to names its member and nothing
+// else. etcd would start on it and wait for ever.
+func TestStillbornLog(t *testing.T) {
+	etcdtest.EachVersion(t, func(t *testing.T, version string) {
+		p, c, _ := seed(t, version)
+		c.Kill()
+		logs, err := filepath.Glob(filepath.Join(p.member.Dir, "member", "wal", "*.wal"))
+		if err != nil || len(logs) != 1 {
+			t.Fatalf("logs %v, %v, want one", logs, err)
+		}
+		whole, err := os.ReadFile(logs[0])
+		if err != nil {
+			t.Fatal(err)
+		}
+		// The head is a CRC, the metadata and the mark of no snapshot.
+		var head int
+		for range 3 {
+			length := binary.LittleEndian.Uint64(whole[head:])
+			head += 8 + int(length&(1<<56-1)+7)/8*8
+		}
+		cut := slices.Concat(whole[:head], make([]byte, len(whole)-head))
+		for name, tc := range map[string]struct {
+			log  []byte
+			want bool
+		}{
+			"whole":                          {whole, true},
+			"head and zeros":                 {cut, false},
+			"head":                           {whole[:head], false},
+			"ends within the first entry":    {whole[:head+12], true},
+			"ends within a length":           {whole[:head+4], true},
+			"only zeros":                     {make([]byte, 1024), true}, // etcd's to judge
+			"empty":                          {nil, true},
+			"not a log":                      {[]byte("not a log at all"), true},
+			"a length that is far too large": {slices.Concat(whole[:head], []byte{1, 2, 3, 4, 5, 6, 7, 0x88}), true},
+		} {
+			if err := os.WriteFile(logs[0], tc.log, 0o600); err != nil {
+				t.Fatal(err)
+			}
+			if got, err := HasWAL(p.member.Dir); got != tc.want || err != nil {
+				t.Errorf("%s: HasWAL = %t, %v, want %t", name, got, err, tc.want)
+			}
+		}
+
+		if err := os.WriteFile(logs[0], cut, 0o600); err != nil {
+			t.Fatal(err)
+		}
+		p.start()
+		p.waits(1, ReasonGrantUsed)
+		p.grant(2, StateNew, p.member)
+		p.member.WaitReady(t)
+	})
+}
+
 // From 3.6 on, the first growth adds all learners at once.
 func TestSeveralLearnersAtOnce(t *testing.T) {
 	for _, version := range etcdtest.Versions() {
@@ -149,13 +203,20 @@ func TestSeveralLearnersAtOnce(t *testing.T) {
 				addLearner(t, cli, j.member)
 			}
 			begin := time.Now()
+			var before []string
 			for _, j := range pods {
-				j.grant(1, StateExisting, members...)
+				g := Grant{Attempt: 1, State: StateExisting, InitialCluster: etcdtest.InitialCluster(members...), After: before}
+				j.setGrant(g.String())
+				before = append(before, j.member.PeerURL)
 			}
 			for _, j := range pods {
 				j.member.WaitServing(t)
 			}
-			t.Logf("from grants to six learners serving: %s", time.Since(begin))
+			took := time.Since(begin)
+			t.Logf("from grants to six learners serving: %s", took)
+			if took > 7*time.Second {
+				t.Errorf("it took %s: one waited for another until a timeout of etcd's", took)
+			}
 		})
 	}
 }
@@ -252,13 +313,16 @@ func TestNoNameIsLookedUpAtTheStart(t *testing.T) {
 func TestSeedKilledAtAnyMoment(t *testing.T) {
 	etcdtest.EachVersion(t, func(t *testing.T, version string) {
 		outcomes := map[string]int{}
+		var pods []*pod
 		for i := range 12 {
 			p := newPod(t, version, "seed")
 			p.grant(1, StateNew, p.member)
 			c := p.start()
-			time.Sleep(time.Duration(i) * 15 * time.Millisecond)
+			time.Sleep(time.Duration(i) * 10 * time.Millisecond)
 			c.Kill()
-
+			pods = append(pods, p)
+		}
+		for _, p := range pods {
 			hadWAL, err := HasWAL(p.member.Dir)
 			if err != nil {
 				t.Fatal(err)
@@ -271,16 +335,19 @@ func TestSeedKilledAtAnyMoment(t *testing.T) {
 			switch {
 			case used == 0:
 				outcomes["grant unused"]++
-				p.member.WaitReady(t)
 			case hadWAL:
 				outcomes["goes on with its log"]++
-				p.member.WaitReady(t)
 			default:
+				if logs, _ := filepath.Glob(filepath.Join(p.member.Dir, "member", "wal", "*.wal")); len(logs) > 0 {
+					outcomes["its log is stillborn"]++
+				}
 				outcomes["waits"]++
 				p.waits(1, ReasonGrantUsed)
 				p.grant(2, StateNew, p.member)
-				p.member.WaitReady(t)
 			}
+		}
+		for _, p := range pods {
+			p.member.WaitReady(t)
 		}
 		var seen []string
 		for o, n := range outcomes {

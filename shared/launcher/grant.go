@@ -6,7 +6,9 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"maps"
 	"net/url"
+	"slices"
 	"strings"
 )
 
@@ -37,6 +39,16 @@ type Grant struct {
 	// Token is the value of --initial-cluster-token. Required for "new", where
 	// it makes the cluster's id unique; without effect for "existing".
 	Token string `json:"token,omitempty"`
+	// After are the peer URLs of those members that join at the same time and
+	// start first. Only for "existing". Give every joiner all those before it, in
+	// one order for all.
+	//
+	// An etcd that joins listens on its peer port from the first moment, but
+	// answers only once it has asked every other member for the member list and
+	// its version, with 10 and 7 s for each that does not answer. So two that
+	// start together wait for each other: six took 38 s and more, and take half
+	// a second in turn.
+	After []string `json:"after,omitempty"`
 }
 
 // String returns the grant as the JSON that the annotation holds.
@@ -87,6 +99,11 @@ func (g Grant) Validate(name, peerURL string) error {
 	// in DNS (netutil.URLStringsEqual), perhaps before its record exists.
 	if own != peerURL {
 		return fmt.Errorf("initialCluster gives this member the peer URL %s, but it is %s", own, peerURL)
+	}
+	for _, peer := range g.After {
+		if peer == peerURL || !slices.Contains(slices.Collect(maps.Values(members)), peer) {
+			return fmt.Errorf("after has %s, which is not the URL of another member in initialCluster", peer)
+		}
 	}
 	switch g.State {
 	case StateNew:

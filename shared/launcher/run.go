@@ -76,7 +76,7 @@ func Run(ctx context.Context, o Options) error {
 	if err != nil {
 		return err
 	}
-	if !d.Exec {
+	if !d.Exec || len(d.After) > 0 {
 		d, err = o.wait(ctx, d)
 		if err != nil {
 			return err
@@ -161,12 +161,19 @@ func (o Options) wait(ctx context.Context, d Decision) (Decision, error) {
 
 	changed, stop := watch(filepath.Dir(o.GrantFile), o.Log)
 	defer stop()
-	tick := time.NewTicker(rereadInterval)
-	defer tick.Stop()
 	for {
 		// After the watch has begun, so that no change is missed.
-		if d, err = o.decide(); err != nil || d.Exec {
+		if d, err = o.decide(); err != nil {
 			return d, err
+		}
+		next := rereadInterval
+		if d.Exec {
+			missing := w.turn.missing(ctx, d)
+			if missing == "" {
+				return d, nil
+			}
+			next = turnInterval
+			d = wait(ReasonNotItsTurn, fmt.Sprintf("%s; after %s, which does not answer yet", d.Message, missing))
 		}
 		if err := w.report(d); err != nil {
 			return d, err
@@ -178,7 +185,7 @@ func (o Options) wait(ctx context.Context, d Decision) (Decision, error) {
 			served <- err
 			return d, fmt.Errorf("serve the state: %w", err)
 		case <-changed:
-		case <-tick.C:
+		case <-time.After(next):
 		}
 	}
 }
@@ -205,6 +212,7 @@ type waiter struct {
 	o    Options
 	body atomic.Pointer[[]byte]
 	last Decision
+	turn turn
 }
 
 // report makes d what is served, and logs it if it is news.

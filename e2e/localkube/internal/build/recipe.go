@@ -27,10 +27,11 @@ const stripped = "-s -w" // no symbol table: half the size
 
 // Kubernetes is everything that the cluster itself runs, from one module, so that shared packages are compiled once.
 func Kubernetes() Recipe {
-	minor := strings.Split(KubernetesVersion, ".")[1]
-	const version = "k8s.io/component-base/version"
-	flags := fmt.Sprintf("%s -X %s.gitVersion=%s -X %s.gitMajor=1 -X %s.gitMinor=%s -X %s.gitTreeState=clean",
-		stripped, version, KubernetesVersion, version, version, minor, version)
+	flags := stripped
+	for _, pkg := range []string{"k8s.io/component-base/version", "k8s.io/client-go/pkg/version"} { // as upstream's hack/lib/version.sh
+		flags += fmt.Sprintf(" -X %s.gitVersion=%s -X %s.gitMajor=1 -X %s.gitMinor=%s -X %s.gitTreeState=clean",
+			pkg, KubernetesVersion, pkg, pkg, strings.Split(KubernetesVersion, ".")[1], pkg)
+	}
 	programs := []string{"kube-apiserver", "kube-controller-manager", "kube-scheduler", "kubelet", "kubectl", "kube-proxy", "kubeadm"}
 	for i, program := range programs {
 		programs[i] = "k8s.io/kubernetes/cmd/" + program

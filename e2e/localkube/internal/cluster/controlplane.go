@@ -85,4 +85,3 @@ func (c Cluster) apiClient() (*http.Client, error) {
 		Transport: &http.Transport{TLSClientConfig: &tls.Config{RootCAs: pool}},
 	}, nil
 }
-

@@ -11,9 +11,9 @@ const (
 	claim1Gi = `persistentVolumeClaimSpec: {storageClassName: fast, accessModes: [ReadWriteOnce], resources: {requests: {storage: 1Gi}}}`
 	claim2Gi = `persistentVolumeClaimSpec: {storageClassName: fast, accessModes: [ReadWriteOnce], resources: {requests: {storage: 2Gi}}}`
 
-	switchMessage = "persistentVolumeClaimSpec can be neither added to nor removed from an existing cluster: leave it as it was, or create another cluster and move the data by a snapshot"
-	domainMessage = "ClusterDomain of an existing cluster can't be changed, since its members know each other by it: write what it was, or create another cluster and move the data by a snapshot"
-	changeMessage = "persistentVolumeClaimSpec of an existing cluster can't be changed: write what it was, or create another cluster and move the data by a snapshot"
+	switchMessage       = "persistentVolumeClaimSpec can be neither added to nor removed from an existing cluster: leave it as it was, or create another cluster and move the data by a snapshot"
+	domainChangeMessage = "ClusterDomain of an existing cluster can't be changed, since its members know each other by it: write what it was, or create another cluster and move the data by a snapshot"
+	changeMessage       = "persistentVolumeClaimSpec of an existing cluster can't be changed: write what it was, or create another cluster and move the data by a snapshot"
 )
 
 // Where a cluster keeps its data, and how its members call each other, is settled
@@ -31,8 +31,8 @@ func TestWhatMembersRestOnIsImmutable(t *testing.T) {
 		"pod policy removed":            {before: `{pod: {` + claim1Gi + `}}`, after: `{}`, field: "spec.pod", message: switchMessage},
 		"claim changed":                 {before: `{pod: {` + claim1Gi + `}}`, after: `{pod: {` + claim2Gi + `}}`, field: "spec.pod.persistentVolumeClaimSpec", message: changeMessage},
 		"claim kept":                    {before: `{pod: {` + claim1Gi + `}}`, after: `{size: 5, pod: {labels: {a: b}, ` + claim1Gi + `}}`},
-		"domain added":                  {before: `{}`, after: `{pod: {ClusterDomain: .cluster.local}}`, field: "spec.pod", message: domainMessage},
-		"domain removed":                {before: `{pod: {ClusterDomain: .cluster.local}}`, after: `{pod: {labels: {a: b}}}`, field: "spec.pod", message: domainMessage},
+		"domain added":                  {before: `{}`, after: `{pod: {ClusterDomain: .cluster.local}}`, field: "spec.pod", message: domainChangeMessage},
+		"domain removed":                {before: `{pod: {ClusterDomain: .cluster.local}}`, after: `{pod: {labels: {a: b}}}`, field: "spec.pod", message: domainChangeMessage},
 		"domain kept":                   {before: `{pod: {ClusterDomain: .cluster.local}}`, after: `{size: 5, pod: {ClusterDomain: .cluster.local}}`},
 		"no claim, pod policy added":    {before: `{}`, after: `{pod: {labels: {a: b}}}`},
 		"no claim, pod policy removed":  {before: `{pod: {labels: {a: b}}}`, after: `{}`},
