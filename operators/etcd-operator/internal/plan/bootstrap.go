@@ -26,7 +26,7 @@ func recordBootstrap(v *view) *step {
 	b := v.Cluster.Bootstrap
 	if b != nil {
 		seed := v.pods[b.Member]
-		if seed == nil || !v.nodeLost(seed) || seed.Answer.Reached {
+		if seed == nil || seed.Answer.Reached || !v.givenUp(seed) {
 			return nil
 		}
 	}
@@ -38,8 +38,47 @@ func recordBootstrap(v *view) *step {
 		"Bootstrapping", fmt.Sprintf("the cluster begins with the seed %s", fresh.Member))
 }
 
+// givenUp reports whether a seed will not start in this place: its node is gone, or
+// the volume that it got is where it can't be scheduled.
+func (v *view) givenUp(seed *Pod) bool {
+	return v.nodeLost(seed) || (seed.Persistent && seed.Node == "" && seed.Unschedulable != "" && v.expired(seed.Created))
+}
+
+// dropOldSeeds deletes the Pods of seeds that were given up before any of them
+// served.
+func dropOldSeeds(v *view) *step {
+	b := v.Cluster.Bootstrap
+	if v.Cluster.ClusterID != 0 || b == nil {
+		return nil
+	}
+	for i := range v.Pods {
+		if p := &v.Pods[i]; p.Role == Seed && p.Name != b.Member && p.DeletingSince.IsZero() {
+			return do(DeletePod{Name: p.Name, UID: p.UID}, "SeedGivenUp", fmt.Sprintf("the Pod of seed %s, which never served, is deleted", p.Name))
+		}
+	}
+	return nil
+}
+
+// withdrawSeedGrants takes the leave to begin a cluster from every Pod but the seed's,
+// and from that too once the cluster id is latched (S2). It needs no quorum.
+func withdrawSeedGrants(v *view) *step {
+	var pods []PodRef
+	for i := range v.Pods {
+		p := &v.Pods[i]
+		beginning := v.Cluster.ClusterID == 0 && v.Cluster.Bootstrap != nil && p.Name == v.Cluster.Bootstrap.Member
+		if p.Grant != nil && p.Grant.New && !beginning {
+			pods = append(pods, PodRef{p.Name, p.UID})
+		}
+	}
+	if len(pods) == 0 {
+		return nil
+	}
+	return do(CloseGrants{pods}, "SeedStarted", fmt.Sprintf("seed %s may not begin a cluster any more", pods[0].Name))
+}
+
 // createFirstPods makes the seed's Pod, and beside it the Pods of all who are to
-// join, so that they start while the seed does.
+// join, so that they start while the seed does. A seed that can't be scheduled has
+// the room to itself.
 func createFirstPods(v *view) *step {
 	b := v.Cluster.Bootstrap
 	if v.Cluster.ClusterID != 0 || b == nil {
@@ -51,7 +90,9 @@ func createFirstPods(v *view) *step {
 			Attempt: firstAttempt, New: true, Members: []string{b.Member}, Token: b.Token,
 		}})
 	}
-	pods = append(pods, v.newJoiners(v.Cluster.Size-1-len(v.candidates()))...)
+	if seed := v.pods[b.Member]; seed == nil || seed.Unschedulable == "" {
+		pods = append(pods, v.newJoiners(v.Cluster.Size-1-len(v.candidates()))...)
+	}
 	if len(pods) == 0 {
 		return nil
 	}
@@ -66,6 +107,9 @@ func restartSeed(v *view) *step {
 		return nil
 	}
 	seed := v.pods[b.Member]
+	if s := v.yield(seed); s != nil {
+		return s
+	}
 	if seed.Finished && seed.DeletingSince.IsZero() {
 		return do(DeletePod{Name: seed.Name, UID: seed.UID}, "SeedEnded", fmt.Sprintf("the Pod of seed %s has ended and is made again", seed.Name))
 	}

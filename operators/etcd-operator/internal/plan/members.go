@@ -104,7 +104,7 @@ func removeLost(v *view) *step {
 		}
 		p := v.pods[m.Name]
 		if wiped := p != nil && v.wiped(m, p); !wiped && v.missing() > 0 && !v.canAnyJoin() {
-			return wait(v.joinersPatience(), "ReplacingDeadMember", fmt.Sprintf("member %s is lost (%s); %s", m.Name, why, v.joinersProgress()))
+			continue // see awaitReplacement
 		}
 		return do(v.remove(m), "ReplacingDeadMember", fmt.Sprintf("member %s is removed: %s", m.Name, why))
 	}

@@ -53,6 +53,8 @@ var rules = []rule{
 	// One beginning (S1).
 	existed,
 	recordBootstrap,
+	withdrawSeedGrants,
+	dropOldSeeds,
 	createFirstPods,
 	restartSeed,
 	latchClusterID,
@@ -60,6 +62,7 @@ var rules = []rule{
 	// What needs no quorum: give members back their Pods.
 	clearFinishedPods,
 	returnPods,
+	makeRoom,
 
 	// Everything below needs one.
 	awaitQuorum,
@@ -79,6 +82,7 @@ var rules = []rule{
 	deleteLeftoverPods,
 	deleteLeftoverClaims,
 
+	awaitReplacement,
 	awaitMembers,
 	rest,
 }

@@ -41,6 +41,37 @@ func returnPods(v *view) *step {
 	return do(CreatePods{pods}, "RestartingMember", fmt.Sprintf("the Pods of %s are made again on their volumes", names(pods)))
 }
 
+// makeRoom deletes the Pod of a joiner where a Pod that may hold a member's data
+// can't be scheduled and no quorum answers: the joiner may be what takes its place,
+// and without the member there is never a quorum again. The joiner's volume stays.
+func makeRoom(v *view) *step {
+	if v.hasQuorum() {
+		return nil
+	}
+	for i := range v.Pods {
+		if p := &v.Pods[i]; !v.isCandidate(p) {
+			if s := v.yield(p); s != nil {
+				return s
+			}
+		}
+	}
+	return nil
+}
+
+// yield deletes the Pod of a joiner, if there is one on a node, in favour of a Pod
+// that can't be scheduled.
+func (v *view) yield(p *Pod) *step {
+	if p.Unschedulable == "" || p.Node != "" || !p.DeletingSince.IsZero() {
+		return nil
+	}
+	for _, j := range v.candidates() {
+		if j.Node != "" {
+			return do(DeletePod{Name: j.Name, UID: j.UID}, "MakingRoom", fmt.Sprintf("Pod %s, which has no data yet, gives way to %s", j.Name, p.Name))
+		}
+	}
+	return nil
+}
+
 // isStarted reports whether the name is that of a member which has had data.
 func (v *view) isStarted(name string) bool {
 	for _, m := range v.list {

@@ -45,6 +45,16 @@ func deleteLeftoverClaims(v *view) *step {
 	return nil
 }
 
+// awaitReplacement waits for a Pod that can take a lost member's place.
+func awaitReplacement(v *view) *step {
+	for _, m := range v.voters {
+		if why := v.loss(m); why != "" && v.mayRemove(m) {
+			return wait(v.joinersPatience(), "ReplacingDeadMember", fmt.Sprintf("member %s is lost (%s); %s", m.Name, why, v.joinersProgress()))
+		}
+	}
+	return nil
+}
+
 // awaitMembers waits while a quorum serves but not everyone is there yet.
 func awaitMembers(v *view) *step {
 	if v.missing() > 0 && len(v.candidates()) > 0 {

@@ -217,6 +217,8 @@ func (v *view) loss(m Member) string {
 		return ""
 	case v.nodeLost(p):
 		return "its node has been gone for " + v.Cluster.MemberTimeout.String()
+	case p.Node == "" && p.Unschedulable != "" && v.expired(p.Created):
+		return "its Pod can't be scheduled: " + p.Unschedulable
 	}
 	return ""
 }
@@ -273,10 +275,16 @@ func (v *view) isCandidate(p *Pod) bool {
 }
 
 // spent reports whether a Pod that is no member cannot become one: it has been one
-// before, or it will not run again.
+// before, or it will not run again, or it would apply less learners than the
+// members did and so another list, for good (S3).
 func (v *view) spent(p *Pod) bool {
-	return p.Finished || !p.DeletingSince.IsZero() || v.nodeLost(p) ||
-		p.Grant != nil || p.Answer.Reached || p.Answer.Attempt > 0
+	if p.Finished || !p.DeletingSince.IsZero() || v.nodeLost(p) || p.Grant != nil || p.Answer.Reached || p.Answer.Attempt > 0 {
+		return true
+	}
+	return slices.ContainsFunc(v.list, func(m Member) bool {
+		other := v.pods[m.Name]
+		return other != nil && p.Learners < other.Learners
+	})
 }
 
 // canJoin reports whether the Pod's launcher waits and its address is published:
