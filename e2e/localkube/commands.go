@@ -72,6 +72,20 @@ func build(ctx context.Context, c cluster.Cluster, args []string) error {
 	return c.Build(ctx)
 }
 
+// env prints what `eval "$(localkube env)"` sets: KUBEBUILDER_ASSETS (kube-apiserver and etcd, as controller-runtime's
+// envtest finds them) and ETCD_BINARIES (a folder with every release of etcd).
+func env(ctx context.Context, c cluster.Cluster, args []string) error {
+	if err := noArguments("env", args); err != nil {
+		return err
+	}
+	programs, err := c.Programs(ctx)
+	if err != nil {
+		return err
+	}
+	fmt.Printf("export KUBEBUILDER_ASSETS=%q\nexport ETCD_BINARIES=%q\n", programs.Kubernetes, programs.Etcd)
+	return nil
+}
+
 func etcdVersions(_ context.Context, _ cluster.Cluster, args []string) error {
 	if err := noArguments("etcd-versions", args); err != nil {
 		return err

@@ -31,6 +31,7 @@ const usage = `localkube brings up a real Kubernetes on this machine (as root).
   localkube node partition N     cut node N off from the other nodes and the API server
   localkube node heal N          undo that
   localkube build                only build programs and images (up does it too)
+  localkube env                  the same, and print shell lines that say where the programs lie, for tests
   localkube etcd-versions        print the etcd releases whose images every node has
   localkube image --ref REF --out TAR [--user UID] [--entrypoint /x]... [--env K=V]... [--file SRC:DST]...
                                  write a container image (needs no root and no cluster)
@@ -63,6 +64,7 @@ var commands = map[string]func(ctx context.Context, c cluster.Cluster, args []st
 	"status":        status,
 	"node":          node,
 	"build":         build,
+	"env":           env,
 	"etcd-versions": etcdVersions,
 	"image":         writeImage,
 }

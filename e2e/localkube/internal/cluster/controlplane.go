@@ -62,9 +62,7 @@ func (c Cluster) startAPI(ctx context.Context, settings config.Cluster) error {
 
 // start makes the daemon run as told.
 func (c Cluster) start(ctx context.Context, name string, argv []string, fingerprint string) error {
-	_, err := c.daemons().Start(ctx, daemon.Spec{
-		Name: name, Argv: argv, Fingerprint: fingerprint, LogPath: c.logOf(name),
-	})
+	_, err := c.daemons().Start(ctx, daemon.Spec{Name: name, Argv: argv, Fingerprint: fingerprint, LogPath: c.logOf(name)})
 	return err
 }
 

@@ -11,6 +11,7 @@ import (
 	"time"
 
 	"github.com/etcd-operators/etcd-operators/e2e/localkube/internal/config"
+	"github.com/etcd-operators/etcd-operators/e2e/localkube/internal/daemon"
 	"github.com/etcd-operators/etcd-operators/e2e/localkube/internal/host"
 	"github.com/etcd-operators/etcd-operators/e2e/localkube/internal/network"
 )
@@ -95,7 +96,7 @@ func (c Cluster) joinNode(ctx context.Context, n config.Node, made artifacts) er
 	if err := c.start(ctx, kubelet(n.Node), n.KubeletArgs(), config.Fingerprint(kubeletConfig)); err != nil {
 		return err
 	}
-	if err := c.start(ctx, kubeProxy(n.Node), n.KubeProxyArgs(), config.Fingerprint(proxyConfig)); err != nil {
+	if err := c.startKubeProxy(ctx, n, config.Fingerprint(proxyConfig)); err != nil {
 		return err
 	}
 	if err := c.waitNode(ctx, n); err != nil {
@@ -110,6 +111,22 @@ func (c Cluster) joinNode(ctx context.Context, n config.Node, made artifacts) er
 		return err
 	}
 	return c.importAll(ctx, n.Dir, append(loaded, made.etcd...))
+}
+
+// startKubeProxy makes the node's kube-proxy run. A new one begins without an earlier one's rules, as after a reboot:
+// kube-proxy v1.34 takes every endpoint's chain that it finds at its start for complete, and so keeps a chain empty for
+// ever that its predecessor had flushed and not yet deleted when it was killed.
+func (c Cluster) startKubeProxy(ctx context.Context, n config.Node, fingerprint string) error {
+	netns := ""
+	if n.Isolated() {
+		netns = n.Dir.NetNS()
+	}
+	name := kubeProxy(n.Node)
+	_, err := c.daemons().Start(ctx, daemon.Spec{
+		Name: name, Argv: n.KubeProxyArgs(), Fingerprint: fingerprint, LogPath: c.logOf(name),
+		Before: func(ctx context.Context) error { return network.ForgetServices(ctx, netns) },
+	})
+	return err
 }
 
 // waitNode waits until the node is Ready by word of the kubelet that runs now, not of an earlier one.

@@ -1,6 +1,7 @@
 package daemon
 
 import (
+	"context"
 	"fmt"
 	"os"
 	"path/filepath"
@@ -87,7 +88,14 @@ func TestIsOurs(t *testing.T) {
 
 func TestStartStopAgainstRealProcesses(t *testing.T) {
 	dir := Dir(filepath.Join(t.TempDir(), "daemons"))
-	spec := Spec{Name: "sleeper", Argv: []string{"sleep", "600"}, LogPath: filepath.Join(t.TempDir(), "log")}
+	before := 0
+	spec := Spec{Name: "sleeper", Argv: []string{"sleep", "600"}, LogPath: filepath.Join(t.TempDir(), "log"), Before: func(ctx context.Context) error {
+		if running, err := dir.Running("sleeper"); err != nil || running != nil {
+			t.Errorf("Before ran beside an earlier process: %+v, %v", running, err)
+		}
+		before++
+		return ctx.Err()
+	}}
 	start := func(want bool) *Record {
 		t.Helper()
 		if started, err := dir.Start(t.Context(), spec); err != nil || started != want {
@@ -123,6 +131,9 @@ func TestStartStopAgainstRealProcesses(t *testing.T) {
 	}
 	if SystemProc.Alive(third.Identity) {
 		t.Error("it outlived Stop")
+	}
+	if before != 3 {
+		t.Errorf("Before ran %d times for 3 starts", before)
 	}
 	if names, err := dir.Names(); err != nil || len(names) != 0 {
 		t.Errorf("records left: %v, %v", names, err)

@@ -23,7 +23,9 @@ func cutName(n topology.Node) string { return fmt.Sprintf("localkube_cut_%d", n.
 func Cut(ctx context.Context, n topology.Node) error { return applyTable(ctx, nil, cutTable(n)) }
 
 // Heal undoes Cut. A node that isn't cut off is no error.
-func Heal(ctx context.Context, n topology.Node) error { return deleteTable(ctx, "netdev "+cutName(n)) }
+func Heal(ctx context.Context, n topology.Node) error {
+	return deleteTable(ctx, nil, "netdev "+cutName(n))
+}
 
 // IsCut tells whether the node is cut off.
 func IsCut(ctx context.Context, n topology.Node) bool {

@@ -3,6 +3,7 @@ package network
 import (
 	"context"
 	"fmt"
+	"slices"
 	"strings"
 
 	"github.com/etcd-operators/etcd-operators/e2e/localkube/internal/shell"
@@ -19,12 +20,13 @@ func chain(name string, lines ...string) string {
 	return fmt.Sprintf("  chain %s {\n    %s\n  }\n", name, strings.Join(lines, "\n    "))
 }
 
-func applyTable(ctx context.Context, enter []string, rules string) error {
-	_, err := shell.Cmd{Argv: append(enter, "nft", "-f", "-"), Stdin: rules}.Run(ctx)
+// applyTable runs an nft script; inside is what makes a program run in another network namespace, or nil.
+func applyTable(ctx context.Context, inside []string, rules string) error {
+	_, err := shell.Cmd{Argv: append(slices.Clone(inside), "nft", "-f", "-"), Stdin: rules}.Run(ctx)
 	return err
 }
 
-func deleteTable(ctx context.Context, full string) error {
-	_, err := shell.Cmd{Argv: []string{"nft", "-f", "-"}, Stdin: fmt.Sprintf("table %s {}\ndelete table %s\n", full, full)}.Run(ctx)
-	return err
+// deleteTable deletes a table that may not exist.
+func deleteTable(ctx context.Context, inside []string, full string) error {
+	return applyTable(ctx, inside, fmt.Sprintf("table %s {}\ndelete table %s\n", full, full))
 }

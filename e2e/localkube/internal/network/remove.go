@@ -25,13 +25,20 @@ func Remove(ctx context.Context, before []string) error {
 		errs = append(errs, deleteLink(ctx, port))
 	}
 	errs = append(errs, deleteLink(ctx, topology.PodBridge))
-	for _, name := range []string{"ip " + topology.NetworkTable, "ip kube-proxy", "ip6 kube-proxy"} {
-		errs = append(errs, deleteTable(ctx, name))
-	}
+	errs = append(errs, deleteTable(ctx, nil, "ip "+topology.NetworkTable), ForgetServices(ctx, ""))
 	for _, family := range []string{"ip", "ip6"} {
 		errs = append(errs, cleanIptables(ctx, family, before))
 	}
 	return errors.Join(errs...)
+}
+
+// ForgetServices removes kube-proxy's rules in a node's network namespace; "" is the machine's own.
+func ForgetServices(ctx context.Context, netns string) error {
+	var inside []string
+	if netns != "" {
+		inside = enter(netns)
+	}
+	return errors.Join(deleteTable(ctx, inside, "ip kube-proxy"), deleteTable(ctx, inside, "ip6 kube-proxy"))
 }
 
 // ours tells whether a saved rule or chain is one of kubelet's, kube-proxy's or the portmap plugin's chains.
@@ -75,7 +82,7 @@ func dropEmptyTables(ctx context.Context, family string, before []string) error 
 			continue // no such table
 		}
 		if !hasRules(content) {
-			if err := deleteTable(ctx, full); err != nil {
+			if err := deleteTable(ctx, nil, full); err != nil {
 				return err
 			}
 		}
