@@ -3,7 +3,6 @@ package main
 import (
 	"context"
 	"fmt"
-	"net/http"
 	"strings"
 	"time"
 
@@ -63,16 +62,20 @@ func (o *options) start(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
+	probes := &probes{}
 	mgr, err := ctrl.NewManager(config, ctrl.Options{
 		Scheme:                        scheme,
 		Cache:                         o.cache(mayReadNodes),
-		Metrics:                       metricsserver.Options{BindAddress: o.listenAddr, ExtraHandlers: health()},
+		Metrics:                       metricsserver.Options{BindAddress: o.listenAddr, ExtraHandlers: probes.handlers()},
 		LeaderElection:                o.leaderElect,
 		LeaderElectionID:              name,
 		LeaderElectionNamespace:       o.namespace,
 		LeaderElectionReleaseOnCancel: true,
 	})
 	if err != nil {
+		return fmt.Errorf("set up: %w", err)
+	}
+	if err := mgr.Add(probes); err != nil {
 		return fmt.Errorf("set up: %w", err)
 	}
 	if err := o.controller(mgr, mayReadNodes).SetupWithManager(ctx, mgr, o.workers); err != nil {
@@ -219,14 +222,4 @@ func onlyReadiness(in any) (any, error) {
 		}
 	}
 	return small, nil
-}
-
-// health answers the probes. A replica that waits to lead is ready too: it is
-// there to take over.
-func health() map[string]http.Handler {
-	ok := http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
-		w.WriteHeader(http.StatusOK)
-		_, _ = w.Write([]byte("ok\n")) // a prober that has gone needs no answer
-	})
-	return map[string]http.Handler{"/healthz": ok, "/readyz": ok}
 }

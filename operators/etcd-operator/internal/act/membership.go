@@ -15,9 +15,16 @@ import (
 
 // sameMembers reads the member list with linearizable consistency and compares it
 // with the one that was decided on. etcd's own strict-reconfig-check guards the
-// moment that remains between this and the change.
-func (a *Actor) sameMembers(ctx context.Context, obs *plan.Observation, want []plan.Member) error {
-	for _, answer := range a.Etcd.Ask(ctx, voters(obs)) {
+// moment that remains between this and the change. None of leaving may lead (S8): a
+// leader that is removed from two may end before the other knows.
+func (a *Actor) sameMembers(ctx context.Context, obs *plan.Observation, want []plan.Member, leaving ...uint64) error {
+	answers := a.Etcd.Ask(ctx, voters(obs))
+	for _, answer := range answers {
+		if slices.Contains(leaving, answer.Leader) {
+			return fmt.Errorf("%w: member %x leads now", ErrStale, answer.Leader)
+		}
+	}
+	for _, answer := range answers {
 		if len(answer.Members) > 0 && slices.Equal(observe.Members(answer.Members), want) {
 			return nil
 		}
@@ -54,7 +61,7 @@ func (a *Actor) removeMember(ctx context.Context, c *v1beta2.EtcdCluster, obs *p
 	case x.Pod == nil || string(pod.UID) != x.Pod.UID || !observe.SameGrant(pod, x.Pod):
 		return fmt.Errorf("%w: Pod %s has changed", ErrStale, x.Name)
 	}
-	if err := a.sameMembers(ctx, obs, x.Members); err != nil {
+	if err := a.sameMembers(ctx, obs, x.Members, x.ID); err != nil {
 		return err
 	}
 	return wrap(a.Etcd.Remove(ctx, voters(obs), x.ID), "remove member "+x.Name)

@@ -128,7 +128,7 @@ func (w *world) answer(name string, change func(*Answer)) *world {
 // add adds a Pod that runs, and its claim if the cluster has volumes.
 func (w *world) add(name string, role Role, a Answer) *world {
 	w.o.Pods = append(w.o.Pods, Pod{
-		Name: name, UID: "uid-" + name, Role: role, Created: old, IP: "10.0.0." + name, Node: "node-" + name, Addressed: true,
+		Name: name, UID: "uid-" + name, Role: role, Created: old, IP: "ip-" + name, Node: "node-" + name, Addressed: true,
 		Persistent: w.o.Cluster.Persistent, Version: w.o.Cluster.Version, Learners: theLearners, Answer: a,
 	})
 	if w.o.Cluster.Persistent {
@@ -284,4 +284,10 @@ func (w *world) role(name string, r Role) *world {
 
 func (w *world) grant(name string, g Grant) *world {
 	return w.pod(name, func(p *Pod) { p.Grant = &g })
+}
+
+// unschedulable is a Pod that the scheduler has found no node for.
+func unschedulable(p *Pod) {
+	p.Node, p.IP, p.Addressed, p.Answer = "", "", false, Answer{}
+	p.Unschedulable = "0/3 nodes are available"
 }

@@ -99,7 +99,8 @@ func promote(v *view) *step {
 func removeLost(v *view) *step {
 	for _, m := range v.voters {
 		why := v.loss(m)
-		if why == "" || !v.mayRemove(m) {
+		// One that leads is alive, whatever is known of its Pod.
+		if why == "" || m.ID == v.leader || !v.mayRemove(m) {
 			continue
 		}
 		p := v.pods[m.Name]

@@ -41,15 +41,15 @@ func returnPods(v *view) *step {
 	return do(CreatePods{pods}, "RestartingMember", fmt.Sprintf("the Pods of %s are made again on their volumes", names(pods)))
 }
 
-// makeRoom deletes the Pod of a joiner where a Pod that may hold a member's data
-// can't be scheduled and no quorum answers: the joiner may be what takes its place,
-// and without the member there is never a quorum again. The joiner's volume stays.
+// makeRoom deletes a Pod that has no data where a voter's can't be scheduled and no
+// quorum answers: the first may be what takes the second's place, and without the
+// second there is never a quorum again. Volumes stay.
 func makeRoom(v *view) *step {
-	if v.hasQuorum() {
+	if v.hasQuorum() || v.quorumLost() != "" {
 		return nil
 	}
-	for i := range v.Pods {
-		if p := &v.Pods[i]; !v.isCandidate(p) {
+	for _, m := range v.knownVoters() {
+		if p := v.pods[m.Name]; p != nil {
 			if s := v.yield(p); s != nil {
 				return s
 			}
@@ -58,14 +58,16 @@ func makeRoom(v *view) *step {
 	return nil
 }
 
-// yield deletes the Pod of a joiner, if there is one on a node, in favour of a Pod
+// yield deletes a Pod without data, if there is one on a node, in favour of a Pod
 // that can't be scheduled.
 func (v *view) yield(p *Pod) *step {
 	if p.Unschedulable == "" || p.Node != "" || !p.DeletingSince.IsZero() {
 		return nil
 	}
-	for _, j := range v.candidates() {
-		if j.Node != "" {
+	for i := range v.Pods {
+		j := &v.Pods[i]
+		empty := v.isCandidate(j) || (j.Answer.Waiting && j.Persistent && v.claims[j.Name] != nil && j.DeletingSince.IsZero())
+		if empty && j.Node != "" && j.Name != p.Name {
 			return do(DeletePod{Name: j.Name, UID: j.UID}, "MakingRoom", fmt.Sprintf("Pod %s, which has no data yet, gives way to %s", j.Name, p.Name))
 		}
 	}
@@ -105,9 +107,12 @@ func (v *view) quorumLost() string {
 	if v.sure {
 		return ""
 	}
-	voters := v.voters
-	if len(v.list) == 0 {
-		voters = v.lastVoters()
+	voters := v.knownVoters()
+	if len(voters) == 0 {
+		if len(v.Pods)+len(v.Claims) > 0 {
+			return ""
+		}
+		return "no member is left, and no volume; restore the cluster from a backup"
 	}
 	var lost []string
 	for _, m := range voters {
@@ -121,10 +126,13 @@ func (v *view) quorumLost() string {
 	return fmt.Sprintf("the data of %d of %d voters is lost: %s; restore the cluster from a backup", len(lost), len(voters), strings.Join(lost, ", "))
 }
 
-// lastVoters are the voters as they were last reported, to say what is lost when
-// nobody is left who can tell: a member that restarts without quorum does not
-// answer. Nothing is done on the strength of it.
-func (v *view) lastVoters() []Member {
+// knownVoters are the voters, or while nobody tells (a member that restarts without
+// quorum does not answer) those that were last reported. What is lost is said by
+// them, and which Pod without data gives way; nothing else rests on them.
+func (v *view) knownVoters() []Member {
+	if len(v.list) > 0 {
+		return v.voters
+	}
 	var voters []Member
 	for _, d := range v.Cluster.LastStatus.MemberDetails {
 		if d.Role == v1beta2.MemberVoter {
@@ -141,7 +149,7 @@ func (v *view) dataGone(m Member) bool {
 	if p == nil {
 		return v.claims[m.Name] == nil
 	}
-	return (p.Finished && !p.Persistent) || v.wiped(m, p)
+	return v.ended(m, p) || v.wiped(m, p)
 }
 
 // whoIsMissing says of each member that is not healthy why it is not.

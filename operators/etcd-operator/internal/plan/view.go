@@ -209,7 +209,7 @@ func (v *view) loss(m Member) string {
 		return "it never started and its Pod is gone"
 	case p == nil:
 		return ""
-	case p.Finished && !p.Persistent:
+	case v.ended(m, p):
 		return "its Pod has ended, and the data with it"
 	case v.wiped(m, p):
 		return "its disk is empty although it had data"
@@ -219,8 +219,17 @@ func (v *view) loss(m Member) string {
 		return "its node has been gone for " + v.Cluster.MemberTimeout.String()
 	case p.Node == "" && p.Unschedulable != "" && v.expired(p.Created):
 		return "its Pod can't be scheduled: " + p.Unschedulable
+	case m.Learner && p.Trouble != "" && v.expired(p.Created):
+		// Such as one that lost its disk after it had joined: the leader takes it to
+		// have more than it has, and it crashes for ever. It has no vote to lose.
+		return "it is a learner that never gets to run: " + p.Trouble
 	}
 	return ""
+}
+
+// ended reports whether a member's Pod has ended for good and its data with it.
+func (v *view) ended(m Member, p *Pod) bool {
+	return p.Finished && (!p.Persistent || v.claims[m.Name] == nil)
 }
 
 // wiped reports whether the launcher of a member that has had data finds none. A
@@ -280,6 +289,9 @@ func (v *view) isCandidate(p *Pod) bool {
 func (v *view) spent(p *Pod) bool {
 	if p.Finished || !p.DeletingSince.IsZero() || v.nodeLost(p) || p.Grant != nil || p.Answer.Reached || p.Answer.Attempt > 0 {
 		return true
+	}
+	if p.Persistent && v.claims[p.Name] == nil && v.Now.Sub(p.Created) > newPodAge {
+		return true // somebody has deleted its volume, and it waits for it for ever
 	}
 	return slices.ContainsFunc(v.list, func(m Member) bool {
 		other := v.pods[m.Name]

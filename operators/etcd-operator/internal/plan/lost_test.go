@@ -1,0 +1,258 @@
+package plan
+
+import (
+	"testing"
+	"time"
+)
+
+// S9: unknown is not dead. Each row is a third member of three, without volumes
+// unless it says so, with a replacement that waits: is it removed?
+func TestWhenAMemberIsLost(t *testing.T) {
+	three := func() *world { return healthy(3).joiner("d") }
+	withVolumes := func() *world { return healthy(3).volumes().joiner("d") }
+	at := func(ago time.Duration) time.Time { return now.Add(-ago) }
+	for name, tc := range map[string]struct {
+		seen *world
+		want bool
+	}{
+		"its etcd does not answer":                             {three().silent("c"), false},
+		"its etcd does not answer, and its containers crash":   {three().silent("c").pod("c", func(p *Pod) { p.Trouble = "CrashLoopBackOff" }), false},
+		"its Pod is gone":                                      {three().gone("c"), true},
+		"its Pod is gone, but not its volume":                  {withVolumes().gone("c"), false},
+		"its Pod and its volume are gone":                      {withVolumes().dead("c"), true},
+		"its volume is gone, but not its Pod":                  {withVolumes().noClaim("c"), false},
+		"its Pod has ended":                                    {three().finished("c"), true},
+		"its Pod has ended, but there is its volume":           {withVolumes().finished("c"), false},
+		"its Pod has ended, and its volume is gone":            {withVolumes().finished("c").noClaim("c"), true},
+		"its disk is empty":                                    {three().wiped("c"), true},
+		"its volume is empty":                                  {withVolumes().wiped("c"), true},
+		"its volume is empty in a Pod that was made again":     {withVolumes().role("c", Returning).answer("c", func(a *Answer) { *a = Answer{Waiting: true} }), true},
+		"its node is not ready for less than the timeout":      {three().lostNode(theTimeout-1, "c"), false},
+		"its node is not ready for the timeout":                {three().lostNode(theTimeout, "c"), true},
+		"its node, with its volume, is not ready for that":     {withVolumes().lostNode(theTimeout, "c"), true},
+		"its node is not ready, but it answers":                {three().pod("c", func(p *Pod) { p.NodeLostSince = old }), false},
+		"its Pod is being deleted for less than the timeout":   {three().silent("c").deletingSince(at(theTimeout-1), "c"), false},
+		"its Pod is being deleted for the timeout":             {three().silent("c").deletingSince(at(theTimeout), "c"), true},
+		"its Pod is being deleted for that, and it answers":    {three().deletingSince(at(theTimeout), "c"), false},
+		"its Pod can't be scheduled for less than the timeout": {three().pod("c", unschedulable).pod("c", func(p *Pod) { p.Created = at(theTimeout - 1) }), false},
+		"its Pod can't be scheduled for the timeout":           {three().pod("c", unschedulable).pod("c", func(p *Pod) { p.Created = at(theTimeout) }), true},
+		"its Pod is not scheduled, and nobody says why":        {three().pod("c", unschedulable).pod("c", func(p *Pod) { p.Unschedulable = "" }), false},
+		"a launcher that has leave to start waits in it":       {three().wiped("c").grant("c", joinGrant(2, "a", "b", "c")), false},
+		"etcd of another cluster answers in its place":         {three().answer("c", func(a *Answer) { a.ClusterID = otherCluster }), false},
+		"it has an alarm":                                      {three().answer("c", func(a *Answer) { a.Errors = []string{"alarm:CORRUPT"} }), false},
+		"it has no leader":                                     {three().answer("c", func(a *Answer) { a.Leader = 0 }), false},
+	} {
+		d := Plan(tc.seen.seen())
+		x, removed := d.Action.(RemoveMember)
+		if removed != tc.want || (removed && x.Name != "c") {
+			t.Errorf("%s: removed = %t, want %t (%T %s: %s)", name, removed, tc.want, d.Action, d.Reason, d.Message)
+		}
+	}
+}
+
+// The time that a member's node may be gone is the user's to set.
+func TestMemberTimeoutIsTheSpecs(t *testing.T) {
+	for timeout, want := range map[time.Duration]bool{10 * time.Second: true, time.Minute: true, time.Minute + 1: false} {
+		d := Plan(healthy(3).joiner("d").lostNode(time.Minute, "c").cluster(func(c *Cluster) { c.MemberTimeout = timeout }).seen())
+		if _, removed := d.Action.(RemoveMember); removed != want {
+			t.Errorf("node gone for a minute, memberTimeout %s: removed = %t, want %t", timeout, removed, want)
+		}
+	}
+}
+
+// Volumes outlive Pods: members come back on them.
+func TestVolumes(t *testing.T) {
+	three := func() *world { return healthy(3).volumes() }
+	rows{
+		"a lost Pod comes back under its name on its volume": {
+			reason: "its data is there", seen: three().gone("c"), do: returning("c"), because: "RestartingMember",
+		},
+		"all lost Pods come back at once": {
+			reason: "it needs no quorum, and members heal the cluster together",
+			seen:   three().gone("a", "b", "c"), do: returning("a", "b", "c"), because: "RestartingMember",
+		},
+		"a lost Pod does not come back on a volume that is being deleted": {
+			reason: "the data is going", seen: three().gone("c").deletingClaim("c"), because: "WaitingForMember",
+		},
+		"a Pod that has ended is deleted, to come back on its volume": {
+			reason: "S7: by uid, never by force", seen: three().finished("c"), do: restart("c"), because: "RestartingMember",
+		},
+		"a Pod that has ended is deleted without a quorum too": {
+			reason: "it is what brings the quorum back", seen: three().finished("b", "c").noQuorum(), do: restart("b"), because: "RestartingMember",
+		},
+		"a Pod that has ended and is being deleted is waited for": {
+			reason: "S7: a name whose old Pod object still exists is never used again", seen: three().finished("c").deleting("c"), because: "WaitingForMember",
+		},
+		"a Pod that has ended without a volume is not made again": {
+			reason: "the data went with it", seen: healthy(3).finished("c"), do: create(joiners(1)...), because: "CreatingMembers",
+		},
+		"a Pod that is being deleted is waited for where there is its volume": {
+			reason: "it comes back", seen: three().silent("c").deleting("c"), because: "WaitingForMember",
+		},
+		"a replacement is made ready while a Pod without volume is being deleted": {
+			reason: "it never comes back", seen: healthy(3).silent("c").deleting("c"), do: create(joiners(1)...), because: "CreatingMembers",
+		},
+		"a member that is back on its volume is marked a voter when it is healthy": {
+			reason: "the client Service selects it again", seen: three().role("c", Returning), do: setRole("c", Voter), because: "SettingRoles",
+		},
+		"a member that is back on its volume and catches up is not marked yet": {
+			reason: "it would serve old data to whoever asks for that",
+			seen:   three().role("c", Returning).answer("c", func(a *Answer) { a.Applied = 1 }), because: "WaitingForMember",
+		},
+		"a lost volume means a new member": {
+			reason: "the data is gone", seen: three().dead("c"), do: create(joiners(1)...), because: "CreatingMembers",
+		},
+		"a volume that came back empty means a new member": {
+			reason: "S2: it must not vote again", seen: three().wiped("c"), do: create(joiners(1)...), because: "CreatingMembers",
+		},
+		"the volume of a joiner that was lost is deleted": {
+			reason: "S7: it is no member's", seen: three().joiner("d").gone("d"), do: discardClaim("d"), because: "DeletingVolume",
+		},
+		"the volume of a member that was never started is not given a Pod": {
+			reason: "there is nothing on it", seen: three().size(4).phantom("d").claim("d"), do: create(joiners(1)...), because: "CreatingMembers",
+		},
+	}.run(t)
+}
+
+func (w *world) deletingClaim(name string) *world {
+	for i := range w.o.Claims {
+		if w.o.Claims[i].Name == name {
+			w.o.Claims[i].Deleting = true
+		}
+	}
+	return w
+}
+
+// S7: while a quorum is lost nothing is deleted that may hold data.
+func TestLeftovers(t *testing.T) {
+	rows{
+		"the Pod of a removed member is deleted": {
+			reason: "S7: it is out of the list", seen: healthy(3).add("d", Leaving, Answer{}), do: discard("d"), because: "DeletingPod",
+		},
+		"the Pod of a removed member is deleted while etcd still answers in it": {
+			reason: "S7: it is out of the list", seen: healthy(3).add("d", Leaving, serving("d")).tells("d", nil), do: discard("d"), because: "DeletingPod",
+		},
+		"the Pod of a removed member is not deleted twice": {
+			reason: "S11", seen: healthy(3).add("d", Leaving, Answer{}).deleting("d"), because: "DeletingPod",
+		},
+		"its volume stays while the Pod is there": {
+			reason: "S7", seen: healthy(3).volumes().add("d", Leaving, Answer{}).deleting("d"), because: "DeletingPod",
+		},
+		"its volume is deleted when the Pod is gone": {
+			reason: "S7: it is out of the list", seen: healthy(3).volumes().claim("d"), do: discardClaim("d"), because: "DeletingVolume",
+		},
+		"a volume that is being deleted is left to it": {
+			reason: "S11", seen: healthy(3).volumes().claim("d").deletingClaim("d"), because: "AsDesired",
+		},
+		"a joiner that is not needed any more is deleted": {
+			reason: "size has shrunk again", seen: healthy(3).joiner("d"), do: discard("d"), because: "DeletingPod",
+		},
+		"of several joiners the least ready is deleted": {
+			reason: "the other will join sooner", seen: healthy(3).size(4).newJoiner("d").joiner("e").silent("e"),
+			do: discard("d"), because: "DeletingPod",
+		},
+		"no Pod is deleted while members tell different lists": {
+			reason: "S3: it may be a member's", seen: healthy(3).add("d", Leaving, Answer{}).unsettled(), because: "WaitingForMember",
+		},
+		"no volume is deleted while members tell different lists": {
+			reason: "S3: it may be a member's", seen: healthy(3).volumes().claim("d").unsettled(), because: "WaitingForMember",
+		},
+		"no Pod is deleted without a quorum": {
+			reason: "S7", seen: healthy(3).noQuorum().add("d", Leaving, Answer{}), because: "NoQuorum",
+		},
+		"no volume is deleted without a quorum": {
+			reason: "S7", seen: healthy(3).volumes().noQuorum().claim("d").add("d", Leaving, Answer{}), because: "NoQuorum",
+		},
+		"no Pod of a member is deleted because it does not answer": {
+			reason: "S9", seen: healthy(3).silent("c"), because: "WaitingForMember",
+		},
+		"without a quorum every volume gets its Pod, whosever it is": {
+			reason: "nobody can tell whose it is, and a launcher on an empty one waits", seen: healthy(3).volumes().noQuorum().claim("d"),
+			do: returning("d"), because: "RestartingMember",
+		},
+	}.run(t)
+}
+
+// Without a quorum the cluster waits, and says so; that it is lost is said only when
+// it is certain.
+func TestQuorumLost(t *testing.T) {
+	rows{
+		"two of three do not answer": {
+			reason: "S9: unknown is not dead", seen: healthy(3).silent("b", "c").noQuorum(), because: "NoQuorum",
+		},
+		"nobody answers": {
+			reason: "S9", seen: healthy(3).silent("a", "b", "c").lastStatus(reported("a", "b", "c")), because: "NoQuorum",
+		},
+		"nobody answers, and nobody has ever reported a voter": {
+			reason: "nothing is known to be lost", seen: healthy(3).silent("a", "b", "c"), because: "NoQuorum",
+		},
+		"the nodes of two of three are gone for long": {
+			reason: "they may come back with the data", seen: healthy(3).noQuorum().lostNode(time.Hour, "b", "c"), because: "NoQuorum",
+		},
+		"the Pods of two of three are gone": {
+			reason: "without volumes the data is gone with them", seen: healthy(3).noQuorum().dead("b", "c"), because: "QuorumLost",
+		},
+		"the Pod of one of three is gone and another does not answer": {
+			reason: "a majority's data may still be there", seen: healthy(3).noQuorum().dead("c").silent("b"), because: "NoQuorum",
+		},
+		"all Pods are gone": {
+			reason: "S1: no fresh cluster is made over a lost one", seen: healthy(3).dead("a", "b", "c").lastStatus(reported("a", "b", "c")), because: "QuorumLost",
+		},
+		"two of three Pods are gone and the third restarts": {
+			reason: "a member that restarts without quorum does not answer, but who was a voter was reported",
+			seen:   healthy(3).dead("b", "c").silent("a").lastStatus(reported("a", "b", "c")), because: "QuorumLost",
+		},
+		"two of three Pods have ended": {
+			reason: "they never run again", seen: healthy(3).noQuorum().finished("b", "c"), because: "QuorumLost",
+		},
+		"the disks of two of three are empty": {
+			reason: "the data is gone", seen: healthy(3).noQuorum().wiped("b", "c"), because: "QuorumLost",
+		},
+		"the volumes of two of three are gone with their Pods": {
+			reason: "the data is gone", seen: healthy(3).volumes().noQuorum().dead("b", "c"), because: "QuorumLost",
+		},
+		"of four two are lost": {
+			reason: "two are no quorum of four", seen: healthy(4).noQuorum().dead("c", "d"), because: "QuorumLost",
+		},
+		"of five two are lost, and etcd elects": {
+			reason: "three are a quorum of five", seen: healthy(5).noQuorum().dead("d", "e"), because: "NoQuorum",
+		},
+		"of five three are lost": {
+			reason: "two are no quorum of five", seen: healthy(5).noQuorum().dead("c", "d", "e"), because: "QuorumLost",
+		},
+		"learners do not count": {
+			reason: "they have no vote", seen: healthy(3).size(5).learner("d").learner("e").noQuorum().dead("d", "e"), because: "NoQuorum",
+		},
+		"a quorum of another cluster is none": {
+			reason: "S2: a wiped seed that began again serves a second cluster", because: "NoQuorum",
+			seen: healthy(3).silent("b", "c").answer("a", func(a *Answer) { a.ClusterID = otherCluster }).lastStatus(reported("a", "b", "c")),
+		},
+		"a member serves reads though too few answer the operator": {
+			reason: "S9: the operator may be partitioned from the others", seen: healthy(3).dead("b").silent("c"), because: "NoQuorum",
+		},
+	}.run(t)
+}
+
+// Without a quorum a member's Pod has the first claim on a place.
+func TestMakingRoom(t *testing.T) {
+	rows{
+		"a joiner gives way to a member that can't be scheduled": {
+			reason: "without the member there is never a quorum again",
+			seen:   healthy(3).volumes().noQuorum().silent("b").pod("c", unschedulable).joiner("d"), do: restart("d"), because: "MakingRoom",
+		},
+		"a joiner that has no place does not give way": {
+			reason: "it takes none", seen: healthy(3).volumes().noQuorum().silent("b").pod("c", unschedulable).newJoiner("d"), because: "NoQuorum",
+		},
+		"a Pod that was made for a volume without data gives way too": {
+			reason: "without a quorum every volume gets its Pod, that of a joiner too",
+			seen:   healthy(3).volumes().noQuorum().silent("b").pod("c", unschedulable).add("d", Returning, Answer{Waiting: true}), do: restart("d"), because: "MakingRoom",
+		},
+		"a member that may have data does not give way": {
+			reason: "S7", seen: healthy(3).volumes().noQuorum().silent("b").pod("c", unschedulable), because: "NoQuorum",
+		},
+		"with a quorum nobody gives way": {
+			reason: "the joiner may be the replacement", seen: healthy(3).volumes().size(4).pod("c", unschedulable).pod("c", func(p *Pod) { p.Created = now }).joiner("d"),
+			do: addLearnerOf("d"), because: "MemberAdded",
+		},
+	}.run(t)
+}

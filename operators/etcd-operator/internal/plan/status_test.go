@@ -1,0 +1,280 @@
+package plan
+
+import (
+	"reflect"
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	"github.com/etcd-operators/etcd-operators/api/v1beta2"
+)
+
+// said is what the conditions say: "Type=Status Reason", in their order.
+func said(s v1beta2.ClusterStatus) []string {
+	var all []string
+	for _, c := range s.Conditions {
+		all = append(all, c.Type+"="+string(c.Status)+" "+c.Reason)
+	}
+	return all
+}
+
+func message(s v1beta2.ClusterStatus, kind string) string {
+	for _, c := range s.Conditions {
+		if c.Type == kind {
+			return c.Message
+		}
+	}
+	return ""
+}
+
+func TestConditions(t *testing.T) {
+	for name, tc := range map[string]struct {
+		seen *world
+		want []string
+	}{
+		"before the beginning": {nothing(3), []string{
+			"Available=False Bootstrapping", "Progressing=True Bootstrapping", "Degraded=False Creating", "Scaling=False AtSize",
+			"Recovering=False NothingToRecover", "Upgrading=False AtVersion", "Paused=False NotPaused"}},
+		"the seed starts": {seeding(3, Answer{}), []string{
+			"Available=False StartingSeed", "Progressing=True StartingSeed", "Degraded=False Creating", "Scaling=False AtSize",
+			"Recovering=False NothingToRecover", "Upgrading=False AtVersion", "Paused=False NotPaused"}},
+		"growing": {healthy(3).size(5).newJoiner("d").newJoiner("e"), []string{
+			"Available=True Serving", "Progressing=True AddingMember", "Degraded=False AllHealthy", "Scaling=True ScalingUp",
+			"Recovering=False NothingToRecover", "Upgrading=False AtVersion", "Paused=False NotPaused"}},
+		"shrinking": {healthy(5).size(3), []string{
+			"Available=True Serving", "Progressing=True ScalingDown", "Degraded=False AllHealthy", "Scaling=True ScalingDown",
+			"Recovering=False NothingToRecover", "Upgrading=False AtVersion", "Paused=False NotPaused"}},
+		"as desired": {healthy(3), []string{
+			"Available=True Serving", "Progressing=False AsDesired", "Degraded=False AllHealthy", "Scaling=False AtSize",
+			"Recovering=False NothingToRecover", "Upgrading=False AtVersion", "Paused=False NotPaused"}},
+		"a member does not answer": {healthy(3).silent("c"), []string{
+			"Available=True Serving", "Progressing=True WaitingForMember", "Degraded=True MembersUnhealthy", "Scaling=False AtSize",
+			"Recovering=False NothingToRecover", "Upgrading=False AtVersion", "Paused=False NotPaused"}},
+		"a member is replaced": {healthy(3).dead("c"), []string{
+			"Available=True Serving", "Progressing=True CreatingMembers", "Degraded=True MembersUnhealthy", "Scaling=False AtSize",
+			"Recovering=True ReplacingDeadMember", "Upgrading=False AtVersion", "Paused=False NotPaused"}},
+		"a replacement can't be scheduled": {healthy(3).dead("c").newJoiner("d").pod("d", unschedulable), []string{
+			"Available=True Serving", "Progressing=True ReplacingDeadMember", "Degraded=True MembersUnhealthy", "Scaling=False AtSize",
+			"Recovering=True ReplacingDeadMember", "Upgrading=False AtVersion", "Paused=False NotPaused"}},
+		"a joiner can't be scheduled": {healthy(3).size(4).newJoiner("d").pod("d", unschedulable), []string{
+			"Available=True Serving", "Progressing=True AddingMember", "Degraded=True JoinersUnhealthy", "Scaling=True ScalingUp",
+			"Recovering=False NothingToRecover", "Upgrading=False AtVersion", "Paused=False NotPaused"}},
+		"a member returns": {healthy(3).volumes().gone("c"), []string{
+			"Available=True Serving", "Progressing=True RestartingMember", "Degraded=True MembersUnhealthy", "Scaling=False AtSize",
+			"Recovering=True RestartingMember", "Upgrading=False AtVersion", "Paused=False NotPaused"}},
+		"no quorum": {healthy(3).silent("b", "c").noQuorum(), []string{
+			"Available=False NoQuorum", "Progressing=True NoQuorum", "Degraded=True MembersUnhealthy", "Scaling=False AtSize",
+			"Recovering=False NothingToRecover", "Upgrading=False AtVersion", "Paused=False NotPaused"}},
+		"a quorum that the operator does not reach": {healthy(3).silent("b", "c"), []string{
+			"Available=True Serving", "Progressing=True NoQuorum", "Degraded=True MembersUnhealthy", "Scaling=False AtSize",
+			"Recovering=False NothingToRecover", "Upgrading=False AtVersion", "Paused=False NotPaused"}},
+		"nobody answers": {healthy(3).silent("a", "b", "c").lastStatus(reported("a", "b", "c")), []string{
+			"Available=False NoQuorum", "Progressing=True NoQuorum", "Degraded=True NoQuorum", "Scaling=False AtSize",
+			"Recovering=False NothingToRecover", "Upgrading=False AtVersion", "Paused=False NotPaused"}},
+		"quorum is lost": {healthy(3).dead("a", "b", "c").lastStatus(reported("a", "b", "c")), []string{
+			"Available=False QuorumLost", "Progressing=False QuorumLost", "Degraded=True QuorumLost", "Scaling=False AtSize",
+			"Recovering=False NothingToRecover", "Upgrading=False AtVersion", "Paused=False NotPaused"}},
+		"a cluster existed": {nothing(3).cluster(func(c *Cluster) { c.Existed = "its volumes exist" }), []string{
+			"Available=False ClusterExisted", "Progressing=False ClusterExisted", "Degraded=True ClusterExisted", "Scaling=False AtSize",
+			"Recovering=False NothingToRecover", "Upgrading=False AtVersion", "Paused=False NotPaused"}},
+		"a name is another's": {conflicted(nothing(3)), []string{
+			"Available=False NameConflict", "Progressing=False NameConflict", "Degraded=True NameConflict", "Scaling=False AtSize",
+			"Recovering=False NothingToRecover", "Upgrading=False AtVersion", "Paused=False NotPaused", "NameConflict=True NameConflict"}},
+		"a version is not run": {nothing(3).cluster(func(c *Cluster) { c.Version, c.WantedVersion = "3.3.1", "3.3.1" }), []string{
+			"Available=False VersionUnsupported", "Progressing=False VersionUnsupported", "Degraded=True VersionUnsupported", "Scaling=False AtSize",
+			"Recovering=False NothingToRecover", "Upgrading=False AtVersion", "Paused=False NotPaused", "VersionUnsupported=True VersionUnsupported"}},
+		"a version change is asked for": {healthy(3).cluster(func(c *Cluster) { c.WantedVersion = "3.7.3" }), []string{
+			"Available=True Serving", "Progressing=False AsDesired", "Degraded=False AllHealthy", "Scaling=False AtSize",
+			"Recovering=False NothingToRecover", "Upgrading=False VersionChangeUnsupported", "Paused=False NotPaused"}},
+		"paused": {healthy(3).silent("a", "b", "c").cluster(func(c *Cluster) { c.Paused = true }), []string{
+			"Available=Unknown Paused", "Progressing=False Paused", "Degraded=True Paused", "Scaling=False AtSize",
+			"Recovering=False NothingToRecover", "Upgrading=False AtVersion", "Paused=True Paused"}},
+	} {
+		s := Plan(tc.seen.seen()).Status
+		if diff := cmp.Diff(tc.want, said(s)); diff != "" {
+			t.Errorf("%s (-want +got):\n%s", name, diff)
+		}
+		for _, c := range s.Conditions {
+			if c.Message == "" || c.ObservedGeneration != 4 || !c.LastTransitionTime.IsZero() {
+				t.Errorf("%s: condition %s has message %q, observedGeneration %d, time %s", name, c.Type, c.Message, c.ObservedGeneration, c.LastTransitionTime)
+			}
+		}
+	}
+}
+
+// What a person reads must tell them what is going on and what to do.
+func TestMessages(t *testing.T) {
+	for name, tc := range map[string]struct {
+		seen *world
+		kind string
+		want []string
+	}{
+		"how many may fail":              {healthy(5), v1beta2.ConditionAvailable, []string{"5 voters", "2 of them may fail"}},
+		"an even size gains nothing":     {healthy(4), v1beta2.ConditionAvailable, []string{"1 of them may fail", "an even size of 4 tolerates no more failures than 3"}},
+		"who is not healthy and why":     {healthy(3).silent("c"), v1beta2.ConditionDegraded, []string{"c: ", "does not answer", "node-c"}},
+		"an alarm":                       {healthy(3).answer("c", func(a *Answer) { a.Errors = []string{"alarm:NOSPACE"} }), v1beta2.ConditionDegraded, []string{"c: alarm:NOSPACE"}},
+		"a foreign etcd":                 {healthy(3).answer("c", func(a *Answer) { a.ClusterID = otherCluster }), v1beta2.ConditionDegraded, []string{"c: ", "another cluster", "00000000000000c2"}},
+		"an image that can't be pulled":  {healthy(3).size(4).newJoiner("d").pod("d", func(p *Pod) { p.Node, p.Trouble = "n", "ImagePullBackOff: no such image" }), v1beta2.ConditionDegraded, []string{"d: ", "ImagePullBackOff: no such image"}},
+		"a Pod without a node":           {healthy(3).size(4).newJoiner("d").pod("d", unschedulable), v1beta2.ConditionDegraded, []string{"d: ", "0/3 nodes are available"}},
+		"when a node is given up":        {healthy(3).lostNode(1, "c"), v1beta2.ConditionDegraded, []string{"c: ", "node-c", "5m0s"}},
+		"why a member is replaced":       {healthy(3).wiped("c"), v1beta2.ConditionRecovering, []string{"c", "disk is empty"}},
+		"whose data is lost":             {healthy(3).noQuorum().dead("b", "c"), v1beta2.ConditionDegraded, []string{"2 of 3", "b, c", "restore"}},
+		"a conflict":                     {conflicted(nothing(3)), v1beta2.ConditionNameConflict, []string{"Service x-client (of EtcdCluster y)", "rename"}},
+		"which version to write":         {nothing(3).cluster(func(c *Cluster) { c.Version = "3.4.1" }), v1beta2.ConditionVersionUnsupported, []string{"3.4.1", "spec.version", "3.4.29"}},
+		"a version change":               {healthy(3).cluster(func(c *Cluster) { c.WantedVersion = "3.7.3" }), v1beta2.ConditionUpgrading, []string{"spec.version", theVersion}},
+		"how far it has grown":           {healthy(3).size(5), v1beta2.ConditionScaling, []string{"3 of 5"}},
+		"why it is not begun":            {nothing(3).cluster(func(c *Cluster) { c.Existed = "volume x-1 exists" }), v1beta2.ConditionAvailable, []string{"volume x-1 exists", "restore"}},
+		"what is done while it is begun": {begun(3), v1beta2.ConditionAvailable, []string{"a, n1, n2"}},
+	} {
+		got := message(Plan(tc.seen.seen()).Status, tc.kind)
+		for _, want := range tc.want {
+			if !strings.Contains(got, want) {
+				t.Errorf("%s: %s says %q, want %q in it", name, tc.kind, got, want)
+			}
+		}
+	}
+	if got := message(Plan(healthy(3).seen()).Status, v1beta2.ConditionAvailable); strings.Contains(got, "even") {
+		t.Errorf("an odd size is warned of: %q", got)
+	}
+}
+
+func TestPhases(t *testing.T) {
+	for name, tc := range map[string]struct {
+		seen   *world
+		want   v1beta2.ClusterPhase
+		reason bool
+	}{
+		"before the beginning":           {nothing(3), v1beta2.PhaseCreating, false},
+		"before the latch":               {seeding(3, serving("a")), v1beta2.PhaseCreating, false},
+		"after the latch":                {healthy(1).size(3), v1beta2.PhaseRunning, false},
+		"as desired":                     {healthy(3), v1beta2.PhaseRunning, false},
+		"without a quorum":               {healthy(3).silent("b", "c").noQuorum(), v1beta2.PhaseRunning, false},
+		"paused":                         {healthy(3).cluster(func(c *Cluster) { c.Paused = true }), v1beta2.PhaseRunning, false},
+		"quorum is lost":                 {healthy(3).noQuorum().dead("b", "c"), v1beta2.PhaseFailed, true},
+		"existed":                        {nothing(3).cluster(func(c *Cluster) { c.Existed = "its volumes exist" }), v1beta2.PhaseFailed, true},
+		"existed, and said it was there": {nothing(3).cluster(func(c *Cluster) { c.Existed = "so it says"; c.LastStatus.Phase = v1beta2.PhaseRunning }), v1beta2.PhaseRunning, false},
+	} {
+		s := Plan(tc.seen.seen()).Status
+		if s.Phase != tc.want || (s.Reason != "") != tc.reason {
+			t.Errorf("%s: phase %q with reason %q, want %q and a reason: %t", name, s.Phase, s.Reason, tc.want, tc.reason)
+		}
+	}
+}
+
+func TestWhoIsThere(t *testing.T) {
+	s := Plan(healthy(3).size(4).silent("c").learner("d").unstarted("e").newJoiner("f").seen()).Status
+	want := v1beta2.ClusterStatus{
+		Size: 5, Leader: "a", ReadyMembers: "2/4",
+		Members: v1beta2.MembersStatus{Ready: []string{"a", "b"}, Unready: []string{"c", "d", "e", "f"}},
+		MemberDetails: []v1beta2.MemberDetail{
+			{Name: "a", ID: "000000000000000a", Role: v1beta2.MemberVoter, Version: theVersion, Node: "node-a"},
+			{Name: "b", ID: "000000000000000b", Role: v1beta2.MemberVoter, Version: theVersion, Node: "node-b"},
+			{Name: "c", ID: "000000000000000c", Role: v1beta2.MemberVoter, Node: "node-c"},
+			{Name: "d", ID: "000000000000000d", Role: v1beta2.MemberLearner, Version: theVersion, Node: "node-d"},
+			{Name: "e", ID: "000000000000000e", Role: v1beta2.MemberUnstarted, Node: "node-e"},
+		},
+	}
+	got := v1beta2.ClusterStatus{Size: s.Size, Leader: s.Leader, ReadyMembers: s.ReadyMembers, Members: s.Members, MemberDetails: s.MemberDetails}
+	if diff := cmp.Diff(want, got); diff != "" {
+		t.Errorf("(-want +got):\n%s", diff)
+	}
+}
+
+// What is latched, and what others write, is in every status that follows.
+func TestLatchesAreCarriedOn(t *testing.T) {
+	last := reported("a", "b", "c")
+	last.ServiceName, last.ClientPort, last.Selector = "x-client", 2379, "app=etcd"
+	for name, w := range map[string]*world{
+		"healthy": healthy(3), "paused": healthy(3).cluster(func(c *Cluster) { c.Paused = true }), "deleting": healthy(3).cluster(func(c *Cluster) { c.Deleting = true }),
+		"conflict": conflicted(healthy(3)), "nobody answers": healthy(3).silent("a", "b", "c"), "lost": healthy(3).dead("a", "b", "c"),
+	} {
+		s := Plan(w.lastStatus(last).seen()).Status
+		if s.ClusterID != last.ClusterID || !cmp.Equal(s.Bootstrap, last.Bootstrap) || s.CurrentVersion != theVersion ||
+			s.ServiceName != "x-client" || s.ClientPort != 2379 || s.Selector != "app=etcd" {
+			t.Errorf("%s: something is lost: %+v", name, s)
+		}
+	}
+}
+
+// When nobody was asked, or nobody could tell, the last report of who the members
+// are stands; that they serve does not.
+func TestWhatNobodyTellsIsCarriedOn(t *testing.T) {
+	last := reported("a", "b", "c")
+	last.Leader, last.ReadyMembers, last.Members = "a", "3/3", v1beta2.MembersStatus{Ready: []string{"a", "b", "c"}}
+	for name, tc := range map[string]struct {
+		seen   *world
+		stands bool
+	}{
+		"paused":         {healthy(3).silent("a", "b", "c").cluster(func(c *Cluster) { c.Paused = true }), true},
+		"deleting":       {healthy(3).silent("a", "b", "c").cluster(func(c *Cluster) { c.Deleting = true }), true},
+		"nobody answers": {healthy(3).silent("a", "b", "c"), false},
+		"lost":           {healthy(3).dead("a", "b", "c"), false},
+	} {
+		s := Plan(tc.seen.lastStatus(last).seen()).Status
+		if s.Size != 3 || !cmp.Equal(s.MemberDetails, last.MemberDetails) {
+			t.Errorf("%s: size %d and members %v, want those of the last report", name, s.Size, s.MemberDetails)
+		}
+		ready, leader := "0/3", ""
+		if tc.stands {
+			ready, leader = last.ReadyMembers, last.Leader
+		}
+		if s.ReadyMembers != ready || s.Leader != leader || (len(s.Members.Ready) == 3) != tc.stands {
+			t.Errorf("%s: ready %s %v, leader %q, want %s, leader %q", name, s.ReadyMembers, s.Members, s.Leader, ready, leader)
+		}
+	}
+}
+
+// An idle cluster gives the same Decision every time, so nothing is written: what
+// changes all the time is no status. It is looked at again seldom.
+func TestAnIdleClusterWritesNothing(t *testing.T) {
+	first := Plan(healthy(3).seen())
+	if first.Action != nil || first.Reason != "AsDesired" || first.Again != idle {
+		t.Fatalf("%T %s again after %s, want AsDesired after %s", first.Action, first.Reason, first.Again, idle)
+	}
+	later := healthy(3).lastStatus(first.Status)
+	later.o.Now = now.Add(idle)
+	later.o.FreshNames, later.o.FreshToken = []string{"other"}, "other"
+	for _, name := range []string{"a", "b", "c"} {
+		later.answer(name, func(a *Answer) { a.Applied += 1000; a.Revision += 900 })
+	}
+	second := Plan(later.seen())
+	if !reflect.DeepEqual(first.Status, second.Status) {
+		t.Errorf("the status has changed (-first +second):\n%s", cmp.Diff(first.Status, second.Status))
+	}
+}
+
+// The same Observation gives the same Decision, and is left as it was.
+func TestPlanIsAFunction(t *testing.T) {
+	for name, build := range map[string]func() *world{
+		"broken": broken, "healthy": func() *world { return healthy(7) }, "begun": func() *world { return begun(5) },
+		"volumes": func() *world { return healthy(5).volumes().gone("b", "d").wiped("e") },
+		"no one":  func() *world { return healthy(3).dead("a", "b", "c") },
+	} {
+		o, same := build().seen(), build().seen()
+		first, second := Plan(o), Plan(o)
+		if diff := cmp.Diff(first, second); diff != "" {
+			t.Errorf("%s: two Decisions:\n%s", name, diff)
+		}
+		if diff := cmp.Diff(same, o); diff != "" {
+			t.Errorf("%s: the Observation was changed:\n%s", name, diff)
+		}
+	}
+}
+
+// Every reason and every type of a condition is in CamelCase, as the API demands of
+// conditions.
+func TestReasonsAreCamelCase(t *testing.T) {
+	for _, c := range Plan(conflicted(broken()).seen()).Status.Conditions {
+		for _, word := range []string{c.Type, c.Reason} {
+			if word == "" || strings.ContainsAny(word, " -_.") || word[0] < 'A' || word[0] > 'Z' {
+				t.Errorf("%q is not in CamelCase", word)
+			}
+		}
+		if !slices.Contains([]metav1.ConditionStatus{metav1.ConditionTrue, metav1.ConditionFalse, metav1.ConditionUnknown}, c.Status) {
+			t.Errorf("%s has status %q", c.Type, c.Status)
+		}
+	}
+}

@@ -1,0 +1,319 @@
+package simulate
+
+import (
+	"errors"
+	"fmt"
+	"slices"
+	"time"
+
+	"github.com/etcd-operators/etcd-operators/operators/etcd-operator/internal/plan"
+)
+
+// This file carries decisions out as the real act does: one API call at a time,
+// each with its precondition (S11). Anything may happen between two calls.
+//
+//   - The EtcdCluster is read live before the first call of every action, and
+//     must still be as it was observed in what matters: not paused, not being
+//     deleted, the same generation, bootstrap and cluster id.
+//   - The status is written against the resourceVersion that the cache had.
+//   - Pods are created only if a live list has the names of the Observation's Pods;
+//     a name that exists is refused.
+//   - Pods and claims are changed and deleted by uid.
+//   - Members are changed, and what is no member's is deleted, only if a
+//     linearizable member list equals the one that was decided on.
+//   - A member is removed only if its Pod, read live, is still the one that was
+//     observed, with the same grant; a claim is deleted only if no Pod has its name.
+//   - The PodDisruptionBudget is set first.
+
+var (
+	errConflict = errors.New("conflict: the object has changed")
+	errGone     = errors.New("not found, or another uid")
+	errThere    = errors.New("already exists")
+	errNobody   = errors.New("no member answers a linearizable read")
+)
+
+// call makes the next API call of what an operator carries out.
+func (w *world) call(op *operator) {
+	mishap := op.mishap
+	if op.mishapIn > 0 {
+		mishap = numFaults
+		op.mishapIn--
+	} else {
+		op.mishap = numFaults
+	}
+	switch mishap {
+	case StallOperator:
+		op.stalledUntil = w.step + 1 + w.random.below(30)
+		w.say("operator %s stands still until step %d", op.id, op.stalledUntil)
+		return
+	case FailCall:
+		w.say("operator %s: its call fails", op.id)
+		op.todo = nil
+		return
+	}
+	n := op.todo.next
+	more, err := w.effect(op, op.todo, n)
+	op.todo.next++
+	if err != nil {
+		w.say("operator %s: %s: %v", op.id, op.todo.decision.Action.Kind(), err)
+	} else if n == 1 {
+		w.stats.Actions[kindIndex(op.todo.decision.Action)]++
+	}
+	switch mishap {
+	case RepeatCall:
+		w.say("operator %s: its call is made twice", op.id)
+		_, _ = w.effect(op, op.todo, n)
+	case LoseReply:
+		w.say("operator %s: the reply is lost", op.id)
+		err = errUnavailable
+	case CrashOperator:
+		w.crashOperator(op, 1+w.random.below(10))
+		return
+	}
+	if err != nil || !more {
+		op.todo = nil
+	}
+}
+
+func (w *world) crashOperator(op *operator, steps int) {
+	w.say("operator %s crashes", op.id)
+	op.relist(w)
+	op.deadUntil = w.step + steps
+	op.dead = true
+}
+
+// effect is call number n of a decision; 0 is the budget. It tells whether there
+// are more.
+func (w *world) effect(op *operator, t *todo, n int) (more bool, err error) {
+	if n == 0 {
+		if t.decision.Budget != plan.KeepBudget {
+			w.budget = t.decision.Budget
+		}
+		return true, nil
+	}
+	n--
+	if n == 0 {
+		if err := w.unchanged(&t.seen.Cluster); err != nil {
+			return false, err
+		}
+	}
+	switch a := t.decision.Action.(type) {
+	case plan.RecordBootstrap:
+		return false, w.writeStatus(op, func(c *etcdCluster) { c.bootstrap = a.Bootstrap })
+	case plan.LatchClusterID:
+		err := w.writeStatus(op, func(c *etcdCluster) { c.clusterID = a.ClusterID })
+		if err == nil {
+			w.latch(a.ClusterID)
+		}
+		return false, err
+	case plan.CreatePods:
+		return w.createPods(&t.seen, a.Pods, n)
+	case plan.SetRoles:
+		r := a.Roles[n]
+		return n+1 < len(a.Roles), w.patchPod(r.Name, r.UID, func(p *pod) {
+			w.checkRole(p, r.Role)
+			p.role = r.Role
+		})
+	case plan.OpenGrant:
+		return false, w.patchPod(a.Name, a.UID, func(p *pod) {
+			w.checkGrant(p.name, &a.Grant)
+			p.grant = &a.Grant
+		})
+	case plan.CloseGrants:
+		r := a.Pods[n]
+		return n+1 < len(a.Pods), w.patchPod(r.Name, r.UID, func(p *pod) { p.grant = nil })
+	case plan.AddLearner:
+		return false, w.changeMembers(op, a.Members, func(r *run) error { return w.addMember(r, a.Name) })
+	case plan.Promote:
+		return false, w.changeMembers(op, a.Members, func(r *run) error {
+			before := w.look(r)
+			err := w.promoteMember(r, a.ID)
+			if err == nil {
+				w.checkPromotion(t, before, a)
+			}
+			return err
+		})
+	case plan.RemoveMember:
+		if err := w.samePod(a.Name, a.Pod); err != nil {
+			return false, err
+		}
+		return false, w.changeMembers(op, a.Members, func(r *run) error {
+			before := w.look(r)
+			err := w.removeMember(r, a.ID)
+			if err == nil {
+				w.checkRemoval(t, before, a)
+			}
+			return err
+		})
+	case plan.MoveLeader:
+		return false, w.askLeader(op, a)
+	case plan.DeletePod:
+		return false, w.deleteByUID(op, a)
+	case plan.DeleteClaim:
+		return false, w.deleteClaimByUID(op, a)
+	}
+	return false, fmt.Errorf("unknown action %T", t.decision.Action)
+}
+
+// unchanged reads the EtcdCluster live.
+func (w *world) unchanged(seen *plan.Cluster) error {
+	if w.cfg.has(NoLiveRead) {
+		return nil
+	}
+	c := &w.cluster
+	var b plan.Bootstrap
+	if seen.Bootstrap != nil {
+		b = *seen.Bootstrap
+	}
+	if c.paused != seen.Paused || c.deleting != seen.Deleting || c.generation != seen.Generation || c.clusterID != seen.ClusterID || c.bootstrap != b {
+		return errConflict
+	}
+	return nil
+}
+
+func (w *world) writeStatus(op *operator, change func(*etcdCluster)) error {
+	if op.cluster.version != w.cluster.version {
+		return errConflict
+	}
+	change(&w.cluster)
+	w.cluster.version++
+	return nil
+}
+
+func (w *world) createPods(seen *plan.Observation, pods []plan.NewPod, n int) (more bool, err error) {
+	if n == 0 && !w.cfg.has(NoLiveNames) && !slices.EqualFunc(w.pods, seen.Pods, func(a *pod, b plan.Pod) bool { return a.name == b.Name }) {
+		return false, errConflict
+	}
+	np := pods[n/2]
+	more = n+1 < 2*len(pods)
+	if n%2 == 0 {
+		if w.cfg.Persistent && w.claim(np.Name) == nil {
+			w.createClaim(np.Name)
+		}
+		return true, nil
+	}
+	if w.pod(np.Name) != nil {
+		return more, errThere
+	}
+	w.checkCreate(&np)
+	w.createPod(&pod{
+		name: np.Name, role: np.Role, grant: np.Grant, persistent: w.cfg.Persistent,
+		version: w.cfg.Version, learners: w.learners,
+	})
+	w.learners = w.cfg.Learners
+	return more, nil
+}
+
+func (w *world) patchPod(name, uid string, change func(*pod)) error {
+	p := w.pod(name)
+	if p == nil || (p.uid != uid && !w.cfg.has(NoUID)) {
+		return errGone
+	}
+	change(p)
+	return nil
+}
+
+// samePod reads a member's Pod live.
+func (w *world) samePod(name string, seen *plan.Pod) error {
+	if w.cfg.has(NoLivePod) {
+		return nil
+	}
+	p := w.pod(name)
+	if (p == nil) != (seen == nil) {
+		return errConflict
+	}
+	if p == nil {
+		return nil
+	}
+	attempt := func(g *plan.Grant) int {
+		if g == nil {
+			return 0
+		}
+		return g.Attempt
+	}
+	if p.uid != seen.UID || attempt(p.grant) != attempt(seen.Grant) {
+		return errConflict
+	}
+	return nil
+}
+
+// endpoint is a member that the operator reaches and that answers a linearizable
+// read; nil if there is none.
+func (w *world) endpoint(op *operator) *run {
+	for _, r := range w.etcds() {
+		if w.sees(op, r.node) && w.pod(r.name) != nil && w.pod(r.name).uid == r.uid && r.disk.data.cluster == w.cluster.clusterID && w.readable(r) {
+			return r
+		}
+	}
+	return nil
+}
+
+// changeMembers does something if the member list is still the one decided on.
+func (w *world) changeMembers(op *operator, members []plan.Member, change func(*run) error) error {
+	r := w.endpoint(op)
+	if r == nil {
+		return errNobody
+	}
+	if !slices.Equal(r.disk.data.view, members) && !w.cfg.has(NoMemberList) {
+		return errConflict
+	}
+	return change(r)
+}
+
+func (w *world) askLeader(op *operator, a plan.MoveLeader) error {
+	for _, r := range w.etcds() {
+		if r.name == a.From && r.etcd.leading && w.sees(op, r.node) {
+			return w.moveLeader(r, a.ToID)
+		}
+	}
+	return errUnavailable
+}
+
+func (w *world) deleteByUID(op *operator, a plan.DeletePod) error {
+	p := w.pod(a.Name)
+	if p == nil || (p.uid != a.UID && !w.cfg.has(NoUID)) {
+		return errGone
+	}
+	do := func(*run) error {
+		w.checkPodDeletion(p, len(a.Members) > 0)
+		w.deletePod(p)
+		return nil
+	}
+	if len(a.Members) == 0 {
+		return do(nil)
+	}
+	return w.changeMembers(op, a.Members, do)
+}
+
+func (w *world) deleteClaimByUID(op *operator, a plan.DeleteClaim) error {
+	c := w.claim(a.Name)
+	if c == nil || (c.uid != a.UID && !w.cfg.has(NoUID)) {
+		return errGone
+	}
+	if w.pod(a.Name) != nil {
+		return errConflict
+	}
+	return w.changeMembers(op, a.Members, func(*run) error {
+		w.checkClaimDeletion(c)
+		w.deleteClaim(c)
+		return nil
+	})
+}
+
+// latch makes the birth with a cluster id the cluster.
+func (w *world) latch(id uint64) {
+	for i := range w.births {
+		if w.births[i].cluster == id {
+			w.main = i
+		}
+	}
+	w.checkLatch(id)
+}
+
+// age is how long ago a moment was; 0 if it has not come.
+func (w *world) age(since time.Duration) time.Duration {
+	if since == never {
+		return 0
+	}
+	return w.now - since
+}

@@ -1,0 +1,154 @@
+package simulate
+
+import (
+	"fmt"
+	"slices"
+	"time"
+)
+
+// Config is what stays the same during a run.
+type Config struct {
+	// Size is the size at creation, 1 to 7.
+	Size int
+	// Persistent gives each member a claim of its own; else data lives and dies
+	// with the Pod.
+	Persistent bool
+	// LocalVolumes binds a claim to the node on which it was first used.
+	LocalVolumes bool
+	// Version is the members' etcd version, such as "3.6.16".
+	Version string
+	// Learners is the ETCD_MAX_LEARNERS that the operator's Pods run with.
+	Learners int
+	// Nodes is the number of nodes; with AntiAffinity each takes one Pod.
+	Nodes        int
+	AntiAffinity bool
+	// NodesReadable is false for a namespaced install that cannot see nodes.
+	NodesReadable    bool
+	DisruptionBudget bool
+	MemberTimeout    time.Duration
+	// Existed is why the cluster is known to have existed before; empty if it did
+	// not.
+	Existed string
+	// Weight is how many raft entries one write stands for: with many, a member
+	// that lags by a write is not caught up.
+	Weight int
+	// Steps is how many steps there are in which faults happen.
+	Steps int
+	// Faults is the number of faults.
+	Faults int
+	// Kinds are the kinds of faults that may happen; nil means all.
+	Kinds []FaultKind
+	// Calm takes all chance out of delays: each is as short as it can be.
+	Calm bool
+	// Formed begins the run with a cluster that is complete.
+	Formed bool
+	// Gentle leaves out faults that would lose a majority's disks, until the cluster
+	// has healed so far that they don't.
+	Gentle bool
+	// Only names the invariants that are checked, to see what comes of breaking the
+	// others; nil means all.
+	Only []string
+	// TruthOnly leaves out CheckDecision: only what came of a decision counts.
+	TruthOnly bool
+	// Planted are bugs in what surrounds the planner.
+	Planted []Bug
+}
+
+// Bug is a bug that can be planted in the model of act or of the launcher, to see
+// that it matters, and that the simulator notices.
+type Bug int
+
+const (
+	// NoLiveRead: act does not read the EtcdCluster before it acts.
+	NoLiveRead Bug = iota
+	// NoLiveNames: it creates Pods whatever there are meanwhile.
+	NoLiveNames
+	// NoLivePod: it removes members whatever became of their Pods.
+	NoLivePod
+	// NoUID: it changes and deletes by name.
+	NoUID
+	// NoMemberList: it changes members whatever the list is meanwhile.
+	NoMemberList
+	// ForgetfulLauncher: the launcher uses a grant again that it has used.
+	ForgetfulLauncher
+	// EagerLauncher: without data it starts as a member that joins, grant or not, as
+	// a Pod with constant flags does.
+	EagerLauncher
+)
+
+func (c *Config) checks(invariant string) bool {
+	return c.Only == nil || slices.Contains(c.Only, invariant)
+}
+
+func (c *Config) has(b Bug) bool { return slices.Contains(c.Planted, b) }
+
+// RandomConfig is a configuration drawn from the seed. Sizes, volumes, versions
+// and faults of all kinds occur; each run has a subset of the kinds of faults, so
+// that rare combinations get their turn.
+func RandomConfig(seed int64) Config {
+	r := newRandom(uint64(seed), 1)
+	cfg := Config{
+		Size:             pick(&r, 1, 2, 3, 3, 3, 3, 4, 5, 5, 6, 7),
+		Persistent:       r.chance(60),
+		LocalVolumes:     r.chance(40),
+		Version:          pick(&r, "3.4.37", "3.5.35", "3.6.16", "3.6.16", "3.7.3"),
+		Learners:         7,
+		AntiAffinity:     r.chance(40),
+		NodesReadable:    r.chance(80),
+		DisruptionBudget: r.chance(80),
+		MemberTimeout:    pick(&r, 30*time.Second, time.Minute, 5*time.Minute),
+		Weight:           pick(&r, 1, 100, 3000),
+		Steps:            pick(&r, 60, 150, 250),
+	}
+	cfg.Nodes = cfg.Size + r.below(3)
+	if !cfg.AntiAffinity {
+		cfg.Nodes = r.between(1, 5)
+	}
+	if r.chance(1) {
+		cfg.Existed = "a status of the archived operator"
+	}
+	cfg.Formed = r.chance(50)
+	cfg.Gentle = r.chance(75)
+	cfg.Faults = pick(&r, 0, 2, 4, 8, 12, 20)
+	for k := range numFaults {
+		if r.chance(45) {
+			cfg.Kinds = append(cfg.Kinds, k)
+		}
+	}
+	return cfg
+}
+
+// largest is the largest size that the nodes have room for.
+func (c *Config) largest() int {
+	if c.AntiAffinity {
+		return min(7, c.Nodes)
+	}
+	return 7
+}
+
+func (c *Config) String() string {
+	volumes := "emptyDir"
+	if c.Persistent {
+		volumes = "claims"
+		if c.LocalVolumes {
+			volumes = "local claims"
+		}
+	}
+	s := fmt.Sprintf("size %d, %s, etcd %s, %d nodes, member timeout %s, weight %d", c.Size, volumes, c.Version, c.Nodes, c.MemberTimeout, c.Weight)
+	if c.AntiAffinity {
+		s += ", anti-affinity"
+	}
+	if !c.NodesReadable {
+		s += ", nodes not readable"
+	}
+	if c.Formed {
+		s += ", formed"
+	}
+	if c.Gentle {
+		s += ", gentle"
+	}
+	if c.Calm {
+		s += ", calm"
+	}
+	return s
+}

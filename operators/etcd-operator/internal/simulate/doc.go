@@ -1,0 +1,36 @@
+// Package simulate tries to break the planner of package plan, in a model of the
+// world that it acts on: Kubernetes, the launcher in each member's Pod, and etcd
+// under raft's rules, as far as the planner sees them.
+//
+// A run is deterministic: one seed number decides the configuration, the moment
+// and target of every fault, and every delay. There is no real time, no
+// goroutine, no Kubernetes and no etcd in it. After every step the invariants S1
+// to S12 of design/safety.md are checked from the model's truth (what really runs
+// where, what is on which disk, what a quorum has committed), not from what the
+// planner believes. At the end faults stop, and the cluster must come to rest at
+// its size, or say QuorumLost if a majority's data is really gone.
+//
+// Start reading in run.go: [Run] makes one run, [Explore] visits all runs of a
+// small configuration, and a [Failure] tells the shortest story found of how an
+// invariant was broken. Then:
+//
+//   - world.go: the state of everything, and the order of things within a step
+//   - kube.go: nodes, scheduler, kubelets, volumes
+//   - launcher.go: what a container does when it starts (S2)
+//   - etcd.go, member.go: logs, elections, commits; the calls that change members
+//   - client.go: a client that writes all the time
+//   - operator.go, act.go: lagging caches, observing, and carrying out a Decision
+//     one API call at a time, with the preconditions of the real act
+//   - faults.go: everything that goes wrong
+//   - invariants.go, liveness.go: what is checked against the truth
+//   - oracle.go: what is checked of a Decision against its Observation alone;
+//     the fuzz test uses it with Observations that no model would produce
+//   - minimise.go: from a failing run to a short story
+//
+// To look at one failing seed: go test -run TestSimulate -seed N -v. For many:
+// go test -run TestSimulate -seeds N.
+//
+// What is not modelled, because it cannot change what the planner decides: bytes
+// and snapshots (a log entry stands for any number of them), TLS, Services other
+// than by the label that they select, and events.
+package simulate

@@ -1,0 +1,558 @@
+package simulate
+
+import (
+	"slices"
+	"time"
+
+	"github.com/etcd-operators/etcd-operators/operators/etcd-operator/internal/plan"
+)
+
+// data is a member's data dir: its identity, raft's durable state, and what it has
+// applied.
+type data struct {
+	birth       int
+	cluster, id uint64
+	name        string
+	term        uint64
+	log         []entry // shared with others up to its length, never changed in place
+	// committed and applied count entries of log.
+	committed, applied int
+	// view is this member's own member list, never changed in place.
+	view []plan.Member
+}
+
+// entry is an entry of raft's log. An entry has the same serial wherever it is,
+// and no other has it.
+type entry struct {
+	kind   entryKind
+	term   uint64
+	serial int
+	// index is raft's index: a write stands for Config.Weight entries.
+	index uint64
+	id    uint64
+	name  string
+}
+
+type entryKind int
+
+const (
+	noop entryKind = iota
+	write
+	publish // a member tells its name: it has started
+	addVoter
+	addLearner
+	promote
+	remove
+)
+
+// process is what an etcd process knows and its disk does not.
+type process struct {
+	since time.Duration
+	// leader is the id of the leader that it follows, 0 for none; leading is true
+	// if that is itself.
+	leader  uint64
+	leading bool
+	// serves is true once it has published itself and answers clients.
+	serves bool
+	// stopping is true once it has applied its own removal: it stops a moment later,
+	// so that its followers hear of it (etcd waits a second).
+	stopping bool
+	peers    []peer
+}
+
+// peer is what a process knows of another member.
+type peer struct {
+	id uint64
+	// match is how much of the leader's log the peer is known to hold.
+	match int
+	// active is since when it has been connected; never if it is not.
+	active time.Duration
+}
+
+func (p *process) peer(id uint64) *peer {
+	for i := range p.peers {
+		if p.peers[i].id == id {
+			return &p.peers[i]
+		}
+	}
+	return nil
+}
+
+// entry gives an entry its serial and its index in the log that it is to extend.
+func (w *world) entry(e entry, log []entry) entry {
+	w.serial++
+	e.serial = w.serial
+	e.index = 1
+	if e.kind == write {
+		e.index = uint64(w.cfg.Weight)
+	}
+	if len(log) > 0 {
+		e.index += log[len(log)-1].index
+	}
+	return e
+}
+
+func quorum(n int) int { return n/2 + 1 }
+
+func findMember(view []plan.Member, id uint64) *plan.Member {
+	for i := range view {
+		if view[i].ID == id {
+			return &view[i]
+		}
+	}
+	return nil
+}
+
+func isVoter(view []plan.Member, id uint64) bool {
+	m := findMember(view, id)
+	return m != nil && !m.Learner
+}
+
+func countVoters(view []plan.Member) int {
+	n := 0
+	for _, m := range view {
+		if !m.Learner {
+			n++
+		}
+	}
+	return n
+}
+
+// learnerLimit is how many learners a member's etcd lets into its own list.
+func learnerLimit(r *run) int {
+	if r.version < "3.6" || r.learners < 1 {
+		return 1
+	}
+	return r.learners
+}
+
+// member returns the running etcd with an id; nil if there is none.
+func (w *world) member(birth int, id uint64) *run {
+	for _, r := range w.runs {
+		if r.etcd != nil && r.disk.data.id == id && r.disk.data.birth == birth {
+			return r
+		}
+	}
+	return nil
+}
+
+func (w *world) addressed(r *run) bool { return r.address != never && w.now >= r.address }
+
+// reaches reports whether two members' etcd can talk with each other.
+func (w *world) reaches(a, b *run) bool {
+	return w.connected(a.node, b.node) && w.addressed(a) && w.addressed(b)
+}
+
+// leaderOf returns the leader that a member follows and that it can reach.
+func (w *world) leaderOf(r *run) *run {
+	if r.etcd.leader == 0 {
+		return nil
+	}
+	l := w.member(r.disk.data.birth, r.etcd.leader)
+	if l == nil || !l.etcd.leading || l.disk.data.term != r.disk.data.term || (l != r && !w.reaches(l, r)) {
+		return nil
+	}
+	return l
+}
+
+// hasQuorum reports whether a leader reaches a quorum of its voters now.
+func (w *world) hasQuorum(l *run) bool {
+	n, reached := 0, 0
+	for _, m := range l.disk.data.view {
+		if m.Learner {
+			continue
+		}
+		n++
+		if m.ID == l.disk.data.id {
+			reached++
+		} else if q := w.member(l.disk.data.birth, m.ID); q != nil && w.reaches(l, q) && q.disk.data.term <= l.disk.data.term {
+			reached++
+		}
+	}
+	return n > 0 && reached >= quorum(n)
+}
+
+// slow reports whether the fault SlowMember holds a member's log back.
+func (w *world) slow(r *run) bool {
+	return w.during(SlowMember) && hash(r.name)%4 == uint64(w.until[SlowMember])%4
+}
+
+// etcds are the running etcd processes, in order, beginning anywhere.
+func (w *world) etcds() []*run {
+	var all []*run
+	for _, r := range w.runs {
+		if r.etcd != nil {
+			all = append(all, r)
+		}
+	}
+	if n := len(all); n > 1 && !w.calm {
+		k := w.random.below(n)
+		all = append(all[k:n:n], all[:k]...)
+	}
+	return all
+}
+
+// tickEtcd lets etcd do what it does by itself: connect, elect, replicate, commit,
+// and tell members that they have been removed.
+func (w *world) tickEtcd() {
+	w.configured = false
+	for _, r := range w.etcds() {
+		w.connect(r)
+	}
+	for _, r := range w.etcds() {
+		if r.etcd.stopping || w.isExpelled(r) {
+			w.say("%s has been removed and stops", r.name)
+			w.crash(r)
+		}
+	}
+	for _, r := range w.etcds() {
+		w.follow(r)
+	}
+	for _, r := range w.etcds() {
+		if r.etcd != nil && r.etcd.leader == 0 && (w.calm || w.random.chance(60)) {
+			w.campaign(r)
+		}
+	}
+	for _, r := range w.etcds() {
+		if r.etcd != nil && r.etcd.leading {
+			w.replicate(r)
+		}
+	}
+	for _, r := range w.etcds() {
+		if r.etcd != nil {
+			w.publishSelf(r)
+		}
+	}
+}
+
+// connect keeps the times since when a member has been connected to the others.
+func (w *world) connect(r *run) {
+	d := r.disk.data
+	var peers []peer
+	for _, m := range d.view {
+		if m.ID == d.id {
+			continue
+		}
+		p := peer{id: m.ID, active: never}
+		if old := r.etcd.peer(m.ID); old != nil {
+			p = *old
+		}
+		q := w.member(d.birth, m.ID)
+		switch {
+		case q == nil || !w.reaches(r, q):
+			p.active = never
+		case p.active == never || p.active < q.etcd.since:
+			p.active = w.now
+		}
+		peers = append(peers, p)
+	}
+	r.etcd.peers = peers
+}
+
+// isExpelled reports whether a member has been removed and can hear of it.
+func (w *world) isExpelled(r *run) bool {
+	d := r.disk.data
+	for _, q := range w.runs {
+		if q.etcd == nil || q == r || q.disk.data.birth != d.birth || !w.reaches(r, q) {
+			continue
+		}
+		for _, e := range q.disk.data.log[:q.disk.data.applied] {
+			if e.kind == remove && e.id == d.id {
+				return true
+			}
+		}
+	}
+	return false
+}
+
+// follow ends a leadership without a quorum, and a following without a leader.
+func (w *world) follow(r *run) {
+	if r.etcd.leading {
+		if !w.hasQuorum(r) && (w.calm || w.random.chance(70)) {
+			r.etcd.leading, r.etcd.leader = false, 0
+		}
+		return
+	}
+	if w.leaderOf(r) == nil {
+		r.etcd.leader = 0
+	}
+}
+
+// campaign is an election that a member without a leader calls for. Those that
+// still follow a leader don't answer (CheckQuorum), and nobody votes for a log that
+// is behind its own.
+func (w *world) campaign(r *run) {
+	d := r.disk.data
+	if !isVoter(d.view, d.id) {
+		return
+	}
+	voters := []*run{r}
+	term := d.term
+	for _, m := range d.view {
+		if m.Learner || m.ID == d.id {
+			continue
+		}
+		q := w.member(d.birth, m.ID)
+		if q == nil || !w.reaches(r, q) {
+			continue
+		}
+		term = max(term, q.disk.data.term)
+		if q.etcd.leader == 0 && upToDate(d.log, q.disk.data.log) {
+			voters = append(voters, q)
+		}
+	}
+	if len(voters) < quorum(countVoters(d.view)) {
+		return
+	}
+	w.lead(r, term+1, voters)
+}
+
+// upToDate reports whether raft lets the owner of one log vote for that of another.
+func upToDate(candidate, voter []entry) bool {
+	if len(voter) == 0 {
+		return true
+	}
+	if len(candidate) == 0 {
+		return false
+	}
+	a, b := candidate[len(candidate)-1], voter[len(voter)-1]
+	if a.term != b.term {
+		return a.term > b.term
+	}
+	return len(candidate) >= len(voter)
+}
+
+// lead makes a member the leader of a new term.
+func (w *world) lead(r *run, term uint64, voters []*run) {
+	w.checkLeader(r)
+	for _, q := range voters {
+		q.disk.data.term = term
+		q.etcd.leading, q.etcd.leader = false, r.disk.data.id
+	}
+	r.etcd.leading = true
+	for i := range r.etcd.peers {
+		r.etcd.peers[i].match = 0
+	}
+	w.say("%s leads in term %d", r.name, term)
+	w.appendEntry(r, entry{kind: noop})
+}
+
+func (w *world) appendEntry(l *run, e entry) {
+	d := l.disk.data
+	e.term = d.term
+	d.log = append(d.log, w.entry(e, d.log))
+}
+
+// replicate brings the leader's log to all that it reaches, and commits what a
+// quorum holds. By chance some followers are a step behind.
+func (w *world) replicate(l *run) {
+	behind := map[uint64]bool{}
+	for round := 0; round < 3 && l.etcd != nil && l.etcd.leading; round++ {
+		before := l.disk.data.committed
+		for _, m := range l.disk.data.view {
+			if m.ID == l.disk.data.id {
+				continue
+			}
+			q := w.member(l.disk.data.birth, m.ID)
+			if q == nil || !w.reaches(l, q) {
+				continue
+			}
+			if round == 0 && !w.calm && w.random.chance(15) {
+				behind[m.ID] = true
+			}
+			w.send(l, q, !behind[m.ID] && !w.slow(q))
+			if l.etcd == nil || !l.etcd.leading {
+				return
+			}
+		}
+		w.commit(l)
+		if l.etcd == nil || l.disk.data.committed == before && round > 0 {
+			return
+		}
+	}
+}
+
+// send is a heartbeat from the leader, with entries or without.
+func (w *world) send(l, q *run, entries bool) {
+	if l.etcd == nil || q.etcd == nil {
+		return
+	}
+	from, to := l.disk.data, q.disk.data
+	if to.term > from.term {
+		l.etcd.leading, l.etcd.leader = false, 0
+		return
+	}
+	p := l.etcd.peer(to.id)
+	if p == nil { // added just now
+		l.etcd.peers = append(l.etcd.peers, peer{id: to.id, active: never})
+		p = &l.etcd.peers[len(l.etcd.peers)-1]
+	}
+	if p.match > len(to.log) {
+		// raft: "tocommit is out of range. Was the raft log corrupted, truncated, or lost?"
+		w.say("%s panics: its log was lost, and leader %s knows", q.name, l.name)
+		w.crash(q)
+		return
+	}
+	to.term = from.term
+	q.etcd.leading, q.etcd.leader = false, from.id
+	if entries {
+		common := min(len(to.log), len(from.log))
+		for common > 0 && to.log[common-1].serial != from.log[common-1].serial {
+			common--
+		}
+		if common < to.committed {
+			w.checkRewrite(q, common)
+			to.committed, to.applied = common, min(to.applied, common)
+		}
+		to.log = from.log[:len(from.log):len(from.log)]
+		p.match = len(to.log)
+	}
+	to.committed = max(to.committed, min(from.committed, p.match))
+	w.apply(q)
+}
+
+// commit finds what a quorum of the leader's voters holds.
+func (w *world) commit(l *run) {
+	d := l.disk.data
+	var held []int
+	for _, m := range d.view {
+		if m.Learner {
+			continue
+		}
+		if m.ID == d.id {
+			held = append(held, len(d.log))
+		} else if p := l.etcd.peer(m.ID); p != nil {
+			held = append(held, p.match)
+		} else {
+			held = append(held, 0)
+		}
+	}
+	if len(held) == 0 {
+		return
+	}
+	slices.Sort(held)
+	n := held[len(held)-quorum(len(held))]
+	if n <= d.committed || d.log[n-1].term != d.term {
+		return
+	}
+	d.committed = n
+	w.checkHistory(d)
+	w.apply(l)
+}
+
+// apply carries out what is committed, as this member sees it.
+func (w *world) apply(r *run) {
+	d := r.disk.data
+	for d.applied < d.committed {
+		e := d.log[d.applied]
+		d.applied++
+		if e.kind == noop || e.kind == write {
+			continue
+		}
+		d.view = applied(d.view, e, learnerLimit(r))
+		w.configured = true
+	}
+	if b := &w.births[d.birth]; d.applied == len(b.committed) {
+		b.view = d.view
+	}
+	if r.etcd != nil && len(d.view) > 0 && findMember(d.view, d.id) == nil && w.wasRemoved(d) {
+		r.etcd.stopping = true
+	}
+}
+
+func (w *world) wasRemoved(d *data) bool {
+	return slices.ContainsFunc(d.log[:d.applied], func(e entry) bool { return e.kind == remove && e.id == d.id })
+}
+
+// applied is a member list after an entry. A learner beyond the limit of the member
+// that applies it is left out there, and only there.
+func applied(view []plan.Member, e entry, limit int) []plan.Member {
+	view = slices.Clone(view)
+	switch e.kind {
+	case addVoter, addLearner:
+		if e.kind == addLearner && len(view)-countVoters(view) >= limit {
+			return view
+		}
+		if slices.ContainsFunc(view, func(m plan.Member) bool { return m.ID == e.id || m.Name == e.name }) {
+			return view
+		}
+		view = append(view, plan.Member{ID: e.id, Name: e.name, Learner: e.kind == addLearner})
+		slices.SortFunc(view, func(a, b plan.Member) int {
+			if a.ID < b.ID {
+				return -1
+			}
+			return 1
+		})
+	case promote:
+		if m := findMember(view, e.id); m != nil {
+			m.Learner = false
+		}
+	case publish:
+		if m := findMember(view, e.id); m != nil {
+			m.Started = true
+		}
+	case remove:
+		view = slices.DeleteFunc(view, func(m plan.Member) bool { return m.ID == e.id })
+	}
+	return view
+}
+
+// publishSelf is a member that tells its name through the log, once after each
+// start; then it serves clients. It needs a quorum for that.
+func (w *world) publishSelf(r *run) {
+	if r.etcd.serves {
+		return
+	}
+	d := r.disk.data
+	l := w.leaderOf(r)
+	if l == nil || !w.hasQuorum(l) || d.applied < l.disk.data.committed {
+		return
+	}
+	m := findMember(d.view, d.id)
+	if m == nil {
+		return
+	}
+	if m.Started {
+		r.etcd.serves, r.failures = true, 0
+		return
+	}
+	for _, e := range l.disk.data.log[l.disk.data.committed:] {
+		if e.kind == publish && e.id == d.id {
+			return
+		}
+	}
+	w.appendEntry(l, entry{kind: publish, id: d.id})
+	w.replicate(l)
+}
+
+// readable reports whether a linearizable read by a member succeeds now. It brings
+// the member up to date.
+func (w *world) readable(r *run) bool {
+	if r.etcd == nil || !r.etcd.serves {
+		return false
+	}
+	d := r.disk.data
+	l := w.leaderOf(r)
+	if l == nil || !isVoter(d.view, d.id) || !w.hasQuorum(l) {
+		return false
+	}
+	ld := l.disk.data
+	if ld.committed == 0 || ld.log[ld.committed-1].term != ld.term {
+		return false
+	}
+	if l != r && d.applied < ld.committed && !w.slow(r) {
+		w.send(l, r, true)
+	}
+	return r.etcd != nil && r.etcd.serves && d.applied >= ld.committed
+}
+
+// wipe loses a data dir; what ran on it ends.
+func (w *world) wipe(d *disk) {
+	for _, r := range w.runs {
+		if r.disk == d && r.etcd != nil {
+			w.crash(r)
+		}
+	}
+	d.data = nil
+	w.diskLost()
+}

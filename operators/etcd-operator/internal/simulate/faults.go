@@ -1,0 +1,495 @@
+package simulate
+
+import (
+	"fmt"
+	"slices"
+
+	"github.com/etcd-operators/etcd-operators/operators/etcd-operator/internal/plan"
+)
+
+// Fault is something that goes wrong, or that a user does, at a step. A and B
+// choose the target among those that there are; For is how many steps it lasts.
+// A fault that finds no target waits for one for some time.
+type Fault struct {
+	Step int
+	Kind FaultKind
+	A, B int
+	For  int
+}
+
+func (f Fault) String() string {
+	return fmt.Sprintf("%s at step %d (%d, %d) for %d", f.Kind, f.Step, f.A, f.B, f.For)
+}
+
+// FaultKind is a kind of fault.
+type FaultKind int
+
+const (
+	// KillContainer kills an etcd or a launcher; its kubelet starts it again.
+	KillContainer FaultKind = iota
+	// HoldContainer kills one and keeps it down for long: neither its Pod nor its
+	// node says that it is lost.
+	HoldContainer
+	// DeletePod is a user's kubectl delete pod.
+	DeletePod
+	// ForceDeletePod takes the object away at once.
+	ForceDeletePod
+	// FinishPod is an eviction by the kubelet: the Pod ends for good.
+	FinishPod
+	// DrainPod is an eviction that asks the PodDisruptionBudget.
+	DrainPod
+	// StopNode cuts a node's power for a while.
+	StopNode
+	// CutNode partitions a node from everything; what runs there runs on.
+	CutNode
+	// SilenceNode cuts only its kubelet off.
+	SilenceNode
+	// LoseNode takes a node away for good, with its disks; another one comes.
+	LoseNode
+	// WipeDisk empties a member's disk, and so ends what runs on it.
+	WipeDisk
+	// WipeWhileDown kills a member, empties its disk and moves the leader elsewhere
+	// before it comes back.
+	WipeWhileDown
+	// WipeSeed empties the first member's disk.
+	WipeSeed
+	// DeleteUserClaim is a user's kubectl delete pvc, and the Pod with it.
+	DeleteUserClaim
+	// KillLearner ends a learner that has caught up, for long or for ever.
+	KillLearner
+	// KillLeader kills the leader's etcd.
+	KillLeader
+	// MoveAway moves the leadership.
+	MoveAway
+	// LeadLeaving moves the leadership to the member that is about to leave.
+	LeadLeaving
+	// SlowMember holds the log of some members back.
+	SlowMember
+	// PartitionPeers splits the nodes in two parts that don't reach each other.
+	PartitionPeers
+	// PartitionOperator hides the Pods of some nodes from an operator.
+	PartitionOperator
+	// Alarm raises NOSPACE on every member.
+	Alarm
+	// CrashOperator ends an operator after one of its next API calls.
+	CrashOperator
+	// StallOperator makes one stand still before one.
+	StallOperator
+	// LoseReply carries one out and tells it of an error.
+	LoseReply
+	// FailCall does not carry it out.
+	FailCall
+	// RepeatCall carries it out twice.
+	RepeatCall
+	// SecondOperator starts another operator beside the first.
+	SecondOperator
+	// SlowAnswers lets members answer at different moments of one Observation.
+	SlowAnswers
+	// LagPods, LagClaims and LagStatus make caches fall behind.
+	LagPods
+	LagClaims
+	LagStatus
+	// EditSize changes spec.size.
+	EditSize
+	// Pause sets spec.paused for a while.
+	Pause
+	// DeleteCluster deletes the EtcdCluster.
+	DeleteCluster
+	// Unschedulable keeps new Pods from being placed.
+	Unschedulable
+	// ImageTrouble keeps new Pods from starting.
+	ImageTrouble
+	// SlowAddress delays the addresses of Pods by up to a minute.
+	SlowAddress
+	// ChangeLearners gives the next Pod that is created another ETCD_MAX_LEARNERS, as if
+	// somebody else had made it. (A release of the operator with another constant would
+	// break S3 whatever the planner does: a joiner replays the log under its own limit.)
+	ChangeLearners
+	// PassTime lets much time pass at once.
+	PassTime
+
+	numFaults
+)
+
+var faultNames = [numFaults]string{
+	"KillContainer", "HoldContainer", "DeletePod", "ForceDeletePod", "FinishPod", "DrainPod",
+	"StopNode", "CutNode", "SilenceNode", "LoseNode", "WipeDisk", "WipeWhileDown", "WipeSeed", "DeleteUserClaim",
+	"KillLearner", "KillLeader", "MoveAway", "LeadLeaving", "SlowMember", "PartitionPeers", "PartitionOperator", "Alarm",
+	"CrashOperator", "StallOperator", "LoseReply", "FailCall", "RepeatCall", "SecondOperator",
+	"SlowAnswers", "LagPods", "LagClaims", "LagStatus", "EditSize", "Pause", "DeleteCluster",
+	"Unschedulable", "ImageTrouble", "SlowAddress", "ChangeLearners", "PassTime",
+}
+
+func (k FaultKind) String() string { return faultNames[k] }
+
+// patience is for how many steps a fault waits for a target.
+const patience = 80
+
+// RandomFaults is the schedule of faults of a seed, in order of steps.
+func RandomFaults(cfg Config, seed int64) []Fault {
+	r := newRandom(uint64(seed), 2)
+	kinds := cfg.Kinds
+	if kinds == nil {
+		for k := range numFaults {
+			kinds = append(kinds, k)
+		}
+	}
+	if len(kinds) == 0 {
+		return nil
+	}
+	var faults []Fault
+	for range cfg.Faults {
+		f := Fault{Step: r.below(cfg.Steps), Kind: kinds[r.below(len(kinds))], A: r.below(1000), B: r.below(1000), For: pick(&r, 3, 10, 30, 60, 120)}
+		// Half of the faults come close upon another.
+		if len(faults) > 0 && r.chance(50) {
+			f.Step = min(cfg.Steps-1, faults[r.below(len(faults))].Step+r.below(12))
+		}
+		// An EtcdCluster is deleted once at most, and rarely.
+		if f.Kind == DeleteCluster && !r.chance(20) {
+			f.Kind = KillContainer
+		}
+		faults = append(faults, f)
+	}
+	slices.SortStableFunc(faults, func(a, b Fault) int { return a.Step - b.Step })
+	return faults
+}
+
+// startFaults begins those that are due, and those that waited for a target.
+func (w *world) startFaults() {
+	for w.next < len(w.faults) && w.faults[w.next].Step <= w.step {
+		w.armed = append(w.armed, w.faults[w.next])
+		w.next++
+	}
+	w.armed = slices.DeleteFunc(w.armed, func(f Fault) bool {
+		if w.step > f.Step+patience {
+			return true
+		}
+		if !w.inject(f) {
+			return false
+		}
+		w.stats.Faults[f.Kind]++
+		w.disturbed++
+		return true
+	})
+	// What lasts and is over.
+	if w.cluster.paused && !w.during(Pause) {
+		w.say("the user unpauses")
+		w.edit(func(c *etcdCluster) { c.paused = false })
+	}
+}
+
+// stopFaults ends everything that lasts; what is lost stays lost.
+func (w *world) stopFaults() {
+	w.say("faults stop")
+	w.faults, w.next, w.armed = nil, 0, nil
+	w.until = [numFaults]int{}
+	w.learners = w.cfg.Learners
+	for i := range w.nodes {
+		w.nodes[i].off, w.nodes[i].silent, w.nodes[i].cut = 0, 0, 0
+	}
+	for _, r := range w.runs {
+		r.due = min(r.due, w.now+longestBackoff)
+	}
+	for _, op := range w.operators {
+		op.blindUntil, op.stalledUntil, op.deadUntil, op.mishap = 0, 0, 0, numFaults
+	}
+	if w.cluster.paused {
+		w.edit(func(c *etcdCluster) { c.paused = false })
+	}
+	w.disturbed++
+}
+
+// edit is a change of the spec by the user.
+func (w *world) edit(change func(*etcdCluster)) {
+	change(&w.cluster)
+	w.cluster.generation++
+	w.cluster.version++
+}
+
+// inject makes one fault happen. It returns false if there is no target for it.
+func (w *world) inject(f Fault) bool {
+	switch f.Kind {
+	case KillContainer, HoldContainer:
+		return w.killContainer(f)
+	case DeletePod, ForceDeletePod, FinishPod, DrainPod:
+		return w.endPod(f)
+	case StopNode, CutNode, SilenceNode, LoseNode:
+		return w.loseNode(f)
+	case WipeDisk, WipeWhileDown, WipeSeed, DeleteUserClaim:
+		return w.loseDisk(f)
+	case KillLearner, KillLeader, MoveAway, LeadLeaving:
+		return w.disturbRaft(f)
+	case CrashOperator, StallOperator, LoseReply, FailCall, RepeatCall:
+		op := w.operators[f.A%len(w.operators)]
+		op.mishap, op.mishapIn = f.Kind, f.B%5
+	case PartitionOperator:
+		op := w.operators[f.A%len(w.operators)]
+		op.blindUntil = w.step + f.For
+		op.blindTo = func(node int) bool { return (f.B>>(node%8))&1 == 1 }
+	case SecondOperator:
+		if len(w.operators) > 1 {
+			return true
+		}
+		w.operators = append(w.operators, newOperator(w, "b"))
+	case EditSize:
+		size := 1 + f.A%w.cfg.largest()
+		w.say("the user sets size %d", size)
+		w.edit(func(c *etcdCluster) { c.size = size })
+		return true
+	case DeleteCluster:
+		w.edit(func(c *etcdCluster) { c.deleting = true })
+	case ChangeLearners:
+		w.learners = pick(&w.random, 0, 1, 3, 7)
+	case PassTime:
+		w.now += w.cfg.MemberTimeout
+	case Pause:
+		w.edit(func(c *etcdCluster) { c.paused = true })
+		fallthrough
+	case SlowMember, PartitionPeers, Alarm, SlowAnswers, LagPods, LagClaims, LagStatus, Unschedulable, ImageTrouble, SlowAddress:
+		w.until[f.Kind] = max(w.until[f.Kind], w.step+f.For)
+	}
+	w.say("FAULT %s", f)
+	return true
+}
+
+// target picks among the runs that fulfil a condition.
+func (w *world) target(n int, fits func(*run) bool) *run {
+	var found []*run
+	for _, r := range w.runs {
+		if fits(r) {
+			found = append(found, r)
+		}
+	}
+	if len(found) == 0 {
+		return nil
+	}
+	return found[n%len(found)]
+}
+
+func (w *world) killContainer(f Fault) bool {
+	r := w.target(f.A, func(r *run) bool { return r.state == waiting || r.state == running })
+	if r == nil {
+		return false
+	}
+	w.say("FAULT %s: %s", f.Kind, r.name)
+	w.crash(r)
+	if f.Kind == HoldContainer {
+		r.due += w.cfg.MemberTimeout * 2
+	}
+	return true
+}
+
+func (w *world) endPod(f Fault) bool {
+	if len(w.pods) == 0 {
+		return false
+	}
+	p := w.pods[f.A%len(w.pods)]
+	if !p.persistent && w.tooMuch(func(r *run) bool { return r.uid == p.uid }) {
+		return false
+	}
+	switch f.Kind {
+	case DeletePod:
+		w.say("FAULT %s: %s", f.Kind, p.name)
+		w.deletePod(p)
+	case ForceDeletePod:
+		w.say("FAULT %s: %s", f.Kind, p.name)
+		w.dropPod(p)
+	case FinishPod:
+		if p.node < 0 || p.finished || !w.kubeletTalks(p.node) {
+			return false
+		}
+		w.say("FAULT %s: %s", f.Kind, p.name)
+		w.finishPod(p)
+	case DrainPod:
+		return w.drain(p)
+	}
+	return true
+}
+
+// drain is an eviction through the API: refused if the PodDisruptionBudget would be
+// broken.
+func (w *world) drain(p *pod) bool {
+	if p.deleting != never || p.node < 0 {
+		return false
+	}
+	if p.role == plan.Voter && w.budget > 0 {
+		healthy := 0
+		for _, q := range w.pods {
+			if q.role == plan.Voter && q.deleting == never && w.ready(q) {
+				healthy++
+			}
+		}
+		// IfHealthyBudget: one that is not ready may go while the others fulfil it.
+		if left := healthy - boolInt(w.ready(p)); left < w.budget {
+			return false
+		}
+	}
+	w.say("FAULT %s: %s", DrainPod, p.name)
+	w.checkDrain(p)
+	w.deletePod(p)
+	return true
+}
+
+func boolInt(b bool) int {
+	if b {
+		return 1
+	}
+	return 0
+}
+
+func (w *world) loseNode(f Fault) bool {
+	i := f.A % len(w.nodes)
+	n := &w.nodes[i]
+	if n.gone {
+		return false
+	}
+	if f.Kind != SilenceNode && w.tooMuch(func(r *run) bool { return r.node == i && (!r.persisted || w.cfg.LocalVolumes && f.Kind == LoseNode) }) {
+		return false
+	}
+	w.say("FAULT %s: %s for %d steps", f.Kind, nodeName(i), f.For)
+	switch f.Kind {
+	case StopNode:
+		n.off = max(n.off, w.step+f.For)
+	case CutNode:
+		n.cut = max(n.cut, w.step+f.For)
+	case SilenceNode:
+		n.silent = max(n.silent, w.step+f.For)
+	case LoseNode:
+		w.removeNode(i)
+	}
+	return true
+}
+
+func (w *world) removeNode(i int) {
+	n := &w.nodes[i]
+	n.gone, n.silentSince = true, w.now
+	if n.lostSince == never {
+		n.lostSince = w.now
+	}
+	for _, r := range slices.Clone(w.runs) {
+		if r.node == i {
+			w.dropRun(r)
+		}
+	}
+	for _, c := range w.claims {
+		if c.node == i { // a volume on the node's own disk; the claim stays bound to it
+			w.wipe(c.disk)
+		}
+	}
+	w.nodes = append(w.nodes, newNode(len(w.nodes)))
+	w.diskLost()
+}
+
+func (w *world) loseDisk(f Fault) bool {
+	r := w.target(f.A, func(r *run) bool {
+		if f.Kind == WipeSeed && (len(w.births) == 0 || r.name != w.births[0].member) {
+			return false
+		}
+		return r.disk.data != nil
+	})
+	if r == nil || w.tooMuch(func(q *run) bool { return q == r }) {
+		return false
+	}
+	switch f.Kind {
+	case WipeDisk, WipeSeed:
+		w.say("FAULT %s: %s", f.Kind, r.name)
+		w.wipe(r.disk)
+	case WipeWhileDown:
+		w.say("FAULT %s: %s", f.Kind, r.name)
+		w.wipe(r.disk)
+		for _, l := range w.etcds() {
+			if l.etcd.leading {
+				w.moveSomewhere(l, f.B)
+			}
+		}
+	case DeleteUserClaim:
+		c, p := w.claim(r.name), w.pod(r.name)
+		if c == nil || p == nil || p.uid != r.uid {
+			return false
+		}
+		w.say("FAULT %s: %s", f.Kind, r.name)
+		w.deleteClaim(c)
+		w.deletePod(p)
+	}
+	return true
+}
+
+func (w *world) disturbRaft(f Fault) bool {
+	switch f.Kind {
+	case KillLearner:
+		r := w.target(f.A, func(r *run) bool {
+			return r.etcd != nil && r.etcd.serves && !isVoter(r.disk.data.view, r.disk.data.id)
+		})
+		if r == nil {
+			return false
+		}
+		w.say("FAULT %s: %s", f.Kind, r.name)
+		switch f.B % 3 {
+		case 0:
+			w.crash(r)
+			r.due += w.cfg.MemberTimeout * 2
+		case 1:
+			w.nodes[r.node].off = max(w.nodes[r.node].off, w.step+f.For)
+		case 2:
+			if p := w.pod(r.name); p != nil && p.uid == r.uid {
+				w.finishPod(p)
+			}
+		}
+		return true
+	case KillLeader, MoveAway, LeadLeaving:
+		l := w.target(f.A, func(r *run) bool { return r.etcd != nil && r.etcd.leading })
+		if l == nil {
+			return false
+		}
+		if f.Kind == MoveAway {
+			return w.moveSomewhere(l, f.B)
+		}
+		if f.Kind == LeadLeaving {
+			return w.moveToLeaving(l)
+		}
+		w.say("FAULT %s: %s", f.Kind, l.name)
+		w.crash(l)
+		return true
+	}
+	return false
+}
+
+// moveSomewhere moves the leadership to some voter that can take it.
+func (w *world) moveSomewhere(l *run, n int) bool {
+	view := l.disk.data.view
+	for i := range view {
+		m := view[(n+i)%len(view)]
+		if !m.Learner && m.ID != l.disk.data.id && w.moveLeader(l, m.ID) == nil {
+			w.say("FAULT %s: from %s to %s", MoveAway, l.name, m.Name)
+			return true
+		}
+	}
+	return false
+}
+
+func (w *world) moveToLeaving(l *run) bool {
+	for _, p := range w.pods {
+		r := w.runOf(p.uid)
+		if p.role == plan.Leaving && r != nil && r != l && r.etcd != nil && w.moveLeader(l, r.disk.data.id) == nil {
+			w.say("FAULT %s: from %s to %s", LeadLeaving, l.name, p.name)
+			return true
+		}
+	}
+	return false
+}
+
+// tooMuch reports whether a gentle run must not lose what some runs hold: a majority
+// would be lost with it.
+func (w *world) tooMuch(lost func(*run) bool) bool {
+	if !w.cfg.Gentle || w.main < 0 {
+		return false
+	}
+	view := w.births[w.main].view
+	left := w.intact(view)
+	for _, r := range w.runs {
+		if d := r.disk.data; lost(r) && d != nil && d.birth == w.main && isVoter(view, d.id) {
+			left--
+		}
+	}
+	return left < quorum(countVoters(view))
+}

@@ -1,0 +1,405 @@
+package simulate
+
+import (
+	"slices"
+
+	"github.com/etcd-operators/etcd-operators/operators/etcd-operator/internal/plan"
+)
+
+// This file checks the invariants of design/safety.md against the truth. What is
+// checked of a Decision against the Observation that it was made on is in oracle.go.
+//
+// History stands for the thing itself: what a quorum has committed is never taken
+// back, and so no acknowledged write is lost.
+const history = "History"
+
+// checkTruth is what must hold after every step and every API call.
+func (w *world) checkTruth() {
+	for _, p := range w.pods {
+		if p.role == plan.Voter {
+			w.checkVoter(p)
+		}
+	}
+	if w.configured {
+		w.checkLists()
+		w.configured = false
+	}
+}
+
+// checkVoter: a Pod that clients are sent to is of the one cluster (S1).
+func (w *world) checkVoter(p *pod) {
+	if w.main < 0 {
+		w.fail("S1", "Pod %s is marked voter, but no cluster id is latched", p.name)
+		return
+	}
+	if r := w.runOf(p.uid); r != nil && r.etcd != nil && r.disk.data.birth != w.main {
+		w.fail("S1", "Pod %s serves clients from another cluster than the one that was latched", p.name)
+	}
+}
+
+// checkLists: members that have applied the same history have the same list (S3).
+// They have not if their limits of learners differ.
+func (w *world) checkLists() {
+	for i, a := range w.runs {
+		if a.disk.data == nil || a.disk.data.birth != w.main {
+			continue
+		}
+		for _, b := range w.runs[i+1:] {
+			d, e := a.disk.data, b.disk.data
+			if e != nil && e.birth == d.birth && e.applied == d.applied && !slices.Equal(d.view, e.view) {
+				w.fail("S3", "%s and %s have applied the same %d entries, and %s lists %s but %s lists %s", a.name, b.name, d.applied,
+					a.name, describeMembers(d.view), b.name, describeMembers(e.view))
+			}
+		}
+	}
+}
+
+// checkBirth: etcd starts with `new` only as the recorded seed, never where a
+// cluster has been (S1, S2).
+func (w *world) checkBirth(r *run, g *plan.Grant) {
+	c := &w.cluster
+	switch {
+	case w.cfg.Existed != "":
+		w.fail("S1", "%s begins a cluster although one existed", r.name)
+	case c.clusterID != 0 && w.mayBegin(r):
+		w.fail("S1", "%s begins a second cluster: the id of the first is latched, and its grant is open", r.name)
+	case c.bootstrap.Member == "":
+		w.fail("S1", "%s begins a cluster and no bootstrap is recorded", r.name)
+	case !slices.Equal(g.Members, []string{r.name}):
+		w.fail("S2", "%s begins a cluster of %v", r.name, g.Members)
+	}
+	// A seed that was given up may still begin where nobody can reach it, with a grant
+	// that was withdrawn meanwhile. It does no harm: its cluster id is never latched,
+	// and it is never marked voter.
+}
+
+// mayBegin reports whether the grant that a Pod has now lets it begin a cluster.
+func (w *world) mayBegin(r *run) bool {
+	p := w.pod(r.name)
+	return p != nil && p.uid == r.uid && p.grant != nil && p.grant.New
+}
+
+// checkWrite: only one cluster ever takes writes (S1).
+func (w *world) checkWrite(b int) {
+	if b != w.main {
+		w.fail("S1", "a write was acknowledged by the cluster that %s began, which is not the one that was latched", w.births[b].member)
+	}
+}
+
+func (w *world) checkLatch(id uint64) {
+	if w.main < 0 || w.births[w.main].cluster != id {
+		w.fail("S1", "cluster id %x is latched, and nobody has it", id)
+	}
+}
+
+// checkCreate: before the seed's Pod exists its bootstrap is recorded (S1), nobody
+// is created with the mark of a voter, and names of former members stay unused (S7).
+func (w *world) checkCreate(p *plan.NewPod) {
+	if p.Role == plan.Voter {
+		w.fail("S1", "Pod %s is created with the role of a voter", p.Name)
+	}
+	if p.Grant != nil {
+		w.checkGrant(p.Name, p.Grant)
+	}
+	// One that returns to a volume may be a former member's while no quorum says who
+	// the members are: etcd, if there is data, is told that it was removed.
+	for _, b := range w.births {
+		if p.Role != plan.Returning && slices.Contains(b.removed, p.Name) {
+			w.fail("S7", "Pod %s gets the name of a member that was removed", p.Name)
+		}
+	}
+}
+
+// checkGrant: leave to start with `new` is for the recorded seed alone, before the
+// cluster id is latched (S1, S2).
+func (w *world) checkGrant(name string, g *plan.Grant) {
+	if !g.New {
+		return
+	}
+	if c := &w.cluster; c.clusterID != 0 || c.bootstrap.Member != name || c.bootstrap.Token != g.Token {
+		w.fail("S2", "%s may begin a cluster with token %s; recorded is %q with token %q, cluster id %x", name, g.Token, c.bootstrap.Member, c.bootstrap.Token, c.clusterID)
+	}
+}
+
+// checkRole: clients are sent to voters of the latched cluster only (S1).
+func (w *world) checkRole(p *pod, role plan.Role) {
+	if role == plan.Voter && w.cluster.clusterID == 0 {
+		w.fail("S1", "Pod %s is marked voter before the cluster id is latched", p.name)
+	}
+}
+
+// checkJoin: etcd starts without data only as a member that has never had any (S2).
+// The list that counts is the committed one. The planner cannot know of a member
+// that published itself between the Observation and the grant; that does no harm
+// while it has no vote, so the check is of voters that have started: who could have
+// voted, or confirmed a write.
+func (w *world) checkJoin(r *run, b int, self plan.Member) {
+	m := findMember(w.births[b].view, self.ID)
+	if m != nil && m.Started && !m.Learner {
+		w.fail("S2", "%s starts without data, and its entry is of a voter that had some", r.name)
+	}
+}
+
+// diskLost is called whenever disks may have been lost: once a majority of the
+// voters has none, nothing can be promised of acknowledged writes.
+func (w *world) diskLost() {
+	if w.main < 0 || w.majorityLost {
+		return
+	}
+	if view := w.births[w.main].view; w.intact(view) < quorum(countVoters(view)) {
+		w.majorityLost = true
+		w.say("a majority's disks are lost")
+	}
+}
+
+// intact counts the voters whose data still exists where their Pod, or one made
+// again, finds it.
+func (w *world) intact(view []plan.Member) int {
+	n := 0
+	for _, m := range view {
+		if !m.Learner && w.hasData(m.ID) {
+			n++
+		}
+	}
+	return n
+}
+
+// hasData reports whether a member of the cluster has its data.
+func (w *world) hasData(id uint64) bool {
+	is := func(d *data) bool { return d != nil && d.birth == w.main && d.id == id }
+	for _, c := range w.claims {
+		if is(c.disk.data) {
+			return true
+		}
+	}
+	for _, r := range w.runs {
+		if p := w.pod(r.name); is(r.disk.data) && !r.persisted && p != nil && p.uid == r.uid && !p.finished {
+			return true
+		}
+	}
+	return false
+}
+
+// checkLeader: a leader has all that was ever committed (raft's leader
+// completeness). It has not if members lost their votes and their logs.
+func (w *world) checkLeader(r *run) {
+	d := r.disk.data
+	truth := w.births[d.birth].committed
+	if n := len(truth); n > 0 && (len(d.log) < n || d.log[n-1].serial != truth[n-1].serial) {
+		w.historyBroken("%s is elected without %d committed entries", r.name, n-commonPrefix(d.log, truth))
+	}
+}
+
+// checkRewrite: no member ever takes back what it had committed.
+func (w *world) checkRewrite(r *run, common int) {
+	w.historyBroken("%s takes back %d entries that it had committed", r.name, r.disk.data.committed-common)
+}
+
+// checkHistory is called when a leader has committed: the history only grows.
+func (w *world) checkHistory(d *data) {
+	b := &w.births[d.birth]
+	n := min(len(b.committed), d.committed)
+	if n > 0 && b.committed[n-1].serial != d.log[n-1].serial {
+		lost := 0
+		for _, e := range b.committed[commonPrefix(b.committed, d.log):] {
+			if e.kind == write {
+				lost++
+			}
+		}
+		w.historyBroken("%s has committed another history: %d writes are lost, acknowledged ones up to entry %d", d.name, lost, b.acked)
+		b.committed = d.log[:d.committed:d.committed]
+	}
+	if d.committed > len(b.committed) {
+		for _, e := range d.log[len(b.committed):d.committed] {
+			if e.kind == remove {
+				b.removed = append(b.removed, e.name)
+			}
+		}
+		b.committed = d.log[:d.committed:d.committed]
+	}
+}
+
+func (w *world) historyBroken(format string, args ...any) {
+	if !w.majorityLost {
+		w.fail(history, format, args...)
+	}
+}
+
+func commonPrefix(a, b []entry) int {
+	n := min(len(a), len(b))
+	for n > 0 && a[n-1].serial != b[n-1].serial {
+		n--
+	}
+	return n
+}
+
+// sight is the cluster as it truly was before a membership change.
+type sight struct {
+	birth  int
+	leader uint64
+	view   []plan.Member
+	// alive are the ids of the voters that run and that the leader reaches.
+	alive []uint64
+	// learnerAlive are those of learners.
+	learnersAlive []uint64
+}
+
+func (w *world) look(r *run) sight {
+	s := sight{birth: r.disk.data.birth}
+	l := w.leaderOf(r)
+	if l == nil {
+		return s
+	}
+	s.leader, s.view = l.disk.data.id, l.disk.data.view
+	for _, m := range s.view {
+		q := w.member(s.birth, m.ID)
+		if q == nil || (q != l && !w.reaches(l, q)) {
+			continue
+		}
+		if m.Learner {
+			s.learnersAlive = append(s.learnersAlive, m.ID)
+		} else {
+			s.alive = append(s.alive, m.ID)
+		}
+	}
+	return s
+}
+
+// checkPromotion: a learner that was given a vote was alive, and the others are a
+// quorum without it, except from one voter to two (S5). What died after the
+// Observation cannot be known.
+func (w *world) checkPromotion(t *todo, before sight, a plan.Promote) {
+	voters := countVoters(before.view)
+	if t.disturbed == w.disturbed {
+		if !slices.Contains(before.learnersAlive, a.ID) {
+			w.fail("S5", "learner %s gets a vote and is dead", a.Name)
+		}
+		if alive := len(before.alive); voters > 1 && alive < quorum(voters+1) {
+			w.fail("S5", "learner %s gets a vote while %d of %d voters are alive", a.Name, alive, voters)
+		}
+	}
+	// The budget is raised before (design/architecture.md, Members). Of two operators
+	// one may lower it in between, for a moment.
+	if len(w.operators) == 1 && w.cfg.DisruptionBudget && max(voters+1, t.seen.Cluster.Size) >= 3 && w.budget < quorum(voters+1) && t.decision.Budget != plan.KeepBudget {
+		w.fail("Budget", "learner %s becomes voter %d and the PodDisruptionBudget is %d", a.Name, voters+1, w.budget)
+	}
+}
+
+// checkRemoval: what remains is a quorum that lives (S4) and has data, the leader
+// was asked to step aside (S8), and nobody is removed who merely does not answer
+// (S9).
+func (w *world) checkRemoval(t *todo, before sight, a plan.RemoveMember) {
+	m := findMember(before.view, a.ID)
+	if m == nil || m.Learner {
+		return
+	}
+	voters := countVoters(before.view) - 1
+	alive := len(before.alive)
+	lives := slices.Contains(before.alive, a.ID)
+	if lives {
+		alive--
+	}
+	if t.disturbed == w.disturbed {
+		if alive < quorum(voters) {
+			w.fail("S4", "member %s is removed and leaves %d voters, of which %d live", a.Name, voters, alive)
+		}
+		if a.ID == before.leader && alive > 0 && a.Pod != nil && a.Pod.Answer.Reached { // else nobody can ask it
+			w.fail("S8", "the leader %s is removed without a hand-over", a.Name)
+		}
+		if lives && voters < t.seen.Cluster.Size && !w.given(m.Name) {
+			w.fail("S9", "member %s is removed, and it lives", a.Name)
+		}
+	}
+	if rest := slices.DeleteFunc(slices.Clone(before.view), func(m plan.Member) bool { return m.ID == a.ID }); !w.majorityLost && w.intact(rest) < quorum(voters) {
+		w.fail("S4", "member %s is removed and leaves %d voters, of which %d have data", a.Name, voters, w.intact(rest))
+	}
+}
+
+// given reports whether a member may be given up although it may live (S9): its Pod
+// is gone or has ended, or its node has been lost, or its deletion has been
+// pending, for the member timeout.
+func (w *world) given(name string) bool {
+	p := w.pod(name)
+	if p == nil {
+		return !w.cfg.Persistent || w.claim(name) == nil
+	}
+	if p.finished {
+		return true
+	}
+	if w.age(p.deleting) >= w.cfg.MemberTimeout || (p.unschedulable != "" && w.age(p.created) >= w.cfg.MemberTimeout) {
+		return true
+	}
+	return p.node >= 0 && w.age(w.nodes[p.node].lostSince) >= w.cfg.MemberTimeout
+}
+
+// checkPodDeletion: the Pod of a member is deleted only to be made again on its
+// claim (S7).
+func (w *world) checkPodDeletion(p *pod, leftover bool) {
+	if w.main < 0 {
+		return
+	}
+	if w.memberNamed(p.name) == nil {
+		return
+	}
+	if leftover {
+		w.fail("S7", "Pod %s is deleted as nobody's, and it is a member's", p.name)
+		return
+	}
+	if m := w.memberNamed(p.name); p.role == plan.Joiner && m != nil && !m.Started {
+		return // it has no data: no more is lost than a start
+	}
+	if r := w.runOf(p.uid); r == nil || r.disk.data == nil {
+		return // nor has this one
+	}
+	if !p.persistent || w.claim(p.name) == nil {
+		w.fail("S7", "the Pod of member %s is deleted, and its data with it", p.name)
+	}
+}
+
+// checkClaimDeletion: a volume is deleted only after its member is out of the list
+// (S7), and none while quorum is lost.
+func (w *world) checkClaimDeletion(c *claim) {
+	if w.main < 0 {
+		w.fail("S7", "volume %s is deleted before there is a cluster", c.name)
+		return
+	}
+	view := w.births[w.main].view
+	if w.memberNamed(c.name) != nil {
+		w.fail("S7", "volume %s is deleted, and it is a member's", c.name)
+	}
+	if w.intact(view) < quorum(countVoters(view)) {
+		w.fail("S7", "volume %s is deleted while quorum is lost", c.name)
+	}
+}
+
+// checkDrain: a voter that the PodDisruptionBudget lets go does not cost the quorum
+// (design/architecture.md, Members).
+func (w *world) checkDrain(p *pod) {
+	if !w.cfg.DisruptionBudget || w.main < 0 || p.role != plan.Voter || w.budget == 0 {
+		return
+	}
+	b := &w.births[w.main]
+	alive, is := 0, false
+	for _, m := range b.view {
+		q := w.member(w.main, m.ID)
+		if m.Learner || q == nil || q.etcd.leader == 0 {
+			continue
+		}
+		alive++
+		is = is || m.Name == p.name
+	}
+	if n := quorum(countVoters(b.view)); is && alive >= n && alive-1 < n {
+		w.fail("Budget", "the PodDisruptionBudget of %d lets %s go, and with it the quorum of %d", w.budget, p.name, countVoters(b.view))
+	}
+}
+
+// memberNamed is the entry of the true member list with a name; nil if there is none.
+func (w *world) memberNamed(name string) *plan.Member {
+	view := w.births[w.main].view
+	for i := range view {
+		if view[i].Name == name {
+			return &view[i]
+		}
+	}
+	return nil
+}

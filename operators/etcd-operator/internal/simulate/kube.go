@@ -1,0 +1,267 @@
+package simulate
+
+import (
+	"fmt"
+	"slices"
+	"time"
+
+	"github.com/etcd-operators/etcd-operators/operators/etcd-operator/internal/plan"
+)
+
+const (
+	// notReadyAfter is how long a kubelet may be silent before its node counts as
+	// not ready (kube-controller-manager's node-monitor-grace-period).
+	notReadyAfter = 40 * time.Second
+	// evictAfter is how long Pods stay on a node that is not ready before they are
+	// deleted (the default tolerationSeconds).
+	evictAfter = 300 * time.Second
+	// collectAfter is how long Pods stay on a node that no longer exists.
+	collectAfter = 60 * time.Second
+	// stopTime is how long etcd takes to end once it is told to.
+	stopTime = 2 * time.Second
+	// longestBackoff bounds the pauses between restarts of a container. (It is
+	// five minutes; less makes runs shorter and changes nothing.)
+	longestBackoff = 60 * time.Second
+)
+
+// node is a machine. What runs on it is in world.runs.
+type node struct {
+	// off until a step: without power. Silent until a step: its kubelet is cut off
+	// from the API server. Cut until a step: it reaches no other node, and no
+	// operator reaches it.
+	off, silent, cut int
+	// gone is true once the machine has been taken away for good.
+	gone bool
+	// silentSince and lostSince are when the kubelet was last heard of and since
+	// when the node counts as not ready; never if all is well.
+	silentSince, lostSince time.Duration
+}
+
+func newNode(int) node { return node{silentSince: never, lostSince: never} }
+
+func nodeName(i int) string { return fmt.Sprintf("n%d", i) }
+
+// pod is a Pod object. It is comparable: what changes is told to watchers.
+type pod struct {
+	name, uid     string
+	role          plan.Role
+	created       time.Duration
+	deleting      time.Duration // never: not being deleted
+	finished      bool
+	node          int // -1: not scheduled
+	unschedulable string
+	trouble       string
+	ip, addressed bool
+	persistent    bool
+	version       string
+	learners      int
+	grant         *plan.Grant // never changed in place
+}
+
+// claim is a PersistentVolumeClaim and, while it exists, its volume.
+type claim struct {
+	claimObject
+	node int // the node that it is bound to; -1: any
+	disk *disk
+}
+
+// claimObject is what watchers see of a claim. It is comparable.
+type claimObject struct {
+	name, uid string
+	deleting  bool
+	created   time.Duration
+}
+
+func (w *world) nodeRuns(i int) bool {
+	return !w.nodes[i].gone && w.step >= w.nodes[i].off
+}
+
+// kubeletTalks reports whether the node's kubelet hears of objects.
+func (w *world) kubeletTalks(i int) bool {
+	n := &w.nodes[i]
+	return w.nodeRuns(i) && w.step >= n.silent && w.step >= n.cut
+}
+
+func (w *world) nodeReady(i int) bool { return w.nodes[i].lostSince == never && !w.nodes[i].gone }
+
+// connected reports whether two nodes reach each other.
+func (w *world) connected(a, b int) bool {
+	if a == b {
+		return w.nodeRuns(a)
+	}
+	if !w.nodeRuns(a) || !w.nodeRuns(b) || w.step < w.nodes[a].cut || w.step < w.nodes[b].cut {
+		return false
+	}
+	// PartitionPeers splits the nodes in two, by parity.
+	return !w.during(PartitionPeers) || a%2 == b%2
+}
+
+func (w *world) tickKubernetes() {
+	for i := range w.nodes {
+		w.tickNode(i)
+	}
+	for _, p := range slices.Clone(w.pods) {
+		w.tickPod(p)
+	}
+	for _, r := range slices.Clone(w.runs) {
+		w.tickRun(r)
+	}
+	for _, c := range slices.Clone(w.claims) {
+		if c.deleting && w.pod(c.name) == nil {
+			w.dropClaim(c)
+		}
+	}
+}
+
+// tickNode is what the control plane makes of a node.
+func (w *world) tickNode(i int) {
+	n := &w.nodes[i]
+	if n.gone {
+		return
+	}
+	if w.kubeletTalks(i) {
+		n.silentSince, n.lostSince = never, never
+		return
+	}
+	if n.silentSince == never {
+		n.silentSince = w.now
+	}
+	if n.lostSince == never && w.now-n.silentSince >= notReadyAfter {
+		n.lostSince = w.now
+		w.say("node %s is not ready", nodeName(i))
+	}
+}
+
+// tickPod is what controllers and the scheduler do with a Pod object.
+func (w *world) tickPod(p *pod) {
+	if p.node < 0 {
+		w.schedule(p)
+		return
+	}
+	n := &w.nodes[p.node]
+	switch {
+	case n.gone && w.now-n.lostSince >= collectAfter:
+		w.say("Pod %s is collected: its node is gone", p.name)
+		w.dropPod(p)
+	case n.lostSince != never && w.now-n.lostSince >= evictAfter && p.deleting == never:
+		w.say("Pod %s is evicted from the lost node %s", p.name, nodeName(p.node))
+		w.deletePod(p)
+	case w.kubeletTalks(p.node) && !p.finished && w.runOf(p.uid) == nil && p.deleting == never:
+		w.startRun(p)
+	case w.kubeletTalks(p.node) && p.deleting != never && w.runOf(p.uid) == nil:
+		w.dropPod(p)
+	}
+}
+
+func (w *world) schedule(p *pod) {
+	if p.deleting != never || w.now-p.created < w.delay(3*time.Second) {
+		return
+	}
+	if w.during(Unschedulable) {
+		p.unschedulable = "0/3 nodes are available"
+		return
+	}
+	c := w.claim(p.name)
+	if c == nil && p.persistent {
+		p.unschedulable = "persistentvolumeclaim not found"
+		return
+	}
+	var fit []int
+	for i := range w.nodes {
+		if !w.nodeReady(i) || (c != nil && p.persistent && c.node >= 0 && c.node != i) {
+			continue
+		}
+		if w.cfg.AntiAffinity && slices.ContainsFunc(w.pods, func(q *pod) bool { return q.node == i && !q.finished }) {
+			continue
+		}
+		fit = append(fit, i)
+	}
+	if len(fit) == 0 {
+		p.unschedulable = "no node fits"
+		return
+	}
+	// The scheduler spreads: the node with the fewest Pods, by chance among equals.
+	load := func(i int) int {
+		n := 0
+		for _, q := range w.pods {
+			if q.node == i {
+				n++
+			}
+		}
+		return n
+	}
+	slices.SortStableFunc(fit, func(a, b int) int { return load(a) - load(b) })
+	p.node, p.unschedulable = fit[0], ""
+	if c != nil && p.persistent && w.cfg.LocalVolumes {
+		c.node = p.node
+	}
+}
+
+func (w *world) createPod(p *pod) {
+	p.uid, p.created, p.deleting, p.node = w.uid(), w.now, never, -1
+	w.pods = insert(w.pods, p, func(p *pod) string { return p.name })
+}
+
+func (w *world) createClaim(name string) {
+	w.claims = insert(w.claims, &claim{claimObject{name: name, uid: w.uid(), created: w.now}, -1, &disk{}}, func(c *claim) string { return c.name })
+}
+
+// deletePod asks for a Pod's deletion, with grace.
+func (w *world) deletePod(p *pod) {
+	if p.deleting != never {
+		return
+	}
+	p.deleting = w.now
+	if p.node < 0 || p.finished {
+		w.dropPod(p)
+		return
+	}
+	if r := w.runOf(p.uid); r != nil && w.kubeletTalks(p.node) {
+		r.stopAt = w.now + stopTime + w.delay(20*time.Second)
+	}
+}
+
+// dropPod takes the Pod object away. What still runs for it on a node that does
+// not hear of it runs on.
+func (w *world) dropPod(p *pod) {
+	w.pods = slices.DeleteFunc(w.pods, func(q *pod) bool { return q == p })
+	if r := w.runOf(p.uid); r != nil && (w.kubeletTalks(r.node) || w.nodes[r.node].gone) {
+		w.dropRun(r)
+	}
+	w.diskLost()
+}
+
+// dropRun ends what runs for a Pod, and its emptyDir.
+func (w *world) dropRun(r *run) {
+	w.stopEtcd(r)
+	w.runs = slices.DeleteFunc(w.runs, func(q *run) bool { return q == r })
+	w.diskLost()
+}
+
+// finishPod ends a Pod for good: evicted by its kubelet for want of something.
+func (w *world) finishPod(p *pod) {
+	p.finished = true
+	if r := w.runOf(p.uid); r != nil {
+		w.dropRun(r)
+	}
+	w.diskLost()
+}
+
+func (w *world) deleteClaim(c *claim) {
+	c.deleting = true
+	if w.pod(c.name) == nil {
+		w.dropClaim(c)
+	}
+}
+
+// dropClaim takes a claim away, and its volume.
+func (w *world) dropClaim(c *claim) {
+	w.claims = slices.DeleteFunc(w.claims, func(d *claim) bool { return d == c })
+	w.diskLost()
+}
+
+// ready reports whether a Pod is ready to serve, as its probe tells.
+func (w *world) ready(p *pod) bool {
+	r := w.runOf(p.uid)
+	return r != nil && r.etcd != nil && r.etcd.serves && r.etcd.leader != 0 && w.kubeletTalks(p.node)
+}

@@ -1,0 +1,267 @@
+package simulate
+
+import (
+	"slices"
+	"time"
+
+	"github.com/etcd-operators/etcd-operators/operators/etcd-operator/internal/plan"
+)
+
+// disk is a data dir: on a claim, or an emptyDir. data is nil while there is no
+// write-ahead log in it.
+type disk struct{ data *data }
+
+// run is what really runs on a node for one Pod object: its sandbox and the etcd
+// container in it, with the launcher or etcd. It outlives the object on a node
+// that does not hear of the object's end.
+type run struct {
+	name, uid string
+	node      int
+	persisted bool
+	disk      *disk
+	version   string
+	learners  int
+
+	state containerState
+	// due is when the state changes by itself.
+	due      time.Duration
+	failures int
+	// address is when the Pod's address is published; never while it has none.
+	address time.Duration
+	// stopAt is when etcd has ended after a request to delete the Pod.
+	stopAt time.Duration
+
+	// used is the last attempt that this Pod's launcher used. It is kept with the
+	// Pod, and recorded before etcd starts.
+	used int
+	// grant is what the launcher reads: the downward API lags behind the object.
+	grant *plan.Grant
+	etcd  *process
+}
+
+// containerState is the state of the etcd container.
+type containerState int
+
+const (
+	pulling containerState = iota // until due
+	waiting                       // the launcher waits for a grant
+	running                       // etcd
+	crashed                       // until due
+	powered                       // down with its node
+)
+
+// startRun is a kubelet that hears of a Pod for its node.
+func (w *world) startRun(p *pod) {
+	var d *disk
+	if p.persistent {
+		c := w.claim(p.name)
+		if c == nil || slices.ContainsFunc(w.runs, func(r *run) bool { return r.disk == c.disk }) {
+			return // no volume, or it is still in use elsewhere
+		}
+		d = c.disk
+	} else {
+		d = &disk{}
+	}
+	if w.during(ImageTrouble) {
+		p.trouble = "ImagePullBackOff: no such host"
+		return
+	}
+	p.trouble = ""
+	w.runs = append(w.runs, &run{
+		name: p.name, uid: p.uid, node: p.node, persisted: p.persistent, disk: d,
+		version: p.version, learners: p.learners,
+		state: pulling, due: w.now + w.delay(5*time.Second), address: never, stopAt: never,
+	})
+}
+
+// tickRun is what a kubelet and the container itself do.
+func (w *world) tickRun(r *run) {
+	p := w.pod(r.name)
+	if p != nil && p.uid != r.uid {
+		p = nil
+	}
+	if w.nodes[r.node].gone {
+		w.dropRun(r)
+		return
+	}
+	if !w.nodeRuns(r.node) {
+		w.stopEtcd(r)
+		r.state, r.grant, r.address = powered, nil, never
+		return
+	}
+	if w.kubeletTalks(r.node) {
+		if p == nil {
+			w.dropRun(r)
+			return
+		}
+		if p.deleting != never && r.stopAt == never {
+			r.stopAt = w.now + stopTime
+		}
+		if r.stopAt != never && w.now >= r.stopAt {
+			w.dropRun(r)
+			w.dropPod(p)
+			return
+		}
+		w.reportRun(r, p)
+	}
+	switch r.state {
+	case pulling, crashed, powered:
+		if w.now >= r.due {
+			w.startContainer(r)
+		}
+	case waiting:
+		w.tryGrant(r)
+	}
+}
+
+// reportRun is how a kubelet tells of the Pod's state, and lets the container know
+// of the Pod's annotations.
+func (w *world) reportRun(r *run, p *pod) {
+	if r.address == never && r.state != powered {
+		longest := 5 * time.Second
+		if w.during(SlowAddress) {
+			longest = 60 * time.Second
+		}
+		r.address = w.now + w.delay(longest)
+	}
+	p.ip = r.address != never
+	p.addressed = p.ip && w.now >= r.address
+	p.trouble = ""
+	if r.state == crashed && r.failures > 1 {
+		p.trouble = "CrashLoopBackOff: back-off restarting failed container"
+	}
+	if w.calm || w.random.chance(70) {
+		r.grant = p.grant
+	}
+}
+
+// startContainer is the launcher as it starts: with a log it needs nobody's leave.
+func (w *world) startContainer(r *run) {
+	if r.disk.data != nil {
+		w.startEtcd(r)
+		return
+	}
+	r.state = waiting
+}
+
+// tryGrant uses the grant if there is a new one. The attempt is recorded before
+// etcd starts, so that whatever happens then, it is not used again.
+func (w *world) tryGrant(r *run) {
+	if r.disk.data != nil {
+		w.startEtcd(r) // not reached: only etcd makes data
+		return
+	}
+	g := r.grant
+	if w.cfg.has(EagerLauncher) && (g == nil || !g.New) {
+		g = w.constantFlags()
+	}
+	if g == nil || (g.Attempt <= r.used && !w.cfg.has(ForgetfulLauncher)) {
+		return
+	}
+	r.used = g.Attempt
+	if g.New {
+		w.beginCluster(r, g)
+		return
+	}
+	if why := w.join(r, g); why != "" {
+		w.say("%s refuses to start: %s", r.name, why)
+		w.crash(r)
+	}
+}
+
+// constantFlags is a grant that names whoever is a member now.
+func (w *world) constantFlags() *plan.Grant {
+	if w.main < 0 {
+		return nil
+	}
+	g := plan.Grant{Attempt: w.serial}
+	for _, m := range w.births[w.main].view {
+		g.Members = append(g.Members, m.Name)
+	}
+	slices.Sort(g.Members)
+	return &g
+}
+
+// beginCluster is etcd with `new`: it makes a cluster of one, whose ids follow from
+// the token and the name.
+func (w *world) beginCluster(r *run, g *plan.Grant) {
+	w.checkBirth(r, g)
+	id := hash(r.name, g.Token)
+	b := birth{member: r.name, uid: r.uid, token: g.Token, cluster: hash(r.name, g.Token, "cluster")}
+	w.births = append(w.births, b)
+	d := &data{birth: len(w.births) - 1, cluster: b.cluster, id: id, name: r.name}
+	d.log = []entry{w.entry(entry{kind: addVoter, id: id, name: r.name, term: 1}, nil)}
+	d.term, d.committed = 1, 1
+	r.disk.data = d
+	w.say("%s begins cluster %x with token %s", r.name, b.cluster, g.Token)
+	w.startEtcd(r)
+	w.checkHistory(d)
+	w.apply(r)
+}
+
+// join is etcd with `existing` and without a log. It asks the members that it is
+// told of for their list, and starts only if that names exactly those. It returns
+// why it does not.
+func (w *world) join(r *run, g *plan.Grant) string {
+	if !w.addressed(r) {
+		return "its own name can't be looked up"
+	}
+	var from *run
+	start := w.random.below(len(w.runs))
+	for i := range w.runs {
+		q := w.runs[(start+i)%len(w.runs)]
+		if q != r && q.etcd != nil && slices.Contains(g.Members, q.name) && w.reaches(r, q) && len(q.disk.data.view) > 0 {
+			from = q
+			break
+		}
+	}
+	if from == nil {
+		return "no member answers"
+	}
+	var names []string
+	var self *plan.Member
+	learners := 0
+	for i, m := range from.disk.data.view {
+		names = append(names, m.Name)
+		if m.Name == r.name {
+			self = &from.disk.data.view[i]
+		}
+		if m.Learner {
+			learners++
+		}
+	}
+	slices.Sort(names)
+	if !slices.Equal(names, g.Members) || self == nil {
+		return "the member list differs from the one that it was told"
+	}
+	if learners > learnerLimit(r) {
+		return "too many learners"
+	}
+	w.checkJoin(r, from.disk.data.birth, *self)
+	r.disk.data = &data{birth: from.disk.data.birth, cluster: from.disk.data.cluster, id: self.ID, name: r.name}
+	w.say("%s joins", r.name)
+	w.startEtcd(r)
+	return ""
+}
+
+// crash ends the container; its kubelet starts it again after a while.
+func (w *world) crash(r *run) {
+	w.stopEtcd(r)
+	r.failures++
+	r.state = crashed
+	r.due = w.now + min(longestBackoff, time.Second<<min(r.failures, 6)) + w.delay(2*time.Second)
+}
+
+func (w *world) startEtcd(r *run) {
+	r.state = running
+	r.etcd = &process{since: w.now}
+	w.disturbed++
+}
+
+func (w *world) stopEtcd(r *run) {
+	if r.etcd == nil {
+		return
+	}
+	r.etcd = nil
+	w.disturbed++
+}

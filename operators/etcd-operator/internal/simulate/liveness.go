@@ -1,0 +1,128 @@
+package simulate
+
+import (
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/etcd-operators/etcd-operators/api/v1beta2"
+	"github.com/etcd-operators/etcd-operators/operators/etcd-operator/internal/plan"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+)
+
+// liveness is the invariant that a cluster comes to rest once faults stop.
+const liveness = "Liveness"
+
+const (
+	// liveSteps bounds how long a cluster may take to come to rest once faults have
+	// stopped; each step is about four seconds.
+	liveSteps = 1500
+	// calmSteps is for how many steps it must be at rest, or say QuorumLost.
+	calmSteps = 10
+)
+
+// settle lets faults stop and waits for the cluster to come to rest as it should.
+// It is an invariant that it does.
+func (w *world) settle() {
+	w.stopFaults()
+	good := 0
+	begun := w.now
+	for i := 0; i < liveSteps && w.broken == nil; i++ {
+		w.advance()
+		if !w.asItShouldBe() {
+			good = 0
+			continue
+		}
+		if good++; good >= calmSteps {
+			w.stats.settled(w.now - begun)
+			return
+		}
+	}
+	if w.broken == nil {
+		d, wrong := w.operators[0].last, w.whatIsWrong()
+		w.fail(liveness, "%s after faults stopped: %s; the planner says %s: %s", (w.now - begun).Round(time.Second), wrong, d.Reason, d.Message)
+		if w.broken != nil {
+			kind, _, _ := strings.Cut(wrong, ":")
+			w.broken.kind = kind + "; " + d.Reason
+		}
+	}
+}
+
+func (w *world) asItShouldBe() bool { return w.whatIsWrong() == "" }
+
+// whatIsWrong says what keeps the cluster from being as it should; empty if nothing
+// does.
+func (w *world) whatIsWrong() string {
+	c := &w.cluster
+	last := &w.operators[0].last
+	switch {
+	case c.deleting:
+		return ""
+	case w.cfg.Existed != "":
+		if len(w.pods)+len(w.claims)+len(w.births) > 0 {
+			return "something was made where a cluster existed"
+		}
+		return ""
+	case w.main < 0:
+		return "no cluster has begun"
+	}
+	view := w.births[w.main].view
+	if w.intact(view) < quorum(countVoters(view)) {
+		if !isFalse(last.Status, v1beta2.ConditionAvailable) {
+			return "a majority's data is lost, and the planner says that it is available"
+		}
+		if w.knownIntact(view) < quorum(countVoters(view)) && last.Reason != "QuorumLost" {
+			return "a majority's data is lost, and the planner does not say QuorumLost"
+		}
+		return ""
+	}
+	switch {
+	case countVoters(view) != len(view):
+		return "there are learners: " + describeMembers(view)
+	case len(view) != c.size:
+		return "the size is not reached: " + describeMembers(view)
+	case len(w.pods) != c.size:
+		return "there are Pods that are no member's, or too few"
+	case w.cfg.Persistent && len(w.claims) != c.size, !w.cfg.Persistent && len(w.claims) != 0:
+		return "there are volumes that are no member's, or too few"
+	}
+	for _, m := range view {
+		p := w.pod(m.Name)
+		if p == nil || p.deleting != never || p.role != plan.Voter || !w.ready(p) {
+			return "a member does not serve: " + m.Name
+		}
+		if p.grant != nil {
+			return "a member may still start without data: " + m.Name
+		}
+	}
+	for _, op := range w.operators {
+		if op.todo != nil || op.last.Action != nil || op.last.Reason != "AsDesired" {
+			return "an operator is not at rest: " + op.id + ", " + op.last.Reason
+		}
+	}
+	return ""
+}
+
+func isFalse(st v1beta2.ClusterStatus, kind string) bool {
+	return slices.ContainsFunc(st.Conditions, func(c metav1.Condition) bool {
+		return c.Type == kind && c.Status == metav1.ConditionFalse
+	})
+}
+
+// knownIntact counts the voters whose data may still exist as far as anybody can
+// know. A volume that no Pod can use, such as one on a node that is gone, cannot be
+// looked at; and that a learner got its vote is known to nobody if it and the leader
+// were lost at that moment.
+func (w *world) knownIntact(view []plan.Member) int {
+	n := 0
+	for _, m := range view {
+		if m.Learner {
+			continue
+		}
+		c, p := w.claim(m.Name), w.pod(m.Name)
+		if w.hasData(m.ID) || (c != nil && (p == nil || p.node < 0)) || (p != nil && p.role != plan.Voter && p.role != plan.Returning && p.role != plan.Leaving) {
+			n++
+		}
+	}
+	return n
+}

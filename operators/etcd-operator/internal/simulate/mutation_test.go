@@ -1,0 +1,452 @@
+package simulate
+
+import (
+	"slices"
+	"testing"
+	"time"
+
+	"github.com/etcd-operators/etcd-operators/operators/etcd-operator/internal/plan"
+)
+
+// TestPlantedBugs proves the simulator: each row plants a bug in the planner, in act
+// or in the launcher, and some seed must find it. The planner's bugs are planted from
+// outside: it is lied to, or its decision is changed, so that it does what a planner
+// with that bug would do.
+func TestPlantedBugs(t *testing.T) {
+	type row struct {
+		reason  string
+		planner Planner
+		// config changes a random configuration to where the bug matters.
+		config func(*Config)
+		// by are the invariants one of which must catch it; the others are not checked.
+		by []string
+		// seeds is within how many it is caught; 0 means 500.
+		seeds int
+	}
+	rows := map[string]row{
+		"off-by-one quorum": {
+			reason: "one voter that does not answer is counted as healthy",
+			planner: lie(func(o *plan.Observation) {
+				pretendHealthy(o, 1)
+			}),
+			by: []string{"S3", "S4", "S5"},
+		},
+		"off-by-one quorum, by what comes of it": {
+			reason: "as above, found in the truth alone",
+			planner: lie(func(o *plan.Observation) {
+				pretendHealthy(o, 1)
+			}),
+			config: func(c *Config) { c.TruthOnly = true },
+			by:     []string{"S4", "S5"},
+			seeds:  3000,
+		},
+		"bootstrap on unreachable": {
+			reason: "when nobody answers, the cluster is taken for new",
+			planner: lie(func(o *plan.Observation) {
+				if !anyAnswer(o) {
+					takeForNew(o)
+					o.Cluster.Bootstrap = nil
+				}
+			}),
+			by: []string{"S1"},
+		},
+		"bootstrap on unreachable, by what comes of it": {
+			reason:  "as above, found in the truth alone",
+			planner: lie(takeForNew),
+			config:  func(c *Config) { c.TruthOnly = true },
+			by:      []string{"S1", "S2"},
+			seeds:   3000,
+		},
+		"fresh cluster after quorum loss": {
+			reason: "once the data of a majority is lost, a seed is started again under the recorded name",
+			planner: func(o plan.Observation) plan.Decision {
+				d := plan.Plan(o)
+				b := o.Cluster.Bootstrap
+				if d.Reason != "QuorumLost" || b == nil {
+					return d
+				}
+				for _, p := range o.Pods {
+					if p.Name == b.Member && p.Answer.Waiting {
+						d.Action = newGrant(&p, b)
+					}
+				}
+				return d
+			},
+			config: func(c *Config) { c.Gentle = false },
+			by:     []string{"S2"},
+		},
+		"removing before checking health": {
+			reason: "every voter is taken for healthy",
+			planner: lie(func(o *plan.Observation) {
+				pretendHealthy(o, len(o.Pods))
+			}),
+			by: []string{"S3", "S4", "S6"},
+		},
+		"forgetting a phantom member": {
+			reason: "a member that was added and never started is not seen",
+			planner: lie(func(o *plan.Observation) {
+				for i := range o.Pods {
+					a := &o.Pods[i].Answer
+					a.Members = slices.DeleteFunc(slices.Clone(a.Members), func(m plan.Member) bool {
+						return !m.Started && !slices.ContainsFunc(o.Pods, func(p plan.Pod) bool { return p.Name == m.Name })
+					})
+				}
+			}),
+			by:    []string{liveness},
+			seeds: 3000,
+		},
+		"promoting a dead learner": {
+			reason:  "a learner is believed to answer as long as the others do",
+			planner: lie(pretendLearners),
+			by:      []string{"S5"},
+		},
+		"promoting a dead learner, by what comes of it": {
+			reason:  "as above, found in the truth alone",
+			planner: lie(pretendLearners),
+			config:  func(c *Config) { c.TruthOnly = true },
+			by:      []string{"S5"},
+			seeds:   3000,
+		},
+		"learner limits that differ": {
+			reason: "all Pods are taken to run with the same limit",
+			planner: lie(func(o *plan.Observation) {
+				for i := range o.Pods {
+					o.Pods[i].Learners = 7
+				}
+			}),
+			config: func(c *Config) { c.TruthOnly, c.Version = true, "3.6.16" },
+			by:     []string{"S3"},
+			seeds:  3000,
+		},
+		"several learners on 3.5": {
+			reason: "members of 3.5 are taken for 3.6",
+			planner: lie(func(o *plan.Observation) {
+				for i := range o.Pods {
+					o.Pods[i].Version, o.Pods[i].Answer.Version = "3.6.16", "3.6.16"
+				}
+			}),
+			config: func(c *Config) { c.Version = "3.5.35" },
+			by:     []string{"S3", liveness},
+		},
+		"a wiped seed restarted with new": {
+			reason:  "the seed begins again whenever it has no data",
+			planner: restartSeed,
+			by:      []string{"S2"},
+		},
+		"a wiped seed restarted with new, by what comes of it": {
+			reason:  "as above, found where the second cluster begins",
+			planner: restartSeed,
+			config:  func(c *Config) { c.TruthOnly = true },
+			by:      []string{"S1"},
+			seeds:   3000,
+		},
+		"a wiped voter let in again": {
+			reason:  "a member without data may always join under its old name",
+			planner: restartMembers,
+			by:      []string{"S2"},
+		},
+		"a wiped voter let in again, by what comes of it": {
+			reason:  "without memory of its log and votes it helps to elect a leader that lacks acknowledged writes",
+			planner: restartMembers,
+			config:  func(c *Config) { c.TruthOnly, c.Faults = true, 20 },
+			by:      []string{history},
+			seeds:   20000,
+		},
+		"constant flags": {
+			reason:  "a Pod starts etcd as a joining member whenever it has no data: the predecessor's way",
+			planner: plan.Plan,
+			config:  func(c *Config) { c.Planted = []Bug{EagerLauncher} },
+			by:      []string{"S2"},
+		},
+		"a launcher that forgets": {
+			reason:  "a grant is good for every start",
+			planner: plan.Plan,
+			config:  func(c *Config) { c.Planted = []Bug{ForgetfulLauncher} },
+			by:      []string{"S1", "S2"},
+			seeds:   3000,
+		},
+		"removing who is merely unknown": {
+			reason: "who does not answer is taken for lost with its node",
+			planner: lie(func(o *plan.Observation) {
+				for i := range o.Pods {
+					if a := &o.Pods[i].Answer; !a.Reached && !a.Waiting {
+						o.Pods[i].NodeLostSince = o.Now.Add(-o.Cluster.MemberTimeout)
+					}
+				}
+			}),
+			by: []string{"S9"},
+		},
+		"no hand-over": {
+			reason: "the leader is removed instead of being asked to step aside",
+			planner: func(o plan.Observation) plan.Decision {
+				d := plan.Plan(o)
+				if m, ok := d.Action.(plan.MoveLeader); ok {
+					d.Action = removal(&o, m.From)
+				}
+				return d
+			},
+			config: shrinking,
+			by:     []string{"S8"},
+			seeds:  3000,
+		},
+		"paused is ignored": {
+			reason:  "spec.paused is not looked at",
+			planner: lie(func(o *plan.Observation) { o.Cluster.Paused = false }),
+			by:      []string{"S12"},
+		},
+		"a claim deleted too early": {
+			reason: "the volume of a member that has no Pod is deleted",
+			planner: func(o plan.Observation) plan.Decision {
+				d := plan.Plan(o)
+				for _, c := range o.Claims {
+					if list := list(&o); len(list) > 0 && !slices.ContainsFunc(o.Pods, func(p plan.Pod) bool { return p.Name == c.Name }) {
+						d.Action = plan.DeleteClaim{Name: c.Name, UID: c.UID, Members: list}
+					}
+				}
+				return d
+			},
+			by: []string{"S7"},
+		},
+		"budget off by one": {
+			reason: "the PodDisruptionBudget is one too low",
+			planner: func(o plan.Observation) plan.Decision {
+				d := plan.Plan(o)
+				if d.Budget > 0 {
+					d.Budget--
+				}
+				return d
+			},
+			by: []string{"Budget"},
+		},
+		"a step that is never taken": {
+			reason: "leftover Pods are never deleted",
+			planner: func(o plan.Observation) plan.Decision {
+				d := plan.Plan(o)
+				if _, ok := d.Action.(plan.DeletePod); ok {
+					d.Action = nil
+				}
+				return d
+			},
+			by: []string{liveness},
+		},
+		"forgetting to look again": {
+			reason: "after a wait nobody looks before something happens in Kubernetes",
+			planner: func(o plan.Observation) plan.Decision {
+				d := plan.Plan(o)
+				if d.Action == nil {
+					d.Again = 24 * time.Hour
+				}
+				return d
+			},
+			by: []string{liveness},
+		},
+		"no live read": {
+			reason:  "act does not read the EtcdCluster before it acts",
+			planner: plan.Plan,
+			config:  withoutChecks(NoLiveRead),
+			by:      []string{"S1"},
+			seeds:   20000,
+		},
+		"no live names": {
+			reason:  "act creates Pods whatever there are meanwhile",
+			planner: plan.Plan,
+			config:  withoutChecks(NoLiveNames),
+			by:      []string{liveness, "S7", "S9"},
+			seeds:   20000,
+		},
+		"no live Pod": {
+			reason:  "act removes members whatever became of their Pods",
+			planner: plan.Plan,
+			config:  withoutChecks(NoLivePod),
+			by:      []string{"S9"},
+			seeds:   20000,
+		},
+		"no uid": {
+			reason:  "act changes and deletes by name",
+			planner: plan.Plan,
+			config:  withoutChecks(NoUID),
+			by:      []string{"S2", "S7", "S9", history},
+			seeds:   20000,
+		},
+		"no member list": {
+			reason:  "act changes members whatever the list is meanwhile",
+			planner: plan.Plan,
+			config:  withoutChecks(NoMemberList),
+			by:      []string{"S4", "S5", "S7", "S8", "S9"},
+			seeds:   20000,
+		},
+		"constant flags, by what comes of it": {
+			reason:  "as above, found where acknowledged writes are lost",
+			planner: plan.Plan,
+			config:  func(c *Config) { c.Planted, c.Faults = []Bug{EagerLauncher}, 20 },
+			by:      []string{history},
+			seeds:   20000,
+		},
+	}
+	for name, r := range rows {
+		t.Run(name, func(t *testing.T) {
+			if r.seeds == 0 {
+				r.seeds = 500
+			}
+			config := func(seed int64) Config {
+				c := RandomConfig(seed)
+				c.Faults, c.Only = max(c.Faults, 8), r.by
+				if r.config != nil {
+					r.config(&c)
+				}
+				return c
+			}
+			stats, failures := runSeeds(0, r.seeds, false, config, r.planner)
+			if len(failures) == 0 {
+				t.Fatalf("%s: not noticed in %d runs", r.reason, stats.Runs)
+			}
+			t.Logf("%s: noticed by %s after %d runs: %s", r.reason, failures[0].Invariant, stats.Runs, failures[0].Message)
+		})
+	}
+}
+
+// lie is the planner that is told something else than what was observed.
+func lie(change func(*plan.Observation)) Planner {
+	return func(o plan.Observation) plan.Decision {
+		o.Pods = slices.Clone(o.Pods)
+		change(&o)
+		return plan.Plan(o)
+	}
+}
+
+// takeForNew takes a cluster of which nobody answers for one that has not begun.
+func takeForNew(o *plan.Observation) {
+	if !anyAnswer(o) {
+		o.Cluster.ClusterID, o.Pods, o.Claims = 0, nil, nil
+	}
+}
+
+func anyAnswer(o *plan.Observation) bool {
+	return slices.ContainsFunc(o.Pods, func(p plan.Pod) bool { return p.Answer.Reached })
+}
+
+// reader is an answer with a linearizable read; nil if there is none.
+func reader(o *plan.Observation) *plan.Answer {
+	for i := range o.Pods {
+		if o.Pods[i].Answer.Read {
+			return &o.Pods[i].Answer
+		}
+	}
+	return nil
+}
+
+func list(o *plan.Observation) []plan.Member {
+	if a := reader(o); a != nil {
+		return a.Members
+	}
+	return nil
+}
+
+// pretendHealthy gives up to n voters the answer of a healthy one.
+func pretendHealthy(o *plan.Observation, n int) {
+	a := reader(o)
+	if a == nil {
+		return
+	}
+	for i := range o.Pods {
+		p := &o.Pods[i]
+		for _, m := range a.Members {
+			if m.Name == p.Name && !m.Learner && !p.Answer.Read && n > 0 {
+				p.Answer = *a
+				p.Answer.MemberID = m.ID
+				n--
+			}
+		}
+	}
+}
+
+// pretendLearners gives learners that do not answer the answer of one that has
+// caught up.
+func pretendLearners(o *plan.Observation) {
+	a := reader(o)
+	if a == nil {
+		return
+	}
+	for i := range o.Pods {
+		p := &o.Pods[i]
+		for _, m := range a.Members {
+			if m.Name == p.Name && m.Learner && m.Started && !p.Answer.Reached {
+				p.Answer = *a
+				p.Answer.MemberID, p.Answer.Learner, p.Answer.Read, p.Answer.Members = m.ID, true, false, nil
+			}
+		}
+	}
+}
+
+func newGrant(p *plan.Pod, b *plan.Bootstrap) plan.OpenGrant {
+	return plan.OpenGrant{Name: p.Name, UID: p.UID, Grant: plan.Grant{
+		Attempt: p.Answer.Attempt + 1, New: true, Members: []string{p.Name}, Token: b.Token,
+	}}
+}
+
+// restartSeed is a planner for which `new` is a constant of the seed.
+func restartSeed(o plan.Observation) plan.Decision {
+	d := plan.Plan(o)
+	if b := o.Cluster.Bootstrap; b != nil && !o.Cluster.Paused && !o.Cluster.Deleting {
+		for i := range o.Pods {
+			if p := &o.Pods[i]; p.Name == b.Member && p.Answer.Waiting {
+				d.Action = newGrant(p, b)
+			}
+		}
+	}
+	return d
+}
+
+// restartMembers is a planner for which whoever is in the list may start.
+func restartMembers(o plan.Observation) plan.Decision {
+	d := plan.Plan(o)
+	if o.Cluster.Paused || o.Cluster.Deleting {
+		return d
+	}
+	var names []string
+	for _, m := range list(&o) {
+		names = append(names, m.Name)
+	}
+	slices.Sort(names)
+	for _, p := range o.Pods {
+		if slices.Contains(names, p.Name) && p.Answer.Waiting && (p.Grant == nil || p.Grant.Attempt <= p.Answer.Attempt) {
+			d.Action = plan.OpenGrant{Name: p.Name, UID: p.UID, Grant: plan.Grant{Attempt: p.Answer.Attempt + 1, Members: names}}
+		}
+	}
+	return d
+}
+
+// removal is the action that removes a member by name.
+func removal(o *plan.Observation, name string) plan.Action {
+	for _, m := range list(o) {
+		if m.Name == name {
+			r := plan.RemoveMember{ID: m.ID, Name: name, Members: list(o)}
+			for i := range o.Pods {
+				if o.Pods[i].Name == name {
+					r.Pod = &o.Pods[i]
+				}
+			}
+			return r
+		}
+	}
+	return nil
+}
+
+// shrinking has what moves the lead to a member that is about to leave.
+func shrinking(c *Config) {
+	c.Formed, c.Size, c.Nodes = true, 5, max(5, c.Nodes)
+	c.Kinds = []FaultKind{EditSize, LeadLeaving, StallOperator, MoveAway}
+}
+
+// withoutChecks leaves out a precondition of act, where two operators with caches
+// that lag stand still now and then.
+func withoutChecks(bugs ...Bug) func(*Config) {
+	return func(c *Config) {
+		c.Planted = bugs
+		c.Kinds = []FaultKind{
+			SecondOperator, StallOperator, StallOperator, LagPods, LagStatus, LagClaims, CrashOperator,
+			WipeDisk, DeletePod, ForceDeletePod, KillContainer, EditSize, StopNode, PassTime, WipeSeed,
+		}
+		c.Faults = 20
+	}
+}

@@ -1,0 +1,426 @@
+package simulate
+
+import (
+	"fmt"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/etcd-operators/etcd-operators/api/v1beta2"
+	"github.com/etcd-operators/etcd-operators/operators/etcd-operator/internal/plan"
+)
+
+// operator is one running operator: its caches, and what it is about to do.
+type operator struct {
+	id string
+	// Caches. The queues hold what watches have told and the caches do not show
+	// yet.
+	cluster      etcdCluster
+	pods         []pod
+	claims       []claimObject
+	clusterQueue []etcdCluster
+	podQueue     []podEvent
+	claimQueue   []claimEvent
+
+	// blindTo are the nodes whose Pods it does not reach, until blindUntil.
+	blindTo    func(node int) bool
+	blindUntil int
+	// deadUntil and stalledUntil are steps: it is down, or stands still in the
+	// middle of what it was doing.
+	deadUntil, stalledUntil int
+
+	// names counts the fresh names that it has used.
+	names int
+	// todo is what it is carrying out; nil if nothing.
+	todo *todo
+	// wake is when it looks again, and woken is true when a watch told something.
+	wake  time.Duration
+	woken bool
+	// last is its last decision.
+	last plan.Decision
+	// dead is true until it has started again after a crash.
+	dead bool
+	// mishap is what happens to one of its next API calls, after mishapIn more;
+	// numFaults for nothing.
+	mishap   FaultKind
+	mishapIn int
+	// half is an Observation for which half of the members have been asked; the
+	// others are asked in a later step.
+	half *plan.Observation
+	// asked are the Pods of the last Observation.
+	asked []pod
+	// disturbed is world.disturbed when it began to observe.
+	disturbed int
+}
+
+type podEvent struct {
+	pod  pod
+	gone bool
+}
+
+type claimEvent struct {
+	claim claimObject
+	gone  bool
+}
+
+// todo is a decision that is being carried out, one API call at a time.
+type todo struct {
+	seen      plan.Observation
+	decision  plan.Decision
+	next      int // number of the next call
+	disturbed int // world.disturbed at the observation
+}
+
+func newOperator(w *world, id string) *operator {
+	op := &operator{id: id, mishap: numFaults}
+	op.relist(w)
+	return op
+}
+
+// relist fills the caches from the API server, as an operator does when it starts.
+func (op *operator) relist(w *world) {
+	op.cluster, op.pods, op.claims = w.cluster, nil, nil
+	for _, p := range w.pods {
+		op.pods = append(op.pods, *p)
+	}
+	for _, c := range w.claims {
+		op.claims = append(op.claims, c.claimObject)
+	}
+	op.clusterQueue, op.podQueue, op.claimQueue = nil, nil, nil
+	op.todo, op.half, op.woken, op.last = nil, nil, true, plan.Decision{}
+}
+
+// publish tells every operator's watches what has changed.
+func (w *world) publish() {
+	if w.cluster != w.publishedCluster {
+		w.publishedCluster = w.cluster
+		for _, op := range w.operators {
+			op.clusterQueue = append(op.clusterQueue, w.cluster)
+		}
+	}
+	for i := 0; i < len(w.publishedPods); i++ {
+		if old := &w.publishedPods[i]; !slices.ContainsFunc(w.pods, func(p *pod) bool { return p.uid == old.uid }) {
+			w.tellPod(podEvent{*old, true})
+			w.publishedPods = slices.Delete(w.publishedPods, i, i+1)
+			i--
+		}
+	}
+	for _, p := range w.pods {
+		i := slices.IndexFunc(w.publishedPods, func(old pod) bool { return old.uid == p.uid })
+		switch {
+		case i < 0:
+			w.publishedPods = append(w.publishedPods, *p)
+			w.tellPod(podEvent{*p, false})
+		case w.publishedPods[i] != *p:
+			w.publishedPods[i] = *p
+			w.tellPod(podEvent{*p, false})
+		}
+	}
+	for i := 0; i < len(w.publishedClaims); i++ {
+		if old := &w.publishedClaims[i]; !slices.ContainsFunc(w.claims, func(c *claim) bool { return c.uid == old.uid }) {
+			w.tellClaim(claimEvent{*old, true})
+			w.publishedClaims = slices.Delete(w.publishedClaims, i, i+1)
+			i--
+		}
+	}
+	for _, c := range w.claims {
+		i := slices.IndexFunc(w.publishedClaims, func(old claimObject) bool { return old.uid == c.uid })
+		switch {
+		case i < 0:
+			w.publishedClaims = append(w.publishedClaims, c.claimObject)
+			w.tellClaim(claimEvent{c.claimObject, false})
+		case w.publishedClaims[i] != c.claimObject:
+			w.publishedClaims[i] = c.claimObject
+			w.tellClaim(claimEvent{c.claimObject, false})
+		}
+	}
+}
+
+func (w *world) tellPod(e podEvent) {
+	for _, op := range w.operators {
+		op.podQueue = append(op.podQueue, e)
+	}
+}
+
+func (w *world) tellClaim(e claimEvent) {
+	for _, op := range w.operators {
+		op.claimQueue = append(op.claimQueue, e)
+	}
+}
+
+// deliver moves events from the watches into the caches: all of them, or only some
+// while the kind lags. Within a kind the order is kept.
+func (w *world) deliver(op *operator) {
+	for n := w.due(len(op.clusterQueue), LagStatus); n > 0; n-- {
+		op.cluster, op.clusterQueue, op.woken = op.clusterQueue[0], op.clusterQueue[1:], true
+	}
+	for n := w.due(len(op.podQueue), LagPods); n > 0; n-- {
+		e := op.podQueue[0]
+		op.podQueue, op.woken = op.podQueue[1:], true
+		i, found := slices.BinarySearchFunc(op.pods, e.pod.name, func(p pod, n string) int { return strings.Compare(p.name, n) })
+		switch {
+		case e.gone && found && op.pods[i].uid == e.pod.uid:
+			op.pods = slices.Delete(op.pods, i, i+1)
+		case !e.gone && found:
+			op.pods[i] = e.pod
+		case !e.gone:
+			op.pods = slices.Insert(op.pods, i, e.pod)
+		}
+	}
+	for n := w.due(len(op.claimQueue), LagClaims); n > 0; n-- {
+		e := op.claimQueue[0]
+		op.claimQueue, op.woken = op.claimQueue[1:], true
+		i, found := slices.BinarySearchFunc(op.claims, e.claim.name, func(c claimObject, n string) int { return strings.Compare(c.name, n) })
+		switch {
+		case e.gone && found && op.claims[i].uid == e.claim.uid:
+			op.claims = slices.Delete(op.claims, i, i+1)
+		case !e.gone && found:
+			op.claims[i] = e.claim
+		case !e.gone:
+			op.claims = slices.Insert(op.claims, i, e.claim)
+		}
+	}
+}
+
+// due is how many of n queued events arrive now.
+func (w *world) due(n int, lag FaultKind) int {
+	if n > 0 && w.during(lag) {
+		return min(n, w.random.below(3)/2)
+	}
+	return n
+}
+
+// run lets an operator do some of what it wants to do: look and decide, or make the
+// next API calls of what it has decided.
+func (w *world) run(op *operator) {
+	if w.step < op.deadUntil || w.step < op.stalledUntil {
+		return
+	}
+	if op.dead {
+		op.relist(w)
+		op.dead = false
+	}
+	calls := 8
+	if !w.calm {
+		calls = w.random.between(0, 6)
+	}
+	for ; calls > 0 && w.broken == nil && w.step >= op.deadUntil && w.step >= op.stalledUntil; calls-- {
+		if op.todo == nil {
+			w.deliver(op)
+			if op.half == nil && !op.woken && w.now < op.wake && (w.calm || !w.random.chance(5)) {
+				return
+			}
+			w.reconcile(op)
+			if op.todo == nil {
+				return
+			}
+			continue
+		}
+		w.call(op)
+		w.publish()
+		w.checkTruth()
+	}
+}
+
+// reconcile observes and decides. While SlowAnswers lasts some members answer a step
+// later than the others, as they may within one deadline.
+func (w *world) reconcile(op *operator) {
+	if op.half != nil {
+		o := *op.half
+		op.half = nil
+		w.ask(op, &o, len(o.Pods)/2, len(o.Pods))
+		w.decide(op, o)
+		return
+	}
+	op.disturbed = w.disturbed
+	o, refs := w.observe(op)
+	op.asked = refs
+	if w.during(SlowAnswers) && w.random.chance(50) {
+		w.ask(op, &o, 0, len(o.Pods)/2)
+		op.half = &o
+		return
+	}
+	w.ask(op, &o, 0, len(o.Pods))
+	w.decide(op, o)
+}
+
+func (w *world) decide(op *operator, o plan.Observation) {
+	d := w.planner(o)
+	w.stats.Decisions++
+	if err := CheckDecision(o, d); err != nil && w.broken == nil && !w.cfg.TruthOnly {
+		w.fail(err.Invariant, "operator %s decided %s: %s", op.id, describe(d), err.Message)
+		if w.broken != nil {
+			w.broken.kind = err.Kind
+		}
+	}
+	op.last, op.woken = d, false
+	op.wake = w.now + d.Again
+	w.status = d.Status
+	if d.Action == nil {
+		if w.trace != nil {
+			w.say("operator %s waits: %s: %s", op.id, d.Reason, d.Message)
+		}
+		return
+	}
+	if w.trace != nil {
+		w.say("operator %s decides: %s (%s: %s)", op.id, describe(d), d.Reason, d.Message)
+	}
+	if c, ok := d.Action.(plan.CreatePods); ok && len(c.Pods) > 0 {
+		op.names += v1beta2.MaxSize
+	}
+	if _, ok := d.Action.(plan.RecordBootstrap); ok {
+		op.names += v1beta2.MaxSize
+	}
+	op.todo = &todo{seen: o, decision: d, disturbed: op.disturbed}
+}
+
+// observe is what the operator gathers from its caches, and the Pods whose members
+// it is to ask.
+func (w *world) observe(op *operator) (plan.Observation, []pod) {
+	c := &op.cluster
+	o := plan.Observation{
+		Now: epoch.Add(w.now),
+		Cluster: plan.Cluster{
+			Name: clusterName, Generation: c.generation, Deleting: c.deleting, Paused: c.paused, Size: c.size,
+			Version: w.cfg.Version, WantedVersion: w.cfg.Version, Persistent: w.cfg.Persistent,
+			MemberTimeout: w.cfg.MemberTimeout, DisruptionBudget: w.cfg.DisruptionBudget,
+			LastStatus: w.status, ClusterID: c.clusterID, Existed: w.cfg.Existed,
+		},
+		Pods:       make([]plan.Pod, 0, len(op.pods)),
+		FreshToken: fmt.Sprintf("%s%d", op.id, op.names),
+	}
+	if c.bootstrap.Member != "" {
+		b := c.bootstrap
+		o.Cluster.Bootstrap = &b
+	}
+	for i := range op.pods {
+		o.Pods = append(o.Pods, w.observePod(&op.pods[i]))
+	}
+	for _, c := range op.claims {
+		o.Claims = append(o.Claims, plan.Claim{Name: c.name, UID: c.uid, Deleting: c.deleting, Created: epoch.Add(c.created)})
+	}
+	for i := range v1beta2.MaxSize {
+		o.FreshNames = append(o.FreshNames, fmt.Sprintf("%s-%s%d", clusterName, op.id, op.names+i))
+	}
+	return o, slices.Clone(op.pods)
+}
+
+// ask lets the members of some of the Pods speak for themselves, now.
+func (w *world) ask(op *operator, o *plan.Observation, from, to int) {
+	for i := from; i < to; i++ {
+		p := &op.asked[i]
+		if r := w.runOf(p.uid); r != nil && p.ip && w.sees(op, r.node) {
+			o.Pods[i].Answer = w.answer(r)
+		}
+	}
+}
+
+func (w *world) observePod(p *pod) plan.Pod {
+	seen := plan.Pod{
+		Name: p.name, UID: p.uid, Role: p.role, Created: epoch.Add(p.created), Finished: p.finished,
+		Unschedulable: p.unschedulable, Trouble: p.trouble, Addressed: p.addressed,
+		Persistent: p.persistent, Version: p.version, Learners: p.learners, Grant: p.grant,
+	}
+	if p.deleting != never {
+		seen.DeletingSince = epoch.Add(p.deleting)
+	}
+	if p.node < 0 {
+		return seen
+	}
+	seen.Node = nodeName(p.node)
+	if n := &w.nodes[p.node]; w.cfg.NodesReadable && n.lostSince != never {
+		seen.NodeLostSince = epoch.Add(n.lostSince)
+	}
+	return seen
+}
+
+// sees reports whether an operator reaches the Pods of a node.
+func (w *world) sees(op *operator, node int) bool {
+	if !w.nodeRuns(node) || w.step < w.nodes[node].cut {
+		return false
+	}
+	return w.step >= op.blindUntil || !op.blindTo(node)
+}
+
+// answer is what a member says of itself.
+func (w *world) answer(r *run) plan.Answer {
+	if r.state == waiting {
+		return plan.Answer{Waiting: true, Attempt: r.used}
+	}
+	if r.etcd == nil || !r.etcd.serves {
+		return plan.Answer{}
+	}
+	read := w.readable(r)
+	if r.etcd == nil {
+		return plan.Answer{}
+	}
+	d := r.disk.data
+	a := plan.Answer{
+		Reached: true, ClusterID: d.cluster, MemberID: d.id, Leader: r.etcd.leader, Term: d.term,
+		Version: r.version, Read: read, Learner: !isVoter(d.view, d.id),
+	}
+	if d.applied > 0 {
+		a.Applied = d.log[d.applied-1].index
+		a.Revision = int64(a.Applied)
+	}
+	if a.Leader == 0 {
+		a.Errors = append(a.Errors, "etcdserver: no leader")
+	}
+	if w.during(Alarm) {
+		a.Errors = append(a.Errors, "NOSPACE")
+	}
+	if !a.Learner {
+		a.Members = d.view
+	}
+	return a
+}
+
+// describe tells an action in a line.
+func describe(d plan.Decision) string {
+	if d.Action == nil {
+		return "nothing"
+	}
+	s := fmt.Sprintf("%+v", d.Action)
+	switch a := d.Action.(type) {
+	case plan.CreatePods:
+		var all []string
+		for _, p := range a.Pods {
+			all = append(all, fmt.Sprintf("%s as %s", p.Name, p.Role))
+		}
+		s = strings.Join(all, ", ")
+	case plan.SetRoles:
+		var all []string
+		for _, r := range a.Roles {
+			all = append(all, fmt.Sprintf("%s=%s", r.Name, r.Role))
+		}
+		s = strings.Join(all, ", ")
+	case plan.OpenGrant:
+		s = fmt.Sprintf("%s attempt %d for %v", a.Name, a.Grant.Attempt, a.Grant.Members)
+	case plan.AddLearner:
+		s = fmt.Sprintf("%s to %s", a.Name, describeMembers(a.Members))
+	case plan.Promote:
+		s = fmt.Sprintf("%s of %s", a.Name, describeMembers(a.Members))
+	case plan.RemoveMember:
+		s = fmt.Sprintf("%s from %s", a.Name, describeMembers(a.Members))
+	case plan.DeletePod:
+		s = fmt.Sprintf("%s (%s)", a.Name, a.UID)
+	case plan.DeleteClaim:
+		s = fmt.Sprintf("%s (%s)", a.Name, a.UID)
+	}
+	return d.Action.Kind() + " " + s
+}
+
+func describeMembers(members []plan.Member) string {
+	var all []string
+	for _, m := range members {
+		s := m.Name
+		if m.Learner {
+			s += "(learner)"
+		}
+		if !m.Started {
+			s += "(unstarted)"
+		}
+		all = append(all, s)
+	}
+	return "[" + strings.Join(all, " ") + "]"
+}

@@ -1,0 +1,244 @@
+package simulate
+
+import (
+	"fmt"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/etcd-operators/etcd-operators/api/v1beta2"
+	"github.com/etcd-operators/etcd-operators/operators/etcd-operator/internal/plan"
+)
+
+// Planner is the function under test.
+type Planner func(plan.Observation) plan.Decision
+
+// epoch is the moment at which every run begins.
+var epoch = time.Date(2026, 1, 1, 0, 0, 0, 0, time.UTC)
+
+// clusterName is the name of the one EtcdCluster of a run.
+const clusterName = "c"
+
+// never is a moment that has not come.
+const never = time.Duration(-1)
+
+// world is the truth about everything.
+type world struct {
+	cfg  Config
+	seed uint64
+	// random is sown anew for every step, so that a fault that is left out does not
+	// change all that chance decides afterwards.
+	random random
+	calm   bool
+	now    time.Duration
+	step   int
+	serial int // for uids
+
+	cluster etcdCluster
+	status  v1beta2.ClusterStatus // as last written
+	budget  int                   // minAvailable of the PodDisruptionBudget; 0 for none
+	nodes   []node
+	pods    []*pod   // the live objects, sorted by name
+	claims  []*claim // the live objects, sorted by name
+	runs    []*run   // what really runs, in order of creation
+
+	// published is what watchers were last told.
+	publishedPods    []pod
+	publishedClaims  []claimObject
+	publishedCluster etcdCluster
+
+	// births are the clusters that were begun with `new`, in order.
+	births []birth
+	// main is the birth that was latched; -1 before.
+	main int
+	// lastWrite numbers the client's writes.
+	lastWrite int
+
+	operators []*operator
+	planner   Planner
+
+	faults []Fault
+	next   int     // the first of faults that is not due yet
+	armed  []Fault // those that wait for a target
+	// until holds, for each kind of fault that lasts, the step at which it ends.
+	until [numFaults]int
+	// learners is the ETCD_MAX_LEARNERS that the next new Pod gets.
+	learners int
+	// disturbed counts everything that changed who runs and who reaches whom: what
+	// was true at an observation need not be true after it.
+	disturbed int
+	// majorityLost is true once a majority's disks were lost: from then on nobody
+	// can promise anything about acknowledged writes.
+	majorityLost bool
+	// configured is true when a member list changed in this step.
+	configured bool
+
+	broken *broken
+	stats  *Stats
+	// trace collects the story, when one is to be told.
+	trace *story
+}
+
+// broken is the first invariant that did not hold.
+type broken struct {
+	// kind is the sentence without its names and numbers: the same fault told of
+	// another member has the same kind.
+	invariant, kind, message string
+}
+
+// etcdCluster is the EtcdCluster as Kubernetes stores it. It is comparable.
+type etcdCluster struct {
+	version    int // resourceVersion
+	generation int64
+	size       int
+	paused     bool
+	deleting   bool
+	bootstrap  plan.Bootstrap // zero: none
+	clusterID  uint64
+}
+
+// birth is one start of etcd with `new`, and the history that it began.
+type birth struct {
+	member, uid, token string
+	cluster            uint64
+	// committed is what a quorum has committed: the true history.
+	committed []entry
+	// view is the member list after it.
+	view []plan.Member
+	// removed are the names of members that were taken out.
+	removed []string
+	// acked is the length of the history up to the last acknowledged write;
+	// writes counts those.
+	acked, writes int
+}
+
+func newWorld(cfg Config, seed int64, planner Planner, faults []Fault) *world {
+	w := &world{
+		cfg: cfg, seed: uint64(seed), calm: cfg.Calm, planner: planner, main: -1,
+		faults: faults, learners: cfg.Learners, stats: &Stats{},
+	}
+	w.cluster = etcdCluster{version: 1, generation: 1, size: cfg.Size}
+	w.publishedCluster = w.cluster
+	for i := range cfg.Nodes {
+		w.nodes = append(w.nodes, newNode(i))
+	}
+	w.operators = []*operator{newOperator(w, "a")}
+	w.sow()
+	return w
+}
+
+// sow begins the random numbers of this step.
+func (w *world) sow() { w.random = newRandom(w.seed, uint64(w.step), 7) }
+
+// advance is one step of the run: time passes, faults happen, Kubernetes, etcd and
+// the client do what they do, and the operators some of what they want to do.
+func (w *world) advance() {
+	w.sow()
+	w.now += w.duration()
+	w.startFaults()
+	w.tickKubernetes()
+	w.tickEtcd()
+	w.tickClient()
+	w.publish()
+	w.checkTruth()
+	for _, op := range w.operators {
+		w.run(op)
+	}
+	w.step++
+}
+
+// duration is how long a step takes.
+func (w *world) duration() time.Duration {
+	if w.calm {
+		return time.Second
+	}
+	return pick(&w.random, 100*time.Millisecond, time.Second, time.Second, 2*time.Second, 5*time.Second, 10*time.Second)
+}
+
+// delay is a time that something takes, in steps of chance up to most.
+func (w *world) delay(most time.Duration) time.Duration {
+	if w.calm {
+		return 0
+	}
+	return time.Duration(w.random.below(int(most/time.Second)+1)) * time.Second
+}
+
+// during reports whether a fault of a kind lasts.
+func (w *world) during(k FaultKind) bool { return w.step < w.until[k] }
+
+// fail records that an invariant did not hold; the first one counts.
+func (w *world) fail(invariant, format string, args ...any) {
+	if w.broken != nil || !w.cfg.checks(invariant) {
+		return
+	}
+	w.broken = &broken{invariant, format, fmt.Sprintf(format, args...)}
+	w.say("BROKEN %s: %s", invariant, w.broken.message)
+}
+
+// say adds a line to the story.
+func (w *world) say(format string, args ...any) {
+	if w.trace == nil {
+		return
+	}
+	w.trace.add(w.step, w.now, fmt.Sprintf(format, args...))
+}
+
+// story is what happened, a line each. A line that says what the last two said is
+// counted, not repeated.
+type story struct {
+	lines    []string
+	last     [2]string
+	repeated int
+}
+
+func (s *story) add(step int, now time.Duration, text string) {
+	if text == s.last[0] || text == s.last[1] {
+		s.repeated++
+		return
+	}
+	if s.repeated > 0 {
+		s.lines = append(s.lines, fmt.Sprintf("                  ... and so on, %d times", s.repeated))
+		s.repeated = 0
+	}
+	s.last = [2]string{s.last[1], text}
+	s.lines = append(s.lines, fmt.Sprintf("step %3d %7.1fs  %s", step, now.Seconds(), text))
+}
+
+func (w *world) uid() string {
+	w.serial++
+	return fmt.Sprintf("u%d", w.serial)
+}
+
+func (w *world) pod(name string) *pod {
+	for _, p := range w.pods {
+		if p.name == name {
+			return p
+		}
+	}
+	return nil
+}
+
+func (w *world) claim(name string) *claim {
+	for _, c := range w.claims {
+		if c.name == name {
+			return c
+		}
+	}
+	return nil
+}
+
+// runOf returns what runs for a Pod object, by uid; nil if nothing does.
+func (w *world) runOf(uid string) *run {
+	for _, r := range w.runs {
+		if r.uid == uid {
+			return r
+		}
+	}
+	return nil
+}
+
+// insert keeps the objects sorted by name.
+func insert[T any](list []T, x T, name func(T) string) []T {
+	i, _ := slices.BinarySearchFunc(list, name(x), func(a T, n string) int { return strings.Compare(name(a), n) })
+	return slices.Insert(list, i, x)
+}
