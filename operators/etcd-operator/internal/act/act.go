@@ -244,6 +244,9 @@ func grantOf(c *v1beta2.EtcdCluster, g plan.Grant) *launcher.Grant {
 		peers = append(peers, member.Peer{Name: name, URL: member.PeerURL(c, name)})
 	}
 	out := &launcher.Grant{Attempt: int64(g.Attempt), State: launcher.StateExisting, Token: g.Token, InitialCluster: member.InitialCluster(peers)}
+	for _, name := range g.After {
+		out.After = append(out.After, member.PeerURL(c, name))
+	}
 	if g.New {
 		out.State = launcher.StateNew
 	}

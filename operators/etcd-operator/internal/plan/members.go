@@ -175,26 +175,30 @@ func (v *view) learnerLimit(joiner *Pod) int {
 	return max(1, limit)
 }
 
-// openGrant lets one member start that is in the list, has never started, and
-// whose launcher waits (S2). The next one follows when it serves: an etcd that joins
-// asks every other member first, and one that is just starting too accepts the
+// openGrant lets a member start that is in the list, has never started, and whose
+// launcher waits (S2). It starts after those that got leave before it: an etcd that
+// joins asks every other member first, and one that is just starting too accepts the
 // connection and keeps it waiting for 7 s (etcd's request timeout). Whoever can be
-// added before is, so that the list does not change under it.
+// added is added first, so that the list does not change under it.
 func openGrant(v *view) *step {
-	if !v.settled || v.startingLearner() || addLearner(v) != nil {
+	if !v.settled || addLearner(v) != nil {
 		return nil
 	}
-	var members []string
+	var members, before []string
 	for _, m := range v.list {
 		members = append(members, m.Name)
+		if p := v.pods[m.Name]; !m.Started && p != nil && p.mayStart() {
+			before = append(before, m.Name)
+		}
 	}
 	slices.Sort(members)
+	slices.Sort(before)
 	for _, m := range v.list {
 		p := v.pods[m.Name]
 		if m.Started || p == nil || !p.canJoin() || p.mayStart() {
 			continue
 		}
-		grant := Grant{Attempt: p.Answer.Attempt + 1, Members: members}
+		grant := Grant{Attempt: p.Answer.Attempt + 1, Members: members, After: before}
 		return do(OpenGrant{p.Name, p.UID, grant}, "StartingMember", fmt.Sprintf("member %s may start", p.Name))
 	}
 	return nil

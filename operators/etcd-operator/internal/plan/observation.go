@@ -148,6 +148,9 @@ type Grant struct {
 	New bool
 	// Members are the names in etcd's initial cluster, sorted.
 	Members []string
+	// After are members that the launcher lets serve first; a matter of time, not of
+	// safety.
+	After []string
 	// Token is the bootstrap token; set when New.
 	Token string
 }

@@ -92,7 +92,7 @@ func (w *world) effect(op *operator, t *todo, n int) (more bool, err error) {
 		return true, nil
 	}
 	n--
-	if n == 0 {
+	if n == 0 && !(w.cfg.has(NoLiveReadForPatches) && isPatch(t.decision.Action)) {
 		if err := w.unchanged(&t.seen.Cluster); err != nil {
 			return false, err
 		}
@@ -153,6 +153,14 @@ func (w *world) effect(op *operator, t *todo, n int) (more bool, err error) {
 		return false, w.deleteClaimByUID(op, a)
 	}
 	return false, fmt.Errorf("unknown action %T", t.decision.Action)
+}
+
+func isPatch(a plan.Action) bool {
+	switch a.(type) {
+	case plan.SetRoles, plan.OpenGrant, plan.CloseGrants:
+		return true
+	}
+	return false
 }
 
 // unchanged reads the EtcdCluster live.

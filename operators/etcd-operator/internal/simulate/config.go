@@ -61,6 +61,8 @@ type Bug int
 const (
 	// NoLiveRead: act does not read the EtcdCluster before it acts.
 	NoLiveRead Bug = iota
+	// NoLiveReadForPatches: it does not before it changes Pods: grants and roles.
+	NoLiveReadForPatches
 	// NoLiveNames: it creates Pods whatever there are meanwhile.
 	NoLiveNames
 	// NoLivePod: it removes members whatever became of their Pods.

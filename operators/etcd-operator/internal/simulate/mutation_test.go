@@ -43,7 +43,7 @@ func TestPlantedBugs(t *testing.T) {
 		"bootstrap on unreachable": {
 			reason: "when nobody answers, the cluster is taken for new",
 			planner: lie(func(o *plan.Observation) {
-				if !anyAnswer(o) {
+				if !anyAnswer(o) && o.Cluster.ClusterID != 0 {
 					takeForNew(o)
 					o.Cluster.Bootstrap = nil
 				}
@@ -148,7 +148,7 @@ func TestPlantedBugs(t *testing.T) {
 		"a wiped voter let in again, by what comes of it": {
 			reason:  "without memory of its log and votes it helps to elect a leader that lacks acknowledged writes",
 			planner: restartMembers,
-			config:  func(c *Config) { c.TruthOnly, c.Faults = true, 20 },
+			config:  fewVotes,
 			by:      []string{history},
 			seeds:   20000,
 		},
@@ -247,6 +247,13 @@ func TestPlantedBugs(t *testing.T) {
 			by:      []string{"S1"},
 			seeds:   20000,
 		},
+		"no live read before patches": {
+			reason:  "act does not read the EtcdCluster before it opens a grant",
+			planner: plan.Plan,
+			config:  withoutChecks(NoLiveReadForPatches),
+			by:      []string{"S1", "S2"},
+			seeds:   20000,
+		},
 		"no live names": {
 			reason:  "act creates Pods whatever there are meanwhile",
 			planner: plan.Plan,
@@ -257,9 +264,13 @@ func TestPlantedBugs(t *testing.T) {
 		"no live Pod": {
 			reason:  "act removes members whatever became of their Pods",
 			planner: plan.Plan,
-			config:  withoutChecks(NoLivePod),
-			by:      []string{"S9"},
-			seeds:   20000,
+			config: func(c *Config) {
+				withoutChecks(NoLivePod)(c)
+				c.Formed, c.Persistent, c.Steps = true, false, 150
+				c.Kinds = []FaultKind{SecondOperator, SecondOperator, LagPods, LagPods, EditSize, FinishPod, StallOperator}
+			},
+			by:    []string{"S9"},
+			seeds: 20000,
 		},
 		"no uid": {
 			reason:  "act changes and deletes by name",
@@ -430,6 +441,14 @@ func removal(o *plan.Observation, name string) plan.Action {
 		}
 	}
 	return nil
+}
+
+// fewVotes has what leaves acknowledged writes with as few members as they can be
+// with, and then empties the disk of one of these.
+func fewVotes(c *Config) {
+	c.TruthOnly, c.Formed, c.Gentle, c.Size, c.Persistent = true, true, true, 3, true
+	c.Kinds = []FaultKind{SlowMember, SlowMember, StopNode, WipeDisk, WipeWhileDown, KillLeader, MoveAway, HoldContainer}
+	c.Faults, c.AntiAffinity, c.Nodes = 20, true, 5
 }
 
 // shrinking has what moves the lead to a member that is about to leave.
