@@ -1,12 +1,174 @@
 package act_test
 
 import (
+	"context"
+	"errors"
 	"os"
 	"testing"
 
+	corev1 "k8s.io/api/core/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	"k8s.io/apimachinery/pkg/api/resource"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	"github.com/etcd-operators/etcd-operators/api/v1beta2"
+	"github.com/etcd-operators/etcd-operators/operators/etcd-operator/internal/act"
 	"github.com/etcd-operators/etcd-operators/operators/etcd-operator/internal/apiservertest"
+	"github.com/etcd-operators/etcd-operators/operators/etcd-operator/internal/observe"
+	"github.com/etcd-operators/etcd-operators/operators/etcd-operator/internal/plan"
+	"github.com/etcd-operators/etcd-operators/shared/etcdclient"
 )
 
 func TestMain(m *testing.M) { os.Exit(apiservertest.Main(m)) }
 
-func TestX(t *testing.T) { apiservertest.Namespace(t) }
+// bench is one EtcdCluster in a namespace of its own, and who acts on it.
+type bench struct {
+	t       *testing.T
+	client  client.Client
+	actor   *act.Actor
+	cluster *v1beta2.EtcdCluster
+}
+
+// newBench makes an EtcdCluster x of three members.
+func newBench(t *testing.T, changes ...func(*v1beta2.EtcdCluster)) *bench {
+	t.Helper()
+	c := apiservertest.Client(t)
+	cluster := &v1beta2.EtcdCluster{
+		ObjectMeta: metav1.ObjectMeta{Name: "x", Namespace: apiservertest.Namespace(t)},
+		Spec:       v1beta2.ClusterSpec{Size: 3},
+	}
+	for _, change := range changes {
+		change(cluster)
+	}
+	apiservertest.Create(t, c, cluster)
+	b := &bench{t: t, client: c, cluster: cluster}
+	b.actor = &act.Actor{Client: c, Live: c, Etcd: untouched{t}, LauncherImage: "example.com/etcd-operator:test"}
+	return b
+}
+
+func withVolumes(c *v1beta2.EtcdCluster) {
+	c.Spec.Pod = &v1beta2.PodPolicy{PersistentVolumeClaimSpec: &corev1.PersistentVolumeClaimSpec{
+		AccessModes: []corev1.PersistentVolumeAccessMode{corev1.ReadWriteOnce},
+		Resources:   corev1.VolumeResourceRequirements{Requests: corev1.ResourceList{corev1.ResourceStorage: resource.MustParse("1Gi")}},
+	}}
+}
+
+// observe is what the operator sees now, of members that don't answer.
+func (b *bench) observe() *plan.Observation {
+	b.t.Helper()
+	apiservertest.Read(b.t, b.client, b.cluster)
+	o := observe.Observer{Reader: b.client, Etcd: silent{}, DefaultVersion: "3.6.16"}
+	obs, err := o.Observe(apiservertest.Context(b.t), b.cluster)
+	if err != nil {
+		b.t.Fatal(err)
+	}
+	return &obs
+}
+
+// act carries an action out that was decided on obs.
+func (b *bench) act(obs *plan.Observation, a plan.Action) error {
+	b.t.Helper()
+	return b.actor.Act(apiservertest.Context(b.t), b.cluster, obs, a)
+}
+
+// make creates Pods through the actor, and returns what is then observed.
+func (b *bench) make(pods ...plan.NewPod) *plan.Observation {
+	b.t.Helper()
+	if err := b.act(b.observe(), plan.CreatePods{Pods: pods}); err != nil {
+		b.t.Fatal(err)
+	}
+	return b.observe()
+}
+
+func (b *bench) pod(name string) *corev1.Pod {
+	b.t.Helper()
+	p := &corev1.Pod{ObjectMeta: metav1.ObjectMeta{Name: name, Namespace: b.cluster.Namespace}}
+	apiservertest.Read(b.t, b.client, p)
+	return p
+}
+
+// exists tells whether there is an object of this type and name that is not going.
+func (b *bench) exists(o client.Object, name string) bool {
+	b.t.Helper()
+	err := b.client.Get(apiservertest.Context(b.t), client.ObjectKey{Namespace: b.cluster.Namespace, Name: name}, o)
+	if err != nil && !apierrors.IsNotFound(err) {
+		b.t.Fatal(err)
+	}
+	return err == nil && o.GetDeletionTimestamp().IsZero()
+}
+
+// update edits the EtcdCluster as a user does, unseen by the bench.
+func (b *bench) update(change func(*v1beta2.EtcdCluster)) {
+	b.t.Helper()
+	live := b.cluster.DeepCopy()
+	apiservertest.Read(b.t, b.client, live)
+	change(live)
+	if err := b.client.Update(apiservertest.Context(b.t), live); err != nil {
+		b.t.Fatal(err)
+	}
+}
+
+func wantStale(t *testing.T, what string, err error) {
+	t.Helper()
+	if !errors.Is(err, act.ErrStale) {
+		t.Errorf("%s: error %v, want ErrStale", what, err)
+	}
+}
+
+// podIn is a Pod as it was observed.
+func podIn(obs *plan.Observation, name string) *plan.Pod {
+	for i := range obs.Pods {
+		if obs.Pods[i].Name == name {
+			return &obs.Pods[i]
+		}
+	}
+	return nil
+}
+
+// silent are members that don't answer.
+type silent struct{}
+
+func (silent) Ask(context.Context, []etcdclient.Endpoint) map[string]etcdclient.Answer { return nil }
+
+// untouched is an etcd that nobody may ask or change.
+type untouched struct{ t *testing.T }
+
+func (u untouched) Ask(context.Context, []etcdclient.Endpoint) map[string]etcdclient.Answer {
+	u.t.Error("etcd was asked")
+	return nil
+}
+
+func (u untouched) AddLearner(_ context.Context, _ []etcdclient.Endpoint, peerURL string) (uint64, error) {
+	u.t.Error("a learner was added: " + peerURL)
+	return 0, nil
+}
+
+func (u untouched) Promote(context.Context, []etcdclient.Endpoint, uint64) error {
+	u.t.Error("a member was promoted")
+	return nil
+}
+
+func (u untouched) Remove(context.Context, []etcdclient.Endpoint, uint64) error {
+	u.t.Error("a member was removed")
+	return nil
+}
+
+func (u untouched) MoveLeader(context.Context, etcdclient.Endpoint, uint64) error {
+	u.t.Error("leadership was moved")
+	return nil
+}
+
+// listing is an etcd that tells one member list and may not be changed.
+type listing struct {
+	untouched
+	members []etcdclient.Member
+}
+
+func (l listing) Ask(_ context.Context, endpoints []etcdclient.Endpoint) map[string]etcdclient.Answer {
+	answers := map[string]etcdclient.Answer{}
+	for _, e := range endpoints {
+		answers[e.Name] = etcdclient.Answer{Reached: true, Read: true, Members: l.members}
+	}
+	return answers
+}

@@ -103,12 +103,6 @@ func Namespace(t testing.TB) string {
 	t.Helper()
 	namespace := &corev1.Namespace{ObjectMeta: metav1.ObjectMeta{GenerateName: "test-"}}
 	Create(t, Client(t), namespace)
-	// The API server refuses Pods until their namespace has it, and nobody else
-	// makes it.
-	account := &corev1.ServiceAccount{ObjectMeta: metav1.ObjectMeta{Name: "default", Namespace: namespace.Name}}
-	if err := client.IgnoreAlreadyExists(Client(t).Create(Context(t), account)); err != nil {
-		t.Fatalf("create the service account: %v", err)
-	}
 	return namespace.Name
 }
 

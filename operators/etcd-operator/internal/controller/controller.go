@@ -103,11 +103,11 @@ func (r *Reconciler) carryOut(ctx context.Context, c *v1beta2.EtcdCluster, obs *
 	if failed == nil || !records(d.Action) {
 		status, err = r.Actor.Report(ctx, c, d)
 	}
-	if err := errors.Join(failed, err); err != nil {
-		return status, err
+	// What was done is told, whatever becomes of the status.
+	if failed == nil && (err == nil || (d.Action != nil && !records(d.Action))) {
+		r.tell(ctx, c, d)
 	}
-	r.tell(ctx, c, d)
-	return status, nil
+	return status, errors.Join(failed, err)
 }
 
 // explain says in the condition Progressing that the action has failed, and why: a

@@ -195,7 +195,7 @@ func openGrant(v *view) *step {
 	slices.Sort(before)
 	for _, m := range v.list {
 		p := v.pods[m.Name]
-		if m.Started || p == nil || !p.canJoin() || p.mayStart() {
+		if m.Started || p == nil || !p.canJoin() || p.mayStart() || v.fewerLearners(p) {
 			continue
 		}
 		grant := Grant{Attempt: p.Answer.Attempt + 1, Members: members, After: before}

@@ -1,6 +1,7 @@
 package plan
 
 import (
+	"fmt"
 	"slices"
 	"time"
 )
@@ -219,6 +220,8 @@ func (v *view) loss(m Member) string {
 		return "its node has been gone for " + v.Cluster.MemberTimeout.String()
 	case p.Node == "" && p.Unschedulable != "" && v.expired(p.Created):
 		return "its Pod can't be scheduled: " + p.Unschedulable
+	case !m.Started && v.fewerLearners(p):
+		return fmt.Sprintf("it would allow %d learners, less than others do", p.Learners)
 	case m.Learner && p.Trouble != "" && v.expired(p.Created):
 		// Such as one that lost its disk after it had joined: the leader takes it to
 		// have more than it has, and it crashes for ever. It has no vote to lose.
@@ -284,8 +287,7 @@ func (v *view) isCandidate(p *Pod) bool {
 }
 
 // spent reports whether a Pod that is no member cannot become one: it has been one
-// before, or it will not run again, or it would apply less learners than the
-// members did and so another list, for good (S3).
+// before, it will not run again, or it would come to another member list (S3).
 func (v *view) spent(p *Pod) bool {
 	if p.Finished || !p.DeletingSince.IsZero() || v.nodeLost(p) || p.Grant != nil || p.Answer.Reached || p.Answer.Attempt > 0 {
 		return true
@@ -293,6 +295,12 @@ func (v *view) spent(p *Pod) bool {
 	if p.Persistent && v.claims[p.Name] == nil && v.Now.Sub(p.Created) > newPodAge {
 		return true // somebody has deleted its volume, and it waits for it for ever
 	}
+	return v.fewerLearners(p)
+}
+
+// fewerLearners reports whether a Pod's etcd would allow fewer learners than one
+// that is there does. It would leave out some as it replays the log (S3).
+func (v *view) fewerLearners(p *Pod) bool {
 	return slices.ContainsFunc(v.list, func(m Member) bool {
 		other := v.pods[m.Name]
 		return other != nil && p.Learners < other.Learners

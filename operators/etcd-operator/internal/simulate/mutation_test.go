@@ -266,8 +266,9 @@ func TestPlantedBugs(t *testing.T) {
 			planner: plan.Plan,
 			config: func(c *Config) {
 				withoutChecks(NoLivePod)(c)
-				c.Formed, c.Persistent, c.Steps = true, false, 150
-				c.Kinds = []FaultKind{SecondOperator, SecondOperator, LagPods, LagPods, EditSize, FinishPod, StallOperator}
+				c.Formed, c.Persistent, c.Steps, c.MemberTimeout, c.Size = true, true, 150, 30*time.Second, 5
+				c.AntiAffinity = false
+				c.Kinds = []FaultKind{SecondOperator, LagPods, LagPods, LagPods, DeletePod, DeletePod, DeletePod, PassTime}
 			},
 			by:    []string{"S9"},
 			seeds: 20000,

@@ -1,0 +1,277 @@
+package act_test
+
+import (
+	"errors"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	"github.com/etcd-operators/etcd-operators/api/v1beta2"
+	"github.com/etcd-operators/etcd-operators/operators/etcd-operator/internal/act"
+	"github.com/etcd-operators/etcd-operators/operators/etcd-operator/internal/apiservertest"
+	"github.com/etcd-operators/etcd-operators/operators/etcd-operator/internal/plan"
+	"github.com/etcd-operators/etcd-operators/shared/etcdclient"
+	"github.com/etcd-operators/etcd-operators/shared/launcher"
+	"github.com/etcd-operators/etcd-operators/shared/member"
+)
+
+// The API server takes the Pods as we build them, and they are observed as they were
+// meant.
+func TestCreatePods(t *testing.T) {
+	b := newBench(t)
+	grant := &plan.Grant{Attempt: 1, New: true, Members: []string{"x-seed"}, Token: "token"}
+	obs := b.make(plan.NewPod{Name: "x-seed", Role: plan.Seed, Grant: grant}, plan.NewPod{Name: "x-joiner", Role: plan.Joiner})
+
+	seed, joiner := podIn(obs, "x-seed"), podIn(obs, "x-joiner")
+	if seed == nil || joiner == nil || len(obs.Pods) != 2 {
+		t.Fatalf("Pods %v, want x-joiner and x-seed", obs.Pods)
+	}
+	if diff := cmp.Diff(grant, seed.Grant); diff != "" || seed.Role != plan.Seed || seed.Persistent {
+		t.Errorf("the seed is %+v; grant (-want +got):\n%s", seed, diff)
+	}
+	if joiner.Grant != nil || joiner.Role != plan.Joiner || joiner.Version != "3.6.16" || joiner.Learners != member.MaxLearners {
+		t.Errorf("the joiner is %+v", joiner)
+	}
+	if !metav1.IsControlledBy(b.pod("x-seed"), b.cluster) {
+		t.Error("the EtcdCluster does not control its Pod")
+	}
+	if b.exists(&corev1.PersistentVolumeClaim{}, "x-seed") {
+		t.Error("there is a volume, and the spec asks for none")
+	}
+	g, err := launcher.ParseGrant([]byte(b.pod("x-seed").Annotations[v1beta2.AnnotationStart]))
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := g.Validate("x-seed", member.PeerURL(b.cluster, "x-seed")); err != nil {
+		t.Errorf("the launcher would not use the grant: %v", err)
+	}
+}
+
+// With volumes each new member gets a claim before its Pod; one that returns has it.
+func TestCreatePodsWithVolumes(t *testing.T) {
+	b := newBench(t, withVolumes)
+	obs := b.make(plan.NewPod{Name: "x-a", Role: plan.Joiner}, plan.NewPod{Name: "x-b", Role: plan.Returning})
+	if !podIn(obs, "x-a").Persistent || !podIn(obs, "x-b").Persistent {
+		t.Errorf("Pods %+v, want them to use volumes", obs.Pods)
+	}
+	if len(obs.Claims) != 1 || obs.Claims[0].Name != "x-a" {
+		t.Errorf("claims %+v, want x-a: a Pod that returns is for a volume that there is, and never for a new one", obs.Claims)
+	}
+}
+
+// A claim that an earlier try left behind is used.
+func TestCreatePodsAfterACrash(t *testing.T) {
+	b := newBench(t, withVolumes)
+	apiservertest.Create(t, b.client, member.NewClaim(b.cluster, "x-a"))
+	obs := b.make(plan.NewPod{Name: "x-a", Role: plan.Joiner})
+	if podIn(obs, "x-a") == nil {
+		t.Error("there is no Pod x-a")
+	}
+}
+
+func TestVolumesOfOthersAreNotUsed(t *testing.T) {
+	b := newBench(t, withVolumes)
+	foreign := member.NewClaim(b.cluster, "x-a")
+	foreign.OwnerReferences, foreign.Labels = nil, nil
+	apiservertest.Create(t, b.client, foreign)
+	err := b.act(b.observe(), plan.CreatePods{Pods: []plan.NewPod{{Name: "x-a", Role: plan.Joiner}}})
+	if err == nil || errors.Is(err, act.ErrStale) {
+		t.Errorf("error %v, want one that says whose the volume is", err)
+	}
+	if b.exists(&corev1.Pod{}, "x-a") {
+		t.Error("a Pod was made for a volume of somebody else")
+	}
+}
+
+// S11: a cache that lags must not make Pods twice.
+func TestCreatePodsOnlyBesideThoseThatWereObserved(t *testing.T) {
+	b := newBench(t)
+	before := b.observe()
+	after := b.make(plan.NewPod{Name: "x-a", Role: plan.Joiner})
+	another := plan.CreatePods{Pods: []plan.NewPod{{Name: "x-b", Role: plan.Joiner}}}
+
+	wantStale(t, "a Pod has come", b.act(before, another))
+	a := b.pod("x-a")
+	if err := b.client.Delete(apiservertest.Context(t), a); err != nil {
+		t.Fatal(err)
+	}
+	wantStale(t, "a Pod has gone", b.act(after, another))
+	if b.exists(&corev1.Pod{}, "x-b") {
+		t.Error("a Pod was made")
+	}
+}
+
+// Pods of others do not count, and are not taken for ours.
+func TestCreatePodsBesideThoseOfOthers(t *testing.T) {
+	b := newBench(t)
+	foreign := func(name string) *corev1.Pod {
+		return &corev1.Pod{
+			ObjectMeta: metav1.ObjectMeta{Name: name, Namespace: b.cluster.Namespace, Labels: member.Selector("x")},
+			Spec:       corev1.PodSpec{Containers: []corev1.Container{{Name: "etcd", Image: "other"}}},
+		}
+	}
+	apiservertest.Create(t, b.client, foreign("x-foreign"), foreign("x-b"))
+	obs := b.make(plan.NewPod{Name: "x-a", Role: plan.Joiner})
+	if len(obs.Pods) != 1 {
+		t.Errorf("Pods %+v, want x-a only", obs.Pods)
+	}
+	wantStale(t, "the name is taken", b.act(obs, plan.CreatePods{Pods: []plan.NewPod{{Name: "x-b", Role: plan.Joiner}}}))
+	if got := b.pod("x-b"); got.Spec.Containers[0].Image != "other" || len(got.OwnerReferences) != 0 {
+		t.Error("the Pod of somebody else was changed")
+	}
+}
+
+func TestSetRoles(t *testing.T) {
+	b := newBench(t)
+	obs := b.make(plan.NewPod{Name: "x-a", Role: plan.Joiner}, plan.NewPod{Name: "x-b", Role: plan.Joiner})
+	to := func(name, uid string, r plan.Role) plan.SetRoles {
+		return plan.SetRoles{Roles: []plan.PodRole{{Name: name, UID: uid, Role: r}}}
+	}
+	uid := podIn(obs, "x-a").UID
+
+	wantStale(t, "another Pod of the name", b.act(obs, to("x-a", "other", plan.Voter)))
+	wantStale(t, "no Pod of the name was observed", b.act(obs, to("x-z", uid, plan.Voter)))
+	if got := b.pod("x-a").Labels[v1beta2.LabelRole]; got != v1beta2.RoleJoiner {
+		t.Fatalf("the role is %s, want it unchanged", got)
+	}
+	both := plan.SetRoles{Roles: []plan.PodRole{{Name: "x-a", UID: uid, Role: plan.Learner}, {Name: "x-b", UID: podIn(obs, "x-b").UID, Role: plan.Voter}}}
+	if err := b.act(obs, both); err != nil {
+		t.Fatal(err)
+	}
+	if a, bb := b.pod("x-a").Labels[v1beta2.LabelRole], b.pod("x-b").Labels[v1beta2.LabelRole]; a != v1beta2.RoleLearner || bb != v1beta2.RoleVoter {
+		t.Errorf("the roles are %s and %s, want learner and voter", a, bb)
+	}
+	wantStale(t, "the role was changed by another operator", b.act(obs, to("x-a", uid, plan.Voter)))
+	if got := b.pod("x-a").Labels[v1beta2.LabelRole]; got != v1beta2.RoleLearner {
+		t.Errorf("the role is %s, want what the other operator made it", got)
+	}
+	if err := b.client.Delete(apiservertest.Context(t), b.pod("x-a")); err != nil {
+		t.Fatal(err)
+	}
+	wantStale(t, "the Pod is gone", b.act(obs, to("x-a", uid, plan.Voter)))
+}
+
+func TestGrants(t *testing.T) {
+	b := newBench(t)
+	obs := b.make(plan.NewPod{Name: "x-a", Role: plan.Joiner})
+	uid := podIn(obs, "x-a").UID
+	grant := plan.Grant{Attempt: 3, Members: []string{"x-a", "x-b"}}
+
+	wantStale(t, "another Pod of the name", b.act(obs, plan.OpenGrant{Name: "x-a", UID: "other", Grant: grant}))
+	if podIn(b.observe(), "x-a").Grant != nil {
+		t.Fatal("the Pod has leave to start")
+	}
+	for range 2 { // repetition is harmless
+		if err := b.act(obs, plan.OpenGrant{Name: "x-a", UID: uid, Grant: grant}); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if diff := cmp.Diff(&grant, podIn(b.observe(), "x-a").Grant); diff != "" {
+		t.Errorf("grant (-want +got):\n%s", diff)
+	}
+	g, err := launcher.ParseGrant([]byte(b.pod("x-a").Annotations[v1beta2.AnnotationStart]))
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := g.Validate("x-a", member.PeerURL(b.cluster, "x-a")); err != nil {
+		t.Errorf("the launcher would not use the grant: %v", err)
+	}
+
+	wantStale(t, "another Pod of the name", b.act(obs, plan.CloseGrants{Pods: []plan.PodRef{{Name: "x-a", UID: "other"}}}))
+	if podIn(b.observe(), "x-a").Grant == nil {
+		t.Fatal("the grant of another Pod was withdrawn")
+	}
+	closing := plan.CloseGrants{Pods: []plan.PodRef{{Name: "x-a", UID: uid}}}
+	if err := b.act(obs, closing); err != nil {
+		t.Fatal(err)
+	}
+	if podIn(b.observe(), "x-a").Grant != nil {
+		t.Error("the grant is still there")
+	}
+	wantStale(t, "the grant was withdrawn already", b.act(obs, closing))
+	if b.pod("x-a").Annotations[member.AnnotationVersion] == "" {
+		t.Error("other annotations were lost")
+	}
+}
+
+// A member's Pod is deleted by uid, and never by force.
+func TestDeletePod(t *testing.T) {
+	b := newBench(t)
+	obs := b.make(plan.NewPod{Name: "x-a", Role: plan.Joiner})
+	apiservertest.Bind(t, b.client, b.pod("x-a"), "node")
+	uid := podIn(obs, "x-a").UID
+
+	wantStale(t, "another Pod of the name", b.act(obs, plan.DeletePod{Name: "x-a", UID: "other"}))
+	if !b.exists(&corev1.Pod{}, "x-a") {
+		t.Fatal("another Pod was deleted")
+	}
+	if err := b.act(obs, plan.DeletePod{Name: "x-a", UID: uid}); err != nil {
+		t.Fatal(err)
+	}
+	p := b.pod("x-a")
+	if p.DeletionTimestamp == nil || p.DeletionGracePeriodSeconds == nil || *p.DeletionGracePeriodSeconds == 0 {
+		t.Error("the Pod is to go without grace")
+	}
+	if seen := podIn(b.observe(), "x-a"); seen == nil || seen.DeletingSince.IsZero() {
+		t.Errorf("the Pod is observed as %+v, want one that is being deleted", seen)
+	}
+	if err := b.client.Delete(apiservertest.Context(t), p, client.GracePeriodSeconds(0)); err != nil {
+		t.Fatal(err)
+	}
+	wantStale(t, "the Pod is gone", b.act(obs, plan.DeletePod{Name: "x-a", UID: uid}))
+}
+
+// S7: the Pod of no member, and its volume, are deleted only while a linearizable
+// member list is the one that it was decided on.
+func TestLeftoversAreDeletedByTheMemberListOnly(t *testing.T) {
+	b := newBench(t, withVolumes)
+	obs := b.make(plan.NewPod{Name: "x-a", Role: plan.Leaving}, plan.NewPod{Name: "x-b", Role: plan.Voter})
+	obs.Cluster.ClusterID = 0xc1
+	for i := range obs.Pods {
+		if p := &obs.Pods[i]; p.Name == "x-b" {
+			p.IP, p.Answer = "192.0.2.1", plan.Answer{Reached: true, Read: true, ClusterID: 0xc1}
+		}
+	}
+	list := []plan.Member{{ID: 2, Name: "x-b", Started: true}}
+	now := []etcdclient.Member{{ID: 2, Name: "x-b", PeerURLs: []string{member.PeerURL(b.cluster, "x-b")}, Started: true}}
+	more := append([]etcdclient.Member{{ID: 1, Name: "x-a", PeerURLs: []string{member.PeerURL(b.cluster, "x-a")}, Started: true}}, now...)
+	pod := plan.DeletePod{Name: "x-a", UID: podIn(obs, "x-a").UID, Members: list}
+	claim := plan.DeleteClaim{Name: "x-a", UID: obs.Claims[0].UID, Members: list}
+
+	b.actor.Etcd = listing{untouched{t}, more}
+	wantStale(t, "it is a member again", b.act(obs, pod))
+	wantStale(t, "it is a member again", b.act(obs, claim))
+	b.actor.Etcd = listing{untouched{t}, nil}
+	wantStale(t, "no list can be read", b.act(obs, pod))
+	wantStale(t, "no list can be read", b.act(obs, claim))
+	b.actor.Etcd = listing{untouched{t}, now}
+	wantStale(t, "its Pod exists", b.act(obs, claim))
+	if !b.exists(&corev1.Pod{}, "x-a") || !b.exists(&corev1.PersistentVolumeClaim{}, "x-a") {
+		t.Fatal("something was deleted")
+	}
+
+	if err := b.act(obs, pod); err != nil {
+		t.Fatal(err)
+	}
+	if b.exists(&corev1.Pod{}, "x-a") {
+		t.Fatal("the Pod is still there")
+	}
+	other := claim
+	other.UID = "other"
+	wantStale(t, "another volume of the name", b.act(obs, other))
+	if !b.exists(&corev1.PersistentVolumeClaim{}, "x-a") {
+		t.Fatal("another volume was deleted")
+	}
+	if err := b.act(obs, claim); err != nil {
+		t.Fatal(err)
+	}
+	if b.exists(&corev1.PersistentVolumeClaim{}, "x-a") {
+		t.Error("the volume is still there")
+	}
+	if !b.exists(&corev1.PersistentVolumeClaim{}, "x-b") {
+		t.Error("the volume of a member was deleted")
+	}
+}
