@@ -47,7 +47,7 @@ type EtcdClusterList struct {
 // three members of the operator's default version without volumes.
 //
 // +kubebuilder:validation:XValidation:rule="(has(self.pod) && has(self.pod.persistentVolumeClaimSpec)) == (has(oldSelf.pod) && has(oldSelf.pod.persistentVolumeClaimSpec))",fieldPath=".pod",reason=FieldValueForbidden,message="persistentVolumeClaimSpec can be neither added to nor removed from an existing cluster: leave it as it was, or create another cluster and move the data by a snapshot"
-// +kubebuilder:validation:XValidation:rule="(has(self.pod) && has(self.pod.ClusterDomain) ? self.pod.ClusterDomain : '') == (has(oldSelf.pod) && has(oldSelf.pod.ClusterDomain) ? oldSelf.pod.ClusterDomain : '')",fieldPath=".pod",reason=FieldValueForbidden,message="ClusterDomain of an existing cluster can't be changed, since its members know each other by it: write what it was, or create another cluster and move the data by a snapshot"
+// +kubebuilder:validation:XValidation:rule="(has(self.pod) && has(self.pod.ClusterDomain)) == (has(oldSelf.pod) && has(oldSelf.pod.ClusterDomain)) && (!(has(self.pod) && has(self.pod.ClusterDomain)) || self.pod.ClusterDomain == oldSelf.pod.ClusterDomain)",fieldPath=".pod",reason=FieldValueForbidden,message="ClusterDomain of an existing cluster can't be changed, since its members know each other by it: write what it was, or create another cluster and move the data by a snapshot"
 type ClusterSpec struct {
 	// The number of members wanted, 1 to 7. An odd number is best: an even one
 	// tolerates no more failures than one member fewer. Default 3.

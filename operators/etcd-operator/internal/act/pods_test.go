@@ -180,6 +180,18 @@ func TestGrants(t *testing.T) {
 		t.Errorf("the launcher would not use the grant: %v", err)
 	}
 
+	grant = plan.Grant{Attempt: 4, Members: []string{"x-a", "x-b", "x-c"}, After: []string{"x-c"}}
+	if err := b.act(obs, plan.OpenGrant{Name: "x-a", UID: uid, Grant: grant}); err != nil {
+		t.Fatal(err)
+	}
+	g, err = launcher.ParseGrant([]byte(b.pod("x-a").Annotations[v1beta2.AnnotationStart]))
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := g.Validate("x-a", member.PeerURL(b.cluster, "x-a")); err != nil || len(g.After) != 1 {
+		t.Errorf("the launcher would not start after x-c: %+v, %v", g, err)
+	}
+
 	wantStale(t, "another Pod of the name", b.act(obs, plan.CloseGrants{Pods: []plan.PodRef{{Name: "x-a", UID: "other"}}}))
 	if podIn(b.observe(), "x-a").Grant == nil {
 		t.Fatal("the grant of another Pod was withdrawn")

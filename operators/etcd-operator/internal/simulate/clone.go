@@ -95,7 +95,7 @@ func (w *world) key() uint64 {
 	put := func(args ...any) { fmt.Fprintln(&b, args...) }
 
 	c := &w.cluster
-	put(c.size, c.paused, c.deleting, name(c.bootstrap.Member), c.clusterID != 0, w.main, len(w.births), w.budget, w.learners, w.majorityLost)
+	put(c.size, c.wanted, c.paused, c.deleting, name(c.bootstrap.Member), c.clusterID != 0, w.main, len(w.births), w.budget, w.learners, w.majorityLost)
 	for k := range w.until {
 		if left(w.until[k]) > 0 {
 			put(k, left(w.until[k]))
@@ -108,7 +108,7 @@ func (w *world) key() uint64 {
 	putPod := func(p *pod) {
 		put("p", name(p.name), p.role, ago(p.created), ago(p.deleting), p.finished, p.node, p.unschedulable, p.trouble, p.ip, p.addressed, p.learners)
 		if p.grant != nil {
-			put(p.grant.Attempt, p.grant.New)
+			put(p.grant.Attempt, p.grant.New, len(p.grant.After))
 			for _, m := range p.grant.Members {
 				put(name(m))
 			}
@@ -122,7 +122,7 @@ func (w *world) key() uint64 {
 		w.putData(put, name, c.disk.data)
 	}
 	for _, r := range w.runs {
-		put("r", name(r.name), w.pod(r.name) != nil && w.pod(r.name).uid == r.uid, r.node, r.state, ago(r.due), r.failures, r.address == never, ago(r.address), ago(r.stopAt), r.used)
+		put("r", name(r.name), w.pod(r.name) != nil && w.pod(r.name).uid == r.uid, r.node, r.state, ago(r.due), r.failures, r.address == never, ago(r.address), ago(r.stopAt), r.used, ago(r.turn))
 		w.putData(put, name, r.disk.data)
 		if r.etcd == nil {
 			continue

@@ -93,6 +93,10 @@ const (
 	EditSize
 	// Pause sets spec.paused for a while.
 	Pause
+	// EditVersion asks for another version, which nobody can give yet.
+	EditVersion
+	// NameConflict is an object of somebody else under a name that the cluster needs.
+	NameConflict
 	// DeleteCluster deletes the EtcdCluster.
 	DeleteCluster
 	// Unschedulable keeps new Pods from being placed.
@@ -116,7 +120,7 @@ var faultNames = [numFaults]string{
 	"StopNode", "CutNode", "SilenceNode", "LoseNode", "WipeDisk", "WipeWhileDown", "WipeSeed", "DeleteUserClaim",
 	"KillLearner", "KillLeader", "MoveAway", "LeadLeaving", "SlowMember", "PartitionPeers", "PartitionOperator", "Alarm",
 	"CrashOperator", "StallOperator", "LoseReply", "FailCall", "RepeatCall", "SecondOperator",
-	"SlowAnswers", "LagPods", "LagClaims", "LagStatus", "EditSize", "Pause", "DeleteCluster",
+	"SlowAnswers", "LagPods", "LagClaims", "LagStatus", "EditSize", "Pause", "EditVersion", "NameConflict", "DeleteCluster",
 	"Unschedulable", "ImageTrouble", "SlowAddress", "ChangeLearners", "PassTime",
 }
 
@@ -193,8 +197,8 @@ func (w *world) stopFaults() {
 	for _, op := range w.operators {
 		op.blindUntil, op.stalledUntil, op.deadUntil, op.mishap = 0, 0, 0, numFaults
 	}
-	if w.cluster.paused {
-		w.edit(func(c *etcdCluster) { c.paused = false })
+	if w.cluster.paused || w.cluster.wanted != w.cfg.Version {
+		w.edit(func(c *etcdCluster) { c.paused, c.wanted = false, w.cfg.Version })
 	}
 	w.disturbed++
 }
@@ -242,10 +246,13 @@ func (w *world) inject(f Fault) bool {
 		w.learners = pick(&w.random, 0, 1, 3, 7)
 	case PassTime:
 		w.now += w.cfg.MemberTimeout
+	case EditVersion:
+		version := pick(&w.random, "3.7.3", "3.5.35", "3.6.17", w.cfg.Version)
+		w.edit(func(c *etcdCluster) { c.wanted = version })
 	case Pause:
 		w.edit(func(c *etcdCluster) { c.paused = true })
 		fallthrough
-	case SlowMember, PartitionPeers, Alarm, SlowAnswers, LagPods, LagClaims, LagStatus, Unschedulable, ImageTrouble, SlowAddress:
+	case SlowMember, PartitionPeers, Alarm, NameConflict, SlowAnswers, LagPods, LagClaims, LagStatus, Unschedulable, ImageTrouble, SlowAddress:
 		w.until[f.Kind] = max(w.until[f.Kind], w.step+f.For)
 	}
 	w.say("FAULT %s", f)

@@ -36,7 +36,9 @@ type run struct {
 	used int
 	// grant is what the launcher reads: the downward API lags behind the object.
 	grant *plan.Grant
-	etcd  *process
+	// turn is since when it has had a new grant and let others start first.
+	turn time.Duration
+	etcd *process
 }
 
 // containerState is the state of the etcd container.
@@ -70,7 +72,7 @@ func (w *world) startRun(p *pod) {
 	w.runs = append(w.runs, &run{
 		name: p.name, uid: p.uid, node: p.node, persisted: p.persistent, disk: d,
 		version: p.version, learners: p.learners,
-		state: pulling, due: w.now + w.delay(5*time.Second), address: never, stopAt: never,
+		state: pulling, due: w.now + w.delay(5*time.Second), address: never, stopAt: never, turn: never,
 	})
 }
 
@@ -158,7 +160,10 @@ func (w *world) tryGrant(r *run) {
 	if g == nil || (g.Attempt <= r.used && !w.cfg.has(ForgetfulLauncher)) {
 		return
 	}
-	r.used = g.Attempt
+	if w.waitsItsTurn(r, g) {
+		return
+	}
+	r.used, r.turn = g.Attempt, never
 	if g.New {
 		w.beginCluster(r, g)
 		return
@@ -167,6 +172,20 @@ func (w *world) tryGrant(r *run) {
 		w.say("%s refuses to start: %s", r.name, why)
 		w.crash(r)
 	}
+}
+
+// turnPatience is for how long a launcher lets others start first.
+const turnPatience = 5 * time.Second
+
+// waitsItsTurn reports whether a launcher still lets the members that its grant
+// names start first. It saves time and no more, so it does not wait for long.
+func (w *world) waitsItsTurn(r *run, g *plan.Grant) bool {
+	if r.turn == never {
+		r.turn = w.now
+	}
+	return w.now-r.turn < turnPatience && slices.ContainsFunc(g.After, func(name string) bool {
+		return !slices.ContainsFunc(w.runs, func(q *run) bool { return q.name == name && q.etcd != nil && w.reaches(r, q) })
+	})
 }
 
 // constantFlags is a grant that names whoever is a member now.

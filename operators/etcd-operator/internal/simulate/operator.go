@@ -282,7 +282,7 @@ func (w *world) observe(op *operator) (plan.Observation, []pod) {
 		Now: epoch.Add(w.now),
 		Cluster: plan.Cluster{
 			Name: clusterName, Generation: c.generation, Deleting: c.deleting, Paused: c.paused, Size: c.size,
-			Version: w.cfg.Version, WantedVersion: w.cfg.Version, Persistent: w.cfg.Persistent,
+			Version: w.cfg.Version, WantedVersion: c.wanted, Persistent: w.cfg.Persistent,
 			MemberTimeout: w.cfg.MemberTimeout, DisruptionBudget: w.cfg.DisruptionBudget,
 			LastStatus: w.status, ClusterID: c.clusterID, Existed: w.cfg.Existed,
 		},
@@ -292,6 +292,9 @@ func (w *world) observe(op *operator) (plan.Observation, []pod) {
 	if c.bootstrap.Member != "" {
 		b := c.bootstrap
 		o.Cluster.Bootstrap = &b
+	}
+	if w.during(NameConflict) {
+		o.Conflicts = []string{"Service " + clusterName + " of somebody else"}
 	}
 	for i := range op.pods {
 		o.Pods = append(o.Pods, w.observePod(&op.pods[i]))
@@ -328,6 +331,9 @@ func (w *world) observePod(p *pod) plan.Pod {
 		return seen
 	}
 	seen.Node = nodeName(p.node)
+	if p.ip {
+		seen.IP = "10.0.0.1"
+	}
 	if n := &w.nodes[p.node]; w.cfg.NodesReadable && n.lostSince != never {
 		seen.NodeLostSince = epoch.Add(n.lostSince)
 	}

@@ -473,16 +473,18 @@ func (k *check) deletePod(a plan.DeletePod) *Violation {
 		return nil
 	}
 	switch {
-	case k.o.Cluster.ClusterID == 0 && k.o.Cluster.Bootstrap != nil && (!p.Answer.Reached || a.Name != k.o.Cluster.Bootstrap.Member):
+	case k.o.Cluster.ClusterID == 0 && k.o.Cluster.Bootstrap != nil && (!p.Answer.Reached || p.Finished || a.Name != k.o.Cluster.Bootstrap.Member):
 		return nil // a seed is tried again, or was given up
-	case p.Answer.Waiting && (k.hasClaim(a.Name) || !p.Persistent):
-		return nil // there is no data in it, and it makes room
+	case p.Answer.Waiting:
+		return nil // there is no data in it, or a learner's that has just begun: it makes room
 	case p.Answer.Reached && !k.ours(&p.Answer):
 		return nil // of a seed that was given up
 	case p.Role == plan.Joiner && p.Grant == nil && !p.Answer.Reached && p.Answer.Attempt == 0:
 		return nil // it never started, and makes room
-	case p.Answer.Reached:
+	case p.Answer.Reached && !p.Finished:
 		return violation("S6", "Pod %s is deleted, and its member answers", a.Name)
+	case p.Finished && slices.ContainsFunc(k.o.Claims, func(c plan.Claim) bool { return c.Name == a.Name }):
+		return nil // it keeps no claim alive any more
 	case !p.Persistent || !k.hasClaim(a.Name):
 		return violation("S7", "Pod %s is deleted, which may be a member's, and its data with it", a.Name)
 	}

@@ -91,6 +91,7 @@ type etcdCluster struct {
 	version    int // resourceVersion
 	generation int64
 	size       int
+	wanted     string // version
 	paused     bool
 	deleting   bool
 	bootstrap  plan.Bootstrap // zero: none
@@ -117,7 +118,7 @@ func newWorld(cfg Config, seed int64, planner Planner, faults []Fault) *world {
 		cfg: cfg, seed: uint64(seed), calm: cfg.Calm, planner: planner, main: -1,
 		faults: faults, learners: cfg.Learners, stats: &Stats{},
 	}
-	w.cluster = etcdCluster{version: 1, generation: 1, size: cfg.Size}
+	w.cluster = etcdCluster{version: 1, generation: 1, size: cfg.Size, wanted: cfg.Version}
 	w.publishedCluster = w.cluster
 	for i := range cfg.Nodes {
 		w.nodes = append(w.nodes, newNode(i))

@@ -1,0 +1,258 @@
+package act_test
+
+import (
+	"errors"
+	"fmt"
+	"net"
+	"os"
+	"slices"
+	"sync"
+	"testing"
+
+	corev1 "k8s.io/api/core/v1"
+
+	"github.com/etcd-operators/etcd-operators/operators/etcd-operator/internal/apiservertest"
+	"github.com/etcd-operators/etcd-operators/operators/etcd-operator/internal/observe"
+	"github.com/etcd-operators/etcd-operators/operators/etcd-operator/internal/plan"
+	"github.com/etcd-operators/etcd-operators/shared/etcdclient"
+	"github.com/etcd-operators/etcd-operators/shared/etcdtest"
+	"github.com/etcd-operators/etcd-operators/shared/member"
+)
+
+// loopback is an address of this host on which nothing listens on a member's ports,
+// which are the same for all members.
+func loopback(t *testing.T) string {
+	t.Helper()
+	usedMu.Lock()
+	defer usedMu.Unlock()
+	for i := 2; i < 250; i++ {
+		ip := fmt.Sprintf("127.%d.%d.%d", 1+os.Getpid()/256%250, os.Getpid()%256, i)
+		if !used[ip] && free(ip) {
+			used[ip] = true
+			return ip
+		}
+	}
+	t.Fatal("no loopback address is free")
+	return ""
+}
+
+var (
+	usedMu sync.Mutex
+	used   = map[string]bool{}
+)
+
+func free(ip string) bool {
+	for _, port := range []int{member.ClientPort, member.PeerPort, member.MetricsPort} {
+		l, err := net.Listen("tcp", fmt.Sprintf("%s:%d", ip, port))
+		if err != nil {
+			return false
+		}
+		l.Close()
+	}
+	return true
+}
+
+// newMember is a member at a loopback address, on the ports of a Pod. Other etcds
+// reach it there: no name of a Pod can be looked up here.
+func newMember(t *testing.T, version, name string) (m *etcdtest.Member, ip string) {
+	t.Helper()
+	m, ip = etcdtest.NewMember(t, version, name), loopback(t)
+	m.Client, m.Peer, m.Metrics = fmt.Sprintf("%s:%d", ip, member.ClientPort), fmt.Sprintf("%s:%d", ip, member.PeerPort), fmt.Sprintf("%s:%d", ip, member.MetricsPort)
+	m.PeerURL = "http://" + m.Peer
+	return m, ip
+}
+
+// live is a bench whose EtcdCluster has real members.
+type live struct {
+	*bench
+	etcd etcdclient.Client
+	// ips of the members that run, by name.
+	ips map[string]string
+}
+
+// see is what is observed now: of Kubernetes, and of the members that run.
+func (l *live) see() *plan.Observation {
+	l.t.Helper()
+	obs := l.observe()
+	var endpoints []etcdclient.Endpoint
+	for name, ip := range l.ips {
+		endpoints = append(endpoints, observe.Endpoint(name, ip))
+	}
+	answers := l.etcd.Ask(apiservertest.Context(l.t), endpoints)
+	for i := range obs.Pods {
+		p := &obs.Pods[i]
+		a, ok := answers[p.Name]
+		if !ok {
+			continue
+		}
+		p.IP = l.ips[p.Name]
+		p.Answer = plan.Answer{Reached: a.Reached, ClusterID: a.ClusterID, MemberID: a.MemberID, Leader: a.Leader, Learner: a.Learner, Read: a.Read, Members: observe.Members(a.Members)}
+		obs.Cluster.ClusterID = a.ClusterID
+	}
+	return obs
+}
+
+// list is the member list as a member tells it.
+func list(obs *plan.Observation) []plan.Member {
+	for i := range obs.Pods {
+		if a := &obs.Pods[i].Answer; a.Read {
+			return a.Members
+		}
+	}
+	return nil
+}
+
+func named(list []plan.Member, name string) *plan.Member {
+	for i := range list {
+		if list[i].Name == name {
+			return &list[i]
+		}
+	}
+	return nil
+}
+
+// eventually carries an action out on what is observed at that time, and again while
+// etcd asks to wait.
+func (l *live) eventually(what string, action func(*plan.Observation) plan.Action) {
+	l.t.Helper()
+	etcdtest.Eventually(l.t, what, func() error {
+		obs := l.see()
+		return l.bench.act(obs, action(obs))
+	})
+}
+
+// Changes of the member list are made on a real etcd, and only while its own list is
+// the one that was decided on (S3, S11).
+func TestMembership(t *testing.T) {
+	etcdtest.EachVersion(t, testMembership)
+}
+
+func testMembership(t *testing.T, version string) {
+	t.Parallel() // etcd waits for 5 s after a change
+	b := newBench(t)
+	l := &live{bench: b, ips: map[string]string{}}
+	b.actor.Etcd = l.etcd
+	seed, ip := newMember(t, version, "x-a")
+	l.ips["x-a"] = ip
+	seed.Start(t, "new", seed)
+	seed.WaitReady(t)
+	b.make(plan.NewPod{Name: "x-a", Role: plan.Voter}, plan.NewPod{Name: "x-b", Role: plan.Joiner})
+
+	obs := l.see()
+	alone := list(obs)
+	if len(alone) != 1 || !alone[0].Started {
+		t.Fatalf("the member list is %+v", alone)
+	}
+	other := []plan.Member{{ID: 1, Name: "x-z", Started: true}}
+	wantStale(t, "another list", b.act(obs, plan.AddLearner{Name: "x-b", Members: other}))
+	wantStale(t, "another list", b.act(obs, plan.Promote{ID: alone[0].ID, Name: "x-a", Members: other}))
+	if got := list(l.see()); !slices.Equal(got, alone) {
+		t.Fatalf("the member list is %+v, want it unchanged", got)
+	}
+
+	add := plan.AddLearner{Name: "x-b", Members: alone}
+	if err := b.act(obs, add); err != nil {
+		t.Fatal(err)
+	}
+	wantStale(t, "it was added already", b.act(obs, add))
+	obs = l.see()
+	both := list(obs)
+	added := named(both, "x-b")
+	if len(both) != 2 || added == nil || !added.Learner || added.Started {
+		t.Fatalf("the member list is %+v, want x-b in it as an unstarted learner: its name is in its peer URL", both)
+	}
+	if err := b.act(obs, plan.Promote{ID: added.ID, Name: "x-b", Members: both}); !errors.Is(err, etcdclient.ErrLearnerNotReady) {
+		t.Errorf("promoting a learner that has not started: %v, want ErrLearnerNotReady", err)
+	}
+
+	removal := plan.RemoveMember{ID: added.ID, Name: "x-b", Members: both, Pod: podIn(obs, "x-b")}
+	t.Run("a member is removed only while its Pod is as it was observed", func(t *testing.T) {
+		for name, pod := range map[string]*plan.Pod{
+			"there was none": nil,
+			"another one":    {Name: "x-b", UID: "other"},
+			"with a grant":   {Name: "x-b", UID: removal.Pod.UID, Grant: &plan.Grant{Attempt: 1}},
+		} {
+			wantStale(t, name, b.act(obs, plan.RemoveMember{ID: added.ID, Name: "x-b", Members: both, Pod: pod}))
+		}
+		wantStale(t, "its Pod is gone", b.act(obs, plan.RemoveMember{ID: added.ID, Name: "x-gone", Members: both, Pod: removal.Pod}))
+		wantStale(t, "another list", b.act(obs, plan.RemoveMember{ID: added.ID, Name: "x-b", Members: alone, Pod: removal.Pod}))
+		if err := b.act(obs, plan.OpenGrant{Name: "x-b", UID: removal.Pod.UID, Grant: plan.Grant{Attempt: 1, Members: []string{"x-a", "x-b"}}}); err != nil {
+			t.Fatal(err)
+		}
+		wantStale(t, "it was given leave to start meanwhile", b.act(obs, removal))
+		if got := list(l.see()); !slices.Equal(got, both) {
+			t.Fatalf("the member list is %+v, want it unchanged", got)
+		}
+	})
+	removal.Pod = podIn(l.see(), "x-b")
+	if err := b.act(obs, removal); err != nil {
+		t.Fatal(err)
+	}
+	wantStale(t, "it was removed already", b.act(obs, removal))
+
+	l.secondVoter(seed)
+}
+
+// secondVoter lets a real second member join, lead and leave.
+func (l *live) secondVoter(seed *etcdtest.Member) {
+	t := l.t
+	t.Helper()
+	second, ip := newMember(t, seed.Version, "x-b")
+	id, err := l.etcd.AddLearner(apiservertest.Context(t), []etcdclient.Endpoint{{Name: "x-a", Addr: seed.Client}}, second.PeerURL)
+	if err != nil {
+		t.Fatal(err)
+	}
+	second.Start(t, "existing", seed, second)
+	second.WaitServing(t)
+	l.ips["x-b"] = ip
+
+	l.eventually("x-b to be promoted", func(obs *plan.Observation) plan.Action {
+		return plan.Promote{ID: id, Name: "x-b", Members: list(obs)}
+	})
+	second.WaitReady(t)
+	l.eventually("x-b to lead", func(*plan.Observation) plan.Action {
+		return plan.MoveLeader{From: "x-a", To: "x-b", ToID: id}
+	})
+	if a := podIn(l.see(), "x-b").Answer; a.Leader != id {
+		t.Errorf("the leader is %x, want x-b, %x", a.Leader, id)
+	}
+	obs := l.see()
+	wantStale(t, "it leads: a leader that is removed from two may end before the other knows",
+		l.bench.act(obs, plan.RemoveMember{ID: id, Name: "x-b", Members: list(obs), Pod: podIn(obs, "x-b")}))
+	if got := list(l.see()); len(got) != 2 {
+		t.Fatalf("the member list is %+v, want it unchanged", got)
+	}
+	first := podIn(obs, "x-a").Answer.MemberID
+	l.eventually("x-a to lead", func(*plan.Observation) plan.Action {
+		return plan.MoveLeader{From: "x-b", To: "x-a", ToID: first}
+	})
+	l.eventually("x-b to be removed", func(obs *plan.Observation) plan.Action {
+		return plan.RemoveMember{ID: id, Name: "x-b", Members: list(obs), Pod: podIn(obs, "x-b")}
+	})
+	if got := list(l.see()); len(got) != 1 || got[0].ID == id {
+		t.Errorf("the member list is %+v, want x-a only", got)
+	}
+}
+
+// Without a voter that answers nothing is changed.
+func TestMembershipWithoutAnAnswer(t *testing.T) {
+	b := newBench(t)
+	b.actor.Etcd = etcdclient.Client{}
+	obs := b.make(plan.NewPod{Name: "x-a", Role: plan.Voter})
+	list := []plan.Member{{ID: 1, Name: "x-a", Started: true}}
+	obs.Cluster.ClusterID = 0xc1
+	p := podIn(obs, "x-a")
+	p.IP, p.Answer = loopback(t), plan.Answer{Reached: true, Read: true, ClusterID: 0xc1, Members: list}
+	for _, a := range []plan.Action{
+		plan.AddLearner{Name: "x-b", Members: list}, plan.Promote{ID: 1, Name: "x-a", Members: list},
+		plan.RemoveMember{ID: 1, Name: "x-a", Members: list, Pod: p}, plan.DeletePod{Name: "x-a", UID: p.UID, Members: list},
+	} {
+		wantStale(t, a.Kind(), b.act(obs, a))
+	}
+	p.Answer.ClusterID = 0xc2
+	wantStale(t, "the voter is of another cluster", b.act(obs, plan.AddLearner{Name: "x-b", Members: list}))
+	wantStale(t, "the leader was not observed", b.act(obs, plan.MoveLeader{From: "x-z", To: "x-a", ToID: 1}))
+	if !b.exists(&corev1.Pod{}, "x-a") {
+		t.Error("a Pod was deleted")
+	}
+}

@@ -1,0 +1,240 @@
+package observe_test
+
+import (
+	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+	corev1 "k8s.io/api/core/v1"
+	discoveryv1 "k8s.io/api/discovery/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	"github.com/etcd-operators/etcd-operators/api/v1beta2"
+	"github.com/etcd-operators/etcd-operators/operators/etcd-operator/internal/apiservertest"
+	"github.com/etcd-operators/etcd-operators/operators/etcd-operator/internal/plan"
+	"github.com/etcd-operators/etcd-operators/shared/etcdclient"
+	"github.com/etcd-operators/etcd-operators/shared/member"
+)
+
+func TestPods(t *testing.T) {
+	b := newBench(t)
+	p := b.pod("x-a", func(p *corev1.Pod) {
+		p.Annotations[v1beta2.AnnotationStart] = `{"attempt":2,"state":"new","initialCluster":"x-a=http://x-a:2380","token":"t"}`
+	})
+	b.runs(p, "10.0.0.1")
+	want := plan.Pod{
+		Name: "x-a", UID: string(p.UID), Role: plan.Voter, Created: p.CreationTimestamp.Time, IP: "10.0.0.1", Node: "node-of-x-a",
+		Version: "3.6.16", Learners: member.MaxLearners,
+		Grant: &plan.Grant{Attempt: 2, New: true, Members: []string{"x-a"}, Token: "t"},
+	}
+	if diff := cmp.Diff(want, seen(t, b.observe(), "x-a")); diff != "" {
+		t.Errorf("(-want +got):\n%s", diff)
+	}
+}
+
+// S12: only what this EtcdCluster controls is its own.
+func TestPodsOfOthers(t *testing.T) {
+	b := newBench(t)
+	b.pod("x-nobodys", func(p *corev1.Pod) { p.OwnerReferences = nil })
+	b.pod("x-earlier", func(p *corev1.Pod) { p.OwnerReferences[0].UID = "00000000-0000-0000-0000-000000000003" })
+	b.pod("x-owned-only", func(p *corev1.Pod) { p.OwnerReferences[0].Controller = nil })
+	b.pod("y-a", func(p *corev1.Pod) { p.Labels[v1beta2.LabelCluster] = "y" })
+	b.pod("x-b")
+	b.pod("x-a")
+	var names []string
+	for _, p := range b.observe().Pods {
+		names = append(names, p.Name)
+	}
+	if diff := cmp.Diff([]string{"x-a", "x-b"}, names); diff != "" {
+		t.Errorf("(-want +got):\n%s", diff)
+	}
+}
+
+func TestLegacyPods(t *testing.T) {
+	b := newBench(t)
+	for _, name := range []string{"x-0001", "x-0000"} {
+		b.pod(name, func(p *corev1.Pod) { p.Spec.RestartPolicy = corev1.RestartPolicyNever })
+	}
+	obs := b.observe()
+	if diff := cmp.Diff([]string{"x-0000", "x-0001"}, obs.LegacyPods); diff != "" || len(obs.Pods) != 0 {
+		t.Errorf("Pods %v, legacy (-want +got):\n%s", obs.Pods, diff)
+	}
+}
+
+// A leave to start that the launcher could not read is none.
+func TestUnreadableGrants(t *testing.T) {
+	b := newBench(t)
+	for name, written := range map[string]string{"x-none": "", "x-blank": "  ", "x-bad": "{", "x-other": `{"attempt":1,"unknown":true}`} {
+		b.pod(name, func(p *corev1.Pod) { p.Annotations[v1beta2.AnnotationStart] = written })
+	}
+	for _, p := range b.observe().Pods {
+		if p.Grant != nil {
+			t.Errorf("Pod %s has the grant %+v", p.Name, p.Grant)
+		}
+	}
+}
+
+// What the Pod says of itself that stands in its way.
+func TestTroubles(t *testing.T) {
+	waiting := func(reason, message string) corev1.ContainerStatus {
+		return corev1.ContainerStatus{Name: "c", State: corev1.ContainerState{Waiting: &corev1.ContainerStateWaiting{Reason: reason, Message: message}}}
+	}
+	for name, tc := range map[string]struct {
+		status func(*corev1.PodStatus)
+		want   plan.Pod
+	}{
+		"none": {func(*corev1.PodStatus) {}, plan.Pod{}},
+		"its containers are being made": {func(s *corev1.PodStatus) {
+			s.ContainerStatuses = []corev1.ContainerStatus{waiting("ContainerCreating", "")}
+		}, plan.Pod{}},
+		"its init container runs": {func(s *corev1.PodStatus) {
+			s.ContainerStatuses = []corev1.ContainerStatus{waiting("PodInitializing", "")}
+		}, plan.Pod{}},
+		"its image can't be pulled": {func(s *corev1.PodStatus) {
+			s.ContainerStatuses = []corev1.ContainerStatus{waiting("ImagePullBackOff", "no such image")}
+		}, plan.Pod{Trouble: "ImagePullBackOff: no such image"}},
+		"the launcher's can't be pulled": {func(s *corev1.PodStatus) {
+			s.InitContainerStatuses = []corev1.ContainerStatus{waiting("ErrImagePull", "")}
+		}, plan.Pod{Trouble: "ErrImagePull"}},
+		"etcd crashes": {func(s *corev1.PodStatus) {
+			s.ContainerStatuses = []corev1.ContainerStatus{waiting("CrashLoopBackOff", "back-off 10s")}
+		}, plan.Pod{Trouble: "CrashLoopBackOff: back-off 10s"}},
+		"it was evicted":    {func(s *corev1.PodStatus) { s.Phase = corev1.PodFailed }, plan.Pod{Finished: true}},
+		"it has ended well": {func(s *corev1.PodStatus) { s.Phase = corev1.PodSucceeded }, plan.Pod{Finished: true}},
+		"it can't be scheduled": {func(s *corev1.PodStatus) {
+			s.Conditions = []corev1.PodCondition{{Type: corev1.PodScheduled, Status: corev1.ConditionFalse, Reason: "Unschedulable", Message: "0/3 nodes"}}
+		}, plan.Pod{Unschedulable: "0/3 nodes"}},
+		"it is scheduled": {func(s *corev1.PodStatus) {
+			s.Conditions = []corev1.PodCondition{{Type: corev1.PodScheduled, Status: corev1.ConditionTrue, Message: "m"}}
+		}, plan.Pod{}},
+	} {
+		b := newBench(t)
+		b.runs(b.pod("x-a"), "10.0.0.1", tc.status)
+		got := seen(t, b.observe(), "x-a")
+		if got.Trouble != tc.want.Trouble || got.Finished != tc.want.Finished || got.Unschedulable != tc.want.Unschedulable {
+			t.Errorf("%s: trouble %q, finished %t, unschedulable %q, want %q, %t, %q", name,
+				got.Trouble, got.Finished, got.Unschedulable, tc.want.Trouble, tc.want.Finished, tc.want.Unschedulable)
+		}
+	}
+}
+
+func TestPodsThatAreBeingDeleted(t *testing.T) {
+	b := newBench(t)
+	p := b.pod("x-a")
+	b.runs(p, "10.0.0.1")
+	if err := b.client.Delete(apiservertest.Context(t), p); err != nil {
+		t.Fatal(err)
+	}
+	got := seen(t, b.observe(), "x-a")
+	if until := time.Until(got.DeletingSince); until < 0 || until > time.Minute {
+		t.Errorf("it is being deleted since %s: want the time by which it was to be gone", got.DeletingSince)
+	}
+}
+
+// A name can be looked up from the moment on that the headless Service publishes the
+// Pod's own address under it.
+func TestAddressed(t *testing.T) {
+	b := newBench(t)
+	b.runs(b.pod("x-a"), "10.0.0.1")
+	b.runs(b.pod("x-b"), "10.0.0.2")
+	b.runs(b.pod("x-c"), "10.0.0.3")
+	b.pod("x-d")
+	slice := func(name, service string, hosts map[string]string) *discoveryv1.EndpointSlice {
+		s := &discoveryv1.EndpointSlice{
+			ObjectMeta:  metav1.ObjectMeta{Name: name, Namespace: b.cluster.Namespace, Labels: map[string]string{discoveryv1.LabelServiceName: service}},
+			AddressType: discoveryv1.AddressTypeIPv4,
+		}
+		for host, ip := range hosts {
+			s.Endpoints = append(s.Endpoints, discoveryv1.Endpoint{Addresses: []string{ip}, Hostname: &host})
+		}
+		s.Endpoints = append(s.Endpoints, discoveryv1.Endpoint{Addresses: []string{"10.0.0.9"}}) // without a name
+		return s
+	}
+	apiservertest.Create(t, b.client,
+		slice("one", "x", map[string]string{"x-a": "10.0.0.1"}),
+		slice("two", "x", map[string]string{"x-b": "10.0.0.99"}),         // of an earlier Pod
+		slice("other", "x-client", map[string]string{"x-c": "10.0.0.3"}), // has no names of members
+	)
+	obs := b.observe()
+	for name, want := range map[string]bool{"x-a": true, "x-b": false, "x-c": false, "x-d": false} {
+		if got := seen(t, obs, name).Addressed; got != want {
+			t.Errorf("Pod %s is addressed: %t, want %t", name, got, want)
+		}
+	}
+}
+
+// S9: since when a Pod's node is gone or not ready.
+func TestNodes(t *testing.T) {
+	c := apiservertest.Client(t)
+	then := metav1.NewTime(time.Now().Add(-time.Hour).Truncate(time.Second))
+	for name, status := range map[string]corev1.ConditionStatus{"ready": corev1.ConditionTrue, "notready": corev1.ConditionFalse, "unknown": corev1.ConditionUnknown} {
+		node := &corev1.Node{ObjectMeta: metav1.ObjectMeta{Name: name}}
+		apiservertest.Create(t, c, node)
+		node.Status.Conditions = []corev1.NodeCondition{
+			{Type: corev1.NodeMemoryPressure, Status: corev1.ConditionFalse, LastTransitionTime: metav1.Now()},
+			{Type: corev1.NodeReady, Status: status, LastTransitionTime: then},
+		}
+		apiservertest.SetStatus(t, c, node)
+	}
+	unready := func(s *corev1.PodStatus) {
+		s.Conditions = []corev1.PodCondition{{Type: corev1.PodReady, Status: corev1.ConditionFalse, LastTransitionTime: then}}
+	}
+	ready := func(s *corev1.PodStatus) {
+		s.Conditions = []corev1.PodCondition{{Type: corev1.PodReady, Status: corev1.ConditionTrue, LastTransitionTime: then}}
+	}
+	for name, tc := range map[string]struct {
+		node   string
+		status func(*corev1.PodStatus)
+		blind  bool
+		want   time.Time
+	}{
+		"its node is ready":                              {"ready", unready, false, time.Time{}},
+		"its node is not ready":                          {"notready", ready, false, then.Time},
+		"nobody knows of its node":                       {"unknown", ready, false, then.Time},
+		"its node is gone, and the Pod not ready":        {"gone", unready, false, then.Time},
+		"its node is gone, and the Pod was ready":        {"gone", ready, false, time.Time{}},
+		"its node is not ready, but nodes can't be read": {"notready", unready, true, time.Time{}},
+		"it has no node":                                 {"", unready, false, time.Time{}},
+	} {
+		b := newBench(t)
+		if tc.blind {
+			b.observer.Nodes = nil
+		}
+		p := b.pod("x-a", func(p *corev1.Pod) { p.Spec.NodeName = tc.node })
+		tc.status(&p.Status)
+		apiservertest.SetStatus(t, b.client, p)
+		if got := seen(t, b.observe(), "x-a").NodeLostSince; !got.Equal(tc.want) {
+			t.Errorf("%s: lost since %s, want %s", name, got, tc.want)
+		}
+	}
+}
+
+// Every Pod that runs at an address is asked there, and nobody of a cluster that is
+// to be left alone.
+func TestWhoIsAsked(t *testing.T) {
+	b := newBench(t)
+	b.runs(b.pod("x-a"), "10.0.0.1")
+	b.runs(b.pod("x-b"), "fd00::2")
+	b.runs(b.pod("x-c"), "10.0.0.3", func(s *corev1.PodStatus) { s.Phase = corev1.PodFailed })
+	b.pod("x-d")
+	b.runs(b.pod("x-nobodys", func(p *corev1.Pod) { p.OwnerReferences = nil }), "10.0.0.5")
+	b.asked.answers = map[string]etcdclient.Answer{"x-a": {Reached: true, MemberID: 7}}
+
+	obs := b.observe()
+	if diff := cmp.Diff([]string{"x-a at 10.0.0.1:2379", "x-b at [fd00::2]:2379"}, b.asked.endpoints); diff != "" {
+		t.Errorf("(-want +got):\n%s", diff)
+	}
+	if seen(t, obs, "x-a").Answer.MemberID != 7 || seen(t, obs, "x-b").Answer.Reached {
+		t.Errorf("the answers are %+v", obs.Pods)
+	}
+
+	b.asked.endpoints = nil
+	b.cluster.Spec.Paused = true
+	if err := b.client.Update(apiservertest.Context(t), b.cluster); err != nil {
+		t.Fatal(err)
+	}
+	b.observe()
+	if b.asked.endpoints != nil {
+		t.Errorf("%v were asked although the cluster is paused", b.asked.endpoints)
+	}
+}

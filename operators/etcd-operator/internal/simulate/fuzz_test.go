@@ -1,0 +1,291 @@
+package simulate
+
+import (
+	"fmt"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/etcd-operators/etcd-operators/api/v1beta2"
+	"github.com/etcd-operators/etcd-operators/operators/etcd-operator/internal/plan"
+)
+
+// FuzzPlan gives the planner arbitrary Observations, also such as no world would
+// show: it never panics, and its Decision breaks no invariant for that Observation.
+func FuzzPlan(f *testing.F) {
+	for i := range 40 {
+		r := newRandom(uint64(i), 3)
+		seed := make([]byte, 40+10*i)
+		for j := range seed {
+			seed[j] = byte(r.next())
+		}
+		f.Add(seed)
+	}
+	f.Fuzz(func(t *testing.T, b []byte) {
+		checkObservation(t, observationFrom(&dice{bytes: b}))
+	})
+}
+
+// TestArbitraryObservations is the fuzz test with a fixed number of Observations.
+func TestArbitraryObservations(t *testing.T) {
+	n := 300_000
+	if testing.Short() {
+		n = 20_000
+	}
+	actions := map[string]int{}
+	for i := range n {
+		r := newRandom(uint64(i), 4)
+		d := checkObservation(t, observationFrom(&dice{random: &r}))
+		if t.Failed() {
+			t.Fatalf("observation %d", i)
+		}
+		if d.Action != nil {
+			actions[d.Action.Kind()]++
+		}
+	}
+	var counts []string
+	for _, kind := range actionKinds {
+		counts = append(counts, fmt.Sprintf("%s %d", kind, actions[kind]))
+	}
+	t.Logf("%d observations; actions: %s", n, strings.Join(counts, ", "))
+	for _, kind := range actionKinds {
+		if actions[kind] == 0 && !testing.Short() {
+			t.Errorf("no observation led to %s", kind)
+		}
+	}
+}
+
+func checkObservation(t *testing.T, o plan.Observation) plan.Decision {
+	d := plan.Plan(o)
+	if v := CheckDecision(o, d); v != nil {
+		t.Errorf("%s: %s\ndecision: %s (%s: %s)\n%s", v.Invariant, v.Message, describe(d), d.Reason, d.Message, describeObservation(o))
+	}
+	return d
+}
+
+// dice are choices, from the bytes of a fuzz input or from a random source.
+type dice struct {
+	bytes  []byte
+	random *random
+}
+
+func (d *dice) below(n int) int {
+	if d.random != nil {
+		return d.random.below(n)
+	}
+	if len(d.bytes) == 0 || n <= 0 {
+		return 0
+	}
+	b := d.bytes[0]
+	d.bytes = d.bytes[1:]
+	return int(b) % n
+}
+
+// chance is true in one of n cases.
+func (d *dice) chance(n int) bool { return d.below(n) == n-1 }
+
+// observationFrom makes an Observation: mostly a plausible one, with anything
+// implausible here and there.
+func observationFrom(d *dice) plan.Observation {
+	o := plan.Observation{Now: epoch.Add(time.Hour), FreshToken: "fresh"}
+	o.Cluster = plan.Cluster{
+		Name: clusterName, Generation: 1, Size: 1 + d.below(7), Version: "3.6.16", WantedVersion: "3.6.16",
+		Persistent: d.chance(2), MemberTimeout: 5 * time.Minute, DisruptionBudget: !d.chance(4),
+		Paused: d.chance(30), Deleting: d.chance(30), TLS: d.chance(40),
+	}
+	c := &o.Cluster
+	if d.chance(8) {
+		c.Size = d.below(12) - 2
+	}
+	if d.chance(6) {
+		c.Version = []string{"3.5.35", "3.4.37", "3.7.3", "3.2.13", "", "latest", "3.6.16-rc.0"}[d.below(7)]
+	}
+	if d.chance(20) {
+		c.WantedVersion = "3.7.3"
+	}
+	if d.chance(20) {
+		o.Conflicts = []string{"Service c of somebody"}
+	}
+	if d.chance(30) {
+		o.LegacyPods = []string{"c-0000"}
+	}
+	if d.chance(20) {
+		c.Existed = "volumes were kept"
+	}
+	if !d.chance(8) {
+		c.Bootstrap = &plan.Bootstrap{Member: memberName(0), Token: "t"}
+	}
+	if !d.chance(4) {
+		c.ClusterID = 77
+	}
+	fresh := v1beta2.MaxSize
+	if d.chance(20) {
+		fresh = d.below(3)
+	}
+	for i := range fresh {
+		o.FreshNames = append(o.FreshNames, fmt.Sprintf("c-fresh%d", i))
+	}
+
+	members := arbitraryMembers(d)
+	list := members
+	for i := range d.below(9) {
+		o.Pods = append(o.Pods, arbitraryPod(d, c, i, list, o.Now))
+	}
+	if d.chance(6) && len(o.Pods) > 1 {
+		i := d.below(len(o.Pods))
+		o.Pods = slices.Delete(o.Pods, i, i+1)
+	}
+	for i := range d.below(9) {
+		if c.Persistent && !d.chance(5) || d.chance(12) {
+			o.Claims = append(o.Claims, plan.Claim{
+				Name: memberName(i), UID: fmt.Sprintf("v%d", i), Deleting: d.chance(10),
+				Created: o.Now.Add(-time.Duration(d.below(600)) * time.Second),
+			})
+		}
+	}
+	return o
+}
+
+func memberName(i int) string { return fmt.Sprintf("c-m%d", i) }
+
+// arbitraryMembers is a member list: some voters, perhaps learners, mostly started.
+func arbitraryMembers(d *dice) []plan.Member {
+	var list []plan.Member
+	for i := range 1 + d.below(7) {
+		m := plan.Member{ID: uint64(100 + i), Name: memberName(i), Started: !d.chance(8)}
+		if i > 0 && d.chance(4) {
+			m.Learner = true
+			m.Started = d.chance(2)
+		}
+		list = append(list, m)
+	}
+	return list
+}
+
+func arbitraryPod(d *dice, c *plan.Cluster, i int, members []plan.Member, now time.Time) plan.Pod {
+	ago := func() time.Time {
+		return now.Add(-[]time.Duration{time.Second, 30 * time.Second, 4 * time.Minute, 6 * time.Minute, time.Hour}[d.below(5)])
+	}
+	p := plan.Pod{
+		Name: memberName(i), UID: fmt.Sprintf("u%d", i), Created: ago(), Node: "n1", Addressed: !d.chance(6),
+		Persistent: c.Persistent, Version: c.Version, Learners: 7,
+		Role: []plan.Role{plan.Voter, plan.Voter, plan.Voter, plan.Learner, plan.Joiner, plan.Joiner, plan.Returning, plan.Leaving, plan.Seed}[d.below(9)],
+	}
+	switch {
+	case d.chance(12):
+		p.DeletingSince = ago()
+	case d.chance(12):
+		p.Finished = true
+	case d.chance(12):
+		p.NodeLostSince = ago()
+	case d.chance(12):
+		p.Node, p.Addressed = "", false
+		if d.chance(2) {
+			p.Unschedulable = "no node fits"
+		}
+	case d.chance(20):
+		p.Trouble = "CrashLoopBackOff: back-off"
+	case d.chance(20):
+		p.Learners = d.below(4)
+	case d.chance(20):
+		p.Version = "3.5.35"
+	case d.chance(30):
+		p.Persistent = !p.Persistent
+	}
+	if d.chance(3) {
+		p.Grant = &plan.Grant{Attempt: 1 + d.below(3), New: d.chance(6), Members: []string{p.Name}, Token: "t"}
+	}
+	var self *plan.Member
+	for j := range members {
+		if members[j].Name == p.Name {
+			self = &members[j]
+		}
+	}
+	if self == nil && d.chance(2) {
+		p.Role = plan.Joiner
+	}
+	switch {
+	case p.Node == "" || p.Finished || d.chance(6): // nothing runs there, or nobody answers
+	case self == nil || !self.Started || d.chance(9):
+		p.Answer = plan.Answer{Waiting: true, Attempt: d.below(3)}
+	default:
+		p.Answer = arbitraryAnswer(d, c, *self, members)
+	}
+	return p
+}
+
+// arbitraryAnswer is what a member of a cluster says that is led by the first
+// member, or something else.
+func arbitraryAnswer(d *dice, c *plan.Cluster, self plan.Member, members []plan.Member) plan.Answer {
+	a := plan.Answer{
+		Reached: true, ClusterID: 77, MemberID: self.ID, Leader: members[0].ID, Term: 5, Applied: 100_000, Revision: 9,
+		Learner: self.Learner, Version: c.Version, Read: !self.Learner,
+	}
+	if !a.Learner {
+		a.Members = members
+	}
+	switch {
+	case d.chance(12):
+		a.Leader, a.Read, a.Errors = 0, false, []string{"etcdserver: no leader"}
+	case d.chance(20):
+		a.Read = false
+	case d.chance(20):
+		a.Term = 4 + uint64(d.below(3))
+	case d.chance(20):
+		a.Applied -= uint64(d.below(20_000))
+	case d.chance(30):
+		a.ClusterID = 78
+	case d.chance(30):
+		a.MemberID = 999
+	case d.chance(30):
+		a.Errors = []string{"NOSPACE"}
+	case d.chance(20):
+		a.Leader = members[d.below(len(members))].ID
+	case d.chance(20):
+		a.Members = arbitraryMembers(d)
+	case d.chance(30):
+		a.Learner = !a.Learner
+	case d.chance(40):
+		a.Members = nil
+	}
+	return a
+}
+
+// describeObservation tells an Observation a line per object.
+func describeObservation(o plan.Observation) string {
+	var b strings.Builder
+	c := o.Cluster
+	c.LastStatus = v1beta2.ClusterStatus{}
+	fmt.Fprintf(&b, "cluster: %+v\n", c)
+	if c.Bootstrap != nil {
+		fmt.Fprintf(&b, "bootstrap: %+v\n", *c.Bootstrap)
+	}
+	for _, p := range o.Pods {
+		a, g := p.Answer, p.Grant
+		p.Answer, p.Grant = plan.Answer{}, nil
+		since := func(t time.Time) string {
+			if t.IsZero() {
+				return "-"
+			}
+			return o.Now.Sub(t).String()
+		}
+		fmt.Fprintf(&b, "Pod %s %s: created %s, deleting %s, finished %t, node %q lost %s, unschedulable %q, trouble %q, addressed %t, persistent %t, version %s, learners %d\n",
+			p.Name, p.Role, since(p.Created), since(p.DeletingSince), p.Finished, p.Node, since(p.NodeLostSince), p.Unschedulable, p.Trouble, p.Addressed, p.Persistent, p.Version, p.Learners)
+		if g != nil {
+			fmt.Fprintf(&b, "    grant %+v\n", *g)
+		}
+		switch {
+		case a.Waiting:
+			fmt.Fprintf(&b, "    waits, attempt %d\n", a.Attempt)
+		case a.Reached:
+			members := a.Members
+			a.Members = nil
+			fmt.Fprintf(&b, "    says %+v %s\n", a, describeMembers(members))
+		}
+	}
+	for _, c := range o.Claims {
+		fmt.Fprintf(&b, "claim %s: deleting %t, created %s\n", c.Name, c.Deleting, o.Now.Sub(c.Created))
+	}
+	return b.String()
+}
