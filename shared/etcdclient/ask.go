@@ -4,11 +4,9 @@ import (
 	"cmp"
 	"context"
 	"errors"
-	"net"
 	"net/http"
 	"slices"
 	"sync"
-	"syscall"
 
 	pb "go.etcd.io/etcd/api/v3/etcdserverpb"
 	"go.etcd.io/etcd/api/v3/v3rpc/rpctypes"
@@ -96,22 +94,16 @@ func (c Client) Ask(ctx context.Context, endpoints []Endpoint) map[string]Answer
 }
 
 func (c Client) ask(ctx context.Context, e Endpoint) Answer {
-	// A dial of our own tells at once where nothing listens; gRPC would retry in
-	// the background for as long as the deadline allows.
-	probe, err := (&net.Dialer{}).DialContext(ctx, "tcp", e.Addr)
-	if err != nil {
-		a := Answer{Err: err.Error()}
-		if errors.Is(err, syscall.ECONNREFUSED) {
-			a.Launcher = askLauncher(ctx, e)
-		}
-		return a
+	var d dialer
+	a := c.askEtcd(ctx, e, &d)
+	if !a.Reached && d.refused() {
+		a.Launcher = askLauncher(ctx, e)
 	}
-	probe.Close()
-	return c.askEtcd(ctx, e)
+	return a
 }
 
-func (c Client) askEtcd(ctx context.Context, e Endpoint) Answer {
-	conn, err := c.connect(ctx, e, &dialer{})
+func (c Client) askEtcd(ctx context.Context, e Endpoint, d *dialer) Answer {
+	conn, err := c.connect(ctx, e, d)
 	if err != nil {
 		return Answer{Err: err.Error()}
 	}

@@ -3,10 +3,12 @@ package etcdclient
 import (
 	"context"
 	"crypto/tls"
+	"errors"
 	"fmt"
 	"net"
 	"strconv"
 	"sync"
+	"syscall"
 	"time"
 
 	clientv3 "go.etcd.io/etcd/client/v3"
@@ -54,8 +56,8 @@ func (e Endpoint) metricsAddr() string {
 type Client struct {
 	// Deadline bounds one [Client.Ask]; 0 stands for DefaultDeadline.
 	Deadline time.Duration
-	// TLS is for members that serve TLS, nil for those that don't. Each
-	// connection gets a copy with the endpoint's server name.
+	// TLS is for members that serve TLS, nil for those that don't. Its ServerName
+	// is not used: each endpoint has its own.
 	TLS *tls.Config
 	// Username and Password are for clusters with authentication enabled: there,
 	// etcd (3.5.35, 3.6.16, 3.7.3) tells a stranger neither its status nor its
@@ -63,9 +65,10 @@ type Client struct {
 	Username, Password string
 }
 
-// dialer remembers whether a dial of it succeeded, which gRPC does not tell.
+// dialer remembers what became of its dials, which gRPC reports as text only.
 type dialer struct {
 	mu        sync.Mutex
+	err       error
 	connected bool
 }
 
@@ -73,8 +76,16 @@ func (d *dialer) dial(ctx context.Context, addr string) (net.Conn, error) {
 	conn, err := (&net.Dialer{}).DialContext(ctx, "tcp", addr)
 	d.mu.Lock()
 	defer d.mu.Unlock()
+	d.err = err
 	d.connected = d.connected || err == nil
 	return conn, err
+}
+
+// refused tells whether the host is there and nothing listens.
+func (d *dialer) refused() bool {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	return errors.Is(d.err, syscall.ECONNREFUSED)
 }
 
 // neverConnected tells whether no byte can have reached the member.
@@ -95,14 +106,19 @@ func (c Client) connect(ctx context.Context, e Endpoint, d *dialer) (*clientv3.C
 		// One try: a request that fails is an answer, and the next observation
 		// tries again.
 		MaxUnaryRetries: 1,
-		DialOptions:     []grpc.DialOption{grpc.WithContextDialer(d.dial)},
-		Logger:          zap.NewNop(),
+		DialOptions: []grpc.DialOption{
+			grpc.WithContextDialer(d.dial),
+			grpc.WithChainUnaryInterceptor(failFast),
+		},
+		Logger: zap.NewNop(),
 	}
 	if c.TLS != nil {
 		cfg.Endpoints = []string{"https://" + e.Addr}
-		cfg.TLS = c.TLS.Clone()
+		cfg.TLS = c.TLS
 		if e.ServerName != "" {
-			cfg.TLS.ServerName = e.ServerName
+			// TLS.ServerName would have no effect: etcd's resolver puts the
+			// endpoint's own host in its place, an IP here.
+			cfg.DialOptions = append(cfg.DialOptions, grpc.WithAuthority(e.ServerName))
 		}
 	}
 	cli, err := clientv3.New(cfg)
@@ -110,4 +126,10 @@ func (c Client) connect(ctx context.Context, e Endpoint, d *dialer) (*clientv3.C
 		return nil, fmt.Errorf("connect to member %s at %s: %w", e.Name, e.Addr, err)
 	}
 	return cli, nil
+}
+
+// failFast makes a request fail as soon as a dial has failed. clientv3 makes
+// every request wait for a connection until its deadline.
+func failFast(ctx context.Context, method string, req, reply any, cc *grpc.ClientConn, invoker grpc.UnaryInvoker, opts ...grpc.CallOption) error {
+	return invoker(ctx, method, req, reply, cc, append(opts, grpc.WaitForReady(false))...)
 }

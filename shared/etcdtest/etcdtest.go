@@ -207,6 +207,10 @@ type Process struct {
 	done chan struct{}
 }
 
+// shownOutput is how much of a process's output is shown of a failed test, in
+// bytes: some fifty lines of etcd's log.
+const shownOutput = 10_000
+
 // Start runs argv with env added to this process's environment.
 func Start(t testing.TB, env []string, argv ...string) *Process {
 	t.Helper()
@@ -225,7 +229,8 @@ func Start(t testing.TB, env []string, argv ...string) *Process {
 	t.Cleanup(func() {
 		p.Kill()
 		if t.Failed() {
-			t.Logf("output of %s:\n%s", strings.Join(argv, " "), p.Output())
+			out := p.Output()
+			t.Logf("the end of the output of %s:\n%s", strings.Join(argv, " "), out[max(0, len(out)-shownOutput):])
 		}
 	})
 	return p

@@ -6,19 +6,19 @@ import "fmt"
 type Reason string
 
 const (
-	// ReasonHasWAL: etcd goes on with the write-ahead log that it finds.
+	// ReasonHasWAL means that etcd goes on with the write-ahead log that it finds.
 	ReasonHasWAL Reason = "HasWAL"
-	// ReasonGranted: there is no log, and an unused grant.
+	// ReasonGranted means that there is no log, and an unused grant.
 	ReasonGranted Reason = "Granted"
-	// ReasonNotItsTurn: there is an unused grant, and those that it says are to
-	// start first have not.
+	// ReasonNotItsTurn means that there is an unused grant, and that those which
+	// it says are to start first do not answer yet.
 	ReasonNotItsTurn Reason = "NotItsTurn"
-	// ReasonNoGrant: there is no log and no grant yet.
+	// ReasonNoGrant means that there is no log and no grant yet.
 	ReasonNoGrant Reason = "NoGrant"
-	// ReasonGrantUsed: the grant was used by an earlier start, whose data is gone
-	// or never came to be.
+	// ReasonGrantUsed means that the grant was used by an earlier start, whose
+	// data is gone or never came to be.
 	ReasonGrantUsed Reason = "GrantUsed"
-	// ReasonGrantInvalid: what the annotation holds cannot be used.
+	// ReasonGrantInvalid means that what the annotation holds cannot be used.
 	ReasonGrantInvalid Reason = "GrantInvalid"
 )
 

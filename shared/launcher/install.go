@@ -19,7 +19,7 @@ func Install(dest string) error {
 	if err != nil {
 		return fmt.Errorf("install launcher: %w", err)
 	}
-	defer src.Close()
+	defer func() { _ = src.Close() }() // only read
 	return writeAtomically(dest, 0o555, func(w io.Writer) error {
 		_, err := io.Copy(w, src)
 		return err
@@ -36,9 +36,9 @@ func writeAtomically(path string, mode os.FileMode, write func(io.Writer) error)
 		return fmt.Errorf("write %s: %w", path, err)
 	}
 	defer func() {
-		if err != nil {
-			f.Close()
-			os.Remove(f.Name())
+		if err != nil { // what went wrong first is what is told
+			_ = f.Close()
+			_ = os.Remove(f.Name())
 		}
 	}()
 	if err := write(f); err != nil {
@@ -64,7 +64,7 @@ func syncDir(dir string) error {
 	if err != nil {
 		return err
 	}
-	defer d.Close()
+	defer func() { _ = d.Close() }() // only read
 	if err := d.Sync(); err != nil {
 		return fmt.Errorf("sync %s: %w", dir, err)
 	}

@@ -39,13 +39,13 @@ func Main(args []string, stderr io.Writer) int {
 	if err == nil {
 		return exitOK
 	}
-	fmt.Fprintf(stderr, "etcd-launcher: %v\n", err)
+	code, hint := exitError, ""
 	var bad usageError
 	if errors.As(err, &bad) {
-		fmt.Fprint(stderr, usage)
-		return exitUsage
+		code, hint = exitUsage, usage
 	}
-	return exitError
+	_, _ = fmt.Fprintf(stderr, "etcd-launcher: %v\n%s", err, hint) // nowhere else to complain
+	return code
 }
 
 // usageError is a command line that cannot be understood.

@@ -45,12 +45,12 @@ type Options struct {
 }
 
 func (o Options) validate() error {
-	for name, value := range map[string]string{
-		"--name": o.Member.Name, "--peer-url": o.Member.PeerURL, "--data-dir": o.DataDir,
-		"--grant-file": o.GrantFile, "--used-file": o.UsedFile, "--listen": o.Listen,
+	for _, f := range []struct{ flag, value string }{
+		{"--name", o.Member.Name}, {"--peer-url", o.Member.PeerURL}, {"--data-dir", o.DataDir},
+		{"--grant-file", o.GrantFile}, {"--used-file", o.UsedFile}, {"--listen", o.Listen},
 	} {
-		if value == "" {
-			return fmt.Errorf("%s is empty", name)
+		if f.value == "" {
+			return fmt.Errorf("%s is empty", f.flag)
 		}
 	}
 	if len(o.Command) == 0 {
@@ -82,9 +82,11 @@ func Run(ctx context.Context, o Options) error {
 			return err
 		}
 	}
-	if ctx.Err() != nil {
+	select {
+	case <-ctx.Done():
 		o.Log.Info("stopped before etcd was started")
 		return nil
+	default:
 	}
 	if err := o.prepare(d); err != nil {
 		return err
@@ -155,8 +157,8 @@ func (o Options) wait(ctx context.Context, d Decision) (Decision, error) {
 	served := make(chan error, 1)
 	go func() { served <- srv.Serve(l) }()
 	defer func() {
-		srv.Close()
-		<-served
+		_ = srv.Close() // closes the listener, whatever it returns
+		<-served        //nolint:errcheck // http.ErrServerClosed
 	}()
 
 	changed, stop := watch(filepath.Dir(o.GrantFile), o.Log)
@@ -204,7 +206,7 @@ func watch(dir string, log *slog.Logger) (changed <-chan fsnotify.Event, stop fu
 	}
 	// w.Errors has no reader: fsnotify's sender gives up when the watcher closes,
 	// and an event lost to an error is made up for by the timer.
-	return w.Events, func() { w.Close() }
+	return w.Events, func() { _ = w.Close() }
 }
 
 // waiter is what a waiting launcher says of itself over HTTP.
@@ -236,7 +238,7 @@ func (w *waiter) report(d Decision) error {
 // handler answers the probes of an etcd container: alive, but not ready.
 func (w *waiter) handler() http.Handler {
 	alive := func(rw http.ResponseWriter, _ *http.Request) {
-		fmt.Fprintln(rw, "the launcher waits to start etcd")
+		_, _ = fmt.Fprintln(rw, "the launcher waits to start etcd")
 	}
 	mux := http.NewServeMux()
 	mux.HandleFunc("GET "+StatePath, func(rw http.ResponseWriter, _ *http.Request) {

@@ -17,8 +17,8 @@ import (
 // setting; 3.5 only warns about the variable, and its limit is 1.
 const MaxLearners = 6
 
-// EnvMaxLearners goes by environment because 3.5 refuses to start on a flag that
-// it does not know, and only warns about a variable.
+// EnvMaxLearners is the variable that sets it. Not a flag, because 3.5 refuses to
+// start on a flag that it does not know, and only warns about a variable.
 const EnvMaxLearners = "ETCD_MAX_LEARNERS"
 
 // reservedEnv are the variables of etcd that decide what a member is, where its

@@ -283,7 +283,11 @@ func livenessProbe() *corev1.Probe {
 // readinessProbe asks for a linearizable read, so a member without a leader gets
 // no clients. It fails on learners, which serve none. A period of one second
 // adds half a second to a start, on average; such a read costs etcd one round
-// trip to the leader. Three failures: one election (1 s) loses no endpoint.
+// trip to the leader.
+//
+// Without a leader etcd does not answer at all, and the timeout tells. It is
+// longer than an election takes (1 to 2 s), and three must pass in a row: slow
+// members are better than a Service without endpoints.
 func readinessProbe() *corev1.Probe {
 	p := httpProbe("/readyz")
 	p.PeriodSeconds = 1

@@ -2,6 +2,9 @@ package act
 
 import (
 	"context"
+	"crypto/sha256"
+	"encoding/hex"
+	"encoding/json"
 	"fmt"
 	"maps"
 
@@ -45,15 +48,19 @@ func (a *Actor) Children(ctx context.Context, c *v1beta2.EtcdCluster, budget int
 }
 
 // apply brings one object to what is wanted, with current as the place to read
-// what there is.
+// what there is. What belongs to someone else is left alone; the next Observation
+// reports it as a conflict.
 func (a *Actor) apply(ctx context.Context, c *v1beta2.EtcdCluster, want, current client.Object) error {
+	if err := sign(want); err != nil {
+		return fmt.Errorf("apply %s %s: %w", kindOf(want), want.GetName(), err)
+	}
 	err := a.Client.Get(ctx, client.ObjectKeyFromObject(want), current)
 	switch {
 	case apierrors.IsNotFound(err):
 	case err != nil:
 		return fmt.Errorf("read %s %s: %w", kindOf(want), want.GetName(), err)
 	case !metav1.IsControlledBy(current, c):
-		return fmt.Errorf("%w: %s %s belongs to someone else", ErrStale, kindOf(want), want.GetName())
+		return nil
 	case covers(current, want):
 		return nil
 	}
@@ -71,28 +78,50 @@ func (a *Actor) apply(ctx context.Context, c *v1beta2.EtcdCluster, want, current
 	return wrap(a.Client.Apply(ctx, client.ApplyConfigurationFromUnstructured(u), FieldOwner, client.ForceOwnership), "apply "+kindOf(want)+" "+want.GetName())
 }
 
-// covers reports whether an object has all that is wanted of it; what others have
-// added is theirs.
+// annotationApplied holds a hash of what was last applied, so that what is not
+// wanted any more (an annotation that the user has taken away) is seen and removed.
+const annotationApplied = v1beta2.GroupName + "/applied"
+
+// sign writes the hash of an object on it.
+func sign(o client.Object) error {
+	data, err := json.Marshal(o)
+	if err != nil {
+		return err
+	}
+	sum := sha256.Sum256(data)
+	annotations := maps.Clone(o.GetAnnotations())
+	if annotations == nil {
+		annotations = map[string]string{}
+	}
+	annotations[annotationApplied] = hex.EncodeToString(sum[:8])
+	o.SetAnnotations(annotations)
+	return nil
+}
+
+// covers reports whether an object has all that is wanted of it. What others have
+// added is theirs, but for what it selects and serves.
 func covers(current, want client.Object) bool {
 	if !contains(current.GetLabels(), want.GetLabels()) || !contains(current.GetAnnotations(), want.GetAnnotations()) {
 		return false
 	}
 	switch w := want.(type) {
 	case *corev1.Service:
-		return equality.Semantic.DeepDerivative(w.Spec, current.(*corev1.Service).Spec)
+		is := current.(*corev1.Service).Spec
+		return maps.Equal(w.Spec.Selector, is.Selector) && len(w.Spec.Ports) == len(is.Ports) && equality.Semantic.DeepDerivative(w.Spec, is)
 	case *policyv1.PodDisruptionBudget:
-		return equality.Semantic.DeepDerivative(w.Spec, current.(*policyv1.PodDisruptionBudget).Spec)
+		is := current.(*policyv1.PodDisruptionBudget).Spec
+		return equality.Semantic.DeepEqual(w.Spec.Selector, is.Selector) && equality.Semantic.DeepDerivative(w.Spec, is)
 	}
 	return false
 }
 
 func contains(all, some map[string]string) bool {
-	merged := maps.Clone(all)
-	if merged == nil {
-		merged = map[string]string{}
+	for k, v := range some {
+		if got, ok := all[k]; !ok || got != v {
+			return false
+		}
 	}
-	maps.Copy(merged, some)
-	return maps.Equal(merged, all) || len(merged) == 0 && len(all) == 0
+	return true
 }
 
 // deleteBudget deletes the PodDisruptionBudget, if there is one of ours.

@@ -2,11 +2,7 @@ package act_test
 
 import (
 	"errors"
-	"fmt"
-	"net"
-	"os"
 	"slices"
-	"sync"
 	"testing"
 
 	corev1 "k8s.io/api/core/v1"
@@ -14,53 +10,10 @@ import (
 	"github.com/etcd-operators/etcd-operators/operators/etcd-operator/internal/apiservertest"
 	"github.com/etcd-operators/etcd-operators/operators/etcd-operator/internal/observe"
 	"github.com/etcd-operators/etcd-operators/operators/etcd-operator/internal/plan"
+	"github.com/etcd-operators/etcd-operators/operators/etcd-operator/internal/podtest"
 	"github.com/etcd-operators/etcd-operators/shared/etcdclient"
 	"github.com/etcd-operators/etcd-operators/shared/etcdtest"
-	"github.com/etcd-operators/etcd-operators/shared/member"
 )
-
-// loopback is an address of this host on which nothing listens on a member's ports,
-// which are the same for all members.
-func loopback(t *testing.T) string {
-	t.Helper()
-	usedMu.Lock()
-	defer usedMu.Unlock()
-	for i := 2; i < 250; i++ {
-		ip := fmt.Sprintf("127.%d.%d.%d", 1+os.Getpid()/256%250, os.Getpid()%256, i)
-		if !used[ip] && free(ip) {
-			used[ip] = true
-			return ip
-		}
-	}
-	t.Fatal("no loopback address is free")
-	return ""
-}
-
-var (
-	usedMu sync.Mutex
-	used   = map[string]bool{}
-)
-
-func free(ip string) bool {
-	for _, port := range []int{member.ClientPort, member.PeerPort, member.MetricsPort} {
-		l, err := net.Listen("tcp", fmt.Sprintf("%s:%d", ip, port))
-		if err != nil {
-			return false
-		}
-		l.Close()
-	}
-	return true
-}
-
-// newMember is a member at a loopback address, on the ports of a Pod. Other etcds
-// reach it there: no name of a Pod can be looked up here.
-func newMember(t *testing.T, version, name string) (m *etcdtest.Member, ip string) {
-	t.Helper()
-	m, ip = etcdtest.NewMember(t, version, name), loopback(t)
-	m.Client, m.Peer, m.Metrics = fmt.Sprintf("%s:%d", ip, member.ClientPort), fmt.Sprintf("%s:%d", ip, member.PeerPort), fmt.Sprintf("%s:%d", ip, member.MetricsPort)
-	m.PeerURL = "http://" + m.Peer
-	return m, ip
-}
 
 // live is a bench whose EtcdCluster has real members.
 type live struct {
@@ -132,7 +85,7 @@ func testMembership(t *testing.T, version string) {
 	b := newBench(t)
 	l := &live{bench: b, ips: map[string]string{}}
 	b.actor.Etcd = l.etcd
-	seed, ip := newMember(t, version, "x-a")
+	seed, ip := podtest.Member(t, version, "x-a")
 	l.ips["x-a"] = ip
 	seed.Start(t, "new", seed)
 	seed.WaitReady(t)
@@ -197,7 +150,7 @@ func testMembership(t *testing.T, version string) {
 func (l *live) secondVoter(seed *etcdtest.Member) {
 	t := l.t
 	t.Helper()
-	second, ip := newMember(t, seed.Version, "x-b")
+	second, ip := podtest.Member(t, seed.Version, "x-b")
 	id, err := l.etcd.AddLearner(apiservertest.Context(t), []etcdclient.Endpoint{{Name: "x-a", Addr: seed.Client}}, second.PeerURL)
 	if err != nil {
 		t.Fatal(err)
@@ -242,7 +195,7 @@ func TestMembershipWithoutAnAnswer(t *testing.T) {
 	list := []plan.Member{{ID: 1, Name: "x-a", Started: true}}
 	obs.Cluster.ClusterID = 0xc1
 	p := podIn(obs, "x-a")
-	p.IP, p.Answer = loopback(t), plan.Answer{Reached: true, Read: true, ClusterID: 0xc1, Members: list}
+	p.IP, p.Answer = podtest.Address(t), plan.Answer{Reached: true, Read: true, ClusterID: 0xc1, Members: list}
 	for _, a := range []plan.Action{
 		plan.AddLearner{Name: "x-b", Members: list}, plan.Promote{ID: 1, Name: "x-a", Members: list},
 		plan.RemoveMember{ID: 1, Name: "x-a", Members: list, Pod: p}, plan.DeletePod{Name: "x-a", UID: p.UID, Members: list},

@@ -16,7 +16,6 @@ import (
 
 	corev1 "k8s.io/api/core/v1"
 	discoveryv1 "k8s.io/api/discovery/v1"
-	policyv1 "k8s.io/api/policy/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"sigs.k8s.io/controller-runtime/pkg/client"
@@ -135,11 +134,12 @@ func existed(c *v1beta2.EtcdCluster, obs *plan.Observation) string {
 // conflicts finds objects of names that the cluster needs and that are not its own.
 func (o *Observer) conflicts(ctx context.Context, c *v1beta2.EtcdCluster, obs *plan.Observation) error {
 	peer, cl := member.PeerService(c), member.ClientService(c)
-	for kind, obj := range map[string]client.Object{
-		"Service " + peer.Name:          peer,
-		"Service " + cl.Name:            cl,
-		"PodDisruptionBudget " + c.Name: &policyv1.PodDisruptionBudget{ObjectMeta: metav1.ObjectMeta{Name: c.Name, Namespace: c.Namespace}},
-	} {
+	needed := map[string]client.Object{"Service " + peer.Name: peer, "Service " + cl.Name: cl}
+	if obs.Cluster.DisruptionBudget && obs.Cluster.Size >= 3 {
+		pdb := member.DisruptionBudget(c, 1)
+		needed["PodDisruptionBudget "+pdb.Name] = pdb
+	}
+	for kind, obj := range needed {
 		err := o.Reader.Get(ctx, client.ObjectKeyFromObject(obj), obj)
 		if apierrors.IsNotFound(err) {
 			continue

@@ -68,6 +68,8 @@ func checkObservation(t *testing.T, o plan.Observation) plan.Decision {
 type dice struct {
 	bytes  []byte
 	random *random
+	// odd is how odd the Observation is: 0 is what a healthy world shows.
+	odd int
 }
 
 func (d *dice) below(n int) int {
@@ -85,32 +87,37 @@ func (d *dice) below(n int) int {
 // chance is true in one of n cases.
 func (d *dice) chance(n int) bool { return d.below(n) == n-1 }
 
+// strange is true in one of n cases, more seldom or never in Observations that are
+// less odd.
+func (d *dice) strange(n int) bool { return d.odd > 0 && d.chance(n*(4-d.odd)) }
+
 // observationFrom makes an Observation: mostly a plausible one, with anything
 // implausible here and there.
 func observationFrom(d *dice) plan.Observation {
+	d.odd = d.below(4)
 	o := plan.Observation{Now: epoch.Add(time.Hour), FreshToken: "fresh"}
 	o.Cluster = plan.Cluster{
 		Name: clusterName, Generation: 1, Size: 1 + d.below(7), Version: "3.6.16", WantedVersion: "3.6.16",
 		Persistent: d.chance(2), MemberTimeout: 5 * time.Minute, DisruptionBudget: !d.chance(4),
-		Paused: d.chance(30), Deleting: d.chance(30), TLS: d.chance(40),
+		Paused: d.strange(30), Deleting: d.strange(30), TLS: d.strange(40),
 	}
 	c := &o.Cluster
-	if d.chance(8) {
+	if d.strange(8) {
 		c.Size = d.below(12) - 2
 	}
-	if d.chance(6) {
+	if d.strange(6) {
 		c.Version = []string{"3.5.35", "3.4.37", "3.7.3", "3.2.13", "", "latest", "3.6.16-rc.0"}[d.below(7)]
 	}
-	if d.chance(20) {
+	if d.strange(20) {
 		c.WantedVersion = "3.7.3"
 	}
-	if d.chance(20) {
+	if d.strange(20) {
 		o.Conflicts = []string{"Service c of somebody"}
 	}
-	if d.chance(30) {
+	if d.strange(30) {
 		o.LegacyPods = []string{"c-0000"}
 	}
-	if d.chance(20) {
+	if d.strange(20) {
 		c.Existed = "volumes were kept"
 	}
 	if !d.chance(8) {
@@ -120,7 +127,7 @@ func observationFrom(d *dice) plan.Observation {
 		c.ClusterID = 77
 	}
 	fresh := v1beta2.MaxSize
-	if d.chance(20) {
+	if d.strange(20) {
 		fresh = d.below(3)
 	}
 	for i := range fresh {
@@ -132,14 +139,14 @@ func observationFrom(d *dice) plan.Observation {
 	for i := range d.below(9) {
 		o.Pods = append(o.Pods, arbitraryPod(d, c, i, list, o.Now))
 	}
-	if d.chance(6) && len(o.Pods) > 1 {
+	if d.strange(6) && len(o.Pods) > 1 {
 		i := d.below(len(o.Pods))
 		o.Pods = slices.Delete(o.Pods, i, i+1)
 	}
 	for i := range d.below(9) {
-		if c.Persistent && !d.chance(5) || d.chance(12) {
+		if c.Persistent && !d.strange(5) || d.strange(12) {
 			o.Claims = append(o.Claims, plan.Claim{
-				Name: memberName(i), UID: fmt.Sprintf("v%d", i), Deleting: d.chance(10),
+				Name: memberName(i), UID: fmt.Sprintf("v%d", i), Deleting: d.strange(10),
 				Created: o.Now.Add(-time.Duration(d.below(600)) * time.Second),
 			})
 		}
@@ -153,7 +160,7 @@ func memberName(i int) string { return fmt.Sprintf("c-m%d", i) }
 func arbitraryMembers(d *dice) []plan.Member {
 	var list []plan.Member
 	for i := range 1 + d.below(7) {
-		m := plan.Member{ID: uint64(100 + i), Name: memberName(i), Started: !d.chance(8)}
+		m := plan.Member{ID: uint64(100 + i), Name: memberName(i), Started: !d.strange(8)}
 		if i > 0 && d.chance(4) {
 			m.Learner = true
 			m.Started = d.chance(2)
@@ -168,33 +175,8 @@ func arbitraryPod(d *dice, c *plan.Cluster, i int, members []plan.Member, now ti
 		return now.Add(-[]time.Duration{time.Second, 30 * time.Second, 4 * time.Minute, 6 * time.Minute, time.Hour}[d.below(5)])
 	}
 	p := plan.Pod{
-		Name: memberName(i), UID: fmt.Sprintf("u%d", i), Created: ago(), Node: "n1", Addressed: !d.chance(6),
-		Persistent: c.Persistent, Version: c.Version, Learners: 7,
-		Role: []plan.Role{plan.Voter, plan.Voter, plan.Voter, plan.Learner, plan.Joiner, plan.Joiner, plan.Returning, plan.Leaving, plan.Seed}[d.below(9)],
-	}
-	switch {
-	case d.chance(12):
-		p.DeletingSince = ago()
-	case d.chance(12):
-		p.Finished = true
-	case d.chance(12):
-		p.NodeLostSince = ago()
-	case d.chance(12):
-		p.Node, p.Addressed = "", false
-		if d.chance(2) {
-			p.Unschedulable = "no node fits"
-		}
-	case d.chance(20):
-		p.Trouble = "CrashLoopBackOff: back-off"
-	case d.chance(20):
-		p.Learners = d.below(4)
-	case d.chance(20):
-		p.Version = "3.5.35"
-	case d.chance(30):
-		p.Persistent = !p.Persistent
-	}
-	if d.chance(3) {
-		p.Grant = &plan.Grant{Attempt: 1 + d.below(3), New: d.chance(6), Members: []string{p.Name}, Token: "t"}
+		Name: memberName(i), UID: fmt.Sprintf("u%d", i), Created: ago(), Node: "n1", Addressed: !d.strange(6),
+		Persistent: c.Persistent, Version: c.Version, Learners: 7, Role: plan.Joiner,
 	}
 	var self *plan.Member
 	for j := range members {
@@ -202,13 +184,44 @@ func arbitraryPod(d *dice, c *plan.Cluster, i int, members []plan.Member, now ti
 			self = &members[j]
 		}
 	}
-	if self == nil && d.chance(2) {
-		p.Role = plan.Joiner
+	switch {
+	case self == nil || !self.Started:
+	case self.Learner:
+		p.Role = plan.Learner
+	default:
+		p.Role = plan.Voter
+	}
+	if d.strange(3) {
+		p.Role = []plan.Role{plan.Voter, plan.Learner, plan.Joiner, plan.Returning, plan.Leaving, plan.Seed}[d.below(6)]
 	}
 	switch {
-	case p.Node == "" || p.Finished || d.chance(6): // nothing runs there, or nobody answers
-	case self == nil || !self.Started || d.chance(9):
-		p.Answer = plan.Answer{Waiting: true, Attempt: d.below(3)}
+	case d.strange(12):
+		p.DeletingSince = ago()
+	case d.strange(12):
+		p.Finished = true
+	case d.strange(12):
+		p.NodeLostSince = ago()
+	case d.strange(12):
+		p.Node, p.Addressed = "", false
+		if d.chance(2) {
+			p.Unschedulable = "no node fits"
+		}
+	case d.strange(20):
+		p.Trouble = "CrashLoopBackOff: back-off"
+	case d.strange(20):
+		p.Learners = d.below(4)
+	case d.strange(20):
+		p.Version = "3.5.35"
+	case d.strange(30):
+		p.Persistent = !p.Persistent
+	}
+	if (self != nil && !self.Started && d.chance(3)) || d.strange(6) {
+		p.Grant = &plan.Grant{Attempt: 1 + d.below(3), New: d.strange(6), Members: []string{p.Name}, Token: "t"}
+	}
+	switch {
+	case p.Node == "" || p.Finished || d.strange(6): // nothing runs there, or nobody answers
+	case self == nil || !self.Started || d.strange(9):
+		p.Answer = plan.Answer{Waiting: true, Attempt: d.below(1 + d.odd)}
 	default:
 		p.Answer = arbitraryAnswer(d, c, *self, members)
 	}
@@ -226,27 +239,27 @@ func arbitraryAnswer(d *dice, c *plan.Cluster, self plan.Member, members []plan.
 		a.Members = members
 	}
 	switch {
-	case d.chance(12):
+	case d.strange(12):
 		a.Leader, a.Read, a.Errors = 0, false, []string{"etcdserver: no leader"}
-	case d.chance(20):
+	case d.strange(20):
 		a.Read = false
-	case d.chance(20):
+	case d.strange(20):
 		a.Term = 4 + uint64(d.below(3))
-	case d.chance(20):
+	case d.strange(20):
 		a.Applied -= uint64(d.below(20_000))
-	case d.chance(30):
+	case d.strange(30):
 		a.ClusterID = 78
-	case d.chance(30):
+	case d.strange(30):
 		a.MemberID = 999
-	case d.chance(30):
+	case d.strange(30):
 		a.Errors = []string{"NOSPACE"}
-	case d.chance(20):
+	case d.strange(20):
 		a.Leader = members[d.below(len(members))].ID
-	case d.chance(20):
+	case d.strange(20):
 		a.Members = arbitraryMembers(d)
-	case d.chance(30):
+	case d.strange(30):
 		a.Learner = !a.Learner
-	case d.chance(40):
+	case d.strange(40):
 		a.Members = nil
 	}
 	return a

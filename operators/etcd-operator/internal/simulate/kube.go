@@ -96,7 +96,20 @@ func (w *world) connected(a, b int) bool {
 	return !w.during(PartitionPeers) || a%2 == b%2
 }
 
+// connections sums up which nodes run and reach each other.
+func (w *world) connections() string {
+	b := make([]byte, 0, len(w.nodes)+1)
+	for i := range w.nodes {
+		b = append(b, byte('0'+boolInt(w.nodeRuns(i))+2*boolInt(w.step < w.nodes[i].cut)))
+	}
+	return string(append(b, byte('0'+boolInt(w.during(PartitionPeers)))))
+}
+
 func (w *world) tickKubernetes() {
+	if now := w.connections(); now != w.reachable {
+		w.reachable = now
+		w.disturbed++
+	}
 	for i := range w.nodes {
 		w.tickNode(i)
 	}

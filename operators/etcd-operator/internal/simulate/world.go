@@ -67,6 +67,7 @@ type world struct {
 	// disturbed counts everything that changed who runs and who reaches whom: what
 	// was true at an observation need not be true after it.
 	disturbed int
+	reachable string // what connections said last
 	// majorityLost is true once a majority's disks were lost: from then on nobody
 	// can promise anything about acknowledged writes.
 	majorityLost bool

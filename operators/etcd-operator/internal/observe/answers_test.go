@@ -1,0 +1,134 @@
+package observe_test
+
+import (
+	"context"
+	"io"
+	"log/slog"
+	"os"
+	"path/filepath"
+	"slices"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+
+	"github.com/etcd-operators/etcd-operators/operators/etcd-operator/internal/apiservertest"
+	"github.com/etcd-operators/etcd-operators/operators/etcd-operator/internal/observe"
+	"github.com/etcd-operators/etcd-operators/operators/etcd-operator/internal/plan"
+	"github.com/etcd-operators/etcd-operators/operators/etcd-operator/internal/podtest"
+	"github.com/etcd-operators/etcd-operators/shared/etcdclient"
+	"github.com/etcd-operators/etcd-operators/shared/etcdtest"
+	"github.com/etcd-operators/etcd-operators/shared/launcher"
+	"github.com/etcd-operators/etcd-operators/shared/member"
+)
+
+// What real members say of themselves is what the planner gets.
+func TestASeedAnswers(t *testing.T) {
+	etcdtest.EachVersion(t, testSeed)
+}
+
+func testSeed(t *testing.T, version string) {
+	b := newBench(t)
+	etcd := etcdclient.Client{}
+	b.observer.Etcd = etcd
+	a, ip := podtest.Member(t, version, "x-a")
+	// A seed looks up nobody's name, not even its own.
+	a.PeerURL = member.PeerURL(b.cluster, "x-a")
+	b.runs(b.pod("x-a"), ip)
+	if got := seen(t, b.observe(), "x-a").Answer; !cmp.Equal(got, plan.Answer{Members: []plan.Member{}}) {
+		t.Errorf("where nothing listens the answer is %+v", got)
+	}
+
+	a.Start(t, "new", a)
+	a.WaitReady(t)
+	seed := seen(t, b.observe(), "x-a").Answer
+	alone := []plan.Member{{ID: seed.MemberID, Name: "x-a", Started: true}}
+	if diff := cmp.Diff(alone, seed.Members); diff != "" || !seed.Reached || !seed.Read || seed.Learner || seed.Waiting || seed.ClusterID == 0 ||
+		seed.MemberID == 0 || seed.Leader != seed.MemberID || seed.Term == 0 || seed.Applied == 0 || seed.Revision == 0 || seed.Version != version || len(seed.Errors) > 0 {
+		t.Errorf("the seed says %+v; members (-want +got):\n%s", seed, diff)
+	}
+
+	via := []etcdclient.Endpoint{observe.Endpoint("x-a", ip)}
+	phantom, err := etcd.AddLearner(apiservertest.Context(t), via, member.PeerURL(b.cluster, "x-phantom"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	list := seen(t, b.observe(), "x-a").Answer.Members
+	if !slices.Contains(list, plan.Member{ID: phantom, Name: "x-phantom", Learner: true}) || !slices.IsSortedFunc(list, byID) {
+		t.Errorf("the list is %+v, want x-phantom in it by the name in its peer URL, sorted by id", list)
+	}
+}
+
+func byID(a, b plan.Member) int {
+	if a.ID < b.ID {
+		return -1
+	}
+	return 1
+}
+
+// A learner tells no list, and a voter without a quorum only its own.
+func TestALearnerAndALonelyVoterAnswer(t *testing.T) {
+	etcdtest.EachVersion(t, testLearner)
+}
+
+func testLearner(t *testing.T, version string) {
+	b, etcd := newBench(t), etcdclient.Client{}
+	b.observer.Etcd = etcd
+	// They must reach each other, so they have no names.
+	seed, seedIP := podtest.Member(t, version, "x-a")
+	seed.Start(t, "new", seed)
+	seed.WaitReady(t)
+	b.runs(b.pod("x-a"), seedIP)
+	via := []etcdclient.Endpoint{observe.Endpoint("x-a", seedIP)}
+	second, ip := podtest.Member(t, version, "x-b")
+	id, err := etcd.AddLearner(apiservertest.Context(t), via, second.PeerURL)
+	if err != nil {
+		t.Fatal(err)
+	}
+	process := second.Start(t, "existing", seed, second)
+	b.runs(b.pod("x-b"), ip)
+	etcdtest.Eventually(t, "the learner to be promoted", func() error {
+		if got := seen(t, b.observe(), "x-b").Answer; got.Reached && (!got.Learner || got.Read || len(got.Members) > 0 || got.MemberID != id) {
+			t.Errorf("the learner says %+v", got)
+		}
+		return etcd.Promote(apiservertest.Context(t), via, id)
+	})
+	second.WaitReady(t)
+	process.Kill()
+	got := seen(t, b.observe(), "x-a").Answer
+	if got.Read || !got.Reached || len(got.Members) != 2 {
+		t.Errorf("without a quorum the seed says %+v, want its own list of two and no read", got)
+	}
+	if got := seen(t, b.observe(), "x-b").Answer; got.Reached || got.Waiting {
+		t.Errorf("a dead member says %+v", got)
+	}
+}
+
+// A launcher that waits in etcd's place says so, and what it used last.
+func TestALauncherAnswers(t *testing.T) {
+	b := newBench(t)
+	b.observer.Etcd = etcdclient.Client{}
+	ip, dir := podtest.Address(t), t.TempDir()
+	b.runs(b.pod("x-a"), ip)
+	if err := os.WriteFile(filepath.Join(dir, "used"), []byte("3\n"), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	ctx, stop := context.WithCancel(t.Context())
+	ended := make(chan error, 1)
+	go func() {
+		ended <- launcher.Run(ctx, launcher.Options{
+			Member:  launcher.Member{Name: "x-a", PeerURL: member.PeerURL(b.cluster, "x-a")},
+			DataDir: filepath.Join(dir, "data"), GrantFile: filepath.Join(dir, "grant"), UsedFile: filepath.Join(dir, "used"),
+			Listen: podtest.At(ip, member.MetricsPort), Command: []string{"true"}, Log: slog.New(slog.NewTextHandler(io.Discard, nil)),
+		})
+	}()
+	etcdtest.Eventually(t, "the launcher to wait", func() error {
+		return etcdtest.CheckHTTP(podtest.At(ip, member.MetricsPort), launcher.StatePath, 200)
+	})
+	if diff := cmp.Diff(plan.Answer{Waiting: true, Attempt: 3, Members: []plan.Member{}}, seen(t, b.observe(), "x-a").Answer); diff != "" {
+		t.Errorf("(-want +got):\n%s", diff)
+	}
+	stop()
+	if err := <-ended; err != nil {
+		t.Error(err)
+	}
+}

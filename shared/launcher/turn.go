@@ -1,0 +1,65 @@
+package launcher
+
+import (
+	"context"
+	"crypto/tls"
+	"errors"
+	"net/http"
+	"time"
+)
+
+const (
+	// turnInterval is how often those before are asked again. A start of etcd
+	// takes some 50 ms.
+	turnInterval = 20 * time.Millisecond
+	// turnAskTimeout is for one question to one member.
+	turnAskTimeout = time.Second
+	// turnPatience is how long a grant's After is honoured, in all. It saves time
+	// and no more, so a member that never comes must not hold up the others.
+	turnPatience = 5 * time.Second
+)
+
+// turn remembers how long a launcher has waited for those before it.
+type turn struct {
+	attempt int64
+	since   time.Time
+}
+
+// missing returns the first peer URL that d is to come after and that does not
+// answer yet; "" when it is d's turn.
+func (t *turn) missing(ctx context.Context, d Decision) string {
+	if t.attempt != d.Use {
+		*t = turn{attempt: d.Use, since: time.Now()}
+	}
+	if time.Since(t.since) > turnPatience {
+		return ""
+	}
+	for _, peer := range d.After {
+		if !answers(ctx, peer) {
+			return peer
+		}
+	}
+	return ""
+}
+
+// answers tells whether an etcd serves, and does not only listen, at a peer URL.
+// Any HTTP answer will do, and any complaint about TLS: one that does not serve
+// says nothing at all.
+func answers(ctx context.Context, peerURL string) bool {
+	ctx, cancel := context.WithTimeout(ctx, turnAskTimeout)
+	defer cancel()
+	req, err := http.NewRequestWithContext(ctx, http.MethodGet, peerURL+"/version", nil)
+	if err != nil {
+		return false
+	}
+	tr := &http.Transport{DisableKeepAlives: true}
+	defer tr.CloseIdleConnections()
+	resp, err := tr.RoundTrip(req)
+	if err == nil {
+		resp.Body.Close()
+		return true
+	}
+	var cert *tls.CertificateVerificationError
+	var alert tls.AlertError
+	return errors.As(err, &cert) || errors.As(err, &alert)
+}

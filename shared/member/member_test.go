@@ -1,0 +1,422 @@
+package member
+
+import (
+	"bytes"
+	"crypto/rand"
+	"flag"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/util/validation"
+	psaapi "k8s.io/pod-security-admission/api"
+	"k8s.io/pod-security-admission/policy"
+	"sigs.k8s.io/yaml"
+
+	"github.com/etcd-operators/etcd-operators/api/v1beta2"
+	"github.com/etcd-operators/etcd-operators/shared/launcher"
+)
+
+var update = flag.Bool("update", false, "write the golden manifests anew")
+
+// cluster reads a manifest of testdata, as the API server would give it.
+func cluster(t *testing.T, file string) *v1beta2.EtcdCluster {
+	t.Helper()
+	b, err := os.ReadFile(filepath.Join("testdata", file))
+	if err != nil {
+		t.Fatal(err)
+	}
+	var c v1beta2.EtcdCluster
+	if err := yaml.UnmarshalStrict(b, &c); err != nil {
+		t.Fatalf("%s: %v", file, err)
+	}
+	c.Namespace = "ns"
+	c.UID = "11111111-2222-3333-4444-555555555555"
+	if c.Spec.Size == 0 {
+		c.Spec.Size = v1beta2.DefaultSize
+	}
+	return &c
+}
+
+func options(c *v1beta2.EtcdCluster) Options {
+	return Options{
+		Name:          Name(c.Name, "abcdefghij"),
+		Version:       "3.6.16",
+		LauncherImage: "example.com/etcd-operator:v1",
+		Role:          v1beta2.RoleJoiner,
+	}
+}
+
+func goldenCases(t *testing.T) []string {
+	t.Helper()
+	files, err := filepath.Glob(filepath.Join("testdata", "*.cluster.yaml"))
+	if err != nil || len(files) == 0 {
+		t.Fatalf("no clusters in testdata: %v", err)
+	}
+	for i, f := range files {
+		files[i] = filepath.Base(f)
+	}
+	return files
+}
+
+// Every object of each cluster in testdata/*.cluster.yaml is as the .golden.yaml
+// beside it says. After a wanted change: go test ./member -update.
+func TestGolden(t *testing.T) {
+	for _, file := range goldenCases(t) {
+		t.Run(file, func(t *testing.T) {
+			c := cluster(t, file)
+			o := options(c)
+			o.Grant = &launcher.Grant{
+				Attempt: 1, State: launcher.StateNew, Token: "token",
+				InitialCluster: InitialCluster([]Peer{{o.Name, PeerURL(c, o.Name)}}),
+			}
+			pod, err := NewPod(c, o)
+			if err != nil {
+				t.Fatal(err)
+			}
+			objects := []any{pod}
+			if claim := NewClaim(c, o.Name); claim != nil {
+				objects = append(objects, claim)
+			}
+			objects = append(objects, ClientService(c), PeerService(c), DisruptionBudget(c, 2))
+
+			var got bytes.Buffer
+			for _, o := range objects {
+				b, err := yaml.Marshal(o)
+				if err != nil {
+					t.Fatal(err)
+				}
+				got.WriteString("---\n")
+				got.Write(b)
+			}
+			golden := filepath.Join("testdata", strings.Replace(file, ".cluster.", ".golden.", 1))
+			if *update {
+				if err := os.WriteFile(golden, got.Bytes(), 0o644); err != nil {
+					t.Fatal(err)
+				}
+			}
+			want, err := os.ReadFile(golden)
+			if err != nil {
+				t.Fatal(err)
+			}
+			if diff := cmp.Diff(string(want), got.String()); diff != "" {
+				t.Errorf("-want +got:\n%s", diff)
+			}
+		})
+	}
+}
+
+// What a namespace with pod-security.kubernetes.io/enforce: restricted admits.
+func TestPodsAreRestricted(t *testing.T) {
+	evaluator, err := policy.NewEvaluator(policy.DefaultChecks(), nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	restricted := psaapi.LevelVersion{Level: psaapi.LevelRestricted, Version: psaapi.LatestVersion()}
+	for _, file := range goldenCases(t) {
+		t.Run(file, func(t *testing.T) {
+			c := cluster(t, file)
+			pod, err := NewPod(c, options(c))
+			if err != nil {
+				t.Fatal(err)
+			}
+			for _, r := range evaluator.EvaluatePod(restricted, &pod.ObjectMeta, &pod.Spec) {
+				if !r.Allowed {
+					t.Errorf("%s: %s", r.ForbiddenReason, r.ForbiddenDetail)
+				}
+			}
+		})
+	}
+}
+
+// A builder must not hand out, or write to, what lies in an informer's cache.
+func TestClusterIsNeitherChangedNorShared(t *testing.T) {
+	for _, file := range goldenCases(t) {
+		t.Run(file, func(t *testing.T) {
+			c := cluster(t, file)
+			before := c.DeepCopy()
+			for range 2 {
+				pod, err := NewPod(c, options(c))
+				if err != nil {
+					t.Fatal(err)
+				}
+				pod.Labels["x"], pod.Annotations["x"] = "x", "x"
+				if pod.Spec.NodeSelector != nil {
+					pod.Spec.NodeSelector["x"] = "x"
+				}
+				*pod.Spec.SecurityContext.RunAsNonRoot = false
+				for _, l := range pod.Spec.Containers[0].Resources.Requests {
+					l.SetMilli(1)
+				}
+				pod.Spec.Tolerations = append(pod.Spec.Tolerations[:0], corev1.Toleration{Key: "x"})
+				if claim := NewClaim(c, "x"); claim != nil {
+					claim.Spec.AccessModes[0] = "x"
+				}
+				if s := ClientService(c); s.Annotations != nil {
+					s.Annotations["x"] = "x"
+				}
+			}
+			if diff := cmp.Diff(before, c); diff != "" {
+				t.Errorf("the EtcdCluster was changed:\n%s", diff)
+			}
+		})
+	}
+}
+
+func newCluster(pod *v1beta2.PodPolicy) *v1beta2.EtcdCluster {
+	return &v1beta2.EtcdCluster{
+		ObjectMeta: metav1.ObjectMeta{Name: "c", Namespace: "ns", UID: "uid"},
+		Spec:       v1beta2.ClusterSpec{Size: 3, Pod: pod},
+	}
+}
+
+func TestLabelsAndAnnotations(t *testing.T) {
+	c := newCluster(&v1beta2.PodPolicy{
+		Labels: map[string]string{
+			"team": "storage", "app.kubernetes.io/part-of": "shop",
+			// Admission refuses these; an object from before the CRD may have them.
+			"app": "mine", "etcd_cluster": "other", "etcd_node": "x", "etcd_role": "voter", "app.kubernetes.io/managed-by": "me",
+		},
+		Annotations: map[string]string{"note": "kept", "etcd.version": "9", launcher.GrantAnnotation: "{}"},
+	})
+	pod, err := NewPod(c, options(c))
+	if err != nil {
+		t.Fatal(err)
+	}
+	wantLabels := map[string]string{
+		"team": "storage", "app.kubernetes.io/part-of": "shop",
+		"app": "etcd", "etcd_cluster": "c", "etcd_node": "c-abcdefghij", "etcd_role": "joiner",
+		"app.kubernetes.io/name": "etcd", "app.kubernetes.io/instance": "c",
+		"app.kubernetes.io/component": "database", "app.kubernetes.io/managed-by": "etcd-operator",
+	}
+	if diff := cmp.Diff(wantLabels, pod.Labels); diff != "" {
+		t.Errorf("labels -want +got:\n%s", diff)
+	}
+	if diff := cmp.Diff(map[string]string{"note": "kept", "etcd.version": "3.6.16"}, pod.Annotations); diff != "" {
+		t.Errorf("annotations -want +got:\n%s", diff)
+	}
+}
+
+func TestSecurityContext(t *testing.T) {
+	restricted := corev1.PodSecurityContext{
+		RunAsNonRoot: new(true), RunAsUser: new(int64(65532)), RunAsGroup: new(int64(65532)), FSGroup: new(int64(65532)),
+		FSGroupChangePolicy: new(corev1.FSGroupChangeOnRootMismatch),
+		SeccompProfile:      &corev1.SeccompProfile{Type: corev1.SeccompProfileTypeRuntimeDefault},
+	}
+	cases := map[string]struct {
+		reason string
+		user   *corev1.PodSecurityContext
+		want   func(*corev1.PodSecurityContext)
+	}{
+		"nothing": {reason: "restricted by default", want: func(*corev1.PodSecurityContext) {}},
+		"another user": {
+			reason: "only what is set is replaced",
+			user:   &corev1.PodSecurityContext{RunAsUser: new(int64(9000)), FSGroup: new(int64(9000))},
+			want: func(w *corev1.PodSecurityContext) {
+				w.RunAsUser, w.FSGroup = new(int64(9000)), new(int64(9000))
+			},
+		},
+		"root": {
+			reason: "a user who asks for root gets it, and it works",
+			user:   &corev1.PodSecurityContext{RunAsUser: new(int64(0))},
+			want: func(w *corev1.PodSecurityContext) {
+				*w = corev1.PodSecurityContext{RunAsNonRoot: new(false), RunAsUser: new(int64(0)), SeccompProfile: w.SeccompProfile}
+			},
+		},
+		"own seccomp and policy": {
+			reason: "only what is set is replaced",
+			user: &corev1.PodSecurityContext{
+				SeccompProfile:      &corev1.SeccompProfile{Type: corev1.SeccompProfileTypeUnconfined},
+				FSGroupChangePolicy: new(corev1.FSGroupChangeAlways),
+				SupplementalGroups:  []int64{5},
+			},
+			want: func(w *corev1.PodSecurityContext) {
+				w.SeccompProfile.Type = corev1.SeccompProfileTypeUnconfined
+				w.FSGroupChangePolicy = new(corev1.FSGroupChangeAlways)
+				w.SupplementalGroups = []int64{5}
+			},
+		},
+	}
+	for name, tc := range cases {
+		t.Run(name, func(t *testing.T) {
+			want := restricted.DeepCopy()
+			tc.want(want)
+			if diff := cmp.Diff(want, podSecurity(tc.user.DeepCopy())); diff != "" {
+				t.Errorf("%s: -want +got:\n%s", tc.reason, diff)
+			}
+		})
+	}
+}
+
+func TestAffinity(t *testing.T) {
+	zone := corev1.PodAffinityTerm{TopologyKey: "zone", LabelSelector: &metav1.LabelSelector{}}
+	host := corev1.PodAffinityTerm{TopologyKey: "kubernetes.io/hostname", LabelSelector: &metav1.LabelSelector{
+		MatchLabels: map[string]string{"etcd_cluster": "c"},
+	}}
+	required := func(terms ...corev1.PodAffinityTerm) *corev1.Affinity {
+		return &corev1.Affinity{PodAntiAffinity: &corev1.PodAntiAffinity{RequiredDuringSchedulingIgnoredDuringExecution: terms}}
+	}
+	node := &corev1.NodeAffinity{}
+	cases := map[string]struct {
+		policy v1beta2.PodPolicy
+		want   *corev1.Affinity
+	}{
+		"neither":          {v1beta2.PodPolicy{}, nil},
+		"affinity":         {v1beta2.PodPolicy{Affinity: required(zone)}, required(zone)},
+		"antiAffinity":     {v1beta2.PodPolicy{AntiAffinity: true}, required(host)},
+		"both":             {v1beta2.PodPolicy{AntiAffinity: true, Affinity: required(zone)}, required(zone, host)},
+		"beside node's":    {v1beta2.PodPolicy{AntiAffinity: true, Affinity: &corev1.Affinity{NodeAffinity: node}}, &corev1.Affinity{NodeAffinity: node, PodAntiAffinity: required(host).PodAntiAffinity}},
+		"false is nothing": {v1beta2.PodPolicy{AntiAffinity: false, Affinity: required()}, required()},
+	}
+	for name, tc := range cases {
+		t.Run(name, func(t *testing.T) {
+			if diff := cmp.Diff(tc.want, affinity("c", tc.policy.DeepCopy())); diff != "" {
+				t.Errorf("-want +got:\n%s", diff)
+			}
+		})
+	}
+}
+
+func TestTopologySpread(t *testing.T) {
+	if got := spread("c", &v1beta2.PodPolicy{}); len(got) != 2 || slices.ContainsFunc(got, func(s corev1.TopologySpreadConstraint) bool {
+		return s.WhenUnsatisfiable != corev1.ScheduleAnyway
+	}) {
+		t.Errorf("by default: %v, want two soft constraints", got)
+	}
+	if got := spread("c", &v1beta2.PodPolicy{TopologySpreadConstraints: []corev1.TopologySpreadConstraint{}}); len(got) != 0 {
+		t.Errorf("an empty list is %v, want none", got)
+	}
+}
+
+func TestLauncherResources(t *testing.T) {
+	c := newCluster(&v1beta2.PodPolicy{})
+	pod, err := NewPod(c, options(c))
+	if err != nil {
+		t.Fatal(err)
+	}
+	if r := pod.Spec.Containers[0].Resources; r.Limits != nil || r.Requests != nil {
+		t.Errorf("etcd has %v, want nothing that the user has not asked for", r)
+	}
+	r := pod.Spec.InitContainers[0].Resources
+	if r.Limits.Memory().IsZero() || !r.Limits.Cpu().IsZero() {
+		t.Errorf("the launcher has %v, want a limit of memory alone", r.Limits)
+	}
+}
+
+func TestValidateEnv(t *testing.T) {
+	for name, word := range map[string]string{
+		"ETCD_AUTO_COMPACTION_RETENTION": "", "ETCD_QUOTA_BACKEND_BYTES": "", "ETCD_LOG_LEVEL": "", "GOMAXPROCS": "",
+		"ETCD_SNAPSHOT_COUNT": "", "ETCD_HEARTBEAT_INTERVAL": "", "ETCD_METRICS": "", "ETCD_EXPERIMENTAL_INITIAL_CORRUPT_CHECK": "",
+		"ETCD_NAME": "remove", "ETCD_DATA_DIR": "remove", "ETCD_WAL_DIR": "remove", "ETCD_CONFIG_FILE": "remove",
+		"ETCD_INITIAL_CLUSTER": "remove", "ETCD_INITIAL_CLUSTER_STATE": "remove", "ETCD_LISTEN_CLIENT_URLS": "remove",
+		"ETCD_LISTEN_METRICS_URLS": "remove", "ETCD_ADVERTISE_CLIENT_URLS": "remove", "ETCD_DISCOVERY_SRV": "remove",
+		"ETCD_FORCE_NEW_CLUSTER": "remove", "ETCD_STRICT_RECONFIG_CHECK": "remove", "ETCD_MAX_LEARNERS": "remove",
+		"ETCD_EXPERIMENTAL_MAX_LEARNERS": "remove",
+		"ETCD_CERT_FILE":                 "spec.TLS.static", "ETCD_PEER_TRUSTED_CA_FILE": "spec.TLS.static", "ETCD_AUTO_TLS": "spec.TLS.static",
+	} {
+		t.Run(name, func(t *testing.T) {
+			err := ValidateEnv([]corev1.EnvVar{{Name: "OK"}, {Name: name}})
+			if (err == nil) != (word == "") {
+				t.Fatalf("error %v, want one: %t", err, word != "")
+			}
+			if err == nil {
+				return
+			}
+			for _, w := range []string{"spec.pod.etcdEnv[1]", name, word} {
+				if !strings.Contains(err.Error(), w) {
+					t.Errorf("%q does not say %s", err, w)
+				}
+			}
+			c := newCluster(&v1beta2.PodPolicy{EtcdEnv: []corev1.EnvVar{{Name: name}}})
+			if _, err := NewPod(c, options(c)); err == nil {
+				t.Error("NewPod takes what ValidateEnv refuses")
+			}
+		})
+	}
+}
+
+// Every setting that is a flag is refused as a variable: etcd exits when it is
+// given both.
+func TestEveryFlagIsReserved(t *testing.T) {
+	flags := slices.Concat(etcdCommand(newCluster(nil), "m")[1:],
+		[]string{"--initial-cluster=", "--initial-cluster-state=", "--initial-cluster-token="})
+	for _, f := range flags {
+		name, _, _ := strings.Cut(strings.TrimPrefix(f, "--"), "=")
+		env := "ETCD_" + strings.ToUpper(strings.ReplaceAll(name, "-", "_"))
+		if ValidateEnv([]corev1.EnvVar{{Name: env}}) == nil {
+			t.Errorf("%s is not reserved, but --%s is set", env, name)
+		}
+	}
+}
+
+func TestOptionsAreRequired(t *testing.T) {
+	c := newCluster(nil)
+	for name, spoil := range map[string]func(*Options){
+		"name": func(o *Options) { o.Name = "" }, "version": func(o *Options) { o.Version = "" },
+		"launcher": func(o *Options) { o.LauncherImage = "" }, "role": func(o *Options) { o.Role = "" },
+	} {
+		o := options(c)
+		spoil(&o)
+		if _, err := NewPod(c, o); err == nil || !strings.Contains(err.Error(), name) {
+			t.Errorf("without %s: %v", name, err)
+		}
+	}
+}
+
+// The annotation has two names, because package launcher must not import the
+// API's dependencies into the binary that is copied into every Pod.
+func TestAnnotationIsTheAPIs(t *testing.T) {
+	if launcher.GrantAnnotation != v1beta2.AnnotationStart {
+		t.Errorf("%s in package launcher, %s in the API", launcher.GrantAnnotation, v1beta2.AnnotationStart)
+	}
+}
+
+func TestNames(t *testing.T) {
+	seen := map[byte]bool{}
+	for range 200 {
+		s := Suffix(rand.Reader)
+		if len(s) != 10 || len(validation.IsDNS1123Label(s)) > 0 {
+			t.Fatalf("suffix %q", s)
+		}
+		for i := range s {
+			seen[s[i]] = true
+		}
+	}
+	if len(seen) != 36 {
+		t.Errorf("%d different characters in 2000, want 36", len(seen))
+	}
+	// Bytes from 252 on are drawn again: they would favour a, b, c and d.
+	if got := Suffix(bytes.NewReader([]byte{255, 252, 0, 25, 26, 35, 36, 251, 71, 72, 1, 2})); got != "az09a9"+"9abc" {
+		t.Errorf("suffix %q", got)
+	}
+
+	longest := strings.Repeat("c", v1beta2.MaxNameLength)
+	if name := Name(longest, "0123456789"); len(validation.IsDNS1123Label(name)) > 0 {
+		t.Errorf("%s is no host name", name)
+	}
+
+	c := newCluster(&v1beta2.PodPolicy{ClusterDomain: ".cluster.local"})
+	if got, want := PeerURL(c, "c-a"), "http://c-a.c.ns.svc.cluster.local:2380"; got != want {
+		t.Errorf("peer URL %s, want %s", got, want)
+	}
+	c.Spec.Pod = nil
+	if got, want := ClientURL(c, "c-a"), "http://c-a.c.ns.svc:2379"; got != want {
+		t.Errorf("client URL %s, want %s", got, want)
+	}
+	for url, want := range map[string]string{
+		PeerURL(c, "c-a"): "c-a", "https://x.y:2380": "x", "http://x:2380": "x", "": "", "::": "",
+	} {
+		if got := NameFromURL(url); got != want {
+			t.Errorf("name in %q is %q, want %q", url, got, want)
+		}
+	}
+	got := InitialCluster([]Peer{{"b", "http://b:1"}, {"a", "http://a:1"}})
+	if want := "a=http://a:1,b=http://b:1"; got != want {
+		t.Errorf("initial cluster %s, want %s", got, want)
+	}
+}
