@@ -48,8 +48,7 @@ func (a *Actor) Children(ctx context.Context, c *v1beta2.EtcdCluster, budget int
 }
 
 // apply brings one object to what is wanted, with current as the place to read
-// what there is. What belongs to someone else is left alone; the next Observation
-// reports it as a conflict.
+// what there is. What belongs to someone else is left alone.
 func (a *Actor) apply(ctx context.Context, c *v1beta2.EtcdCluster, want, current client.Object) error {
 	if err := sign(want); err != nil {
 		return fmt.Errorf("apply %s %s: %w", kindOf(want), want.GetName(), err)
@@ -59,8 +58,12 @@ func (a *Actor) apply(ctx context.Context, c *v1beta2.EtcdCluster, want, current
 	case apierrors.IsNotFound(err):
 	case err != nil:
 		return fmt.Errorf("read %s %s: %w", kindOf(want), want.GetName(), err)
-	case !metav1.IsControlledBy(current, c):
+	case !metav1.IsControlledBy(current, c) && kindOf(want) == "PodDisruptionBudget":
+		// A cluster that is shrinking to a size that needs no budget goes on; for any
+		// other the Observation reports the conflict.
 		return nil
+	case !metav1.IsControlledBy(current, c):
+		return fmt.Errorf("%w: %s %s belongs to someone else", ErrStale, kindOf(want), want.GetName())
 	case covers(current, want):
 		return nil
 	}

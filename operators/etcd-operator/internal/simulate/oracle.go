@@ -335,7 +335,7 @@ func (k *check) addLearner(a plan.AddLearner) *Violation {
 		if q == nil || q.Learners != p.Learners || p.Learners < 2 {
 			return violation("S3", "a further learner is added, and %s may have another limit", m.Name)
 		}
-		if an := k.answer(m); q.Version < "3.6" || (m.Started && (an == nil || an.Version < "3.6")) {
+		if an := k.answer(m); (m.Started && (an == nil || an.Version < "3.6")) || (!m.Started && q.Version < "3.6") {
 			return violation("S3", "a further learner is added, and %s may be older than 3.6", m.Name)
 		}
 	}
