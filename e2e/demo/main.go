@@ -1,0 +1,65 @@
+// Command demo shows a newcomer what the operator does, on a real Kubernetes:
+// `make demo`. It types what a person would type, and shows what comes of it: a
+// cluster of three forms, takes writes, grows to five, loses a member and heals,
+// shrinks to three, and no write is lost.
+//
+// With KUBECONFIG set it uses that cluster; else it brings one up on this machine
+// and takes it down again. KEEP=1 leaves it up to play with. It fails if a step
+// takes too long or a write is lost.
+package main
+
+import (
+	"context"
+	"fmt"
+	"os"
+	"os/signal"
+	"syscall"
+	"time"
+
+	"github.com/etcd-operators/etcd-operators/e2e/harness"
+)
+
+const (
+	// startTimeout bounds the start of Kubernetes, whose first build takes ten
+	// minutes on two cores.
+	startTimeout = 40 * time.Minute
+	// showTimeout bounds the show itself, which takes less than a minute.
+	showTimeout = 10 * time.Minute
+	// stopTimeout bounds taking it all down.
+	stopTimeout = 2 * time.Minute
+)
+
+func main() {
+	if err := run(); err != nil {
+		fmt.Fprintln(os.Stderr, "demo:", err)
+		os.Exit(1)
+	}
+}
+
+func run() error {
+	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
+	defer stop()
+	keep := os.Getenv("KEEP") != ""
+
+	say := newNarrator(os.Stdout)
+	say.chapter("A Kubernetes to play on")
+	starting, cancel := context.WithTimeout(ctx, startTimeout)
+	defer cancel()
+	env, err := harness.Start(starting, harness.Options{Nodes: 1, Keep: keep, Out: os.Stdout})
+	if err == nil {
+		err = show(ctx, env, say)
+	}
+	if keep && env != nil {
+		say.chapter("It is yours now")
+		say.line("export KUBECONFIG=%s PATH=%s:$PATH", env.Kubeconfig, env.Kubectl.Dir())
+		say.line("kubectl get etcd")
+		say.line("and when you have done: make clean")
+		return err
+	}
+	stopping, cancelStop := context.WithTimeout(context.Background(), stopTimeout)
+	defer cancelStop()
+	if env != nil {
+		say.chapter("Everything is taken away again (KEEP=1 keeps it)")
+	}
+	return join(err, tidy(stopping, env, say), env.Stop(stopping))
+}

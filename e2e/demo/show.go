@@ -1,0 +1,204 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"path/filepath"
+	"strings"
+	"time"
+
+	"github.com/etcd-operators/etcd-operators/e2e/harness"
+)
+
+const (
+	namespace = "default" // where deploy/etcd-operator installs
+	name      = "example" // as examples/cluster.yaml calls it
+	// stepTimeout bounds one step; they take a few seconds each.
+	stepTimeout = 2 * time.Minute
+)
+
+// stage is what the show plays on.
+type stage struct {
+	env     *harness.Env
+	say     *narrator
+	eyes    *onlooker
+	view    *harness.View
+	cluster *harness.Cluster
+	client  *harness.Writer
+}
+
+func show(ctx context.Context, env *harness.Env, say *narrator) error {
+	ctx, cancel := context.WithTimeoutCause(ctx, showTimeout, errors.New("the show took too long"))
+	defer cancel()
+	s := &stage{env: env, say: say, eyes: newOnlooker(say)}
+	for _, act := range []func(context.Context) error{
+		s.install, s.form, s.write, s.grow, s.heal, s.shrink, s.look, s.judge,
+	} {
+		if err := act(ctx); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+func (s *stage) install(ctx context.Context) error {
+	s.say.chapter("The operator is installed")
+	if err := s.kubectl(ctx, "apply", "-k", "deploy/etcd-operator"); err != nil {
+		return err
+	}
+	var err error
+	if s.view, err = s.env.Watch(ctx, namespace); err != nil {
+		return err
+	}
+	if state := s.view.State(namespace, name); state.Cluster != nil {
+		return fmt.Errorf("there is an EtcdCluster %s in namespace %s already: delete it first (kubectl delete etcd %s)", name, namespace, name)
+	}
+	ctx, cancel := context.WithTimeout(ctx, stepTimeout)
+	defer cancel()
+	if err := s.env.AwaitOperator(ctx, s.view, namespace); err != nil {
+		return err
+	}
+	s.say.now("the operator runs")
+	s.cluster = s.env.Cluster(s.view, namespace, name)
+	return nil
+}
+
+func (s *stage) form(ctx context.Context) error {
+	s.say.chapter("An etcd cluster of three forms")
+	if err := s.kubectl(ctx, "apply", "-f", "examples/cluster.yaml"); err != nil {
+		return err
+	}
+	if err := s.until(ctx, "three members", harness.Healthy(3)); err != nil {
+		return err
+	}
+	return s.kubectl(ctx, "wait", "--for=condition=Available", "etcd/"+name)
+}
+
+func (s *stage) write(ctx context.Context) error {
+	s.say.chapter("A client begins to write, 100 keys a second, and does not stop until the end")
+	ctx, cancel := context.WithTimeout(ctx, stepTimeout)
+	defer cancel()
+	var err error
+	if s.client, err = s.cluster.StartWriter(ctx, ""); err != nil {
+		return err
+	}
+	s.say.now("the first write to http://%s-client:2379 is acknowledged", name)
+	return nil
+}
+
+func (s *stage) grow(ctx context.Context) error {
+	s.say.chapter("The cluster grows to five")
+	if err := s.kubectl(ctx, "scale", "etcd", name, "--replicas=5"); err != nil {
+		return err
+	}
+	return s.healthy(ctx, 5)
+}
+
+func (s *stage) heal(ctx context.Context) error {
+	s.say.chapter("The Pod of the leader is deleted, and with it its data")
+	victim := s.cluster.Leader()
+	uid := s.cluster.State().Pod(victim).UID
+	if err := s.kubectl(ctx, "delete", "pod", victim, "--wait=false"); err != nil {
+		return err
+	}
+	if err := s.until(ctx, "five members again", harness.All(harness.Without(uid), harness.Healthy(5))); err != nil {
+		return err
+	}
+	return s.noticed(ctx)
+}
+
+func (s *stage) shrink(ctx context.Context) error {
+	s.say.chapter("The cluster shrinks to three")
+	if err := s.kubectl(ctx, "scale", "etcd", name, "--replicas=3"); err != nil {
+		return err
+	}
+	return s.healthy(ctx, 3)
+}
+
+func (s *stage) look(ctx context.Context) error {
+	s.say.chapter("What a user sees of it")
+	if err := s.until(ctx, "nothing left to do", harness.Settled(3)); err != nil {
+		return err
+	}
+	if err := s.kubectl(ctx, "get", "etcd", "-o", "wide"); err != nil {
+		return err
+	}
+	if err := s.kubectl(ctx, "get", "pods", "-l", "etcd_cluster="+name, "-L", "etcd_role"); err != nil {
+		return err
+	}
+	return s.kubectl(ctx, "events", "--for", "etcd/"+name)
+}
+
+func (s *stage) judge(ctx context.Context) error {
+	s.say.chapter("Everything that was written is read back")
+	r, err := s.client.Finish(ctx)
+	if err != nil {
+		return err
+	}
+	s.say.line("%s", r.Window)
+	s.say.line("%d of the acknowledged writes are lost", len(r.Lost))
+	if len(r.Lost) > 0 || len(r.Clusters) != 1 || r.Acked == 0 {
+		return fmt.Errorf("%d acknowledged writes are lost; the clusters that took them: %v", len(r.Lost), r.Clusters)
+	}
+	return nil
+}
+
+// healthy waits for n members and tells what the client noticed meanwhile.
+func (s *stage) healthy(ctx context.Context, n int) error {
+	if err := s.until(ctx, fmt.Sprintf("%d members", n), harness.Healthy(n)); err != nil {
+		return err
+	}
+	return s.noticed(ctx)
+}
+
+func (s *stage) noticed(ctx context.Context) error {
+	w, err := s.client.Cut(ctx)
+	if err != nil {
+		return err
+	}
+	s.say.line("The client noticed: %s.", w)
+	return nil
+}
+
+// until waits for the check, and tells what is seen meanwhile.
+func (s *stage) until(ctx context.Context, what string, check harness.Check) error {
+	ctx, cancel := context.WithTimeoutCause(ctx, stepTimeout, fmt.Errorf("not within %s", stepTimeout))
+	defer cancel()
+	if err := s.cluster.Await(ctx, what, s.eyes.and(check)); err != nil {
+		return err
+	}
+	s.say.now("** %s", what)
+	return nil
+}
+
+// kubectl types a command, and shows it and what it prints.
+func (s *stage) kubectl(ctx context.Context, args ...string) error {
+	s.say.command(append([]string{"kubectl"}, args...)...)
+	cmd := s.env.Kubectl.Command(ctx, append([]string{"-n", namespace}, args...)...)
+	cmd.Dir = s.env.Root
+	out, err := cmd.CombinedOutput()
+	s.say.block(string(out))
+	if err != nil {
+		return fmt.Errorf("kubectl %s: %w", strings.Join(args, " "), err)
+	}
+	return nil
+}
+
+// tidy removes from a cluster that stays up what the show has put there; the
+// custom resource definition stays, since others may use it.
+func tidy(ctx context.Context, env *harness.Env, say *narrator) error {
+	if env == nil || !env.StaysUp() {
+		return nil
+	}
+	s := &stage{env: env, say: say}
+	if err := s.kubectl(ctx, "delete", "etcd", name, "--ignore-not-found"); err != nil {
+		return err
+	}
+	if err := s.kubectl(ctx, "delete", "pod", name+"-writer", "--ignore-not-found"); err != nil {
+		return err
+	}
+	return s.kubectl(ctx, "delete", "-k", filepath.Join("deploy", "etcd-operator", "base"), "--ignore-not-found")
+}
+
+func join(errs ...error) error { return errors.Join(errs...) }

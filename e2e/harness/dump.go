@@ -1,0 +1,76 @@
+package harness
+
+import (
+	"context"
+	"fmt"
+	"os"
+	"path/filepath"
+	"strings"
+	"time"
+
+	corev1 "k8s.io/api/core/v1"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+)
+
+const (
+	// dumpTimeout bounds the gathering of all that is known about a failure.
+	dumpTimeout = time.Minute
+	// operatorTail is how many lines of the operator's log are shown at once; all
+	// of it is in a file.
+	operatorTail = 30
+)
+
+// Dump gathers what there is to know about a namespace in which something went
+// wrong: a summary to read, and every log and object in files under dir.
+func (e *Env) Dump(namespace, dir string) string {
+	ctx, cancel := context.WithTimeout(context.Background(), dumpTimeout)
+	defer cancel()
+	if err := os.MkdirAll(dir, 0o755); err != nil {
+		return err.Error()
+	}
+	var out strings.Builder
+	section := func(title, file string, args ...string) string {
+		text, err := e.Kubectl.Run(ctx, args...)
+		if err != nil {
+			text += err.Error()
+		}
+		_ = os.WriteFile(filepath.Join(dir, file), []byte(text), 0o644) // the summary is what matters
+		fmt.Fprintf(&out, "--- %s\n", title)
+		return text
+	}
+	out.WriteString(section("EtcdClusters", "etcd.txt", "-n", namespace, "get", "etcd", "-o", "wide"))
+	out.WriteString(section("conditions", "conditions.txt", "-n", namespace, "get", "etcd", "-o",
+		`jsonpath={range .items[*]}{.metadata.name}{" members "}{.status.members}{"\n"}{range .status.conditions[*]}{"  "}{.type}{"="}{.status}{" "}{.reason}{": "}{.message}{"\n"}{end}{end}`))
+	out.WriteString(section("Pods", "pods.txt", "-n", namespace, "get", "pods", "-o", "wide", "-L", "etcd_role"))
+	out.WriteString(section("nodes", "nodes.txt", "get", "nodes"))
+	out.WriteString(tail(section("events", "events.txt", "-n", namespace, "get", "events", "--sort-by=.lastTimestamp"), 2*operatorTail))
+	out.WriteString(tail(section("the operator's log", "operator.log", "-n", namespace, "logs", "-l", "app.kubernetes.io/name="+OperatorName, "--tail=-1", "--prefix"), operatorTail))
+	section("everything is in "+dir, "objects.yaml", "-n", namespace, "get", "etcd,pods,pvc,services,pdb,endpointslices,deployments", "-o", "yaml")
+	e.dumpPods(ctx, namespace, dir)
+	return out.String()
+}
+
+// dumpPods writes the logs of every container, and of its run before, to files.
+func (e *Env) dumpPods(ctx context.Context, namespace, dir string) {
+	var pods corev1.PodList
+	if err := e.Client.List(ctx, &pods, client.InNamespace(namespace)); err != nil {
+		return
+	}
+	for i := range pods.Items {
+		name := pods.Items[i].Name
+		for file, args := range map[string][]string{
+			name + ".log":          {"--all-containers"},
+			name + ".previous.log": {"--previous"},
+		} {
+			text, err := e.Kubectl.Run(ctx, append([]string{"-n", namespace, "logs", name}, args...)...)
+			if err == nil {
+				_ = os.WriteFile(filepath.Join(dir, file), []byte(text), 0o644)
+			}
+		}
+	}
+}
+
+func tail(text string, n int) string {
+	lines := strings.SplitAfter(text, "\n")
+	return strings.Join(lines[max(0, len(lines)-n-1):], "")
+}

@@ -1,0 +1,153 @@
+package harness
+
+import (
+	"context"
+	"fmt"
+	"io"
+	"os"
+	"path/filepath"
+	"strings"
+
+	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/client-go/kubernetes"
+	clientgoscheme "k8s.io/client-go/kubernetes/scheme"
+	"k8s.io/client-go/rest"
+	"k8s.io/client-go/tools/clientcmd"
+	ctrl "sigs.k8s.io/controller-runtime"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	"github.com/go-logr/logr"
+
+	"github.com/etcd-operators/etcd-operators/api/v1beta2"
+	"github.com/etcd-operators/etcd-operators/e2e/images"
+)
+
+// Options say which Kubernetes is wanted.
+type Options struct {
+	// Nodes is how many nodes it needs at least; used for localkube only.
+	Nodes int
+	// Keep leaves localkube running at the end.
+	Keep bool
+	// Out gets one line per step, and localkube's own progress.
+	Out io.Writer
+}
+
+// Env is a Kubernetes to try things on, with our images on its nodes.
+type Env struct {
+	// Root is the repository's folder.
+	Root       string
+	Kubeconfig string
+	Config     *rest.Config
+	Client     client.WithWatch
+	Clientset  kubernetes.Interface
+	Kubectl    Kubectl
+	// Local is nil on a cluster that KUBECONFIG names.
+	Local *Localkube
+
+	scheme *runtime.Scheme
+	out    io.Writer
+	keep   bool
+}
+
+// apiQPS lifts client-go's limit of 5 requests a second.
+const apiQPS = 500
+
+// loadVariable is the environment variable with the command that gives an image
+// tar, which is appended to it, to the cluster of KUBECONFIG: for example
+// "kind load image-archive". Without it the images must be there already.
+const loadVariable = "LOAD_IMAGE"
+
+// Start returns the cluster that KUBECONFIG names or, without one, brings up
+// localkube. It builds our images and gives them to the nodes.
+func Start(ctx context.Context, o Options) (*Env, error) {
+	ctrl.SetLogger(logr.Discard())
+	root, err := images.Root()
+	if err != nil {
+		return nil, err
+	}
+	e := &Env{Root: root, out: o.Out, keep: o.Keep, scheme: runtime.NewScheme()}
+	if err := e.findCluster(ctx, o.Nodes); err != nil {
+		return nil, err
+	}
+	if err := e.connect(); err != nil {
+		return e, err
+	}
+	return e, e.loadImages(ctx)
+}
+
+func (e *Env) findCluster(ctx context.Context, nodes int) error {
+	local, err := newLocalkube(ctx, e.Root, e.out)
+	if err != nil {
+		return err
+	}
+	path, err := local.kubeconfig(ctx)
+	if err != nil {
+		return err
+	}
+	if theirs := os.Getenv("KUBECONFIG"); theirs != "" && theirs != path {
+		e.Kubeconfig, e.Kubectl = theirs, Kubectl{program: "kubectl", kubeconfig: theirs}
+		return nil
+	}
+	if err := local.up(ctx, nodes); err != nil {
+		return err
+	}
+	e.Local, e.Kubeconfig = local, path
+	e.Kubectl = Kubectl{program: filepath.Join(filepath.Dir(path), "bin", "kubectl"), kubeconfig: path}
+	return nil
+}
+
+func (e *Env) connect() (err error) {
+	for _, add := range []func(*runtime.Scheme) error{clientgoscheme.AddToScheme, v1beta2.AddToScheme} {
+		if err := add(e.scheme); err != nil {
+			return err
+		}
+	}
+	if e.Config, err = clientcmd.BuildConfigFromFlags("", e.Kubeconfig); err != nil {
+		return fmt.Errorf("read %s: %w", e.Kubeconfig, err)
+	}
+	e.Config.QPS, e.Config.Burst = apiQPS, apiQPS
+	// What the API server warns of is the operator's matter, not the terminal's.
+	e.Config.WarningHandler = rest.NoWarnings{}
+	if e.Client, err = client.NewWithWatch(e.Config, client.Options{Scheme: e.scheme}); err != nil {
+		return fmt.Errorf("connect to the cluster of %s: %w", e.Kubeconfig, err)
+	}
+	e.Clientset, err = kubernetes.NewForConfig(e.Config)
+	return err
+}
+
+func (e *Env) loadImages(ctx context.Context) error {
+	built, err := images.Build(ctx, e.Root)
+	if err != nil {
+		return err
+	}
+	var tars []string
+	for _, img := range built {
+		tars = append(tars, img.Tar)
+	}
+	if e.Local != nil {
+		return e.Local.load(ctx, tars)
+	}
+	command := strings.Fields(os.Getenv(loadVariable))
+	if len(command) == 0 {
+		fmt.Fprintf(e.out, "%s is not set: the images of %s are taken to be on the nodes of KUBECONFIG's cluster\n", loadVariable, filepath.Dir(tars[0]))
+		return nil
+	}
+	for _, tar := range tars {
+		if _, err := run(ctx, e.Root, nil, append(command, tar)...); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// Stop takes localkube down, if Start brought it up and it is not to be kept. It
+// does nothing to a cluster that it found.
+func (e *Env) Stop(ctx context.Context) error {
+	if e == nil || e.Local == nil || e.keep || e.Local.found {
+		return nil
+	}
+	return e.Local.down(ctx)
+}
+
+// StaysUp tells whether Stop leaves the cluster as it is.
+func (e *Env) StaysUp() bool { return e.Local == nil || e.keep || e.Local.found }

@@ -1,0 +1,80 @@
+package harness
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"fmt"
+	"os"
+	"path/filepath"
+	"strconv"
+	"syscall"
+
+	corev1 "k8s.io/api/core/v1"
+)
+
+// ErrNoNodeAccess tells that a fault needs a way into the nodes, which only
+// localkube gives.
+var ErrNoNodeAccess = errors.New("the nodes of KUBECONFIG's cluster can't be reached into: this fault needs localkube")
+
+// KillEtcd ends a member's etcd with SIGKILL, as the kernel would for want of
+// memory. The processes of localkube's Pods are the machine's own.
+func (e *Env) KillEtcd(member string) error {
+	if e.Local == nil {
+		return ErrNoNodeAccess
+	}
+	pid, err := etcdProcess(member)
+	if err != nil {
+		return err
+	}
+	return syscall.Kill(pid, syscall.SIGKILL)
+}
+
+// etcdProcess finds the process of a member by its command line: the launcher has
+// become "etcd --name=<member> …".
+func etcdProcess(member string) (int, error) {
+	files, err := filepath.Glob("/proc/[0-9]*/cmdline")
+	if err != nil {
+		return 0, err
+	}
+	for _, f := range files {
+		argv, err := os.ReadFile(f)
+		if err != nil {
+			continue // it has ended meanwhile
+		}
+		words := bytes.Split(argv, []byte{0})
+		if string(words[0]) != "etcd" || len(words) < 2 || string(words[1]) != "--name="+member {
+			continue
+		}
+		return strconv.Atoi(filepath.Base(filepath.Dir(f)))
+	}
+	return 0, fmt.Errorf("no etcd process of member %s on this machine", member)
+}
+
+// WipeVolume empties a member's volume, from a Pod that mounts it. The member's
+// own Pod must be gone.
+func (c *Cluster) WipeVolume(ctx context.Context, member string) error {
+	p := restrictedPod(c.Namespace, "wipe-"+member, "wipe", "/volume")
+	p.Spec.Volumes = []corev1.Volume{{Name: "volume", VolumeSource: corev1.VolumeSource{
+		PersistentVolumeClaim: &corev1.PersistentVolumeClaimVolumeSource{ClaimName: member},
+	}}}
+	p.Spec.Containers[0].VolumeMounts = []corev1.VolumeMount{{Name: "volume", MountPath: "/volume"}}
+	if err := c.env.Client.Create(ctx, p); err != nil {
+		return fmt.Errorf("wipe the volume of %s: %w", member, err)
+	}
+	err := c.view.Await(ctx, "the volume of "+member+" to be wiped", func() string {
+		var now corev1.Pod
+		if !c.view.Get(p.Namespace, p.Name, &now) {
+			return "the wiping Pod is not there yet"
+		}
+		if now.Status.Phase != corev1.PodSucceeded {
+			return "the wiping Pod is " + podState(&now)
+		}
+		return ""
+	})
+	if err != nil {
+		return err
+	}
+	// A Pod that has ended still holds on to the claim.
+	return c.env.Client.Delete(ctx, p)
+}

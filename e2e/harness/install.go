@@ -1,0 +1,209 @@
+package harness
+
+import (
+	"bytes"
+	"context"
+	"fmt"
+	"os"
+	"path/filepath"
+	"text/template"
+
+	appsv1 "k8s.io/api/apps/v1"
+	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+)
+
+// OperatorName is the name of the operator's Deployment and ServiceAccount.
+const OperatorName = "etcd-operator"
+
+// operatorLabels select the operator's Pods.
+var operatorLabels = client.MatchingLabels{"app.kubernetes.io/name": OperatorName}
+
+// Install says how the operator is installed. Its zero value is what deploy/ ships.
+type Install struct {
+	// Nodes lets it read Nodes (deploy/components/nodes).
+	Nodes bool
+	// OnNode keeps it on one node, so that a test can take the others away.
+	OnNode string
+	// Replicas is the number of Pods; 0 stands for the shipped one.
+	Replicas int
+	// Args are added to the command line.
+	Args []string
+}
+
+// overlay is a kustomization such as deploy/README.md tells users to write.
+var overlay = template.Must(template.New("overlay").Parse(`apiVersion: kustomize.config.k8s.io/v1beta1
+kind: Kustomization
+namespace: {{.Namespace}}
+resources:
+  - {{.Deploy}}/etcd-operator
+{{- if .Nodes}}
+components:
+  - {{.Deploy}}/components/nodes
+{{- end}}
+{{- if .Replicas}}
+replicas:
+  - {name: etcd-operator, count: {{.Replicas}}}
+{{- end}}
+patches:
+{{- range .Args}}
+  - target: {kind: Deployment, name: etcd-operator}
+    patch: |
+      - {op: add, path: /spec/template/spec/containers/0/args/-, value: "{{.}}"}
+{{- end}}
+{{- if .OnNode}}
+  - target: {kind: Deployment, name: etcd-operator}
+    patch: |
+      - {op: add, path: /spec/template/spec/nodeSelector, value: {kubernetes.io/hostname: {{.OnNode}}}}
+{{- end}}
+{{- if .Nodes}}
+  # The binding belongs to no namespace: one of its own for each installation.
+  - target: {kind: ClusterRoleBinding, name: etcd-operator-nodes}
+    options: {allowNameChange: true}
+    patch: |
+      - {op: replace, path: /metadata/name, value: etcd-operator-nodes-{{.Namespace}}}
+{{- end}}
+`))
+
+// Install installs the operator in a namespace with kubectl apply -k, through an
+// overlay of the shipped manifests.
+func (e *Env) Install(ctx context.Context, namespace string, how Install) error {
+	dir := filepath.Join(e.Root, "out", "e2e", "overlays", namespace)
+	if err := os.MkdirAll(dir, 0o755); err != nil {
+		return err
+	}
+	deploy, err := filepath.Rel(dir, filepath.Join(e.Root, "deploy"))
+	if err != nil {
+		return err
+	}
+	var text bytes.Buffer
+	if err := overlay.Execute(&text, struct {
+		Install
+		Namespace, Deploy string
+	}{how, namespace, deploy}); err != nil {
+		return err
+	}
+	if err := os.WriteFile(filepath.Join(dir, "kustomization.yaml"), text.Bytes(), 0o644); err != nil {
+		return err
+	}
+	_, err = e.Kubectl.Run(ctx, "apply", "-k", dir)
+	return err
+}
+
+// InstallCRD installs the kind EtcdCluster alone.
+func (e *Env) InstallCRD(ctx context.Context) error {
+	if _, err := e.Kubectl.Run(ctx, "apply", "-k", filepath.Join(e.Root, "deploy", "etcd-operator", "crd")); err != nil {
+		return err
+	}
+	_, err := e.Kubectl.Run(ctx, "wait", "--for=condition=Established", "--timeout=30s", "crd/etcdclusters.etcd.database.coreos.com")
+	return err
+}
+
+// Uninstall undoes what Install made outside of the namespace.
+func (e *Env) Uninstall(ctx context.Context, namespace string) error {
+	_, err := e.Kubectl.Run(ctx, "delete", "clusterrolebinding", "--ignore-not-found", "etcd-operator-nodes-"+namespace)
+	return err
+}
+
+// CreateNamespace makes a namespace with a Pod Security level enforced.
+func (e *Env) CreateNamespace(ctx context.Context, name, podSecurity string) error {
+	return e.Client.Create(ctx, &corev1.Namespace{ObjectMeta: metav1.ObjectMeta{
+		Name:   name,
+		Labels: map[string]string{"pod-security.kubernetes.io/enforce": podSecurity, "etcd-operators/e2e": "true"},
+	}})
+}
+
+// DeleteNamespace starts to delete a namespace.
+func (e *Env) DeleteNamespace(ctx context.Context, name string) error {
+	return client.IgnoreNotFound(e.Client.Delete(ctx, &corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: name}}))
+}
+
+// AwaitOperator waits until all replicas of the operator's Deployment run.
+func (e *Env) AwaitOperator(ctx context.Context, v *View, namespace string) error {
+	return v.Await(ctx, "the operator", func() string {
+		var d appsv1.Deployment
+		if !v.Get(namespace, OperatorName, &d) {
+			return "there is no Deployment " + OperatorName
+		}
+		want := *d.Spec.Replicas
+		if s := d.Status; s.ObservedGeneration != d.Generation || s.UpdatedReplicas != want || s.ReadyReplicas != want || s.Replicas != want {
+			return fmt.Sprintf("%d of %d replicas are ready", s.ReadyReplicas, want)
+		}
+		return ""
+	})
+}
+
+// KillOperator deletes the operator's Pods without grace; the Deployment makes new
+// ones.
+func (e *Env) KillOperator(ctx context.Context, namespace string) error {
+	return e.Client.DeleteAllOf(ctx, &corev1.Pod{}, client.InNamespace(namespace), operatorLabels, client.GracePeriodSeconds(0))
+}
+
+// ScaleOperator runs so many replicas of the operator, and waits for them.
+func (e *Env) ScaleOperator(ctx context.Context, v *View, namespace string, replicas int) error {
+	if _, err := e.Kubectl.Run(ctx, "-n", namespace, "scale", "deployment", OperatorName, fmt.Sprintf("--replicas=%d", replicas)); err != nil {
+		return err
+	}
+	return v.Await(ctx, fmt.Sprintf("%d replicas of the operator", replicas), func() string {
+		n := 0
+		var pods corev1.PodList
+		if err := v.cache.List(ctx, &pods, client.InNamespace(namespace), operatorLabels); err != nil {
+			return err.Error()
+		}
+		for i := range pods.Items {
+			if replicas == 0 || podReady(&pods.Items[i]) {
+				n++
+			}
+		}
+		if n != replicas {
+			return fmt.Sprintf("there are %d", n)
+		}
+		return ""
+	})
+}
+
+// Sweep deletes the namespaces that earlier runs have left behind, and waits until
+// they are gone.
+func (e *Env) Sweep(ctx context.Context) error {
+	_, err := e.Kubectl.Run(ctx, "delete", "namespace", "-l", "etcd-operators/e2e=true", "--ignore-not-found", "--timeout=2m")
+	return err
+}
+
+// ClusterWideNamespace is where the shipped installation for all namespaces puts
+// the operator.
+const ClusterWideNamespace = "etcd-operators"
+
+// InstallClusterWide installs the operator for all namespaces, as it is shipped.
+func (e *Env) InstallClusterWide(ctx context.Context) error {
+	_, err := e.Kubectl.Run(ctx, "apply", "-k", filepath.Join(e.Root, "deploy", "etcd-operator", "cluster-wide"))
+	return err
+}
+
+// UninstallClusterWide undoes that, and leaves the custom resource definition.
+func (e *Env) UninstallClusterWide(ctx context.Context) error {
+	_, err := e.Kubectl.Run(ctx, "delete", "--ignore-not-found", "--wait=false",
+		"namespace/"+ClusterWideNamespace, "clusterrole/etcd-operator", "clusterrolebinding/etcd-operator",
+		"clusterrole/etcd-operator-nodes", "clusterrolebinding/etcd-operator-nodes")
+	return err
+}
+
+// ApplyExample applies one of examples/ that names a namespace, in another one.
+func (e *Env) ApplyExample(ctx context.Context, namespace, file string) error {
+	dir := filepath.Join(e.Root, "out", "e2e", "overlays", namespace+"-"+file)
+	if err := os.MkdirAll(dir, 0o755); err != nil {
+		return err
+	}
+	text, err := os.ReadFile(filepath.Join(e.Root, "examples", file))
+	if err != nil {
+		return err
+	}
+	overlay := fmt.Sprintf("apiVersion: kustomize.config.k8s.io/v1beta1\nkind: Kustomization\nnamespace: %s\nresources: [%s]\n", namespace, file)
+	for name, content := range map[string]string{file: string(text), "kustomization.yaml": overlay} {
+		if err := os.WriteFile(filepath.Join(dir, name), []byte(content), 0o644); err != nil {
+			return err
+		}
+	}
+	_, err = e.Kubectl.Run(ctx, "apply", "-k", dir)
+	return err
+}

@@ -1,0 +1,119 @@
+package harness
+
+import (
+	"context"
+	"fmt"
+	"io"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strconv"
+	"strings"
+	"time"
+)
+
+// nodeMonitorGracePeriod is how long a node may be silent until it is NotReady:
+// less than Kubernetes' 50 s, for tests that wait for it.
+const nodeMonitorGracePeriod = "16s"
+
+// Localkube is the Kubernetes of this repository, on this machine: see
+// e2e/localkube. Its nodes can die, and their processes are the machine's own.
+type Localkube struct {
+	program string
+	out     io.Writer
+	// found: it was running before us.
+	found bool
+}
+
+func newLocalkube(ctx context.Context, root string, out io.Writer) (*Localkube, error) {
+	l := &Localkube{program: filepath.Join(root, "bin", "localkube"), out: out}
+	_, err := run(ctx, filepath.Join(root, "e2e"), []string{"GOWORK=off"}, "go", "build", "-o", l.program, "./localkube")
+	return l, err
+}
+
+func (l *Localkube) kubeconfig(ctx context.Context) (string, error) {
+	out, err := run(ctx, "", nil, l.program, "kubeconfig")
+	return strings.TrimSpace(out), err
+}
+
+func (l *Localkube) up(ctx context.Context, nodes int) error {
+	_, err := run(ctx, "", nil, l.program, "status")
+	l.found = err == nil
+	return l.loud(ctx, "up", "--nodes", strconv.Itoa(nodes), "--node-monitor-grace-period", nodeMonitorGracePeriod)
+}
+
+func (l *Localkube) down(ctx context.Context) error { return l.loud(ctx, "down") }
+
+func (l *Localkube) load(ctx context.Context, tars []string) error {
+	return l.loud(ctx, append([]string{"load"}, tars...)...)
+}
+
+// StopNode lets the machine of node n (2 or 3) lose its power.
+func (l *Localkube) StopNode(ctx context.Context, n int) error { return l.node(ctx, "stop", n) }
+
+// StartNode switches it on again.
+func (l *Localkube) StartNode(ctx context.Context, n int) error { return l.node(ctx, "start", n) }
+
+// PartitionNode cuts node n off from the others; what runs on it goes on.
+func (l *Localkube) PartitionNode(ctx context.Context, n int) error {
+	return l.node(ctx, "partition", n)
+}
+
+// HealNode undoes PartitionNode.
+func (l *Localkube) HealNode(ctx context.Context, n int) error { return l.node(ctx, "heal", n) }
+
+func (l *Localkube) node(ctx context.Context, action string, n int) error {
+	_, err := run(ctx, "", nil, l.program, "node", action, strconv.Itoa(n))
+	return err
+}
+
+// NodeName is the Kubernetes name of node n. Node 1 is the one that can't be
+// stopped.
+func (l *Localkube) NodeName(n int) string { return fmt.Sprintf("localkube-%d", n) }
+
+// AuditLog is the file with a line for each request to the API server.
+func (l *Localkube) AuditLog(ctx context.Context) (string, error) {
+	out, err := run(ctx, "", nil, l.program, "status")
+	if err != nil {
+		return "", err
+	}
+	for line := range strings.Lines(out) {
+		if path, ok := strings.CutPrefix(line, "audit log"); ok {
+			return strings.TrimSpace(path), nil
+		}
+	}
+	return "", fmt.Errorf("localkube status names no audit log")
+}
+
+// loud runs localkube with its progress on the terminal.
+func (l *Localkube) loud(ctx context.Context, args ...string) error {
+	cmd := command(ctx, "", nil, append([]string{l.program}, args...)...)
+	cmd.Stdout, cmd.Stderr = l.out, l.out
+	if err := cmd.Run(); err != nil {
+		return fmt.Errorf("localkube %s: %w", strings.Join(args, " "), err)
+	}
+	return nil
+}
+
+// killDelay is how long a program may take to end after it was asked to.
+const killDelay = 20 * time.Second
+
+func command(ctx context.Context, dir string, env []string, argv ...string) *exec.Cmd {
+	cmd := exec.CommandContext(ctx, argv[0], argv[1:]...)
+	cmd.Dir = dir
+	cmd.Env = append(cmd.Environ(), env...)
+	cmd.Cancel = func() error { return cmd.Process.Signal(os.Interrupt) }
+	cmd.WaitDelay = killDelay
+	return cmd
+}
+
+// run runs a program and returns what it prints; its errors hold all of that.
+func run(ctx context.Context, dir string, env []string, argv ...string) (string, error) {
+	var stdout, stderr strings.Builder
+	cmd := command(ctx, dir, env, argv...)
+	cmd.Stdout, cmd.Stderr = &stdout, &stderr
+	if err := cmd.Run(); err != nil {
+		return stdout.String(), fmt.Errorf("%s: %w: %s", strings.Join(argv, " "), err, strings.TrimSpace(stdout.String()+stderr.String()))
+	}
+	return stdout.String(), nil
+}

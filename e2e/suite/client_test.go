@@ -1,0 +1,115 @@
+package suite
+
+import (
+	"context"
+	"slices"
+	"time"
+
+	"github.com/etcd-operators/etcd-operators/e2e/harness"
+	"github.com/etcd-operators/etcd-operators/e2e/writer"
+)
+
+// etcdClient writes to a cluster for as long as the test runs.
+type etcdClient struct {
+	*harness.Writer
+	c *cluster
+}
+
+// writes starts a client that writes the whole time.
+func (c *cluster) writes() *etcdClient { c.s.t.Helper(); return c.writesFrom("") }
+
+// writesFrom starts it on one node.
+func (c *cluster) writesFrom(node string) *etcdClient {
+	c.s.t.Helper()
+	w := &etcdClient{c: c}
+	c.s.within(soon, func(ctx context.Context) (err error) {
+		w.Writer, err = c.StartWriter(ctx, node)
+		return err
+	})
+	c.s.tell("a client writes to %s", c.Name)
+	return w
+}
+
+// noticed logs what the client noticed since it was last asked.
+func (w *etcdClient) noticed() {
+	w.c.s.t.Helper()
+	win, err := w.Cut(w.c.s.ctx)
+	w.c.s.must(err)
+	w.c.s.tell("the client of %s noticed: %s %v", w.c.Name, win, win.Errors)
+}
+
+// lostNothing ends the writing: every acknowledged write is there, of one cluster
+// alone, and etcd's own list has exactly n voters, all of which answer.
+func (w *etcdClient) lostNothing(n int) {
+	w.c.s.t.Helper()
+	members, err := w.Members(w.c.s.ctx)
+	w.c.s.must(err)
+	r, err := w.Finish(w.c.s.ctx)
+	w.c.s.must(err)
+	w.c.s.tell("the client of %s in all: %s %v, %d lost", w.c.Name, r.Window, r.Errors, len(r.Lost))
+	if len(r.Lost) > 0 {
+		w.c.s.t.Errorf("%d acknowledged writes of %s are lost: %v", len(r.Lost), w.c.Name, r.Lost[:min(5, len(r.Lost))])
+	}
+	if r.Acked == 0 {
+		w.c.s.t.Errorf("no write to %s was acknowledged at all", w.c.Name)
+	}
+	if len(r.Foreign) > 0 || len(r.Clusters) != 1 || r.RevisionWentBack {
+		w.c.s.t.Errorf("%s is not the one cluster that it was: clusters %v, revision went back: %t, foreign keys %v", w.c.Name, r.Clusters, r.RevisionWentBack, r.Foreign)
+	}
+	if why := allServe(members, n); why != "" {
+		w.c.s.t.Errorf("etcd's own member list of %s: %s", w.c.Name, why)
+	}
+}
+
+func allServe(members []writer.Member, n int) string {
+	if len(members) != n {
+		return "wrong number of members"
+	}
+	leaders := 0
+	for _, m := range members {
+		if m.Error != "" || m.Learner {
+			return m.Name + " does not serve: " + m.Error
+		}
+		if m.Leader {
+			leaders++
+		}
+	}
+	if leaders != 1 {
+		return "not exactly one leader"
+	}
+	return ""
+}
+
+// acknowledged is how many writes have been acknowledged since it was last cut.
+func (w *etcdClient) acknowledged() int {
+	w.c.s.t.Helper()
+	p, err := w.Progress(w.c.s.ctx)
+	w.c.s.must(err)
+	return p.Acked
+}
+
+// goesOn waits until the client's writes are acknowledged again after a fault.
+func (w *etcdClient) goesOn(limit time.Duration) {
+	w.c.s.t.Helper()
+	before := w.acknowledged()
+	w.c.s.within(limit, func(ctx context.Context) error {
+		return harness.Poll(ctx, "writes to go on", func(ctx context.Context) (string, error) {
+			p, err := w.Progress(ctx)
+			if err != nil || p.Acked > before {
+				return "", err
+			}
+			return "no write was acknowledged", nil
+		})
+	})
+	w.c.s.tell("writes to %s go on", w.c.Name)
+}
+
+// names of members, sorted.
+func memberNames(members []writer.Member) []string {
+	var all []string
+	for _, m := range members {
+		all = append(all, m.Name)
+	}
+	slices.Sort(all)
+	return all
+}

@@ -1,0 +1,62 @@
+package suite
+
+import (
+	"context"
+	"testing"
+	"time"
+
+	"github.com/etcd-operators/etcd-operators/e2e/harness"
+)
+
+// aClusterWideOperator begins a scene in the namespace of the shipped installation
+// for all namespaces. What an earlier run left of it goes first.
+func aClusterWideOperator(t *testing.T) *scene {
+	t.Helper()
+	ctx, cancel := context.WithTimeout(t.Context(), testTimeout)
+	t.Cleanup(cancel)
+	s := &scene{t: t, ctx: ctx, ns: harness.ClusterWideNamespace, last: time.Now()}
+	s.must(env.UninstallClusterWide(ctx))
+	_, err := env.Kubectl.Run(ctx, "wait", "--for=delete", "--timeout=60s", "namespace/"+s.ns)
+	s.must(err)
+	t.Cleanup(func() {
+		if err := env.UninstallClusterWide(context.Background()); err != nil {
+			t.Errorf("clear up: %v", err)
+		}
+	})
+	t.Cleanup(s.end)
+	s.must(env.InstallClusterWide(ctx))
+	s.view, err = env.Watch(ctx, s.ns)
+	s.must(err)
+	s.within(soon, func(ctx context.Context) error { return env.AwaitOperator(ctx, s.view, s.ns) })
+	s.tell("the operator runs in %s", s.ns)
+	return s
+}
+
+// TestClusterWide: one operator serves the annotated clusters of all namespaces,
+// beside one that serves the others of its own.
+func TestClusterWide(t *testing.T) {
+	t.Parallel()
+	home := aClusterWideOperator(t)
+	namespaced := anOperator(t)
+	bare := aNamespace(t, "restricted")
+
+	annotated := bare.cluster("etcd", harness.Size(3), harness.ClusterWide)
+	plain := bare.cluster("plain", harness.Size(1))
+	beside := namespaced.cluster("annotated", harness.Size(1), harness.ClusterWide)
+	own := namespaced.cluster("own", harness.Size(1))
+
+	annotated.settles(3, soon)
+	beside.settles(1, soon)
+	own.settles(1, soon)
+	plain.stays("left alone by an operator that it is not annotated for", 3*time.Second, func(s harness.State) string {
+		if len(s.Pods) > 0 || s.Cluster.Status.Phase != "" {
+			return "something was done to it"
+		}
+		return ""
+	})
+	w := annotated.writes()
+	home.within(soon, func(ctx context.Context) error { return env.KillOperator(ctx, home.ns) })
+	annotated.losesPods(annotated.follower())
+	annotated.settles(3, later)
+	w.lostNothing(3)
+}

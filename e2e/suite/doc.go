@@ -1,0 +1,14 @@
+// Package suite is the end-to-end tests: what the operator promises its users, on
+// a real Kubernetes. Each test has a namespace and an operator of its own, under
+// the restricted Pod Security Standard, and most of them have a client that writes
+// the whole time, of which no acknowledged write may be lost.
+//
+//	go test ./suite                       brings localkube up, and takes it down
+//	go test ./suite -keep                 leaves it up; so does KEEP=1
+//	KUBECONFIG=… go test ./suite          uses that cluster, without node faults
+//	go test ./suite -run TestScale -v     shows how long each step took
+//
+// Tests that take nodes away run one by one, before the others, which run three
+// at a time. What there is to know about a failure is printed with it, and more
+// of it is in out/e2e/failures.
+package suite

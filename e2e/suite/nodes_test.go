@@ -1,0 +1,187 @@
+package suite
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"testing"
+	"time"
+
+	corev1 "k8s.io/api/core/v1"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	"github.com/etcd-operators/etcd-operators/api/v1beta2"
+	"github.com/etcd-operators/etcd-operators/e2e/harness"
+)
+
+// The tests of this file take nodes away, so nothing else runs beside them: they
+// are not parallel. Several clusters live through one fault.
+
+const (
+	// theNode is the one that is taken away; node 1 carries what must stay.
+	theNode = 3
+	// memberTimeout is the shortest that there is.
+	memberTimeout = 10 * time.Second
+	// nodeLoss is enough for a node to be NotReady (16 s, and some that the
+	// controllers take to notice) and for its member to be given up.
+	nodeLoss = 3 * time.Minute
+)
+
+// TestNodeLost: a machine loses its power, and later comes back.
+func TestNodeLost(t *testing.T) {
+	needsNodeAccess(t)
+	s := anOperatorWith(t, harness.Install{Nodes: true, OnNode: env.Local.NodeName(1)})
+	// Each of its members needs a node of its own, and there are three.
+	strict := s.cluster("strict", harness.Size(3), harness.AntiAffinity, harness.MemberTimeout(memberTimeout))
+	// A replacement finds room beside another member.
+	spread := s.cluster("spread", harness.Size(3), harness.OnePerNode, harness.MemberTimeout(memberTimeout))
+	volumes := s.cluster("volumes", harness.Size(3), harness.OnePerNode, harness.Volumes, harness.MemberTimeout(memberTimeout))
+	patient := s.cluster("patient", harness.Size(3), harness.OnePerNode)
+	all := []*cluster{strict, spread, volumes, patient}
+	clients, lost, members := map[*cluster]*etcdClient{}, map[*cluster]string{}, map[*cluster][]string{}
+	for _, c := range all {
+		c.settles(3, later)
+		clients[c] = c.writesFrom(env.Local.NodeName(1))
+		lost[c], members[c] = c.onNode(env.Local.NodeName(theNode)), c.members()
+	}
+
+	s.losesNode()
+	for _, c := range []*cluster{spread, volumes} {
+		c.becomes("healed by another member", harness.All(withoutMember(lost[c]), harness.Healthy(3)), nodeLoss)
+		c.tells("ReplacingDeadMember", lost[c])
+	}
+	strict.becomes("waiting for room", func(s harness.State) string {
+		for _, p := range s.Pods {
+			if p.Labels[v1beta2.LabelRole] == v1beta2.RoleJoiner && p.Spec.NodeName == "" {
+				return harness.Condition(v1beta2.ConditionDegraded, true, "")(s)
+			}
+		}
+		return "no replacement is waiting"
+	}, nodeLoss)
+	strict.stays("served by the two that are left, and nobody is removed", memberTimeout+5*time.Second, harness.All(
+		harness.Condition(v1beta2.ConditionAvailable, true, ""), sameMembers(members[strict])))
+	patient.stays("as it was", time.Second, harness.All(
+		harness.Condition(v1beta2.ConditionAvailable, true, ""), sameMembers(members[patient])))
+	for _, c := range all {
+		clients[c].noticed()
+		clients[c].goesOn(soon)
+	}
+
+	s.getsNodeBack()
+	for _, c := range []*cluster{strict, patient} {
+		c.becomes("healed by the node's return", harness.All(sameMembers(members[c]), harness.Healthy(3)), nodeLoss)
+	}
+	for _, c := range all {
+		c.settles(3, nodeLoss)
+		clients[c].lostNothing(3)
+	}
+}
+
+// TestNodeCutOff: a machine that nobody reaches still runs its members, one of
+// which leads.
+func TestNodeCutOff(t *testing.T) {
+	needsNodeAccess(t)
+	s := anOperatorWith(t, harness.Install{Nodes: true, OnNode: env.Local.NodeName(1)})
+	// Its member is replaced while it still runs.
+	hasty := s.cluster("hasty", harness.Size(3), harness.OnePerNode, harness.MemberTimeout(memberTimeout))
+	patient := s.cluster("patient", harness.Size(3), harness.OnePerNode, harness.Volumes)
+	clients, lost := map[*cluster]*etcdClient{}, map[*cluster]string{}
+	all := []*cluster{hasty, patient}
+	for _, c := range all {
+		c.settles(3, later)
+		clients[c] = c.writesFrom(env.Local.NodeName(1))
+		lost[c] = c.onNode(env.Local.NodeName(theNode))
+		s.must(clients[c].MoveLeader(s.ctx, lost[c]))
+	}
+	members := patient.members()
+
+	s.must(env.Local.PartitionNode(s.ctx, theNode))
+	s.t.Cleanup(s.heals)
+	s.tell("node %d is cut off, and with it the leaders", theNode)
+	for _, c := range all {
+		clients[c].goesOn(soon)
+		clients[c].noticed()
+	}
+	hasty.becomes("healed by another member", harness.All(withoutMember(lost[hasty]), harness.Healthy(3)), nodeLoss)
+	patient.stays("served by the two that are left", time.Second, harness.All(
+		harness.Condition(v1beta2.ConditionAvailable, true, ""), sameMembers(members)))
+
+	s.heals()
+	for _, c := range all {
+		c.settles(3, nodeLoss)
+		clients[c].noticed()
+		clients[c].lostNothing(3)
+	}
+	if why := sameMembers(members)(patient.State()); why != "" {
+		t.Error(why)
+	}
+}
+
+// TestNodeDrained: the PodDisruptionBudget lets a drain take one member at a time,
+// and each finds a new place.
+func TestNodeDrained(t *testing.T) {
+	needsNodeAccess(t)
+	s := anOperatorWith(t, harness.Install{OnNode: env.Local.NodeName(1)})
+	c := s.cluster("etcd", harness.Size(3), harness.OnePerNode)
+	c.settles(3, soon)
+	w := c.writesFrom(env.Local.NodeName(1))
+	gone := c.onNode(env.Local.NodeName(theNode))
+	node := env.Local.NodeName(theNode)
+	t.Cleanup(func() {
+		if _, err := env.Kubectl.Run(context.Background(), "uncordon", node); err != nil {
+			t.Error(err)
+		}
+	})
+	s.kubectl("drain", node, "--delete-emptydir-data", "--ignore-daemonsets", "--force", "--timeout=60s")
+	s.tell("%s is drained", node)
+	c.becomes("healed elsewhere", harness.All(withoutMember(gone), harness.Settled(3)), later)
+	w.noticed()
+	w.lostNothing(3)
+}
+
+func (s *scene) losesNode() {
+	s.t.Helper()
+	s.must(env.Local.StopNode(s.ctx, theNode))
+	s.t.Cleanup(s.getsNodeBack)
+	s.tell("node %d has lost its power", theNode)
+}
+
+// getsNodeBack switches the node on; it does nothing if it is.
+func (s *scene) getsNodeBack() {
+	s.t.Helper()
+	s.restored(env.Local.StartNode)
+}
+
+// heals ends the node's isolation; it does nothing if it has ended.
+func (s *scene) heals() {
+	s.t.Helper()
+	s.restored(env.Local.HealNode)
+}
+
+// restored also runs when the test is over, so it has a context of its own.
+func (s *scene) restored(how func(context.Context, int) error) {
+	s.t.Helper()
+	ctx, cancel := context.WithTimeoutCause(context.Background(), nodeLoss, errors.New("the node did not come back"))
+	defer cancel()
+	err := how(ctx, theNode)
+	if err == nil {
+		err = harness.Poll(ctx, "the node", func(ctx context.Context) (string, error) { return nodeReady(ctx, env.Local.NodeName(theNode)) })
+	}
+	if err != nil {
+		s.t.Errorf("node %d: %v", theNode, err)
+	}
+	s.tell("node %d is there", theNode)
+}
+
+func nodeReady(ctx context.Context, name string) (string, error) {
+	var node corev1.Node
+	if err := env.Client.Get(ctx, client.ObjectKey{Name: name}, &node); err != nil {
+		return "", err
+	}
+	for _, c := range node.Status.Conditions {
+		if c.Type == corev1.NodeReady && c.Status != corev1.ConditionTrue {
+			return fmt.Sprintf("it is not ready: %s", c.Message), nil
+		}
+	}
+	return "", nil
+}

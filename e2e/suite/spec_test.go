@@ -1,0 +1,139 @@
+package suite
+
+import (
+	"fmt"
+	"os"
+	"path/filepath"
+	"testing"
+
+	"github.com/etcd-operators/etcd-operators/api/v1beta2"
+	"github.com/etcd-operators/etcd-operators/e2e/harness"
+)
+
+// TestBadSpecs: what can't work is refused when it is applied, with the field and
+// what to write instead. Nothing is created (--dry-run=server).
+func TestBadSpecs(t *testing.T) {
+	t.Parallel()
+	s := aNamespace(t, "restricted")
+	for name, tc := range map[string]struct {
+		spec string
+		want []string
+	}{
+		"SizeZero":       {`size: 0`, []string{"spec.size", "greater than or equal to 1"}},
+		"SizeTooLarge":   {`size: 8`, []string{"spec.size", "less than or equal to 7"}},
+		"VersionShort":   {`version: "3.6"`, []string{"spec.version", "write all three numbers"}},
+		"VersionWord":    {`version: latest`, []string{"spec.version", "write all three numbers"}},
+		"ReservedLabel":  {`pod: {labels: {etcd_cluster: mine}}`, []string{"spec.pod.labels", "etcd_cluster is set by the operator"}},
+		"ReservedEnv":    {`pod: {etcdEnv: [{name: ETCD_INITIAL_CLUSTER_STATE, value: new}]}`, []string{"spec.pod.etcdEnv", "ETCD_INITIAL_CLUSTER_STATE is set by the operator"}},
+		"TaggedImage":    {`repository: "quay.io/coreos/etcd:v3.6.16"`, []string{"spec.repository", "write the tag as version"}},
+		"VolumeOfNoSize": {`pod: {persistentVolumeClaimSpec: {accessModes: [ReadWriteOnce]}}`, []string{"persistentVolumeClaimSpec", "resources.requests.storage"}},
+		"ShortTimeout":   {`recovery: {memberTimeout: 1s}`, []string{"memberTimeout", "at least 10s"}},
+		"UnknownField":   {`sice: 3`, []string{"spec.sice"}},
+	} {
+		t.Run(name, func(t *testing.T) {
+			out, err := env.Kubectl.Apply(s.ctx, s.ns, manifest("bad", tc.spec), "--dry-run=server")
+			if err == nil || !containsAll(out, tc.want) {
+				t.Errorf("want a refusal with %q, got: %v\n%s", tc.want, err, out)
+			}
+			t.Logf("%s", out)
+		})
+	}
+	out, err := env.Kubectl.Apply(s.ctx, s.ns, manifest("1st", "size: 1"), "--dry-run=server")
+	if err == nil || !containsAll(out, []string{"metadata.name", "a letter first"}) {
+		t.Errorf("want a refusal of the name, got: %v\n%s", err, out)
+	}
+}
+
+func manifest(name, spec string) string {
+	return fmt.Sprintf("apiVersion: %s\nkind: EtcdCluster\nmetadata: {name: %s}\nspec: {%s}\n", v1beta2.GroupVersion, name, spec)
+}
+
+// TestUnsupportedVersion: what admission can't know is said on the object.
+func TestUnsupportedVersion(t *testing.T) {
+	t.Parallel()
+	s := anOperator(t)
+	c := s.cluster("old", harness.Size(1), harness.Version("3.1.10"))
+	c.becomes("refused", harness.Condition(v1beta2.ConditionVersionUnsupported, true, ""), soon)
+	c.becomes("not Available", harness.Condition(v1beta2.ConditionAvailable, false, "VersionUnsupported"), soon)
+	if n := len(c.State().Pods); n != 0 {
+		t.Errorf("%d Pods were made for a version that is not run", n)
+	}
+}
+
+// TestNameConflict: a Service that is somebody else's is left alone.
+func TestNameConflict(t *testing.T) {
+	t.Parallel()
+	s := anOperator(t)
+	s.kubectl("create", "service", "clusterip", "taken-client", "--tcp=80:80")
+	c := s.cluster("taken", harness.Size(1))
+	c.becomes("stopped by a name", harness.Condition(v1beta2.ConditionNameConflict, true, ""), soon)
+	s.kubectl("delete", "service", "taken-client")
+	c.settles(1, later) // a Service that was not ours is looked for once in a minute
+}
+
+// TestDeletion: nothing of a deleted cluster is left.
+func TestDeletion(t *testing.T) {
+	t.Parallel()
+	s := anOperator(t)
+	kept := s.cluster("kept", harness.Size(1), harness.Volumes)
+	c := s.cluster("etcd", harness.Size(3), harness.Volumes)
+	c.becomes("protected", harness.All(harness.Settled(3), budgetKeeps(2)), soon)
+	kept.settles(1, soon)
+	s.must(c.Delete(s.ctx))
+	c.becomes("gone without a trace", harness.Nothing, later)
+	if out := s.kubectl("get", "pods,pvc,services,pdb,endpointslices", "-l", "etcd_cluster=etcd", "-o", "name"); out != "" {
+		t.Errorf("left over: %s", out)
+	}
+	kept.settles(1, soon)
+}
+
+// TestDeletionWhileForming: also when it is not finished.
+func TestDeletionWhileForming(t *testing.T) {
+	t.Parallel()
+	s := anOperator(t)
+	c := s.cluster("etcd", harness.Size(5), harness.Volumes)
+	c.becomes("forming", func(s harness.State) string { return atLeast(len(s.Pods), 1, "Pods") }, soon)
+	s.must(c.Delete(s.ctx))
+	c.becomes("gone without a trace", harness.Nothing, later)
+	c = s.cluster("etcd", harness.Size(3), harness.Volumes)
+	c.settles(3, soon)
+}
+
+// TestExamples: each of them works as it stands.
+func TestExamples(t *testing.T) {
+	t.Parallel()
+	clusters := map[string]struct {
+		name string
+		size int
+	}{
+		"cluster.yaml":        {"example", 3},
+		"cluster-single.yaml": {"example-single", 1},
+		"cluster-pvc.yaml":    {"example-pvc", 3},
+		"cluster-tuned.yaml":  {"example-tuned", 3},
+	}
+	// Tests of their own.
+	elsewhere := map[string]bool{"predecessor-deployment.yaml": true}
+
+	s := anOperator(t)
+	files, err := filepath.Glob(filepath.Join(env.Root, "examples", "*.yaml"))
+	s.must(err)
+	for _, f := range files {
+		base := filepath.Base(f)
+		want, known := clusters[base]
+		switch {
+		case elsewhere[base]:
+		case !known:
+			t.Errorf("no test applies examples/%s", base)
+		default:
+			text, err := os.ReadFile(f)
+			s.must(err)
+			out, err := env.Kubectl.Apply(s.ctx, s.ns, string(text))
+			if err != nil {
+				t.Fatalf("apply %s: %v: %s", base, err, out)
+			}
+			c := s.existing(want.name)
+			c.settles(want.size, later)
+			s.must(c.Delete(s.ctx))
+		}
+	}
+}
