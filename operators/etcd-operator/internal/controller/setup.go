@@ -2,6 +2,7 @@ package controller
 
 import (
 	"context"
+	"strings"
 	"time"
 
 	corev1 "k8s.io/api/core/v1"
@@ -33,13 +34,14 @@ const (
 // SetupWithManager registers the watches. workers is how many clusters are
 // reconciled at a time; one of them waits at most for its own members.
 func (r *Reconciler) SetupWithManager(ctx context.Context, mgr ctrl.Manager, workers int) error {
+	byName := handler.EnqueueRequestsFromMapFunc(ofName)
 	byLabel := handler.EnqueueRequestsFromMapFunc(ofLabel)
 	b := ctrl.NewControllerManagedBy(mgr).
 		For(&v1beta2.EtcdCluster{}).
 		Watches(&corev1.Pod{}, byLabel).
 		Watches(&corev1.PersistentVolumeClaim{}, byLabel).
-		Watches(&corev1.Service{}, byLabel).
-		Watches(&policyv1.PodDisruptionBudget{}, byLabel, builder.WithPredicates(predicate.GenerationChangedPredicate{})).
+		Watches(&corev1.Service{}, byName).
+		Watches(&policyv1.PodDisruptionBudget{}, byName, builder.WithPredicates(predicate.GenerationChangedPredicate{})).
 		Watches(&discoveryv1.EndpointSlice{}, byLabel).
 		WithOptions(controller.Options{
 			MaxConcurrentReconciles: workers,
@@ -62,6 +64,20 @@ func ofLabel(_ context.Context, o client.Object) []reconcile.Request {
 		return nil
 	}
 	return []reconcile.Request{{NamespacedName: client.ObjectKey{Namespace: o.GetNamespace(), Name: name}}}
+}
+
+// ofName maps an object to the clusters that need its name, whoever it belongs to: one
+// of somebody else's is in their way, until it is gone.
+func ofName(_ context.Context, o client.Object) []reconcile.Request {
+	names := []string{o.GetName()}
+	if cluster, ok := strings.CutSuffix(o.GetName(), "-client"); ok {
+		names = append(names, cluster)
+	}
+	var all []reconcile.Request
+	for _, name := range names {
+		all = append(all, reconcile.Request{NamespacedName: client.ObjectKey{Namespace: o.GetNamespace(), Name: name}})
+	}
+	return all
 }
 
 // ofNode maps a node to the clusters that have Pods on it.

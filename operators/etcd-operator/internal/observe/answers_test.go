@@ -27,6 +27,7 @@ func TestASeedAnswers(t *testing.T) {
 }
 
 func testSeed(t *testing.T, version string) {
+	t.Parallel()
 	b := newBench(t)
 	etcd := etcdclient.Client{}
 	b.observer.Etcd = etcd
@@ -71,6 +72,7 @@ func TestALearnerAndALonelyVoterAnswer(t *testing.T) {
 }
 
 func testLearner(t *testing.T, version string) {
+	t.Parallel()
 	b, etcd := newBench(t), etcdclient.Client{}
 	b.observer.Etcd = etcd
 	// They must reach each other, so they have no names.

@@ -127,7 +127,9 @@ func latchClusterID(v *view) *step {
 	}
 	seed := v.pods[v.Cluster.Bootstrap.Member]
 	a := &seed.Answer
-	if a.Read && a.ClusterID != 0 && len(a.Members) == 1 && a.Members[0].Name == seed.Name && a.Members[0].ID == a.MemberID {
+	// One that is ending takes its data with it: it is begun anew.
+	ending := seed.Finished || !seed.DeletingSince.IsZero()
+	if !ending && a.Read && a.ClusterID != 0 && len(a.Members) == 1 && a.Members[0].Name == seed.Name && a.Members[0].ID == a.MemberID {
 		return do(LatchClusterID{a.ClusterID}, "Bootstrapped", fmt.Sprintf("seed %s serves cluster %016x", seed.Name, a.ClusterID))
 	}
 	return wait(v.patience(seed), "StartingSeed", fmt.Sprintf("waiting for seed %s: %s", seed.Name, v.progress(seed)))

@@ -165,7 +165,14 @@ func (v *view) learnerLimit(joiner *Pod) int {
 		if p == nil || p.Learners != limit {
 			return 1
 		}
-		if a := v.answer(m); m.Started && (a == nil || !parseVersion(a.Version).atLeast(version{3, 6, 0})) {
+		// One that has never started has only its image to tell.
+		running := p.Version
+		if a := v.answer(m); a != nil {
+			running = a.Version
+		} else if m.Started {
+			return 1
+		}
+		if !parseVersion(running).atLeast(version{3, 6, 0}) {
 			return 1
 		}
 	}

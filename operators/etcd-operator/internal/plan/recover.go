@@ -2,6 +2,7 @@ package plan
 
 import (
 	"fmt"
+	"slices"
 	"strings"
 
 	"github.com/etcd-operators/etcd-operators/api/v1beta2"
@@ -27,10 +28,16 @@ func clearFinishedPods(v *view) *step {
 // etcd only where there is data. A volume that is known to be no member's is left
 // to deleteLeftoverClaims.
 func returnPods(v *view) *step {
+	voters := v.knownVoters()
+	crowded := !v.hasQuorum() && slices.ContainsFunc(voters, v.unplaced)
 	var pods []NewPod
 	for i := range v.Claims {
 		c := &v.Claims[i]
 		if v.pods[c.Name] != nil || c.Deleting || (v.sure && !v.isStarted(c.Name)) {
+			continue
+		}
+		// Where a voter finds no place, none is taken up by who may have no data.
+		if crowded && !slices.ContainsFunc(voters, func(m Member) bool { return m.Name == c.Name }) {
 			continue
 		}
 		pods = append(pods, NewPod{Name: c.Name, Role: Returning})
@@ -58,21 +65,35 @@ func makeRoom(v *view) *step {
 	return nil
 }
 
-// yield deletes a Pod without data, if there is one on a node, in favour of a Pod
-// that can't be scheduled.
+// unplaced reports whether a member's Pod can't be scheduled.
+func (v *view) unplaced(m Member) bool {
+	p := v.pods[m.Name]
+	return p != nil && p.Node == "" && p.Unschedulable != ""
+}
+
+// yield deletes a Pod, if there is one on a node that has no data or, in the last
+// resort, has no vote and keeps its data on its volume, in favour of a Pod that
+// can't be scheduled.
 func (v *view) yield(p *Pod) *step {
 	if p.Unschedulable == "" || p.Node != "" || !p.DeletingSince.IsZero() {
 		return nil
 	}
-	for i := range v.Pods {
-		j := &v.Pods[i]
-		empty := v.isCandidate(j) || (j.Answer.Waiting && j.Persistent && v.claims[j.Name] != nil && j.DeletingSince.IsZero())
-		if empty && j.Node != "" && j.Name != p.Name {
-			return do(DeletePod{Name: j.Name, UID: j.UID}, "MakingRoom", fmt.Sprintf("Pod %s, which has no data yet, gives way to %s", j.Name, p.Name))
+	empty := func(j *Pod) bool { return v.isCandidate(j) || (j.Answer.Waiting && v.onVolume(j)) }
+	voteless := func(j *Pod) bool {
+		return v.onVolume(j) && !slices.ContainsFunc(v.knownVoters(), func(m Member) bool { return m.Name == j.Name })
+	}
+	for _, givesWay := range []func(*Pod) bool{empty, voteless} {
+		for i := range v.Pods {
+			if j := &v.Pods[i]; j.Node != "" && j.Name != p.Name && j.DeletingSince.IsZero() && givesWay(j) {
+				return do(DeletePod{Name: j.Name, UID: j.UID}, "MakingRoom", fmt.Sprintf("Pod %s gives way to voter %s, which finds no place", j.Name, p.Name))
+			}
 		}
 	}
 	return nil
 }
+
+// onVolume reports whether a Pod can be made again as it is.
+func (v *view) onVolume(p *Pod) bool { return p.Persistent && v.claims[p.Name] != nil }
 
 // isStarted reports whether the name is that of a member which has had data.
 func (v *view) isStarted(name string) bool {
@@ -109,10 +130,17 @@ func (v *view) quorumLost() string {
 	}
 	voters := v.knownVoters()
 	if len(voters) == 0 {
-		if len(v.Pods)+len(v.Claims) > 0 {
-			return ""
+		for i := range v.Pods {
+			if p := &v.Pods[i]; !v.isCandidate(p) && !p.Answer.Waiting {
+				return ""
+			}
 		}
-		return "no member is left, and no volume; restore the cluster from a backup"
+		for i := range v.Claims {
+			if v.pods[v.Claims[i].Name] == nil {
+				return ""
+			}
+		}
+		return "no member is left, and no data; restore the cluster from a backup"
 	}
 	var lost []string
 	for _, m := range voters {

@@ -92,7 +92,7 @@ func (w *world) effect(op *operator, t *todo, n int) (more bool, err error) {
 		return true, nil
 	}
 	n--
-	if n == 0 && !(w.cfg.has(NoLiveReadForPatches) && isPatch(t.decision.Action)) {
+	if careless := w.cfg.has(NoLiveReadForPatches) && isPatch(t.decision.Action); n == 0 && !careless {
 		if err := w.unchanged(&t.seen.Cluster); err != nil {
 			return false, err
 		}

@@ -117,6 +117,9 @@ func RandomConfig(seed int64) Config {
 			cfg.Kinds = append(cfg.Kinds, k)
 		}
 	}
+	if slices.Contains(cfg.Kinds, LeadLeaving) { // nobody leaves unless somebody scales
+		cfg.Kinds = append(cfg.Kinds, EditSize, EditSize)
+	}
 	return cfg
 }
 

@@ -25,7 +25,8 @@
 //   - invariants.go, liveness.go: what is checked against the truth
 //   - oracle.go: what is checked of a Decision against its Observation alone;
 //     the fuzz test uses it with Observations that no model would produce
-//   - minimise.go: from a failing run to a short story
+//   - minimise.go, trace.go: from a failing run to a short story
+//   - clone.go, explore.go: every run of a small configuration
 //
 // To look at one failing seed: go test -run TestSimulate -seed N -v. For many:
 // go test -run TestSimulate -seeds N.

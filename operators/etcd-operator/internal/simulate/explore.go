@@ -12,8 +12,8 @@ type Explored struct {
 // Explore visits breadth first what can become of a configuration when up to faults
 // faults of the menu happen at any of the first depth steps: each moment, each fault,
 // each combination, once for every state that differs. Delays are as short as they
-// can be. It ends at cap states: an uncapped search eats the machine.
-func Explore(cfg Config, planner Planner, menu []Fault, faults, depth, cap int) (Explored, *Failure) {
+// can be. It ends at most states: an uncapped search eats the machine.
+func Explore(cfg Config, planner Planner, menu []Fault, faults, depth, most int) (Explored, *Failure) {
 	type visit struct {
 		world *world
 		past  []Fault
@@ -67,12 +67,12 @@ func Explore(cfg Config, planner Planner, menu []Fault, faults, depth, cap int) 
 			if f != nil && len(next.world.armed) > 0 {
 				continue // no target: nothing happened
 			}
-			if k := next.world.key() + uint64(len(next.past)); visited[k] {
+			k := next.world.key() + uint64(len(next.past))
+			if visited[k] {
 				continue
-			} else {
-				visited[k] = true
 			}
-			if found.States++; found.States >= cap {
+			visited[k] = true
+			if found.States++; found.States >= most {
 				found.Capped = true
 				return found, nil
 			}

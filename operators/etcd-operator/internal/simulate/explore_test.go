@@ -78,6 +78,9 @@ func TestExplore(t *testing.T) {
 			limit := *statesFlag
 			if limit == 0 {
 				limit = 3000
+				if testing.Short() {
+					limit = 300
+				}
 			}
 			found, f := Explore(r.cfg, plan.Plan, r.menu, r.faults, r.depth, limit)
 			if f != nil {

@@ -140,6 +140,19 @@ func (w *world) checkJoin(r *run, b int, self plan.Member) {
 	}
 }
 
+// checkQuorumLost: what a person may take for a reason to give a cluster up is said
+// only if it is so.
+func (w *world) checkQuorumLost() {
+	if w.main < 0 {
+		w.fail("QuorumLost", "it is said before there is a cluster")
+		return
+	}
+	view := w.births[w.main].view
+	if n := w.intact(view); n >= quorum(countVoters(view)) {
+		w.fail("QuorumLost", "it is said while %d of %d voters have data", n, countVoters(view))
+	}
+}
+
 // diskLost is called whenever disks may have been lost: once a majority of the
 // voters has none, nothing can be promised of acknowledged writes.
 func (w *world) diskLost() {
@@ -375,7 +388,7 @@ func (w *world) checkClaimDeletion(c *claim) {
 // checkDrain: a voter that the PodDisruptionBudget lets go does not cost the quorum
 // (design/architecture.md, Members).
 func (w *world) checkDrain(p *pod) {
-	if !w.cfg.DisruptionBudget || w.main < 0 || p.role != plan.Voter || w.budget == 0 {
+	if !w.cfg.DisruptionBudget || w.main < 0 || p.role != plan.Voter || w.budget == 0 || len(w.operators) > 1 {
 		return
 	}
 	b := &w.births[w.main]

@@ -5,9 +5,10 @@ import (
 	"strings"
 	"time"
 
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
 	"github.com/etcd-operators/etcd-operators/api/v1beta2"
 	"github.com/etcd-operators/etcd-operators/operators/etcd-operator/internal/plan"
-	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 )
 
 // liveness is the invariant that a cluster comes to rest once faults stop.
@@ -25,6 +26,7 @@ const (
 // It is an invariant that it does.
 func (w *world) settle() {
 	w.stopFaults()
+	w.settling = true
 	good := 0
 	begun := w.now
 	for i := 0; i < liveSteps && w.broken == nil; i++ {

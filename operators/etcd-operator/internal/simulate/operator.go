@@ -207,7 +207,7 @@ func (w *world) run(op *operator) {
 	for ; calls > 0 && w.broken == nil && w.step >= op.deadUntil && w.step >= op.stalledUntil; calls-- {
 		if op.todo == nil {
 			w.deliver(op)
-			if op.half == nil && !op.woken && w.now < op.wake && (w.calm || !w.random.chance(5)) {
+			if op.half == nil && !op.woken && w.now < op.wake && (w.calm || w.settling || !w.random.chance(5)) {
 				return
 			}
 			w.reconcile(op)
@@ -253,10 +253,16 @@ func (w *world) decide(op *operator, o plan.Observation) {
 			w.broken.kind = err.Kind
 		}
 	}
+	if d.Reason == "QuorumLost" && !w.during(SlowAnswers) && len(op.clusterQueue)+len(op.podQueue)+len(op.claimQueue) == 0 {
+		w.checkQuorumLost()
+	}
 	op.last, op.woken = d, false
 	op.wake = w.now + d.Again
 	w.status = d.Status
 	if d.Action == nil {
+		if d.Budget != plan.KeepBudget {
+			w.budget = d.Budget
+		}
 		if w.trace != nil {
 			w.say("operator %s waits: %s: %s", op.id, d.Reason, d.Message)
 		}
@@ -379,54 +385,4 @@ func (w *world) answer(r *run) plan.Answer {
 		a.Members = d.view
 	}
 	return a
-}
-
-// describe tells an action in a line.
-func describe(d plan.Decision) string {
-	if d.Action == nil {
-		return "nothing"
-	}
-	s := fmt.Sprintf("%+v", d.Action)
-	switch a := d.Action.(type) {
-	case plan.CreatePods:
-		var all []string
-		for _, p := range a.Pods {
-			all = append(all, fmt.Sprintf("%s as %s", p.Name, p.Role))
-		}
-		s = strings.Join(all, ", ")
-	case plan.SetRoles:
-		var all []string
-		for _, r := range a.Roles {
-			all = append(all, fmt.Sprintf("%s=%s", r.Name, r.Role))
-		}
-		s = strings.Join(all, ", ")
-	case plan.OpenGrant:
-		s = fmt.Sprintf("%s attempt %d for %v", a.Name, a.Grant.Attempt, a.Grant.Members)
-	case plan.AddLearner:
-		s = fmt.Sprintf("%s to %s", a.Name, describeMembers(a.Members))
-	case plan.Promote:
-		s = fmt.Sprintf("%s of %s", a.Name, describeMembers(a.Members))
-	case plan.RemoveMember:
-		s = fmt.Sprintf("%s from %s", a.Name, describeMembers(a.Members))
-	case plan.DeletePod:
-		s = fmt.Sprintf("%s (%s)", a.Name, a.UID)
-	case plan.DeleteClaim:
-		s = fmt.Sprintf("%s (%s)", a.Name, a.UID)
-	}
-	return d.Action.Kind() + " " + s
-}
-
-func describeMembers(members []plan.Member) string {
-	var all []string
-	for _, m := range members {
-		s := m.Name
-		if m.Learner {
-			s += "(learner)"
-		}
-		if !m.Started {
-			s += "(unstarted)"
-		}
-		all = append(all, s)
-	}
-	return "[" + strings.Join(all, " ") + "]"
 }

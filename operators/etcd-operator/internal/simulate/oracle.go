@@ -481,6 +481,8 @@ func (k *check) deletePod(a plan.DeletePod) *Violation {
 		return nil // of a seed that was given up
 	case p.Role == plan.Joiner && p.Grant == nil && !p.Answer.Reached && p.Answer.Attempt == 0:
 		return nil // it never started, and makes room
+	case p.Answer.Learner && k.hasClaim(a.Name) && slices.ContainsFunc(k.o.Pods, func(o plan.Pod) bool { return o.Unschedulable != "" }):
+		return nil // it has no vote, its data stays on its claim, and it makes room for a voter
 	case p.Answer.Reached && !p.Finished:
 		return violation("S6", "Pod %s is deleted, and its member answers", a.Name)
 	case p.Finished && slices.ContainsFunc(k.o.Claims, func(c plan.Claim) bool { return c.Name == a.Name }):

@@ -59,7 +59,7 @@ func TestSimulate(t *testing.T) {
 	if len(failures) > 0 {
 		t.Fatalf("%d of %d runs failed: %s", len(failures), stats.Runs, count(told))
 	}
-	if never := stats.Never(); len(never) > 0 && n >= 300 {
+	if never := stats.Never(); len(never) > 0 && n >= 3000 {
 		t.Errorf("these never happened: %v", never)
 	}
 }

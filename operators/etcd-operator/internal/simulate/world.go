@@ -71,6 +71,9 @@ type world struct {
 	// majorityLost is true once a majority's disks were lost: from then on nobody
 	// can promise anything about acknowledged writes.
 	majorityLost bool
+	// settling is true once faults have stopped: from then on operators look only when
+	// a watch tells them to, or when they said that they would.
+	settling bool
 	// configured is true when a member list changed in this step.
 	configured bool
 
@@ -183,27 +186,6 @@ func (w *world) say(format string, args ...any) {
 		return
 	}
 	w.trace.add(w.step, w.now, fmt.Sprintf(format, args...))
-}
-
-// story is what happened, a line each. A line that says what the last two said is
-// counted, not repeated.
-type story struct {
-	lines    []string
-	last     [2]string
-	repeated int
-}
-
-func (s *story) add(step int, now time.Duration, text string) {
-	if text == s.last[0] || text == s.last[1] {
-		s.repeated++
-		return
-	}
-	if s.repeated > 0 {
-		s.lines = append(s.lines, fmt.Sprintf("                  ... and so on, %d times", s.repeated))
-		s.repeated = 0
-	}
-	s.last = [2]string{s.last[1], text}
-	s.lines = append(s.lines, fmt.Sprintf("step %3d %7.1fs  %s", step, now.Seconds(), text))
 }
 
 func (w *world) uid() string {

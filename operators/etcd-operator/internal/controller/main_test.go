@@ -1,0 +1,152 @@
+package controller_test
+
+import (
+	"context"
+	"fmt"
+	"io"
+	"os"
+	"testing"
+
+	"github.com/prometheus/client_golang/prometheus"
+	corev1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/api/meta"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	ctrl "sigs.k8s.io/controller-runtime"
+	"sigs.k8s.io/controller-runtime/pkg/cache"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+	"sigs.k8s.io/controller-runtime/pkg/config"
+	"sigs.k8s.io/controller-runtime/pkg/log/zap"
+	metricsserver "sigs.k8s.io/controller-runtime/pkg/metrics/server"
+
+	"github.com/etcd-operators/etcd-operators/api/v1beta2"
+	"github.com/etcd-operators/etcd-operators/operators/etcd-operator/internal/act"
+	"github.com/etcd-operators/etcd-operators/operators/etcd-operator/internal/apiservertest"
+	"github.com/etcd-operators/etcd-operators/operators/etcd-operator/internal/controller"
+	"github.com/etcd-operators/etcd-operators/operators/etcd-operator/internal/metrics"
+	"github.com/etcd-operators/etcd-operators/operators/etcd-operator/internal/observe"
+	"github.com/etcd-operators/etcd-operators/operators/etcd-operator/internal/podtest"
+	"github.com/etcd-operators/etcd-operators/shared/etcdclient"
+	"github.com/etcd-operators/etcd-operators/shared/etcdtest"
+)
+
+func TestMain(m *testing.M) {
+	podtest.BecomeLauncher()
+	ctrl.SetLogger(zap.New(zap.WriteTo(io.Discard)))
+	os.Exit(apiservertest.Main(m))
+}
+
+// version is that of all members here; other versions are e2e's.
+const version = "3.6.16"
+
+// bench is a namespace with an operator of its own.
+type bench struct {
+	t         *testing.T
+	client    client.Client
+	namespace string
+	metrics   *prometheus.Registry
+}
+
+// newBench starts the operator as its main program does.
+func newBench(t *testing.T, changes ...func(*controller.Reconciler)) *bench {
+	t.Helper()
+	b := &bench{t: t, client: apiservertest.Client(t), namespace: apiservertest.Namespace(t), metrics: prometheus.NewRegistry()}
+	mgr, err := ctrl.NewManager(apiservertest.Config(), ctrl.Options{
+		Scheme:     apiservertest.Scheme(),
+		Cache:      cache.Options{DefaultNamespaces: map[string]cache.Config{b.namespace: {}}},
+		Metrics:    metricsserver.Options{BindAddress: "0"},
+		Controller: config.Controller{SkipNameValidation: new(true)}, // one for each test
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	etcd := etcdclient.Client{}
+	r := &controller.Reconciler{
+		Client:   mgr.GetClient(),
+		Observer: &observe.Observer{Reader: mgr.GetClient(), Nodes: mgr.GetClient(), Etcd: etcd, DefaultVersion: version},
+		Actor:    &act.Actor{Client: mgr.GetClient(), Live: mgr.GetAPIReader(), Etcd: etcd, LauncherImage: "example.com/etcd-operator:test"},
+		Events:   mgr.GetEventRecorder("etcd-operator"),
+		Metrics:  metrics.New(b.metrics),
+	}
+	for _, change := range changes {
+		change(r)
+	}
+	ctx, stop := context.WithCancel(context.Background())
+	if err := r.SetupWithManager(ctx, mgr, 4); err != nil {
+		t.Fatal(err)
+	}
+	ended := make(chan error, 1)
+	go func() { ended <- mgr.Start(ctx) }()
+	t.Cleanup(func() {
+		stop()
+		if err := <-ended; err != nil {
+			t.Errorf("the operator ended: %v", err)
+		}
+	})
+	return b
+}
+
+// create makes an EtcdCluster.
+func (b *bench) create(name string, size int, changes ...func(*v1beta2.EtcdCluster)) *v1beta2.EtcdCluster {
+	b.t.Helper()
+	c := &v1beta2.EtcdCluster{ObjectMeta: metav1.ObjectMeta{Name: name, Namespace: b.namespace}, Spec: v1beta2.ClusterSpec{Size: size}}
+	for _, change := range changes {
+		change(c)
+	}
+	apiservertest.Create(b.t, b.client, c)
+	return c
+}
+
+// edit changes an EtcdCluster as a user does.
+func (b *bench) edit(c *v1beta2.EtcdCluster, change func(*v1beta2.EtcdCluster)) {
+	b.t.Helper()
+	etcdtest.Eventually(b.t, "the edit to be accepted", func() error {
+		apiservertest.Read(b.t, b.client, c)
+		change(c)
+		return b.client.Update(apiservertest.Context(b.t), c)
+	})
+}
+
+// until waits for a cluster's status.
+func (b *bench) until(c *v1beta2.EtcdCluster, what string, holds func(*v1beta2.ClusterStatus) bool) {
+	b.t.Helper()
+	etcdtest.Eventually(b.t, what, func() error {
+		apiservertest.Read(b.t, b.client, c)
+		if holds(&c.Status) {
+			return nil
+		}
+		return fmt.Errorf("%s ready; %s", c.Status.ReadyMembers, said(&c.Status))
+	})
+}
+
+// untilHealthy waits until a cluster has so many voters, all of them healthy, and
+// nothing is left to do.
+func (b *bench) untilHealthy(c *v1beta2.EtcdCluster, n int) {
+	b.t.Helper()
+	b.until(c, fmt.Sprintf("%d healthy members", n), func(s *v1beta2.ClusterStatus) bool {
+		return s.ReadyMembers == fmt.Sprintf("%d/%d", n, n) && s.Size == n && reason(s, v1beta2.ConditionProgressing) == "AsDesired"
+	})
+}
+
+func (b *bench) pods(c *v1beta2.EtcdCluster) []corev1.Pod {
+	b.t.Helper()
+	var list corev1.PodList
+	if err := b.client.List(apiservertest.Context(b.t), &list, client.InNamespace(b.namespace), client.MatchingLabels{v1beta2.LabelCluster: c.Name}); err != nil {
+		b.t.Fatal(err)
+	}
+	return list.Items
+}
+
+func reason(s *v1beta2.ClusterStatus, kind string) string {
+	if c := meta.FindStatusCondition(s.Conditions, kind); c != nil {
+		return c.Reason
+	}
+	return ""
+}
+
+func said(s *v1beta2.ClusterStatus) string {
+	all := ""
+	for _, c := range s.Conditions {
+		all += fmt.Sprintf("%s=%s %s: %s\n", c.Type, c.Status, c.Reason, c.Message)
+	}
+	return all
+}

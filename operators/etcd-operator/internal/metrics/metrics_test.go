@@ -1,0 +1,178 @@
+package metrics_test
+
+import (
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/prometheus/client_golang/prometheus"
+	"github.com/prometheus/client_golang/prometheus/testutil"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/types"
+
+	"github.com/etcd-operators/etcd-operators/api/v1beta2"
+	"github.com/etcd-operators/etcd-operators/operators/etcd-operator/internal/metrics"
+)
+
+func key(name string) types.NamespacedName {
+	return types.NamespacedName{Namespace: "ns", Name: name}
+}
+
+func status(phase v1beta2.ClusterPhase, ready, unready int, available, degraded bool) *v1beta2.ClusterStatus {
+	condition := func(kind string, is bool) metav1.Condition {
+		c := metav1.Condition{Type: kind, Status: metav1.ConditionFalse}
+		if is {
+			c.Status = metav1.ConditionTrue
+		}
+		return c
+	}
+	return &v1beta2.ClusterStatus{
+		Phase:   phase,
+		Members: v1beta2.MembersStatus{Ready: make([]string, ready), Unready: make([]string, unready)},
+		Conditions: []metav1.Condition{
+			condition(v1beta2.ConditionAvailable, available), condition(v1beta2.ConditionDegraded, degraded),
+		},
+	}
+}
+
+func newMetrics() (*metrics.Metrics, *prometheus.Registry) {
+	reg := prometheus.NewPedanticRegistry()
+	return metrics.New(reg), reg
+}
+
+func want(t *testing.T, reg prometheus.Gatherer, text string, names ...string) {
+	t.Helper()
+	if err := testutil.GatherAndCompare(reg, strings.NewReader(text), names...); err != nil {
+		t.Error(err)
+	}
+}
+
+const clustersHelp = `
+# HELP etcd_operator_clusters EtcdClusters, by phase.
+# TYPE etcd_operator_clusters gauge
+`
+
+const membersHelp = `
+# HELP etcd_operator_members Members of all EtcdClusters, by state (ready: they serve; unready).
+# TYPE etcd_operator_members gauge
+`
+
+// Series that will be there are there from the beginning, so that an alert on their
+// absence or rate holds.
+func TestWithoutAnyCluster(t *testing.T) {
+	_, reg := newMetrics()
+	want(t, reg, clustersHelp+`etcd_operator_clusters{phase="Creating"} 0
+etcd_operator_clusters{phase="Failed"} 0
+etcd_operator_clusters{phase="Running"} 0
+`+membersHelp+`etcd_operator_members{state="ready"} 0
+etcd_operator_members{state="unready"} 0
+`, "etcd_operator_clusters", "etcd_operator_members", "etcd_operator_cluster_unhealthy_seconds")
+}
+
+func TestClustersAndMembersAreCounted(t *testing.T) {
+	m, reg := newMetrics()
+	m.Observe(key("a"), status(v1beta2.PhaseCreating, 0, 3, false, false), time.Second)
+	m.Observe(key("a"), status(v1beta2.PhaseRunning, 3, 0, true, false), time.Second) // counts once, as it now is
+	m.Observe(key("b"), status(v1beta2.PhaseRunning, 2, 1, true, true), time.Second)
+	m.Observe(key("c"), status(v1beta2.PhaseFailed, 0, 1, false, true), time.Second)
+	want(t, reg, clustersHelp+`etcd_operator_clusters{phase="Creating"} 0
+etcd_operator_clusters{phase="Failed"} 1
+etcd_operator_clusters{phase="Running"} 2
+`+membersHelp+`etcd_operator_members{state="ready"} 5
+etcd_operator_members{state="unready"} 2
+`, "etcd_operator_clusters", "etcd_operator_members")
+	if got := testutil.CollectAndCount(m, "etcd_operator_cluster_unhealthy_seconds"); got != 3 {
+		t.Errorf("%d clusters tell since when they are unhealthy, want 3", got)
+	}
+
+	m.Forget(key("b"))
+	m.Forget(key("c"))
+	m.Forget(key("c"))
+	want(t, reg, clustersHelp+`etcd_operator_clusters{phase="Creating"} 0
+etcd_operator_clusters{phase="Failed"} 0
+etcd_operator_clusters{phase="Running"} 1
+`+membersHelp+`etcd_operator_members{state="ready"} 3
+etcd_operator_members{state="unready"} 0
+`+`
+# HELP etcd_operator_cluster_unhealthy_seconds Seconds since the EtcdCluster was last seen available with all its members healthy; 0 while it is.
+# TYPE etcd_operator_cluster_unhealthy_seconds gauge
+etcd_operator_cluster_unhealthy_seconds{name="a",namespace="ns"} 0
+`, "etcd_operator_clusters", "etcd_operator_members", "etcd_operator_cluster_unhealthy_seconds")
+}
+
+// The time runs from when it was last healthy, or first seen, and not anew with every
+// look at it.
+func TestUnhealthySeconds(t *testing.T) {
+	seconds := func(reg *prometheus.Registry) float64 {
+		t.Helper()
+		families, err := reg.Gather()
+		if err != nil {
+			t.Fatal(err)
+		}
+		for _, f := range families {
+			if f.GetName() == "etcd_operator_cluster_unhealthy_seconds" {
+				return f.GetMetric()[0].GetGauge().GetValue()
+			}
+		}
+		t.Fatal("there is no etcd_operator_cluster_unhealthy_seconds")
+		return 0
+	}
+	for name, bad := range map[string]*v1beta2.ClusterStatus{
+		"not available":           status(v1beta2.PhaseRunning, 1, 2, false, true),
+		"degraded":                status(v1beta2.PhaseRunning, 2, 1, true, true),
+		"not available, it seems": status(v1beta2.PhaseCreating, 0, 3, false, false),
+		"says nothing":            {},
+	} {
+		m, reg := newMetrics()
+		m.Observe(key("a"), bad, 0)
+		time.Sleep(20 * time.Millisecond)
+		m.Observe(key("a"), bad, 0)
+		if got := seconds(reg); got < 0.02 {
+			t.Errorf("%s: unhealthy for %g s, want at least 0.02", name, got)
+		}
+		m.Observe(key("a"), status(v1beta2.PhaseRunning, 3, 0, true, false), 0)
+		if got := seconds(reg); got != 0 {
+			t.Errorf("%s, and then healthy: unhealthy for %g s, want 0", name, got)
+		}
+	}
+}
+
+func TestActionsAndDurations(t *testing.T) {
+	m, reg := newMetrics()
+	m.Acted("AddLearner", "ok")
+	m.Acted("AddLearner", "ok")
+	m.Acted("AddLearner", "refused")
+	m.Observe(key("a"), &v1beta2.ClusterStatus{}, 3*time.Millisecond)
+	want(t, reg, `
+# HELP etcd_operator_actions_total Actions taken, by kind and result (ok; stale: not taken, since the world had changed; refused: etcd asked to wait; error).
+# TYPE etcd_operator_actions_total counter
+etcd_operator_actions_total{action="AddLearner",result="ok"} 2
+etcd_operator_actions_total{action="AddLearner",result="refused"} 1
+`, "etcd_operator_actions_total")
+	if got, err := testutil.GatherAndCount(reg, "etcd_operator_reconcile_duration_seconds"); err != nil || got != 1 {
+		t.Errorf("%d histograms of durations, %v, want 1", got, err)
+	}
+}
+
+// Names, units and help are as Prometheus asks for.
+func TestNamesAreAsPrometheusAsksFor(t *testing.T) {
+	m, reg := newMetrics()
+	m.Acted("AddLearner", "ok")
+	m.Observe(key("a"), status(v1beta2.PhaseRunning, 3, 0, true, false), time.Second)
+	problems, err := testutil.GatherAndLint(reg)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, p := range problems {
+		t.Errorf("%s: %s", p.Metric, p.Text)
+	}
+	families, err := reg.Gather()
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, f := range families {
+		if !strings.HasPrefix(f.GetName(), "etcd_operator_") {
+			t.Errorf("%s does not begin with etcd_operator_", f.GetName())
+		}
+	}
+}

@@ -1,0 +1,235 @@
+package podtest
+
+import (
+	"context"
+	"fmt"
+	"net/http"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+	"time"
+
+	corev1 "k8s.io/api/core/v1"
+	discoveryv1 "k8s.io/api/discovery/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/types"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+	"sigs.k8s.io/controller-runtime/pkg/controller/controllerutil"
+
+	"github.com/etcd-operators/etcd-operators/api/v1beta2"
+	"github.com/etcd-operators/etcd-operators/operators/etcd-operator/internal/apiservertest"
+	"github.com/etcd-operators/etcd-operators/shared/etcdtest"
+	"github.com/etcd-operators/etcd-operators/shared/member"
+)
+
+// Kubelet plays, for the Pods of members in one namespace, those parts of Kubernetes
+// that an API server lacks: it schedules them, runs their launcher and etcd as
+// processes of this host, each at an address of its own, says whether they are ready,
+// publishes their addresses, and carries deletions out. Volumes are folders.
+type Kubelet struct {
+	t         testing.TB
+	client    client.Client
+	namespace string
+	// etcd is the folder of the etcd program, dir that of all Pods and volumes.
+	etcd, dir string
+	hosts     string
+	ips       map[string]string
+	running   map[types.UID]*pod
+}
+
+// tick is how often the kubelet looks at its Pods.
+const tick = 20 * time.Millisecond
+
+// StartKubelet runs one until the test ends. All members run this version of etcd,
+// whatever their image says.
+func StartKubelet(t testing.TB, c client.Client, namespace, version string) {
+	t.Helper()
+	k := &Kubelet{
+		t: t, client: c, namespace: namespace, etcd: filepath.Dir(etcdtest.Binary(t, version)), dir: t.TempDir(),
+		ips: map[string]string{}, running: map[types.UID]*pod{},
+	}
+	k.hosts = filepath.Join(k.dir, "hosts")
+	node := &corev1.Node{ObjectMeta: metav1.ObjectMeta{Name: k.node()}}
+	apiservertest.Create(t, c, node)
+	node.Status.Conditions = []corev1.NodeCondition{{Type: corev1.NodeReady, Status: corev1.ConditionTrue, LastTransitionTime: metav1.Now()}}
+	apiservertest.SetStatus(t, c, node)
+	k.addHost("localhost", "127.0.0.1")
+	ctx, cancel := context.WithCancel(context.Background())
+	ended := make(chan struct{})
+	t.Cleanup(func() {
+		cancel()
+		<-ended
+		for _, p := range k.running {
+			p.kill()
+			if t.Failed() {
+				t.Logf("output of Pod %s:\n%s", p.name, p.output())
+			}
+		}
+	})
+	go func() {
+		defer close(ended)
+		for ctx.Err() == nil {
+			// What fails now, such as a write that conflicts, is done at the next tick.
+			_ = k.sync(ctx)
+			time.Sleep(tick)
+		}
+	}()
+}
+
+// node is the one node; nodes are of no namespace.
+func (k *Kubelet) node() string { return "node-of-" + k.namespace }
+
+func (k *Kubelet) sync(ctx context.Context) error {
+	var pods corev1.PodList
+	if err := k.client.List(ctx, &pods, client.InNamespace(k.namespace)); err != nil {
+		return err
+	}
+	there := map[types.UID]bool{}
+	for i := range pods.Items {
+		p := &pods.Items[i]
+		there[p.UID] = true
+		if err := k.syncPod(ctx, p); err != nil {
+			return err
+		}
+	}
+	for uid, p := range k.running {
+		if !there[uid] { // deleted by force
+			p.kill()
+			delete(k.running, uid)
+		}
+	}
+	if err := k.publish(ctx, pods.Items); err != nil {
+		return err
+	}
+	return k.releaseClaims(ctx, pods.Items)
+}
+
+func (k *Kubelet) syncPod(ctx context.Context, p *corev1.Pod) error {
+	runs := k.running[p.UID]
+	switch {
+	case !p.DeletionTimestamp.IsZero():
+		if runs != nil {
+			runs.terminate()
+		}
+		return client.IgnoreNotFound(k.client.Delete(ctx, p, client.GracePeriodSeconds(0), client.Preconditions{UID: &p.UID}))
+	case p.Spec.NodeName == "":
+		return k.client.SubResource("binding").Create(ctx, p, &corev1.Binding{Target: corev1.ObjectReference{Kind: "Node", Name: k.node()}})
+	case runs == nil:
+		return k.start(p)
+	case runs.ended():
+		return runs.start()
+	}
+	runs.grant(p.Annotations[v1beta2.AnnotationStart])
+	return k.setStatus(ctx, p, runs)
+}
+
+// start makes the folders of a new Pod and runs it.
+func (k *Kubelet) start(p *corev1.Pod) error {
+	if k.ips[p.Name] == "" {
+		k.ips[p.Name] = Address(k.t)
+		k.addHost(fmt.Sprintf("%s.%s.%s.svc", p.Spec.Hostname, p.Spec.Subdomain, p.Namespace), k.ips[p.Name])
+	}
+	home := filepath.Join(k.dir, string(p.UID))
+	data := filepath.Join(home, "data")
+	for _, v := range p.Spec.Volumes {
+		if v.PersistentVolumeClaim != nil {
+			data = filepath.Join(k.dir, "volume-"+v.PersistentVolumeClaim.ClaimName)
+		}
+	}
+	runs := &pod{name: p.Name, ip: k.ips[p.Name], home: home, data: data, hosts: k.hosts, etcd: k.etcd, container: p.Spec.Containers[0]}
+	for _, dir := range []string{filepath.Join(home, "grant"), filepath.Join(home, "used"), data} {
+		if err := os.MkdirAll(dir, 0o700); err != nil {
+			return err
+		}
+	}
+	runs.grant(p.Annotations[v1beta2.AnnotationStart])
+	k.running[p.UID] = runs
+	return runs.start()
+}
+
+func (k *Kubelet) setStatus(ctx context.Context, p *corev1.Pod, runs *pod) error {
+	ready := corev1.ConditionFalse
+	if etcdtest.CheckHTTP(At(runs.ip, member.MetricsPort), "/readyz", http.StatusOK) == nil {
+		ready = corev1.ConditionTrue
+	}
+	var was corev1.ConditionStatus
+	for _, c := range p.Status.Conditions {
+		if c.Type == corev1.PodReady {
+			was = c.Status
+		}
+	}
+	if was == ready && p.Status.PodIP == runs.ip {
+		return nil
+	}
+	p.Status.Phase, p.Status.PodIP, p.Status.PodIPs = corev1.PodRunning, runs.ip, []corev1.PodIP{{IP: runs.ip}}
+	p.Status.Conditions = []corev1.PodCondition{
+		{Type: corev1.PodScheduled, Status: corev1.ConditionTrue},
+		{Type: corev1.PodReady, Status: ready, LastTransitionTime: metav1.Now()},
+	}
+	return k.client.Status().Update(ctx, p)
+}
+
+// publish keeps the addresses of each cluster's Pods in an EndpointSlice of its
+// headless Service.
+func (k *Kubelet) publish(ctx context.Context, pods []corev1.Pod) error {
+	endpoints := map[string][]discoveryv1.Endpoint{}
+	for i := range pods {
+		p := &pods[i]
+		if p.Status.PodIP != "" {
+			endpoints[p.Spec.Subdomain] = append(endpoints[p.Spec.Subdomain], discoveryv1.Endpoint{Hostname: &p.Spec.Hostname, Addresses: []string{p.Status.PodIP}})
+		}
+	}
+	for service, all := range endpoints {
+		slice := &discoveryv1.EndpointSlice{ObjectMeta: metav1.ObjectMeta{Name: service, Namespace: k.namespace}}
+		_, err := controllerutil.CreateOrUpdate(ctx, k.client, slice, func() error {
+			slice.Labels = member.Selector(service)
+			slice.Labels[discoveryv1.LabelServiceName] = service
+			slice.AddressType, slice.Endpoints = discoveryv1.AddressTypeIPv4, all
+			return nil
+		})
+		if err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// releaseClaims lets volumes go that are to be deleted and that no Pod uses.
+func (k *Kubelet) releaseClaims(ctx context.Context, pods []corev1.Pod) error {
+	var claims corev1.PersistentVolumeClaimList
+	if err := k.client.List(ctx, &claims, client.InNamespace(k.namespace)); err != nil {
+		return err
+	}
+	inUse := map[string]bool{}
+	for i := range pods {
+		inUse[pods[i].Name] = true
+	}
+	for i := range claims.Items {
+		c := &claims.Items[i]
+		if c.DeletionTimestamp.IsZero() || inUse[c.Name] || len(c.Finalizers) == 0 {
+			continue
+		}
+		c.Finalizers = nil
+		if err := k.client.Update(ctx, c); err != nil {
+			return err
+		}
+		if err := os.RemoveAll(filepath.Join(k.dir, "volume-"+c.Name)); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// addHost lets the members look up a name. The file keeps its place on the disk,
+// since it is mounted in theirs.
+func (k *Kubelet) addHost(name, ip string) {
+	f, err := os.OpenFile(k.hosts, os.O_CREATE|os.O_APPEND|os.O_WRONLY, 0o600)
+	if err == nil {
+		_, err = fmt.Fprintf(f, "%s %s\n", ip, strings.ToLower(name))
+		f.Close()
+	}
+	if err != nil {
+		k.t.Errorf("add host %s: %v", name, err)
+	}
+}

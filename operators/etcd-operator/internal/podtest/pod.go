@@ -1,0 +1,137 @@
+package podtest
+
+import (
+	"bytes"
+	"fmt"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strings"
+	"sync"
+	"syscall"
+	"time"
+
+	corev1 "k8s.io/api/core/v1"
+
+	"github.com/etcd-operators/etcd-operators/shared/launcher"
+	"github.com/etcd-operators/etcd-operators/shared/member"
+)
+
+// hostsEnv makes the test's own program a member's launcher; it names the file with
+// the names that the member can look up.
+const hostsEnv = "PODTEST_HOSTS"
+
+// BecomeLauncher is the first thing that TestMain calls: a program that was started
+// as a container of a Pod goes on as its launcher and does not return.
+func BecomeLauncher() {
+	hosts := os.Getenv(hostsEnv)
+	if hosts == "" {
+		return
+	}
+	// In a mount namespace of its own.
+	if err := syscall.Mount(hosts, "/etc/hosts", "", syscall.MS_BIND, ""); err != nil {
+		fmt.Fprintf(os.Stderr, "let the member look up names: %v\n", err)
+		os.Exit(1)
+	}
+	os.Exit(launcher.Main(os.Args[1:], os.Stderr))
+}
+
+// stopPatience is how long a container may take to end; etcd takes no time.
+const stopPatience = 20 * time.Second
+
+// pod is a Pod that runs, with one container.
+type pod struct {
+	name, ip    string
+	home, data  string
+	hosts, etcd string
+	container   corev1.Container
+	granted     string
+
+	cmd  *exec.Cmd
+	done chan struct{}
+	mu   sync.Mutex
+	out  bytes.Buffer
+}
+
+// start starts the container, or starts it again. Its command is the Pod's own, but
+// for where its files are and where it listens.
+func (p *pod) start() error {
+	self, err := os.Executable()
+	if err != nil {
+		return err
+	}
+	here := strings.NewReplacer(
+		member.DataDir, filepath.Join(p.data, "data"),
+		"/etc/etcd-launcher/", filepath.Join(p.home, "grant")+"/",
+		"/run/etcd-launcher/", filepath.Join(p.home, "used")+"/",
+		"0.0.0.0:", p.ip+":",
+		"--listen=:", "--listen="+p.ip+":",
+	)
+	var args []string
+	for _, a := range append(p.container.Command[1:], p.container.Args...) {
+		args = append(args, here.Replace(a))
+	}
+	p.cmd, p.done = exec.Command(self, args...), make(chan struct{})
+	p.cmd.Env = append(os.Environ(), hostsEnv+"="+p.hosts, "PATH="+p.etcd+":"+os.Getenv("PATH"))
+	for _, e := range p.container.Env {
+		p.cmd.Env = append(p.cmd.Env, e.Name+"="+e.Value)
+	}
+	p.cmd.Stdout, p.cmd.Stderr = p, p
+	p.cmd.SysProcAttr = &syscall.SysProcAttr{Pdeathsig: syscall.SIGKILL, Unshareflags: syscall.CLONE_NEWNS}
+	if err := p.cmd.Start(); err != nil {
+		close(p.done)
+		return fmt.Errorf("run a member, with a mount namespace of its own, as only root may: %w", err)
+	}
+	go func(cmd *exec.Cmd, done chan struct{}) {
+		_ = cmd.Wait() // how it ended shows in its output
+		close(done)
+	}(p.cmd, p.done)
+	return nil
+}
+
+// grant writes what the downward API shows of the annotation.
+func (p *pod) grant(annotation string) {
+	if annotation == p.granted {
+		return
+	}
+	file := filepath.Join(p.home, "grant", "grant")
+	if os.WriteFile(file+".new", []byte(annotation), 0o600) == nil && os.Rename(file+".new", file) == nil {
+		p.granted = annotation
+	}
+}
+
+func (p *pod) ended() bool {
+	select {
+	case <-p.done:
+		return true
+	default:
+		return false
+	}
+}
+
+func (p *pod) kill() {
+	_ = p.cmd.Process.Kill() // fails only if it has ended
+	<-p.done
+}
+
+func (p *pod) terminate() {
+	_ = p.cmd.Process.Signal(syscall.SIGTERM) // fails only if it has ended
+	select {
+	case <-p.done:
+	case <-time.After(stopPatience):
+		p.kill()
+	}
+}
+
+// Write takes the container's output.
+func (p *pod) Write(b []byte) (int, error) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	return p.out.Write(b)
+}
+
+func (p *pod) output() string {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	return p.out.String()
+}
