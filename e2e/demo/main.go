@@ -10,6 +10,7 @@ package main
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"os"
 	"os/signal"
@@ -61,5 +62,5 @@ func run() error {
 	if env != nil {
 		say.chapter("Everything is taken away again (KEEP=1 keeps it)")
 	}
-	return join(err, tidy(stopping, env, say), env.Stop(stopping))
+	return errors.Join(err, tidy(stopping, env, say), env.Stop(stopping))
 }

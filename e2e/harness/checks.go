@@ -222,3 +222,19 @@ func podNames(pods []corev1.Pod) string {
 	}
 	return strings.Join(all, ", ")
 }
+
+// PodsReady: there are n Pods, all of them ready.
+func PodsReady(n int) Check {
+	return func(s State) string {
+		ready := 0
+		for i := range s.Pods {
+			if podReady(&s.Pods[i]) {
+				ready++
+			}
+		}
+		if ready != n {
+			return fmt.Sprintf("%d Pods are ready, want %d", ready, n)
+		}
+		return ""
+	}
+}

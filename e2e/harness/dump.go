@@ -74,3 +74,16 @@ func tail(text string, n int) string {
 	lines := strings.SplitAfter(text, "\n")
 	return strings.Join(lines[max(0, len(lines)-n-1):], "")
 }
+
+// SaveOperatorLog writes the operator's log to a file, for whoever wants to know
+// where the time went.
+func (e *Env) SaveOperatorLog(ctx context.Context, namespace, file string) error {
+	if err := os.MkdirAll(filepath.Dir(file), 0o755); err != nil {
+		return err
+	}
+	text, err := e.Kubectl.Run(ctx, "-n", namespace, "logs", "-l", "app.kubernetes.io/name="+OperatorName, "--tail=-1", "--prefix")
+	if err != nil {
+		return err
+	}
+	return os.WriteFile(file, []byte(text), 0o644)
+}

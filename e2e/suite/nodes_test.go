@@ -122,7 +122,7 @@ func TestNodeCutOff(t *testing.T) {
 func TestNodeDrained(t *testing.T) {
 	needsNodeAccess(t)
 	s := anOperatorWith(t, harness.Install{OnNode: env.Local.NodeName(1)})
-	c := s.cluster("etcd", harness.Size(3), harness.OnePerNode)
+	c := s.cluster("etcd", harness.Size(3)) // spread over the nodes, as far as possible
 	c.settles(3, soon)
 	w := c.writesFrom(env.Local.NodeName(1))
 	gone := c.onNode(env.Local.NodeName(theNode))

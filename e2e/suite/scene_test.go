@@ -67,7 +67,7 @@ func (s *scene) install(how harness.Install) {
 // end tells all about a test that failed, and clears up.
 func (s *scene) end() {
 	if s.t.Failed() {
-		dir := filepath.Join(env.Root, "out", "e2e", "failures", strings.ReplaceAll(s.t.Name(), "/", "-"))
+		dir := filepath.Join(env.Root, "out", "e2e", "failures", fileName(s.t))
 		s.t.Logf("%s", env.Dump(s.ns, dir))
 		if *keep {
 			return
@@ -75,10 +75,15 @@ func (s *scene) end() {
 	}
 	ctx, cancel := context.WithTimeout(context.Background(), soon)
 	defer cancel()
+	if err := env.SaveOperatorLog(ctx, s.ns, filepath.Join(env.Root, "out", "e2e", "logs", fileName(s.t)+".log")); err != nil {
+		s.t.Logf("the operator's log is not kept: %v", err)
+	}
 	if err := errors.Join(env.Uninstall(ctx, s.ns), env.DeleteNamespace(ctx, s.ns)); err != nil {
 		s.t.Errorf("clear up: %v", err)
 	}
 }
+
+func fileName(t *testing.T) string { return strings.ReplaceAll(t.Name(), "/", "-") }
 
 // namespaceName is e2e-<test>-<random>, with at most 63 characters.
 func namespaceName(t *testing.T) string {

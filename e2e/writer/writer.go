@@ -135,7 +135,9 @@ func (w *Writer) reconnect() error {
 	w.conn, w.connected = conn, time.Now()
 	w.mu.Unlock()
 	if old != nil {
-		_ = old.Close() // ends what still waits on it
+		// It ends what still waits on it. gRPC first tries for 5 s to say good-bye to
+		// a machine that does not listen.
+		go func() { _ = old.Close() }()
 	}
 	return nil
 }

@@ -21,8 +21,7 @@ import (
 
 const usage = `usage:
   etcd-writer write --endpoint=HOST:PORT [--rate=100] [--timeout=5s] [--listen=:8080]
-  etcd-writer wipe DIR
-`
+  etcd-writer wipe DIR`
 
 func main() {
 	ctx, stop := signal.NotifyContext(context.Background(), syscall.SIGTERM, syscall.SIGINT)

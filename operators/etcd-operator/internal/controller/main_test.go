@@ -46,18 +46,25 @@ type bench struct {
 	metrics   *prometheus.Registry
 }
 
-// newBench starts the operator as its main program does.
+// newBench starts an operator for a namespace of its own.
 func newBench(t *testing.T, changes ...func(*controller.Reconciler)) *bench {
 	t.Helper()
 	b := &bench{t: t, client: apiservertest.Client(t), namespace: apiservertest.Namespace(t), metrics: prometheus.NewRegistry()}
+	b.startOperator(b.metrics, changes...)
+	return b
+}
+
+// startOperator starts one as its main program does, and ends it with the test.
+func (b *bench) startOperator(registry prometheus.Registerer, changes ...func(*controller.Reconciler)) {
+	b.t.Helper()
 	mgr, err := ctrl.NewManager(apiservertest.Config(), ctrl.Options{
 		Scheme:     apiservertest.Scheme(),
 		Cache:      cache.Options{DefaultNamespaces: map[string]cache.Config{b.namespace: {}}},
 		Metrics:    metricsserver.Options{BindAddress: "0"},
-		Controller: config.Controller{SkipNameValidation: new(true)}, // one for each test
+		Controller: config.Controller{SkipNameValidation: new(true)}, // there are several in this process
 	})
 	if err != nil {
-		t.Fatal(err)
+		b.t.Fatal(err)
 	}
 	etcd := etcdclient.Client{}
 	r := &controller.Reconciler{
@@ -65,24 +72,23 @@ func newBench(t *testing.T, changes ...func(*controller.Reconciler)) *bench {
 		Observer: &observe.Observer{Reader: mgr.GetClient(), Nodes: mgr.GetClient(), Etcd: etcd, DefaultVersion: version},
 		Actor:    &act.Actor{Client: mgr.GetClient(), Live: mgr.GetAPIReader(), Etcd: etcd, LauncherImage: "example.com/etcd-operator:test"},
 		Events:   mgr.GetEventRecorder("etcd-operator"),
-		Metrics:  metrics.New(b.metrics),
+		Metrics:  metrics.New(registry),
 	}
 	for _, change := range changes {
 		change(r)
 	}
 	ctx, stop := context.WithCancel(context.Background())
 	if err := r.SetupWithManager(ctx, mgr, 4); err != nil {
-		t.Fatal(err)
+		b.t.Fatal(err)
 	}
 	ended := make(chan error, 1)
 	go func() { ended <- mgr.Start(ctx) }()
-	t.Cleanup(func() {
+	b.t.Cleanup(func() {
 		stop()
 		if err := <-ended; err != nil {
-			t.Errorf("the operator ended: %v", err)
+			b.t.Errorf("the operator ended: %v", err)
 		}
 	})
-	return b
 }
 
 // create makes an EtcdCluster.

@@ -172,9 +172,9 @@ func TestConflicts(t *testing.T) {
 			Spec:       policyv1.PodDisruptionBudgetSpec{MinAvailable: new(intstr.FromInt32(1)), Selector: &metav1.LabelSelector{}},
 		}
 	}
-	own := func(make func(*bench) client.Object, of func(*bench) metav1.OwnerReference) func(*bench) client.Object {
+	own := func(build func(*bench) client.Object, of func(*bench) metav1.OwnerReference) func(*bench) client.Object {
 		return func(b *bench) client.Object {
-			o := make(b)
+			o := build(b)
 			o.SetOwnerReferences([]metav1.OwnerReference{of(b)})
 			return o
 		}

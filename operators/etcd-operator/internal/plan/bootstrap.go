@@ -86,9 +86,13 @@ func createFirstPods(v *view) *step {
 	}
 	var pods []NewPod
 	if v.pods[b.Member] == nil {
-		pods = append(pods, NewPod{Name: b.Member, Role: Seed, Grant: &Grant{
-			Attempt: firstAttempt, New: true, Members: []string{b.Member}, Token: b.Token,
-		}})
+		seed := NewPod{Name: b.Member, Role: Seed}
+		// On a volume that exists there may be data, and etcd goes on with it: a grant
+		// would stay unused, and lie there for the day that the disk is lost.
+		if v.claims[b.Member] == nil {
+			seed.Grant = &Grant{Attempt: firstAttempt, New: true, Members: []string{b.Member}, Token: b.Token}
+		}
+		pods = append(pods, seed)
 	}
 	if seed := v.pods[b.Member]; seed == nil || seed.Unschedulable == "" {
 		pods = append(pods, v.newJoiners(v.Cluster.Size-1-len(v.candidates()))...)

@@ -106,6 +106,10 @@ func TestOneBeginning(t *testing.T) {
 			reason: "S1: from here on there is never another beginning",
 			seen:   seeding(3, serving("a")), do: exactly(LatchClusterID{theCluster}), because: "Bootstrapped",
 		},
+		"the cluster id is not latched from a seed that is being deleted": {
+			reason: "the data goes with it, and after the latch nothing could be begun in its place",
+			seen:   seeding(3, serving("a")).deleting("a"), because: "StartingSeed",
+		},
 		"the cluster id is not latched from a seed without a linearizable read": {
 			reason: "S1: it might not be able to serve",
 			seen:   seeding(3, serving("a")).answer("a", func(a *Answer) { a.Read = false }), because: "StartingSeed",
@@ -179,8 +183,18 @@ func nameless(w *world) *world {
 func TestOneBeginningWithVolumes(t *testing.T) {
 	rows{
 		"a seed whose Pod was lost before the latch comes back as the seed": {
-			reason: "its launcher goes on with the data, if there is any, and else has leave to begin",
+			reason: "S2: its launcher goes on with the data, if there is any; a grant would lie there unused past the latch",
 			seen:   seeding(1, Answer{}).volumes().gone("a"),
+			do:     create(NewPod{"a", Seed, nil}), because: "CreatingMembers",
+		},
+		"a seed that came back and finds no data gets leave to begin": {
+			reason: "S1: until the latch it may be retried",
+			seen:   seeding(1, Answer{Waiting: true}).volumes().pod("a", func(p *Pod) { p.Grant = nil }),
+			do:     open("a", seedGrant(1)), because: "StartingSeed",
+		},
+		"a seed whose Pod and volume were lost before the latch is made from the beginning": {
+			reason: "S1: until the latch it may be retried",
+			seen:   seeding(1, Answer{}).volumes().dead("a"),
 			do:     create(NewPod{"a", Seed, new(seedGrant(1))}), because: "CreatingMembers",
 		},
 		"a seed that can't be scheduled where its volume is, is begun again": {

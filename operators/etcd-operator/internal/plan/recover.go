@@ -123,24 +123,15 @@ func awaitQuorum(v *view) *step {
 	return wait(again, "NoQuorum", "waiting for a quorum of members: "+v.whoIsMissing())
 }
 
-// quorumLost says, if it is certain, that a majority's data is lost for good.
+// quorumLost says that a majority's data is lost for good, if it is so as far as
+// anyone could tell: a membership change in the last moment may be unknown.
 func (v *view) quorumLost() string {
 	if v.sure {
 		return ""
 	}
 	voters := v.knownVoters()
-	if len(voters) == 0 {
-		for i := range v.Pods {
-			if p := &v.Pods[i]; !v.isCandidate(p) && !p.Answer.Waiting {
-				return ""
-			}
-		}
-		for i := range v.Claims {
-			if v.pods[v.Claims[i].Name] == nil {
-				return ""
-			}
-		}
-		return "no member is left, and no data; restore the cluster from a backup"
+	if len(voters) == 0 && v.mayHoldData() {
+		return ""
 	}
 	var lost []string
 	for _, m := range voters {
@@ -148,10 +139,19 @@ func (v *view) quorumLost() string {
 			lost = append(lost, m.Name)
 		}
 	}
-	if len(voters)-len(lost) >= quorum(len(voters)) {
+	switch {
+	case len(voters) == 0:
+		return "no member is left, and no data; restore the cluster from a backup"
+	case len(voters)-len(lost) >= quorum(len(voters)):
 		return ""
 	}
 	return fmt.Sprintf("the data of %d of %d voters is lost: %s; restore the cluster from a backup", len(lost), len(voters), strings.Join(lost, ", "))
+}
+
+// mayHoldData reports whether any Pod or volume may hold a member's data.
+func (v *view) mayHoldData() bool {
+	return slices.ContainsFunc(v.Pods, func(p Pod) bool { return !v.isCandidate(&p) && !p.Answer.Waiting }) ||
+		slices.ContainsFunc(v.Claims, func(c Claim) bool { return v.pods[c.Name] == nil })
 }
 
 // knownVoters are the voters, or while nobody tells (a member that restarts without

@@ -7,6 +7,7 @@ import (
 	"os"
 	"path/filepath"
 	"strings"
+	"sync"
 	"testing"
 	"time"
 
@@ -36,6 +37,10 @@ type Kubelet struct {
 	hosts     string
 	ips       map[string]string
 	running   map[types.UID]*pod
+	// empty are the claims whose volumes are to be emptied.
+	empty sync.Map
+	// last is the last error, to be shown if the test fails.
+	last error
 }
 
 // tick is how often the kubelet looks at its Pods.
@@ -43,7 +48,7 @@ const tick = 20 * time.Millisecond
 
 // StartKubelet runs one until the test ends. All members run this version of etcd,
 // whatever their image says.
-func StartKubelet(t testing.TB, c client.Client, namespace, version string) {
+func StartKubelet(t testing.TB, c client.Client, namespace, version string) *Kubelet {
 	t.Helper()
 	k := &Kubelet{
 		t: t, client: c, namespace: namespace, etcd: filepath.Dir(etcdtest.Binary(t, version)), dir: t.TempDir(),
@@ -60,6 +65,9 @@ func StartKubelet(t testing.TB, c client.Client, namespace, version string) {
 	t.Cleanup(func() {
 		cancel()
 		<-ended
+		if t.Failed() {
+			t.Logf("the kubelet's last error: %v", k.last)
+		}
 		for _, p := range k.running {
 			p.kill()
 			if t.Failed() {
@@ -71,11 +79,17 @@ func StartKubelet(t testing.TB, c client.Client, namespace, version string) {
 		defer close(ended)
 		for ctx.Err() == nil {
 			// What fails now, such as a write that conflicts, is done at the next tick.
-			_ = k.sync(ctx)
+			if err := k.sync(ctx); err != nil {
+				k.last = err
+			}
 			time.Sleep(tick)
 		}
 	}()
+	return k
 }
+
+// Empty empties a volume before the next Pod that uses it starts.
+func (k *Kubelet) Empty(claim string) { k.empty.Store(claim, true) }
 
 // node is the one node; nodes are of no namespace.
 func (k *Kubelet) node() string { return "node-of-" + k.namespace }
@@ -135,6 +149,11 @@ func (k *Kubelet) start(p *corev1.Pod) error {
 	for _, v := range p.Spec.Volumes {
 		if v.PersistentVolumeClaim != nil {
 			data = filepath.Join(k.dir, "volume-"+v.PersistentVolumeClaim.ClaimName)
+			if _, empty := k.empty.LoadAndDelete(v.PersistentVolumeClaim.ClaimName); empty {
+				if err := os.RemoveAll(data); err != nil {
+					return err
+				}
+			}
 		}
 	}
 	runs := &pod{name: p.Name, ip: k.ips[p.Name], home: home, data: data, hosts: k.hosts, etcd: k.etcd, container: p.Spec.Containers[0]}
@@ -185,7 +204,8 @@ func (k *Kubelet) publish(ctx context.Context, pods []corev1.Pod) error {
 		_, err := controllerutil.CreateOrUpdate(ctx, k.client, slice, func() error {
 			slice.Labels = member.Selector(service)
 			slice.Labels[discoveryv1.LabelServiceName] = service
-			slice.AddressType, slice.Endpoints = discoveryv1.AddressTypeIPv4, all
+			// As names: the API server refuses loopback addresses as such.
+			slice.AddressType, slice.Endpoints = discoveryv1.AddressTypeFQDN, all
 			return nil
 		})
 		if err != nil {

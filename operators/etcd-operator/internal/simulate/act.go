@@ -29,6 +29,7 @@ var (
 	errConflict = errors.New("conflict: the object has changed")
 	errGone     = errors.New("not found, or another uid")
 	errThere    = errors.New("already exists")
+	errTorn     = errors.New("stands still")
 	errNobody   = errors.New("no member answers a linearizable read")
 )
 
@@ -52,7 +53,14 @@ func (w *world) call(op *operator) {
 		return
 	}
 	n := op.todo.next
+	op.todo.torn = op.todo.torn || mishap == TearCall
 	more, err := w.effect(op, op.todo, n)
+	if errors.Is(err, errTorn) {
+		op.stalledUntil = w.step + 1 + w.random.below(5)
+		w.say("operator %s has looked at the members and stands still until step %d", op.id, op.stalledUntil)
+		w.disturbed++ // what happens meanwhile cannot be known
+		return
+	}
 	op.todo.next++
 	if err != nil {
 		w.say("operator %s: %s: %v", op.id, op.todo.decision.Action.Kind(), err)
@@ -92,7 +100,7 @@ func (w *world) effect(op *operator, t *todo, n int) (more bool, err error) {
 		return true, nil
 	}
 	n--
-	if careless := w.cfg.has(NoLiveReadForPatches) && isPatch(t.decision.Action); n == 0 && !careless {
+	if careless := w.cfg.has(NoLiveReadForPatches) && isPatch(t.decision.Action); n == 0 && !careless && !t.looked {
 		if err := w.unchanged(&t.seen.Cluster); err != nil {
 			return false, err
 		}
@@ -113,6 +121,9 @@ func (w *world) effect(op *operator, t *todo, n int) (more bool, err error) {
 		return n+1 < len(a.Roles), w.patchPod(r.Name, r.UID, func(p *pod) {
 			w.checkRole(p, r.Role)
 			p.role = r.Role
+			if r.Role == plan.Voter && w.main >= 0 {
+				w.births[w.main].marked = append(w.births[w.main].marked, p.name)
+			}
 		})
 	case plan.OpenGrant:
 		return false, w.patchPod(a.Name, a.UID, func(p *pod) {
@@ -123,9 +134,9 @@ func (w *world) effect(op *operator, t *todo, n int) (more bool, err error) {
 		r := a.Pods[n]
 		return n+1 < len(a.Pods), w.patchPod(r.Name, r.UID, func(p *pod) { p.grant = nil })
 	case plan.AddLearner:
-		return false, w.changeMembers(op, a.Members, func(r *run) error { return w.addMember(r, a.Name) })
+		return false, w.changeMembers(op, t, a.Members, func(r *run) error { return w.addMember(r, a.Name) })
 	case plan.Promote:
-		return false, w.changeMembers(op, a.Members, func(r *run) error {
+		return false, w.changeMembers(op, t, a.Members, func(r *run) error {
 			before := w.look(r)
 			err := w.promoteMember(r, a.ID)
 			if err == nil {
@@ -134,10 +145,10 @@ func (w *world) effect(op *operator, t *todo, n int) (more bool, err error) {
 			return err
 		})
 	case plan.RemoveMember:
-		if err := w.samePod(a.Name, a.Pod); err != nil {
+		if err := w.samePod(a.Name, a.Pod); err != nil && !t.looked {
 			return false, err
 		}
-		return false, w.changeMembers(op, a.Members, func(r *run) error {
+		return false, w.changeMembers(op, t, a.Members, func(r *run) error {
 			before := w.look(r)
 			err := w.removeMember(r, a.ID)
 			if err == nil {
@@ -148,9 +159,9 @@ func (w *world) effect(op *operator, t *todo, n int) (more bool, err error) {
 	case plan.MoveLeader:
 		return false, w.askLeader(op, a)
 	case plan.DeletePod:
-		return false, w.deleteByUID(op, a)
+		return false, w.deleteByUID(op, t, a)
 	case plan.DeleteClaim:
-		return false, w.deleteClaimByUID(op, a)
+		return false, w.deleteClaimByUID(op, t, a)
 	}
 	return false, fmt.Errorf("unknown action %T", t.decision.Action)
 }
@@ -257,13 +268,20 @@ func (w *world) endpoint(op *operator) *run {
 }
 
 // changeMembers does something if the member list is still the one decided on.
-func (w *world) changeMembers(op *operator, members []plan.Member, change func(*run) error) error {
+func (w *world) changeMembers(op *operator, t *todo, members []plan.Member, change func(*run) error) error {
 	r := w.endpoint(op)
 	if r == nil {
 		return errNobody
 	}
+	if t.looked {
+		return change(r)
+	}
 	if !slices.Equal(r.disk.data.view, members) && !w.cfg.has(NoMemberList) {
 		return errConflict
+	}
+	if t.torn {
+		t.looked = true
+		return errTorn
 	}
 	return change(r)
 }
@@ -277,7 +295,7 @@ func (w *world) askLeader(op *operator, a plan.MoveLeader) error {
 	return errUnavailable
 }
 
-func (w *world) deleteByUID(op *operator, a plan.DeletePod) error {
+func (w *world) deleteByUID(op *operator, t *todo, a plan.DeletePod) error {
 	p := w.pod(a.Name)
 	if p == nil || (p.uid != a.UID && !w.cfg.has(NoUID)) {
 		return errGone
@@ -290,10 +308,10 @@ func (w *world) deleteByUID(op *operator, a plan.DeletePod) error {
 	if len(a.Members) == 0 {
 		return do(nil)
 	}
-	return w.changeMembers(op, a.Members, do)
+	return w.changeMembers(op, t, a.Members, do)
 }
 
-func (w *world) deleteClaimByUID(op *operator, a plan.DeleteClaim) error {
+func (w *world) deleteClaimByUID(op *operator, t *todo, a plan.DeleteClaim) error {
 	c := w.claim(a.Name)
 	if c == nil || (c.uid != a.UID && !w.cfg.has(NoUID)) {
 		return errGone
@@ -301,7 +319,7 @@ func (w *world) deleteClaimByUID(op *operator, a plan.DeleteClaim) error {
 	if w.pod(a.Name) != nil {
 		return errConflict
 	}
-	return w.changeMembers(op, a.Members, func(*run) error {
+	return w.changeMembers(op, t, a.Members, func(*run) error {
 		w.checkClaimDeletion(c)
 		w.deleteClaim(c)
 		return nil

@@ -16,6 +16,10 @@ func (w *world) clone() *world {
 	c.trace = nil
 	c.nodes = slices.Clone(w.nodes)
 	c.births = slices.Clone(w.births)
+	for i := range c.births {
+		b := &c.births[i]
+		b.committed, b.removed, b.marked = slices.Clip(b.committed), slices.Clip(b.removed), slices.Clip(b.marked)
+	}
 	c.publishedPods = slices.Clone(w.publishedPods)
 	c.publishedClaims = slices.Clone(w.publishedClaims)
 	c.faults, c.armed = slices.Clone(w.faults), slices.Clone(w.armed)

@@ -75,6 +75,9 @@ const (
 	CrashOperator
 	// StallOperator makes one stand still before one.
 	StallOperator
+	// TearCall makes one stand still between the last look at the members and the
+	// change that was to follow at once: etcd has no precondition for it.
+	TearCall
 	// LoseReply carries one out and tells it of an error.
 	LoseReply
 	// FailCall does not carry it out.
@@ -119,7 +122,7 @@ var faultNames = [numFaults]string{
 	"KillContainer", "HoldContainer", "DeletePod", "ForceDeletePod", "FinishPod", "DrainPod",
 	"StopNode", "CutNode", "SilenceNode", "LoseNode", "WipeDisk", "WipeWhileDown", "WipeSeed", "DeleteUserClaim",
 	"KillLearner", "KillLeader", "MoveAway", "LeadLeaving", "SlowMember", "PartitionPeers", "PartitionOperator", "Alarm",
-	"CrashOperator", "StallOperator", "LoseReply", "FailCall", "RepeatCall", "SecondOperator",
+	"CrashOperator", "StallOperator", "TearCall", "LoseReply", "FailCall", "RepeatCall", "SecondOperator",
 	"SlowAnswers", "LagPods", "LagClaims", "LagStatus", "EditSize", "Pause", "EditVersion", "NameConflict", "DeleteCluster",
 	"Unschedulable", "ImageTrouble", "SlowAddress", "ChangeLearners", "PassTime",
 }
@@ -223,7 +226,7 @@ func (w *world) inject(f Fault) bool {
 		return w.loseDisk(f)
 	case KillLearner, KillLeader, MoveAway, LeadLeaving:
 		return w.disturbRaft(f)
-	case CrashOperator, StallOperator, LoseReply, FailCall, RepeatCall:
+	case CrashOperator, StallOperator, TearCall, LoseReply, FailCall, RepeatCall:
 		op := w.operators[f.A%len(w.operators)]
 		op.mishap, op.mishapIn = f.Kind, f.B%5
 	case PartitionOperator:

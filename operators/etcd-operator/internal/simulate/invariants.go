@@ -141,14 +141,15 @@ func (w *world) checkJoin(r *run, b int, self plan.Member) {
 }
 
 // checkQuorumLost: what a person may take for a reason to give a cluster up is said
-// only if it is so.
+// only if it is so, give or take one membership change that nobody is left to tell
+// of.
 func (w *world) checkQuorumLost() {
 	if w.main < 0 {
 		w.fail("QuorumLost", "it is said before there is a cluster")
 		return
 	}
 	view := w.births[w.main].view
-	if n := w.intact(view); n >= quorum(countVoters(view)) {
+	if n := w.intact(view); n >= quorum(countVoters(view)+1) {
 		w.fail("QuorumLost", "it is said while %d of %d voters have data", n, countVoters(view))
 	}
 }

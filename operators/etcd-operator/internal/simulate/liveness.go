@@ -73,7 +73,7 @@ func (w *world) whatIsWrong() string {
 		if !isFalse(last.Status, v1beta2.ConditionAvailable) {
 			return "a majority's data is lost, and the planner says that it is available"
 		}
-		if w.knownIntact(view) < quorum(countVoters(view)) && last.Reason != "QuorumLost" {
+		if intact, voters := w.knownIntact(view); intact < quorum(voters) && last.Reason != "QuorumLost" {
 			return "a majority's data is lost, and the planner does not say QuorumLost"
 		}
 		return ""
@@ -112,19 +112,27 @@ func isFalse(st v1beta2.ClusterStatus, kind string) bool {
 }
 
 // knownIntact counts the voters whose data may still exist as far as anybody can
-// know. A volume that no Pod can use, such as one on a node that is gone, cannot be
-// looked at; and that a learner got its vote is known to nobody if it and the leader
-// were lost at that moment.
-func (w *world) knownIntact(view []plan.Member) int {
-	n := 0
+// know while no quorum says who the voters are, and those that may be voters. A
+// volume that no Pod can use, such as one on a node that is gone, cannot be looked
+// at; that a learner got its vote is known to nobody if it and the leader were lost at
+// that moment; and what is left of a member that was removed looks like a member.
+func (w *world) knownIntact(view []plan.Member) (intact, voters int) {
+	b := &w.births[w.main]
 	for _, m := range view {
 		if m.Learner {
 			continue
 		}
+		voters++
 		c, p := w.claim(m.Name), w.pod(m.Name)
-		if w.hasData(m.ID) || (c != nil && (p == nil || p.node < 0)) || (p != nil && p.role != plan.Voter && p.role != plan.Returning && p.role != plan.Leaving) {
-			n++
+		if w.hasData(m.ID) || (c != nil && (p == nil || p.node < 0)) || !slices.Contains(b.marked, m.Name) {
+			intact++
 		}
 	}
-	return n
+	for _, r := range w.runs {
+		if m := w.memberNamed(r.name); r.disk.data != nil && (m == nil || m.Learner) {
+			intact++
+			voters++
+		}
+	}
+	return intact, voters
 }

@@ -21,6 +21,7 @@ var (
 	errNotReady    = errors.New("etcdserver: can only promote a learner member which is in sync with leader")
 	errLearners    = errors.New("etcdserver: too many learner members in cluster")
 	errNotFound    = errors.New("etcdserver: member not found")
+	errNotLearner  = errors.New("etcdserver: can only promote a learner member")
 	errExists      = errors.New("etcdserver: Peer URLs already exists")
 )
 
@@ -86,6 +87,9 @@ func (w *world) promoteMember(r *run, id uint64) error {
 	m := findMember(d.view, id)
 	if m == nil {
 		return errNotFound
+	}
+	if !m.Learner {
+		return errNotLearner
 	}
 	match := 0
 	if p := l.etcd.peer(id); p != nil {

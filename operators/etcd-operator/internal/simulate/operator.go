@@ -65,10 +65,13 @@ type claimEvent struct {
 
 // todo is a decision that is being carried out, one API call at a time.
 type todo struct {
-	seen      plan.Observation
-	decision  plan.Decision
-	next      int // number of the next call
-	disturbed int // world.disturbed at the observation
+	seen     plan.Observation
+	decision plan.Decision
+	next     int // number of the next call
+	// torn makes it stand still between the last look and the change that it is the
+	// precondition of; looked is true when it has.
+	torn, looked bool
+	disturbed    int // world.disturbed at the observation
 }
 
 func newOperator(w *world, id string) *operator {

@@ -112,6 +112,8 @@ type birth struct {
 	view []plan.Member
 	// removed are the names of members that were taken out.
 	removed []string
+	// marked are the names of Pods that were marked voter at some time.
+	marked []string
 	// acked is the length of the history up to the last acknowledged write;
 	// writes counts those.
 	acked, writes int

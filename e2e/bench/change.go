@@ -1,0 +1,142 @@
+package main
+
+import (
+	"context"
+	"fmt"
+	"time"
+
+	"github.com/etcd-operators/etcd-operators/e2e/harness"
+)
+
+// measureScale measures 3->5 and 5->3.
+func measureScale(ctx context.Context, b *bench) error {
+	c, err := b.env.Create(ctx, b.view, b.ns, "scale", harness.Size(3), harness.Version(version))
+	if err != nil {
+		return err
+	}
+	w, err := b.writesTo(ctx, c, 3)
+	if err != nil {
+		return err
+	}
+	took := map[int]times{}
+	for range b.plan.rounds {
+		for _, size := range []int{5, 3} {
+			began := time.Now()
+			if err := c.Resize(ctx, size); err != nil {
+				return err
+			}
+			d, err := b.until(ctx, c, began, "size", harness.Healthy(size))
+			if err != nil {
+				return err
+			}
+			took[size] = append(took[size], d)
+			b.say("to %d members: %s s", size, seconds(d))
+			if _, err := b.until(ctx, c, began, "rest", harness.Settled(size)); err != nil {
+				return err
+			}
+		}
+	}
+	b.table.add("3 -> 5", took[5].String(), "5 s", took[5].median() <= 5*time.Second)
+	b.table.add("5 -> 3", took[3].String(), "1 s", took[3].median() <= time.Second)
+	return b.verdict(ctx, w)
+}
+
+// measureHeal measures what becomes of a cluster when a Pod is deleted.
+func measureHeal(ctx context.Context, b *bench) error {
+	for _, kind := range []struct {
+		name    string
+		options []harness.Option
+		goal    time.Duration
+	}{
+		{"PVC", []harness.Option{harness.Volumes}, 2500 * time.Millisecond},
+		{"emptyDir", nil, 5 * time.Second},
+	} {
+		name := "heal-" + map[string]string{"PVC": "pvc", "emptyDir": "empty"}[kind.name]
+		c, err := b.env.Create(ctx, b.view, b.ns, name, append(kind.options, harness.Size(3), harness.Version(version))...)
+		if err != nil {
+			return err
+		}
+		w, err := b.writesTo(ctx, c, 3)
+		if err != nil {
+			return err
+		}
+		for _, victim := range []struct {
+			name   string
+			choose func() string
+		}{{"follower", c.Follower}, {"leader", c.Leader}} {
+			h, err := b.heal(ctx, c, w, victim.choose)
+			if err != nil {
+				return err
+			}
+			what := fmt.Sprintf("Pod of a %s deleted, %s", victim.name, kind.name)
+			b.table.add(what+": three healthy again", h.healed.String(), seconds(kind.goal)+" s", h.healed.median() <= kind.goal)
+			b.table.add(what+": longest gap in writes", fmt.Sprintf("%d ms, at most %d ms, %d of %d failed",
+				h.gaps.median().Milliseconds(), h.gaps.most().Milliseconds(), h.failed, h.failed+h.acked), "50 ms, none failed",
+				h.gaps.median() <= 50*time.Millisecond && h.failed == 0)
+		}
+		if err := b.verdict(ctx, w); err != nil {
+			return err
+		}
+		if err := b.remove(ctx, c); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// healing is what was measured of it.
+type healing struct {
+	healed, gaps  times
+	acked, failed int
+}
+
+// heal deletes a Pod, again and again.
+func (b *bench) heal(ctx context.Context, c *harness.Cluster, w *harness.Writer, choose func() string) (h healing, err error) {
+	for range b.plan.rounds {
+		victim := choose()
+		uid := c.State().Pod(victim).UID
+		if _, err := w.Cut(ctx); err != nil {
+			return h, err
+		}
+		began := time.Now()
+		if err := c.DeletePods(ctx, victim); err != nil {
+			return h, err
+		}
+		took, err := b.until(ctx, c, began, "healing", harness.All(harness.Without(uid), harness.Healthy(3)))
+		if err != nil {
+			return h, err
+		}
+		win, err := w.Cut(ctx)
+		if err != nil {
+			return h, err
+		}
+		b.say("healed after %s s; the client noticed: %s %v", seconds(took), win, win.Errors)
+		h.healed, h.gaps = append(h.healed, took), append(h.gaps, win.LongestGap())
+		h.acked, h.failed = h.acked+win.Acked, h.failed+win.Failed
+		if _, err := b.until(ctx, c, began, "rest", harness.Settled(3)); err != nil {
+			return h, err
+		}
+	}
+	return h, nil
+}
+
+// writesTo waits for the cluster and starts a client.
+func (b *bench) writesTo(ctx context.Context, c *harness.Cluster, members int) (*harness.Writer, error) {
+	if _, err := b.until(ctx, c, time.Now(), "readiness", harness.Settled(members)); err != nil {
+		return nil, err
+	}
+	return c.StartWriter(ctx, "")
+}
+
+// verdict ends the writing; a figure is worth nothing if writes were lost.
+func (b *bench) verdict(ctx context.Context, w *harness.Writer) error {
+	r, err := w.Finish(ctx)
+	if err != nil {
+		return err
+	}
+	b.say("the client in all: %s, %d lost", r.Window, len(r.Lost))
+	if len(r.Lost) > 0 || len(r.Clusters) != 1 {
+		return fmt.Errorf("%d acknowledged writes are lost; clusters %v", len(r.Lost), r.Clusters)
+	}
+	return nil
+}

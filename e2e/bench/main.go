@@ -1,0 +1,161 @@
+// Command bench measures what users wait for, against the floor: the same etcd
+// Pods started by hand, all at once, with addresses that are known beforehand.
+// Floor and operator take turns in one run on one machine, so that their ratio
+// means something where seconds don't. It prints a markdown table with the goal
+// beside each figure.
+//
+//	make bench                            all of it, 15 minutes
+//	cd e2e && go run ./bench -quick       fewer rounds, and 20 clusters at most
+//	cd e2e && go run ./bench -only heal   one part: ready, scale, heal or many
+package main
+
+import (
+	"context"
+	"errors"
+	"flag"
+	"fmt"
+	"io"
+	"os"
+	"os/signal"
+	"strings"
+	"syscall"
+	"time"
+
+	"github.com/etcd-operators/etcd-operators/e2e/harness"
+)
+
+const (
+	// wholeTimeout bounds everything, a first build of Kubernetes included.
+	wholeTimeout = 90 * time.Minute
+	// waitTimeout bounds the wait for one figure.
+	waitTimeout = 5 * time.Minute
+	// stopTimeout bounds taking it all down.
+	stopTimeout = 5 * time.Minute
+)
+
+// plan says how much is measured.
+type plan struct {
+	rounds   int
+	clusters int
+	only     string
+	keep     bool
+	window   time.Duration
+}
+
+func main() {
+	p := plan{rounds: 5, clusters: 200, window: time.Minute}
+	quick := flag.Bool("quick", false, "fewer rounds, and no more than 20 clusters")
+	flag.IntVar(&p.rounds, "rounds", p.rounds, "how often each figure is measured; the median counts")
+	flag.IntVar(&p.clusters, "clusters", p.clusters, "the most clusters to run at once")
+	flag.StringVar(&p.only, "only", "", "one part alone: ready, scale, heal or many")
+	flag.BoolVar(&p.keep, "keep", os.Getenv("KEEP") != "", "leave localkube running at the end")
+	flag.Parse()
+	if *quick {
+		p.rounds, p.clusters, p.window = 3, 20, 30*time.Second
+	}
+	if err := run(p); err != nil {
+		fmt.Fprintln(os.Stderr, "bench:", err)
+		os.Exit(1)
+	}
+}
+
+func run(p plan) error {
+	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
+	defer stop()
+	ctx, cancel := context.WithTimeout(ctx, wholeTimeout)
+	defer cancel()
+	env, err := harness.Start(ctx, harness.Options{Nodes: 3, Keep: p.keep, Out: os.Stderr})
+	if err == nil {
+		err = measure(ctx, env, p)
+	}
+	stopping, cancelStop := context.WithTimeout(context.Background(), stopTimeout)
+	defer cancelStop()
+	return errors.Join(err, env.Stop(stopping))
+}
+
+// parts are measured in this order.
+var parts = []struct {
+	name    string
+	measure func(context.Context, *bench) error
+}{
+	{"ready", measureReady},
+	{"scale", measureScale},
+	{"heal", measureHeal},
+	{"many", measureMany},
+}
+
+func measure(ctx context.Context, env *harness.Env, p plan) error {
+	if err := env.Sweep(ctx); err != nil {
+		return err
+	}
+	if err := env.InstallCRD(ctx); err != nil {
+		return err
+	}
+	var all table
+	for _, part := range parts {
+		if p.only != "" && p.only != part.name {
+			continue
+		}
+		b := &bench{env: env, plan: p, ns: "e2e-bench-" + part.name, log: os.Stderr, table: &all}
+		if err := b.inNamespace(ctx, part.measure); err != nil {
+			return fmt.Errorf("%s: %w", part.name, err)
+		}
+	}
+	fmt.Println(strings.TrimSpace(all.String()))
+	return nil
+}
+
+// bench is one part of the measurement, in a namespace with an operator of its
+// own.
+type bench struct {
+	env   *harness.Env
+	plan  plan
+	ns    string
+	view  *harness.View
+	log   io.Writer
+	table *table
+}
+
+func (b *bench) inNamespace(ctx context.Context, do func(context.Context, *bench) error) (err error) {
+	if err := b.env.CreateNamespace(ctx, b.ns, "restricted"); err != nil {
+		return err
+	}
+	defer func() {
+		ending, cancel := context.WithTimeout(context.Background(), stopTimeout)
+		defer cancel()
+		err = errors.Join(err, b.env.DeleteNamespace(ending, b.ns), b.env.Sweep(ending))
+	}()
+	if b.view, err = b.env.Watch(ctx, b.ns); err != nil {
+		return err
+	}
+	if err := b.env.Install(ctx, b.ns, harness.Install{}); err != nil {
+		return err
+	}
+	if err := b.env.AwaitOperator(ctx, b.view, b.ns); err != nil {
+		return err
+	}
+	return do(ctx, b)
+}
+
+func (b *bench) say(format string, args ...any) {
+	fmt.Fprintf(b.log, "%s  %s\n", time.Now().Format(time.TimeOnly), fmt.Sprintf(format, args...))
+}
+
+// until returns how long it took for the check to hold, from began on.
+func (b *bench) until(ctx context.Context, c *harness.Cluster, began time.Time, what string, check harness.Check) (time.Duration, error) {
+	ctx, cancel := context.WithTimeoutCause(ctx, waitTimeout, fmt.Errorf("not within %s", waitTimeout))
+	defer cancel()
+	if err := c.Await(ctx, what, check); err != nil {
+		return 0, err
+	}
+	return time.Since(began), nil
+}
+
+// remove deletes a cluster and waits until nothing is left of it.
+func (b *bench) remove(ctx context.Context, c *harness.Cluster) error {
+	if err := c.Delete(ctx); err != nil {
+		return err
+	}
+	_, err := b.until(ctx, c, time.Now(), "deletion", harness.Nothing)
+	return err
+}
