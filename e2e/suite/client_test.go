@@ -30,12 +30,28 @@ func (c *cluster) writesFrom(node string) *etcdClient {
 	return w
 }
 
-// noticed logs what the client noticed since it was last asked.
-func (w *etcdClient) noticed() {
+// What a client may notice at most. The figures are those of two busy cores; what
+// it really is on an idle machine, bench tells.
+const (
+	// aBlink: members come and go in good order, and hand over before they go.
+	aBlink = 3 * time.Second
+	// anElection: the leader is gone without a word. The others wait for up to 2 s
+	// and elect another; the client gives a silent connection up after 2 s.
+	anElection = 12 * time.Second
+	// anOutage: most members are gone at once, and come back.
+	anOutage = 90 * time.Second
+)
+
+// noticed logs what the client noticed since it was last asked. Longer than that it
+// must not have been without an answer.
+func (w *etcdClient) noticed(atMost time.Duration) {
 	w.c.s.t.Helper()
 	win, err := w.Cut(w.c.s.ctx)
 	w.c.s.must(err)
 	w.c.s.tell("the client of %s noticed: %s %v", w.c.Name, win, win.Errors)
+	if gap := win.LongestGap(); gap > atMost {
+		w.c.s.t.Errorf("the client of %s had no write acknowledged for %s, and %s is the most", w.c.Name, gap, atMost)
+	}
 }
 
 // lostNothing ends the writing: every acknowledged write is there, of one cluster

@@ -21,7 +21,7 @@ func TestPodDeleted(t *testing.T) {
 			gone := choose(c)
 			c.losesPods(gone)
 			c.becomes("healthy again", harness.All(withoutMember(gone), harness.Healthy(3)), soon)
-			w.noticed()
+			w.noticed(aBlink)
 			c.tells("ReplacingDeadMember", gone)
 			c.settles(3, soon)
 			w.lostNothing(3)
@@ -35,7 +35,7 @@ func TestPodDeleted(t *testing.T) {
 			gone, members := choose(c), c.members()
 			c.losesPods(gone)
 			c.becomes("healthy again", harness.All(sameMembers(members), harness.Healthy(3)), soon)
-			w.noticed()
+			w.noticed(aBlink)
 			c.tells("RestartingMember", gone)
 			c.settles(3, soon)
 			w.lostNothing(3)
@@ -55,7 +55,7 @@ func TestEtcdKilled(t *testing.T) {
 	for _, victim := range []string{c.follower(), c.leader()} {
 		s.must(env.KillEtcd(victim))
 		c.becomes("healthy again", harness.All(harness.Restarted(victim, 1), sameMembers(members), harness.Healthy(3)), soon)
-		w.noticed()
+		w.noticed(anElection)
 	}
 	c.settles(3, soon)
 	w.lostNothing(3)
@@ -72,7 +72,7 @@ func TestAllPodsDeletedWithVolumes(t *testing.T) {
 	c.losesPods(members...)
 	c.becomes("back", harness.All(sameMembers(members), harness.Healthy(3)), later)
 	w.goesOn(soon)
-	w.noticed()
+	w.noticed(anOutage)
 	c.settles(3, soon)
 	if got := c.State().Cluster.Status.ClusterID; got != id {
 		t.Errorf("it is cluster %s, and was %s", got, id)

@@ -63,7 +63,7 @@ func TestNodeLost(t *testing.T) {
 	patient.stays("as it was", time.Second, harness.All(
 		harness.Condition(v1beta2.ConditionAvailable, true, ""), sameMembers(members[patient])))
 	for _, c := range all {
-		clients[c].noticed()
+		clients[c].noticed(anElection)
 		clients[c].goesOn(soon)
 	}
 
@@ -100,7 +100,7 @@ func TestNodeCutOff(t *testing.T) {
 	s.tell("node %d is cut off, and with it the leaders", theNode)
 	for _, c := range all {
 		clients[c].goesOn(soon)
-		clients[c].noticed()
+		clients[c].noticed(anElection)
 	}
 	hasty.becomes("healed by another member", harness.All(withoutMember(lost[hasty]), harness.Healthy(3)), nodeLoss)
 	patient.stays("served by the two that are left", time.Second, harness.All(
@@ -109,7 +109,7 @@ func TestNodeCutOff(t *testing.T) {
 	s.heals()
 	for _, c := range all {
 		c.settles(3, nodeLoss)
-		clients[c].noticed()
+		clients[c].noticed(anElection)
 		clients[c].lostNothing(3)
 	}
 	if why := sameMembers(members)(patient.State()); why != "" {
@@ -135,7 +135,7 @@ func TestNodeDrained(t *testing.T) {
 	s.kubectl("drain", node, "--delete-emptydir-data", "--ignore-daemonsets", "--force", "--timeout=60s")
 	s.tell("%s is drained", node)
 	c.becomes("healed elsewhere", harness.All(withoutMember(gone), harness.Settled(3)), later)
-	w.noticed()
+	w.noticed(anElection)
 	w.lostNothing(3)
 }
 

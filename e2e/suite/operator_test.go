@@ -38,7 +38,7 @@ func TestOperatorKilledDuringGrowth(t *testing.T) {
 		s.tell("the operator is killed")
 	}
 	c.settles(5, later)
-	w.noticed()
+	w.noticed(aBlink)
 	w.lostNothing(5)
 }
 
@@ -61,7 +61,7 @@ func TestOperatorKilledDuringShrinking(t *testing.T) {
 		s.tell("the operator is killed")
 	}
 	c.settles(1, later)
-	w.noticed()
+	w.noticed(aBlink)
 	w.lostNothing(1)
 }
 
@@ -76,13 +76,13 @@ func TestTwoOperatorsAtOnce(t *testing.T) {
 	w := c.writes()
 	c.resize(5)
 	c.settles(5, later)
-	w.noticed()
+	w.noticed(aBlink)
 	c.losesPods(c.follower())
 	c.settles(5, later)
-	w.noticed()
+	w.noticed(aBlink)
 	c.resize(2)
 	c.settles(2, later)
-	w.noticed()
+	w.noticed(aBlink)
 	if got := c.State().Cluster.Status.ClusterID; got != id {
 		t.Errorf("it is cluster %s, and was %s", got, id)
 	}
@@ -108,7 +108,7 @@ func TestPause(t *testing.T) {
 		}
 		return ""
 	})
-	w.noticed()
+	w.noticed(aBlink)
 	c.pause(false)
 	c.becomes("looked after again", harness.Condition(v1beta2.ConditionPaused, false, ""), soon)
 	c.settles(5, later)

@@ -22,7 +22,7 @@ func TestAllPodsDeletedWithoutVolumes(t *testing.T) {
 	before := c.State().Cluster.Status
 	c.losesPods(c.members()...)
 	c.podsEnd(later)
-	w.noticed()
+	w.noticed(anOutage)
 	c.isLostForGood(before.ClusterID)
 	if diff := cmp.Diff(before.Bootstrap, c.State().Cluster.Status.Bootstrap); diff != "" {
 		t.Errorf("it began a second time: -before +after\n%s", diff)

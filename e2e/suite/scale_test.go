@@ -32,7 +32,7 @@ func TestScale(t *testing.T) {
 				c.becomes(sized(step.size), harness.Healthy(step.size), soon)
 				c.settles(step.size, soon)
 				c.becomes("protected as its size asks for", budgetKeeps(step.budget), soon)
-				w.noticed()
+				w.noticed(aBlink)
 			}
 			c.tells("MemberRemoved")
 			w.lostNothing(3)

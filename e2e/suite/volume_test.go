@@ -38,7 +38,7 @@ func TestVolumeEmptied(t *testing.T) {
 			s.within(soon, func(ctx context.Context) error { return env.ScaleOperator(ctx, s.view, s.ns, 1) })
 
 			c.becomes("healed by another member", harness.All(withoutMember(victim), harness.Healthy(3)), later)
-			w.noticed()
+			w.noticed(aBlink)
 			c.settles(3, soon)
 			c.tells("ReplacingDeadMember", victim, "empty")
 			if got := c.State().Cluster.Status.ClusterID; got != id {

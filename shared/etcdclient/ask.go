@@ -7,6 +7,8 @@ import (
 	"net/http"
 	"slices"
 	"sync"
+	"sync/atomic"
+	"time"
 
 	pb "go.etcd.io/etcd/api/v3/etcdserverpb"
 	"go.etcd.io/etcd/api/v3/v3rpc/rpctypes"
@@ -14,6 +16,10 @@ import (
 
 	"github.com/etcd-operators/etcd-operators/shared/launcher"
 )
+
+// stragglerGrace is how much longer than the majority a member may take. One that is
+// alive answers in milliseconds, or within some hundred on a busy machine.
+const stragglerGrace = 500 * time.Millisecond
 
 // readKey is a key that nobody has. Reading it, and only the count of it, shows
 // that the member can serve linearizable reads without touching a user's data.
@@ -73,16 +79,27 @@ type Member struct {
 	Started bool
 }
 
-// Ask asks all members side by side and returns when each has answered or the
-// deadline has passed. The result has one entry per endpoint, by name.
+// Ask asks all members side by side and returns when each has answered, when the
+// deadline has passed, or [stragglerGrace] after a majority of them has answered: a
+// member on a dead node, which swallows every packet, is not to slow down what the
+// others need. The result has one entry per endpoint, by name.
 func (c Client) Ask(ctx context.Context, endpoints []Endpoint) map[string]Answer {
 	ctx, cancel := context.WithTimeout(ctx, cmp.Or(c.Deadline, DefaultDeadline))
 	defer cancel()
 
 	answers := make([]Answer, len(endpoints))
-	var wg sync.WaitGroup
+	var (
+		wg       sync.WaitGroup
+		answered atomic.Int64
+	)
 	for i, e := range endpoints {
-		wg.Go(func() { answers[i] = c.ask(ctx, e) })
+		wg.Go(func() {
+			answers[i] = c.ask(ctx, e)
+			if spoke := answers[i].Reached || answers[i].Launcher != nil; spoke && int(answered.Add(1)) == len(endpoints)/2+1 {
+				stop := time.AfterFunc(stragglerGrace, cancel)
+				context.AfterFunc(ctx, func() { stop.Stop() })
+			}
+		})
 	}
 	wg.Wait()
 

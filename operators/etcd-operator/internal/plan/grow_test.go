@@ -301,6 +301,9 @@ func TestPromotion(t *testing.T) {
 		"a learner whose Pod is being deleted gets none": {
 			reason: "S5: it would be dead at once", seen: four().deleting("d"), do: create(joiners(1)...), because: "CreatingMembers",
 		},
+		"a learner whose Pod is being deleted gets none, though its replacement waits": {
+			reason: "S5: it would be dead at once", seen: four().deleting("d").joiner("e"), because: "AddingMember",
+		},
 		"one at a time gets its vote": {
 			reason: "S5: one promotion per observation", seen: healthy(1).size(3).learner("b").learner("c"), do: promoteOf("b"), because: "MemberPromoted",
 		},

@@ -27,6 +27,10 @@ func TestReplacingADeadVoter(t *testing.T) {
 		"the replacement is added after the removal": {
 			reason: "S4", seen: healthy(2).size(3).joiner("d"), do: addLearnerOf("d"), because: "MemberAdded",
 		},
+		"a replacement is not added before the one that it replaces is removed": {
+			reason: "S4: of four of whom one is dead etcd would let nobody vote",
+			seen:   healthy(3).deleting("c").joiner("d"), because: "AddingMember",
+		},
 		"a dead voter that is not wanted is removed at once": {
 			reason: "there is no replacement to wait for", seen: healthy(3).dead("c").size(2), do: remove("c"), because: "ReplacingDeadMember",
 		},

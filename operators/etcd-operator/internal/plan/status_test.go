@@ -183,6 +183,32 @@ func TestWhoIsThere(t *testing.T) {
 	}
 }
 
+// Only those are ready that serve: none without a linearizable read, and none that has
+// not applied its own promotion.
+func TestWhoIsReady(t *testing.T) {
+	unread := healthy(3)
+	for _, name := range []string{"a", "b", "c"} {
+		unread.answer(name, func(a *Answer) { a.Read = false })
+	}
+	for name, tc := range map[string]struct {
+		seen *world
+		want []string
+	}{
+		"all serve":                        {healthy(3), []string{"a", "b", "c"}},
+		"no linearizable read succeeded":   {unread, nil},
+		"one takes itself for a learner":   {healthy(3).answer("c", func(a *Answer) { a.Learner = true }), []string{"a", "b"}},
+		"one is a learner":                 {healthy(2).size(3).learner("c"), []string{"a", "b"}},
+		"one does not answer":              {healthy(3).silent("c"), []string{"a", "b"}},
+		"one is too far behind":            {healthy(3).answer("c", func(a *Answer) { a.Applied = theApplied - maxLag - 1 }), []string{"a", "b"}},
+		"one is of another cluster":        {healthy(3).answer("c", func(a *Answer) { a.ClusterID = otherCluster }), []string{"a", "b"}},
+		"one is about to leave and serves": {healthy(3).size(2).role("c", Leaving), []string{"a", "b", "c"}},
+	} {
+		if got := Plan(tc.seen.seen()).Status.Members.Ready; !slices.Equal(got, tc.want) {
+			t.Errorf("%s: ready are %v, want %v", name, got, tc.want)
+		}
+	}
+}
+
 // What is latched, and what others write, is in every status that follows.
 func TestLatchesAreCarriedOn(t *testing.T) {
 	last := reported("a", "b", "c")

@@ -80,6 +80,7 @@ func (w *world) call(op *operator) {
 	}
 	if err != nil || !more {
 		op.todo = nil
+		w.report(op)
 	}
 }
 

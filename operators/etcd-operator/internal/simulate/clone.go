@@ -137,7 +137,7 @@ func (w *world) key() uint64 {
 		}
 	}
 	for _, op := range w.operators {
-		put("o", left(op.deadUntil), left(op.stalledUntil), op.mishap, op.mishapIn, op.woken, max(0, op.wake-w.now), op.cluster == w.cluster, len(op.clusterQueue), len(op.podQueue), len(op.claimQueue))
+		put("o", left(op.deadUntil), left(op.stalledUntil), op.mishap, op.mishapIn, op.woken, max(0, op.wake-w.now), op.cluster.status == w.cluster.status, op.cluster == w.cluster, len(op.clusterQueue), len(op.podQueue), len(op.claimQueue))
 		for i := range op.pods {
 			if p := w.pod(op.pods[i].name); p == nil || *p != op.pods[i] {
 				putPod(&op.pods[i])

@@ -128,8 +128,15 @@ func (w *world) knownIntact(view []plan.Member) (intact, voters int) {
 			intact++
 		}
 	}
+	other := func(name string) bool { m := w.memberNamed(name); return m == nil || m.Learner }
 	for _, r := range w.runs {
-		if m := w.memberNamed(r.name); r.disk.data != nil && (m == nil || m.Learner) {
+		if r.disk.data != nil && !r.persisted && other(r.name) {
+			intact++
+			voters++
+		}
+	}
+	for _, c := range w.claims {
+		if p := w.pod(c.name); other(c.name) && (c.disk.data != nil || p == nil || w.runOf(p.uid) == nil) {
 			intact++
 			voters++
 		}

@@ -2,6 +2,7 @@ package simulate
 
 import (
 	"fmt"
+	"reflect"
 	"slices"
 	"strings"
 	"time"
@@ -261,7 +262,6 @@ func (w *world) decide(op *operator, o plan.Observation) {
 	}
 	op.last, op.woken = d, false
 	op.wake = w.now + d.Again
-	w.status = d.Status
 	if d.Action == nil {
 		if d.Budget != plan.KeepBudget {
 			w.budget = d.Budget
@@ -269,6 +269,7 @@ func (w *world) decide(op *operator, o plan.Observation) {
 		if w.trace != nil {
 			w.say("operator %s waits: %s: %s", op.id, d.Reason, d.Message)
 		}
+		w.report(op)
 		return
 	}
 	if w.trace != nil {
@@ -283,6 +284,16 @@ func (w *world) decide(op *operator, o plan.Observation) {
 	op.todo = &todo{seen: o, decision: d, disturbed: op.disturbed}
 }
 
+// report writes the status that the last decision implies, if it is another one.
+func (w *world) report(op *operator) {
+	st := op.last.Status
+	if op.cluster.version != w.cluster.version || reflect.DeepEqual(st, *w.cluster.status) {
+		return
+	}
+	w.cluster.status = &st
+	w.cluster.version++
+}
+
 // observe is what the operator gathers from its caches, and the Pods whose members
 // it is to ask.
 func (w *world) observe(op *operator) (plan.Observation, []pod) {
@@ -293,7 +304,7 @@ func (w *world) observe(op *operator) (plan.Observation, []pod) {
 			Name: clusterName, Generation: c.generation, Deleting: c.deleting, Paused: c.paused, Size: c.size,
 			Version: w.cfg.Version, WantedVersion: c.wanted, Persistent: w.cfg.Persistent,
 			MemberTimeout: w.cfg.MemberTimeout, DisruptionBudget: w.cfg.DisruptionBudget,
-			LastStatus: w.status, ClusterID: c.clusterID, Existed: w.cfg.Existed,
+			LastStatus: *c.status, ClusterID: c.clusterID, Existed: w.cfg.Existed,
 		},
 		Pods:       make([]plan.Pod, 0, len(op.pods)),
 		FreshToken: fmt.Sprintf("%s%d", op.id, op.names),

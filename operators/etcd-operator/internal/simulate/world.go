@@ -35,8 +35,7 @@ type world struct {
 	serial int // for uids
 
 	cluster etcdCluster
-	status  v1beta2.ClusterStatus // as last written
-	budget  int                   // minAvailable of the PodDisruptionBudget; 0 for none
+	budget  int // minAvailable of the PodDisruptionBudget; 0 for none
 	nodes   []node
 	pods    []*pod   // the live objects, sorted by name
 	claims  []*claim // the live objects, sorted by name
@@ -100,6 +99,8 @@ type etcdCluster struct {
 	deleting   bool
 	bootstrap  plan.Bootstrap // zero: none
 	clusterID  uint64
+	// status is what was last reported; never changed in place.
+	status *v1beta2.ClusterStatus
 }
 
 // birth is one start of etcd with `new`, and the history that it began.
@@ -124,7 +125,7 @@ func newWorld(cfg Config, seed int64, planner Planner, faults []Fault) *world {
 		cfg: cfg, seed: uint64(seed), calm: cfg.Calm, planner: planner, main: -1,
 		faults: faults, learners: cfg.Learners, stats: &Stats{},
 	}
-	w.cluster = etcdCluster{version: 1, generation: 1, size: cfg.Size, wanted: cfg.Version}
+	w.cluster = etcdCluster{version: 1, generation: 1, size: cfg.Size, wanted: cfg.Version, status: &v1beta2.ClusterStatus{}}
 	w.publishedCluster = w.cluster
 	for i := range cfg.Nodes {
 		w.nodes = append(w.nodes, newNode(i))
