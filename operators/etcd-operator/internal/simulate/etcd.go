@@ -252,6 +252,9 @@ func (w *world) connect(r *run) {
 // isExpelled reports whether a member has been removed and can hear of it.
 func (w *world) isExpelled(r *run) bool {
 	d := r.disk.data
+	if !slices.Contains(w.births[d.birth].removedIDs, d.id) {
+		return false
+	}
 	for _, q := range w.runs {
 		if q.etcd == nil || q == r || q.disk.data.birth != d.birth || !w.reaches(r, q) {
 			continue

@@ -226,7 +226,7 @@ func (w *world) checkHistory(d *data) {
 	if d.committed > len(b.committed) {
 		for _, e := range d.log[len(b.committed):d.committed] {
 			if e.kind == remove {
-				b.removed = append(b.removed, e.name)
+				b.removed, b.removedIDs = append(b.removed, e.name), append(b.removedIDs, e.id)
 			}
 		}
 		b.committed = d.log[:d.committed:d.committed]

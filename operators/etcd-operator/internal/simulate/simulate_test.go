@@ -35,7 +35,7 @@ func seeds(t *testing.T) int {
 	if testing.Short() {
 		return 300
 	}
-	return 8000
+	return 6000
 }
 
 // TestSimulate tries to break the planner with thousands of runs. It fails on the

@@ -111,8 +111,9 @@ type birth struct {
 	committed []entry
 	// view is the member list after it.
 	view []plan.Member
-	// removed are the names of members that were taken out.
-	removed []string
+	// removed are the names of members that were taken out, removedIDs their ids.
+	removed    []string
+	removedIDs []uint64
 	// marked are the names of Pods that were marked voter at some time.
 	marked []string
 	// acked is the length of the history up to the last acknowledged write;
