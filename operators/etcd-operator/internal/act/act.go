@@ -13,23 +13,15 @@ package act
 
 import (
 	"context"
-	"encoding/json"
 	"errors"
 	"fmt"
-	"maps"
-	"slices"
 	"time"
 
-	corev1 "k8s.io/api/core/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
-	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
-	"k8s.io/apimachinery/pkg/types"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"github.com/etcd-operators/etcd-operators/api/v1beta2"
 	"github.com/etcd-operators/etcd-operators/operators/etcd-operator/internal/plan"
-	"github.com/etcd-operators/etcd-operators/shared/launcher"
-	"github.com/etcd-operators/etcd-operators/shared/member"
 )
 
 // ErrStale means that the world is not any more as it was observed. Nothing was
@@ -111,187 +103,6 @@ func bootstrapOf(c *v1beta2.EtcdCluster) v1beta2.BootstrapStatus {
 	}
 	return *c.Status.Bootstrap
 }
-
-// createPods creates Pods and, where members are persistent, their claims first: a
-// claim without a Pod is either given one or deleted later.
-func (a *Actor) createPods(ctx context.Context, c *v1beta2.EtcdCluster, obs *plan.Observation, x plan.CreatePods) error {
-	if err := a.samePods(ctx, c, obs); err != nil {
-		return err
-	}
-	for _, p := range x.Pods {
-		if p.Role != plan.Returning {
-			if err := a.createClaim(ctx, c, p.Name); err != nil {
-				return err
-			}
-		}
-		o := member.Options{Name: p.Name, Version: obs.Cluster.Version, LauncherImage: a.LauncherImage, Role: string(p.Role)}
-		if p.Grant != nil {
-			o.Grant = grantOf(c, *p.Grant)
-		}
-		pod, err := member.NewPod(c, o)
-		if err != nil {
-			return fmt.Errorf("build Pod %s: %w", p.Name, err)
-		}
-		if err := a.Client.Create(ctx, pod); err != nil {
-			return staleIf(apierrors.IsAlreadyExists, err, "create Pod "+p.Name)
-		}
-	}
-	return nil
-}
-
-// samePods compares the names of the cluster's Pods, read live, with those that
-// were observed: a cache that lags would else make Pods twice.
-func (a *Actor) samePods(ctx context.Context, c *v1beta2.EtcdCluster, obs *plan.Observation) error {
-	var list metav1.PartialObjectMetadataList
-	list.SetGroupVersionKind(corev1.SchemeGroupVersion.WithKind("PodList"))
-	if err := a.Live.List(ctx, &list, client.InNamespace(c.Namespace), client.MatchingLabels{v1beta2.LabelCluster: c.Name}); err != nil {
-		return fmt.Errorf("list Pods: %w", err)
-	}
-	live, seen := map[string]bool{}, map[string]bool{}
-	for i := range list.Items {
-		if metav1.IsControlledBy(&list.Items[i], c) {
-			live[list.Items[i].Name] = true
-		}
-	}
-	for _, p := range obs.Pods {
-		seen[p.Name] = true
-	}
-	if !maps.Equal(live, seen) {
-		return fmt.Errorf("%w: there are other Pods than were seen", ErrStale)
-	}
-	return nil
-}
-
-func (a *Actor) createClaim(ctx context.Context, c *v1beta2.EtcdCluster, name string) error {
-	claim := member.NewClaim(c, name)
-	if claim == nil {
-		return nil
-	}
-	err := a.Client.Create(ctx, claim)
-	if err == nil || !apierrors.IsAlreadyExists(err) {
-		return wrap(err, "create volume "+name)
-	}
-	// It was made by an earlier try that ended before its Pod.
-	var live corev1.PersistentVolumeClaim
-	if err := a.Live.Get(ctx, client.ObjectKeyFromObject(claim), &live); err != nil {
-		return fmt.Errorf("read volume %s: %w", name, err)
-	}
-	if !metav1.IsControlledBy(&live, c) {
-		return fmt.Errorf("volume %s belongs to someone else", name)
-	}
-	return nil
-}
-
-// patchOp is one operation of a JSON patch (RFC 6902).
-type patchOp struct {
-	Op    string `json:"op"`
-	Path  string `json:"path"`
-	Value any    `json:"value,omitempty"`
-}
-
-const (
-	rolePath        = "/metadata/labels/" + v1beta2.LabelRole
-	annotationsPath = "/metadata/annotations"
-	// grantPath is the annotation of the grant; "/" is written "~1" in a JSON pointer.
-	grantPath = annotationsPath + "/etcd.database.coreos.com~1start"
-)
-
-// patchPod patches a Pod only if its uid, and whatever else ops test, is as
-// expected.
-func (a *Actor) patchPod(ctx context.Context, c *v1beta2.EtcdCluster, name, uid string, ops ...patchOp) error {
-	ops = append([]patchOp{{"test", "/metadata/uid", uid}}, ops...)
-	data, err := json.Marshal(ops)
-	if err != nil {
-		return fmt.Errorf("patch Pod %s: %w", name, err)
-	}
-	pod := &corev1.Pod{ObjectMeta: metav1.ObjectMeta{Name: name, Namespace: c.Namespace}}
-	err = a.Client.Patch(ctx, pod, client.RawPatch(types.JSONPatchType, data))
-	// A test that fails is reported as invalid.
-	return staleIf(func(err error) bool { return apierrors.IsNotFound(err) || apierrors.IsInvalid(err) }, err, "patch Pod "+name)
-}
-
-func (a *Actor) setRoles(ctx context.Context, c *v1beta2.EtcdCluster, obs *plan.Observation, x plan.SetRoles) error {
-	for _, r := range x.Roles {
-		seen := podNamed(obs, r.Name)
-		if seen == nil {
-			return fmt.Errorf("%w: Pod %s was not observed", ErrStale, r.Name)
-		}
-		if err := a.patchPod(ctx, c, r.Name, r.UID,
-			patchOp{"test", rolePath, string(seen.Role)}, patchOp{"replace", rolePath, string(r.Role)}); err != nil {
-			return err
-		}
-	}
-	return nil
-}
-
-func (a *Actor) openGrant(ctx context.Context, c *v1beta2.EtcdCluster, x plan.OpenGrant) error {
-	return a.patchPod(ctx, c, x.Name, x.UID, patchOp{"add", grantPath, grantOf(c, x.Grant).String()})
-}
-
-func (a *Actor) closeGrants(ctx context.Context, c *v1beta2.EtcdCluster, x plan.CloseGrants) error {
-	for _, p := range x.Pods {
-		if err := a.patchPod(ctx, c, p.Name, p.UID, patchOp{Op: "remove", Path: grantPath}); err != nil {
-			return err
-		}
-	}
-	return nil
-}
-
-// grantOf writes a grant as the launcher reads it.
-func grantOf(c *v1beta2.EtcdCluster, g plan.Grant) *launcher.Grant {
-	var peers []member.Peer
-	for _, name := range g.Members {
-		peers = append(peers, member.Peer{Name: name, URL: member.PeerURL(c, name)})
-	}
-	out := &launcher.Grant{Attempt: int64(g.Attempt), State: launcher.StateExisting, Token: g.Token, InitialCluster: member.InitialCluster(peers)}
-	for _, name := range g.After {
-		out.After = append(out.After, member.PeerURL(c, name))
-	}
-	if g.New {
-		out.State = launcher.StateNew
-	}
-	return out
-}
-
-func (a *Actor) deletePod(ctx context.Context, c *v1beta2.EtcdCluster, obs *plan.Observation, x plan.DeletePod) error {
-	if x.Members != nil {
-		if err := a.sameMembers(ctx, obs, x.Members); err != nil {
-			return err
-		}
-	}
-	uid := types.UID(x.UID)
-	pod := &corev1.Pod{ObjectMeta: metav1.ObjectMeta{Name: x.Name, Namespace: c.Namespace}}
-	err := a.Client.Delete(ctx, pod, client.Preconditions{UID: &uid})
-	return staleIf(goneOrOther, err, "delete Pod "+x.Name)
-}
-
-func (a *Actor) deleteClaim(ctx context.Context, c *v1beta2.EtcdCluster, obs *plan.Observation, x plan.DeleteClaim) error {
-	if err := a.sameMembers(ctx, obs, x.Members); err != nil {
-		return err
-	}
-	if _, err := a.livePod(ctx, c, x.Name); !apierrors.IsNotFound(err) {
-		return cmpErr(err, fmt.Errorf("%w: Pod %s exists", ErrStale, x.Name))
-	}
-	uid := types.UID(x.UID)
-	claim := &corev1.PersistentVolumeClaim{ObjectMeta: metav1.ObjectMeta{Name: x.Name, Namespace: c.Namespace}}
-	err := a.Client.Delete(ctx, claim, client.Preconditions{UID: &uid})
-	return staleIf(goneOrOther, err, "delete volume "+x.Name)
-}
-
-func (a *Actor) livePod(ctx context.Context, c *v1beta2.EtcdCluster, name string) (*corev1.Pod, error) {
-	var pod corev1.Pod
-	return &pod, a.Live.Get(ctx, client.ObjectKey{Namespace: c.Namespace, Name: name}, &pod)
-}
-
-func podNamed(obs *plan.Observation, name string) *plan.Pod {
-	i := slices.IndexFunc(obs.Pods, func(p plan.Pod) bool { return p.Name == name })
-	if i < 0 {
-		return nil
-	}
-	return &obs.Pods[i]
-}
-
-func goneOrOther(err error) bool { return apierrors.IsNotFound(err) || apierrors.IsConflict(err) }
 
 // staleIf turns an error that shows a failed precondition into ErrStale.
 func staleIf(failed func(error) bool, err error, what string) error {

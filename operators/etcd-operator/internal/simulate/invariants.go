@@ -3,6 +3,7 @@ package simulate
 import (
 	"slices"
 
+	"github.com/etcd-operators/etcd-operators/api/v1beta2"
 	"github.com/etcd-operators/etcd-operators/operators/etcd-operator/internal/plan"
 )
 
@@ -15,10 +16,18 @@ const history = "History"
 
 // checkTruth is what must hold after every step and every API call.
 func (w *world) checkTruth() {
+	joiners := 0
 	for _, p := range w.pods {
-		if p.role == plan.Voter {
+		switch {
+		case p.role == plan.Voter:
 			w.checkVoter(p)
+		case p.role == plan.Joiner && p.deleting == never:
+			joiners++
 		}
+	}
+	// A cache that lags must not make an operator create Pods over and over.
+	if most := v1beta2.MaxSize * len(w.operators); joiners > most {
+		w.fail("S11", "%d Pods are there to join a cluster of %d", joiners, w.cluster.size)
 	}
 	if w.configured {
 		w.checkLists()

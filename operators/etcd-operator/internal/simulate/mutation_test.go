@@ -263,7 +263,7 @@ func TestPlantedBugs(t *testing.T) {
 			reason:  "act creates Pods whatever there are meanwhile",
 			planner: plan.Plan,
 			config:  withoutChecks(NoLiveNames),
-			by:      []string{liveness, "S7", "S9"},
+			by:      []string{"S11"},
 			seeds:   20000,
 		},
 		"no live Pod": {

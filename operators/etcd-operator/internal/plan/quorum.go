@@ -1,0 +1,131 @@
+package plan
+
+import (
+	"fmt"
+	"slices"
+	"strings"
+
+	"github.com/etcd-operators/etcd-operators/api/v1beta2"
+)
+
+// What this file says of a quorum that is away: whether it may come back, who is
+// missing, and why.
+
+// awaitQuorum waits while no quorum answers: nothing is added, removed or deleted
+// meanwhile (S4, S7, S9).
+func awaitQuorum(v *view) *step {
+	if v.hasQuorum() {
+		return nil
+	}
+	if why := v.quorumLost(); why != "" {
+		return wait(idle, "QuorumLost", why)
+	}
+	again := shortly
+	for i := range v.Pods {
+		if p := &v.Pods[i]; v.patience(p) == soon {
+			again = soon
+		}
+	}
+	return wait(again, "NoQuorum", "waiting for a quorum of members: "+v.whoIsMissing())
+}
+
+// quorumLost says that a majority's data is lost for good, if it is so as far as
+// anyone could tell: a membership change in the last moment may be unknown.
+func (v *view) quorumLost() string {
+	if v.sure {
+		return ""
+	}
+	voters := v.knownVoters()
+	if len(voters) == 0 && v.mayHoldData() {
+		return ""
+	}
+	var lost []string
+	for _, m := range voters {
+		if v.dataGone(m) {
+			lost = append(lost, m.Name)
+		}
+	}
+	switch {
+	case len(voters) == 0:
+		return "no member is left, and no data; restore the cluster from a backup"
+	case len(voters)-len(lost) >= quorum(len(voters)):
+		return ""
+	}
+	return fmt.Sprintf("the data of %d of %d voters is lost: %s; restore the cluster from a backup", len(lost), len(voters), strings.Join(lost, ", "))
+}
+
+// mayHoldData reports whether any Pod or volume may hold a member's data.
+func (v *view) mayHoldData() bool {
+	return slices.ContainsFunc(v.Pods, func(p Pod) bool { return !v.isCandidate(&p) && !p.Answer.Waiting }) ||
+		slices.ContainsFunc(v.Claims, func(c Claim) bool { return v.pods[c.Name] == nil })
+}
+
+// knownVoters are the voters, or while nobody tells (a member that restarts without
+// quorum does not answer) those that were last reported. What is lost is said by
+// them, and which Pod without data gives way; nothing else rests on them.
+func (v *view) knownVoters() []Member {
+	if len(v.list) > 0 {
+		return v.voters
+	}
+	var voters []Member
+	for _, d := range v.Cluster.LastStatus.MemberDetails {
+		if d.Role == v1beta2.MemberVoter {
+			voters = append(voters, Member{Name: d.Name, Started: true})
+		}
+	}
+	return voters
+}
+
+// dataGone reports whether a member's data is lost for good. A node that is gone
+// may come back with it.
+func (v *view) dataGone(m Member) bool {
+	p := v.pods[m.Name]
+	if p == nil {
+		return v.claims[m.Name] == nil
+	}
+	return v.ended(m, p) || v.wiped(m, p)
+}
+
+// whoIsMissing says of each member that is not healthy why it is not.
+func (v *view) whoIsMissing() string {
+	var said []string
+	for _, m := range v.list {
+		if v.healthy[m.ID] {
+			continue
+		}
+		said = append(said, m.Name+": "+v.whyUnhealthy(m))
+	}
+	if len(v.list) == 0 {
+		for i := range v.Pods {
+			p := &v.Pods[i]
+			said = append(said, p.Name+": "+v.progress(p))
+		}
+	}
+	if len(said) == 0 {
+		return "none answers"
+	}
+	return strings.Join(said, "; ")
+}
+
+// whyUnhealthy says in words what is wrong with a member.
+func (v *view) whyUnhealthy(m Member) string {
+	if why := v.loss(m); why != "" {
+		return why
+	}
+	p := v.pods[m.Name]
+	if p == nil {
+		return "its Pod is gone"
+	}
+	a := v.answer(m)
+	switch {
+	case a == nil && p.Answer.Reached:
+		return fmt.Sprintf("etcd of another cluster (%016x) answers in its place", p.Answer.ClusterID)
+	case a == nil:
+		return v.progress(p)
+	case len(a.Errors) > 0:
+		return strings.Join(a.Errors, ", ")
+	case a.Leader == 0:
+		return "it has no leader"
+	}
+	return "it is catching up"
+}
