@@ -201,4 +201,3 @@ func podNamed(obs *plan.Observation, name string) *plan.Pod {
 }
 
 func goneOrOther(err error) bool { return apierrors.IsNotFound(err) || apierrors.IsConflict(err) }
-

@@ -9,6 +9,7 @@ package apiservertest
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"os"
 	"path/filepath"
@@ -71,7 +72,8 @@ func start() (*envtest.Environment, error) {
 		CRDs:                  []*apiextensionsv1.CustomResourceDefinition{&definition},
 	}
 	if _, err := server.Start(); err != nil {
-		return nil, fmt.Errorf("start the API server from %s: %w", assets, err)
+		// It may run, and have refused our CRD.
+		return nil, errors.Join(fmt.Errorf("start the API server from %s: %w", assets, err), server.Stop())
 	}
 	return server, nil
 }
