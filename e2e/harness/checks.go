@@ -28,6 +28,11 @@ func All(checks ...Check) Check {
 	}
 }
 
+// Serving: by the status, there are n members, all of them voters that serve.
+func Serving(n int) Check {
+	return All(Condition(v1beta2.ConditionAvailable, true, ""), voters(n))
+}
+
 // Healthy: there are n members, all of them voters that serve, each with a Pod
 // that is ready and serves clients, and nothing is wrong. Pods of former members
 // may still be ending.

@@ -28,6 +28,9 @@ type ledger struct {
 	clusters map[uint64]bool
 	wentBack bool
 
+	// ended is when the last write began; the silence after it is no gap.
+	ended time.Time
+
 	whole, window tally
 }
 
@@ -97,6 +100,21 @@ func (l *ledger) fail(why string) {
 	}
 }
 
+// end notes that no write begins any more.
+func (l *ledger) end(now time.Time) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	l.ended = now
+}
+
+// clock is the time up to which gaps count.
+func (l *ledger) clock(now time.Time) time.Time {
+	if l.ended.IsZero() {
+		return now
+	}
+	return l.ended
+}
+
 // sinceAck is for how long nothing has been acknowledged: 0 before the first.
 func (l *ledger) sinceAck(now time.Time) time.Duration {
 	l.mu.Lock()
@@ -122,7 +140,7 @@ func (t *tally) report(now time.Time) Window {
 func (l *ledger) progress(now time.Time) Progress {
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	p := Progress{Window: l.window.report(now)}
+	p := Progress{Window: l.window.report(l.clock(now))}
 	if !l.last.at.IsZero() {
 		p.SinceLastAckMS = now.Sub(l.last.at).Milliseconds()
 		p.ServedBy = id(l.last.member)
@@ -135,7 +153,7 @@ func (l *ledger) progress(now time.Time) Progress {
 func (l *ledger) cut(now time.Time) Window {
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	done := l.window.report(now)
+	done := l.window.report(l.clock(now))
 	l.window = newTally(now, l.window.lastAck)
 	return done
 }
@@ -144,7 +162,7 @@ func (l *ledger) cut(now time.Time) Window {
 func (l *ledger) snapshot(now time.Time) (Report, map[int]bool) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	r := Report{Window: l.whole.report(now), RevisionWentBack: l.wentBack, Lost: []string{}}
+	r := Report{Window: l.whole.report(l.clock(now)), RevisionWentBack: l.wentBack, Lost: []string{}}
 	for _, c := range slices.Sorted(maps.Keys(l.clusters)) {
 		r.Clusters = append(r.Clusters, id(c))
 	}

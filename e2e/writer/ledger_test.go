@@ -56,6 +56,15 @@ func TestCutBeginsAnew(t *testing.T) {
 	}
 }
 
+func TestSilenceAfterTheLastWriteIsNoGap(t *testing.T) {
+	l := newLedger(start)
+	l.ack(acked(l.next(), 10, 2))
+	l.end(at(20))
+	if r, _ := l.snapshot(at(3000)); r.LongestGapMS != 10 {
+		t.Errorf("got a gap of %d ms, want the 10 until no more was written", r.LongestGapMS)
+	}
+}
+
 func TestRevisionGoesBackOnlyInAClusterThatBeganAnew(t *testing.T) {
 	l := newLedger(start)
 	l.ack(acked(0, 10, 100))

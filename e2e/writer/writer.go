@@ -69,6 +69,7 @@ func (w *Writer) Run(ctx context.Context) {
 	for {
 		select {
 		case <-ctx.Done():
+			w.ledger.end(time.Now())
 			return
 		case <-tick.C:
 			// Each write on its own, so that a slow one does not hold up the rate:

@@ -63,6 +63,7 @@ func (r *Reconciler) Reconcile(ctx context.Context, req ctrl.Request) (ctrl.Resu
 		return ctrl.Result{}, fmt.Errorf("read EtcdCluster: %w", err)
 	}
 	if !r.inScope(&c) {
+		r.Metrics.Forget(req.NamespacedName)
 		return ctrl.Result{}, nil
 	}
 	obs, err := r.Observer.Observe(ctx, &c)

@@ -26,7 +26,7 @@ func (w *world) checkTruth() {
 		}
 	}
 	// A cache that lags must not make an operator create Pods over and over.
-	if most := v1beta2.MaxSize * len(w.operators); joiners > most {
+	if most := 2 * v1beta2.MaxSize * len(w.operators); joiners > most {
 		w.fail("S11", "%d Pods are there to join a cluster of %d", joiners, w.cluster.size)
 	}
 	if w.configured {
