@@ -90,7 +90,10 @@ func (v *view) yield(p *Pod) *step {
 }
 
 // onVolume reports whether a Pod can be made again as it is.
-func (v *view) onVolume(p *Pod) bool { return p.Persistent && v.claims[p.Name] != nil }
+func (v *view) onVolume(p *Pod) bool {
+	c := v.claims[p.Name]
+	return p.Persistent && c != nil && !c.Deleting
+}
 
 // isStarted reports whether the name is that of a member which has had data.
 func (v *view) isStarted(name string) bool {

@@ -292,7 +292,7 @@ func (v *view) spent(p *Pod) bool {
 	if p.Finished || !p.DeletingSince.IsZero() || v.nodeLost(p) || p.Grant != nil || p.Answer.Reached || p.Answer.Attempt > 0 {
 		return true
 	}
-	if p.Persistent && v.claims[p.Name] == nil && v.Now.Sub(p.Created) > newPodAge {
+	if p.Persistent && p.Node == "" && v.claims[p.Name] == nil && v.Now.Sub(p.Created) > newPodAge {
 		return true // somebody has deleted its volume, and it waits for it for ever
 	}
 	return v.fewerLearners(p)

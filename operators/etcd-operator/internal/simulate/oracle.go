@@ -483,7 +483,7 @@ func (k *check) deletePod(a plan.DeletePod) *Violation {
 	switch {
 	case k.o.Cluster.ClusterID == 0 && k.o.Cluster.Bootstrap != nil && (!p.Answer.Reached || p.Finished || a.Name != k.o.Cluster.Bootstrap.Member):
 		return nil // a seed is tried again, or was given up
-	case k.isNoMember(a.Name):
+	case k.isNoMember(a.Name, true):
 		return nil // as a quorum says
 	case p.Answer.Waiting:
 		return nil // there is no data in it, or a learner's that has just begun: it makes room
@@ -493,7 +493,8 @@ func (k *check) deletePod(a plan.DeletePod) *Violation {
 		return nil // it never started, and makes room
 	case p.Answer.Learner && k.hasClaim(a.Name) && slices.ContainsFunc(k.o.Pods, func(o plan.Pod) bool { return o.Unschedulable != "" }):
 		return nil // it has no vote, its data stays on its claim, and it makes room for a voter
-	case p.Answer.Reached && !p.Finished && !p.Answer.Learner: // a learner may give way to a voter
+	case p.Answer.Reached && !p.Finished && !p.Answer.Learner && !k.isNoMember(a.Name, false):
+		// A learner, or one that was removed, may give way to a voter.
 		return violation("S6", "Pod %s is deleted, and its member answers", a.Name)
 	case p.Finished && slices.ContainsFunc(k.o.Claims, func(c plan.Claim) bool { return c.Name == a.Name }):
 		return nil // it keeps no claim alive any more
@@ -503,10 +504,11 @@ func (k *check) deletePod(a plan.DeletePod) *Violation {
 	return nil
 }
 
-// isNoMember reports whether a linearizable read says that a name is no member's.
-func (k *check) isNoMember(name string) bool {
+// isNoMember reports whether a member's list, read linearizably or as that member
+// knows it, lacks a name.
+func (k *check) isNoMember(name string, read bool) bool {
 	return slices.ContainsFunc(k.o.Pods, func(p plan.Pod) bool {
-		return k.ours(&p.Answer) && p.Answer.Read && len(p.Answer.Members) > 0 &&
+		return k.ours(&p.Answer) && (p.Answer.Read || !read) && len(p.Answer.Members) > 0 &&
 			!slices.ContainsFunc(p.Answer.Members, func(m plan.Member) bool { return m.Name == name })
 	})
 }
