@@ -17,6 +17,7 @@ import (
 	"io"
 	"os"
 	"os/signal"
+	"path/filepath"
 	"strings"
 	"syscall"
 	"time"
@@ -123,7 +124,8 @@ func (b *bench) inNamespace(ctx context.Context, do func(context.Context, *bench
 	defer func() {
 		ending, cancel := context.WithTimeout(context.Background(), stopTimeout)
 		defer cancel()
-		err = errors.Join(err, b.env.DeleteNamespace(ending, b.ns), b.env.Sweep(ending))
+		log := filepath.Join(b.env.Root, "out", "e2e", "logs", b.ns+".log")
+		err = errors.Join(err, b.env.SaveOperatorLog(ending, b.ns, log), b.env.DeleteNamespace(ending, b.ns), b.env.Sweep(ending))
 	}()
 	if b.view, err = b.env.Watch(ctx, b.ns); err != nil {
 		return err

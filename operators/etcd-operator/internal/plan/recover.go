@@ -30,7 +30,7 @@ func returnPods(v *view) *step {
 	var pods []NewPod
 	for i := range v.Claims {
 		c := &v.Claims[i]
-		if v.pods[c.Name] != nil || c.Deleting || (v.sure && !v.isStarted(c.Name)) {
+		if v.pods[c.Name] != nil || c.Deleting || (v.sure && !v.mayHaveData(c.Name)) {
 			continue
 		}
 		// Where a voter finds no place, none is taken up by who may have no data.
@@ -72,12 +72,13 @@ func (v *view) unplaced(m Member) bool {
 // resort, has no vote and keeps its data on its volume, in favour of a Pod that
 // can't be scheduled.
 func (v *view) yield(p *Pod) *step {
-	if p.Unschedulable == "" || p.Node != "" || !p.DeletingSince.IsZero() {
+	if p.Unschedulable == "" || v.unfounded(p) || p.Node != "" || !p.DeletingSince.IsZero() {
 		return nil
 	}
 	empty := func(j *Pod) bool { return v.isCandidate(j) || (j.Answer.Waiting && v.onVolume(j)) }
 	voteless := func(j *Pod) bool {
-		return v.onVolume(j) && !slices.ContainsFunc(v.knownVoters(), func(m Member) bool { return m.Name == j.Name })
+		mayVote := j.Role == Voter || (j.Answer.Reached && !j.Answer.Learner)
+		return !mayVote && v.onVolume(j) && !slices.ContainsFunc(v.knownVoters(), func(m Member) bool { return m.Name == j.Name })
 	}
 	for _, givesWay := range []func(*Pod) bool{empty, voteless} {
 		for i := range v.Pods {
@@ -95,11 +96,12 @@ func (v *view) onVolume(p *Pod) bool {
 	return p.Persistent && c != nil && !c.Deleting
 }
 
-// isStarted reports whether the name is that of a member which has had data.
-func (v *view) isStarted(name string) bool {
+// mayHaveData reports whether the name is that of a member which has had data. We
+// make no voter that has not.
+func (v *view) mayHaveData(name string) bool {
 	for _, m := range v.list {
 		if m.Name == name {
-			return m.Started
+			return m.Started || !m.Learner
 		}
 	}
 	return false

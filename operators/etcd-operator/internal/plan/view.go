@@ -206,11 +206,11 @@ func (v *view) loss(m Member) string {
 	switch {
 	case p == nil && v.claims[m.Name] == nil:
 		return "its Pod and its data are gone"
-	case p == nil && !m.Started:
+	case p == nil && m.Learner && !m.Started:
 		return "it never started and its Pod is gone"
 	case p == nil:
 		return ""
-	case v.ended(m, p):
+	case v.ended(p):
 		return "its Pod has ended, and the data with it"
 	case v.wiped(m, p):
 		return "its disk is empty although it had data"
@@ -231,8 +231,14 @@ func (v *view) loss(m Member) string {
 }
 
 // ended reports whether a member's Pod has ended for good and its data with it.
-func (v *view) ended(m Member, p *Pod) bool {
-	return p.Finished && (!p.Persistent || v.claims[m.Name] == nil)
+func (v *view) ended(p *Pod) bool {
+	return p.Finished && (!p.Persistent || v.claims[p.Name] == nil)
+}
+
+// unfounded reports whether a Pod waits for a volume that does not exist: it was
+// deleted before the Pod was scheduled, and nobody makes it again.
+func (v *view) unfounded(p *Pod) bool {
+	return p.Persistent && p.Node == "" && v.claims[p.Name] == nil && v.Now.Sub(p.Created) > newPodAge
 }
 
 // wiped reports whether the launcher of a member that has had data finds none. A
@@ -292,10 +298,7 @@ func (v *view) spent(p *Pod) bool {
 	if p.Finished || !p.DeletingSince.IsZero() || v.nodeLost(p) || p.Grant != nil || p.Answer.Reached || p.Answer.Attempt > 0 {
 		return true
 	}
-	if p.Persistent && p.Node == "" && v.claims[p.Name] == nil && v.Now.Sub(p.Created) > newPodAge {
-		return true // somebody has deleted its volume, and it waits for it for ever
-	}
-	return v.fewerLearners(p)
+	return v.unfounded(p) || v.fewerLearners(p)
 }
 
 // fewerLearners reports whether a Pod's etcd would allow fewer learners than one

@@ -18,12 +18,15 @@ import (
 //   - The status is written against the resourceVersion that the cache had.
 //   - Pods are created only if a live list has the names of the Observation's Pods;
 //     a name that exists is refused.
-//   - Pods and claims are changed and deleted by uid.
+//   - Pods and claims are changed and deleted by uid; a role is set only on a Pod that
+//     still has the one that was observed.
 //   - Members are changed, and what is no member's is deleted, only if a
 //     linearizable member list equals the one that was decided on.
 //   - A member is removed only if its Pod, read live, is still the one that was
-//     observed, with the same grant; a claim is deleted only if no Pod has its name.
-//   - The PodDisruptionBudget is set first.
+//     observed, with the same grant, and if it does not lead; a claim is deleted only
+//     if no Pod has its name.
+//   - The PodDisruptionBudget is set first, also when there is no action.
+//   - The status is written last, unless a precondition failed.
 
 var (
 	errConflict = errors.New("conflict: the object has changed")
@@ -78,8 +81,11 @@ func (w *world) call(op *operator) {
 		w.crashOperator(op, 1+w.random.below(10))
 		return
 	}
-	if err != nil || !more {
-		op.todo = nil
+	if err == nil && more {
+		return
+	}
+	op.todo = nil
+	if !errors.Is(err, errConflict) && !errors.Is(err, errGone) {
 		w.report(op)
 	}
 }
@@ -118,22 +124,22 @@ func (w *world) effect(op *operator, t *todo, n int) (more bool, err error) {
 	case plan.CreatePods:
 		return w.createPods(&t.seen, a.Pods, n)
 	case plan.SetRoles:
-		r := a.Roles[n]
-		return n+1 < len(a.Roles), w.patchPod(r.Name, r.UID, func(p *pod) {
-			w.checkRole(p, r.Role)
-			p.role = r.Role
-			if r.Role == plan.Voter && w.main >= 0 {
-				w.births[w.main].marked = append(w.births[w.main].marked, p.name)
-			}
-		})
+		return n+1 < len(a.Roles), w.setRole(&t.seen, a.Roles[n])
 	case plan.OpenGrant:
-		return false, w.patchPod(a.Name, a.UID, func(p *pod) {
+		return false, w.patchPod(a.Name, a.UID, func(p *pod) error {
 			w.checkGrant(p.name, &a.Grant)
 			p.grant = &a.Grant
+			return nil
 		})
 	case plan.CloseGrants:
 		r := a.Pods[n]
-		return n+1 < len(a.Pods), w.patchPod(r.Name, r.UID, func(p *pod) { p.grant = nil })
+		return n+1 < len(a.Pods), w.patchPod(r.Name, r.UID, func(p *pod) error {
+			if p.grant == nil {
+				return errConflict
+			}
+			p.grant = nil
+			return nil
+		})
 	case plan.AddLearner:
 		return false, w.changeMembers(op, t, a.Members, func(r *run) error { return w.addMember(r, a.Name) })
 	case plan.Promote:
@@ -151,6 +157,9 @@ func (w *world) effect(op *operator, t *todo, n int) (more bool, err error) {
 		}
 		return false, w.changeMembers(op, t, a.Members, func(r *run) error {
 			before := w.look(r)
+			if l := w.leaderOf(r); l != nil && l.disk.data.id == a.ID && w.sees(op, l.node) && !t.looked {
+				return errConflict // it leads now (S8)
+			}
 			err := w.removeMember(r, a.ID)
 			if err == nil {
 				w.checkRemoval(t, before, a)
@@ -207,7 +216,7 @@ func (w *world) createPods(seen *plan.Observation, pods []plan.NewPod, n int) (m
 	np := pods[n/2]
 	more = n+1 < 2*len(pods)
 	if n%2 == 0 {
-		if w.cfg.Persistent && w.claim(np.Name) == nil {
+		if w.cfg.Persistent && np.Role != plan.Returning && w.claim(np.Name) == nil {
 			w.createClaim(np.Name)
 		}
 		return true, nil
@@ -224,13 +233,26 @@ func (w *world) createPods(seen *plan.Observation, pods []plan.NewPod, n int) (m
 	return more, nil
 }
 
-func (w *world) patchPod(name, uid string, change func(*pod)) error {
+func (w *world) setRole(seen *plan.Observation, r plan.PodRole) error {
+	return w.patchPod(r.Name, r.UID, func(p *pod) error {
+		if !slices.ContainsFunc(seen.Pods, func(q plan.Pod) bool { return q.Name == r.Name && q.Role == p.role }) {
+			return errConflict
+		}
+		w.checkRole(p, r.Role)
+		p.role = r.Role
+		if r.Role == plan.Voter && w.main >= 0 {
+			w.births[w.main].marked = append(w.births[w.main].marked, p.name)
+		}
+		return nil
+	})
+}
+
+func (w *world) patchPod(name, uid string, change func(*pod) error) error {
 	p := w.pod(name)
 	if p == nil || (p.uid != uid && !w.cfg.has(NoUID)) {
 		return errGone
 	}
-	change(p)
-	return nil
+	return change(p)
 }
 
 // samePod reads a member's Pod live.

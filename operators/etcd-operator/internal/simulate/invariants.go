@@ -343,8 +343,13 @@ func (w *world) checkRemoval(t *todo, before sight, a plan.RemoveMember) {
 // pending, for the member timeout.
 func (w *world) given(name string) bool {
 	p := w.pod(name)
+	if p == nil || p.node < 0 {
+		if !w.cfg.Persistent || w.claim(name) == nil {
+			return true
+		}
+	}
 	if p == nil {
-		return !w.cfg.Persistent || w.claim(name) == nil
+		return false
 	}
 	if p.finished {
 		return true

@@ -263,7 +263,7 @@ func (w *world) decide(op *operator, o plan.Observation) {
 	op.last, op.woken = d, false
 	op.wake = w.now + d.Again
 	if d.Action == nil {
-		if d.Budget != plan.KeepBudget {
+		if d.Budget != plan.KeepBudget && !d.HandsOff {
 			w.budget = d.Budget
 		}
 		if w.trace != nil {

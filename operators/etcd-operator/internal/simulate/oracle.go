@@ -439,7 +439,8 @@ func (k *check) dataGone(name string) bool {
 	if p == nil {
 		return !k.hasClaim(name)
 	}
-	return p.Answer.Waiting || (p.Finished && !p.Persistent)
+	claim := slices.ContainsFunc(k.o.Claims, func(c plan.Claim) bool { return c.Name == name })
+	return p.Answer.Waiting || (p.Finished && !(p.Persistent && claim)) || (p.Persistent && p.Node == "" && !claim)
 }
 
 func (k *check) replacementWaits(members []plan.Member) bool {
