@@ -83,7 +83,7 @@ func (v *view) dataGone(m Member) bool {
 	if p == nil {
 		return v.claims[m.Name] == nil
 	}
-	return v.ended(p) || v.wiped(m, p)
+	return v.ended(p) || v.unfounded(p) || v.wiped(m, p)
 }
 
 // whoIsMissing says of each member that is not healthy why it is not.
