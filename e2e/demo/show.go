@@ -47,6 +47,9 @@ func (s *stage) install(ctx context.Context) error {
 	if err := s.kubectl(ctx, "apply", "-k", "deploy/etcd-operator"); err != nil {
 		return err
 	}
+	if err := s.env.AwaitCRD(ctx); err != nil {
+		return err
+	}
 	var err error
 	if s.view, err = s.env.Watch(ctx, namespace); err != nil {
 		return err

@@ -96,6 +96,12 @@ func (e *Env) InstallCRD(ctx context.Context) error {
 	if _, err := e.Kubectl.Run(ctx, "apply", "-k", filepath.Join(e.Root, "deploy", "etcd-operator", "crd")); err != nil {
 		return err
 	}
+	return e.AwaitCRD(ctx)
+}
+
+// AwaitCRD waits until the API server serves the kind EtcdCluster, which takes it a
+// moment after it was installed.
+func (e *Env) AwaitCRD(ctx context.Context) error {
 	_, err := e.Kubectl.Run(ctx, "wait", "--for=condition=Established", "--timeout=30s", "crd/etcdclusters.etcd.database.coreos.com")
 	return err
 }

@@ -104,12 +104,27 @@ func removeLost(v *view) *step {
 			continue
 		}
 		p := v.pods[m.Name]
-		if wiped := p != nil && v.wiped(m, p); !wiped && v.missing() > 0 && !v.canAnyJoin() {
+		if wiped := p != nil && v.wiped(m, p); !wiped && !v.replaced() {
 			continue // see awaitReplacement
 		}
 		return do(v.remove(m), "ReplacingDeadMember", fmt.Sprintf("member %s is removed: %s", m.Name, why))
 	}
 	return nil
+}
+
+// replaced reports whether those who stay and those who can take a place at once are
+// as many as are wanted.
+func (v *view) replaced() bool {
+	if v.canAnyJoin() {
+		return true
+	}
+	n := 0
+	for _, m := range v.list {
+		if !v.going(m) && (!m.Learner || v.caughtUp(m)) {
+			n++
+		}
+	}
+	return n >= v.Cluster.Size
 }
 
 func (v *view) remove(m Member) RemoveMember {

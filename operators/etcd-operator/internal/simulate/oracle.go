@@ -412,7 +412,7 @@ func (k *check) removeMember(a plan.RemoveMember) *Violation {
 	if !k.given(a.Name) {
 		return violation("S9", "%s is removed, and nothing says that it is lost", a.Name)
 	}
-	if !k.dataGone(a.Name) && !k.replacementWaits(a.Members) {
+	if !k.dataGone(a.Name) && !k.replacementWaits(a.Members) && k.standing(a.Members) < size {
 		return violation("S4", "%s is removed, and no replacement waits", a.Name)
 	}
 	return nil
@@ -439,8 +439,20 @@ func (k *check) dataGone(name string) bool {
 	if p == nil {
 		return !k.hasClaim(name)
 	}
-	claim := slices.ContainsFunc(k.o.Claims, func(c plan.Claim) bool { return c.Name == name })
-	return p.Answer.Waiting || (p.Finished && !(p.Persistent && claim)) || (p.Persistent && p.Node == "" && !claim)
+	onVolume := p.Persistent && slices.ContainsFunc(k.o.Claims, func(c plan.Claim) bool { return c.Name == name })
+	return p.Answer.Waiting || (p.Finished && !onVolume) || (p.Persistent && p.Node == "" && !onVolume)
+}
+
+// standing counts the members that are not given up: voters, and learners that
+// answer and can take a lost voter's place.
+func (k *check) standing(list []plan.Member) int {
+	n := 0
+	for _, m := range list {
+		if !k.given(m.Name) && (!m.Learner || k.answer(m) != nil) {
+			n++
+		}
+	}
+	return n
 }
 
 func (k *check) replacementWaits(members []plan.Member) bool {

@@ -1,0 +1,235 @@
+package simulate
+
+import (
+	"errors"
+	"slices"
+	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+
+	"github.com/etcd-operators/etcd-operators/operators/etcd-operator/internal/plan"
+)
+
+// formed is a calm world with a cluster of some size.
+func formed(t *testing.T, change func(*Config)) *world {
+	t.Helper()
+	cfg := Config{
+		Size: 3, Nodes: 5, Persistent: true, AntiAffinity: true, Version: "3.6.16", Learners: 7, Weight: 1,
+		NodesReadable: true, MemberTimeout: time.Minute, Calm: true,
+	}
+	change(&cfg)
+	w := newWorld(cfg, 1, plan.Plan, nil)
+	w.form()
+	if w.broken != nil || !w.asItShouldBe() {
+		t.Fatalf("no cluster formed: %+v, %s", w.broken, w.whatIsWrong())
+	}
+	w.operators = nil // from here on nobody acts
+	return w
+}
+
+func (w *world) leader() *run {
+	for _, r := range w.runs {
+		if r.etcd != nil && r.etcd.leading {
+			return r
+		}
+	}
+	return nil
+}
+
+func (w *world) follower() *run {
+	for _, r := range w.runs {
+		if r.etcd != nil && !r.etcd.leading {
+			return r
+		}
+	}
+	return nil
+}
+
+func (w *world) steps(n int) {
+	for range n {
+		w.advance()
+	}
+}
+
+// TestModel states what was found out of etcd (design/safety.md, and its source),
+// and that the model does the same.
+func TestModel(t *testing.T) {
+	rows := map[string]struct {
+		reason string
+		size   int
+		do     func(*world) error
+		want   error
+	}{
+		"a learner is added to a healthy cluster": {
+			"all have been connected for five seconds", 3,
+			func(w *world) error { w.steps(6); return w.addMember(w.leader(), "c-x") }, nil,
+		},
+		"not within five seconds of a connection": {
+			"strict-reconfig-check counts members connected for the health interval", 3,
+			func(w *world) error {
+				w.crash(w.follower())
+				w.steps(6)
+				return w.addMember(w.leader(), "c-x")
+			}, errUnhealthy,
+		},
+		"not while one of three is dead": {
+			"two of four would be no quorum", 3,
+			func(w *world) error {
+				w.hold(w.follower())
+				w.steps(8)
+				return w.addMember(w.leader(), "c-x")
+			}, errUnhealthy,
+		},
+		"but while one of five is dead": {
+			"four of six are a quorum", 5,
+			func(w *world) error {
+				w.hold(w.follower())
+				w.steps(8)
+				return w.addMember(w.leader(), "c-x")
+			}, nil,
+		},
+		"a dead one of three is removed": {
+			"it is not part of the quorum", 3,
+			func(w *world) error {
+				dead := w.follower().disk.data.id
+				w.hold(w.follower())
+				w.steps(8)
+				return w.removeMember(w.leader(), dead)
+			}, nil,
+		},
+		"a live one of three with one dead is not": {
+			"one would be left of two", 3,
+			func(w *world) error {
+				w.hold(w.follower())
+				w.steps(8)
+				return w.removeMember(w.leader(), w.follower().disk.data.id)
+			}, errUnhealthy,
+		},
+		"without quorum nothing is changed": {
+			"the proposal is not committed", 3,
+			func(w *world) error {
+				l := w.leader()
+				w.hold(w.follower())
+				w.hold(w.follower())
+				return w.removeMember(l, l.disk.data.id)
+			}, errUnhealthy,
+		},
+	}
+	for name, r := range rows {
+		t.Run(name, func(t *testing.T) {
+			w := formed(t, func(c *Config) { c.Size, c.Nodes = r.size, r.size+2 })
+			if err := r.do(w); !errors.Is(err, r.want) {
+				t.Errorf("%s: got %v, want %v", r.reason, err, r.want)
+			}
+		})
+	}
+}
+
+// hold ends a container for good.
+func (w *world) hold(r *run) {
+	w.crash(r)
+	r.due = w.now + 24*time.Hour
+}
+
+// TestDeadLearnerIsPromoted: etcd promotes by what the leader knows of the log.
+func TestDeadLearnerIsPromoted(t *testing.T) {
+	w := formed(t, func(*Config) {})
+	w.steps(6)
+	l := w.leader()
+	if err := w.addMember(l, "c-x"); err != nil {
+		t.Fatal(err)
+	}
+	learner := w.joiner(t, "c-x", l)
+	w.steps(3)
+	w.hold(learner)
+	w.steps(1)
+	if err := w.promoteMember(l, learner.disk.data.id); err != nil {
+		t.Errorf("a dead learner that had caught up was not promoted: %v", err)
+	}
+}
+
+// joiner starts a member that was added.
+func (w *world) joiner(t *testing.T, name string, l *run) *run {
+	t.Helper()
+	w.createClaim(name)
+	w.createPod(&pod{name: name, role: plan.Joiner, persistent: true, version: w.cfg.Version, learners: w.cfg.Learners})
+	g := plan.Grant{Attempt: 1}
+	for _, m := range l.disk.data.view {
+		g.Members = append(g.Members, m.Name)
+	}
+	slices.Sort(g.Members)
+	w.pod(name).grant = &g
+	w.steps(6)
+	r := w.runOf(w.pod(name).uid)
+	if r == nil || r.etcd == nil {
+		t.Fatalf("%s has not joined", name)
+	}
+	return r
+}
+
+// TestWipedVoter: one that joins again under its old name panics while the leader
+// remembers its log, and is let in without memory once the leader has changed.
+func TestWipedVoter(t *testing.T) {
+	w := formed(t, func(c *Config) { c.Only = []string{history} })
+	r := w.follower()
+	w.wipe(r.disk)
+	g := plan.Grant{Attempt: r.used + 1}
+	for _, m := range w.births[w.main].view {
+		g.Members = append(g.Members, m.Name)
+	}
+	slices.Sort(g.Members)
+	w.pod(r.name).grant = &g
+	w.steps(6)
+	if r.etcd != nil && r.etcd.serves {
+		t.Fatal("it serves under the leader that knows its log")
+	}
+	if !w.moveSomewhere(w.leader(), 0) {
+		t.Fatal("the lead did not move")
+	}
+	w.steps(80)
+	if r.etcd == nil || !r.etcd.serves {
+		t.Fatal("it is not let in after the leader has changed")
+	}
+}
+
+// TestRunsAreTheSame: the same seed tells the same story.
+func TestRunsAreTheSame(t *testing.T) {
+	for seed := range int64(20) {
+		cfg := RandomConfig(seed)
+		var first, second story
+		play(cfg, seed, plan.Plan, RandomFaults(cfg, seed), &first)
+		play(cfg, seed, plan.Plan, RandomFaults(cfg, seed), &second)
+		if diff := cmp.Diff(first.lines, second.lines); diff != "" {
+			t.Fatalf("seed %d (-first +second):\n%s", seed, diff)
+		}
+	}
+}
+
+// TestCloneGoesOnAlike: a copied world and its original go on in the same way, and
+// neither disturbs the other.
+func TestCloneGoesOnAlike(t *testing.T) {
+	cfg := RandomConfig(7)
+	cfg.Faults, cfg.Kinds = 20, nil
+	w := newWorld(cfg, 7, plan.Plan, RandomFaults(cfg, 7))
+	for range 200 {
+		c := w.clone()
+		c.advance()
+		w.advance()
+		if c.key() != w.key() {
+			t.Fatalf("step %d: the copy went on in another way", w.step)
+		}
+	}
+}
+
+// TestMinimise: a story needs no more faults than the bug does.
+func TestMinimise(t *testing.T) {
+	_, failures := runSeeds(0, 500, false, RandomConfig, restartSeed)
+	if len(failures) == 0 {
+		t.Fatal("the planted bug was not noticed")
+	}
+	f := Minimise(failures[0], restartSeed)
+	if len(f.Faults) > 1 || len(f.Trace) == 0 {
+		t.Errorf("got a story of %d lines with %d faults, want one fault that empties the seed's disk:\n%v", len(f.Trace), len(f.Faults), f)
+	}
+}
