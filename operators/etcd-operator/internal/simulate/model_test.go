@@ -198,8 +198,11 @@ func TestRunsAreTheSame(t *testing.T) {
 	for seed := range int64(20) {
 		cfg := RandomConfig(seed)
 		var first, second story
-		play(cfg, seed, plan.Plan, RandomFaults(cfg, seed), &first)
-		play(cfg, seed, plan.Plan, RandomFaults(cfg, seed), &second)
+		_, a := play(cfg, seed, plan.Plan, RandomFaults(cfg, seed), &first)
+		_, b := play(cfg, seed, plan.Plan, RandomFaults(cfg, seed), &second)
+		if (a == nil) != (b == nil) {
+			t.Fatalf("seed %d: got %v and %v", seed, a, b)
+		}
 		if diff := cmp.Diff(first.lines, second.lines); diff != "" {
 			t.Fatalf("seed %d (-first +second):\n%s", seed, diff)
 		}
