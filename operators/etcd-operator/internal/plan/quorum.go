@@ -73,6 +73,10 @@ func (v *view) knownVoters() []Member {
 			voters = append(voters, Member{Name: d.Name, Started: true})
 		}
 	}
+	if b := v.Cluster.Bootstrap; len(voters) == 0 && b != nil {
+		// Nothing has been reported since the seed served.
+		voters = append(voters, Member{Name: b.Member, Started: true})
+	}
 	return voters
 }
 

@@ -235,10 +235,14 @@ func (v *view) ended(p *Pod) bool {
 	return p.Finished && (!p.Persistent || v.claims[p.Name] == nil)
 }
 
+// cacheLag is longer than a cache lags behind, so that what it does not show of an
+// older Pod is not there.
+const cacheLag = time.Minute
+
 // unfounded reports whether a Pod waits for a volume that does not exist: it was
 // deleted before the Pod was scheduled, and nobody makes it again.
 func (v *view) unfounded(p *Pod) bool {
-	return p.Persistent && p.Node == "" && v.claims[p.Name] == nil && v.Now.Sub(p.Created) > newPodAge
+	return p.Persistent && p.Node == "" && v.claims[p.Name] == nil && v.Now.Sub(p.Created) > cacheLag
 }
 
 // wiped reports whether the launcher of a member that has had data finds none. A

@@ -240,9 +240,6 @@ func (w *world) setRole(seen *plan.Observation, r plan.PodRole) error {
 		}
 		w.checkRole(p, r.Role)
 		p.role = r.Role
-		if r.Role == plan.Voter && w.main >= 0 {
-			w.births[w.main].marked = append(w.births[w.main].marked, p.name)
-		}
 		return nil
 	})
 }

@@ -18,8 +18,7 @@ func (w *world) clone() *world {
 	c.births = slices.Clone(w.births)
 	for i := range c.births {
 		b := &c.births[i]
-		b.committed, b.marked = slices.Clip(b.committed), slices.Clip(b.marked)
-		b.removed, b.removedIDs = slices.Clip(b.removed), slices.Clip(b.removedIDs)
+		b.committed, b.removed, b.removedIDs = slices.Clip(b.committed), slices.Clip(b.removed), slices.Clip(b.removedIDs)
 	}
 	c.publishedPods = slices.Clone(w.publishedPods)
 	c.publishedClaims = slices.Clone(w.publishedClaims)

@@ -246,6 +246,9 @@ func (w *world) inject(f Fault) bool {
 	case DeleteCluster:
 		w.edit(func(c *etcdCluster) { c.deleting = true })
 	case ChangeLearners:
+		if w.stats.Faults[ChangeLearners] > 0 {
+			return true // one such Pod: after two nobody can tell how the cluster grew
+		}
 		w.learners = pick(&w.random, 0, 1, 3, 7)
 	case PassTime:
 		w.now += w.cfg.MemberTimeout

@@ -117,14 +117,18 @@ func isFalse(st v1beta2.ClusterStatus, kind string) bool {
 // at; that a learner got its vote is known to nobody if it and the leader were lost at
 // that moment; and what is left of a member that was removed looks like a member.
 func (w *world) knownIntact(view []plan.Member) (intact, voters int) {
-	b := &w.births[w.main]
+	reported := func(name string) bool {
+		return slices.ContainsFunc(w.cluster.status.MemberDetails, func(d v1beta2.MemberDetail) bool {
+			return d.Name == name && d.Role == v1beta2.MemberVoter
+		})
+	}
 	for _, m := range view {
 		if m.Learner {
 			continue
 		}
 		voters++
 		c, p := w.claim(m.Name), w.pod(m.Name)
-		if w.hasData(m.ID) || (c != nil && (p == nil || p.node < 0)) || !slices.Contains(b.marked, m.Name) {
+		if w.hasData(m.ID) || (c != nil && (p == nil || p.node < 0)) || !reported(m.Name) {
 			intact++
 		}
 	}

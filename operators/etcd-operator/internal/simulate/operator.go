@@ -257,7 +257,8 @@ func (w *world) decide(op *operator, o plan.Observation) {
 			w.broken.kind = err.Kind
 		}
 	}
-	if d.Reason == "QuorumLost" && !w.during(SlowAnswers) && len(op.clusterQueue)+len(op.podQueue)+len(op.claimQueue) == 0 {
+	// While the status lags, or is written by two, what it says of the voters may be old.
+	if d.Reason == "QuorumLost" && !w.during(SlowAnswers) && !w.during(LagStatus) && len(w.operators) == 1 && len(op.clusterQueue)+len(op.podQueue)+len(op.claimQueue) == 0 {
 		w.checkQuorumLost()
 	}
 	op.last, op.woken = d, false

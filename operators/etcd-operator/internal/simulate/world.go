@@ -114,8 +114,6 @@ type birth struct {
 	// removed are the names of members that were taken out, removedIDs their ids.
 	removed    []string
 	removedIDs []uint64
-	// marked are the names of Pods that were marked voter at some time.
-	marked []string
 	// acked is the length of the history up to the last acknowledged write;
 	// writes counts those.
 	acked, writes int
