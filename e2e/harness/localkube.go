@@ -25,13 +25,13 @@ type Localkube struct {
 	out     io.Writer
 	// found: it was running before us.
 	found bool
-	// mine is held while we use it: there is one localkube on a machine, and each
+	// locked is open while we use it: there is one localkube on a machine, and each
 	// run takes nodes away and clears up behind itself.
-	mine *os.File
+	locked *os.File
 }
 
 // lockFile is in a folder that every checkout of the repository shares.
-const lockFile = "/run/lock/etcd-operators-e2e.lock"
+var lockFile = filepath.Join(os.TempDir(), "etcd-operators-e2e.lock")
 
 // lock waits until no other run of the suite, the demo or the benchmark uses
 // localkube. The kernel gives it up with the process.
@@ -40,8 +40,8 @@ func (l *Localkube) lock(ctx context.Context) error {
 	if err != nil {
 		return fmt.Errorf("lock localkube: %w", err)
 	}
-	l.mine = f
-	told := false
+	l.locked = f
+	told := false // so that it is said once
 	return Poll(ctx, "localkube, which another run is using", func(context.Context) (string, error) {
 		err := syscall.Flock(int(f.Fd()), syscall.LOCK_EX|syscall.LOCK_NB)
 		if errors.Is(err, syscall.EWOULDBLOCK) {
@@ -67,27 +67,12 @@ func (l *Localkube) kubeconfig(ctx context.Context) (string, error) {
 }
 
 func (l *Localkube) up(ctx context.Context, nodes int) error {
-	if err := l.reserve(); err != nil {
+	if err := l.lock(ctx); err != nil {
 		return err
 	}
 	_, err := run(ctx, "", nil, l.program, "status")
 	l.found = err == nil
 	return l.loud(ctx, "up", "--nodes", strconv.Itoa(nodes), "--node-monitor-grace-period", nodeMonitorGracePeriod)
-}
-
-// reserve keeps localkube to this process until it ends: tests take nodes away, and
-// sweep up what an earlier run has left.
-func (l *Localkube) reserve() error {
-	path := filepath.Join(os.TempDir(), "etcd-operators-e2e.lock")
-	f, err := os.OpenFile(path, os.O_CREATE|os.O_RDWR, 0o600)
-	if err != nil {
-		return err
-	}
-	if err := syscall.Flock(int(f.Fd()), syscall.LOCK_EX|syscall.LOCK_NB); err != nil {
-		return fmt.Errorf("another test, demo or benchmark uses localkube (it holds %s): wait until it has ended: %w", path, errors.Join(err, f.Close()))
-	}
-	l.lock = f
-	return nil
 }
 
 func (l *Localkube) down(ctx context.Context) error { return l.loud(ctx, "down") }
