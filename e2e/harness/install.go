@@ -7,6 +7,7 @@ import (
 	"os"
 	"path/filepath"
 	"text/template"
+	"time"
 
 	appsv1 "k8s.io/api/apps/v1"
 	corev1 "k8s.io/api/core/v1"
@@ -99,11 +100,19 @@ func (e *Env) InstallCRD(ctx context.Context) error {
 	return e.AwaitCRD(ctx)
 }
 
+// crdTimeout bounds how long the API server takes to serve a kind that is new to it.
+const crdTimeout = 30 * time.Second
+
 // AwaitCRD waits until the API server serves the kind EtcdCluster, which takes it a
-// moment after it was installed.
+// moment after it was installed. (kubectl wait fails at once while the definition
+// has no conditions at all.)
 func (e *Env) AwaitCRD(ctx context.Context) error {
-	_, err := e.Kubectl.Run(ctx, "wait", "--for=condition=Established", "--timeout=30s", "crd/etcdclusters.etcd.database.coreos.com")
-	return err
+	ctx, cancel := context.WithTimeout(ctx, crdTimeout)
+	defer cancel()
+	return Poll(ctx, "the kind EtcdCluster", func(ctx context.Context) (string, error) {
+		_, err := e.Kubectl.Run(ctx, "get", "etcdclusters.etcd.database.coreos.com", "--all-namespaces")
+		return "", err
+	})
 }
 
 // Uninstall undoes what Install made outside of the namespace.
