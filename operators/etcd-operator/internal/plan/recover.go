@@ -5,8 +5,8 @@ import (
 	"slices"
 )
 
-// The rules of this file need no quorum, since they only give members back the
-// Pods that run on their volumes.
+// The rules of this file need no quorum: they give members back the Pods that run on
+// their volumes, and the room for them. No volume is touched.
 
 // clearFinishedPods deletes the Pod of a member that has ended for good, so that
 // it can be made again on its volume (S7).
