@@ -19,6 +19,7 @@ import (
 	"path/filepath"
 	"strings"
 	"sync"
+	"sync/atomic"
 	"syscall"
 	"testing"
 	"time"
@@ -87,17 +88,33 @@ func NewMember(t testing.TB, version, name string) *Member {
 	}
 }
 
-// FreeAddrs returns addresses on 127.0.0.1 that nothing listens on.
+// Ports are given out from firstPort on, lastPort excluded: below the range from which
+// Linux takes the ports of outgoing connections (32768 to 60999), among them those of
+// etcds that already dial a member which is not started yet. Each process begins at
+// another of them, since several packages are tested side by side.
+const (
+	firstPort, lastPort = 10000, 32000
+	portsPerProcess     = 200
+)
+
+// nextPort counts the ports that this process has tried.
+var nextPort atomic.Int64
+
+// FreeAddrs returns addresses on 127.0.0.1 that nothing listens on and that nobody
+// else is given.
 func FreeAddrs(t testing.TB, n int) []string {
 	t.Helper()
-	addrs := make([]string, n)
-	for i := range addrs {
-		l, err := net.Listen("tcp", "127.0.0.1:0")
-		if err != nil {
-			t.Fatal(err)
+	var addrs []string
+	first := int64(os.Getpid()) * portsPerProcess
+	for tried := 0; len(addrs) < n; tried++ {
+		if tried > lastPort-firstPort {
+			t.Fatalf("no %d free ports between %d and %d", n, firstPort, lastPort)
 		}
-		defer l.Close() // together, so that none is given twice
-		addrs[i] = l.Addr().String()
+		addr := fmt.Sprintf("127.0.0.1:%d", firstPort+(first+nextPort.Add(1))%(lastPort-firstPort))
+		if l, err := net.Listen("tcp", addr); err == nil {
+			l.Close()
+			addrs = append(addrs, addr)
+		}
 	}
 	return addrs
 }

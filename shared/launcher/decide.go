@@ -39,6 +39,9 @@ type Decision struct {
 	Flags []string
 	// After are the peer URLs that are to answer first, for a while.
 	After []string
+	// CatchUp makes the start one that only catches up with the cluster, and after
+	// which the launcher decides again.
+	CatchUp bool
 
 	Reason  Reason
 	Message string
@@ -74,6 +77,7 @@ func Decide(m Member, hasWAL bool, used int64, grant *Grant, grantErr error) Dec
 		Exec: true, Use: grant.Attempt, Reason: ReasonGranted,
 		Flags:   startFlags(grant.InitialCluster, grant.State, grant.Token),
 		After:   grant.After,
+		CatchUp: grant.CatchUp,
 		Message: fmt.Sprintf("attempt %d, state %s", grant.Attempt, grant.State),
 	}
 }

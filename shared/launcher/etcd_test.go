@@ -221,6 +221,67 @@ func TestSeveralLearnersAtOnce(t *testing.T) {
 	}
 }
 
+// A member that is sent a snapshot catches up first, and then serves at once: not
+// only when etcd tells its name a second time, after 7 s.
+func TestCatchUp(t *testing.T) {
+	etcdtest.EachVersion(t, func(t *testing.T, version string) {
+		s := newPod(t, version, "seed")
+		s.grant(1, StateNew, s.member)
+		catchUpEntries := "ETCD_SNAPSHOT_CATCHUP_ENTRIES=5"
+		if strings.HasPrefix(version, "3.5.") {
+			catchUpEntries = "ETCD_EXPERIMENTAL_SNAPSHOT_CATCHUP_ENTRIES=5"
+		}
+		s.start("ETCD_SNAPSHOT_COUNT=10", catchUpEntries)
+		cli := client(t, s.member)
+		ctx, stop := context.WithCancel(within(t))
+		written := make(chan int)
+		go func() {
+			n := 0
+			for ctx.Err() == nil {
+				if _, err := cli.Put(ctx, fmt.Sprintf("k%d", n), "v"); err == nil {
+					n++
+				}
+			}
+			written <- n
+		}()
+		etcdtest.Eventually(t, "the seed's log to begin after the first entry", func() error {
+			snapshots, err := filepath.Glob(filepath.Join(s.member.Dir, "member", "snap", "*.snap"))
+			if err == nil && len(snapshots) < 2 {
+				err = fmt.Errorf("it has %d snapshots", len(snapshots))
+			}
+			return err
+		})
+
+		j := newPod(t, version, "joiner")
+		addLearner(t, cli, j.member)
+		g := Grant{Attempt: 1, State: StateExisting, InitialCluster: etcdtest.InitialCluster(s.member, j.member), CatchUp: true}
+		j.setGrant(g.String())
+		begin := time.Now()
+		c := j.start()
+		jcli := client(t, j.member)
+		etcdtest.Eventually(t, "the learner to serve clients", func() error {
+			asking, cancel := context.WithTimeout(within(t), time.Second)
+			defer cancel()
+			_, err := jcli.Get(asking, "k0", clientv3.WithSerializable())
+			return err
+		})
+		took := time.Since(begin)
+		t.Logf("from start to serving: %s", took)
+		if took > 7*time.Second {
+			t.Errorf("it took %s: etcd has waited for its own name", took)
+		}
+		if out := c.Output(); strings.Count(out, `"msg":"start etcd"`) != 2 || !strings.Contains(out, "has caught up") {
+			t.Errorf("etcd was not started twice:\n%s", out)
+		}
+		stop()
+		n := <-written
+		resp, err := jcli.Get(within(t), "k", clientv3.WithPrefix(), clientv3.WithCountOnly(), clientv3.WithSerializable())
+		if err != nil || int(resp.Count) < n-1 {
+			t.Errorf("the learner has %d keys of %d, %v", resp.Count, n, err)
+		}
+	})
+}
+
 // A start that fails leaves a database and no log, and so may a broken disk.
 // What is in it must not be taken for the new member's.
 func TestRemnantsAreSetAside(t *testing.T) {

@@ -49,6 +49,16 @@ type Grant struct {
 	// start together wait for each other: six took 38 s and more, and take half
 	// a second in turn.
 	After []string `json:"after,omitempty"`
+	// CatchUp starts etcd a first time only to receive what the cluster has, and then
+	// again to serve. Only for "existing"; it saves time and no more. Give it when the
+	// leader's log no longer goes back to its beginning.
+	//
+	// An etcd that joins tells its name through the log as soon as it hears of a
+	// leader, and serves clients once it has applied that entry. If the leader has to
+	// send a snapshot, the entry is in it already and never applied by itself: etcd
+	// (3.4 to 3.7, publishV3) then serves nobody until it tells its name again after
+	// 7 s. A restart tells it at once.
+	CatchUp bool `json:"catchUp,omitempty"`
 }
 
 // String returns the grant as the JSON that the annotation holds.
@@ -112,6 +122,9 @@ func (g Grant) Validate(name, peerURL string) error {
 		}
 		if g.Token == "" {
 			return errors.New("state is new, but token is empty: clusters with the same token may share their ids")
+		}
+		if g.CatchUp {
+			return errors.New("state is new, but catchUp is set: there is nobody to catch up with")
 		}
 		return nil
 	case StateExisting:

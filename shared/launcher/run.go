@@ -72,28 +72,37 @@ func Run(ctx context.Context, o Options) error {
 	if err != nil {
 		return fmt.Errorf("find the command: %w", err)
 	}
-	d, err := o.decide()
-	if err != nil {
-		return err
-	}
-	if !d.Exec || len(d.After) > 0 {
-		d, err = o.wait(ctx, d)
+	for {
+		d, err := o.next(ctx)
 		if err != nil {
 			return err
 		}
+		if ctx.Err() != nil {
+			o.Log.Info("stopped before etcd was started")
+			return nil
+		}
+		if err := o.prepare(d); err != nil {
+			return err
+		}
+		o.Log.Info("start etcd", "reason", d.Reason, "message", d.Message, "flags", d.Flags)
+		argv := append(append([]string{o.Command[0]}, o.Command[1:]...), d.Flags...)
+		if !d.CatchUp {
+			return fmt.Errorf("exec %s: %w", bin, syscall.Exec(bin, argv, os.Environ()))
+		}
+		if err := o.catchUp(ctx, bin, argv); err != nil {
+			return err
+		}
 	}
-	select {
-	case <-ctx.Done():
-		o.Log.Info("stopped before etcd was started")
-		return nil
-	default:
+}
+
+// next returns the decision to start etcd, as soon as there is one; another one only
+// when ctx is done first.
+func (o Options) next(ctx context.Context) (Decision, error) {
+	d, err := o.decide()
+	if err == nil && (!d.Exec || len(d.After) > 0) {
+		return o.wait(ctx, d)
 	}
-	if err := o.prepare(d); err != nil {
-		return err
-	}
-	o.Log.Info("start etcd", "reason", d.Reason, "message", d.Message, "flags", d.Flags)
-	argv := append(append([]string{o.Command[0]}, o.Command[1:]...), d.Flags...)
-	return fmt.Errorf("exec %s: %w", bin, syscall.Exec(bin, argv, os.Environ()))
+	return d, err
 }
 
 // decide looks at the disk afresh and judges.

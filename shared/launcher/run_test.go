@@ -123,8 +123,8 @@ func (p *pod) grant(attempt int64, state StartState, members ...*etcdtest.Member
 	p.setGrant(g.String())
 }
 
-// start starts the container.
-func (p *pod) start() *etcdtest.Process {
+// start starts the container, with more of an environment than it always has.
+func (p *pod) start(env ...string) *etcdtest.Process {
 	p.t.Helper()
 	self, err := os.Executable()
 	if err != nil {
@@ -147,7 +147,8 @@ func (p *pod) start() *etcdtest.Process {
 		"--advertise-client-urls=http://" + p.member.Client,
 		"--initial-advertise-peer-urls=" + p.member.PeerURL,
 	}
-	return etcdtest.Start(p.t, []string{asLauncher + "=1", "PATH=" + p.path, "ETCD_MAX_LEARNERS=6", "GORACE=atexit_sleep_ms=0"}, argv...)
+	env = append(env, asLauncher+"=1", "PATH="+p.path, "ETCD_MAX_LEARNERS=6", "GORACE=atexit_sleep_ms=0")
+	return etcdtest.Start(p.t, env, argv...)
 }
 
 func (p *pod) ask() (State, error) {

@@ -152,7 +152,7 @@ func grantOf(c *v1beta2.EtcdCluster, g plan.Grant) *launcher.Grant {
 	for _, name := range g.Members {
 		peers = append(peers, member.Peer{Name: name, URL: member.PeerURL(c, name)})
 	}
-	out := &launcher.Grant{Attempt: int64(g.Attempt), State: launcher.StateExisting, Token: g.Token, InitialCluster: member.InitialCluster(peers)}
+	out := &launcher.Grant{Attempt: int64(g.Attempt), State: launcher.StateExisting, Token: g.Token, InitialCluster: member.InitialCluster(peers), CatchUp: g.CatchUp}
 	for _, name := range g.After {
 		out.After = append(out.After, member.PeerURL(c, name))
 	}

@@ -18,7 +18,7 @@ const (
 	theCluster   = 0xc1
 	otherCluster = 0xc2
 	theTerm      = 7
-	theApplied   = 100_000
+	theApplied   = 200_000
 	theVersion   = "3.6.16"
 	theLearners  = 6 // ETCD_MAX_LEARNERS of every Pod
 	theTimeout   = 5 * time.Minute

@@ -5,9 +5,10 @@ import (
 	"time"
 )
 
-// joinGrant is the leave to join as one of these members.
+// joinGrant is the leave to join as one of these members. Their history is so long
+// (theApplied) that the leader sends a snapshot.
 func joinGrant(attempt int, members ...string) Grant {
-	return Grant{Attempt: attempt, Members: members}
+	return Grant{Attempt: attempt, Members: members, CatchUp: true}
 }
 
 // version makes everybody run this version.
@@ -204,13 +205,23 @@ func TestGrants(t *testing.T) {
 			reason: "S2: etcd may be starting in its place",
 			seen:   healthy(3).size(4).unstarted("d").grant("d", joinGrant(1, "a", "b", "c", "d")).silent("d"), because: "WaitingForMember",
 		},
+		"one that is sent no snapshot serves at once": {
+			reason: "the leader has all its log still",
+			seen:   healthy(1).size(2).unstarted("b").answer("a", func(a *Answer) { a.Applied = 100 }),
+			do:     open("b", Grant{Attempt: 1, Members: []string{"a", "b"}}), because: "StartingMember",
+		},
+		"etcd 3.5 keeps its log for longer": {
+			reason: "the leader has all its log still",
+			seen:   healthy(1).size(2).unstarted("b").version("3.5.35").answer("a", func(a *Answer) { a.Applied = 100_000 }),
+			do:     open("b", Grant{Attempt: 1, Members: []string{"a", "b"}}), because: "StartingMember",
+		},
 		"a Pod that is no member may not start": {
 			reason: "S2: it is added first", seen: healthy(3).joiner("d"), do: discard("d"), because: "DeletingPod",
 		},
 		"one starts after the other": {
 			reason: "an etcd that joins asks every other, and one that is just starting keeps it waiting for 7 s",
 			seen:   healthy(1).size(3).unstarted("b").unstarted("c").grant("b", joinGrant(1, "a", "b", "c")).silent("b"),
-			do:     open("c", Grant{Attempt: 1, Members: []string{"a", "b", "c"}, After: []string{"b"}}), because: "StartingMember",
+			do:     open("c", Grant{Attempt: 1, Members: []string{"a", "b", "c"}, After: []string{"b"}, CatchUp: true}), because: "StartingMember",
 		},
 		"the next starts when the first serves": {
 			reason: "see above",

@@ -220,10 +220,21 @@ func openGrant(v *view) *step {
 		if m.Started || p == nil || !p.canJoin() || p.mayStart() || v.fewerLearners(p) {
 			continue
 		}
-		grant := Grant{Attempt: p.Answer.Attempt + 1, Members: members, After: before}
+		grant := Grant{Attempt: p.Answer.Attempt + 1, Members: members, After: before, CatchUp: v.isCompacted()}
 		return do(OpenGrant{p.Name, p.UID, grant}, "StartingMember", fmt.Sprintf("member %s may start", p.Name))
 	}
 	return nil
+}
+
+// isCompacted reports whether the leader has most likely dropped the first entry of its
+// log, so that it sends a snapshot to whoever joins. It drops entries when it has
+// applied so many: every memorySnapshotCount from 3.6 on, and before
+// DefaultSnapshotCount (both in etcdserver).
+func (v *view) isCompacted() bool {
+	if parseVersion(v.Cluster.Version).atLeast(version{3, 6, 0}) {
+		return v.applied > 100
+	}
+	return v.applied > 100_000
 }
 
 // shrink removes one member more than size asks for: its clients first, then its

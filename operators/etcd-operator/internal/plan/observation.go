@@ -151,6 +151,9 @@ type Grant struct {
 	// After are members that the launcher lets serve first; a matter of time, not of
 	// safety.
 	After []string
+	// CatchUp starts etcd once only to catch up, and then again to serve; a matter of
+	// time as well.
+	CatchUp bool
 	// Token is the bootstrap token; set when New.
 	Token string
 }

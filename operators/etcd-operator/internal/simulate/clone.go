@@ -112,7 +112,7 @@ func (w *world) key() uint64 {
 	putPod := func(p *pod) {
 		put("p", name(p.name), p.role, ago(p.created), ago(p.deleting), p.finished, p.node, p.unschedulable, p.trouble, p.ip, p.addressed, p.learners)
 		if p.grant != nil {
-			put(p.grant.Attempt, p.grant.New, len(p.grant.After))
+			put(p.grant.Attempt, p.grant.New, p.grant.CatchUp, len(p.grant.After))
 			for _, m := range p.grant.Members {
 				put(name(m))
 			}
@@ -126,7 +126,7 @@ func (w *world) key() uint64 {
 		w.putData(put, name, c.disk.data)
 	}
 	for _, r := range w.runs {
-		put("r", name(r.name), w.pod(r.name) != nil && w.pod(r.name).uid == r.uid, r.node, r.state, ago(r.due), r.failures, r.address == never, ago(r.address), ago(r.stopAt), r.used, ago(r.turn))
+		put("r", name(r.name), w.pod(r.name) != nil && w.pod(r.name).uid == r.uid, r.node, r.state, ago(r.due), r.failures, r.address == never, ago(r.address), ago(r.stopAt), r.used, ago(r.turn), r.catchUp)
 		w.putData(put, name, r.disk.data)
 		if r.etcd == nil {
 			continue

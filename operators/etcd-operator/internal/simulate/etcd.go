@@ -515,7 +515,14 @@ func (w *world) publishSelf(r *run) {
 	if m == nil {
 		return
 	}
-	if m.Started {
+	switch {
+	case m.Started && r.catchUp:
+		w.say("%s has caught up and is started again", r.name)
+		r.catchUp = false
+		w.stopEtcd(r)
+		w.startEtcd(r)
+		return
+	case m.Started:
 		r.etcd.serves, r.failures = true, 0
 		return
 	}

@@ -38,7 +38,9 @@ type run struct {
 	grant *plan.Grant
 	// turn is since when it has had a new grant and let others start first.
 	turn time.Duration
-	etcd *process
+	// catchUp is true while etcd runs only to catch up, and is started again then.
+	catchUp bool
+	etcd    *process
 }
 
 // containerState is the state of the etcd container.
@@ -139,6 +141,7 @@ func (w *world) reportRun(r *run, p *pod) {
 
 // startContainer is the launcher as it starts: with a log it needs nobody's leave.
 func (w *world) startContainer(r *run) {
+	r.catchUp = false
 	if r.disk.data != nil {
 		w.startEtcd(r)
 		return
@@ -258,6 +261,7 @@ func (w *world) join(r *run, g *plan.Grant) string {
 	}
 	w.checkJoin(r, from.disk.data.birth, *self)
 	r.disk.data = &data{birth: from.disk.data.birth, cluster: from.disk.data.cluster, id: self.ID, name: r.name}
+	r.catchUp = g.CatchUp
 	w.say("%s joins", r.name)
 	w.startEtcd(r)
 	return ""
