@@ -17,9 +17,14 @@ import (
 	"github.com/etcd-operators/etcd-operators/shared/launcher"
 )
 
-// stragglerGrace is how much longer than the majority a member may take. One that is
-// alive answers in milliseconds, or within some hundred on a busy machine.
-const stragglerGrace = 500 * time.Millisecond
+const (
+	// stragglerGrace is how much longer than the majority a member may take. One that
+	// is alive answers in milliseconds, or within some hundred on a busy machine.
+	stragglerGrace = 500 * time.Millisecond
+	// doubtfulGrace is the same for members that are not expected to answer, once all
+	// others have. An etcd that starts or ends accepts connections and says nothing.
+	doubtfulGrace = 50 * time.Millisecond
+)
 
 // readKey is a key that nobody has. Reading it, and only the count of it, shows
 // that the member can serve linearizable reads without touching a user's data.
@@ -82,24 +87,32 @@ type Member struct {
 // Ask asks all members side by side and returns when each has answered, when the
 // deadline has passed, or [stragglerGrace] after a majority of them has answered: a
 // member on a dead node, which swallows every packet, is not to slow down what the
-// others need. The result has one entry per endpoint, by name.
+// others need. Doubtful ones get [doubtfulGrace], once all others have
+// answered. The result has one entry per endpoint, by name.
 func (c Client) Ask(ctx context.Context, endpoints []Endpoint) map[string]Answer {
 	ctx, cancel := context.WithTimeout(ctx, cmp.Or(c.Deadline, DefaultDeadline))
 	defer cancel()
 
 	answers := make([]Answer, len(endpoints))
-	var (
-		wg       sync.WaitGroup
-		answered atomic.Int64
-	)
+	var wg, expected sync.WaitGroup
+	var answered atomic.Int64
 	for i, e := range endpoints {
+		if !e.Doubtful {
+			expected.Add(1)
+		}
 		wg.Go(func() {
 			answers[i] = c.ask(ctx, e)
 			if spoke := answers[i].Reached || answers[i].Launcher != nil; spoke && int(answered.Add(1)) == len(endpoints)/2+1 {
-				stop := time.AfterFunc(stragglerGrace, cancel)
-				context.AfterFunc(ctx, func() { stop.Stop() })
+				cancelIn(ctx, stragglerGrace, cancel)
+			}
+			if !e.Doubtful {
+				expected.Done()
 			}
 		})
+	}
+	expected.Wait()
+	if answered.Load() > 0 {
+		cancelIn(ctx, doubtfulGrace, cancel)
 	}
 	wg.Wait()
 
@@ -108,6 +121,12 @@ func (c Client) Ask(ctx context.Context, endpoints []Endpoint) map[string]Answer
 		byName[e.Name] = answers[i]
 	}
 	return byName
+}
+
+// cancelIn cancels ctx after a while, and leaves nothing behind if it ends earlier.
+func cancelIn(ctx context.Context, after time.Duration, cancel func()) {
+	stop := time.AfterFunc(after, cancel)
+	context.AfterFunc(ctx, func() { stop.Stop() })
 }
 
 func (c Client) ask(ctx context.Context, e Endpoint) Answer {

@@ -37,6 +37,10 @@ type Endpoint struct {
 	// ServerName is what the member's certificate must be for. Unused without
 	// [Client.TLS].
 	ServerName string
+	// Doubtful says that the member is not expected to serve now, since it is starting
+	// or ending or its node is gone. It may answer; the others' answers don't wait for
+	// it for long.
+	Doubtful bool
 }
 
 func (e Endpoint) metricsAddr() string {

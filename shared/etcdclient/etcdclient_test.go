@@ -372,6 +372,32 @@ func TestSilentMember(t *testing.T) {
 	}
 }
 
+// One that is not expected to answer does not hold up the others' answers: not until
+// the deadline, nor for as long as one that was expected to.
+func TestDoubtfulMember(t *testing.T) {
+	l, err := net.Listen("tcp", "127.0.0.1:0")
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer l.Close()
+	members, _ := grow(t, etcdtest.Newest(), 1)
+	for name, doubtful := range map[string]bool{"doubtful": true, "expected": false} {
+		silent := Endpoint{Name: name, Addr: l.Addr().String(), Doubtful: doubtful}
+		begin := time.Now()
+		a := Client{Deadline: 5 * time.Second}.Ask(within(t), append(endpoints(members...), silent))
+		took := time.Since(begin)
+		if !a["m0"].Reached || a[name].Reached || a[name].Err == "" {
+			t.Errorf("%s: %+v", name, a)
+		}
+		if doubtful && took > 4*time.Second {
+			t.Errorf("the others' answers took %s", took)
+		}
+		if !doubtful && took < 5*time.Second {
+			t.Errorf("it was given only %s", took)
+		}
+	}
+}
+
 func TestWaitingLauncher(t *testing.T) {
 	want := launcher.State{State: launcher.Waiting, Attempt: 3, Reason: launcher.ReasonGrantUsed, Message: "m"}
 	mux := http.NewServeMux()

@@ -276,7 +276,9 @@ func (o *Observer) ask(ctx context.Context, pods []*corev1.Pod, obs *plan.Observ
 	for _, p := range pods {
 		ended := p.Status.Phase == corev1.PodFailed || p.Status.Phase == corev1.PodSucceeded
 		if p.Status.PodIP != "" && !ended {
-			endpoints = append(endpoints, Endpoint(p.Name, p.Status.PodIP))
+			e := Endpoint(p.Name, p.Status.PodIP)
+			e.Doubtful = p.DeletionTimestamp != nil || !transition(p.Status.Conditions, corev1.PodReady).IsZero()
+			endpoints = append(endpoints, e)
 		}
 	}
 	if len(endpoints) == 0 {
