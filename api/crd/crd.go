@@ -11,3 +11,8 @@ import _ "embed"
 //
 //go:embed etcd.database.coreos.com_etcdclusters.yaml
 var EtcdClusters []byte
+
+// EtcdBackups is the CustomResourceDefinition of EtcdBackup, as YAML.
+//
+//go:embed etcd.database.coreos.com_etcdbackups.yaml
+var EtcdBackups []byte

@@ -7,10 +7,11 @@ import (
 	"flag"
 	"fmt"
 	"os"
-	"runtime/debug"
 
 	ctrl "sigs.k8s.io/controller-runtime"
 	"sigs.k8s.io/controller-runtime/pkg/log/zap"
+
+	"github.com/etcd-operators/etcd-operators/shared/operator"
 )
 
 func main() {
@@ -21,25 +22,17 @@ func main() {
 }
 
 func run(ctx context.Context, args []string) error {
-	fs := flag.NewFlagSet("etcd-operator", flag.ExitOnError)
+	fs := flag.NewFlagSet(name, flag.ExitOnError)
 	zapOptions := zap.Options{}
 	zapOptions.BindFlags(fs)
 	o, err := parseOptions(fs, args)
 	if err != nil {
 		return err
 	}
-	if o.version {
-		fmt.Println("etcd-operator", version())
+	if o.Version {
+		fmt.Println(name, operator.BuildVersion())
 		return nil
 	}
 	ctrl.SetLogger(zap.New(zap.UseFlagOptions(&zapOptions)))
 	return o.start(ctx)
-}
-
-// version is that of the build: a release's tag, or (devel).
-func version() string {
-	if info, ok := debug.ReadBuildInfo(); ok {
-		return info.Main.Version
-	}
-	return "unknown"
 }

@@ -10,16 +10,11 @@ import (
 	corev1 "k8s.io/api/core/v1"
 	discoveryv1 "k8s.io/api/discovery/v1"
 	policyv1 "k8s.io/api/policy/v1"
-	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/labels"
-	"k8s.io/apimachinery/pkg/runtime"
-	clientgoscheme "k8s.io/client-go/kubernetes/scheme"
 	ctrl "sigs.k8s.io/controller-runtime"
 	"sigs.k8s.io/controller-runtime/pkg/cache"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 	ctrlmetrics "sigs.k8s.io/controller-runtime/pkg/metrics"
-	metricsserver "sigs.k8s.io/controller-runtime/pkg/metrics/server"
-	"sigs.k8s.io/yaml"
 
 	"github.com/etcd-operators/etcd-operators/api/crd"
 	"github.com/etcd-operators/etcd-operators/api/v1beta2"
@@ -28,11 +23,10 @@ import (
 	"github.com/etcd-operators/etcd-operators/operators/etcd-operator/internal/metrics"
 	"github.com/etcd-operators/etcd-operators/operators/etcd-operator/internal/observe"
 	"github.com/etcd-operators/etcd-operators/shared/etcdclient"
+	"github.com/etcd-operators/etcd-operators/shared/operator"
 )
 
 const (
-	// name is that of the Lease, of the field manager and of the event source.
-	name = "etcd-operator"
 	// startDeadline bounds what is read from the API server before the start.
 	startDeadline = 30 * time.Second
 	// apiQPS and apiBurst bound the requests to the API server: a growing cluster
@@ -47,11 +41,9 @@ func (o *options) start(ctx context.Context) error {
 		return fmt.Errorf("find the API server: %w", err)
 	}
 	config.QPS, config.Burst = apiQPS, apiBurst
-	scheme := runtime.NewScheme()
-	for _, add := range []func(*runtime.Scheme) error{clientgoscheme.AddToScheme, v1beta2.AddToScheme} {
-		if err := add(scheme); err != nil {
-			return err
-		}
+	scheme, err := operator.Scheme()
+	if err != nil {
+		return err
 	}
 	// A client without a cache, for what is asked once before the start.
 	direct, err := client.New(config, client.Options{Scheme: scheme})
@@ -62,26 +54,14 @@ func (o *options) start(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	probes := &probes{}
-	mgr, err := ctrl.NewManager(config, ctrl.Options{
-		Scheme:                        scheme,
-		Cache:                         o.cache(mayReadNodes),
-		Metrics:                       metricsserver.Options{BindAddress: o.listenAddr, ExtraHandlers: probes.handlers()},
-		LeaderElection:                o.leaderElect,
-		LeaderElectionID:              name,
-		LeaderElectionNamespace:       o.namespace,
-		LeaderElectionReleaseOnCancel: true,
-	})
+	mgr, err := o.Manager(config, scheme, caches(mayReadNodes))
 	if err != nil {
+		return err
+	}
+	if err := o.controller(mgr, mayReadNodes).SetupWithManager(ctx, mgr, o.Workers); err != nil {
 		return fmt.Errorf("set up: %w", err)
 	}
-	if err := mgr.Add(probes); err != nil {
-		return fmt.Errorf("set up: %w", err)
-	}
-	if err := o.controller(mgr, mayReadNodes).SetupWithManager(ctx, mgr, o.workers); err != nil {
-		return fmt.Errorf("set up: %w", err)
-	}
-	ctrl.Log.Info("starting", "version", version(), "namespace", o.namespace, "clusterWide", o.clusterWide, "launcherImage", o.launcherImage, "nodes", mayReadNodes)
+	ctrl.Log.Info("starting", "version", operator.BuildVersion(), "namespace", o.Namespace, "clusterWide", o.ClusterWide, "launcherImage", o.Image, "nodes", mayReadNodes)
 	return mgr.Start(ctx)
 }
 
@@ -94,10 +74,10 @@ func (o *options) controller(mgr ctrl.Manager, mayReadNodes bool) *controller.Re
 	return &controller.Reconciler{
 		Client:      mgr.GetClient(),
 		Observer:    observer,
-		Actor:       &act.Actor{Client: mgr.GetClient(), Live: mgr.GetAPIReader(), Etcd: etcd, LauncherImage: o.launcherImage},
+		Actor:       &act.Actor{Client: mgr.GetClient(), Live: mgr.GetAPIReader(), Etcd: etcd, LauncherImage: o.Image},
 		Events:      mgr.GetEventRecorder(name),
 		Metrics:     metrics.New(ctrlmetrics.Registry),
-		ClusterWide: o.clusterWide,
+		ClusterWide: o.ClusterWide,
 	}
 }
 
@@ -105,44 +85,10 @@ func (o *options) controller(mgr ctrl.Manager, mayReadNodes bool) *controller.Re
 func (o *options) prepare(ctx context.Context, c client.Client) (mayReadNodes bool, err error) {
 	ctx, cancel := context.WithTimeout(ctx, startDeadline)
 	defer cancel()
-	if o.createCRD {
-		if err := createCRD(ctx, c); err != nil {
-			return false, err
-		}
-	}
-	if o.launcherImage == "" {
-		if o.launcherImage, err = o.ownImage(ctx, c); err != nil {
-			return false, err
-		}
+	if err := o.Prepare(ctx, c, crd.EtcdClusters); err != nil {
+		return false, err
 	}
 	return mayRead(ctx, c, "nodes")
-}
-
-// createCRD installs the CustomResourceDefinition, or brings it up to date.
-func createCRD(ctx context.Context, c client.Client) error {
-	var u unstructured.Unstructured
-	if err := yaml.Unmarshal(crd.EtcdClusters, &u.Object); err != nil {
-		return fmt.Errorf("read the embedded CustomResourceDefinition: %w", err)
-	}
-	if err := c.Apply(ctx, client.ApplyConfigurationFromUnstructured(&u), client.FieldOwner(name), client.ForceOwnership); err != nil {
-		return fmt.Errorf("install CustomResourceDefinition %s (without --create-crd somebody else installs it): %w", u.GetName(), err)
-	}
-	return nil
-}
-
-// ownImage is the image of the operator's own Pod, as the archived operator's
-// Deployment leaves it to be found out.
-func (o *options) ownImage(ctx context.Context, c client.Client) (string, error) {
-	var pod corev1.Pod
-	if err := c.Get(ctx, client.ObjectKey{Namespace: o.namespace, Name: o.pod}, &pod); err != nil {
-		return "", fmt.Errorf("read the operator's own Pod for its image (or set --image): %w", err)
-	}
-	for _, container := range pod.Spec.Containers {
-		if container.Name == name {
-			return container.Image, nil
-		}
-	}
-	return pod.Spec.Containers[0].Image, nil
 }
 
 // mayRead asks whether the operator has the rights to list and watch a resource of
@@ -162,9 +108,9 @@ func mayRead(ctx context.Context, c client.Client, resource string) (bool, error
 	return true, nil
 }
 
-// cache keeps in memory only what is needed: Pods, volumes and EndpointSlices of
+// caches keep in memory only what is needed: Pods, volumes and EndpointSlices of
 // etcd, the owners of Services and PodDisruptionBudgets, the readiness of nodes.
-func (o *options) cache(mayReadNodes bool) cache.Options {
+func caches(mayReadNodes bool) cache.Options {
 	ours := labels.SelectorFromSet(labels.Set{v1beta2.LabelApp: v1beta2.AppEtcd})
 	opts := cache.Options{
 		DefaultTransform: cache.TransformStripManagedFields(),
@@ -179,9 +125,6 @@ func (o *options) cache(mayReadNodes bool) cache.Options {
 	}
 	if mayReadNodes {
 		opts.ByObject[&corev1.Node{}] = cache.ByObject{Transform: onlyReadiness}
-	}
-	if !o.clusterWide {
-		opts.DefaultNamespaces = map[string]cache.Config{o.namespace: {}}
 	}
 	return opts
 }

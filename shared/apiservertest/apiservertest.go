@@ -1,4 +1,4 @@
-// Package apiservertest runs a real kube-apiserver, with our CRD, for the tests of
+// Package apiservertest runs a real kube-apiserver, with our CRDs, for the tests of
 // one package. Nothing else of Kubernetes runs: no scheduler, no kubelet, no
 // controller, no garbage collector.
 //
@@ -43,7 +43,7 @@ var config *rest.Config
 
 // Main runs the tests of a package beside a server, and returns the exit code.
 func Main(m *testing.M) int {
-	server, err := start()
+	server, err := start(Definition(crd.EtcdClusters), Definition(crd.EtcdBackups))
 	if err != nil {
 		fmt.Fprintln(os.Stderr, err)
 		return 1
@@ -58,24 +58,53 @@ func Main(m *testing.M) int {
 	return m.Run()
 }
 
-func start() (*envtest.Environment, error) {
+// start starts etcd and a kube-apiserver with these definitions.
+func start(definitions ...*apiextensionsv1.CustomResourceDefinition) (*envtest.Environment, error) {
 	assets := os.Getenv(assetsEnv)
 	for _, binary := range []string{"kube-apiserver", "etcd"} {
 		if _, err := os.Stat(filepath.Join(assets, binary)); assets == "" || err != nil {
 			return nil, fmt.Errorf("these tests need a real API server, and there is no %s in %s=%q: set it to a folder with kube-apiserver and etcd (\"make test\" does, and builds them)", binary, assetsEnv, assets)
 		}
 	}
-	var definition apiextensionsv1.CustomResourceDefinition
-	utilruntime.Must(yaml.UnmarshalStrict(crd.EtcdClusters, &definition))
-	server := &envtest.Environment{
-		BinaryAssetsDirectory: assets,
-		CRDs:                  []*apiextensionsv1.CustomResourceDefinition{&definition},
-	}
+	server := &envtest.Environment{BinaryAssetsDirectory: assets, CRDs: definitions}
 	if _, err := server.Start(); err != nil {
-		// It may run, and have refused our CRD.
+		// It may run, and have refused our CRDs.
 		return nil, errors.Join(fmt.Errorf("start the API server from %s: %w", assets, err), server.Stop())
 	}
 	return server, nil
+}
+
+// Another starts a second server for one test, without our CRDs, and ends it with the
+// test.
+func Another(t testing.TB) *rest.Config {
+	t.Helper()
+	server, err := start()
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() {
+		if err := server.Stop(); err != nil {
+			t.Errorf("stop the API server: %v", err)
+		}
+	})
+	return server.Config
+}
+
+// Definition reads one of the definitions that package crd embeds.
+func Definition(raw []byte) *apiextensionsv1.CustomResourceDefinition {
+	var definition apiextensionsv1.CustomResourceDefinition
+	utilruntime.Must(yaml.UnmarshalStrict(raw, &definition))
+	return &definition
+}
+
+// Install installs a definition, or replaces the one of its name, and waits until it
+// is served.
+func Install(t testing.TB, config *rest.Config, definition *apiextensionsv1.CustomResourceDefinition) {
+	t.Helper()
+	options := envtest.CRDInstallOptions{CRDs: []*apiextensionsv1.CustomResourceDefinition{definition}}
+	if _, err := envtest.InstallCRDs(config, options); err != nil {
+		t.Fatalf("install %s: %v", definition.Name, err)
+	}
 }
 
 // Config reaches the server.
@@ -85,12 +114,19 @@ func Config() *rest.Config { return rest.CopyConfig(config) }
 func Scheme() *runtime.Scheme {
 	scheme := runtime.NewScheme()
 	utilruntime.Must(clientgoscheme.AddToScheme(scheme))
+	utilruntime.Must(apiextensionsv1.AddToScheme(scheme))
 	utilruntime.Must(v1beta2.AddToScheme(scheme))
 	return scheme
 }
 
 // Client reads and writes without a cache.
 func Client(t testing.TB) client.Client {
+	t.Helper()
+	return ClientFor(t, config)
+}
+
+// ClientFor is [Client] for a server of one's own.
+func ClientFor(t testing.TB, config *rest.Config) client.Client {
 	t.Helper()
 	c, err := client.New(config, client.Options{Scheme: Scheme()})
 	if err != nil {
@@ -123,6 +159,14 @@ func Create(t testing.TB, c client.Client, objects ...client.Object) {
 		if err := c.Create(Context(t), o); err != nil {
 			t.Fatalf("create %T %s: %v", o, o.GetName(), err)
 		}
+	}
+}
+
+// Delete deletes an object, or fails the test.
+func Delete(t testing.TB, c client.Client, o client.Object) {
+	t.Helper()
+	if err := c.Delete(Context(t), o, client.PropagationPolicy(metav1.DeletePropagationBackground)); err != nil {
+		t.Fatalf("delete %T %s: %v", o, o.GetName(), err)
 	}
 }
 

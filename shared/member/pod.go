@@ -14,6 +14,7 @@ import (
 
 	"github.com/etcd-operators/etcd-operators/api/v1beta2"
 	"github.com/etcd-operators/etcd-operators/shared/launcher"
+	"github.com/etcd-operators/etcd-operators/shared/podsecurity"
 )
 
 // Names of a Pod's containers.
@@ -58,10 +59,6 @@ var (
 // hands leadership over first and waits for that up to 7 s (etcd's request
 // timeout: 5 s and two elections), then ends its streams and syncs its database.
 const terminationGracePeriodSeconds = 30
-
-// userID is the user and group that etcd runs as by default: "nonroot" of
-// distroless images. etcd's own image names no user, which would be root.
-const userID = 65532
 
 // Options say what a cluster's spec does not.
 type Options struct {
@@ -112,7 +109,7 @@ func NewPod(c *v1beta2.EtcdCluster, o Options) (*corev1.Pod, error) {
 			ServiceAccountName:           policy.ServiceAccountName,
 			AutomountServiceAccountToken: new(false),
 			EnableServiceLinks:           new(false),
-			SecurityContext:              podSecurity(policy.SecurityContext),
+			SecurityContext:              podsecurity.Pod(policy.SecurityContext),
 			ImagePullSecrets:             policy.ImagePullSecrets,
 
 			PriorityClassName:         policy.PriorityClassName,
@@ -169,7 +166,7 @@ func launcherContainer(policy *v1beta2.PodPolicy, o Options) corev1.Container {
 		Image:           o.LauncherImage,
 		Command:         []string{"etcd-launcher", "install", launcherPath},
 		Resources:       launcherResources(policy),
-		SecurityContext: containerSecurity(),
+		SecurityContext: podsecurity.Container(),
 		VolumeMounts:    []corev1.VolumeMount{{Name: volumeLauncher, MountPath: launcherMount}},
 	}
 }
@@ -216,8 +213,7 @@ func etcdContainer(c *v1beta2.EtcdCluster, policy *v1beta2.PodPolicy, o Options)
 			{Name: metricsPortName, ContainerPort: MetricsPort, Protocol: corev1.ProtocolTCP},
 		},
 		Resources:       policy.Resources,
-		SecurityContext: containerSecurity(),
-		StartupProbe:    startupProbe(),
+		SecurityContext: podsecurity.Container(),
 		LivenessProbe:   livenessProbe(),
 		ReadinessProbe:  readinessProbe(),
 		// etcd's last words are in its log, and status.lastState then has them.
@@ -256,24 +252,19 @@ func etcdCommand(c *v1beta2.EtcdCluster, name string) []string {
 // later (etcdhttp.HandleHealth), and of a waiting launcher.
 const livePath = "/health?serializable=true&exclude=NOSPACE&exclude=CORRUPT"
 
-// startupProbe holds the liveness probe off until etcd serves for the first time
-// after a restart on its data: it opens its database and replays its log before
-// it listens. Half an hour is enough for the largest database that etcd
-// recommends (8 GiB) on a slow disk; killing it earlier would make it begin anew.
-// A launcher that waits passes at once.
-func startupProbe() *corev1.Probe {
-	p := httpProbe(livePath)
-	p.PeriodSeconds = 1 // readiness is not asked for before this has passed
-	p.TimeoutSeconds = 15
-	p.FailureThreshold = 1800
-	return p
-}
-
 // livenessProbe ends a process that is stuck, and nothing less: a
 // defragmentation or the restoring of a leader's snapshot may hold reads up for
 // a minute. The numbers are kubeadm's for its etcd.
+//
+// For the first half hour of a process it is held off: etcd opens its database and
+// replays its log before it listens, and to kill it meanwhile would make it begin
+// anew. That is enough for the largest database that etcd recommends (8 GiB) on a slow
+// disk. A startup probe would say sooner that it has come up, but readiness is not
+// asked for before a startup probe has passed, at a tick of a second: every member
+// would be ready that much later.
 func livenessProbe() *corev1.Probe {
 	p := httpProbe(livePath)
+	p.InitialDelaySeconds = 1800
 	p.PeriodSeconds = 10
 	p.TimeoutSeconds = 15
 	p.FailureThreshold = 8

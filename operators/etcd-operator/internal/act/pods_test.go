@@ -11,8 +11,8 @@ import (
 
 	"github.com/etcd-operators/etcd-operators/api/v1beta2"
 	"github.com/etcd-operators/etcd-operators/operators/etcd-operator/internal/act"
-	"github.com/etcd-operators/etcd-operators/operators/etcd-operator/internal/apiservertest"
 	"github.com/etcd-operators/etcd-operators/operators/etcd-operator/internal/plan"
+	"github.com/etcd-operators/etcd-operators/shared/apiservertest"
 	"github.com/etcd-operators/etcd-operators/shared/etcdclient"
 	"github.com/etcd-operators/etcd-operators/shared/launcher"
 	"github.com/etcd-operators/etcd-operators/shared/member"
@@ -180,7 +180,7 @@ func TestGrants(t *testing.T) {
 		t.Errorf("the launcher would not use the grant: %v", err)
 	}
 
-	grant = plan.Grant{Attempt: 4, Members: []string{"x-a", "x-b", "x-c"}, After: []string{"x-c"}}
+	grant = plan.Grant{Attempt: 4, Members: []string{"x-a", "x-b", "x-c"}, After: []string{"x-c"}, CatchUp: true}
 	if err := b.act(obs, plan.OpenGrant{Name: "x-a", UID: uid, Grant: grant}); err != nil {
 		t.Fatal(err)
 	}
@@ -188,8 +188,8 @@ func TestGrants(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if err := g.Validate("x-a", member.PeerURL(b.cluster, "x-a")); err != nil || len(g.After) != 1 {
-		t.Errorf("the launcher would not start after x-c: %+v, %v", g, err)
+	if err := g.Validate("x-a", member.PeerURL(b.cluster, "x-a")); err != nil || len(g.After) != 1 || !g.CatchUp {
+		t.Errorf("the launcher would not start after x-c, or not catch up first: %+v, %v", g, err)
 	}
 
 	wantStale(t, "another Pod of the name", b.act(obs, plan.CloseGrants{Pods: []plan.PodRef{{Name: "x-a", UID: "other"}}}))

@@ -9,22 +9,24 @@ import (
 	"k8s.io/apimachinery/pkg/runtime"
 
 	"github.com/etcd-operators/etcd-operators/api/v1beta2"
+	"github.com/etcd-operators/etcd-operators/shared/admissiontest"
+	"github.com/etcd-operators/etcd-operators/shared/apiservertest"
 )
 
 // Manifests that people already have, and those that we show them, are accepted
 // as they stand, and every field of their spec is kept.
 func TestManifestsAreAccepted(t *testing.T) {
-	c := newClient(t, config)
+	c := admissiontest.Client(t)
 	for _, pattern := range []string{
-		filepath.Join(repoRoot, "api/v1beta2/testdata/predecessor/*.yaml"),
+		filepath.Join(repoRoot, "api/v1beta2/testdata/predecessor/etcdcluster-*.yaml"),
 		filepath.Join(repoRoot, "examples/cluster*.yaml"),
 	} {
-		for _, path := range glob(t, pattern) {
+		for _, path := range admissiontest.Glob(t, pattern) {
 			t.Run(filepath.Base(path), func(t *testing.T) {
-				manifest := readManifest(t, path)
-				manifest.SetNamespace(newNamespace(t, c))
+				manifest := admissiontest.Manifest(t, path)
+				manifest.SetNamespace(apiservertest.Namespace(t))
 				stored := manifest.DeepCopy()
-				if err := c.Create(requestContext(t), stored); err != nil {
+				if err := c.Create(apiservertest.Context(t), stored); err != nil {
 					t.Fatalf("refused: %v", err)
 				}
 				if diff := cmp.Diff(manifest.Object["spec"], stored.Object["spec"]); diff != "" {
@@ -38,9 +40,9 @@ func TestManifestsAreAccepted(t *testing.T) {
 // Every field of the predecessor's manifests has a place in our Go types,
 // spelled as it was, and comes out again as it went in.
 func TestGoTypesKeepThePredecessorsSpelling(t *testing.T) {
-	for _, path := range glob(t, filepath.Join(repoRoot, "api/v1beta2/testdata/predecessor/*.yaml")) {
+	for _, path := range admissiontest.Glob(t, filepath.Join(repoRoot, "api/v1beta2/testdata/predecessor/etcdcluster-*.yaml")) {
 		t.Run(filepath.Base(path), func(t *testing.T) {
-			manifest := readManifest(t, path)
+			manifest := admissiontest.Manifest(t, path)
 			var typed v1beta2.EtcdCluster
 			if err := runtime.DefaultUnstructuredConverter.FromUnstructuredWithValidation(manifest.Object, &typed, true); err != nil {
 				t.Fatal(err)
@@ -63,8 +65,8 @@ func TestGoTypesKeepThePredecessorsSpelling(t *testing.T) {
 }
 
 func TestAccepted(t *testing.T) {
-	c := newClient(t, config)
-	namespace := newNamespace(t, c)
+	c := admissiontest.Client(t)
+	namespace := apiservertest.Namespace(t)
 	cases := map[string]struct {
 		reason string
 		name   string
@@ -93,11 +95,8 @@ func TestAccepted(t *testing.T) {
 	}
 	for label, tc := range cases {
 		t.Run(label, func(t *testing.T) {
-			u := cluster(t, namespace, tc.name, tc.spec)
-			if tc.name == "" {
-				u.SetGenerateName("accepted-")
-			}
-			if err := c.Create(requestContext(t), u); err != nil {
+			u := admissiontest.Object(t, "EtcdCluster", namespace, tc.name, tc.spec)
+			if err := c.Create(apiservertest.Context(t), u); err != nil {
 				t.Errorf("%s, but it was refused: %v", tc.reason, err)
 			}
 		})
@@ -105,9 +104,9 @@ func TestAccepted(t *testing.T) {
 }
 
 func TestDefaults(t *testing.T) {
-	c := newClient(t, config)
-	u := cluster(t, newNamespace(t, c), "defaults", `{}`)
-	if err := c.Create(requestContext(t), u); err != nil {
+	c := admissiontest.Client(t)
+	u := admissiontest.Object(t, "EtcdCluster", apiservertest.Namespace(t), "defaults", `{}`)
+	if err := c.Create(apiservertest.Context(t), u); err != nil {
 		t.Fatal(err)
 	}
 	// Only what never depends on the operator's version is written into the
@@ -120,35 +119,35 @@ func TestDefaults(t *testing.T) {
 
 // A typed client that leaves everything out sends nothing that is refused.
 func TestGoZeroValueIsAccepted(t *testing.T) {
-	c := newClient(t, config)
+	c := admissiontest.Client(t)
 	zero := &v1beta2.EtcdCluster{}
-	zero.SetNamespace(newNamespace(t, c))
+	zero.SetNamespace(apiservertest.Namespace(t))
 	zero.SetName("zero")
-	if err := c.Create(requestContext(t), zero); err != nil {
+	if err := c.Create(apiservertest.Context(t), zero); err != nil {
 		t.Fatal(err)
 	}
 	if zero.Spec.Size != v1beta2.DefaultSize {
 		t.Errorf("size = %d, want the default %d", zero.Spec.Size, v1beta2.DefaultSize)
 	}
-	if err := c.Status().Update(requestContext(t), zero); err != nil {
+	if err := c.Status().Update(apiservertest.Context(t), zero); err != nil {
 		t.Errorf("its empty status is refused: %v", err)
 	}
 }
 
 // What the predecessor's Go types write as status, on whichever path.
 func TestOldClientStatusIsAccepted(t *testing.T) {
-	c := newClient(t, config)
-	u := readManifest(t, filepath.Join(repoRoot, "api/v1beta2/testdata/predecessor/etcdcluster-old-client.yaml"))
+	c := admissiontest.Client(t)
+	u := admissiontest.Manifest(t, filepath.Join(repoRoot, "api/v1beta2/testdata/predecessor/etcdcluster-old-client.yaml"))
 	status := u.Object["status"]
-	u.SetNamespace(newNamespace(t, c))
-	if err := c.Create(requestContext(t), u); err != nil {
+	u.SetNamespace(apiservertest.Namespace(t))
+	if err := c.Create(apiservertest.Context(t), u); err != nil {
 		t.Fatalf("create: %v", err)
 	}
 	if _, found, _ := unstructured.NestedMap(u.Object, "status"); found {
 		t.Error("a status sent on create was stored: only the operator may write it")
 	}
 	u.Object["status"] = status
-	if err := c.Status().Update(requestContext(t), u); err != nil {
+	if err := c.Status().Update(apiservertest.Context(t), u); err != nil {
 		t.Errorf("update of the status: %v", err)
 	}
 }

@@ -2,33 +2,22 @@ package crdtest
 
 import (
 	"os"
-	"os/exec"
 	"path/filepath"
 	"testing"
 
-	"k8s.io/client-go/tools/clientcmd"
-	clientcmdapi "k8s.io/client-go/tools/clientcmd/api"
+	"github.com/etcd-operators/etcd-operators/shared/apiservertest"
 )
 
 // What a user applies to install the operator is accepted, from a clean
 // checkout and again over itself.
 func TestInstallationsApply(t *testing.T) {
-	kubectl, err := exec.LookPath(filepath.Join(os.Getenv(assetsEnv), "kubectl"))
-	if err != nil {
-		if kubectl, err = exec.LookPath("kubectl"); err != nil {
-			t.Fatalf("this test needs kubectl, in %s or in PATH: %v", assetsEnv, err)
-		}
-	}
-	kubeconfig := writeKubeconfig(t)
 	for _, args := range [][]string{
 		{"apply", "-k", "deploy/etcd-operator"},
 		{"apply", "-k", "deploy/etcd-operator"},
 		{"apply", "-k", "deploy/etcd-operator/cluster-wide"},
 		{"apply", "-f", "examples/predecessor-deployment.yaml"},
 	} {
-		cmd := exec.CommandContext(requestContext(t), kubectl, append([]string{"--kubeconfig", kubeconfig}, args...)...)
-		cmd.Dir = repoRoot
-		if out, err := cmd.CombinedOutput(); err != nil {
+		if out, err := apiservertest.Kubectl(t, repoRoot, args...); err != nil {
 			t.Errorf("kubectl %v: %v\n%s", args, err, out)
 		}
 	}
@@ -48,19 +37,4 @@ func TestDeployedCRDIsTheEmbeddedOne(t *testing.T) {
 	if string(embedded) != string(deployed) {
 		t.Error("deploy/etcd-operator/crd differs from api/crd: run make generate")
 	}
-}
-
-func writeKubeconfig(t *testing.T) string {
-	t.Helper()
-	const name = "crdtest"
-	kubeconfig := clientcmdapi.NewConfig()
-	kubeconfig.Clusters[name] = &clientcmdapi.Cluster{Server: config.Host, CertificateAuthorityData: config.CAData}
-	kubeconfig.AuthInfos[name] = &clientcmdapi.AuthInfo{ClientCertificateData: config.CertData, ClientKeyData: config.KeyData}
-	kubeconfig.Contexts[name] = &clientcmdapi.Context{Cluster: name, AuthInfo: name}
-	kubeconfig.CurrentContext = name
-	path := filepath.Join(t.TempDir(), "kubeconfig")
-	if err := clientcmd.WriteToFile(*kubeconfig, path); err != nil {
-		t.Fatal(err)
-	}
-	return path
 }

@@ -1,14 +1,12 @@
 package crdtest
 
 import (
-	"errors"
 	"strings"
 	"testing"
 
-	apierrors "k8s.io/apimachinery/pkg/api/errors"
-	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
-
 	"github.com/etcd-operators/etcd-operators/api/v1beta2"
+	"github.com/etcd-operators/etcd-operators/shared/admissiontest"
+	"github.com/etcd-operators/etcd-operators/shared/apiservertest"
 )
 
 const (
@@ -27,8 +25,8 @@ const (
 
 // Each row is one mistake, and all that the user is told about it.
 func TestRefused(t *testing.T) {
-	c := newClient(t, config)
-	namespace := newNamespace(t, c)
+	c := admissiontest.Client(t)
+	namespace := apiservertest.Namespace(t)
 	cases := map[string]struct {
 		reason  string
 		name    string
@@ -65,11 +63,7 @@ func TestRefused(t *testing.T) {
 	}
 	for label, tc := range cases {
 		t.Run(label, func(t *testing.T) {
-			name := tc.name
-			if name == "" {
-				name = "refused"
-			}
-			checkRefused(t, c.Create(requestContext(t), cluster(t, namespace, name, tc.spec)), tc.field, tc.message, tc.reason)
+			admissiontest.Refused(t, c.Create(apiservertest.Context(t), admissiontest.Object(t, "EtcdCluster", namespace, tc.name, tc.spec)), tc.field, tc.message, tc.reason)
 		})
 	}
 }
@@ -77,8 +71,8 @@ func TestRefused(t *testing.T) {
 // etcd takes every flag from its environment too, so what the operator decides
 // must not come in that way.
 func TestOperatorOwnedEnvironmentIsRefused(t *testing.T) {
-	c := newClient(t, config)
-	namespace := newNamespace(t, c)
+	c := admissiontest.Client(t)
+	namespace := apiservertest.Namespace(t)
 	owned := map[string][]string{
 		envMessage: {
 			"ETCD_NAME", "ETCD_DATA_DIR", "ETCD_WAL_DIR", "ETCD_CONFIG_FILE",
@@ -98,8 +92,8 @@ func TestOperatorOwnedEnvironmentIsRefused(t *testing.T) {
 	for message, names := range owned {
 		for _, name := range names {
 			t.Run(name, func(t *testing.T) {
-				u := cluster(t, namespace, "refused", `{pod: {etcdEnv: [{name: ETCD_LOG_LEVEL, value: info}, {name: `+name+`, value: x}]}}`)
-				checkRefused(t, c.Create(requestContext(t), u), "spec.pod.etcdEnv[1]", name+message, "it is the operator's")
+				u := admissiontest.Object(t, "EtcdCluster", namespace, "refused", `{pod: {etcdEnv: [{name: ETCD_LOG_LEVEL, value: info}, {name: `+name+`, value: x}]}}`)
+				admissiontest.Refused(t, c.Create(apiservertest.Context(t), u), "spec.pod.etcdEnv[1]", name+message, "it is the operator's")
 			})
 		}
 	}
@@ -108,43 +102,17 @@ func TestOperatorOwnedEnvironmentIsRefused(t *testing.T) {
 // A spec without any content is one thing, an object without spec another: it
 // may be a file cut short.
 func TestMissingSpecIsRefused(t *testing.T) {
-	c := newClient(t, config)
-	u := cluster(t, newNamespace(t, c), "refused", `{}`)
+	c := admissiontest.Client(t)
+	u := admissiontest.Object(t, "EtcdCluster", apiservertest.Namespace(t), "refused", `{}`)
 	delete(u.Object, "spec")
-	checkRefused(t, c.Create(requestContext(t), u), "spec", "Required value", "write spec: {} if the defaults are meant")
+	admissiontest.Refused(t, c.Create(apiservertest.Context(t), u), "spec", "Required value", "write spec: {} if the defaults are meant")
 }
 
 func TestUnknownFieldIsRefused(t *testing.T) {
-	c := newClient(t, config)
-	u := cluster(t, newNamespace(t, c), "refused", `{pod: {clusterDomain: .cluster.local}}`)
-	err := c.Create(requestContext(t), u)
+	c := admissiontest.Client(t)
+	u := admissiontest.Object(t, "EtcdCluster", apiservertest.Namespace(t), "refused", `{pod: {clusterDomain: .cluster.local}}`)
+	err := c.Create(apiservertest.Context(t), u)
 	if want := `unknown field "spec.pod.clusterDomain"`; err == nil || !strings.Contains(err.Error(), want) {
 		t.Errorf("error = %v, want one with %q", err, want)
-	}
-}
-
-// checkRefused wants exactly one cause of refusal, at field, that ends in
-// message.
-func checkRefused(t *testing.T, err error, field, message, reason string) {
-	t.Helper()
-	var status *apierrors.StatusError
-	if !errors.As(err, &status) || status.ErrStatus.Reason != metav1.StatusReasonInvalid || status.ErrStatus.Details == nil {
-		t.Fatalf("error = %v, want it refused as invalid: %s", err, reason)
-	}
-	causes := status.ErrStatus.Details.Causes
-	for _, cause := range causes {
-		// The rules of CEL run beside a wrong type, and say so.
-		if strings.Contains(cause.Message, "evaluating rule") || strings.Contains(cause.Message, "some validation rules were not checked") {
-			continue
-		}
-		if field != "" && cause.Field != field {
-			t.Errorf("field = %q, want %q", cause.Field, field)
-		}
-		if !strings.HasSuffix(cause.Message, message) {
-			t.Errorf("message:\n%s\nwant at its end:\n%s", cause.Message, message)
-		}
-	}
-	if len(causes) == 0 {
-		t.Errorf("no cause is given: %v", err)
 	}
 }

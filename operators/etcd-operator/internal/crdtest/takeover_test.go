@@ -10,9 +10,11 @@ import (
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/util/wait"
 	"sigs.k8s.io/controller-runtime/pkg/client"
-	"sigs.k8s.io/controller-runtime/pkg/envtest"
 
+	"github.com/etcd-operators/etcd-operators/api/crd"
 	"github.com/etcd-operators/etcd-operators/api/v1beta2"
+	"github.com/etcd-operators/etcd-operators/shared/admissiontest"
+	"github.com/etcd-operators/etcd-operators/shared/apiservertest"
 )
 
 // predecessorStatus is one that the predecessor wrote: its conditions have
@@ -35,16 +37,8 @@ conditions:
 // subresources, while clusters exist. The user can go on editing them, and our
 // operator can report on them.
 func TestTakeoverFromThePredecessor(t *testing.T) {
-	server, err := startServer()
-	if err != nil {
-		t.Fatal(err)
-	}
-	t.Cleanup(func() {
-		if err := server.Stop(); err != nil {
-			t.Error(err)
-		}
-	})
-	old := ourCRD()
+	config := apiservertest.Another(t)
+	old := apiservertest.Definition(crd.EtcdClusters)
 	preserve := true
 	version := &old.Spec.Versions[0]
 	version.Schema = &apiextensionsv1.CustomResourceValidation{OpenAPIV3Schema: &apiextensionsv1.JSONSchemaProps{
@@ -52,32 +46,26 @@ func TestTakeoverFromThePredecessor(t *testing.T) {
 	}}
 	version.Subresources = nil
 	version.AdditionalPrinterColumns = nil
-	install := func(definition *apiextensionsv1.CustomResourceDefinition) {
-		t.Helper()
-		if _, err := envtest.InstallCRDs(server.Config, envtest.CRDInstallOptions{CRDs: []*apiextensionsv1.CustomResourceDefinition{definition}}); err != nil {
-			t.Fatal(err)
-		}
-	}
-	install(old)
+	apiservertest.Install(t, config, old)
 
-	c := newClient(t, server.Config)
-	u := cluster(t, newNamespace(t, c), "old", `{size: 3, version: 3.2.13, repository: ""}`)
-	u.Object["status"] = parse(t, []byte(predecessorStatus))
+	c := admissiontest.ClientFor(t, config)
+	u := admissiontest.Object(t, "EtcdCluster", metav1.NamespaceDefault, "old", `{size: 3, version: 3.2.13, repository: ""}`)
+	u.Object["status"] = admissiontest.Parse(t, []byte(predecessorStatus))
 	key := client.ObjectKeyFromObject(u)
-	if err := c.Create(requestContext(t), u); err != nil {
+	if err := c.Create(apiservertest.Context(t), u); err != nil {
 		t.Fatalf("create under the predecessor's CRD: %v", err)
 	}
 
-	install(ourCRD())
+	apiservertest.Install(t, config, apiservertest.Definition(crd.EtcdClusters))
 	waitForSubresource(t, c, key)
 
 	edit := client.RawPatch("application/merge-patch+json", []byte(`{"spec":{"size":5}}`))
-	if err := c.Patch(requestContext(t), u, edit); err != nil {
+	if err := c.Patch(apiservertest.Context(t), u, edit); err != nil {
 		t.Errorf("the user's edit of the spec is refused: %v", err)
 	}
 
 	var seen v1beta2.EtcdCluster
-	if err := c.Get(requestContext(t), key, &seen); err != nil {
+	if err := c.Get(apiservertest.Context(t), key, &seen); err != nil {
 		t.Fatalf("our Go types can't read it: %v", err)
 	}
 	if seen.Status.Phase != v1beta2.PhaseRunning || len(seen.Status.Members.Ready) != 3 {
@@ -86,7 +74,7 @@ func TestTakeoverFromThePredecessor(t *testing.T) {
 
 	before := seen.DeepCopy()
 	seen.Status.ObservedGeneration = seen.Generation
-	if err := c.Status().Patch(requestContext(t), &seen, client.MergeFrom(before)); err != nil {
+	if err := c.Status().Patch(apiservertest.Context(t), &seen, client.MergeFrom(before)); err != nil {
 		t.Errorf("a status that keeps the old conditions is refused: %v", err)
 	}
 	before = seen.DeepCopy()
@@ -94,7 +82,7 @@ func TestTakeoverFromThePredecessor(t *testing.T) {
 		Type: v1beta2.ConditionAvailable, Status: metav1.ConditionFalse,
 		Reason: "PredecessorPods", Message: "made by the predecessor", LastTransitionTime: metav1.Now(),
 	}}
-	if err := c.Status().Patch(requestContext(t), &seen, client.MergeFrom(before)); err != nil {
+	if err := c.Status().Patch(apiservertest.Context(t), &seen, client.MergeFrom(before)); err != nil {
 		t.Errorf("our conditions in place of the old ones are refused: %v", err)
 	}
 }
@@ -102,12 +90,12 @@ func TestTakeoverFromThePredecessor(t *testing.T) {
 // waitForSubresource waits until the API server serves our version of the CRD.
 func waitForSubresource(t *testing.T, c client.Client, key client.ObjectKey) {
 	t.Helper()
-	u := cluster(t, key.Namespace, key.Name, `{}`)
+	u := admissiontest.Object(t, "EtcdCluster", key.Namespace, key.Name, `{}`)
 	scale := &unstructured.Unstructured{}
 	scale.SetAPIVersion("autoscaling/v1")
 	scale.SetKind("Scale")
 	var last error
-	err := wait.PollUntilContextTimeout(t.Context(), 100*time.Millisecond, requestTimeout, true, func(ctx context.Context) (bool, error) {
+	err := wait.PollUntilContextTimeout(t.Context(), 100*time.Millisecond, 30*time.Second, true, func(ctx context.Context) (bool, error) {
 		last = c.SubResource("scale").Get(ctx, u, scale)
 		return last == nil, nil
 	})

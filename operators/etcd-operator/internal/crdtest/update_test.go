@@ -5,6 +5,9 @@ import (
 
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	"github.com/etcd-operators/etcd-operators/shared/admissiontest"
+	"github.com/etcd-operators/etcd-operators/shared/apiservertest"
 )
 
 const (
@@ -19,8 +22,8 @@ const (
 // Where a cluster keeps its data, and how its members call each other, is settled
 // when it is made.
 func TestWhatMembersRestOnIsImmutable(t *testing.T) {
-	c := newClient(t, config)
-	namespace := newNamespace(t, c)
+	c := admissiontest.Client(t)
+	namespace := apiservertest.Namespace(t)
 	cases := map[string]struct {
 		before, after  string
 		field, message string // of the refusal; both empty if it is accepted
@@ -39,40 +42,39 @@ func TestWhatMembersRestOnIsImmutable(t *testing.T) {
 	}
 	for label, tc := range cases {
 		t.Run(label, func(t *testing.T) {
-			u := cluster(t, namespace, "", tc.before)
-			u.SetGenerateName("fixed-")
-			if err := c.Create(requestContext(t), u); err != nil {
+			u := admissiontest.Object(t, "EtcdCluster", namespace, "", tc.before)
+			if err := c.Create(apiservertest.Context(t), u); err != nil {
 				t.Fatal(err)
 			}
-			u.Object["spec"] = parse(t, []byte(tc.after))
-			err := c.Update(requestContext(t), u)
+			u.Object["spec"] = admissiontest.Parse(t, []byte(tc.after))
+			err := c.Update(apiservertest.Context(t), u)
 			if tc.message == "" {
 				if err != nil {
 					t.Errorf("refused: %v", err)
 				}
 				return
 			}
-			checkRefused(t, err, tc.field, tc.message, "the members would be lost")
+			admissiontest.Refused(t, err, tc.field, tc.message, "the members would be lost")
 		})
 	}
 }
 
 // kubectl scale changes size, and is held to its limits.
 func TestScale(t *testing.T) {
-	c := newClient(t, config)
-	u := cluster(t, newNamespace(t, c), "scaled", `{}`)
-	if err := c.Create(requestContext(t), u); err != nil {
+	c := admissiontest.Client(t)
+	u := admissiontest.Object(t, "EtcdCluster", apiservertest.Namespace(t), "scaled", `{}`)
+	if err := c.Create(apiservertest.Context(t), u); err != nil {
 		t.Fatal(err)
 	}
 	u.Object["status"] = map[string]any{"size": int64(2), "selector": "etcd_cluster=scaled"}
-	if err := c.Status().Update(requestContext(t), u); err != nil {
+	if err := c.Status().Update(apiservertest.Context(t), u); err != nil {
 		t.Fatal(err)
 	}
 
 	scale := &unstructured.Unstructured{}
 	scale.SetAPIVersion("autoscaling/v1")
 	scale.SetKind("Scale")
-	if err := c.SubResource("scale").Get(requestContext(t), u, scale); err != nil {
+	if err := c.SubResource("scale").Get(apiservertest.Context(t), u, scale); err != nil {
 		t.Fatal(err)
 	}
 	for path, want := range map[[2]string]any{
@@ -88,10 +90,10 @@ func TestScale(t *testing.T) {
 	if err := unstructured.SetNestedField(scale.Object, int64(5), "spec", "replicas"); err != nil {
 		t.Fatal(err)
 	}
-	if err := c.SubResource("scale").Update(requestContext(t), u, client.WithSubResourceBody(scale)); err != nil {
+	if err := c.SubResource("scale").Update(apiservertest.Context(t), u, client.WithSubResourceBody(scale)); err != nil {
 		t.Fatalf("scale to 5: %v", err)
 	}
-	if err := c.Get(requestContext(t), client.ObjectKeyFromObject(u), u); err != nil {
+	if err := c.Get(apiservertest.Context(t), client.ObjectKeyFromObject(u), u); err != nil {
 		t.Fatal(err)
 	}
 	if got, _, _ := unstructured.NestedInt64(u.Object, "spec", "size"); got != 5 {
@@ -102,7 +104,7 @@ func TestScale(t *testing.T) {
 		t.Fatal(err)
 	}
 	unstructured.RemoveNestedField(scale.Object, "metadata", "resourceVersion")
-	if err := c.SubResource("scale").Update(requestContext(t), u, client.WithSubResourceBody(scale)); err == nil {
+	if err := c.SubResource("scale").Update(apiservertest.Context(t), u, client.WithSubResourceBody(scale)); err == nil {
 		t.Error("scale to 8 was accepted")
 	}
 }

@@ -1,10 +1,15 @@
-package member
+// Package podsecurity holds the security contexts of the Pods that we make: those of
+// the restricted Pod Security Standard, unless the user asks for something else.
+package podsecurity
 
 import corev1 "k8s.io/api/core/v1"
 
-// podSecurity is what the user sets, and for each field that they don't, what
-// the restricted Pod Security Standard asks for.
-func podSecurity(user *corev1.PodSecurityContext) *corev1.PodSecurityContext {
+// UserID is the user and group that our Pods run as: "nonroot" of distroless images.
+const UserID = 65532
+
+// Pod is what the user sets, and for each field that they don't, what the restricted
+// Pod Security Standard asks for. It changes and returns user, which may be nil.
+func Pod(user *corev1.PodSecurityContext) *corev1.PodSecurityContext {
 	s := user
 	if s == nil {
 		s = &corev1.PodSecurityContext{}
@@ -15,13 +20,13 @@ func podSecurity(user *corev1.PodSecurityContext) *corev1.PodSecurityContext {
 		s.RunAsNonRoot = new(s.RunAsUser == nil || *s.RunAsUser != 0)
 	}
 	if s.RunAsUser == nil && *s.RunAsNonRoot {
-		s.RunAsUser = new(int64(userID))
+		s.RunAsUser = new(int64(UserID))
 	}
 	if s.RunAsGroup == nil && *s.RunAsNonRoot {
-		s.RunAsGroup = new(int64(userID))
+		s.RunAsGroup = new(int64(UserID))
 	}
 	if s.FSGroup == nil && *s.RunAsNonRoot {
-		s.FSGroup = new(int64(userID))
+		s.FSGroup = new(int64(UserID))
 	}
 	if s.FSGroupChangePolicy == nil && s.FSGroup != nil {
 		// A volume that is right at its root is right below: the alternative
@@ -34,7 +39,9 @@ func podSecurity(user *corev1.PodSecurityContext) *corev1.PodSecurityContext {
 	return s
 }
 
-func containerSecurity() *corev1.SecurityContext {
+// Container is what a container that needs nothing may do: read its root file system,
+// and no more.
+func Container() *corev1.SecurityContext {
 	return &corev1.SecurityContext{
 		AllowPrivilegeEscalation: new(false),
 		ReadOnlyRootFilesystem:   new(true),

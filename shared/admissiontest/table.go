@@ -1,0 +1,74 @@
+package admissiontest
+
+import (
+	"encoding/json"
+	"testing"
+
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/client-go/discovery"
+
+	"github.com/etcd-operators/etcd-operators/api/v1beta2"
+	"github.com/etcd-operators/etcd-operators/shared/apiservertest"
+)
+
+// Column is one cell of what kubectl get shows of an object.
+type Column struct {
+	Name string
+	// Wide says that only kubectl get -o wide shows it.
+	Wide bool
+	Cell any
+}
+
+// Columns are the cells of the one object of a resource in a namespace, as kubectl
+// get shows it. That of the age is nil.
+func Columns(t testing.TB, namespace, resource string) []Column {
+	t.Helper()
+	raw, err := discoverer(t).RESTClient().Get().
+		AbsPath("/apis", v1beta2.GroupName, v1beta2.GroupVersion.Version, "namespaces", namespace, resource).
+		SetHeader("Accept", "application/json;as=Table;v=v1;g=meta.k8s.io").
+		Do(apiservertest.Context(t)).Raw()
+	if err != nil {
+		t.Fatal(err)
+	}
+	var table metav1.Table
+	if err := json.Unmarshal(raw, &table); err != nil {
+		t.Fatal(err)
+	}
+	if len(table.Rows) != 1 {
+		t.Fatalf("there are %d %s, want one", len(table.Rows), resource)
+	}
+	var all []Column
+	for i, definition := range table.ColumnDefinitions {
+		cell := table.Rows[0].Cells[i]
+		if definition.Name == "Age" {
+			cell = nil
+		}
+		all = append(all, Column{Name: definition.Name, Wide: definition.Priority > 0, Cell: cell})
+	}
+	return all
+}
+
+// Discovered is what discovery says of one of our resources.
+func Discovered(t testing.TB, resource string) metav1.APIResource {
+	t.Helper()
+	resources, err := discoverer(t).ServerResourcesForGroupVersion(v1beta2.GroupVersion.String())
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, r := range resources.APIResources {
+		if r.Name == resource {
+			return r
+		}
+	}
+	t.Fatalf("discovery has no %s", resource)
+	return metav1.APIResource{}
+}
+
+func discoverer(t testing.TB) *discovery.DiscoveryClient {
+	t.Helper()
+	d, err := discovery.NewDiscoveryClientForConfig(apiservertest.Config())
+	if err != nil {
+		t.Fatal(err)
+	}
+	return d
+}

@@ -1,0 +1,83 @@
+// Package operator holds what the main programs of all operators do alike: their flags
+// and environment, what they do before they start, and how they answer probes.
+package operator
+
+import (
+	"errors"
+	"flag"
+	"fmt"
+	"os"
+	"runtime/debug"
+
+	"github.com/etcd-operators/etcd-operators/api/v1beta2"
+)
+
+// Options are the flags and the environment that every operator has. Those of the
+// archived operator keep their names, so that its Deployment needs only another image.
+type Options struct {
+	// Name is the operator's: of its program, its container, its Lease, its field
+	// manager and the source of its events.
+	Name string
+	// Kind is what the operator looks after, such as EtcdCluster.
+	Kind string
+
+	// ListenAddr serves /metrics, /healthz and /readyz.
+	ListenAddr string
+	// ClusterWide operators look after the objects of all namespaces that are
+	// annotated with that scope.
+	ClusterWide bool
+	// CreateCRD installs the definition of Kind at start.
+	CreateCRD   bool
+	LeaderElect bool
+	// Workers is how many objects are reconciled at a time.
+	Workers int
+	// Image is the operator's own, which some Pods that it makes run. After Prepare it
+	// is known.
+	Image string
+	// Version asks only for the version.
+	Version bool
+
+	// Namespace and Pod are the operator's own.
+	Namespace, Pod string
+}
+
+// defaultWorkers is how many objects are reconciled at a time. A reconcile waits for
+// the network, hardly ever for the processor.
+const defaultWorkers = 16
+
+// Bind reads the environment and registers the flags.
+func (o *Options) Bind(fs *flag.FlagSet) {
+	o.Namespace, o.Pod = os.Getenv("MY_POD_NAMESPACE"), os.Getenv("MY_POD_NAME")
+	fs.StringVar(&o.ListenAddr, "listen-addr", "0.0.0.0:8080", "address that serves /metrics, /healthz and /readyz")
+	fs.BoolVar(&o.ClusterWide, "cluster-wide", false, fmt.Sprintf(
+		"look after each %s, of all namespaces, that is annotated %s=%s, not after those of the operator's own namespace", o.Kind, v1beta2.AnnotationScope, v1beta2.ScopeClusterwide))
+	fs.BoolVar(&o.CreateCRD, "create-crd", false, "install the CustomResourceDefinition at start; needs the rights to")
+	fs.BoolVar(&o.LeaderElect, "leader-elect", true, "of several replicas, let one at a time work")
+	fs.IntVar(&o.Workers, "workers", defaultWorkers, fmt.Sprintf("how many of %s are looked after at a time", o.Kind))
+	fs.StringVar(&o.Image, "image", os.Getenv("OPERATOR_IMAGE"),
+		"image of this operator, for the Pods that it makes; default $OPERATOR_IMAGE, else that of the operator's own Pod")
+	fs.BoolVar(&o.Version, "version", false, "print the version and exit")
+}
+
+// Check says what is wrong with the options, once the flags are parsed.
+func (o *Options) Check() error {
+	switch {
+	case o.Version:
+		return nil
+	case o.Namespace == "":
+		return errors.New("MY_POD_NAMESPACE is not set: give the container the environment variable from fieldRef metadata.namespace")
+	case o.Image == "" && o.Pod == "":
+		return errors.New("neither --image nor MY_POD_NAME is set: give the container the environment variable MY_POD_NAME from fieldRef metadata.name")
+	case o.Workers < 1:
+		return errors.New("--workers is less than 1")
+	}
+	return nil
+}
+
+// BuildVersion is the version of the build: a release's tag, or (devel).
+func BuildVersion() string {
+	if info, ok := debug.ReadBuildInfo(); ok {
+		return info.Main.Version
+	}
+	return "unknown"
+}
