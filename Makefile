@@ -7,11 +7,11 @@ SHELL := /bin/bash -o pipefail
 .DEFAULT_GOAL := help
 
 # The Go modules of the workspace. Each builds alone, as its users get it.
-MODULES := api shared operators/etcd-operator e2e
+MODULES := api shared operators/etcd-operator operators/etcd-backup-operator e2e
 SEEDS ?= 100000
 
 LOCALKUBE := bin/localkube
-# Programs that the tests run: kube-apiserver, etcd of every minor.
+# Programs that the tests run: kube-apiserver, etcd of every minor, an S3 server.
 TEST_ENV = eval "$$($(LOCALKUBE) env)"
 export GOWORK := off
 
@@ -44,7 +44,8 @@ simulate: ## Try to break the planner, with SEEDS random runs
 
 .PHONY: bench
 bench: localkube images ## Measure against the floor, side by side in one run
-	cd e2e && go run ./bench
+	@$(LOCALKUBE) build
+	@$(TEST_ENV) && cd e2e && go run ./bench
 
 .PHONY: images
 images: ## Build image tars without Docker, into out/images
@@ -57,7 +58,8 @@ localkube: ## Build bin/localkube, which brings up a real Kubernetes
 .PHONY: generate
 generate: bin/controller-gen ## Make deepcopy code and CRDs from the Go types
 	cd api && ../bin/controller-gen object crd paths=./v1beta2 output:crd:dir=crd
-	cp api/crd/*.yaml deploy/etcd-operator/crd/
+	cp api/crd/*_etcdclusters.yaml deploy/etcd-operator/crd/
+	cp api/crd/*_etcdbackups.yaml deploy/etcd-backup-operator/crd/
 
 .PHONY: lint
 lint: bin/golangci-lint ## Check style, in every module

@@ -20,6 +20,8 @@ func TestAddToScheme(t *testing.T) {
 	for kind, want := range map[string]runtime.Object{
 		"EtcdCluster":     &EtcdCluster{},
 		"EtcdClusterList": &EtcdClusterList{},
+		"EtcdBackup":      &EtcdBackup{},
+		"EtcdBackupList":  &EtcdBackupList{},
 	} {
 		got, err := scheme.New(GroupVersion.WithKind(kind))
 		if err != nil || reflect.TypeOf(got) != reflect.TypeOf(want) {

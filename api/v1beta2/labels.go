@@ -10,6 +10,12 @@ const (
 	LabelCluster = "etcd_cluster"
 	// LabelMember holds the member's name (which is its Pod's and PVC's name).
 	LabelMember = "etcd_node"
+	// LabelRetiredBy is on the PVC of an old member, in place of LabelCluster, while
+	// an EtcdRestore keeps it for a roll-back and after: the value is the
+	// EtcdRestore's uid. Such a PVC is no member's: etcd-operator neither makes a Pod
+	// for it nor deletes it. The restore operator sets it, and gives the PVC back by
+	// putting LabelCluster in its place again.
+	LabelRetiredBy = GroupName + "/retired-by"
 	// LabelRole says what a member's Pod is now: one of the Role constants.
 	// The client Service and the PodDisruptionBudget select RoleVoter.
 	LabelRole = "etcd_role"
@@ -25,6 +31,19 @@ const (
 	AppEtcd = "etcd"
 	// ManagedBy is the value of LabelManagedBy.
 	ManagedBy = "etcd-operator"
+)
+
+// Labels on the Jobs of backups and on their Pods, beside LabelApp, LabelName,
+// LabelInstance and LabelManagedBy.
+const (
+	// LabelBackup holds the EtcdBackup's name; of one that is too long for a label,
+	// a shortened form with a hash. AnnotationBackup holds all of it.
+	LabelBackup = "etcd_backup"
+
+	// AppEtcdBackup is the value of LabelApp and of LabelName on them.
+	AppEtcdBackup = "etcd-backup"
+	// ManagedByBackup is the value of LabelManagedBy on them.
+	ManagedByBackup = "etcd-backup-operator"
 )
 
 // Values of LabelRole.
@@ -46,9 +65,9 @@ const (
 )
 
 const (
-	// AnnotationScope on an EtcdCluster, with the value ScopeClusterwide,
-	// leaves it to an operator that runs with --cluster-wide. Such an operator
-	// ignores every other EtcdCluster, and an operator that watches one
+	// AnnotationScope on an EtcdCluster or EtcdBackup, with the value
+	// ScopeClusterwide, leaves it to an operator that runs with --cluster-wide.
+	// Such an operator ignores every other, and an operator that watches one
 	// namespace ignores the annotated ones.
 	AnnotationScope = GroupName + "/scope"
 	// ScopeClusterwide is the one value of AnnotationScope that has a meaning.
@@ -59,4 +78,46 @@ const (
 	// start of the container. Admission refuses it (as every annotation with
 	// our prefix) in spec.pod.annotations.
 	AnnotationStart = GroupName + "/start"
+
+	// AnnotationFence on an EtcdCluster asks etcd-operator to keep its hands off it.
+	// The value is the uid of the EtcdRestore that asks. It may be there from the
+	// EtcdCluster's creation on: then no member is made before the hand-off.
+	//
+	// status.fencedBy answers, as soon as nothing that etcd-operator has begun can
+	// still take effect. Until then the fence may be taken back by removing the
+	// annotation. From then on etcd-operator touches nothing of the cluster, whatever
+	// becomes of this annotation, until it has adopted the seed that AnnotationSeeded
+	// names, or AnnotationFenceLifted names the uid. While spec.paused is true it
+	// neither answers nor adopts nor goes on.
+	//
+	// A uid fences once: one whose seed was adopted (status.adoptedSeed), or that
+	// AnnotationFenceLifted names, is passed over.
+	AnnotationFence = GroupName + "/fence"
+	// AnnotationSeeded on an EtcdCluster is the hand-off: <uid>/<Pod name>/<Pod uid>,
+	// of the EtcdRestore whose fence it is and of the seed that it has made. It counts
+	// only while status.fencedBy is that uid. etcd-operator adopts the seed once it
+	// serves a cluster of its own, another than status.clusterID, as its only member;
+	// its Pod (and its PVC, where members have one) must have LabelCluster and the
+	// EtcdCluster as controller. One write of the status makes it the cluster:
+	// bootstrap, clusterID and adoptedSeed name it, and fencedBy is empty again.
+	//
+	// Until that write the seed may be taken back or replaced: remove or replace this
+	// annotation first, by a JSON patch that tests that /status/fencedBy is still the
+	// uid, and touch the seed only after that.
+	AnnotationSeeded = GroupName + "/seeded"
+	// AnnotationFenceLifted on an EtcdCluster ends the fence of the uid that it names
+	// without a hand-off, also before it is acknowledged: etcd-operator goes on with
+	// what is there, and heals it. It is stronger than AnnotationFence and
+	// AnnotationSeeded of the same uid, and may stay. Give the old members' PVCs back,
+	// and delete the seed and its PVC, before setting it. A cluster that never had a
+	// member begins empty after it: delete an EtcdCluster that was made for the
+	// restore instead.
+	AnnotationFenceLifted = GroupName + "/fence-lifted"
+
+	// AnnotationBackup on the Job of a backup, and on its Pod, is the
+	// EtcdBackup's name.
+	AnnotationBackup = GroupName + "/backup"
+	// AnnotationScheduled on the Job of a backup is when it was due, in UTC, in
+	// the form of RFC 3339.
+	AnnotationScheduled = GroupName + "/scheduled"
 )

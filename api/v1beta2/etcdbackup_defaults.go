@@ -1,0 +1,123 @@
+package v1beta2
+
+import (
+	"fmt"
+	"strings"
+	"time"
+)
+
+// Repeated says whether backups are made again and again, rather than once.
+func (s *BackupSpec) Repeated() bool {
+	return s.Schedule() != "" || s.Interval() > 0
+}
+
+// Schedule is the cron expression, or "".
+func (s *BackupSpec) Schedule() string {
+	if s.BackupPolicy == nil {
+		return ""
+	}
+	return strings.TrimSpace(s.BackupPolicy.Schedule)
+}
+
+// Interval is the time from one backup to the next, or 0.
+func (s *BackupSpec) Interval() time.Duration {
+	if s.BackupPolicy == nil {
+		return 0
+	}
+	return seconds(s.BackupPolicy.BackupIntervalInSecond)
+}
+
+// Timeout is how long one backup may take, or 0 for as long as it makes progress.
+func (s *BackupSpec) Timeout() time.Duration {
+	if s.BackupPolicy == nil {
+		return 0
+	}
+	return seconds(s.BackupPolicy.TimeoutInSecond)
+}
+
+// MaxBackups is how many backups of a repeated one are kept, or 0 for all.
+func (s *BackupSpec) MaxBackups() int {
+	if s.BackupPolicy == nil || !s.Repeated() {
+		return 0
+	}
+	return s.BackupPolicy.MaxBackups
+}
+
+// MaxAge is how long backups of a repeated one are kept, or 0 for ever.
+func (s *BackupSpec) MaxAge() time.Duration {
+	if s.BackupPolicy == nil || s.BackupPolicy.MaxAge == nil || !s.Repeated() {
+		return 0
+	}
+	return s.BackupPolicy.MaxAge.Duration
+}
+
+// Concurrency is BackupPolicy.ConcurrencyPolicy, or ForbidConcurrent.
+func (s *BackupSpec) Concurrency() ConcurrencyPolicy {
+	if s.BackupPolicy == nil || s.BackupPolicy.ConcurrencyPolicy == "" {
+		return ForbidConcurrent
+	}
+	return s.BackupPolicy.ConcurrencyPolicy
+}
+
+// StartingDeadline is how late a repeated backup may start; ok is false if it may
+// however late it is.
+func (s *BackupSpec) StartingDeadline() (deadline time.Duration, ok bool) {
+	if s.BackupPolicy == nil || s.BackupPolicy.StartingDeadlineSeconds == nil {
+		return 0, false
+	}
+	return seconds(*s.BackupPolicy.StartingDeadlineSeconds), true
+}
+
+// Overwrites says whether a one-shot backup replaces what lies at its path.
+func (s *BackupSpec) Overwrites() bool {
+	return s.Overwrite == nil || *s.Overwrite
+}
+
+// Packing is Compression, or "" if there is none.
+func (s *BackupSpec) Packing() Compression {
+	if s.Compression == CompressionNone {
+		return ""
+	}
+	return s.Compression
+}
+
+// BucketAndKey are the two parts of Path. Both are empty if it has no slash.
+func (s *S3Source) BucketAndKey() (bucket, key string) {
+	bucket, key, ok := strings.Cut(s.Path, "/")
+	if !ok {
+		return "", ""
+	}
+	return bucket, key
+}
+
+// EndpointURL is Endpoint with its scheme, which is https if it has none, or "" for
+// AWS' own.
+func (s *S3Source) EndpointURL() string {
+	if s.Endpoint == "" || strings.Contains(s.Endpoint, "://") {
+		return s.Endpoint
+	}
+	return "https://" + s.Endpoint
+}
+
+// ReadableSize writes a number of bytes for people: 512 B, 20.0 KiB, 1.5 GiB.
+func ReadableSize(bytes int64) string {
+	if bytes < 1024 {
+		return fmt.Sprintf("%d B", bytes)
+	}
+	size, unit := float64(bytes)/1024, 0
+	const units = "KMGTPE"
+	// What would be shown as 1024.0 is shown as 1.0 of the next unit.
+	for size >= 1023.95 && unit < len(units)-1 {
+		size /= 1024
+		unit++
+	}
+	return fmt.Sprintf("%.1f %ciB", size, units[unit])
+}
+
+// maxSeconds is the longest time that a time.Duration holds.
+const maxSeconds = int64((1<<63 - 1) / time.Second)
+
+// seconds is n seconds, at most what a time.Duration holds and at least 0.
+func seconds(n int64) time.Duration {
+	return time.Duration(min(max(n, 0), maxSeconds)) * time.Second
+}

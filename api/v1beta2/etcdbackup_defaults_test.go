@@ -1,0 +1,123 @@
+package v1beta2
+
+import (
+	"testing"
+	"time"
+
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+)
+
+func TestBackupDefaults(t *testing.T) {
+	no, minute := false, int64(60)
+	week := &metav1.Duration{Duration: 168 * time.Hour}
+	type values struct {
+		Repeated    bool
+		Schedule    string
+		Interval    time.Duration
+		Timeout     time.Duration
+		MaxBackups  int
+		MaxAge      time.Duration
+		Concurrency ConcurrencyPolicy
+		Deadline    time.Duration
+		HasDeadline bool
+		Overwrites  bool
+		Packing     Compression
+	}
+	cases := map[string]struct {
+		reason string
+		spec   BackupSpec
+		want   values
+	}{
+		"omitted": {
+			reason: "what the documentation calls defaults",
+			want:   values{Concurrency: ForbidConcurrent, Overwrites: true},
+		},
+		"empty policy": {
+			reason: "an empty policy says as little as none",
+			spec:   BackupSpec{BackupPolicy: &BackupPolicy{}, Compression: CompressionNone},
+			want:   values{Concurrency: ForbidConcurrent, Overwrites: true},
+		},
+		"interval": {
+			reason: "what is written goes before every default",
+			spec: BackupSpec{
+				BackupPolicy: &BackupPolicy{BackupIntervalInSecond: 125, TimeoutInSecond: 600, MaxBackups: 4, MaxAge: week, ConcurrencyPolicy: AllowConcurrent, StartingDeadlineSeconds: &minute},
+				Overwrite:    &no, Compression: CompressionZstd,
+			},
+			want: values{
+				Repeated: true, Interval: 125 * time.Second, Timeout: 10 * time.Minute, MaxBackups: 4, MaxAge: 168 * time.Hour,
+				Concurrency: AllowConcurrent, Deadline: time.Minute, HasDeadline: true, Packing: CompressionZstd,
+			},
+		},
+		"schedule": {
+			reason: "blanks around an expression mean nothing",
+			spec:   BackupSpec{BackupPolicy: &BackupPolicy{Schedule: " @daily "}},
+			want:   values{Repeated: true, Schedule: "@daily", Concurrency: ForbidConcurrent, Overwrites: true},
+		},
+		"once, with retention": {
+			reason: "one backup at exactly its path has no older ones, and a neighbour's are not its own",
+			spec:   BackupSpec{BackupPolicy: &BackupPolicy{MaxBackups: 4, MaxAge: week}},
+			want:   values{Concurrency: ForbidConcurrent, Overwrites: true},
+		},
+		"out of range": {
+			reason: "an object that is older than our CRD may hold anything, and nothing may overflow",
+			spec:   BackupSpec{BackupPolicy: &BackupPolicy{BackupIntervalInSecond: -5, TimeoutInSecond: 1<<63 - 1}},
+			want:   values{Timeout: time.Duration(maxSeconds) * time.Second, Concurrency: ForbidConcurrent, Overwrites: true},
+		},
+	}
+	for label, tc := range cases {
+		t.Run(label, func(t *testing.T) {
+			s := tc.spec
+			deadline, has := s.StartingDeadline()
+			got := values{
+				s.Repeated(), s.Schedule(), s.Interval(), s.Timeout(), s.MaxBackups(), s.MaxAge(),
+				s.Concurrency(), deadline, has, s.Overwrites(), s.Packing(),
+			}
+			if got != tc.want {
+				t.Errorf("got  %+v\nwant %+v: %s", got, tc.want, tc.reason)
+			}
+		})
+	}
+}
+
+func TestS3Source(t *testing.T) {
+	cases := map[string]struct {
+		in                    S3Source
+		bucket, key, endpoint string
+	}{
+		"plain":           {in: S3Source{Path: "bucket/key"}, bucket: "bucket", key: "key"},
+		"folders":         {in: S3Source{Path: "b/a/b/c", Endpoint: "http://minio:9000"}, bucket: "b", key: "a/b/c", endpoint: "http://minio:9000"},
+		"no slash":        {in: S3Source{Path: "bucket"}},
+		"no scheme":       {in: S3Source{Path: "b/k", Endpoint: "s3.example.com"}, bucket: "b", key: "k", endpoint: "https://s3.example.com"},
+		"slash in front":  {in: S3Source{Path: "b//k"}, bucket: "b", key: "/k"},
+		"slash at an end": {in: S3Source{Path: "b/k/"}, bucket: "b", key: "k/"},
+	}
+	for label, tc := range cases {
+		t.Run(label, func(t *testing.T) {
+			bucket, key := tc.in.BucketAndKey()
+			if bucket != tc.bucket || key != tc.key {
+				t.Errorf("bucket %q and key %q, want %q and %q", bucket, key, tc.bucket, tc.key)
+			}
+			if got := tc.in.EndpointURL(); got != tc.endpoint {
+				t.Errorf("endpoint %q, want %q", got, tc.endpoint)
+			}
+		})
+	}
+}
+
+func TestReadableSize(t *testing.T) {
+	for bytes, want := range map[int64]string{
+		0:               "0 B",
+		1023:            "1023 B",
+		1024:            "1.0 KiB",
+		20 << 10:        "20.0 KiB",
+		1<<20 - 1:       "1.0 MiB",
+		25<<20 + 50<<10: "25.0 MiB",
+		3 << 29:         "1.5 GiB",
+		1 << 40:         "1.0 TiB",
+		1<<63 - 1:       "8.0 EiB",
+	} {
+		if got := ReadableSize(bytes); got != want {
+			t.Errorf("ReadableSize(%d) = %q, want %q", bytes, got, want)
+		}
+	}
+}
