@@ -73,7 +73,7 @@ func build(ctx context.Context, c cluster.Cluster, args []string) error {
 }
 
 // env prints what `eval "$(localkube env)"` sets: KUBEBUILDER_ASSETS (kube-apiserver and etcd, as controller-runtime's
-// envtest finds them) and ETCD_BINARIES (a folder with every release of etcd).
+// envtest finds them), ETCD_BINARIES (a folder with every release of etcd) and S3_SERVER_BINARY (the program versitygw).
 func env(ctx context.Context, c cluster.Cluster, args []string) error {
 	if err := noArguments("env", args); err != nil {
 		return err
@@ -82,7 +82,7 @@ func env(ctx context.Context, c cluster.Cluster, args []string) error {
 	if err != nil {
 		return err
 	}
-	fmt.Printf("export KUBEBUILDER_ASSETS=%q\nexport ETCD_BINARIES=%q\n", programs.Kubernetes, programs.Etcd)
+	fmt.Printf("export KUBEBUILDER_ASSETS=%q\nexport ETCD_BINARIES=%q\nexport S3_SERVER_BINARY=%q\n", programs.Kubernetes, programs.Etcd, programs.S3Server)
 	return nil
 }
 

@@ -52,11 +52,12 @@ func TestVersionsAreThoseOfTheModules(t *testing.T) {
 			t.Error(err)
 			return
 		}
-		if !regexp.MustCompile(`(?m)^\s*` + regexp.QuoteMeta(module+" "+recipe.Version) + `\s*$`).Match(content) {
+		if !regexp.MustCompile(`(?m)^(require)?\s*` + regexp.QuoteMeta(module+" "+recipe.Version) + `\s*$`).Match(content) {
 			t.Errorf("%s/go.mod doesn't require %s %s directly", recipe.Module, module, recipe.Version)
 		}
 	}
 	requires(Kubernetes(), "k8s.io/kubernetes")
+	requires(Versitygw(), "github.com/versity/versitygw")
 	for _, version := range EtcdVersions {
 		for _, program := range []string{"server", "etcdctl", "etcdutl"} {
 			requires(Etcd(version), "go.etcd.io/etcd/"+program+"/v3")

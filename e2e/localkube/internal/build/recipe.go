@@ -7,7 +7,7 @@ import (
 
 // Recipe says which programs come out of one Go module, and how.
 type Recipe struct {
-	Name    string // "kubernetes", "etcd"
+	Name    string // "kubernetes", "etcd", "versitygw"
 	Version string // with the leading v
 	Module  string // the module's folder within Source
 	Steps   []Step
@@ -53,6 +53,14 @@ func Kubernetes() Recipe {
 func Etcd(version string) Recipe {
 	minor := version[1:strings.LastIndexByte(version, '.')]
 	return Recipe{Name: "etcd", Version: version, Module: "etcd-" + minor, Steps: []Step{etcdPrograms()}}
+}
+
+// Versitygw is the S3 server that tests store into: github.com/versity/versitygw.
+func Versitygw() Recipe {
+	return Recipe{
+		Name: "versitygw", Version: VersitygwVersion, Module: "versitygw",
+		Steps: []Step{{Packages: []string{"github.com/versity/versitygw/cmd/versitygw"}, LDFlags: stripped}},
+	}
 }
 
 func etcdPrograms() Step {

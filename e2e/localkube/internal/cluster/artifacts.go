@@ -14,6 +14,8 @@ type artifacts struct {
 	kubernetes build.Output
 	system     []string // image tars that the cluster's own pods need, the pause image first
 	etcd       []string // image tars of the etcd releases
+	versitygw  build.Output
+	s3         []string // image tars of the S3 server
 }
 
 // Build builds what isn't built yet: programs and images.
@@ -48,6 +50,12 @@ func (c Cluster) build(ctx context.Context) (artifacts, error) {
 			return artifacts{}, err
 		}
 		made.etcd = append(made.etcd, tars...)
+	}
+	if made.versitygw, err = builder.Ensure(ctx, build.Versitygw()); err != nil {
+		return artifacts{}, err
+	}
+	if made.s3, err = images.Versitygw(ctx, made.versitygw, c.Log); err != nil {
+		return artifacts{}, err
 	}
 	return made, nil
 }

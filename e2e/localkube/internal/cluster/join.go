@@ -7,6 +7,7 @@ import (
 	"net"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 	"time"
 
@@ -110,7 +111,7 @@ func (c Cluster) joinNode(ctx context.Context, n config.Node, made artifacts) er
 	if err != nil {
 		return err
 	}
-	return c.importAll(ctx, n.Dir, append(loaded, made.etcd...))
+	return c.importAll(ctx, n.Dir, slices.Concat(loaded, made.etcd, made.s3))
 }
 
 // startKubeProxy makes the node's kube-proxy run. A new one begins without an earlier one's rules, as after a reboot:

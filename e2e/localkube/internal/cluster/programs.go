@@ -13,6 +13,7 @@ import (
 type Programs struct {
 	Kubernetes string // holds kube-apiserver, etcd and kubectl
 	Etcd       string // holds v3.6.16/etcd and so on, of every release
+	S3Server   string // the program versitygw
 }
 
 // Programs builds what isn't built yet and says where it lies.
@@ -38,7 +39,7 @@ func (c Cluster) Programs(ctx context.Context) (Programs, error) {
 			return Programs{}, err
 		}
 	}
-	return Programs{Kubernetes: made.kubernetes.Bin(), Etcd: releases}, nil
+	return Programs{Kubernetes: made.kubernetes.Bin(), Etcd: releases, S3Server: filepath.Join(made.versitygw.Bin(), "versitygw")}, nil
 }
 
 // relink lets link point to target, at every moment to this or to what it did before.

@@ -1,5 +1,5 @@
 // Package images makes the images that every node has from the start, out of built programs: what the cluster itself
-// needs, under registry.local (a name that no registry answers to), and etcd, under the names that users know.
+// needs, under registry.local (a name that no registry answers to), and etcd and an S3 server, under the names that users know.
 package images
 
 import (
@@ -57,6 +57,18 @@ func Etcd(ctx context.Context, out build.Output, log *progress.Log) ([]string, e
 	}
 	return ensure(ctx, out, log, []item{
 		{EtcdRef(out.Recipe.Version), "etcd", func(context.Context) (image.Spec, error) { return spec, nil }},
+	})
+}
+
+// VersitygwRef is the name of the S3 server's image.
+func VersitygwRef(version string) string { return "ghcr.io/versity/versitygw:" + version }
+
+// Versitygw makes the image of the S3 server: nothing but the program, which stores into folders with its backend posix.
+func Versitygw(ctx context.Context, out build.Output, log *progress.Log) ([]string, error) {
+	return ensure(ctx, out, log, []item{
+		{VersitygwRef(out.Recipe.Version), "versitygw", func(context.Context) (image.Spec, error) {
+			return program(out, "versitygw", "/usr/local/bin/versitygw"), nil
+		}},
 	})
 }
 

@@ -1,0 +1,138 @@
+package objectstore
+
+import (
+	"bytes"
+	"errors"
+	"fmt"
+	"io"
+	"net/http"
+	"slices"
+	"testing"
+	"time"
+
+	"github.com/etcd-operators/etcd-operators/shared/s3test"
+)
+
+func TestGet(t *testing.T) {
+	_, proxy, store := setup(t)
+	want := content(1 << 20)
+	if _, err := store.Put(t.Context(), "key", plain(want), PutOptions{}); err != nil {
+		t.Fatal(err)
+	}
+	stat, err := store.Stat(t.Context(), "key")
+	if err != nil {
+		t.Fatal(err)
+	}
+	isGet := s3test.IsMethod(http.MethodGet)
+	for name, fault := range map[string]s3test.Fault{
+		"nothing happens":   {When: func(*http.Request) bool { return false }},
+		"it breaks often":   {When: isGet, Times: 7, Do: s3test.CutDownload(100_000)},
+		"it breaks at once": {When: isGet, Times: 2, Do: s3test.CutDownload(0)},
+		"it stalls":         {When: isGet, Times: 2, Do: s3test.StallDownload(100_000)},
+		"503":               {When: isGet, Times: 2, Do: s3test.Answer(http.StatusServiceUnavailable, "SlowDown")},
+	} {
+		t.Run(name, func(t *testing.T) {
+			f := proxy.Inject(fault)
+			r, err := store.Get(t.Context(), "key", stat.ETag)
+			if err != nil {
+				t.Fatal(err)
+			}
+			defer r.Close()
+			got, err := io.ReadAll(r)
+			if err != nil || !bytes.Equal(got, want) || r.Size != int64(len(want)) {
+				t.Errorf("got %d bytes of %d: %v; want %d", len(got), r.Size, err, len(want))
+			}
+			if proxy.Hits(f) != fault.Times {
+				t.Errorf("the fault hit %d times, want %d", proxy.Hits(f), fault.Times)
+			}
+		})
+	}
+	t.Run("nothing of that name", func(t *testing.T) {
+		if _, err := store.Get(t.Context(), "other", ""); !errors.Is(err, NotFound) {
+			t.Errorf("got %v, want %v", err, NotFound)
+		}
+	})
+	t.Run("another object than was asked for", func(t *testing.T) {
+		if _, err := store.Get(t.Context(), "key", `"d41d8cd98f00b204e9800998ecf8427e"`); !errors.Is(err, Changed) {
+			t.Errorf("got %v, want %v", err, Changed)
+		}
+	})
+	t.Run("replaced in the middle", func(t *testing.T) {
+		proxy.Inject(s3test.Fault{When: isGet, Times: 1, Do: s3test.CutDownload(100_000)})
+		r, err := store.Get(t.Context(), "key", "")
+		if err != nil {
+			t.Fatal(err)
+		}
+		defer r.Close()
+		if _, err := store.Put(t.Context(), "key", plain(content(999)), PutOptions{}); err != nil {
+			t.Fatal(err)
+		}
+		if _, err := io.ReadAll(r); !errors.Is(err, Changed) {
+			t.Errorf("got %v, want %v", err, Changed)
+		}
+	})
+}
+
+func TestASlowReaderIsNoStall(t *testing.T) {
+	server, proxy, _ := setup(t)
+	s := settings(t, server, proxy.Endpoint)
+	s.Stall = 100 * time.Millisecond
+	store := open(t, s)
+	want := content(4 << 20) // more than lies in buffers between
+	if _, err := store.Put(t.Context(), "key", plain(want), PutOptions{}); err != nil {
+		t.Fatal(err)
+	}
+	cut := proxy.Inject(s3test.Fault{When: s3test.IsMethod(http.MethodGet), Do: s3test.During(func() {})})
+	r, err := store.Get(t.Context(), "key", "")
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer r.Close()
+	time.Sleep(3 * s.Stall)
+	if got, err := io.ReadAll(r); err != nil || !bytes.Equal(got, want) {
+		t.Errorf("got %d bytes: %v", len(got), err)
+	}
+	if proxy.Hits(cut) != 1 {
+		t.Errorf("it was asked for %d times, want once", proxy.Hits(cut))
+	}
+}
+
+func TestListAndDeleteAnyNumber(t *testing.T) {
+	server, proxy, store := setup(t)
+	const number = 1100 // more than one page
+	var keys []string
+	for i := range number {
+		key := fmt.Sprintf("a%04d", i)
+		keys = append(keys, key)
+		if _, err := store.Put(t.Context(), key, plain([]byte("x")), PutOptions{}); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if _, err := store.Put(t.Context(), "b", plain([]byte("x")), PutOptions{}); err != nil {
+		t.Fatal(err)
+	}
+	var listed []string
+	for o, err := range store.List(t.Context(), "a") {
+		if err != nil {
+			t.Fatal(err)
+		}
+		listed = append(listed, o.Key)
+	}
+	if !slices.Equal(listed, keys) {
+		t.Errorf("%d are listed, want the %d that begin with a", len(listed), len(keys))
+	}
+	deny := proxy.Inject(s3test.Fault{When: s3test.IsMethod(http.MethodDelete), Times: 1, Do: s3test.Answer(http.StatusForbidden, "AccessDenied")})
+	n, err := store.Delete(t.Context(), append(keys, "not there")...)
+	if n != number || !errors.Is(err, AccessDenied) || proxy.Hits(deny) != 1 {
+		t.Errorf("deleted %d: %v; want all but one of %d, and %v", n, err, number+1, AccessDenied)
+	}
+	if left := server.Keys(t, bucket); len(left) != 2 || left[1] != "b" {
+		t.Errorf("%v are left, want one and b", left)
+	}
+	proxy.Inject(s3test.Fault{Do: s3test.Answer(http.StatusForbidden, "AccessDenied")})
+	for _, err := range store.List(t.Context(), "a") {
+		if !errors.Is(err, AccessDenied) {
+			t.Errorf("got %v, want %v", err, AccessDenied)
+		}
+	}
+}

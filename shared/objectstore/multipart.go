@@ -1,0 +1,258 @@
+package objectstore
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"time"
+
+	awsmiddleware "github.com/aws/aws-sdk-go-v2/aws/middleware"
+	"github.com/aws/aws-sdk-go-v2/aws/retry"
+	"github.com/aws/aws-sdk-go-v2/service/s3"
+	"github.com/aws/aws-sdk-go-v2/service/s3/types"
+	"golang.org/x/sync/errgroup"
+)
+
+const (
+	// abortTimeout is how long it may take to abort an upload, of the 30 s that
+	// Kubernetes leaves a Pod that is to end.
+	abortTimeout = 15 * time.Second
+	// drain is how long parts that are under way may go on when an upload has failed
+	// or is cancelled: one that is cut may still arrive after the abort.
+	drain = 5 * time.Second
+	// abortTries is how often it is aborted: a part that was under way may arrive
+	// after the first time, and S3 asks to abort once more then.
+	abortTries = 3
+)
+
+// multipart stores what the full first buffer and r hold. The upload is aborted
+// unless all of it is stored.
+func (p *put) multipart(ctx context.Context, r io.Reader, first []byte) (size int64, err error) {
+	id, err := p.create(ctx)
+	if err != nil {
+		return 0, err
+	}
+	defer func() {
+		if err == nil {
+			return
+		}
+		if aborting := p.abort(context.WithoutCancel(ctx), p.key, id); aborting != nil {
+			err = fmt.Errorf("%w; and the parts that were stored could not be removed: %w", err, aborting)
+		}
+	}()
+	parts, size, err := p.parts(ctx, id, r, first)
+	if err != nil {
+		return 0, err
+	}
+	return size, p.complete(ctx, id, parts, size)
+}
+
+// create begins an upload. If it took several tries, one whose answer was lost may
+// have begun another: that is aborted.
+func (p *put) create(ctx context.Context) (id string, err error) {
+	start := time.Now()
+	out, err := p.client.CreateMultipartUpload(ctx, &s3.CreateMultipartUploadInput{
+		Bucket: &p.settings.Bucket, Key: &p.key,
+		Metadata:             p.metadata(),
+		StorageClass:         types.StorageClass(p.settings.StorageClass),
+		ServerSideEncryption: types.ServerSideEncryption(p.settings.ServerSideEncryption),
+		SSEKMSKeyId:          optional(p.settings.KMSKeyID),
+	})
+	if err != nil {
+		return "", p.fail("begin an upload", p.key, err)
+	}
+	id = *out.UploadId
+	tries, _ := retry.GetAttemptResults(out.ResultMetadata)
+	now, known := awsmiddleware.GetServerTime(out.ResultMetadata)
+	if len(tries.Results) > 1 && known {
+		since := now.Add(-time.Since(start)).Truncate(time.Second)
+		// Best effort: an upload that stays costs its owner nothing, it has no parts.
+		_, _ = p.AbortUploads(ctx, p.key, func(u Upload) bool {
+			return u.Key == p.key && u.ID != id && !u.Begun.Before(since)
+		})
+	}
+	return id, nil
+}
+
+// parts sends all parts and returns them with their sum. When it returns, none is
+// under way.
+func (p *put) parts(ctx context.Context, id string, r io.Reader, first []byte) ([]*types.CompletedPart, int64, error) {
+	sending, cut := context.WithCancel(context.WithoutCancel(ctx))
+	defer cut()
+	group, ctx := errgroup.WithContext(ctx)
+	context.AfterFunc(ctx, func() { time.AfterFunc(drain, cut) })
+	free := make(chan []byte, buffers)
+	for range buffers - 1 {
+		free <- nil // made when it is needed
+	}
+	var parts []*types.CompletedPart
+	var size int64
+	send := func(buffer []byte, n int) {
+		number := int32(len(parts) + 1)
+		part := &types.CompletedPart{PartNumber: &number}
+		parts = append(parts, part)
+		size += int64(n)
+		group.Go(func() error {
+			err := p.part(sending, id, part, buffer[:n])
+			free <- buffer
+			return err
+		})
+	}
+	send(first, len(first))
+	reading := func() error {
+		for {
+			var buffer []byte
+			select {
+			case buffer = <-free:
+			case <-ctx.Done():
+				return ctx.Err() // the group has the reason
+			}
+			if len(parts) == maxParts {
+				return p.ended(r)
+			}
+			if want := partSize(len(parts) + 1); len(buffer) < want {
+				buffer = make([]byte, want)
+			}
+			n, last, err := fill(r, buffer)
+			if err != nil {
+				return err
+			}
+			if n > 0 {
+				send(buffer, n)
+			}
+			if last {
+				return nil
+			}
+		}
+	}
+	group.Go(reading)
+	err := group.Wait()
+	return parts, size, err
+}
+
+// ended refuses if there is more to store than parts can hold.
+func (p *put) ended(r io.Reader) error {
+	switch n, _, err := fill(r, make([]byte, 1)); {
+	case err != nil:
+		return err
+	case n > 0:
+		return p.fail("store", p.key, &withReason{TooLarge, fmt.Errorf("it has more than %d bytes", int64(MaxSize))})
+	}
+	return nil
+}
+
+// part sends one part; the SDK tries again what breaks.
+func (p *put) part(ctx context.Context, id string, part *types.CompletedPart, content []byte) error {
+	out, err := p.client.UploadPart(ctx, &s3.UploadPartInput{
+		Bucket: &p.settings.Bucket, Key: &p.key, UploadId: &id, PartNumber: part.PartNumber,
+		Body: bytes.NewReader(content),
+	})
+	if err != nil {
+		return p.fail(fmt.Sprintf("store part %d", *part.PartNumber), p.key, p.gone(err))
+	}
+	part.ETag = out.ETag
+	p.progress(len(content))
+	return nil
+}
+
+// complete makes the object of the parts.
+func (p *put) complete(ctx context.Context, id string, parts []*types.CompletedPart, size int64) error {
+	list := make([]types.CompletedPart, len(parts))
+	for i, part := range parts {
+		list[i] = *part
+	}
+	in := &s3.CompleteMultipartUploadInput{
+		Bucket: &p.settings.Bucket, Key: &p.key, UploadId: &id,
+		MultipartUpload: &types.CompletedMultipartUpload{Parts: list},
+		IfNoneMatch:     p.ifNoneMatch(),
+	}
+	ctx = withPatience(ctx, completeStall)
+	_, err := p.client.CompleteMultipartUpload(ctx, in)
+	if p.unconditionally(err) {
+		in.IfNoneMatch = nil
+		_, err = p.client.CompleteMultipartUpload(ctx, in)
+	}
+	if err == nil || p.stored(ctx, err, size) {
+		return nil
+	}
+	return p.refused("put the parts together", p.gone(err))
+}
+
+// gone makes a bare "not found" of an upload what it is: somebody aborted it.
+func (p *put) gone(err error) error {
+	if reasonOf(err) == NotFound {
+		return &withReason{Unavailable, err}
+	}
+	return err
+}
+
+// abort removes an upload with its parts; ctx needs no deadline.
+func (s *Store) abort(ctx context.Context, key, id string) error {
+	ctx, cancel := context.WithTimeout(ctx, abortTimeout)
+	defer cancel()
+	for range abortTries {
+		_, err := s.client.AbortMultipartUpload(ctx, &s3.AbortMultipartUploadInput{Bucket: &s.settings.Bucket, Key: &key, UploadId: &id})
+		if err != nil && !noUpload(err) {
+			return s.fail("abort the upload", key, err)
+		}
+		one := int32(1)
+		left, err := s.client.ListParts(ctx, &s3.ListPartsInput{Bucket: &s.settings.Bucket, Key: &key, UploadId: &id, MaxParts: &one}, s.quick)
+		if err != nil || len(left.Parts) == 0 {
+			return nil // gone; or it can't be seen, and was aborted
+		}
+	}
+	return s.fail("abort the upload", key, errors.New("parts keep arriving"))
+}
+
+func noUpload(err error) bool {
+	return hasCode(err, "NoSuchUpload") || reasonOf(err) == NotFound
+}
+
+// Upload is one that has begun and neither ended nor been aborted.
+type Upload struct {
+	Key, ID string
+	// Begun is by the store's clock.
+	Begun time.Time
+}
+
+// AbortUploads aborts the uploads whose keys begin with prefix and that are ours, and
+// returns how many. Where the store doesn't list uploads, or these credentials may
+// not, it does nothing. It is a cheap first request, too: that the bucket is there
+// and the credentials are right shows here.
+func (s *Store) AbortUploads(ctx context.Context, prefix string, ours func(Upload) bool) (int, error) {
+	var found []Upload
+	pages := s3.NewListMultipartUploadsPaginator(s.client, &s3.ListMultipartUploadsInput{Bucket: &s.settings.Bucket, Prefix: optional(prefix)})
+	for pages.HasMorePages() {
+		page, err := pages.NextPage(ctx, s.quick)
+		if lacking(err) {
+			return 0, nil
+		}
+		if err != nil {
+			return 0, s.fail("list uploads", "", err)
+		}
+		for _, u := range page.Uploads {
+			upload := Upload{Key: deref(u.Key), ID: deref(u.UploadId)}
+			if u.Initiated != nil {
+				upload.Begun = *u.Initiated
+			}
+			if ours(upload) {
+				found = append(found, upload)
+			}
+		}
+	}
+	for i, u := range found {
+		if err := s.abort(ctx, u.Key, u.ID); err != nil {
+			return i, err
+		}
+	}
+	return len(found), nil
+}
+
+func deref(s *string) string {
+	if s == nil {
+		return ""
+	}
+	return *s
+}

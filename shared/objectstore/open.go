@@ -1,0 +1,217 @@
+package objectstore
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io/fs"
+	"net/http"
+	"os"
+	"path/filepath"
+	"strings"
+	"time"
+
+	"github.com/aws/aws-sdk-go-v2/aws"
+	"github.com/aws/aws-sdk-go-v2/aws/ratelimit"
+	"github.com/aws/aws-sdk-go-v2/aws/retry"
+	awshttp "github.com/aws/aws-sdk-go-v2/aws/transport/http"
+	"github.com/aws/aws-sdk-go-v2/config"
+	"github.com/aws/aws-sdk-go-v2/feature/ec2/imds"
+	"github.com/aws/aws-sdk-go-v2/service/s3"
+	"github.com/aws/smithy-go/logging"
+)
+
+// Settings say which bucket of which store is meant, and who asks.
+type Settings struct {
+	Bucket string
+	// Endpoint is the URL of the store, https:// where it names no scheme; empty:
+	// AWS, or what the environment says.
+	Endpoint string
+	// Region is empty if the Secret's config or the environment says it. A store
+	// with an endpoint of its own often has none: then it is DefaultRegion.
+	Region string
+	// ForcePathStyle puts the bucket into the path of URLs, not before the host.
+	ForcePathStyle bool
+	// SecretDir is a folder with the files credentials and config in AWS's INI
+	// format, of which the profile default is used; nothing else is asked for
+	// credentials. Empty: the SDK's default chain (environment, web identity,
+	// container, instance).
+	SecretDir string
+
+	// StorageClass, ServerSideEncryption and KMSKeyID are for the objects that are
+	// written. Empty: the bucket's own.
+	StorageClass, ServerSideEncryption, KMSKeyID string
+
+	// Stall is how long a request may make no progress; 0: DefaultStall.
+	Stall time.Duration
+	// MaxBackoff is the longest pause before a request is tried again; 0:
+	// DefaultMaxBackoff.
+	MaxBackoff time.Duration
+}
+
+const (
+	// DefaultRegion is what most stores other than AWS take requests to be signed for.
+	DefaultRegion = "us-east-1"
+	// DefaultStall is long enough for what the kernel has buffered to pass a slow
+	// network, and short beside a backup.
+	DefaultStall = time.Minute
+	// completeStall is for the request that puts an upload's parts together: AWS
+	// documents that it may take minutes, and others copy the parts.
+	completeStall = 15 * time.Minute
+	// attempts and DefaultMaxBackoff are of one request. Together they bridge a
+	// store's restart: pauses of up to 1 s, 2 s, 4 s, ... are half a minute on average.
+	attempts          = 7
+	DefaultMaxBackoff = 20 * time.Second
+	// quickAttempts are for the first requests, which find out whether the store is
+	// there at all.
+	quickAttempts = 3
+	// credentialsTimeout bounds the search for credentials, which may ask servers.
+	credentialsTimeout = 30 * time.Second
+)
+
+// profile is the one of an INI file that is used, as the predecessor did.
+const profile = "default"
+
+// Store is one bucket.
+type Store struct {
+	settings Settings
+	client   *s3.Client
+}
+
+// Open finds credentials and region. It sends nothing to the store.
+func Open(ctx context.Context, settings Settings) (*Store, error) {
+	s := &Store{settings: settings}
+	if settings.Bucket == "" {
+		return nil, s.refuse(InvalidSettings, "the path names no bucket: write bucket/key")
+	}
+	options, err := loadOptions(settings)
+	if err != nil {
+		return nil, s.fail("open", "", err)
+	}
+	cfg, err := config.LoadDefaultConfig(ctx, options...)
+	if err != nil {
+		return nil, s.fail("open", "", &withReason{CredentialsInvalid, err})
+	}
+	if cfg.Region == "" && settings.Endpoint == "" && cfg.BaseEndpoint == nil {
+		return nil, s.refuse(InvalidSettings, "no region is known: set s3.region, or region in the Secret's config")
+	}
+	if cfg.Region == "" {
+		cfg.Region = DefaultRegion
+	}
+	if err := checkCredentials(ctx, cfg); err != nil {
+		return nil, s.fail("open", "", &withReason{CredentialsInvalid, err})
+	}
+	// Around what the configuration made of it, which may hold CA certificates.
+	cfg.HTTPClient = &watched{client: cfg.HTTPClient, stall: settings.stall()}
+	s.client = s3.NewFromConfig(cfg, settings.options)
+	return s, nil
+}
+
+// Bucket is the name of the bucket.
+func (s *Store) Bucket() string { return s.settings.Bucket }
+
+// URL is how people write where an object lies.
+func (s *Store) URL(key string) string { return "s3://" + s.settings.Bucket + "/" + key }
+
+func (s Settings) stall() time.Duration {
+	if s.Stall > 0 {
+		return s.Stall
+	}
+	return DefaultStall
+}
+
+func loadOptions(s Settings) ([]func(*config.LoadOptions) error, error) {
+	options := []func(*config.LoadOptions) error{
+		config.WithHTTPClient(awshttp.NewBuildableClient().WithTransportOptions(tune)),
+		config.WithLogger(logging.Nop{}), // errors are returned, with words
+	}
+	if s.Region != "" {
+		options = append(options, config.WithRegion(s.Region))
+	}
+	if s.SecretDir == "" {
+		return options, nil
+	}
+	files := map[string][]string{}
+	for _, name := range []string{"credentials", "config"} {
+		path := filepath.Join(s.SecretDir, name)
+		_, err := os.Stat(path)
+		if err == nil {
+			files[name] = []string{path}
+			continue
+		}
+		if !errors.Is(err, fs.ErrNotExist) {
+			return nil, &withReason{CredentialsInvalid, err}
+		}
+	}
+	if len(files) == 0 {
+		return nil, &withReason{CredentialsInvalid, errors.New("the Secret has neither the key credentials nor the key config")}
+	}
+	return append(options,
+		// A profile that is named comes before the environment.
+		config.WithSharedConfigProfile(profile),
+		// Not nil: that stands for the files in the home folder.
+		config.WithSharedCredentialsFiles(append([]string{}, files["credentials"]...)),
+		config.WithSharedConfigFiles(append([]string{}, files["config"]...)),
+		config.WithEC2IMDSClientEnableState(imds.ClientDisabled),
+	), nil
+}
+
+// tune bounds what idle connections hold of memory and keeps as many as Put uses.
+func tune(t *http.Transport) {
+	t.MaxIdleConnsPerHost = buffers
+	t.ReadBufferSize = 16 << 10
+	t.WriteBufferSize = 32 << 10
+}
+
+func (s Settings) options(o *s3.Options) {
+	if s.Endpoint != "" {
+		endpoint := s.Endpoint
+		if !strings.Contains(endpoint, "://") {
+			endpoint = "https://" + endpoint
+		}
+		o.BaseEndpoint = aws.String(endpoint)
+	}
+	o.UsePathStyle = s.ForcePathStyle
+	// Ceph and others don't know the newer checksums.
+	o.RequestChecksumCalculation = aws.RequestChecksumCalculationWhenRequired
+	o.ResponseChecksumValidation = aws.ResponseChecksumValidationWhenRequired
+	o.Retryer = s.retryer(attempts)
+}
+
+// retryer tries a request again that was cut, stalled, throttled or answered with a
+// server's error.
+func (s Settings) retryer(attempts int) aws.Retryer {
+	return retry.NewStandard(func(o *retry.StandardOptions) {
+		o.MaxAttempts = attempts
+		o.MaxBackoff = DefaultMaxBackoff
+		if s.MaxBackoff > 0 {
+			o.MaxBackoff = s.MaxBackoff
+		}
+		o.RateLimiter = ratelimit.None // attempts are few enough
+		o.Retryables = append([]retry.IsErrorRetryable{retry.IsErrorRetryableFunc(distrust)}, o.Retryables...)
+		o.Retryables = append(o.Retryables, retry.RetryableHTTPStatusCode{Codes: map[int]struct{}{http.StatusTooManyRequests: {}}})
+	})
+}
+
+// quick is for requests that come first: a store that isn't there shows soon.
+func (s *Store) quick(o *s3.Options) { o.Retryer = s.settings.retryer(quickAttempts) }
+
+// distrust says that a certificate is no better the next time.
+func distrust(err error) aws.Ternary {
+	if untrusted(err) {
+		return aws.FalseTernary
+	}
+	return aws.UnknownTernary
+}
+
+func checkCredentials(ctx context.Context, cfg aws.Config) error {
+	ctx, cancel := context.WithTimeout(ctx, credentialsTimeout)
+	defer cancel()
+	if cfg.Credentials == nil {
+		return errors.New("there are none")
+	}
+	if _, err := cfg.Credentials.Retrieve(ctx); err != nil {
+		return fmt.Errorf("find credentials: %w", err)
+	}
+	return nil
+}

@@ -1,0 +1,249 @@
+package objectstore
+
+import (
+	"bytes"
+	"context"
+	"crypto/rand"
+	"errors"
+	"fmt"
+	"io"
+	"maps"
+	"time"
+
+	"github.com/aws/aws-sdk-go-v2/aws"
+	"github.com/aws/aws-sdk-go-v2/service/s3"
+	"github.com/aws/aws-sdk-go-v2/service/s3/types"
+)
+
+// Sizes of an upload. S3 takes at most 10,000 parts of an object, none but the last
+// smaller than 5 MiB, and some stores want them all of one size. So parts are small
+// at first, for a small process, and of one size up to 24 GiB, beyond any database
+// that etcd recommends; from then on they are larger, so that 10,000 hold 102 GiB.
+// Of the buffers, one is filled while the others are sent: 15 MiB together, and
+// 48 MiB beyond 24 GiB.
+const (
+	maxParts   = 10_000
+	smallParts = 5_000
+	smallPart  = 5 << 20
+	largePart  = 16 << 20
+	buffers    = 3
+	// MaxSize is that of the largest object that can be stored.
+	MaxSize = smallParts*smallPart + (maxParts-smallParts)*largePart
+)
+
+// partSize is how large the part of that number is, from 1 on, if it is not the last.
+func partSize(number int) int {
+	if number <= smallParts {
+		return smallPart
+	}
+	return largePart
+}
+
+// tokenKey is the user metadata that tells the object of one Put from that of another.
+const tokenKey = "upload"
+
+// PutOptions say how an object is stored.
+type PutOptions struct {
+	// Metadata is the object's user metadata: lower-case names, ASCII values.
+	Metadata map[string]string
+	// IfAbsent refuses with AlreadyExists where there is an object of that key. In
+	// stores without conditional writes, one that comes up meanwhile is replaced.
+	IfAbsent bool
+	// Progress, if not nil, is called with the number of bytes stored since its last
+	// call, from several goroutines.
+	Progress func(bytes int)
+}
+
+// put is one Put under way.
+type put struct {
+	*Store
+	key     string
+	options PutOptions
+	// token is in the metadata, so that an object whose completion was not answered
+	// can be told from what was there before.
+	token string
+	// blind says that these credentials can't see whether there is an object.
+	blind bool
+}
+
+// Put stores what r holds under key, and returns its size. The object appears, or
+// replaces the one that was there, only after r has ended in io.EOF and all of it is
+// stored. After an error, and when ctx ends, nothing is left; only a store that can't
+// be reached any more may keep parts, which never become an object. An error of r
+// comes back as a *ReadError, all others as an *Error.
+func (s *Store) Put(ctx context.Context, key string, r io.Reader, options PutOptions) (int64, error) {
+	p := &put{Store: s, key: key, options: options, token: rand.Text()}
+	if options.IfAbsent {
+		if err := p.checkAbsent(ctx); err != nil {
+			return 0, err
+		}
+	}
+	buffer := make([]byte, partSize(1))
+	n, last, err := fill(r, buffer)
+	if err != nil {
+		return 0, err
+	}
+	if last {
+		return int64(n), p.single(ctx, buffer[:n])
+	}
+	return p.multipart(ctx, r, buffer)
+}
+
+// fill reads until the buffer is full or r ends; last says that it has.
+func fill(r io.Reader, buffer []byte) (n int, last bool, err error) {
+	for n < len(buffer) {
+		more, err := r.Read(buffer[n:])
+		n += more
+		if err == io.EOF { // itself: an error that wraps it is no end
+			return n, true, nil
+		}
+		if err != nil {
+			return n, false, &ReadError{err}
+		}
+	}
+	return n, false, nil
+}
+
+// single stores a small object by one request.
+func (p *put) single(ctx context.Context, content []byte) error {
+	in := &s3.PutObjectInput{
+		Bucket: &p.settings.Bucket, Key: &p.key,
+		Body:                 bytes.NewReader(content),
+		Metadata:             p.metadata(),
+		StorageClass:         types.StorageClass(p.settings.StorageClass),
+		ServerSideEncryption: types.ServerSideEncryption(p.settings.ServerSideEncryption),
+		SSEKMSKeyId:          optional(p.settings.KMSKeyID),
+		IfNoneMatch:          p.ifNoneMatch(),
+	}
+	_, err := p.client.PutObject(ctx, in)
+	if p.unconditionally(err) {
+		in.IfNoneMatch, in.Body = nil, bytes.NewReader(content)
+		_, err = p.client.PutObject(ctx, in)
+	}
+	if err != nil && p.stored(ctx, err, int64(len(content))) {
+		err = nil
+	}
+	if err != nil {
+		return p.refused("store", err)
+	}
+	p.progress(len(content))
+	return nil
+}
+
+// checkAbsent refuses if it can see an object of the key.
+func (p *put) checkAbsent(ctx context.Context) error {
+	_, err := p.Stat(ctx, p.key)
+	switch {
+	case err == nil:
+		return p.fail("look for an earlier object", p.key, &withReason{AlreadyExists, errThere})
+	case errors.Is(err, NotFound):
+		return nil
+	case errors.Is(err, AccessDenied):
+		// So S3 answers for an object that isn't there to those who may read it
+		// but not list the bucket. The conditional write will tell.
+		p.blind = true
+		return nil
+	}
+	return err
+}
+
+var errThere = errors.New("it is there")
+
+// ifNoneMatch is the header that makes a store refuse to replace an object.
+func (p *put) ifNoneMatch() *string {
+	if p.options.IfAbsent {
+		return aws.String("*")
+	}
+	return nil
+}
+
+// unconditionally tells whether a write is to be tried without its condition, as the
+// store doesn't know of any, and it was seen that there is no object.
+func (p *put) unconditionally(err error) bool {
+	return p.options.IfAbsent && !p.blind && hasCode(err, "NotImplemented")
+}
+
+// stored tells, after a write that ended in err, whether it was done all the same: the
+// answer to it may have been lost, and a second try refused for the first one's sake.
+func (p *put) stored(ctx context.Context, err error, size int64) bool {
+	switch p.reason(err) {
+	case AlreadyExists, Unavailable, Stalled:
+	default:
+		return false
+	}
+	there, err := p.Stat(ctx, p.key)
+	return err == nil && there.Size == size && there.Metadata[tokenKey] == p.token
+}
+
+func (p *put) reason(err error) Reason {
+	if reason := reasonOf(err); reason != NotFound { // an upload that is gone
+		return reason
+	}
+	return Unavailable
+}
+
+// refused makes the error of a write.
+func (p *put) refused(op string, err error) error {
+	if p.blind && hasCode(err, "NotImplemented") {
+		return p.fail(op, p.key, &withReason{AccessDenied,
+			fmt.Errorf("this store can't refuse to replace objects, and without s3:ListBucket it can't be seen whether there is one: %w", err)})
+	}
+	return p.fail(op, p.key, err)
+}
+
+func (p *put) metadata() map[string]string {
+	m := maps.Clone(p.options.Metadata)
+	if m == nil {
+		m = map[string]string{}
+	}
+	m[tokenKey] = p.token
+	return m
+}
+
+func (p *put) progress(bytes int) {
+	if p.options.Progress != nil {
+		p.options.Progress(bytes)
+	}
+}
+
+// Tag gives an object tags. Not every store has them.
+func (s *Store) Tag(ctx context.Context, key string, tags map[string]string) error {
+	var set []types.Tag
+	for k, v := range tags {
+		set = append(set, types.Tag{Key: &k, Value: &v})
+	}
+	_, err := s.client.PutObjectTagging(ctx, &s3.PutObjectTaggingInput{
+		Bucket: &s.settings.Bucket, Key: &key, Tagging: &types.Tagging{TagSet: set},
+	}, s.quick)
+	return s.fail("tag", key, err)
+}
+
+// Object is one that is stored.
+type Object struct {
+	Key      string
+	Size     int64
+	ETag     string
+	Modified time.Time
+	// Metadata is only known to Stat and Get.
+	Metadata map[string]string
+}
+
+// Stat says what is stored under key.
+func (s *Store) Stat(ctx context.Context, key string) (Object, error) {
+	out, err := s.client.HeadObject(ctx, &s3.HeadObjectInput{Bucket: &s.settings.Bucket, Key: &key}, s.quick)
+	if err != nil {
+		return Object{}, s.fail("look at", key, err)
+	}
+	return Object{
+		Key: key, Size: aws.ToInt64(out.ContentLength), ETag: aws.ToString(out.ETag),
+		Modified: aws.ToTime(out.LastModified), Metadata: out.Metadata,
+	}, nil
+}
+
+// optional is nil for the empty string.
+func optional(s string) *string {
+	if s == "" {
+		return nil
+	}
+	return &s
+}
