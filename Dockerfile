@@ -4,6 +4,7 @@
 #
 # The image holds static binaries and CA certificates, and no shell. It has no
 # entry point: every manifest says which command it runs, and PATH finds it.
+# That of etcd-operator also holds the launcher, which starts the members.
 
 FROM --platform=$BUILDPLATFORM golang:1.26 AS build
 ARG OPERATOR=etcd-operator
@@ -22,7 +23,8 @@ COPY shared shared
 COPY operators/${OPERATOR} operators/${OPERATOR}
 RUN export GOOS=${TARGETOS} GOARCH=${TARGETARCH} \
  && go -C operators/${OPERATOR} build -ldflags="-s -w" -o /out/${OPERATOR} . \
- && go -C shared build -ldflags="-s -w" -o /out/etcd-launcher ./cmd/etcd-launcher
+ && if [ "${OPERATOR}" = etcd-operator ]; then \
+      go -C shared build -ldflags="-s -w" -o /out/etcd-launcher ./cmd/etcd-launcher; fi
 
 FROM scratch
 COPY --from=build /etc/ssl/certs/ca-certificates.crt /etc/ssl/certs/ca-certificates.crt

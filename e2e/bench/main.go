@@ -6,7 +6,7 @@
 //
 //	make bench                            all of it, 15 minutes
 //	cd e2e && go run ./bench -quick       fewer rounds, and 20 clusters at most
-//	cd e2e && go run ./bench -only heal   one part: ready, scale, heal or many
+//	cd e2e && go run ./bench -only heal   one part: ready, scale, heal, many or backup
 package main
 
 import (
@@ -23,6 +23,7 @@ import (
 	"time"
 
 	"github.com/etcd-operators/etcd-operators/e2e/harness"
+	"github.com/etcd-operators/etcd-operators/e2e/images"
 )
 
 const (
@@ -48,7 +49,7 @@ func main() {
 	quick := flag.Bool("quick", false, "fewer rounds, and no more than 20 clusters")
 	flag.IntVar(&p.rounds, "rounds", p.rounds, "how often each figure is measured; the median counts")
 	flag.IntVar(&p.clusters, "clusters", p.clusters, "the most clusters to run at once")
-	flag.StringVar(&p.only, "only", "", "one part alone: ready, scale, heal or many")
+	flag.StringVar(&p.only, "only", "", "one part alone: ready, scale, heal, many or backup")
 	flag.BoolVar(&p.keep, "keep", os.Getenv("KEEP") != "", "leave localkube running at the end")
 	flag.Parse()
 	if *quick {
@@ -65,16 +66,30 @@ func run(p plan) error {
 	defer stop()
 	ctx, cancel := context.WithTimeout(ctx, wholeTimeout)
 	defer cancel()
+	var all table
+	if p.wants("backup") {
+		root, err := images.Root()
+		if err != nil {
+			return err
+		}
+		if err := measureBackup(ctx, &bench{root: root, plan: p, log: os.Stderr, table: &all}); err != nil {
+			return fmt.Errorf("backup: %w", err)
+		}
+		if p.only != "" {
+			fmt.Println(strings.TrimSpace(all.String()))
+			return nil
+		}
+	}
 	env, err := harness.Start(ctx, harness.Options{Nodes: 3, Keep: p.keep, Out: os.Stderr})
 	if err == nil {
-		err = measure(ctx, env, p)
+		err = measure(ctx, env, p, &all)
 	}
 	stopping, cancelStop := context.WithTimeout(context.Background(), stopTimeout)
 	defer cancelStop()
 	return errors.Join(err, env.Stop(stopping))
 }
 
-// parts are measured in this order.
+// parts are measured in this order, after the backup's.
 var parts = []struct {
 	name    string
 	measure func(context.Context, *bench) error
@@ -85,19 +100,21 @@ var parts = []struct {
 	{"many", measureMany},
 }
 
-func measure(ctx context.Context, env *harness.Env, p plan) error {
+// wants tells whether a part is to be measured.
+func (p plan) wants(part string) bool { return p.only == "" || p.only == part }
+
+func measure(ctx context.Context, env *harness.Env, p plan, all *table) error {
 	if err := env.Sweep(ctx); err != nil {
 		return err
 	}
 	if err := env.InstallCRD(ctx); err != nil {
 		return err
 	}
-	var all table
 	for _, part := range parts {
-		if p.only != "" && p.only != part.name {
+		if !p.wants(part.name) {
 			continue
 		}
-		b := &bench{env: env, plan: p, ns: "e2e-bench-" + part.name, log: os.Stderr, table: &all}
+		b := &bench{env: env, root: env.Root, plan: p, ns: "e2e-bench-" + part.name, log: os.Stderr, table: all}
 		if err := b.inNamespace(ctx, part.measure); err != nil {
 			return fmt.Errorf("%s: %w", part.name, err)
 		}
@@ -107,9 +124,11 @@ func measure(ctx context.Context, env *harness.Env, p plan) error {
 }
 
 // bench is one part of the measurement, in a namespace with an operator of its
-// own.
+// own (but for the backup's, which needs no Kubernetes).
 type bench struct {
-	env   *harness.Env
+	env *harness.Env
+	// root is the repository's folder.
+	root  string
 	plan  plan
 	ns    string
 	view  *harness.View

@@ -28,8 +28,9 @@ import (
 
 // Names of the images, as manifests have them.
 const (
-	Operator = "ghcr.io/etcd-operators/etcd-operator:dev"
-	Writer   = "ghcr.io/etcd-operators/etcd-writer:dev"
+	Operator       = "ghcr.io/etcd-operators/etcd-operator:dev"
+	BackupOperator = "ghcr.io/etcd-operators/etcd-backup-operator:dev"
+	Writer         = "ghcr.io/etcd-operators/etcd-writer:dev"
 )
 
 // caCertificates are the machine's; Debian's package ca-certificates has them.
@@ -52,6 +53,7 @@ var launcher = program{"shared", "./cmd/etcd-launcher"}
 
 var recipes = []recipe{
 	{ref: Operator, programs: map[string]program{"etcd-operator": {"operators/etcd-operator", "."}, "etcd-launcher": launcher}},
+	{ref: BackupOperator, programs: map[string]program{"etcd-backup-operator": {"operators/etcd-backup-operator", "."}}},
 	{ref: Writer, programs: map[string]program{"etcd-writer": {"e2e", "./cmd/etcd-writer"}}},
 }
 

@@ -1,0 +1,295 @@
+package agent
+
+import (
+	"bytes"
+	"context"
+	"encoding/json"
+	"fmt"
+	"io"
+	"log/slog"
+	"maps"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/aws/aws-sdk-go-v2/service/s3"
+	clientv3 "go.etcd.io/etcd/client/v3"
+	"go.uber.org/zap"
+
+	"github.com/etcd-operators/etcd-operators/operators/etcd-backup-operator/internal/task"
+	"github.com/etcd-operators/etcd-operators/shared/etcdtest"
+	"github.com/etcd-operators/etcd-operators/shared/s3test"
+	"github.com/etcd-operators/etcd-operators/shared/snapshot"
+)
+
+// childEnv makes the test's program the agent itself, for a process of its own.
+const childEnv = "AGENT_TEST_CHILD"
+
+func TestMain(m *testing.M) {
+	if os.Getenv(childEnv) != "" {
+		code := Main(context.Background(), nil)
+		fmt.Println(peakMemory())
+		os.Exit(code)
+	}
+	os.Exit(m.Run())
+}
+
+// peakMemory is the most that this process had in memory, in KiB. (What the kernel
+// counts of a child that has ended begins with what its parent had.)
+func peakMemory() string {
+	status, err := os.ReadFile("/proc/self/status")
+	if err != nil {
+		return err.Error()
+	}
+	_, rest, _ := strings.Cut(string(status), "VmHWM:")
+	peak, _, _ := strings.Cut(rest, "kB")
+	return strings.TrimSpace(peak)
+}
+
+// pattern is a text of that size.
+func pattern(word string, size int) string {
+	return strings.Repeat(word, size/len(word)+1)[:size]
+}
+
+const bucketName = "backups"
+
+var due = time.Date(2026, 3, 1, 12, 0, 0, 0, time.UTC)
+
+// quickLimits are those of a test. A member that is asked may be slow on a busy machine.
+var quickLimits = limits{ask: 5 * time.Second, stragglers: time.Second, stall: 2 * time.Second, backoff: 50 * time.Millisecond, storeBackoff: 100 * time.Millisecond, progress: 50 * time.Millisecond}
+
+// logs is what an agent has logged so far.
+type logs struct {
+	mu sync.Mutex
+	b  bytes.Buffer
+}
+
+func (l *logs) Write(p []byte) (int, error) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	return l.b.Write(p)
+}
+
+func (l *logs) String() string {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	return l.b.String()
+}
+
+// carry runs the agent with a task and returns its exit code and its result.
+func carry(ctx context.Context, t *testing.T, tk task.Task, l *logs) (int, task.Result) {
+	t.Helper()
+	env, err := json.Marshal(tk)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return carryRaw(ctx, t, string(env), l)
+}
+
+func carryRaw(ctx context.Context, t *testing.T, env string, l *logs) (int, task.Result) {
+	t.Helper()
+	file := filepath.Join(t.TempDir(), "result")
+	t.Setenv(task.Env, env)
+	t.Setenv(ResultFileEnv, file)
+	if l == nil {
+		l = &logs{}
+	}
+	code := run(ctx, slog.New(slog.NewJSONHandler(l, nil)), quickLimits, nil)
+	content, err := os.ReadFile(file)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if len(content) > task.MaxMessage {
+		t.Errorf("the result has %d bytes", len(content))
+	}
+	var result task.Result
+	if err := json.Unmarshal(content, &result); err != nil {
+		t.Fatal(err)
+	}
+	if result.Started.IsZero() || result.Finished.Before(result.Started) || (result.Failure == nil) != (code == task.ExitDone) {
+		t.Errorf("exit code %d with the result %+v", code, result)
+	}
+	t.Cleanup(func() {
+		if t.Failed() {
+			t.Logf("the agent's log:\n%s", l)
+		}
+	})
+	return code, result
+}
+
+// mustSave runs a task that must succeed.
+func mustSave(t *testing.T, tk task.Task) task.Result {
+	t.Helper()
+	code, result := carry(t.Context(), t, tk, nil)
+	if code != task.ExitDone {
+		t.Fatalf("exit code %d: %+v", code, result.Failure)
+	}
+	return result
+}
+
+// mustFail runs a task that must fail for that reason, with an exit code and words.
+func mustFail(t *testing.T, tk task.Task, reason string, exit int, words string) task.Result {
+	t.Helper()
+	code, result := carry(t.Context(), t, tk, nil)
+	checkFailure(t, code, result, reason, exit, words)
+	return result
+}
+
+func checkFailure(t *testing.T, code int, result task.Result, reason string, exit int, words string) {
+	t.Helper()
+	f := result.Failure
+	if f == nil || f.Reason != reason || code != exit || f.Permanent != (exit == task.ExitPermanent) || !strings.Contains(f.Message, words) {
+		t.Errorf("exit code %d, %+v; want %d, %s with words of %q", code, f, exit, reason, words)
+	}
+	if result.Location != "" || result.SHA256 != "" {
+		t.Errorf("a failure says that something is stored: %+v", result)
+	}
+}
+
+// cluster is one member, or several, with what was written to them.
+type cluster struct {
+	members   []*etcdtest.Member
+	processes []*etcdtest.Process
+	keys      map[string]string
+}
+
+func (c *cluster) endpoints() []string {
+	var all []string
+	for _, m := range c.members {
+		all = append(all, "http://"+m.Client)
+	}
+	return all
+}
+
+// startCluster starts a cluster of a version.
+func startCluster(t *testing.T, version string, size int) *cluster {
+	t.Helper()
+	c := &cluster{keys: map[string]string{}}
+	for i := range size {
+		c.members = append(c.members, etcdtest.NewMember(t, version, fmt.Sprintf("m%d", i)))
+	}
+	for _, m := range c.members {
+		c.processes = append(c.processes, m.Start(t, "new", c.members...))
+	}
+	for _, m := range c.members {
+		m.WaitReady(t)
+	}
+	return c
+}
+
+func (c *cluster) client(t *testing.T) *clientv3.Client {
+	t.Helper()
+	client, err := clientv3.New(clientv3.Config{Endpoints: c.endpoints(), Logger: zap.NewNop(), DialTimeout: time.Minute})
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { _ = client.Close() })
+	return client
+}
+
+// fill writes some keys: count of size bytes each, which compress well.
+func (c *cluster) fill(t *testing.T, count, size int) {
+	t.Helper()
+	client := c.client(t)
+	for i := range count {
+		key, value := fmt.Sprintf("key-%d", i), pattern(fmt.Sprintf("%x.", i*7919), size)
+		if _, err := client.Put(t.Context(), key, value); err != nil {
+			t.Fatal(err)
+		}
+		c.keys[key] = value
+	}
+	if _, err := client.Delete(t.Context(), "key-0"); err != nil {
+		t.Fatal(err)
+	}
+	delete(c.keys, "key-0")
+}
+
+// checkFile opens a stored snapshot with etcdutl and compares its keys.
+func checkFile(t *testing.T, c *cluster, r io.Reader, result task.Result) {
+	t.Helper()
+	digest := snapshot.NewDigest(r)
+	plain, compressed, err := snapshot.Open(digest)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer plain.Close()
+	file := filepath.Join(t.TempDir(), "snapshot.db")
+	f, err := os.Create(file)
+	if err != nil {
+		t.Fatal(err)
+	}
+	n, err := io.Copy(f, snapshot.NewReader(plain))
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := f.Close(); err != nil {
+		t.Fatal(err)
+	}
+	if n != result.SnapshotSize || digest.Size() != result.Size || digest.SHA256() != result.SHA256 || compressed != (n != digest.Size()) {
+		t.Errorf("stored are %d bytes of a snapshot of %d, sha256 %s; the result says %+v", digest.Size(), n, digest.SHA256(), result)
+	}
+	if keys := etcdtest.SnapshotKeys(t, c.members[0].Version, file); !maps.Equal(keys, c.keys) {
+		t.Errorf("the snapshot has %d keys, want the %d that were written", len(keys), len(c.keys))
+	}
+}
+
+// store is an S3 server with a bucket, and a proxy before it.
+type store struct {
+	*s3test.Server
+	proxy *s3test.Proxy
+}
+
+func startStore(t *testing.T) *store {
+	t.Helper()
+	s := &store{Server: s3test.Start(t)}
+	s.Bucket(t, bucketName)
+	s.proxy = s3test.NewProxy(t, s.Server)
+	return s
+}
+
+// place is a key in the store, behind its proxy.
+func (s *store) place(t *testing.T, key string) *task.S3 {
+	return &task.S3{Bucket: bucketName, Key: key, Endpoint: s.proxy.Endpoint, ForcePathStyle: true, SecretDir: s.SecretDir(t)}
+}
+
+func (s *store) object(t *testing.T, key string) *s3.GetObjectOutput {
+	t.Helper()
+	b := bucketName
+	out, err := s.Client.GetObject(t.Context(), &s3.GetObjectInput{Bucket: &b, Key: &key})
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { _ = out.Body.Close() })
+	return out
+}
+
+// checkKeys wants just these objects in the store, and no upload under way.
+func (s *store) checkKeys(t *testing.T, want ...string) {
+	t.Helper()
+	if keys := s.Keys(t, bucketName); !slices.Equal(keys, want) {
+		t.Errorf("objects %v, want %v", keys, want)
+	}
+	if uploads := s.Uploads(t, bucketName); len(uploads) > 0 {
+		t.Errorf("uploads of %v are left", uploads)
+	}
+}
+
+func oneShot(endpoints []string) task.Task {
+	return task.Task{Endpoints: endpoints, Overwrite: true, Time: due, Backup: "ns/name", UID: "0123-uid"}
+}
+
+func toS3(endpoints []string, place *task.S3) task.Task {
+	t := oneShot(endpoints)
+	t.S3 = place
+	return t
+}
+
+func toPVC(endpoints []string, dir, path string) task.Task {
+	t := oneShot(endpoints)
+	t.PVC = &task.PVC{Claim: "claim", Dir: dir, Path: path}
+	return t
+}

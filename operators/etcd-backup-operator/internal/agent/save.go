@@ -1,0 +1,252 @@
+package agent
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"log/slog"
+	"strconv"
+	"time"
+
+	"github.com/etcd-operators/etcd-operators/operators/etcd-backup-operator/internal/retention"
+	"github.com/etcd-operators/etcd-operators/operators/etcd-backup-operator/internal/task"
+	"github.com/etcd-operators/etcd-operators/shared/objectstore"
+	"github.com/etcd-operators/etcd-operators/shared/snapshot"
+)
+
+// zstd is the name of the only compression.
+const zstd = "zstd"
+
+// limits are how long things may take; tests have less time.
+type limits struct {
+	// ask bounds the question to all endpoints, stragglers how long others are waited
+	// for after the first answer.
+	ask, stragglers time.Duration
+	// stall is how long a member or a store may make no progress.
+	stall time.Duration
+	// backoff is the pause after the first attempt; it doubles with each.
+	backoff time.Duration
+	// storeBackoff is the longest pause before a request to the store is tried again;
+	// 0: objectstore's default.
+	storeBackoff time.Duration
+	// progress is how often a line of log says how far it is.
+	progress time.Duration
+}
+
+var defaultLimits = limits{
+	ask: 5 * time.Second, stragglers: time.Second, stall: objectstore.DefaultStall,
+	backoff: time.Second, progress: 10 * time.Second,
+}
+
+// attempts is how often the whole is tried: enough for a member that restarts, or one
+// after the other of them. After that it is up to another Pod.
+const attempts = 5
+
+// job is a task that is being carried out.
+type job struct {
+	task   task.Task
+	log    *slog.Logger
+	limits limits
+	result *task.Result
+}
+
+// destination is where snapshots are stored: a bucket or a volume. Names are whole
+// keys, and paths below the mount.
+type destination interface {
+	// prepare finds out early what is wrong with the destination, and removes what
+	// killed attempts at the same backup have left.
+	prepare(ctx context.Context) error
+	// path is what users wrote: the name of a one-shot backup, and what the names of
+	// repeated ones begin with.
+	path() string
+	// location is how users write where a name lies.
+	location(name string) string
+	// put stores all that r holds, or nothing.
+	put(ctx context.Context, name string, r io.Reader, metadata map[string]string) error
+	// describe adds what is known only when all is stored, where that is possible.
+	describe(ctx context.Context, name string, tags map[string]string)
+	// list returns the names that begin with prefix.
+	list(ctx context.Context, prefix string) ([]string, error)
+	// remove deletes what is stored under these names and returns how many were.
+	remove(ctx context.Context, names []string) (int, error)
+	close()
+}
+
+// save carries the task out and fills in the result.
+func save(ctx context.Context, j *job) (err error) {
+	if j.task.Timeout > 0 {
+		var cancel context.CancelFunc
+		ctx, cancel = context.WithTimeoutCause(ctx, j.task.Timeout, errTimedOut)
+		defer cancel()
+		// The caller sees only its own context.
+		defer func() {
+			if err != nil && errors.Is(context.Cause(ctx), errTimedOut) {
+				err = ended(errTimedOut)
+			}
+		}()
+	}
+	to, err := j.destination(ctx)
+	if err != nil {
+		return err
+	}
+	defer to.close()
+	name, err := j.insist(ctx, to)
+	if err != nil {
+		return err
+	}
+	j.result.Location = to.location(name)
+	to.describe(ctx, name, map[string]string{"sha256": j.result.SHA256, "size": strconv.FormatInt(j.result.Size, 10)})
+	if err := j.prune(ctx, to, name); err != nil {
+		j.log.Warn("older backups could not be deleted", "error", err)
+		j.result.RetentionError = err.Error()
+	}
+	return nil
+}
+
+func (j *job) destination(ctx context.Context) (destination, error) {
+	if j.task.PVC != nil {
+		return openVolume(j)
+	}
+	return openBucket(ctx, j)
+}
+
+// insist tries until the snapshot is stored, and returns its name.
+func (j *job) insist(ctx context.Context, to destination) (name string, err error) {
+	broken := map[string]bool{}
+	pause := j.limits.backoff
+	for attempt := 1; ; attempt++ {
+		name, err = j.try(ctx, to, broken)
+		if err == nil || ctx.Err() != nil || attempt == attempts {
+			return name, err
+		}
+		f := explain(ctx, err)
+		if f.Permanent {
+			return "", err
+		}
+		j.log.Warn("an attempt failed", "attempt", attempt, "of", attempts, "reason", f.Reason, "message", f.Message, "pause", pause.String())
+		select {
+		case <-ctx.Done():
+			return "", err
+		case <-time.After(pause):
+		}
+		pause *= 2
+	}
+}
+
+// try does the whole once. An endpoint that breaks is added to broken.
+func (j *job) try(ctx context.Context, to destination, broken map[string]bool) (name string, err error) {
+	if err := to.prepare(ctx); err != nil {
+		return "", err
+	}
+	from, err := j.source(ctx, broken)
+	if err != nil {
+		return "", err
+	}
+	defer func() {
+		if err != nil && sourceFailed(err) {
+			broken[from.endpoint] = true
+		}
+	}()
+	j.log.Info("taking the snapshot", "endpoint", from.endpoint, "member", hex(from.id), "cluster", hex(from.cluster), "revision", from.revision, "version", from.version, "leader", from.leader)
+	s, err := open(ctx, from, j.limits.stall)
+	if err != nil {
+		return "", errors.Join(err, from.conn.Close())
+	}
+	defer s.close()
+	defer j.narrate(s)()
+	name = to.path()
+	if j.task.Repeated {
+		name = retention.Name(name, from.revision, j.task.Time)
+	}
+	verified := snapshot.NewReader(s)
+	stored := measured(verified)
+	if j.task.Compression == zstd {
+		packed, err := snapshot.Compress(verified)
+		if err != nil {
+			return "", err
+		}
+		stored = snapshot.NewDigest(packed)
+	}
+	if err := to.put(ctx, name, stored, j.metadata(from)); err != nil {
+		return "", err
+	}
+	r := j.result
+	r.Size, r.SHA256, r.SnapshotSize = stored.Size(), stored.SHA256(), verified.Size()
+	r.Revision, r.EtcdVersion, r.ClusterID, r.MemberID = from.revision, from.version, hex(from.cluster), hex(from.id)
+	return name, nil
+}
+
+// measured is a stream that knows its size and its digest when it has passed.
+type measured interface {
+	io.Reader
+	Size() int64
+	SHA256() string
+}
+
+// sourceFailed tells whether another member may do better.
+func sourceFailed(err error) bool {
+	var f *failure
+	if errors.As(err, &f) {
+		return f.reason == task.ReasonSourceLost || f.reason == task.ReasonStalled
+	}
+	return errors.Is(err, snapshot.ErrCorrupt)
+}
+
+// metadata is what is known before the snapshot is taken.
+func (j *job) metadata(from member) map[string]string {
+	compression := j.task.Compression
+	if compression == "" {
+		compression = "none"
+	}
+	return map[string]string{
+		"cluster-id":   hex(from.cluster),
+		"member-id":    hex(from.id),
+		"etcd-version": from.version,
+		"revision":     strconv.FormatInt(from.revision, 10),
+		"compression":  compression,
+		"backup":       j.task.Backup,
+		"backup-uid":   j.task.UID,
+	}
+}
+
+// narrate says now and then how far a stream is, until the returned function is called.
+func (j *job) narrate(s *stream) (stop func()) {
+	ticker, quit := time.NewTicker(j.limits.progress), make(chan struct{})
+	go func() {
+		for {
+			select {
+			case <-quit:
+				return
+			case <-ticker.C:
+				j.log.Info("the snapshot is under way", "bytes", s.received.Load())
+			}
+		}
+	}()
+	return func() {
+		ticker.Stop()
+		close(quit)
+	}
+}
+
+// prune deletes the backups that the policy doesn't keep, after one was stored.
+func (j *job) prune(ctx context.Context, to destination, written string) error {
+	policy := retention.Policy{MaxBackups: j.task.MaxBackups, MaxAge: j.task.MaxAge}
+	if !j.task.Repeated || policy == (retention.Policy{}) {
+		return nil
+	}
+	names, err := to.list(ctx, to.path()+"_v")
+	if err != nil {
+		return fmt.Errorf("list older backups: %w", err)
+	}
+	expired := retention.Expired(to.path(), written, names, policy, time.Now())
+	if len(expired) == 0 {
+		return nil
+	}
+	j.result.Deleted, err = to.remove(ctx, expired)
+	j.log.Info("deleted older backups", "count", j.result.Deleted, "first", expired[0])
+	return err
+}
+
+// hex is how etcdctl writes ids, but always with 16 digits.
+func hex(id uint64) string { return fmt.Sprintf("%016x", id) }

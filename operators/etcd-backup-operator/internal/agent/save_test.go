@@ -1,0 +1,374 @@
+package agent
+
+import (
+	"context"
+	"fmt"
+	"net/http"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/aws/aws-sdk-go-v2/service/s3"
+
+	"github.com/etcd-operators/etcd-operators/operators/etcd-backup-operator/internal/retention"
+	"github.com/etcd-operators/etcd-operators/operators/etcd-backup-operator/internal/task"
+	"github.com/etcd-operators/etcd-operators/shared/etcdtest"
+	"github.com/etcd-operators/etcd-operators/shared/s3test"
+)
+
+func TestEveryVersionIsSaved(t *testing.T) {
+	s := startStore(t)
+	etcdtest.EachVersion(t, func(t *testing.T, version string) {
+		c := startCluster(t, version, 1)
+		c.fill(t, 5, 10)
+		place := s.place(t, "dir/"+version)
+		result := mustSave(t, toS3(c.endpoints(), place))
+		out := s.object(t, place.Key)
+		checkFile(t, c, out.Body, result)
+		if result.Location != "s3://backups/dir/"+version || result.EtcdVersion != version || result.Revision != 7 || len(result.ClusterID) != 16 || len(result.MemberID) != 16 {
+			t.Errorf("the result is %+v", result)
+		}
+		for name, want := range map[string]string{
+			"etcd-version": version, "revision": "7", "cluster-id": result.ClusterID, "member-id": result.MemberID,
+			"compression": "none", "backup": "ns/name", "backup-uid": "0123-uid",
+		} {
+			if got := out.Metadata[name]; got != want {
+				t.Errorf("metadata %s is %q, want %q", name, got, want)
+			}
+		}
+		b := bucketName
+		tags, err := s.Client.GetObjectTagging(t.Context(), &s3.GetObjectTaggingInput{Bucket: &b, Key: &place.Key})
+		if err != nil {
+			t.Fatal(err)
+		}
+		got := map[string]string{}
+		for _, tag := range tags.TagSet {
+			got[*tag.Key] = *tag.Value
+		}
+		if got["sha256"] != result.SHA256 || got["size"] != fmt.Sprint(result.Size) {
+			t.Errorf("tags are %v", got)
+		}
+	})
+}
+
+// TestALargeDatabase goes through everything that happens to more than one part.
+func TestALargeDatabase(t *testing.T) {
+	s, c := startStore(t), startCluster(t, etcdtest.Newest(), 1)
+	c.fill(t, 40, 1<<20)
+	dir := t.TempDir()
+
+	t.Run("to S3", func(t *testing.T) {
+		result := mustSave(t, toS3(c.endpoints(), s.place(t, "large")))
+		checkFile(t, c, s.object(t, "large").Body, result)
+	})
+	t.Run("to S3 with zstd", func(t *testing.T) {
+		tk := toS3(c.endpoints(), s.place(t, "small"))
+		tk.Compression = zstd
+		result := mustSave(t, tk)
+		if result.Size > result.SnapshotSize/2 {
+			t.Errorf("%d bytes became %d", result.SnapshotSize, result.Size)
+		}
+		out := s.object(t, "small")
+		checkFile(t, c, out.Body, result)
+		if out.Metadata["compression"] != zstd {
+			t.Errorf("metadata is %v", out.Metadata)
+		}
+	})
+	for _, compression := range []string{"", zstd} {
+		t.Run("to a volume, compression "+compression, func(t *testing.T) {
+			tk := toPVC(c.endpoints(), dir, "a/b/file"+compression)
+			tk.Compression = compression
+			result := mustSave(t, tk)
+			f, err := os.Open(filepath.Join(dir, tk.PVC.Path))
+			if err != nil {
+				t.Fatal(err)
+			}
+			defer f.Close()
+			checkFile(t, c, f, result)
+			if result.Location != "pvc://claim/"+tk.PVC.Path {
+				t.Errorf("location %q", result.Location)
+			}
+		})
+	}
+	for name, fault := range map[string]s3test.Fault{
+		"cuts":                 {When: s3test.IsPart(""), Times: 3, Do: s3test.Cut(1 << 20)},
+		"503":                  {When: s3test.IsPart("3"), Times: 2, Do: s3test.Answer(http.StatusServiceUnavailable, "SlowDown")},
+		"500":                  {When: s3test.IsPart("4"), Times: 2, Do: s3test.Answer(http.StatusInternalServerError, "InternalError")},
+		"throttled":            {When: s3test.IsPart(""), Do: s3test.Throttle(20 << 20)},
+		"an end that was lost": {When: s3test.IsComplete, Times: 1, Do: s3test.CutAnswer},
+		// More than one request may be tried: the whole is tried again.
+		"down for long": {When: s3test.IsPart("2"), Times: 9, Do: s3test.Answer(http.StatusServiceUnavailable, "SlowDown")},
+		"stalls":        {When: s3test.IsPart("2"), Times: 2, Do: s3test.Stall(1 << 20)},
+	} {
+		t.Run("through a proxy: "+name, func(t *testing.T) {
+			f := s.proxy.Inject(fault)
+			defer func() { f.When = func(*http.Request) bool { return false } }()
+			result := mustSave(t, toS3(c.endpoints(), s.place(t, "faults")))
+			checkFile(t, c, s.object(t, "faults").Body, result)
+			if hits := s.proxy.Hits(f); hits == 0 || hits < fault.Times {
+				t.Errorf("the fault hit %d times", hits)
+			}
+			if left := s.Uploads(t, bucketName); len(left) > 0 {
+				t.Errorf("uploads of %v are left", left)
+			}
+		})
+	}
+	t.Run("told to end in the middle", func(t *testing.T) {
+		ctx, cancel := context.WithCancel(t.Context())
+		f := s.proxy.Inject(s3test.Fault{When: s3test.IsPart("2"), Times: 1, Do: s3test.During(cancel)})
+		before := s.Keys(t, bucketName)
+		code, result := carry(ctx, t, toS3(c.endpoints(), s.place(t, "interrupted")), nil)
+		checkFailure(t, code, result, task.ReasonInterrupted, task.ExitRetry, "told to end")
+		if s.proxy.Hits(f) != 1 {
+			t.Error("it was not in the middle")
+		}
+		s.checkKeys(t, before...)
+	})
+	t.Run("takes too long", func(t *testing.T) {
+		f := s.proxy.Inject(s3test.Fault{When: s3test.IsPart(""), Do: s3test.Throttle(1 << 20)})
+		defer func() { f.When = func(*http.Request) bool { return false } }()
+		before := s.Keys(t, bucketName)
+		tk := toS3(c.endpoints(), s.place(t, "late"))
+		tk.Timeout = time.Second
+		mustFail(t, tk, task.ReasonTimedOut, task.ExitPermanent, "timeoutInSecond")
+		s.checkKeys(t, before...)
+	})
+	t.Run("what a killed attempt left is removed", func(t *testing.T) {
+		b, key, other := bucketName, "large", "neighbour"
+		for _, k := range []*string{&key, &other} {
+			if _, err := s.Client.CreateMultipartUpload(t.Context(), &s3.CreateMultipartUploadInput{Bucket: &b, Key: k}); err != nil {
+				t.Fatal(err)
+			}
+		}
+		tk := toS3(c.endpoints(), s.place(t, key))
+		tk.Time = time.Now().Add(time.Hour)
+		mustSave(t, tk)
+		if left := s.Uploads(t, bucketName); !slices.Contains(left, key) {
+			t.Errorf("uploads of %v are left; one that was begun before ours was due may be another's", left)
+		}
+		tk.Time = time.Now().Add(-time.Hour)
+		mustSave(t, tk)
+		if left := s.Uploads(t, bucketName); !slices.Equal(left, []string{other}) {
+			t.Errorf("uploads of %v are left, want only the neighbour's", left)
+		}
+	})
+}
+
+func TestASourceThatDiesIsReplaced(t *testing.T) {
+	s, c := startStore(t), startCluster(t, etcdtest.Newest(), 3)
+	c.fill(t, 60, 1<<20)
+	for _, m := range c.members { // all have all
+		m.WaitReady(t)
+	}
+	l := &logs{}
+	var killed int
+	s.proxy.Inject(s3test.Fault{When: s3test.IsPart("2"), Times: 1, Do: s3test.During(func() {
+		for i, m := range c.members {
+			if strings.Contains(l.String(), `"taking the snapshot"`) && strings.Contains(l.String(), m.Client) {
+				c.processes[i].Kill()
+				killed = i
+			}
+		}
+	})})
+	tk := toS3(c.endpoints(), s.place(t, "key"))
+	code, result := carry(t.Context(), t, tk, l)
+	if code != task.ExitDone {
+		t.Fatalf("exit code %d: %+v", code, result.Failure)
+	}
+	if !c.processes[killed].Ended() || !strings.Contains(l.String(), task.ReasonSourceLost) {
+		t.Error("the source was not killed in the middle")
+	}
+	checkFile(t, c, s.object(t, "key").Body, result)
+	s.checkKeys(t, "key")
+
+	t.Run("dead endpoints are passed over", func(t *testing.T) {
+		tk.Endpoints = append([]string{"http://127.0.0.1:1", "http://no-such-host.invalid:2379"}, tk.Endpoints...)
+		result := mustSave(t, tk)
+		checkFile(t, c, s.object(t, "key").Body, result)
+	})
+	t.Run("a majority is not needed", func(t *testing.T) {
+		second := (killed + 1) % 3
+		c.processes[second].Kill()
+		result := mustSave(t, tk)
+		checkFile(t, c, s.object(t, "key").Body, result)
+	})
+	t.Run("nobody is left", func(t *testing.T) {
+		for _, p := range c.processes {
+			p.Kill()
+		}
+		mustFail(t, tk, task.ReasonNoEndpoint, task.ExitRetry, "connection refused")
+		s.checkKeys(t, "key") // as it was
+	})
+}
+
+func TestTwoClustersAreRefused(t *testing.T) {
+	s := startStore(t)
+	a, b := startCluster(t, etcdtest.Newest(), 1), startCluster(t, etcdtest.Newest(), 1)
+	tk := toS3(append(a.endpoints(), b.endpoints()...), s.place(t, "key"))
+	mustFail(t, tk, task.ReasonDifferentClusters, task.ExitPermanent, b.endpoints()[0])
+	s.checkKeys(t)
+}
+
+func TestWhatUsersGetWrong(t *testing.T) {
+	s, c := startStore(t), startCluster(t, etcdtest.Newest(), 1)
+	c.fill(t, 3, 10)
+	dir := t.TempDir()
+	if err := os.WriteFile(filepath.Join(dir, "there"), []byte("old"), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	if err := os.Symlink("/etc", filepath.Join(dir, "escape")); err != nil {
+		t.Fatal(err)
+	}
+	mustSave(t, toS3(c.endpoints(), s.place(t, "there")))
+	for name, row := range map[string]struct {
+		task   task.Task
+		change func(*task.Task)
+		reason string
+		words  string
+	}{
+		"no such bucket":           {task: toS3(nil, s.place(t, "key")), change: func(tk *task.Task) { tk.S3.Bucket = "nowhere" }, reason: "BucketNotFound", words: "create it"},
+		"wrong credentials":        {task: toS3(nil, s.place(t, "key")), change: func(tk *task.Task) { tk.S3.SecretDir = s3test.SecretDir(t, s.AccessKey, "x") }, reason: "CredentialsInvalid", words: "aws_secret_access_key"},
+		"an object is there":       {task: toS3(nil, s.place(t, "there")), change: func(tk *task.Task) { tk.Overwrite = false }, reason: task.ReasonAlreadyExists, words: "overwrite"},
+		"a file is there":          {task: toPVC(nil, dir, "there"), change: func(tk *task.Task) { tk.Overwrite = false }, reason: task.ReasonAlreadyExists, words: "overwrite"},
+		"a path above the root":    {task: toPVC(nil, dir, "../file"), reason: task.ReasonInvalidPath, words: "pvc.path"},
+		"an absolute path":         {task: toPVC(nil, dir, "/etc/file"), reason: task.ReasonInvalidPath, words: "pvc.path"},
+		"a path to a folder":       {task: toPVC(nil, dir, "folder/"), reason: task.ReasonInvalidPath, words: "pvc.path"},
+		"a link out of the volume": {task: toPVC(nil, dir, "escape/file"), reason: task.ReasonInvalidPath, words: "pvc.path"},
+		"a file as a folder":       {task: toPVC(nil, dir, "there/file"), reason: task.ReasonInvalidPath, words: "pvc.path"},
+		"an empty TLS Secret":      {task: toPVC(nil, dir, "file"), change: func(tk *task.Task) { tk.TLSDir = t.TempDir() }, reason: task.ReasonTLSInvalid, words: "etcd-client.crt"},
+		"no scheme":                {task: toPVC([]string{"host:2379"}, dir, "file"), reason: task.ReasonInvalidTask, words: "http://host:2379"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			if row.task.Endpoints == nil {
+				row.task.Endpoints = c.endpoints()
+			}
+			if row.change != nil {
+				row.change(&row.task)
+			}
+			mustFail(t, row.task, row.reason, task.ExitPermanent, row.words)
+		})
+	}
+	s.checkKeys(t, "there")
+	if got, err := os.ReadFile(filepath.Join(dir, "there")); err != nil || string(got) != "old" {
+		t.Errorf("the file holds %q: %v", got, err)
+	}
+	entries, err := os.ReadDir(dir)
+	if err != nil || len(entries) != 2 {
+		t.Errorf("the volume holds %v (%v), want what was there before", entries, err)
+	}
+	t.Run("a TLS endpoint without TLS", func(t *testing.T) {
+		tk := toPVC([]string{strings.Replace(c.endpoints()[0], "http", "https", 1)}, dir, "file")
+		mustFail(t, tk, task.ReasonTLSInvalid, task.ExitRetry, "scheme")
+	})
+	t.Run("a store that is not there", func(t *testing.T) {
+		tk := toS3(c.endpoints(), s.place(t, "key"))
+		tk.S3.Endpoint = "http://127.0.0.1:1"
+		mustFail(t, tk, "StoreUnavailable", task.ExitRetry, "endpoint")
+	})
+}
+
+func TestAuthenticationIsSaid(t *testing.T) {
+	c := startCluster(t, etcdtest.Newest(), 1)
+	client := c.client(t)
+	for _, step := range []func() error{
+		func() error { _, err := client.UserAdd(t.Context(), "root", "secret"); return err },
+		func() error { _, err := client.UserGrantRole(t.Context(), "root", "root"); return err },
+		func() error { _, err := client.AuthEnable(t.Context()); return err },
+	} {
+		if err := step(); err != nil {
+			t.Fatal(err)
+		}
+	}
+	mustFail(t, toPVC(c.endpoints(), t.TempDir(), "file"), task.ReasonAuthenticationRequired, task.ExitPermanent, "role root")
+}
+
+func TestRetention(t *testing.T) {
+	s, c := startStore(t), startCluster(t, etcdtest.Newest(), 1)
+	c.fill(t, 3, 10)
+	dir := t.TempDir()
+	const old = 1020 // more than a page of S3's list
+	neighbours := []string{"etcd", "etcd_v1_b_v1_2001-01-01-00:00:00", "etcd_v1_2001-01-01-00:00:00.zst", "etcdx_v1_2001-01-01-00:00:00"}
+	names := slices.Clone(neighbours)
+	for i := range old {
+		names = append(names, retention.Name("etcd", int64(1_000_000-i), due.Add(time.Duration(i-old)*time.Hour)))
+	}
+	for _, name := range names {
+		b, key := bucketName, "dir/"+name
+		if _, err := s.Client.PutObject(t.Context(), &s3.PutObjectInput{Bucket: &b, Key: &key, Body: strings.NewReader("x")}); err != nil {
+			t.Fatal(err)
+		}
+		if err := os.WriteFile(filepath.Join(dir, name), []byte("x"), 0o600); err != nil {
+			t.Fatal(err)
+		}
+	}
+	want := slices.Concat(names[len(names)-2:], neighbours, []string{retention.Name("etcd", 5, due)})
+	slices.Sort(want)
+	repeated := func(tk task.Task) task.Task {
+		tk.Repeated, tk.MaxBackups, tk.Overwrite = true, 3, false
+		return tk
+	}
+	t.Run("S3", func(t *testing.T) {
+		result := mustSave(t, repeated(toS3(c.endpoints(), s.place(t, "dir/etcd"))))
+		if result.Deleted != old-2 || result.RetentionError != "" || result.Location != "s3://backups/dir/etcd_v5_2026-03-01-12:00:00" {
+			t.Errorf("the result is %+v", result)
+		}
+		var keys []string
+		for _, name := range want {
+			keys = append(keys, "dir/"+name)
+		}
+		s.checkKeys(t, keys...)
+	})
+	t.Run("a volume", func(t *testing.T) {
+		result := mustSave(t, repeated(toPVC(c.endpoints(), dir, "etcd")))
+		if result.Deleted != old-2 || result.RetentionError != "" {
+			t.Errorf("the result is %+v", result)
+		}
+		entries, err := os.ReadDir(dir)
+		if err != nil {
+			t.Fatal(err)
+		}
+		var left []string
+		for _, e := range entries {
+			left = append(left, e.Name())
+		}
+		if !slices.Equal(left, want) {
+			t.Errorf("left are %v, want %v", left, want)
+		}
+	})
+	t.Run("by age", func(t *testing.T) {
+		tk := repeated(toPVC(c.endpoints(), dir, "etcd"))
+		tk.MaxBackups, tk.MaxAge, tk.Time = 0, time.Since(due.Add(-90*time.Minute)), due.Add(time.Hour)
+		if result := mustSave(t, tk); result.Deleted != 1 {
+			t.Errorf("deleted %d, want the one that is two hours older", result.Deleted)
+		}
+	})
+	t.Run("a prune that fails does not fail the backup", func(t *testing.T) {
+		s.proxy.Inject(s3test.Fault{When: func(r *http.Request) bool { return r.URL.Query().Get("list-type") == "2" }, Times: 1, Do: s3test.Answer(http.StatusForbidden, "AccessDenied")})
+		tk := repeated(toS3(c.endpoints(), s.place(t, "dir/etcd")))
+		tk.Time = due.Add(time.Hour)
+		if result := mustSave(t, tk); !strings.Contains(result.RetentionError, "s3:ListBucket") || result.Deleted != 0 {
+			t.Errorf("the result is %+v", result)
+		}
+	})
+	t.Run("a backup that fails deletes nothing", func(t *testing.T) {
+		before := s.Keys(t, bucketName)
+		f := s.proxy.Inject(s3test.Fault{When: s3test.IsPut, Do: s3test.Answer(http.StatusForbidden, "AccessDenied")})
+		defer func() { f.When = func(*http.Request) bool { return false } }()
+		tk := repeated(toS3(c.endpoints(), s.place(t, "dir/etcd")))
+		tk.MaxBackups, tk.Time = 1, due.Add(2*time.Hour)
+		mustFail(t, tk, "AccessDenied", task.ExitPermanent, "s3:PutObject")
+		s.checkKeys(t, before...)
+	})
+}
+
+func TestNoSecretIsLogged(t *testing.T) {
+	s, c := startStore(t), startCluster(t, etcdtest.Newest(), 1)
+	l := &logs{}
+	_, result := carry(t.Context(), t, toS3(c.endpoints(), s.place(t, "key")), l)
+	if result.Failure != nil || strings.Contains(l.String(), s.SecretKey) {
+		t.Errorf("%+v, log: %s", result, l)
+	}
+}

@@ -1,0 +1,251 @@
+package agent
+
+import (
+	"cmp"
+	"context"
+	"crypto/tls"
+	"errors"
+	"fmt"
+	"net"
+	"net/url"
+	"slices"
+	"strings"
+	"time"
+
+	pb "go.etcd.io/etcd/api/v3/etcdserverpb"
+	"google.golang.org/grpc"
+	"google.golang.org/grpc/codes"
+	"google.golang.org/grpc/credentials"
+	"google.golang.org/grpc/credentials/insecure"
+	"google.golang.org/grpc/keepalive"
+	"google.golang.org/grpc/status"
+
+	"github.com/etcd-operators/etcd-operators/operators/etcd-backup-operator/internal/task"
+)
+
+const (
+	// streamWindow is how much etcd may send ahead of what was read. It is fixed, as
+	// gRPC would let it grow to 16 MiB by itself.
+	streamWindow = 1 << 20
+	// keepaliveTime and keepaliveTimeout find a peer that is gone without a word. etcd
+	// takes no more than one ping in 5 s.
+	keepaliveTime    = 10 * time.Second
+	keepaliveTimeout = 20 * time.Second
+	// clientPort is etcd's, where an endpoint names none.
+	clientPort = "2379"
+)
+
+// member is one that has answered.
+type member struct {
+	endpoint    string
+	conn        *grpc.ClientConn
+	cluster, id uint64
+	revision    int64
+	version     string
+	leader      bool
+	learner     bool
+}
+
+// answer is a member, or why there is none.
+type answer struct {
+	member
+	err error
+}
+
+// source asks all endpoints and returns the member to take the snapshot from, whose
+// connection the caller closes. Endpoints in broken are taken only if there is no
+// other.
+func (j *job) source(ctx context.Context, broken map[string]bool) (member, error) {
+	config, err := loadTLS(j.task.TLSDir)
+	if err != nil {
+		return member{}, err
+	}
+	answers := j.ask(ctx, config)
+	chosen, err := choose(answers, broken)
+	for _, a := range answers {
+		if a.conn != nil && a.conn != chosen.conn {
+			_ = a.conn.Close() // nothing is under way on it
+		}
+		if a.err != nil {
+			j.log.Warn("an endpoint is passed over", "endpoint", a.endpoint, "error", a.err)
+		}
+	}
+	return chosen, err
+}
+
+// ask asks all endpoints at the same time. After the first answer, the others have
+// only a little time left: one that is alive needs no more.
+func (j *job) ask(ctx context.Context, config *tls.Config) []answer {
+	ctx, cancel := context.WithTimeout(ctx, j.limits.ask)
+	defer cancel()
+	endpoints := slices.Compact(slices.Sorted(slices.Values(j.task.Endpoints)))
+	slices.SortStableFunc(endpoints, func(a, b string) int { // as they were written
+		return cmp.Compare(slices.Index(j.task.Endpoints, a), slices.Index(j.task.Endpoints, b))
+	})
+	type numbered struct {
+		answer
+		index int
+	}
+	incoming := make(chan numbered, len(endpoints))
+	for i, endpoint := range endpoints {
+		go func() { incoming <- numbered{askOne(ctx, endpoint, config), i} }()
+	}
+	answers := make([]answer, len(endpoints))
+	for range endpoints {
+		a := <-incoming // each ends with ctx
+		answers[a.index] = a.answer
+		if a.err == nil {
+			time.AfterFunc(j.limits.stragglers, cancel)
+		}
+	}
+	return answers
+}
+
+func askOne(ctx context.Context, endpoint string, config *tls.Config) answer {
+	a := answer{member: member{endpoint: endpoint}}
+	a.conn, a.err = dial(endpoint, config)
+	if a.err != nil {
+		return a
+	}
+	got, err := pb.NewMaintenanceClient(a.conn).Status(ctx, &pb.StatusRequest{})
+	if err != nil {
+		if ctx.Err() != nil {
+			err = errors.New("no answer in time")
+		}
+		a.err = errors.Join(err, a.conn.Close())
+		a.conn = nil
+		return a
+	}
+	h := got.GetHeader()
+	a.cluster, a.id, a.revision = h.GetClusterId(), h.GetMemberId(), h.GetRevision()
+	a.version, a.leader, a.learner = got.GetVersion(), got.GetLeader() == h.GetMemberId(), got.GetIsLearner()
+	return a
+}
+
+// dial makes a connection, which begins with the first request.
+func dial(endpoint string, config *tls.Config) (*grpc.ClientConn, error) {
+	u, err := url.Parse(endpoint)
+	if err != nil || u.Hostname() == "" || u.Scheme != "http" && u.Scheme != "https" {
+		return nil, refuse(task.ReasonInvalidTask, "the endpoint %q is not a URL: write http://host:2379 or https://host:2379", endpoint)
+	}
+	secure := insecure.NewCredentials()
+	if u.Scheme == "https" {
+		secure = credentials.NewTLS(config)
+	}
+	port := cmp.Or(u.Port(), clientPort)
+	return grpc.NewClient("passthrough:///"+net.JoinHostPort(u.Hostname(), port),
+		grpc.WithTransportCredentials(secure),
+		// Given, it also keeps etcd from being looked for behind an HTTP proxy.
+		grpc.WithContextDialer(func(ctx context.Context, addr string) (net.Conn, error) {
+			return (&net.Dialer{}).DialContext(ctx, "tcp", addr)
+		}),
+		grpc.WithInitialWindowSize(streamWindow),
+		grpc.WithInitialConnWindowSize(streamWindow),
+		grpc.WithKeepaliveParams(keepalive.ClientParameters{Time: keepaliveTime, Timeout: keepaliveTimeout}))
+}
+
+// choose picks the member to take the snapshot from.
+func choose(answers []answer, broken map[string]bool) (member, error) {
+	var members []member
+	for _, a := range answers {
+		if a.err == nil && !a.learner {
+			members = append(members, a.member)
+		}
+	}
+	if err := oneCluster(answers); err != nil {
+		return member{}, err
+	}
+	if len(members) == 0 {
+		return member{}, noMember(answers)
+	}
+	return slices.MinFunc(members, func(a, b member) int {
+		return cmp.Or(
+			before(!broken[a.endpoint], !broken[b.endpoint]),
+			cmp.Compare(b.revision, a.revision),
+			before(!a.leader, !b.leader))
+	}), nil
+}
+
+// before orders what is true first.
+func before(a, b bool) int {
+	switch {
+	case a == b:
+		return 0
+	case a:
+		return -1
+	}
+	return 1
+}
+
+// oneCluster refuses endpoints of different clusters: which of them is to be backed up
+// is not ours to guess.
+func oneCluster(answers []answer) error {
+	var first *member
+	for _, a := range answers {
+		if a.err != nil {
+			continue
+		}
+		if first == nil {
+			first = &a.member
+		}
+		if a.cluster != first.cluster {
+			return refuse(task.ReasonDifferentClusters, "the endpoints are of different clusters: %s is of cluster %016x and %s of %016x: name only endpoints of one", first.endpoint, first.cluster, a.endpoint, a.cluster)
+		}
+	}
+	return nil
+}
+
+// noMember says why nothing can be taken from any endpoint.
+func noMember(answers []answer) error {
+	var words []string
+	count := map[string]int{}
+	for _, a := range answers {
+		reason, why := task.ReasonNoEndpoint, "it is a learner, whose data may lag"
+		if a.err != nil {
+			reason, why = reasonOf(a.err), wordsOf(a.err)
+		}
+		count[reason]++
+		words = append(words, a.endpoint+": "+why)
+	}
+	all := strings.Join(words, "; ")
+	switch {
+	case count[task.ReasonInvalidTask] == len(answers):
+		return refuse(task.ReasonInvalidTask, "no endpoint can be used (%s)", all)
+	case count[task.ReasonAuthenticationRequired] > 0:
+		return refuse(task.ReasonAuthenticationRequired, "etcd's authentication refuses the backup (%s): set clientTLSSecret to a certificate whose common name is a user with the role root", all)
+	case count[task.ReasonTLSInvalid] > 0:
+		// Not for good: certificates are replaced one after the other.
+		return passing(task.ReasonTLSInvalid, "no TLS connection can be made (%s): check the endpoints' scheme, and the certificate and CA in the Secret clientTLSSecret", all)
+	}
+	return passing(task.ReasonNoEndpoint, "no endpoint answers (%s): check etcdEndpoints, and that the members run", all)
+}
+
+// reasonOf sorts what gRPC only says in words.
+func reasonOf(err error) string {
+	var known *failure
+	if errors.As(err, &known) {
+		return known.reason
+	}
+	s := status.Convert(err)
+	switch {
+	case s.Code() == codes.PermissionDenied, s.Code() == codes.Unauthenticated,
+		strings.Contains(s.Message(), "user name is empty"), strings.Contains(s.Message(), "auth token"):
+		return task.ReasonAuthenticationRequired
+	case strings.Contains(s.Message(), "authentication handshake failed"),
+		// A server that wants TLS hangs up on one that doesn't begin with it.
+		strings.Contains(s.Message(), "error reading server preface"):
+		return task.ReasonTLSInvalid
+	}
+	return task.ReasonNoEndpoint
+}
+
+// wordsOf is gRPC's message without its own wrapping.
+func wordsOf(err error) string {
+	words := err.Error()
+	if s, ok := status.FromError(err); ok {
+		words = s.Message()
+	}
+	words = strings.TrimPrefix(words, `connection error: desc = "`)
+	words = strings.TrimPrefix(words, "transport: ")
+	return fmt.Sprint(strings.TrimSuffix(words, `"`))
+}

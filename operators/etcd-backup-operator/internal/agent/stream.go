@@ -1,0 +1,88 @@
+package agent
+
+import (
+	"context"
+	"errors"
+	"io"
+	"sync/atomic"
+	"time"
+
+	pb "go.etcd.io/etcd/api/v3/etcdserverpb"
+	"google.golang.org/grpc"
+	"google.golang.org/grpc/status"
+
+	"github.com/etcd-operators/etcd-operators/operators/etcd-backup-operator/internal/task"
+)
+
+// stream is the snapshot of one member as a reader. It ends in io.EOF only after all
+// that the member has announced; else, in a failure that names the member.
+type stream struct {
+	from   member
+	rpc    grpc.ServerStreamingClient[pb.SnapshotResponse]
+	ctx    context.Context
+	cancel context.CancelCauseFunc
+	stall  time.Duration
+	// timer cuts a stream that is waited for too long. While nothing is waited for,
+	// because the store is slow, it is stopped.
+	timer *time.Timer
+	rest  []byte
+	// remaining is how many bytes were announced and have not come.
+	remaining uint64
+	received  atomic.Int64
+}
+
+var errSilent = errors.New("the member has gone silent")
+
+// open asks a member for its snapshot. The caller closes the stream.
+func open(ctx context.Context, from member, stall time.Duration) (*stream, error) {
+	s := &stream{from: from, stall: stall}
+	s.ctx, s.cancel = context.WithCancelCause(ctx)
+	s.timer = time.AfterFunc(stall, func() { s.cancel(errSilent) })
+	rpc, err := pb.NewMaintenanceClient(from.conn).Snapshot(s.ctx, &pb.SnapshotRequest{})
+	if err != nil {
+		defer s.close()
+		return nil, s.lost(err)
+	}
+	s.rpc = rpc
+	return s, nil
+}
+
+// Read implements io.Reader.
+func (s *stream) Read(p []byte) (int, error) {
+	for len(s.rest) == 0 {
+		s.timer.Reset(s.stall)
+		got, err := s.rpc.Recv()
+		s.timer.Stop()
+		if errors.Is(err, io.EOF) {
+			if s.remaining > 0 {
+				return 0, passing(task.ReasonSourceLost, "member %016x at %s ended its snapshot %d bytes early", s.from.id, s.from.endpoint, s.remaining)
+			}
+			return 0, io.EOF
+		}
+		if err != nil {
+			return 0, s.lost(err)
+		}
+		s.rest, s.remaining = got.GetBlob(), got.GetRemainingBytes()
+		s.received.Add(int64(len(s.rest)))
+	}
+	n := copy(p, s.rest)
+	s.rest = s.rest[n:]
+	return n, nil
+}
+
+// lost is the failure of a stream that broke.
+func (s *stream) lost(err error) error {
+	if errors.Is(context.Cause(s.ctx), errSilent) {
+		return passing(task.ReasonStalled, "member %016x at %s sent nothing of its snapshot for %s", s.from.id, s.from.endpoint, s.stall)
+	}
+	if reasonOf(err) == task.ReasonAuthenticationRequired {
+		return refuse(task.ReasonAuthenticationRequired, "etcd's authentication refuses a snapshot (%s): set clientTLSSecret to a certificate whose common name is a user with the role root", status.Convert(err).Message())
+	}
+	return passing(task.ReasonSourceLost, "member %016x at %s broke off its snapshot: %s", s.from.id, s.from.endpoint, wordsOf(err))
+}
+
+func (s *stream) close() {
+	s.timer.Stop()
+	s.cancel(nil)
+	_ = s.from.conn.Close() // nothing is wanted of it any more
+}

@@ -1,0 +1,231 @@
+package agent
+
+import (
+	"context"
+	"crypto/rand"
+	"errors"
+	"fmt"
+	"io"
+	"io/fs"
+	"os"
+	"path"
+	"path/filepath"
+	"strings"
+	"syscall"
+	"time"
+
+	"github.com/etcd-operators/etcd-operators/operators/etcd-backup-operator/internal/task"
+)
+
+const (
+	// copyBuffer is how much is written at a time.
+	copyBuffer = 1 << 20
+	// idle is how long a temporary file of the same EtcdBackup, but of another time,
+	// was not written to when it is taken for one of a Job that was killed.
+	idle = time.Hour
+	// fileMode and dirMode are for the Pod's user and group alone: a snapshot holds
+	// secrets.
+	fileMode, dirMode = 0o640, 0o770
+)
+
+// volume stores into a mounted PersistentVolumeClaim. Nothing above the mount can be
+// reached, by .. or by a symbolic link.
+type volume struct {
+	*job
+	root *os.Root
+	// file is the path below the mount, clean and with slashes.
+	file string
+}
+
+func openVolume(j *job) (*volume, error) {
+	p := j.task.PVC
+	file := path.Clean(p.Path)
+	if !filepath.IsLocal(p.Path) || file == "." || strings.HasSuffix(p.Path, "/") {
+		return nil, refuse(task.ReasonInvalidPath, "pvc.path %q names no file below the volume's root: write it without a leading or trailing slash, and without ..", p.Path)
+	}
+	root, err := os.OpenRoot(p.Dir)
+	if err != nil {
+		return nil, fmt.Errorf("open the volume: %w", err)
+	}
+	return &volume{job: j, root: root, file: file}, nil
+}
+
+func (v *volume) close()                      { _ = v.root.Close() } // all is synced
+func (v *volume) path() string                { return v.file }
+func (v *volume) location(name string) string { return "pvc://" + v.task.PVC.Claim + "/" + name }
+
+// mark is what the names of temporary files of this EtcdBackup begin with; stamp, those
+// of this very backup.
+func (v *volume) mark() string  { return ".etcd-backup-" + v.task.UID + "-" }
+func (v *volume) stamp() string { return fmt.Sprintf("%s%d-", v.mark(), v.task.Time.Unix()) }
+
+// prepare makes the folder, and removes temporary files of attempts that were killed.
+func (v *volume) prepare(context.Context) error {
+	dir := path.Dir(v.file)
+	if err := v.root.MkdirAll(dir, dirMode); err != nil {
+		return err
+	}
+	if err := v.checkAbsent(); err != nil {
+		return err
+	}
+	names, err := v.names(dir)
+	if err != nil {
+		return err
+	}
+	for _, name := range names {
+		if !strings.HasPrefix(name, v.mark()) || !v.left(path.Join(dir, name)) {
+			continue
+		}
+		if err := v.root.Remove(path.Join(dir, name)); err != nil && !errors.Is(err, fs.ErrNotExist) {
+			return err
+		}
+		v.log.Info("removed what an earlier attempt had left", "file", path.Join(dir, name))
+	}
+	return nil
+}
+
+// left tells whether nobody writes to a temporary file any more: one Pod of a Job runs
+// at a time, and this one has none yet.
+func (v *volume) left(name string) bool {
+	if strings.HasPrefix(path.Base(name), v.stamp()) {
+		return true
+	}
+	info, err := v.root.Lstat(name)
+	return err == nil && time.Since(info.ModTime()) > idle
+}
+
+// mayReplace tells whether a file of that name may be replaced. A repeated backup's name
+// is its own.
+func (v *volume) mayReplace() bool { return v.task.Overwrite || v.task.Repeated }
+
+func (v *volume) checkAbsent() error {
+	if v.mayReplace() {
+		return nil
+	}
+	_, err := v.root.Lstat(v.file)
+	if errors.Is(err, fs.ErrNotExist) {
+		return nil
+	}
+	if err != nil {
+		return err
+	}
+	return v.exists()
+}
+
+func (v *volume) exists() error {
+	return refuse(task.ReasonAlreadyExists, "there is a file %s already, and overwrite is false: choose another path, or remove the file", v.file)
+}
+
+// put writes a temporary file in the same folder and renames it when all of it is on
+// the disk. A crash at any line leaves either what was there or the whole new file
+// under the name.
+func (v *volume) put(_ context.Context, name string, r io.Reader, _ map[string]string) error {
+	temporary := path.Join(path.Dir(name), v.stamp()+rand.Text()[:8])
+	f, err := v.root.OpenFile(temporary, os.O_WRONLY|os.O_CREATE|os.O_EXCL, fileMode)
+	if err != nil {
+		return err
+	}
+	_, err = io.CopyBuffer(onlyWriter{f}, r, make([]byte, copyBuffer))
+	if err == nil {
+		err = f.Sync()
+	}
+	err = errors.Join(err, f.Close())
+	if err == nil {
+		err = v.publish(temporary, name)
+	}
+	if err != nil {
+		return errors.Join(err, v.discard(temporary))
+	}
+	return v.syncFolders(path.Dir(name))
+}
+
+// onlyWriter keeps io.CopyBuffer to its buffer.
+type onlyWriter struct{ io.Writer }
+
+// publish gives a complete file its name.
+func (v *volume) publish(temporary, name string) error {
+	if v.mayReplace() {
+		return v.root.Rename(temporary, name)
+	}
+	// A link, unlike a rename, never replaces.
+	err := v.root.Link(temporary, name)
+	switch {
+	case errors.Is(err, fs.ErrExist):
+		return v.exists()
+	case errors.Is(err, syscall.EPERM), errors.Is(err, syscall.ENOTSUP), errors.Is(err, syscall.ENOSYS):
+		// No links here, as on CIFS: look and rename, which somebody quick can slip
+		// between.
+		if err := v.checkAbsent(); err != nil {
+			return err
+		}
+		return v.root.Rename(temporary, name)
+	case err != nil:
+		return err
+	}
+	return v.root.Remove(temporary)
+}
+
+func (v *volume) discard(temporary string) error {
+	if err := v.root.Remove(temporary); !errors.Is(err, fs.ErrNotExist) {
+		return err
+	}
+	return nil
+}
+
+// syncFolders makes names outlive a crash: that of the file, and of folders that were
+// made for it.
+func (v *volume) syncFolders(dir string) error {
+	for {
+		f, err := v.root.Open(dir)
+		if err != nil {
+			return err
+		}
+		if err := errors.Join(f.Sync(), f.Close()); err != nil {
+			return err
+		}
+		if dir == "." {
+			return nil
+		}
+		dir = path.Dir(dir)
+	}
+}
+
+// describe has nowhere to write to.
+func (v *volume) describe(context.Context, string, map[string]string) {}
+
+func (v *volume) list(_ context.Context, prefix string) ([]string, error) {
+	dir := path.Dir(prefix)
+	names, err := v.names(dir)
+	if err != nil {
+		return nil, err
+	}
+	var found []string
+	for _, name := range names {
+		if whole := path.Join(dir, name); strings.HasPrefix(whole, prefix) {
+			found = append(found, whole)
+		}
+	}
+	return found, nil
+}
+
+func (v *volume) names(dir string) ([]string, error) {
+	f, err := v.root.Open(dir)
+	if err != nil {
+		return nil, err
+	}
+	defer func() { _ = f.Close() }() // it was only read
+	return f.Readdirnames(-1)
+}
+
+func (v *volume) remove(_ context.Context, names []string) (deleted int, err error) {
+	for _, name := range names {
+		if err := v.root.Remove(name); err != nil && !errors.Is(err, fs.ErrNotExist) {
+			return deleted, err
+		}
+		deleted++
+	}
+	if deleted == 0 {
+		return 0, nil
+	}
+	return deleted, v.syncFolders(path.Dir(v.file))
+}

@@ -1,0 +1,136 @@
+// Package controller is the loop of etcd-backup-operator: one reconcile observes an
+// EtcdBackup with its Jobs and their Pods, plans one step (package plan), carries it
+// out and reports. It keeps nothing between reconciles but what metrics count.
+//
+// Reconciles are driven by watches of EtcdBackups, Jobs, Pods and EtcdClusters, and by
+// the clock where a backup is due at a time.
+package controller
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"sync/atomic"
+	"time"
+
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	"k8s.io/client-go/tools/events"
+	ctrl "sigs.k8s.io/controller-runtime"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+	"sigs.k8s.io/controller-runtime/pkg/log"
+
+	"github.com/etcd-operators/etcd-operators/api/v1beta2"
+	"github.com/etcd-operators/etcd-operators/operators/etcd-backup-operator/internal/metrics"
+	"github.com/etcd-operators/etcd-operators/operators/etcd-backup-operator/internal/plan"
+)
+
+const (
+	// staleDelay lets a cache catch up with what is already written.
+	staleDelay = 25 * time.Millisecond
+	// deadline bounds what one reconcile asks of the API server.
+	deadline = 30 * time.Second
+)
+
+// Reconciler looks after the EtcdBackups of its scope.
+type Reconciler struct {
+	// Client reads from caches.
+	Client client.Client
+	// Live reads from the API server itself.
+	Live    client.Reader
+	Events  events.EventRecorder
+	Metrics *metrics.Metrics
+	// Image is the operator's own, which Jobs run.
+	Image string
+	// ClusterWide operators look after the EtcdBackups that are annotated with that
+	// scope, others after those that are not.
+	ClusterWide bool
+	// Now is the clock.
+	Now func() time.Time
+
+	// clusters is set once EtcdClusters can be read: on a Kubernetes without
+	// etcd-operator there is no such kind.
+	clusters atomic.Bool
+}
+
+// Reconcile takes the next step for one EtcdBackup.
+func (r *Reconciler) Reconcile(ctx context.Context, req ctrl.Request) (ctrl.Result, error) {
+	begun := time.Now()
+	ctx, cancel := context.WithTimeout(ctx, deadline)
+	defer cancel()
+	var b v1beta2.EtcdBackup
+	if err := r.Client.Get(ctx, req.NamespacedName, &b); err != nil {
+		if apierrors.IsNotFound(err) {
+			r.Metrics.Forget(req.NamespacedName)
+			return ctrl.Result{}, nil
+		}
+		return ctrl.Result{}, fmt.Errorf("read EtcdBackup: %w", err)
+	}
+	if !r.inScope(&b) {
+		r.Metrics.Forget(req.NamespacedName)
+		return ctrl.Result{}, nil
+	}
+	obs, again, err := r.observe(ctx, &b)
+	if err != nil {
+		return ctrl.Result{}, fmt.Errorf("observe: %w", err)
+	}
+	d, status, err := r.carryOut(ctx, &b, obs)
+	r.Metrics.Observe(req.NamespacedName, &status, time.Since(begun))
+	return after(ctx, sooner(d.Again, again), err)
+}
+
+// inScope reports whether this operator is the one to look after the backup.
+func (r *Reconciler) inScope(b *v1beta2.EtcdBackup) bool {
+	return r.ClusterWide == (b.Annotations[v1beta2.AnnotationScope] == v1beta2.ScopeClusterwide)
+}
+
+// carryOut decides, and does what was decided in the order action, status, events. It
+// returns the status as it then is.
+//
+// A crash after the action is safe: the next observation shows its effect. So is one
+// after the status, whose events are then never told; the status tells the same.
+func (r *Reconciler) carryOut(ctx context.Context, b *v1beta2.EtcdBackup, obs plan.Observation) (plan.Decision, v1beta2.BackupStatus, error) {
+	d := plan.Plan(obs)
+	err := r.act(ctx, b, &obs, d.Action)
+	if refused(err) {
+		// The status says so, and when it is tried again.
+		log.FromContext(ctx).Info("the API server refuses the Job", "because", err.Error())
+		obs.Refused = err.Error()
+		d = plan.Plan(obs)
+		err = r.act(ctx, b, &obs, d.Action)
+	}
+	if err != nil {
+		return d, b.Status, err
+	}
+	if d.Action != nil {
+		r.tellAction(ctx, b, d)
+	}
+	if _, gone := d.Action.(plan.DeleteBackup); gone {
+		return d, b.Status, nil
+	}
+	status, err := r.report(ctx, b, d.Status)
+	if err != nil {
+		return d, status, err
+	}
+	r.tell(ctx, b, d)
+	return d, status, nil
+}
+
+// sooner is the shorter of two waits, of which 0 is none.
+func sooner(a, b time.Duration) time.Duration {
+	if a == 0 || b == 0 {
+		return max(a, b)
+	}
+	return min(a, b)
+}
+
+// after says when to look at the backup again.
+func after(ctx context.Context, again time.Duration, err error) (ctrl.Result, error) {
+	switch {
+	case err == nil:
+		return ctrl.Result{RequeueAfter: again}, nil
+	case errors.Is(err, errStale), apierrors.IsConflict(err):
+		log.FromContext(ctx).V(1).Info("observing again", "because", err.Error())
+		return ctrl.Result{RequeueAfter: staleDelay}, nil
+	}
+	return ctrl.Result{}, err
+}

@@ -1,0 +1,353 @@
+package controller_test
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+	"os"
+	"slices"
+	"testing"
+	"time"
+
+	"github.com/prometheus/client_golang/prometheus"
+	batchv1 "k8s.io/api/batch/v1"
+	corev1 "k8s.io/api/core/v1"
+	eventsv1 "k8s.io/api/events/v1"
+	rbacv1 "k8s.io/api/rbac/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	"k8s.io/apimachinery/pkg/api/meta"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/client-go/rest"
+	ctrl "sigs.k8s.io/controller-runtime"
+	"sigs.k8s.io/controller-runtime/pkg/cache"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+	"sigs.k8s.io/controller-runtime/pkg/config"
+	metricsserver "sigs.k8s.io/controller-runtime/pkg/metrics/server"
+	"sigs.k8s.io/yaml"
+
+	"github.com/etcd-operators/etcd-operators/api/v1beta2"
+	"github.com/etcd-operators/etcd-operators/operators/etcd-backup-operator/internal/controller"
+	"github.com/etcd-operators/etcd-operators/operators/etcd-backup-operator/internal/metrics"
+	"github.com/etcd-operators/etcd-operators/operators/etcd-backup-operator/internal/task"
+	"github.com/etcd-operators/etcd-operators/shared/apiservertest"
+	"github.com/etcd-operators/etcd-operators/shared/etcdtest"
+)
+
+func TestMain(m *testing.M) { os.Exit(apiservertest.Main(m)) }
+
+// bench is one test's namespace, with an operator of its own. The test is the Job
+// controller, the scheduler and the kubelet.
+type bench struct {
+	t         *testing.T
+	client    client.Client
+	namespace string
+	metrics   *prometheus.Registry
+	// stop ends the operator that was started last.
+	stop func()
+}
+
+// newBench starts an operator for a namespace of its own.
+func newBench(t *testing.T, changes ...func(*controller.Reconciler)) *bench {
+	t.Helper()
+	b := &bench{t: t, client: apiservertest.Client(t), namespace: apiservertest.Namespace(t)}
+	b.startOperator(changes...)
+	return b
+}
+
+// startOperator starts one as its main program does, and ends it with the test.
+func (b *bench) startOperator(changes ...func(*controller.Reconciler)) {
+	b.t.Helper()
+	b.metrics = prometheus.NewRegistry()
+	b.stop = startOperator(b.t, b.account(), b.namespace, b.metrics, changes...)
+}
+
+// account reaches the server with exactly the rights that the operator is deployed
+// with: the tests fail if it needs more.
+func (b *bench) account() *rest.Config {
+	b.t.Helper()
+	manifest, err := os.ReadFile("../../../../deploy/etcd-backup-operator/base/role.yaml")
+	if err != nil {
+		b.t.Fatal(err)
+	}
+	var role rbacv1.Role
+	if err := yaml.UnmarshalStrict(manifest, &role); err != nil {
+		b.t.Fatal(err)
+	}
+	role.Namespace = b.namespace
+	binding := &rbacv1.RoleBinding{
+		ObjectMeta: metav1.ObjectMeta{Name: role.Name, Namespace: b.namespace},
+		RoleRef:    rbacv1.RoleRef{APIGroup: rbacv1.GroupName, Kind: "Role", Name: role.Name},
+		Subjects:   []rbacv1.Subject{{Kind: rbacv1.ServiceAccountKind, Name: "operator", Namespace: b.namespace}},
+	}
+	for _, o := range []client.Object{&role, binding} {
+		if err := b.client.Create(apiservertest.Context(b.t), o); err != nil && !apierrors.IsAlreadyExists(err) {
+			b.t.Fatal(err)
+		}
+	}
+	config := apiservertest.Config()
+	config.Impersonate.UserName = "system:serviceaccount:" + b.namespace + ":operator"
+	return config
+}
+
+// startOperator starts one for a namespace, and returns what ends it.
+func startOperator(t *testing.T, to *rest.Config, namespace string, registry prometheus.Registerer, changes ...func(*controller.Reconciler)) (stop func()) {
+	t.Helper()
+	mgr, err := ctrl.NewManager(to, ctrl.Options{
+		Scheme:     apiservertest.Scheme(),
+		Cache:      cache.Options{DefaultNamespaces: map[string]cache.Config{namespace: {}}},
+		Metrics:    metricsserver.Options{BindAddress: "0"},
+		Controller: config.Controller{SkipNameValidation: new(true)}, // there are several in this process
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	r := &controller.Reconciler{
+		Client: mgr.GetClient(), Live: mgr.GetAPIReader(),
+		Events:  mgr.GetEventRecorder("etcd-backup-operator"),
+		Metrics: metrics.New(registry),
+		Image:   "example.com/etcd-backup-operator:test",
+		Now:     time.Now,
+	}
+	for _, change := range changes {
+		change(r)
+	}
+	ctx, cancel := context.WithCancel(context.Background())
+	if err := r.SetupWithManager(ctx, mgr, 4); err != nil {
+		t.Fatal(err)
+	}
+	ended := make(chan error, 1)
+	go func() { ended <- mgr.Start(ctx) }()
+	running := true
+	stop = func() {
+		if !running {
+			return
+		}
+		running = false
+		cancel()
+		if err := <-ended; err != nil {
+			t.Errorf("the operator ended: %v", err)
+		}
+	}
+	t.Cleanup(stop)
+	return stop
+}
+
+// create makes an EtcdBackup to S3, from two endpoints unless it is changed.
+func (b *bench) create(name string, changes ...func(*v1beta2.EtcdBackup)) *v1beta2.EtcdBackup {
+	b.t.Helper()
+	e := &v1beta2.EtcdBackup{
+		ObjectMeta: metav1.ObjectMeta{Name: name, Namespace: b.namespace},
+		Spec: v1beta2.BackupSpec{
+			EtcdEndpoints: []string{"http://x-client:2379"},
+			StorageType:   v1beta2.StorageS3,
+			S3:            &v1beta2.S3Source{Path: "bucket/" + name, AWSSecret: "aws"},
+		},
+	}
+	for _, change := range changes {
+		change(e)
+	}
+	apiservertest.Create(b.t, b.client, e)
+	return e
+}
+
+// edit changes an EtcdBackup as a user does.
+func (b *bench) edit(e *v1beta2.EtcdBackup, change func(*v1beta2.EtcdBackup)) {
+	b.t.Helper()
+	etcdtest.Eventually(b.t, "the edit to be accepted", func() error {
+		apiservertest.Read(b.t, b.client, e)
+		change(e)
+		return b.client.Update(apiservertest.Context(b.t), e)
+	})
+}
+
+// until waits for a backup's status.
+func (b *bench) until(e *v1beta2.EtcdBackup, what string, holds func(*v1beta2.BackupStatus) bool) {
+	b.t.Helper()
+	etcdtest.Eventually(b.t, what, func() error {
+		apiservertest.Read(b.t, b.client, e)
+		if holds(&e.Status) {
+			return nil
+		}
+		said, err := json.Marshal(e.Status)
+		if err != nil {
+			return err
+		}
+		return fmt.Errorf("%s", said)
+	})
+}
+
+// jobs are those of a backup, oldest first.
+func (b *bench) jobs(e *v1beta2.EtcdBackup) []batchv1.Job {
+	b.t.Helper()
+	var list batchv1.JobList
+	if err := b.client.List(apiservertest.Context(b.t), &list, client.InNamespace(b.namespace)); err != nil {
+		b.t.Fatal(err)
+	}
+	all := slices.DeleteFunc(list.Items, func(j batchv1.Job) bool { return !metav1.IsControlledBy(&j, e) })
+	slices.SortFunc(all, func(x, y batchv1.Job) int { return x.CreationTimestamp.Compare(y.CreationTimestamp.Time) })
+	return all
+}
+
+// job waits for a Job of a backup that is not among those before.
+func (b *bench) job(e *v1beta2.EtcdBackup, before ...batchv1.Job) batchv1.Job {
+	b.t.Helper()
+	var found batchv1.Job
+	etcdtest.Eventually(b.t, "a Job", func() error {
+		for _, j := range b.jobs(e) {
+			if !slices.ContainsFunc(before, func(old batchv1.Job) bool { return old.UID == j.UID }) {
+				found = j
+				return nil
+			}
+		}
+		return fmt.Errorf("there is no new one")
+	})
+	return found
+}
+
+// pod makes a Pod of a Job, as the Job controller does, and puts it on a node.
+func (b *bench) pod(j *batchv1.Job) *corev1.Pod {
+	b.t.Helper()
+	p := &corev1.Pod{
+		ObjectMeta: metav1.ObjectMeta{
+			GenerateName: j.Name + "-", Namespace: j.Namespace,
+			Labels: j.Spec.Template.Labels, Annotations: j.Spec.Template.Annotations,
+			OwnerReferences: []metav1.OwnerReference{*metav1.NewControllerRef(j, batchv1.SchemeGroupVersion.WithKind("Job"))},
+		},
+		Spec: *j.Spec.Template.Spec.DeepCopy(),
+	}
+	apiservertest.Create(b.t, b.client, p)
+	apiservertest.Bind(b.t, b.client, p, "node-1")
+	return p
+}
+
+// runs reports a Pod as the kubelet does that has started it.
+func (b *bench) runs(p *corev1.Pod) {
+	b.t.Helper()
+	apiservertest.Read(b.t, b.client, p)
+	p.Status.Phase = corev1.PodRunning
+	p.Status.ContainerStatuses = []corev1.ContainerStatus{{Name: task.Container, State: corev1.ContainerState{Running: &corev1.ContainerStateRunning{}}}}
+	apiservertest.SetStatus(b.t, b.client, p)
+}
+
+// ends reports a Pod as the kubelet does whose agent has ended.
+func (b *bench) ends(p *corev1.Pod, code int32, result task.Result) {
+	b.t.Helper()
+	message, err := json.Marshal(result)
+	if err != nil {
+		b.t.Fatal(err)
+	}
+	apiservertest.Read(b.t, b.client, p)
+	p.Status.Phase = corev1.PodFailed
+	if code == task.ExitDone {
+		p.Status.Phase = corev1.PodSucceeded
+	}
+	p.Status.ContainerStatuses = []corev1.ContainerStatus{{Name: task.Container, State: corev1.ContainerState{
+		Terminated: &corev1.ContainerStateTerminated{ExitCode: code, Message: string(message)},
+	}}}
+	apiservertest.SetStatus(b.t, b.client, p)
+}
+
+// finish reports a Job as the Job controller does whose Pods have ended.
+func (b *bench) finish(j *batchv1.Job, kind batchv1.JobConditionType, reason string) {
+	b.t.Helper()
+	apiservertest.Read(b.t, b.client, j)
+	now := metav1.Now()
+	j.Status.StartTime = &now
+	before := batchv1.JobSuccessCriteriaMet
+	if kind == batchv1.JobFailed {
+		before = batchv1.JobFailureTarget
+	} else {
+		j.Status.CompletionTime = &now
+		j.Status.Succeeded = 1
+	}
+	for _, k := range []batchv1.JobConditionType{before, kind} {
+		j.Status.Conditions = append(j.Status.Conditions, batchv1.JobCondition{Type: k, Status: corev1.ConditionTrue, Reason: reason, LastTransitionTime: now})
+	}
+	j.Status.UncountedTerminatedPods = &batchv1.UncountedTerminatedPods{}
+	apiservertest.SetStatus(b.t, b.client, j)
+}
+
+// stored is what an agent reports that has done its work.
+func stored(revision int64) task.Result {
+	now := time.Now().UTC()
+	return task.Result{
+		Location: "s3://bucket/x", Size: 20 << 10, SHA256: "abc", SnapshotSize: 20 << 10, Revision: revision, EtcdVersion: "3.6.16",
+		ClusterID: "00c0ffee00c0ffee", MemberID: "00c0ffee00c0ff01", Duration: 0.5, Started: now.Add(-time.Second), Finished: now,
+	}
+}
+
+// fails is what an agent reports that could not do its work.
+func fails(reason string, permanent bool) task.Result {
+	now := time.Now().UTC()
+	return task.Result{Started: now, Finished: now, Failure: &task.Failure{Reason: reason, Message: "the words of the agent", Permanent: permanent}}
+}
+
+// condition is that of a type, as "status reason".
+func condition(s *v1beta2.BackupStatus, kind string) string {
+	if c := meta.FindStatusCondition(s.Conditions, kind); c != nil {
+		return string(c.Status) + " " + c.Reason
+	}
+	return ""
+}
+
+// wantEvents waits for an event of each reason about a backup.
+func (b *bench) wantEvents(e *v1beta2.EtcdBackup, reasons ...string) {
+	b.t.Helper()
+	etcdtest.Eventually(b.t, fmt.Sprintf("the events %v", reasons), func() error {
+		var list eventsv1.EventList
+		if err := b.client.List(apiservertest.Context(b.t), &list, client.InNamespace(b.namespace)); err != nil {
+			return err
+		}
+		var seen []string
+		for _, event := range list.Items {
+			if event.Regarding.UID == e.UID {
+				seen = append(seen, event.Reason)
+			}
+		}
+		for _, reason := range reasons {
+			if !slices.Contains(seen, reason) {
+				return fmt.Errorf("there are %v", seen)
+			}
+		}
+		return nil
+	})
+}
+
+// metric is the value of a series with these values of its labels, in their order, and
+// whether there is such a series.
+func (b *bench) metric(name string, labels ...string) (value float64, ok bool) {
+	b.t.Helper()
+	families, err := b.metrics.Gather()
+	if err != nil {
+		b.t.Fatal(err)
+	}
+	for _, f := range families {
+		for _, m := range f.GetMetric() {
+			var values []string
+			for _, l := range m.GetLabel() {
+				values = append(values, l.GetValue())
+			}
+			if f.GetName() == name && slices.Equal(values, labels) {
+				return m.GetGauge().GetValue() + m.GetCounter().GetValue(), true
+			}
+		}
+	}
+	return 0, false
+}
+
+// endpoints are those that a Job's agent is told.
+func endpoints(t *testing.T, j *batchv1.Job) []string {
+	t.Helper()
+	for _, env := range j.Spec.Template.Spec.Containers[0].Env {
+		if env.Name != task.Env {
+			continue
+		}
+		var told task.Task
+		if err := json.Unmarshal([]byte(env.Value), &told); err != nil {
+			t.Fatal(err)
+		}
+		return told.Endpoints
+	}
+	t.Fatalf("Job %s has no %s", j.Name, task.Env)
+	return nil
+}

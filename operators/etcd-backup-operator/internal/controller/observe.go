@@ -1,0 +1,106 @@
+package controller
+
+import (
+	"context"
+	"fmt"
+	"slices"
+	"time"
+
+	batchv1 "k8s.io/api/batch/v1"
+	corev1 "k8s.io/api/core/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	"github.com/etcd-operators/etcd-operators/api/v1beta2"
+	"github.com/etcd-operators/etcd-operators/operators/etcd-backup-operator/internal/job"
+	"github.com/etcd-operators/etcd-operators/operators/etcd-backup-operator/internal/plan"
+)
+
+// observe gathers all that plan may know of one EtcdBackup. again is after how long
+// time alone changes the observation; 0: never.
+func (r *Reconciler) observe(ctx context.Context, b *v1beta2.EtcdBackup) (obs plan.Observation, again time.Duration, err error) {
+	obs = plan.Observation{Now: r.Now(), Backup: b.DeepCopy()}
+	if obs.Cluster, err = r.cluster(ctx, b); err != nil {
+		return obs, 0, err
+	}
+	jobs, err := ownJobs(ctx, r.Client, b)
+	if err != nil {
+		return obs, 0, err
+	}
+	lost, err := r.unseen(ctx, b, jobs)
+	if err != nil {
+		return obs, 0, err
+	}
+	jobs = append(jobs, lost...)
+	pods, err := r.pods(ctx, b)
+	if err != nil {
+		return obs, 0, err
+	}
+	for i := range jobs {
+		seen, wait := job.Observe(&jobs[i], pods[jobs[i].Name], obs.Now)
+		obs.Jobs = append(obs.Jobs, seen)
+		again = sooner(again, wait)
+	}
+	return obs, again, nil
+}
+
+// cluster is the EtcdCluster that the backup refers to; nil if there is none.
+func (r *Reconciler) cluster(ctx context.Context, b *v1beta2.EtcdBackup) (*v1beta2.EtcdCluster, error) {
+	if b.Spec.ClusterRef == nil || !r.clusters.Load() {
+		return nil, nil
+	}
+	var c v1beta2.EtcdCluster
+	key := client.ObjectKey{Namespace: b.Namespace, Name: b.Spec.ClusterRef.Name}
+	if err := r.Client.Get(ctx, key, &c); err != nil {
+		if apierrors.IsNotFound(err) {
+			return nil, nil
+		}
+		return nil, fmt.Errorf("read EtcdCluster %s: %w", key.Name, err)
+	}
+	return &c, nil
+}
+
+// ownJobs are the Jobs that this very EtcdBackup controls.
+func ownJobs(ctx context.Context, reader client.Reader, b *v1beta2.EtcdBackup) ([]batchv1.Job, error) {
+	var list batchv1.JobList
+	if err := reader.List(ctx, &list, client.InNamespace(b.Namespace), client.MatchingLabels(job.Selector(b.Name))); err != nil {
+		return nil, fmt.Errorf("list Jobs: %w", err)
+	}
+	return slices.DeleteFunc(list.Items, func(j batchv1.Job) bool { return !metav1.IsControlledBy(&j, b) }), nil
+}
+
+// unseen are the Jobs that the status calls active and that the cache does not have
+// yet. Those that the API server does not have either are gone.
+func (r *Reconciler) unseen(ctx context.Context, b *v1beta2.EtcdBackup, cached []batchv1.Job) ([]batchv1.Job, error) {
+	var all []batchv1.Job
+	for _, a := range b.Status.Active {
+		if slices.ContainsFunc(cached, func(j batchv1.Job) bool { return j.Name == a.Name }) {
+			continue
+		}
+		var j batchv1.Job
+		err := r.Live.Get(ctx, client.ObjectKey{Namespace: b.Namespace, Name: a.Name}, &j)
+		if err != nil && !apierrors.IsNotFound(err) {
+			return nil, fmt.Errorf("read Job %s: %w", a.Name, err)
+		}
+		if err == nil && metav1.IsControlledBy(&j, b) {
+			all = append(all, j)
+		}
+	}
+	return all, nil
+}
+
+// pods are those of the backup's Jobs, by the name of the Job.
+func (r *Reconciler) pods(ctx context.Context, b *v1beta2.EtcdBackup) (map[string][]corev1.Pod, error) {
+	var list corev1.PodList
+	if err := r.Client.List(ctx, &list, client.InNamespace(b.Namespace), client.MatchingLabels(job.Selector(b.Name))); err != nil {
+		return nil, fmt.Errorf("list Pods: %w", err)
+	}
+	byJob := map[string][]corev1.Pod{}
+	for _, p := range list.Items {
+		if owner := metav1.GetControllerOf(&p); owner != nil && owner.Kind == "Job" {
+			byJob[owner.Name] = append(byJob[owner.Name], p)
+		}
+	}
+	return byJob, nil
+}

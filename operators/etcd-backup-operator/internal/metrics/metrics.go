@@ -1,0 +1,171 @@
+// Package metrics tells machines what etcd-backup-operator sees and does. All names
+// begin with etcd_backup_. Those with the labels namespace and name have one series for
+// each EtcdBackup, which ends with it.
+package metrics
+
+import (
+	"sync"
+	"time"
+
+	"github.com/prometheus/client_golang/prometheus"
+	"k8s.io/apimachinery/pkg/types"
+
+	"github.com/etcd-operators/etcd-operators/api/v1beta2"
+)
+
+// Metrics are the operator's own.
+type Metrics struct {
+	duration prometheus.Histogram
+	backups  *prometheus.Desc
+
+	attempts     *prometheus.Desc
+	successes    *prometheus.Desc
+	failures     *prometheus.Desc
+	lastSuccess  *prometheus.Desc
+	age          *prometheus.Desc
+	size         *prometheus.Desc
+	lastDuration *prometheus.Desc
+
+	// now is the clock.
+	now func() time.Time
+
+	mu  sync.Mutex
+	all map[types.NamespacedName]*state
+}
+
+// state is what is known of one EtcdBackup. What is counted is counted from the start
+// of this process, as counters are; the rest is from the status.
+type state struct {
+	phase     v1beta2.BackupPhase
+	attempts  float64
+	successes float64
+	failures  map[string]float64
+	// lastSuccess is nil before the first.
+	lastSuccess *time.Time
+	snapshot    *v1beta2.BackupSnapshot
+}
+
+// New makes the metrics and registers them.
+func New(reg prometheus.Registerer) *Metrics {
+	each := func(name, help string, more ...string) *prometheus.Desc {
+		return prometheus.NewDesc(name, help, append([]string{"namespace", "name"}, more...), nil)
+	}
+	m := &Metrics{
+		duration: prometheus.NewHistogram(prometheus.HistogramOpts{
+			Name:    "etcd_backup_reconcile_duration_seconds",
+			Help:    "How long one reconcile of an EtcdBackup took.",
+			Buckets: prometheus.ExponentialBuckets(0.001, 2.5, 10),
+		}),
+		backups: prometheus.NewDesc("etcd_backup_backups", "EtcdBackups, by phase.", []string{"phase"}, nil),
+
+		attempts:     each("etcd_backup_attempts_total", "Backups of the EtcdBackup that were started, that is, Jobs."),
+		successes:    each("etcd_backup_successes_total", "Backups of the EtcdBackup that were stored."),
+		failures:     each("etcd_backup_failures_total", "Backups of the EtcdBackup that failed, by reason.", "reason"),
+		lastSuccess:  each("etcd_backup_last_success_timestamp_seconds", "When the newest good backup of the EtcdBackup was finished, in seconds since 1970."),
+		age:          each("etcd_backup_age_seconds", "Seconds since the newest good backup of the EtcdBackup was finished."),
+		size:         each("etcd_backup_size_bytes", "Size of the newest good backup of the EtcdBackup, as it is stored."),
+		lastDuration: each("etcd_backup_duration_seconds", "How long the newest good backup of the EtcdBackup took."),
+
+		now: time.Now,
+		all: map[types.NamespacedName]*state{},
+	}
+	reg.MustRegister(m.duration, m)
+	return m
+}
+
+// Started counts a Job that was made.
+func (m *Metrics) Started(key types.NamespacedName) {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	m.of(key).attempts++
+}
+
+// Ended counts a backup that ended.
+func (m *Metrics) Ended(key types.NamespacedName, r *v1beta2.BackupRecord) {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	s := m.of(key)
+	if r.Succeeded {
+		s.successes++
+		return
+	}
+	s.failures[r.Reason]++
+}
+
+// Observe notes the status of an EtcdBackup, and how long its reconcile took.
+func (m *Metrics) Observe(key types.NamespacedName, status *v1beta2.BackupStatus, took time.Duration) {
+	m.duration.Observe(took.Seconds())
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	s := m.of(key)
+	s.phase, s.lastSuccess, s.snapshot = status.Phase, nil, status.Snapshot.DeepCopy()
+	if t := status.LastSuccessDate; t != nil {
+		s.lastSuccess = &t.Time
+	}
+}
+
+// Forget drops an EtcdBackup that is gone.
+func (m *Metrics) Forget(key types.NamespacedName) {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	delete(m.all, key)
+}
+
+// of is the state of an EtcdBackup; the caller holds the lock.
+func (m *Metrics) of(key types.NamespacedName) *state {
+	s := m.all[key]
+	if s == nil {
+		s = &state{failures: map[string]float64{}}
+		m.all[key] = s
+	}
+	return s
+}
+
+// Describe implements prometheus.Collector.
+func (m *Metrics) Describe(ch chan<- *prometheus.Desc) {
+	for _, d := range []*prometheus.Desc{m.backups, m.attempts, m.successes, m.failures, m.lastSuccess, m.age, m.size, m.lastDuration} {
+		ch <- d
+	}
+}
+
+// phases are those that are told even if no EtcdBackup has them.
+var phases = []v1beta2.BackupPhase{
+	v1beta2.BackupPending, v1beta2.BackupRunning, v1beta2.BackupScheduled,
+	v1beta2.BackupSuspended, v1beta2.BackupSucceeded, v1beta2.BackupFailed,
+}
+
+// Collect implements prometheus.Collector.
+func (m *Metrics) Collect(ch chan<- prometheus.Metric) {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	counts := map[v1beta2.BackupPhase]int{}
+	for key, s := range m.all {
+		counts[s.phase]++
+		m.collect(ch, key, s)
+	}
+	for _, phase := range phases {
+		ch <- prometheus.MustNewConstMetric(m.backups, prometheus.GaugeValue, float64(counts[phase]), string(phase))
+	}
+}
+
+// collect sends the series of one EtcdBackup.
+func (m *Metrics) collect(ch chan<- prometheus.Metric, key types.NamespacedName, s *state) {
+	send := func(d *prometheus.Desc, kind prometheus.ValueType, value float64, more ...string) {
+		ch <- prometheus.MustNewConstMetric(d, kind, value, append([]string{key.Namespace, key.Name}, more...)...)
+	}
+	send(m.attempts, prometheus.CounterValue, s.attempts)
+	send(m.successes, prometheus.CounterValue, s.successes)
+	for reason, n := range s.failures {
+		send(m.failures, prometheus.CounterValue, n, reason)
+	}
+	if s.lastSuccess != nil {
+		send(m.lastSuccess, prometheus.GaugeValue, float64(s.lastSuccess.Unix()))
+		send(m.age, prometheus.GaugeValue, max(0, m.now().Sub(*s.lastSuccess).Seconds()))
+	}
+	if s.snapshot != nil {
+		send(m.size, prometheus.GaugeValue, float64(s.snapshot.Size))
+	}
+	if s.snapshot != nil && s.snapshot.Duration != nil {
+		send(m.lastDuration, prometheus.GaugeValue, s.snapshot.Duration.Seconds())
+	}
+}

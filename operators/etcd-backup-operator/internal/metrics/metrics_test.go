@@ -1,0 +1,85 @@
+package metrics
+
+import (
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/prometheus/client_golang/prometheus"
+	"github.com/prometheus/client_golang/prometheus/testutil"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/types"
+
+	"github.com/etcd-operators/etcd-operators/api/v1beta2"
+)
+
+func TestMetrics(t *testing.T) {
+	registry := prometheus.NewPedanticRegistry()
+	m := New(registry)
+	done := time.Unix(1000, 0)
+	m.now = func() time.Time { return done.Add(90 * time.Second) }
+	good, bad, gone := types.NamespacedName{Namespace: "ns", Name: "good"}, types.NamespacedName{Namespace: "ns", Name: "bad"}, types.NamespacedName{Namespace: "ns", Name: "gone"}
+	for _, key := range []types.NamespacedName{good, bad, gone} {
+		m.Started(key)
+	}
+	m.Ended(good, &v1beta2.BackupRecord{Succeeded: true})
+	m.Observe(good, &v1beta2.BackupStatus{
+		Phase: v1beta2.BackupScheduled, LastSuccessDate: &metav1.Time{Time: done},
+		Snapshot: &v1beta2.BackupSnapshot{Size: 2048, Duration: &metav1.Duration{Duration: 1500 * time.Millisecond}},
+	}, time.Millisecond)
+	m.Ended(bad, &v1beta2.BackupRecord{Reason: "NoSpace"})
+	m.Ended(bad, &v1beta2.BackupRecord{Reason: "NoSpace"})
+	m.Ended(bad, &v1beta2.BackupRecord{Reason: "AccessDenied"})
+	m.Observe(bad, &v1beta2.BackupStatus{Phase: v1beta2.BackupFailed}, time.Millisecond)
+	m.Forget(gone)
+
+	const want = `
+# HELP etcd_backup_age_seconds Seconds since the newest good backup of the EtcdBackup was finished.
+# TYPE etcd_backup_age_seconds gauge
+etcd_backup_age_seconds{name="good",namespace="ns"} 90
+# HELP etcd_backup_attempts_total Backups of the EtcdBackup that were started, that is, Jobs.
+# TYPE etcd_backup_attempts_total counter
+etcd_backup_attempts_total{name="bad",namespace="ns"} 1
+etcd_backup_attempts_total{name="good",namespace="ns"} 1
+# HELP etcd_backup_backups EtcdBackups, by phase.
+# TYPE etcd_backup_backups gauge
+etcd_backup_backups{phase="Failed"} 1
+etcd_backup_backups{phase="Pending"} 0
+etcd_backup_backups{phase="Running"} 0
+etcd_backup_backups{phase="Scheduled"} 1
+etcd_backup_backups{phase="Succeeded"} 0
+etcd_backup_backups{phase="Suspended"} 0
+# HELP etcd_backup_duration_seconds How long the newest good backup of the EtcdBackup took.
+# TYPE etcd_backup_duration_seconds gauge
+etcd_backup_duration_seconds{name="good",namespace="ns"} 1.5
+# HELP etcd_backup_failures_total Backups of the EtcdBackup that failed, by reason.
+# TYPE etcd_backup_failures_total counter
+etcd_backup_failures_total{name="bad",namespace="ns",reason="AccessDenied"} 1
+etcd_backup_failures_total{name="bad",namespace="ns",reason="NoSpace"} 2
+# HELP etcd_backup_last_success_timestamp_seconds When the newest good backup of the EtcdBackup was finished, in seconds since 1970.
+# TYPE etcd_backup_last_success_timestamp_seconds gauge
+etcd_backup_last_success_timestamp_seconds{name="good",namespace="ns"} 1000
+# HELP etcd_backup_size_bytes Size of the newest good backup of the EtcdBackup, as it is stored.
+# TYPE etcd_backup_size_bytes gauge
+etcd_backup_size_bytes{name="good",namespace="ns"} 2048
+# HELP etcd_backup_successes_total Backups of the EtcdBackup that were stored.
+# TYPE etcd_backup_successes_total counter
+etcd_backup_successes_total{name="bad",namespace="ns"} 0
+etcd_backup_successes_total{name="good",namespace="ns"} 1
+`
+	names := []string{
+		"etcd_backup_age_seconds", "etcd_backup_attempts_total", "etcd_backup_backups", "etcd_backup_duration_seconds", "etcd_backup_failures_total",
+		"etcd_backup_last_success_timestamp_seconds", "etcd_backup_size_bytes", "etcd_backup_successes_total",
+	}
+	if err := testutil.GatherAndCompare(registry, strings.NewReader(want), names...); err != nil {
+		t.Error(err)
+	}
+	// What Prometheus' own linter has to say of them.
+	problems, err := testutil.GatherAndLint(registry)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, p := range problems {
+		t.Errorf("%s: %s", p.Metric, p.Text)
+	}
+}

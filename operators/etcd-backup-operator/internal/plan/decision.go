@@ -1,0 +1,76 @@
+package plan
+
+import (
+	"time"
+
+	"github.com/etcd-operators/etcd-operators/api/v1beta2"
+)
+
+// Decision is what to do next, and what to say. It is carried out in this order:
+// Action, then Status is written with the resourceVersion of Observation.Backup, then
+// Events are published. When one of these fails, the rest is left out and a new
+// Observation is made; every part is safe to repeat.
+type Decision struct {
+	// Action is the one next action; nil for none.
+	Action Action
+	// Reason and Message say why: the same words in the event of the Action, the log
+	// and the condition. Reason is CamelCase.
+	Reason  string
+	Message string
+	// Events are what Status newly tells: results, refusals, missed runs. The event
+	// of the Action itself, with Reason and Message, is not among them.
+	Events []Event
+	// Recorded are the records that Status has and Observation.Backup has not, oldest
+	// first: what metrics count once Status is written.
+	Recorded []v1beta2.BackupRecord
+	// Again is after how long the EtcdBackup is to be observed again even if no watch
+	// reports a change; 0 if watches suffice.
+	Again time.Duration
+	// Status is the whole status that the Observation and the Action imply, its
+	// conditions without times.
+	Status v1beta2.BackupStatus
+}
+
+// Event tells a person of something that has happened.
+type Event struct {
+	// Warning is true for what is not as it should be.
+	Warning bool
+	// Reason is CamelCase.
+	Reason  string
+	Message string
+}
+
+// Action is one effect on the world. Each is safe to repeat, and to stop in the
+// middle: the next Observation shows how far it came.
+type Action interface {
+	// Kind names the action in metrics and logs, such as "StartJob".
+	Kind() string
+}
+
+// StartJob makes the Job of one backup. It is carried out only if, read live, the
+// EtcdBackup still has the uid and resourceVersion of Observation.Backup, and the Jobs
+// that it controls have the same names as Observation.Jobs: so neither a cache that
+// lags nor a second operator starts a backup twice or beside another. That a Job of
+// this Name exists already, controlled by this EtcdBackup, is success.
+type StartJob struct {
+	// Name is that of the Job; see JobName.
+	Name string
+	// Scheduled is when the backup was due, in UTC and whole seconds.
+	Scheduled time.Time
+	// Endpoints are the URLs of the source's members.
+	Endpoints []string
+	// TLSSecret is the Secret with the client certificate; empty for none.
+	TLSSecret string
+}
+
+// DeleteJob deletes one Job, by uid and with its Pods (propagation Background). That
+// it is gone already is success.
+type DeleteJob struct{ Name, UID string }
+
+// DeleteBackup deletes the EtcdBackup itself, by uid and resourceVersion, after
+// spec.ttlSecondsAfterFinished. What is stored stays.
+type DeleteBackup struct{}
+
+func (StartJob) Kind() string     { return "StartJob" }
+func (DeleteJob) Kind() string    { return "DeleteJob" }
+func (DeleteBackup) Kind() string { return "DeleteBackup" }

@@ -1,0 +1,166 @@
+package plan
+
+import (
+	"fmt"
+	"math/rand"
+	"slices"
+	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	"github.com/etcd-operators/etcd-operators/api/v1beta2"
+	"github.com/etcd-operators/etcd-operators/operators/etcd-backup-operator/internal/task"
+)
+
+// FuzzPlan gives Plan Observations that no world would produce. It never panics, and
+// what it decides is in order by the Observation alone.
+func FuzzPlan(f *testing.F) {
+	for seed := range int64(200) {
+		f.Add(seed, "0 * * * *", "http://a:2379")
+	}
+	f.Add(int64(1), "CRON_TZ=UTC", "b:2379")
+	f.Add(int64(2), "TZ=America/Havana 0 0 * * *", "https://[::1]:1")
+	f.Fuzz(func(t *testing.T, seed int64, schedule, endpoint string) {
+		o := randomObservation(rand.New(rand.NewSource(seed)), schedule, endpoint)
+		before := o.Backup.DeepCopy()
+		d := Plan(o)
+		for _, broken := range append(oracle(o, d), oracleSize(o, d)...) {
+			t.Errorf("%s\n%+v\n%+v", broken, o, d)
+		}
+		if diff := cmp.Diff(before, o.Backup); diff != "" {
+			t.Errorf("Plan changed what it was given:\n%s", diff)
+		}
+		if diff := cmp.Diff(d, Plan(o)); diff != "" {
+			t.Errorf("Plan says something else the second time:\n%s", diff)
+		}
+	})
+}
+
+// No Observation at all is one.
+func TestNothing(t *testing.T) {
+	if d := Plan(Observation{}); d.Action != nil || d.Reason != "StorageUnknown" {
+		t.Errorf("%s: %s", d.Reason, d.Message)
+	}
+}
+
+func randomObservation(r *rand.Rand, schedule, endpoint string) Observation {
+	moment := func() time.Duration {
+		switch r.Intn(12) {
+		case 0:
+			return time.Duration(r.Uint64()) // centuries, in either direction
+		case 1:
+			return time.Duration(r.Intn(1e6)) * time.Hour / 100
+		}
+		return time.Duration(r.Intn(4*3600)-600) * time.Second
+	}
+	maybe := func(n int) bool { return r.Intn(n) == 0 }
+	o := observe()
+	o.Now = born.Add(moment().Abs())
+	spec, st := &o.Backup.Spec, &o.Backup.Status
+	if maybe(3) {
+		spec.EtcdEndpoints = []string{endpoint}
+	}
+	if maybe(10) {
+		spec.StorageType = []v1beta2.StorageType{"", "PVC", "OSS", "Tape"}[r.Intn(4)]
+	}
+	spec.Suspend = maybe(8)
+	if maybe(5) {
+		spec.TTLSecondsAfterFinished = new(int32(r.Intn(4000) - 10))
+	}
+	if !maybe(4) {
+		spec.BackupPolicy = randomPolicy(r, schedule)
+	}
+	if maybe(20) {
+		o.Backup.DeletionTimestamp = &metav1.Time{Time: o.Now}
+	}
+	if maybe(20) {
+		o.Backup.CreationTimestamp = metav1.Time{}
+	}
+	if maybe(6) {
+		cluster(func(c *v1beta2.EtcdCluster) { c.Status.Members.Ready = c.Status.Members.Ready[:r.Intn(3)] })(&scene{o})
+	}
+	st.Phase = []v1beta2.BackupPhase{"", "Pending", "Running", "Scheduled", "Suspended", "Succeeded", "Failed"}[r.Intn(7)]
+	st.Succeeded, st.MissedRuns = maybe(4), int64(r.Intn(100))
+	if maybe(5) {
+		st.Reason = "no such bucket"
+	}
+	if maybe(3) {
+		st.LastScheduleTime = &metav1.Time{Time: born.Add(moment())}
+	}
+	if !maybe(3) {
+		s, _ := check(spec)
+		st.Clock = &v1beta2.BackupClock{Schedule: s.String(), After: metav1.NewTime(born.Add(moment()))}
+	}
+	for i := range r.Intn(13) {
+		due := moment()
+		st.History = append(st.History, v1beta2.BackupRecord{
+			Name: JobName(o.Backup, born.Add(due)), ScheduledTime: timeAt(due), CompletionTime: timeAt(due), Succeeded: maybe(2), Reason: "NoSpace", Message: fmt.Sprint(i),
+		})
+		if maybe(4) {
+			o.Jobs = append(o.Jobs, randomJob(r, o, due))
+		}
+	}
+	for range r.Intn(4) {
+		due := moment()
+		a := v1beta2.ActiveBackup{Name: JobName(o.Backup, born.Add(due)), ScheduledTime: *timeAt(due)}
+		if !isRecorded(st.History, a.Name) {
+			st.Active = append(st.Active, a)
+		}
+		if !maybe(3) {
+			o.Jobs = append(o.Jobs, randomJob(r, o, due))
+		}
+	}
+	for range r.Intn(3) {
+		o.Jobs = append(o.Jobs, randomJob(r, o, moment()))
+	}
+	seen := map[string]bool{}
+	o.Jobs = slices.DeleteFunc(o.Jobs, func(j Job) bool { // a name is there once
+		defer func() { seen[j.Name] = true }()
+		return seen[j.Name]
+	})
+	if maybe(10) {
+		o.Refused = "exceeded quota"
+	}
+	return o
+}
+
+func randomPolicy(r *rand.Rand, schedule string) *v1beta2.BackupPolicy {
+	p := &v1beta2.BackupPolicy{ConcurrencyPolicy: []v1beta2.ConcurrencyPolicy{"", "Forbid", "Allow", "Replace"}[r.Intn(4)]}
+	switch r.Intn(4) {
+	case 0:
+		p.Schedule = schedule
+	case 1, 2:
+		p.BackupIntervalInSecond = int64(r.Intn(4000) - 3)
+	case 3:
+		p.BackupIntervalInSecond = r.Int63()
+	}
+	if r.Intn(3) == 0 {
+		p.StartingDeadlineSeconds = new(int64(r.Intn(4000) - 3))
+	}
+	return p
+}
+
+func randomJob(r *rand.Rand, o Observation, due time.Duration) Job {
+	at := born.Add(due)
+	n := JobName(o.Backup, at)
+	j := Job{Name: n, UID: "uid of " + n, Scheduled: whole(at), Created: at, Running: r.Intn(2) == 0, Deleting: r.Intn(6) == 0}
+	if !j.Running {
+		j.Finished, j.Failed = o.Now.Add(-time.Duration(r.Intn(20))*time.Second), r.Intn(2) == 0
+		j.FailReason = []string{"", "OOMKilled", "not CamelCase"}[r.Intn(3)]
+	}
+	switch r.Intn(4) {
+	case 0:
+		reported(&j)
+		j.Result.Finished = at.Add(time.Duration(r.Int63()))
+	case 1:
+		reportedFailure(r.Intn(2) == 0)(&j)
+	case 2:
+		j.Result = &task.Result{Failure: &task.Failure{Message: "\xff", Permanent: true}}
+	}
+	if r.Intn(4) == 0 {
+		j.Waiting = "ContainerCreating"
+	}
+	return j
+}

@@ -1,0 +1,55 @@
+package plan
+
+import (
+	"time"
+
+	"github.com/etcd-operators/etcd-operators/api/v1beta2"
+	"github.com/etcd-operators/etcd-operators/operators/etcd-backup-operator/internal/task"
+)
+
+// Observation is all that Plan may know of one EtcdBackup at one moment.
+type Observation struct {
+	// Now is when the Observation was made.
+	Now time.Time
+	// Backup is the EtcdBackup. Plan reads it and changes nothing in it.
+	Backup *v1beta2.EtcdBackup
+	// Cluster is the EtcdCluster that spec.clusterRef names; nil if there is none.
+	Cluster *v1beta2.EtcdCluster
+	// Jobs are those that this EtcdBackup controls (by uid), in any order. Caches may
+	// lag, but a Job that Backup.Status.Active names and that is missing here is
+	// gone: whoever observes has asked the API server itself for it. Likewise, of a Job
+	// that has ended and whose cached Pods report no success, the Pods were read from
+	// the API server itself.
+	Jobs []Job
+	// Refused is why the API server did not take the StartJob that was just decided
+	// on this very Observation, in its own words (a quota, an invalid field). It is
+	// empty otherwise.
+	Refused string
+}
+
+// Job is what Plan needs of one Job and its Pods.
+type Job struct {
+	Name string
+	UID  string
+	// Scheduled is StartJob.Scheduled, in whole seconds.
+	Scheduled time.Time
+	Created   time.Time
+	// Running is true until the Job is complete or has failed.
+	Running bool
+	// Finished is when the Job completed or failed; zero while Running.
+	Finished time.Time
+	// Deleting is true once the Job has a deletion timestamp. Until it is gone its Pod
+	// may run.
+	Deleting bool
+	// Failed is true when the Job has failed. FailReason and FailMessage are those of
+	// its condition, such as BackoffLimitExceeded, or better, of its last Pod, such as
+	// OOMKilled.
+	Failed                  bool
+	FailReason, FailMessage string
+	// Result is what the newest Pod that reported something has reported; nil if none
+	// has.
+	Result *task.Result
+	// Waiting says, in the kubelet's or the scheduler's words, why the Pod of a
+	// running Job does not run; empty if it does.
+	Waiting string
+}

@@ -1,0 +1,133 @@
+package plan
+
+import (
+	"encoding/json"
+	"fmt"
+	"slices"
+
+	"github.com/etcd-operators/etcd-operators/api/v1beta2"
+)
+
+// maxStatus is by how much a status may grow, in bytes: far below what etcd takes, and
+// little enough to be written often.
+const maxStatus = 64 << 10
+
+// oracle checks a Decision against its Observation alone, and returns what is wrong.
+func oracle(o Observation, d Decision) (broken []string) {
+	complain := func(format string, args ...any) { broken = append(broken, fmt.Sprintf(format, args...)) }
+	last := &o.Backup.Status
+
+	if d.Reason == "" || d.Message == "" || !reasons.MatchString(d.Reason) {
+		complain("no reason: %q: %q", d.Reason, d.Message)
+	}
+	if d.Again < 0 || d.Again > longest {
+		complain("again after %s", d.Again)
+	}
+	if o.Backup.DeletionTimestamp != nil && d.Action != nil {
+		complain("%s although the EtcdBackup is being deleted", d.Action.Kind())
+	}
+	switch a := d.Action.(type) {
+	case StartJob:
+		oracleStart(o, d, a, complain)
+	case DeleteJob:
+		i := slices.IndexFunc(o.Jobs, func(j Job) bool { return j.Name == a.Name && j.UID == a.UID })
+		if i < 0 {
+			complain("delete a Job that is not there: %s", a.Name)
+			break
+		}
+		if !isDone(last, &o.Jobs[i]) && o.Backup.Spec.Concurrency() != v1beta2.ReplaceConcurrent {
+			complain("delete the Job %s before its end is recorded", a.Name)
+		}
+	case DeleteBackup:
+		if o.Backup.Spec.Repeated() || len(last.Active) > 0 || o.Backup.Spec.TTLSecondsAfterFinished == nil {
+			complain("delete an EtcdBackup that has not ended")
+		}
+	}
+	oracleStatus(o, d, complain)
+	return broken
+}
+
+func oracleStart(o Observation, d Decision, a StartJob, complain func(string, ...any)) {
+	last := &o.Backup.Status
+	name := func(j v1beta2.BackupRecord) bool { return j.Name == a.Name }
+	if findJob(o.Jobs, a.Name) != nil || slices.ContainsFunc(last.History, name) {
+		complain("start the Job %s a second time", a.Name)
+	}
+	if o.Backup.Spec.Suspend {
+		complain("start although suspended")
+	}
+	if a.Scheduled.Nanosecond() != 0 || len(a.Endpoints) == 0 || len(a.Name) > maxJobName {
+		complain("start is not whole: %+v", a)
+	}
+	if !slices.ContainsFunc(d.Status.Active, func(r v1beta2.ActiveBackup) bool { return r.Name == a.Name }) {
+		complain("start the Job %s without a word of it in the status", a.Name)
+	}
+	if o.Backup.Spec.Concurrency() != v1beta2.AllowConcurrent {
+		for _, j := range o.Jobs {
+			if j.Running && (j.Result == nil || j.Result.Failure != nil && !j.Result.Failure.Permanent) && !isDone(last, &j) {
+				complain("start the Job %s beside %s", a.Name, j.Name)
+			}
+		}
+	}
+	if o.Backup.Spec.Repeated() {
+		if a.Scheduled.After(o.Now) {
+			complain("start at %s what is due at %s", o.Now, a.Scheduled)
+		}
+		if c := last.Clock; c != nil && !a.Scheduled.After(c.After.Time) {
+			complain("start what was due at %s although all until %s is done with", a.Scheduled, c.After)
+		}
+		return
+	}
+	if last.Succeeded || slices.ContainsFunc(last.History, func(r v1beta2.BackupRecord) bool { return r.Reason != reasonLost }) {
+		complain("start a one-shot backup that has ended")
+	}
+}
+
+func oracleStatus(o Observation, d Decision, complain func(string, ...any)) {
+	last, st := &o.Backup.Status, &d.Status
+	if len(st.History) > max(v1beta2.MaxHistory, len(last.History)) {
+		complain("the history has grown to %d", len(st.History))
+	}
+	if st.MissedRuns < last.MissedRuns {
+		complain("missed runs fell from %d to %d", last.MissedRuns, st.MissedRuns)
+	}
+	for _, r := range d.Recorded {
+		if isRecorded(last.History, r.Name) {
+			complain("%s is recorded a second time", r.Name)
+		}
+		if !r.Succeeded && (r.Reason == "" || r.Message == "") {
+			complain("%s failed for no reason", r.Name)
+		}
+	}
+	for _, a := range st.Active {
+		if isRecorded(st.History, a.Name) {
+			complain("%s is active and has ended", a.Name)
+		}
+	}
+	for _, c := range st.Conditions {
+		if !reasons.MatchString(c.Reason) || c.Message == "" {
+			complain("condition %s has the reason %q and the message %q", c.Type, c.Reason, c.Message)
+		}
+	}
+	if st.Phase == v1beta2.BackupRunning && o.Backup.DeletionTimestamp == nil && (st.Reason != "" || len(st.Active) == 0) {
+		complain("phase Running with the Reason %q and %d active", st.Reason, len(st.Active))
+	}
+	for _, success := range []bool{true, false} {
+		of := func(r v1beta2.BackupRecord) bool { return r.Succeeded == success }
+		if len(last.History) <= v1beta2.MaxHistory && slices.ContainsFunc(last.History, of) && !slices.ContainsFunc(st.History, of) {
+			complain("the newest record with success %t is lost", success)
+		}
+	}
+}
+
+// oracleSize checks that a status can be written, and that what was added is little.
+func oracleSize(o Observation, d Decision) (broken []string) {
+	text, err := json.Marshal(d.Status)
+	if err != nil {
+		return []string{fmt.Sprintf("the status can't be written: %v", err)}
+	}
+	if before, err := json.Marshal(o.Backup.Status); err == nil && len(text) > len(before)+maxStatus {
+		return []string{fmt.Sprintf("the status has %d bytes", len(text))}
+	}
+	return nil
+}

@@ -1,0 +1,278 @@
+package plan
+
+import (
+	"fmt"
+	"slices"
+	"time"
+
+	"github.com/etcd-operators/etcd-operators/api/v1beta2"
+)
+
+const (
+	// next is how soon to look again after an action: something may be due beside it.
+	next = 10 * time.Millisecond
+	// retry is after how long a Job that the API server did not take is tried again:
+	// a quota may have room by then.
+	retry = 30 * time.Second
+	// longest is how long to wait at most when a moment is waited for. Timers follow
+	// a clock that neither steps nor goes on while a machine is suspended; the wall
+	// clock, which schedules follow, does both.
+	longest = time.Hour
+	// maxJobs is how many Jobs of one EtcdBackup there may be, running or kept. The
+	// history has room for the records of all of them, and two more.
+	maxJobs = v1beta2.MaxHistory - 2
+	// maxAttempts is how often a one-shot backup is started whose Job vanishes.
+	maxAttempts = 3
+)
+
+// step is what a rule says: an action, or why there is none.
+type step struct {
+	action          Action
+	reason, message string
+	// again is after how long to look again; 0 if a watch or the clock says when.
+	again time.Duration
+	// warn is true for a state that a person should know of.
+	warn bool
+}
+
+// do is the step that carries out an action.
+func do(a Action, reason, message string) *step {
+	return &step{action: a, reason: reason, message: message}
+}
+
+// wait is a state that lasts until something changes.
+func wait(reason, message string) *step {
+	return &step{reason: reason, message: message}
+}
+
+// warn is such a state that a person should know of.
+func warn(reason, message string) *step {
+	return &step{reason: reason, message: message, warn: true}
+}
+
+// rule returns the step that it asks for, or nil if the next rule is to be tried.
+type rule func(*view) *step
+
+// actions is the runbook: the first rule that has something to do decides. Order is
+// behaviour. That what has ended is recorded needs no rule: every status does it.
+var actions = []rule{
+	expire,
+	// What is due is started first,
+	replace,
+	start,
+	// and then what is left over is tidied up.
+	deleteJobs,
+}
+
+// states says how things are, once the action is done: the first rule that has
+// something to say.
+var states = []rule{
+	// Hands off.
+	deleting,
+	endedBefore,
+
+	ended,
+	refuse,
+	troubled,
+	blocked,
+	running,
+	suspended,
+	rest,
+}
+
+// Plan decides the next step for one EtcdBackup. It never panics, whatever the
+// Observation, and it returns the same Decision for the same Observation.
+func Plan(o Observation) Decision {
+	v := newView(o)
+	var act *step
+	if !v.handsOff() {
+		act = first(actions, v)
+	}
+	state := first(states, v)
+	d := Decision{
+		Reason:   state.reason,
+		Message:  state.message,
+		Events:   v.events(state),
+		Recorded: v.recorded,
+		Again:    v.again(act, state),
+		Status:   v.status(state),
+	}
+	if act != nil {
+		d.Action, d.Reason, d.Message = act.action, act.reason, act.message
+	}
+	return d
+}
+
+func first(rules []rule, v *view) *step {
+	for _, r := range rules {
+		if s := r(v); s != nil {
+			return s
+		}
+	}
+	return nil
+}
+
+// again is the time until the first moment at which time alone changes something.
+func (v *view) again(act, state *step) time.Duration {
+	switch {
+	case v.handsOff():
+		return 0
+	case act != nil || v.anchored:
+		return next
+	case state.again > 0:
+		return state.again
+	case v.wake.IsZero():
+		return 0
+	}
+	return min(max(v.wake.Sub(v.Now), time.Millisecond), longest)
+}
+
+// deleting leaves an EtcdBackup that is being deleted to the garbage collector, which
+// follows the owner references and so stops its Jobs.
+func deleting(v *view) *step {
+	if v.Backup.DeletionTimestamp == nil {
+		return nil
+	}
+	return wait("Deleting", "the EtcdBackup is being deleted: Kubernetes stops its Jobs, and what is stored stays")
+}
+
+// endedBefore leaves a one-shot backup alone that the predecessor carried out.
+func endedBefore(v *view) *step {
+	if !v.predecessors() {
+		return nil
+	}
+	return wait("EndedBefore", "the archived operator made this backup: it is not made again")
+}
+
+// expire deletes a one-shot backup that has ended, when its time is up. Its end is in
+// the status by then, for whoever waits for that.
+func expire(v *view) *step {
+	ttl := v.spec.TTLSecondsAfterFinished
+	if ttl == nil || *ttl < 0 || !v.hasEnded() || v.final().CompletionTime == nil || len(v.recorded) > 0 {
+		return nil
+	}
+	due := v.final().CompletionTime.Add(time.Duration(*ttl) * time.Second)
+	if v.Now.Before(due) {
+		v.wakeAt(due)
+		return nil
+	}
+	return do(DeleteBackup{}, "Expired", fmt.Sprintf(
+		"the backup ended more than %d seconds (spec.ttlSecondsAfterFinished) ago: the EtcdBackup is deleted, what is stored stays", *ttl))
+}
+
+// replace stops the backups that run when the next is due and can be started.
+func replace(v *view) *step {
+	if v.due.IsZero() || v.spec.Concurrency() != v1beta2.ReplaceConcurrent || v.source.wait != nil {
+		return nil
+	}
+	for _, a := range v.active {
+		if a.job != nil && !a.job.Deleting {
+			return do(DeleteJob{Name: a.job.Name, UID: a.job.UID}, "Replaced", fmt.Sprintf(
+				"the Job %s is stopped, since the backup of %s is due and spec.backupPolicy.concurrencyPolicy is Replace", a.Name, clock(v.due)))
+		}
+	}
+	return nil
+}
+
+// start makes the Job of the backup that is due, unless something is in the way.
+func start(v *view) *step {
+	if v.due.IsZero() || v.blocker() != nil {
+		return nil
+	}
+	name := JobName(v.Backup, v.due)
+	job := StartJob{Name: name, Scheduled: v.due, Endpoints: v.source.endpoints, TLSSecret: v.source.secret}
+	v.begin(name)
+	return do(job, reasonStarted, v.startedMessage())
+}
+
+// deleteJobs deletes a Job whose end is in the status. The newest that succeeded and
+// the newest that failed are kept, for their logs.
+func deleteJobs(v *view) *step {
+	keep := v.kept()
+	for i := range v.Jobs {
+		j := &v.Jobs[i]
+		if j.Deleting || slices.Contains(keep, j.Name) || v.wasActive(j.Name) || !isDone(v.last, j) {
+			continue
+		}
+		return do(DeleteJob{Name: j.Name, UID: j.UID}, "JobDeleted", fmt.Sprintf(
+			"the Job %s is deleted, since its end is recorded and a newer one is kept", j.Name))
+	}
+	return nil
+}
+
+// ended is the rest of a one-shot backup.
+func ended(v *view) *step {
+	if !v.hasEnded() {
+		return nil
+	}
+	reason, message := tell(v.final())
+	return wait(reason, message)
+}
+
+// refuse says what is wrong with the spec. An edit goes on by itself.
+func refuse(v *view) *step { return v.refusal }
+
+// troubled says why a backup that was started does not run.
+func troubled(v *view) *step {
+	for _, a := range v.active {
+		if j := a.job; j != nil && j.Running && !j.Deleting && j.Waiting != "" {
+			return warn("PodNotStarting", fmt.Sprintf(
+				"the Pod of Job %s does not start: %s; it starts by itself once that is mended", a.Name, clip(j.Waiting)))
+		}
+	}
+	return nil
+}
+
+// blocked says what is in the way of the backup that is due.
+func blocked(v *view) *step {
+	if v.due.IsZero() {
+		return nil
+	}
+	return v.blocker()
+}
+
+// running waits for the backups that were started.
+func running(v *view) *step {
+	if len(v.active) == 0 {
+		return nil
+	}
+	return wait(reasonStarted, v.startedMessage())
+}
+
+func suspended(v *view) *step {
+	if !v.spec.Suspend {
+		return nil
+	}
+	return wait("Suspended", "no backup is started while spec.suspend is true")
+}
+
+// rest waits for the next due time.
+func rest(v *view) *step {
+	if v.nextDue.IsZero() {
+		return wait("NothingDue", "no backup is due any more: the schedule has no time left")
+	}
+	return wait("Scheduled", "the next backup is due at "+clock(v.nextDue))
+}
+
+// blocker is why the backup that is due is not started now; nil if it can be.
+func (v *view) blocker() *step {
+	switch {
+	case v.source.wait != nil:
+		return v.source.wait
+	case len(v.active) > 0 && v.spec.Concurrency() != v1beta2.AllowConcurrent:
+		return wait("PreviousRunning", fmt.Sprintf("the backup that is due since %s waits until the Job %s has ended (spec.backupPolicy.concurrencyPolicy is %s)",
+			clock(v.due), v.active[0].Name, v.spec.Concurrency()))
+	case len(v.Jobs) >= maxJobs || len(v.active) >= maxJobs:
+		return warn("TooManyJobs", fmt.Sprintf("the backup that is due since %s waits, since there are %d Jobs of this EtcdBackup: look why they do not end or are not deleted",
+			clock(v.due), max(len(v.Jobs), len(v.active))))
+	case v.Refused != "":
+		s := warn("StartRefused", fmt.Sprintf("the API server does not take the Job of this backup: %s; it is tried again every %s",
+			clip(v.Refused), retry))
+		s.again = retry
+		return s
+	}
+	return nil
+}
+
+// clock writes a time for people.
+func clock(t time.Time) string { return t.UTC().Format(time.RFC3339) }

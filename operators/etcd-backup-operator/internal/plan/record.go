@@ -1,0 +1,295 @@
+package plan
+
+import (
+	"cmp"
+	"fmt"
+	"regexp"
+	"slices"
+	"strings"
+	"time"
+
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	"github.com/etcd-operators/etcd-operators/api/v1beta2"
+	"github.com/etcd-operators/etcd-operators/operators/etcd-backup-operator/internal/task"
+)
+
+const (
+	// reportGrace is how long to wait, after a Job has ended, for what its Pod
+	// reports: before Kubernetes 1.31 a Job that is out of time has failed while its
+	// Pod still ends.
+	reportGrace = 5 * time.Second
+	// maxText is the longest text that is taken over from elsewhere, in bytes: a few
+	// sentences, and a history of them stays small.
+	maxText = 1024
+)
+
+// Reasons of records.
+const (
+	reasonSucceeded = "BackupSucceeded"
+	reasonLost      = "JobLost"
+	reasonReplaced  = "Replaced"
+)
+
+// run is a backup that was started and whose end is not recorded.
+type run struct {
+	v1beta2.ActiveBackup
+	// job is nil if it is gone.
+	job *Job
+}
+
+// end is what became of a run.
+type end struct {
+	record v1beta2.BackupRecord
+	result *task.Result // nil if the Job reported none
+}
+
+// runs are the backups whose end is not recorded: those that the status calls active,
+// and Jobs that it does not know since the write after their start was lost.
+func runs(o *Observation) []run {
+	status := &o.Backup.Status
+	var all []run
+	for _, a := range status.Active {
+		if !isRecorded(status.History, a.Name) && !slices.ContainsFunc(all, func(r run) bool { return r.Name == a.Name }) {
+			all = append(all, run{ActiveBackup: a, job: findJob(o.Jobs, a.Name)})
+		}
+	}
+	for i := range o.Jobs {
+		j := &o.Jobs[i]
+		if slices.ContainsFunc(all, func(r run) bool { return r.Name == j.Name }) || isDone(status, j) {
+			continue
+		}
+		all = append(all, run{job: j, ActiveBackup: v1beta2.ActiveBackup{Name: j.Name, ScheduledTime: metav1.NewTime(j.Scheduled.UTC())}})
+	}
+	slices.SortStableFunc(all, func(a, b run) int {
+		return cmp.Or(a.ScheduledTime.Compare(b.ScheduledTime.Time), cmp.Compare(a.Name, b.Name))
+	})
+	return all
+}
+
+func findJob(jobs []Job, name string) *Job {
+	if i := slices.IndexFunc(jobs, func(j Job) bool { return j.Name == name }); i >= 0 {
+		return &jobs[i]
+	}
+	return nil
+}
+
+func isRecorded(history []v1beta2.BackupRecord, name string) bool {
+	return slices.ContainsFunc(history, func(r v1beta2.BackupRecord) bool { return r.Name == name })
+}
+
+// isDone is true for a Job whose end is in the history, or was: a cache may show a Job
+// for a while that is gone, and whose record has made room for newer ones.
+func isDone(status *v1beta2.BackupStatus, j *Job) bool {
+	newer := 0
+	for i := range status.History {
+		r := &status.History[i]
+		if r.Name == j.Name {
+			return true
+		}
+		if r.ScheduledTime != nil && r.ScheduledTime.After(j.Scheduled) {
+			newer++
+		}
+	}
+	// The two others may be kept although they are older (see trim).
+	return newer >= v1beta2.MaxHistory-2
+}
+
+// record moves the runs that have ended to the history.
+func (v *view) record() {
+	var ends []end
+	v.active = slices.DeleteFunc(v.active, func(r run) bool {
+		e, ok := v.endOf(&r)
+		if ok {
+			ends = append(ends, e)
+		}
+		return ok
+	})
+	slices.SortStableFunc(ends, func(a, b end) int {
+		return a.record.CompletionTime.Compare(b.record.CompletionTime.Time)
+	})
+	for _, e := range ends {
+		v.recorded = append(v.recorded, e.record)
+		v.history = slices.Insert(v.history, 0, e.record)
+		if e.record.Succeeded {
+			v.stored = e.result
+		}
+	}
+	v.history = trim(v.history, v.Jobs)
+}
+
+// endOf is how a run has ended; ok is false if it has not.
+func (v *view) endOf(r *run) (e end, ok bool) {
+	j := r.job
+	switch {
+	case j == nil:
+		return v.lost(r), true
+	case j.Result != nil && j.Result.Failure == nil:
+		return v.succeeded(r), true
+	case j.Result != nil && j.Result.Failure.Permanent:
+		f := j.Result.Failure
+		return v.failed(r, f.Reason, f.Message), true
+	case j.Running:
+		// After a failure that is worth another try the Job starts another Pod.
+		return end{}, false
+	case j.Result != nil && j.Failed:
+		f := j.Result.Failure
+		return v.failed(r, f.Reason, f.Message), true
+	case v.Now.Sub(j.Finished).Abs() < reportGrace:
+		v.wakeAt(j.Finished.Add(reportGrace))
+		if j.Finished.After(v.Now) {
+			v.wakeAt(v.Now.Add(reportGrace))
+		}
+		return end{}, false
+	case j.Failed:
+		return v.failed(r, j.FailReason, j.FailMessage), true
+	}
+	// A report of failure is that of an earlier Pod than the one that ended well.
+	return v.failed(r, "ResultLost", "the Job is complete, but its Pod was gone before its report was read: a snapshot may be stored"), true
+}
+
+// lost is the end of a run whose Job is gone: somebody deleted it, or it was replaced.
+func (v *view) lost(r *run) end {
+	if v.spec.Repeated() && v.spec.Concurrency() == v1beta2.ReplaceConcurrent && v.schedule.String() != "" {
+		if _, n := v.schedule.Due(r.ScheduledTime.Time, v.Now); n > 0 {
+			return v.failed(r, reasonReplaced, "the Job was stopped for the next backup, since spec.backupPolicy.concurrencyPolicy is Replace")
+		}
+	}
+	return v.failed(r, reasonLost, "the Job was deleted before it told how it ended: a snapshot may be stored")
+}
+
+func (v *view) failed(r *run, reason, message string) end {
+	e := end{record: v.newRecord(r)}
+	e.record.Reason = camelCase(reason, "JobFailed")
+	e.record.Message = clip(message)
+	if e.record.Message == "" {
+		e.record.Message = fmt.Sprintf("the Job %s failed without a report: its Pod's events and log may say why", r.Name)
+	}
+	if !v.spec.Repeated() {
+		e.record.Message += "; " + v.outlook(e.record.Reason)
+	}
+	return e
+}
+
+// outlook is what follows from the failure of a one-shot backup.
+func (v *view) outlook(reason string) string {
+	if reason == reasonLost && len(v.history)+1 < maxAttempts {
+		return "it is started again"
+	}
+	return "it is not made again: create another EtcdBackup, once that is mended"
+}
+
+func (v *view) succeeded(r *run) end {
+	result := r.job.Result
+	e := end{record: v.newRecord(r), result: result}
+	e.record.Succeeded = true
+	e.record.Location = clip(result.Location)
+	e.record.Size = result.Size
+	e.record.SHA256 = clip(result.SHA256)
+	e.record.Revision = result.Revision
+	e.record.ClusterID = clip(result.ClusterID)
+	if result.RetentionError != "" {
+		e.record.Message = clip("older backups were not deleted: " + result.RetentionError)
+	}
+	return e
+}
+
+// newRecord has the times of a run. Those of another machine's clock are at most Now.
+func (v *view) newRecord(r *run) v1beta2.BackupRecord {
+	rec := v1beta2.BackupRecord{Name: r.Name, ScheduledTime: r.ScheduledTime.DeepCopy()}
+	finished := v.Now
+	if j := r.job; j != nil {
+		started := j.Created
+		if j.Result != nil && !j.Result.Started.IsZero() {
+			started = j.Result.Started
+		}
+		if !started.IsZero() {
+			rec.StartTime = v.past(started)
+		}
+		if !j.Finished.IsZero() {
+			finished = j.Finished
+		}
+		if j.Result != nil && !j.Result.Finished.IsZero() {
+			finished = j.Result.Finished
+		}
+	}
+	rec.CompletionTime = v.past(finished)
+	return rec
+}
+
+// past is a time for the status, at most Now.
+func (v *view) past(t time.Time) *metav1.Time {
+	if t.After(v.Now) {
+		t = v.Now
+	}
+	at := metav1.NewTime(t.UTC().Truncate(time.Second))
+	return &at
+}
+
+// trim bounds a history that is newest first. What is never dropped for room are the
+// newest that succeeded and the newest that failed, and then those whose Jobs are still
+// there: their names say that the end of these Jobs is recorded.
+func trim(history []v1beta2.BackupRecord, jobs []Job) []v1beta2.BackupRecord {
+	if len(history) <= v1beta2.MaxHistory {
+		return history
+	}
+	keep := make([]bool, len(history))
+	room := v1beta2.MaxHistory
+	take := func(i int) {
+		if i >= 0 && !keep[i] && room > 0 {
+			keep[i] = true
+			room--
+		}
+	}
+	take(slices.IndexFunc(history, func(r v1beta2.BackupRecord) bool { return r.Succeeded }))
+	take(slices.IndexFunc(history, func(r v1beta2.BackupRecord) bool { return !r.Succeeded }))
+	for i := range history {
+		if findJob(jobs, history[i].Name) != nil {
+			take(i)
+		}
+	}
+	for i := range history {
+		take(i)
+	}
+	var kept []v1beta2.BackupRecord
+	for i := range history {
+		if keep[i] {
+			kept = append(kept, history[i])
+		}
+	}
+	return kept
+}
+
+// kept are the names of the Jobs that stay for their logs.
+func (v *view) kept() []string {
+	var names []string
+	for _, succeeded := range []bool{true, false} {
+		i := slices.IndexFunc(v.history, func(r v1beta2.BackupRecord) bool {
+			return r.Succeeded == succeeded && findJob(v.Jobs, r.Name) != nil
+		})
+		if i >= 0 {
+			names = append(names, v.history[i].Name)
+		}
+	}
+	return names
+}
+
+// reasons are what a condition's reason may be, by its schema.
+var reasons = regexp.MustCompile(`^[A-Za-z]([A-Za-z0-9_,:]*[A-Za-z0-9_])?$`)
+
+// camelCase is a reason that may be written, or another in its place.
+func camelCase(reason, other string) string {
+	if len(reason) > 100 || !reasons.MatchString(reason) {
+		return other
+	}
+	return reason
+}
+
+// clip bounds a text from elsewhere.
+func clip(text string) string {
+	text = strings.ToValidUTF8(strings.TrimSpace(text), "?")
+	if len(text) <= maxText {
+		return text
+	}
+	return strings.ToValidUTF8(text[:maxText-len("…")], "") + "…"
+}

@@ -1,0 +1,178 @@
+package plan
+
+import (
+	"fmt"
+	"net/url"
+	"regexp"
+	"strconv"
+
+	"github.com/etcd-operators/etcd-operators/api/v1beta2"
+	"github.com/etcd-operators/etcd-operators/operators/etcd-backup-operator/internal/schedule"
+)
+
+// What admission refuses is refused here as well, for objects that are older than the
+// CRD's rules: each text below is a pattern of the CRD.
+var (
+	endpointPattern   = regexp.MustCompile(`^https?://([-._A-Za-z0-9]+|\[[0-9A-Fa-f:.]+\]):([0-9]{1,5})/?$`)
+	s3PathPattern     = regexp.MustCompile(`^[A-Za-z0-9][-._A-Za-z0-9]{1,254}/[^\x00-\x1f\x7f]+$`)
+	s3EndpointPattern = regexp.MustCompile(`^(https?://)?([-._A-Za-z0-9]+|\[[0-9A-Fa-f:.]+\])(:[0-9]{1,5})?(/[^?#\s]*)?$`)
+	claimPattern      = regexp.MustCompile(`^[a-z0-9]([-.a-z0-9]*[a-z0-9])?$`)
+	pvcPathPattern    = regexp.MustCompile(`^([^/\x00-\x1f\x7f]{1,200}/)*[^/\x00-\x1f\x7f]{1,200}$`)
+	dotsPattern       = regexp.MustCompile(`(^|/)[.][.]?(/|$)`)
+)
+
+const (
+	// maxPath and maxEndpoints are the CRD's limits.
+	maxPath      = 1000
+	maxEndpoints = 64
+	maxPort      = 65535
+)
+
+// check returns what is wrong with a spec, or nil, and its schedule if it has one. An
+// https endpoint without clientTLSSecret is right: its certificate may be signed by an
+// authority that everybody knows.
+func check(spec *v1beta2.BackupSpec) (schedule.Schedule, *step) {
+	for _, c := range []func(*v1beta2.BackupSpec) *step{checkStorage, checkSource, checkPolicy, checkRest} {
+		if s := c(spec); s != nil {
+			return schedule.Schedule{}, s
+		}
+	}
+	return checkSchedule(spec)
+}
+
+func checkStorage(spec *v1beta2.BackupSpec) *step {
+	switch spec.StorageType {
+	case v1beta2.StorageS3:
+		return checkS3(spec.S3)
+	case v1beta2.StoragePVC:
+		return checkPVC(spec.PVC)
+	case v1beta2.StorageABS, v1beta2.StorageGCS, v1beta2.StorageOSS:
+		return warn("StorageUnsupported", fmt.Sprintf(
+			"storageType %s is not supported yet: write S3 (for any store that speaks it, by s3.endpoint) or PVC", spec.StorageType))
+	case "":
+		return warn("StorageUnknown", "storageType is empty: write S3 or PVC")
+	}
+	return warn("StorageUnknown", fmt.Sprintf("storageType %q is not known: write S3 or PVC", clip(string(spec.StorageType))))
+}
+
+func checkS3(s3 *v1beta2.S3Source) *step {
+	switch {
+	case s3 == nil:
+		return warn("StorageMissing", "storageType is S3: write s3.path, such as mybucket/etcd.backup, and s3.awsSecret")
+	case !s3PathPattern.MatchString(s3.Path) || len(s3.Path) > maxPath:
+		return warn("PathInvalid", "s3.path is a bucket and a key: write it as mybucket/etcd.backup, without s3://")
+	case s3.Endpoint != "" && !s3EndpointPattern.MatchString(s3.Endpoint):
+		return warn("StoreEndpointInvalid", "s3.endpoint is the URL of an S3 store: write it as https://s3.example.com or http://minio.default:9000")
+	}
+	return nil
+}
+
+func checkPVC(pvc *v1beta2.PVCSource) *step {
+	switch {
+	case pvc == nil:
+		return warn("StorageMissing", "storageType is PVC: write pvc.claimName and pvc.path, such as backups/etcd.db")
+	case !claimPattern.MatchString(pvc.ClaimName):
+		return warn("ClaimInvalid", "pvc.claimName is not the name of a PersistentVolumeClaim: write lower-case letters, digits and dashes, such as etcd-backups")
+	case !pvcPathPattern.MatchString(pvc.Path) || dotsPattern.MatchString(pvc.Path) || len(pvc.Path) > maxPath:
+		return warn("PathInvalid", "pvc.path is that of a file, relative to the volume: write it as backups/etcd.db, without a slash at either end and without ..")
+	}
+	return nil
+}
+
+func checkSource(spec *v1beta2.BackupSpec) *step {
+	switch {
+	case spec.ClusterRef != nil && len(spec.EtcdEndpoints) > 0:
+		return warn("SourceAmbiguous", "etcdEndpoints and clusterRef are both set: leave clusterRef alone for an EtcdCluster of this namespace, or etcdEndpoints for any other etcd")
+	case spec.ClusterRef != nil && spec.ClusterRef.Name == "":
+		return warn("SourceMissing", "clusterRef.name is empty: write the name of an EtcdCluster of this namespace")
+	case spec.ClusterRef == nil && len(spec.EtcdEndpoints) == 0:
+		return warn("SourceMissing", "neither etcdEndpoints nor clusterRef is set: write clusterRef.name for an EtcdCluster of this namespace, or etcdEndpoints, such as [http://example-client:2379]")
+	case len(spec.EtcdEndpoints) > maxEndpoints:
+		return warn("EndpointInvalid", fmt.Sprintf("there are %d etcdEndpoints: write at most %d", len(spec.EtcdEndpoints), maxEndpoints))
+	}
+	for i, e := range spec.EtcdEndpoints {
+		if !isEndpoint(e) {
+			return warn("EndpointInvalid", fmt.Sprintf(
+				"etcdEndpoints[%d] is not a URL with scheme, host and port: write it as http://example-client:2379, or https:// if the members serve by TLS", i))
+		}
+	}
+	return nil
+}
+
+// isEndpoint has no room for a password before the host: the text is copied to places
+// where one must not be.
+func isEndpoint(text string) bool {
+	parts := endpointPattern.FindStringSubmatch(text)
+	if parts == nil {
+		return false
+	}
+	if _, err := url.Parse(text); err != nil {
+		return false
+	}
+	port, err := strconv.Atoi(parts[2])
+	return err == nil && port > 0 && port <= maxPort
+}
+
+func checkPolicy(spec *v1beta2.BackupSpec) *step {
+	p := spec.BackupPolicy
+	if p == nil {
+		return nil
+	}
+	for _, n := range []struct {
+		name  string
+		value int64
+	}{
+		{"timeoutInSecond", p.TimeoutInSecond},
+		{"backupIntervalInSecond", p.BackupIntervalInSecond},
+		{"maxBackups", int64(p.MaxBackups)},
+		{"startingDeadlineSeconds", value(p.StartingDeadlineSeconds)},
+	} {
+		if n.value < 0 {
+			return warn("PolicyInvalid", fmt.Sprintf("backupPolicy.%s is %d: write 0 or more", n.name, n.value))
+		}
+	}
+	if p.MaxAge != nil && p.MaxAge.Duration <= 0 {
+		return warn("PolicyInvalid", fmt.Sprintf("backupPolicy.maxAge is %s: write a duration of at least 1s, such as 168h (a week)", p.MaxAge.Duration))
+	}
+	switch spec.Concurrency() {
+	case v1beta2.ForbidConcurrent, v1beta2.AllowConcurrent, v1beta2.ReplaceConcurrent:
+		return nil
+	}
+	return warn("PolicyInvalid", fmt.Sprintf("backupPolicy.concurrencyPolicy %q is not known: write Forbid, Allow or Replace", clip(string(spec.Concurrency()))))
+}
+
+func checkRest(spec *v1beta2.BackupSpec) *step {
+	if ttl := value(spec.TTLSecondsAfterFinished); ttl < 0 {
+		return warn("PolicyInvalid", fmt.Sprintf("ttlSecondsAfterFinished is %d: write 0 or more", ttl))
+	}
+	switch spec.Packing() {
+	case "", v1beta2.CompressionNone, v1beta2.CompressionZstd:
+		return nil
+	}
+	return warn("CompressionUnknown", fmt.Sprintf("compression %q is not known: write none or zstd", clip(string(spec.Compression))))
+}
+
+func checkSchedule(spec *v1beta2.BackupSpec) (schedule.Schedule, *step) {
+	switch {
+	case spec.Schedule() != "" && spec.Interval() > 0:
+		return schedule.Schedule{}, warn("ScheduleInvalid", "backupPolicy.schedule and backupIntervalInSecond are both set: remove one of them")
+	case spec.Interval() > 0:
+		return schedule.Every(spec.Interval()), nil
+	case spec.Schedule() == "":
+		return schedule.Schedule{}, nil
+	}
+	s, err := schedule.Parse(spec.Schedule())
+	if err != nil {
+		return schedule.Schedule{}, warn("ScheduleInvalid", fmt.Sprintf(
+			"backupPolicy.schedule is no cron expression: %s; write it as 0 */6 * * *, @daily, or CRON_TZ=Europe/Berlin 30 3 * * 1-5", clip(err.Error())))
+	}
+	return s, nil
+}
+
+// value is a number that may be left out, or 0.
+func value[N int32 | int64](n *N) int64 {
+	if n == nil {
+		return 0
+	}
+	return int64(*n)
+}

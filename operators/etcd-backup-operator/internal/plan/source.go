@@ -1,0 +1,47 @@
+package plan
+
+import (
+	"fmt"
+
+	"github.com/etcd-operators/etcd-operators/shared/member"
+)
+
+// source is the etcd to back up.
+type source struct {
+	endpoints []string
+	// secret has the client certificate; empty for none.
+	secret string
+	// wait is why there is no source yet; nil if there is.
+	wait *step
+}
+
+// findSource follows spec.clusterRef. An EtcdCluster that is not there, or not ready,
+// is waited for: it may be created after the EtcdBackup.
+func findSource(o *Observation) source {
+	spec := &o.Backup.Spec
+	if spec.ClusterRef == nil {
+		return source{endpoints: spec.EtcdEndpoints, secret: spec.ClientTLSSecret}
+	}
+	name := spec.ClusterRef.Name
+	if o.Cluster == nil {
+		return source{wait: warn("ClusterNotFound", fmt.Sprintf(
+			"there is no EtcdCluster %s in this namespace: create it, or correct spec.clusterRef.name; the backup starts by itself then", name))}
+	}
+	ready := o.Cluster.Status.Members.Ready
+	if len(ready) == 0 {
+		return source{wait: warn("ClusterNotReady", fmt.Sprintf(
+			"the EtcdCluster %s has no ready member: its conditions say why; the backup starts by itself when it has one", name))}
+	}
+	scheme, secret := "http", ""
+	if tls := o.Cluster.Spec.TLS; tls != nil && tls.Static != nil && tls.Static.OperatorSecret != "" {
+		scheme, secret = "https", tls.Static.OperatorSecret
+	}
+	s := source{secret: secret}
+	if spec.ClientTLSSecret != "" {
+		s.secret = spec.ClientTLSSecret
+	}
+	for _, m := range ready {
+		s.endpoints = append(s.endpoints, fmt.Sprintf("%s://%s:%d", scheme, member.Host(o.Cluster, m), member.ClientPort))
+	}
+	return s
+}

@@ -1,0 +1,220 @@
+package plan
+
+import (
+	"fmt"
+	"strings"
+	"time"
+
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	"github.com/etcd-operators/etcd-operators/api/v1beta2"
+)
+
+// maxDuration is the longest that a backup is believed to have taken.
+const maxDuration = 365 * 24 * time.Hour
+
+// reasonStarted is the reason of a backup that is under way.
+const reasonStarted = "BackupStarted"
+
+// status is what the Observation implies, and the action that is taken on it.
+// Conditions carry no times: those are set when they are written.
+func (v *view) status(s *step) v1beta2.BackupStatus {
+	st := *v.last.DeepCopy()
+	if v.handsOff() {
+		return st
+	}
+	st.ObservedGeneration = v.Backup.Generation
+	st.Phase = v.phase(s)
+	st.History = v.history
+	st.Active = nil
+	for _, a := range v.active {
+		st.Active = append(st.Active, a.ActiveBackup)
+	}
+	st.Clock, st.LastScheduleTime, st.NextScheduleTime = v.clock, v.scheduled, nil
+	if !v.nextDue.IsZero() {
+		st.NextScheduleTime = &metav1.Time{Time: v.nextDue}
+	}
+	st.MissedRuns += v.missed
+	v.describeSnapshot(&st)
+	if f := v.final(); f != nil || !v.spec.Repeated() {
+		st.Succeeded = f != nil && f.Succeeded
+	}
+	st.Reason = v.failure()
+	st.Conditions = v.conditions(s)
+	return st
+}
+
+// describeSnapshot tells of a backup that has newly succeeded.
+func (v *view) describeSnapshot(st *v1beta2.BackupStatus) {
+	r := v.stored
+	if r == nil {
+		return
+	}
+	var at *metav1.Time
+	for i := range v.recorded {
+		if v.recorded[i].Succeeded {
+			at = v.recorded[i].CompletionTime.DeepCopy()
+		}
+	}
+	st.LastSuccessDate = at
+	st.EtcdVersion = clip(r.EtcdVersion)
+	st.EtcdRevision = r.Revision
+	st.Snapshot = &v1beta2.BackupSnapshot{
+		Location:       clip(r.Location),
+		Size:           r.Size,
+		ReadableSize:   v1beta2.ReadableSize(r.Size),
+		SHA256:         clip(r.SHA256),
+		Revision:       r.Revision,
+		ClusterID:      clip(r.ClusterID),
+		MemberID:       clip(r.MemberID),
+		EtcdVersion:    clip(r.EtcdVersion),
+		Compression:    v.spec.Packing(),
+		Duration:       duration(r.Duration),
+		CompletionTime: at.DeepCopy(),
+	}
+}
+
+func (v *view) phase(s *step) v1beta2.BackupPhase {
+	switch {
+	case len(v.active) > 0 && s.reason == "PodNotStarting":
+		return v1beta2.BackupPending
+	case len(v.active) > 0:
+		return v1beta2.BackupRunning
+	case v.hasEnded() && v.final().Succeeded:
+		return v1beta2.BackupSucceeded
+	case v.hasEnded() || v.refusal != nil:
+		return v1beta2.BackupFailed
+	case v.spec.Suspend:
+		return v1beta2.BackupSuspended
+	case !v.due.IsZero() || !v.spec.Repeated():
+		return v1beta2.BackupPending
+	}
+	return v1beta2.BackupScheduled
+}
+
+// failure is the legacy status.Reason: empty while a backup is under way.
+func (v *view) failure() string {
+	if len(v.active) > 0 {
+		return ""
+	}
+	if v.refusal != nil {
+		return v.refusal.reason + ": " + v.refusal.message
+	}
+	if f := v.final(); f != nil && !f.Succeeded {
+		return f.Reason + ": " + f.Message
+	}
+	return ""
+}
+
+// conditions are in a fixed order.
+func (v *view) conditions(s *step) []metav1.Condition {
+	all := []metav1.Condition{v.complete(s), v.hasFailed()}
+	if v.spec.Repeated() {
+		all = append(all, v.isScheduled(s))
+	}
+	return all
+}
+
+func (v *view) condition(kind string, is bool, reason, message string) metav1.Condition {
+	c := metav1.Condition{Type: kind, Status: metav1.ConditionFalse, Reason: reason, Message: message, ObservedGeneration: v.Backup.Generation}
+	if is {
+		c.Status = metav1.ConditionTrue
+	}
+	return c
+}
+
+// complete says whether the backup is stored, or the last one of a repeated backup.
+func (v *view) complete(s *step) metav1.Condition {
+	const kind = v1beta2.ConditionComplete
+	f := v.final()
+	if f == nil {
+		return v.condition(kind, false, s.reason, s.message)
+	}
+	reason, message := tell(f)
+	return v.condition(kind, f.Succeeded, reason, message)
+}
+
+func (v *view) hasFailed() metav1.Condition {
+	const kind = v1beta2.ConditionFailed
+	if v.refusal != nil {
+		return v.condition(kind, true, v.refusal.reason, v.refusal.message)
+	}
+	if f := v.final(); f != nil && !f.Succeeded {
+		return v.condition(kind, true, f.Reason, f.Message)
+	}
+	return v.condition(kind, false, "NotFailed", "no failure is known of")
+}
+
+func (v *view) isScheduled(s *step) metav1.Condition {
+	const kind = v1beta2.ConditionScheduled
+	if v.refusal == nil && v.spec.Suspend {
+		u := suspended(v)
+		return v.condition(kind, false, u.reason, u.message)
+	}
+	return v.condition(kind, v.refusal == nil && (!v.nextDue.IsZero() || len(v.active) > 0), s.reason, s.message)
+}
+
+// tell is how a backup ended, for a person.
+func tell(r *v1beta2.BackupRecord) (reason, message string) {
+	if !r.Succeeded {
+		return r.Reason, r.Message
+	}
+	message = "the backup is stored"
+	if r.Location != "" {
+		message = fmt.Sprintf("the backup is stored at %s: %s, revision %d", r.Location, v1beta2.ReadableSize(r.Size), r.Revision)
+	}
+	if r.Message != "" {
+		message += "; " + r.Message
+	}
+	return reasonSucceeded, message
+}
+
+// startedMessage names the Jobs that run.
+func (v *view) startedMessage() string {
+	if len(v.active) == 1 && !v.spec.Repeated() {
+		return fmt.Sprintf("the Job %s makes the backup", v.active[0].Name)
+	}
+	var jobs []string
+	for _, a := range v.active {
+		jobs = append(jobs, fmt.Sprintf("%s makes the backup of %s", a.Name, clock(a.ScheduledTime.Time)))
+	}
+	return "the Job " + strings.Join(jobs, ", ")
+}
+
+// events are what the status newly tells.
+func (v *view) events(s *step) []Event {
+	if v.handsOff() {
+		return nil
+	}
+	var all []Event
+	for i := range v.recorded {
+		reason, message := tell(&v.recorded[i])
+		all = append(all, Event{Warning: !v.recorded[i].Succeeded, Reason: reason, Message: message})
+	}
+	if v.missed > 0 {
+		all = append(all, Event{Warning: true, Reason: "BackupsMissed", Message: fmt.Sprintf(
+			"%d backups that were due are not made: at most the newest of those that are missed is made up", v.missed)})
+	}
+	if s.warn && !v.told(s) {
+		all = append(all, Event{Warning: true, Reason: s.reason, Message: s.message})
+	}
+	return all
+}
+
+// told is true when the last status says the same.
+func (v *view) told(s *step) bool {
+	for _, c := range v.last.Conditions {
+		if c.Reason == s.reason && c.Message == s.message {
+			return true
+		}
+	}
+	return false
+}
+
+// duration is a number of seconds, if it is one.
+func duration(seconds float64) *metav1.Duration {
+	if !(seconds > 0 && seconds < maxDuration.Seconds()) {
+		return nil
+	}
+	return &metav1.Duration{Duration: time.Duration(seconds * float64(time.Second)).Round(time.Millisecond)}
+}

@@ -1,0 +1,136 @@
+// Package task is the seam between the operator and the agent that it runs in a
+// Job: the operator passes a [Task] in the Pod's environment, and the agent writes a
+// [Result] as its container's termination message. Neither knows more of the other.
+package task
+
+import "time"
+
+// Env is the environment variable of the agent's container that holds the Task, as
+// JSON.
+const Env = "ETCD_BACKUP_TASK"
+
+// Container is the name of the agent's container, which is the only one of its Pod
+// whose termination message is a Result.
+const Container = "save"
+
+// MaxMessage is the most bytes of a termination message, by the kubelet's measure
+// (https://kubernetes.io/docs/tasks/debug/debug-application/determine-reason-pod-failure/).
+const MaxMessage = 4096
+
+// The exit codes of the agent.
+const (
+	// ExitDone says that the backup is stored.
+	ExitDone = 0
+	// ExitRetry says that it failed, and that another Pod may do better.
+	ExitRetry = 1
+	// ExitPermanent says that it failed and that only a person can mend what is
+	// wrong: the Job starts no other Pod.
+	ExitPermanent = 2
+)
+
+// Task is what one Job does.
+type Task struct {
+	// Endpoints are the URLs of the source's members, http(s)://host:port. There
+	// is at least one.
+	Endpoints []string `json:"endpoints"`
+	// TLSDir is the folder where the client's TLS Secret is mounted: etcd-client.crt,
+	// etcd-client.key and etcd-client-ca.crt, or tls.crt, tls.key and ca.crt. Empty
+	// without one.
+	TLSDir string `json:"tlsDir,omitempty"`
+
+	// Of S3 and PVC, one is set: where the snapshot goes.
+	S3  *S3  `json:"s3,omitempty"`
+	PVC *PVC `json:"pvc,omitempty"`
+
+	// Compression is empty or "zstd".
+	Compression string `json:"compression,omitempty"`
+	// Overwrite lets a one-shot backup replace what lies at its path.
+	Overwrite bool `json:"overwrite,omitempty"`
+	// Repeated says that the path is a prefix: _v<revision>_<time> is added to it.
+	Repeated bool `json:"repeated,omitempty"`
+	// Time is when a backup was due, in UTC: the time in the name of a repeated one.
+	Time time.Time `json:"time"`
+	// Timeout bounds the whole; 0: nothing does, as long as the transfer makes
+	// progress. In JSON it is in nanoseconds.
+	Timeout time.Duration `json:"timeout,omitempty"`
+
+	// MaxBackups and MaxAge say which older backups are deleted after this one is
+	// stored; 0: none are.
+	MaxBackups int           `json:"maxBackups,omitempty"`
+	MaxAge     time.Duration `json:"maxAge,omitempty"`
+
+	// Backup is namespace/name of the EtcdBackup, and UID its uid: for what is
+	// stored beside the object, and for temporary names.
+	Backup string `json:"backup"`
+	UID    string `json:"uid"`
+}
+
+// S3 is a place in an S3 store.
+type S3 struct {
+	Bucket string `json:"bucket"`
+	Key    string `json:"key"`
+	// Endpoint is the URL of the store; empty: AWS itself.
+	Endpoint       string `json:"endpoint,omitempty"`
+	ForcePathStyle bool   `json:"forcePathStyle,omitempty"`
+	// Region is empty if the Secret's config or the environment says it.
+	Region               string `json:"region,omitempty"`
+	StorageClass         string `json:"storageClass,omitempty"`
+	ServerSideEncryption string `json:"serverSideEncryption,omitempty"`
+	KMSKeyID             string `json:"kmsKeyID,omitempty"`
+	// SecretDir is the folder where the Secret with the files credentials and config
+	// is mounted; empty: the SDK's default chain.
+	SecretDir string `json:"secretDir,omitempty"`
+}
+
+// PVC is a place on a volume.
+type PVC struct {
+	// Claim is the name of the PersistentVolumeClaim, for the location that is
+	// reported.
+	Claim string `json:"claim"`
+	// Dir is where the volume is mounted.
+	Dir string `json:"dir"`
+	// Path is that of the file, below Dir.
+	Path string `json:"path"`
+}
+
+// Result is what became of a Task. The agent writes it to its termination message as
+// JSON, in at most MaxMessage bytes.
+type Result struct {
+	// Location is where the snapshot lies: s3://bucket/key or pvc://claim/path.
+	Location string `json:"location,omitempty"`
+	// Size and SHA256 are of what is stored: bytes, and 64 hexadecimal digits.
+	Size   int64  `json:"size,omitempty"`
+	SHA256 string `json:"sha256,omitempty"`
+	// SnapshotSize is the size in bytes before compression.
+	SnapshotSize int64 `json:"snapshotSize,omitempty"`
+	// Revision is the source's just before the stream: the snapshot holds at least
+	// that.
+	Revision    int64  `json:"revision,omitempty"`
+	EtcdVersion string `json:"etcdVersion,omitempty"`
+	// ClusterID and MemberID are etcd's own, 16 hexadecimal digits.
+	ClusterID string `json:"clusterID,omitempty"`
+	MemberID  string `json:"memberID,omitempty"`
+	// Duration is how long it took, in seconds.
+	Duration float64 `json:"duration,omitempty"`
+	// Deleted is how many older backups were deleted.
+	Deleted int `json:"deleted,omitempty"`
+	// RetentionError says why older ones could not be deleted. The backup itself
+	// is good.
+	RetentionError string `json:"retentionError,omitempty"`
+	// Started and Finished bound the agent's work.
+	Started  time.Time `json:"started"`
+	Finished time.Time `json:"finished"`
+	// Failure is nil if the snapshot is stored.
+	Failure *Failure `json:"failure,omitempty"`
+}
+
+// Failure is why a Task was not done.
+type Failure struct {
+	// Reason is CamelCase, for conditions, events and metrics: one of the Reason
+	// constants.
+	Reason string `json:"reason"`
+	// Message says it to a person, with what to do.
+	Message string `json:"message"`
+	// Permanent says that only a person can mend what is wrong.
+	Permanent bool `json:"permanent,omitempty"`
+}
