@@ -33,16 +33,37 @@ func (r *Reconciler) observe(ctx context.Context, b *v1beta2.EtcdBackup) (obs pl
 		return obs, 0, err
 	}
 	jobs = append(jobs, lost...)
-	pods, err := r.pods(ctx, b)
-	if err != nil {
+	if obs.Jobs, again, err = seen(ctx, r.Client, b, jobs, obs.Now); err != nil {
 		return obs, 0, err
 	}
+	if slices.ContainsFunc(obs.Jobs, func(j plan.Job) bool { return ends(b, j) }) {
+		obs.Jobs, again, err = seen(ctx, r.Live, b, jobs, obs.Now)
+	}
+	return obs, again, err
+}
+
+// seen are Jobs with what their Pods tell, as a reader has them.
+func seen(ctx context.Context, reader client.Reader, b *v1beta2.EtcdBackup, jobs []batchv1.Job, now time.Time) (all []plan.Job, again time.Duration, err error) {
+	pods, err := podsByJob(ctx, reader, b)
+	if err != nil {
+		return nil, 0, err
+	}
 	for i := range jobs {
-		seen, wait := job.Observe(&jobs[i], pods[jobs[i].Name], obs.Now)
-		obs.Jobs = append(obs.Jobs, seen)
+		j, wait := job.Observe(&jobs[i], pods[jobs[i].Name], now)
+		all = append(all, j)
 		again = sooner(again, wait)
 	}
-	return obs, again, nil
+	return all, again, nil
+}
+
+// ends reports whether a Job has newly ended and its Pods, as the cache has them, tell
+// of no success: they may lag behind the Job, and a backup that is stored is not to be
+// called a failed one.
+func ends(b *v1beta2.EtcdBackup, j plan.Job) bool {
+	if j.Running || (j.Result != nil && j.Result.Failure == nil) {
+		return false
+	}
+	return !slices.ContainsFunc(b.Status.History, func(r v1beta2.BackupRecord) bool { return r.Name == j.Name })
 }
 
 // cluster is the EtcdCluster that the backup refers to; nil if there is none.
@@ -90,10 +111,10 @@ func (r *Reconciler) unseen(ctx context.Context, b *v1beta2.EtcdBackup, cached [
 	return all, nil
 }
 
-// pods are those of the backup's Jobs, by the name of the Job.
-func (r *Reconciler) pods(ctx context.Context, b *v1beta2.EtcdBackup) (map[string][]corev1.Pod, error) {
+// podsByJob are the Pods of the backup's Jobs, by the name of the Job.
+func podsByJob(ctx context.Context, reader client.Reader, b *v1beta2.EtcdBackup) (map[string][]corev1.Pod, error) {
 	var list corev1.PodList
-	if err := r.Client.List(ctx, &list, client.InNamespace(b.Namespace), client.MatchingLabels(job.Selector(b.Name))); err != nil {
+	if err := reader.List(ctx, &list, client.InNamespace(b.Namespace), client.MatchingLabels(job.Selector(b.Name))); err != nil {
 		return nil, fmt.Errorf("list Pods: %w", err)
 	}
 	byJob := map[string][]corev1.Pod{}

@@ -1,6 +1,7 @@
 package controller_test
 
 import (
+	"context"
 	"fmt"
 	"strings"
 	"testing"
@@ -303,4 +304,31 @@ func (b *bench) quiet(e *v1beta2.EtcdBackup) {
 		}
 		return nil
 	})
+}
+
+// blind is a client whose cache shows no Pod at all.
+type blind struct{ client.Client }
+
+func (c blind) List(ctx context.Context, list client.ObjectList, opts ...client.ListOption) error {
+	if _, ok := list.(*corev1.PodList); ok {
+		return nil
+	}
+	return c.Client.List(ctx, list, opts...)
+}
+
+// A backup that is stored is not called a failed one, however far the cache of Pods
+// lags behind that of Jobs.
+func TestPodsLag(t *testing.T) {
+	t.Parallel()
+	b := newBench(t, func(r *controller.Reconciler) { r.Client = blind{r.Client} })
+	e := b.create("x")
+	j := b.job(e)
+	p := b.pod(&j)
+	b.runs(p)
+	b.ends(p, task.ExitDone, stored(7))
+	b.finish(&j, batchv1.JobComplete, "")
+	b.until(e, "the backup to be stored", func(s *v1beta2.BackupStatus) bool { return s.Succeeded })
+	if len(e.Status.History) != 1 || !e.Status.History[0].Succeeded || e.Status.Reason != "" {
+		t.Errorf("the status is %+v", e.Status)
+	}
 }
