@@ -24,7 +24,9 @@ COPY operators/${OPERATOR} operators/${OPERATOR}
 RUN export GOOS=${TARGETOS} GOARCH=${TARGETARCH} \
  && go -C operators/${OPERATOR} build -ldflags="-s -w" -o /out/${OPERATOR} . \
  && if [ "${OPERATOR}" = etcd-operator ]; then \
-      go -C shared build -ldflags="-s -w" -o /out/etcd-launcher ./cmd/etcd-launcher; fi
+      go -C shared build -ldflags="-s -w" -o /out/etcd-launcher ./cmd/etcd-launcher; fi \
+ && if [ "${OPERATOR}" = etcd-backup-operator ]; then \
+      go -C operators/${OPERATOR} build -ldflags="-s -w" -o /out/etcd-backup-agent ./cmd/etcd-backup-agent; fi
 
 FROM scratch
 COPY --from=build /etc/ssl/certs/ca-certificates.crt /etc/ssl/certs/ca-certificates.crt

@@ -57,8 +57,8 @@ func measureBackup(ctx context.Context, b *bench) error {
 		return err
 	}
 	defer os.RemoveAll(dir)
-	agent := filepath.Join(dir, "etcd-backup-operator")
-	build := exec.CommandContext(ctx, "go", "build", "-trimpath", "-o", agent, ".")
+	agent := filepath.Join(dir, "etcd-backup-agent")
+	build := exec.CommandContext(ctx, "go", "build", "-trimpath", "-o", agent, "./cmd/etcd-backup-agent")
 	build.Dir = filepath.Join(b.root, "operators", "etcd-backup-operator")
 	build.Env = append(os.Environ(), "GOWORK=off", "CGO_ENABLED=0")
 	if out, err := build.CombinedOutput(); err != nil {
@@ -279,7 +279,7 @@ func (r *rig) backUp(ctx context.Context, where map[string]any) (time.Duration, 
 		return 0, 0, err
 	}
 	report := r.path("result.json")
-	cmd := exec.CommandContext(ctx, r.agent, "save")
+	cmd := exec.CommandContext(ctx, r.agent)
 	cmd.Env = append(os.Environ(), "ETCD_BACKUP_TASK="+string(text), "ETCD_BACKUP_RESULT_FILE="+report, "GOMEMLIMIT=48MiB")
 	cmd.Stdout, cmd.Stderr = io.Discard, io.Discard
 	began := time.Now()
@@ -292,7 +292,7 @@ func (r *rig) backUp(ctx context.Context, where map[string]any) (time.Duration, 
 	took := time.Since(began)
 	if err != nil {
 		said, _ := os.ReadFile(report) // its own words, if it had any
-		return 0, 0, fmt.Errorf("etcd-backup-operator save: %w\n%s", err, said)
+		return 0, 0, fmt.Errorf("etcd-backup-agent: %w\n%s", err, said)
 	}
 	return took, memory, errors.Join(r.remove(ctx, "backup"), os.RemoveAll(r.path("volume/backup")))
 }

@@ -53,7 +53,9 @@ var launcher = program{"shared", "./cmd/etcd-launcher"}
 
 var recipes = []recipe{
 	{ref: Operator, programs: map[string]program{"etcd-operator": {"operators/etcd-operator", "."}, "etcd-launcher": launcher}},
-	{ref: BackupOperator, programs: map[string]program{"etcd-backup-operator": {"operators/etcd-backup-operator", "."}}},
+	{ref: BackupOperator, programs: map[string]program{
+		"etcd-backup-operator": {"operators/etcd-backup-operator", "."}, "etcd-backup-agent": {"operators/etcd-backup-operator", "./cmd/etcd-backup-agent"},
+	}},
 	{ref: Writer, programs: map[string]program{"etcd-writer": {"e2e", "./cmd/etcd-writer"}}},
 }
 

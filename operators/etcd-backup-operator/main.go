@@ -1,8 +1,7 @@
 // Command etcd-backup-operator backs etcd clusters up: it reconciles EtcdBackup
 // objects, and runs a Job for each backup. See package plan for what it does when.
 //
-// The Job runs this same program with the argument save, which carries the snapshot
-// from etcd to its store. See package agent.
+// The Job runs etcd-backup-agent, which is in the same image.
 package main
 
 import (
@@ -14,19 +13,11 @@ import (
 	ctrl "sigs.k8s.io/controller-runtime"
 	"sigs.k8s.io/controller-runtime/pkg/log/zap"
 
-	"github.com/etcd-operators/etcd-operators/operators/etcd-backup-operator/internal/agent"
 	"github.com/etcd-operators/etcd-operators/shared/operator"
 )
 
-// save is the argument by which the program is the agent of one backup.
-const save = "save"
-
 func main() {
-	ctx := ctrl.SetupSignalHandler()
-	if len(os.Args) > 1 && os.Args[1] == save {
-		os.Exit(agent.Main(ctx, os.Args[2:]))
-	}
-	if err := run(ctx, os.Args[1:]); err != nil {
+	if err := run(ctrl.SetupSignalHandler(), os.Args[1:]); err != nil {
 		fmt.Fprintln(os.Stderr, "etcd-backup-operator:", err)
 		os.Exit(1)
 	}

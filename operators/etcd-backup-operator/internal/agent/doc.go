@@ -1,4 +1,4 @@
-// Package agent is what runs in a backup's Job: `etcd-backup-operator save`. It reads a
+// Package agent is what runs in the Job of a backup: the program etcd-backup-agent. It reads a
 // task.Task from its environment, streams one snapshot from etcd to where it is to lie,
 // and writes a task.Result to its termination message. It asks nothing of Kubernetes.
 //

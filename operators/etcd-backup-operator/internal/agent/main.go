@@ -29,7 +29,6 @@ func Main(ctx context.Context, args []string) int {
 	if os.Getenv("GOGC") == "" {
 		debug.SetGCPercent(gcPercent)
 	}
-	forgetInit()
 	log := slog.New(slog.NewJSONHandler(os.Stderr, nil))
 	return run(ctx, log, defaultLimits, args)
 }
@@ -69,7 +68,7 @@ func guarded(f func() error) (err error) {
 
 func carryOut(ctx context.Context, log *slog.Logger, limits limits, args []string, result *task.Result) error {
 	if len(args) > 0 {
-		return refuse(task.ReasonInvalidTask, "save takes no arguments: its task is in $%s", task.Env)
+		return refuse(task.ReasonInvalidTask, "the agent takes no arguments: its task is in $%s", task.Env)
 	}
 	t, err := read(os.Getenv(task.Env))
 	if err != nil {

@@ -80,7 +80,7 @@ func Build(b *v1beta2.EtcdBackup, start plan.StartJob, image string) (*batchv1.J
 						Name:            task.Container,
 						Image:           image,
 						ImagePullPolicy: corev1.PullIfNotPresent,
-						Command:         []string{"etcd-backup-operator", "save"},
+						Command:         []string{"etcd-backup-agent"},
 						Env:             env,
 						Resources:       policy.Resources,
 						VolumeMounts:    mounts,
