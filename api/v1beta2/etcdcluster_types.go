@@ -347,7 +347,9 @@ type ClusterStatus struct {
 	// The version that the cluster runs.
 	// +optional
 	CurrentVersion string `json:"currentVersion,omitempty"`
-	// The version that the cluster is on its way to; empty when it is there.
+	// The version that the cluster is on its way to; empty when it is there. Of a
+	// cluster that is left to a restore before it had a member, the version to give
+	// its seed.
 	// +optional
 	TargetVersion string `json:"targetVersion,omitempty"`
 

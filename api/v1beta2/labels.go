@@ -84,11 +84,12 @@ const (
 	// EtcdCluster's creation on: then no member is made before the hand-off.
 	//
 	// status.fencedBy answers, as soon as nothing that etcd-operator has begun can
-	// still take effect. Until then the fence may be taken back by removing the
-	// annotation. From then on etcd-operator touches nothing of the cluster, whatever
-	// becomes of this annotation, until it has adopted the seed that AnnotationSeeded
-	// names, or AnnotationFenceLifted names the uid. While spec.paused is true it
-	// neither answers nor adopts nor goes on.
+	// still take effect. Until then the fence is taken back by removing the annotation
+	// (against the resourceVersion at which it was not acknowledged). From then on
+	// etcd-operator touches nothing of the cluster, whatever becomes of this annotation,
+	// until it has adopted the seed that AnnotationSeeded names, or AnnotationFenceLifted
+	// names the uid. While spec.paused or the condition NameConflict is true it neither
+	// answers nor adopts nor goes on.
 	//
 	// A uid fences once: one whose seed was adopted (status.adoptedSeed), or that
 	// AnnotationFenceLifted names, is passed over.
@@ -106,12 +107,14 @@ const (
 	// uid, and touch the seed only after that.
 	AnnotationSeeded = GroupName + "/seeded"
 	// AnnotationFenceLifted on an EtcdCluster ends the fence of the uid that it names
-	// without a hand-off, also before it is acknowledged: etcd-operator goes on with
-	// what is there, and heals it. It is stronger than AnnotationFence and
-	// AnnotationSeeded of the same uid, and may stay. Give the old members' PVCs back,
-	// and delete the seed and its PVC, before setting it. A cluster that never had a
-	// member begins empty after it: delete an EtcdCluster that was made for the
-	// restore instead.
+	// without a hand-off: status.fencedBy is empty again, and etcd-operator goes on
+	// with what is there, and heals it. It is stronger than AnnotationFence and
+	// AnnotationSeeded of the same uid, and may stay. Only the restore that
+	// status.fencedBy names sets it (a person may in its place, when it is gone), and
+	// it is not done before status.fencedBy names it no longer. Give the old members'
+	// PVCs back, and delete the seed and its PVC, before setting it. A cluster that
+	// never had a member begins empty after it: delete an EtcdCluster that was made
+	// for the restore instead.
 	AnnotationFenceLifted = GroupName + "/fence-lifted"
 
 	// AnnotationBackup on the Job of a backup, and on its Pod, is the

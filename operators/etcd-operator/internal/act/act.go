@@ -1,8 +1,8 @@
 // Package act carries out one plan.Action, idempotently.
 //
 // Every effect carries its precondition, so that repetition is harmless and so is
-// a second operator (S11): the EtcdCluster is read live before each action, Pods
-// and claims are touched by uid, a member change is made only while etcd's own
+// a second operator (S11): the EtcdCluster is read live immediately before each effect
+// (it must not be fenced either, S12), Pods and claims are touched by uid, a member change is made only while etcd's own
 // linearizable member list is still the one that it was decided on, and Pods are
 // created only while a live list of them is. If a precondition does not hold,
 // nothing is done, the error is ErrStale, and the cluster is to be observed again.
@@ -21,6 +21,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"github.com/etcd-operators/etcd-operators/api/v1beta2"
+	"github.com/etcd-operators/etcd-operators/operators/etcd-operator/internal/observe"
 	"github.com/etcd-operators/etcd-operators/operators/etcd-operator/internal/plan"
 )
 
@@ -45,11 +46,17 @@ type Actor struct {
 }
 
 // Act carries out one action of the decision made on obs for c. The actions that
-// only record something in the status (RecordBootstrap, LatchClusterID) are carried
-// out by Report.
+// only record something in the status (plan.Records) are carried out by Report, which
+// fails if the EtcdCluster has changed at all.
 func (a *Actor) Act(ctx context.Context, c *v1beta2.EtcdCluster, obs *plan.Observation, action plan.Action) error {
 	ctx, cancel := context.WithTimeout(ctx, deadline)
 	defer cancel()
+	switch x := action.(type) {
+	case plan.AcknowledgeFence, plan.LiftFence:
+		return nil
+	case plan.AdoptSeed:
+		return a.seedIsThere(ctx, c, x)
+	}
 	if err := a.unchanged(ctx, c); err != nil {
 		return err
 	}
@@ -67,7 +74,7 @@ func (a *Actor) Act(ctx context.Context, c *v1beta2.EtcdCluster, obs *plan.Obser
 	case plan.AddLearner:
 		return a.addLearner(ctx, c, obs, x)
 	case plan.Promote:
-		return a.promote(ctx, obs, x)
+		return a.promote(ctx, c, obs, x)
 	case plan.RemoveMember:
 		return a.removeMember(ctx, c, obs, x)
 	case plan.MoveLeader:
@@ -80,7 +87,8 @@ func (a *Actor) Act(ctx context.Context, c *v1beta2.EtcdCluster, obs *plan.Obser
 	return fmt.Errorf("action %s is not known", action.Kind())
 }
 
-// unchanged reads the EtcdCluster live and compares what decisions rest on.
+// unchanged reads the EtcdCluster live and compares what decisions rest on. No effect
+// is decided on while a fence stands, so one that stands now is new.
 func (a *Actor) unchanged(ctx context.Context, c *v1beta2.EtcdCluster) error {
 	var live v1beta2.EtcdCluster
 	if err := a.Live.Get(ctx, client.ObjectKeyFromObject(c), &live); err != nil {
@@ -93,6 +101,9 @@ func (a *Actor) unchanged(ctx context.Context, c *v1beta2.EtcdCluster) error {
 		live.Status.ClusterID == c.Status.ClusterID && bootstrapOf(&live) == bootstrapOf(c)
 	if !same {
 		return fmt.Errorf("%w: the EtcdCluster has changed", ErrStale)
+	}
+	if f := observe.Fence(&live); f.Stands() {
+		return fmt.Errorf("%w: the EtcdCluster is fenced", ErrStale)
 	}
 	return nil
 }

@@ -67,6 +67,9 @@ func (a *Actor) apply(ctx context.Context, c *v1beta2.EtcdCluster, want, current
 	case covers(current, want):
 		return nil
 	}
+	if err := a.unchanged(ctx, c); err != nil {
+		return err
+	}
 	content, err := runtime.DefaultUnstructuredConverter.ToUnstructured(want)
 	if err != nil {
 		return fmt.Errorf("apply %s %s: %w", kindOf(want), want.GetName(), err)
@@ -136,6 +139,9 @@ func (a *Actor) deleteBudget(ctx context.Context, c *v1beta2.EtcdCluster) error 
 	}
 	if err != nil {
 		return fmt.Errorf("read PodDisruptionBudget: %w", err)
+	}
+	if err := a.unchanged(ctx, c); err != nil {
+		return err
 	}
 	return client.IgnoreNotFound(wrap(a.Client.Delete(ctx, &pdb, client.Preconditions{UID: &pdb.UID}), "delete PodDisruptionBudget "+pdb.Name))
 }

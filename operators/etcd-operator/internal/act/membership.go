@@ -14,10 +14,11 @@ import (
 )
 
 // sameMembers reads the member list with linearizable consistency and compares it
-// with the one that was decided on. etcd's own strict-reconfig-check guards the
-// moment that remains between this and the change. None of leaving may lead (S8): a
+// with the one that was decided on, and then the EtcdCluster once more: etcd may have
+// taken its time. Its own strict-reconfig-check guards the moment that remains between
+// this and the change. None of leaving may lead (S8): a
 // leader that is removed from two may end before the other knows.
-func (a *Actor) sameMembers(ctx context.Context, obs *plan.Observation, want []plan.Member, leaving ...uint64) error {
+func (a *Actor) sameMembers(ctx context.Context, c *v1beta2.EtcdCluster, obs *plan.Observation, want []plan.Member, leaving ...uint64) error {
 	answers := a.Etcd.Ask(ctx, voters(obs))
 	for _, answer := range answers {
 		if slices.Contains(leaving, answer.Leader) {
@@ -26,22 +27,22 @@ func (a *Actor) sameMembers(ctx context.Context, obs *plan.Observation, want []p
 	}
 	for _, answer := range answers {
 		if len(answer.Members) > 0 && slices.Equal(observe.Members(answer.Members), want) {
-			return nil
+			return a.unchanged(ctx, c)
 		}
 	}
 	return fmt.Errorf("%w: the member list has changed, or can't be read", ErrStale)
 }
 
 func (a *Actor) addLearner(ctx context.Context, c *v1beta2.EtcdCluster, obs *plan.Observation, x plan.AddLearner) error {
-	if err := a.sameMembers(ctx, obs, x.Members); err != nil {
+	if err := a.sameMembers(ctx, c, obs, x.Members); err != nil {
 		return err
 	}
 	_, err := a.Etcd.AddLearner(ctx, voters(obs), member.PeerURL(c, x.Name))
 	return wrap(err, "add member "+x.Name)
 }
 
-func (a *Actor) promote(ctx context.Context, obs *plan.Observation, x plan.Promote) error {
-	if err := a.sameMembers(ctx, obs, x.Members); err != nil {
+func (a *Actor) promote(ctx context.Context, c *v1beta2.EtcdCluster, obs *plan.Observation, x plan.Promote) error {
+	if err := a.sameMembers(ctx, c, obs, x.Members); err != nil {
 		return err
 	}
 	return wrap(a.Etcd.Promote(ctx, voters(obs), x.ID), "promote member "+x.Name)
@@ -61,7 +62,7 @@ func (a *Actor) removeMember(ctx context.Context, c *v1beta2.EtcdCluster, obs *p
 	case x.Pod == nil || string(pod.UID) != x.Pod.UID || !observe.SameGrant(pod, x.Pod):
 		return fmt.Errorf("%w: Pod %s has changed", ErrStale, x.Name)
 	}
-	if err := a.sameMembers(ctx, obs, x.Members, x.ID); err != nil {
+	if err := a.sameMembers(ctx, c, obs, x.Members, x.ID); err != nil {
 		return err
 	}
 	return wrap(a.Etcd.Remove(ctx, voters(obs), x.ID), "remove member "+x.Name)

@@ -14,6 +14,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"github.com/etcd-operators/etcd-operators/api/v1beta2"
+	"github.com/etcd-operators/etcd-operators/operators/etcd-operator/internal/observe"
 	"github.com/etcd-operators/etcd-operators/operators/etcd-operator/internal/plan"
 	"github.com/etcd-operators/etcd-operators/shared/launcher"
 	"github.com/etcd-operators/etcd-operators/shared/member"
@@ -28,10 +29,8 @@ func (a *Actor) createPods(ctx context.Context, c *v1beta2.EtcdCluster, obs *pla
 		return err
 	}
 	for _, p := range x.Pods {
-		if p.Role != plan.Returning {
-			if err := a.createClaim(ctx, c, p.Name); err != nil {
-				return err
-			}
+		if err := a.claimFor(ctx, c, p); err != nil {
+			return err
 		}
 		o := member.Options{Name: p.Name, Version: obs.Cluster.Version, LauncherImage: a.LauncherImage, Role: string(p.Role)}
 		if p.Grant != nil {
@@ -40,6 +39,9 @@ func (a *Actor) createPods(ctx context.Context, c *v1beta2.EtcdCluster, obs *pla
 		pod, err := member.NewPod(c, o)
 		if err != nil {
 			return fmt.Errorf("build Pod %s: %w", p.Name, err)
+		}
+		if err := a.unchanged(ctx, c); err != nil {
+			return err
 		}
 		if err := a.Client.Create(ctx, pod); err != nil {
 			return staleIf(apierrors.IsAlreadyExists, err, "create Pod "+p.Name)
@@ -71,10 +73,36 @@ func (a *Actor) samePods(ctx context.Context, c *v1beta2.EtcdCluster, obs *plan.
 	return nil
 }
 
+// claimFor makes the volume of a new Pod, and looks whether that of one which returns
+// is still a member's: it would start there what a restore has retired.
+func (a *Actor) claimFor(ctx context.Context, c *v1beta2.EtcdCluster, p plan.NewPod) error {
+	if p.Role != plan.Returning {
+		return a.createClaim(ctx, c, p.Name)
+	}
+	_, err := a.membersClaim(ctx, c, p.Name)
+	return err
+}
+
+// membersClaim reads a volume live that is to be a member's.
+func (a *Actor) membersClaim(ctx context.Context, c *v1beta2.EtcdCluster, name string) (*corev1.PersistentVolumeClaim, error) {
+	var claim corev1.PersistentVolumeClaim
+	err := a.Live.Get(ctx, client.ObjectKey{Namespace: c.Namespace, Name: name}, &claim)
+	if err != nil {
+		return nil, staleIf(apierrors.IsNotFound, err, "read volume "+name)
+	}
+	if !observe.IsMembers(&claim, c) {
+		return nil, fmt.Errorf("%w: volume %s is not the cluster's any more", ErrStale, name)
+	}
+	return &claim, nil
+}
+
 func (a *Actor) createClaim(ctx context.Context, c *v1beta2.EtcdCluster, name string) error {
 	claim := member.NewClaim(c, name)
 	if claim == nil {
 		return nil
+	}
+	if err := a.unchanged(ctx, c); err != nil {
+		return err
 	}
 	err := a.Client.Create(ctx, claim)
 	if err == nil || !apierrors.IsAlreadyExists(err) {
@@ -125,6 +153,9 @@ func (a *Actor) setRoles(ctx context.Context, c *v1beta2.EtcdCluster, obs *plan.
 		if seen == nil {
 			return fmt.Errorf("%w: Pod %s was not observed", ErrStale, r.Name)
 		}
+		if err := a.unchanged(ctx, c); err != nil {
+			return err
+		}
 		if err := a.patchPod(ctx, c, r.Name, r.UID,
 			patchOp{"test", rolePath, string(seen.Role)}, patchOp{"replace", rolePath, string(r.Role)}); err != nil {
 			return err
@@ -139,6 +170,9 @@ func (a *Actor) openGrant(ctx context.Context, c *v1beta2.EtcdCluster, x plan.Op
 
 func (a *Actor) closeGrants(ctx context.Context, c *v1beta2.EtcdCluster, x plan.CloseGrants) error {
 	for _, p := range x.Pods {
+		if err := a.unchanged(ctx, c); err != nil {
+			return err
+		}
 		if err := a.patchPod(ctx, c, p.Name, p.UID, patchOp{Op: "remove", Path: grantPath}); err != nil {
 			return err
 		}
@@ -164,7 +198,7 @@ func grantOf(c *v1beta2.EtcdCluster, g plan.Grant) *launcher.Grant {
 
 func (a *Actor) deletePod(ctx context.Context, c *v1beta2.EtcdCluster, obs *plan.Observation, x plan.DeletePod) error {
 	if x.Members != nil {
-		if err := a.sameMembers(ctx, obs, x.Members); err != nil {
+		if err := a.sameMembers(ctx, c, obs, x.Members); err != nil {
 			return err
 		}
 	}
@@ -175,21 +209,37 @@ func (a *Actor) deletePod(ctx context.Context, c *v1beta2.EtcdCluster, obs *plan
 }
 
 func (a *Actor) deleteClaim(ctx context.Context, c *v1beta2.EtcdCluster, obs *plan.Observation, x plan.DeleteClaim) error {
-	if err := a.sameMembers(ctx, obs, x.Members); err != nil {
+	claim, err := a.membersClaim(ctx, c, x.Name)
+	if err != nil {
+		return err
+	}
+	if err := a.sameMembers(ctx, c, obs, x.Members); err != nil {
 		return err
 	}
 	if _, err := a.livePod(ctx, c, x.Name); !apierrors.IsNotFound(err) {
 		return cmpErr(err, fmt.Errorf("%w: Pod %s exists", ErrStale, x.Name))
 	}
+	// As it was read: a restore that retires it meanwhile keeps it.
 	uid := types.UID(x.UID)
-	claim := &corev1.PersistentVolumeClaim{ObjectMeta: metav1.ObjectMeta{Name: x.Name, Namespace: c.Namespace}}
-	err := a.Client.Delete(ctx, claim, client.Preconditions{UID: &uid})
+	err = a.Client.Delete(ctx, claim, client.Preconditions{UID: &uid, ResourceVersion: &claim.ResourceVersion})
 	return staleIf(goneOrOther, err, "delete volume "+x.Name)
 }
 
 func (a *Actor) livePod(ctx context.Context, c *v1beta2.EtcdCluster, name string) (*corev1.Pod, error) {
 	var pod corev1.Pod
 	return &pod, a.Live.Get(ctx, client.ObjectKey{Namespace: c.Namespace, Name: name}, &pod)
+}
+
+// seedIsThere looks whether a restore's seed is still the Pod that was handed over.
+func (a *Actor) seedIsThere(ctx context.Context, c *v1beta2.EtcdCluster, x plan.AdoptSeed) error {
+	pod, err := a.livePod(ctx, c, x.Name)
+	if err != nil {
+		return staleIf(apierrors.IsNotFound, err, "read seed "+x.Name)
+	}
+	if string(pod.UID) != x.UID || pod.DeletionTimestamp != nil || !metav1.IsControlledBy(pod, c) {
+		return fmt.Errorf("%w: Pod %s has changed", ErrStale, x.Name)
+	}
+	return nil
 }
 
 func podNamed(obs *plan.Observation, name string) *plan.Pod {

@@ -53,12 +53,18 @@ func TestCreatePods(t *testing.T) {
 // With volumes each new member gets a claim before its Pod; one that returns has it.
 func TestCreatePodsWithVolumes(t *testing.T) {
 	b := newBench(t, withVolumes)
+	there := member.NewClaim(b.cluster, "x-b")
+	apiservertest.Create(t, b.client, there)
 	obs := b.make(plan.NewPod{Name: "x-a", Role: plan.Joiner}, plan.NewPod{Name: "x-b", Role: plan.Returning})
 	if !podIn(obs, "x-a").Persistent || !podIn(obs, "x-b").Persistent {
 		t.Errorf("Pods %+v, want them to use volumes", obs.Pods)
 	}
-	if len(obs.Claims) != 1 || obs.Claims[0].Name != "x-a" {
-		t.Errorf("claims %+v, want x-a: a Pod that returns is for a volume that there is, and never for a new one", obs.Claims)
+	if len(obs.Claims) != 2 || obs.Claims[1].UID != string(there.UID) {
+		t.Errorf("claims %+v, want a new x-a, and x-b as it was", obs.Claims)
+	}
+	wantStale(t, "a volume that is gone", b.act(obs, plan.CreatePods{Pods: []plan.NewPod{{Name: "x-c", Role: plan.Returning}}}))
+	if b.exists(&corev1.PersistentVolumeClaim{}, "x-c") {
+		t.Error("a Pod that returns is for a volume that there is, and never for a new one")
 	}
 }
 

@@ -1,6 +1,7 @@
 package act
 
 import (
+	"cmp"
 	"context"
 	"fmt"
 
@@ -31,6 +32,16 @@ func (a *Actor) Report(ctx context.Context, c *v1beta2.EtcdCluster, d plan.Decis
 		next.Status.CurrentVersion = x.Version
 	case plan.LatchClusterID:
 		next.Status.ClusterID = fmt.Sprintf("%016x", x.ClusterID)
+	case plan.AcknowledgeFence:
+		next.Status.FencedBy = x.Restore
+	case plan.LiftFence:
+		next.Status.FencedBy = ""
+	case plan.AdoptSeed:
+		next.Status.FencedBy = ""
+		next.Status.AdoptedSeed = &v1beta2.AdoptedSeed{Restore: x.Restore, Pod: x.Name, PodUID: x.UID}
+		next.Status.Bootstrap = &v1beta2.BootstrapStatus{Member: x.Name, Token: x.Restore}
+		next.Status.ClusterID = fmt.Sprintf("%016x", x.ClusterID)
+		next.Status.CurrentVersion = cmp.Or(x.Version, next.Status.CurrentVersion)
 	}
 	next.Status.Conditions = c.DeepCopy().Status.Conditions
 	kept := map[string]bool{}

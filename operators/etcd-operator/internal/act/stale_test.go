@@ -61,6 +61,10 @@ func TestAChangedClusterIsLeftAlone(t *testing.T) {
 				s.Bootstrap = &v1beta2.BootstrapStatus{Member: "x-other", Token: "t"}
 			})
 		},
+		"fenced meanwhile": func(b *bench) { b.update(fence) },
+		"left to a restore meanwhile": func(b *bench) {
+			b.status(func(s *v1beta2.ClusterStatus) { s.FencedBy = "r1" })
+		},
 		"latched by another operator meanwhile": func(b *bench) {
 			b.status(func(s *v1beta2.ClusterStatus) { s.ClusterID = "00000000000000c1" })
 		},
@@ -80,6 +84,10 @@ func TestAChangedClusterIsLeftAlone(t *testing.T) {
 			}
 		})
 	}
+}
+
+func fence(c *v1beta2.EtcdCluster) {
+	c.Annotations = map[string]string{v1beta2.AnnotationFence: "r1"}
 }
 
 // What is written in the status all the time does not make a decision stale.

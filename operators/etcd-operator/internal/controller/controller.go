@@ -11,6 +11,7 @@ import (
 	"errors"
 	"fmt"
 	"math/rand/v2"
+	"sync"
 	"time"
 
 	corev1 "k8s.io/api/core/v1"
@@ -49,6 +50,13 @@ type Reconciler struct {
 	// ClusterWide operators look after the EtcdClusters that are annotated with
 	// that scope, others after those that are not.
 	ClusterWide bool
+
+	// begun is when this operator began to work.
+	begun time.Time
+	once  sync.Once
+	// unsure holds, for each cluster, when one of our calls ended last of which
+	// nobody knows whether it took effect.
+	unsure sync.Map
 }
 
 // Reconcile takes the next step for one EtcdCluster.
@@ -58,6 +66,7 @@ func (r *Reconciler) Reconcile(ctx context.Context, req ctrl.Request) (ctrl.Resu
 	if err := r.Client.Get(ctx, req.NamespacedName, &c); err != nil {
 		if apierrors.IsNotFound(err) {
 			r.Metrics.Forget(req.NamespacedName)
+			r.unsure.Delete(req.NamespacedName)
 			return ctrl.Result{}, nil
 		}
 		return ctrl.Result{}, fmt.Errorf("read EtcdCluster: %w", err)
@@ -70,10 +79,38 @@ func (r *Reconciler) Reconcile(ctx context.Context, req ctrl.Request) (ctrl.Resu
 	if err != nil {
 		return ctrl.Result{}, fmt.Errorf("observe: %w", err)
 	}
+	obs.Since = r.since(req.NamespacedName)
 	d := plan.Plan(obs)
 	status, err := r.carryOut(ctx, &c, &obs, d)
 	r.Metrics.Observe(req.NamespacedName, &status, time.Since(begun))
 	return after(ctx, d, err)
+}
+
+// begin notes when this operator has begun to work: those before it have ended.
+func (r *Reconciler) begin() { r.once.Do(func() { r.begun = time.Now() }) }
+
+// since is the moment before which effects on a cluster may have been begun that nobody
+// knows the end of (plan.Observation.Since).
+func (r *Reconciler) since(key client.ObjectKey) time.Time {
+	r.begin()
+	if at, ok := r.unsure.Load(key); ok && at.(time.Time).After(r.begun) {
+		return at.(time.Time)
+	}
+	return r.begun
+}
+
+// doubt notes an effect that may still come about: neither Kubernetes nor etcd has
+// refused it, nor was it held back. (What is written in the status cannot: it is refused
+// once anything else is written.)
+func (r *Reconciler) doubt(c *v1beta2.EtcdCluster, err error) {
+	if err == nil || errors.Is(err, act.ErrStale) || refused(err) {
+		return
+	}
+	status := apierrors.APIStatus(nil)
+	answered := errors.As(err, &status) && !apierrors.IsTimeout(err) && !apierrors.IsServerTimeout(err) && !apierrors.IsInternalError(err)
+	if !answered {
+		r.unsure.Store(client.ObjectKeyFromObject(c), time.Now())
+	}
 }
 
 // inScope reports whether this operator is the one to look after the cluster.
@@ -86,12 +123,14 @@ func (r *Reconciler) inScope(c *v1beta2.EtcdCluster) bool {
 func (r *Reconciler) carryOut(ctx context.Context, c *v1beta2.EtcdCluster, obs *plan.Observation, d plan.Decision) (v1beta2.ClusterStatus, error) {
 	if !d.HandsOff {
 		if err := r.Actor.Children(ctx, c, d.Budget); err != nil {
+			r.doubt(c, err)
 			return c.Status, err
 		}
 	}
 	var failed error
 	if d.Action != nil {
 		failed = r.Actor.Act(ctx, c, obs, d.Action)
+		r.doubt(c, failed)
 		r.Metrics.Acted(d.Action.Kind(), result(failed))
 		if errors.Is(failed, act.ErrStale) {
 			return c.Status, failed
@@ -101,11 +140,11 @@ func (r *Reconciler) carryOut(ctx context.Context, c *v1beta2.EtcdCluster, obs *
 		d.Status.Conditions = explain(d.Status.Conditions, c.Generation, failed)
 	}
 	status, err := c.Status, error(nil)
-	if failed == nil || !records(d.Action) {
+	if failed == nil || !plan.Records(d.Action) {
 		status, err = r.Actor.Report(ctx, c, d)
 	}
 	// What was done is told, whatever becomes of the status.
-	if failed == nil && (err == nil || (d.Action != nil && !records(d.Action))) {
+	if failed == nil && (err == nil || (d.Action != nil && !plan.Records(d.Action))) {
 		r.tell(ctx, c, d)
 	}
 	return status, errors.Join(failed, err)
@@ -122,15 +161,6 @@ func explain(conditions []metav1.Condition, generation int64, failed error) []me
 		conditions[i].LastTransitionTime = metav1.Time{} // set when they are written
 	}
 	return conditions
-}
-
-// records reports whether an action is carried out by writing the status.
-func records(a plan.Action) bool {
-	switch a.(type) {
-	case plan.RecordBootstrap, plan.LatchClusterID:
-		return true
-	}
-	return false
 }
 
 // tell makes the event and the log line of what was done, or of what has come to

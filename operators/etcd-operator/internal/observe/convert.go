@@ -73,7 +73,7 @@ func grantOf(p *corev1.Pod) *plan.Grant {
 	if err != nil || g == nil {
 		return nil
 	}
-	out := &plan.Grant{Attempt: int(g.Attempt), New: g.State == launcher.StateNew, Token: g.Token}
+	out := &plan.Grant{Attempt: int(g.Attempt), New: g.State != launcher.StateExisting, Token: g.Token}
 	for entry := range strings.SplitSeq(g.InitialCluster, ",") {
 		name, _, _ := strings.Cut(entry, "=")
 		out.Members = append(out.Members, name)

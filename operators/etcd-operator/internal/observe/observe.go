@@ -62,11 +62,40 @@ func (o *Observer) Observe(ctx context.Context, c *v1beta2.EtcdCluster) (plan.Ob
 		return obs, err
 	}
 	obs.Cluster.Existed = existed(c, &obs)
-	if !obs.Cluster.Paused && !obs.Cluster.Deleting {
+	if asks(&obs.Cluster) {
 		o.ask(ctx, pods, &obs)
 	}
 	obs.Now = time.Now()
 	return obs, nil
+}
+
+// asks reports whether what members say of themselves can matter. Of a cluster that is
+// left to a restore only the seed's answer does, once it is handed over.
+func asks(c *plan.Cluster) bool {
+	_, _, offered := c.Fence.Offered()
+	return !c.Paused && !c.Deleting && (c.Fence.By == "" || offered)
+}
+
+// Fence reads the marks that a restore and this operator leave for each other on an
+// EtcdCluster.
+func Fence(c *v1beta2.EtcdCluster) plan.Fence {
+	f := plan.Fence{
+		Mark:   c.Annotations[v1beta2.AnnotationFence],
+		Seeded: c.Annotations[v1beta2.AnnotationSeeded],
+		Lifted: c.Annotations[v1beta2.AnnotationFenceLifted],
+		By:     c.Status.FencedBy,
+	}
+	if a := c.Status.AdoptedSeed; a != nil {
+		f.Adopted = *a
+	}
+	return f
+}
+
+// IsMembers reports whether a volume is a member's, or may be: it is the EtcdCluster's,
+// and no restore has retired it.
+func IsMembers(claim *corev1.PersistentVolumeClaim, c *v1beta2.EtcdCluster) bool {
+	_, retired := claim.Labels[v1beta2.LabelRetiredBy]
+	return claim.Labels[v1beta2.LabelCluster] == c.Name && !retired && metav1.IsControlledBy(claim, c)
 }
 
 // cluster is what the planner needs of the EtcdCluster itself.
@@ -95,6 +124,7 @@ func (o *Observer) cluster(c *v1beta2.EtcdCluster) plan.Cluster {
 		DisruptionBudget: c.Spec.PodDisruptionBudget == nil || *c.Spec.PodDisruptionBudget,
 		TLS:              c.Spec.TLS != nil && c.Spec.TLS.Static != nil,
 		LastStatus:       c.Status,
+		Fence:            Fence(c),
 	}
 	if r := c.Spec.Recovery; r != nil && r.MemberTimeout != nil {
 		out.MemberTimeout = r.MemberTimeout.Duration
@@ -171,8 +201,11 @@ func (o *Observer) claims(ctx context.Context, c *v1beta2.EtcdCluster, obs *plan
 	}
 	for i := range list.Items {
 		p := &list.Items[i]
-		if !metav1.IsControlledBy(p, c) {
+		switch {
+		case !metav1.IsControlledBy(p, c):
 			obs.Cluster.Existed = fmt.Sprintf("volume %s of an earlier cluster of this name exists", p.Name)
+			continue
+		case !IsMembers(p, c):
 			continue
 		}
 		obs.Claims = append(obs.Claims, plan.Claim{

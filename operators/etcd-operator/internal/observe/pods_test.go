@@ -74,6 +74,19 @@ func TestUnreadableGrants(t *testing.T) {
 	}
 }
 
+// Leave to begin with something else than nothing is leave to begin, and withdrawn like
+// that.
+func TestGrantsOfRestoredSeeds(t *testing.T) {
+	b := newBench(t)
+	b.pod("x-s", func(p *corev1.Pod) {
+		p.Annotations[v1beta2.AnnotationStart] = `{"attempt":1,"state":"restored","initialCluster":"x-s=http://x-s:2380","token":"t"}`
+	})
+	want := &plan.Grant{Attempt: 1, New: true, Members: []string{"x-s"}, Token: "t"}
+	if diff := cmp.Diff(want, seen(t, b.observe(), "x-s").Grant); diff != "" {
+		t.Errorf("(-want +got):\n%s", diff)
+	}
+}
+
 // What the Pod says of itself that stands in its way.
 func TestTroubles(t *testing.T) {
 	waiting := func(reason, message string) corev1.ContainerStatus {

@@ -36,6 +36,15 @@ const (
 	NoBudget = 0
 )
 
+// Records reports whether an action is carried out by writing the status.
+func Records(a Action) bool {
+	switch a.(type) {
+	case RecordBootstrap, LatchClusterID, AcknowledgeFence, LiftFence, AdoptSeed:
+		return true
+	}
+	return false
+}
+
 // Action is one effect on the world. Each is safe to repeat, and to stop in the
 // middle: the next Observation shows how far it came.
 type Action interface {
@@ -54,10 +63,29 @@ type RecordBootstrap struct {
 // LatchClusterID latches the cluster id that the seed reports (S1).
 type LatchClusterID struct{ ClusterID uint64 }
 
+// AcknowledgeFence latches in the status that the cluster is left to a restore.
+type AcknowledgeFence struct{ Restore string }
+
+// LiftFence takes that back.
+type LiftFence struct{ Restore string }
+
+// AdoptSeed latches, in one write of the status, that the seed of a restore is the
+// cluster: its cluster id in place of the old one, and itself as the beginning. It is
+// carried out only if the Pod, read live, is still the one of that uid, is not going,
+// and has the EtcdCluster as controller.
+type AdoptSeed struct {
+	// Restore is the restore's uid, Name and UID are the Pod's.
+	Restore, Name, UID string
+	ClusterID          uint64
+	// Version is what the seed runs; empty if it can't be told.
+	Version string
+}
+
 // CreatePods makes Pods, each with its claim where members are persistent. All of
 // them are made side by side: a Pod without a Grant does no harm.
 // It is carried out only if a live list of the cluster's Pods has the same names
-// as Observation.Pods (S11).
+// as Observation.Pods (S11). One that returns is made only if its claim, read live, is
+// still the cluster's.
 type CreatePods struct{ Pods []NewPod }
 
 // NewPod is one of the Pods to create.
@@ -130,22 +158,25 @@ type DeletePod struct {
 }
 
 // DeleteClaim deletes a volume claim that is no member's any more, by uid, and only
-// if a linearizable member list still equals Members and a live read finds no Pod
-// of its name (S7, S11).
+// if a linearizable member list still equals Members, a live read finds no Pod of its
+// name, and another that it is still the cluster's (S7, S11).
 type DeleteClaim struct {
 	Name, UID string
 	Members   []Member
 }
 
-func (RecordBootstrap) Kind() string { return "RecordBootstrap" }
-func (LatchClusterID) Kind() string  { return "LatchClusterID" }
-func (CreatePods) Kind() string      { return "CreatePods" }
-func (SetRoles) Kind() string        { return "SetRoles" }
-func (OpenGrant) Kind() string       { return "OpenGrant" }
-func (CloseGrants) Kind() string     { return "CloseGrants" }
-func (AddLearner) Kind() string      { return "AddLearner" }
-func (Promote) Kind() string         { return "Promote" }
-func (RemoveMember) Kind() string    { return "RemoveMember" }
-func (MoveLeader) Kind() string      { return "MoveLeader" }
-func (DeletePod) Kind() string       { return "DeletePod" }
-func (DeleteClaim) Kind() string     { return "DeleteClaim" }
+func (RecordBootstrap) Kind() string  { return "RecordBootstrap" }
+func (LatchClusterID) Kind() string   { return "LatchClusterID" }
+func (AcknowledgeFence) Kind() string { return "AcknowledgeFence" }
+func (LiftFence) Kind() string        { return "LiftFence" }
+func (AdoptSeed) Kind() string        { return "AdoptSeed" }
+func (CreatePods) Kind() string       { return "CreatePods" }
+func (SetRoles) Kind() string         { return "SetRoles" }
+func (OpenGrant) Kind() string        { return "OpenGrant" }
+func (CloseGrants) Kind() string      { return "CloseGrants" }
+func (AddLearner) Kind() string       { return "AddLearner" }
+func (Promote) Kind() string          { return "Promote" }
+func (RemoveMember) Kind() string     { return "RemoveMember" }
+func (MoveLeader) Kind() string       { return "MoveLeader" }
+func (DeletePod) Kind() string        { return "DeletePod" }
+func (DeleteClaim) Kind() string      { return "DeleteClaim" }

@@ -229,8 +229,12 @@ func openGrant(v *view) *step {
 // isCompacted reports whether the leader has most likely dropped the first entry of its
 // log, so that it sends a snapshot to whoever joins. It drops entries when it has
 // applied so many: every memorySnapshotCount from 3.6 on, and before
-// DefaultSnapshotCount (both in etcdserver).
+// DefaultSnapshotCount (both in etcdserver). The log of a restored seed begins with a
+// snapshot.
 func (v *view) isCompacted() bool {
+	if v.Cluster.Fence.Adopted.Restore != "" {
+		return true
+	}
 	if parseVersion(v.Cluster.Version).atLeast(version{3, 6, 0}) {
 		return v.applied > 100
 	}

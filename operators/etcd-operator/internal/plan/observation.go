@@ -11,7 +11,11 @@ import (
 // can lag, Answers were asked for at Now.
 type Observation struct {
 	// Now is when the Observation was made.
-	Now     time.Time
+	Now time.Time
+	// Since is the moment before which effects on this cluster may have been begun
+	// that nobody knows the end of: by another operator, or by a call of this one's
+	// that was not answered. Zero if there are none.
+	Since   time.Time
 	Cluster Cluster
 	// Pods are those that this EtcdCluster controls (by uid), sorted by name.
 	Pods []Pod
@@ -64,11 +68,25 @@ type Cluster struct {
 	Bootstrap *Bootstrap
 	// ClusterID is latched when the seed has reported it; 0 before.
 	ClusterID uint64
+	// Fence is what a restore and we have agreed on.
+	Fence Fence
 	// Existed says, in words, why a cluster of this name is known to have existed
 	// although no Bootstrap is recorded (a status of the archived operator,
 	// volumes that were kept); empty when it did not. A seed is never started
 	// over it.
 	Existed string
+}
+
+// Fence holds the marks by which a cluster is given out of our hands for a restore,
+// as documented at the annotations in package v1beta2. Restores are named by uid.
+type Fence struct {
+	// Mark, Seeded and Lifted are the values of the annotations fence, seeded and
+	// fence-lifted.
+	Mark, Seeded, Lifted string
+	// By is status.fencedBy: the restore whose fence was acknowledged.
+	By string
+	// Adopted is status.adoptedSeed; zero if there is none.
+	Adopted v1beta2.AdoptedSeed
 }
 
 // Bootstrap is the record of the one beginning of a cluster.
@@ -143,8 +161,8 @@ type Pod struct {
 // the Pod uses a grant only if its Attempt is higher than the last that it used.
 type Grant struct {
 	Attempt int
-	// New is true for a seed, which begins a cluster, and false for a member that
-	// joins one.
+	// New is true for a seed, which begins a cluster (whatever with), and false for a
+	// member that joins one.
 	New bool
 	// Members are the names in etcd's initial cluster, sorted.
 	Members []string

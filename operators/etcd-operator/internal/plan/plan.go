@@ -46,6 +46,10 @@ var rules = []rule{
 	deleting,
 	paused,
 	conflict,
+	liftFence,
+	adoptSeed,
+	fenced,
+	fence,
 	legacy,
 	unsupported,
 	plaintext,
@@ -105,7 +109,7 @@ func (v *view) decide(s *step) Decision {
 		Reason:   s.reason,
 		Message:  s.message,
 		Again:    s.again,
-		HandsOff: s.reason == "Deleting" || (blocked[s.reason] && s.reason != "QuorumLost"),
+		HandsOff: s.reason == "Deleting" || v.Cluster.Fence.Stands() || (blocked[s.reason] && s.reason != "QuorumLost"),
 		Budget:   v.budget(s.action),
 		Status:   v.status(s),
 	}
@@ -114,7 +118,7 @@ func (v *view) decide(s *step) Decision {
 // budget is the quorum of the voters, counting one that is about to get its vote.
 // It is lowered only after a removal has settled.
 func (v *view) budget(a Action) int {
-	if !v.settled || v.Cluster.Deleting || v.Cluster.Paused {
+	if !v.settled || v.Cluster.Deleting || v.Cluster.Paused || v.Cluster.Fence.Stands() {
 		return KeepBudget
 	}
 	if !v.Cluster.DisruptionBudget || max(v.Cluster.Size, len(v.voters)) < 3 {

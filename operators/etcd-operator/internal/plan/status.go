@@ -25,6 +25,9 @@ func (v *view) status(s *step) v1beta2.ClusterStatus {
 		CurrentVersion:     c.LastStatus.CurrentVersion,
 		Bootstrap:          c.LastStatus.Bootstrap,
 		ClusterID:          c.LastStatus.ClusterID,
+		FencedBy:           c.LastStatus.FencedBy,
+		AdoptedSeed:        c.LastStatus.AdoptedSeed,
+		HighestRevision:    v.highestRevision(),
 		Leader:             v.name(v.leader),
 	}
 	if st.Phase == v1beta2.PhaseFailed {
@@ -33,15 +36,55 @@ func (v *view) status(s *step) v1beta2.ClusterStatus {
 	v.listMembers(&st)
 	last := &c.LastStatus
 	switch {
-	case c.Paused || c.Deleting || s.reason == "ClusterExisted":
+	case c.Paused || c.Deleting || c.Fence.By != "" || s.reason == "ClusterExisted":
 		// Nobody was asked: the last report stands.
 		st.Size, st.Leader, st.MemberDetails, st.Members, st.ReadyMembers = last.Size, last.Leader, last.MemberDetails, last.Members, last.ReadyMembers
 	case len(v.list) == 0 && c.ClusterID != 0:
 		// Nobody could tell: who the members are is as it was.
 		st.Size, st.MemberDetails = last.Size, last.MemberDetails
 	}
+	seed, adopting := s.action.(AdoptSeed)
+	_, acknowledging := s.action.(AcknowledgeFence)
+	switch {
+	case adopting:
+		v.listSeed(&st, seed)
+	case c.Bootstrap == nil && (acknowledging || c.Fence.By != ""):
+		st.TargetVersion = c.Version // who restores it has to know
+	}
 	st.Conditions = v.conditions(s)
 	return st
+}
+
+// listSeed makes the adopted seed the one member: those of the old cluster are none
+// any more, and what is lost must never be told by them.
+func (v *view) listSeed(st *v1beta2.ClusterStatus, x AdoptSeed) {
+	p := v.pods[x.Name]
+	st.Size, st.Leader = 1, x.Name
+	st.MemberDetails = []v1beta2.MemberDetail{{
+		Name: x.Name, ID: fmt.Sprintf("%016x", p.Answer.MemberID), Role: v1beta2.MemberVoter, Version: p.Answer.Version, Node: p.Node,
+	}}
+	st.Members = v1beta2.MembersStatus{Ready: []string{x.Name}}
+	st.ReadyMembers = fmt.Sprintf("1/%d", v.Cluster.Size)
+}
+
+// revisionStep is the step in which the highest revision is latched.
+const revisionStep = 1_000_000
+
+// highestRevision is a revision beyond all that clients have seen. It is latched one
+// to two steps ahead, and again when only half a step is left: seldom, and never too
+// late, as long as fewer revisions than that are made between two Observations.
+func (v *view) highestRevision() int64 {
+	last := v.Cluster.LastStatus.HighestRevision
+	var seen int64
+	for i := range v.Pods {
+		if a := &v.Pods[i].Answer; v.Cluster.ClusterID != 0 && v.ours(a) {
+			seen = max(seen, a.Revision)
+		}
+	}
+	if seen == 0 || seen+revisionStep/2 <= last {
+		return last
+	}
+	return (seen + 2*revisionStep - 1) / revisionStep * revisionStep
 }
 
 func (v *view) phase(s *step) v1beta2.ClusterPhase {
@@ -114,7 +157,7 @@ func (v *view) available(s *step) metav1.Condition {
 		c := v.condition(kind, false, "Paused", "members are not asked while spec.paused is true")
 		c.Status = metav1.ConditionUnknown
 		return c
-	case v.Cluster.ClusterID == 0:
+	case v.Cluster.ClusterID == 0 || v.Cluster.Fence.By != "":
 		return v.condition(kind, false, s.reason, s.message)
 	case v.hasQuorum():
 		return v.condition(kind, true, "Serving", v.tolerance())
@@ -139,10 +182,10 @@ func (v *view) progressing(s *step) metav1.Condition {
 	return v.condition(v1beta2.ConditionProgressing, moving, s.reason, s.message)
 }
 
-// blocked are the reasons for which nothing moves until somebody does something.
+// blocked are the reasons for which nothing moves until somebody else does something.
 var blocked = map[string]bool{
 	"Paused": true, "NameConflict": true, "LegacyMembers": true, "VersionUnsupported": true,
-	"TLSUnsupported": true, "ClusterExisted": true, "QuorumLost": true,
+	"TLSUnsupported": true, "ClusterExisted": true, "QuorumLost": true, "Fenced": true,
 }
 
 // Blocked reports whether a reason is one for which nothing moves until somebody

@@ -252,7 +252,9 @@ func (v *view) wiped(m Member, p *Pod) bool {
 	if !m.Started || !p.Answer.Waiting || p.mayStart() {
 		return false
 	}
-	return p.Answer.Attempt > 0 || (p.Role != Joiner && p.Role != Seed)
+	// A seed has served before its cluster id was latched, if not by a grant then on data
+	// that there was.
+	return p.Answer.Attempt > 0 || (p.Role != Joiner && (p.Role != Seed || v.Cluster.ClusterID != 0))
 }
 
 // going reports whether a member is lost, or will be as soon as its Pod has ended:
@@ -302,7 +304,13 @@ func (v *view) spent(p *Pod) bool {
 	if p.Finished || !p.DeletingSince.IsZero() || v.nodeLost(p) || p.Grant != nil || p.Answer.Reached || p.Answer.Attempt > 0 {
 		return true
 	}
-	return v.unfounded(p) || v.fewerLearners(p)
+	return v.unfounded(p) || v.detached(p) || v.fewerLearners(p)
+}
+
+// detached reports whether a Pod runs on a volume that is not the cluster's: one that
+// a restore has retired.
+func (v *view) detached(p *Pod) bool {
+	return p.Persistent && v.claims[p.Name] == nil && v.Now.Sub(p.Created) > cacheLag
 }
 
 // fewerLearners reports whether a Pod's etcd would allow fewer learners than one

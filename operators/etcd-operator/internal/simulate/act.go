@@ -6,15 +6,16 @@ import (
 	"slices"
 	"time"
 
+	"github.com/etcd-operators/etcd-operators/api/v1beta2"
 	"github.com/etcd-operators/etcd-operators/operators/etcd-operator/internal/plan"
 )
 
 // This file carries decisions out as the real act does: one API call at a time,
 // each with its precondition (S11). Anything may happen between two calls.
 //
-//   - The EtcdCluster is read live before the first call of every action, and
-//     must still be as it was observed in what matters: not paused, not being
-//     deleted, the same generation, bootstrap and cluster id.
+//   - The EtcdCluster is read live before every effect, and must still be as it was
+//     observed in what matters: not fenced, not paused, not being deleted, the same
+//     generation, bootstrap and cluster id.
 //   - The status is written against the resourceVersion that the cache had.
 //   - Pods are created only if a live list has the names of the Observation's Pods;
 //     a name that exists is refused.
@@ -24,7 +25,7 @@ import (
 //     linearizable member list equals the one that was decided on.
 //   - A member is removed only if its Pod, read live, is still the one that was
 //     observed, with the same grant, and if it does not lead; a claim is deleted only
-//     if no Pod has its name.
+//     if no Pod has its name, and it is still a member's; a Pod returns only to such.
 //   - The PodDisruptionBudget is set first, also when there is no action.
 //   - The status is written last, unless a precondition failed.
 
@@ -56,6 +57,16 @@ func (w *world) call(op *operator) {
 		return
 	}
 	n := op.todo.next
+	if mishap == LateCall {
+		if !w.sendLate(op, n) {
+			op.mishap, mishap = LateCall, numFaults // the next one
+		} else if op.todo, op.since = nil, w.now; w.random.chance(50) {
+			w.crashOperator(op, 1+w.random.below(3))
+			return
+		} else {
+			return
+		}
+	}
 	op.todo.torn = op.todo.torn || mishap == TearCall
 	more, err := w.effect(op, op.todo, n)
 	if errors.Is(err, errTorn) {
@@ -101,28 +112,35 @@ func (w *world) crashOperator(op *operator, steps int) {
 // are more.
 func (w *world) effect(op *operator, t *todo, n int) (more bool, err error) {
 	if n == 0 {
-		if t.decision.Budget != plan.KeepBudget {
-			w.budget = t.decision.Budget
-		}
-		return true, nil
+		return true, w.setBudget(&t.seen.Cluster, t.decision.Budget)
 	}
 	n--
-	if careless := w.cfg.has(NoLiveReadForPatches) && isPatch(t.decision.Action); n == 0 && !careless && !t.looked {
-		if err := w.unchanged(&t.seen.Cluster); err != nil {
-			return false, err
-		}
+	if err := w.permitted(t); err != nil {
+		return false, err
 	}
 	switch a := t.decision.Action.(type) {
+	case plan.AcknowledgeFence:
+		return false, w.writeStatus(op, func(c *etcdCluster) { c.fence.By = a.Restore })
+	case plan.LiftFence:
+		return false, w.writeStatus(op, func(c *etcdCluster) { c.fence.By = "" })
+	case plan.AdoptSeed:
+		return false, w.adoptSeed(op, t, a)
 	case plan.RecordBootstrap:
-		return false, w.writeStatus(op, func(c *etcdCluster) { c.bootstrap = a.Bootstrap })
+		return false, w.writeStatus(op, func(c *etcdCluster) {
+			w.touch("a beginning is recorded")
+			c.bootstrap = a.Bootstrap
+		})
 	case plan.LatchClusterID:
-		err := w.writeStatus(op, func(c *etcdCluster) { c.clusterID = a.ClusterID })
+		err := w.writeStatus(op, func(c *etcdCluster) {
+			w.touch("a cluster id is latched")
+			c.clusterID = a.ClusterID
+		})
 		if err == nil {
 			w.latch(a.ClusterID)
 		}
 		return false, err
 	case plan.CreatePods:
-		return w.createPods(&t.seen, a.Pods, n)
+		return w.createPods(&t.seen, a.Pods, n, t.sent)
 	case plan.SetRoles:
 		return n+1 < len(a.Roles), w.setRole(&t.seen, a.Roles[n])
 	case plan.OpenGrant:
@@ -194,14 +212,67 @@ func (w *world) unchanged(seen *plan.Cluster) error {
 	if seen.Bootstrap != nil {
 		b = *seen.Bootstrap
 	}
+	if c.fence.Stands() && !w.cfg.has(NoLiveFence) {
+		return errConflict
+	}
 	if c.paused != seen.Paused || c.deleting != seen.Deleting || c.generation != seen.Generation || c.clusterID != seen.ClusterID || c.bootstrap != b {
 		return errConflict
 	}
 	return nil
 }
 
+// permitted reads the EtcdCluster live before a call. What is only recorded
+// is written against the version that was observed.
+func (w *world) permitted(t *todo) error {
+	switch a := t.decision.Action.(type) {
+	case plan.AcknowledgeFence, plan.LiftFence, plan.AdoptSeed:
+		return nil
+	case plan.SetRoles, plan.OpenGrant, plan.CloseGrants:
+		if w.cfg.has(NoLiveReadForPatches) && isPatch(a) {
+			return nil
+		}
+	}
+	switch {
+	case t.sent:
+		return nil
+	case t.looked && w.cluster.fence.Stands() && !w.cfg.has(NoLiveFence):
+		return errConflict
+	case t.looked:
+		return nil
+	}
+	return w.unchanged(&t.seen.Cluster)
+}
+
+// setBudget brings the PodDisruptionBudget to what it is to be.
+func (w *world) setBudget(seen *plan.Cluster, budget int) error {
+	if budget == plan.KeepBudget || budget == w.budget {
+		return nil
+	}
+	if err := w.unchanged(seen); err != nil {
+		return err
+	}
+	w.touch("the PodDisruptionBudget is changed")
+	w.budget = budget
+	return nil
+}
+
+// adoptSeed is one write of the status, if the Pod is still the one that was observed.
+func (w *world) adoptSeed(op *operator, t *todo, a plan.AdoptSeed) error {
+	if p := w.pod(a.Name); p == nil || p.uid != a.UID || p.deleting != never {
+		return errGone
+	}
+	err := w.writeStatus(op, func(c *etcdCluster) {
+		c.fence.By, c.fence.Adopted = "", v1beta2.AdoptedSeed{Restore: a.Restore, Pod: a.Name, PodUID: a.UID}
+		c.bootstrap, c.clusterID, c.status = plan.Bootstrap{Member: a.Name, Token: a.Restore}, a.ClusterID, &t.decision.Status
+	})
+	if err == nil {
+		w.adopt(a)
+	}
+	return err
+}
+
 func (w *world) writeStatus(op *operator, change func(*etcdCluster)) error {
-	if op.cluster.version != w.cluster.version {
+	if op.version != w.cluster.version {
 		return errConflict
 	}
 	change(&w.cluster)
@@ -209,14 +280,18 @@ func (w *world) writeStatus(op *operator, change func(*etcdCluster)) error {
 	return nil
 }
 
-func (w *world) createPods(seen *plan.Observation, pods []plan.NewPod, n int) (more bool, err error) {
-	if n == 0 && !w.cfg.has(NoLiveNames) && !slices.EqualFunc(w.pods, seen.Pods, func(a *pod, b plan.Pod) bool { return a.name == b.Name }) {
+func (w *world) createPods(seen *plan.Observation, pods []plan.NewPod, n int, sent bool) (more bool, err error) {
+	if n == 0 && !w.cfg.has(NoLiveNames) && !sent && !slices.EqualFunc(w.pods, seen.Pods, func(a *pod, b plan.Pod) bool { return a.name == b.Name }) {
 		return false, errConflict
 	}
 	np := pods[n/2]
 	more = n+1 < 2*len(pods)
+	if np.Role == plan.Returning && !sent && !w.isMembers(w.claim(np.Name)) {
+		return false, errConflict
+	}
 	if n%2 == 0 {
 		if w.cfg.Persistent && np.Role != plan.Returning && w.claim(np.Name) == nil {
+			w.touch("a volume is made")
 			w.createClaim(np.Name)
 		}
 		return true, nil
@@ -224,6 +299,7 @@ func (w *world) createPods(seen *plan.Observation, pods []plan.NewPod, n int) (m
 	if w.pod(np.Name) != nil {
 		return more, errThere
 	}
+	w.touch("a Pod is made")
 	w.checkCreate(&np)
 	w.createPod(&pod{
 		name: np.Name, role: np.Role, grant: np.Grant, persistent: w.cfg.Persistent,
@@ -249,7 +325,13 @@ func (w *world) patchPod(name, uid string, change func(*pod) error) error {
 	if p == nil || (p.uid != uid && !w.cfg.has(NoUID)) {
 		return errGone
 	}
+	w.touch("a Pod is changed")
 	return change(p)
+}
+
+// isMembers reports whether a volume, read live, is one that a member may have.
+func (w *world) isMembers(c *claim) bool {
+	return c != nil && c.retired == "" && !c.deleting
 }
 
 // samePod reads a member's Pod live.
@@ -294,6 +376,7 @@ func (w *world) changeMembers(op *operator, t *todo, members []plan.Member, chan
 		return errNobody
 	}
 	if t.looked {
+		w.touch("members are changed")
 		return change(r)
 	}
 	if !slices.Equal(r.disk.data.view, members) && !w.cfg.has(NoMemberList) {
@@ -303,12 +386,14 @@ func (w *world) changeMembers(op *operator, t *todo, members []plan.Member, chan
 		t.looked = true
 		return errTorn
 	}
+	w.touch("members are changed")
 	return change(r)
 }
 
 func (w *world) askLeader(op *operator, a plan.MoveLeader) error {
 	for _, r := range w.etcds() {
 		if r.name == a.From && r.etcd.leading && w.sees(op, r.node) {
+			w.touch("the leader is moved")
 			return w.moveLeader(r, a.ToID)
 		}
 	}
@@ -321,6 +406,7 @@ func (w *world) deleteByUID(op *operator, t *todo, a plan.DeletePod) error {
 		return errGone
 	}
 	do := func(*run) error {
+		w.touch("a Pod is deleted")
 		w.checkPodDeletion(p, len(a.Members) > 0)
 		w.deletePod(p)
 		return nil
@@ -336,7 +422,7 @@ func (w *world) deleteClaimByUID(op *operator, t *todo, a plan.DeleteClaim) erro
 	if c == nil || (c.uid != a.UID && !w.cfg.has(NoUID)) {
 		return errGone
 	}
-	if w.pod(a.Name) != nil {
+	if w.pod(a.Name) != nil || !w.isMembers(c) {
 		return errConflict
 	}
 	return w.changeMembers(op, t, a.Members, func(*run) error {

@@ -27,7 +27,7 @@ func (w *world) clone() *world {
 	disks := map[*disk]*disk{}
 	copyDisk := func(d *disk) *disk {
 		if disks[d] == nil {
-			disks[d] = &disk{}
+			disks[d] = &disk{restored: d.restored}
 			if d.data != nil {
 				// Both may append to the log: neither in place.
 				d.data.log = slices.Clip(d.data.log)
@@ -56,6 +56,12 @@ func (w *world) clone() *world {
 			q.etcd = &p
 		}
 		c.runs[i] = &q
+	}
+	c.lates = slices.Clone(w.lates)
+	c.restores = make([]*restore, len(w.restores))
+	for i, r := range w.restores {
+		q := *r
+		c.restores[i] = &q
 	}
 	c.operators = make([]*operator, len(w.operators))
 	for i, op := range w.operators {
@@ -100,6 +106,10 @@ func (w *world) key() uint64 {
 
 	c := &w.cluster
 	put(c.size, c.wanted, c.paused, c.deleting, name(c.bootstrap.Member), c.clusterID != 0, w.main, len(w.births), w.budget, w.learners, w.majorityLost)
+	put(c.fence.Mark, c.fence.By, c.fence.Lifted, c.fence.Seeded != "", c.fence.Adopted.Restore, len(w.lates))
+	for _, r := range w.restores {
+		put("x", r.stage, r.givesUp, left(r.until), name(r.seed), r.adopted, r.done)
+	}
 	for k := range w.until {
 		if left(w.until[k]) > 0 {
 			put(k, left(w.until[k]))
@@ -122,7 +132,7 @@ func (w *world) key() uint64 {
 		putPod(p)
 	}
 	for _, c := range w.claims {
-		put("c", name(c.name), c.deleting, c.node)
+		put("c", name(c.name), c.deleting, c.node, c.retired, c.disk.restored)
 		w.putData(put, name, c.disk.data)
 	}
 	for _, r := range w.runs {
@@ -137,7 +147,7 @@ func (w *world) key() uint64 {
 		}
 	}
 	for _, op := range w.operators {
-		put("o", left(op.deadUntil), left(op.stalledUntil), op.mishap, op.mishapIn, op.woken, max(0, op.wake-w.now), op.cluster.status == w.cluster.status, op.cluster == w.cluster, len(op.clusterQueue), len(op.podQueue), len(op.claimQueue))
+		put("o", min(ago(op.since), 15*time.Second), left(op.deadUntil), left(op.stalledUntil), op.mishap, op.mishapIn, op.woken, max(0, op.wake-w.now), op.cluster.status == w.cluster.status, op.cluster == w.cluster, len(op.clusterQueue), len(op.podQueue), len(op.claimQueue))
 		for i := range op.pods {
 			if p := w.pod(op.pods[i].name); p == nil || *p != op.pods[i] {
 				putPod(&op.pods[i])

@@ -40,6 +40,8 @@ type Config struct {
 	Kinds []FaultKind
 	// Calm takes all chance out of delays: each is as short as it can be.
 	Calm bool
+	// BornFenced begins it with an EtcdCluster that was made for a restore.
+	BornFenced bool
 	// Formed begins the run with a cluster that is complete.
 	Formed bool
 	// Gentle leaves out faults that would lose a majority's disks, until the cluster
@@ -61,6 +63,8 @@ type Bug int
 const (
 	// NoLiveRead: act does not read the EtcdCluster before it acts.
 	NoLiveRead Bug = iota
+	// NoLiveFence: it does not look whether the EtcdCluster is fenced before it acts.
+	NoLiveFence
 	// NoLiveReadForPatches: it does not before it changes Pods: grants and roles.
 	NoLiveReadForPatches
 	// NoLiveNames: it creates Pods whatever there are meanwhile.
@@ -110,6 +114,7 @@ func RandomConfig(seed int64) Config {
 		cfg.Existed = "a status of the archived operator"
 	}
 	cfg.Formed = r.chance(50)
+	cfg.BornFenced = !cfg.Formed && r.chance(10)
 	cfg.Gentle = r.chance(75)
 	cfg.Faults = pick(&r, 0, 2, 4, 8, 12, 20)
 	for k := range numFaults {
@@ -119,6 +124,9 @@ func RandomConfig(seed int64) Config {
 	}
 	if slices.Contains(cfg.Kinds, LeadLeaving) { // nobody leaves unless somebody scales
 		cfg.Kinds = append(cfg.Kinds, EditSize, EditSize)
+	}
+	if slices.Contains(cfg.Kinds, EraseFence) || slices.Contains(cfg.Kinds, OldMarks) || slices.Contains(cfg.Kinds, LateCall) {
+		cfg.Kinds = append(cfg.Kinds, Restore, Restore)
 	}
 	return cfg
 }
@@ -148,6 +156,9 @@ func (c *Config) String() string {
 	}
 	if c.Formed {
 		s += ", formed"
+	}
+	if c.BornFenced {
+		s += ", born fenced"
 	}
 	if c.Gentle {
 		s += ", gentle"

@@ -21,6 +21,7 @@
 //   - client.go: a client that writes all the time
 //   - operator.go, act.go: lagging caches, observing, and carrying out a Decision
 //     one API call at a time, with the preconditions of the real act
+//   - restore.go: restores, which fence the cluster and hand a seed over
 //   - faults.go: everything that goes wrong
 //   - invariants.go, liveness.go: what is checked against the truth
 //   - oracle.go: what is checked of a Decision against its Observation alone;

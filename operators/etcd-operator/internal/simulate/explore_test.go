@@ -68,6 +68,14 @@ func TestExplore(t *testing.T) {
 			with(func(c *Config) { c.Formed = true }),
 			menu(3, append(memberFaults, CrashOperator, LoseReply)...), 2, 60,
 		},
+		"a restore with claims, two faults": {
+			with(func(c *Config) { c.Size, c.Persistent, c.Formed = 2, true, true }),
+			append([]Fault{{Kind: Restore, A: 1, B: 1}, {Kind: Restore, B: 9}, {Kind: EraseFence}, {Kind: LateCall}}, menu(2, operatorFaults...)...), 2, 50,
+		},
+		"a restore that gives up, two faults": {
+			with(func(c *Config) { c.Size, c.Persistent, c.Formed = 2, true, true }),
+			append([]Fault{{Kind: Restore, B: 15}}, menu(2, append(memberFaults, CrashOperator, LoseReply)...)...), 2, 50,
+		},
 		"three to one and back, two faults": {
 			with(func(c *Config) { c.Persistent, c.Formed, c.AntiAffinity = true, true, true }),
 			append(menu(3, EditSize, WipeDisk, StopNode), menu(3, operatorFaults...)...), 2, 60,

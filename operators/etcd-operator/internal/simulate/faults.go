@@ -84,6 +84,8 @@ const (
 	FailCall
 	// RepeatCall carries it out twice.
 	RepeatCall
+	// LateCall carries it out later than the operator believes, which may have ended.
+	LateCall
 	// SecondOperator starts another operator beside the first.
 	SecondOperator
 	// SlowAnswers lets members answer at different moments of one Observation.
@@ -100,6 +102,13 @@ const (
 	EditVersion
 	// NameConflict is an object of somebody else under a name that the cluster needs.
 	NameConflict
+	// Restore begins an EtcdRestore of the cluster, which may give up at any moment.
+	Restore
+	// EraseFence removes the annotation by which a restore asks for a fence.
+	EraseFence
+	// OldMarks puts back what an earlier restore had written on the EtcdCluster, as an
+	// old manifest does.
+	OldMarks
 	// DeleteCluster deletes the EtcdCluster.
 	DeleteCluster
 	// Unschedulable keeps new Pods from being placed.
@@ -122,8 +131,8 @@ var faultNames = [numFaults]string{
 	"KillContainer", "HoldContainer", "DeletePod", "ForceDeletePod", "FinishPod", "DrainPod",
 	"StopNode", "CutNode", "SilenceNode", "LoseNode", "WipeDisk", "WipeWhileDown", "WipeSeed", "DeleteUserClaim",
 	"KillLearner", "KillLeader", "MoveAway", "LeadLeaving", "SlowMember", "PartitionPeers", "PartitionOperator", "Alarm",
-	"CrashOperator", "StallOperator", "TearCall", "LoseReply", "FailCall", "RepeatCall", "SecondOperator",
-	"SlowAnswers", "LagPods", "LagClaims", "LagStatus", "EditSize", "Pause", "EditVersion", "NameConflict", "DeleteCluster",
+	"CrashOperator", "StallOperator", "TearCall", "LoseReply", "FailCall", "RepeatCall", "LateCall", "SecondOperator",
+	"SlowAnswers", "LagPods", "LagClaims", "LagStatus", "EditSize", "Pause", "EditVersion", "NameConflict", "Restore", "EraseFence", "OldMarks", "DeleteCluster",
 	"Unschedulable", "ImageTrouble", "SlowAddress", "ChangeLearners", "PassTime",
 }
 
@@ -197,6 +206,9 @@ func (w *world) stopFaults() {
 	for _, r := range w.runs {
 		r.due = min(r.due, w.now+longestBackoff)
 	}
+	for _, r := range w.restores {
+		r.until = 0
+	}
 	for _, op := range w.operators {
 		op.blindUntil, op.stalledUntil, op.deadUntil, op.mishap = 0, 0, 0, numFaults
 	}
@@ -226,7 +238,7 @@ func (w *world) inject(f Fault) bool {
 		return w.loseDisk(f)
 	case KillLearner, KillLeader, MoveAway, LeadLeaving:
 		return w.disturbRaft(f)
-	case CrashOperator, StallOperator, TearCall, LoseReply, FailCall, RepeatCall:
+	case CrashOperator, StallOperator, TearCall, LoseReply, FailCall, RepeatCall, LateCall:
 		op := w.operators[f.A%len(w.operators)]
 		op.mishap, op.mishapIn = f.Kind, f.B%5
 	case PartitionOperator:
@@ -243,6 +255,18 @@ func (w *world) inject(f Fault) bool {
 		w.say("the user sets size %d", size)
 		w.edit(func(c *etcdCluster) { c.size = size })
 		return true
+	case Restore:
+		if len(w.restores) >= 4 {
+			return true
+		}
+		w.startRestore(f)
+	case EraseFence:
+		if w.cluster.fence.Mark == "" {
+			return false
+		}
+		w.mark(func(f *plan.Fence) { f.Mark = "" })
+	case OldMarks:
+		return w.putBackMarks(f)
 	case DeleteCluster:
 		w.edit(func(c *etcdCluster) { c.deleting = true })
 	case ChangeLearners:
@@ -262,6 +286,23 @@ func (w *world) inject(f Fault) bool {
 		w.until[f.Kind] = max(w.until[f.Kind], w.step+f.For)
 	}
 	w.say("FAULT %s", f)
+	return true
+}
+
+// putBackMarks hands over once more what was handed over before.
+func (w *world) putBackMarks(f Fault) bool {
+	var old []*restore
+	for _, r := range w.restores {
+		if r.adopted && r.offer() != w.cluster.fence.Seeded {
+			old = append(old, r)
+		}
+	}
+	if len(old) == 0 {
+		return false
+	}
+	r := old[f.A%len(old)]
+	w.say("FAULT %s: of restore %s", OldMarks, r.uid)
+	w.mark(func(f *plan.Fence) { f.Seeded = r.offer() })
 	return true
 }
 

@@ -134,10 +134,15 @@ func observationFrom(d *dice) plan.Observation {
 		o.FreshNames = append(o.FreshNames, fmt.Sprintf("c-fresh%d", i))
 	}
 
+	arbitraryFence(d, &o)
 	members := arbitraryMembers(d)
 	list := members
 	for i := range d.below(9) {
 		o.Pods = append(o.Pods, arbitraryPod(d, c, i, list, o.Now))
+	}
+	if c.Fence.By != "" && d.chance(2) {
+		o.Pods = append(o.Pods, arbitrarySeed(d, c, o.Now))
+		o.Claims = append(o.Claims, plan.Claim{Name: "c-r", UID: "vr", Created: o.Now})
 	}
 	if d.strange(6) && len(o.Pods) > 1 {
 		i := d.below(len(o.Pods))
@@ -152,6 +157,42 @@ func observationFrom(d *dice) plan.Observation {
 		}
 	}
 	return o
+}
+
+// arbitraryFence sets marks of restores, mostly none.
+func arbitraryFence(d *dice, o *plan.Observation) {
+	o.Since = o.Now.Add(-time.Duration(d.below(30)) * time.Second)
+	if !d.chance(6) {
+		return
+	}
+	f := &o.Cluster.Fence
+	restore := func() string { return []string{"", "r1", "r1", "r2"}[d.below(4)] }
+	f.Mark, f.By, f.Lifted = restore(), restore(), restore()
+	f.Adopted.Restore = restore()
+	f.Seeded = []string{"", "r1/c-r/ur", "r2/c-r/ur", "r1/c-m0/u0", "r1/c-r", "r1/c-r/", "/c-r/ur", "r1/c-r/ur/"}[d.below(8)]
+	if d.chance(2) {
+		f.Lifted, f.Adopted.Restore = "", ""
+	}
+}
+
+// arbitrarySeed is a Pod that may have been handed over.
+func arbitrarySeed(d *dice, c *plan.Cluster, now time.Time) plan.Pod {
+	self := plan.Member{ID: 500, Name: "c-r", Started: true}
+	p := plan.Pod{
+		Name: "c-r", UID: "ur", Role: plan.Seed, Created: now.Add(-time.Second), Node: "n1", Addressed: true, Persistent: c.Persistent && !d.strange(6),
+		Version: c.Version, Learners: 7, Finished: d.strange(12),
+	}
+	p.Answer = arbitraryAnswer(d, c, self, []plan.Member{self})
+	if !d.strange(6) {
+		p.Answer.ClusterID = 99
+	}
+	if d.strange(8) {
+		p.UID = "other"
+	}
+	if d.strange(12) {
+		p.DeletingSince = now
+	}
+	return p
 }
 
 func memberName(i int) string { return fmt.Sprintf("c-m%d", i) }

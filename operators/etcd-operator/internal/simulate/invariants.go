@@ -29,6 +29,7 @@ func (w *world) checkTruth() {
 	if most := 2 * v1beta2.MaxSize * len(w.operators); joiners > most {
 		w.fail("S11", "%d Pods are there to join a cluster of %d", joiners, w.cluster.size)
 	}
+	w.checkBeside()
 	if w.configured {
 		w.checkLists()
 		w.configured = false
@@ -68,7 +69,7 @@ func (w *world) checkLists() {
 func (w *world) checkBirth(r *run, g *plan.Grant) {
 	c := &w.cluster
 	switch {
-	case w.cfg.Existed != "":
+	case w.cfg.Existed != "" && c.fence.Adopted.Restore == "":
 		w.fail("S1", "%s begins a cluster although one existed", r.name)
 	case c.clusterID != 0 && w.mayBegin(r):
 		w.fail("S1", "%s begins a second cluster: the id of the first is latched, and its grant is open", r.name)
@@ -110,6 +111,9 @@ func (w *world) checkCreate(p *plan.NewPod) {
 	if p.Grant != nil {
 		w.checkGrant(p.Name, p.Grant)
 	}
+	if c := w.claim(p.Name); c != nil && c.retired != "" {
+		w.fail("S7", "Pod %s is made on a volume that a restore has retired", p.Name)
+	}
 	// One that returns to a volume may be a former member's while no quorum says who
 	// the members are: etcd, if there is data, is told that it was removed.
 	for _, b := range w.births {
@@ -122,6 +126,11 @@ func (w *world) checkCreate(p *plan.NewPod) {
 // checkGrant: leave to start with `new` is for the recorded seed alone, before the
 // cluster id is latched (S1, S2).
 func (w *world) checkGrant(name string, g *plan.Grant) {
+	if p := w.pod(name); p != nil && w.cluster.bootstrap.Member == name {
+		if r := w.runOf(p.uid); r != nil && r.used >= g.Attempt {
+			return // one that was under way for long, and was used: it lets nobody start
+		}
+	}
 	if !g.New {
 		return
 	}
@@ -392,6 +401,9 @@ func (w *world) checkClaimDeletion(c *claim) {
 		return
 	}
 	view := w.births[w.main].view
+	if c.retired != "" {
+		w.fail("S7", "volume %s is deleted, and a restore keeps it", c.name)
+	}
 	if w.memberNamed(c.name) != nil {
 		w.fail("S7", "volume %s is deleted, and it is a member's", c.name)
 	}

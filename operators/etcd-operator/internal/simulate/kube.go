@@ -56,6 +56,9 @@ type pod struct {
 	version       string
 	learners      int
 	grant         *plan.Grant // never changed in place
+	// snapshot is the restore whose snapshot the init container puts on an empty
+	// disk; empty if there is no such container.
+	snapshot string
 }
 
 // claim is a PersistentVolumeClaim and, while it exists, its volume.
@@ -70,6 +73,8 @@ type claimObject struct {
 	name, uid string
 	deleting  bool
 	created   time.Duration
+	// retired is the restore that keeps it; it is no member's then.
+	retired string
 }
 
 func (w *world) nodeRuns(i int) bool {

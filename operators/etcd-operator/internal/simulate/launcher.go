@@ -9,7 +9,11 @@ import (
 
 // disk is a data dir: on a claim, or an emptyDir. data is nil while there is no
 // write-ahead log in it.
-type disk struct{ data *data }
+type disk struct {
+	data *data
+	// restored is true once a snapshot was put on it.
+	restored bool
+}
 
 // run is what really runs on a node for one Pod object: its sandbox and the etcd
 // container in it, with the launcher or etcd. It outlives the object on a node
@@ -21,6 +25,7 @@ type run struct {
 	disk      *disk
 	version   string
 	learners  int
+	snapshot  string
 
 	state containerState
 	// due is when the state changes by itself.
@@ -73,7 +78,7 @@ func (w *world) startRun(p *pod) {
 	p.trouble = ""
 	w.runs = append(w.runs, &run{
 		name: p.name, uid: p.uid, node: p.node, persisted: p.persistent, disk: d,
-		version: p.version, learners: p.learners,
+		version: p.version, learners: p.learners, snapshot: p.snapshot,
 		state: pulling, due: w.now + w.delay(5*time.Second), address: never, stopAt: never, turn: never,
 	})
 }
@@ -142,6 +147,9 @@ func (w *world) reportRun(r *run, p *pod) {
 // startContainer is the launcher as it starts: with a log it needs nobody's leave.
 func (w *world) startContainer(r *run) {
 	r.catchUp = false
+	if r.snapshot != "" && r.disk.data == nil && !r.disk.restored {
+		w.restoreData(r)
+	}
 	if r.disk.data != nil {
 		w.startEtcd(r)
 		return

@@ -60,8 +60,10 @@ func (w *world) whatIsWrong() string {
 	switch {
 	case c.deleting:
 		return ""
-	case w.cfg.Existed != "":
-		if len(w.pods)+len(w.claims)+len(w.births) > 0 {
+	case slices.ContainsFunc(w.restores, func(r *restore) bool { return !r.done && !r.adopted }):
+		return "a restore is not done"
+	case w.cfg.Existed != "" && c.fence.Adopted.Restore == "":
+		if len(w.pods)+len(w.claims) > 0 || slices.ContainsFunc(w.births, func(b birth) bool { return !b.restored }) {
 			return "something was made where a cluster existed"
 		}
 		return ""
@@ -140,7 +142,7 @@ func (w *world) knownIntact(view []plan.Member) (intact, voters int) {
 		}
 	}
 	for _, c := range w.claims {
-		if p := w.pod(c.name); other(c.name) && (c.disk.data != nil || p == nil || w.runOf(p.uid) == nil) {
+		if p := w.pod(c.name); c.retired == "" && other(c.name) && (c.disk.data != nil || p == nil || w.runOf(p.uid) == nil) {
 			intact++
 			voters++
 		}

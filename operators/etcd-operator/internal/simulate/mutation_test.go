@@ -2,9 +2,11 @@ package simulate
 
 import (
 	"slices"
+	"strings"
 	"testing"
 	"time"
 
+	"github.com/etcd-operators/etcd-operators/api/v1beta2"
 	"github.com/etcd-operators/etcd-operators/operators/etcd-operator/internal/plan"
 )
 
@@ -282,10 +284,17 @@ func TestPlantedBugs(t *testing.T) {
 		"no uid": {
 			reason:  "act changes and deletes by name",
 			planner: plan.Plan,
-			config:  withoutChecks(NoUID),
-			by:      []string{"S2", "S7", "S9", history},
-			seeds:   20000,
-			rare:    true,
+			config: func(c *Config) {
+				withoutChecks(NoUID)(c)
+				c.Persistent, c.Steps = true, 150
+				c.Kinds = []FaultKind{
+					SecondOperator, StallOperator, StallOperator, StallOperator, LagPods, LagPods, WipeDisk, WipeDisk, WipeSeed,
+					DeletePod, ForceDeletePod, ForceDeletePod, FinishPod, CrashOperator,
+				}
+			},
+			by:    []string{"S2", "S7", "S9", history},
+			seeds: 20000,
+			rare:  true,
 		},
 		"no member list": {
 			reason:  "act changes members whatever the list is meanwhile",
@@ -293,6 +302,86 @@ func TestPlantedBugs(t *testing.T) {
 			config:  withoutChecks(NoMemberList),
 			by:      []string{"S4", "S5", "S7", "S8", "S9"},
 			seeds:   20000,
+		},
+		"acknowledging while something is under way": {
+			reason:  "an operator that has just started does not wait for what the one before has begun",
+			planner: lie(func(o *plan.Observation) { o.Since = time.Time{} }),
+			config:  restoring(LateCall, LateCall, LateCall, DeletePod, FinishPod, KillContainer, EditSize),
+			by:      []string{"S12"},
+		},
+		"acknowledging while something is under way, by what comes of it": {
+			reason:  "as above, found where it takes effect",
+			planner: lie(func(o *plan.Observation) { o.Since = time.Time{} }),
+			config: func(c *Config) {
+				restoring(LateCall, LateCall, LateCall, DeletePod, FinishPod, KillContainer, EditSize)(c)
+				c.TruthOnly = true
+			},
+			by:    []string{"S12"},
+			seeds: 3000,
+		},
+		"no live fence": {
+			reason:  "act does not look whether the EtcdCluster is fenced before it acts",
+			planner: plan.Plan,
+			config: func(c *Config) {
+				restoring(StallOperator, StallOperator, LagStatus, SecondOperator, EditSize, DeletePod, KillContainer, TearCall)(c)
+				c.Planted = []Bug{NoLiveFence}
+			},
+			by:    []string{"S12"},
+			seeds: 3000,
+		},
+		"a fence that is only as good as its annotation": {
+			reason:  "once the annotation has vanished the cluster is looked after again",
+			planner: lie(func(o *plan.Observation) { o.Cluster.Fence.By = "" }),
+			config:  restoring(EraseFence, EraseFence, EditSize, LagStatus),
+			by:      []string{"S12"},
+		},
+		"a new cluster begun in spite of its fence": {
+			reason:  "an EtcdCluster that was made for a restore gets a seed at once",
+			planner: lie(func(o *plan.Observation) { o.Cluster.Fence = plan.Fence{} }),
+			config: func(c *Config) {
+				restoring()(c)
+				c.Formed, c.BornFenced = false, true
+			},
+			by: []string{"S12"},
+		},
+		"adopting by name": {
+			reason:  "the Pod of the name that was handed over is taken, whatever its uid",
+			planner: lie(takeByName),
+			config: func(c *Config) {
+				restoring(DeletePod, DeletePod, ForceDeletePod, FinishPod, FinishPod)(c)
+				c.TruthOnly, c.Gentle = true, false
+			},
+			by:    []string{"S12"},
+			seeds: 3000,
+		},
+		"adopting twice": {
+			reason:  "what was handed over counts whenever it is seen",
+			planner: lie(takeAlways),
+			config: func(c *Config) {
+				restoring(OldMarks, OldMarks, LagStatus)(c)
+				c.TruthOnly, c.Size = true, 1
+			},
+			by:    []string{"S12"},
+			seeds: 3000,
+		},
+		"adopting what has been given up": {
+			reason:  "a seed is taken although its restore has lifted the fence",
+			planner: lie(func(o *plan.Observation) { o.Cluster.Fence.Lifted = "" }),
+			config:  restoring(SecondOperator, LagStatus, StallOperator),
+			by:      []string{liveness},
+		},
+		"keeping the old cluster id": {
+			reason: "the seed is adopted under the id of the cluster that was",
+			planner: func(o plan.Observation) plan.Decision {
+				d := plan.Plan(o)
+				if a, ok := d.Action.(plan.AdoptSeed); ok && o.Cluster.ClusterID != 0 {
+					a.ClusterID = o.Cluster.ClusterID
+					d.Action = a
+				}
+				return d
+			},
+			config: func(c *Config) { restoring()(c); c.TruthOnly = true },
+			by:     []string{"S1"},
 		},
 		"constant flags, by what comes of it": {
 			reason:  "as above, found where acknowledged writes are lost",
@@ -466,6 +555,33 @@ func fewVotes(c *Config) {
 func shrinking(c *Config) {
 	c.Formed, c.Size, c.Nodes = true, 5, max(5, c.Nodes)
 	c.Kinds = []FaultKind{EditSize, LeadLeaving, StallOperator, MoveAway}
+}
+
+// restoring has restores, and with them what else matters.
+func restoring(kinds ...FaultKind) func(*Config) {
+	return func(c *Config) {
+		c.Kinds = append([]FaultKind{Restore, Restore}, kinds...)
+		c.Faults = 20
+	}
+}
+
+// takeByName hands over whatever Pod has the name that was handed over.
+func takeByName(o *plan.Observation) {
+	f := &o.Cluster.Fence
+	name, _, ok := f.Offered()
+	for _, p := range o.Pods {
+		if ok && p.Name == name {
+			f.Seeded = f.By + "/" + name + "/" + p.UID
+		}
+	}
+}
+
+// takeAlways takes what was handed over once for what is handed over.
+func takeAlways(o *plan.Observation) {
+	f := &o.Cluster.Fence
+	if uid, _, ok := strings.Cut(f.Seeded, "/"); ok {
+		f.By, f.Adopted, o.Cluster.ClusterID = uid, v1beta2.AdoptedSeed{}, 0
+	}
 }
 
 // withoutChecks leaves out a precondition of act, where two operators with caches

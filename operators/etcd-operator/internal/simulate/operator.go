@@ -30,6 +30,8 @@ type operator struct {
 	// middle of what it was doing.
 	deadUntil, stalledUntil int
 
+	// version is the resourceVersion of the EtcdCluster that it observed last.
+	version int
 	// names counts the fresh names that it has used.
 	names int
 	// todo is what it is carrying out; nil if nothing.
@@ -39,6 +41,8 @@ type operator struct {
 	woken bool
 	// last is its last decision.
 	last plan.Decision
+	// since is when it was started, or one of its calls was not answered.
+	since time.Duration
 	// dead is true until it has started again after a crash.
 	dead bool
 	// mishap is what happens to one of its next API calls, after mishapIn more;
@@ -72,7 +76,9 @@ type todo struct {
 	// torn makes it stand still between the last look and the change that it is the
 	// precondition of; looked is true when it has.
 	torn, looked bool
-	disturbed    int // world.disturbed at the observation
+	// sent is true of a call that takes effect later: it was looked before.
+	sent      bool
+	disturbed int // world.disturbed at the observation
 }
 
 func newOperator(w *world, id string) *operator {
@@ -91,7 +97,7 @@ func (op *operator) relist(w *world) {
 		op.claims = append(op.claims, c.claimObject)
 	}
 	op.clusterQueue, op.podQueue, op.claimQueue = nil, nil, nil
-	op.todo, op.half, op.woken, op.last = nil, nil, true, plan.Decision{}
+	op.todo, op.half, op.woken, op.last, op.since = nil, nil, true, plan.Decision{}, w.now
 }
 
 // publish tells every operator's watches what has changed.
@@ -264,8 +270,8 @@ func (w *world) decide(op *operator, o plan.Observation) {
 	op.last, op.woken = d, false
 	op.wake = w.now + d.Again
 	if d.Action == nil {
-		if d.Budget != plan.KeepBudget && !d.HandsOff {
-			w.budget = d.Budget
+		if !d.HandsOff && w.setBudget(&o.Cluster, d.Budget) != nil {
+			return
 		}
 		if w.trace != nil {
 			w.say("operator %s waits: %s: %s", op.id, d.Reason, d.Message)
@@ -288,7 +294,7 @@ func (w *world) decide(op *operator, o plan.Observation) {
 // report writes the status that the last decision implies, if it is another one.
 func (w *world) report(op *operator) {
 	st := op.last.Status
-	if op.cluster.version != w.cluster.version || reflect.DeepEqual(st, *w.cluster.status) {
+	if op.version != w.cluster.version || reflect.DeepEqual(st, *w.cluster.status) {
 		return
 	}
 	w.cluster.status = &st
@@ -299,13 +305,14 @@ func (w *world) report(op *operator) {
 // it is to ask.
 func (w *world) observe(op *operator) (plan.Observation, []pod) {
 	c := &op.cluster
+	op.version = c.version
 	o := plan.Observation{
-		Now: epoch.Add(w.now),
+		Now: epoch.Add(w.now), Since: epoch.Add(op.since),
 		Cluster: plan.Cluster{
 			Name: clusterName, Generation: c.generation, Deleting: c.deleting, Paused: c.paused, Size: c.size,
 			Version: w.cfg.Version, WantedVersion: c.wanted, Persistent: w.cfg.Persistent,
 			MemberTimeout: w.cfg.MemberTimeout, DisruptionBudget: w.cfg.DisruptionBudget,
-			LastStatus: *c.status, ClusterID: c.clusterID, Existed: w.cfg.Existed,
+			LastStatus: *c.status, ClusterID: c.clusterID, Existed: w.cfg.Existed, Fence: c.fence,
 		},
 		Pods:       make([]plan.Pod, 0, len(op.pods)),
 		FreshToken: fmt.Sprintf("%s%d", op.id, op.names),
@@ -321,6 +328,9 @@ func (w *world) observe(op *operator) (plan.Observation, []pod) {
 		o.Pods = append(o.Pods, w.observePod(&op.pods[i]))
 	}
 	for _, c := range op.claims {
+		if c.retired != "" {
+			continue
+		}
 		o.Claims = append(o.Claims, plan.Claim{Name: c.name, UID: c.uid, Deleting: c.deleting, Created: epoch.Add(c.created)})
 	}
 	for i := range v1beta2.MaxSize {

@@ -52,21 +52,36 @@ func CheckDecision(o plan.Observation, d plan.Decision) *Violation {
 			return violation("Decision", "condition %s=%s with reason %q", c.Type, c.Status, c.Reason)
 		}
 	}
+	c := &o.Cluster
+	if c.Fence.By != "" && !d.HandsOff {
+		return violation("S12", "would touch Services although the cluster is fenced")
+	}
 	if d.Action == nil {
 		return nil
 	}
-	c := &o.Cluster
 	switch {
 	case c.Paused || c.Deleting:
 		return violation("S12", "acts while paused or deleting")
 	case len(o.Conflicts) > 0:
 		return violation("S12", "acts although names belong to others")
+	}
+	k := check{o: o, d: d}
+	switch a := d.Action.(type) {
+	case plan.AcknowledgeFence:
+		return k.acknowledge(a)
+	case plan.LiftFence:
+		return k.lift(a)
+	case plan.AdoptSeed:
+		return k.adopt(a)
+	}
+	switch {
+	case c.Fence.By != "" || k.asked():
+		return violation("S12", "acts although fenced")
 	case len(o.LegacyPods) > 0:
 		return violation("S12", "acts although there are Pods of the archived operator")
 	case c.Existed != "" && c.Bootstrap == nil && c.ClusterID == 0:
 		return violation("S1", "acts although a cluster existed")
 	}
-	k := check{o: o, d: d}
 	switch a := d.Action.(type) {
 	case plan.RecordBootstrap:
 		return k.recordBootstrap(a)
@@ -181,6 +196,57 @@ func (k *check) settled(members []plan.Member) *Violation {
 	}
 	if len(k.healthy) < quorum(len(k.voters)) {
 		return violation("S3", "%d of %d voters are healthy", len(k.healthy), len(k.voters))
+	}
+	return nil
+}
+
+// asked reports whether a restore asks for a fence that may still do so (S12).
+func (k *check) asked() bool {
+	f := &k.o.Cluster.Fence
+	return f.Mark != "" && f.Mark != f.Lifted && f.Mark != f.Adopted.Restore
+}
+
+// deadline is how long an effect may be under way.
+const deadline = 10 * time.Second
+
+func (k *check) acknowledge(a plan.AcknowledgeFence) *Violation {
+	c := &k.o.Cluster
+	if c.Fence.By != "" || a.Restore != c.Fence.Mark || !k.asked() {
+		return violation("S12", "the fence of restore %s is acknowledged, which does not ask for it", a.Restore)
+	}
+	if begun := c.Bootstrap != nil || c.ClusterID != 0; begun && k.o.Now.Sub(k.o.Since) < deadline {
+		return violation("S12", "a fence is acknowledged %s after something may have been begun", k.o.Now.Sub(k.o.Since))
+	}
+	return nil
+}
+
+func (k *check) lift(a plan.LiftFence) *Violation {
+	if f := &k.o.Cluster.Fence; a.Restore == "" || f.By != a.Restore || f.Lifted != a.Restore {
+		return violation("S12", "the fence of restore %s is lifted, which has not given it up", a.Restore)
+	}
+	return nil
+}
+
+func (k *check) adopt(a plan.AdoptSeed) *Violation {
+	c := &k.o.Cluster
+	f := &c.Fence
+	if a.Restore == "" || f.By != a.Restore || f.Adopted.Restore == a.Restore || f.Lifted == a.Restore || f.Seeded != a.Restore+"/"+a.Name+"/"+a.UID {
+		return violation("S12", "Pod %s (%s) of restore %s is adopted, and is not handed over", a.Name, a.UID, a.Restore)
+	}
+	if v := k.podIs(a.Name, a.UID); v != nil {
+		return v
+	}
+	p := k.pod(a.Name)
+	an := &p.Answer
+	switch {
+	case p.Finished || !p.DeletingSince.IsZero():
+		return violation("S1", "seed %s is adopted, and ends", a.Name)
+	case !an.Read || an.ClusterID != a.ClusterID || a.ClusterID == 0 || a.ClusterID == c.ClusterID:
+		return violation("S1", "cluster id %x is latched over %x, and seed %s reports %x", a.ClusterID, c.ClusterID, a.Name, an.ClusterID)
+	case len(an.Members) != 1 || an.Members[0].ID != an.MemberID || an.Members[0].Name != a.Name:
+		return violation("S1", "seed %s is adopted, and is not all of its cluster", a.Name)
+	case c.Persistent && !k.hasClaim(a.Name) && !slices.ContainsFunc(k.o.Claims, func(c plan.Claim) bool { return c.Name == a.Name }):
+		return violation("S7", "seed %s is adopted without a volume", a.Name)
 	}
 	return nil
 }

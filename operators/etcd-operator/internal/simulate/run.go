@@ -26,9 +26,10 @@ type Stats struct {
 var actionKinds = []string{
 	"RecordBootstrap", "LatchClusterID", "CreatePods", "SetRoles", "OpenGrant", "CloseGrants",
 	"AddLearner", "Promote", "RemoveMember", "MoveLeader", "DeletePod", "DeleteClaim",
+	"AcknowledgeFence", "LiftFence", "AdoptSeed",
 }
 
-const numActions = 12
+const numActions = 15
 
 func kindIndex(a plan.Action) int { return slices.Index(actionKinds, a.Kind()) }
 

@@ -54,7 +54,10 @@ type world struct {
 	lastWrite int
 
 	operators []*operator
-	planner   Planner
+	restores  []*restore
+	// lates are calls of operators that take effect later.
+	lates   []late
+	planner Planner
 
 	faults []Fault
 	next   int     // the first of faults that is not due yet
@@ -99,11 +102,13 @@ type etcdCluster struct {
 	deleting   bool
 	bootstrap  plan.Bootstrap // zero: none
 	clusterID  uint64
+	fence      plan.Fence
 	// status is what was last reported; never changed in place.
 	status *v1beta2.ClusterStatus
 }
 
-// birth is one start of etcd with `new`, and the history that it began.
+// birth is one start of etcd with `new`, or from a snapshot, and the history that it
+// began.
 type birth struct {
 	member, uid, token string
 	cluster            uint64
@@ -117,6 +122,8 @@ type birth struct {
 	// acked is the length of the history up to the last acknowledged write;
 	// writes counts those.
 	acked, writes int
+	// restored is true if it began with a snapshot.
+	restored bool
 }
 
 func newWorld(cfg Config, seed int64, planner Planner, faults []Fault) *world {
@@ -125,6 +132,10 @@ func newWorld(cfg Config, seed int64, planner Planner, faults []Fault) *world {
 		faults: faults, learners: cfg.Learners, stats: &Stats{},
 	}
 	w.cluster = etcdCluster{version: 1, generation: 1, size: cfg.Size, wanted: cfg.Version, status: &v1beta2.ClusterStatus{}}
+	if cfg.BornFenced {
+		w.startRestore(Fault{A: int(seed % 2), B: int(seed % 12), For: int(seed % 60)})
+		w.cluster.fence.Mark = w.restores[0].uid
+	}
 	w.publishedCluster = w.cluster
 	for i := range cfg.Nodes {
 		w.nodes = append(w.nodes, newNode(i))
@@ -143,9 +154,11 @@ func (w *world) advance() {
 	w.sow()
 	w.now += w.duration()
 	w.startFaults()
+	w.landLates()
 	w.tickKubernetes()
 	w.tickEtcd()
 	w.tickClient()
+	w.tickRestores()
 	w.publish()
 	w.checkTruth()
 	for _, op := range w.operators {
