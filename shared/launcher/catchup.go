@@ -7,6 +7,7 @@ import (
 	"net/http"
 	"os"
 	"os/exec"
+	"runtime"
 	"syscall"
 	"time"
 )
@@ -35,6 +36,8 @@ func (o Options) catchUp(ctx context.Context, bin string, argv []string) error {
 	cmd := exec.Command(bin) //nolint:noctx // ended in two steps below, not by ctx
 	cmd.Args = append(argv, noClients)
 	cmd.Stdout, cmd.Stderr = os.Stdout, os.Stderr
+	runtime.LockOSThread() // the child dies with the thread that has made it
+	defer runtime.UnlockOSThread()
 	cmd.SysProcAttr = &syscall.SysProcAttr{Pdeathsig: syscall.SIGKILL}
 	if err := cmd.Start(); err != nil {
 		return fmt.Errorf("start %s to catch up: %w", bin, err)
@@ -63,10 +66,10 @@ func (o Options) stop(cmd *exec.Cmd, ended <-chan error) error {
 		return fmt.Errorf("stop etcd: %w", err)
 	}
 	select {
-	case <-ended: // however it ends, its log tells how far it came
+	case <-ended: //nolint:errcheck // however it ends, its log tells how far it came
 	case <-time.After(stopPatience):
 		_ = cmd.Process.Kill() // it has ended meanwhile, or is ended now
-		<-ended
+		<-ended                //nolint:errcheck // it was killed
 	}
 	return nil
 }

@@ -77,9 +77,11 @@ func Run(ctx context.Context, o Options) error {
 		if err != nil {
 			return err
 		}
-		if ctx.Err() != nil {
+		select {
+		case <-ctx.Done():
 			o.Log.Info("stopped before etcd was started")
 			return nil
+		default:
 		}
 		if err := o.prepare(d); err != nil {
 			return err

@@ -31,7 +31,7 @@ func TestMain(m *testing.M) {
 }
 
 // fakeEtcd says how it was called, takes the metrics port at once, as etcd
-// does, and ends at SIGTERM.
+// does, and ends at SIGTERM, or badly when it is asked for /exit.
 func fakeEtcd() int {
 	ctx, stop := signal.NotifyContext(context.Background(), syscall.SIGTERM)
 	defer stop()
@@ -42,8 +42,13 @@ func fakeEtcd() int {
 			addr = v
 		}
 	}
-	srv := &http.Server{Addr: addr, Handler: http.NotFoundHandler()}
-	failed := make(chan error, 1)
+	failed := make(chan error, 2)
+	srv := &http.Server{Addr: addr, Handler: http.HandlerFunc(func(rw http.ResponseWriter, r *http.Request) {
+		http.NotFound(rw, r)
+		if r.URL.Path == "/exit" {
+			failed <- errors.New("it was asked to exit")
+		}
+	})}
 	go func() { failed <- srv.ListenAndServe() }()
 	select {
 	case err := <-failed:
@@ -356,4 +361,33 @@ func TestInstall(t *testing.T) {
 	if err != nil || len(entries) != 1 {
 		t.Errorf("temporary files were left: %v, %v", entries, err)
 	}
+}
+
+// While etcd catches up, the launcher is its parent: it ends with the container, and
+// when etcd ends, so does the launcher.
+func TestCatchingUpEnds(t *testing.T) {
+	catchUp := func(t *testing.T) (*pod, *etcdtest.Process) {
+		p, other := newPod(t, fake, "a"), etcdtest.NewMember(t, fake, "b")
+		p.setGrant(Grant{Attempt: 1, State: StateExisting, InitialCluster: etcdtest.InitialCluster(p.member, other), CatchUp: true}.String())
+		c := p.start()
+		p.runsEtcd(c)
+		return p, c
+	}
+	t.Run("with the container", func(t *testing.T) {
+		_, c := catchUp(t)
+		if code := c.Terminate(); code != 0 || !strings.Contains(c.Output(), "etcd ends") {
+			t.Errorf("exit code %d, want 0 after etcd has ended:\n%s", code, c.Output())
+		}
+	})
+	t.Run("with etcd", func(t *testing.T) {
+		p, c := catchUp(t)
+		if err := etcdtest.CheckHTTP(p.member.Metrics, "/exit", 404); err != nil {
+			t.Fatal(err)
+		}
+		if code := c.Wait(); code != exitError {
+			t.Errorf("exit code %d, want %d:\n%s", code, exitError, c.Output())
+		}
+		p.start()
+		p.waits(1, ReasonGrantUsed)
+	})
 }
