@@ -1,7 +1,7 @@
 // Command demo shows a newcomer what the operator does, on a real Kubernetes:
 // `make demo`. It types what a person would type, and shows what comes of it: a
 // cluster of three forms, takes writes, grows to five, loses a member and heals,
-// shrinks to three, and no write is lost.
+// shrinks to three, is backed up to S3, and no write is lost.
 //
 // With KUBECONFIG set it uses that cluster; else it brings one up on this machine
 // and takes it down again. KEEP=1 leaves it up to play with. It fails if a step

@@ -33,7 +33,7 @@ func show(ctx context.Context, env *harness.Env, say *narrator) error {
 	defer cancel()
 	s := &stage{env: env, say: say, eyes: newOnlooker(say)}
 	for _, act := range []func(context.Context) error{
-		s.install, s.form, s.write, s.grow, s.heal, s.shrink, s.look, s.judge,
+		s.install, s.form, s.write, s.grow, s.heal, s.shrink, s.backUp, s.look, s.judge,
 	} {
 		if err := act(ctx); err != nil {
 			return err
@@ -195,6 +195,9 @@ func tidy(ctx context.Context, env *harness.Env, say *narrator) error {
 		return nil
 	}
 	s := &stage{env: env, say: say}
+	if err := s.tidyBackup(ctx); err != nil {
+		return err
+	}
 	if err := s.kubectl(ctx, "delete", "etcd", name, "--ignore-not-found"); err != nil {
 		return err
 	}

@@ -150,8 +150,17 @@ func (c *Cluster) Delete(ctx context.Context) error {
 
 // DeletePods deletes Pods of it by name, with grace, all at once.
 func (c *Cluster) DeletePods(ctx context.Context, names ...string) error {
+	return c.deletePods(ctx, names)
+}
+
+// KillPods deletes Pods of it by name, without grace.
+func (c *Cluster) KillPods(ctx context.Context, names ...string) error {
+	return c.deletePods(ctx, names, client.GracePeriodSeconds(0))
+}
+
+func (c *Cluster) deletePods(ctx context.Context, names []string, options ...client.DeleteOption) error {
 	for _, name := range names {
-		if err := c.env.Client.Delete(ctx, &corev1.Pod{ObjectMeta: metav1.ObjectMeta{Namespace: c.Namespace, Name: name}}); err != nil {
+		if err := c.env.Client.Delete(ctx, &corev1.Pod{ObjectMeta: metav1.ObjectMeta{Namespace: c.Namespace, Name: name}}, options...); err != nil {
 			return fmt.Errorf("delete Pod %s: %w", name, err)
 		}
 	}

@@ -18,6 +18,8 @@ const (
 	// operatorTail is how many lines of the operator's log are shown at once; all
 	// of it is in a file.
 	operatorTail = 30
+	// operatorPods select the Pods of both operators.
+	operatorPods = labelName + " in (" + OperatorName + "," + BackupOperatorName + ")"
 )
 
 // Dump gathers what there is to know about a namespace in which something went
@@ -41,11 +43,14 @@ func (e *Env) Dump(namespace, dir string) string {
 	out.WriteString(section("EtcdClusters", "etcd.txt", "-n", namespace, "get", "etcd", "-o", "wide"))
 	out.WriteString(section("conditions", "conditions.txt", "-n", namespace, "get", "etcd", "-o",
 		`jsonpath={range .items[*]}{.metadata.name}{" members "}{.status.members}{"\n"}{range .status.conditions[*]}{"  "}{.type}{"="}{.status}{" "}{.reason}{": "}{.message}{"\n"}{end}{end}`))
+	out.WriteString(section("EtcdBackups", "etcdbk.txt", "-n", namespace, "get", "etcdbk", "-o", "wide", "--ignore-not-found"))
+	out.WriteString(section("conditions of EtcdBackups", "etcdbk-conditions.txt", "-n", namespace, "get", "etcdbk", "-o",
+		`jsonpath={range .items[*]}{.metadata.name}{"\n"}{range .status.conditions[*]}{"  "}{.type}{"="}{.status}{" "}{.reason}{": "}{.message}{"\n"}{end}{end}`))
 	out.WriteString(section("Pods", "pods.txt", "-n", namespace, "get", "pods", "-o", "wide", "-L", "etcd_role"))
 	out.WriteString(section("nodes", "nodes.txt", "get", "nodes"))
 	out.WriteString(tail(section("events", "events.txt", "-n", namespace, "get", "events", "--sort-by=.lastTimestamp"), 2*operatorTail))
-	out.WriteString(tail(section("the operator's log", "operator.log", "-n", namespace, "logs", "-l", "app.kubernetes.io/name="+OperatorName, "--tail=-1", "--prefix"), operatorTail))
-	section("everything is in "+dir, "objects.yaml", "-n", namespace, "get", "etcd,pods,pvc,services,pdb,endpointslices,deployments", "-o", "yaml")
+	out.WriteString(tail(section("the operators' log", "operator.log", "-n", namespace, "logs", "-l", operatorPods, "--tail=-1", "--prefix"), operatorTail))
+	section("everything is in "+dir, "objects.yaml", "-n", namespace, "get", "etcd,etcdbk,jobs,cronjobs,pods,pvc,services,pdb,endpointslices,deployments", "-o", "yaml")
 	e.dumpPods(ctx, namespace, dir)
 	return out.String()
 }
@@ -81,7 +86,7 @@ func (e *Env) SaveOperatorLog(ctx context.Context, namespace, file string) error
 	if err := os.MkdirAll(filepath.Dir(file), 0o755); err != nil {
 		return err
 	}
-	text, err := e.Kubectl.Run(ctx, "-n", namespace, "logs", "-l", "app.kubernetes.io/name="+OperatorName, "--tail=-1", "--prefix")
+	text, err := e.Kubectl.Run(ctx, "-n", namespace, "logs", "-l", operatorPods, "--tail=-1", "--prefix")
 	if err != nil {
 		return err
 	}

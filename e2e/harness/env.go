@@ -20,6 +20,7 @@ import (
 
 	"github.com/etcd-operators/etcd-operators/api/v1beta2"
 	"github.com/etcd-operators/etcd-operators/e2e/images"
+	"github.com/etcd-operators/etcd-operators/e2e/localkube/image"
 )
 
 // Options say which Kubernetes is wanted.
@@ -138,6 +139,23 @@ func (e *Env) loadImages(ctx context.Context) error {
 		}
 	}
 	return nil
+}
+
+// kubectlImage is the one of examples/backup-cronjob.yaml.
+const kubectlImage = "registry.k8s.io/kubectl:v1.34.4"
+
+// LoadKubectlImage gives localkube, which has no registry, the image with kubectl that
+// the examples use, made of its own kubectl. Other clusters pull it.
+func (e *Env) LoadKubectlImage(ctx context.Context) error {
+	if e.Local == nil {
+		return nil
+	}
+	tar := filepath.Join(e.Root, "out", "images", "kubectl.tar")
+	spec := image.Spec{Files: map[string]string{"/bin/kubectl": e.Kubectl.program}, User: "65532:65532"}
+	if err := image.Write(ctx, tar, kubectlImage, spec); err != nil {
+		return err
+	}
+	return e.Local.load(ctx, []string{tar})
 }
 
 // Stop takes localkube down, if Start brought it up and it is not to be kept. It

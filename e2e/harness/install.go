@@ -2,7 +2,9 @@ package harness
 
 import (
 	"bytes"
+	"cmp"
 	"context"
+	"errors"
 	"fmt"
 	"os"
 	"path/filepath"
@@ -13,16 +15,25 @@ import (
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	"github.com/etcd-operators/etcd-operators/api/v1beta2"
 )
 
-// OperatorName is the name of the operator's Deployment and ServiceAccount.
-const OperatorName = "etcd-operator"
+// The names of the operators: of their folders in deploy/, their Deployments and their
+// ServiceAccounts.
+const (
+	OperatorName       = "etcd-operator"
+	BackupOperatorName = "etcd-backup-operator"
+)
 
-// operatorLabels select the operator's Pods.
-var operatorLabels = client.MatchingLabels{"app.kubernetes.io/name": OperatorName}
+// labelName is the label by which an operator's Pods are found.
+const labelName = "app.kubernetes.io/name"
 
-// Install says how the operator is installed. Its zero value is what deploy/ ships.
+// Install says how an operator is installed. Its zero value is the etcd-operator that
+// deploy/ ships.
 type Install struct {
+	// Operator is the name of the operator; empty stands for OperatorName.
+	Operator string
 	// Nodes lets it read Nodes (deploy/components/nodes).
 	Nodes bool
 	// OnNode keeps it on one node, so that a test can take the others away.
@@ -38,23 +49,23 @@ var overlay = template.Must(template.New("overlay").Parse(`apiVersion: kustomize
 kind: Kustomization
 namespace: {{.Namespace}}
 resources:
-  - {{.Deploy}}/etcd-operator
+  - {{.Deploy}}/{{.Operator}}
 {{- if .Nodes}}
 components:
   - {{.Deploy}}/components/nodes
 {{- end}}
 {{- if .Replicas}}
 replicas:
-  - {name: etcd-operator, count: {{.Replicas}}}
+  - {name: {{.Operator}}, count: {{.Replicas}}}
 {{- end}}
 patches:
 {{- range .Args}}
-  - target: {kind: Deployment, name: etcd-operator}
+  - target: {kind: Deployment, name: {{.Operator}}}
     patch: |
       - {op: add, path: /spec/template/spec/containers/0/args/-, value: "{{.}}"}
 {{- end}}
 {{- if .OnNode}}
-  - target: {kind: Deployment, name: etcd-operator}
+  - target: {kind: Deployment, name: {{.Operator}}}
     patch: |
       - {op: add, path: /spec/template/spec/nodeSelector, value: {kubernetes.io/hostname: {{.OnNode}}}}
 {{- end}}
@@ -67,10 +78,11 @@ patches:
 {{- end}}
 `))
 
-// Install installs the operator in a namespace with kubectl apply -k, through an
-// overlay of the shipped manifests.
+// Install installs an operator in a namespace with kubectl apply -k, through an overlay
+// of the shipped manifests.
 func (e *Env) Install(ctx context.Context, namespace string, how Install) error {
-	dir := filepath.Join(e.Root, "out", "e2e", "overlays", namespace)
+	how.Operator = cmp.Or(how.Operator, OperatorName)
+	dir := filepath.Join(e.Root, "out", "e2e", "overlays", namespace, how.Operator)
 	if err := os.MkdirAll(dir, 0o755); err != nil {
 		return err
 	}
@@ -92,12 +104,14 @@ func (e *Env) Install(ctx context.Context, namespace string, how Install) error 
 	return err
 }
 
-// InstallCRD installs the kind EtcdCluster alone.
+// InstallCRD installs the kinds EtcdCluster and EtcdBackup alone.
 func (e *Env) InstallCRD(ctx context.Context) error {
-	if _, err := e.Kubectl.Run(ctx, "apply", "-k", filepath.Join(e.Root, "deploy", "etcd-operator", "crd")); err != nil {
-		return err
+	for _, operator := range []string{OperatorName, BackupOperatorName} {
+		if _, err := e.Kubectl.Run(ctx, "apply", "-k", filepath.Join(e.Root, "deploy", operator, "crd")); err != nil {
+			return err
+		}
 	}
-	return e.AwaitCRD(ctx)
+	return errors.Join(e.AwaitCRD(ctx), e.AwaitBackupCRD(ctx))
 }
 
 // crdTimeout bounds how long the API server takes to serve a kind that is new to it.
@@ -106,11 +120,16 @@ const crdTimeout = 30 * time.Second
 // AwaitCRD waits until the API server serves the kind EtcdCluster, which takes it a
 // moment after it was installed. (kubectl wait fails at once while the definition
 // has no conditions at all.)
-func (e *Env) AwaitCRD(ctx context.Context) error {
+func (e *Env) AwaitCRD(ctx context.Context) error { return e.awaitKind(ctx, "etcdclusters") }
+
+// AwaitBackupCRD waits until the API server serves the kind EtcdBackup.
+func (e *Env) AwaitBackupCRD(ctx context.Context) error { return e.awaitKind(ctx, "etcdbackups") }
+
+func (e *Env) awaitKind(ctx context.Context, resource string) error {
 	ctx, cancel := context.WithTimeout(ctx, crdTimeout)
 	defer cancel()
-	return Poll(ctx, "the kind EtcdCluster", func(ctx context.Context) (string, error) {
-		_, err := e.Kubectl.Run(ctx, "get", "etcdclusters.etcd.database.coreos.com", "--all-namespaces")
+	return Poll(ctx, resource+" to be served", func(ctx context.Context) (string, error) {
+		_, err := e.Kubectl.Run(ctx, "get", resource+"."+v1beta2.GroupName, "--all-namespaces")
 		return "", err
 	})
 }
@@ -134,12 +153,17 @@ func (e *Env) DeleteNamespace(ctx context.Context, name string) error {
 	return client.IgnoreNotFound(e.Client.Delete(ctx, &corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: name}}))
 }
 
-// AwaitOperator waits until all replicas of the operator's Deployment run.
+// AwaitOperator waits until all replicas of etcd-operator's Deployment run.
 func (e *Env) AwaitOperator(ctx context.Context, v *View, namespace string) error {
-	return v.Await(ctx, "the operator", func() string {
+	return e.AwaitDeployment(ctx, v, namespace, OperatorName)
+}
+
+// AwaitDeployment waits until all replicas of a Deployment run.
+func (e *Env) AwaitDeployment(ctx context.Context, v *View, namespace, name string) error {
+	return v.Await(ctx, name, func() string {
 		var d appsv1.Deployment
-		if !v.Get(namespace, OperatorName, &d) {
-			return "there is no Deployment " + OperatorName
+		if !v.Get(namespace, name, &d) {
+			return "there is no Deployment " + name
 		}
 		want := *d.Spec.Replicas
 		if s := d.Status; s.ObservedGeneration != d.Generation || s.UpdatedReplicas != want || s.ReadyReplicas != want || s.Replicas != want {
@@ -149,21 +173,31 @@ func (e *Env) AwaitOperator(ctx context.Context, v *View, namespace string) erro
 	})
 }
 
-// KillOperator deletes the operator's Pods without grace; the Deployment makes new
+// KillOperator deletes etcd-operator's Pods without grace; the Deployment makes new
 // ones.
 func (e *Env) KillOperator(ctx context.Context, namespace string) error {
-	return e.Client.DeleteAllOf(ctx, &corev1.Pod{}, client.InNamespace(namespace), operatorLabels, client.GracePeriodSeconds(0))
+	return e.KillDeployment(ctx, namespace, OperatorName)
 }
 
-// ScaleOperator runs so many replicas of the operator, and waits for them.
+// KillDeployment deletes an operator's Pods without grace.
+func (e *Env) KillDeployment(ctx context.Context, namespace, operator string) error {
+	return e.Client.DeleteAllOf(ctx, &corev1.Pod{}, client.InNamespace(namespace), client.MatchingLabels{labelName: operator}, client.GracePeriodSeconds(0))
+}
+
+// ScaleOperator runs so many replicas of etcd-operator, and waits for them.
 func (e *Env) ScaleOperator(ctx context.Context, v *View, namespace string, replicas int) error {
-	if _, err := e.Kubectl.Run(ctx, "-n", namespace, "scale", "deployment", OperatorName, fmt.Sprintf("--replicas=%d", replicas)); err != nil {
+	return e.ScaleDeployment(ctx, v, namespace, OperatorName, replicas)
+}
+
+// ScaleDeployment runs so many replicas of an operator, and waits for them.
+func (e *Env) ScaleDeployment(ctx context.Context, v *View, namespace, operator string, replicas int) error {
+	if _, err := e.Kubectl.Run(ctx, "-n", namespace, "scale", "deployment", operator, fmt.Sprintf("--replicas=%d", replicas)); err != nil {
 		return err
 	}
-	return v.Await(ctx, fmt.Sprintf("%d replicas of the operator", replicas), func() string {
+	return v.Await(ctx, fmt.Sprintf("%d replicas of %s", replicas, operator), func() string {
 		n := 0
 		var pods corev1.PodList
-		if err := v.cache.List(ctx, &pods, client.InNamespace(namespace), operatorLabels); err != nil {
+		if err := v.cache.List(ctx, &pods, client.InNamespace(namespace), client.MatchingLabels{labelName: operator}); err != nil {
 			return err.Error()
 		}
 		for i := range pods.Items {
@@ -189,17 +223,22 @@ func (e *Env) Sweep(ctx context.Context) error {
 // the operator.
 const ClusterWideNamespace = "etcd-operators"
 
-// InstallClusterWide installs the operator for all namespaces, as it is shipped.
+// InstallClusterWide installs both operators for all namespaces, as they are shipped.
 func (e *Env) InstallClusterWide(ctx context.Context) error {
-	_, err := e.Kubectl.Run(ctx, "apply", "-k", filepath.Join(e.Root, "deploy", "etcd-operator", "cluster-wide"))
-	return err
+	for _, operator := range []string{OperatorName, BackupOperatorName} {
+		if _, err := e.Kubectl.Run(ctx, "apply", "-k", filepath.Join(e.Root, "deploy", operator, "cluster-wide")); err != nil {
+			return err
+		}
+	}
+	return nil
 }
 
-// UninstallClusterWide undoes that, and leaves the custom resource definition.
+// UninstallClusterWide undoes that, and leaves the custom resource definitions.
 func (e *Env) UninstallClusterWide(ctx context.Context) error {
 	_, err := e.Kubectl.Run(ctx, "delete", "--ignore-not-found", "--wait=false",
 		"namespace/"+ClusterWideNamespace, "clusterrole/etcd-operator", "clusterrolebinding/etcd-operator",
-		"clusterrole/etcd-operator-nodes", "clusterrolebinding/etcd-operator-nodes")
+		"clusterrole/etcd-operator-nodes", "clusterrolebinding/etcd-operator-nodes",
+		"clusterrole/"+BackupOperatorName, "clusterrolebinding/"+BackupOperatorName)
 	return err
 }
 

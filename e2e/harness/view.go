@@ -9,6 +9,7 @@ import (
 	"time"
 
 	appsv1 "k8s.io/api/apps/v1"
+	batchv1 "k8s.io/api/batch/v1"
 	corev1 "k8s.io/api/core/v1"
 	policyv1 "k8s.io/api/policy/v1"
 	toolscache "k8s.io/client-go/tools/cache"
@@ -27,7 +28,7 @@ type View struct {
 	changed chan struct{} // closed and made anew at every change
 }
 
-// watched are the kinds that a View follows.
+// watched are the kinds that every View follows.
 func watched() []client.Object {
 	return []client.Object{
 		&v1beta2.EtcdCluster{}, &corev1.Pod{}, &corev1.PersistentVolumeClaim{}, &corev1.Service{},
@@ -47,22 +48,32 @@ func (e *Env) Watch(ctx context.Context, namespaces ...string) (*View, error) {
 		return nil, fmt.Errorf("watch %s: %w", strings.Join(namespaces, ", "), err)
 	}
 	v := &View{cache: c, changed: make(chan struct{})}
+	go func() { _ = c.Start(ctx) }() // it ends with ctx, and has no other error
+	return v, v.follow(ctx, watched()...)
+}
+
+// WatchBackups makes the View see EtcdBackups and their Jobs as well. The kind
+// EtcdBackup must exist.
+func (v *View) WatchBackups(ctx context.Context) error {
+	return v.follow(ctx, &v1beta2.EtcdBackup{}, &batchv1.Job{})
+}
+
+func (v *View) follow(ctx context.Context, kinds ...client.Object) error {
 	notify := toolscache.ResourceEventHandlerFuncs{
 		AddFunc:    func(any) { v.poke() },
 		UpdateFunc: func(_, _ any) { v.poke() },
 		DeleteFunc: func(any) { v.poke() },
 	}
-	go func() { _ = c.Start(ctx) }() // it ends with ctx, and has no other error
-	for _, kind := range watched() {
-		informer, err := c.GetInformer(ctx, kind)
+	for _, kind := range kinds {
+		informer, err := v.cache.GetInformer(ctx, kind)
 		if err != nil {
-			return nil, fmt.Errorf("watch %T: %w", kind, err)
+			return fmt.Errorf("watch %T: %w", kind, err)
 		}
 		if _, err := informer.AddEventHandler(notify); err != nil {
-			return nil, fmt.Errorf("watch %T: %w", kind, err)
+			return fmt.Errorf("watch %T: %w", kind, err)
 		}
 	}
-	return v, nil
+	return nil
 }
 
 func (v *View) poke() {

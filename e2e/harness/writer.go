@@ -2,93 +2,72 @@ package harness
 
 import (
 	"context"
-	"encoding/json"
 	"fmt"
 	"net/url"
 
 	corev1 "k8s.io/api/core/v1"
-	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
-	"k8s.io/apimachinery/pkg/util/intstr"
 
-	"github.com/etcd-operators/etcd-operators/e2e/images"
 	"github.com/etcd-operators/etcd-operators/e2e/writer"
 )
 
-// Rate is how many writes a Writer begins in a second.
-const Rate = 100
+const (
+	// Rate is how many writes a Writer begins in a second.
+	Rate = 100
+	// fillRate and fillSize are how fast large values are written, 8 MiB a second, and
+	// how large they are in bytes: what three members take on a disk that others use.
+	fillRate, fillSize = 32, 256 << 10
+)
 
 // Writer is a client that writes to a cluster the whole time: see package writer.
 // It is a Pod of the cluster's namespace, and is asked through the API server.
-type Writer struct {
-	cluster *Cluster
-	pod     string
-}
+type Writer struct{ *program }
 
 // StartWriter starts a writer and waits until its first write is acknowledged.
 // onNode keeps it on one node, so that a test can take the others away; empty
 // leaves it to the scheduler.
 func (c *Cluster) StartWriter(ctx context.Context, onNode string) (*Writer, error) {
-	w := &Writer{cluster: c, pod: c.Name + "-writer"}
-	if err := c.env.Client.Create(ctx, w.manifest(onNode)); err != nil {
-		return nil, fmt.Errorf("start the writer: %w", err)
-	}
-	return w, c.view.Await(ctx, "the writer's first write", func() string {
-		var p corev1.Pod
-		if !c.view.Get(c.Namespace, w.pod, &p) {
-			return "its Pod is not there yet"
-		}
-		if !podReady(&p) {
-			return "its Pod is not ready: " + podState(&p)
-		}
-		return ""
-	})
-}
-
-func (w *Writer) manifest(onNode string) *corev1.Pod {
-	p := restrictedPod(w.cluster.Namespace, w.pod, "write",
-		"--endpoint="+w.cluster.Name+"-client:2379", fmt.Sprintf("--rate=%d", Rate))
-	c := &p.Spec.Containers[0]
-	c.ReadinessProbe = &corev1.Probe{
-		ProbeHandler:  corev1.ProbeHandler{HTTPGet: &corev1.HTTPGetAction{Path: "/readyz", Port: intstr.FromInt32(8080)}},
-		PeriodSeconds: 1,
-	}
+	p := c.writerPod(fmt.Sprintf("--rate=%d", Rate))
 	if onNode != "" {
 		p.Spec.NodeSelector = map[string]string{corev1.LabelHostname: onNode}
 	}
-	return p
+	return c.env.startWriter(ctx, c.view, p)
 }
 
-// restrictedPod runs etcd-writer as the restricted Pod Security Standard demands.
-func restrictedPod(namespace, name string, args ...string) *corev1.Pod {
-	user, nonroot, yes, no, now := int64(65532), true, true, false, int64(1)
-	return &corev1.Pod{
-		ObjectMeta: metav1.ObjectMeta{Namespace: namespace, Name: name, Labels: map[string]string{"app": "etcd-writer"}},
-		Spec: corev1.PodSpec{
-			AutomountServiceAccountToken:  &no,
-			EnableServiceLinks:            &no,
-			TerminationGracePeriodSeconds: &now, // it has nothing to put in order
-			RestartPolicy:                 corev1.RestartPolicyNever,
-			SecurityContext: &corev1.PodSecurityContext{
-				RunAsNonRoot: &nonroot, RunAsUser: &user, RunAsGroup: &user, FSGroup: &user,
-				SeccompProfile: &corev1.SeccompProfile{Type: corev1.SeccompProfileTypeRuntimeDefault},
-			},
-			Containers: []corev1.Container{{
-				Name:            "writer",
-				Image:           images.Writer,
-				ImagePullPolicy: corev1.PullIfNotPresent,
-				Command:         append([]string{"etcd-writer"}, args...),
-				SecurityContext: &corev1.SecurityContext{
-					AllowPrivilegeEscalation: &no, ReadOnlyRootFilesystem: &yes,
-					Capabilities: &corev1.Capabilities{Drop: []corev1.Capability{"ALL"}},
-				},
-			}},
-		},
+// Fill starts a writer of large values, so many bytes in all, and waits until all of
+// them are acknowledged. It writes no more then.
+func (c *Cluster) Fill(ctx context.Context, bytes int) (*Writer, error) {
+	count := bytes / fillSize
+	w, err := c.env.startWriter(ctx, c.view, c.writerPod(
+		fmt.Sprintf("--rate=%d", fillRate), fmt.Sprintf("--size=%d", fillSize), fmt.Sprintf("--count=%d", count)))
+	if err != nil {
+		return w, err
 	}
+	return w, Poll(ctx, "all writes", func(ctx context.Context) (string, error) {
+		p, err := w.Progress(ctx)
+		if err != nil || p.Acked+p.Failed == count {
+			return "", err
+		}
+		return fmt.Sprintf("%d of %d are acknowledged", p.Acked, count), nil
+	})
+}
+
+func (c *Cluster) writerPod(args ...string) *corev1.Pod {
+	return restrictedPod(c.Namespace, c.Name+"-writer", append([]string{"write", "--endpoint=" + c.Name + "-client:2379"}, args...)...)
+}
+
+func (e *Env) startWriter(ctx context.Context, v *View, pod *corev1.Pod) (*Writer, error) {
+	p, err := e.start(ctx, v, pod, "the writer's first write")
+	return &Writer{p}, err
 }
 
 // Progress is how it goes.
 func (w *Writer) Progress(ctx context.Context) (p writer.Progress, err error) {
 	return p, w.ask(ctx, "GET", "progress", nil, &p)
+}
+
+// Acknowledged are the writes that have been acknowledged until now.
+func (w *Writer) Acknowledged(ctx context.Context) (all []writer.Span, err error) {
+	return all, w.ask(ctx, "GET", "acknowledged", nil, &all)
 }
 
 // Cut ends the current window of time and begins the next.
@@ -114,17 +93,4 @@ func (w *Writer) Members(ctx context.Context) (m []writer.Member, err error) {
 // MoveLeader makes a member the leader.
 func (w *Writer) MoveLeader(ctx context.Context, to string) error {
 	return w.ask(ctx, "POST", "move-leader", url.Values{"to": {to}}, &struct{}{})
-}
-
-func (w *Writer) ask(ctx context.Context, verb, path string, params url.Values, into any) error {
-	req := w.cluster.env.Clientset.CoreV1().RESTClient().Verb(verb).Namespace(w.cluster.Namespace).
-		Resource("pods").Name(w.pod + ":8080").SubResource("proxy").Suffix(path)
-	for k, v := range params {
-		req = req.Param(k, v[0])
-	}
-	body, err := req.DoRaw(ctx)
-	if err != nil {
-		return fmt.Errorf("ask the writer for %s: %w: %s", path, err, body)
-	}
-	return json.Unmarshal(body, into)
 }

@@ -30,6 +30,18 @@ func (c *cluster) writesFrom(node string) *etcdClient {
 	return w
 }
 
+// fills writes so many bytes in large values, and then no more.
+func (c *cluster) fills(bytes int) *etcdClient {
+	c.s.t.Helper()
+	w := &etcdClient{c: c}
+	c.s.within(later, func(ctx context.Context) (err error) {
+		w.Writer, err = c.Fill(ctx, bytes)
+		return err
+	})
+	c.s.tell("%s holds %d MiB", c.Name, bytes>>20)
+	return w
+}
+
 // What a client may notice at most. The figures are those of two busy cores; what
 // it really is on an idle machine, bench tells.
 const (

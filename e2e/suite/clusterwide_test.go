@@ -8,8 +8,8 @@ import (
 	"github.com/etcd-operators/etcd-operators/e2e/harness"
 )
 
-// aClusterWideOperator begins a scene in the namespace of the shipped installation
-// for all namespaces. What an earlier run left of it goes first.
+// aClusterWideOperator begins a scene in the namespace of the shipped installations
+// for all namespaces, with both operators. What an earlier run left of it goes first.
 func aClusterWideOperator(t *testing.T) *scene {
 	t.Helper()
 	ctx, cancel := context.WithTimeout(t.Context(), testTimeout)
@@ -27,13 +27,15 @@ func aClusterWideOperator(t *testing.T) *scene {
 	s.must(env.InstallClusterWide(ctx))
 	s.view, err = env.Watch(ctx, s.ns)
 	s.must(err)
-	s.within(soon, func(ctx context.Context) error { return env.AwaitOperator(ctx, s.view, s.ns) })
-	s.tell("the operator runs in %s", s.ns)
+	for _, operator := range []string{harness.OperatorName, harness.BackupOperatorName} {
+		s.within(soon, func(ctx context.Context) error { return env.AwaitDeployment(ctx, s.view, s.ns, operator) })
+		s.tell("%s runs in %s", operator, s.ns)
+	}
 	return s
 }
 
-// TestClusterWide: one operator serves the annotated clusters of all namespaces,
-// beside one that serves the others of its own.
+// TestClusterWide: one operator of each kind serves the annotated clusters and backups
+// of all namespaces, beside one that serves the others of its own.
 func TestClusterWide(t *testing.T) {
 	t.Parallel()
 	home := aClusterWideOperator(t)
@@ -58,5 +60,16 @@ func TestClusterWide(t *testing.T) {
 	home.within(soon, func(ctx context.Context) error { return env.KillOperator(ctx, home.ns) })
 	annotated.losesPods(annotated.follower())
 	annotated.settles(3, later)
+
+	bare.must(bare.view.WatchBackups(bare.ctx))
+	st, of := bare.aStore(), harness.OfCluster(annotated.Name)
+	left := bare.backup("left", w.Writer, st.at("left"), of)
+	bare.backup("backup", w.Writer, st.at("backup"), of, harness.BackupClusterWide).isStored(soon)
+	left.stays("left alone by an operator that it is not annotated for", 3*time.Second, func(s harness.BackupState) string {
+		if len(s.Jobs) > 0 || s.Backup != nil && s.Backup.Status.Phase != "" {
+			return "something was done to it"
+		}
+		return ""
+	})
 	w.lostNothing(3)
 }

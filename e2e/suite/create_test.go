@@ -87,14 +87,20 @@ func TestWhatUsersSee(t *testing.T) {
 	}
 }
 
-// metrics are the operator's own.
+// metrics are etcd-operator's own.
 func (s *scene) metrics() string {
 	s.t.Helper()
-	pod := s.kubectl("get", "pods", "-l", "app.kubernetes.io/name=etcd-operator", "-o", "jsonpath={.items[0].metadata.name}")
+	return s.metricsOf(harness.OperatorName, "etcd_operator_")
+}
+
+// metricsOf are those of an operator whose names begin so.
+func (s *scene) metricsOf(operator, prefix string) string {
+	s.t.Helper()
+	pod := s.kubectl("get", "pods", "-l", "app.kubernetes.io/name="+operator, "-o", "jsonpath={.items[0].metadata.name}")
 	out := s.kubectl("get", "--raw", fmt.Sprintf("/api/v1/namespaces/%s/pods/%s:8080/proxy/metrics", s.ns, pod))
 	var ours []string
 	for line := range strings.Lines(out) {
-		if strings.HasPrefix(line, "etcd_operator_") {
+		if strings.HasPrefix(line, prefix) {
 			ours = append(ours, line)
 		}
 	}

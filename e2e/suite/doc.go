@@ -1,7 +1,9 @@
-// Package suite is the end-to-end tests: what the operator promises its users, on
-// a real Kubernetes. Each test has a namespace and an operator of its own, under
+// Package suite is the end-to-end tests: what the operators promise their users, on
+// a real Kubernetes. Each test has a namespace and operators of its own, under
 // the restricted Pod Security Standard, and most of them have a client that writes
-// the whole time, of which no acknowledged write may be lost.
+// the whole time, of which no acknowledged write may be lost. Every snapshot that a
+// test lets be taken is opened with etcdutl, and must hold what was acknowledged
+// before its EtcdBackup was created.
 //
 //	go test ./suite                       brings localkube up, and takes it down
 //	go test ./suite -keep                 leaves it up; so does KEEP=1

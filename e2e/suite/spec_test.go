@@ -2,8 +2,7 @@ package suite
 
 import (
 	"fmt"
-	"os"
-	"path/filepath"
+	"strings"
 	"testing"
 
 	"github.com/etcd-operators/etcd-operators/api/v1beta2"
@@ -111,26 +110,21 @@ func TestExamples(t *testing.T) {
 		"cluster-pvc.yaml":    {"example-pvc", 3},
 		"cluster-tuned.yaml":  {"example-tuned", 3},
 	}
-	// Tests of their own.
-	elsewhere := map[string]bool{"predecessor-deployment.yaml": true}
+	// Tests of their own: TestPredecessorsDeployment and TestBackupExamples, which applies
+	// all of its kind.
+	elsewhere := func(file string) bool {
+		return file == "predecessor-deployment.yaml" || strings.HasPrefix(file, "backup-")
+	}
 
 	s := anOperator(t)
-	files, err := filepath.Glob(filepath.Join(env.Root, "examples", "*.yaml"))
-	s.must(err)
-	for _, f := range files {
-		base := filepath.Base(f)
+	for _, base := range exampleFiles(t, "*.yaml") {
 		want, known := clusters[base]
 		switch {
-		case elsewhere[base]:
+		case elsewhere(base):
 		case !known:
 			t.Errorf("no test applies examples/%s", base)
 		default:
-			text, err := os.ReadFile(f)
-			s.must(err)
-			out, err := env.Kubectl.Apply(s.ctx, s.ns, string(text))
-			if err != nil {
-				t.Fatalf("apply %s: %v: %s", base, err, out)
-			}
+			s.applyExample(base, func(text string) string { return text })
 			c := s.existing(want.name)
 			c.settles(want.size, later)
 			s.must(c.Delete(s.ctx))

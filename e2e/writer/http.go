@@ -13,12 +13,13 @@ const verifyTimeout = 90 * time.Second
 
 // Handler serves the writer's knowledge as JSON:
 //
-//	GET  /readyz      200 once a write has been acknowledged
-//	GET  /progress    the current window so far (Progress)
-//	POST /cut         ends the current window and returns it (Window)
-//	POST /verify      reads back what has been acknowledged (Report)
-//	POST /finish      the same, after it has stopped writing
-//	GET  /members     etcd's member list, with what each says of itself ([]Member)
+//	GET  /readyz        200 once a write has been acknowledged
+//	GET  /progress      the current window so far (Progress)
+//	GET  /acknowledged  the writes that have been acknowledged ([]Span)
+//	POST /cut           ends the current window and returns it (Window)
+//	POST /verify        reads back what has been acknowledged (Report)
+//	POST /finish        the same, after it has stopped writing
+//	GET  /members       etcd's member list, with what each says of itself ([]Member)
 //	POST /move-leader?to=NAME
 //
 // stop makes Run return, and returns when it has.
@@ -30,6 +31,7 @@ func (w *Writer) Handler(stop func()) http.Handler {
 		}
 	})
 	mux.HandleFunc("GET /progress", func(rw http.ResponseWriter, _ *http.Request) { answer(rw, w.Progress(), nil) })
+	mux.HandleFunc("GET /acknowledged", func(rw http.ResponseWriter, _ *http.Request) { answer(rw, w.Acknowledged(), nil) })
 	mux.HandleFunc("POST /cut", func(rw http.ResponseWriter, _ *http.Request) { answer(rw, w.Cut(), nil) })
 	verify := func(rw http.ResponseWriter, r *http.Request) {
 		ctx, cancel := context.WithTimeout(r.Context(), verifyTimeout)

@@ -2,8 +2,8 @@ package writer
 
 import (
 	"context"
+	"crypto/tls"
 	"fmt"
-	"strconv"
 	"strings"
 	"sync"
 	"time"
@@ -26,7 +26,16 @@ type Options struct {
 	Timeout time.Duration
 	// Prefix is in front of every key.
 	Prefix string
+	// Size is that of every value, in bytes; 0: as many as its number takes.
+	Size int
+	// Count is how many writes there are in all; 0: no end of them.
+	Count int
+	// TLS is how to connect; nil for plain text.
+	TLS *tls.Config
 }
+
+// DefaultPrefix is in front of the keys of a writer that was told no other.
+const DefaultPrefix = "etcd-writer/"
 
 const (
 	// reconnectAfter is how long nothing may be acknowledged until the writer
@@ -40,8 +49,8 @@ const (
 	reconnectFirst, reconnectMost = 25 * time.Millisecond, time.Second
 	// connectTimeout bounds one attempt to connect.
 	connectTimeout = time.Second
-	// page is how many keys one request reads back.
-	page = 5000
+	// page is how many keys one request reads back, and pageBytes about how much.
+	page, pageBytes = 5000, 16 << 20
 )
 
 // Writer writes, and remembers.
@@ -60,16 +69,17 @@ func New(o Options) (*Writer, error) {
 	return w, w.reconnect()
 }
 
-// Run writes until ctx ends, and returns when no write is under way any more.
+// Run writes until ctx ends or there are enough writes, and returns when no write is
+// under way any more.
 func (w *Writer) Run(ctx context.Context) {
 	tick := time.NewTicker(time.Second / time.Duration(w.o.Rate))
 	defer tick.Stop()
 	var writes sync.WaitGroup
 	defer writes.Wait()
-	for {
+	defer func() { w.ledger.end(time.Now()) }()
+	for n := 0; w.o.Count == 0 || n < w.o.Count; n++ {
 		select {
 		case <-ctx.Done():
-			w.ledger.end(time.Now())
 			return
 		case <-tick.C:
 			// Each write on its own, so that a slow one does not hold up the rate:
@@ -86,7 +96,7 @@ func (w *Writer) put() {
 	ctx, cancel := context.WithTimeout(context.Background(), w.o.Timeout)
 	defer cancel()
 	started := time.Now()
-	resp, err := w.client().Put(ctx, w.key(seq), value(seq))
+	resp, err := w.client().Put(ctx, w.key(seq), value(seq, w.o.Size))
 	if err != nil {
 		w.ledger.fail(reason(err))
 		return
@@ -122,6 +132,7 @@ func (w *Writer) giveUpSilence() {
 func (w *Writer) reconnect() error {
 	conn, err := clientv3.New(clientv3.Config{
 		Endpoints: []string{w.o.Endpoint},
+		TLS:       w.o.TLS,
 		Logger:    zap.NewNop(), // what it would say is counted
 		DialOptions: []grpc.DialOption{grpc.WithConnectParams(grpc.ConnectParams{
 			Backoff:           backoff.Config{BaseDelay: reconnectFirst, Multiplier: 1.6, Jitter: 0.2, MaxDelay: reconnectMost},
@@ -149,12 +160,16 @@ func (w *Writer) client() *clientv3.Client {
 	return w.conn
 }
 
-func (w *Writer) key(seq int) string { return fmt.Sprintf("%s%010d", w.o.Prefix, seq) }
-
-func value(seq int) string { return strconv.Itoa(seq) }
+func (w *Writer) key(seq int) string { return keyOf(w.o.Prefix, seq) }
 
 // Progress is how it goes right now.
 func (w *Writer) Progress() Progress { return w.ledger.progress(time.Now()) }
+
+// Acknowledged are the writes that have been acknowledged until now.
+func (w *Writer) Acknowledged() []Span {
+	_, acked := w.ledger.snapshot(time.Now())
+	return spans(acked)
+}
 
 // Cut ends the current window of time and begins the next.
 func (w *Writer) Cut() Window { return w.ledger.cut(time.Now()) }
@@ -167,17 +182,11 @@ func (w *Writer) Verify(ctx context.Context) (Report, error) {
 	if err != nil {
 		return report, err
 	}
-	for seq := range acked {
-		if got, ok := found[w.key(seq)]; !ok || got != value(seq) {
-			report.Lost = append(report.Lost, w.key(seq))
-		}
+	there := ContentOf(w.o.Prefix, found)
+	for _, seq := range there.Missing(spans(acked)) {
+		report.Lost = append(report.Lost, w.key(seq))
 	}
-	for key, got := range found {
-		seq, err := strconv.Atoi(strings.TrimPrefix(key, w.o.Prefix))
-		if err != nil || got != value(seq) {
-			report.Foreign = append(report.Foreign, key)
-		}
-	}
+	report.Foreign = there.Foreign
 	return report, nil
 }
 
@@ -202,7 +211,7 @@ func (w *Writer) tryReadAll(ctx context.Context) (map[string]string, error) {
 	defer cancel()
 	found := map[string]string{}
 	end := clientv3.GetPrefixRangeEnd(w.o.Prefix)
-	opts := []clientv3.OpOption{clientv3.WithRange(end), clientv3.WithLimit(page)}
+	opts := []clientv3.OpOption{clientv3.WithRange(end), clientv3.WithLimit(min(page, int64(pageBytes/(w.o.Size+1)+1)))}
 	for from := w.o.Prefix; ; {
 		resp, err := w.client().Get(ctx, from, opts...)
 		if err != nil {

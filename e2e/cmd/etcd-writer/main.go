@@ -1,10 +1,13 @@
-// Command etcd-writer writes to etcd at a steady rate and remembers what was
-// acknowledged; see package writer. It also empties a member's volume, which a
-// test mounts into it.
+// Command etcd-writer is what the tests run in Pods. It writes to etcd at a steady rate
+// and remembers what was acknowledged (see package writer); it looks at what a backup
+// has stored (package stored); it holds uploads up (package valve); and it empties
+// a member's volume, which a test mounts into it.
 package main
 
 import (
 	"context"
+	"crypto/tls"
+	"crypto/x509"
 	"errors"
 	"flag"
 	"fmt"
@@ -16,12 +19,17 @@ import (
 	"syscall"
 	"time"
 
+	"github.com/etcd-operators/etcd-operators/e2e/stored"
+	"github.com/etcd-operators/etcd-operators/e2e/valve"
 	"github.com/etcd-operators/etcd-operators/e2e/writer"
 )
 
 const usage = `usage:
-  etcd-writer write --endpoint=HOST:PORT [--rate=100] [--timeout=5s] [--listen=:8080]
-  etcd-writer wipe DIR`
+  etcd-writer write --endpoint=HOST:PORT [--rate=100] [--size=BYTES] [--count=N] [--tls=DIR] [--timeout=5s]
+  etcd-writer inspect [--s3=URL] [--volume=DIR] [--work=DIR]   with AWS_ACCESS_KEY_ID and AWS_SECRET_ACCESS_KEY
+  etcd-writer valve --to=HOST:PORT --from=ADDRESS
+  etcd-writer wipe DIR
+All but the last answer HTTP at --listen, :8080 unless set`
 
 func main() {
 	ctx, stop := signal.NotifyContext(context.Background(), syscall.SIGTERM, syscall.SIGINT)
@@ -33,57 +41,129 @@ func main() {
 }
 
 func run(ctx context.Context, args []string) error {
-	switch {
-	case len(args) > 0 && args[0] == "write":
-		return write(ctx, args[1:])
-	case len(args) == 2 && args[0] == "wipe":
-		return wipe(args[1])
+	commands := map[string]func(context.Context, *flag.FlagSet, []string) error{
+		"write": write, "inspect": inspect, "valve": hold, "wipe": wipe,
 	}
-	return errors.New(usage)
+	if len(args) == 0 || commands[args[0]] == nil {
+		return errors.New(usage)
+	}
+	return commands[args[0]](ctx, flag.NewFlagSet(args[0], flag.ContinueOnError), args[1:])
 }
 
-func write(ctx context.Context, args []string) error {
-	fs := flag.NewFlagSet("write", flag.ContinueOnError)
+func write(ctx context.Context, fs *flag.FlagSet, args []string) error {
 	var o writer.Options
 	fs.StringVar(&o.Endpoint, "endpoint", "", "host:port of etcd")
 	fs.IntVar(&o.Rate, "rate", 100, "writes per second")
+	fs.IntVar(&o.Size, "size", 0, "bytes of every value; 0: as many as its number takes")
+	fs.IntVar(&o.Count, "count", 0, "how many writes; 0: no end of them")
 	fs.DurationVar(&o.Timeout, "timeout", 5*time.Second, "how long one write may take")
-	fs.StringVar(&o.Prefix, "prefix", "etcd-writer/", "in front of every key")
-	listen := fs.String("listen", ":8080", "where to answer HTTP")
+	tlsDir := fs.String("tls", "", "folder with tls.crt, tls.key and ca.crt")
+	fs.StringVar(&o.Prefix, "prefix", writer.DefaultPrefix, "in front of every key")
+	listen := listenFlag(fs)
 	if err := fs.Parse(args); err != nil {
 		return err
 	}
 	if o.Endpoint == "" || o.Rate < 1 {
 		return errors.New(usage)
 	}
+	var err error
+	if o.TLS, err = loadTLS(*tlsDir); err != nil {
+		return err
+	}
 	w, err := writer.New(o)
 	if err != nil {
 		return err
 	}
 	writing, stop := context.WithCancel(ctx)
+	defer stop()
 	var wg sync.WaitGroup
 	wg.Go(func() { w.Run(writing) })
-	server := &http.Server{Addr: *listen, ReadHeaderTimeout: 5 * time.Second, Handler: w.Handler(func() { stop(); wg.Wait() })}
-	// A test that ends has nothing more to ask.
-	context.AfterFunc(ctx, func() { _ = server.Close() })
-	if err := server.ListenAndServe(); !errors.Is(err, http.ErrServerClosed) {
+	return serve(ctx, *listen, w.Handler(func() { stop(); wg.Wait() }))
+}
+
+// loadTLS loads a client's certificate; without a folder there is none.
+func loadTLS(dir string) (*tls.Config, error) {
+	if dir == "" {
+		return nil, nil
+	}
+	pair, err := tls.LoadX509KeyPair(filepath.Join(dir, "tls.crt"), filepath.Join(dir, "tls.key"))
+	if err != nil {
+		return nil, err
+	}
+	authority, err := os.ReadFile(filepath.Join(dir, "ca.crt"))
+	if err != nil {
+		return nil, err
+	}
+	roots := x509.NewCertPool()
+	if !roots.AppendCertsFromPEM(authority) {
+		return nil, fmt.Errorf("no certificate in %s", filepath.Join(dir, "ca.crt"))
+	}
+	return &tls.Config{Certificates: []tls.Certificate{pair}, RootCAs: roots, MinVersion: tls.VersionTLS12}, nil
+}
+
+func inspect(ctx context.Context, fs *flag.FlagSet, args []string) error {
+	o := stored.Options{AccessKey: os.Getenv("AWS_ACCESS_KEY_ID"), SecretKey: os.Getenv("AWS_SECRET_ACCESS_KEY")}
+	fs.StringVar(&o.Endpoint, "s3", "", "URL of an S3 store")
+	fs.StringVar(&o.Region, "region", "us-east-1", "the store's")
+	fs.StringVar(&o.Volume, "volume", "", "folder of a volume")
+	fs.StringVar(&o.Work, "work", os.TempDir(), "folder for what is unpacked")
+	listen := listenFlag(fs)
+	if err := fs.Parse(args); err != nil {
 		return err
 	}
+	if o.Endpoint == "" && o.Volume == "" {
+		return errors.New(usage)
+	}
+	return serve(ctx, *listen, stored.New(o).Handler())
+}
+
+func hold(ctx context.Context, fs *flag.FlagSet, args []string) error {
+	to := fs.String("to", "", "host:port to pass on to")
+	from := fs.String("from", "", "where to take connections")
+	listen := listenFlag(fs)
+	if err := fs.Parse(args); err != nil {
+		return err
+	}
+	if *to == "" || *from == "" {
+		return errors.New(usage)
+	}
+	v := valve.New(*to)
+	ctx, stop := context.WithCancel(ctx)
+	passing := make(chan error, 1)
+	go func() { passing <- serve(ctx, *from, v) }()
+	err := serve(ctx, *listen, v.Handler())
 	stop()
-	return nil
+	return errors.Join(err, <-passing)
 }
 
 // wipe removes all that is in a folder, as a disk that was replaced is empty.
-func wipe(dir string) error {
-	entries, err := os.ReadDir(dir)
+func wipe(_ context.Context, _ *flag.FlagSet, args []string) error {
+	if len(args) != 1 {
+		return errors.New(usage)
+	}
+	entries, err := os.ReadDir(args[0])
 	if err != nil {
 		return err
 	}
 	for _, e := range entries {
-		if err := os.RemoveAll(filepath.Join(dir, e.Name())); err != nil {
+		if err := os.RemoveAll(filepath.Join(args[0], e.Name())); err != nil {
 			return err
 		}
-		fmt.Println("removed", filepath.Join(dir, e.Name()))
+		fmt.Println("removed", filepath.Join(args[0], e.Name()))
+	}
+	return nil
+}
+
+func listenFlag(fs *flag.FlagSet) *string {
+	return fs.String("listen", ":8080", "where to answer HTTP")
+}
+
+// serve answers HTTP until ctx ends: a test that ends has nothing more to ask.
+func serve(ctx context.Context, listen string, handler http.Handler) error {
+	server := &http.Server{Addr: listen, ReadHeaderTimeout: 5 * time.Second, Handler: handler}
+	context.AfterFunc(ctx, func() { _ = server.Close() })
+	if err := server.ListenAndServe(); !errors.Is(err, http.ErrServerClosed) {
+		return err
 	}
 	return nil
 }

@@ -49,6 +49,8 @@ type job struct {
 	log    *slog.Logger
 	limits limits
 	result *task.Result
+	// failed is why the last attempt failed; nil if none has.
+	failed *task.Failure
 }
 
 // destination is where snapshots are stored: a bucket or a volume. Names are whole
@@ -82,7 +84,7 @@ func save(ctx context.Context, j *job) (err error) {
 		// The caller sees only its own context.
 		defer func() {
 			if err != nil && errors.Is(context.Cause(ctx), errTimedOut) {
-				err = ended(errTimedOut)
+				err = j.late()
 			}
 		}()
 	}
@@ -124,6 +126,7 @@ func (j *job) insist(ctx context.Context, to destination) (name string, err erro
 		if f.Permanent {
 			return "", err
 		}
+		j.failed = f
 		j.log.Warn("an attempt failed", "attempt", attempt, "of", attempts, "reason", f.Reason, "message", f.Message, "pause", pause.String())
 		select {
 		case <-ctx.Done():
@@ -132,6 +135,15 @@ func (j *job) insist(ctx context.Context, to destination) (name string, err erro
 		}
 		pause *= 2
 	}
+}
+
+// late is the failure of a backup whose time is up. What kept it from being stored
+// sooner is said first: only a backup that never failed was too slow.
+func (j *job) late() error {
+	if j.failed == nil {
+		return ended(errTimedOut)
+	}
+	return refuse(task.ReasonTimedOut, "%s; it was tried again until the time of backupPolicy.timeoutInSecond was up", j.failed.Message)
 }
 
 // try does the whole once. An endpoint that breaks is added to broken.

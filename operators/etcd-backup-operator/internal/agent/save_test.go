@@ -199,7 +199,12 @@ func TestASourceThatDiesIsReplaced(t *testing.T) {
 		for _, p := range c.processes {
 			p.Kill()
 		}
-		mustFail(t, tk, task.ReasonNoEndpoint, task.ExitRetry, "connection refused")
+		result := mustFail(t, tk, task.ReasonNoEndpoint, task.ExitRetry, "connection refused")
+		if strings.Contains(result.Failure.Message, "rpc error") || strings.Contains(result.Failure.Message, `"`) {
+			t.Errorf("not in a person's words: %s", result.Failure.Message)
+		}
+		tk.Endpoints, tk.Timeout = c.endpoints(), 400*time.Millisecond // some attempts
+		mustFail(t, tk, task.ReasonTimedOut, task.ExitPermanent, "connection refused")
 		s.checkKeys(t, "key") // as it was
 	})
 }

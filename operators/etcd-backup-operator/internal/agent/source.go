@@ -112,8 +112,8 @@ func askOne(ctx context.Context, endpoint string, config *tls.Config) answer {
 		if ctx.Err() != nil {
 			err = errors.New("no answer in time")
 		}
-		a.err = errors.Join(err, a.conn.Close())
-		a.conn = nil
+		_ = a.conn.Close() // nothing is under way on it
+		a.conn, a.err = nil, err
 		return a
 	}
 	h := got.GetHeader()

@@ -1,0 +1,88 @@
+package main
+
+import (
+	"context"
+	"fmt"
+
+	"github.com/etcd-operators/etcd-operators/api/v1beta2"
+	"github.com/etcd-operators/etcd-operators/e2e/harness"
+)
+
+const (
+	// bucket and key are those of backup.yaml.
+	bucket = "mybucket"
+	key    = "example/etcd.backup"
+)
+
+// backUp makes a backup while the client writes on, and looks into it.
+func (s *stage) backUp(ctx context.Context) error {
+	s.say.chapter("It is backed up to an S3 store, while the client writes on")
+	if err := s.kubectl(ctx, "apply", "-k", "deploy/etcd-backup-operator"); err != nil {
+		return err
+	}
+	store, err := s.prepareBackup(ctx)
+	if err != nil {
+		return err
+	}
+	before, err := s.client.Acknowledged(ctx)
+	if err != nil {
+		return err
+	}
+	if err := s.kubectl(ctx, "apply", "-f", "e2e/demo/backup.yaml"); err != nil {
+		return err
+	}
+	if err := s.kubectl(ctx, "wait", "--for=condition=Complete", "etcdbk/"+name, "--timeout="+stepTimeout.String()); err != nil {
+		return err
+	}
+	s.say.now("** stored")
+	if err := s.kubectl(ctx, "get", "etcdbk"); err != nil {
+		return err
+	}
+	snapshot, err := store.Object(ctx, bucket, key)
+	if err != nil {
+		return err
+	}
+	missing := snapshot.Missing(before)
+	s.say.line("etcdutl opens what is stored: %d keys, revision %d. Of the writes that were acknowledged when the backup began, %d are missing.",
+		snapshot.Keys, snapshot.Revision, len(missing))
+	if len(missing) > 0 {
+		return fmt.Errorf("%d writes that were acknowledged before the backup are not in it", len(missing))
+	}
+	return s.noticed(ctx)
+}
+
+// prepareBackup starts the store, and waits for it and the operator.
+func (s *stage) prepareBackup(ctx context.Context) (*harness.Store, error) {
+	ctx, cancel := context.WithTimeout(ctx, stepTimeout)
+	defer cancel()
+	if err := s.env.AwaitBackupCRD(ctx); err != nil {
+		return nil, err
+	}
+	if err := s.env.AwaitDeployment(ctx, s.view, namespace, harness.BackupOperatorName); err != nil {
+		return nil, err
+	}
+	s.say.now("the backup operator runs")
+	store, err := s.env.StartStore(ctx, s.view, namespace, bucket)
+	if err != nil {
+		return nil, err
+	}
+	s.say.now("an S3 store runs at %s, with the bucket %s", store.Endpoint, bucket)
+	return store, nil
+}
+
+// tidyBackup removes what backUp has put there, if the show came that far.
+func (s *stage) tidyBackup(ctx context.Context) error {
+	if _, err := s.env.Kubectl.Run(ctx, "get", "crd", "etcdbackups."+v1beta2.GroupName); err != nil {
+		return nil //nolint:nilerr // nothing was installed
+	}
+	for _, words := range [][]string{
+		{"etcdbk", name}, {"deployment", harness.BackupOperatorName, "s3", "--cascade=foreground"},
+		{"service", "s3"}, {"pod", "inspect-s3"}, {"secret", harness.StoreSecret},
+		{"-k", "deploy/etcd-backup-operator/base"},
+	} {
+		if err := s.kubectl(ctx, append(append([]string{"delete"}, words...), "--ignore-not-found")...); err != nil {
+			return err
+		}
+	}
+	return nil
+}

@@ -1,0 +1,86 @@
+package valve
+
+import (
+	"context"
+	"encoding/json"
+	"io"
+	"net/http"
+	"net/http/httptest"
+	"strings"
+	"testing"
+	"time"
+)
+
+func TestValve(t *testing.T) {
+	stored := make(chan string, 1)
+	store := httptest.NewServer(http.HandlerFunc(func(_ http.ResponseWriter, r *http.Request) {
+		text, _ := io.ReadAll(r.Body)
+		stored <- string(text)
+	}))
+	defer store.Close()
+	v := New(strings.TrimPrefix(store.URL, "http://"))
+	proxy := httptest.NewServer(v)
+	defer proxy.Close()
+	send := func(ctx context.Context, verb, text string) {
+		req, err := http.NewRequestWithContext(ctx, verb, proxy.URL, strings.NewReader(text))
+		if err != nil {
+			t.Error(err)
+		}
+		if resp, err := http.DefaultClient.Do(req); err == nil {
+			_ = resp.Body.Close()
+		}
+	}
+	arrives := func(want string) {
+		t.Helper()
+		select {
+		case got := <-stored:
+			if got != want {
+				t.Fatalf("got %q, want %q", got, want)
+			}
+		case <-time.After(10 * time.Second):
+			t.Fatalf("%q does not arrive", want)
+		}
+	}
+	held := func(want int) {
+		t.Helper()
+		for tries := 0; ask(t, v, "GET", "/state").Held != want; tries++ {
+			if tries > 10_000 {
+				t.Fatalf("%d uploads are held up, want %d", ask(t, v, "GET", "/state").Held, want)
+			}
+			time.Sleep(time.Millisecond)
+		}
+	}
+
+	go send(t.Context(), "PUT", "open")
+	arrives("open")
+	ask(t, v, "POST", "/shut?after=6")
+	go send(t.Context(), "PUT", "passes")
+	arrives("passes")
+	go send(t.Context(), "PUT", "waits")
+	held(1)
+	gone, leave := context.WithCancel(t.Context())
+	go send(gone, "PUT", "leaves")
+	held(2)
+	go send(t.Context(), "DELETE", "")
+	arrives("")
+	leave()
+	held(1)
+	ask(t, v, "POST", "/open")
+	arrives("waits")
+	held(0)
+	select {
+	case got := <-stored:
+		t.Errorf("%q arrives, and was given up", got)
+	default:
+	}
+}
+
+func ask(t *testing.T, v *Valve, verb, path string) (s State) {
+	t.Helper()
+	rec := httptest.NewRecorder()
+	v.Handler().ServeHTTP(rec, httptest.NewRequest(verb, path, nil))
+	if err := json.Unmarshal(rec.Body.Bytes(), &s); err != nil {
+		t.Fatalf("%s %s: %v: %s", verb, path, err, rec.Body)
+	}
+	return s
+}
