@@ -10,7 +10,7 @@ import (
 // way and keeps what is stored.
 //
 // +kubebuilder:object:root=true
-// +kubebuilder:resource:shortName={etcdbk},categories={all,etcd}
+// +kubebuilder:resource:shortName={etcdbk},categories={all}
 // +kubebuilder:subresource:status
 // +kubebuilder:printcolumn:name="Succeeded",type=boolean,JSONPath=`.status.succeeded`,description="Whether the backup is stored; of a repeated one, whether the last one is"
 // +kubebuilder:printcolumn:name="Phase",type=string,JSONPath=`.status.phase`

@@ -9,7 +9,7 @@ import (
 // grows and shrinks it to the wanted size, and replaces members that are lost.
 //
 // +kubebuilder:object:root=true
-// +kubebuilder:resource:shortName={etcd,etcdclus},categories={all,etcd}
+// +kubebuilder:resource:shortName={etcd,etcdclus},categories={all}
 // +kubebuilder:subresource:status
 // +kubebuilder:subresource:scale:specpath=.spec.size,statuspath=.status.size,selectorpath=.status.selector
 // +kubebuilder:printcolumn:name="Size",type=integer,JSONPath=`.spec.size`,description="Members wanted"

@@ -53,7 +53,7 @@ func TestTableAndNames(t *testing.T) {
 	if diff := cmp.Diff([]string{"etcdbk"}, resource.ShortNames); diff != "" {
 		t.Errorf("short names (-want +got):\n%s", diff)
 	}
-	if diff := cmp.Diff([]string{"all", "etcd"}, resource.Categories); diff != "" {
+	if diff := cmp.Diff([]string{"all"}, resource.Categories); diff != "" {
 		t.Errorf("categories (-want +got):\n%s", diff)
 	}
 }
