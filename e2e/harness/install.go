@@ -60,7 +60,7 @@ replicas:
 {{- end}}
 patches:
 {{- range .Args}}
-  - target: {kind: Deployment, name: {{.Operator}}}
+  - target: {kind: Deployment, name: {{$.Operator}}}
     patch: |
       - {op: add, path: /spec/template/spec/containers/0/args/-, value: "{{.}}"}
 {{- end}}
