@@ -133,7 +133,7 @@ type BackupSpec struct {
 
 	// How the Pod is made that carries the snapshot.
 	// +optional
-	Pod *BackupPod `json:"pod,omitempty"`
+	Pod *AgentPod `json:"pod,omitempty"`
 }
 
 // ClusterReference names an EtcdCluster of the same namespace.
@@ -346,8 +346,8 @@ type OSSSource struct {
 	Endpoint string `json:"endpoint,omitempty"`
 }
 
-// BackupPod says how the Pod of a backup is made.
-type BackupPod struct {
+// AgentPod says how the Pod of a backup is made.
+type AgentPod struct {
 	// Labels added to the Pod.
 	// +optional
 	// +kubebuilder:validation:MaxProperties=64

@@ -33,6 +33,7 @@ func addKnownTypes(scheme *runtime.Scheme) error {
 	scheme.AddKnownTypes(GroupVersion,
 		&EtcdCluster{}, &EtcdClusterList{},
 		&EtcdBackup{}, &EtcdBackupList{},
+		&EtcdRestore{}, &EtcdRestoreList{},
 	)
 	metav1.AddToGroupVersion(scheme, GroupVersion)
 	return nil

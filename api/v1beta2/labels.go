@@ -46,6 +46,23 @@ const (
 	ManagedByBackup = "etcd-backup-operator"
 )
 
+// Labels on the Job of a restore and on its Pod, beside LabelApp, LabelName,
+// LabelInstance and LabelManagedBy.
+const (
+	// LabelRestore holds the EtcdRestore's name; of one that is too long for a label,
+	// a shortened form with a hash. AnnotationRestore holds all of it.
+	LabelRestore = "etcd_restore"
+
+	// AppEtcdRestore is the value of LabelApp and of LabelName on them.
+	AppEtcdRestore = "etcd-restore"
+	// ManagedByRestore is the value of LabelManagedBy on them.
+	ManagedByRestore = "etcd-restore-operator"
+)
+
+// FinalizerRestore is on an EtcdRestore from before it asks for a fence until nothing
+// of it is left to give back.
+const FinalizerRestore = GroupName + "/restore"
+
 // Values of LabelRole.
 const (
 	// RoleSeed is the first member of a new cluster, until its cluster id is known.
@@ -116,6 +133,18 @@ const (
 	// never had a member begins empty after it: delete an EtcdCluster that was made
 	// for the restore instead.
 	AnnotationFenceLifted = GroupName + "/fence-lifted"
+
+	// AnnotationRestore on the Job of a restore, on its Pod and on the seed's Pod is the
+	// EtcdRestore's name.
+	AnnotationRestore = GroupName + "/restore"
+	// AnnotationRestoreLeave on the seed's Pod, with the EtcdRestore's uid, is the leave
+	// to restore its data dir from the snapshot. The init container reads it through
+	// the downward API at each of its starts. It is withdrawn before the hand-off: from
+	// then on a seed whose disk is lost has lost its data, like any other member.
+	AnnotationRestoreLeave = GroupName + "/restore-leave"
+	// AnnotationRestoredBy on an EtcdCluster is the uid of the EtcdRestore that has made
+	// it.
+	AnnotationRestoredBy = GroupName + "/restored-by"
 
 	// AnnotationBackup on the Job of a backup, and on its Pod, is the
 	// EtcdBackup's name.

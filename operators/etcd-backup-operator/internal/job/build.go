@@ -230,8 +230,8 @@ func volumes(b *v1beta2.EtcdBackup, start plan.StartJob) (volumes []corev1.Volum
 // podPolicy is a copy of the user's policy, so that nothing built from it shares memory
 // with the EtcdBackup (which may lie in an informer's cache), with the resources that
 // an agent needs if the user says none.
-func podPolicy(b *v1beta2.EtcdBackup) *v1beta2.BackupPod {
-	policy := &v1beta2.BackupPod{}
+func podPolicy(b *v1beta2.EtcdBackup) *v1beta2.AgentPod {
+	policy := &v1beta2.AgentPod{}
 	if b.Spec.Pod != nil {
 		policy = b.Spec.Pod.DeepCopy()
 	}
@@ -247,14 +247,14 @@ func podPolicy(b *v1beta2.EtcdBackup) *v1beta2.BackupPod {
 	return policy
 }
 
-func podLabels(b *v1beta2.EtcdBackup, policy *v1beta2.BackupPod) map[string]string {
+func podLabels(b *v1beta2.EtcdBackup, policy *v1beta2.AgentPod) map[string]string {
 	l := map[string]string{}
 	maps.Copy(l, policy.Labels)
 	maps.Copy(l, Labels(b.Name))
 	return l
 }
 
-func podAnnotations(b *v1beta2.EtcdBackup, policy *v1beta2.BackupPod) map[string]string {
+func podAnnotations(b *v1beta2.EtcdBackup, policy *v1beta2.AgentPod) map[string]string {
 	a := map[string]string{}
 	maps.Copy(a, policy.Annotations)
 	a[v1beta2.AnnotationBackup] = b.Name

@@ -208,7 +208,7 @@ func TestLabels(t *testing.T) {
 // that is older than the rules which refuse them.
 func TestOurLabelsWin(t *testing.T) {
 	b := backup(t, "s3.backup.yaml")
-	b.Spec.Pod = &v1beta2.BackupPod{
+	b.Spec.Pod = &v1beta2.AgentPod{
 		Labels:      map[string]string{v1beta2.LabelApp: "etcd", v1beta2.LabelBackup: "other"},
 		Annotations: map[string]string{v1beta2.AnnotationBackup: "other"},
 	}

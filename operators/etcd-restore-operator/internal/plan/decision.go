@@ -1,0 +1,168 @@
+package plan
+
+import (
+	"time"
+
+	"github.com/etcd-operators/etcd-operators/api/v1beta2"
+)
+
+// Decision is what to do next, and what to say. It is carried out in this order:
+// Action, then Status is written with the resourceVersion of Observation.Restore, then
+// Events are published. When one of these fails, the rest is left out and a new
+// Observation is made; every part is safe to repeat.
+//
+// What must be recorded before an effect is decided in a Decision of its own, without
+// an Action: the effect is decided only once the status that Plan reads tells it.
+type Decision struct {
+	// Action is the one next action; nil for none.
+	Action Action
+	// Reason and Message say why: the same words in the event of the Action, the log
+	// and the condition. Reason is CamelCase.
+	Reason, Message string
+	// Events are what Status newly tells. The event of the Action itself, with Reason
+	// and Message, is not among them.
+	Events []Event
+	// Again is after how long the EtcdRestore is to be observed again even if no watch
+	// reports a change; 0 if watches suffice.
+	Again time.Duration
+	// AskProgress is true while an agent may have progress to tell: the next
+	// Observation has it.
+	AskProgress bool
+	// Status is the whole status that the Observation and the Action imply, its
+	// conditions without times.
+	Status v1beta2.RestoreStatus
+}
+
+// Event tells a person of something that has happened.
+type Event struct {
+	// Warning is true for what is not as it should be.
+	Warning bool
+	// Reason is CamelCase.
+	Reason, Message string
+}
+
+// Action is one effect on the world. Each is safe to repeat, and to stop in the
+// middle: the next Observation shows how far it came.
+//
+// Each is carried out only if the EtcdRestore, read live, has the uid and the
+// resourceVersion of Observation.Restore. What touches the EtcdCluster, its Pods or its
+// PersistentVolumeClaims has the further precondition that the EtcdCluster, read live,
+// has the uid of Observation.Cluster, and where Action says so, that its status.fencedBy
+// is this EtcdRestore's uid.
+type Action interface {
+	// Kind names the action in metrics and logs, such as "StartJob".
+	Kind() string
+}
+
+type (
+	// AddFinalizer puts v1beta2.FinalizerRestore on the EtcdRestore.
+	AddFinalizer struct{}
+	// RemoveFinalizer takes it off.
+	RemoveFinalizer struct{}
+
+	// StartJob makes the Job that verifies. That it exists, controlled by this
+	// EtcdRestore, is success.
+	StartJob struct {
+		// Name is that of the Job; see JobName.
+		Name string
+		// Source is where the snapshot lies.
+		Source Source
+	}
+	// DeleteJob deletes the Job by uid, with its Pods. That it is gone is success.
+	DeleteJob struct{ Name, UID string }
+
+	// CreateCluster makes the EtcdCluster of this EtcdRestore's name, with the
+	// annotations fence and restored-by: its uid, and Spec. That it exists with
+	// that restored-by is success.
+	CreateCluster struct {
+		Labels, Annotations map[string]string
+		Spec                v1beta2.ClusterSpec
+	}
+	// DeleteCluster deletes the EtcdCluster by uid, only if its annotation restored-by
+	// is this EtcdRestore's uid and it has adopted no seed of it. That it is gone is
+	// success.
+	DeleteCluster struct{ UID string }
+
+	// AskFence sets the annotation fence to this EtcdRestore's uid, by
+	// resourceVersion.
+	AskFence struct{}
+	// WithdrawFence removes the annotation fence if it names this EtcdRestore's uid,
+	// only while status.fencedBy does not, by resourceVersion.
+	WithdrawFence struct{}
+
+	// StopPods deletes Pods by uid, with their grace periods, while fenced. Those that
+	// are gone are success.
+	StopPods struct{ Pods []Ref }
+	// RetireClaims puts the label retired-by in the place of etcd_cluster, while fenced.
+	RetireClaims struct{ Claims []Ref }
+	// ReturnClaims puts the label etcd_cluster in the place of retired-by, while fenced.
+	ReturnClaims struct{ Claims []Ref }
+
+	// CreateSeedClaim makes the seed's PersistentVolumeClaim, while fenced, if the Pods
+	// of the cluster, read live, are none. That it exists, controlled by the
+	// EtcdCluster, is success.
+	CreateSeedClaim struct{ Name string }
+	// CreateSeed makes the seed's Pod, while fenced, and only if the other Pods of the
+	// cluster, read live, are none, or those that AcceptRunningOldMembers lets be. That
+	// it exists, controlled by the EtcdCluster, is success.
+	CreateSeed struct {
+		Name, Version string
+		Source        Source
+		Want          v1beta2.RestoreSnapshot
+		Revision      int64
+	}
+	// DeleteSeed deletes the seed's Pod by uid, while fenced and while the annotation
+	// seeded does not name it.
+	DeleteSeed struct{ Ref }
+	// DeleteSeedClaim deletes the claim by uid, like DeleteSeed.
+	DeleteSeedClaim struct{ Ref }
+
+	// WithdrawLeave removes the annotation restore-leave from the seed's Pod, by uid.
+	WithdrawLeave struct{ Ref }
+	// HandOff is the JSON patch of the contract: it tests that status.fencedBy is this
+	// EtcdRestore's uid, sets seeded, and removes fence.
+	HandOff struct{ Ref }
+	// WithdrawSeed removes the annotation seeded, testing that status.fencedBy is this
+	// EtcdRestore's uid.
+	WithdrawSeed struct{}
+	// LiftFence sets the annotation fence-lifted to this EtcdRestore's uid, testing that
+	// status.fencedBy is it.
+	LiftFence struct{}
+
+	// DeleteRetired deletes claims by uid that have the label retired-by with this
+	// EtcdRestore's uid, read live.
+	DeleteRetired struct{ Claims []Ref }
+)
+
+// Ref names an object by name and uid.
+type Ref struct{ Name, UID string }
+
+// Source is where the snapshot lies, and who may read it: of S3 and PVC, one is set.
+type Source struct {
+	S3  *v1beta2.S3Source
+	PVC *v1beta2.PVCSource
+	// ServiceAccountName is that of the Pods that read it; empty: the namespace's
+	// default (and, of the seed, the cluster's).
+	ServiceAccountName string
+}
+
+func (AddFinalizer) Kind() string    { return "AddFinalizer" }
+func (RemoveFinalizer) Kind() string { return "RemoveFinalizer" }
+func (StartJob) Kind() string        { return "StartJob" }
+func (DeleteJob) Kind() string       { return "DeleteJob" }
+func (CreateCluster) Kind() string   { return "CreateCluster" }
+func (DeleteCluster) Kind() string   { return "DeleteCluster" }
+func (AskFence) Kind() string        { return "AskFence" }
+func (WithdrawFence) Kind() string   { return "WithdrawFence" }
+func (StopPods) Kind() string        { return "StopPods" }
+func (RetireClaims) Kind() string    { return "RetireClaims" }
+func (ReturnClaims) Kind() string    { return "ReturnClaims" }
+func (CreateSeedClaim) Kind() string { return "CreateSeedClaim" }
+func (CreateSeed) Kind() string      { return "CreateSeed" }
+func (DeleteSeed) Kind() string      { return "DeleteSeed" }
+func (DeleteSeedClaim) Kind() string { return "DeleteSeedClaim" }
+func (WithdrawLeave) Kind() string   { return "WithdrawLeave" }
+func (HandOff) Kind() string         { return "HandOff" }
+func (WithdrawSeed) Kind() string    { return "WithdrawSeed" }
+func (LiftFence) Kind() string       { return "LiftFence" }
+func (DeleteRetired) Kind() string   { return "DeleteRetired" }

@@ -1,0 +1,111 @@
+package plan
+
+import (
+	"time"
+
+	"github.com/etcd-operators/etcd-operators/api/v1beta2"
+	"github.com/etcd-operators/etcd-operators/operators/etcd-restore-operator/internal/task"
+)
+
+// Observation is all that Plan may know of one EtcdRestore at one moment. Caches may
+// lag; what must be true at the moment of an effect is a precondition of the Action.
+type Observation struct {
+	// Now is when the Observation was made.
+	Now time.Time
+	// Restore is the EtcdRestore. Plan reads it and changes nothing in it.
+	Restore *v1beta2.EtcdRestore
+	// Others are the EtcdRestores of the same EtcdCluster that are neither complete nor
+	// failed, by uid, in the order in which they were created (then by uid). This one
+	// is not among them.
+	Others []Other
+
+	// Cluster is the EtcdCluster to restore: of the name that status.cluster has, or
+	// that the spec leads to. nil if there is none.
+	Cluster *v1beta2.EtcdCluster
+	// Template is the EtcdCluster whose spec a new cluster gets (target New with
+	// spec.etcdCluster); nil if there is none, or none is needed.
+	Template *v1beta2.EtcdCluster
+	// Backup is the EtcdBackup that spec.backupRef names; nil if there is none.
+	Backup *v1beta2.EtcdBackup
+
+	// Job is the Job that verifies; nil if there is none. One that is missing in the
+	// cache was asked for at the API server.
+	Job *Job
+	// Pods are those of the cluster (label etcd_cluster) that the EtcdCluster controls,
+	// by uid, sorted by name, the seed among them.
+	Pods []Pod
+	// Claims are the PersistentVolumeClaims that the EtcdCluster controls and that have
+	// its label etcd_cluster, or the label retired-by with this EtcdRestore's uid,
+	// sorted by name.
+	Claims []Claim
+	// Progress is what the agent that runs now has told; nil if none has.
+	Progress *task.Progress
+
+	// FreshName is a member name of this cluster that nobody has used.
+	FreshName string
+	// Refused is why the API server did not take the Action that was just decided on
+	// this very Observation, in its own words (a quota, an invalid field). Empty
+	// otherwise.
+	Refused string
+}
+
+// Other is another EtcdRestore of the same EtcdCluster.
+type Other struct {
+	Name, UID string
+	// Before is true if it was created before this one.
+	Before bool
+}
+
+// Job is what Plan needs of the Job that verifies, and of its Pod.
+type Job struct {
+	Name, UID string
+	// Deleting is true once the Job has a deletion timestamp.
+	Deleting bool
+	// Done is true when the Job is complete or has failed.
+	Done bool
+	// Failed is true when the Job has failed; FailReason and FailMessage then say why,
+	// if no Result does.
+	Failed                  bool
+	FailReason, FailMessage string
+	// Result is what the newest Pod has reported; nil if none has.
+	Result *task.Result
+	// Waiting says, in the kubelet's or the scheduler's words, why its Pod does not
+	// run; empty if it does.
+	Waiting string
+}
+
+// Pod is what Plan needs of a Pod of the cluster.
+type Pod struct {
+	Name, UID string
+	// Seed is true for one that this restore has made (annotation restore-leave or
+	// restore, and the name in status.seedMember or one that it had before).
+	Seed bool
+	// Node is where it runs; empty while it is not scheduled.
+	Node string
+	// Deleting is when its deletion was asked for; zero if it was not.
+	Deleting time.Time
+	// Finished is true when it has ended for good (evicted, for example).
+	Finished bool
+	// Ready is true when etcd serves linearizable reads.
+	Ready bool
+	// Leave is true while the seed has the leave to restore.
+	Leave bool
+	// Restored is true when the seed's init container has ended well.
+	Restored bool
+	// Result is what the seed's init container has reported at last; nil if nothing.
+	Result *task.Result
+	// Waiting says, in the kubelet's or the scheduler's words, why the seed does not
+	// run; empty if it does.
+	Waiting string
+	// Restarts is how often etcd's container has ended.
+	Restarts int
+}
+
+// Claim is what Plan needs of a PersistentVolumeClaim.
+type Claim struct {
+	Name, UID string
+	// Retired is true when it has the label retired-by with this restore's uid.
+	Retired bool
+	// Deleting is true once it has a deletion timestamp.
+	Deleting bool
+}
