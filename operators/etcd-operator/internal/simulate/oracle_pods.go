@@ -1,0 +1,180 @@
+package simulate
+
+import (
+	"slices"
+
+	"github.com/etcd-operators/etcd-operators/operators/etcd-operator/internal/plan"
+)
+
+// What the oracle asks of actions on Pods and volumes.
+
+func (k *check) createPods(a plan.CreatePods) *Violation {
+	c := &k.o.Cluster
+	if len(a.Pods) == 0 {
+		return violation("Decision", "creates no Pods")
+	}
+	if c.Bootstrap == nil && c.ClusterID == 0 {
+		return violation("S1", "creates Pods before the bootstrap is recorded")
+	}
+	seen := map[string]bool{}
+	for _, p := range a.Pods {
+		switch {
+		case p.Name == "" || seen[p.Name]:
+			return violation("Decision", "creates Pod %q twice, or without a name", p.Name)
+		case k.pod(p.Name) != nil:
+			return violation("S7", "creates Pod %s while the old one exists", p.Name)
+		case p.Role == plan.Voter || p.Role == plan.Learner:
+			return violation("S1", "creates Pod %s as a %s", p.Name, p.Role)
+		case p.Role == plan.Returning && !k.hasClaim(p.Name):
+			return violation("S7", "creates Pod %s to return to a volume that it has not", p.Name)
+		case p.Role == plan.Seed && (c.ClusterID != 0 || c.Bootstrap == nil || p.Name != c.Bootstrap.Member):
+			return violation("S1", "creates seed %s, which is not the recorded one", p.Name)
+		}
+		seen[p.Name] = true
+		if p.Grant != nil {
+			if v := k.grant(p.Name, p.Grant); v != nil {
+				return v
+			}
+		}
+		if p.Role == plan.Joiner && !slices.Contains(k.o.FreshNames, p.Name) {
+			return violation("S7", "creates joiner %s under a name that is not fresh", p.Name)
+		}
+	}
+	return nil
+}
+
+// grant checks a leave to start: for the recorded seed before the cluster id is
+// latched, or for a member in the list that has never started (S2).
+func (k *check) grant(name string, g *plan.Grant) *Violation {
+	c := &k.o.Cluster
+	if g.Attempt < 1 {
+		return violation("S2", "%s gets a grant of attempt %d", name, g.Attempt)
+	}
+	if g.New {
+		if c.ClusterID != 0 || c.Bootstrap == nil || c.Bootstrap.Member != name || c.Bootstrap.Token != g.Token || !slices.Equal(g.Members, []string{name}) {
+			return violation("S2", "%s may begin a cluster", name)
+		}
+		return nil
+	}
+	if c.ClusterID == 0 {
+		return violation("S2", "%s may join before the cluster id is latched", name)
+	}
+	for i := range k.o.Pods {
+		a := &k.o.Pods[i].Answer
+		if !k.ours(a) || !a.Read || a.Learner {
+			continue
+		}
+		var names []string
+		unstarted := false
+		for _, m := range a.Members {
+			names = append(names, m.Name)
+			unstarted = unstarted || (m.Name == name && !m.Started)
+		}
+		slices.Sort(names)
+		if unstarted && slices.Equal(names, g.Members) {
+			return nil
+		}
+	}
+	return violation("S2", "%s may join %v, and no linearizable read says that it is a member that has never started, of those", name, g.Members)
+}
+
+func (k *check) setRoles(a plan.SetRoles) *Violation {
+	for _, r := range a.Roles {
+		if v := k.podIs(r.Name, r.UID); v != nil {
+			return v
+		}
+		if r.Role != plan.Voter {
+			continue
+		}
+		p := k.pod(r.Name)
+		if k.o.Cluster.ClusterID == 0 || p.Answer.ClusterID != k.o.Cluster.ClusterID || !p.Answer.Reached {
+			return violation("S1", "%s is marked voter without an answer from the latched cluster", r.Name)
+		}
+		if p.Answer.Learner {
+			return violation("Role", "%s is marked voter, and says itself that it is a learner: it refuses clients", r.Name)
+		}
+	}
+	return nil
+}
+
+func (k *check) openGrant(a plan.OpenGrant) *Violation {
+	if v := k.podIs(a.Name, a.UID); v != nil {
+		return v
+	}
+	if p := k.pod(a.Name); !p.Answer.Waiting || a.Grant.Attempt <= p.Answer.Attempt {
+		return violation("S2", "%s gets a grant of attempt %d, and does not wait for it", a.Name, a.Grant.Attempt)
+	}
+	return k.grant(a.Name, &a.Grant)
+}
+
+func (k *check) closeGrants(a plan.CloseGrants) *Violation {
+	for _, p := range a.Pods {
+		if v := k.podIs(p.Name, p.UID); v != nil {
+			return v
+		}
+	}
+	return nil
+}
+
+func (k *check) deletePod(a plan.DeletePod) *Violation {
+	if v := k.podIs(a.Name, a.UID); v != nil {
+		return v
+	}
+	p := k.pod(a.Name)
+	if len(a.Members) > 0 {
+		if v := k.settled(a.Members); v != nil {
+			return v
+		}
+		if slices.ContainsFunc(a.Members, func(m plan.Member) bool { return m.Name == a.Name }) {
+			return violation("S7", "Pod %s is deleted as nobody's, and is in the list", a.Name)
+		}
+		return nil
+	}
+	switch {
+	case k.o.Cluster.ClusterID == 0 && k.o.Cluster.Bootstrap != nil && (!p.Answer.Reached || p.Finished || a.Name != k.o.Cluster.Bootstrap.Member):
+		return nil // a seed is tried again, or was given up
+	case k.isNoMember(a.Name, true):
+		return nil // as a quorum says
+	case p.Answer.Waiting:
+		return nil // there is no data in it, or a learner's that has just begun: it makes room
+	case p.Answer.Reached && !k.ours(&p.Answer):
+		return nil // of a seed that was given up
+	case p.Role == plan.Joiner && p.Grant == nil && !p.Answer.Reached && p.Answer.Attempt == 0:
+		return nil // it never started, and makes room
+	case p.Answer.Learner && k.hasClaim(a.Name) && slices.ContainsFunc(k.o.Pods, func(o plan.Pod) bool { return o.Unschedulable != "" }):
+		return nil // it has no vote, its data stays on its claim, and it makes room for a voter
+	case p.Answer.Reached && !p.Finished && !p.Answer.Learner && !k.isNoMember(a.Name, false):
+		// A learner, or one that was removed, may give way to a voter.
+		return violation("S6", "Pod %s is deleted, and its member answers", a.Name)
+	case p.Finished && slices.ContainsFunc(k.o.Claims, func(c plan.Claim) bool { return c.Name == a.Name }):
+		return nil // it keeps no claim alive any more
+	case !p.Persistent || !k.hasClaim(a.Name):
+		return violation("S7", "Pod %s is deleted, which may be a member's, and its data with it", a.Name)
+	}
+	return nil
+}
+
+// isNoMember reports whether a member's list, read linearizably or as that member
+// knows it, lacks a name.
+func (k *check) isNoMember(name string, read bool) bool {
+	return slices.ContainsFunc(k.o.Pods, func(p plan.Pod) bool {
+		return k.ours(&p.Answer) && (p.Answer.Read || !read) && len(p.Answer.Members) > 0 &&
+			!slices.ContainsFunc(p.Answer.Members, func(m plan.Member) bool { return m.Name == name })
+	})
+}
+
+func (k *check) deleteClaim(a plan.DeleteClaim) *Violation {
+	if !slices.ContainsFunc(k.o.Claims, func(c plan.Claim) bool { return c.Name == a.Name && c.UID == a.UID }) {
+		return violation("S11", "no volume %s of uid %s was observed", a.Name, a.UID)
+	}
+	if v := k.settled(a.Members); v != nil {
+		return v
+	}
+	if slices.ContainsFunc(a.Members, func(m plan.Member) bool { return m.Name == a.Name }) {
+		return violation("S7", "volume %s is deleted, and it is a member's", a.Name)
+	}
+	if k.pod(a.Name) != nil {
+		return violation("S7", "volume %s is deleted, and a Pod uses it", a.Name)
+	}
+	return nil
+}
