@@ -7,7 +7,7 @@ SHELL := /bin/bash -o pipefail
 .DEFAULT_GOAL := help
 
 # The Go modules of the workspace. Each builds alone, as its users get it.
-MODULES := api shared operators/etcd-operator operators/etcd-backup-operator e2e
+MODULES := api shared operators/etcd-operator operators/etcd-backup-operator operators/etcd-restore-operator e2e
 SEEDS ?= 100000
 
 LOCALKUBE := bin/localkube
@@ -20,7 +20,7 @@ help: ## List the targets
 	@awk -F ':.*## ' '/^[a-z0-9-]+:.*## / {printf "  %-14s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
 
 .PHONY: demo
-demo: localkube images ## Watch a cluster form, grow, heal and shrink on a real Kubernetes
+demo: localkube images ## Watch a cluster form, grow, heal, shrink, and come back from a backup, on a real Kubernetes
 	cd e2e && go run ./demo
 
 .PHONY: test
@@ -60,6 +60,7 @@ generate: bin/controller-gen ## Make deepcopy code and CRDs from the Go types
 	cd api && ../bin/controller-gen object crd paths=./v1beta2 output:crd:dir=crd
 	cp api/crd/*_etcdclusters.yaml deploy/etcd-operator/crd/
 	cp api/crd/*_etcdbackups.yaml deploy/etcd-backup-operator/crd/
+	cp api/crd/*_etcdrestores.yaml deploy/etcd-restore-operator/crd/
 
 .PHONY: lint
 lint: bin/golangci-lint ## Check style, in every module

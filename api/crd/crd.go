@@ -16,3 +16,8 @@ var EtcdClusters []byte
 //
 //go:embed etcd.database.coreos.com_etcdbackups.yaml
 var EtcdBackups []byte
+
+// EtcdRestores is the CustomResourceDefinition of EtcdRestore, as YAML.
+//
+//go:embed etcd.database.coreos.com_etcdrestores.yaml
+var EtcdRestores []byte

@@ -79,3 +79,11 @@ func (s *ClusterSpec) ClientServiceType() corev1.ServiceType {
 func (s *ClusterSpec) Persistent() bool {
 	return s.Pod != nil && s.Pod.PersistentVolumeClaimSpec != nil
 }
+
+// maxSeconds is the longest time that a time.Duration holds.
+const maxSeconds = int64((1<<63 - 1) / time.Second)
+
+// seconds is n seconds, at most what a time.Duration holds and at least 0.
+func seconds(n int64) time.Duration {
+	return time.Duration(min(max(n, 0), maxSeconds)) * time.Second
+}

@@ -92,6 +92,10 @@ type RestoreStatus struct {
 	// The member that is made from the snapshot. Recorded before its Pod exists.
 	// +optional
 	SeedMember string `json:"seedMember,omitempty"`
+	// The uid of its Pod, once there is one. A seed whose Pod is lost is replaced by one
+	// of another name.
+	// +optional
+	SeedUID string `json:"seedUID,omitempty"`
 	// The revision that the restored cluster begins at; whatever is older counts as
 	// compacted. Recorded before the seed's Pod exists.
 	// +optional

@@ -25,6 +25,10 @@ import (
 // +kubebuilder:printcolumn:name="Revision",type=integer,JSONPath=`.status.revision`,priority=1,description="The revision that the restored cluster begins at"
 // +kubebuilder:printcolumn:name="Location",type=string,JSONPath=`.status.snapshot.location`,priority=1,description="Where the snapshot lies"
 // +kubebuilder:printcolumn:name="Reason",type=string,JSONPath=`.status.reason`,priority=1,description="Why the restore failed"
+// +kubebuilder:validation:XValidation:rule="oldSelf.hasValue() || has(self.spec.clusterTemplate) || !has(self.spec.etcdCluster) || self.metadata.name == self.spec.etcdCluster.name || (has(self.spec.target) && self.spec.target.size() > 0)",optionalOldSelf=true,fieldPath=".spec.target",reason=FieldValueRequired,messageExpression="'metadata.name is not that of the EtcdCluster ' + self.spec.etcdCluster.name + ': write target: InPlace to restore that one and give up what it holds, or target: New to make another one that is called ' + self.metadata.name"
+// +kubebuilder:validation:XValidation:rule="oldSelf.hasValue() || has(self.spec.clusterTemplate) || !has(self.spec.etcdCluster) || self.metadata.name != self.spec.etcdCluster.name || !(has(self.spec.target) && self.spec.target == 'New')",optionalOldSelf=true,fieldPath=".spec.target",message="target is New, and metadata.name is that of the EtcdCluster itself: choose another metadata.name, which the new EtcdCluster gets, or write target: InPlace to restore this one and give up what it holds"
+// +kubebuilder:validation:XValidation:rule="oldSelf.hasValue() || !(has(self.spec.clusterTemplate) || (has(self.spec.target) && self.spec.target == 'New')) || self.metadata.name.size() <= 52",optionalOldSelf=true,message="metadata.name has more than 52 characters, and the new EtcdCluster gets it: members, their Pods and their DNS names add 11 to it; choose a shorter one"
+// +kubebuilder:validation:XValidation:rule="oldSelf.hasValue() || !(has(self.spec.clusterTemplate) || (has(self.spec.target) && self.spec.target == 'New')) || self.metadata.name.matches('^[a-z]([-a-z0-9]*[a-z0-9])?$')",optionalOldSelf=true,message="metadata.name is also the name of the new EtcdCluster and of its Service: write lower-case letters, digits and dashes, with a letter first and no dash last, such as my-etcd"
 type EtcdRestore struct {
 	metav1.TypeMeta   `json:",inline"`
 	metav1.ObjectMeta `json:"metadata,omitempty"`
@@ -48,7 +52,21 @@ type EtcdRestoreList struct {
 }
 
 // RestoreSpec says which snapshot is restored, and to which cluster. It can't be
-// changed: a restore is done once.
+// changed, save acceptRunningOldMembers and timeoutInSecond: a restore is done once.
+//
+// +kubebuilder:validation:XValidation:rule="!(has(self.etcdCluster) && has(self.clusterTemplate))",message="etcdCluster and clusterTemplate are both set: leave etcdCluster alone for an EtcdCluster of this namespace, or clusterTemplate for a new one with the spec that is written here"
+// +kubebuilder:validation:XValidation:rule="has(self.etcdCluster) || has(self.clusterTemplate)",message="neither etcdCluster nor clusterTemplate is set: write etcdCluster.name for an EtcdCluster of this namespace, or clusterTemplate.spec for a new one"
+// +kubebuilder:validation:XValidation:rule="!has(self.clusterTemplate) || !(has(self.target) && self.target == 'InPlace')",fieldPath=".target",message="target is InPlace, and clusterTemplate makes a new EtcdCluster: remove target, or write etcdCluster.name in place of clusterTemplate"
+// +kubebuilder:validation:XValidation:rule="(has(self.backupStorageType) && self.backupStorageType.size() > 0) || has(self.backupRef)",fieldPath=".backupStorageType",reason=FieldValueRequired,message="nothing says where the snapshot lies: write backupStorageType: S3 and s3, backupStorageType: PVC and pvc, or backupRef.name for what an EtcdBackup of this namespace has stored"
+// +kubebuilder:validation:XValidation:rule="!has(self.backupRef) || !((has(self.backupStorageType) && self.backupStorageType.size() > 0) || has(self.s3) || has(self.pvc))",fieldPath=".backupRef",reason=FieldValueForbidden,message="backupRef says where the snapshot lies: remove backupRef, or backupStorageType, s3 and pvc"
+// +kubebuilder:validation:XValidation:rule="!(has(self.backupStorageType) && self.backupStorageType == 'S3') || has(self.s3) || has(self.backupRef)",fieldPath=".s3",reason=FieldValueRequired,message="backupStorageType is S3: write s3.path, such as mybucket/etcd.backup, and s3.awsSecret"
+// +kubebuilder:validation:XValidation:rule="!(has(self.backupStorageType) && self.backupStorageType == 'PVC') || has(self.pvc) || has(self.backupRef)",fieldPath=".pvc",reason=FieldValueRequired,message="backupStorageType is PVC: write pvc.claimName and pvc.path, such as backups/etcd.db"
+// +kubebuilder:validation:XValidation:rule="!(has(self.backupStorageType) && self.backupStorageType == 'S3') || !has(self.pvc) || has(self.backupRef)",fieldPath=".pvc",reason=FieldValueForbidden,message="backupStorageType is S3: remove pvc, or write backupStorageType: PVC and remove s3"
+// +kubebuilder:validation:XValidation:rule="!(has(self.backupStorageType) && self.backupStorageType == 'PVC') || !has(self.s3) || has(self.backupRef)",fieldPath=".s3",reason=FieldValueForbidden,message="backupStorageType is PVC: remove s3, or write backupStorageType: S3 and remove pvc"
+// +kubebuilder:validation:XValidation:rule="has(self.etcdCluster) == has(oldSelf.etcdCluster) && (!has(self.etcdCluster) || self.etcdCluster == oldSelf.etcdCluster) && (has(self.target) && self.target.size() > 0) == (has(oldSelf.target) && oldSelf.target.size() > 0) && (!has(self.target) || !has(oldSelf.target) || self.target == oldSelf.target) && has(self.clusterTemplate) == has(oldSelf.clusterTemplate) && (!has(self.clusterTemplate) || self.clusterTemplate == oldSelf.clusterTemplate)",reason=FieldValueForbidden,message="etcdCluster, target and clusterTemplate can't be changed, since a restore is done once: delete this EtcdRestore, and create another one"
+// +kubebuilder:validation:XValidation:rule="(has(self.backupStorageType) && self.backupStorageType.size() > 0) == (has(oldSelf.backupStorageType) && oldSelf.backupStorageType.size() > 0) && (!has(self.backupStorageType) || !has(oldSelf.backupStorageType) || self.backupStorageType == oldSelf.backupStorageType) && has(self.s3) == has(oldSelf.s3) && has(self.pvc) == has(oldSelf.pvc) && (!has(self.pvc) || self.pvc == oldSelf.pvc) && has(self.backupRef) == has(oldSelf.backupRef) && (has(self.clusterID) && self.clusterID.size() > 0) == (has(oldSelf.clusterID) && oldSelf.clusterID.size() > 0) && (!has(self.clusterID) || !has(oldSelf.clusterID) || self.clusterID == oldSelf.clusterID) && (has(self.skipHashCheck) && self.skipHashCheck) == (has(oldSelf.skipHashCheck) && oldSelf.skipHashCheck)",reason=FieldValueForbidden,message="backupStorageType, s3, pvc, backupRef, clusterID and skipHashCheck can't be changed, since a restore is done once: delete this EtcdRestore, and create another one"
+// +kubebuilder:validation:XValidation:rule="has(self.revisionBump) == has(oldSelf.revisionBump) && (!has(self.revisionBump) || self.revisionBump == oldSelf.revisionBump) && has(self.pod) == has(oldSelf.pod) && (!has(self.pod) || self.pod == oldSelf.pod)",reason=FieldValueForbidden,message="revisionBump and pod can't be changed, since a restore is done once: delete this EtcdRestore, and create another one"
+// +kubebuilder:validation:XValidation:rule="(has(self.acceptRunningOldMembers) && self.acceptRunningOldMembers) || !(has(oldSelf.acceptRunningOldMembers) && oldSelf.acceptRunningOldMembers)",fieldPath=".acceptRunningOldMembers",reason=FieldValueForbidden,message="acceptRunningOldMembers can't be taken back, since the restore may have gone on by it: leave it true, or delete this EtcdRestore, and create another one"
 type RestoreSpec struct {
 	// The EtcdCluster of this namespace: the one to restore (target InPlace), or the
 	// one whose spec the new cluster gets (target New). Either this or clusterTemplate.
@@ -69,10 +87,14 @@ type RestoreSpec struct {
 
 	// Where the snapshot lies: S3 or PVC. Empty with backupRef.
 	// +optional
+	// +kubebuilder:validation:MaxLength=64
+	// +kubebuilder:validation:XValidation:rule="self in ['', 'S3', 'PVC', 'ABS', 'GCS', 'OSS']",messageExpression="'backupStorageType ' + self + ' is not known: write S3 or PVC'"
+	// +kubebuilder:validation:XValidation:rule="!(self in ['ABS', 'GCS', 'OSS'])",messageExpression="'backupStorageType ' + self + ' is not supported yet: write S3 (for any store that speaks it, by s3.endpoint) or PVC'"
 	BackupStorageType StorageType `json:"backupStorageType,omitempty"`
 
 	// The place in an S3 store, with backupStorageType S3.
 	// +optional
+	// +kubebuilder:validation:XValidation:rule="self.path == oldSelf.path && (has(self.awsSecret) ? self.awsSecret : '') == (has(oldSelf.awsSecret) ? oldSelf.awsSecret : '') && (has(self.endpoint) ? self.endpoint : '') == (has(oldSelf.endpoint) ? oldSelf.endpoint : '') && (has(self.forcePathStyle) ? self.forcePathStyle : false) == (has(oldSelf.forcePathStyle) ? oldSelf.forcePathStyle : false) && (has(self.region) ? self.region : '') == (has(oldSelf.region) ? oldSelf.region : '') && (has(self.storageClass) ? self.storageClass : '') == (has(oldSelf.storageClass) ? oldSelf.storageClass : '') && (has(self.serverSideEncryption) ? self.serverSideEncryption : '') == (has(oldSelf.serverSideEncryption) ? oldSelf.serverSideEncryption : '') && (has(self.kmsKeyID) ? self.kmsKeyID : '') == (has(oldSelf.kmsKeyID) ? oldSelf.kmsKeyID : '')",reason=FieldValueForbidden,message="s3 can't be changed, since a restore is done once: delete this EtcdRestore, and create another one"
 	S3 *S3Source `json:"s3,omitempty"`
 
 	// The place on a volume, with backupStorageType PVC.
@@ -82,6 +104,7 @@ type RestoreSpec struct {
 	// An EtcdBackup of this namespace that has made the snapshot: the place and the
 	// credentials are its own. Instead of backupStorageType.
 	// +optional
+	// +kubebuilder:validation:XValidation:rule="self.name == oldSelf.name && (has(self.entry) ? self.entry : '') == (has(oldSelf.entry) ? oldSelf.entry : '')",reason=FieldValueForbidden,message="backupRef can't be changed, since a restore is done once: delete this EtcdRestore, and create another one"
 	BackupRef *BackupReference `json:"backupRef,omitempty"`
 
 	// Accepted for the predecessor's manifests; backupStorageType ABS is refused.
@@ -100,12 +123,15 @@ type RestoreSpec struct {
 	// in status.clusterID of its EtcdCluster). What an EtcdBackup has stored says which
 	// one it is of. Default: any.
 	// +optional
+	// +kubebuilder:validation:MaxLength=64
+	// +kubebuilder:validation:XValidation:rule="self == '' || self.matches('^[0-9a-f]{16}$')",message="clusterID is 16 hexadecimal digits, as in status.clusterID of an EtcdCluster: write it as 00c0ffee00c0ffee"
 	ClusterID string `json:"clusterID,omitempty"`
 
 	// By how much the revision is raised, so that clients that watched the old cluster
 	// never see time run backwards. Default, and the least that is accepted: 1e9 beyond
 	// all that the cluster has ever reported, and beyond the snapshot's.
 	// +optional
+	// +kubebuilder:validation:XValidation:rule="self > 0",message="revisionBump must be more than 0, since revisions never go back: write at least 1000000000, or leave it out"
 	RevisionBump *int64 `json:"revisionBump,omitempty"`
 
 	// Restores a database file that was copied from a data directory and ends without
@@ -157,9 +183,15 @@ type ClusterTemplate struct {
 
 // TemplateMetadata is what a template says of an object's metadata.
 type TemplateMetadata struct {
+	// Labels of the object.
 	// +optional
+	// +kubebuilder:validation:MaxProperties=64
+	// +kubebuilder:validation:XValidation:rule="!self.exists(k, k.startsWith('etcd.database.coreos.com/'))",messageExpression="self.filter(k, k.startsWith('etcd.database.coreos.com/'))[0] + ' is set by the operators (as are all labels of etcd.database.coreos.com/*); remove it or use another key'"
 	Labels map[string]string `json:"labels,omitempty"`
+	// Annotations of the object.
 	// +optional
+	// +kubebuilder:validation:MaxProperties=64
+	// +kubebuilder:validation:XValidation:rule="!self.exists(k, k.startsWith('etcd.database.coreos.com/') && k != 'etcd.database.coreos.com/scope')",messageExpression="self.filter(k, k.startsWith('etcd.database.coreos.com/') && k != 'etcd.database.coreos.com/scope')[0] + ' is set by the operators (as are all annotations of etcd.database.coreos.com/* but scope); remove it or use another key'"
 	Annotations map[string]string `json:"annotations,omitempty"`
 }
 

@@ -82,7 +82,7 @@ const (
 )
 
 const (
-	// AnnotationScope on an EtcdCluster or EtcdBackup, with the value
+	// AnnotationScope on an EtcdCluster, EtcdBackup or EtcdRestore, with the value
 	// ScopeClusterwide, leaves it to an operator that runs with --cluster-wide.
 	// Such an operator ignores every other, and an operator that watches one
 	// namespace ignores the annotated ones.

@@ -5,13 +5,10 @@
 package admissiontest
 
 import (
-	"errors"
 	"os"
 	"path/filepath"
-	"strings"
 	"testing"
 
-	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/util/json"
@@ -84,30 +81,4 @@ func Glob(t testing.TB, pattern string) []string {
 		t.Fatalf("no files match %s (%v)", pattern, err)
 	}
 	return files
-}
-
-// Refused wants causes of refusal that are all at field and end in message. The
-// field is not looked at if it is empty.
-func Refused(t testing.TB, err error, field, message, reason string) {
-	t.Helper()
-	var status *apierrors.StatusError
-	if !errors.As(err, &status) || status.ErrStatus.Reason != metav1.StatusReasonInvalid || status.ErrStatus.Details == nil {
-		t.Fatalf("error = %v, want it refused as invalid: %s", err, reason)
-	}
-	causes := status.ErrStatus.Details.Causes
-	for _, cause := range causes {
-		// The rules of CEL run beside a wrong type, and say so.
-		if strings.Contains(cause.Message, "evaluating rule") || strings.Contains(cause.Message, "some validation rules were not checked") {
-			continue
-		}
-		if field != "" && cause.Field != field {
-			t.Errorf("field = %q, want %q", cause.Field, field)
-		}
-		if !strings.HasSuffix(cause.Message, message) {
-			t.Errorf("message:\n%s\nwant at its end:\n%s", cause.Message, message)
-		}
-	}
-	if len(causes) == 0 {
-		t.Errorf("no cause is given: %v", err)
-	}
 }

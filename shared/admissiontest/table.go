@@ -2,8 +2,10 @@ package admissiontest
 
 import (
 	"encoding/json"
+	"slices"
 	"testing"
 
+	"github.com/google/go-cmp/cmp"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/client-go/discovery"
 
@@ -48,20 +50,24 @@ func Columns(t testing.TB, namespace, resource string) []Column {
 	return all
 }
 
-// Discovered is what discovery says of one of our resources.
-func Discovered(t testing.TB, resource string) metav1.APIResource {
+// Called wants one of our resources to be among those that kubectl get all shows, and to
+// have exactly these short names.
+func Called(t testing.TB, resource string, shortNames ...string) {
 	t.Helper()
 	resources, err := discoverer(t).ServerResourcesForGroupVersion(v1beta2.GroupVersion.String())
 	if err != nil {
 		t.Fatal(err)
 	}
-	for _, r := range resources.APIResources {
-		if r.Name == resource {
-			return r
-		}
+	i := slices.IndexFunc(resources.APIResources, func(r metav1.APIResource) bool { return r.Name == resource })
+	if i < 0 {
+		t.Fatalf("discovery has no %s", resource)
 	}
-	t.Fatalf("discovery has no %s", resource)
-	return metav1.APIResource{}
+	if diff := cmp.Diff(shortNames, resources.APIResources[i].ShortNames); diff != "" {
+		t.Errorf("short names (-want +got):\n%s", diff)
+	}
+	if diff := cmp.Diff([]string{"all"}, resources.APIResources[i].Categories); diff != "" {
+		t.Errorf("categories (-want +got):\n%s", diff)
+	}
 }
 
 func discoverer(t testing.TB) *discovery.DiscoveryClient {

@@ -43,7 +43,7 @@ var config *rest.Config
 
 // Main runs the tests of a package beside a server, and returns the exit code.
 func Main(m *testing.M) int {
-	server, err := start(Definition(crd.EtcdClusters), Definition(crd.EtcdBackups))
+	server, err := start(Definition(crd.EtcdClusters), Definition(crd.EtcdBackups), Definition(crd.EtcdRestores))
 	if err != nil {
 		fmt.Fprintln(os.Stderr, err)
 		return 1

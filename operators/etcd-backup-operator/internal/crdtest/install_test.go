@@ -12,27 +12,16 @@ import (
 // What a user applies to install the operator is accepted, from a clean checkout and
 // again over itself.
 func TestInstallationsApply(t *testing.T) {
-	for _, args := range [][]string{
-		{"apply", "-k", "deploy/etcd-backup-operator"},
-		{"apply", "-k", "deploy/etcd-backup-operator"},
-		{"apply", "-k", "deploy/etcd-backup-operator/cluster-wide"},
-	} {
-		if out, err := apiservertest.Kubectl(t, repoRoot, args...); err != nil {
-			t.Errorf("kubectl %v: %v\n%s", args, err, out)
-		}
-	}
+	admissiontest.Applies(t, repoRoot,
+		[]string{"-k", "deploy/etcd-backup-operator"},
+		[]string{"-k", "deploy/etcd-backup-operator"},
+		[]string{"-k", "deploy/etcd-backup-operator/cluster-wide"},
+	)
 }
 
 // Every example is accepted as it stands.
 func TestExamplesApply(t *testing.T) {
-	namespace := apiservertest.Namespace(t)
-	for _, path := range admissiontest.Glob(t, filepath.Join(repoRoot, "examples/backup*.yaml")) {
-		t.Run(filepath.Base(path), func(t *testing.T) {
-			if out, err := apiservertest.Kubectl(t, ".", "apply", "--namespace", namespace, "-f", path); err != nil {
-				t.Errorf("%v\n%s", err, out)
-			}
-		})
-	}
+	admissiontest.ExamplesApply(t, filepath.Join(repoRoot, "examples/backup*.yaml"))
 }
 
 // The object that the example's CronJob creates is accepted, and its account may create
@@ -64,16 +53,5 @@ func TestExampleCronJob(t *testing.T) {
 
 // The definition that kubectl installs is the one that the operator embeds.
 func TestDeployedCRDIsTheEmbeddedOne(t *testing.T) {
-	const name = "etcd.database.coreos.com_etcdbackups.yaml"
-	embedded, err := os.ReadFile(filepath.Join(repoRoot, "api/crd", name))
-	if err != nil {
-		t.Fatal(err)
-	}
-	deployed, err := os.ReadFile(filepath.Join(repoRoot, "deploy/etcd-backup-operator/crd", name))
-	if err != nil {
-		t.Fatal(err)
-	}
-	if string(embedded) != string(deployed) {
-		t.Error("deploy/etcd-backup-operator/crd differs from api/crd: run make generate")
-	}
+	admissiontest.Deployed(t, repoRoot, "etcd-backup-operator", "etcdbackups")
 }

@@ -48,12 +48,5 @@ func TestTableAndNames(t *testing.T) {
 	if diff := cmp.Diff(want, columns); diff != "" {
 		t.Errorf("columns (-want +got):\n%s", diff)
 	}
-
-	resource := admissiontest.Discovered(t, "etcdbackups")
-	if diff := cmp.Diff([]string{"etcdbk"}, resource.ShortNames); diff != "" {
-		t.Errorf("short names (-want +got):\n%s", diff)
-	}
-	if diff := cmp.Diff([]string{"all"}, resource.Categories); diff != "" {
-		t.Errorf("categories (-want +got):\n%s", diff)
-	}
+	admissiontest.Called(t, "etcdbackups", "etcdbk")
 }

@@ -25,47 +25,34 @@ const (
 
 // Each row is one mistake, and all that the user is told about it.
 func TestRefused(t *testing.T) {
-	c := admissiontest.Client(t)
-	namespace := apiservertest.Namespace(t)
-	cases := map[string]struct {
-		reason  string
-		name    string
-		spec    string
-		field   string // where the mistake is
-		message string // the end of what is said about it
-	}{
-		"name too long":      {reason: "a member's name would not be a DNS label", name: longName(v1beta2.MaxNameLength + 1), spec: `{}`, message: "metadata.name has more than 52 characters: members, their Pods and their DNS names add 11 to it; choose a shorter one"},
-		"name with digit":    {reason: "a Service's name starts with a letter", name: "1st", spec: `{}`, message: nameMessage},
-		"name with dot":      {reason: "a Service's name has no dots", name: "my.etcd", spec: `{}`, message: nameMessage},
-		"size 0":             {reason: "no members are no cluster", spec: `{size: 0}`, field: "spec.size", message: "spec.size in body should be greater than or equal to 1"},
-		"size 8":             {reason: "eight members only slow down writes", spec: `{size: 8}`, field: "spec.size", message: "spec.size in body should be less than or equal to 7"},
-		"version of two":     {reason: "there is no such image", spec: `{version: "3.6"}`, field: "spec.version", message: versionMessage},
-		"version latest":     {reason: "what runs must be known", spec: `{version: latest}`, field: "spec.version", message: versionMessage},
-		"version with zero":  {reason: "not a semantic version", spec: `{version: 3.06.1}`, field: "spec.version", message: versionMessage},
-		"version with +":     {reason: "not legal in an image's tag", spec: `{version: 3.6.16+git}`, field: "spec.version", message: versionMessage},
-		"repository:tag":     {reason: "two tags", spec: `{repository: "quay.io/coreos/etcd:v3.6.16"}`, field: "spec.repository", message: imageMessage},
-		"repository@digest":  {reason: "a digest leaves no room for a version", spec: `{repository: "quay.io/coreos/etcd@sha256:00"}`, field: "spec.repository", message: imageMessage},
-		"label app":          {reason: "selectors would no longer find the Pod", spec: `{pod: {labels: {app: mine}}}`, field: "spec.pod.labels", message: "app" + labelMessage},
-		"label etcd_node":    {reason: "the same", spec: `{pod: {labels: {etcd_node: mine}}}`, field: "spec.pod.labels", message: "etcd_node" + labelMessage},
-		"label etcd_role":    {reason: "the client Service selects by it", spec: `{pod: {labels: {team: a, etcd_role: voter}}}`, field: "spec.pod.labels", message: "etcd_role" + labelMessage},
-		"annotation":         {reason: "reserved by the predecessor", spec: `{pod: {annotations: {etcd.version: "3.6.16"}}}`, field: "spec.pod.annotations", message: "etcd.version" + noteMessage},
-		"start annotation":   {reason: "it is the operator's leave to start etcd", spec: `{pod: {annotations: {etcd.database.coreos.com/start: x}}}`, field: "spec.pod.annotations", message: "etcd.database.coreos.com/start" + noteMessage},
-		"unknown service":    {reason: "an ExternalName selects nothing", spec: `{service: {type: ExternalName}}`, field: "spec.service.type", message: typesMessage},
-		"operator's secret":  {reason: "the operator would speak TLS to members that don't", spec: `{TLS: {static: {operatorSecret: a}}}`, field: "spec.TLS.static", message: tlsMessage},
-		"server's secret":    {reason: "the operator would be locked out", spec: `{TLS: {static: {member: {serverSecret: a}}}}`, field: "spec.TLS.static", message: tlsMessage},
-		"short timeout":      {reason: "a node that blinks is not lost", spec: `{recovery: {memberTimeout: 9s}}`, field: "spec.recovery.memberTimeout", message: timeoutMessage},
-		"timeout unit":       {reason: "300 what?", spec: `{recovery: {memberTimeout: "300"}}`, field: "spec.recovery.memberTimeout", message: timeoutMessage},
-		"timeout number":     {reason: "300 what?", spec: `{recovery: {memberTimeout: 300}}`, field: "spec.recovery.memberTimeout", message: `must be of type string: "integer"`},
-		"domain without dot": {reason: "names would end in svccluster.local", spec: `{pod: {ClusterDomain: cluster.local}}`, field: "spec.pod.ClusterDomain", message: domainMessage},
-		"no access mode":     {reason: "no claim can be made of it", spec: `{pod: {persistentVolumeClaimSpec: {resources: {requests: {storage: 1Gi}}}}}`, field: "spec.pod.persistentVolumeClaimSpec", message: "persistentVolumeClaimSpec has no access mode: write accessModes: [ReadWriteOnce]"},
-		"no storage":         {reason: "no claim can be made of it", spec: `{pod: {persistentVolumeClaimSpec: {accessModes: [ReadWriteOnce]}}}`, field: "spec.pod.persistentVolumeClaimSpec", message: "persistentVolumeClaimSpec asks for no storage: write resources.requests.storage, such as 8Gi"},
-		"grace period 0":     {reason: "etcd would be killed each time", spec: `{pod: {terminationGracePeriodSeconds: 0}}`, field: "spec.pod.terminationGracePeriodSeconds", message: "should be greater than or equal to 1"},
-	}
-	for label, tc := range cases {
-		t.Run(label, func(t *testing.T) {
-			admissiontest.Refused(t, c.Create(apiservertest.Context(t), admissiontest.Object(t, "EtcdCluster", namespace, tc.name, tc.spec)), tc.field, tc.message, tc.reason)
-		})
-	}
+	admissiontest.AllRefused(t, "EtcdCluster", map[string]admissiontest.Mistake{
+		"name too long":      {Reason: "a member's name would not be a DNS label", Name: strings.Repeat("e", v1beta2.MaxNameLength+1), Spec: `{}`, Message: "metadata.name has more than 52 characters: members, their Pods and their DNS names add 11 to it; choose a shorter one"},
+		"name with digit":    {Reason: "a Service's name starts with a letter", Name: "1st", Spec: `{}`, Message: nameMessage},
+		"name with dot":      {Reason: "a Service's name has no dots", Name: "my.etcd", Spec: `{}`, Message: nameMessage},
+		"size 0":             {Reason: "no members are no cluster", Spec: `{size: 0}`, Field: "spec.size", Message: "spec.size in body should be greater than or equal to 1"},
+		"size 8":             {Reason: "eight members only slow down writes", Spec: `{size: 8}`, Field: "spec.size", Message: "spec.size in body should be less than or equal to 7"},
+		"version of two":     {Reason: "there is no such image", Spec: `{version: "3.6"}`, Field: "spec.version", Message: versionMessage},
+		"version latest":     {Reason: "what runs must be known", Spec: `{version: latest}`, Field: "spec.version", Message: versionMessage},
+		"version with zero":  {Reason: "not a semantic version", Spec: `{version: 3.06.1}`, Field: "spec.version", Message: versionMessage},
+		"version with +":     {Reason: "not legal in an image's tag", Spec: `{version: 3.6.16+git}`, Field: "spec.version", Message: versionMessage},
+		"repository:tag":     {Reason: "two tags", Spec: `{repository: "quay.io/coreos/etcd:v3.6.16"}`, Field: "spec.repository", Message: imageMessage},
+		"repository@digest":  {Reason: "a digest leaves no room for a version", Spec: `{repository: "quay.io/coreos/etcd@sha256:00"}`, Field: "spec.repository", Message: imageMessage},
+		"label app":          {Reason: "selectors would no longer find the Pod", Spec: `{pod: {labels: {app: mine}}}`, Field: "spec.pod.labels", Message: "app" + labelMessage},
+		"label etcd_node":    {Reason: "the same", Spec: `{pod: {labels: {etcd_node: mine}}}`, Field: "spec.pod.labels", Message: "etcd_node" + labelMessage},
+		"label etcd_role":    {Reason: "the client Service selects by it", Spec: `{pod: {labels: {team: a, etcd_role: voter}}}`, Field: "spec.pod.labels", Message: "etcd_role" + labelMessage},
+		"annotation":         {Reason: "reserved by the predecessor", Spec: `{pod: {annotations: {etcd.version: "3.6.16"}}}`, Field: "spec.pod.annotations", Message: "etcd.version" + noteMessage},
+		"start annotation":   {Reason: "it is the operator's leave to start etcd", Spec: `{pod: {annotations: {etcd.database.coreos.com/start: x}}}`, Field: "spec.pod.annotations", Message: "etcd.database.coreos.com/start" + noteMessage},
+		"unknown service":    {Reason: "an ExternalName selects nothing", Spec: `{service: {type: ExternalName}}`, Field: "spec.service.type", Message: typesMessage},
+		"operator's secret":  {Reason: "the operator would speak TLS to members that don't", Spec: `{TLS: {static: {operatorSecret: a}}}`, Field: "spec.TLS.static", Message: tlsMessage},
+		"server's secret":    {Reason: "the operator would be locked out", Spec: `{TLS: {static: {member: {serverSecret: a}}}}`, Field: "spec.TLS.static", Message: tlsMessage},
+		"short timeout":      {Reason: "a node that blinks is not lost", Spec: `{recovery: {memberTimeout: 9s}}`, Field: "spec.recovery.memberTimeout", Message: timeoutMessage},
+		"timeout unit":       {Reason: "300 what?", Spec: `{recovery: {memberTimeout: "300"}}`, Field: "spec.recovery.memberTimeout", Message: timeoutMessage},
+		"timeout number":     {Reason: "300 what?", Spec: `{recovery: {memberTimeout: 300}}`, Field: "spec.recovery.memberTimeout", Message: `must be of type string: "integer"`},
+		"domain without dot": {Reason: "names would end in svccluster.local", Spec: `{pod: {ClusterDomain: cluster.local}}`, Field: "spec.pod.ClusterDomain", Message: domainMessage},
+		"no access mode":     {Reason: "no claim can be made of it", Spec: `{pod: {persistentVolumeClaimSpec: {resources: {requests: {storage: 1Gi}}}}}`, Field: "spec.pod.persistentVolumeClaimSpec", Message: "persistentVolumeClaimSpec has no access mode: write accessModes: [ReadWriteOnce]"},
+		"no storage":         {Reason: "no claim can be made of it", Spec: `{pod: {persistentVolumeClaimSpec: {accessModes: [ReadWriteOnce]}}}`, Field: "spec.pod.persistentVolumeClaimSpec", Message: "persistentVolumeClaimSpec asks for no storage: write resources.requests.storage, such as 8Gi"},
+		"grace period 0":     {Reason: "etcd would be killed each time", Spec: `{pod: {terminationGracePeriodSeconds: 0}}`, Field: "spec.pod.terminationGracePeriodSeconds", Message: "should be greater than or equal to 1"},
+	})
 }
 
 // etcd takes every flag from its environment too, so what the operator decides
@@ -99,20 +86,10 @@ func TestOperatorOwnedEnvironmentIsRefused(t *testing.T) {
 	}
 }
 
-// A spec without any content is one thing, an object without spec another: it
-// may be a file cut short.
 func TestMissingSpecIsRefused(t *testing.T) {
-	c := admissiontest.Client(t)
-	u := admissiontest.Object(t, "EtcdCluster", apiservertest.Namespace(t), "refused", `{}`)
-	delete(u.Object, "spec")
-	admissiontest.Refused(t, c.Create(apiservertest.Context(t), u), "spec", "Required value", "write spec: {} if the defaults are meant")
+	admissiontest.MissingSpecRefused(t, "EtcdCluster")
 }
 
 func TestUnknownFieldIsRefused(t *testing.T) {
-	c := admissiontest.Client(t)
-	u := admissiontest.Object(t, "EtcdCluster", apiservertest.Namespace(t), "refused", `{pod: {clusterDomain: .cluster.local}}`)
-	err := c.Create(apiservertest.Context(t), u)
-	if want := `unknown field "spec.pod.clusterDomain"`; err == nil || !strings.Contains(err.Error(), want) {
-		t.Errorf("error = %v, want one with %q", err, want)
-	}
+	admissiontest.UnknownFieldRefused(t, "EtcdCluster", `{pod: {clusterDomain: .cluster.local}}`, "spec.pod.clusterDomain")
 }

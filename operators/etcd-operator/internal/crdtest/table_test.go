@@ -38,12 +38,5 @@ func TestTableAndNames(t *testing.T) {
 	if diff := cmp.Diff(want, admissiontest.Columns(t, namespace, "etcdclusters")); diff != "" {
 		t.Errorf("columns (-want +got):\n%s", diff)
 	}
-
-	resource := admissiontest.Discovered(t, "etcdclusters")
-	if diff := cmp.Diff([]string{"etcd", "etcdclus"}, resource.ShortNames); diff != "" {
-		t.Errorf("short names (-want +got):\n%s", diff)
-	}
-	if diff := cmp.Diff([]string{"all"}, resource.Categories); diff != "" {
-		t.Errorf("categories (-want +got):\n%s", diff)
-	}
+	admissiontest.Called(t, "etcdclusters", "etcd", "etcdclus")
 }

@@ -1,14 +1,9 @@
 package crdtest
 
 import (
-	"context"
 	"testing"
-	"time"
 
-	apiextensionsv1 "k8s.io/apiextensions-apiserver/pkg/apis/apiextensions/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
-	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
-	"k8s.io/apimachinery/pkg/util/wait"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"github.com/etcd-operators/etcd-operators/api/crd"
@@ -37,35 +32,13 @@ conditions:
 // subresources, while clusters exist. The user can go on editing them, and our
 // operator can report on them.
 func TestTakeoverFromThePredecessor(t *testing.T) {
-	config := apiservertest.Another(t)
-	old := apiservertest.Definition(crd.EtcdClusters)
-	preserve := true
-	version := &old.Spec.Versions[0]
-	version.Schema = &apiextensionsv1.CustomResourceValidation{OpenAPIV3Schema: &apiextensionsv1.JSONSchemaProps{
-		Type: "object", XPreserveUnknownFields: &preserve,
-	}}
-	version.Subresources = nil
-	version.AdditionalPrinterColumns = nil
-	apiservertest.Install(t, config, old)
-
-	c := admissiontest.ClientFor(t, config)
 	u := admissiontest.Object(t, "EtcdCluster", metav1.NamespaceDefault, "old", `{size: 3, version: 3.2.13, repository: ""}`)
 	u.Object["status"] = admissiontest.Parse(t, []byte(predecessorStatus))
-	key := client.ObjectKeyFromObject(u)
-	if err := c.Create(apiservertest.Context(t), u); err != nil {
-		t.Fatalf("create under the predecessor's CRD: %v", err)
-	}
-
-	apiservertest.Install(t, config, apiservertest.Definition(crd.EtcdClusters))
-	waitForSubresource(t, c, key)
-
-	edit := client.RawPatch("application/merge-patch+json", []byte(`{"spec":{"size":5}}`))
-	if err := c.Patch(apiservertest.Context(t), u, edit); err != nil {
-		t.Errorf("the user's edit of the spec is refused: %v", err)
-	}
+	c := admissiontest.TakenOver(t, crd.EtcdClusters, u)
+	admissiontest.EditAccepted(t, c, u, `{"spec":{"size":5}}`)
 
 	var seen v1beta2.EtcdCluster
-	if err := c.Get(apiservertest.Context(t), key, &seen); err != nil {
+	if err := c.Get(apiservertest.Context(t), client.ObjectKeyFromObject(u), &seen); err != nil {
 		t.Fatalf("our Go types can't read it: %v", err)
 	}
 	if seen.Status.Phase != v1beta2.PhaseRunning || len(seen.Status.Members.Ready) != 3 {
@@ -84,22 +57,5 @@ func TestTakeoverFromThePredecessor(t *testing.T) {
 	}}
 	if err := c.Status().Patch(apiservertest.Context(t), &seen, client.MergeFrom(before)); err != nil {
 		t.Errorf("our conditions in place of the old ones are refused: %v", err)
-	}
-}
-
-// waitForSubresource waits until the API server serves our version of the CRD.
-func waitForSubresource(t *testing.T, c client.Client, key client.ObjectKey) {
-	t.Helper()
-	u := admissiontest.Object(t, "EtcdCluster", key.Namespace, key.Name, `{}`)
-	scale := &unstructured.Unstructured{}
-	scale.SetAPIVersion("autoscaling/v1")
-	scale.SetKind("Scale")
-	var last error
-	err := wait.PollUntilContextTimeout(t.Context(), 100*time.Millisecond, 30*time.Second, true, func(ctx context.Context) (bool, error) {
-		last = c.SubResource("scale").Get(ctx, u, scale)
-		return last == nil, nil
-	})
-	if err != nil {
-		t.Fatalf("the new CRD is not served: %v", last)
 	}
 }

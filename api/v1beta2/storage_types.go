@@ -1,0 +1,138 @@
+package v1beta2
+
+// StorageType is where snapshots are stored.
+type StorageType string
+
+// The storage types. Those that are missing here are refused.
+const (
+	// StorageS3 is a bucket of AWS or of any other store that speaks S3.
+	StorageS3 StorageType = "S3"
+	// StoragePVC is a volume.
+	StoragePVC StorageType = "PVC"
+	// StorageABS is Azure's store, which the predecessor knew.
+	StorageABS StorageType = "ABS"
+	// StorageGCS is Google's store, which the predecessor knew.
+	StorageGCS StorageType = "GCS"
+	// StorageOSS is Alibaba's store, which the predecessor knew.
+	StorageOSS StorageType = "OSS"
+)
+
+// Compression is how a snapshot is packed.
+type Compression string
+
+// The ways to pack a snapshot.
+const (
+	// CompressionNone stores the snapshot as etcd sends it.
+	CompressionNone Compression = "none"
+	// CompressionZstd stores it as one zstd frame (RFC 8878).
+	CompressionZstd Compression = "zstd"
+)
+
+// S3Source is a place in an S3 store.
+//
+// +kubebuilder:validation:XValidation:rule="!has(self.kmsKeyID) || self.kmsKeyID.size() == 0 || (has(self.serverSideEncryption) && self.serverSideEncryption.startsWith('aws:kms'))",message="kmsKeyID is set and serverSideEncryption does not use it: write serverSideEncryption: aws:kms, or remove kmsKeyID"
+type S3Source struct {
+	// The bucket and the key, such as mybucket/etcd.backup. A one-shot backup is
+	// stored under exactly this name, a repeated one under
+	// <path>_v<revision>_<2006-01-02-15:04:05>, in UTC. A restore reads exactly this
+	// name.
+	// +required
+	// +kubebuilder:validation:MaxLength=1280
+	// +kubebuilder:validation:XValidation:rule="self.matches('^[A-Za-z0-9][-._A-Za-z0-9]{1,254}/[^\\\\x00-\\\\x1f\\\\x7f]+$')",message="path is a bucket and a key: write it as mybucket/etcd.backup, without s3://"
+	Path string `json:"path"`
+
+	// The Secret with the keys credentials and, optionally, config: AWS' own files,
+	// of which the profile default is used. Without it, the default chain of AWS'
+	// SDK finds credentials, by pod.serviceAccountName for example.
+	// +optional
+	// +kubebuilder:validation:MaxLength=253
+	AWSSecret string `json:"awsSecret,omitempty"`
+
+	// The URL of the store, if it is not AWS' own, such as
+	// http://minio.default:9000. Without a scheme it is reached by https.
+	// +optional
+	// +kubebuilder:validation:MaxLength=512
+	// +kubebuilder:validation:XValidation:rule="self.size() == 0 || self.matches('^(https?://)?([-._A-Za-z0-9]+|\\\\[[0-9A-Fa-f:.]+\\\\])(:[0-9]{1,5})?(/[^?#\\\\s]*)?$')",message="endpoint is the URL of an S3 store: write it as https://s3.example.com or http://minio.default:9000"
+	Endpoint string `json:"endpoint,omitempty"`
+
+	// Puts the bucket into the path of the URL instead of the host name, as many
+	// stores need it.
+	// +optional
+	ForcePathStyle bool `json:"forcePathStyle,omitempty"`
+
+	// The region of the bucket. Default: that of the Secret's config, else us-east-1.
+	// +optional
+	// +kubebuilder:validation:MaxLength=64
+	// +kubebuilder:validation:XValidation:rule="self.matches('^[-_.A-Za-z0-9]*$')",message="region holds letters, digits and dashes: write it as eu-central-1"
+	Region string `json:"region,omitempty"`
+
+	// The storage class of the objects that are stored, such as STANDARD_IA. Default:
+	// the bucket's. Nothing to a restore.
+	// +optional
+	// +kubebuilder:validation:MaxLength=64
+	// +kubebuilder:validation:XValidation:rule="self.matches('^[-_A-Za-z0-9]*$')",message="storageClass holds letters, digits and underscores: write it as STANDARD_IA"
+	StorageClass string `json:"storageClass,omitempty"`
+
+	// How the store encrypts the objects that are stored: AES256, aws:kms or
+	// aws:kms:dsse. Default: as the bucket says. Nothing to a restore: the store
+	// decrypts by itself.
+	// +optional
+	// +kubebuilder:validation:Enum="";AES256;"aws:kms";"aws:kms:dsse"
+	ServerSideEncryption string `json:"serverSideEncryption,omitempty"`
+
+	// The key for aws:kms. Default: AWS' own for S3.
+	// +optional
+	// +kubebuilder:validation:MaxLength=2048
+	KMSKeyID string `json:"kmsKeyID,omitempty"`
+}
+
+// PVCSource is a place on a volume.
+type PVCSource struct {
+	// The PersistentVolumeClaim of this namespace.
+	// +required
+	// +kubebuilder:validation:MaxLength=253
+	// +kubebuilder:validation:XValidation:rule="self.matches('^[a-z0-9]([-.a-z0-9]*[a-z0-9])?$')",message="claimName is not the name of a PersistentVolumeClaim: write lower-case letters, digits and dashes, such as etcd-backups"
+	ClaimName string `json:"claimName"`
+
+	// The file on the volume, such as backups/etcd.db. A one-shot backup is stored
+	// under exactly this name, a repeated one under
+	// <path>_v<revision>_<2006-01-02-15:04:05>, in UTC, and folders are made as needed.
+	// A restore reads exactly this file, and writes nothing to the volume.
+	// +required
+	// +kubebuilder:validation:MaxLength=1280
+	// +kubebuilder:validation:XValidation:rule="self.matches('^([^/\\\\x00-\\\\x1f\\\\x7f]{1,255}/)*[^/\\\\x00-\\\\x1f\\\\x7f]{1,255}$') && !self.matches('(^|/)[.][.]?(/|$)')",message="path is that of a file, relative to the volume: write it as backups/etcd.db, without a slash at either end and without .., and with at most 255 characters between slashes"
+	Path string `json:"path"`
+}
+
+// ABSSource is a place in Azure's store.
+type ABSSource struct {
+	// The container and the blob.
+	// +optional
+	Path string `json:"path,omitempty"`
+	// The Secret with the account.
+	// +optional
+	ABSSecret string `json:"absSecret,omitempty"`
+}
+
+// GCSSource is a place in Google's store.
+type GCSSource struct {
+	// The bucket and the object.
+	// +optional
+	Path string `json:"path,omitempty"`
+	// The Secret with the credentials.
+	// +optional
+	GCPSecret string `json:"gcpSecret,omitempty"`
+}
+
+// OSSSource is a place in Alibaba's store.
+type OSSSource struct {
+	// The bucket and the object.
+	// +optional
+	Path string `json:"path,omitempty"`
+	// The Secret with the access key.
+	// +optional
+	OSSSecret string `json:"ossSecret,omitempty"`
+	// The URL of the store.
+	// +optional
+	Endpoint string `json:"endpoint,omitempty"`
+}

@@ -1,0 +1,97 @@
+package crdtest
+
+import (
+	"strings"
+	"testing"
+
+	"github.com/etcd-operators/etcd-operators/shared/admissiontest"
+)
+
+const (
+	targetMessage     = "metadata.name is not that of the EtcdCluster x: write target: InPlace to restore that one and give up what it holds, or target: New to make another one that is called "
+	itselfMessage     = "target is New, and metadata.name is that of the EtcdCluster itself: choose another metadata.name, which the new EtcdCluster gets, or write target: InPlace to restore this one and give up what it holds"
+	lengthMessage     = "metadata.name has more than 52 characters, and the new EtcdCluster gets it: members, their Pods and their DNS names add 11 to it; choose a shorter one"
+	nameMessage       = "metadata.name is also the name of the new EtcdCluster and of its Service: write lower-case letters, digits and dashes, with a letter first and no dash last, such as my-etcd"
+	bothMessage       = "etcdCluster and clusterTemplate are both set: leave etcdCluster alone for an EtcdCluster of this namespace, or clusterTemplate for a new one with the spec that is written here"
+	neitherMessage    = "neither etcdCluster nor clusterTemplate is set: write etcdCluster.name for an EtcdCluster of this namespace, or clusterTemplate.spec for a new one"
+	newMessage        = "target is InPlace, and clusterTemplate makes a new EtcdCluster: remove target, or write etcdCluster.name in place of clusterTemplate"
+	sourceMessage     = "nothing says where the snapshot lies: write backupStorageType: S3 and s3, backupStorageType: PVC and pvc, or backupRef.name for what an EtcdBackup of this namespace has stored"
+	twoMessage        = "backupRef says where the snapshot lies: remove backupRef, or backupStorageType, s3 and pvc"
+	unsupportedEnding = " is not supported yet: write S3 (for any store that speaks it, by s3.endpoint) or PVC"
+	pathMessage       = "path is a bucket and a key: write it as mybucket/etcd.backup, without s3://"
+	fileMessage       = "path is that of a file, relative to the volume: write it as backups/etcd.db, without a slash at either end and without .., and with at most 255 characters between slashes"
+	idMessage         = "clusterID is 16 hexadecimal digits, as in status.clusterID of an EtcdCluster: write it as 00c0ffee00c0ffee"
+	bumpMessage       = "revisionBump must be more than 0, since revisions never go back: write at least 1000000000, or leave it out"
+	labelEnding       = " is set by the operators (as are all labels of etcd.database.coreos.com/*); remove it or use another key"
+	noteEnding        = " is set by the operators (as are all annotations of etcd.database.coreos.com/* but scope); remove it or use another key"
+	podLabelEnding    = " is set by the operator or by Kubernetes (as are app, etcd_*, app.kubernetes.io/* and batch.kubernetes.io/*); remove it or use another key"
+	podNoteEnding     = " is set by the operator or by Kubernetes (as are etcd.database.coreos.com/* and batch.kubernetes.io/*); remove it or use another key"
+)
+
+// of is a restore in place with this source, and made one to a cluster with this
+// template.
+func of(source string) string { return `{` + inPlace + `, ` + source + `}` }
+func made(template string) string {
+	return `{clusterTemplate: ` + template + `, ` + fromS3 + `}`
+}
+
+// Each row is one mistake, and all that the user is told about it.
+func TestRefused(t *testing.T) {
+	const toNew = `{etcdCluster: {name: x}, target: New, ` + fromS3 + `}`
+	admissiontest.AllRefused(t, "EtcdRestore", map[string]admissiontest.Mistake{
+		"other name":             {Reason: "to overwrite a cluster takes more than a name", Name: "y", Spec: `{etcdCluster: {name: x}, ` + fromS3 + `}`, Field: "spec.target", Message: targetMessage + "y"},
+		"other name, empty":      {Reason: "an empty string counts as omitted", Name: "y", Spec: `{etcdCluster: {name: x}, target: "", ` + fromS3 + `}`, Field: "spec.target", Message: targetMessage + "y"},
+		"New, equal names":       {Reason: "there can't be two of a name", Name: "x", Spec: toNew, Field: "spec.target", Message: itselfMessage},
+		"New, long name":         {Reason: "a member's name would not be a DNS label", Name: strings.Repeat("e", 53), Spec: toNew, Message: lengthMessage},
+		"New, dots":              {Reason: "a Service's name has no dots", Name: "a.b", Spec: toNew, Message: nameMessage},
+		"template, long name":    {Reason: "a member's name would not be a DNS label", Name: strings.Repeat("e", 53), Spec: made(`{spec: {}}`), Message: lengthMessage},
+		"template, digit":        {Reason: "a Service's name starts with a letter", Name: "1st", Spec: made(`{spec: {}}`), Message: nameMessage},
+		"unknown target":         {Reason: "a typo must not mean InPlace", Spec: `{etcdCluster: {name: x}, target: new, ` + fromS3 + `}`, Field: "spec.target", Message: `supported values: "", "InPlace", "New"`},
+		"template, InPlace":      {Reason: "which cluster?", Spec: `{` + template + `, target: InPlace, ` + fromS3 + `}`, Field: "spec.target", Message: newMessage},
+		"cluster and template":   {Reason: "which cluster?", Spec: `{` + template + `, etcdCluster: {name: x}, target: New, ` + fromS3 + `}`, Field: "spec", Message: bothMessage},
+		"no cluster":             {Reason: "which cluster?", Spec: `{` + fromS3 + `}`, Field: "spec", Message: neitherMessage},
+		"empty etcdCluster":      {Reason: "it names nothing", Spec: `{etcdCluster: {name: ""}, target: InPlace, ` + fromS3 + `}`, Field: "spec.etcdCluster.name", Message: "name is empty: write the name of an EtcdCluster of this namespace"},
+		"template without spec":  {Reason: "it may be a file cut short", Spec: made(`{metadata: {labels: {a: b}}}`), Field: "spec.clusterTemplate.spec", Message: "Required value"},
+		"template, bad spec":     {Reason: "as an EtcdCluster is refused", Spec: made(`{spec: {version: "3.6"}}`), Field: "spec.clusterTemplate.spec.version", Message: "version is not of the form X.Y.Z: write all three numbers, such as 3.6.16, v3.6.16 or 3.7.0-rc.1"},
+		"template, our mark":     {Reason: "a fence is for the operators to ask for", Spec: made(`{metadata: {annotations: {etcd.database.coreos.com/fence: x}}, spec: {}}`), Field: "spec.clusterTemplate.metadata.annotations", Message: "etcd.database.coreos.com/fence" + noteEnding},
+		"template, our label":    {Reason: "labels of this prefix are ours", Spec: made(`{metadata: {labels: {etcd.database.coreos.com/scope: clusterwide}}, spec: {}}`), Field: "spec.clusterTemplate.metadata.labels", Message: "etcd.database.coreos.com/scope" + labelEnding},
+		"no source":              {Reason: "what is restored?", Spec: `{` + inPlace + `}`, Field: "spec.backupStorageType", Message: sourceMessage},
+		"empty type":             {Reason: "an empty string counts as omitted", Spec: of(`backupStorageType: ""`), Field: "spec.backupStorageType", Message: sourceMessage},
+		"s3 without its type":    {Reason: "the predecessor asked for the type, too", Spec: of(`s3: {path: b-1/k}`), Field: "spec.backupStorageType", Message: sourceMessage},
+		"backup and S3":          {Reason: "which one?", Spec: with(`backupRef: {name: b}`), Field: "spec.backupRef", Message: twoMessage},
+		"backup and type":        {Reason: "which one?", Spec: of(`backupStorageType: S3, backupRef: {name: b}`), Field: "spec.backupRef", Message: twoMessage},
+		"backup and s3":          {Reason: "which one?", Spec: of(`s3: {path: b-1/k}, backupRef: {name: b}`), Field: "spec.backupRef", Message: twoMessage},
+		"backup and PVC":         {Reason: "which one?", Spec: of(fromPVC + `, backupRef: {name: b}`), Field: "spec.backupRef", Message: twoMessage},
+		"empty backupRef":        {Reason: "it names nothing", Spec: of(`backupRef: {name: ""}`), Field: "spec.backupRef.name", Message: "name is empty: write the name of an EtcdBackup of this namespace"},
+		"unknown type":           {Reason: "where from?", Spec: of(`backupStorageType: FTP`), Field: "spec.backupStorageType", Message: "backupStorageType FTP is not known: write S3 or PVC"},
+		"lower-case type":        {Reason: "one thing has one name", Spec: of(`backupStorageType: pvc, pvc: {claimName: a, path: b}`), Field: "spec.backupStorageType", Message: "backupStorageType pvc is not known: write S3 or PVC"},
+		"ABS":                    {Reason: "nobody could carry it out", Spec: of(`backupStorageType: ABS, abs: {path: b/k, absSecret: x}`), Field: "spec.backupStorageType", Message: "backupStorageType ABS" + unsupportedEnding},
+		"GCS":                    {Reason: "nobody could carry it out", Spec: of(`backupStorageType: GCS, gcs: {path: b/k, gcpSecret: x}`), Field: "spec.backupStorageType", Message: "backupStorageType GCS" + unsupportedEnding},
+		"OSS":                    {Reason: "nobody could carry it out", Spec: of(`backupStorageType: OSS, oss: {path: b/k, ossSecret: x, endpoint: "http://x"}`), Field: "spec.backupStorageType", Message: "backupStorageType OSS" + unsupportedEnding},
+		"no s3":                  {Reason: "where in S3?", Spec: of(`backupStorageType: S3`), Field: "spec.s3", Message: "backupStorageType is S3: write s3.path, such as mybucket/etcd.backup, and s3.awsSecret"},
+		"no pvc":                 {Reason: "where?", Spec: of(`backupStorageType: PVC`), Field: "spec.pvc", Message: "backupStorageType is PVC: write pvc.claimName and pvc.path, such as backups/etcd.db"},
+		"S3 with pvc":            {Reason: "which one?", Spec: with(`pvc: {claimName: a, path: b}`), Field: "spec.pvc", Message: "backupStorageType is S3: remove pvc, or write backupStorageType: PVC and remove s3"},
+		"PVC with s3":            {Reason: "which one?", Spec: of(fromPVC + `, s3: {path: b-1/k}`), Field: "spec.s3", Message: "backupStorageType is PVC: remove s3, or write backupStorageType: S3 and remove pvc"},
+		"path is a URL":          {Reason: "s3: is no bucket", Spec: s3(`path: "s3://bucket/key"`), Field: "spec.s3.path", Message: pathMessage},
+		"bucket alone":           {Reason: "an object needs a key", Spec: s3(`path: bucket`), Field: "spec.s3.path", Message: pathMessage},
+		"store is ftp":           {Reason: "S3 speaks http", Spec: s3(`path: b-1/k, endpoint: "ftp://x"`), Field: "spec.s3.endpoint", Message: "endpoint is the URL of an S3 store: write it as https://s3.example.com or http://minio.default:9000"},
+		"out of the volume":      {Reason: "what is outside is not ours", Spec: pvc("../etc/passwd"), Field: "spec.pvc.path", Message: fileMessage},
+		"longer than any file's": {Reason: "file systems hold 255 bytes", Spec: pvc(strings.Repeat("x", 256)), Field: "spec.pvc.path", Message: fileMessage},
+		"short id":               {Reason: "no cluster has it", Spec: with(`clusterID: c0ffee`), Field: "spec.clusterID", Message: idMessage},
+		"decimal id":             {Reason: "etcdctl prints it so in JSON, and the status in hexadecimal digits", Spec: with(`clusterID: "54254525452545254"`), Field: "spec.clusterID", Message: idMessage},
+		"id with 0x":             {Reason: "one thing is spelled in one way", Spec: with(`clusterID: "0x00c0ffee00c0ffee"`), Field: "spec.clusterID", Message: idMessage},
+		"bump 0":                 {Reason: "watchers would see time run backwards", Spec: with(`revisionBump: 0`), Field: "spec.revisionBump", Message: bumpMessage},
+		"negative bump":          {Reason: "watchers would see time run backwards", Spec: with(`revisionBump: -1`), Field: "spec.revisionBump", Message: bumpMessage},
+		"negative timeout":       {Reason: "time goes forward", Spec: with(`timeoutInSecond: -1`), Field: "spec.timeoutInSecond", Message: "should be greater than or equal to 0"},
+		"label etcd_cluster":     {Reason: "the Pod would be taken for a member", Spec: with(`pod: {labels: {etcd_cluster: x}}`), Field: "spec.pod.labels", Message: "etcd_cluster" + podLabelEnding},
+		"annotation":             {Reason: "it is ours", Spec: with(`pod: {annotations: {etcd.database.coreos.com/restore-leave: z}}`), Field: "spec.pod.annotations", Message: "etcd.database.coreos.com/restore-leave" + podNoteEnding},
+	})
+}
+
+func TestMissingSpecIsRefused(t *testing.T) {
+	admissiontest.MissingSpecRefused(t, "EtcdRestore")
+}
+
+func TestUnknownFieldIsRefused(t *testing.T) {
+	admissiontest.UnknownFieldRefused(t, "EtcdRestore", with(`storageType: S3`), "spec.storageType")
+}

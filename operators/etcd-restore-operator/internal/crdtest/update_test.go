@@ -1,0 +1,79 @@
+package crdtest
+
+import (
+	"testing"
+
+	"github.com/etcd-operators/etcd-operators/shared/admissiontest"
+	"github.com/etcd-operators/etcd-operators/shared/apiservertest"
+)
+
+const (
+	again           = "can't be changed, since a restore is done once: delete this EtcdRestore, and create another one"
+	clusterMessage  = "etcdCluster, target and clusterTemplate " + again
+	snapshotMessage = "backupStorageType, s3, pvc, backupRef, clusterID and skipHashCheck " + again
+	howMessage      = "revisionBump and pod " + again
+	leaveMessage    = "acceptRunningOldMembers can't be taken back, since the restore may have gone on by it: leave it true, or delete this EtcdRestore, and create another one"
+)
+
+// What a restore is, is settled when it is made. How long it may take, and what it puts
+// up with, is not.
+func TestUpdates(t *testing.T) {
+	c := admissiontest.Client(t)
+	namespace := apiservertest.Namespace(t)
+	plain := `{` + inPlace + `, ` + fromS3 + `}`
+	fromBackup := of(`backupRef: {name: b}`)
+	cases := map[string]struct {
+		reason         string
+		before, after  string
+		field, message string // of the refusal; both empty if it is accepted
+	}{
+		"timeout":              {reason: "patience may end", before: plain, after: with(`timeoutInSecond: 60`)},
+		"timeout removed":      {reason: "or come back", before: with(`timeoutInSecond: 60`), after: plain},
+		"old members accepted": {reason: "a node may turn out to be lost for good", before: plain, after: with(`acceptRunningOldMembers: true`)},
+		"old members, kept":    {reason: "with another change", before: with(`acceptRunningOldMembers: true`), after: with(`acceptRunningOldMembers: true, timeoutInSecond: 5`)},
+		"old client":           {reason: "it writes what was omitted", before: of(`backupStorageType: S3, s3: {path: b-1/k}`), after: of(`backupStorageType: S3, s3: {path: b-1/k, awsSecret: "", endpoint: "", forcePathStyle: false}`)},
+		"new client":           {reason: "it omits what is empty", before: `{` + inPlace + `, clusterID: "", skipHashCheck: false, acceptRunningOldMembers: false, timeoutInSecond: 0, backupStorageType: S3, s3: {path: b-1/k, awsSecret: "", endpoint: "", forcePathStyle: false, region: "", storageClass: "", serverSideEncryption: "", kmsKeyID: ""}}`, after: of(`backupStorageType: S3, s3: {path: b-1/k}`)},
+		"new client, backup":   {reason: "it omits what is empty", before: of(`backupStorageType: "", backupRef: {name: b, entry: ""}`), after: fromBackup},
+		"new client, template": {reason: "it omits what is empty", before: `{` + template + `, target: "", ` + fromS3 + `}`, after: `{` + template + `, ` + fromS3 + `}`},
+		"unused block":         {reason: "it means nothing", before: plain, after: with(`abs: {path: "", absSecret: ""}`)},
+
+		"old members refused":   {reason: "the restore has gone on by it", before: with(`acceptRunningOldMembers: true`), after: with(`acceptRunningOldMembers: false`), field: "spec.acceptRunningOldMembers", message: leaveMessage},
+		"old members omitted":   {reason: "the restore has gone on by it", before: with(`acceptRunningOldMembers: true`), after: plain, field: "spec.acceptRunningOldMembers", message: leaveMessage},
+		"cluster":               {reason: "another one may be fenced", before: plain, after: `{etcdCluster: {name: other}, target: InPlace, ` + fromS3 + `}`, field: "spec", message: clusterMessage},
+		"target":                {reason: "one may be fenced", before: plain, after: `{etcdCluster: {name: x}, target: New, ` + fromS3 + `}`, field: "spec", message: clusterMessage},
+		"target removed":        {reason: "a client of the predecessor would do that", before: plain, after: `{etcdCluster: {name: x}, ` + fromS3 + `}`, field: "spec", message: clusterMessage},
+		"template in its place": {reason: "one may be fenced", before: plain, after: `{` + template + `, target: New, ` + fromS3 + `}`, field: "spec", message: clusterMessage},
+		"template":              {reason: "it may be made", before: `{` + template + `, ` + fromS3 + `}`, after: `{clusterTemplate: {spec: {size: 5}}, ` + fromS3 + `}`, field: "spec", message: clusterMessage},
+		"key":                   {reason: "another snapshot was checked", before: plain, after: s3(`path: b-1/k2, awsSecret: aws`), field: "spec.s3", message: "s3 " + again},
+		"secret":                {reason: "the seed would get another one", before: plain, after: s3(`path: b-1/k, awsSecret: other`), field: "spec.s3", message: "s3 " + again},
+		"secret removed":        {reason: "the seed would get none", before: plain, after: s3(`path: b-1/k`), field: "spec.s3", message: "s3 " + again},
+		"volume in its place":   {reason: "another snapshot was checked", before: plain, after: of(fromPVC), field: "spec", message: snapshotMessage},
+		"file":                  {reason: "another snapshot was checked", before: pvc("a"), after: pvc("b"), field: "spec", message: snapshotMessage},
+		"backup in its place":   {reason: "another snapshot was checked", before: plain, after: fromBackup, field: "spec", message: snapshotMessage},
+		"backup":                {reason: "another snapshot was checked", before: fromBackup, after: of(`backupRef: {name: c}`), field: "spec.backupRef", message: "backupRef " + again},
+		"entry":                 {reason: "another snapshot was checked", before: fromBackup, after: of(`backupRef: {name: b, entry: e}`), field: "spec.backupRef", message: "backupRef " + again},
+		"cluster id":            {reason: "the snapshot is checked", before: plain, after: with(`clusterID: 00c0ffee00c0ffee`), field: "spec", message: snapshotMessage},
+		"cluster id removed":    {reason: "the snapshot is checked", before: with(`clusterID: 00c0ffee00c0ffee`), after: plain, field: "spec", message: snapshotMessage},
+		"hash":                  {reason: "the snapshot is checked", before: plain, after: with(`skipHashCheck: true`), field: "spec", message: snapshotMessage},
+		"bump":                  {reason: "the seed may be made", before: plain, after: with(`revisionBump: 2000000000`), field: "spec", message: howMessage},
+		"bump changed":          {reason: "the seed may be made", before: with(`revisionBump: 2000000000`), after: with(`revisionBump: 3000000000`), field: "spec", message: howMessage},
+		"pod":                   {reason: "the Pods may be made", before: plain, after: with(`pod: {serviceAccountName: a}`), field: "spec", message: howMessage},
+	}
+	for label, tc := range cases {
+		t.Run(label, func(t *testing.T) {
+			u := admissiontest.Object(t, "EtcdRestore", namespace, "", tc.before)
+			if err := c.Create(apiservertest.Context(t), u); err != nil {
+				t.Fatal(err)
+			}
+			u.Object["spec"] = admissiontest.Parse(t, []byte(tc.after))
+			err := c.Update(apiservertest.Context(t), u)
+			if tc.message == "" {
+				if err != nil {
+					t.Errorf("%s, but it was refused: %v", tc.reason, err)
+				}
+				return
+			}
+			admissiontest.Refused(t, err, tc.field, tc.message, tc.reason)
+		})
+	}
+}
