@@ -104,11 +104,20 @@ var nextPort atomic.Int64
 // else is given.
 func FreeAddrs(t testing.TB, n int) []string {
 	t.Helper()
+	addrs, err := PickAddrs(n)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return addrs
+}
+
+// PickAddrs is FreeAddrs for a program that is no test.
+func PickAddrs(n int) ([]string, error) {
 	var addrs []string
 	first := int64(os.Getpid()) * portsPerProcess
 	for tried := 0; len(addrs) < n; tried++ {
 		if tried > lastPort-firstPort {
-			t.Fatalf("no %d free ports between %d and %d", n, firstPort, lastPort)
+			return nil, fmt.Errorf("no %d free ports between %d and %d", n, firstPort, lastPort)
 		}
 		addr := fmt.Sprintf("127.0.0.1:%d", firstPort+(first+nextPort.Add(1))%(lastPort-firstPort))
 		if l, err := net.Listen("tcp", addr); err == nil {
@@ -116,7 +125,7 @@ func FreeAddrs(t testing.TB, n int) []string {
 			addrs = append(addrs, addr)
 		}
 	}
-	return addrs
+	return addrs, nil
 }
 
 // Command is the member's command line without --initial-cluster*.

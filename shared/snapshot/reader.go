@@ -26,6 +26,8 @@ type Reader struct {
 	// digest and so is not hashed until more follows.
 	tail []byte
 	size int64
+	// bare takes a database that ends without a digest; hashed tells that it has one.
+	bare, hashed bool
 	// end is what Read returns from now on: io.EOF only if the snapshot is whole.
 	end error
 }
@@ -33,6 +35,15 @@ type Reader struct {
 // NewReader makes a Reader of a stream that ends with the digest.
 func NewReader(src io.Reader) *Reader {
 	return &Reader{src: src, hash: sha256.New(), tail: make([]byte, 0, 2*sha256.Size)}
+}
+
+// NewBareReader makes a Reader that also takes a database file without a digest, as one
+// that was copied from a data dir is; see [Reader.Hashed]. Nothing then tells whether it
+// is whole.
+func NewBareReader(src io.Reader) *Reader {
+	r := NewReader(src)
+	r.bare = true
+	return r
 }
 
 // Read implements io.Reader. It returns io.EOF only after all bytes of a snapshot
@@ -71,6 +82,10 @@ func (r *Reader) take(b []byte) {
 
 // verdict is io.EOF if what has come is a whole snapshot.
 func (r *Reader) verdict() error {
+	if r.bare && r.size > 0 && r.size%page == 0 {
+		r.hash.Write(r.tail)
+		return io.EOF
+	}
 	if r.size <= sha256.Size || r.size%page != sha256.Size {
 		return fmt.Errorf("%w: it ends after %d bytes, which are not a database and its sha256", ErrCorrupt, r.size)
 	}
@@ -78,8 +93,13 @@ func (r *Reader) verdict() error {
 		return fmt.Errorf("%w: the sha256 of its %d bytes is %x, and the source says %x", ErrCorrupt, r.size-sha256.Size, sum, r.tail)
 	}
 	r.hash.Write(r.tail) // now it is that of the whole file
+	r.hashed = true
 	return io.EOF
 }
+
+// Hashed tells, once Read has returned io.EOF, whether the snapshot ended with its
+// digest, which then is right.
+func (r *Reader) Hashed() bool { return r.hashed }
 
 // Size is how many bytes have passed so far, the digest among them.
 func (r *Reader) Size() int64 { return r.size }

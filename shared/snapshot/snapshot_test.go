@@ -5,6 +5,7 @@ import (
 	"crypto/sha256"
 	"encoding/hex"
 	"errors"
+	"fmt"
 	"io"
 	"math/rand/v2"
 	"slices"
@@ -69,6 +70,34 @@ func TestReader(t *testing.T) {
 			}
 			if sum := sha256.Sum256(got); err == nil && r.SHA256() != hex.EncodeToString(sum[:]) {
 				t.Errorf("digest %s, want %x", r.SHA256(), sum)
+			}
+		})
+	}
+}
+
+func TestBareReader(t *testing.T) {
+	snapshot := whole(3)
+	database := snapshot[:len(snapshot)-32]
+	for name, c := range map[string]struct {
+		content       []byte
+		taken, hashed bool
+	}{
+		"with a digest":          {snapshot, true, true},
+		"without":                {database, true, false},
+		"with a wrong digest":    {changed(snapshot, len(snapshot)-1), false, false},
+		"changed, with a digest": {changed(snapshot, 5), false, false},
+		"cut short":              {snapshot[:len(snapshot)-1], false, false},
+		"cut short, without":     {database[:len(database)-1], false, false},
+		"nothing":                {nil, false, false},
+	} {
+		t.Run(name, func(t *testing.T) {
+			r := NewBareReader(bytes.NewReader(c.content))
+			got, err := io.ReadAll(r)
+			if (err == nil) != c.taken || err != nil && !errors.Is(err, ErrCorrupt) || r.Hashed() != c.hashed {
+				t.Errorf("taken: %v, with a digest: %t", err, r.Hashed())
+			}
+			if sum := fmt.Sprintf("%x", sha256.Sum256(c.content)); c.taken && (!bytes.Equal(got, c.content) || r.SHA256() != sum) {
+				t.Errorf("%d bytes with sha256 %s came out of %d with %s", len(got), r.SHA256(), len(c.content), sum)
 			}
 		})
 	}

@@ -21,6 +21,7 @@ import (
 	"go.uber.org/zap"
 
 	"github.com/etcd-operators/etcd-operators/operators/etcd-backup-operator/internal/task"
+	"github.com/etcd-operators/etcd-operators/shared/agent"
 	"github.com/etcd-operators/etcd-operators/shared/etcdtest"
 	"github.com/etcd-operators/etcd-operators/shared/s3test"
 	"github.com/etcd-operators/etcd-operators/shared/snapshot"
@@ -103,14 +104,14 @@ func carryRaw(ctx context.Context, t *testing.T, env string, l *logs) (int, task
 	if err != nil {
 		t.Fatal(err)
 	}
-	if len(content) > task.MaxMessage {
+	if len(content) > agent.MaxMessage {
 		t.Errorf("the result has %d bytes", len(content))
 	}
 	var result task.Result
 	if err := json.Unmarshal(content, &result); err != nil {
 		t.Fatal(err)
 	}
-	if result.Started.IsZero() || result.Finished.Before(result.Started) || (result.Failure == nil) != (code == task.ExitDone) {
+	if result.Started.IsZero() || result.Finished.Before(result.Started) || (result.Failure == nil) != (code == agent.ExitDone) {
 		t.Errorf("exit code %d with the result %+v", code, result)
 	}
 	t.Cleanup(func() {
@@ -125,7 +126,7 @@ func carryRaw(ctx context.Context, t *testing.T, env string, l *logs) (int, task
 func mustSave(t *testing.T, tk task.Task) task.Result {
 	t.Helper()
 	code, result := carry(t.Context(), t, tk, nil)
-	if code != task.ExitDone {
+	if code != agent.ExitDone {
 		t.Fatalf("exit code %d: %+v", code, result.Failure)
 	}
 	return result
@@ -142,7 +143,7 @@ func mustFail(t *testing.T, tk task.Task, reason string, exit int, words string)
 func checkFailure(t *testing.T, code int, result task.Result, reason string, exit int, words string) {
 	t.Helper()
 	f := result.Failure
-	if f == nil || f.Reason != reason || code != exit || f.Permanent != (exit == task.ExitPermanent) || !strings.Contains(f.Message, words) {
+	if f == nil || f.Reason != reason || code != exit || f.Permanent != (exit == agent.ExitPermanent) || !strings.Contains(f.Message, words) {
 		t.Errorf("exit code %d, %+v; want %d, %s with words of %q", code, f, exit, reason, words)
 	}
 	if result.Location != "" || result.SHA256 != "" {
@@ -252,8 +253,8 @@ func startStore(t *testing.T) *store {
 }
 
 // place is a key in the store, behind its proxy.
-func (s *store) place(t *testing.T, key string) *task.S3 {
-	return &task.S3{Bucket: bucketName, Key: key, Endpoint: s.proxy.Endpoint, ForcePathStyle: true, SecretDir: s.SecretDir(t)}
+func (s *store) place(t *testing.T, key string) *agent.S3 {
+	return &agent.S3{Bucket: bucketName, Key: key, Endpoint: s.proxy.Endpoint, ForcePathStyle: true, SecretDir: s.SecretDir(t)}
 }
 
 func (s *store) object(t *testing.T, key string) *s3.GetObjectOutput {
@@ -282,7 +283,7 @@ func oneShot(endpoints []string) task.Task {
 	return task.Task{Endpoints: endpoints, Overwrite: true, Time: due, Backup: "ns/name", UID: "0123-uid"}
 }
 
-func toS3(endpoints []string, place *task.S3) task.Task {
+func toS3(endpoints []string, place *agent.S3) task.Task {
 	t := oneShot(endpoints)
 	t.S3 = place
 	return t
@@ -290,6 +291,6 @@ func toS3(endpoints []string, place *task.S3) task.Task {
 
 func toPVC(endpoints []string, dir, path string) task.Task {
 	t := oneShot(endpoints)
-	t.PVC = &task.PVC{Claim: "claim", Dir: dir, Path: path}
+	t.PVC = &agent.PVC{Claim: "claim", Dir: dir, Path: path}
 	return t
 }

@@ -6,6 +6,7 @@ import (
 	"time"
 
 	"github.com/etcd-operators/etcd-operators/operators/etcd-backup-operator/internal/retention"
+	"github.com/etcd-operators/etcd-operators/shared/agent/runner"
 	"github.com/etcd-operators/etcd-operators/shared/objectstore"
 )
 
@@ -22,12 +23,7 @@ type bucket struct {
 }
 
 func openBucket(ctx context.Context, j *job) (*bucket, error) {
-	s := j.task.S3
-	store, err := objectstore.Open(ctx, objectstore.Settings{
-		Bucket: s.Bucket, Endpoint: s.Endpoint, Region: s.Region, ForcePathStyle: s.ForcePathStyle, SecretDir: s.SecretDir,
-		StorageClass: s.StorageClass, ServerSideEncryption: s.ServerSideEncryption, KMSKeyID: s.KMSKeyID,
-		Stall: j.limits.stall, MaxBackoff: j.limits.storeBackoff,
-	})
+	store, err := runner.OpenStore(ctx, j.task.S3, j.limits.stall, j.limits.storeBackoff)
 	if err != nil {
 		return nil, err
 	}

@@ -9,6 +9,7 @@ import (
 	"path/filepath"
 
 	"github.com/etcd-operators/etcd-operators/operators/etcd-backup-operator/internal/task"
+	"github.com/etcd-operators/etcd-operators/shared/agent/runner"
 )
 
 // layouts are the names of the keys of a client's TLS Secret: the predecessor's, and
@@ -29,7 +30,7 @@ func loadTLS(dir string) (*tls.Config, error) {
 		}
 		cert, err := tls.LoadX509KeyPair(filepath.Join(dir, l.cert), filepath.Join(dir, l.key))
 		if err != nil {
-			return nil, refuse(task.ReasonTLSInvalid, "correct %s and %s in the Secret clientTLSSecret: %w", l.cert, l.key, err)
+			return nil, runner.Refuse(task.ReasonTLSInvalid, "correct %s and %s in the Secret clientTLSSecret: %w", l.cert, l.key, err)
 		}
 		config := &tls.Config{Certificates: []tls.Certificate{cert}}
 		ca, err := os.ReadFile(filepath.Join(dir, l.ca))
@@ -37,13 +38,13 @@ func loadTLS(dir string) (*tls.Config, error) {
 			return config, nil
 		}
 		if err != nil {
-			return nil, refuse(task.ReasonTLSInvalid, "read %s of the Secret clientTLSSecret: %w", l.ca, err)
+			return nil, runner.Refuse(task.ReasonTLSInvalid, "read %s of the Secret clientTLSSecret: %w", l.ca, err)
 		}
 		config.RootCAs = x509.NewCertPool()
 		if !config.RootCAs.AppendCertsFromPEM(ca) {
-			return nil, refuse(task.ReasonTLSInvalid, "%s in the Secret clientTLSSecret holds no certificate in PEM", l.ca)
+			return nil, runner.Refuse(task.ReasonTLSInvalid, "%s in the Secret clientTLSSecret holds no certificate in PEM", l.ca)
 		}
 		return config, nil
 	}
-	return nil, refuse(task.ReasonTLSInvalid, "the Secret clientTLSSecret has neither the keys etcd-client.crt, etcd-client.key and etcd-client-ca.crt nor tls.crt, tls.key and ca.crt")
+	return nil, runner.Refuse(task.ReasonTLSInvalid, "the Secret clientTLSSecret has neither the keys etcd-client.crt, etcd-client.key and etcd-client-ca.crt nor tls.crt, tls.key and ca.crt")
 }

@@ -17,7 +17,7 @@
 // A broken request to the store is tried again by itself, and its part only. When the
 // member breaks, or the store for longer, the whole is tried again, from another
 // member if there is one; see [attempts]. What only a person can mend ends the Job at
-// once (task.ExitPermanent); after anything else Kubernetes starts another Pod. There is
+// once (agent.ExitPermanent); after anything else Kubernetes starts another Pod. There is
 // no deadline by default, but no step may go without progress for long.
 //
 // # Memory

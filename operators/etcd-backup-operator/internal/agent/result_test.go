@@ -16,6 +16,7 @@ import (
 	"time"
 
 	"github.com/etcd-operators/etcd-operators/operators/etcd-backup-operator/internal/task"
+	"github.com/etcd-operators/etcd-operators/shared/agent"
 	"github.com/etcd-operators/etcd-operators/shared/etcdtest"
 )
 
@@ -30,39 +31,7 @@ func TestTasksThatMakeNoSense(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			code, result := carryRaw(t.Context(), t, env, nil)
-			checkFailure(t, code, result, task.ReasonInvalidTask, task.ExitPermanent, "")
-		})
-	}
-}
-
-func TestAPanicIsReported(t *testing.T) {
-	err := guarded(func() error { panic("oh no") })
-	f := explain(t.Context(), err)
-	if f.Reason != task.ReasonInternal || f.Permanent || !strings.Contains(f.Message, "oh no") {
-		t.Errorf("got %+v", f)
-	}
-}
-
-func TestAResultAlwaysFits(t *testing.T) {
-	for name, long := range map[string]string{
-		"letters": strings.Repeat("x", 100_000), "quotes": strings.Repeat(`"`, 100_000), "umlauts": strings.Repeat("ü", 100_000), "controls": strings.Repeat("\x01", 100_000),
-	} {
-		t.Run(name, func(t *testing.T) {
-			in := task.Result{Location: long[:1000], SHA256: strings.Repeat("f", 64), RetentionError: long, Failure: &task.Failure{Reason: "NoSpace", Message: "begin" + long, Permanent: true}}
-			b, err := encode(in)
-			if err != nil || len(b) > task.MaxMessage {
-				t.Fatalf("%d bytes: %v", len(b), err)
-			}
-			var out task.Result
-			if err := json.Unmarshal(b, &out); err != nil {
-				t.Fatal(err)
-			}
-			if f := out.Failure; f.Reason != "NoSpace" || !f.Permanent || !strings.HasPrefix(f.Message, "begin") || out.SHA256 != in.SHA256 {
-				t.Errorf("got %+v, %+v", out, f)
-			}
-			if len(in.Failure.Message) < 100_000 {
-				t.Error("the caller's own was changed")
-			}
+			checkFailure(t, code, result, agent.ReasonInvalidTask, agent.ExitPermanent, "")
 		})
 	}
 }
@@ -83,7 +52,7 @@ func TestAFullVolume(t *testing.T) {
 		t.Fatal(err)
 	}
 	endpoint := serve(t, &fake{content: snapshotOf(8 << 20)})
-	mustFail(t, toPVC([]string{endpoint}, dir, "file"), task.ReasonNoSpace, task.ExitPermanent, "full")
+	mustFail(t, toPVC([]string{endpoint}, dir, "file"), agent.ReasonNoSpace, agent.ExitPermanent, "full")
 	if got, err := os.ReadFile(old); err != nil || string(got) != "old" {
 		t.Errorf("the file that was there holds %q: %v", got, err)
 	}
@@ -190,7 +159,7 @@ func TestMemory(t *testing.T) {
 func TestExplainNeverHidesThatTimeIsUp(t *testing.T) {
 	ctx, cancel := context.WithCancelCause(t.Context())
 	cancel(errTimedOut)
-	if f := explain(ctx, errors.New("anything")); f.Reason != task.ReasonTimedOut || !f.Permanent {
+	if f := explain(ctx, errors.New("anything")); f.Reason != agent.ReasonTimedOut || !f.Permanent {
 		t.Errorf("got %+v", f)
 	}
 }

@@ -11,6 +11,8 @@ import (
 
 	"github.com/etcd-operators/etcd-operators/operators/etcd-backup-operator/internal/retention"
 	"github.com/etcd-operators/etcd-operators/operators/etcd-backup-operator/internal/task"
+	"github.com/etcd-operators/etcd-operators/shared/agent"
+	"github.com/etcd-operators/etcd-operators/shared/agent/runner"
 	"github.com/etcd-operators/etcd-operators/shared/objectstore"
 	"github.com/etcd-operators/etcd-operators/shared/snapshot"
 )
@@ -50,7 +52,7 @@ type job struct {
 	limits limits
 	result *task.Result
 	// failed is why the last attempt failed; nil if none has.
-	failed *task.Failure
+	failed *agent.Failure
 }
 
 // destination is where snapshots are stored: a bucket or a volume. Names are whole
@@ -143,7 +145,7 @@ func (j *job) late() error {
 	if j.failed == nil {
 		return ended(errTimedOut)
 	}
-	return refuse(task.ReasonTimedOut, "%s; it was tried again until the time of backupPolicy.timeoutInSecond was up", j.failed.Message)
+	return runner.Refuse(agent.ReasonTimedOut, "%s; it was tried again until the time of backupPolicy.timeoutInSecond was up", j.failed.Message)
 }
 
 // try does the whole once. An endpoint that breaks is added to broken.
@@ -198,9 +200,9 @@ type measured interface {
 
 // sourceFailed tells whether another member may do better.
 func sourceFailed(err error) bool {
-	var f *failure
+	var f *runner.Error
 	if errors.As(err, &f) {
-		return f.reason == task.ReasonSourceLost || f.reason == task.ReasonStalled
+		return f.Reason == task.ReasonSourceLost || f.Reason == agent.ReasonStalled
 	}
 	return errors.Is(err, snapshot.ErrCorrupt)
 }

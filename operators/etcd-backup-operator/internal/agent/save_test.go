@@ -15,6 +15,7 @@ import (
 
 	"github.com/etcd-operators/etcd-operators/operators/etcd-backup-operator/internal/retention"
 	"github.com/etcd-operators/etcd-operators/operators/etcd-backup-operator/internal/task"
+	"github.com/etcd-operators/etcd-operators/shared/agent"
 	"github.com/etcd-operators/etcd-operators/shared/etcdtest"
 	"github.com/etcd-operators/etcd-operators/shared/s3test"
 )
@@ -121,7 +122,7 @@ func TestALargeDatabase(t *testing.T) {
 		f := s.proxy.Inject(s3test.Fault{When: s3test.IsPart("2"), Times: 1, Do: s3test.During(cancel)})
 		before := s.Keys(t, bucketName)
 		code, result := carry(ctx, t, toS3(c.endpoints(), s.place(t, "interrupted")), nil)
-		checkFailure(t, code, result, task.ReasonInterrupted, task.ExitRetry, "told to end")
+		checkFailure(t, code, result, agent.ReasonInterrupted, agent.ExitRetry, "told to end")
 		if s.proxy.Hits(f) != 1 {
 			t.Error("it was not in the middle")
 		}
@@ -133,7 +134,7 @@ func TestALargeDatabase(t *testing.T) {
 		before := s.Keys(t, bucketName)
 		tk := toS3(c.endpoints(), s.place(t, "late"))
 		tk.Timeout = time.Second
-		mustFail(t, tk, task.ReasonTimedOut, task.ExitPermanent, "timeoutInSecond")
+		mustFail(t, tk, agent.ReasonTimedOut, agent.ExitPermanent, "timeoutInSecond")
 		s.checkKeys(t, before...)
 	})
 	t.Run("what a killed attempt left is removed", func(t *testing.T) {
@@ -175,7 +176,7 @@ func TestASourceThatDiesIsReplaced(t *testing.T) {
 	})})
 	tk := toS3(c.endpoints(), s.place(t, "key"))
 	code, result := carry(t.Context(), t, tk, l)
-	if code != task.ExitDone {
+	if code != agent.ExitDone {
 		t.Fatalf("exit code %d: %+v", code, result.Failure)
 	}
 	if !c.processes[killed].Ended() || !strings.Contains(l.String(), task.ReasonSourceLost) {
@@ -199,12 +200,12 @@ func TestASourceThatDiesIsReplaced(t *testing.T) {
 		for _, p := range c.processes {
 			p.Kill()
 		}
-		result := mustFail(t, tk, task.ReasonNoEndpoint, task.ExitRetry, "connection refused")
+		result := mustFail(t, tk, task.ReasonNoEndpoint, agent.ExitRetry, "connection refused")
 		if strings.Contains(result.Failure.Message, "rpc error") || strings.Contains(result.Failure.Message, `"`) {
 			t.Errorf("not in a person's words: %s", result.Failure.Message)
 		}
 		tk.Endpoints, tk.Timeout = c.endpoints(), 400*time.Millisecond // some attempts
-		mustFail(t, tk, task.ReasonTimedOut, task.ExitPermanent, "connection refused")
+		mustFail(t, tk, agent.ReasonTimedOut, agent.ExitPermanent, "connection refused")
 		s.checkKeys(t, "key") // as it was
 	})
 }
@@ -213,7 +214,7 @@ func TestTwoClustersAreRefused(t *testing.T) {
 	s := startStore(t)
 	a, b := startCluster(t, etcdtest.Newest(), 1), startCluster(t, etcdtest.Newest(), 1)
 	tk := toS3(append(a.endpoints(), b.endpoints()...), s.place(t, "key"))
-	mustFail(t, tk, task.ReasonDifferentClusters, task.ExitPermanent, b.endpoints()[0])
+	mustFail(t, tk, task.ReasonDifferentClusters, agent.ExitPermanent, b.endpoints()[0])
 	s.checkKeys(t)
 }
 
@@ -238,13 +239,13 @@ func TestWhatUsersGetWrong(t *testing.T) {
 		"wrong credentials":        {task: toS3(nil, s.place(t, "key")), change: func(tk *task.Task) { tk.S3.SecretDir = s3test.SecretDir(t, s.AccessKey, "x") }, reason: "CredentialsInvalid", words: "aws_secret_access_key"},
 		"an object is there":       {task: toS3(nil, s.place(t, "there")), change: func(tk *task.Task) { tk.Overwrite = false }, reason: task.ReasonAlreadyExists, words: "overwrite"},
 		"a file is there":          {task: toPVC(nil, dir, "there"), change: func(tk *task.Task) { tk.Overwrite = false }, reason: task.ReasonAlreadyExists, words: "overwrite"},
-		"a path above the root":    {task: toPVC(nil, dir, "../file"), reason: task.ReasonInvalidPath, words: "pvc.path"},
-		"an absolute path":         {task: toPVC(nil, dir, "/etc/file"), reason: task.ReasonInvalidPath, words: "pvc.path"},
-		"a path to a folder":       {task: toPVC(nil, dir, "folder/"), reason: task.ReasonInvalidPath, words: "pvc.path"},
-		"a link out of the volume": {task: toPVC(nil, dir, "escape/file"), reason: task.ReasonInvalidPath, words: "pvc.path"},
-		"a file as a folder":       {task: toPVC(nil, dir, "there/file"), reason: task.ReasonInvalidPath, words: "pvc.path"},
+		"a path above the root":    {task: toPVC(nil, dir, "../file"), reason: agent.ReasonInvalidPath, words: "pvc.path"},
+		"an absolute path":         {task: toPVC(nil, dir, "/etc/file"), reason: agent.ReasonInvalidPath, words: "pvc.path"},
+		"a path to a folder":       {task: toPVC(nil, dir, "folder/"), reason: agent.ReasonInvalidPath, words: "pvc.path"},
+		"a link out of the volume": {task: toPVC(nil, dir, "escape/file"), reason: agent.ReasonInvalidPath, words: "pvc.path"},
+		"a file as a folder":       {task: toPVC(nil, dir, "there/file"), reason: agent.ReasonInvalidPath, words: "pvc.path"},
 		"an empty TLS Secret":      {task: toPVC(nil, dir, "file"), change: func(tk *task.Task) { tk.TLSDir = t.TempDir() }, reason: task.ReasonTLSInvalid, words: "etcd-client.crt"},
-		"no scheme":                {task: toPVC([]string{"host:2379"}, dir, "file"), reason: task.ReasonInvalidTask, words: "http://host:2379"},
+		"no scheme":                {task: toPVC([]string{"host:2379"}, dir, "file"), reason: agent.ReasonInvalidTask, words: "http://host:2379"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			if row.task.Endpoints == nil {
@@ -253,7 +254,7 @@ func TestWhatUsersGetWrong(t *testing.T) {
 			if row.change != nil {
 				row.change(&row.task)
 			}
-			mustFail(t, row.task, row.reason, task.ExitPermanent, row.words)
+			mustFail(t, row.task, row.reason, agent.ExitPermanent, row.words)
 		})
 	}
 	s.checkKeys(t, "there")
@@ -266,12 +267,12 @@ func TestWhatUsersGetWrong(t *testing.T) {
 	}
 	t.Run("a TLS endpoint without TLS", func(t *testing.T) {
 		tk := toPVC([]string{strings.Replace(c.endpoints()[0], "http", "https", 1)}, dir, "file")
-		mustFail(t, tk, task.ReasonTLSInvalid, task.ExitRetry, "scheme")
+		mustFail(t, tk, task.ReasonTLSInvalid, agent.ExitRetry, "scheme")
 	})
 	t.Run("a store that is not there", func(t *testing.T) {
 		tk := toS3(c.endpoints(), s.place(t, "key"))
 		tk.S3.Endpoint = "http://127.0.0.1:1"
-		mustFail(t, tk, "StoreUnavailable", task.ExitRetry, "endpoint")
+		mustFail(t, tk, "StoreUnavailable", agent.ExitRetry, "endpoint")
 	})
 }
 
@@ -287,7 +288,7 @@ func TestAuthenticationIsSaid(t *testing.T) {
 			t.Fatal(err)
 		}
 	}
-	mustFail(t, toPVC(c.endpoints(), t.TempDir(), "file"), task.ReasonAuthenticationRequired, task.ExitPermanent, "role root")
+	mustFail(t, toPVC(c.endpoints(), t.TempDir(), "file"), task.ReasonAuthenticationRequired, agent.ExitPermanent, "role root")
 }
 
 func TestRetention(t *testing.T) {
@@ -364,7 +365,7 @@ func TestRetention(t *testing.T) {
 		defer func() { f.When = func(*http.Request) bool { return false } }()
 		tk := repeated(toS3(c.endpoints(), s.place(t, "dir/etcd")))
 		tk.MaxBackups, tk.Time = 1, due.Add(2*time.Hour)
-		mustFail(t, tk, "AccessDenied", task.ExitPermanent, "s3:PutObject")
+		mustFail(t, tk, "AccessDenied", agent.ExitPermanent, "s3:PutObject")
 		s.checkKeys(t, before...)
 	})
 }

@@ -21,6 +21,8 @@ import (
 	"google.golang.org/grpc/status"
 
 	"github.com/etcd-operators/etcd-operators/operators/etcd-backup-operator/internal/task"
+	"github.com/etcd-operators/etcd-operators/shared/agent"
+	"github.com/etcd-operators/etcd-operators/shared/agent/runner"
 )
 
 const (
@@ -126,7 +128,7 @@ func askOne(ctx context.Context, endpoint string, config *tls.Config) answer {
 func dial(endpoint string, config *tls.Config) (*grpc.ClientConn, error) {
 	u, err := url.Parse(endpoint)
 	if err != nil || u.Hostname() == "" || u.Scheme != "http" && u.Scheme != "https" {
-		return nil, refuse(task.ReasonInvalidTask, "the endpoint %q is not a URL: write http://host:2379 or https://host:2379", endpoint)
+		return nil, runner.Refuse(agent.ReasonInvalidTask, "the endpoint %q is not a URL: write http://host:2379 or https://host:2379", endpoint)
 	}
 	secure := insecure.NewCredentials()
 	if u.Scheme == "https" {
@@ -189,7 +191,7 @@ func oneCluster(answers []answer) error {
 			first = &a.member
 		}
 		if a.cluster != first.cluster {
-			return refuse(task.ReasonDifferentClusters, "the endpoints are of different clusters: %s is of cluster %016x and %s of %016x: name only endpoints of one", first.endpoint, first.cluster, a.endpoint, a.cluster)
+			return runner.Refuse(task.ReasonDifferentClusters, "the endpoints are of different clusters: %s is of cluster %016x and %s of %016x: name only endpoints of one", first.endpoint, first.cluster, a.endpoint, a.cluster)
 		}
 	}
 	return nil
@@ -209,22 +211,22 @@ func noMember(answers []answer) error {
 	}
 	all := strings.Join(words, "; ")
 	switch {
-	case count[task.ReasonInvalidTask] == len(answers):
-		return refuse(task.ReasonInvalidTask, "no endpoint can be used (%s)", all)
+	case count[agent.ReasonInvalidTask] == len(answers):
+		return runner.Refuse(agent.ReasonInvalidTask, "no endpoint can be used (%s)", all)
 	case count[task.ReasonAuthenticationRequired] > 0:
-		return refuse(task.ReasonAuthenticationRequired, "etcd's authentication refuses the backup (%s): set clientTLSSecret to a certificate whose common name is a user with the role root", all)
+		return runner.Refuse(task.ReasonAuthenticationRequired, "etcd's authentication refuses the backup (%s): set clientTLSSecret to a certificate whose common name is a user with the role root", all)
 	case count[task.ReasonTLSInvalid] > 0:
 		// Not for good: certificates are replaced one after the other.
-		return passing(task.ReasonTLSInvalid, "no TLS connection can be made (%s): check the endpoints' scheme, and the certificate and CA in the Secret clientTLSSecret", all)
+		return runner.Passing(task.ReasonTLSInvalid, "no TLS connection can be made (%s): check the endpoints' scheme, and the certificate and CA in the Secret clientTLSSecret", all)
 	}
-	return passing(task.ReasonNoEndpoint, "no endpoint answers (%s): check etcdEndpoints, and that the members run", all)
+	return runner.Passing(task.ReasonNoEndpoint, "no endpoint answers (%s): check etcdEndpoints, and that the members run", all)
 }
 
 // reasonOf sorts what gRPC only says in words.
 func reasonOf(err error) string {
-	var known *failure
+	var known *runner.Error
 	if errors.As(err, &known) {
-		return known.reason
+		return known.Reason
 	}
 	s := status.Convert(err)
 	switch {

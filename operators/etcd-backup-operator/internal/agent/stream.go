@@ -12,6 +12,8 @@ import (
 	"google.golang.org/grpc/status"
 
 	"github.com/etcd-operators/etcd-operators/operators/etcd-backup-operator/internal/task"
+	"github.com/etcd-operators/etcd-operators/shared/agent"
+	"github.com/etcd-operators/etcd-operators/shared/agent/runner"
 )
 
 // stream is the snapshot of one member as a reader. It ends in io.EOF only after all
@@ -55,7 +57,7 @@ func (s *stream) Read(p []byte) (int, error) {
 		s.timer.Stop()
 		if errors.Is(err, io.EOF) {
 			if s.remaining > 0 {
-				return 0, passing(task.ReasonSourceLost, "member %016x at %s ended its snapshot %d bytes early", s.from.id, s.from.endpoint, s.remaining)
+				return 0, runner.Passing(task.ReasonSourceLost, "member %016x at %s ended its snapshot %d bytes early", s.from.id, s.from.endpoint, s.remaining)
 			}
 			return 0, io.EOF
 		}
@@ -73,12 +75,12 @@ func (s *stream) Read(p []byte) (int, error) {
 // lost is the failure of a stream that broke.
 func (s *stream) lost(err error) error {
 	if errors.Is(context.Cause(s.ctx), errSilent) {
-		return passing(task.ReasonStalled, "member %016x at %s sent nothing of its snapshot for %s", s.from.id, s.from.endpoint, s.stall)
+		return runner.Passing(agent.ReasonStalled, "member %016x at %s sent nothing of its snapshot for %s", s.from.id, s.from.endpoint, s.stall)
 	}
 	if reasonOf(err) == task.ReasonAuthenticationRequired {
-		return refuse(task.ReasonAuthenticationRequired, "etcd's authentication refuses a snapshot (%s): set clientTLSSecret to a certificate whose common name is a user with the role root", status.Convert(err).Message())
+		return runner.Refuse(task.ReasonAuthenticationRequired, "etcd's authentication refuses a snapshot (%s): set clientTLSSecret to a certificate whose common name is a user with the role root", status.Convert(err).Message())
 	}
-	return passing(task.ReasonSourceLost, "member %016x at %s broke off its snapshot: %s", s.from.id, s.from.endpoint, wordsOf(err))
+	return runner.Passing(task.ReasonSourceLost, "member %016x at %s broke off its snapshot: %s", s.from.id, s.from.endpoint, wordsOf(err))
 }
 
 func (s *stream) close() {

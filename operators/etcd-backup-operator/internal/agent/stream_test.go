@@ -26,6 +26,7 @@ import (
 	"google.golang.org/grpc/status"
 
 	"github.com/etcd-operators/etcd-operators/operators/etcd-backup-operator/internal/task"
+	"github.com/etcd-operators/etcd-operators/shared/agent"
 	"github.com/etcd-operators/etcd-operators/shared/etcdtest"
 )
 
@@ -109,7 +110,7 @@ func TestStreamsThatAreNotWholeAreRefused(t *testing.T) {
 		"empty":               {fake: fake{}, reason: task.ReasonCorruptStream, words: "corrupt"},
 		"less than announced": {fake: fake{content: good, announced: 512}, reason: task.ReasonSourceLost, words: "512 bytes early"},
 		"broken off":          {fake: fake{content: good[:6<<20], end: status.Error(codes.Unavailable, "going away")}, reason: task.ReasonSourceLost, words: "going away"},
-		"silent":              {fake: fake{content: good[:6<<20], silent: true}, reason: task.ReasonStalled, words: "sent nothing"},
+		"silent":              {fake: fake{content: good[:6<<20], silent: true}, reason: agent.ReasonStalled, words: "sent nothing"},
 	} {
 		for _, compression := range []string{"", zstd} {
 			t.Run(name+compression, func(t *testing.T) {
@@ -117,7 +118,7 @@ func TestStreamsThatAreNotWholeAreRefused(t *testing.T) {
 				endpoint := serve(t, &c.fake)
 				tk := toPVC([]string{endpoint}, dir, "file")
 				tk.Compression = compression
-				mustFail(t, tk, c.reason, task.ExitRetry, c.words)
+				mustFail(t, tk, c.reason, agent.ExitRetry, c.words)
 				if entries, err := os.ReadDir(dir); err != nil || len(entries) > 0 {
 					t.Errorf("the volume holds %v (%v)", entries, err)
 				}
@@ -126,7 +127,7 @@ func TestStreamsThatAreNotWholeAreRefused(t *testing.T) {
 				}
 				tk = toS3([]string{endpoint}, s.place(t, "key"))
 				tk.Compression = compression
-				mustFail(t, tk, c.reason, task.ExitRetry, c.words)
+				mustFail(t, tk, c.reason, agent.ExitRetry, c.words)
 				s.checkKeys(t)
 			})
 		}
@@ -153,7 +154,7 @@ func TestTheRightMemberIsTheSource(t *testing.T) {
 			}
 			tk := toPVC(endpoints, t.TempDir(), "file")
 			if c.reason != "" {
-				mustFail(t, tk, c.reason, task.ExitRetry, "learner")
+				mustFail(t, tk, c.reason, agent.ExitRetry, "learner")
 				return
 			}
 			if got := mustSave(t, tk); got.MemberID != hex(c.want) {
@@ -294,11 +295,11 @@ func TestTLS(t *testing.T) {
 		dir, endpoint, words string
 		exit                 int
 	}{
-		"another authority's":    {dir: foreign, endpoint: endpoint, words: "certificate", exit: task.ExitRetry},
-		"none":                   {endpoint: endpoint, words: "certificate", exit: task.ExitRetry},
-		"http where TLS is":      {dir: standard, endpoint: "http://" + m.Client, words: "scheme", exit: task.ExitRetry},
-		"a key that is no key":   {dir: halved, endpoint: endpoint, words: "tls.key", exit: task.ExitPermanent},
-		"a Secret without files": {dir: t.TempDir(), endpoint: endpoint, words: "tls.crt", exit: task.ExitPermanent},
+		"another authority's":    {dir: foreign, endpoint: endpoint, words: "certificate", exit: agent.ExitRetry},
+		"none":                   {endpoint: endpoint, words: "certificate", exit: agent.ExitRetry},
+		"http where TLS is":      {dir: standard, endpoint: "http://" + m.Client, words: "scheme", exit: agent.ExitRetry},
+		"a key that is no key":   {dir: halved, endpoint: endpoint, words: "tls.key", exit: agent.ExitPermanent},
+		"a Secret without files": {dir: t.TempDir(), endpoint: endpoint, words: "tls.crt", exit: agent.ExitPermanent},
 	} {
 		t.Run(name, func(t *testing.T) {
 			tk := toPVC([]string{row.endpoint}, t.TempDir(), "file")

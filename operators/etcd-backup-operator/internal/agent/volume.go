@@ -9,12 +9,12 @@ import (
 	"io/fs"
 	"os"
 	"path"
-	"path/filepath"
 	"strings"
 	"syscall"
 	"time"
 
 	"github.com/etcd-operators/etcd-operators/operators/etcd-backup-operator/internal/task"
+	"github.com/etcd-operators/etcd-operators/shared/agent/runner"
 )
 
 const (
@@ -38,21 +38,16 @@ type volume struct {
 }
 
 func openVolume(j *job) (*volume, error) {
-	p := j.task.PVC
-	file := path.Clean(p.Path)
-	if !filepath.IsLocal(p.Path) || file == "." || strings.HasSuffix(p.Path, "/") {
-		return nil, refuse(task.ReasonInvalidPath, "pvc.path %q names no file below the volume's root: write it without a leading or trailing slash, and without ..", p.Path)
-	}
-	root, err := os.OpenRoot(p.Dir)
+	root, file, err := runner.OpenVolume(j.task.PVC)
 	if err != nil {
-		return nil, fmt.Errorf("open the volume: %w", err)
+		return nil, err
 	}
 	return &volume{job: j, root: root, file: file}, nil
 }
 
 func (v *volume) close()                      { _ = v.root.Close() } // all is synced
 func (v *volume) path() string                { return v.file }
-func (v *volume) location(name string) string { return "pvc://" + v.task.PVC.Claim + "/" + name }
+func (v *volume) location(name string) string { return v.task.PVC.Location(name) }
 
 // mark is what the names of temporary files of this EtcdBackup begin with; stamp, those
 // of this very backup.
@@ -113,7 +108,7 @@ func (v *volume) checkAbsent() error {
 }
 
 func (v *volume) exists() error {
-	return refuse(task.ReasonAlreadyExists, "there is a file %s already, and overwrite is false: choose another path, or remove the file", v.file)
+	return runner.Refuse(task.ReasonAlreadyExists, "there is a file %s already, and overwrite is false: choose another path, or remove the file", v.file)
 }
 
 // put writes a temporary file in the same folder and renames it when all of it is on

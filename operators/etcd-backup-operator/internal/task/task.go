@@ -3,7 +3,11 @@
 // [Result] as its container's termination message. Neither knows more of the other.
 package task
 
-import "time"
+import (
+	"time"
+
+	"github.com/etcd-operators/etcd-operators/shared/agent"
+)
 
 // Env is the environment variable of the agent's container that holds the Task, as
 // JSON.
@@ -12,21 +16,6 @@ const Env = "ETCD_BACKUP_TASK"
 // Container is the name of the agent's container, which is the only one of its Pod
 // whose termination message is a Result.
 const Container = "save"
-
-// MaxMessage is the most bytes of a termination message, by the kubelet's measure
-// (https://kubernetes.io/docs/tasks/debug/debug-application/determine-reason-pod-failure/).
-const MaxMessage = 4096
-
-// The exit codes of the agent.
-const (
-	// ExitDone says that the backup is stored.
-	ExitDone = 0
-	// ExitRetry says that it failed, and that another Pod may do better.
-	ExitRetry = 1
-	// ExitPermanent says that it failed and that only a person can mend what is
-	// wrong: the Job starts no other Pod.
-	ExitPermanent = 2
-)
 
 // Task is what one Job does.
 type Task struct {
@@ -39,8 +28,8 @@ type Task struct {
 	TLSDir string `json:"tlsDir,omitempty"`
 
 	// Of S3 and PVC, one is set: where the snapshot goes.
-	S3  *S3  `json:"s3,omitempty"`
-	PVC *PVC `json:"pvc,omitempty"`
+	S3  *agent.S3  `json:"s3,omitempty"`
+	PVC *agent.PVC `json:"pvc,omitempty"`
 
 	// Compression is empty or "zstd".
 	Compression string `json:"compression,omitempty"`
@@ -65,36 +54,8 @@ type Task struct {
 	UID    string `json:"uid"`
 }
 
-// S3 is a place in an S3 store.
-type S3 struct {
-	Bucket string `json:"bucket"`
-	Key    string `json:"key"`
-	// Endpoint is the URL of the store; empty: AWS itself.
-	Endpoint       string `json:"endpoint,omitempty"`
-	ForcePathStyle bool   `json:"forcePathStyle,omitempty"`
-	// Region is empty if the Secret's config or the environment says it.
-	Region               string `json:"region,omitempty"`
-	StorageClass         string `json:"storageClass,omitempty"`
-	ServerSideEncryption string `json:"serverSideEncryption,omitempty"`
-	KMSKeyID             string `json:"kmsKeyID,omitempty"`
-	// SecretDir is the folder where the Secret with the files credentials and config
-	// is mounted; empty: the SDK's default chain.
-	SecretDir string `json:"secretDir,omitempty"`
-}
-
-// PVC is a place on a volume.
-type PVC struct {
-	// Claim is the name of the PersistentVolumeClaim, for the location that is
-	// reported.
-	Claim string `json:"claim"`
-	// Dir is where the volume is mounted.
-	Dir string `json:"dir"`
-	// Path is that of the file, below Dir.
-	Path string `json:"path"`
-}
-
 // Result is what became of a Task. The agent writes it to its termination message as
-// JSON, in at most MaxMessage bytes.
+// JSON, in at most agent.MaxMessage bytes.
 type Result struct {
 	// Location is where the snapshot lies: s3://bucket/key or pvc://claim/path.
 	Location string `json:"location,omitempty"`
@@ -121,16 +82,5 @@ type Result struct {
 	Started  time.Time `json:"started"`
 	Finished time.Time `json:"finished"`
 	// Failure is nil if the snapshot is stored.
-	Failure *Failure `json:"failure,omitempty"`
-}
-
-// Failure is why a Task was not done.
-type Failure struct {
-	// Reason is CamelCase, for conditions, events and metrics: one of the Reason
-	// constants.
-	Reason string `json:"reason"`
-	// Message says it to a person, with what to do.
-	Message string `json:"message"`
-	// Permanent says that only a person can mend what is wrong.
-	Permanent bool `json:"permanent,omitempty"`
+	Failure *agent.Failure `json:"failure,omitempty"`
 }

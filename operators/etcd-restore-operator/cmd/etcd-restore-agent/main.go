@@ -1,0 +1,23 @@
+// Command etcd-restore-agent verifies a snapshot of etcd, or makes a member's data dir of
+// it. etcd-restore-operator runs it in a Job, and in the seed's init container; see
+// package agent.
+//
+// It is a program of its own, so that it takes little memory: nothing of Kubernetes is in
+// it.
+package main
+
+import (
+	"context"
+	"os"
+	"os/signal"
+	"syscall"
+
+	"github.com/etcd-operators/etcd-operators/operators/etcd-restore-operator/internal/agent"
+)
+
+func main() {
+	ctx, stop := signal.NotifyContext(context.Background(), syscall.SIGTERM, syscall.SIGINT)
+	code := agent.Main(ctx)
+	stop()
+	os.Exit(code)
+}

@@ -1,0 +1,57 @@
+package agent
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io/fs"
+
+	"github.com/etcd-operators/etcd-operators/operators/etcd-restore-operator/internal/task"
+	"github.com/etcd-operators/etcd-operators/shared/agent"
+	"github.com/etcd-operators/etcd-operators/shared/agent/runner"
+	"github.com/etcd-operators/etcd-operators/shared/objectstore"
+	"github.com/etcd-operators/etcd-operators/shared/snapshot"
+)
+
+// errTimedOut is the cause of a context whose task took too long.
+var errTimedOut = errors.New("the task's time is up")
+
+// explain says in a person's words why a task failed. That ctx has ended comes first: it
+// makes everything else fail.
+func explain(ctx context.Context, err error) *agent.Failure {
+	if cause := context.Cause(ctx); cause != nil {
+		err = ended(cause)
+	}
+	var known *runner.Error
+	switch {
+	case errors.As(err, &known):
+	case errors.Is(err, snapshot.ErrCorrupt):
+		err = corrupt("%w", err)
+	case errors.Is(err, objectstore.NotFound):
+		err = runner.Refuse(task.ReasonSnapshotNotFound, "there is no such snapshot: correct s3.path: %w", err)
+	case errors.Is(err, objectstore.AccessDenied):
+		err = runner.Refuse(string(objectstore.AccessDenied), "access is denied: grant these credentials s3:GetObject on the object, and s3:ListBucket on the bucket, without which an object that does not exist looks like this, too: %w", errors.Unwrap(err))
+	}
+	return runner.Explain(err, "the volume can't be used: make it so for the group of the restore's Pod (fsGroup)")
+}
+
+// ended is the failure of a context that ended for that cause.
+func ended(cause error) error {
+	if errors.Is(cause, errTimedOut) {
+		return runner.Refuse(agent.ReasonTimedOut, "the restore took longer than spec.timeoutInSecond allows: raise it, or leave it out for no limit")
+	}
+	return runner.Passing(agent.ReasonInterrupted, "the restore's Pod was told to end before it was done")
+}
+
+// corrupt is the failure of what is no whole snapshot.
+func corrupt(format string, args ...any) error {
+	return runner.Refuse(task.ReasonCorruptSnapshot, "%w: restore another snapshot, or store this one again if the original is whole", fmt.Errorf(format, args...))
+}
+
+// notThere is the failure of a volume without the file.
+func notThere(location string, err error) error {
+	if !errors.Is(err, fs.ErrNotExist) {
+		return err
+	}
+	return runner.Refuse(task.ReasonSnapshotNotFound, "there is no such snapshot: %s does not exist: correct pvc.path", location)
+}

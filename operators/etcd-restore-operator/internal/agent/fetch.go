@@ -1,0 +1,160 @@
+package agent
+
+import (
+	"bufio"
+	"bytes"
+	"context"
+	"errors"
+	"io"
+	"os"
+	"path/filepath"
+
+	"github.com/etcd-operators/etcd-operators/operators/etcd-restore-operator/internal/task"
+	"github.com/etcd-operators/etcd-operators/shared/agent/runner"
+	"github.com/etcd-operators/etcd-operators/shared/snapshot"
+)
+
+const (
+	// copyBuffer is how much is read and written at a time.
+	copyBuffer = 1 << 20
+	// fileMode and dirMode are for the Pod's user alone: a snapshot holds secrets.
+	fileMode, dirMode = 0o600, 0o700
+	// zstd is the name of the only compression.
+	zstd = "zstd"
+)
+
+// fetched is a snapshot that was read once, whole, and whose digest is right, if it has
+// one.
+type fetched struct {
+	// file holds it unpacked.
+	file *os.File
+	// hashed tells whether it ends with a digest.
+	hashed bool
+	// found is what is known of it so far.
+	found task.Snapshot
+}
+
+// fetch reads the snapshot: into a file in the folder, or, if it lies unpacked on a
+// volume, where it lies. spare is what is to fit on the folder's volume beside it. The
+// caller closes the file.
+func (j *job) fetch(ctx context.Context, dir string, spare int64) (*fetched, error) {
+	from, err := j.open(ctx)
+	if err != nil {
+		return nil, err
+	}
+	f, err := j.take(ctx, from, dir, spare)
+	if f == nil || f.file != from.file {
+		_ = from.Close() // it was only read
+	}
+	return f, err
+}
+
+// take reads all that is stored.
+func (j *job) take(ctx context.Context, from *stored, dir string, spare int64) (_ *fetched, err error) {
+	j.progress.begin(from.size)
+	defer j.narrate()()
+	j.log.Info("reading the snapshot", "location", from.location, "size", from.size, "etag", from.etag)
+	source := &counted{src: from, ctx: ctx, fetched: &j.progress.fetched}
+	digest := snapshot.NewDigest(source)
+	plain, packed, err := snapshot.Open(digest)
+	if err != nil {
+		return nil, j.broken(source, err)
+	}
+	defer plain.Close()
+	database := bufio.NewReaderSize(plain, copyBuffer)
+	if err := recognise(database, packed); err != nil {
+		return nil, j.broken(source, err)
+	}
+	f := &fetched{file: from.file}
+	var to io.Writer
+	if from.file != nil && !packed {
+		if err := checkSpace(dir, 0, spare); err != nil {
+			return nil, err
+		}
+		to = io.Discard // it stays where it lies
+	} else {
+		if err := checkSpace(dir, j.unpacked(from, packed), spare); err != nil {
+			return nil, err
+		}
+		f.file, err = os.OpenFile(filepath.Join(dir, "snapshot"), os.O_RDWR|os.O_CREATE|os.O_TRUNC, fileMode)
+		if err != nil {
+			return nil, err
+		}
+		to = f.file
+		defer func() {
+			if err != nil {
+				_ = f.file.Close() // it is of no use
+			}
+		}()
+	}
+	verified := snapshot.NewBareReader(database)
+	if _, err := io.CopyBuffer(onlyWriter{to}, onlyReader{verified}, make([]byte, copyBuffer)); err != nil {
+		return nil, j.broken(source, err)
+	}
+	f.hashed = verified.Hashed()
+	f.found = task.Snapshot{Location: from.location, Size: digest.Size(), SHA256: digest.SHA256(), ETag: from.etag, ClusterID: from.clusterID}
+	if packed {
+		f.found.Compression = zstd
+	}
+	return f, j.checkWanted("sha256", f.found.SHA256, wanted(j.task.Want).SHA256)
+}
+
+// unpacked is how large the snapshot becomes, as far as that is known.
+func (j *job) unpacked(from *stored, packed bool) int64 {
+	if packed && j.task.Want != nil {
+		return j.task.Want.DatabaseSize
+	}
+	return from.size
+}
+
+// onlyWriter and onlyReader keep io.CopyBuffer to its buffer.
+type (
+	onlyWriter struct{ io.Writer }
+	onlyReader struct{ io.Reader }
+)
+
+// broken is why the snapshot could not be read: its source broke, or the disk, or else
+// what it holds is not right. What was right when it was verified, is another one.
+func (j *job) broken(source *counted, err error) error {
+	var known *runner.Error
+	switch {
+	case source.broken != nil:
+		return source.broken
+	case errors.As(err, new(*os.PathError)):
+		return err
+	case j.task.Want != nil:
+		return j.changed(err.Error())
+	case errors.As(err, &known), errors.Is(err, snapshot.ErrCorrupt):
+		return err
+	}
+	return corrupt("the snapshot can't be unpacked: %w", err)
+}
+
+// What files begin with. bbolt's is behind the header of its first page.
+var (
+	boltMagic = []byte{0xed, 0xda, 0x0c, 0xed}
+	zstdMagic = []byte{0x28, 0xb5, 0x2f, 0xfd}
+	gzipMagic = []byte{0x1f, 0x8b}
+)
+
+// boltOffset is where bbolt's magic is.
+const boltOffset = 16
+
+// recognise refuses early what is no database at all.
+func recognise(r *bufio.Reader, packed bool) error {
+	first, err := r.Peek(boltOffset + len(boltMagic))
+	if err != nil && !errors.Is(err, io.EOF) {
+		return err
+	}
+	switch {
+	case len(first) == 0:
+		return corrupt("the snapshot has no content")
+	case bytes.HasSuffix(first, boltMagic):
+		return nil
+	case packed && bytes.HasPrefix(first, zstdMagic):
+		return corrupt("the snapshot was packed twice with zstd: unpack it once")
+	case bytes.HasPrefix(first, gzipMagic):
+		return corrupt("the snapshot is packed with gzip, which is not known here: unpack it, or pack it with zstd")
+	}
+	return corrupt("this is no snapshot of etcd")
+}

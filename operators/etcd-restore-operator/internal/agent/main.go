@@ -1,0 +1,150 @@
+package agent
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"log/slog"
+	"os"
+	"path/filepath"
+	"time"
+
+	"github.com/etcd-operators/etcd-operators/operators/etcd-restore-operator/internal/task"
+	"github.com/etcd-operators/etcd-operators/shared/agent"
+	"github.com/etcd-operators/etcd-operators/shared/agent/runner"
+	"github.com/etcd-operators/etcd-operators/shared/objectstore"
+)
+
+// ResultFileEnv names a file for the result in place of the kubelet's default.
+const ResultFileEnv = "ETCD_RESTORE_RESULT_FILE"
+
+// limits are how long things may take; tests have less time.
+type limits struct {
+	// stall is how long a store may make no progress.
+	stall time.Duration
+	// backoff is the pause after the first attempt; it doubles with each.
+	backoff time.Duration
+	// storeBackoff is the longest pause before a request to the store is tried again;
+	// 0: objectstore's default.
+	storeBackoff time.Duration
+	// progress is how often a line of log says how far it is.
+	progress time.Duration
+}
+
+var defaultLimits = limits{stall: objectstore.DefaultStall, backoff: time.Second, progress: 10 * time.Second}
+
+// attempts is how often the whole is tried, for a store that restarts. After that it is up
+// to another container.
+const attempts = 4
+
+// job is a task that is being carried out.
+type job struct {
+	task     task.Task
+	log      *slog.Logger
+	limits   limits
+	result   *task.Result
+	progress *progress
+}
+
+// Main carries out the task in the environment, until ctx ends, and returns the exit
+// code of the process: one of package agent's.
+func Main(ctx context.Context) int {
+	return run(ctx, runner.Prepare(), defaultLimits, os.Getenv)
+}
+
+func run(ctx context.Context, log *slog.Logger, limits limits, getenv func(string) string) int {
+	result := task.Result{Started: time.Now().UTC()}
+	result.Failure = runner.Run(ctx, func(ctx context.Context) error { return carryOut(ctx, log, limits, getenv(task.Env), &result) }, explain)
+	result.Finished = time.Now().UTC()
+	if err := write(getenv(ResultFileEnv), result); err != nil {
+		log.Error("the result could not be reported", "error", err)
+	}
+	if f := result.Failure; f != nil {
+		log.Error("the task failed", "reason", f.Reason, "message", f.Message, "permanent", f.Permanent)
+		return f.ExitCode()
+	}
+	log.Info("the task is done", "already", result.Already, "snapshot", result.Snapshot, "seconds", result.Finished.Sub(result.Started).Seconds())
+	return agent.ExitDone
+}
+
+func write(path string, result task.Result) error {
+	var texts []*string
+	if result.Failure != nil {
+		failure := *result.Failure
+		result.Failure = &failure
+		texts = append(texts, &failure.Message)
+	}
+	if result.Snapshot != nil {
+		snapshot := *result.Snapshot
+		result.Snapshot = &snapshot
+		texts = append(texts, &snapshot.Location)
+	}
+	return runner.Write(path, &result, texts...)
+}
+
+func carryOut(ctx context.Context, log *slog.Logger, limits limits, env string, result *task.Result) (err error) {
+	t, err := read(env)
+	if err != nil {
+		return err
+	}
+	if t.Timeout > 0 {
+		var cancel context.CancelFunc
+		ctx, cancel = context.WithTimeoutCause(ctx, t.Timeout, errTimedOut)
+		defer cancel()
+		// The caller sees only its own context.
+		defer func() {
+			if err != nil && errors.Is(context.Cause(ctx), errTimedOut) {
+				err = ended(errTimedOut)
+			}
+		}()
+	}
+	j := &job{task: t, log: log.With("restore", t.Restore), limits: limits, result: result, progress: &progress{}}
+	if t.Member == nil {
+		defer j.progress.serve(j.log)()
+		return j.insist(ctx, j.verify)
+	}
+	return j.restore(ctx)
+}
+
+// insist tries until it is done, or is known to fail.
+func (j *job) insist(ctx context.Context, try func(context.Context) error) error {
+	pause := j.limits.backoff
+	for attempt := 1; ; attempt++ {
+		err := try(ctx)
+		if err == nil || ctx.Err() != nil || attempt == attempts {
+			return err
+		}
+		f := explain(ctx, err)
+		if f.Permanent {
+			return err
+		}
+		j.log.Warn("an attempt failed", "attempt", attempt, "of", attempts, "reason", f.Reason, "message", f.Message, "pause", pause.String())
+		select {
+		case <-ctx.Done():
+			return err
+		case <-time.After(pause):
+		}
+		pause *= 2
+	}
+}
+
+// read reads a task and refuses one that can't be carried out. Whether what users wrote
+// makes sense is the operator's to say.
+func read(env string) (t task.Task, err error) {
+	if err := json.Unmarshal([]byte(env), &t); err != nil {
+		return t, runner.Refuse(agent.ReasonInvalidTask, "$%s holds no task: operator and agent must be of one version: %w", task.Env, err)
+	}
+	switch m := t.Member; {
+	case (t.S3 == nil) == (t.PVC == nil):
+		return t, runner.Refuse(agent.ReasonInvalidTask, "the task must name either an S3 store or a volume")
+	case t.UID == "" || filepath.Base(t.UID) != t.UID:
+		return t, runner.Refuse(agent.ReasonInvalidTask, "the task has no usable uid: %q", t.UID)
+	case m == nil && t.Scratch == "":
+		return t, runner.Refuse(agent.ReasonInvalidTask, "the task names no folder to work in")
+	case m != nil && t.Want == nil:
+		return t, runner.Refuse(agent.ReasonInvalidTask, "the task does not say which snapshot was verified")
+	case m != nil && (m.Name == "" || m.PeerURL == "" || m.Token == "" || m.Revision <= 0 || !filepath.IsAbs(m.DataDir) || m.LeaveFile == ""):
+		return t, runner.Refuse(agent.ReasonInvalidTask, "the task does not say all of the member: %+v", *m)
+	}
+	return t, nil
+}

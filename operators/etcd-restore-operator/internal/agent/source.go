@@ -1,0 +1,118 @@
+package agent
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"syscall"
+
+	"github.com/etcd-operators/etcd-operators/operators/etcd-restore-operator/internal/task"
+	"github.com/etcd-operators/etcd-operators/shared/agent"
+	"github.com/etcd-operators/etcd-operators/shared/agent/runner"
+	"github.com/etcd-operators/etcd-operators/shared/objectstore"
+)
+
+// clusterIDKey is where etcd-backup-operator writes a snapshot's cluster among the
+// object's user metadata.
+const clusterIDKey = "cluster-id"
+
+// stored is a snapshot as it is stored, which is read once.
+type stored struct {
+	io.ReadCloser
+	location string
+	size     int64
+	// etag and clusterID are empty if nothing tells them.
+	etag, clusterID string
+	// file is where it lies on a volume; nil if it lies in a store.
+	file *os.File
+}
+
+// open opens the snapshot: of a restore, only what was verified. The caller closes it.
+func (j *job) open(ctx context.Context) (*stored, error) {
+	s, err := j.openPlace(ctx)
+	if err != nil {
+		return nil, err
+	}
+	if err := errors.Join(j.checkCluster(s), j.checkWanted("size", s.size, wanted(j.task.Want).Size)); err != nil {
+		return nil, errors.Join(err, s.Close())
+	}
+	return s, nil
+}
+
+func (j *job) openPlace(ctx context.Context) (*stored, error) {
+	if j.task.PVC != nil {
+		return openFile(j.task.PVC)
+	}
+	return j.openObject(ctx)
+}
+
+// wanted is a snapshot without anything if there is none.
+func wanted(s *task.Snapshot) task.Snapshot {
+	if s == nil {
+		return task.Snapshot{}
+	}
+	return *s
+}
+
+func (j *job) openObject(ctx context.Context) (*stored, error) {
+	store, err := runner.OpenStore(ctx, j.task.S3, j.limits.stall, j.limits.storeBackoff)
+	if err != nil {
+		return nil, err
+	}
+	r, err := store.Get(ctx, j.task.S3.Key, wanted(j.task.Want).ETag)
+	if errors.Is(err, objectstore.Changed) && j.task.Want != nil {
+		return nil, j.changed("its ETag is no longer " + j.task.Want.ETag)
+	}
+	if err != nil {
+		return nil, err
+	}
+	return &stored{ReadCloser: r, location: store.URL(r.Key), size: r.Size, etag: r.ETag, clusterID: r.Metadata[clusterIDKey]}, nil
+}
+
+func openFile(p *agent.PVC) (*stored, error) {
+	root, name, err := runner.OpenVolume(p)
+	if err != nil {
+		return nil, err
+	}
+	defer func() { _ = root.Close() }() // the file stays open
+	location := p.Location(name)
+	// A pipe has nobody at its other end.
+	f, err := root.OpenFile(name, os.O_RDONLY|syscall.O_NONBLOCK, 0)
+	if err != nil {
+		return nil, notThere(location, err)
+	}
+	info, err := f.Stat()
+	if err != nil {
+		return nil, errors.Join(err, f.Close())
+	}
+	if !info.Mode().IsRegular() {
+		return nil, errors.Join(runner.Refuse(agent.ReasonInvalidPath, "%s is not a file: correct pvc.path", location), f.Close())
+	}
+	return &stored{ReadCloser: f, location: location, size: info.Size(), file: f}, nil
+}
+
+// checkCluster refuses a snapshot of another cluster than was asked for.
+func (j *job) checkCluster(s *stored) error {
+	switch want := j.task.ClusterID; {
+	case want == "" || want == s.clusterID:
+		return nil
+	case s.clusterID == "":
+		return runner.Refuse(task.ReasonWrongCluster, "nothing tells of which cluster this snapshot is: only those that an EtcdBackup has stored in S3 do: leave spec.clusterID out to restore it all the same")
+	default:
+		return runner.Refuse(task.ReasonWrongCluster, "the snapshot is of cluster %s, and spec.clusterID asks for one of %s: name another snapshot, or correct spec.clusterID", s.clusterID, want)
+	}
+}
+
+// checkWanted refuses another snapshot than was verified.
+func (j *job) checkWanted(what string, got, want any) error {
+	if j.task.Want == nil || got == want {
+		return nil
+	}
+	return j.changed(fmt.Sprintf("its %s is %v, and was %v", what, got, want))
+}
+
+func (j *job) changed(how string) error {
+	return runner.Refuse(task.ReasonChanged, "%s is not the snapshot any more that was verified (%s): make a new EtcdRestore to restore what lies there now", j.task.Want.Location, how)
+}

@@ -1,0 +1,23 @@
+package agent
+
+import (
+	"os"
+	"syscall"
+
+	"github.com/etcd-operators/etcd-operators/shared/agent"
+	"github.com/etcd-operators/etcd-operators/shared/agent/runner"
+)
+
+// checkSpace refuses, before anything is fetched, what can't fit on a folder's volume: a
+// file, and what is to be beside it.
+func checkSpace(dir string, file, beside int64) error {
+	var s syscall.Statfs_t
+	if err := syscall.Statfs(dir, &s); err != nil {
+		return &os.PathError{Op: "statfs", Path: dir, Err: err}
+	}
+	free, need := int64(s.Bavail)*s.Bsize, file+beside
+	if need <= free {
+		return nil
+	}
+	return runner.Refuse(agent.ReasonNoSpace, "the volume at %s has %d MiB free, and %d MiB are needed (%d MiB for the snapshot that is fetched, and %d MiB for what is made of it): make it larger", dir, free>>20, need>>20, file>>20, beside>>20)
+}

@@ -1,0 +1,178 @@
+package rebuild
+
+import (
+	"context"
+	"errors"
+	"os"
+	"runtime"
+	"runtime/debug"
+
+	"github.com/etcd-operators/etcd-operators/operators/etcd-restore-operator/internal/task"
+	"github.com/etcd-operators/etcd-operators/shared/agent/runner"
+)
+
+// The buckets and keys of etcd's schema (server/storage/schema).
+const (
+	bucketKey     = "key"
+	bucketMeta    = "meta"
+	bucketCluster = "cluster"
+
+	keyStorageVersion   = "storageVersion"
+	keyClusterVersion   = "clusterVersion"
+	keyFinishedCompact  = "finishedCompactRev"
+	keyScheduledCompact = "scheduledCompactRev"
+)
+
+// Info is what a snapshot holds.
+type Info struct {
+	// DatabaseSize is in bytes, without the digest.
+	DatabaseSize int64
+	// Revision is where a cluster with this data goes on.
+	Revision int64
+	// TotalKeys is how many keys a cluster with this data has.
+	TotalKeys int64
+	// EtcdVersion is the minor version of etcd whose data it is, such as 3.6.
+	EtcdVersion string
+}
+
+// Inspect checks a database file, with or without a digest at its end, which it does not
+// look at, and says what the file holds. Any content ends in an Info or in an error that
+// says what is wrong with it.
+func Inspect(ctx context.Context, f *os.File) (info Info, err error) {
+	defer faults(&err)()
+	d, err := open(f)
+	if err != nil {
+		return info, err
+	}
+	defer d.close()
+	w := d.newWalk()
+	buckets, err := d.buckets(ctx, w)
+	if err != nil {
+		return info, err
+	}
+	for _, name := range []string{bucketKey, bucketMeta} {
+		if buckets[name] == nil {
+			return info, damaged("it has no bucket %q, so that it is not etcd's", name)
+		}
+	}
+	in := &inspection{settings: map[string][]byte{}}
+	for name, value := range buckets {
+		if err := w.bucket(ctx, value, in.visitor(name)); err != nil {
+			return info, err
+		}
+	}
+	if err := w.freePages(); err != nil {
+		return info, err
+	}
+	info.DatabaseSize = d.size()
+	if info.Revision, err = in.revision(); err != nil {
+		return info, err
+	}
+	if info.EtcdVersion, err = in.version(); err != nil {
+		return info, err
+	}
+	info.TotalKeys, err = d.countKeys(ctx, buckets[bucketKey], in.entries)
+	return info, err
+}
+
+// faults makes an error of the page faults of a file that is cut short while it is mapped,
+// or whose disk fails. What it returns is to be deferred.
+func faults(err *error) func() {
+	old := debug.SetPanicOnFault(true)
+	return func() {
+		debug.SetPanicOnFault(old)
+		p := recover()
+		if p == nil {
+			return
+		}
+		fault, ok := p.(interface {
+			runtime.Error
+			Addr() uintptr
+		})
+		if !ok {
+			panic(p)
+		}
+		*err = damaged("a part of it can't be read (%v)", fault)
+	}
+}
+
+// inspection is what was seen so far.
+type inspection struct {
+	// entries is how many revisions there are, last the newest of them.
+	entries, last int64
+	// settings are the keys of the buckets meta and cluster.
+	settings map[string][]byte
+}
+
+func (in *inspection) visitor(bucket string) func(element) error {
+	return func(e element) error {
+		if e.bucket {
+			return damaged("it has a bucket in a bucket, which etcd's has not")
+		}
+		switch bucket {
+		case bucketKey:
+			return in.event(e)
+		case bucketMeta, bucketCluster:
+			in.settings[string(e.key)] = e.value
+		}
+		return nil
+	}
+}
+
+func (in *inspection) event(e element) error {
+	ev, err := parseEvent(e)
+	if err != nil {
+		return err
+	}
+	in.entries++
+	in.last = ev.revision
+	return nil
+}
+
+// revision is the newest in the history, or that of a compaction that took all of it.
+func (in *inspection) revision() (int64, error) {
+	revision := in.last
+	for _, name := range []string{keyFinishedCompact, keyScheduledCompact} {
+		value, ok := in.settings[name]
+		if !ok {
+			continue
+		}
+		main, _, err := parseRevision(value)
+		if err != nil {
+			return 0, err
+		}
+		revision = max(revision, main)
+	}
+	if revision == 0 {
+		return 0, runner.Refuse(task.ReasonEmptySnapshot, "the snapshot is empty: it is of an etcd that nothing was ever written to: restore another one")
+	}
+	return revision, nil
+}
+
+// LastRevision is the newest in the history of a database file that was inspected before.
+func LastRevision(ctx context.Context, f *os.File) (revision int64, err error) {
+	defer faults(&err)()
+	d, err := open(f)
+	if err != nil {
+		return 0, err
+	}
+	defer d.close()
+	w := d.newWalk()
+	buckets, err := d.buckets(ctx, w)
+	if err != nil {
+		return 0, err
+	}
+	w.backwards = true
+	err = w.bucket(ctx, buckets[bucketKey], func(e element) error {
+		ev, err := parseEvent(e)
+		revision = ev.revision
+		return errors.Join(err, errEnough)
+	})
+	if errors.Is(err, errEnough) && revision > 0 {
+		return revision, nil
+	}
+	return 0, err
+}
+
+// errEnough ends a walk early.
+var errEnough = errors.New("enough was seen")

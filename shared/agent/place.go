@@ -1,0 +1,33 @@
+package agent
+
+// S3 is a place in an S3 store.
+type S3 struct {
+	Bucket string `json:"bucket"`
+	Key    string `json:"key"`
+	// Endpoint is the URL of the store; empty: AWS itself.
+	Endpoint       string `json:"endpoint,omitempty"`
+	ForcePathStyle bool   `json:"forcePathStyle,omitempty"`
+	// Region is empty if the Secret's config or the environment says it.
+	Region string `json:"region,omitempty"`
+	// StorageClass, ServerSideEncryption and KMSKeyID are for what is written.
+	StorageClass         string `json:"storageClass,omitempty"`
+	ServerSideEncryption string `json:"serverSideEncryption,omitempty"`
+	KMSKeyID             string `json:"kmsKeyID,omitempty"`
+	// SecretDir is the folder where the Secret with the files credentials and config
+	// is mounted; empty: the SDK's default chain.
+	SecretDir string `json:"secretDir,omitempty"`
+}
+
+// PVC is a place on a volume.
+type PVC struct {
+	// Claim is the name of the PersistentVolumeClaim, for the location that is
+	// reported.
+	Claim string `json:"claim"`
+	// Dir is where the volume is mounted.
+	Dir string `json:"dir"`
+	// Path is that of the file, below Dir.
+	Path string `json:"path"`
+}
+
+// Location is how people write where a file of the volume lies.
+func (p *PVC) Location(file string) string { return "pvc://" + p.Claim + "/" + file }

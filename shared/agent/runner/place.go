@@ -1,0 +1,40 @@
+package runner
+
+import (
+	"context"
+	"fmt"
+	"os"
+	"path"
+	"path/filepath"
+	"strings"
+	"time"
+
+	"github.com/etcd-operators/etcd-operators/shared/agent"
+	"github.com/etcd-operators/etcd-operators/shared/objectstore"
+)
+
+// OpenStore opens the store that a place is in. A request that makes no progress is cut
+// after the time stall, and the pauses before it is tried again are at most maxBackoff;
+// 0: objectstore's defaults.
+func OpenStore(ctx context.Context, s *agent.S3, stall, maxBackoff time.Duration) (*objectstore.Store, error) {
+	return objectstore.Open(ctx, objectstore.Settings{
+		Bucket: s.Bucket, Endpoint: s.Endpoint, Region: s.Region, ForcePathStyle: s.ForcePathStyle, SecretDir: s.SecretDir,
+		StorageClass: s.StorageClass, ServerSideEncryption: s.ServerSideEncryption, KMSKeyID: s.KMSKeyID,
+		Stall: stall, MaxBackoff: maxBackoff,
+	})
+}
+
+// OpenVolume opens a mounted volume, and returns the path of the file below its root, clean and
+// with slashes. Nothing above the mount can be reached by way of the root, by .. or by a
+// symbolic link.
+func OpenVolume(p *agent.PVC) (root *os.Root, file string, err error) {
+	file = path.Clean(p.Path)
+	if !filepath.IsLocal(p.Path) || file == "." || strings.HasSuffix(p.Path, "/") {
+		return nil, "", Refuse(agent.ReasonInvalidPath, "pvc.path %q names no file below the volume's root: write it without a leading or trailing slash, and without ..", p.Path)
+	}
+	root, err = os.OpenRoot(p.Dir)
+	if err != nil {
+		return nil, "", fmt.Errorf("open the volume: %w", err)
+	}
+	return root, file, nil
+}
