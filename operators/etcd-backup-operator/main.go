@@ -6,35 +6,61 @@ package main
 
 import (
 	"context"
-	"flag"
-	"fmt"
-	"os"
+	"time"
 
+	batchv1 "k8s.io/api/batch/v1"
+	corev1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/labels"
 	ctrl "sigs.k8s.io/controller-runtime"
-	"sigs.k8s.io/controller-runtime/pkg/log/zap"
+	"sigs.k8s.io/controller-runtime/pkg/cache"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+	ctrlmetrics "sigs.k8s.io/controller-runtime/pkg/metrics"
 
+	"github.com/etcd-operators/etcd-operators/api/crd"
+	"github.com/etcd-operators/etcd-operators/api/v1beta2"
+	"github.com/etcd-operators/etcd-operators/operators/etcd-backup-operator/internal/controller"
+	"github.com/etcd-operators/etcd-operators/operators/etcd-backup-operator/internal/metrics"
 	"github.com/etcd-operators/etcd-operators/shared/operator"
 )
 
+// apiQPS and apiBurst bound the requests to the API server: a backup needs some ten from
+// its beginning to its end.
+const apiQPS, apiBurst = 100, 200
+
 func main() {
-	if err := run(ctrl.SetupSignalHandler(), os.Args[1:]); err != nil {
-		fmt.Fprintln(os.Stderr, "etcd-backup-operator:", err)
-		os.Exit(1)
-	}
+	operator.Main(&operator.Program{
+		Name:       "etcd-backup-operator",
+		Kind:       "EtcdBackup",
+		Definition: crd.EtcdBackups,
+		QPS:        apiQPS,
+		Burst:      apiBurst,
+		Caches:     caches,
+		SetUp:      setUp,
+	})
 }
 
-func run(ctx context.Context, args []string) error {
-	fs := flag.NewFlagSet(name, flag.ExitOnError)
-	zapOptions := zap.Options{}
-	zapOptions.BindFlags(fs)
-	o, err := parseOptions(fs, args)
-	if err != nil {
-		return err
+func setUp(ctx context.Context, mgr ctrl.Manager, o *operator.Options) error {
+	r := &controller.Reconciler{
+		Client:      mgr.GetClient(),
+		Live:        mgr.GetAPIReader(),
+		Events:      mgr.GetEventRecorder(o.Name),
+		Metrics:     metrics.New(ctrlmetrics.Registry),
+		Image:       o.Image,
+		ClusterWide: o.ClusterWide,
+		Now:         time.Now,
 	}
-	if o.Version {
-		fmt.Println(name, operator.BuildVersion())
-		return nil
+	return r.SetupWithManager(ctx, mgr, o.Workers)
+}
+
+// caches keep in memory only what is needed: the Jobs and Pods of backups, and of an
+// EtcdCluster all, but for who wrote what.
+func caches() cache.Options {
+	ours := labels.SelectorFromSet(labels.Set{v1beta2.LabelApp: v1beta2.AppEtcdBackup})
+	return cache.Options{
+		DefaultTransform: cache.TransformStripManagedFields(),
+		ByObject: map[client.Object]cache.ByObject{
+			&batchv1.Job{}: {Label: ours},
+			&corev1.Pod{}:  {Label: ours},
+		},
 	}
-	ctrl.SetLogger(zap.New(zap.UseFlagOptions(&zapOptions)))
-	return o.start(ctx)
 }

@@ -6,33 +6,94 @@ import (
 	"context"
 	"flag"
 	"fmt"
-	"os"
+	"strings"
 
+	authorizationv1 "k8s.io/api/authorization/v1"
 	ctrl "sigs.k8s.io/controller-runtime"
-	"sigs.k8s.io/controller-runtime/pkg/log/zap"
+	"sigs.k8s.io/controller-runtime/pkg/cache"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+	ctrlmetrics "sigs.k8s.io/controller-runtime/pkg/metrics"
 
+	"github.com/etcd-operators/etcd-operators/api/crd"
+	"github.com/etcd-operators/etcd-operators/operators/etcd-operator/internal/act"
+	"github.com/etcd-operators/etcd-operators/operators/etcd-operator/internal/controller"
+	"github.com/etcd-operators/etcd-operators/operators/etcd-operator/internal/metrics"
+	"github.com/etcd-operators/etcd-operators/operators/etcd-operator/internal/observe"
+	"github.com/etcd-operators/etcd-operators/shared/etcdclient"
 	"github.com/etcd-operators/etcd-operators/shared/operator"
 )
 
+const (
+	// apiQPS and apiBurst bound the requests to the API server: a growing cluster
+	// needs some tens, an idle one none.
+	apiQPS, apiBurst = 200, 400
+
+	// defaultVersion is the etcd version of clusters that name none: the newest patch
+	// of the minor that has been out for a year. An operator that comes with another
+	// never moves a cluster that exists.
+	defaultVersion = "3.6.16"
+)
+
 func main() {
-	if err := run(ctrl.SetupSignalHandler(), os.Args[1:]); err != nil {
-		fmt.Fprintln(os.Stderr, "etcd-operator:", err)
-		os.Exit(1)
-	}
+	var own program
+	operator.Main(&operator.Program{
+		Name:       "etcd-operator",
+		Kind:       "EtcdCluster",
+		Definition: crd.EtcdClusters,
+		QPS:        apiQPS,
+		Burst:      apiBurst,
+		Flags:      own.flags,
+		Learn:      own.learn,
+		Caches:     func() cache.Options { return caches(own.mayReadNodes) },
+		SetUp:      own.setUp,
+	})
 }
 
-func run(ctx context.Context, args []string) error {
-	fs := flag.NewFlagSet(name, flag.ExitOnError)
-	zapOptions := zap.Options{}
-	zapOptions.BindFlags(fs)
-	o, err := parseOptions(fs, args)
-	if err != nil {
-		return err
+// program is what this operator has beside what all have.
+type program struct {
+	defaultVersion string
+	mayReadNodes   bool
+}
+
+// flags registers those of this operator. Those of the archived operator keep their
+// names, so that its Deployment needs only another image.
+func (p *program) flags(fs *flag.FlagSet) {
+	fs.StringVar(&p.defaultVersion, "default-version", defaultVersion, "etcd version of a new cluster whose spec names none")
+	fs.Int("chaos-level", -1, "accepted for the archived operator's manifests, and unused")
+	fs.Duration("gc-interval", 0, "accepted for the archived operator's manifests, and unused")
+}
+
+// learn asks whether the operator has the rights to list and watch nodes.
+func (p *program) learn(ctx context.Context, c client.Client) error {
+	for _, verb := range []string{"list", "watch"} {
+		review := &authorizationv1.SelfSubjectAccessReview{Spec: authorizationv1.SelfSubjectAccessReviewSpec{
+			ResourceAttributes: &authorizationv1.ResourceAttributes{Verb: verb, Resource: "nodes"},
+		}}
+		if err := c.Create(ctx, review); err != nil {
+			return fmt.Errorf("ask whether nodes may be read: %w", err)
+		}
+		if !review.Status.Allowed {
+			return nil
+		}
 	}
-	if o.Version {
-		fmt.Println(name, operator.BuildVersion())
-		return nil
+	p.mayReadNodes = true
+	return nil
+}
+
+func (p *program) setUp(ctx context.Context, mgr ctrl.Manager, o *operator.Options) error {
+	ctrl.Log.Info("asked for rights", "nodes", p.mayReadNodes)
+	etcd := etcdclient.Client{}
+	observer := &observe.Observer{Reader: mgr.GetClient(), Etcd: etcd, DefaultVersion: strings.TrimPrefix(p.defaultVersion, "v")}
+	if p.mayReadNodes {
+		observer.Nodes = mgr.GetClient()
 	}
-	ctrl.SetLogger(zap.New(zap.UseFlagOptions(&zapOptions)))
-	return o.start(ctx)
+	r := &controller.Reconciler{
+		Client:      mgr.GetClient(),
+		Observer:    observer,
+		Actor:       &act.Actor{Client: mgr.GetClient(), Live: mgr.GetAPIReader(), Etcd: etcd, LauncherImage: o.Image},
+		Events:      mgr.GetEventRecorder(o.Name),
+		Metrics:     metrics.New(ctrlmetrics.Registry),
+		ClusterWide: o.ClusterWide,
+	}
+	return r.SetupWithManager(ctx, mgr, o.Workers)
 }

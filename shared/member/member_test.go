@@ -3,9 +3,6 @@ package member
 import (
 	"bytes"
 	"crypto/rand"
-	"flag"
-	"os"
-	"path/filepath"
 	"slices"
 	"strings"
 	"testing"
@@ -14,27 +11,17 @@ import (
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/util/validation"
-	psaapi "k8s.io/pod-security-admission/api"
-	"k8s.io/pod-security-admission/policy"
-	"sigs.k8s.io/yaml"
 
 	"github.com/etcd-operators/etcd-operators/api/v1beta2"
 	"github.com/etcd-operators/etcd-operators/shared/launcher"
+	"github.com/etcd-operators/etcd-operators/shared/manifesttest"
 )
-
-var update = flag.Bool("update", false, "write the golden manifests anew")
 
 // cluster reads a manifest of testdata, as the API server would give it.
 func cluster(t *testing.T, file string) *v1beta2.EtcdCluster {
 	t.Helper()
-	b, err := os.ReadFile(filepath.Join("testdata", file))
-	if err != nil {
-		t.Fatal(err)
-	}
 	var c v1beta2.EtcdCluster
-	if err := yaml.UnmarshalStrict(b, &c); err != nil {
-		t.Fatalf("%s: %v", file, err)
-	}
+	manifesttest.Read(t, file, &c)
 	c.Namespace = "ns"
 	c.UID = "11111111-2222-3333-4444-555555555555"
 	if c.Spec.Size == 0 {
@@ -54,14 +41,7 @@ func options(c *v1beta2.EtcdCluster) Options {
 
 func goldenCases(t *testing.T) []string {
 	t.Helper()
-	files, err := filepath.Glob(filepath.Join("testdata", "*.cluster.yaml"))
-	if err != nil || len(files) == 0 {
-		t.Fatalf("no clusters in testdata: %v", err)
-	}
-	for i, f := range files {
-		files[i] = filepath.Base(f)
-	}
-	return files
+	return manifesttest.Files(t, "cluster")
 }
 
 // Every object of each cluster in testdata/*.cluster.yaml is as the .golden.yaml
@@ -84,40 +64,13 @@ func TestGolden(t *testing.T) {
 				objects = append(objects, claim)
 			}
 			objects = append(objects, ClientService(c), PeerService(c), DisruptionBudget(c, 2))
-
-			var got bytes.Buffer
-			for _, o := range objects {
-				b, err := yaml.Marshal(o)
-				if err != nil {
-					t.Fatal(err)
-				}
-				got.WriteString("---\n")
-				got.Write(b)
-			}
-			golden := filepath.Join("testdata", strings.Replace(file, ".cluster.", ".golden.", 1))
-			if *update {
-				if err := os.WriteFile(golden, got.Bytes(), 0o644); err != nil {
-					t.Fatal(err)
-				}
-			}
-			want, err := os.ReadFile(golden)
-			if err != nil {
-				t.Fatal(err)
-			}
-			if diff := cmp.Diff(string(want), got.String()); diff != "" {
-				t.Errorf("-want +got:\n%s", diff)
-			}
+			manifesttest.Golden(t, file, "cluster", objects...)
 		})
 	}
 }
 
 // What a namespace with pod-security.kubernetes.io/enforce: restricted admits.
 func TestPodsAreRestricted(t *testing.T) {
-	evaluator, err := policy.NewEvaluator(policy.DefaultChecks(), nil)
-	if err != nil {
-		t.Fatal(err)
-	}
-	restricted := psaapi.LevelVersion{Level: psaapi.LevelRestricted, Version: psaapi.LatestVersion()}
 	for _, file := range goldenCases(t) {
 		t.Run(file, func(t *testing.T) {
 			c := cluster(t, file)
@@ -125,11 +78,7 @@ func TestPodsAreRestricted(t *testing.T) {
 			if err != nil {
 				t.Fatal(err)
 			}
-			for _, r := range evaluator.EvaluatePod(restricted, &pod.ObjectMeta, &pod.Spec) {
-				if !r.Allowed {
-					t.Errorf("%s: %s", r.ForbiddenReason, r.ForbiddenDetail)
-				}
-			}
+			manifesttest.Restricted(t, &pod.ObjectMeta, &pod.Spec)
 		})
 	}
 }

@@ -28,7 +28,9 @@ const (
 
 // Names and places of a Pod's volumes.
 const (
-	volumeData     = "etcd-data"
+	// VolumeData is where a member keeps its data.
+	VolumeData = "etcd-data"
+
 	volumeLauncher = "launcher"
 	volumeGrant    = "launcher-grant"
 	volumeUsed     = "launcher-used"
@@ -219,7 +221,7 @@ func etcdContainer(c *v1beta2.EtcdCluster, policy *v1beta2.PodPolicy, o Options)
 		// etcd's last words are in its log, and status.lastState then has them.
 		TerminationMessagePolicy: corev1.TerminationMessageFallbackToLogsOnError,
 		VolumeMounts: []corev1.VolumeMount{
-			{Name: volumeData, MountPath: DataMount},
+			{Name: VolumeData, MountPath: DataMount},
 			{Name: volumeLauncher, MountPath: launcherMount, ReadOnly: true},
 			{Name: volumeGrant, MountPath: grantMount, ReadOnly: true},
 			{Name: volumeUsed, MountPath: usedMount},
@@ -300,7 +302,7 @@ func httpProbe(path string) *corev1.Probe {
 
 func volumes(policy *v1beta2.PodPolicy, name string) []corev1.Volume {
 	return []corev1.Volume{
-		{Name: volumeData, VolumeSource: dataSource(policy, name)},
+		{Name: VolumeData, VolumeSource: dataSource(policy, name)},
 		{Name: volumeLauncher, VolumeSource: corev1.VolumeSource{
 			EmptyDir: &corev1.EmptyDirVolumeSource{SizeLimit: new(launcherVolumeLimit.DeepCopy())},
 		}},

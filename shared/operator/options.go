@@ -1,5 +1,6 @@
-// Package operator holds what the main programs of all operators do alike: their flags
-// and environment, what they do before they start, and how they answer probes.
+// Package operator holds what all operators do alike: their main programs ([Main]), with
+// flags and environment, what they do before they start, and how they answer probes; how
+// they watch what another operator looks after ([Kind]); and how they report.
 package operator
 
 import (

@@ -10,7 +10,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"sync/atomic"
 	"time"
 
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
@@ -22,6 +21,7 @@ import (
 	"github.com/etcd-operators/etcd-operators/api/v1beta2"
 	"github.com/etcd-operators/etcd-operators/operators/etcd-backup-operator/internal/metrics"
 	"github.com/etcd-operators/etcd-operators/operators/etcd-backup-operator/internal/plan"
+	"github.com/etcd-operators/etcd-operators/shared/operator"
 )
 
 const (
@@ -47,9 +47,9 @@ type Reconciler struct {
 	// Now is the clock.
 	Now func() time.Time
 
-	// clusters is set once EtcdClusters can be read: on a Kubernetes without
-	// etcd-operator there is no such kind.
-	clusters atomic.Bool
+	// clusters are EtcdClusters: on a Kubernetes without etcd-operator there is no such
+	// kind.
+	clusters operator.Kind
 }
 
 // Reconcile takes the next step for one EtcdBackup.

@@ -29,6 +29,7 @@ import (
 	"github.com/etcd-operators/etcd-operators/operators/etcd-backup-operator/internal/controller"
 	"github.com/etcd-operators/etcd-operators/operators/etcd-backup-operator/internal/metrics"
 	"github.com/etcd-operators/etcd-operators/operators/etcd-backup-operator/internal/task"
+	"github.com/etcd-operators/etcd-operators/shared/agent"
 	"github.com/etcd-operators/etcd-operators/shared/apiservertest"
 	"github.com/etcd-operators/etcd-operators/shared/etcdtest"
 )
@@ -238,7 +239,7 @@ func (b *bench) ends(p *corev1.Pod, code int32, result task.Result) {
 	}
 	apiservertest.Read(b.t, b.client, p)
 	p.Status.Phase = corev1.PodFailed
-	if code == task.ExitDone {
+	if code == agent.ExitDone {
 		p.Status.Phase = corev1.PodSucceeded
 	}
 	p.Status.ContainerStatuses = []corev1.ContainerStatus{{Name: task.Container, State: corev1.ContainerState{
@@ -279,7 +280,7 @@ func stored(revision int64) task.Result {
 // fails is what an agent reports that could not do its work.
 func fails(reason string, permanent bool) task.Result {
 	now := time.Now().UTC()
-	return task.Result{Started: now, Finished: now, Failure: &task.Failure{Reason: reason, Message: "the words of the agent", Permanent: permanent}}
+	return task.Result{Started: now, Finished: now, Failure: &agent.Failure{Reason: reason, Message: "the words of the agent", Permanent: permanent}}
 }
 
 // condition is that of a type, as "status reason".

@@ -68,7 +68,7 @@ func ends(b *v1beta2.EtcdBackup, j plan.Job) bool {
 
 // cluster is the EtcdCluster that the backup refers to; nil if there is none.
 func (r *Reconciler) cluster(ctx context.Context, b *v1beta2.EtcdBackup) (*v1beta2.EtcdCluster, error) {
-	if b.Spec.ClusterRef == nil || !r.clusters.Load() {
+	if b.Spec.ClusterRef == nil || !r.clusters.Served() {
 		return nil, nil
 	}
 	var c v1beta2.EtcdCluster

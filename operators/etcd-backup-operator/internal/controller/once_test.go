@@ -16,6 +16,7 @@ import (
 	"github.com/etcd-operators/etcd-operators/api/v1beta2"
 	"github.com/etcd-operators/etcd-operators/operators/etcd-backup-operator/internal/controller"
 	"github.com/etcd-operators/etcd-operators/operators/etcd-backup-operator/internal/task"
+	"github.com/etcd-operators/etcd-operators/shared/agent"
 	"github.com/etcd-operators/etcd-operators/shared/apiservertest"
 	"github.com/etcd-operators/etcd-operators/shared/etcdtest"
 )
@@ -32,7 +33,7 @@ func TestOnce(t *testing.T) {
 	}
 	p := b.pod(&j)
 	b.runs(p)
-	b.ends(p, task.ExitDone, stored(7))
+	b.ends(p, agent.ExitDone, stored(7))
 	// The Job itself has not ended yet.
 	b.until(e, "the backup to be stored", func(s *v1beta2.BackupStatus) bool { return s.Succeeded })
 	s := &e.Status
@@ -74,7 +75,7 @@ func TestPermanentFailure(t *testing.T) {
 	b := newBench(t)
 	e := b.create("x")
 	j := b.job(e)
-	b.ends(b.pod(&j), task.ExitPermanent, fails("BucketNotFound", true))
+	b.ends(b.pod(&j), agent.ExitPermanent, fails("BucketNotFound", true))
 	b.until(e, "the failure", func(s *v1beta2.BackupStatus) bool { return s.Phase == v1beta2.BackupFailed })
 	b.finish(&j, batchv1.JobFailed, batchv1.JobReasonPodFailurePolicy)
 	b.quiet(e)
@@ -98,12 +99,12 @@ func TestRetry(t *testing.T) {
 	b := newBench(t)
 	e := b.create("x")
 	j := b.job(e)
-	b.ends(b.pod(&j), task.ExitRetry, fails("StoreUnavailable", false))
+	b.ends(b.pod(&j), agent.ExitRetry, fails("StoreUnavailable", false))
 	b.quiet(e)
 	if e.Status.Phase != v1beta2.BackupRunning || e.Status.Reason != "" {
 		t.Errorf("after the first Pod the status is %+v", e.Status)
 	}
-	b.ends(b.pod(&j), task.ExitDone, stored(8))
+	b.ends(b.pod(&j), agent.ExitDone, stored(8))
 	b.until(e, "the second Pod's backup", func(s *v1beta2.BackupStatus) bool { return s.Succeeded && s.EtcdRevision == 8 })
 }
 
@@ -113,7 +114,7 @@ func TestRetriesExhausted(t *testing.T) {
 	b := newBench(t)
 	e := b.create("x")
 	j := b.job(e)
-	b.ends(b.pod(&j), task.ExitRetry, fails("StoreUnavailable", false))
+	b.ends(b.pod(&j), agent.ExitRetry, fails("StoreUnavailable", false))
 	b.finish(&j, batchv1.JobFailed, batchv1.JobReasonBackoffLimitExceeded)
 	b.until(e, "the failure", func(s *v1beta2.BackupStatus) bool {
 		return s.Phase == v1beta2.BackupFailed && condition(s, v1beta2.ConditionFailed) == "True StoreUnavailable"
@@ -139,7 +140,7 @@ func TestMissingSecret(t *testing.T) {
 	b.until(e, "the backup to go on", func(s *v1beta2.BackupStatus) bool {
 		return s.Phase == v1beta2.BackupRunning && !strings.Contains(said(s), "the Secret aws")
 	})
-	b.ends(p, task.ExitDone, stored(7))
+	b.ends(p, agent.ExitDone, stored(7))
 	b.until(e, "the backup to be stored", func(s *v1beta2.BackupStatus) bool { return s.Succeeded })
 }
 
@@ -154,7 +155,7 @@ func TestRestart(t *testing.T) {
 	b.runs(p)
 	b.until(e, "the backup to be under way", func(s *v1beta2.BackupStatus) bool { return len(s.Active) == 1 })
 	b.stop()
-	b.ends(p, task.ExitDone, stored(7))
+	b.ends(p, agent.ExitDone, stored(7))
 	b.finish(&j, batchv1.JobComplete, "")
 	b.startOperator()
 	b.until(e, "the backup to be stored", func(s *v1beta2.BackupStatus) bool { return s.Succeeded })
@@ -172,7 +173,7 @@ func TestTwoOperators(t *testing.T) {
 	for i := range 10 {
 		e := b.create(fmt.Sprintf("x%d", i))
 		j := b.job(e)
-		b.ends(b.pod(&j), task.ExitDone, stored(7))
+		b.ends(b.pod(&j), agent.ExitDone, stored(7))
 		b.until(e, "the backup to be stored", func(s *v1beta2.BackupStatus) bool { return s.Succeeded })
 		b.quiet(e)
 		if n := len(b.jobs(e)); n != 1 || len(e.Status.History) != 1 {
@@ -207,7 +208,7 @@ func TestTTL(t *testing.T) {
 	b := newBench(t)
 	e := b.create("x", func(e *v1beta2.EtcdBackup) { e.Spec.TTLSecondsAfterFinished = new(int32(1)) })
 	j := b.job(e)
-	b.ends(b.pod(&j), task.ExitDone, stored(7))
+	b.ends(b.pod(&j), agent.ExitDone, stored(7))
 	etcdtest.Eventually(t, "the EtcdBackup to be deleted", func() error {
 		err := b.client.Get(apiservertest.Context(t), client.ObjectKeyFromObject(e), e)
 		if err == nil {
@@ -325,7 +326,7 @@ func TestPodsLag(t *testing.T) {
 	j := b.job(e)
 	p := b.pod(&j)
 	b.runs(p)
-	b.ends(p, task.ExitDone, stored(7))
+	b.ends(p, agent.ExitDone, stored(7))
 	b.finish(&j, batchv1.JobComplete, "")
 	b.until(e, "the backup to be stored", func(s *v1beta2.BackupStatus) bool { return s.Succeeded })
 	if len(e.Status.History) != 1 || !e.Status.History[0].Succeeded || e.Status.Reason != "" {

@@ -13,8 +13,8 @@ import (
 
 	"github.com/etcd-operators/etcd-operators/api/crd"
 	"github.com/etcd-operators/etcd-operators/api/v1beta2"
-	"github.com/etcd-operators/etcd-operators/operators/etcd-backup-operator/internal/task"
 	"github.com/etcd-operators/etcd-operators/shared/admissiontest"
+	"github.com/etcd-operators/etcd-operators/shared/agent"
 	"github.com/etcd-operators/etcd-operators/shared/apiservertest"
 	"github.com/etcd-operators/etcd-operators/shared/etcdtest"
 )
@@ -33,7 +33,7 @@ func TestRepeated(t *testing.T) {
 	var done []batchv1.Job
 	for i := range 3 {
 		j := b.job(e, done...)
-		b.ends(b.pod(&j), task.ExitDone, stored(int64(7+i)))
+		b.ends(b.pod(&j), agent.ExitDone, stored(int64(7+i)))
 		b.finish(&j, batchv1.JobComplete, "")
 		b.until(e, "the backup to be stored", func(s *v1beta2.BackupStatus) bool { return s.EtcdRevision == int64(7+i) })
 		done = append(done, j)
@@ -55,7 +55,7 @@ func TestRepeated(t *testing.T) {
 	b.until(e, "the suspension to be noticed", func(s *v1beta2.BackupStatus) bool { return s.ObservedGeneration == e.Generation })
 	for _, j := range b.jobs(e) {
 		if j.Status.CompletionTime == nil {
-			b.ends(b.pod(&j), task.ExitDone, stored(20))
+			b.ends(b.pod(&j), agent.ExitDone, stored(20))
 			b.finish(&j, batchv1.JobComplete, "")
 		}
 	}
@@ -69,10 +69,10 @@ func TestRepeatedFailure(t *testing.T) {
 	b := newBench(t)
 	e := b.create("x", everySecond)
 	first := b.job(e)
-	b.ends(b.pod(&first), task.ExitPermanent, fails("NoSpace", true))
+	b.ends(b.pod(&first), agent.ExitPermanent, fails("NoSpace", true))
 	b.finish(&first, batchv1.JobFailed, batchv1.JobReasonPodFailurePolicy)
 	second := b.job(e, first)
-	b.ends(b.pod(&second), task.ExitDone, stored(9))
+	b.ends(b.pod(&second), agent.ExitDone, stored(9))
 	b.until(e, "the second to be stored", func(s *v1beta2.BackupStatus) bool { return s.Succeeded && s.EtcdRevision == 9 })
 	b.wantEvents(e, "NoSpace", "BackupSucceeded")
 }

@@ -6,16 +6,13 @@ import (
 
 	batchv1 "k8s.io/api/batch/v1"
 	corev1 "k8s.io/api/core/v1"
-	"k8s.io/apimachinery/pkg/util/wait"
 	"k8s.io/client-go/util/workqueue"
 	ctrl "sigs.k8s.io/controller-runtime"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 	"sigs.k8s.io/controller-runtime/pkg/controller"
 	"sigs.k8s.io/controller-runtime/pkg/handler"
 	"sigs.k8s.io/controller-runtime/pkg/log"
-	"sigs.k8s.io/controller-runtime/pkg/manager"
 	"sigs.k8s.io/controller-runtime/pkg/reconcile"
-	"sigs.k8s.io/controller-runtime/pkg/source"
 
 	"github.com/etcd-operators/etcd-operators/api/v1beta2"
 )
@@ -24,10 +21,6 @@ const (
 	// retryFirst and retryMost bound the pause after a failed reconcile.
 	retryFirst = 50 * time.Millisecond
 	retryMost  = 30 * time.Second
-
-	// kindInterval is how often to ask whether EtcdClusters are served, on a Kubernetes
-	// where they are not.
-	kindInterval = 5 * time.Second
 
 	// clusterIndex finds the EtcdBackups that refer to an EtcdCluster.
 	clusterIndex = "spec.clusterRef.name"
@@ -51,30 +44,8 @@ func (r *Reconciler) SetupWithManager(ctx context.Context, mgr ctrl.Manager, wor
 	if err != nil {
 		return err
 	}
-	if served(mgr) {
-		return r.watchClusters(mgr, c)
-	}
 	// It is served once etcd-operator is installed. Backups of endpoints need none.
-	return mgr.Add(manager.RunnableFunc(func(ctx context.Context) error {
-		found := func(context.Context) (bool, error) { return served(mgr), nil }
-		if err := wait.PollUntilContextCancel(ctx, kindInterval, false, found); err != nil {
-			return nil //nolint:nilerr // the operator ends
-		}
-		return r.watchClusters(mgr, c)
-	}))
-}
-
-// served reports whether there is such a thing as an EtcdCluster.
-func served(mgr ctrl.Manager) bool {
-	_, err := mgr.GetRESTMapper().RESTMapping(v1beta2.GroupVersion.WithKind("EtcdCluster").GroupKind(), v1beta2.GroupVersion.Version)
-	return err == nil
-}
-
-// watchClusters begins to read EtcdClusters, each of which then leads to the
-// EtcdBackups that refer to it.
-func (r *Reconciler) watchClusters(mgr ctrl.Manager, c controller.Controller) error {
-	r.clusters.Store(true)
-	return c.Watch(source.Kind[client.Object](mgr.GetCache(), &v1beta2.EtcdCluster{}, handler.EnqueueRequestsFromMapFunc(r.ofCluster)))
+	return r.clusters.Watch(mgr, c, &v1beta2.EtcdCluster{}, r.ofCluster)
 }
 
 // ofPod maps the Pod of a Job to the EtcdBackup that its annotation names.

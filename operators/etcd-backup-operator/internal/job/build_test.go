@@ -2,9 +2,6 @@ package job
 
 import (
 	"encoding/json"
-	"flag"
-	"os"
-	"path/filepath"
 	"strings"
 	"testing"
 	"time"
@@ -14,16 +11,12 @@ import (
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/util/validation"
-	psaapi "k8s.io/pod-security-admission/api"
-	"k8s.io/pod-security-admission/policy"
-	"sigs.k8s.io/yaml"
 
 	"github.com/etcd-operators/etcd-operators/api/v1beta2"
 	"github.com/etcd-operators/etcd-operators/operators/etcd-backup-operator/internal/plan"
 	"github.com/etcd-operators/etcd-operators/operators/etcd-backup-operator/internal/task"
+	"github.com/etcd-operators/etcd-operators/shared/manifesttest"
 )
-
-var update = flag.Bool("update", false, "write the golden manifests anew")
 
 const image = "example.com/etcd-backup-operator:v1"
 
@@ -32,14 +25,8 @@ var due = time.Date(2026, 1, 2, 3, 30, 0, 0, time.UTC)
 // backup reads a manifest of testdata, as the API server would give it.
 func backup(t *testing.T, file string) *v1beta2.EtcdBackup {
 	t.Helper()
-	raw, err := os.ReadFile(filepath.Join("testdata", file))
-	if err != nil {
-		t.Fatal(err)
-	}
 	var b v1beta2.EtcdBackup
-	if err := yaml.UnmarshalStrict(raw, &b); err != nil {
-		t.Fatalf("%s: %v", file, err)
-	}
+	manifesttest.Read(t, file, &b)
 	b.Namespace, b.UID = "ns", "11111111-2222-3333-4444-555555555555"
 	return &b
 }
@@ -63,57 +50,23 @@ func build(t *testing.T, b *v1beta2.EtcdBackup) *batchv1.Job {
 
 func backups(t *testing.T) []string {
 	t.Helper()
-	files, err := filepath.Glob(filepath.Join("testdata", "*.backup.yaml"))
-	if err != nil || len(files) == 0 {
-		t.Fatalf("no backups in testdata: %v", err)
-	}
-	for i, f := range files {
-		files[i] = filepath.Base(f)
-	}
-	return files
+	return manifesttest.Files(t, "backup")
 }
 
 // The Job of each backup in testdata/*.backup.yaml is as the .golden.yaml beside it
 // says. After a wanted change: go test ./internal/job -update.
 func TestGolden(t *testing.T) {
 	for _, file := range backups(t) {
-		t.Run(file, func(t *testing.T) {
-			got, err := yaml.Marshal(build(t, backup(t, file)))
-			if err != nil {
-				t.Fatal(err)
-			}
-			golden := filepath.Join("testdata", strings.Replace(file, ".backup.", ".golden.", 1))
-			if *update {
-				if err := os.WriteFile(golden, got, 0o644); err != nil {
-					t.Fatal(err)
-				}
-			}
-			want, err := os.ReadFile(golden)
-			if err != nil {
-				t.Fatal(err)
-			}
-			if diff := cmp.Diff(string(want), string(got)); diff != "" {
-				t.Errorf("-want +got:\n%s", diff)
-			}
-		})
+		t.Run(file, func(t *testing.T) { manifesttest.Golden(t, file, "backup", build(t, backup(t, file))) })
 	}
 }
 
 // What a namespace with pod-security.kubernetes.io/enforce: restricted admits.
 func TestPodsAreRestricted(t *testing.T) {
-	evaluator, err := policy.NewEvaluator(policy.DefaultChecks(), nil)
-	if err != nil {
-		t.Fatal(err)
-	}
-	restricted := psaapi.LevelVersion{Level: psaapi.LevelRestricted, Version: psaapi.LatestVersion()}
 	for _, file := range backups(t) {
 		t.Run(file, func(t *testing.T) {
 			pod := build(t, backup(t, file)).Spec.Template
-			for _, r := range evaluator.EvaluatePod(restricted, &pod.ObjectMeta, &pod.Spec) {
-				if !r.Allowed {
-					t.Errorf("%s: %s", r.ForbiddenReason, r.ForbiddenDetail)
-				}
-			}
+			manifesttest.Restricted(t, &pod.ObjectMeta, &pod.Spec)
 			if token := pod.Spec.AutomountServiceAccountToken; token == nil || *token {
 				t.Error("the Pod gets a token of the API server")
 			}

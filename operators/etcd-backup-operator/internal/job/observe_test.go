@@ -13,6 +13,7 @@ import (
 
 	"github.com/etcd-operators/etcd-operators/operators/etcd-backup-operator/internal/plan"
 	"github.com/etcd-operators/etcd-operators/operators/etcd-backup-operator/internal/task"
+	"github.com/etcd-operators/etcd-operators/shared/agent"
 )
 
 // at is n seconds after the Job was made.
@@ -89,7 +90,7 @@ func text(t *testing.T, r task.Result) string {
 
 func TestObserve(t *testing.T) {
 	stored := task.Result{Location: "s3://b/k", Size: 5, Started: due, Finished: due}
-	refused := task.Result{Started: due, Finished: due, Failure: &task.Failure{Reason: "AccessDenied", Message: "m", Permanent: true}}
+	refused := task.Result{Started: due, Finished: due, Failure: &agent.Failure{Reason: "AccessDenied", Message: "m", Permanent: true}}
 	complete := batchv1.JobCondition{Type: batchv1.JobComplete, Status: corev1.ConditionTrue, LastTransitionTime: at(9)}
 	failed := batchv1.JobCondition{Type: batchv1.JobFailed, Status: corev1.ConditionTrue, Reason: "BackoffLimitExceeded", Message: "Job has reached the specified backoff limit", LastTransitionTime: at(9)}
 	late := failed

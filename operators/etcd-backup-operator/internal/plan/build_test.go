@@ -9,6 +9,7 @@ import (
 
 	"github.com/etcd-operators/etcd-operators/api/v1beta2"
 	"github.com/etcd-operators/etcd-operators/operators/etcd-backup-operator/internal/task"
+	"github.com/etcd-operators/etcd-operators/shared/agent"
 )
 
 // born is when the EtcdBackups of the tests were created.
@@ -145,7 +146,7 @@ func reportedFailure(permanent bool) func(*Job) {
 	return func(j *Job) {
 		j.Result = &task.Result{
 			Started: j.Scheduled.Add(time.Second), Finished: j.Scheduled.Add(3 * time.Second),
-			Failure: &task.Failure{Reason: "BucketNotFound", Message: "there is no bucket mybucket", Permanent: permanent},
+			Failure: &agent.Failure{Reason: "BucketNotFound", Message: "there is no bucket mybucket", Permanent: permanent},
 		}
 	}
 }

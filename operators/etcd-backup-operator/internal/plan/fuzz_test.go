@@ -12,6 +12,7 @@ import (
 
 	"github.com/etcd-operators/etcd-operators/api/v1beta2"
 	"github.com/etcd-operators/etcd-operators/operators/etcd-backup-operator/internal/task"
+	"github.com/etcd-operators/etcd-operators/shared/agent"
 )
 
 // FuzzPlan gives Plan Observations that no world would produce. It never panics, and
@@ -157,7 +158,7 @@ func randomJob(r *rand.Rand, o Observation, due time.Duration) Job {
 	case 1:
 		reportedFailure(r.Intn(2) == 0)(&j)
 	case 2:
-		j.Result = &task.Result{Failure: &task.Failure{Message: "\xff", Permanent: true}}
+		j.Result = &task.Result{Failure: &agent.Failure{Message: "\xff", Permanent: true}}
 	}
 	if r.Intn(4) == 0 {
 		j.Waiting = "ContainerCreating"

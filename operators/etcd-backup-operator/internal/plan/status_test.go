@@ -13,6 +13,7 @@ import (
 
 	"github.com/etcd-operators/etcd-operators/api/v1beta2"
 	"github.com/etcd-operators/etcd-operators/operators/etcd-backup-operator/internal/task"
+	"github.com/etcd-operators/etcd-operators/shared/agent"
 )
 
 func timeAt(d time.Duration) *metav1.Time { return &metav1.Time{Time: born.Add(d)} }
@@ -298,15 +299,15 @@ func TestForeignText(t *testing.T) {
 		job    func(*Job)
 		want   string
 	}{
-		"no reason": {"a condition needs one", func(j *Job) { j.Result = &task.Result{Failure: &task.Failure{Permanent: true}} }, "JobFailed"},
+		"no reason": {"a condition needs one", func(j *Job) { j.Result = &task.Result{Failure: &agent.Failure{Permanent: true}} }, "JobFailed"},
 		"not CamelCase": {"a condition can't hold it", func(j *Job) {
-			j.Result = &task.Result{Failure: &task.Failure{Reason: "no such bucket", Permanent: true}}
+			j.Result = &task.Result{Failure: &agent.Failure{Reason: "no such bucket", Permanent: true}}
 		}, "JobFailed"},
 		"too long": {"nor that", func(j *Job) {
-			j.Result = &task.Result{Failure: &task.Failure{Reason: strings.Repeat("A", 5000), Message: long, Permanent: true}}
+			j.Result = &task.Result{Failure: &agent.Failure{Reason: strings.Repeat("A", 5000), Message: long, Permanent: true}}
 		}, "JobFailed"},
 		"broken text": {"nor bytes that are no text", func(j *Job) {
-			j.Result = &task.Result{Failure: &task.Failure{Reason: "A", Message: "\xff\x00", Permanent: true}}
+			j.Result = &task.Result{Failure: &agent.Failure{Reason: "A", Message: "\xff\x00", Permanent: true}}
 		}, "A"},
 		"strange result": {"numbers that are none", func(j *Job) {
 			j.Result = &task.Result{Location: long, Size: -1, Duration: math.NaN(), RetentionError: long}

@@ -15,6 +15,7 @@ import (
 	"github.com/etcd-operators/etcd-operators/api/v1beta2"
 	"github.com/etcd-operators/etcd-operators/operators/etcd-backup-operator/internal/schedule"
 	"github.com/etcd-operators/etcd-operators/operators/etcd-backup-operator/internal/task"
+	"github.com/etcd-operators/etcd-operators/shared/agent"
 )
 
 // planner is Plan, or one with a bug planted.
@@ -331,7 +332,7 @@ func (w *world) finishAt(j *simJob, at time.Time) {
 	j.success = w.r.Intn(3) > 0
 	j.result = &task.Result{Location: "s3://mybucket/" + j.Name, Size: 1, Revision: 1, Finished: at}
 	if !j.success {
-		j.result = &task.Result{Finished: at, Failure: &task.Failure{Reason: "NoSpace", Message: "the bucket is full", Permanent: w.r.Intn(2) == 0}}
+		j.result = &task.Result{Finished: at, Failure: &agent.Failure{Reason: "NoSpace", Message: "the bucket is full", Permanent: w.r.Intn(2) == 0}}
 		if w.r.Intn(3) == 0 {
 			j.result = nil // out of memory
 		}

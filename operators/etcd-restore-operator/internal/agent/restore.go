@@ -13,9 +13,10 @@ import (
 	"github.com/etcd-operators/etcd-operators/shared/agent/runner"
 )
 
-// slack is what etcd needs beside its database: two segments of its log of 64 MB each,
-// that are made at once, and as much again to grow.
-const slack = 256 << 20
+// slack is what etcd needs beside its database, in bytes: 160 MiB, for two segments of its
+// log of 64 MB each, which are made at once, and for what is written at first. The
+// operator refuses volumes without as much before it touches the cluster.
+const slack = 160 << 20
 
 // restore makes the data dir, unless that was done before, or may not be any more.
 func (j *job) restore(ctx context.Context) error {

@@ -78,9 +78,9 @@ type (
 		Labels, Annotations map[string]string
 		Spec                v1beta2.ClusterSpec
 	}
-	// DeleteCluster deletes the EtcdCluster by uid, only if its annotation restored-by
-	// is this EtcdRestore's uid and it has adopted no seed of it. That it is gone is
-	// success.
+	// DeleteCluster deletes the EtcdCluster by uid and by the resourceVersion at which
+	// it was read live, only if its annotation restored-by is this EtcdRestore's uid, and
+	// it has adopted no seed of it and is offered none. That it is gone is success.
 	DeleteCluster struct{ UID string }
 
 	// AskFence sets the annotation fence to this EtcdRestore's uid, by
@@ -90,7 +90,7 @@ type (
 	// only while status.fencedBy does not, by resourceVersion.
 	WithdrawFence struct{}
 
-	// StopPods deletes Pods by uid, with their grace periods, while fenced. Those that
+	// StopPods deletes Pods by uid, with a short grace period, while fenced. Those that
 	// are gone are success.
 	StopPods struct{ Pods []Ref }
 	// RetireClaims puts the label retired-by in the place of etcd_cluster, while fenced.
@@ -98,13 +98,12 @@ type (
 	// ReturnClaims puts the label etcd_cluster in the place of retired-by, while fenced.
 	ReturnClaims struct{ Claims []Ref }
 
-	// CreateSeedClaim makes the seed's PersistentVolumeClaim, while fenced, if the Pods
-	// of the cluster, read live, are none. That it exists, controlled by the
-	// EtcdCluster, is success.
+	// CreateSeedClaim makes the seed's PersistentVolumeClaim, like CreateSeed. That it
+	// exists, controlled by the EtcdCluster, is success.
 	CreateSeedClaim struct{ Name string }
 	// CreateSeed makes the seed's Pod, while fenced, and only if the other Pods of the
-	// cluster, read live, are none, or those that AcceptRunningOldMembers lets be. That
-	// it exists, controlled by the EtcdCluster, is success.
+	// cluster, read live, are none, or those that AcceptRunningOldMembers lets be: that
+	// are being deleted. That it exists, controlled by the EtcdCluster, is success.
 	CreateSeed struct {
 		Name, Version string
 		Source        Source

@@ -9,6 +9,12 @@ import (
 
 // Observation is all that Plan may know of one EtcdRestore at one moment. Caches may
 // lag; what must be true at the moment of an effect is a precondition of the Action.
+//
+// Two things are not left to caches, since what they do not show would be forgotten for
+// good. While the EtcdRestore is being deleted, and in the phases HandedOff and
+// RollingBack, Cluster, Pods and Claims were read from the API server itself. And so was,
+// in every phase, each object that is missing here: an EtcdCluster (also one of another
+// uid than status.clusterUID has), an EtcdBackup, a Job.
 type Observation struct {
 	// Now is when the Observation was made.
 	Now time.Time
@@ -28,8 +34,8 @@ type Observation struct {
 	// Backup is the EtcdBackup that spec.backupRef names; nil if there is none.
 	Backup *v1beta2.EtcdBackup
 
-	// Job is the Job that verifies; nil if there is none. One that is missing in the
-	// cache was asked for at the API server.
+	// Job is the Job that verifies; nil if there is none. Of one that is done and of
+	// which nothing is reported, the Pods were read from the API server itself.
 	Job *Job
 	// Pods are those of the cluster (label etcd_cluster) that the EtcdCluster controls,
 	// by uid, sorted by name, the seed among them.

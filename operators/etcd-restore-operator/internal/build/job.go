@@ -1,0 +1,52 @@
+package build
+
+import (
+	"cmp"
+	"fmt"
+
+	batchv1 "k8s.io/api/batch/v1"
+	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	"github.com/etcd-operators/etcd-operators/api/v1beta2"
+	"github.com/etcd-operators/etcd-operators/operators/etcd-restore-operator/internal/plan"
+	"github.com/etcd-operators/etcd-operators/operators/etcd-restore-operator/internal/task"
+	"github.com/etcd-operators/etcd-operators/shared/agentpod"
+)
+
+// Job builds the Job that verifies the snapshot of an EtcdRestore whose spec is valid.
+// image is the operator's own.
+//
+// Nothing but plan bounds its time: spec.timeoutInSecond may be changed while it runs.
+func Job(r *v1beta2.EtcdRestore, start plan.StartJob, image string) (*batchv1.Job, error) {
+	policy := agentpod.Policy(r.Spec.Pod, resources())
+	policy.ServiceAccountName = cmp.Or(policy.ServiceAccountName, start.Source.ServiceAccountName)
+	t := newTask(r, start.Source)
+	t.Scratch = scratchMount
+	env, err := agentpod.Environment(task.Env, t, policy.Resources)
+	if err != nil {
+		return nil, fmt.Errorf("build Job %s: %w", start.Name, err)
+	}
+	var files agentpod.Files
+	mountSource(&files, start.Source, false)
+	files.Mount(volumeScratch, scratchMount, false, corev1.VolumeSource{EmptyDir: &corev1.EmptyDirVolumeSource{}})
+	marks := func() map[string]string { return map[string]string{v1beta2.AnnotationRestore: r.Name} }
+	job := agentpod.Job{
+		ObjectMeta: metav1.ObjectMeta{
+			Name:            start.Name,
+			Namespace:       r.Namespace,
+			Labels:          Labels(r.Name),
+			Annotations:     marks(),
+			OwnerReferences: []metav1.OwnerReference{agentpod.Owner("EtcdRestore", r)},
+		},
+		PodAnnotations: marks(),
+		Policy:         policy,
+		Container:      task.ContainerVerify,
+		Image:          image,
+		Command:        command,
+		Env:            env,
+		Ports:          ports(),
+		Files:          files,
+	}
+	return job.Build(), nil
+}

@@ -1,0 +1,125 @@
+package build
+
+import (
+	"encoding/json"
+	"time"
+
+	batchv1 "k8s.io/api/batch/v1"
+	corev1 "k8s.io/api/core/v1"
+
+	"github.com/etcd-operators/etcd-operators/api/v1beta2"
+	"github.com/etcd-operators/etcd-operators/operators/etcd-restore-operator/internal/plan"
+	"github.com/etcd-operators/etcd-operators/operators/etcd-restore-operator/internal/task"
+	"github.com/etcd-operators/etcd-operators/shared/agent"
+	"github.com/etcd-operators/etcd-operators/shared/agentpod"
+	"github.com/etcd-operators/etcd-operators/shared/member"
+)
+
+// reading is how what the agent reports is read.
+var reading = agentpod.Reading[task.Result]{
+	Container: task.ContainerVerify,
+	Failure:   func(r *task.Result) *agent.Failure { return r.Failure },
+	TooLong:   "the Job was stopped, since it took longer than its activeDeadlineSeconds, which somebody has set: leave it empty",
+}
+
+// ObserveJob is what plan needs of the Job that verifies, and of those Pods that it
+// controls, at the moment now. again is after how long time alone makes more of it worth
+// telling; 0: never.
+func ObserveJob(j *batchv1.Job, pods []corev1.Pod, now time.Time) (seen plan.Job, again time.Duration) {
+	s := reading.Observe(j, pods, now)
+	return plan.Job{
+		Name:        j.Name,
+		UID:         string(j.UID),
+		Deleting:    j.DeletionTimestamp != nil,
+		Done:        !s.Finished.IsZero(),
+		Failed:      s.Failed,
+		FailReason:  s.Reason,
+		FailMessage: s.Message,
+		Result:      s.Result,
+		Waiting:     s.Waiting,
+	}, s.Again
+}
+
+// ObservePod is what plan needs of a Pod of the cluster that r restores.
+func ObservePod(r *v1beta2.EtcdRestore, p *corev1.Pod, now time.Time) (seen plan.Pod, again time.Duration) {
+	seen = plan.Pod{
+		Name:     p.Name,
+		UID:      string(p.UID),
+		Seed:     madeBy(p, r),
+		Node:     p.Spec.NodeName,
+		Finished: p.Status.Phase == corev1.PodSucceeded || p.Status.Phase == corev1.PodFailed,
+		Ready:    ready(p),
+	}
+	if p.DeletionTimestamp != nil {
+		seen.Deleting = deletionAsked(p)
+	}
+	if s := agentpod.Container(p, member.ContainerEtcd); s != nil {
+		seen.Restarts = int(s.RestartCount)
+	}
+	if !seen.Seed {
+		return seen, 0
+	}
+	seen.Leave = p.Annotations[v1beta2.AnnotationRestoreLeave] == string(r.UID)
+	if s := agentpod.Container(p, task.ContainerRestore); s != nil {
+		seen.Restored = s.State.Terminated != nil && s.State.Terminated.ExitCode == agent.ExitDone
+		seen.Result = reading.Result(last(s))
+	}
+	seen.Waiting, again = agentpod.Waiting(p, now, member.ContainerLauncher, task.ContainerRestore, member.ContainerEtcd)
+	return seen, again
+}
+
+// deletionAsked is when the deletion of a Pod was asked for: the API server notes the time
+// by which it is to be gone.
+func deletionAsked(p *corev1.Pod) time.Time {
+	asked := p.DeletionTimestamp.Time
+	if grace := p.DeletionGracePeriodSeconds; grace != nil {
+		asked = asked.Add(-time.Duration(*grace) * time.Second)
+	}
+	return asked
+}
+
+// last is how a container has ended at last; nil if it never has.
+func last(s *corev1.ContainerStatus) *corev1.ContainerStateTerminated {
+	if s.State.Terminated != nil {
+		return s.State.Terminated
+	}
+	return s.LastTerminationState.Terminated
+}
+
+// madeBy reports whether a Pod is a seed of this very EtcdRestore, by its uid: an earlier
+// one of the same name may have made a member, too, and the leave of this one's may have
+// been withdrawn.
+func madeBy(p *corev1.Pod, r *v1beta2.EtcdRestore) bool {
+	for _, c := range p.Spec.InitContainers {
+		if c.Name != task.ContainerRestore {
+			continue
+		}
+		for _, e := range c.Env {
+			var t task.Task
+			if e.Name == task.Env && json.Unmarshal([]byte(e.Value), &t) == nil {
+				return t.UID == string(r.UID)
+			}
+		}
+	}
+	return false
+}
+
+// Works reports whether an agent runs in the Pod, that of the Job or the seed's: it then
+// tells its progress.
+func Works(p *corev1.Pod) bool {
+	for _, name := range []string{task.ContainerVerify, task.ContainerRestore} {
+		if s := agentpod.Container(p, name); s != nil && s.State.Running != nil {
+			return p.DeletionTimestamp == nil && p.Status.PodIP != ""
+		}
+	}
+	return false
+}
+
+func ready(p *corev1.Pod) bool {
+	for _, c := range p.Status.Conditions {
+		if c.Type == corev1.PodReady {
+			return c.Status == corev1.ConditionTrue
+		}
+	}
+	return false
+}

@@ -1,0 +1,221 @@
+package controller
+
+import (
+	"context"
+	"errors"
+	"fmt"
+
+	batchv1 "k8s.io/api/batch/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/types"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+	"sigs.k8s.io/controller-runtime/pkg/controller/controllerutil"
+
+	"github.com/etcd-operators/etcd-operators/api/v1beta2"
+	"github.com/etcd-operators/etcd-operators/operators/etcd-restore-operator/internal/build"
+	"github.com/etcd-operators/etcd-operators/operators/etcd-restore-operator/internal/plan"
+)
+
+// errStale says that the world is not as it was observed: nothing was done.
+var errStale = errors.New("the observation is out of date")
+
+// errRefused says that the API server does not take an object as it is, or not now.
+var errRefused = errors.New("refused")
+
+// act carries one action out; nil is none. Each is safe to repeat.
+//
+// Nothing is done unless the EtcdRestore, read live, is the one that was observed: so
+// neither a cache that lags nor a second operator repeats what was done for it before.
+func (r *Reconciler) act(ctx context.Context, e *v1beta2.EtcdRestore, obs *plan.Observation, a plan.Action) error {
+	if a == nil {
+		return nil
+	}
+	if err := r.stillHolds(ctx, e); err != nil {
+		return err
+	}
+	switch x := a.(type) {
+	case plan.AddFinalizer:
+		return r.setFinalizer(ctx, e, controllerutil.AddFinalizer)
+	case plan.RemoveFinalizer:
+		return r.setFinalizer(ctx, e, controllerutil.RemoveFinalizer)
+	case plan.StartJob:
+		return r.startJob(ctx, e, x)
+	case plan.DeleteJob:
+		return r.deleteJob(ctx, e, x)
+	case plan.CreateCluster:
+		return r.createCluster(ctx, e, x)
+	}
+	c, err := r.liveCluster(ctx, obs)
+	if err != nil {
+		return err
+	}
+	if c == nil {
+		if _, ok := a.(plan.DeleteCluster); ok {
+			return nil
+		}
+		return fmt.Errorf("%w: the EtcdCluster is gone", errStale)
+	}
+	return r.actOnCluster(ctx, &target{restore: e, cluster: c, observed: obs.Cluster}, a)
+}
+
+// target is what an action on a cluster is about.
+type target struct {
+	restore *v1beta2.EtcdRestore
+	// cluster was read live just before; observed is what was decided on.
+	cluster, observed *v1beta2.EtcdCluster
+}
+
+// fenced reports whether the cluster is left to this restore.
+func (t *target) fenced() bool { return t.cluster.Status.FencedBy == string(t.restore.UID) }
+
+// actOnCluster carries out an action on a cluster of the uid that was observed.
+func (r *Reconciler) actOnCluster(ctx context.Context, t *target, a plan.Action) error {
+	switch x := a.(type) {
+	case plan.DeleteCluster:
+		return r.deleteCluster(ctx, t, x)
+	case plan.AskFence:
+		return r.askFence(ctx, t)
+	case plan.WithdrawFence:
+		return r.withdrawFence(ctx, t)
+	case plan.WithdrawLeave:
+		return r.withdrawLeave(ctx, t, x)
+	case plan.DeleteRetired:
+		return r.deleteRetired(ctx, t, x)
+	}
+	if !t.fenced() {
+		return fmt.Errorf("%w: the EtcdCluster is not left to this restore", errStale)
+	}
+	return r.actWhileFenced(ctx, t, a)
+}
+
+// actWhileFenced carries out an action that only the restore may take to which the
+// cluster is left.
+func (r *Reconciler) actWhileFenced(ctx context.Context, t *target, a plan.Action) error {
+	switch x := a.(type) {
+	case plan.StopPods:
+		return r.stopPods(ctx, t, x)
+	case plan.RetireClaims:
+		return r.retireClaims(ctx, t, x)
+	case plan.ReturnClaims:
+		return r.returnClaims(ctx, t, x)
+	case plan.CreateSeedClaim:
+		return r.createSeedClaim(ctx, t, x)
+	case plan.CreateSeed:
+		return r.createSeed(ctx, t, x)
+	case plan.DeleteSeed:
+		return r.deleteSeed(ctx, t, x)
+	case plan.DeleteSeedClaim:
+		return r.deleteSeedClaim(ctx, t, x)
+	case plan.HandOff:
+		return r.handOff(ctx, t, x)
+	case plan.WithdrawSeed:
+		return r.withdrawSeed(ctx, t)
+	case plan.LiftFence:
+		return r.liftFence(ctx, t)
+	}
+	return fmt.Errorf("action %s is not known", a.Kind())
+}
+
+// stillHolds reads the EtcdRestore live.
+func (r *Reconciler) stillHolds(ctx context.Context, e *v1beta2.EtcdRestore) error {
+	var live v1beta2.EtcdRestore
+	if err := r.Live.Get(ctx, client.ObjectKeyFromObject(e), &live); err != nil {
+		return staleIf(apierrors.IsNotFound, err, "read EtcdRestore")
+	}
+	if live.UID != e.UID || live.ResourceVersion != e.ResourceVersion {
+		return fmt.Errorf("%w: the EtcdRestore has changed", errStale)
+	}
+	return nil
+}
+
+// liveCluster reads the EtcdCluster live; nil if it is gone.
+func (r *Reconciler) liveCluster(ctx context.Context, obs *plan.Observation) (*v1beta2.EtcdCluster, error) {
+	if obs.Cluster == nil {
+		return nil, nil
+	}
+	var c v1beta2.EtcdCluster
+	err := r.Live.Get(ctx, client.ObjectKeyFromObject(obs.Cluster), &c)
+	switch {
+	case apierrors.IsNotFound(err):
+		return nil, nil
+	case err != nil:
+		return nil, fmt.Errorf("read EtcdCluster %s: %w", obs.Cluster.Name, err)
+	case c.UID != obs.Cluster.UID:
+		return nil, nil
+	}
+	return &c, nil
+}
+
+// setFinalizer adds or removes ours, of the EtcdRestore as it was read. Its status can be
+// written after that.
+func (r *Reconciler) setFinalizer(ctx context.Context, e *v1beta2.EtcdRestore, set func(client.Object, string) bool) error {
+	before := e.DeepCopy()
+	if !set(e, v1beta2.FinalizerRestore) {
+		return nil
+	}
+	err := r.Client.Patch(ctx, e, client.MergeFromWithOptions(before, client.MergeFromWithOptimisticLock{}))
+	return staleIf(goneOrChanged, err, "write the finalizer of the EtcdRestore")
+}
+
+// startJob makes the Job.
+func (r *Reconciler) startJob(ctx context.Context, e *v1beta2.EtcdRestore, start plan.StartJob) error {
+	j, err := build.Job(e, start, r.Image)
+	if err != nil {
+		return err
+	}
+	made, err := r.create(ctx, j, e)
+	if made {
+		r.Metrics.Started(client.ObjectKeyFromObject(e))
+	}
+	return err
+}
+
+func (r *Reconciler) deleteJob(ctx context.Context, e *v1beta2.EtcdRestore, d plan.DeleteJob) error {
+	return r.delete(ctx, &batchv1.Job{ObjectMeta: metav1.ObjectMeta{Namespace: e.Namespace, Name: d.Name}}, d.UID)
+}
+
+// create makes an object that owner controls, and reports whether it has. That it is
+// there is success; that another of the name is is none.
+func (r *Reconciler) create(ctx context.Context, o, owner client.Object) (made bool, err error) {
+	err = r.Client.Create(ctx, o)
+	switch {
+	case err == nil:
+		return true, nil
+	case mayRefuse(err):
+		return false, fmt.Errorf("create %T %s: %w: %w", o, o.GetName(), errRefused, err)
+	case !apierrors.IsAlreadyExists(err):
+		return false, fmt.Errorf("create %T %s: %w", o, o.GetName(), err)
+	}
+	if err := r.Live.Get(ctx, client.ObjectKeyFromObject(o), o); err != nil {
+		return false, staleIf(apierrors.IsNotFound, err, "read "+o.GetName())
+	}
+	if !metav1.IsControlledBy(o, owner) {
+		return false, fmt.Errorf("%w: there is a %T %s already, which belongs to something else: delete it", errRefused, o, o.GetName())
+	}
+	return false, nil
+}
+
+// delete deletes an object by uid. Of another uid it is another object, and the one that
+// was meant is gone.
+func (r *Reconciler) delete(ctx context.Context, o client.Object, uid string, options ...client.DeleteOption) error {
+	options = append(options, client.Preconditions{UID: new(types.UID(uid))}, client.PropagationPolicy(metav1.DeletePropagationBackground))
+	err := r.Client.Delete(ctx, o, options...)
+	if err != nil && !goneOrChanged(err) {
+		return fmt.Errorf("delete %T %s: %w", o, o.GetName(), err)
+	}
+	return nil
+}
+
+func goneOrChanged(err error) bool { return apierrors.IsNotFound(err) || apierrors.IsConflict(err) }
+
+// staleIf turns an error that shows a failed precondition into errStale.
+func staleIf(failed func(error) bool, err error, what string) error {
+	switch {
+	case err == nil:
+		return nil
+	case failed(err):
+		return fmt.Errorf("%w: %s: %w", errStale, what, err)
+	}
+	return fmt.Errorf("%s: %w", what, err)
+}

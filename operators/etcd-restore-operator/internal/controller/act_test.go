@@ -1,0 +1,402 @@
+package controller
+
+import (
+	"errors"
+	"fmt"
+	"maps"
+	"slices"
+	"testing"
+
+	batchv1 "k8s.io/api/batch/v1"
+	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	"github.com/etcd-operators/etcd-operators/api/v1beta2"
+	"github.com/etcd-operators/etcd-operators/operators/etcd-restore-operator/internal/build"
+	"github.com/etcd-operators/etcd-operators/operators/etcd-restore-operator/internal/plan"
+	"github.com/etcd-operators/etcd-operators/shared/apiservertest"
+	"github.com/etcd-operators/etcd-operators/shared/member"
+)
+
+// actionCase is an action, ready to be carried out in a fixture.
+type actionCase struct {
+	// make makes what the action needs; it is observed after that. did then says
+	// whether the action has had its effect.
+	make func(*fixture) (a plan.Action, did func() bool)
+	// cluster is true of an action on the cluster, fenced of one that needs its fence.
+	cluster, fenced bool
+}
+
+var actionCases = map[string]actionCase{
+	"AddFinalizer": {make: func(f *fixture) (plan.Action, func() bool) {
+		return plan.AddFinalizer{}, func() bool {
+			apiservertest.Read(f.t, f.client, f.restore)
+			return slices.Contains(f.restore.Finalizers, v1beta2.FinalizerRestore)
+		}
+	}},
+	"RemoveFinalizer": {make: func(f *fixture) (plan.Action, func() bool) {
+		f.restore.Finalizers = []string{v1beta2.FinalizerRestore, "example.com/theirs"}
+		f.update(f.restore)
+		return plan.RemoveFinalizer{}, func() bool {
+			apiservertest.Read(f.t, f.client, f.restore)
+			return slices.Equal(f.restore.Finalizers, []string{"example.com/theirs"})
+		}
+	}},
+	"StartJob": {make: func(f *fixture) (plan.Action, func() bool) {
+		return f.start(), func() bool {
+			return !f.gone(&batchv1.Job{ObjectMeta: metav1.ObjectMeta{Name: f.start().Name, Namespace: f.namespace}})
+		}
+	}},
+	"DeleteJob": {make: func(f *fixture) (plan.Action, func() bool) {
+		j := f.job()
+		return plan.DeleteJob{Name: j.Name, UID: string(j.UID)}, func() bool { return f.gone(j) }
+	}},
+	"CreateCluster": {make: func(f *fixture) (plan.Action, func() bool) {
+		apiservertest.Delete(f.t, f.client, f.cluster)
+		return plan.CreateCluster{Spec: f.cluster.Spec}, func() bool {
+			a := f.annotations()
+			return a[v1beta2.AnnotationFence] == string(f.restore.UID) && a[v1beta2.AnnotationRestoredBy] == string(f.restore.UID)
+		}
+	}},
+	"DeleteCluster": {cluster: true, make: func(f *fixture) (plan.Action, func() bool) {
+		f.mark(v1beta2.AnnotationRestoredBy, string(f.restore.UID))
+		return plan.DeleteCluster{UID: string(f.cluster.UID)}, func() bool { return f.gone(f.cluster) }
+	}},
+	"AskFence": {cluster: true, make: func(f *fixture) (plan.Action, func() bool) {
+		f.fencedBy("")
+		f.mark(v1beta2.AnnotationFence, "")
+		return plan.AskFence{}, func() bool { return f.annotations()[v1beta2.AnnotationFence] == string(f.restore.UID) }
+	}},
+	"WithdrawFence": {cluster: true, make: func(f *fixture) (plan.Action, func() bool) {
+		f.fencedBy("")
+		return plan.WithdrawFence{}, func() bool { return f.annotations()[v1beta2.AnnotationFence] == "" }
+	}},
+	"StopPods": {cluster: true, fenced: true, make: func(f *fixture) (plan.Action, func() bool) {
+		a, b := f.pod("x-a"), f.pod("x-b")
+		return plan.StopPods{Pods: []plan.Ref{refOf(a), refOf(b)}}, func() bool { return f.gone(a) && f.gone(b) }
+	}},
+	"RetireClaims": {cluster: true, fenced: true, make: func(f *fixture) (plan.Action, func() bool) {
+		c := f.claim("x-a", false)
+		return plan.RetireClaims{Claims: []plan.Ref{refOf(c)}}, func() bool {
+			l := f.labels("x-a")
+			return l[v1beta2.LabelCluster] == "" && l[v1beta2.LabelRetiredBy] == string(f.restore.UID)
+		}
+	}},
+	"ReturnClaims": {cluster: true, fenced: true, make: func(f *fixture) (plan.Action, func() bool) {
+		c := f.claim("x-a", true)
+		return plan.ReturnClaims{Claims: []plan.Ref{refOf(c)}}, func() bool {
+			l := f.labels("x-a")
+			return l[v1beta2.LabelCluster] == "x" && l[v1beta2.LabelRetiredBy] == ""
+		}
+	}},
+	"CreateSeedClaim": {cluster: true, fenced: true, make: func(f *fixture) (plan.Action, func() bool) {
+		return plan.CreateSeedClaim{Name: "x-s"}, func() bool { return f.labels("x-s")[v1beta2.LabelMember] == "x-s" }
+	}},
+	"CreateSeed": {cluster: true, fenced: true, make: func(f *fixture) (plan.Action, func() bool) {
+		return f.createSeed(), func() bool {
+			p := &corev1.Pod{ObjectMeta: metav1.ObjectMeta{Name: "x-s", Namespace: f.namespace}}
+			apiservertest.Read(f.t, f.client, p)
+			return metav1.IsControlledBy(p, f.cluster) && p.Annotations[v1beta2.AnnotationRestoreLeave] == string(f.restore.UID)
+		}
+	}},
+	"DeleteSeed": {cluster: true, fenced: true, make: func(f *fixture) (plan.Action, func() bool) {
+		p := f.seed()
+		return plan.DeleteSeed{Ref: refOf(p)}, func() bool { return f.gone(p) }
+	}},
+	"DeleteSeedClaim": {cluster: true, fenced: true, make: func(f *fixture) (plan.Action, func() bool) {
+		c := f.claim("x-s", false)
+		return plan.DeleteSeedClaim{Ref: refOf(c)}, func() bool { return f.gone(c) }
+	}},
+	"WithdrawLeave": {cluster: true, make: func(f *fixture) (plan.Action, func() bool) {
+		p := f.seed()
+		return plan.WithdrawLeave{Ref: refOf(p)}, func() bool {
+			apiservertest.Read(f.t, f.client, p)
+			_, leave := p.Annotations[v1beta2.AnnotationRestoreLeave]
+			return !leave && p.Annotations[v1beta2.AnnotationRestore] == "x"
+		}
+	}},
+	"HandOff": {cluster: true, fenced: true, make: func(f *fixture) (plan.Action, func() bool) {
+		p := f.seed()
+		return plan.HandOff{Ref: refOf(p)}, func() bool {
+			a := f.annotations()
+			return a[v1beta2.AnnotationSeeded] == f.offer(p) && a[v1beta2.AnnotationFence] == ""
+		}
+	}},
+	"HandOff, unmarked": {cluster: true, fenced: true, make: func(f *fixture) (plan.Action, func() bool) {
+		f.mark(v1beta2.AnnotationFence, "")
+		p := f.seed()
+		return plan.HandOff{Ref: refOf(p)}, func() bool { return f.annotations()[v1beta2.AnnotationSeeded] == f.offer(p) }
+	}},
+	"WithdrawSeed": {cluster: true, fenced: true, make: func(f *fixture) (plan.Action, func() bool) {
+		f.mark(v1beta2.AnnotationSeeded, f.offer(f.seed()))
+		return plan.WithdrawSeed{}, func() bool { return f.annotations()[v1beta2.AnnotationSeeded] == "" }
+	}},
+	"LiftFence": {cluster: true, fenced: true, make: func(f *fixture) (plan.Action, func() bool) {
+		return plan.LiftFence{}, func() bool {
+			a := f.annotations()
+			return a[v1beta2.AnnotationFenceLifted] == string(f.restore.UID) && a[v1beta2.AnnotationFence] == ""
+		}
+	}},
+	"DeleteRetired": {cluster: true, make: func(f *fixture) (plan.Action, func() bool) {
+		c := f.claim("x-a", true)
+		return plan.DeleteRetired{Claims: []plan.Ref{refOf(c)}}, func() bool { return f.gone(c) }
+	}},
+}
+
+// Each action has its effect, and to repeat it does no harm.
+func TestActions(t *testing.T) {
+	for label, tc := range actionCases {
+		t.Run(label, func(t *testing.T) {
+			t.Parallel()
+			f := newFixture(t)
+			a, did := tc.make(f)
+			e, obs := f.observed()
+			if err := f.r.act(apiservertest.Context(t), e, obs, a); err != nil {
+				t.Fatal(err)
+			}
+			if !did() {
+				t.Fatal("it did nothing")
+			}
+			before := f.state()
+			e, obs = f.observed()
+			if err := f.r.act(apiservertest.Context(t), e, obs, a); err != nil && !errors.Is(err, errStale) {
+				t.Errorf("again: %v", err)
+			}
+			if after := f.state(); !maps.Equal(before, after) && label != "LiftFence" && label != "HandOff" {
+				t.Errorf("again, it did something: %v became %v", before, after)
+			}
+		})
+	}
+}
+
+// wantNothing carries an action out that must find the world changed.
+func (f *fixture) wantNothing(why string, e *v1beta2.EtcdRestore, obs *plan.Observation, a plan.Action) {
+	f.t.Helper()
+	before := f.state()
+	if err := f.r.act(apiservertest.Context(f.t), e, obs, a); err != nil && !errors.Is(err, errStale) {
+		f.t.Errorf("%s: error %v, want %v", why, err, errStale)
+	}
+	if after := f.state(); !maps.Equal(before, after) {
+		f.t.Errorf("%s: %v became %v", why, before, after)
+	}
+}
+
+// No action is carried out on an EtcdRestore that has changed since it was observed.
+func TestTheRestoreIsReadLive(t *testing.T) {
+	for label, tc := range actionCases {
+		t.Run(label, func(t *testing.T) {
+			t.Parallel()
+			f := newFixture(t)
+			a, _ := tc.make(f)
+			e, obs := f.observed()
+			f.restore.Annotations = map[string]string{"example.com/changed": "true"}
+			f.update(f.restore)
+			f.wantNothing("changed", e, obs, a)
+
+			f.restore.Finalizers = nil
+			f.update(f.restore)
+			apiservertest.Delete(t, f.client, f.restore)
+			f.wantNothing("gone", e, obs, a)
+		})
+	}
+}
+
+// No action on a cluster is carried out on another of its name.
+func TestTheClusterIsReadLive(t *testing.T) {
+	for label, tc := range actionCases {
+		if !tc.cluster {
+			continue
+		}
+		t.Run(label, func(t *testing.T) {
+			t.Parallel()
+			f := newFixture(t)
+			a, _ := tc.make(f)
+			e, obs := f.observed()
+			marks := maps.Clone(f.cluster.Annotations)
+			apiservertest.Delete(t, f.client, f.cluster)
+			f.wantNothing("gone", e, obs, a)
+			f.makeCluster()
+			f.cluster.Annotations = marks
+			f.update(f.cluster)
+			f.wantNothing("another", e, obs, a)
+		})
+	}
+}
+
+// What is the fencing restore's to do is done by no other.
+func TestTheFenceIsReadLive(t *testing.T) {
+	for label, tc := range actionCases {
+		if !tc.fenced {
+			continue
+		}
+		t.Run(label, func(t *testing.T) {
+			t.Parallel()
+			f := newFixture(t)
+			a, _ := tc.make(f)
+			e, obs := f.observed()
+			for _, by := range []string{"", "another"} {
+				f.fencedBy(by)
+				f.wantNothing(fmt.Sprintf("fenced by %q", by), e, obs, a)
+			}
+		})
+	}
+}
+
+// The patches test the fence themselves: it may go between the look and the patch.
+func TestPatchesTestTheFence(t *testing.T) {
+	for _, label := range []string{"HandOff", "HandOff, unmarked", "WithdrawSeed", "LiftFence"} {
+		t.Run(label, func(t *testing.T) {
+			t.Parallel()
+			f := newFixture(t)
+			a, _ := actionCases[label].make(f)
+			e, _ := f.observed()
+			seen := &target{restore: e, cluster: f.cluster.DeepCopy(), observed: f.cluster.DeepCopy()}
+			f.fencedBy("another")
+			before := f.state()
+			if err := f.r.actWhileFenced(apiservertest.Context(t), seen, a); !errors.Is(err, errStale) {
+				t.Errorf("error %v, want %v", err, errStale)
+			}
+			if after := f.state(); !maps.Equal(before, after) {
+				t.Errorf("%v became %v", before, after)
+			}
+		})
+	}
+}
+
+// What is true of one action alone.
+func TestPreconditions(t *testing.T) {
+	cases := map[string]struct {
+		action string
+		// then changes the world after it was observed.
+		then func(*fixture)
+	}{
+		"a fence that is acknowledged":       {"WithdrawFence", func(f *fixture) { f.fencedBy(string(f.restore.UID)) }},
+		"a fence of another":                 {"WithdrawFence", func(f *fixture) { f.mark(v1beta2.AnnotationFence, "another") }},
+		"a cluster that has changed":         {"AskFence", func(f *fixture) { f.mark(v1beta2.AnnotationFence, "another") }},
+		"a cluster that was not made for it": {"DeleteCluster", func(f *fixture) { f.mark(v1beta2.AnnotationRestoredBy, "another") }},
+		"a cluster that is handed over": {"DeleteCluster", func(f *fixture) {
+			f.mark(v1beta2.AnnotationSeeded, string(f.restore.UID)+"/x-s/uid")
+		}},
+		"a cluster that adopted the seed": {"DeleteCluster", func(f *fixture) {
+			f.cluster.Status.AdoptedSeed = &v1beta2.AdoptedSeed{Restore: string(f.restore.UID), Pod: "x-s", PodUID: "uid"}
+			f.fencedBy("")
+		}},
+		"another Pod, volume": {"CreateSeedClaim", func(f *fixture) { f.pod("x-new") }},
+		"another Pod, seed":   {"CreateSeed", func(f *fixture) { f.pod("x-new") }},
+		"a seed that is handed over": {"DeleteSeed", func(f *fixture) {
+			p := &corev1.Pod{ObjectMeta: metav1.ObjectMeta{Name: "x-s", Namespace: f.namespace}}
+			apiservertest.Read(f.t, f.client, p)
+			f.mark(v1beta2.AnnotationSeeded, f.offer(p))
+		}},
+		"the volume of a seed that is handed over": {"DeleteSeedClaim", func(f *fixture) {
+			f.mark(v1beta2.AnnotationSeeded, string(f.restore.UID)+"/x-s/uid")
+		}},
+		"a seed of another restore": {"WithdrawSeed", func(f *fixture) { f.mark(v1beta2.AnnotationSeeded, "another/x-s/uid") }},
+		"a volume that was given back": {"DeleteRetired", func(f *fixture) {
+			c := &corev1.PersistentVolumeClaim{ObjectMeta: metav1.ObjectMeta{Name: "x-a", Namespace: f.namespace}}
+			apiservertest.Read(f.t, f.client, c)
+			delete(c.Labels, v1beta2.LabelRetiredBy)
+			f.update(c)
+		}},
+		"a volume of another uid": {"RetireClaims", func(f *fixture) {
+			c := &corev1.PersistentVolumeClaim{ObjectMeta: metav1.ObjectMeta{Name: "x-a", Namespace: f.namespace}}
+			apiservertest.Delete(f.t, f.client, c)
+			f.claim("x-a", false)
+		}},
+		"a Pod of another uid": {"StopPods", func(f *fixture) {
+			for _, name := range []string{"x-a", "x-b"} {
+				apiservertest.Delete(f.t, f.client, &corev1.Pod{ObjectMeta: metav1.ObjectMeta{Name: name, Namespace: f.namespace}})
+				f.pod(name)
+			}
+		}},
+		"a seed of another uid": {"WithdrawLeave", func(f *fixture) {
+			apiservertest.Delete(f.t, f.client, &corev1.Pod{ObjectMeta: metav1.ObjectMeta{Name: "x-s", Namespace: f.namespace}})
+			f.seed()
+		}},
+	}
+	for label, tc := range cases {
+		t.Run(label, func(t *testing.T) {
+			t.Parallel()
+			f := newFixture(t)
+			a, _ := actionCases[tc.action].make(f)
+			e, obs := f.observed()
+			tc.then(f)
+			f.wantNothing(label, e, obs, a)
+		})
+	}
+}
+
+// Old members that are being deleted are let be if the user says so, and no others.
+func TestAcceptRunningOldMembers(t *testing.T) {
+	t.Parallel()
+	f := newFixture(t)
+	f.restore.Spec.AcceptRunningOldMembers = true
+	f.update(f.restore)
+	old := f.pod("x-a")
+	e, obs := f.observed()
+	f.wantNothing("a Pod that was not told to stop", e, obs, f.createSeed())
+
+	apiservertest.Bind(t, f.client, old, "node")
+	apiservertest.Delete(t, f.client, old) // it stays: there is no kubelet
+	if err := f.r.act(apiservertest.Context(t), e, obs, f.createSeed()); err != nil {
+		t.Error(err)
+	}
+}
+
+// Where there is no annotation at all, a JSON patch can't add one.
+func TestHandOffWithoutAnnotations(t *testing.T) {
+	t.Parallel()
+	f := newFixture(t)
+	f.mark(v1beta2.AnnotationFence, "")
+	if len(f.annotations()) > 0 {
+		t.Fatalf("the annotations are %v", f.cluster.Annotations)
+	}
+	p := f.seed()
+	e, _ := f.observed()
+	seen := &target{restore: e, cluster: f.cluster.DeepCopy(), observed: f.cluster.DeepCopy()}
+	f.mark("example.com/a", "b")
+	if err := f.r.handOff(apiservertest.Context(t), seen, plan.HandOff{Ref: refOf(p)}); !errors.Is(err, errStale) {
+		t.Errorf("with an annotation that has come meanwhile: error %v, want %v", err, errStale)
+	}
+	if got := f.annotations(); got["example.com/a"] != "b" || got[v1beta2.AnnotationSeeded] != "" {
+		t.Errorf("the annotations are %v", got)
+	}
+}
+
+// What belongs to somebody else under our name is in the way, and is not taken.
+func TestForeignObjects(t *testing.T) {
+	t.Parallel()
+	cases := map[string]func(*fixture) (client.Object, plan.Action){
+		"Job": func(f *fixture) (client.Object, plan.Action) {
+			j, err := build.Job(f.restore, f.start(), image)
+			if err != nil {
+				t.Fatal(err)
+			}
+			return j, f.start()
+		},
+		"volume": func(f *fixture) (client.Object, plan.Action) {
+			return member.NewClaim(f.cluster, "x-s"), plan.CreateSeedClaim{Name: "x-s"}
+		},
+		"seed": func(f *fixture) (client.Object, plan.Action) {
+			p, err := build.Seed(f.restore, f.cluster, f.createSeed(), image)
+			if err != nil {
+				t.Fatal(err)
+			}
+			return p, f.createSeed()
+		},
+	}
+	for label, make := range cases {
+		t.Run(label, func(t *testing.T) {
+			t.Parallel()
+			f := newFixture(t)
+			o, a := make(f)
+			o.SetOwnerReferences(nil)
+			apiservertest.Create(t, f.client, o)
+			e, obs := f.observed()
+			if err := f.r.act(apiservertest.Context(t), e, obs, a); !errors.Is(err, errRefused) {
+				t.Errorf("error %v, want %v", err, errRefused)
+			}
+		})
+	}
+}

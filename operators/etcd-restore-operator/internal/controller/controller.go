@@ -1,0 +1,154 @@
+// Package controller is the loop of etcd-restore-operator: one reconcile observes an
+// EtcdRestore with its Job, its EtcdCluster and the Pods and volumes of that, plans one
+// step (package plan), carries it out and reports. It keeps nothing between reconciles
+// but what metrics count.
+//
+// Reconciles are driven by watches of EtcdRestores, Jobs, Pods, volumes, EtcdClusters
+// and EtcdBackups, and by the clock while the agent tells its progress.
+package controller
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"time"
+
+	corev1 "k8s.io/api/core/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	"k8s.io/client-go/tools/events"
+	ctrl "sigs.k8s.io/controller-runtime"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+	"sigs.k8s.io/controller-runtime/pkg/log"
+
+	"github.com/etcd-operators/etcd-operators/api/v1beta2"
+	"github.com/etcd-operators/etcd-operators/operators/etcd-restore-operator/internal/metrics"
+	"github.com/etcd-operators/etcd-operators/operators/etcd-restore-operator/internal/plan"
+	"github.com/etcd-operators/etcd-operators/shared/operator"
+)
+
+const (
+	// staleDelay lets a cache catch up with what is already written.
+	staleDelay = 25 * time.Millisecond
+	// deadline bounds what one reconcile asks of the API server.
+	deadline = 30 * time.Second
+)
+
+// Reconciler looks after the EtcdRestores of its scope.
+type Reconciler struct {
+	// Client reads from caches.
+	Client client.Client
+	// Live reads from the API server itself.
+	Live    client.Reader
+	Events  events.EventRecorder
+	Metrics *metrics.Metrics
+	// Image is the operator's own, which the Job and the seed run.
+	Image string
+	// ClusterWide operators look after the EtcdRestores that are annotated with that
+	// scope, others after those that are not.
+	ClusterWide bool
+	// Now is the clock.
+	Now func() time.Time
+
+	// clusters and backups are EtcdClusters and EtcdBackups: where their operator is not
+	// installed there is no such kind.
+	clusters, backups operator.Kind
+}
+
+// Reconcile takes the next step for one EtcdRestore.
+func (r *Reconciler) Reconcile(ctx context.Context, req ctrl.Request) (ctrl.Result, error) {
+	begun := time.Now()
+	ctx, cancel := context.WithTimeout(ctx, deadline)
+	defer cancel()
+	var e v1beta2.EtcdRestore
+	if err := r.Client.Get(ctx, req.NamespacedName, &e); err != nil {
+		if apierrors.IsNotFound(err) {
+			r.Metrics.Forget(req.NamespacedName)
+			return ctrl.Result{}, nil
+		}
+		return ctrl.Result{}, fmt.Errorf("read EtcdRestore: %w", err)
+	}
+	if !r.inScope(&e) {
+		r.Metrics.Forget(req.NamespacedName)
+		return ctrl.Result{}, nil
+	}
+	seen, err := r.observe(ctx, &e)
+	if err != nil {
+		return ctrl.Result{}, fmt.Errorf("observe: %w", err)
+	}
+	d, status, err := r.carryOut(ctx, &e, seen)
+	r.Metrics.Observe(req.NamespacedName, &status, seen.Progress, time.Since(begun))
+	return after(ctx, sooner(d.Again, seen.again), err)
+}
+
+// inScope reports whether this operator is the one to look after the restore.
+func (r *Reconciler) inScope(e *v1beta2.EtcdRestore) bool {
+	return r.ClusterWide == (e.Annotations[v1beta2.AnnotationScope] == v1beta2.ScopeClusterwide)
+}
+
+// carryOut decides, and does what was decided in the order action, status, events. It
+// returns the status as it then is.
+//
+// A crash after the action is safe: the next observation shows its effect. So is one
+// after the status, whose events are then never told; the status tells the same.
+func (r *Reconciler) carryOut(ctx context.Context, e *v1beta2.EtcdRestore, seen *observation) (plan.Decision, v1beta2.RestoreStatus, error) {
+	d := plan.Plan(seen.Observation)
+	if d.Action == nil && d.AskProgress {
+		seen.Progress = seen.ask(ctx)
+		d = plan.Plan(seen.Observation)
+	}
+	err := r.act(ctx, e, &seen.Observation, d.Action)
+	if errors.Is(err, errRefused) {
+		// The status says so, and when it is tried again.
+		log.FromContext(ctx).Info("the API server refuses", "because", err.Error())
+		seen.Refused = err.Error()
+		d = plan.Plan(seen.Observation)
+		err = r.act(ctx, e, &seen.Observation, d.Action)
+	}
+	if err != nil {
+		return d, e.Status, err
+	}
+	if d.Action != nil {
+		r.tellAction(ctx, e, d)
+	}
+	if leaves(e) {
+		return d, e.Status, nil
+	}
+	status, err := r.report(ctx, e, d.Status)
+	if err != nil {
+		return d, status, err
+	}
+	r.tell(ctx, e, d)
+	return d, status, nil
+}
+
+// leaves reports whether an EtcdRestore is gone as soon as it was written last.
+func leaves(e *v1beta2.EtcdRestore) bool {
+	return e.DeletionTimestamp != nil && len(e.Finalizers) == 0
+}
+
+// sooner is the shorter of two waits, of which 0 is none.
+func sooner(a, b time.Duration) time.Duration {
+	if a == 0 || b == 0 {
+		return max(a, b)
+	}
+	return min(a, b)
+}
+
+// after says when to look at the restore again.
+func after(ctx context.Context, again time.Duration, err error) (ctrl.Result, error) {
+	switch {
+	case err == nil:
+		return ctrl.Result{RequeueAfter: again}, nil
+	case errors.Is(err, errStale), apierrors.IsConflict(err):
+		log.FromContext(ctx).V(1).Info("observing again", "because", err.Error())
+		return ctrl.Result{RequeueAfter: staleDelay}, nil
+	}
+	return ctrl.Result{}, err
+}
+
+// mayRefuse reports whether a person must mend something before the API server takes
+// what it was sent: a quota, a field.
+func mayRefuse(err error) bool {
+	return apierrors.IsForbidden(err) && !apierrors.HasStatusCause(err, corev1.NamespaceTerminatingCause) ||
+		apierrors.IsInvalid(err) || apierrors.IsBadRequest(err)
+}

@@ -1,0 +1,315 @@
+package controller_test
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+	"os"
+	"slices"
+	"testing"
+	"time"
+
+	"github.com/prometheus/client_golang/prometheus"
+	corev1 "k8s.io/api/core/v1"
+	eventsv1 "k8s.io/api/events/v1"
+	rbacv1 "k8s.io/api/rbac/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	"k8s.io/apimachinery/pkg/api/resource"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/client-go/rest"
+	ctrl "sigs.k8s.io/controller-runtime"
+	"sigs.k8s.io/controller-runtime/pkg/cache"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+	"sigs.k8s.io/controller-runtime/pkg/config"
+	metricsserver "sigs.k8s.io/controller-runtime/pkg/metrics/server"
+	"sigs.k8s.io/yaml"
+
+	"github.com/etcd-operators/etcd-operators/api/v1beta2"
+	"github.com/etcd-operators/etcd-operators/operators/etcd-restore-operator/internal/controller"
+	"github.com/etcd-operators/etcd-operators/operators/etcd-restore-operator/internal/metrics"
+	"github.com/etcd-operators/etcd-operators/shared/apiservertest"
+	"github.com/etcd-operators/etcd-operators/shared/etcdtest"
+	"github.com/etcd-operators/etcd-operators/shared/member"
+)
+
+func TestMain(m *testing.M) { os.Exit(apiservertest.Main(m)) }
+
+// image is the operator's own.
+const image = "example.com/etcd-restore-operator:test"
+
+// bench is one test's namespace, with an operator of its own, and with all else that a
+// restore needs: see kubernetes and etcdOperator.
+type bench struct {
+	t         *testing.T
+	client    client.Client
+	namespace string
+	metrics   *prometheus.Registry
+	// stop ends the operator that was started last.
+	stop func()
+
+	kubernetes   *kubernetes
+	etcdOperator *etcdOperator
+}
+
+// newBench starts an operator for a namespace of its own.
+func newBench(t *testing.T, changes ...func(*controller.Reconciler)) *bench {
+	t.Helper()
+	b := &bench{t: t, client: apiservertest.Client(t), namespace: apiservertest.Namespace(t)}
+	b.kubernetes = &kubernetes{client: b.client, namespace: b.namespace, result: verified()}
+	b.etcdOperator = &etcdOperator{client: b.client, namespace: b.namespace}
+	play(t, b.kubernetes.tick)
+	play(t, b.etcdOperator.tick)
+	b.startOperator(changes...)
+	return b
+}
+
+// startOperator starts one as its main program does, and ends it with the test.
+func (b *bench) startOperator(changes ...func(*controller.Reconciler)) {
+	b.t.Helper()
+	b.metrics = prometheus.NewRegistry()
+	b.stop = startOperator(b.t, b.account(), b.namespace, b.metrics, changes...)
+}
+
+// account reaches the server with exactly the rights that the operator is deployed
+// with: the tests fail if it needs more.
+func (b *bench) account() *rest.Config {
+	b.t.Helper()
+	manifest, err := os.ReadFile("../../../../deploy/etcd-restore-operator/base/role.yaml")
+	if err != nil {
+		b.t.Fatal(err)
+	}
+	var role rbacv1.Role
+	if err := yaml.UnmarshalStrict(manifest, &role); err != nil {
+		b.t.Fatal(err)
+	}
+	role.Namespace = b.namespace
+	binding := &rbacv1.RoleBinding{
+		ObjectMeta: metav1.ObjectMeta{Name: role.Name, Namespace: b.namespace},
+		RoleRef:    rbacv1.RoleRef{APIGroup: rbacv1.GroupName, Kind: "Role", Name: role.Name},
+		Subjects:   []rbacv1.Subject{{Kind: rbacv1.ServiceAccountKind, Name: "operator", Namespace: b.namespace}},
+	}
+	for _, o := range []client.Object{&role, binding} {
+		if err := b.client.Create(apiservertest.Context(b.t), o); err != nil && !apierrors.IsAlreadyExists(err) {
+			b.t.Fatal(err)
+		}
+	}
+	config := apiservertest.Config()
+	config.Impersonate.UserName = "system:serviceaccount:" + b.namespace + ":operator"
+	return config
+}
+
+// startOperator starts one for a namespace, and returns what ends it.
+func startOperator(t *testing.T, to *rest.Config, namespace string, registry prometheus.Registerer, changes ...func(*controller.Reconciler)) (stop func()) {
+	t.Helper()
+	mgr, err := ctrl.NewManager(to, ctrl.Options{
+		Scheme:     apiservertest.Scheme(),
+		Cache:      cache.Options{DefaultNamespaces: map[string]cache.Config{namespace: {}}},
+		Metrics:    metricsserver.Options{BindAddress: "0"},
+		Controller: config.Controller{SkipNameValidation: new(true)}, // there are several in this process
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	r := &controller.Reconciler{
+		Client: mgr.GetClient(), Live: mgr.GetAPIReader(),
+		Events:  mgr.GetEventRecorder("etcd-restore-operator"),
+		Metrics: metrics.New(registry),
+		Image:   image,
+		Now:     time.Now,
+	}
+	for _, change := range changes {
+		change(r)
+	}
+	ctx, cancel := context.WithCancel(context.Background())
+	if err := r.SetupWithManager(ctx, mgr, 4); err != nil {
+		t.Fatal(err)
+	}
+	ended := make(chan error, 1)
+	go func() { ended <- mgr.Start(ctx) }()
+	running := true
+	stop = func() {
+		if !running {
+			return
+		}
+		running = false
+		cancel()
+		if err := <-ended; err != nil {
+			t.Errorf("the operator ended: %v", err)
+		}
+	}
+	t.Cleanup(stop)
+	return stop
+}
+
+// cluster makes an EtcdCluster of three members, with volumes and with data.
+func (b *bench) cluster(name string, changes ...func(*v1beta2.EtcdCluster)) *v1beta2.EtcdCluster {
+	b.t.Helper()
+	c := &v1beta2.EtcdCluster{
+		ObjectMeta: metav1.ObjectMeta{Name: name, Namespace: b.namespace},
+		Spec: v1beta2.ClusterSpec{Size: 3, Version: "3.6.16", Pod: &v1beta2.PodPolicy{
+			PersistentVolumeClaimSpec: &corev1.PersistentVolumeClaimSpec{AccessModes: []corev1.PersistentVolumeAccessMode{corev1.ReadWriteOnce}, Resources: corev1.VolumeResourceRequirements{
+				Requests: corev1.ResourceList{corev1.ResourceStorage: resource.MustParse("1Gi")},
+			}},
+		}},
+	}
+	for _, change := range changes {
+		change(c)
+	}
+	apiservertest.Create(b.t, b.client, c)
+	c.Status = v1beta2.ClusterStatus{CurrentVersion: "3.6.16", ClusterID: "00000000000000c1", HighestRevision: 5_000_000}
+	apiservertest.SetStatus(b.t, b.client, c)
+	for _, suffix := range []string{"a", "b", "c"} {
+		m := member.Name(name, suffix)
+		pod, err := member.NewPod(c, member.Options{Name: m, Version: "3.6.16", LauncherImage: "example.com/etcd-operator:test", Role: v1beta2.RoleVoter})
+		if err != nil {
+			b.t.Fatal(err)
+		}
+		apiservertest.Create(b.t, b.client, pod)
+		if claim := member.NewClaim(c, m); claim != nil {
+			apiservertest.Create(b.t, b.client, claim)
+		}
+	}
+	return c
+}
+
+// restore makes an EtcdRestore in place from S3, unless it is changed.
+func (b *bench) restore(name string, changes ...func(*v1beta2.EtcdRestore)) *v1beta2.EtcdRestore {
+	b.t.Helper()
+	e := &v1beta2.EtcdRestore{
+		ObjectMeta: metav1.ObjectMeta{Name: name, Namespace: b.namespace},
+		Spec: v1beta2.RestoreSpec{
+			EtcdCluster:       &v1beta2.ClusterReference{Name: name},
+			BackupStorageType: v1beta2.StorageS3,
+			S3:                &v1beta2.S3Source{Path: "bucket/" + name, AWSSecret: "aws"},
+		},
+	}
+	for _, change := range changes {
+		change(e)
+	}
+	apiservertest.Create(b.t, b.client, e)
+	return e
+}
+
+// until waits for a restore's status.
+func (b *bench) until(e *v1beta2.EtcdRestore, what string, holds func(*v1beta2.RestoreStatus) bool) {
+	b.t.Helper()
+	etcdtest.Eventually(b.t, what, func() error {
+		apiservertest.Read(b.t, b.client, e)
+		if holds(&e.Status) {
+			return nil
+		}
+		said, err := json.Marshal(e.Status)
+		if err != nil {
+			return err
+		}
+		return fmt.Errorf("%s", said)
+	})
+}
+
+// untilPhase waits for a phase.
+func (b *bench) untilPhase(e *v1beta2.EtcdRestore, phase v1beta2.RestorePhase) {
+	b.t.Helper()
+	b.until(e, "phase "+string(phase), func(s *v1beta2.RestoreStatus) bool { return s.Phase == phase })
+}
+
+// untilGone waits until an object is deleted.
+func (b *bench) untilGone(o client.Object) {
+	b.t.Helper()
+	etcdtest.Eventually(b.t, fmt.Sprintf("%T %s to be gone", o, o.GetName()), func() error {
+		err := b.client.Get(apiservertest.Context(b.t), client.ObjectKeyFromObject(o), o)
+		if err == nil {
+			return fmt.Errorf("it is there, with the finalizers %v", o.GetFinalizers())
+		}
+		return client.IgnoreNotFound(err)
+	})
+}
+
+// pods are the names of a cluster's Pods.
+func (b *bench) pods(c *v1beta2.EtcdCluster) []string {
+	b.t.Helper()
+	var list corev1.PodList
+	if err := b.client.List(apiservertest.Context(b.t), &list, client.InNamespace(b.namespace), client.MatchingLabels(member.Selector(c.Name))); err != nil {
+		b.t.Fatal(err)
+	}
+	var names []string
+	for i := range list.Items {
+		names = append(names, list.Items[i].Name)
+	}
+	slices.Sort(names)
+	return names
+}
+
+// claims are the names of the volumes that have a label.
+func (b *bench) claims(label, value string) []string {
+	b.t.Helper()
+	var list corev1.PersistentVolumeClaimList
+	if err := b.client.List(apiservertest.Context(b.t), &list, client.InNamespace(b.namespace), client.MatchingLabels{label: value}); err != nil {
+		b.t.Fatal(err)
+	}
+	var names []string
+	for i := range list.Items {
+		names = append(names, list.Items[i].Name)
+	}
+	slices.Sort(names)
+	return names
+}
+
+// wantEvents waits for an event of each reason about a restore.
+func (b *bench) wantEvents(e *v1beta2.EtcdRestore, reasons ...string) {
+	b.t.Helper()
+	etcdtest.Eventually(b.t, fmt.Sprintf("the events %v", reasons), func() error {
+		var list eventsv1.EventList
+		if err := b.client.List(apiservertest.Context(b.t), &list, client.InNamespace(b.namespace)); err != nil {
+			return err
+		}
+		var seen []string
+		for _, event := range list.Items {
+			if event.Regarding.UID == e.UID {
+				seen = append(seen, event.Reason)
+			}
+		}
+		for _, reason := range reasons {
+			if !slices.Contains(seen, reason) {
+				return fmt.Errorf("there are %v", seen)
+			}
+		}
+		return nil
+	})
+}
+
+// metric is the value of a series with these values of its labels, in their order, and
+// whether there is such a series.
+func (b *bench) metric(name string, labels ...string) (value float64, ok bool) {
+	b.t.Helper()
+	families, err := b.metrics.Gather()
+	if err != nil {
+		b.t.Fatal(err)
+	}
+	for _, f := range families {
+		for _, m := range f.GetMetric() {
+			var values []string
+			for _, l := range m.GetLabel() {
+				values = append(values, l.GetValue())
+			}
+			if f.GetName() == name && slices.Equal(values, labels) {
+				return m.GetGauge().GetValue() + m.GetCounter().GetValue(), true
+			}
+		}
+	}
+	return 0, false
+}
+
+// reconciles is how many there were.
+func (b *bench) reconciles() uint64 {
+	b.t.Helper()
+	families, err := b.metrics.Gather()
+	if err != nil {
+		b.t.Fatal(err)
+	}
+	for _, f := range families {
+		if f.GetName() == "etcd_restore_reconcile_duration_seconds" {
+			return f.GetMetric()[0].GetHistogram().GetSampleCount()
+		}
+	}
+	return 0
+}

@@ -1,0 +1,182 @@
+package controller
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+	"strings"
+
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/types"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	"github.com/etcd-operators/etcd-operators/api/v1beta2"
+	"github.com/etcd-operators/etcd-operators/operators/etcd-restore-operator/internal/build"
+	"github.com/etcd-operators/etcd-operators/operators/etcd-restore-operator/internal/plan"
+)
+
+// The actions of this file are on the EtcdCluster: they make, remove and mark it.
+
+func (r *Reconciler) createCluster(ctx context.Context, e *v1beta2.EtcdRestore, create plan.CreateCluster) error {
+	c := build.Cluster(e, create)
+	err := r.Client.Create(ctx, c)
+	switch {
+	case err == nil:
+		return nil
+	case mayRefuse(err):
+		return fmt.Errorf("create EtcdCluster %s: %w: %w", c.Name, errRefused, err)
+	case !apierrors.IsAlreadyExists(err):
+		return fmt.Errorf("create EtcdCluster %s: %w", c.Name, err)
+	}
+	var live v1beta2.EtcdCluster
+	if err := r.Live.Get(ctx, client.ObjectKeyFromObject(c), &live); err != nil {
+		return staleIf(apierrors.IsNotFound, err, "read EtcdCluster "+c.Name)
+	}
+	if live.Annotations[v1beta2.AnnotationRestoredBy] != string(e.UID) {
+		return fmt.Errorf("%w: there is an EtcdCluster %s already", errStale, c.Name)
+	}
+	return nil
+}
+
+// deleteCluster deletes an EtcdCluster that this restore has made, as it was read: a seed
+// that is adopted meanwhile keeps it.
+func (r *Reconciler) deleteCluster(ctx context.Context, t *target, d plan.DeleteCluster) error {
+	c, uid := t.cluster, string(t.restore.UID)
+	_, offered := t.offered()
+	switch {
+	case string(c.UID) != d.UID:
+		return nil
+	case c.Annotations[v1beta2.AnnotationRestoredBy] != uid:
+		return fmt.Errorf("%w: this restore has not made EtcdCluster %s", errStale, c.Name)
+	case c.Status.AdoptedSeed != nil && c.Status.AdoptedSeed.Restore == uid, offered:
+		return fmt.Errorf("%w: EtcdCluster %s has been handed over", errStale, c.Name)
+	}
+	err := r.Client.Delete(ctx, c, client.Preconditions{UID: &c.UID, ResourceVersion: &c.ResourceVersion}, client.PropagationPolicy(metav1.DeletePropagationBackground))
+	if apierrors.IsNotFound(err) {
+		return nil
+	}
+	return staleIf(apierrors.IsConflict, err, "delete EtcdCluster "+c.Name)
+}
+
+// askFence asks for the fence, of the EtcdCluster as it was observed.
+func (r *Reconciler) askFence(ctx context.Context, t *target) error {
+	return r.annotate(ctx, t, func(marks map[string]string) { marks[v1beta2.AnnotationFence] = string(t.restore.UID) })
+}
+
+// withdrawFence takes that back, if it is not acknowledged.
+func (r *Reconciler) withdrawFence(ctx context.Context, t *target) error {
+	if t.fenced() {
+		return fmt.Errorf("%w: the fence is acknowledged", errStale)
+	}
+	if t.cluster.Annotations[v1beta2.AnnotationFence] != string(t.restore.UID) {
+		return nil
+	}
+	t.observed = t.cluster
+	return r.annotate(ctx, t, func(marks map[string]string) { delete(marks, v1beta2.AnnotationFence) })
+}
+
+// annotate changes annotations of the EtcdCluster at the resourceVersion that was
+// observed.
+func (r *Reconciler) annotate(ctx context.Context, t *target, change func(map[string]string)) error {
+	next := t.observed.DeepCopy()
+	if next.Annotations == nil {
+		next.Annotations = map[string]string{}
+	}
+	change(next.Annotations)
+	err := r.Client.Patch(ctx, next, client.MergeFromWithOptions(t.observed, client.MergeFromWithOptimisticLock{}))
+	return staleIf(goneOrChanged, err, "mark EtcdCluster "+next.Name)
+}
+
+// offered is the Pod, by name and uid, that the annotation seeded names as the seed of
+// this restore; ok is false if it names none.
+func (t *target) offered() (pod plan.Ref, ok bool) {
+	parts := strings.Split(t.cluster.Annotations[v1beta2.AnnotationSeeded], "/")
+	if len(parts) != 3 || parts[0] != string(t.restore.UID) {
+		return plan.Ref{}, false
+	}
+	return plan.Ref{Name: parts[1], UID: parts[2]}, true
+}
+
+// handOff hands the seed over.
+func (r *Reconciler) handOff(ctx context.Context, t *target, x plan.HandOff) error {
+	ops := t.whileFenced()
+	ops = append(ops, t.set(v1beta2.AnnotationSeeded, fmt.Sprintf("%s/%s/%s", t.restore.UID, x.Name, x.UID))...)
+	return r.patchCluster(ctx, t, append(ops, t.dropFence()...))
+}
+
+// withdrawSeed takes that back.
+func (r *Reconciler) withdrawSeed(ctx context.Context, t *target) error {
+	if _, ok := t.offered(); !ok {
+		return nil
+	}
+	path := annotationPath(v1beta2.AnnotationSeeded)
+	ops := append(t.whileFenced(),
+		patchOp{"test", path, t.cluster.Annotations[v1beta2.AnnotationSeeded]},
+		patchOp{Op: "remove", Path: path})
+	return r.patchCluster(ctx, t, ops)
+}
+
+// liftFence gives the cluster back.
+func (r *Reconciler) liftFence(ctx context.Context, t *target) error {
+	ops := append(t.whileFenced(), t.set(v1beta2.AnnotationFenceLifted, string(t.restore.UID))...)
+	return r.patchCluster(ctx, t, append(ops, t.dropFence()...))
+}
+
+// whileFenced tests that it is this EtcdCluster, and that it is left to this restore.
+func (t *target) whileFenced() []patchOp {
+	return []patchOp{{"test", "/metadata/uid", t.cluster.UID}, {"test", "/status/fencedBy", t.restore.UID}}
+}
+
+// set sets an annotation. Where there is none, all of them are added, if that is still so.
+func (t *target) set(annotation, value string) []patchOp {
+	if len(t.cluster.Annotations) > 0 {
+		return []patchOp{{"add", annotationPath(annotation), value}}
+	}
+	return []patchOp{
+		{"test", "/metadata/resourceVersion", t.cluster.ResourceVersion},
+		{"add", "/metadata/annotations", map[string]string{annotation: value}},
+	}
+}
+
+// dropFence removes the annotation that asks for the fence, if it is ours.
+func (t *target) dropFence() []patchOp {
+	if t.cluster.Annotations[v1beta2.AnnotationFence] != string(t.restore.UID) {
+		return nil
+	}
+	path := annotationPath(v1beta2.AnnotationFence)
+	return []patchOp{{"test", path, t.restore.UID}, {Op: "remove", Path: path}}
+}
+
+// patchOp is an operation of a JSON patch (RFC 6902).
+type patchOp struct {
+	Op    string `json:"op"`
+	Path  string `json:"path"`
+	Value any    `json:"value,omitempty"`
+}
+
+// annotationPath is a JSON pointer, in which "/" is written "~1".
+func annotationPath(annotation string) string {
+	return "/metadata/annotations/" + strings.ReplaceAll(annotation, "/", "~1")
+}
+
+// labelPath is a JSON pointer to a label.
+func labelPath(label string) string {
+	return "/metadata/labels/" + strings.ReplaceAll(label, "/", "~1")
+}
+
+func (r *Reconciler) patchCluster(ctx context.Context, t *target, ops []patchOp) error {
+	return r.patch(ctx, t.cluster.DeepCopy(), ops)
+}
+
+// patch patches an object, if all that ops test is as expected.
+func (r *Reconciler) patch(ctx context.Context, o client.Object, ops []patchOp) error {
+	data, err := json.Marshal(ops)
+	if err != nil {
+		return fmt.Errorf("patch %T %s: %w", o, o.GetName(), err)
+	}
+	err = r.Client.Patch(ctx, o, client.RawPatch(types.JSONPatchType, data))
+	// A test that fails is reported as invalid.
+	failed := func(err error) bool { return goneOrChanged(err) || apierrors.IsInvalid(err) }
+	return staleIf(failed, err, fmt.Sprintf("patch %T %s", o, o.GetName()))
+}

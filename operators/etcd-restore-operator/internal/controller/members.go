@@ -1,0 +1,183 @@
+package controller
+
+import (
+	"context"
+	"fmt"
+
+	corev1 "k8s.io/api/core/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/types"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	"github.com/etcd-operators/etcd-operators/api/v1beta2"
+	"github.com/etcd-operators/etcd-operators/operators/etcd-restore-operator/internal/build"
+	"github.com/etcd-operators/etcd-operators/operators/etcd-restore-operator/internal/plan"
+	"github.com/etcd-operators/etcd-operators/shared/member"
+)
+
+// The actions of this file are on the cluster's Pods and volumes.
+
+func (t *target) pod(name string) *corev1.Pod {
+	return &corev1.Pod{ObjectMeta: metav1.ObjectMeta{Namespace: t.cluster.Namespace, Name: name}}
+}
+
+// stopGrace is how long a member has to stop, in seconds: the least. In good order it would take 7 s
+// and more: etcd hands leadership over and waits for its clients' watches to end
+// (etcd's request timeout), of which neither is of use where all members stop. What it
+// has acknowledged is on its disk, and outlives its being killed.
+const stopGrace = client.GracePeriodSeconds(1)
+
+func (r *Reconciler) stopPods(ctx context.Context, t *target, x plan.StopPods) error {
+	for _, p := range x.Pods {
+		if err := r.delete(ctx, t.pod(p.Name), p.UID, stopGrace); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+func (r *Reconciler) retireClaims(ctx context.Context, t *target, x plan.RetireClaims) error {
+	return r.relabel(ctx, t, x.Claims, mark{v1beta2.LabelCluster, t.cluster.Name}, mark{v1beta2.LabelRetiredBy, string(t.restore.UID)})
+}
+
+func (r *Reconciler) returnClaims(ctx context.Context, t *target, x plan.ReturnClaims) error {
+	return r.relabel(ctx, t, x.Claims, mark{v1beta2.LabelRetiredBy, string(t.restore.UID)}, mark{v1beta2.LabelCluster, t.cluster.Name})
+}
+
+// mark is a label and its value.
+type mark struct{ label, value string }
+
+// relabel puts one label in the place of another, on each volume as it is read. One that
+// does not have the first is left alone.
+func (r *Reconciler) relabel(ctx context.Context, t *target, claims []plan.Ref, from, to mark) error {
+	for _, ref := range claims {
+		claim, err := r.liveClaim(ctx, t, ref)
+		if err != nil {
+			return err
+		}
+		if claim == nil || claim.Labels[from.label] != from.value {
+			continue
+		}
+		ops := []patchOp{
+			{"test", "/metadata/uid", claim.UID},
+			{"test", "/metadata/resourceVersion", claim.ResourceVersion},
+			{Op: "remove", Path: labelPath(from.label)},
+			{"add", labelPath(to.label), to.value},
+		}
+		if err := r.patch(ctx, claim, ops); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// liveClaim reads a volume of the cluster live; nil if it is gone.
+func (r *Reconciler) liveClaim(ctx context.Context, t *target, ref plan.Ref) (*corev1.PersistentVolumeClaim, error) {
+	var claim corev1.PersistentVolumeClaim
+	err := r.Live.Get(ctx, client.ObjectKey{Namespace: t.cluster.Namespace, Name: ref.Name}, &claim)
+	switch {
+	case apierrors.IsNotFound(err):
+		return nil, nil
+	case err != nil:
+		return nil, fmt.Errorf("read PersistentVolumeClaim %s: %w", ref.Name, err)
+	case string(claim.UID) != ref.UID || !metav1.IsControlledBy(&claim, t.cluster):
+		return nil, nil
+	}
+	return &claim, nil
+}
+
+// deleteRetired deletes old members' volumes, as they are read.
+func (r *Reconciler) deleteRetired(ctx context.Context, t *target, x plan.DeleteRetired) error {
+	for _, ref := range x.Claims {
+		claim, err := r.liveClaim(ctx, t, ref)
+		if err != nil {
+			return err
+		}
+		if claim == nil {
+			continue
+		}
+		if claim.Labels[v1beta2.LabelRetiredBy] != string(t.restore.UID) {
+			return fmt.Errorf("%w: PersistentVolumeClaim %s is not retired", errStale, ref.Name)
+		}
+		err = r.Client.Delete(ctx, claim, client.Preconditions{UID: &claim.UID, ResourceVersion: &claim.ResourceVersion})
+		if err != nil && !apierrors.IsNotFound(err) {
+			return staleIf(apierrors.IsConflict, err, "delete PersistentVolumeClaim "+ref.Name)
+		}
+	}
+	return nil
+}
+
+func (r *Reconciler) createSeedClaim(ctx context.Context, t *target, x plan.CreateSeedClaim) error {
+	if err := r.alone(ctx, t, x.Name); err != nil {
+		return err
+	}
+	claim := member.NewClaim(t.cluster, x.Name)
+	if claim == nil {
+		return fmt.Errorf("%w: the members of EtcdCluster %s have no volumes", errStale, t.cluster.Name)
+	}
+	_, err := r.create(ctx, claim, t.cluster)
+	return err
+}
+
+func (r *Reconciler) createSeed(ctx context.Context, t *target, x plan.CreateSeed) error {
+	if err := r.alone(ctx, t, x.Name); err != nil {
+		return err
+	}
+	pod, err := build.Seed(t.restore, t.cluster, x, r.Image)
+	if err != nil {
+		return fmt.Errorf("%w: %w", errRefused, err)
+	}
+	_, err = r.create(ctx, pod, t.cluster)
+	return err
+}
+
+// alone looks whether the seed is, or will be, the only Pod of the cluster: old members
+// that may still run are let be only if the user says so, and they are being deleted.
+func (r *Reconciler) alone(ctx context.Context, t *target, seed string) error {
+	pods, err := podsOf(ctx, r.Live, t.cluster)
+	if err != nil {
+		return err
+	}
+	for i := range pods {
+		p := &pods[i]
+		if p.Name == seed || p.DeletionTimestamp != nil && t.restore.Spec.AcceptRunningOldMembers {
+			continue
+		}
+		return fmt.Errorf("%w: there is Pod %s", errStale, p.Name)
+	}
+	return nil
+}
+
+func (r *Reconciler) deleteSeed(ctx context.Context, t *target, x plan.DeleteSeed) error {
+	if pod, ok := t.offered(); ok && pod.UID == x.UID {
+		return fmt.Errorf("%w: seed %s is handed over", errStale, x.Name)
+	}
+	return r.delete(ctx, t.pod(x.Name), x.UID, stopGrace)
+}
+
+func (r *Reconciler) deleteSeedClaim(ctx context.Context, t *target, x plan.DeleteSeedClaim) error {
+	if pod, ok := t.offered(); ok && pod.Name == x.Name {
+		return fmt.Errorf("%w: seed %s is handed over", errStale, x.Name)
+	}
+	claim := &corev1.PersistentVolumeClaim{ObjectMeta: metav1.ObjectMeta{Namespace: t.cluster.Namespace, Name: x.Name}}
+	return r.delete(ctx, claim, x.UID)
+}
+
+// withdrawLeave takes the seed's leave to restore away.
+func (r *Reconciler) withdrawLeave(ctx context.Context, t *target, x plan.WithdrawLeave) error {
+	pod := t.pod(x.Name)
+	if err := r.Live.Get(ctx, client.ObjectKeyFromObject(pod), pod); err != nil {
+		return staleIf(apierrors.IsNotFound, err, "read seed "+x.Name)
+	}
+	if pod.UID != types.UID(x.UID) {
+		return fmt.Errorf("%w: seed %s is another Pod", errStale, x.Name)
+	}
+	if _, ok := pod.Annotations[v1beta2.AnnotationRestoreLeave]; !ok {
+		return nil
+	}
+	return r.patch(ctx, pod, []patchOp{
+		{"test", "/metadata/uid", pod.UID},
+		{Op: "remove", Path: annotationPath(v1beta2.AnnotationRestoreLeave)},
+	})
+}

@@ -1,0 +1,68 @@
+package controller
+
+import (
+	"context"
+	"encoding/json"
+	"io"
+	"net"
+	"net/http"
+	"strconv"
+	"time"
+
+	corev1 "k8s.io/api/core/v1"
+
+	"github.com/etcd-operators/etcd-operators/operators/etcd-restore-operator/internal/build"
+	"github.com/etcd-operators/etcd-operators/operators/etcd-restore-operator/internal/task"
+)
+
+const (
+	// progressTimeout is how long an agent may take to tell its progress; it is not
+	// worth more.
+	progressTimeout = time.Second
+	// maxProgress is the longest answer, in bytes, that is read.
+	maxProgress = 1 << 10
+)
+
+// teller asks agents. It keeps no connections: their Pods live for a moment.
+var teller = &http.Client{
+	Timeout:   progressTimeout,
+	Transport: &http.Transport{DisableKeepAlives: true},
+	CheckRedirect: func(*http.Request, []*http.Request) error {
+		return http.ErrUseLastResponse // an agent never redirects
+	},
+}
+
+// noteAgents notes where an agent runs.
+func (o *observation) noteAgents(pods []corev1.Pod) {
+	for i := range pods {
+		if build.Works(&pods[i]) {
+			o.agents = append(o.agents, pods[i].Status.PodIP)
+		}
+	}
+}
+
+// ask is how far the agent is that runs now; nil if none tells.
+func (o *observation) ask(ctx context.Context) *task.Progress {
+	ctx, cancel := context.WithTimeout(ctx, progressTimeout)
+	defer cancel()
+	for _, ip := range o.agents {
+		if p, err := progressOf(ctx, net.JoinHostPort(ip, strconv.Itoa(task.ProgressPort))); err == nil {
+			return p
+		}
+	}
+	return nil
+}
+
+func progressOf(ctx context.Context, address string) (*task.Progress, error) {
+	request, err := http.NewRequestWithContext(ctx, http.MethodGet, "http://"+address+task.ProgressPath, nil)
+	if err != nil {
+		return nil, err
+	}
+	answer, err := teller.Do(request)
+	if err != nil {
+		return nil, err
+	}
+	defer func() { _ = answer.Body.Close() }() // only read
+	var p task.Progress
+	return &p, json.NewDecoder(io.LimitReader(answer.Body, maxProgress)).Decode(&p)
+}

@@ -1,0 +1,184 @@
+// Package metrics tells machines what etcd-restore-operator sees and does. All names
+// begin with etcd_restore_. Those with the labels namespace and name have one series for
+// each EtcdRestore, which ends with it.
+package metrics
+
+import (
+	"sync"
+	"time"
+
+	"github.com/prometheus/client_golang/prometheus"
+	"k8s.io/apimachinery/pkg/api/meta"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/types"
+
+	"github.com/etcd-operators/etcd-operators/api/v1beta2"
+	"github.com/etcd-operators/etcd-operators/operators/etcd-restore-operator/internal/task"
+)
+
+// Metrics are the operator's own.
+type Metrics struct {
+	reconcile prometheus.Histogram
+	restores  *prometheus.Desc
+
+	attempts  *prometheus.Desc
+	successes *prometheus.Desc
+	failures  *prometheus.Desc
+	fetched   *prometheus.Desc
+	size      *prometheus.Desc
+	handOff   *prometheus.Desc
+	duration  *prometheus.Desc
+
+	mu  sync.Mutex
+	all map[types.NamespacedName]*state
+}
+
+// state is what is known of one EtcdRestore. What is counted is counted from the start
+// of this process, as counters are; the rest is from the status.
+type state struct {
+	status    v1beta2.RestoreStatus
+	attempts  float64
+	successes float64
+	failures  map[string]float64
+	// fetched is what the agent that runs has told; nil if none has.
+	fetched *int64
+}
+
+// New makes the metrics and registers them.
+func New(reg prometheus.Registerer) *Metrics {
+	each := func(name, help string, more ...string) *prometheus.Desc {
+		return prometheus.NewDesc(name, help, append([]string{"namespace", "name"}, more...), nil)
+	}
+	m := &Metrics{
+		reconcile: prometheus.NewHistogram(prometheus.HistogramOpts{
+			Name:    "etcd_restore_reconcile_duration_seconds",
+			Help:    "How long one reconcile of an EtcdRestore took.",
+			Buckets: prometheus.ExponentialBuckets(0.001, 2.5, 10),
+		}),
+		restores: prometheus.NewDesc("etcd_restore_restores", "EtcdRestores, by phase.", []string{"phase"}, nil),
+
+		attempts:  each("etcd_restore_attempts_total", "How often the snapshot of the EtcdRestore was begun to be verified, that is, Jobs."),
+		successes: each("etcd_restore_successes_total", "Whether the cluster of the EtcdRestore was handed over to serve what the snapshot holds."),
+		failures:  each("etcd_restore_failures_total", "Whether the EtcdRestore failed, by reason.", "reason"),
+		fetched:   each("etcd_restore_fetched_bytes", "How much of the snapshot the agent that runs has fetched."),
+		size:      each("etcd_restore_size_bytes", "Size of the snapshot, as it is stored."),
+		handOff:   each("etcd_restore_hand_off_seconds", "How long the restore took until the cluster served what the snapshot holds."),
+		duration:  each("etcd_restore_duration_seconds", "How long the restore took until the cluster had its full size."),
+
+		all: map[types.NamespacedName]*state{},
+	}
+	reg.MustRegister(m.reconcile, m)
+	return m
+}
+
+// Started counts a Job that was made.
+func (m *Metrics) Started(key types.NamespacedName) {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	m.of(key).attempts++
+}
+
+// Changed counts how a restore ended, if the status that was written newly says so.
+func (m *Metrics) Changed(key types.NamespacedName, before, after *v1beta2.RestoreStatus) {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	s := m.of(key)
+	if after.Succeeded && !before.Succeeded {
+		s.successes++
+	}
+	if after.Phase == v1beta2.RestoreFailed && before.Phase != v1beta2.RestoreFailed {
+		s.failures[reason(after)]++
+	}
+}
+
+// reason is that of the condition Failed.
+func reason(s *v1beta2.RestoreStatus) string {
+	if c := meta.FindStatusCondition(s.Conditions, v1beta2.ConditionFailed); c != nil {
+		return c.Reason
+	}
+	return ""
+}
+
+// Observe notes the status of an EtcdRestore, the progress of its agent (nil: none is
+// told), and how long its reconcile took.
+func (m *Metrics) Observe(key types.NamespacedName, status *v1beta2.RestoreStatus, progress *task.Progress, took time.Duration) {
+	m.reconcile.Observe(took.Seconds())
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	s := m.of(key)
+	s.status, s.fetched = *status.DeepCopy(), nil
+	if progress != nil {
+		s.fetched = &progress.Fetched
+	}
+}
+
+// Forget drops an EtcdRestore that is gone.
+func (m *Metrics) Forget(key types.NamespacedName) {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	delete(m.all, key)
+}
+
+// of is the state of an EtcdRestore; the caller holds the lock.
+func (m *Metrics) of(key types.NamespacedName) *state {
+	s := m.all[key]
+	if s == nil {
+		s = &state{failures: map[string]float64{}}
+		m.all[key] = s
+	}
+	return s
+}
+
+// Describe implements prometheus.Collector.
+func (m *Metrics) Describe(ch chan<- *prometheus.Desc) {
+	for _, d := range []*prometheus.Desc{m.restores, m.attempts, m.successes, m.failures, m.fetched, m.size, m.handOff, m.duration} {
+		ch <- d
+	}
+}
+
+// phases are those that are told even if no EtcdRestore has them.
+var phases = []v1beta2.RestorePhase{
+	v1beta2.RestorePending, v1beta2.RestoreVerifying, v1beta2.RestoreFencing, v1beta2.RestoreSeeding,
+	v1beta2.RestoreHandedOff, v1beta2.RestoreComplete, v1beta2.RestoreRollingBack, v1beta2.RestoreFailed,
+}
+
+// Collect implements prometheus.Collector.
+func (m *Metrics) Collect(ch chan<- prometheus.Metric) {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	counts := map[v1beta2.RestorePhase]int{}
+	for key, s := range m.all {
+		counts[s.status.Phase]++
+		m.collect(ch, key, s)
+	}
+	for _, phase := range phases {
+		ch <- prometheus.MustNewConstMetric(m.restores, prometheus.GaugeValue, float64(counts[phase]), string(phase))
+	}
+}
+
+// collect sends the series of one EtcdRestore.
+func (m *Metrics) collect(ch chan<- prometheus.Metric, key types.NamespacedName, s *state) {
+	send := func(d *prometheus.Desc, kind prometheus.ValueType, value float64, more ...string) {
+		ch <- prometheus.MustNewConstMetric(d, kind, value, append([]string{key.Namespace, key.Name}, more...)...)
+	}
+	took := func(d *prometheus.Desc, until *metav1.Time) {
+		if begun := s.status.StartTime; begun != nil && until != nil {
+			send(d, prometheus.GaugeValue, max(0, until.Sub(begun.Time).Seconds()))
+		}
+	}
+	send(m.attempts, prometheus.CounterValue, s.attempts)
+	send(m.successes, prometheus.CounterValue, s.successes)
+	for reason, n := range s.failures {
+		send(m.failures, prometheus.CounterValue, n, reason)
+	}
+	if s.fetched != nil {
+		send(m.fetched, prometheus.GaugeValue, float64(*s.fetched))
+	}
+	if s.status.Snapshot != nil {
+		send(m.size, prometheus.GaugeValue, float64(s.status.Snapshot.Size))
+	}
+	took(m.handOff, s.status.HandOffTime)
+	if s.status.Phase == v1beta2.RestoreComplete {
+		took(m.duration, s.status.CompletionTime)
+	}
+}

@@ -1,0 +1,95 @@
+package metrics
+
+import (
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/prometheus/client_golang/prometheus"
+	"github.com/prometheus/client_golang/prometheus/testutil"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/types"
+
+	"github.com/etcd-operators/etcd-operators/api/v1beta2"
+	"github.com/etcd-operators/etcd-operators/operators/etcd-restore-operator/internal/task"
+)
+
+func TestMetrics(t *testing.T) {
+	registry := prometheus.NewPedanticRegistry()
+	m := New(registry)
+	at := func(seconds int64) *metav1.Time { return &metav1.Time{Time: time.Unix(1000+seconds, 0)} }
+	key := func(name string) types.NamespacedName { return types.NamespacedName{Namespace: "ns", Name: name} }
+	for _, name := range []string{"good", "bad", "busy", "gone"} {
+		m.Started(key(name))
+	}
+	good := &v1beta2.RestoreStatus{
+		Phase: v1beta2.RestoreComplete, Succeeded: true, StartTime: at(0), HandOffTime: at(6), CompletionTime: at(9),
+		Snapshot: &v1beta2.RestoreSnapshot{Size: 2048},
+	}
+	bad := &v1beta2.RestoreStatus{
+		Phase: v1beta2.RestoreFailed, StartTime: at(0), CompletionTime: at(1),
+		Conditions: []metav1.Condition{{Type: v1beta2.ConditionFailed, Status: metav1.ConditionTrue, Reason: "CorruptSnapshot"}},
+	}
+	busy := &v1beta2.RestoreStatus{Phase: v1beta2.RestoreVerifying, StartTime: at(0)}
+	m.Changed(key("good"), busy, good)
+	m.Changed(key("good"), good, good)
+	m.Changed(key("bad"), busy, bad)
+	m.Changed(key("bad"), bad, bad)
+	m.Observe(key("good"), good, nil, time.Millisecond)
+	m.Observe(key("bad"), bad, nil, time.Millisecond)
+	m.Observe(key("busy"), busy, &task.Progress{Fetched: 512, Total: 1024}, time.Millisecond)
+	m.Forget(key("gone"))
+
+	const want = `
+# HELP etcd_restore_attempts_total How often the snapshot of the EtcdRestore was begun to be verified, that is, Jobs.
+# TYPE etcd_restore_attempts_total counter
+etcd_restore_attempts_total{name="bad",namespace="ns"} 1
+etcd_restore_attempts_total{name="busy",namespace="ns"} 1
+etcd_restore_attempts_total{name="good",namespace="ns"} 1
+# HELP etcd_restore_duration_seconds How long the restore took until the cluster had its full size.
+# TYPE etcd_restore_duration_seconds gauge
+etcd_restore_duration_seconds{name="good",namespace="ns"} 9
+# HELP etcd_restore_failures_total Whether the EtcdRestore failed, by reason.
+# TYPE etcd_restore_failures_total counter
+etcd_restore_failures_total{name="bad",namespace="ns",reason="CorruptSnapshot"} 1
+# HELP etcd_restore_fetched_bytes How much of the snapshot the agent that runs has fetched.
+# TYPE etcd_restore_fetched_bytes gauge
+etcd_restore_fetched_bytes{name="busy",namespace="ns"} 512
+# HELP etcd_restore_hand_off_seconds How long the restore took until the cluster served what the snapshot holds.
+# TYPE etcd_restore_hand_off_seconds gauge
+etcd_restore_hand_off_seconds{name="good",namespace="ns"} 6
+# HELP etcd_restore_restores EtcdRestores, by phase.
+# TYPE etcd_restore_restores gauge
+etcd_restore_restores{phase="Complete"} 1
+etcd_restore_restores{phase="Failed"} 1
+etcd_restore_restores{phase="Fencing"} 0
+etcd_restore_restores{phase="HandedOff"} 0
+etcd_restore_restores{phase="Pending"} 0
+etcd_restore_restores{phase="RollingBack"} 0
+etcd_restore_restores{phase="Seeding"} 0
+etcd_restore_restores{phase="Verifying"} 1
+# HELP etcd_restore_size_bytes Size of the snapshot, as it is stored.
+# TYPE etcd_restore_size_bytes gauge
+etcd_restore_size_bytes{name="good",namespace="ns"} 2048
+# HELP etcd_restore_successes_total Whether the cluster of the EtcdRestore was handed over to serve what the snapshot holds.
+# TYPE etcd_restore_successes_total counter
+etcd_restore_successes_total{name="bad",namespace="ns"} 0
+etcd_restore_successes_total{name="busy",namespace="ns"} 0
+etcd_restore_successes_total{name="good",namespace="ns"} 1
+`
+	names := []string{
+		"etcd_restore_attempts_total", "etcd_restore_duration_seconds", "etcd_restore_failures_total", "etcd_restore_fetched_bytes",
+		"etcd_restore_hand_off_seconds", "etcd_restore_restores", "etcd_restore_size_bytes", "etcd_restore_successes_total",
+	}
+	if err := testutil.GatherAndCompare(registry, strings.NewReader(want), names...); err != nil {
+		t.Error(err)
+	}
+	// What Prometheus' own linter has to say of them.
+	problems, err := testutil.GatherAndLint(registry)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, p := range problems {
+		t.Errorf("%s: %s", p.Metric, p.Text)
+	}
+}

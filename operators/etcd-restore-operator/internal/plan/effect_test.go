@@ -1,0 +1,351 @@
+package plan
+
+import (
+	"slices"
+	"strings"
+
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	"github.com/etcd-operators/etcd-operators/api/v1beta2"
+)
+
+// effect carries an Action out with the preconditions that decision.go has; false if one
+// does not hold.
+func (w *world) effect(o *Observation, a Action) bool {
+	if a == nil {
+		return true
+	}
+	r := w.restores[o.Restore.Name]
+	if r == nil || r.UID != o.Restore.UID || (r.ResourceVersion != o.Restore.ResourceVersion && !w.noLive) {
+		return false
+	}
+	defer w.changed()
+	switch a := a.(type) {
+	case AddFinalizer:
+		if r.DeletionTimestamp != nil {
+			return false
+		}
+		r.Finalizers = []string{v1beta2.FinalizerRestore}
+		w.bump(&r.ObjectMeta)
+		return true
+	case RemoveFinalizer:
+		w.checkRelease(r)
+		r.Finalizers = nil
+		w.bump(&r.ObjectMeta)
+		w.collect(r)
+		return true
+	case StartJob:
+		if j := w.jobs[a.Name]; j != nil {
+			return j.owner == string(r.UID)
+		}
+		w.jobs[a.Name] = &simJob{Job: Job{Name: a.Name, UID: w.uid("job")}, owner: string(r.UID), endsAt: w.in(1, 5)}
+		w.version++
+		return true
+	case DeleteJob:
+		if j := w.jobs[a.Name]; j != nil && j.UID == a.UID {
+			delete(w.jobs, a.Name)
+			w.version++
+		}
+		return true
+	case CreateCluster:
+		return w.createCluster(r, a)
+	}
+	return w.clusterEffect(o, r, a)
+}
+
+func (w *world) createCluster(r *v1beta2.EtcdRestore, a CreateCluster) bool {
+	w.checkTouch(r)
+	if c := w.clusters[r.Name]; c != nil {
+		return c.Annotations[v1beta2.AnnotationRestoredBy] == string(r.UID)
+	}
+	c := newCluster(r.Name, "", false)
+	c.Spec, c.Status = a.Spec, v1beta2.ClusterStatus{}
+	c.Annotations[v1beta2.AnnotationFence], c.Annotations[v1beta2.AnnotationRestoredBy] = string(r.UID), string(r.UID)
+	w.addCluster(r.Name, c)
+	return true
+}
+
+// checkTouch is what must hold before anything of a cluster is begun.
+func (w *world) checkTouch(r *v1beta2.EtcdRestore) {
+	if r.Status.Snapshot == nil {
+		w.fail("restore %s touches the cluster before its snapshot is verified", r.UID)
+	}
+	if !slices.Contains(r.Finalizers, v1beta2.FinalizerRestore) {
+		w.fail("restore %s touches the cluster without the finalizer", r.UID)
+	}
+}
+
+// clusterEffect carries out what touches the EtcdCluster and its parts.
+func (w *world) clusterEffect(o *Observation, r *v1beta2.EtcdRestore, a Action) bool {
+	c, uid := w.clusters[ClusterName(r)], string(r.UID)
+	if c == nil || o.Cluster == nil || c.UID != o.Cluster.UID {
+		_, deletes := a.(DeleteCluster)
+		return deletes
+	}
+	if _, tidies := a.(DeleteRetired); w.adoptions[uid] > 0 && !tidies && w.noLive {
+		w.fail("%s after the adoption", a.Kind())
+	}
+	fenced := c.Status.FencedBy == uid
+	if touching(a) {
+		leave, onSeed := a.(WithdrawLeave)
+		if onSeed {
+			p := w.pod(leave.UID)
+			fenced = fenced || p == nil || !p.Leave // there is nothing to do any more
+		} else if !fenced && !w.noLive {
+			return false
+		}
+		if !fenced {
+			w.fail("%s, and the cluster is not fenced", a.Kind())
+		}
+		w.checkTouch(r)
+	}
+	same := c.ResourceVersion == o.Cluster.ResourceVersion || w.noLive
+	switch a := a.(type) {
+	case AskFence:
+		if !same {
+			return false
+		}
+		w.checkTouch(r)
+		w.checkBeside(c, uid)
+		c.Annotations[v1beta2.AnnotationFence] = uid
+	case WithdrawFence:
+		if fenced || !same || c.Annotations[v1beta2.AnnotationFence] != uid {
+			return c.Annotations[v1beta2.AnnotationFence] != uid && !fenced
+		}
+		delete(c.Annotations, v1beta2.AnnotationFence)
+	case DeleteCluster:
+		if c.Annotations[v1beta2.AnnotationRestoredBy] != uid || w.adoptions[uid] > 0 || strings.HasPrefix(c.Annotations[v1beta2.AnnotationSeeded], uid+"/") {
+			if !w.noLive {
+				return false
+			}
+			w.fail("the cluster is deleted, and it is not this restore's alone")
+		}
+		w.removeCluster(c)
+		return true
+	case HandOff:
+		w.checkHandOff(c, r, a)
+		c.Annotations[v1beta2.AnnotationSeeded] = uid + "/" + a.Name + "/" + a.UID
+		delete(c.Annotations, v1beta2.AnnotationFence)
+	case WithdrawSeed:
+		delete(c.Annotations, v1beta2.AnnotationSeeded)
+	case LiftFence:
+		w.checkLift(c, r)
+		c.Annotations[v1beta2.AnnotationFenceLifted] = uid
+	default:
+		return w.partEffect(c, r, a)
+	}
+	w.bump(&c.ObjectMeta)
+	return true
+}
+
+// partEffect carries out what touches Pods and claims.
+func (w *world) partEffect(c *v1beta2.EtcdCluster, r *v1beta2.EtcdRestore, a Action) bool {
+	uid := string(r.UID)
+	w.version++
+	switch a := a.(type) {
+	case StopPods:
+		for _, ref := range a.Pods {
+			w.deletePod(ref.UID)
+		}
+	case RetireClaims:
+		for _, ref := range a.Claims {
+			if cl := w.claim(ref.UID); cl != nil {
+				cl.by = uid
+			}
+		}
+	case ReturnClaims:
+		for _, ref := range a.Claims {
+			if cl := w.claim(ref.UID); cl != nil && cl.by == uid {
+				cl.by = ""
+			}
+		}
+	case CreateSeedClaim:
+		if !w.alone(r, a.Name) && !w.noLive {
+			return false
+		}
+		if slices.ContainsFunc(w.claims, func(cl *simClaim) bool { return cl.Name == a.Name }) {
+			return true
+		}
+		w.claims = append(w.claims, &simClaim{Claim: Claim{Name: a.Name, UID: w.uid("claim")}, owner: string(c.UID), disk: &disk{}})
+	case CreateSeed:
+		return w.createSeed(c, r, a)
+	case DeleteSeed:
+		if w.isOffered(c, a.Name) {
+			return false
+		}
+		w.deletePod(a.UID)
+	case DeleteSeedClaim:
+		if w.isOffered(c, a.Name) {
+			return false
+		}
+		w.deleteClaim(a.UID)
+	case WithdrawLeave:
+		if p := w.pod(a.UID); p != nil {
+			p.Leave = false
+		}
+	case DeleteRetired:
+		if w.adoptions[uid] == 0 || len(c.Status.Members.Ready) < c.Spec.Size {
+			w.fail("old volumes are deleted, and %d members serve", len(c.Status.Members.Ready))
+		}
+		for _, ref := range a.Claims {
+			if cl := w.claim(ref.UID); cl != nil && cl.by == uid {
+				w.deleteClaim(ref.UID)
+			}
+		}
+	}
+	return true
+}
+
+// isOffered is true for a seed that is handed over, which is not touched.
+func (w *world) isOffered(c *v1beta2.EtcdCluster, name string) bool {
+	if !strings.Contains(c.Annotations[v1beta2.AnnotationSeeded], "/"+name+"/") {
+		return false
+	}
+	if w.noLive {
+		w.fail("seed %s is deleted, which is handed over", name)
+	}
+	return true
+}
+
+// alone is true if no other Pod of the cluster may run, or that is accepted.
+func (w *world) alone(r *v1beta2.EtcdRestore, seed string) bool {
+	c := w.clusters[ClusterName(r)]
+	return !slices.ContainsFunc(w.pods, func(p *simPod) bool {
+		return p.owner == string(c.UID) && p.Name != seed && (!r.Spec.AcceptRunningOldMembers || p.Deleting.IsZero())
+	})
+}
+
+func (w *world) createSeed(c *v1beta2.EtcdCluster, r *v1beta2.EtcdRestore, a CreateSeed) bool {
+	if !w.alone(r, a.Name) {
+		if !w.noLive {
+			return false
+		}
+		w.fail("seed %s is made, and old members may run", a.Name)
+	}
+	if slices.ContainsFunc(w.pods, func(p *simPod) bool { return p.Name == a.Name }) {
+		return true
+	}
+	if w.madeBy[a.Name] != "" {
+		w.fail("seed %s is made a second time", a.Name)
+	}
+	if seen := w.highest[string(c.UID)]; a.Revision < seen+minBump {
+		w.fail("seed %s begins at %d, and clients have seen %d", a.Name, a.Revision, seen)
+	}
+	if a.Name != r.Status.SeedMember || a.Revision != r.Status.Revision {
+		w.fail("seed %s is made and was not recorded", a.Name)
+	}
+	p := w.addPod(c, a.Name)
+	p.restore, p.Leave, p.Seed, p.revision = string(r.UID), true, true, a.Revision
+	return true
+}
+
+func (w *world) pod(uid string) *simPod {
+	if i := slices.IndexFunc(w.pods, func(p *simPod) bool { return p.UID == uid }); i >= 0 {
+		return w.pods[i]
+	}
+	return nil
+}
+
+func (w *world) claim(uid string) *simClaim {
+	if i := slices.IndexFunc(w.claims, func(c *simClaim) bool { return c.UID == uid }); i >= 0 {
+		return w.claims[i]
+	}
+	return nil
+}
+
+func (w *world) deletePod(uid string) {
+	if p := w.pod(uid); p != nil && p.Deleting.IsZero() {
+		p.Deleting, p.Ready, p.goneAt = w.now, false, w.in(1, 4)
+	}
+}
+
+func (w *world) deleteClaim(uid string) {
+	if c := w.claim(uid); c != nil {
+		c.Deleting = true
+	}
+}
+
+// removeCluster is the deletion of an EtcdCluster: Kubernetes deletes what it owns.
+func (w *world) removeCluster(c *v1beta2.EtcdCluster) {
+	if c.DeletionTimestamp == nil {
+		c.DeletionTimestamp = &metav1.Time{Time: w.now.Add(3e9)}
+		w.bump(&c.ObjectMeta)
+	}
+}
+
+// collect takes an EtcdRestore out of the world that may go, with its Job.
+func (w *world) collect(r *v1beta2.EtcdRestore) {
+	if r.DeletionTimestamp == nil || len(r.Finalizers) > 0 {
+		return
+	}
+	w.say("EtcdRestore %s (%s) is gone", r.Name, r.UID)
+	delete(w.restores, r.Name)
+	for n, j := range w.jobs {
+		if j.owner == string(r.UID) {
+			delete(w.jobs, n)
+		}
+	}
+}
+
+// checkBeside: two restores of one cluster never both fence it.
+func (w *world) checkBeside(c *v1beta2.EtcdCluster, uid string) {
+	mark, adopted := c.Annotations[v1beta2.AnnotationFence], ""
+	if c.Status.AdoptedSeed != nil {
+		adopted = c.Status.AdoptedSeed.Restore
+	}
+	if (c.Status.FencedBy != "" && c.Status.FencedBy != uid) || (mark != "" && mark != uid && mark != c.Annotations[v1beta2.AnnotationFenceLifted] && mark != adopted) {
+		w.fail("restore %s asks for a fence beside %s", uid, mark+c.Status.FencedBy)
+	}
+}
+
+func (w *world) checkHandOff(c *v1beta2.EtcdCluster, r *v1beta2.EtcdRestore, a HandOff) {
+	p := w.pod(a.UID)
+	if p != nil && p.Leave {
+		w.fail("seed %s is handed over with its leave", a.Name)
+	}
+	if p != nil && p.restore != string(r.UID) {
+		w.fail("Pod %s is handed over, and is no seed", a.Name)
+	}
+	if !w.alone(r, a.Name) && !slices.ContainsFunc(w.pods, func(q *simPod) bool {
+		return q.owner == string(c.UID) && q.Name != a.Name && q.restore == "" && q.Deleting.IsZero()
+	}) {
+		w.say("seed %s is handed over beside Pods that end", a.Name)
+	}
+}
+
+// checkLift: a roll-back gives back exactly what was taken, before the fence is lifted.
+func (w *world) checkLift(c *v1beta2.EtcdCluster, r *v1beta2.EtcdRestore) {
+	uid := string(r.UID)
+	for _, cl := range w.claims {
+		if cl.owner == string(c.UID) && !cl.Deleting && (cl.by == uid || cl.disk.by == uid || cl.Name == r.Status.SeedMember) {
+			w.fail("the fence is lifted, and claim %s is not as it was", cl.Name)
+		}
+	}
+	for _, p := range w.pods {
+		if p.restore == uid && p.Deleting.IsZero() {
+			w.fail("the fence is lifted, and seed %s runs", p.Name)
+		}
+	}
+	if strings.HasPrefix(c.Annotations[v1beta2.AnnotationSeeded], uid+"/") {
+		w.fail("the fence is lifted, and a seed is handed over")
+	}
+}
+
+// checkRelease: the finalizer is off only when nothing is left to give back.
+func (w *world) checkRelease(r *v1beta2.EtcdRestore) {
+	uid := string(r.UID)
+	if w.adoptions[uid] > 0 {
+		return
+	}
+	for _, c := range w.clusters {
+		if c.DeletionTimestamp != nil {
+			continue
+		}
+		if c.Status.FencedBy == uid || (c.Annotations[v1beta2.AnnotationFence] == uid && c.Annotations[v1beta2.AnnotationFenceLifted] != uid) {
+			w.fail("restore %s is let go, and EtcdCluster %s is fenced", uid, c.Name)
+		}
+		if c.Annotations[v1beta2.AnnotationRestoredBy] == uid {
+			w.fail("restore %s is let go, and its EtcdCluster %s is left", uid, c.Name)
+		}
+	}
+}

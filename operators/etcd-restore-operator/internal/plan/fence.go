@@ -1,0 +1,173 @@
+package plan
+
+import (
+	"fmt"
+	"time"
+
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	"github.com/etcd-operators/etcd-operators/api/v1beta2"
+)
+
+// slowToStop is after how long a Pod that does not end is told of as a problem. One that
+// somebody else had stopped already may take its 30 s (shared/member).
+const slowToStop = 40 * time.Second
+
+// takeTurn lets restores of one cluster work one after the other: the one that was
+// created first, unless another has asked for the cluster already.
+func takeTurn(v *view) *step {
+	asked := v.there && (v.mark == v.uid || v.by == v.uid) && v.uid != ""
+	if asked {
+		return nil
+	}
+	if v.there && v.by != "" {
+		return v.yield(v.by)
+	}
+	if v.there && v.mark != "" && v.mark != v.lifted && v.mark != v.adoptedBy {
+		return v.yield(v.mark)
+	}
+	for _, o := range v.Others {
+		if o.Before {
+			return v.yield(o.UID)
+		}
+	}
+	return nil
+}
+
+// yield waits for another restore of the same cluster.
+func (v *view) yield(uid string) *step {
+	for _, o := range v.Others {
+		if o.UID == uid {
+			return warn(v1beta2.RestorePending, "AnotherRestore", fmt.Sprintf(
+				"EtcdRestore %s restores the EtcdCluster %s, and this one begins when that is complete or has failed; to have it now, delete that one", o.Name, v.name), "EtcdRestore "+o.Name)
+		}
+	}
+	return warn(v1beta2.RestorePending, "AnotherRestore", fmt.Sprintf(
+		"the EtcdCluster %s is held by a restore of the uid %s, and this one begins when that is complete or has failed; if there is none of that uid any more, set the annotation %s of the EtcdCluster to it",
+		v.name, clip(uid), v1beta2.AnnotationFenceLifted), "EtcdRestore of uid "+clip(uid))
+}
+
+// addFinalizer comes before all that is to be given back.
+func addFinalizer(v *view) *step {
+	if v.held {
+		return nil
+	}
+	return do(v1beta2.RestoreFencing, AddFinalizer{}, "Fencing", fmt.Sprintf("the EtcdCluster %s is asked for; deleted from now on, this EtcdRestore gives it back first", v.name)).quietly()
+}
+
+// askFence asks etcd-operator to leave the cluster to this restore.
+func askFence(v *view) *step {
+	switch {
+	case v.fenced:
+		return nil
+	case v.lifted == v.uid:
+		return v.fail("FenceLifted", fmt.Sprintf("the EtcdCluster %s was taken from this restore (annotation %s)", v.name, v1beta2.AnnotationFenceLifted))
+	case v.mark != v.uid:
+		return do(v1beta2.RestoreFencing, AskFence{}, "Fencing", fmt.Sprintf("etcd-operator is asked to leave the EtcdCluster %s to this restore", v.name))
+	}
+	return nil
+}
+
+// awaitFence waits until etcd-operator leaves the cluster alone.
+func awaitFence(v *view) *step {
+	if v.fenced {
+		return nil
+	}
+	return v.awaitOperator(v1beta2.RestoreFencing, "Fencing", fmt.Sprintf("etcd-operator ends what it has begun, and then leaves the EtcdCluster %s to this restore", v.name))
+}
+
+// awaitOperator waits for etcd-operator's half of the contract, and says what may be in
+// its way.
+func (v *view) awaitOperator(phase v1beta2.RestorePhase, reason, message string) *step {
+	object := "EtcdCluster " + v.name
+	if v.Cluster.Spec.Paused {
+		return warn(phase, "ClusterPaused", fmt.Sprintf("spec.paused of the EtcdCluster %s is true, and etcd-operator does nothing: set it to false, and the restore goes on", v.name), object)
+	}
+	for _, c := range v.Cluster.Status.Conditions {
+		conflict := c.Type == v1beta2.ConditionNameConflict && c.Status == metav1.ConditionTrue
+		if conflict || c.Reason == "TLSUnsupported" {
+			return warn(phase, camelCase(c.Reason, v1beta2.ConditionNameConflict), fmt.Sprintf("etcd-operator does nothing to the EtcdCluster %s: %s", v.name, clip(c.Message)), object)
+		}
+	}
+	return wait(phase, reason, message, object)
+}
+
+// stopPods stops the old members, and whatever else etcd-operator has begun.
+func stopPods(v *view) *step {
+	var pods []Ref
+	var names []string
+	for _, p := range v.old {
+		if p.Deleting.IsZero() {
+			pods, names = append(pods, Ref{p.Name, p.UID}), append(names, p.Name)
+		}
+	}
+	if len(pods) == 0 {
+		return nil
+	}
+	s := do(v1beta2.RestoreFencing, StopPods{pods}, "StoppingMembers", fmt.Sprintf("the old members are stopped: %s", list(names)))
+	s.waitingFor = v.oldNames()
+	return s
+}
+
+// oldNames are the Pods that must go.
+func (v *view) oldNames() []string {
+	var names []string
+	for _, p := range v.old {
+		names = append(names, "Pod "+p.Name)
+	}
+	return names
+}
+
+// retireClaims puts the old members' volumes aside, so that nobody takes them for those
+// of members before the restore has succeeded or has given them back.
+func retireClaims(v *view) *step {
+	if len(v.members) == 0 {
+		return nil
+	}
+	s := do(v1beta2.RestoreFencing, RetireClaims{v.members}, "KeepingVolumes", fmt.Sprintf("the old members' volumes are kept until the restored cluster has its size: %s", list(refNames(v.members))))
+	s.waitingFor = v.oldNames()
+	return s
+}
+
+func refNames(refs []Ref) []string {
+	var names []string
+	for _, r := range refs {
+		names = append(names, r.Name)
+	}
+	return names
+}
+
+// awaitPods waits until no old member can serve clients: until each Pod is gone, which
+// says that its node has stopped it.
+func awaitPods(v *view) *step {
+	if len(v.old) == 0 || v.spec.AcceptRunningOldMembers {
+		return nil
+	}
+	slow := false
+	var names []string
+	for _, p := range v.old {
+		text := p.Name
+		if p.Node != "" {
+			text += " on node " + p.Node
+		}
+		names = append(names, text)
+		due := p.Deleting.Add(slowToStop)
+		slow = slow || !v.Now.Before(due)
+		v.wakeAt(due)
+	}
+	if !slow {
+		return wait(v1beta2.RestoreFencing, "StoppingMembers", fmt.Sprintf("the old members are stopping: %s", list(names)), v.oldNames()...)
+	}
+	return warn(v1beta2.RestoreFencing, "OldMembersRunning", fmt.Sprintf(
+		"old members do not stop, and clients beside them would write to a second cluster: %s; mend the node, or set the taint node.kubernetes.io/out-of-service on it if it is off, or write spec.acceptRunningOldMembers: true",
+		list(names)), v.oldNames()...)
+}
+
+// awaitVersion waits until etcd-operator has said which version the seed has to run: it
+// may never have looked at the cluster before.
+func awaitVersion(v *view) *step {
+	if v.version() != "" {
+		return nil
+	}
+	return v.awaitOperator(v1beta2.RestoreFencing, "VersionPending", fmt.Sprintf("etcd-operator has to say which version the EtcdCluster %s is to run", v.name))
+}

@@ -1,0 +1,226 @@
+package plan
+
+import (
+	"fmt"
+	"time"
+
+	"github.com/etcd-operators/etcd-operators/api/v1beta2"
+)
+
+// How soon to look again. What Kubernetes changes is reported by watches, so most of
+// this is a fallback.
+const (
+	// next is after an action or a record: a watch shows it sooner.
+	next = 250 * time.Millisecond
+	// fetching is while a snapshot is fetched: only the agent itself tells how far it is.
+	fetching = 2 * time.Second
+	// retry is after what the API server did not take: a quota may have room by then.
+	retry = 30 * time.Second
+	// idle is the slow fallback of a restore that waits.
+	idle = time.Minute
+)
+
+// step is what a rule says: an action, something to record, or a wait.
+type step struct {
+	phase           v1beta2.RestorePhase
+	action          Action
+	reason, message string
+	// record changes the status; nil if there is nothing to remember.
+	record func(*v1beta2.RestoreStatus)
+	// waitingFor names what is waited for.
+	waitingFor []string
+	// again is after how long to look again.
+	again time.Duration
+	// progress is true while an agent fetches.
+	progress bool
+	// warn is true for a state that a person should know of, tell for one that is news.
+	warn, tell bool
+	// quiet leaves the status as it is.
+	quiet bool
+}
+
+// do is the step that carries out an action.
+func do(phase v1beta2.RestorePhase, a Action, reason, message string) *step {
+	return &step{phase: phase, action: a, reason: reason, message: message, again: next}
+}
+
+// record is the step that writes down what must be known before an effect.
+func record(phase v1beta2.RestorePhase, reason, message string, f func(*v1beta2.RestoreStatus)) *step {
+	return &step{phase: phase, reason: reason, message: message, record: f, again: next}
+}
+
+// wait is a state that lasts until something changes.
+func wait(phase v1beta2.RestorePhase, reason, message string, waitingFor ...string) *step {
+	return &step{phase: phase, reason: reason, message: message, waitingFor: waitingFor, again: idle}
+}
+
+// warn is such a state that a person should know of.
+func warn(phase v1beta2.RestorePhase, reason, message string, waitingFor ...string) *step {
+	s := wait(phase, reason, message, waitingFor...)
+	s.warn = true
+	return s
+}
+
+// quietly leaves the status as it is.
+func (s *step) quietly() *step {
+	s.quiet = true
+	return s
+}
+
+// news has an event of its own.
+func (s *step) news() *step {
+	s.tell = true
+	return s
+}
+
+// rule returns the step that it asks for, or nil if the next rule is to be tried.
+type rule func(*view) *step
+
+// A restore is in one of four runbooks. In each, the first rule that has something to
+// say decides: order is behaviour.
+var (
+	// forward leads from the snapshot to the hand-off.
+	forward = []rule{
+		// Is there anything to do at all?
+		refuse,
+		timeOut,
+		findCluster,
+		findTemplate,
+
+		// Nothing is touched before the snapshot is known to be good,
+		findSource,
+		startJob,
+		awaitJob,
+		recordSnapshot,
+		checkSnapshot,
+
+		// and nothing before the cluster is ours.
+		takeTurn,
+		addFinalizer,
+		createCluster,
+		recordCluster,
+		askFence,
+		awaitFence,
+
+		// Nobody else may serve clients.
+		stopPods,
+		retireClaims,
+		awaitPods,
+		awaitVersion,
+
+		// One seed, until it is adopted.
+		dropSeed,
+		recordSeed,
+		createSeedClaim,
+		createSeed,
+		seedFailed,
+		awaitSeed,
+		withdrawLeave,
+		handOff,
+		awaitAdoption,
+	}
+
+	// backward gives back what was taken, the last first.
+	backward = []rule{
+		leaveAlone,
+		withdrawFence,
+		withdrawSeed,
+		deleteCluster,
+		deleteSeed,
+		deleteSeedClaim,
+		returnClaims,
+		liftFence,
+		awaitLift,
+		gaveBack,
+	}
+
+	// onward follows a cluster that was handed over, until it has its size.
+	onward = []rule{
+		letGo,
+		recordAdoption,
+		clusterGone,
+		awaitMembers,
+		deleteRetired,
+		complete,
+	}
+
+	// over is when nothing is left to do.
+	over = []rule{
+		endedBefore,
+		stopJob,
+		removeFinalizer,
+		rest,
+	}
+)
+
+// Plan decides the next step for one EtcdRestore. It never panics, whatever the
+// Observation, and it returns the same Decision for the same Observation.
+func Plan(o Observation) Decision {
+	v := newView(o)
+	for _, r := range v.runbook() {
+		if s := r(v); s != nil {
+			return v.decide(s)
+		}
+	}
+	return v.decide(rest(v)) // not reached: the last of each runbook always answers
+}
+
+func (v *view) runbook() []rule {
+	switch {
+	case v.hasEnded():
+		return over
+	case v.adopted:
+		return onward
+	case v.deleted || v.last.Phase == v1beta2.RestoreRollingBack:
+		return backward
+	}
+	return forward
+}
+
+func (v *view) decide(s *step) Decision {
+	if s.action != nil && v.Refused != "" {
+		// Nothing was done: the same is tried again later.
+		refused := warn(s.phase, "Refused", fmt.Sprintf("%s: Kubernetes refuses it, and it is tried again every %s: %s", s.action.Kind(), retry, clip(v.Refused)))
+		refused.again, refused.quiet, refused.waitingFor = retry, s.quiet, s.waitingFor
+		s = refused
+	}
+	return Decision{
+		Action:      s.action,
+		Reason:      s.reason,
+		Message:     s.message,
+		Events:      v.events(s),
+		Again:       v.again(s),
+		AskProgress: s.progress,
+		Status:      v.status(s),
+	}
+}
+
+// again is the time until something may be different without a watch.
+func (v *view) again(s *step) time.Duration {
+	again := s.again
+	if s.progress {
+		again = min(again, fetching)
+	}
+	if left := v.wake.Sub(v.Now); !v.wake.IsZero() && left > 0 && again > 0 {
+		again = min(again, max(left, time.Millisecond))
+	}
+	return again
+}
+
+// events are what the status newly tells. A step with an action has the event of that.
+func (v *view) events(s *step) []Event {
+	if s.action != nil || s.quiet || (!s.tell && !s.warn) || v.told(s) {
+		return nil
+	}
+	return []Event{{Warning: s.warn, Reason: s.reason, Message: s.message}}
+}
+
+// told is true when the last status says the same.
+func (v *view) told(s *step) bool {
+	for _, c := range v.last.Conditions {
+		if c.Reason == s.reason && c.Message == s.message {
+			return true
+		}
+	}
+	return false
+}

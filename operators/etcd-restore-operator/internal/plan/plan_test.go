@@ -1,0 +1,532 @@
+package plan
+
+import (
+	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+	"github.com/google/go-cmp/cmp/cmpopts"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/types"
+
+	"github.com/etcd-operators/etcd-operators/api/v1beta2"
+	"github.com/etcd-operators/etcd-operators/operators/etcd-restore-operator/internal/task"
+	"github.com/etcd-operators/etcd-operators/shared/agent"
+)
+
+// decided is what the rows below compare of a Decision.
+type decided struct {
+	Action     Action
+	Reason     string
+	Phase      v1beta2.RestorePhase
+	WaitingFor []string
+	Events     []string
+}
+
+func s3() Source {
+	return Source{S3: &v1beta2.S3Source{Path: "mybucket/etcd.backup", AWSSecret: "aws"}}
+}
+
+func refs(names ...string) []Ref {
+	var all []Ref
+	for _, n := range names {
+		all = append(all, Ref{n, "claim of " + n})
+	}
+	return all
+}
+
+// The rows stand in the order of the runbooks and their rules.
+func TestPlan(t *testing.T) {
+	const (
+		pending   = v1beta2.RestorePending
+		verifying = v1beta2.RestoreVerifying
+		fencing   = v1beta2.RestoreFencing
+		seedingIs = v1beta2.RestoreSeeding
+		rolling   = v1beta2.RestoreRollingBack
+		failed    = v1beta2.RestoreFailed
+		completed = v1beta2.RestoreComplete
+	)
+	name := JobName(newRestore("c", "uid"))
+	start := StartJob{Name: name, Source: s3()}
+	seedRef := Ref{"c-seed", "seed-uid"}
+	claimRef := Ref{"c-seed", "claim of c-seed"}
+	create := CreateSeed{Name: "c-seed", Version: "3.6.16", Source: s3(), Want: *snapshotOf(found()), Revision: 1_005_000_000}
+	stopping := func(p *Pod) { p.Deleting = born }
+	pods := func(f func(*Pod)) change {
+		return func(s *scene) {
+			for i := range s.Pods {
+				f(&s.Pods[i])
+			}
+		}
+	}
+	others := func(before bool) change {
+		return func(s *scene) { s.Others = []Other{{Name: "first", UID: "other", Before: before}} }
+	}
+	noCluster := func(s *scene) { s.Cluster = nil }
+	fresh := spec(func(s *v1beta2.RestoreSpec) {
+		s.EtcdCluster, s.ClusterTemplate = nil, &v1beta2.ClusterTemplate{Spec: v1beta2.ClusterSpec{Size: 3, Version: "3.6.1"}}
+	})
+	made := annotate(v1beta2.AnnotationRestoredBy, "uid")
+	accept := spec(func(s *v1beta2.RestoreSpec) { s.AcceptRunningOldMembers = true })
+	paused := func(s *scene) { s.Cluster.Spec.Paused = true }
+	finish := func(s *scene) { s.Cluster.Annotations[v1beta2.AnnotationFenceLifted] = "uid" }
+	rows := map[string]struct {
+		reason string
+		o      Observation
+		want   decided
+	}{
+		// Over.
+		"predecessor's success": {
+			reason: "what the archived operator has restored is not thrown away by restoring it again",
+			o:      observe(status(func(s *v1beta2.RestoreStatus) { s.Succeeded = true })),
+			want:   decided{Reason: "EndedBefore"},
+		},
+		"predecessor's failure": {
+			reason: "nor is one that failed done at a moment that nobody expects",
+			o:      observe(status(func(s *v1beta2.RestoreStatus) { s.Reason = "no such bucket" })),
+			want:   decided{Reason: "EndedBefore"},
+		},
+		"failed, and the Job runs": {
+			reason: "nobody needs it any more",
+			o:      observe(phase(failed), job()),
+			want:   decided{Action: DeleteJob{Name: name, UID: "job"}, Reason: "JobDeleted", Phase: failed},
+		},
+		"failed, and the Job is done": {
+			reason: "it is kept for its log",
+			o:      observe(phase(failed), job(reported)),
+			want:   decided{Reason: "Over", Phase: failed},
+		},
+		"failed, with the finalizer": {
+			reason: "it can be deleted even when no operator runs",
+			o:      observe(phase(failed), held),
+			want:   decided{Action: RemoveFinalizer{}, Reason: "Released", Phase: failed},
+		},
+		"complete": {
+			reason: "it is never begun again, whatever the cluster says",
+			o:      observe(phase(completed)),
+			want:   decided{Reason: "Over", Phase: completed},
+		},
+
+		// Forward.
+		"no target": {
+			reason: "nothing says which cluster",
+			o:      observe(spec(func(s *v1beta2.RestoreSpec) { s.EtcdCluster = nil })),
+			want:   decided{Reason: "TargetMissing", Phase: failed, Events: []string{"TargetMissing"}},
+		},
+		"too slow": {
+			reason: "nothing was touched, and it has just failed",
+			o:      observe(verified, after(time.Minute), spec(func(s *v1beta2.RestoreSpec) { s.TimeoutInSecond = 60 })),
+			want:   decided{Reason: "TimedOut", Phase: failed, Events: []string{"TimedOut"}},
+		},
+		"too slow with the cluster": {
+			reason: "all is given back first",
+			o:      observe(fenced, after(time.Minute), spec(func(s *v1beta2.RestoreSpec) { s.TimeoutInSecond = 60 })),
+			want:   decided{Reason: "TimedOut", Phase: rolling, Events: []string{"TimedOut"}},
+		},
+		"no cluster yet": {
+			reason: "it may be created after the restore",
+			o:      observe(noCluster, after(59*time.Second)),
+			want:   decided{Reason: "ClusterNotFound", Phase: pending, WaitingFor: []string{"EtcdCluster c"}, Events: []string{"ClusterNotFound"}},
+		},
+		"no cluster": {
+			reason: "it was not created within a minute",
+			o:      observe(noCluster, after(time.Minute)),
+			want:   decided{Reason: "ClusterNotFound", Phase: failed, Events: []string{"ClusterNotFound"}},
+		},
+		"cluster goes": {
+			reason: "another one may come",
+			o:      observe(func(s *scene) { s.Cluster.DeletionTimestamp = &metav1.Time{Time: born} }),
+			want:   decided{Reason: "ClusterDeleting", Phase: pending, WaitingFor: []string{"EtcdCluster c"}, Events: []string{"ClusterDeleting"}},
+		},
+		"new, and the name is taken": {
+			reason: "somebody's cluster is not touched",
+			o:      observe(fresh),
+			want:   decided{Reason: "AlreadyExists", Phase: failed, Events: []string{"AlreadyExists"}},
+		},
+		"another cluster of the name": {
+			reason: "the one that was fenced is gone, and with it all that was to give back",
+			o:      observe(fenced, func(s *scene) { s.Cluster.UID = types.UID("another") }),
+			want:   decided{Reason: "ClusterGone", Phase: rolling, Events: []string{"ClusterGone"}},
+		},
+		"new, and no template": {
+			reason: "the EtcdCluster whose spec is asked for may be created yet",
+			o: observe(noCluster, spec(func(s *v1beta2.RestoreSpec) {
+				s.Target, s.EtcdCluster.Name = v1beta2.TargetNew, "t"
+			})),
+			want: decided{Reason: "ClusterNotFound", Phase: pending, WaitingFor: []string{"EtcdCluster t"}, Events: []string{"ClusterNotFound"}},
+		},
+		"verify": {
+			reason: "before anything is touched",
+			o:      observe(),
+			want:   decided{Action: start, Reason: "Verifying", Phase: verifying},
+		},
+		"the API server refuses the Job": {
+			reason: "a quota may have room later",
+			o:      observe(func(s *scene) { s.Refused = "exceeded quota" }),
+			want:   decided{Reason: "Refused", Phase: verifying, Events: []string{"Refused"}},
+		},
+		"Job runs": {
+			reason: "it is watched",
+			o:      observe(phase(verifying), job()),
+			want:   decided{Reason: "Verifying", Phase: verifying},
+		},
+		"Job's Pod waits": {
+			reason: "a person must make the Secret",
+			o:      observe(phase(verifying), job(func(j *Job) { j.Waiting = `secret "aws" not found` })),
+			want:   decided{Reason: "PodNotStarting", Phase: verifying, Events: []string{"PodNotStarting"}},
+		},
+		"Job tries again": {
+			reason: "it may do better, and says why it has to",
+			o:      observe(phase(verifying), job(reportedFailure(false))),
+			want:   decided{Reason: "SnapshotNotFound", Phase: verifying, Events: []string{"SnapshotNotFound"}},
+		},
+		"Job has given up": {
+			reason: "the last report says why",
+			o:      observe(phase(verifying), job(reportedFailure(false), func(j *Job) { j.Done, j.Failed = true, true })),
+			want:   decided{Reason: "SnapshotNotFound", Phase: failed, Events: []string{"SnapshotNotFound"}},
+		},
+		"no snapshot": {
+			reason: "only a person can mend it",
+			o:      observe(phase(verifying), job(reportedFailure(true))),
+			want:   decided{Reason: "SnapshotNotFound", Phase: failed, Events: []string{"SnapshotNotFound"}},
+		},
+		"Job failed without a report": {
+			reason: "the Job's reason is all that there is",
+			o:      observe(phase(verifying), job(func(j *Job) { j.Done, j.Failed, j.FailReason = true, true, "OOMKilled" })),
+			want:   decided{Reason: "OOMKilled", Phase: failed, Events: []string{"OOMKilled"}},
+		},
+		"report is lost": {
+			reason: "to check again costs nothing but time",
+			o:      observe(phase(verifying), job(func(j *Job) { j.Done = true })),
+			want:   decided{Action: DeleteJob{Name: name, UID: "job"}, Reason: "ResultLost", Phase: verifying},
+		},
+		"verified": {
+			reason: "it is recorded before anything follows from it",
+			o:      observe(phase(verifying), job(reported)),
+			want:   decided{Reason: "SnapshotVerified", Phase: verifying, Events: []string{"SnapshotVerified"}},
+		},
+		"another cluster's snapshot": {
+			reason: "spec.clusterID asks for one only",
+			o:      observe(phase(verifying), job(reported), spec(func(s *v1beta2.RestoreSpec) { s.ClusterID = "00000000000000c2" })),
+			want:   decided{Reason: task.ReasonWrongCluster, Phase: failed, Events: []string{task.ReasonWrongCluster}},
+		},
+		"wrong version": {
+			reason: "the cluster's etcd could not start with it",
+			o:      observe(verified, func(s *scene) { s.Cluster.Status.CurrentVersion = "3.5.21" }),
+			want:   decided{Reason: "VersionMismatch", Phase: failed, Events: []string{"VersionMismatch"}},
+		},
+		"small volumes": {
+			reason: "the seed would fill its volume",
+			o:      observe(verified, status(func(s *v1beta2.RestoreStatus) { s.Snapshot.DatabaseSize = 900 << 20 })),
+			want:   decided{Reason: "VolumeTooSmall", Phase: failed, Events: []string{"VolumeTooSmall"}},
+		},
+		"small bump": {
+			reason: "the cluster has come further than the snapshot raised by it",
+			o:      observe(verified, spec(func(s *v1beta2.RestoreSpec) { s.RevisionBump = new(int64(1_000_000_000)) })),
+			want:   decided{Reason: "RevisionBumpTooSmall", Phase: failed, Events: []string{"RevisionBumpTooSmall"}},
+		},
+		"an older restore": {
+			reason: "the one that was created first goes first",
+			o:      observe(verified, others(true)),
+			want:   decided{Reason: "AnotherRestore", Phase: pending, WaitingFor: []string{"EtcdRestore first"}, Events: []string{"AnotherRestore"}},
+		},
+		"a younger restore": {
+			reason: "it waits for this one",
+			o:      observe(verified, others(false)),
+			want:   decided{Action: AddFinalizer{}, Reason: "Fencing", Phase: verifying},
+		},
+		"a younger one was faster": {
+			reason: "it holds the cluster already",
+			o:      observe(verified, others(false), annotate(v1beta2.AnnotationFence, "other")),
+			want:   decided{Reason: "AnotherRestore", Phase: pending, WaitingFor: []string{"EtcdRestore first"}, Events: []string{"AnotherRestore"}},
+		},
+		"an older one comes too late": {
+			reason: "the fence is asked for: it waits in its turn",
+			o:      observe(fenced, others(true)),
+			want:   decided{Reason: "Seeding", Phase: seedingIs},
+		},
+		"somebody unknown holds it": {
+			reason: "a person can say that it is gone",
+			o:      observe(verified, func(s *scene) { s.Cluster.Status.FencedBy = "stranger" }),
+			want:   decided{Reason: "AnotherRestore", Phase: pending, WaitingFor: []string{"EtcdRestore of uid stranger"}, Events: []string{"AnotherRestore"}},
+		},
+		"an old mark": {
+			reason: "its fence was lifted",
+			o:      observe(verified, annotate(v1beta2.AnnotationFence, "older"), annotate(v1beta2.AnnotationFenceLifted, "older")),
+			want:   decided{Action: AddFinalizer{}, Reason: "Fencing", Phase: verifying},
+		},
+		"create the cluster": {
+			reason: "born with the fence",
+			o:      observe(verified, held, fresh, noCluster),
+			want:   decided{Action: CreateCluster{Spec: v1beta2.ClusterSpec{Size: 3, Version: "3.6.1"}}, Reason: "ClusterCreated", Phase: fencing},
+		},
+		"record the cluster": {
+			reason: "another one of its name is not touched",
+			o:      observe(verified, held),
+			want:   decided{Reason: "Fencing", Phase: fencing},
+		},
+		"ask": {
+			reason: "all that comes before is there",
+			o:      observe(claimed),
+			want:   decided{Action: AskFence{}, Reason: "Fencing", Phase: fencing},
+		},
+		"lifted by somebody": {
+			reason: "a uid fences once",
+			o:      observe(claimed, finish),
+			want:   decided{Reason: "FenceLifted", Phase: rolling, Events: []string{"FenceLifted"}},
+		},
+		"not acknowledged": {
+			reason: "nothing is touched",
+			o:      observe(asked, members("c-1")),
+			want:   decided{Reason: "Fencing", Phase: fencing, WaitingFor: []string{"EtcdCluster c"}},
+		},
+		"paused": {
+			reason: "etcd-operator does nothing, and only a person can change that",
+			o:      observe(asked, paused),
+			want:   decided{Reason: "ClusterPaused", Phase: fencing, WaitingFor: []string{"EtcdCluster c"}, Events: []string{"ClusterPaused"}},
+		},
+		"stop": {
+			reason: "all at once: none serves when the seed does",
+			o:      observe(fenced, members("c-1", "c-2")),
+			want: decided{
+				Action: StopPods{[]Ref{{"c-1", "uid of c-1"}, {"c-2", "uid of c-2"}}}, Reason: "StoppingMembers", Phase: fencing,
+				WaitingFor: []string{"Pod c-1", "Pod c-2"},
+			},
+		},
+		"retire": {
+			reason: "while they stop",
+			o:      observe(fenced, members("c-1"), pods(stopping)),
+			want:   decided{Action: RetireClaims{refs("c-1")}, Reason: "KeepingVolumes", Phase: fencing, WaitingFor: []string{"Pod c-1"}},
+		},
+		"old members stop": {
+			reason: "their grace period",
+			o:      observe(fenced, members("c-1"), pods(stopping), func(s *scene) { s.Claims = nil }, after(time.Second)),
+			want:   decided{Reason: "StoppingMembers", Phase: fencing, WaitingFor: []string{"Pod c-1"}},
+		},
+		"old members do not stop": {
+			reason: "their node does not answer: a person has to decide",
+			o:      observe(fenced, members("c-1"), pods(stopping), func(s *scene) { s.Claims = nil }, after(slowToStop)),
+			want:   decided{Reason: "OldMembersRunning", Phase: fencing, WaitingFor: []string{"Pod c-1"}, Events: []string{"OldMembersRunning"}},
+		},
+		"they may run": {
+			reason: "the user accepts it",
+			o:      observe(fenced, members("c-1"), pods(stopping), retired("c-1"), func(s *scene) { s.Claims = s.Claims[1:] }, accept),
+			want:   decided{Reason: "Seeding", Phase: seedingIs},
+		},
+		"version is not known": {
+			reason: "etcd-operator says it when it has looked at the cluster",
+			o:      observe(fenced, func(s *scene) { s.Cluster.Status.CurrentVersion = "" }),
+			want:   decided{Reason: "VersionPending", Phase: fencing, WaitingFor: []string{"EtcdCluster c"}},
+		},
+		"record the seed": {
+			reason: "its name and revision, before either is used",
+			o:      observe(fenced, retired("c-1")),
+			want:   decided{Reason: "Seeding", Phase: seedingIs},
+		},
+		"the seed's volume": {
+			reason: "before its Pod",
+			o:      observe(named),
+			want:   decided{Action: CreateSeedClaim{"c-seed"}, Reason: "Seeding", Phase: seedingIs},
+		},
+		"the seed": {
+			reason: "exactly what was verified",
+			o:      observe(named, seedClaim),
+			want:   decided{Action: create, Reason: "Seeding", Phase: seedingIs},
+		},
+		"a Pod turns up": {
+			reason: "it starts over",
+			o:      observe(named, seedClaim, members("c-3")),
+			want:   decided{Action: StopPods{[]Ref{{"c-3", "uid of c-3"}}}, Reason: "StoppingMembers", Phase: fencing, WaitingFor: []string{"Pod c-3"}},
+		},
+		"the snapshot has changed": {
+			reason: "only what was verified is restored",
+			o: observe(seeded(func(p *Pod) {
+				p.Result = &task.Result{Failure: &agent.Failure{Reason: task.ReasonChanged, Message: "another digest", Permanent: true}}
+			})),
+			want: decided{Reason: task.ReasonChanged, Phase: rolling, Events: []string{task.ReasonChanged}},
+		},
+		"the store is silent": {
+			reason: "the kubelet starts the init container again",
+			o: observe(seeded(func(p *Pod) {
+				p.Result = &task.Result{Failure: &agent.Failure{Reason: agent.ReasonStalled, Message: "silence"}}
+			})),
+			want: decided{Reason: agent.ReasonStalled, Phase: seedingIs, WaitingFor: []string{"Pod c-seed"}, Events: []string{agent.ReasonStalled}},
+		},
+		"seed is gone": {
+			reason: "its volume goes, too",
+			o:      observe(seeded(), func(s *scene) { s.Pods = nil }),
+			want:   decided{Action: DeleteSeedClaim{claimRef}, Reason: "SeedLost", Phase: seedingIs},
+		},
+		"seed and volume are gone": {
+			reason: "another one has another name",
+			o:      observe(seeded(), func(s *scene) { s.Pods, s.Claims = nil, nil }),
+			want:   decided{Reason: "SeedLost", Phase: seedingIs},
+		},
+		"seed is evicted": {
+			reason: "it never comes back by itself",
+			o:      observe(seeded(func(p *Pod) { p.Finished = true })),
+			want:   decided{Action: DeleteSeed{seedRef}, Reason: "SeedDeleted", Phase: seedingIs},
+		},
+		"seed is lost after it was offered": {
+			reason: "first the offer is withdrawn: it might be adopted",
+			o:      observe(seeded(ready, noLeave, stopping), offered),
+			want:   decided{Action: WithdrawSeed{}, Reason: "SeedWithdrawn", Phase: seedingIs},
+		},
+		"seed was set up anew without its leave": {
+			reason: "its disk may be empty, and then it waits for ever",
+			o:      observe(seeded(noLeave, func(p *Pod) { p.Result = &task.Result{Already: true} })),
+			want:   decided{Action: DeleteSeed{seedRef}, Reason: "SeedDeleted", Phase: seedingIs},
+		},
+		"seed restores": {
+			reason: "it tells how far it is",
+			o:      observe(seeded()),
+			want:   decided{Reason: "Seeding", Phase: seedingIs, WaitingFor: []string{"Pod c-seed"}},
+		},
+		"seed starts": {
+			reason: "etcd loads its database",
+			o:      observe(seeded(func(p *Pod) { p.Restored = true })),
+			want:   decided{Reason: "SeedStarting", Phase: seedingIs, WaitingFor: []string{"Pod c-seed"}},
+		},
+		"seed is ready": {
+			reason: "from here on what is lost is lost",
+			o:      observe(seeded(ready)),
+			want:   decided{Action: WithdrawLeave{seedRef}, Reason: "SeedReady", Phase: seedingIs},
+		},
+		"hand over": {
+			reason: "by name and uid",
+			o:      observe(seeded(ready, noLeave)),
+			want:   decided{Action: HandOff{seedRef}, Reason: "SeedHandedOver", Phase: seedingIs},
+		},
+		"await the adoption": {
+			reason: "until then all can be taken back",
+			o:      observe(seeded(ready, noLeave), offered),
+			want:   decided{Reason: "SeedHandedOver", Phase: seedingIs, WaitingFor: []string{"EtcdCluster c"}},
+		},
+
+		// Onward.
+		"adopted": {
+			reason: "that is success",
+			o:      observe(adopted),
+			want:   decided{Reason: "SeedAdopted", Phase: handedOff, Events: []string{"SeedAdopted"}},
+		},
+		"adopted while it was given up": {
+			reason: "the adoption came first",
+			o:      observe(adopted, givenUp),
+			want:   decided{Reason: "SeedAdopted", Phase: handedOff, Events: []string{"SeedAdopted"}},
+		},
+		"adopted, and deleted": {
+			reason: "no data is touched",
+			o:      observe(handed, deleted),
+			want:   decided{Action: RemoveFinalizer{}, Reason: "Released", Phase: handedOff},
+		},
+		"grows": {
+			reason: "the old volumes are kept",
+			o:      observe(handed),
+			want:   decided{Reason: "Growing", Phase: handedOff, WaitingFor: []string{"EtcdCluster c"}},
+		},
+		"a learner does not count": {
+			reason: "it has no vote",
+			o: observe(handed, serving("a", "b", "c"), func(s *scene) {
+				s.Cluster.Status.MemberDetails[2].Role = v1beta2.MemberLearner
+			}),
+			want: decided{Reason: "Growing", Phase: handedOff, WaitingFor: []string{"EtcdCluster c"}},
+		},
+		"grown": {
+			reason: "nobody needs the old volumes any more",
+			o:      observe(handed, serving("a", "b", "c")),
+			want:   decided{Action: DeleteRetired{refs("c-1", "c-2")}, Reason: "VolumesDeleted", Phase: handedOff},
+		},
+		"grown, and tidy": {
+			reason: "it is complete",
+			o:      observe(handed, serving("a", "b", "c"), func(s *scene) { s.Claims = nil }),
+			want:   decided{Reason: "RestoreComplete", Phase: completed, Events: []string{"RestoreComplete"}},
+		},
+		"cluster deleted after the hand-off": {
+			reason: "nothing is left to do",
+			o:      observe(handed, noCluster),
+			want:   decided{Reason: "ClusterGone", Phase: completed, Events: []string{"ClusterGone"}},
+		},
+
+		// Backward.
+		"deleted early": {
+			reason: "Kubernetes deletes what it owns",
+			o:      observe(verified, deleted),
+			want:   decided{Reason: "Deleting", Phase: verifying},
+		},
+		"deleted before the acknowledgement": {
+			reason: "the fence is taken back",
+			o:      observe(asked, deleted),
+			want:   decided{Action: WithdrawFence{}, Reason: "FenceWithdrawn", Phase: rolling},
+		},
+		"deleted with a seed that is offered": {
+			reason: "first it must not be adopted any more",
+			o:      observe(seeded(ready, noLeave), offered, deleted),
+			want:   decided{Action: WithdrawSeed{}, Reason: "SeedWithdrawn", Phase: rolling},
+		},
+		"deleted with a new cluster": {
+			reason: "it was made for this restore",
+			o:      observe(fenced, made, fresh, deleted),
+			want:   decided{Action: DeleteCluster{"cluster-uid"}, Reason: "ClusterDeleted", Phase: rolling},
+		},
+		"deleted with a seed": {
+			reason: "it serves nobody",
+			o:      observe(seeded(ready), deleted),
+			want:   decided{Action: DeleteSeed{seedRef}, Reason: "SeedDeleted", Phase: rolling},
+		},
+		"deleted while the seed stops": {
+			reason: "it must not run beside old members",
+			o:      observe(seeded(ready, stopping), deleted),
+			want:   decided{Reason: "SeedDeleted", Phase: rolling, WaitingFor: []string{"Pod c-seed"}},
+		},
+		"deleted with the seed's volume": {
+			reason: "it is no member's",
+			o:      observe(named, seedClaim, deleted),
+			want:   decided{Action: DeleteSeedClaim{claimRef}, Reason: "SeedDeleted", Phase: rolling},
+		},
+		"deleted with old volumes": {
+			reason: "they are given back",
+			o:      observe(named, deleted),
+			want:   decided{Action: ReturnClaims{refs("c-1", "c-2")}, Reason: "VolumesReturned", Phase: rolling},
+		},
+		"deleted, and all is back": {
+			reason: "now etcd-operator may look",
+			o:      observe(fenced, deleted),
+			want:   decided{Action: LiftFence{}, Reason: "FenceLifted", Phase: rolling},
+		},
+		"deleted, and lifted": {
+			reason: "etcd-operator has to see it",
+			o:      observe(fenced, deleted, finish),
+			want:   decided{Reason: "FenceLifted", Phase: rolling, WaitingFor: []string{"EtcdCluster c"}},
+		},
+		"deleted, and given back": {
+			reason: "nothing is left",
+			o:      observe(claimed, deleted, finish),
+			want:   decided{Action: RemoveFinalizer{}, Reason: "Released", Phase: fencing},
+		},
+		"failed, and given back": {
+			reason: "with the reason from when that began",
+			o:      observe(claimed, givenUp, finish),
+			want:   decided{Reason: "TimedOut", Phase: failed, Events: []string{"TimedOut"}},
+		},
+		"failed, and the cluster is gone": {
+			reason: "nothing can be given back",
+			o:      observe(fenced, givenUp, noCluster),
+			want:   decided{Reason: "TimedOut", Phase: failed, Events: []string{"TimedOut"}},
+		},
+	}
+	for label, row := range rows {
+		t.Run(label, func(t *testing.T) {
+			d := Plan(row.o)
+			got := decided{Action: d.Action, Reason: d.Reason, Phase: d.Status.Phase, WaitingFor: d.Status.WaitingFor}
+			for _, e := range d.Events {
+				got.Events = append(got.Events, e.Reason)
+			}
+			if diff := cmp.Diff(row.want, got, cmpopts.EquateEmpty()); diff != "" {
+				t.Errorf("%s: %s\n%s", row.reason, d.Message, diff)
+			}
+			for _, broken := range oracle(row.o, d) {
+				t.Errorf("%s: %s", row.reason, broken)
+			}
+		})
+	}
+}

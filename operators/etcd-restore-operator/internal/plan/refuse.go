@@ -1,0 +1,182 @@
+package plan
+
+import (
+	"fmt"
+	"regexp"
+	"time"
+
+	"github.com/etcd-operators/etcd-operators/api/v1beta2"
+)
+
+// patience is how long after its creation an EtcdRestore waits for what it names: both
+// may have been created at once.
+const patience = time.Minute
+
+// What admission refuses is refused here as well, for objects that are older than the
+// CRD's rules: each text below is a pattern of the CRD.
+var (
+	clusterPattern = regexp.MustCompile(`^[a-z]([-a-z0-9]*[a-z0-9])?$`)
+	s3PathPattern  = regexp.MustCompile(`^[A-Za-z0-9][-._A-Za-z0-9]{1,254}/[^\x00-\x1f\x7f]+$`)
+	claimPattern   = regexp.MustCompile(`^[a-z0-9]([-.a-z0-9]*[a-z0-9])?$`)
+	pathPattern    = regexp.MustCompile(`^([^/\x00-\x1f\x7f]{1,255}/)*[^/\x00-\x1f\x7f]{1,255}$`)
+	dotsPattern    = regexp.MustCompile(`(^|/)[.][.]?(/|$)`)
+	idPattern      = regexp.MustCompile(`^[0-9a-f]{16}$`)
+)
+
+// refusal is what is wrong with a spec; nil if nothing is.
+type refusal struct{ reason, message string }
+
+// refuse fails a restore whose spec can't be carried out. A spec can't be changed.
+func refuse(v *view) *step {
+	for _, check := range []func(*v1beta2.EtcdRestore) *refusal{checkTarget, checkStorage, checkRest} {
+		if r := check(v.Restore); r != nil {
+			return v.fail(r.reason, r.message)
+		}
+	}
+	return nil
+}
+
+func checkTarget(r *v1beta2.EtcdRestore) *refusal {
+	spec := &r.Spec
+	switch {
+	case spec.EtcdCluster != nil && spec.ClusterTemplate != nil:
+		return &refusal{"TargetAmbiguous", "etcdCluster and clusterTemplate are both set: write one of them"}
+	case spec.ClusterTemplate == nil && (spec.EtcdCluster == nil || spec.EtcdCluster.Name == ""):
+		return &refusal{"TargetMissing", "neither etcdCluster nor clusterTemplate is set: write etcdCluster.name for an EtcdCluster of this namespace, or clusterTemplate for a new one"}
+	case spec.ClusterTemplate != nil && spec.Target == v1beta2.TargetInPlace:
+		return &refusal{"TargetAmbiguous", "target is InPlace and clusterTemplate is set: write target New, or etcdCluster instead"}
+	case spec.Target != "" && spec.Target != v1beta2.TargetInPlace && spec.Target != v1beta2.TargetNew:
+		return &refusal{"TargetUnknown", fmt.Sprintf("target %q is not known: write InPlace or New", clip(string(spec.Target)))}
+	case spec.ClusterTemplate == nil && spec.Target == "" && spec.EtcdCluster.Name != r.Name:
+		return &refusal{"TargetMissing", fmt.Sprintf(
+			"the names of this EtcdRestore and of EtcdCluster %s differ: write target InPlace to restore that one, or target New to make another one named %s", clip(spec.EtcdCluster.Name), r.Name)}
+	case spec.ClusterTemplate == nil && spec.Target == v1beta2.TargetNew && spec.EtcdCluster.Name == r.Name:
+		return &refusal{"TargetAmbiguous", fmt.Sprintf(
+			"target is New, and the new EtcdCluster would have the name of the other, %s: give this EtcdRestore another name, or write target InPlace", r.Name)}
+	case makesCluster(spec) && (len(r.Name) > v1beta2.MaxNameLength || !clusterPattern.MatchString(r.Name)):
+		return &refusal{"NameInvalid", fmt.Sprintf(
+			"the new EtcdCluster gets this EtcdRestore's name, which must have at most %d lower-case letters, digits and dashes, with a letter first and no dash last: choose another one", v1beta2.MaxNameLength)}
+	}
+	return nil
+}
+
+func checkStorage(r *v1beta2.EtcdRestore) *refusal {
+	spec := &r.Spec
+	if spec.BackupRef != nil {
+		switch {
+		case spec.BackupStorageType != "":
+			return &refusal{"StorageAmbiguous", "backupRef and backupStorageType are both set: write one of them"}
+		case spec.BackupRef.Name == "":
+			return &refusal{"StorageMissing", "backupRef.name is empty: write the name of an EtcdBackup of this namespace"}
+		}
+		return nil
+	}
+	switch spec.BackupStorageType {
+	case v1beta2.StorageS3:
+		if spec.S3 == nil {
+			return &refusal{"StorageMissing", "backupStorageType is S3: write s3.path, such as mybucket/etcd.backup, and s3.awsSecret"}
+		}
+		if !s3PathPattern.MatchString(spec.S3.Path) {
+			return &refusal{"PathInvalid", "s3.path is a bucket and a key: write it as mybucket/etcd.backup, without s3://"}
+		}
+		return nil
+	case v1beta2.StoragePVC:
+		return checkPVC(spec.PVC)
+	case v1beta2.StorageABS, v1beta2.StorageGCS, v1beta2.StorageOSS:
+		return &refusal{"StorageUnsupported", fmt.Sprintf(
+			"backupStorageType %s is not supported yet: write S3 (for any store that speaks it, by s3.endpoint) or PVC", spec.BackupStorageType)}
+	case "":
+		return &refusal{"StorageMissing", "nothing says where the snapshot lies: write backupStorageType with s3 or pvc, or backupRef"}
+	}
+	return &refusal{"StorageUnknown", fmt.Sprintf("backupStorageType %q is not known: write S3 or PVC", clip(string(spec.BackupStorageType)))}
+}
+
+func checkPVC(pvc *v1beta2.PVCSource) *refusal {
+	switch {
+	case pvc == nil:
+		return &refusal{"StorageMissing", "backupStorageType is PVC: write pvc.claimName and pvc.path, such as backups/etcd.db"}
+	case !claimPattern.MatchString(pvc.ClaimName):
+		return &refusal{"ClaimInvalid", "pvc.claimName is not the name of a PersistentVolumeClaim: write lower-case letters, digits and dashes, such as etcd-backups"}
+	case !pathPattern.MatchString(pvc.Path) || dotsPattern.MatchString(pvc.Path):
+		return &refusal{"PathInvalid", "pvc.path is that of a file, relative to the volume: write it as backups/etcd.db, without a slash at either end and without .."}
+	}
+	return nil
+}
+
+func checkRest(r *v1beta2.EtcdRestore) *refusal {
+	spec := &r.Spec
+	switch {
+	case spec.ClusterID != "" && !idPattern.MatchString(spec.ClusterID):
+		return &refusal{"ClusterIDInvalid", "clusterID is 16 hexadecimal digits in lower case: write it as status.clusterID of the EtcdCluster has it"}
+	case spec.RevisionBump != nil && *spec.RevisionBump < minBump:
+		return &refusal{"RevisionBumpTooSmall", fmt.Sprintf(
+			"revisionBump is %d: write at least %d, or leave it out; with less, clients that watched the old cluster could see time run backwards", *spec.RevisionBump, minBump)}
+	case spec.TimeoutInSecond < 0:
+		return &refusal{"TimeoutInvalid", fmt.Sprintf("timeoutInSecond is %d: write 0 or more", spec.TimeoutInSecond)}
+	}
+	return nil
+}
+
+// timeOut gives up what has taken too long.
+func timeOut(v *view) *step {
+	seconds := v.spec.TimeoutInSecond
+	if seconds <= 0 || seconds > int64(longest/time.Second) || v.last.StartTime == nil {
+		return nil
+	}
+	due := v.last.StartTime.Add(time.Duration(seconds) * time.Second)
+	if v.Now.Before(due) {
+		v.wakeAt(due)
+		return nil
+	}
+	return v.fail("TimedOut", fmt.Sprintf("the seed was not handed over within %d seconds (spec.timeoutInSecond); what it was waiting for: %s", seconds, v.waited()))
+}
+
+// longest is the longest timeout that is counted: in centuries nobody waits.
+const longest = 100 * 365 * 24 * time.Hour
+
+// waited is what the last status says of the restore.
+func (v *view) waited() string {
+	for _, c := range v.last.Conditions {
+		if c.Type == v1beta2.ConditionComplete && c.Message != "" {
+			return clip(c.Message)
+		}
+	}
+	return "nothing that is known"
+}
+
+// missing waits for an object that may be created yet, and fails when it was not.
+func (v *view) missing(object, reason, message string) *step {
+	due := v.Now
+	if created := v.Restore.CreationTimestamp; !created.IsZero() {
+		due = created.Add(patience)
+	}
+	if !v.Now.Before(due) {
+		return v.fail(reason, message)
+	}
+	v.wakeAt(due)
+	return warn(v1beta2.RestorePending, reason, message, object)
+}
+
+// fail ends a restore that has touched nothing, and begins to roll any other one back.
+func (v *view) fail(reason, message string) *step {
+	reason, message = camelCase(reason, "RestoreFailed"), clip(message)
+	if message == "" {
+		message = "nothing says why"
+	}
+	s := record(v1beta2.RestoreRollingBack, reason, message, func(st *v1beta2.RestoreStatus) { st.Reason = join(reason, message) })
+	if !v.held {
+		s = v.end(reason, message)
+	}
+	s.warn = true
+	return s
+}
+
+// end is the end of a restore that has failed, and has nothing to give back.
+func (v *view) end(reason, message string) *step {
+	s := record(v1beta2.RestoreFailed, reason, message, func(st *v1beta2.RestoreStatus) {
+		st.Reason = join(reason, message)
+		st.CompletionTime = v.now()
+	})
+	s.warn = true
+	return s
+}

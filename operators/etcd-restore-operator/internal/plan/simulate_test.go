@@ -1,0 +1,312 @@
+package plan
+
+import (
+	"flag"
+	"math/rand"
+	"reflect"
+	"runtime"
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/etcd-operators/etcd-operators/api/v1beta2"
+)
+
+// seeds is how many runs there are of what must hold: go test -run TestSimulate -seeds N.
+var seeds = flag.Int64("seeds", 1500, "how many runs TestSimulate makes")
+
+// TestSimulate runs the planner in a world where caches lag, writes are lost, nodes do not
+// answer, seeds are lost, users change their minds, and the operator crashes between any
+// two of its steps.
+func TestSimulate(t *testing.T) {
+	adoptions, restores := 0, 0
+	for seed := range *seeds {
+		w := newWorld(seed, randomConfig(rand.New(rand.NewSource(seed))), Plan)
+		w.run()
+		adoptions += len(w.adoptions)
+		restores += len(w.over)
+		if w.broken != "" {
+			t.Fatalf("seed %d, %+v: %s\n%s", seed, w.config, w.broken, strings.Join(w.trace, "\n"))
+		}
+	}
+	t.Logf("%d runs, %d restores ended, %d adoptions", *seeds, restores, adoptions)
+	if int64(adoptions) < *seeds/4 {
+		t.Errorf("%d adoptions in %d runs: the world does not do much", adoptions, *seeds)
+	}
+}
+
+// TestEveryMoment lets one thing happen at every moment at which the operator may crash,
+// on each of the main paths: nothing is forgotten by a crash, and whatever a user or a
+// node does comes to an end.
+func TestEveryMoment(t *testing.T) {
+	paths := map[string]config{
+		"in place, with volumes":        {persistent: true},
+		"in place, without":             {},
+		"in place, never looked at":     {persistent: true, unseen: true},
+		"new, from another":             {persistent: true, fresh: true},
+		"new, from a template":          {fresh: true, template: true},
+		"a snapshot that is no good":    {persistent: true, badJob: true},
+		"a seed that can't be restored": {persistent: true, badSeed: true},
+		"new, and can't be restored":    {fresh: true, badSeed: true},
+		"too slow":                      {persistent: true, timeout: 9},
+	}
+	happenings := map[string]func(*config, int){
+		"the operator crashes":     func(c *config, n int) { c.crashAt = n },
+		"the restore is deleted":   func(c *config, n int) { c.deleteAt = n },
+		"deleted, and a crash":     func(c *config, n int) { c.deleteAt, c.crashAt = n, n+2 },
+		"deleted, and lost":        func(c *config, n int) { c.deleteAt, c.vanishAt = n, n+1 },
+		"the cluster is deleted":   func(c *config, n int) { c.dropAt = n },
+		"running is accepted":      func(c *config, n int) { c.acceptAt = n },
+		"a Pod vanishes":           func(c *config, n int) { c.vanishAt = n },
+		"a seed's disk is wiped":   func(c *config, n int) { c.wipeAt = n },
+		"the cluster is paused":    func(c *config, n int) { c.pauseAt = n },
+		"the nodes do not answer":  func(c *config, n int) { c.stickAt = n },
+		"it crashes all the time":  func(c *config, n int) { c.crashEvery = n + 1 },
+		"a second restore":         func(c *config, n int) { c.secondAt = n },
+		"a second, and a crash":    func(c *config, n int) { c.secondAt, c.crashAt = n, n+4 },
+		"deleted, and made anew":   func(c *config, n int) { c.deleteAt, c.anewAt = n, n+1+n%7 },
+		"stuck, and then accepted": func(c *config, n int) { c.stickAt, c.acceptAt = 3, n },
+	}
+	runs := 0
+	for path, base := range paths {
+		for what, happen := range happenings {
+			t.Run(path+"/"+what, func(t *testing.T) {
+				for _, lag := range []int{0, 3} {
+					for n := 1; ; n += 1 + lag/3 {
+						c := base
+						c.lag, c.quiet = lag, 45
+						happen(&c, n)
+						w := newWorld(int64(n), c, Plan)
+						w.run()
+						runs++
+						if w.broken != "" {
+							t.Fatalf("%+v: %s\n%s", w.config, w.broken, strings.Join(w.trace, "\n"))
+						}
+						if w.chances < n {
+							break // it was over before that
+						}
+					}
+				}
+			})
+		}
+	}
+	t.Logf("%d runs", runs)
+}
+
+// TestPlantedBugs proves the world: each row plants a bug, and some seed must find it.
+func TestPlantedBugs(t *testing.T) {
+	// lie is the planner that is told something else than what was observed.
+	lie := func(f func(*Observation)) planner {
+		return func(o Observation) Decision {
+			o.Restore = o.Restore.DeepCopy()
+			o.Cluster = o.Cluster.DeepCopy()
+			f(&o)
+			return Plan(o)
+		}
+	}
+	// instead is the planner that does something else than what is decided.
+	instead := func(f func(*Observation, *Decision)) planner {
+		return func(o Observation) Decision {
+			d := Plan(o)
+			f(&o, &d)
+			return d
+		}
+	}
+	// without leaves rules out.
+	without := func(names ...string) planner {
+		return func(o Observation) Decision {
+			v := newView(o)
+			for _, r := range v.runbook() {
+				if slices.Contains(names, ruleName(r)) {
+					continue
+				}
+				if s := r(v); s != nil {
+					return v.decide(s)
+				}
+			}
+			return v.decide(rest(v))
+		}
+	}
+	rows := map[string]struct {
+		reason string
+		plan   planner
+		config func(*config)
+		says   []string // one of which is found
+	}{
+		"no finalizer": {
+			reason: "a deleted restore leaves its cluster fenced",
+			plan:   without("addFinalizer"),
+			says:   []string{"without the finalizer"},
+		},
+		"does not wait for old members": {
+			reason: "clients write to two clusters",
+			plan:   without("awaitPods"),
+			config: func(c *config) { c.noLive = true },
+			says:   []string{"old members may run"},
+		},
+		"does not stop old members": {
+			reason: "it waits for ever",
+			plan:   without("stopPods"),
+			config: func(c *config) { c.fresh, c.badJob = false, false },
+			says:   []string{"has not ended"},
+		},
+		"does not wait for the acknowledgement": {
+			reason: "two operators work on one cluster",
+			plan:   without("awaitFence"),
+			config: func(c *config) { c.noLive = true },
+			says:   []string{"is not fenced"},
+		},
+		"hands over with the leave": {
+			reason: "a seed whose disk is lost is restored again",
+			plan:   without("withdrawLeave"),
+			says:   []string{"with its leave"},
+		},
+		"does not take its turn": {
+			reason: "two restores fence one cluster",
+			plan:   without("takeTurn"),
+			config: func(c *config) { c.user, c.faults = true, 150 },
+			says:   []string{"beside"},
+		},
+		"forgets the volumes": {
+			reason: "a roll-back lifts the fence before they are back",
+			plan:   without("returnClaims"),
+			config: func(c *config) { c.persistent, c.badSeed = true, true },
+			says:   []string{"is not as it was"},
+		},
+		"forgets the seed": {
+			reason: "a roll-back leaves a second cluster beside the old one",
+			plan:   without("deleteSeed"),
+			config: func(c *config) { c.persistent, c.badSeed = true, true },
+			says:   []string{"is not as it was", "runs", "not come to rest"},
+		},
+		"does not lift": {
+			reason: "the cluster stays fenced",
+			plan:   without("liftFence", "awaitLift"),
+			config: func(c *config) { c.badSeed = true },
+			says:   []string{"is fenced"},
+		},
+		"does not withdraw the fence": {
+			reason: "the fence is acknowledged when nobody is there any more",
+			plan:   without("withdrawFence"),
+			config: func(c *config) { c.user = true },
+			says:   []string{"is fenced"},
+		},
+		"does not withdraw the seed": {
+			reason: "a seed that is being deleted is adopted",
+			plan:   without("withdrawSeed"),
+			config: func(c *config) { c.truthOnly, c.user = false, true },
+			says:   []string{"which is handed over", "the cluster is deleted"},
+		},
+		"deletes old volumes at once": {
+			reason: "members are lost while the cluster has one",
+			plan:   without("awaitMembers"),
+			says:   []string{"old volumes are deleted"},
+		},
+		"keeps old volumes": {
+			reason: "nobody deletes them any more",
+			plan:   without("deleteRetired"),
+			config: func(c *config) { c.persistent, c.fresh = true, false },
+			says:   []string{"is left"},
+		},
+		"seeds at the snapshot's revision": {
+			reason: "clients see time run backwards",
+			plan: instead(func(_ *Observation, d *Decision) {
+				if d.Status.Snapshot != nil && d.Status.Revision > 0 {
+					d.Status.Revision = d.Status.Snapshot.Revision
+				}
+			}),
+			says: []string{"clients have seen"},
+		},
+		"forgets the seed's name": {
+			reason: "seeds pile up",
+			plan:   lie(func(o *Observation) { o.Restore.Status.SeedMember = "" }),
+			says:   []string{"not come to rest", "has not ended", "a hot loop"},
+		},
+		"keeps the seed's name": {
+			reason: "two seeds take each other for themselves",
+			plan:   lie(func(o *Observation) { o.Restore.Status.SeedUID = "" }),
+			says:   []string{"made a second time", "made twice"},
+		},
+		"begins again": {
+			reason: "a restore that is over throws away what was written since",
+			plan: lie(func(o *Observation) {
+				if o.Restore.Status.Phase == v1beta2.RestoreComplete {
+					o.Restore.Status.Phase, o.Restore.Status.HandOffTime = v1beta2.RestoreVerifying, nil
+					o.Cluster.Status.AdoptedSeed = nil
+				}
+			}),
+			says: []string{"is over"},
+		},
+		"success too early": {
+			reason: "as the predecessor reported it",
+			plan: instead(func(_ *Observation, d *Decision) {
+				d.Status.Succeeded = d.Status.Succeeded || d.Status.SeedUID != ""
+			}),
+			says: []string{"called a success"},
+		},
+		"a lost seed is not replaced": {
+			reason: "the restore waits for ever",
+			plan:   without("dropSeed"),
+			says:   []string{"has not ended", "made a second time", "made twice", "which is handed over"},
+		},
+		"believes caches while it rolls back": {
+			reason: "what they do not show is never given back",
+			plan:   Plan,
+			config: func(c *config) { c.staleBackward, c.user, c.lag, c.persistent = true, true, 8, true },
+			says:   []string{"is not as it was", "is let go", "is fenced", "was not given back", "is left", "runs"},
+		},
+		"waits without a pause": {
+			reason: "the API server is asked all the time",
+			plan: instead(func(_ *Observation, d *Decision) {
+				if d.Again > 0 {
+					d.Again = next
+				}
+			}),
+			says: []string{"a hot loop"},
+		},
+		"touches before it has verified": {
+			reason: "a bad snapshot takes the cluster down",
+			plan: func(o Observation) Decision {
+				if o.Restore.Status.Snapshot == nil && o.Restore.DeletionTimestamp == nil {
+					o.Restore = o.Restore.DeepCopy()
+					o.Restore.Status.Snapshot = snapshotOf(found())
+					d := Plan(o)
+					d.Status.Snapshot = nil
+					return d
+				}
+				return Plan(o)
+			},
+			says: []string{"before its snapshot is verified"},
+		},
+	}
+	for name, r := range rows {
+		t.Run(name, func(t *testing.T) {
+			for seed := range int64(600) {
+				c := randomConfig(rand.New(rand.NewSource(seed)))
+				c.truthOnly = true
+				if r.config != nil {
+					r.config(&c)
+				}
+				w := newWorld(seed, c, r.plan)
+				w.run()
+				if w.broken == "" {
+					continue
+				}
+				for _, s := range r.says {
+					if strings.Contains(w.broken, s) {
+						t.Logf("%s: found by seed %d: %s", r.reason, seed, w.broken)
+						return
+					}
+				}
+				t.Fatalf("%s: seed %d found something else: %s\n%s", r.reason, seed, w.broken, strings.Join(w.trace, "\n"))
+			}
+			t.Errorf("%s: not noticed", r.reason)
+		})
+	}
+}
+
+// ruleName is the name of a rule's function.
+func ruleName(r rule) string {
+	name := runtime.FuncForPC(reflect.ValueOf(r).Pointer()).Name()
+	return name[strings.LastIndex(name, ".")+1:]
+}

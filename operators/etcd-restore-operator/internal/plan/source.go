@@ -1,0 +1,161 @@
+package plan
+
+import (
+	"fmt"
+	"path"
+	"strings"
+
+	"github.com/etcd-operators/etcd-operators/api/v1beta2"
+)
+
+// The beginnings of locations.
+const (
+	schemeS3  = "s3://"
+	schemePVC = "pvc://"
+)
+
+// stored is what an EtcdBackup tells of a snapshot.
+type stored struct {
+	location, sha256, clusterID string
+	size                        int64
+}
+
+// findSource finds where the snapshot lies. Once that was checked, it is there and
+// nowhere else, also if an EtcdBackup has stored newer ones.
+func findSource(v *view) *step {
+	if v.seed != nil {
+		return nil // it has been told
+	}
+	account := ""
+	if v.spec.Pod != nil {
+		account = v.spec.Pod.ServiceAccountName
+	}
+	v.source = Source{S3: v.spec.S3.DeepCopy(), ServiceAccountName: account}
+	switch {
+	case v.spec.BackupRef != nil:
+		return v.fromBackup(account)
+	case v.spec.BackupStorageType == v1beta2.StoragePVC:
+		v.source = Source{PVC: v.spec.PVC.DeepCopy(), ServiceAccountName: account}
+	}
+	return nil
+}
+
+// fromBackup finds the place and the credentials by an EtcdBackup.
+func (v *view) fromBackup(account string) *step {
+	b, name := v.Backup, v.spec.BackupRef.Name
+	if b == nil {
+		return v.missing("EtcdBackup "+name, "BackupNotFound", fmt.Sprintf(
+			"there is no EtcdBackup %s in this namespace: correct backupRef.name, or write backupStorageType and the place of the snapshot", name))
+	}
+	location := ""
+	if v.last.Snapshot != nil {
+		location = v.last.Snapshot.Location
+	} else {
+		found, s := v.pick(b)
+		if s != nil {
+			return s
+		}
+		location = found.location
+	}
+	if account == "" && b.Spec.Pod != nil {
+		account = b.Spec.Pod.ServiceAccountName
+	}
+	source, ok := sourceAt(location, &b.Spec)
+	if !ok {
+		return v.fail("BackupStorageUnknown", fmt.Sprintf(
+			"EtcdBackup %s has stored %q, and its spec has nothing to reach that place with: write backupStorageType and the place instead of backupRef", name, clip(location)))
+	}
+	source.ServiceAccountName = account
+	v.source = source
+	return nil
+}
+
+// pick is the backup that is asked for: the newest good one, or the one of the name.
+func (v *view) pick(b *v1beta2.EtcdBackup) (*stored, *step) {
+	if entry := v.spec.BackupRef.Entry; entry != "" {
+		return v.pickEntry(b, entry)
+	}
+	if s := b.Status.Snapshot; s != nil && s.Location != "" {
+		return &stored{location: s.Location}, nil
+	}
+	if location := predecessorsLocation(b); location != "" {
+		return &stored{location: location}, nil
+	}
+	if b.Status.Phase == v1beta2.BackupFailed {
+		return nil, v.fail("BackupFailed", fmt.Sprintf("EtcdBackup %s has failed and stored nothing: %s", b.Name, clip(b.Status.Reason)))
+	}
+	return nil, warn(v1beta2.RestorePending, "BackupNotReady", fmt.Sprintf(
+		"EtcdBackup %s has stored nothing yet: the restore begins when it has", b.Name), "EtcdBackup "+b.Name)
+}
+
+// predecessorsLocation is where a one-shot backup lies that the archived operator made.
+func predecessorsLocation(b *v1beta2.EtcdBackup) string {
+	if !b.Status.Succeeded || b.Spec.Repeated() || b.Spec.StorageType != v1beta2.StorageS3 || b.Spec.S3 == nil || b.Spec.S3.Path == "" {
+		return ""
+	}
+	return schemeS3 + b.Spec.S3.Path
+}
+
+// pickEntry finds a record by its name, or else by the file's or the object's.
+func (v *view) pickEntry(b *v1beta2.EtcdBackup, entry string) (*stored, *step) {
+	var found *v1beta2.BackupRecord
+	for i := range b.Status.History {
+		if b.Status.History[i].Name == entry {
+			found = &b.Status.History[i]
+			break
+		}
+	}
+	for i := range b.Status.History {
+		if r := &b.Status.History[i]; found == nil && r.Location != "" && path.Base(r.Location) == entry {
+			found = r
+		}
+	}
+	object := "EtcdBackup " + b.Name
+	for _, a := range b.Status.Active {
+		if found == nil && a.Name == entry {
+			return nil, warn(v1beta2.RestorePending, "BackupNotReady", fmt.Sprintf("the backup %s of EtcdBackup %s is being made: the restore begins when it is stored", entry, b.Name), object)
+		}
+	}
+	switch {
+	case found == nil:
+		return nil, v.missing(object, "EntryNotFound", fmt.Sprintf(
+			"EtcdBackup %s has no backup %s in its status.history: write the name of one, or backupStorageType and the place of an older one", b.Name, clip(entry)))
+	case !found.Succeeded || found.Location == "":
+		return nil, v.fail("EntryFailed", fmt.Sprintf("the backup %s of EtcdBackup %s was not stored: %s", clip(entry), b.Name, clip(found.Message)))
+	}
+	return &stored{location: found.Location}, nil
+}
+
+// toldOf is what an EtcdBackup tells of what it has stored at a place; nil if nothing, or
+// no more.
+func toldOf(b *v1beta2.EtcdBackup, location string) *stored {
+	if b == nil {
+		return nil
+	}
+	if s := b.Status.Snapshot; s != nil && s.Location == location {
+		return &stored{location, s.SHA256, s.ClusterID, s.Size}
+	}
+	for i := range b.Status.History {
+		if r := &b.Status.History[i]; r.Succeeded && r.Location == location {
+			return &stored{location, r.SHA256, r.ClusterID, r.Size}
+		}
+	}
+	return nil
+}
+
+// sourceAt is a place, reached like those that an EtcdBackup writes to.
+func sourceAt(location string, spec *v1beta2.BackupSpec) (Source, bool) {
+	if where, ok := strings.CutPrefix(location, schemeS3); ok && spec.S3 != nil && s3PathPattern.MatchString(where) {
+		s3 := spec.S3.DeepCopy()
+		s3.Path = where
+		return Source{S3: s3}, true
+	}
+	if where, ok := strings.CutPrefix(location, schemePVC); ok {
+		claim, file, _ := strings.Cut(where, "/")
+		pvc := &v1beta2.PVCSource{ClaimName: claim, Path: file}
+		if checkPVC(pvc) == nil {
+			return Source{PVC: pvc}, true
+		}
+	}
+	return Source{}, false
+}

@@ -1,0 +1,387 @@
+package plan
+
+import (
+	"maps"
+	"slices"
+	"strings"
+
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	"github.com/etcd-operators/etcd-operators/api/v1beta2"
+	"github.com/etcd-operators/etcd-operators/operators/etcd-restore-operator/internal/task"
+	"github.com/etcd-operators/etcd-operators/shared/agent"
+)
+
+// kubernetes lets Pods and Jobs go on, and takes away what is deleted.
+func (w *world) kubernetes() {
+	before := w.version
+	for _, name := range slices.Sorted(maps.Keys(w.clusters)) {
+		c := w.clusters[name]
+		if c.DeletionTimestamp != nil && w.now.After(c.DeletionTimestamp.Time) {
+			w.say("EtcdCluster %s is gone", name)
+			delete(w.clusters, name)
+			w.pods = slices.DeleteFunc(w.pods, func(p *simPod) bool { return p.owner == string(c.UID) })
+			w.claims = slices.DeleteFunc(w.claims, func(cl *simClaim) bool { return cl.owner == string(c.UID) })
+			w.version++
+		}
+	}
+	w.pods = slices.DeleteFunc(w.pods, func(p *simPod) bool {
+		gone := !p.Deleting.IsZero() && !p.stuck && !w.now.Before(p.goneAt)
+		if gone {
+			w.version++
+		}
+		return gone
+	})
+	w.claims = slices.DeleteFunc(w.claims, func(c *simClaim) bool {
+		gone := c.Deleting && !slices.ContainsFunc(w.pods, func(p *simPod) bool { return p.Name == c.Name })
+		if gone {
+			w.version++
+		}
+		return gone
+	})
+	for _, p := range w.pods {
+		if p.Deleting.IsZero() && !p.Finished && !w.now.Before(p.runAt) {
+			w.runPod(p)
+		}
+	}
+	for _, name := range slices.Sorted(maps.Keys(w.jobs)) {
+		if j := w.jobs[name]; !j.Done && !w.now.Before(j.endsAt) {
+			w.runJob(j)
+		}
+	}
+	if w.version != before {
+		w.changed()
+	}
+}
+
+func (w *world) runJob(j *simJob) {
+	w.version++
+	if w.chance(8) {
+		j.Done = true // and its Pod is gone before anybody has read its report
+		return
+	}
+	j.Result = w.result()
+	if f := j.Result.Failure; f != nil && !f.Permanent {
+		j.endsAt = w.in(1, 5)
+		return
+	}
+	j.Done, j.Failed = true, j.Result.Failure != nil
+}
+
+// runPod is the next step of a Pod: of a seed first its init container, then etcd.
+func (w *world) runPod(p *simPod) {
+	d := w.diskOf(p)
+	switch {
+	case p.restore != "" && !p.Restored:
+		w.version++
+		w.restoreData(p, d)
+	case !p.Ready && (d.old || d.by != "" || p.restore == ""):
+		p.Ready = true
+		w.version++
+	}
+}
+
+// restoreData is the seed's init container.
+func (w *world) restoreData(p *simPod, d *disk) {
+	p.runAt = w.in(1, 2)
+	switch {
+	case d.by == p.restore && d.member == p.Name:
+		p.Restored, p.Result = true, &task.Result{Already: true}
+	case !p.Leave:
+		p.Restored, p.Result = true, &task.Result{Already: true}
+	case w.badSeed:
+		p.Result = &task.Result{Failure: &agent.Failure{Reason: task.ReasonChanged, Message: "another snapshot lies there", Permanent: true}}
+	case w.chance(4):
+		p.Result = &task.Result{Failure: &agent.Failure{Reason: agent.ReasonStalled, Message: "the store went silent"}}
+	default:
+		if w.adoptions[p.restore] > 0 {
+			w.fail("seed %s is restored again after its adoption", p.Name)
+		}
+		*d = disk{by: p.restore, member: p.Name, revision: p.revision}
+		p.Restored, p.Result = true, &task.Result{Snapshot: found()}
+	}
+}
+
+// etcdOperator is the other side of the contract: one step for one cluster.
+func (w *world) etcdOperator(c *v1beta2.EtcdCluster) {
+	if c.DeletionTimestamp != nil || c.Spec.Paused {
+		return
+	}
+	st, note := &c.Status, c.Annotations
+	adopted := ""
+	if st.AdoptedSeed != nil {
+		adopted = st.AdoptedSeed.Restore
+	}
+	done := func() {
+		w.bump(&c.ObjectMeta)
+		w.changed()
+	}
+	mark, lifted := note[v1beta2.AnnotationFence], note[v1beta2.AnnotationFenceLifted]
+	switch {
+	case st.FencedBy != "" && st.FencedBy == lifted:
+		w.say("etcd-operator: the fence of %s is lifted", lifted)
+		st.FencedBy = ""
+		done()
+	case st.FencedBy != "":
+		if w.adopt(c) {
+			done()
+		}
+	case mark != "" && mark != lifted && mark != adopted:
+		if w.chance(3) {
+			return // something that it has begun may still take effect
+		}
+		w.say("etcd-operator: %s is left to %s", c.Name, mark)
+		st.FencedBy = mark
+		if st.CurrentVersion == "" {
+			st.TargetVersion = "3.6.16"
+		}
+		done()
+	default:
+		if w.heal(c) {
+			done()
+		}
+	}
+}
+
+// adopt takes the seed that is handed over for the cluster.
+func (w *world) adopt(c *v1beta2.EtcdCluster) bool {
+	by, uid := c.Status.FencedBy, string(c.UID)
+	parts := strings.Split(c.Annotations[v1beta2.AnnotationSeeded], "/")
+	if len(parts) != 3 || parts[0] != by {
+		return false
+	}
+	p := w.pod(parts[2])
+	if p == nil || p.Name != parts[1] || !p.Ready || !p.Deleting.IsZero() || p.Finished || p.owner != uid {
+		return false
+	}
+	if d := w.diskOf(p); p.Leave || d.by != by || d.revision < w.highest[uid]+minBump {
+		w.fail("seed %s is adopted: leave %t, restored by %s at %d", p.Name, p.Leave, d.by, d.revision)
+	}
+	w.say("etcd-operator: seed %s of %s is adopted", p.Name, by)
+	w.adoptions[by]++
+	if w.adoptions[by] > 1 {
+		w.fail("a seed of %s is adopted twice", by)
+	}
+	w.highest[uid] = w.diskOf(p).revision + 1000
+	w.members[uid] = []string{p.Name}
+	c.Status.FencedBy = ""
+	c.Status.AdoptedSeed = &v1beta2.AdoptedSeed{Restore: by, Pod: p.Name, PodUID: p.UID}
+	c.Status.CurrentVersion, c.Status.HighestRevision = "3.6.16", w.highest[uid]+500_000
+	c.Status.Members.Ready = []string{p.Name}
+	return true
+}
+
+// heal brings the members to their number, and the status to what is so.
+func (w *world) heal(c *v1beta2.EtcdCluster) bool {
+	uid := string(c.UID)
+	var lost []string
+	for _, m := range w.members[uid] {
+		hasPod := slices.ContainsFunc(w.pods, func(p *simPod) bool { return p.owner == uid && p.Name == m })
+		hasClaim := slices.ContainsFunc(w.claims, func(cl *simClaim) bool { return cl.owner == uid && cl.Name == m && cl.by == "" && !cl.Deleting })
+		switch {
+		case hasPod:
+		case hasClaim:
+			w.addPod(c, m)
+			return true
+		default:
+			lost = append(lost, m)
+		}
+	}
+	w.members[uid] = slices.DeleteFunc(w.members[uid], func(m string) bool { return slices.Contains(lost, m) })
+	for _, cl := range w.claims {
+		if cl.owner == uid && cl.by == "" && !cl.Deleting && !slices.Contains(w.members[uid], cl.Name) {
+			w.say("etcd-operator: the left over claim %s is deleted", cl.Name)
+			cl.Deleting = true
+			return true
+		}
+	}
+	for _, p := range w.pods {
+		if p.owner == uid && (p.Finished || !slices.Contains(w.members[uid], p.Name)) && p.Deleting.IsZero() {
+			w.deletePod(p.UID)
+			return true
+		}
+	}
+	if len(w.members[uid]) < c.Spec.Size {
+		w.addMember(c)
+		return true
+	}
+	var ready []string
+	for _, p := range w.pods {
+		if p.owner == uid && p.Ready && slices.Contains(w.members[uid], p.Name) {
+			ready = append(ready, p.Name)
+		}
+	}
+	version := c.Status.CurrentVersion
+	if version == "" {
+		version = "3.6.16"
+	}
+	if slices.Equal(ready, c.Status.Members.Ready) && version == c.Status.CurrentVersion {
+		return false
+	}
+	c.Status.Members.Ready, c.Status.CurrentVersion = ready, version
+	if c.Status.HighestRevision == 0 {
+		c.Status.HighestRevision = 5_000_000
+	}
+	return true
+}
+
+// fault is something that goes wrong, or that somebody does.
+func (w *world) fault() {
+	switch w.r.Intn(14) {
+	case 0, 1:
+		w.vanish()
+	case 2:
+		w.wipe()
+	case 3:
+		w.pause()
+	case 4:
+		w.stick()
+	case 5:
+		for _, p := range w.pods {
+			if p.restore != "" && w.r.Intn(2) == 0 {
+				w.say("the seed %s is evicted", p.Name)
+				p.Finished, p.Ready = true, false
+				w.version++
+			}
+		}
+	case 6:
+		for _, name := range slices.Sorted(maps.Keys(w.jobs)) {
+			if w.r.Intn(2) == 0 {
+				w.say("the Job %s vanishes", name)
+				delete(w.jobs, name)
+				w.version++
+			}
+		}
+	case 7:
+		for _, p := range w.pods {
+			if w.r.Intn(4) == 0 {
+				w.say("somebody deletes the Pod %s", p.Name)
+				w.deletePod(p.UID)
+				w.version++
+			}
+		}
+	}
+	if !w.user {
+		return
+	}
+	switch w.r.Intn(24) {
+	case 0:
+		w.deleteRestore()
+	case 1:
+		if w.r.Intn(3) == 0 {
+			w.dropCluster()
+		}
+	case 2:
+		w.accept()
+	case 3:
+		w.second()
+	case 4:
+		w.anew()
+	case 5:
+		if w.clusters["c"] == nil {
+			w.say("somebody creates an EtcdCluster c")
+			w.addCluster("c", nil)
+		}
+	}
+}
+
+// vanish takes a Pod away at once: its node is gone.
+func (w *world) vanish() {
+	if len(w.pods) == 0 {
+		return
+	}
+	i := w.r.Intn(len(w.pods))
+	for j, p := range w.pods {
+		if p.restore != "" {
+			i = j
+		}
+	}
+	w.say("the Pod %s vanishes", w.pods[i].Name)
+	w.pods = slices.Delete(w.pods, i, i+1)
+	w.version++
+}
+
+// wipe sets a seed's Pod up anew, on an empty disk or on its old one.
+func (w *world) wipe() {
+	for _, p := range w.pods {
+		if p.restore == "" {
+			continue
+		}
+		if w.wipeAt > 0 || w.r.Intn(2) == 0 {
+			*w.diskOf(p) = disk{}
+			w.ruined = w.ruined || w.adoptions[p.restore] > 0
+		}
+		w.say("the seed %s is set up anew: %+v", p.Name, *w.diskOf(p))
+		p.Restored, p.Ready, p.runAt = false, false, w.now
+		w.version++
+	}
+}
+
+func (w *world) pause() {
+	for _, name := range slices.Sorted(maps.Keys(w.clusters)) {
+		c := w.clusters[name]
+		c.Spec.Paused = !c.Spec.Paused
+		w.say("spec.paused of %s is %t", c.Name, c.Spec.Paused)
+		w.bump(&c.ObjectMeta)
+	}
+}
+
+// stick lets the Pods of a node that does not answer not end.
+func (w *world) stick() {
+	for _, p := range w.pods {
+		if w.stickAt > 0 || w.r.Intn(3) == 0 {
+			w.say("the node of %s does not answer", p.Name)
+			p.stuck = true
+		}
+	}
+}
+
+func (w *world) deleteRestore() {
+	for _, name := range []string{"second", "c", "n"} {
+		r := w.restores[name]
+		if r == nil || r.DeletionTimestamp != nil || (w.deleteAt == 0 && w.r.Intn(2) == 0) {
+			continue
+		}
+		w.say("somebody deletes EtcdRestore %s", name)
+		r.DeletionTimestamp = &metav1.Time{Time: w.now}
+		w.bump(&r.ObjectMeta)
+		w.collect(r)
+		return
+	}
+}
+
+func (w *world) dropCluster() {
+	for _, name := range slices.Sorted(maps.Keys(w.clusters)) {
+		c := w.clusters[name]
+		if w.dropAt > 0 || w.r.Intn(2) == 0 {
+			w.say("somebody deletes EtcdCluster %s", c.Name)
+			w.removeCluster(c)
+		}
+	}
+}
+
+func (w *world) accept() {
+	for _, name := range slices.Sorted(maps.Keys(w.restores)) {
+		r := w.restores[name]
+		w.say("EtcdRestore %s accepts old members that run", r.Name)
+		r.Spec.AcceptRunningOldMembers = true
+		r.Generation++
+		w.bump(&r.ObjectMeta)
+	}
+}
+
+// second is another restore of the same cluster.
+func (w *world) second() {
+	if w.restores["second"] == nil && w.clusters["c"] != nil {
+		w.addRestore("second", false)
+		w.version++
+	}
+}
+
+// anew is a restore of the same name as one that is gone.
+func (w *world) anew() {
+	if w.restores["c"] == nil && w.clusters["c"] != nil {
+		w.addRestore("c", false)
+		w.version++
+	}
+}

@@ -1,0 +1,73 @@
+package plan
+
+import (
+	"fmt"
+	"strconv"
+	"strings"
+)
+
+// minor is a minor release of etcd, such as 3.6.
+type minor struct{ major, minor int }
+
+// parseMinor reads "3.6", "3.6.16" and "v3.6.16-rc.0".
+func parseMinor(s string) (minor, bool) {
+	s, _, _ = strings.Cut(strings.TrimPrefix(s, "v"), "-")
+	parts := strings.Split(s, ".")
+	if len(parts) < 2 || len(parts) > 3 {
+		return minor{}, false
+	}
+	var n [3]int
+	for i, p := range parts {
+		x, err := strconv.Atoi(p)
+		if err != nil || x < 0 || len(p) > 4 {
+			return minor{}, false
+		}
+		n[i] = x
+	}
+	return minor{n[0], n[1]}, true
+}
+
+func (m minor) String() string { return fmt.Sprintf("%d.%d", m.major, m.minor) }
+
+// reads reports whether an etcd of a minor release can start with data of another: of
+// its own or of the one before (https://etcd.io/docs/v3.6/upgrades/upgrading-etcd/).
+func (m minor) reads(data minor) bool {
+	return m.major == data.major && (m.minor == data.minor || m.minor == data.minor+1)
+}
+
+// version is what the seed has to run; empty if that is not known yet.
+func (v *view) version() string {
+	if v.there {
+		st := &v.Cluster.Status
+		if st.CurrentVersion != "" {
+			return strings.TrimPrefix(st.CurrentVersion, "v")
+		}
+		if st.TargetVersion != "" {
+			return strings.TrimPrefix(st.TargetVersion, "v")
+		}
+	}
+	return v.clusterSpec().EtcdVersion()
+}
+
+// checkVersion says why the cluster's etcd can't read the snapshot; nil if it can, or if
+// its version is not known yet.
+func (v *view) checkVersion() *refusal {
+	target := v.version()
+	if target == "" {
+		return nil
+	}
+	t, ok := parseMinor(target)
+	if !ok {
+		return &refusal{"VersionUnknown", fmt.Sprintf("the EtcdCluster %s is to run etcd %q, which is no version: correct its spec.version", v.name, clip(target))}
+	}
+	d, ok := parseMinor(v.last.Snapshot.EtcdVersion)
+	if !ok {
+		return &refusal{"VersionUnknown", fmt.Sprintf("the snapshot is of etcd %q, which is no version", clip(v.last.Snapshot.EtcdVersion))}
+	}
+	if !t.reads(d) {
+		return &refusal{"VersionMismatch", fmt.Sprintf(
+			"the snapshot is of etcd %s and the EtcdCluster %s runs %s: a snapshot is restored to its own minor version, or to the next one; restore it to a cluster of etcd %s (by clusterTemplate with version %s.x), and upgrade that",
+			d, v.name, target, d, d)}
+	}
+	return nil
+}

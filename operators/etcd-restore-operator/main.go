@@ -1,0 +1,77 @@
+// Command etcd-restore-operator restores etcd clusters from snapshots: it reconciles
+// EtcdRestore objects, verifies the snapshot in a Job, and makes a seed from it that
+// etcd-operator grows to a full cluster. See package plan for what it does when.
+//
+// The Job and the seed run etcd-restore-agent, and the seed etcd-launcher, too; both are
+// in the same image.
+package main
+
+import (
+	"context"
+	"time"
+
+	batchv1 "k8s.io/api/batch/v1"
+	corev1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/labels"
+	"k8s.io/apimachinery/pkg/selection"
+	utilruntime "k8s.io/apimachinery/pkg/util/runtime"
+	ctrl "sigs.k8s.io/controller-runtime"
+	"sigs.k8s.io/controller-runtime/pkg/cache"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+	ctrlmetrics "sigs.k8s.io/controller-runtime/pkg/metrics"
+
+	"github.com/etcd-operators/etcd-operators/api/crd"
+	"github.com/etcd-operators/etcd-operators/api/v1beta2"
+	"github.com/etcd-operators/etcd-operators/operators/etcd-restore-operator/internal/controller"
+	"github.com/etcd-operators/etcd-operators/operators/etcd-restore-operator/internal/metrics"
+	"github.com/etcd-operators/etcd-operators/shared/operator"
+)
+
+// apiQPS and apiBurst bound the requests to the API server: a restore needs some sixty
+// from its beginning to its end.
+const apiQPS, apiBurst = 100, 200
+
+func main() {
+	operator.Main(&operator.Program{
+		Name:       "etcd-restore-operator",
+		Kind:       "EtcdRestore",
+		Definition: crd.EtcdRestores,
+		QPS:        apiQPS,
+		Burst:      apiBurst,
+		Caches:     caches,
+		SetUp:      setUp,
+	})
+}
+
+func setUp(ctx context.Context, mgr ctrl.Manager, o *operator.Options) error {
+	r := &controller.Reconciler{
+		Client:      mgr.GetClient(),
+		Live:        mgr.GetAPIReader(),
+		Events:      mgr.GetEventRecorder(o.Name),
+		Metrics:     metrics.New(ctrlmetrics.Registry),
+		Image:       o.Image,
+		ClusterWide: o.ClusterWide,
+		Now:         time.Now,
+	}
+	return r.SetupWithManager(ctx, mgr, o.Workers)
+}
+
+// caches keep in memory only what is needed: the Jobs of restores, their Pods and those
+// of etcd, and etcd's volumes, also those that are retired.
+func caches() cache.Options {
+	return cache.Options{
+		DefaultTransform: cache.TransformStripManagedFields(),
+		ByObject: map[client.Object]cache.ByObject{
+			&batchv1.Job{}:                  {Label: apps(v1beta2.AppEtcdRestore)},
+			&corev1.Pod{}:                   {Label: apps(v1beta2.AppEtcdRestore, v1beta2.AppEtcd)},
+			&corev1.PersistentVolumeClaim{}: {Label: apps(v1beta2.AppEtcd)},
+		},
+	}
+}
+
+// apps selects the objects of programs.
+func apps(names ...string) labels.Selector {
+	one, err := labels.NewRequirement(v1beta2.LabelApp, selection.In, names)
+	utilruntime.Must(err)
+	return labels.NewSelector().Add(*one)
+}

@@ -1,0 +1,120 @@
+package agentpod
+
+import (
+	"cmp"
+	"fmt"
+	"slices"
+	"time"
+
+	batchv1 "k8s.io/api/batch/v1"
+	corev1 "k8s.io/api/core/v1"
+
+	"github.com/etcd-operators/etcd-operators/shared/agent"
+)
+
+// Reading says how the Jobs of one agent are read, whose results are of type R.
+type Reading[R any] struct {
+	// Container is the name of the agent's container.
+	Container string
+	// Failure is why a result is none of success; nil if it is.
+	Failure func(*R) *agent.Failure
+	// TooLong says what to do about a Job that took longer than it may.
+	TooLong string
+}
+
+// State is what a Job and its Pods tell.
+type State[R any] struct {
+	// Finished is when the Job had completed or failed; zero while it runs.
+	Finished time.Time
+	// Failed is true of one that failed; Reason and Message say why, if Result does
+	// not.
+	Failed          bool
+	Reason, Message string
+	// Result is what counts of all that its Pods have reported: success, whichever
+	// says so, else what the newest says; nil if none has reported.
+	Result *R
+	// Waiting says why the newest Pod of a Job that runs does not; empty if it does,
+	// or if it is too early to say.
+	Waiting string
+	// Again is after how long time alone makes more of it worth telling; 0: never.
+	Again time.Duration
+}
+
+// Observe reads a Job and those Pods that it controls, at the moment now.
+func (r *Reading[R]) Observe(j *batchv1.Job, pods []corev1.Pod, now time.Time) State[R] {
+	pods = newestFirst(pods)
+	seen := State[R]{Result: r.report(pods)}
+	running := true
+	for _, c := range j.Status.Conditions {
+		if c.Status != corev1.ConditionTrue || (c.Type != batchv1.JobComplete && c.Type != batchv1.JobFailed) {
+			continue
+		}
+		running, seen.Finished = false, c.LastTransitionTime.Time
+		seen.Failed = c.Type == batchv1.JobFailed
+		if seen.Failed {
+			seen.Reason, seen.Message = r.failure(&c, pods)
+		}
+	}
+	if running && j.DeletionTimestamp == nil {
+		seen.Waiting, seen.Again = r.waiting(j, pods, now)
+	}
+	return seen
+}
+
+func newestFirst(pods []corev1.Pod) []corev1.Pod {
+	pods = slices.Clone(pods)
+	slices.SortFunc(pods, func(a, b corev1.Pod) int {
+		return cmp.Or(b.CreationTimestamp.Compare(a.CreationTimestamp.Time), cmp.Compare(a.Name, b.Name))
+	})
+	return pods
+}
+
+func (r *Reading[R]) report(newest []corev1.Pod) *R {
+	var last *R
+	for i := range newest {
+		one := r.Result(r.terminated(&newest[i]))
+		if one != nil && r.Failure(one) == nil {
+			return one
+		}
+		if last == nil {
+			last = one
+		}
+	}
+	return last
+}
+
+func (r *Reading[R]) terminated(pod *corev1.Pod) *corev1.ContainerStateTerminated {
+	if s := Container(pod, r.Container); s != nil {
+		return s.State.Terminated
+	}
+	return nil
+}
+
+// failure says why a Job failed whose agent has not told: the last Pod knows more than
+// the Job's condition does.
+func (r *Reading[R]) failure(c *batchv1.JobCondition, newest []corev1.Pod) (reason, message string) {
+	if c.Reason == batchv1.JobReasonDeadlineExceeded {
+		return agent.ReasonTimedOut, r.TooLong
+	}
+	if len(newest) == 0 {
+		return c.Reason, c.Message
+	}
+	pod := &newest[0]
+	switch t := r.terminated(pod); {
+	case t != nil && t.Reason == reasonOOMKilled:
+		return t.Reason, "the kernel stopped the Pod for want of memory: raise spec.pod.resources.limits.memory"
+	case pod.Status.Reason != "": // Evicted, for example
+		return pod.Status.Reason, fmt.Sprintf("the Pod %s was stopped: %s", pod.Name, pod.Status.Message)
+	case t != nil && t.ExitCode != 0:
+		return c.Reason, fmt.Sprintf("the Pod %s ended with exit code %d and without a report: its log may say why", pod.Name, t.ExitCode)
+	}
+	return c.Reason, c.Message
+}
+
+func (r *Reading[R]) waiting(j *batchv1.Job, newest []corev1.Pod, now time.Time) (why string, again time.Duration) {
+	if len(newest) == 0 {
+		return slow(j.CreationTimestamp, now, fmt.Sprintf(
+			"it has not been made: kubectl describe job %s says why (a quota, or a ServiceAccount that is not there)", j.Name))
+	}
+	return Waiting(&newest[0], now, r.Container)
+}

@@ -1,0 +1,97 @@
+// Package manifesttest compares what a builder of Kubernetes objects makes with
+// manifests in testdata, and with what Kubernetes admits.
+//
+// After a wanted change: go test PACKAGE -update.
+package manifesttest
+
+import (
+	"bytes"
+	"flag"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	psaapi "k8s.io/pod-security-admission/api"
+	"k8s.io/pod-security-admission/policy"
+	"sigs.k8s.io/yaml"
+)
+
+var update = flag.Bool("update", false, "write the golden manifests anew")
+
+// folder is where the manifests are.
+const folder = "testdata"
+
+// Files are the names of the manifests testdata/*.<kind>.yaml. There must be one.
+func Files(t *testing.T, kind string) []string {
+	t.Helper()
+	files, err := filepath.Glob(filepath.Join(folder, "*."+kind+".yaml"))
+	if err != nil || len(files) == 0 {
+		t.Fatalf("there is no %s/*.%s.yaml: %v", folder, kind, err)
+	}
+	for i, f := range files {
+		files[i] = filepath.Base(f)
+	}
+	return files
+}
+
+// Read reads a manifest.
+func Read(t *testing.T, file string, into any) {
+	t.Helper()
+	raw, err := os.ReadFile(filepath.Join(folder, file))
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := yaml.UnmarshalStrict(raw, into); err != nil {
+		t.Fatalf("%s: %v", file, err)
+	}
+}
+
+// Golden compares what was built from the manifest <name>.<kind>.yaml with
+// <name>.golden.yaml. Several objects are separated as kubectl wants it.
+func Golden(t *testing.T, file, kind string, objects ...any) {
+	t.Helper()
+	var got bytes.Buffer
+	for _, o := range objects {
+		b, err := yaml.Marshal(o)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if len(objects) > 1 {
+			got.WriteString("---\n")
+		}
+		got.Write(b)
+	}
+	golden := filepath.Join(folder, strings.TrimSuffix(file, kind+".yaml")+"golden.yaml")
+	if *update {
+		if err := os.WriteFile(golden, got.Bytes(), 0o644); err != nil {
+			t.Fatal(err)
+		}
+	}
+	want, err := os.ReadFile(golden)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if diff := cmp.Diff(string(want), got.String()); diff != "" {
+		t.Errorf("-want +got:\n%s", diff)
+	}
+}
+
+// Restricted fails the test for a Pod that a namespace with
+// pod-security.kubernetes.io/enforce: restricted would not admit.
+func Restricted(t *testing.T, meta *metav1.ObjectMeta, spec *corev1.PodSpec) {
+	t.Helper()
+	evaluator, err := policy.NewEvaluator(policy.DefaultChecks(), nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	restricted := psaapi.LevelVersion{Level: psaapi.LevelRestricted, Version: psaapi.LatestVersion()}
+	for _, r := range evaluator.EvaluatePod(restricted, meta, spec) {
+		if !r.Allowed {
+			t.Errorf("%s: %s", r.ForbiddenReason, r.ForbiddenDetail)
+		}
+	}
+}
