@@ -45,8 +45,8 @@ const (
 	clusterID  = "00000000deadbeef"
 )
 
-// quickLimits are those of a test.
-var quickLimits = limits{stall: 2 * time.Second, backoff: 50 * time.Millisecond, storeBackoff: 100 * time.Millisecond, progress: 50 * time.Millisecond}
+// quickSettings are those of a test.
+var quickSettings = settings{listen: "127.0.0.1:0", stall: 2 * time.Second, backoff: 50 * time.Millisecond, storeBackoff: 100 * time.Millisecond, progress: 50 * time.Millisecond}
 
 // logs is what an agent has logged so far.
 type logs struct {
@@ -69,19 +69,24 @@ func (l *logs) String() string {
 // carry runs the agent with a task and returns its exit code and its result.
 func carry(ctx context.Context, t *testing.T, tk task.Task) (int, task.Result) {
 	t.Helper()
+	return carryRaw(ctx, t, quickSettings, encode(t, tk))
+}
+
+func encode(t *testing.T, tk task.Task) string {
+	t.Helper()
 	env, err := json.Marshal(tk)
 	if err != nil {
 		t.Fatal(err)
 	}
-	return carryRaw(ctx, t, string(env))
+	return string(env)
 }
 
-func carryRaw(ctx context.Context, t *testing.T, env string) (int, task.Result) {
+func carryRaw(ctx context.Context, t *testing.T, s settings, env string) (int, task.Result) {
 	t.Helper()
 	file := filepath.Join(t.TempDir(), "result")
 	environment := map[string]string{task.Env: env, ResultFileEnv: file}
 	l := &logs{}
-	code := run(ctx, slog.New(slog.NewJSONHandler(l, nil)), quickLimits, func(name string) string { return environment[name] })
+	code := run(ctx, slog.New(slog.NewJSONHandler(l, nil)), s, func(name string) string { return environment[name] })
 	result := readResult(t, file)
 	if (result.Failure == nil) != (code == agent.ExitDone) {
 		t.Errorf("exit code %d with the result %+v", code, result)

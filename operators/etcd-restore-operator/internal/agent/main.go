@@ -4,6 +4,7 @@ import (
 	"context"
 	"encoding/json"
 	"errors"
+	"fmt"
 	"log/slog"
 	"os"
 	"path/filepath"
@@ -18,8 +19,11 @@ import (
 // ResultFileEnv names a file for the result in place of the kubelet's default.
 const ResultFileEnv = "ETCD_RESTORE_RESULT_FILE"
 
-// limits are how long things may take; tests have less time.
-type limits struct {
+// settings are how long things may take, and where the progress is told; tests have less
+// time, and no port of their own.
+type settings struct {
+	// listen is the address of the progress.
+	listen string
 	// stall is how long a store may make no progress.
 	stall time.Duration
 	// backoff is the pause after the first attempt; it doubles with each.
@@ -31,7 +35,10 @@ type limits struct {
 	progress time.Duration
 }
 
-var defaultLimits = limits{stall: objectstore.DefaultStall, backoff: time.Second, progress: 10 * time.Second}
+var defaultSettings = settings{
+	listen: fmt.Sprintf(":%d", task.ProgressPort),
+	stall:  objectstore.DefaultStall, backoff: time.Second, progress: 10 * time.Second,
+}
 
 // attempts is how often the whole is tried, for a store that restarts. After that it is up
 // to another container.
@@ -41,7 +48,7 @@ const attempts = 4
 type job struct {
 	task     task.Task
 	log      *slog.Logger
-	limits   limits
+	settings settings
 	result   *task.Result
 	progress *progress
 }
@@ -49,12 +56,12 @@ type job struct {
 // Main carries out the task in the environment, until ctx ends, and returns the exit
 // code of the process: one of package agent's.
 func Main(ctx context.Context) int {
-	return run(ctx, runner.Prepare(), defaultLimits, os.Getenv)
+	return run(ctx, runner.Prepare(), defaultSettings, os.Getenv)
 }
 
-func run(ctx context.Context, log *slog.Logger, limits limits, getenv func(string) string) int {
+func run(ctx context.Context, log *slog.Logger, settings settings, getenv func(string) string) int {
 	result := task.Result{Started: time.Now().UTC()}
-	result.Failure = runner.Run(ctx, func(ctx context.Context) error { return carryOut(ctx, log, limits, getenv(task.Env), &result) }, explain)
+	result.Failure = runner.Run(ctx, func(ctx context.Context) error { return carryOut(ctx, log, settings, getenv(task.Env), &result) }, explain)
 	result.Finished = time.Now().UTC()
 	if err := write(getenv(ResultFileEnv), result); err != nil {
 		log.Error("the result could not be reported", "error", err)
@@ -82,7 +89,7 @@ func write(path string, result task.Result) error {
 	return runner.Write(path, &result, texts...)
 }
 
-func carryOut(ctx context.Context, log *slog.Logger, limits limits, env string, result *task.Result) (err error) {
+func carryOut(ctx context.Context, log *slog.Logger, settings settings, env string, result *task.Result) (err error) {
 	t, err := read(env)
 	if err != nil {
 		return err
@@ -98,9 +105,9 @@ func carryOut(ctx context.Context, log *slog.Logger, limits limits, env string, 
 			}
 		}()
 	}
-	j := &job{task: t, log: log.With("restore", t.Restore), limits: limits, result: result, progress: &progress{}}
+	j := &job{task: t, log: log.With("restore", t.Restore), settings: settings, result: result, progress: &progress{}}
 	if t.Member == nil {
-		defer j.progress.serve(j.log)()
+		defer j.progress.serve(j.settings.listen, j.log)()
 		return j.insist(ctx, j.verify)
 	}
 	return j.restore(ctx)
@@ -108,7 +115,7 @@ func carryOut(ctx context.Context, log *slog.Logger, limits limits, env string, 
 
 // insist tries until it is done, or is known to fail.
 func (j *job) insist(ctx context.Context, try func(context.Context) error) error {
-	pause := j.limits.backoff
+	pause := j.settings.backoff
 	for attempt := 1; ; attempt++ {
 		err := try(ctx)
 		if err == nil || ctx.Err() != nil || attempt == attempts {

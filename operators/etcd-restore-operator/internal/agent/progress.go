@@ -4,7 +4,6 @@ import (
 	"context"
 	"encoding/json"
 	"errors"
-	"fmt"
 	"io"
 	"log/slog"
 	"net"
@@ -29,8 +28,8 @@ func (p *progress) begin(total int64) {
 
 // serve tells the progress to whoever asks, until the returned function is called. That
 // it can't is not worth a failure.
-func (p *progress) serve(log *slog.Logger) (stop func()) {
-	listener, err := (&net.ListenConfig{}).Listen(context.Background(), "tcp", fmt.Sprintf(":%d", task.ProgressPort))
+func (p *progress) serve(address string, log *slog.Logger) (stop func()) {
+	listener, err := (&net.ListenConfig{}).Listen(context.Background(), "tcp", address)
 	if err != nil {
 		log.Warn("the progress can't be served", "error", err)
 		return func() {}
@@ -54,7 +53,7 @@ func (p *progress) ServeHTTP(w http.ResponseWriter, _ *http.Request) {
 
 // narrate says now and then how far it is, until the returned function is called.
 func (j *job) narrate() (stop func()) {
-	ticker, quit := time.NewTicker(j.limits.progress), make(chan struct{})
+	ticker, quit := time.NewTicker(j.settings.progress), make(chan struct{})
 	go func() {
 		for {
 			select {

@@ -27,7 +27,7 @@ func (j *job) restore(ctx context.Context) error {
 	}
 	if done {
 		j.result.Already = true
-		return nil
+		return place.clear() // what a kill after the last step has left
 	}
 	allowed, err := j.allowed()
 	if err != nil {
@@ -49,7 +49,7 @@ func (j *job) restore(ctx context.Context) error {
 	if err := place.checkFree(); err != nil {
 		return err
 	}
-	defer j.progress.serve(j.log)()
+	defer j.progress.serve(j.settings.listen, j.log)()
 	return j.insist(ctx, func(ctx context.Context) error { return j.rebuild(ctx, place) })
 }
 

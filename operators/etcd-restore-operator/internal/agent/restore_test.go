@@ -287,6 +287,20 @@ func TestKilledBetweenTheLastSteps(t *testing.T) {
 	}
 }
 
+// What was fetched is as large as the database: it does not stay on the seed's volume.
+func TestKilledAfterTheMarker(t *testing.T) {
+	t.Parallel()
+	tk := seedFor(t, startOrigin(t, etcdtest.Newest()).content)
+	must(t, tk)
+	if err := newPlace(tk).begin(); err != nil {
+		t.Fatal(err)
+	}
+	if got := must(t, tk); !got.Already {
+		t.Errorf("got %+v", got)
+	}
+	mustBeClean(t, tk)
+}
+
 func TestAnAgentThatIsToldToEnd(t *testing.T) {
 	t.Parallel()
 	s := startStore(t)

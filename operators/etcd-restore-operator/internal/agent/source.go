@@ -57,7 +57,7 @@ func wanted(s *task.Snapshot) task.Snapshot {
 }
 
 func (j *job) openObject(ctx context.Context) (*stored, error) {
-	store, err := runner.OpenStore(ctx, j.task.S3, j.limits.stall, j.limits.storeBackoff)
+	store, err := runner.OpenStore(ctx, j.task.S3, j.settings.stall, j.settings.storeBackoff)
 	if err != nil {
 		return nil, err
 	}

@@ -33,7 +33,7 @@ func TestTasksThatMakeNoSense(t *testing.T) {
 		"half a member":       `{"uid":"u","pvc":{},"want":{},"member":{"name":"a"}}`,
 	} {
 		t.Run(name, func(t *testing.T) {
-			code, result := carryRaw(t.Context(), t, env)
+			code, result := carryRaw(t.Context(), t, quickSettings, env)
 			checkFailure(t, code, result, agent.ExitPermanent, agent.ReasonInvalidTask, "")
 		})
 	}
@@ -219,10 +219,12 @@ func TestProgressIsTold(t *testing.T) {
 	o, s := startOrigin(t, etcdtest.Newest()), startStore(t)
 	s.put(t, "key", o.content)
 	var got task.Progress
+	told := quickSettings
+	told.listen = etcdtest.FreeAddrs(t, 1)[0]
 	s.proxy.Inject(s3test.Fault{When: s3test.IsGet, Times: 1, Do: s3test.CutDownload(5000)})
 	s.proxy.Inject(s3test.Fault{When: s3test.IsGet, Times: 1, Do: s3test.During(func() {
 		etcdtest.Eventually(t, "the progress", func() error {
-			answer, err := http.Get(fmt.Sprintf("http://127.0.0.1:%d%s", task.ProgressPort, task.ProgressPath))
+			answer, err := http.Get("http://" + told.listen + task.ProgressPath)
 			if err != nil {
 				return err
 			}
@@ -236,7 +238,9 @@ func TestProgressIsTold(t *testing.T) {
 			return nil
 		})
 	})})
-	must(t, s.task(t, "key"))
+	if code, result := carryRaw(t.Context(), t, told, encode(t, s.task(t, "key"))); code != agent.ExitDone {
+		t.Fatalf("exit code %d: %+v", code, result.Failure)
+	}
 	if got.Fetched != 5000 || got.Total != int64(len(o.content)) {
 		t.Errorf("got %+v, want 5000 of %d", got, len(o.content))
 	}

@@ -22,10 +22,10 @@ func (t *target) pod(name string) *corev1.Pod {
 	return &corev1.Pod{ObjectMeta: metav1.ObjectMeta{Namespace: t.cluster.Namespace, Name: name}}
 }
 
-// stopGrace is how long a member has to stop, in seconds: the least. In good order it would take 7 s
-// and more: etcd hands leadership over and waits for its clients' watches to end
-// (etcd's request timeout), of which neither is of use where all members stop. What it
-// has acknowledged is on its disk, and outlives its being killed.
+// stopGrace is how long a member has to stop, in seconds: the least that there is. In
+// good order it would take 7 s and more: etcd hands leadership over and waits for its
+// clients' watches to end (its request timeout), and neither is of use where all members
+// stop. What it has acknowledged is on its disk, and outlives its being killed.
 const stopGrace = client.GracePeriodSeconds(1)
 
 func (r *Reconciler) stopPods(ctx context.Context, t *target, x plan.StopPods) error {
