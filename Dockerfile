@@ -4,7 +4,8 @@
 #
 # The image holds static binaries and CA certificates, and no shell. It has no
 # entry point: every manifest says which command it runs, and PATH finds it.
-# That of etcd-operator also holds the launcher, which starts the members.
+# Those of etcd-operator and of etcd-restore-operator also hold the launcher, which
+# starts the members.
 
 FROM --platform=$BUILDPLATFORM golang:1.26 AS build
 ARG OPERATOR=etcd-operator
@@ -23,10 +24,11 @@ COPY shared shared
 COPY operators/${OPERATOR} operators/${OPERATOR}
 RUN export GOOS=${TARGETOS} GOARCH=${TARGETARCH} \
  && go -C operators/${OPERATOR} build -ldflags="-s -w" -o /out/${OPERATOR} . \
- && if [ "${OPERATOR}" = etcd-operator ]; then \
+ && if [ "${OPERATOR}" != etcd-backup-operator ]; then \
       go -C shared build -ldflags="-s -w" -o /out/etcd-launcher ./cmd/etcd-launcher; fi \
- && if [ "${OPERATOR}" = etcd-backup-operator ]; then \
-      go -C operators/${OPERATOR} build -ldflags="-s -w" -o /out/etcd-backup-agent ./cmd/etcd-backup-agent; fi
+ && for agent in etcd-backup-agent etcd-restore-agent; do \
+      if [ -d "operators/${OPERATOR}/cmd/${agent}" ]; then \
+        go -C operators/${OPERATOR} build -ldflags="-s -w" -o /out/${agent} ./cmd/${agent}; fi; done
 
 FROM scratch
 COPY --from=build /etc/ssl/certs/ca-certificates.crt /etc/ssl/certs/ca-certificates.crt

@@ -4,9 +4,9 @@
 // means something where seconds don't. It prints a markdown table with the goal
 // beside each figure.
 //
-//	make bench                            all of it, 15 minutes
+//	make bench                            all of it
 //	cd e2e && go run ./bench -quick       fewer rounds, and 20 clusters at most
-//	cd e2e && go run ./bench -only heal   one part: ready, scale, heal, many or backup
+//	cd e2e && go run ./bench -only heal   one part: ready, scale, heal, many, backup, seed or restore
 package main
 
 import (
@@ -49,7 +49,7 @@ func main() {
 	quick := flag.Bool("quick", false, "fewer rounds, and no more than 20 clusters")
 	flag.IntVar(&p.rounds, "rounds", p.rounds, "how often each figure is measured; the median counts")
 	flag.IntVar(&p.clusters, "clusters", p.clusters, "the most clusters to run at once")
-	flag.StringVar(&p.only, "only", "", "one part alone: ready, scale, heal, many or backup")
+	flag.StringVar(&p.only, "only", "", "one part alone: ready, scale, heal, many, backup, seed or restore")
 	flag.BoolVar(&p.keep, "keep", os.Getenv("KEEP") != "", "leave localkube running at the end")
 	flag.Parse()
 	if *quick {
@@ -67,13 +67,16 @@ func run(p plan) error {
 	ctx, cancel := context.WithTimeout(ctx, wholeTimeout)
 	defer cancel()
 	var all table
-	if p.wants("backup") {
+	for _, part := range localParts {
+		if !p.wants(part.name) {
+			continue
+		}
 		root, err := images.Root()
 		if err != nil {
 			return err
 		}
-		if err := measureBackup(ctx, &bench{root: root, plan: p, log: os.Stderr, table: &all}); err != nil {
-			return fmt.Errorf("backup: %w", err)
+		if err := part.measure(ctx, &bench{root: root, plan: p, log: os.Stderr, table: &all}); err != nil {
+			return fmt.Errorf("%s: %w", part.name, err)
 		}
 		if p.only != "" {
 			fmt.Println(strings.TrimSpace(all.String()))
@@ -89,15 +92,25 @@ func run(p plan) error {
 	return errors.Join(err, env.Stop(stopping))
 }
 
-// parts are measured in this order, after the backup's.
-var parts = []struct {
+// part is what is measured together.
+type part struct {
 	name    string
 	measure func(context.Context, *bench) error
-}{
+}
+
+// localParts need no Kubernetes, and are measured first.
+var localParts = []part{
+	{"backup", measureBackup},
+	{"seed", measureSeed},
+}
+
+// parts are measured in this order, after those.
+var parts = []part{
 	{"ready", measureReady},
 	{"scale", measureScale},
 	{"heal", measureHeal},
 	{"many", measureMany},
+	{"restore", measureRestore},
 }
 
 // wants tells whether a part is to be measured.
@@ -124,7 +137,7 @@ func measure(ctx context.Context, env *harness.Env, p plan, all *table) error {
 }
 
 // bench is one part of the measurement, in a namespace with an operator of its
-// own (but for the backup's, which needs no Kubernetes).
+// own (but for those of localParts, which need no Kubernetes).
 type bench struct {
 	env *harness.Env
 	// root is the repository's folder.

@@ -20,8 +20,7 @@ func (s *stage) backUp(ctx context.Context) error {
 	if err := s.kubectl(ctx, "apply", "-k", "deploy/etcd-backup-operator"); err != nil {
 		return err
 	}
-	store, err := s.prepareBackup(ctx)
-	if err != nil {
+	if err := s.prepareBackup(ctx); err != nil {
 		return err
 	}
 	before, err := s.client.Acknowledged(ctx)
@@ -38,7 +37,7 @@ func (s *stage) backUp(ctx context.Context) error {
 	if err := s.kubectl(ctx, "get", "etcdbk"); err != nil {
 		return err
 	}
-	snapshot, err := store.Object(ctx, bucket, key)
+	snapshot, err := s.store.Object(ctx, bucket, key)
 	if err != nil {
 		return err
 	}
@@ -52,22 +51,21 @@ func (s *stage) backUp(ctx context.Context) error {
 }
 
 // prepareBackup starts the store, and waits for it and the operator.
-func (s *stage) prepareBackup(ctx context.Context) (*harness.Store, error) {
+func (s *stage) prepareBackup(ctx context.Context) (err error) {
 	ctx, cancel := context.WithTimeout(ctx, stepTimeout)
 	defer cancel()
 	if err := s.env.AwaitBackupCRD(ctx); err != nil {
-		return nil, err
+		return err
 	}
 	if err := s.env.AwaitDeployment(ctx, s.view, namespace, harness.BackupOperatorName); err != nil {
-		return nil, err
+		return err
 	}
 	s.say.now("the backup operator runs")
-	store, err := s.env.StartStore(ctx, s.view, namespace, bucket)
-	if err != nil {
-		return nil, err
+	if s.store, err = s.env.StartStore(ctx, s.view, namespace, bucket); err != nil {
+		return err
 	}
-	s.say.now("an S3 store runs at %s, with the bucket %s", store.Endpoint, bucket)
-	return store, nil
+	s.say.now("an S3 store runs at %s, with the bucket %s", s.store.Endpoint, bucket)
+	return nil
 }
 
 // tidyBackup removes what backUp has put there, if the show came that far.

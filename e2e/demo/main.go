@@ -1,7 +1,8 @@
 // Command demo shows a newcomer what the operator does, on a real Kubernetes:
 // `make demo`. It types what a person would type, and shows what comes of it: a
 // cluster of three forms, takes writes, grows to five, loses a member and heals,
-// shrinks to three, is backed up to S3, and no write is lost.
+// shrinks to three, is backed up to S3, and no write is lost; then a majority of it is
+// destroyed, and it is restored from its backup, with every key.
 //
 // With KUBECONFIG set it uses that cluster; else it brings one up on this machine
 // and takes it down again. KEEP=1 leaves it up to play with. It fails if a step
@@ -24,7 +25,7 @@ const (
 	// startTimeout bounds the start of Kubernetes, whose first build takes ten
 	// minutes on two cores.
 	startTimeout = 40 * time.Minute
-	// showTimeout bounds the show itself, which takes less than a minute.
+	// showTimeout bounds the show itself, which takes a minute or two.
 	showTimeout = 10 * time.Minute
 	// stopTimeout bounds taking it all down.
 	stopTimeout = 2 * time.Minute

@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"github.com/etcd-operators/etcd-operators/e2e/harness"
+	"github.com/etcd-operators/etcd-operators/e2e/writer"
 )
 
 const (
@@ -26,6 +27,10 @@ type stage struct {
 	view    *harness.View
 	cluster *harness.Cluster
 	client  *harness.Writer
+	// written are the writes that were acknowledged until the client was ended.
+	written []writer.Span
+	store   *harness.Store
+	watcher *harness.Mirror
 }
 
 func show(ctx context.Context, env *harness.Env, say *narrator) error {
@@ -33,7 +38,7 @@ func show(ctx context.Context, env *harness.Env, say *narrator) error {
 	defer cancel()
 	s := &stage{env: env, say: say, eyes: newOnlooker(say)}
 	for _, act := range []func(context.Context) error{
-		s.install, s.form, s.write, s.grow, s.heal, s.shrink, s.backUp, s.look, s.judge,
+		s.install, s.form, s.write, s.grow, s.heal, s.shrink, s.backUp, s.look, s.judge, s.destroy, s.restore,
 	} {
 		if err := act(ctx); err != nil {
 			return err
@@ -79,7 +84,7 @@ func (s *stage) form(ctx context.Context) error {
 }
 
 func (s *stage) write(ctx context.Context) error {
-	s.say.chapter("A client begins to write, 100 keys a second, and does not stop until the end")
+	s.say.chapter("A client begins to write, 100 keys a second, and does not stop until it is asked")
 	ctx, cancel := context.WithTimeout(ctx, stepTimeout)
 	defer cancel()
 	var err error
@@ -144,7 +149,8 @@ func (s *stage) judge(ctx context.Context) error {
 	if len(r.Lost) > 0 || len(r.Clusters) != 1 || r.Acked == 0 {
 		return fmt.Errorf("%d acknowledged writes are lost; the clusters that took them: %v", len(r.Lost), r.Clusters)
 	}
-	return nil
+	s.written, err = s.client.Acknowledged(ctx)
+	return err
 }
 
 // healthy waits for n members and tells what the client noticed meanwhile.
@@ -195,6 +201,9 @@ func tidy(ctx context.Context, env *harness.Env, say *narrator) error {
 		return nil
 	}
 	s := &stage{env: env, say: say}
+	if err := s.tidyRestore(ctx); err != nil {
+		return err
+	}
 	if err := s.tidyBackup(ctx); err != nil {
 		return err
 	}

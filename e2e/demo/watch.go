@@ -16,6 +16,8 @@ type onlooker struct {
 	// pods and members are what was last said of each.
 	pods, members map[string]string
 	ready         string
+	// phase is what was last said of the restore.
+	phase v1beta2.RestorePhase
 }
 
 func newOnlooker(say *narrator) *onlooker {
@@ -68,6 +70,17 @@ func (o *onlooker) look(s harness.State) {
 	if ready := fmt.Sprintf("%d of %d members serve", len(st.Members.Ready), s.Cluster.Spec.Size); len(st.MemberDetails) > 0 && ready != o.ready {
 		o.say.now("%s", ready)
 		o.ready = ready
+	}
+}
+
+// onRestore is a check that first tells what is new of a restore.
+func (o *onlooker) onRestore(check harness.RestoreCheck) harness.RestoreCheck {
+	return func(s harness.RestoreState) string {
+		if s.Restore != nil && s.Restore.Status.Phase != o.phase {
+			o.phase = s.Restore.Status.Phase
+			o.say.now("the restore is %s", o.phase)
+		}
+		return check(s)
 	}
 }
 

@@ -69,6 +69,13 @@ func WithTLS(secret string) BackupOption {
 	return func(b *v1beta2.EtcdBackup) { b.Spec.ClientTLSSecret = secret }
 }
 
+// MadeOn keeps the Pod that makes it on one node.
+func MadeOn(node string) BackupOption {
+	return func(b *v1beta2.EtcdBackup) {
+		b.Spec.Pod = &v1beta2.AgentPod{NodeSelector: map[string]string{corev1.LabelHostname: node}}
+	}
+}
+
 // Packed packs it with zstd.
 func Packed(b *v1beta2.EtcdBackup) { b.Spec.Compression = v1beta2.CompressionZstd }
 

@@ -158,6 +158,19 @@ func (c *Cluster) KillPods(ctx context.Context, names ...string) error {
 	return c.deletePods(ctx, names, client.GracePeriodSeconds(0))
 }
 
+// Destroy takes members away without a word, with all that they have stored: their
+// volumes, if they have any, and their Pods.
+func (c *Cluster) Destroy(ctx context.Context, names ...string) error {
+	for _, name := range names {
+		// It lasts until no Pod uses it.
+		claim := &corev1.PersistentVolumeClaim{ObjectMeta: metav1.ObjectMeta{Namespace: c.Namespace, Name: name}}
+		if err := client.IgnoreNotFound(c.env.Client.Delete(ctx, claim)); err != nil {
+			return fmt.Errorf("delete the volume of %s: %w", name, err)
+		}
+	}
+	return c.KillPods(ctx, names...)
+}
+
 func (c *Cluster) deletePods(ctx context.Context, names []string, options ...client.DeleteOption) error {
 	for _, name := range names {
 		if err := c.env.Client.Delete(ctx, &corev1.Pod{ObjectMeta: metav1.ObjectMeta{Namespace: c.Namespace, Name: name}}, options...); err != nil {

@@ -18,8 +18,10 @@ const (
 	// operatorTail is how many lines of the operator's log are shown at once; all
 	// of it is in a file.
 	operatorTail = 30
-	// operatorPods select the Pods of both operators.
-	operatorPods = labelName + " in (" + OperatorName + "," + BackupOperatorName + ")"
+	// operatorPods select the Pods of every operator.
+	operatorPods = labelName + " in (" + OperatorName + "," + BackupOperatorName + "," + RestoreOperatorName + ")"
+	// conditions is what kubectl prints of objects that have conditions.
+	conditions = `{range .status.conditions[*]}{"  "}{.type}{"="}{.status}{" "}{.reason}{": "}{.message}{"\n"}{end}`
 )
 
 // Dump gathers what there is to know about a namespace in which something went
@@ -42,15 +44,18 @@ func (e *Env) Dump(namespace, dir string) string {
 	}
 	out.WriteString(section("EtcdClusters", "etcd.txt", "-n", namespace, "get", "etcd", "-o", "wide"))
 	out.WriteString(section("conditions", "conditions.txt", "-n", namespace, "get", "etcd", "-o",
-		`jsonpath={range .items[*]}{.metadata.name}{" members "}{.status.members}{"\n"}{range .status.conditions[*]}{"  "}{.type}{"="}{.status}{" "}{.reason}{": "}{.message}{"\n"}{end}{end}`))
+		`jsonpath={range .items[*]}{.metadata.name}{" members "}{.status.members}{"\n"}`+conditions+`{end}`))
 	out.WriteString(section("EtcdBackups", "etcdbk.txt", "-n", namespace, "get", "etcdbk", "-o", "wide", "--ignore-not-found"))
 	out.WriteString(section("conditions of EtcdBackups", "etcdbk-conditions.txt", "-n", namespace, "get", "etcdbk", "-o",
-		`jsonpath={range .items[*]}{.metadata.name}{"\n"}{range .status.conditions[*]}{"  "}{.type}{"="}{.status}{" "}{.reason}{": "}{.message}{"\n"}{end}{end}`))
+		`jsonpath={range .items[*]}{.metadata.name}{"\n"}`+conditions+`{end}`))
+	out.WriteString(section("EtcdRestores", "etcdrs.txt", "-n", namespace, "get", "etcdrs", "-o", "wide", "--ignore-not-found"))
+	out.WriteString(section("conditions of EtcdRestores", "etcdrs-conditions.txt", "-n", namespace, "get", "etcdrs", "-o",
+		`jsonpath={range .items[*]}{.metadata.name}{" waits for "}{.status.waitingFor}{"\n"}`+conditions+`{end}`))
 	out.WriteString(section("Pods", "pods.txt", "-n", namespace, "get", "pods", "-o", "wide", "-L", "etcd_role"))
 	out.WriteString(section("nodes", "nodes.txt", "get", "nodes"))
 	out.WriteString(tail(section("events", "events.txt", "-n", namespace, "get", "events", "--sort-by=.lastTimestamp"), 2*operatorTail))
 	out.WriteString(tail(section("the operators' log", "operator.log", "-n", namespace, "logs", "-l", operatorPods, "--tail=-1", "--prefix"), operatorTail))
-	section("everything is in "+dir, "objects.yaml", "-n", namespace, "get", "etcd,etcdbk,jobs,cronjobs,pods,pvc,services,pdb,endpointslices,deployments", "-o", "yaml")
+	section("everything is in "+dir, "objects.yaml", "-n", namespace, "get", "etcd,etcdbk,etcdrs,jobs,cronjobs,pods,pvc,services,pdb,endpointslices,deployments", "-o", "yaml")
 	e.dumpPods(ctx, namespace, dir)
 	return out.String()
 }

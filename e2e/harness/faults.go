@@ -8,9 +8,11 @@ import (
 	"os"
 	"path/filepath"
 	"strconv"
+	"strings"
 	"syscall"
 
 	corev1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/types"
 )
 
 // ErrNoNodeAccess tells that a fault needs a way into the nodes, which only
@@ -49,6 +51,42 @@ func etcdProcess(member string) (int, error) {
 		return strconv.Atoi(filepath.Base(filepath.Dir(f)))
 	}
 	return 0, fmt.Errorf("no etcd process of member %s on this machine", member)
+}
+
+// KillSandbox ends what holds a Pod's containers together, as the restart of a node does:
+// the kubelet makes it anew, and begins with the init containers.
+func (e *Env) KillSandbox(pod *corev1.Pod) error {
+	if e.Local == nil {
+		return ErrNoNodeAccess
+	}
+	pid, err := pauseProcess(pod.UID)
+	if err != nil {
+		return fmt.Errorf("kill the sandbox of Pod %s: %w", pod.Name, err)
+	}
+	return syscall.Kill(pid, syscall.SIGKILL)
+}
+
+// pauseProcess finds the process of a Pod's sandbox by its cgroup, which has the Pod's
+// uid in its name, with dashes or underscores.
+func pauseProcess(pod types.UID) (int, error) {
+	files, err := filepath.Glob("/proc/[0-9]*/cgroup")
+	if err != nil {
+		return 0, err
+	}
+	for _, f := range files {
+		groups, err := os.ReadFile(f)
+		if err != nil {
+			continue // it has ended meanwhile
+		}
+		if !strings.Contains(strings.ReplaceAll(string(groups), "_", "-"), "pod"+string(pod)) {
+			continue
+		}
+		name, err := os.ReadFile(filepath.Join(filepath.Dir(f), "comm"))
+		if err == nil && strings.TrimSpace(string(name)) == "pause" {
+			return strconv.Atoi(filepath.Base(filepath.Dir(f)))
+		}
+	}
+	return 0, errors.New("no process of its sandbox on this machine")
 }
 
 // WipeVolume empties a member's volume, from a Pod that mounts it. The member's

@@ -22,9 +22,13 @@ import (
 // The names of the operators: of their folders in deploy/, their Deployments and their
 // ServiceAccounts.
 const (
-	OperatorName       = "etcd-operator"
-	BackupOperatorName = "etcd-backup-operator"
+	OperatorName        = "etcd-operator"
+	BackupOperatorName  = "etcd-backup-operator"
+	RestoreOperatorName = "etcd-restore-operator"
 )
+
+// Operators are all of them.
+var Operators = []string{OperatorName, BackupOperatorName, RestoreOperatorName}
 
 // labelName is the label by which an operator's Pods are found.
 const labelName = "app.kubernetes.io/name"
@@ -104,14 +108,14 @@ func (e *Env) Install(ctx context.Context, namespace string, how Install) error 
 	return err
 }
 
-// InstallCRD installs the kinds EtcdCluster and EtcdBackup alone.
+// InstallCRD installs the kinds of all operators alone.
 func (e *Env) InstallCRD(ctx context.Context) error {
-	for _, operator := range []string{OperatorName, BackupOperatorName} {
+	for _, operator := range Operators {
 		if _, err := e.Kubectl.Run(ctx, "apply", "-k", filepath.Join(e.Root, "deploy", operator, "crd")); err != nil {
 			return err
 		}
 	}
-	return errors.Join(e.AwaitCRD(ctx), e.AwaitBackupCRD(ctx))
+	return errors.Join(e.AwaitCRD(ctx), e.AwaitBackupCRD(ctx), e.AwaitRestoreCRD(ctx))
 }
 
 // crdTimeout bounds how long the API server takes to serve a kind that is new to it.
@@ -124,6 +128,9 @@ func (e *Env) AwaitCRD(ctx context.Context) error { return e.awaitKind(ctx, "etc
 
 // AwaitBackupCRD waits until the API server serves the kind EtcdBackup.
 func (e *Env) AwaitBackupCRD(ctx context.Context) error { return e.awaitKind(ctx, "etcdbackups") }
+
+// AwaitRestoreCRD waits until the API server serves the kind EtcdRestore.
+func (e *Env) AwaitRestoreCRD(ctx context.Context) error { return e.awaitKind(ctx, "etcdrestores") }
 
 func (e *Env) awaitKind(ctx context.Context, resource string) error {
 	ctx, cancel := context.WithTimeout(ctx, crdTimeout)
@@ -223,9 +230,9 @@ func (e *Env) Sweep(ctx context.Context) error {
 // the operator.
 const ClusterWideNamespace = "etcd-operators"
 
-// InstallClusterWide installs both operators for all namespaces, as they are shipped.
+// InstallClusterWide installs every operator for all namespaces, as they are shipped.
 func (e *Env) InstallClusterWide(ctx context.Context) error {
-	for _, operator := range []string{OperatorName, BackupOperatorName} {
+	for _, operator := range Operators {
 		if _, err := e.Kubectl.Run(ctx, "apply", "-k", filepath.Join(e.Root, "deploy", operator, "cluster-wide")); err != nil {
 			return err
 		}
@@ -238,7 +245,8 @@ func (e *Env) UninstallClusterWide(ctx context.Context) error {
 	_, err := e.Kubectl.Run(ctx, "delete", "--ignore-not-found", "--wait=false",
 		"namespace/"+ClusterWideNamespace, "clusterrole/etcd-operator", "clusterrolebinding/etcd-operator",
 		"clusterrole/etcd-operator-nodes", "clusterrolebinding/etcd-operator-nodes",
-		"clusterrole/"+BackupOperatorName, "clusterrolebinding/"+BackupOperatorName)
+		"clusterrole/"+BackupOperatorName, "clusterrolebinding/"+BackupOperatorName,
+		"clusterrole/"+RestoreOperatorName, "clusterrolebinding/"+RestoreOperatorName)
 	return err
 }
 

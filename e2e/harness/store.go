@@ -9,6 +9,7 @@ import (
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
+	"github.com/etcd-operators/etcd-operators/e2e/mirror"
 	"github.com/etcd-operators/etcd-operators/e2e/stored"
 	"github.com/etcd-operators/etcd-operators/e2e/valve"
 )
@@ -147,6 +148,26 @@ func (i *Inspector) Object(ctx context.Context, bucket, key string) (s stored.Sn
 	return s, i.ask(ctx, "GET", "snapshot", url.Values{"bucket": {bucket}, "key": {key}}, &s)
 }
 
+// KeysOf are all keys that are in a snapshot in a bucket.
+func (i *Inspector) KeysOf(ctx context.Context, bucket, key string) (c mirror.Content, err error) {
+	return c, i.ask(ctx, "GET", "keys", url.Values{"bucket": {bucket}, "key": {key}}, &c)
+}
+
+// KeysOfFile are all keys that are in a snapshot on the volume.
+func (i *Inspector) KeysOfFile(ctx context.Context, path string) (c mirror.Content, err error) {
+	return c, i.ask(ctx, "GET", "keys", url.Values{"file": {path}}, &c)
+}
+
+// DamageObject stores at another key, or at the same, what is left of an object.
+func (i *Inspector) DamageObject(ctx context.Context, bucket, key, to string, how stored.Damage) error {
+	return i.ask(ctx, "POST", "damage", url.Values{"bucket": {bucket}, "key": {key}, "to": {to}, "how": {string(how)}}, &struct{}{})
+}
+
+// DeleteObject deletes an object.
+func (i *Inspector) DeleteObject(ctx context.Context, bucket, key string) error {
+	return i.ask(ctx, "POST", "delete", url.Values{"bucket": {bucket}, "key": {key}}, &struct{}{})
+}
+
 // File opens a snapshot on the volume.
 func (i *Inspector) File(ctx context.Context, path string) (s stored.Snapshot, err error) {
 	return s, i.ask(ctx, "GET", "snapshot", url.Values{"file": {path}}, &s)
@@ -171,9 +192,14 @@ func (e *Env) StartValve(ctx context.Context, v *View, namespace string) (*Valve
 	return &Valve{p, fmt.Sprintf("http://%s.%s:%d", name, namespace, storePort)}, err
 }
 
-// Shut lets so many bytes more pass to the store.
+// Shut lets so many bytes more pass to the store; what it sends passes.
 func (v *Valve) Shut(ctx context.Context, after int) error {
 	return v.ask(ctx, "POST", "shut", url.Values{"after": {fmt.Sprint(after)}}, &struct{}{})
+}
+
+// ShutDownloads lets so many bytes more pass from the store; what it is sent passes.
+func (v *Valve) ShutDownloads(ctx context.Context, after int) error {
+	return v.ask(ctx, "POST", "shut", url.Values{"after": {fmt.Sprint(after)}, "down": {"true"}}, &struct{}{})
 }
 
 // Open lets everything pass.

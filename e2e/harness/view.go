@@ -58,6 +58,12 @@ func (v *View) WatchBackups(ctx context.Context) error {
 	return v.follow(ctx, &v1beta2.EtcdBackup{}, &batchv1.Job{})
 }
 
+// WatchRestores makes the View see EtcdRestores and their Jobs as well. The kind
+// EtcdRestore must exist.
+func (v *View) WatchRestores(ctx context.Context) error {
+	return v.follow(ctx, &v1beta2.EtcdRestore{}, &batchv1.Job{})
+}
+
 func (v *View) follow(ctx context.Context, kinds ...client.Object) error {
 	notify := toolscache.ResourceEventHandlerFuncs{
 		AddFunc:    func(any) { v.poke() },

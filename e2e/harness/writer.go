@@ -16,6 +16,8 @@ const (
 	// fillRate and fillSize are how fast large values are written, 8 MiB a second, and
 	// how large they are in bytes: what three members take on a disk that others use.
 	fillRate, fillSize = 32, 256 << 10
+	// keyRate is how fast small values are added.
+	keyRate = 1000
 )
 
 // Writer is a client that writes to a cluster the whole time: see package writer.
@@ -42,7 +44,22 @@ func (c *Cluster) Fill(ctx context.Context, bytes int) (*Writer, error) {
 	if err != nil {
 		return w, err
 	}
-	return w, Poll(ctx, "all writes", func(ctx context.Context) (string, error) {
+	return w, w.allAcknowledged(ctx, count)
+}
+
+// Add starts a writer of that name, which adds so many keys under a prefix, as fast as
+// keyRate, and waits until all of them are acknowledged. It writes no more then.
+func (c *Cluster) Add(ctx context.Context, name, prefix string, count int) (*Writer, error) {
+	p := c.clientPod(name, "write", fmt.Sprintf("--rate=%d", keyRate), fmt.Sprintf("--count=%d", count), "--prefix="+prefix)
+	w, err := c.env.startWriter(ctx, c.view, p)
+	if err != nil {
+		return w, err
+	}
+	return w, w.allAcknowledged(ctx, count)
+}
+
+func (w *Writer) allAcknowledged(ctx context.Context, count int) error {
+	return Poll(ctx, "all writes", func(ctx context.Context) (string, error) {
 		p, err := w.Progress(ctx)
 		if err != nil || p.Acked+p.Failed == count {
 			return "", err
@@ -52,7 +69,12 @@ func (c *Cluster) Fill(ctx context.Context, bytes int) (*Writer, error) {
 }
 
 func (c *Cluster) writerPod(args ...string) *corev1.Pod {
-	return restrictedPod(c.Namespace, c.Name+"-writer", append([]string{"write", "--endpoint=" + c.Name + "-client:2379"}, args...)...)
+	return c.clientPod("writer", "write", args...)
+}
+
+// clientPod runs a command of etcd-writer that is a client of the cluster.
+func (c *Cluster) clientPod(name, command string, args ...string) *corev1.Pod {
+	return restrictedPod(c.Namespace, c.Name+"-"+name, append([]string{command, "--endpoint=" + c.Name + "-client:2379"}, args...)...)
 }
 
 func (e *Env) startWriter(ctx context.Context, v *View, pod *corev1.Pod) (*Writer, error) {

@@ -28,9 +28,10 @@ import (
 
 // Names of the images, as manifests have them.
 const (
-	Operator       = "ghcr.io/etcd-operators/etcd-operator:dev"
-	BackupOperator = "ghcr.io/etcd-operators/etcd-backup-operator:dev"
-	Writer         = "ghcr.io/etcd-operators/etcd-writer:dev"
+	Operator        = "ghcr.io/etcd-operators/etcd-operator:dev"
+	BackupOperator  = "ghcr.io/etcd-operators/etcd-backup-operator:dev"
+	RestoreOperator = "ghcr.io/etcd-operators/etcd-restore-operator:dev"
+	Writer          = "ghcr.io/etcd-operators/etcd-writer:dev"
 )
 
 // caCertificates are the machine's; Debian's package ca-certificates has them.
@@ -55,6 +56,10 @@ var recipes = []recipe{
 	{ref: Operator, programs: map[string]program{"etcd-operator": {"operators/etcd-operator", "."}, "etcd-launcher": launcher}},
 	{ref: BackupOperator, programs: map[string]program{
 		"etcd-backup-operator": {"operators/etcd-backup-operator", "."}, "etcd-backup-agent": {"operators/etcd-backup-operator", "./cmd/etcd-backup-agent"},
+	}},
+	{ref: RestoreOperator, programs: map[string]program{
+		"etcd-restore-operator": {"operators/etcd-restore-operator", "."}, "etcd-restore-agent": {"operators/etcd-restore-operator", "./cmd/etcd-restore-agent"},
+		"etcd-launcher": launcher,
 	}},
 	{ref: Writer, programs: map[string]program{"etcd-writer": {"e2e", "./cmd/etcd-writer"}}},
 }

@@ -1,6 +1,7 @@
 package stored
 
 import (
+	"bytes"
 	"context"
 	"encoding/json"
 	"errors"
@@ -60,8 +61,12 @@ type Object struct {
 //	GET  /objects?bucket=B           what is in a bucket ([]Object)
 //	GET  /uploads?bucket=B           keys of the uploads that were begun and are neither complete nor aborted ([]string)
 //	GET  /files                      what is on the volume ([]Object)
+//	POST /damage?bucket=B&key=K&to=T&how=H  stores what lies at K at T, damaged (see Damage; struct{})
+//	POST /delete?bucket=B&key=K      deletes an object (struct{})
 //	GET  /snapshot?bucket=B&key=K    a snapshot in a bucket (Snapshot)
 //	GET  /snapshot?file=F            one on the volume (Snapshot)
+//	GET  /keys?bucket=B&key=K        every key that is in a snapshot in a bucket (mirror.Content)
+//	GET  /keys?file=F                the same, of one on the volume (mirror.Content)
 func (i *Inspector) Handler() http.Handler {
 	mux := http.NewServeMux()
 	for pattern, serve := range map[string]func(context.Context, func(string) string) (any, error){
@@ -71,7 +76,10 @@ func (i *Inspector) Handler() http.Handler {
 		"GET /objects":  i.objects,
 		"GET /uploads":  i.uploads,
 		"GET /files":    i.files,
+		"POST /damage":  i.damage,
+		"POST /delete":  i.remove,
 		"GET /snapshot": i.snapshot,
+		"GET /keys":     i.keys,
 	} {
 		mux.HandleFunc(pattern, func(rw http.ResponseWriter, r *http.Request) {
 			v, err := serve(r.Context(), r.URL.Query().Get)
@@ -93,6 +101,32 @@ func (i *Inspector) makeBucket(ctx context.Context, param func(string) string) (
 
 func (i *Inspector) makeObject(ctx context.Context, param func(string) string) (any, error) {
 	_, err := i.s3.PutObject(ctx, &s3.PutObjectInput{Bucket: aws.String(param("bucket")), Key: aws.String(param("key"))})
+	return struct{}{}, err
+}
+
+func (i *Inspector) remove(ctx context.Context, param func(string) string) (any, error) {
+	_, err := i.s3.DeleteObject(ctx, &s3.DeleteObjectInput{Bucket: aws.String(param("bucket")), Key: aws.String(param("key"))})
+	return struct{}{}, err
+}
+
+// damage replaces or makes an object.
+func (i *Inspector) damage(ctx context.Context, param func(string) string) (_ any, err error) {
+	in, err := i.open(ctx, param)
+	if err != nil {
+		return nil, err
+	}
+	defer func() { err = errors.Join(err, in.Close()) }()
+	content, err := io.ReadAll(in)
+	if err != nil {
+		return nil, err
+	}
+	content, err = Damage(param("how")).to(content)
+	if err != nil {
+		return nil, err
+	}
+	_, err = i.s3.PutObject(ctx, &s3.PutObjectInput{
+		Bucket: aws.String(param("bucket")), Key: aws.String(param("to")), Body: bytes.NewReader(content),
+	})
 	return struct{}{}, err
 }
 
@@ -146,6 +180,15 @@ func (i *Inspector) snapshot(ctx context.Context, param func(string) string) (_ 
 	}
 	defer func() { err = errors.Join(err, in.Close()) }()
 	return Open(in, i.o.Work, writer.DefaultPrefix)
+}
+
+func (i *Inspector) keys(ctx context.Context, param func(string) string) (_ any, err error) {
+	in, err := i.open(ctx, param)
+	if err != nil {
+		return nil, err
+	}
+	defer func() { err = errors.Join(err, in.Close()) }()
+	return Keys(in, i.o.Work)
 }
 
 func (i *Inspector) open(ctx context.Context, param func(string) string) (io.ReadCloser, error) {

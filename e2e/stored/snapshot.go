@@ -21,6 +21,7 @@ import (
 	"go.uber.org/zap"
 	"google.golang.org/protobuf/proto"
 
+	"github.com/etcd-operators/etcd-operators/e2e/mirror"
 	"github.com/etcd-operators/etcd-operators/e2e/writer"
 )
 
@@ -44,12 +45,43 @@ var magic = []byte{0x28, 0xb5, 0x2f, 0xfd}
 // Open reads a stored snapshot to its end, restores it with etcdutl below dir, which it
 // leaves empty, and returns what is in it. Keys under the prefix are the writer's.
 func Open(r io.Reader, dir, prefix string) (s Snapshot, err error) {
+	found := map[string]string{}
+	s, err = restored(r, dir, func(kv *mvccpb.KeyValue, deleted bool) {
+		switch key := string(kv.Key); {
+		case !strings.HasPrefix(key, prefix):
+		case deleted:
+			delete(found, key)
+		default:
+			found[key] = string(kv.Value)
+		}
+	})
+	s.Content = writer.ContentOf(prefix, found)
+	return s, err
+}
+
+// Keys reads a stored snapshot like Open, and returns every key that is in it.
+func Keys(r io.Reader, dir string) (mirror.Content, error) {
+	all := mirror.Content{Keys: map[string]mirror.Key{}}
+	s, err := restored(r, dir, func(kv *mvccpb.KeyValue, deleted bool) {
+		if deleted {
+			delete(all.Keys, string(kv.Key))
+			return
+		}
+		all.Keys[string(kv.Key)] = mirror.KeyOf(kv)
+	})
+	all.Revision = s.Revision
+	return all, err
+}
+
+// restored restores a stored snapshot with etcdutl below dir, and calls each for every
+// change of a key that is in it, the oldest first.
+func restored(r io.Reader, dir string, each func(kv *mvccpb.KeyValue, deleted bool)) (s Snapshot, err error) {
 	work, err := os.MkdirTemp(dir, "snapshot-")
 	if err != nil {
 		return s, err
 	}
 	defer func() { err = errors.Join(err, os.RemoveAll(work)) }()
-	file, restored := filepath.Join(work, "snapshot.db"), filepath.Join(work, "restored")
+	file, data := filepath.Join(work, "snapshot.db"), filepath.Join(work, "restored")
 	if s, err = unpack(r, file); err != nil {
 		return s, err
 	}
@@ -61,14 +93,12 @@ func Open(r io.Reader, dir, prefix string) (s Snapshot, err error) {
 	s.Revision, s.Keys = max(status.Revision, 1), status.TotalKey // where nothing was written, it is 1
 	const name, peer = "restored", "http://localhost:2380"
 	if err := tool.Restore(etcdutl.RestoreConfig{
-		SnapshotPath: file, OutputDataDir: restored,
+		SnapshotPath: file, OutputDataDir: data,
 		Name: name, PeerURLs: []string{peer}, InitialCluster: name + "=" + peer, InitialClusterToken: name,
 	}); err != nil {
 		return s, fmt.Errorf("etcdutl snapshot restore: %w", err)
 	}
-	found, err := keys(filepath.Join(restored, "member", "snap", "db"), prefix)
-	s.Content = writer.ContentOf(prefix, found)
-	return s, err
+	return s, changes(filepath.Join(data, "member", "snap", "db"), each)
 }
 
 // unpack writes what is stored to a file as etcd sent it.
@@ -112,27 +142,20 @@ func (c *counter) Read(p []byte) (int, error) {
 	return n, err
 }
 
-// keys are those under the prefix of a member's database, with their newest values.
-func keys(file, prefix string) (found map[string]string, err error) {
+// changes calls each for every change of a key in a member's database, the oldest first.
+func changes(file string, each func(kv *mvccpb.KeyValue, deleted bool)) (err error) {
 	db, err := bbolt.Open(file, 0o600, &bbolt.Options{ReadOnly: true})
 	if err != nil {
-		return nil, err
+		return err
 	}
 	defer func() { err = errors.Join(err, db.Close()) }()
-	found = map[string]string{}
-	return found, db.View(func(tx *bbolt.Tx) error {
-		return tx.Bucket(schema.Key.Name()).ForEach(func(revision, v []byte) error { // the oldest first
+	return db.View(func(tx *bbolt.Tx) error {
+		return tx.Bucket(schema.Key.Name()).ForEach(func(revision, v []byte) error {
 			var kv mvccpb.KeyValue
 			if err := proto.Unmarshal(v, &kv); err != nil {
 				return fmt.Errorf("revision %x: %w", revision, err)
 			}
-			switch key := string(kv.Key); {
-			case !strings.HasPrefix(key, prefix):
-			case mvcc.IsTombstone(revision):
-				delete(found, key)
-			default:
-				found[key] = string(kv.Value)
-			}
+			each(&kv, mvcc.IsTombstone(revision))
 			return nil
 		})
 	})

@@ -9,9 +9,11 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 	"github.com/klauspost/compress/zstd"
+	"go.etcd.io/etcd/api/v3/mvccpb"
 	"go.etcd.io/etcd/server/v3/embed"
 	"go.etcd.io/etcd/server/v3/etcdserver/api/v3client"
 
+	"github.com/etcd-operators/etcd-operators/e2e/mirror"
 	"github.com/etcd-operators/etcd-operators/e2e/writer"
 )
 
@@ -28,6 +30,13 @@ func TestOpen(t *testing.T) {
 			}
 			if diff := cmp.Diff(want, got.Content); diff != "" {
 				t.Errorf("content: -want +got\n%s", diff)
+			}
+			all, err := Keys(bytes.NewReader(stored), t.TempDir())
+			if err != nil {
+				t.Fatal(err)
+			}
+			if diff := cmp.Diff(wantKeys(t), all); diff != "" {
+				t.Errorf("keys: -want +got\n%s", diff)
 			}
 			if got.Size != int64(len(stored)) || got.Packed != (name == "packed") || got.Keys != 11 || got.Revision != 15 || len(got.SHA256) != 64 {
 				t.Errorf("got %+v", got)
@@ -46,6 +55,21 @@ func TestOpen(t *testing.T) {
 			}
 		})
 	}
+}
+
+// wantKeys are those of take's etcd.
+func wantKeys(t *testing.T) mirror.Content {
+	t.Helper()
+	key := func(value string, created, modified, version int64) mirror.Key {
+		return mirror.KeyOf(&mvccpb.KeyValue{Value: []byte(value), CreateRevision: created, ModRevision: modified, Version: version})
+	}
+	all := mirror.Content{Revision: 15, Keys: map[string]mirror.Key{
+		prefix + "0000000003": key("3", 2, 6, 2), prefix + "0000000007x": key("7", 13, 13, 1), "somebody else's": key("7", 14, 14, 1),
+	}}
+	for _, seq := range []int64{0, 1, 2, 4, 6, 7, 8, 9} {
+		all.Keys[fmt.Sprintf("%s%010d", prefix, seq)] = key(fmt.Sprint(seq), seq+3, seq+3, 1)
+	}
+	return all
 }
 
 // take takes a snapshot of an etcd with ten writes of which one was deleted, a key that

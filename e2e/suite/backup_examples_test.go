@@ -27,15 +27,12 @@ func TestBackupExamples(t *testing.T) {
 	c := s.existing("example")
 	c.settles(3, soon)
 	w := c.writes()
-	add := func(text string) string {
-		return regexp.MustCompile(`(?m)^( *)awsSecret: aws$`).ReplaceAllString(text, "$0\n${1}endpoint: "+st.Endpoint+"\n${1}forcePathStyle: true")
-	}
 
 	toS3 := s.existingBackup("example-s3", w.Writer, st.at("example/etcd.backup"))
 	toVolume := s.existingBackup("example-pvc", w.Writer, s.existingVolume("etcd-backups").at("example/etcd.db.zst"))
 	repeated := s.existingBackup("example-schedule", w.Writer, st.at("example/etcd.backup"))
 	for _, file := range exampleFiles(t, "backup-*.yaml") {
-		s.applyExample(file, add)
+		s.applyExample(file, st.added)
 	}
 	want := []string{toVolume.Name, toS3.Name, repeated.Name} // all of them are awaited below
 	if got := strings.Fields(s.kubectl("get", "etcdbk", "-o", "jsonpath={.items[*].metadata.name}")); !slices.Equal(got, want) {
@@ -57,8 +54,21 @@ func TestBackupExamples(t *testing.T) {
 // nothing else.
 func (s *scene) fromTheCronJob(w *etcdClient, st *store) {
 	s.t.Helper()
-	before := strings.Fields(s.kubectl("get", "etcdbk", "-o", "name"))
 	b := s.existingBackup("", w.Writer, st.at("example/etcd.backup"))
+	b.Backup = env.Backup(s.view, s.ns, s.byTheCronJob())
+	b.isStored(soon)
+	if ttl := b.State().Backup.Spec.TTLSecondsAfterFinished; ttl == nil {
+		s.t.Errorf("%s is kept for ever", b.Name)
+	}
+	s.may("etcd-backup-creator", map[string]bool{
+		"create etcdbackups": true, "get etcdbackups": false, "delete etcdbackups": false, "create jobs": false, "get secrets": false,
+	})
+}
+
+// byTheCronJob lets the example's CronJob create an EtcdBackup, and returns its name.
+func (s *scene) byTheCronJob() string {
+	s.t.Helper()
+	before := strings.Fields(s.kubectl("get", "etcdbk", "-o", "name"))
 	s.kubectl("create", "job", "--from=cronjob/etcd-backup", "by-hand")
 	s.kubectl("wait", "--for=condition=Complete", "--timeout=60s", "job/by-hand")
 	after := slices.DeleteFunc(strings.Fields(s.kubectl("get", "etcdbk", "-o", "name")), func(name string) bool { return slices.Contains(before, name) })
@@ -67,14 +77,12 @@ func (s *scene) fromTheCronJob(w *etcdClient, st *store) {
 	}
 	_, name, _ := strings.Cut(after[0], "/")
 	s.tell("the CronJob has created %s", name)
-	b.Backup = env.Backup(s.view, s.ns, name)
-	b.isStored(soon)
-	if ttl := b.State().Backup.Spec.TTLSecondsAfterFinished; ttl == nil {
-		s.t.Errorf("%s is kept for ever", name)
-	}
-	s.may("etcd-backup-creator", map[string]bool{
-		"create etcdbackups": true, "get etcdbackups": false, "delete etcdbackups": false, "create jobs": false, "get secrets": false,
-	})
+	return name
+}
+
+// added is an example with the store's URL.
+func (st *store) added(text string) string {
+	return regexp.MustCompile(`(?m)^( *)awsSecret: aws$`).ReplaceAllString(text, "$0\n${1}endpoint: "+st.Endpoint+"\n${1}forcePathStyle: true")
 }
 
 // applyExample applies one of examples/, changed a little.

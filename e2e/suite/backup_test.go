@@ -12,6 +12,7 @@ import (
 
 	"github.com/etcd-operators/etcd-operators/api/v1beta2"
 	"github.com/etcd-operators/etcd-operators/e2e/harness"
+	"github.com/etcd-operators/etcd-operators/e2e/mirror"
 	"github.com/etcd-operators/etcd-operators/e2e/stored"
 	"github.com/etcd-operators/etcd-operators/e2e/writer"
 )
@@ -37,6 +38,9 @@ type place struct {
 	location string
 	// open opens what is stored there, or at another name beside it.
 	open func(ctx context.Context, location string) (stored.Snapshot, error)
+	// from restores what is stored there, and keys are all that are in it.
+	from harness.RestoreOption
+	keys func(ctx context.Context) (mirror.Content, error)
 }
 
 // store is the S3 store of a scene.
@@ -62,10 +66,15 @@ func (st *store) at(key string) place { return st.by(st.Endpoint, bucket+"/"+key
 
 // by is a path that is written through another endpoint.
 func (st *store) by(endpoint, path string) place {
-	return place{to: harness.ToS3(endpoint, path), location: "s3://" + path, open: func(ctx context.Context, location string) (stored.Snapshot, error) {
-		bucket, key, _ := strings.Cut(strings.TrimPrefix(location, "s3://"), "/")
-		return st.Object(ctx, bucket, key)
-	}}
+	bucket, key, _ := strings.Cut(path, "/")
+	return place{
+		to: harness.ToS3(endpoint, path), from: harness.FromS3(endpoint, path), location: "s3://" + path,
+		open: func(ctx context.Context, location string) (stored.Snapshot, error) {
+			bucket, key, _ := strings.Cut(strings.TrimPrefix(location, "s3://"), "/")
+			return st.Object(ctx, bucket, key)
+		},
+		keys: func(ctx context.Context) (mirror.Content, error) { return st.KeysOf(ctx, bucket, key) },
+	}
 }
 
 // objects are the names of what is in the bucket, with their versions.
@@ -110,12 +119,21 @@ func (s *scene) existingVolume(claim string) *volume { return &volume{s: s, clai
 // at is a file on the volume.
 func (v *volume) at(path string) place {
 	prefix := "pvc://" + v.claim + "/"
-	return place{to: harness.ToVolume(v.claim, path), location: prefix + path, open: func(ctx context.Context, location string) (stored.Snapshot, error) {
-		if err := v.look(ctx); err != nil {
-			return stored.Snapshot{}, err
-		}
-		return v.File(ctx, strings.TrimPrefix(location, prefix))
-	}}
+	return place{
+		to: harness.ToVolume(v.claim, path), from: harness.FromVolume(v.claim, path), location: prefix + path,
+		open: func(ctx context.Context, location string) (stored.Snapshot, error) {
+			if err := v.look(ctx); err != nil {
+				return stored.Snapshot{}, err
+			}
+			return v.File(ctx, strings.TrimPrefix(location, prefix))
+		},
+		keys: func(ctx context.Context) (mirror.Content, error) {
+			if err := v.look(ctx); err != nil {
+				return mirror.Content{}, err
+			}
+			return v.KeysOfFile(ctx, path)
+		},
+	}
 }
 
 // look starts an inspector on the volume, unless there is one.
@@ -230,15 +248,22 @@ func (b *backup) suspend(suspended bool) {
 // tells: there is an event of that reason about it that has all the words.
 func (b *backup) tells(reason string, words ...string) {
 	b.s.t.Helper()
-	b.s.within(soon, func(ctx context.Context) error {
-		return harness.Poll(ctx, fmt.Sprintf("an event %s with %q about %s", reason, words, b.Name), func(ctx context.Context) (string, error) {
+	b.s.tellsOf("EtcdBackup", b.Name, reason, words...)
+}
+
+// tellsOf: there is, soon, an event of that reason about an object that has all the
+// words.
+func (s *scene) tellsOf(kind, name, reason string, words ...string) {
+	s.t.Helper()
+	s.within(soon, func(ctx context.Context) error {
+		return harness.Poll(ctx, fmt.Sprintf("an event %s with %q about %s", reason, words, name), func(ctx context.Context) (string, error) {
 			var all eventsv1.EventList
-			if err := env.Client.List(ctx, &all, client.InNamespace(b.Namespace)); err != nil {
+			if err := env.Client.List(ctx, &all, client.InNamespace(s.ns)); err != nil {
 				return "", err
 			}
 			var seen []string
 			for _, e := range all.Items {
-				if e.Regarding.Kind != "EtcdBackup" || e.Regarding.Name != b.Name {
+				if e.Regarding.Kind != kind || e.Regarding.Name != name {
 					continue
 				}
 				if e.Reason == reason && containsAll(e.Note, words) {

@@ -42,6 +42,25 @@ func (c *cluster) fills(bytes int) *etcdClient {
 	return w
 }
 
+// holdsKeys writes so many small keys, and then no more.
+func (c *cluster) holdsKeys(count int) *etcdClient {
+	c.s.t.Helper()
+	return c.adds("first", writer.DefaultPrefix, count)
+}
+
+// adds starts a client of that name that writes so many keys under a prefix, and then no
+// more.
+func (c *cluster) adds(name, prefix string, count int) *etcdClient {
+	c.s.t.Helper()
+	w := &etcdClient{c: c}
+	c.s.within(later, func(ctx context.Context) (err error) {
+		w.Writer, err = c.Add(ctx, name, prefix, count)
+		return err
+	})
+	c.s.tell("%s holds %d keys more", c.Name, count)
+	return w
+}
+
 // What a client may notice at most. The figures are those of two busy cores; what
 // it really is on an idle machine, bench tells.
 const (

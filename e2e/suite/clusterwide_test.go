@@ -9,7 +9,7 @@ import (
 )
 
 // aClusterWideOperator begins a scene in the namespace of the shipped installations
-// for all namespaces, with both operators. What an earlier run left of it goes first.
+// for all namespaces, with every operator. What an earlier run left of it goes first.
 func aClusterWideOperator(t *testing.T) *scene {
 	t.Helper()
 	ctx, cancel := context.WithTimeout(t.Context(), testTimeout)
@@ -27,15 +27,15 @@ func aClusterWideOperator(t *testing.T) *scene {
 	s.must(env.InstallClusterWide(ctx))
 	s.view, err = env.Watch(ctx, s.ns)
 	s.must(err)
-	for _, operator := range []string{harness.OperatorName, harness.BackupOperatorName} {
+	for _, operator := range harness.Operators {
 		s.within(soon, func(ctx context.Context) error { return env.AwaitDeployment(ctx, s.view, s.ns, operator) })
 		s.tell("%s runs in %s", operator, s.ns)
 	}
 	return s
 }
 
-// TestClusterWide: one operator of each kind serves the annotated clusters and backups
-// of all namespaces, beside one that serves the others of its own.
+// TestClusterWide: one operator of each kind serves the annotated clusters, backups and
+// restores of all namespaces, beside one that serves the others of its own.
 func TestClusterWide(t *testing.T) {
 	t.Parallel()
 	home := aClusterWideOperator(t)
@@ -71,5 +71,14 @@ func TestClusterWide(t *testing.T) {
 		}
 		return ""
 	})
+
+	bare.must(bare.view.WatchRestores(bare.ctx))
+	alone := bare.restore("alone", harness.AsTemplate(harness.Size(1)), st.at("backup").from)
+	made := bare.restore("made", harness.AsTemplate(harness.Size(1), harness.ClusterWide), st.at("backup").from, harness.RestoreClusterWide)
+	made.completes(later)
+	bare.existing(made.Name).isMirrored().holds(bare.snapshotAt(st.at("backup")))
+	if s := alone.State(); len(s.Jobs) > 0 || s.Restore == nil || s.Restore.Status.Phase != "" {
+		t.Errorf("something was done to a restore that no operator is annotated for: %+v", s)
+	}
 	w.lostNothing(3)
 }

@@ -3,7 +3,9 @@
 // the restricted Pod Security Standard, and most of them have a client that writes
 // the whole time, of which no acknowledged write may be lost. Every snapshot that a
 // test lets be taken is opened with etcdutl, and must hold what was acknowledged
-// before its EtcdBackup was created.
+// before its EtcdBackup was created. A cluster that is restored must hold the very keys
+// of the snapshot, each with its value and its revisions, and a client that watched it
+// all the time must be told to list them again.
 //
 //	go test ./suite                       brings localkube up, and takes it down
 //	go test ./suite -keep                 leaves it up; so does KEEP=1

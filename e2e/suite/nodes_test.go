@@ -15,7 +15,7 @@ import (
 )
 
 // The tests of this file take nodes away, so nothing else runs beside them: they
-// are not parallel. Several clusters live through one fault.
+// are not parallel. Several clusters live through one fault, where they can.
 
 const (
 	// theNode is the one that is taken away; node 1 carries what must stay.
@@ -115,6 +115,47 @@ func TestNodeCutOff(t *testing.T) {
 	if why := sameMembers(members)(patient.State()); why != "" {
 		t.Error(why)
 	}
+}
+
+// TestRestoreWithAMemberCutOff: a member that may still run on a node that nobody reaches
+// is waited for, unless the user knows better.
+func TestRestoreWithAMemberCutOff(t *testing.T) {
+	needsNodeAccess(t)
+	s := anOperatorWith(t, harness.Install{Nodes: true, OnNode: env.Local.NodeName(1)})
+	s.must(env.Install(s.ctx, s.ns, harness.Install{Operator: harness.BackupOperatorName, OnNode: env.Local.NodeName(1)}))
+	s.must(env.Install(s.ctx, s.ns, harness.Install{Operator: harness.RestoreOperatorName, OnNode: env.Local.NodeName(1)}))
+	s.must(s.view.WatchBackups(s.ctx))
+	s.must(s.view.WatchRestores(s.ctx))
+	c := s.cluster("etcd", harness.Size(3), harness.OnePerNode, harness.Volumes)
+	c.settles(3, later)
+	w := c.adds("first", "first/", 100)
+	// The volume is on the node of the first Pod that needs it.
+	b := s.backup("backup", w.Writer, s.aVolume("backups").at("etcd.db"), harness.OfCluster(c.Name), harness.MadeOn(env.Local.NodeName(1)))
+	b.becomes("stored", soon, harness.Stored)
+	m := c.isMirroredFrom(env.Local.NodeName(1))
+	snapshot, cutOff := s.snapshotAt(b.to), c.onNode(env.Local.NodeName(theNode))
+
+	s.must(env.Local.PartitionNode(s.ctx, theNode))
+	s.t.Cleanup(s.heals)
+	s.tell("node %d is cut off", theNode)
+	r := s.restore("restore", harness.InPlace(c.Name), harness.FromBackup(b.Name))
+	r.becomes("waiting for the member that is cut off", later, harness.Every(harness.RestorePhases(v1beta2.RestoreFencing), harness.WaitsFor(cutOff)))
+	r.tells("OldMembersRunning", cutOff)
+	c.stays("without another member", 3*time.Second, func(s harness.State) string {
+		if len(s.Pods) != 1 || s.Pods[0].Name != cutOff {
+			return "there are other Pods than " + cutOff
+		}
+		return ""
+	})
+	s.must(r.Patch(s.ctx, map[string]any{"spec": map[string]any{"acceptRunningOldMembers": true}}))
+	r.serves(soon)
+	m.holds(snapshot)
+
+	s.heals()
+	r.completes(nodeLoss)
+	c.settles(3, nodeLoss)
+	m.holds(snapshot)
+	c.writes().lostNothing(3)
 }
 
 // TestNodeDrained: the PodDisruptionBudget lets a drain take one member at a time,

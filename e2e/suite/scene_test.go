@@ -21,6 +21,8 @@ const (
 	soon = time.Minute
 	// later is for what takes a dozen seconds there.
 	later = 2 * time.Minute
+	// longer is for several of those, one after the other.
+	longer = 4 * time.Minute
 )
 
 // scene is what one test plays in: a namespace of its own.

@@ -110,10 +110,10 @@ func TestExamples(t *testing.T) {
 		"cluster-pvc.yaml":    {"example-pvc", 3},
 		"cluster-tuned.yaml":  {"example-tuned", 3},
 	}
-	// Tests of their own: TestPredecessorsDeployment and TestBackupExamples, which applies
-	// all of its kind.
+	// Tests of their own: TestPredecessorsDeployment, and TestBackupExamples and
+	// TestRestoreExamples, which apply all of their kinds.
 	elsewhere := func(file string) bool {
-		return file == "predecessor-deployment.yaml" || strings.HasPrefix(file, "backup-")
+		return file == "predecessor-deployment.yaml" || strings.HasPrefix(file, "backup-") || strings.HasPrefix(file, "restore-")
 	}
 
 	s := anOperator(t)

@@ -13,8 +13,12 @@ import (
 
 func TestValve(t *testing.T) {
 	stored := make(chan string, 1)
-	store := httptest.NewServer(http.HandlerFunc(func(_ http.ResponseWriter, r *http.Request) {
+	store := httptest.NewServer(http.HandlerFunc(func(rw http.ResponseWriter, r *http.Request) {
 		text, _ := io.ReadAll(r.Body)
+		if r.Method == http.MethodGet {
+			_, _ = rw.Write([]byte("what is stored"))
+			return
+		}
 		stored <- string(text)
 	}))
 	defer store.Close()
@@ -73,6 +77,34 @@ func TestValve(t *testing.T) {
 		t.Errorf("%q arrives, and was given up", got)
 	default:
 	}
+
+	ask(t, v, "POST", "/shut?after=5&down=true")
+	go send(t.Context(), "PUT", "up")
+	arrives("up")
+	got := make(chan string, 1)
+	go func() { got <- receive(t, proxy.URL) }()
+	held(1)
+	ask(t, v, "POST", "/open")
+	if text := <-got; text != "what is stored" {
+		t.Errorf("%q is what was stored", text)
+	}
+	held(0)
+}
+
+func receive(t *testing.T, url string) string {
+	req, err := http.NewRequestWithContext(t.Context(), http.MethodGet, url, nil)
+	if err != nil {
+		t.Error(err)
+		return ""
+	}
+	resp, err := http.DefaultClient.Do(req)
+	if err != nil {
+		t.Error(err)
+		return ""
+	}
+	defer resp.Body.Close()
+	text, _ := io.ReadAll(resp.Body)
+	return string(text)
 }
 
 func ask(t *testing.T, v *Valve, verb, path string) (s State) {

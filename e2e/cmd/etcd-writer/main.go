@@ -1,7 +1,8 @@
 // Command etcd-writer is what the tests run in Pods. It writes to etcd at a steady rate
-// and remembers what was acknowledged (see package writer); it looks at what a backup
-// has stored (package stored); it holds uploads up (package valve); and it empties
-// a member's volume, which a test mounts into it.
+// and remembers what was acknowledged (see package writer); it keeps a copy of what etcd
+// holds (package mirror); it looks at what a backup has stored (package stored); it holds
+// transfers up (package valve); and it empties a member's volume, which a test mounts
+// into it.
 package main
 
 import (
@@ -19,13 +20,15 @@ import (
 	"syscall"
 	"time"
 
+	"github.com/etcd-operators/etcd-operators/e2e/mirror"
 	"github.com/etcd-operators/etcd-operators/e2e/stored"
 	"github.com/etcd-operators/etcd-operators/e2e/valve"
 	"github.com/etcd-operators/etcd-operators/e2e/writer"
 )
 
 const usage = `usage:
-  etcd-writer write --endpoint=HOST:PORT [--rate=100] [--size=BYTES] [--count=N] [--tls=DIR] [--timeout=5s]
+  etcd-writer write --endpoint=HOST:PORT [--rate=100] [--size=BYTES] [--count=N] [--prefix=P] [--tls=DIR] [--timeout=5s]
+  etcd-writer mirror --endpoint=HOST:PORT
   etcd-writer inspect [--s3=URL] [--volume=DIR] [--work=DIR]   with AWS_ACCESS_KEY_ID and AWS_SECRET_ACCESS_KEY
   etcd-writer valve --to=HOST:PORT --from=ADDRESS
   etcd-writer wipe DIR
@@ -42,7 +45,7 @@ func main() {
 
 func run(ctx context.Context, args []string) error {
 	commands := map[string]func(context.Context, *flag.FlagSet, []string) error{
-		"write": write, "inspect": inspect, "valve": hold, "wipe": wipe,
+		"write": write, "mirror": copyOf, "inspect": inspect, "valve": hold, "wipe": wipe,
 	}
 	if len(args) == 0 || commands[args[0]] == nil {
 		return errors.New(usage)
@@ -79,6 +82,23 @@ func write(ctx context.Context, fs *flag.FlagSet, args []string) error {
 	var wg sync.WaitGroup
 	wg.Go(func() { w.Run(writing) })
 	return serve(ctx, *listen, w.Handler(func() { stop(); wg.Wait() }))
+}
+
+func copyOf(ctx context.Context, fs *flag.FlagSet, args []string) error {
+	endpoint := fs.String("endpoint", "", "host:port of etcd")
+	listen := listenFlag(fs)
+	if err := fs.Parse(args); err != nil {
+		return err
+	}
+	if *endpoint == "" {
+		return errors.New(usage)
+	}
+	m, err := mirror.New(*endpoint)
+	if err != nil {
+		return err
+	}
+	go m.Run(ctx)
+	return serve(ctx, *listen, m.Handler())
 }
 
 // loadTLS loads a client's certificate; without a folder there is none.

@@ -1,0 +1,147 @@
+package main
+
+import (
+	"context"
+	"fmt"
+	"time"
+
+	"github.com/etcd-operators/etcd-operators/api/v1beta2"
+	"github.com/etcd-operators/etcd-operators/e2e/harness"
+	"github.com/etcd-operators/etcd-operators/e2e/mirror"
+	"github.com/etcd-operators/etcd-operators/e2e/writer"
+)
+
+// destroy takes a majority of the members away, with all that they have stored.
+func (s *stage) destroy(ctx context.Context) error {
+	s.say.chapter("Disaster: two of the three members are destroyed, and with them their data")
+	if err := s.prepareRestore(ctx); err != nil {
+		return err
+	}
+	lost := []string{s.cluster.Leader(), s.cluster.Follower()}
+	if err := s.kubectl(ctx, "delete", "pod", lost[0], lost[1], "--force", "--grace-period=0"); err != nil {
+		return err
+	}
+	if err := s.until(ctx, "no quorum, and no member that could give it back", harness.Condition(v1beta2.ConditionAvailable, false, "QuorumLost")); err != nil {
+		return err
+	}
+	return s.kubectl(ctx, "get", "etcd")
+}
+
+// prepareRestore installs the restore operator, and lets a client watch.
+func (s *stage) prepareRestore(ctx context.Context) error {
+	ctx, cancel := context.WithTimeout(ctx, stepTimeout)
+	defer cancel()
+	if err := s.kubectl(ctx, "apply", "-k", "deploy/etcd-restore-operator"); err != nil {
+		return err
+	}
+	if err := s.env.AwaitRestoreCRD(ctx); err != nil {
+		return err
+	}
+	if err := s.view.WatchRestores(ctx); err != nil {
+		return err
+	}
+	if err := s.env.AwaitDeployment(ctx, s.view, namespace, harness.RestoreOperatorName); err != nil {
+		return err
+	}
+	s.say.now("the restore operator runs")
+	var err error
+	if s.watcher, err = s.cluster.StartMirror(ctx, ""); err != nil {
+		return err
+	}
+	s.say.now("a second client has listed all keys, and watches them")
+	return nil
+}
+
+// restore brings the cluster back as it was backed up, and compares every key.
+func (s *stage) restore(ctx context.Context) error {
+	s.say.chapter("It is restored from the backup")
+	if err := s.kubectl(ctx, "apply", "-f", "e2e/demo/restore.yaml"); err != nil {
+		return err
+	}
+	began := time.Now()
+	r := s.env.Restore(s.view, namespace, name)
+	serving, err := s.untilRestored(ctx, r, "the cluster serves what the backup holds", harness.Restored)
+	if err != nil {
+		return err
+	}
+	if err := s.until(ctx, "three members", harness.Healthy(3)); err != nil {
+		return err
+	}
+	whole := time.Since(began)
+	if _, err := s.untilRestored(ctx, r, "nothing left to do", harness.RestoreCompleted); err != nil {
+		return err
+	}
+	if err := s.kubectl(ctx, "get", "etcdrs"); err != nil {
+		return err
+	}
+	s.say.line("From kubectl apply, it took %.1f s until the cluster served, and %.1f s until it had three members.", serving.Seconds(), whole.Seconds())
+	return s.compare(ctx)
+}
+
+// untilRestored waits for the check, tells each phase, and returns how long it took.
+func (s *stage) untilRestored(ctx context.Context, r *harness.Restore, what string, check harness.RestoreCheck) (time.Duration, error) {
+	ctx, cancel := context.WithTimeoutCause(ctx, stepTimeout, fmt.Errorf("not within %s", stepTimeout))
+	defer cancel()
+	began := time.Now()
+	seen := func(state harness.RestoreState) string {
+		s.eyes.look(s.cluster.State())
+		return s.eyes.onRestore(check)(state)
+	}
+	if err := r.Await(ctx, what, seen); err != nil {
+		return 0, err
+	}
+	s.say.now("** %s", what)
+	return time.Since(began), nil
+}
+
+// compare compares what the cluster holds with what is stored.
+func (s *stage) compare(ctx context.Context) error {
+	ctx, cancel := context.WithTimeout(ctx, stepTimeout)
+	defer cancel()
+	stored, err := s.store.KeysOf(ctx, bucket, key)
+	if err != nil {
+		return err
+	}
+	holds, err := s.watcher.Cluster(ctx)
+	if err != nil {
+		return err
+	}
+	if diff := holds.Diff(stored); diff != "" {
+		return fmt.Errorf("the cluster does not hold what the backup does: %s", diff)
+	}
+	s.say.line("All %d keys are back, each with its value and its revision. What was written after the backup is not: %d writes.",
+		len(stored.Keys), writer.Count(s.written)-len(stored.Keys))
+	return s.askTheWatcher(ctx)
+}
+
+// askTheWatcher tells what a client has seen that watched all the time.
+func (s *stage) askTheWatcher(ctx context.Context) error {
+	if err := s.watcher.CatchesUp(ctx); err != nil {
+		return err
+	}
+	seen, err := s.watcher.State(ctx)
+	if err != nil {
+		return err
+	}
+	if seen != (mirror.State{Revision: seen.Revision, Keys: seen.Keys, Lists: 2, Compacted: 1}) {
+		return fmt.Errorf("a client that watched through the restore: %+v", seen)
+	}
+	s.say.line("The client that watched was told that its revision is compacted, listed once more, and is at revision %d: time ran forward.", seen.Revision)
+	return nil
+}
+
+// tidyRestore removes what restore has put there, if the show came that far.
+func (s *stage) tidyRestore(ctx context.Context) error {
+	if _, err := s.env.Kubectl.Run(ctx, "get", "crd", "etcdrestores."+v1beta2.GroupName); err != nil {
+		return nil //nolint:nilerr // nothing was installed
+	}
+	for _, words := range [][]string{
+		{"etcdrs", name}, {"pod", name + "-mirror"}, {"deployment", harness.RestoreOperatorName, "--cascade=foreground"},
+		{"-k", "deploy/etcd-restore-operator/base"},
+	} {
+		if err := s.kubectl(ctx, append(append([]string{"delete"}, words...), "--ignore-not-found")...); err != nil {
+			return err
+		}
+	}
+	return nil
+}

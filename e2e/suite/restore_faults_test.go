@@ -1,0 +1,138 @@
+package suite
+
+import (
+	"context"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/etcd-operators/etcd-operators/api/v1beta2"
+	"github.com/etcd-operators/etcd-operators/e2e/harness"
+	"github.com/etcd-operators/etcd-operators/e2e/stored"
+)
+
+// TestOperatorsKilledDuringRestores: whichever it is, in whichever phase, the next one
+// finishes what it finds half done.
+func TestOperatorsKilledDuringRestores(t *testing.T) {
+	t.Parallel()
+	for victim, options := range map[string][]harness.Option{
+		harness.OperatorName:        nil,
+		harness.RestoreOperatorName: {harness.Volumes},
+	} {
+		t.Run(victim, func(t *testing.T) {
+			t.Parallel()
+			s := anOperator(t)
+			st := allOperators(s)
+			c := s.cluster("etcd", append(options, harness.Size(3))...)
+			c.settles(3, soon)
+			w := c.adds("first", "first/", 100)
+			s.backup("backup", w.Writer, st.at("etcd.db"), harness.OfCluster(c.Name)).becomes("stored", soon, harness.Stored)
+			snapshot, m := s.snapshotAt(st.at("etcd.db")), c.isMirrored()
+			for i, phase := range []v1beta2.RestorePhase{
+				v1beta2.RestoreVerifying, v1beta2.RestoreFencing, v1beta2.RestoreSeeding, v1beta2.RestoreHandedOff,
+			} {
+				uid := c.State().Cluster.UID
+				r := s.restore("in-"+strings.ToLower(string(phase)), harness.InPlace(c.Name), st.at("etcd.db").from)
+				r.becomes(string(phase), soon, reached(phase))
+				s.must(env.KillDeployment(s.ctx, s.ns, victim))
+				s.tell("%s is killed", victim)
+				r.completes(later)
+				c.settles(3, later)
+				m.holds(snapshot)
+				m.noticedRestores(i+1, i+1)
+				if now := c.State().Cluster; now.UID != uid {
+					t.Errorf("it is the EtcdCluster %s, and was %s", now.UID, uid)
+				}
+			}
+			c.writes().lostNothing(3)
+		})
+	}
+}
+
+// reached: it is in that phase or a later one; a phase may be over in no time.
+func reached(phase v1beta2.RestorePhase) harness.RestoreCheck {
+	all := []v1beta2.RestorePhase{
+		v1beta2.RestoreVerifying, v1beta2.RestoreFencing, v1beta2.RestoreSeeding, v1beta2.RestoreHandedOff, v1beta2.RestoreComplete,
+	}
+	for len(all) > 0 && all[0] != phase {
+		all = all[1:]
+	}
+	return harness.RestorePhases(all...)
+}
+
+// TestRestoreGivenUp: before the hand-off, a restore that is deleted or fails gives the
+// cluster back as it was, with all that was written to it.
+func TestRestoreGivenUp(t *testing.T) {
+	t.Parallel()
+	s := anOperator(t)
+	st := allOperators(s)
+	var valve *harness.Valve
+	s.within(soon, func(ctx context.Context) (err error) {
+		valve, err = env.StartValve(ctx, s.view, s.ns)
+		return err
+	})
+	c := s.cluster("etcd", harness.Size(3), harness.Volumes)
+	c.settles(3, soon)
+	w := c.writes()
+	s.backup("backup", w.Writer, st.at("etcd.db"), harness.OfCluster(c.Name)).isStored(soon)
+	s.backup("another", w.Writer, st.at("another.db"), harness.OfCluster(c.Name)).isStored(soon)
+	through := st.by(valve.Endpoint, bucket+"/etcd.db").from
+	members, id, uid := c.members(), c.State().Cluster.Status.ClusterID, c.State().Cluster.UID
+	// halfWay begins a restore and returns when its seed fetches what it never gets.
+	halfWay := func(name string) *restore {
+		t.Helper()
+		c.pause(true) // no fence before the valve is shut
+		s.must(valve.Open(s.ctx))
+		r := s.restore(name, harness.InPlace(c.Name), through)
+		r.becomes("verified", soon, harness.Every(harness.RestoreCondition(v1beta2.ConditionVerified, true, ""), harness.RestorePhases(v1beta2.RestoreFencing)))
+		s.must(valve.ShutDownloads(s.ctx, 0))
+		c.pause(false)
+		s.within(soon, valve.Holds)
+		r.becomes("half-way", soon, harness.RestorePhases(v1beta2.RestoreSeeding))
+		if n := len(r.State().Retired); n != 3 {
+			t.Errorf("%d volumes of the old members are kept, want 3", n)
+		}
+		return r
+	}
+	// isGivenBack: the old members serve, on their volumes.
+	isGivenBack := func() {
+		t.Helper()
+		c.becomes("given back", harness.All(sameMembers(members), harness.Settled(3)), later)
+		w.goesOn(soon)
+		w.noticed(anOutage)
+		if now := c.State().Cluster; now.Status.ClusterID != id || now.Status.FencedBy != "" || now.UID != uid {
+			t.Errorf("it is not the cluster that it was: %+v", now.Status)
+		}
+	}
+
+	c.pause(true)
+	paused := s.restore("paused", harness.InPlace(c.Name), st.at("etcd.db").from)
+	paused.becomes("waiting for a cluster that is paused", soon, harness.RestoreCondition(v1beta2.ConditionFenced, false, "", "paused"))
+	s.must(paused.Delete(s.ctx))
+	paused.becomes("gone without a trace", soon, harness.NoTraceOfRestore)
+	c.pause(false)
+	c.settles(3, soon)
+	w.noticed(aBlink)
+
+	deleted := halfWay("deleted")
+	s.must(deleted.Delete(s.ctx))
+	deleted.becomes("gone without a trace", soon, harness.NoTraceOfRestore)
+	isGivenBack()
+
+	replaced := halfWay("replaced")
+	s.must(st.DamageObject(s.ctx, bucket, "another.db", "etcd.db", stored.Unharmed))
+	seed := replaced.State().Seed
+	if seed == nil {
+		t.Fatal("there is no seed")
+	}
+	// What it has begun to fetch is the old one still.
+	s.kubectl("delete", "pod", seed.Name, "--force", "--grace-period=0")
+	s.must(valve.Open(s.ctx))
+	replaced.isRefused(later, "SnapshotChanged")
+	isGivenBack()
+
+	s.must(replaced.Delete(s.ctx))
+	replaced.becomes("gone without a trace", soon, harness.NoTraceOfRestore)
+	c.stays("as it was", 2*time.Second, harness.All(sameMembers(members), harness.Settled(3)))
+	w.lostNothing(3)
+}
