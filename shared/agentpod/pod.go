@@ -58,7 +58,7 @@ func Waiting(pod *corev1.Pod, now time.Time, containers ...string) (why string, 
 		if c != nil && c.Message != "" {
 			return c.Message, 0
 		}
-		return slow(pod.CreationTimestamp, now, "it is on no node: is the scheduler running?")
+		return slow(pod.CreationTimestamp, now, "it is on no node yet: a volume that it needs may still be made, else look whether the scheduler runs")
 	}
 	begun := false
 	for _, name := range containers {
