@@ -453,7 +453,7 @@ type MemberDetail struct {
 	// Voter, Learner or Unstarted.
 	// +optional
 	Role MemberRole `json:"role,omitempty"`
-	// The version that the member runs.
+	// The version that the member runs, or is to run when it starts.
 	// +optional
 	Version string `json:"version,omitempty"`
 	// The node that the member runs on.
