@@ -75,7 +75,7 @@ func (b *bench) act(obs *plan.Observation, a plan.Action) error {
 // make creates Pods through the actor, and returns what is then observed.
 func (b *bench) make(pods ...plan.NewPod) *plan.Observation {
 	b.t.Helper()
-	if err := b.act(b.observe(), plan.CreatePods{Pods: pods}); err != nil {
+	if err := b.act(b.observe(), plan.CreatePods{Version: "3.6.16", Pods: pods}); err != nil {
 		b.t.Fatal(err)
 	}
 	return b.observe()

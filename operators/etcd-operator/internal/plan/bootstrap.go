@@ -34,13 +34,25 @@ func recordBootstrap(v *view) *step {
 		return wait(shortly, "Bootstrapping", "waiting for a name for the seed")
 	}
 	fresh := Bootstrap{Member: v.FreshNames[0], Token: v.FreshToken}
-	return do(RecordBootstrap{Bootstrap: fresh, Version: v.Cluster.Version},
+	return do(RecordBootstrap{Bootstrap: fresh, Version: v.firstVersion()},
 		"Bootstrapping", fmt.Sprintf("the cluster begins with the seed %s", fresh.Member))
 }
 
+// firstVersion is what a seed begins with: what is wanted, if that is run.
+func (v *view) firstVersion() string {
+	if supported(v.Cluster.WantedVersion) {
+		return v.Cluster.WantedVersion
+	}
+	return v.Cluster.Version
+}
+
 // givenUp reports whether a seed will not start in this place: its node is gone, or
-// the volume that it got is where it can't be scheduled.
+// the volume that it got is where it can't be scheduled, or it does not run and the user
+// has written another version meanwhile.
 func (v *view) givenUp(seed *Pod) bool {
+	if seed.Trouble != "" && !seed.Answer.Waiting && v.firstVersion() != v.Cluster.Version {
+		return true
+	}
 	return v.nodeLost(seed) || (seed.Persistent && seed.Node == "" && seed.Unschedulable != "" && v.expired(seed.Created))
 }
 
@@ -100,7 +112,7 @@ func createFirstPods(v *view) *step {
 	if len(pods) == 0 {
 		return nil
 	}
-	return do(CreatePods{pods}, "CreatingMembers", fmt.Sprintf("creating Pods %s", names(pods)))
+	return do(CreatePods{pods, v.newPodVersion()}, "CreatingMembers", fmt.Sprintf("creating Pods %s", names(pods)))
 }
 
 // restartSeed lets a seed begin again that ended before it had any data, and makes

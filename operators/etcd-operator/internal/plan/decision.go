@@ -39,7 +39,7 @@ const (
 // Records reports whether an action is carried out by writing the status.
 func Records(a Action) bool {
 	switch a.(type) {
-	case RecordBootstrap, LatchClusterID, AcknowledgeFence, LiftFence, AdoptSeed:
+	case RecordBootstrap, LatchClusterID, RecordVersion, AcknowledgeFence, LiftFence, AdoptSeed:
 		return true
 	}
 	return false
@@ -62,6 +62,10 @@ type RecordBootstrap struct {
 
 // LatchClusterID latches the cluster id that the seed reports (S1).
 type LatchClusterID struct{ ClusterID uint64 }
+
+// RecordVersion latches in the status which version the cluster runs, and the one
+// that its members move to from now on; Target is empty if they move no more.
+type RecordVersion struct{ Current, Target string }
 
 // AcknowledgeFence latches in the status that the cluster is left to a restore.
 type AcknowledgeFence struct{ Restore string }
@@ -86,7 +90,11 @@ type AdoptSeed struct {
 // It is carried out only if a live list of the cluster's Pods has the same names
 // as Observation.Pods (S11). One that returns is made only if its claim, read live, is
 // still the cluster's.
-type CreatePods struct{ Pods []NewPod }
+type CreatePods struct {
+	Pods []NewPod
+	// Version is what they run.
+	Version string
+}
 
 // NewPod is one of the Pods to create.
 type NewPod struct {
@@ -149,6 +157,15 @@ type MoveLeader struct {
 	ToID     uint64
 }
 
+// ChangeImage gives the etcd container of a Pod another image, in place: its kubelet
+// ends the container and starts it anew in the same Pod, on the same data. It is
+// carried out only if the cluster's Pods, read live, are as they were observed: the
+// same names, uids, roles and images, none of them going (S6, S11).
+type ChangeImage struct {
+	Name, UID           string
+	Repository, Version string
+}
+
 // DeletePod deletes one Pod, by uid and with grace, never by force: of a member
 // only to make it again on its volume (S7). With Members set the Pod is no
 // member's, and it is deleted only if a linearizable member list still equals them.
@@ -167,6 +184,7 @@ type DeleteClaim struct {
 
 func (RecordBootstrap) Kind() string  { return "RecordBootstrap" }
 func (LatchClusterID) Kind() string   { return "LatchClusterID" }
+func (RecordVersion) Kind() string    { return "RecordVersion" }
 func (AcknowledgeFence) Kind() string { return "AcknowledgeFence" }
 func (LiftFence) Kind() string        { return "LiftFence" }
 func (AdoptSeed) Kind() string        { return "AdoptSeed" }
@@ -178,5 +196,6 @@ func (AddLearner) Kind() string       { return "AddLearner" }
 func (Promote) Kind() string          { return "Promote" }
 func (RemoveMember) Kind() string     { return "RemoveMember" }
 func (MoveLeader) Kind() string       { return "MoveLeader" }
+func (ChangeImage) Kind() string      { return "ChangeImage" }
 func (DeletePod) Kind() string        { return "DeletePod" }
 func (DeleteClaim) Kind() string      { return "DeleteClaim" }

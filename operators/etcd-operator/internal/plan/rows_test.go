@@ -74,7 +74,7 @@ func podOf(o Observation, name string) *Pod {
 
 func exactly(a Action) wanted { return func(Observation) Action { return a } }
 
-func create(pods ...NewPod) wanted { return exactly(CreatePods{pods}) }
+func create(pods ...NewPod) wanted { return exactly(CreatePods{pods, theVersion}) }
 
 // joiners are n new Pods, under the first fresh names.
 func joiners(n int) []NewPod {

@@ -2,6 +2,7 @@ package plan
 
 import (
 	"cmp"
+	"fmt"
 	"strconv"
 	"strings"
 )
@@ -13,6 +14,9 @@ const (
 	// newestTested is the newest version that the tests run.
 	newestTested = "3.7.3"
 )
+
+// newestPatches are the newest patches that the tests run, by minor.
+var newestPatches = map[int]string{5: "3.5.35", 6: "3.6.16", 7: newestTested}
 
 // version is a release of etcd.
 type version struct{ major, minor, patch int }
@@ -38,7 +42,12 @@ func parseVersion(s string) version {
 }
 
 func (a version) compare(b version) int {
-	return cmp.Or(cmp.Compare(a.major, b.major), cmp.Compare(a.minor, b.minor), cmp.Compare(a.patch, b.patch))
+	return cmp.Or(a.compareMinor(b), cmp.Compare(a.patch, b.patch))
+}
+
+// compareMinor compares versions up to their patches.
+func (a version) compareMinor(b version) int {
+	return cmp.Or(cmp.Compare(a.major, b.major), cmp.Compare(a.minor, b.minor))
 }
 
 // atLeast reports whether a version is the other or newer.
@@ -57,4 +66,28 @@ func supported(s string) bool {
 		return v.patch >= 11
 	}
 	return v.minor > 5
+}
+
+// nextVersion is the next version on the way from the one that a cluster runs to the
+// one that is wanted (S10). Where there is no way it is the one that runs, and refusal
+// says why, and what to write instead.
+func nextVersion(runs, wanted string) (next, refusal string) {
+	a, b := parseVersion(runs), parseVersion(wanted)
+	minors := b.minor - a.minor
+	switch {
+	case wanted == runs:
+		return runs, ""
+	case !supported(wanted):
+		return runs, fmt.Sprintf("etcd %s is not run; set spec.version to %s or later, such as %s", wanted, oldestSupported, newestTested)
+	case minors < 0:
+		return runs, fmt.Sprintf("the cluster runs etcd %s, and this operator does not take it back to an earlier minor: set spec.version to %d.%d.x", runs, a.major, a.minor)
+	case minors > 1:
+		first := cmp.Or(newestPatches[a.minor+1], fmt.Sprintf("%d.%d.x", a.major, a.minor+1))
+		return runs, fmt.Sprintf("etcd moves one minor at a time, and the cluster runs %s: set spec.version to %s first, and to %s when the cluster runs that", runs, first, wanted)
+	case minors == 1 && a.minor == 5 && !a.atLeast(parseVersion(newestPatches[5])):
+		// Members older than 3.5.26 may carry members that were removed into 3.6
+		// (etcd's upgrade guide, "Upgrade etcd from v3.5 to v3.6").
+		return newestPatches[5], ""
+	}
+	return wanted, ""
 }
