@@ -32,7 +32,7 @@ func (a *Actor) createPods(ctx context.Context, c *v1beta2.EtcdCluster, obs *pla
 		if err := a.claimFor(ctx, c, p); err != nil {
 			return err
 		}
-		o := member.Options{Name: p.Name, Version: x.Version, LauncherImage: a.LauncherImage, Role: string(p.Role)}
+		o := member.Options{Name: p.Name, Version: p.Version, LauncherImage: a.LauncherImage, Role: string(p.Role)}
 		if p.Grant != nil {
 			o.Grant = grantOf(c, *p.Grant)
 		}

@@ -19,7 +19,7 @@ func everyAction(obs *plan.Observation) []plan.Action {
 	list := []plan.Member{{ID: 1, Name: "x-a", Started: true}}
 	return []plan.Action{
 		plan.ChangeImage{Name: "x-a", UID: podIn(obs, "x-a").UID, Repository: "other", Version: "3.7.3"},
-		plan.CreatePods{Version: "3.6.16", Pods: []plan.NewPod{{Name: "x-new", Role: plan.Joiner}}},
+		creating(plan.NewPod{Name: "x-new", Role: plan.Joiner}),
 		plan.SetRoles{Roles: []plan.PodRole{{Name: a.Name, UID: a.UID, Role: plan.Voter}}},
 		plan.OpenGrant{Name: a.Name, UID: a.UID, Grant: plan.Grant{Attempt: 9, Members: []string{"x-a", "x-b"}}},
 		plan.CloseGrants{Pods: []plan.PodRef{{Name: a.Name, UID: a.UID}}},

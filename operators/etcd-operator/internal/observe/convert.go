@@ -60,8 +60,11 @@ func podOf(p *corev1.Pod) plan.Pod {
 		}
 		out.Repository, out.Version = splitImage(cmp.Or(p.Annotations[v1beta2.AnnotationImage], c.Image))
 		for _, e := range c.Env {
-			if e.Name == member.EnvMaxLearners {
-				out.Learners, _ = strconv.Atoi(e.Value) // what is no number counts as none
+			switch e.Name { // what is no number counts as none
+			case member.EnvMaxLearners:
+				out.Learners, _ = strconv.Atoi(e.Value)
+			case member.EnvSnapshotCount:
+				out.SnapshotCount, _ = strconv.Atoi(e.Value)
 			}
 		}
 	}

@@ -98,7 +98,7 @@ func createFirstPods(v *view) *step {
 	}
 	var pods []NewPod
 	if v.pods[b.Member] == nil {
-		seed := NewPod{Name: b.Member, Role: Seed}
+		seed := NewPod{Name: b.Member, Role: Seed, Version: v.newPodVersion(b.Member)}
 		// On a volume that exists there may be data, and etcd goes on with it: a grant
 		// would stay unused, and lie there for the day that the disk is lost.
 		if v.claims[b.Member] == nil {
@@ -112,7 +112,7 @@ func createFirstPods(v *view) *step {
 	if len(pods) == 0 {
 		return nil
 	}
-	return do(CreatePods{pods, v.newPodVersion()}, "CreatingMembers", fmt.Sprintf("creating Pods %s", names(pods)))
+	return do(CreatePods{pods}, "CreatingMembers", fmt.Sprintf("creating Pods %s", names(pods)))
 }
 
 // restartSeed lets a seed begin again that ended before it had any data, and makes

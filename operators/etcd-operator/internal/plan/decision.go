@@ -64,8 +64,13 @@ type RecordBootstrap struct {
 type LatchClusterID struct{ ClusterID uint64 }
 
 // RecordVersion latches in the status which version the cluster runs, and the one
-// that its members move to from now on; Target is empty if they move no more.
-type RecordVersion struct{ Current, Target string }
+// that its members move to from now on; Target is empty if they move no more. Index is
+// raft's index when the last of them came to the minor of Current; 0 if all began with
+// it.
+type RecordVersion struct {
+	Current, Target string
+	Index           uint64
+}
 
 // AcknowledgeFence latches in the status that the cluster is left to a restore.
 type AcknowledgeFence struct{ Restore string }
@@ -90,16 +95,14 @@ type AdoptSeed struct {
 // It is carried out only if a live list of the cluster's Pods has the same names
 // as Observation.Pods (S11). One that returns is made only if its claim, read live, is
 // still the cluster's.
-type CreatePods struct {
-	Pods []NewPod
-	// Version is what they run.
-	Version string
-}
+type CreatePods struct{ Pods []NewPod }
 
 // NewPod is one of the Pods to create.
 type NewPod struct {
 	Name string
 	Role Role
+	// Version is what it is to run.
+	Version string
 	// Grant is written on the Pod from its beginning; nil for none.
 	Grant *Grant
 }

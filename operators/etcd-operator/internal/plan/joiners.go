@@ -27,7 +27,7 @@ func (v *view) newJoiners(n int) []NewPod {
 			break
 		}
 		if b := v.Cluster.Bootstrap; b == nil || name != b.Member {
-			pods = append(pods, NewPod{Name: name, Role: Joiner})
+			pods = append(pods, NewPod{Name: name, Role: Joiner, Version: v.newPodVersion(name)})
 		}
 	}
 	return pods
@@ -52,7 +52,7 @@ func createJoiners(v *view) *step {
 	if len(pods) == 0 || v.growthWaits() {
 		return nil
 	}
-	return do(CreatePods{pods, v.newPodVersion()}, "CreatingMembers", fmt.Sprintf("creating Pods %s", names(pods)))
+	return do(CreatePods{pods}, "CreatingMembers", fmt.Sprintf("creating Pods %s", names(pods)))
 }
 
 // growthWaits reports whether a member is being restarted and none is lost: the

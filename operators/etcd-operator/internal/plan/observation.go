@@ -52,6 +52,9 @@ type Cluster struct {
 	// in the status before the first of them is changed, and empty when all run
 	// Version. It is Version itself on the way back.
 	Target string
+	// VersionIndex is raft's index when the last member came to the minor of Version; 0
+	// if all began with it.
+	VersionIndex uint64
 	// WantedVersion is spec.version without a leading v; if that is empty, Target or
 	// Version.
 	WantedVersion string
@@ -172,6 +175,9 @@ type Pod struct {
 	// Learners is the ETCD_MAX_LEARNERS that the Pod's etcd runs with; 0 if none
 	// is set.
 	Learners int
+	// SnapshotCount is the ETCD_SNAPSHOT_COUNT that the Pod's etcd runs with; 0 if none is
+	// set.
+	SnapshotCount int
 	// Grant is the leave to start that is written on the Pod; nil if there is none.
 	Grant *Grant
 	// Answer is what the member said of itself.

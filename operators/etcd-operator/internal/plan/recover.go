@@ -37,12 +37,12 @@ func returnPods(v *view) *step {
 		if crowded && !slices.ContainsFunc(voters, func(m Member) bool { return m.Name == c.Name }) {
 			continue
 		}
-		pods = append(pods, NewPod{Name: c.Name, Role: Returning})
+		pods = append(pods, NewPod{Name: c.Name, Role: Returning, Version: v.newPodVersion(c.Name)})
 	}
 	if len(pods) == 0 {
 		return nil
 	}
-	return do(CreatePods{pods, v.newPodVersion()}, "RestartingMember", fmt.Sprintf("the Pods of %s are made again on their volumes", names(pods)))
+	return do(CreatePods{pods}, "RestartingMember", fmt.Sprintf("the Pods of %s are made again on their volumes", names(pods)))
 }
 
 // makeRoom deletes a Pod that has no data where a voter's can't be scheduled and no

@@ -132,14 +132,14 @@ func repairImage(v *view) *step {
 		p := &v.Pods[i]
 		goal := v.goal()
 		if p.Role == Joiner {
-			goal = v.newPodVersion()
+			goal = v.newPodVersion(p.Name)
 		}
 		broken := p.Trouble != "" && !p.Answer.Reached && !p.Answer.Waiting && !p.Finished && p.DeletingSince.IsZero()
 		if !broken || (p.Version == goal && p.Repository == v.Cluster.Repository) {
 			continue
 		}
 		unchanged := p.From == "" && p.Version == v.Cluster.Version && p.Repository == v.Cluster.Repository
-		if unchanged && !v.tooOld(p) {
+		if unchanged && !v.unfit(p) {
 			continue
 		}
 		return do(ChangeImage{p.Name, p.UID, v.Cluster.Repository, goal}, "RepairingImage",

@@ -24,6 +24,7 @@ func (v *view) status(s *step) v1beta2.ClusterStatus {
 		Selector:           c.LastStatus.Selector,
 		CurrentVersion:     c.LastStatus.CurrentVersion,
 		TargetVersion:      c.Target,
+		VersionIndex:       c.LastStatus.VersionIndex,
 		Bootstrap:          c.LastStatus.Bootstrap,
 		ClusterID:          c.LastStatus.ClusterID,
 		FencedBy:           c.LastStatus.FencedBy,

@@ -32,36 +32,49 @@ func (p *Pod) runs() string { return cmp.Or(p.From, p.Version) }
 
 // newPodVersion is what a Pod that is made now is to run: the oldest version of those
 // that serve, which the cluster version allows as long as they run. While nobody can
-// tell, it is the newest that a member may have run: it goes on with the data of all.
-func (v *view) newPodVersion() string {
-	var found string
-	if v.sure {
-		for _, m := range v.list {
-			if p := v.pods[m.Name]; v.answer(m) != nil && (found == "" || !parseVersion(p.runs()).atLeast(parseVersion(found))) {
-				found = p.runs()
-			}
+// tell, a Pod goes on with what it ran; on the way up with Target, since all may run
+// that already, and any can.
+func (v *view) newPodVersion(name string) string {
+	c := &v.Cluster
+	if oldest := v.oldestServing(); oldest != "" {
+		return oldest
+	}
+	if c.Target != "" && parseVersion(c.Target).compareMinor(parseVersion(c.Version)) > 0 {
+		return c.Target
+	}
+	last := c.Version
+	for _, d := range c.LastStatus.MemberDetails {
+		ran := parseVersion(d.Version)
+		switch {
+		case d.Name != name || d.Version == "":
+		case c.Target != "" && ran.compare(parseVersion(c.Target)) == 0:
+			last = c.Target // what etcd tells lacks what a tag may have behind the patch
+		case ran.compare(parseVersion(c.Version)) != 0:
+			last = d.Version
 		}
 	}
-	if found != "" {
-		return found
-	}
-	found = v.Cluster.Version
-	known := []string{v.Cluster.Target}
-	for _, d := range v.Cluster.LastStatus.MemberDetails {
-		known = append(known, d.Version)
-	}
-	for _, s := range known {
-		if s != "" && !parseVersion(found).atLeast(parseVersion(s)) {
-			found = s
-		}
-	}
-	return found
+	return last
 }
 
-// tooOld reports whether a Pod's etcd is of an earlier minor than the cluster version:
-// it does not start in this cluster.
-func (v *view) tooOld(p *Pod) bool {
-	return parseVersion(p.Version).compareMinor(v.clusterVersion()) < 0
+// oldestServing is the oldest version that a member who answers runs, if a quorum does.
+func (v *view) oldestServing() string {
+	var oldest string
+	if !v.sure {
+		return ""
+	}
+	for _, m := range v.list {
+		if p := v.pods[m.Name]; v.answer(m) != nil && (oldest == "" || !parseVersion(p.runs()).atLeast(parseVersion(oldest))) {
+			oldest = p.runs()
+		}
+	}
+	return oldest
+}
+
+// unfit reports whether a Pod's etcd does not start in this cluster: it is of an earlier
+// minor than the cluster version, or of one that is more than one later.
+func (v *view) unfit(p *Pod) bool {
+	told, has := v.clusterVersion(), parseVersion(p.Version)
+	return told != version{} && (has.compareMinor(told) < 0 || has.compareMinor(version{told.major, told.minor + 1, 0}) > 0)
 }
 
 // turnVersion follows a user who has changed his mind while members move, and etcd if
@@ -69,16 +82,19 @@ func (v *view) tooOld(p *Pod) bool {
 func turnVersion(v *view) *step {
 	c := &v.Cluster
 	if risen := v.risen(); risen != "" {
-		return do(RecordVersion{Current: risen}, "UpgradeFinished", fmt.Sprintf("all members run etcd %s or later, and etcd's cluster version is that", risen))
+		return do(RecordVersion{Current: risen, Index: v.applied}, "UpgradeFinished", fmt.Sprintf("all members run etcd %s or later, and etcd's cluster version is that", risen))
 	}
 	if c.Target == "" {
 		return nil
 	}
 	next, refusal := nextVersion(c.Version, c.WantedVersion)
+	if refusal == "" && parseVersion(next).compareMinor(parseVersion(c.Target)) > 0 {
+		next = c.Version // a later minor is for when all is well
+	}
 	if refusal != "" || next == c.Target || !v.mayTurn(next) {
 		return nil // see refuseVersion
 	}
-	return do(RecordVersion{c.Version, next}, "UpgradeTurned", fmt.Sprintf("members move to etcd %s, and not to %s any more", next, c.Target))
+	return do(RecordVersion{c.Version, next, c.VersionIndex}, "UpgradeTurned", fmt.Sprintf("members move to etcd %s, and not to %s any more", next, c.Target))
 }
 
 // risen is the oldest version that members run, if etcd's cluster version is beyond the
@@ -90,7 +106,7 @@ func (v *view) risen() string {
 	var oldest string
 	for _, m := range v.voters {
 		p := v.pods[m.Name]
-		if v.answer(m) == nil || p.From != "" || v.tooOld(p) {
+		if v.answer(m) == nil || p.From != "" || v.unfit(p) {
 			return ""
 		}
 		if oldest == "" || !parseVersion(p.Version).atLeast(parseVersion(oldest)) {
@@ -133,7 +149,33 @@ func beginVersion(v *view) *step {
 	if parseVersion(next).compareMinor(parseVersion(c.Version)) != 0 && v.clusterVersion().compareMinor(parseVersion(c.Version)) != 0 {
 		return wait(shortly, "Upgrading", "waiting for etcd's cluster version to be that of "+c.Version)
 	}
-	return do(RecordVersion{c.Version, next}, "UpgradeStarted", fmt.Sprintf("members move from etcd %s to %s, one at a time", c.Version, next))
+	if index := v.oldLog(next); index > 0 {
+		return wait(shortly, "Upgrading", fmt.Sprintf(
+			"etcd %s does not start on what etcd 3.5 has left in the log: every member makes a snapshot after it before raft's index is %d, as clients write", next, index))
+	}
+	return do(RecordVersion{c.Version, next, c.VersionIndex}, "UpgradeStarted", fmt.Sprintf("members move from etcd %s to %s, one at a time", c.Version, next))
+}
+
+// snapshotCount is after how many log entries etcd makes a snapshot, from 3.6 on
+// (etcdserver.DefaultSnapshotCount).
+const snapshotCount = 10_000
+
+// oldLog is raft's index up to which a member may still have to replay what etcd 3.5 has
+// written, if it is about to go to a version that cannot; 0 if none has. (3.7.3 panics
+// on 3.5's requests of the v2 API, by which members published their names: "unmarshal
+// should never fail". They are left behind with the first snapshot after them.)
+func (v *view) oldLog(next string) uint64 {
+	if parseVersion(next).minor != 7 || v.Cluster.VersionIndex == 0 {
+		return 0
+	}
+	var last uint64
+	for _, m := range v.voters {
+		p := v.pods[m.Name]
+		if until := v.Cluster.VersionIndex + uint64(cmp.Or(p.SnapshotCount, snapshotCount)); v.answer(m).Applied <= until {
+			last = max(last, until+1)
+		}
+	}
+	return last
 }
 
 // finishVersion records the version that all members have come to, once etcd itself
@@ -149,7 +191,11 @@ func finishVersion(v *view) *step {
 	if told := v.clusterVersion(); told.compareMinor(parseVersion(c.Target)) != 0 {
 		return wait(soon, "Upgrading", fmt.Sprintf("all members run etcd %s; waiting for etcd's cluster version, which is %d.%d", c.Target, told.major, told.minor))
 	}
-	return do(RecordVersion{Current: c.Target}, "UpgradeFinished", "all members run etcd "+c.Target)
+	index := c.VersionIndex
+	if parseVersion(c.Target).compareMinor(parseVersion(c.Version)) != 0 {
+		index = v.applied
+	}
+	return do(RecordVersion{Current: c.Target, Index: index}, "UpgradeFinished", "all members run etcd "+c.Target)
 }
 
 // refuseVersion says why a version that is wanted is not gone to.

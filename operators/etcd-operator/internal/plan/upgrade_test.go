@@ -45,7 +45,12 @@ func (w *world) clusterVersion(v string) *world {
 	return w
 }
 
-func record(current, target string) wanted { return exactly(RecordVersion{current, target}) }
+func record(current, target string) wanted {
+	return exactly(RecordVersion{Current: current, Target: target})
+}
+
+// from35 is a cluster whose last member has come from 3.5 at an index of raft's.
+func from35(index uint64) func(*Cluster) { return func(c *Cluster) { c.VersionIndex = index } }
 
 func changeImage(name, version string) wanted {
 	return exactly(ChangeImage{name, "uid-" + name, theRepository, version})
@@ -62,13 +67,15 @@ func TestNextVersion(t *testing.T) {
 		"a later patch":                            {"3.6.15", "3.6.16", "3.6.16", false},
 		"an earlier patch":                         {"3.6.16", "3.6.15", "3.6.15", false},
 		"the next minor":                           {"3.6.16", "3.7.3", "3.7.3", false},
+		"3.6 to 3.7 by a 3.6 that may":             {"3.6.10", "3.7.3", "3.6.16", false},
+		"3.6 to 3.7 from one that may":             {"3.6.11", "3.7.3", "3.7.3", false},
 		"3.5 to 3.6 by the newest 3.5":             {"3.5.30", "3.6.16", "3.5.35", false},
 		"3.5 to 3.6 from the newest 3.5":           {"3.5.35", "3.6.16", "3.6.16", false},
 		"3.5 to 3.6 from a newer 3.5 than we know": {"3.5.40", "3.6.16", "3.6.16", false},
-		"a skip":                                   {"3.5.35", "3.7.3", "3.5.35", true},
-		"a minor back":                             {"3.6.16", "3.5.35", "3.6.16", true},
-		"a patch that is not run":                  {"3.5.35", "3.5.9", "3.5.35", true},
-		"what is no version of etcd":               {"3.6.16", "4.0.0", "3.6.16", true},
+		"a skip":                     {"3.5.35", "3.7.3", "3.5.35", true},
+		"a minor back":               {"3.6.16", "3.5.35", "3.6.16", true},
+		"a patch that is not run":    {"3.5.35", "3.5.9", "3.5.35", true},
+		"what is no version of etcd": {"3.6.16", "4.0.0", "3.6.16", true},
 	} {
 		next, refusal := nextVersion(tc.runs, tc.wanted)
 		if next != tc.next || (refusal != "") != tc.refused {
@@ -104,17 +111,32 @@ func TestVersionsAreRecorded(t *testing.T) {
 		},
 		"all run it": {
 			reason: "and etcd says so", seen: upgrading("3.7.3").runs("a", "3.7.3").runs("b", "3.7.3").runs("c", "3.7.3").clusterVersion("3.7.0"),
-			do: record("3.7.3", ""), because: "UpgradeFinished",
+			do: exactly(RecordVersion{Current: "3.7.3", Index: theApplied}), because: "UpgradeFinished",
 		},
 		"all run it, and etcd's cluster version has not risen": {
 			reason: "what is recorded is where nobody goes back from", seen: upgrading("3.7.3").runs("a", "3.7.3").runs("b", "3.7.3").runs("c", "3.7.3"), because: "Upgrading",
 		},
 		"etcd has gone further than was recorded": {
 			reason: "its cluster version never goes down", seen: healthy(3).runs("a", "3.7.3").runs("b", "3.7.3").runs("c", "3.7.4").clusterVersion("3.7.0"),
-			do: record("3.7.3", ""), because: "UpgradeFinished",
+			do: exactly(RecordVersion{Current: "3.7.3", Index: theApplied}), because: "UpgradeFinished",
+		},
+		"not while a member may replay what etcd 3.5 has written": {
+			reason: "3.7 panics on it", seen: healthy(3).cluster(from35(theApplied - snapshotCount)).wants("3.7.3"), because: "Upgrading",
+		},
+		"nor by its own count": {
+			reason: "its snapshots are further apart", because: "Upgrading",
+			seen: healthy(3).cluster(from35(theApplied-snapshotCount-1)).pod("b", func(p *Pod) { p.SnapshotCount = snapshotCount + 1 }).wants("3.7.3"),
+		},
+		"once all have left that behind": {
+			reason: "each has made a snapshot after it", seen: healthy(3).cluster(from35(theApplied - snapshotCount - 1)).wants("3.7.3"),
+			do: exactly(RecordVersion{theVersion, "3.7.3", theApplied - snapshotCount - 1}), because: "UpgradeStarted",
 		},
 		"set to another patch half-way": {
 			reason: "the new wish counts", seen: upgrading("3.7.3").runs("b", "3.7.3").wants("3.7.4"), do: record(theVersion, "3.7.4"), because: "UpgradeTurned",
+		},
+		"set to the next minor half-way to a patch": {
+			reason: "S10: a minor is gone to when all is well", seen: healthy(3).wants("3.7.3").cluster(func(c *Cluster) { c.Target = "3.6.99" }).runs("b", "3.6.99"),
+			do: record(theVersion, theVersion), because: "UpgradeTurned",
 		},
 		"set back half-way": {
 			reason: "a and c hold etcd's cluster version back", seen: upgrading("3.7.3").runs("b", "3.7.3").wants(theVersion), do: record(theVersion, theVersion), because: "UpgradeTurned",
@@ -210,7 +232,7 @@ func TestMembersAreRestartedOneAtATime(t *testing.T) {
 		"by what all can live with": {
 			reason: "once all that are left run the new one, the old one can't join",
 			seen:   upgrading("3.7.3").runs("a", "3.7.3").runs("b", "3.7.3").dead("c"), because: "CreatingMembers",
-			do: exactly(CreatePods{joiners(1), "3.7.3"}),
+			do: create(NewPod{Name: "n1", Role: Joiner, Version: "3.7.3"}),
 		},
 		"a joiner that is too old goes": {
 			reason: "its etcd would not start", seen: upgrading("3.7.3").runs("a", "3.7.3").runs("b", "3.7.3").runs("c", "3.7.3").clusterVersion("3.7.0").joiner("d"),

@@ -18,6 +18,11 @@ const (
 // newestPatches are the newest patches that the tests run, by minor.
 var newestPatches = map[int]string{5: "3.5.35", 6: "3.6.16", 7: newestTested}
 
+// lastPatches are the oldest patches from which the next minor may be gone to, by minor:
+// of 3.5 the newest, since members older than 3.5.26 may carry members that were removed
+// into 3.6; of 3.6 the one that etcd's guide "Upgrade etcd from v3.6 to v3.7" names.
+var lastPatches = map[int]version{5: parseVersion(newestPatches[5]), 6: {3, 6, 11}}
+
 // version is a release of etcd.
 type version struct{ major, minor, patch int }
 
@@ -84,10 +89,8 @@ func nextVersion(runs, wanted string) (next, refusal string) {
 	case minors > 1:
 		first := cmp.Or(newestPatches[a.minor+1], fmt.Sprintf("%d.%d.x", a.major, a.minor+1))
 		return runs, fmt.Sprintf("etcd moves one minor at a time, and the cluster runs %s: set spec.version to %s first, and to %s when the cluster runs that", runs, first, wanted)
-	case minors == 1 && a.minor == 5 && !a.atLeast(parseVersion(newestPatches[5])):
-		// Members older than 3.5.26 may carry members that were removed into 3.6
-		// (etcd's upgrade guide, "Upgrade etcd from v3.5 to v3.6").
-		return newestPatches[5], ""
+	case minors == 1 && !a.atLeast(lastPatches[a.minor]):
+		return newestPatches[a.minor], ""
 	}
 	return wanted, ""
 }

@@ -146,7 +146,7 @@ func (w *world) effect(op *operator, t *todo, n int) (more bool, err error) {
 		return false, w.writeStatus(op, func(c *etcdCluster) {
 			w.touch("a version is recorded")
 			w.checkRecord(a)
-			c.current, c.target = a.Current, a.Target
+			c.current, c.target, c.index = a.Current, a.Target, a.Index
 		})
 	case plan.CreatePods:
 		return w.createPods(&t.seen, a, n, t.sent)
@@ -276,7 +276,7 @@ func (w *world) adoptSeed(op *operator, t *todo, a plan.AdoptSeed) error {
 	err := w.writeStatus(op, func(c *etcdCluster) {
 		c.fence.By, c.fence.Adopted = "", v1beta2.AdoptedSeed{Restore: a.Restore, Pod: a.Name, PodUID: a.UID}
 		c.bootstrap, c.clusterID, c.status = plan.Bootstrap{Member: a.Name, Token: a.Restore}, a.ClusterID, &t.decision.Status
-		c.current, c.target = cmp.Or(a.Version, c.current), ""
+		c.current, c.target, c.index = cmp.Or(a.Version, c.current), "", 0
 	})
 	if err == nil {
 		w.adopt(a)
@@ -317,7 +317,7 @@ func (w *world) createPods(seen *plan.Observation, a plan.CreatePods, n int, sen
 	w.checkCreate(&np)
 	w.createPod(&pod{
 		name: np.Name, role: np.Role, grant: np.Grant, persistent: w.cfg.Persistent,
-		version: a.Version, repository: w.cluster.repository, learners: w.learners,
+		version: np.Version, repository: w.cluster.repository, learners: w.learners,
 	})
 	w.learners = w.cfg.Learners
 	return more, nil

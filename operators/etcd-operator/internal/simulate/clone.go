@@ -105,9 +105,9 @@ func (w *world) key() uint64 {
 	put := func(args ...any) { fmt.Fprintln(&b, args...) }
 
 	c := &w.cluster
-	put(c.size, c.wanted, c.repository, c.current, c.target, c.paused, c.deleting, name(c.bootstrap.Member), c.clusterID != 0, w.main, len(w.births), w.budget, w.learners, w.majorityLost)
+	put(c.size, c.wanted, c.repository, c.current, c.target, c.index, c.paused, c.deleting, name(c.bootstrap.Member), c.clusterID != 0, w.main, len(w.births), w.budget, w.learners, w.majorityLost)
 	for i := range w.births {
-		put(w.births[i].minor)
+		put(w.births[i].minor, w.births[i].oldIndex)
 	}
 	put(c.fence.Mark, c.fence.By, c.fence.Lifted, c.fence.Seeded != "", c.fence.Adopted.Restore, len(w.lates))
 	for _, r := range w.restores {

@@ -311,7 +311,7 @@ func (w *world) observe(op *operator) (plan.Observation, []pod) {
 		Now: epoch.Add(w.now), Since: epoch.Add(op.since),
 		Cluster: plan.Cluster{
 			Name: clusterName, Generation: c.generation, Deleting: c.deleting, Paused: c.paused, Size: c.size,
-			Version: cmp.Or(c.current, c.wanted), Target: c.target, WantedVersion: c.wanted, Repository: c.repository, Persistent: w.cfg.Persistent,
+			Version: cmp.Or(c.current, c.wanted), Target: c.target, VersionIndex: c.index, WantedVersion: c.wanted, Repository: c.repository, Persistent: w.cfg.Persistent,
 			MemberTimeout: w.cfg.MemberTimeout, DisruptionBudget: w.cfg.DisruptionBudget,
 			LastStatus: *c.status, ClusterID: c.clusterID, Existed: w.cfg.Existed, Fence: c.fence,
 		},
@@ -355,7 +355,7 @@ func (w *world) observePod(p *pod) plan.Pod {
 		Name: p.name, UID: p.uid, Role: p.role, Created: epoch.Add(p.created), Finished: p.finished,
 		Unschedulable: p.unschedulable, Trouble: p.trouble, Addressed: p.addressed,
 		Persistent: p.persistent, Version: p.version, Repository: p.repository, From: p.from, Learners: p.learners, Grant: p.grant,
-		Routed: p.routed,
+		SnapshotCount: snapshotEntries, Routed: p.routed,
 	}
 	if p.ready {
 		seen.ReadySince = epoch.Add(p.readyAt)

@@ -76,10 +76,27 @@ func (w *world) versionRefused(r *run, birth int) string {
 		w.checkRefused(r, birth)
 		return fmt.Sprintf("etcd %s, and the cluster version is 3.%d", r.version, b.minor)
 	case minor > b.minor+1:
-		w.fail("S10", "%s starts with etcd %s, and the cluster version is 3.%d", r.name, r.version, b.minor)
-		return "it is too new"
+		w.checkRefused(r, birth)
+		return fmt.Sprintf("etcd %s, and the cluster version is 3.%d", r.version, b.minor)
+	case minor == 7 && w.replaysOld(r):
+		w.checkRefused(r, birth)
+		return "its log has entries of etcd 3.5 after its last snapshot"
 	}
 	return ""
+}
+
+// snapshotEntries is after how many log entries an etcd makes a snapshot.
+const snapshotEntries = 20
+
+// replaysOld reports whether a member may have made no snapshot since etcd 3.5 wrote to
+// its log.
+func (w *world) replaysOld(r *run) bool {
+	d := r.disk.data
+	if d == nil || d.applied == 0 {
+		return false
+	}
+	b := &w.births[d.birth]
+	return b.oldIndex > 0 && d.log[d.applied-1].index <= b.oldIndex+snapshotEntries
 }
 
 // raiseVersion is a leader that looks at what all members run. A member that it does
@@ -96,6 +113,9 @@ func (w *world) raiseVersion(l *run) {
 		lowest = min(lowest, minorOf(r.version))
 	}
 	if lowest > b.minor && w.hasQuorum(l) && (w.calm || w.random.chance(40)) {
+		if b.minor == 5 {
+			b.oldIndex = d.log[len(d.log)-1].index
+		}
 		b.minor = lowest
 		w.say("the cluster version is 3.%d", lowest)
 	}

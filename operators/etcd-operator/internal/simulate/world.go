@@ -101,6 +101,7 @@ type etcdCluster struct {
 	repository string // wanted, too
 	// current and target are the versions that are latched in the status.
 	current, target string
+	index           uint64
 	paused          bool
 	deleting        bool
 	bootstrap       plan.Bootstrap // zero: none
@@ -129,6 +130,9 @@ type birth struct {
 	restored bool
 	// minor is etcd's cluster version: that which all members were seen to run.
 	minor int
+	// oldIndex is raft's index up to which there may be entries of etcd 3.5 in the log,
+	// while the cluster version is later; 0 if there are none.
+	oldIndex uint64
 }
 
 func newWorld(cfg Config, seed int64, planner Planner, faults []Fault) *world {
