@@ -109,6 +109,9 @@ func restartMember(v *view) *step {
 	if why := v.unrest(m); why != "" {
 		return wait(soon, reason, fmt.Sprintf("member %s is restarted with %s when all is well: %s", m.Name, v.image(), why))
 	}
+	if told := v.clusterVersion(); !takes(told, v.goal()) {
+		return wait(shortly, reason, fmt.Sprintf("member %s is restarted with %s when etcd's cluster version, which is %s, allows it", m.Name, v.image(), told))
+	}
 	if p.Role != Restarting {
 		return do(SetRoles{[]PodRole{{p.Name, p.UID, Restarting}}}, reason, fmt.Sprintf("member %s is about to be restarted with %s", m.Name, v.image()))
 	}

@@ -70,11 +70,18 @@ func (v *view) oldestServing() string {
 	return oldest
 }
 
-// unfit reports whether a Pod's etcd does not start in this cluster: it is of an earlier
-// minor than the cluster version, or of one that is more than one later.
+// unfit reports whether a Pod's etcd does not start in this cluster, as far as that is
+// known.
 func (v *view) unfit(p *Pod) bool {
-	told, has := v.clusterVersion(), parseVersion(p.Version)
-	return told != version{} && (has.compareMinor(told) < 0 || has.compareMinor(version{told.major, told.minor + 1, 0}) > 0)
+	told := v.clusterVersion()
+	return told != version{} && !takes(told, p.Version)
+}
+
+// takes reports whether an etcd starts in a cluster of a cluster version: it is of that
+// minor, or of the next.
+func takes(cluster version, s string) bool {
+	has := parseVersion(s)
+	return has.compareMinor(cluster) >= 0 && has.compareMinor(version{cluster.major, cluster.minor + 1, 0}) <= 0
 }
 
 // turnVersion follows a user who has changed his mind while members move, and etcd if
@@ -84,7 +91,7 @@ func turnVersion(v *view) *step {
 	if risen := v.risen(); risen != "" {
 		return do(RecordVersion{Current: risen, Index: v.applied}, "UpgradeFinished", fmt.Sprintf("all members run etcd %s or later, and etcd's cluster version is that", risen))
 	}
-	if c.Target == "" {
+	if c.Target == "" || !supported(c.Version) {
 		return nil
 	}
 	next, refusal := nextVersion(c.Version, c.WantedVersion)
@@ -97,21 +104,26 @@ func turnVersion(v *view) *step {
 	return do(RecordVersion{c.Version, next, c.VersionIndex}, "UpgradeTurned", fmt.Sprintf("members move to etcd %s, and not to %s any more", next, c.Target))
 }
 
-// risen is the oldest version that members run, if etcd's cluster version is beyond the
-// one that they are to move to; empty otherwise. There is no way back from there.
+// risen is the oldest version that members run, if etcd's cluster version is that, and
+// beyond the one that they are to move to; empty otherwise. There is no way back from
+// there.
 func (v *view) risen() string {
-	if !v.sure || v.clusterVersion().compareMinor(parseVersion(v.goal())) <= 0 {
+	told := v.clusterVersion()
+	if !v.sure || told.compareMinor(parseVersion(v.goal())) <= 0 {
 		return ""
 	}
 	var oldest string
 	for _, m := range v.voters {
-		p := v.pods[m.Name]
-		if v.answer(m) == nil || p.From != "" || v.unfit(p) {
+		p, a := v.pods[m.Name], v.answer(m)
+		if a == nil || p.From != "" || parseVersion(a.Version).compareMinor(parseVersion(p.Version)) != 0 {
 			return ""
 		}
 		if oldest == "" || !parseVersion(p.Version).atLeast(parseVersion(oldest)) {
 			oldest = p.Version
 		}
+	}
+	if parseVersion(oldest).compareMinor(told) != 0 {
+		return ""
 	}
 	return oldest
 }
@@ -122,6 +134,9 @@ func (v *view) risen() string {
 func (v *view) mayTurn(to string) bool {
 	if parseVersion(to).compareMinor(parseVersion(v.Cluster.Target)) >= 0 {
 		return true
+	}
+	if v.clusterVersion().compareMinor(parseVersion(to)) > 0 {
+		return false
 	}
 	old := func(s string) bool { return parseVersion(s).compareMinor(parseVersion(to)) <= 0 }
 	return v.Now.Sub(v.Since) >= landing && slices.ContainsFunc(v.knownVoters(), func(m Member) bool {
@@ -189,7 +204,7 @@ func finishVersion(v *view) *step {
 		return wait(soon, "Upgrading", why)
 	}
 	if told := v.clusterVersion(); told.compareMinor(parseVersion(c.Target)) != 0 {
-		return wait(soon, "Upgrading", fmt.Sprintf("all members run etcd %s; waiting for etcd's cluster version, which is %d.%d", c.Target, told.major, told.minor))
+		return wait(soon, "Upgrading", fmt.Sprintf("all members run etcd %s; waiting for etcd's cluster version, which is %s", c.Target, told))
 	}
 	index := c.VersionIndex
 	if parseVersion(c.Target).compareMinor(parseVersion(c.Version)) != 0 {

@@ -225,6 +225,10 @@ func TestMembersAreRestartedOneAtATime(t *testing.T) {
 			reason: "two of three are few enough", seen: upgrading("3.7.3").aside("b").silent("c").pod("c", func(p *Pod) { p.UnreadySince = now }),
 			do: setRole("b", Voter), because: "SettingRoles",
 		},
+		"not while etcd's cluster version is too far away": {
+			reason: "S10", seen: upgrading("3.7.3").clusterVersion("3.5.0"), because: "UpgradingMember",
+		},
+		"nor while nobody tells it": {reason: "S10", seen: upgrading("3.7.3").clusterVersion(""), because: "UpgradingMember"},
 		"a lost member is replaced all the same": {
 			reason: "healing goes on", seen: upgrading("3.7.3").runs("b", "3.7.3").dead("c"), because: "CreatingMembers",
 			do: create(joiners(1)...),

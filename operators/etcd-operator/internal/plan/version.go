@@ -46,6 +46,14 @@ func parseVersion(s string) version {
 	return version{n[0], n[1], n[2]}
 }
 
+// String is the minor, as etcd tells its cluster version.
+func (a version) String() string {
+	if a == (version{}) {
+		return "not known"
+	}
+	return fmt.Sprintf("%d.%d", a.major, a.minor)
+}
+
 func (a version) compare(b version) int {
 	return cmp.Or(a.compareMinor(b), cmp.Compare(a.patch, b.patch))
 }
@@ -82,6 +90,8 @@ func nextVersion(runs, wanted string) (next, refusal string) {
 	switch {
 	case wanted == runs:
 		return runs, ""
+	case !supported(runs):
+		return runs, fmt.Sprintf("the cluster runs etcd %q, from which no way to another version is known: set spec.version to that", runs)
 	case !supported(wanted):
 		return runs, fmt.Sprintf("etcd %s is not run; set spec.version to %s or later, such as %s", wanted, oldestSupported, newestTested)
 	case minors < 0:
