@@ -81,7 +81,7 @@ func TestUpgradeThatGoesWrong(t *testing.T) {
 
 			c.wantsVersion("3.7.99")
 			c.becomes("stuck at one member", harness.All(upgradingSays("0 of 3", "3.7.99"), podsAtImage("v3.7.99", 1), harness.Condition(v1beta2.ConditionDegraded, true, "")), later)
-			c.becomes("telling the kubelet's words", upgradingSays("ErrImage", "set spec.version"), later)
+			c.becomes("telling the kubelet's words", upgradingSays("Pull", "set spec.version"), later)
 			c.stays("Available", 10*time.Second, harness.Condition(v1beta2.ConditionAvailable, true, "Serving"))
 
 			c.wantsVersion(etcd36)

@@ -299,14 +299,22 @@ func (v *view) victim() *Member {
 	return &victim
 }
 
-// heir is a healthy voter to take over the lead from the one that leaves.
+// heir is a healthy voter to take over the lead from the one that leaves: the one that
+// has been ready the longest. Most clients are with it, when others have been restarted
+// since; and the writes of its own clients wait while it takes over, where those that come
+// to the old leader are dropped, and those to the others too, without a word (raft).
 func (v *view) heir(from Member) *Member {
-	for _, m := range v.voters {
-		if m.ID != from.ID && v.healthy[m.ID] {
-			return &m
+	var heir *Member
+	for i := range v.voters {
+		m := &v.voters[i]
+		if m.ID == from.ID || !v.healthy[m.ID] {
+			continue
+		}
+		if heir == nil || v.pods[m.Name].ReadySince.Before(v.pods[heir.Name].ReadySince) {
+			heir = m
 		}
 	}
-	return nil
+	return heir
 }
 
 func boolInt(b bool) int64 {

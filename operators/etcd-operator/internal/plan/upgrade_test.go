@@ -200,6 +200,10 @@ func TestMembersAreRestartedOneAtATime(t *testing.T) {
 		"the leader hands over": {
 			reason: "S8", seen: last().aside("a"), do: moveLeader("a", "b"), because: "MovingLeader",
 		},
+		"to the one that has been ready the longest": {
+			reason: "most clients are with it", seen: last().aside("a").pod("b", func(p *Pod) { p.ReadySince = now.Add(-time.Minute) }),
+			do: moveLeader("a", "c"), because: "MovingLeader",
+		},
 		"and is restarted as a follower": {
 			reason: "S8", seen: last().aside("a").leader("b"), do: changeImage("a", "3.7.3"), because: "UpgradingMember",
 		},
