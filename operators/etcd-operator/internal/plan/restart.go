@@ -97,6 +97,22 @@ func (v *view) podUnrest(m Member, isNext bool) string {
 	return ""
 }
 
+// unrestPatience is how soon to look again at what is not well: soon while a member that
+// was restarted comes back or settles.
+func (v *view) unrestPatience() time.Duration {
+	for _, m := range v.voters {
+		p := v.pods[m.Name]
+		if p == nil {
+			continue
+		}
+		comesBack := !p.UnreadySince.IsZero() && v.Now.Sub(p.UnreadySince) < newPodAge
+		if settles := v.Now.Sub(p.ReadySince) < settleTime; comesBack || settles {
+			return soon
+		}
+	}
+	return shortly
+}
+
 // restartMember takes the next member from its clients, from its leadership, and then
 // gives it another image.
 func restartMember(v *view) *step {
@@ -107,7 +123,7 @@ func restartMember(v *view) *step {
 	const reason = "UpgradingMember"
 	p := v.pods[m.Name]
 	if why := v.unrest(m); why != "" {
-		return wait(soon, reason, fmt.Sprintf("member %s is restarted with %s when all is well: %s", m.Name, v.image(), why))
+		return wait(v.unrestPatience(), reason, fmt.Sprintf("member %s is restarted with %s when all is well: %s", m.Name, v.image(), why))
 	}
 	if told := v.clusterVersion(); !takes(told, v.goal()) {
 		return wait(shortly, reason, fmt.Sprintf("member %s is restarted with %s when etcd's cluster version, which is %s, allows it", m.Name, v.image(), told))
@@ -121,7 +137,7 @@ func restartMember(v *view) *step {
 		}
 	}
 	if p.Routed {
-		return wait(soon, reason, fmt.Sprintf("member %s is restarted when no new clients are sent to it", m.Name))
+		return wait(shortly, reason, fmt.Sprintf("member %s is restarted when no new clients are sent to it", m.Name))
 	}
 	return do(ChangeImage{p.Name, p.UID, v.Cluster.Repository, v.goal()}, reason, fmt.Sprintf("member %s is restarted with %s", m.Name, v.image()))
 }

@@ -159,7 +159,7 @@ func beginVersion(v *view) *step {
 		return nil
 	}
 	if why := v.unrest(nil); why != "" {
-		return wait(soon, "Upgrading", "the version changes when all is well: "+why)
+		return wait(v.unrestPatience(), "Upgrading", "the version changes when all is well: "+why)
 	}
 	if parseVersion(next).compareMinor(parseVersion(c.Version)) != 0 && v.clusterVersion().compareMinor(parseVersion(c.Version)) != 0 {
 		return wait(shortly, "Upgrading", "waiting for etcd's cluster version to be that of "+c.Version)
@@ -201,7 +201,7 @@ func finishVersion(v *view) *step {
 		return nil
 	}
 	if why := v.unrest(nil); why != "" {
-		return wait(soon, "Upgrading", why)
+		return wait(v.unrestPatience(), "Upgrading", why)
 	}
 	if told := v.clusterVersion(); told.compareMinor(parseVersion(c.Target)) != 0 {
 		return wait(soon, "Upgrading", fmt.Sprintf("all members run etcd %s; waiting for etcd's cluster version, which is %s", c.Target, told))

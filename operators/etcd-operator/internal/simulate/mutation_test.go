@@ -352,7 +352,7 @@ func TestPlantedBugs(t *testing.T) {
 				c.TruthOnly, c.Gentle = true, false
 			},
 			by:    []string{"S12"},
-			seeds: 3000,
+			seeds: 20000,
 		},
 		"adopting twice": {
 			reason:  "what was handed over counts whenever it is seen",
