@@ -50,7 +50,7 @@ func TestUpgrade(t *testing.T) {
 			for _, version := range []string{etcd36, etcd37} {
 				w.noticed(aBlink)
 				c.wantsVersion(version)
-				c.becomes("at "+version, atVersion(version), anUpgrade)
+				c.becomes("at "+version, harness.AtVersion(version), anUpgrade)
 				c.settles(3, soon)
 				w.noticedNoFailure()
 				for _, m := range members {
@@ -85,7 +85,7 @@ func TestUpgradeThatGoesWrong(t *testing.T) {
 			c.stays("Available", 10*time.Second, harness.Condition(v1beta2.ConditionAvailable, true, "Serving"))
 
 			c.wantsVersion(etcd36)
-			c.becomes("back", atVersion(etcd36), anUpgrade)
+			c.becomes("back", harness.AtVersion(etcd36), anUpgrade)
 			c.settles(3, soon)
 			c.becomes("of the same members", sameMembers(members), soon)
 			w.noticedNoFailure()
@@ -105,7 +105,7 @@ func TestUpgradeSetBack(t *testing.T) {
 	c.wantsVersion(etcd37)
 	c.becomes("half-way", podsAtImage("v"+etcd37, 1), later)
 	c.wantsVersion(etcd36)
-	c.becomes("back", atVersion(etcd36), anUpgrade)
+	c.becomes("back", harness.AtVersion(etcd36), anUpgrade)
 	c.settles(3, soon)
 	c.becomes("of the same members", sameMembers(members), soon)
 	c.tells("UpgradeTurned", etcd36, etcd37)
@@ -121,22 +121,6 @@ func (c *cluster) wantsVersion(version string) {
 	c.s.t.Helper()
 	c.s.must(c.Patch(c.s.ctx, map[string]any{"spec": map[string]any{"version": version}}))
 	c.s.tell("%s is to run etcd %s", c.Name, version)
-}
-
-// atVersion: all members run it, the status says so, and nobody is on the way.
-func atVersion(version string) harness.Check {
-	return func(s harness.State) string {
-		st := s.Cluster.Status
-		if st.CurrentVersion != version || st.TargetVersion != "" {
-			return fmt.Sprintf("it runs %s on its way to %q: %s", st.CurrentVersion, st.TargetVersion, upgradingMessage(s))
-		}
-		for _, m := range st.MemberDetails {
-			if m.Version != version {
-				return fmt.Sprintf("member %s runs %s", m.Name, m.Version)
-			}
-		}
-		return ""
-	}
 }
 
 // podsAtImage: so many Pods have an image of that tag.
