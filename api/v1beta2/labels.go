@@ -99,6 +99,9 @@ const (
 	// our prefix) in spec.pod.annotations.
 	AnnotationStart = GroupName + "/start"
 
+	// AnnotationRoleSince on a member's Pod is when LabelRole got its value, in the form
+	// of RFC 3339; of a Pod that has the role it was made with there is none.
+	AnnotationRoleSince = GroupName + "/role-since"
 	// AnnotationImage on a member's Pod is the etcd image that the operator asked for.
 	// What a registry mirror's webhook makes of it is not the operator's.
 	AnnotationImage = GroupName + "/image"

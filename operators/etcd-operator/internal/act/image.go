@@ -5,7 +5,6 @@ import (
 	"context"
 	"fmt"
 	"slices"
-	"strings"
 
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
@@ -36,9 +35,6 @@ func (a *Actor) changeImage(ctx context.Context, c *v1beta2.EtcdCluster, obs *pl
 	}
 	image := x.Repository + ":v" + x.Version
 	seen := podNamed(obs, x.Name)
-	annotation := func(name, value string) patchOp {
-		return patchOp{"add", annotationsPath + "/" + strings.ReplaceAll(name, "/", "~1"), value}
-	}
 	return a.patchPod(ctx, c, x.Name, x.UID,
 		patchOp{"test", "/metadata/resourceVersion", pod.ResourceVersion},
 		patchOp{"replace", fmt.Sprintf("/spec/containers/%d/image", i), image},

@@ -69,6 +69,8 @@ func podOf(p *corev1.Pod) plan.Pod {
 		}
 	}
 	out.From = changedFrom(p)
+	// What can't be read is long ago.
+	out.RoleSince, _ = time.Parse(time.RFC3339, p.Annotations[v1beta2.AnnotationRoleSince])
 	for _, c := range p.Status.Conditions {
 		switch {
 		case c.Type != corev1.PodReady:

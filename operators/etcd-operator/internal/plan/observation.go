@@ -135,10 +135,12 @@ const (
 // Pod is what Plan needs of a member's Pod.
 type Pod struct {
 	// Name is also the name of the member and of its claim.
-	Name    string
-	UID     string
-	Role    Role
-	Created time.Time
+	Name string
+	UID  string
+	Role Role
+	// RoleSince is when it got its role; zero if it was made with it.
+	RoleSince time.Time
+	Created   time.Time
 	// DeletingSince is the time of the request to delete it; zero if there is none.
 	DeletingSince time.Time
 	// Finished is true when the Pod has failed or succeeded: it never runs again.

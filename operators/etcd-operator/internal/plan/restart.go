@@ -12,6 +12,10 @@ import (
 // goes: endpoints and clients have found it again.
 const settleTime = 2 * time.Second
 
+// routeLag is for how long after its mark a member may still get new clients: a node's
+// kube-proxy follows the Service's endpoints at most once in a second (its minSyncPeriod).
+const routeLag = time.Second
+
 // outdated reports whether a Pod has another image than a member is to run.
 func (v *view) outdated(p *Pod) bool {
 	return p.Version != v.goal() || p.Repository != v.Cluster.Repository
@@ -137,7 +141,10 @@ func restartMember(v *view) *step {
 		}
 	}
 	if p.Routed {
-		return wait(shortly, reason, fmt.Sprintf("member %s is restarted when no new clients are sent to it", m.Name))
+		return wait(soon, reason, fmt.Sprintf("member %s is restarted when no new clients are sent to it", m.Name))
+	}
+	if left := routeLag - v.Now.Sub(p.RoleSince); left > 0 {
+		return wait(left, reason, fmt.Sprintf("member %s is restarted when every node has heard that no new clients are sent to it", m.Name))
 	}
 	return do(ChangeImage{p.Name, p.UID, v.Cluster.Repository, v.goal()}, reason, fmt.Sprintf("member %s is restarted with %s", m.Name, v.image()))
 }

@@ -175,6 +175,9 @@ func TestMembersAreRestartedOneAtATime(t *testing.T) {
 		"not while clients are sent to it": {
 			reason: "they would notice", seen: upgrading("3.7.3").aside("b").pod("b", func(p *Pod) { p.Routed = true }), because: "UpgradingMember",
 		},
+		"nor before every node has heard of it": {
+			reason: "they would notice", seen: upgrading("3.7.3").aside("b").pod("b", func(p *Pod) { p.RoleSince = now.Add(-routeLag + 1) }), because: "UpgradingMember",
+		},
 		"then its image is changed": {
 			reason: "in place: its data stays", seen: upgrading("3.7.3").aside("b"), do: changeImage("b", "3.7.3"), because: "UpgradingMember",
 		},

@@ -329,7 +329,7 @@ func (w *world) setRole(seen *plan.Observation, r plan.PodRole) error {
 			return errConflict
 		}
 		w.checkRole(p, r.Role)
-		p.role = r.Role
+		p.role, p.roleAt = r.Role, w.now
 		return nil
 	})
 }

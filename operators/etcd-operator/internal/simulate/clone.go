@@ -123,7 +123,7 @@ func (w *world) key() uint64 {
 		put("n", left(n.off), left(n.silent), left(n.cut), n.gone, ago(n.silentSince), ago(n.lostSince))
 	}
 	putPod := func(p *pod) {
-		put("p", name(p.name), p.role, ago(p.created), ago(p.deleting), p.finished, p.node, p.unschedulable, p.trouble, p.ip, p.addressed, p.learners, p.version, p.repository, p.from, p.ready, ago(p.readyAt), p.routed)
+		put("p", name(p.name), p.role, ago(p.created), ago(p.deleting), p.finished, p.node, p.unschedulable, p.trouble, p.ip, p.addressed, p.learners, p.version, p.repository, p.from, p.ready, ago(p.readyAt), p.routed, w.now-p.roleAt < time.Second)
 		if p.grant != nil {
 			put(p.grant.Attempt, p.grant.New, p.grant.CatchUp, len(p.grant.After))
 			for _, m := range p.grant.Members {

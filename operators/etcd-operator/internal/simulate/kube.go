@@ -45,6 +45,7 @@ func nodeName(i int) string { return fmt.Sprintf("n%d", i) }
 type pod struct {
 	name, uid     string
 	role          plan.Role
+	roleAt        time.Duration
 	created       time.Duration
 	deleting      time.Duration // never: not being deleted
 	finished      bool

@@ -352,7 +352,7 @@ func (w *world) ask(op *operator, o *plan.Observation, from, to int) {
 
 func (w *world) observePod(p *pod) plan.Pod {
 	seen := plan.Pod{
-		Name: p.name, UID: p.uid, Role: p.role, Created: epoch.Add(p.created), Finished: p.finished,
+		Name: p.name, UID: p.uid, Role: p.role, RoleSince: epoch.Add(p.roleAt), Created: epoch.Add(p.created), Finished: p.finished,
 		Unschedulable: p.unschedulable, Trouble: p.trouble, Addressed: p.addressed,
 		Persistent: p.persistent, Version: p.version, Repository: p.repository, From: p.from, Learners: p.learners, Grant: p.grant,
 		SnapshotCount: snapshotEntries, Routed: p.routed,
