@@ -136,6 +136,9 @@ func (w *world) finalVersion() string {
 	if at == "" {
 		return w.cfg.Version
 	}
+	if w.cluster.target == "" && !runnable(at) { // nothing has ever run it
+		at = w.seedVersion()
+	}
 	minor := minorOf(at)
 	if w.cluster.target == "" && minor < 7 {
 		minor += int(w.seed % 2)
