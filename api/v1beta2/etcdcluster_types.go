@@ -58,7 +58,8 @@ type ClusterSpec struct {
 	Size int `json:"size,omitempty"`
 
 	// The image without its tag. Default quay.io/coreos/etcd. The image that
-	// runs is <repository>:v<version>.
+	// runs is <repository>:v<version>. A change restarts the members with it, one at a
+	// time.
 	// +optional
 	// +kubebuilder:validation:MaxLength=512
 	// +kubebuilder:validation:XValidation:rule="!self.matches('[@\\\\s]|:[^/]*$')",message="repository is an image without tag or digest, such as quay.io/coreos/etcd: write the tag as version"
@@ -66,7 +67,9 @@ type ClusterSpec struct {
 
 	// The etcd version to run, such as 3.6.16, with or without a leading "v".
 	// If it is omitted, the operator's default is chosen once, when the cluster
-	// is created.
+	// is created. A change restarts the members with it, one at a time: to any patch
+	// of the minor, or to the next minor; status and the condition Upgrading tell how
+	// far it has come, and what to write instead if there is no way.
 	// +optional
 	// +kubebuilder:validation:MaxLength=64
 	// +kubebuilder:validation:XValidation:rule="self == '' || self.matches('^v?(0|[1-9][0-9]*)[.](0|[1-9][0-9]*)[.](0|[1-9][0-9]*)(-[0-9A-Za-z][-.0-9A-Za-z]*)?$')",message="version is not of the form X.Y.Z: write all three numbers, such as 3.6.16, v3.6.16 or 3.7.0-rc.1"
@@ -353,6 +356,12 @@ type ClusterStatus struct {
 	// +optional
 	TargetVersion string `json:"targetVersion,omitempty"`
 
+	// raft's index when the last member came to the minor of currentVersion; 0 for a
+	// cluster that began with it. etcd 3.7 does not start on log entries of 3.5, and
+	// each member has left those behind when it has made a snapshot after this index.
+	// +optional
+	VersionIndex int64 `json:"versionIndex,omitempty"`
+
 	// The one beginning of the cluster, recorded before its first member's Pod
 	// exists. It is never made a second time; a restore puts that of its seed here.
 	// +optional
@@ -453,7 +462,7 @@ type MemberDetail struct {
 	// Voter, Learner or Unstarted.
 	// +optional
 	Role MemberRole `json:"role,omitempty"`
-	// The version that the member runs.
+	// The version that the member runs, or is to run when it starts.
 	// +optional
 	Version string `json:"version,omitempty"`
 	// The node that the member runs on.

@@ -79,6 +79,9 @@ const (
 	// RoleLeaving is a member that is about to be removed: it gets no new
 	// client connections.
 	RoleLeaving = "leaving"
+	// RoleRestarting is a voter whose container is about to be restarted, or is
+	// being restarted, with another image: it gets no new client connections.
+	RoleRestarting = "restarting"
 )
 
 const (
@@ -95,6 +98,18 @@ const (
 	// start of the container. Admission refuses it (as every annotation with
 	// our prefix) in spec.pod.annotations.
 	AnnotationStart = GroupName + "/start"
+
+	// AnnotationRoleSince on a member's Pod is when LabelRole got its value, in the form
+	// of RFC 3339; of a Pod that has the role it was made with there is none.
+	AnnotationRoleSince = GroupName + "/role-since"
+	// AnnotationImage on a member's Pod is the etcd image that the operator asked for.
+	// What a registry mirror's webhook makes of it is not the operator's.
+	AnnotationImage = GroupName + "/image"
+	// AnnotationChangedFrom on a member's Pod is written together with another image:
+	// the version that the etcd container ran until then, and that container's id,
+	// with a blank between. While the Pod's status has the same id, the new image has
+	// not been started yet.
+	AnnotationChangedFrom = GroupName + "/changed-from"
 
 	// AnnotationFence on an EtcdCluster asks etcd-operator to keep its hands off it.
 	// The value is the uid of the EtcdRestore that asks. It may be there from the

@@ -6,7 +6,7 @@
 //
 //	make bench                            all of it
 //	cd e2e && go run ./bench -quick       fewer rounds, and 20 clusters at most
-//	cd e2e && go run ./bench -only heal   one part: ready, scale, heal, many, backup, seed or restore
+//	cd e2e && go run ./bench -only heal   one part: ready, scale, heal, upgrade, many, backup, seed or restore
 package main
 
 import (
@@ -49,7 +49,7 @@ func main() {
 	quick := flag.Bool("quick", false, "fewer rounds, and no more than 20 clusters")
 	flag.IntVar(&p.rounds, "rounds", p.rounds, "how often each figure is measured; the median counts")
 	flag.IntVar(&p.clusters, "clusters", p.clusters, "the most clusters to run at once")
-	flag.StringVar(&p.only, "only", "", "one part alone: ready, scale, heal, many, backup, seed or restore")
+	flag.StringVar(&p.only, "only", "", "one part alone: ready, scale, heal, upgrade, many, backup, seed or restore")
 	flag.BoolVar(&p.keep, "keep", os.Getenv("KEEP") != "", "leave localkube running at the end")
 	flag.Parse()
 	if *quick {
@@ -109,6 +109,7 @@ var parts = []part{
 	{"ready", measureReady},
 	{"scale", measureScale},
 	{"heal", measureHeal},
+	{"upgrade", measureUpgrade},
 	{"many", measureMany},
 	{"restore", measureRestore},
 }

@@ -59,6 +59,22 @@ func Settled(n int) Check {
 	})
 }
 
+// AtVersion: all members run that version of etcd, and are on the way to no other.
+func AtVersion(version string) Check {
+	return func(s State) string {
+		st := s.Cluster.Status
+		if st.CurrentVersion != version || st.TargetVersion != "" {
+			return fmt.Sprintf("it runs %s, on the way to %q", st.CurrentVersion, st.TargetVersion)
+		}
+		for _, m := range st.MemberDetails {
+			if m.Version != version {
+				return fmt.Sprintf("member %s runs %s", m.Name, m.Version)
+			}
+		}
+		return ""
+	}
+}
+
 // Condition: the status is up to date and has a condition of that type, status
 // and, unless it is empty, reason.
 func Condition(kind string, is bool, reason string) Check {

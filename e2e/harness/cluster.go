@@ -36,6 +36,13 @@ func Size(n int) Option { return func(c *v1beta2.EtcdCluster) { c.Spec.Size = n 
 // Version sets etcd's version.
 func Version(v string) Option { return func(c *v1beta2.EtcdCluster) { c.Spec.Version = v } }
 
+// Setting sets a variable of the etcd containers.
+func Setting(name, value string) Option {
+	return func(c *v1beta2.EtcdCluster) {
+		pod(c).EtcdEnv = append(pod(c).EtcdEnv, corev1.EnvVar{Name: name, Value: value})
+	}
+}
+
 // Volumes gives every member a volume.
 func Volumes(c *v1beta2.EtcdCluster) {
 	pod(c).PersistentVolumeClaimSpec = &corev1.PersistentVolumeClaimSpec{

@@ -50,6 +50,10 @@ type Answer struct {
 	Learner      bool
 	// Version is that of its etcd, without a "v".
 	Version string
+	// ClusterVersion is etcd's cluster version as this member has it, such as "3.6.0":
+	// the minor that all members have been seen to run. Empty if it is not decided yet,
+	// or could not be had.
+	ClusterVersion string
 	// DBSize is what its database takes on disk, in bytes.
 	DBSize int64
 	// Revision is that of its key space.
@@ -153,6 +157,7 @@ func (c Client) askEtcd(ctx context.Context, e Endpoint, d *dialer) Answer {
 		statusErr      error
 		members, local []Member
 		read           bool
+		clusterVersion string
 	)
 	wg.Go(func() {
 		// Not clientv3's Status, which dials a connection of its own.
@@ -161,27 +166,29 @@ func (c Client) askEtcd(ctx context.Context, e Endpoint, d *dialer) Answer {
 	wg.Go(func() { members = memberList(ctx, conn) })
 	wg.Go(func() { local = memberList(ctx, conn, clientv3.WithSerializable()) })
 	wg.Go(func() { read = canRead(ctx, conn) })
+	wg.Go(func() { clusterVersion = c.clusterVersion(ctx, e) })
 	wg.Wait()
 
 	if statusErr != nil {
 		return Answer{Err: rpctypes.Error(statusErr).Error(), Read: read}
 	}
 	return Answer{
-		Reached:      true,
-		ClusterID:    status.GetHeader().GetClusterId(),
-		MemberID:     status.GetHeader().GetMemberId(),
-		Leader:       status.GetLeader(),
-		Term:         status.GetRaftTerm(),
-		RaftIndex:    status.GetRaftIndex(),
-		AppliedIndex: status.GetRaftAppliedIndex(),
-		Learner:      status.GetIsLearner(),
-		Version:      status.GetVersion(),
-		DBSize:       status.GetDbSize(),
-		Revision:     status.GetHeader().GetRevision(),
-		Errors:       status.GetErrors(),
-		Members:      members,
-		LocalMembers: local,
-		Read:         read,
+		Reached:        true,
+		ClusterID:      status.GetHeader().GetClusterId(),
+		MemberID:       status.GetHeader().GetMemberId(),
+		Leader:         status.GetLeader(),
+		Term:           status.GetRaftTerm(),
+		RaftIndex:      status.GetRaftIndex(),
+		AppliedIndex:   status.GetRaftAppliedIndex(),
+		Learner:        status.GetIsLearner(),
+		Version:        status.GetVersion(),
+		ClusterVersion: clusterVersion,
+		DBSize:         status.GetDbSize(),
+		Revision:       status.GetHeader().GetRevision(),
+		Errors:         status.GetErrors(),
+		Members:        members,
+		LocalMembers:   local,
+		Read:           read,
 	}
 }
 

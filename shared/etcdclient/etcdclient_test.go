@@ -118,7 +118,7 @@ func TestAskHealthyCluster(t *testing.T) {
 			if !a.Reached || a.Err != "" || a.Launcher != nil {
 				t.Errorf("%s was not reached: %+v", name, a)
 			}
-			if a.ClusterID != first.ClusterID || a.Leader != first.Leader || a.Term != first.Term || a.Version != version {
+			if a.ClusterID != first.ClusterID || a.Leader != first.Leader || a.Term != first.Term || a.Version != version || a.ClusterVersion != version[:3]+".0" {
 				t.Errorf("%s disagrees with m0:\n%+v\n%+v", name, a, first)
 			}
 			if a.AppliedIndex == 0 || a.RaftIndex < a.AppliedIndex || a.DBSize == 0 || a.Revision == 0 || len(a.Errors) > 0 {

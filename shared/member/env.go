@@ -21,6 +21,10 @@ const MaxLearners = 6
 // start on a flag that it does not know, and only warns about a variable.
 const EnvMaxLearners = "ETCD_MAX_LEARNERS"
 
+// EnvSnapshotCount is the variable, of the user's, that says after how many log entries
+// etcd makes a snapshot.
+const EnvSnapshotCount = "ETCD_SNAPSHOT_COUNT"
+
 // reservedEnv are the variables of etcd that decide what a member is, where its
 // data lies and whom it believes, and those of TLS. Admission refuses the same
 // ones (see spec.pod.etcdEnv in package v1beta2). Those with a flag in [NewPod]

@@ -146,7 +146,7 @@ func TestLabelsAndAnnotations(t *testing.T) {
 	if diff := cmp.Diff(wantLabels, pod.Labels); diff != "" {
 		t.Errorf("labels -want +got:\n%s", diff)
 	}
-	if diff := cmp.Diff(map[string]string{"note": "kept", "etcd.version": "3.6.16"}, pod.Annotations); diff != "" {
+	if diff := cmp.Diff(map[string]string{"note": "kept", "etcd.version": "3.6.16", v1beta2.AnnotationImage: "quay.io/coreos/etcd:v3.6.16"}, pod.Annotations); diff != "" {
 		t.Errorf("annotations -want +got:\n%s", diff)
 	}
 }

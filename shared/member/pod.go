@@ -92,7 +92,7 @@ func NewPod(c *v1beta2.EtcdCluster, o Options) (*corev1.Pod, error) {
 			Name:            o.Name,
 			Namespace:       c.Namespace,
 			Labels:          podLabels(c, o.Name, o.Role),
-			Annotations:     podAnnotations(policy, o),
+			Annotations:     podAnnotations(policy, o, Image(c, o.Version)),
 			OwnerReferences: []metav1.OwnerReference{Owner(c)},
 		},
 		Spec: corev1.PodSpec{
@@ -151,10 +151,11 @@ func podPolicy(c *v1beta2.EtcdCluster) *v1beta2.PodPolicy {
 	return c.Spec.Pod.DeepCopy()
 }
 
-func podAnnotations(policy *v1beta2.PodPolicy, o Options) map[string]string {
+func podAnnotations(policy *v1beta2.PodPolicy, o Options, image string) map[string]string {
 	a := map[string]string{}
 	maps.Copy(a, policy.Annotations)
 	a[AnnotationVersion] = o.Version
+	a[v1beta2.AnnotationImage] = image
 	delete(a, launcher.GrantAnnotation) // nobody else's to give
 	if o.Grant != nil {
 		a[launcher.GrantAnnotation] = o.Grant.String()

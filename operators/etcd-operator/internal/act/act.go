@@ -61,7 +61,7 @@ func (a *Actor) Act(ctx context.Context, c *v1beta2.EtcdCluster, obs *plan.Obser
 		return err
 	}
 	switch x := action.(type) {
-	case plan.RecordBootstrap, plan.LatchClusterID:
+	case plan.RecordBootstrap, plan.LatchClusterID, plan.RecordVersion:
 		return nil
 	case plan.CreatePods:
 		return a.createPods(ctx, c, obs, x)
@@ -79,6 +79,8 @@ func (a *Actor) Act(ctx context.Context, c *v1beta2.EtcdCluster, obs *plan.Obser
 		return a.removeMember(ctx, c, obs, x)
 	case plan.MoveLeader:
 		return a.moveLeader(ctx, obs, x)
+	case plan.ChangeImage:
+		return a.changeImage(ctx, c, obs, x)
 	case plan.DeletePod:
 		return a.deletePod(ctx, c, obs, x)
 	case plan.DeleteClaim:
@@ -98,7 +100,8 @@ func (a *Actor) unchanged(ctx context.Context, c *v1beta2.EtcdCluster) error {
 		return fmt.Errorf("read EtcdCluster: %w", err)
 	}
 	same := live.UID == c.UID && live.Generation == c.Generation && live.DeletionTimestamp.IsZero() == c.DeletionTimestamp.IsZero() &&
-		live.Status.ClusterID == c.Status.ClusterID && bootstrapOf(&live) == bootstrapOf(c)
+		live.Status.ClusterID == c.Status.ClusterID && bootstrapOf(&live) == bootstrapOf(c) &&
+		live.Status.CurrentVersion == c.Status.CurrentVersion && live.Status.TargetVersion == c.Status.TargetVersion
 	if !same {
 		return fmt.Errorf("%w: the EtcdCluster has changed", ErrStale)
 	}

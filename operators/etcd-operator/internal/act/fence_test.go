@@ -41,7 +41,7 @@ func TestAFenceInTheMiddleOfAnAction(t *testing.T) {
 	t.Run("between Pods", func(t *testing.T) {
 		b := newBench(t)
 		b.actor.Client = &fencing{b.client, b}
-		wantStale(t, "creating Pods", b.act(b.observe(), plan.CreatePods{Pods: pods}))
+		wantStale(t, "creating Pods", b.act(b.observe(), creating(pods...)))
 		if !b.exists(&corev1.Pod{}, "x-a") || b.exists(&corev1.Pod{}, "x-b") {
 			t.Error("want x-a only")
 		}
@@ -49,7 +49,7 @@ func TestAFenceInTheMiddleOfAnAction(t *testing.T) {
 	t.Run("between a volume and its Pod", func(t *testing.T) {
 		b := newBench(t, withVolumes)
 		b.actor.Client = &fencing{b.client, b}
-		wantStale(t, "creating Pods", b.act(b.observe(), plan.CreatePods{Pods: pods}))
+		wantStale(t, "creating Pods", b.act(b.observe(), creating(pods...)))
 		if !b.exists(&corev1.PersistentVolumeClaim{}, "x-a") || b.exists(&corev1.Pod{}, "x-a") || b.exists(&corev1.PersistentVolumeClaim{}, "x-b") {
 			t.Error("want the volume x-a only")
 		}
@@ -119,7 +119,7 @@ func TestRetiredVolumesAreLeftAlone(t *testing.T) {
 			if err := b.client.Update(apiservertest.Context(t), claim); err != nil {
 				t.Fatal(err)
 			}
-			wantStale(t, "a Pod that returns", b.act(obs, plan.CreatePods{Pods: []plan.NewPod{{Name: "x-a", Role: plan.Returning}}}))
+			wantStale(t, "a Pod that returns", b.act(obs, creating(plan.NewPod{Name: "x-a", Role: plan.Returning})))
 			wantStale(t, "the end of the volume", b.act(obs, plan.DeleteClaim{Name: "x-a", UID: string(claim.UID), Members: []plan.Member{{ID: 2, Name: "x-b"}}}))
 			if b.exists(&corev1.Pod{}, "x-a") || !b.exists(&corev1.PersistentVolumeClaim{}, "x-a") {
 				t.Error("something was done")

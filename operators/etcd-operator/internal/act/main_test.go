@@ -72,10 +72,18 @@ func (b *bench) act(obs *plan.Observation, a plan.Action) error {
 	return b.actor.Act(apiservertest.Context(b.t), b.cluster, obs, a)
 }
 
+// creating makes Pods of one version.
+func creating(pods ...plan.NewPod) plan.CreatePods {
+	for i := range pods {
+		pods[i].Version = "3.6.16"
+	}
+	return plan.CreatePods{Pods: pods}
+}
+
 // make creates Pods through the actor, and returns what is then observed.
 func (b *bench) make(pods ...plan.NewPod) *plan.Observation {
 	b.t.Helper()
-	if err := b.act(b.observe(), plan.CreatePods{Pods: pods}); err != nil {
+	if err := b.act(b.observe(), creating(pods...)); err != nil {
 		b.t.Fatal(err)
 	}
 	return b.observe()

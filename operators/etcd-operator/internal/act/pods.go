@@ -6,6 +6,8 @@ import (
 	"fmt"
 	"maps"
 	"slices"
+	"strings"
+	"time"
 
 	corev1 "k8s.io/api/core/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
@@ -32,7 +34,7 @@ func (a *Actor) createPods(ctx context.Context, c *v1beta2.EtcdCluster, obs *pla
 		if err := a.claimFor(ctx, c, p); err != nil {
 			return err
 		}
-		o := member.Options{Name: p.Name, Version: obs.Cluster.Version, LauncherImage: a.LauncherImage, Role: string(p.Role)}
+		o := member.Options{Name: p.Name, Version: p.Version, LauncherImage: a.LauncherImage, Role: string(p.Role)}
 		if p.Grant != nil {
 			o.Grant = grantOf(c, *p.Grant)
 		}
@@ -133,6 +135,11 @@ const (
 	grantPath = annotationsPath + "/etcd.database.coreos.com~1start"
 )
 
+// annotation sets one. Every Pod that we make has some, so there is where to add it.
+func annotation(name, value string) patchOp {
+	return patchOp{"add", annotationsPath + "/" + strings.ReplaceAll(name, "/", "~1"), value}
+}
+
 // patchPod patches a Pod only if its uid, and whatever else ops test, is as
 // expected.
 func (a *Actor) patchPod(ctx context.Context, c *v1beta2.EtcdCluster, name, uid string, ops ...patchOp) error {
@@ -157,7 +164,8 @@ func (a *Actor) setRoles(ctx context.Context, c *v1beta2.EtcdCluster, obs *plan.
 			return err
 		}
 		if err := a.patchPod(ctx, c, r.Name, r.UID,
-			patchOp{"test", rolePath, string(seen.Role)}, patchOp{"replace", rolePath, string(r.Role)}); err != nil {
+			patchOp{"test", rolePath, string(seen.Role)}, patchOp{"replace", rolePath, string(r.Role)},
+			annotation(v1beta2.AnnotationRoleSince, obs.Now.UTC().Format(time.RFC3339Nano))); err != nil {
 			return err
 		}
 	}

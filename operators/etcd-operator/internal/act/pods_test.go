@@ -62,7 +62,7 @@ func TestCreatePodsWithVolumes(t *testing.T) {
 	if len(obs.Claims) != 2 || obs.Claims[1].UID != string(there.UID) {
 		t.Errorf("claims %+v, want a new x-a, and x-b as it was", obs.Claims)
 	}
-	wantStale(t, "a volume that is gone", b.act(obs, plan.CreatePods{Pods: []plan.NewPod{{Name: "x-c", Role: plan.Returning}}}))
+	wantStale(t, "a volume that is gone", b.act(obs, creating(plan.NewPod{Name: "x-c", Role: plan.Returning})))
 	if b.exists(&corev1.PersistentVolumeClaim{}, "x-c") {
 		t.Error("a Pod that returns is for a volume that there is, and never for a new one")
 	}
@@ -83,7 +83,7 @@ func TestVolumesOfOthersAreNotUsed(t *testing.T) {
 	foreign := member.NewClaim(b.cluster, "x-a")
 	foreign.OwnerReferences, foreign.Labels = nil, nil
 	apiservertest.Create(t, b.client, foreign)
-	err := b.act(b.observe(), plan.CreatePods{Pods: []plan.NewPod{{Name: "x-a", Role: plan.Joiner}}})
+	err := b.act(b.observe(), creating(plan.NewPod{Name: "x-a", Role: plan.Joiner}))
 	if err == nil || errors.Is(err, act.ErrStale) {
 		t.Errorf("error %v, want one that says whose the volume is", err)
 	}
@@ -97,7 +97,7 @@ func TestCreatePodsOnlyBesideThoseThatWereObserved(t *testing.T) {
 	b := newBench(t)
 	before := b.observe()
 	after := b.make(plan.NewPod{Name: "x-a", Role: plan.Joiner})
-	another := plan.CreatePods{Pods: []plan.NewPod{{Name: "x-b", Role: plan.Joiner}}}
+	another := creating(plan.NewPod{Name: "x-b", Role: plan.Joiner})
 
 	wantStale(t, "a Pod has come", b.act(before, another))
 	a := b.pod("x-a")
@@ -124,7 +124,7 @@ func TestCreatePodsBesideThoseOfOthers(t *testing.T) {
 	if len(obs.Pods) != 1 {
 		t.Errorf("Pods %+v, want x-a only", obs.Pods)
 	}
-	wantStale(t, "the name is taken", b.act(obs, plan.CreatePods{Pods: []plan.NewPod{{Name: "x-b", Role: plan.Joiner}}}))
+	wantStale(t, "the name is taken", b.act(obs, creating(plan.NewPod{Name: "x-b", Role: plan.Joiner})))
 	if got := b.pod("x-b"); got.Spec.Containers[0].Image != "other" || len(got.OwnerReferences) != 0 {
 		t.Error("the Pod of somebody else was changed")
 	}

@@ -92,6 +92,21 @@ func TestReportLatches(t *testing.T) {
 	if s := b.cluster.Status; s.ClusterID != "00000000000000c1" || s.Bootstrap == nil || s.CurrentVersion != "3.6.16" {
 		t.Errorf("a latch was lost: %+v", s)
 	}
+
+	d = plan.Plan(*b.observe())
+	d.Action = plan.RecordVersion{Current: "3.6.16", Target: "3.7.3", Index: 7}
+	b.mustReport(d)
+	b.mustReport(plan.Plan(*b.observe()))
+	if s, c := b.cluster.Status, b.observe().Cluster; s.CurrentVersion != "3.6.16" || s.TargetVersion != "3.7.3" || s.VersionIndex != 7 || c.Target != "3.7.3" || c.VersionIndex != 7 {
+		t.Errorf("version %s, on the way to %q since %d, is observed as %+v", s.CurrentVersion, s.TargetVersion, s.VersionIndex, c)
+	}
+	d = plan.Plan(*b.observe())
+	d.Action = plan.RecordVersion{Current: "3.7.3", Index: 9}
+	b.mustReport(d)
+	b.mustReport(plan.Plan(*b.observe()))
+	if s := b.cluster.Status; s.CurrentVersion != "3.7.3" || s.TargetVersion != "" || s.VersionIndex != 9 {
+		t.Errorf("version %s, on the way to %q since %d", s.CurrentVersion, s.TargetVersion, s.VersionIndex)
+	}
 }
 
 // One write per reconcile, none when nothing changed; times of conditions stay.

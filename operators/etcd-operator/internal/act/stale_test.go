@@ -18,7 +18,8 @@ func everyAction(obs *plan.Observation) []plan.Action {
 	a := podIn(obs, "x-a")
 	list := []plan.Member{{ID: 1, Name: "x-a", Started: true}}
 	return []plan.Action{
-		plan.CreatePods{Pods: []plan.NewPod{{Name: "x-new", Role: plan.Joiner}}},
+		plan.ChangeImage{Name: "x-a", UID: podIn(obs, "x-a").UID, Repository: "other", Version: "3.7.3"},
+		creating(plan.NewPod{Name: "x-new", Role: plan.Joiner}),
 		plan.SetRoles{Roles: []plan.PodRole{{Name: a.Name, UID: a.UID, Role: plan.Voter}}},
 		plan.OpenGrant{Name: a.Name, UID: a.UID, Grant: plan.Grant{Attempt: 9, Members: []string{"x-a", "x-b"}}},
 		plan.CloseGrants{Pods: []plan.PodRef{{Name: a.Name, UID: a.UID}}},
@@ -64,6 +65,9 @@ func TestAChangedClusterIsLeftAlone(t *testing.T) {
 		"fenced meanwhile": func(b *bench) { b.update(fence) },
 		"left to a restore meanwhile": func(b *bench) {
 			b.status(func(s *v1beta2.ClusterStatus) { s.FencedBy = "r1" })
+		},
+		"its version turned by another operator meanwhile": func(b *bench) {
+			b.status(func(s *v1beta2.ClusterStatus) { s.TargetVersion = "3.7.3" })
 		},
 		"latched by another operator meanwhile": func(b *bench) {
 			b.status(func(s *v1beta2.ClusterStatus) { s.ClusterID = "00000000000000c1" })

@@ -141,7 +141,7 @@ func (r *restoring) handOver(p *corev1.Pod) {
 func TestRestoresInPlace(t *testing.T) {
 	t.Parallel()
 	b := newBench(t)
-	podtest.StartKubelet(t, b.client, b.namespace, version)
+	podtest.StartKubelet(t, b.client, b.namespace)
 	// A JSON patch adds an annotation only where there is one.
 	c := b.create("x", 3, withVolumes, func(c *v1beta2.EtcdCluster) { c.Annotations = map[string]string{"example.com/a": "b"} })
 	b.untilHealthy(c, 3)
@@ -195,7 +195,7 @@ func TestRestoresInPlace(t *testing.T) {
 func TestBornFenced(t *testing.T) {
 	t.Parallel()
 	b := newBench(t)
-	podtest.StartKubelet(t, b.client, b.namespace, version)
+	podtest.StartKubelet(t, b.client, b.namespace)
 	begun := time.Now()
 	c := b.create("x", 3, func(c *v1beta2.EtcdCluster) { c.Annotations = map[string]string{v1beta2.AnnotationFence: "uid-1"} })
 	r := &restoring{b, c, "uid-1"}

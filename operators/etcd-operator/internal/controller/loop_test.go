@@ -26,7 +26,7 @@ import (
 func TestACluster(t *testing.T) {
 	t.Parallel()
 	b := newBench(t)
-	podtest.StartKubelet(t, b.client, b.namespace, version)
+	podtest.StartKubelet(t, b.client, b.namespace)
 	c := b.create("x", 3)
 	b.untilHealthy(c, 3)
 	if s := &c.Status; s.Phase != v1beta2.PhaseRunning || s.ClusterID == "" || s.Bootstrap == nil || s.Leader == "" ||
@@ -75,7 +75,7 @@ func TestACluster(t *testing.T) {
 func TestAClusterWithVolumes(t *testing.T) {
 	t.Parallel()
 	b := newBench(t)
-	kubelet := podtest.StartKubelet(t, b.client, b.namespace, version)
+	kubelet := podtest.StartKubelet(t, b.client, b.namespace)
 	c := b.create("x", 3, withVolumes)
 	b.untilHealthy(c, 3)
 	id, names := c.Status.ClusterID, memberNames(&c.Status)
@@ -114,7 +114,7 @@ func TestAClusterWithVolumes(t *testing.T) {
 func TestALostCluster(t *testing.T) {
 	t.Parallel()
 	b := newBench(t)
-	podtest.StartKubelet(t, b.client, b.namespace, version)
+	podtest.StartKubelet(t, b.client, b.namespace)
 	c := b.create("x", 3)
 	b.untilHealthy(c, 3)
 	begun := *c.Status.Bootstrap
@@ -142,7 +142,7 @@ func TestTwoOperators(t *testing.T) {
 	t.Parallel()
 	b := newBench(t)
 	b.startOperator(prometheus.NewRegistry())
-	podtest.StartKubelet(t, b.client, b.namespace, version)
+	podtest.StartKubelet(t, b.client, b.namespace)
 	c := b.create("x", 3)
 	b.untilHealthy(c, 3)
 	id := c.Status.ClusterID
@@ -160,7 +160,7 @@ func TestTwoOperators(t *testing.T) {
 func TestIdleAndPaused(t *testing.T) {
 	t.Parallel()
 	b := newBench(t)
-	podtest.StartKubelet(t, b.client, b.namespace, version)
+	podtest.StartKubelet(t, b.client, b.namespace)
 	c := b.create("x", 1)
 	b.untilHealthy(c, 1)
 	before := c.ResourceVersion

@@ -27,7 +27,7 @@ func TestCluster(t *testing.T) {
 	b := newBench(t)
 	obs := b.observe()
 	want := plan.Cluster{
-		Name: "x", Generation: 1, Size: 3, Version: "3.6.16", WantedVersion: "3.6.16", MemberTimeout: 5 * time.Minute, DisruptionBudget: true,
+		Name: "x", Generation: 1, Size: 3, Version: "3.6.16", WantedVersion: "3.6.16", Repository: v1beta2.DefaultRepository, MemberTimeout: 5 * time.Minute, DisruptionBudget: true,
 	}
 	if diff := cmp.Diff(want, obs.Cluster); diff != "" {
 		t.Errorf("a new cluster (-want +got):\n%s", diff)
@@ -44,11 +44,42 @@ func TestCluster(t *testing.T) {
 	}
 }
 
+// A version that is not written never moves a cluster, and does not stop one that moves.
+func TestVersions(t *testing.T) {
+	latched := func(current, target string) func(*v1beta2.ClusterStatus) {
+		return func(s *v1beta2.ClusterStatus) {
+			s.Bootstrap, s.ClusterID, s.CurrentVersion, s.TargetVersion = &v1beta2.BootstrapStatus{Member: "x-seed", Token: "token"}, "00000000000000c1", current, target
+		}
+	}
+	for name, tc := range map[string]struct {
+		spec                    string
+		status                  func(*v1beta2.ClusterStatus)
+		version, target, wanted string
+	}{
+		"a new cluster":                         {"3.5.35", nil, "3.5.35", "", "3.5.35"},
+		"nothing is written":                    {"", latched("3.5.35", ""), "3.5.35", "", "3.5.35"},
+		"another is written":                    {"v3.6.16", latched("3.5.35", ""), "3.5.35", "", "3.6.16"},
+		"on the way":                            {"3.6.16", latched("3.5.35", "3.6.16"), "3.5.35", "3.6.16", "3.6.16"},
+		"on the way, and nothing is written":    {"", latched("3.5.35", "3.6.16"), "3.5.35", "3.6.16", "3.6.16"},
+		"left to a restore before it was begun": {"3.6.16", func(s *v1beta2.ClusterStatus) { s.FencedBy, s.TargetVersion = "r1", "3.5.35" }, "3.6.16", "", "3.6.16"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			b := newBench(t, func(c *v1beta2.EtcdCluster) { c.Spec.Version = tc.spec })
+			if tc.status != nil {
+				b.status(tc.status)
+			}
+			if c := b.observe().Cluster; c.Version != tc.version || c.Target != tc.target || c.WantedVersion != tc.wanted {
+				t.Errorf("it runs %s on its way to %q, and %s is wanted; want %s, %q, %s", c.Version, c.Target, c.WantedVersion, tc.version, tc.target, tc.wanted)
+			}
+		})
+	}
+}
+
 func TestClusterAsSpecified(t *testing.T) {
 	no := false
 	b := newBench(t, func(c *v1beta2.EtcdCluster) {
 		c.Spec = v1beta2.ClusterSpec{
-			Size: 5, Version: "v3.7.3", Paused: true, PodDisruptionBudget: &no,
+			Size: 5, Version: "v3.7.3", Repository: "mirror/etcd", Paused: true, PodDisruptionBudget: &no,
 			Recovery: &v1beta2.RecoveryPolicy{MemberTimeout: &metav1.Duration{Duration: time.Minute}},
 			TLS:      &v1beta2.TLSPolicy{Static: &v1beta2.StaticTLS{Member: &v1beta2.MemberSecret{PeerSecret: "s"}}},
 			Pod: &v1beta2.PodPolicy{PersistentVolumeClaimSpec: &corev1.PersistentVolumeClaimSpec{
@@ -62,7 +93,7 @@ func TestClusterAsSpecified(t *testing.T) {
 		t.Fatal(err)
 	}
 	want := plan.Cluster{
-		Name: "x", Generation: 2, Deleting: true, Paused: true, Size: 5, Version: "3.7.3", WantedVersion: "3.7.3",
+		Name: "x", Generation: 2, Deleting: true, Paused: true, Size: 5, Version: "3.7.3", WantedVersion: "3.7.3", Repository: "mirror/etcd",
 		Persistent: true, MemberTimeout: time.Minute, TLS: true,
 	}
 	if diff := cmp.Diff(want, b.observe().Cluster); diff != "" {

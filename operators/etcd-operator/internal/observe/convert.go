@@ -1,10 +1,12 @@
 package observe
 
 import (
+	"cmp"
 	"net"
 	"slices"
 	"strconv"
 	"strings"
+	"time"
 
 	corev1 "k8s.io/api/core/v1"
 
@@ -35,6 +37,8 @@ func podOf(p *corev1.Pod) plan.Pod {
 		IP:       p.Status.PodIP,
 		Node:     p.Spec.NodeName,
 		Trouble:  trouble(p),
+
+		UnreadySince: p.CreationTimestamp.Time,
 	}
 	if p.DeletionTimestamp != nil {
 		// The API server sets it to the time by which the Pod was to be gone.
@@ -54,16 +58,69 @@ func podOf(p *corev1.Pod) plan.Pod {
 		if c.Name != member.ContainerEtcd {
 			continue
 		}
-		_, tag, _ := strings.Cut(c.Image[strings.LastIndex(c.Image, "/")+1:], ":")
-		out.Version = strings.TrimPrefix(tag, "v")
+		out.Repository, out.Version = splitImage(cmp.Or(p.Annotations[v1beta2.AnnotationImage], c.Image))
 		for _, e := range c.Env {
-			if e.Name == member.EnvMaxLearners {
-				out.Learners, _ = strconv.Atoi(e.Value) // what is no number counts as none
+			switch e.Name { // what is no number counts as none
+			case member.EnvMaxLearners:
+				out.Learners, _ = strconv.Atoi(e.Value)
+			case member.EnvSnapshotCount:
+				out.SnapshotCount, _ = strconv.Atoi(e.Value)
 			}
+		}
+	}
+	out.From = changedFrom(p)
+	// What can't be read is long ago.
+	out.RoleSince, _ = time.Parse(time.RFC3339, p.Annotations[v1beta2.AnnotationRoleSince])
+	for _, c := range p.Status.Conditions {
+		switch {
+		case c.Type != corev1.PodReady:
+		case c.Status == corev1.ConditionTrue:
+			out.ReadySince, out.UnreadySince = c.LastTransitionTime.Time, time.Time{}
+		default:
+			out.UnreadySince = c.LastTransitionTime.Time
 		}
 	}
 	out.Grant = grantOf(p)
 	return out
+}
+
+// splitImage takes an image apart: what is before its tag, and the version that the tag
+// names.
+func splitImage(image string) (repository, version string) {
+	i := strings.LastIndex(image, ":")
+	if i < strings.LastIndex(image, "/") || i < 0 {
+		return image, ""
+	}
+	return image[:i], strings.TrimPrefix(image[i+1:], "v")
+}
+
+// ContainerID is the id of the etcd container that runs in a Pod, or ran last; empty if
+// none has yet.
+func ContainerID(p *corev1.Pod) string {
+	for _, s := range p.Status.ContainerStatuses {
+		if s.Name == member.ContainerEtcd {
+			return s.ContainerID
+		}
+	}
+	return ""
+}
+
+// changedFrom is the version that the etcd container runs while the Pod's image was
+// changed and the container has not been restarted since.
+func changedFrom(p *corev1.Pod) string {
+	from, id, _ := strings.Cut(p.Annotations[v1beta2.AnnotationChangedFrom], " ")
+	if from == "" || id != ContainerID(p) {
+		return ""
+	}
+	return from
+}
+
+// SamePod reports whether a Pod, read live, is as it was observed in what decides
+// whether a member may be restarted.
+func SamePod(p *corev1.Pod, seen *plan.Pod) bool {
+	now := podOf(p)
+	return now.Name == seen.Name && now.UID == seen.UID && now.Role == seen.Role && now.Version == seen.Version && now.Repository == seen.Repository &&
+		now.From == seen.From && now.DeletingSince.IsZero() == seen.DeletingSince.IsZero() && now.UnreadySince.IsZero() == seen.UnreadySince.IsZero()
 }
 
 // grantOf reads the leave to start from the Pod. One that can't be read is none:
@@ -123,6 +180,8 @@ func answerOf(a etcdclient.Answer) plan.Answer {
 		Errors:    a.Errors,
 		Read:      a.Read && len(a.Members) > 0,
 		Members:   Members(a.Members),
+
+		ClusterVersion: a.ClusterVersion,
 	}
 	if !out.Read {
 		out.Members = Members(a.LocalMembers)

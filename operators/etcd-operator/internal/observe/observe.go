@@ -7,6 +7,7 @@
 package observe
 
 import (
+	"cmp"
 	"context"
 	"crypto/rand"
 	"fmt"
@@ -18,6 +19,7 @@ import (
 	discoveryv1 "k8s.io/api/discovery/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/types"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"github.com/etcd-operators/etcd-operators/api/v1beta2"
@@ -100,7 +102,10 @@ func IsMembers(claim *corev1.PersistentVolumeClaim, c *v1beta2.EtcdCluster) bool
 
 // cluster is what the planner needs of the EtcdCluster itself.
 func (o *Observer) cluster(c *v1beta2.EtcdCluster) plan.Cluster {
-	wanted := strings.TrimPrefix(c.Spec.Version, "v")
+	wanted, target := strings.TrimPrefix(c.Spec.Version, "v"), ""
+	if c.Status.Bootstrap != nil {
+		target = c.Status.TargetVersion
+	}
 	running := c.Status.CurrentVersion
 	if running == "" {
 		running = wanted
@@ -109,7 +114,7 @@ func (o *Observer) cluster(c *v1beta2.EtcdCluster) plan.Cluster {
 		running = o.DefaultVersion
 	}
 	if wanted == "" {
-		wanted = running
+		wanted = cmp.Or(target, running)
 	}
 	out := plan.Cluster{
 		Name:             c.Name,
@@ -118,7 +123,10 @@ func (o *Observer) cluster(c *v1beta2.EtcdCluster) plan.Cluster {
 		Paused:           c.Spec.Paused,
 		Size:             c.Spec.Size,
 		Version:          running,
+		Target:           target,
+		VersionIndex:     uint64(max(0, c.Status.VersionIndex)),
 		WantedVersion:    wanted,
+		Repository:       c.Spec.ImageRepository(),
 		Persistent:       c.Spec.Pod != nil && c.Spec.Pod.PersistentVolumeClaimSpec != nil,
 		MemberTimeout:    v1beta2.DefaultMemberTimeout,
 		DisruptionBudget: c.Spec.PodDisruptionBudget == nil || *c.Spec.PodDisruptionBudget,
@@ -227,6 +235,10 @@ func (o *Observer) pods(ctx context.Context, c *v1beta2.EtcdCluster, obs *plan.O
 	if err != nil {
 		return nil, err
 	}
+	routed, err := o.routed(ctx, c)
+	if err != nil {
+		return nil, err
+	}
 	var pods []*corev1.Pod
 	for i := range list.Items {
 		p := &list.Items[i]
@@ -244,6 +256,7 @@ func (o *Observer) pods(ctx context.Context, c *v1beta2.EtcdCluster, obs *plan.O
 	for _, p := range pods {
 		out := podOf(p)
 		out.Addressed = p.Status.PodIP != "" && addressed[p.Name] == p.Status.PodIP
+		out.Routed = routed[p.UID]
 		if out.NodeLostSince, err = o.nodeLostSince(ctx, p); err != nil {
 			return nil, err
 		}
@@ -254,20 +267,39 @@ func (o *Observer) pods(ctx context.Context, c *v1beta2.EtcdCluster, obs *plan.O
 
 // addresses are the ones that the headless Service publishes, by member name.
 func (o *Observer) addresses(ctx context.Context, c *v1beta2.EtcdCluster) (map[string]string, error) {
-	var list discoveryv1.EndpointSliceList
-	if err := o.Reader.List(ctx, &list, client.InNamespace(c.Namespace),
-		client.MatchingLabels{discoveryv1.LabelServiceName: member.PeerService(c).Name}); err != nil {
-		return nil, fmt.Errorf("list EndpointSlices: %w", err)
-	}
+	endpoints, err := o.endpoints(ctx, c, member.PeerServiceName(c.Name))
 	out := map[string]string{}
-	for i := range list.Items {
-		for _, e := range list.Items[i].Endpoints {
-			if e.Hostname != nil && len(e.Addresses) > 0 {
-				out[*e.Hostname] = e.Addresses[0]
-			}
+	for _, e := range endpoints {
+		if e.Hostname != nil && len(e.Addresses) > 0 {
+			out[*e.Hostname] = e.Addresses[0]
 		}
 	}
-	return out, nil
+	return out, err
+}
+
+// routed are the Pods, by uid, to which the client Service sends new clients.
+func (o *Observer) routed(ctx context.Context, c *v1beta2.EtcdCluster) (map[types.UID]bool, error) {
+	endpoints, err := o.endpoints(ctx, c, member.ClientServiceName(c.Name))
+	out := map[types.UID]bool{}
+	for _, e := range endpoints {
+		if ready := e.Conditions.Ready; e.TargetRef != nil && (ready == nil || *ready) {
+			out[e.TargetRef.UID] = true
+		}
+	}
+	return out, err
+}
+
+// endpoints are those of a Service.
+func (o *Observer) endpoints(ctx context.Context, c *v1beta2.EtcdCluster, service string) ([]discoveryv1.Endpoint, error) {
+	var list discoveryv1.EndpointSliceList
+	if err := o.Reader.List(ctx, &list, client.InNamespace(c.Namespace), client.MatchingLabels{discoveryv1.LabelServiceName: service}); err != nil {
+		return nil, fmt.Errorf("list EndpointSlices: %w", err)
+	}
+	var all []discoveryv1.Endpoint
+	for i := range list.Items {
+		all = append(all, list.Items[i].Endpoints...)
+	}
+	return all, nil
 }
 
 // nodeLostSince is since when the Pod's node is gone or not ready, as far as the

@@ -24,7 +24,7 @@ func TestPods(t *testing.T) {
 	b.runs(p, "10.0.0.1")
 	want := plan.Pod{
 		Name: "x-a", UID: string(p.UID), Role: plan.Voter, Created: p.CreationTimestamp.Time, IP: "10.0.0.1", Node: "node-of-x-a",
-		Version: "3.6.16", Learners: member.MaxLearners,
+		Version: "3.6.16", Repository: v1beta2.DefaultRepository, UnreadySince: p.CreationTimestamp.Time, Learners: member.MaxLearners,
 		Grant: &plan.Grant{Attempt: 2, New: true, Members: []string{"x-a"}, Token: "t"},
 	}
 	if diff := cmp.Diff(want, seen(t, b.observe(), "x-a")); diff != "" {
@@ -172,6 +172,50 @@ func TestAddressed(t *testing.T) {
 	for name, want := range map[string]bool{"x-a": true, "x-b": false, "x-c": false, "x-d": false} {
 		if got := seen(t, obs, name).Addressed; got != want {
 			t.Errorf("Pod %s is addressed: %t, want %t", name, got, want)
+		}
+	}
+}
+
+// Clients are sent to the Pods that the client Service lists as ready.
+func TestWhoGetsClients(t *testing.T) {
+	b := newBench(t)
+	no, yes := false, true
+	endpoint := func(name, ip string, ready *bool) discoveryv1.Endpoint {
+		p := b.pod(name)
+		b.runs(p, ip)
+		return discoveryv1.Endpoint{
+			Addresses: []string{ip}, TargetRef: &corev1.ObjectReference{Kind: "Pod", Name: name, UID: p.UID}, Conditions: discoveryv1.EndpointConditions{Ready: ready},
+		}
+	}
+	b.pod("x-d")
+	apiservertest.Create(t, b.client, &discoveryv1.EndpointSlice{
+		ObjectMeta:  metav1.ObjectMeta{Name: "clients", Namespace: b.cluster.Namespace, Labels: map[string]string{discoveryv1.LabelServiceName: "x-client"}},
+		AddressType: discoveryv1.AddressTypeIPv4,
+		Endpoints:   []discoveryv1.Endpoint{endpoint("x-a", "10.0.0.1", &yes), endpoint("x-b", "10.0.0.2", nil), endpoint("x-c", "10.0.0.3", &no)},
+	})
+	obs := b.observe()
+	for name, want := range map[string]bool{"x-a": true, "x-b": true, "x-c": false, "x-d": false} {
+		if got := seen(t, obs, name).Routed; got != want {
+			t.Errorf("Pod %s gets clients: %t, want %t", name, got, want)
+		}
+	}
+}
+
+// What is asked for counts, whatever a registry mirror's webhook makes of it; a Pod of
+// an earlier operator tells by its image.
+func TestImages(t *testing.T) {
+	b := newBench(t)
+	for name, tc := range map[string]struct{ asked, image, repository, version string }{
+		"x-mirrored": {"quay.io/coreos/etcd:v3.6.16", "mirror.local/etcd@sha256:00", "quay.io/coreos/etcd", "3.6.16"},
+		"x-earlier":  {"", "registry:5000/etcd:v3.5.35", "registry:5000/etcd", "3.5.35"},
+		"x-untagged": {"", "registry:5000/etcd", "registry:5000/etcd", ""},
+	} {
+		b.pod(name, func(p *corev1.Pod) {
+			p.Spec.Containers[0].Image = tc.image
+			p.Annotations[v1beta2.AnnotationImage] = tc.asked
+		})
+		if p := seen(t, b.observe(), name); p.Repository != tc.repository || p.Version != tc.version {
+			t.Errorf("Pod %s has etcd %q of %q, want %q of %q", name, p.Version, p.Repository, tc.version, tc.repository)
 		}
 	}
 }

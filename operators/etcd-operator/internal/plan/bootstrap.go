@@ -34,13 +34,25 @@ func recordBootstrap(v *view) *step {
 		return wait(shortly, "Bootstrapping", "waiting for a name for the seed")
 	}
 	fresh := Bootstrap{Member: v.FreshNames[0], Token: v.FreshToken}
-	return do(RecordBootstrap{Bootstrap: fresh, Version: v.Cluster.Version},
+	return do(RecordBootstrap{Bootstrap: fresh, Version: v.firstVersion()},
 		"Bootstrapping", fmt.Sprintf("the cluster begins with the seed %s", fresh.Member))
 }
 
+// firstVersion is what a seed begins with: what is wanted, if that is run.
+func (v *view) firstVersion() string {
+	if supported(v.Cluster.WantedVersion) {
+		return v.Cluster.WantedVersion
+	}
+	return v.Cluster.Version
+}
+
 // givenUp reports whether a seed will not start in this place: its node is gone, or
-// the volume that it got is where it can't be scheduled.
+// the volume that it got is where it can't be scheduled, or it does not run and the user
+// has written another version meanwhile.
 func (v *view) givenUp(seed *Pod) bool {
+	if seed.Trouble != "" && !seed.Answer.Waiting && v.firstVersion() != v.Cluster.Version {
+		return true
+	}
 	return v.nodeLost(seed) || (seed.Persistent && seed.Node == "" && seed.Unschedulable != "" && v.expired(seed.Created))
 }
 
@@ -86,7 +98,7 @@ func createFirstPods(v *view) *step {
 	}
 	var pods []NewPod
 	if v.pods[b.Member] == nil {
-		seed := NewPod{Name: b.Member, Role: Seed}
+		seed := NewPod{Name: b.Member, Role: Seed, Version: v.newPodVersion(b.Member)}
 		// On a volume that exists there may be data, and etcd goes on with it: a grant
 		// would stay unused, and lie there for the day that the disk is lost.
 		if v.claims[b.Member] == nil {

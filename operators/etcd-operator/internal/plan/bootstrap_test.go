@@ -34,21 +34,21 @@ func TestOneBeginning(t *testing.T) {
 		"what is recorded is no sign of an earlier cluster": {
 			reason: "it is this operator's own beginning, cut short by a crash",
 			seen:   begun(1).cluster(func(c *Cluster) { c.Existed = "Pod x of it exists" }),
-			do:     create(NewPod{"a", Seed, new(seedGrant(1))}), because: "CreatingMembers",
+			do:     create(NewPod{Name: "a", Role: Seed, Grant: new(seedGrant(1))}), because: "CreatingMembers",
 		},
 		"the seed and all who are to join are made in one action": {
 			reason: "so that a cluster of n is ready in about the time of two Pod starts",
 			seen:   begun(3),
-			do:     create(append([]NewPod{{"a", Seed, new(seedGrant(1))}}, joiners(2)...)...), because: "CreatingMembers",
+			do:     create(append([]NewPod{{Name: "a", Role: Seed, Grant: new(seedGrant(1))}}, joiners(2)...)...), because: "CreatingMembers",
 		},
 		"a cluster of one is made without joiners": {
 			reason: "there are none", seen: begun(1),
-			do: create(NewPod{"a", Seed, new(seedGrant(1))}), because: "CreatingMembers",
+			do: create(NewPod{Name: "a", Role: Seed, Grant: new(seedGrant(1))}), because: "CreatingMembers",
 		},
 		"a seed whose Pod is gone is made again under its name": {
 			reason: "S1: before the latch the seed may be retried, and the joiners that exist are enough",
 			seen:   seeding(3, Answer{}).gone("a"),
-			do:     create(NewPod{"a", Seed, new(seedGrant(1))}), because: "CreatingMembers",
+			do:     create(NewPod{Name: "a", Role: Seed, Grant: new(seedGrant(1))}), because: "CreatingMembers",
 		},
 		"joiners that a crash left unmade are made while the seed starts": {
 			reason: "they cost no time then",
@@ -161,7 +161,7 @@ func TestOneBeginning(t *testing.T) {
 		},
 		"a given-up seed that is being deleted is not waited for": {
 			reason: "its node is gone", seen: givenUp().deleting("z").pod("z", func(p *Pod) { p.Grant = nil }),
-			do: create(NewPod{"a", Seed, new(seedGrant(1))}), because: "CreatingMembers",
+			do: create(NewPod{Name: "a", Role: Seed, Grant: new(seedGrant(1))}), because: "CreatingMembers",
 		},
 		"without a name for the seed there is a wait": {
 			reason: "names come from outside", seen: nameless(nothing(1)), because: "Bootstrapping",
@@ -185,7 +185,7 @@ func TestOneBeginningWithVolumes(t *testing.T) {
 		"a seed whose Pod was lost before the latch comes back as the seed": {
 			reason: "S2: its launcher goes on with the data, if there is any; a grant would lie there unused past the latch",
 			seen:   seeding(1, Answer{}).volumes().gone("a"),
-			do:     create(NewPod{"a", Seed, nil}), because: "CreatingMembers",
+			do:     create(NewPod{Name: "a", Role: Seed}), because: "CreatingMembers",
 		},
 		"a seed that came back and finds no data gets leave to begin": {
 			reason: "S1: until the latch it may be retried",
@@ -195,7 +195,7 @@ func TestOneBeginningWithVolumes(t *testing.T) {
 		"a seed whose Pod and volume were lost before the latch is made from the beginning": {
 			reason: "S1: until the latch it may be retried",
 			seen:   seeding(1, Answer{}).volumes().dead("a"),
-			do:     create(NewPod{"a", Seed, new(seedGrant(1))}), because: "CreatingMembers",
+			do:     create(NewPod{Name: "a", Role: Seed, Grant: new(seedGrant(1))}), because: "CreatingMembers",
 		},
 		"a seed that can't be scheduled where its volume is, is begun again": {
 			reason: "liveness: the volume binds it to a place that has no room, and nothing is on it",

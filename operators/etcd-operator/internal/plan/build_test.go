@@ -15,13 +15,14 @@ import (
 // Members are named a, b, c, …; a leads. Their ids are 0xa, 0xb, 0xc, ….
 
 const (
-	theCluster   = 0xc1
-	otherCluster = 0xc2
-	theTerm      = 7
-	theApplied   = 200_000
-	theVersion   = "3.6.16"
-	theLearners  = 6 // ETCD_MAX_LEARNERS of every Pod
-	theTimeout   = 5 * time.Minute
+	theCluster    = 0xc1
+	otherCluster  = 0xc2
+	theTerm       = 7
+	theApplied    = 200_000
+	theVersion    = "3.6.16"
+	theRepository = "quay.io/coreos/etcd"
+	theLearners   = 6 // ETCD_MAX_LEARNERS of every Pod
+	theTimeout    = 5 * time.Minute
 )
 
 var (
@@ -42,7 +43,7 @@ func nothing(n int) *world {
 	w := &world{told: map[string][]Member{}, o: Observation{
 		Now: now,
 		Cluster: Cluster{
-			Name: "x", Generation: 4, Size: n, Version: theVersion, WantedVersion: theVersion,
+			Name: "x", Generation: 4, Size: n, Version: theVersion, WantedVersion: theVersion, Repository: theRepository,
 			MemberTimeout: theTimeout, DisruptionBudget: true,
 		},
 		FreshToken: "fresh-token",
@@ -129,7 +130,7 @@ func (w *world) answer(name string, change func(*Answer)) *world {
 func (w *world) add(name string, role Role, a Answer) *world {
 	w.o.Pods = append(w.o.Pods, Pod{
 		Name: name, UID: "uid-" + name, Role: role, Created: old, IP: "ip-" + name, Node: "node-" + name, Addressed: true,
-		Persistent: w.o.Cluster.Persistent, Version: w.o.Cluster.Version, Learners: theLearners, Answer: a,
+		Persistent: w.o.Cluster.Persistent, Version: w.o.Cluster.Version, Repository: theRepository, Learners: theLearners, Answer: a,
 	})
 	if w.o.Cluster.Persistent {
 		w.claim(name)
@@ -140,7 +141,7 @@ func (w *world) add(name string, role Role, a Answer) *world {
 func serving(name string) Answer {
 	return Answer{
 		Reached: true, ClusterID: theCluster, MemberID: id(name), Leader: id("a"), Term: theTerm, Applied: theApplied,
-		Revision: 1, Version: theVersion, Read: true,
+		Revision: 1, Version: theVersion, ClusterVersion: "3.6.0", Read: true,
 	}
 }
 

@@ -39,7 +39,7 @@ const (
 // Records reports whether an action is carried out by writing the status.
 func Records(a Action) bool {
 	switch a.(type) {
-	case RecordBootstrap, LatchClusterID, AcknowledgeFence, LiftFence, AdoptSeed:
+	case RecordBootstrap, LatchClusterID, RecordVersion, AcknowledgeFence, LiftFence, AdoptSeed:
 		return true
 	}
 	return false
@@ -62,6 +62,15 @@ type RecordBootstrap struct {
 
 // LatchClusterID latches the cluster id that the seed reports (S1).
 type LatchClusterID struct{ ClusterID uint64 }
+
+// RecordVersion latches in the status which version the cluster runs, and the one
+// that its members move to from now on; Target is empty if they move no more. Index is
+// raft's index when the last of them came to the minor of Current; 0 if all began with
+// it.
+type RecordVersion struct {
+	Current, Target string
+	Index           uint64
+}
 
 // AcknowledgeFence latches in the status that the cluster is left to a restore.
 type AcknowledgeFence struct{ Restore string }
@@ -92,6 +101,8 @@ type CreatePods struct{ Pods []NewPod }
 type NewPod struct {
 	Name string
 	Role Role
+	// Version is what it is to run.
+	Version string
 	// Grant is written on the Pod from its beginning; nil for none.
 	Grant *Grant
 }
@@ -149,6 +160,15 @@ type MoveLeader struct {
 	ToID     uint64
 }
 
+// ChangeImage gives the etcd container of a Pod another image, in place: its kubelet
+// ends the container and starts it anew in the same Pod, on the same data. It is
+// carried out only if the cluster's Pods, read live, are as they were observed: the
+// same names, uids, roles and images, none of them going (S6, S11).
+type ChangeImage struct {
+	Name, UID           string
+	Repository, Version string
+}
+
 // DeletePod deletes one Pod, by uid and with grace, never by force: of a member
 // only to make it again on its volume (S7). With Members set the Pod is no
 // member's, and it is deleted only if a linearizable member list still equals them.
@@ -167,6 +187,7 @@ type DeleteClaim struct {
 
 func (RecordBootstrap) Kind() string  { return "RecordBootstrap" }
 func (LatchClusterID) Kind() string   { return "LatchClusterID" }
+func (RecordVersion) Kind() string    { return "RecordVersion" }
 func (AcknowledgeFence) Kind() string { return "AcknowledgeFence" }
 func (LiftFence) Kind() string        { return "LiftFence" }
 func (AdoptSeed) Kind() string        { return "AdoptSeed" }
@@ -178,5 +199,6 @@ func (AddLearner) Kind() string       { return "AddLearner" }
 func (Promote) Kind() string          { return "Promote" }
 func (RemoveMember) Kind() string     { return "RemoveMember" }
 func (MoveLeader) Kind() string       { return "MoveLeader" }
+func (ChangeImage) Kind() string      { return "ChangeImage" }
 func (DeletePod) Kind() string        { return "DeletePod" }
 func (DeleteClaim) Kind() string      { return "DeleteClaim" }

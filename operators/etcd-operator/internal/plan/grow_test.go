@@ -1,6 +1,7 @@
 package plan
 
 import (
+	"strings"
 	"testing"
 	"time"
 )
@@ -11,13 +12,16 @@ func joinGrant(attempt int, members ...string) Grant {
 	return Grant{Attempt: attempt, Members: members, CatchUp: true}
 }
 
+// minorVersion is etcd's cluster version where all run a version.
+func minorVersion(v string) string { return v[:strings.LastIndex(v, ".")] + ".0" }
+
 // version makes everybody run this version.
 func (w *world) version(v string) *world {
 	w.o.Cluster.Version, w.o.Cluster.WantedVersion = v, v
 	for i := range w.o.Pods {
 		w.o.Pods[i].Version = v
 		if w.o.Pods[i].Answer.Reached {
-			w.o.Pods[i].Answer.Version = v
+			w.o.Pods[i].Answer.Version, w.o.Pods[i].Answer.ClusterVersion = v, minorVersion(v)
 		}
 	}
 	return w

@@ -27,7 +27,7 @@ func (v *view) newJoiners(n int) []NewPod {
 			break
 		}
 		if b := v.Cluster.Bootstrap; b == nil || name != b.Member {
-			pods = append(pods, NewPod{Name: name, Role: Joiner})
+			pods = append(pods, NewPod{Name: name, Role: Joiner, Version: v.newPodVersion(name)})
 		}
 	}
 	return pods
@@ -49,10 +49,16 @@ func (v *view) missing() int {
 // and waiting before anything is done to the member list.
 func createJoiners(v *view) *step {
 	pods := v.newJoiners(v.missing() - len(v.candidates()))
-	if len(pods) == 0 {
+	if len(pods) == 0 || v.growthWaits() {
 		return nil
 	}
 	return do(CreatePods{pods}, "CreatingMembers", fmt.Sprintf("creating Pods %s", names(pods)))
+}
+
+// growthWaits reports whether a member is being restarted and none is lost: the
+// cluster grows after that (S6).
+func (v *view) growthWaits() bool {
+	return v.restarting() && !slices.ContainsFunc(v.list, v.going)
 }
 
 // patience is how soon to look again at a Pod that is starting.

@@ -35,6 +35,8 @@ func (v *view) role(m Member, p *Pod, leaving *Member) Role {
 	switch {
 	case p.Role == Leaving && leaving != nil && leaving.ID == m.ID:
 		return Leaving
+	case p.Role == Restarting && (p.From != "" || !v.healthy[m.ID] || !v.mayServeOn(m)):
+		return Restarting
 	case v.answer(m) == nil || !m.Started:
 		return p.Role
 	case m.Learner || v.answer(m).Learner:
@@ -136,7 +138,7 @@ func (v *view) remove(m Member) RemoveMember {
 // while one starts, which would find another list than the one it was told.
 func addLearner(v *view) *step {
 	joiners := v.candidates()
-	if v.missing() <= 0 || len(joiners) == 0 || !joiners[0].canJoin() || v.startingLearner() {
+	if v.missing() <= 0 || len(joiners) == 0 || !joiners[0].canJoin() || v.startingLearner() || v.growthWaits() {
 		return nil
 	}
 	if !v.settled {
@@ -245,8 +247,8 @@ func (v *view) isCompacted() bool {
 // leadership, then its vote.
 func shrink(v *view) *step {
 	victim := v.victim()
-	if victim == nil {
-		return nil
+	if victim == nil || v.Cluster.Target != "" || v.restarting() {
+		return nil // a change of the version is brought to its end first
 	}
 	if !v.mayRemove(*victim) {
 		return wait(shortly, "ScalingDown", fmt.Sprintf("member %s is removed as soon as the rest keeps its quorum: %s", victim.Name, v.whoIsMissing()))
@@ -297,14 +299,22 @@ func (v *view) victim() *Member {
 	return &victim
 }
 
-// heir is a healthy voter to take over the lead from the one that leaves.
+// heir is a healthy voter to take over the lead from the one that leaves: the one that
+// has been ready the longest. Most clients are with it, when others have been restarted
+// since; and the writes of its own clients wait while it takes over, where those that come
+// to the old leader are dropped, and those to the others too, without a word (raft).
 func (v *view) heir(from Member) *Member {
-	for _, m := range v.voters {
-		if m.ID != from.ID && v.healthy[m.ID] {
-			return &m
+	var heir *Member
+	for i := range v.voters {
+		m := &v.voters[i]
+		if m.ID == from.ID || !v.healthy[m.ID] {
+			continue
+		}
+		if heir == nil || v.pods[m.Name].ReadySince.Before(v.pods[heir.Name].ReadySince) {
+			heir = m
 		}
 	}
-	return nil
+	return heir
 }
 
 func boolInt(b bool) int64 {

@@ -45,10 +45,21 @@ type Cluster struct {
 	// Size is the number of voters wanted, 1 to 7.
 	Size int
 	// Version is what members run, without a leading v: the one recorded at
-	// creation, else spec.version, else the operator's default.
+	// creation or after the last change, else spec.version, else the operator's
+	// default.
 	Version string
-	// WantedVersion is spec.version without a leading v, or Version if that is empty.
+	// Target is the version that members are on their way to, one at a time; latched
+	// in the status before the first of them is changed, and empty when all run
+	// Version. It is Version itself on the way back.
+	Target string
+	// VersionIndex is raft's index when the last member came to the minor of Version; 0
+	// if all began with it.
+	VersionIndex uint64
+	// WantedVersion is spec.version without a leading v; if that is empty, Target or
+	// Version.
 	WantedVersion string
+	// Repository is the image without its tag that members are to run.
+	Repository string
 	// Persistent is true when members keep their data on volumes of their own.
 	Persistent bool
 	// MemberTimeout is how long a member's node may be gone before the member is
@@ -116,15 +127,20 @@ const (
 	Voter Role = "voter"
 	// Leaving is a member that is about to be removed, or has been.
 	Leaving Role = "leaving"
+	// Restarting is a voter whose container is about to be restarted with another
+	// image, or is being restarted.
+	Restarting Role = "restarting"
 )
 
 // Pod is what Plan needs of a member's Pod.
 type Pod struct {
 	// Name is also the name of the member and of its claim.
-	Name    string
-	UID     string
-	Role    Role
-	Created time.Time
+	Name string
+	UID  string
+	Role Role
+	// RoleSince is when it got its role; zero if it was made with it.
+	RoleSince time.Time
+	Created   time.Time
 	// DeletingSince is the time of the request to delete it; zero if there is none.
 	DeletingSince time.Time
 	// Finished is true when the Pod has failed or succeeded: it never runs again.
@@ -146,11 +162,24 @@ type Pod struct {
 	Addressed bool
 	// Persistent is true when the Pod keeps its data on a claim.
 	Persistent bool
-	// Version is that of the Pod's etcd image.
-	Version string
+	// Version is that of the etcd image that the operator asked for, Repository that
+	// image without its tag.
+	Version, Repository string
+	// From is the version that the etcd container runs, or ran last, while the Pod's
+	// image was changed and the container has not been restarted since; empty
+	// otherwise.
+	From string
+	// UnreadySince is since when the Pod is not ready; zero while it is. ReadySince is
+	// since when it is; zero if that is not known.
+	UnreadySince, ReadySince time.Time
+	// Routed is true while the client Service sends new clients to the Pod.
+	Routed bool
 	// Learners is the ETCD_MAX_LEARNERS that the Pod's etcd runs with; 0 if none
 	// is set.
 	Learners int
+	// SnapshotCount is the ETCD_SNAPSHOT_COUNT that the Pod's etcd runs with; 0 if none is
+	// set.
+	SnapshotCount int
 	// Grant is the leave to start that is written on the Pod; nil if there is none.
 	Grant *Grant
 	// Answer is what the member said of itself.
@@ -206,6 +235,10 @@ type Answer struct {
 	Learner  bool
 	// Version is the server's, without a leading v.
 	Version string
+	// ClusterVersion is etcd's cluster version as this member has it, such as
+	// "3.5.0": the minor that all members have been seen to run. Empty if it is not
+	// known.
+	ClusterVersion string
 	// Errors are those that the member reports, such as alarms and "no leader".
 	Errors []string
 	// Read is true when a linearizable read by this member succeeded: a quorum

@@ -59,6 +59,7 @@ var rules = []rule{
 	recordBootstrap,
 	withdrawSeedGrants,
 	dropOldSeeds,
+	repairImage,
 	createFirstPods,
 	restartSeed,
 	latchClusterID,
@@ -67,11 +68,13 @@ var rules = []rule{
 	clearFinishedPods,
 	returnPods,
 	makeRoom,
+	turnVersion,
 
 	// Everything below needs one.
 	awaitQuorum,
 	createJoiners,
 	openGrant,
+	welcomeBack,
 	setRoles,
 
 	// Membership, one settled change at a time (S3).
@@ -87,7 +90,15 @@ var rules = []rule{
 	deleteLeftoverClaims,
 
 	awaitReplacement,
+	awaitRestart,
 	awaitMembers,
+
+	// Versions and images, one member at a time, while all is well (S6, S10).
+	restartMember,
+	finishVersion,
+	beginVersion,
+	refuseVersion,
+
 	rest,
 }
 

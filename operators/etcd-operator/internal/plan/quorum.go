@@ -22,7 +22,7 @@ func awaitQuorum(v *view) *step {
 	}
 	again := shortly
 	for i := range v.Pods {
-		if p := &v.Pods[i]; v.patience(p) == soon {
+		if p := &v.Pods[i]; v.patience(p) == soon || (p.isRestarting() && v.restartPatience(p) == soon) {
 			again = soon
 		}
 	}

@@ -37,7 +37,7 @@ func returnPods(v *view) *step {
 		if crowded && !slices.ContainsFunc(voters, func(m Member) bool { return m.Name == c.Name }) {
 			continue
 		}
-		pods = append(pods, NewPod{Name: c.Name, Role: Returning})
+		pods = append(pods, NewPod{Name: c.Name, Role: Returning, Version: v.newPodVersion(c.Name)})
 	}
 	if len(pods) == 0 {
 		return nil

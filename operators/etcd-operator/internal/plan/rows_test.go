@@ -74,7 +74,15 @@ func podOf(o Observation, name string) *Pod {
 
 func exactly(a Action) wanted { return func(Observation) Action { return a } }
 
-func create(pods ...NewPod) wanted { return exactly(CreatePods{pods}) }
+// create makes Pods, of theVersion if they name no other.
+func create(pods ...NewPod) wanted {
+	for i := range pods {
+		if pods[i].Version == "" {
+			pods[i].Version = theVersion
+		}
+	}
+	return exactly(CreatePods{pods})
+}
 
 // joiners are n new Pods, under the first fresh names.
 func joiners(n int) []NewPod {

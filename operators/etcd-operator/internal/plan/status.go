@@ -23,6 +23,8 @@ func (v *view) status(s *step) v1beta2.ClusterStatus {
 		ClientPort:         c.LastStatus.ClientPort,
 		Selector:           c.LastStatus.Selector,
 		CurrentVersion:     c.LastStatus.CurrentVersion,
+		TargetVersion:      c.Target,
+		VersionIndex:       c.LastStatus.VersionIndex,
 		Bootstrap:          c.LastStatus.Bootstrap,
 		ClusterID:          c.LastStatus.ClusterID,
 		FencedBy:           c.LastStatus.FencedBy,
@@ -35,6 +37,9 @@ func (v *view) status(s *step) v1beta2.ClusterStatus {
 	}
 	v.listMembers(&st)
 	last := &c.LastStatus
+	if record, ok := s.action.(RecordVersion); ok {
+		st.TargetVersion = record.Target
+	}
 	switch {
 	case c.Paused || c.Deleting || c.Fence.By != "" || s.reason == "ClusterExisted":
 		// Nobody was asked: the last report stands.
@@ -47,6 +52,7 @@ func (v *view) status(s *step) v1beta2.ClusterStatus {
 	_, acknowledging := s.action.(AcknowledgeFence)
 	switch {
 	case adopting:
+		st.TargetVersion = ""
 		v.listSeed(&st, seed)
 	case c.Bootstrap == nil && (acknowledging || c.Fence.By != ""):
 		st.TargetVersion = c.Version // who restores it has to know
@@ -109,11 +115,11 @@ func (v *view) listMembers(st *v1beta2.ClusterStatus) {
 		case m.Learner:
 			d.Role = v1beta2.MemberLearner
 		}
+		if p := v.pods[m.Name]; p != nil {
+			d.Node, d.Version = p.Node, p.runs()
+		}
 		if a := v.answer(m); a != nil {
 			d.Version = a.Version
-		}
-		if p := v.pods[m.Name]; p != nil {
-			d.Node = p.Node
 		}
 		st.MemberDetails = append(st.MemberDetails, d)
 		if v.healthy[m.ID] {
@@ -132,7 +138,7 @@ func (v *view) listMembers(st *v1beta2.ClusterStatus) {
 
 // conditions are in a fixed order: what a person wants to know first comes first.
 func (v *view) conditions(s *step) []metav1.Condition {
-	all := []metav1.Condition{v.available(s), v.progressing(s), v.degraded(s), v.scaling(), v.recovering(s), v.upgrading(), v.isPaused()}
+	all := []metav1.Condition{v.available(s), v.progressing(s), v.degraded(s), v.scaling(), v.recovering(s), v.upgrading(s), v.isPaused()}
 	for _, special := range []string{v1beta2.ConditionNameConflict, v1beta2.ConditionVersionUnsupported} {
 		if s.reason == special {
 			all = append(all, v.condition(special, true, s.reason, s.message))
@@ -178,7 +184,7 @@ func (v *view) tolerance() string {
 }
 
 func (v *view) progressing(s *step) metav1.Condition {
-	moving := s.reason != "AsDesired" && !blocked[s.reason]
+	moving := s.reason != "AsDesired" && s.reason != "VersionRefused" && !blocked[s.reason]
 	return v.condition(v1beta2.ConditionProgressing, moving, s.reason, s.message)
 }
 
@@ -190,7 +196,7 @@ var blocked = map[string]bool{
 
 // Blocked reports whether a reason is one for which nothing moves until somebody
 // does something.
-func Blocked(reason string) bool { return blocked[reason] }
+func Blocked(reason string) bool { return blocked[reason] || reason == "VersionRefused" }
 
 // degraded says which members are not healthy.
 func (v *view) degraded(s *step) metav1.Condition {
@@ -248,14 +254,39 @@ func (v *view) recovering(s *step) metav1.Condition {
 	return v.condition(kind, false, "NothingToRecover", "no member is lost")
 }
 
-func (v *view) upgrading() metav1.Condition {
+func (v *view) upgrading(s *step) metav1.Condition {
 	const kind = v1beta2.ConditionUpgrading
 	c := &v.Cluster
-	if c.Bootstrap != nil && c.WantedVersion != c.Version {
-		return v.condition(kind, false, "VersionChangeUnsupported", fmt.Sprintf(
-			"this operator does not change the version of a running cluster: set spec.version back to %s", c.Version))
+	refusal := ""
+	if c.Bootstrap != nil {
+		refusal = v.refusal()
+	}
+	switch {
+	case s.reason == "UpgradeStarted":
+		return v.condition(kind, true, "Upgrading", s.message)
+	case c.Target != "" && refusal != "":
+		return v.condition(kind, true, "VersionRefused", fmt.Sprintf("%s members run %s; %s", v.upgraded(), v.image(), refusal))
+	case c.Target != "" || v.nextToRestart() != nil || v.restarting():
+		return v.condition(kind, true, "Upgrading", fmt.Sprintf("%s members run %s%s", v.upgraded(), v.image(), v.heldUp()))
+	case refusal != "":
+		return v.condition(kind, false, "VersionRefused", refusal)
 	}
 	return v.condition(kind, false, "AtVersion", "the version is "+c.Version)
+}
+
+// heldUp says of the members that are being restarted why they do not run, in the
+// kubelet's words.
+func (v *view) heldUp() string {
+	var said string
+	for _, m := range v.voters {
+		if p := v.pods[m.Name]; p != nil && p.isRestarting() && p.Trouble != "" {
+			said += fmt.Sprintf("; %s: %s", m.Name, p.Trouble)
+		}
+	}
+	if said != "" {
+		said += "; set spec.version (or spec.repository) to what runs"
+	}
+	return said
 }
 
 func (v *view) isPaused() metav1.Condition {

@@ -86,9 +86,18 @@ func TestConditions(t *testing.T) {
 		"a version is not run": {nothing(3).cluster(func(c *Cluster) { c.Version, c.WantedVersion = "3.3.1", "3.3.1" }), []string{
 			"Available=False VersionUnsupported", "Progressing=False VersionUnsupported", "Degraded=True VersionUnsupported", "Scaling=False AtSize",
 			"Recovering=False NothingToRecover", "Upgrading=False AtVersion", "Paused=False NotPaused", "VersionUnsupported=True VersionUnsupported"}},
-		"a version change is asked for": {healthy(3).cluster(func(c *Cluster) { c.WantedVersion = "3.7.3" }), []string{
-			"Available=True Serving", "Progressing=False AsDesired", "Degraded=False AllHealthy", "Scaling=False AtSize",
-			"Recovering=False NothingToRecover", "Upgrading=False VersionChangeUnsupported", "Paused=False NotPaused"}},
+		"a version change is asked for": {healthy(3).wants("3.7.3"), []string{
+			"Available=True Serving", "Progressing=True UpgradeStarted", "Degraded=False AllHealthy", "Scaling=False AtSize",
+			"Recovering=False NothingToRecover", "Upgrading=True Upgrading", "Paused=False NotPaused"}},
+		"a version that can't be gone to is asked for": {healthy(3).wants("3.8.0"), []string{
+			"Available=True Serving", "Progressing=False VersionRefused", "Degraded=False AllHealthy", "Scaling=False AtSize",
+			"Recovering=False NothingToRecover", "Upgrading=False VersionRefused", "Paused=False NotPaused"}},
+		"a member is restarted": {upgrading("3.7.3").runs("b", "3.7.3").restarting("c", "3.7.3").silent("c"), []string{
+			"Available=True Serving", "Progressing=True UpgradingMember", "Degraded=True MembersUnhealthy", "Scaling=False AtSize",
+			"Recovering=False NothingToRecover", "Upgrading=True Upgrading", "Paused=False NotPaused"}},
+		"all run it, and etcd has not said so": {upgrading("3.7.3").runs("a", "3.7.3").runs("b", "3.7.3").runs("c", "3.7.3"), []string{
+			"Available=True Serving", "Progressing=True Upgrading", "Degraded=False AllHealthy", "Scaling=False AtSize",
+			"Recovering=False NothingToRecover", "Upgrading=True Upgrading", "Paused=False NotPaused"}},
 		"paused": {healthy(3).silent("a", "b", "c").cluster(func(c *Cluster) { c.Paused = true }), []string{
 			"Available=Unknown Paused", "Progressing=False Paused", "Degraded=True Paused", "Scaling=False AtSize",
 			"Recovering=False NothingToRecover", "Upgrading=False AtVersion", "Paused=True Paused"}},
@@ -124,7 +133,12 @@ func TestMessages(t *testing.T) {
 		"whose data is lost":             {healthy(3).noQuorum().dead("b", "c"), v1beta2.ConditionDegraded, []string{"2 of 3", "b, c", "restore"}},
 		"a conflict":                     {conflicted(nothing(3)), v1beta2.ConditionNameConflict, []string{"Service x-client (of EtcdCluster y)", "rename"}},
 		"which version to write":         {nothing(3).cluster(func(c *Cluster) { c.Version = "3.4.1" }), v1beta2.ConditionVersionUnsupported, []string{"3.4.1", "spec.version", "3.4.29"}},
-		"a version change":               {healthy(3).cluster(func(c *Cluster) { c.WantedVersion = "3.7.3" }), v1beta2.ConditionUpgrading, []string{"spec.version", theVersion}},
+		"a version change":               {upgrading("3.7.3").runs("b", "3.7.3"), v1beta2.ConditionUpgrading, []string{"1 of 3 members run quay.io/coreos/etcd:v3.7.3"}},
+		"a version change that skips":    {healthy(3).version("3.5.35").wants("3.7.3"), v1beta2.ConditionUpgrading, []string{"one minor at a time", "3.5.35", "to 3.6.16 first", "to 3.7.3 when"}},
+		"a version change back":          {healthy(3).wants("3.5.35"), v1beta2.ConditionUpgrading, []string{theVersion, "set spec.version to 3.6.x"}},
+		"a version that is not run":      {healthy(3).wants("3.3.27"), v1beta2.ConditionUpgrading, []string{"3.3.27", "spec.version"}},
+		"a version that can't be pulled": {upgrading("3.6.99").restarting("c", "3.6.99").silent("c").pod("c", func(p *Pod) { p.Trouble = "ImagePullBackOff: no such image" }), v1beta2.ConditionUpgrading, []string{"0 of 3", "c: ImagePullBackOff: no such image", "set spec.version"}},
+		"a way back that is closed":      {upgrading("3.7.3").runs("a", "3.7.3").runs("b", "3.7.3").runs("c", "3.7.3").wants(theVersion), v1beta2.ConditionUpgrading, []string{"may not go back", "set spec.version to 3.7.3"}},
 		"how far it has grown":           {healthy(3).size(5), v1beta2.ConditionScaling, []string{"3 of 5"}},
 		"why it is not begun":            {nothing(3).cluster(func(c *Cluster) { c.Existed = "volume x-1 exists" }), v1beta2.ConditionAvailable, []string{"volume x-1 exists", "restore"}},
 		"what is done while it is begun": {begun(3), v1beta2.ConditionAvailable, []string{"a, n1, n2"}},
@@ -172,9 +186,9 @@ func TestWhoIsThere(t *testing.T) {
 		MemberDetails: []v1beta2.MemberDetail{
 			{Name: "a", ID: "000000000000000a", Role: v1beta2.MemberVoter, Version: theVersion, Node: "node-a"},
 			{Name: "b", ID: "000000000000000b", Role: v1beta2.MemberVoter, Version: theVersion, Node: "node-b"},
-			{Name: "c", ID: "000000000000000c", Role: v1beta2.MemberVoter, Node: "node-c"},
+			{Name: "c", ID: "000000000000000c", Role: v1beta2.MemberVoter, Version: theVersion, Node: "node-c"},
 			{Name: "d", ID: "000000000000000d", Role: v1beta2.MemberLearner, Version: theVersion, Node: "node-d"},
-			{Name: "e", ID: "000000000000000e", Role: v1beta2.MemberUnstarted, Node: "node-e"},
+			{Name: "e", ID: "000000000000000e", Role: v1beta2.MemberUnstarted, Version: theVersion, Node: "node-e"},
 		},
 	}
 	got := v1beta2.ClusterStatus{Size: s.Size, Leader: s.Leader, ReadyMembers: s.ReadyMembers, Members: s.Members, MemberDetails: s.MemberDetails}

@@ -2,6 +2,7 @@ package plan
 
 import (
 	"cmp"
+	"fmt"
 	"strconv"
 	"strings"
 )
@@ -13,6 +14,14 @@ const (
 	// newestTested is the newest version that the tests run.
 	newestTested = "3.7.3"
 )
+
+// newestPatches are the newest patches that the tests run, by minor.
+var newestPatches = map[int]string{5: "3.5.35", 6: "3.6.16", 7: newestTested}
+
+// lastPatches are the oldest patches from which the next minor may be gone to, by minor:
+// of 3.5 the newest, since members older than 3.5.26 may carry members that were removed
+// into 3.6; of 3.6 the one that etcd's guide "Upgrade etcd from v3.6 to v3.7" names.
+var lastPatches = map[int]version{5: parseVersion(newestPatches[5]), 6: {3, 6, 11}}
 
 // version is a release of etcd.
 type version struct{ major, minor, patch int }
@@ -37,8 +46,21 @@ func parseVersion(s string) version {
 	return version{n[0], n[1], n[2]}
 }
 
+// String is the minor, as etcd tells its cluster version.
+func (a version) String() string {
+	if a == (version{}) {
+		return "not known"
+	}
+	return fmt.Sprintf("%d.%d", a.major, a.minor)
+}
+
 func (a version) compare(b version) int {
-	return cmp.Or(cmp.Compare(a.major, b.major), cmp.Compare(a.minor, b.minor), cmp.Compare(a.patch, b.patch))
+	return cmp.Or(a.compareMinor(b), cmp.Compare(a.patch, b.patch))
+}
+
+// compareMinor compares versions up to their patches.
+func (a version) compareMinor(b version) int {
+	return cmp.Or(cmp.Compare(a.major, b.major), cmp.Compare(a.minor, b.minor))
 }
 
 // atLeast reports whether a version is the other or newer.
@@ -57,4 +79,28 @@ func supported(s string) bool {
 		return v.patch >= 11
 	}
 	return v.minor > 5
+}
+
+// nextVersion is the next version on the way from the one that a cluster runs to the
+// one that is wanted (S10). Where there is no way it is the one that runs, and refusal
+// says why, and what to write instead.
+func nextVersion(runs, wanted string) (next, refusal string) {
+	a, b := parseVersion(runs), parseVersion(wanted)
+	minors := b.minor - a.minor
+	switch {
+	case wanted == runs:
+		return runs, ""
+	case !supported(runs):
+		return runs, fmt.Sprintf("the cluster runs etcd %q, from which no way to another version is known: set spec.version to that", runs)
+	case !supported(wanted):
+		return runs, fmt.Sprintf("etcd %s is not run; set spec.version to %s or later, such as %s", wanted, oldestSupported, newestTested)
+	case minors < 0:
+		return runs, fmt.Sprintf("the cluster runs etcd %s, and this operator does not take it back to an earlier minor: set spec.version to %d.%d.x", runs, a.major, a.minor)
+	case minors > 1:
+		first := cmp.Or(newestPatches[a.minor+1], fmt.Sprintf("%d.%d.x", a.major, a.minor+1))
+		return runs, fmt.Sprintf("etcd moves one minor at a time, and the cluster runs %s: set spec.version to %s first, and to %s when the cluster runs that", runs, first, wanted)
+	case minors == 1 && !a.atLeast(lastPatches[a.minor]):
+		return newestPatches[a.minor], ""
+	}
+	return wanted, ""
 }

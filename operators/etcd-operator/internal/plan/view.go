@@ -220,6 +220,8 @@ func (v *view) loss(m Member) string {
 		return "its node has been gone for " + v.Cluster.MemberTimeout.String()
 	case p.Node == "" && p.Unschedulable != "" && v.expired(p.Created):
 		return "its Pod can't be scheduled: " + p.Unschedulable
+	case !m.Started && v.unfit(p):
+		return fmt.Sprintf("it has etcd %s, which this cluster does not take", p.Version)
 	case !m.Started && v.fewerLearners(p):
 		return fmt.Sprintf("it would allow %d learners, less than others do", p.Learners)
 	case m.Learner && p.Trouble != "" && v.expired(p.Created):
@@ -304,7 +306,7 @@ func (v *view) spent(p *Pod) bool {
 	if p.Finished || !p.DeletingSince.IsZero() || v.nodeLost(p) || p.Grant != nil || p.Answer.Reached || p.Answer.Attempt > 0 {
 		return true
 	}
-	return v.unfounded(p) || v.detached(p) || v.fewerLearners(p)
+	return v.unfounded(p) || v.detached(p) || v.fewerLearners(p) || v.unfit(p)
 }
 
 // detached reports whether a Pod runs on a volume that is not the cluster's: one that

@@ -6,6 +6,7 @@ import (
 	"net/http"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 	"sync"
 	"testing"
@@ -13,6 +14,7 @@ import (
 
 	corev1 "k8s.io/api/core/v1"
 	discoveryv1 "k8s.io/api/discovery/v1"
+	"k8s.io/apimachinery/pkg/api/equality"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
 	"sigs.k8s.io/controller-runtime/pkg/client"
@@ -32,11 +34,13 @@ type Kubelet struct {
 	t         testing.TB
 	client    client.Client
 	namespace string
-	// etcd is the folder of the etcd program, dir that of all Pods and volumes.
-	etcd, dir string
-	hosts     string
-	ips       map[string]string
-	running   map[types.UID]*pod
+	// etcd are the folders of the etcd programs by version, dir is that of all Pods and
+	// volumes.
+	etcd    map[string]string
+	dir     string
+	hosts   string
+	ips     map[string]string
+	running map[types.UID]*pod
 	// empty are the claims whose volumes are to be emptied.
 	empty sync.Map
 	// last is the last error, to be shown if the test fails.
@@ -46,13 +50,16 @@ type Kubelet struct {
 // tick is how often the kubelet looks at its Pods.
 const tick = 20 * time.Millisecond
 
-// StartKubelet runs one until the test ends. All members run this version of etcd,
-// whatever their image says.
-func StartKubelet(t testing.TB, c client.Client, namespace, version string) *Kubelet {
+// StartKubelet runs one until the test ends. A member runs the etcd that its image's tag
+// names; an image of a version that etcdtest has not can't be pulled.
+func StartKubelet(t testing.TB, c client.Client, namespace string) *Kubelet {
 	t.Helper()
 	k := &Kubelet{
-		t: t, client: c, namespace: namespace, etcd: filepath.Dir(etcdtest.Binary(t, version)), dir: t.TempDir(),
+		t: t, client: c, namespace: namespace, etcd: map[string]string{}, dir: t.TempDir(),
 		ips: map[string]string{}, running: map[types.UID]*pod{},
+	}
+	for _, version := range etcdtest.Versions() {
+		k.etcd[version] = filepath.Dir(etcdtest.Binary(t, version))
 	}
 	k.hosts = filepath.Join(k.dir, "hosts")
 	node := &corev1.Node{ObjectMeta: metav1.ObjectMeta{Name: k.node()}}
@@ -131,7 +138,13 @@ func (k *Kubelet) syncPod(ctx context.Context, p *corev1.Pod) error {
 		return k.client.SubResource("binding").Create(ctx, p, &corev1.Binding{Target: corev1.ObjectReference{Kind: "Node", Name: k.node()}})
 	case runs == nil:
 		return k.start(p)
-	case runs.ended():
+	case runs.image != p.Spec.Containers[0].Image:
+		if runs.cmd != nil && !runs.ended() {
+			runs.terminate()
+		}
+		runs.image = p.Spec.Containers[0].Image
+		return runs.start()
+	case runs.cmd != nil && runs.ended():
 		return runs.start()
 	}
 	runs.grant(p.Annotations[v1beta2.AnnotationStart])
@@ -156,7 +169,7 @@ func (k *Kubelet) start(p *corev1.Pod) error {
 			}
 		}
 	}
-	runs := &pod{name: p.Name, ip: k.ips[p.Name], home: home, data: data, hosts: k.hosts, etcd: k.etcd, container: p.Spec.Containers[0]}
+	runs := &pod{name: p.Name, ip: k.ips[p.Name], home: home, data: data, hosts: k.hosts, etcd: k.etcd, image: p.Spec.Containers[0].Image, container: p.Spec.Containers[0]}
 	for _, dir := range []string{filepath.Join(home, "grant"), filepath.Join(home, "used"), data} {
 		if err := os.MkdirAll(dir, 0o700); err != nil {
 			return err
@@ -178,31 +191,48 @@ func (k *Kubelet) setStatus(ctx context.Context, p *corev1.Pod, runs *pod) error
 			was = c.Status
 		}
 	}
-	if was == ready && p.Status.PodIP == runs.ip {
+	container := runs.status()
+	if was == ready && p.Status.PodIP == runs.ip && len(p.Status.ContainerStatuses) == 1 && equality.Semantic.DeepEqual(p.Status.ContainerStatuses[0], container) {
 		return nil
+	}
+	p.Status.ContainerStatuses = []corev1.ContainerStatus{container}
+	changed := metav1.Now()
+	for _, c := range p.Status.Conditions {
+		if c.Type == corev1.PodReady && c.Status == ready {
+			changed = c.LastTransitionTime
+		}
 	}
 	p.Status.Phase, p.Status.PodIP, p.Status.PodIPs = corev1.PodRunning, runs.ip, []corev1.PodIP{{IP: runs.ip}}
 	p.Status.Conditions = []corev1.PodCondition{
 		{Type: corev1.PodScheduled, Status: corev1.ConditionTrue},
-		{Type: corev1.PodReady, Status: ready, LastTransitionTime: metav1.Now()},
+		{Type: corev1.PodReady, Status: ready, LastTransitionTime: changed},
 	}
 	return k.client.Status().Update(ctx, p)
 }
 
 // publish keeps the addresses of each cluster's Pods in an EndpointSlice of its
-// headless Service.
+// headless Service, and those of the voters that are ready in one of its client Service.
 func (k *Kubelet) publish(ctx context.Context, pods []corev1.Pod) error {
 	endpoints := map[string][]discoveryv1.Endpoint{}
 	for i := range pods {
 		p := &pods[i]
-		if p.Status.PodIP != "" {
-			endpoints[p.Spec.Subdomain] = append(endpoints[p.Spec.Subdomain], discoveryv1.Endpoint{Hostname: &p.Spec.Hostname, Addresses: []string{p.Status.PodIP}})
+		if p.Status.PodIP == "" {
+			continue
+		}
+		peers, clients := member.PeerServiceName(p.Spec.Subdomain), member.ClientServiceName(p.Spec.Subdomain)
+		endpoints[peers] = append(endpoints[peers], discoveryv1.Endpoint{Hostname: &p.Spec.Hostname, Addresses: []string{p.Status.PodIP}})
+		if endpoints[clients] == nil {
+			endpoints[clients] = []discoveryv1.Endpoint{}
+		}
+		if Serves(p) {
+			ref := &corev1.ObjectReference{Kind: "Pod", Namespace: p.Namespace, Name: p.Name, UID: p.UID}
+			endpoints[clients] = append(endpoints[clients], discoveryv1.Endpoint{TargetRef: ref, Addresses: []string{p.Status.PodIP}})
 		}
 	}
 	for service, all := range endpoints {
 		slice := &discoveryv1.EndpointSlice{ObjectMeta: metav1.ObjectMeta{Name: service, Namespace: k.namespace}}
 		_, err := controllerutil.CreateOrUpdate(ctx, k.client, slice, func() error {
-			slice.Labels = member.Selector(service)
+			slice.Labels = member.Selector(strings.TrimSuffix(service, member.ClientServiceName("")))
 			slice.Labels[discoveryv1.LabelServiceName] = service
 			// As names: the API server refuses loopback addresses as such.
 			slice.AddressType, slice.Endpoints = discoveryv1.AddressTypeFQDN, all
@@ -213,6 +243,14 @@ func (k *Kubelet) publish(ctx context.Context, pods []corev1.Pod) error {
 		}
 	}
 	return nil
+}
+
+// Serves reports whether the client Service sends clients to a Pod.
+func Serves(p *corev1.Pod) bool {
+	return p.Labels[v1beta2.LabelRole] == v1beta2.RoleVoter && p.DeletionTimestamp.IsZero() &&
+		slices.ContainsFunc(p.Status.Conditions, func(c corev1.PodCondition) bool {
+			return c.Type == corev1.PodReady && c.Status == corev1.ConditionTrue
+		})
 }
 
 // releaseClaims lets volumes go that are to be deleted and that no Pod uses.

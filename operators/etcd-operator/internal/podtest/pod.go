@@ -41,11 +41,15 @@ const stopPatience = 20 * time.Second
 
 // pod is a Pod that runs, with one container.
 type pod struct {
-	name, ip    string
-	home, data  string
-	hosts, etcd string
-	container   corev1.Container
-	granted     string
+	name, ip   string
+	home, data string
+	hosts      string
+	etcd       map[string]string
+	image      string
+	container  corev1.Container
+	// restarts counts the containers that were started.
+	restarts int
+	granted  string
 
 	cmd  *exec.Cmd
 	done chan struct{}
@@ -56,6 +60,11 @@ type pod struct {
 // start starts the container, or starts it again. Its command is the Pod's own, but
 // for where its files are and where it listens.
 func (p *pod) start() error {
+	etcd := p.etcd[p.version()]
+	if etcd == "" {
+		p.cmd = nil // its image can't be pulled
+		return nil
+	}
 	self, err := os.Executable()
 	if err != nil {
 		return err
@@ -72,7 +81,7 @@ func (p *pod) start() error {
 		args = append(args, here.Replace(a))
 	}
 	p.cmd, p.done = exec.Command(self, args...), make(chan struct{})
-	p.cmd.Env = append(os.Environ(), hostsEnv+"="+p.hosts, "PATH="+p.etcd+":"+os.Getenv("PATH"))
+	p.cmd.Env = append(os.Environ(), hostsEnv+"="+p.hosts, "PATH="+etcd+":"+os.Getenv("PATH"))
 	for _, e := range p.container.Env {
 		p.cmd.Env = append(p.cmd.Env, e.Name+"="+e.Value)
 	}
@@ -80,13 +89,30 @@ func (p *pod) start() error {
 	p.cmd.SysProcAttr = &syscall.SysProcAttr{Pdeathsig: syscall.SIGKILL, Unshareflags: syscall.CLONE_NEWNS}
 	if err := p.cmd.Start(); err != nil {
 		close(p.done)
+		p.cmd = nil
 		return fmt.Errorf("run a member, with a mount namespace of its own, as only root may: %w", err)
 	}
+	p.restarts++
 	go func(cmd *exec.Cmd, done chan struct{}) {
 		_ = cmd.Wait() // how it ended shows in its output
 		close(done)
 	}(p.cmd, p.done)
 	return nil
+}
+
+// version is what the tag of its image names.
+func (p *pod) version() string { return p.image[strings.LastIndex(p.image, ":v")+2:] }
+
+// status is what a kubelet says of the container.
+func (p *pod) status() corev1.ContainerStatus {
+	s := corev1.ContainerStatus{Name: p.container.Name, Image: p.image, ImageID: p.image}
+	if p.restarts > 0 {
+		s.ContainerID = fmt.Sprintf("process://%d", p.restarts)
+	}
+	if p.etcd[p.version()] == "" {
+		s.State.Waiting = &corev1.ContainerStateWaiting{Reason: "ImagePullBackOff", Message: "no such image: " + p.image}
+	}
+	return s
 }
 
 // grant writes what the downward API shows of the annotation.
@@ -110,11 +136,17 @@ func (p *pod) ended() bool {
 }
 
 func (p *pod) kill() {
+	if p.cmd == nil {
+		return
+	}
 	_ = p.cmd.Process.Kill() // fails only if it has ended
 	<-p.done
 }
 
 func (p *pod) terminate() {
+	if p.cmd == nil {
+		return
+	}
 	_ = p.cmd.Process.Signal(syscall.SIGTERM) // fails only if it has ended
 	select {
 	case <-p.done:

@@ -1,6 +1,7 @@
 package simulate
 
 import (
+	"cmp"
 	"errors"
 	"fmt"
 	"slices"
@@ -23,6 +24,8 @@ import (
 //     still has the one that was observed.
 //   - Members are changed, and what is no member's is deleted, only if a
 //     linearizable member list equals the one that was decided on.
+//   - A Pod gets another image only if a live list of the Pods shows all of them as they
+//     were observed.
 //   - A member is removed only if its Pod, read live, is still the one that was
 //     observed, with the same grant, and if it does not lead; a claim is deleted only
 //     if no Pod has its name, and it is still a member's; a Pod returns only to such.
@@ -128,7 +131,7 @@ func (w *world) effect(op *operator, t *todo, n int) (more bool, err error) {
 	case plan.RecordBootstrap:
 		return false, w.writeStatus(op, func(c *etcdCluster) {
 			w.touch("a beginning is recorded")
-			c.bootstrap = a.Bootstrap
+			c.bootstrap, c.current = a.Bootstrap, a.Version
 		})
 	case plan.LatchClusterID:
 		err := w.writeStatus(op, func(c *etcdCluster) {
@@ -139,8 +142,14 @@ func (w *world) effect(op *operator, t *todo, n int) (more bool, err error) {
 			w.latch(a.ClusterID)
 		}
 		return false, err
+	case plan.RecordVersion:
+		return false, w.writeStatus(op, func(c *etcdCluster) {
+			w.touch("a version is recorded")
+			w.checkRecord(a)
+			c.current, c.target, c.index = a.Current, a.Target, a.Index
+		})
 	case plan.CreatePods:
-		return w.createPods(&t.seen, a.Pods, n, t.sent)
+		return w.createPods(&t.seen, a, n, t.sent)
 	case plan.SetRoles:
 		return n+1 < len(a.Roles), w.setRole(&t.seen, a.Roles[n])
 	case plan.OpenGrant:
@@ -186,6 +195,8 @@ func (w *world) effect(op *operator, t *todo, n int) (more bool, err error) {
 		})
 	case plan.MoveLeader:
 		return false, w.askLeader(op, a)
+	case plan.ChangeImage:
+		return false, w.giveImage(t, a)
 	case plan.DeletePod:
 		return false, w.deleteByUID(op, t, a)
 	case plan.DeleteClaim:
@@ -215,7 +226,8 @@ func (w *world) unchanged(seen *plan.Cluster) error {
 	if c.fence.Stands() && !w.cfg.has(NoLiveFence) {
 		return errConflict
 	}
-	if c.paused != seen.Paused || c.deleting != seen.Deleting || c.generation != seen.Generation || c.clusterID != seen.ClusterID || c.bootstrap != b {
+	if c.paused != seen.Paused || c.deleting != seen.Deleting || c.generation != seen.Generation || c.clusterID != seen.ClusterID || c.bootstrap != b ||
+		cmp.Or(c.current, c.wanted) != seen.Version || c.target != seen.Target {
 		return errConflict
 	}
 	return nil
@@ -264,6 +276,7 @@ func (w *world) adoptSeed(op *operator, t *todo, a plan.AdoptSeed) error {
 	err := w.writeStatus(op, func(c *etcdCluster) {
 		c.fence.By, c.fence.Adopted = "", v1beta2.AdoptedSeed{Restore: a.Restore, Pod: a.Name, PodUID: a.UID}
 		c.bootstrap, c.clusterID, c.status = plan.Bootstrap{Member: a.Name, Token: a.Restore}, a.ClusterID, &t.decision.Status
+		c.current, c.target, c.index = cmp.Or(a.Version, c.current), "", 0
 	})
 	if err == nil {
 		w.adopt(a)
@@ -280,7 +293,8 @@ func (w *world) writeStatus(op *operator, change func(*etcdCluster)) error {
 	return nil
 }
 
-func (w *world) createPods(seen *plan.Observation, pods []plan.NewPod, n int, sent bool) (more bool, err error) {
+func (w *world) createPods(seen *plan.Observation, a plan.CreatePods, n int, sent bool) (more bool, err error) {
+	pods := a.Pods
 	if n == 0 && !w.cfg.has(NoLiveNames) && !sent && !slices.EqualFunc(w.pods, seen.Pods, func(a *pod, b plan.Pod) bool { return a.name == b.Name }) {
 		return false, errConflict
 	}
@@ -303,7 +317,7 @@ func (w *world) createPods(seen *plan.Observation, pods []plan.NewPod, n int, se
 	w.checkCreate(&np)
 	w.createPod(&pod{
 		name: np.Name, role: np.Role, grant: np.Grant, persistent: w.cfg.Persistent,
-		version: w.cfg.Version, learners: w.learners,
+		version: np.Version, repository: w.cluster.repository, learners: w.learners,
 	})
 	w.learners = w.cfg.Learners
 	return more, nil
@@ -315,7 +329,7 @@ func (w *world) setRole(seen *plan.Observation, r plan.PodRole) error {
 			return errConflict
 		}
 		w.checkRole(p, r.Role)
-		p.role = r.Role
+		p.role, p.roleAt = r.Role, w.now
 		return nil
 	})
 }

@@ -105,7 +105,10 @@ func (w *world) key() uint64 {
 	put := func(args ...any) { fmt.Fprintln(&b, args...) }
 
 	c := &w.cluster
-	put(c.size, c.wanted, c.paused, c.deleting, name(c.bootstrap.Member), c.clusterID != 0, w.main, len(w.births), w.budget, w.learners, w.majorityLost)
+	put(c.size, c.wanted, c.repository, c.current, c.target, c.index, c.paused, c.deleting, name(c.bootstrap.Member), c.clusterID != 0, w.main, len(w.births), w.budget, w.learners, w.majorityLost)
+	for i := range w.births {
+		put(w.births[i].minor, w.births[i].oldIndex)
+	}
 	put(c.fence.Mark, c.fence.By, c.fence.Lifted, c.fence.Seeded != "", c.fence.Adopted.Restore, len(w.lates))
 	for _, r := range w.restores {
 		put("x", r.stage, r.givesUp, left(r.until), name(r.seed), r.adopted, r.done)
@@ -120,7 +123,7 @@ func (w *world) key() uint64 {
 		put("n", left(n.off), left(n.silent), left(n.cut), n.gone, ago(n.silentSince), ago(n.lostSince))
 	}
 	putPod := func(p *pod) {
-		put("p", name(p.name), p.role, ago(p.created), ago(p.deleting), p.finished, p.node, p.unschedulable, p.trouble, p.ip, p.addressed, p.learners)
+		put("p", name(p.name), p.role, ago(p.created), ago(p.deleting), p.finished, p.node, p.unschedulable, p.trouble, p.ip, p.addressed, p.learners, p.version, p.repository, p.from, p.ready, ago(p.readyAt), p.routed, w.now-p.roleAt < time.Second)
 		if p.grant != nil {
 			put(p.grant.Attempt, p.grant.New, p.grant.CatchUp, len(p.grant.After))
 			for _, m := range p.grant.Members {
@@ -136,7 +139,7 @@ func (w *world) key() uint64 {
 		w.putData(put, name, c.disk.data)
 	}
 	for _, r := range w.runs {
-		put("r", name(r.name), w.pod(r.name) != nil && w.pod(r.name).uid == r.uid, r.node, r.state, ago(r.due), r.failures, r.address == never, ago(r.address), ago(r.stopAt), r.used, ago(r.turn), r.catchUp)
+		put("r", name(r.name), w.pod(r.name) != nil && w.pod(r.name).uid == r.uid, r.node, r.state, ago(r.due), r.failures, r.address == never, ago(r.address), ago(r.stopAt), r.used, ago(r.turn), r.catchUp, r.version, r.repository, r.begun)
 		w.putData(put, name, r.disk.data)
 		if r.etcd == nil {
 			continue

@@ -71,6 +71,8 @@ const (
 	NoLiveNames
 	// NoLivePod: it removes members whatever became of their Pods.
 	NoLivePod
+	// NoLivePods: it gives Pods another image whatever became of them and the others.
+	NoLivePods
 	// NoUID: it changes and deletes by name.
 	NoUID
 	// NoMemberList: it changes members whatever the list is meanwhile.
@@ -97,7 +99,7 @@ func RandomConfig(seed int64) Config {
 		Size:             pick(&r, 1, 2, 3, 3, 3, 3, 4, 5, 5, 6, 7),
 		Persistent:       r.chance(60),
 		LocalVolumes:     r.chance(40),
-		Version:          pick(&r, "3.4.37", "3.5.35", "3.6.16", "3.6.16", "3.7.3"),
+		Version:          pick(&r, "3.4.37", "3.5.30", "3.5.35", "3.6.16", "3.6.16", "3.7.3"),
 		Learners:         7,
 		AntiAffinity:     r.chance(40),
 		NodesReadable:    r.chance(80),
@@ -124,6 +126,9 @@ func RandomConfig(seed int64) Config {
 	}
 	if slices.Contains(cfg.Kinds, LeadLeaving) { // nobody leaves unless somebody scales
 		cfg.Kinds = append(cfg.Kinds, EditSize, EditSize)
+	}
+	if slices.Contains(cfg.Kinds, EditVersion) && r.chance(60) { // one change of mind seldom shows much
+		cfg.Kinds = append(cfg.Kinds, EditVersion, EditVersion, EditVersion, EditVersion)
 	}
 	if slices.Contains(cfg.Kinds, EraseFence) || slices.Contains(cfg.Kinds, OldMarks) || slices.Contains(cfg.Kinds, LateCall) {
 		cfg.Kinds = append(cfg.Kinds, Restore, Restore)

@@ -2,6 +2,7 @@ package simulate
 
 import (
 	"flag"
+	"slices"
 	"testing"
 	"time"
 
@@ -22,6 +23,15 @@ func menu(n int, kinds ...FaultKind) []Fault {
 				all[len(all)-1] = Fault{Kind: k, B: i}
 			}
 		}
+	}
+	return all
+}
+
+// edits are those that set spec.version to one of these.
+func edits(to ...string) []Fault {
+	var all []Fault
+	for _, v := range to {
+		all = append(all, Fault{Kind: EditVersion, A: slices.Index(versions, v)})
 	}
 	return all
 }
@@ -75,6 +85,14 @@ func TestExplore(t *testing.T) {
 		"a restore that gives up, two faults": {
 			with(func(c *Config) { c.Size, c.Persistent, c.Formed = 2, true, true }),
 			append([]Fault{{Kind: Restore, B: 15}}, menu(2, append(memberFaults, CrashOperator, LoseReply)...)...), 2, 50,
+		},
+		"three members change their version and back, two faults": {
+			with(func(c *Config) { c.Formed = true }),
+			append(edits("3.7.3", "3.6.17", "3.6.99", "3.6.16"), menu(3, KillContainer, DeletePod, StopNode, CrashOperator, LoseReply)...), 2, 60,
+		},
+		"three members with claims change their version, two faults": {
+			with(func(c *Config) { c.Persistent, c.Formed, c.Version = true, true, "3.5.35" }),
+			append(edits("3.6.16", "3.6.98", "3.5.35"), menu(3, append(memberFaults, operatorFaults...)...)...), 2, 60,
 		},
 		"three to one and back, two faults": {
 			with(func(c *Config) { c.Persistent, c.Formed, c.AntiAffinity = true, true, true }),

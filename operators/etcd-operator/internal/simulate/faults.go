@@ -96,8 +96,11 @@ const (
 	EditSize
 	// Pause sets spec.paused for a while.
 	Pause
-	// EditVersion asks for another version, which nobody can give yet.
+	// EditVersion sets spec.version: to one that can be reached, to one that can't, to
+	// one whose image can't be pulled or does not run.
 	EditVersion
+	// EditRepository sets spec.repository.
+	EditRepository
 	// NameConflict is an object of somebody else under a name that the cluster needs.
 	NameConflict
 	// Restore begins an EtcdRestore of the cluster, which may give up at any moment.
@@ -130,7 +133,7 @@ var faultNames = [numFaults]string{
 	"StopNode", "CutNode", "SilenceNode", "LoseNode", "WipeDisk", "WipeWhileDown", "WipeSeed", "DeleteUserClaim",
 	"KillLearner", "KillLeader", "MoveAway", "LeadLeaving", "SlowMember", "PartitionPeers", "PartitionOperator", "Alarm",
 	"CrashOperator", "StallOperator", "TearCall", "LoseReply", "FailCall", "RepeatCall", "LateCall", "SecondOperator",
-	"SlowAnswers", "LagPods", "LagClaims", "LagStatus", "EditSize", "Pause", "EditVersion", "NameConflict", "Restore", "EraseFence", "OldMarks", "DeleteCluster",
+	"SlowAnswers", "LagPods", "LagClaims", "LagStatus", "EditSize", "Pause", "EditVersion", "EditRepository", "NameConflict", "Restore", "EraseFence", "OldMarks", "DeleteCluster",
 	"Unschedulable", "ImageTrouble", "SlowAddress", "ChangeLearners", "PassTime",
 }
 
@@ -210,8 +213,12 @@ func (w *world) stopFaults() {
 	for _, op := range w.operators {
 		op.blindUntil, op.stalledUntil, op.deadUntil, op.mishap = 0, 0, 0, numFaults
 	}
-	if w.cluster.paused || w.cluster.wanted != w.cfg.Version {
-		w.edit(func(c *etcdCluster) { c.paused, c.wanted = false, w.cfg.Version })
-	}
+	w.edit(func(c *etcdCluster) {
+		c.paused, c.wanted = false, w.finalVersion()
+		if c.repository == badRepository {
+			c.repository = goodRepository
+		}
+	})
+	w.say("the user wants version %s", w.cluster.wanted)
 	w.disturbed++
 }

@@ -97,7 +97,7 @@ func observationFrom(d *dice) plan.Observation {
 	d.odd = d.below(4)
 	o := plan.Observation{Now: epoch.Add(time.Hour), FreshToken: "fresh"}
 	o.Cluster = plan.Cluster{
-		Name: clusterName, Generation: 1, Size: 1 + d.below(7), Version: "3.6.16", WantedVersion: "3.6.16",
+		Name: clusterName, Generation: 1, Size: 1 + d.below(7), Version: "3.6.16", WantedVersion: "3.6.16", Repository: goodRepository,
 		Persistent: d.chance(2), MemberTimeout: 5 * time.Minute, DisruptionBudget: !d.chance(4),
 		Paused: d.strange(30), Deleting: d.strange(30), TLS: d.strange(40),
 	}
@@ -108,9 +108,7 @@ func observationFrom(d *dice) plan.Observation {
 	if d.strange(6) {
 		c.Version = []string{"3.5.35", "3.4.37", "3.7.3", "3.2.13", "", "latest", "3.6.16-rc.0"}[d.below(7)]
 	}
-	if d.strange(20) {
-		c.WantedVersion = "3.7.3"
-	}
+	arbitraryVersions(d, c)
 	if d.strange(20) {
 		o.Conflicts = []string{"Service c of somebody"}
 	}
@@ -157,6 +155,47 @@ func observationFrom(d *dice) plan.Observation {
 		}
 	}
 	return o
+}
+
+// arbitraryVersions has members on their way, or to be, in one of three cases.
+func arbitraryVersions(d *dice, c *plan.Cluster) {
+	version := func() string {
+		return []string{c.Version, "3.6.17", "3.7.3", "3.5.35", "3.8.0", "3.4.1", "latest"}[d.below(7)]
+	}
+	if d.chance(3) {
+		c.WantedVersion = version()
+	}
+	if d.chance(4) {
+		c.Target = version()
+	}
+	if d.strange(6) {
+		c.VersionIndex = 95_000
+	}
+	if d.strange(8) {
+		c.Repository = otherRepository
+	}
+}
+
+// arbitraryImage gives a Pod what it may have in a change of its image.
+func arbitraryImage(d *dice, c *plan.Cluster, p *plan.Pod, now time.Time) {
+	p.Repository = goodRepository
+	if c.Target != "" && d.chance(2) {
+		p.Version = c.Target
+	}
+	switch {
+	case d.chance(6):
+		p.Role = plan.Restarting
+	case d.strange(12):
+		p.From = c.Version
+	case d.strange(12):
+		p.UnreadySince = now.Add(-time.Second)
+	case d.strange(12):
+		p.ReadySince = now
+	case d.strange(12):
+		p.Routed = true
+	case d.strange(20):
+		p.Version = "3.7.3"
+	}
 }
 
 // arbitraryFence sets marks of restores, mostly none.
@@ -235,6 +274,9 @@ func arbitraryPod(d *dice, c *plan.Cluster, i int, members []plan.Member, now ti
 	if d.strange(3) {
 		p.Role = []plan.Role{plan.Voter, plan.Learner, plan.Joiner, plan.Returning, plan.Leaving, plan.Seed}[d.below(6)]
 	}
+	if p.Role == plan.Voter {
+		arbitraryImage(d, c, &p, now)
+	}
 	switch {
 	case d.strange(12):
 		p.DeletingSince = ago()
@@ -265,6 +307,9 @@ func arbitraryPod(d *dice, c *plan.Cluster, i int, members []plan.Member, now ti
 		p.Answer = plan.Answer{Waiting: true, Attempt: d.below(1 + d.odd)}
 	default:
 		p.Answer = arbitraryAnswer(d, c, *self, members)
+		if p.Answer.Reached && d.odd == 0 {
+			p.Answer.Version = p.Version
+		}
 	}
 	return p
 }
@@ -274,7 +319,10 @@ func arbitraryPod(d *dice, c *plan.Cluster, i int, members []plan.Member, now ti
 func arbitraryAnswer(d *dice, c *plan.Cluster, self plan.Member, members []plan.Member) plan.Answer {
 	a := plan.Answer{
 		Reached: true, ClusterID: 77, MemberID: self.ID, Leader: members[0].ID, Term: 5, Applied: 100_000, Revision: 9,
-		Learner: self.Learner, Version: c.Version, Read: !self.Learner,
+		Learner: self.Learner, Version: c.Version, ClusterVersion: fmt.Sprintf("3.%d.0", minorOf(c.Version)), Read: !self.Learner,
+	}
+	if d.strange(20) {
+		a.ClusterVersion = []string{"", "3.5.0", "3.7.0"}[d.below(3)]
 	}
 	if !a.Learner {
 		a.Members = members

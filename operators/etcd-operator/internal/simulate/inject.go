@@ -67,8 +67,13 @@ func (w *world) inject(f Fault) bool {
 	case PassTime:
 		w.now += w.cfg.MemberTimeout
 	case EditVersion:
-		version := pick(&w.random, "3.7.3", "3.5.35", "3.6.17", w.cfg.Version)
-		w.edit(func(c *etcdCluster) { c.wanted = version })
+		w.editVersion(versions[f.A%len(versions)])
+		return true
+	case EditRepository:
+		repository := []string{goodRepository, otherRepository, badRepository}[f.A%3]
+		w.say("the user sets repository %s", repository)
+		w.edit(func(c *etcdCluster) { c.repository = repository })
+		return true
 	case Pause:
 		w.edit(func(c *etcdCluster) { c.paused = true })
 		fallthrough

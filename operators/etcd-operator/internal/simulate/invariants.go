@@ -369,6 +369,55 @@ func (w *world) given(name string) bool {
 	return p.node >= 0 && w.age(w.nodes[p.node].lostSince) >= w.cfg.MemberTimeout
 }
 
+// checkImage: a member is restarted with another image only while all others live (S6)
+// and another one leads (S8), and only with one that its cluster takes (S10). What does
+// not run may get any that its cluster takes.
+func (w *world) checkImage(t *todo, p *pod, a plan.ChangeImage) {
+	if w.main < 0 {
+		return
+	}
+	b := &w.births[w.main]
+	r := w.runOf(p.uid)
+	if r == nil || r.disk.data == nil || r.disk.data.birth != w.main || w.memberNamed(p.name) == nil {
+		return
+	}
+	if minor := minorOf(a.Version); minor < b.minor || minor > b.minor+1 {
+		w.fail("S10", "%s gets etcd %s, and the cluster version is 3.%d", p.name, a.Version, b.minor)
+	}
+	if r.etcd == nil || t.disturbed != w.disturbed || t.sent {
+		return
+	}
+	for _, m := range b.view {
+		q := w.member(w.main, m.ID)
+		switch {
+		case m.Name == p.name:
+		case q == nil || !w.reaches(r, q):
+			w.fail("S6", "%s is restarted while %s does not run", p.name, m.Name)
+		case w.pod(m.Name) != nil && w.pod(m.Name).from != "":
+			w.fail("S6", "%s is restarted while %s is", p.name, m.Name)
+		}
+	}
+	// Of two operators one may move the lead meanwhile.
+	if r.etcd.leading && len(b.view) > 1 && len(w.operators) == 1 {
+		w.fail("S8", "%s is restarted, and it leads", p.name)
+	}
+}
+
+// checkRecord: the version that is recorded as the one that runs is not beyond what
+// members can go on with (S10).
+func (w *world) checkRecord(a plan.RecordVersion) {
+	if w.main >= 0 && a.Target == "" && minorOf(a.Current) < w.births[w.main].minor {
+		w.fail("S10", "%s is recorded, and the cluster version is 3.%d", a.Current, w.births[w.main].minor)
+	}
+}
+
+// checkRefused: a member is not given an etcd that its cluster does not take (S10).
+func (w *world) checkRefused(r *run, birth int) {
+	if birth == w.main && w.memberNamed(r.name) != nil {
+		w.fail("S10", "%s starts with etcd %s, and the cluster version is 3.%d", r.name, r.version, w.births[birth].minor)
+	}
+}
+
 // checkPodDeletion: the Pod of a member is deleted only to be made again on its
 // claim (S7).
 func (w *world) checkPodDeletion(p *pod, leftover bool) {

@@ -45,6 +45,7 @@ func nodeName(i int) string { return fmt.Sprintf("n%d", i) }
 type pod struct {
 	name, uid     string
 	role          plan.Role
+	roleAt        time.Duration
 	created       time.Duration
 	deleting      time.Duration // never: not being deleted
 	finished      bool
@@ -54,11 +55,20 @@ type pod struct {
 	ip, addressed bool
 	persistent    bool
 	version       string
-	learners      int
-	grant         *plan.Grant // never changed in place
+	repository    string
+	// from is what the container runs, or ran last, while the image was changed and the
+	// container has not been restarted since.
+	from     string
+	learners int
+	grant    *plan.Grant // never changed in place
 	// snapshot is the restore whose snapshot the init container puts on an empty
 	// disk; empty if there is no such container.
 	snapshot string
+	// ready is what its kubelet said last, at readyAt; routed is true while the client
+	// Service has its address.
+	ready   bool
+	readyAt time.Duration
+	routed  bool
 }
 
 // claim is a PersistentVolumeClaim and, while it exists, its volume.
@@ -152,6 +162,7 @@ func (w *world) tickNode(i int) {
 
 // tickPod is what controllers and the scheduler do with a Pod object.
 func (w *world) tickPod(p *pod) {
+	p.routed = p.ready && p.role == plan.Voter && p.deleting == never
 	if p.node < 0 {
 		w.schedule(p)
 		return
@@ -216,7 +227,7 @@ func (w *world) schedule(p *pod) {
 }
 
 func (w *world) createPod(p *pod) {
-	p.uid, p.created, p.deleting, p.node = w.uid(), w.now, never, -1
+	p.uid, p.created, p.deleting, p.node, p.readyAt = w.uid(), w.now, never, -1, w.now
 	w.pods = insert(w.pods, p, func(p *pod) string { return p.name })
 }
 

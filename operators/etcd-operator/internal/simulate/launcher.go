@@ -24,8 +24,11 @@ type run struct {
 	persisted bool
 	disk      *disk
 	version   string
-	learners  int
-	snapshot  string
+	// repository is that of the image; begun is true once a container of it was started.
+	repository string
+	begun      bool
+	learners   int
+	snapshot   string
 
 	state containerState
 	// due is when the state changes by itself.
@@ -78,7 +81,7 @@ func (w *world) startRun(p *pod) {
 	p.trouble = ""
 	w.runs = append(w.runs, &run{
 		name: p.name, uid: p.uid, node: p.node, persisted: p.persistent, disk: d,
-		version: p.version, learners: p.learners, snapshot: p.snapshot,
+		version: p.version, repository: p.repository, learners: p.learners, snapshot: p.snapshot,
 		state: pulling, due: w.now + w.delay(5*time.Second), address: never, stopAt: never, turn: never,
 	})
 }
@@ -111,11 +114,12 @@ func (w *world) tickRun(r *run) {
 			w.dropPod(p)
 			return
 		}
+		w.changeImage(r, p)
 		w.reportRun(r, p)
 	}
 	switch r.state {
 	case pulling, crashed, powered:
-		if w.now >= r.due {
+		if w.now >= r.due && !w.unpullable(r) {
 			w.startContainer(r)
 		}
 	case waiting:
@@ -136,8 +140,17 @@ func (w *world) reportRun(r *run, p *pod) {
 	p.ip = r.address != never
 	p.addressed = p.ip && w.now >= r.address
 	p.trouble = ""
-	if r.state == crashed && r.failures > 1 {
+	switch {
+	case w.unpullable(r):
+		p.trouble = "ImagePullBackOff: not found"
+	case r.state == crashed && r.failures > 1:
 		p.trouble = "CrashLoopBackOff: back-off restarting failed container"
+	}
+	if r.begun && r.version == p.version && r.repository == p.repository {
+		p.from = ""
+	}
+	if ready := w.ready(p); ready != p.ready {
+		p.ready, p.readyAt = ready, w.now
 	}
 	if w.calm || w.random.chance(70) {
 		r.grant = p.grant
@@ -146,11 +159,20 @@ func (w *world) reportRun(r *run, p *pod) {
 
 // startContainer is the launcher as it starts: with a log it needs nobody's leave.
 func (w *world) startContainer(r *run) {
-	r.catchUp = false
+	r.catchUp, r.begun = false, true
+	if crashes(r.version) {
+		w.crash(r)
+		return
+	}
 	if r.snapshot != "" && r.disk.data == nil && !r.disk.restored {
 		w.restoreData(r)
 	}
-	if r.disk.data != nil {
+	if d := r.disk.data; d != nil {
+		if why := w.versionRefused(r, d.birth); why != "" {
+			w.say("%s refuses to start: %s", r.name, why)
+			w.crash(r)
+			return
+		}
 		w.startEtcd(r)
 		return
 	}
@@ -217,7 +239,7 @@ func (w *world) constantFlags() *plan.Grant {
 func (w *world) beginCluster(r *run, g *plan.Grant) {
 	w.checkBirth(r, g)
 	id := hash(r.name, g.Token)
-	b := birth{member: r.name, uid: r.uid, token: g.Token, cluster: hash(r.name, g.Token, "cluster")}
+	b := birth{member: r.name, uid: r.uid, token: g.Token, cluster: hash(r.name, g.Token, "cluster"), minor: minorOf(r.version)}
 	w.births = append(w.births, b)
 	d := &data{birth: len(w.births) - 1, cluster: b.cluster, id: id, name: r.name}
 	d.log = []entry{w.entry(entry{kind: addVoter, id: id, name: r.name, term: 1}, nil)}
@@ -266,6 +288,9 @@ func (w *world) join(r *run, g *plan.Grant) string {
 	}
 	if learners > learnerLimit(r) {
 		return "too many learners"
+	}
+	if why := w.versionRefused(r, from.disk.data.birth); why != "" {
+		return why
 	}
 	w.checkJoin(r, from.disk.data.birth, *self)
 	r.disk.data = &data{birth: from.disk.data.birth, cluster: from.disk.data.cluster, id: self.ID, name: r.name}

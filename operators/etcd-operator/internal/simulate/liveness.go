@@ -95,9 +95,15 @@ func (w *world) whatIsWrong() string {
 		if p == nil || p.deleting != never || p.role != plan.Voter || !w.ready(p) {
 			return "a member does not serve: " + m.Name
 		}
+		if p.version != c.wanted || p.repository != c.repository || p.from != "" {
+			return "a member runs another image: " + m.Name
+		}
 		if p.grant != nil {
 			return "a member may still start without data: " + m.Name
 		}
+	}
+	if c.current != c.wanted || c.target != "" {
+		return "another version is recorded: " + c.current + ", " + c.target
 	}
 	for _, op := range w.operators {
 		if op.todo != nil || op.last.Action != nil || op.last.Reason != "AsDesired" {

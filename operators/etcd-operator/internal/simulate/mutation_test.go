@@ -352,7 +352,7 @@ func TestPlantedBugs(t *testing.T) {
 				c.TruthOnly, c.Gentle = true, false
 			},
 			by:    []string{"S12"},
-			seeds: 3000,
+			seeds: 20000,
 		},
 		"adopting twice": {
 			reason:  "what was handed over counts whenever it is seen",
@@ -382,6 +382,80 @@ func TestPlantedBugs(t *testing.T) {
 			},
 			config: func(c *Config) { restoring()(c); c.TruthOnly = true },
 			by:     []string{"S1"},
+		},
+		"two restarted at once": {
+			reason:  "a member that is being restarted is taken for one that has come back",
+			planner: lie(pretendRestarted),
+			config:  changing(EditRepository, KillContainer, MoveAway),
+			by:      []string{"S6"},
+		},
+		"the leader restarted": {
+			reason: "it is not asked to step aside",
+			planner: func(o plan.Observation) plan.Decision {
+				d := plan.Plan(o)
+				m, ok := d.Action.(plan.MoveLeader)
+				if !ok {
+					return d
+				}
+				for _, p := range o.Pods {
+					if p.Name == m.From && p.Role == plan.Restarting {
+						d.Action = plan.ChangeImage{Name: p.Name, UID: p.UID, Repository: o.Cluster.Repository, Version: o.Cluster.Target}
+					}
+				}
+				return d
+			},
+			config: func(c *Config) { changing()(c); c.TruthOnly = true },
+			by:     []string{"S8"},
+		},
+		"a minor skipped": {
+			reason:  "members go straight to what is wanted",
+			planner: lie(func(o *plan.Observation) { o.Cluster.Target = o.Cluster.WantedVersion }),
+			config:  changing(),
+			by:      []string{"S10"},
+		},
+		"back when it is too late": {
+			reason: "members go back to an earlier minor whatever etcd's cluster version is",
+			planner: lie(func(o *plan.Observation) {
+				if minorOf(o.Cluster.WantedVersion) >= minorOf(o.Cluster.Target) {
+					return
+				}
+				o.Cluster.Target = o.Cluster.WantedVersion
+				for i := range o.Pods {
+					o.Pods[i].Answer.ClusterVersion = ""
+				}
+			}),
+			config: func(c *Config) { changing(EditVersion, EditVersion)(c); c.TruthOnly = true },
+			by:     []string{"S10"},
+			seeds:  3000,
+		},
+		"the log of 3.5 forgotten": {
+			reason:  "3.7 is gone to as soon as 3.6 is there",
+			planner: lie(func(o *plan.Observation) { o.Cluster.VersionIndex = 0 }),
+			config:  func(c *Config) { changing(EditVersion, EditVersion)(c); c.Version, c.Weight = "3.5.35", 1 },
+			by:      []string{"S10"},
+			seeds:   3000,
+		},
+		"a bad image kept": {
+			reason: "what does not run is not given another image",
+			planner: func(o plan.Observation) plan.Decision {
+				d := plan.Plan(o)
+				if d.Reason == "RepairingImage" {
+					d.Action = nil
+				}
+				return d
+			},
+			config: changing(EditRepository),
+			by:     []string{liveness},
+		},
+		"no live Pods": {
+			reason:  "act changes images whatever became of the Pods meanwhile",
+			planner: plan.Plan,
+			config: func(c *Config) {
+				changing(SecondOperator, StallOperator, StallOperator, LagPods, LagPods, MoveAway)(c)
+				c.Planted, c.TruthOnly = []Bug{NoLivePods}, true
+			},
+			by:    []string{"S6"},
+			seeds: 3000,
 		},
 		"constant flags, by what comes of it": {
 			reason:  "as above, found where acknowledged writes are lost",
@@ -555,6 +629,32 @@ func fewVotes(c *Config) {
 func shrinking(c *Config) {
 	c.Formed, c.Size, c.Nodes = true, 5, max(5, c.Nodes)
 	c.Kinds = []FaultKind{EditSize, LeadLeaving, StallOperator, MoveAway}
+}
+
+// changing has another version wanted all the time, and what else matters.
+func changing(kinds ...FaultKind) func(*Config) {
+	return func(c *Config) {
+		c.Kinds = append([]FaultKind{EditVersion, EditVersion, EditVersion}, kinds...)
+		c.Faults, c.Formed, c.Steps, c.Size = 20, true, 250, max(3, c.Size)
+		c.Nodes = max(c.Nodes, c.Size)
+	}
+}
+
+// pretendRestarted gives a member that is being restarted the look of one that has been.
+func pretendRestarted(o *plan.Observation) {
+	a := reader(o)
+	if a == nil {
+		return
+	}
+	for i := range o.Pods {
+		p := &o.Pods[i]
+		for _, m := range a.Members {
+			if m.Name == p.Name && (p.From != "" || p.Role == plan.Restarting && p.Version == o.Cluster.Target) {
+				p.Answer = *a
+				p.Answer.MemberID, p.From, p.UnreadySince, p.ReadySince = m.ID, "", time.Time{}, time.Time{}
+			}
+		}
+	}
 }
 
 // restoring has restores, and with them what else matters.

@@ -1,6 +1,7 @@
 package simulate
 
 import (
+	"cmp"
 	"fmt"
 	"reflect"
 	"slices"
@@ -310,7 +311,7 @@ func (w *world) observe(op *operator) (plan.Observation, []pod) {
 		Now: epoch.Add(w.now), Since: epoch.Add(op.since),
 		Cluster: plan.Cluster{
 			Name: clusterName, Generation: c.generation, Deleting: c.deleting, Paused: c.paused, Size: c.size,
-			Version: w.cfg.Version, WantedVersion: c.wanted, Persistent: w.cfg.Persistent,
+			Version: cmp.Or(c.current, c.wanted), Target: c.target, VersionIndex: c.index, WantedVersion: c.wanted, Repository: c.repository, Persistent: w.cfg.Persistent,
 			MemberTimeout: w.cfg.MemberTimeout, DisruptionBudget: w.cfg.DisruptionBudget,
 			LastStatus: *c.status, ClusterID: c.clusterID, Existed: w.cfg.Existed, Fence: c.fence,
 		},
@@ -351,9 +352,15 @@ func (w *world) ask(op *operator, o *plan.Observation, from, to int) {
 
 func (w *world) observePod(p *pod) plan.Pod {
 	seen := plan.Pod{
-		Name: p.name, UID: p.uid, Role: p.role, Created: epoch.Add(p.created), Finished: p.finished,
+		Name: p.name, UID: p.uid, Role: p.role, RoleSince: epoch.Add(p.roleAt), Created: epoch.Add(p.created), Finished: p.finished,
 		Unschedulable: p.unschedulable, Trouble: p.trouble, Addressed: p.addressed,
-		Persistent: p.persistent, Version: p.version, Learners: p.learners, Grant: p.grant,
+		Persistent: p.persistent, Version: p.version, Repository: p.repository, From: p.from, Learners: p.learners, Grant: p.grant,
+		SnapshotCount: snapshotEntries, Routed: p.routed,
+	}
+	if p.ready {
+		seen.ReadySince = epoch.Add(p.readyAt)
+	} else {
+		seen.UnreadySince = epoch.Add(p.readyAt)
 	}
 	if p.deleting != never {
 		seen.DeletingSince = epoch.Add(p.deleting)
@@ -394,7 +401,7 @@ func (w *world) answer(r *run) plan.Answer {
 	d := r.disk.data
 	a := plan.Answer{
 		Reached: true, ClusterID: d.cluster, MemberID: d.id, Leader: r.etcd.leader, Term: d.term,
-		Version: r.version, Read: read, Learner: !isVoter(d.view, d.id),
+		Version: r.version, ClusterVersion: fmt.Sprintf("3.%d.0", w.births[d.birth].minor), Read: read, Learner: !isVoter(d.view, d.id),
 	}
 	if d.applied > 0 {
 		a.Applied = d.log[d.applied-1].index

@@ -87,6 +87,10 @@ func CheckDecision(o plan.Observation, d plan.Decision) *Violation {
 		return k.recordBootstrap(a)
 	case plan.LatchClusterID:
 		return k.latch(a)
+	case plan.RecordVersion:
+		return k.recordVersion(a)
+	case plan.ChangeImage:
+		return k.changeImage(a)
 	case plan.CreatePods:
 		return k.createPods(a)
 	case plan.SetRoles:

@@ -40,6 +40,11 @@ func (w *world) tickEtcd() {
 			w.publishSelf(r)
 		}
 	}
+	for _, r := range w.etcds() {
+		if r.etcd != nil && r.etcd.leading {
+			w.raiseVersion(r)
+		}
+	}
 }
 
 // connect keeps the times since when a member has been connected to the others.

@@ -166,10 +166,18 @@ func (w *world) makeSeed(r *restore) {
 		w.createClaim(r.seed)
 		return
 	}
-	p := &pod{name: r.seed, role: plan.Seed, persistent: w.cfg.Persistent, version: w.cfg.Version, learners: w.cfg.Learners, snapshot: r.uid}
+	p := &pod{name: r.seed, role: plan.Seed, persistent: w.cfg.Persistent, version: w.seedVersion(), repository: goodRepository, learners: w.cfg.Learners, snapshot: r.uid}
 	w.createPod(p)
 	r.seedUID, r.stage = p.uid, starting
 	w.say("restore %s makes seed %s (%s)", r.uid, p.name, p.uid)
+}
+
+// seedVersion is the version that is recorded for the cluster, if it runs.
+func (w *world) seedVersion() string {
+	if v := w.cluster.current; runnable(v) && v != "" {
+		return v
+	}
+	return w.cfg.Version
 }
 
 // seedLost reports whether the seed will not serve: its Pod has ended or finds no
@@ -255,7 +263,7 @@ func (w *world) completeRestore(r *restore) {
 func (w *world) restoreData(r *run) {
 	r.disk.restored = true
 	w.serial++
-	b := birth{member: r.name, uid: r.uid, token: r.snapshot, cluster: hash(r.name, r.snapshot, fmt.Sprint(w.serial), "cluster"), restored: true}
+	b := birth{member: r.name, uid: r.uid, token: r.snapshot, cluster: hash(r.name, r.snapshot, fmt.Sprint(w.serial), "cluster"), restored: true, minor: minorOf(r.version)}
 	w.births = append(w.births, b)
 	id := hash(r.name, r.snapshot, fmt.Sprint(w.serial))
 	d := &data{birth: len(w.births) - 1, cluster: b.cluster, id: id, name: r.name}
@@ -332,7 +340,7 @@ type late struct {
 func (w *world) sendLate(op *operator, n int) bool {
 	t := op.todo
 	switch a := t.decision.Action.(type) {
-	case plan.CreatePods, plan.SetRoles, plan.OpenGrant, plan.CloseGrants:
+	case plan.CreatePods, plan.SetRoles, plan.OpenGrant, plan.CloseGrants, plan.ChangeImage:
 	case plan.DeletePod:
 		if len(a.Members) > 0 {
 			return false

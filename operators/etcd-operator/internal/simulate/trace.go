@@ -50,6 +50,8 @@ func describe(d plan.Decision) string {
 		s = strings.Join(all, ", ")
 	case plan.OpenGrant:
 		s = fmt.Sprintf("%s attempt %d for %v", a.Name, a.Grant.Attempt, a.Grant.Members)
+	case plan.ChangeImage:
+		s = fmt.Sprintf("%s to %s:v%s", a.Name, a.Repository, a.Version)
 	case plan.AddLearner:
 		s = fmt.Sprintf("%s to %s", a.Name, describeMembers(a.Members))
 	case plan.Promote:

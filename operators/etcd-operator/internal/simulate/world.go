@@ -98,11 +98,15 @@ type etcdCluster struct {
 	generation int64
 	size       int
 	wanted     string // version
-	paused     bool
-	deleting   bool
-	bootstrap  plan.Bootstrap // zero: none
-	clusterID  uint64
-	fence      plan.Fence
+	repository string // wanted, too
+	// current and target are the versions that are latched in the status.
+	current, target string
+	index           uint64
+	paused          bool
+	deleting        bool
+	bootstrap       plan.Bootstrap // zero: none
+	clusterID       uint64
+	fence           plan.Fence
 	// status is what was last reported; never changed in place.
 	status *v1beta2.ClusterStatus
 }
@@ -124,6 +128,11 @@ type birth struct {
 	acked, writes int
 	// restored is true if it began with a snapshot.
 	restored bool
+	// minor is etcd's cluster version: that which all members were seen to run.
+	minor int
+	// oldIndex is raft's index up to which there may be entries of etcd 3.5 in the log,
+	// while the cluster version is later; 0 if there are none.
+	oldIndex uint64
 }
 
 func newWorld(cfg Config, seed int64, planner Planner, faults []Fault) *world {
@@ -131,7 +140,7 @@ func newWorld(cfg Config, seed int64, planner Planner, faults []Fault) *world {
 		cfg: cfg, seed: uint64(seed), calm: cfg.Calm, planner: planner, main: -1,
 		faults: faults, learners: cfg.Learners, stats: &Stats{},
 	}
-	w.cluster = etcdCluster{version: 1, generation: 1, size: cfg.Size, wanted: cfg.Version, status: &v1beta2.ClusterStatus{}}
+	w.cluster = etcdCluster{version: 1, generation: 1, size: cfg.Size, wanted: cfg.Version, repository: goodRepository, status: &v1beta2.ClusterStatus{}}
 	if cfg.BornFenced {
 		w.startRestore(Fault{A: int(seed % 2), B: int(seed % 12), For: int(seed % 60)})
 		w.cluster.fence.Mark = w.restores[0].uid

@@ -1,0 +1,58 @@
+package main
+
+import (
+	"context"
+	"fmt"
+	"time"
+
+	"github.com/etcd-operators/etcd-operators/e2e/harness"
+)
+
+// upgradeFrom is the newest patch of the minor before version.
+const upgradeFrom = "3.5.35"
+
+// measureUpgrade measures a change to the next minor, and what a client notices of it.
+func measureUpgrade(ctx context.Context, b *bench) error {
+	var took, gaps times
+	acked, failed := 0, 0
+	for i := range b.plan.rounds {
+		c, err := b.env.Create(ctx, b.view, b.ns, fmt.Sprintf("upgrade-%d", i), harness.Size(3), harness.Version(upgradeFrom))
+		if err != nil {
+			return err
+		}
+		w, err := b.writesTo(ctx, c, 3)
+		if err != nil {
+			return err
+		}
+		if _, err := w.Cut(ctx); err != nil {
+			return err
+		}
+		began := time.Now()
+		if err := c.Patch(ctx, map[string]any{"spec": map[string]any{"version": version}}); err != nil {
+			return err
+		}
+		d, err := b.until(ctx, c, began, "upgrade", harness.All(harness.AtVersion(version), harness.Settled(3)))
+		if err != nil {
+			return err
+		}
+		win, err := w.Cut(ctx)
+		if err != nil {
+			return err
+		}
+		b.say("from %s to %s in %s s; the client noticed: %s %v", upgradeFrom, version, seconds(d), win, win.Errors)
+		took, gaps = append(took, d), append(gaps, win.LongestGap())
+		acked, failed = acked+win.Acked, failed+win.Failed
+		if err := b.verdict(ctx, w); err != nil {
+			return err
+		}
+		if err := b.remove(ctx, c); err != nil {
+			return err
+		}
+	}
+	what := fmt.Sprintf("%s -> %s", upgradeFrom, version)
+	b.table.add(what+", emptyDir: all three", took.String(), "15 s", took.median() <= 15*time.Second)
+	b.table.add(what+", emptyDir: longest gap in writes", fmt.Sprintf("%d ms, at most %d ms, %d of %d failed",
+		gaps.median().Milliseconds(), gaps.most().Milliseconds(), failed, failed+acked), "50 ms, none failed",
+		gaps.median() <= 50*time.Millisecond && failed == 0)
+	return nil
+}

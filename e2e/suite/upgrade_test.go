@@ -1,0 +1,190 @@
+package suite
+
+import (
+	"fmt"
+	"strings"
+	"testing"
+	"time"
+
+	corev1 "k8s.io/api/core/v1"
+
+	"github.com/etcd-operators/etcd-operators/api/v1beta2"
+	"github.com/etcd-operators/etcd-operators/e2e/harness"
+)
+
+// The versions of these tests, oldest first: the newest patches of the minors that are
+// run.
+const (
+	etcd35 = "3.5.35"
+	etcd36 = "3.6.16"
+	etcd37 = "3.7.3"
+)
+
+// snapshotsOften makes members leave the log of 3.5 behind after a thousand entries, so
+// that they may go on to 3.7: in ten seconds of our client, not a hundred.
+var snapshotsOften = harness.Setting("ETCD_SNAPSHOT_COUNT", "1000")
+
+// kinds are the ways in which members keep their data.
+var kinds = map[string][]harness.Option{
+	"WithVolumes":    {harness.Volumes},
+	"WithoutVolumes": nil,
+}
+
+// TestUpgrade: a cluster goes from 3.5 to 3.7, a minor at a time, in the Pods that it
+// has, and its clients notice nothing.
+func TestUpgrade(t *testing.T) {
+	t.Parallel()
+	for name, kind := range kinds {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			s := anOperator(t)
+			c := s.cluster("etcd", append(kind, harness.Size(3), harness.Version(etcd35), snapshotsOften)...)
+			c.settles(3, later)
+			members, pods := c.members(), c.State().UIDs()
+			w := c.writes()
+
+			c.wantsVersion(etcd37)
+			c.becomes("told the way", harness.Condition(v1beta2.ConditionUpgrading, false, "VersionRefused"), soon)
+			c.tells("VersionRefused", "one minor at a time", etcd36+" first")
+
+			for _, version := range []string{etcd36, etcd37} {
+				w.noticed(aBlink)
+				c.wantsVersion(version)
+				c.becomes("at "+version, harness.AtVersion(version), anUpgrade)
+				c.settles(3, soon)
+				w.noticedNoFailure()
+				for _, m := range members {
+					c.tells("MemberUpgraded", m, version)
+				}
+			}
+			c.becomes("of the same members", sameMembers(members), soon)
+			if got := c.State().UIDs(); fmt.Sprint(got) != fmt.Sprint(pods) {
+				t.Errorf("the Pods are %v, and were %v", got, pods)
+			}
+			w.lostNothing(3)
+		})
+	}
+}
+
+// TestUpgradeThatGoesWrong: an image that can't be pulled stops the change at the first
+// member, in the kubelet's words; the rest serves, and the way back is open.
+func TestUpgradeThatGoesWrong(t *testing.T) {
+	t.Parallel()
+	for name, kind := range kinds {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			s := anOperator(t)
+			c := s.cluster("etcd", append(kind, harness.Size(3), harness.Version(etcd36))...)
+			c.settles(3, later)
+			members := c.members()
+			w := c.writes()
+
+			c.wantsVersion("3.7.99")
+			c.becomes("stuck at one member", harness.All(upgradingSays("0 of 3", "3.7.99"), podsAtImage("v3.7.99", 1), harness.Condition(v1beta2.ConditionDegraded, true, "")), later)
+			c.becomes("telling the kubelet's words", upgradingSays("Pull", "set spec.version"), later)
+			c.stays("Available", 10*time.Second, harness.Condition(v1beta2.ConditionAvailable, true, "Serving"))
+
+			c.wantsVersion(etcd36)
+			c.becomes("back", harness.AtVersion(etcd36), anUpgrade)
+			c.settles(3, soon)
+			c.becomes("of the same members", sameMembers(members), soon)
+			w.noticedNoFailure()
+			w.lostNothing(3)
+		})
+	}
+}
+
+// TestUpgradeSetBack: half-way there is a way back by the image.
+func TestUpgradeSetBack(t *testing.T) {
+	t.Parallel()
+	s := anOperator(t)
+	c := s.cluster("etcd", harness.Size(3), harness.Version(etcd36))
+	c.settles(3, later)
+	members := c.members()
+	w := c.writes()
+	c.wantsVersion(etcd37)
+	c.becomes("half-way", podsAtImage("v"+etcd37, 1), later)
+	c.wantsVersion(etcd36)
+	c.becomes("back", harness.AtVersion(etcd36), anUpgrade)
+	c.settles(3, soon)
+	c.becomes("of the same members", sameMembers(members), soon)
+	c.tells("UpgradeTurned", etcd36, etcd37)
+	w.noticedNoFailure()
+	w.lostNothing(3)
+}
+
+// anUpgrade is for what takes half a minute on an idle machine: three members, each of
+// which is taken from its clients, restarted and let settle, one after the other.
+const anUpgrade = 3 * time.Minute
+
+func (c *cluster) wantsVersion(version string) {
+	c.s.t.Helper()
+	c.s.must(c.Patch(c.s.ctx, map[string]any{"spec": map[string]any{"version": version}}))
+	c.s.tell("%s is to run etcd %s", c.Name, version)
+}
+
+// podsAtImage: so many Pods have an image of that tag.
+func podsAtImage(tag string, n int) harness.Check {
+	return func(s harness.State) string {
+		found := 0
+		for _, p := range s.Pods {
+			if strings.HasSuffix(etcdImage(&p), ":"+tag) {
+				found++
+			}
+		}
+		if found != n {
+			return fmt.Sprintf("%d Pods have the image %s, want %d", found, tag, n)
+		}
+		return ""
+	}
+}
+
+func etcdImage(p *corev1.Pod) string { return p.Spec.Containers[0].Image }
+
+// upgradingSays: the condition Upgrading has all the words.
+func upgradingSays(words ...string) harness.Check {
+	return func(s harness.State) string {
+		if message := upgradingMessage(s); !containsAll(message, words) {
+			return fmt.Sprintf("Upgrading says %q, want %q in it", message, words)
+		}
+		return ""
+	}
+}
+
+func upgradingMessage(s harness.State) string {
+	for _, c := range s.Cluster.Status.Conditions {
+		if c.Type == v1beta2.ConditionUpgrading {
+			return c.Message
+		}
+	}
+	return ""
+}
+
+// mostDropped is how many writes may be dropped where the leader hands over, at a hundred
+// a second. raft refuses those that come to it meanwhile, for as long as its heir takes to
+// vote for itself (raft.ErrProposalDropped): they are not written, and may be tried again.
+// No client of etcd can be spared this, whoever asks the leader to step aside.
+const mostDropped = 2
+
+// noticedNoFailure: no write has failed since the client was last asked, but for what etcd
+// itself drops at a hand-over.
+func (w *etcdClient) noticedNoFailure() {
+	w.c.s.t.Helper()
+	win, err := w.Cut(w.c.s.ctx)
+	w.c.s.must(err)
+	w.c.s.tell("the client of %s noticed: %s %v", w.c.Name, win, win.Errors)
+	dropped := 0
+	for why, n := range win.Errors {
+		if !strings.Contains(why, "raft proposal dropped") {
+			w.c.s.t.Errorf("%d writes to %s have failed: %s", n, w.c.Name, why)
+			continue
+		}
+		dropped += n
+	}
+	if dropped > mostDropped {
+		w.c.s.t.Errorf("%d writes to %s were dropped, and %d is the most", dropped, w.c.Name, mostDropped)
+	}
+	if gap := win.LongestGap(); gap > aBlink {
+		w.c.s.t.Errorf("the client of %s had no write acknowledged for %s, and %s is the most", w.c.Name, gap, aBlink)
+	}
+}

@@ -1,0 +1,74 @@
+package act
+
+import (
+	"cmp"
+	"context"
+	"fmt"
+	"slices"
+
+	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	"github.com/etcd-operators/etcd-operators/api/v1beta2"
+	"github.com/etcd-operators/etcd-operators/operators/etcd-operator/internal/observe"
+	"github.com/etcd-operators/etcd-operators/operators/etcd-operator/internal/plan"
+	"github.com/etcd-operators/etcd-operators/shared/member"
+)
+
+// changeImage gives the etcd container of a Pod another image, if all Pods of the
+// cluster, read live, are as they were observed: a member that another operator
+// restarts at this moment, or that this one's cache does not show as restarted, is not
+// joined by a second one (S6). The image and the marks that tell of it are one patch, of
+// the Pod as it was read.
+func (a *Actor) changeImage(ctx context.Context, c *v1beta2.EtcdCluster, obs *plan.Observation, x plan.ChangeImage) error {
+	pod, err := a.asObserved(ctx, c, obs, x.Name)
+	if err != nil {
+		return err
+	}
+	i := slices.IndexFunc(pod.Spec.Containers, func(c corev1.Container) bool { return c.Name == member.ContainerEtcd })
+	if i < 0 {
+		return fmt.Errorf("change the image of Pod %s: it has no container %s", x.Name, member.ContainerEtcd)
+	}
+	if err := a.unchanged(ctx, c); err != nil {
+		return err
+	}
+	image := x.Repository + ":v" + x.Version
+	seen := podNamed(obs, x.Name)
+	return a.patchPod(ctx, c, x.Name, x.UID,
+		patchOp{"test", "/metadata/resourceVersion", pod.ResourceVersion},
+		patchOp{"replace", fmt.Sprintf("/spec/containers/%d/image", i), image},
+		annotation(v1beta2.AnnotationImage, image),
+		annotation(member.AnnotationVersion, x.Version),
+		// What has not been started since the last change has not run.
+		annotation(v1beta2.AnnotationChangedFrom, cmp.Or(seen.From, seen.Version)+" "+observe.ContainerID(pod)))
+}
+
+// asObserved returns a Pod, read live together with all others of the cluster, if they
+// are as they were observed.
+func (a *Actor) asObserved(ctx context.Context, c *v1beta2.EtcdCluster, obs *plan.Observation, name string) (*corev1.Pod, error) {
+	var list corev1.PodList
+	if err := a.Live.List(ctx, &list, client.InNamespace(c.Namespace), client.MatchingLabels{v1beta2.LabelCluster: c.Name}); err != nil {
+		return nil, fmt.Errorf("list Pods: %w", err)
+	}
+	var found *corev1.Pod
+	n := 0
+	for i := range list.Items {
+		p := &list.Items[i]
+		if !metav1.IsControlledBy(p, c) {
+			continue
+		}
+		n++
+		seen := podNamed(obs, p.Name)
+		if seen == nil || !observe.SamePod(p, seen) {
+			return nil, fmt.Errorf("%w: Pod %s has changed", ErrStale, p.Name)
+		}
+		if p.Name == name {
+			found = p
+		}
+	}
+	if found == nil || n != len(obs.Pods) {
+		return nil, fmt.Errorf("%w: there are other Pods than were seen", ErrStale)
+	}
+	return found, nil
+}

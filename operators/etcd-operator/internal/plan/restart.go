@@ -1,0 +1,243 @@
+package plan
+
+import (
+	"fmt"
+	"time"
+)
+
+// The rules of this file give members another image, in place: one at a time, followers
+// first, and only while all is well (S6, S8, S10).
+
+// settleTime is for how long a member that has come back is ready before the next one
+// goes: endpoints and clients have found it again.
+const settleTime = 2 * time.Second
+
+// routeLag is for how long after its mark a member may still get new clients: a node's
+// kube-proxy follows the Service's endpoints at most once in a second (its minSyncPeriod).
+const routeLag = time.Second
+
+// outdated reports whether a Pod has another image than a member is to run.
+func (v *view) outdated(p *Pod) bool {
+	return p.Version != v.goal() || p.Repository != v.Cluster.Repository
+}
+
+// image is the image that members are to run.
+func (v *view) image() string { return fmt.Sprintf("%s:v%s", v.Cluster.Repository, v.goal()) }
+
+// nextToRestart is the voter that is to get another image next: the one that is marked
+// already, else a follower, the leader last. It is nil if there is none.
+func (v *view) nextToRestart() *Member {
+	var next *Member
+	for i := range v.voters {
+		m := &v.voters[i]
+		p := v.pods[m.Name]
+		if p == nil || !v.outdated(p) {
+			continue
+		}
+		if p.Role == Restarting {
+			return m
+		}
+		if next == nil || next.ID == v.leader {
+			next = m
+		}
+	}
+	return next
+}
+
+// isRestarting reports whether a member's container is about to be restarted, or has
+// not been yet.
+func (p *Pod) isRestarting() bool { return p.Role == Restarting || p.From != "" }
+
+// restarting reports whether some member is.
+func (v *view) restarting() bool {
+	for _, m := range v.voters {
+		if p := v.pods[m.Name]; p != nil && p.isRestarting() {
+			return true
+		}
+	}
+	return false
+}
+
+// unrest says why no member may be restarted, but for what is done to prepare the next
+// one; empty if all is well.
+func (v *view) unrest(next *Member) string {
+	switch {
+	case !v.settled:
+		return "the last membership change has not settled"
+	case len(v.list) > len(v.voters):
+		return "there is a learner"
+	case len(v.voters) < v.Cluster.Size:
+		return fmt.Sprintf("there are %d voters of %d", len(v.voters), v.Cluster.Size)
+	case len(v.healthy) < len(v.voters):
+		return v.whoIsMissing()
+	}
+	for _, m := range v.voters {
+		if why := v.podUnrest(m, next != nil && next.ID == m.ID); why != "" {
+			return fmt.Sprintf("member %s: %s", m.Name, why)
+		}
+	}
+	return ""
+}
+
+// podUnrest is what is not well with the Pod of a member that is healthy.
+func (v *view) podUnrest(m Member, isNext bool) string {
+	p := v.pods[m.Name]
+	switch {
+	case !p.DeletingSince.IsZero():
+		return "its Pod is being deleted"
+	case p.Persistent && v.claims[m.Name] == nil:
+		return "its volume is gone"
+	case !p.NodeLostSince.IsZero():
+		return fmt.Sprintf("its node %s is not ready", p.Node)
+	case p.From != "":
+		return "its container has not been restarted yet"
+	case !p.UnreadySince.IsZero():
+		return "its Pod is not ready"
+	case p.Role != Voter && !isNext:
+		return fmt.Sprintf("its Pod is marked %s", p.Role)
+	case v.Now.Sub(p.ReadySince) < settleTime:
+		return "it has come back just now"
+	}
+	return ""
+}
+
+// unrestPatience is how soon to look again at what is not well: soon while a member that
+// was restarted comes back or settles.
+func (v *view) unrestPatience() time.Duration {
+	for _, m := range v.voters {
+		p := v.pods[m.Name]
+		if p == nil {
+			continue
+		}
+		comesBack := !p.UnreadySince.IsZero() && v.Now.Sub(p.UnreadySince) < newPodAge
+		if settles := v.Now.Sub(p.ReadySince) < settleTime; comesBack || settles {
+			return soon
+		}
+	}
+	return shortly
+}
+
+// restartMember takes the next member from its clients, from its leadership, and then
+// gives it another image.
+func restartMember(v *view) *step {
+	m := v.nextToRestart()
+	if m == nil {
+		return nil
+	}
+	const reason = "UpgradingMember"
+	p := v.pods[m.Name]
+	if why := v.unrest(m); why != "" {
+		return wait(v.unrestPatience(), reason, fmt.Sprintf("member %s is restarted with %s when all is well: %s", m.Name, v.image(), why))
+	}
+	if told := v.clusterVersion(); !takes(told, v.goal()) {
+		return wait(shortly, reason, fmt.Sprintf("member %s is restarted with %s when etcd's cluster version, which is %s, allows it", m.Name, v.image(), told))
+	}
+	if p.Role != Restarting {
+		return do(SetRoles{[]PodRole{{p.Name, p.UID, Restarting}}}, reason, fmt.Sprintf("member %s is about to be restarted with %s", m.Name, v.image()))
+	}
+	if m.ID == v.leader {
+		if heir := v.heir(*m); heir != nil {
+			return do(MoveLeader{m.Name, heir.Name, heir.ID}, "MovingLeader", fmt.Sprintf("leadership moves from %s to %s", m.Name, heir.Name))
+		}
+	}
+	if p.Routed {
+		return wait(soon, reason, fmt.Sprintf("member %s is restarted when no new clients are sent to it", m.Name))
+	}
+	if left := routeLag - v.Now.Sub(p.RoleSince); left > 0 {
+		return wait(left, reason, fmt.Sprintf("member %s is restarted when every node has heard that no new clients are sent to it", m.Name))
+	}
+	return do(ChangeImage{p.Name, p.UID, v.Cluster.Repository, v.goal()}, reason, fmt.Sprintf("member %s is restarted with %s", m.Name, v.image()))
+}
+
+// repairImage gives a Pod that can't run its image another one, when another one is to
+// run: an image that can't be pulled, or that does not start, and that the user has
+// taken back. It needs no quorum, since nothing runs there. A member that was never
+// changed is left for its turn.
+func repairImage(v *view) *step {
+	for i := range v.Pods {
+		p := &v.Pods[i]
+		goal := v.goal()
+		if p.Role == Joiner {
+			goal = v.newPodVersion(p.Name)
+		}
+		broken := p.Trouble != "" && !p.Answer.Reached && !p.Answer.Waiting && !p.Finished && p.DeletingSince.IsZero()
+		if !broken || (p.Version == goal && p.Repository == v.Cluster.Repository) {
+			continue
+		}
+		unchanged := p.From == "" && p.Version == v.Cluster.Version && p.Repository == v.Cluster.Repository
+		if unchanged && !v.unfit(p) {
+			continue
+		}
+		return do(ChangeImage{p.Name, p.UID, v.Cluster.Repository, goal}, "RepairingImage",
+			fmt.Sprintf("Pod %s, which does not run (%s), gets etcd %s of %s", p.Name, p.Trouble, goal, v.Cluster.Repository))
+	}
+	return nil
+}
+
+// welcomeBack lets clients find a member again that runs what it is to run.
+func welcomeBack(v *view) *step {
+	for _, m := range v.voters {
+		p := v.pods[m.Name]
+		if p == nil || p.Role != Restarting || p.From != "" || !v.healthy[m.ID] || v.outdated(p) {
+			continue
+		}
+		return do(SetRoles{[]PodRole{{p.Name, p.UID, Voter}}}, "MemberUpgraded", fmt.Sprintf("member %s runs %s: %s", m.Name, v.image(), v.upgraded()))
+	}
+	return nil
+}
+
+// upgraded counts the voters that run what they are to run: "2 of 3".
+func (v *view) upgraded() string {
+	n := 0
+	for _, m := range v.voters {
+		if p := v.pods[m.Name]; p != nil && !v.outdated(p) && p.From == "" && v.healthy[m.ID] {
+			n++
+		}
+	}
+	return fmt.Sprintf("%d of %d", n, len(v.voters))
+}
+
+// mayServeOn reports whether a member that was marked for a restart, and that is not
+// changed yet, is to serve clients again, because something else comes first.
+func (v *view) mayServeOn(m Member) bool {
+	next := v.nextToRestart()
+	if next == nil || next.ID != m.ID || len(v.voters) < v.Cluster.Size || len(v.list) > len(v.voters) {
+		return true
+	}
+	for _, o := range v.voters {
+		p := v.pods[o.Name]
+		if p == nil || !p.DeletingSince.IsZero() || !p.UnreadySince.IsZero() || !p.NodeLostSince.IsZero() {
+			return true
+		}
+	}
+	return false
+}
+
+// awaitRestart waits for the member that is being restarted.
+func awaitRestart(v *view) *step {
+	for _, m := range v.voters {
+		p := v.pods[m.Name]
+		if p == nil || !p.isRestarting() || (v.healthy[m.ID] && p.From == "") {
+			continue
+		}
+		why := "its container has not been restarted yet"
+		if !v.healthy[m.ID] {
+			why = v.whyUnhealthy(m)
+		}
+		return wait(v.restartPatience(p), "UpgradingMember", fmt.Sprintf("waiting for member %s, which is restarted with %s:v%s: %s", m.Name, p.Repository, p.Version, why))
+	}
+	return nil
+}
+
+// restartPatience is how soon to look again at a Pod whose container is restarted.
+func (v *view) restartPatience(p *Pod) time.Duration {
+	switch down := v.Now.Sub(p.UnreadySince); {
+	case p.UnreadySince.IsZero():
+		return soon
+	case down > oldPodAge:
+		return slowly
+	case p.Trouble != "" || down > newPodAge:
+		return shortly
+	}
+	return soon
+}

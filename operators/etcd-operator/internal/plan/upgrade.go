@@ -1,0 +1,233 @@
+package plan
+
+import (
+	"cmp"
+	"fmt"
+	"slices"
+)
+
+// The rules of this file say which version members move to (S10). It is latched in the
+// status before the first of them is changed, and recorded as the one that runs when
+// all run it.
+
+// goal is the version that members are to run now.
+func (v *view) goal() string { return cmp.Or(v.Cluster.Target, v.Cluster.Version) }
+
+// clusterVersion is etcd's cluster version: the highest that a member tells. It never
+// goes down by itself, and a member of an earlier minor does not start.
+func (v *view) clusterVersion() version {
+	var highest version
+	for _, m := range v.list {
+		if a := v.answer(m); a != nil {
+			if told := parseVersion(a.ClusterVersion); told.compare(highest) > 0 {
+				highest = told
+			}
+		}
+	}
+	return highest
+}
+
+// runs is the version that a Pod's etcd runs, or ran last.
+func (p *Pod) runs() string { return cmp.Or(p.From, p.Version) }
+
+// newPodVersion is what a Pod that is made now is to run: the oldest version of those
+// that serve, which the cluster version allows as long as they run. While nobody can
+// tell, a Pod goes on with what it ran; on the way up with Target, since all may run
+// that already, and any can.
+func (v *view) newPodVersion(name string) string {
+	c := &v.Cluster
+	if oldest := v.oldestServing(); oldest != "" {
+		return oldest
+	}
+	if c.Target != "" && parseVersion(c.Target).compareMinor(parseVersion(c.Version)) > 0 {
+		return c.Target
+	}
+	last := c.Version
+	for _, d := range c.LastStatus.MemberDetails {
+		ran := parseVersion(d.Version)
+		switch {
+		case d.Name != name || d.Version == "":
+		case c.Target != "" && ran.compare(parseVersion(c.Target)) == 0:
+			last = c.Target // what etcd tells lacks what a tag may have behind the patch
+		case ran.compare(parseVersion(c.Version)) != 0:
+			last = d.Version
+		}
+	}
+	return last
+}
+
+// oldestServing is the oldest version that a member who answers runs, if a quorum does.
+func (v *view) oldestServing() string {
+	var oldest string
+	if !v.sure {
+		return ""
+	}
+	for _, m := range v.list {
+		if p := v.pods[m.Name]; v.answer(m) != nil && (oldest == "" || !parseVersion(p.runs()).atLeast(parseVersion(oldest))) {
+			oldest = p.runs()
+		}
+	}
+	return oldest
+}
+
+// unfit reports whether a Pod's etcd does not start in this cluster, as far as that is
+// known.
+func (v *view) unfit(p *Pod) bool {
+	told := v.clusterVersion()
+	return told != version{} && !takes(told, p.Version)
+}
+
+// takes reports whether an etcd starts in a cluster of a cluster version: it is of that
+// minor, or of the next.
+func takes(cluster version, s string) bool {
+	has := parseVersion(s)
+	return has.compareMinor(cluster) >= 0 && has.compareMinor(version{cluster.major, cluster.minor + 1, 0}) <= 0
+}
+
+// turnVersion follows a user who has changed his mind while members move, and etcd if
+// it has gone further than we knew. It needs no quorum: nothing is done to a member.
+func turnVersion(v *view) *step {
+	c := &v.Cluster
+	if risen := v.risen(); risen != "" {
+		return do(RecordVersion{Current: risen, Index: v.applied}, "UpgradeFinished", fmt.Sprintf("all members run etcd %s or later, and etcd's cluster version is that", risen))
+	}
+	if c.Target == "" || !supported(c.Version) {
+		return nil
+	}
+	next, refusal := nextVersion(c.Version, c.WantedVersion)
+	if refusal == "" && parseVersion(next).compareMinor(parseVersion(c.Target)) > 0 {
+		next = c.Version // a later minor is for when all is well
+	}
+	if refusal != "" || next == c.Target || !v.mayTurn(next) {
+		return nil // see refuseVersion
+	}
+	return do(RecordVersion{c.Version, next, c.VersionIndex}, "UpgradeTurned", fmt.Sprintf("members move to etcd %s, and not to %s any more", next, c.Target))
+}
+
+// risen is the oldest version that members run, if etcd's cluster version is that, and
+// beyond the one that they are to move to; empty otherwise. There is no way back from
+// there.
+func (v *view) risen() string {
+	told := v.clusterVersion()
+	if !v.sure || told.compareMinor(parseVersion(v.goal())) <= 0 {
+		return ""
+	}
+	var oldest string
+	for _, m := range v.voters {
+		p, a := v.pods[m.Name], v.answer(m)
+		if a == nil || p.From != "" || parseVersion(a.Version).compareMinor(parseVersion(p.Version)) != 0 {
+			return ""
+		}
+		if oldest == "" || !parseVersion(p.Version).atLeast(parseVersion(oldest)) {
+			oldest = p.Version
+		}
+	}
+	if parseVersion(oldest).compareMinor(told) != 0 {
+		return ""
+	}
+	return oldest
+}
+
+// mayTurn reports whether members may move to another version instead of Target. Back to
+// an earlier minor they may only while etcd's cluster version is surely still that: a
+// voter runs it, and no image that was changed before can still reach that one.
+func (v *view) mayTurn(to string) bool {
+	if parseVersion(to).compareMinor(parseVersion(v.Cluster.Target)) >= 0 {
+		return true
+	}
+	if v.clusterVersion().compareMinor(parseVersion(to)) > 0 {
+		return false
+	}
+	old := func(s string) bool { return parseVersion(s).compareMinor(parseVersion(to)) <= 0 }
+	return v.Now.Sub(v.Since) >= landing && slices.ContainsFunc(v.knownVoters(), func(m Member) bool {
+		p := v.pods[m.Name]
+		switch {
+		case p == nil || !p.DeletingSince.IsZero():
+			return false
+		case p.From != "":
+			return old(p.From)
+		}
+		return old(p.Version) && p.Answer.Reached && v.ours(&p.Answer) && old(p.Answer.Version) && old(p.Answer.ClusterVersion)
+	})
+}
+
+// beginVersion latches the version to move to, if another one is wanted.
+func beginVersion(v *view) *step {
+	c := &v.Cluster
+	next, refusal := nextVersion(c.Version, c.WantedVersion)
+	if c.Target != "" || refusal != "" || next == c.Version {
+		return nil
+	}
+	if why := v.unrest(nil); why != "" {
+		return wait(v.unrestPatience(), "Upgrading", "the version changes when all is well: "+why)
+	}
+	if parseVersion(next).compareMinor(parseVersion(c.Version)) != 0 && v.clusterVersion().compareMinor(parseVersion(c.Version)) != 0 {
+		return wait(shortly, "Upgrading", "waiting for etcd's cluster version to be that of "+c.Version)
+	}
+	if index := v.oldLog(next); index > 0 {
+		return wait(shortly, "Upgrading", fmt.Sprintf(
+			"etcd %s does not start on what etcd 3.5 has left in the log: every member makes a snapshot after it before raft's index is %d, as clients write", next, index))
+	}
+	return do(RecordVersion{c.Version, next, c.VersionIndex}, "UpgradeStarted", fmt.Sprintf("members move from etcd %s to %s, one at a time", c.Version, next))
+}
+
+// snapshotCount is after how many log entries etcd makes a snapshot, from 3.6 on
+// (etcdserver.DefaultSnapshotCount).
+const snapshotCount = 10_000
+
+// oldLog is raft's index up to which a member may still have to replay what etcd 3.5 has
+// written, if it is about to go to a version that cannot; 0 if none has. (3.7.3 panics
+// on 3.5's requests of the v2 API, by which members published their names: "unmarshal
+// should never fail". They are left behind with the first snapshot after them.)
+func (v *view) oldLog(next string) uint64 {
+	if parseVersion(next).minor != 7 || v.Cluster.VersionIndex == 0 {
+		return 0
+	}
+	var last uint64
+	for _, m := range v.voters {
+		p := v.pods[m.Name]
+		if until := v.Cluster.VersionIndex + uint64(cmp.Or(p.SnapshotCount, snapshotCount)); v.answer(m).Applied <= until {
+			last = max(last, until+1)
+		}
+	}
+	return last
+}
+
+// finishVersion records the version that all members have come to, once etcd itself
+// has: it raises its cluster version within seconds.
+func finishVersion(v *view) *step {
+	c := &v.Cluster
+	if c.Target == "" {
+		return nil
+	}
+	if why := v.unrest(nil); why != "" {
+		return wait(v.unrestPatience(), "Upgrading", why)
+	}
+	if told := v.clusterVersion(); told.compareMinor(parseVersion(c.Target)) != 0 {
+		return wait(soon, "Upgrading", fmt.Sprintf("all members run etcd %s; waiting for etcd's cluster version, which is %s", c.Target, told))
+	}
+	index := c.VersionIndex
+	if parseVersion(c.Target).compareMinor(parseVersion(c.Version)) != 0 {
+		index = v.applied
+	}
+	return do(RecordVersion{Current: c.Target, Index: index}, "UpgradeFinished", "all members run etcd "+c.Target)
+}
+
+// refuseVersion says why a version that is wanted is not gone to.
+func refuseVersion(v *view) *step {
+	if why := v.refusal(); why != "" {
+		return wait(idle, "VersionRefused", why)
+	}
+	return nil
+}
+
+// refusal is why members don't move to the version that is wanted, and what to write
+// instead; empty if they do, or are there.
+func (v *view) refusal() string {
+	c := &v.Cluster
+	next, why := nextVersion(c.Version, c.WantedVersion)
+	if why == "" && c.Target != "" && next != c.Target && !v.mayTurn(next) {
+		return fmt.Sprintf("members may not go back to etcd %s, since etcd's cluster version may be that of %s already: set spec.version to %s", next, c.Target, c.Target)
+	}
+	return why
+}

@@ -1,0 +1,124 @@
+package simulate
+
+import (
+	"fmt"
+
+	"github.com/etcd-operators/etcd-operators/operators/etcd-operator/internal/plan"
+)
+
+// What the oracle asks of versions and images (S6, S8, S10).
+
+// told is the highest minor of the cluster version that members tell; -1 if none does.
+func (k *check) told() int {
+	highest := -1
+	for i := range k.o.Pods {
+		if a := &k.o.Pods[i].Answer; k.ours(a) && a.ClusterVersion != "" {
+			highest = max(highest, minorOf(a.ClusterVersion))
+		}
+	}
+	return highest
+}
+
+// list is the member list that a linearizable read gave; nil if none did.
+func (k *check) list() []plan.Member {
+	var found *plan.Answer
+	for i := range k.o.Pods {
+		if a := &k.o.Pods[i].Answer; k.ours(a) && a.Read && !a.Learner && len(a.Members) > 0 && (found == nil || a.Term > found.Term) {
+			found = a
+		}
+	}
+	if found == nil {
+		return nil
+	}
+	return found.Members
+}
+
+// wholly checks that all is well: every voter in H, none without a vote, as many as are
+// wanted, every Pod ready and as it was made, but for the role of one.
+func (k *check) wholly(but string) *Violation {
+	if v := k.settled(k.list()); v != nil {
+		return violation("S10", "not all is well: %s", v.Message)
+	}
+	if len(k.healthy) < len(k.voters) || len(k.learners) > 0 || len(k.voters) < k.o.Cluster.Size {
+		return violation("S10", "not all is well: %d of %d voters are healthy, there are %d learners", len(k.healthy), len(k.voters), len(k.learners))
+	}
+	for _, m := range k.voters {
+		p := k.pod(m.Name)
+		switch {
+		case p.From != "" || !p.UnreadySince.IsZero() || !p.DeletingSince.IsZero() || !p.NodeLostSince.IsZero():
+			return violation("S6", "Pod %s is not well", m.Name)
+		case p.Role != plan.Voter && m.Name != but:
+			return violation("S6", "Pod %s is a %s", m.Name, p.Role)
+		}
+	}
+	return nil
+}
+
+func (k *check) recordVersion(a plan.RecordVersion) *Violation {
+	c := &k.o.Cluster
+	from, to := minorOf(c.Version), minorOf(a.Target)
+	switch {
+	case c.ClusterID == 0 || a.Current == "":
+		return violation("S10", "version %q is recorded, and nothing runs", a.Current)
+	case a.Target == "" && a.Current != c.Target && minorOf(a.Current) != k.told():
+		return violation("S10", "%s is recorded, and members do not run it", a.Current)
+	case a.Target == "":
+		return nil
+	case a.Current != c.Version:
+		return violation("S10", "%s is recorded in place of %s while members move", a.Current, c.Version)
+	case to < from || to > from+1:
+		return violation("S10", "members are to move from %s to %s", c.Version, a.Target)
+	case c.Target == "":
+		return k.wholly("")
+	case to < minorOf(c.Target) && !k.holdsBack(to):
+		return violation("S10", "members are to go back to %s, and nobody is known to hold the cluster version back", a.Target)
+	}
+	return nil
+}
+
+// holdsBack reports whether a member surely keeps etcd's cluster version at a minor, or
+// below it.
+func (k *check) holdsBack(minor int) bool {
+	if k.told() > minor {
+		return false
+	}
+	for i := range k.o.Pods {
+		p := &k.o.Pods[i]
+		if p.From != "" && minorOf(p.From) <= minor {
+			return true
+		}
+		if p.From == "" && k.ours(&p.Answer) && minorOf(p.Version) <= minor && minorOf(p.Answer.Version) <= minor {
+			return true
+		}
+	}
+	return false
+}
+
+func (k *check) changeImage(a plan.ChangeImage) *Violation {
+	if v := k.podIs(a.Name, a.UID); v != nil {
+		return v
+	}
+	p := k.pod(a.Name)
+	if a.Version == p.Version && a.Repository == p.Repository {
+		return violation("S6", "Pod %s gets the image that it has", a.Name)
+	}
+	if !p.Answer.Reached {
+		if p.Trouble == "" || p.Answer.Waiting {
+			return violation("S6", "Pod %s gets another image, and nothing says that it does not run", a.Name)
+		}
+		return nil
+	}
+	if v := k.wholly(a.Name); v != nil {
+		return v
+	}
+	told := k.told()
+	switch minor := minorOf(a.Version); {
+	case p.Role != plan.Restarting || p.Routed:
+		return violation("S6", "%s is restarted while clients are sent to it", a.Name)
+	case p.Answer.MemberID == k.leader && len(k.voters) > 1:
+		return violation("S8", "%s is restarted, and it leads", a.Name)
+	case minor < told || minor > told+1:
+		return violation("S10", "%s gets etcd %s, and the cluster version is %s", a.Name, a.Version, fmt.Sprintf("3.%d", told))
+	}
+	return nil
+}

@@ -1,0 +1,197 @@
+package simulate
+
+import (
+	"fmt"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/etcd-operators/etcd-operators/operators/etcd-operator/internal/plan"
+)
+
+// This file is what versions and images matter to: kubelets, which pull them and
+// restart containers, and etcd's cluster version.
+
+// Images. Patches of these numbers, and that repository, are not what they should be.
+const (
+	goodRepository  = "r"
+	otherRepository = "s"
+	badRepository   = "bad"
+
+	unpullablePatch = ".99"
+	crashingPatch   = ".98"
+)
+
+// versions are what a user may write, the good ones first.
+var versions = []string{
+	"3.5.30", "3.5.35", "3.6.15", "3.6.16", "3.6.17", "3.7.3", "3.7.4",
+	"3.5.99", "3.6.99", "3.7.99", "3.6.98", "3.7.98", "3.4.37", "3.3.1", "3.8.0",
+}
+
+// minorOf is the minor of a version 3.x.y.
+func minorOf(version string) int {
+	var minor int
+	if _, err := fmt.Sscanf(version, "3.%d.", &minor); err != nil {
+		return 0
+	}
+	return minor
+}
+
+// crashes reports whether an etcd of this version ends as soon as it is started.
+func crashes(version string) bool { return strings.HasSuffix(version, crashingPatch) }
+
+// runnable reports whether an image of this version can be pulled, and runs.
+func runnable(version string) bool {
+	return !crashes(version) && !strings.HasSuffix(version, unpullablePatch)
+}
+
+// unpullable reports whether the image of a run can't be pulled.
+func (w *world) unpullable(r *run) bool {
+	return !r.begun && (r.repository == badRepository || strings.HasSuffix(r.version, unpullablePatch))
+}
+
+// changeImage is a kubelet that hears of another image for a container that it runs: it
+// ends that, and then pulls. The Pod's sandbox and disk stay.
+func (w *world) changeImage(r *run, p *pod) {
+	if r.version == p.version && r.repository == p.repository || r.stopAt != never {
+		return
+	}
+	if !w.calm && !w.random.chance(50) {
+		return
+	}
+	w.say("the container of %s is restarted with %s:v%s", r.name, p.repository, p.version)
+	w.stopEtcd(r)
+	r.version, r.repository, r.begun = p.version, p.repository, false
+	r.state, r.due, r.failures = pulling, w.now+w.delay(5*time.Second), 0
+}
+
+// versionRefused is why an etcd does not start in a cluster; empty if it does. (etcd
+// panics on data of a later cluster version, and one that is two minors ahead does not
+// talk with the others.)
+func (w *world) versionRefused(r *run, birth int) string {
+	b := &w.births[birth]
+	minor := minorOf(r.version)
+	switch {
+	case minor < b.minor:
+		w.checkRefused(r, birth)
+		return fmt.Sprintf("etcd %s, and the cluster version is 3.%d", r.version, b.minor)
+	case minor > b.minor+1:
+		w.checkRefused(r, birth)
+		return fmt.Sprintf("etcd %s, and the cluster version is 3.%d", r.version, b.minor)
+	case minor == 7 && w.replaysOld(r):
+		w.checkRefused(r, birth)
+		return "its log has entries of etcd 3.5 after its last snapshot"
+	}
+	return ""
+}
+
+// snapshotEntries is after how many log entries an etcd makes a snapshot.
+const snapshotEntries = 20
+
+// replaysOld reports whether a member may have made no snapshot since etcd 3.5 wrote to
+// its log.
+func (w *world) replaysOld(r *run) bool {
+	d := r.disk.data
+	if d == nil || d.applied == 0 {
+		return false
+	}
+	b := &w.births[d.birth]
+	return b.oldIndex > 0 && d.log[d.applied-1].index <= b.oldIndex+snapshotEntries
+}
+
+// raiseVersion is a leader that looks at what all members run. A member that it does
+// not reach, or that has not started, holds the cluster version back.
+func (w *world) raiseVersion(l *run) {
+	d := l.disk.data
+	b := &w.births[d.birth]
+	lowest := minorOf(l.version)
+	for _, m := range d.view {
+		r := w.member(d.birth, m.ID)
+		if r == nil || !w.addressed(r) || (r != l && !w.reaches(l, r)) {
+			return
+		}
+		lowest = min(lowest, minorOf(r.version))
+	}
+	if lowest > b.minor && w.hasQuorum(l) && (w.calm || w.random.chance(40)) {
+		if b.minor == 5 {
+			b.oldIndex = d.log[len(d.log)-1].index
+		}
+		b.minor = lowest
+		w.say("the cluster version is 3.%d", lowest)
+	}
+}
+
+// editVersion is a user who wants another version.
+func (w *world) editVersion(version string) {
+	w.say("the user sets version %s", version)
+	w.edit(func(c *etcdCluster) { c.wanted = version })
+}
+
+// finalVersion is a version that the cluster can reach, by what is recorded of it.
+func (w *world) finalVersion() string {
+	at := w.cluster.current
+	if w.cluster.target != "" {
+		at = w.cluster.target
+	}
+	if at == "" {
+		return w.cfg.Version
+	}
+	if w.cluster.target == "" && !runnable(at) { // nothing has ever run it
+		at = w.seedVersion()
+	}
+	minor := minorOf(at)
+	if w.cluster.target == "" && minor < 7 {
+		minor += int(w.seed % 2)
+	}
+	switch minor {
+	case 4:
+		return "3.4.37"
+	case 5:
+		return pick(&w.random, "3.5.30", "3.5.35")
+	case 6:
+		return pick(&w.random, "3.6.15", "3.6.16", "3.6.17")
+	case 7:
+		return pick(&w.random, "3.7.3", "3.7.4")
+	}
+	return at
+}
+
+// samePods reports whether the Pods, read live, are as they were observed.
+func (w *world) samePods(seen []plan.Pod) bool {
+	if len(w.pods) != len(seen) {
+		return false
+	}
+	for i, p := range w.pods {
+		q := &seen[i]
+		if p.name != q.Name || p.uid != q.UID || !samePod(p, q) {
+			return false
+		}
+	}
+	return true
+}
+
+func samePod(p *pod, q *plan.Pod) bool {
+	return p.role == q.Role && p.version == q.Version && p.repository == q.Repository && p.from == q.From &&
+		(p.deleting == never) == q.DeletingSince.IsZero() && p.ready == q.UnreadySince.IsZero()
+}
+
+// giveImage is the patch of a Pod's image.
+func (w *world) giveImage(t *todo, a plan.ChangeImage) error {
+	p := w.pod(a.Name)
+	switch {
+	case p == nil || p.uid != a.UID:
+		return errGone
+	case w.cfg.has(NoLivePods):
+	case t.sent && !slices.ContainsFunc(t.seen.Pods, func(q plan.Pod) bool { return q.UID == p.uid && samePod(p, &q) }):
+		return errConflict // its resourceVersion is another one
+	case !t.sent && !w.samePods(t.seen.Pods):
+		return errConflict
+	}
+	w.touch("a Pod gets another image")
+	w.checkImage(t, p, a)
+	if p.from == "" {
+		p.from = p.version
+	}
+	p.version, p.repository = a.Version, a.Repository
+	return nil
+}
