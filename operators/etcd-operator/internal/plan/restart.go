@@ -2,6 +2,7 @@ package plan
 
 import (
 	"fmt"
+	"strings"
 	"time"
 )
 
@@ -164,14 +165,21 @@ func repairImage(v *view) *step {
 		if !broken || (p.Version == goal && p.Repository == v.Cluster.Repository) {
 			continue
 		}
-		unchanged := p.From == "" && p.Version == v.Cluster.Version && p.Repository == v.Cluster.Repository
-		if unchanged && !v.unfit(p) {
+		unchanged := p.From == "" && p.Version == v.Cluster.Version
+		if unchanged && !v.unfit(p) && (p.Version != goal || !unpulled(p)) {
 			continue
 		}
 		return do(ChangeImage{p.Name, p.UID, v.Cluster.Repository, goal}, "RepairingImage",
 			fmt.Sprintf("Pod %s, which does not run (%s), gets etcd %s of %s", p.Name, p.Trouble, goal, v.Cluster.Repository))
 	}
 	return nil
+}
+
+// unpulled reports whether it is the image that a Pod's container waits for: the reasons
+// that kubelets give then have the word in them.
+func unpulled(p *Pod) bool {
+	reason, _, _ := strings.Cut(p.Trouble, ":")
+	return strings.Contains(reason, "Image")
 }
 
 // welcomeBack lets clients find a member again that runs what it is to run.

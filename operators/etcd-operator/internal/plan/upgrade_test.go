@@ -280,6 +280,10 @@ func TestImagesThatDoNotRun(t *testing.T) {
 		"a member that was never changed": {
 			reason: "S10: all is well before it is", seen: upgrading("3.7.3").silent("c").pod("c", func(p *Pod) { p.Trouble = "CrashLoopBackOff: back-off" }), because: "WaitingForMember",
 		},
+		"one that crashes, under another repository": {
+			reason: "it was never changed either", because: "WaitingForMember",
+			seen: healthy(3).cluster(func(c *Cluster) { c.Repository = "mirror/etcd" }).silent("c").pod("c", func(p *Pod) { p.Trouble = "CrashLoopBackOff: back-off" }),
+		},
 		"a seed whose version does not exist": {
 			reason: "it has never served: it is begun anew", seen: begun(1).add("a", Seed, Answer{}).pod("a", pulled).wants("3.7.3"),
 			do: exactly(RecordBootstrap{Bootstrap{"n1", "fresh-token"}, "3.7.3"}), because: "Bootstrapping",

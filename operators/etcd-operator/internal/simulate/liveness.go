@@ -31,6 +31,11 @@ func (w *world) settle() {
 	begun := w.now
 	for i := 0; i < liveSteps && w.broken == nil; i++ {
 		w.advance()
+		// The last member of an earlier minor may have been lost on the way back: then the
+		// user does as the planner says.
+		if w.main >= 0 && minorOf(w.cluster.wanted) < w.births[w.main].minor && w.cluster.target == "" {
+			w.editVersion(w.finalVersion())
+		}
 		if !w.asItShouldBe() {
 			good = 0
 			continue

@@ -140,6 +140,9 @@ func (w *world) finalVersion() string {
 		at = w.seedVersion()
 	}
 	minor := minorOf(at)
+	if w.main >= 0 { // which may have risen just now
+		minor = max(minor, w.births[w.main].minor)
+	}
 	if w.cluster.target == "" && minor < 7 {
 		minor += int(w.seed % 2)
 	}
