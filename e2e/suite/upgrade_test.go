@@ -45,7 +45,7 @@ func TestUpgrade(t *testing.T) {
 
 			c.wantsVersion(etcd37)
 			c.becomes("told the way", harness.Condition(v1beta2.ConditionUpgrading, false, "VersionRefused"), soon)
-			c.tells("VersionRefused", "one minor at a time", etcd36+" first")
+			c.becomes("told what to write", upgradingSays("one minor at a time", etcd36+" first"), soon)
 
 			for _, version := range []string{etcd36, etcd37} {
 				w.noticed(aBlink)
