@@ -52,7 +52,9 @@ func (j *job) fetch(ctx context.Context, dir string, spare int64) (*fetched, err
 // take reads all that is stored.
 func (j *job) take(ctx context.Context, from *stored, dir string, spare int64) (_ *fetched, err error) {
 	j.progress.begin(from.size)
-	defer j.narrate()()
+	defer runner.Narrate(j.settings.progress, func() {
+		j.log.Info("the snapshot is under way", "bytes", j.progress.fetched.Load(), "of", j.progress.total.Load())
+	})()
 	j.log.Info("reading the snapshot", "location", from.location, "size", from.size, "etag", from.etag)
 	source := &counted{src: from, ctx: ctx, fetched: &j.progress.fetched}
 	plain, packed, err := snapshot.Open(source)
