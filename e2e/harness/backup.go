@@ -11,7 +11,6 @@ import (
 
 	batchv1 "k8s.io/api/batch/v1"
 	corev1 "k8s.io/api/core/v1"
-	"k8s.io/apimachinery/pkg/api/meta"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
 	"sigs.k8s.io/controller-runtime/pkg/client"
@@ -263,37 +262,15 @@ func InPhase(phase v1beta2.BackupPhase) BackupCheck {
 // BackupCondition: there is a condition of that type and status with, unless it is
 // empty, that reason, and a message with all of these words.
 func BackupCondition(kind string, is bool, reason string, words ...string) BackupCheck {
-	want := metav1.ConditionFalse
-	if is {
-		want = metav1.ConditionTrue
-	}
 	return func(s BackupState) string {
 		if s.Backup == nil {
 			return "there is no such EtcdBackup"
 		}
-		got := meta.FindStatusCondition(s.Backup.Status.Conditions, kind)
-		switch {
-		case got == nil:
-			return "no condition " + kind
-		case got.Status != want || (reason != "" && got.Reason != reason):
-			return conditionsOf(s.Backup)
-		}
-		for _, w := range words {
-			if !strings.Contains(got.Message, w) {
-				return fmt.Sprintf("%s does not say %q: %s", kind, w, got.Message)
-			}
-		}
-		return ""
+		return conditionSays(s.Backup.Status.Conditions, kind, is, reason, words)
 	}
 }
 
-func conditionsOf(b *v1beta2.EtcdBackup) string {
-	var all []string
-	for _, c := range b.Status.Conditions {
-		all = append(all, fmt.Sprintf("%s is %s: %s: %s", c.Type, c.Status, c.Reason, c.Message))
-	}
-	return strings.Join(all, "; ")
-}
+func conditionsOf(b *v1beta2.EtcdBackup) string { return conditionsSay(b.Status.Conditions) }
 
 // MadeTimes: at least so many backups of it have succeeded, by its history.
 func MadeTimes(n int) BackupCheck {

@@ -6,8 +6,6 @@ import (
 	"strings"
 
 	corev1 "k8s.io/api/core/v1"
-	"k8s.io/apimachinery/pkg/api/meta"
-	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
 
 	"github.com/etcd-operators/etcd-operators/api/v1beta2"
@@ -78,10 +76,6 @@ func AtVersion(version string) Check {
 // Condition: the status is up to date and has a condition of that type, status
 // and, unless it is empty, reason.
 func Condition(kind string, is bool, reason string) Check {
-	want := metav1.ConditionFalse
-	if is {
-		want = metav1.ConditionTrue
-	}
 	return func(s State) string {
 		if s.Cluster == nil {
 			return "there is no such EtcdCluster"
@@ -89,14 +83,7 @@ func Condition(kind string, is bool, reason string) Check {
 		if s.Cluster.Status.ObservedGeneration != s.Cluster.Generation {
 			return fmt.Sprintf("the status is about generation %d of the spec, not %d", s.Cluster.Status.ObservedGeneration, s.Cluster.Generation)
 		}
-		got := meta.FindStatusCondition(s.Cluster.Status.Conditions, kind)
-		switch {
-		case got == nil:
-			return "no condition " + kind
-		case got.Status != want || (reason != "" && got.Reason != reason):
-			return fmt.Sprintf("%s is %s: %s: %s", kind, got.Status, got.Reason, got.Message)
-		}
-		return ""
+		return conditionSays(s.Cluster.Status.Conditions, kind, is, reason, nil)
 	}
 }
 

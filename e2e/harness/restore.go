@@ -10,7 +10,6 @@ import (
 
 	batchv1 "k8s.io/api/batch/v1"
 	corev1 "k8s.io/api/core/v1"
-	"k8s.io/apimachinery/pkg/api/meta"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
 	"sigs.k8s.io/controller-runtime/pkg/client"
@@ -287,36 +286,16 @@ func WaitsFor(names ...string) RestoreCheck {
 // RestoreCondition: there is a condition of that type and status with, unless it is
 // empty, that reason, and a message with all of these words.
 func RestoreCondition(kind string, is bool, reason string, words ...string) RestoreCheck {
-	want := metav1.ConditionFalse
-	if is {
-		want = metav1.ConditionTrue
-	}
 	return func(s RestoreState) string {
 		if s.Restore == nil {
 			return "there is no such EtcdRestore"
 		}
-		got := meta.FindStatusCondition(s.Restore.Status.Conditions, kind)
-		switch {
-		case got == nil:
-			return "no condition " + kind
-		case got.Status != want || (reason != "" && got.Reason != reason):
-			return restoreConditions(s.Restore)
-		}
-		for _, w := range words {
-			if !strings.Contains(got.Message, w) {
-				return fmt.Sprintf("%s does not say %q: %s", kind, w, got.Message)
-			}
-		}
-		return ""
+		return conditionSays(s.Restore.Status.Conditions, kind, is, reason, words)
 	}
 }
 
 func restoreConditions(r *v1beta2.EtcdRestore) string {
-	all := []string{fmt.Sprintf("waits for %v", r.Status.WaitingFor)}
-	for _, c := range r.Status.Conditions {
-		all = append(all, fmt.Sprintf("%s is %s: %s: %s", c.Type, c.Status, c.Reason, c.Message))
-	}
-	return strings.Join(all, "; ")
+	return fmt.Sprintf("waits for %v; %s", r.Status.WaitingFor, conditionsSay(r.Status.Conditions))
 }
 
 // NoTraceOfRestore: neither the EtcdRestore is there nor a Job or Pod of it.

@@ -139,13 +139,16 @@ func TestCompressAndOpen(t *testing.T) {
 				t.Errorf("%d bytes became %d", len(plain), len(stored))
 			}
 			for in, compressed := range map[*[]byte]bool{&stored: true, &plain: false} {
-				r, is, err := Open(iotest.OneByteReader(bytes.NewReader(*in)))
+				r, sum, err := Open(iotest.OneByteReader(bytes.NewReader(*in)))
 				if err != nil {
 					t.Fatal(err)
 				}
 				got, err := io.ReadAll(r)
-				if err != nil || !bytes.Equal(got, plain) || is != compressed {
-					t.Errorf("got %d bytes, compressed %t, %v; want %d, %t", len(got), is, err, len(plain), compressed)
+				if err != nil || !bytes.Equal(got, plain) || (sum != nil) != compressed {
+					t.Errorf("got %d bytes, compressed %t, %v; want %d, %t", len(got), sum != nil, err, len(plain), compressed)
+				}
+				if sum != nil && (sum.SHA256() != digest.SHA256() || sum.Size() != digest.Size()) {
+					t.Errorf("read were %d bytes, %s; stored are %d, %s", sum.Size(), sum.SHA256(), digest.Size(), digest.SHA256())
 				}
 				if err := r.Close(); err != nil {
 					t.Error(err)
@@ -177,9 +180,9 @@ func TestCompressNeverEndsWhatItsSourceDidNot(t *testing.T) {
 
 func TestDecompressRefusesAWindowThatItsMemoryIsNotMadeFor(t *testing.T) {
 	// A frame with a window of 128 MiB: magic, descriptor without flags, window 2^(10+17).
-	r, compressed, err := Open(bytes.NewReader(append(slices.Clone(magic), 0x00, 17<<3, 0x01, 0x00, 0x00)))
-	if err != nil || !compressed {
-		t.Fatal(compressed, err)
+	r, packed, err := Open(bytes.NewReader(append(slices.Clone(magic), 0x00, 17<<3, 0x01, 0x00, 0x00)))
+	if err != nil || packed == nil {
+		t.Fatal(packed, err)
 	}
 	defer r.Close()
 	if _, err := io.ReadAll(r); err == nil {

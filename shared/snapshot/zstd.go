@@ -84,17 +84,19 @@ func Decompress(src io.Reader) (io.ReadCloser, error) {
 }
 
 // Open returns the snapshot that a stored stream holds, decompressed if its first
-// bytes are those of zstd, and tells whether they were. It is not verified yet: see
-// [NewReader]. The caller closes it, and src itself.
-func Open(src io.Reader) (snapshot io.ReadCloser, compressed bool, err error) {
+// bytes are those of zstd. It is not verified yet: see [NewReader]. packed counts and
+// hashes what is stored where that is compressed, and is nil where it is not: then the
+// Reader that verifies the snapshot does. The caller closes the snapshot, and src itself.
+func Open(src io.Reader) (snapshot io.ReadCloser, packed *Digest, err error) {
 	buffered := bufio.NewReader(src)
 	first, err := buffered.Peek(len(magic))
 	if err != nil && !errors.Is(err, io.EOF) {
-		return nil, false, err
+		return nil, nil, err
 	}
 	if !bytes.Equal(first, magic) {
-		return io.NopCloser(buffered), false, nil
+		return io.NopCloser(buffered), nil, nil
 	}
-	snapshot, err = Decompress(buffered)
-	return snapshot, true, err
+	packed = NewDigest(buffered)
+	snapshot, err = Decompress(packed)
+	return snapshot, packed, err
 }

@@ -213,7 +213,7 @@ func (c *cluster) fill(t *testing.T, count, size int) {
 func checkFile(t *testing.T, c *cluster, r io.Reader, result task.Result) {
 	t.Helper()
 	digest := snapshot.NewDigest(r)
-	plain, compressed, err := snapshot.Open(digest)
+	plain, packed, err := snapshot.Open(digest)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -230,7 +230,7 @@ func checkFile(t *testing.T, c *cluster, r io.Reader, result task.Result) {
 	if err := f.Close(); err != nil {
 		t.Fatal(err)
 	}
-	if n != result.SnapshotSize || digest.Size() != result.Size || digest.SHA256() != result.SHA256 || compressed != (n != digest.Size()) {
+	if n != result.SnapshotSize || digest.Size() != result.Size || digest.SHA256() != result.SHA256 || (packed != nil) != (n != digest.Size()) {
 		t.Errorf("stored are %d bytes of a snapshot of %d, sha256 %s; the result says %+v", digest.Size(), n, digest.SHA256(), result)
 	}
 	if keys := etcdtest.SnapshotKeys(t, c.members[0].Version, file); !maps.Equal(keys, c.keys) {

@@ -168,7 +168,7 @@ func (j *job) try(ctx context.Context, to destination, broken map[string]bool) (
 		return "", errors.Join(err, from.conn.Close())
 	}
 	defer s.close()
-	defer j.narrate(s)()
+	defer runner.Narrate(j.limits.progress, func() { j.log.Info("the snapshot is under way", "bytes", s.received.Load()) })()
 	name = to.path()
 	if j.task.Repeated {
 		name = retention.Name(name, from.revision, j.task.Time)
@@ -221,25 +221,6 @@ func (j *job) metadata(from member) map[string]string {
 		"compression":  compression,
 		"backup":       j.task.Backup,
 		"backup-uid":   j.task.UID,
-	}
-}
-
-// narrate says now and then how far a stream is, until the returned function is called.
-func (j *job) narrate(s *stream) (stop func()) {
-	ticker, quit := time.NewTicker(j.limits.progress), make(chan struct{})
-	go func() {
-		for {
-			select {
-			case <-quit:
-				return
-			case <-ticker.C:
-				j.log.Info("the snapshot is under way", "bytes", s.received.Load())
-			}
-		}
-	}()
-	return func() {
-		ticker.Stop()
-		close(quit)
 	}
 }
 

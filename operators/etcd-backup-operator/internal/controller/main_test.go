@@ -314,6 +314,17 @@ func (b *bench) wantEvents(e *v1beta2.EtcdBackup, reasons ...string) {
 	})
 }
 
+// wantMetric waits for a metric to have a value: it follows the status.
+func (b *bench) wantMetric(want float64, name string, labels ...string) {
+	b.t.Helper()
+	etcdtest.Eventually(b.t, name+" to follow the status", func() error {
+		if got, _ := b.metric(name, labels...); got != want {
+			return fmt.Errorf("it is %v, want %v", got, want)
+		}
+		return nil
+	})
+}
+
 // metric is the value of a series with these values of its labels, in their order, and
 // whether there is such a series.
 func (b *bench) metric(name string, labels ...string) (value float64, ok bool) {

@@ -55,9 +55,7 @@ func TestOnce(t *testing.T) {
 	for name, want := range map[string]float64{
 		"etcd_backup_attempts_total": 1, "etcd_backup_successes_total": 1, "etcd_backup_size_bytes": 20 << 10, "etcd_backup_duration_seconds": 0.5,
 	} {
-		if got, _ := b.metric(name, "x", b.namespace); got != want {
-			t.Errorf("%s is %g, want %g", name, got, want)
-		}
+		b.wantMetric(want, name, "x", b.namespace)
 	}
 
 	apiservertest.Delete(t, b.client, e)
@@ -85,9 +83,7 @@ func TestPermanentFailure(t *testing.T) {
 		t.Errorf("the status is %+v", s)
 	}
 	b.wantEvents(e, "BackupStarted", "BucketNotFound")
-	if got, _ := b.metric("etcd_backup_failures_total", "x", b.namespace, "BucketNotFound"); got != 1 {
-		t.Errorf("%g failures are counted, want 1", got)
-	}
+	b.wantMetric(1, "etcd_backup_failures_total", "x", b.namespace, "BucketNotFound")
 	if n := len(b.jobs(e)); n != 1 {
 		t.Errorf("there are %d Jobs, want 1", n)
 	}

@@ -6,6 +6,7 @@ import (
 	"time"
 
 	"github.com/etcd-operators/etcd-operators/api/v1beta2"
+	"github.com/etcd-operators/etcd-operators/shared/wording"
 )
 
 const (
@@ -217,7 +218,7 @@ func troubled(v *view) *step {
 	for _, a := range v.active {
 		if j := a.job; j != nil && j.Running && !j.Deleting && j.Waiting != "" {
 			return warn("PodNotStarting", fmt.Sprintf(
-				"the Pod of Job %s does not start: %s; it starts by itself once that is mended", a.Name, clip(j.Waiting)))
+				"the Pod of Job %s does not start: %s; it starts by itself once that is mended", a.Name, wording.Clip(j.Waiting)))
 		}
 	}
 	return nil
@@ -267,7 +268,7 @@ func (v *view) blocker() *step {
 			clock(v.due), max(len(v.Jobs), len(v.active))))
 	case v.Refused != "":
 		s := warn("StartRefused", fmt.Sprintf("the API server does not take the Job of this backup: %s; it is tried again every %s",
-			clip(v.Refused), retry))
+			wording.Clip(v.Refused), retry))
 		s.again = retry
 		return s
 	}

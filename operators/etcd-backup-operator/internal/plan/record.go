@@ -3,15 +3,14 @@ package plan
 import (
 	"cmp"
 	"fmt"
-	"regexp"
 	"slices"
-	"strings"
 	"time"
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	"github.com/etcd-operators/etcd-operators/api/v1beta2"
 	"github.com/etcd-operators/etcd-operators/operators/etcd-backup-operator/internal/task"
+	"github.com/etcd-operators/etcd-operators/shared/wording"
 )
 
 const (
@@ -19,9 +18,6 @@ const (
 	// reports: before Kubernetes 1.31 a Job that is out of time has failed while its
 	// Pod still ends.
 	reportGrace = 5 * time.Second
-	// maxText is the longest text that is taken over from elsewhere, in bytes: a few
-	// sentences, and a history of them stays small.
-	maxText = 1024
 )
 
 // Reasons of records.
@@ -160,8 +156,8 @@ func (v *view) lost(r *run) end {
 
 func (v *view) failed(r *run, reason, message string) end {
 	e := end{record: v.newRecord(r)}
-	e.record.Reason = camelCase(reason, "JobFailed")
-	e.record.Message = clip(message)
+	e.record.Reason = wording.Reason(reason, "JobFailed")
+	e.record.Message = wording.Clip(message)
 	if e.record.Message == "" {
 		e.record.Message = fmt.Sprintf("the Job %s failed without a report: its Pod's events and log may say why", r.Name)
 	}
@@ -183,13 +179,13 @@ func (v *view) succeeded(r *run) end {
 	result := r.job.Result
 	e := end{record: v.newRecord(r), result: result}
 	e.record.Succeeded = true
-	e.record.Location = clip(result.Location)
+	e.record.Location = wording.Clip(result.Location)
 	e.record.Size = result.Size
-	e.record.SHA256 = clip(result.SHA256)
+	e.record.SHA256 = wording.Clip(result.SHA256)
 	e.record.Revision = result.Revision
-	e.record.ClusterID = clip(result.ClusterID)
+	e.record.ClusterID = wording.Clip(result.ClusterID)
 	if result.RetentionError != "" {
-		e.record.Message = clip("older backups were not deleted: " + result.RetentionError)
+		e.record.Message = wording.Clip("older backups were not deleted: " + result.RetentionError)
 	}
 	return e
 }
@@ -272,24 +268,4 @@ func (v *view) kept() []string {
 		}
 	}
 	return names
-}
-
-// reasons are what a condition's reason may be, by its schema.
-var reasons = regexp.MustCompile(`^[A-Za-z]([A-Za-z0-9_,:]*[A-Za-z0-9_])?$`)
-
-// camelCase is a reason that may be written, or another in its place.
-func camelCase(reason, other string) string {
-	if len(reason) > 100 || !reasons.MatchString(reason) {
-		return other
-	}
-	return reason
-}
-
-// clip bounds a text from elsewhere.
-func clip(text string) string {
-	text = strings.ToValidUTF8(strings.TrimSpace(text), "?")
-	if len(text) <= maxText {
-		return text
-	}
-	return strings.ToValidUTF8(text[:maxText-len("…")], "") + "…"
 }

@@ -8,6 +8,7 @@ import (
 
 	"github.com/etcd-operators/etcd-operators/api/v1beta2"
 	"github.com/etcd-operators/etcd-operators/operators/etcd-backup-operator/internal/schedule"
+	"github.com/etcd-operators/etcd-operators/shared/wording"
 )
 
 // What admission refuses is refused here as well, for objects that are older than the
@@ -52,7 +53,7 @@ func checkStorage(spec *v1beta2.BackupSpec) *step {
 	case "":
 		return warn("StorageUnknown", "storageType is empty: write S3 or PVC")
 	}
-	return warn("StorageUnknown", fmt.Sprintf("storageType %q is not known: write S3 or PVC", clip(string(spec.StorageType))))
+	return warn("StorageUnknown", fmt.Sprintf("storageType %q is not known: write S3 or PVC", wording.Clip(string(spec.StorageType))))
 }
 
 func checkS3(s3 *v1beta2.S3Source) *step {
@@ -138,7 +139,7 @@ func checkPolicy(spec *v1beta2.BackupSpec) *step {
 	case v1beta2.ForbidConcurrent, v1beta2.AllowConcurrent, v1beta2.ReplaceConcurrent:
 		return nil
 	}
-	return warn("PolicyInvalid", fmt.Sprintf("backupPolicy.concurrencyPolicy %q is not known: write Forbid, Allow or Replace", clip(string(spec.Concurrency()))))
+	return warn("PolicyInvalid", fmt.Sprintf("backupPolicy.concurrencyPolicy %q is not known: write Forbid, Allow or Replace", wording.Clip(string(spec.Concurrency()))))
 }
 
 func checkRest(spec *v1beta2.BackupSpec) *step {
@@ -149,7 +150,7 @@ func checkRest(spec *v1beta2.BackupSpec) *step {
 	case "", v1beta2.CompressionNone, v1beta2.CompressionZstd:
 		return nil
 	}
-	return warn("CompressionUnknown", fmt.Sprintf("compression %q is not known: write none or zstd", clip(string(spec.Compression))))
+	return warn("CompressionUnknown", fmt.Sprintf("compression %q is not known: write none or zstd", wording.Clip(string(spec.Compression))))
 }
 
 func checkSchedule(spec *v1beta2.BackupSpec) (schedule.Schedule, *step) {
@@ -164,7 +165,7 @@ func checkSchedule(spec *v1beta2.BackupSpec) (schedule.Schedule, *step) {
 	s, err := schedule.Parse(spec.Schedule())
 	if err != nil {
 		return schedule.Schedule{}, warn("ScheduleInvalid", fmt.Sprintf(
-			"backupPolicy.schedule is no cron expression: %s; write it as 0 */6 * * *, @daily, or CRON_TZ=Europe/Berlin 30 3 * * 1-5", clip(err.Error())))
+			"backupPolicy.schedule is no cron expression: %s; write it as 0 */6 * * *, @daily, or CRON_TZ=Europe/Berlin 30 3 * * 1-5", wording.Clip(err.Error())))
 	}
 	return s, nil
 }

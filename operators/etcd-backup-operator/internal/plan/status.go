@@ -8,6 +8,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	"github.com/etcd-operators/etcd-operators/api/v1beta2"
+	"github.com/etcd-operators/etcd-operators/shared/wording"
 )
 
 // maxDuration is the longest that a backup is believed to have taken.
@@ -57,17 +58,17 @@ func (v *view) describeSnapshot(st *v1beta2.BackupStatus) {
 		}
 	}
 	st.LastSuccessDate = at
-	st.EtcdVersion = clip(r.EtcdVersion)
+	st.EtcdVersion = wording.Clip(r.EtcdVersion)
 	st.EtcdRevision = r.Revision
 	st.Snapshot = &v1beta2.BackupSnapshot{
-		Location:       clip(r.Location),
+		Location:       wording.Clip(r.Location),
 		Size:           r.Size,
 		ReadableSize:   v1beta2.ReadableSize(r.Size),
-		SHA256:         clip(r.SHA256),
+		SHA256:         wording.Clip(r.SHA256),
 		Revision:       r.Revision,
-		ClusterID:      clip(r.ClusterID),
-		MemberID:       clip(r.MemberID),
-		EtcdVersion:    clip(r.EtcdVersion),
+		ClusterID:      wording.Clip(r.ClusterID),
+		MemberID:       wording.Clip(r.MemberID),
+		EtcdVersion:    wording.Clip(r.EtcdVersion),
 		Compression:    v.spec.Packing(),
 		Duration:       duration(r.Duration),
 		CompletionTime: at.DeepCopy(),

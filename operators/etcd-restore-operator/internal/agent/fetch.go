@@ -52,51 +52,54 @@ func (j *job) fetch(ctx context.Context, dir string, spare int64) (*fetched, err
 // take reads all that is stored.
 func (j *job) take(ctx context.Context, from *stored, dir string, spare int64) (_ *fetched, err error) {
 	j.progress.begin(from.size)
-	defer j.narrate()()
+	defer runner.Narrate(j.settings.progress, func() {
+		j.log.Info("the snapshot is under way", "bytes", j.progress.fetched.Load(), "of", j.progress.total.Load())
+	})()
 	j.log.Info("reading the snapshot", "location", from.location, "size", from.size, "etag", from.etag)
 	source := &counted{src: from, ctx: ctx, fetched: &j.progress.fetched}
-	digest := snapshot.NewDigest(source)
-	plain, packed, err := snapshot.Open(digest)
+	plain, packed, err := snapshot.Open(source)
 	if err != nil {
 		return nil, j.broken(source, err)
 	}
 	defer plain.Close()
 	database := bufio.NewReaderSize(plain, copyBuffer)
-	if err := recognise(database, packed); err != nil {
+	if err := recognise(database, packed != nil); err != nil {
 		return nil, j.broken(source, err)
 	}
 	f := &fetched{file: from.file}
-	var to io.Writer
-	if from.file != nil && !packed {
-		if err := checkSpace(dir, 0, spare); err != nil {
-			return nil, err
-		}
-		to = io.Discard // it stays where it lies
-	} else {
-		if err := checkSpace(dir, j.unpacked(from, packed), spare); err != nil {
-			return nil, err
-		}
-		f.file, err = os.OpenFile(filepath.Join(dir, "snapshot"), os.O_RDWR|os.O_CREATE|os.O_TRUNC, fileMode)
-		if err != nil {
-			return nil, err
-		}
+	to := io.Discard // a file on a volume stays where it lies
+	if from.file == nil || packed != nil {
+		f.file, err = stage(dir, j.unpacked(from, packed != nil), spare)
 		to = f.file
-		defer func() {
-			if err != nil {
-				_ = f.file.Close() // it is of no use
-			}
-		}()
+	} else {
+		err = checkSpace(dir, 0, spare)
 	}
+	if err != nil {
+		return nil, err
+	}
+	defer func() {
+		if err != nil {
+			_ = f.file.Close() // it is of no use
+		}
+	}()
 	verified := snapshot.NewBareReader(database)
 	if _, err := io.CopyBuffer(onlyWriter{to}, onlyReader{verified}, make([]byte, copyBuffer)); err != nil {
 		return nil, j.broken(source, err)
 	}
 	f.hashed = verified.Hashed()
-	f.found = task.Snapshot{Location: from.location, Size: digest.Size(), SHA256: digest.SHA256(), ETag: from.etag, ClusterID: from.clusterID}
-	if packed {
-		f.found.Compression = zstd
+	f.found = task.Snapshot{Location: from.location, Size: verified.Size(), SHA256: verified.SHA256(), ETag: from.etag, ClusterID: from.clusterID}
+	if packed != nil {
+		f.found.Size, f.found.SHA256, f.found.Compression = packed.Size(), packed.SHA256(), zstd
 	}
 	return f, j.checkWanted("sha256", f.found.SHA256, wanted(j.task.Want).SHA256)
+}
+
+// stage makes the file that a snapshot is put in, if there is room for it.
+func stage(dir string, size, spare int64) (*os.File, error) {
+	if err := checkSpace(dir, size, spare); err != nil {
+		return nil, err
+	}
+	return os.OpenFile(filepath.Join(dir, "snapshot"), os.O_RDWR|os.O_CREATE|os.O_TRUNC, fileMode)
 }
 
 // unpacked is how large the snapshot becomes, as far as that is known.

@@ -51,25 +51,6 @@ func (p *progress) ServeHTTP(w http.ResponseWriter, _ *http.Request) {
 	_ = json.NewEncoder(w).Encode(task.Progress{Fetched: p.fetched.Load(), Total: p.total.Load()}) // who asked may be gone
 }
 
-// narrate says now and then how far it is, until the returned function is called.
-func (j *job) narrate() (stop func()) {
-	ticker, quit := time.NewTicker(j.settings.progress), make(chan struct{})
-	go func() {
-		for {
-			select {
-			case <-quit:
-				return
-			case <-ticker.C:
-				j.log.Info("the snapshot is under way", "bytes", j.progress.fetched.Load(), "of", j.progress.total.Load())
-			}
-		}
-	}()
-	return func() {
-		ticker.Stop()
-		close(quit)
-	}
-}
-
 // counted counts what is read, and keeps why it broke.
 type counted struct {
 	src     io.Reader

@@ -299,6 +299,17 @@ func (b *bench) metric(name string, labels ...string) (value float64, ok bool) {
 	return 0, false
 }
 
+// wantMetric waits for a metric to have a value: it follows the status.
+func (b *bench) wantMetric(want float64, name string, labels ...string) {
+	b.t.Helper()
+	etcdtest.Eventually(b.t, name+" to follow the status", func() error {
+		if got, _ := b.metric(name, labels...); got != want {
+			return fmt.Errorf("it is %v, want %v", got, want)
+		}
+		return nil
+	})
+}
+
 // reconciles is how many there were.
 func (b *bench) reconciles() uint64 {
 	b.t.Helper()

@@ -76,9 +76,7 @@ func TestInPlace(t *testing.T) {
 	}
 	b.wantEvents(e, "Verifying", "SnapshotVerified", "Fencing", "StoppingMembers", "KeepingVolumes", "Seeding", "SeedReady", "SeedHandedOver", "SeedAdopted", "VolumesDeleted", "RestoreComplete")
 	for _, name := range []string{"etcd_restore_attempts_total", "etcd_restore_successes_total"} {
-		if got, _ := b.metric(name, "x", b.namespace); got != 1 {
-			t.Errorf("%s is %v, want 1", name, got)
-		}
+		b.wantMetric(1, name, "x", b.namespace)
 	}
 }
 
@@ -131,9 +129,7 @@ func TestCorruptSnapshot(t *testing.T) {
 	if e.Status.Succeeded || e.Status.Reason == "" {
 		t.Errorf("the status is %+v", e.Status)
 	}
-	if got, _ := b.metric("etcd_restore_failures_total", "x", b.namespace, "CorruptSnapshot"); got != 1 {
-		t.Errorf("etcd_restore_failures_total is %v, want 1", got)
-	}
+	b.wantMetric(1, "etcd_restore_failures_total", "x", b.namespace, "CorruptSnapshot")
 }
 
 // wantGivenBack waits until a cluster is as it was, and etcd-operator looks after it.

@@ -51,9 +51,7 @@ func TestProgress(t *testing.T) {
 	b.until(e, "the progress", func(s *v1beta2.RestoreStatus) bool {
 		return s.Phase == v1beta2.RestoreVerifying && s.Progress == "1.0 MiB of 4.0 MiB"
 	})
-	if got, _ := b.metric("etcd_restore_fetched_bytes", "x", b.namespace); got != 1<<20 {
-		t.Errorf("etcd_restore_fetched_bytes is %v, want %v", got, 1<<20)
-	}
+	b.wantMetric(1<<20, "etcd_restore_fetched_bytes", "x", b.namespace)
 	b.kubernetes.fetching.Store(nil)
 	b.complete(e)
 	if e.Status.Progress != "" {

@@ -7,6 +7,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	"github.com/etcd-operators/etcd-operators/api/v1beta2"
+	"github.com/etcd-operators/etcd-operators/shared/wording"
 )
 
 // slowToStop is after how long a Pod that does not end is told of as a problem. One that
@@ -44,7 +45,7 @@ func (v *view) yield(uid string) *step {
 	}
 	return warn(v1beta2.RestorePending, "AnotherRestore", fmt.Sprintf(
 		"the EtcdCluster %s is held by a restore of the uid %s, and this one begins when that is complete or has failed; if there is none of that uid any more, set the annotation %s of the EtcdCluster to it",
-		v.name, clip(uid), v1beta2.AnnotationFenceLifted), "EtcdRestore of uid "+clip(uid))
+		v.name, wording.Clip(uid), v1beta2.AnnotationFenceLifted), "EtcdRestore of uid "+wording.Clip(uid))
 }
 
 // addFinalizer comes before all that is to be given back.
@@ -86,7 +87,7 @@ func (v *view) awaitOperator(phase v1beta2.RestorePhase, reason, message string)
 	for _, c := range v.Cluster.Status.Conditions {
 		conflict := c.Type == v1beta2.ConditionNameConflict && c.Status == metav1.ConditionTrue
 		if conflict || c.Reason == "TLSUnsupported" {
-			return warn(phase, camelCase(c.Reason, v1beta2.ConditionNameConflict), fmt.Sprintf("etcd-operator does nothing to the EtcdCluster %s: %s", v.name, clip(c.Message)), object)
+			return warn(phase, wording.Reason(c.Reason, v1beta2.ConditionNameConflict), fmt.Sprintf("etcd-operator does nothing to the EtcdCluster %s: %s", v.name, wording.Clip(c.Message)), object)
 		}
 	}
 	return wait(phase, reason, message, object)

@@ -5,6 +5,7 @@ import (
 	"time"
 
 	"github.com/etcd-operators/etcd-operators/api/v1beta2"
+	"github.com/etcd-operators/etcd-operators/shared/wording"
 )
 
 // How soon to look again. What Kubernetes changes is reported by watches, so most of
@@ -180,7 +181,7 @@ func (v *view) runbook() []rule {
 func (v *view) decide(s *step) Decision {
 	if s.action != nil && v.Refused != "" {
 		// Nothing was done: the same is tried again later.
-		refused := warn(s.phase, "Refused", fmt.Sprintf("%s: Kubernetes refuses it, and it is tried again every %s: %s", s.action.Kind(), retry, clip(v.Refused)))
+		refused := warn(s.phase, "Refused", fmt.Sprintf("%s: Kubernetes refuses it, and it is tried again every %s: %s", s.action.Kind(), retry, wording.Clip(v.Refused)))
 		refused.again, refused.quiet, refused.waitingFor = retry, s.quiet, s.waitingFor
 		s = refused
 	}

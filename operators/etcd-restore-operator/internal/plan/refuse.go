@@ -6,6 +6,7 @@ import (
 	"time"
 
 	"github.com/etcd-operators/etcd-operators/api/v1beta2"
+	"github.com/etcd-operators/etcd-operators/shared/wording"
 )
 
 // patience is how long after its creation an EtcdRestore waits for what it names: both
@@ -46,10 +47,10 @@ func checkTarget(r *v1beta2.EtcdRestore) *refusal {
 	case spec.ClusterTemplate != nil && spec.Target == v1beta2.TargetInPlace:
 		return &refusal{"TargetAmbiguous", "target is InPlace and clusterTemplate is set: write target New, or etcdCluster instead"}
 	case spec.Target != "" && spec.Target != v1beta2.TargetInPlace && spec.Target != v1beta2.TargetNew:
-		return &refusal{"TargetUnknown", fmt.Sprintf("target %q is not known: write InPlace or New", clip(string(spec.Target)))}
+		return &refusal{"TargetUnknown", fmt.Sprintf("target %q is not known: write InPlace or New", wording.Clip(string(spec.Target)))}
 	case spec.ClusterTemplate == nil && spec.Target == "" && spec.EtcdCluster.Name != r.Name:
 		return &refusal{"TargetMissing", fmt.Sprintf(
-			"the names of this EtcdRestore and of EtcdCluster %s differ: write target InPlace to restore that one, or target New to make another one named %s", clip(spec.EtcdCluster.Name), r.Name)}
+			"the names of this EtcdRestore and of EtcdCluster %s differ: write target InPlace to restore that one, or target New to make another one named %s", wording.Clip(spec.EtcdCluster.Name), r.Name)}
 	case spec.ClusterTemplate == nil && spec.Target == v1beta2.TargetNew && spec.EtcdCluster.Name == r.Name:
 		return &refusal{"TargetAmbiguous", fmt.Sprintf(
 			"target is New, and the new EtcdCluster would have the name of the other, %s: give this EtcdRestore another name, or write target InPlace", r.Name)}
@@ -88,7 +89,7 @@ func checkStorage(r *v1beta2.EtcdRestore) *refusal {
 	case "":
 		return &refusal{"StorageMissing", "nothing says where the snapshot lies: write backupStorageType with s3 or pvc, or backupRef"}
 	}
-	return &refusal{"StorageUnknown", fmt.Sprintf("backupStorageType %q is not known: write S3 or PVC", clip(string(spec.BackupStorageType)))}
+	return &refusal{"StorageUnknown", fmt.Sprintf("backupStorageType %q is not known: write S3 or PVC", wording.Clip(string(spec.BackupStorageType)))}
 }
 
 func checkPVC(pvc *v1beta2.PVCSource) *refusal {
@@ -138,7 +139,7 @@ const longest = 100 * 365 * 24 * time.Hour
 func (v *view) waited() string {
 	for _, c := range v.last.Conditions {
 		if c.Type == v1beta2.ConditionComplete && c.Message != "" {
-			return clip(c.Message)
+			return wording.Clip(c.Message)
 		}
 	}
 	return "nothing that is known"
@@ -159,7 +160,7 @@ func (v *view) missing(object, reason, message string) *step {
 
 // fail ends a restore that has touched nothing, and begins to roll any other one back.
 func (v *view) fail(reason, message string) *step {
-	reason, message = camelCase(reason, "RestoreFailed"), clip(message)
+	reason, message = wording.Reason(reason, "RestoreFailed"), wording.Clip(message)
 	if message == "" {
 		message = "nothing says why"
 	}

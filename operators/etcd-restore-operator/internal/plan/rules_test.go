@@ -14,6 +14,7 @@ import (
 	"github.com/etcd-operators/etcd-operators/api/v1beta2"
 	"github.com/etcd-operators/etcd-operators/operators/etcd-restore-operator/internal/task"
 	"github.com/etcd-operators/etcd-operators/shared/agent"
+	"github.com/etcd-operators/etcd-operators/shared/wording"
 )
 
 func TestJobName(t *testing.T) {
@@ -438,7 +439,7 @@ func TestForeignTexts(t *testing.T) {
 		j.Result = &task.Result{Failure: &agent.Failure{Reason: "no: reason", Message: strings.Repeat("\xff€", 9000), Permanent: true}}
 	}))
 	d := Plan(o)
-	if d.Reason != "RestoreFailed" || len(d.Status.Reason) > 2*maxText {
+	if d.Reason != "RestoreFailed" || len(d.Status.Reason) > 2*wording.MaxText {
 		t.Errorf("%s: %d bytes", d.Reason, len(d.Status.Reason))
 	}
 	for text, want := range map[string]string{"TimedOut: a: b": "TimedOut", "no reason": "RestoreFailed", "": "RestoreFailed", "a b: c": "RestoreFailed"} {

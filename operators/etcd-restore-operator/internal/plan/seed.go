@@ -5,6 +5,7 @@ import (
 	"slices"
 
 	"github.com/etcd-operators/etcd-operators/api/v1beta2"
+	"github.com/etcd-operators/etcd-operators/shared/wording"
 )
 
 const seeding = v1beta2.RestoreSeeding
@@ -147,11 +148,11 @@ func awaitSeed(v *view) *step {
 	case p.Ready:
 		return nil
 	case !p.Restored && p.Result != nil && p.Result.Failure != nil:
-		s := warn(seeding, camelCase(p.Result.Failure.Reason, "SeedFailed"), fmt.Sprintf("the seed %s tries again: %s", p.Name, clip(p.Result.Failure.Message)), "Pod "+p.Name)
+		s := warn(seeding, wording.Reason(p.Result.Failure.Reason, "SeedFailed"), fmt.Sprintf("the seed %s tries again: %s", p.Name, wording.Clip(p.Result.Failure.Message)), "Pod "+p.Name)
 		s.progress = true
 		return s
 	case p.Waiting != "":
-		return warn(seeding, "SeedNotStarting", fmt.Sprintf("the seed %s does not start: %s", p.Name, clip(p.Waiting)), "Pod "+p.Name)
+		return warn(seeding, "SeedNotStarting", fmt.Sprintf("the seed %s does not start: %s", p.Name, wording.Clip(p.Waiting)), "Pod "+p.Name)
 	case !p.Restored:
 		s := wait(seeding, "Seeding", v.making(), "Pod "+p.Name)
 		s.progress = true

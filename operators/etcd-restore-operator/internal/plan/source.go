@@ -6,6 +6,7 @@ import (
 	"strings"
 
 	"github.com/etcd-operators/etcd-operators/api/v1beta2"
+	"github.com/etcd-operators/etcd-operators/shared/wording"
 )
 
 // The beginnings of locations.
@@ -63,7 +64,7 @@ func (v *view) fromBackup(account string) *step {
 	source, ok := sourceAt(location, &b.Spec)
 	if !ok {
 		return v.fail("BackupStorageUnknown", fmt.Sprintf(
-			"EtcdBackup %s has stored %q, and its spec has nothing to reach that place with: write backupStorageType and the place instead of backupRef", name, clip(location)))
+			"EtcdBackup %s has stored %q, and its spec has nothing to reach that place with: write backupStorageType and the place instead of backupRef", name, wording.Clip(location)))
 	}
 	source.ServiceAccountName = account
 	v.source = source
@@ -82,7 +83,7 @@ func (v *view) pick(b *v1beta2.EtcdBackup) (*stored, *step) {
 		return &stored{location: location}, nil
 	}
 	if b.Status.Phase == v1beta2.BackupFailed {
-		return nil, v.fail("BackupFailed", fmt.Sprintf("EtcdBackup %s has failed and stored nothing: %s", b.Name, clip(b.Status.Reason)))
+		return nil, v.fail("BackupFailed", fmt.Sprintf("EtcdBackup %s has failed and stored nothing: %s", b.Name, wording.Clip(b.Status.Reason)))
 	}
 	return nil, warn(v1beta2.RestorePending, "BackupNotReady", fmt.Sprintf(
 		"EtcdBackup %s has stored nothing yet: the restore begins when it has", b.Name), "EtcdBackup "+b.Name)
@@ -119,9 +120,9 @@ func (v *view) pickEntry(b *v1beta2.EtcdBackup, entry string) (*stored, *step) {
 	switch {
 	case found == nil:
 		return nil, v.missing(object, "EntryNotFound", fmt.Sprintf(
-			"EtcdBackup %s has no backup %s in its status.history: write the name of one, or backupStorageType and the place of an older one", b.Name, clip(entry)))
+			"EtcdBackup %s has no backup %s in its status.history: write the name of one, or backupStorageType and the place of an older one", b.Name, wording.Clip(entry)))
 	case !found.Succeeded || found.Location == "":
-		return nil, v.fail("EntryFailed", fmt.Sprintf("the backup %s of EtcdBackup %s was not stored: %s", clip(entry), b.Name, clip(found.Message)))
+		return nil, v.fail("EntryFailed", fmt.Sprintf("the backup %s of EtcdBackup %s was not stored: %s", wording.Clip(entry), b.Name, wording.Clip(found.Message)))
 	}
 	return &stored{location: found.Location}, nil
 }

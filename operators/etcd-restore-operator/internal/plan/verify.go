@@ -6,6 +6,7 @@ import (
 
 	"github.com/etcd-operators/etcd-operators/api/v1beta2"
 	"github.com/etcd-operators/etcd-operators/operators/etcd-restore-operator/internal/task"
+	"github.com/etcd-operators/etcd-operators/shared/wording"
 )
 
 // verifying is what is said while the Job runs.
@@ -44,15 +45,15 @@ func awaitJob(v *view) *step {
 		if message == "" {
 			message = fmt.Sprintf("the Job %s failed without a report: its Pod's events and log may say why", j.Name)
 		}
-		return v.fail(camelCase(j.FailReason, "JobFailed"), message)
+		return v.fail(wording.Reason(j.FailReason, "JobFailed"), message)
 	case j.Done:
 		return do(phase, DeleteJob{Name: j.Name, UID: j.UID}, "ResultLost", fmt.Sprintf("the Job %s is complete, but its Pod was gone before its report was read: it is started again", j.Name))
 	case r != nil:
-		s := warn(phase, camelCase(r.Failure.Reason, "VerificationFailed"), fmt.Sprintf("the Job %s tries again: %s", j.Name, clip(r.Failure.Message)))
+		s := warn(phase, wording.Reason(r.Failure.Reason, "VerificationFailed"), fmt.Sprintf("the Job %s tries again: %s", j.Name, wording.Clip(r.Failure.Message)))
 		s.progress = true
 		return s
 	case j.Waiting != "":
-		return warn(phase, "PodNotStarting", fmt.Sprintf("the Pod of Job %s does not start: %s", j.Name, clip(j.Waiting)))
+		return warn(phase, "PodNotStarting", fmt.Sprintf("the Pod of Job %s does not start: %s", j.Name, wording.Clip(j.Waiting)))
 	}
 	s := wait(phase, "Verifying", v.verifying())
 	s.progress = true
@@ -75,17 +76,17 @@ func recordSnapshot(v *view) *step {
 // snapshotOf is what is written of a snapshot.
 func snapshotOf(s *task.Snapshot) *v1beta2.RestoreSnapshot {
 	return &v1beta2.RestoreSnapshot{
-		Location:     clip(s.Location),
+		Location:     wording.Clip(s.Location),
 		Size:         s.Size,
 		ReadableSize: v1beta2.ReadableSize(s.Size),
 		DatabaseSize: s.DatabaseSize,
-		SHA256:       clip(s.SHA256),
-		ETag:         clip(s.ETag),
+		SHA256:       wording.Clip(s.SHA256),
+		ETag:         wording.Clip(s.ETag),
 		Revision:     s.Revision,
 		TotalKeys:    s.TotalKeys,
-		EtcdVersion:  clip(s.EtcdVersion),
-		ClusterID:    clip(s.ClusterID),
-		Compression:  v1beta2.Compression(clip(s.Compression)),
+		EtcdVersion:  wording.Clip(s.EtcdVersion),
+		ClusterID:    wording.Clip(s.ClusterID),
+		Compression:  v1beta2.Compression(wording.Clip(s.Compression)),
 	}
 }
 
@@ -112,11 +113,11 @@ func (v *view) checkTold(s *v1beta2.RestoreSnapshot, told *stored) *refusal {
 	case told.sha256 != "" && told.sha256 != s.SHA256, told.size > 0 && told.size != s.Size:
 		return &refusal{task.ReasonChanged, fmt.Sprintf(
 			"%s is not what EtcdBackup %s has stored there: that had %d bytes and sha256 %s, and this has %d and %s; restore another backup, or write backupStorageType and the place if it is wanted all the same",
-			s.Location, v.spec.BackupRef.Name, told.size, clip(told.sha256), s.Size, s.SHA256)}
+			s.Location, v.spec.BackupRef.Name, told.size, wording.Clip(told.sha256), s.Size, s.SHA256)}
 	case told.clusterID != "" && s.ClusterID != "" && told.clusterID != s.ClusterID:
-		return &refusal{task.ReasonWrongCluster, fmt.Sprintf("%s is of the cluster %s, and EtcdBackup %s has stored one of %s there", s.Location, s.ClusterID, v.spec.BackupRef.Name, clip(told.clusterID))}
+		return &refusal{task.ReasonWrongCluster, fmt.Sprintf("%s is of the cluster %s, and EtcdBackup %s has stored one of %s there", s.Location, s.ClusterID, v.spec.BackupRef.Name, wording.Clip(told.clusterID))}
 	}
-	s.ClusterID = cmp.Or(s.ClusterID, clip(told.clusterID))
+	s.ClusterID = cmp.Or(s.ClusterID, wording.Clip(told.clusterID))
 	return nil
 }
 

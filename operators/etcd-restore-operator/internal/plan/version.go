@@ -4,6 +4,8 @@ import (
 	"fmt"
 	"strconv"
 	"strings"
+
+	"github.com/etcd-operators/etcd-operators/shared/wording"
 )
 
 // minor is a minor release of etcd, such as 3.6.
@@ -58,11 +60,11 @@ func (v *view) checkVersion() *refusal {
 	}
 	t, ok := parseMinor(target)
 	if !ok {
-		return &refusal{"VersionUnknown", fmt.Sprintf("the EtcdCluster %s is to run etcd %q, which is no version: correct its spec.version", v.name, clip(target))}
+		return &refusal{"VersionUnknown", fmt.Sprintf("the EtcdCluster %s is to run etcd %q, which is no version: correct its spec.version", v.name, wording.Clip(target))}
 	}
 	d, ok := parseMinor(v.last.Snapshot.EtcdVersion)
 	if !ok {
-		return &refusal{"VersionUnknown", fmt.Sprintf("the snapshot is of etcd %q, which is no version", clip(v.last.Snapshot.EtcdVersion))}
+		return &refusal{"VersionUnknown", fmt.Sprintf("the snapshot is of etcd %q, which is no version", wording.Clip(v.last.Snapshot.EtcdVersion))}
 	}
 	if !t.reads(d) {
 		return &refusal{"VersionMismatch", fmt.Sprintf(

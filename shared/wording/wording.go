@@ -1,0 +1,41 @@
+// Package wording bounds what statuses, conditions and events take over from elsewhere:
+// the API server refuses an object for one reason or text that is out of form.
+package wording
+
+import (
+	"regexp"
+	"strings"
+)
+
+const (
+	// MaxText is the longest text that is taken over, in bytes: a few sentences, and a
+	// history of them stays small.
+	MaxText = 1024
+	// maxReason is short enough for every place that a reason is written to.
+	maxReason = 100
+
+	ellipsis = "…"
+)
+
+// reasons are what a condition's reason may be, by its schema.
+var reasons = regexp.MustCompile(`^[A-Za-z]([A-Za-z0-9_,:]*[A-Za-z0-9_])?$`)
+
+// IsReason tells whether a condition may have that reason.
+func IsReason(reason string) bool { return len(reason) <= maxReason && reasons.MatchString(reason) }
+
+// Reason is a reason that a condition may have, or another in its place.
+func Reason(reason, other string) string {
+	if IsReason(reason) {
+		return reason
+	}
+	return other
+}
+
+// Clip is a text without white space around it, valid and of at most MaxText bytes.
+func Clip(text string) string {
+	text = strings.ToValidUTF8(strings.TrimSpace(text), "?")
+	if len(text) <= MaxText {
+		return text
+	}
+	return strings.ToValidUTF8(text[:MaxText-len(ellipsis)], "") + ellipsis
+}

@@ -1,0 +1,35 @@
+package wording
+
+import (
+	"strings"
+	"testing"
+	"unicode/utf8"
+)
+
+func TestReason(t *testing.T) {
+	for reason, want := range map[string]string{
+		"TimedOut": "TimedOut", "a": "a", "E2BIG": "E2BIG", "Of:Two": "Of:Two",
+		"": "Other", "two words": "Other", "1st": "Other", "ends:": "Other", strings.Repeat("x", 101): "Other",
+	} {
+		if got := Reason(reason, "Other"); got != want {
+			t.Errorf("of %q: got %q, want %q", reason, got, want)
+		}
+	}
+}
+
+func TestClip(t *testing.T) {
+	for name, row := range map[string]struct{ text, want string }{
+		"short":             {" a sentence\n", "a sentence"},
+		"broken":            {"a\xffb", "a?b"},
+		"as long as it may": {strings.Repeat("x", MaxText), strings.Repeat("x", MaxText)},
+		"too long":          {strings.Repeat("x", MaxText+1), strings.Repeat("x", MaxText-len(ellipsis)) + ellipsis},
+	} {
+		if got := Clip(row.text); got != row.want {
+			t.Errorf("%s: got %q, want %q", name, got, row.want)
+		}
+	}
+	// Cut in the middle of a letter.
+	if got := Clip("x" + strings.Repeat("ä", MaxText)); !utf8.ValidString(got) || len(got) > MaxText {
+		t.Errorf("got %d bytes, valid %t", len(got), utf8.ValidString(got))
+	}
+}
