@@ -153,7 +153,7 @@ func restartMember(v *view) *step {
 // repairImage gives a Pod that can't run its image another one, when another one is to
 // run: an image that can't be pulled, or that does not start, and that the user has
 // taken back. It needs no quorum, since nothing runs there. A member that was never
-// changed is left for its turn.
+// changed keeps its version until its turn.
 func repairImage(v *view) *step {
 	for i := range v.Pods {
 		p := &v.Pods[i]
@@ -162,11 +162,10 @@ func repairImage(v *view) *step {
 			goal = v.newPodVersion(p.Name)
 		}
 		broken := p.Trouble != "" && !p.Answer.Reached && !p.Answer.Waiting && !p.Finished && p.DeletingSince.IsZero()
-		if !broken || (p.Version == goal && p.Repository == v.Cluster.Repository) {
-			continue
+		if unchanged := p.From == "" && p.Version == v.Cluster.Version; broken && unchanged && !v.unfit(p) {
+			goal, broken = p.Version, unpulled(p) // its turn has not come: all that it may lack is the repository
 		}
-		unchanged := p.From == "" && p.Version == v.Cluster.Version
-		if unchanged && !v.unfit(p) && (p.Version != goal || !unpulled(p)) {
+		if !broken || (p.Version == goal && p.Repository == v.Cluster.Repository) {
 			continue
 		}
 		return do(ChangeImage{p.Name, p.UID, v.Cluster.Repository, goal}, "RepairingImage",
