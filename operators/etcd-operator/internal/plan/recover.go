@@ -53,7 +53,7 @@ func makeRoom(v *view) *step {
 		return nil
 	}
 	for _, m := range v.knownVoters() {
-		if p := v.pods[m.Name]; p != nil {
+		if p := v.pods[m.Name]; p != nil && v.hasTurn(p) {
 			if s := v.yield(p); s != nil {
 				return s
 			}
@@ -62,11 +62,16 @@ func makeRoom(v *view) *step {
 	return nil
 }
 
-// unplaced reports whether a member's Pod can't be scheduled.
+// unplaced reports whether a member's Pod can't be scheduled, and others give way to it.
 func (v *view) unplaced(m Member) bool {
 	p := v.pods[m.Name]
-	return p != nil && p.Node == "" && p.Unschedulable != ""
+	return p != nil && p.Node == "" && p.Unschedulable != "" && v.hasTurn(p)
 }
+
+// hasTurn reports whether others give way to a Pod that can't be scheduled: for some
+// minutes, and then not for as many, again and again. Its volume may be where it never
+// finds a place, and those that gave way may be voters that were not reported yet.
+func (v *view) hasTurn(p *Pod) bool { return v.Now.Sub(p.Created)/oldPodAge%2 == 0 }
 
 // yield deletes a Pod, if there is one on a node that has no data or, in the last
 // resort, has no vote and keeps its data on its volume, in favour of a Pod that
