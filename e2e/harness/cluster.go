@@ -62,6 +62,17 @@ func OnePerNode(c *v1beta2.EtcdCluster) {
 	}}
 }
 
+// OffNode keeps members off a node.
+func OffNode(name string) Option {
+	return func(c *v1beta2.EtcdCluster) {
+		pod(c).Affinity = &corev1.Affinity{NodeAffinity: &corev1.NodeAffinity{RequiredDuringSchedulingIgnoredDuringExecution: &corev1.NodeSelector{
+			NodeSelectorTerms: []corev1.NodeSelectorTerm{{MatchExpressions: []corev1.NodeSelectorRequirement{{
+				Key: corev1.LabelHostname, Operator: corev1.NodeSelectorOpNotIn, Values: []string{name},
+			}}}},
+		}}}
+	}
+}
+
 // MemberTimeout sets after how long a member on a lost node is replaced.
 func MemberTimeout(d time.Duration) Option {
 	return func(c *v1beta2.EtcdCluster) {

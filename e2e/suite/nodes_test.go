@@ -7,7 +7,9 @@ import (
 	"testing"
 	"time"
 
+	"github.com/google/go-cmp/cmp"
 	corev1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/types"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"github.com/etcd-operators/etcd-operators/api/v1beta2"
@@ -180,6 +182,45 @@ func TestNodeDrained(t *testing.T) {
 	w.lostNothing(3)
 }
 
+// TestNodesRestarted: all machines that carry members lose their power at once, and
+// come back: so do the members, with their data, whether it is on volumes or in the Pods.
+func TestNodesRestarted(t *testing.T) {
+	needsNodeAccess(t)
+	s := anOperatorWith(t, harness.Install{Nodes: true, OnNode: env.Local.NodeName(1)})
+	offNodeOne := harness.OffNode(env.Local.NodeName(1))
+	all := []*cluster{
+		s.cluster("volumes", harness.Size(3), offNodeOne, harness.Volumes),
+		s.cluster("plain", harness.Size(3), offNodeOne),
+	}
+	clients, uids := map[*cluster]*etcdClient{}, map[*cluster][]types.UID{}
+	for _, c := range all {
+		c.settles(3, later)
+		clients[c] = c.writesFrom(env.Local.NodeName(1))
+		uids[c] = c.State().UIDs()
+	}
+
+	nodes := []int{2, 3}
+	for _, n := range nodes {
+		s.must(env.Local.StopNode(s.ctx, n))
+		s.t.Cleanup(func() { s.restored(env.Local.StartNode, n) })
+	}
+	s.tell("nodes %v have lost their power", nodes)
+	for _, c := range all {
+		c.becomes("down", harness.Condition(v1beta2.ConditionAvailable, false, "NoQuorum"), nodeLoss)
+	}
+	for _, n := range nodes {
+		s.restored(env.Local.StartNode, n)
+	}
+	for _, c := range all {
+		c.settles(3, nodeLoss)
+		if diff := cmp.Diff(uids[c], c.State().UIDs()); diff != "" {
+			t.Errorf("cluster %s came back with other Pods: -before +after\n%s", c.Name, diff)
+		}
+		clients[c].noticed(nodeLoss)
+		clients[c].lostNothing(3)
+	}
+}
+
 func (s *scene) losesNode() {
 	s.t.Helper()
 	s.must(env.Local.StopNode(s.ctx, theNode))
@@ -190,28 +231,28 @@ func (s *scene) losesNode() {
 // getsNodeBack switches the node on; it does nothing if it is.
 func (s *scene) getsNodeBack() {
 	s.t.Helper()
-	s.restored(env.Local.StartNode)
+	s.restored(env.Local.StartNode, theNode)
 }
 
 // heals ends the node's isolation; it does nothing if it has ended.
 func (s *scene) heals() {
 	s.t.Helper()
-	s.restored(env.Local.HealNode)
+	s.restored(env.Local.HealNode, theNode)
 }
 
 // restored also runs when the test is over, so it has a context of its own.
-func (s *scene) restored(how func(context.Context, int) error) {
+func (s *scene) restored(how func(context.Context, int) error, n int) {
 	s.t.Helper()
 	ctx, cancel := context.WithTimeoutCause(context.Background(), nodeLoss, errors.New("the node did not come back"))
 	defer cancel()
-	err := how(ctx, theNode)
+	err := how(ctx, n)
 	if err == nil {
-		err = harness.Poll(ctx, "the node", func(ctx context.Context) (string, error) { return nodeReady(ctx, env.Local.NodeName(theNode)) })
+		err = harness.Poll(ctx, "the node", func(ctx context.Context) (string, error) { return nodeReady(ctx, env.Local.NodeName(n)) })
 	}
 	if err != nil {
-		s.t.Errorf("node %d: %v", theNode, err)
+		s.t.Errorf("node %d: %v", n, err)
 	}
-	s.tell("node %d is there", theNode)
+	s.tell("node %d is there", n)
 }
 
 func nodeReady(ctx context.Context, name string) (string, error) {
