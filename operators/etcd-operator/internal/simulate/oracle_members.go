@@ -64,7 +64,7 @@ func (k *check) addLearner(a plan.AddLearner) *Violation {
 	if slices.ContainsFunc(a.Members, func(m plan.Member) bool { return m.Name == a.Name }) {
 		return violation("S3", "%s is added twice", a.Name)
 	}
-	if v := k.surplus(a.Members); v != nil {
+	if v := k.surplus(a.Members, p); v != nil {
 		return v
 	}
 	if len(k.learners) == 0 {

@@ -38,9 +38,9 @@ func (k *check) displaced(m plan.Member) bool {
 	return p != nil && !m.Learner && (p.Cordoned || (!p.Persistent && p.Template != "" && p.Template != k.o.Cluster.Template))
 }
 
-// surplus checks an addition, or a promotion, beyond the size: one is allowed, for the
-// sake of a voter that is to be replaced, while all is well.
-func (k *check) surplus(members []plan.Member) *Violation {
+// surplus checks an addition beyond the size: one is allowed, for the sake of a voter that
+// is to be replaced, while all is well, and of a Pod that may stay where it is.
+func (k *check) surplus(members []plan.Member, joiner *plan.Pod) *Violation {
 	if len(members) < k.o.Cluster.Size {
 		return nil
 	}
@@ -49,6 +49,9 @@ func (k *check) surplus(members []plan.Member) *Violation {
 	}
 	if len(members) > k.o.Cluster.Size {
 		return violation("S6", "a member is added to %d, and %d are wanted", len(members), k.o.Cluster.Size)
+	}
+	if joiner.Cordoned {
+		return violation("S6", "%s takes a place, on a node that is to be emptied", joiner.Name)
 	}
 	return k.wholly("")
 }
