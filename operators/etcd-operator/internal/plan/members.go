@@ -267,9 +267,12 @@ func shrink(v *view) *step {
 	if victim == nil || v.Cluster.Target != "" || v.restarting() || v.mayLeave(victim) != "" {
 		return nil // a change of the version is brought to its end first
 	}
-	const reason = "ScalingDown"
+	reason := "ScalingDown"
+	if v.whyMove(victim) != "" {
+		reason = v.moves(victim)
+	}
 	if !v.mayRemove(*victim) {
-		return wait(shortly, "ScalingDown", fmt.Sprintf("member %s is removed as soon as the rest keeps its quorum: %s", victim.Name, v.whoIsMissing()))
+		return wait(shortly, reason, fmt.Sprintf("member %s is removed as soon as the rest keeps its quorum: %s", victim.Name, v.whoIsMissing()))
 	}
 	p := v.pods[victim.Name]
 	if p != nil && p.Role != Leaving {
@@ -282,10 +285,10 @@ func shrink(v *view) *step {
 	}
 	if v.whyMove(victim) != "" {
 		if p.Routed {
-			return wait(soon, v.moves(victim), fmt.Sprintf("member %s is removed when no new clients are sent to it", victim.Name))
+			return wait(soon, reason, fmt.Sprintf("member %s is removed when no new clients are sent to it", victim.Name))
 		}
 		if left := routeLag - v.Now.Sub(p.RoleSince); left > 0 {
-			return wait(left, v.moves(victim), fmt.Sprintf("member %s is removed when every node has heard that no new clients are sent to it", victim.Name))
+			return wait(left, reason, fmt.Sprintf("member %s is removed when every node has heard that no new clients are sent to it", victim.Name))
 		}
 		said, message := v.replacedBy(victim)
 		return do(v.remove(*victim), said, message)

@@ -29,7 +29,7 @@ func TestMembersAreMoved(t *testing.T) {
 		"and goes from there in time": {reason: "another one may find a better place", seen: emptied().joiner("d").pod("d", cordoned).pod("d", func(p *Pod) { p.Created = old }), do: discard("d"), because: "DeletingPod"},
 		"it is waited for":            {reason: "it catches up", seen: emptied().learner("d").answer("d", func(a *Answer) { a.Applied -= maxLag + 1 }), because: "MovingMember"},
 		"it gets a vote":              {reason: "S5", seen: emptied().learner("d"), do: promoteOf("d"), because: "MemberPromoted"},
-		"the other one is to leave":   {reason: "from its clients first", seen: emptied().joinedBy("d"), do: setRole("b", Leaving), because: "ScalingDown"},
+		"the other one is to leave":   {reason: "from its clients first", seen: emptied().joinedBy("d"), do: setRole("b", Leaving), because: "MovingMember"},
 		"not while clients come":      {reason: "they would notice", seen: emptied().joinedBy("d").role("b", Leaving).pod("b", func(p *Pod) { p.Routed = true }), because: "MovingMember"},
 		"not before the new one serves": {
 			reason: "S6", seen: emptied().joinedBy("d").pod("d", func(p *Pod) { p.ReadySince = now.Add(-settleTime + 1) }), because: "MovingMember",
@@ -42,7 +42,7 @@ func TestMembersAreMoved(t *testing.T) {
 			reason: "S8", seen: healthy(3).pod("a", cordoned).joinedBy("d").role("a", Leaving), do: moveLeader("a", "b"), because: "MovingLeader",
 		},
 		"its Pod goes after":    {reason: "it is no member's", seen: healthy(3).joiner("d").role("d", Leaving), do: discard("d"), because: "DeletingPod"},
-		"the leader comes last": {reason: "S8", seen: healthy(3).pod("a", cordoned).pod("c", cordoned).joinedBy("d"), do: setRole("c", Leaving), because: "ScalingDown"},
+		"the leader comes last": {reason: "S8", seen: healthy(3).pod("a", cordoned).pod("c", cordoned).joinedBy("d"), do: setRole("c", Leaving), because: "MovingMember"},
 		"an only member": {
 			reason: "there is another one when it goes", seen: healthy(1).pod("a", cordoned).learner("b"), do: promoteOf("b"), because: "MemberPromoted",
 		},
@@ -60,7 +60,7 @@ func TestMembersAreMoved(t *testing.T) {
 		"uncordoned before it was added":   {reason: "nobody needs it", seen: healthy(3).joiner("d"), do: discard("d"), because: "DeletingPod"},
 		"uncordoned before it got a vote":  {reason: "nobody needs it", seen: healthy(3).learner("d"), do: remove("d"), because: "MemberRemoved"},
 		"uncordoned after it got its vote": {reason: "one of the four is too many", seen: healthy(3).joinedBy("d"), do: setRole("d", Leaving), because: "ScalingDown"},
-		"one of a cluster that shrinks":    {reason: "it is the one to go", seen: healthy(4).pod("b", cordoned).size(3), do: setRole("b", Leaving), because: "ScalingDown"},
+		"one of a cluster that shrinks":    {reason: "it is the one to go", seen: healthy(4).pod("b", cordoned).size(3), do: setRole("b", Leaving), because: "MovingMember"},
 
 		"a member whose Pod is not as the spec says": {
 			reason: "without a volume it can't be made again", seen: healthy(3).reshape(), do: create(joiners(1)...), because: "CreatingMembers",
