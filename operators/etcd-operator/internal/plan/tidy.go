@@ -80,7 +80,8 @@ func awaitMembers(v *view) *step {
 		return wait(soon, "WaitingForMember", "waiting for the last membership change to settle")
 	}
 	for i := range v.Pods {
-		if p := &v.Pods[i]; !v.isMember(p.Name) && !(v.extra() && v.isCandidate(p)) {
+		p := &v.Pods[i]
+		if comes := v.extra() && v.isCandidate(p); !comes && !v.isMember(p.Name) { // see awaitMove
 			return wait(idle, "DeletingPod", fmt.Sprintf("Pod %s is being deleted", p.Name))
 		}
 	}

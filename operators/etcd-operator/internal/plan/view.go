@@ -224,7 +224,7 @@ func (v *view) loss(m Member) string {
 		return fmt.Sprintf("it has etcd %s, which this cluster does not take", p.Version)
 	case !m.Started && v.fewerLearners(p):
 		return fmt.Sprintf("it would allow %d learners, less than others do", p.Learners)
-	case m.Learner && v.stale(p) && v.stuck(p) != "" && !(m.Started && v.onVolume(p)):
+	case m.Learner && v.stale(p) && v.stuck(p) != "" && (!m.Started || !v.onVolume(p)):
 		return fmt.Sprintf("it does not run (%s), and the spec asks for another Pod", v.stuck(p))
 	case m.Learner && p.Trouble != "" && v.expired(p.Created):
 		// Such as one that lost its disk after it had joined: the leader takes it to
