@@ -2,6 +2,7 @@ package v1beta2
 
 import (
 	corev1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/api/resource"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 )
 
@@ -80,9 +81,15 @@ type ClusterSpec struct {
 	// +optional
 	Paused bool `json:"paused,omitempty"`
 
-	// How the members' Pods are made. An edit rolls them one at a time.
+	// How the members' Pods are made. An edit rolls them one at a time; one of labels
+	// and annotations alone is made on the Pods that there are.
 	// +optional
 	Pod *PodPolicy `json:"pod,omitempty"`
+
+	// etcd's own settings. An edit rolls the members one at a time. What pod.etcdEnv
+	// sets under etcd's own name counts instead.
+	// +optional
+	Etcd *EtcdPolicy `json:"etcd,omitempty"`
 
 	// The Service that clients connect to, <cluster>-client.
 	// +optional
@@ -203,6 +210,61 @@ type PodPolicy struct {
 	// +optional
 	// +kubebuilder:validation:Minimum=1
 	TerminationGracePeriodSeconds *int64 `json:"terminationGracePeriodSeconds,omitempty"`
+}
+
+// EtcdPolicy are settings of etcd. What is omitted is as etcd has it.
+//
+// +kubebuilder:validation:XValidation:rule="(has(self.electionTimeout) ? duration(self.electionTimeout) : duration('1s')) >= (has(self.heartbeatInterval) ? duration(self.heartbeatInterval) + duration(self.heartbeatInterval) + duration(self.heartbeatInterval) + duration(self.heartbeatInterval) + duration(self.heartbeatInterval) : duration('500ms'))",message="electionTimeout (1s if it is omitted) is less than 5 times heartbeatInterval (100ms if it is omitted), which etcd refuses: write both, such as heartbeatInterval: 300ms and electionTimeout: 3s"
+// +kubebuilder:validation:XValidation:rule="!has(self.autoCompactionRetention) || !has(self.autoCompactionMode) || self.autoCompactionMode != 'revision' || self.autoCompactionRetention.matches('^[0-9]+$')",fieldPath=".autoCompactionRetention",message="with autoCompactionMode: revision, autoCompactionRetention is how many revisions are kept: write a number, such as \"10000\""
+// +kubebuilder:validation:XValidation:rule="!has(self.autoCompactionMode) || has(self.autoCompactionRetention)",message="autoCompactionMode alone compacts nothing: write autoCompactionRetention too, such as 1h (periodic) or \"10000\" (revision)"
+type EtcdPolicy struct {
+	// The size in bytes at which the database takes no more writes (alarm NOSPACE),
+	// such as 8Gi. etcd's default is 2 GiB.
+	// +optional
+	// +kubebuilder:validation:XValidation:rule="type(self) == int ? self > 0 : (isQuantity(self) && quantity(self).isGreaterThan(quantity('0')) && quantity(self).isInteger())",message="quotaBackendBytes is a size of more than 0 bytes: write it as 8Gi, or as a number of bytes"
+	QuotaBackendBytes *resource.Quantity `json:"quotaBackendBytes,omitempty"`
+
+	// What autoCompactionRetention counts: time (periodic, etcd's default) or
+	// revisions (revision).
+	// +optional
+	// +kubebuilder:validation:Enum=periodic;revision
+	AutoCompactionMode string `json:"autoCompactionMode,omitempty"`
+
+	// How much of the history is kept when etcd compacts by itself: a time such as 1h
+	// or 30m, or, with autoCompactionMode: revision, a number of revisions. etcd's
+	// default is to compact nothing.
+	// +optional
+	// +kubebuilder:validation:MaxLength=32
+	// +kubebuilder:validation:XValidation:rule="self.matches('^([0-9]{1,18}|([0-9]{1,5}([.][0-9]{1,9})?(ms|s|m|h)){1,4})$')",message="autoCompactionRetention is a time with its unit, such as 1h or 30m, or, with autoCompactionMode: revision, a number of revisions such as \"10000\""
+	AutoCompactionRetention string `json:"autoCompactionRetention,omitempty"`
+
+	// How often a leader tells the others that it lives, such as 100ms, which is
+	// etcd's default; in whole milliseconds. About the round trip between members.
+	// +optional
+	// +kubebuilder:validation:Type=string
+	// +kubebuilder:validation:MaxLength=32
+	// +kubebuilder:validation:XValidation:rule="self.matches('^[0-9]{1,5}(ms|s)$') && duration(self) >= duration('1ms')",message="heartbeatInterval is a time of at least 1ms: write it in milliseconds or seconds, such as 100ms"
+	HeartbeatInterval *metav1.Duration `json:"heartbeatInterval,omitempty"`
+
+	// For how long the others hear nothing of a leader before they elect another one,
+	// such as 1s, which is etcd's default; at least 5 times heartbeatInterval, at most
+	// 50s, in whole milliseconds.
+	// +optional
+	// +kubebuilder:validation:Type=string
+	// +kubebuilder:validation:MaxLength=32
+	// +kubebuilder:validation:XValidation:rule="self.matches('^[0-9]{1,5}(ms|s)$') && duration(self) >= duration('5ms') && duration(self) <= duration('50s')",message="electionTimeout is a time of at most 50s: write it in milliseconds or seconds, such as 1s"
+	ElectionTimeout *metav1.Duration `json:"electionTimeout,omitempty"`
+
+	// After how many transactions a member writes a snapshot and lets go of its log.
+	// etcd's default is 10000 (100000 before 3.6).
+	// +optional
+	// +kubebuilder:validation:Minimum=1
+	SnapshotCount *int64 `json:"snapshotCount,omitempty"`
+
+	// How much etcd logs. Its default is info.
+	// +optional
+	// +kubebuilder:validation:Enum=debug;info;warn;error;panic;fatal
+	LogLevel string `json:"logLevel,omitempty"`
 }
 
 // ServicePolicy says how the Service is made that clients connect to.

@@ -111,6 +111,18 @@ const (
 	// not been started yet.
 	AnnotationChangedFrom = GroupName + "/changed-from"
 
+	// AnnotationTemplate on a member's Pod is a hash of what the EtcdCluster's user had
+	// written of the shape of Pods when it was made. A Pod without it is taken to be as
+	// is wanted.
+	AnnotationTemplate = GroupName + "/template"
+	// AnnotationKeys on a member's Pod names the labels and annotations that it has from
+	// spec.pod, as JSON, so that those which are not wanted any more are taken away.
+	AnnotationKeys = GroupName + "/keys"
+	// AnnotationRestart on an EtcdCluster asks for a restart of all its members, one at a
+	// time, as soon as its value changes: any text, such as the time. Members without
+	// volumes are replaced.
+	AnnotationRestart = GroupName + "/restart"
+
 	// AnnotationFence on an EtcdCluster asks etcd-operator to keep its hands off it.
 	// The value is the uid of the EtcdRestore that asks. It may be there from the
 	// EtcdCluster's creation on: then no member is made before the hand-off.

@@ -221,6 +221,51 @@ func TestNodesRestarted(t *testing.T) {
 	}
 }
 
+// TestNodeEmptied: the members of a node that is cordoned move to another one, volumes and
+// all, before a drain finds them; none is without a quorum.
+func TestNodeEmptied(t *testing.T) {
+	needsNodeAccess(t)
+	s := anOperatorWith(t, harness.Install{Nodes: true, OnNode: env.Local.NodeName(1)})
+	volumes := s.cluster("volumes", harness.Size(3), harness.OnePerNode, harness.Volumes)
+	plain := s.cluster("plain", harness.Size(3), harness.OnePerNode)
+	// There is no room for another of its members.
+	strict := s.cluster("strict", harness.Size(3), harness.AntiAffinity)
+	all := []*cluster{volumes, plain, strict}
+	clients, gone := map[*cluster]*etcdClient{}, map[*cluster]string{}
+	node := env.Local.NodeName(theNode)
+	for _, c := range all {
+		c.settles(3, later)
+		clients[c] = c.writesFrom(env.Local.NodeName(1))
+		gone[c] = c.onNode(node)
+	}
+	members := strict.members()
+	t.Cleanup(func() {
+		if _, err := env.Kubectl.Run(context.Background(), "uncordon", node); err != nil {
+			t.Error(err)
+		}
+	})
+	s.kubectl("cordon", node)
+	s.tell("%s is cordoned", node)
+	for _, c := range []*cluster{volumes, plain} {
+		c.becomes("moved elsewhere", harness.All(withoutMember(gone[c]), harness.Settled(3)), later)
+		c.tells("MemberMoved", gone[c])
+		clients[c].noticed(aBlink)
+	}
+	strict.becomes("waiting for room", harness.All(sameMembers(members), harness.Condition(v1beta2.ConditionProgressing, true, "MovingMember"),
+		harness.Condition(v1beta2.ConditionDegraded, false, "")), soon)
+	clients[strict].noticedNoFailure()
+
+	// What has found no place goes now, and comes back with the node.
+	s.kubectl("drain", node, "--delete-emptydir-data", "--ignore-daemonsets", "--force", "--timeout=60s")
+	s.tell("%s is drained", node)
+	clients[strict].noticed(anElection)
+	s.kubectl("uncordon", node)
+	for _, c := range all {
+		c.settles(3, later)
+		clients[c].lostNothing(3)
+	}
+}
+
 func (s *scene) losesNode() {
 	s.t.Helper()
 	s.must(env.Local.StopNode(s.ctx, theNode))

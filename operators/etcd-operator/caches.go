@@ -54,7 +54,7 @@ func onlyOurs(in any) (any, error) {
 	return o, nil
 }
 
-// onlyReadiness leaves of a node only its name and whether it is ready.
+// onlyReadiness leaves of a node only its name, and whether it is ready and takes Pods.
 func onlyReadiness(in any) (any, error) {
 	node, ok := in.(*corev1.Node)
 	if !ok {
@@ -62,6 +62,7 @@ func onlyReadiness(in any) (any, error) {
 	}
 	small := &corev1.Node{}
 	small.Name, small.UID, small.ResourceVersion = node.Name, node.UID, node.ResourceVersion
+	small.Spec.Unschedulable = node.Spec.Unschedulable
 	for _, c := range node.Status.Conditions {
 		if c.Type == corev1.NodeReady {
 			small.Status.Conditions = append(small.Status.Conditions, c)

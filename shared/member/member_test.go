@@ -146,7 +146,11 @@ func TestLabelsAndAnnotations(t *testing.T) {
 	if diff := cmp.Diff(wantLabels, pod.Labels); diff != "" {
 		t.Errorf("labels -want +got:\n%s", diff)
 	}
-	if diff := cmp.Diff(map[string]string{"note": "kept", "etcd.version": "3.6.16", v1beta2.AnnotationImage: "quay.io/coreos/etcd:v3.6.16"}, pod.Annotations); diff != "" {
+	wantAnnotations := map[string]string{
+		"note": "kept", "etcd.version": "3.6.16", v1beta2.AnnotationImage: "quay.io/coreos/etcd:v3.6.16", v1beta2.AnnotationTemplate: TemplateHash(c),
+		v1beta2.AnnotationKeys: `{"labels":["app","app.kubernetes.io/managed-by","app.kubernetes.io/part-of","etcd_cluster","etcd_node","etcd_role","team"],"annotations":["note"]}`,
+	}
+	if diff := cmp.Diff(wantAnnotations, pod.Annotations); diff != "" {
 		t.Errorf("annotations -want +got:\n%s", diff)
 	}
 }

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"maps"
+	"slices"
 	"strconv"
 
 	corev1 "k8s.io/api/core/v1"
@@ -92,7 +93,7 @@ func NewPod(c *v1beta2.EtcdCluster, o Options) (*corev1.Pod, error) {
 			Name:            o.Name,
 			Namespace:       c.Namespace,
 			Labels:          podLabels(c, o.Name, o.Role),
-			Annotations:     podAnnotations(policy, o, Image(c, o.Version)),
+			Annotations:     podAnnotations(c, policy, o),
 			OwnerReferences: []metav1.OwnerReference{Owner(c)},
 		},
 		Spec: corev1.PodSpec{
@@ -151,11 +152,15 @@ func podPolicy(c *v1beta2.EtcdCluster) *v1beta2.PodPolicy {
 	return c.Spec.Pod.DeepCopy()
 }
 
-func podAnnotations(policy *v1beta2.PodPolicy, o Options, image string) map[string]string {
+func podAnnotations(c *v1beta2.EtcdCluster, policy *v1beta2.PodPolicy, o Options) map[string]string {
 	a := map[string]string{}
 	maps.Copy(a, policy.Annotations)
 	a[AnnotationVersion] = o.Version
-	a[v1beta2.AnnotationImage] = image
+	a[v1beta2.AnnotationImage] = Image(c, o.Version)
+	a[v1beta2.AnnotationTemplate] = TemplateHash(c)
+	if len(policy.Labels)+len(policy.Annotations) > 0 {
+		a[v1beta2.AnnotationKeys] = userKeys(policy)
+	}
 	delete(a, launcher.GrantAnnotation) // nobody else's to give
 	if o.Grant != nil {
 		a[launcher.GrantAnnotation] = o.Grant.String()
@@ -209,7 +214,7 @@ func etcdContainer(c *v1beta2.EtcdCluster, policy *v1beta2.PodPolicy, o Options)
 			"--",
 		},
 		Args: etcdCommand(c, o.Name),
-		Env:  append([]corev1.EnvVar{{Name: EnvMaxLearners, Value: strconv.Itoa(MaxLearners)}}, policy.EtcdEnv...),
+		Env:  slices.Concat([]corev1.EnvVar{{Name: EnvMaxLearners, Value: strconv.Itoa(MaxLearners)}}, settings(c, policy.EtcdEnv), policy.EtcdEnv),
 		Ports: []corev1.ContainerPort{
 			{Name: clientPortName, ContainerPort: ClientPort, Protocol: corev1.ProtocolTCP},
 			{Name: peerPortName, ContainerPort: PeerPort, Protocol: corev1.ProtocolTCP},

@@ -81,6 +81,8 @@ func (a *Actor) Act(ctx context.Context, c *v1beta2.EtcdCluster, obs *plan.Obser
 		return a.moveLeader(ctx, obs, x)
 	case plan.ChangeImage:
 		return a.changeImage(ctx, c, obs, x)
+	case plan.RemakePod:
+		return a.remakePod(ctx, c, obs, x)
 	case plan.DeletePod:
 		return a.deletePod(ctx, c, obs, x)
 	case plan.DeleteClaim:

@@ -27,9 +27,9 @@ import (
 const FieldOwner = client.FieldOwner("etcd-operator")
 
 // Children brings the plain children of the EtcdCluster to what they are to be:
-// the two Services, and the PodDisruptionBudget with the minAvailable of the
-// decision (plan.KeepBudget and plan.NoBudget have their meaning). It writes
-// nothing when they are so already.
+// the two Services, the labels and annotations of the Pods, and the PodDisruptionBudget
+// with the minAvailable of the decision (plan.KeepBudget and plan.NoBudget have their
+// meaning). It writes nothing when they are so already.
 func (a *Actor) Children(ctx context.Context, c *v1beta2.EtcdCluster, budget int) error {
 	ctx, cancel := context.WithTimeout(ctx, deadline)
 	defer cancel()
@@ -37,6 +37,9 @@ func (a *Actor) Children(ctx context.Context, c *v1beta2.EtcdCluster, budget int
 		if err := a.apply(ctx, c, svc, &corev1.Service{}); err != nil {
 			return err
 		}
+	}
+	if err := a.metadata(ctx, c); err != nil {
+		return err
 	}
 	switch budget {
 	case plan.KeepBudget:

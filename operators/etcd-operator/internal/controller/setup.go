@@ -101,10 +101,14 @@ func (r *Reconciler) ofNode(ctx context.Context, node client.Object) []reconcile
 }
 
 // readinessChanged passes only what matters of a node: that it is there, and
-// whether it is ready.
+// whether it is ready, and takes Pods.
 var readinessChanged = predicate.Funcs{
-	UpdateFunc: func(e event.UpdateEvent) bool { return ready(e.ObjectOld) != ready(e.ObjectNew) },
+	UpdateFunc: func(e event.UpdateEvent) bool {
+		return ready(e.ObjectOld) != ready(e.ObjectNew) || cordoned(e.ObjectOld) != cordoned(e.ObjectNew)
+	},
 }
+
+func cordoned(o client.Object) bool { return o.(*corev1.Node).Spec.Unschedulable }
 
 func ready(o client.Object) corev1.ConditionStatus {
 	for _, c := range o.(*corev1.Node).Status.Conditions {

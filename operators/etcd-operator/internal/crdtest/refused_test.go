@@ -20,6 +20,9 @@ const (
 	tlsMessage     = "operatorSecret and member.serverSecret belong together: set both (members then serve clients by TLS, and the operator is one of them) or neither"
 	timeoutMessage = "memberTimeout is a duration of at least 10s: write it with its unit, such as 30s, 5m or 1h30m"
 	domainMessage  = "ClusterDomain is a DNS domain with a leading dot: write it as .cluster.local"
+	quotaMessage   = "quotaBackendBytes is a size of more than 0 bytes: write it as 8Gi, or as a number of bytes"
+	keepMessage    = "autoCompactionRetention is a time with its unit, such as 1h or 30m, or, with autoCompactionMode: revision, a number of revisions such as \"10000\""
+	electMessage   = "electionTimeout (1s if it is omitted) is less than 5 times heartbeatInterval (100ms if it is omitted), which etcd refuses: write both, such as heartbeatInterval: 300ms and electionTimeout: 3s"
 	typesMessage   = `supported values: "ClusterIP", "NodePort", "LoadBalancer"`
 )
 
@@ -51,6 +54,19 @@ func TestRefused(t *testing.T) {
 		"domain without dot": {Reason: "names would end in svccluster.local", Spec: `{pod: {ClusterDomain: cluster.local}}`, Field: "spec.pod.ClusterDomain", Message: domainMessage},
 		"no access mode":     {Reason: "no claim can be made of it", Spec: `{pod: {persistentVolumeClaimSpec: {resources: {requests: {storage: 1Gi}}}}}`, Field: "spec.pod.persistentVolumeClaimSpec", Message: "persistentVolumeClaimSpec has no access mode: write accessModes: [ReadWriteOnce]"},
 		"no storage":         {Reason: "no claim can be made of it", Spec: `{pod: {persistentVolumeClaimSpec: {accessModes: [ReadWriteOnce]}}}`, Field: "spec.pod.persistentVolumeClaimSpec", Message: "persistentVolumeClaimSpec asks for no storage: write resources.requests.storage, such as 8Gi"},
+		"quota 0":            {Reason: "etcd takes 0 for its default", Spec: `{etcd: {quotaBackendBytes: 0}}`, Field: "spec.etcd.quotaBackendBytes", Message: quotaMessage},
+		"quota below 0":      {Reason: "etcd takes it for no quota", Spec: `{etcd: {quotaBackendBytes: -1Gi}}`, Field: "spec.etcd.quotaBackendBytes", Message: quotaMessage},
+		"half a byte":        {Reason: "etcd counts whole bytes", Spec: `{etcd: {quotaBackendBytes: 1500m}}`, Field: "spec.etcd.quotaBackendBytes", Message: quotaMessage},
+		"compaction mode":    {Reason: "etcd would not start", Spec: `{etcd: {autoCompactionMode: daily, autoCompactionRetention: 1h}}`, Field: "spec.etcd.autoCompactionMode", Message: `supported values: "periodic", "revision"`},
+		"mode alone":         {Reason: "nothing would be compacted", Spec: `{etcd: {autoCompactionMode: periodic}}`, Field: "spec.etcd", Message: "autoCompactionMode alone compacts nothing: write autoCompactionRetention too, such as 1h (periodic) or \"10000\" (revision)"},
+		"retention":          {Reason: "etcd would not start", Spec: `{etcd: {autoCompactionRetention: 1 day}}`, Field: "spec.etcd.autoCompactionRetention", Message: keepMessage},
+		"an hour's revision": {Reason: "etcd would not start", Spec: `{etcd: {autoCompactionMode: revision, autoCompactionRetention: 1h}}`, Field: "spec.etcd.autoCompactionRetention", Message: "with autoCompactionMode: revision, autoCompactionRetention is how many revisions are kept: write a number, such as \"10000\""},
+		"slow heartbeat":     {Reason: "etcd would not start", Spec: `{etcd: {heartbeatInterval: 300ms}}`, Field: "spec.etcd", Message: electMessage},
+		"quick election":     {Reason: "etcd would not start", Spec: `{etcd: {electionTimeout: 400ms}}`, Field: "spec.etcd", Message: electMessage},
+		"slow election":      {Reason: "etcd would not start", Spec: `{etcd: {electionTimeout: 51s}}`, Field: "spec.etcd.electionTimeout", Message: "electionTimeout is a time of at most 50s: write it in milliseconds or seconds, such as 1s"},
+		"heartbeat unit":     {Reason: "300 what?", Spec: `{etcd: {heartbeatInterval: "300"}}`, Field: "spec.etcd.heartbeatInterval", Message: "heartbeatInterval is a time of at least 1ms: write it in milliseconds or seconds, such as 100ms"},
+		"snapshot count 0":   {Reason: "etcd would never stop writing snapshots", Spec: `{etcd: {snapshotCount: 0}}`, Field: "spec.etcd.snapshotCount", Message: "should be greater than or equal to 1"},
+		"log level":          {Reason: "etcd would not start", Spec: `{etcd: {logLevel: verbose}}`, Field: "spec.etcd.logLevel", Message: `supported values: "debug", "info", "warn", "error", "panic", "fatal"`},
 		"grace period 0":     {Reason: "etcd would be killed each time", Spec: `{pod: {terminationGracePeriodSeconds: 0}}`, Field: "spec.pod.terminationGracePeriodSeconds", Message: "should be greater than or equal to 1"},
 	})
 }

@@ -27,7 +27,7 @@ func TestCluster(t *testing.T) {
 	b := newBench(t)
 	obs := b.observe()
 	want := plan.Cluster{
-		Name: "x", Generation: 1, Size: 3, Version: "3.6.16", WantedVersion: "3.6.16", Repository: v1beta2.DefaultRepository, MemberTimeout: 5 * time.Minute, DisruptionBudget: true,
+		Name: "x", Generation: 1, Size: 3, Version: "3.6.16", WantedVersion: "3.6.16", Repository: v1beta2.DefaultRepository, Template: member.TemplateHash(b.cluster), MemberTimeout: 5 * time.Minute, DisruptionBudget: true,
 	}
 	if diff := cmp.Diff(want, obs.Cluster); diff != "" {
 		t.Errorf("a new cluster (-want +got):\n%s", diff)
@@ -94,7 +94,7 @@ func TestClusterAsSpecified(t *testing.T) {
 	}
 	want := plan.Cluster{
 		Name: "x", Generation: 2, Deleting: true, Paused: true, Size: 5, Version: "3.7.3", WantedVersion: "3.7.3", Repository: "mirror/etcd",
-		Persistent: true, MemberTimeout: time.Minute, TLS: true,
+		Template: member.TemplateHash(b.cluster), Persistent: true, MemberTimeout: time.Minute, TLS: true,
 	}
 	if diff := cmp.Diff(want, b.observe().Cluster); diff != "" {
 		t.Errorf("(-want +got):\n%s", diff)

@@ -37,6 +37,7 @@ func podOf(p *corev1.Pod) plan.Pod {
 		IP:       p.Status.PodIP,
 		Node:     p.Spec.NodeName,
 		Trouble:  trouble(p),
+		Template: p.Annotations[v1beta2.AnnotationTemplate],
 
 		UnreadySince: p.CreationTimestamp.Time,
 	}

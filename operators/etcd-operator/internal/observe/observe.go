@@ -127,6 +127,7 @@ func (o *Observer) cluster(c *v1beta2.EtcdCluster) plan.Cluster {
 		VersionIndex:     uint64(max(0, c.Status.VersionIndex)),
 		WantedVersion:    wanted,
 		Repository:       c.Spec.ImageRepository(),
+		Template:         member.TemplateHash(c),
 		Persistent:       c.Spec.Pod != nil && c.Spec.Pod.PersistentVolumeClaimSpec != nil,
 		MemberTimeout:    v1beta2.DefaultMemberTimeout,
 		DisruptionBudget: c.Spec.PodDisruptionBudget == nil || *c.Spec.PodDisruptionBudget,
@@ -257,7 +258,7 @@ func (o *Observer) pods(ctx context.Context, c *v1beta2.EtcdCluster, obs *plan.O
 		out := podOf(p)
 		out.Addressed = p.Status.PodIP != "" && addressed[p.Name] == p.Status.PodIP
 		out.Routed = routed[p.UID]
-		if out.NodeLostSince, err = o.nodeLostSince(ctx, p); err != nil {
+		if out.NodeLostSince, out.Cordoned, err = o.node(ctx, p); err != nil {
 			return nil, err
 		}
 		obs.Pods = append(obs.Pods, out)
@@ -302,27 +303,27 @@ func (o *Observer) endpoints(ctx context.Context, c *v1beta2.EtcdCluster, servic
 	return all, nil
 }
 
-// nodeLostSince is since when the Pod's node is gone or not ready, as far as the
-// operator may know.
-func (o *Observer) nodeLostSince(ctx context.Context, p *corev1.Pod) (time.Time, error) {
+// node tells since when the Pod's node is gone or not ready, and whether it is cordoned,
+// as far as the operator may know.
+func (o *Observer) node(ctx context.Context, p *corev1.Pod) (lostSince time.Time, cordoned bool, err error) {
 	if o.Nodes == nil || p.Spec.NodeName == "" {
-		return time.Time{}, nil
+		return time.Time{}, false, nil
 	}
 	var node corev1.Node
-	err := o.Nodes.Get(ctx, client.ObjectKey{Name: p.Spec.NodeName}, &node)
+	err = o.Nodes.Get(ctx, client.ObjectKey{Name: p.Spec.NodeName}, &node)
 	switch {
 	case apierrors.IsNotFound(err):
 		// The node's object is gone; the Pod went unready when its node did.
-		return transition(p.Status.Conditions, corev1.PodReady), nil
+		return transition(p.Status.Conditions, corev1.PodReady), false, nil
 	case err != nil:
-		return time.Time{}, fmt.Errorf("read node %s: %w", p.Spec.NodeName, err)
+		return time.Time{}, false, fmt.Errorf("read node %s: %w", p.Spec.NodeName, err)
 	}
 	for _, cond := range node.Status.Conditions {
 		if cond.Type == corev1.NodeReady && cond.Status != corev1.ConditionTrue {
-			return cond.LastTransitionTime.Time, nil
+			lostSince = cond.LastTransitionTime.Time
 		}
 	}
-	return time.Time{}, nil
+	return lostSince, node.Spec.Unschedulable, nil
 }
 
 // transition is since when a Pod's condition is not true; zero if it is.

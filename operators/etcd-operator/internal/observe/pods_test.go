@@ -24,7 +24,7 @@ func TestPods(t *testing.T) {
 	b.runs(p, "10.0.0.1")
 	want := plan.Pod{
 		Name: "x-a", UID: string(p.UID), Role: plan.Voter, Created: p.CreationTimestamp.Time, IP: "10.0.0.1", Node: "node-of-x-a",
-		Version: "3.6.16", Repository: v1beta2.DefaultRepository, UnreadySince: p.CreationTimestamp.Time, Learners: member.MaxLearners,
+		Version: "3.6.16", Repository: v1beta2.DefaultRepository, Template: member.TemplateHash(b.cluster), UnreadySince: p.CreationTimestamp.Time, Learners: member.MaxLearners,
 		Grant: &plan.Grant{Attempt: 2, New: true, Members: []string{"x-a"}, Token: "t"},
 	}
 	if diff := cmp.Diff(want, seen(t, b.observe(), "x-a")); diff != "" {
@@ -263,6 +263,23 @@ func TestNodes(t *testing.T) {
 		if got := seen(t, b.observe(), "x-a").NodeLostSince; !got.Equal(tc.want) {
 			t.Errorf("%s: lost since %s, want %s", name, got, tc.want)
 		}
+	}
+}
+
+// A node that takes no more Pods is to be emptied, as far as nodes may be read.
+func TestCordonedNodes(t *testing.T) {
+	b := newBench(t)
+	node := &corev1.Node{ObjectMeta: metav1.ObjectMeta{Name: "cordoned-" + b.cluster.Namespace}, Spec: corev1.NodeSpec{Unschedulable: true}}
+	apiservertest.Create(t, b.client, node)
+	b.pod("x-a", func(p *corev1.Pod) { p.Spec.NodeName = node.Name })
+	b.pod("x-b", func(p *corev1.Pod) { p.Spec.NodeName = "gone" })
+	obs := b.observe()
+	if !seen(t, obs, "x-a").Cordoned || seen(t, obs, "x-b").Cordoned {
+		t.Errorf("want x-a on a node that is to be emptied, and x-b not: %+v", obs.Pods)
+	}
+	b.observer.Nodes = nil
+	if seen(t, b.observe(), "x-a").Cordoned {
+		t.Error("it is known of a node that may not be read")
 	}
 }
 

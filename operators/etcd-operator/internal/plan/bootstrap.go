@@ -48,9 +48,12 @@ func (v *view) firstVersion() string {
 
 // givenUp reports whether a seed will not start in this place: its node is gone, or
 // the volume that it got is where it can't be scheduled, or it does not run and the user
-// has written another version meanwhile.
+// has written another version or another shape of Pods meanwhile.
 func (v *view) givenUp(seed *Pod) bool {
 	if seed.Trouble != "" && !seed.Answer.Waiting && v.firstVersion() != v.Cluster.Version {
+		return true
+	}
+	if v.stale(seed) && v.stuck(seed) != "" {
 		return true
 	}
 	return v.nodeLost(seed) || (seed.Persistent && seed.Node == "" && seed.Unschedulable != "" && v.expired(seed.Created))
@@ -107,7 +110,7 @@ func createFirstPods(v *view) *step {
 		pods = append(pods, seed)
 	}
 	if seed := v.pods[b.Member]; seed == nil || seed.Unschedulable == "" {
-		pods = append(pods, v.newJoiners(v.Cluster.Size-1-len(v.candidates()))...)
+		pods = append(pods, v.newJoiners(v.Cluster.Size-1-len(v.candidates())-v.outgrownPods())...)
 	}
 	if len(pods) == 0 {
 		return nil

@@ -169,6 +169,12 @@ type ChangeImage struct {
 	Repository, Version string
 }
 
+// RemakePod deletes the Pod of a member that serves, by uid and with grace, so that it is
+// made again on its volume as the spec says now (S7). It is carried out only if the
+// cluster's Pods, read live, are as they were observed, none of them going, and the
+// volume is still the member's (S6, S11).
+type RemakePod struct{ Name, UID string }
+
 // DeletePod deletes one Pod, by uid and with grace, never by force: of a member
 // only to make it again on its volume (S7). With Members set the Pod is no
 // member's, and it is deleted only if a linearizable member list still equals them.
@@ -200,5 +206,6 @@ func (Promote) Kind() string          { return "Promote" }
 func (RemoveMember) Kind() string     { return "RemoveMember" }
 func (MoveLeader) Kind() string       { return "MoveLeader" }
 func (ChangeImage) Kind() string      { return "ChangeImage" }
+func (RemakePod) Kind() string        { return "RemakePod" }
 func (DeletePod) Kind() string        { return "DeletePod" }
 func (DeleteClaim) Kind() string      { return "DeleteClaim" }

@@ -34,7 +34,7 @@ func (v *view) newJoiners(n int) []NewPod {
 }
 
 // missing is how many members are to be added, to reach size and to replace those
-// that are lost or going.
+// that are lost or going, or are to be moved.
 func (v *view) missing() int {
 	staying := 0
 	for _, m := range v.list {
@@ -42,17 +42,29 @@ func (v *view) missing() int {
 			staying++
 		}
 	}
-	return v.Cluster.Size - staying
+	return v.Cluster.Size + v.surplus() - staying
 }
 
 // createJoiners makes the Pods of members to come. They are scheduled, addressed
 // and waiting before anything is done to the member list.
 func createJoiners(v *view) *step {
 	pods := v.newJoiners(v.missing() - len(v.candidates()))
-	if len(pods) == 0 || v.growthWaits() {
+	if len(pods) == 0 || v.growthWaits() || v.outgrownPods() > 0 {
 		return nil
 	}
 	return do(CreatePods{pods}, "CreatingMembers", fmt.Sprintf("creating Pods %s", names(pods)))
+}
+
+// outgrownPods counts the Pods that were to become members and that are to be deleted
+// first, since the spec asks for other ones.
+func (v *view) outgrownPods() int {
+	n := 0
+	for i := range v.Pods {
+		if p := &v.Pods[i]; p.Role == Joiner && v.stale(p) && !v.isMember(p.Name) && p.DeletingSince.IsZero() {
+			n++
+		}
+	}
+	return n
 }
 
 // growthWaits reports whether a member is being restarted and none is lost: the

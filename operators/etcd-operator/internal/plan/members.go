@@ -35,7 +35,7 @@ func (v *view) role(m Member, p *Pod, leaving *Member) Role {
 	switch {
 	case p.Role == Leaving && leaving != nil && leaving.ID == m.ID:
 		return Leaving
-	case p.Role == Restarting && (p.From != "" || !v.healthy[m.ID] || !v.mayServeOn(m)):
+	case p.Role == Restarting && (p.From != "" || !p.DeletingSince.IsZero() || !v.healthy[m.ID] || !v.mayServeOn(m)):
 		return Restarting
 	case v.answer(m) == nil || !m.Started:
 		return p.Role
@@ -70,7 +70,7 @@ func removeStrays(v *view) *step {
 			continue
 		}
 		why := v.loss(m)
-		if why == "" && len(v.voters) >= v.Cluster.Size {
+		if why == "" && v.staying() >= v.Cluster.Size+v.surplus() {
 			why = fmt.Sprintf("there are %d voters already", len(v.voters))
 		}
 		if why != "" && v.mayRemove(m) {
@@ -80,10 +80,24 @@ func removeStrays(v *view) *step {
 	return nil
 }
 
+// staying counts the voters that are not lost, nor about to be.
+func (v *view) staying() int {
+	n := 0
+	for _, m := range v.voters {
+		if !v.going(m) {
+			n++
+		}
+	}
+	return n
+}
+
 // promote gives one learner that has caught up its vote (S5).
 func promote(v *view) *step {
-	if len(v.voters) >= v.Cluster.Size {
+	if len(v.voters) >= v.Cluster.Size+v.surplus() {
 		return nil
+	}
+	if len(v.voters) >= v.Cluster.Size && len(v.healthy) < len(v.voters) {
+		return nil // see awaitMembers
 	}
 	for _, m := range v.list {
 		if v.mayPromote(m) && !v.going(m) {
@@ -144,8 +158,11 @@ func addLearner(v *view) *step {
 	if !v.settled {
 		return wait(soon, "AddingMember", "waiting for the last membership change to settle")
 	}
-	if len(v.list) >= v.Cluster.Size || v.learners() >= v.learnerLimit(joiners[0]) {
+	if len(v.list) >= v.Cluster.Size+v.surplus() || v.learners() >= v.learnerLimit(joiners[0]) {
 		return nil
+	}
+	if v.extra() && (v.holdsMove() != "" || joiners[0].Cordoned) {
+		return nil // see awaitMove
 	}
 	if v.learnerLimit(joiners[0]) > 1 && slices.ContainsFunc(joiners, v.aboutToJoin) {
 		return wait(soon, "AddingMember", v.joinersProgress())
@@ -247,27 +264,41 @@ func (v *view) isCompacted() bool {
 // leadership, then its vote.
 func shrink(v *view) *step {
 	victim := v.victim()
-	if victim == nil || v.Cluster.Target != "" || v.restarting() {
+	if victim == nil || v.Cluster.Target != "" || v.restarting() || v.mayLeave(victim) != "" {
 		return nil // a change of the version is brought to its end first
 	}
+	reason := "ScalingDown"
+	if v.whyMove(victim) != "" {
+		reason = v.moves(victim)
+	}
 	if !v.mayRemove(*victim) {
-		return wait(shortly, "ScalingDown", fmt.Sprintf("member %s is removed as soon as the rest keeps its quorum: %s", victim.Name, v.whoIsMissing()))
+		return wait(shortly, reason, fmt.Sprintf("member %s is removed as soon as the rest keeps its quorum: %s", victim.Name, v.whoIsMissing()))
 	}
 	p := v.pods[victim.Name]
 	if p != nil && p.Role != Leaving {
-		return do(SetRoles{[]PodRole{{p.Name, p.UID, Leaving}}}, "ScalingDown", fmt.Sprintf("member %s is about to leave", victim.Name))
+		return do(SetRoles{[]PodRole{{p.Name, p.UID, Leaving}}}, reason, fmt.Sprintf("member %s is about to leave", victim.Name))
 	}
 	if victim.ID == v.leader {
 		if heir := v.heir(*victim); heir != nil {
 			return do(MoveLeader{victim.Name, heir.Name, heir.ID}, "MovingLeader", fmt.Sprintf("leadership moves from %s to %s", victim.Name, heir.Name))
 		}
 	}
+	if v.whyMove(victim) != "" {
+		if p.Routed {
+			return wait(soon, reason, fmt.Sprintf("member %s is removed when no new clients are sent to it", victim.Name))
+		}
+		if left := routeLag - v.Now.Sub(p.RoleSince); left > 0 {
+			return wait(left, reason, fmt.Sprintf("member %s is removed when every node has heard that no new clients are sent to it", victim.Name))
+		}
+		said, message := v.replacedBy(victim)
+		return do(v.remove(*victim), said, message)
+	}
 	return do(v.remove(*victim), "MemberRemoved", fmt.Sprintf("member %s is removed: %d voters, %d wanted", victim.Name, len(v.voters), v.Cluster.Size))
 }
 
 // victim is the voter to remove when there are too many: the one that is already
-// leaving, else one that is not healthy, else a follower, the leader last (S6, S8).
-// Among equals it is one on the node with the most members, then the youngest.
+// leaving, else one that is not healthy, else one that is to be replaced, else a follower,
+// the leader last (S6, S8). Among equals it is one on the node with the most members, then the youngest.
 func (v *view) victim() *Member {
 	if len(v.voters) <= v.Cluster.Size || v.Cluster.Size < 1 {
 		return nil
@@ -278,13 +309,14 @@ func (v *view) victim() *Member {
 			onNode[p.Node]++
 		}
 	}
-	cost := func(m Member) [4]int64 {
+	cost := func(m Member) [5]int64 {
 		p := v.pods[m.Name]
 		if p == nil {
-			return [4]int64{0, 0, 0, 0}
+			return [5]int64{}
 		}
-		return [4]int64{
+		return [5]int64{
 			boolInt(v.healthy[m.ID]),
+			boolInt(v.whyMove(&m) == ""),
 			boolInt(p.Role != Leaving) + boolInt(m.ID == v.leader),
 			-int64(onNode[p.Node]),
 			-p.Created.Unix(),

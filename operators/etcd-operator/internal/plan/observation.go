@@ -60,6 +60,8 @@ type Cluster struct {
 	WantedVersion string
 	// Repository is the image without its tag that members are to run.
 	Repository string
+	// Template stands for what the user says of the shape of Pods.
+	Template string
 	// Persistent is true when members keep their data on volumes of their own.
 	Persistent bool
 	// MemberTimeout is how long a member's node may be gone before the member is
@@ -128,7 +130,7 @@ const (
 	// Leaving is a member that is about to be removed, or has been.
 	Leaving Role = "leaving"
 	// Restarting is a voter whose container is about to be restarted with another
-	// image, or is being restarted.
+	// image, or is being restarted, or whose Pod is about to be made again.
 	Restarting Role = "restarting"
 )
 
@@ -157,11 +159,17 @@ type Pod struct {
 	// NodeLostSince is since when the Pod's node is gone or not ready; zero while
 	// it is ready, or when nodes may not be read.
 	NodeLostSince time.Time
+	// Cordoned is true when nothing more is scheduled to the Pod's node: it is to be
+	// emptied. False when nodes may not be read.
+	Cordoned bool
 	// Addressed is true when the headless Service publishes the Pod's address
 	// under the member's name, so that looking it up finds it.
 	Addressed bool
 	// Persistent is true when the Pod keeps its data on a claim.
 	Persistent bool
+	// Template is what Cluster.Template was when the Pod was made; empty if it does not
+	// tell.
+	Template string
 	// Version is that of the etcd image that the operator asked for, Repository that
 	// image without its tag.
 	Version, Repository string

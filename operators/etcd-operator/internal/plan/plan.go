@@ -60,6 +60,7 @@ var rules = []rule{
 	withdrawSeedGrants,
 	dropOldSeeds,
 	repairImage,
+	remakeBroken,
 	createFirstPods,
 	restartSeed,
 	latchClusterID,
@@ -75,6 +76,7 @@ var rules = []rule{
 	createJoiners,
 	openGrant,
 	welcomeBack,
+	welcomeUpdated,
 	setRoles,
 
 	// Membership, one settled change at a time (S3).
@@ -91,12 +93,15 @@ var rules = []rule{
 
 	awaitReplacement,
 	awaitRestart,
+	awaitUpdate,
+	awaitNewcomer,
 	awaitMembers,
 
-	// Versions and images, one member at a time, while all is well (S6, S10).
+	// Versions, images and templates, one member at a time, while all is well (S6, S10).
 	restartMember,
 	finishVersion,
 	beginVersion,
+	awaitMove,
 	refuseVersion,
 
 	rest,
@@ -132,12 +137,12 @@ func (v *view) budget(a Action) int {
 	if !v.settled || v.Cluster.Deleting || v.Cluster.Paused || v.Cluster.Fence.Stands() {
 		return KeepBudget
 	}
-	if !v.Cluster.DisruptionBudget || max(v.Cluster.Size, len(v.voters)) < 3 {
-		return NoBudget
-	}
 	voters := len(v.voters)
 	if _, ok := a.(Promote); ok {
 		voters++
+	}
+	if !v.Cluster.DisruptionBudget || max(v.Cluster.Size, voters) < 3 {
+		return NoBudget
 	}
 	return quorum(voters)
 }

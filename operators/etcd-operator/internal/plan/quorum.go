@@ -26,7 +26,11 @@ func awaitQuorum(v *view) *step {
 			again = soon
 		}
 	}
-	return wait(again, "NoQuorum", "waiting for a quorum of members: "+v.whoIsMissing())
+	reason := "NoQuorum"
+	if len(v.knownVoters()) == 1 && v.wasUpdating() {
+		reason = updatingMembers // the only member's Pod is made again
+	}
+	return wait(again, reason, "waiting for a quorum of members: "+v.whoIsMissing())
 }
 
 // quorumLost says that a majority's data is lost for good, if it is so as far as

@@ -42,7 +42,11 @@ func returnPods(v *view) *step {
 	if len(pods) == 0 {
 		return nil
 	}
-	return do(CreatePods{pods}, "RestartingMember", fmt.Sprintf("the Pods of %s are made again on their volumes", names(pods)))
+	reason := "RestartingMember"
+	if v.wasUpdating() {
+		reason = updatingMembers
+	}
+	return do(CreatePods{pods}, reason, fmt.Sprintf("the Pods of %s are made again on their volumes", names(pods)))
 }
 
 // makeRoom deletes a Pod that has no data where a voter's can't be scheduled and no

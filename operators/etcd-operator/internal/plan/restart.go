@@ -2,12 +2,13 @@ package plan
 
 import (
 	"fmt"
+	"slices"
 	"strings"
 	"time"
 )
 
-// The rules of this file give members another image, in place: one at a time, followers
-// first, and only while all is well (S6, S8, S10).
+// The rules of this file give members another image, in place, or another Pod on their
+// volume: one at a time, followers first, and only while all is well (S6, S8, S10).
 
 // settleTime is for how long a member that has come back is ready before the next one
 // goes: endpoints and clients have found it again.
@@ -25,24 +26,36 @@ func (v *view) outdated(p *Pod) bool {
 // image is the image that members are to run.
 func (v *view) image() string { return fmt.Sprintf("%s:v%s", v.Cluster.Repository, v.goal()) }
 
-// nextToRestart is the voter that is to get another image next: the one that is marked
-// already, else a follower, the leader last. It is nil if there is none.
+// nextToRestart is the voter that is to be restarted next: the one that is marked
+// already, else one that is to get another image, else one whose Pod is to be made again;
+// a follower first, the leader last. It is nil if there is none.
 func (v *view) nextToRestart() *Member {
-	var next *Member
-	for i := range v.voters {
-		m := &v.voters[i]
-		p := v.pods[m.Name]
-		if p == nil || !v.outdated(p) {
-			continue
+	for _, needs := range []func(*Pod) bool{
+		func(p *Pod) bool { return p.Role == Restarting && (v.outdated(p) || v.remakes(p)) },
+		v.outdated,
+		v.remakes,
+	} {
+		var next *Member
+		for i := range v.voters {
+			m := &v.voters[i]
+			if p := v.pods[m.Name]; p != nil && needs(p) && (next == nil || next.ID == v.leader) {
+				next = m
+			}
 		}
-		if p.Role == Restarting {
-			return m
-		}
-		if next == nil || next.ID == v.leader {
-			next = m
+		if next != nil {
+			return next
 		}
 	}
-	return next
+	return nil
+}
+
+// upgradesSome reports whether some member is to get another image, or is being restarted
+// with it.
+func (v *view) upgradesSome() bool {
+	return slices.ContainsFunc(v.voters, func(m Member) bool {
+		p := v.pods[m.Name]
+		return p != nil && (v.outdated(p) || p.From != "" || (p.Role == Restarting && !v.stale(p)))
+	})
 }
 
 // isRestarting reports whether a member's container is about to be restarted, or has
@@ -118,23 +131,40 @@ func (v *view) unrestPatience() time.Duration {
 	return shortly
 }
 
+// comeback is how a member is restarted.
+type comeback struct {
+	action Action
+	// reason is said of all of its steps, with says in words what they come to.
+	reason, with string
+}
+
+// restartOf is how a member is restarted next. A Pod that is made again gets the
+// repository of the spec too, but not another version: that comes before.
+func (v *view) restartOf(p *Pod) comeback {
+	if v.remakes(p) && p.Version == v.goal() {
+		return comeback{RemakePod{p.Name, p.UID}, updatingMembers, "as the spec says, in a new Pod"}
+	}
+	return comeback{ChangeImage{p.Name, p.UID, v.Cluster.Repository, v.goal()}, "UpgradingMember", "with " + v.image()}
+}
+
 // restartMember takes the next member from its clients, from its leadership, and then
-// gives it another image.
+// gives it another image, or deletes its Pod for another one.
 func restartMember(v *view) *step {
 	m := v.nextToRestart()
 	if m == nil {
 		return nil
 	}
-	const reason = "UpgradingMember"
 	p := v.pods[m.Name]
+	how := v.restartOf(p)
+	reason, with := how.reason, how.with
 	if why := v.unrest(m); why != "" {
-		return wait(v.unrestPatience(), reason, fmt.Sprintf("member %s is restarted with %s when all is well: %s", m.Name, v.image(), why))
+		return wait(v.unrestPatience(), reason, fmt.Sprintf("member %s is restarted %s when all is well: %s", m.Name, with, why))
 	}
 	if told := v.clusterVersion(); !takes(told, v.goal()) {
-		return wait(shortly, reason, fmt.Sprintf("member %s is restarted with %s when etcd's cluster version, which is %s, allows it", m.Name, v.image(), told))
+		return wait(shortly, reason, fmt.Sprintf("member %s is restarted %s when etcd's cluster version, which is %s, allows it", m.Name, with, told))
 	}
 	if p.Role != Restarting {
-		return do(SetRoles{[]PodRole{{p.Name, p.UID, Restarting}}}, reason, fmt.Sprintf("member %s is about to be restarted with %s", m.Name, v.image()))
+		return do(SetRoles{[]PodRole{{p.Name, p.UID, Restarting}}}, reason, fmt.Sprintf("member %s is about to be restarted %s", m.Name, with))
 	}
 	if m.ID == v.leader {
 		if heir := v.heir(*m); heir != nil {
@@ -147,7 +177,11 @@ func restartMember(v *view) *step {
 	if left := routeLag - v.Now.Sub(p.RoleSince); left > 0 {
 		return wait(left, reason, fmt.Sprintf("member %s is restarted when every node has heard that no new clients are sent to it", m.Name))
 	}
-	return do(ChangeImage{p.Name, p.UID, v.Cluster.Repository, v.goal()}, reason, fmt.Sprintf("member %s is restarted with %s", m.Name, v.image()))
+	message := fmt.Sprintf("member %s is restarted %s", m.Name, with)
+	if reason == updatingMembers {
+		message = v.onTheWay(message)
+	}
+	return do(how.action, reason, message)
 }
 
 // repairImage gives a Pod that can't run its image another one, when another one is to
@@ -185,7 +219,7 @@ func unpulled(p *Pod) bool {
 func welcomeBack(v *view) *step {
 	for _, m := range v.voters {
 		p := v.pods[m.Name]
-		if p == nil || p.Role != Restarting || p.From != "" || !v.healthy[m.ID] || v.outdated(p) {
+		if p == nil || p.Role != Restarting || p.From != "" || !v.healthy[m.ID] || v.outdated(p) || v.remakes(p) || v.wasUpdating() {
 			continue
 		}
 		return do(SetRoles{[]PodRole{{p.Name, p.UID, Voter}}}, "MemberUpgraded", fmt.Sprintf("member %s runs %s: %s", m.Name, v.image(), v.upgraded()))
@@ -224,7 +258,7 @@ func (v *view) mayServeOn(m Member) bool {
 func awaitRestart(v *view) *step {
 	for _, m := range v.voters {
 		p := v.pods[m.Name]
-		if p == nil || !p.isRestarting() || (v.healthy[m.ID] && p.From == "") {
+		if p == nil || !p.isRestarting() || (v.healthy[m.ID] && p.From == "") || (v.stale(p) && !p.DeletingSince.IsZero()) {
 			continue
 		}
 		why := "its container has not been restarted yet"

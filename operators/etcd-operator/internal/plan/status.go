@@ -215,6 +215,9 @@ func (v *view) degraded(s *step) metav1.Condition {
 	}
 	var troubled []string
 	for _, p := range v.candidates() {
+		if v.extra() {
+			break // nobody misses it; see awaitMove
+		}
 		if why := strings.TrimSpace(p.Trouble + p.Unschedulable); why != "" {
 			troubled = append(troubled, p.Name+": "+v.progress(p))
 		}
@@ -231,6 +234,8 @@ func (v *view) scaling() metav1.Condition {
 	switch {
 	case v.Cluster.ClusterID == 0 || !v.sure || n == v.Cluster.Size:
 		return v.condition(kind, false, "AtSize", fmt.Sprintf("size is %d", v.Cluster.Size))
+	case n == v.Cluster.Size+v.surplus():
+		return v.condition(kind, false, "AtSize", fmt.Sprintf("size is %d; there is one member more while another one is replaced", v.Cluster.Size))
 	case n < v.Cluster.Size:
 		return v.condition(kind, true, "ScalingUp", fmt.Sprintf("%d of %d voters", n, v.Cluster.Size))
 	}
@@ -266,7 +271,7 @@ func (v *view) upgrading(s *step) metav1.Condition {
 		return v.condition(kind, true, "Upgrading", s.message)
 	case c.Target != "" && refusal != "":
 		return v.condition(kind, true, "VersionRefused", fmt.Sprintf("%s members run %s; %s", v.upgraded(), v.image(), refusal))
-	case c.Target != "" || v.nextToRestart() != nil || v.restarting():
+	case c.Target != "" || v.upgradesSome():
 		return v.condition(kind, true, "Upgrading", fmt.Sprintf("%s members run %s%s", v.upgraded(), v.image(), v.heldUp()))
 	case refusal != "":
 		return v.condition(kind, false, "VersionRefused", refusal)

@@ -19,6 +19,13 @@ func deleteLeftoverPods(v *view) *step {
 	for n := max(0, v.missing()); n < len(joiners); n++ {
 		needless[joiners[n].Name] = true
 	}
+	for _, p := range joiners {
+		// On a node that is to be emptied it can take nobody's place; another one may find
+		// a better one, and if not, there is no harm in trying again after a while.
+		if v.extra() && p.Cordoned && v.Now.Sub(p.Created) > oldPodAge {
+			needless[p.Name] = true
+		}
+	}
 	for i := range v.Pods {
 		p := &v.Pods[i]
 		if v.isMember(p.Name) || !p.DeletingSince.IsZero() || (v.isCandidate(p) && !needless[p.Name]) {
@@ -57,7 +64,7 @@ func awaitReplacement(v *view) *step {
 
 // awaitMembers waits while a quorum serves but not everyone is there yet.
 func awaitMembers(v *view) *step {
-	if v.missing() > 0 && len(v.candidates()) > 0 {
+	if v.missing() > 0 && len(v.candidates()) > 0 && !v.extra() {
 		return wait(v.joinersPatience(), "AddingMember", v.joinersProgress())
 	}
 	for _, m := range v.list {
@@ -73,7 +80,8 @@ func awaitMembers(v *view) *step {
 		return wait(soon, "WaitingForMember", "waiting for the last membership change to settle")
 	}
 	for i := range v.Pods {
-		if p := &v.Pods[i]; !v.isMember(p.Name) {
+		p := &v.Pods[i]
+		if comes := v.extra() && v.isCandidate(p); !comes && !v.isMember(p.Name) { // see awaitMove
 			return wait(idle, "DeletingPod", fmt.Sprintf("Pod %s is being deleted", p.Name))
 		}
 	}

@@ -71,8 +71,12 @@ func (v *view) oldestServing() string {
 }
 
 // unfit reports whether a Pod's etcd does not start in this cluster, as far as that is
-// known.
+// known. One that has never started is not to begin with what all who serve have left
+// behind: the cluster version rises to theirs at any moment.
 func (v *view) unfit(p *Pod) bool {
+	if oldest := v.oldestServing(); p.Role == Joiner && oldest != "" && parseVersion(p.Version).compareMinor(parseVersion(oldest)) < 0 {
+		return true
+	}
 	told := v.clusterVersion()
 	return told != version{} && !takes(told, p.Version)
 }

@@ -224,6 +224,8 @@ func (v *view) loss(m Member) string {
 		return fmt.Sprintf("it has etcd %s, which this cluster does not take", p.Version)
 	case !m.Started && v.fewerLearners(p):
 		return fmt.Sprintf("it would allow %d learners, less than others do", p.Learners)
+	case m.Learner && v.stale(p) && v.stuck(p) != "" && (!m.Started || !v.onVolume(p)):
+		return fmt.Sprintf("it does not run (%s), and the spec asks for another Pod", v.stuck(p))
 	case m.Learner && p.Trouble != "" && v.expired(p.Created):
 		// Such as one that lost its disk after it had joined: the leader takes it to
 		// have more than it has, and it crashes for ever. It has no vote to lose.
@@ -301,12 +303,13 @@ func (v *view) isCandidate(p *Pod) bool {
 }
 
 // spent reports whether a Pod that is no member cannot become one: it has been one
-// before, it will not run again, or it would come to another member list (S3).
+// before, it will not run again, it would come to another member list (S3), or the spec
+// asks for another one.
 func (v *view) spent(p *Pod) bool {
 	if p.Finished || !p.DeletingSince.IsZero() || v.nodeLost(p) || p.Grant != nil || p.Answer.Reached || p.Answer.Attempt > 0 {
 		return true
 	}
-	return v.unfounded(p) || v.detached(p) || v.fewerLearners(p) || v.unfit(p)
+	return v.unfounded(p) || v.detached(p) || v.fewerLearners(p) || v.unfit(p) || v.stale(p)
 }
 
 // detached reports whether a Pod runs on a volume that is not the cluster's: one that

@@ -142,9 +142,9 @@ func (k *Kubelet) syncPod(ctx context.Context, p *corev1.Pod) error {
 		if runs.cmd != nil && !runs.ended() {
 			runs.terminate()
 		}
-		runs.image = p.Spec.Containers[0].Image
+		runs.image, runs.failures = p.Spec.Containers[0].Image, 0
 		return runs.start()
-	case runs.cmd != nil && runs.ended():
+	case runs.cmd != nil && runs.ended() && !runs.backsOff():
 		return runs.start()
 	}
 	runs.grant(p.Annotations[v1beta2.AnnotationStart])

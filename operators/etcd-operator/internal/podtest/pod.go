@@ -50,6 +50,10 @@ type pod struct {
 	// restarts counts the containers that were started.
 	restarts int
 	granted  string
+	// began is when the container was started last, ended when it was seen to have ended;
+	// failures counts how often it ended soon, one time after the other.
+	began, endedAt time.Time
+	failures       int
 
 	cmd  *exec.Cmd
 	done chan struct{}
@@ -93,6 +97,7 @@ func (p *pod) start() error {
 		return fmt.Errorf("run a member, with a mount namespace of its own, as only root may: %w", err)
 	}
 	p.restarts++
+	p.began, p.endedAt = time.Now(), time.Time{}
 	go func(cmd *exec.Cmd, done chan struct{}) {
 		_ = cmd.Wait() // how it ended shows in its output
 		close(done)
@@ -112,6 +117,9 @@ func (p *pod) status() corev1.ContainerStatus {
 	if p.etcd[p.version()] == "" {
 		s.State.Waiting = &corev1.ContainerStateWaiting{Reason: "ImagePullBackOff", Message: "no such image: " + p.image}
 	}
+	if p.failures > 1 {
+		s.State.Waiting = &corev1.ContainerStateWaiting{Reason: "CrashLoopBackOff", Message: "back-off restarting failed container"}
+	}
 	return s
 }
 
@@ -124,6 +132,24 @@ func (p *pod) grant(annotation string) {
 	if os.WriteFile(file+".new", []byte(annotation), 0o600) == nil && os.Rename(file+".new", file) == nil {
 		p.granted = annotation
 	}
+}
+
+const (
+	// shortLife is the time within which a container that ends has failed.
+	shortLife = time.Second
+	// backOff is the pause before it is started again, but for the first time.
+	backOff = 500 * time.Millisecond
+)
+
+// backsOff reports whether a container that has ended is not to be started yet.
+func (p *pod) backsOff() bool {
+	if p.endedAt.IsZero() {
+		p.endedAt = time.Now()
+		if p.failures++; p.endedAt.Sub(p.began) > shortLife {
+			p.failures = 0
+		}
+	}
+	return p.failures > 1 && time.Since(p.endedAt) < backOff
 }
 
 func (p *pod) ended() bool {

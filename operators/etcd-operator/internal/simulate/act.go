@@ -24,8 +24,8 @@ import (
 //     still has the one that was observed.
 //   - Members are changed, and what is no member's is deleted, only if a
 //     linearizable member list equals the one that was decided on.
-//   - A Pod gets another image only if a live list of the Pods shows all of them as they
-//     were observed.
+//   - A Pod gets another image, or is deleted to be made again, only if a live list of the
+//     Pods shows all of them as they were observed.
 //   - A member is removed only if its Pod, read live, is still the one that was
 //     observed, with the same grant, and if it does not lead; a claim is deleted only
 //     if no Pod has its name, and it is still a member's; a Pod returns only to such.
@@ -197,6 +197,8 @@ func (w *world) effect(op *operator, t *todo, n int) (more bool, err error) {
 		return false, w.askLeader(op, a)
 	case plan.ChangeImage:
 		return false, w.giveImage(t, a)
+	case plan.RemakePod:
+		return false, w.remakePod(t, a)
 	case plan.DeletePod:
 		return false, w.deleteByUID(op, t, a)
 	case plan.DeleteClaim:
@@ -317,7 +319,7 @@ func (w *world) createPods(seen *plan.Observation, a plan.CreatePods, n int, sen
 	w.checkCreate(&np)
 	w.createPod(&pod{
 		name: np.Name, role: np.Role, grant: np.Grant, persistent: w.cfg.Persistent,
-		version: np.Version, repository: w.cluster.repository, learners: w.learners,
+		version: np.Version, repository: w.cluster.repository, template: seen.Cluster.Template, learners: w.learners,
 	})
 	w.learners = w.cfg.Learners
 	return more, nil

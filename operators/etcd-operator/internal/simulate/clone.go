@@ -105,7 +105,7 @@ func (w *world) key() uint64 {
 	put := func(args ...any) { fmt.Fprintln(&b, args...) }
 
 	c := &w.cluster
-	put(c.size, c.wanted, c.repository, c.current, c.target, c.index, c.paused, c.deleting, name(c.bootstrap.Member), c.clusterID != 0, w.main, len(w.births), w.budget, w.learners, w.majorityLost)
+	put(c.size, c.wanted, c.repository, c.template, c.restart, c.current, c.target, c.index, c.paused, c.deleting, name(c.bootstrap.Member), c.clusterID != 0, w.main, len(w.births), w.budget, w.learners, w.majorityLost)
 	for i := range w.births {
 		put(w.births[i].minor, w.births[i].oldIndex)
 	}
@@ -120,10 +120,10 @@ func (w *world) key() uint64 {
 	}
 	for i := range w.nodes {
 		n := &w.nodes[i]
-		put("n", left(n.off), left(n.silent), left(n.cut), n.gone, ago(n.silentSince), ago(n.lostSince))
+		put("n", left(n.off), left(n.silent), left(n.cut), n.gone, n.cordoned, ago(n.silentSince), ago(n.lostSince))
 	}
 	putPod := func(p *pod) {
-		put("p", name(p.name), p.role, ago(p.created), ago(p.deleting), p.finished, p.node, p.unschedulable, p.trouble, p.ip, p.addressed, p.learners, p.version, p.repository, p.from, p.ready, ago(p.readyAt), p.routed, w.now-p.roleAt < time.Second)
+		put("p", name(p.name), p.role, ago(p.created), ago(p.deleting), p.finished, p.node, p.unschedulable, p.trouble, p.ip, p.addressed, p.learners, p.version, p.repository, p.template, p.from, p.ready, ago(p.readyAt), p.routed, w.now-p.roleAt < time.Second)
 		if p.grant != nil {
 			put(p.grant.Attempt, p.grant.New, p.grant.CatchUp, len(p.grant.After))
 			for _, m := range p.grant.Members {

@@ -109,6 +109,9 @@ func RandomConfig(seed int64) Config {
 		Steps:            pick(&r, 60, 150, 250),
 	}
 	cfg.Nodes = cfg.Size + r.below(3)
+	if !cfg.Persistent {
+		cfg.Nodes++ // members are replaced: another one finds a place first
+	}
 	if !cfg.AntiAffinity {
 		cfg.Nodes = r.between(1, 5)
 	}
@@ -130,6 +133,9 @@ func RandomConfig(seed int64) Config {
 	if slices.Contains(cfg.Kinds, EditVersion) && r.chance(60) { // one change of mind seldom shows much
 		cfg.Kinds = append(cfg.Kinds, EditVersion, EditVersion, EditVersion, EditVersion)
 	}
+	if slices.Contains(cfg.Kinds, EditTemplate) && r.chance(50) {
+		cfg.Kinds = append(cfg.Kinds, EditTemplate, EditTemplate, Cordon)
+	}
 	if slices.Contains(cfg.Kinds, EraseFence) || slices.Contains(cfg.Kinds, OldMarks) || slices.Contains(cfg.Kinds, LateCall) {
 		cfg.Kinds = append(cfg.Kinds, Restore, Restore)
 	}
@@ -139,7 +145,7 @@ func RandomConfig(seed int64) Config {
 // largest is the largest size that the nodes have room for.
 func (c *Config) largest() int {
 	if c.AntiAffinity {
-		return min(7, c.Nodes)
+		return min(7, c.Nodes-boolInt(!c.Persistent))
 	}
 	return 7
 }

@@ -101,6 +101,13 @@ const (
 	EditVersion
 	// EditRepository sets spec.repository.
 	EditRepository
+	// EditTemplate edits the spec of Pods, also to one under which none runs, or is placed.
+	EditTemplate
+	// AskRestart asks for a restart of all members.
+	AskRestart
+	// Cordon says that a node is to be emptied, Uncordon that it is not.
+	Cordon
+	Uncordon
 	// NameConflict is an object of somebody else under a name that the cluster needs.
 	NameConflict
 	// Restore begins an EtcdRestore of the cluster, which may give up at any moment.
@@ -133,7 +140,7 @@ var faultNames = [numFaults]string{
 	"StopNode", "CutNode", "SilenceNode", "LoseNode", "WipeDisk", "WipeWhileDown", "WipeSeed", "DeleteUserClaim",
 	"KillLearner", "KillLeader", "MoveAway", "LeadLeaving", "SlowMember", "PartitionPeers", "PartitionOperator", "Alarm",
 	"CrashOperator", "StallOperator", "TearCall", "LoseReply", "FailCall", "RepeatCall", "LateCall", "SecondOperator",
-	"SlowAnswers", "LagPods", "LagClaims", "LagStatus", "EditSize", "Pause", "EditVersion", "EditRepository", "NameConflict", "Restore", "EraseFence", "OldMarks", "DeleteCluster",
+	"SlowAnswers", "LagPods", "LagClaims", "LagStatus", "EditSize", "Pause", "EditVersion", "EditRepository", "EditTemplate", "AskRestart", "Cordon", "Uncordon", "NameConflict", "Restore", "EraseFence", "OldMarks", "DeleteCluster",
 	"Unschedulable", "ImageTrouble", "SlowAddress", "ChangeLearners", "PassTime",
 }
 
@@ -218,7 +225,11 @@ func (w *world) stopFaults() {
 		if c.repository == badRepository {
 			c.repository = goodRepository
 		}
+		if badTemplate(c.template) {
+			c.template = goodTemplate
+		}
 	})
+	w.uncordonForRoom()
 	w.say("the user wants version %s", w.cluster.wanted)
 	w.disturbed++
 }

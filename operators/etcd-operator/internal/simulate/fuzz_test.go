@@ -109,6 +109,7 @@ func observationFrom(d *dice) plan.Observation {
 		c.Version = []string{"3.5.35", "3.4.37", "3.7.3", "3.2.13", "", "latest", "3.6.16-rc.0"}[d.below(7)]
 	}
 	arbitraryVersions(d, c)
+	c.Template = goodTemplate
 	if d.strange(20) {
 		o.Conflicts = []string{"Service c of somebody"}
 	}
@@ -256,7 +257,13 @@ func arbitraryPod(d *dice, c *plan.Cluster, i int, members []plan.Member, now ti
 	}
 	p := plan.Pod{
 		Name: memberName(i), UID: fmt.Sprintf("u%d", i), Created: ago(), Node: "n1", Addressed: !d.strange(6),
-		Persistent: c.Persistent, Version: c.Version, Learners: 7, Role: plan.Joiner,
+		Persistent: c.Persistent, Template: goodTemplate, Version: c.Version, Learners: 7, Role: plan.Joiner,
+	}
+	switch {
+	case d.chance(6):
+		p.Template = "t1"
+	case d.chance(12):
+		p.Cordoned = true
 	}
 	var self *plan.Member
 	for j := range members {

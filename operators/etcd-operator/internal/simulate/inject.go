@@ -74,6 +74,11 @@ func (w *world) inject(f Fault) bool {
 		w.say("the user sets repository %s", repository)
 		w.edit(func(c *etcdCluster) { c.repository = repository })
 		return true
+	case EditTemplate, AskRestart:
+		w.editTemplate(f)
+		return true
+	case Cordon, Uncordon:
+		return w.cordon(f)
 	case Pause:
 		w.edit(func(c *etcdCluster) { c.paused = true })
 		fallthrough

@@ -3,6 +3,7 @@ package simulate
 import (
 	"fmt"
 	"slices"
+	"strings"
 	"time"
 
 	"github.com/etcd-operators/etcd-operators/operators/etcd-operator/internal/plan"
@@ -32,6 +33,8 @@ type node struct {
 	off, silent, cut int
 	// gone is true once the machine has been taken away for good.
 	gone bool
+	// cordoned is true while nothing more is to be scheduled to it.
+	cordoned bool
 	// silentSince and lostSince are when the kubelet was last heard of and since
 	// when the node counts as not ready; never if all is well.
 	silentSince, lostSince time.Duration
@@ -54,6 +57,7 @@ type pod struct {
 	trouble       string
 	ip, addressed bool
 	persistent    bool
+	template      string
 	version       string
 	repository    string
 	// from is what the container runs, or ran last, while the image was changed and the
@@ -186,6 +190,10 @@ func (w *world) schedule(p *pod) {
 	if p.deleting != never || w.now-p.created < w.delay(3*time.Second) {
 		return
 	}
+	if strings.HasPrefix(p.template, unplaceableTemplate) {
+		p.unschedulable = "0/3 nodes have as much"
+		return
+	}
 	if w.during(Unschedulable) {
 		p.unschedulable = "0/3 nodes are available"
 		return
@@ -197,7 +205,7 @@ func (w *world) schedule(p *pod) {
 	}
 	var fit []int
 	for i := range w.nodes {
-		if !w.nodeReady(i) || (c != nil && p.persistent && c.node >= 0 && c.node != i) {
+		if !w.nodeReady(i) || w.nodes[i].cordoned || (c != nil && p.persistent && c.node >= 0 && c.node != i) {
 			continue
 		}
 		if w.cfg.AntiAffinity && slices.ContainsFunc(w.pods, func(q *pod) bool { return q.node == i && !q.finished }) {

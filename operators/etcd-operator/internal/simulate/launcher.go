@@ -2,6 +2,7 @@ package simulate
 
 import (
 	"slices"
+	"strings"
 	"time"
 
 	"github.com/etcd-operators/etcd-operators/operators/etcd-operator/internal/plan"
@@ -24,6 +25,7 @@ type run struct {
 	persisted bool
 	disk      *disk
 	version   string
+	template  string
 	// repository is that of the image; begun is true once a container of it was started.
 	repository string
 	begun      bool
@@ -81,7 +83,7 @@ func (w *world) startRun(p *pod) {
 	p.trouble = ""
 	w.runs = append(w.runs, &run{
 		name: p.name, uid: p.uid, node: p.node, persisted: p.persistent, disk: d,
-		version: p.version, repository: p.repository, learners: p.learners, snapshot: p.snapshot,
+		version: p.version, repository: p.repository, template: p.template, learners: p.learners, snapshot: p.snapshot,
 		state: pulling, due: w.now + w.delay(5*time.Second), address: never, stopAt: never, turn: never,
 	})
 }
@@ -160,7 +162,7 @@ func (w *world) reportRun(r *run, p *pod) {
 // startContainer is the launcher as it starts: with a log it needs nobody's leave.
 func (w *world) startContainer(r *run) {
 	r.catchUp, r.begun = false, true
-	if crashes(r.version) {
+	if crashes(r.version) || strings.HasPrefix(r.template, crashingTemplate) {
 		w.crash(r)
 		return
 	}

@@ -103,6 +103,12 @@ func (w *world) whatIsWrong() string {
 		if p.version != c.wanted || p.repository != c.repository || p.from != "" {
 			return "a member runs another image: " + m.Name
 		}
+		if p.template != c.wantedTemplate() {
+			return "a member has another Pod than the spec asks for: " + m.Name
+		}
+		if w.cfg.NodesReadable && w.nodes[p.node].cordoned {
+			return "a member is on a node that is to be emptied: " + m.Name
+		}
 		if p.grant != nil {
 			return "a member may still start without data: " + m.Name
 		}

@@ -457,6 +457,87 @@ func TestPlantedBugs(t *testing.T) {
 			by:    []string{"S6"},
 			seeds: 3000,
 		},
+		"no live Pods before a Pod is made again": {
+			reason:  "act deletes Pods to make them again whatever became of the others meanwhile",
+			planner: plan.Plan,
+			config: func(c *Config) {
+				reshaping(SecondOperator, StallOperator, StallOperator, LagPods, LagPods, MoveAway)(c)
+				c.Planted, c.TruthOnly, c.Persistent = []Bug{NoLivePods}, true, true
+			},
+			by:    []string{"S6"},
+			seeds: 3000,
+		},
+		"two made again at once": {
+			reason:  "a member whose Pod is made again is taken for one that has come back",
+			planner: lie(pretendRemade),
+			config:  func(c *Config) { reshaping(KillContainer, MoveAway)(c); c.Persistent = true },
+			by:      []string{"S6", "S10"},
+			seeds:   3000,
+		},
+		"a Pod without a volume deleted to be made again": {
+			reason:  "every member is taken to have a volume",
+			planner: lie(pretendVolumes),
+			config:  func(c *Config) { reshaping()(c); c.Persistent = false },
+			by:      []string{"S7"},
+		},
+		"a bad template kept": {
+			reason: "what does not run is not made again when the spec is set back",
+			planner: forgetting(func(d *plan.Decision) bool {
+				_, ok := d.Action.(plan.DeletePod)
+				return ok && d.Reason == "UpdatingMembers"
+			}),
+			config: func(c *Config) { reshaping()(c); c.Persistent = true },
+			by:     []string{liveness},
+		},
+		"a template forgotten": {
+			reason: "members are taken to have the Pods that the spec asks for",
+			planner: lie(func(o *plan.Observation) {
+				for i := range o.Pods {
+					o.Pods[i].Template = o.Cluster.Template
+				}
+			}),
+			config: func(c *Config) { reshaping()(c) },
+			by:     []string{liveness},
+		},
+		"a cordoned node forgotten": {
+			reason: "nodes are taken for such as may be used",
+			planner: lie(func(o *plan.Observation) {
+				for i := range o.Pods {
+					o.Pods[i].Cordoned = false
+				}
+			}),
+			config: func(c *Config) { emptying()(c) },
+			by:     []string{liveness},
+		},
+		"moved to where it may not stay": {
+			reason: "the node of the one that takes the place is not looked at",
+			planner: lie(func(o *plan.Observation) {
+				for i := range o.Pods {
+					if o.Pods[i].Role == plan.Joiner {
+						o.Pods[i].Cordoned = false
+					}
+				}
+			}),
+			config: func(c *Config) { emptying(Cordon, Cordon, Cordon)(c); c.AntiAffinity = false },
+			by:     []string{"S6"},
+			seeds:  3000,
+		},
+		"removed before another one is there": {
+			reason: "a member that is to be replaced is removed first",
+			planner: func(o plan.Observation) plan.Decision {
+				d := plan.Plan(o)
+				if a, ok := d.Action.(plan.AddLearner); ok && len(a.Members) >= o.Cluster.Size {
+					for _, p := range o.Pods {
+						if p.Cordoned && p.Answer.Reached && p.Answer.MemberID != p.Answer.Leader {
+							d.Action = removal(&o, p.Name)
+						}
+					}
+				}
+				return d
+			},
+			config: func(c *Config) { emptying()(c); c.Size, c.Nodes = 3, 6 },
+			by:     []string{"S4", "S9"},
+		},
 		"constant flags, by what comes of it": {
 			reason:  "as above, found where acknowledged writes are lost",
 			planner: plan.Plan,
@@ -629,6 +710,64 @@ func fewVotes(c *Config) {
 func shrinking(c *Config) {
 	c.Formed, c.Size, c.Nodes = true, 5, max(5, c.Nodes)
 	c.Kinds = []FaultKind{EditSize, LeadLeaving, StallOperator, MoveAway}
+}
+
+// forgetting is the planner that does not carry out some of what it decides.
+func forgetting(what func(*plan.Decision) bool) Planner {
+	return func(o plan.Observation) plan.Decision {
+		d := plan.Plan(o)
+		if what(&d) {
+			d.Action = nil
+		}
+		return d
+	}
+}
+
+// reshaping has another shape of Pods wanted all the time, and what else matters.
+func reshaping(kinds ...FaultKind) func(*Config) {
+	return func(c *Config) {
+		c.Kinds = append([]FaultKind{EditTemplate, EditTemplate, AskRestart}, kinds...)
+		c.Faults, c.Formed, c.Steps, c.Size = 20, true, 250, max(3, c.Size)
+		c.Nodes = max(c.Nodes, c.Size+1)
+	}
+}
+
+// emptying has nodes that are to be emptied, and what else matters.
+func emptying(kinds ...FaultKind) func(*Config) {
+	return func(c *Config) {
+		c.Kinds = append([]FaultKind{Cordon}, kinds...)
+		c.Faults, c.Formed, c.Steps, c.NodesReadable = 4, true, 250, true
+		c.Nodes = max(c.Nodes, c.Size+2)
+	}
+}
+
+// pretendRemade gives a member whose Pod is made again the look of one that has come back.
+func pretendRemade(o *plan.Observation) {
+	a := reader(o)
+	if a == nil {
+		return
+	}
+	for i := range o.Pods {
+		p := &o.Pods[i]
+		for _, m := range a.Members {
+			if m.Name == p.Name && !m.Learner && (p.Role == plan.Returning || !p.DeletingSince.IsZero()) {
+				p.Answer = *a
+				p.Answer.MemberID, p.DeletingSince, p.UnreadySince, p.ReadySince, p.Role = m.ID, time.Time{}, time.Time{}, time.Time{}, plan.Voter
+				p.Template = o.Cluster.Template
+			}
+		}
+	}
+}
+
+// pretendVolumes gives every member a volume.
+func pretendVolumes(o *plan.Observation) {
+	for i := range o.Pods {
+		p := &o.Pods[i]
+		if !p.Persistent {
+			p.Persistent = true
+			o.Claims = append(o.Claims, plan.Claim{Name: p.Name, UID: "v", Created: p.Created})
+		}
+	}
 }
 
 // changing has another version wanted all the time, and what else matters.

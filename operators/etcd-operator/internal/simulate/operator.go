@@ -311,7 +311,7 @@ func (w *world) observe(op *operator) (plan.Observation, []pod) {
 		Now: epoch.Add(w.now), Since: epoch.Add(op.since),
 		Cluster: plan.Cluster{
 			Name: clusterName, Generation: c.generation, Deleting: c.deleting, Paused: c.paused, Size: c.size,
-			Version: cmp.Or(c.current, c.wanted), Target: c.target, VersionIndex: c.index, WantedVersion: c.wanted, Repository: c.repository, Persistent: w.cfg.Persistent,
+			Version: cmp.Or(c.current, c.wanted), Target: c.target, VersionIndex: c.index, WantedVersion: c.wanted, Repository: c.repository, Template: c.wantedTemplate(), Persistent: w.cfg.Persistent,
 			MemberTimeout: w.cfg.MemberTimeout, DisruptionBudget: w.cfg.DisruptionBudget,
 			LastStatus: *c.status, ClusterID: c.clusterID, Existed: w.cfg.Existed, Fence: c.fence,
 		},
@@ -354,7 +354,7 @@ func (w *world) observePod(p *pod) plan.Pod {
 	seen := plan.Pod{
 		Name: p.name, UID: p.uid, Role: p.role, RoleSince: epoch.Add(p.roleAt), Created: epoch.Add(p.created), Finished: p.finished,
 		Unschedulable: p.unschedulable, Trouble: p.trouble, Addressed: p.addressed,
-		Persistent: p.persistent, Version: p.version, Repository: p.repository, From: p.from, Learners: p.learners, Grant: p.grant,
+		Persistent: p.persistent, Template: p.template, Version: p.version, Repository: p.repository, From: p.from, Learners: p.learners, Grant: p.grant,
 		SnapshotCount: snapshotEntries, Routed: p.routed,
 	}
 	if p.ready {
@@ -372,8 +372,11 @@ func (w *world) observePod(p *pod) plan.Pod {
 	if p.ip {
 		seen.IP = "10.0.0.1"
 	}
-	if n := &w.nodes[p.node]; w.cfg.NodesReadable && n.lostSince != never {
-		seen.NodeLostSince = epoch.Add(n.lostSince)
+	if n := &w.nodes[p.node]; w.cfg.NodesReadable {
+		seen.Cordoned = n.cordoned && !n.gone
+		if n.lostSince != never {
+			seen.NodeLostSince = epoch.Add(n.lostSince)
+		}
 	}
 	return seen
 }

@@ -91,6 +91,8 @@ func CheckDecision(o plan.Observation, d plan.Decision) *Violation {
 		return k.recordVersion(a)
 	case plan.ChangeImage:
 		return k.changeImage(a)
+	case plan.RemakePod:
+		return k.remakePod(a)
 	case plan.CreatePods:
 		return k.createPods(a)
 	case plan.SetRoles:

@@ -25,7 +25,7 @@ func (k *check) settled(members []plan.Member) *Violation {
 	if read == nil {
 		return violation("S3", "no linearizable read gave the list %s", describeMembers(members))
 	}
-	k.leader = read.Leader
+	k.leader, k.voters, k.learners = read.Leader, nil, nil
 	k.healthy = map[uint64]bool{} // one that was promoted, and does not know it yet, is not in it
 	for _, m := range members {
 		if a := k.answer(m); a != nil && a.Leader == read.Leader && a.Term == read.Term {
@@ -63,6 +63,9 @@ func (k *check) addLearner(a plan.AddLearner) *Violation {
 	}
 	if slices.ContainsFunc(a.Members, func(m plan.Member) bool { return m.Name == a.Name }) {
 		return violation("S3", "%s is added twice", a.Name)
+	}
+	if v := k.surplus(a.Members, p); v != nil {
+		return v
 	}
 	if len(k.learners) == 0 {
 		return nil

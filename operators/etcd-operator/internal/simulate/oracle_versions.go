@@ -11,8 +11,13 @@ import (
 // told is the highest minor of the cluster version that members tell; -1 if none does.
 func (k *check) told() int {
 	highest := -1
+	list := k.list()
 	for i := range k.o.Pods {
-		if a := &k.o.Pods[i].Answer; k.ours(a) && a.ClusterVersion != "" {
+		a := &k.o.Pods[i].Answer
+		if m := findMember(list, a.MemberID); list != nil && (m == nil || m.Name != k.o.Pods[i].Name) {
+			continue // it is no member's
+		}
+		if k.ours(a) && a.ClusterVersion != "" {
 			highest = max(highest, minorOf(a.ClusterVersion))
 		}
 	}

@@ -166,7 +166,7 @@ func (w *world) makeSeed(r *restore) {
 		w.createClaim(r.seed)
 		return
 	}
-	p := &pod{name: r.seed, role: plan.Seed, persistent: w.cfg.Persistent, version: w.seedVersion(), repository: goodRepository, learners: w.cfg.Learners, snapshot: r.uid}
+	p := &pod{template: w.seedTemplate(), name: r.seed, role: plan.Seed, persistent: w.cfg.Persistent, version: w.seedVersion(), repository: goodRepository, learners: w.cfg.Learners, snapshot: r.uid}
 	w.createPod(p)
 	r.seedUID, r.stage = p.uid, starting
 	w.say("restore %s makes seed %s (%s)", r.uid, p.name, p.uid)
@@ -340,7 +340,7 @@ type late struct {
 func (w *world) sendLate(op *operator, n int) bool {
 	t := op.todo
 	switch a := t.decision.Action.(type) {
-	case plan.CreatePods, plan.SetRoles, plan.OpenGrant, plan.CloseGrants, plan.ChangeImage:
+	case plan.CreatePods, plan.SetRoles, plan.OpenGrant, plan.CloseGrants, plan.ChangeImage, plan.RemakePod:
 	case plan.DeletePod:
 		if len(a.Members) > 0 {
 			return false

@@ -26,10 +26,10 @@ type Stats struct {
 var actionKinds = []string{
 	"RecordBootstrap", "LatchClusterID", "CreatePods", "SetRoles", "OpenGrant", "CloseGrants",
 	"AddLearner", "Promote", "RemoveMember", "MoveLeader", "DeletePod", "DeleteClaim",
-	"AcknowledgeFence", "LiftFence", "AdoptSeed", "RecordVersion", "ChangeImage",
+	"AcknowledgeFence", "LiftFence", "AdoptSeed", "RecordVersion", "ChangeImage", "RemakePod",
 }
 
-const numActions = 17
+const numActions = 18
 
 func kindIndex(a plan.Action) int { return slices.Index(actionKinds, a.Kind()) }
 

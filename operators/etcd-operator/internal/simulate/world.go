@@ -99,6 +99,9 @@ type etcdCluster struct {
 	size       int
 	wanted     string // version
 	repository string // wanted, too
+	// template is what the spec says of Pods, restart counts what an annotation asks for.
+	template string
+	restart  int
 	// current and target are the versions that are latched in the status.
 	current, target string
 	index           uint64
@@ -140,7 +143,7 @@ func newWorld(cfg Config, seed int64, planner Planner, faults []Fault) *world {
 		cfg: cfg, seed: uint64(seed), calm: cfg.Calm, planner: planner, main: -1,
 		faults: faults, learners: cfg.Learners, stats: &Stats{},
 	}
-	w.cluster = etcdCluster{version: 1, generation: 1, size: cfg.Size, wanted: cfg.Version, repository: goodRepository, status: &v1beta2.ClusterStatus{}}
+	w.cluster = etcdCluster{version: 1, generation: 1, size: cfg.Size, wanted: cfg.Version, repository: goodRepository, template: goodTemplate, status: &v1beta2.ClusterStatus{}}
 	if cfg.BornFenced {
 		w.startRestore(Fault{A: int(seed % 2), B: int(seed % 12), For: int(seed % 60)})
 		w.cluster.fence.Mark = w.restores[0].uid

@@ -1,0 +1,67 @@
+package act
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"maps"
+	"slices"
+	"strings"
+
+	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	"github.com/etcd-operators/etcd-operators/api/v1beta2"
+	"github.com/etcd-operators/etcd-operators/shared/member"
+)
+
+// metadata brings the labels and annotations of the members' Pods to what the spec says
+// now, in place: nothing restarts. Each is one patch of the Pod as it was read; a Pod that
+// has changed meanwhile is looked at again.
+func (a *Actor) metadata(ctx context.Context, c *v1beta2.EtcdCluster) error {
+	var list corev1.PodList
+	if err := a.Client.List(ctx, &list, client.InNamespace(c.Namespace), client.MatchingLabels{v1beta2.LabelCluster: c.Name}); err != nil {
+		return fmt.Errorf("list Pods: %w", err)
+	}
+	for i := range list.Items {
+		p := &list.Items[i]
+		// One that the archived operator made has none of our marks, and is left alone.
+		if !metav1.IsControlledBy(p, c) || p.DeletionTimestamp != nil || p.Annotations[v1beta2.AnnotationTemplate] == "" {
+			continue
+		}
+		labels, annotations := member.Metadata(c, p)
+		ops := slices.Concat(changed("/metadata/labels/", p.Labels, labels), changed("/metadata/annotations/", p.Annotations, annotations))
+		if len(ops) == 0 {
+			continue
+		}
+		if err := a.unchanged(ctx, c); err != nil {
+			return err
+		}
+		ops = append([]patchOp{{"test", "/metadata/resourceVersion", p.ResourceVersion}}, ops...)
+		if err := a.patchPod(ctx, c, p.Name, string(p.UID), ops...); err != nil && !errors.Is(err, ErrStale) {
+			return err
+		}
+	}
+	return nil
+}
+
+// changed are the operations that make one set of labels or annotations of another, in
+// the order of their names.
+func changed(at string, from, to map[string]string) []patchOp {
+	var ops []patchOp
+	path := func(key string) string {
+		return at + strings.NewReplacer("~", "~0", "/", "~1").Replace(key)
+	}
+	for _, key := range slices.Sorted(maps.Keys(from)) {
+		if _, ok := to[key]; !ok {
+			ops = append(ops, patchOp{Op: "remove", Path: path(key)})
+		}
+	}
+	for _, key := range slices.Sorted(maps.Keys(to)) {
+		if value, ok := from[key]; !ok || value != to[key] {
+			ops = append(ops, patchOp{"add", path(key), to[key]})
+		}
+	}
+	return ops
+}

@@ -1,0 +1,149 @@
+package plan
+
+import (
+	"fmt"
+	"slices"
+)
+
+// The rules of this file replace a member that is healthy: another one is added first,
+// and it is removed after (S4, S6). They do no more than say that there is to be one
+// member more than size for the time being: it is created, added, promoted, and the
+// other one removed by the rules that grow and shrink a cluster.
+
+// toMove is the voter to be replaced next, and why: one without a volume whose Pod is
+// not as the spec says, or one whose node is to be emptied. Followers come first, the
+// leader last; it is nil if there is none.
+func (v *view) toMove() (next *Member, why string) {
+	for i := range v.voters {
+		m := &v.voters[i]
+		if reason := v.whyMove(m); reason != "" && (next == nil || next.ID == v.leader) {
+			next, why = m, reason
+		}
+	}
+	return next, why
+}
+
+// whyMove says why a member is to be replaced though nothing is wrong with it; empty if
+// it is not.
+func (v *view) whyMove(m *Member) string {
+	p := v.pods[m.Name]
+	switch {
+	case p == nil:
+		return ""
+	case p.Cordoned:
+		return fmt.Sprintf("its node %s is cordoned", p.Node)
+	case v.stale(p) && !p.Persistent:
+		return "its Pod is not as the spec says"
+	}
+	return ""
+}
+
+// surplus is how many members more than size there are to be for now: one while a member
+// is being replaced that is healthy. It begins when all is well, and ends at once when
+// there is nothing to replace any more; a member that is lost meanwhile gets the place.
+func (v *view) surplus() int {
+	if m, _ := v.toMove(); m == nil || len(v.voters) < v.Cluster.Size || slices.ContainsFunc(v.voters, v.going) {
+		return 0
+	}
+	begun := v.learners() > 0 || len(v.voters) > v.Cluster.Size || len(v.candidates()) > 0
+	if begun || v.holdsMove() == "" {
+		return 1
+	}
+	return 0
+}
+
+// holdsMove says why no member is added for the sake of another just now.
+func (v *view) holdsMove() string {
+	switch {
+	case v.Cluster.Target != "":
+		return "members are on their way to another version"
+	case v.restarting():
+		return "a member is being restarted"
+	}
+	return v.unrest(nil)
+}
+
+// extra reports whether the one member that is to be added is only for the sake of
+// another that is to be replaced: there are as many as are wanted.
+func (v *view) extra() bool { return v.surplus() > 0 && v.missing() <= v.surplus() }
+
+// moves is the reason of what is done to replace a member.
+func (v *view) moves(m *Member) string {
+	if p := v.pods[m.Name]; p != nil && p.Cordoned {
+		return "MovingMember"
+	}
+	return updatingMembers
+}
+
+// moving says how far a replacement is.
+func (v *view) moving(m *Member, why, what string) string {
+	said := fmt.Sprintf("member %s is replaced: %s; %s", m.Name, why, what)
+	if v.moves(m) == updatingMembers {
+		return v.onTheWay(said)
+	}
+	return said
+}
+
+// replacedBy is what is said of a member that is removed after it was replaced.
+func (v *view) replacedBy(m *Member) (reason, message string) {
+	reason = "MemberMoved"
+	if v.moves(m) == updatingMembers {
+		reason = "MemberUpdated"
+	}
+	return reason, fmt.Sprintf("member %s is removed, since another one has its place: %s", m.Name, v.whyMove(m))
+}
+
+// mayLeave says why a member that was replaced may not be removed yet; empty if it may.
+// A member that has been down for long is removed in its place (see victim).
+func (v *view) mayLeave(victim *Member) string {
+	if v.surplus() == 0 || slices.ContainsFunc(v.voters, v.longDown) {
+		return ""
+	}
+	return v.unrest(victim)
+}
+
+// longDown reports whether a voter has not been ready for so long that it is not waited
+// for.
+func (v *view) longDown(m Member) bool {
+	p := v.pods[m.Name]
+	return p != nil && !v.healthy[m.ID] && !p.UnreadySince.IsZero() && v.Now.Sub(p.UnreadySince) > oldPodAge
+}
+
+// awaitNewcomer waits for the learner that is to take the place of a member.
+func awaitNewcomer(v *view) *step {
+	m, why := v.toMove()
+	if v.surplus() == 0 || len(v.healthy) < len(v.voters) || v.learners() == 0 {
+		return nil
+	}
+	for _, l := range v.list {
+		if p := v.pods[l.Name]; l.Learner && p != nil {
+			return wait(v.patience(p), v.moves(m), v.moving(m, why, fmt.Sprintf("waiting for member %s: %s", l.Name, v.whyUnhealthy(l))))
+		}
+	}
+	return nil
+}
+
+// awaitMove waits for a Pod that is to take the place of a member, and for the moment to
+// go on. Where there is no room for it all stays as it is, and whatever else there is to
+// do has been done.
+func awaitMove(v *view) *step {
+	m, why := v.toMove()
+	if m == nil {
+		return nil
+	}
+	if v.surplus() == 0 {
+		return wait(v.unrestPatience(), v.moves(m), v.moving(m, why, "this begins when all is well: "+v.holdsMove()))
+	}
+	for _, p := range v.candidates() {
+		switch {
+		case p.Cordoned:
+			return wait(shortly, v.moves(m), v.moving(m, why, fmt.Sprintf("there is no room for it yet: node %s of Pod %s is cordoned too", p.Node, p.Name)))
+		case !p.canJoin():
+			return wait(v.joinersPatience(), v.moves(m), v.moving(m, why, fmt.Sprintf("waiting for Pod %s: %s%s", p.Name, v.progress(p), v.setBack(p))))
+		}
+	}
+	if held := v.unrest(v.victim()); held != "" {
+		return wait(v.unrestPatience(), v.moves(m), v.moving(m, why, "this goes on when all is well: "+held))
+	}
+	return wait(shortly, v.moves(m), v.moving(m, why, "waiting for a Pod to take its place"))
+}

@@ -1,0 +1,120 @@
+package plan
+
+import (
+	"fmt"
+	"slices"
+
+	"github.com/etcd-operators/etcd-operators/api/v1beta2"
+)
+
+// The rules of this file give members Pods as the spec says now. With a volume a
+// member's Pod is deleted and made again on it, one at a time, followers first, and only
+// while all is well (see restart.go); without, the member is replaced (see move.go).
+
+// updatingMembers is the reason of all that is done for it.
+const updatingMembers = "UpdatingMembers"
+
+// stale reports whether a Pod was made under another template than that of the spec. One
+// that does not tell its template is taken to be as it should.
+func (v *view) stale(p *Pod) bool { return p.Template != "" && p.Template != v.Cluster.Template }
+
+// remakes reports whether a member's Pod is to be made again on its volume. That of a
+// cordoned node might find no place there: its member is moved (see toMove).
+func (v *view) remakes(p *Pod) bool { return v.stale(p) && v.onVolume(p) && !p.Cordoned }
+
+// updating reports whether some voter's Pod is not as the spec says.
+func (v *view) updating() bool {
+	return slices.ContainsFunc(v.voters, func(m Member) bool { p := v.pods[m.Name]; return p != nil && v.stale(p) })
+}
+
+// wasUpdating reports whether that was said last. Only words follow from it: what a Pod
+// that is gone was like can't be seen any more.
+func (v *view) wasUpdating() bool {
+	for _, c := range v.Cluster.LastStatus.Conditions {
+		if c.Type == v1beta2.ConditionProgressing {
+			return c.Reason == updatingMembers
+		}
+	}
+	return false
+}
+
+// updated counts the voters that are healthy in a Pod as the spec says: "2 of 3".
+func (v *view) updated() string {
+	n := 0
+	for _, m := range v.voters {
+		if p := v.pods[m.Name]; p != nil && !v.stale(p) && p.DeletingSince.IsZero() && v.healthy[m.ID] {
+			n++
+		}
+	}
+	return fmt.Sprintf("%d of %d", min(n, v.Cluster.Size), v.Cluster.Size)
+}
+
+// onTheWay is what is said while members get Pods as the spec says.
+func (v *view) onTheWay(what string) string {
+	return fmt.Sprintf("%s members have the Pod that the spec asks for; %s", v.updated(), what)
+}
+
+// remakeBroken deletes a Pod that can't run, or can't be placed, if it was made under
+// another template than that of the spec, so that it is made again on its volume as the
+// spec says now: an edit that went wrong is healed by the next one. It needs no quorum,
+// since nothing runs there. S7: the volume stays, and what never started has no data.
+func remakeBroken(v *view) *step {
+	for i := range v.Pods {
+		p := &v.Pods[i]
+		if p.Role == Joiner || !v.stale(p) || !v.onVolume(p) || p.Finished || !p.DeletingSince.IsZero() || v.stuck(p) == "" {
+			continue
+		}
+		return do(DeletePod{Name: p.Name, UID: p.UID}, updatingMembers, v.onTheWay(fmt.Sprintf("Pod %s, which does not run (%s), is made again", p.Name, v.stuck(p))))
+	}
+	return nil
+}
+
+// stuck says why nothing runs in a Pod, and will not by itself as far as is known; empty
+// if something does or may.
+func (v *view) stuck(p *Pod) string {
+	switch {
+	case p.Answer.Reached || p.Answer.Waiting:
+		return ""
+	case p.Node == "":
+		return p.Unschedulable
+	}
+	return p.Trouble
+}
+
+// welcomeUpdated lets clients find a member again whose Pod was made again.
+func welcomeUpdated(v *view) *step {
+	if !v.updating() && !v.wasUpdating() {
+		return nil
+	}
+	for _, m := range v.voters {
+		p := v.pods[m.Name]
+		if p == nil || p.Role != Returning || !v.healthy[m.ID] || v.stale(p) || p.Template == "" {
+			continue
+		}
+		return do(SetRoles{[]PodRole{{p.Name, p.UID, Voter}}}, "MemberUpdated", fmt.Sprintf("member %s runs in a Pod as the spec says: %s", m.Name, v.updated()))
+	}
+	return nil
+}
+
+// awaitUpdate waits for a member whose Pod was made again.
+func awaitUpdate(v *view) *step {
+	if !v.updating() && !v.wasUpdating() {
+		return nil
+	}
+	for _, m := range v.voters {
+		p := v.pods[m.Name]
+		if v.healthy[m.ID] || p == nil || (p.Role != Returning && p.DeletingSince.IsZero()) {
+			continue
+		}
+		return wait(v.patience(p), updatingMembers, v.onTheWay(fmt.Sprintf("waiting for member %s: %s%s", m.Name, v.whyUnhealthy(m), v.setBack(p))))
+	}
+	return nil
+}
+
+// setBack is what to do about a Pod that does not run under the spec of today.
+func (v *view) setBack(p *Pod) string {
+	if v.stale(p) || v.stuck(p) == "" {
+		return ""
+	}
+	return "; if this is for the last edit of spec.pod or spec.etcd, set it back: the Pod is made again"
+}

@@ -1,0 +1,138 @@
+package simulate
+
+import (
+	"fmt"
+	"slices"
+	"strings"
+
+	"github.com/etcd-operators/etcd-operators/operators/etcd-operator/internal/plan"
+)
+
+// This file is what a user asks of the shape of Pods, and of nodes that are to be
+// emptied.
+
+// Templates. A Pod of the last two does not run, or finds no place.
+var templates = []string{"t0", "t1", "t2", "t3", crashingTemplate, unplaceableTemplate}
+
+const (
+	goodTemplate        = "t0"
+	crashingTemplate    = "crashing"
+	unplaceableTemplate = "unplaceable"
+)
+
+// wantedTemplate is what plan.Cluster.Template is: what the spec says, and the restart that is
+// asked for by an annotation.
+func (c *etcdCluster) wantedTemplate() string { return fmt.Sprintf("%s/%d", c.template, c.restart) }
+
+// badTemplate reports whether no Pod comes to run under a template.
+func badTemplate(template string) bool {
+	return strings.HasPrefix(template, crashingTemplate) || strings.HasPrefix(template, unplaceableTemplate)
+}
+
+// seedTemplate is that of a restore's seed. One under which nothing runs is the restore's
+// to notice.
+func (w *world) seedTemplate() string {
+	if t := w.cluster.wantedTemplate(); !badTemplate(t) {
+		return t
+	}
+	return goodTemplate
+}
+
+// editTemplate is a user who edits the spec of the Pods, or asks for a restart: that is no
+// change of the spec, and so of no generation.
+func (w *world) editTemplate(f Fault) {
+	if f.Kind == AskRestart {
+		w.say("the user asks for a restart")
+		w.cluster.restart++
+		w.cluster.version++
+		return
+	}
+	template := templates[f.A%len(templates)]
+	w.say("the user sets template %s", template)
+	w.edit(func(c *etcdCluster) { c.template = template })
+}
+
+// cordon is a user who wants a node to be emptied, or not any more.
+func (w *world) cordon(f Fault) bool {
+	cordon := f.Kind == Cordon
+	var found []int
+	for i := range w.nodes {
+		if !w.nodes[i].gone && w.nodes[i].cordoned != cordon {
+			found = append(found, i)
+		}
+	}
+	if len(found) == 0 {
+		return false
+	}
+	i := found[f.A%len(found)]
+	w.say("FAULT %s: %s", f.Kind, nodeName(i))
+	w.nodes[i].cordoned = cordon
+	return true
+}
+
+// uncordonForRoom lets all nodes be used again if there would else not be room for every
+// member and the one that takes another's place, or if a member does not run: its volume
+// may be on a node that is to be emptied.
+func (w *world) uncordonForRoom() {
+	free := 0
+	for i := range w.nodes {
+		if !w.nodes[i].gone && !w.nodes[i].cordoned {
+			free++
+		}
+	}
+	needed := 1
+	if w.cfg.AntiAffinity {
+		needed = w.cluster.size + 1
+	}
+	down := w.main < 0 || slices.ContainsFunc(w.births[w.main].view, func(m plan.Member) bool { return w.member(w.main, m.ID) == nil })
+	if free >= needed && !down {
+		return
+	}
+	w.say("all nodes may be used")
+	for i := range w.nodes {
+		w.nodes[i].cordoned = false
+	}
+}
+
+// remakePod is the deletion of a member's Pod that is to be made again.
+func (w *world) remakePod(t *todo, a plan.RemakePod) error {
+	p := w.pod(a.Name)
+	switch {
+	case p == nil || p.uid != a.UID:
+		return errGone
+	case w.cfg.has(NoLivePods):
+	case t.sent && !slices.ContainsFunc(t.seen.Pods, func(q plan.Pod) bool { return q.UID == p.uid && samePod(p, &q) }):
+		return errConflict // its resourceVersion is another one
+	case !t.sent && (!w.samePods(t.seen.Pods) || !w.isMembers(w.claim(a.Name))):
+		return errConflict
+	}
+	w.touch("a Pod is deleted to be made again")
+	w.checkPodDeletion(p, false)
+	w.checkRemake(t, p)
+	w.deletePod(p)
+	return nil
+}
+
+// checkRemake: a member that serves is ended for another Pod only while all others live
+// (S6), another one leads (S8), and its data is on a volume (S7).
+func (w *world) checkRemake(t *todo, p *pod) {
+	r := w.runOf(p.uid)
+	if w.main < 0 || r == nil || r.etcd == nil || r.disk.data.birth != w.main || w.memberNamed(p.name) == nil || t.disturbed != w.disturbed || t.sent {
+		return
+	}
+	view := w.births[w.main].view
+	for _, m := range view {
+		q := w.member(w.main, m.ID)
+		switch {
+		case m.Name == p.name:
+		case q == nil || !w.reaches(r, q):
+			w.fail("S6", "the Pod of %s is made again while %s does not run", p.name, m.Name)
+		case w.pod(m.Name) != nil && (w.pod(m.Name).from != "" || w.pod(m.Name).deleting != never):
+			w.fail("S6", "the Pod of %s is made again while %s is restarted", p.name, m.Name)
+		}
+	}
+	// Of two operators one may move the lead meanwhile.
+	if r.etcd.leading && len(view) > 1 && len(w.operators) == 1 {
+		w.fail("S8", "the Pod of %s is made again, and it leads", p.name)
+	}
+}
