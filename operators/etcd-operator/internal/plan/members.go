@@ -37,6 +37,8 @@ func (v *view) role(m Member, p *Pod, leaving *Member) Role {
 		return Leaving
 	case p.Role == Restarting && (p.From != "" || !v.healthy[m.ID] || !v.mayServeOn(m)):
 		return Restarting
+	case p.Role == Defragmenting && (!v.healthy[m.ID] || v.isDefragmenting(p) || v.mayDefragment(m)):
+		return Defragmenting
 	case v.answer(m) == nil || !m.Started:
 		return p.Role
 	case m.Learner || v.answer(m).Learner:
@@ -247,7 +249,7 @@ func (v *view) isCompacted() bool {
 // leadership, then its vote.
 func shrink(v *view) *step {
 	victim := v.victim()
-	if victim == nil || v.Cluster.Target != "" || v.restarting() {
+	if victim == nil || v.Cluster.Target != "" || v.restarting() || v.defragmenting() {
 		return nil // a change of the version is brought to its end first
 	}
 	if !v.mayRemove(*victim) {

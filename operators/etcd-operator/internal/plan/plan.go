@@ -71,11 +71,17 @@ var rules = []rule{
 	turnVersion,
 
 	// Everything below needs one.
+	corrupted,
 	awaitQuorum,
 	createJoiners,
 	openGrant,
 	welcomeBack,
+	welcomeDefragmented,
 	setRoles,
+
+	// Alarms: what a removed member has left behind, and who is not to hand on its data.
+	disarmRemoved,
+	moveCorruptLead,
 
 	// Membership, one settled change at a time (S3).
 	removeStrays,
@@ -91,13 +97,23 @@ var rules = []rule{
 
 	awaitReplacement,
 	awaitRestart,
+	awaitDefragment,
 	awaitMembers,
+
+	// Space, when there is none.
+	repairSpace,
 
 	// Versions and images, one member at a time, while all is well (S6, S10).
 	restartMember,
 	finishVersion,
 	beginVersion,
+
+	// Space, one member at a time, while all is well (S6, S8).
+	defragmentMember,
+	beginDefragment,
+
 	refuseVersion,
+	refuseSchedule,
 
 	rest,
 }

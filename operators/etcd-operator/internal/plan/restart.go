@@ -71,6 +71,8 @@ func (v *view) unrest(next *Member) string {
 		return fmt.Sprintf("there are %d voters of %d", len(v.voters), v.Cluster.Size)
 	case len(v.healthy) < len(v.voters):
 		return v.whoIsMissing()
+	case len(v.alarmsOf(Corrupt)) > 0:
+		return "alarm CORRUPT is raised"
 	}
 	for _, m := range v.voters {
 		if why := v.podUnrest(m, next != nil && next.ID == m.ID); why != "" {
@@ -129,6 +131,9 @@ func restartMember(v *view) *step {
 	p := v.pods[m.Name]
 	if why := v.unrest(m); why != "" {
 		return wait(v.unrestPatience(), reason, fmt.Sprintf("member %s is restarted with %s when all is well: %s", m.Name, v.image(), why))
+	}
+	if p.Version != v.goal() && len(v.alarms) > 0 {
+		return wait(shortly, reason, fmt.Sprintf("member %s is restarted with %s when no alarm is raised: %s", m.Name, v.image(), v.alarmText()))
 	}
 	if told := v.clusterVersion(); !takes(told, v.goal()) {
 		return wait(shortly, reason, fmt.Sprintf("member %s is restarted with %s when etcd's cluster version, which is %s, allows it", m.Name, v.image(), told))

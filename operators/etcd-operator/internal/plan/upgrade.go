@@ -161,6 +161,9 @@ func beginVersion(v *view) *step {
 	if why := v.unrest(nil); why != "" {
 		return wait(v.unrestPatience(), "Upgrading", "the version changes when all is well: "+why)
 	}
+	if len(v.alarms) > 0 {
+		return wait(shortly, "Upgrading", "the version changes when no alarm is raised: "+v.alarmText())
+	}
 	if parseVersion(next).compareMinor(parseVersion(c.Version)) != 0 && v.clusterVersion().compareMinor(parseVersion(c.Version)) != 0 {
 		return wait(shortly, "Upgrading", "waiting for etcd's cluster version to be that of "+c.Version)
 	}
