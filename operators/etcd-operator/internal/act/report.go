@@ -53,6 +53,9 @@ func (a *Actor) Report(ctx context.Context, c *v1beta2.EtcdCluster, d plan.Decis
 		next.Status.ClusterID = fmt.Sprintf("%016x", x.ClusterID)
 		next.Status.CurrentVersion = cmp.Or(x.Version, next.Status.CurrentVersion)
 		next.Status.TargetVersion, next.Status.VersionIndex = "", 0
+		if m := next.Status.Maintenance; m != nil { // of another history
+			m.LastRepairTime, m.CompactedRevision = nil, 0
+		}
 	}
 	next.Status.Conditions = c.DeepCopy().Status.Conditions
 	kept := map[string]bool{}

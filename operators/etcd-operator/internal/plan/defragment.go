@@ -110,10 +110,10 @@ func (v *view) defragmenting() bool {
 // because nothing else comes first.
 func (v *view) mayDefragment(m Member) bool {
 	next := v.nextToDefragment()
-	if next == nil || next.ID != m.ID || len(v.voters) != v.Cluster.Size || len(v.list) > len(v.voters) {
+	if next == nil || next.ID != m.ID || len(v.voters) < v.Cluster.Size || len(v.list) > len(v.voters) {
 		return false
 	}
-	if !v.repairs() && (v.Cluster.Target != "" || v.nextToRestart() != nil) {
+	if !v.repairs() && (v.changesVersion() || v.nextToRestart() != nil || len(v.voters) > v.Cluster.Size) {
 		return false
 	}
 	for _, o := range v.voters {
@@ -177,7 +177,7 @@ func (v *view) defragmentPatience(p *Pod) time.Duration {
 
 // defragmentMember goes on with a round, and not while members move to another image.
 func defragmentMember(v *view) *step {
-	if v.nextToDefragment() == nil || v.Cluster.Target != "" {
+	if v.nextToDefragment() == nil || v.changesVersion() {
 		return nil
 	}
 	return v.defragmentNext()
@@ -212,7 +212,8 @@ func (v *view) defragmentNext() *step {
 // bustle says why no member may be defragmented now; empty if all is well, and the one
 // before has settled.
 func (v *view) bustle(next *Member) string {
-	if len(v.voters) != v.Cluster.Size {
+	// Where there is no space, nothing else goes on before there is.
+	if len(v.voters) > v.Cluster.Size && !v.repairs() {
 		return fmt.Sprintf("there are %d voters, and %d are wanted", len(v.voters), v.Cluster.Size)
 	}
 	if why := v.unrest(next); why != "" {
@@ -233,7 +234,7 @@ func (v *view) bustle(next *Member) string {
 // beginDefragment begins a round, if it is time for one, or there is much to win.
 func beginDefragment(v *view) *step {
 	why := v.whyDefragment()
-	if why == "" || v.Cluster.Target != "" || v.nextToRestart() != nil {
+	if why == "" || v.changesVersion() || v.nextToRestart() != nil {
 		return nil
 	}
 	if not := v.bustle(nil); not != "" {

@@ -98,8 +98,9 @@ func promote(v *view) *step {
 
 // removeLost removes a voter that is lost, once its replacement waits, or at once
 // if none is wanted: if the replacement can't be placed, nothing is removed, and a
-// node that comes back heals it (S4). Nothing heals a member whose disk is empty, and
-// its Pod may be what takes the replacement's place: it is not waited for.
+// node that comes back heals it (S4). Nothing heals a member whose disk is empty, or which
+// a CORRUPT alarm names (and etcd refuses writes as long as it does), and its Pod may be
+// what takes the replacement's place: it is not waited for.
 func removeLost(v *view) *step {
 	for _, m := range v.voters {
 		why := v.loss(m)
@@ -108,7 +109,8 @@ func removeLost(v *view) *step {
 			continue
 		}
 		p := v.pods[m.Name]
-		if wiped := p != nil && v.wiped(m, p); !wiped && !v.replaced() {
+		hopeless := v.isCorrupt(m.ID) || (p != nil && v.wiped(m, p))
+		if !hopeless && !v.replaced() {
 			continue // see awaitReplacement
 		}
 		return do(v.remove(m), "ReplacingDeadMember", fmt.Sprintf("member %s is removed: %s", m.Name, why))

@@ -132,7 +132,7 @@ func restartMember(v *view) *step {
 	if why := v.unrest(m); why != "" {
 		return wait(v.unrestPatience(), reason, fmt.Sprintf("member %s is restarted with %s when all is well: %s", m.Name, v.image(), why))
 	}
-	if p.Version != v.goal() && len(v.alarms) > 0 {
+	if v.alarmBars(p) {
 		return wait(shortly, reason, fmt.Sprintf("member %s is restarted with %s when no alarm is raised: %s", m.Name, v.image(), v.alarmText()))
 	}
 	if told := v.clusterVersion(); !takes(told, v.goal()) {
@@ -213,7 +213,7 @@ func (v *view) upgraded() string {
 // changed yet, is to serve clients again, because something else comes first.
 func (v *view) mayServeOn(m Member) bool {
 	next := v.nextToRestart()
-	if next == nil || next.ID != m.ID || len(v.voters) < v.Cluster.Size || len(v.list) > len(v.voters) {
+	if next == nil || next.ID != m.ID || len(v.voters) < v.Cluster.Size || len(v.list) > len(v.voters) || v.alarmBars(v.pods[m.Name]) {
 		return true
 	}
 	for _, o := range v.voters {
@@ -240,6 +240,10 @@ func awaitRestart(v *view) *step {
 	}
 	return nil
 }
+
+// alarmBars reports whether a Pod gets no other version as long as an alarm is raised
+// (S10).
+func (v *view) alarmBars(p *Pod) bool { return p.Version != v.goal() && len(v.alarms) > 0 }
 
 // restartPatience is how soon to look again at a Pod whose container is restarted.
 func (v *view) restartPatience(p *Pod) time.Duration {

@@ -216,6 +216,13 @@ func finishVersion(v *view) *step {
 	return do(RecordVersion{Current: c.Target, Index: index}, "UpgradeFinished", "all members run etcd "+c.Target)
 }
 
+// changesVersion reports whether members move to another version, or are about to.
+func (v *view) changesVersion() bool {
+	c := &v.Cluster
+	next, refusal := nextVersion(c.Version, c.WantedVersion)
+	return c.Target != "" || (refusal == "" && next != c.Version)
+}
+
 // refuseVersion says why a version that is wanted is not gone to.
 func refuseVersion(v *view) *step {
 	if why := v.refusal(); why != "" {
