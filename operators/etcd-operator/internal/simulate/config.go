@@ -85,8 +85,8 @@ const (
 	NoUID
 	// NoMemberList: it changes members whatever the list is meanwhile.
 	NoMemberList
-	// NoLiveLeader: it defragments whoever leads meanwhile.
-	NoLiveLeader
+	// NoDeadline: it asks a member to defragment however long ago it has decided that.
+	NoDeadline
 	// ForgetfulLauncher: the launcher uses a grant again that it has used.
 	ForgetfulLauncher
 	// EagerLauncher: without data it starts as a member that joins, grant or not, as

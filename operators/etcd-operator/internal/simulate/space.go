@@ -276,7 +276,7 @@ func (w *world) defragment(op *operator, t *todo, a plan.Defragment, n int) (mor
 			return false, errNobody
 		case !w.samePods(t.seen.Pods) || !slices.Equal(via.disk.data.view, a.Members):
 			return false, errConflict
-		case len(a.Members) > 1 && via.etcd.leader == a.ID && !w.cfg.has(NoLiveLeader):
+		case len(a.Members) > 1 && via.etcd.leader == a.ID:
 			return false, errConflict // it leads now (S8)
 		}
 		w.touch("a member is to be defragmented")
@@ -286,7 +286,7 @@ func (w *world) defragment(op *operator, t *todo, a plan.Defragment, n int) (mor
 		}
 		return true, nil
 	case 1:
-		if w.now-t.marked > deadline || r == nil || r.etcd == nil || !r.etcd.serves || !w.sees(op, r.node) {
+		if (w.now-t.marked > deadline && !w.cfg.has(NoDeadline)) || r == nil || r.etcd == nil || !r.etcd.serves || !w.sees(op, r.node) {
 			return false, errUnavailable
 		}
 		w.checkDefragment(t, r, a)
