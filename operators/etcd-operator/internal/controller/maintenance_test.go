@@ -126,13 +126,19 @@ func TestScheduledDefragmentation(t *testing.T) {
 	podtest.StartKubelet(t, b.client, b.namespace)
 	c := b.create("x", 3)
 	b.untilHealthy(c, 3)
-	b.edit(c, func(c *v1beta2.EtcdCluster) { c.Spec.Maintenance = &v1beta2.MaintenancePolicy{DefragmentSchedule: "every night"} })
-	b.until(c, "the schedule to be refused", func(s *v1beta2.ClusterStatus) bool { return reason(s, v1beta2.ConditionProgressing) == "ScheduleInvalid" })
+	b.edit(c, func(c *v1beta2.EtcdCluster) {
+		c.Spec.Maintenance = &v1beta2.MaintenancePolicy{DefragmentSchedule: "every night"}
+	})
+	b.until(c, "the schedule to be refused", func(s *v1beta2.ClusterStatus) bool {
+		return reason(s, v1beta2.ConditionProgressing) == "ScheduleInvalid"
+	})
 
 	end := b.writes(b.serves(c))
 	began := time.Now()
 	b.edit(c, func(c *v1beta2.EtcdCluster) { c.Spec.Maintenance.DefragmentSchedule = "@every 3s" })
-	b.until(c, "a round to begin", func(s *v1beta2.ClusterStatus) bool { return s.Maintenance != nil && s.Maintenance.LastDefragmentTime != nil })
+	b.until(c, "a round to begin", func(s *v1beta2.ClusterStatus) bool {
+		return s.Maintenance != nil && s.Maintenance.LastDefragmentTime != nil
+	})
 	first := *c.Status.Maintenance.LastDefragmentTime
 	b.edit(c, func(c *v1beta2.EtcdCluster) { c.Spec.Maintenance.DefragmentSchedule = "@every 1h" })
 	b.untilHealthy(c, 3)

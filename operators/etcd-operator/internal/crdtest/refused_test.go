@@ -51,6 +51,9 @@ func TestRefused(t *testing.T) {
 		"domain without dot": {Reason: "names would end in svccluster.local", Spec: `{pod: {ClusterDomain: cluster.local}}`, Field: "spec.pod.ClusterDomain", Message: domainMessage},
 		"no access mode":     {Reason: "no claim can be made of it", Spec: `{pod: {persistentVolumeClaimSpec: {resources: {requests: {storage: 1Gi}}}}}`, Field: "spec.pod.persistentVolumeClaimSpec", Message: "persistentVolumeClaimSpec has no access mode: write accessModes: [ReadWriteOnce]"},
 		"no storage":         {Reason: "no claim can be made of it", Spec: `{pod: {persistentVolumeClaimSpec: {accessModes: [ReadWriteOnce]}}}`, Field: "spec.pod.persistentVolumeClaimSpec", Message: "persistentVolumeClaimSpec asks for no storage: write resources.requests.storage, such as 8Gi"},
+		"percent 100":        {Reason: "no database is all free", Spec: `{maintenance: {defragmentAbovePercent: 100}}`, Field: "spec.maintenance.defragmentAbovePercent", Message: "should be less than or equal to 99"},
+		"a percentage":       {Reason: "a number of percent", Spec: `{maintenance: {defragmentAbovePercent: "50%"}}`, Field: "spec.maintenance.defragmentAbovePercent", Message: `must be of type integer: "string"`},
+		"a long schedule":    {Reason: "no cron expression has so many characters", Spec: `{maintenance: {defragmentSchedule: "` + strings.Repeat("0,", 65) + `0 * * * *"}}`, Field: "spec.maintenance.defragmentSchedule", Message: "may not be more than 128 bytes"},
 		"grace period 0":     {Reason: "etcd would be killed each time", Spec: `{pod: {terminationGracePeriodSeconds: 0}}`, Field: "spec.pod.terminationGracePeriodSeconds", Message: "should be greater than or equal to 1"},
 	})
 }

@@ -50,7 +50,9 @@ func (w *world) setAside(name string) *world {
 
 // toldTo is a member that was asked to defragment a while ago, and has not answered that.
 func (w *world) toldTo(name string, ago time.Duration) *world {
-	return w.setAside(name).pod(name, func(p *Pod) { p.RoleSince, p.Defragmented = now.Add(-ago-5*time.Second), Defragmented{Since: now.Add(-ago), Before: 300 << 20} })
+	return w.setAside(name).pod(name, func(p *Pod) {
+		p.RoleSince, p.Defragmented = now.Add(-ago-5*time.Second), Defragmented{Since: now.Add(-ago), Before: 300 << 20}
+	})
 }
 
 func answered(p *Pod) { p.Defragmented.Done = true }
