@@ -20,8 +20,8 @@ func TestSpace(t *testing.T) {
 	c := s.cluster("etcd", harness.Size(3), harness.Setting("ETCD_QUOTA_BACKEND_BYTES", fmt.Sprint(16<<20)))
 	c.settles(3, later)
 	members := c.members()
-	for i := range 5 { // the same keys: all but the last values are history
-		c.overwrites(fmt.Sprintf("filler-%d", i), 5<<20)
+	for i := range 3 { // the same keys: all but the last values are history
+		c.overwrites(fmt.Sprintf("filler-%d", i), 6<<20)
 	}
 	c.maintains(map[string]any{"autoRepairSpace": false})
 	c.becomes("told that there is no space", harness.All(
