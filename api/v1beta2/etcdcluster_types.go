@@ -105,6 +105,10 @@ type ClusterSpec struct {
 	// +optional
 	Recovery *RecoveryPolicy `json:"recovery,omitempty"`
 
+	// What the operator does about space in the members' databases.
+	// +optional
+	Maintenance *MaintenancePolicy `json:"maintenance,omitempty"`
+
 	// Encryption and authentication between members and with clients.
 	// +optional
 	TLS *TLSPolicy `json:"TLS,omitempty"`
@@ -290,6 +294,36 @@ type RecoveryPolicy struct {
 	MemberTimeout *metav1.Duration `json:"memberTimeout,omitempty"`
 }
 
+// MaintenancePolicy says what is done about space in the members' databases. etcd gives
+// space that was freed (by the compaction of old revisions) back to the disk only when a
+// member is defragmented, and that member serves nothing meanwhile: about a second for
+// some 100 MB. So it is done to one member at a time, the leader last and after it has
+// handed over, only while all members are healthy, and no new client is sent to it.
+type MaintenancePolicy struct {
+	// When all members are defragmented: a cron expression such as 0 3 * * 0 or @daily,
+	// in UTC, or with CRON_TZ=<zone> before it in that time zone. Times that were missed
+	// are made up for once. Default: never.
+	// +optional
+	// +kubebuilder:validation:MaxLength=128
+	DefragmentSchedule string `json:"defragmentSchedule,omitempty"`
+
+	// Defragments all members when so many percent of a member's database are free space,
+	// 1 to 99, if the database has more than 100 MiB; at most once an hour. Default: never.
+	// +optional
+	// +kubebuilder:validation:Minimum=1
+	// +kubebuilder:validation:Maximum=99
+	DefragmentAbovePercent int `json:"defragmentAbovePercent,omitempty"`
+
+	// Whether the operator makes room when a database has grown to its quota (alarm
+	// NOSPACE: etcd refuses writes): it compacts to the newest revision, so that the
+	// HISTORY OF KEYS IS LOST (their values stay; a watcher from an older revision has
+	// to list again), defragments one member after the other, and disarms the alarm when
+	// every database is below 80 % of its quota. If that is not enough, keys must be
+	// deleted or the quota be raised, and the condition Degraded says so. Default false.
+	// +optional
+	AutoRepairSpace bool `json:"autoRepairSpace,omitempty"`
+}
+
 // TLSPolicy says where certificates come from.
 type TLSPolicy struct {
 	// Certificates that the user keeps in Secrets.
@@ -453,6 +487,15 @@ type ClusterStatus struct {
 	// +optional
 	HighestRevision int64 `json:"highestRevision,omitempty"`
 
+	// The alarms that etcd has raised. While there is any, it refuses writes; the
+	// condition Degraded says what to do.
+	// +optional
+	// +listType=atomic
+	Alarms []AlarmStatus `json:"alarms,omitempty"`
+	// What was done about space in the members' databases, and when.
+	// +optional
+	Maintenance *MaintenanceStatus `json:"maintenance,omitempty"`
+
 	// The label selector of the members' Pods, for the scale subresource.
 	// +optional
 	Selector string `json:"selector,omitempty"`
@@ -464,6 +507,36 @@ type ClusterStatus struct {
 	// +listType=map
 	// +listMapKey=name
 	MemberDetails []MemberDetail `json:"memberDetails,omitempty"`
+}
+
+// AlarmStatus is an alarm that etcd has raised.
+type AlarmStatus struct {
+	// NOSPACE: a member's database has grown to its quota. CORRUPT: a member's data
+	// differs from that of the others.
+	Kind string `json:"kind"`
+	// The name of the member that it is about; its id, 16 hexadecimal digits, if that is
+	// no member any more. Empty if etcd could not tell which member is corrupt.
+	// +optional
+	Member string `json:"member,omitempty"`
+}
+
+// MaintenanceStatus records what was done about space in the members' databases.
+type MaintenanceStatus struct {
+	// When the last round of defragmentations began. The members that were defragmented
+	// since (annotation etcd.database.coreos.com/defragmented on their Pods) are done.
+	// +optional
+	LastDefragmentTime *metav1.Time `json:"lastDefragmentTime,omitempty"`
+	// The schedule that times are counted by, and since when: it was written then.
+	// +optional
+	Schedule string `json:"schedule,omitempty"`
+	// +optional
+	ScheduleSince *metav1.Time `json:"scheduleSince,omitempty"`
+	// When the operator compacted the database last, for want of space, and to which
+	// revision.
+	// +optional
+	LastRepairTime *metav1.Time `json:"lastRepairTime,omitempty"`
+	// +optional
+	CompactedRevision int64 `json:"compactedRevision,omitempty"`
 }
 
 // BootstrapStatus records how a cluster begins.

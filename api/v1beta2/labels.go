@@ -82,6 +82,9 @@ const (
 	// RoleRestarting is a voter whose container is about to be restarted, or is
 	// being restarted, with another image: it gets no new client connections.
 	RoleRestarting = "restarting"
+	// RoleDefragmenting is a voter that is about to be defragmented, or is being
+	// defragmented: it gets no new client connections.
+	RoleDefragmenting = "defragmenting"
 )
 
 const (
@@ -102,6 +105,10 @@ const (
 	// AnnotationRoleSince on a member's Pod is when LabelRole got its value, in the form
 	// of RFC 3339; of a Pod that has the role it was made with there is none.
 	AnnotationRoleSince = GroupName + "/role-since"
+	// AnnotationDefragmented on a member's Pod is written before the member is
+	// defragmented: when, in the form of RFC 3339, and the size of its database in bytes,
+	// with a blank between. " done" follows when the member has answered.
+	AnnotationDefragmented = GroupName + "/defragmented"
 	// AnnotationImage on a member's Pod is the etcd image that the operator asked for.
 	// What a registry mirror's webhook makes of it is not the operator's.
 	AnnotationImage = GroupName + "/image"

@@ -47,6 +47,20 @@ func (c *Cluster) Fill(ctx context.Context, bytes int) (*Writer, error) {
 	return w, w.allAcknowledged(ctx, count)
 }
 
+// Overwrite starts a writer of that name, which writes so many bytes in large values under
+// keys of its own, the same for every name, and waits until all of them are acknowledged
+// or refused.
+func (c *Cluster) Overwrite(ctx context.Context, name string, bytes int) error {
+	count := bytes / fillSize
+	p := c.clientPod(name, "write",
+		fmt.Sprintf("--rate=%d", fillRate), fmt.Sprintf("--size=%d", fillSize), fmt.Sprintf("--count=%d", count), "--prefix=overwritten/")
+	w, err := c.env.startWriter(ctx, c.view, p)
+	if err != nil {
+		return err
+	}
+	return w.allAcknowledged(ctx, count)
+}
+
 // Add starts a writer of that name, which adds so many keys under a prefix, as fast as
 // keyRate, and waits until all of them are acknowledged. It writes no more then.
 func (c *Cluster) Add(ctx context.Context, name, prefix string, count int) (*Writer, error) {

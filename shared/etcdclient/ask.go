@@ -56,10 +56,19 @@ type Answer struct {
 	ClusterVersion string
 	// DBSize is what its database takes on disk, in bytes.
 	DBSize int64
+	// DBSizeInUse is what of it is in use; the rest is free, and given back to the disk by
+	// a defragmentation.
+	DBSizeInUse int64
+	// Quota is the size that its database may grow to, in bytes; 0 if the member does not
+	// tell it, as before 3.6.
+	Quota int64
 	// Revision is that of its key space.
 	Revision int64
-	// Errors are what it complains of: no leader, and its alarms.
+	// Errors are what it complains of, such as no leader.
 	Errors []string
+	// Alarms are all that are raised, of whatever member, as this one knows them. Sorted
+	// by member.
+	Alarms []Alarm
 
 	// Members is the member list by a linearizable read: the cluster's, not only
 	// this member's. Empty if that failed, as it does without quorum and on a
@@ -172,6 +181,7 @@ func (c Client) askEtcd(ctx context.Context, e Endpoint, d *dialer) Answer {
 	if statusErr != nil {
 		return Answer{Err: rpctypes.Error(statusErr).Error(), Read: read}
 	}
+	alarms, complaints := parseAlarms(status.GetErrors())
 	return Answer{
 		Reached:        true,
 		ClusterID:      status.GetHeader().GetClusterId(),
@@ -184,8 +194,11 @@ func (c Client) askEtcd(ctx context.Context, e Endpoint, d *dialer) Answer {
 		Version:        status.GetVersion(),
 		ClusterVersion: clusterVersion,
 		DBSize:         status.GetDbSize(),
+		DBSizeInUse:    status.GetDbSizeInUse(),
+		Quota:          status.GetDbSizeQuota(),
 		Revision:       status.GetHeader().GetRevision(),
-		Errors:         status.GetErrors(),
+		Errors:         complaints,
+		Alarms:         alarms,
 		Members:        members,
 		LocalMembers:   local,
 		Read:           read,

@@ -25,6 +25,10 @@ const EnvMaxLearners = "ETCD_MAX_LEARNERS"
 // etcd makes a snapshot.
 const EnvSnapshotCount = "ETCD_SNAPSHOT_COUNT"
 
+// EnvQuota is the variable, of the user's, that says how many bytes etcd's database may
+// grow to.
+const EnvQuota = "ETCD_QUOTA_BACKEND_BYTES"
+
 // reservedEnv are the variables of etcd that decide what a member is, where its
 // data lies and whom it believes, and those of TLS. Admission refuses the same
 // ones (see spec.pod.etcdEnv in package v1beta2). Those with a flag in [NewPod]

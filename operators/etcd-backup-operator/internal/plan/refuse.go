@@ -7,7 +7,7 @@ import (
 	"strconv"
 
 	"github.com/etcd-operators/etcd-operators/api/v1beta2"
-	"github.com/etcd-operators/etcd-operators/operators/etcd-backup-operator/internal/schedule"
+	"github.com/etcd-operators/etcd-operators/shared/schedule"
 	"github.com/etcd-operators/etcd-operators/shared/wording"
 )
 

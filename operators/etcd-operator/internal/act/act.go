@@ -61,8 +61,14 @@ func (a *Actor) Act(ctx context.Context, c *v1beta2.EtcdCluster, obs *plan.Obser
 		return err
 	}
 	switch x := action.(type) {
-	case plan.RecordBootstrap, plan.LatchClusterID, plan.RecordVersion:
+	case plan.RecordBootstrap, plan.LatchClusterID, plan.RecordVersion, plan.BeginDefragment:
 		return nil
+	case plan.Compact:
+		return a.compact(ctx, obs, x)
+	case plan.DisarmAlarm:
+		return a.disarmAlarm(ctx, c, obs, x)
+	case plan.Defragment:
+		return a.defragment(ctx, c, obs, x)
 	case plan.CreatePods:
 		return a.createPods(ctx, c, obs, x)
 	case plan.SetRoles:

@@ -17,6 +17,10 @@ type Etcd interface {
 	Remove(ctx context.Context, via []etcdclient.Endpoint, id uint64) error
 	// MoveLeader asks the leader itself.
 	MoveLeader(ctx context.Context, leader etcdclient.Endpoint, id uint64) error
+	Disarm(ctx context.Context, via []etcdclient.Endpoint, alarm etcdclient.Alarm) error
+	Compact(ctx context.Context, via []etcdclient.Endpoint, revision int64) error
+	// Defragment asks the member itself.
+	Defragment(ctx context.Context, member etcdclient.Endpoint) error
 }
 
 // voters are the members through which a change can be made: those whose

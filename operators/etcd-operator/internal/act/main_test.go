@@ -167,6 +167,21 @@ func (u untouched) MoveLeader(context.Context, etcdclient.Endpoint, uint64) erro
 	return nil
 }
 
+func (u untouched) Disarm(context.Context, []etcdclient.Endpoint, etcdclient.Alarm) error {
+	u.t.Error("an alarm was disarmed")
+	return nil
+}
+
+func (u untouched) Compact(context.Context, []etcdclient.Endpoint, int64) error {
+	u.t.Error("the database was compacted")
+	return nil
+}
+
+func (u untouched) Defragment(context.Context, etcdclient.Endpoint) error {
+	u.t.Error("a member was defragmented")
+	return nil
+}
+
 // listing is an etcd that tells one member list and may not be changed.
 type listing struct {
 	untouched

@@ -4,9 +4,11 @@ import (
 	"cmp"
 	"context"
 	"fmt"
+	"time"
 
 	"k8s.io/apimachinery/pkg/api/equality"
 	"k8s.io/apimachinery/pkg/api/meta"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/labels"
 
 	"github.com/etcd-operators/etcd-operators/api/v1beta2"
@@ -22,7 +24,7 @@ func (a *Actor) Report(ctx context.Context, c *v1beta2.EtcdCluster, d plan.Decis
 	ctx, cancel := context.WithTimeout(ctx, deadline)
 	defer cancel()
 	next := c.DeepCopy()
-	next.Status = d.Status
+	next.Status = *d.Status.DeepCopy()
 	next.Status.ServiceName = member.ClientService(c).Name
 	next.Status.ClientPort = member.ClientPort
 	next.Status.Selector = labels.SelectorFromSet(member.Selector(c.Name)).String()
@@ -33,6 +35,11 @@ func (a *Actor) Report(ctx context.Context, c *v1beta2.EtcdCluster, d plan.Decis
 	case plan.RecordVersion:
 		next.Status.CurrentVersion, next.Status.TargetVersion = x.Current, x.Target
 		next.Status.VersionIndex = int64(x.Index)
+	case plan.BeginDefragment:
+		maintenanceOf(&next.Status).LastDefragmentTime = at(x.At)
+	case plan.Compact:
+		m := maintenanceOf(&next.Status)
+		m.LastDefragmentTime, m.LastRepairTime, m.CompactedRevision = at(x.At), at(x.At), x.Revision
 	case plan.LatchClusterID:
 		next.Status.ClusterID = fmt.Sprintf("%016x", x.ClusterID)
 	case plan.AcknowledgeFence:
@@ -46,6 +53,9 @@ func (a *Actor) Report(ctx context.Context, c *v1beta2.EtcdCluster, d plan.Decis
 		next.Status.ClusterID = fmt.Sprintf("%016x", x.ClusterID)
 		next.Status.CurrentVersion = cmp.Or(x.Version, next.Status.CurrentVersion)
 		next.Status.TargetVersion, next.Status.VersionIndex = "", 0
+		if m := next.Status.Maintenance; m != nil { // of another history
+			m.LastRepairTime, m.CompactedRevision = nil, 0
+		}
 	}
 	next.Status.Conditions = c.DeepCopy().Status.Conditions
 	kept := map[string]bool{}
@@ -65,4 +75,18 @@ func (a *Actor) Report(ctx context.Context, c *v1beta2.EtcdCluster, d plan.Decis
 		return c.Status, fmt.Errorf("write status: %w", err)
 	}
 	return next.Status, nil
+}
+
+// maintenanceOf is the part of a status about maintenance, made if there is none.
+func maintenanceOf(s *v1beta2.ClusterStatus) *v1beta2.MaintenanceStatus {
+	if s.Maintenance == nil {
+		s.Maintenance = &v1beta2.MaintenanceStatus{}
+	}
+	return s.Maintenance
+}
+
+// at is a moment as the API server keeps it: in whole seconds, never later than it was.
+func at(t time.Time) *metav1.Time {
+	whole := metav1.NewTime(t.Truncate(time.Second))
+	return &whole
 }

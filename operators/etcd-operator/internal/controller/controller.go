@@ -11,6 +11,7 @@ import (
 	"errors"
 	"fmt"
 	"math/rand/v2"
+	"slices"
 	"sync"
 	"time"
 
@@ -83,6 +84,7 @@ func (r *Reconciler) Reconcile(ctx context.Context, req ctrl.Request) (ctrl.Resu
 	d := plan.Plan(obs)
 	status, err := r.carryOut(ctx, &c, &obs, d)
 	r.Metrics.Observe(req.NamespacedName, &status, time.Since(begun))
+	r.Metrics.Members(req.NamespacedName, members(&obs))
 	return after(ctx, d, err)
 }
 
@@ -143,6 +145,9 @@ func (r *Reconciler) carryOut(ctx context.Context, c *v1beta2.EtcdCluster, obs *
 	if failed == nil || !plan.Records(d.Action) {
 		status, err = r.Actor.Report(ctx, c, d)
 	}
+	if err == nil {
+		r.tellAlarms(ctx, c, status.Alarms)
+	}
 	// What was done is told, whatever becomes of the status.
 	if failed == nil && (err == nil || (d.Action != nil && !plan.Records(d.Action))) {
 		r.tell(ctx, c, d)
@@ -179,6 +184,43 @@ func (r *Reconciler) tell(ctx context.Context, c *v1beta2.EtcdCluster, d plan.De
 	if plan.Blocked(d.Reason) {
 		r.Events.Eventf(c, nil, corev1.EventTypeWarning, d.Reason, "Wait", "%s", d.Message)
 	}
+}
+
+// tellAlarms makes an event for each alarm that etcd has raised or that was disarmed since
+// the status was written last.
+func (r *Reconciler) tellAlarms(ctx context.Context, c *v1beta2.EtcdCluster, alarms []v1beta2.AlarmStatus) {
+	for _, a := range alarms {
+		if !slices.Contains(c.Status.Alarms, a) {
+			log.FromContext(ctx).Info("alarm raised", "kind", a.Kind, "member", a.Member)
+			r.Events.Eventf(c, nil, corev1.EventTypeWarning, "AlarmRaised", "Observe", "etcd has raised alarm %s, of member %q, and refuses writes", a.Kind, a.Member)
+		}
+	}
+	for _, a := range c.Status.Alarms {
+		if !slices.Contains(alarms, a) {
+			log.FromContext(ctx).Info("alarm cleared", "kind", a.Kind, "member", a.Member)
+			r.Events.Eventf(c, nil, corev1.EventTypeNormal, "AlarmCleared", "Observe", "alarm %s, of member %q, is not raised any more", a.Kind, a.Member)
+		}
+	}
+}
+
+// members is what metrics tell of the members that have answered.
+func members(obs *plan.Observation) []metrics.Member {
+	var all []metrics.Member
+	for i := range obs.Pods {
+		p := &obs.Pods[i]
+		a := &p.Answer
+		if !a.Reached || a.ClusterID != obs.Cluster.ClusterID {
+			continue
+		}
+		m := metrics.Member{Name: p.Name, Size: a.DBSize, InUse: a.DBSizeInUse, Quota: a.Quota}
+		for _, alarm := range a.Alarms {
+			if alarm.MemberID == a.MemberID {
+				m.Alarms = append(m.Alarms, string(alarm.Kind))
+			}
+		}
+		all = append(all, m)
+	}
+	return all
 }
 
 // after says when to look at the cluster again.

@@ -21,6 +21,10 @@ type Metrics struct {
 	clusters *prometheus.Desc
 	members  *prometheus.Desc
 	since    *prometheus.Desc
+	size     *prometheus.Desc
+	inUse    *prometheus.Desc
+	quota    *prometheus.Desc
+	alarms   *prometheus.Desc
 
 	mu  sync.Mutex
 	all map[types.NamespacedName]*state
@@ -35,6 +39,18 @@ type state struct {
 	// last was (or when it was first seen).
 	healthy     bool
 	lastHealthy time.Time
+	// of are the members that answered last.
+	of []Member
+}
+
+// Member is what is told of one member.
+type Member struct {
+	Name string
+	// Size is what its database takes on its disk, InUse what of that is in use, Quota what
+	// it may grow to; in bytes. Quota is 0 if it is not known, or if there is none.
+	Size, InUse, Quota int64
+	// Alarms are the kinds of alarms that are about it.
+	Alarms []string
 }
 
 // New makes the metrics and registers them.
@@ -53,7 +69,11 @@ func New(reg prometheus.Registerer) *Metrics {
 		members:  prometheus.NewDesc("etcd_operator_members", "Members of all EtcdClusters, by state (ready: they serve; unready).", []string{"state"}, nil),
 		since: prometheus.NewDesc("etcd_operator_cluster_unhealthy_seconds",
 			"Seconds since the EtcdCluster was last seen available with all its members healthy; 0 while it is.", []string{"namespace", "name"}, nil),
-		all: map[types.NamespacedName]*state{},
+		size:   ofMember("etcd_operator_member_database_bytes", "What the database of a member takes on its disk."),
+		inUse:  ofMember("etcd_operator_member_database_in_use_bytes", "What of the database of a member is in use; a defragmentation frees the rest."),
+		quota:  ofMember("etcd_operator_member_database_quota_bytes", "What the database of a member may grow to; none where that is not known or there is no limit."),
+		alarms: ofMember("etcd_operator_member_alarm", "1 for each alarm of etcd that is about a member, by kind (NOSPACE, CORRUPT).", "kind"),
+		all:    map[types.NamespacedName]*state{},
 	}
 	reg.MustRegister(m.actions, m.duration, m)
 	return m
@@ -80,6 +100,21 @@ func (m *Metrics) Observe(key types.NamespacedName, s *v1beta2.ClusterStatus, to
 	}
 }
 
+// ofMember describes a metric that has one series for each member of each EtcdCluster.
+func ofMember(name, help string, more ...string) *prometheus.Desc {
+	return prometheus.NewDesc(name, help, append([]string{"namespace", "name", "member"}, more...), nil)
+}
+
+// Members notes what the members of a cluster have said, of those that were observed: a
+// cluster that was not observed has none.
+func (m *Metrics) Members(key types.NamespacedName, members []Member) {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	if st := m.all[key]; st != nil {
+		st.of = members
+	}
+}
+
 // Forget drops a cluster that is gone.
 func (m *Metrics) Forget(key types.NamespacedName) {
 	m.mu.Lock()
@@ -92,6 +127,10 @@ func (m *Metrics) Describe(ch chan<- *prometheus.Desc) {
 	ch <- m.clusters
 	ch <- m.members
 	ch <- m.since
+	ch <- m.size
+	ch <- m.inUse
+	ch <- m.quota
+	ch <- m.alarms
 }
 
 // Collect implements prometheus.Collector.
@@ -109,10 +148,28 @@ func (m *Metrics) Collect(ch chan<- prometheus.Metric) {
 			seconds = time.Since(s.lastHealthy).Seconds()
 		}
 		ch <- prometheus.MustNewConstMetric(m.since, prometheus.GaugeValue, seconds, key.Namespace, key.Name)
+		for _, x := range s.of {
+			m.collectMember(ch, key, x)
+		}
 	}
 	for phase, n := range phases {
 		ch <- prometheus.MustNewConstMetric(m.clusters, prometheus.GaugeValue, float64(n), string(phase))
 	}
 	ch <- prometheus.MustNewConstMetric(m.members, prometheus.GaugeValue, float64(ready), "ready")
 	ch <- prometheus.MustNewConstMetric(m.members, prometheus.GaugeValue, float64(unready), "unready")
+}
+
+// collectMember tells of one member.
+func (m *Metrics) collectMember(ch chan<- prometheus.Metric, key types.NamespacedName, x Member) {
+	gauge := func(desc *prometheus.Desc, value float64, more ...string) {
+		ch <- prometheus.MustNewConstMetric(desc, prometheus.GaugeValue, value, append([]string{key.Namespace, key.Name, x.Name}, more...)...)
+	}
+	gauge(m.size, float64(x.Size))
+	gauge(m.inUse, float64(x.InUse))
+	if x.Quota > 0 {
+		gauge(m.quota, float64(x.Quota))
+	}
+	for _, kind := range x.Alarms {
+		gauge(m.alarms, 1, kind)
+	}
 }

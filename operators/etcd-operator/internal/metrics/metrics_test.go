@@ -176,3 +176,33 @@ func TestNamesAreAsPrometheusAsksFor(t *testing.T) {
 		}
 	}
 }
+
+// What members say of their databases is there while they are observed, and no longer.
+func TestDatabases(t *testing.T) {
+	m, reg := newMetrics()
+	names := []string{"etcd_operator_member_database_bytes", "etcd_operator_member_database_in_use_bytes", "etcd_operator_member_database_quota_bytes", "etcd_operator_member_alarm"}
+	m.Observe(key("a"), status(v1beta2.PhaseRunning, 2, 0, true, false), time.Second)
+	m.Members(key("a"), []metrics.Member{
+		{Name: "a-1", Size: 300, InUse: 200, Quota: 1000, Alarms: []string{"NOSPACE"}},
+		{Name: "a-2", Size: 400, InUse: 400},
+	})
+	m.Members(key("never seen"), []metrics.Member{{Name: "b-1"}})
+	want(t, reg, `
+# HELP etcd_operator_member_alarm 1 for each alarm of etcd that is about a member, by kind (NOSPACE, CORRUPT).
+# TYPE etcd_operator_member_alarm gauge
+etcd_operator_member_alarm{kind="NOSPACE",member="a-1",name="a",namespace="ns"} 1
+# HELP etcd_operator_member_database_bytes What the database of a member takes on its disk.
+# TYPE etcd_operator_member_database_bytes gauge
+etcd_operator_member_database_bytes{member="a-1",name="a",namespace="ns"} 300
+etcd_operator_member_database_bytes{member="a-2",name="a",namespace="ns"} 400
+# HELP etcd_operator_member_database_in_use_bytes What of the database of a member is in use; a defragmentation frees the rest.
+# TYPE etcd_operator_member_database_in_use_bytes gauge
+etcd_operator_member_database_in_use_bytes{member="a-1",name="a",namespace="ns"} 200
+etcd_operator_member_database_in_use_bytes{member="a-2",name="a",namespace="ns"} 400
+# HELP etcd_operator_member_database_quota_bytes What the database of a member may grow to; none where that is not known or there is no limit.
+# TYPE etcd_operator_member_database_quota_bytes gauge
+etcd_operator_member_database_quota_bytes{member="a-1",name="a",namespace="ns"} 1000
+`, names...)
+	m.Members(key("a"), nil)
+	want(t, reg, "", names...)
+}

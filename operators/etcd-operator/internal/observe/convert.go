@@ -70,6 +70,7 @@ func podOf(p *corev1.Pod) plan.Pod {
 		}
 	}
 	out.From = changedFrom(p)
+	out.Defragmented = defragmentedOf(p)
 	// What can't be read is long ago.
 	out.RoleSince, _ = time.Parse(time.RFC3339, p.Annotations[v1beta2.AnnotationRoleSince])
 	for _, c := range p.Status.Conditions {
@@ -166,6 +167,47 @@ func trouble(p *corev1.Pod) string {
 	return ""
 }
 
+// defragmentedOf reads what is written on a Pod of its member's last defragmentation.
+// What can't be read is none.
+func defragmentedOf(p *corev1.Pod) plan.Defragmented {
+	words := strings.Fields(p.Annotations[v1beta2.AnnotationDefragmented])
+	if len(words) < 2 {
+		return plan.Defragmented{}
+	}
+	since, err := time.Parse(time.RFC3339, words[0])
+	if err != nil {
+		return plan.Defragmented{}
+	}
+	before, err := strconv.ParseInt(words[1], 10, 64)
+	if err != nil {
+		return plan.Defragmented{}
+	}
+	return plan.Defragmented{Since: since, Before: before, Done: len(words) > 2}
+}
+
+// defaultQuota is etcd's own (DefaultQuotaBytes of its package storage).
+const defaultQuota = 2 << 30
+
+// quotaOf is what the database of a Pod's member may grow to, as the Pod's etcd was told
+// it; 0 if there is no limit, or none that can be read.
+func quotaOf(p *corev1.Pod) int64 {
+	for _, c := range p.Spec.Containers {
+		if c.Name != member.ContainerEtcd {
+			continue
+		}
+		i := slices.IndexFunc(c.Env, func(e corev1.EnvVar) bool { return e.Name == member.EnvQuota })
+		if i < 0 {
+			return defaultQuota
+		}
+		n, err := strconv.ParseInt(c.Env[i].Value, 10, 64)
+		if err != nil || n < 0 {
+			return 0
+		}
+		return cmp.Or(n, defaultQuota)
+	}
+	return 0
+}
+
 // answerOf is what the planner needs of a member's answer.
 func answerOf(a etcdclient.Answer) plan.Answer {
 	out := plan.Answer{
@@ -179,8 +221,12 @@ func answerOf(a etcdclient.Answer) plan.Answer {
 		Learner:   a.Learner,
 		Version:   a.Version,
 		Errors:    a.Errors,
-		Read:      a.Read && len(a.Members) > 0,
-		Members:   Members(a.Members),
+		Alarms:    alarmsOf(a.Alarms),
+
+		DBSize: a.DBSize, DBSizeInUse: a.DBSizeInUse, Quota: a.Quota,
+
+		Read:    a.Read && len(a.Members) > 0,
+		Members: Members(a.Members),
 
 		ClusterVersion: a.ClusterVersion,
 	}
@@ -189,6 +235,14 @@ func answerOf(a etcdclient.Answer) plan.Answer {
 	}
 	if a.Launcher != nil {
 		out.Waiting, out.Attempt = true, int(a.Launcher.Attempt)
+	}
+	return out
+}
+
+func alarmsOf(list []etcdclient.Alarm) []plan.Alarm {
+	var out []plan.Alarm
+	for _, a := range list {
+		out = append(out, plan.Alarm{MemberID: a.MemberID, Kind: plan.AlarmKind(a.Kind)})
 	}
 	return out
 }

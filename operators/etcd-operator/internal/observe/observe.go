@@ -26,6 +26,8 @@ import (
 	"github.com/etcd-operators/etcd-operators/operators/etcd-operator/internal/plan"
 	"github.com/etcd-operators/etcd-operators/shared/etcdclient"
 	"github.com/etcd-operators/etcd-operators/shared/member"
+	"github.com/etcd-operators/etcd-operators/shared/schedule"
+	"github.com/etcd-operators/etcd-operators/shared/wording"
 )
 
 // Asker asks members, each for itself; etcdclient.Client is one.
@@ -132,6 +134,7 @@ func (o *Observer) cluster(c *v1beta2.EtcdCluster) plan.Cluster {
 		MemberTimeout:    v1beta2.DefaultMemberTimeout,
 		DisruptionBudget: c.Spec.PodDisruptionBudget == nil || *c.Spec.PodDisruptionBudget,
 		TLS:              c.Spec.TLS != nil && c.Spec.TLS.Static != nil,
+		Maintenance:      maintenance(c),
 		LastStatus:       c.Status,
 		Fence:            Fence(c),
 	}
@@ -148,6 +151,33 @@ func (o *Observer) cluster(c *v1beta2.EtcdCluster) plan.Cluster {
 		}
 	}
 	return out
+}
+
+// maintenance is what may be done about space, and what was.
+func maintenance(c *v1beta2.EtcdCluster) plan.Maintenance {
+	var out plan.Maintenance
+	if m := c.Spec.Maintenance; m != nil {
+		out.AbovePercent, out.AutoRepairSpace = m.DefragmentAbovePercent, m.AutoRepairSpace
+		if m.DefragmentSchedule != "" {
+			parsed, err := schedule.Parse(m.DefragmentSchedule)
+			if err != nil {
+				out.Invalid = wording.Clip(err.Error())
+			}
+			out.Schedule = parsed
+		}
+	}
+	if s := c.Status.Maintenance; s != nil {
+		out.Begun, out.Since, out.Repaired = timeOf(s.LastDefragmentTime), timeOf(s.ScheduleSince), timeOf(s.LastRepairTime)
+		out.Counted, out.CompactedRevision = s.Schedule, s.CompactedRevision
+	}
+	return out
+}
+
+func timeOf(t *metav1.Time) time.Time {
+	if t == nil {
+		return time.Time{}
+	}
+	return t.Time
 }
 
 // existed says why a cluster of this name is known to have existed although
@@ -354,6 +384,9 @@ func (o *Observer) ask(ctx context.Context, pods []*corev1.Pod, obs *plan.Observ
 	for i := range obs.Pods {
 		if a, ok := answers[obs.Pods[i].Name]; ok {
 			obs.Pods[i].Answer = answerOf(a)
+			if q := &obs.Pods[i].Answer.Quota; a.Reached && *q == 0 {
+				*q = quotaOf(pods[i])
+			}
 		}
 	}
 }

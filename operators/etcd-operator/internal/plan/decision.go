@@ -36,10 +36,11 @@ const (
 	NoBudget = 0
 )
 
-// Records reports whether an action is carried out by writing the status.
+// Records reports whether an action is carried out by writing the status, or is done only
+// when that has succeeded.
 func Records(a Action) bool {
 	switch a.(type) {
-	case RecordBootstrap, LatchClusterID, RecordVersion, AcknowledgeFence, LiftFence, AdoptSeed:
+	case RecordBootstrap, LatchClusterID, RecordVersion, AcknowledgeFence, LiftFence, AdoptSeed, BeginDefragment, Compact:
 		return true
 	}
 	return false
@@ -175,6 +176,38 @@ type ChangeImage struct {
 // volume is still the member's (S6, S11).
 type RemakePod struct{ Name, UID string }
 
+// DisarmAlarm takes an alarm of etcd back. It is carried out only if a linearizable
+// member list still equals Members: a CORRUPT alarm is disarmed only when the member that
+// it names is out of the list, and a NOSPACE one only when every member's database is
+// well below its quota.
+type DisarmAlarm struct {
+	MemberID uint64
+	Alarm    AlarmKind
+	Members  []Member
+}
+
+// Compact drops all that was before a revision, where the user allows it and a database
+// has grown to its quota, and begins a round of defragmentations: At and Revision are
+// latched in the status. To do it twice does no more.
+type Compact struct {
+	Revision int64
+	At       time.Time
+}
+
+// BeginDefragment latches in the status when a round of defragmentations began.
+type BeginDefragment struct{ At time.Time }
+
+// Defragment makes one member write its database anew, on which it serves nothing (S6,
+// S8). It is carried out only if the cluster's Pods, read live, are as they were
+// observed, and if a linearizable member list still equals Members and another one leads,
+// where there is one. It is written on the Pod before, against the Pod as it was read, so
+// that of two operators one does it. It may go on in etcd after the action has ended.
+type Defragment struct {
+	Name, UID string
+	ID        uint64
+	Members   []Member
+}
+
 // DeletePod deletes one Pod, by uid and with grace, never by force: of a member
 // only to make it again on its volume (S7). With Members set the Pod is no
 // member's, and it is deleted only if a linearizable member list still equals them.
@@ -206,6 +239,10 @@ func (Promote) Kind() string          { return "Promote" }
 func (RemoveMember) Kind() string     { return "RemoveMember" }
 func (MoveLeader) Kind() string       { return "MoveLeader" }
 func (ChangeImage) Kind() string      { return "ChangeImage" }
+func (DisarmAlarm) Kind() string      { return "DisarmAlarm" }
+func (Compact) Kind() string          { return "Compact" }
+func (BeginDefragment) Kind() string  { return "BeginDefragment" }
+func (Defragment) Kind() string       { return "Defragment" }
 func (RemakePod) Kind() string        { return "RemakePod" }
 func (DeletePod) Kind() string        { return "DeletePod" }
 func (DeleteClaim) Kind() string      { return "DeleteClaim" }

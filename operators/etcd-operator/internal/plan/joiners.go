@@ -67,10 +67,10 @@ func (v *view) outgrownPods() int {
 	return n
 }
 
-// growthWaits reports whether a member is being restarted and none is lost: the
-// cluster grows after that (S6).
+// growthWaits reports whether a member is being restarted or defragmented and none is
+// lost: the cluster grows after that (S6).
 func (v *view) growthWaits() bool {
-	return v.restarting() && !slices.ContainsFunc(v.list, v.going)
+	return (v.restarting() || v.defragmenting()) && !slices.ContainsFunc(v.list, v.going)
 }
 
 // patience is how soon to look again at a Pod that is starting.

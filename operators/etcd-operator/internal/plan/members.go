@@ -37,6 +37,8 @@ func (v *view) role(m Member, p *Pod, leaving *Member) Role {
 		return Leaving
 	case p.Role == Restarting && (p.From != "" || !p.DeletingSince.IsZero() || !v.healthy[m.ID] || !v.mayServeOn(m)):
 		return Restarting
+	case p.Role == Defragmenting && (!v.healthy[m.ID] || v.isDefragmenting(p) || v.mayDefragment(m)):
+		return Defragmenting
 	case v.answer(m) == nil || !m.Started:
 		return p.Role
 	case m.Learner || v.answer(m).Learner:
@@ -110,8 +112,9 @@ func promote(v *view) *step {
 
 // removeLost removes a voter that is lost, once its replacement waits, or at once
 // if none is wanted: if the replacement can't be placed, nothing is removed, and a
-// node that comes back heals it (S4). Nothing heals a member whose disk is empty, and
-// its Pod may be what takes the replacement's place: it is not waited for.
+// node that comes back heals it (S4). Nothing heals a member whose disk is empty, or which
+// a CORRUPT alarm names (and etcd refuses writes as long as it does), and its Pod may be
+// what takes the replacement's place: it is not waited for.
 func removeLost(v *view) *step {
 	for _, m := range v.voters {
 		why := v.loss(m)
@@ -120,7 +123,8 @@ func removeLost(v *view) *step {
 			continue
 		}
 		p := v.pods[m.Name]
-		if wiped := p != nil && v.wiped(m, p); !wiped && !v.replaced() {
+		hopeless := v.isCorrupt(m.ID) || (p != nil && v.wiped(m, p))
+		if !hopeless && !v.replaced() {
 			continue // see awaitReplacement
 		}
 		return do(v.remove(m), "ReplacingDeadMember", fmt.Sprintf("member %s is removed: %s", m.Name, why))
@@ -264,7 +268,7 @@ func (v *view) isCompacted() bool {
 // leadership, then its vote.
 func shrink(v *view) *step {
 	victim := v.victim()
-	if victim == nil || v.Cluster.Target != "" || v.restarting() || v.mayLeave(victim) != "" {
+	if victim == nil || v.Cluster.Target != "" || v.restarting() || v.defragmenting() || v.mayLeave(victim) != "" {
 		return nil // a change of the version is brought to its end first
 	}
 	reason := "ScalingDown"

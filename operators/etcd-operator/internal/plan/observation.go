@@ -70,6 +70,8 @@ type Cluster struct {
 	// DisruptionBudget is false when the user asked for no PodDisruptionBudget.
 	DisruptionBudget bool
 
+	// Maintenance is what may be done about space, and what was.
+	Maintenance Maintenance
 	// TLS is true when the spec asks for it.
 	TLS bool
 	// LastStatus is the status as it was last written. Nothing is decided from it:
@@ -132,6 +134,9 @@ const (
 	// Restarting is a voter whose container is about to be restarted with another
 	// image, or is being restarted, or whose Pod is about to be made again.
 	Restarting Role = "restarting"
+	// Defragmenting is a voter that is about to be defragmented, or is being
+	// defragmented.
+	Defragmenting Role = "defragmenting"
 )
 
 // Pod is what Plan needs of a member's Pod.
@@ -182,6 +187,9 @@ type Pod struct {
 	UnreadySince, ReadySince time.Time
 	// Routed is true while the client Service sends new clients to the Pod.
 	Routed bool
+	// Defragmented tells of the last time that the member was defragmented; zero if it
+	// was not.
+	Defragmented Defragmented
 	// Learners is the ETCD_MAX_LEARNERS that the Pod's etcd runs with; 0 if none
 	// is set.
 	Learners int
@@ -247,8 +255,14 @@ type Answer struct {
 	// "3.5.0": the minor that all members have been seen to run. Empty if it is not
 	// known.
 	ClusterVersion string
-	// Errors are those that the member reports, such as alarms and "no leader".
+	// Errors are those that the member reports, such as "no leader".
 	Errors []string
+	// Alarms are all that are raised, of whatever member, as this one knows them.
+	Alarms []Alarm
+	// DBSize is what the member's database takes on its disk, DBSizeInUse what of it is
+	// in use, and Quota what it may grow to; in bytes. Quota is 0 if it is not known, or
+	// if there is none.
+	DBSize, DBSizeInUse, Quota int64
 	// Read is true when a linearizable read by this member succeeded: a quorum
 	// answered it in this Observation.
 	Read bool

@@ -72,12 +72,18 @@ var rules = []rule{
 	turnVersion,
 
 	// Everything below needs one.
+	corrupted,
 	awaitQuorum,
 	createJoiners,
 	openGrant,
 	welcomeBack,
 	welcomeUpdated,
+	welcomeDefragmented,
 	setRoles,
+
+	// Alarms: what a removed member has left behind, and who is not to hand on its data.
+	disarmRemoved,
+	moveCorruptLead,
 
 	// Membership, one settled change at a time (S3).
 	removeStrays,
@@ -95,14 +101,24 @@ var rules = []rule{
 	awaitRestart,
 	awaitUpdate,
 	awaitNewcomer,
+	awaitDefragment,
 	awaitMembers,
+
+	// Space, when there is none.
+	repairSpace,
 
 	// Versions, images and templates, one member at a time, while all is well (S6, S10).
 	restartMember,
 	finishVersion,
 	beginVersion,
 	awaitMove,
+
+	// Space, one member at a time, while all is well (S6, S8).
+	defragmentMember,
+	beginDefragment,
+
 	refuseVersion,
+	refuseSchedule,
 
 	rest,
 }

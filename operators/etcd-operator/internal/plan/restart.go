@@ -84,6 +84,8 @@ func (v *view) unrest(next *Member) string {
 		return fmt.Sprintf("there are %d voters of %d", len(v.voters), v.Cluster.Size)
 	case len(v.healthy) < len(v.voters):
 		return v.whoIsMissing()
+	case len(v.alarmsOf(Corrupt)) > 0:
+		return "alarm CORRUPT is raised"
 	}
 	for _, m := range v.voters {
 		if why := v.podUnrest(m, next != nil && next.ID == m.ID); why != "" {
@@ -159,6 +161,9 @@ func restartMember(v *view) *step {
 	reason, with := how.reason, how.with
 	if why := v.unrest(m); why != "" {
 		return wait(v.unrestPatience(), reason, fmt.Sprintf("member %s is restarted %s when all is well: %s", m.Name, with, why))
+	}
+	if v.alarmBars(p) {
+		return wait(shortly, reason, fmt.Sprintf("member %s is restarted with %s when no alarm is raised: %s", m.Name, v.image(), v.alarmText()))
 	}
 	if told := v.clusterVersion(); !takes(told, v.goal()) {
 		return wait(shortly, reason, fmt.Sprintf("member %s is restarted %s when etcd's cluster version, which is %s, allows it", m.Name, with, told))
@@ -242,7 +247,7 @@ func (v *view) upgraded() string {
 // changed yet, is to serve clients again, because something else comes first.
 func (v *view) mayServeOn(m Member) bool {
 	next := v.nextToRestart()
-	if next == nil || next.ID != m.ID || len(v.voters) < v.Cluster.Size || len(v.list) > len(v.voters) {
+	if next == nil || next.ID != m.ID || len(v.voters) < v.Cluster.Size || len(v.list) > len(v.voters) || v.alarmBars(v.pods[m.Name]) || v.mayMakeRoom() {
 		return true
 	}
 	for _, o := range v.voters {
@@ -269,6 +274,10 @@ func awaitRestart(v *view) *step {
 	}
 	return nil
 }
+
+// alarmBars reports whether a Pod gets no other version as long as an alarm is raised
+// (S10).
+func (v *view) alarmBars(p *Pod) bool { return p.Version != v.goal() && len(v.alarms) > 0 }
 
 // restartPatience is how soon to look again at a Pod whose container is restarted.
 func (v *view) restartPatience(p *Pod) time.Duration {

@@ -31,6 +31,8 @@ func (v *view) status(s *step) v1beta2.ClusterStatus {
 		AdoptedSeed:        c.LastStatus.AdoptedSeed,
 		HighestRevision:    v.highestRevision(),
 		Leader:             v.name(v.leader),
+		Alarms:             v.alarmStatus(),
+		Maintenance:        v.maintenanceStatus(),
 	}
 	if st.Phase == v1beta2.PhaseFailed {
 		st.Reason = s.message
@@ -44,9 +46,10 @@ func (v *view) status(s *step) v1beta2.ClusterStatus {
 	case c.Paused || c.Deleting || c.Fence.By != "" || s.reason == "ClusterExisted":
 		// Nobody was asked: the last report stands.
 		st.Size, st.Leader, st.MemberDetails, st.Members, st.ReadyMembers = last.Size, last.Leader, last.MemberDetails, last.Members, last.ReadyMembers
+		st.Alarms = last.Alarms
 	case len(v.list) == 0 && c.ClusterID != 0:
 		// Nobody could tell: who the members are is as it was.
-		st.Size, st.MemberDetails = last.Size, last.MemberDetails
+		st.Size, st.MemberDetails, st.Alarms = last.Size, last.MemberDetails, last.Alarms
 	}
 	seed, adopting := s.action.(AdoptSeed)
 	_, acknowledging := s.action.(AcknowledgeFence)
@@ -165,6 +168,8 @@ func (v *view) available(s *step) metav1.Condition {
 		return c
 	case v.Cluster.ClusterID == 0 || v.Cluster.Fence.By != "":
 		return v.condition(kind, false, s.reason, s.message)
+	case v.sure && len(v.alarms) > 0:
+		return v.condition(kind, false, v.alarmReason(), v.alarmAdvice())
 	case v.hasQuorum():
 		return v.condition(kind, true, "Serving", v.tolerance())
 	case v.sure:
@@ -184,7 +189,7 @@ func (v *view) tolerance() string {
 }
 
 func (v *view) progressing(s *step) metav1.Condition {
-	moving := s.reason != "AsDesired" && s.reason != "VersionRefused" && !blocked[s.reason]
+	moving := s.reason != "AsDesired" && !Blocked(s.reason)
 	return v.condition(v1beta2.ConditionProgressing, moving, s.reason, s.message)
 }
 
@@ -196,7 +201,9 @@ var blocked = map[string]bool{
 
 // Blocked reports whether a reason is one for which nothing moves until somebody
 // does something.
-func Blocked(reason string) bool { return blocked[reason] || reason == "VersionRefused" }
+func Blocked(reason string) bool {
+	return blocked[reason] || reason == "VersionRefused" || reason == "ScheduleInvalid" || reason == "Corrupt"
+}
 
 // degraded says which members are not healthy.
 func (v *view) degraded(s *step) metav1.Condition {
@@ -209,6 +216,13 @@ func (v *view) degraded(s *step) metav1.Condition {
 	}
 	if len(v.list) == 0 {
 		return v.condition(kind, true, s.reason, s.message)
+	}
+	if len(v.alarms) > 0 {
+		said := v.alarmAdvice()
+		if len(v.healthy) < len(v.voters) {
+			said += "; " + v.whoIsMissing()
+		}
+		return v.condition(kind, true, v.alarmReason(), said)
 	}
 	if len(v.healthy) < len(v.voters) {
 		return v.condition(kind, true, "MembersUnhealthy", v.whoIsMissing())

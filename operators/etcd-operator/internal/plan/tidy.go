@@ -90,7 +90,7 @@ func awaitMembers(v *view) *step {
 
 // rest says that all is as it should be.
 func rest(v *view) *step {
-	return wait(idle, "AsDesired", fmt.Sprintf("%d of %d members are healthy", len(v.healthy), v.Cluster.Size))
+	return wait(v.untilMaintenance(), "AsDesired", fmt.Sprintf("%d of %d members are healthy", len(v.healthy), v.Cluster.Size))
 }
 
 // canAnyJoin reports whether a replacement waits.

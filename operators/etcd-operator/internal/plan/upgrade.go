@@ -165,6 +165,9 @@ func beginVersion(v *view) *step {
 	if why := v.unrest(nil); why != "" {
 		return wait(v.unrestPatience(), "Upgrading", "the version changes when all is well: "+why)
 	}
+	if len(v.alarms) > 0 {
+		return wait(shortly, "Upgrading", "the version changes when no alarm is raised: "+v.alarmText())
+	}
 	if parseVersion(next).compareMinor(parseVersion(c.Version)) != 0 && v.clusterVersion().compareMinor(parseVersion(c.Version)) != 0 {
 		return wait(shortly, "Upgrading", "waiting for etcd's cluster version to be that of "+c.Version)
 	}
@@ -215,6 +218,13 @@ func finishVersion(v *view) *step {
 		index = v.applied
 	}
 	return do(RecordVersion{Current: c.Target, Index: index}, "UpgradeFinished", "all members run etcd "+c.Target)
+}
+
+// changesVersion reports whether members move to another version, or are about to.
+func (v *view) changesVersion() bool {
+	c := &v.Cluster
+	next, refusal := nextVersion(c.Version, c.WantedVersion)
+	return c.Target != "" || (refusal == "" && next != c.Version)
 }
 
 // refuseVersion says why a version that is wanted is not gone to.

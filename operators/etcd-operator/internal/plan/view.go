@@ -28,12 +28,15 @@ type view struct {
 	list    []Member
 	voters  []Member
 	// healthy is H: the ids of the voters that answered themselves, name the same
-	// leader and term, report no error and are caught up.
+	// leader and term, report no error, are caught up and are not named by a CORRUPT
+	// alarm. A NOSPACE alarm is no matter of members: they change under it.
 	healthy map[uint64]bool
 	// leader is the id of the leader that H names; 0 if none.
 	leader  uint64
 	term    uint64
 	applied uint64
+	// alarms are those that are raised, as the one knows them whose list it is.
+	alarms []Alarm
 }
 
 func newView(o Observation) *view {
@@ -72,7 +75,7 @@ func (v *view) readList() {
 		return
 	}
 	v.sure, v.list = best.Read, best.Members
-	v.leader, v.term = best.Leader, best.Term
+	v.leader, v.term, v.alarms = best.Leader, best.Term, best.Alarms
 	for _, m := range v.list {
 		if !m.Learner {
 			v.voters = append(v.voters, m)
@@ -116,10 +119,10 @@ func (v *view) findHealthy() {
 }
 
 // caughtUp reports whether a member answered itself, follows the leader, reports
-// no error and has applied nearly all that anyone has.
+// no error, has applied nearly all that anyone has, and is not called corrupt.
 func (v *view) caughtUp(m Member) bool {
 	a := v.answer(m)
-	return a != nil && a.Leader == v.leader && a.Term == v.term && len(a.Errors) == 0 && a.Applied+maxLag >= v.applied
+	return a != nil && !v.isCorrupt(m.ID) && a.Leader == v.leader && a.Term == v.term && len(a.Errors) == 0 && a.Applied+maxLag >= v.applied
 }
 
 // answer is what the member itself said, or nil if it was not reached.
@@ -214,6 +217,8 @@ func (v *view) loss(m Member) string {
 		return "its Pod has ended, and the data with it"
 	case v.wiped(m, p):
 		return "its disk is empty although it had data"
+	case v.isCorrupt(m.ID) && v.corruptIsKnown():
+		return "alarm CORRUPT names it: its data differs from that of the others"
 	case v.answer(m) != nil:
 		return ""
 	case v.nodeLost(p):

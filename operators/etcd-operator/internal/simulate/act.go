@@ -29,6 +29,9 @@ import (
 //   - A member is removed only if its Pod, read live, is still the one that was
 //     observed, with the same grant, and if it does not lead; a claim is deleted only
 //     if no Pod has its name, and it is still a member's; a Pod returns only to such.
+//   - A member is defragmented only if the Pods and the member list are as they were
+//     observed and another one leads; it is written on its Pod first, and the call is made
+//     within the deadline of an action.
 //   - The PodDisruptionBudget is set first, also when there is no action.
 //   - The status is written last, unless a precondition failed.
 
@@ -142,6 +145,17 @@ func (w *world) effect(op *operator, t *todo, n int) (more bool, err error) {
 			w.latch(a.ClusterID)
 		}
 		return false, err
+	case plan.BeginDefragment:
+		return false, w.writeStatus(op, func(c *etcdCluster) {
+			w.touch("a round is recorded")
+			c.begun = a.At.Sub(epoch).Truncate(time.Second)
+		})
+	case plan.Compact:
+		return w.compact(op, a, n)
+	case plan.DisarmAlarm:
+		return false, w.changeMembers(op, t, a.Members, func(r *run) error { return w.disarmAlarm(t, r, a) })
+	case plan.Defragment:
+		return w.defragment(op, t, a, n)
 	case plan.RecordVersion:
 		return false, w.writeStatus(op, func(c *etcdCluster) {
 			w.touch("a version is recorded")
@@ -279,6 +293,7 @@ func (w *world) adoptSeed(op *operator, t *todo, a plan.AdoptSeed) error {
 		c.fence.By, c.fence.Adopted = "", v1beta2.AdoptedSeed{Restore: a.Restore, Pod: a.Name, PodUID: a.UID}
 		c.bootstrap, c.clusterID, c.status = plan.Bootstrap{Member: a.Name, Token: a.Restore}, a.ClusterID, &t.decision.Status
 		c.current, c.target, c.index = cmp.Or(a.Version, c.current), "", 0
+		c.repaired, c.compacted = never, 0
 	})
 	if err == nil {
 		w.adopt(a)

@@ -22,11 +22,11 @@ func (w *world) tickClient() {
 // writeThrough is one write to one member.
 func (w *world) writeThrough(r *run) {
 	l := w.leaderOf(r)
-	if l == nil || w.during(Alarm) {
+	if l == nil || len(l.disk.data.alarms) > 0 {
 		return
 	}
 	w.lastWrite++
-	w.appendEntry(l, entry{kind: write, id: uint64(w.lastWrite)})
+	w.appendEntry(l, entry{kind: write, id: uint64(w.lastWrite), units: 1})
 	n := len(l.disk.data.log)
 	w.replicate(l)
 	if l.etcd == nil || !l.etcd.leading || l.disk.data.committed < n {

@@ -105,7 +105,7 @@ func (w *world) key() uint64 {
 	put := func(args ...any) { fmt.Fprintln(&b, args...) }
 
 	c := &w.cluster
-	put(c.size, c.wanted, c.repository, c.template, c.restart, c.current, c.target, c.index, c.paused, c.deleting, name(c.bootstrap.Member), c.clusterID != 0, w.main, len(w.births), w.budget, w.learners, w.majorityLost)
+	put(c.size, c.wanted, c.repository, c.template, c.restart, c.current, c.target, c.index, ago(c.begun), ago(c.repaired), w.quota, c.paused, c.deleting, name(c.bootstrap.Member), c.clusterID != 0, w.main, len(w.births), w.budget, w.learners, w.majorityLost)
 	for i := range w.births {
 		put(w.births[i].minor, w.births[i].oldIndex)
 	}
@@ -123,7 +123,7 @@ func (w *world) key() uint64 {
 		put("n", left(n.off), left(n.silent), left(n.cut), n.gone, n.cordoned, ago(n.silentSince), ago(n.lostSince))
 	}
 	putPod := func(p *pod) {
-		put("p", name(p.name), p.role, ago(p.created), ago(p.deleting), p.finished, p.node, p.unschedulable, p.trouble, p.ip, p.addressed, p.learners, p.version, p.repository, p.template, p.from, p.ready, ago(p.readyAt), p.routed, w.now-p.roleAt < time.Second)
+		put("p", name(p.name), p.role, ago(p.created), ago(p.deleting), p.finished, p.node, p.unschedulable, p.trouble, p.ip, p.addressed, p.learners, p.version, p.repository, p.template, p.from, p.ready, ago(p.readyAt), p.routed, w.now-p.roleAt < time.Second, ago(p.defragmented), p.defragmentDone)
 		if p.grant != nil {
 			put(p.grant.Attempt, p.grant.New, p.grant.CatchUp, len(p.grant.After))
 			for _, m := range p.grant.Members {
@@ -144,7 +144,7 @@ func (w *world) key() uint64 {
 		if r.etcd == nil {
 			continue
 		}
-		put(r.etcd.leader, r.etcd.leading, r.etcd.serves)
+		put(r.etcd.leader, r.etcd.leading, r.etcd.serves, max(0, r.etcd.busyUntil-w.now))
 		for _, p := range r.etcd.peers {
 			put(p.id, len(r.disk.data.log)-p.match, p.active == never, min(ago(p.active), 2*healthInterval))
 		}
@@ -191,7 +191,7 @@ func (w *world) putData(put func(...any), name func(string) int, d *data) {
 	}
 	truth := w.births[d.birth].committed
 	common := commonPrefix(truth, d.log)
-	put("d", d.birth, name(d.name), d.id, w.highestTerm()-d.term, len(truth)-common, len(truth)-d.committed, len(truth)-d.applied)
+	put("d", d.birth, d.alarms, d.size, d.inUse, name(d.name), d.id, w.highestTerm()-d.term, len(truth)-common, len(truth)-d.committed, len(truth)-d.applied)
 	for _, e := range d.log[common:] {
 		put(e.kind, name(e.name))
 	}

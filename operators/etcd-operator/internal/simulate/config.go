@@ -32,6 +32,14 @@ type Config struct {
 	// Weight is how many raft entries one write stands for: with many, a member
 	// that lags by a write is not caught up.
 	Weight int
+	// Quota is what the databases may grow to, in units of which a write takes one; 0 for no
+	// limit, and databases of no size. Live is what of a database a compaction leaves.
+	Quota, Live int
+	// AutoRepair is spec.maintenance.autoRepairSpace, AbovePercent its
+	// defragmentAbovePercent, Scheduled whether there is a schedule.
+	AutoRepair   bool
+	AbovePercent int
+	Scheduled    bool
 	// Steps is how many steps there are in which faults happen.
 	Steps int
 	// Faults is the number of faults.
@@ -77,6 +85,8 @@ const (
 	NoUID
 	// NoMemberList: it changes members whatever the list is meanwhile.
 	NoMemberList
+	// NoDeadline: it asks a member to defragment however long ago it has decided that.
+	NoDeadline
 	// ForgetfulLauncher: the launcher uses a grant again that it has used.
 	ForgetfulLauncher
 	// EagerLauncher: without data it starts as a member that joins, grant or not, as
@@ -118,6 +128,12 @@ func RandomConfig(seed int64) Config {
 	if r.chance(1) {
 		cfg.Existed = "a status of the archived operator"
 	}
+	if r.chance(50) {
+		cfg.Quota = pick(&r, 30, 60, 200)
+		cfg.Live = pick(&r, 1, 1, cfg.Quota/3, cfg.Quota-1)
+	}
+	cfg.AutoRepair, cfg.Scheduled = r.chance(60), r.chance(30)
+	cfg.AbovePercent = pick(&r, 0, 0, 30, 60)
 	cfg.Formed = r.chance(50)
 	cfg.BornFenced = !cfg.Formed && r.chance(10)
 	cfg.Gentle = r.chance(75)
@@ -164,6 +180,18 @@ func (c *Config) String() string {
 	}
 	if !c.NodesReadable {
 		s += ", nodes not readable"
+	}
+	if c.Quota > 0 {
+		s += fmt.Sprintf(", quota %d of which %d are live", c.Quota, c.Live)
+	}
+	if c.AutoRepair {
+		s += ", repairs"
+	}
+	if c.AbovePercent > 0 {
+		s += fmt.Sprintf(", defragments above %d %%", c.AbovePercent)
+	}
+	if c.Scheduled {
+		s += ", scheduled"
 	}
 	if c.Formed {
 		s += ", formed"

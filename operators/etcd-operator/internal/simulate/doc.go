@@ -19,6 +19,7 @@
 //   - launcher.go: what a container does when it starts (S2)
 //   - etcd.go, member.go: logs, elections, commits; the calls that change members
 //   - version.go: images, and etcd's cluster version
+//   - space.go: databases that fill, alarms, compaction and defragmentation
 //   - template.go: the shape of Pods, and nodes that are to be emptied
 //   - client.go: a client that writes all the time
 //   - operator.go, act.go: lagging caches, observing, and carrying out a Decision

@@ -18,6 +18,10 @@ type data struct {
 	committed, applied int
 	// view is this member's own member list, never changed in place.
 	view []plan.Member
+	// alarms are those that it knows to be raised, never changed in place.
+	alarms []plan.Alarm
+	// size is what the database takes, inUse what of it is in use; in units.
+	size, inUse int
 }
 
 // entry is an entry of raft's log. An entry has the same serial wherever it is,
@@ -30,6 +34,9 @@ type entry struct {
 	index uint64
 	id    uint64
 	name  string
+	alarm plan.AlarmKind
+	// units is what it takes in the database.
+	units int
 }
 
 type entryKind int
@@ -38,6 +45,9 @@ const (
 	noop entryKind = iota
 	write
 	publish // a member tells its name: it has started
+	raise   // an alarm
+	disarm
+	compact
 	addVoter
 	addLearner
 	promote
@@ -56,7 +66,9 @@ type process struct {
 	// stopping is true once it has applied its own removal: it stops a moment later,
 	// so that its followers hear of it (etcd waits a second).
 	stopping bool
-	peers    []peer
+	// busyUntil is until when it is defragmented: it applies nothing and serves nothing.
+	busyUntil time.Duration
+	peers     []peer
 }
 
 // peer is what a process knows of another member.
@@ -194,7 +206,7 @@ func (w *world) etcds() []*run {
 // readable reports whether a linearizable read by a member succeeds now. It brings
 // the member up to date.
 func (w *world) readable(r *run) bool {
-	if r.etcd == nil || !r.etcd.serves {
+	if r.etcd == nil || !r.etcd.serves || w.busy(r) {
 		return false
 	}
 	d := r.disk.data

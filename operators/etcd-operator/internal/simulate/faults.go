@@ -67,8 +67,13 @@ const (
 	PartitionPeers
 	// PartitionOperator hides the Pods of some nodes from an operator.
 	PartitionOperator
-	// Alarm raises NOSPACE on every member.
-	Alarm
+	// Fill writes so much that the databases grow to their quota, if there is one: etcd
+	// raises NOSPACE, and refuses writes.
+	Fill
+	// CorruptMember changes a member's data, and etcd notices: it raises CORRUPT.
+	CorruptMember
+	// CorruptSomebody raises CORRUPT of nobody knows whom.
+	CorruptSomebody
 	// CrashOperator ends an operator after one of its next API calls.
 	CrashOperator
 	// StallOperator makes one stand still before one.
@@ -138,7 +143,7 @@ const (
 var faultNames = [numFaults]string{
 	"KillContainer", "HoldContainer", "DeletePod", "ForceDeletePod", "FinishPod", "DrainPod",
 	"StopNode", "CutNode", "SilenceNode", "LoseNode", "WipeDisk", "WipeWhileDown", "WipeSeed", "DeleteUserClaim",
-	"KillLearner", "KillLeader", "MoveAway", "LeadLeaving", "SlowMember", "PartitionPeers", "PartitionOperator", "Alarm",
+	"KillLearner", "KillLeader", "MoveAway", "LeadLeaving", "SlowMember", "PartitionPeers", "PartitionOperator", "Fill", "CorruptMember", "CorruptSomebody",
 	"CrashOperator", "StallOperator", "TearCall", "LoseReply", "FailCall", "RepeatCall", "LateCall", "SecondOperator",
 	"SlowAnswers", "LagPods", "LagClaims", "LagStatus", "EditSize", "Pause", "EditVersion", "EditRepository", "EditTemplate", "AskRestart", "Cordon", "Uncordon", "NameConflict", "Restore", "EraseFence", "OldMarks", "DeleteCluster",
 	"Unschedulable", "ImageTrouble", "SlowAddress", "ChangeLearners", "PassTime",
@@ -217,6 +222,7 @@ func (w *world) stopFaults() {
 	for _, r := range w.restores {
 		r.until = 0
 	}
+	w.makeRoom()
 	for _, op := range w.operators {
 		op.blindUntil, op.stalledUntil, op.deadUntil, op.mishap = 0, 0, 0, numFaults
 	}

@@ -155,7 +155,90 @@ func observationFrom(d *dice) plan.Observation {
 			})
 		}
 	}
+	arbitraryDatabases(d, &o, members)
 	return o
+}
+
+// arbitraryDatabases gives members databases and alarms.
+func arbitraryDatabases(d *dice, o *plan.Observation, members []plan.Member) {
+	arbitraryMaintenance(d, &o.Cluster, o.Now)
+	alarms := arbitraryAlarms(d, members)
+	if d.chance(4) {
+		arbitraryRound(d, o, members)
+	}
+	for i := range o.Pods {
+		p := &o.Pods[i]
+		if p.Role == plan.Voter {
+			arbitraryDefragmentation(d, &o.Cluster, p, o.Now)
+		}
+		if !p.Answer.Reached {
+			continue
+		}
+		arbitrarySpace(d, &p.Answer)
+		if !d.strange(12) {
+			p.Answer.Alarms = alarms
+		}
+	}
+}
+
+// arbitraryRound has a round under way, and little else.
+func arbitraryRound(d *dice, o *plan.Observation, members []plan.Member) {
+	c := &o.Cluster
+	c.Size, c.WantedVersion, c.Target, c.Maintenance.AbovePercent, c.Maintenance.Begun = len(members), c.Version, "", 20, o.Now.Add(-time.Minute)
+	if i := d.below(max(1, len(o.Pods))); i < len(o.Pods) && o.Pods[i].Role == plan.Voter {
+		o.Pods[i].Role = plan.Defragmenting
+	}
+}
+
+// arbitraryMaintenance has a round to begin, or under way, in half of the cases.
+func arbitraryMaintenance(d *dice, c *plan.Cluster, now time.Time) {
+	m := &c.Maintenance
+	m.AutoRepairSpace = d.chance(2)
+	if d.chance(4) {
+		m.AbovePercent = 20
+	}
+	if d.chance(4) {
+		m.Schedule, m.Counted, m.Since = rounds, rounds.String(), now.Add(-time.Hour)
+	}
+	if d.chance(3) {
+		m.Begun = now.Add(-time.Duration(d.below(5000)) * time.Second)
+	}
+	if d.chance(4) {
+		m.Repaired, m.CompactedRevision = m.Begun, int64(d.below(12))
+	}
+}
+
+// arbitraryDefragmentation has a member's database in any stage.
+func arbitraryDefragmentation(d *dice, c *plan.Cluster, p *plan.Pod, now time.Time) {
+	if d.chance(8) {
+		p.Role = plan.Defragmenting
+	}
+	if d.chance(4) {
+		p.Defragmented = plan.Defragmented{Since: c.Maintenance.Begun.Add(time.Duration(d.below(100)-50) * time.Second), Before: 1, Done: d.chance(2)}
+	}
+	if d.strange(8) {
+		p.RoleSince = now.Add(-time.Duration(d.below(20)) * time.Second)
+	}
+}
+
+// arbitrarySpace gives a member's database a size.
+func arbitrarySpace(d *dice, a *plan.Answer) {
+	a.Quota, a.DBSize = 1000<<20, []int64{1000 << 20, 200 << 20, 0}[d.below(3)]
+	a.DBSizeInUse = a.DBSize / int64(1+d.below(3))
+	if d.strange(12) {
+		a.Quota = 0
+	}
+}
+
+// arbitraryAlarms are raised in one of four cases.
+func arbitraryAlarms(d *dice, members []plan.Member) []plan.Alarm {
+	var alarms []plan.Alarm
+	for d.chance(4) {
+		alarms = append(alarms, plan.Alarm{
+			MemberID: []uint64{members[d.below(len(members))].ID, 0, 998}[d.below(3)], Kind: []plan.AlarmKind{plan.NoSpace, plan.NoSpace, plan.Corrupt}[d.below(3)],
+		})
+	}
+	return alarms
 }
 
 // arbitraryVersions has members on their way, or to be, in one of three cases.
@@ -348,7 +431,7 @@ func arbitraryAnswer(d *dice, c *plan.Cluster, self plan.Member, members []plan.
 	case d.strange(30):
 		a.MemberID = 999
 	case d.strange(30):
-		a.Errors = []string{"NOSPACE"}
+		a.Errors = []string{"something else"}
 	case d.strange(20):
 		a.Leader = members[d.below(len(members))].ID
 	case d.strange(20):

@@ -35,6 +35,8 @@ func (w *world) inject(f Fault) bool {
 		op := w.operators[f.A%len(w.operators)]
 		op.blindUntil = w.step + f.For
 		op.blindTo = func(node int) bool { return (f.B>>(node%8))&1 == 1 }
+	case Fill, CorruptMember, CorruptSomebody:
+		return w.spoil(f)
 	case SecondOperator:
 		if len(w.operators) > 1 {
 			return true
@@ -82,7 +84,7 @@ func (w *world) inject(f Fault) bool {
 	case Pause:
 		w.edit(func(c *etcdCluster) { c.paused = true })
 		fallthrough
-	case SlowMember, PartitionPeers, Alarm, NameConflict, SlowAnswers, LagPods, LagClaims, LagStatus, Unschedulable, ImageTrouble, SlowAddress:
+	case SlowMember, PartitionPeers, NameConflict, SlowAnswers, LagPods, LagClaims, LagStatus, Unschedulable, ImageTrouble, SlowAddress:
 		w.until[f.Kind] = max(w.until[f.Kind], w.step+f.For)
 	}
 	w.say("FAULT %s", f)

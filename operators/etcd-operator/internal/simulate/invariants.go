@@ -338,7 +338,7 @@ func (w *world) checkRemoval(t *todo, before sight, a plan.RemoveMember) {
 		if a.ID == before.leader && alive > 0 && a.Pod != nil && a.Pod.Answer.Reached { // else nobody can ask it
 			w.fail("S8", "the leader %s is removed without a hand-over", a.Name)
 		}
-		if lives && voters < t.seen.Cluster.Size && !w.given(m.Name) {
+		if lives && voters < t.seen.Cluster.Size && !w.given(m.Name) && !w.isCorrupt(a.ID) {
 			w.fail("S9", "member %s is removed, and it lives", a.Name)
 		}
 	}

@@ -68,6 +68,11 @@ type pod struct {
 	// snapshot is the restore whose snapshot the init container puts on an empty
 	// disk; empty if there is no such container.
 	snapshot string
+	// defragmented is when its member was last asked to defragment, sizeBefore how large the
+	// database was; defragmentDone is true once the member has answered.
+	defragmented   time.Duration
+	sizeBefore     int
+	defragmentDone bool
 	// ready is what its kubelet said last, at readyAt; routed is true while the client
 	// Service has its address.
 	ready   bool
@@ -235,7 +240,7 @@ func (w *world) schedule(p *pod) {
 }
 
 func (w *world) createPod(p *pod) {
-	p.uid, p.created, p.deleting, p.node, p.readyAt = w.uid(), w.now, never, -1, w.now
+	p.uid, p.created, p.deleting, p.node, p.readyAt, p.defragmented = w.uid(), w.now, never, -1, w.now, never
 	w.pods = insert(w.pods, p, func(p *pod) string { return p.name })
 }
 
@@ -300,5 +305,5 @@ func (w *world) dropClaim(c *claim) {
 // ready reports whether a Pod is ready to serve, as its probe tells.
 func (w *world) ready(p *pod) bool {
 	r := w.runOf(p.uid)
-	return r != nil && r.etcd != nil && r.etcd.serves && r.etcd.leader != 0 && w.kubeletTalks(p.node)
+	return r != nil && r.etcd != nil && r.etcd.serves && !w.starved(r) && r.etcd.leader != 0 && w.kubeletTalks(p.node)
 }

@@ -36,6 +36,7 @@ func (w *world) settle() {
 		if w.main >= 0 && minorOf(w.cluster.wanted) < w.births[w.main].minor && w.cluster.target == "" {
 			w.editVersion(w.finalVersion())
 		}
+		w.obeyAdvice()
 		if !w.asItShouldBe() {
 			good = 0
 			continue
@@ -86,6 +87,8 @@ func (w *world) whatIsWrong() string {
 		return ""
 	}
 	switch {
+	case w.isFull():
+		return "writes are refused: " + w.alarmNames()
 	case countVoters(view) != len(view):
 		return "there are learners: " + describeMembers(view)
 	case len(view) != c.size:

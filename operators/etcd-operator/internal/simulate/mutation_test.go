@@ -538,6 +538,104 @@ func TestPlantedBugs(t *testing.T) {
 			config: func(c *Config) { emptying()(c); c.Size, c.Nodes = 3, 6 },
 			by:     []string{"S4", "S9"},
 		},
+		"alarms taken for errors": {
+			reason: "no member is healthy while there is no space, so nothing is done about that",
+			planner: lie(func(o *plan.Observation) {
+				for i := range o.Pods {
+					for _, a := range o.Pods[i].Answer.Alarms {
+						o.Pods[i].Answer.Errors = append(o.Pods[i].Answer.Errors, string(a.Kind))
+					}
+				}
+			}),
+			config: filling(),
+			by:     []string{liveness},
+		},
+		"no room made": {
+			reason:  "nothing is compacted",
+			planner: without("Compact"),
+			config:  filling(),
+			by:      []string{liveness},
+		},
+		"a full database disarmed": {
+			reason: "the alarm is taken back before the members are defragmented",
+			planner: lie(func(o *plan.Observation) {
+				for i := range o.Pods {
+					o.Pods[i].Answer.DBSize = 1
+				}
+			}),
+			config: func(c *Config) { filling()(c); c.TruthOnly = true },
+			by:     []string{"Alarm"},
+		},
+		"a corrupt member trusted": {
+			reason: "the alarm is taken back, and the member that it names stays",
+			planner: func(o plan.Observation) plan.Decision {
+				d := plan.Plan(o)
+				a := reader(&o)
+				if a == nil || d.HandsOff {
+					return d
+				}
+				for _, alarm := range a.Alarms {
+					if alarm.Kind == plan.Corrupt {
+						d.Action = plan.DisarmAlarm{MemberID: alarm.MemberID, Alarm: alarm.Kind, Members: a.Members}
+					}
+				}
+				return d
+			},
+			config: func(c *Config) { filling(CorruptMember, CorruptMember, CorruptSomebody)(c); c.TruthOnly = true },
+			by:     []string{"Alarm"},
+		},
+		"a corrupt member kept": {
+			reason:  "it is not removed",
+			planner: without("RemoveMember"),
+			config:  filling(CorruptMember, CorruptMember),
+			by:      []string{liveness},
+		},
+		"two defragmented at once": {
+			reason:  "a member that is being defragmented is taken for one that is done",
+			planner: lie(pretendDefragmented),
+			config:  func(c *Config) { filling()(c); c.TruthOnly = true },
+			by:      []string{"S6"},
+		},
+		"the leader defragmented": {
+			reason: "it is not asked to step aside",
+			planner: func(o plan.Observation) plan.Decision {
+				d := plan.Plan(o)
+				m, ok := d.Action.(plan.MoveLeader)
+				if !ok {
+					return d
+				}
+				for _, p := range o.Pods {
+					if p.Name == m.From && p.Role == plan.Defragmenting {
+						d.Action = plan.Defragment{Name: p.Name, UID: p.UID, ID: p.Answer.MemberID, Members: list(&o)}
+					}
+				}
+				return d
+			},
+			config: filling(),
+			by:     []string{"S8"},
+		},
+		"a round that is never over": {
+			reason: "which members are done is forgotten",
+			planner: lie(func(o *plan.Observation) {
+				for i := range o.Pods {
+					if o.Pods[i].Role != plan.Defragmenting {
+						o.Pods[i].Defragmented = plan.Defragmented{}
+					}
+				}
+			}),
+			config: func(c *Config) { filling()(c); c.AbovePercent = 30 },
+			by:     []string{liveness},
+		},
+		"defragmenting late": {
+			reason:  "act asks a member however long ago it has decided that: by then it may be another's turn",
+			planner: plan.Plan,
+			config: func(c *Config) {
+				filling(SecondOperator, StallOperator, StallOperator, StallOperator, StallOperator)(c)
+				c.Planted, c.TruthOnly = []Bug{NoDeadline}, true
+			},
+			by:    []string{"S6"},
+			seeds: 20000,
+		},
 		"constant flags, by what comes of it": {
 			reason:  "as above, found where acknowledged writes are lost",
 			planner: plan.Plan,
@@ -776,6 +874,45 @@ func changing(kinds ...FaultKind) func(*Config) {
 		c.Kinds = append([]FaultKind{EditVersion, EditVersion, EditVersion}, kinds...)
 		c.Faults, c.Formed, c.Steps, c.Size = 20, true, 250, max(3, c.Size)
 		c.Nodes = max(c.Nodes, c.Size)
+	}
+}
+
+// filling has databases that fill, and the operator make room.
+func filling(kinds ...FaultKind) func(*Config) {
+	return func(c *Config) {
+		c.Quota, c.Live, c.AutoRepair, c.Scheduled = 60, 1, true, true
+		c.Kinds = append([]FaultKind{Fill, Fill, PassTime}, kinds...)
+		c.Faults, c.Formed, c.Steps, c.Size = 20, true, 250, max(3, c.Size)
+		c.Nodes = max(c.Nodes, c.Size)
+	}
+}
+
+// without is a planner that never takes an action of a kind.
+func without(kind string) Planner {
+	return func(o plan.Observation) plan.Decision {
+		d := plan.Plan(o)
+		if d.Action != nil && d.Action.Kind() == kind {
+			d.Action = nil
+		}
+		return d
+	}
+}
+
+// pretendDefragmented gives a member that is being defragmented the look of one that is
+// done.
+func pretendDefragmented(o *plan.Observation) {
+	a := reader(o)
+	if a == nil {
+		return
+	}
+	for i := range o.Pods {
+		p := &o.Pods[i]
+		for _, m := range a.Members {
+			if m.Name == p.Name && !p.Defragmented.Since.IsZero() {
+				p.Answer = *a
+				p.Answer.MemberID, p.Defragmented.Done, p.UnreadySince, p.ReadySince = m.ID, true, time.Time{}, time.Time{}
+			}
+		}
 	}
 }
 

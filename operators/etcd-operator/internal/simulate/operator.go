@@ -80,6 +80,8 @@ type todo struct {
 	// sent is true of a call that takes effect later: it was looked before.
 	sent      bool
 	disturbed int // world.disturbed at the observation
+	// marked is when it was written on a Pod what is to be done to it.
+	marked time.Duration
 }
 
 func newOperator(w *world, id string) *operator {
@@ -313,7 +315,8 @@ func (w *world) observe(op *operator) (plan.Observation, []pod) {
 			Name: clusterName, Generation: c.generation, Deleting: c.deleting, Paused: c.paused, Size: c.size,
 			Version: cmp.Or(c.current, c.wanted), Target: c.target, VersionIndex: c.index, WantedVersion: c.wanted, Repository: c.repository, Template: c.wantedTemplate(), Persistent: w.cfg.Persistent,
 			MemberTimeout: w.cfg.MemberTimeout, DisruptionBudget: w.cfg.DisruptionBudget,
-			LastStatus: *c.status, ClusterID: c.clusterID, Existed: w.cfg.Existed, Fence: c.fence,
+			Maintenance: w.maintenance(c),
+			LastStatus:  *c.status, ClusterID: c.clusterID, Existed: w.cfg.Existed, Fence: c.fence,
 		},
 		Pods:       make([]plan.Pod, 0, len(op.pods)),
 		FreshToken: fmt.Sprintf("%s%d", op.id, op.names),
@@ -357,6 +360,9 @@ func (w *world) observePod(p *pod) plan.Pod {
 		Persistent: p.persistent, Template: p.template, Version: p.version, Repository: p.repository, From: p.from, Learners: p.learners, Grant: p.grant,
 		SnapshotCount: snapshotEntries, Routed: p.routed,
 	}
+	if p.defragmented != never {
+		seen.Defragmented = plan.Defragmented{Since: epoch.Add(p.defragmented), Before: int64(p.sizeBefore) * unit, Done: p.defragmentDone}
+	}
 	if p.ready {
 		seen.ReadySince = epoch.Add(p.readyAt)
 	} else {
@@ -394,7 +400,7 @@ func (w *world) answer(r *run) plan.Answer {
 	if r.state == waiting {
 		return plan.Answer{Waiting: true, Attempt: r.used}
 	}
-	if r.etcd == nil || !r.etcd.serves {
+	if r.etcd == nil || !r.etcd.serves || (w.busy(r) && hash(r.name)%2 == 0) {
 		return plan.Answer{}
 	}
 	read := w.readable(r)
@@ -413,9 +419,8 @@ func (w *world) answer(r *run) plan.Answer {
 	if a.Leader == 0 {
 		a.Errors = append(a.Errors, "etcdserver: no leader")
 	}
-	if w.during(Alarm) {
-		a.Errors = append(a.Errors, "NOSPACE")
-	}
+	a.Alarms = d.alarms
+	a.DBSize, a.DBSizeInUse, a.Quota = int64(d.size)*unit, int64(d.inUse)*unit, int64(w.quota)*unit
 	if !a.Learner {
 		a.Members = d.view
 	}

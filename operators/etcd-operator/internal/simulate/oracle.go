@@ -89,6 +89,14 @@ func CheckDecision(o plan.Observation, d plan.Decision) *Violation {
 		return k.latch(a)
 	case plan.RecordVersion:
 		return k.recordVersion(a)
+	case plan.DisarmAlarm:
+		return k.disarmAlarm(a)
+	case plan.Compact:
+		return k.compact(a)
+	case plan.BeginDefragment:
+		return k.beginDefragment(a)
+	case plan.Defragment:
+		return k.defragment(a)
 	case plan.ChangeImage:
 		return k.changeImage(a)
 	case plan.RemakePod:
@@ -127,6 +135,7 @@ type check struct {
 	healthy          map[uint64]bool
 	leader           uint64
 	applied          uint64
+	alarms           []plan.Alarm
 }
 
 func (k *check) pod(name string) *plan.Pod {

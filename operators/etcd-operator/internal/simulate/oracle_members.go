@@ -25,7 +25,7 @@ func (k *check) settled(members []plan.Member) *Violation {
 	if read == nil {
 		return violation("S3", "no linearizable read gave the list %s", describeMembers(members))
 	}
-	k.leader, k.voters, k.learners = read.Leader, nil, nil
+	k.leader, k.alarms, k.voters, k.learners = read.Leader, read.Alarms, nil, nil
 	k.healthy = map[uint64]bool{} // one that was promoted, and does not know it yet, is not in it
 	for _, m := range members {
 		if a := k.answer(m); a != nil && a.Leader == read.Leader && a.Term == read.Term {
@@ -39,7 +39,7 @@ func (k *check) settled(members []plan.Member) *Violation {
 		}
 		k.voters = append(k.voters, m)
 		a := k.answer(m)
-		if a == nil || a.Learner || a.Leader == 0 || a.Leader != read.Leader || a.Term != read.Term || len(a.Errors) > 0 || a.Applied+maxLag < k.applied {
+		if a == nil || a.Learner || a.Leader == 0 || a.Leader != read.Leader || a.Term != read.Term || len(a.Errors) > 0 || a.Applied+maxLag < k.applied || k.isCorrupt(m.ID) {
 			continue
 		}
 		k.healthy[m.ID] = true
@@ -91,7 +91,7 @@ func (k *check) promote(a plan.Promote) *Violation {
 		return violation("S5", "%s is not a learner in the list", a.Name)
 	}
 	an := k.answer(*m)
-	if an == nil || an.Applied+maxLag < k.applied || an.Leader != k.leader || len(an.Errors) > 0 {
+	if an == nil || an.Applied+maxLag < k.applied || an.Leader != k.leader || len(an.Errors) > 0 || k.isCorrupt(a.ID) {
 		return violation("S5", "learner %s has not answered itself, caught up", a.Name)
 	}
 	if n := len(k.voters); n > 1 && len(k.healthy) < quorum(n+1) {
@@ -113,7 +113,7 @@ func (k *check) removeMember(a plan.RemoveMember) *Violation {
 	}
 	size := k.o.Cluster.Size
 	if m.Learner {
-		if k.answer(*m) != nil && len(k.voters) < size && len(a.Members) <= size && !k.given(a.Name) {
+		if k.answer(*m) != nil && len(k.voters) < size && len(a.Members) <= size && !k.given(a.Name) && !k.isCorrupt(a.ID) {
 			return violation("S9", "learner %s is removed, and it answers", a.Name)
 		}
 		return nil
@@ -141,10 +141,10 @@ func (k *check) removeMember(a plan.RemoveMember) *Violation {
 	if left >= size {
 		return nil // one too many, and the one that is not healthy goes
 	}
-	if !k.given(a.Name) {
+	if !k.given(a.Name) && !k.isCorrupt(a.ID) {
 		return violation("S9", "%s is removed, and nothing says that it is lost", a.Name)
 	}
-	if !k.dataGone(a.Name) && !k.replacementWaits(a.Members) && k.standing(a.Members) < size {
+	if !k.dataGone(a.Name) && !k.isCorrupt(a.ID) && !k.replacementWaits(a.Members) && k.standing(a.Members) < size {
 		return violation("S4", "%s is removed, and no replacement waits", a.Name)
 	}
 	return nil
@@ -180,7 +180,7 @@ func (k *check) dataGone(name string) bool {
 func (k *check) standing(list []plan.Member) int {
 	n := 0
 	for _, m := range list {
-		if !k.given(m.Name) && (!m.Learner || k.answer(m) != nil) {
+		if !k.given(m.Name) && !k.isCorrupt(m.ID) && (!m.Learner || k.answer(m) != nil) {
 			n++
 		}
 	}
@@ -204,7 +204,8 @@ func (k *check) moveLeader(a plan.MoveLeader) *Violation {
 		if to == nil || from == nil || from.Name != a.From || to.Name != a.To || to.Learner {
 			continue
 		}
-		if t := k.answer(*to); t != nil && t.Leader == an.Leader && len(t.Errors) == 0 {
+		k.alarms = an.Alarms
+		if t := k.answer(*to); t != nil && t.Leader == an.Leader && len(t.Errors) == 0 && !k.isCorrupt(to.ID) {
 			return nil
 		}
 	}

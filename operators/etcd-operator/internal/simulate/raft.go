@@ -14,6 +14,7 @@ import (
 func (w *world) tickEtcd() {
 	w.configured = false
 	for _, r := range w.etcds() {
+		w.apply(r) // what was committed while it was busy
 		w.connect(r)
 	}
 	for _, r := range w.etcds() {
@@ -43,8 +44,10 @@ func (w *world) tickEtcd() {
 	for _, r := range w.etcds() {
 		if r.etcd != nil && r.etcd.leading {
 			w.raiseVersion(r)
+			w.raiseAlarms(r)
 		}
 	}
+	w.checkBusy()
 }
 
 // connect keeps the times since when a member has been connected to the others.
@@ -268,10 +271,11 @@ func (w *world) commit(l *run) {
 // apply carries out what is committed, as this member sees it.
 func (w *world) apply(r *run) {
 	d := r.disk.data
-	for d.applied < d.committed {
+	for d.applied < d.committed && !w.busy(r) {
 		e := d.log[d.applied]
 		d.applied++
-		if e.kind == noop || e.kind == write {
+		if e.kind < publish || w.keep(d, e) {
+			w.store(d, e)
 			continue
 		}
 		d.view = applied(d.view, e, learnerLimit(r))

@@ -52,6 +52,14 @@ func describe(d plan.Decision) string {
 		s = fmt.Sprintf("%s attempt %d for %v", a.Name, a.Grant.Attempt, a.Grant.Members)
 	case plan.ChangeImage:
 		s = fmt.Sprintf("%s to %s:v%s", a.Name, a.Repository, a.Version)
+	case plan.DisarmAlarm:
+		s = fmt.Sprintf("%s of %x", a.Alarm, a.MemberID)
+	case plan.Compact:
+		s = fmt.Sprintf("to %d", a.Revision)
+	case plan.BeginDefragment:
+		s = ""
+	case plan.Defragment:
+		s = a.Name
 	case plan.AddLearner:
 		s = fmt.Sprintf("%s to %s", a.Name, describeMembers(a.Members))
 	case plan.Promote:

@@ -64,6 +64,8 @@ type world struct {
 	armed  []Fault // those that wait for a target
 	// until holds, for each kind of fault that lasts, the step at which it ends.
 	until [numFaults]int
+	// quota is what databases may grow to, in units; 0 for no limit.
+	quota int
 	// learners is the ETCD_MAX_LEARNERS that the next new Pod gets.
 	learners int
 	// disturbed counts everything that changed who runs and who reaches whom: what
@@ -105,6 +107,10 @@ type etcdCluster struct {
 	// current and target are the versions that are latched in the status.
 	current, target string
 	index           uint64
+	// begun is when the last round of defragmentations began, repaired when the last repair
+	// compacted, to a revision; never if none has.
+	begun, repaired time.Duration
+	compacted       int64
 	paused          bool
 	deleting        bool
 	bootstrap       plan.Bootstrap // zero: none
@@ -141,9 +147,9 @@ type birth struct {
 func newWorld(cfg Config, seed int64, planner Planner, faults []Fault) *world {
 	w := &world{
 		cfg: cfg, seed: uint64(seed), calm: cfg.Calm, planner: planner, main: -1,
-		faults: faults, learners: cfg.Learners, stats: &Stats{},
+		faults: faults, learners: cfg.Learners, stats: &Stats{}, quota: cfg.Quota,
 	}
-	w.cluster = etcdCluster{version: 1, generation: 1, size: cfg.Size, wanted: cfg.Version, repository: goodRepository, template: goodTemplate, status: &v1beta2.ClusterStatus{}}
+	w.cluster = etcdCluster{version: 1, generation: 1, size: cfg.Size, wanted: cfg.Version, repository: goodRepository, template: goodTemplate, status: &v1beta2.ClusterStatus{}, begun: never, repaired: never}
 	if cfg.BornFenced {
 		w.startRestore(Fault{A: int(seed % 2), B: int(seed % 12), For: int(seed % 60)})
 		w.cluster.fence.Mark = w.restores[0].uid

@@ -1,4 +1,4 @@
-// Package schedule knows when a repeated backup is due: by a fixed interval or by a
+// Package schedule knows when something repeated is due, such as a backup: by a fixed interval or by a
 // cron expression. It reads no clock, and its work is bounded whatever the gap
 // between two looks at it.
 package schedule
@@ -102,6 +102,9 @@ func parseEvery(duration, text string) (Schedule, error) {
 
 // String names the schedule: two of the same name have the same times.
 func (s Schedule) String() string { return s.text }
+
+// Equal reports whether two schedules have the same name.
+func (s Schedule) Equal(o Schedule) bool { return s.text == o.text }
 
 // Start is the time to count from (see Next and Due) for the first time of the schedule
 // to be at t, where it begins at once, and else later than t.

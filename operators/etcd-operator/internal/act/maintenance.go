@@ -1,0 +1,78 @@
+package act
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"time"
+
+	"github.com/etcd-operators/etcd-operators/api/v1beta2"
+	"github.com/etcd-operators/etcd-operators/operators/etcd-operator/internal/observe"
+	"github.com/etcd-operators/etcd-operators/operators/etcd-operator/internal/plan"
+	"github.com/etcd-operators/etcd-operators/shared/etcdclient"
+)
+
+// The actions of this file are on alarms and on space in the members' databases.
+
+// callTime is for how long a member may answer that it has defragmented, or compacted its
+// database. It goes on with that when nobody waits any more; the rest of the deadline is
+// for what comes before and after.
+const callTime = 5 * time.Second
+
+// disarmAlarm takes an alarm back while the member list is the one decided on.
+func (a *Actor) disarmAlarm(ctx context.Context, c *v1beta2.EtcdCluster, obs *plan.Observation, x plan.DisarmAlarm) error {
+	if err := a.sameMembers(ctx, c, obs, x.Members); err != nil {
+		return err
+	}
+	alarm := etcdclient.Alarm{MemberID: x.MemberID, Kind: etcdclient.AlarmKind(x.Alarm)}
+	return wrap(a.Etcd.Disarm(ctx, voters(obs), alarm), fmt.Sprintf("disarm alarm %s", x.Alarm))
+}
+
+// compact compacts through a voter. One that has not done all of it in time does it all
+// the same.
+func (a *Actor) compact(ctx context.Context, obs *plan.Observation, x plan.Compact) error {
+	ctx, cancel := context.WithTimeout(ctx, callTime)
+	defer cancel()
+	return wrap(unlessTimeIsUp(ctx, a.Etcd.Compact(ctx, voters(obs), x.Revision)), "compact")
+}
+
+// defragment has one member write its database anew, if all Pods of the cluster, read
+// live, are as they were observed, and if it does not lead, unless it is alone. What is
+// to be done is written on the Pod first: of two operators one gets to do it, and after a
+// crash it is known that a member may be at it.
+func (a *Actor) defragment(ctx context.Context, c *v1beta2.EtcdCluster, obs *plan.Observation, x plan.Defragment) error {
+	pod, err := a.asObserved(ctx, c, obs, x.Name)
+	if err != nil {
+		return err
+	}
+	var leaving []uint64
+	if len(x.Members) > 1 {
+		leaving = []uint64{x.ID}
+	}
+	if err := a.sameMembers(ctx, c, obs, x.Members, leaving...); err != nil {
+		return err
+	}
+	seen := podNamed(obs, x.Name)
+	mark := fmt.Sprintf("%s %d", time.Now().UTC().Format(time.RFC3339Nano), seen.Answer.DBSize)
+	if err := a.patchPod(ctx, c, x.Name, x.UID,
+		patchOp{"test", "/metadata/resourceVersion", pod.ResourceVersion},
+		annotation(v1beta2.AnnotationDefragmented, mark)); err != nil {
+		return err
+	}
+	call, cancel := context.WithTimeout(ctx, callTime)
+	defer cancel()
+	err = a.Etcd.Defragment(call, observe.Endpoint(seen.Name, seen.IP))
+	if err != nil {
+		return wrap(unlessTimeIsUp(call, err), "defragment member "+x.Name)
+	}
+	return a.patchPod(ctx, c, x.Name, x.UID, annotation(v1beta2.AnnotationDefragmented, mark+" done"))
+}
+
+// unlessTimeIsUp is the error of a call, but for one that was sent and that etcd has not
+// answered in time: it goes on, and what it does shows.
+func unlessTimeIsUp(ctx context.Context, err error) error {
+	if errors.Is(err, etcdclient.ErrOutcomeUnknown) && ctx.Err() != nil {
+		return nil
+	}
+	return err
+}

@@ -1,0 +1,193 @@
+package act_test
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/etcd-operators/etcd-operators/api/v1beta2"
+	"github.com/etcd-operators/etcd-operators/operators/etcd-operator/internal/plan"
+	"github.com/etcd-operators/etcd-operators/shared/apiservertest"
+	"github.com/etcd-operators/etcd-operators/shared/etcdclient"
+)
+
+// spacious is an etcd that tells one member list and a leader, notes what is asked of it
+// about space, and answers with an error.
+type spacious struct {
+	listing
+	leader uint64
+	calls  *[]string
+	err    error
+	// holds makes a call last until its caller gives up.
+	holds bool
+}
+
+func (s spacious) Ask(ctx context.Context, endpoints []etcdclient.Endpoint) map[string]etcdclient.Answer {
+	answers := s.listing.Ask(ctx, endpoints)
+	for name, a := range answers {
+		a.Leader = s.leader
+		answers[name] = a
+	}
+	return answers
+}
+
+func (s spacious) called(ctx context.Context, call string) error {
+	*s.calls = append(*s.calls, call)
+	if s.holds {
+		<-ctx.Done()
+		return fmt.Errorf("%w (%w)", etcdclient.ErrOutcomeUnknown, ctx.Err())
+	}
+	return s.err
+}
+
+func (s spacious) Disarm(ctx context.Context, _ []etcdclient.Endpoint, a etcdclient.Alarm) error {
+	return s.called(ctx, fmt.Sprintf("disarm %s of %d", a.Kind, a.MemberID))
+}
+
+func (s spacious) Compact(ctx context.Context, _ []etcdclient.Endpoint, revision int64) error {
+	return s.called(ctx, fmt.Sprintf("compact to %d", revision))
+}
+
+func (s spacious) Defragment(ctx context.Context, member etcdclient.Endpoint) error {
+	return s.called(ctx, "defragment "+member.Name)
+}
+
+// spaciousBench has two voters, x-a (which leads) and x-b, of which members tell.
+func spaciousBench(t *testing.T) (*bench, *spacious, func() *plan.Observation) {
+	t.Helper()
+	b := newBench(t)
+	s := &spacious{listing: listing{untouched{t}, []etcdclient.Member{
+		{ID: 7, Name: "x-a", PeerURLs: []string{"http://x-a.x:2380"}, Started: true}, {ID: 8, Name: "x-b", PeerURLs: []string{"http://x-b.x:2380"}, Started: true},
+	}}, leader: 7, calls: new([]string)}
+	b.make(plan.NewPod{Name: "x-a", Role: plan.Voter}, plan.NewPod{Name: "x-b", Role: plan.Defragmenting})
+	return b, s, func() *plan.Observation {
+		obs := b.observe()
+		for i := range obs.Pods {
+			obs.Pods[i].Answer = plan.Answer{Read: true, MemberID: uint64(7 + i), Leader: 7, DBSize: 1000}
+		}
+		b.actor.Etcd = *s
+		return obs
+	}
+}
+
+// voters is the list that spaciousBench's members tell.
+var twoVoters = []plan.Member{{ID: 7, Name: "x-a", Started: true}, {ID: 8, Name: "x-b", Started: true}}
+
+// It is written on the Pod before a member is asked to defragment, and after, and of two
+// who have seen the same one does it.
+func TestDefragment(t *testing.T) {
+	b, s, see := spaciousBench(t)
+	obs := see()
+	action := plan.Defragment{Name: "x-b", UID: podIn(obs, "x-b").UID, ID: 8, Members: twoVoters}
+	began := time.Now()
+	if err := b.act(obs, action); err != nil {
+		t.Fatal(err)
+	}
+	if want := []string{"defragment x-b"}; !slices.Equal(*s.calls, want) {
+		t.Errorf("etcd was asked %q", *s.calls)
+	}
+	after := podIn(see(), "x-b").Defragmented
+	if !after.Done || after.Before != 1000 || after.Since.Before(began.Add(-time.Second)) {
+		t.Errorf("it is observed as %+v", after)
+	}
+
+	*s.calls = nil
+	obs = see()
+	s.err = errors.New("no space left on device")
+	b.actor.Etcd = *s
+	if err := b.act(obs, action); err == nil || !strings.Contains(err.Error(), "no space left") {
+		t.Errorf("error %v, want etcd's", err)
+	}
+	again := podIn(see(), "x-b").Defragmented
+	if again.Done || !again.Since.After(after.Since) {
+		t.Errorf("after an error it is observed as %+v", again)
+	}
+	*s.calls = nil
+	for what, stale := range map[string]func() (*plan.Observation, plan.Defragment){
+		"another member list": func() (*plan.Observation, plan.Defragment) {
+			return see(), plan.Defragment{Name: "x-b", UID: action.UID, ID: 8, Members: twoVoters[:1]}
+		},
+		"it leads": func() (*plan.Observation, plan.Defragment) { s.leader = 8; return see(), action },
+		"another Pod of the name": func() (*plan.Observation, plan.Defragment) {
+			s.leader = 7
+			return see(), plan.Defragment{Name: "x-b", UID: "other", ID: 8, Members: twoVoters}
+		},
+		"another role": func() (*plan.Observation, plan.Defragment) {
+			obs := see()
+			if err := b.act(obs, plan.SetRoles{Roles: []plan.PodRole{{Name: "x-a", UID: podIn(obs, "x-a").UID, Role: plan.Restarting}}}); err != nil {
+				t.Fatal(err)
+			}
+			return obs, action
+		},
+	} {
+		s.leader = 7
+		obs, a := stale()
+		wantStale(t, what, b.act(obs, a))
+	}
+	if len(*s.calls) > 0 {
+		t.Errorf("etcd was asked %q", *s.calls)
+	}
+}
+
+// A member that takes long goes on; nobody waits for it.
+func TestDefragmentTakesLong(t *testing.T) {
+	t.Parallel()
+	b, s, see := spaciousBench(t)
+	s.holds = true
+	obs := see()
+	began := time.Now()
+	if err := b.act(obs, plan.Defragment{Name: "x-b", UID: podIn(obs, "x-b").UID, ID: 8, Members: twoVoters}); err != nil {
+		t.Fatal(err)
+	}
+	if took := time.Since(began); took > 9*time.Second {
+		t.Errorf("it was waited for %s", took)
+	}
+	if d := podIn(see(), "x-b").Defragmented; d.Done || d.Since.IsZero() {
+		t.Errorf("it is observed as %+v", d)
+	}
+}
+
+// An alarm is taken back while the member list is the one decided on.
+func TestDisarm(t *testing.T) {
+	b, s, see := spaciousBench(t)
+	wantStale(t, "another member list", b.act(see(), plan.DisarmAlarm{MemberID: 9, Alarm: plan.Corrupt, Members: twoVoters[:1]}))
+	if err := b.act(see(), plan.DisarmAlarm{MemberID: 9, Alarm: plan.Corrupt, Members: twoVoters}); err != nil {
+		t.Fatal(err)
+	}
+	if want := []string{"disarm CORRUPT of 9"}; !slices.Equal(*s.calls, want) {
+		t.Errorf("etcd was asked %q", *s.calls)
+	}
+	obs := see()
+	b.update(func(c *v1beta2.EtcdCluster) { c.Spec.Maintenance = &v1beta2.MaintenancePolicy{AutoRepairSpace: true} })
+	wantStale(t, "the user has changed the spec", b.act(obs, plan.DisarmAlarm{MemberID: 9, Alarm: plan.Corrupt, Members: twoVoters}))
+}
+
+// A repair is recorded when etcd has compacted, and begins a round.
+func TestCompact(t *testing.T) {
+	b, s, see := spaciousBench(t)
+	obs := see()
+	compact := plan.Compact{Revision: 41, At: obs.Now}
+	if err := b.act(obs, compact); err != nil {
+		t.Fatal(err)
+	}
+	if want := []string{"compact to 41"}; !slices.Equal(*s.calls, want) {
+		t.Errorf("etcd was asked %q", *s.calls)
+	}
+	b.mustReport(plan.Decision{Action: compact})
+	m := b.observe().Cluster.Maintenance
+	if m.CompactedRevision != 41 || !m.Begun.Equal(obs.Now.Truncate(time.Second)) || !m.Repaired.Equal(m.Begun) {
+		t.Errorf("it is recorded: %+v", m)
+	}
+
+	later := obs.Now.Add(time.Hour)
+	apiservertest.Read(t, b.client, b.cluster)
+	b.mustReport(plan.Decision{Action: plan.BeginDefragment{At: later}, Status: b.cluster.Status})
+	after := b.observe().Cluster.Maintenance
+	if !after.Begun.Equal(later.Truncate(time.Second)) || !after.Repaired.Equal(m.Repaired) || after.CompactedRevision != 41 {
+		t.Errorf("a round is recorded: %+v", after)
+	}
+}

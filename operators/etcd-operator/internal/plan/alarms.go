@@ -1,0 +1,238 @@
+package plan
+
+import (
+	"cmp"
+	"fmt"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/etcd-operators/etcd-operators/api/v1beta2"
+)
+
+// The rules of this file are about etcd's alarms. While one is raised, etcd refuses
+// writes on all members; members can be changed and a quorum is seen to answer all the
+// same (etcd 3.5 to 3.7).
+
+// AlarmKind is what an alarm is about.
+type AlarmKind string
+
+const (
+	// NoSpace: a member's database has grown to its quota.
+	NoSpace AlarmKind = "NOSPACE"
+	// Corrupt: a member's data differs from that of the others.
+	Corrupt AlarmKind = "CORRUPT"
+)
+
+// Alarm is an alarm that is raised. MemberID is 0 for a CORRUPT of which etcd could not
+// tell who it is.
+type Alarm struct {
+	MemberID uint64
+	Kind     AlarmKind
+}
+
+// alarmsOf are the alarms of one kind.
+func (v *view) alarmsOf(kind AlarmKind) []Alarm {
+	return slices.DeleteFunc(slices.Clone(v.alarms), func(a Alarm) bool { return a.Kind != kind })
+}
+
+// isCorrupt reports whether a CORRUPT alarm names a member.
+func (v *view) isCorrupt(id uint64) bool {
+	return id != 0 && slices.Contains(v.alarms, Alarm{id, Corrupt})
+}
+
+// corruptIsKnown reports whether etcd could tell of each CORRUPT alarm who it is.
+func (v *view) corruptIsKnown() bool { return !slices.Contains(v.alarms, Alarm{0, Corrupt}) }
+
+// corrupted waits for a person where the alarms leave no quorum whose data agrees, or
+// where nobody knows who is wrong: nothing tells which data is the right one.
+func corrupted(v *view) *step {
+	if !v.sure || len(v.alarmsOf(Corrupt)) == 0 || (v.hasQuorum() && v.corruptIsKnown()) {
+		return nil
+	}
+	return wait(slowly, "Corrupt", v.alarmAdvice())
+}
+
+// disarmRemoved takes back the CORRUPT alarm of a member that was removed: what is left
+// agrees.
+func disarmRemoved(v *view) *step {
+	if !v.settled {
+		return nil
+	}
+	for _, a := range v.alarmsOf(Corrupt) {
+		if a.MemberID == 0 || v.name(a.MemberID) != "" {
+			continue
+		}
+		return do(DisarmAlarm{a.MemberID, Corrupt, v.list}, "AlarmDisarmed", fmt.Sprintf("alarm CORRUPT of member %016x is taken back: it was removed", a.MemberID))
+	}
+	return nil
+}
+
+// moveCorruptLead takes the lead from a member that a CORRUPT alarm names, before anybody
+// gets a snapshot of its data (S8).
+func moveCorruptLead(v *view) *step {
+	if !v.settled || v.leader == 0 || !v.isCorrupt(v.leader) {
+		return nil
+	}
+	for _, m := range v.voters {
+		if heir := v.heir(m); m.ID == v.leader && heir != nil {
+			return do(MoveLeader{m.Name, heir.Name, heir.ID}, "MovingLeader", fmt.Sprintf("leadership moves from %s, which alarm CORRUPT names, to %s", m.Name, heir.Name))
+		}
+	}
+	return nil
+}
+
+const (
+	// roomyPercent is the share of its quota below which a database has room again.
+	roomyPercent = 80
+	// repairPause is for how long nothing more is tried when a repair has not made enough
+	// room.
+	repairPause = 5 * time.Minute
+	// wonPercent is the share of a database that has to be free for another
+	// defragmentation to be worth while.
+	wonPercent = 10
+)
+
+// repairs reports whether room is to be made now.
+func (v *view) repairs() bool {
+	return v.Cluster.Maintenance.AutoRepairSpace && len(v.alarmsOf(NoSpace)) > 0
+}
+
+// repairSpace makes room where databases have grown to their quota, if the user allows
+// it: it compacts, has the members defragmented one after the other, and takes the alarm
+// back.
+func repairSpace(v *view) *step {
+	if !v.repairs() || !v.settled {
+		return nil
+	}
+	full := v.whoIsFull()
+	if full == "" {
+		a := v.alarmsOf(NoSpace)[0]
+		return do(DisarmAlarm{a.MemberID, NoSpace, v.list}, "SpaceRepaired",
+			fmt.Sprintf("alarm NOSPACE of member %s is taken back: every database is below %d %% of its quota", v.nameOrID(a.MemberID), roomyPercent))
+	}
+	if !v.mayMakeRoom() {
+		return nil
+	}
+	if v.nextToDefragment() != nil {
+		return v.defragmentNext()
+	}
+	if why := v.unrest(nil); why != "" {
+		return wait(v.unrestPatience(), "RepairingSpace", "the database is compacted and defragmented when all is well: "+why)
+	}
+	return do(Compact{v.revision(), v.Now}, "RepairingSpace", fmt.Sprintf("%s; the database is compacted to revision %d, and the members are defragmented one after the other", full, v.revision()))
+}
+
+// mayMakeRoom reports whether a repair is under way, or may win anything: it comes before
+// what else is done to members while all is well.
+func (v *view) mayMakeRoom() bool {
+	return v.repairs() && v.whoIsFull() != "" && (v.nextToDefragment() != nil || v.mayRepair())
+}
+
+// mayRepair reports whether another repair may win anything: nothing was compacted yet,
+// or some time ago and there is more to compact, or space that is still free in a file.
+func (v *view) mayRepair() bool {
+	m := &v.Cluster.Maintenance
+	if !m.Repaired.IsZero() && v.Now.Sub(m.Repaired) < repairPause {
+		return false
+	}
+	return v.revision() > m.CompactedRevision || slices.ContainsFunc(v.voters, func(m Member) bool {
+		a := v.answer(m)
+		return a != nil && !roomy(a) && a.freePercent() >= wonPercent
+	})
+}
+
+// revision is the highest that a member of the list tells.
+func (v *view) revision() int64 {
+	var highest int64
+	for _, m := range v.list {
+		if a := v.answer(m); a != nil {
+			highest = max(highest, a.Revision)
+		}
+	}
+	return highest
+}
+
+// roomy reports whether a member's database is well below its quota.
+func roomy(a *Answer) bool { return a.Quota > 0 && a.DBSize <= a.Quota/100*roomyPercent }
+
+// freePercent is how much of a member's database is free space.
+func (a *Answer) freePercent() int64 {
+	if a.DBSize < 100 {
+		return 0
+	}
+	return (a.DBSize - a.DBSizeInUse) / (a.DBSize / 100)
+}
+
+// whoIsFull says which members' databases are not well below their quota, or may not be;
+// empty if all are.
+func (v *view) whoIsFull() string {
+	var full []string
+	for _, m := range v.list {
+		switch a := v.answer(m); {
+		case a == nil:
+			full = append(full, fmt.Sprintf("member %s does not answer", m.Name))
+		case a.Quota <= 0:
+			full = append(full, fmt.Sprintf("the quota of member %s is not known", m.Name))
+		case !roomy(a):
+			full = append(full, fmt.Sprintf("the database of member %s has %s of %s", m.Name, mebibytes(a.DBSize), mebibytes(a.Quota)))
+		}
+	}
+	return strings.Join(full, ", ")
+}
+
+func mebibytes(n int64) string { return fmt.Sprintf("%.1f MiB", float64(n)/(1<<20)) }
+
+// alarmReason is the reason of the conditions while alarms are raised.
+func (v *view) alarmReason() string {
+	if len(v.alarmsOf(Corrupt)) > 0 {
+		return "Corrupt"
+	}
+	return "NoSpace"
+}
+
+// alarmText names the alarms.
+func (v *view) alarmText() string {
+	var all []string
+	for _, a := range v.alarms {
+		all = append(all, fmt.Sprintf("%s of %s", a.Kind, cmp.Or(v.nameOrID(a.MemberID), "no known member")))
+	}
+	return strings.Join(all, ", ")
+}
+
+// nameOrID is how a member is told to a person; empty for id 0.
+func (v *view) nameOrID(id uint64) string {
+	if id == 0 {
+		return ""
+	}
+	return cmp.Or(v.name(id), fmt.Sprintf("%016x", id))
+}
+
+// alarmAdvice says what is refused, why, and what to do.
+func (v *view) alarmAdvice() string {
+	const quota = "raise the quota (ETCD_QUOTA_BACKEND_BYTES in spec.pod.etcdEnv)"
+	said := "etcd refuses writes, since alarms are raised: " + v.alarmText()
+	m := &v.Cluster.Maintenance
+	switch {
+	case len(v.alarmsOf(Corrupt)) > 0 && !v.corruptIsKnown():
+		return said + "; members' data differs, and etcd could not tell whose is wrong: compare etcdctl endpoint hashkv of the members, delete the Pod and volume of the one that differs, and disarm the alarm (etcdctl alarm disarm), or restore the cluster from a backup"
+	case len(v.alarmsOf(Corrupt)) > 0 && !v.hasQuorum():
+		return said + "; members' data differs, and those whose data agrees are no quorum: nothing is done by itself; restore the cluster from a backup, or, if you know which data is right, disarm the alarms (etcdctl alarm disarm)"
+	case len(v.alarmsOf(Corrupt)) > 0:
+		return said + "; the members that are named are replaced"
+	case !m.AutoRepairSpace:
+		return said + "; databases have grown to their quota: delete keys or " + quota + ", compact, defragment the members, and disarm the alarm (etcdctl alarm disarm); or set spec.maintenance.autoRepairSpace, and the operator compacts (the history of keys is lost), defragments and disarms by itself"
+	case v.nextToDefragment() != nil || v.whoIsFull() == "" || v.mayRepair():
+		return said + "; the operator compacts and defragments"
+	}
+	return said + "; compaction and defragmentation have not made enough room: delete keys, or " + quota
+}
+
+// alarmStatus is what the status says of alarms.
+func (v *view) alarmStatus() []v1beta2.AlarmStatus {
+	var all []v1beta2.AlarmStatus
+	for _, a := range v.alarms {
+		all = append(all, v1beta2.AlarmStatus{Kind: string(a.Kind), Member: v.nameOrID(a.MemberID)})
+	}
+	return all
+}

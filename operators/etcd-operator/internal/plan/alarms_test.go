@@ -1,0 +1,173 @@
+package plan
+
+import (
+	"testing"
+	"time"
+
+	"github.com/etcd-operators/etcd-operators/api/v1beta2"
+)
+
+// The worlds of these tests are a healthy cluster with alarms, and databases of a size:
+//
+//	healthy(3).alarm(NoSpace, "b").databases(100, 20).repairs()
+
+const theQuota = 100 << 20
+
+// alarm raises an alarm of a member; of nobody if it has no name.
+func (w *world) alarm(kind AlarmKind, name string) *world {
+	a := Alarm{Kind: kind}
+	if name != "" {
+		a.MemberID = id(name)
+	}
+	for i := range w.o.Pods {
+		if p := &w.o.Pods[i]; p.Answer.Reached {
+			p.Answer.Alarms = append(p.Answer.Alarms, a)
+		}
+	}
+	return w
+}
+
+// database gives a member's database a size, of which some is in use; in percent of the
+// quota.
+func (w *world) database(name string, size, inUse int64) *world {
+	return w.answer(name, func(a *Answer) { a.Quota, a.DBSize, a.DBSizeInUse = theQuota, size*theQuota/100, inUse*theQuota/100 })
+}
+
+// databases does that for all members.
+func (w *world) databases(size, inUse int64) *world {
+	for i := range w.o.Pods {
+		w.database(w.o.Pods[i].Name, size, inUse)
+	}
+	return w
+}
+
+// repairs lets the operator make room.
+func (w *world) repairs() *world {
+	return w.cluster(func(c *Cluster) { c.Maintenance.AutoRepairSpace = true })
+}
+
+// repaired is a cluster that was compacted some time ago, to a revision.
+func (w *world) repaired(ago time.Duration, revision int64) *world {
+	return w.cluster(func(c *Cluster) {
+		c.Maintenance.Begun, c.Maintenance.Repaired, c.Maintenance.CompactedRevision = now.Add(-ago), now.Add(-ago), revision
+	})
+}
+
+func disarm(kind AlarmKind, id uint64) wanted {
+	return func(o Observation) Action { return DisarmAlarm{id, kind, listOf(o)} }
+}
+
+// full is a cluster whose databases have grown to their quota.
+func full() *world { return healthy(3).alarm(NoSpace, "b").databases(101, 20) }
+
+func TestNoSpace(t *testing.T) {
+	rows{
+		"nothing is done unless the user allows it": {reason: "the history of keys is the user's", seen: full(), because: "AsDesired"},
+		"it is compacted first": {
+			reason: "a defragmentation frees only what nobody uses", seen: full().repairs(), do: exactly(Compact{1, now}), because: "RepairingSpace",
+		},
+		"not while a member is away": {reason: "S6", seen: full().repairs().silent("c"), because: "WaitingForMember"},
+		"not while a Pod is not ready": {
+			reason: "S6", seen: full().repairs().pod("c", func(p *Pod) { p.UnreadySince = now }), because: "RepairingSpace",
+		},
+		"the members are defragmented then": {
+			reason: "the file is what counts against the quota", seen: full().repairs().repaired(10*time.Second, 1), do: setRole("b", Defragmenting), because: "Defragmenting",
+		},
+		"though members move to another version": {
+			reason: "they do not while an alarm is raised: neither would ever go on", seen: full().repairs().repaired(10*time.Second, 1).wants("3.7.3").cluster(func(c *Cluster) { c.Target = "3.7.3" }),
+			do: setRole("b", Defragmenting), because: "Defragmenting",
+		},
+		"though there are too many": {
+			reason: "as above: who leaves waits for the change of the version", seen: full().repairs().size(2).repaired(10*time.Second, 1).wants("3.7.3").cluster(func(c *Cluster) { c.Target = "3.7.3" }),
+			do: setRole("b", Defragmenting), because: "Defragmenting",
+		},
+		"the alarm is taken back when all have room": {
+			reason: "etcd takes writes again", seen: full().databases(20, 20).repairs().repaired(10*time.Second, 1), do: disarm(NoSpace, id("b")), because: "SpaceRepaired",
+		},
+		"and if the quota was raised": {reason: "there is room", seen: full().databases(79, 79).repairs(), do: disarm(NoSpace, id("b")), because: "SpaceRepaired"},
+		"one after the other":         {reason: "one action at a time", seen: full().alarm(NoSpace, "c").databases(20, 20).repairs(), do: disarm(NoSpace, id("b")), because: "SpaceRepaired"},
+		"not while one is full": {
+			reason: "etcd would raise it again", seen: full().databases(20, 20).database("c", 81, 20).repairs().repaired(time.Minute, 1).done("a", "b", "c"), because: "AsDesired",
+		},
+		"not while a quota is not known": {
+			reason: "nobody knows whether there is room", seen: full().databases(20, 20).answer("c", func(a *Answer) { a.Quota = 0 }).repairs().repaired(time.Minute, 1).done("a", "b", "c"), because: "AsDesired",
+		},
+		"not again at once": {
+			reason: "what was not won is not won now", seen: full().repairs().repaired(time.Minute, 1).done("a", "b", "c").answer("a", func(a *Answer) { a.Revision = 5 }), because: "AsDesired",
+		},
+		"again when keys were deleted": {
+			reason: "there is more to compact", seen: full().databases(101, 101).repairs().repaired(time.Hour, 1).done("a", "b", "c").answer("a", func(a *Answer) { a.Revision = 5 }),
+			do: exactly(Compact{5, now}), because: "RepairingSpace",
+		},
+		"again when there is free space": {
+			reason: "the compaction may have ended after the defragmentation", seen: full().repairs().repaired(time.Hour, 1).done("a", "b", "c"), do: exactly(Compact{1, now}), because: "RepairingSpace",
+		},
+		"not for ever": {
+			reason: "all of it is live", seen: full().databases(101, 100).repairs().repaired(time.Hour, 1).done("a", "b", "c"), because: "AsDesired",
+		},
+		"members are replaced all the same": {
+			reason: "it is no matter of members", seen: full().dead("c").joiner("d"), do: remove("c"), because: "ReplacingDeadMember",
+		},
+		"the version stays": {reason: "S10: no alarms", seen: full().wants("3.7.3"), because: "Upgrading"},
+		"no member gets another version": {
+			reason: "S10: no alarms", seen: upgrading("3.7.3").alarm(NoSpace, "b").databases(101, 20), because: "UpgradingMember",
+		},
+		"one that was to get it serves on": {
+			reason: "clients are to find it", seen: upgrading("3.7.3").aside("b").alarm(NoSpace, "b").databases(101, 20), do: setRole("b", Voter), because: "SettingRoles",
+		},
+	}.run(t)
+}
+
+func TestCorrupt(t *testing.T) {
+	rows{
+		"the member is removed at once": {
+			reason: "etcd refuses writes as long as the alarm is raised, and nothing heals it", seen: healthy(3).alarm(Corrupt, "c").newJoiner("d"), do: remove("c"), because: "ReplacingDeadMember",
+		},
+		"a Pod for the next one is made first": {reason: "its start takes time", seen: healthy(3).alarm(Corrupt, "c"), do: create(joiners(1)...), because: "CreatingMembers"},
+		"the leader steps aside": {
+			reason: "S8, and nobody is to get a snapshot from it", seen: healthy(3).alarm(Corrupt, "a").joiner("d"), do: moveLeader("a", "b"), because: "MovingLeader",
+		},
+		"a learner goes, too": {reason: "its data is not to get a vote", seen: healthy(2).size(3).learner("c").alarm(Corrupt, "c").joiner("d"), do: remove("c"), because: "MemberRemoved"},
+		"its alarm is taken back when it is out": {
+			reason: "what is left agrees", seen: healthy(2).alarm(Corrupt, "z"), do: disarm(Corrupt, id("z")), because: "AlarmDisarmed",
+		},
+		"not while it is in":         {reason: "its data still differs", seen: healthy(3).alarm(Corrupt, "c").silent("b"), because: "Corrupt"},
+		"nothing against a majority": {reason: "nobody knows who is right", seen: healthy(3).alarm(Corrupt, "b").alarm(Corrupt, "c").joiner("d"), because: "Corrupt"},
+		"nothing of two":             {reason: "one against one", seen: healthy(2).alarm(Corrupt, "b"), because: "Corrupt"},
+		"nothing of one":             {reason: "there is no other data", seen: healthy(1).alarm(Corrupt, "a"), because: "Corrupt"},
+		"nothing if nobody is named": {reason: "etcd itself does not know", seen: healthy(3).alarm(Corrupt, ""), because: "Corrupt"},
+		"nothing if one is not named": {
+			reason: "who is named may be right", seen: healthy(3).alarm(Corrupt, "").alarm(Corrupt, "c").joiner("d"), because: "Corrupt",
+		},
+		"no alarm of nobody is taken back": {reason: "its cause is not gone", seen: healthy(3).alarm(Corrupt, "").dead("c"), because: "Corrupt"},
+	}.run(t)
+}
+
+func TestAlarmsAreTold(t *testing.T) {
+	for name, tc := range map[string]struct {
+		seen              *world
+		available, reason string
+		want              []string
+	}{
+		"no space, and not allowed": {full(), "False", "NoSpace", []string{"NOSPACE of b", "refuses writes", "delete keys", "raise the quota", "etcdctl alarm disarm", "spec.maintenance.autoRepairSpace"}},
+		"no space, being repaired":  {full().repairs(), "False", "NoSpace", []string{"NOSPACE of b", "the operator compacts"}},
+		"no space to be won":        {full().databases(101, 100).repairs().repaired(time.Hour, 1).done("a", "b", "c"), "False", "NoSpace", []string{"not made enough room", "delete keys", "raise the quota"}},
+		"no space, and one away":    {full().silent("c"), "False", "NoSpace", []string{"NOSPACE of b", "c: ", "does not answer"}},
+		"one is corrupt":            {healthy(3).alarm(Corrupt, "c"), "False", "Corrupt", []string{"CORRUPT of c", "are replaced"}},
+		"two are corrupt":           {healthy(3).alarm(Corrupt, "b").alarm(Corrupt, "c"), "False", "Corrupt", []string{"CORRUPT of b, CORRUPT of c", "no quorum", "backup"}},
+		"somebody is corrupt":       {healthy(3).alarm(Corrupt, ""), "False", "Corrupt", []string{"CORRUPT of no known member", "endpoint hashkv"}},
+		"one that was removed":      {healthy(3).alarm(Corrupt, "z"), "False", "Corrupt", []string{"CORRUPT of 0000000000000023"}},
+		"none":                      {healthy(3), "True", "AllHealthy", []string{"all voters are healthy"}},
+	} {
+		st := Plan(tc.seen.seen()).Status
+		available, degraded := conditionOf(st, v1beta2.ConditionAvailable), conditionOf(st, v1beta2.ConditionDegraded)
+		if string(available.Status) != tc.available || degraded.Reason != tc.reason {
+			t.Errorf("%s: Available is %s, and Degraded has reason %s: %s", name, available.Status, degraded.Reason, degraded.Message)
+		}
+		for _, want := range tc.want {
+			if !contains(degraded.Message, want) {
+				t.Errorf("%s: it is said %q, want %q in it", name, degraded.Message, want)
+			}
+		}
+	}
+}

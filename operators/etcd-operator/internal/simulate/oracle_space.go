@@ -1,0 +1,102 @@
+package simulate
+
+import (
+	"slices"
+	"time"
+
+	"github.com/etcd-operators/etcd-operators/operators/etcd-operator/internal/plan"
+)
+
+// What the oracle asks of alarms and of space (S6, S8). An alarm is taken back only when
+// what it was raised for is gone.
+
+func (k *check) isCorrupt(id uint64) bool {
+	return slices.Contains(k.alarms, plan.Alarm{MemberID: id, Kind: plan.Corrupt})
+}
+
+// repairs reports whether there is no space, as somebody knows of whom a quorum has
+// answered, and the user wants it to be made.
+func (k *check) repairs() bool {
+	return k.o.Cluster.Maintenance.AutoRepairSpace && slices.ContainsFunc(k.o.Pods, func(p plan.Pod) bool {
+		return k.ours(&p.Answer) && p.Answer.Read && slices.ContainsFunc(p.Answer.Alarms, func(a plan.Alarm) bool { return a.Kind == plan.NoSpace })
+	})
+}
+
+func (k *check) disarmAlarm(a plan.DisarmAlarm) *Violation {
+	if v := k.settled(a.Members); v != nil {
+		return v
+	}
+	switch {
+	case !slices.Contains(k.alarms, plan.Alarm{MemberID: a.MemberID, Kind: a.Alarm}):
+		return violation("Alarm", "%s of %x is disarmed, and is not raised", a.Alarm, a.MemberID)
+	case a.Alarm == plan.Corrupt && (a.MemberID == 0 || findMember(a.Members, a.MemberID) != nil):
+		return violation("Alarm", "CORRUPT of %x is disarmed, and it is a member's, or nobody's", a.MemberID)
+	case a.Alarm == plan.Corrupt:
+		return nil
+	case !k.o.Cluster.Maintenance.AutoRepairSpace:
+		return violation("Alarm", "%s is disarmed, and the user does not want that", a.Alarm)
+	}
+	for _, m := range a.Members {
+		if an := k.answer(m); an == nil || an.Quota <= 0 || an.DBSize*10 > an.Quota*9 {
+			return violation("Alarm", "%s is disarmed, and nothing says that %s has room", a.Alarm, m.Name)
+		}
+	}
+	return nil
+}
+
+func (k *check) compact(a plan.Compact) *Violation {
+	if v := k.settled(k.list()); v != nil {
+		return v
+	}
+	if !k.repairs() {
+		return violation("Alarm", "the database is compacted, and nobody asked for it")
+	}
+	told := slices.ContainsFunc(k.o.Pods, func(p plan.Pod) bool { return k.ours(&p.Answer) && p.Answer.Revision >= a.Revision })
+	if !told || a.At != k.o.Now {
+		return violation("Alarm", "the database is compacted to revision %d, at %s", a.Revision, a.At)
+	}
+	return nil
+}
+
+func (k *check) beginDefragment(a plan.BeginDefragment) *Violation {
+	m := &k.o.Cluster.Maintenance
+	switch {
+	case m.Schedule.String() == "" && m.AbovePercent == 0:
+		return violation("S6", "a round of defragmentations begins, and nobody asked for it")
+	case a.At != k.o.Now:
+		return violation("S6", "a round of defragmentations began at %s", a.At)
+	case k.o.Cluster.Target != "":
+		return violation("S10", "a round of defragmentations begins while members move to another version")
+	}
+	return k.wholly("")
+}
+
+func (k *check) defragment(a plan.Defragment) *Violation {
+	if v := k.podIs(a.Name, a.UID); v != nil {
+		return v
+	}
+	if v := k.wholly(a.Name); v != nil {
+		return v
+	}
+	if !slices.Equal(a.Members, k.list()) {
+		return violation("S11", "%s is defragmented as one of %s", a.Name, describeMembers(a.Members))
+	}
+	m, p := findMember(a.Members, a.ID), k.pod(a.Name)
+	switch {
+	case m == nil || m.Name != a.Name:
+		return violation("S6", "%s is not in the list", a.Name)
+	case p.Role != plan.Defragmenting || p.Routed:
+		return violation("S6", "%s is defragmented while clients are sent to it", a.Name)
+	case a.ID == k.leader && len(a.Members) > 1:
+		return violation("S8", "%s is defragmented, and it leads", a.Name)
+	case k.o.Cluster.Target != "" && !k.repairs():
+		return violation("S10", "%s is defragmented while members move to another version", a.Name)
+	}
+	for _, o := range a.Members {
+		q := k.pod(o.Name)
+		if recent := k.o.Now.Sub(q.Defragmented.Since) < time.Second; !k.answer(o).Read || (recent && !q.Defragmented.Done) {
+			return violation("S6", "%s is defragmented, and %s may be", a.Name, o.Name)
+		}
+	}
+	return nil
+}

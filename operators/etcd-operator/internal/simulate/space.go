@@ -1,0 +1,330 @@
+package simulate
+
+import (
+	"fmt"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/etcd-operators/etcd-operators/operators/etcd-operator/internal/plan"
+	"github.com/etcd-operators/etcd-operators/shared/schedule"
+)
+
+// This file is what space in databases and alarms matter to: etcd, which refuses writes
+// while an alarm is raised, the user, and the calls by which an operator makes room.
+
+// unit is the size of a write, in bytes.
+const unit = 10 << 20
+
+// longestDefragment is the longest time that a defragmentation takes.
+const longestDefragment = 60 * time.Second
+
+// rounds is the schedule of the runs that have one.
+var rounds = func() schedule.Schedule {
+	s, err := schedule.Parse("*/20 * * * *")
+	if err != nil {
+		panic(err)
+	}
+	return s
+}()
+
+// maintenance is what an operator reads of spec and status.
+func (w *world) maintenance(c *etcdCluster) plan.Maintenance {
+	m := plan.Maintenance{AbovePercent: w.cfg.AbovePercent, AutoRepairSpace: w.cfg.AutoRepair, CompactedRevision: c.compacted}
+	if w.cfg.Scheduled {
+		m.Schedule = rounds
+	}
+	if c.begun != never {
+		m.Begun = epoch.Add(c.begun)
+	}
+	if c.repaired != never {
+		m.Repaired = epoch.Add(c.repaired)
+	}
+	if s := c.status.Maintenance; s != nil && s.ScheduleSince != nil {
+		m.Counted, m.Since = s.Schedule, s.ScheduleSince.Time
+	}
+	return m
+}
+
+// busy reports whether a member is being defragmented. When that has ended, its database
+// has no free space.
+func (w *world) busy(r *run) bool {
+	if r.etcd == nil || r.etcd.busyUntil == 0 {
+		return false
+	}
+	if w.now < r.etcd.busyUntil {
+		return true
+	}
+	r.etcd.busyUntil = 0
+	r.disk.data.size = r.disk.data.inUse
+	w.say("%s is defragmented", r.name)
+	return false
+}
+
+// starved reports whether a member has been busy for so long that its probe has failed.
+func (w *world) starved(r *run) bool {
+	return w.busy(r) && r.etcd.busyUntil-w.now < longestDefragment/2
+}
+
+// keep reports whether an entry changes the database and not the members.
+func (w *world) keep(_ *data, e entry) bool {
+	return e.kind == raise || e.kind == disarm || e.kind == compact
+}
+
+// store is what an entry does to a member's database and alarms.
+func (w *world) store(d *data, e entry) {
+	a := plan.Alarm{MemberID: e.id, Kind: e.alarm}
+	switch e.kind {
+	case write:
+		d.inUse += e.units
+		if w.cfg.Quota == 0 {
+			d.inUse = 0
+		}
+		d.size = max(d.size, d.inUse)
+	case compact:
+		d.inUse = min(d.inUse, w.cfg.Live)
+	case raise:
+		if !slices.Contains(d.alarms, a) {
+			d.alarms = append(slices.Clip(slices.Clone(d.alarms)), a)
+		}
+	case disarm:
+		d.alarms = slices.DeleteFunc(slices.Clone(d.alarms), func(b plan.Alarm) bool { return a == b })
+	}
+}
+
+// raiseAlarms is every member that the leader reaches and whose database has grown to its
+// quota.
+func (w *world) raiseAlarms(l *run) {
+	if w.quota == 0 || !w.hasQuorum(l) {
+		return
+	}
+	for _, r := range w.etcds() {
+		d := r.disk.data
+		if d.birth != l.disk.data.birth || d.size < w.quota || (r != l && !w.reaches(l, r)) || findMember(l.disk.data.view, d.id) == nil {
+			continue
+		}
+		w.alarm(l, plan.Alarm{MemberID: d.id, Kind: plan.NoSpace})
+	}
+}
+
+// alarm raises one through the leader, unless it is raised, or about to be.
+func (w *world) alarm(l *run, a plan.Alarm) {
+	d := l.disk.data
+	pending := slices.ContainsFunc(d.log[min(d.applied, len(d.log)):], func(e entry) bool { return e.kind == raise && e.id == a.MemberID && e.alarm == a.Kind })
+	if pending || slices.Contains(d.alarms, a) {
+		return
+	}
+	w.say("alarm %s of %x is raised", a.Kind, a.MemberID)
+	w.appendEntry(l, entry{kind: raise, id: a.MemberID, alarm: a.Kind})
+	w.replicate(l)
+}
+
+// mainLeader is the leader of the cluster, if it has a quorum; nil if there is none.
+func (w *world) mainLeader() *run {
+	for _, r := range w.etcds() {
+		if r.etcd.leading && r.disk.data.birth == w.main && w.hasQuorum(r) {
+			return r
+		}
+	}
+	return nil
+}
+
+// spoil is what happens to databases.
+func (w *world) spoil(f Fault) bool {
+	l := w.mainLeader()
+	if l == nil {
+		return false
+	}
+	switch f.Kind {
+	case Fill:
+		if w.quota == 0 || len(l.disk.data.alarms) > 0 {
+			return true
+		}
+		w.say("FAULT %s", Fill)
+		w.appendEntry(l, entry{kind: write, units: w.quota})
+		w.replicate(l)
+	case CorruptSomebody:
+		w.say("FAULT %s", CorruptSomebody)
+		w.alarm(l, plan.Alarm{Kind: plan.Corrupt})
+	case CorruptMember:
+		r := w.target(f.A, func(r *run) bool {
+			return r.etcd != nil && r.disk.data.birth == w.main && findMember(l.disk.data.view, r.disk.data.id) != nil
+		})
+		if r == nil {
+			return false
+		}
+		w.say("FAULT %s: %s", CorruptMember, r.name)
+		w.alarm(l, plan.Alarm{MemberID: r.disk.data.id, Kind: plan.Corrupt})
+	}
+	return true
+}
+
+// alarms are those that the cluster has truly raised.
+func (w *world) alarms() []plan.Alarm {
+	if l := w.mainLeader(); l != nil {
+		return l.disk.data.alarms
+	}
+	return nil
+}
+
+// isCorrupt reports whether a CORRUPT alarm names a member, as anybody knows.
+func (w *world) isCorrupt(id uint64) bool {
+	return slices.ContainsFunc(w.runs, func(r *run) bool {
+		return r.disk.data != nil && r.disk.data.birth == w.main && slices.Contains(r.disk.data.alarms, plan.Alarm{MemberID: id, Kind: plan.Corrupt})
+	})
+}
+
+// repairable reports whether the operator can make room by itself.
+func (w *world) repairable() bool { return w.cfg.AutoRepair && w.cfg.Live*10 <= w.cfg.Quota*7 }
+
+// makeRoom is a user who raises the quota where the operator can't make room.
+func (w *world) makeRoom() {
+	if !w.repairable() {
+		w.say("the user raises the quota")
+		w.quota = 1_000_000
+	}
+}
+
+// obeyAdvice is a user who does what the conditions tell: once nothing fills any more, he
+// disarms what the operator leaves to him.
+func (w *world) obeyAdvice() {
+	if w.main < 0 {
+		return
+	}
+	l := w.mainLeader()
+	if l == nil {
+		return
+	}
+	for _, a := range slices.Clone(l.disk.data.alarms) {
+		byUser := a.Kind == plan.NoSpace && !w.cfg.AutoRepair
+		told := a.Kind == plan.Corrupt && w.operators[0].last.Reason == "Corrupt"
+		if byUser || told {
+			w.say("the user disarms %s of %x", a.Kind, a.MemberID)
+			w.appendEntry(l, entry{kind: disarm, id: a.MemberID, alarm: a.Kind})
+			w.replicate(l)
+			return
+		}
+	}
+}
+
+// isFull reports whether writes are refused.
+func (w *world) isFull() bool { return len(w.alarms()) > 0 }
+
+func (w *world) alarmNames() string {
+	var all []string
+	for _, a := range w.alarms() {
+		all = append(all, string(a.Kind))
+	}
+	return strings.Join(all, " ")
+}
+
+// compact is the compaction through a member, and then the write of the status.
+func (w *world) compact(op *operator, a plan.Compact, n int) (more bool, err error) {
+	if n == 1 {
+		return false, w.writeStatus(op, func(c *etcdCluster) {
+			w.touch("a repair is recorded")
+			at := a.At.Sub(epoch).Truncate(time.Second)
+			c.begun, c.repaired, c.compacted = at, at, a.Revision
+		})
+	}
+	r := w.endpoint(op)
+	if r == nil {
+		return false, errNobody
+	}
+	w.touch("the database is compacted")
+	if !w.cfg.AutoRepair || !slices.ContainsFunc(w.births[w.main].committed, func(e entry) bool { return e.kind == raise && e.alarm == plan.NoSpace }) {
+		w.fail("Alarm", "the database is compacted, and nobody asked for it")
+	}
+	return true, w.propose(r, entry{kind: compact})
+}
+
+// disarmAlarm is the call that takes an alarm back.
+func (w *world) disarmAlarm(t *todo, r *run, a plan.DisarmAlarm) error {
+	w.checkDisarm(t, a)
+	return w.propose(r, entry{kind: disarm, id: a.MemberID, alarm: a.Alarm})
+}
+
+// checkDisarm: no alarm is taken back while what it was raised for is still so.
+func (w *world) checkDisarm(t *todo, a plan.DisarmAlarm) {
+	if a.Alarm == plan.Corrupt && (a.MemberID == 0 || findMember(w.births[w.main].view, a.MemberID) != nil) {
+		w.fail("Alarm", "the CORRUPT of %x is disarmed, and it is a member's, or nobody's", a.MemberID)
+	}
+	if a.Alarm != plan.NoSpace || t.disturbed != w.disturbed {
+		return
+	}
+	for _, q := range w.etcds() {
+		// One operator may disarm what another has, and writes have filled again.
+		if d := q.disk.data; len(w.operators) == 1 && d.birth == w.main && d.size >= w.quota && slices.Contains(d.alarms, plan.Alarm{MemberID: a.MemberID, Kind: a.Alarm}) {
+			w.fail("Alarm", "NOSPACE is disarmed, and the database of %s has %d of %d", q.name, d.size, w.quota)
+		}
+	}
+}
+
+// defragment is what act does: it looks, writes on the Pod, makes the call within its
+// deadline, and writes that it was answered.
+func (w *world) defragment(op *operator, t *todo, a plan.Defragment, n int) (more bool, err error) {
+	p := w.pod(a.Name)
+	if p == nil || p.uid != a.UID {
+		return false, errGone
+	}
+	r := w.runOf(p.uid)
+	switch n {
+	case 0:
+		via := w.endpoint(op)
+		switch {
+		case via == nil:
+			return false, errNobody
+		case !w.samePods(t.seen.Pods) || !slices.Equal(via.disk.data.view, a.Members):
+			return false, errConflict
+		case len(a.Members) > 1 && via.etcd.leader == a.ID:
+			return false, errConflict // it leads now (S8)
+		}
+		w.touch("a member is to be defragmented")
+		p.defragmented, p.defragmentDone, t.marked = w.now, false, w.now
+		if r != nil && r.disk.data != nil {
+			p.sizeBefore = r.disk.data.size
+		}
+		return true, nil
+	case 1:
+		if (w.now-t.marked > deadline && !w.cfg.has(NoDeadline)) || r == nil || r.etcd == nil || !r.etcd.serves || !w.sees(op, r.node) {
+			return false, errUnavailable
+		}
+		w.checkDefragment(t, r, a)
+		w.say("%s defragments", r.name)
+		r.etcd.busyUntil = w.now + w.delay(longestDefragment)
+		return !w.busy(r), nil
+	}
+	p.defragmentDone = true
+	return false, nil
+}
+
+// checkDefragment: a member is taken from its work only while all others do theirs (S6),
+// and another one leads (S8).
+func (w *world) checkDefragment(t *todo, r *run, a plan.Defragment) {
+	if t.disturbed != w.disturbed || w.main < 0 {
+		return
+	}
+	view := w.births[w.main].view
+	for _, m := range view {
+		if q := w.member(w.main, m.ID); m.Name != a.Name && (q == nil || !w.reaches(r, q)) {
+			w.fail("S6", "%s is defragmented while %s does not run", a.Name, m.Name)
+		}
+	}
+	// Of two operators one may move the lead meanwhile.
+	if r.etcd.leading && len(view) > 1 && len(w.operators) == 1 {
+		w.fail("S8", "%s is defragmented, and it leads", a.Name)
+	}
+}
+
+// checkBusy: at most one member at a time serves nothing because of us (S6).
+func (w *world) checkBusy() {
+	var busy []string
+	for _, r := range w.runs {
+		if r.etcd != nil && r.disk.data.birth == w.main && w.busy(r) {
+			busy = append(busy, r.name)
+		}
+	}
+	if len(busy) > 1 {
+		w.fail("S6", "%s are defragmented at a time", fmt.Sprint(busy))
+	}
+}
