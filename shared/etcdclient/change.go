@@ -64,6 +64,7 @@ var sentinels = []struct{ etcd, ours error }{
 	{rpctypes.ErrUserEmpty, ErrUnauthorized},
 	{rpctypes.ErrAuthFailed, ErrUnauthorized},
 	{rpctypes.ErrInvalidAuthToken, ErrUnauthorized},
+	{rpctypes.ErrAuthOldRevision, ErrUnauthorized},
 }
 
 // AddLearner adds a member without a vote that will be reached at peerURL, and
@@ -147,11 +148,14 @@ func (c Client) changeBy(ctx context.Context, e Endpoint, d *dialer, do func(*cl
 		return err
 	}
 	defer conn.Close()
-	return do(conn)
+	return sessionOf(ctx).Try(ctx, conn.ActiveConnection(), func() error { return do(conn) })
 }
 
 // translate adds our sentinel to etcd's error, which stays in the chain.
 func translate(err error) error {
+	if errors.Is(err, ErrUnauthorized) {
+		return err
+	}
 	err = rpctypes.Error(err)
 	for _, s := range sentinels {
 		if errors.Is(err, s.etcd) {
