@@ -126,6 +126,8 @@ func (v *view) whyUnhealthy(m Member) string {
 		return fmt.Sprintf("etcd of another cluster (%016x) answers in its place", p.Answer.ClusterID)
 	case a == nil:
 		return v.progress(p)
+	case a.Refused != "":
+		return "etcd's authentication refuses the operator"
 	case len(a.Errors) > 0:
 		return strings.Join(a.Errors, ", ")
 	case a.Leader == 0:

@@ -28,7 +28,7 @@ type view struct {
 	list    []Member
 	voters  []Member
 	// healthy is H: the ids of the voters that answered themselves, name the same
-	// leader and term, report no error and are caught up.
+	// leader and term, report no error, are caught up and take the operator for who it is.
 	healthy map[uint64]bool
 	// leader is the id of the leader that H names; 0 if none.
 	leader  uint64
@@ -109,7 +109,7 @@ func (v *view) findHealthy() {
 	}
 	for _, m := range v.voters {
 		// A voter that has not applied its own promotion yet still refuses clients.
-		if v.caughtUp(m) && !v.answer(m).Learner {
+		if a := v.answer(m); v.caughtUp(m) && !a.Learner && a.Refused == "" {
 			v.healthy[m.ID] = true
 		}
 	}
@@ -214,7 +214,7 @@ func (v *view) loss(m Member) string {
 		return "its Pod has ended, and the data with it"
 	case v.wiped(m, p):
 		return "its disk is empty although it had data"
-	case v.answer(m) != nil:
+	case v.answer(m) != nil || p.Answer.Refused != "":
 		return ""
 	case v.nodeLost(p):
 		return "its node has been gone for " + v.Cluster.MemberTimeout.String()
@@ -303,7 +303,7 @@ func (v *view) isCandidate(p *Pod) bool {
 // spent reports whether a Pod that is no member cannot become one: it has been one
 // before, it will not run again, or it would come to another member list (S3).
 func (v *view) spent(p *Pod) bool {
-	if p.Finished || !p.DeletingSince.IsZero() || v.nodeLost(p) || p.Grant != nil || p.Answer.Reached || p.Answer.Attempt > 0 {
+	if p.Finished || !p.DeletingSince.IsZero() || v.nodeLost(p) || p.Grant != nil || p.Answer.Reached || p.Answer.Refused != "" || p.Answer.Attempt > 0 {
 		return true
 	}
 	return v.unfounded(p) || v.detached(p) || v.fewerLearners(p) || v.unfit(p)

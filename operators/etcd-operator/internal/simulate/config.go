@@ -130,6 +130,9 @@ func RandomConfig(seed int64) Config {
 	if slices.Contains(cfg.Kinds, EditVersion) && r.chance(60) { // one change of mind seldom shows much
 		cfg.Kinds = append(cfg.Kinds, EditVersion, EditVersion, EditVersion, EditVersion)
 	}
+	if slices.Contains(cfg.Kinds, LackCredentials) { // of no account before
+		cfg.Kinds = append(cfg.Kinds, EnableAuth, EnableAuth)
+	}
 	if slices.Contains(cfg.Kinds, EraseFence) || slices.Contains(cfg.Kinds, OldMarks) || slices.Contains(cfg.Kinds, LateCall) {
 		cfg.Kinds = append(cfg.Kinds, Restore, Restore)
 	}

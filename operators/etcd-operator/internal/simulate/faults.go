@@ -101,6 +101,11 @@ const (
 	EditVersion
 	// EditRepository sets spec.repository.
 	EditRepository
+	// EnableAuth enables etcd's authentication, with or without credentials for the
+	// operator.
+	EnableAuth
+	// LackCredentials takes the operator's credentials away, or makes them wrong.
+	LackCredentials
 	// NameConflict is an object of somebody else under a name that the cluster needs.
 	NameConflict
 	// Restore begins an EtcdRestore of the cluster, which may give up at any moment.
@@ -133,7 +138,7 @@ var faultNames = [numFaults]string{
 	"StopNode", "CutNode", "SilenceNode", "LoseNode", "WipeDisk", "WipeWhileDown", "WipeSeed", "DeleteUserClaim",
 	"KillLearner", "KillLeader", "MoveAway", "LeadLeaving", "SlowMember", "PartitionPeers", "PartitionOperator", "Alarm",
 	"CrashOperator", "StallOperator", "TearCall", "LoseReply", "FailCall", "RepeatCall", "LateCall", "SecondOperator",
-	"SlowAnswers", "LagPods", "LagClaims", "LagStatus", "EditSize", "Pause", "EditVersion", "EditRepository", "NameConflict", "Restore", "EraseFence", "OldMarks", "DeleteCluster",
+	"SlowAnswers", "LagPods", "LagClaims", "LagStatus", "EditSize", "Pause", "EditVersion", "EditRepository", "EnableAuth", "LackCredentials", "NameConflict", "Restore", "EraseFence", "OldMarks", "DeleteCluster",
 	"Unschedulable", "ImageTrouble", "SlowAddress", "ChangeLearners", "PassTime",
 }
 
