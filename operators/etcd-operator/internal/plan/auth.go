@@ -25,7 +25,11 @@ func awaitCredentials(v *view) *step {
 	if roles := v.backUnseen(); len(roles) > 0 {
 		return do(SetRoles{roles}, "SettingRoles", fmt.Sprintf("member %s serves, and clients find it again", roles[0].Name))
 	}
-	return wait(idle, refused.kind(), v.whatIsMissing(refused))
+	again := idle
+	if v.Cluster.RootSecret != "" {
+		again = slowly // no watch tells of a Secret
+	}
+	return wait(again, refused.kind(), v.whatIsMissing(refused))
 }
 
 // refused is the answer of a member that etcd's authentication cut short; nil if none

@@ -122,7 +122,7 @@ func TestPlantedBugs(t *testing.T) {
 				return d
 			},
 			config: withAuth,
-			by:     []string{"S9"},
+			by:     []string{"QuorumLost"},
 		},
 		"promoting a dead learner": {
 			reason:  "a learner is believed to answer as long as the others do",
