@@ -138,6 +138,19 @@ func (s *Session) Try(ctx context.Context, conn grpc.ClientConnInterface, reques
 	return request()
 }
 
+// Authenticate makes sure that a member which serves with a quorum takes the session for
+// who it is; it costs a linearizable read if it does already. One that has no quorum is
+// waited for, and holds up nobody else.
+func (s *Session) Authenticate(ctx context.Context, conn grpc.ClientConnInterface) error {
+	return s.Try(ctx, conn, func() error {
+		_, err := pb.NewKVClient(conn).Range(ctx, &pb.RangeRequest{Key: []byte(readKey), CountOnly: true})
+		if errors.Is(rpctypes.Error(err), rpctypes.ErrPermissionDenied) {
+			return nil // that it is known is all that is asked for
+		}
+		return err
+	})
+}
+
 // wantsToken reports whether etcd refused a request for want of a token that it takes.
 func wantsToken(err error) bool {
 	err = rpctypes.Error(err)
