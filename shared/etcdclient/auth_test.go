@@ -12,6 +12,8 @@ import (
 	pb "go.etcd.io/etcd/api/v3/etcdserverpb"
 	"go.etcd.io/etcd/api/v3/v3rpc/rpctypes"
 	clientv3 "go.etcd.io/etcd/client/v3"
+	"google.golang.org/grpc/codes"
+	"google.golang.org/grpc/status"
 
 	"github.com/etcd-operators/etcd-operators/shared/etcdtest"
 )
@@ -279,6 +281,15 @@ func TestTokensThatMembersDoNotKnow(t *testing.T) {
 			t.Errorf("root authenticated %d times, and then %d times while nothing happened", before, read.Load()-before)
 		}
 	})
+}
+
+// A change that etcd refuses is known as refused, in whatever words: nothing is left open.
+func TestPlainRefusals(t *testing.T) {
+	for text := range plainRefusals {
+		if err := translate(status.Error(codes.Unknown, text)); !errors.Is(err, ErrUnauthorized) || errors.Is(err, ErrOutcomeUnknown) {
+			t.Errorf("%s: %v", text, err)
+		}
+	}
 }
 
 // Whatever refuses a session says so in words that name no password.

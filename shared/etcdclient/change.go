@@ -62,6 +62,7 @@ var sentinels = []struct{ etcd, ours error }{
 	{rpctypes.ErrNoLeader, ErrNoLeader},
 	{rpctypes.ErrPermissionDenied, ErrUnauthorized},
 	{rpctypes.ErrUserEmpty, ErrUnauthorized},
+	{rpctypes.ErrUserNotFound, ErrUnauthorized},
 	{rpctypes.ErrAuthFailed, ErrUnauthorized},
 	{rpctypes.ErrInvalidAuthToken, ErrUnauthorized},
 	{rpctypes.ErrAuthOldRevision, ErrUnauthorized},
@@ -156,7 +157,7 @@ func translate(err error) error {
 	if errors.Is(err, ErrUnauthorized) {
 		return err
 	}
-	err = rpctypes.Error(err)
+	err = etcdError(err)
 	for _, s := range sentinels {
 		if errors.Is(err, s.etcd) {
 			return fmt.Errorf("%w (%w)", s.ours, err)

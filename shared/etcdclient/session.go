@@ -151,9 +151,27 @@ func (s *Session) Authenticate(ctx context.Context, conn grpc.ClientConnInterfac
 	})
 }
 
+// plainRefusals are those of etcd 3.5 that come without a code, from snapshots,
+// defragmentation and hashes (authMaintenanceServer).
+var plainRefusals = map[string]error{
+	"auth: user name is empty":        rpctypes.ErrUserEmpty,
+	"auth: user not found":            rpctypes.ErrUserNotFound,
+	"auth: invalid auth token":        rpctypes.ErrInvalidAuthToken,
+	"auth: revision in header is old": rpctypes.ErrAuthOldRevision,
+	"auth: permission denied":         rpctypes.ErrPermissionDenied,
+}
+
+// etcdError is the error that etcd meant.
+func etcdError(err error) error {
+	if meant := plainRefusals[rpctypes.ErrorDesc(err)]; meant != nil {
+		return meant
+	}
+	return rpctypes.Error(err)
+}
+
 // wantsToken reports whether etcd refused a request for want of a token that it takes.
 func wantsToken(err error) bool {
-	err = rpctypes.Error(err)
+	err = etcdError(err)
 	return errors.Is(err, rpctypes.ErrUserEmpty) || errors.Is(err, rpctypes.ErrInvalidAuthToken) ||
 		errors.Is(err, rpctypes.ErrAuthOldRevision) || errors.Is(err, rpctypes.ErrUserNotFound)
 }

@@ -46,7 +46,7 @@ func TestAuthentication(t *testing.T) {
 			authDir string
 			words   []string
 		}{
-			"no Secret":        {"", []string{"user name is empty", "set authSecret", "spec.auth.rootSecret", "role root"}},
+			"no Secret":        {"", []string{"no credentials are given", "set authSecret", "spec.auth.rootSecret", "role root"}},
 			"an empty Secret":  {mounted(t, nil), []string{"no such Secret", "username", "password", "authSecret"}},
 			"a wrong password": {mounted(t, map[string]string{"password": "guessed"}), []string{"invalid user ID or password", "role root"}},
 			"an unknown user":  {mounted(t, map[string]string{"username": "guessed", "password": "secret"}), []string{"invalid user ID or password", "role root"}},

@@ -245,6 +245,7 @@ func reasonOf(err error) string {
 	s := status.Convert(err)
 	switch {
 	case s.Code() == codes.PermissionDenied, s.Code() == codes.Unauthenticated,
+		strings.HasPrefix(s.Message(), "auth: "), // etcd 3.5, without a code
 		strings.Contains(s.Message(), "user name is empty"), strings.Contains(s.Message(), "auth token"):
 		return task.ReasonAuthenticationRequired
 	case strings.Contains(s.Message(), "authentication handshake failed"),
