@@ -30,7 +30,7 @@ func (w *Writer) Members(ctx context.Context) ([]Member, error) {
 	for i, m := range list.Members {
 		wg.Go(func() {
 			members[i] = Member{ID: id(m.ID), Name: m.Name, Learner: m.IsLearner}
-			members[i].ask(ctx, m.ClientURLs)
+			members[i].ask(ctx, w, m.ClientURLs)
 		})
 	}
 	wg.Wait()
@@ -38,14 +38,14 @@ func (w *Writer) Members(ctx context.Context) ([]Member, error) {
 	return members, nil
 }
 
-func (m *Member) ask(ctx context.Context, urls []string) {
+func (m *Member) ask(ctx context.Context, w *Writer, urls []string) {
 	if len(urls) == 0 {
 		m.Error = "not started"
 		return
 	}
 	ctx, cancel := context.WithTimeout(ctx, askTimeout)
 	defer cancel()
-	c, err := clientv3.New(clientv3.Config{Endpoints: urls, Logger: zap.NewNop()})
+	c, err := clientv3.New(w.credentials(clientv3.Config{Endpoints: urls, Logger: zap.NewNop()}))
 	if err != nil {
 		m.Error = err.Error()
 		return
