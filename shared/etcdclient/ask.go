@@ -103,6 +103,7 @@ func (c Client) Ask(ctx context.Context, endpoints []Endpoint) map[string]Answer
 	ctx, cancel := context.WithTimeout(ctx, cmp.Or(c.Deadline, DefaultDeadline))
 	defer cancel()
 
+	used := sessionOf(ctx).current()
 	answers := make([]Answer, len(endpoints))
 	var wg, expected sync.WaitGroup
 	var answered atomic.Int64
@@ -126,6 +127,9 @@ func (c Client) Ask(ctx context.Context, endpoints []Endpoint) map[string]Answer
 	}
 	wg.Wait()
 
+	if !slices.ContainsFunc(answers, func(a Answer) bool { return a.Reached }) {
+		sessionOf(ctx).discard(used)
+	}
 	byName := make(map[string]Answer, len(endpoints))
 	for i, e := range endpoints {
 		byName[e.Name] = answers[i]

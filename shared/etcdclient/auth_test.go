@@ -283,6 +283,44 @@ func TestTokensThatMembersDoNotKnow(t *testing.T) {
 	})
 }
 
+// A token of a cluster whose log was longer, such as the one that a restored one takes the
+// place of: etcd does not refuse it but waits, and credentials help all the same.
+func TestATokenOfALongerLog(t *testing.T) {
+	etcdtest.EachVersion(t, func(t *testing.T, version string) {
+		session, read := known("root", "secret")
+		ctx := As(within(t), session)
+		old, _ := grow(t, version, 1)
+		for range 50 {
+			if _, err := old[0].Dial(t, "", "").Put(ctx, "key", "value"); err != nil {
+				t.Fatal(err)
+			}
+		}
+		for n := range int64(2) {
+			members := old
+			if n == 1 {
+				members, _ = grow(t, version, 1)
+			}
+			members[0].EnableAuth(t, "secret")
+			session.mu.Lock()
+			session.issued = time.Time{} // long ago
+			session.mu.Unlock()
+			etcdtest.Eventually(t, "the member to answer", func() error {
+				a := Client{Deadline: time.Second}.Ask(ctx, endpoints(members...))["m0"]
+				if a.Refused != "" {
+					t.Errorf("credentials are right, and said to be %s: %s", a.Refused, a.RefusedBecause)
+				}
+				if !a.Reached {
+					return errors.New(a.Err)
+				}
+				return nil
+			})
+			if read.Load() != n+1 {
+				t.Errorf("root authenticated %d times, want %d", read.Load(), n+1)
+			}
+		}
+	})
+}
+
 // A change that etcd refuses is known as refused, in whatever words: nothing is left open.
 func TestPlainRefusals(t *testing.T) {
 	for text := range plainRefusals {

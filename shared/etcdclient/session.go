@@ -211,6 +211,9 @@ func (s *Session) renew(ctx context.Context, conn grpc.ClientConnInterface, used
 		return errors.New("etcd refuses a token that it gave a moment ago: it is tried again shortly")
 	}
 	own, err := s.credentials(ctx)
+	if err != nil && ctx.Err() != nil {
+		return context.Cause(ctx) // there was no time to read them
+	}
 	if err != nil {
 		return &RefusedError{NoCredentials, err}
 	}
@@ -275,8 +278,11 @@ func (s *Session) wasWrong(digest [sha256.Size]byte) bool {
 	return s.wrong == digest && time.Since(s.wrongAt) < wrongPause
 }
 
-// discard forgets a token that a learner refuses, which may have come by a snapshot and
-// can't give another one. A voter is then asked for one that all know.
+// discard forgets a token that nobody answers to, or that a learner refuses, which may
+// have come by a snapshot and can't give another one. A voter is then asked for one that
+// all know. (A member waits, without a word, until it has applied the log up to where a
+// token was made, which one that was restored does not reach: tokenSimple in etcd's
+// package auth.)
 func (s *Session) discard(used string) {
 	if s == nil || used == "" || s.isFresh() {
 		return

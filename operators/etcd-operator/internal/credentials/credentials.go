@@ -33,11 +33,12 @@ type Keeper struct {
 	sessions map[client.ObjectKey]kept
 }
 
-// kept is the session of one EtcdCluster, by uid, with the Secret that it is for.
+// kept is the session of one EtcdCluster, by uid, with the Secret that it is for and the
+// etcd cluster that has given its token: that of its id, or the one that a restore makes.
 type kept struct {
-	uid     types.UID
-	secret  string
-	session *etcdclient.Session
+	uid                         types.UID
+	secret, cluster, restoredBy string
+	session                     *etcdclient.Session
 }
 
 // Of returns the session of a cluster; nil if it names no Secret.
@@ -50,17 +51,20 @@ func (k *Keeper) Of(c *v1beta2.EtcdCluster) *etcdclient.Session {
 	}
 	k.mu.Lock()
 	defer k.mu.Unlock()
-	if known, ok := k.sessions[key]; ok && known.uid == c.UID && known.secret == secret {
+	wanted := kept{uid: c.UID, secret: secret, cluster: c.Status.ClusterID, restoredBy: c.Status.FencedBy}
+	known, ok := k.sessions[key]
+	wanted.session = known.session
+	if ok && known == wanted {
 		return known.session
 	}
-	s := etcdclient.NewSession(func(ctx context.Context) (etcdclient.Credentials, error) {
+	wanted.session = etcdclient.NewSession(func(ctx context.Context) (etcdclient.Credentials, error) {
 		return k.read(ctx, client.ObjectKey{Namespace: key.Namespace, Name: secret})
 	})
 	if k.sessions == nil {
 		k.sessions = map[client.ObjectKey]kept{}
 	}
-	k.sessions[key] = kept{c.UID, secret, s}
-	return s
+	k.sessions[key] = wanted
+	return wanted.session
 }
 
 // Forget drops the session of a cluster that is gone.

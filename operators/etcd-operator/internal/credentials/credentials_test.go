@@ -83,6 +83,13 @@ func TestSessions(t *testing.T) {
 	if again == first || keeper.Of(named("2", "s")) == again {
 		t.Error("another EtcdCluster of this name has the session of the first")
 	}
+	restored := named("2", "s")
+	restored.Status.FencedBy = "r"
+	seeds := keeper.Of(restored)
+	restored.Status.FencedBy, restored.Status.ClusterID = "", "c2"
+	if seeds == keeper.Of(named("2", "s")) || seeds == keeper.Of(restored) {
+		t.Error("a token of one etcd cluster is shown to another, which would wait for its log to be as long")
+	}
 	if len(keeper.sessions) != 1 {
 		t.Errorf("there are %d sessions of one cluster", len(keeper.sessions))
 	}
