@@ -50,13 +50,20 @@ func (w *Writer) Stranger(ctx context.Context) (string, error) {
 	return "", nil
 }
 
+// fresh is a connection of its own, with a token of the cluster that now is. (etcd does not
+// refuse a token of one that was restored since, but waits until the log is as long as it
+// was when the token was made.)
+func (w *Writer) fresh() (*clientv3.Client, error) {
+	return clientv3.New(w.credentials(clientv3.Config{Endpoints: []string{w.o.Endpoint}, TLS: w.o.TLS, Logger: zap.NewNop()}))
+}
+
 // credentials are added to the options of a connection, once authentication is enabled.
 func (w *Writer) credentials(config clientv3.Config) clientv3.Config {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	if w.password != "" {
-		// clientv3 authenticates before it returns.
-		config.Username, config.Password, config.DialTimeout = rootUser, w.password, connectTimeout
+		// clientv3 authenticates before it returns, and etcd takes its time for that.
+		config.Username, config.Password, config.DialTimeout = rootUser, w.password, askTimeout
 	}
 	return config
 }

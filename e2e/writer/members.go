@@ -19,9 +19,14 @@ const askTimeout = 3 * time.Second
 // Members is etcd's own member list, read linearizably, with what each member says
 // of itself: so that a test need not take the operator's word.
 func (w *Writer) Members(ctx context.Context) ([]Member, error) {
-	ctx, cancel := context.WithTimeout(ctx, 2*askTimeout)
+	ctx, cancel := context.WithTimeout(ctx, 3*askTimeout)
 	defer cancel()
-	list, err := w.client().MemberList(ctx)
+	c, err := w.fresh()
+	if err != nil {
+		return nil, fmt.Errorf("connect: %w", err)
+	}
+	defer c.Close()
+	list, err := c.MemberList(ctx)
 	if err != nil {
 		return nil, fmt.Errorf("list members: %w", err)
 	}
@@ -43,7 +48,7 @@ func (m *Member) ask(ctx context.Context, w *Writer, urls []string) {
 		m.Error = "not started"
 		return
 	}
-	ctx, cancel := context.WithTimeout(ctx, askTimeout)
+	ctx, cancel := context.WithTimeout(ctx, 2*askTimeout)
 	defer cancel()
 	c, err := clientv3.New(w.credentials(clientv3.Config{Endpoints: urls, Logger: zap.NewNop()}))
 	if err != nil {
