@@ -14,6 +14,8 @@ const (
 	// DefaultSize is the number of members: the smallest that survives the loss
 	// of one.
 	DefaultSize = 3
+	// DefaultRootUser is etcd's user of a Secret of credentials that names none.
+	DefaultRootUser = "root"
 	// DefaultMemberTimeout is how long a member's node may be gone before the
 	// member is replaced.
 	DefaultMemberTimeout = 5 * time.Minute
@@ -54,6 +56,14 @@ func (s *ClusterSpec) MemberTimeout() time.Duration {
 		return DefaultMemberTimeout
 	}
 	return s.Recovery.MemberTimeout.Duration
+}
+
+// RootSecret is Auth.RootSecret, or "" if there is none.
+func (s *ClusterSpec) RootSecret() string {
+	if s.Auth == nil {
+		return ""
+	}
+	return s.Auth.RootSecret
 }
 
 // WantsPodDisruptionBudget says whether the cluster is to have one: what

@@ -65,8 +65,9 @@ type BackupSpec struct {
 	EtcdEndpoints []string `json:"etcdEndpoints,omitempty"`
 
 	// The EtcdCluster of this namespace to back up: its members are the endpoints,
-	// and its spec.TLS.static.operatorSecret is the clientTLSSecret, unless that is
-	// set here. Either this or etcdEndpoints.
+	// its spec.TLS.static.operatorSecret is the clientTLSSecret and its
+	// spec.auth.rootSecret the authSecret, unless those are set here. Either this or
+	// etcdEndpoints.
 	// +optional
 	ClusterRef *ClusterReference `json:"clusterRef,omitempty"`
 
@@ -76,6 +77,15 @@ type BackupSpec struct {
 	// +optional
 	// +kubebuilder:validation:MaxLength=253
 	ClientTLSSecret string `json:"clientTLSSecret,omitempty"`
+
+	// The Secret with the password of a user that has etcd's role root, for a cluster on
+	// which etcd's authentication is enabled: keys password and, unless it is root,
+	// username, as in a Secret of type kubernetes.io/basic-auth. With clusterRef it is
+	// the EtcdCluster's spec.auth.rootSecret, unless it is set here.
+	// +optional
+	// +kubebuilder:validation:MaxLength=253
+	// +kubebuilder:validation:XValidation:rule="self == '' || self.matches('^[a-z0-9]([-.a-z0-9]*[a-z0-9])?$')",message="authSecret is the name of a Secret of this namespace: write lower-case letters, digits, dashes and dots, such as etcd-root"
+	AuthSecret string `json:"authSecret,omitempty"`
 
 	// Where the backup is stored: S3 or PVC.
 	// +required

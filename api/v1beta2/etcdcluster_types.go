@@ -112,6 +112,11 @@ type ClusterSpec struct {
 	// Encryption and authentication between members and with clients.
 	// +optional
 	TLS *TLSPolicy `json:"TLS,omitempty"`
+
+	// What the operator and backups need on a cluster on which etcd's own
+	// authentication is enabled.
+	// +optional
+	Auth *AuthPolicy `json:"auth,omitempty"`
 }
 
 // PodPolicy says how the members' Pods are made.
@@ -324,6 +329,20 @@ type MaintenancePolicy struct {
 	AutoRepairSpace bool `json:"autoRepairSpace,omitempty"`
 }
 
+// AuthPolicy says how the operator and backups show etcd who they are, where its own
+// authentication is enabled (etcdctl auth enable). The operator does not enable it.
+type AuthPolicy struct {
+	// The Secret of this namespace with the password of a user that has etcd's role
+	// root: keys password and, unless it is root, username, as in a Secret of type
+	// kubernetes.io/basic-auth. It may be named before or after authentication is
+	// enabled, and is not read before. A password that is changed in etcd is to be
+	// changed in the Secret, too; it is read again when etcd refuses the old one.
+	// +optional
+	// +kubebuilder:validation:MaxLength=253
+	// +kubebuilder:validation:XValidation:rule="self == '' || self.matches('^[a-z0-9]([-.a-z0-9]*[a-z0-9])?$')",message="rootSecret is the name of a Secret of this namespace: write lower-case letters, digits, dashes and dots, such as etcd-root"
+	RootSecret string `json:"rootSecret,omitempty"`
+}
+
 // TLSPolicy says where certificates come from.
 type TLSPolicy struct {
 	// Certificates that the user keeps in Secrets.
@@ -400,6 +419,12 @@ const (
 	// ConditionNameConflict: an object of a name that the cluster needs belongs
 	// to someone else, and is left alone.
 	ConditionNameConflict = "NameConflict"
+	// ConditionCredentialsMissing: etcd's authentication is enabled, and the operator has
+	// no credentials for it; the message names what to write.
+	ConditionCredentialsMissing = "CredentialsMissing"
+	// ConditionCredentialsInvalid: etcd's authentication is enabled, and refuses the
+	// credentials of spec.auth.rootSecret, or what their user asks for.
+	ConditionCredentialsInvalid = "CredentialsInvalid"
 	// ConditionVersionUnsupported: spec.version is one that the operator does
 	// not run; the message names what to write.
 	ConditionVersionUnsupported = "VersionUnsupported"

@@ -126,6 +126,24 @@ func (w *Writer) Members(ctx context.Context) (m []writer.Member, err error) {
 	return m, w.ask(ctx, "GET", "members", nil, &m)
 }
 
+// EnableAuth enables etcd's authentication with the user root of this password, which the
+// writer is from then on.
+func (w *Writer) EnableAuth(ctx context.Context, password string) error {
+	return w.ask(ctx, "POST", "enable-auth", url.Values{"password": {password}}, &struct{}{})
+}
+
+// Stranger is what etcd tells a client that shows no credentials; empty if it answers.
+func (w *Writer) Stranger(ctx context.Context) (told string, err error) {
+	return told, w.ask(ctx, "GET", "stranger", nil, &told)
+}
+
+// RootSecret is a Secret with the password of etcd's user root.
+func RootSecret(namespace, name, password string) *corev1.Secret {
+	s := secret(namespace, name, map[string][]byte{corev1.BasicAuthUsernameKey: []byte("root"), corev1.BasicAuthPasswordKey: []byte(password)})
+	s.Type = corev1.SecretTypeBasicAuth
+	return &s
+}
+
 // MoveLeader makes a member the leader.
 func (w *Writer) MoveLeader(ctx context.Context, to string) error {
 	return w.ask(ctx, "POST", "move-leader", url.Values{"to": {to}}, &struct{}{})

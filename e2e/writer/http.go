@@ -21,6 +21,8 @@ const verifyTimeout = 90 * time.Second
 //	POST /finish        the same, after it has stopped writing
 //	GET  /members       etcd's member list, with what each says of itself ([]Member)
 //	POST /move-leader?to=NAME
+//	POST /enable-auth?password=WORD
+//	GET  /stranger      what etcd tells a client without credentials (string)
 //
 // stop makes Run return, and returns when it has.
 func (w *Writer) Handler(stop func()) http.Handler {
@@ -50,6 +52,13 @@ func (w *Writer) Handler(stop func()) http.Handler {
 	})
 	mux.HandleFunc("POST /move-leader", func(rw http.ResponseWriter, r *http.Request) {
 		answer(rw, struct{}{}, w.MoveLeader(r.Context(), r.URL.Query().Get("to")))
+	})
+	mux.HandleFunc("POST /enable-auth", func(rw http.ResponseWriter, r *http.Request) {
+		answer(rw, struct{}{}, w.EnableAuth(r.Context(), r.URL.Query().Get("password")))
+	})
+	mux.HandleFunc("GET /stranger", func(rw http.ResponseWriter, r *http.Request) {
+		told, err := w.Stranger(r.Context())
+		answer(rw, told, err)
 	})
 	return mux
 }

@@ -19,9 +19,14 @@ const askTimeout = 3 * time.Second
 // Members is etcd's own member list, read linearizably, with what each member says
 // of itself: so that a test need not take the operator's word.
 func (w *Writer) Members(ctx context.Context) ([]Member, error) {
-	ctx, cancel := context.WithTimeout(ctx, 2*askTimeout)
+	ctx, cancel := context.WithTimeout(ctx, 3*askTimeout)
 	defer cancel()
-	list, err := w.client().MemberList(ctx)
+	c, err := w.fresh()
+	if err != nil {
+		return nil, fmt.Errorf("connect: %w", err)
+	}
+	defer c.Close()
+	list, err := c.MemberList(ctx)
 	if err != nil {
 		return nil, fmt.Errorf("list members: %w", err)
 	}
@@ -30,7 +35,7 @@ func (w *Writer) Members(ctx context.Context) ([]Member, error) {
 	for i, m := range list.Members {
 		wg.Go(func() {
 			members[i] = Member{ID: id(m.ID), Name: m.Name, Learner: m.IsLearner}
-			members[i].ask(ctx, m.ClientURLs)
+			members[i].ask(ctx, w, m.ClientURLs)
 		})
 	}
 	wg.Wait()
@@ -38,14 +43,14 @@ func (w *Writer) Members(ctx context.Context) ([]Member, error) {
 	return members, nil
 }
 
-func (m *Member) ask(ctx context.Context, urls []string) {
+func (m *Member) ask(ctx context.Context, w *Writer, urls []string) {
 	if len(urls) == 0 {
 		m.Error = "not started"
 		return
 	}
-	ctx, cancel := context.WithTimeout(ctx, askTimeout)
+	ctx, cancel := context.WithTimeout(ctx, 2*askTimeout)
 	defer cancel()
-	c, err := clientv3.New(clientv3.Config{Endpoints: urls, Logger: zap.NewNop()})
+	c, err := clientv3.New(w.credentials(clientv3.Config{Endpoints: urls, Logger: zap.NewNop()}))
 	if err != nil {
 		m.Error = err.Error()
 		return

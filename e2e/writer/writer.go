@@ -59,6 +59,7 @@ type Writer struct {
 	ledger *ledger
 
 	mu        sync.Mutex
+	password  string // of root; empty while authentication is not enabled
 	conn      *clientv3.Client
 	connected time.Time
 }
@@ -125,12 +126,12 @@ func (w *Writer) giveUpSilence() {
 	quiet := min(w.ledger.sinceAck(now), now.Sub(w.connected)) > reconnectAfter
 	w.mu.Unlock()
 	if quiet {
-		_ = w.reconnect() // fails only for options that New has already accepted
+		_ = w.reconnect() // fails only while etcd takes no password: it is tried again
 	}
 }
 
 func (w *Writer) reconnect() error {
-	conn, err := clientv3.New(clientv3.Config{
+	conn, err := clientv3.New(w.credentials(clientv3.Config{
 		Endpoints: []string{w.o.Endpoint},
 		TLS:       w.o.TLS,
 		Logger:    zap.NewNop(), // what it would say is counted
@@ -138,7 +139,7 @@ func (w *Writer) reconnect() error {
 			Backoff:           backoff.Config{BaseDelay: reconnectFirst, Multiplier: 1.6, Jitter: 0.2, MaxDelay: reconnectMost},
 			MinConnectTimeout: connectTimeout,
 		})},
-	})
+	}))
 	if err != nil {
 		return fmt.Errorf("connect to %s: %w", w.o.Endpoint, err)
 	}

@@ -17,6 +17,7 @@ import (
 	"github.com/etcd-operators/etcd-operators/api/crd"
 	"github.com/etcd-operators/etcd-operators/operators/etcd-operator/internal/act"
 	"github.com/etcd-operators/etcd-operators/operators/etcd-operator/internal/controller"
+	"github.com/etcd-operators/etcd-operators/operators/etcd-operator/internal/credentials"
 	"github.com/etcd-operators/etcd-operators/operators/etcd-operator/internal/metrics"
 	"github.com/etcd-operators/etcd-operators/operators/etcd-operator/internal/observe"
 	"github.com/etcd-operators/etcd-operators/shared/etcdclient"
@@ -93,6 +94,7 @@ func (p *program) setUp(ctx context.Context, mgr ctrl.Manager, o *operator.Optio
 		Actor:       &act.Actor{Client: mgr.GetClient(), Live: mgr.GetAPIReader(), Etcd: etcd, LauncherImage: o.Image},
 		Events:      mgr.GetEventRecorder(o.Name),
 		Metrics:     metrics.New(ctrlmetrics.Registry),
+		Credentials: &credentials.Keeper{Live: mgr.GetAPIReader()},
 		ClusterWide: o.ClusterWide,
 	}
 	return r.SetupWithManager(ctx, mgr, o.Workers)

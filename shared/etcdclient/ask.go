@@ -80,6 +80,12 @@ type Answer struct {
 	LocalMembers []Member
 	// Read: a linearizable read succeeded, so a quorum answered this member.
 	Read bool
+	// Refused says that etcd's authentication keeps the member from answering, or from
+	// doing what the operator may ask of it, and why; empty if it does not. Without
+	// credentials Read is all that can be had of it (from older patches, its status too).
+	Refused Refusal
+	// RefusedBecause says in words what is wrong with the credentials.
+	RefusedBecause string
 
 	// Launcher is set when etcd does not listen and a launcher waits in its
 	// place: the member has no data.
@@ -106,6 +112,7 @@ func (c Client) Ask(ctx context.Context, endpoints []Endpoint) map[string]Answer
 	ctx, cancel := context.WithTimeout(ctx, cmp.Or(c.Deadline, DefaultDeadline))
 	defer cancel()
 
+	used := sessionOf(ctx).current()
 	answers := make([]Answer, len(endpoints))
 	var wg, expected sync.WaitGroup
 	var answered atomic.Int64
@@ -129,6 +136,9 @@ func (c Client) Ask(ctx context.Context, endpoints []Endpoint) map[string]Answer
 	}
 	wg.Wait()
 
+	if !slices.ContainsFunc(answers, func(a Answer) bool { return a.Reached }) {
+		sessionOf(ctx).discard(used)
+	}
 	byName := make(map[string]Answer, len(endpoints))
 	for i, e := range endpoints {
 		byName[e.Name] = answers[i]
@@ -158,28 +168,65 @@ func (c Client) askEtcd(ctx context.Context, e Endpoint, d *dialer) Answer {
 	}
 	defer conn.Close()
 
+	s := sessionOf(ctx)
+	used := s.current()
+	a, denied := c.questions(ctx, e, conn, used)
+	if denied != nil && (s == nil || a.Read) { // without a quorum there is no token to be had
+		if err := s.renew(ctx, conn.ActiveConnection(), used); err != nil {
+			return a.refused(err)
+		}
+		a, denied = c.questions(ctx, e, conn, s.current())
+	}
+	if denied == nil && !s.mayAll() {
+		return a.refused(errPowerless)
+	}
+	return a
+}
+
+// refused is an answer that etcd's authentication cut short, if that is why.
+func (a Answer) refused(err error) Answer {
+	var why *RefusedError
+	if errors.As(err, &why) {
+		a.Refused, a.RefusedBecause = why.Refusal, why.Err.Error()
+	}
+	return a
+}
+
+// questions asks a member all that there is to ask. Denied is how etcd's authentication
+// refused one of the questions for want of a token that it takes; nil if it refused none.
+// Used is the token that they show.
+func (c Client) questions(ctx context.Context, e Endpoint, conn *clientv3.Client, used string) (a Answer, denied error) {
 	// Side by side on one connection: without quorum, two of them take the whole
 	// of the deadline to fail.
 	var (
-		wg             sync.WaitGroup
-		status         *pb.StatusResponse
-		statusErr      error
-		members, local []Member
-		read           bool
-		clusterVersion string
+		wg                          sync.WaitGroup
+		status                      *pb.StatusResponse
+		statusErr, listErr, readErr error
+		members, local              []Member
+		clusterVersion              string
 	)
 	wg.Go(func() {
 		// Not clientv3's Status, which dials a connection of its own.
 		status, statusErr = pb.NewMaintenanceClient(conn.ActiveConnection()).Status(ctx, &pb.StatusRequest{})
 	})
-	wg.Go(func() { members = memberList(ctx, conn) })
-	wg.Go(func() { local = memberList(ctx, conn, clientv3.WithSerializable()) })
-	wg.Go(func() { read = canRead(ctx, conn) })
+	wg.Go(func() { members, listErr = memberList(ctx, conn) })
+	wg.Go(func() { local, _ = memberList(ctx, conn, clientv3.WithSerializable()) })
+	wg.Go(func() { _, readErr = conn.Get(ctx, readKey, clientv3.WithCountOnly()) })
 	wg.Go(func() { clusterVersion = c.clusterVersion(ctx, e) })
 	wg.Wait()
 
+	for _, err := range []error{statusErr, listErr, readErr} {
+		if denied == nil && wantsToken(err) {
+			denied = rpctypes.Error(err)
+		}
+	}
+	read := canRead(readErr)
+	if wantsToken(statusErr) && rpctypes.ErrorDesc(readErr) == rpctypes.ErrorDesc(rpctypes.ErrGRPCNotSupportedForLearner) {
+		// It has the token of the others, or none; it can't give one itself.
+		sessionOf(ctx).discard(used)
+	}
 	if statusErr != nil {
-		return Answer{Err: rpctypes.Error(statusErr).Error(), Read: read}
+		return Answer{Err: rpctypes.Error(statusErr).Error(), Read: read}, denied
 	}
 	alarms, complaints := parseAlarms(status.GetErrors())
 	return Answer{
@@ -202,14 +249,14 @@ func (c Client) askEtcd(ctx context.Context, e Endpoint, d *dialer) Answer {
 		Members:        members,
 		LocalMembers:   local,
 		Read:           read,
-	}
+	}, denied
 }
 
 // memberList is nil when the list cannot be had.
-func memberList(ctx context.Context, conn *clientv3.Client, opts ...clientv3.OpOption) []Member {
+func memberList(ctx context.Context, conn *clientv3.Client, opts ...clientv3.OpOption) ([]Member, error) {
 	resp, err := conn.MemberList(ctx, opts...)
 	if err != nil {
-		return nil
+		return nil, err
 	}
 	members := make([]Member, len(resp.Members))
 	for i, m := range resp.Members {
@@ -222,15 +269,14 @@ func memberList(ctx context.Context, conn *clientv3.Client, opts ...clientv3.OpO
 		}
 	}
 	slices.SortFunc(members, func(a, b Member) int { return cmp.Compare(a.ID, b.ID) })
-	return members
+	return members, nil
 }
 
-// canRead tells whether the member serves linearizable reads. A refusal for lack
-// of rights counts: etcd (3.4 to 3.7, EtcdServer.Range) asks the quorum for the
-// read index before it looks at permissions.
-func canRead(ctx context.Context, conn *clientv3.Client) bool {
-	_, err := conn.Get(ctx, readKey, clientv3.WithCountOnly())
-	return err == nil || errors.Is(err, rpctypes.ErrPermissionDenied) || errors.Is(err, rpctypes.ErrUserEmpty)
+// canRead tells by how a linearizable read ended whether the member serves them. A
+// refusal for lack of rights counts: etcd (3.4 to 3.7, EtcdServer.Range) asks the quorum
+// for the read index before it looks at tokens and permissions.
+func canRead(err error) bool {
+	return err == nil || wantsToken(err) || errors.Is(rpctypes.Error(err), rpctypes.ErrPermissionDenied)
 }
 
 // askLauncher returns nil when no launcher answers.

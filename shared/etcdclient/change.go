@@ -62,8 +62,10 @@ var sentinels = []struct{ etcd, ours error }{
 	{rpctypes.ErrNoLeader, ErrNoLeader},
 	{rpctypes.ErrPermissionDenied, ErrUnauthorized},
 	{rpctypes.ErrUserEmpty, ErrUnauthorized},
+	{rpctypes.ErrUserNotFound, ErrUnauthorized},
 	{rpctypes.ErrAuthFailed, ErrUnauthorized},
 	{rpctypes.ErrInvalidAuthToken, ErrUnauthorized},
+	{rpctypes.ErrAuthOldRevision, ErrUnauthorized},
 }
 
 // AddLearner adds a member without a vote that will be reached at peerURL, and
@@ -147,12 +149,15 @@ func (c Client) changeBy(ctx context.Context, e Endpoint, d *dialer, do func(*cl
 		return err
 	}
 	defer conn.Close()
-	return do(conn)
+	return sessionOf(ctx).Try(ctx, conn.ActiveConnection(), func() error { return do(conn) })
 }
 
 // translate adds our sentinel to etcd's error, which stays in the chain.
 func translate(err error) error {
-	err = rpctypes.Error(err)
+	if errors.Is(err, ErrUnauthorized) {
+		return err
+	}
+	err = etcdError(err)
 	for _, s := range sentinels {
 		if errors.Is(err, s.etcd) {
 			return fmt.Errorf("%w (%w)", s.ours, err)

@@ -55,18 +55,15 @@ func (e Endpoint) metricsAddr() string {
 }
 
 // Client asks members and changes memberships. The zero value works with members
-// that serve plain HTTP without authentication. It holds no connection and may
-// be used from many goroutines.
+// that serve plain HTTP. It holds no connection and may be used from many
+// goroutines. It is a stranger to members with authentication enabled, unless a
+// call's context is that of a [Session] (see [As]).
 type Client struct {
 	// Deadline bounds one [Client.Ask]; 0 stands for DefaultDeadline.
 	Deadline time.Duration
 	// TLS is for members that serve TLS, nil for those that don't. Its ServerName
 	// is not used: each endpoint has its own.
 	TLS *tls.Config
-	// Username and Password are for clusters with authentication enabled: there,
-	// etcd (3.5.35, 3.6.16, 3.7.3) tells a stranger neither its status nor its
-	// members, though it may still be seen to serve reads.
-	Username, Password string
 }
 
 // dialer remembers what became of its dials, which gRPC reports as text only.
@@ -99,14 +96,12 @@ func (d *dialer) neverConnected() bool {
 	return !d.connected
 }
 
-// connect makes a client that dials by d. Without a username, nothing is dialled
-// before the first request. The caller closes it.
+// connect makes a client that dials by d and shows the token of the context's session.
+// Nothing is dialled before the first request. The caller closes it.
 func (c Client) connect(ctx context.Context, e Endpoint, d *dialer) (*clientv3.Client, error) {
 	cfg := clientv3.Config{
 		Context:   ctx,
 		Endpoints: []string{"http://" + e.Addr},
-		Username:  c.Username,
-		Password:  c.Password,
 		// One try: a request that fails is an answer, and the next observation
 		// tries again.
 		MaxUnaryRetries: 1,
@@ -116,6 +111,7 @@ func (c Client) connect(ctx context.Context, e Endpoint, d *dialer) (*clientv3.C
 		},
 		Logger: zap.NewNop(),
 	}
+	cfg.DialOptions = append(cfg.DialOptions, sessionOf(ctx).DialOptions()...)
 	if c.TLS != nil {
 		cfg.Endpoints = []string{"https://" + e.Addr}
 		cfg.TLS = c.TLS

@@ -12,6 +12,10 @@
 // errors.Is. Among them [ErrOutcomeUnknown] says that the change may have
 // happened: look again before doing anything else.
 //
+// Where etcd's authentication is enabled, calls are those of the [Session] in their
+// context ([As]); without one, all that can be told of a member is that it serves
+// ([Answer.Refused]). What needs a user and what does not is in TestWhatNeedsAUser.
+//
 // Connections live as long as one call. An operator of hundreds of clusters
 // asks each of them seldom, and holds no sockets in between.
 package etcdclient

@@ -14,9 +14,7 @@ import (
 	"time"
 
 	"github.com/google/go-cmp/cmp"
-	clientv3 "go.etcd.io/etcd/client/v3"
 	"go.uber.org/goleak"
-	"go.uber.org/zap"
 
 	"github.com/etcd-operators/etcd-operators/shared/etcdtest"
 	"github.com/etcd-operators/etcd-operators/shared/launcher"
@@ -183,47 +181,6 @@ func TestAskWithoutQuorum(t *testing.T) {
 		_, err := unhurried.AddLearner(within(t), endpoints(members[0]), "http://127.0.0.1:1")
 		if !errors.Is(err, ErrUnhealthy) && !errors.Is(err, ErrOutcomeUnknown) {
 			t.Errorf("adding a member without quorum: %v", err)
-		}
-	})
-}
-
-// With authentication enabled, reads of a stranger are refused, but only after
-// the quorum was asked; of its status, etcd says nothing.
-func TestAskWithAuthentication(t *testing.T) {
-	etcdtest.EachVersion(t, func(t *testing.T, version string) {
-		members, _ := grow(t, version, 1)
-		cli, err := clientv3.New(clientv3.Config{Endpoints: []string{members[0].Client}, Logger: zap.NewNop()})
-		if err != nil {
-			t.Fatal(err)
-		}
-		defer cli.Close()
-		for _, do := range []func() error{
-			func() error { _, err := cli.RoleAdd(within(t), "root"); return err },
-			func() error { _, err := cli.UserAdd(within(t), "root", "secret"); return err },
-			func() error { _, err := cli.UserGrantRole(within(t), "root", "root"); return err },
-			func() error { _, err := cli.AuthEnable(within(t)); return err },
-		} {
-			if err := do(); err != nil {
-				t.Fatal(err)
-			}
-		}
-		stranger := unhurried.Ask(within(t), endpoints(members...))["m0"]
-		if stranger.Reached || !stranger.Read || !strings.Contains(stranger.Err, "user name is empty") {
-			t.Errorf("a stranger is told %+v", stranger)
-		}
-		if _, err := unhurried.AddLearner(within(t), endpoints(members...), "http://127.0.0.1:1"); !errors.Is(err, ErrUnauthorized) {
-			t.Errorf("a stranger adds a member: %v", err)
-		}
-		root := unhurried
-		root.Username, root.Password = "root", "secret"
-		a := root.Ask(within(t), endpoints(members...))["m0"]
-		if !a.Reached || !a.Read || len(a.Members) != 1 {
-			t.Errorf("root is told %+v", a)
-		}
-		// The probes of the Pod go on working.
-		members[0].WaitReady(t)
-		if err := etcdtest.CheckHTTP(members[0].Metrics, "/health?serializable=true&exclude=NOSPACE&exclude=CORRUPT", 200); err != nil {
-			t.Error(err)
 		}
 	})
 }

@@ -163,7 +163,7 @@ func (j *job) try(ctx context.Context, to destination, broken map[string]bool) (
 		}
 	}()
 	j.log.Info("taking the snapshot", "endpoint", from.endpoint, "member", hex(from.id), "cluster", hex(from.cluster), "revision", from.revision, "version", from.version, "leader", from.leader)
-	s, err := open(ctx, from, j.limits.stall)
+	s, err := open(ctx, from, j.limits.stall, j.advice())
 	if err != nil {
 		return "", errors.Join(err, from.conn.Close())
 	}

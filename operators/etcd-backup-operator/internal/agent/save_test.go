@@ -276,21 +276,6 @@ func TestWhatUsersGetWrong(t *testing.T) {
 	})
 }
 
-func TestAuthenticationIsSaid(t *testing.T) {
-	c := startCluster(t, etcdtest.Newest(), 1)
-	client := c.client(t)
-	for _, step := range []func() error{
-		func() error { _, err := client.UserAdd(t.Context(), "root", "secret"); return err },
-		func() error { _, err := client.UserGrantRole(t.Context(), "root", "root"); return err },
-		func() error { _, err := client.AuthEnable(t.Context()); return err },
-	} {
-		if err := step(); err != nil {
-			t.Fatal(err)
-		}
-	}
-	mustFail(t, toPVC(c.endpoints(), t.TempDir(), "file"), task.ReasonAuthenticationRequired, agent.ExitPermanent, "role root")
-}
-
 func TestRetention(t *testing.T) {
 	s, c := startStore(t), startCluster(t, etcdtest.Newest(), 1)
 	c.fill(t, 3, 10)

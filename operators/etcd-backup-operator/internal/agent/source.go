@@ -23,6 +23,7 @@ import (
 	"github.com/etcd-operators/etcd-operators/operators/etcd-backup-operator/internal/task"
 	"github.com/etcd-operators/etcd-operators/shared/agent"
 	"github.com/etcd-operators/etcd-operators/shared/agent/runner"
+	"github.com/etcd-operators/etcd-operators/shared/etcdclient"
 )
 
 const (
@@ -63,7 +64,7 @@ func (j *job) source(ctx context.Context, broken map[string]bool) (member, error
 		return member{}, err
 	}
 	answers := j.ask(ctx, config)
-	chosen, err := choose(answers, broken)
+	chosen, err := j.choose(answers, broken)
 	for _, a := range answers {
 		if a.conn != nil && a.conn != chosen.conn {
 			_ = a.conn.Close() // nothing is under way on it
@@ -84,13 +85,14 @@ func (j *job) ask(ctx context.Context, config *tls.Config) []answer {
 	slices.SortStableFunc(endpoints, func(a, b string) int { // as they were written
 		return cmp.Compare(slices.Index(j.task.Endpoints, a), slices.Index(j.task.Endpoints, b))
 	})
+	as := session(j.task.AuthDir)
 	type numbered struct {
 		answer
 		index int
 	}
 	incoming := make(chan numbered, len(endpoints))
 	for i, endpoint := range endpoints {
-		go func() { incoming <- numbered{askOne(ctx, endpoint, config), i} }()
+		go func() { incoming <- numbered{askOne(ctx, endpoint, config, as), i} }()
 	}
 	answers := make([]answer, len(endpoints))
 	for range endpoints {
@@ -103,13 +105,21 @@ func (j *job) ask(ctx context.Context, config *tls.Config) []answer {
 	return answers
 }
 
-func askOne(ctx context.Context, endpoint string, config *tls.Config) answer {
+func askOne(ctx context.Context, endpoint string, config *tls.Config, as *etcdclient.Session) answer {
 	a := answer{member: member{endpoint: endpoint}}
-	a.conn, a.err = dial(endpoint, config)
+	a.conn, a.err = dial(endpoint, config, as)
 	if a.err != nil {
 		return a
 	}
-	got, err := pb.NewMaintenanceClient(a.conn).Status(ctx, &pb.StatusRequest{})
+	status := func() (*pb.StatusResponse, error) {
+		return pb.NewMaintenanceClient(a.conn).Status(ctx, &pb.StatusRequest{})
+	}
+	got, err := status()
+	if err != nil && reasonOf(err) == task.ReasonAuthenticationRequired {
+		if err = as.Authenticate(ctx, a.conn); err == nil {
+			got, err = status()
+		}
+	}
 	if err != nil {
 		if ctx.Err() != nil {
 			err = errors.New("no answer in time")
@@ -124,8 +134,9 @@ func askOne(ctx context.Context, endpoint string, config *tls.Config) answer {
 	return a
 }
 
-// dial makes a connection, which begins with the first request.
-func dial(endpoint string, config *tls.Config) (*grpc.ClientConn, error) {
+// dial makes a connection, which begins with the first request and shows the session's
+// token.
+func dial(endpoint string, config *tls.Config, as *etcdclient.Session) (*grpc.ClientConn, error) {
 	u, err := url.Parse(endpoint)
 	if err != nil || u.Hostname() == "" || u.Scheme != "http" && u.Scheme != "https" {
 		return nil, runner.Refuse(agent.ReasonInvalidTask, "the endpoint %q is not a URL: write http://host:2379 or https://host:2379", endpoint)
@@ -135,7 +146,7 @@ func dial(endpoint string, config *tls.Config) (*grpc.ClientConn, error) {
 		secure = credentials.NewTLS(config)
 	}
 	port := cmp.Or(u.Port(), clientPort)
-	return grpc.NewClient("passthrough:///"+net.JoinHostPort(u.Hostname(), port),
+	return grpc.NewClient("passthrough:///"+net.JoinHostPort(u.Hostname(), port), append(as.DialOptions(),
 		grpc.WithTransportCredentials(secure),
 		// Given, it also keeps etcd from being looked for behind an HTTP proxy.
 		grpc.WithContextDialer(func(ctx context.Context, addr string) (net.Conn, error) {
@@ -143,11 +154,11 @@ func dial(endpoint string, config *tls.Config) (*grpc.ClientConn, error) {
 		}),
 		grpc.WithInitialWindowSize(streamWindow),
 		grpc.WithInitialConnWindowSize(streamWindow),
-		grpc.WithKeepaliveParams(keepalive.ClientParameters{Time: keepaliveTime, Timeout: keepaliveTimeout}))
+		grpc.WithKeepaliveParams(keepalive.ClientParameters{Time: keepaliveTime, Timeout: keepaliveTimeout}))...)
 }
 
 // choose picks the member to take the snapshot from.
-func choose(answers []answer, broken map[string]bool) (member, error) {
+func (j *job) choose(answers []answer, broken map[string]bool) (member, error) {
 	var members []member
 	for _, a := range answers {
 		if a.err == nil && !a.learner {
@@ -158,7 +169,7 @@ func choose(answers []answer, broken map[string]bool) (member, error) {
 		return member{}, err
 	}
 	if len(members) == 0 {
-		return member{}, noMember(answers)
+		return member{}, j.noMember(answers)
 	}
 	return slices.MinFunc(members, func(a, b member) int {
 		return cmp.Or(
@@ -198,7 +209,7 @@ func oneCluster(answers []answer) error {
 }
 
 // noMember says why nothing can be taken from any endpoint.
-func noMember(answers []answer) error {
+func (j *job) noMember(answers []answer) error {
 	var words []string
 	count := map[string]int{}
 	for _, a := range answers {
@@ -214,7 +225,7 @@ func noMember(answers []answer) error {
 	case count[agent.ReasonInvalidTask] == len(answers):
 		return runner.Refuse(agent.ReasonInvalidTask, "no endpoint can be used (%s)", all)
 	case count[task.ReasonAuthenticationRequired] > 0:
-		return runner.Refuse(task.ReasonAuthenticationRequired, "etcd's authentication refuses the backup (%s): set clientTLSSecret to a certificate whose common name is a user with the role root", all)
+		return runner.Refuse(task.ReasonAuthenticationRequired, "etcd's authentication refuses the backup (%s): %s", all, j.advice())
 	case count[task.ReasonTLSInvalid] > 0:
 		// Not for good: certificates are replaced one after the other.
 		return runner.Passing(task.ReasonTLSInvalid, "no TLS connection can be made (%s): check the endpoints' scheme, and the certificate and CA in the Secret clientTLSSecret", all)
@@ -228,9 +239,13 @@ func reasonOf(err error) string {
 	if errors.As(err, &known) {
 		return known.Reason
 	}
+	if errors.Is(err, etcdclient.ErrUnauthorized) {
+		return task.ReasonAuthenticationRequired
+	}
 	s := status.Convert(err)
 	switch {
 	case s.Code() == codes.PermissionDenied, s.Code() == codes.Unauthenticated,
+		strings.HasPrefix(s.Message(), "auth: "), // etcd 3.5, without a code
 		strings.Contains(s.Message(), "user name is empty"), strings.Contains(s.Message(), "auth token"):
 		return task.ReasonAuthenticationRequired
 	case strings.Contains(s.Message(), "authentication handshake failed"),

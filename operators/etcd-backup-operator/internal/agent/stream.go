@@ -19,7 +19,9 @@ import (
 // stream is the snapshot of one member as a reader. It ends in io.EOF only after all
 // that the member has announced; else, in a failure that names the member.
 type stream struct {
-	from   member
+	from member
+	// advice says what to write if etcd's authentication refuses the snapshot.
+	advice string
 	rpc    grpc.ServerStreamingClient[pb.SnapshotResponse]
 	ctx    context.Context
 	cancel context.CancelCauseFunc
@@ -36,8 +38,8 @@ type stream struct {
 var errSilent = errors.New("the member has gone silent")
 
 // open asks a member for its snapshot. The caller closes the stream.
-func open(ctx context.Context, from member, stall time.Duration) (*stream, error) {
-	s := &stream{from: from, stall: stall}
+func open(ctx context.Context, from member, stall time.Duration, advice string) (*stream, error) {
+	s := &stream{from: from, stall: stall, advice: advice}
 	s.ctx, s.cancel = context.WithCancelCause(ctx)
 	s.timer = time.AfterFunc(stall, func() { s.cancel(errSilent) })
 	rpc, err := pb.NewMaintenanceClient(from.conn).Snapshot(s.ctx, &pb.SnapshotRequest{})
@@ -78,7 +80,7 @@ func (s *stream) lost(err error) error {
 		return runner.Passing(agent.ReasonStalled, "member %016x at %s sent nothing of its snapshot for %s", s.from.id, s.from.endpoint, s.stall)
 	}
 	if reasonOf(err) == task.ReasonAuthenticationRequired {
-		return runner.Refuse(task.ReasonAuthenticationRequired, "etcd's authentication refuses a snapshot (%s): set clientTLSSecret to a certificate whose common name is a user with the role root", status.Convert(err).Message())
+		return runner.Refuse(task.ReasonAuthenticationRequired, "etcd's authentication refuses a snapshot (%s): %s", status.Convert(err).Message(), s.advice)
 	}
 	return runner.Passing(task.ReasonSourceLost, "member %016x at %s broke off its snapshot: %s", s.from.id, s.from.endpoint, wordsOf(err))
 }

@@ -41,6 +41,7 @@ func TestRefused(t *testing.T) {
 		"endpoint, no scheme":  {Reason: "TLS or not?", Spec: endpoint("x-client:2379"), Field: "spec.etcdEndpoints[0]", Message: endpointMessage},
 		"endpoint, no port":    {Reason: "etcd has no default port in URLs", Spec: endpoint("http://x-client"), Field: "spec.etcdEndpoints[0]", Message: endpointMessage},
 		"endpoint, other":      {Reason: "a scheme that etcd does not speak", Spec: endpoint("unix://x:2379"), Field: "spec.etcdEndpoints[0]", Message: endpointMessage},
+		"Secret's name":        {Reason: "no Secret has such a name", Spec: with(`authSecret: Root_Secret`), Field: "spec.authSecret", Message: "authSecret is the name of a Secret of this namespace: write lower-case letters, digits, dashes and dots, such as etcd-root"},
 		"endpoint, path":       {Reason: "etcd has no paths", Spec: endpoint("http://x:2379/v3"), Field: "spec.etcdEndpoints[0]", Message: endpointMessage},
 		"endpoint, user":       {Reason: "no secrets in a spec", Spec: endpoint("http://a:b@x:2379"), Field: "spec.etcdEndpoints[0]", Message: endpointMessage},
 		"no storage type":      {Reason: "where to?", Spec: `{` + from + `, s3: {path: b-1/k}}`, Field: "spec.storageType", Message: "Required value"},

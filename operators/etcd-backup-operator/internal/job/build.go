@@ -18,10 +18,12 @@ import (
 // Names and places of the Pod's volumes.
 const (
 	volumeTLS    = "etcd-tls"
+	volumeAuth   = "etcd-auth"
 	volumeAWS    = "aws"
 	volumeBackup = "backup"
 
 	tlsMount    = "/etc/etcd-backup/tls"
+	authMount   = "/etc/etcd-backup/auth"
 	awsMount    = "/etc/etcd-backup/aws"
 	backupMount = "/backup"
 )
@@ -73,6 +75,9 @@ func newTask(b *v1beta2.EtcdBackup, start plan.StartJob) task.Task {
 	if start.TLSSecret != "" {
 		t.TLSDir = tlsMount
 	}
+	if start.AuthSecret != "" {
+		t.AuthDir = authMount
+	}
 	switch s := b.Spec; {
 	case s.StorageType == v1beta2.StorageS3 && s.S3 != nil:
 		t.S3 = agentpod.S3(s.S3, awsMount)
@@ -87,6 +92,11 @@ func files(b *v1beta2.EtcdBackup, start plan.StartJob) agentpod.Files {
 	var f agentpod.Files
 	if start.TLSSecret != "" {
 		f.Secret(volumeTLS, start.TLSSecret, tlsMount, false)
+	}
+	if start.AuthSecret != "" {
+		// Named before authentication is enabled, it may not be there yet. The agent says
+		// so if it is needed.
+		f.Secret(volumeAuth, start.AuthSecret, authMount, true)
 	}
 	switch s := b.Spec; {
 	case s.StorageType == v1beta2.StorageS3 && s.S3 != nil && s.S3.AWSSecret != "":

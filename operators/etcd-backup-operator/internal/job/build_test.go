@@ -32,7 +32,7 @@ func backup(t *testing.T, file string) *v1beta2.EtcdBackup {
 }
 
 func startOf(b *v1beta2.EtcdBackup) plan.StartJob {
-	s := plan.StartJob{Name: plan.JobName(b, due), Scheduled: due, Endpoints: b.Spec.EtcdEndpoints, TLSSecret: b.Spec.ClientTLSSecret}
+	s := plan.StartJob{Name: plan.JobName(b, due), Scheduled: due, Endpoints: b.Spec.EtcdEndpoints, TLSSecret: b.Spec.ClientTLSSecret, AuthSecret: b.Spec.AuthSecret}
 	if b.Spec.ClusterRef != nil {
 		s.Endpoints = []string{"https://example-aaaaaaaaaa.example.ns.svc:2379"}
 	}

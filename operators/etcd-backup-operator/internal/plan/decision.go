@@ -61,6 +61,8 @@ type StartJob struct {
 	Endpoints []string
 	// TLSSecret is the Secret with the client certificate; empty for none.
 	TLSSecret string
+	// AuthSecret is the Secret with a user of etcd; empty for none.
+	AuthSecret string
 }
 
 // DeleteJob deletes one Job, by uid and with its Pods (propagation Background). That

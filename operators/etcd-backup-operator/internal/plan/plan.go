@@ -181,7 +181,7 @@ func start(v *view) *step {
 		return nil
 	}
 	name := JobName(v.Backup, v.due)
-	job := StartJob{Name: name, Scheduled: v.due, Endpoints: v.source.endpoints, TLSSecret: v.source.secret}
+	job := StartJob{Name: name, Scheduled: v.due, Endpoints: v.source.endpoints, TLSSecret: v.source.secret, AuthSecret: v.source.auth}
 	v.begin(name)
 	return do(job, reasonStarted, v.startedMessage())
 }

@@ -294,6 +294,35 @@ func TestPlan(t *testing.T) {
 				"https://c-1.c.ns.svc:2379",
 			}}, Reason: "BackupStarted", Again: next, Phase: running},
 		},
+		"cluster with authentication": {
+			reason: "the operator's user is the backup's",
+			o: observe(cluster(func(c *v1beta2.EtcdCluster) {
+				c.Status.Members.Ready = []string{"c-1"}
+				c.Spec.Auth = &v1beta2.AuthPolicy{RootSecret: "c-root"}
+			})),
+			want: decided{Action: StartJob{Name: name(0), Scheduled: born, AuthSecret: "c-root", Endpoints: []string{
+				"http://c-1.c.ns.svc:2379",
+			}}, Reason: "BackupStarted", Again: next, Phase: running},
+		},
+		"cluster with authentication, own Secret": {
+			reason: "what the backup says goes before what the cluster says",
+			o: observe(spec(func(s *v1beta2.BackupSpec) { s.AuthSecret = "mine" }), cluster(func(c *v1beta2.EtcdCluster) {
+				c.Status.Members.Ready = []string{"c-1"}
+				c.Spec.Auth = &v1beta2.AuthPolicy{RootSecret: "c-root"}
+			})),
+			want: decided{Action: StartJob{Name: name(0), Scheduled: born, AuthSecret: "mine", Endpoints: []string{
+				"http://c-1.c.ns.svc:2379",
+			}}, Reason: "BackupStarted", Again: next, Phase: running},
+		},
+		"endpoints with authentication": {
+			reason: "there is no EtcdCluster to say who",
+			o: observe(spec(func(s *v1beta2.BackupSpec) {
+				s.EtcdEndpoints, s.AuthSecret = []string{"http://etcd.example.org:2379"}, "mine"
+			})),
+			want: decided{Action: StartJob{Name: name(0), Scheduled: born, AuthSecret: "mine", Endpoints: []string{
+				"http://etcd.example.org:2379",
+			}}, Reason: "BackupStarted", Again: next, Phase: running},
+		},
 		"https without a Secret": {
 			reason: "its certificate may be signed by an authority that everybody knows",
 			o:      observe(spec(func(s *v1beta2.BackupSpec) { s.EtcdEndpoints = []string{"https://etcd.example.org:2379"} })),

@@ -1,6 +1,7 @@
 package plan
 
 import (
+	"cmp"
 	"fmt"
 
 	"github.com/etcd-operators/etcd-operators/shared/member"
@@ -11,6 +12,8 @@ type source struct {
 	endpoints []string
 	// secret has the client certificate; empty for none.
 	secret string
+	// auth has a user of etcd; empty for none.
+	auth string
 	// wait is why there is no source yet; nil if there is.
 	wait *step
 }
@@ -20,7 +23,7 @@ type source struct {
 func findSource(o *Observation) source {
 	spec := &o.Backup.Spec
 	if spec.ClusterRef == nil {
-		return source{endpoints: spec.EtcdEndpoints, secret: spec.ClientTLSSecret}
+		return source{endpoints: spec.EtcdEndpoints, secret: spec.ClientTLSSecret, auth: spec.AuthSecret}
 	}
 	name := spec.ClusterRef.Name
 	if o.Cluster == nil {
@@ -36,7 +39,7 @@ func findSource(o *Observation) source {
 	if tls := o.Cluster.Spec.TLS; tls != nil && tls.Static != nil && tls.Static.OperatorSecret != "" {
 		scheme, secret = "https", tls.Static.OperatorSecret
 	}
-	s := source{secret: secret}
+	s := source{secret: secret, auth: cmp.Or(spec.AuthSecret, o.Cluster.Spec.RootSecret())}
 	if spec.ClientTLSSecret != "" {
 		s.secret = spec.ClientTLSSecret
 	}

@@ -26,6 +26,10 @@ type Task struct {
 	// etcd-client.key and etcd-client-ca.crt, or tls.crt, tls.key and ca.crt. Empty
 	// without one.
 	TLSDir string `json:"tlsDir,omitempty"`
+	// AuthDir is the folder where the Secret with a user of etcd is mounted, if there is
+	// such a Secret: username, which may be left out for root, and password. Empty
+	// without one.
+	AuthDir string `json:"authDir,omitempty"`
 
 	// Of S3 and PVC, one is set: where the snapshot goes.
 	S3  *agent.S3  `json:"s3,omitempty"`

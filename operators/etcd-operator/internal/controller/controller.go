@@ -26,6 +26,7 @@ import (
 
 	"github.com/etcd-operators/etcd-operators/api/v1beta2"
 	"github.com/etcd-operators/etcd-operators/operators/etcd-operator/internal/act"
+	"github.com/etcd-operators/etcd-operators/operators/etcd-operator/internal/credentials"
 	"github.com/etcd-operators/etcd-operators/operators/etcd-operator/internal/metrics"
 	"github.com/etcd-operators/etcd-operators/operators/etcd-operator/internal/observe"
 	"github.com/etcd-operators/etcd-operators/operators/etcd-operator/internal/plan"
@@ -48,6 +49,8 @@ type Reconciler struct {
 	Actor    *act.Actor
 	Events   events.EventRecorder
 	Metrics  *metrics.Metrics
+	// Credentials are for clusters on which etcd's authentication is enabled.
+	Credentials *credentials.Keeper
 	// ClusterWide operators look after the EtcdClusters that are annotated with
 	// that scope, others after those that are not.
 	ClusterWide bool
@@ -68,6 +71,7 @@ func (r *Reconciler) Reconcile(ctx context.Context, req ctrl.Request) (ctrl.Resu
 		if apierrors.IsNotFound(err) {
 			r.Metrics.Forget(req.NamespacedName)
 			r.unsure.Delete(req.NamespacedName)
+			r.Credentials.Forget(req.NamespacedName)
 			return ctrl.Result{}, nil
 		}
 		return ctrl.Result{}, fmt.Errorf("read EtcdCluster: %w", err)
@@ -76,6 +80,7 @@ func (r *Reconciler) Reconcile(ctx context.Context, req ctrl.Request) (ctrl.Resu
 		r.Metrics.Forget(req.NamespacedName)
 		return ctrl.Result{}, nil
 	}
+	ctx = etcdclient.As(ctx, r.Credentials.Of(&c))
 	obs, err := r.Observer.Observe(ctx, &c)
 	if err != nil {
 		return ctrl.Result{}, fmt.Errorf("observe: %w", err)
@@ -101,11 +106,11 @@ func (r *Reconciler) since(key client.ObjectKey) time.Time {
 	return r.begun
 }
 
-// doubt notes an effect that may still come about: neither Kubernetes nor etcd has
-// refused it, nor was it held back. (What is written in the status cannot: it is refused
+// doubt notes an effect that may still come about: neither Kubernetes nor etcd, nor its
+// authentication, has refused it, nor was it held back. (What is written in the status cannot: it is refused
 // once anything else is written.)
 func (r *Reconciler) doubt(c *v1beta2.EtcdCluster, err error) {
-	if err == nil || errors.Is(err, act.ErrStale) || refused(err) {
+	if err == nil || errors.Is(err, act.ErrStale) || refused(err) || errors.Is(err, etcdclient.ErrUnauthorized) {
 		return
 	}
 	status := apierrors.APIStatus(nil)

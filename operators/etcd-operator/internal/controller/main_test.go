@@ -21,6 +21,7 @@ import (
 	"github.com/etcd-operators/etcd-operators/api/v1beta2"
 	"github.com/etcd-operators/etcd-operators/operators/etcd-operator/internal/act"
 	"github.com/etcd-operators/etcd-operators/operators/etcd-operator/internal/controller"
+	"github.com/etcd-operators/etcd-operators/operators/etcd-operator/internal/credentials"
 	"github.com/etcd-operators/etcd-operators/operators/etcd-operator/internal/metrics"
 	"github.com/etcd-operators/etcd-operators/operators/etcd-operator/internal/observe"
 	"github.com/etcd-operators/etcd-operators/operators/etcd-operator/internal/podtest"
@@ -73,6 +74,8 @@ func (b *bench) startOperator(registry prometheus.Registerer, changes ...func(*c
 		Actor:    &act.Actor{Client: mgr.GetClient(), Live: mgr.GetAPIReader(), Etcd: etcd, LauncherImage: "example.com/etcd-operator:test"},
 		Events:   mgr.GetEventRecorder("etcd-operator"),
 		Metrics:  metrics.New(registry),
+
+		Credentials: &credentials.Keeper{Live: mgr.GetAPIReader()},
 	}
 	for _, change := range changes {
 		change(r)

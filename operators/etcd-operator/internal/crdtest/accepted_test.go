@@ -42,6 +42,8 @@ func TestAccepted(t *testing.T) {
 		"registry and port": {Reason: "the colon of a port is not that of a tag", Spec: `{repository: "localhost:5000/etcd"}`},
 		"peer TLS only":     {Reason: "members may speak TLS among themselves alone", Spec: `{TLS: {static: {member: {peerSecret: peer}}}}`},
 		"full TLS":          {Reason: "as in the predecessor's documentation", Spec: `{TLS: {static: {member: {peerSecret: peer, serverSecret: server}, operatorSecret: client}}}`},
+		"credentials":       {Reason: "named before or after authentication is enabled", Spec: `{auth: {rootSecret: etcd-root}}`},
+		"no credentials":    {Reason: "an empty name counts as omitted", Spec: `{auth: {rootSecret: ""}}`},
 		"ten seconds":       {Reason: "the least memberTimeout", Spec: `{recovery: {memberTimeout: 10s}}`},
 		"1h30m":             {Reason: "durations may have several units", Spec: `{recovery: {memberTimeout: 1h30m0s}}`},
 		"etcd's settings":   {Reason: "what the operator doesn't own is the user's", Spec: `{pod: {etcdEnv: [{name: ETCD_QUOTA_BACKEND_BYTES, value: "8589934592"}, {name: GOMEMLIMIT, value: 1GiB}]}}`},

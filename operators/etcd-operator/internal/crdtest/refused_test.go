@@ -48,6 +48,7 @@ func TestRefused(t *testing.T) {
 		"unknown service":    {Reason: "an ExternalName selects nothing", Spec: `{service: {type: ExternalName}}`, Field: "spec.service.type", Message: typesMessage},
 		"operator's secret":  {Reason: "the operator would speak TLS to members that don't", Spec: `{TLS: {static: {operatorSecret: a}}}`, Field: "spec.TLS.static", Message: tlsMessage},
 		"server's secret":    {Reason: "the operator would be locked out", Spec: `{TLS: {static: {member: {serverSecret: a}}}}`, Field: "spec.TLS.static", Message: tlsMessage},
+		"Secret's name":      {Reason: "no Secret has such a name", Spec: `{auth: {rootSecret: Root_Secret}}`, Field: "spec.auth.rootSecret", Message: "rootSecret is the name of a Secret of this namespace: write lower-case letters, digits, dashes and dots, such as etcd-root"},
 		"short timeout":      {Reason: "a node that blinks is not lost", Spec: `{recovery: {memberTimeout: 9s}}`, Field: "spec.recovery.memberTimeout", Message: timeoutMessage},
 		"timeout unit":       {Reason: "300 what?", Spec: `{recovery: {memberTimeout: "300"}}`, Field: "spec.recovery.memberTimeout", Message: timeoutMessage},
 		"timeout number":     {Reason: "300 what?", Spec: `{recovery: {memberTimeout: 300}}`, Field: "spec.recovery.memberTimeout", Message: `must be of type string: "integer"`},

@@ -8,6 +8,7 @@ import (
 	"path/filepath"
 	"slices"
 	"testing"
+	"time"
 
 	"github.com/google/go-cmp/cmp"
 
@@ -64,6 +65,37 @@ func byID(a, b plan.Member) int {
 		return -1
 	}
 	return 1
+}
+
+// Of a member that refuses a stranger it is known that it serves, and what is wrong with
+// the credentials; with the right ones it answers.
+func TestASeedRefusesStrangers(t *testing.T) {
+	etcdtest.EachVersion(t, func(t *testing.T, version string) {
+		b := newBench(t)
+		b.observer.Etcd = etcdclient.Client{Deadline: 10 * time.Second}
+		a, ip := podtest.Member(t, version, "x-a")
+		a.Start(t, "new", a)
+		a.WaitReady(t)
+		a.EnableAuth(t, "secret")
+		b.runs(b.pod("x-a"), ip)
+		stranger := seen(t, b.observe(), "x-a").Answer
+		want := plan.Answer{Read: true, Members: []plan.Member{}, Refused: plan.NoCredentials, RefusedBecause: stranger.RefusedBecause}
+		if diff := cmp.Diff(want, stranger); diff != "" || stranger.RefusedBecause == "" {
+			t.Errorf("to a stranger it says (-want +got):\n%s", diff)
+		}
+		for password, want := range map[string]plan.Refusal{"guessed": plan.WrongCredentials, "secret": ""} {
+			session := etcdclient.NewSession(func(context.Context) (etcdclient.Credentials, error) {
+				return etcdclient.Credentials{Username: "root", Password: password}, nil
+			})
+			obs, err := b.observer.Observe(etcdclient.As(apiservertest.Context(t), session), b.cluster)
+			if err != nil {
+				t.Fatal(err)
+			}
+			if got := seen(t, obs, "x-a").Answer; got.Refused != want || !got.Read || got.Reached != (want == "") {
+				t.Errorf("with the password %s it says %+v, want a refusal of %q", password, got, want)
+			}
+		}
+	})
 }
 
 // A learner tells no list, and a voter without a quorum only its own.

@@ -225,10 +225,12 @@ func answerOf(a etcdclient.Answer) plan.Answer {
 
 		DBSize: a.DBSize, DBSizeInUse: a.DBSizeInUse, Quota: a.Quota,
 
-		Read:    a.Read && len(a.Members) > 0,
+		Read:    a.Read && (len(a.Members) > 0 || a.Refused != ""),
 		Members: Members(a.Members),
 
 		ClusterVersion: a.ClusterVersion,
+		Refused:        plan.Refusal(a.Refused),
+		RefusedBecause: a.RefusedBecause,
 	}
 	if !out.Read {
 		out.Members = Members(a.LocalMembers)

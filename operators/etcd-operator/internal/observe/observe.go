@@ -134,6 +134,7 @@ func (o *Observer) cluster(c *v1beta2.EtcdCluster) plan.Cluster {
 		MemberTimeout:    v1beta2.DefaultMemberTimeout,
 		DisruptionBudget: c.Spec.PodDisruptionBudget == nil || *c.Spec.PodDisruptionBudget,
 		TLS:              c.Spec.TLS != nil && c.Spec.TLS.Static != nil,
+		RootSecret:       c.Spec.RootSecret(),
 		Maintenance:      maintenance(c),
 		LastStatus:       c.Status,
 		Fence:            Fence(c),

@@ -26,7 +26,7 @@ func recordBootstrap(v *view) *step {
 	b := v.Cluster.Bootstrap
 	if b != nil {
 		seed := v.pods[b.Member]
-		if seed == nil || seed.Answer.Reached || !v.givenUp(seed) {
+		if seed == nil || seed.Answer.Reached || seed.Answer.Refused != "" || !v.givenUp(seed) {
 			return nil
 		}
 	}
@@ -148,8 +148,11 @@ func latchClusterID(v *view) *step {
 	a := &seed.Answer
 	// One that is ending takes its data with it: it is begun anew.
 	ending := seed.Finished || !seed.DeletingSince.IsZero()
-	if !ending && a.Read && a.ClusterID != 0 && len(a.Members) == 1 && a.Members[0].Name == seed.Name && a.Members[0].ID == a.MemberID {
+	if !ending && a.Reached && a.Read && a.ClusterID != 0 && len(a.Members) == 1 && a.Members[0].Name == seed.Name && a.Members[0].ID == a.MemberID {
 		return do(LatchClusterID{a.ClusterID}, "Bootstrapped", fmt.Sprintf("seed %s serves cluster %016x", seed.Name, a.ClusterID))
+	}
+	if a.Refused != "" {
+		return wait(shortly, a.kind(), v.whatIsMissing(a))
 	}
 	return wait(v.patience(seed), "StartingSeed", fmt.Sprintf("waiting for seed %s: %s", seed.Name, v.progress(seed)))
 }

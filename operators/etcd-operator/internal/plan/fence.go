@@ -72,6 +72,8 @@ func adoptSeed(v *view) *step {
 		return wait(shortly, "Fenced", fmt.Sprintf("Pod %s of restore %s is a member of the old cluster %016x, and is not adopted", name, f.By, a.ClusterID))
 	case a.Reached && a.Read && !alone:
 		return wait(shortly, "Fenced", fmt.Sprintf("seed %s of restore %s is not the only member of its cluster, and is not adopted", name, f.By))
+	case a.Refused != "":
+		return wait(shortly, "Fenced", fmt.Sprintf("seed %s of restore %s serves, and is adopted when the operator may ask it: %s", name, f.By, v.whatIsMissing(a)))
 	case !alone || a.ClusterID == 0 || a.MemberID == 0:
 		return wait(v.patience(seed), "Fenced", fmt.Sprintf("waiting for seed %s of restore %s: %s", name, f.By, v.progress(seed)))
 	}

@@ -101,6 +101,8 @@ func (v *view) progress(p *Pod) string {
 		return "its address is not published yet"
 	case p.Answer.Waiting:
 		return "it waits for leave to start"
+	case p.Answer.Refused != "":
+		return "etcd's authentication refuses the operator"
 	case p.Answer.Reached:
 		return "it is catching up"
 	}

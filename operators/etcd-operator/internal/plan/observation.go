@@ -74,6 +74,9 @@ type Cluster struct {
 	Maintenance Maintenance
 	// TLS is true when the spec asks for it.
 	TLS bool
+	// RootSecret is the name of the Secret with credentials for etcd's authentication;
+	// empty if the spec names none.
+	RootSecret string
 	// LastStatus is the status as it was last written. Nothing is decided from it:
 	// only what cannot be observed at this moment is carried on.
 	LastStatus v1beta2.ClusterStatus
@@ -264,12 +267,30 @@ type Answer struct {
 	// if there is none.
 	DBSize, DBSizeInUse, Quota int64
 	// Read is true when a linearizable read by this member succeeded: a quorum
-	// answered it in this Observation.
+	// answered it in this Observation. Of one that refuses it may be set although it was
+	// not reached: etcd asks the quorum before it refuses.
 	Read bool
+	// Refused says why etcd's authentication keeps the member from telling about itself,
+	// or from doing what it may be asked; empty if it does not.
+	Refused Refusal
+	// RefusedBecause says in words what is wrong with the credentials.
+	RefusedBecause string
 	// Members is the member list, read with linearizable consistency when Read.
 	// Empty from a learner.
 	Members []Member
 }
+
+// Refusal is why etcd's authentication refuses the operator.
+type Refusal string
+
+const (
+	// NoCredentials: there are none, or they can't be read.
+	NoCredentials Refusal = "NoCredentials"
+	// WrongCredentials: etcd knows no user of this name and password.
+	WrongCredentials Refusal = "WrongCredentials"
+	// NotRoot: their user does not have etcd's role root.
+	NotRoot Refusal = "NotRoot"
+)
 
 // Member is an entry of etcd's member list.
 type Member struct {

@@ -68,6 +68,7 @@ var rules = []rule{
 	// What needs no quorum: give members back their Pods.
 	clearFinishedPods,
 	returnPods,
+	awaitCredentials,
 	makeRoom,
 	turnVersion,
 
@@ -141,7 +142,7 @@ func (v *view) decide(s *step) Decision {
 		Reason:   s.reason,
 		Message:  s.message,
 		Again:    s.again,
-		HandsOff: s.reason == "Deleting" || v.Cluster.Fence.Stands() || (blocked[s.reason] && s.reason != "QuorumLost"),
+		HandsOff: s.reason == "Deleting" || v.Cluster.Fence.Stands() || (blocked[s.reason] && !lookedAfter[s.reason]),
 		Budget:   v.budget(s.action),
 		Status:   v.status(s),
 	}

@@ -130,6 +130,8 @@ func (v *view) whyUnhealthy(m Member) string {
 		return fmt.Sprintf("etcd of another cluster (%016x) answers in its place", p.Answer.ClusterID)
 	case a == nil:
 		return v.progress(p)
+	case a.Refused != "":
+		return "etcd's authentication refuses the operator"
 	case v.isCorrupt(m.ID):
 		return "alarm CORRUPT names it: its data differs from that of the others"
 	case len(a.Errors) > 0:

@@ -86,7 +86,7 @@ func (v *view) yield(p *Pod) *step {
 	}
 	empty := func(j *Pod) bool { return v.isCandidate(j) || (j.Answer.Waiting && v.onVolume(j)) }
 	voteless := func(j *Pod) bool {
-		mayVote := j.Role == Voter || (j.Answer.Reached && !j.Answer.Learner)
+		mayVote := j.Role == Voter || (j.Answer.Reached && !j.Answer.Learner) || j.Answer.Refused != ""
 		return !mayVote && v.onVolume(j) && !slices.ContainsFunc(v.knownVoters(), func(m Member) bool { return m.Name == j.Name })
 	}
 	for _, givesWay := range []func(*Pod) bool{empty, voteless} {

@@ -2,6 +2,7 @@ package plan
 
 import (
 	"fmt"
+	"slices"
 	"strings"
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
@@ -125,14 +126,20 @@ func (v *view) listMembers(st *v1beta2.ClusterStatus) {
 			d.Version = a.Version
 		}
 		st.MemberDetails = append(st.MemberDetails, d)
-		if v.healthy[m.ID] {
+		p := v.pods[m.Name]
+		if v.healthy[m.ID] || (p != nil && p.servesUnseen()) {
 			st.Members.Ready = append(st.Members.Ready, m.Name)
 		} else {
 			st.Members.Unready = append(st.Members.Unready, m.Name)
 		}
 	}
 	for i := range v.Pods {
-		if p := &v.Pods[i]; !v.isMember(p.Name) && p.DeletingSince.IsZero() {
+		p := &v.Pods[i]
+		if !v.isMember(p.Name) && p.servesUnseen() {
+			st.Members.Ready = append(st.Members.Ready, p.Name)
+			continue
+		}
+		if !v.isMember(p.Name) && p.DeletingSince.IsZero() {
 			st.Members.Unready = append(st.Members.Unready, p.Name)
 		}
 	}
@@ -146,6 +153,9 @@ func (v *view) conditions(s *step) []metav1.Condition {
 		if s.reason == special {
 			all = append(all, v.condition(special, true, s.reason, s.message))
 		}
+	}
+	if a := v.refused(); a != nil {
+		all = append(all, v.condition(a.kind(), true, a.kind(), v.whatIsMissing(a)))
 	}
 	return all
 }
@@ -174,6 +184,8 @@ func (v *view) available(s *step) metav1.Condition {
 		return v.condition(kind, true, "Serving", v.tolerance())
 	case v.sure:
 		return v.condition(kind, true, "Serving", "a quorum serves, though the operator does not reach all of it")
+	case slices.ContainsFunc(v.Pods, func(p Pod) bool { return p.servesUnseen() }):
+		return v.condition(kind, true, "Serving", "a quorum serves, and etcd's authentication keeps the operator from knowing more")
 	}
 	return v.condition(kind, false, s.reason, s.message)
 }
@@ -197,7 +209,12 @@ func (v *view) progressing(s *step) metav1.Condition {
 var blocked = map[string]bool{
 	"Paused": true, "NameConflict": true, "LegacyMembers": true, "VersionUnsupported": true,
 	"TLSUnsupported": true, "ClusterExisted": true, "QuorumLost": true, "Fenced": true,
+	"CredentialsMissing": true, "CredentialsInvalid": true,
 }
+
+// lookedAfter are those of them for which Services and what else needs no word of etcd's
+// are kept as they are to be.
+var lookedAfter = map[string]bool{"QuorumLost": true, "CredentialsMissing": true, "CredentialsInvalid": true}
 
 // Blocked reports whether a reason is one for which nothing moves until somebody
 // does something.
@@ -208,6 +225,11 @@ func Blocked(reason string) bool {
 // degraded says which members are not healthy.
 func (v *view) degraded(s *step) metav1.Condition {
 	const kind = v1beta2.ConditionDegraded
+	if a := v.refused(); a != nil && s.reason == a.kind() {
+		c := v.condition(kind, false, s.reason, "which members are healthy is not known: "+s.message)
+		c.Status = metav1.ConditionUnknown
+		return c
+	}
 	if blocked[s.reason] && s.reason != "Paused" {
 		return v.condition(kind, true, s.reason, s.message)
 	}

@@ -28,8 +28,8 @@ type view struct {
 	list    []Member
 	voters  []Member
 	// healthy is H: the ids of the voters that answered themselves, name the same
-	// leader and term, report no error, are caught up and are not named by a CORRUPT
-	// alarm. A NOSPACE alarm is no matter of members: they change under it.
+	// leader and term, report no error, are caught up, take the operator for who it is
+	// and are not named by a CORRUPT alarm. A NOSPACE alarm is no matter of members: they change under it.
 	healthy map[uint64]bool
 	// leader is the id of the leader that H names; 0 if none.
 	leader  uint64
@@ -112,7 +112,7 @@ func (v *view) findHealthy() {
 	}
 	for _, m := range v.voters {
 		// A voter that has not applied its own promotion yet still refuses clients.
-		if v.caughtUp(m) && !v.answer(m).Learner {
+		if a := v.answer(m); v.caughtUp(m) && !a.Learner && a.Refused == "" {
 			v.healthy[m.ID] = true
 		}
 	}
@@ -219,7 +219,7 @@ func (v *view) loss(m Member) string {
 		return "its disk is empty although it had data"
 	case v.isCorrupt(m.ID) && v.corruptIsKnown():
 		return "alarm CORRUPT names it: its data differs from that of the others"
-	case v.answer(m) != nil:
+	case v.answer(m) != nil || p.Answer.Refused != "":
 		return ""
 	case v.nodeLost(p):
 		return "its node has been gone for " + v.Cluster.MemberTimeout.String()
@@ -311,7 +311,7 @@ func (v *view) isCandidate(p *Pod) bool {
 // before, it will not run again, it would come to another member list (S3), or the spec
 // asks for another one.
 func (v *view) spent(p *Pod) bool {
-	if p.Finished || !p.DeletingSince.IsZero() || v.nodeLost(p) || p.Grant != nil || p.Answer.Reached || p.Answer.Attempt > 0 {
+	if p.Finished || !p.DeletingSince.IsZero() || v.nodeLost(p) || p.Grant != nil || p.Answer.Reached || p.Answer.Refused != "" || p.Answer.Attempt > 0 {
 		return true
 	}
 	return v.unfounded(p) || v.detached(p) || v.fewerLearners(p) || v.unfit(p) || v.stale(p)

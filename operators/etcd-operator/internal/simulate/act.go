@@ -406,6 +406,9 @@ func (w *world) changeMembers(op *operator, t *todo, members []plan.Member, chan
 	if r == nil {
 		return errNobody
 	}
+	if t.looked && w.refuses(r) != "" {
+		return errUnauthorized
+	}
 	if t.looked {
 		w.touch("members are changed")
 		return change(r)
@@ -417,6 +420,9 @@ func (w *world) changeMembers(op *operator, t *todo, members []plan.Member, chan
 		t.looked = true
 		return errTorn
 	}
+	if w.refuses(r) != "" {
+		return errUnauthorized
+	}
 	w.touch("members are changed")
 	return change(r)
 }
@@ -424,6 +430,9 @@ func (w *world) changeMembers(op *operator, t *todo, members []plan.Member, chan
 func (w *world) askLeader(op *operator, a plan.MoveLeader) error {
 	for _, r := range w.etcds() {
 		if r.name == a.From && r.etcd.leading && w.sees(op, r.node) {
+			if w.refuses(r) != "" {
+				return errUnauthorized
+			}
 			w.touch("the leader is moved")
 			return w.moveLeader(r, a.ToID)
 		}

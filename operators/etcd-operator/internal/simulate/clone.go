@@ -107,12 +107,13 @@ func (w *world) key() uint64 {
 	c := &w.cluster
 	put(c.size, c.wanted, c.repository, c.template, c.restart, c.current, c.target, c.index, ago(c.begun), ago(c.repaired), w.quota, c.paused, c.deleting, name(c.bootstrap.Member), c.clusterID != 0, w.main, len(w.births), w.budget, w.learners, w.majorityLost)
 	for i := range w.births {
-		put(w.births[i].minor, w.births[i].oldIndex)
+		put(w.births[i].minor, w.births[i].oldIndex, w.births[i].authAt > 0)
 	}
 	put(c.fence.Mark, c.fence.By, c.fence.Lifted, c.fence.Seeded != "", c.fence.Adopted.Restore, len(w.lates))
 	for _, r := range w.restores {
 		put("x", r.stage, r.givesUp, left(r.until), name(r.seed), r.adopted, r.done)
 	}
+	put(w.lacking)
 	for k := range w.until {
 		if left(w.until[k]) > 0 {
 			put(k, left(w.until[k]))

@@ -152,6 +152,9 @@ func RandomConfig(seed int64) Config {
 	if slices.Contains(cfg.Kinds, EditTemplate) && r.chance(50) {
 		cfg.Kinds = append(cfg.Kinds, EditTemplate, EditTemplate, Cordon)
 	}
+	if slices.Contains(cfg.Kinds, LackCredentials) { // of no account before
+		cfg.Kinds = append(cfg.Kinds, EnableAuth, EnableAuth)
+	}
 	if slices.Contains(cfg.Kinds, EraseFence) || slices.Contains(cfg.Kinds, OldMarks) || slices.Contains(cfg.Kinds, LateCall) {
 		cfg.Kinds = append(cfg.Kinds, Restore, Restore)
 	}

@@ -106,6 +106,11 @@ const (
 	EditVersion
 	// EditRepository sets spec.repository.
 	EditRepository
+	// EnableAuth enables etcd's authentication, with or without credentials for the
+	// operator.
+	EnableAuth
+	// LackCredentials takes the operator's credentials away, or makes them wrong.
+	LackCredentials
 	// EditTemplate edits the spec of Pods, also to one under which none runs, or is placed.
 	EditTemplate
 	// AskRestart asks for a restart of all members.
@@ -145,7 +150,7 @@ var faultNames = [numFaults]string{
 	"StopNode", "CutNode", "SilenceNode", "LoseNode", "WipeDisk", "WipeWhileDown", "WipeSeed", "DeleteUserClaim",
 	"KillLearner", "KillLeader", "MoveAway", "LeadLeaving", "SlowMember", "PartitionPeers", "PartitionOperator", "Fill", "CorruptMember", "CorruptSomebody",
 	"CrashOperator", "StallOperator", "TearCall", "LoseReply", "FailCall", "RepeatCall", "LateCall", "SecondOperator",
-	"SlowAnswers", "LagPods", "LagClaims", "LagStatus", "EditSize", "Pause", "EditVersion", "EditRepository", "EditTemplate", "AskRestart", "Cordon", "Uncordon", "NameConflict", "Restore", "EraseFence", "OldMarks", "DeleteCluster",
+	"SlowAnswers", "LagPods", "LagClaims", "LagStatus", "EditSize", "Pause", "EditVersion", "EditRepository", "EnableAuth", "LackCredentials", "EditTemplate", "AskRestart", "Cordon", "Uncordon", "NameConflict", "Restore", "EraseFence", "OldMarks", "DeleteCluster",
 	"Unschedulable", "ImageTrouble", "SlowAddress", "ChangeLearners", "PassTime",
 }
 

@@ -156,6 +156,13 @@ func observationFrom(d *dice) plan.Observation {
 		}
 	}
 	arbitraryDatabases(d, &o, members)
+	if d.strange(3) {
+		for i := range o.Pods {
+			if a := &o.Pods[i].Answer; a.Reached && d.chance(2) {
+				*a = arbitraryRefusal(d, *a)
+			}
+		}
+	}
 	return o
 }
 
@@ -404,6 +411,16 @@ func arbitraryPod(d *dice, c *plan.Cluster, i int, members []plan.Member, now ti
 	return p
 }
 
+// arbitraryRefusal is what a member tells whom etcd's authentication does not know.
+func arbitraryRefusal(d *dice, a plan.Answer) plan.Answer {
+	why := refusals[d.below(len(refusals))]
+	if d.chance(2) {
+		a.Refused = why
+		return a
+	}
+	return plan.Answer{Read: a.Read && d.chance(3), Refused: why}
+}
+
 // arbitraryAnswer is what a member of a cluster says that is led by the first
 // member, or something else.
 func arbitraryAnswer(d *dice, c *plan.Cluster, self plan.Member, members []plan.Member) plan.Answer {
@@ -470,6 +487,8 @@ func describeObservation(o plan.Observation) string {
 		switch {
 		case a.Waiting:
 			fmt.Fprintf(&b, "    waits, attempt %d\n", a.Attempt)
+		case a.Refused != "" && !a.Reached:
+			fmt.Fprintf(&b, "    refuses, %s, read %t\n", a.Refused, a.Read)
 		case a.Reached:
 			members := a.Members
 			a.Members = nil

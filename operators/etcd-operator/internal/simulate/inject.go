@@ -76,6 +76,14 @@ func (w *world) inject(f Fault) bool {
 		w.say("the user sets repository %s", repository)
 		w.edit(func(c *etcdCluster) { c.repository = repository })
 		return true
+	case EnableAuth:
+		return w.enableAuth(f)
+	case LackCredentials:
+		if w.main < 0 || w.births[w.main].authAt == 0 {
+			return false
+		}
+		w.lacking = refusals[f.A%len(refusals)]
+		w.until[LackCredentials] = max(w.until[LackCredentials], w.step+f.For)
 	case EditTemplate, AskRestart:
 		w.editTemplate(f)
 		return true

@@ -102,6 +102,28 @@ func TestPlantedBugs(t *testing.T) {
 			by:    []string{liveness},
 			seeds: 3000,
 		},
+		"members changed by who is not root": {
+			reason: "that etcd refuses the operator is passed over, where it tells who the members are",
+			planner: lie(func(o *plan.Observation) {
+				for i := range o.Pods {
+					o.Pods[i].Answer.Refused = ""
+				}
+			}),
+			config: withAuth,
+			by:     []string{"S3", "S4", "S5"},
+		},
+		"a refusal for the loss of a quorum": {
+			reason: "that etcd tells nothing is taken for the loss of all that it would tell, and a person gives the cluster up",
+			planner: func(o plan.Observation) plan.Decision {
+				d := plan.Plan(o)
+				if d.Reason == v1beta2.ConditionCredentialsMissing || d.Reason == v1beta2.ConditionCredentialsInvalid {
+					d.Reason = "QuorumLost"
+				}
+				return d
+			},
+			config: withAuth,
+			by:     []string{"QuorumLost"},
+		},
 		"promoting a dead learner": {
 			reason:  "a learner is believed to answer as long as the others do",
 			planner: lie(pretendLearners),
@@ -676,6 +698,13 @@ func lie(change func(*plan.Observation)) Planner {
 		change(&o)
 		return plan.Plan(o)
 	}
+}
+
+// withAuth has clusters on which authentication is enabled, and the operator nobody.
+func withAuth(c *Config) {
+	c.Formed = true
+	c.Kinds = []FaultKind{EnableAuth, EnableAuth, LackCredentials, LackCredentials, EditSize, EditSize, KillContainer, DeletePod}
+	c.Faults = 20
 }
 
 // takeForNew takes a cluster of which nobody answers for one that has not begun.

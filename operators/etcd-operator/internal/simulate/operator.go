@@ -424,5 +424,5 @@ func (w *world) answer(r *run) plan.Answer {
 	if !a.Learner {
 		a.Members = d.view
 	}
-	return a
+	return w.authenticated(r, a)
 }

@@ -39,7 +39,7 @@ func (k *check) settled(members []plan.Member) *Violation {
 		}
 		k.voters = append(k.voters, m)
 		a := k.answer(m)
-		if a == nil || a.Learner || a.Leader == 0 || a.Leader != read.Leader || a.Term != read.Term || len(a.Errors) > 0 || a.Applied+maxLag < k.applied || k.isCorrupt(m.ID) {
+		if a == nil || a.Learner || a.Leader == 0 || a.Leader != read.Leader || a.Term != read.Term || len(a.Errors) > 0 || a.Applied+maxLag < k.applied || k.isCorrupt(m.ID) || a.Refused != "" {
 			continue
 		}
 		k.healthy[m.ID] = true

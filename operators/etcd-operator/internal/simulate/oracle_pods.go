@@ -3,6 +3,7 @@ package simulate
 import (
 	"slices"
 
+	"github.com/etcd-operators/etcd-operators/api/v1beta2"
 	"github.com/etcd-operators/etcd-operators/operators/etcd-operator/internal/plan"
 )
 
@@ -87,6 +88,9 @@ func (k *check) setRoles(a plan.SetRoles) *Violation {
 			continue
 		}
 		p := k.pod(r.Name)
+		if k.servesUnseen(p) {
+			continue
+		}
 		if k.o.Cluster.ClusterID == 0 || p.Answer.ClusterID != k.o.Cluster.ClusterID || !p.Answer.Reached {
 			return violation("S1", "%s is marked voter without an answer from the latched cluster", r.Name)
 		}
@@ -95,6 +99,28 @@ func (k *check) setRoles(a plan.SetRoles) *Violation {
 		}
 	}
 	return nil
+}
+
+// servesUnseen reports whether a Pod is one of the latched cluster's voters although it
+// refuses to say so: it was when that could be told last, and serves those whom etcd
+// knows. No cluster but the one that users have reached has authentication enabled.
+func (k *check) servesUnseen(p *plan.Pod) bool {
+	return k.o.Cluster.ClusterID != 0 && p.Answer.Refused != "" && p.Answer.Read && (p.Role == plan.Returning || p.Role == plan.Restarting) &&
+		k.isReportedVoter(p.Name)
+}
+
+// isReportedVoter reports whether a name is that of a voter as some member tells the
+// list, or as the status did last.
+func (k *check) isReportedVoter(name string) bool {
+	for i := range k.o.Pods {
+		a := &k.o.Pods[i].Answer
+		if k.ours(a) && slices.ContainsFunc(a.Members, func(m plan.Member) bool { return m.Name == name && !m.Learner }) {
+			return true
+		}
+	}
+	st, b := &k.o.Cluster.LastStatus, k.o.Cluster.Bootstrap
+	voters := slices.DeleteFunc(slices.Clone(st.MemberDetails), func(d v1beta2.MemberDetail) bool { return d.Role != v1beta2.MemberVoter })
+	return slices.ContainsFunc(voters, func(d v1beta2.MemberDetail) bool { return d.Name == name }) || (len(voters) == 0 && b != nil && b.Member == name)
 }
 
 func (k *check) openGrant(a plan.OpenGrant) *Violation {

@@ -264,6 +264,9 @@ func (w *world) restoreData(r *run) {
 	r.disk.restored = true
 	w.serial++
 	b := birth{member: r.name, uid: r.uid, token: r.snapshot, cluster: hash(r.name, r.snapshot, fmt.Sprint(w.serial), "cluster"), restored: true, minor: minorOf(r.version)}
+	if w.main >= 0 && w.births[w.main].authAt > 0 {
+		b.authAt = 1 // the snapshot has it
+	}
 	w.births = append(w.births, b)
 	id := hash(r.name, r.snapshot, fmt.Sprint(w.serial))
 	d := &data{birth: len(w.births) - 1, cluster: b.cluster, id: id, name: r.name}

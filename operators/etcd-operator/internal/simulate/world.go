@@ -64,6 +64,8 @@ type world struct {
 	armed  []Fault // those that wait for a target
 	// until holds, for each kind of fault that lasts, the step at which it ends.
 	until [numFaults]int
+	// lacking is what is wrong with the operator's credentials while LackCredentials lasts.
+	lacking plan.Refusal
 	// quota is what databases may grow to, in units; 0 for no limit.
 	quota int
 	// learners is the ETCD_MAX_LEARNERS that the next new Pod gets.
@@ -139,6 +141,9 @@ type birth struct {
 	restored bool
 	// minor is etcd's cluster version: that which all members were seen to run.
 	minor int
+	// authAt is the length of the history with which authentication is enabled; 0 if it
+	// is not.
+	authAt int
 	// oldIndex is raft's index up to which there may be entries of etcd 3.5 in the log,
 	// while the cluster version is later; 0 if there are none.
 	oldIndex uint64

@@ -1,0 +1,89 @@
+package plan
+
+import (
+	"fmt"
+	"slices"
+
+	"github.com/etcd-operators/etcd-operators/api/v1beta2"
+)
+
+// The rules of this file are for clusters on which etcd's own authentication is enabled,
+// and on which the operator is nobody. Then etcd tells it neither who the members are
+// nor how they do, and takes no change of members. What can still be seen is who serves
+// linearizable reads: etcd asks the quorum before it refuses one.
+
+// awaitCredentials waits while etcd refuses the operator. The cluster serves on: nothing
+// is done to it but what needs no word of etcd's, which is above, and that clients find
+// those again who have come back. That etcd does not tell who is there says nothing of
+// who is (S9). Where no quorum answers anybody, that is what comes first.
+func awaitCredentials(v *view) *step {
+	refused := v.refused()
+	serves := slices.ContainsFunc(v.Pods, func(p Pod) bool { return p.servesUnseen() })
+	if !serves || v.hasQuorum() {
+		return nil // one may refuse for a moment: its token is new
+	}
+	if roles := v.backUnseen(); len(roles) > 0 {
+		return do(SetRoles{roles}, "SettingRoles", fmt.Sprintf("member %s serves, and clients find it again", roles[0].Name))
+	}
+	again := idle
+	if v.Cluster.RootSecret != "" {
+		again = slowly // no watch tells of a Secret
+	}
+	return wait(again, refused.kind(), v.whatIsMissing(refused))
+}
+
+// refused is the answer of a member that etcd's authentication cut short; nil if none
+// was.
+func (v *view) refused() *Answer {
+	for i := range v.Pods {
+		if a := &v.Pods[i].Answer; a.Refused != "" {
+			return a
+		}
+	}
+	return nil
+}
+
+// servesUnseen reports whether a Pod serves linearizable reads to those whom etcd knows,
+// and so is a voter of a cluster with a quorum.
+func (p *Pod) servesUnseen() bool { return p.Answer.Refused != "" && p.Answer.Read }
+
+// backUnseen are the voters, by the last report, whose Pods were taken from their clients
+// and serve again. A member that refuses a stranger has this cluster's data (S1): a
+// cluster that begins anew, or that the operator has not taken over, does not get as far
+// as this rule.
+func (v *view) backUnseen() []PodRole {
+	var roles []PodRole
+	for _, m := range v.knownVoters() {
+		p := v.pods[m.Name]
+		if p == nil || !p.servesUnseen() || v.Cluster.ClusterID == 0 || !p.DeletingSince.IsZero() || p.From != "" {
+			continue
+		}
+		if p.Role == Returning || p.Role == Restarting {
+			roles = append(roles, PodRole{p.Name, p.UID, Voter})
+		}
+	}
+	return roles
+}
+
+// kind is the condition, and the reason, that says what a refusal is about.
+func (a *Answer) kind() string {
+	if a.Refused == NoCredentials {
+		return v1beta2.ConditionCredentialsMissing
+	}
+	return v1beta2.ConditionCredentialsInvalid
+}
+
+// whatIsMissing says what a person is to write.
+func (v *view) whatIsMissing(a *Answer) string {
+	const consequence = "etcd's authentication is enabled; the members serve on, and until then none is added, removed or changed"
+	secret := v.Cluster.RootSecret
+	switch {
+	case secret == "":
+		return fmt.Sprintf("make a Secret of type kubernetes.io/basic-auth with the keys username and password of an etcd user that has the role root, and set spec.auth.rootSecret to its name: %s", consequence)
+	case a.Refused == NoCredentials:
+		return fmt.Sprintf("write the keys username (root, if it is left out) and password of an etcd user that has the role root to the Secret %s, which spec.auth.rootSecret names (%s): %s", secret, a.RefusedBecause, consequence)
+	case a.Refused == NotRoot:
+		return fmt.Sprintf("grant the role root to the etcd user of the Secret %s, which spec.auth.rootSecret names, or write one that has it: %s", secret, consequence)
+	}
+	return fmt.Sprintf("write the right username (root, if it is left out) and password to the Secret %s, which spec.auth.rootSecret names (%s): %s", secret, a.RefusedBecause, consequence)
+}

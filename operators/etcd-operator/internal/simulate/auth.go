@@ -1,0 +1,69 @@
+package simulate
+
+import (
+	"errors"
+	"strings"
+
+	"github.com/etcd-operators/etcd-operators/operators/etcd-operator/internal/plan"
+)
+
+// The model of etcd's own authentication. The user enables it at some moment: an entry
+// of the log, after which a member refuses whoever shows it no credentials, and every
+// change of members by who is not root. What the operator has of credentials is the
+// user's, too: while LackCredentials lasts none, wrong ones, or those of a user without
+// the role root.
+
+var errUnauthorized = errors.New("not authorized")
+
+// enableAuth enables authentication, if a quorum takes the entry.
+func (w *world) enableAuth(f Fault) bool {
+	if w.main < 0 || w.births[w.main].authAt > 0 {
+		return false
+	}
+	l := w.target(f.A, func(r *run) bool {
+		return r.etcd != nil && r.etcd.leading && r.disk.data.birth == w.main && w.hasQuorum(r)
+	})
+	if l == nil {
+		return false
+	}
+	w.writeThrough(l)
+	w.births[w.main].authAt = len(w.births[w.main].committed)
+	if f.B%2 == 0 { // and thinks of the operator later
+		w.until[LackCredentials] = max(w.until[LackCredentials], w.step+f.For)
+		w.lacking = refusals[f.B%len(refusals)]
+	}
+	w.say("the user enables authentication")
+	return true
+}
+
+var refusals = []plan.Refusal{plan.NoCredentials, plan.WrongCredentials, plan.NotRoot}
+
+// refuses says why a member refuses the operator, empty if it does not.
+func (w *world) refuses(r *run) plan.Refusal {
+	b := &w.births[r.disk.data.birth]
+	if b.authAt == 0 || r.disk.data.applied < b.authAt || !w.during(LackCredentials) {
+		return ""
+	}
+	return w.lacking
+}
+
+// authenticated is what remains of a member's answer when etcd's authentication has had
+// its say.
+func (w *world) authenticated(r *run, a plan.Answer) plan.Answer {
+	d := r.disk.data
+	b := &w.births[d.birth]
+	if b.authAt == 0 || d.applied < b.authAt {
+		return a
+	}
+	why := w.refuses(r)
+	switch {
+	case why == "" && !a.Read && !a.Learner && d.id%2 == 0:
+		return plan.Answer{} // it has forgotten the token, and without a quorum there is no other
+	case why == "":
+		return a
+	case why == plan.NotRoot || strings.HasPrefix(r.version, "3.4.") || r.version == "3.5.30":
+		a.Refused, a.RefusedBecause = why, "the model says so"
+		return a // any user is told who the members are, and by old patches anybody
+	}
+	return plan.Answer{Read: a.Read && !a.Learner, Refused: why, RefusedBecause: "the model says so"}
+}
