@@ -56,8 +56,9 @@ func TestTemplateWithVolumes(t *testing.T) {
 	b.untilShaped(c, 3)
 	acked, failed := end()
 	t.Logf("in %s; %d writes were acknowledged, and %d failed: %v", time.Since(began).Round(time.Millisecond), acked, len(failed), failed)
-	// The leader hands over once, as in an upgrade.
-	if slices.ContainsFunc(failed, isOther) || len(failed) > mostUnanswered || acked == 0 {
+	// The leader hands over once: raft drops what comes to it meanwhile, and what others
+	// send on to it without a word.
+	if len(failed) > mostUnanswered || acked == 0 {
 		t.Errorf("%d writes failed, and %d were acknowledged", len(failed), acked)
 	}
 	if got := memberNames(&c.Status); !slices.Equal(got, names) || c.Status.ClusterID != id {
