@@ -27,11 +27,11 @@ func TestSpace(t *testing.T) {
 	c.becomes("told that there is no space", harness.All(
 		harness.Condition(v1beta2.ConditionAvailable, false, "NoSpace"),
 		degradedSays("NOSPACE", "delete keys", "raise the quota", "spec.maintenance.autoRepairSpace")), later)
-	c.tells("AlarmRaised", "NOSPACE")
 
 	c.maintains(map[string]any{"autoRepairSpace": true})
 	c.becomes("repaired", harness.Condition(v1beta2.ConditionAvailable, true, "Serving"), later)
 	c.settles(3, soon)
+	c.tells("AlarmRaised", "NOSPACE")
 	for _, m := range members {
 		c.tells("MemberDefragmented", m)
 	}
