@@ -18,7 +18,7 @@ func setRoles(v *view) *step {
 		if p == nil {
 			continue
 		}
-		if want := v.role(m, p, leaving); want != p.Role {
+		if want := v.role(m, p, leaving); want != p.Role || v.unproven(m, p) {
 			roles = append(roles, PodRole{p.Name, p.UID, want})
 		}
 	}
@@ -106,7 +106,7 @@ func removeLost(v *view) *step {
 			continue
 		}
 		p := v.pods[m.Name]
-		if wiped := p != nil && v.wiped(m, p); !wiped && !v.replaced() {
+		if gone := p != nil && (v.wiped(m, p) || v.crowdsOut(m, p)); !gone && !v.replaced() {
 			continue // see awaitReplacement
 		}
 		return do(v.remove(m), "ReplacingDeadMember", fmt.Sprintf("member %s is removed: %s", m.Name, why))

@@ -55,6 +55,7 @@ var rules = []rule{
 	plaintext,
 
 	// One beginning (S1).
+	adoptVolumes,
 	existed,
 	recordBootstrap,
 	withdrawSeedGrants,
@@ -65,10 +66,12 @@ var rules = []rule{
 	latchClusterID,
 
 	// What needs no quorum: give members back their Pods.
+	keepVolumes,
 	clearFinishedPods,
 	returnPods,
 	makeRoom,
 	turnVersion,
+	latchAdopted,
 
 	// Everything below needs one.
 	awaitQuorum,
@@ -89,6 +92,9 @@ var rules = []rule{
 	deleteLeftoverPods,
 	deleteLeftoverClaims,
 
+	// Volumes grow one at a time, while all is well (S6).
+	growVolume,
+
 	awaitReplacement,
 	awaitRestart,
 	awaitMembers,
@@ -98,6 +104,7 @@ var rules = []rule{
 	finishVersion,
 	beginVersion,
 	refuseVersion,
+	refuseGrowth,
 
 	rest,
 }

@@ -139,6 +139,9 @@ func (v *view) listMembers(st *v1beta2.ClusterStatus) {
 // conditions are in a fixed order: what a person wants to know first comes first.
 func (v *view) conditions(s *step) []metav1.Condition {
 	all := []metav1.Condition{v.available(s), v.progressing(s), v.degraded(s), v.scaling(), v.recovering(s), v.upgrading(s), v.isPaused()}
+	if c := v.resizing(); c != nil {
+		all = append(all, *c)
+	}
 	for _, special := range []string{v1beta2.ConditionNameConflict, v1beta2.ConditionVersionUnsupported} {
 		if s.reason == special {
 			all = append(all, v.condition(special, true, s.reason, s.message))
@@ -184,7 +187,7 @@ func (v *view) tolerance() string {
 }
 
 func (v *view) progressing(s *step) metav1.Condition {
-	moving := s.reason != "AsDesired" && s.reason != "VersionRefused" && !blocked[s.reason]
+	moving := s.reason != "AsDesired" && s.reason != "VersionRefused" && s.reason != "GrowthRefused" && !blocked[s.reason]
 	return v.condition(v1beta2.ConditionProgressing, moving, s.reason, s.message)
 }
 
@@ -196,7 +199,9 @@ var blocked = map[string]bool{
 
 // Blocked reports whether a reason is one for which nothing moves until somebody
 // does something.
-func Blocked(reason string) bool { return blocked[reason] || reason == "VersionRefused" }
+func Blocked(reason string) bool {
+	return blocked[reason] || reason == "VersionRefused" || reason == "GrowthRefused"
+}
 
 // degraded says which members are not healthy.
 func (v *view) degraded(s *step) metav1.Condition {

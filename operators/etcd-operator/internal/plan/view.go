@@ -214,10 +214,14 @@ func (v *view) loss(m Member) string {
 		return "its Pod has ended, and the data with it"
 	case v.wiped(m, p):
 		return "its disk is empty although it had data"
+	case v.damaged(m, p):
+		return fmt.Sprintf("it crash-loops on its data (%d exits, the last with code %d, since it last served)", p.Restarts-p.ProvenRestarts, p.LastExit.Code)
 	case v.answer(m) != nil:
 		return ""
 	case v.nodeLost(p):
 		return "its node has been gone for " + v.Cluster.MemberTimeout.String()
+	case v.unbacked(p):
+		return "its PersistentVolume is gone"
 	case p.Node == "" && p.Unschedulable != "" && v.expired(p.Created):
 		return "its Pod can't be scheduled: " + p.Unschedulable
 	case !m.Started && v.unfit(p):
