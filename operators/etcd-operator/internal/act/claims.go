@@ -135,7 +135,11 @@ func (a *Actor) keepClaims(ctx context.Context, c *v1beta2.EtcdCluster, x plan.K
 		if err := a.unchanged(ctx, c); err != nil {
 			return err
 		}
-		if err := a.patchClaim(ctx, claim, map[string]any{"metadata": owned(c, x.Retain)}); err != nil {
+		metadata := owned(c, x.Retain)
+		if x.Version != "" {
+			metadata["annotations"] = map[string]any{member.AnnotationVersion: x.Version}
+		}
+		if err := a.patchClaim(ctx, claim, map[string]any{"metadata": metadata}); err != nil {
 			return err
 		}
 	}

@@ -23,7 +23,7 @@ func claimOf(p *corev1.PersistentVolumeClaim) plan.Claim {
 		Name: p.Name, UID: string(p.UID), Deleting: p.DeletionTimestamp != nil, Created: p.CreationTimestamp.Time,
 		Lost: p.Status.Phase == corev1.ClaimLost, Retained: member.IsRetained(p),
 		Requested: p.Spec.Resources.Requests.Storage().Value(), Capacity: p.Status.Capacity.Storage().Value(),
-		Resizing: resizing(p),
+		Resizing: resizing(p), Version: p.Annotations[member.AnnotationVersion],
 	}
 	if p.Spec.StorageClassName != nil {
 		c.Class = *p.Spec.StorageClassName

@@ -40,13 +40,40 @@ func adoptVolumes(v *view) *step {
 			c.AdoptVolumes, v1beta2.LabelOwner, v1beta2.AnnotationAdoptVolumes))
 	case !c.Persistent:
 		return wait(idle, "ClusterExisted", "the volumes can't be adopted by a cluster without volumes: delete this EtcdCluster, and create it again with spec.pod.persistentVolumeClaimSpec")
-	case !c.VersionGiven:
+	case v.adoptedVersion() == "":
 		return wait(idle, "ClusterExisted", "the volumes can't be adopted before it is known which etcd runs on them: write in spec.version the one that ran there last")
 	case len(refs) > 0:
 		return do(TakeClaims{from, refs}, "AdoptingVolumes", fmt.Sprintf("%d volumes of the EtcdCluster of uid %s are this one's now", len(refs), from))
 	}
 	first := Bootstrap{Member: v.Claims[0].Name, Token: cmp.Or(v.FreshToken, v.Claims[0].UID), Adopted: true}
-	return do(RecordBootstrap{Bootstrap: first, Version: c.WantedVersion}, "VolumesAdopted", fmt.Sprintf("the cluster goes on with %d volumes", len(v.Claims)))
+	return do(RecordBootstrap{Bootstrap: first, Version: v.adoptedVersion()}, "VolumesAdopted", fmt.Sprintf("the cluster goes on with %d volumes", len(v.Claims)))
+}
+
+// adoptedVersion is what runs on the volumes that were left: what is noted on them, or what
+// the user says; empty if nobody does. What is wanted is gone to from there (S10).
+func (v *view) adoptedVersion() string {
+	noted := v.notedVersion()
+	if noted == "" && v.Cluster.VersionGiven {
+		return v.Cluster.WantedVersion
+	}
+	return noted
+}
+
+// notedVersion is the latest version that is noted on volumes; empty if none is.
+func (v *view) notedVersion() string {
+	latest := ""
+	note := func(version string) {
+		if parseVersion(version).compare(parseVersion(latest)) > 0 {
+			latest = version
+		}
+	}
+	for _, r := range v.Retained {
+		note(r.Version)
+	}
+	for _, c := range v.Claims {
+		note(c.Version)
+	}
+	return latest
 }
 
 // left is whose volumes are asked for, and which those are. why says why they can't be
@@ -111,8 +138,11 @@ func latchAdopted(v *view) *step {
 }
 
 // mistold reports whether the user has corrected the version that runs on the adopted
-// volumes, before any etcd ran there.
+// volumes, before any etcd ran there: to another patch, or to any if none is noted.
 func (v *view) mistold() bool {
+	if noted := v.notedVersion(); noted != "" && parseVersion(noted).compareMinor(parseVersion(v.Cluster.WantedVersion)) != 0 {
+		return false
+	}
 	serves := slices.ContainsFunc(v.Pods, func(p Pod) bool { return p.Answer.Reached })
 	troubled := slices.ContainsFunc(v.Pods, func(p Pod) bool { return p.Trouble != "" })
 	return v.Cluster.WantedVersion != v.Cluster.Version && supported(v.Cluster.WantedVersion) && troubled && !serves

@@ -252,8 +252,10 @@ type Claim struct {
 	Created time.Time
 	// Lost is true when its PersistentVolume is gone (phase Lost).
 	Lost bool
-	// Retained is true when it is not deleted with the EtcdCluster.
+	// Retained is true when it is not deleted with the EtcdCluster. Version is then what
+	// is noted on it: the version that runs, or that members move to.
 	Retained bool
+	Version  string
 	// Requested and Capacity are the bytes that it asks for and that it has; Capacity is
 	// 0 while it has no volume.
 	Requested, Capacity int64
@@ -288,6 +290,8 @@ type Retained struct {
 	// Owner is the uid of that EtcdCluster.
 	Owner    string
 	Deleting bool
+	// Version is what is noted of the etcd that ran on it; empty if nothing is.
+	Version string
 }
 
 // Answer is what one member said when asked at Observation.Now. The zero Answer

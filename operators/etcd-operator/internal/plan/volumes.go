@@ -21,8 +21,12 @@ const refusalAge = 10 * time.Minute
 // once. It needs no quorum, and it comes early: the EtcdCluster may be deleted next.
 func keepVolumes(v *view) *step {
 	var other []ClaimRef
+	version := ""
+	if v.Cluster.Retain && v.Cluster.ClusterID != 0 {
+		version = v.neededVersion()
+	}
 	for i := range v.Claims {
-		if c := &v.Claims[i]; !c.Deleting && c.Retained != v.Cluster.Retain {
+		if c := &v.Claims[i]; !c.Deleting && (c.Retained != v.Cluster.Retain || (version != "" && c.Version != version)) {
 			other = append(other, ClaimRef{c.Name, c.UID})
 		}
 	}
@@ -30,9 +34,19 @@ func keepVolumes(v *view) *step {
 		return nil
 	}
 	if v.Cluster.Retain {
-		return do(KeepClaims{other, true}, "VolumesRetained", fmt.Sprintf("%d volumes stay when the EtcdCluster is deleted", len(other)))
+		return do(KeepClaims{other, true, version}, "VolumesRetained", fmt.Sprintf("%d volumes stay when the EtcdCluster is deleted", len(other)))
 	}
-	return do(KeepClaims{other, false}, "VolumesOwned", fmt.Sprintf("%d volumes are deleted with the EtcdCluster", len(other)))
+	return do(KeepClaims{Claims: other}, "VolumesOwned", fmt.Sprintf("%d volumes are deleted with the EtcdCluster", len(other)))
+}
+
+// neededVersion is the version of an etcd that starts on what members have: the one that
+// runs, or the later of the two while they move. All may run that at once (S10).
+func (v *view) neededVersion() string {
+	c := &v.Cluster
+	if c.Target != "" && parseVersion(c.Target).compare(parseVersion(c.Version)) > 0 {
+		return c.Target
+	}
+	return c.Version
 }
 
 // growVolume lets the next volume ask for the storage that is wanted. It is done while

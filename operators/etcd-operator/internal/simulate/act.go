@@ -207,7 +207,7 @@ func (w *world) effect(op *operator, t *todo, n int) (more bool, err error) {
 	case plan.GrowClaim:
 		return false, w.growClaim(a)
 	case plan.KeepClaims:
-		return n+1 < len(a.Claims), w.keepClaim(a.Claims[n], a.Retain)
+		return n+1 < len(a.Claims), w.keepClaim(a.Claims[n], a)
 	case plan.TakeClaims:
 		return n+1 < len(a.Claims), w.takeClaim(a.Claims[n], a.From)
 	}

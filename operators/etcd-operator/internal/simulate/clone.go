@@ -137,7 +137,7 @@ func (w *world) key() uint64 {
 		putPod(p)
 	}
 	for _, c := range w.claims {
-		put("c", name(c.name), c.deleting, c.node, c.retired, c.disk.restored, c.disk.corrupt, c.owner, c.retained, c.requested, c.capacity, c.refused)
+		put("c", name(c.name), c.deleting, c.node, c.retired, c.disk.restored, c.disk.corrupt, c.owner, c.retained, c.version, c.requested, c.capacity, c.refused)
 		w.putData(put, name, c.disk.data)
 	}
 	for _, r := range w.runs {

@@ -98,6 +98,8 @@ type claimObject struct {
 	// if it is not deleted with that.
 	owner    int
 	retained bool
+	// version is what is noted on it.
+	version string
 	// requested and capacity are sizes; refused is the one that it was not allowed to
 	// have, at refusedAt.
 	requested, capacity, refused int64

@@ -86,7 +86,7 @@ func (w *world) editVolumes(f Fault) bool {
 func (w *world) recreate(f Fault) bool {
 	c := &w.cluster
 	calm := !slices.ContainsFunc(w.pods, func(p *pod) bool { return p.node >= 0 && !w.kubeletTalks(p.node) })
-	kept := len(w.claims) > 0 && !slices.ContainsFunc(w.claims, func(c *claim) bool { return !w.isMembers(c) || !c.retained })
+	kept := len(w.claims) > 0 && !slices.ContainsFunc(w.claims, func(c *claim) bool { return !w.isMembers(c) || !c.retained || c.version == "" })
 	if !calm || !kept || w.main < 0 || c.clusterID == 0 || c.target != "" || len(w.restores) > 0 || c.deleting || w.cfg.Existed != "" {
 		return false
 	}
@@ -101,7 +101,7 @@ func (w *world) recreate(f Fault) bool {
 	w.runs = slices.DeleteFunc(w.runs, func(r *run) bool { return r.persisted })
 	w.lates = nil
 	w.cluster = etcdCluster{
-		number: c.number + 1, version: c.version + 1, generation: c.generation + 1, size: c.size, wanted: c.current, repository: c.repository,
+		number: c.number + 1, version: c.version + 1, generation: c.generation + 1, size: c.size, wanted: c.wanted, repository: c.repository,
 		storage: c.storage, retain: f.B%2 == 0, status: &v1beta2.ClusterStatus{},
 	}
 	w.budget, w.adoptAt = 0, w.step+1
@@ -129,12 +129,12 @@ func (w *world) tickVolumes() {
 // observeClaim tells of one claim that no restore keeps.
 func (w *world) observeClaim(o *plan.Observation, c *etcdCluster, v *claimObject) {
 	if v.owner != c.number {
-		o.Retained = append(o.Retained, plan.Retained{Name: v.name, UID: v.uid, Owner: ownerName(v.owner), Deleting: v.deleting})
+		o.Retained = append(o.Retained, plan.Retained{Name: v.name, UID: v.uid, Owner: ownerName(v.owner), Deleting: v.deleting, Version: v.version})
 		o.Cluster.Existed = "volumes of an earlier cluster exist"
 		return
 	}
 	claim := plan.Claim{
-		Name: v.name, UID: v.uid, Deleting: v.deleting, Created: epoch.Add(v.created), Retained: v.retained,
+		Name: v.name, UID: v.uid, Deleting: v.deleting, Created: epoch.Add(v.created), Retained: v.retained, Version: v.version,
 		Requested: v.requested, Capacity: v.capacity, Class: "class", RefusedSize: v.refused, RefusedAt: epoch.Add(v.refusedAt), Refusal: "forbidden",
 	}
 	switch w.cfg.Expansion {
@@ -182,13 +182,16 @@ func (w *world) growClaim(a plan.GrowClaim) error {
 	return nil
 }
 
-func (w *world) keepClaim(ref plan.ClaimRef, retain bool) error {
+func (w *world) keepClaim(ref plan.ClaimRef, a plan.KeepClaims) error {
 	c := w.claim(ref.Name)
 	if c == nil || c.uid != ref.UID || !w.isMembers(c) {
 		return errGone
 	}
 	w.touch("a volume is kept")
-	c.retained = retain
+	c.retained = a.Retain
+	if a.Version != "" {
+		c.version = a.Version
+	}
 	return nil
 }
 
@@ -231,6 +234,8 @@ func (w *world) volumesWrong() string {
 		switch {
 		case w.cfg.Expansion < frozen && c.capacity < w.cluster.storage:
 			return "a volume is too small: " + c.name
+		case c.retained && c.version != w.cluster.current:
+			return "another version is noted on a volume: " + c.name
 		case c.retained != w.cluster.retain:
 			return "a volume is kept against the policy: " + c.name
 		}
@@ -337,8 +342,13 @@ func (k *check) keepClaims(a plan.KeepClaims) *Violation {
 	if a.Retain != k.o.Cluster.Retain || len(a.Claims) == 0 {
 		return violation("S7", "volumes are kept against the policy")
 	}
+	if c := &k.o.Cluster; a.Version != "" && a.Version != c.Version && a.Version != c.Target {
+		return violation("S10", "etcd %s is noted on volumes, which run %s", a.Version, c.Version)
+	}
 	for _, r := range a.Claims {
-		if !slices.ContainsFunc(k.o.Claims, func(c plan.Claim) bool { return c.Name == r.Name && c.UID == r.UID && c.Retained != a.Retain }) {
+		if !slices.ContainsFunc(k.o.Claims, func(c plan.Claim) bool {
+			return c.Name == r.Name && c.UID == r.UID && (c.Retained != a.Retain || c.Version != a.Version)
+		}) {
 			return violation("S11", "no volume %s of uid %s was observed that is kept otherwise", r.Name, r.UID)
 		}
 	}
