@@ -70,8 +70,8 @@ var rules = []rule{
 	clearFinishedPods,
 	returnPods,
 	makeRoom,
-	turnVersion,
 	latchAdopted,
+	turnVersion,
 
 	// Everything below needs one.
 	awaitQuorum,
@@ -104,7 +104,7 @@ var rules = []rule{
 	finishVersion,
 	beginVersion,
 	refuseVersion,
-	refuseGrowth,
+	awaitGrowth,
 
 	rest,
 }

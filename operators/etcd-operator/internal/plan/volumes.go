@@ -136,8 +136,15 @@ func (v *view) refusedGrowth() string {
 	return ""
 }
 
-// refuseGrowth says why volumes do not grow although they are to.
-func refuseGrowth(v *view) *step {
+// awaitGrowth waits for the volume that grows, of which Kubernetes tells, or until the next
+// one may; or it says why volumes do not grow although they are to.
+func awaitGrowth(v *view) *step {
+	if c := v.growing(); c != nil {
+		return wait(idle, "VolumeGrowing", fmt.Sprintf("waiting for the volume of %s to have %s%s", c.Name, bytes(c.Requested), pending(c)))
+	}
+	if next := v.nextToGrow(); next != nil {
+		return wait(v.unrestPatience(), "VolumeGrowing", fmt.Sprintf("the volume of %s grows when all is well: %s", next.Name, v.growthUnrest(next)))
+	}
 	if why := v.refusedGrowth(); why != "" {
 		return wait(idle, "GrowthRefused", why)
 	}

@@ -283,7 +283,7 @@ func (w *world) obey() {
 // adopts reports whether the user asks for volumes that were left, and nothing has begun.
 func (k *check) adopts() bool {
 	c := &k.o.Cluster
-	return c.AdoptVolumes != "" && c.Bootstrap == nil && c.ClusterID == 0 && len(k.o.Retained)+len(k.o.Claims) > 0
+	return c.AdoptVolumes != "" && c.Bootstrap == nil && c.ClusterID == 0 && len(k.o.Pods) == 0 && len(k.o.Retained)+len(k.o.Claims) > 0
 }
 
 func (k *check) takeClaims(a plan.TakeClaims) *Violation {
