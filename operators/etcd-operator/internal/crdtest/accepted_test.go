@@ -47,6 +47,8 @@ func TestAccepted(t *testing.T) {
 		"etcd's settings":   {Reason: "what the operator doesn't own is the user's", Spec: `{pod: {etcdEnv: [{name: ETCD_QUOTA_BACKEND_BYTES, value: "8589934592"}, {name: GOMEMLIMIT, value: 1GiB}]}}`},
 		"other labels":      {Reason: "labels that only resemble ours are the user's", Spec: `{pod: {labels: {apps: x, app.kubernetes.io/part-of: shop, app.kubernetes.io/managed-by: helm, example.com/etcd_cluster: mine}}}`},
 		"LoadBalancer":      {Reason: "clients may be outside of Kubernetes", Spec: `{service: {type: LoadBalancer, annotations: {a: b}}}`},
+		"volumes kept":      {Reason: "the policy may be written without volumes, as in a template", Spec: `{storage: {deletionPolicy: Retain}}`},
+		"no policy":         {Reason: "old clients send empty strings for what is omitted", Spec: `{storage: {deletionPolicy: ""}}`},
 		"old domain":        {Reason: "a root dot at the end is legal DNS", Spec: `{pod: {ClusterDomain: .cluster.local.}}`},
 	})
 }

@@ -51,6 +51,7 @@ func TestRefused(t *testing.T) {
 		"domain without dot": {Reason: "names would end in svccluster.local", Spec: `{pod: {ClusterDomain: cluster.local}}`, Field: "spec.pod.ClusterDomain", Message: domainMessage},
 		"no access mode":     {Reason: "no claim can be made of it", Spec: `{pod: {persistentVolumeClaimSpec: {resources: {requests: {storage: 1Gi}}}}}`, Field: "spec.pod.persistentVolumeClaimSpec", Message: "persistentVolumeClaimSpec has no access mode: write accessModes: [ReadWriteOnce]"},
 		"no storage":         {Reason: "no claim can be made of it", Spec: `{pod: {persistentVolumeClaimSpec: {accessModes: [ReadWriteOnce]}}}`, Field: "spec.pod.persistentVolumeClaimSpec", Message: "persistentVolumeClaimSpec asks for no storage: write resources.requests.storage, such as 8Gi"},
+		"deletion policy":    {Reason: "a typing error must not delete data", Spec: `{storage: {deletionPolicy: Keep}}`, Field: "spec.storage.deletionPolicy", Message: `supported values: "", "Delete", "Retain"`},
 		"grace period 0":     {Reason: "etcd would be killed each time", Spec: `{pod: {terminationGracePeriodSeconds: 0}}`, Field: "spec.pod.terminationGracePeriodSeconds", Message: "should be greater than or equal to 1"},
 	})
 }
