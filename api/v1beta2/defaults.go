@@ -90,6 +90,11 @@ func (s *ClusterSpec) Persistent() bool {
 	return s.Pod != nil && s.Pod.PersistentVolumeClaimSpec != nil
 }
 
+// RetainsVolumes says whether the members' volumes outlive the EtcdCluster.
+func (s *ClusterSpec) RetainsVolumes() bool {
+	return s.Storage != nil && s.Storage.DeletionPolicy == VolumesRetain
+}
+
 // maxSeconds is the longest time that a time.Duration holds.
 const maxSeconds = int64((1<<63 - 1) / time.Second)
 

@@ -101,6 +101,10 @@ type ClusterSpec struct {
 	// +optional
 	PodDisruptionBudget *bool `json:"podDisruptionBudget,omitempty"`
 
+	// What becomes of the members' volumes.
+	// +optional
+	Storage *StoragePolicy `json:"storage,omitempty"`
+
 	// When lost members are replaced.
 	// +optional
 	Recovery *RecoveryPolicy `json:"recovery,omitempty"`
@@ -172,10 +176,16 @@ type PodPolicy struct {
 	// Gives every member a volume of its own, which outlives its Pod: a
 	// PersistentVolumeClaim of the member's name with this spec. Without it the
 	// data lives in an emptyDir, and a lost Pod is a lost member.
+	//
+	// Of an existing cluster only resources.requests.storage may be changed, and only to
+	// more: the volumes grow one member at a time, while all is well, if their storage
+	// class has allowVolumeExpansion; the condition StorageResizing tells how far that
+	// has come, or what to do if it can't be done.
 	// +optional
 	// +kubebuilder:validation:XValidation:rule="has(self.accessModes) && self.accessModes.size() > 0",message="persistentVolumeClaimSpec has no access mode: write accessModes: [ReadWriteOnce]"
 	// +kubebuilder:validation:XValidation:rule="has(self.resources) && has(self.resources.requests) && 'storage' in self.resources.requests",message="persistentVolumeClaimSpec asks for no storage: write resources.requests.storage, such as 8Gi"
-	// +kubebuilder:validation:XValidation:rule="self == oldSelf",reason=FieldValueForbidden,message="persistentVolumeClaimSpec of an existing cluster can't be changed: write what it was, or create another cluster and move the data by a snapshot"
+	// +kubebuilder:validation:XValidation:rule="self.accessModes == oldSelf.accessModes && has(self.selector) == has(oldSelf.selector) && (!has(self.selector) || self.selector == oldSelf.selector) && has(self.volumeName) == has(oldSelf.volumeName) && (!has(self.volumeName) || self.volumeName == oldSelf.volumeName) && has(self.storageClassName) == has(oldSelf.storageClassName) && (!has(self.storageClassName) || self.storageClassName == oldSelf.storageClassName) && has(self.volumeMode) == has(oldSelf.volumeMode) && (!has(self.volumeMode) || self.volumeMode == oldSelf.volumeMode) && has(self.dataSource) == has(oldSelf.dataSource) && (!has(self.dataSource) || self.dataSource == oldSelf.dataSource) && has(self.dataSourceRef) == has(oldSelf.dataSourceRef) && (!has(self.dataSourceRef) || self.dataSourceRef == oldSelf.dataSourceRef) && has(self.volumeAttributesClassName) == has(oldSelf.volumeAttributesClassName) && (!has(self.volumeAttributesClassName) || self.volumeAttributesClassName == oldSelf.volumeAttributesClassName) && has(self.resources.limits) == has(oldSelf.resources.limits) && (!has(self.resources.limits) || self.resources.limits == oldSelf.resources.limits) && (self.resources.requests.size() == 1 && oldSelf.resources.requests.size() == 1 || self.resources.requests == oldSelf.resources.requests)",reason=FieldValueForbidden,message="persistentVolumeClaimSpec of an existing cluster can't be changed, but for resources.requests.storage, which may grow: write what it was, or create another cluster and move the data by a snapshot"
+	// +kubebuilder:validation:XValidation:rule="quantity(string(self.resources.requests['storage'])).compareTo(quantity(string(oldSelf.resources.requests['storage']))) >= 0",reason=FieldValueForbidden,message="a volume can't shrink: write resources.requests.storage as it was, or larger; for less, restore a backup into a cluster with smaller volumes"
 	PersistentVolumeClaimSpec *corev1.PersistentVolumeClaimSpec `json:"persistentVolumeClaimSpec,omitempty"`
 
 	// Accepted for the predecessor's manifests and unused: no busybox runs.
@@ -287,6 +297,29 @@ type ServicePolicy struct {
 	// +kubebuilder:validation:Enum=ClusterIP;NodePort;LoadBalancer
 	Type corev1.ServiceType `json:"type,omitempty"`
 }
+
+// StoragePolicy says what becomes of the members' volumes.
+type StoragePolicy struct {
+	// What happens to the members' PersistentVolumeClaims when the EtcdCluster is
+	// deleted. Delete: they are deleted with it. Retain: they stay, and no EtcdCluster
+	// of this name begins empty over them; one with the annotation
+	// etcd.database.coreos.com/adopt-volumes goes on with them. A change holds from the
+	// Event VolumesRetained, or VolumesOwned, on. The volumes of members that are
+	// replaced or not needed any more are deleted in either case. Default Delete.
+	// +optional
+	// +kubebuilder:validation:Enum="";Delete;Retain
+	DeletionPolicy VolumeDeletionPolicy `json:"deletionPolicy,omitempty"`
+}
+
+// VolumeDeletionPolicy says whether volumes are deleted with what they belong to.
+type VolumeDeletionPolicy string
+
+const (
+	// VolumesDelete deletes them. An empty policy is this one.
+	VolumesDelete VolumeDeletionPolicy = "Delete"
+	// VolumesRetain keeps them.
+	VolumesRetain VolumeDeletionPolicy = "Retain"
+)
 
 // RecoveryPolicy says when lost members are replaced.
 type RecoveryPolicy struct {
@@ -414,6 +447,9 @@ const (
 	ConditionUpgrading = "Upgrading"
 	// ConditionRecovering: a lost member is being brought back or replaced.
 	ConditionRecovering = "Recovering"
+	// ConditionStorageResizing: volumes grow to the storage that is asked for. It is
+	// there only while they do, or cannot.
+	ConditionStorageResizing = "StorageResizing"
 	// ConditionPaused: spec.paused is set and the operator does nothing.
 	ConditionPaused = "Paused"
 	// ConditionNameConflict: an object of a name that the cluster needs belongs
@@ -571,6 +607,10 @@ type BootstrapStatus struct {
 	// The cluster token that it starts with; of a seed that was restored, the
 	// EtcdRestore's uid.
 	Token string `json:"token"`
+	// Whether the cluster goes on with the volumes that an earlier EtcdCluster of its
+	// name has left. No member ever begins empty then.
+	// +optional
+	Adopted bool `json:"adopted,omitempty"`
 }
 
 // AdoptedSeed names a member that was made from a snapshot, and that the cluster has

@@ -16,6 +16,10 @@ const (
 	// for it nor deletes it. The restore operator sets it, and gives the PVC back by
 	// putting LabelCluster in its place again.
 	LabelRetiredBy = GroupName + "/retired-by"
+	// LabelOwner is on the PVCs of a cluster whose storage.deletionPolicy is Retain, in
+	// place of an owner reference, so that nothing deletes them with the EtcdCluster:
+	// the value is the EtcdCluster's uid. See shared/member.Owns.
+	LabelOwner = GroupName + "/owner"
 	// LabelRole says what a member's Pod is now: one of the Role constants.
 	// The client Service and the PodDisruptionBudget select RoleVoter.
 	LabelRole = "etcd_role"
@@ -167,6 +171,23 @@ const (
 	// never had a member begins empty after it: delete an EtcdCluster that was made
 	// for the restore instead.
 	AnnotationFenceLifted = GroupName + "/fence-lifted"
+
+	// AnnotationAdoptVolumes on an EtcdCluster that has not begun asks etcd-operator to
+	// go on with the volumes that an earlier EtcdCluster of its name has left
+	// (storage.deletionPolicy Retain). The value is AdoptAny, or the uid of that
+	// EtcdCluster as their LabelOwner tells it. It has no meaning once the cluster has
+	// begun, and may stay.
+	AnnotationAdoptVolumes = GroupName + "/adopt-volumes"
+	// AdoptAny is the value of AnnotationAdoptVolumes for whichever volumes there are,
+	// if all are of one EtcdCluster.
+	AdoptAny = "true"
+	// AnnotationGrowthRefused on a member's PVC is what the API server last said to its
+	// growth: the size in bytes, when, and its words, with a blank between.
+	AnnotationGrowthRefused = GroupName + "/growth-refused"
+	// AnnotationProven on a member's Pod is what its etcd container was when it was last
+	// seen to serve: how often it had been restarted, and its image, with a blank
+	// between.
+	AnnotationProven = GroupName + "/proven"
 
 	// AnnotationRestore on the Job of a restore, on its Pod and on the seed's Pod is the
 	// EtcdRestore's name.

@@ -92,21 +92,32 @@ func pauseProcess(pod types.UID) (int, error) {
 // WipeVolume empties a member's volume, from a Pod that mounts it. The member's
 // own Pod must be gone.
 func (c *Cluster) WipeVolume(ctx context.Context, member string) error {
-	p := restrictedPod(c.Namespace, "wipe-"+member, "wipe", "/volume")
+	return c.onVolume(ctx, member, "wipe", "/volume")
+}
+
+// SpoilLog writes over the beginning of a member's write-ahead log, from a Pod that mounts
+// its volume. etcd notices when it starts the next time.
+func (c *Cluster) SpoilLog(ctx context.Context, member string) error {
+	return c.onVolume(ctx, member, "spoil", "/volume/data/member/wal/*.wal")
+}
+
+// onVolume runs a command of etcd-writer in a Pod that mounts a member's volume at /volume.
+func (c *Cluster) onVolume(ctx context.Context, member, command, argument string) error {
+	p := restrictedPod(c.Namespace, command+"-"+member, command, argument)
 	p.Spec.Volumes = []corev1.Volume{{Name: "volume", VolumeSource: corev1.VolumeSource{
 		PersistentVolumeClaim: &corev1.PersistentVolumeClaimVolumeSource{ClaimName: member},
 	}}}
 	p.Spec.Containers[0].VolumeMounts = []corev1.VolumeMount{{Name: "volume", MountPath: "/volume"}}
 	if err := c.env.Client.Create(ctx, p); err != nil {
-		return fmt.Errorf("wipe the volume of %s: %w", member, err)
+		return fmt.Errorf("%s the volume of %s: %w", command, member, err)
 	}
-	err := c.view.Await(ctx, "the volume of "+member+" to be wiped", func() string {
+	err := c.view.Await(ctx, "the Pod that is to "+command+" the volume of "+member, func() string {
 		var now corev1.Pod
 		if !c.view.Get(p.Namespace, p.Name, &now) {
-			return "the wiping Pod is not there yet"
+			return "it is not there yet"
 		}
 		if now.Status.Phase != corev1.PodSucceeded {
-			return "the wiping Pod is " + podState(&now)
+			return "it is " + podState(&now)
 		}
 		return ""
 	})

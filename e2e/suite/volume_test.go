@@ -2,8 +2,11 @@ package suite
 
 import (
 	"context"
+	"fmt"
+	"strings"
 	"testing"
 
+	"github.com/etcd-operators/etcd-operators/api/v1beta2"
 	"github.com/etcd-operators/etcd-operators/e2e/harness"
 )
 
@@ -65,6 +68,101 @@ func TestAllVolumesEmptied(t *testing.T) {
 	}
 	s.within(soon, func(ctx context.Context) error { return env.ScaleOperator(ctx, s.view, s.ns, 1) })
 	c.isLostForGood(id)
+}
+
+// TestVolumeSpoilt: a member whose data can't be read any more crashes for ever, and is
+// replaced while clients write. The kubelet's pauses before it has crashed often enough
+// take two and a half minutes.
+func TestVolumeSpoilt(t *testing.T) {
+	t.Parallel()
+	needsNodeAccess(t)
+	s := anOperator(t)
+	c := s.cluster("etcd", harness.Size(3), harness.Volumes)
+	c.settles(3, soon)
+	w := c.writes()
+	victim := c.follower()
+	s.within(soon, func(ctx context.Context) error { return c.SpoilLog(ctx, victim) })
+	s.must(env.KillEtcd(victim))
+	s.tell("the log of %s is garbage, and its etcd was killed", victim)
+	c.becomes("healed by another member", harness.All(withoutMember(victim), harness.Healthy(3)), longer)
+	w.noticed(anElection)
+	c.settles(3, soon)
+	c.tells("ReplacingDeadMember", victim, "crash-loops on its data")
+	w.lostNothing(3)
+}
+
+// TestGrowthRefused: localkube's volumes can't grow. That is said, by what the storage
+// class tells and by what the API server says to an operator that may not read it.
+func TestGrowthRefused(t *testing.T) {
+	t.Parallel()
+	for name, tc := range map[string]struct {
+		install harness.Install
+		words   string
+	}{
+		"ByTheClass":     {harness.Install{Nodes: true}, "the storage class local-path does not allow volumes to grow"},
+		"ByTheAPIServer": {harness.Install{}, "may not grow"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			s := anOperatorWith(t, tc.install)
+			c := s.cluster("etcd", harness.Size(1), harness.Volumes)
+			c.settles(1, soon)
+			w := c.writes()
+			grow := []string{"patch", "etcd", "etcd", "--type=merge", "-p", `{"spec":{"pod":{"persistentVolumeClaimSpec":{"resources":{"requests":{"storage":"2Gi"}}}}}}`}
+			s.kubectl(grow...)
+			c.becomes("told that it can't", harness.Condition(v1beta2.ConditionStorageResizing, false, "GrowthRefused"), later)
+			if said := s.kubectl("get", "etcd", "etcd", "-o", `jsonpath={.status.conditions[?(@.type=="StorageResizing")].message}`); !strings.Contains(said, tc.words) || !strings.Contains(said, "restore a backup") {
+				t.Errorf("it says %q, want %q in it, and what to do", said, tc.words)
+			}
+			w.noticed(aBlink)
+			w.lostNothing(1)
+		})
+	}
+}
+
+// TestVolumesRetained: volumes outlive their EtcdCluster if they are to, nothing begins
+// empty over them, and all keys are back when they are asked for.
+func TestVolumesRetained(t *testing.T) {
+	t.Parallel()
+	s := anOperator(t)
+	retain := func(c *v1beta2.EtcdCluster) {
+		c.Spec.Storage = &v1beta2.StoragePolicy{DeletionPolicy: v1beta2.VolumesRetain}
+	}
+	c := s.cluster("etcd", harness.Size(3), harness.Volumes, retain)
+	c.settles(3, soon)
+	w := c.holdsKeys(500)
+	id, members := c.State().Cluster.Status.ClusterID, c.members()
+	s.must(c.Delete(s.ctx))
+	c.becomes("gone but for its volumes", func(st harness.State) string { return atMost(len(st.Pods), 0, "Pods") }, later)
+
+	c = s.cluster("etcd", harness.Size(3), harness.Volumes, retain)
+	c.becomes("told that there are volumes", harness.Condition(v1beta2.ConditionProgressing, false, "ClusterExisted"), soon)
+	s.kubectl("annotate", "etcd", "etcd", v1beta2.AnnotationAdoptVolumes+"="+v1beta2.AdoptAny)
+	c.settles(3, later)
+	if got := c.State().Cluster.Status.ClusterID; got != id {
+		t.Errorf("it is cluster %s, and was %s", got, id)
+	}
+	if why := sameMembers(members)(c.State()); why != "" {
+		t.Error(why)
+	}
+	w.lostNothing(3)
+
+	// With the other policy they go with it.
+	s.kubectl("patch", "etcd", "etcd", "--type=merge", "-p", `{"spec":{"storage":{"deletionPolicy":"Delete"}}}`)
+	s.within(soon, func(ctx context.Context) error {
+		_, err := env.Kubectl.Run(ctx, "-n", s.ns, "wait", "pvc", "-l", "etcd_cluster=etcd", "--for=jsonpath={.metadata.ownerReferences[0].kind}=EtcdCluster", "--timeout=50s")
+		return err
+	})
+	s.must(c.Delete(s.ctx))
+	c.becomes("gone without a trace", harness.Nothing, later)
+}
+
+// atMost says that there are more of something than there should be.
+func atMost(n, most int, what string) string {
+	if n <= most {
+		return ""
+	}
+	return fmt.Sprintf("there are %d %s", n, what)
 }
 
 func nothing(*cluster, *etcdClient, string) {}

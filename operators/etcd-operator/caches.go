@@ -4,6 +4,7 @@ import (
 	corev1 "k8s.io/api/core/v1"
 	discoveryv1 "k8s.io/api/discovery/v1"
 	policyv1 "k8s.io/api/policy/v1"
+	storagev1 "k8s.io/api/storage/v1"
 	"k8s.io/apimachinery/pkg/labels"
 	"sigs.k8s.io/controller-runtime/pkg/cache"
 	"sigs.k8s.io/controller-runtime/pkg/client"
@@ -13,7 +14,7 @@ import (
 
 // caches keep in memory only what is needed: Pods, volumes and EndpointSlices of
 // etcd, the owners of Services and PodDisruptionBudgets, the readiness of nodes.
-func caches(mayReadNodes bool) cache.Options {
+func caches(mayReadNodes, mayReadClasses bool) cache.Options {
 	ours := labels.SelectorFromSet(labels.Set{v1beta2.LabelApp: v1beta2.AppEtcd})
 	opts := cache.Options{
 		DefaultTransform: cache.TransformStripManagedFields(),
@@ -28,6 +29,9 @@ func caches(mayReadNodes bool) cache.Options {
 	}
 	if mayReadNodes {
 		opts.ByObject[&corev1.Node{}] = cache.ByObject{Transform: onlyReadiness}
+	}
+	if mayReadClasses {
+		opts.ByObject[&storagev1.StorageClass{}] = cache.ByObject{}
 	}
 	return opts
 }

@@ -9,6 +9,7 @@ import (
 	"strings"
 
 	authorizationv1 "k8s.io/api/authorization/v1"
+	storagev1 "k8s.io/api/storage/v1"
 	ctrl "sigs.k8s.io/controller-runtime"
 	"sigs.k8s.io/controller-runtime/pkg/cache"
 	"sigs.k8s.io/controller-runtime/pkg/client"
@@ -45,7 +46,7 @@ func main() {
 		Burst:      apiBurst,
 		Flags:      own.flags,
 		Learn:      own.learn,
-		Caches:     func() cache.Options { return caches(own.mayReadNodes) },
+		Caches:     func() cache.Options { return caches(own.mayReadNodes, own.mayReadClasses) },
 		SetUp:      own.setUp,
 	})
 }
@@ -54,6 +55,7 @@ func main() {
 type program struct {
 	defaultVersion string
 	mayReadNodes   bool
+	mayReadClasses bool
 }
 
 // flags registers those of this operator. Those of the archived operator keep their
@@ -64,29 +66,41 @@ func (p *program) flags(fs *flag.FlagSet) {
 	fs.Duration("gc-interval", 0, "accepted for the archived operator's manifests, and unused")
 }
 
-// learn asks whether the operator has the rights to list and watch nodes.
-func (p *program) learn(ctx context.Context, c client.Client) error {
+// learn asks which of the optional rights the operator has: to list and watch nodes, and
+// storage classes.
+func (p *program) learn(ctx context.Context, c client.Client) (err error) {
+	if p.mayReadNodes, err = mayRead(ctx, c, "", "nodes"); err != nil {
+		return err
+	}
+	p.mayReadClasses, err = mayRead(ctx, c, storagev1.GroupName, "storageclasses")
+	return err
+}
+
+// mayRead asks whether the operator may keep a cache of something that is in no namespace.
+func mayRead(ctx context.Context, c client.Client, group, resource string) (bool, error) {
 	for _, verb := range []string{"list", "watch"} {
 		review := &authorizationv1.SelfSubjectAccessReview{Spec: authorizationv1.SelfSubjectAccessReviewSpec{
-			ResourceAttributes: &authorizationv1.ResourceAttributes{Verb: verb, Resource: "nodes"},
+			ResourceAttributes: &authorizationv1.ResourceAttributes{Verb: verb, Group: group, Resource: resource},
 		}}
 		if err := c.Create(ctx, review); err != nil {
-			return fmt.Errorf("ask whether nodes may be read: %w", err)
+			return false, fmt.Errorf("ask whether %s may be read: %w", resource, err)
 		}
 		if !review.Status.Allowed {
-			return nil
+			return false, nil
 		}
 	}
-	p.mayReadNodes = true
-	return nil
+	return true, nil
 }
 
 func (p *program) setUp(ctx context.Context, mgr ctrl.Manager, o *operator.Options) error {
-	ctrl.Log.Info("asked for rights", "nodes", p.mayReadNodes)
+	ctrl.Log.Info("asked for rights", "nodes", p.mayReadNodes, "storageclasses", p.mayReadClasses)
 	etcd := etcdclient.Client{}
 	observer := &observe.Observer{Reader: mgr.GetClient(), Etcd: etcd, DefaultVersion: strings.TrimPrefix(p.defaultVersion, "v")}
 	if p.mayReadNodes {
 		observer.Nodes = mgr.GetClient()
+	}
+	if p.mayReadClasses {
+		observer.Classes = mgr.GetClient()
 	}
 	r := &controller.Reconciler{
 		Client:      mgr.GetClient(),

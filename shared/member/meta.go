@@ -9,7 +9,8 @@ import (
 )
 
 // AnnotationVersion on a member's Pod holds the etcd version in its image,
-// without a "v". The predecessor's annotation, read by others.
+// without a "v". The predecessor's annotation, read by others. On the claim of a member
+// whose volume is retained it is the version of an etcd that starts on it.
 const AnnotationVersion = "etcd.version"
 
 // Recommended labels that the user may set to something else.

@@ -349,14 +349,19 @@ func NewClaim(c *v1beta2.EtcdCluster, name string) *corev1.PersistentVolumeClaim
 		// The API server demands one, and no other would do more for one Pod.
 		spec.AccessModes = []corev1.PersistentVolumeAccessMode{corev1.ReadWriteOnce}
 	}
-	return &corev1.PersistentVolumeClaim{
+	claim := &corev1.PersistentVolumeClaim{
 		TypeMeta: metav1.TypeMeta{APIVersion: "v1", Kind: "PersistentVolumeClaim"},
 		ObjectMeta: metav1.ObjectMeta{
-			Name:            name,
-			Namespace:       c.Namespace,
-			Labels:          memberLabels(c.Name, name),
-			OwnerReferences: []metav1.OwnerReference{Owner(c)},
+			Name:      name,
+			Namespace: c.Namespace,
+			Labels:    memberLabels(c.Name, name),
 		},
 		Spec: *spec,
 	}
+	if c.Spec.RetainsVolumes() {
+		claim.Labels[v1beta2.LabelOwner] = string(c.UID)
+	} else {
+		claim.OwnerReferences = []metav1.OwnerReference{Owner(c)}
+	}
+	return claim
 }

@@ -7,6 +7,7 @@ package main
 
 import (
 	"context"
+	"crypto/rand"
 	"crypto/tls"
 	"crypto/x509"
 	"errors"
@@ -32,7 +33,8 @@ const usage = `usage:
   etcd-writer inspect [--s3=URL] [--volume=DIR] [--work=DIR]   with AWS_ACCESS_KEY_ID and AWS_SECRET_ACCESS_KEY
   etcd-writer valve --to=HOST:PORT --from=ADDRESS
   etcd-writer wipe DIR
-All but the last answer HTTP at --listen, :8080 unless set`
+  etcd-writer spoil PATTERN
+All but the last two answer HTTP at --listen, :8080 unless set`
 
 func main() {
 	ctx, stop := signal.NotifyContext(context.Background(), syscall.SIGTERM, syscall.SIGINT)
@@ -45,7 +47,7 @@ func main() {
 
 func run(ctx context.Context, args []string) error {
 	commands := map[string]func(context.Context, *flag.FlagSet, []string) error{
-		"write": write, "mirror": copyOf, "inspect": inspect, "valve": hold, "wipe": wipe,
+		"write": write, "mirror": copyOf, "inspect": inspect, "valve": hold, "wipe": wipe, "spoil": spoil,
 	}
 	if len(args) == 0 || commands[args[0]] == nil {
 		return errors.New(usage)
@@ -170,6 +172,40 @@ func wipe(_ context.Context, _ *flag.FlagSet, args []string) error {
 			return err
 		}
 		fmt.Println("removed", filepath.Join(args[0], e.Name()))
+	}
+	return nil
+}
+
+// spoilt is how many bytes of a file are written over.
+const spoilt = 64 << 10
+
+// spoil writes random bytes over the beginning of the files that match a pattern, as a
+// disk does that breaks.
+func spoil(_ context.Context, _ *flag.FlagSet, args []string) error {
+	if len(args) != 1 {
+		return errors.New(usage)
+	}
+	files, err := filepath.Glob(args[0])
+	if err != nil {
+		return err
+	}
+	if len(files) == 0 {
+		return fmt.Errorf("there is no %s", args[0])
+	}
+	garbage := make([]byte, spoilt)
+	for _, name := range files {
+		if _, err := rand.Read(garbage); err != nil {
+			return err
+		}
+		f, err := os.OpenFile(name, os.O_WRONLY, 0)
+		if err != nil {
+			return err
+		}
+		_, err = f.WriteAt(garbage, 0)
+		if err := errors.Join(err, f.Sync(), f.Close()); err != nil {
+			return err
+		}
+		fmt.Println("spoilt", name)
 	}
 	return nil
 }

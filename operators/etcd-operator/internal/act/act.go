@@ -61,7 +61,9 @@ func (a *Actor) Act(ctx context.Context, c *v1beta2.EtcdCluster, obs *plan.Obser
 		return err
 	}
 	switch x := action.(type) {
-	case plan.RecordBootstrap, plan.LatchClusterID, plan.RecordVersion, plan.BeginDefragment:
+	case plan.RecordBootstrap:
+		return a.noOtherClaims(ctx, c, x)
+	case plan.LatchClusterID, plan.RecordVersion, plan.BeginDefragment:
 		return nil
 	case plan.Compact:
 		return a.compact(ctx, obs, x)
@@ -93,6 +95,12 @@ func (a *Actor) Act(ctx context.Context, c *v1beta2.EtcdCluster, obs *plan.Obser
 		return a.deletePod(ctx, c, obs, x)
 	case plan.DeleteClaim:
 		return a.deleteClaim(ctx, c, obs, x)
+	case plan.GrowClaim:
+		return a.growClaim(ctx, c, x)
+	case plan.KeepClaims:
+		return a.keepClaims(ctx, c, x)
+	case plan.TakeClaims:
+		return a.takeClaims(ctx, c, x)
 	}
 	return fmt.Errorf("action %s is not known", action.Kind())
 }

@@ -59,7 +59,7 @@ func (a *Actor) removeMember(ctx context.Context, c *v1beta2.EtcdCluster, obs *p
 		}
 	case err != nil:
 		return fmt.Errorf("read Pod %s: %w", x.Name, err)
-	case x.Pod == nil || string(pod.UID) != x.Pod.UID || !observe.SameGrant(pod, x.Pod):
+	case x.Pod == nil || string(pod.UID) != x.Pod.UID || !observe.SameGrant(pod, x.Pod) || observe.HasComeBack(pod, x.Pod):
 		return fmt.Errorf("%w: Pod %s has changed", ErrStale, x.Name)
 	}
 	if err := a.sameMembers(ctx, c, obs, x.Members, x.ID); err != nil {

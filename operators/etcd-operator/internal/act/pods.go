@@ -115,7 +115,7 @@ func (a *Actor) createClaim(ctx context.Context, c *v1beta2.EtcdCluster, name st
 	if err := a.Live.Get(ctx, client.ObjectKeyFromObject(claim), &live); err != nil {
 		return fmt.Errorf("read volume %s: %w", name, err)
 	}
-	if !metav1.IsControlledBy(&live, c) {
+	if !member.Owns(c, &live) {
 		return fmt.Errorf("volume %s belongs to someone else", name)
 	}
 	return nil
@@ -163,9 +163,14 @@ func (a *Actor) setRoles(ctx context.Context, c *v1beta2.EtcdCluster, obs *plan.
 		if err := a.unchanged(ctx, c); err != nil {
 			return err
 		}
-		if err := a.patchPod(ctx, c, r.Name, r.UID,
-			patchOp{"test", rolePath, string(seen.Role)}, patchOp{"replace", rolePath, string(r.Role)},
-			annotation(v1beta2.AnnotationRoleSince, obs.Now.UTC().Format(time.RFC3339Nano))); err != nil {
+		ops := []patchOp{
+			{"test", rolePath, string(seen.Role)}, {"replace", rolePath, string(r.Role)},
+			annotation(v1beta2.AnnotationRoleSince, obs.Now.UTC().Format(time.RFC3339Nano)),
+		}
+		if r.Role == plan.Voter { // which serves
+			ops = append(ops, annotation(v1beta2.AnnotationProven, observe.Proven(seen)))
+		}
+		if err := a.patchPod(ctx, c, r.Name, r.UID, ops...); err != nil {
 			return err
 		}
 	}

@@ -30,7 +30,7 @@ func (a *Actor) Report(ctx context.Context, c *v1beta2.EtcdCluster, d plan.Decis
 	next.Status.Selector = labels.SelectorFromSet(member.Selector(c.Name)).String()
 	switch x := d.Action.(type) {
 	case plan.RecordBootstrap:
-		next.Status.Bootstrap = &v1beta2.BootstrapStatus{Member: x.Member, Token: x.Token}
+		next.Status.Bootstrap = &v1beta2.BootstrapStatus{Member: x.Member, Token: x.Token, Adopted: x.Adopted}
 		next.Status.CurrentVersion = x.Version
 	case plan.RecordVersion:
 		next.Status.CurrentVersion, next.Status.TargetVersion = x.Current, x.Target

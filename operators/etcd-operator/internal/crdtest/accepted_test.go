@@ -56,6 +56,8 @@ func TestAccepted(t *testing.T) {
 		"LoadBalancer":      {Reason: "clients may be outside of Kubernetes", Spec: `{service: {type: LoadBalancer, annotations: {a: b}}}`},
 		"maintenance":       {Reason: "all of it", Spec: `{maintenance: {defragmentSchedule: "CRON_TZ=Europe/Berlin 30 3 * * 0", defragmentAbovePercent: 45, autoRepairSpace: true}}`},
 		"no maintenance":    {Reason: "Go clients send empty objects", Spec: `{maintenance: {}}`},
+		"volumes kept":      {Reason: "the policy may be written without volumes, as in a template", Spec: `{storage: {deletionPolicy: Retain}}`},
+		"no policy":         {Reason: "old clients send empty strings for what is omitted", Spec: `{storage: {deletionPolicy: ""}}`},
 		"old domain":        {Reason: "a root dot at the end is legal DNS", Spec: `{pod: {ClusterDomain: .cluster.local.}}`},
 	})
 }

@@ -71,6 +71,7 @@ func TestRefused(t *testing.T) {
 		"heartbeat unit":     {Reason: "300 what?", Spec: `{etcd: {heartbeatInterval: "300"}}`, Field: "spec.etcd.heartbeatInterval", Message: "heartbeatInterval is a time of at least 1ms: write it in milliseconds or seconds, such as 100ms"},
 		"snapshot count 0":   {Reason: "etcd would never stop writing snapshots", Spec: `{etcd: {snapshotCount: 0}}`, Field: "spec.etcd.snapshotCount", Message: "should be greater than or equal to 1"},
 		"log level":          {Reason: "etcd would not start", Spec: `{etcd: {logLevel: verbose}}`, Field: "spec.etcd.logLevel", Message: `supported values: "debug", "info", "warn", "error", "panic", "fatal"`},
+		"deletion policy":    {Reason: "a typing error must not delete data", Spec: `{storage: {deletionPolicy: Keep}}`, Field: "spec.storage.deletionPolicy", Message: `supported values: "", "Delete", "Retain"`},
 		"grace period 0":     {Reason: "etcd would be killed each time", Spec: `{pod: {terminationGracePeriodSeconds: 0}}`, Field: "spec.pod.terminationGracePeriodSeconds", Message: "should be greater than or equal to 1"},
 	})
 }

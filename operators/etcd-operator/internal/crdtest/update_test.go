@@ -13,10 +13,18 @@ import (
 const (
 	claim1Gi = `persistentVolumeClaimSpec: {storageClassName: fast, accessModes: [ReadWriteOnce], resources: {requests: {storage: 1Gi}}}`
 	claim2Gi = `persistentVolumeClaimSpec: {storageClassName: fast, accessModes: [ReadWriteOnce], resources: {requests: {storage: 2Gi}}}`
+	// 2Gi as a number, and another class.
+	claimBytes = `persistentVolumeClaimSpec: {storageClassName: fast, accessModes: [ReadWriteOnce], resources: {requests: {storage: 2147483648}}}`
+	claimSlow  = `persistentVolumeClaimSpec: {storageClassName: slow, accessModes: [ReadWriteOnce], resources: {requests: {storage: 2Gi}}}`
+	claimBare  = `persistentVolumeClaimSpec: {accessModes: [ReadWriteOnce], resources: {requests: {storage: 2Gi}}}`
+	claimMore  = `persistentVolumeClaimSpec: {storageClassName: fast, accessModes: [ReadWriteOnce, ReadOnlyMany], resources: {requests: {storage: 2Gi}}}`
+	claimLimit = `persistentVolumeClaimSpec: {storageClassName: fast, accessModes: [ReadWriteOnce], resources: {requests: {storage: 2Gi}, limits: {storage: 4Gi}}}`
+	claimOther = `persistentVolumeClaimSpec: {storageClassName: fast, accessModes: [ReadWriteOnce], resources: {requests: {storage: 2Gi, other: 1}}}`
 
 	switchMessage       = "persistentVolumeClaimSpec can be neither added to nor removed from an existing cluster: leave it as it was, or create another cluster and move the data by a snapshot"
 	domainChangeMessage = "ClusterDomain of an existing cluster can't be changed, since its members know each other by it: write what it was, or create another cluster and move the data by a snapshot"
-	changeMessage       = "persistentVolumeClaimSpec of an existing cluster can't be changed: write what it was, or create another cluster and move the data by a snapshot"
+	changeMessage       = "persistentVolumeClaimSpec of an existing cluster can't be changed, but for resources.requests.storage, which may grow: write what it was, or create another cluster and move the data by a snapshot"
+	shrinkMessage       = "a volume can't shrink: write resources.requests.storage as it was, or larger; for less, restore a backup into a cluster with smaller volumes"
 )
 
 // Where a cluster keeps its data, and how its members call each other, is settled
@@ -32,8 +40,19 @@ func TestWhatMembersRestOnIsImmutable(t *testing.T) {
 		"claim added with a pod policy": {before: `{}`, after: `{pod: {` + claim1Gi + `}}`, field: "spec.pod", message: switchMessage},
 		"claim removed":                 {before: `{pod: {` + claim1Gi + `}}`, after: `{pod: {labels: {a: b}}}`, field: "spec.pod", message: switchMessage},
 		"pod policy removed":            {before: `{pod: {` + claim1Gi + `}}`, after: `{}`, field: "spec.pod", message: switchMessage},
-		"claim changed":                 {before: `{pod: {` + claim1Gi + `}}`, after: `{pod: {` + claim2Gi + `}}`, field: "spec.pod.persistentVolumeClaimSpec", message: changeMessage},
+		"claim grown":                   {before: `{pod: {` + claim1Gi + `}}`, after: `{pod: {` + claim2Gi + `}}`},
+		"claim grown, as bytes":         {before: `{pod: {` + claim1Gi + `}}`, after: `{pod: {` + claimBytes + `}}`},
+		"claim written otherwise":       {before: `{pod: {` + claim2Gi + `}}`, after: `{pod: {` + claimBytes + `}}`},
+		"claim shrunk":                  {before: `{pod: {` + claim2Gi + `}}`, after: `{pod: {` + claim1Gi + `}}`, field: "spec.pod.persistentVolumeClaimSpec", message: shrinkMessage},
+		"claim shrunk from bytes":       {before: `{pod: {` + claimBytes + `}}`, after: `{pod: {` + claim1Gi + `}}`, field: "spec.pod.persistentVolumeClaimSpec", message: shrinkMessage},
+		"claim of another class":        {before: `{pod: {` + claim1Gi + `}}`, after: `{pod: {` + claimSlow + `}}`, field: "spec.pod.persistentVolumeClaimSpec", message: changeMessage},
+		"claim without its class":       {before: `{pod: {` + claim1Gi + `}}`, after: `{pod: {` + claimBare + `}}`, field: "spec.pod.persistentVolumeClaimSpec", message: changeMessage},
+		"claim of more access modes":    {before: `{pod: {` + claim1Gi + `}}`, after: `{pod: {` + claimMore + `}}`, field: "spec.pod.persistentVolumeClaimSpec", message: changeMessage},
+		"claim limited":                 {before: `{pod: {` + claim1Gi + `}}`, after: `{pod: {` + claimLimit + `}}`, field: "spec.pod.persistentVolumeClaimSpec", message: changeMessage},
+		"claim of another resource":     {before: `{pod: {` + claim1Gi + `}}`, after: `{pod: {` + claimOther + `}}`, field: "spec.pod.persistentVolumeClaimSpec", message: changeMessage},
 		"claim kept":                    {before: `{pod: {` + claim1Gi + `}}`, after: `{size: 5, pod: {labels: {a: b}, ` + claim1Gi + `}}`},
+		"policy of deletion":            {before: `{storage: {deletionPolicy: Delete}}`, after: `{storage: {deletionPolicy: Retain}}`},
+		"policy of deletion, dropped":   {before: `{storage: {deletionPolicy: Retain}}`, after: `{}`},
 		"domain added":                  {before: `{}`, after: `{pod: {ClusterDomain: .cluster.local}}`, field: "spec.pod", message: domainChangeMessage},
 		"domain removed":                {before: `{pod: {ClusterDomain: .cluster.local}}`, after: `{pod: {labels: {a: b}}}`, field: "spec.pod", message: domainChangeMessage},
 		"domain kept":                   {before: `{pod: {ClusterDomain: .cluster.local}}`, after: `{size: 5, pod: {ClusterDomain: .cluster.local}}`},

@@ -81,6 +81,7 @@ func TestClusterAsSpecified(t *testing.T) {
 		c.Spec = v1beta2.ClusterSpec{
 			Size: 5, Version: "v3.7.3", Repository: "mirror/etcd", Paused: true, PodDisruptionBudget: &no,
 			Recovery: &v1beta2.RecoveryPolicy{MemberTimeout: &metav1.Duration{Duration: time.Minute}},
+			Storage:  &v1beta2.StoragePolicy{DeletionPolicy: v1beta2.VolumesRetain},
 			TLS:      &v1beta2.TLSPolicy{Static: &v1beta2.StaticTLS{Member: &v1beta2.MemberSecret{PeerSecret: "s"}}},
 			Pod: &v1beta2.PodPolicy{PersistentVolumeClaimSpec: &corev1.PersistentVolumeClaimSpec{
 				AccessModes: []corev1.PersistentVolumeAccessMode{corev1.ReadWriteOnce},
@@ -88,13 +89,14 @@ func TestClusterAsSpecified(t *testing.T) {
 			}},
 		}
 		c.Finalizers = []string{"example.com/test"}
+		c.Annotations = map[string]string{v1beta2.AnnotationAdoptVolumes: v1beta2.AdoptAny}
 	})
 	if err := b.client.Delete(apiservertest.Context(t), b.cluster.DeepCopy()); err != nil {
 		t.Fatal(err)
 	}
 	want := plan.Cluster{
 		Name: "x", Generation: 2, Deleting: true, Paused: true, Size: 5, Version: "3.7.3", WantedVersion: "3.7.3", Repository: "mirror/etcd",
-		Template: member.TemplateHash(b.cluster), Persistent: true, MemberTimeout: time.Minute, TLS: true,
+		Template: member.TemplateHash(b.cluster), Persistent: true, Storage: 1 << 30, Retain: true, AdoptVolumes: "true", VersionGiven: true, MemberTimeout: time.Minute, TLS: true,
 	}
 	if diff := cmp.Diff(want, b.observe().Cluster); diff != "" {
 		t.Errorf("(-want +got):\n%s", diff)
@@ -129,12 +131,15 @@ func TestExisted(t *testing.T) {
 		"a Pod of it exists":           {"its status was lost", func(b *bench) { b.pod("x-a") }, "Pod x-a"},
 		"a volume was kept": {"from an earlier cluster of that name", func(b *bench) {
 			apiservertest.Create(b.t, b.client, claim(b, "x-kept", "an-earlier-uid"))
-		}, "volume x-kept"},
+		}, "exist: x-kept"},
 		"a volume without an owner": {"kept by somebody", func(b *bench) {
 			c := claim(b, "x-kept", "")
 			c.OwnerReferences = nil
 			apiservertest.Create(b.t, b.client, c)
-		}, "volume x-kept"},
+		}, "exist: x-kept"},
+		"a volume of its own exists": {"taken over, and not recorded yet", func(b *bench) {
+			apiservertest.Create(b.t, b.client, claim(b, "x-a", ""))
+		}, "volume x-a of it"},
 		"a volume of another cluster": {"it is none of ours", func(b *bench) {
 			c := claim(b, "y-a", "another-uid")
 			c.Labels = member.Selector("y")
@@ -182,8 +187,8 @@ func TestClaims(t *testing.T) {
 		t.Fatal(err)
 	}
 	want := []plan.Claim{
-		{Name: "x-a", UID: string(first.UID), Deleting: true, Created: first.CreationTimestamp.Time},
-		{Name: "x-b", UID: string(second.UID), Created: second.CreationTimestamp.Time},
+		{Name: "x-a", UID: string(first.UID), Deleting: true, Created: first.CreationTimestamp.Time, Requested: 1 << 30},
+		{Name: "x-b", UID: string(second.UID), Created: second.CreationTimestamp.Time, Requested: 1 << 30},
 	}
 	if diff := cmp.Diff(want, b.observe().Claims); diff != "" {
 		t.Errorf("(-want +got):\n%s", diff)

@@ -2,6 +2,7 @@ package observe
 
 import (
 	"cmp"
+	"fmt"
 	"net"
 	"slices"
 	"strconv"
@@ -71,6 +72,8 @@ func podOf(p *corev1.Pod) plan.Pod {
 	}
 	out.From = changedFrom(p)
 	out.Defragmented = defragmentedOf(p)
+	readExits(p, &out)
+	out.ProvenRestarts, out.ProvenImage = proven(p)
 	// What can't be read is long ago.
 	out.RoleSince, _ = time.Parse(time.RFC3339, p.Annotations[v1beta2.AnnotationRoleSince])
 	for _, c := range p.Status.Conditions {
@@ -117,12 +120,57 @@ func changedFrom(p *corev1.Pod) string {
 	return from
 }
 
+// readExits reads how the etcd container fares.
+func readExits(p *corev1.Pod, out *plan.Pod) {
+	for _, s := range p.Status.ContainerStatuses {
+		if s.Name != member.ContainerEtcd {
+			continue
+		}
+		out.Restarts = int(s.RestartCount)
+		last := s.LastTerminationState.Terminated
+		if s.State.Terminated != nil {
+			last = s.State.Terminated
+		}
+		if last != nil {
+			out.LastExit = plan.Exit{Code: int(last.ExitCode), Reason: last.Reason}
+		}
+		if s.State.Running != nil {
+			out.RunningSince = s.State.Running.StartedAt.Time
+		}
+		if w := s.State.Waiting; w != nil {
+			out.Looping = w.Reason == "CrashLoopBackOff"
+			out.Creating = p.Spec.NodeName != "" && (w.Reason == "ContainerCreating" || w.Reason == "PodInitializing")
+		}
+	}
+}
+
+// Proven writes down that a member serves in a Pod.
+func Proven(p *plan.Pod) string {
+	return fmt.Sprintf("%d %s:v%s", p.Restarts, p.Repository, p.Version)
+}
+
+// proven reads that; what can't be read is none.
+func proven(p *corev1.Pod) (restarts int, image string) {
+	n, image, _ := strings.Cut(p.Annotations[v1beta2.AnnotationProven], " ")
+	restarts, err := strconv.Atoi(n)
+	if err != nil {
+		return 0, ""
+	}
+	return restarts, image
+}
+
 // SamePod reports whether a Pod, read live, is as it was observed in what decides
 // whether a member may be restarted.
 func SamePod(p *corev1.Pod, seen *plan.Pod) bool {
 	now := podOf(p)
 	return now.Name == seen.Name && now.UID == seen.UID && now.Role == seen.Role && now.Version == seen.Version && now.Repository == seen.Repository &&
 		now.From == seen.From && now.DeletingSince.IsZero() == seen.DeletingSince.IsZero() && now.UnreadySince.IsZero() == seen.UnreadySince.IsZero()
+}
+
+// HasComeBack reports whether a Pod, read live, is ready, and was not when it was observed.
+func HasComeBack(p *corev1.Pod, seen *plan.Pod) bool {
+	now := podOf(p)
+	return now.UnreadySince.IsZero() && !seen.UnreadySince.IsZero()
 }
 
 // grantOf reads the leave to start from the Pod. One that can't be read is none:

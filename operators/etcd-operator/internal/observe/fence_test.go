@@ -35,7 +35,12 @@ func TestRetiredClaims(t *testing.T) {
 	mine, retired, both := claim(b, "x-a", ""), claim(b, "x-b", ""), claim(b, "x-c", "")
 	delete(retired.Labels, v1beta2.LabelCluster)
 	retired.Labels[v1beta2.LabelRetiredBy], both.Labels[v1beta2.LabelRetiredBy] = "r1", "r1"
-	apiservertest.Create(t, b.client, mine, retired, both)
+	apiservertest.Create(t, b.client, retired, both)
+	if existed := b.observe().Cluster.Existed; existed != "" {
+		t.Errorf("existed: %q", existed)
+	}
+	b.status(func(s *v1beta2.ClusterStatus) { s.Bootstrap = &v1beta2.BootstrapStatus{Member: "x-a", Token: "t"} })
+	apiservertest.Create(t, b.client, mine)
 	obs := b.observe()
 	if len(obs.Claims) != 1 || obs.Claims[0].Name != "x-a" || obs.Cluster.Existed != "" {
 		t.Errorf("claims %+v, existed %q; want x-a only", obs.Claims, obs.Cluster.Existed)

@@ -42,6 +42,8 @@ type Observer struct {
 	Reader client.Reader
 	// Nodes reads Nodes from a cache; nil where the operator may not.
 	Nodes client.Reader
+	// Classes reads StorageClasses from a cache; nil where the operator may not.
+	Classes client.Reader
 	// Etcd asks the members.
 	Etcd Asker
 	// DefaultVersion is what a cluster runs whose spec names no version.
@@ -99,7 +101,7 @@ func Fence(c *v1beta2.EtcdCluster) plan.Fence {
 // and no restore has retired it.
 func IsMembers(claim *corev1.PersistentVolumeClaim, c *v1beta2.EtcdCluster) bool {
 	_, retired := claim.Labels[v1beta2.LabelRetiredBy]
-	return claim.Labels[v1beta2.LabelCluster] == c.Name && !retired && metav1.IsControlledBy(claim, c)
+	return claim.Labels[v1beta2.LabelCluster] == c.Name && !retired && member.Owns(c, claim)
 }
 
 // cluster is what the planner needs of the EtcdCluster itself.
@@ -138,12 +140,19 @@ func (o *Observer) cluster(c *v1beta2.EtcdCluster) plan.Cluster {
 		Maintenance:      maintenance(c),
 		LastStatus:       c.Status,
 		Fence:            Fence(c),
+
+		Retain:       c.Spec.RetainsVolumes(),
+		AdoptVolumes: c.Annotations[v1beta2.AnnotationAdoptVolumes],
+		VersionGiven: c.Spec.Version != "",
+	}
+	if out.Persistent {
+		out.Storage = c.Spec.Pod.PersistentVolumeClaimSpec.Resources.Requests.Storage().Value()
 	}
 	if r := c.Spec.Recovery; r != nil && r.MemberTimeout != nil {
 		out.MemberTimeout = r.MemberTimeout.Duration
 	}
 	if b := c.Status.Bootstrap; b != nil {
-		out.Bootstrap = &plan.Bootstrap{Member: b.Member, Token: b.Token}
+		out.Bootstrap = &plan.Bootstrap{Member: b.Member, Token: b.Token, Adopted: b.Adopted}
 	}
 	if id := c.Status.ClusterID; id != "" {
 		// Only this operator writes it; what is not a number latches all the same.
@@ -197,6 +206,8 @@ func existed(c *v1beta2.EtcdCluster, obs *plan.Observation) string {
 		return "its status names members"
 	case len(obs.Pods) > 0:
 		return fmt.Sprintf("Pod %s of it exists, which its status does not know", obs.Pods[0].Name)
+	case len(obs.Claims) > 0 && obs.Cluster.Existed == "":
+		return fmt.Sprintf("volume %s of it exists, which its status does not know", obs.Claims[0].Name)
 	}
 	return obs.Cluster.Existed
 }
@@ -239,19 +250,32 @@ func (o *Observer) claims(ctx context.Context, c *v1beta2.EtcdCluster, obs *plan
 	if err := o.Reader.List(ctx, &list, client.InNamespace(c.Namespace), client.MatchingLabels{v1beta2.LabelCluster: c.Name}); err != nil {
 		return fmt.Errorf("list volumes: %w", err)
 	}
+	var others []string
 	for i := range list.Items {
 		p := &list.Items[i]
 		switch {
-		case !metav1.IsControlledBy(p, c):
-			obs.Cluster.Existed = fmt.Sprintf("volume %s of an earlier cluster of this name exists", p.Name)
+		case !member.Owns(c, p):
+			others = append(others, p.Name)
+			if member.IsRetained(p) {
+				obs.Retained = append(obs.Retained, plan.Retained{
+					Name: p.Name, UID: string(p.UID), Owner: p.Labels[v1beta2.LabelOwner], Deleting: p.DeletionTimestamp != nil, Version: p.Annotations[member.AnnotationVersion],
+				})
+			}
 			continue
 		case !IsMembers(p, c):
 			continue
 		}
-		obs.Claims = append(obs.Claims, plan.Claim{
-			Name: p.Name, UID: string(p.UID), Deleting: p.DeletionTimestamp != nil, Created: p.CreationTimestamp.Time,
-		})
+		claim := claimOf(p)
+		if err := o.expansion(ctx, &claim); err != nil {
+			return err
+		}
+		obs.Claims = append(obs.Claims, claim)
 	}
+	slices.Sort(others)
+	if len(others) > 0 {
+		obs.Cluster.Existed = fmt.Sprintf("volumes of an earlier cluster of this name exist: %s", strings.Join(others, ", "))
+	}
+	slices.SortFunc(obs.Retained, func(a, b plan.Retained) int { return strings.Compare(a.Name, b.Name) })
 	slices.SortFunc(obs.Claims, func(a, b plan.Claim) int { return strings.Compare(a.Name, b.Name) })
 	return nil
 }

@@ -8,19 +8,25 @@ import "fmt"
 // firstAttempt is the Attempt of the Grant that a seed is created with.
 const firstAttempt = 1
 
+// beginning reports whether the cluster begins, with a seed: it has no id yet, and goes
+// not on with volumes of an earlier one.
+func (v *view) beginning() bool {
+	b := v.Cluster.Bootstrap
+	return v.Cluster.ClusterID == 0 && (b == nil || !b.Adopted)
+}
+
 // existed refuses to begin where something already was.
 func existed(v *view) *step {
 	if v.Cluster.ClusterID != 0 || v.Cluster.Bootstrap != nil || v.Cluster.Existed == "" {
 		return nil
 	}
-	return wait(idle, "ClusterExisted", fmt.Sprintf("a fresh cluster is not started because %s; restore it from a backup, or delete this EtcdCluster and create it again to begin empty",
-		v.Cluster.Existed))
+	return wait(idle, "ClusterExisted", fmt.Sprintf("a fresh cluster is not started because %s; %s", v.Cluster.Existed, v.waysOn()))
 }
 
 // recordBootstrap writes the seed's name and token down before anything else, and
 // again under another name when a seed is given up before it ever served.
 func recordBootstrap(v *view) *step {
-	if v.Cluster.ClusterID != 0 {
+	if !v.beginning() {
 		return nil
 	}
 	b := v.Cluster.Bootstrap
@@ -63,7 +69,7 @@ func (v *view) givenUp(seed *Pod) bool {
 // served.
 func dropOldSeeds(v *view) *step {
 	b := v.Cluster.Bootstrap
-	if v.Cluster.ClusterID != 0 || b == nil {
+	if !v.beginning() || b == nil {
 		return nil
 	}
 	for i := range v.Pods {
@@ -80,7 +86,7 @@ func withdrawSeedGrants(v *view) *step {
 	var pods []PodRef
 	for i := range v.Pods {
 		p := &v.Pods[i]
-		beginning := v.Cluster.ClusterID == 0 && v.Cluster.Bootstrap != nil && p.Name == v.Cluster.Bootstrap.Member
+		beginning := v.beginning() && v.Cluster.Bootstrap != nil && p.Name == v.Cluster.Bootstrap.Member
 		if p.Grant != nil && p.Grant.New && !beginning {
 			pods = append(pods, PodRef{p.Name, p.UID})
 		}
@@ -96,7 +102,7 @@ func withdrawSeedGrants(v *view) *step {
 // the room to itself.
 func createFirstPods(v *view) *step {
 	b := v.Cluster.Bootstrap
-	if v.Cluster.ClusterID != 0 || b == nil {
+	if !v.beginning() || b == nil {
 		return nil
 	}
 	var pods []NewPod
@@ -122,7 +128,7 @@ func createFirstPods(v *view) *step {
 // the Pod of one that has ended for good again.
 func restartSeed(v *view) *step {
 	b := v.Cluster.Bootstrap
-	if v.Cluster.ClusterID != 0 || b == nil {
+	if !v.beginning() || b == nil {
 		return nil
 	}
 	seed := v.pods[b.Member]
@@ -141,7 +147,7 @@ func restartSeed(v *view) *step {
 
 // latchClusterID ends the beginning: from here on there is never another one.
 func latchClusterID(v *view) *step {
-	if v.Cluster.ClusterID != 0 {
+	if !v.beginning() {
 		return nil
 	}
 	seed := v.pods[v.Cluster.Bootstrap.Member]

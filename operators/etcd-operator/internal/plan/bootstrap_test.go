@@ -25,7 +25,7 @@ func TestOneBeginning(t *testing.T) {
 		"the seed's name and token are recorded before anything exists": {
 			reason: "S1: a crash after the seed's Pod must find out which one it was",
 			seen:   nothing(3),
-			do:     exactly(RecordBootstrap{Bootstrap{"n1", "fresh-token"}, theVersion}), because: "Bootstrapping",
+			do:     exactly(RecordBootstrap{Bootstrap{Member: "n1", Token: "fresh-token"}, theVersion}), because: "Bootstrapping",
 		},
 		"nothing is begun where a cluster existed": {
 			reason: "S1: losing everything never leads to a fresh empty cluster",
@@ -87,7 +87,7 @@ func TestOneBeginning(t *testing.T) {
 		"a seed whose node is gone for the timeout is begun again under another name": {
 			reason: "S1: it never served, and nobody could write to it",
 			seen:   seeding(3, Answer{}).lostNode(theTimeout, "a"),
-			do:     exactly(RecordBootstrap{Bootstrap{"n1", "fresh-token"}, theVersion}), because: "Bootstrapping",
+			do:     exactly(RecordBootstrap{Bootstrap{Member: "n1", Token: "fresh-token"}, theVersion}), because: "Bootstrapping",
 		},
 		"a seed that can't be scheduled has the room to itself": {
 			reason: "liveness: without it there is no cluster for the others to join",
@@ -200,7 +200,7 @@ func TestOneBeginningWithVolumes(t *testing.T) {
 		"a seed that can't be scheduled where its volume is, is begun again": {
 			reason: "liveness: the volume binds it to a place that has no room, and nothing is on it",
 			seen:   seeding(1, Answer{}).volumes().pod("a", unschedulable).pod("a", func(p *Pod) { p.Created = now.Add(-theTimeout) }),
-			do:     exactly(RecordBootstrap{Bootstrap{"n1", "fresh-token"}, theVersion}), because: "Bootstrapping",
+			do:     exactly(RecordBootstrap{Bootstrap{Member: "n1", Token: "fresh-token"}, theVersion}), because: "Bootstrapping",
 		},
 		"a seed that can't be scheduled where its volume is, is waited for at first": {
 			reason: "S9: the place may become free",

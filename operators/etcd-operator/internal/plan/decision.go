@@ -55,7 +55,8 @@ type Action interface {
 
 // RecordBootstrap latches the seed's name and token, and the version that the
 // cluster begins with, in the status (S1). Nothing else is done before that has
-// succeeded.
+// succeeded. It is recorded only if a live list shows no claim of the cluster's name that
+// is not of this very beginning: unless Adopted there is none at all.
 type RecordBootstrap struct {
 	Bootstrap
 	Version string
@@ -224,6 +225,38 @@ type DeleteClaim struct {
 	Members   []Member
 }
 
+// GrowClaim lets a member's claim ask for more storage, by uid, and only if it still asks
+// for From bytes and no other of the cluster's is still growing (S6, S11). Nothing is done
+// to etcd; what the API server refuses is noted on the claim.
+type GrowClaim struct {
+	Name, UID  string
+	From, Size int64
+}
+
+// KeepClaims brings claims to the form in which the EtcdCluster's policy has them: with
+// Retain without an owner reference, so that nothing deletes them with it, and else with
+// one. Those that stay tell in Version which etcd they need; empty if they don't. By uid,
+// and only if each, read live, is still the cluster's (S7, S10, S12).
+type KeepClaims struct {
+	Claims  []ClaimRef
+	Retain  bool
+	Version string
+}
+
+// TakeClaims makes claims that an earlier EtcdCluster of the uid From has left this one's,
+// by uid, and only those that, read live, are still From's and nobody's else. Nothing is
+// made or deleted: what is on them is seen when all are taken (S1, S7).
+type TakeClaims struct {
+	From   string
+	Claims []ClaimRef
+}
+
+// ClaimRef names one claim, by uid.
+type ClaimRef struct{ Name, UID string }
+
+func (GrowClaim) Kind() string        { return "GrowClaim" }
+func (KeepClaims) Kind() string       { return "KeepClaims" }
+func (TakeClaims) Kind() string       { return "TakeClaims" }
 func (RecordBootstrap) Kind() string  { return "RecordBootstrap" }
 func (LatchClusterID) Kind() string   { return "LatchClusterID" }
 func (RecordVersion) Kind() string    { return "RecordVersion" }

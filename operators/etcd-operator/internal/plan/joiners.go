@@ -105,6 +105,8 @@ func (v *view) progress(p *Pod) string {
 		return "etcd's authentication refuses the operator"
 	case p.Answer.Reached:
 		return "it is catching up"
+	case p.Creating && v.Now.Sub(p.Created) > oldPodAge:
+		return stuck(p)
 	}
 	return fmt.Sprintf("it does not answer yet on node %s", p.Node)
 }

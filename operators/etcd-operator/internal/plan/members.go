@@ -18,7 +18,7 @@ func setRoles(v *view) *step {
 		if p == nil {
 			continue
 		}
-		if want := v.role(m, p, leaving); want != p.Role {
+		if want := v.role(m, p, leaving); want != p.Role || v.unproven(m, p) {
 			roles = append(roles, PodRole{p.Name, p.UID, want})
 		}
 	}
@@ -123,7 +123,7 @@ func removeLost(v *view) *step {
 			continue
 		}
 		p := v.pods[m.Name]
-		hopeless := v.isCorrupt(m.ID) || (p != nil && v.wiped(m, p))
+		hopeless := v.isCorrupt(m.ID) || (p != nil && (v.wiped(m, p) || v.crowdsOut(m, p)))
 		if !hopeless && !v.replaced() {
 			continue // see awaitReplacement
 		}

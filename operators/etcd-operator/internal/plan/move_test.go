@@ -69,7 +69,7 @@ func TestMembersAreMoved(t *testing.T) {
 			reason: "S4", seen: healthy(3).reshape().joinedBy("d").role("b", Leaving), do: remove("b"), because: "MemberUpdated",
 		},
 		"not by one that does not run": {
-			reason: "all three serve on", seen: healthy(3).reshape().newJoiner("d").shaped("d").pod("d", func(p *Pod) { p.Node = "n" }).pod("d", crashing), because: "UpdatingMembers",
+			reason: "all three serve on", seen: healthy(3).reshape().newJoiner("d").shaped("d").pod("d", func(p *Pod) { p.Node = "n" }).pod("d", backingOff), because: "UpdatingMembers",
 		},
 	}.run(t)
 }

@@ -22,6 +22,9 @@ type Observation struct {
 	// Claims are the PersistentVolumeClaims that it controls, sorted by name. A
 	// member's claim has the member's name.
 	Claims []Claim
+	// Retained are the claims that an earlier EtcdCluster of this name has left, sorted by
+	// name. They are not this one's.
+	Retained []Retained
 	// Conflicts describe objects of a name that this cluster needs and that
 	// belong to someone else, such as "Service b-client of EtcdCluster b".
 	Conflicts []string
@@ -64,6 +67,15 @@ type Cluster struct {
 	Template string
 	// Persistent is true when members keep their data on volumes of their own.
 	Persistent bool
+	// Storage is how many bytes each member's volume is to have; 0 if it has none.
+	Storage int64
+	// Retain is true when the volumes outlive the EtcdCluster.
+	Retain bool
+	// AdoptVolumes is the annotation that asks for Retained to be taken over: the uid of
+	// whom they were, or v1beta2.AdoptAny. VersionGiven is true when the spec names the
+	// version, which is then the one that they are gone on with.
+	AdoptVolumes string
+	VersionGiven bool
 	// MemberTimeout is how long a member's node may be gone before the member is
 	// given up.
 	MemberTimeout time.Duration
@@ -113,6 +125,9 @@ type Bootstrap struct {
 	Member string
 	// Token is etcd's initial-cluster-token.
 	Token string
+	// Adopted is true of a cluster that goes on with the volumes of an earlier one: no
+	// member begins empty, and Member is only one of those that have a volume.
+	Adopted bool
 }
 
 // Role is the value of the label etcd_role of a Pod: what the operator last said
@@ -164,6 +179,21 @@ type Pod struct {
 	// Trouble says why the Pod's containers do not run, such as
 	// "ImagePullBackOff: …" or "CrashLoopBackOff: …"; empty if they do.
 	Trouble string
+	// Restarts is how often the etcd container has been restarted in this Pod, and
+	// LastExit how it ended last; zero if it has not. Looping is true while the kubelet
+	// waits longer and longer before it starts it again. RunningSince is since when it
+	// runs; zero if it does not.
+	Restarts     int
+	LastExit     Exit
+	Looping      bool
+	RunningSince time.Time
+	// ProvenRestarts and ProvenImage are what Restarts and the image were when the
+	// member was last seen to serve in this Pod; 0 and empty if it never was.
+	ProvenRestarts int
+	ProvenImage    string
+	// Creating is true while the kubelet makes the Pod's containers: it pulls their
+	// images, and mounts their volumes.
+	Creating bool
 	// NodeLostSince is since when the Pod's node is gone or not ready; zero while
 	// it is ready, or when nodes may not be read.
 	NodeLostSince time.Time
@@ -224,6 +254,14 @@ type Grant struct {
 	Token string
 }
 
+// Exit is how a container ended.
+type Exit struct {
+	// Code is its exit code, Reason the kubelet's word for it, such as "Error" or
+	// "OOMKilled".
+	Code   int
+	Reason string
+}
+
 // Claim is what Plan needs of a member's PersistentVolumeClaim.
 type Claim struct {
 	Name     string
@@ -231,6 +269,48 @@ type Claim struct {
 	Deleting bool
 	// Created is when it was made.
 	Created time.Time
+	// Lost is true when its PersistentVolume is gone (phase Lost).
+	Lost bool
+	// Retained is true when it is not deleted with the EtcdCluster. Version is then what
+	// is noted on it: the version that runs, or that members move to.
+	Retained bool
+	Version  string
+	// Requested and Capacity are the bytes that it asks for and that it has; Capacity is
+	// 0 while it has no volume.
+	Requested, Capacity int64
+	// Resizing are the words of its conditions on its growth; empty if there are none.
+	Resizing string
+	// Class is its storage class, and Expansion whether that lets volumes grow.
+	Class     string
+	Expansion Expansion
+	// RefusedSize is the size to which the API server has last refused to let it grow, at
+	// RefusedAt and with the words of Refusal; 0 if it has not.
+	RefusedSize int64
+	RefusedAt   time.Time
+	Refusal     string
+}
+
+// Expansion is whether a storage class lets volumes grow.
+type Expansion int
+
+const (
+	// ExpansionUnknown is that of a class that may not be read, or is gone.
+	ExpansionUnknown Expansion = iota
+	// ExpansionAllowed is that of a class with allowVolumeExpansion.
+	ExpansionAllowed
+	// ExpansionRefused is that of a class without, and of a claim without a class.
+	ExpansionRefused
+)
+
+// Retained is what Plan needs of a PersistentVolumeClaim that an earlier EtcdCluster has
+// left.
+type Retained struct {
+	Name, UID string
+	// Owner is the uid of that EtcdCluster.
+	Owner    string
+	Deleting bool
+	// Version is what is noted of the etcd that ran on it; empty if nothing is.
+	Version string
 }
 
 // Answer is what one member said when asked at Observation.Now. The zero Answer

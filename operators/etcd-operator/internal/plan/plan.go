@@ -55,6 +55,7 @@ var rules = []rule{
 	plaintext,
 
 	// One beginning (S1).
+	adoptVolumes,
 	existed,
 	recordBootstrap,
 	withdrawSeedGrants,
@@ -66,10 +67,12 @@ var rules = []rule{
 	latchClusterID,
 
 	// What needs no quorum: give members back their Pods.
+	keepVolumes,
 	clearFinishedPods,
 	returnPods,
 	awaitCredentials,
 	makeRoom,
+	latchAdopted,
 	turnVersion,
 
 	// Everything below needs one.
@@ -98,6 +101,9 @@ var rules = []rule{
 	deleteLeftoverPods,
 	deleteLeftoverClaims,
 
+	// Volumes grow one at a time, while all is well (S6).
+	growVolume,
+
 	awaitReplacement,
 	awaitRestart,
 	awaitUpdate,
@@ -120,6 +126,7 @@ var rules = []rule{
 
 	refuseVersion,
 	refuseSchedule,
+	awaitGrowth,
 
 	rest,
 }

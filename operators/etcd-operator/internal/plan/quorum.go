@@ -77,7 +77,15 @@ func (v *view) knownVoters() []Member {
 			voters = append(voters, Member{Name: d.Name, Started: true})
 		}
 	}
-	if b := v.Cluster.Bootstrap; len(voters) == 0 && b != nil {
+	b := v.Cluster.Bootstrap
+	if len(voters) == 0 && b != nil && b.Adopted {
+		// Whoever has a volume may have a vote.
+		for _, c := range v.Claims {
+			voters = append(voters, Member{Name: c.Name, Started: true})
+		}
+		return voters
+	}
+	if len(voters) == 0 && b != nil {
 		// Nothing has been reported since the seed served.
 		voters = append(voters, Member{Name: b.Member, Started: true})
 	}
@@ -126,6 +134,8 @@ func (v *view) whyUnhealthy(m Member) string {
 	}
 	a := v.answer(m)
 	switch {
+	case v.crashes(p):
+		return v.doubt(m, p)
 	case a == nil && p.Answer.Reached:
 		return fmt.Sprintf("etcd of another cluster (%016x) answers in its place", p.Answer.ClusterID)
 	case a == nil:

@@ -149,6 +149,9 @@ func (v *view) listMembers(st *v1beta2.ClusterStatus) {
 // conditions are in a fixed order: what a person wants to know first comes first.
 func (v *view) conditions(s *step) []metav1.Condition {
 	all := []metav1.Condition{v.available(s), v.progressing(s), v.degraded(s), v.scaling(), v.recovering(s), v.upgrading(s), v.isPaused()}
+	if c := v.resizing(); c != nil {
+		all = append(all, *c)
+	}
 	for _, special := range []string{v1beta2.ConditionNameConflict, v1beta2.ConditionVersionUnsupported} {
 		if s.reason == special {
 			all = append(all, v.condition(special, true, s.reason, s.message))
@@ -219,7 +222,7 @@ var lookedAfter = map[string]bool{"QuorumLost": true, "CredentialsMissing": true
 // Blocked reports whether a reason is one for which nothing moves until somebody
 // does something.
 func Blocked(reason string) bool {
-	return blocked[reason] || reason == "VersionRefused" || reason == "ScheduleInvalid" || reason == "Corrupt"
+	return blocked[reason] || reason == "VersionRefused" || reason == "ScheduleInvalid" || reason == "Corrupt" || reason == "GrowthRefused"
 }
 
 // degraded says which members are not healthy.

@@ -40,7 +40,7 @@ func (w *world) saidLast(reason string) *world {
 
 func remake(name string) wanted { return exactly(RemakePod{name, "uid-" + name}) }
 
-func crashing(p *Pod) { p.Trouble, p.Answer = "CrashLoopBackOff: back-off", Answer{} }
+func backingOff(p *Pod) { p.Trouble, p.Answer = "CrashLoopBackOff: back-off", Answer{} }
 
 // returned is a member whose Pod has been made again and has not come to run.
 func (w *world) returned(name string, change func(*Pod)) *world {
@@ -103,27 +103,27 @@ func TestTemplatesUnderWhichNothingRuns(t *testing.T) {
 	rows{
 		"it stops there":              {reason: "S6", seen: place(), because: "UpdatingMembers"},
 		"set back":                    {reason: "its data is on its volume", seen: place().cluster(back), do: restart("b"), because: "UpdatingMembers"},
-		"set back, of one that fails": {reason: "the same", seen: reshaped().returned("b", crashing).cluster(back), do: restart("b"), because: "UpdatingMembers"},
+		"set back, of one that fails": {reason: "the same", seen: reshaped().returned("b", backingOff).cluster(back), do: restart("b"), because: "UpdatingMembers"},
 		"without a quorum":            {reason: "it may be what brings it back", seen: place().silent("c").noQuorum().cluster(back), do: restart("b"), because: "UpdatingMembers"},
 		"not one that may run": {
 			reason: "S6", seen: reshaped().returned("b", func(*Pod) {}).cluster(back), because: "UpdatingMembers",
 		},
 		"not one without a volume": {
-			reason: "S7", seen: healthy(3).reshape().silent("b").pod("b", crashing), because: "WaitingForMember",
+			reason: "S7", seen: healthy(3).reshape().silent("b").pod("b", backingOff), because: "WaitingForMember",
 		},
 		"a joiner that nobody can place": {
 			reason: "the next edit makes another one", seen: healthy(3).size(4).reshape().shaped("a", "b", "c").newJoiner("d").pod("d", unschedulable).pod("d", func(p *Pod) { p.Template = "old" }),
 			do: discard("d"), because: "DeletingPod",
 		},
 		"a learner that fails": {
-			reason: "it has no vote to lose", seen: healthy(3).size(4).learner("d").reshape().shaped("a", "b", "c").pod("d", crashing).joiner("e").shaped("e"), do: remove("d"), because: "MemberRemoved",
+			reason: "it has no vote to lose", seen: healthy(3).size(4).learner("d").reshape().shaped("a", "b", "c").pod("d", backingOff).joiner("e").shaped("e"), do: remove("d"), because: "MemberRemoved",
 		},
 		"a learner that fails, on a volume": {
-			reason: "it can be made again", seen: healthy(3).size(4).learner("d").volumes().reshape().shaped("a", "b", "c").pod("d", crashing), do: restart("d"), because: "UpdatingMembers",
+			reason: "it can be made again", seen: healthy(3).size(4).learner("d").volumes().reshape().shaped("a", "b", "c").pod("d", backingOff), do: restart("d"), because: "UpdatingMembers",
 		},
 		"a seed that nobody can place": {
 			reason: "it has never served: it is begun anew", because: "Bootstrapping",
-			seen: begun(1).add("a", Seed, Answer{}).reshape().pod("a", unschedulable), do: exactly(RecordBootstrap{Bootstrap{"n1", "fresh-token"}, theVersion}),
+			seen: begun(1).add("a", Seed, Answer{}).reshape().pod("a", unschedulable), do: exactly(RecordBootstrap{Bootstrap{Member: "n1", Token: "fresh-token"}, theVersion}),
 		},
 	}.run(t)
 	if d := Plan(place().seen()); !strings.Contains(d.Message, "0 of 3 members have the Pod that the spec asks for; waiting for member b: its Pod can't be scheduled: 0/3 nodes") ||

@@ -286,7 +286,7 @@ func TestImagesThatDoNotRun(t *testing.T) {
 		},
 		"a seed whose version does not exist": {
 			reason: "it has never served: it is begun anew", seen: begun(1).add("a", Seed, Answer{}).pod("a", pulled).wants("3.7.3"),
-			do: exactly(RecordBootstrap{Bootstrap{"n1", "fresh-token"}, "3.7.3"}), because: "Bootstrapping",
+			do: exactly(RecordBootstrap{Bootstrap{Member: "n1", Token: "fresh-token"}, "3.7.3"}), because: "Bootstrapping",
 		},
 		"a seed whose repository does not exist": {
 			reason: "the same Pod may pull another image", seen: begun(1).add("a", Seed, Answer{}).pod("a", pulled).pod("a", func(p *Pod) { p.Repository = "typo" }),

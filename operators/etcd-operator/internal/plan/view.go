@@ -219,10 +219,14 @@ func (v *view) loss(m Member) string {
 		return "its disk is empty although it had data"
 	case v.isCorrupt(m.ID) && v.corruptIsKnown():
 		return "alarm CORRUPT names it: its data differs from that of the others"
+	case v.damaged(m, p):
+		return fmt.Sprintf("it crash-loops on its data (%d exits, the last with code %d, since it last served)", p.Restarts-p.ProvenRestarts, p.LastExit.Code)
 	case v.answer(m) != nil || p.Answer.Refused != "":
 		return ""
 	case v.nodeLost(p):
 		return "its node has been gone for " + v.Cluster.MemberTimeout.String()
+	case v.unbacked(p):
+		return "its PersistentVolume is gone"
 	case p.Node == "" && p.Unschedulable != "" && v.expired(p.Created):
 		return "its Pod can't be scheduled: " + p.Unschedulable
 	case !m.Started && v.unfit(p):

@@ -41,8 +41,9 @@ type Kubelet struct {
 	hosts   string
 	ips     map[string]string
 	running map[types.UID]*pod
-	// empty are the claims whose volumes are to be emptied.
-	empty sync.Map
+	// empty are the claims whose volumes are to be emptied, spoilt what is to be done to
+	// the data dirs of Pods.
+	empty, spoilt sync.Map
 	// last is the last error, to be shown if the test fails.
 	last error
 }
@@ -98,6 +99,9 @@ func StartKubelet(t testing.TB, c client.Client, namespace string) *Kubelet {
 // Empty empties a volume before the next Pod that uses it starts.
 func (k *Kubelet) Empty(claim string) { k.empty.Store(claim, true) }
 
+// Spoil kills a Pod's container, does something to its data dir, and lets it start again.
+func (k *Kubelet) Spoil(pod string, damage func(dataDir string) error) { k.spoilt.Store(pod, damage) }
+
 // node is the one node; nodes are of no namespace.
 func (k *Kubelet) node() string { return "node-of-" + k.namespace }
 
@@ -147,6 +151,13 @@ func (k *Kubelet) syncPod(ctx context.Context, p *corev1.Pod) error {
 	case runs.cmd != nil && runs.ended() && !runs.backsOff():
 		return runs.start()
 	}
+	if damage, ok := k.spoilt.LoadAndDelete(p.Name); ok {
+		runs.kill()
+		if err := damage.(func(string) error)(filepath.Join(runs.data, "data")); err != nil {
+			k.t.Errorf("spoil the data of %s: %v", p.Name, err)
+		}
+		return runs.start()
+	}
 	runs.grant(p.Annotations[v1beta2.AnnotationStart])
 	return k.setStatus(ctx, p, runs)
 }
@@ -185,6 +196,9 @@ func (k *Kubelet) setStatus(ctx context.Context, p *corev1.Pod, runs *pod) error
 	if etcdtest.CheckHTTP(At(runs.ip, member.MetricsPort), "/readyz", http.StatusOK) == nil {
 		ready = corev1.ConditionTrue
 	}
+	if ready == corev1.ConditionTrue {
+		runs.crashes = 0
+	}
 	var was corev1.ConditionStatus
 	for _, c := range p.Status.Conditions {
 		if c.Type == corev1.PodReady {
@@ -202,12 +216,26 @@ func (k *Kubelet) setStatus(ctx context.Context, p *corev1.Pod, runs *pod) error
 			changed = c.LastTransitionTime
 		}
 	}
+	if ready == corev1.ConditionFalse && runs.crashes > 0 {
+		changed = metav1.NewTime(time.Now().Add(-pauses(runs.crashes)))
+	}
 	p.Status.Phase, p.Status.PodIP, p.Status.PodIPs = corev1.PodRunning, runs.ip, []corev1.PodIP{{IP: runs.ip}}
 	p.Status.Conditions = []corev1.PodCondition{
 		{Type: corev1.PodScheduled, Status: corev1.ConditionTrue},
 		{Type: corev1.PodReady, Status: ready, LastTransitionTime: changed},
 	}
 	return k.client.Status().Update(ctx, p)
+}
+
+// pauses are how long a kubelet would have waited between so many crashes in a row: 10 s,
+// and twice as long each time, up to five minutes. This one does not wait, and only says so.
+func pauses(crashes int) time.Duration {
+	var all time.Duration
+	for pause := 10 * time.Second; crashes > 1; crashes-- {
+		all += pause
+		pause = min(2*pause, 5*time.Minute)
+	}
+	return all
 }
 
 // publish keeps the addresses of each cluster's Pods in an EndpointSlice of its

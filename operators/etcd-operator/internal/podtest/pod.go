@@ -12,6 +12,7 @@ import (
 	"time"
 
 	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	"github.com/etcd-operators/etcd-operators/shared/launcher"
 	"github.com/etcd-operators/etcd-operators/shared/member"
@@ -54,6 +55,11 @@ type pod struct {
 	// failures counts how often it ended soon, one time after the other.
 	began, endedAt time.Time
 	failures       int
+	// begun is when the container was started last, exit how the one before it ended.
+	// crashes counts those that ended by themselves since the Pod was ready.
+	begun   metav1.Time
+	exit    *corev1.ContainerStateTerminated
+	crashes int
 
 	cmd  *exec.Cmd
 	done chan struct{}
@@ -64,6 +70,7 @@ type pod struct {
 // start starts the container, or starts it again. Its command is the Pod's own, but
 // for where its files are and where it listens.
 func (p *pod) start() error {
+	p.noteExit()
 	etcd := p.etcd[p.version()]
 	if etcd == "" {
 		p.cmd = nil // its image can't be pulled
@@ -98,11 +105,25 @@ func (p *pod) start() error {
 	}
 	p.restarts++
 	p.began, p.endedAt = time.Now(), time.Time{}
+	p.begun = metav1.Now().Rfc3339Copy()
 	go func(cmd *exec.Cmd, done chan struct{}) {
 		_ = cmd.Wait() // how it ended shows in its output
 		close(done)
 	}(p.cmd, p.done)
 	return nil
+}
+
+// noteExit notes how the container ended that is to be started again.
+func (p *pod) noteExit() {
+	if p.cmd == nil || p.cmd.ProcessState == nil {
+		return
+	}
+	p.exit = &corev1.ContainerStateTerminated{ExitCode: int32(p.cmd.ProcessState.ExitCode()), Reason: "Error"}
+	if status, ok := p.cmd.ProcessState.Sys().(syscall.WaitStatus); ok && status.Signaled() {
+		p.exit.ExitCode = 128 + int32(status.Signal())
+		return
+	}
+	p.crashes++
 }
 
 // version is what the tag of its image names.
@@ -113,8 +134,12 @@ func (p *pod) status() corev1.ContainerStatus {
 	s := corev1.ContainerStatus{Name: p.container.Name, Image: p.image, ImageID: p.image}
 	if p.restarts > 0 {
 		s.ContainerID = fmt.Sprintf("process://%d", p.restarts)
+		s.RestartCount = int32(p.restarts - 1)
+		s.LastTerminationState.Terminated = p.exit
+		s.State.Running = &corev1.ContainerStateRunning{StartedAt: p.begun}
 	}
 	if p.etcd[p.version()] == "" {
+		s.State.Running = nil
 		s.State.Waiting = &corev1.ContainerStateWaiting{Reason: "ImagePullBackOff", Message: "no such image: " + p.image}
 	}
 	if p.failures > 1 {

@@ -132,6 +132,9 @@ func (w *world) effect(op *operator, t *todo, n int) (more bool, err error) {
 	case plan.AdoptSeed:
 		return false, w.adoptSeed(op, t, a)
 	case plan.RecordBootstrap:
+		if err := w.noOtherClaims(a); err != nil {
+			return false, err
+		}
 		return false, w.writeStatus(op, func(c *etcdCluster) {
 			w.touch("a beginning is recorded")
 			c.bootstrap, c.current = a.Bootstrap, a.Version
@@ -217,6 +220,12 @@ func (w *world) effect(op *operator, t *todo, n int) (more bool, err error) {
 		return false, w.deleteByUID(op, t, a)
 	case plan.DeleteClaim:
 		return false, w.deleteClaimByUID(op, t, a)
+	case plan.GrowClaim:
+		return false, w.growClaim(a)
+	case plan.KeepClaims:
+		return n+1 < len(a.Claims), w.keepClaim(a.Claims[n], a)
+	case plan.TakeClaims:
+		return n+1 < len(a.Claims), w.takeClaim(a.Claims[n], a.From)
 	}
 	return false, fmt.Errorf("unknown action %T", t.decision.Action)
 }
@@ -347,6 +356,10 @@ func (w *world) setRole(seen *plan.Observation, r plan.PodRole) error {
 		}
 		w.checkRole(p, r.Role)
 		p.role, p.roleAt = r.Role, w.now
+		if i := slices.IndexFunc(seen.Pods, func(q plan.Pod) bool { return q.Name == r.Name }); r.Role == plan.Voter {
+			q := &seen.Pods[i]
+			p.provenRestarts, p.provenImage = q.Restarts, q.Repository+":v"+q.Version
+		}
 		return nil
 	})
 }
@@ -362,7 +375,7 @@ func (w *world) patchPod(name, uid string, change func(*pod) error) error {
 
 // isMembers reports whether a volume, read live, is one that a member may have.
 func (w *world) isMembers(c *claim) bool {
-	return c != nil && c.retired == "" && !c.deleting
+	return c != nil && c.retired == "" && !c.deleting && c.owner == w.cluster.number
 }
 
 // samePod reads a member's Pod live.
@@ -383,7 +396,7 @@ func (w *world) samePod(name string, seen *plan.Pod) error {
 		}
 		return g.Attempt
 	}
-	if p.uid != seen.UID || attempt(p.grant) != attempt(seen.Grant) {
+	if p.uid != seen.UID || attempt(p.grant) != attempt(seen.Grant) || (p.ready && !seen.UnreadySince.IsZero()) {
 		return errConflict
 	}
 	return nil

@@ -27,7 +27,7 @@ func (w *world) clone() *world {
 	disks := map[*disk]*disk{}
 	copyDisk := func(d *disk) *disk {
 		if disks[d] == nil {
-			disks[d] = &disk{restored: d.restored}
+			disks[d] = &disk{restored: d.restored, corrupt: d.corrupt}
 			if d.data != nil {
 				// Both may append to the log: neither in place.
 				d.data.log = slices.Clip(d.data.log)
@@ -105,6 +105,7 @@ func (w *world) key() uint64 {
 	put := func(args ...any) { fmt.Fprintln(&b, args...) }
 
 	c := &w.cluster
+	put(c.number, c.adopt, c.storage, c.retain, left(w.adoptAt))
 	put(c.size, c.wanted, c.repository, c.template, c.restart, c.current, c.target, c.index, ago(c.begun), ago(c.repaired), w.quota, c.paused, c.deleting, name(c.bootstrap.Member), c.clusterID != 0, w.main, len(w.births), w.budget, w.learners, w.majorityLost)
 	for i := range w.births {
 		put(w.births[i].minor, w.births[i].oldIndex, w.births[i].authAt > 0)
@@ -124,7 +125,8 @@ func (w *world) key() uint64 {
 		put("n", left(n.off), left(n.silent), left(n.cut), n.gone, n.cordoned, ago(n.silentSince), ago(n.lostSince))
 	}
 	putPod := func(p *pod) {
-		put("p", name(p.name), p.role, ago(p.created), ago(p.deleting), p.finished, p.node, p.unschedulable, p.trouble, p.ip, p.addressed, p.learners, p.version, p.repository, p.template, p.from, p.ready, ago(p.readyAt), p.routed, w.now-p.roleAt < time.Second, ago(p.defragmented), p.defragmentDone)
+		put("p", name(p.name), p.role, ago(p.created), ago(p.deleting), p.finished, p.node, p.unschedulable, p.trouble, p.ip, p.addressed, p.learners, p.version, p.repository, p.template, p.from, p.ready, ago(p.readyAt), p.routed, w.now-p.roleAt < time.Second, ago(p.defragmented), p.defragmentDone,
+			min(p.restarts-p.provenRestarts, 6), p.exit, p.looping, ago(p.runningSince), p.provenImage == p.image())
 		if p.grant != nil {
 			put(p.grant.Attempt, p.grant.New, p.grant.CatchUp, len(p.grant.After))
 			for _, m := range p.grant.Members {
@@ -136,11 +138,11 @@ func (w *world) key() uint64 {
 		putPod(p)
 	}
 	for _, c := range w.claims {
-		put("c", name(c.name), c.deleting, c.node, c.retired, c.disk.restored)
+		put("c", name(c.name), c.deleting, c.node, c.retired, c.disk.restored, c.disk.corrupt, c.owner, c.retained, c.version, c.requested, c.capacity, c.refused)
 		w.putData(put, name, c.disk.data)
 	}
 	for _, r := range w.runs {
-		put("r", name(r.name), w.pod(r.name) != nil && w.pod(r.name).uid == r.uid, r.node, r.state, ago(r.due), r.failures, r.address == never, ago(r.address), ago(r.stopAt), r.used, ago(r.turn), r.catchUp, r.version, r.repository, r.begun)
+		put("r", name(r.name), w.pod(r.name) != nil && w.pod(r.name).uid == r.uid, r.node, r.state, ago(r.due), r.failures, r.address == never, ago(r.address), ago(r.stopAt), r.used, ago(r.turn), r.catchUp, r.version, r.repository, r.begun, r.exit, r.started, left(r.oomUntil))
 		w.putData(put, name, r.disk.data)
 		if r.etcd == nil {
 			continue

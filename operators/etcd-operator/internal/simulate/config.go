@@ -15,6 +15,10 @@ type Config struct {
 	Persistent bool
 	// LocalVolumes binds a claim to the node on which it was first used.
 	LocalVolumes bool
+	// Expansion is whether volumes may grow, and whether the operator may read that; Retain
+	// keeps them when the EtcdCluster is deleted.
+	Expansion expansion
+	Retain    bool
 	// Version is the members' etcd version, such as "3.6.16".
 	Version string
 	// Learners is the ETCD_MAX_LEARNERS that the operator's Pods run with.
@@ -87,6 +91,9 @@ const (
 	NoMemberList
 	// NoDeadline: it asks a member to defragment however long ago it has decided that.
 	NoDeadline
+	// NoLiveClaims: it does not look at the other volumes before it lets one grow, or
+	// records a beginning.
+	NoLiveClaims
 	// ForgetfulLauncher: the launcher uses a grant again that it has used.
 	ForgetfulLauncher
 	// EagerLauncher: without data it starts as a member that joins, grant or not, as
@@ -115,6 +122,8 @@ func RandomConfig(seed int64) Config {
 		NodesReadable:    r.chance(80),
 		DisruptionBudget: r.chance(80),
 		MemberTimeout:    pick(&r, 30*time.Second, time.Minute, 5*time.Minute),
+		Expansion:        pick(&r, growing, growing, growingUnread, frozen, frozenUnread),
+		Retain:           r.chance(40),
 		Weight:           pick(&r, 1, 100, 3000),
 		Steps:            pick(&r, 60, 150, 250),
 	}

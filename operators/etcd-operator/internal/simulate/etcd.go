@@ -231,6 +231,6 @@ func (w *world) wipe(d *disk) {
 			w.crash(r)
 		}
 	}
-	d.data = nil
+	d.data, d.corrupt = nil, false
 	w.diskLost()
 }

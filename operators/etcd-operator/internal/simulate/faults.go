@@ -53,6 +53,18 @@ const (
 	WipeSeed
 	// DeleteUserClaim is a user's kubectl delete pvc, and the Pod with it.
 	DeleteUserClaim
+	// CorruptDisk makes what is on a member's disk unreadable: etcd crashes on it for ever.
+	CorruptDisk
+	// StarveMember gives a member too little memory for a while: etcd is killed for that
+	// whenever it starts.
+	StarveMember
+	// EditStorage asks for larger volumes.
+	EditStorage
+	// EditPolicy changes what becomes of volumes when the EtcdCluster is deleted.
+	EditPolicy
+	// Recreate deletes an EtcdCluster whose volumes are retained, and makes another one of
+	// its name, which asks for them at once or after a while.
+	Recreate
 	// KillLearner ends a learner that has caught up, for long or for ever.
 	KillLearner
 	// KillLeader kills the leader's etcd.
@@ -148,6 +160,7 @@ const (
 var faultNames = [numFaults]string{
 	"KillContainer", "HoldContainer", "DeletePod", "ForceDeletePod", "FinishPod", "DrainPod",
 	"StopNode", "CutNode", "SilenceNode", "LoseNode", "WipeDisk", "WipeWhileDown", "WipeSeed", "DeleteUserClaim",
+	"CorruptDisk", "StarveMember", "EditStorage", "EditPolicy", "Recreate",
 	"KillLearner", "KillLeader", "MoveAway", "LeadLeaving", "SlowMember", "PartitionPeers", "PartitionOperator", "Fill", "CorruptMember", "CorruptSomebody",
 	"CrashOperator", "StallOperator", "TearCall", "LoseReply", "FailCall", "RepeatCall", "LateCall", "SecondOperator",
 	"SlowAnswers", "LagPods", "LagClaims", "LagStatus", "EditSize", "Pause", "EditVersion", "EditRepository", "EnableAuth", "LackCredentials", "EditTemplate", "AskRestart", "Cordon", "Uncordon", "NameConflict", "Restore", "EraseFence", "OldMarks", "DeleteCluster",
@@ -222,7 +235,7 @@ func (w *world) stopFaults() {
 		w.nodes[i].off, w.nodes[i].silent, w.nodes[i].cut = 0, 0, 0
 	}
 	for _, r := range w.runs {
-		r.due = min(r.due, w.now+longestBackoff)
+		r.due, r.oomUntil = min(r.due, w.now+longestBackoff), 0
 	}
 	for _, r := range w.restores {
 		r.until = 0
@@ -230,6 +243,9 @@ func (w *world) stopFaults() {
 	w.makeRoom()
 	for _, op := range w.operators {
 		op.blindUntil, op.stalledUntil, op.deadUntil, op.mishap = 0, 0, 0, numFaults
+	}
+	if w.adoptAt > 0 {
+		w.adoptAt = w.step
 	}
 	w.edit(func(c *etcdCluster) {
 		c.paused, c.wanted = false, w.finalVersion()

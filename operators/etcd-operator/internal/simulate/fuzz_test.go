@@ -163,6 +163,7 @@ func observationFrom(d *dice) plan.Observation {
 			}
 		}
 	}
+	arbitraryVolumes(d, &o)
 	return o
 }
 
@@ -246,6 +247,75 @@ func arbitraryAlarms(d *dice, members []plan.Member) []plan.Alarm {
 		})
 	}
 	return alarms
+}
+
+// arbitraryVolumes lets claims grow, or be left by an earlier EtcdCluster, and what is on
+// them break.
+func arbitraryVolumes(d *dice, o *plan.Observation) {
+	for i := range o.Pods {
+		if o.Pods[i].Role == plan.Voter && d.chance(8) {
+			arbitraryExits(d, &o.Pods[i], o.Now)
+		}
+	}
+	c := &o.Cluster
+	c.Retain, c.VersionGiven = d.chance(6), d.chance(2)
+	if !d.chance(4) {
+		return
+	}
+	c.Storage = 2
+	for i := range o.Claims {
+		claim := &o.Claims[i]
+		claim.Requested, claim.Capacity, claim.Retained = int64(1+d.below(3)), int64(d.below(3)), c.Retain != d.strange(6)
+		claim.Expansion = plan.Expansion(d.below(3))
+		switch {
+		case d.strange(6):
+			claim.RefusedSize, claim.RefusedAt = 2, o.Now.Add(-time.Duration(d.below(1200))*time.Second)
+		case d.strange(10):
+			claim.Lost = true
+		case d.strange(6):
+			claim.Version = c.Version
+		}
+	}
+	if c.ClusterID != 0 || d.chance(3) {
+		return
+	}
+	if c.Bootstrap != nil {
+		c.Bootstrap.Adopted = d.chance(2)
+	}
+	if d.chance(2) {
+		c.AdoptVolumes = []string{v1beta2.AdoptAny, "owner1", "owner2"}[d.below(3)]
+	}
+	if d.chance(2) {
+		c.Bootstrap, o.Pods = nil, nil
+		for i := range d.below(4) {
+			o.Retained = append(o.Retained, plan.Retained{
+				Name: memberName(i), UID: fmt.Sprintf("v%d", i), Owner: fmt.Sprintf("owner%d", 1+d.below(2)*d.below(2)), Deleting: d.strange(6), Version: []string{"", "3.6.16", "3.5.35"}[d.below(3)],
+			})
+		}
+		if d.chance(2) {
+			o.Claims = nil
+		}
+	}
+	if len(o.Retained) > 0 {
+		c.Existed = "volumes were kept"
+	}
+}
+
+// arbitraryExits lets a member's etcd have ended, now and then.
+func arbitraryExits(d *dice, p *plan.Pod, now time.Time) {
+	p.Restarts, p.ProvenRestarts, p.ProvenImage = d.below(8), d.below(3), p.Repository+":v"+p.Version
+	p.LastExit = []plan.Exit{{Code: 2, Reason: "Error"}, {Code: 1, Reason: "Error"}, {Code: 137, Reason: "OOMKilled"}, {}}[d.below(4)]
+	p.Looping, p.Creating = !d.chance(3), d.chance(6)
+	p.UnreadySince = now.Add(-time.Duration(d.below(600)) * time.Second)
+	if d.chance(3) {
+		p.RunningSince = now.Add(-time.Duration(d.below(60)) * time.Second)
+	}
+	if d.strange(4) {
+		p.ProvenImage = ""
+	}
+	if !d.strange(3) {
+		p.Answer = plan.Answer{}
+	}
 }
 
 // arbitraryVersions has members on their way, or to be, in one of three cases.

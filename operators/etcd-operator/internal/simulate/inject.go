@@ -36,7 +36,7 @@ func (w *world) inject(f Fault) bool {
 		op.blindUntil = w.step + f.For
 		op.blindTo = func(node int) bool { return (f.B>>(node%8))&1 == 1 }
 	case Fill, CorruptMember, CorruptSomebody:
-		return w.spoil(f)
+		return w.spoilDatabase(f)
 	case SecondOperator:
 		if len(w.operators) > 1 {
 			return true
@@ -48,7 +48,7 @@ func (w *world) inject(f Fault) bool {
 		w.edit(func(c *etcdCluster) { c.size = size })
 		return true
 	case Restore:
-		if len(w.restores) >= 4 {
+		if len(w.restores) >= 4 || w.cluster.number > 0 {
 			return true
 		}
 		w.startRestore(f)
@@ -68,6 +68,12 @@ func (w *world) inject(f Fault) bool {
 		w.learners = pick(&w.random, 0, 1, 3, 7)
 	case PassTime:
 		w.now += w.cfg.MemberTimeout
+	case CorruptDisk, StarveMember:
+		return w.spoil(f)
+	case EditStorage, EditPolicy:
+		return w.editVolumes(f)
+	case Recreate:
+		return w.recreate(f)
 	case EditVersion:
 		w.editVersion(versions[f.A%len(versions)])
 		return true

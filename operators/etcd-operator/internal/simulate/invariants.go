@@ -30,6 +30,7 @@ func (w *world) checkTruth() {
 		w.fail("S11", "%d Pods are there to join a cluster of %d", joiners, w.cluster.size)
 	}
 	w.checkBeside()
+	w.checkGrowth()
 	if w.configured {
 		w.checkLists()
 		w.configured = false
@@ -73,6 +74,8 @@ func (w *world) checkBirth(r *run, g *plan.Grant) {
 		w.fail("S1", "%s begins a cluster although one existed", r.name)
 	case c.clusterID != 0 && w.mayBegin(r):
 		w.fail("S1", "%s begins a second cluster: the id of the first is latched, and its grant is open", r.name)
+	case c.number > 0:
+		w.fail("S1", "%s begins a cluster although volumes of an earlier one are there", r.name)
 	case c.bootstrap.Member == "":
 		w.fail("S1", "%s begins a cluster and no bootstrap is recorded", r.name)
 	case !slices.Equal(g.Members, []string{r.name}):
@@ -198,14 +201,14 @@ func (w *world) intact(view []plan.Member) int {
 
 // hasData reports whether a member of the cluster has its data.
 func (w *world) hasData(id uint64) bool {
-	is := func(d *data) bool { return d != nil && d.birth == w.main && d.id == id }
+	is := func(d *disk) bool { return d.data != nil && !d.corrupt && d.data.birth == w.main && d.data.id == id }
 	for _, c := range w.claims {
-		if is(c.disk.data) {
+		if is(c.disk) {
 			return true
 		}
 	}
 	for _, r := range w.runs {
-		if p := w.pod(r.name); is(r.disk.data) && !r.persisted && p != nil && p.uid == r.uid && !p.finished {
+		if p := w.pod(r.name); is(r.disk) && !r.persisted && p != nil && p.uid == r.uid && !p.finished {
 			return true
 		}
 	}
@@ -340,6 +343,9 @@ func (w *world) checkRemoval(t *todo, before sight, a plan.RemoveMember) {
 		}
 		if lives && voters < t.seen.Cluster.Size && !w.given(m.Name) && !w.isCorrupt(a.ID) {
 			w.fail("S9", "member %s is removed, and it lives", a.Name)
+		}
+		if !lives && voters < t.seen.Cluster.Size && !w.given(m.Name) && !w.isCorrupt(a.ID) && w.hasData(m.ID) {
+			w.fail("S9", "member %s is removed, and its data is whole", a.Name)
 		}
 	}
 	if rest := slices.DeleteFunc(slices.Clone(before.view), func(m plan.Member) bool { return m.ID == a.ID }); !w.majorityLost && w.intact(rest) < quorum(voters) {

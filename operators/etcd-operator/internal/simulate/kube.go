@@ -78,7 +78,16 @@ type pod struct {
 	ready   bool
 	readyAt time.Duration
 	routed  bool
+	// What its kubelet says of its container, and what was noted when it served last.
+	restarts       int
+	exit           plan.Exit
+	looping        bool
+	runningSince   time.Duration // never: it does not run
+	provenRestarts int
+	provenImage    string
 }
+
+func (p *pod) image() string { return p.repository + ":v" + p.version }
 
 // claim is a PersistentVolumeClaim and, while it exists, its volume.
 type claim struct {
@@ -94,6 +103,16 @@ type claimObject struct {
 	created   time.Duration
 	// retired is the restore that keeps it; it is no member's then.
 	retired string
+	// owner is the EtcdCluster of the name that it is of, by number, and retained is true
+	// if it is not deleted with that.
+	owner    int
+	retained bool
+	// version is what is noted on it.
+	version string
+	// requested and capacity are sizes; refused is the one that it was not allowed to
+	// have, at refusedAt.
+	requested, capacity, refused int64
+	refusedAt                    time.Duration
 }
 
 func (w *world) nodeRuns(i int) bool {
@@ -143,6 +162,7 @@ func (w *world) tickKubernetes() {
 	for _, r := range slices.Clone(w.runs) {
 		w.tickRun(r)
 	}
+	w.tickVolumes()
 	for _, c := range slices.Clone(w.claims) {
 		if c.deleting && w.pod(c.name) == nil {
 			w.dropClaim(c)
@@ -240,12 +260,14 @@ func (w *world) schedule(p *pod) {
 }
 
 func (w *world) createPod(p *pod) {
-	p.uid, p.created, p.deleting, p.node, p.readyAt, p.defragmented = w.uid(), w.now, never, -1, w.now, never
+	p.uid, p.created, p.deleting, p.node, p.readyAt, p.defragmented, p.runningSince = w.uid(), w.now, never, -1, w.now, never, never
 	w.pods = insert(w.pods, p, func(p *pod) string { return p.name })
 }
 
 func (w *world) createClaim(name string) {
-	w.claims = insert(w.claims, &claim{claimObject{name: name, uid: w.uid(), created: w.now}, -1, &disk{}}, func(c *claim) string { return c.name })
+	w.claims = insert(w.claims, &claim{claimObject{
+		name: name, uid: w.uid(), created: w.now, owner: w.cluster.number, retained: w.cluster.retain, requested: w.cluster.storage, capacity: w.cluster.storage,
+	}, -1, &disk{}}, func(c *claim) string { return c.name })
 }
 
 // deletePod asks for a Pod's deletion, with grace.

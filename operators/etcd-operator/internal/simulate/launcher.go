@@ -14,6 +14,8 @@ type disk struct {
 	data *data
 	// restored is true once a snapshot was put on it.
 	restored bool
+	// corrupt is true while etcd can't read what is on it.
+	corrupt bool
 }
 
 // run is what really runs on a node for one Pod object: its sandbox and the etcd
@@ -36,6 +38,14 @@ type run struct {
 	// due is when the state changes by itself.
 	due      time.Duration
 	failures int
+	// restarts counts the starts of the container but the first, exit is how it ended
+	// last, since is when it was started last. Until oomUntil, a step, it gets too
+	// little memory.
+	started  bool
+	restarts int
+	exit     plan.Exit
+	since    time.Duration
+	oomUntil int
 	// address is when the Pod's address is published; never while it has none.
 	address time.Duration
 	// stopAt is when etcd has ended after a request to delete the Pod.
@@ -148,6 +158,10 @@ func (w *world) reportRun(r *run, p *pod) {
 	case r.state == crashed && r.failures > 1:
 		p.trouble = "CrashLoopBackOff: back-off restarting failed container"
 	}
+	p.restarts, p.exit, p.looping, p.runningSince = r.restarts, r.exit, r.state == crashed && r.failures > 1, never
+	if r.state == running || r.state == waiting {
+		p.runningSince = r.since
+	}
 	if r.begun && r.version == p.version && r.repository == p.repository {
 		p.from = ""
 	}
@@ -161,9 +175,13 @@ func (w *world) reportRun(r *run, p *pod) {
 
 // startContainer is the launcher as it starts: with a log it needs nobody's leave.
 func (w *world) startContainer(r *run) {
-	r.catchUp, r.begun = false, true
+	r.catchUp, r.begun, r.since = false, true, w.now
+	if r.started {
+		r.restarts++
+	}
+	r.started = true
 	if crashes(r.version) || strings.HasPrefix(r.template, crashingTemplate) {
-		w.crash(r)
+		w.fault(r)
 		return
 	}
 	if r.snapshot != "" && r.disk.data == nil && !r.disk.restored {
@@ -172,7 +190,12 @@ func (w *world) startContainer(r *run) {
 	if d := r.disk.data; d != nil {
 		if why := w.versionRefused(r, d.birth); why != "" {
 			w.say("%s refuses to start: %s", r.name, why)
+			w.fault(r)
+			return
+		}
+		if why := w.endsAtOnce(r); why != (plan.Exit{}) {
 			w.crash(r)
+			r.exit = why
 			return
 		}
 		w.startEtcd(r)
@@ -205,7 +228,7 @@ func (w *world) tryGrant(r *run) {
 	}
 	if why := w.join(r, g); why != "" {
 		w.say("%s refuses to start: %s", r.name, why)
-		w.crash(r)
+		w.fault(r)
 	}
 }
 
@@ -306,7 +329,7 @@ func (w *world) join(r *run, g *plan.Grant) string {
 func (w *world) crash(r *run) {
 	w.stopEtcd(r)
 	r.failures++
-	r.state = crashed
+	r.state, r.exit = crashed, killedExit
 	r.due = w.now + min(longestBackoff, time.Second<<min(r.failures, 6)) + w.delay(2*time.Second)
 }
 

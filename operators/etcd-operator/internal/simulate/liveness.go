@@ -37,6 +37,9 @@ func (w *world) settle() {
 			w.editVersion(w.finalVersion())
 		}
 		w.obeyAdvice()
+		if i > 300 {
+			w.obey()
+		}
 		if !w.asItShouldBe() {
 			good = 0
 			continue
@@ -81,7 +84,7 @@ func (w *world) whatIsWrong() string {
 		if !isFalse(last.Status, v1beta2.ConditionAvailable) {
 			return "a majority's data is lost, and the planner says that it is available"
 		}
-		if intact, voters := w.knownIntact(view); intact < quorum(voters) && last.Reason != "QuorumLost" {
+		if intact, voters := w.knownIntact(view); intact < quorum(voters) && last.Reason != "QuorumLost" && c.clusterID != 0 {
 			return "a majority's data is lost, and the planner does not say QuorumLost"
 		}
 		return ""
@@ -95,6 +98,8 @@ func (w *world) whatIsWrong() string {
 		return "the size is not reached: " + describeMembers(view)
 	case len(w.pods) != c.size:
 		return "there are Pods that are no member's, or too few"
+	case c.clusterID == 0:
+		return "the volumes are not adopted"
 	case w.cfg.Persistent && len(w.claims) != c.size, !w.cfg.Persistent && len(w.claims) != 0:
 		return "there are volumes that are no member's, or too few"
 	}
@@ -116,11 +121,14 @@ func (w *world) whatIsWrong() string {
 			return "a member may still start without data: " + m.Name
 		}
 	}
+	if why := w.volumesWrong(); why != "" {
+		return why
+	}
 	if c.current != c.wanted || c.target != "" {
 		return "another version is recorded: " + c.current + ", " + c.target
 	}
 	for _, op := range w.operators {
-		if op.todo != nil || op.last.Action != nil || op.last.Reason != "AsDesired" {
+		if op.todo != nil || op.last.Action != nil || op.last.Reason != w.restReason() {
 			return "an operator is not at rest: " + op.id + ", " + op.last.Reason
 		}
 	}
@@ -150,7 +158,7 @@ func (w *world) knownIntact(view []plan.Member) (intact, voters int) {
 		}
 		voters++
 		c, p := w.claim(m.Name), w.pod(m.Name)
-		if w.hasData(m.ID) || (c != nil && (p == nil || p.node < 0)) || !reported(m.Name) {
+		if w.hasData(m.ID) || w.mayBeRead(m.ID) || (c != nil && (p == nil || p.node < 0)) || !reported(m.Name) {
 			intact++
 		}
 	}

@@ -658,6 +658,100 @@ func TestPlantedBugs(t *testing.T) {
 			by:    []string{"S6"},
 			seeds: 20000,
 		},
+		"too little memory taken for broken data": {
+			reason: "a member that is killed whenever it starts is taken for one that ends by itself",
+			planner: lie(func(o *plan.Observation) {
+				for i := range o.Pods {
+					if e := &o.Pods[i].LastExit; e.Reason == "OOMKilled" {
+						*e = plan.Exit{Code: 2, Reason: "Error"}
+					}
+				}
+			}),
+			config: func(c *Config) { spoiling(StarveMember)(c); c.TruthOnly = true },
+			by:     []string{"S9"},
+			seeds:  3000,
+		},
+		"a slow start taken for broken data": {
+			reason: "one exit is enough",
+			planner: lie(func(o *plan.Observation) {
+				for i := range o.Pods {
+					if p := &o.Pods[i]; p.LastExit.Code > 0 && !p.UnreadySince.IsZero() && p.Restarts > p.ProvenRestarts {
+						p.Restarts, p.UnreadySince, p.Looping = p.ProvenRestarts+5, o.Now.Add(-time.Hour), true
+						p.LastExit = plan.Exit{Code: 1, Reason: "Error"}
+					}
+				}
+			}),
+			config: func(c *Config) { spoiling(KillContainer, HoldContainer)(c); c.TruthOnly = true },
+			by:     []string{"S9"},
+			seeds:  3000,
+		},
+		"broken data kept": {
+			reason: "a member that crashes for ever is waited for",
+			planner: lie(func(o *plan.Observation) {
+				for i := range o.Pods {
+					o.Pods[i].Restarts = o.Pods[i].ProvenRestarts
+				}
+			}),
+			config: spoiling(CorruptDisk),
+			by:     []string{liveness},
+		},
+		"all volumes grown at once": {
+			reason: "a volume counts as grown as soon as it was asked to",
+			planner: func(o plan.Observation) plan.Decision {
+				o.Claims = slices.Clone(o.Claims)
+				for i := range o.Claims {
+					o.Claims[i].Capacity = o.Claims[i].Requested
+				}
+				return plan.Plan(o)
+			},
+			config: func(c *Config) {
+				spoiling(EditStorage, EditStorage)(c)
+				c.Planted, c.TruthOnly = []Bug{NoLiveClaims}, true
+			},
+			by: []string{"S6"},
+		},
+		"volumes grown whoever is down": {
+			reason: "nobody looks whether all is well",
+			planner: func(o plan.Observation) plan.Decision {
+				d := plan.Plan(o)
+				for _, c := range o.Claims {
+					if d.Action == nil && c.Requested < o.Cluster.Storage && len(list(&o)) > 0 {
+						d.Action = plan.GrowClaim{Name: c.Name, UID: c.UID, From: c.Requested, Size: o.Cluster.Storage}
+					}
+				}
+				return d
+			},
+			config: spoiling(EditStorage, KillContainer, StopNode),
+			by:     []string{"S6", "S12"},
+		},
+		"a fresh cluster over volumes that were kept": {
+			reason: "an EtcdCluster begins whatever volumes of its name there are",
+			planner: lie(func(o *plan.Observation) {
+				o.Cluster.Existed, o.Cluster.AdoptVolumes, o.Retained = "", "", nil
+			}),
+			config: func(c *Config) {
+				spoiling(Recreate, Recreate)(c)
+				c.Planted, c.TruthOnly = []Bug{NoLiveClaims}, true
+			},
+			by: []string{"S1"},
+		},
+		"adopted volumes begun anew": {
+			reason: "the beginning that is recorded for volumes that were adopted is taken for a seed's",
+			planner: lie(func(o *plan.Observation) {
+				if b := o.Cluster.Bootstrap; b != nil {
+					o.Cluster.Bootstrap = &plan.Bootstrap{Member: b.Member, Token: b.Token}
+				}
+			}),
+			config: func(c *Config) { spoiling(Recreate, Recreate, WipeDisk, WipeDisk)(c); c.Gentle = false },
+			by:     []string{"S1", "S2"},
+			seeds:  3000,
+		},
+		"volumes taken that nobody asked for": {
+			reason:  "the annotation is not looked at",
+			planner: lie(func(o *plan.Observation) { o.Cluster.AdoptVolumes = v1beta2.AdoptAny }),
+			config:  func(c *Config) { spoiling(Recreate, Recreate)(c); c.TruthOnly = true },
+			by:      []string{"S12"},
+		},
 		"constant flags, by what comes of it": {
 			reason:  "as above, found where acknowledged writes are lost",
 			planner: plan.Plan,
@@ -942,6 +1036,15 @@ func pretendDefragmented(o *plan.Observation) {
 				p.Answer.MemberID, p.Defragmented.Done, p.UnreadySince, p.ReadySince = m.ID, true, time.Time{}, time.Time{}
 			}
 		}
+	}
+}
+
+// spoiling has volumes that break, grow or are left.
+func spoiling(kinds ...FaultKind) func(*Config) {
+	return func(c *Config) {
+		c.Kinds, c.Faults, c.Formed, c.Persistent, c.Retain, c.Steps = kinds, 20, true, true, true, 250
+		c.Size, c.Expansion = max(3, c.Size), growing
+		c.Nodes = max(c.Nodes, c.Size)
 	}
 }
 

@@ -317,6 +317,7 @@ func (w *world) observe(op *operator) (plan.Observation, []pod) {
 			MemberTimeout: w.cfg.MemberTimeout, DisruptionBudget: w.cfg.DisruptionBudget,
 			Maintenance: w.maintenance(c),
 			LastStatus:  *c.status, ClusterID: c.clusterID, Existed: w.cfg.Existed, Fence: c.fence,
+			Retain: c.retain, VersionGiven: true,
 		},
 		Pods:       make([]plan.Pod, 0, len(op.pods)),
 		FreshToken: fmt.Sprintf("%s%d", op.id, op.names),
@@ -325,6 +326,12 @@ func (w *world) observe(op *operator) (plan.Observation, []pod) {
 		b := c.bootstrap
 		o.Cluster.Bootstrap = &b
 	}
+	if w.cfg.Persistent {
+		o.Cluster.Storage = c.storage
+	}
+	if c.adopt {
+		o.Cluster.AdoptVolumes = v1beta2.AdoptAny
+	}
 	if w.during(NameConflict) {
 		o.Conflicts = []string{"Service " + clusterName + " of somebody else"}
 	}
@@ -332,10 +339,9 @@ func (w *world) observe(op *operator) (plan.Observation, []pod) {
 		o.Pods = append(o.Pods, w.observePod(&op.pods[i]))
 	}
 	for _, c := range op.claims {
-		if c.retired != "" {
-			continue
+		if c.retired == "" {
+			w.observeClaim(&o, &op.cluster, &c)
 		}
-		o.Claims = append(o.Claims, plan.Claim{Name: c.name, UID: c.uid, Deleting: c.deleting, Created: epoch.Add(c.created)})
 	}
 	for i := range v1beta2.MaxSize {
 		o.FreshNames = append(o.FreshNames, fmt.Sprintf("%s-%s%d", clusterName, op.id, op.names+i))
@@ -359,6 +365,10 @@ func (w *world) observePod(p *pod) plan.Pod {
 		Unschedulable: p.unschedulable, Trouble: p.trouble, Addressed: p.addressed,
 		Persistent: p.persistent, Template: p.template, Version: p.version, Repository: p.repository, From: p.from, Learners: p.learners, Grant: p.grant,
 		SnapshotCount: snapshotEntries, Routed: p.routed,
+		Restarts: p.restarts, LastExit: p.exit, Looping: p.looping, ProvenRestarts: p.provenRestarts, ProvenImage: p.provenImage,
+	}
+	if p.runningSince != never {
+		seen.RunningSince = epoch.Add(p.runningSince)
 	}
 	if p.defragmented != never {
 		seen.Defragmented = plan.Defragmented{Since: epoch.Add(p.defragmented), Before: int64(p.sizeBefore) * unit, Done: p.defragmentDone}

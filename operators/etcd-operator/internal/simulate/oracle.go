@@ -79,10 +79,16 @@ func CheckDecision(o plan.Observation, d plan.Decision) *Violation {
 		return violation("S12", "acts although fenced")
 	case len(o.LegacyPods) > 0:
 		return violation("S12", "acts although there are Pods of the archived operator")
-	case c.Existed != "" && c.Bootstrap == nil && c.ClusterID == 0:
+	case c.Existed != "" && c.Bootstrap == nil && c.ClusterID == 0 && !k.adopts():
 		return violation("S1", "acts although a cluster existed")
 	}
 	switch a := d.Action.(type) {
+	case plan.GrowClaim:
+		return k.growClaim(a)
+	case plan.KeepClaims:
+		return k.keepClaims(a)
+	case plan.TakeClaims:
+		return k.takeClaims(a)
 	case plan.RecordBootstrap:
 		return k.recordBootstrap(a)
 	case plan.LatchClusterID:
@@ -229,6 +235,12 @@ func (k *check) recordBootstrap(a plan.RecordBootstrap) *Violation {
 		return violation("S1", "records another bootstrap after the cluster id was latched")
 	case a.Member == "" || a.Token == "":
 		return violation("S1", "records no name or no token")
+	case a.Adopted && c.Bootstrap != nil && *c.Bootstrap == a.Bootstrap && a.Version != c.Version && !slices.ContainsFunc(k.o.Pods, func(p plan.Pod) bool { return p.Answer.Reached }):
+		return nil // the version was mistold
+	case a.Adopted != k.adopts():
+		return violation("S1", "adopted is %t", a.Adopted)
+	case a.Adopted:
+		return k.recordAdopted(a)
 	case k.pod(a.Member) != nil || k.hasClaim(a.Member):
 		return violation("S1", "the seed gets the name %s, which is in use", a.Member)
 	case c.Bootstrap != nil && (c.Bootstrap.Member == a.Member || c.Bootstrap.Token == a.Token):
@@ -246,6 +258,9 @@ func (k *check) latch(a plan.LatchClusterID) *Violation {
 	c := &k.o.Cluster
 	if c.ClusterID != 0 || c.Bootstrap == nil || a.ClusterID == 0 {
 		return violation("S1", "latches cluster id %x over %x", a.ClusterID, c.ClusterID)
+	}
+	if c.Bootstrap.Adopted {
+		return k.latchAdopted(a)
 	}
 	if p := k.pod(c.Bootstrap.Member); p == nil || !p.Answer.Reached || p.Answer.ClusterID != a.ClusterID {
 		return violation("S1", "latches cluster id %x, which the seed does not report", a.ClusterID)

@@ -144,7 +144,7 @@ func (k *check) removeMember(a plan.RemoveMember) *Violation {
 	if !k.given(a.Name) && !k.isCorrupt(a.ID) {
 		return violation("S9", "%s is removed, and nothing says that it is lost", a.Name)
 	}
-	if !k.dataGone(a.Name) && !k.isCorrupt(a.ID) && !k.replacementWaits(a.Members) && k.standing(a.Members) < size {
+	if !k.dataGone(a.Name) && !k.isCorrupt(a.ID) && !k.crowdsOut(a.Name) && !k.replacementWaits(a.Members) && k.standing(a.Members) < size {
 		return violation("S4", "%s is removed, and no replacement waits", a.Name)
 	}
 	return nil
@@ -161,6 +161,9 @@ func (k *check) given(name string) bool {
 	}
 	expired := func(since time.Time) bool {
 		return !since.IsZero() && k.o.Now.Sub(since) >= k.o.Cluster.MemberTimeout
+	}
+	if k.broken(p) || k.unbacked(p) {
+		return true
 	}
 	return p.Finished || expired(p.NodeLostSince) || expired(p.DeletingSince) || (p.Unschedulable != "" && expired(p.Created))
 }

@@ -28,6 +28,8 @@ func (k *check) createPods(a plan.CreatePods) *Violation {
 			return violation("S1", "creates Pod %s as a %s", p.Name, p.Role)
 		case p.Role == plan.Returning && !k.hasClaim(p.Name):
 			return violation("S7", "creates Pod %s to return to a volume that it has not", p.Name)
+		case c.ClusterID == 0 && c.Bootstrap != nil && c.Bootstrap.Adopted && p.Role != plan.Returning:
+			return violation("S1", "creates Pod %s as a %s before the adopted volumes serve", p.Name, p.Role)
 		case p.Role == plan.Seed && (c.ClusterID != 0 || c.Bootstrap == nil || p.Name != c.Bootstrap.Member):
 			return violation("S1", "creates seed %s, which is not the recorded one", p.Name)
 		}
@@ -52,7 +54,7 @@ func (k *check) grant(name string, g *plan.Grant) *Violation {
 		return violation("S2", "%s gets a grant of attempt %d", name, g.Attempt)
 	}
 	if g.New {
-		if c.ClusterID != 0 || c.Bootstrap == nil || c.Bootstrap.Member != name || c.Bootstrap.Token != g.Token || !slices.Equal(g.Members, []string{name}) {
+		if c.ClusterID != 0 || c.Bootstrap == nil || c.Bootstrap.Adopted || c.Bootstrap.Member != name || c.Bootstrap.Token != g.Token || !slices.Equal(g.Members, []string{name}) {
 			return violation("S2", "%s may begin a cluster", name)
 		}
 		return nil

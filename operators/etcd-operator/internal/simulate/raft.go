@@ -218,7 +218,7 @@ func (w *world) send(l, q *run, entries bool) {
 	if p.match > len(to.log) {
 		// raft: "tocommit is out of range. Was the raft log corrupted, truncated, or lost?"
 		w.say("%s panics: its log was lost, and leader %s knows", q.name, l.name)
-		w.crash(q)
+		w.fault(q)
 		return
 	}
 	to.term = from.term

@@ -28,9 +28,10 @@ var actionKinds = []string{
 	"AddLearner", "Promote", "RemoveMember", "MoveLeader", "DeletePod", "DeleteClaim",
 	"AcknowledgeFence", "LiftFence", "AdoptSeed", "RecordVersion", "ChangeImage", "RemakePod",
 	"DisarmAlarm", "Compact", "BeginDefragment", "Defragment",
+	"GrowClaim", "KeepClaims", "TakeClaims",
 }
 
-const numActions = 22
+const numActions = 25
 
 func kindIndex(a plan.Action) int { return slices.Index(actionKinds, a.Kind()) }
 

@@ -129,8 +129,8 @@ func (w *world) mainLeader() *run {
 	return nil
 }
 
-// spoil is what happens to databases.
-func (w *world) spoil(f Fault) bool {
+// spoilDatabase is what happens to databases.
+func (w *world) spoilDatabase(f Fault) bool {
 	l := w.mainLeader()
 	if l == nil {
 		return false

@@ -143,7 +143,8 @@ func (w *world) finalVersion() string {
 	if w.main >= 0 { // which may have risen just now
 		minor = max(minor, w.births[w.main].minor)
 	}
-	if w.cluster.target == "" && minor < 7 {
+	unadopted := w.cluster.number > 0 && w.cluster.clusterID == 0 // what was noted must be tried first
+	if w.cluster.target == "" && minor < 7 && !unadopted {
 		minor += int(w.seed % 2)
 	}
 	switch minor {

@@ -70,6 +70,9 @@ type world struct {
 	quota int
 	// learners is the ETCD_MAX_LEARNERS that the next new Pod gets.
 	learners int
+	// adoptAt is the step from which on the user asks for the volumes of an earlier
+	// EtcdCluster; 0 if there was none.
+	adoptAt int
 	// disturbed counts everything that changed who runs and who reaches whom: what
 	// was true at an observation need not be true after it.
 	disturbed int
@@ -113,11 +116,17 @@ type etcdCluster struct {
 	// compacted, to a revision; never if none has.
 	begun, repaired time.Duration
 	compacted       int64
-	paused          bool
-	deleting        bool
-	bootstrap       plan.Bootstrap // zero: none
-	clusterID       uint64
-	fence           plan.Fence
+	// number tells this EtcdCluster from earlier ones of its name; adopt asks for the
+	// volumes of those. storage and retain are of the spec, too.
+	number    int
+	adopt     bool
+	storage   int64
+	retain    bool
+	paused    bool
+	deleting  bool
+	bootstrap plan.Bootstrap // zero: none
+	clusterID uint64
+	fence     plan.Fence
 	// status is what was last reported; never changed in place.
 	status *v1beta2.ClusterStatus
 }
@@ -154,7 +163,7 @@ func newWorld(cfg Config, seed int64, planner Planner, faults []Fault) *world {
 		cfg: cfg, seed: uint64(seed), calm: cfg.Calm, planner: planner, main: -1,
 		faults: faults, learners: cfg.Learners, stats: &Stats{}, quota: cfg.Quota,
 	}
-	w.cluster = etcdCluster{version: 1, generation: 1, size: cfg.Size, wanted: cfg.Version, repository: goodRepository, template: goodTemplate, status: &v1beta2.ClusterStatus{}, begun: never, repaired: never}
+	w.cluster = etcdCluster{version: 1, generation: 1, size: cfg.Size, wanted: cfg.Version, repository: goodRepository, template: goodTemplate, status: &v1beta2.ClusterStatus{}, begun: never, repaired: never, storage: smallest, retain: cfg.Retain}
 	if cfg.BornFenced {
 		w.startRestore(Fault{A: int(seed % 2), B: int(seed % 12), For: int(seed % 60)})
 		w.cluster.fence.Mark = w.restores[0].uid

@@ -6,6 +6,7 @@ import (
 	"fmt"
 
 	batchv1 "k8s.io/api/batch/v1"
+	corev1 "k8s.io/api/core/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
@@ -15,6 +16,7 @@ import (
 	"github.com/etcd-operators/etcd-operators/api/v1beta2"
 	"github.com/etcd-operators/etcd-operators/operators/etcd-restore-operator/internal/build"
 	"github.com/etcd-operators/etcd-operators/operators/etcd-restore-operator/internal/plan"
+	"github.com/etcd-operators/etcd-operators/shared/member"
 )
 
 // errStale says that the world is not as it was observed: nothing was done.
@@ -190,10 +192,21 @@ func (r *Reconciler) create(ctx context.Context, o, owner client.Object) (made b
 	if err := r.Live.Get(ctx, client.ObjectKeyFromObject(o), o); err != nil {
 		return false, staleIf(apierrors.IsNotFound, err, "read "+o.GetName())
 	}
-	if !metav1.IsControlledBy(o, owner) {
+	if !belongs(o, owner) {
 		return false, fmt.Errorf("%w: there is a %T %s already, which belongs to something else: delete it", errRefused, o, o.GetName())
 	}
 	return false, nil
+}
+
+// belongs reports whether an object is its owner's: a member's volume may be so without an
+// owner reference.
+func belongs(o, owner client.Object) bool {
+	claim, isClaim := o.(*corev1.PersistentVolumeClaim)
+	cluster, isCluster := owner.(*v1beta2.EtcdCluster)
+	if isClaim && isCluster {
+		return member.Owns(cluster, claim)
+	}
+	return metav1.IsControlledBy(o, owner)
 }
 
 // delete deletes an object by uid. Of another uid it is another object, and the one that

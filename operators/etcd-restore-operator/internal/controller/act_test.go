@@ -170,6 +170,29 @@ func TestActions(t *testing.T) {
 	}
 }
 
+// Volumes that outlive their EtcdCluster, and have no owner reference, are its own all the
+// same.
+func TestVolumesThatAreKept(t *testing.T) {
+	for _, label := range []string{"RetireClaims", "ReturnClaims", "CreateSeedClaim", "DeleteSeedClaim", "DeleteRetired"} {
+		t.Run(label, func(t *testing.T) {
+			t.Parallel()
+			f := newFixture(t)
+			f.cluster.Spec.Storage = &v1beta2.StoragePolicy{DeletionPolicy: v1beta2.VolumesRetain}
+			f.update(f.cluster)
+			a, did := actionCases[label].make(f)
+			for _, when := range []string{"at first", "again"} {
+				e, obs := f.observed()
+				if err := f.r.act(apiservertest.Context(t), e, obs, a); err != nil && (when == "at first" || !errors.Is(err, errStale)) {
+					t.Fatalf("%s: %v", when, err)
+				}
+				if !did() {
+					t.Fatalf("%s: it is not done", when)
+				}
+			}
+		})
+	}
+}
+
 // wantNothing carries an action out that must find the world changed.
 func (f *fixture) wantNothing(why string, e *v1beta2.EtcdRestore, obs *plan.Observation, a plan.Action) {
 	f.t.Helper()

@@ -81,7 +81,7 @@ func (r *Reconciler) liveClaim(ctx context.Context, t *target, ref plan.Ref) (*c
 		return nil, nil
 	case err != nil:
 		return nil, fmt.Errorf("read PersistentVolumeClaim %s: %w", ref.Name, err)
-	case string(claim.UID) != ref.UID || !metav1.IsControlledBy(&claim, t.cluster):
+	case string(claim.UID) != ref.UID || !member.Owns(t.cluster, &claim):
 		return nil, nil
 	}
 	return &claim, nil

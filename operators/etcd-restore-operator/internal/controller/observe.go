@@ -204,7 +204,7 @@ func (r *Reconciler) claims(ctx context.Context, e *v1beta2.EtcdRestore, o *obse
 	for i := range list.Items {
 		claim := &list.Items[i]
 		retired := claim.Labels[v1beta2.LabelRetiredBy] == string(e.UID)
-		if !metav1.IsControlledBy(claim, o.Cluster) || claim.Labels[v1beta2.LabelCluster] != o.Cluster.Name && !retired {
+		if !member.Owns(o.Cluster, claim) || claim.Labels[v1beta2.LabelCluster] != o.Cluster.Name && !retired {
 			continue
 		}
 		o.Claims = append(o.Claims, plan.Claim{Name: claim.Name, UID: string(claim.UID), Retired: retired, Deleting: claim.DeletionTimestamp != nil})

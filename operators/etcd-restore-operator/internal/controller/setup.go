@@ -95,12 +95,16 @@ func (r *Reconciler) ofPod(ctx context.Context, pod client.Object) []reconcile.R
 }
 
 // ofOwned maps an object of an EtcdCluster, by its owner, to the EtcdRestores of that: a
-// retired volume has no label that names the EtcdCluster.
+// retired volume has no label etcd_cluster. One that is not deleted with its EtcdCluster
+// has no owner, and is an instance of it all the same.
 func (r *Reconciler) ofOwned(ctx context.Context, o client.Object) []reconcile.Request {
 	for _, owner := range o.GetOwnerReferences() {
 		if owner.Kind == "EtcdCluster" {
 			return r.restores(ctx, o.GetNamespace(), clusterIndex, owner.Name)
 		}
+	}
+	if o.GetLabels()[v1beta2.LabelOwner] != "" {
+		return r.restores(ctx, o.GetNamespace(), clusterIndex, o.GetLabels()[v1beta2.LabelInstance])
 	}
 	return nil
 }

@@ -1,0 +1,132 @@
+package act_test
+
+import (
+	"testing"
+	"time"
+
+	corev1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/api/resource"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	"github.com/etcd-operators/etcd-operators/api/v1beta2"
+	"github.com/etcd-operators/etcd-operators/operators/etcd-operator/internal/plan"
+	"github.com/etcd-operators/etcd-operators/shared/apiservertest"
+	"github.com/etcd-operators/etcd-operators/shared/member"
+)
+
+// claimed makes the claim of a member, as the EtcdCluster has it, with changes.
+func (b *bench) claimed(name string, changes ...func(*corev1.PersistentVolumeClaim)) *corev1.PersistentVolumeClaim {
+	b.t.Helper()
+	apiservertest.Read(b.t, b.client, b.cluster)
+	claim := member.NewClaim(b.cluster, name)
+	for _, change := range changes {
+		change(claim)
+	}
+	apiservertest.Create(b.t, b.client, claim)
+	return claim
+}
+
+func (b *bench) live(claim *corev1.PersistentVolumeClaim) *corev1.PersistentVolumeClaim {
+	b.t.Helper()
+	apiservertest.Read(b.t, b.client, claim)
+	return claim
+}
+
+func ref(claim *corev1.PersistentVolumeClaim) []plan.ClaimRef {
+	return []plan.ClaimRef{{Name: claim.Name, UID: string(claim.UID)}}
+}
+
+// leftBy makes a claim one that an earlier EtcdCluster has left.
+func leftBy(uid string) func(*corev1.PersistentVolumeClaim) {
+	return func(c *corev1.PersistentVolumeClaim) {
+		c.OwnerReferences, c.Labels[v1beta2.LabelOwner] = nil, uid
+	}
+}
+
+// Claims change their form, and are the cluster's in both.
+func TestKeepClaims(t *testing.T) {
+	b := newBench(t, withVolumes)
+	claim := b.claimed("x-a")
+	keep := plan.KeepClaims{Claims: ref(claim), Retain: true, Version: "3.6.16"}
+	for range 2 { // S11
+		if err := b.act(b.observe(), keep); err != nil {
+			t.Fatal(err)
+		}
+		b.live(claim)
+		if !member.IsRetained(claim) || !member.Owns(b.cluster, claim) || claim.Annotations[member.AnnotationVersion] != "3.6.16" {
+			t.Errorf("the claim has the owners %v, labels %v, annotations %v", claim.OwnerReferences, claim.Labels, claim.Annotations)
+		}
+	}
+	if err := b.act(b.observe(), plan.KeepClaims{Claims: ref(claim)}); err != nil {
+		t.Fatal(err)
+	}
+	if b.live(claim); member.IsRetained(claim) || !metav1.IsControlledBy(claim, b.cluster) {
+		t.Errorf("the claim has the owners %v, labels %v", claim.OwnerReferences, claim.Labels)
+	}
+	keep.Claims[0].UID = "another"
+	wantStale(t, "a claim of another uid", b.act(b.observe(), keep))
+	theirs := b.claimed("x-b", leftBy("before"))
+	wantStale(t, "somebody else's claim", b.act(b.observe(), plan.KeepClaims{Claims: ref(theirs)}))
+}
+
+// Only what was left by whom it is asked of is taken.
+func TestTakeClaims(t *testing.T) {
+	b := newBench(t, withVolumes)
+	left, other, owned := b.claimed("x-a", leftBy("before")), b.claimed("x-b", leftBy("another")), b.claimed("x-c")
+	for _, claim := range []*corev1.PersistentVolumeClaim{other, owned} {
+		wantStale(t, claim.Name, b.act(b.observe(), plan.TakeClaims{From: "before", Claims: ref(claim)}))
+	}
+	if err := b.act(b.observe(), plan.TakeClaims{From: "before", Claims: ref(left)}); err != nil {
+		t.Fatal(err)
+	}
+	if b.live(left); !metav1.IsControlledBy(left, b.cluster) || left.Labels[v1beta2.LabelOwner] != "" {
+		t.Errorf("the claim has the owners %v, labels %v", left.OwnerReferences, left.Labels)
+	}
+	wantStale(t, "a second time", b.act(b.observe(), plan.TakeClaims{From: "before", Claims: ref(left)}))
+}
+
+// A beginning is recorded over no claim (S1), whatever the cache showed.
+func TestNoBeginningOverClaims(t *testing.T) {
+	b := newBench(t, withVolumes)
+	obs := b.observe()
+	record := plan.RecordBootstrap{Bootstrap: plan.Bootstrap{Member: "x-a", Token: "t"}, Version: "3.6.16"}
+	if err := b.act(obs, record); err != nil {
+		t.Fatal(err)
+	}
+	left := b.claimed("x-a", leftBy("before"))
+	wantStale(t, "over a claim that was left", b.act(obs, record))
+	if err := b.act(b.observe(), plan.TakeClaims{From: "before", Claims: ref(left)}); err != nil {
+		t.Fatal(err)
+	}
+	wantStale(t, "over a claim that was taken", b.act(b.observe(), record))
+	record.Adopted = true
+	if err := b.act(b.observe(), record); err != nil {
+		t.Errorf("on the claim that was taken: %v", err)
+	}
+}
+
+// What the API server refuses is noted, and nothing grows beside another that does.
+func TestGrowClaim(t *testing.T) {
+	b := newBench(t, withVolumes)
+	claim := b.claimed("x-a")
+	grow := plan.GrowClaim{Name: "x-a", UID: string(claim.UID), From: 1 << 30, Size: 2 << 30}
+	if err := b.act(b.observe(), grow); err == nil {
+		t.Error("a claim without a class grows")
+	}
+	c := b.observe().Claims[0]
+	if c.RefusedSize != 2<<30 || time.Since(c.RefusedAt) > time.Minute || c.Refusal == "" {
+		t.Errorf("the refusal is seen as %+v", c)
+	}
+	stale := grow
+	stale.From = 3 << 30
+	wantStale(t, "another size", b.act(b.observe(), stale))
+	stale = grow
+	stale.UID = "another"
+	wantStale(t, "another uid", b.act(b.observe(), stale))
+
+	growing := b.claimed("x-b")
+	growing.Status.Phase = corev1.ClaimBound
+	growing.Status.Capacity = corev1.ResourceList{corev1.ResourceStorage: resource.MustParse("512Mi")}
+	apiservertest.SetStatus(t, b.client, growing)
+	wantStale(t, "beside another that grows", b.act(b.observe(), grow))
+}

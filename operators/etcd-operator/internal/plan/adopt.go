@@ -1,0 +1,173 @@
+package plan
+
+import (
+	"cmp"
+	"fmt"
+	"slices"
+	"strings"
+
+	"github.com/etcd-operators/etcd-operators/api/v1beta2"
+)
+
+// The rules of this file let a new EtcdCluster go on with the volumes that an earlier one
+// of its name has left (S1). Nothing ever begins empty over them:
+//
+//   - While there are any, and nobody has asked for them, existed waits.
+//   - They are taken over one by one. As long as some are not, and until the beginning is
+//     recorded, existed counts those that were taken as well as those that were not.
+//   - The beginning is recorded as adopted: from then on no Pod gets leave to begin a
+//     cluster, and all that is made are the Pods of those volumes. Their launchers start
+//     etcd only where there is data.
+//   - The cluster id is latched when a quorum of the members that etcd itself lists
+//     answers. With fewer volumes than that it waits, and says so: what is missing may
+//     come back. With a quorum but not all, the others are replaced as any lost member.
+
+// adoptVolumes takes over the volumes that the EtcdCluster asks for, and then records that
+// it goes on with them.
+func adoptVolumes(v *view) *step {
+	c := &v.Cluster
+	if c.AdoptVolumes == "" || c.ClusterID != 0 || c.Bootstrap != nil || len(v.Pods) > 0 {
+		return nil
+	}
+	from, refs, why := v.left()
+	switch {
+	case why != "":
+		return wait(idle, "ClusterExisted", why)
+	case len(refs) == 0 && len(v.Claims) == 0 && c.AdoptVolumes == v1beta2.AdoptAny:
+		return nil // there is nothing to go on with
+	case len(refs) == 0 && len(v.Claims) == 0:
+		return wait(idle, "ClusterExisted", fmt.Sprintf("there are no volumes of an EtcdCluster of uid %s; write the uid that their label %s tells, or remove the annotation %s to begin empty",
+			c.AdoptVolumes, v1beta2.LabelOwner, v1beta2.AnnotationAdoptVolumes))
+	case !c.Persistent:
+		return wait(idle, "ClusterExisted", "the volumes can't be adopted by a cluster without volumes: delete this EtcdCluster, and create it again with spec.pod.persistentVolumeClaimSpec")
+	case v.adoptedVersion() == "":
+		return wait(idle, "ClusterExisted", "the volumes can't be adopted before it is known which etcd runs on them: write in spec.version the one that ran there last")
+	case len(refs) > 0:
+		return do(TakeClaims{from, refs}, "AdoptingVolumes", fmt.Sprintf("%d volumes of the EtcdCluster of uid %s are this one's now", len(refs), from))
+	}
+	first := Bootstrap{Member: v.Claims[0].Name, Token: cmp.Or(v.FreshToken, v.Claims[0].UID), Adopted: true}
+	return do(RecordBootstrap{Bootstrap: first, Version: v.adoptedVersion()}, "VolumesAdopted", fmt.Sprintf("the cluster goes on with %d volumes", len(v.Claims)))
+}
+
+// adoptedVersion is what runs on the volumes that were left: what is noted on them, or what
+// the user says; empty if nobody does. What is wanted is gone to from there (S10).
+func (v *view) adoptedVersion() string {
+	noted := v.notedVersion()
+	if noted == "" && v.Cluster.VersionGiven {
+		return v.Cluster.WantedVersion
+	}
+	return noted
+}
+
+// notedVersion is the latest version that is noted on volumes; empty if none is.
+func (v *view) notedVersion() string {
+	latest := ""
+	note := func(version string) {
+		if parseVersion(version).compare(parseVersion(latest)) > 0 {
+			latest = version
+		}
+	}
+	for _, r := range v.Retained {
+		note(r.Version)
+	}
+	for _, c := range v.Claims {
+		note(c.Version)
+	}
+	return latest
+}
+
+// left is whose volumes are asked for, and which those are. why says why they can't be
+// told.
+func (v *view) left() (from string, refs []ClaimRef, why string) {
+	var owners []string
+	for _, r := range v.Retained {
+		if !r.Deleting && !slices.Contains(owners, r.Owner) {
+			owners = append(owners, r.Owner)
+		}
+	}
+	from = v.Cluster.AdoptVolumes
+	if from == v1beta2.AdoptAny {
+		if len(owners) == 0 {
+			return "", nil, ""
+		}
+		from = owners[0]
+		if len(owners) > 1 {
+			slices.Sort(owners)
+			return "", nil, fmt.Sprintf("there are volumes of %d earlier EtcdClusters of this name: write the uid of one of them as the annotation %s: %s",
+				len(owners), v1beta2.AnnotationAdoptVolumes, strings.Join(owners, ", "))
+		}
+	}
+	for _, r := range v.Retained {
+		if r.Owner == from && !r.Deleting {
+			refs = append(refs, ClaimRef{r.Name, r.UID})
+		}
+	}
+	return from, refs, ""
+}
+
+// waysOn says what may be done about a cluster that existed.
+func (v *view) waysOn() string {
+	ways := "restore it from a backup, or delete this EtcdCluster and create it again to begin empty"
+	if len(v.Retained) > 0 || len(v.Claims) > 0 {
+		ways = fmt.Sprintf("annotate this EtcdCluster with %s=%s to go on with them, or delete them to begin empty", v1beta2.AnnotationAdoptVolumes, v1beta2.AdoptAny)
+	}
+	return ways
+}
+
+// latchAdopted makes the cluster that runs on adopted volumes this one, when a quorum of
+// its members says that it is one: of one id, and with no member of another name. It waits
+// for that as long as it takes.
+func latchAdopted(v *view) *step {
+	b := v.Cluster.Bootstrap
+	if v.Cluster.ClusterID != 0 || b == nil || !b.Adopted {
+		return nil
+	}
+	if id, ok := v.adopted(); ok {
+		return do(LatchClusterID{id}, "Bootstrapped", fmt.Sprintf("a quorum of the members on the adopted volumes serves cluster %016x", id))
+	}
+	if v.mistold() {
+		return do(RecordBootstrap{Bootstrap: *b, Version: v.Cluster.WantedVersion}, "VolumesAdopted", "the volumes are gone on with by etcd "+v.Cluster.WantedVersion)
+	}
+	again := shortly
+	for i := range v.Pods {
+		if v.patience(&v.Pods[i]) == soon {
+			again = soon
+		}
+	}
+	return wait(again, "AdoptingVolumes", fmt.Sprintf("waiting for a quorum of the members whose volumes were adopted: %s; if a majority's volumes are lost for good, restore a backup", v.whoIsMissing()))
+}
+
+// mistold reports whether the user has corrected the version that runs on the adopted
+// volumes, before any etcd ran there: to another patch, or to any if none is noted.
+func (v *view) mistold() bool {
+	if noted := v.notedVersion(); noted != "" && parseVersion(noted).compareMinor(parseVersion(v.Cluster.WantedVersion)) != 0 {
+		return false
+	}
+	serves := slices.ContainsFunc(v.Pods, func(p Pod) bool { return p.Answer.Reached })
+	troubled := slices.ContainsFunc(v.Pods, func(p Pod) bool { return p.Trouble != "" })
+	return v.Cluster.WantedVersion != v.Cluster.Version && supported(v.Cluster.WantedVersion) && troubled && !serves
+}
+
+// adopted is the cluster id that the members on adopted volumes have, and whether a
+// quorum of them says so.
+func (v *view) adopted() (id uint64, ok bool) {
+	if !v.hasQuorum() {
+		return 0, false
+	}
+	for i := range v.Pods {
+		a := &v.Pods[i].Answer
+		switch {
+		case !a.Reached:
+		case id != 0 && a.ClusterID != id:
+			return 0, false
+		default:
+			id = a.ClusterID
+		}
+	}
+	for _, m := range v.list {
+		if !strings.HasPrefix(m.Name, v.Cluster.Name+"-") || (v.healthy[m.ID] && v.claims[m.Name] == nil) {
+			return 0, false
+		}
+	}
+	return id, id != 0
+}

@@ -1,0 +1,101 @@
+package plan
+
+import (
+	"fmt"
+	"slices"
+	"time"
+)
+
+// What this file knows of members whose data is broken: told by how their container ends,
+// since nobody reads logs (S9). etcd 3.5 to 3.7 end with code 1 (fatal: a record of the log
+// fails its checksum) or 2 (a panic: a database that can't be opened, that ends too soon or
+// is gone, a log that lacks what the leader knows was committed) a moment after their start
+// on such data, and do so for ever.
+
+// damageExits is how many times in a row etcd must have ended by itself, and damageAge for
+// how long its Pod must not have been ready, before its data counts as broken. The fifth
+// exit comes some two and a half minutes after the first (the kubelet's pauses are 10 s,
+// 20 s, 40 s and 80 s).
+const (
+	damageExits = 5
+	damageAge   = 2 * time.Minute
+)
+
+// slowStart is for how long a container that was started again may still end as those
+// before did. One that runs for longer may only be slow.
+const slowStart = 30 * time.Second
+
+// own reports whether a process ended by itself, with an error. One that was killed, by a
+// signal or for want of memory, says nothing of its data.
+func (e Exit) own() bool {
+	return e.Reason != "OOMKilled" && (e.Code == 1 || e.Code == 2)
+}
+
+// crashes reports whether a Pod's etcd ends by itself again and again.
+func (v *view) crashes(p *Pod) bool {
+	again := p.Looping || (!p.RunningSince.IsZero() && v.Now.Sub(p.RunningSince) < slowStart)
+	exits := p.Restarts - p.ProvenRestarts
+	return again && p.LastExit.own() && exits >= damageExits && !p.Finished && p.DeletingSince.IsZero() && p.NodeLostSince.IsZero() && !p.Answer.Waiting &&
+		!p.UnreadySince.IsZero() && v.Now.Sub(p.UnreadySince) >= damageAge
+}
+
+// damaged reports whether a member's data counts as broken: its etcd crashes in a Pod and
+// with an image in which it has served before, and all others are healthy. What has never
+// served so may have another ail: a setting, an image, a right that it lacks.
+func (v *view) damaged(m Member, p *Pod) bool {
+	return v.whyDoubted(m, p) == "" && v.crashes(p)
+}
+
+// crowdsOut reports whether a member whose data is broken most likely has the place that
+// its replacement waits for: that has not been scheduled for the member timeout. The
+// others can do without either as well as with a member that is down.
+func (v *view) crowdsOut(m Member, p *Pod) bool {
+	return v.damaged(m, p) && slices.ContainsFunc(v.candidates(), func(j *Pod) bool { return j.Node == "" && j.Unschedulable != "" && v.expired(j.Created) })
+}
+
+// whyDoubted says why it is not known of a member that crashes that its data is broken.
+func (v *view) whyDoubted(m Member, p *Pod) string {
+	others := len(v.voters)
+	if !m.Learner {
+		others--
+	}
+	switch {
+	case !m.Started:
+		return "it has never started"
+	case p.ProvenImage != p.image() || p.From != "":
+		return "it has not served before in this Pod and with this image"
+	case !v.settled || v.healthy[m.ID] || len(v.healthy) < others:
+		return "not all others are healthy"
+	}
+	return ""
+}
+
+// doubt says of a member that crashes what is known, and what a person may do.
+func (v *view) doubt(m Member, p *Pod) string {
+	return fmt.Sprintf("etcd has ended %d times, the last with code %d, since it last served (%s); it is not replaced, since %s; if its data is broken, delete its Pod and its volume",
+		p.Restarts-p.ProvenRestarts, p.LastExit.Code, p.Trouble, v.whyDoubted(m, p))
+}
+
+// image is the image that the operator asked for.
+func (p *Pod) image() string { return p.Repository + ":v" + p.Version }
+
+// unproven reports whether a member serves, and has been restarted since that was last
+// noted on its Pod. Exits are counted from there.
+func (v *view) unproven(m Member, p *Pod) bool {
+	return p.Role == Voter && v.healthy[m.ID] && p.UnreadySince.IsZero() && p.From == "" && p.Restarts != p.ProvenRestarts
+}
+
+// unbacked reports whether a Pod can't run any more since its volume is gone from under
+// its claim. For the member timeout it may come back: a person can make the
+// PersistentVolume again.
+func (v *view) unbacked(p *Pod) bool {
+	c := v.claims[p.Name]
+	return p.Persistent && c != nil && c.Lost && v.expired(p.UnreadySince)
+}
+
+// stuck says of a Pod whose containers are not made what may be the matter: a volume that
+// can't be mounted is not lost as far as anyone knows, and is waited for.
+func stuck(p *Pod) string {
+	return fmt.Sprintf("its containers are not made on node %s, as when its volume can't be mounted: see the events of Pod %s; if the volume is lost for good, delete the Pod and its volume",
+		p.Node, p.Name)
+}

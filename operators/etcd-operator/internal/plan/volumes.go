@@ -1,0 +1,202 @@
+package plan
+
+import (
+	"fmt"
+	"time"
+
+	"k8s.io/apimachinery/pkg/api/resource"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	"github.com/etcd-operators/etcd-operators/api/v1beta2"
+)
+
+// The rules of this file let volumes grow, and keep them in the form that the policy of
+// their deletion asks for. etcd is not touched by either.
+
+// refusalAge is for how long the API server's refusal of a growth stands, before it is
+// asked again: a quota may have been raised.
+const refusalAge = 10 * time.Minute
+
+// keepVolumes brings the members' claims to the form of storage.deletionPolicy, all at
+// once. It needs no quorum, and it comes early: the EtcdCluster may be deleted next.
+func keepVolumes(v *view) *step {
+	var other []ClaimRef
+	version := ""
+	if v.Cluster.Retain && v.Cluster.ClusterID != 0 {
+		version = v.neededVersion()
+	}
+	for i := range v.Claims {
+		if c := &v.Claims[i]; !c.Deleting && (c.Retained != v.Cluster.Retain || (version != "" && c.Version != version)) {
+			other = append(other, ClaimRef{c.Name, c.UID})
+		}
+	}
+	if len(other) == 0 {
+		return nil
+	}
+	if v.Cluster.Retain {
+		return do(KeepClaims{other, true, version}, "VolumesRetained", fmt.Sprintf("%d volumes stay when the EtcdCluster is deleted", len(other)))
+	}
+	return do(KeepClaims{Claims: other}, "VolumesOwned", fmt.Sprintf("%d volumes are deleted with the EtcdCluster", len(other)))
+}
+
+// neededVersion is the version of an etcd that starts on what members have: the one that
+// runs, or the later of the two while they move. All may run that at once (S10).
+func (v *view) neededVersion() string {
+	c := &v.Cluster
+	if c.Target != "" && parseVersion(c.Target).compare(parseVersion(c.Version)) > 0 {
+		return c.Target
+	}
+	return c.Version
+}
+
+// growVolume lets the next volume ask for the storage that is wanted. It is done while
+// all is well, or to the volume of the one member that is not: a disk that is full may be
+// what ails it (S6).
+func growVolume(v *view) *step {
+	next := v.nextToGrow()
+	if next == nil || v.growing() != nil || v.growthUnrest(next) != "" {
+		return nil
+	}
+	return do(GrowClaim{Name: next.Name, UID: next.UID, From: next.Requested, Size: v.Cluster.Storage}, "VolumeGrowing",
+		fmt.Sprintf("the volume of member %s grows from %s to %s", next.Name, bytes(next.Requested), bytes(v.Cluster.Storage)))
+}
+
+// nextToGrow is a member's claim that asks for less than is wanted, and may ask for more:
+// of a member that is not healthy, if there is one.
+func (v *view) nextToGrow() *Claim {
+	var next *Claim
+	for _, m := range v.voters {
+		c := v.claims[m.Name]
+		if c == nil || c.Deleting || c.Lost || c.Requested >= v.Cluster.Storage || v.growthRefused(c) != "" {
+			continue
+		}
+		if !v.healthy[m.ID] {
+			return c
+		}
+		if next == nil {
+			next = c
+		}
+	}
+	return next
+}
+
+// growing is a member's claim that has not got yet what it asks for.
+func (v *view) growing() *Claim {
+	for _, m := range v.list {
+		if c := v.claims[m.Name]; c != nil && !c.Deleting && c.Capacity > 0 && c.Capacity < c.Requested {
+			return c
+		}
+	}
+	return nil
+}
+
+// growthUnrest says why a volume does not grow now; empty if it may.
+func (v *view) growthUnrest(next *Claim) string {
+	why := v.unrest(nil)
+	if why == "" || !v.settled || len(v.healthy) < len(v.voters)-1 {
+		return why
+	}
+	for _, m := range v.voters {
+		if m.Name == next.Name && !v.healthy[m.ID] && v.loss(m) == "" {
+			return ""
+		}
+	}
+	return why
+}
+
+// growthRefused says why a claim can't grow to what is wanted; empty as long as nobody
+// has said so.
+func (v *view) growthRefused(c *Claim) string {
+	switch {
+	case c.Requested >= v.Cluster.Storage:
+		return ""
+	case c.Expansion == ExpansionRefused && c.Class == "":
+		return fmt.Sprintf("the volume of %s has no storage class, and does not grow", c.Name)
+	case c.Expansion == ExpansionRefused:
+		return fmt.Sprintf("the storage class %s does not allow volumes to grow", c.Class)
+	case c.RefusedSize == v.Cluster.Storage && v.Now.Sub(c.RefusedAt) < refusalAge:
+		return fmt.Sprintf("the volume of %s may not grow: %s", c.Name, c.Refusal)
+	}
+	return ""
+}
+
+// refusedGrowth is why some volume can't have the storage that is wanted, and what to do;
+// empty if none is known not to.
+func (v *view) refusedGrowth() string {
+	for _, m := range v.voters {
+		c := v.claims[m.Name]
+		if c == nil {
+			continue
+		}
+		if why := v.growthRefused(c); why != "" {
+			return fmt.Sprintf("%s: use a class with allowVolumeExpansion, or restore a backup into a cluster with larger volumes; until then %s have %s, and only volumes that are made anew have %s",
+				why, c.Name, bytes(max(c.Capacity, c.Requested)), bytes(v.Cluster.Storage))
+		}
+	}
+	return ""
+}
+
+// awaitGrowth waits for the volume that grows, of which Kubernetes tells, or until the next
+// one may; or it says why volumes do not grow although they are to.
+func awaitGrowth(v *view) *step {
+	if c := v.growing(); c != nil {
+		return wait(idle, "VolumeGrowing", fmt.Sprintf("waiting for the volume of %s to have %s%s", c.Name, bytes(c.Requested), pending(c)))
+	}
+	if next := v.nextToGrow(); next != nil {
+		return wait(v.unrestPatience(), "VolumeGrowing", fmt.Sprintf("the volume of %s grows when all is well: %s", next.Name, v.growthUnrest(next)))
+	}
+	if why := v.refusedGrowth(); why != "" {
+		return wait(idle, "GrowthRefused", why)
+	}
+	return nil
+}
+
+// resizing is the condition of volumes that grow, or cannot; nil if there is none to
+// tell of.
+func (v *view) resizing() *metav1.Condition {
+	const kind = v1beta2.ConditionStorageResizing
+	var c metav1.Condition
+	next, growing := v.nextToGrow(), v.growing()
+	switch {
+	case v.Cluster.Paused || v.Cluster.Deleting || v.Cluster.Fence.By != "":
+		return nil
+	case growing != nil:
+		c = v.condition(kind, true, "VolumeGrowing", fmt.Sprintf("%s volumes have %s; that of %s grows from %s%s",
+			v.grown(), bytes(v.Cluster.Storage), growing.Name, bytes(growing.Capacity), pending(growing)))
+	case next != nil:
+		c = v.condition(kind, true, "VolumeGrowing", fmt.Sprintf("%s volumes have %s", v.grown(), bytes(v.Cluster.Storage)))
+		if why := v.growthUnrest(next); why != "" {
+			c.Message += "; the next one grows when all is well: " + why
+		}
+	case v.refusedGrowth() != "":
+		c = v.condition(kind, false, "GrowthRefused", v.refusedGrowth())
+	default:
+		return nil
+	}
+	return &c
+}
+
+// pending are the words of Kubernetes on a volume that grows.
+func pending(c *Claim) string {
+	if c.Resizing == "" {
+		return ""
+	}
+	return ": " + c.Resizing
+}
+
+// grown counts the volumes that have the storage that is wanted: "2 of 3".
+func (v *view) grown() string {
+	n, all := 0, 0
+	for _, m := range v.list {
+		if c := v.claims[m.Name]; c != nil {
+			all++
+			if c.Capacity >= v.Cluster.Storage {
+				n++
+			}
+		}
+	}
+	return fmt.Sprintf("%d of %d", n, all)
+}
+
+// bytes tells a number of bytes as Kubernetes does, such as "8Gi".
+func bytes(n int64) string { return resource.NewQuantity(n, resource.BinarySI).String() }

@@ -1,0 +1,404 @@
+package simulate
+
+import (
+	"fmt"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/etcd-operators/etcd-operators/api/v1beta2"
+	"github.com/etcd-operators/etcd-operators/operators/etcd-operator/internal/plan"
+)
+
+// This file is what becomes of volumes: they break, they grow, and they outlive their
+// EtcdCluster.
+
+// expansion is what storage classes are like.
+type expansion int
+
+const (
+	growing       expansion = iota // volumes may grow, and the operator may read that
+	growingUnread                  // they may
+	frozen                         // they may not, and the operator may read that
+	frozenUnread                   // they may not
+)
+
+// smallest is the size of volumes at first, largest the most that is asked for.
+const smallest, largest = 1, 3
+
+// killedExit is how a process ends that is killed.
+var killedExit = plan.Exit{Code: 137, Reason: "Error"}
+
+// fault is an etcd, or a launcher, that ends by itself with an error.
+func (w *world) fault(r *run) {
+	w.crash(r)
+	r.exit = plan.Exit{Code: 1 + len(r.name)%2, Reason: "Error"}
+}
+
+// endsAtOnce is how an etcd ends as soon as it is started on its data; zero if it does not.
+func (w *world) endsAtOnce(r *run) plan.Exit {
+	switch {
+	case w.step < r.oomUntil:
+		return plan.Exit{Code: 137, Reason: "OOMKilled"}
+	case r.disk.corrupt:
+		return plan.Exit{Code: 2, Reason: "Error"}
+	}
+	return plan.Exit{}
+}
+
+// spoil lets a member's etcd end again and again: of its data, or of too little memory.
+func (w *world) spoil(f Fault) bool {
+	r := w.target(f.A, func(r *run) bool { return r.etcd != nil && r.disk.data.birth == w.main })
+	if r == nil || (f.Kind == CorruptDisk && w.tooMuch(func(q *run) bool { return q == r })) {
+		return false
+	}
+	w.say("FAULT %s: %s", f.Kind, r.name)
+	if f.Kind == StarveMember {
+		r.oomUntil = w.step + f.For
+		w.crash(r)
+		r.exit = plan.Exit{Code: 137, Reason: "OOMKilled"}
+		return true
+	}
+	r.disk.corrupt = true
+	w.fault(r)
+	w.diskLost()
+	return true
+}
+
+func (w *world) editVolumes(f Fault) bool {
+	switch {
+	case !w.cfg.Persistent:
+		return false
+	case f.Kind == EditPolicy:
+		w.say("the user sets retain to %t", !w.cluster.retain)
+		w.edit(func(c *etcdCluster) { c.retain = !c.retain })
+		return true
+	case w.cluster.storage >= largest:
+		return true
+	}
+	w.say("the user sets storage %d", w.cluster.storage+1)
+	w.edit(func(c *etcdCluster) { c.storage++ })
+	return true
+}
+
+// recreate deletes the EtcdCluster, and makes another one of its name. Its Pods are
+// collected, and its volumes stay.
+func (w *world) recreate(f Fault) bool {
+	c := &w.cluster
+	calm := !slices.ContainsFunc(w.pods, func(p *pod) bool { return p.node >= 0 && !w.kubeletTalks(p.node) })
+	kept := len(w.claims) > 0 && !slices.ContainsFunc(w.claims, func(c *claim) bool { return !w.isMembers(c) || !c.retained || c.version == "" })
+	if !calm || !kept || w.main < 0 || c.clusterID == 0 || c.target != "" || len(w.restores) > 0 || c.deleting || w.cfg.Existed != "" {
+		return false
+	}
+	// What has only been begun can't be told from what has served.
+	if slices.ContainsFunc(w.births[w.main].view, func(m plan.Member) bool { return !m.Started }) {
+		return false
+	}
+	w.say("FAULT %s: EtcdCluster %d", f.Kind, c.number+1)
+	for _, p := range slices.Clone(w.pods) {
+		w.dropPod(p)
+	}
+	w.runs = slices.DeleteFunc(w.runs, func(r *run) bool { return r.persisted })
+	w.lates = nil
+	w.cluster = etcdCluster{
+		number: c.number + 1, version: c.version + 1, generation: c.generation + 1, size: c.size, wanted: c.wanted, repository: c.repository,
+		storage: c.storage, retain: f.B%2 == 0, status: &v1beta2.ClusterStatus{},
+	}
+	w.budget, w.adoptAt = 0, w.step+1
+	if f.A%2 == 0 {
+		w.adoptAt += f.For
+	}
+	return true
+}
+
+// tickVolumes lets volumes grow that may, some time after they were asked to, and the
+// user ask for those that were left.
+func (w *world) tickVolumes() {
+	for _, c := range w.claims {
+		if c.capacity < c.requested && (w.calm || w.random.chance(30)) {
+			c.capacity = c.requested
+		}
+	}
+	if w.adoptAt > 0 && w.step >= w.adoptAt && !w.cluster.adopt {
+		w.say("the user asks for the volumes that were left")
+		w.cluster.adopt = true
+		w.cluster.version++
+	}
+}
+
+// observeClaim tells of one claim that no restore keeps.
+func (w *world) observeClaim(o *plan.Observation, c *etcdCluster, v *claimObject) {
+	if v.owner != c.number {
+		o.Retained = append(o.Retained, plan.Retained{Name: v.name, UID: v.uid, Owner: ownerName(v.owner), Deleting: v.deleting, Version: v.version})
+		o.Cluster.Existed = "volumes of an earlier cluster exist"
+		return
+	}
+	claim := plan.Claim{
+		Name: v.name, UID: v.uid, Deleting: v.deleting, Created: epoch.Add(v.created), Retained: v.retained, Version: v.version,
+		Requested: v.requested, Capacity: v.capacity, Class: "class", RefusedSize: v.refused, RefusedAt: epoch.Add(v.refusedAt), Refusal: "forbidden",
+	}
+	switch w.cfg.Expansion {
+	case growing:
+		claim.Expansion = plan.ExpansionAllowed
+	case frozen:
+		claim.Expansion = plan.ExpansionRefused
+	}
+	o.Claims = append(o.Claims, claim)
+	if c.bootstrap.Member == "" && c.fence.By == "" {
+		o.Cluster.Existed = "a volume of it exists"
+	}
+}
+
+func ownerName(n int) string { return fmt.Sprintf("owner%d", n) }
+
+// noOtherClaims is the live look before a beginning is recorded.
+func (w *world) noOtherClaims(a plan.RecordBootstrap) error {
+	if w.cfg.has(NoLiveClaims) {
+		return nil
+	}
+	for _, c := range w.claims {
+		ours := c.owner == w.cluster.number && (a.Adopted || w.cluster.bootstrap.Member != "")
+		if c.retired == "" && !ours && !(a.Adopted && c.retained) {
+			return errConflict
+		}
+	}
+	return nil
+}
+
+func (w *world) growClaim(a plan.GrowClaim) error {
+	c := w.claim(a.Name)
+	if c == nil || c.uid != a.UID || !w.isMembers(c) || c.requested != a.From {
+		return errGone
+	}
+	if !w.cfg.has(NoLiveClaims) && slices.ContainsFunc(w.claims, func(o *claim) bool { return w.isMembers(o) && o.capacity < o.requested }) {
+		return errConflict
+	}
+	w.touch("a volume grows")
+	if w.cfg.Expansion >= frozen {
+		c.refused, c.refusedAt = a.Size, w.now
+		return errUnavailable
+	}
+	c.requested = a.Size
+	return nil
+}
+
+func (w *world) keepClaim(ref plan.ClaimRef, a plan.KeepClaims) error {
+	c := w.claim(ref.Name)
+	if c == nil || c.uid != ref.UID || !w.isMembers(c) {
+		return errGone
+	}
+	w.touch("a volume is kept")
+	c.retained = a.Retain
+	if a.Version != "" {
+		c.version = a.Version
+	}
+	return nil
+}
+
+func (w *world) takeClaim(ref plan.ClaimRef, from string) error {
+	c := w.claim(ref.Name)
+	if c == nil || c.uid != ref.UID || c.deleting || !c.retained || ownerName(c.owner) != from {
+		return errGone
+	}
+	w.touch("a volume is taken")
+	if w.cluster.bootstrap.Member != "" {
+		w.fail("S1", "volume %s is taken by a cluster that has begun", c.name)
+	}
+	if !w.cluster.adopt {
+		w.fail("S12", "volume %s is taken, and nobody has asked for it", c.name)
+	}
+	c.owner, c.retained = w.cluster.number, w.cluster.retain
+	return nil
+}
+
+// checkGrowth: volumes grow one at a time (S6), and none but to what is asked for.
+func (w *world) checkGrowth() {
+	n := 0
+	for _, c := range w.claims {
+		if w.isMembers(c) && c.capacity < c.requested {
+			n++
+		}
+		if c.requested > w.cluster.storage {
+			w.fail("S6", "volume %s asks for %d, and %d is wanted", c.name, c.requested, w.cluster.storage)
+		}
+	}
+	if n > 1 {
+		w.fail("S6", "%d volumes grow at a time", n)
+	}
+}
+
+// volumesWrong says what keeps the volumes from being as they should; empty if nothing
+// does.
+func (w *world) volumesWrong() string {
+	for _, c := range w.claims {
+		switch {
+		case w.cfg.Expansion < frozen && c.capacity < w.cluster.storage:
+			return "a volume is too small: " + c.name
+		case c.retained && c.version != w.cluster.current:
+			return "another version is noted on a volume: " + c.name
+		case c.retained != w.cluster.retain:
+			return "a volume is kept against the policy: " + c.name
+		}
+	}
+	return ""
+}
+
+// restReason is what an operator says when there is nothing left to do.
+func (w *world) restReason() string {
+	if slices.ContainsFunc(w.claims, func(c *claim) bool { return c.requested < w.cluster.storage }) {
+		return "GrowthRefused"
+	}
+	return "AsDesired"
+}
+
+// mayBeRead reports whether data of a member is there that only etcd can't read.
+func (w *world) mayBeRead(id uint64) bool {
+	is := func(d *disk) bool { return d.data != nil && d.corrupt && d.data.birth == w.main && d.data.id == id }
+	return slices.ContainsFunc(w.claims, func(c *claim) bool { return is(c.disk) }) || slices.ContainsFunc(w.runs, func(r *run) bool { return is(r.disk) })
+}
+
+// obey is a user who does what the condition says of a member that crashes for ever.
+func (w *world) obey() {
+	last := &w.operators[0].last
+	for _, r := range w.runs {
+		p := w.pod(r.name)
+		if !r.disk.corrupt || p == nil || p.uid != r.uid || p.deleting != never {
+			continue
+		}
+		for _, c := range last.Status.Conditions {
+			if c.Type == v1beta2.ConditionDegraded && strings.Contains(c.Message, r.name+": etcd has ended") && strings.Contains(c.Message, "delete its Pod and its volume") {
+				w.say("the user deletes %s and its volume", r.name)
+				if c := w.claim(r.name); c != nil {
+					w.deleteClaim(c)
+				}
+				w.deletePod(p)
+				return
+			}
+		}
+	}
+}
+
+// What the oracle asks of actions on volumes that stay.
+
+// adopts reports whether the user asks for volumes that were left, and nothing has begun.
+func (k *check) adopts() bool {
+	c := &k.o.Cluster
+	return c.AdoptVolumes != "" && c.Bootstrap == nil && c.ClusterID == 0 && len(k.o.Pods) == 0 && len(k.o.Retained)+len(k.o.Claims) > 0
+}
+
+func (k *check) takeClaims(a plan.TakeClaims) *Violation {
+	if !k.adopts() || len(a.Claims) == 0 {
+		return violation("S12", "volumes are taken, and nobody has asked for them")
+	}
+	if want := k.o.Cluster.AdoptVolumes; want != v1beta2.AdoptAny && want != a.From {
+		return violation("S12", "volumes of %s are taken, and those of %s were asked for", a.From, want)
+	}
+	for _, r := range a.Claims {
+		if !slices.ContainsFunc(k.o.Retained, func(c plan.Retained) bool {
+			return c.Name == r.Name && c.UID == r.UID && c.Owner == a.From && !c.Deleting
+		}) {
+			return violation("S11", "volume %s is taken, and was not left by %s", r.Name, a.From)
+		}
+	}
+	return nil
+}
+
+func (k *check) recordAdopted(a plan.RecordBootstrap) *Violation {
+	if c := &k.o.Cluster; c.Bootstrap != nil || !k.hasOrHadClaim(a.Member) || len(k.o.Pods) > 0 {
+		return violation("S1", "a beginning on adopted volumes is recorded, and there are none, or another one")
+	}
+	if slices.ContainsFunc(k.o.Retained, func(r plan.Retained) bool {
+		return !r.Deleting && (k.o.Cluster.AdoptVolumes == v1beta2.AdoptAny || k.o.Cluster.AdoptVolumes == r.Owner)
+	}) {
+		return violation("S1", "a beginning is recorded before all volumes are taken")
+	}
+	return nil
+}
+
+func (k *check) hasOrHadClaim(name string) bool {
+	return slices.ContainsFunc(k.o.Claims, func(c plan.Claim) bool { return c.Name == name })
+}
+
+// latchAdopted: a quorum of the members that etcd lists answers with that id.
+func (k *check) latchAdopted(a plan.LatchClusterID) *Violation {
+	list := k.list()
+	voters, same := 0, 0
+	for _, m := range list {
+		if m.Learner {
+			continue
+		}
+		voters++
+		if an := k.answer(m); an != nil && an.ClusterID == a.ClusterID && len(an.Errors) == 0 && !an.Learner {
+			same++
+		}
+	}
+	if voters == 0 || same < quorum(voters) {
+		return violation("S1", "cluster id %x is latched, which %d of %d voters report", a.ClusterID, same, voters)
+	}
+	return nil
+}
+
+func (k *check) keepClaims(a plan.KeepClaims) *Violation {
+	if a.Retain != k.o.Cluster.Retain || len(a.Claims) == 0 {
+		return violation("S7", "volumes are kept against the policy")
+	}
+	if c := &k.o.Cluster; a.Version != "" && a.Version != c.Version && a.Version != c.Target {
+		return violation("S10", "etcd %s is noted on volumes, which run %s", a.Version, c.Version)
+	}
+	for _, r := range a.Claims {
+		if !slices.ContainsFunc(k.o.Claims, func(c plan.Claim) bool {
+			return c.Name == r.Name && c.UID == r.UID && (c.Retained != a.Retain || c.Version != a.Version)
+		}) {
+			return violation("S11", "no volume %s of uid %s was observed that is kept otherwise", r.Name, r.UID)
+		}
+	}
+	return nil
+}
+
+func (k *check) growClaim(a plan.GrowClaim) *Violation {
+	i := slices.IndexFunc(k.o.Claims, func(c plan.Claim) bool { return c.Name == a.Name && c.UID == a.UID && c.Requested == a.From })
+	if i < 0 || a.Size != k.o.Cluster.Storage || a.Size <= a.From {
+		return violation("S11", "volume %s (%s) is to grow from %d to %d, and was not observed so", a.Name, a.UID, a.From, a.Size)
+	}
+	if c := &k.o.Claims[i]; c.Expansion == plan.ExpansionRefused {
+		return violation("Volumes", "volume %s is to grow, and its class does not allow it", a.Name)
+	}
+	list := k.list()
+	if v := k.settled(list); v != nil {
+		return v
+	}
+	for _, m := range list {
+		for _, c := range k.o.Claims {
+			if c.Name == m.Name && !c.Deleting && c.Capacity > 0 && c.Capacity < c.Requested {
+				return violation("S6", "volume %s is to grow while %s does", a.Name, c.Name)
+			}
+		}
+		if !m.Learner && !k.healthy[m.ID] && m.Name != a.Name {
+			return violation("S6", "volume %s is to grow while %s is not healthy", a.Name, m.Name)
+		}
+	}
+	return nil
+}
+
+// broken reports whether a member's etcd has ended by itself, five times and for two
+// minutes, since it served in this Pod with this image (S9).
+func (k *check) broken(p *plan.Pod) bool {
+	code := p.LastExit.Code
+	return (code == 1 || code == 2) && p.LastExit.Reason != "OOMKilled" && p.Restarts-p.ProvenRestarts >= 5 && p.ProvenImage == p.Repository+":v"+p.Version &&
+		!p.UnreadySince.IsZero() && k.o.Now.Sub(p.UnreadySince) >= 2*time.Minute
+}
+
+// crowdsOut reports whether a broken member may have the place that a joiner has been
+// waiting for, for the member timeout.
+func (k *check) crowdsOut(name string) bool {
+	p := k.pod(name)
+	return p != nil && k.broken(p) && slices.ContainsFunc(k.o.Pods, func(j plan.Pod) bool {
+		return j.Role == plan.Joiner && j.Node == "" && j.Unschedulable != "" && k.o.Now.Sub(j.Created) >= k.o.Cluster.MemberTimeout
+	})
+}
+
+// unbacked reports whether the volume of a Pod that does not run has been lost.
+func (k *check) unbacked(p *plan.Pod) bool {
+	return slices.ContainsFunc(k.o.Claims, func(c plan.Claim) bool { return c.Name == p.Name && c.Lost }) &&
+		!p.UnreadySince.IsZero() && k.o.Now.Sub(p.UnreadySince) >= k.o.Cluster.MemberTimeout
+}

@@ -1,0 +1,23 @@
+package member
+
+import (
+	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	"github.com/etcd-operators/etcd-operators/api/v1beta2"
+)
+
+// Owns reports whether a volume is the EtcdCluster's: by its owner reference, or, where
+// volumes are retained, by the uid in its label, if nobody else controls it. What
+// belongs to another uid, such as an earlier EtcdCluster of that name, is not.
+func Owns(c *v1beta2.EtcdCluster, claim *corev1.PersistentVolumeClaim) bool {
+	if metav1.GetControllerOf(claim) != nil {
+		return metav1.IsControlledBy(claim, c)
+	}
+	return IsRetained(claim) && claim.Labels[v1beta2.LabelOwner] == string(c.UID)
+}
+
+// IsRetained reports whether a volume is one that is not deleted with its EtcdCluster.
+func IsRetained(claim *corev1.PersistentVolumeClaim) bool {
+	return len(claim.OwnerReferences) == 0 && claim.Labels[v1beta2.LabelOwner] != ""
+}
