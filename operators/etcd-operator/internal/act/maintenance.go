@@ -33,7 +33,11 @@ func (a *Actor) disarmAlarm(ctx context.Context, c *v1beta2.EtcdCluster, obs *pl
 func (a *Actor) compact(ctx context.Context, obs *plan.Observation, x plan.Compact) error {
 	ctx, cancel := context.WithTimeout(ctx, callTime)
 	defer cancel()
-	return wrap(unlessTimeIsUp(ctx, a.Etcd.Compact(ctx, voters(obs), x.Revision)), "compact")
+	err := a.Etcd.Compact(ctx, voters(obs), x.Revision)
+	if timeIsUp(ctx, err) {
+		return nil
+	}
+	return wrap(err, "compact")
 }
 
 // defragment has one member write its database anew, if all Pods of the cluster, read
@@ -62,17 +66,17 @@ func (a *Actor) defragment(ctx context.Context, c *v1beta2.EtcdCluster, obs *pla
 	call, cancel := context.WithTimeout(ctx, callTime)
 	defer cancel()
 	err = a.Etcd.Defragment(call, observe.Endpoint(seen.Name, seen.IP))
-	if err != nil {
-		return wrap(unlessTimeIsUp(call, err), "defragment member "+x.Name)
+	switch {
+	case timeIsUp(call, err):
+		return nil
+	case err != nil:
+		return fmt.Errorf("defragment member %s: %w", x.Name, err)
 	}
 	return a.patchPod(ctx, c, x.Name, x.UID, annotation(v1beta2.AnnotationDefragmented, mark+" done"))
 }
 
-// unlessTimeIsUp is the error of a call, but for one that was sent and that etcd has not
-// answered in time: it goes on, and what it does shows.
-func unlessTimeIsUp(ctx context.Context, err error) error {
-	if errors.Is(err, etcdclient.ErrOutcomeUnknown) && ctx.Err() != nil {
-		return nil
-	}
-	return err
+// timeIsUp reports whether a call was sent that etcd has not answered in time: it goes on,
+// and what it does shows.
+func timeIsUp(ctx context.Context, err error) bool {
+	return errors.Is(err, etcdclient.ErrOutcomeUnknown) && ctx.Err() != nil
 }
