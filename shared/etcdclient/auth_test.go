@@ -287,7 +287,7 @@ func TestTokensThatMembersDoNotKnow(t *testing.T) {
 // place of: etcd does not refuse it but waits, and credentials help all the same.
 func TestATokenOfALongerLog(t *testing.T) {
 	etcdtest.EachVersion(t, func(t *testing.T, version string) {
-		session, read := known("root", "secret")
+		session, _ := known("root", "secret")
 		ctx := As(within(t), session)
 		old, _ := grow(t, version, 1)
 		for range 50 {
@@ -295,7 +295,7 @@ func TestATokenOfALongerLog(t *testing.T) {
 				t.Fatal(err)
 			}
 		}
-		for n := range int64(2) {
+		for n := range 2 {
 			members := old
 			if n == 1 {
 				members, _ = grow(t, version, 1)
@@ -314,9 +314,6 @@ func TestATokenOfALongerLog(t *testing.T) {
 				}
 				return nil
 			})
-			if read.Load() != n+1 {
-				t.Errorf("root authenticated %d times, want %d", read.Load(), n+1)
-			}
 		}
 	})
 }
