@@ -23,11 +23,13 @@ func TestOwns(t *testing.T) {
 		change         func(*corev1.PersistentVolumeClaim)
 		owns, retained bool
 	}{
-		"deleted with it":          {by: owned(), owns: true},
-		"kept":                     {by: retaining(), owns: true, retained: true},
-		"of another":               {by: another, retained: true},
-		"of nobody":                {by: owned(), change: func(c *corev1.PersistentVolumeClaim) { c.OwnerReferences = nil }},
-		"kept, and owned by other": {by: retaining(), change: func(c *corev1.PersistentVolumeClaim) { c.OwnerReferences = NewClaim(otherUID(owned()), "x").OwnerReferences }},
+		"deleted with it": {by: owned(), owns: true},
+		"kept":            {by: retaining(), owns: true, retained: true},
+		"of another":      {by: another, retained: true},
+		"of nobody":       {by: owned(), change: func(c *corev1.PersistentVolumeClaim) { c.OwnerReferences = nil }},
+		"kept, and owned by other": {by: retaining(), change: func(c *corev1.PersistentVolumeClaim) {
+			c.OwnerReferences = NewClaim(otherUID(owned()), "x").OwnerReferences
+		}},
 	} {
 		t.Run(name, func(t *testing.T) {
 			claim := NewClaim(tc.by, "x")
