@@ -362,6 +362,12 @@ type ClusterStatus struct {
 	// +optional
 	VersionIndex int64 `json:"versionIndex,omitempty"`
 
+	// The size that the cluster keeps until all members run targetVersion: it does not
+	// grow between two members of an upgrade. A number of members; 0 if there is no
+	// targetVersion.
+	// +optional
+	UpgradeSize int `json:"upgradeSize,omitempty"`
+
 	// The one beginning of the cluster, recorded before its first member's Pod
 	// exists. It is never made a second time; a restore puts that of its seed here.
 	// +optional

@@ -54,6 +54,12 @@ type Answer struct {
 	// the minor that all members have been seen to run. Empty if it is not decided yet,
 	// or could not be had.
 	ClusterVersion string
+	// StorageVersion is that of its data, such as "3.6.0": the oldest minor that can start
+	// on it. Empty if it is not told, as by etcd before 3.6.
+	StorageVersion string
+	// Downgrade is the version that the cluster is being downgraded to, such as "3.5.0";
+	// empty if it is not.
+	Downgrade string
 	// DBSize is what its database takes on disk, in bytes.
 	DBSize int64
 	// Revision is that of its key space.
@@ -158,10 +164,14 @@ func (c Client) askEtcd(ctx context.Context, e Endpoint, d *dialer) Answer {
 		members, local []Member
 		read           bool
 		clusterVersion string
+		downgrade      string
 	)
 	wg.Go(func() {
 		// Not clientv3's Status, which dials a connection of its own.
 		status, statusErr = pb.NewMaintenanceClient(conn.ActiveConnection()).Status(ctx, &pb.StatusRequest{})
+		if statusErr == nil {
+			downgrade = downgradeTarget(ctx, conn, status)
+		}
 	})
 	wg.Go(func() { members = memberList(ctx, conn) })
 	wg.Go(func() { local = memberList(ctx, conn, clientv3.WithSerializable()) })
@@ -183,6 +193,8 @@ func (c Client) askEtcd(ctx context.Context, e Endpoint, d *dialer) Answer {
 		Learner:        status.GetIsLearner(),
 		Version:        status.GetVersion(),
 		ClusterVersion: clusterVersion,
+		StorageVersion: status.GetStorageVersion(),
+		Downgrade:      downgrade,
 		DBSize:         status.GetDbSize(),
 		Revision:       status.GetHeader().GetRevision(),
 		Errors:         status.GetErrors(),

@@ -17,6 +17,8 @@ type Etcd interface {
 	Remove(ctx context.Context, via []etcdclient.Endpoint, id uint64) error
 	// MoveLeader asks the leader itself.
 	MoveLeader(ctx context.Context, leader etcdclient.Endpoint, id uint64) error
+	EnableDowngrade(ctx context.Context, via []etcdclient.Endpoint, to string) error
+	CancelDowngrade(ctx context.Context, via []etcdclient.Endpoint) error
 }
 
 // voters are the members through which a change can be made: those whose

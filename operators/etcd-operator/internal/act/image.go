@@ -22,9 +22,13 @@ import (
 // joined by a second one (S6). The image and the marks that tell of it are one patch, of
 // the Pod as it was read.
 func (a *Actor) changeImage(ctx context.Context, c *v1beta2.EtcdCluster, obs *plan.Observation, x plan.ChangeImage) error {
-	pod, err := a.asObserved(ctx, c, obs, x.Name)
+	pods, err := a.asObserved(ctx, c, obs)
 	if err != nil {
 		return err
+	}
+	pod := pods[x.Name]
+	if pod == nil {
+		return fmt.Errorf("%w: Pod %s is gone", ErrStale, x.Name)
 	}
 	i := slices.IndexFunc(pod.Spec.Containers, func(c corev1.Container) bool { return c.Name == member.ContainerEtcd })
 	if i < 0 {
@@ -44,30 +48,26 @@ func (a *Actor) changeImage(ctx context.Context, c *v1beta2.EtcdCluster, obs *pl
 		annotation(v1beta2.AnnotationChangedFrom, cmp.Or(seen.From, seen.Version)+" "+observe.ContainerID(pod)))
 }
 
-// asObserved returns a Pod, read live together with all others of the cluster, if they
-// are as they were observed.
-func (a *Actor) asObserved(ctx context.Context, c *v1beta2.EtcdCluster, obs *plan.Observation, name string) (*corev1.Pod, error) {
+// asObserved returns the Pods of the cluster by name, read live, if they are as they were
+// observed.
+func (a *Actor) asObserved(ctx context.Context, c *v1beta2.EtcdCluster, obs *plan.Observation) (map[string]*corev1.Pod, error) {
 	var list corev1.PodList
 	if err := a.Live.List(ctx, &list, client.InNamespace(c.Namespace), client.MatchingLabels{v1beta2.LabelCluster: c.Name}); err != nil {
 		return nil, fmt.Errorf("list Pods: %w", err)
 	}
-	var found *corev1.Pod
-	n := 0
+	found := map[string]*corev1.Pod{}
 	for i := range list.Items {
 		p := &list.Items[i]
 		if !metav1.IsControlledBy(p, c) {
 			continue
 		}
-		n++
 		seen := podNamed(obs, p.Name)
 		if seen == nil || !observe.SamePod(p, seen) {
 			return nil, fmt.Errorf("%w: Pod %s has changed", ErrStale, p.Name)
 		}
-		if p.Name == name {
-			found = p
-		}
+		found[p.Name] = p
 	}
-	if found == nil || n != len(obs.Pods) {
+	if len(found) != len(obs.Pods) {
 		return nil, fmt.Errorf("%w: there are other Pods than were seen", ErrStale)
 	}
 	return found, nil

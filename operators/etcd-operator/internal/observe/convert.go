@@ -182,6 +182,8 @@ func answerOf(a etcdclient.Answer) plan.Answer {
 		Members:   Members(a.Members),
 
 		ClusterVersion: a.ClusterVersion,
+		StorageVersion: a.StorageVersion,
+		Downgrade:      a.Downgrade,
 	}
 	if !out.Read {
 		out.Members = Members(a.LocalMembers)

@@ -56,7 +56,8 @@ func createJoiners(v *view) *step {
 }
 
 // growthWaits reports whether a member is being restarted and none is lost: the
-// cluster grows after that (S6).
+// cluster grows after that (S6). Between two members of an upgrade it keeps the size that
+// it had: see newView.
 func (v *view) growthWaits() bool {
 	return v.restarting() && !slices.ContainsFunc(v.list, v.going)
 }

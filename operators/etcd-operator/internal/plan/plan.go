@@ -72,6 +72,7 @@ var rules = []rule{
 
 	// Everything below needs one.
 	awaitQuorum,
+	cancelDowngrade,
 	createJoiners,
 	openGrant,
 	welcomeBack,
@@ -94,6 +95,7 @@ var rules = []rule{
 	awaitMembers,
 
 	// Versions and images, one member at a time, while all is well (S6, S10).
+	enableDowngrade,
 	restartMember,
 	finishVersion,
 	beginVersion,

@@ -13,8 +13,8 @@ import (
 // goal is the version that members are to run now.
 func (v *view) goal() string { return cmp.Or(v.Cluster.Target, v.Cluster.Version) }
 
-// clusterVersion is etcd's cluster version: the highest that a member tells. It never
-// goes down by itself, and a member of an earlier minor does not start.
+// clusterVersion is etcd's cluster version: the highest that a member tells. It goes down
+// by etcd's downgrade API alone, and a member of an earlier minor does not start.
 func (v *view) clusterVersion() version {
 	var highest version
 	for _, m := range v.list {
@@ -47,6 +47,8 @@ func (v *view) newPodVersion(name string) string {
 		ran := parseVersion(d.Version)
 		switch {
 		case d.Name != name || d.Version == "":
+		case c.Target == c.Version && ran.compareMinor(parseVersion(c.Version)) < 0:
+			// On the way back up all may run Version already, and it starts on any data.
 		case c.Target != "" && ran.compare(parseVersion(c.Target)) == 0:
 			last = c.Target // what etcd tells lacks what a tag may have behind the patch
 		case ran.compare(parseVersion(c.Version)) != 0:
@@ -94,22 +96,30 @@ func turnVersion(v *view) *step {
 	if c.Target == "" || !supported(c.Version) {
 		return nil
 	}
-	next, refusal := nextVersion(c.Version, c.WantedVersion)
-	if refusal == "" && parseVersion(next).compareMinor(parseVersion(c.Target)) > 0 {
-		next = c.Version // a later minor is for when all is well
-	}
+	next, refusal := v.nextTurn()
 	if refusal != "" || next == c.Target || !v.mayTurn(next) {
 		return nil // see refuseVersion
 	}
-	return do(RecordVersion{c.Version, next, c.VersionIndex}, "UpgradeTurned", fmt.Sprintf("members move to etcd %s, and not to %s any more", next, c.Target))
+	return do(RecordVersion{c.Version, next, c.VersionIndex, c.UpgradeSize}, "UpgradeTurned", fmt.Sprintf("members move to etcd %s, and not to %s any more", next, c.Target))
+}
+
+// nextTurn is the version that members may move to in place of Target. Another minor than
+// that of Version or of Target is for when all is well.
+func (v *view) nextTurn() (next, refusal string) {
+	c := &v.Cluster
+	next, refusal = nextVersion(c.Version, c.WantedVersion)
+	if to := parseVersion(next); to.compareMinor(parseVersion(c.Target)) != 0 && to.compareMinor(parseVersion(c.Version)) != 0 {
+		next = c.Version
+	}
+	return next, refusal
 }
 
 // risen is the oldest version that members run, if etcd's cluster version is that, and
-// beyond the one that they are to move to; empty otherwise. There is no way back from
-// there.
+// beyond both the one that is recorded and the one that they are to move to; empty
+// otherwise. There is no way back from there by image.
 func (v *view) risen() string {
 	told := v.clusterVersion()
-	if !v.sure || told.compareMinor(parseVersion(v.goal())) <= 0 {
+	if !v.sure || told.compareMinor(parseVersion(v.goal())) <= 0 || told.compareMinor(parseVersion(v.Cluster.Version)) <= 0 {
 		return ""
 	}
 	var oldest string
@@ -168,7 +178,7 @@ func beginVersion(v *view) *step {
 		return wait(shortly, "Upgrading", fmt.Sprintf(
 			"etcd %s does not start on what etcd 3.5 has left in the log: every member makes a snapshot after it before raft's index is %d, as clients write", next, index))
 	}
-	return do(RecordVersion{c.Version, next, c.VersionIndex}, "UpgradeStarted", fmt.Sprintf("members move from etcd %s to %s, one at a time", c.Version, next))
+	return do(RecordVersion{c.Version, next, c.VersionIndex, c.Size}, "UpgradeStarted", fmt.Sprintf("members move from etcd %s to %s, one at a time", c.Version, next))
 }
 
 // snapshotCount is after how many log entries etcd makes a snapshot, from 3.6 on
@@ -206,9 +216,15 @@ func finishVersion(v *view) *step {
 	if told := v.clusterVersion(); told.compareMinor(parseVersion(c.Target)) != 0 {
 		return wait(soon, "Upgrading", fmt.Sprintf("all members run etcd %s; waiting for etcd's cluster version, which is %s", c.Target, told))
 	}
+	if to := v.downgrade(); to != (version{}) {
+		return wait(soon, "Upgrading", fmt.Sprintf("all members run etcd %s; waiting for etcd to end its downgrade to %s", c.Target, to))
+	}
 	index := c.VersionIndex
-	if parseVersion(c.Target).compareMinor(parseVersion(c.Version)) != 0 {
+	switch by := parseVersion(c.Target).compareMinor(parseVersion(c.Version)); {
+	case by > 0:
 		index = v.applied
+	case by < 0:
+		index = 0 // what a later minor has run on holds nothing that could stop it another time
 	}
 	return do(RecordVersion{Current: c.Target, Index: index}, "UpgradeFinished", "all members run etcd "+c.Target)
 }
@@ -226,6 +242,9 @@ func refuseVersion(v *view) *step {
 func (v *view) refusal() string {
 	c := &v.Cluster
 	next, why := nextVersion(c.Version, c.WantedVersion)
+	if c.Target != "" {
+		next, why = v.nextTurn()
+	}
 	if why == "" && c.Target != "" && next != c.Target && !v.mayTurn(next) {
 		return fmt.Sprintf("members may not go back to etcd %s, since etcd's cluster version may be that of %s already: set spec.version to %s", next, c.Target, c.Target)
 	}
