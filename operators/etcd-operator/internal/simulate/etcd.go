@@ -18,6 +18,9 @@ type data struct {
 	committed, applied int
 	// view is this member's own member list, never changed in place.
 	view []plan.Member
+	// told is the minor of the cluster version as this member has it, stored that of its
+	// data: no etcd of an earlier minor starts on either.
+	told, stored int
 }
 
 // entry is an entry of raft's log. An entry has the same serial wherever it is,

@@ -89,6 +89,10 @@ func CheckDecision(o plan.Observation, d plan.Decision) *Violation {
 		return k.latch(a)
 	case plan.RecordVersion:
 		return k.recordVersion(a)
+	case plan.EnableDowngrade:
+		return k.enableDowngrade(a)
+	case plan.CancelDowngrade:
+		return k.cancelDowngrade()
 	case plan.ChangeImage:
 		return k.changeImage(a)
 	case plan.CreatePods:

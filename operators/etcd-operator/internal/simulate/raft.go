@@ -43,6 +43,12 @@ func (w *world) tickEtcd() {
 	for _, r := range w.etcds() {
 		if r.etcd != nil && r.etcd.leading {
 			w.raiseVersion(r)
+			w.lowerVersion(r)
+		}
+	}
+	for _, r := range w.etcds() {
+		if r.etcd != nil {
+			w.followVersion(r)
 		}
 	}
 }

@@ -102,6 +102,7 @@ type etcdCluster struct {
 	// current and target are the versions that are latched in the status.
 	current, target string
 	index           uint64
+	upgradeSize     int
 	paused          bool
 	deleting        bool
 	bootstrap       plan.Bootstrap // zero: none
@@ -130,6 +131,9 @@ type birth struct {
 	restored bool
 	// minor is etcd's cluster version: that which all members were seen to run.
 	minor int
+	// downgrade is the minor that it is being lowered to, by etcd's downgrade API; 0 if it
+	// is not.
+	downgrade int
 	// oldIndex is raft's index up to which there may be entries of etcd 3.5 in the log,
 	// while the cluster version is later; 0 if there are none.
 	oldIndex uint64
