@@ -10,10 +10,13 @@ import (
 // image is changed as on the way up (restart.go). Etcd ends the downgrade itself when all
 // members run the earlier minor.
 //
-// While it is downgraded etcd takes no new members: neither minor joins a cluster whose
-// cluster version is not the next one above its own (etcdserver.allowedVersionRange). A
-// downgrade that is cancelled half-way leaves what there is half-way up: members of the
-// earlier minor hold the cluster version, and the others may go down by image or up.
+// While it is downgraded etcd takes no new members: none joins a cluster whose cluster
+// version is not the next one above its own minor (etcdserver.allowedVersionRange). And
+// etcd 3.5 must not replay a log in which several learners were added at once: it would
+// leave out all but one of them (S3). The snapshot that etcd forces as it lowers its
+// cluster version keeps members from that, and those who join from a leader that was
+// restarted since. So if a member is to join half-way all go up again first, and it joins
+// with the later minor; the way down begins anew, with another snapshot, when all is well.
 
 // oldestByDowngrade is the earliest minor that etcd's downgrade API leads to: etcd 3.5
 // does not lower its cluster version.
@@ -83,12 +86,37 @@ func cancelDowngrade(v *view) *step {
 	switch goal := parseVersion(v.goal()); {
 	case goal.compareMinor(to) != 0:
 		why = "members are to run etcd " + goal.String()
-	case v.missing() > 0 || slices.ContainsFunc(v.list, func(m Member) bool { return !m.Started }):
+	case v.awaitsMember():
 		why = "a member is to join, and etcd takes none meanwhile"
 	default:
 		return nil
 	}
 	return do(CancelDowngrade{}, "DowngradeCancelled", fmt.Sprintf("etcd's downgrade to %s is cancelled: %s", to, why))
+}
+
+// awaitsMember reports whether a member is to join.
+func (v *view) awaitsMember() bool {
+	return v.missing() > 0 || slices.ContainsFunc(v.list, func(m Member) bool { return !m.Started })
+}
+
+// halfDown reports whether members go down a minor, and not all that have Pods run it.
+func (v *view) halfDown() bool {
+	goal := parseVersion(v.goal())
+	return v.goesDown() && slices.ContainsFunc(v.voters, func(m Member) bool {
+		p := v.pods[m.Name]
+		return p != nil && parseVersion(p.runs()).compareMinor(goal) > 0
+	})
+}
+
+// isMixed reports whether voters run more than one minor.
+func (v *view) isMixed() bool {
+	minors := map[int]bool{}
+	for _, m := range v.voters {
+		if p := v.pods[m.Name]; p != nil {
+			minors[parseVersion(p.runs()).minor] = true
+		}
+	}
+	return len(minors) > 1
 }
 
 // mayBeLowered reports whether some member that runs, or something that is under way, may

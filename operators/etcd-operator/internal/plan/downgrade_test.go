@@ -104,10 +104,22 @@ func TestMembersGoDownAMinor(t *testing.T) {
 			do: record(earlier, ""), because: "UpgradeFinished",
 		},
 		"a lost member can't be replaced meanwhile": {
-			reason: "etcd lets none join", seen: downgrading().lowered("b").dead("c"), do: cancel, because: "DowngradeCancelled",
+			reason: "etcd lets none join, and 3.5 must not replay the log of 3.6", seen: downgrading().lowered("b").dead("c"),
+			do: record(theVersion, theVersion), because: "UpgradeTurned",
 		},
-		"then it is": {
-			reason: "S10: by what holds the cluster version", seen: downgrading().lowered("b").dead("c").downgrade(""),
+		"the way up begins": {
+			reason: "etcd lets none join otherwise", seen: downgrading().lowered("b").dead("c").cluster(func(c *Cluster) { c.Target = theVersion }),
+			do: cancel, because: "DowngradeCancelled",
+		},
+		"and the lost one is replaced": {
+			reason: "S3: by what replays the log as it was written", seen: downgrading().lowered("b").dead("c").downgrade("").cluster(func(c *Cluster) { c.Target = theVersion }),
+			do: create(joiners(1)...), because: "CreatingMembers",
+		},
+		"one that is lost when all others are there keeps nobody up": {
+			reason: "their logs begin with the snapshot", seen: downgrading().lowered("a", "b").dead("c"), do: cancel, because: "DowngradeCancelled",
+		},
+		"and is replaced by the earlier minor": {
+			reason: "all run it", seen: downgrading().lowered("a", "b").dead("c").downgrade(""),
 			do: create(NewPod{Name: "n1", Role: Joiner, Version: earlier}), because: "CreatingMembers",
 		},
 		"not while one may get the earlier image at any moment": {

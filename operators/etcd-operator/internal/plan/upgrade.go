@@ -37,6 +37,9 @@ func (p *Pod) runs() string { return cmp.Or(p.From, p.Version) }
 func (v *view) newPodVersion(name string) string {
 	c := &v.Cluster
 	if oldest := v.oldestServing(); oldest != "" {
+		if parseVersion(oldest).compareMinor(parseVersion(c.Version)) < 0 && v.isMixed() {
+			return c.Version // see halfDown
+		}
 		return oldest
 	}
 	if c.Target != "" && parseVersion(c.Target).compareMinor(parseVersion(c.Version)) > 0 {
@@ -90,6 +93,10 @@ func takes(cluster version, s string) bool {
 // it has gone further than we knew. It needs no quorum: nothing is done to a member.
 func turnVersion(v *view) *step {
 	c := &v.Cluster
+	if v.halfDown() && v.hasQuorum() && v.awaitsMember() {
+		return do(RecordVersion{c.Version, c.Version, c.VersionIndex, c.UpgradeSize}, "UpgradeTurned",
+			fmt.Sprintf("members move back to etcd %s, and down again later: a member is to join, and etcd takes none on the way down", c.Version))
+	}
 	if risen := v.risen(); risen != "" {
 		return do(RecordVersion{Current: risen, Index: v.applied}, "UpgradeFinished", fmt.Sprintf("all members run etcd %s or later, and etcd's cluster version is that", risen))
 	}

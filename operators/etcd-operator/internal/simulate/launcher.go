@@ -314,6 +314,7 @@ func (w *world) crash(r *run) {
 
 func (w *world) startEtcd(r *run) {
 	r.state = running
+	w.replay(r)
 	r.etcd = &process{since: w.now}
 	w.disturbed++
 }

@@ -237,6 +237,7 @@ func (w *world) send(l, q *run, entries bool) {
 		}
 		to.log = from.log[:len(from.log):len(from.log)]
 		p.match = len(to.log)
+		install(from, to)
 	}
 	to.committed = max(to.committed, min(from.committed, p.match))
 	w.apply(q)
