@@ -51,6 +51,7 @@ func (w *world) back() *world {
 }
 
 func TestMembersGoDownAMinor(t *testing.T) {
+	turn := exactly(RecordVersion{theVersion, theVersion, theApplied, 3})
 	enable, cancel := exactly(EnableDowngrade{"3.5.0"}), exactly(CancelDowngrade{})
 	begun := func() *world { return upgrading(earlier).data("3.6.0") }
 	rows{
@@ -105,7 +106,7 @@ func TestMembersGoDownAMinor(t *testing.T) {
 		},
 		"a lost member can't be replaced meanwhile": {
 			reason: "etcd lets none join, and 3.5 must not replay the log of 3.6", seen: downgrading().lowered("b").dead("c"),
-			do: record(theVersion, theVersion), because: "UpgradeTurned",
+			do: turn, because: "UpgradeTurned",
 		},
 		"the way up begins": {
 			reason: "etcd lets none join otherwise", seen: downgrading().lowered("b").dead("c").cluster(func(c *Cluster) { c.Target = theVersion }),
@@ -134,11 +135,15 @@ func TestMembersGoDownAMinor(t *testing.T) {
 			reason: "it may be an image", seen: downgrading().back().justStarted(), because: "Upgrading",
 		},
 		"set back before the first": {
-			reason: "the new wish counts", seen: downgrading().wants(theVersion), do: record(theVersion, theVersion), because: "UpgradeTurned",
+			reason: "the new wish counts", seen: downgrading().wants(theVersion), do: turn, because: "UpgradeTurned",
 		},
 		"etcd is told": {reason: "S10", seen: downgrading().back(), do: cancel, because: "DowngradeCancelled"},
 		"and raises its cluster version": {
 			reason: "what is recorded is what etcd runs", seen: downgrading().back().downgrade(""), because: "Upgrading",
+		},
+		"all are up again": {
+			reason: "3.7 panics on what those of 3.5 have written meanwhile", seen: upgrading(theVersion).cluster(from35(7)),
+			do: exactly(RecordVersion{Current: theVersion, Index: theApplied}), because: "UpgradeFinished",
 		},
 		"set back half-way": {
 			reason: "members that are down go up by image", seen: downgrading().lowered("b").back().downgrade(""), do: setRole("b", Restarting), because: "UpgradingMember",

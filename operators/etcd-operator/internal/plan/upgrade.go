@@ -94,7 +94,7 @@ func takes(cluster version, s string) bool {
 func turnVersion(v *view) *step {
 	c := &v.Cluster
 	if v.halfDown() && v.hasQuorum() && v.awaitsMember() {
-		return do(RecordVersion{c.Version, c.Version, c.VersionIndex, c.UpgradeSize}, "UpgradeTurned",
+		return do(RecordVersion{c.Version, c.Version, v.turnIndex(), c.UpgradeSize}, "UpgradeTurned",
 			fmt.Sprintf("members move back to etcd %s, and down again later: a member is to join, and etcd takes none on the way down", c.Version))
 	}
 	if risen := v.risen(); risen != "" {
@@ -107,7 +107,16 @@ func turnVersion(v *view) *step {
 	if refusal != "" || next == c.Target || !v.mayTurn(next) {
 		return nil // see refuseVersion
 	}
-	return do(RecordVersion{c.Version, next, c.VersionIndex, c.UpgradeSize}, "UpgradeTurned", fmt.Sprintf("members move to etcd %s, and not to %s any more", next, c.Target))
+	return do(RecordVersion{c.Version, next, v.turnIndex(), c.UpgradeSize}, "UpgradeTurned", fmt.Sprintf("members move to etcd %s, and not to %s any more", next, c.Target))
+}
+
+// turnIndex is VersionIndex for members that turn: from now on if some of them may have
+// run an earlier minor meanwhile. finishVersion takes it further.
+func (v *view) turnIndex() uint64 {
+	if v.goesDown() {
+		return max(v.applied, v.Cluster.VersionIndex, 1)
+	}
+	return v.Cluster.VersionIndex
 }
 
 // nextTurn is the version that members may move to in place of Target. Another minor than
@@ -185,7 +194,11 @@ func beginVersion(v *view) *step {
 		return wait(shortly, "Upgrading", fmt.Sprintf(
 			"etcd %s does not start on what etcd 3.5 has left in the log: every member makes a snapshot after it before raft's index is %d, as clients write", next, index))
 	}
-	return do(RecordVersion{c.Version, next, c.VersionIndex, c.Size}, "UpgradeStarted", fmt.Sprintf("members move from etcd %s to %s, one at a time", c.Version, next))
+	index := c.VersionIndex
+	if parseVersion(next).minor == 7 {
+		index = 0 // what there was of etcd 3.5 is left behind
+	}
+	return do(RecordVersion{c.Version, next, index, c.Size}, "UpgradeStarted", fmt.Sprintf("members move from etcd %s to %s, one at a time", c.Version, next))
 }
 
 // snapshotCount is after how many log entries etcd makes a snapshot, from 3.6 on
@@ -228,7 +241,7 @@ func finishVersion(v *view) *step {
 	}
 	index := c.VersionIndex
 	switch by := parseVersion(c.Target).compareMinor(parseVersion(c.Version)); {
-	case by > 0:
+	case by > 0, c.Target == c.Version && index > 0: // members of an earlier minor may have run until now
 		index = v.applied
 	case by < 0:
 		index = 0 // what a later minor has run on holds nothing that could stop it another time

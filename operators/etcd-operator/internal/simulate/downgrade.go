@@ -116,19 +116,19 @@ func (w *world) checkLowered(t *todo, r *run, to string) {
 	}
 }
 
-// replay is an etcd that starts on its data: the member list is that of its last snapshot,
-// and what the log says since. Etcd 3.5 leaves out learners beyond the first. (That a later
-// one is started with another limit than it had is another fault, of who makes its Pod.)
+// replay is an etcd that starts on its data. Etcd 3.5 takes the member list of its last
+// snapshot and replays what the log says since, learners beyond its limit left out. (Later
+// ones do so too, under the limit that they had when it was written: see ChangeLearners.)
 func (w *world) replay(r *run) {
 	d := r.disk.data
-	limit := len(d.log)
-	if minorOf(r.version) < 6 {
-		limit = learnerLimit(r)
+	d.base, d.baseView = d.snap, d.snapView
+	if minorOf(r.version) > 5 {
+		return
 	}
-	d.base, d.baseView, d.view = d.snap, d.snapView, d.snapView
+	d.view = d.snapView
 	for _, e := range d.log[d.snap:d.applied] {
 		if e.kind != noop && e.kind != write {
-			d.view = applied(d.view, e, limit)
+			d.view = applied(d.view, e, learnerLimit(r))
 		}
 	}
 }
