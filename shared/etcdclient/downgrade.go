@@ -33,6 +33,7 @@ func (c Client) EnableDowngrade(ctx context.Context, endpoints []Endpoint, to st
 // CancelDowngrade takes back what [Client.EnableDowngrade] has asked for. What members
 // run, and the cluster version, stay as they are; etcd raises that again when all members
 // run a later one. ErrNoDowngrade says that there was none (etcd from 3.6 on says nothing).
+// Etcd 3.5 does it and does not answer: ErrOutcomeUnknown; put later ones first.
 func (c Client) CancelDowngrade(ctx context.Context, endpoints []Endpoint) error {
 	err := c.change(ctx, endpoints, func(cli *clientv3.Client) error {
 		_, err := cli.Downgrade(ctx, clientv3.DowngradeCancel, "")

@@ -3,6 +3,8 @@ package act
 import (
 	"context"
 	"errors"
+	"slices"
+	"strings"
 
 	"github.com/etcd-operators/etcd-operators/api/v1beta2"
 	"github.com/etcd-operators/etcd-operators/operators/etcd-operator/internal/plan"
@@ -25,8 +27,20 @@ func (a *Actor) cancelDowngrade(ctx context.Context, c *v1beta2.EtcdCluster, obs
 	if err := a.podsUnchanged(ctx, c, obs); err != nil {
 		return err
 	}
-	err := a.Etcd.CancelDowngrade(ctx, voters(obs))
+	err := a.Etcd.CancelDowngrade(ctx, laterFirst(obs, voters(obs)))
 	return staleIf(func(err error) bool { return errors.Is(err, etcdclient.ErrNoDowngrade) }, err, "cancel etcd's downgrade")
+}
+
+// laterFirst puts the members of etcd 3.5 last: they cancel a downgrade and do not answer.
+func laterFirst(obs *plan.Observation, via []etcdclient.Endpoint) []etcdclient.Endpoint {
+	rank := func(e etcdclient.Endpoint) int {
+		if p := podNamed(obs, e.Name); p != nil && !strings.HasPrefix(p.Answer.Version, "3.5.") {
+			return 0
+		}
+		return 1
+	}
+	slices.SortStableFunc(via, func(a, b etcdclient.Endpoint) int { return rank(a) - rank(b) })
+	return via
 }
 
 // podsUnchanged reads the Pods live, and then the EtcdCluster once more.

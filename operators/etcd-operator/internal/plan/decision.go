@@ -65,8 +65,7 @@ type LatchClusterID struct{ ClusterID uint64 }
 
 // RecordVersion latches in the status which version the cluster runs, and the one
 // that its members move to from now on; Target is empty if they move no more. Index is
-// raft's index when the last of them came to the minor of Current; 0 if all began with
-// it, or came to it from a later one. Size is the one that the cluster keeps until they
+// raft's index when the last of them came to the minor of Current: see VersionIndex. Size is the one that the cluster keeps until they
 // are there.
 type RecordVersion struct {
 	Current, Target string

@@ -55,8 +55,9 @@ type Cluster struct {
 	// UpgradeSize is the size that the cluster had when Target was latched; 0 if there is
 	// no Target. It does not grow beyond that until all members run Target.
 	UpgradeSize int
-	// VersionIndex is raft's index when the last member came to the minor of Version; 0
-	// if all began with it, or came to it from a later one.
+	// VersionIndex is raft's index when the last member came to the minor of Version, or
+	// came back to it half-way to an earlier one; 0 if all began with it, or came to it
+	// from a later one, or if what there was of an earlier one is left behind.
 	VersionIndex uint64
 	// WantedVersion is spec.version without a leading v; if that is empty, Target or
 	// Version.
