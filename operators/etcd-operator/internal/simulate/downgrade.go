@@ -106,6 +106,8 @@ func (w *world) checkLowered(t *todo, r *run, to string) {
 		return
 	case minor < r.disk.data.told || minor < r.disk.data.stored:
 		w.fail("S10", "%s gets etcd %s, and its data is that of 3.%d", r.name, to, max(r.disk.data.told, r.disk.data.stored))
+	case r.etcd == nil: // who does not run holds it back
+		return
 	case b.downgrade == minor || t.disturbed != w.disturbed || t.sent:
 		return
 	case !slices.ContainsFunc(b.view, func(m plan.Member) bool {
