@@ -1,6 +1,7 @@
 package plan
 
 import (
+	"cmp"
 	"fmt"
 	"slices"
 )
@@ -27,8 +28,8 @@ func earlierMinor(a, b version, runs, wanted string) (next, refusal string) {
 	newest := newestPatches[b.minor]
 	switch {
 	case b.minor < oldestByDowngrade:
-		return runs, fmt.Sprintf("etcd's downgrade API leads back to %s and no further, and the cluster runs %s: set spec.version to %s, or restore a backup in a cluster of %s",
-			newestPatches[oldestByDowngrade], runs, runs, wanted)
+		return runs, fmt.Sprintf("etcd's downgrade API leads back to %s and no further, and the cluster runs %s: set spec.version to %s",
+			newestPatches[oldestByDowngrade], runs, cmp.Or(newestPatches[a.minor-1], runs))
 	case newest == "" || newestPatches[a.minor] == "":
 		return runs, fmt.Sprintf("no way back from etcd %s to %s is known: set spec.version to %s", runs, wanted, runs)
 	case a.minor-b.minor > 1:

@@ -464,9 +464,12 @@ func TestPlantedBugs(t *testing.T) {
 		"a downgrade cancelled in the middle of a restart, by what comes of it": {
 			reason:  "as above, found where the member starts",
 			planner: cancelAtOnce,
-			config:  func(c *Config) { changing(EditVersion, EditVersion, HoldContainer)(c); c.TruthOnly, c.Version = true, "3.6.16" },
-			by:      []string{"S10"},
-			seeds:   20_000,
+			config: func(c *Config) {
+				changing(EditVersion, EditVersion, HoldContainer)(c)
+				c.TruthOnly, c.Version = true, "3.6.16"
+			},
+			by:    []string{"S10"},
+			seeds: 20_000,
 		},
 		"a downgrade never cancelled": {
 			reason:  "etcd is believed to end it by itself",
