@@ -514,10 +514,16 @@ type ClusterStatus struct {
 	TargetVersion string `json:"targetVersion,omitempty"`
 
 	// raft's index when the last member came to the minor of currentVersion; 0 for a
-	// cluster that began with it. etcd 3.7 does not start on log entries of 3.5, and
+	// cluster that began with it, or came to it from a later one. etcd 3.7 does not start on log entries of 3.5, and
 	// each member has left those behind when it has made a snapshot after this index.
 	// +optional
 	VersionIndex int64 `json:"versionIndex,omitempty"`
+
+	// The size that the cluster keeps until all members run targetVersion: it does not
+	// grow between two members of an upgrade. A number of members; 0 if there is no
+	// targetVersion.
+	// +optional
+	UpgradeSize int `json:"upgradeSize,omitempty"`
 
 	// The one beginning of the cluster, recorded before its first member's Pod
 	// exists. It is never made a second time; a restore puts that of its seed here.

@@ -113,6 +113,41 @@ func TestUpgradeSetBack(t *testing.T) {
 	w.lostNothing(3)
 }
 
+// TestDowngrade: a cluster goes back a minor by etcd's downgrade API, in the Pods that it
+// has, and its clients notice nothing; no further than 3.5.
+func TestDowngrade(t *testing.T) {
+	t.Parallel()
+	for from, way := range map[string]struct {
+		to   string
+		kind []harness.Option
+	}{etcd36: {etcd35, kinds["WithVolumes"]}, etcd37: {etcd36, kinds["WithoutVolumes"]}} {
+		t.Run(from, func(t *testing.T) {
+			t.Parallel()
+			s := anOperator(t)
+			c := s.cluster("etcd", append(way.kind, harness.Size(3), harness.Version(from))...)
+			c.settles(3, later)
+			members, pods := c.members(), c.State().UIDs()
+			w := c.writes()
+			c.wantsVersion(way.to)
+			c.becomes("back at "+way.to, harness.AtVersion(way.to), anUpgrade)
+			c.settles(3, soon)
+			w.noticedNoFailure()
+			for _, m := range members {
+				c.tells("MemberUpgraded", m, way.to)
+			}
+			c.becomes("of the same members", sameMembers(members), soon)
+			if got := c.State().UIDs(); fmt.Sprint(got) != fmt.Sprint(pods) {
+				t.Errorf("the Pods are %v, and were %v", got, pods)
+			}
+			w.lostNothing(3)
+			if way.to == etcd35 {
+				c.wantsVersion("3.4.37")
+				c.becomes("told that there is no way", upgradingSays("no further", "set spec.version to "+etcd35), soon)
+			}
+		})
+	}
+}
+
 // anUpgrade is for what takes half a minute on an idle machine: three members, each of
 // which is taken from its clients, restarted and let settle, one after the other.
 const anUpgrade = 3 * time.Minute

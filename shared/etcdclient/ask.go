@@ -54,6 +54,12 @@ type Answer struct {
 	// the minor that all members have been seen to run. Empty if it is not decided yet,
 	// or could not be had.
 	ClusterVersion string
+	// StorageVersion is that of its data, such as "3.6.0": the oldest minor that can start
+	// on it. Empty if it is not told, as by etcd before 3.6.
+	StorageVersion string
+	// Downgrade is the version that the cluster is being downgraded to, such as "3.5.0";
+	// empty if it is not.
+	Downgrade string
 	// DBSize is what its database takes on disk, in bytes.
 	DBSize int64
 	// DBSizeInUse is what of it is in use; the rest is free, and given back to the disk by
@@ -204,10 +210,14 @@ func (c Client) questions(ctx context.Context, e Endpoint, conn *clientv3.Client
 		statusErr, listErr, readErr error
 		members, local              []Member
 		clusterVersion              string
+		downgrade                   string
 	)
 	wg.Go(func() {
 		// Not clientv3's Status, which dials a connection of its own.
 		status, statusErr = pb.NewMaintenanceClient(conn.ActiveConnection()).Status(ctx, &pb.StatusRequest{})
+		if statusErr == nil {
+			downgrade = downgradeTarget(ctx, conn, status)
+		}
 	})
 	wg.Go(func() { members, listErr = memberList(ctx, conn) })
 	wg.Go(func() { local, _ = memberList(ctx, conn, clientv3.WithSerializable()) })
@@ -240,6 +250,8 @@ func (c Client) questions(ctx context.Context, e Endpoint, conn *clientv3.Client
 		Learner:        status.GetIsLearner(),
 		Version:        status.GetVersion(),
 		ClusterVersion: clusterVersion,
+		StorageVersion: status.GetStorageVersion(),
+		Downgrade:      downgrade,
 		DBSize:         status.GetDbSize(),
 		DBSizeInUse:    status.GetDbSizeInUse(),
 		Quota:          status.GetDbSizeQuota(),

@@ -37,6 +37,11 @@ var (
 	ErrBadTransferee = errors.New("leadership cannot be moved to this member")
 	// ErrNoLeader: the cluster has no leader now. Wait.
 	ErrNoLeader = errors.New("no leader")
+	// ErrDowngradeRefused: etcd does not lower its cluster version to that version now:
+	// it is not one minor lower, or another downgrade is under way.
+	ErrDowngradeRefused = errors.New("etcd refuses this downgrade")
+	// ErrNoDowngrade: no downgrade is under way.
+	ErrNoDowngrade = errors.New("no downgrade is under way")
 	// ErrUnauthorized: the cluster has authentication enabled and these
 	// credentials do not suffice.
 	ErrUnauthorized = errors.New("not authorized")
@@ -60,6 +65,9 @@ var sentinels = []struct{ etcd, ours error }{
 	{rpctypes.ErrNotLeader, ErrNotLeader},
 	{rpctypes.ErrBadLeaderTransferee, ErrBadTransferee},
 	{rpctypes.ErrNoLeader, ErrNoLeader},
+	{rpctypes.ErrInvalidDowngradeTargetVersion, ErrDowngradeRefused},
+	{rpctypes.ErrDowngradeInProcess, ErrDowngradeRefused},
+	{rpctypes.ErrNoInflightDowngrade, ErrNoDowngrade},
 	{rpctypes.ErrPermissionDenied, ErrUnauthorized},
 	{rpctypes.ErrUserEmpty, ErrUnauthorized},
 	{rpctypes.ErrUserNotFound, ErrUnauthorized},

@@ -87,6 +87,10 @@ func (a *Actor) Act(ctx context.Context, c *v1beta2.EtcdCluster, obs *plan.Obser
 		return a.removeMember(ctx, c, obs, x)
 	case plan.MoveLeader:
 		return a.moveLeader(ctx, obs, x)
+	case plan.EnableDowngrade:
+		return a.enableDowngrade(ctx, c, obs, x)
+	case plan.CancelDowngrade:
+		return a.cancelDowngrade(ctx, c, obs)
 	case plan.ChangeImage:
 		return a.changeImage(ctx, c, obs, x)
 	case plan.RemakePod:

@@ -21,6 +21,8 @@ type Etcd interface {
 	Compact(ctx context.Context, via []etcdclient.Endpoint, revision int64) error
 	// Defragment asks the member itself.
 	Defragment(ctx context.Context, member etcdclient.Endpoint) error
+	EnableDowngrade(ctx context.Context, via []etcdclient.Endpoint, to string) error
+	CancelDowngrade(ctx context.Context, via []etcdclient.Endpoint) error
 }
 
 // voters are the members through which a change can be made: those whose

@@ -47,27 +47,36 @@ func (a *Actor) changeImage(ctx context.Context, c *v1beta2.EtcdCluster, obs *pl
 // asObserved returns a Pod, read live together with all others of the cluster, if they
 // are as they were observed.
 func (a *Actor) asObserved(ctx context.Context, c *v1beta2.EtcdCluster, obs *plan.Observation, name string) (*corev1.Pod, error) {
+	pods, err := a.allAsObserved(ctx, c, obs)
+	if err != nil {
+		return nil, err
+	}
+	if pods[name] == nil {
+		return nil, fmt.Errorf("%w: Pod %s is gone", ErrStale, name)
+	}
+	return pods[name], nil
+}
+
+// allAsObserved returns the Pods of the cluster by name, read live, if they are as they
+// were observed.
+func (a *Actor) allAsObserved(ctx context.Context, c *v1beta2.EtcdCluster, obs *plan.Observation) (map[string]*corev1.Pod, error) {
 	var list corev1.PodList
 	if err := a.Live.List(ctx, &list, client.InNamespace(c.Namespace), client.MatchingLabels{v1beta2.LabelCluster: c.Name}); err != nil {
 		return nil, fmt.Errorf("list Pods: %w", err)
 	}
-	var found *corev1.Pod
-	n := 0
+	found := map[string]*corev1.Pod{}
 	for i := range list.Items {
 		p := &list.Items[i]
 		if !metav1.IsControlledBy(p, c) {
 			continue
 		}
-		n++
 		seen := podNamed(obs, p.Name)
 		if seen == nil || !observe.SamePod(p, seen) {
 			return nil, fmt.Errorf("%w: Pod %s has changed", ErrStale, p.Name)
 		}
-		if p.Name == name {
-			found = p
-		}
+		found[p.Name] = p
 	}
-	if found == nil || n != len(obs.Pods) {
+	if len(found) != len(obs.Pods) {
 		return nil, fmt.Errorf("%w: there are other Pods than were seen", ErrStale)
 	}
 	return found, nil

@@ -162,6 +162,16 @@ func (u untouched) Remove(context.Context, []etcdclient.Endpoint, uint64) error 
 	return nil
 }
 
+func (u untouched) EnableDowngrade(context.Context, []etcdclient.Endpoint, string) error {
+	u.t.Error("a downgrade was enabled")
+	return nil
+}
+
+func (u untouched) CancelDowngrade(context.Context, []etcdclient.Endpoint) error {
+	u.t.Error("a downgrade was cancelled")
+	return nil
+}
+
 func (u untouched) MoveLeader(context.Context, etcdclient.Endpoint, uint64) error {
 	u.t.Error("leadership was moved")
 	return nil

@@ -35,6 +35,7 @@ func (a *Actor) Report(ctx context.Context, c *v1beta2.EtcdCluster, d plan.Decis
 	case plan.RecordVersion:
 		next.Status.CurrentVersion, next.Status.TargetVersion = x.Current, x.Target
 		next.Status.VersionIndex = int64(x.Index)
+		next.Status.UpgradeSize = x.Size
 	case plan.BeginDefragment:
 		maintenanceOf(&next.Status).LastDefragmentTime = at(x.At)
 	case plan.Compact:
@@ -52,7 +53,7 @@ func (a *Actor) Report(ctx context.Context, c *v1beta2.EtcdCluster, d plan.Decis
 		next.Status.Bootstrap = &v1beta2.BootstrapStatus{Member: x.Name, Token: x.Restore}
 		next.Status.ClusterID = fmt.Sprintf("%016x", x.ClusterID)
 		next.Status.CurrentVersion = cmp.Or(x.Version, next.Status.CurrentVersion)
-		next.Status.TargetVersion, next.Status.VersionIndex = "", 0
+		next.Status.TargetVersion, next.Status.VersionIndex, next.Status.UpgradeSize = "", 0, 0
 		if m := next.Status.Maintenance; m != nil { // of another history
 			m.LastRepairTime, m.CompactedRevision = nil, 0
 		}

@@ -94,17 +94,17 @@ func TestReportLatches(t *testing.T) {
 	}
 
 	d = plan.Plan(*b.observe())
-	d.Action = plan.RecordVersion{Current: "3.6.16", Target: "3.7.3", Index: 7}
+	d.Action = plan.RecordVersion{Current: "3.6.16", Target: "3.7.3", Index: 7, Size: 3}
 	b.mustReport(d)
 	b.mustReport(plan.Plan(*b.observe()))
-	if s, c := b.cluster.Status, b.observe().Cluster; s.CurrentVersion != "3.6.16" || s.TargetVersion != "3.7.3" || s.VersionIndex != 7 || c.Target != "3.7.3" || c.VersionIndex != 7 {
+	if s, c := b.cluster.Status, b.observe().Cluster; s.CurrentVersion != "3.6.16" || s.TargetVersion != "3.7.3" || s.VersionIndex != 7 || s.UpgradeSize != 3 || c.UpgradeSize != 3 || c.Target != "3.7.3" || c.VersionIndex != 7 {
 		t.Errorf("version %s, on the way to %q since %d, is observed as %+v", s.CurrentVersion, s.TargetVersion, s.VersionIndex, c)
 	}
 	d = plan.Plan(*b.observe())
 	d.Action = plan.RecordVersion{Current: "3.7.3", Index: 9}
 	b.mustReport(d)
 	b.mustReport(plan.Plan(*b.observe()))
-	if s := b.cluster.Status; s.CurrentVersion != "3.7.3" || s.TargetVersion != "" || s.VersionIndex != 9 {
+	if s := b.cluster.Status; s.CurrentVersion != "3.7.3" || s.TargetVersion != "" || s.VersionIndex != 9 || s.UpgradeSize != 0 {
 		t.Errorf("version %s, on the way to %q since %d", s.CurrentVersion, s.TargetVersion, s.VersionIndex)
 	}
 }

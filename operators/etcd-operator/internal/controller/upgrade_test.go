@@ -123,6 +123,23 @@ func (b *bench) writes(addr string) (end func() (acked int, failed []error)) {
 	}
 }
 
+// keys is how many keys a cluster has.
+func (b *bench) keys(addr string) int {
+	b.t.Helper()
+	cli, err := clientv3.New(clientv3.Config{Endpoints: []string{addr}, Logger: zap.NewNop()})
+	if err != nil {
+		b.t.Fatal(err)
+	}
+	defer cli.Close()
+	ctx, cancel := context.WithTimeout(b.t.Context(), 10*time.Second)
+	defer cancel()
+	resp, err := cli.Get(ctx, "key-", clientv3.WithPrefix(), clientv3.WithCountOnly())
+	if err != nil {
+		b.t.Fatalf("count keys: %v", err)
+	}
+	return int(resp.Count)
+}
+
 // mostDropped is how many writes may be dropped in a change of the version, at a hundred
 // a second: those that come to the leader while it hands over, once. raft refuses them
 // (raft.ErrProposalDropped), for as long as the new leader takes to vote for itself; they

@@ -279,6 +279,8 @@ func answerOf(a etcdclient.Answer) plan.Answer {
 		ClusterVersion: a.ClusterVersion,
 		Refused:        plan.Refusal(a.Refused),
 		RefusedBecause: a.RefusedBecause,
+		StorageVersion: a.StorageVersion,
+		Downgrade:      a.Downgrade,
 	}
 	if !out.Read {
 		out.Members = Members(a.LocalMembers)

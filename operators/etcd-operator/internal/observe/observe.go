@@ -128,6 +128,7 @@ func (o *Observer) cluster(c *v1beta2.EtcdCluster) plan.Cluster {
 		Size:             c.Spec.Size,
 		Version:          running,
 		Target:           target,
+		UpgradeSize:      c.Status.UpgradeSize,
 		VersionIndex:     uint64(max(0, c.Status.VersionIndex)),
 		WantedVersion:    wanted,
 		Repository:       c.Spec.ImageRepository(),

@@ -67,11 +67,12 @@ type LatchClusterID struct{ ClusterID uint64 }
 
 // RecordVersion latches in the status which version the cluster runs, and the one
 // that its members move to from now on; Target is empty if they move no more. Index is
-// raft's index when the last of them came to the minor of Current; 0 if all began with
-// it.
+// raft's index when the last of them came to the minor of Current: see VersionIndex. Size is the one that the cluster keeps until they
+// are there.
 type RecordVersion struct {
 	Current, Target string
 	Index           uint64
+	Size            int
 }
 
 // AcknowledgeFence latches in the status that the cluster is left to a restore.
@@ -161,6 +162,21 @@ type MoveLeader struct {
 	From, To string
 	ToID     uint64
 }
+
+// EnableDowngrade asks etcd to lower its cluster version by a minor, which it validates
+// itself (S10): members of that minor may start then, once their data is brought to it. It
+// is carried out only if the cluster's Pods, read live, are as they were observed (S6,
+// S11). Etcd refuses a repetition.
+type EnableDowngrade struct {
+	// To is a minor as etcd tells it, such as "3.5.0".
+	To string
+}
+
+// CancelDowngrade takes that back. Etcd raises its cluster version again as soon as all
+// members are seen to run a later minor: so no image of an earlier one may be on its way
+// to a member then (S10), and it is carried out only if the cluster's Pods, read live, are
+// as they were observed (S11). Etcd refuses a repetition.
+type CancelDowngrade struct{}
 
 // ChangeImage gives the etcd container of a Pod another image, in place: its kubelet
 // ends the container and starts it anew in the same Pod, on the same data. It is
@@ -271,6 +287,8 @@ func (AddLearner) Kind() string       { return "AddLearner" }
 func (Promote) Kind() string          { return "Promote" }
 func (RemoveMember) Kind() string     { return "RemoveMember" }
 func (MoveLeader) Kind() string       { return "MoveLeader" }
+func (EnableDowngrade) Kind() string  { return "EnableDowngrade" }
+func (CancelDowngrade) Kind() string  { return "CancelDowngrade" }
 func (ChangeImage) Kind() string      { return "ChangeImage" }
 func (DisarmAlarm) Kind() string      { return "DisarmAlarm" }
 func (Compact) Kind() string          { return "Compact" }

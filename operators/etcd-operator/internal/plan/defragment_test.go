@@ -87,7 +87,7 @@ func TestRoundsBegin(t *testing.T) {
 		"not while one has just come":     {reason: "S6", seen: healthy(3).pod("c", func(p *Pod) { p.ReadySince = now }).cluster(hourly(t)), because: "Defragmenting"},
 		"not while there are too many":    {reason: "S6", seen: healthy(4).size(3).cluster(hourly(t)), do: setRole("b", Leaving), because: "ScalingDown"},
 		"not before another version":      {reason: "S10", seen: healthy(3).wants("3.7.3").cluster(hourly(t)), do: record(theVersion, "3.7.3"), because: "UpgradeStarted"},
-		"though a version is refused":     {reason: "that may stay so", seen: healthy(3).wants("3.5.35").cluster(hourly(t)), do: begin(), because: "DefragmentationStarted"},
+		"though a version is refused":     {reason: "that may stay so", seen: healthy(3).wants("3.4.37").cluster(hourly(t)), do: begin(), because: "DefragmentationStarted"},
 		"not while paused":                {reason: "S12", seen: healthy(3).cluster(hourly(t)).cluster(func(c *Cluster) { c.Paused = true }), because: "Paused"},
 		"a schedule that can't be read":   {reason: "a person has to mend it", seen: healthy(3).cluster(func(c *Cluster) { c.Maintenance.Invalid = "expected 5 fields" }), because: "ScheduleInvalid"},
 		"not while somebody is corrupt":   {reason: "S6", seen: healthy(3).alarm(Corrupt, "").cluster(hourly(t)), because: "Corrupt"},

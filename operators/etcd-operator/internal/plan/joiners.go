@@ -68,7 +68,7 @@ func (v *view) outgrownPods() int {
 }
 
 // growthWaits reports whether a member is being restarted or defragmented and none is
-// lost: the cluster grows after that (S6).
+// lost: the XX
 func (v *view) growthWaits() bool {
 	return (v.restarting() || v.defragmenting()) && !slices.ContainsFunc(v.list, v.going)
 }

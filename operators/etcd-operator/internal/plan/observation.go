@@ -55,8 +55,12 @@ type Cluster struct {
 	// in the status before the first of them is changed, and empty when all run
 	// Version. It is Version itself on the way back.
 	Target string
-	// VersionIndex is raft's index when the last member came to the minor of Version; 0
-	// if all began with it.
+	// UpgradeSize is the size that the cluster had when Target was latched; 0 if there is
+	// no Target. It does not grow beyond that until all members run Target.
+	UpgradeSize int
+	// VersionIndex is raft's index when the last member came to the minor of Version, or
+	// came back to it half-way to an earlier one; 0 if all began with it, or came to it
+	// from a later one, or if what there was of an earlier one is left behind.
 	VersionIndex uint64
 	// WantedVersion is spec.version without a leading v; if that is empty, Target or
 	// Version.
@@ -338,6 +342,12 @@ type Answer struct {
 	// "3.5.0": the minor that all members have been seen to run. Empty if it is not
 	// known.
 	ClusterVersion string
+	// StorageVersion is that of its data, such as "3.6.0": no etcd of an earlier minor
+	// starts on it. Empty if it is not told, as by etcd before 3.6.
+	StorageVersion string
+	// Downgrade is the version that etcd is being downgraded to by its downgrade API, such
+	// as "3.5.0"; empty if it is not.
+	Downgrade string
 	// Errors are those that the member reports, such as "no leader".
 	Errors []string
 	// Alarms are all that are raised, of whatever member, as this one knows them.

@@ -78,6 +78,7 @@ var rules = []rule{
 	// Everything below needs one.
 	corrupted,
 	awaitQuorum,
+	cancelDowngrade,
 	createJoiners,
 	openGrant,
 	welcomeBack,
@@ -115,6 +116,7 @@ var rules = []rule{
 	repairSpace,
 
 	// Versions, images and templates, one member at a time, while all is well (S6, S10).
+	enableDowngrade,
 	restartMember,
 	finishVersion,
 	beginVersion,

@@ -168,6 +168,9 @@ func restartMember(v *view) *step {
 	if told := v.clusterVersion(); !takes(told, v.goal()) {
 		return wait(shortly, reason, fmt.Sprintf("member %s is restarted %s when etcd's cluster version, which is %s, allows it", m.Name, with, told))
 	}
+	if why := v.unlowered(p); why != "" {
+		return wait(shortly, reason, fmt.Sprintf("member %s is restarted with %s when etcd allows it: %s", m.Name, v.image(), why))
+	}
 	if p.Role != Restarting {
 		return do(SetRoles{[]PodRole{{p.Name, p.UID, Restarting}}}, reason, fmt.Sprintf("member %s is about to be restarted %s", m.Name, with))
 	}
@@ -203,6 +206,9 @@ func repairImage(v *view) *step {
 		broken := p.Trouble != "" && !p.Answer.Reached && !p.Answer.Waiting && !p.Finished && p.DeletingSince.IsZero()
 		if unchanged := p.From == "" && p.Version == v.Cluster.Version; broken && unchanged && !v.unfit(p) {
 			goal, broken = p.Version, unpulled(p) // its turn has not come: all that it may lack is the repository
+		}
+		if p.Role != Joiner && v.goesDown() && parseVersion(p.Version).compareMinor(parseVersion(goal)) > 0 {
+			goal = v.Cluster.Version // nobody can tell whether its data is fit for an earlier minor yet
 		}
 		if !broken || (p.Version == goal && p.Repository == v.Cluster.Repository) {
 			continue

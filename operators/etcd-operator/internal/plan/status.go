@@ -1,6 +1,7 @@
 package plan
 
 import (
+	"cmp"
 	"fmt"
 	"slices"
 	"strings"
@@ -26,6 +27,7 @@ func (v *view) status(s *step) v1beta2.ClusterStatus {
 		CurrentVersion:     c.LastStatus.CurrentVersion,
 		TargetVersion:      c.Target,
 		VersionIndex:       c.LastStatus.VersionIndex,
+		UpgradeSize:        c.UpgradeSize,
 		Bootstrap:          c.LastStatus.Bootstrap,
 		ClusterID:          c.LastStatus.ClusterID,
 		FencedBy:           c.LastStatus.FencedBy,
@@ -41,7 +43,7 @@ func (v *view) status(s *step) v1beta2.ClusterStatus {
 	v.listMembers(&st)
 	last := &c.LastStatus
 	if record, ok := s.action.(RecordVersion); ok {
-		st.TargetVersion = record.Target
+		st.TargetVersion, st.UpgradeSize = record.Target, record.Size
 	}
 	switch {
 	case c.Paused || c.Deleting || c.Fence.By != "" || s.reason == "ClusterExisted":
@@ -56,7 +58,7 @@ func (v *view) status(s *step) v1beta2.ClusterStatus {
 	_, acknowledging := s.action.(AcknowledgeFence)
 	switch {
 	case adopting:
-		st.TargetVersion = ""
+		st.TargetVersion, st.UpgradeSize = "", 0
 		v.listSeed(&st, seed)
 	case c.Bootstrap == nil && (acknowledging || c.Fence.By != ""):
 		st.TargetVersion = c.Version // who restores it has to know
@@ -271,6 +273,8 @@ func (v *view) scaling() metav1.Condition {
 	const kind = v1beta2.ConditionScaling
 	n := len(v.voters)
 	switch {
+	case v.Cluster.ClusterID != 0 && v.sure && v.Cluster.Target != "" && (v.wantedSize > v.Cluster.Size || v.wantedSize < n):
+		return v.condition(kind, true, "WaitingForUpgrade", fmt.Sprintf("%d voters, %d wanted when all members run %s", n, v.wantedSize, v.Cluster.Target))
 	case v.Cluster.ClusterID == 0 || !v.sure || n == v.Cluster.Size:
 		return v.condition(kind, false, "AtSize", fmt.Sprintf("size is %d", v.Cluster.Size))
 	case n == v.Cluster.Size+v.surplus():
@@ -311,7 +315,7 @@ func (v *view) upgrading(s *step) metav1.Condition {
 	case c.Target != "" && refusal != "":
 		return v.condition(kind, true, "VersionRefused", fmt.Sprintf("%s members run %s; %s", v.upgraded(), v.image(), refusal))
 	case c.Target != "" || v.upgradesSome():
-		return v.condition(kind, true, "Upgrading", fmt.Sprintf("%s members run %s%s", v.upgraded(), v.image(), v.heldUp()))
+		return v.condition(kind, true, "Upgrading", fmt.Sprintf("%s members run %s%s", v.upgraded(), v.image(), cmp.Or(v.heldUp(), v.lowering())))
 	case refusal != "":
 		return v.condition(kind, false, "VersionRefused", refusal)
 	}

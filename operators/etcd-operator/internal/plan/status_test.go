@@ -135,7 +135,7 @@ func TestMessages(t *testing.T) {
 		"which version to write":         {nothing(3).cluster(func(c *Cluster) { c.Version = "3.4.1" }), v1beta2.ConditionVersionUnsupported, []string{"3.4.1", "spec.version", "3.4.29"}},
 		"a version change":               {upgrading("3.7.3").runs("b", "3.7.3"), v1beta2.ConditionUpgrading, []string{"1 of 3 members run quay.io/coreos/etcd:v3.7.3"}},
 		"a version change that skips":    {healthy(3).version("3.5.35").wants("3.7.3"), v1beta2.ConditionUpgrading, []string{"one minor at a time", "3.5.35", "to 3.6.16 first", "to 3.7.3 when"}},
-		"a version change back":          {healthy(3).wants("3.5.35"), v1beta2.ConditionUpgrading, []string{theVersion, "set spec.version to 3.6.x"}},
+		"a version change back":          {healthy(3).wants("3.5.35"), v1beta2.ConditionUpgrading, []string{theVersion, "members move from etcd 3.6.16 to 3.5.35"}},
 		"a version that is not run":      {healthy(3).wants("3.3.27"), v1beta2.ConditionUpgrading, []string{"3.3.27", "spec.version"}},
 		"a version that can't be pulled": {upgrading("3.6.99").restarting("c", "3.6.99").silent("c").pod("c", func(p *Pod) { p.Trouble = "ImagePullBackOff: no such image" }), v1beta2.ConditionUpgrading, []string{"0 of 3", "c: ImagePullBackOff: no such image", "set spec.version"}},
 		"a way back that is closed":      {upgrading("3.7.3").runs("a", "3.7.3").runs("b", "3.7.3").runs("c", "3.7.3").wants(theVersion), v1beta2.ConditionUpgrading, []string{"may not go back", "set spec.version to 3.7.3"}},

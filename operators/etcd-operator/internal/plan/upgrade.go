@@ -13,8 +13,8 @@ import (
 // goal is the version that members are to run now.
 func (v *view) goal() string { return cmp.Or(v.Cluster.Target, v.Cluster.Version) }
 
-// clusterVersion is etcd's cluster version: the highest that a member tells. It never
-// goes down by itself, and a member of an earlier minor does not start.
+// clusterVersion is etcd's cluster version: the highest that a member tells. It goes down
+// by etcd's downgrade API alone, and a member of an earlier minor does not start.
 func (v *view) clusterVersion() version {
 	var highest version
 	for _, m := range v.list {
@@ -37,6 +37,9 @@ func (p *Pod) runs() string { return cmp.Or(p.From, p.Version) }
 func (v *view) newPodVersion(name string) string {
 	c := &v.Cluster
 	if oldest := v.oldestServing(); oldest != "" {
+		if parseVersion(oldest).compareMinor(parseVersion(c.Version)) < 0 && v.isMixed() {
+			return c.Version // see halfDown
+		}
 		return oldest
 	}
 	if c.Target != "" && parseVersion(c.Target).compareMinor(parseVersion(c.Version)) > 0 {
@@ -47,6 +50,8 @@ func (v *view) newPodVersion(name string) string {
 		ran := parseVersion(d.Version)
 		switch {
 		case d.Name != name || d.Version == "":
+		case c.Target == c.Version && ran.compareMinor(parseVersion(c.Version)) < 0:
+			// On the way back up all may run Version already, and it starts on any data.
 		case c.Target != "" && ran.compare(parseVersion(c.Target)) == 0:
 			last = c.Target // what etcd tells lacks what a tag may have behind the patch
 		case ran.compare(parseVersion(c.Version)) != 0:
@@ -92,28 +97,49 @@ func takes(cluster version, s string) bool {
 // it has gone further than we knew. It needs no quorum: nothing is done to a member.
 func turnVersion(v *view) *step {
 	c := &v.Cluster
+	if v.halfDown() && v.hasQuorum() && v.awaitsMember() {
+		return do(RecordVersion{c.Version, c.Version, v.turnIndex(), c.UpgradeSize}, "UpgradeTurned",
+			fmt.Sprintf("members move back to etcd %s, and down again later: a member is to join, and etcd takes none on the way down", c.Version))
+	}
 	if risen := v.risen(); risen != "" {
 		return do(RecordVersion{Current: risen, Index: v.applied}, "UpgradeFinished", fmt.Sprintf("all members run etcd %s or later, and etcd's cluster version is that", risen))
 	}
 	if c.Target == "" || !supported(c.Version) {
 		return nil
 	}
-	next, refusal := nextVersion(c.Version, c.WantedVersion)
-	if refusal == "" && parseVersion(next).compareMinor(parseVersion(c.Target)) > 0 {
-		next = c.Version // a later minor is for when all is well
-	}
+	next, refusal := v.nextTurn()
 	if refusal != "" || next == c.Target || !v.mayTurn(next) {
 		return nil // see refuseVersion
 	}
-	return do(RecordVersion{c.Version, next, c.VersionIndex}, "UpgradeTurned", fmt.Sprintf("members move to etcd %s, and not to %s any more", next, c.Target))
+	return do(RecordVersion{c.Version, next, v.turnIndex(), c.UpgradeSize}, "UpgradeTurned", fmt.Sprintf("members move to etcd %s, and not to %s any more", next, c.Target))
+}
+
+// turnIndex is VersionIndex for members that turn: from now on if some of them may have
+// run an earlier minor meanwhile. finishVersion takes it further.
+func (v *view) turnIndex() uint64 {
+	if v.goesDown() {
+		return max(v.applied, v.Cluster.VersionIndex, 1)
+	}
+	return v.Cluster.VersionIndex
+}
+
+// nextTurn is the version that members may move to in place of Target. Another minor than
+// that of Version or of Target is for when all is well.
+func (v *view) nextTurn() (next, refusal string) {
+	c := &v.Cluster
+	next, refusal = nextVersion(c.Version, c.WantedVersion)
+	if to := parseVersion(next); to.compareMinor(parseVersion(c.Target)) != 0 && to.compareMinor(parseVersion(c.Version)) != 0 {
+		next = c.Version
+	}
+	return next, refusal
 }
 
 // risen is the oldest version that members run, if etcd's cluster version is that, and
-// beyond the one that they are to move to; empty otherwise. There is no way back from
-// there.
+// beyond both the one that is recorded and the one that they are to move to; empty
+// otherwise. There is no way back from there by image.
 func (v *view) risen() string {
 	told := v.clusterVersion()
-	if !v.sure || told.compareMinor(parseVersion(v.goal())) <= 0 {
+	if !v.sure || told.compareMinor(parseVersion(v.goal())) <= 0 || told.compareMinor(parseVersion(v.Cluster.Version)) <= 0 {
 		return ""
 	}
 	var oldest string
@@ -175,7 +201,11 @@ func beginVersion(v *view) *step {
 		return wait(shortly, "Upgrading", fmt.Sprintf(
 			"etcd %s does not start on what etcd 3.5 has left in the log: every member makes a snapshot after it before raft's index is %d, as clients write", next, index))
 	}
-	return do(RecordVersion{c.Version, next, c.VersionIndex}, "UpgradeStarted", fmt.Sprintf("members move from etcd %s to %s, one at a time", c.Version, next))
+	index := c.VersionIndex
+	if parseVersion(next).minor == 7 {
+		index = 0 // what there was of etcd 3.5 is left behind
+	}
+	return do(RecordVersion{c.Version, next, index, c.Size}, "UpgradeStarted", fmt.Sprintf("members move from etcd %s to %s, one at a time", c.Version, next))
 }
 
 // snapshotCount is after how many log entries etcd makes a snapshot, from 3.6 on
@@ -213,9 +243,15 @@ func finishVersion(v *view) *step {
 	if told := v.clusterVersion(); told.compareMinor(parseVersion(c.Target)) != 0 {
 		return wait(soon, "Upgrading", fmt.Sprintf("all members run etcd %s; waiting for etcd's cluster version, which is %s", c.Target, told))
 	}
+	if to := v.downgrade(); to != (version{}) {
+		return wait(soon, "Upgrading", fmt.Sprintf("all members run etcd %s; waiting for etcd to end its downgrade to %s", c.Target, to))
+	}
 	index := c.VersionIndex
-	if parseVersion(c.Target).compareMinor(parseVersion(c.Version)) != 0 {
+	switch by := parseVersion(c.Target).compareMinor(parseVersion(c.Version)); {
+	case by > 0, c.Target == c.Version && index > 0: // members of an earlier minor may have run until now
 		index = v.applied
+	case by < 0:
+		index = 0 // what a later minor has run on holds nothing that could stop it another time
 	}
 	return do(RecordVersion{Current: c.Target, Index: index}, "UpgradeFinished", "all members run etcd "+c.Target)
 }
@@ -240,6 +276,9 @@ func refuseVersion(v *view) *step {
 func (v *view) refusal() string {
 	c := &v.Cluster
 	next, why := nextVersion(c.Version, c.WantedVersion)
+	if c.Target != "" {
+		next, why = v.nextTurn()
+	}
 	if why == "" && c.Target != "" && next != c.Target && !v.mayTurn(next) {
 		return fmt.Sprintf("members may not go back to etcd %s, since etcd's cluster version may be that of %s already: set spec.version to %s", next, c.Target, c.Target)
 	}

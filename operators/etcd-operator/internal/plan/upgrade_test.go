@@ -17,7 +17,7 @@ func (w *world) wants(version string) *world {
 // upgrading is a healthy cluster whose members are on their way to another version, and
 // of which none has come there.
 func upgrading(to string) *world {
-	return healthy(3).wants(to).cluster(func(c *Cluster) { c.Target = to })
+	return healthy(3).wants(to).cluster(func(c *Cluster) { c.Target, c.UpgradeSize = to, 3 })
 }
 
 // runs is a member that has come to another version.
@@ -46,7 +46,10 @@ func (w *world) clusterVersion(v string) *world {
 }
 
 func record(current, target string) wanted {
-	return exactly(RecordVersion{Current: current, Target: target})
+	if target == "" {
+		return exactly(RecordVersion{Current: current})
+	}
+	return exactly(RecordVersion{Current: current, Target: target, Size: 3})
 }
 
 // from35 is a cluster whose last member has come from 3.5 at an index of raft's.
@@ -72,10 +75,18 @@ func TestNextVersion(t *testing.T) {
 		"3.5 to 3.6 by the newest 3.5":             {"3.5.30", "3.6.16", "3.5.35", false},
 		"3.5 to 3.6 from the newest 3.5":           {"3.5.35", "3.6.16", "3.6.16", false},
 		"3.5 to 3.6 from a newer 3.5 than we know": {"3.5.40", "3.6.16", "3.6.16", false},
-		"a skip":                     {"3.5.35", "3.7.3", "3.5.35", true},
-		"a minor back":               {"3.6.16", "3.5.35", "3.6.16", true},
-		"a patch that is not run":    {"3.5.35", "3.5.9", "3.5.35", true},
-		"what is no version of etcd": {"3.6.16", "4.0.0", "3.6.16", true},
+		"a skip":       {"3.5.35", "3.7.3", "3.5.35", true},
+		"a minor back": {"3.6.16", "3.5.35", "3.5.35", false},
+		"3.7 to 3.6":   {"3.7.3", "3.6.16", "3.6.16", false},
+		"a minor back to a newer patch than we know": {"3.6.16", "3.5.36", "3.5.36", false},
+		"a minor back by the newest patch":           {"3.6.15", "3.5.35", "3.6.16", false},
+		"a minor back to an earlier patch":           {"3.6.16", "3.5.34", "3.6.16", true},
+		"two minors back":                            {"3.7.3", "3.5.35", "3.7.3", true},
+		"3.5 to 3.4":                                 {"3.5.35", "3.4.37", "3.5.35", true},
+		"3.6 to 3.4":                                 {"3.6.16", "3.4.37", "3.6.16", true},
+		"back from a minor that nobody has tried":    {"3.8.0", "3.7.3", "3.8.0", true},
+		"a patch that is not run":                    {"3.5.35", "3.5.9", "3.5.35", true},
+		"what is no version of etcd":                 {"3.6.16", "4.0.0", "3.6.16", true},
 	} {
 		next, refusal := nextVersion(tc.runs, tc.wanted)
 		if next != tc.next || (refusal != "") != tc.refused {
@@ -96,9 +107,6 @@ func TestVersionsAreRecorded(t *testing.T) {
 			reason: "the user has asked for 3.6", seen: healthy(3).version("3.5.35").wants("3.6.16"), do: record("3.5.35", "3.6.16"), because: "UpgradeStarted",
 		},
 		"a skip is refused": {reason: "S10", seen: healthy(3).version("3.5.35").wants("3.7.3"), because: "VersionRefused"},
-		"a minor back is refused": {
-			reason: "only etcd's downgrade API leads there", seen: healthy(3).wants("3.5.35"), because: "VersionRefused",
-		},
 		"scaling comes first": {
 			reason: "S6", seen: healthy(3).size(4).wants("3.7.3"), do: create(joiners(1)...), because: "CreatingMembers",
 		},
@@ -129,13 +137,13 @@ func TestVersionsAreRecorded(t *testing.T) {
 		},
 		"once all have left that behind": {
 			reason: "each has made a snapshot after it", seen: healthy(3).cluster(from35(theApplied - snapshotCount - 1)).wants("3.7.3"),
-			do: exactly(RecordVersion{theVersion, "3.7.3", theApplied - snapshotCount - 1}), because: "UpgradeStarted",
+			do: exactly(RecordVersion{theVersion, "3.7.3", 0, 3}), because: "UpgradeStarted",
 		},
 		"set to another patch half-way": {
 			reason: "the new wish counts", seen: upgrading("3.7.3").runs("b", "3.7.3").wants("3.7.4"), do: record(theVersion, "3.7.4"), because: "UpgradeTurned",
 		},
 		"set to the next minor half-way to a patch": {
-			reason: "S10: a minor is gone to when all is well", seen: healthy(3).wants("3.7.3").cluster(func(c *Cluster) { c.Target = "3.6.99" }).runs("b", "3.6.99"),
+			reason: "S10: a minor is gone to when all is well", seen: healthy(3).wants("3.7.3").cluster(func(c *Cluster) { c.Target, c.UpgradeSize = "3.6.99", 3 }).runs("b", "3.6.99"),
 			do: record(theVersion, theVersion), because: "UpgradeTurned",
 		},
 		"set back half-way": {
@@ -254,6 +262,17 @@ func TestMembersAreRestartedOneAtATime(t *testing.T) {
 		},
 		"nor grow while one is being restarted": {
 			reason: "S6", seen: upgrading("3.7.3").restarting("b", "3.7.3").silent("b").size(5), because: "UpgradingMember",
+		},
+		"nor grow between two of them": {
+			reason: "S6: half of them run another version", seen: upgrading("3.7.3").runs("b", "3.7.3").size(5), do: setRole("c", Restarting), because: "UpgradingMember",
+		},
+		"nor before the version is recorded": {
+			reason: "that is the end of it", seen: upgrading("3.7.3").runs("a", "3.7.3").runs("b", "3.7.3").runs("c", "3.7.3").clusterVersion("3.7.0").size(5),
+			do: exactly(RecordVersion{Current: "3.7.3", Index: theApplied}), because: "UpgradeFinished",
+		},
+		"a lost member is replaced, and no more than that": {
+			reason: "healing goes on, growth waits", seen: upgrading("3.7.3").runs("b", "3.7.3").dead("c").size(5), because: "CreatingMembers",
+			do: create(joiners(1)...),
 		},
 		"another repository goes the same way": {
 			reason: "it is another image", seen: healthy(3).cluster(func(c *Cluster) { c.Repository = "mirror/etcd" }).aside("b"),

@@ -95,7 +95,7 @@ func nextVersion(runs, wanted string) (next, refusal string) {
 	case !supported(wanted):
 		return runs, fmt.Sprintf("etcd %s is not run; set spec.version to %s or later, such as %s", wanted, oldestSupported, newestTested)
 	case minors < 0:
-		return runs, fmt.Sprintf("the cluster runs etcd %s, and this operator does not take it back to an earlier minor: set spec.version to %d.%d.x", runs, a.major, a.minor)
+		return earlierMinor(a, b, runs, wanted)
 	case minors > 1:
 		first := cmp.Or(newestPatches[a.minor+1], fmt.Sprintf("%d.%d.x", a.major, a.minor+1))
 		return runs, fmt.Sprintf("etcd moves one minor at a time, and the cluster runs %s: set spec.version to %s first, and to %s when the cluster runs that", runs, first, wanted)

@@ -37,6 +37,9 @@ type view struct {
 	applied uint64
 	// alarms are those that are raised, as the one knows them whose list it is.
 	alarms []Alarm
+	// wantedSize is spec.size. While members move to another version Cluster.Size is the
+	// one that the cluster had when they began, if that is smaller.
+	wantedSize int
 }
 
 func newView(o Observation) *view {
@@ -45,6 +48,10 @@ func newView(o Observation) *view {
 		pods:        make(map[string]*Pod, len(o.Pods)),
 		claims:      make(map[string]*Claim, len(o.Claims)),
 		healthy:     map[uint64]bool{},
+		wantedSize:  o.Cluster.Size,
+	}
+	if c := &v.Cluster; c.Target != "" && c.UpgradeSize > 0 {
+		c.Size = min(c.Size, c.UpgradeSize)
 	}
 	for i := range o.Pods {
 		v.pods[o.Pods[i].Name] = &o.Pods[i]

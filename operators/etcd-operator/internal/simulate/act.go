@@ -24,8 +24,8 @@ import (
 //     still has the one that was observed.
 //   - Members are changed, and what is no member's is deleted, only if a
 //     linearizable member list equals the one that was decided on.
-//   - A Pod gets another image, or is deleted to be made again, only if a live list of the
-//     Pods shows all of them as they were observed.
+//   - A Pod gets another image, or is deleted to be made again, and etcd a request for a
+//     downgrade, only if a live list of the Pods shows all of them as they were observed.
 //   - A member is removed only if its Pod, read live, is still the one that was
 //     observed, with the same grant, and if it does not lead; a claim is deleted only
 //     if no Pod has its name, and it is still a member's; a Pod returns only to such.
@@ -163,7 +163,7 @@ func (w *world) effect(op *operator, t *todo, n int) (more bool, err error) {
 		return false, w.writeStatus(op, func(c *etcdCluster) {
 			w.touch("a version is recorded")
 			w.checkRecord(a)
-			c.current, c.target, c.index = a.Current, a.Target, a.Index
+			c.current, c.target, c.index, c.upgradeSize = a.Current, a.Target, a.Index, a.Size
 		})
 	case plan.CreatePods:
 		return w.createPods(&t.seen, a, n, t.sent)
@@ -212,6 +212,10 @@ func (w *world) effect(op *operator, t *todo, n int) (more bool, err error) {
 		})
 	case plan.MoveLeader:
 		return false, w.askLeader(op, a)
+	case plan.EnableDowngrade:
+		return false, w.enableDowngrade(op, t, a)
+	case plan.CancelDowngrade:
+		return false, w.cancelDowngrade(op, t)
 	case plan.ChangeImage:
 		return false, w.giveImage(t, a)
 	case plan.RemakePod:
@@ -301,7 +305,7 @@ func (w *world) adoptSeed(op *operator, t *todo, a plan.AdoptSeed) error {
 	err := w.writeStatus(op, func(c *etcdCluster) {
 		c.fence.By, c.fence.Adopted = "", v1beta2.AdoptedSeed{Restore: a.Restore, Pod: a.Name, PodUID: a.UID}
 		c.bootstrap, c.clusterID, c.status = plan.Bootstrap{Member: a.Name, Token: a.Restore}, a.ClusterID, &t.decision.Status
-		c.current, c.target, c.index = cmp.Or(a.Version, c.current), "", 0
+		c.current, c.target, c.index, c.upgradeSize = cmp.Or(a.Version, c.current), "", 0, 0
 		c.repaired, c.compacted = never, 0
 	})
 	if err == nil {

@@ -106,9 +106,9 @@ func (w *world) key() uint64 {
 
 	c := &w.cluster
 	put(c.number, c.adopt, c.storage, c.retain, left(w.adoptAt))
-	put(c.size, c.wanted, c.repository, c.template, c.restart, c.current, c.target, c.index, ago(c.begun), ago(c.repaired), w.quota, c.paused, c.deleting, name(c.bootstrap.Member), c.clusterID != 0, w.main, len(w.births), w.budget, w.learners, w.majorityLost)
+	put(c.size, c.wanted, c.repository, c.template, c.restart, c.current, c.target, c.index, c.upgradeSize, ago(c.begun), ago(c.repaired), w.quota, c.paused, c.deleting, name(c.bootstrap.Member), c.clusterID != 0, w.main, len(w.births), w.budget, w.learners, w.majorityLost)
 	for i := range w.births {
-		put(w.births[i].minor, w.births[i].oldIndex, w.births[i].authAt > 0)
+		put(w.births[i].minor, w.births[i].downgrade, w.births[i].oldIndex, w.births[i].authAt > 0)
 	}
 	put(c.fence.Mark, c.fence.By, c.fence.Lifted, c.fence.Seeded != "", c.fence.Adopted.Restore, len(w.lates))
 	for _, r := range w.restores {
@@ -194,7 +194,7 @@ func (w *world) putData(put func(...any), name func(string) int, d *data) {
 	}
 	truth := w.births[d.birth].committed
 	common := commonPrefix(truth, d.log)
-	put("d", d.birth, d.alarms, d.size, d.inUse, name(d.name), d.id, w.highestTerm()-d.term, len(truth)-common, len(truth)-d.committed, len(truth)-d.applied)
+	put("d", d.birth, d.alarms, d.size, d.inUse, name(d.name), d.id, w.highestTerm()-d.term, len(truth)-common, len(truth)-d.committed, len(truth)-d.applied, d.told, d.stored, len(d.snapView), len(d.baseView))
 	for _, e := range d.log[common:] {
 		put(e.kind, name(e.name))
 	}

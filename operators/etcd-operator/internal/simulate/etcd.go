@@ -22,6 +22,18 @@ type data struct {
 	alarms []plan.Alarm
 	// size is what the database takes, inUse what of it is in use; in units.
 	size, inUse int
+	// told is the minor of the cluster version as this member has it, stored that of its
+	// data: no etcd of an earlier minor starts on either.
+	told, stored int
+	// snap counts the entries that its last snapshot holds, and snapView is its member list
+	// after these: from there on it replays the log when it starts. (Those that are made
+	// as the log grows are let go: who writes little has none.)
+	snap     int
+	snapView []plan.Member
+	// base and baseView are those of the snapshot that it was started on: whoever lacks
+	// entries before gets that one from it, since its log begins there.
+	base     int
+	baseView []plan.Member
 }
 
 // entry is an entry of raft's log. An entry has the same serial wherever it is,

@@ -94,6 +94,14 @@ func TestExplore(t *testing.T) {
 			with(func(c *Config) { c.Persistent, c.Formed, c.Version = true, true, "3.5.35" }),
 			append(edits("3.6.16", "3.6.98", "3.5.35"), menu(3, append(memberFaults, operatorFaults...)...)...), 2, 60,
 		},
+		"three members go down a minor and back, two faults": {
+			with(func(c *Config) { c.Formed = true }),
+			append(edits("3.5.35", "3.5.99", "3.6.16"), menu(3, KillContainer, DeletePod, StopNode, CrashOperator, LoseReply)...), 2, 60,
+		},
+		"three members with claims go down a minor, two faults": {
+			with(func(c *Config) { c.Persistent, c.Formed, c.Version = true, true, "3.7.3" }),
+			append(edits("3.6.16", "3.6.98", "3.7.3"), menu(3, append(memberFaults, operatorFaults...)...)...), 2, 60,
+		},
 		"three to one and back, two faults": {
 			with(func(c *Config) { c.Persistent, c.Formed, c.AntiAffinity = true, true, true }),
 			append(menu(3, EditSize, WipeDisk, StopNode), menu(3, operatorFaults...)...), 2, 60,

@@ -329,6 +329,9 @@ func arbitraryVersions(d *dice, c *plan.Cluster) {
 	if d.chance(4) {
 		c.Target = version()
 	}
+	if c.Target != "" && d.chance(2) {
+		c.UpgradeSize = 1 + d.below(7)
+	}
 	if d.strange(6) {
 		c.VersionIndex = 95_000
 	}
@@ -500,6 +503,15 @@ func arbitraryAnswer(d *dice, c *plan.Cluster, self plan.Member, members []plan.
 	}
 	if d.strange(20) {
 		a.ClusterVersion = []string{"", "3.5.0", "3.7.0"}[d.below(3)]
+	}
+	if minorOf(c.Target) == minorOf(c.Version)-1 && d.chance(2) {
+		a.ClusterVersion = fmt.Sprintf("3.%d.0", minorOf(c.Target))
+	}
+	if d.chance(4) || minorOf(c.Target) == minorOf(c.Version)-1 && d.chance(2) {
+		a.Downgrade = []string{"3.5.0", "3.6.0", a.ClusterVersion}[d.below(3)]
+	}
+	if minorOf(a.Version) > 5 || d.strange(6) {
+		a.StorageVersion = []string{a.ClusterVersion, a.ClusterVersion, "3.6.0", ""}[d.below(4)]
 	}
 	if !a.Learner {
 		a.Members = members

@@ -390,6 +390,7 @@ func (w *world) checkImage(t *todo, p *pod, a plan.ChangeImage) {
 	if minor := minorOf(a.Version); minor < b.minor || minor > b.minor+1 {
 		w.fail("S10", "%s gets etcd %s, and the cluster version is 3.%d", p.name, a.Version, b.minor)
 	}
+	w.checkLowered(t, r, a.Version)
 	if r.etcd == nil || t.disturbed != w.disturbed || t.sent {
 		return
 	}

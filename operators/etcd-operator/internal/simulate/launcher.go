@@ -268,7 +268,7 @@ func (w *world) beginCluster(r *run, g *plan.Grant) {
 	w.births = append(w.births, b)
 	d := &data{birth: len(w.births) - 1, cluster: b.cluster, id: id, name: r.name}
 	d.log = []entry{w.entry(entry{kind: addVoter, id: id, name: r.name, term: 1}, nil)}
-	d.term, d.committed = 1, 1
+	d.term, d.committed, d.told, d.stored = 1, 1, b.minor, b.minor
 	r.disk.data = d
 	w.say("%s begins cluster %x with token %s", r.name, b.cluster, g.Token)
 	w.startEtcd(r)
@@ -317,8 +317,12 @@ func (w *world) join(r *run, g *plan.Grant) string {
 	if why := w.versionRefused(r, from.disk.data.birth); why != "" {
 		return why
 	}
+	b := &w.births[from.disk.data.birth]
+	if b.downgrade > 0 && minorOf(r.version)+1 != b.minor {
+		return "the cluster is being downgraded"
+	}
 	w.checkJoin(r, from.disk.data.birth, *self)
-	r.disk.data = &data{birth: from.disk.data.birth, cluster: from.disk.data.cluster, id: self.ID, name: r.name}
+	r.disk.data = &data{birth: from.disk.data.birth, cluster: from.disk.data.cluster, id: self.ID, name: r.name, told: b.minor, stored: b.minor}
 	r.catchUp = g.CatchUp
 	w.say("%s joins", r.name)
 	w.startEtcd(r)
@@ -335,6 +339,7 @@ func (w *world) crash(r *run) {
 
 func (w *world) startEtcd(r *run) {
 	r.state = running
+	w.replay(r)
 	r.etcd = &process{since: w.now}
 	w.disturbed++
 }

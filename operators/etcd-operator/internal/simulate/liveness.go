@@ -31,9 +31,9 @@ func (w *world) settle() {
 	begun := w.now
 	for i := 0; i < liveSteps && w.broken == nil; i++ {
 		w.advance()
-		// The last member of an earlier minor may have been lost on the way back: then the
-		// user does as the planner says.
-		if w.main >= 0 && minorOf(w.cluster.wanted) < w.births[w.main].minor && w.cluster.target == "" {
+		// The last member of an earlier minor may have been lost on the way back, or another
+		// version been recorded meanwhile: then the user does as the planner says.
+		if w.main >= 0 && w.cluster.target == "" && w.operators[0].last.Reason == "VersionRefused" {
 			w.editVersion(w.finalVersion())
 		}
 		w.obeyAdvice()

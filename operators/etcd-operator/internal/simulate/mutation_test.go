@@ -1,6 +1,7 @@
 package simulate
 
 import (
+	"fmt"
 	"slices"
 	"strings"
 	"testing"
@@ -449,6 +450,62 @@ func TestPlantedBugs(t *testing.T) {
 			config: func(c *Config) { changing(EditVersion, EditVersion)(c); c.TruthOnly = true },
 			by:     []string{"S10"},
 			seeds:  3000,
+		},
+		"down before etcd's cluster version is": {
+			reason: "members that are to go down are restarted at once",
+			planner: lie(func(o *plan.Observation) {
+				pretendLowered(o, func(a *plan.Answer, to string) { a.ClusterVersion, a.StorageVersion, a.Downgrade = to, to, to })
+			}),
+			config: func(c *Config) { changing()(c); c.TruthOnly, c.Version = true, "3.6.16" },
+			by:     []string{"S10"},
+		},
+		"down before the data is": {
+			reason: "members are restarted as soon as etcd's cluster version has gone down",
+			planner: lie(func(o *plan.Observation) {
+				pretendLowered(o, func(a *plan.Answer, to string) { a.StorageVersion = to })
+			}),
+			config: func(c *Config) { changing()(c); c.TruthOnly, c.Version = true, "3.6.16" },
+			by:     []string{"S10"},
+		},
+		"down although the downgrade was cancelled": {
+			reason: "etcd's cluster version is taken to stay where it is",
+			planner: lie(func(o *plan.Observation) {
+				pretendLowered(o, func(a *plan.Answer, to string) { a.Downgrade = to })
+			}),
+			config: func(c *Config) { changing(EditVersion, EditVersion)(c); c.Version = "3.6.16" },
+			by:     []string{"S10", liveness},
+			seeds:  3000,
+		},
+		"a downgrade cancelled in the middle of a restart": {
+			reason:  "it is cancelled as soon as the user has changed his mind",
+			planner: cancelAtOnce,
+			config:  func(c *Config) { changing(EditVersion, EditVersion, HoldContainer)(c); c.Version = "3.6.16" },
+			by:      []string{"S10"},
+			seeds:   3000,
+		},
+		"a downgrade cancelled in the middle of a restart, by what comes of it": {
+			reason:  "as above, found where the member starts",
+			planner: cancelAtOnce,
+			config: func(c *Config) {
+				changing(EditVersion, EditVersion, HoldContainer)(c)
+				c.TruthOnly, c.Version = true, "3.6.16"
+			},
+			by:    []string{"S10"},
+			seeds: 20_000,
+		},
+		"a downgrade never cancelled": {
+			reason:  "etcd is believed to end it by itself",
+			planner: without("CancelDowngrade"),
+			config:  func(c *Config) { changing(EditVersion, EditVersion)(c); c.Version = "3.6.16" },
+			by:      []string{liveness},
+			seeds:   3000,
+		},
+		"growing between two members": {
+			reason:  "the size that is wanted counts at once",
+			planner: lie(func(o *plan.Observation) { o.Cluster.UpgradeSize = 0 }),
+			config:  changing(EditSize, EditSize, EditSize),
+			by:      []string{"S6"},
+			seeds:   3000,
 		},
 		"the log of 3.5 forgotten": {
 			reason:  "3.7 is gone to as soon as 3.6 is there",
@@ -1046,6 +1103,31 @@ func spoiling(kinds ...FaultKind) func(*Config) {
 		c.Size, c.Expansion = max(3, c.Size), growing
 		c.Nodes = max(c.Nodes, c.Size)
 	}
+}
+
+// pretendLowered lets members say something else while they are to go down a minor.
+func pretendLowered(o *plan.Observation, change func(a *plan.Answer, to string)) {
+	to := minorOf(o.Cluster.Target)
+	if to == 0 || to >= minorOf(o.Cluster.Version) {
+		return
+	}
+	for i := range o.Pods {
+		change(&o.Pods[i].Answer, fmt.Sprintf("3.%d.0", to))
+	}
+}
+
+// cancelAtOnce cancels a downgrade that is not wanted any more, whatever is under way.
+func cancelAtOnce(o plan.Observation) plan.Decision {
+	d := plan.Plan(o)
+	if o.Cluster.Target != o.Cluster.Version || plan.Records(d.Action) {
+		return d
+	}
+	for i := range o.Pods {
+		if o.Pods[i].From != "" && o.Pods[i].Answer.Downgrade != "" {
+			d.Action = plan.CancelDowngrade{}
+		}
+	}
+	return d
 }
 
 // pretendRestarted gives a member that is being restarted the look of one that has been.

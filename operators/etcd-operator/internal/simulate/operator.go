@@ -313,7 +313,7 @@ func (w *world) observe(op *operator) (plan.Observation, []pod) {
 		Now: epoch.Add(w.now), Since: epoch.Add(op.since),
 		Cluster: plan.Cluster{
 			Name: clusterName, Generation: c.generation, Deleting: c.deleting, Paused: c.paused, Size: c.size,
-			Version: cmp.Or(c.current, c.wanted), Target: c.target, VersionIndex: c.index, WantedVersion: c.wanted, Repository: c.repository, Template: c.wantedTemplate(), Persistent: w.cfg.Persistent,
+			Version: cmp.Or(c.current, c.wanted), Target: c.target, UpgradeSize: c.upgradeSize, VersionIndex: c.index, WantedVersion: c.wanted, Repository: c.repository, Template: c.wantedTemplate(), Persistent: w.cfg.Persistent,
 			MemberTimeout: w.cfg.MemberTimeout, DisruptionBudget: w.cfg.DisruptionBudget,
 			Maintenance: w.maintenance(c),
 			LastStatus:  *c.status, ClusterID: c.clusterID, Existed: w.cfg.Existed, Fence: c.fence,
@@ -420,7 +420,8 @@ func (w *world) answer(r *run) plan.Answer {
 	d := r.disk.data
 	a := plan.Answer{
 		Reached: true, ClusterID: d.cluster, MemberID: d.id, Leader: r.etcd.leader, Term: d.term,
-		Version: r.version, ClusterVersion: fmt.Sprintf("3.%d.0", w.births[d.birth].minor), Read: read, Learner: !isVoter(d.view, d.id),
+		Version: r.version, ClusterVersion: fmt.Sprintf("3.%d.0", max(d.told, w.births[d.birth].minor)), StorageVersion: storageVersion(r),
+		Downgrade: downgradeTold(&w.births[d.birth]), Read: read, Learner: !isVoter(d.view, d.id),
 	}
 	if d.applied > 0 {
 		a.Applied = d.log[d.applied-1].index

@@ -103,6 +103,10 @@ func CheckDecision(o plan.Observation, d plan.Decision) *Violation {
 		return k.beginDefragment(a)
 	case plan.Defragment:
 		return k.defragment(a)
+	case plan.EnableDowngrade:
+		return k.enableDowngrade(a)
+	case plan.CancelDowngrade:
+		return k.cancelDowngrade()
 	case plan.ChangeImage:
 		return k.changeImage(a)
 	case plan.RemakePod:

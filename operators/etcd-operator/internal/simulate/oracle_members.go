@@ -57,6 +57,9 @@ func (k *check) addLearner(a plan.AddLearner) *Violation {
 	if v := k.settled(a.Members); v != nil {
 		return v
 	}
+	if v := k.grows(a.Members); v != nil {
+		return v
+	}
 	p := k.pod(a.Name)
 	if p == nil || p.Node == "" || !p.Addressed || !p.Answer.Waiting {
 		return violation("S4", "%s is added, and its Pod does not wait under its address", a.Name)

@@ -44,7 +44,7 @@ func (k *check) wholly(but string) *Violation {
 	if v := k.settled(k.list()); v != nil {
 		return violation("S10", "not all is well: %s", v.Message)
 	}
-	if len(k.healthy) < len(k.voters) || len(k.learners) > 0 || len(k.voters) < k.o.Cluster.Size {
+	if len(k.healthy) < len(k.voters) || len(k.learners) > 0 || len(k.voters) < k.size() {
 		return violation("S10", "not all is well: %d of %d voters are healthy, there are %d learners", len(k.healthy), len(k.voters), len(k.learners))
 	}
 	for _, m := range k.voters {
@@ -67,10 +67,19 @@ func (k *check) recordVersion(a plan.RecordVersion) *Violation {
 		return violation("S10", "version %q is recorded, and nothing runs", a.Current)
 	case a.Target == "" && a.Current != c.Target && minorOf(a.Current) != k.told():
 		return violation("S10", "%s is recorded, and members do not run it", a.Current)
+	case a.Target == "" && from > minorOf(a.Current) && k.downgrade() >= 0:
+		return violation("S10", "%s is recorded, and etcd's downgrade is not over", a.Current)
 	case a.Target == "":
 		return nil
+	case c.Target == "" && a.Size != c.Size:
+		return violation("S6", "the size is held at %d, and it is %d", a.Size, c.Size)
 	case a.Current != c.Version:
 		return violation("S10", "%s is recorded in place of %s while members move", a.Current, c.Version)
+	case to == from-1 && (c.Target == "" || minorOf(c.Target) == to) && to >= 5:
+		if c.Target != "" {
+			return nil // to another patch
+		}
+		return k.wholly("")
 	case to < from || to > from+1:
 		return violation("S10", "members are to move from %s to %s", c.Version, a.Target)
 	case c.Target == "":
@@ -111,6 +120,9 @@ func (k *check) changeImage(a plan.ChangeImage) *Violation {
 		if p.Trouble == "" || p.Answer.Waiting {
 			return violation("S6", "Pod %s gets another image, and nothing says that it does not run", a.Name)
 		}
+		if minor := minorOf(a.Version); p.Role != plan.Joiner && minor < minorOf(p.Version) && minor < minorOf(k.o.Cluster.Version) {
+			return violation("S10", "%s gets etcd %s, and nobody tells the version of its data", a.Name, a.Version)
+		}
 		return nil
 	}
 	if v := k.wholly(a.Name); v != nil {
@@ -122,6 +134,8 @@ func (k *check) changeImage(a plan.ChangeImage) *Violation {
 		return violation("S6", "%s is restarted while clients are sent to it", a.Name)
 	case p.Answer.MemberID == k.leader && len(k.voters) > 1:
 		return violation("S8", "%s is restarted, and it leads", a.Name)
+	case minor < minorOf(k.o.Cluster.Version) && !k.mayLower(p, minor):
+		return violation("S10", "%s gets etcd %s, and may not go down", a.Name, a.Version)
 	case minor < told || minor > told+1:
 		return violation("S10", "%s gets etcd %s, and the cluster version is %s", a.Name, a.Version, fmt.Sprintf("3.%d", told))
 	}

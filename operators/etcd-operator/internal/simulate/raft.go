@@ -45,6 +45,12 @@ func (w *world) tickEtcd() {
 		if r.etcd != nil && r.etcd.leading {
 			w.raiseVersion(r)
 			w.raiseAlarms(r)
+			w.lowerVersion(r)
+		}
+	}
+	for _, r := range w.etcds() {
+		if r.etcd != nil {
+			w.followVersion(r)
 		}
 	}
 	w.checkBusy()
@@ -234,6 +240,7 @@ func (w *world) send(l, q *run, entries bool) {
 		}
 		to.log = from.log[:len(from.log):len(from.log)]
 		p.match = len(to.log)
+		install(from, to)
 	}
 	to.committed = max(to.committed, min(from.committed, p.match))
 	w.apply(q)

@@ -271,7 +271,7 @@ func (w *world) restoreData(r *run) {
 	id := hash(r.name, r.snapshot, fmt.Sprint(w.serial))
 	d := &data{birth: len(w.births) - 1, cluster: b.cluster, id: id, name: r.name}
 	d.log = []entry{w.entry(entry{kind: addVoter, id: id, name: r.name, term: 1}, nil)}
-	d.term, d.committed = 1, 1
+	d.term, d.committed, d.told, d.stored = 1, 1, b.minor, b.minor
 	r.disk.data = d
 	w.checkHistory(d)
 	w.apply(r)
@@ -343,7 +343,7 @@ type late struct {
 func (w *world) sendLate(op *operator, n int) bool {
 	t := op.todo
 	switch a := t.decision.Action.(type) {
-	case plan.CreatePods, plan.SetRoles, plan.OpenGrant, plan.CloseGrants, plan.ChangeImage, plan.RemakePod:
+	case plan.CreatePods, plan.SetRoles, plan.OpenGrant, plan.CloseGrants, plan.ChangeImage, plan.RemakePod, plan.EnableDowngrade, plan.CancelDowngrade:
 	case plan.DeletePod:
 		if len(a.Members) > 0 {
 			return false

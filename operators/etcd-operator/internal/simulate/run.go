@@ -28,10 +28,11 @@ var actionKinds = []string{
 	"AddLearner", "Promote", "RemoveMember", "MoveLeader", "DeletePod", "DeleteClaim",
 	"AcknowledgeFence", "LiftFence", "AdoptSeed", "RecordVersion", "ChangeImage", "RemakePod",
 	"DisarmAlarm", "Compact", "BeginDefragment", "Defragment",
+	"EnableDowngrade", "CancelDowngrade",
 	"GrowClaim", "KeepClaims", "TakeClaims",
 }
 
-const numActions = 25
+const numActions = 27
 
 func kindIndex(a plan.Action) int { return slices.Index(actionKinds, a.Kind()) }
 

@@ -78,6 +78,9 @@ func (w *world) versionRefused(r *run, birth int) string {
 	case minor > b.minor+1:
 		w.checkRefused(r, birth)
 		return fmt.Sprintf("etcd %s, and the cluster version is 3.%d", r.version, b.minor)
+	case r.disk.data != nil && (minor < r.disk.data.told || minor < r.disk.data.stored):
+		w.checkRefused(r, birth)
+		return fmt.Sprintf("etcd %s, on data of 3.%d", r.version, max(r.disk.data.told, r.disk.data.stored))
 	case minor == 7 && w.replaysOld(r):
 		w.checkRefused(r, birth)
 		return "its log has entries of etcd 3.5 after its last snapshot"
@@ -112,7 +115,7 @@ func (w *world) raiseVersion(l *run) {
 		}
 		lowest = min(lowest, minorOf(r.version))
 	}
-	if lowest > b.minor && w.hasQuorum(l) && (w.calm || w.random.chance(40)) {
+	if b.downgrade == 0 && lowest > b.minor && w.hasQuorum(l) && (w.calm || w.random.chance(40)) {
 		if b.minor == 5 {
 			b.oldIndex = d.log[len(d.log)-1].index
 		}
@@ -144,7 +147,14 @@ func (w *world) finalVersion() string {
 		minor = max(minor, w.births[w.main].minor)
 	}
 	unadopted := w.cluster.number > 0 && w.cluster.clusterID == 0 // what was noted must be tried first
-	if w.cluster.target == "" && minor < 7 && !unadopted {
+	switch goal := w.finallyBack(minor); {
+	case goal == 6:
+		return pick(&w.random, "3.6.16", "3.6.17")
+	case goal == 7:
+		return pick(&w.random, "3.7.3", "3.7.4")
+	case goal == 5:
+		return "3.5.35"
+	case w.cluster.target == "" && minor < 7 && !unadopted:
 		minor += int(w.seed % 2)
 	}
 	switch minor {

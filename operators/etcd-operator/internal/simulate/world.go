@@ -112,6 +112,7 @@ type etcdCluster struct {
 	// current and target are the versions that are latched in the status.
 	current, target string
 	index           uint64
+	upgradeSize     int
 	// begun is when the last round of defragmentations began, repaired when the last repair
 	// compacted, to a revision; never if none has.
 	begun, repaired time.Duration
@@ -153,6 +154,9 @@ type birth struct {
 	// authAt is the length of the history with which authentication is enabled; 0 if it
 	// is not.
 	authAt int
+	// downgrade is the minor that it is being lowered to, by etcd's downgrade API; 0 if it
+	// is not.
+	downgrade int
 	// oldIndex is raft's index up to which there may be entries of etcd 3.5 in the log,
 	// while the cluster version is later; 0 if there are none.
 	oldIndex uint64

@@ -1,0 +1,183 @@
+package plan
+
+import (
+	"cmp"
+	"fmt"
+	"slices"
+)
+
+// The rules of this file take members down one minor, by etcd's downgrade API (S10). Etcd
+// first lowers its cluster version, then each member brings its data to it, and then its
+// image is changed as on the way up (restart.go). Etcd ends the downgrade itself when all
+// members run the earlier minor.
+//
+// While it is downgraded etcd takes no new members: none joins a cluster whose cluster
+// version is not the next one above its own minor (etcdserver.allowedVersionRange). And
+// etcd 3.5 must not replay a log in which several learners were added at once: it would
+// leave out all but one of them (S3). The snapshot that etcd forces as it lowers its
+// cluster version keeps members from that, and those who join from a leader that was
+// restarted since. So if a member is to join half-way all go up again first, and it joins
+// with the later minor; the way down begins anew, with another snapshot, when all is well.
+
+// oldestByDowngrade is the earliest minor that etcd's downgrade API leads to: etcd 3.5
+// does not lower its cluster version.
+const oldestByDowngrade = 5
+
+// earlierMinor is nextVersion for a wanted version of an earlier minor.
+func earlierMinor(a, b version, runs, wanted string) (next, refusal string) {
+	newest := newestPatches[b.minor]
+	switch {
+	case b.minor < oldestByDowngrade:
+		return runs, fmt.Sprintf("etcd's downgrade API leads back to %s and no further, and the cluster runs %s: set spec.version to %s",
+			newestPatches[oldestByDowngrade], runs, cmp.Or(newestPatches[a.minor-1], runs))
+	case newest == "" || newestPatches[a.minor] == "":
+		return runs, fmt.Sprintf("no way back from etcd %s to %s is known: set spec.version to %s", runs, wanted, runs)
+	case a.minor-b.minor > 1:
+		return runs, fmt.Sprintf("etcd goes back one minor at a time, and the cluster runs %s: set spec.version to %s first, and to %s when the cluster runs that", runs, newestPatches[a.minor-1], wanted)
+	case !b.atLeast(parseVersion(newest)):
+		return runs, fmt.Sprintf("etcd goes back from %s to %s or later, and not to %s: set spec.version to %s", runs, newest, wanted, newest)
+	case !a.atLeast(parseVersion(newestPatches[a.minor])):
+		return newestPatches[a.minor], ""
+	}
+	return wanted, ""
+}
+
+// goesDown reports whether members move to an earlier minor.
+func (v *view) goesDown() bool {
+	c := &v.Cluster
+	return c.Target != "" && parseVersion(c.Target).compareMinor(parseVersion(c.Version)) < 0
+}
+
+// downgrade is the version that etcd is being downgraded to, as its members tell; zero if
+// it is not.
+func (v *view) downgrade() version {
+	for _, m := range v.list {
+		if a := v.answer(m); a != nil && a.Downgrade != "" {
+			return parseVersion(a.Downgrade)
+		}
+	}
+	return version{}
+}
+
+// enableDowngrade has etcd lower its cluster version, once, while all is well, and waits
+// for it.
+func enableDowngrade(v *view) *step {
+	const reason = "LoweringClusterVersion"
+	to, told := parseVersion(v.Cluster.Target), v.clusterVersion()
+	if !v.goesDown() || told.compareMinor(to) <= 0 {
+		return nil
+	}
+	if v.downgrade().compareMinor(to) == 0 {
+		return wait(soon, reason, fmt.Sprintf("waiting for etcd to lower its cluster version from %s to %s", told, to))
+	}
+	if why := v.unrest(v.nextToRestart()); why != "" {
+		return wait(v.unrestPatience(), reason, fmt.Sprintf("etcd's downgrade to %s is enabled when all is well: %s", to, why))
+	}
+	return do(EnableDowngrade{to.String() + ".0"}, reason, fmt.Sprintf("etcd lowers its cluster version from %s to %s", told, to))
+}
+
+// cancelDowngrade ends a downgrade that is not wanted any more, or that keeps a member
+// from joining.
+func cancelDowngrade(v *view) *step {
+	to := v.downgrade()
+	if to == (version{}) || v.mayBeLowered() {
+		return nil
+	}
+	why := ""
+	switch goal := parseVersion(v.goal()); {
+	case goal.compareMinor(to) != 0:
+		why = "members are to run etcd " + goal.String()
+	case v.awaitsMember():
+		why = "a member is to join, and etcd takes none meanwhile"
+	default:
+		return nil
+	}
+	return do(CancelDowngrade{}, "DowngradeCancelled", fmt.Sprintf("etcd's downgrade to %s is cancelled: %s", to, why))
+}
+
+// awaitsMember reports whether a member is to join.
+func (v *view) awaitsMember() bool {
+	return v.missing() > 0 || slices.ContainsFunc(v.list, func(m Member) bool { return !m.Started })
+}
+
+// halfDown reports whether members go down a minor, and not all that have Pods run it.
+func (v *view) halfDown() bool {
+	goal := parseVersion(v.goal())
+	return v.goesDown() && slices.ContainsFunc(v.voters, func(m Member) bool {
+		p := v.pods[m.Name]
+		return p != nil && parseVersion(p.runs()).compareMinor(goal) > 0
+	})
+}
+
+// isMixed reports whether voters run more than one minor.
+func (v *view) isMixed() bool {
+	minors := map[int]bool{}
+	for _, m := range v.voters {
+		if p := v.pods[m.Name]; p != nil {
+			minors[parseVersion(p.runs()).minor] = true
+		}
+	}
+	return len(minors) > 1
+}
+
+// mayBeLowered reports whether some member that runs, or something that is under way, may
+// get an image of an earlier minor at any moment: it would not start if etcd raised its
+// cluster version before. One that does not run holds that back by itself.
+func (v *view) mayBeLowered() bool {
+	if v.Now.Sub(v.Since) < landing {
+		return true
+	}
+	return slices.ContainsFunc(v.Pods, func(p Pod) bool {
+		lower := p.From != "" && parseVersion(p.Version).compareMinor(parseVersion(p.From)) < 0
+		return lower && (p.Answer.Reached || p.Trouble == "")
+	})
+}
+
+// unlowered says why a member may not get an image of an earlier minor yet; empty if it
+// may, or is not to.
+func (v *view) unlowered(p *Pod) string {
+	goal := parseVersion(v.goal())
+	if !v.goesDown() || parseVersion(p.Version).compareMinor(goal) <= 0 {
+		return ""
+	}
+	switch data := parseVersion(p.Answer.StorageVersion); {
+	case data == (version{}):
+		return "it does not tell the version of its data"
+	case data.compareMinor(goal) > 0:
+		return fmt.Sprintf("its data is still that of etcd %s", data)
+	case v.holdsVersion(goal):
+		return ""
+	case v.downgrade().compareMinor(goal) != 0:
+		return "etcd's downgrade has been ended, and nobody holds its cluster version"
+	case v.Now.Sub(v.Since) < landing:
+		return "what was begun before may end etcd's downgrade"
+	}
+	return ""
+}
+
+// holdsVersion reports whether a voter surely runs a minor, or an earlier one: etcd does
+// not raise its cluster version beyond that.
+func (v *view) holdsVersion(at version) bool {
+	return slices.ContainsFunc(v.voters, func(m Member) bool {
+		p, a := v.pods[m.Name], v.answer(m)
+		return p != nil && a != nil && p.From == "" && p.DeletingSince.IsZero() &&
+			parseVersion(p.Version).compareMinor(at) <= 0 && parseVersion(a.Version).compareMinor(at) <= 0
+	})
+}
+
+// lowering says what members that go down a minor wait for; empty if for nothing.
+func (v *view) lowering() string {
+	if !v.goesDown() {
+		return ""
+	}
+	to, told := parseVersion(v.Cluster.Target), v.clusterVersion()
+	if told.compareMinor(to) > 0 {
+		return fmt.Sprintf("; etcd is to lower its cluster version from %s to %s first", told, to)
+	}
+	if m := v.nextToRestart(); m != nil {
+		if why := v.unlowered(v.pods[m.Name]); why != "" {
+			return fmt.Sprintf("; %s: %s", m.Name, why)
+		}
+	}
+	return ""
+}
