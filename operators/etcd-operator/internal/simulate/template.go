@@ -85,7 +85,8 @@ func (w *world) uncordonForRoom() {
 		needed = w.cluster.size + 1
 	}
 	down := w.main < 0 || slices.ContainsFunc(w.births[w.main].view, func(m plan.Member) bool { return w.member(w.main, m.ID) == nil })
-	if free >= needed && !down {
+	stopped := slices.ContainsFunc(w.restores, func(r *restore) bool { return !r.done && !r.adopted }) // it may give volumes back
+	if free >= needed && !down && !stopped {
 		return
 	}
 	w.say("all nodes may be used")
