@@ -22,7 +22,7 @@ func (a *Actor) Report(ctx context.Context, c *v1beta2.EtcdCluster, d plan.Decis
 	ctx, cancel := context.WithTimeout(ctx, deadline)
 	defer cancel()
 	next := c.DeepCopy()
-	next.Status = d.Status
+	next.Status = *d.Status.DeepCopy()
 	next.Status.ServiceName = member.ClientService(c).Name
 	next.Status.ClientPort = member.ClientPort
 	next.Status.Selector = labels.SelectorFromSet(member.Selector(c.Name)).String()
@@ -46,6 +46,22 @@ func (a *Actor) Report(ctx context.Context, c *v1beta2.EtcdCluster, d plan.Decis
 		next.Status.ClusterID = fmt.Sprintf("%016x", x.ClusterID)
 		next.Status.CurrentVersion = cmp.Or(x.Version, next.Status.CurrentVersion)
 		next.Status.TargetVersion, next.Status.VersionIndex = "", 0
+		next.Status.Recovery = nil // of a cluster that is no more
+	case plan.RecordSurvivor:
+		next.Status.Recovery = recoveryOf(x.Recovery)
+	case plan.AdoptSurvivor:
+		r := next.Status.Recovery
+		r.Phase = v1beta2.RecoveryGrowing
+		next.Status.Bootstrap = &v1beta2.BootstrapStatus{Member: x.Name, Token: x.Token}
+		next.Status.ClusterID = fmt.Sprintf("%016x", x.ClusterID)
+		next.Status.CurrentVersion = r.Version
+		next.Status.TargetVersion, next.Status.VersionIndex = "", 0
+	case plan.EndRecovery:
+		if !x.Complete {
+			next.Status.Recovery = nil
+			break
+		}
+		next.Status.Recovery.Phase = v1beta2.RecoveryComplete
 	}
 	next.Status.Conditions = c.DeepCopy().Status.Conditions
 	kept := map[string]bool{}

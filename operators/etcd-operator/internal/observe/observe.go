@@ -40,6 +40,9 @@ type Observer struct {
 	Reader client.Reader
 	// Nodes reads Nodes from a cache; nil where the operator may not.
 	Nodes client.Reader
+	// Live reads EtcdBackups from the API server, while a majority is lost; nil: they
+	// are not looked at.
+	Live client.Reader
 	// Etcd asks the members.
 	Etcd Asker
 	// DefaultVersion is what a cluster runs whose spec names no version.
@@ -67,6 +70,7 @@ func (o *Observer) Observe(ctx context.Context, c *v1beta2.EtcdCluster) (plan.Ob
 	if asks(&obs.Cluster) {
 		o.ask(ctx, pods, &obs)
 	}
+	o.backups(ctx, c, &obs)
 	obs.Now = time.Now()
 	return obs, nil
 }
@@ -137,14 +141,13 @@ func (o *Observer) cluster(c *v1beta2.EtcdCluster) plan.Cluster {
 	if r := c.Spec.Recovery; r != nil && r.MemberTimeout != nil {
 		out.MemberTimeout = r.MemberTimeout.Duration
 	}
+	recovery(c, &out)
 	if b := c.Status.Bootstrap; b != nil {
 		out.Bootstrap = &plan.Bootstrap{Member: b.Member, Token: b.Token}
 	}
 	if id := c.Status.ClusterID; id != "" {
 		// Only this operator writes it; what is not a number latches all the same.
-		if _, err := fmt.Sscanf(id, "%x", &out.ClusterID); err != nil || out.ClusterID == 0 {
-			out.ClusterID = 1
-		}
+		out.ClusterID = parseID(id)
 	}
 	return out
 }
@@ -218,6 +221,7 @@ func (o *Observer) claims(ctx context.Context, c *v1beta2.EtcdCluster, obs *plan
 		}
 		obs.Claims = append(obs.Claims, plan.Claim{
 			Name: p.Name, UID: string(p.UID), Deleting: p.DeletionTimestamp != nil, Created: p.CreationTimestamp.Time,
+			Reseed: p.Annotations[v1beta2.AnnotationSurvivorLeave],
 		})
 	}
 	slices.SortFunc(obs.Claims, func(a, b plan.Claim) int { return strings.Compare(a.Name, b.Name) })

@@ -64,6 +64,12 @@ var rules = []rule{
 	restartSeed,
 	latchClusterID,
 
+	// A majority is lost for good, and the cluster begins anew with a survivor's data (S13).
+	callOffRecovery,
+	markSurvivors,
+	createSurvivorsSeed,
+	adoptSurvivor,
+
 	// What needs no quorum: give members back their Pods.
 	clearFinishedPods,
 	returnPods,
@@ -71,6 +77,8 @@ var rules = []rule{
 	turnVersion,
 
 	// Everything below needs one.
+	dropStraySeeds,
+	chooseSurvivor,
 	awaitQuorum,
 	createJoiners,
 	openGrant,
@@ -86,8 +94,10 @@ var rules = []rule{
 
 	// Tidy up.
 	closeGrants,
+	standAside,
 	deleteLeftoverPods,
 	deleteLeftoverClaims,
+	completeRecovery,
 
 	awaitReplacement,
 	awaitRestart,

@@ -109,6 +109,10 @@ func (w *world) key() uint64 {
 	for i := range w.births {
 		put(w.births[i].minor, w.births[i].oldIndex)
 	}
+	put(c.survive, c.recover == c.clusterID, w.lost, w.grown)
+	if r := c.recovery; r != nil {
+		put(r.Phase, name(r.Survivor), name(r.Seed), r.ClusterID == c.clusterID, len(r.Survivors), len(r.Members))
+	}
 	put(c.fence.Mark, c.fence.By, c.fence.Lifted, c.fence.Seeded != "", c.fence.Adopted.Restore, len(w.lates))
 	for _, r := range w.restores {
 		put("x", r.stage, r.givesUp, left(r.until), name(r.seed), r.adopted, r.done)
@@ -123,7 +127,7 @@ func (w *world) key() uint64 {
 		put("n", left(n.off), left(n.silent), left(n.cut), n.gone, ago(n.silentSince), ago(n.lostSince))
 	}
 	putPod := func(p *pod) {
-		put("p", name(p.name), p.role, ago(p.created), ago(p.deleting), p.finished, p.node, p.unschedulable, p.trouble, p.ip, p.addressed, p.learners, p.version, p.repository, p.from, p.ready, ago(p.readyAt), p.routed, w.now-p.roleAt < time.Second)
+		put("p", name(p.name), p.role, ago(p.created), ago(p.deleting), p.finished, p.node, p.unschedulable, p.trouble, p.ip, p.addressed, p.learners, p.version, p.repository, p.from, p.ready, ago(p.readyAt), p.routed, w.now-p.roleAt < time.Second, p.recovery != nil, p.leave)
 		if p.grant != nil {
 			put(p.grant.Attempt, p.grant.New, p.grant.CatchUp, len(p.grant.After))
 			for _, m := range p.grant.Members {

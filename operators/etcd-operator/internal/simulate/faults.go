@@ -53,6 +53,11 @@ const (
 	WipeSeed
 	// DeleteUserClaim is a user's kubectl delete pvc, and the Pod with it.
 	DeleteUserClaim
+	// LoseMajority takes a majority of the voters away at once, with their disks. Not in a
+	// gentle run.
+	LoseMajority
+	// WantSurvivor sets spec.recovery.quorumLoss, or the annotation recover.
+	WantSurvivor
 	// KillLearner ends a learner that has caught up, for long or for ever.
 	KillLearner
 	// KillLeader kills the leader's etcd.
@@ -130,7 +135,7 @@ const (
 
 var faultNames = [numFaults]string{
 	"KillContainer", "HoldContainer", "DeletePod", "ForceDeletePod", "FinishPod", "DrainPod",
-	"StopNode", "CutNode", "SilenceNode", "LoseNode", "WipeDisk", "WipeWhileDown", "WipeSeed", "DeleteUserClaim",
+	"StopNode", "CutNode", "SilenceNode", "LoseNode", "WipeDisk", "WipeWhileDown", "WipeSeed", "DeleteUserClaim", "LoseMajority", "WantSurvivor",
 	"KillLearner", "KillLeader", "MoveAway", "LeadLeaving", "SlowMember", "PartitionPeers", "PartitionOperator", "Alarm",
 	"CrashOperator", "StallOperator", "TearCall", "LoseReply", "FailCall", "RepeatCall", "LateCall", "SecondOperator",
 	"SlowAnswers", "LagPods", "LagClaims", "LagStatus", "EditSize", "Pause", "EditVersion", "EditRepository", "NameConflict", "Restore", "EraseFence", "OldMarks", "DeleteCluster",

@@ -30,6 +30,7 @@ func (w *world) checkTruth() {
 		w.fail("S11", "%d Pods are there to join a cluster of %d", joiners, w.cluster.size)
 	}
 	w.checkBeside()
+	w.noteGrowth()
 	if w.configured {
 		w.checkLists()
 		w.configured = false

@@ -64,6 +64,10 @@ type pod struct {
 	// snapshot is the restore whose snapshot the init container puts on an empty
 	// disk; empty if there is no such container.
 	snapshot string
+	// recovery is the one whose seed it was made as; nil if it was not. leave is true
+	// while its init container may make the data dir.
+	recovery *plan.Recovery
+	leave    bool
 	// ready is what its kubelet said last, at readyAt; routed is true while the client
 	// Service has its address.
 	ready   bool
@@ -85,6 +89,8 @@ type claimObject struct {
 	created   time.Duration
 	// retired is the restore that keeps it; it is no member's then.
 	retired string
+	// reseed is the token of the recovery whose seed it was made for.
+	reseed string
 }
 
 func (w *world) nodeRuns(i int) bool {

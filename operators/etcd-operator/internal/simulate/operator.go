@@ -286,7 +286,8 @@ func (w *world) decide(op *operator, o plan.Observation) {
 	if c, ok := d.Action.(plan.CreatePods); ok && len(c.Pods) > 0 {
 		op.names += v1beta2.MaxSize
 	}
-	if _, ok := d.Action.(plan.RecordBootstrap); ok {
+	switch d.Action.(type) {
+	case plan.RecordBootstrap, plan.RecordSurvivor:
 		op.names += v1beta2.MaxSize
 	}
 	op.todo = &todo{seen: o, decision: d, disturbed: op.disturbed}
@@ -314,9 +315,16 @@ func (w *world) observe(op *operator) (plan.Observation, []pod) {
 			Version: cmp.Or(c.current, c.wanted), Target: c.target, VersionIndex: c.index, WantedVersion: c.wanted, Repository: c.repository, Persistent: w.cfg.Persistent,
 			MemberTimeout: w.cfg.MemberTimeout, DisruptionBudget: w.cfg.DisruptionBudget,
 			LastStatus: *c.status, ClusterID: c.clusterID, Existed: w.cfg.Existed, Fence: c.fence,
+			Survive: c.survive, Recovery: c.recovery,
 		},
 		Pods:       make([]plan.Pod, 0, len(op.pods)),
 		FreshToken: fmt.Sprintf("%s%d", op.id, op.names),
+	}
+	if c.recover != 0 {
+		o.Cluster.Recover = fmt.Sprintf("%016x", c.recover)
+	}
+	if since := c.status.QuorumLostSince; since != nil {
+		o.Cluster.QuorumLostSince = since.Time
 	}
 	if c.bootstrap.Member != "" {
 		b := c.bootstrap
@@ -332,7 +340,7 @@ func (w *world) observe(op *operator) (plan.Observation, []pod) {
 		if c.retired != "" {
 			continue
 		}
-		o.Claims = append(o.Claims, plan.Claim{Name: c.name, UID: c.uid, Deleting: c.deleting, Created: epoch.Add(c.created)})
+		o.Claims = append(o.Claims, plan.Claim{Name: c.name, UID: c.uid, Deleting: c.deleting, Created: epoch.Add(c.created), Reseed: c.reseed})
 	}
 	for i := range v1beta2.MaxSize {
 		o.FreshNames = append(o.FreshNames, fmt.Sprintf("%s-%s%d", clusterName, op.id, op.names+i))
@@ -356,6 +364,9 @@ func (w *world) observePod(p *pod) plan.Pod {
 		Unschedulable: p.unschedulable, Trouble: p.trouble, Addressed: p.addressed,
 		Persistent: p.persistent, Version: p.version, Repository: p.repository, From: p.from, Learners: p.learners, Grant: p.grant,
 		SnapshotCount: snapshotEntries, Routed: p.routed,
+	}
+	if p.recovery != nil {
+		seen.Reseed, seen.Leave = p.recovery.Token, p.leave
 	}
 	if p.ready {
 		seen.ReadySince = epoch.Add(p.readyAt)
@@ -406,6 +417,9 @@ func (w *world) answer(r *run) plan.Answer {
 	if d.applied > 0 {
 		a.Applied = d.log[d.applied-1].index
 		a.Revision = int64(a.Applied)
+	}
+	if d.committed > 0 {
+		a.Committed = d.log[d.committed-1].index
 	}
 	if a.Leader == 0 {
 		a.Errors = append(a.Errors, "etcdserver: no leader")

@@ -27,9 +27,10 @@ var actionKinds = []string{
 	"RecordBootstrap", "LatchClusterID", "CreatePods", "SetRoles", "OpenGrant", "CloseGrants",
 	"AddLearner", "Promote", "RemoveMember", "MoveLeader", "DeletePod", "DeleteClaim",
 	"AcknowledgeFence", "LiftFence", "AdoptSeed", "RecordVersion", "ChangeImage",
+	"RecordSurvivor", "WithdrawLeave", "AdoptSurvivor", "DropSeed", "EndRecovery",
 }
 
-const numActions = 17
+const numActions = 22
 
 func kindIndex(a plan.Action) int { return slices.Index(actionKinds, a.Kind()) }
 

@@ -50,6 +50,10 @@ type world struct {
 	births []birth
 	// main is the birth that was latched; -1 before.
 	main int
+	// lost is the birth whose majority was lost, in whose place one of a survivor has come;
+	// -1 for none. grown is true once that has come to its size.
+	lost  int
+	grown bool
 	// lastWrite numbers the client's writes.
 	lastWrite int
 
@@ -107,6 +111,11 @@ type etcdCluster struct {
 	bootstrap       plan.Bootstrap // zero: none
 	clusterID       uint64
 	fence           plan.Fence
+	// survive and recover say that it may begin anew with a survivor's data, every time or
+	// in place of the cluster of that id; recovery is latched, and never changed in place.
+	survive  bool
+	recover  uint64
+	recovery *plan.Recovery
 	// status is what was last reported; never changed in place.
 	status *v1beta2.ClusterStatus
 }
@@ -128,6 +137,10 @@ type birth struct {
 	acked, writes int
 	// restored is true if it began with a snapshot.
 	restored bool
+	// inherited is how much of the history of the cluster that was lost it began with, of
+	// a survivor's snapshot; reseeded is true if it did.
+	inherited int
+	reseeded  bool
 	// minor is etcd's cluster version: that which all members were seen to run.
 	minor int
 	// oldIndex is raft's index up to which there may be entries of etcd 3.5 in the log,
@@ -137,10 +150,10 @@ type birth struct {
 
 func newWorld(cfg Config, seed int64, planner Planner, faults []Fault) *world {
 	w := &world{
-		cfg: cfg, seed: uint64(seed), calm: cfg.Calm, planner: planner, main: -1,
+		cfg: cfg, seed: uint64(seed), calm: cfg.Calm, planner: planner, main: -1, lost: -1,
 		faults: faults, learners: cfg.Learners, stats: &Stats{},
 	}
-	w.cluster = etcdCluster{version: 1, generation: 1, size: cfg.Size, wanted: cfg.Version, repository: goodRepository, status: &v1beta2.ClusterStatus{}}
+	w.cluster = etcdCluster{version: 1, generation: 1, size: cfg.Size, wanted: cfg.Version, repository: goodRepository, survive: cfg.Survive, status: &v1beta2.ClusterStatus{}}
 	if cfg.BornFenced {
 		w.startRestore(Fault{A: int(seed % 2), B: int(seed % 12), For: int(seed % 60)})
 		w.cluster.fence.Mark = w.restores[0].uid
