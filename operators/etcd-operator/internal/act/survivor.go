@@ -14,6 +14,7 @@ import (
 	"github.com/etcd-operators/etcd-operators/operators/etcd-operator/internal/observe"
 	"github.com/etcd-operators/etcd-operators/operators/etcd-operator/internal/plan"
 	"github.com/etcd-operators/etcd-operators/operators/etcd-operator/internal/survivor"
+	"github.com/etcd-operators/etcd-operators/operators/etcd-operator/internal/survivor/task"
 	"github.com/etcd-operators/etcd-operators/shared/member"
 )
 
@@ -147,7 +148,7 @@ func recoveryOf(r plan.Recovery) *v1beta2.RecoveryStatus {
 
 // reseed makes a Pod a survivor's seed.
 func (a *Actor) reseed(c *v1beta2.EtcdCluster, pod *corev1.Pod, r *plan.Recovery) error {
-	return survivor.AddTo(pod, c, a.LauncherImage, survivor.Task{
+	return survivor.AddTo(pod, c, a.LauncherImage, task.Task{
 		Survivor: r.Survivor, URL: member.ClientURL(c, r.Survivor),
 		ClusterID: fmt.Sprintf("%016x", r.ClusterID), MemberID: fmt.Sprintf("%016x", r.MemberID), Committed: r.Committed,
 		Name: r.Seed, PeerURL: member.PeerURL(c, r.Seed), Token: r.Token, DataDir: member.DataDir, Revision: r.BeginsAt,

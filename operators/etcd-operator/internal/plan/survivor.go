@@ -48,8 +48,9 @@ func (v *view) growingAnew() bool {
 	return r != nil && r.Phase == v1beta2.RecoveryGrowing
 }
 
-// callOffRecovery gives a recovery up whose seed was not adopted: the seed first, and then
-// the record. The choice is then made anew, if there still is one.
+// callOffRecovery gives a recovery up whose seed was not adopted. That is latched first:
+// the seed is a stray one then, and whether it was given up need not be told by what is
+// left of it. The choice is made anew, if there still is one.
 func callOffRecovery(v *view) *step {
 	if !v.reseeding() {
 		return nil
@@ -59,9 +60,6 @@ func callOffRecovery(v *view) *step {
 		return nil
 	}
 	r := v.Cluster.Recovery
-	if s := v.dropSeed(r.Token, why); s != nil {
-		return s
-	}
 	return do(EndRecovery{Token: r.Token}, "RecoveryCalledOff", "the recovery from survivor "+r.Survivor+" is called off: "+why)
 }
 
@@ -131,43 +129,26 @@ func (v *view) seedGivenUp() string {
 	return ""
 }
 
-// dropSeed deletes what was made for a recovery of a token: Pods, and then their claims. It
-// returns nil when nothing is left to wait for.
-func (v *view) dropSeed(token, why string) *step {
-	for i := range v.Pods {
-		p := &v.Pods[i]
-		switch {
-		case p.Reseed != token || p.Role != Seed:
-		case p.DeletingSince.IsZero():
-			return do(DropSeed{Name: p.Name, PodUID: p.UID, Token: token}, "SeedGivenUp", fmt.Sprintf("seed %s is given up: %s", p.Name, why))
-		case !v.nodeLost(p):
-			return wait(shortly, "SeedGivenUp", fmt.Sprintf("seed %s is given up (%s), and is stopping", p.Name, why))
-		}
-	}
-	for i := range v.Claims {
-		c := &v.Claims[i]
-		if c.Reseed == token && !c.Deleting && v.pods[c.Name] == nil {
-			return do(DropSeed{Name: c.Name, ClaimUID: c.UID, Token: token}, "SeedGivenUp", fmt.Sprintf("the volume of seed %s is deleted: %s", c.Name, why))
-		}
-	}
-	return nil
-}
-
-// dropStraySeeds deletes seeds of recoveries that were called off and whose Pods came to be
-// after that. While a quorum serves they are no member's, like others.
+// dropStraySeeds deletes seeds of recoveries that were called off: Pods, and then their
+// claims. While a quorum serves they are no member's, like others.
 func dropStraySeeds(v *view) *step {
 	if v.hasQuorum() || v.reseeding() {
 		return nil
 	}
-	const why = "its recovery is over"
 	for i := range v.Pods {
-		if p := &v.Pods[i]; v.isStraySeed(p) && p.DeletingSince.IsZero() {
-			return v.dropSeed(p.Reseed, why)
+		p := &v.Pods[i]
+		switch {
+		case !v.isStraySeed(p):
+		case p.DeletingSince.IsZero():
+			return do(DropSeed{Name: p.Name, PodUID: p.UID, Token: p.Reseed}, "SeedGivenUp", fmt.Sprintf("seed %s is deleted: its recovery was called off", p.Name))
+		case !v.nodeLost(p):
+			return wait(shortly, "SeedGivenUp", fmt.Sprintf("seed %s is stopping: its recovery was called off", p.Name))
 		}
 	}
 	for i := range v.Claims {
-		if c := &v.Claims[i]; v.isStrayClaim(c) && !c.Deleting && v.pods[c.Name] == nil {
-			return v.dropSeed(c.Reseed, why)
+		c := &v.Claims[i]
+		if v.isStrayClaim(c) && !c.Deleting && v.pods[c.Name] == nil {
+			return do(DropSeed{Name: c.Name, ClaimUID: c.UID, Token: c.Reseed}, "SeedGivenUp", fmt.Sprintf("the volume of seed %s is deleted: its recovery was called off", c.Name))
 		}
 	}
 	return nil
@@ -234,7 +215,10 @@ func createSurvivorsSeed(v *view) *step {
 		return nil
 	}
 	for i := range v.Pods {
-		if j := &v.Pods[i]; j.Node != "" && v.isCandidate(j) {
+		j := &v.Pods[i]
+		// The Pod of a volume stays: without it nobody could tell that the volume is empty.
+		empty := j.Answer.Waiting && !j.Persistent && !j.mayStart() && j.Name != r.Seed
+		if j.Node != "" && j.DeletingSince.IsZero() && (empty || v.isCandidate(j)) {
 			return do(DeletePod{Name: j.Name, UID: j.UID}, "MakingRoom", fmt.Sprintf("Pod %s gives way to seed %s, which finds no place", j.Name, r.Seed))
 		}
 	}

@@ -46,6 +46,10 @@ func (w *world) clone() *world {
 	for i, old := range w.claims {
 		c.claims[i] = &claim{old.claimObject, old.node, copyDisk(old.disk)}
 	}
+	c.attic = make([]*claim, len(w.attic))
+	for i, old := range w.attic {
+		c.attic[i] = &claim{old.claimObject, old.node, copyDisk(old.disk)}
+	}
 	c.runs = make([]*run, len(w.runs))
 	for i, r := range w.runs {
 		q := *r
@@ -127,7 +131,7 @@ func (w *world) key() uint64 {
 		put("n", left(n.off), left(n.silent), left(n.cut), n.gone, ago(n.silentSince), ago(n.lostSince))
 	}
 	putPod := func(p *pod) {
-		put("p", name(p.name), p.role, ago(p.created), ago(p.deleting), p.finished, p.node, p.unschedulable, p.trouble, p.ip, p.addressed, p.learners, p.version, p.repository, p.from, p.ready, ago(p.readyAt), p.routed, w.now-p.roleAt < time.Second, p.recovery != nil, p.leave)
+		put("p", name(p.name), p.role, ago(p.created), ago(p.deleting), p.finished, p.node, p.unschedulable, p.trouble, p.ip, p.addressed, p.learners, p.version, p.repository, p.from, p.ready, ago(p.readyAt), p.routed, w.now-p.roleAt < time.Second, p.recovery != nil, p.leave, len(w.attic))
 		if p.grant != nil {
 			put(p.grant.Attempt, p.grant.New, p.grant.CatchUp, len(p.grant.After))
 			for _, m := range p.grant.Members {

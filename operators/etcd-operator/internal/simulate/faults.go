@@ -56,6 +56,8 @@ const (
 	// LoseMajority takes a majority of the voters away at once, with their disks. Not in a
 	// gentle run.
 	LoseMajority
+	// BringBack brings a lost volume back, under its name.
+	BringBack
 	// WantSurvivor sets spec.recovery.quorumLoss, or the annotation recover.
 	WantSurvivor
 	// KillLearner ends a learner that has caught up, for long or for ever.
@@ -135,7 +137,7 @@ const (
 
 var faultNames = [numFaults]string{
 	"KillContainer", "HoldContainer", "DeletePod", "ForceDeletePod", "FinishPod", "DrainPod",
-	"StopNode", "CutNode", "SilenceNode", "LoseNode", "WipeDisk", "WipeWhileDown", "WipeSeed", "DeleteUserClaim", "LoseMajority", "WantSurvivor",
+	"StopNode", "CutNode", "SilenceNode", "LoseNode", "WipeDisk", "WipeWhileDown", "WipeSeed", "DeleteUserClaim", "LoseMajority", "BringBack", "WantSurvivor",
 	"KillLearner", "KillLeader", "MoveAway", "LeadLeaving", "SlowMember", "PartitionPeers", "PartitionOperator", "Alarm",
 	"CrashOperator", "StallOperator", "TearCall", "LoseReply", "FailCall", "RepeatCall", "LateCall", "SecondOperator",
 	"SlowAnswers", "LagPods", "LagClaims", "LagStatus", "EditSize", "Pause", "EditVersion", "EditRepository", "NameConflict", "Restore", "EraseFence", "OldMarks", "DeleteCluster",

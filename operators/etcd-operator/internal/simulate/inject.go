@@ -28,6 +28,8 @@ func (w *world) inject(f Fault) bool {
 		return w.loseDisk(f)
 	case LoseMajority:
 		return w.loseMajority(f)
+	case BringBack:
+		return w.bringBack(f)
 	case WantSurvivor:
 		return w.wantSurvivor(f)
 	case KillLearner, KillLeader, MoveAway, LeadLeaving:

@@ -40,9 +40,34 @@ func (w *world) loseMajority(f Fault) bool {
 			w.loseRun(p)
 		}
 		if c := w.claim(m.Name); c != nil {
+			w.attic = append(w.attic, c)
 			w.dropClaim(c)
 		}
 	}
+	return true
+}
+
+// bringBack makes a claim again on the volume that a lost one had.
+func (w *world) bringBack(f Fault) bool {
+	if len(w.attic) == 0 {
+		return false
+	}
+	if len(w.restores) > 0 {
+		return true // who brings old volumes back beside a restore has two clusters
+	}
+	i := f.A % len(w.attic)
+	c := w.attic[i]
+	if d := c.disk.data; d != nil && d.birth != w.main && d.birth != w.lost {
+		return true // of a cluster in whose place a restore's has come
+	}
+	w.attic = slices.Delete(w.attic, i, i+1)
+	if w.claim(c.name) != nil || w.pod(c.name) != nil {
+		return true
+	}
+	w.say("FAULT %s: %s", f.Kind, c.name)
+	w.createClaim(c.name)
+	back := w.claim(c.name)
+	back.disk, back.node = c.disk, c.node
 	return true
 }
 
@@ -197,9 +222,12 @@ func (w *world) takeSnapshot(r *run, rec *plan.Recovery) string {
 func (w *world) beginAnew(a plan.AdoptSurvivor) {
 	next := -1
 	for i := range w.births {
-		if b := &w.births[i]; b.uid == a.UID && b.reseeded && b.cluster == a.ClusterID {
-			next = i
+		if b := &w.births[i]; b.reseeded && b.member == a.Name && b.token == a.Token && b.cluster == a.ClusterID {
+			next = i // on an emptyDir it may have been made more than once
 		}
+	}
+	if r := w.runOf(a.UID); r != nil && r.disk.data != nil && r.disk.data.cluster == a.ClusterID {
+		next = r.disk.data.birth
 	}
 	if next < 0 {
 		w.fail("S13", "cluster id %x is latched for seed %s, which has another", a.ClusterID, a.Name)

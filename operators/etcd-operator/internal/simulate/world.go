@@ -40,6 +40,7 @@ type world struct {
 	pods    []*pod   // the live objects, sorted by name
 	claims  []*claim // the live objects, sorted by name
 	runs    []*run   // what really runs, in order of creation
+	attic   []*claim // volumes that were lost and may be brought back
 
 	// published is what watchers were last told.
 	publishedPods    []pod

@@ -8,6 +8,7 @@ import (
 	"k8s.io/apimachinery/pkg/api/resource"
 
 	"github.com/etcd-operators/etcd-operators/api/v1beta2"
+	"github.com/etcd-operators/etcd-operators/operators/etcd-operator/internal/survivor/task"
 	"github.com/etcd-operators/etcd-operators/shared/agentpod"
 	"github.com/etcd-operators/etcd-operators/shared/member"
 	"github.com/etcd-operators/etcd-operators/shared/podsecurity"
@@ -28,10 +29,10 @@ const (
 // AddTo makes a member's Pod a survivor's seed: with an init container of the operator's
 // own image that makes its data dir, and with the leave to do so. It gets no grant: with
 // the data dir, etcd needs none, and without one it may not start.
-func AddTo(pod *corev1.Pod, c *v1beta2.EtcdCluster, image string, t Task) error {
+func AddTo(pod *corev1.Pod, c *v1beta2.EtcdCluster, image string, t task.Task) error {
 	t.LeaveFile = leaveMount + "/" + leaveFile
 	resources := resources(c)
-	env, err := agentpod.Environment(Env, t, resources)
+	env, err := agentpod.Environment(task.Env, t, resources)
 	if err != nil {
 		return fmt.Errorf("build Pod %s: %w", pod.Name, err)
 	}
@@ -70,14 +71,14 @@ func resources(c *v1beta2.EtcdCluster) corev1.ResourceRequirements {
 }
 
 // TaskOf is what a Pod's agent does; nil if it has none.
-func TaskOf(pod *corev1.Pod) *Task {
+func TaskOf(pod *corev1.Pod) *task.Task {
 	for _, c := range pod.Spec.InitContainers {
 		if c.Name != Container {
 			continue
 		}
 		for _, e := range c.Env {
-			var t Task
-			if e.Name == Env && json.Unmarshal([]byte(e.Value), &t) == nil {
+			var t task.Task
+			if e.Name == task.Env && json.Unmarshal([]byte(e.Value), &t) == nil {
 				return &t
 			}
 		}
@@ -99,7 +100,7 @@ func Trouble(pod *corev1.Pod) string {
 		if s.Name != Container || s.LastTerminationState.Terminated == nil {
 			continue
 		}
-		var r Result
+		var r task.Result
 		if json.Unmarshal([]byte(s.LastTerminationState.Terminated.Message), &r) == nil && r.Failure != nil {
 			return r.Failure.Reason + ": " + r.Failure.Message
 		}

@@ -1,4 +1,8 @@
-package survivor
+// Package task is the seam between etcd-operator and the agent that it runs in the seed's
+// Pod of a cluster that begins anew with a survivor's data: the operator passes a [Task] in
+// the environment of an init container, and the agent writes a [Result] as the container's
+// termination message. Neither knows more of the other.
+package task
 
 import (
 	"time"
