@@ -156,7 +156,9 @@ func dropStraySeeds(v *view) *step {
 
 // isStraySeed reports whether a Pod was made as a survivor's seed and never adopted, and
 // is not the one that is being made.
-func (v *view) isStraySeed(p *Pod) bool { return p.Role == Seed && v.isStrayToken(p.Reseed) }
+func (v *view) isStraySeed(p *Pod) bool {
+	return p.Role == Seed && v.isStrayToken(p.Reseed) && !v.ours(&p.Answer)
+}
 
 // isStrayClaim reports the same of a volume.
 func (v *view) isStrayClaim(c *Claim) bool { return v.isStrayToken(c.Reseed) }

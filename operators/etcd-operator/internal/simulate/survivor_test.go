@@ -22,6 +22,14 @@ func losing(seed int64) Config {
 	return cfg
 }
 
+// losingMany makes a configuration one in which a majority is lost, and a survivor wanted.
+func losingMany(c *Config) {
+	c.Formed, c.BornFenced, c.Gentle, c.Existed, c.Survive = true, false, false, "", true
+	c.Size, c.Nodes = max(c.Size, 3), max(c.Nodes, c.Size, 3)
+	c.Faults = max(c.Faults, 4)
+	c.Kinds = append(c.Kinds, LoseMajority, LoseMajority, LoseMajority, LoseMajority, BringBack)
+}
+
 // TestBeginsAnew loses majorities over and over: the cluster begins anew with what the
 // most advanced survivor has, and never in any other way (S13).
 func TestBeginsAnew(t *testing.T) {
