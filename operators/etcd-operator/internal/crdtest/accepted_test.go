@@ -43,6 +43,8 @@ func TestAccepted(t *testing.T) {
 		"peer TLS only":     {Reason: "members may speak TLS among themselves alone", Spec: `{TLS: {static: {member: {peerSecret: peer}}}}`},
 		"full TLS":          {Reason: "as in the predecessor's documentation", Spec: `{TLS: {static: {member: {peerSecret: peer, serverSecret: server}, operatorSecret: client}}}`},
 		"ten seconds":       {Reason: "the least memberTimeout", Spec: `{recovery: {memberTimeout: 10s}}`},
+		"a survivor":        {Reason: "a cluster may begin anew", Spec: `{recovery: {quorumLoss: Survivor}}`},
+		"a person":          {Reason: "the default, written out", Spec: `{recovery: {quorumLoss: Manual, memberTimeout: 1m}}`},
 		"1h30m":             {Reason: "durations may have several units", Spec: `{recovery: {memberTimeout: 1h30m0s}}`},
 		"etcd's settings":   {Reason: "what the operator doesn't own is the user's", Spec: `{pod: {etcdEnv: [{name: ETCD_QUOTA_BACKEND_BYTES, value: "8589934592"}, {name: GOMEMLIMIT, value: 1GiB}]}}`},
 		"other labels":      {Reason: "labels that only resemble ours are the user's", Spec: `{pod: {labels: {apps: x, app.kubernetes.io/part-of: shop, app.kubernetes.io/managed-by: helm, example.com/etcd_cluster: mine}}}`},

@@ -146,7 +146,6 @@ func observationFrom(d *dice) plan.Observation {
 		i := d.below(len(o.Pods))
 		o.Pods = slices.Delete(o.Pods, i, i+1)
 	}
-	arbitraryLoss(d, &o)
 	for i := range d.below(9) {
 		if c.Persistent && !d.strange(5) || d.strange(12) {
 			o.Claims = append(o.Claims, plan.Claim{
@@ -155,6 +154,7 @@ func observationFrom(d *dice) plan.Observation {
 			})
 		}
 	}
+	arbitraryLoss(d, &o)
 	return o
 }
 
@@ -251,6 +251,12 @@ func arbitraryLoss(d *dice, o *plan.Observation) {
 			p.Answer = plan.Answer{Waiting: true, Attempt: 1}
 		default:
 			p.Answer.Leader, p.Answer.Read, p.Answer.Errors = 0, false, []string{"etcdserver: no leader"}
+			if d.strange(10) {
+				p.Answer.Committed -= uint64(d.below(20_000))
+			}
+			if d.strange(20) {
+				p.Answer.Errors = []string{"memberID:100 alarm:CORRUPT "}
+			}
 		}
 		if c.Recovery != nil && !d.chance(3) {
 			p.Role = plan.Survivor
@@ -268,9 +274,7 @@ func arbitraryLoss(d *dice, o *plan.Observation) {
 		p.Reseed = "other"
 	}
 	p.Answer = arbitraryAnswer(d, c, self, []plan.Member{self})
-	if !d.strange(6) {
-		p.Answer.ClusterID = 99
-	}
+	p.Answer.ClusterID = 99
 	o.Pods = append(o.Pods, p)
 	if c.Persistent {
 		o.Claims = append(o.Claims, plan.Claim{Name: "c-seed", UID: "vseed", Created: o.Now, Reseed: p.Reseed})
@@ -399,10 +403,6 @@ func arbitraryAnswer(d *dice, c *plan.Cluster, self plan.Member, members []plan.
 		a.Term = 4 + uint64(d.below(3))
 	case d.strange(20):
 		a.Applied -= uint64(d.below(20_000))
-	case d.strange(20):
-		a.Committed -= uint64(d.below(20_000))
-	case d.strange(40):
-		a.Errors = []string{"memberID:100 alarm:CORRUPT "}
 	case d.strange(30):
 		a.ClusterID = 78
 	case d.strange(30):
