@@ -124,7 +124,7 @@ func TestPlantedBugs(t *testing.T) {
 					}
 				}
 			}),
-			config: func(c *Config) { losingMany(c); c.TruthOnly = true },
+			config: losingMany,
 			by:     []string{"S13"},
 			seeds:  3000,
 		},
