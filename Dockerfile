@@ -26,7 +26,7 @@ RUN export GOOS=${TARGETOS} GOARCH=${TARGETARCH} \
  && go -C operators/${OPERATOR} build -ldflags="-s -w" -o /out/${OPERATOR} . \
  && if [ "${OPERATOR}" != etcd-backup-operator ]; then \
       go -C shared build -ldflags="-s -w" -o /out/etcd-launcher ./cmd/etcd-launcher; fi \
- && for agent in etcd-backup-agent etcd-restore-agent; do \
+ && for agent in etcd-survivor-agent etcd-backup-agent etcd-restore-agent; do \
       if [ -d "operators/${OPERATOR}/cmd/${agent}" ]; then \
         go -C operators/${OPERATOR} build -ldflags="-s -w" -o /out/${agent} ./cmd/${agent}; fi; done
 

@@ -105,7 +105,7 @@ type ClusterSpec struct {
 	// +optional
 	Storage *StoragePolicy `json:"storage,omitempty"`
 
-	// When lost members are replaced.
+	// When lost members are replaced, and what is done when a majority is lost.
 	// +optional
 	Recovery *RecoveryPolicy `json:"recovery,omitempty"`
 
@@ -321,7 +321,8 @@ const (
 	VolumesRetain VolumeDeletionPolicy = "Retain"
 )
 
-// RecoveryPolicy says when lost members are replaced.
+// RecoveryPolicy says when lost members are replaced, and what is done when a majority
+// of them is lost for good.
 type RecoveryPolicy struct {
 	// How long a member's node may be gone or not ready before the member is
 	// replaced by a new one, such as 5m or 1h30m. At least 10s; default 5m.
@@ -330,6 +331,16 @@ type RecoveryPolicy struct {
 	// +kubebuilder:validation:MaxLength=32
 	// +kubebuilder:validation:XValidation:rule="self.matches('^([0-9]{1,5}([.][0-9]{1,9})?(ms|s|m|h)){1,4}$') && duration(self) >= duration('10s')",message="memberTimeout is a duration of at least 10s: write it with its unit, such as 30s, 5m or 1h30m"
 	MemberTimeout *metav1.Duration `json:"memberTimeout,omitempty"`
+
+	// What is done when the data of a majority of the members is lost for good.
+	// Manual: nothing; the conditions say who is left and what can be done. Survivor:
+	// the cluster begins anew with the data of the member that is left and knows of
+	// the most; what that one had not heard of is lost. Default Manual. For once:
+	// kubectl annotate etcd NAME etcd.database.coreos.com/recover=<status.clusterID>.
+	// +optional
+	// +kubebuilder:validation:MaxLength=32
+	// +kubebuilder:validation:XValidation:rule="self in ['Manual', 'Survivor']",messageExpression="'quorumLoss ' + self + ' is not known: write Manual (a person decides) or Survivor (begin anew with the data of the most advanced member that is left)'"
+	QuorumLoss QuorumLossPolicy `json:"quorumLoss,omitempty"`
 }
 
 // MaintenancePolicy says what is done about space in the members' databases. etcd gives
@@ -375,6 +386,17 @@ type AuthPolicy struct {
 	// +kubebuilder:validation:XValidation:rule="self == '' || self.matches('^[a-z0-9]([-.a-z0-9]*[a-z0-9])?$')",message="rootSecret is the name of a Secret of this namespace: write lower-case letters, digits, dashes and dots, such as etcd-root"
 	RootSecret string `json:"rootSecret,omitempty"`
 }
+
+// QuorumLossPolicy says what is done when the data of a majority is lost for good.
+type QuorumLossPolicy string
+
+// The policies for the loss of a quorum.
+const (
+	// QuorumLossManual leaves it to a person.
+	QuorumLossManual QuorumLossPolicy = "Manual"
+	// QuorumLossSurvivor begins anew with the data of the most advanced survivor.
+	QuorumLossSurvivor QuorumLossPolicy = "Survivor"
+)
 
 // TLSPolicy says where certificates come from.
 type TLSPolicy struct {
@@ -526,12 +548,13 @@ type ClusterStatus struct {
 	UpgradeSize int `json:"upgradeSize,omitempty"`
 
 	// The one beginning of the cluster, recorded before its first member's Pod
-	// exists. It is never made a second time; a restore puts that of its seed here.
+	// exists. It is never made a second time; a restore, or a recovery from a survivor,
+	// puts that of its seed here.
 	// +optional
 	Bootstrap *BootstrapStatus `json:"bootstrap,omitempty"`
 	// etcd's own id of the cluster, 16 hexadecimal digits, as the first member
 	// reported it. Once it is known, no fresh cluster is ever made here; only a
-	// restore's seed, once it is adopted, brings another id.
+	// restore's or a survivor's seed, once it is adopted, brings another id.
 	// +optional
 	ClusterID string `json:"clusterID,omitempty"`
 
@@ -544,6 +567,17 @@ type ClusterStatus struct {
 	// restore is adopted once.
 	// +optional
 	AdoptedSeed *AdoptedSeed `json:"adoptedSeed,omitempty"`
+	// Since when the data of a majority of the members has been lost for good, without
+	// a break, as far as the operator could tell. Nothing while it is not.
+	// +optional
+	// +nullable
+	QuorumLostSince *metav1.Time `json:"quorumLostSince,omitempty"`
+	// How the cluster began anew, or is about to, from the data of a survivor, after
+	// the last loss of a majority. Everything that is done about it derives from this
+	// record.
+	// +optional
+	Recovery *RecoveryStatus `json:"recovery,omitempty"`
+
 	// A revision that no client of this cluster has seen yet, as far as the operator
 	// could tell: it is kept 500,000 to 2,000,000 ahead of the highest that a member
 	// has reported, so that a cluster which is written to all the time seldom changes
@@ -628,6 +662,56 @@ type AdoptedSeed struct {
 	Pod string `json:"pod"`
 	// The uid of that Pod.
 	PodUID string `json:"podUID"`
+}
+
+// RecoveryPhase says how far a recovery from a survivor has come.
+//
+// +kubebuilder:validation:Enum=Seeding;Growing;Complete
+type RecoveryPhase string
+
+// The phases of a recovery from a survivor.
+const (
+	// RecoverySeeding makes a seed from the survivor's snapshot. The old cluster is
+	// still the cluster, and the recovery is called off if it serves again.
+	RecoverySeeding RecoveryPhase = "Seeding"
+	// RecoveryGrowing is after the seed has become the cluster, until size voters are
+	// healthy and what is left of the old cluster is deleted.
+	RecoveryGrowing RecoveryPhase = "Growing"
+	// RecoveryComplete keeps only the record.
+	RecoveryComplete RecoveryPhase = "Complete"
+)
+
+// RecoveryStatus records a recovery from a survivor.
+type RecoveryStatus struct {
+	// How far it has come.
+	Phase RecoveryPhase `json:"phase"`
+	// The id of the cluster whose majority was lost, 16 hexadecimal digits.
+	ClusterID string `json:"clusterID"`
+	// The member whose snapshot the cluster begins anew with, and its Pod's uid.
+	Survivor    string `json:"survivor"`
+	SurvivorUID string `json:"survivorUID"`
+	// etcd's own id of that member, 16 hexadecimal digits.
+	MemberID string `json:"memberID"`
+	// raft's index of the last entry that it knew to be committed. No other survivor
+	// knew more.
+	CommittedIndex int64 `json:"committedIndex"`
+	// Its revision: all that was written up to it is kept, and what other members had
+	// acknowledged beyond it is lost.
+	Revision int64 `json:"revision"`
+	// The seed's name, and the cluster token that it begins with.
+	Seed  string `json:"seed"`
+	Token string `json:"token"`
+	// The revision that the new cluster begins at: beyond all that clients may have seen.
+	BeginsAt int64 `json:"beginsAt"`
+	// The version of etcd that the seed runs, which is the survivor's.
+	Version string `json:"version"`
+	// The members whose data was there to choose from.
+	// +listType=set
+	Survivors []string `json:"survivors"`
+	// All Pods and volumes of the old cluster's members. What they hold is kept until
+	// the new cluster has size healthy voters.
+	// +listType=set
+	Members []string `json:"members"`
 }
 
 // MembersStatus names the members of a cluster, which are also the names of

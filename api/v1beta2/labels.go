@@ -89,6 +89,10 @@ const (
 	// RoleDefragmenting is a voter that is about to be defragmented, or is being
 	// defragmented: it gets no new client connections.
 	RoleDefragmenting = "defragmenting"
+	// RoleSurvivor is a member of a cluster whose majority is lost for good, while the
+	// cluster begins anew with a survivor's data: it gets no client connections, and its
+	// data is kept until the new cluster has size healthy voters.
+	RoleSurvivor = "survivor"
 )
 
 const (
@@ -197,6 +201,15 @@ const (
 	// the downward API at each of its starts. It is withdrawn before the hand-off: from
 	// then on a seed whose disk is lost has lost its data, like any other member.
 	AnnotationRestoreLeave = GroupName + "/restore-leave"
+	// AnnotationSurvivorLeave is the same on the seed's Pod of a recovery from a survivor,
+	// with the token in the EtcdCluster's status.recovery. On the seed's PVC it says for
+	// which recovery that was made.
+	AnnotationSurvivorLeave = GroupName + "/survivor-leave"
+	// AnnotationRecover on an EtcdCluster, with the id of the cluster whose majority is
+	// lost for good (its status.clusterID), lets it begin anew once with the data of its
+	// most advanced survivor, as spec.recovery.quorumLoss: Survivor does every time. The
+	// new cluster has another id, so the annotation has no meaning any more then.
+	AnnotationRecover = GroupName + "/recover"
 	// AnnotationRestoredBy on an EtcdCluster is the uid of the EtcdRestore that has made
 	// it.
 	AnnotationRestoredBy = GroupName + "/restored-by"

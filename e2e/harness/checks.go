@@ -87,6 +87,16 @@ func Condition(kind string, is bool, reason string) Check {
 	}
 }
 
+// ConditionSays is Condition with words that its message has.
+func ConditionSays(kind string, is bool, reason string, words ...string) Check {
+	return func(s State) string {
+		if objection := Condition(kind, is, reason)(s); objection != "" {
+			return objection
+		}
+		return conditionSays(s.Cluster.Status.Conditions, kind, is, reason, words)
+	}
+}
+
 // voters: the status names exactly n members, and all of them vote and serve.
 func voters(n int) Check {
 	return func(s State) string {

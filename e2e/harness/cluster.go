@@ -80,6 +80,11 @@ func MemberTimeout(d time.Duration) Option {
 	}
 }
 
+// WithSurvivor lets it begin anew with a survivor's data when a majority is lost.
+func WithSurvivor(c *v1beta2.EtcdCluster) {
+	c.Spec.Recovery = &v1beta2.RecoveryPolicy{QuorumLoss: v1beta2.QuorumLossSurvivor}
+}
+
 // ClusterWide leaves the cluster to an operator that looks after all namespaces.
 func ClusterWide(c *v1beta2.EtcdCluster) {
 	c.Annotations = map[string]string{v1beta2.AnnotationScope: v1beta2.ScopeClusterwide}

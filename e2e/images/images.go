@@ -53,7 +53,10 @@ type program struct{ module, pkg string }
 var launcher = program{"shared", "./cmd/etcd-launcher"}
 
 var recipes = []recipe{
-	{ref: Operator, programs: map[string]program{"etcd-operator": {"operators/etcd-operator", "."}, "etcd-launcher": launcher}},
+	{ref: Operator, programs: map[string]program{
+		"etcd-operator": {"operators/etcd-operator", "."}, "etcd-survivor-agent": {"operators/etcd-operator", "./cmd/etcd-survivor-agent"},
+		"etcd-launcher": launcher,
+	}},
 	{ref: BackupOperator, programs: map[string]program{
 		"etcd-backup-operator": {"operators/etcd-backup-operator", "."}, "etcd-backup-agent": {"operators/etcd-backup-operator", "./cmd/etcd-backup-agent"},
 	}},

@@ -95,7 +95,7 @@ func mayRead(ctx context.Context, c client.Client, group, resource string) (bool
 func (p *program) setUp(ctx context.Context, mgr ctrl.Manager, o *operator.Options) error {
 	ctrl.Log.Info("asked for rights", "nodes", p.mayReadNodes, "storageclasses", p.mayReadClasses)
 	etcd := etcdclient.Client{}
-	observer := &observe.Observer{Reader: mgr.GetClient(), Etcd: etcd, DefaultVersion: strings.TrimPrefix(p.defaultVersion, "v")}
+	observer := &observe.Observer{Reader: mgr.GetClient(), Live: mgr.GetAPIReader(), Etcd: etcd, DefaultVersion: strings.TrimPrefix(p.defaultVersion, "v")}
 	if p.mayReadNodes {
 		observer.Nodes = mgr.GetClient()
 	}

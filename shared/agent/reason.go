@@ -19,6 +19,15 @@ const (
 	ReasonTimedOut = "TimedOut"
 	// ReasonInterrupted says that the agent was told to end.
 	ReasonInterrupted = "Interrupted"
+	// ReasonCorruptSnapshot says that what was read is damaged, or cut short, or not a
+	// snapshot of etcd at all.
+	ReasonCorruptSnapshot = "CorruptSnapshot"
+	// ReasonEmptySnapshot says that the snapshot holds no key and no revision.
+	ReasonEmptySnapshot = "EmptySnapshot"
+	// ReasonUnknownVersion says that the data is of an etcd that can't be restored.
+	ReasonUnknownVersion = "UnknownVersion"
+	// ReasonDataDirTaken says that a seed's volume holds data that the agent has not made.
+	ReasonDataDirTaken = "DataDirTaken"
 	// ReasonInternal says that the agent has a defect.
 	ReasonInternal = "InternalError"
 )

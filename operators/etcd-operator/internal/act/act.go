@@ -17,6 +17,7 @@ import (
 	"fmt"
 	"time"
 
+	"k8s.io/apimachinery/pkg/api/equality"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
@@ -63,7 +64,7 @@ func (a *Actor) Act(ctx context.Context, c *v1beta2.EtcdCluster, obs *plan.Obser
 	switch x := action.(type) {
 	case plan.RecordBootstrap:
 		return a.noOtherClaims(ctx, c, x)
-	case plan.LatchClusterID, plan.RecordVersion, plan.BeginDefragment:
+	case plan.LatchClusterID, plan.RecordVersion, plan.BeginDefragment, plan.EndRecovery:
 		return nil
 	case plan.Compact:
 		return a.compact(ctx, obs, x)
@@ -71,6 +72,14 @@ func (a *Actor) Act(ctx context.Context, c *v1beta2.EtcdCluster, obs *plan.Obser
 		return a.disarmAlarm(ctx, c, obs, x)
 	case plan.Defragment:
 		return a.defragment(ctx, c, obs, x)
+	case plan.RecordSurvivor:
+		return a.sameHolders(ctx, c, obs)
+	case plan.AdoptSurvivor:
+		return a.mayAdoptSurvivor(ctx, c, obs, x)
+	case plan.WithdrawLeave:
+		return a.withdrawLeave(ctx, c, x)
+	case plan.DropSeed:
+		return a.dropSeed(ctx, c, x)
 	case plan.CreatePods:
 		return a.createPods(ctx, c, obs, x)
 	case plan.SetRoles:
@@ -120,7 +129,7 @@ func (a *Actor) unchanged(ctx context.Context, c *v1beta2.EtcdCluster) error {
 		return fmt.Errorf("read EtcdCluster: %w", err)
 	}
 	same := live.UID == c.UID && live.Generation == c.Generation && live.DeletionTimestamp.IsZero() == c.DeletionTimestamp.IsZero() &&
-		live.Status.ClusterID == c.Status.ClusterID && bootstrapOf(&live) == bootstrapOf(c) &&
+		live.Status.ClusterID == c.Status.ClusterID && bootstrapOf(&live) == bootstrapOf(c) && equality.Semantic.DeepEqual(live.Status.Recovery, c.Status.Recovery) &&
 		live.Status.CurrentVersion == c.Status.CurrentVersion && live.Status.TargetVersion == c.Status.TargetVersion
 	if !same {
 		return fmt.Errorf("%w: the EtcdCluster has changed", ErrStale)

@@ -42,6 +42,11 @@ func (a *Actor) createPods(ctx context.Context, c *v1beta2.EtcdCluster, obs *pla
 		if err != nil {
 			return fmt.Errorf("build Pod %s: %w", p.Name, err)
 		}
+		if p.Recovery != nil {
+			if err := a.reseed(c, pod, p.Recovery); err != nil {
+				return err
+			}
+		}
 		if err := a.unchanged(ctx, c); err != nil {
 			return err
 		}
@@ -79,7 +84,7 @@ func (a *Actor) samePods(ctx context.Context, c *v1beta2.EtcdCluster, obs *plan.
 // is still a member's: it would start there what a restore has retired.
 func (a *Actor) claimFor(ctx context.Context, c *v1beta2.EtcdCluster, p plan.NewPod) error {
 	if p.Role != plan.Returning {
-		return a.createClaim(ctx, c, p.Name)
+		return a.createClaim(ctx, c, p)
 	}
 	_, err := a.membersClaim(ctx, c, p.Name)
 	return err
@@ -98,10 +103,14 @@ func (a *Actor) membersClaim(ctx context.Context, c *v1beta2.EtcdCluster, name s
 	return &claim, nil
 }
 
-func (a *Actor) createClaim(ctx context.Context, c *v1beta2.EtcdCluster, name string) error {
+func (a *Actor) createClaim(ctx context.Context, c *v1beta2.EtcdCluster, p plan.NewPod) error {
+	name := p.Name
 	claim := member.NewClaim(c, name)
 	if claim == nil {
 		return nil
+	}
+	if p.Recovery != nil {
+		claim.Annotations = map[string]string{v1beta2.AnnotationSurvivorLeave: p.Recovery.Token}
 	}
 	if err := a.unchanged(ctx, c); err != nil {
 		return err

@@ -57,6 +57,25 @@ func (a *Actor) Report(ctx context.Context, c *v1beta2.EtcdCluster, d plan.Decis
 		if m := next.Status.Maintenance; m != nil { // of another history
 			m.LastRepairTime, m.CompactedRevision = nil, 0
 		}
+		next.Status.Recovery = nil // of a cluster that is no more
+	case plan.RecordSurvivor:
+		next.Status.Recovery = recoveryOf(x.Recovery)
+	case plan.AdoptSurvivor:
+		r := next.Status.Recovery
+		r.Phase = v1beta2.RecoveryGrowing
+		next.Status.Bootstrap = &v1beta2.BootstrapStatus{Member: x.Name, Token: x.Token}
+		next.Status.ClusterID = fmt.Sprintf("%016x", x.ClusterID)
+		next.Status.CurrentVersion = r.Version
+		next.Status.TargetVersion, next.Status.VersionIndex, next.Status.UpgradeSize = "", 0, 0
+		if m := next.Status.Maintenance; m != nil { // of another history
+			m.LastRepairTime, m.CompactedRevision = nil, 0
+		}
+	case plan.EndRecovery:
+		if !x.Complete {
+			next.Status.Recovery = nil
+			break
+		}
+		next.Status.Recovery.Phase = v1beta2.RecoveryComplete
 	}
 	next.Status.Conditions = c.DeepCopy().Status.Conditions
 	kept := map[string]bool{}

@@ -31,6 +31,7 @@ import (
 	"github.com/etcd-operators/etcd-operators/operators/etcd-operator/internal/observe"
 	"github.com/etcd-operators/etcd-operators/operators/etcd-operator/internal/plan"
 	"github.com/etcd-operators/etcd-operators/shared/etcdclient"
+	"github.com/etcd-operators/etcd-operators/shared/wording"
 )
 
 const (
@@ -178,7 +179,7 @@ func explain(conditions []metav1.Condition, generation int64, failed error) []me
 func (r *Reconciler) tell(ctx context.Context, c *v1beta2.EtcdCluster, d plan.Decision) {
 	if d.Action != nil {
 		log.FromContext(ctx).Info(d.Message, "action", d.Action.Kind(), "reason", d.Reason)
-		r.Events.Eventf(c, nil, corev1.EventTypeNormal, d.Reason, d.Action.Kind(), "%s", d.Message)
+		r.Events.Eventf(c, nil, corev1.EventTypeNormal, d.Reason, d.Action.Kind(), "%s", wording.Clip(d.Message))
 		return
 	}
 	before := meta.FindStatusCondition(c.Status.Conditions, v1beta2.ConditionProgressing)
@@ -187,7 +188,7 @@ func (r *Reconciler) tell(ctx context.Context, c *v1beta2.EtcdCluster, d plan.De
 	}
 	log.FromContext(ctx).Info(d.Message, "reason", d.Reason)
 	if plan.Blocked(d.Reason) {
-		r.Events.Eventf(c, nil, corev1.EventTypeWarning, d.Reason, "Wait", "%s", d.Message)
+		r.Events.Eventf(c, nil, corev1.EventTypeWarning, d.Reason, "Wait", "%s", wording.Clip(d.Message))
 	}
 }
 

@@ -45,6 +45,8 @@ func TestAccepted(t *testing.T) {
 		"credentials":       {Reason: "named before or after authentication is enabled", Spec: `{auth: {rootSecret: etcd-root}}`},
 		"no credentials":    {Reason: "an empty name counts as omitted", Spec: `{auth: {rootSecret: ""}}`},
 		"ten seconds":       {Reason: "the least memberTimeout", Spec: `{recovery: {memberTimeout: 10s}}`},
+		"a survivor":        {Reason: "a cluster may begin anew", Spec: `{recovery: {quorumLoss: Survivor}}`},
+		"a person":          {Reason: "the default, written out", Spec: `{recovery: {quorumLoss: Manual, memberTimeout: 1m}}`},
 		"1h30m":             {Reason: "durations may have several units", Spec: `{recovery: {memberTimeout: 1h30m0s}}`},
 		"etcd's settings":   {Reason: "what the operator doesn't own is the user's", Spec: `{pod: {etcdEnv: [{name: ETCD_QUOTA_BACKEND_BYTES, value: "8589934592"}, {name: GOMEMLIMIT, value: 1GiB}]}}`},
 		"typed settings":    {Reason: "each has its own spelling", Spec: `{etcd: {quotaBackendBytes: 8Gi, autoCompactionMode: periodic, autoCompactionRetention: 1h30m, heartbeatInterval: 300ms, electionTimeout: 3s, snapshotCount: 5000, logLevel: warn}}`},

@@ -34,6 +34,7 @@ func TestRefused(t *testing.T) {
 		"name with dot":      {Reason: "a Service's name has no dots", Name: "my.etcd", Spec: `{}`, Message: nameMessage},
 		"size 0":             {Reason: "no members are no cluster", Spec: `{size: 0}`, Field: "spec.size", Message: "spec.size in body should be greater than or equal to 1"},
 		"size 8":             {Reason: "eight members only slow down writes", Spec: `{size: 8}`, Field: "spec.size", Message: "spec.size in body should be less than or equal to 7"},
+		"loss unknown":       {Reason: "what is done with data must be said in known words", Spec: `{recovery: {quorumLoss: survivor}}`, Field: "spec.recovery.quorumLoss", Message: "quorumLoss survivor is not known: write Manual (a person decides) or Survivor (begin anew with the data of the most advanced member that is left)"},
 		"version of two":     {Reason: "there is no such image", Spec: `{version: "3.6"}`, Field: "spec.version", Message: versionMessage},
 		"version latest":     {Reason: "what runs must be known", Spec: `{version: latest}`, Field: "spec.version", Message: versionMessage},
 		"version with zero":  {Reason: "not a semantic version", Spec: `{version: 3.06.1}`, Field: "spec.version", Message: versionMessage},

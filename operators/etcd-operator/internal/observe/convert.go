@@ -13,6 +13,7 @@ import (
 
 	"github.com/etcd-operators/etcd-operators/api/v1beta2"
 	"github.com/etcd-operators/etcd-operators/operators/etcd-operator/internal/plan"
+	"github.com/etcd-operators/etcd-operators/operators/etcd-operator/internal/survivor"
 	"github.com/etcd-operators/etcd-operators/shared/etcdclient"
 	"github.com/etcd-operators/etcd-operators/shared/launcher"
 	"github.com/etcd-operators/etcd-operators/shared/member"
@@ -86,6 +87,12 @@ func podOf(p *corev1.Pod) plan.Pod {
 		}
 	}
 	out.Grant = grantOf(p)
+	out.Reseed, out.Leave = survivor.Token(p), p.Annotations[v1beta2.AnnotationSurvivorLeave] != ""
+	if out.Trouble != "" {
+		if why := survivor.Trouble(p); why != "" {
+			out.Trouble = why
+		}
+	}
 	return out
 }
 
@@ -264,6 +271,7 @@ func answerOf(a etcdclient.Answer) plan.Answer {
 		MemberID:  a.MemberID,
 		Leader:    a.Leader,
 		Term:      a.Term,
+		Committed: a.RaftIndex,
 		Applied:   a.AppliedIndex,
 		Revision:  a.Revision,
 		Learner:   a.Learner,

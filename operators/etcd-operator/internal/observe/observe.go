@@ -44,6 +44,9 @@ type Observer struct {
 	Nodes client.Reader
 	// Classes reads StorageClasses from a cache; nil where the operator may not.
 	Classes client.Reader
+	// Live reads EtcdBackups from the API server, while a majority is lost; nil: they
+	// are not looked at.
+	Live client.Reader
 	// Etcd asks the members.
 	Etcd Asker
 	// DefaultVersion is what a cluster runs whose spec names no version.
@@ -71,6 +74,7 @@ func (o *Observer) Observe(ctx context.Context, c *v1beta2.EtcdCluster) (plan.Ob
 	if asks(&obs.Cluster) {
 		o.ask(ctx, pods, &obs)
 	}
+	o.backups(ctx, c, &obs)
 	obs.Now = time.Now()
 	return obs, nil
 }
@@ -152,14 +156,13 @@ func (o *Observer) cluster(c *v1beta2.EtcdCluster) plan.Cluster {
 	if r := c.Spec.Recovery; r != nil && r.MemberTimeout != nil {
 		out.MemberTimeout = r.MemberTimeout.Duration
 	}
+	recovery(c, &out)
 	if b := c.Status.Bootstrap; b != nil {
 		out.Bootstrap = &plan.Bootstrap{Member: b.Member, Token: b.Token, Adopted: b.Adopted}
 	}
 	if id := c.Status.ClusterID; id != "" {
 		// Only this operator writes it; what is not a number latches all the same.
-		if _, err := fmt.Sscanf(id, "%x", &out.ClusterID); err != nil || out.ClusterID == 0 {
-			out.ClusterID = 1
-		}
+		out.ClusterID = parseID(id)
 	}
 	return out
 }
@@ -267,6 +270,7 @@ func (o *Observer) claims(ctx context.Context, c *v1beta2.EtcdCluster, obs *plan
 			continue
 		}
 		claim := claimOf(p)
+		claim.Reseed = p.Annotations[v1beta2.AnnotationSurvivorLeave]
 		if err := o.expansion(ctx, &claim); err != nil {
 			return err
 		}

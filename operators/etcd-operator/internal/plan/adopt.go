@@ -128,6 +128,9 @@ func latchAdopted(v *view) *step {
 	if v.mistold() {
 		return do(RecordBootstrap{Bootstrap: *b, Version: v.Cluster.WantedVersion}, "VolumesAdopted", "the volumes are gone on with by etcd "+v.Cluster.WantedVersion)
 	}
+	if s := corrupted(v); s != nil {
+		return s
+	}
 	again := shortly
 	for i := range v.Pods {
 		if v.patience(&v.Pods[i]) == soon {

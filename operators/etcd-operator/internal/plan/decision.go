@@ -40,7 +40,8 @@ const (
 // when that has succeeded.
 func Records(a Action) bool {
 	switch a.(type) {
-	case RecordBootstrap, LatchClusterID, RecordVersion, AcknowledgeFence, LiftFence, AdoptSeed, BeginDefragment, Compact:
+	case RecordBootstrap, LatchClusterID, RecordVersion, AcknowledgeFence, LiftFence, AdoptSeed, BeginDefragment, Compact,
+		RecordSurvivor, AdoptSurvivor, EndRecovery:
 		return true
 	}
 	return false
@@ -93,6 +94,39 @@ type AdoptSeed struct {
 	Version string
 }
 
+// RecordSurvivor latches in the status with whose data the cluster begins anew, before
+// anything is done about it (S13). It is carried out only if live lists have the same
+// Pods and claims, by uid, as the Observation: what may hold data has been asked.
+type RecordSurvivor struct{ Recovery Recovery }
+
+// WithdrawLeave takes from a survivor's seed the leave to make its data dir, by uid: a
+// disk that it loses from then on has lost its data (S2).
+type WithdrawLeave struct{ Name, UID string }
+
+// AdoptSurvivor latches, in one write of the status, that the seed made of a survivor's
+// snapshot is the cluster: its cluster id in place of the lost one (S13). It is carried
+// out only if the Pods, read live, are those that were observed, by uid: the seed is not
+// going, and all others of the old cluster are marked Survivor.
+type AdoptSurvivor struct {
+	Name, UID string
+	ClusterID uint64
+	// Token is that of the recovery.
+	Token string
+}
+
+// DropSeed deletes a survivor's seed that was never adopted: its Pod, by uid, or, when
+// there is none, its claim. It is carried out only if that, read live, was made for a
+// recovery of Token, and the EtcdCluster has not begun with that token: no member's data
+// is touched (S7).
+type DropSeed struct{ Name, PodUID, ClaimUID, Token string }
+
+// EndRecovery latches that a recovery is over: complete, or called off before its seed
+// was adopted, so that no more is known of it.
+type EndRecovery struct {
+	Token    string
+	Complete bool
+}
+
 // CreatePods makes Pods, each with its claim where members are persistent. All of
 // them are made side by side: a Pod without a Grant does no harm.
 // It is carried out only if a live list of the cluster's Pods has the same names
@@ -108,6 +142,8 @@ type NewPod struct {
 	Version string
 	// Grant is written on the Pod from its beginning; nil for none.
 	Grant *Grant
+	// Recovery is what a survivor's seed is made by; nil for every other Pod.
+	Recovery *Recovery
 }
 
 // SetRoles sets the label etcd_role of Pods.
@@ -279,6 +315,11 @@ func (RecordVersion) Kind() string    { return "RecordVersion" }
 func (AcknowledgeFence) Kind() string { return "AcknowledgeFence" }
 func (LiftFence) Kind() string        { return "LiftFence" }
 func (AdoptSeed) Kind() string        { return "AdoptSeed" }
+func (RecordSurvivor) Kind() string   { return "RecordSurvivor" }
+func (WithdrawLeave) Kind() string    { return "WithdrawLeave" }
+func (AdoptSurvivor) Kind() string    { return "AdoptSurvivor" }
+func (DropSeed) Kind() string         { return "DropSeed" }
+func (EndRecovery) Kind() string      { return "EndRecovery" }
 func (CreatePods) Kind() string       { return "CreatePods" }
 func (SetRoles) Kind() string         { return "SetRoles" }
 func (OpenGrant) Kind() string        { return "OpenGrant" }

@@ -255,7 +255,7 @@ func openGrant(v *view) *step {
 // DefaultSnapshotCount (both in etcdserver). The log of a restored seed begins with a
 // snapshot.
 func (v *view) isCompacted() bool {
-	if v.Cluster.Fence.Adopted.Restore != "" {
+	if v.Cluster.Fence.Adopted.Restore != "" || v.Cluster.Recovery != nil {
 		return true
 	}
 	if parseVersion(v.Cluster.Version).atLeast(version{3, 6, 0}) {

@@ -36,6 +36,18 @@ type Observation struct {
 	// randomness come in from outside, so that Plan stays a function.
 	FreshNames []string
 	FreshToken string
+	// Backup is the newest stored snapshot of this cluster, and BackupsKnown is true if
+	// that was looked for: only while a majority's data is lost.
+	Backup       *Backup
+	BackupsKnown bool
+}
+
+// Backup is a snapshot that an EtcdBackup has stored.
+type Backup struct {
+	// Name is the EtcdBackup's.
+	Name     string
+	Revision int64
+	Finished time.Time
 }
 
 // Cluster is what Plan needs of the EtcdCluster.
@@ -104,6 +116,17 @@ type Cluster struct {
 	ClusterID uint64
 	// Fence is what a restore and we have agreed on.
 	Fence Fence
+	// Survive is true if a cluster whose majority is lost may begin anew with a
+	// survivor's data every time, and Recover is the id of the one that may once
+	// (annotation recover); empty if none may.
+	Survive bool
+	Recover string
+	// QuorumLostSince is since when a majority's data has been lost in every
+	// Observation; zero if it is not.
+	QuorumLostSince time.Time
+	// Recovery is the last recovery from a survivor, as it is latched in the status; nil
+	// if there was none. It is never changed in place.
+	Recovery *Recovery
 	// Existed says, in words, why a cluster of this name is known to have existed
 	// although no Bootstrap is recorded (a status of the archived operator,
 	// volumes that were kept); empty when it did not. A seed is never started
@@ -134,6 +157,19 @@ type Bootstrap struct {
 	Adopted bool
 }
 
+// Recovery is the record of a cluster that begins anew with a survivor's data. See
+// v1beta2.RecoveryStatus, whose fields these are.
+type Recovery struct {
+	Phase                 v1beta2.RecoveryPhase
+	ClusterID             uint64
+	Survivor, SurvivorUID string
+	MemberID              uint64
+	Committed             uint64
+	Revision, BeginsAt    int64
+	Seed, Token, Version  string
+	Survivors, Members    []string
+}
+
 // Role is the value of the label etcd_role of a Pod: what the operator last said
 // that the Pod is. Only a voter is selected by the client Service and the
 // PodDisruptionBudget.
@@ -159,6 +195,9 @@ const (
 	// Defragmenting is a voter that is about to be defragmented, or is being
 	// defragmented.
 	Defragmenting Role = "defragmenting"
+	// Survivor is a member of a cluster whose majority is lost, while the cluster begins
+	// anew with a survivor's data.
+	Survivor Role = "survivor"
 )
 
 // Pod is what Plan needs of a member's Pod.
@@ -235,6 +274,10 @@ type Pod struct {
 	SnapshotCount int
 	// Grant is the leave to start that is written on the Pod; nil if there is none.
 	Grant *Grant
+	// Reseed is the token of the recovery whose seed the Pod was made as; empty if it
+	// was not. Leave is true while its init container may make the data dir.
+	Reseed string
+	Leave  bool
 	// Answer is what the member said of itself.
 	Answer Answer
 }
@@ -273,6 +316,9 @@ type Claim struct {
 	Deleting bool
 	// Created is when it was made.
 	Created time.Time
+	// Reseed is the token of the recovery whose seed it was made for; empty if it was
+	// not.
+	Reseed string
 	// Lost is true when its PersistentVolume is gone (phase Lost).
 	Lost bool
 	// Retained is true when it is not deleted with the EtcdCluster. Version is then what
@@ -331,11 +377,13 @@ type Answer struct {
 	MemberID  uint64
 	// Leader is the member id of the leader that it knows; 0 if none.
 	Leader uint64
-	// Term is raft's term, Applied the last applied index, Revision the store's.
-	Term     uint64
-	Applied  uint64
-	Revision int64
-	Learner  bool
+	// Term is raft's term, Committed the index of the last entry that it knows to be
+	// committed, Applied the last applied index, Revision the store's.
+	Term      uint64
+	Committed uint64
+	Applied   uint64
+	Revision  int64
+	Learner   bool
 	// Version is the server's, without a leading v.
 	Version string
 	// ClusterVersion is etcd's cluster version as this member has it, such as

@@ -66,6 +66,12 @@ var rules = []rule{
 	restartSeed,
 	latchClusterID,
 
+	// A majority is lost for good, and the cluster begins anew with a survivor's data (S13).
+	callOffRecovery,
+	markSurvivors,
+	createSurvivorsSeed,
+	adoptSurvivor,
+
 	// What needs no quorum: give members back their Pods.
 	keepVolumes,
 	clearFinishedPods,
@@ -76,6 +82,8 @@ var rules = []rule{
 	turnVersion,
 
 	// Everything below needs one.
+	dropStraySeeds,
+	chooseSurvivor,
 	corrupted,
 	awaitQuorum,
 	cancelDowngrade,
@@ -99,8 +107,10 @@ var rules = []rule{
 
 	// Tidy up.
 	closeGrants,
+	standAside,
 	deleteLeftoverPods,
 	deleteLeftoverClaims,
+	completeRecovery,
 
 	// Volumes grow one at a time, while all is well (S6).
 	growVolume,

@@ -18,7 +18,7 @@ func awaitQuorum(v *view) *step {
 		return nil
 	}
 	if why := v.quorumLost(); why != "" {
-		return wait(idle, "QuorumLost", why)
+		return wait(v.lossPatience(), "QuorumLost", v.lossReport(why))
 	}
 	again := shortly
 	for i := range v.Pods {
@@ -51,11 +51,11 @@ func (v *view) quorumLost() string {
 	}
 	switch {
 	case len(voters) == 0:
-		return "no member is left, and no data; restore the cluster from a backup"
+		return "no member is left, and no data"
 	case len(voters)-len(lost) >= quorum(len(voters)):
 		return ""
 	}
-	return fmt.Sprintf("the data of %d of %d voters is lost: %s; restore the cluster from a backup", len(lost), len(voters), strings.Join(lost, ", "))
+	return fmt.Sprintf("the data of %d of %d voters is lost: %s", len(lost), len(voters), strings.Join(lost, ", "))
 }
 
 // mayHoldData reports whether any Pod or volume may hold a member's data.

@@ -30,7 +30,7 @@ func returnPods(v *view) *step {
 	var pods []NewPod
 	for i := range v.Claims {
 		c := &v.Claims[i]
-		if v.pods[c.Name] != nil || c.Deleting || (v.sure && !v.mayHaveData(c.Name)) {
+		if v.pods[c.Name] != nil || c.Deleting || (v.sure && !v.mayHaveData(c.Name)) || v.isOld(c.Name) || v.isStrayClaim(c) {
 			continue
 		}
 		// Where a voter finds no place, none is taken up by who may have no data.

@@ -203,7 +203,7 @@ func repairImage(v *view) *step {
 		if p.Role == Joiner {
 			goal = v.newPodVersion(p.Name)
 		}
-		broken := p.Trouble != "" && !p.Answer.Reached && !p.Answer.Waiting && !p.Finished && p.DeletingSince.IsZero()
+		broken := p.Trouble != "" && !p.Answer.Reached && !p.Answer.Waiting && !p.Finished && p.DeletingSince.IsZero() && !v.isOld(p.Name)
 		if unchanged := p.From == "" && p.Version == v.Cluster.Version; broken && unchanged && !v.unfit(p) {
 			goal, broken = p.Version, unpulled(p) // its turn has not come: all that it may lack is the repository
 		}

@@ -32,6 +32,8 @@ func (v *view) status(s *step) v1beta2.ClusterStatus {
 		ClusterID:          c.LastStatus.ClusterID,
 		FencedBy:           c.LastStatus.FencedBy,
 		AdoptedSeed:        c.LastStatus.AdoptedSeed,
+		QuorumLostSince:    v.quorumLostSince(s),
+		Recovery:           c.LastStatus.Recovery,
 		HighestRevision:    v.highestRevision(),
 		Leader:             v.name(v.leader),
 		Alarms:             v.alarmStatus(),
@@ -54,12 +56,16 @@ func (v *view) status(s *step) v1beta2.ClusterStatus {
 		// Nobody could tell: who the members are is as it was.
 		st.Size, st.MemberDetails, st.Alarms = last.Size, last.MemberDetails, last.Alarms
 	}
+	if survivor, ok := s.action.(AdoptSurvivor); ok {
+		st.TargetVersion = ""
+		v.listSeed(&st, survivor.Name)
+	}
 	seed, adopting := s.action.(AdoptSeed)
 	_, acknowledging := s.action.(AcknowledgeFence)
 	switch {
 	case adopting:
 		st.TargetVersion, st.UpgradeSize = "", 0
-		v.listSeed(&st, seed)
+		v.listSeed(&st, seed.Name)
 	case c.Bootstrap == nil && (acknowledging || c.Fence.By != ""):
 		st.TargetVersion = c.Version // who restores it has to know
 	}
@@ -69,13 +75,13 @@ func (v *view) status(s *step) v1beta2.ClusterStatus {
 
 // listSeed makes the adopted seed the one member: those of the old cluster are none
 // any more, and what is lost must never be told by them.
-func (v *view) listSeed(st *v1beta2.ClusterStatus, x AdoptSeed) {
-	p := v.pods[x.Name]
-	st.Size, st.Leader = 1, x.Name
+func (v *view) listSeed(st *v1beta2.ClusterStatus, name string) {
+	p := v.pods[name]
+	st.Size, st.Leader = 1, name
 	st.MemberDetails = []v1beta2.MemberDetail{{
-		Name: x.Name, ID: fmt.Sprintf("%016x", p.Answer.MemberID), Role: v1beta2.MemberVoter, Version: p.Answer.Version, Node: p.Node,
+		Name: name, ID: fmt.Sprintf("%016x", p.Answer.MemberID), Role: v1beta2.MemberVoter, Version: p.Answer.Version, Node: p.Node,
 	}}
-	st.Members = v1beta2.MembersStatus{Ready: []string{x.Name}}
+	st.Members = v1beta2.MembersStatus{Ready: []string{name}}
 	st.ReadyMembers = fmt.Sprintf("1/%d", v.Cluster.Size)
 }
 
@@ -238,6 +244,9 @@ func (v *view) degraded(s *step) metav1.Condition {
 	if blocked[s.reason] && s.reason != "Paused" {
 		return v.condition(kind, true, s.reason, s.message)
 	}
+	if v.reseeding() {
+		return v.condition(kind, true, recoveringReason, s.message)
+	}
 	if v.Cluster.ClusterID == 0 {
 		return v.condition(kind, false, "Creating", "the cluster has not served yet")
 	}
@@ -290,6 +299,9 @@ func (v *view) recovering(s *step) metav1.Condition {
 	const kind = v1beta2.ConditionRecovering
 	if v.Cluster.ClusterID == 0 {
 		return v.condition(kind, false, "NothingToRecover", "no member is lost")
+	}
+	if v.reseeding() || v.growingAnew() {
+		return v.condition(kind, true, recoveringReason, v.recoveryStory(s))
 	}
 	if s.reason == "RestartingMember" || s.reason == "ReplacingDeadMember" {
 		return v.condition(kind, true, s.reason, s.message)

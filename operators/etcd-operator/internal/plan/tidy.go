@@ -28,7 +28,7 @@ func deleteLeftoverPods(v *view) *step {
 	}
 	for i := range v.Pods {
 		p := &v.Pods[i]
-		if v.isMember(p.Name) || !p.DeletingSince.IsZero() || (v.isCandidate(p) && !needless[p.Name]) {
+		if v.isMember(p.Name) || !p.DeletingSince.IsZero() || (v.isCandidate(p) && !needless[p.Name]) || v.isKept(p) {
 			continue
 		}
 		return do(DeletePod{p.Name, p.UID, v.list}, "DeletingPod", fmt.Sprintf("Pod %s is no member's and is deleted", p.Name))
@@ -44,7 +44,7 @@ func deleteLeftoverClaims(v *view) *step {
 	}
 	for i := range v.Claims {
 		c := &v.Claims[i]
-		if v.isMember(c.Name) || c.Deleting || v.pods[c.Name] != nil {
+		if v.isMember(c.Name) || c.Deleting || v.pods[c.Name] != nil || (v.isOld(c.Name) && !v.grownAnew()) {
 			continue
 		}
 		return do(DeleteClaim{c.Name, c.UID, v.list}, "DeletingVolume", fmt.Sprintf("the volume of %s is no member's and is deleted", c.Name))

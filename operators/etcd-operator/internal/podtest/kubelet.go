@@ -21,6 +21,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/controller/controllerutil"
 
 	"github.com/etcd-operators/etcd-operators/api/v1beta2"
+	"github.com/etcd-operators/etcd-operators/operators/etcd-operator/internal/survivor"
 	"github.com/etcd-operators/etcd-operators/shared/apiservertest"
 	"github.com/etcd-operators/etcd-operators/shared/etcdtest"
 	"github.com/etcd-operators/etcd-operators/shared/member"
@@ -142,6 +143,8 @@ func (k *Kubelet) syncPod(ctx context.Context, p *corev1.Pod) error {
 		return k.client.SubResource("binding").Create(ctx, p, &corev1.Binding{Target: corev1.ObjectReference{Kind: "Node", Name: k.node()}})
 	case runs == nil:
 		return k.start(p)
+	case runs.init != nil:
+		return runs.start() // its init container has failed
 	case runs.image != p.Spec.Containers[0].Image:
 		if runs.cmd != nil && !runs.ended() {
 			runs.terminate()
@@ -187,6 +190,10 @@ func (k *Kubelet) start(p *corev1.Pod) error {
 		}
 	}
 	runs.grant(p.Annotations[v1beta2.AnnotationStart])
+	if t := survivor.TaskOf(p); t != nil {
+		runs.init = t
+		runs.leave = p.Annotations[v1beta2.AnnotationSurvivorLeave]
+	}
 	k.running[p.UID] = runs
 	return runs.start()
 }

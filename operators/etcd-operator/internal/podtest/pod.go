@@ -2,6 +2,8 @@ package podtest
 
 import (
 	"bytes"
+	"context"
+	"encoding/json"
 	"fmt"
 	"os"
 	"os/exec"
@@ -14,6 +16,8 @@ import (
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
+	"github.com/etcd-operators/etcd-operators/operators/etcd-operator/internal/survivor/agent"
+	"github.com/etcd-operators/etcd-operators/operators/etcd-operator/internal/survivor/task"
 	"github.com/etcd-operators/etcd-operators/shared/launcher"
 	"github.com/etcd-operators/etcd-operators/shared/member"
 )
@@ -34,6 +38,9 @@ func BecomeLauncher() {
 		fmt.Fprintf(os.Stderr, "let the member look up names: %v\n", err)
 		os.Exit(1)
 	}
+	if os.Getenv(agentEnv) != "" {
+		os.Exit(agent.Main(context.Background()))
+	}
 	os.Exit(launcher.Main(os.Args[1:], os.Stderr))
 }
 
@@ -48,6 +55,10 @@ type pod struct {
 	etcd       map[string]string
 	image      string
 	container  corev1.Container
+	// init is what the agent in its init container is to do, which has not done it yet;
+	// nil if there is none. leave is its Pod's leave when it was made.
+	init  *task.Task
+	leave string
 	// restarts counts the containers that were started.
 	restarts int
 	granted  string
@@ -78,6 +89,9 @@ func (p *pod) start() error {
 	}
 	self, err := os.Executable()
 	if err != nil {
+		return err
+	}
+	if err := p.runInit(self); err != nil {
 		return err
 	}
 	here := strings.NewReplacer(
@@ -124,6 +138,34 @@ func (p *pod) noteExit() {
 		return
 	}
 	p.crashes++
+}
+
+// agentEnv makes the test's own program the agent of a survivor's seed.
+const agentEnv = "PODTEST_AGENT"
+
+// runInit runs the agent in the init container, if there is one, until it is done.
+func (p *pod) runInit(self string) error {
+	if p.init == nil {
+		return nil
+	}
+	t := *p.init
+	t.DataDir, t.LeaveFile = filepath.Join(p.data, "data"), filepath.Join(p.home, "leave")
+	content, err := json.Marshal(t)
+	if err != nil {
+		return err
+	}
+	if err := os.WriteFile(t.LeaveFile, []byte(p.leave), 0o600); err != nil {
+		return err
+	}
+	cmd := exec.Command(self)
+	cmd.Env = append(os.Environ(), hostsEnv+"="+p.hosts, agentEnv+"=1", task.Env+"="+string(content), agent.ResultFileEnv+"="+filepath.Join(p.home, "result"))
+	cmd.Stdout, cmd.Stderr = p, p
+	cmd.SysProcAttr = &syscall.SysProcAttr{Pdeathsig: syscall.SIGKILL, Unshareflags: syscall.CLONE_NEWNS}
+	if err := cmd.Run(); err != nil {
+		return fmt.Errorf("the agent of Pod %s: %w", p.name, err)
+	}
+	p.init = nil
+	return nil
 }
 
 // version is what the tag of its image names.

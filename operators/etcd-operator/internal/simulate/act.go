@@ -159,6 +159,22 @@ func (w *world) effect(op *operator, t *todo, n int) (more bool, err error) {
 		return false, w.changeMembers(op, t, a.Members, func(r *run) error { return w.disarmAlarm(t, r, a) })
 	case plan.Defragment:
 		return w.defragment(op, t, a, n)
+	case plan.RecordSurvivor:
+		return false, w.recordSurvivor(op, t, a)
+	case plan.AdoptSurvivor:
+		return false, w.adoptSurvivor(op, t, a)
+	case plan.EndRecovery:
+		return false, w.endRecovery(op, a)
+	case plan.DropSeed:
+		return false, w.dropSurvivorsSeed(a)
+	case plan.WithdrawLeave:
+		return false, w.patchPod(a.Name, a.UID, func(p *pod) error {
+			if !p.leave {
+				return errConflict
+			}
+			p.leave = false
+			return nil
+		})
 	case plan.RecordVersion:
 		return false, w.writeStatus(op, func(c *etcdCluster) {
 			w.touch("a version is recorded")
@@ -255,7 +271,7 @@ func (w *world) unchanged(seen *plan.Cluster) error {
 	if c.fence.Stands() && !w.cfg.has(NoLiveFence) {
 		return errConflict
 	}
-	if c.paused != seen.Paused || c.deleting != seen.Deleting || c.generation != seen.Generation || c.clusterID != seen.ClusterID || c.bootstrap != b ||
+	if c.paused != seen.Paused || c.deleting != seen.Deleting || c.generation != seen.Generation || c.clusterID != seen.ClusterID || c.bootstrap != b || c.recovery != seen.Recovery ||
 		cmp.Or(c.current, c.wanted) != seen.Version || c.target != seen.Target {
 		return errConflict
 	}
@@ -307,6 +323,7 @@ func (w *world) adoptSeed(op *operator, t *todo, a plan.AdoptSeed) error {
 		c.bootstrap, c.clusterID, c.status = plan.Bootstrap{Member: a.Name, Token: a.Restore}, a.ClusterID, &t.decision.Status
 		c.current, c.target, c.index, c.upgradeSize = cmp.Or(a.Version, c.current), "", 0, 0
 		c.repaired, c.compacted = never, 0
+		c.recovery = nil
 	})
 	if err == nil {
 		w.adopt(a)
@@ -337,6 +354,9 @@ func (w *world) createPods(seen *plan.Observation, a plan.CreatePods, n int, sen
 		if w.cfg.Persistent && np.Role != plan.Returning && w.claim(np.Name) == nil {
 			w.touch("a volume is made")
 			w.createClaim(np.Name)
+			if np.Recovery != nil {
+				w.claim(np.Name).reseed = np.Recovery.Token
+			}
 		}
 		return true, nil
 	}
@@ -348,6 +368,7 @@ func (w *world) createPods(seen *plan.Observation, a plan.CreatePods, n int, sen
 	w.createPod(&pod{
 		name: np.Name, role: np.Role, grant: np.Grant, persistent: w.cfg.Persistent,
 		version: np.Version, repository: w.cluster.repository, template: seen.Cluster.Template, learners: w.learners,
+		recovery: np.Recovery, leave: np.Recovery != nil,
 	})
 	w.learners = w.cfg.Learners
 	return more, nil
@@ -465,6 +486,7 @@ func (w *world) deleteByUID(op *operator, t *todo, a plan.DeletePod) error {
 	do := func(*run) error {
 		w.touch("a Pod is deleted")
 		w.checkPodDeletion(p, len(a.Members) > 0)
+		w.checkKept(p)
 		w.deletePod(p)
 		return nil
 	}
@@ -484,6 +506,7 @@ func (w *world) deleteClaimByUID(op *operator, t *todo, a plan.DeleteClaim) erro
 	}
 	return w.changeMembers(op, t, a.Members, func(*run) error {
 		w.checkClaimDeletion(c)
+		w.checkOldData(c.name, c.disk)
 		w.deleteClaim(c)
 		return nil
 	})

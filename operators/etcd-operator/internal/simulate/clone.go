@@ -46,6 +46,10 @@ func (w *world) clone() *world {
 	for i, old := range w.claims {
 		c.claims[i] = &claim{old.claimObject, old.node, copyDisk(old.disk)}
 	}
+	c.attic = make([]*claim, len(w.attic))
+	for i, old := range w.attic {
+		c.attic[i] = &claim{old.claimObject, old.node, copyDisk(old.disk)}
+	}
 	c.runs = make([]*run, len(w.runs))
 	for i, r := range w.runs {
 		q := *r
@@ -110,6 +114,10 @@ func (w *world) key() uint64 {
 	for i := range w.births {
 		put(w.births[i].minor, w.births[i].downgrade, w.births[i].oldIndex, w.births[i].authAt > 0)
 	}
+	put(c.survive, c.recover == c.clusterID, w.lost, w.grown)
+	if r := c.recovery; r != nil {
+		put(r.Phase, name(r.Survivor), name(r.Seed), r.ClusterID == c.clusterID, len(r.Survivors), len(r.Members))
+	}
 	put(c.fence.Mark, c.fence.By, c.fence.Lifted, c.fence.Seeded != "", c.fence.Adopted.Restore, len(w.lates))
 	for _, r := range w.restores {
 		put("x", r.stage, r.givesUp, left(r.until), name(r.seed), r.adopted, r.done)
@@ -125,7 +133,7 @@ func (w *world) key() uint64 {
 		put("n", left(n.off), left(n.silent), left(n.cut), n.gone, n.cordoned, ago(n.silentSince), ago(n.lostSince))
 	}
 	putPod := func(p *pod) {
-		put("p", name(p.name), p.role, ago(p.created), ago(p.deleting), p.finished, p.node, p.unschedulable, p.trouble, p.ip, p.addressed, p.learners, p.version, p.repository, p.template, p.from, p.ready, ago(p.readyAt), p.routed, w.now-p.roleAt < time.Second, ago(p.defragmented), p.defragmentDone,
+		put("p", name(p.name), p.role, ago(p.created), ago(p.deleting), p.finished, p.node, p.unschedulable, p.trouble, p.ip, p.addressed, p.learners, p.version, p.repository, p.template, p.from, p.ready, ago(p.readyAt), p.routed, w.now-p.roleAt < time.Second, ago(p.defragmented), p.defragmentDone, p.recovery != nil, p.leave, len(w.attic),
 			min(p.restarts-p.provenRestarts, 6), p.exit, p.looping, ago(p.runningSince), p.provenImage == p.image())
 		if p.grant != nil {
 			put(p.grant.Attempt, p.grant.New, p.grant.CatchUp, len(p.grant.After))

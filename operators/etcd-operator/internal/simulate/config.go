@@ -59,6 +59,8 @@ type Config struct {
 	// Gentle leaves out faults that would lose a majority's disks, until the cluster
 	// has healed so far that they don't.
 	Gentle bool
+	// Survive begins it with spec.recovery.quorumLoss: Survivor.
+	Survive bool
 	// Only names the invariants that are checked, to see what comes of breaking the
 	// others; nil means all.
 	Only []string
@@ -85,6 +87,8 @@ const (
 	NoLivePod
 	// NoLivePods: it gives Pods another image whatever became of them and the others.
 	NoLivePods
+	// NoLiveHolders: it begins anew with a survivor's data whatever else has data.
+	NoLiveHolders
 	// NoUID: it changes and deletes by name.
 	NoUID
 	// NoMemberList: it changes members whatever the list is meanwhile.
@@ -146,6 +150,8 @@ func RandomConfig(seed int64) Config {
 	cfg.Formed = r.chance(50)
 	cfg.BornFenced = !cfg.Formed && r.chance(10)
 	cfg.Gentle = r.chance(75)
+	survivors := newRandom(uint64(seed), 11)
+	cfg.Survive = survivors.chance(40)
 	cfg.Faults = pick(&r, 0, 2, 4, 8, 12, 20)
 	for k := range numFaults {
 		if r.chance(45) {
@@ -213,6 +219,9 @@ func (c *Config) String() string {
 	}
 	if c.Gentle {
 		s += ", gentle"
+	}
+	if c.Survive {
+		s += ", survivor"
 	}
 	if c.Calm {
 		s += ", calm"

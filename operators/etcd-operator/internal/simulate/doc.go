@@ -25,6 +25,7 @@
 //   - operator.go, act.go: lagging caches, observing, and carrying out a Decision
 //     one API call at a time, with the preconditions of the real act
 //   - restore.go: restores, which fence the cluster and hand a seed over
+//   - survivor.go: clusters that begin anew with a survivor's data
 //   - faults.go: everything that goes wrong
 //   - invariants.go, liveness.go: what is checked against the truth
 //   - oracle.go: what is checked of a Decision against its Observation alone;

@@ -65,6 +65,13 @@ const (
 	// Recreate deletes an EtcdCluster whose volumes are retained, and makes another one of
 	// its name, which asks for them at once or after a while.
 	Recreate
+	// LoseMajority takes a majority of the voters away at once, with their disks. Not in a
+	// gentle run.
+	LoseMajority
+	// BringBack brings a lost volume back, under its name.
+	BringBack
+	// WantSurvivor sets spec.recovery.quorumLoss, or the annotation recover.
+	WantSurvivor
 	// KillLearner ends a learner that has caught up, for long or for ever.
 	KillLearner
 	// KillLeader kills the leader's etcd.
@@ -158,13 +165,14 @@ const (
 )
 
 var faultNames = [numFaults]string{
-	"KillContainer", "HoldContainer", "DeletePod", "ForceDeletePod", "FinishPod", "DrainPod",
-	"StopNode", "CutNode", "SilenceNode", "LoseNode", "WipeDisk", "WipeWhileDown", "WipeSeed", "DeleteUserClaim",
-	"CorruptDisk", "StarveMember", "EditStorage", "EditPolicy", "Recreate",
-	"KillLearner", "KillLeader", "MoveAway", "LeadLeaving", "SlowMember", "PartitionPeers", "PartitionOperator", "Fill", "CorruptMember", "CorruptSomebody",
+	"KillContainer", "HoldContainer", "DeletePod", "ForceDeletePod", "FinishPod", "DrainPod", "StopNode", "CutNode",
+	"SilenceNode", "LoseNode", "WipeDisk", "WipeWhileDown", "WipeSeed", "DeleteUserClaim", "CorruptDisk", "StarveMember",
+	"EditStorage", "EditPolicy", "Recreate", "LoseMajority", "BringBack", "WantSurvivor", "KillLearner", "KillLeader",
+	"MoveAway", "LeadLeaving", "SlowMember", "PartitionPeers", "PartitionOperator", "Fill", "CorruptMember", "CorruptSomebody",
 	"CrashOperator", "StallOperator", "TearCall", "LoseReply", "FailCall", "RepeatCall", "LateCall", "SecondOperator",
-	"SlowAnswers", "LagPods", "LagClaims", "LagStatus", "EditSize", "Pause", "EditVersion", "EditRepository", "EnableAuth", "LackCredentials", "EditTemplate", "AskRestart", "Cordon", "Uncordon", "NameConflict", "Restore", "EraseFence", "OldMarks", "DeleteCluster",
-	"Unschedulable", "ImageTrouble", "SlowAddress", "ChangeLearners", "PassTime",
+	"SlowAnswers", "LagPods", "LagClaims", "LagStatus", "EditSize", "Pause", "EditVersion", "EditRepository", "EnableAuth",
+	"LackCredentials", "EditTemplate", "AskRestart", "Cordon", "Uncordon", "NameConflict", "Restore", "EraseFence",
+	"OldMarks", "DeleteCluster", "Unschedulable", "ImageTrouble", "SlowAddress", "ChangeLearners", "PassTime",
 }
 
 func (k FaultKind) String() string { return faultNames[k] }

@@ -164,6 +164,7 @@ func observationFrom(d *dice) plan.Observation {
 		}
 	}
 	arbitraryVolumes(d, &o)
+	arbitraryLoss(d, &o)
 	return o
 }
 
@@ -378,6 +379,72 @@ func arbitraryFence(d *dice, o *plan.Observation) {
 	}
 }
 
+// arbitraryLoss has a majority lost in some cases, and the cluster about to begin anew, or
+// beginning, or grown.
+func arbitraryLoss(d *dice, o *plan.Observation) {
+	c := &o.Cluster
+	c.Survive = d.chance(3)
+	if d.chance(8) {
+		c.Recover = []string{"000000000000004d", "000000000000004e", "x"}[d.below(3)]
+	}
+	if d.chance(4) {
+		c.QuorumLostSince = o.Now.Add(-time.Duration(d.below(60)) * time.Second)
+	}
+	if !d.chance(4) {
+		return
+	}
+	r := &plan.Recovery{
+		Phase:     []v1beta2.RecoveryPhase{v1beta2.RecoverySeeding, v1beta2.RecoverySeeding, v1beta2.RecoveryGrowing, v1beta2.RecoveryComplete}[d.below(4)],
+		ClusterID: 77, Survivor: memberName(0), SurvivorUID: "u0", MemberID: 100, Committed: 100_000, Revision: 9, BeginsAt: 1_000_000_009,
+		Seed: "c-seed", Token: "anew", Version: "3.6.16", Survivors: []string{memberName(0)}, Members: []string{memberName(0), memberName(1), memberName(2), memberName(8)},
+	}
+	if d.chance(2) {
+		c.Recovery = r
+		c.Survive = !d.chance(6)
+	}
+	if d.strange(6) {
+		r.ClusterID = 78
+	}
+	// Those who are left have no leader, but in odd Observations.
+	left := d.below(3)
+	for i := range o.Pods {
+		p := &o.Pods[i]
+		switch {
+		case d.strange(8):
+		case i >= left:
+			p.Answer = plan.Answer{Waiting: true, Attempt: 1}
+		default:
+			p.Answer.Leader, p.Answer.Read, p.Answer.Errors = 0, false, []string{"etcdserver: no leader"}
+			if d.strange(10) {
+				p.Answer.Committed -= uint64(d.below(20_000))
+			}
+			if d.strange(20) {
+				p.Answer.Alarms = []plan.Alarm{{MemberID: 100, Kind: plan.Corrupt}}
+			}
+		}
+		if c.Recovery != nil && !d.chance(3) {
+			p.Role = plan.Survivor
+		}
+	}
+	if !d.chance(3) {
+		return
+	}
+	self := plan.Member{ID: 600, Name: "c-seed", Started: true}
+	p := plan.Pod{
+		Name: "c-seed", UID: "useed", Role: plan.Seed, Created: o.Now.Add(-time.Second), Node: "n1", Persistent: c.Persistent,
+		Version: c.Version, Learners: 7, Reseed: "anew", Leave: d.chance(2), Finished: d.strange(12),
+	}
+	if d.strange(6) {
+		p.Reseed = "other"
+	}
+	p.Answer = arbitraryAnswer(d, c, self, []plan.Member{self})
+	p.Answer.ClusterID = 99
+	o.Pods = append(o.Pods, p)
+	if c.Persistent {
+		o.Claims = append(o.Claims, plan.Claim{Name: "c-seed", UID: "vseed", Created: o.Now, Reseed: p.Reseed})
+	}
+}
+
 // arbitrarySeed is a Pod that may have been handed over.
 func arbitrarySeed(d *dice, c *plan.Cluster, now time.Time) plan.Pod {
 	self := plan.Member{ID: 500, Name: "c-r", Started: true}
@@ -498,7 +565,7 @@ func arbitraryRefusal(d *dice, a plan.Answer) plan.Answer {
 // member, or something else.
 func arbitraryAnswer(d *dice, c *plan.Cluster, self plan.Member, members []plan.Member) plan.Answer {
 	a := plan.Answer{
-		Reached: true, ClusterID: 77, MemberID: self.ID, Leader: members[0].ID, Term: 5, Applied: 100_000, Revision: 9,
+		Reached: true, ClusterID: 77, MemberID: self.ID, Leader: members[0].ID, Term: 5, Committed: 100_000, Applied: 100_000, Revision: 9,
 		Learner: self.Learner, Version: c.Version, ClusterVersion: fmt.Sprintf("3.%d.0", minorOf(c.Version)), Read: !self.Learner,
 	}
 	if d.strange(20) {

@@ -26,6 +26,12 @@ func (w *world) inject(f Fault) bool {
 		return w.loseNode(f)
 	case WipeDisk, WipeWhileDown, WipeSeed, DeleteUserClaim:
 		return w.loseDisk(f)
+	case LoseMajority:
+		return w.loseMajority(f)
+	case BringBack:
+		return w.bringBack(f)
+	case WantSurvivor:
+		return w.wantSurvivor(f)
 	case KillLearner, KillLeader, MoveAway, LeadLeaving:
 		return w.disturbRaft(f)
 	case CrashOperator, StallOperator, TearCall, LoseReply, FailCall, RepeatCall, LateCall:

@@ -31,6 +31,7 @@ func (w *world) checkTruth() {
 	}
 	w.checkBeside()
 	w.checkGrowth()
+	w.noteGrowth()
 	if w.configured {
 		w.checkLists()
 		w.configured = false

@@ -73,6 +73,10 @@ type pod struct {
 	defragmented   time.Duration
 	sizeBefore     int
 	defragmentDone bool
+	// recovery is the one whose seed it was made as; nil if it was not. leave is true
+	// while its init container may make the data dir.
+	recovery *plan.Recovery
+	leave    bool
 	// ready is what its kubelet said last, at readyAt; routed is true while the client
 	// Service has its address.
 	ready   bool
@@ -113,6 +117,8 @@ type claimObject struct {
 	// have, at refusedAt.
 	requested, capacity, refused int64
 	refusedAt                    time.Duration
+	// reseed is the token of the recovery whose seed it was made for.
+	reseed string
 }
 
 func (w *world) nodeRuns(i int) bool {

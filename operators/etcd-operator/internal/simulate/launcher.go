@@ -187,6 +187,13 @@ func (w *world) startContainer(r *run) {
 	if r.snapshot != "" && r.disk.data == nil && !r.disk.restored {
 		w.restoreData(r)
 	}
+	if p := w.pod(r.name); p != nil && p.uid == r.uid && p.recovery != nil && p.leave && r.disk.data == nil {
+		if why := w.takeSnapshot(r, p.recovery); why != "" {
+			w.say("%s gets no snapshot: %s", r.name, why)
+			w.crash(r)
+			return
+		}
+	}
 	if d := r.disk.data; d != nil {
 		if why := w.versionRefused(r, d.birth); why != "" {
 			w.say("%s refuses to start: %s", r.name, why)

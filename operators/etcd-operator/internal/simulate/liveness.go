@@ -84,9 +84,17 @@ func (w *world) whatIsWrong() string {
 		if !isFalse(last.Status, v1beta2.ConditionAvailable) {
 			return "a majority's data is lost, and the planner says that it is available"
 		}
-		if intact, voters := w.knownIntact(view); intact < quorum(voters) && last.Reason != "QuorumLost" && c.clusterID != 0 {
+		intact, voters := w.knownIntact(view)
+		switch {
+		case intact >= quorum(voters):
+		case last.Reason != "QuorumLost":
 			return "a majority's data is lost, and the planner does not say QuorumLost"
+		case w.choosable():
+			return "a majority's data is lost, and the cluster does not begin anew with a survivor's"
 		}
+		return ""
+	}
+	if w.crowdedOut() {
 		return ""
 	}
 	switch {

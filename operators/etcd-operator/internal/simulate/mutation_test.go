@@ -125,6 +125,91 @@ func TestPlantedBugs(t *testing.T) {
 			config: withAuth,
 			by:     []string{"QuorumLost"},
 		},
+		"the first survivor": {
+			reason: "the one that comes first is chosen, and not the most advanced",
+			planner: lie(func(o *plan.Observation) {
+				for i := range o.Pods {
+					o.Pods[i].Answer.Committed = 100
+				}
+			}),
+			config: losingMany,
+			by:     []string{"S13"},
+			seeds:  3000,
+		},
+		"whoever does not answer has no data": {
+			reason: "a member that does not answer is taken for one without data",
+			planner: lie(func(o *plan.Observation) {
+				if anyAnswer(o) {
+					for i := range o.Pods {
+						if p := &o.Pods[i]; !p.Answer.Reached && p.Role != plan.Joiner {
+							p.Answer = plan.Answer{Waiting: true, Attempt: 1}
+						}
+					}
+				}
+			}),
+			config: losingMany,
+			by:     []string{"S13"},
+			seeds:  3000,
+		},
+		"clients stay with the survivors": {
+			reason: "the seed is made, and adopted, without taking the survivors' clients",
+			planner: lie(func(o *plan.Observation) {
+				if r := o.Cluster.Recovery; r != nil && r.Phase == v1beta2.RecoverySeeding {
+					for i := range o.Pods {
+						if o.Pods[i].Name != r.Seed {
+							o.Pods[i].Role = plan.Survivor
+						}
+					}
+				}
+			}),
+			config: func(c *Config) { losingMany(c); c.TruthOnly = true },
+			by:     []string{"S1", liveness},
+			seeds:  3000,
+		},
+		"a leave that is not withdrawn": {
+			reason: "a seed that loses its disk after it was adopted is made anew from the survivor",
+			planner: func(o plan.Observation) plan.Decision {
+				seeding := o.Cluster.Recovery != nil && o.Cluster.Recovery.Phase == v1beta2.RecoverySeeding
+				for i := range o.Pods {
+					o.Pods[i].Leave = o.Pods[i].Leave && !seeding
+				}
+				return plan.Plan(o)
+			},
+			config: func(c *Config) { losingMany(c); c.Kinds = append(c.Kinds, WipeDisk, WipeDisk, WipeDisk, WipeDisk) },
+			by:     []string{"S1", "S13"},
+			seeds:  6000,
+		},
+		"survivors are not kept": {
+			reason: "what is left of the old cluster is deleted as soon as the new one serves",
+			planner: lie(func(o *plan.Observation) {
+				if r := o.Cluster.Recovery; r != nil && r.Phase == v1beta2.RecoveryGrowing {
+					o.Cluster.Recovery = nil
+				}
+			}),
+			config: func(c *Config) { losingMany(c); c.TruthOnly = true },
+			by:     []string{"S13"},
+			seeds:  3000,
+		},
+		"a recovery that nothing calls off": {
+			reason: "the old cluster serves again, and the new one is put in its place",
+			planner: lie(func(o *plan.Observation) {
+				r := o.Cluster.Recovery
+				if r == nil || r.Phase != v1beta2.RecoverySeeding {
+					return
+				}
+				for i := range o.Pods {
+					if p := &o.Pods[i]; p.Name != r.Seed && p.Name != r.Survivor {
+						p.Answer = plan.Answer{Waiting: true, Attempt: 1}
+					} else if a := &p.Answer; a.ClusterID == r.ClusterID {
+						a.Leader, a.Read, a.Committed, a.Members = 0, false, r.Committed, nil
+					}
+				}
+				o.Claims = slices.DeleteFunc(slices.Clone(o.Claims), func(c plan.Claim) bool { return c.Name != r.Seed && c.Name != r.Survivor })
+			}),
+			config: func(c *Config) { losingMany(c); c.Persistent, c.TruthOnly = true, true },
+			by:     []string{"S13", "S1", liveness},
+			seeds:  6000,
+		},
 		"promoting a dead learner": {
 			reason:  "a learner is believed to answer as long as the others do",
 			planner: lie(pretendLearners),

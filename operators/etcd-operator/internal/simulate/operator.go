@@ -288,7 +288,8 @@ func (w *world) decide(op *operator, o plan.Observation) {
 	if c, ok := d.Action.(plan.CreatePods); ok && len(c.Pods) > 0 {
 		op.names += v1beta2.MaxSize
 	}
-	if _, ok := d.Action.(plan.RecordBootstrap); ok {
+	switch d.Action.(type) {
+	case plan.RecordBootstrap, plan.RecordSurvivor:
 		op.names += v1beta2.MaxSize
 	}
 	op.todo = &todo{seen: o, decision: d, disturbed: op.disturbed}
@@ -318,9 +319,16 @@ func (w *world) observe(op *operator) (plan.Observation, []pod) {
 			Maintenance: w.maintenance(c),
 			LastStatus:  *c.status, ClusterID: c.clusterID, Existed: w.cfg.Existed, Fence: c.fence,
 			Retain: c.retain, VersionGiven: true,
+			Survive: c.survive, Recovery: c.recovery,
 		},
 		Pods:       make([]plan.Pod, 0, len(op.pods)),
 		FreshToken: fmt.Sprintf("%s%d", op.id, op.names),
+	}
+	if c.recover != 0 {
+		o.Cluster.Recover = fmt.Sprintf("%016x", c.recover)
+	}
+	if since := c.status.QuorumLostSince; since != nil {
+		o.Cluster.QuorumLostSince = since.Time
 	}
 	if c.bootstrap.Member != "" {
 		b := c.bootstrap
@@ -372,6 +380,9 @@ func (w *world) observePod(p *pod) plan.Pod {
 	}
 	if p.defragmented != never {
 		seen.Defragmented = plan.Defragmented{Since: epoch.Add(p.defragmented), Before: int64(p.sizeBefore) * unit, Done: p.defragmentDone}
+	}
+	if p.recovery != nil {
+		seen.Reseed, seen.Leave = p.recovery.Token, p.leave
 	}
 	if p.ready {
 		seen.ReadySince = epoch.Add(p.readyAt)
@@ -426,6 +437,9 @@ func (w *world) answer(r *run) plan.Answer {
 	if d.applied > 0 {
 		a.Applied = d.log[d.applied-1].index
 		a.Revision = int64(a.Applied)
+	}
+	if d.committed > 0 {
+		a.Committed = d.log[d.committed-1].index
 	}
 	if a.Leader == 0 {
 		a.Errors = append(a.Errors, "etcdserver: no leader")

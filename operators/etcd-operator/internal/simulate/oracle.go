@@ -93,6 +93,16 @@ func CheckDecision(o plan.Observation, d plan.Decision) *Violation {
 		return k.recordBootstrap(a)
 	case plan.LatchClusterID:
 		return k.latch(a)
+	case plan.RecordSurvivor:
+		return k.recordSurvivor(a)
+	case plan.AdoptSurvivor:
+		return k.adoptSurvivor(a)
+	case plan.WithdrawLeave:
+		return k.withdrawLeave(a)
+	case plan.DropSeed:
+		return k.dropSeed(a)
+	case plan.EndRecovery:
+		return k.endRecovery(a)
 	case plan.RecordVersion:
 		return k.recordVersion(a)
 	case plan.DisarmAlarm:

@@ -30,6 +30,10 @@ func (k *check) createPods(a plan.CreatePods) *Violation {
 			return violation("S7", "creates Pod %s to return to a volume that it has not", p.Name)
 		case c.ClusterID == 0 && c.Bootstrap != nil && c.Bootstrap.Adopted && p.Role != plan.Returning:
 			return violation("S1", "creates Pod %s as a %s before the adopted volumes serve", p.Name, p.Role)
+		case p.Role == plan.Seed && p.Recovery != nil:
+			if v := k.survivorsSeed(&p); v != nil {
+				return v
+			}
 		case p.Role == plan.Seed && (c.ClusterID != 0 || c.Bootstrap == nil || p.Name != c.Bootstrap.Member):
 			return violation("S1", "creates seed %s, which is not the recorded one", p.Name)
 		}
@@ -156,7 +160,7 @@ func (k *check) deletePod(a plan.DeletePod) *Violation {
 		if slices.ContainsFunc(a.Members, func(m plan.Member) bool { return m.Name == a.Name }) {
 			return violation("S7", "Pod %s is deleted as nobody's, and is in the list", a.Name)
 		}
-		return nil
+		return k.keeps(p)
 	}
 	switch {
 	case k.o.Cluster.ClusterID == 0 && k.o.Cluster.Bootstrap != nil && (!p.Answer.Reached || p.Finished || a.Name != k.o.Cluster.Bootstrap.Member):
@@ -203,6 +207,9 @@ func (k *check) deleteClaim(a plan.DeleteClaim) *Violation {
 	}
 	if k.pod(a.Name) != nil {
 		return violation("S7", "volume %s is deleted, and a Pod uses it", a.Name)
+	}
+	if k.isOld(a.Name) && len(k.healthy) < k.o.Cluster.Size {
+		return violation("S13", "volume %s of the old cluster is deleted, and %d of %d voters are healthy", a.Name, len(k.healthy), k.o.Cluster.Size)
 	}
 	return nil
 }

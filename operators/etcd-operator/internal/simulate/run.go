@@ -30,9 +30,10 @@ var actionKinds = []string{
 	"DisarmAlarm", "Compact", "BeginDefragment", "Defragment",
 	"EnableDowngrade", "CancelDowngrade",
 	"GrowClaim", "KeepClaims", "TakeClaims",
+	"RecordSurvivor", "WithdrawLeave", "AdoptSurvivor", "DropSeed", "EndRecovery",
 }
 
-const numActions = 27
+const numActions = 32
 
 func kindIndex(a plan.Action) int { return slices.Index(actionKinds, a.Kind()) }
 

@@ -134,7 +134,7 @@ func (w *world) observeClaim(o *plan.Observation, c *etcdCluster, v *claimObject
 		return
 	}
 	claim := plan.Claim{
-		Name: v.name, UID: v.uid, Deleting: v.deleting, Created: epoch.Add(v.created), Retained: v.retained, Version: v.version,
+		Name: v.name, UID: v.uid, Deleting: v.deleting, Created: epoch.Add(v.created), Reseed: v.reseed, Retained: v.retained, Version: v.version,
 		Requested: v.requested, Capacity: v.capacity, Class: "class", RefusedSize: v.refused, RefusedAt: epoch.Add(v.refusedAt), Refusal: "forbidden",
 	}
 	switch w.cfg.Expansion {

@@ -40,6 +40,7 @@ type world struct {
 	pods    []*pod   // the live objects, sorted by name
 	claims  []*claim // the live objects, sorted by name
 	runs    []*run   // what really runs, in order of creation
+	attic   []*claim // volumes that were lost and may be brought back
 
 	// published is what watchers were last told.
 	publishedPods    []pod
@@ -50,6 +51,10 @@ type world struct {
 	births []birth
 	// main is the birth that was latched; -1 before.
 	main int
+	// lost is the birth whose majority was lost, in whose place one of a survivor has come;
+	// -1 for none. grown is true once that has come to its size.
+	lost  int
+	grown bool
 	// lastWrite numbers the client's writes.
 	lastWrite int
 
@@ -128,6 +133,11 @@ type etcdCluster struct {
 	bootstrap plan.Bootstrap // zero: none
 	clusterID uint64
 	fence     plan.Fence
+	// survive and recover say that it may begin anew with a survivor's data, every time or
+	// in place of the cluster of that id; recovery is latched, and never changed in place.
+	survive  bool
+	recover  uint64
+	recovery *plan.Recovery
 	// status is what was last reported; never changed in place.
 	status *v1beta2.ClusterStatus
 }
@@ -149,6 +159,10 @@ type birth struct {
 	acked, writes int
 	// restored is true if it began with a snapshot.
 	restored bool
+	// inherited is how much of the history of the cluster that was lost it began with, of
+	// a survivor's snapshot; reseeded is true if it did.
+	inherited int
+	reseeded  bool
 	// minor is etcd's cluster version: that which all members were seen to run.
 	minor int
 	// authAt is the length of the history with which authentication is enabled; 0 if it
@@ -164,10 +178,10 @@ type birth struct {
 
 func newWorld(cfg Config, seed int64, planner Planner, faults []Fault) *world {
 	w := &world{
-		cfg: cfg, seed: uint64(seed), calm: cfg.Calm, planner: planner, main: -1,
+		cfg: cfg, seed: uint64(seed), calm: cfg.Calm, planner: planner, main: -1, lost: -1,
 		faults: faults, learners: cfg.Learners, stats: &Stats{}, quota: cfg.Quota,
 	}
-	w.cluster = etcdCluster{version: 1, generation: 1, size: cfg.Size, wanted: cfg.Version, repository: goodRepository, template: goodTemplate, status: &v1beta2.ClusterStatus{}, begun: never, repaired: never, storage: smallest, retain: cfg.Retain}
+	w.cluster = etcdCluster{version: 1, generation: 1, size: cfg.Size, wanted: cfg.Version, repository: goodRepository, template: goodTemplate, status: &v1beta2.ClusterStatus{}, begun: never, repaired: never, storage: smallest, retain: cfg.Retain, survive: cfg.Survive}
 	if cfg.BornFenced {
 		w.startRestore(Fault{A: int(seed % 2), B: int(seed % 12), For: int(seed % 60)})
 		w.cluster.fence.Mark = w.restores[0].uid

@@ -11,14 +11,13 @@ import (
 
 	"github.com/etcd-operators/etcd-operators/operators/etcd-restore-operator/internal/task"
 	"github.com/etcd-operators/etcd-operators/shared/agent/runner"
+	"github.com/etcd-operators/etcd-operators/shared/rebuild"
 	"github.com/etcd-operators/etcd-operators/shared/snapshot"
 )
 
 const (
 	// copyBuffer is how much is read and written at a time.
 	copyBuffer = 1 << 20
-	// fileMode and dirMode are for the Pod's user alone: a snapshot holds secrets.
-	fileMode, dirMode = 0o600, 0o700
 	// zstd is the name of the only compression.
 	zstd = "zstd"
 )
@@ -72,7 +71,7 @@ func (j *job) take(ctx context.Context, from *stored, dir string, spare int64) (
 		f.file, err = stage(dir, j.unpacked(from, packed != nil), spare)
 		to = f.file
 	} else {
-		err = checkSpace(dir, 0, spare)
+		err = rebuild.CheckSpace(dir, 0, spare)
 	}
 	if err != nil {
 		return nil, err
@@ -96,10 +95,10 @@ func (j *job) take(ctx context.Context, from *stored, dir string, spare int64) (
 
 // stage makes the file that a snapshot is put in, if there is room for it.
 func stage(dir string, size, spare int64) (*os.File, error) {
-	if err := checkSpace(dir, size, spare); err != nil {
+	if err := rebuild.CheckSpace(dir, size, spare); err != nil {
 		return nil, err
 	}
-	return os.OpenFile(filepath.Join(dir, "snapshot"), os.O_RDWR|os.O_CREATE|os.O_TRUNC, fileMode)
+	return os.OpenFile(filepath.Join(dir, "snapshot"), os.O_RDWR|os.O_CREATE|os.O_TRUNC, rebuild.FileMode)
 }
 
 // unpacked is how large the snapshot becomes, as far as that is known.

@@ -14,6 +14,7 @@ import (
 	"github.com/etcd-operators/etcd-operators/operators/etcd-restore-operator/internal/task"
 	"github.com/etcd-operators/etcd-operators/shared/agent"
 	"github.com/etcd-operators/etcd-operators/shared/etcdtest"
+	"github.com/etcd-operators/etcd-operators/shared/rebuild"
 	"github.com/etcd-operators/etcd-operators/shared/s3test"
 )
 
@@ -249,15 +250,15 @@ func TestKilledAtAnyMoment(t *testing.T) {
 func TestKilledBetweenTheLastSteps(t *testing.T) {
 	t.Parallel()
 	o := startOrigin(t, etcdtest.Newest())
-	for name, back := range map[string]func(t *testing.T, p *place){
-		"before the folder is renamed": func(t *testing.T, p *place) {
-			if err := os.Rename(p.dataDir, p.made()); err != nil {
+	for name, back := range map[string]func(t *testing.T, p *rebuild.Place){
+		"before the folder is renamed": func(t *testing.T, p *rebuild.Place) {
+			if err := os.Rename(p.DataDir, p.Made()); err != nil {
 				t.Fatal(err)
 			}
 		},
-		"before the marker": func(*testing.T, *place) {},
-		"before the marker is renamed": func(t *testing.T, p *place) {
-			if err := writeSynced(filepath.Join(p.work, "marker"), []byte("half of")); err != nil {
+		"before the marker": func(*testing.T, *rebuild.Place) {},
+		"before the marker is renamed": func(t *testing.T, p *rebuild.Place) {
+			if err := rebuild.WriteSynced(filepath.Join(p.Work, "marker"), []byte("half of")); err != nil {
 				t.Fatal(err)
 			}
 		},
@@ -266,13 +267,13 @@ func TestKilledBetweenTheLastSteps(t *testing.T) {
 			tk := seedFor(t, o.content)
 			must(t, tk)
 			p := newPlace(tk)
-			if err := os.Remove(p.marker); err != nil {
+			if err := os.Remove(p.Marker); err != nil {
 				t.Fatal(err)
 			}
-			if err := p.begin(); err != nil {
+			if err := p.Begin(); err != nil {
 				t.Fatal(err)
 			}
-			if err := writeSynced(p.complete(), nil); err != nil {
+			if err := rebuild.WriteSynced(p.Complete(), nil); err != nil {
 				t.Fatal(err)
 			}
 			back(t, p)
@@ -292,7 +293,7 @@ func TestKilledAfterTheMarker(t *testing.T) {
 	t.Parallel()
 	tk := seedFor(t, startOrigin(t, etcdtest.Newest()).content)
 	must(t, tk)
-	if err := newPlace(tk).begin(); err != nil {
+	if err := newPlace(tk).Begin(); err != nil {
 		t.Fatal(err)
 	}
 	if got := must(t, tk); !got.Already {

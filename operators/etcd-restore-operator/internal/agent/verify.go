@@ -4,9 +4,9 @@ import (
 	"context"
 	"os"
 
-	"github.com/etcd-operators/etcd-operators/operators/etcd-restore-operator/internal/rebuild"
 	"github.com/etcd-operators/etcd-operators/operators/etcd-restore-operator/internal/task"
 	"github.com/etcd-operators/etcd-operators/shared/agent/runner"
+	"github.com/etcd-operators/etcd-operators/shared/rebuild"
 )
 
 // verify finds out all about the snapshot, or why it can't be restored.

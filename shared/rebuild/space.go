@@ -1,4 +1,4 @@
-package agent
+package rebuild
 
 import (
 	"os"
@@ -8,9 +8,14 @@ import (
 	"github.com/etcd-operators/etcd-operators/shared/agent/runner"
 )
 
-// checkSpace refuses, before anything is fetched, what can't fit on a folder's volume: a
+// Slack is what etcd needs beside its database, in bytes: 160 MiB, for two segments of its
+// log of 64 MB each, which are made at once, and for what is written at first. The
+// restore operator refuses volumes without as much before it touches the cluster.
+const Slack = 160 << 20
+
+// CheckSpace refuses, before anything is fetched, what can't fit on a folder's volume: a
 // file, and what is to be beside it.
-func checkSpace(dir string, file, beside int64) error {
+func CheckSpace(dir string, file, beside int64) error {
 	var s syscall.Statfs_t
 	if err := syscall.Statfs(dir, &s); err != nil {
 		return &os.PathError{Op: "statfs", Path: dir, Err: err}

@@ -7,7 +7,7 @@ import (
 	"runtime"
 	"runtime/debug"
 
-	"github.com/etcd-operators/etcd-operators/operators/etcd-restore-operator/internal/task"
+	"github.com/etcd-operators/etcd-operators/shared/agent"
 	"github.com/etcd-operators/etcd-operators/shared/agent/runner"
 )
 
@@ -144,7 +144,7 @@ func (in *inspection) revision() (int64, error) {
 		revision = max(revision, main)
 	}
 	if revision == 0 {
-		return 0, runner.Refuse(task.ReasonEmptySnapshot, "the snapshot is empty: it is of an etcd that nothing was ever written to: restore another one")
+		return 0, runner.Refuse(agent.ReasonEmptySnapshot, "the snapshot is empty: it is of an etcd that nothing was ever written to: restore another one")
 	}
 	return revision, nil
 }

@@ -6,7 +6,7 @@ import (
 
 	"github.com/coreos/go-semver/semver"
 
-	"github.com/etcd-operators/etcd-operators/operators/etcd-restore-operator/internal/task"
+	"github.com/etcd-operators/etcd-operators/shared/agent"
 	"github.com/etcd-operators/etcd-operators/shared/agent/runner"
 )
 
@@ -21,7 +21,7 @@ func (in *inspection) version() (string, error) {
 		text, ok = in.settings[keyClusterVersion]
 	}
 	if !ok {
-		return "", runner.Refuse(task.ReasonUnknownVersion, "the snapshot does not say of which version of etcd it is, as it was taken before its cluster had agreed on one: restore one that was taken later")
+		return "", runner.Refuse(agent.ReasonUnknownVersion, "the snapshot does not say of which version of etcd it is, as it was taken before its cluster had agreed on one: restore one that was taken later")
 	}
 	v, err := semver.NewVersion(string(text))
 	if err != nil {
@@ -29,7 +29,7 @@ func (in *inspection) version() (string, error) {
 	}
 	minor := fmt.Sprintf("%d.%d", v.Major, v.Minor)
 	if !slices.Contains(minors, minor) {
-		return "", runner.Refuse(task.ReasonUnknownVersion, "the snapshot is of etcd %s, and this operator restores those of %s to %s: if it is older, restore it elsewhere with etcdutl, upgrade that cluster and take another; if it is newer, install a newer operator", minor, minors[0], minors[len(minors)-1])
+		return "", runner.Refuse(agent.ReasonUnknownVersion, "the snapshot is of etcd %s, and this operator restores those of %s to %s: if it is older, restore it elsewhere with etcdutl, upgrade that cluster and take another; if it is newer, install a newer operator", minor, minors[0], minors[len(minors)-1])
 	}
 	return minor, nil
 }

@@ -7,7 +7,7 @@ import (
 	"os"
 	"syscall"
 
-	"github.com/etcd-operators/etcd-operators/operators/etcd-restore-operator/internal/task"
+	"github.com/etcd-operators/etcd-operators/shared/agent"
 	"github.com/etcd-operators/etcd-operators/shared/agent/runner"
 )
 
@@ -131,5 +131,5 @@ func (d *database) buckets(ctx context.Context, w *walk) (map[string][]byte, err
 
 // damaged is the failure of a file that isn't whole, or not what it should be.
 func damaged(format string, args ...any) error {
-	return runner.Refuse(task.ReasonCorruptSnapshot, "the snapshot is damaged, or not one of etcd: "+format+": restore another one", args...)
+	return runner.Refuse(agent.ReasonCorruptSnapshot, "the snapshot is damaged, or not one of etcd: "+format+": restore another one", args...)
 }

@@ -11,7 +11,7 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
-	"github.com/etcd-operators/etcd-operators/operators/etcd-restore-operator/internal/task"
+	"github.com/etcd-operators/etcd-operators/shared/agent"
 	"github.com/etcd-operators/etcd-operators/shared/agent/runner"
 )
 
@@ -61,16 +61,16 @@ func TestInspectRefuses(t *testing.T) {
 		reason  string
 		words   string
 	}{
-		"nothing was ever written": {content{meta: of36}, task.ReasonEmptySnapshot, "empty"},
-		"no version":               {content{events: some(3)}, task.ReasonUnknownVersion, "later"},
-		"an old version":           {content{events: some(3), cluster: map[string]string{keyClusterVersion: "3.4.0"}}, task.ReasonUnknownVersion, "etcd 3.4"},
-		"a version to come":        {content{events: some(3), meta: map[string]string{keyStorageVersion: "3.8.0"}}, task.ReasonUnknownVersion, "newer operator"},
-		"a version that is none":   {content{events: some(3), meta: map[string]string{keyStorageVersion: "x"}}, task.ReasonCorruptSnapshot, "version"},
-		"another program's":        {content{without: bucketKey, meta: of36}, task.ReasonCorruptSnapshot, `no bucket "key"`},
-		"no meta":                  {content{events: some(3), without: bucketMeta}, task.ReasonCorruptSnapshot, `no bucket "meta"`},
-		"a strange revision":       {content{raw: map[string]string{"x": ""}, meta: of36}, task.ReasonCorruptSnapshot, "revision"},
-		"a strange value":          {content{raw: map[string]string{string(revisionKey(2, false)): "value"}, meta: of36}, task.ReasonCorruptSnapshot, "revision 2"},
-		"of another revision":      {content{raw: map[string]string{string(revisionKey(2, false)): "\x0a\x01a\x18\x03"}, meta: of36}, task.ReasonCorruptSnapshot, "revision 2"},
+		"nothing was ever written": {content{meta: of36}, agent.ReasonEmptySnapshot, "empty"},
+		"no version":               {content{events: some(3)}, agent.ReasonUnknownVersion, "later"},
+		"an old version":           {content{events: some(3), cluster: map[string]string{keyClusterVersion: "3.4.0"}}, agent.ReasonUnknownVersion, "etcd 3.4"},
+		"a version to come":        {content{events: some(3), meta: map[string]string{keyStorageVersion: "3.8.0"}}, agent.ReasonUnknownVersion, "newer operator"},
+		"a version that is none":   {content{events: some(3), meta: map[string]string{keyStorageVersion: "x"}}, agent.ReasonCorruptSnapshot, "version"},
+		"another program's":        {content{without: bucketKey, meta: of36}, agent.ReasonCorruptSnapshot, `no bucket "key"`},
+		"no meta":                  {content{events: some(3), without: bucketMeta}, agent.ReasonCorruptSnapshot, `no bucket "meta"`},
+		"a strange revision":       {content{raw: map[string]string{"x": ""}, meta: of36}, agent.ReasonCorruptSnapshot, "revision"},
+		"a strange value":          {content{raw: map[string]string{string(revisionKey(2, false)): "value"}, meta: of36}, agent.ReasonCorruptSnapshot, "revision 2"},
+		"of another revision":      {content{raw: map[string]string{string(revisionKey(2, false)): "\x0a\x01a\x18\x03"}, meta: of36}, agent.ReasonCorruptSnapshot, "revision 2"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			_, err := Inspect(t.Context(), openFile(t, build(t, c.content)))
@@ -125,7 +125,7 @@ func TestAFileThatIsCutShortWhileItIsRead(t *testing.T) {
 		return err
 	}()
 	var got *runner.Error
-	if !errors.As(err, &got) || got.Reason != task.ReasonCorruptSnapshot {
+	if !errors.As(err, &got) || got.Reason != agent.ReasonCorruptSnapshot {
 		t.Errorf("got %v", err)
 	}
 }
@@ -163,7 +163,7 @@ func checkAny(t *testing.T, path string, content []byte) (taken bool) {
 	got, err := Inspect(t.Context(), f)
 	if err != nil {
 		var known *runner.Error
-		if !errors.As(err, &known) || !known.Permanent || known.Reason != task.ReasonCorruptSnapshot && known.Reason != task.ReasonEmptySnapshot && known.Reason != task.ReasonUnknownVersion {
+		if !errors.As(err, &known) || !known.Permanent || known.Reason != agent.ReasonCorruptSnapshot && known.Reason != agent.ReasonEmptySnapshot && known.Reason != agent.ReasonUnknownVersion {
 			t.Errorf("got %v", err)
 		}
 		return false

@@ -1,0 +1,181 @@
+package plan
+
+import (
+	"cmp"
+	"fmt"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/etcd-operators/etcd-operators/api/v1beta2"
+)
+
+// This file chooses with whose data a cluster begins anew whose majority is lost for good:
+// the largest committed index decides, then the revision, and never the term, which says
+// nothing of the log. There is a choice only while there is no doubt: all that may hold
+// data has answered, of the one cluster, and by no member's list is it a majority.
+
+// standTime is for how long a majority must have been seen to be lost before anything is
+// done about it.
+const standTime = 30 * time.Second
+
+// doubt is something that may hold data, and has not been asked.
+type doubt struct{ name, why string }
+
+// holders are the Pods that hold data of the cluster and have said so, and what may hold
+// data and has not.
+type holders struct {
+	asked  []*Pod
+	doubts []doubt
+}
+
+// findHolders goes through all Pods and volumes but those of recoveries' seeds.
+func (v *view) findHolders() holders {
+	var h holders
+	for i := range v.Pods {
+		p := &v.Pods[i]
+		a := &p.Answer
+		switch {
+		case !v.isOfOld(p), v.ended(p), v.unfounded(p), a.Waiting:
+		case !p.DeletingSince.IsZero() || p.Finished:
+			h.doubts = append(h.doubts, doubt{p.Name, fmt.Sprintf("Pod %s is being deleted, or made again", p.Name)})
+		case !a.Reached:
+			h.doubts = append(h.doubts, doubt{p.Name, fmt.Sprintf("Pod %s may hold data and does not answer (an etcd that was restarted without a quorum does not)", p.Name)})
+		case !v.ours(a):
+			h.doubts = append(h.doubts, doubt{p.Name, fmt.Sprintf("Pod %s answers for another cluster, %016x", p.Name, a.ClusterID)})
+		default:
+			h.asked = append(h.asked, p)
+		}
+	}
+	for i := range v.Claims {
+		c := &v.Claims[i]
+		if v.pods[c.Name] == nil && !v.isStrayClaim(c) && (!v.reseeding() || c.Name != v.Cluster.Recovery.Seed) {
+			h.doubts = append(h.doubts, doubt{c.Name, fmt.Sprintf("volume %s may hold data, and no Pod runs on it", c.Name)})
+		}
+	}
+	return h
+}
+
+// tellsCorrupt reports whether a member tells of the alarm CORRUPT, of itself or of another.
+func tellsCorrupt(a *Answer) bool {
+	return slices.ContainsFunc(a.Alarms, func(x Alarm) bool { return x.Kind == Corrupt })
+}
+
+// choice is the survivor with whose data the cluster may begin anew, or why there is none
+// as far as can be told.
+func (v *view) choice() (chosen *Pod, why string) {
+	if v.growingAnew() {
+		r := v.Cluster.Recovery
+		return nil, fmt.Sprintf("this cluster had begun anew with the data of %s and had not grown to its size: it does not do so twice", r.Survivor)
+	}
+	h := v.findHolders()
+	if len(h.doubts) > 0 {
+		return nil, h.doubts[0].why
+	}
+	if len(h.asked) == 0 {
+		return nil, "no member is left that answers"
+	}
+	for _, p := range h.asked {
+		if why := v.unchosen(p, h.asked); why != "" {
+			return nil, why
+		}
+	}
+	chosen = slices.MaxFunc(h.asked, func(a, b *Pod) int {
+		x, y := &a.Answer, &b.Answer
+		return cmp.Or(cmp.Compare(x.Committed, y.Committed), cmp.Compare(x.Revision, y.Revision), strings.Compare(b.Name, a.Name))
+	})
+	switch {
+	case chosen.runs() == "" || !supported(chosen.runs()):
+		return nil, fmt.Sprintf("member %s runs etcd %q, which this operator does not run", chosen.Name, chosen.runs())
+	case max(v.Cluster.LastStatus.HighestRevision, chosen.Answer.Revision) > maxRevision-minBump:
+		return nil, "no revision is left to begin at"
+	}
+	return chosen, ""
+}
+
+// unchosen says why a survivor's answer leaves no choice; empty if it does.
+func (v *view) unchosen(p *Pod, asked []*Pod) string {
+	a := &p.Answer
+	switch {
+	case a.Leader != 0 || a.Read:
+		return fmt.Sprintf("member %s has a leader", p.Name)
+	case tellsCorrupt(a):
+		return fmt.Sprintf("member %s tells of the alarm CORRUPT", p.Name)
+	case a.Applied < a.Committed:
+		return fmt.Sprintf("member %s has not applied all that it knows to be committed", p.Name)
+	}
+	voters, left := 0, 0
+	for _, m := range a.Members {
+		if m.Learner {
+			continue
+		}
+		voters++
+		if slices.ContainsFunc(asked, func(q *Pod) bool { return q.Answer.MemberID == m.ID }) {
+			left++
+		}
+	}
+	if voters > 0 && left >= quorum(voters) {
+		return fmt.Sprintf("by the list of member %s, %d of %d voters are left, and may serve again", p.Name, left, voters)
+	}
+	return ""
+}
+
+// mayReseed reports whether the user wants the cluster to begin anew.
+func (v *view) mayReseed() bool {
+	c := &v.Cluster
+	return c.ClusterID != 0 && (c.Survive || c.Recover == fmt.Sprintf("%016x", c.ClusterID))
+}
+
+// standing is how long the loss has still to stand, and what was begun before it to land,
+// before anything is done about it.
+func (v *view) standing() time.Duration {
+	if v.Cluster.QuorumLostSince.IsZero() {
+		return standTime
+	}
+	return max(0, standTime-v.Now.Sub(v.Cluster.QuorumLostSince), landing-v.Now.Sub(v.Since))
+}
+
+// chooseSurvivor latches the choice.
+func chooseSurvivor(v *view) *step {
+	if v.hasQuorum() || v.quorumLost() == "" || !v.mayReseed() || v.standing() > 0 || len(v.FreshNames) == 0 || v.FreshToken == "" {
+		return nil
+	}
+	chosen, why := v.choice()
+	if why != "" {
+		return nil // see awaitQuorum
+	}
+	a := &chosen.Answer
+	r := Recovery{
+		Phase: v1beta2.RecoverySeeding, ClusterID: v.Cluster.ClusterID,
+		Survivor: chosen.Name, SurvivorUID: chosen.UID, MemberID: a.MemberID, Committed: a.Committed, Revision: a.Revision,
+		BeginsAt: max(v.Cluster.LastStatus.HighestRevision, a.Revision) + minBump,
+		Seed:     v.FreshNames[0], Token: v.FreshToken, Version: chosen.runs(),
+	}
+	for _, p := range v.findHolders().asked {
+		r.Survivors = append(r.Survivors, p.Name)
+	}
+	r.Members = v.oldNames()
+	return do(RecordSurvivor{r}, "SurvivorChosen", fmt.Sprintf(
+		"%s; the cluster begins anew with the data of %s: revision %d, committed index %d, the largest of %s", v.quorumLost(), r.Survivor, r.Revision, r.Committed, strings.Join(r.Survivors, ", ")))
+}
+
+// oldNames are all names of members, and of what may be one's.
+func (v *view) oldNames() []string {
+	var names []string
+	for _, m := range append(v.knownVoters(), v.list...) {
+		names = append(names, m.Name)
+	}
+	for i := range v.Pods {
+		if p := &v.Pods[i]; v.isOfOld(p) {
+			names = append(names, p.Name)
+		}
+	}
+	for i := range v.Claims {
+		c := &v.Claims[i]
+		if p := v.pods[c.Name]; !v.isStrayClaim(c) && (p == nil || v.isOfOld(p)) {
+			names = append(names, c.Name)
+		}
+	}
+	slices.Sort(names)
+	return slices.Compact(names)
+}

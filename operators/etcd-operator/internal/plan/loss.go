@@ -1,0 +1,133 @@
+package plan
+
+import (
+	"encoding/json"
+	"fmt"
+	"strings"
+	"time"
+
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	"github.com/etcd-operators/etcd-operators/api/v1beta2"
+)
+
+// This file says of a cluster whose majority is lost for good who is left, and what a
+// person can do.
+
+// lossReport is the message of QuorumLost, in one line. The first words are what events
+// have room for.
+func (v *view) lossReport(lost string) string {
+	said := []string{lost, v.whoIsLeft(), v.prospects()}
+	said = append(said, "bring the lost volumes or nodes back, and the cluster serves again: nothing is deleted meanwhile")
+	said = append(said, "or restore it from a backup: "+v.restoreToWrite())
+	return strings.Join(said, "; ")
+}
+
+// whoIsLeft names those who answer, with what they have, and what may hold data besides.
+func (v *view) whoIsLeft() string {
+	var left []string
+	h := v.findHolders()
+	for _, p := range h.asked {
+		left = append(left, fmt.Sprintf("%s (revision %d, committed index %d)", p.Name, p.Answer.Revision, p.Answer.Committed))
+	}
+	if len(left) == 0 {
+		left = []string{"nobody that answers"}
+	}
+	said := "left: " + strings.Join(left, ", ")
+	for _, d := range h.doubts {
+		said += "; " + d.why
+	}
+	return said
+}
+
+// prospects says whether the cluster begins anew with a survivor's data, and how a person
+// lets it.
+func (v *view) prospects() string {
+	chosen, why := v.choice()
+	switch {
+	case why != "" && v.growingAnew():
+		return fmt.Sprintf("%s; Pods and volumes of cluster %016x that are left are kept: %s", why, v.Cluster.Recovery.ClusterID, strings.Join(v.oldLeft(), ", "))
+	case why != "":
+		return "the cluster can't begin anew with a survivor's data: " + why
+	case v.mayReseed():
+		return fmt.Sprintf("the cluster begins anew with the data of %s when this has stood for %s", chosen.Name, standTime)
+	}
+	return fmt.Sprintf("to begin anew with the data of %s, and lose what it has not heard of: set spec.recovery.quorumLoss: Survivor, or, for this once, kubectl annotate etcd %s %s=%016x",
+		chosen.Name, v.Cluster.Name, v1beta2.AnnotationRecover, v.Cluster.ClusterID)
+}
+
+// oldLeft are the Pods and volumes of the cluster that was lost before.
+func (v *view) oldLeft() []string {
+	left := []string{}
+	for i := range v.Pods {
+		if p := &v.Pods[i]; v.isOld(p.Name) {
+			left = append(left, p.Name)
+		}
+	}
+	for i := range v.Claims {
+		if c := &v.Claims[i]; v.isOld(c.Name) && v.pods[c.Name] == nil {
+			left = append(left, c.Name)
+		}
+	}
+	if len(left) == 0 {
+		return []string{"none"}
+	}
+	return left
+}
+
+// restoreToWrite is the EtcdRestore that brings the cluster back, as JSON that kubectl
+// takes.
+func (v *view) restoreToWrite() string {
+	c := &v.Cluster
+	name := fmt.Sprintf("%s-%08x", c.Name, c.ClusterID>>32)
+	spec := map[string]any{"etcdCluster": map[string]string{"name": c.Name}, "target": string(v1beta2.TargetInPlace)}
+	var said string
+	switch {
+	case v.Backup != nil:
+		spec["backupRef"] = map[string]string{"name": v.Backup.Name}
+		said = fmt.Sprintf("EtcdBackup %s has stored revision %d at %s: create", v.Backup.Name, v.Backup.Revision, v.Backup.Finished.UTC().Format(time.RFC3339))
+	case v.BackupsKnown:
+		spec["backupStorageType"], spec["s3"] = string(v1beta2.StorageS3), map[string]string{"path": "BUCKET/KEY", "awsSecret": "SECRET"}
+		said = fmt.Sprintf("no EtcdBackup here has stored cluster %016x; if a snapshot lies elsewhere, create, with its place,", c.ClusterID)
+	default:
+		spec["backupRef"] = map[string]string{"name": "BACKUP"}
+		said = "EtcdBackups could not be looked at; create, with the name of the one that has stored this cluster,"
+	}
+	restore := map[string]any{
+		"apiVersion": v1beta2.GroupVersion.String(), "kind": "EtcdRestore",
+		"metadata": map[string]string{"name": name}, "spec": spec,
+	}
+	content, err := json.Marshal(restore)
+	if err != nil {
+		return said // not reached: maps of strings can be written
+	}
+	return said + " " + string(content)
+}
+
+// lossPatience is how soon to look again at a cluster that is lost: soon while the loss
+// has not stood for long, or a survivor is to be chosen.
+func (v *view) lossPatience() time.Duration {
+	switch {
+	case v.standing() > 0:
+		return min(max(v.standing(), soon), shortly)
+	case v.mayReseed():
+		return shortly
+	}
+	return idle
+}
+
+// quorumLostSince is since when a majority's data has been lost in every Observation. It
+// is latched in the status: an operator that starts goes on counting.
+func (v *view) quorumLostSince(s *step) *metav1.Time {
+	c := &v.Cluster
+	_, over := s.action.(AdoptSurvivor)
+	blind := c.Paused || c.Deleting || c.Fence.By != ""
+	if over || blind || c.ClusterID == 0 || v.hasQuorum() || v.quorumLost() == "" {
+		return nil
+	}
+	if since := c.LastStatus.QuorumLostSince; since != nil {
+		return since
+	}
+	now := metav1.NewTime(v.Now.Truncate(time.Second))
+	return &now
+}

@@ -1,0 +1,320 @@
+package plan
+
+import (
+	"fmt"
+	"math"
+	"slices"
+	"strings"
+
+	"github.com/etcd-operators/etcd-operators/api/v1beta2"
+)
+
+// The rules of this file begin a cluster anew whose majority is lost for good, with the
+// data of the most advanced survivor, if its user has said so. They keep S13: two clusters
+// never both take writes, and the survivors' data outlives the doubt.
+//
+//   - The choice is latched in the status before anything is done (chooseSurvivor).
+//   - The survivors lose their clients before the seed exists, so that none of them can
+//     take a write that the seed lacks, even if the lost members came back
+//     (markSurvivors).
+//   - The seed is a Pod of another name, with a cluster id of its own. Nobody is sent to
+//     it before one write of the status puts it in the old cluster's place
+//     (adoptSurvivor). Until then the old cluster is the truth: whatever casts a doubt on
+//     its loss calls the recovery off (callOffRecovery).
+//   - What the survivors hold is kept until the new cluster has size healthy voters.
+
+// recoveringReason is the reason of a recovery that is under way.
+const recoveringReason = "RecoveringFromSurvivor"
+
+const (
+	// minBump is by how much the revision is raised at least, so that nobody who watched
+	// sees time run backwards: five hours of 50,000 writes a second, for as long as the
+	// operator may have been away.
+	minBump = int64(1_000_000_000)
+	// maxRevision is the highest revision that a cluster begins at.
+	maxRevision = int64(math.MaxInt64 / 2)
+)
+
+// reseeding reports whether a seed is being made of a survivor's snapshot.
+func (v *view) reseeding() bool {
+	r := v.Cluster.Recovery
+	return r != nil && r.Phase == v1beta2.RecoverySeeding
+}
+
+// growingAnew reports whether the cluster has begun anew and has not grown to its size
+// since.
+func (v *view) growingAnew() bool {
+	r := v.Cluster.Recovery
+	return r != nil && r.Phase == v1beta2.RecoveryGrowing
+}
+
+// callOffRecovery gives a recovery up whose seed was not adopted. That is latched first:
+// the seed is a stray one then, and whether it was given up need not be told by what is
+// left of it. The choice is made anew, if there still is one.
+func callOffRecovery(v *view) *step {
+	if !v.reseeding() {
+		return nil
+	}
+	why := v.callOff()
+	if why == "" {
+		return nil
+	}
+	r := v.Cluster.Recovery
+	return do(EndRecovery{Token: r.Token}, "RecoveryCalledOff", "the recovery from survivor "+r.Survivor+" is called off: "+why)
+}
+
+// callOff says why a recovery is not brought to its end; empty if it is.
+func (v *view) callOff() string {
+	r := v.Cluster.Recovery
+	switch {
+	case v.sure:
+		return "the old cluster serves again"
+	case r.ClusterID != v.Cluster.ClusterID:
+		return fmt.Sprintf("it is of cluster %016x", r.ClusterID)
+	case v.quorumLost() == "":
+		return "the data of a majority may be there again"
+	case !v.mayReseed():
+		return "it is not wanted any more"
+	}
+	found := v.findHolders()
+	for _, p := range found.asked {
+		switch {
+		case !slices.Contains(r.Survivors, p.Name):
+			return fmt.Sprintf("member %s has come back", p.Name)
+		case p.Answer.Committed > r.Committed:
+			return fmt.Sprintf("member %s knows of more than the survivor did", p.Name)
+		}
+	}
+	for _, d := range found.doubts {
+		if !slices.Contains(r.Survivors, d.name) {
+			return d.why
+		}
+	}
+	return v.seedGivenUp()
+}
+
+// seedGivenUp says why the seed will not serve; empty if it may.
+func (v *view) seedGivenUp() string {
+	r := v.Cluster.Recovery
+	seed, c, from := v.pods[r.Seed], v.claims[r.Seed], v.pods[r.Survivor]
+	gone := from == nil || from.UID != r.SurvivorUID || from.Finished
+	switch {
+	case c != nil && c.Deleting:
+		return "the volume of its seed is being deleted"
+	case seed == nil && gone:
+		return "the survivor's Pod is gone"
+	case seed == nil:
+		return ""
+	case !seed.DeletingSince.IsZero():
+		return "its seed is being deleted"
+	case seed.Reseed != r.Token:
+		return fmt.Sprintf("Pod %s is not its seed", seed.Name)
+	case seed.Finished:
+		return "its seed has ended"
+	case v.nodeLost(seed):
+		return "its seed's node is gone"
+	case seed.Answer.Waiting:
+		return "its seed has no data"
+	case seed.Persistent && c == nil:
+		return "its seed has no volume"
+	case seed.Answer.Reached:
+		return ""
+	case gone:
+		return "the survivor's Pod is gone before its snapshot was taken"
+	case seed.Trouble != "" && v.Now.Sub(seed.Created) > oldPodAge:
+		return "its seed does not run: " + seed.Trouble
+	case seed.Node == "" && seed.Unschedulable != "" && v.expired(seed.Created):
+		return "its seed can't be scheduled: " + seed.Unschedulable
+	}
+	return ""
+}
+
+// dropStraySeeds deletes seeds of recoveries that were called off: Pods, and then their
+// claims. While a quorum serves they are no member's, like others.
+func dropStraySeeds(v *view) *step {
+	if v.hasQuorum() || v.reseeding() {
+		return nil
+	}
+	for i := range v.Pods {
+		p := &v.Pods[i]
+		switch {
+		case !v.isStraySeed(p):
+		case p.DeletingSince.IsZero():
+			return do(DropSeed{Name: p.Name, PodUID: p.UID, Token: p.Reseed}, "SeedGivenUp", fmt.Sprintf("seed %s is deleted: its recovery was called off", p.Name))
+		case !v.nodeLost(p):
+			return wait(shortly, "SeedGivenUp", fmt.Sprintf("seed %s is stopping: its recovery was called off", p.Name))
+		}
+	}
+	for i := range v.Claims {
+		c := &v.Claims[i]
+		if v.isStrayClaim(c) && !c.Deleting && v.pods[c.Name] == nil {
+			return do(DropSeed{Name: c.Name, ClaimUID: c.UID, Token: c.Reseed}, "SeedGivenUp", fmt.Sprintf("the volume of seed %s is deleted: its recovery was called off", c.Name))
+		}
+	}
+	return nil
+}
+
+// isStraySeed reports whether a Pod was made as a survivor's seed and never adopted, and
+// is not the one that is being made.
+func (v *view) isStraySeed(p *Pod) bool {
+	return p.Role == Seed && v.isStrayToken(p.Reseed) && !v.ours(&p.Answer)
+}
+
+// isStrayClaim reports the same of a volume.
+func (v *view) isStrayClaim(c *Claim) bool { return v.isStrayToken(c.Reseed) }
+
+func (v *view) isStrayToken(token string) bool {
+	if token == "" || (v.Cluster.Bootstrap != nil && v.Cluster.Bootstrap.Token == token) {
+		return false
+	}
+	// Of an earlier recovery that was adopted a member's Pod may still have the token.
+	return v.Cluster.Recovery == nil || v.Cluster.Recovery.Token != token
+}
+
+// markSurvivors takes the clients from all Pods of the old cluster (S13).
+func markSurvivors(v *view) *step {
+	if !v.reseeding() {
+		return nil
+	}
+	var roles []PodRole
+	var names []string
+	for i := range v.Pods {
+		if p := &v.Pods[i]; v.isOfOld(p) && p.Role != Survivor {
+			roles, names = append(roles, PodRole{p.Name, p.UID, Survivor}), append(names, p.Name)
+		}
+	}
+	if len(roles) == 0 {
+		return nil
+	}
+	return do(SetRoles{roles}, recoveringReason, fmt.Sprintf("no clients are sent to %s any more, and what they hold is kept", strings.Join(names, ", ")))
+}
+
+// isOfOld reports whether a Pod may have been a member of the cluster whose majority is
+// lost.
+func (v *view) isOfOld(p *Pod) bool {
+	return !v.neverBegan(p) && !v.isStraySeed(p) && (!v.reseeding() || p.Name != v.Cluster.Recovery.Seed)
+}
+
+// neverBegan reports whether a Pod was made to join and has never started etcd.
+func (v *view) neverBegan(p *Pod) bool {
+	return p.Role == Joiner && p.Grant == nil && !p.Answer.Reached && p.Answer.Attempt == 0 && !v.isMember(p.Name)
+}
+
+// createSurvivorsSeed makes the seed's Pod, on a volume of its own where members have one.
+// Made again under its name it finds what it made, or begins anew: nobody has written to
+// it.
+func createSurvivorsSeed(v *view) *step {
+	if !v.reseeding() {
+		return nil
+	}
+	r := v.Cluster.Recovery
+	seed := v.pods[r.Seed]
+	switch {
+	case seed == nil:
+		return do(CreatePods{[]NewPod{{Name: r.Seed, Role: Seed, Version: r.Version, Recovery: r}}}, recoveringReason,
+			fmt.Sprintf("seed %s is made from the snapshot of survivor %s", r.Seed, r.Survivor))
+	case seed.Node != "" || seed.Unschedulable == "":
+		return nil
+	}
+	for i := range v.Pods {
+		j := &v.Pods[i]
+		// The Pod of a volume stays: without it nobody could tell that the volume is empty.
+		empty := j.Answer.Waiting && !j.Persistent && !j.mayStart() && j.Name != r.Seed
+		if j.Node != "" && j.DeletingSince.IsZero() && (empty || v.isCandidate(j)) {
+			return do(DeletePod{Name: j.Name, UID: j.UID}, "MakingRoom", fmt.Sprintf("Pod %s gives way to seed %s, which finds no place", j.Name, r.Seed))
+		}
+	}
+	return nil
+}
+
+// adoptSurvivor puts the seed in the old cluster's place once it serves alone, and its
+// leave to make its data dir is withdrawn.
+func adoptSurvivor(v *view) *step {
+	if !v.reseeding() {
+		return nil
+	}
+	r := v.Cluster.Recovery
+	seed := v.pods[r.Seed]
+	a := &seed.Answer
+	alone := a.Read && !a.Learner && len(a.Members) == 1 && a.Members[0].ID == a.MemberID && a.Members[0].Name == seed.Name && !a.Members[0].Learner
+	if !alone || a.MemberID == 0 || a.ClusterID == 0 || a.ClusterID == v.Cluster.ClusterID {
+		return wait(v.patience(seed), recoveringReason, fmt.Sprintf("waiting for seed %s, which is made from the snapshot of survivor %s: %s", seed.Name, r.Survivor, v.progress(seed)))
+	}
+	if seed.Leave {
+		return do(WithdrawLeave{seed.Name, seed.UID}, recoveringReason, fmt.Sprintf("seed %s serves: its leave to take a snapshot is withdrawn", seed.Name))
+	}
+	if name := v.led(); name != "" {
+		return wait(soon, recoveringReason, fmt.Sprintf("waiting to see whether the old cluster serves again: %s has a leader", name))
+	}
+	return do(AdoptSurvivor{seed.Name, seed.UID, a.ClusterID, r.Token}, "SurvivorAdopted", fmt.Sprintf(
+		"cluster %016x serves in place of %016x: it has all that survivor %s knew to be committed, up to revision %d (index %d), and goes on at revision %d; writes that only lost members had acknowledged, beyond revision %d, are lost (no member had reported revision %d or later)",
+		a.ClusterID, r.ClusterID, r.Survivor, r.Revision, r.Committed, r.BeginsAt, r.Revision, v.Cluster.LastStatus.HighestRevision))
+}
+
+// led names a member of the old cluster that has a leader; empty if none has.
+func (v *view) led() string {
+	for i := range v.Pods {
+		if a := &v.Pods[i].Answer; v.ours(a) && a.Leader != 0 {
+			return v.Pods[i].Name
+		}
+	}
+	return ""
+}
+
+// isOld reports whether a name is of a member of the cluster that was lost, while the new
+// one has not grown to its size.
+func (v *view) isOld(name string) bool {
+	return v.growingAnew() && !v.isMember(name) && slices.Contains(v.Cluster.Recovery.Members, name)
+}
+
+// isKept reports whether a Pod of an old member may hold data, and is kept: until the new
+// cluster has size healthy voters.
+func (v *view) isKept(p *Pod) bool {
+	empty := p.Answer.Waiting || v.ended(p) || v.unfounded(p)
+	return v.isOld(p.Name) && !empty && !v.grownAnew()
+}
+
+// grownAnew reports whether there are size voters, all of them healthy.
+func (v *view) grownAnew() bool {
+	return v.settled && len(v.voters) >= v.Cluster.Size && len(v.list) == len(v.voters) && len(v.healthy) == len(v.voters)
+}
+
+// standAside deletes the Pod of an old member that is in the way of one that is to join:
+// its data stays on its volume.
+func standAside(v *view) *step {
+	if !v.settled || !slices.ContainsFunc(v.candidates(), func(p *Pod) bool { return p.Node == "" && p.Unschedulable != "" }) {
+		return nil
+	}
+	for i := range v.Pods {
+		if p := &v.Pods[i]; v.isKept(p) && p.Node != "" && p.DeletingSince.IsZero() && v.onVolume(p) {
+			return do(DeletePod{p.Name, p.UID, v.list}, "MakingRoom", fmt.Sprintf("Pod %s of the old cluster gives way to one that is to join; its volume is kept", p.Name))
+		}
+	}
+	return nil
+}
+
+// completeRecovery ends a recovery when nothing is left of the old cluster.
+func completeRecovery(v *view) *step {
+	if !v.growingAnew() || !v.grownAnew() ||
+		slices.ContainsFunc(v.Pods, func(p Pod) bool { return v.isOld(p.Name) }) || slices.ContainsFunc(v.Claims, func(c Claim) bool { return v.isOld(c.Name) }) {
+		return nil
+	}
+	r := v.Cluster.Recovery
+	return do(EndRecovery{r.Token, true}, "RecoveryComplete", fmt.Sprintf("%d voters are healthy, of a cluster that began anew with the data of %s", len(v.voters), r.Survivor))
+}
+
+// recoveryStory says how far a recovery is.
+func (v *view) recoveryStory(s *step) string {
+	r := v.Cluster.Recovery
+	if v.reseeding() {
+		return s.message
+	}
+	story := fmt.Sprintf("the cluster has begun anew with the data of %s (revision %d), and has %d of %d voters; what is left of the old one is kept until all are healthy",
+		r.Survivor, r.Revision, len(v.voters), v.Cluster.Size)
+	for i := range v.Pods {
+		if p := &v.Pods[i]; v.isKept(p) && !v.onVolume(p) && slices.ContainsFunc(v.candidates(), func(p *Pod) bool { return p.Unschedulable != "" }) {
+			story += fmt.Sprintf("; Pod %s may be in the way of one that is to join, and holds the old data: add a node, or delete it", p.Name)
+		}
+	}
+	return story
+}

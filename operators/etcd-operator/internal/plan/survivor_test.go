@@ -1,0 +1,228 @@
+package plan
+
+import (
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	"github.com/etcd-operators/etcd-operators/api/v1beta2"
+)
+
+// lost is a cluster of five of which c, d and e are gone for good, for a minute, and which
+// may begin anew: a and b are left, and b knows of more.
+func lost() *world {
+	w := healthy(5).noQuorum().dead("c", "d", "e")
+	w.cluster(func(c *Cluster) { c.Survive, c.QuorumLostSince = true, now.Add(-time.Minute) })
+	for _, name := range []string{"a", "b"} {
+		w.answer(name, func(a *Answer) { a.Leader, a.Read, a.Errors, a.Committed = 0, false, nil, theApplied-10 })
+	}
+	w.answer("a", func(a *Answer) { a.Revision = 60 })
+	return w.answer("b", func(a *Answer) { a.Committed, a.Revision = theApplied, 70 })
+}
+
+// theRecovery is what lost leads to.
+func theRecovery() Recovery {
+	return Recovery{
+		Phase: v1beta2.RecoverySeeding, ClusterID: theCluster, Survivor: "b", SurvivorUID: "uid-b", MemberID: id("b"), Committed: theApplied,
+		Revision: 70, BeginsAt: 70 + minBump, Seed: "n1", Token: "fresh-token", Version: theVersion,
+		Survivors: []string{"a", "b"}, Members: []string{"a", "b", "c", "d", "e"},
+	}
+}
+
+func chosen(Observation) Action { return RecordSurvivor{theRecovery()} }
+
+// reseeding is lost when b was chosen, and its survivors are marked.
+func reseeding() *world {
+	r := theRecovery()
+	return lost().role("a", Survivor).role("b", Survivor).cluster(func(c *Cluster) { c.Recovery = &r })
+}
+
+// seeded is reseeding when the seed serves.
+func seeded() *world {
+	self := Member{ID: 500, Name: "n1", Started: true}
+	w := reseeding().add("n1", Seed, Answer{Reached: true, Read: true, ClusterID: otherCluster, MemberID: self.ID, Leader: self.ID, Version: theVersion})
+	w.told["n1"] = []Member{self}
+	return w.pod("n1", func(p *Pod) { p.Reseed = "fresh-token" })
+}
+
+// Who is chosen, and when nobody is.
+func TestChooseSurvivor(t *testing.T) {
+	rows{
+		"the one that knows of the most": {
+			reason: "the largest committed index, of all that are left", seen: lost(), do: chosen, because: "SurvivorChosen",
+		},
+		"whatever its term": {
+			reason: "a term says nothing of the log", seen: lost().answer("a", func(a *Answer) { a.Term += 5 }), do: chosen, because: "SurvivorChosen",
+		},
+		"once, by the annotation": {
+			reason: "it names the cluster that is lost",
+			seen:   lost().cluster(func(c *Cluster) { c.Survive, c.Recover = false, "00000000000000c1" }), do: chosen, because: "SurvivorChosen",
+		},
+		"not by the annotation of another cluster": {
+			reason: "it was for another loss",
+			seen:   lost().cluster(func(c *Cluster) { c.Survive, c.Recover = false, "00000000000000c2" }), because: "QuorumLost",
+		},
+		"nobody unless a user wants it": {
+			reason: "writes may be lost", seen: lost().cluster(func(c *Cluster) { c.Survive = false }), because: "QuorumLost",
+		},
+		"nobody at once": {
+			reason: "S13: the doubt must have time to show", seen: lost().cluster(func(c *Cluster) { c.QuorumLostSince = now.Add(-standTime + 1) }), because: "QuorumLost",
+		},
+		"nobody while something begun may land": {
+			reason: "an operator before this one may have made a Pod", seen: lost().since(landing - 1), because: "QuorumLost",
+		},
+		"nobody while one that may hold data does not answer": {
+			reason: "S9: it may know of more", seen: lost().silent("a"), because: "QuorumLost",
+		},
+		"nobody with a corrupt member": {
+			reason: "which of them is damaged is not said", seen: lost().answer("a", func(a *Answer) { a.Alarms = []Alarm{{10, Corrupt}} }), because: "QuorumLost",
+		},
+		"nobody with a leader": {
+			reason: "the cluster may serve again", seen: lost().answer("a", func(a *Answer) { a.Leader = id("b") }), because: "QuorumLost",
+		},
+		"nobody while one applies what it has": {
+			reason: "its snapshot would lack it", seen: lost().answer("b", func(a *Answer) { a.Applied = a.Committed - 1 }), because: "QuorumLost",
+		},
+		"nobody while a member of another cluster answers": {
+			reason: "all must be of one cluster", seen: lost().add("f", Voter, Answer{Reached: true, ClusterID: otherCluster, MemberID: 77}), because: "QuorumLost",
+		},
+		"nobody if by some list a majority is left": {
+			reason: "a shrink that the other had not heard of", seen: lost().answer("a", func(a *Answer) { a.Term-- }).tells("a", []Member{{ID: id("a"), Name: "a", Started: true}, {ID: id("b"), Name: "b", Started: true}}), because: "QuorumLost",
+		},
+		"nobody while a quorum serves": {
+			reason: "it is not lost", seen: healthy(3).cluster(func(c *Cluster) { c.Survive, c.QuorumLostSince = true, old }), because: "AsDesired",
+		},
+		"nobody twice": {
+			reason: "the seed was lost before it had grown: like any member, it has lost its data",
+			seen: lost().cluster(func(c *Cluster) {
+				r := theRecovery()
+				r.Phase = v1beta2.RecoveryGrowing
+				c.Recovery = &r
+			}),
+			because: "QuorumLost",
+		},
+	}.run(t)
+}
+
+// From the choice to the adoption, one step after the other.
+func TestReseed(t *testing.T) {
+	r := theRecovery()
+	rows{
+		"the survivors lose their clients first": {
+			reason: "S13: none of them may take a write that the seed lacks", seen: reseeding().role("a", Voter),
+			do: func(Observation) Action { return SetRoles{[]PodRole{{"a", "uid-a", Survivor}}} }, because: "RecoveringFromSurvivor",
+		},
+		"then the seed is made": {
+			reason: "under its recorded name", seen: reseeding(),
+			do: func(o Observation) Action {
+				return CreatePods{[]NewPod{{Name: "n1", Role: Seed, Version: theVersion, Recovery: o.Cluster.Recovery}}}
+			}, because: "RecoveringFromSurvivor",
+		},
+		"its leave is withdrawn when it serves": {
+			reason: "S2: it is for once", seen: seeded().pod("n1", func(p *Pod) { p.Leave = true }),
+			do: func(Observation) Action { return WithdrawLeave{"n1", "uid-n1"} }, because: "RecoveringFromSurvivor",
+		},
+		"and it is adopted": {
+			reason: "it serves alone, and the old cluster does not", seen: seeded(),
+			do: func(Observation) Action { return AdoptSurvivor{"n1", "uid-n1", otherCluster, r.Token} }, because: "SurvivorAdopted",
+		},
+		"not while an old member has a leader": {
+			reason: "the old cluster may serve again", seen: seeded().answer("a", func(a *Answer) { a.Leader = id("b") }), because: "RecoveringFromSurvivor",
+		},
+		"it is called off when the old cluster serves": {
+			reason: "S13: that is the truth", seen: seeded().answer("a", func(a *Answer) { a.Leader, a.Read = id("b"), true }),
+			do: func(Observation) Action { return EndRecovery{Token: r.Token} }, because: "RecoveryCalledOff",
+		},
+		"or when a member comes back": {
+			reason: "nobody has asked it", seen: seeded().add("c", Voter, Answer{Reached: true, ClusterID: theCluster, MemberID: id("c"), Committed: 1}),
+			do: func(Observation) Action { return EndRecovery{Token: r.Token} }, because: "RecoveryCalledOff",
+		},
+		"or when one knows of more": {
+			reason: "a quorum was there in between", seen: seeded().answer("a", func(a *Answer) { a.Committed = theApplied + 1 }),
+			do: func(Observation) Action { return EndRecovery{Token: r.Token} }, because: "RecoveryCalledOff",
+		},
+		"or when its user has changed his mind": {
+			reason: "nothing is lost yet", seen: seeded().cluster(func(c *Cluster) { c.Survive = false }),
+			do: func(Observation) Action { return EndRecovery{Token: r.Token} }, because: "RecoveryCalledOff",
+		},
+		"or when the survivor is gone before the seed is made": {
+			reason: "the choice is made anew", seen: func() *world {
+				w := reseeding().dead("b")
+				return w
+			}(),
+			do: func(Observation) Action { return EndRecovery{Token: r.Token} }, because: "RecoveryCalledOff",
+		},
+		"or when the seed has no data": {
+			reason: "its disk was lost", seen: seeded().answer("n1", func(a *Answer) { *a = Answer{Waiting: true} }),
+			do: func(Observation) Action { return EndRecovery{Token: r.Token} }, because: "RecoveryCalledOff",
+		},
+		"a survivor that falls silent is not waited for": {
+			reason: "what it knew was told, it has no clients, and without the others it can't take a write", seen: seeded().silent("a"),
+			do: func(Observation) Action { return AdoptSurvivor{"n1", "uid-n1", otherCluster, r.Token} }, because: "SurvivorAdopted",
+		},
+		"the seed of a recovery that was called off is deleted": {
+			reason: "before the choice is made anew", seen: seeded().cluster(func(c *Cluster) { c.Recovery = nil }),
+			do: func(Observation) Action { return DropSeed{Name: "n1", PodUID: "uid-n1", Token: r.Token} }, because: "SeedGivenUp",
+		},
+		"nothing is done while it is paused": {
+			reason: "S12", seen: seeded().cluster(func(c *Cluster) { c.Paused = true }), because: "Paused",
+		},
+	}.run(t)
+}
+
+// What is said of a loss has all that a person needs.
+func TestLossReport(t *testing.T) {
+	rows := map[string]struct {
+		reason string
+		seen   *world
+		words  []string
+	}{
+		"a survivor, and no policy": {
+			reason: "a person decides", seen: lost().cluster(func(c *Cluster) { c.Survive = false }),
+			words: []string{
+				"the data of 3 of 5 voters is lost: c, d, e", "left: a (revision 60, committed index 199990), b (revision 70, committed index 200000)",
+				"set spec.recovery.quorumLoss: Survivor", "kubectl annotate etcd x etcd.database.coreos.com/recover=00000000000000c1",
+				"EtcdBackups could not be looked at", `"kind":"EtcdRestore"`,
+			},
+		},
+		"a backup": {
+			reason: "what to write",
+			seen: func() *world {
+				w := lost().dead("a", "b").lastStatus(reported("a", "b", "c", "d", "e"))
+				w.o.BackupsKnown, w.o.Backup = true, &Backup{Name: "nightly", Revision: 55, Finished: now}
+				return w
+			}(),
+			words: []string{
+				"left: nobody that answers", "EtcdBackup nightly has stored revision 55 at 2026-10-01T12:00:00Z",
+				`{"apiVersion":"etcd.database.coreos.com/v1beta2","kind":"EtcdRestore","metadata":{"name":"x-00000000"},"spec":{"backupRef":{"name":"nightly"},"etcdCluster":{"name":"x"},"target":"InPlace"}}`,
+			},
+		},
+		"no backup": {
+			reason: "what to write if there is a snapshot elsewhere",
+			seen:   func() *world { w := lost(); w.o.BackupsKnown = true; return w.silent("a") }(),
+			words:  []string{"no EtcdBackup here has stored cluster 00000000000000c1", "BUCKET/KEY", "Pod a may hold data and does not answer"},
+		},
+	}
+	for name, r := range rows {
+		t.Run(name, func(t *testing.T) {
+			d := Plan(r.seen.seen())
+			if d.Reason != "QuorumLost" || d.Status.QuorumLostSince == nil {
+				t.Fatalf("it says %s since %v, want QuorumLost", d.Reason, d.Status.QuorumLostSince)
+			}
+			for _, w := range r.words {
+				if !strings.Contains(d.Message, w) {
+					t.Errorf("%s: %q is not in\n%s", r.reason, w, d.Message)
+				}
+			}
+			for _, kind := range []string{v1beta2.ConditionAvailable, v1beta2.ConditionDegraded} {
+				i := slices.IndexFunc(d.Status.Conditions, func(c metav1.Condition) bool { return c.Type == kind })
+				if got := d.Status.Conditions[i]; got.Reason != "QuorumLost" || got.Message != d.Message {
+					t.Errorf("%s is %s: %s", kind, got.Reason, got.Message)
+				}
+			}
+		})
+	}
+}
