@@ -111,6 +111,9 @@ func repairSpace(v *view) *step {
 		return do(DisarmAlarm{a.MemberID, NoSpace, v.list}, "SpaceRepaired",
 			fmt.Sprintf("alarm NOSPACE of member %s is taken back: every database is below %d %% of its quota", v.nameOrID(a.MemberID), roomyPercent))
 	}
+	if v.restarting() {
+		return nil // it is brought to its end first
+	}
 	if v.nextToDefragment() != nil {
 		return v.defragmentNext()
 	}
