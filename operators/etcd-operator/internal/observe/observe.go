@@ -263,6 +263,7 @@ func (o *Observer) claims(ctx context.Context, c *v1beta2.EtcdCluster, obs *plan
 			if member.IsRetained(p) {
 				obs.Retained = append(obs.Retained, plan.Retained{
 					Name: p.Name, UID: string(p.UID), Owner: p.Labels[v1beta2.LabelOwner], Deleting: p.DeletionTimestamp != nil, Version: p.Annotations[member.AnnotationVersion],
+					Reseed: p.Annotations[v1beta2.AnnotationSurvivorLeave] != "",
 				})
 			}
 			continue

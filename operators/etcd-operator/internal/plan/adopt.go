@@ -98,9 +98,14 @@ func (v *view) left() (from string, refs []ClaimRef, why string) {
 		}
 	}
 	for _, r := range v.Retained {
-		if r.Owner == from && !r.Deleting {
-			refs = append(refs, ClaimRef{r.Name, r.UID})
+		if r.Owner != from || r.Deleting {
+			continue
 		}
+		if r.Reseed {
+			return "", nil, fmt.Sprintf("volume %s was made as the cluster began anew with a survivor's data, and others may be of the cluster before: delete those, and remove the annotation %s from this one",
+				r.Name, v1beta2.AnnotationSurvivorLeave)
+		}
+		refs = append(refs, ClaimRef{r.Name, r.UID})
 	}
 	return from, refs, ""
 }

@@ -111,22 +111,19 @@ func repairSpace(v *view) *step {
 		return do(DisarmAlarm{a.MemberID, NoSpace, v.list}, "SpaceRepaired",
 			fmt.Sprintf("alarm NOSPACE of member %s is taken back: every database is below %d %% of its quota", v.nameOrID(a.MemberID), roomyPercent))
 	}
-	if !v.mayMakeRoom() {
-		return nil
+	if v.restarting() {
+		return nil // it is brought to its end first
 	}
 	if v.nextToDefragment() != nil {
 		return v.defragmentNext()
+	}
+	if !v.mayRepair() {
+		return nil
 	}
 	if why := v.unrest(nil); why != "" {
 		return wait(v.unrestPatience(), "RepairingSpace", "the database is compacted and defragmented when all is well: "+why)
 	}
 	return do(Compact{v.revision(), v.Now}, "RepairingSpace", fmt.Sprintf("%s; the database is compacted to revision %d, and the members are defragmented one after the other", full, v.revision()))
-}
-
-// mayMakeRoom reports whether a repair is under way, or may win anything: it comes before
-// what else is done to members while all is well.
-func (v *view) mayMakeRoom() bool {
-	return v.repairs() && v.whoIsFull() != "" && (v.nextToDefragment() != nil || v.mayRepair())
 }
 
 // mayRepair reports whether another repair may win anything: nothing was compacted yet,

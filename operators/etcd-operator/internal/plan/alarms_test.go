@@ -105,6 +105,10 @@ func TestNoSpace(t *testing.T) {
 		"not for ever": {
 			reason: "all of it is live", seen: full().databases(101, 100).repairs().repaired(time.Hour, 1).done("a", "b", "c"), because: "AsDesired",
 		},
+		"a restart that has begun comes first": {
+			reason: "each would wait for the other", seen: full().repairs().aside("b").cluster(func(c *Cluster) { c.Repository = "mirror/etcd" }),
+			do: exactly(ChangeImage{"b", "uid-b", "mirror/etcd", theVersion}), because: "UpgradingMember",
+		},
 		"members are replaced all the same": {
 			reason: "it is no matter of members", seen: full().dead("c").joiner("d"), do: remove("c"), because: "ReplacingDeadMember",
 		},

@@ -361,6 +361,8 @@ type Retained struct {
 	Deleting bool
 	// Version is what is noted of the etcd that ran on it; empty if nothing is.
 	Version string
+	// Reseed is true when it was made for the seed of a recovery (S13).
+	Reseed bool
 }
 
 // Answer is what one member said when asked at Observation.Now. The zero Answer

@@ -253,7 +253,7 @@ func (v *view) upgraded() string {
 // changed yet, is to serve clients again, because something else comes first.
 func (v *view) mayServeOn(m Member) bool {
 	next := v.nextToRestart()
-	if next == nil || next.ID != m.ID || len(v.voters) < v.Cluster.Size || len(v.list) > len(v.voters) || v.alarmBars(v.pods[m.Name]) || v.mayMakeRoom() {
+	if next == nil || next.ID != m.ID || len(v.voters) < v.Cluster.Size || len(v.list) > len(v.voters) || v.alarmBars(v.pods[m.Name]) {
 		return true
 	}
 	for _, o := range v.voters {

@@ -186,7 +186,8 @@ func (k *check) dataGone(name string) bool {
 func (k *check) standing(list []plan.Member) int {
 	n := 0
 	for _, m := range list {
-		if !k.given(m.Name) && !k.isCorrupt(m.ID) && (!m.Learner || k.answer(m) != nil) {
+		answers := k.answer(m) != nil
+		if (!k.given(m.Name) || answers) && !k.isCorrupt(m.ID) && (!m.Learner || answers) {
 			n++
 		}
 	}

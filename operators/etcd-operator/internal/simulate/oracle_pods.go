@@ -126,7 +126,7 @@ func (k *check) isReportedVoter(name string) bool {
 	}
 	st, b := &k.o.Cluster.LastStatus, k.o.Cluster.Bootstrap
 	voters := slices.DeleteFunc(slices.Clone(st.MemberDetails), func(d v1beta2.MemberDetail) bool { return d.Role != v1beta2.MemberVoter })
-	return slices.ContainsFunc(voters, func(d v1beta2.MemberDetail) bool { return d.Name == name }) || (len(voters) == 0 && b != nil && b.Member == name)
+	return slices.ContainsFunc(voters, func(d v1beta2.MemberDetail) bool { return d.Name == name }) || (len(voters) == 0 && b != nil && (b.Member == name || b.Adopted))
 }
 
 func (k *check) openGrant(a plan.OpenGrant) *Violation {

@@ -19,7 +19,8 @@ func (w *world) loseMajority(f Fault) bool {
 	if w.cfg.Gentle {
 		return true
 	}
-	if w.main < 0 || w.majorityLost {
+	unadopted := w.cluster.number > 0 && w.cluster.clusterID == 0 // without volumes it begins empty
+	if w.main < 0 || w.majorityLost || unadopted {
 		return false
 	}
 	view := w.births[w.main].view

@@ -86,7 +86,7 @@ func (w *world) editVolumes(f Fault) bool {
 func (w *world) recreate(f Fault) bool {
 	c := &w.cluster
 	calm := !slices.ContainsFunc(w.pods, func(p *pod) bool { return p.node >= 0 && !w.kubeletTalks(p.node) })
-	kept := len(w.claims) > 0 && !slices.ContainsFunc(w.claims, func(c *claim) bool { return !w.isMembers(c) || !c.retained || c.version == "" })
+	kept := len(w.claims) > 0 && !slices.ContainsFunc(w.claims, func(c *claim) bool { return !w.isMembers(c) || !c.retained || c.version == "" || c.reseed != "" })
 	if !calm || !kept || w.main < 0 || c.clusterID == 0 || c.target != "" || len(w.restores) > 0 || c.deleting || w.cfg.Existed != "" {
 		return false
 	}
@@ -102,7 +102,7 @@ func (w *world) recreate(f Fault) bool {
 	w.lates = nil
 	w.cluster = etcdCluster{
 		number: c.number + 1, version: c.version + 1, generation: c.generation + 1, size: c.size, wanted: c.wanted, repository: c.repository,
-		storage: c.storage, retain: f.B%2 == 0, status: &v1beta2.ClusterStatus{},
+		template: c.template, storage: c.storage, retain: f.B%2 == 0, survive: c.survive, begun: never, repaired: never, status: &v1beta2.ClusterStatus{},
 	}
 	w.budget, w.adoptAt = 0, w.step+1
 	if f.A%2 == 0 {
@@ -129,7 +129,7 @@ func (w *world) tickVolumes() {
 // observeClaim tells of one claim that no restore keeps.
 func (w *world) observeClaim(o *plan.Observation, c *etcdCluster, v *claimObject) {
 	if v.owner != c.number {
-		o.Retained = append(o.Retained, plan.Retained{Name: v.name, UID: v.uid, Owner: ownerName(v.owner), Deleting: v.deleting, Version: v.version})
+		o.Retained = append(o.Retained, plan.Retained{Name: v.name, UID: v.uid, Owner: ownerName(v.owner), Deleting: v.deleting, Version: v.version, Reseed: v.reseed != ""})
 		o.Cluster.Existed = "volumes of an earlier cluster exist"
 		return
 	}
