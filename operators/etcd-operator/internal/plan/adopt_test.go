@@ -70,6 +70,14 @@ func TestVolumesAreAdopted(t *testing.T) {
 				return w
 			}(),
 		},
+		"a volume of a recovery is not taken": {
+			reason: "S13: the others may be of the cluster before it", because: "ClusterExisted",
+			seen: func() *world {
+				w := left(3, "a", "b").asks(v1beta2.AdoptAny)
+				w.o.Retained[0].Reseed = true
+				return w
+			}(),
+		},
 		"the rest is taken after a crash": {
 			reason: "S11: what was taken is the cluster's own already, and nothing has begun",
 			seen:   left(3, "b").asks(v1beta2.AdoptAny).claim("a"), do: exactly(TakeClaims{"before", refs("b")}), because: "AdoptingVolumes",
