@@ -59,12 +59,15 @@ func (v *view) downgrade() version {
 	return version{}
 }
 
+// oldestDowngrade is the earliest minor to which etcd has a downgrade API.
+const oldestDowngrade = 5
+
 // enableDowngrade has etcd lower its cluster version, once, while all is well, and waits
 // for it.
 func enableDowngrade(v *view) *step {
 	const reason = "LoweringClusterVersion"
 	to, told := parseVersion(v.Cluster.Target), v.clusterVersion()
-	if !v.goesDown() || told.compareMinor(to) <= 0 {
+	if !v.goesDown() || to.minor < oldestDowngrade || told.compareMinor(to) <= 0 {
 		return nil
 	}
 	if v.downgrade().compareMinor(to) == 0 {

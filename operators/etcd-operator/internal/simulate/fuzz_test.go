@@ -155,17 +155,52 @@ func observationFrom(d *dice) plan.Observation {
 			})
 		}
 	}
-	arbitraryDatabases(d, &o, members)
-	if d.strange(3) {
-		for i := range o.Pods {
-			if a := &o.Pods[i].Answer; a.Reached && d.chance(2) {
-				*a = arbitraryRefusal(d, *a)
-			}
+	arbitraryDay(d, &o, members)
+	return o
+}
+
+// arbitraryDay has one thing of day two happen at a time, nothing, or all at once.
+func arbitraryDay(d *dice, o *plan.Observation, members []plan.Member) {
+	things := []func(){
+		func() { arbitraryDatabases(d, o, members) },
+		func() { arbitraryRefusals(d, o) },
+		func() { arbitraryVolumes(d, o) },
+		func() { arbitraryLoss(d, o) },
+	}
+	if d.chance(3) {
+		leaveNothingElse(o, members)
+	}
+	which := d.below(len(things) + 2)
+	for i, happens := range things {
+		if which == i || which > len(things) {
+			happens()
 		}
 	}
-	arbitraryVolumes(d, &o)
-	arbitraryLoss(d, &o)
-	return o
+}
+
+// leaveNothingElse has no member to add, to remove or to change.
+func leaveNothingElse(o *plan.Observation, members []plan.Member) {
+	c := &o.Cluster
+	c.Size, c.Target, c.WantedVersion = max(1, countVoters(members)), "", c.Version
+	for i := range o.Pods {
+		p := &o.Pods[i]
+		p.Version, p.Repository, p.Template, p.Cordoned = c.Version, c.Repository, c.Template, false
+		if p.Role == plan.Restarting {
+			p.Role = plan.Voter
+		}
+	}
+}
+
+// arbitraryRefusals let some members take the operator for nobody.
+func arbitraryRefusals(d *dice, o *plan.Observation) {
+	if !d.strange(3) {
+		return
+	}
+	for i := range o.Pods {
+		if a := &o.Pods[i].Answer; a.Reached && d.chance(2) {
+			*a = arbitraryRefusal(d, *a)
+		}
+	}
 }
 
 // arbitraryDatabases gives members databases and alarms.
@@ -574,7 +609,7 @@ func arbitraryAnswer(d *dice, c *plan.Cluster, self plan.Member, members []plan.
 	if minorOf(c.Target) == minorOf(c.Version)-1 && d.chance(2) {
 		a.ClusterVersion = fmt.Sprintf("3.%d.0", minorOf(c.Target))
 	}
-	if d.chance(4) || minorOf(c.Target) == minorOf(c.Version)-1 && d.chance(2) {
+	if d.chance(20) {
 		a.Downgrade = []string{"3.5.0", "3.6.0", a.ClusterVersion}[d.below(3)]
 	}
 	if minorOf(a.Version) > 5 || d.strange(6) {

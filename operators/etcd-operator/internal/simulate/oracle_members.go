@@ -100,7 +100,7 @@ func (k *check) promote(a plan.Promote) *Violation {
 	if n := len(k.voters); n > 1 && len(k.healthy) < quorum(n+1) {
 		return violation("S5", "%d of %d voters are healthy without learner %s", len(k.healthy), n, a.Name)
 	}
-	if b := k.d.Budget; k.o.Cluster.DisruptionBudget && b != plan.KeepBudget && max(k.o.Cluster.Size, len(k.voters)+1) >= 3 && b < quorum(len(k.voters)+1) {
+	if b := k.d.Budget; k.o.Cluster.DisruptionBudget && b != plan.KeepBudget && max(k.size(), len(k.voters)+1) >= 3 && b < quorum(len(k.voters)+1) {
 		return violation("Budget", "%s becomes voter %d under a PodDisruptionBudget of %d", a.Name, len(k.voters)+1, b)
 	}
 	return nil
@@ -114,7 +114,7 @@ func (k *check) removeMember(a plan.RemoveMember) *Violation {
 	if m == nil || m.Name != a.Name {
 		return violation("S4", "%s is not in the list", a.Name)
 	}
-	size := k.o.Cluster.Size
+	size := k.size()
 	if m.Learner {
 		if k.answer(*m) != nil && len(k.voters) < size && len(a.Members) <= size && !k.given(a.Name) && !k.isCorrupt(a.ID) {
 			return violation("S9", "learner %s is removed, and it answers", a.Name)

@@ -140,7 +140,8 @@ func (w *world) adoptSurvivor(op *operator, t *todo, a plan.AdoptSurvivor) error
 		r.Phase = "Growing"
 		c.recovery = &r
 		c.bootstrap, c.clusterID, c.status = plan.Bootstrap{Member: a.Name, Token: a.Token}, a.ClusterID, &t.decision.Status
-		c.current, c.target, c.index = r.Version, "", 0
+		c.current, c.target, c.index, c.upgradeSize = r.Version, "", 0, 0
+		c.repaired, c.compacted = never, 0
 	})
 	if err == nil {
 		w.beginAnew(a)

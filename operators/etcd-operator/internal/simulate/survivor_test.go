@@ -13,7 +13,7 @@ func losing(seed int64) Config {
 	cfg.Formed, cfg.BornFenced, cfg.Gentle, cfg.Existed = true, false, false, ""
 	cfg.Survive = r.chance(75)
 	cfg.Size = pick(&r, 2, 3, 3, 3, 4, 5, 5, 7)
-	cfg.Nodes = max(cfg.Nodes, cfg.Size)
+	cfg.Nodes = max(cfg.Nodes, cfg.Size+1)
 	cfg.Steps, cfg.Faults = pick(&r, 60, 100, 150), pick(&r, 1, 2, 4, 8, 12)
 	for range 1 + len(cfg.Kinds)/3 {
 		cfg.Kinds = append(cfg.Kinds, LoseMajority)
@@ -25,7 +25,7 @@ func losing(seed int64) Config {
 // losingMany makes a configuration one in which a majority is lost, and a survivor wanted.
 func losingMany(c *Config) {
 	c.Formed, c.BornFenced, c.Gentle, c.Existed, c.Survive = true, false, false, "", true
-	c.Size, c.Nodes = max(c.Size, 3), max(c.Nodes, c.Size, 3)
+	c.Size, c.Nodes = max(c.Size, 3), max(c.Nodes, c.Size+1, 3)
 	c.Faults = max(c.Faults, 4)
 	c.Kinds = append(c.Kinds, LoseMajority, LoseMajority, LoseMajority, LoseMajority, BringBack)
 }
