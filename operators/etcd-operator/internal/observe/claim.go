@@ -46,6 +46,7 @@ func resizing(p *corev1.PersistentVolumeClaim) string {
 			said = append(said, strings.TrimSuffix("it is being resized: "+c.Message, ": "))
 		case corev1.PersistentVolumeClaimControllerResizeError, corev1.PersistentVolumeClaimNodeResizeError:
 			said = append(said, strings.TrimSuffix(string(c.Type)+": "+c.Message, ": "))
+		default: // of something else than growth
 		}
 	}
 	return strings.Join(said, "; ")

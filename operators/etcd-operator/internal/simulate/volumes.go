@@ -158,7 +158,8 @@ func (w *world) noOtherClaims(a plan.RecordBootstrap) error {
 	}
 	for _, c := range w.claims {
 		ours := c.owner == w.cluster.number && (a.Adopted || w.cluster.bootstrap.Member != "")
-		if c.retired == "" && !ours && !(a.Adopted && c.retained) {
+		taken := ours || (a.Adopted && c.retained)
+		if c.retired == "" && !taken {
 			return errConflict
 		}
 	}
