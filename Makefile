@@ -31,7 +31,7 @@ test-unit: localkube ## Run the tests that need no Kubernetes (but a real API se
 	@$(LOCALKUBE) build
 	@$(TEST_ENV) && set -e && for m in $(MODULES); do \
 	  echo "== $$m"; \
-	  (cd $$m && go vet ./... && go test $$(go list ./... | grep -v e2e/suite)); \
+	  (cd $$m && go vet ./... && go test -timeout 20m $$(go list ./... | grep -v e2e/suite)); \
 	done
 
 .PHONY: test-e2e
