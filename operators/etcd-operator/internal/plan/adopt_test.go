@@ -78,6 +78,17 @@ func TestVolumesAreAdopted(t *testing.T) {
 				return w
 			}(),
 		},
+		"one that has no data gives way to one that finds no place": {
+			reason: "S1: which of them are voters is not known, and a quorum may be among those without a place", because: "MakingRoom",
+			seen: func() *world {
+				w := left(3).claim("a").claim("b").claim("c").cluster(func(c *Cluster) { c.Bootstrap = &Bootstrap{Member: "a", Token: "t", Adopted: true} })
+				for _, name := range []string{"a", "b"} {
+					w.add(name, Returning, Answer{Waiting: true}).pod(name, func(p *Pod) { p.Persistent = true })
+				}
+				return w.add("c", Returning, Answer{}).pod("c", func(p *Pod) { p.Persistent, p.Node, p.Unschedulable = true, "", "0/3 nodes" })
+			}(),
+			do: restart("a"),
+		},
 		"the rest is taken after a crash": {
 			reason: "S11: what was taken is the cluster's own already, and nothing has begun",
 			seen:   left(3, "b").asks(v1beta2.AdoptAny).claim("a"), do: exactly(TakeClaims{"before", refs("b")}), because: "AdoptingVolumes",

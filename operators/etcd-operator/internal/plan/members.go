@@ -33,7 +33,7 @@ func setRoles(v *view) *step {
 // keeps its mark: its readiness speaks for it.
 func (v *view) role(m Member, p *Pod, leaving *Member) Role {
 	switch {
-	case p.Role == Leaving && leaving != nil && leaving.ID == m.ID:
+	case p.Role == Leaving && leaving != nil && leaving.ID == m.ID && v.mayShrink():
 		return Leaving
 	case p.Role == Restarting && (p.From != "" || !p.DeletingSince.IsZero() || !v.healthy[m.ID] || !v.mayServeOn(m)):
 		return Restarting
@@ -264,11 +264,17 @@ func (v *view) isCompacted() bool {
 	return v.applied > 100_000
 }
 
+// mayShrink reports whether nothing is under way that is brought to its end first. Of two
+// marks that were made at the same time, that of the member which is to leave gives way.
+func (v *view) mayShrink() bool {
+	return v.Cluster.Target == "" && !v.restarting() && !v.defragmenting()
+}
+
 // shrink removes one member more than size asks for: its clients first, then its
 // leadership, then its vote.
 func shrink(v *view) *step {
 	victim := v.victim()
-	if victim == nil || v.Cluster.Target != "" || v.restarting() || v.defragmenting() || v.mayLeave(victim) != "" {
+	if victim == nil || !v.mayShrink() || v.mayLeave(victim) != "" {
 		return nil // a change of the version is brought to its end first
 	}
 	reason := "ScalingDown"

@@ -53,7 +53,9 @@ func returnPods(v *view) *step {
 // quorum answers: the first may be what takes the second's place, and without the
 // second there is never a quorum again. Volumes stay.
 func makeRoom(v *view) *step {
-	if v.hasQuorum() || v.quorumLost() != "" {
+	// Of adopted volumes nobody knows yet which are voters'.
+	lost := v.Cluster.ClusterID != 0 && v.quorumLost() != ""
+	if v.hasQuorum() || lost {
 		return nil
 	}
 	for _, m := range v.knownVoters() {

@@ -173,6 +173,10 @@ func TestShrinking(t *testing.T) {
 		"one that does not answer goes first": {
 			reason: "S6: it costs nothing", seen: healthy(5).size(3).silent("d"), do: setRole("d", Leaving), because: "ScalingDown",
 		},
+		"not while another is restarted": {
+			reason: "S6: of two marks made at the same time one gives way, or each waits for the other",
+			seen:   healthy(4).size(3).cluster(func(c *Cluster) { c.Repository = "s" }).aside("b").role("d", Leaving), do: setRole("d", Voter), because: "SettingRoles",
+		},
 		"one that does not answer goes before one that is leaving": {
 			reason: "S6: it costs nothing, and the other may stay", seen: healthy(5).size(4).silent("d").role("e", Leaving),
 			do: setRole("e", Voter), because: "SettingRoles",

@@ -87,6 +87,7 @@ func (w *world) whatIsWrong() string {
 		intact, voters := w.knownIntact(view)
 		switch {
 		case intact >= quorum(voters):
+		case c.clusterID == 0 && last.Reason == "AdoptingVolumes": // which says what to do then
 		case last.Reason != "QuorumLost":
 			return "a majority's data is lost, and the planner does not say QuorumLost"
 		case w.choosable():

@@ -62,7 +62,7 @@ func (w *world) bringBack(f Fault) bool {
 		return true // of a cluster in whose place a restore's has come
 	}
 	w.attic = slices.Delete(w.attic, i, i+1)
-	if w.claim(c.name) != nil || w.pod(c.name) != nil {
+	if w.claim(c.name) != nil || w.pod(c.name) != nil || (c.node >= 0 && w.nodes[c.node].gone) {
 		return true
 	}
 	w.say("FAULT %s: %s", f.Kind, c.name)

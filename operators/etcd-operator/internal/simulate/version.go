@@ -147,7 +147,11 @@ func (w *world) finalVersion() string {
 		minor = max(minor, w.births[w.main].minor)
 	}
 	unadopted := w.cluster.number > 0 && w.cluster.clusterID == 0 // what was noted must be tried first
-	switch goal := w.finallyBack(minor); {
+	goal := w.finallyBack(minor)
+	if unadopted {
+		goal = 0
+	}
+	switch {
 	case goal == 6:
 		return pick(&w.random, "3.6.16", "3.6.17")
 	case goal == 7:
