@@ -140,7 +140,11 @@ func (v *view) mayBeLowered() bool {
 // may, or is not to.
 func (v *view) unlowered(p *Pod) string {
 	goal := parseVersion(v.goal())
-	if !v.goesDown() || parseVersion(p.Version).compareMinor(goal) <= 0 {
+	later := parseVersion(p.Version).compareMinor(goal) > 0
+	if later && !v.goesDown() && !v.holdsVersion(goal) {
+		return fmt.Sprintf("nobody else runs etcd %s, so that etcd's cluster version is about to rise", goal)
+	}
+	if !v.goesDown() || !later {
 		return ""
 	}
 	switch data := parseVersion(p.Answer.StorageVersion); {

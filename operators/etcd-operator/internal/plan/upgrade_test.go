@@ -157,6 +157,10 @@ func TestVersionsAreRecorded(t *testing.T) {
 			reason: "nothing is done to a member by it", seen: upgrading("3.7.3").runs("b", "3.7.3").restarting("c", "3.7.3").silent("b", "c").noQuorum().wants(theVersion),
 			do: record(theVersion, theVersion), because: "UpgradeTurned",
 		},
+		"set back when nobody else holds the cluster version": {
+			reason: "S10: etcd raises it at any moment, and would not start", because: "UpgradingMember",
+			seen: healthy(1).cluster(func(c *Cluster) { c.Target = theVersion }).runs("a", "3.7.3"),
+		},
 		"set back when all run it": {
 			reason: "S10: etcd's cluster version may rise at any moment", seen: upgrading("3.7.3").runs("a", "3.7.3").runs("b", "3.7.3").runs("c", "3.7.3").wants(theVersion), because: "Upgrading",
 		},
