@@ -1,6 +1,8 @@
 package act_test
 
 import (
+	"errors"
+	"strings"
 	"testing"
 	"time"
 
@@ -9,6 +11,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	"github.com/etcd-operators/etcd-operators/api/v1beta2"
+	"github.com/etcd-operators/etcd-operators/operators/etcd-operator/internal/act"
 	"github.com/etcd-operators/etcd-operators/operators/etcd-operator/internal/plan"
 	"github.com/etcd-operators/etcd-operators/shared/apiservertest"
 	"github.com/etcd-operators/etcd-operators/shared/member"
@@ -67,6 +70,17 @@ func TestKeepClaims(t *testing.T) {
 	wantStale(t, "a claim of another uid", b.act(b.observe(), keep))
 	theirs := b.claimed("x-b", leftBy("before"))
 	wantStale(t, "somebody else's claim", b.act(b.observe(), plan.KeepClaims{Claims: ref(theirs)}))
+}
+
+// A member whose volume is there is not removed, though the cache does not show it (S9).
+func TestNoRemovalOverAClaim(t *testing.T) {
+	b := newBench(t, withVolumes)
+	unseen := b.observe()
+	b.claimed("x-a")
+	err := b.act(unseen, plan.RemoveMember{ID: 1, Name: "x-a", Members: []plan.Member{{ID: 1, Name: "x-a", Started: true}}})
+	if !errors.Is(err, act.ErrStale) || !strings.Contains(err.Error(), "volume x-a is there") {
+		t.Errorf("the member is removed: %v, want it to be stale, since its volume is there", err)
+	}
 }
 
 // Only what was left by whom it is asked of is taken.

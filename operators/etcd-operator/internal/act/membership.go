@@ -2,6 +2,7 @@ package act
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"slices"
 
@@ -49,7 +50,8 @@ func (a *Actor) promote(ctx context.Context, c *v1beta2.EtcdCluster, obs *plan.O
 }
 
 // removeMember removes a member whose Pod is still as it was observed: one that
-// has come back, or was given leave to start, is not the one that was decided on.
+// has come back, or was given leave to start, is not the one that was decided on. Nor is
+// one whose volume is there although it was not seen (S9).
 func (a *Actor) removeMember(ctx context.Context, c *v1beta2.EtcdCluster, obs *plan.Observation, x plan.RemoveMember) error {
 	pod, err := a.livePod(ctx, c, x.Name)
 	switch {
@@ -62,10 +64,29 @@ func (a *Actor) removeMember(ctx context.Context, c *v1beta2.EtcdCluster, obs *p
 	case x.Pod == nil || string(pod.UID) != x.Pod.UID || !observe.SameGrant(pod, x.Pod) || observe.HasComeBack(pod, x.Pod):
 		return fmt.Errorf("%w: Pod %s has changed", ErrStale, x.Name)
 	}
+	if err := a.noUnseenClaim(ctx, c, obs, x.Name); err != nil {
+		return err
+	}
 	if err := a.sameMembers(ctx, c, obs, x.Members, x.ID); err != nil {
 		return err
 	}
 	return wrap(a.Etcd.Remove(ctx, voters(obs), x.ID), "remove member "+x.Name)
+}
+
+// noUnseenClaim looks live for a member's volume that was not observed: a cache may lag
+// behind a restore that has given volumes back.
+func (a *Actor) noUnseenClaim(ctx context.Context, c *v1beta2.EtcdCluster, obs *plan.Observation, name string) error {
+	if !c.Spec.Persistent() || slices.ContainsFunc(obs.Claims, func(p plan.Claim) bool { return p.Name == name }) {
+		return nil
+	}
+	_, err := a.membersClaim(ctx, c, name)
+	switch {
+	case err == nil:
+		return fmt.Errorf("%w: volume %s is there", ErrStale, name)
+	case errors.Is(err, ErrStale): // there is none, or it is not the cluster's
+		return nil
+	}
+	return err
 }
 
 func (a *Actor) moveLeader(ctx context.Context, obs *plan.Observation, x plan.MoveLeader) error {

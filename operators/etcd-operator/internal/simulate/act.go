@@ -215,6 +215,9 @@ func (w *world) effect(op *operator, t *todo, n int) (more bool, err error) {
 		if err := w.samePod(a.Name, a.Pod); err != nil && !t.looked {
 			return false, err
 		}
+		if w.hasUnseenClaim(t, a.Name) && !t.looked {
+			return false, errConflict
+		}
 		return false, w.changeMembers(op, t, a.Members, func(r *run) error {
 			before := w.look(r)
 			if l := w.leaderOf(r); l != nil && l.disk.data.id == a.ID && w.sees(op, l.node) && !t.looked {
@@ -401,6 +404,13 @@ func (w *world) patchPod(name, uid string, change func(*pod) error) error {
 // isMembers reports whether a volume, read live, is one that a member may have.
 func (w *world) isMembers(c *claim) bool {
 	return c != nil && c.retired == "" && !c.deleting && c.owner == w.cluster.number
+}
+
+// hasUnseenClaim reports whether there is a member's claim that was not observed.
+func (w *world) hasUnseenClaim(t *todo, name string) bool {
+	seen := slices.ContainsFunc(t.seen.Claims, func(c plan.Claim) bool { return c.Name == name })
+	c := w.claim(name)
+	return !seen && c != nil && w.isMembers(c)
 }
 
 // samePod reads a member's Pod live.
