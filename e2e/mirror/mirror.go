@@ -24,6 +24,9 @@ const (
 	// connectTimeout and reconnectMost bound one attempt to connect, and the pause
 	// between them.
 	connectTimeout, reconnectMost = time.Second, time.Second
+	// aliveTime and aliveTimeout find a member that is gone without a word, as one on a
+	// node that is cut off: etcd forbids to ask more often than every 5 s.
+	aliveTime, aliveTimeout = 10 * time.Second, 3 * time.Second
 )
 
 // Mirror keeps a copy of a cluster's keys.
@@ -52,8 +55,10 @@ type State struct {
 // New makes a mirror of the etcd at host:port, which does nothing until [Mirror.Run].
 func New(endpoint string) (*Mirror, error) {
 	client, err := clientv3.New(clientv3.Config{
-		Endpoints: []string{endpoint},
-		Logger:    zap.NewNop(), // what it would say is counted
+		Endpoints:            []string{endpoint},
+		Logger:               zap.NewNop(), // what it would say is counted
+		DialKeepAliveTime:    aliveTime,
+		DialKeepAliveTimeout: aliveTimeout,
 		DialOptions: []grpc.DialOption{grpc.WithConnectParams(grpc.ConnectParams{
 			Backoff:           backoff.Config{BaseDelay: retryAfter, Multiplier: 1.6, Jitter: 0.2, MaxDelay: reconnectMost},
 			MinConnectTimeout: connectTimeout,

@@ -74,12 +74,11 @@ func moveCorruptLead(v *view) *step {
 	if !v.settled || v.leader == 0 || !v.isCorrupt(v.leader) {
 		return nil
 	}
-	for _, m := range v.voters {
-		if heir := v.heir(m); m.ID == v.leader && heir != nil {
-			return do(MoveLeader{m.Name, heir.Name, heir.ID}, "MovingLeader", fmt.Sprintf("leadership moves from %s, which alarm CORRUPT names, to %s", m.Name, heir.Name))
-		}
+	i := slices.IndexFunc(v.voters, func(m Member) bool { return m.ID == v.leader })
+	if i < 0 {
+		return nil
 	}
-	return nil
+	return v.moveLead(&v.voters[i])
 }
 
 const (
@@ -207,7 +206,7 @@ func (v *view) nameOrID(id uint64) string {
 
 // alarmAdvice says what is refused, why, and what to do.
 func (v *view) alarmAdvice() string {
-	const quota = "raise the quota (ETCD_QUOTA_BACKEND_BYTES in spec.pod.etcdEnv)"
+	const quota = "raise the quota (spec.etcd.quotaBackendBytes)"
 	said := "etcd refuses writes, since alarms are raised: " + v.alarmText()
 	m := &v.Cluster.Maintenance
 	switch {

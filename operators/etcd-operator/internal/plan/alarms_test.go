@@ -125,7 +125,10 @@ func TestNoSpace(t *testing.T) {
 func TestCorrupt(t *testing.T) {
 	rows{
 		"the member is removed at once": {
-			reason: "etcd refuses writes as long as the alarm is raised, and nothing heals it", seen: healthy(3).alarm(Corrupt, "c").newJoiner("d"), do: remove("c"), because: "ReplacingDeadMember",
+			reason: "etcd refuses writes as long as the alarm is raised, and nothing heals it", seen: healthy(3).role("c", Leaving).alarm(Corrupt, "c").newJoiner("d"), do: remove("c"), because: "ReplacingDeadMember",
+		},
+		"it counts no longer for the PodDisruptionBudget": {
+			reason: "its Pod is ready until it has ended", seen: healthy(3).alarm(Corrupt, "c").newJoiner("d"), do: setRole("c", Leaving), because: "ReplacingDeadMember",
 		},
 		"a Pod for the next one is made first": {reason: "its start takes time", seen: healthy(3).alarm(Corrupt, "c"), do: create(joiners(1)...), because: "CreatingMembers"},
 		"the leader steps aside": {

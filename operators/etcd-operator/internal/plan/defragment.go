@@ -1,6 +1,7 @@
 package plan
 
 import (
+	"cmp"
 	"fmt"
 	"time"
 
@@ -192,19 +193,9 @@ func (v *view) defragmentNext() *step {
 	if why := v.bustle(m); why != "" {
 		return wait(v.unrestPatience(), reason, fmt.Sprintf("member %s is defragmented when all is well: %s; %s", m.Name, why, v.defragmented()))
 	}
-	if p.Role != Defragmenting {
-		return do(SetRoles{[]PodRole{{p.Name, p.UID, Defragmenting}}}, reason, fmt.Sprintf("member %s is about to be defragmented; %s", m.Name, v.defragmented()))
-	}
-	if m.ID == v.leader {
-		if heir := v.heir(*m); heir != nil {
-			return do(MoveLeader{m.Name, heir.Name, heir.ID}, "MovingLeader", fmt.Sprintf("leadership moves from %s to %s", m.Name, heir.Name))
-		}
-	}
-	if p.Routed {
-		return wait(soon, reason, fmt.Sprintf("member %s is defragmented when no new clients are sent to it; %s", m.Name, v.defragmented()))
-	}
-	if left := routeLag - v.Now.Sub(p.RoleSince); left > 0 {
-		return wait(left, reason, fmt.Sprintf("member %s is defragmented when every node has heard that no new clients are sent to it; %s", m.Name, v.defragmented()))
+	toDo := "be defragmented; " + v.defragmented()
+	if s := cmp.Or(v.handOver(m, Defragmenting, reason, toDo), v.awaitUnrouted(m, reason, toDo)); s != nil {
+		return s
 	}
 	return do(Defragment{p.Name, p.UID, m.ID, v.list}, "DefragmentingMember", fmt.Sprintf("member %s is defragmented; %s", m.Name, v.defragmented()))
 }

@@ -97,6 +97,12 @@ func TestRoundsBegin(t *testing.T) {
 
 func TestRounds(t *testing.T) {
 	rows{
+		"what is to leave gives way": {
+			reason: "two marks would wait for each other", seen: func() *world {
+				w := inRound().size(2).alarm(NoSpace, "a").databases(101, 20).done("b").setAside("a").role("c", Leaving)
+				return w.cluster(func(c *Cluster) { c.Maintenance.AutoRepairSpace = true })
+			}(), do: setRole("c", Voter), because: "SettingRoles",
+		},
 		"a follower is marked first":         {reason: "S8", seen: inRound(), do: setRole("b", Defragmenting), because: "Defragmenting"},
 		"then the next":                      {reason: "one after the other", seen: inRound().done("b"), do: setRole("c", Defragmenting), because: "Defragmenting"},
 		"the leader is last":                 {reason: "S8", seen: inRound().done("b", "c"), do: setRole("a", Defragmenting), because: "Defragmenting"},

@@ -33,7 +33,7 @@ func setRoles(v *view) *step {
 // keeps its mark: its readiness speaks for it.
 func (v *view) role(m Member, p *Pod, leaving *Member) Role {
 	switch {
-	case p.Role == Leaving && leaving != nil && leaving.ID == m.ID && v.mayShrink():
+	case p.Role == Leaving && leaving != nil && leaving.ID == m.ID && v.mayShrink(leaving):
 		return Leaving
 	case p.Role == Restarting && (p.From != "" || !p.DeletingSince.IsZero() || !v.healthy[m.ID] || !v.mayServeOn(m)):
 		return Restarting
@@ -126,6 +126,11 @@ func removeLost(v *view) *step {
 		hopeless := v.isCorrupt(m.ID) || (p != nil && (v.wiped(m, p) || v.crowdsOut(m, p)))
 		if !hopeless && !v.replaced() {
 			continue // see awaitReplacement
+		}
+		if v.answer(m) != nil { // as one that is ready it would count for the PodDisruptionBudget until it has ended
+			if s := v.handOver(&m, Leaving, "ReplacingDeadMember", "be removed: "+why); s != nil {
+				return s
+			}
 		}
 		return do(v.remove(m), "ReplacingDeadMember", fmt.Sprintf("member %s is removed: %s", m.Name, why))
 	}
@@ -266,15 +271,18 @@ func (v *view) isCompacted() bool {
 
 // mayShrink reports whether nothing is under way that is brought to its end first. Of two
 // marks that were made at the same time, that of the member which is to leave gives way.
-func (v *view) mayShrink() bool {
-	return v.Cluster.Target == "" && !v.restarting() && !v.defragmenting()
+func (v *view) mayShrink(victim *Member) bool {
+	return v.Cluster.Target == "" && !v.restarting() && !slices.ContainsFunc(v.voters, func(m Member) bool {
+		p := v.pods[m.Name]
+		return p != nil && p.Role == Defragmenting && (m.ID != victim.ID || v.isDefragmenting(p))
+	})
 }
 
 // shrink removes one member more than size asks for: its clients first, then its
 // leadership, then its vote.
 func shrink(v *view) *step {
 	victim := v.victim()
-	if victim == nil || !v.mayShrink() || v.mayLeave(victim) != "" {
+	if victim == nil || !v.mayShrink(victim) || v.mayLeave(victim) != "" {
 		return nil // a change of the version is brought to its end first
 	}
 	reason := "ScalingDown"
@@ -284,21 +292,12 @@ func shrink(v *view) *step {
 	if !v.mayRemove(*victim) {
 		return wait(shortly, reason, fmt.Sprintf("member %s is removed as soon as the rest keeps its quorum: %s", victim.Name, v.whoIsMissing()))
 	}
-	p := v.pods[victim.Name]
-	if p != nil && p.Role != Leaving {
-		return do(SetRoles{[]PodRole{{p.Name, p.UID, Leaving}}}, reason, fmt.Sprintf("member %s is about to leave", victim.Name))
-	}
-	if victim.ID == v.leader {
-		if heir := v.heir(*victim); heir != nil {
-			return do(MoveLeader{victim.Name, heir.Name, heir.ID}, "MovingLeader", fmt.Sprintf("leadership moves from %s to %s", victim.Name, heir.Name))
-		}
+	if s := v.handOver(victim, Leaving, reason, "leave"); s != nil {
+		return s
 	}
 	if v.whyMove(victim) != "" {
-		if p.Routed {
-			return wait(soon, reason, fmt.Sprintf("member %s is removed when no new clients are sent to it", victim.Name))
-		}
-		if left := routeLag - v.Now.Sub(p.RoleSince); left > 0 {
-			return wait(left, reason, fmt.Sprintf("member %s is removed when every node has heard that no new clients are sent to it", victim.Name))
+		if s := v.awaitUnrouted(victim, reason, "leave"); s != nil {
+			return s
 		}
 		said, message := v.replacedBy(victim)
 		return do(v.remove(*victim), said, message)

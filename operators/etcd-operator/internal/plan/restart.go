@@ -1,6 +1,7 @@
 package plan
 
 import (
+	"cmp"
 	"fmt"
 	"slices"
 	"strings"
@@ -13,10 +14,6 @@ import (
 // settleTime is for how long a member that has come back is ready before the next one
 // goes: endpoints and clients have found it again.
 const settleTime = 2 * time.Second
-
-// routeLag is for how long after its mark a member may still get new clients: a node's
-// kube-proxy follows the Service's endpoints at most once in a second (its minSyncPeriod).
-const routeLag = time.Second
 
 // outdated reports whether a Pod has another image than a member is to run.
 func (v *view) outdated(p *Pod) bool {
@@ -171,19 +168,9 @@ func restartMember(v *view) *step {
 	if why := v.unlowered(p); why != "" {
 		return wait(shortly, reason, fmt.Sprintf("member %s is restarted with %s when etcd allows it: %s", m.Name, v.image(), why))
 	}
-	if p.Role != Restarting {
-		return do(SetRoles{[]PodRole{{p.Name, p.UID, Restarting}}}, reason, fmt.Sprintf("member %s is about to be restarted %s", m.Name, with))
-	}
-	if m.ID == v.leader {
-		if heir := v.heir(*m); heir != nil {
-			return do(MoveLeader{m.Name, heir.Name, heir.ID}, "MovingLeader", fmt.Sprintf("leadership moves from %s to %s", m.Name, heir.Name))
-		}
-	}
-	if p.Routed {
-		return wait(soon, reason, fmt.Sprintf("member %s is restarted when no new clients are sent to it", m.Name))
-	}
-	if left := routeLag - v.Now.Sub(p.RoleSince); left > 0 {
-		return wait(left, reason, fmt.Sprintf("member %s is restarted when every node has heard that no new clients are sent to it", m.Name))
+	toDo := "be restarted " + with
+	if s := cmp.Or(v.handOver(m, Restarting, reason, toDo), v.awaitUnrouted(m, reason, toDo)); s != nil {
+		return s
 	}
 	message := fmt.Sprintf("member %s is restarted %s", m.Name, with)
 	if reason == updatingMembers {

@@ -36,6 +36,9 @@ func (p *Pod) runs() string { return cmp.Or(p.From, p.Version) }
 // that already, and any can.
 func (v *view) newPodVersion(name string) string {
 	c := &v.Cluster
+	if c.ClusterID == 0 {
+		return c.Version // who serves may be a seed that was given up
+	}
 	if oldest := v.oldestServing(); oldest != "" {
 		if parseVersion(oldest).compareMinor(parseVersion(c.Version)) < 0 && v.isMixed() {
 			return c.Version // see halfDown

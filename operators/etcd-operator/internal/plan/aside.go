@@ -1,0 +1,51 @@
+package plan
+
+import (
+	"fmt"
+	"time"
+)
+
+// What this file says is how a member is taken from its clients and from its leadership,
+// before it is restarted, defragmented or removed (S8).
+
+// routeLag is for how long after its mark a member may still get new clients: a node's
+// kube-proxy follows the Service's endpoints at most once in a second (its minSyncPeriod).
+const routeLag = time.Second
+
+// handOver marks a member's Pod with the role in which no new clients are sent to it, and
+// then moves the lead elsewhere. It is nil when both have been done. toDo says what is to
+// be done to the member, such as "leave".
+func (v *view) handOver(m *Member, role Role, reason, toDo string) *step {
+	if p := v.pods[m.Name]; p != nil && p.Role != role {
+		return do(SetRoles{[]PodRole{{p.Name, p.UID, role}}}, reason, fmt.Sprintf("member %s is about to %s", m.Name, toDo))
+	}
+	if m.ID != v.leader {
+		return nil
+	}
+	return v.moveLead(m)
+}
+
+// moveLead moves the lead from a member to its heir; nil if it has none.
+func (v *view) moveLead(m *Member) *step {
+	heir := v.heir(*m)
+	if heir == nil {
+		return nil
+	}
+	return do(MoveLeader{m.Name, heir.Name, heir.ID}, "MovingLeader", fmt.Sprintf("leadership moves from %s to %s", m.Name, heir.Name))
+}
+
+// awaitUnrouted waits until no new clients are sent to a member that was marked; nil when
+// none are.
+func (v *view) awaitUnrouted(m *Member, reason, toDo string) *step {
+	p := v.pods[m.Name]
+	if p == nil {
+		return nil
+	}
+	if p.Routed {
+		return wait(soon, reason, fmt.Sprintf("waiting until no new clients are sent to member %s, which is about to %s", m.Name, toDo))
+	}
+	if left := routeLag - v.Now.Sub(p.RoleSince); left > 0 {
+		return wait(left, reason, fmt.Sprintf("waiting until every node has heard that no new clients are sent to member %s, which is about to %s", m.Name, toDo))
+	}
+	return nil
+}
