@@ -49,6 +49,7 @@ type EtcdClusterList struct {
 //
 // +kubebuilder:validation:XValidation:rule="(has(self.pod) && has(self.pod.persistentVolumeClaimSpec)) == (has(oldSelf.pod) && has(oldSelf.pod.persistentVolumeClaimSpec))",fieldPath=".pod",reason=FieldValueForbidden,message="persistentVolumeClaimSpec can be neither added to nor removed from an existing cluster: leave it as it was, or create another cluster and move the data by a snapshot"
 // +kubebuilder:validation:XValidation:rule="(has(self.pod) && has(self.pod.ClusterDomain)) == (has(oldSelf.pod) && has(oldSelf.pod.ClusterDomain)) && (!(has(self.pod) && has(self.pod.ClusterDomain)) || self.pod.ClusterDomain == oldSelf.pod.ClusterDomain)",fieldPath=".pod",reason=FieldValueForbidden,message="ClusterDomain of an existing cluster can't be changed, since its members know each other by it: write what it was, or create another cluster and move the data by a snapshot"
+// +kubebuilder:validation:XValidation:rule="((has(self.TLS) && has(self.TLS.auto)) == (has(oldSelf.TLS) && has(oldSelf.TLS.auto))) && ((has(self.TLS) && has(self.TLS.certManager)) == (has(oldSelf.TLS) && has(oldSelf.TLS.certManager))) && ((has(self.TLS) && has(self.TLS.static) && has(self.TLS.static.operatorSecret) && self.TLS.static.operatorSecret.size() > 0) == (has(oldSelf.TLS) && has(oldSelf.TLS.static) && has(oldSelf.TLS.static.operatorSecret) && oldSelf.TLS.static.operatorSecret.size() > 0)) && ((has(self.TLS) && has(self.TLS.static) && has(self.TLS.static.member) && has(self.TLS.static.member.peerSecret) && self.TLS.static.member.peerSecret.size() > 0) == (has(oldSelf.TLS) && has(oldSelf.TLS.static) && has(oldSelf.TLS.static.member) && has(oldSelf.TLS.static.member.peerSecret) && oldSelf.TLS.static.member.peerSecret.size() > 0))",fieldPath=".TLS",reason=FieldValueForbidden,message="TLS of an existing cluster can be neither switched on or off nor moved to certificates from elsewhere (static, auto, certManager), since its members would not understand each other meanwhile: write what it was, or restore a backup into a new cluster that has it (EtcdRestore with target: New and a clusterTemplate)"
 type ClusterSpec struct {
 	// The number of members wanted, 1 to 7. An odd number is best: an even one
 	// tolerates no more failures than one member fewer. Default 3.
@@ -113,7 +114,8 @@ type ClusterSpec struct {
 	// +optional
 	Maintenance *MaintenancePolicy `json:"maintenance,omitempty"`
 
-	// Encryption and authentication between members and with clients.
+	// Encryption and authentication between members and with clients. Certificates are
+	// always asked for on both sides.
 	// +optional
 	TLS *TLSPolicy `json:"TLS,omitempty"`
 
@@ -398,45 +400,6 @@ const (
 	QuorumLossSurvivor QuorumLossPolicy = "Survivor"
 )
 
-// TLSPolicy says where certificates come from.
-type TLSPolicy struct {
-	// Certificates that the user keeps in Secrets.
-	// +optional
-	Static *StaticTLS `json:"static,omitempty"`
-}
-
-// StaticTLS names the Secrets that hold a cluster's certificates. The keys in
-// them are the predecessor's (peer.crt, server.crt, etcd-client.crt, …), or
-// those of a kubernetes.io/tls Secret (tls.crt, tls.key, ca.crt).
-//
-// +kubebuilder:validation:XValidation:rule="(has(self.operatorSecret) && self.operatorSecret.size() > 0) == (has(self.member) && has(self.member.serverSecret) && self.member.serverSecret.size() > 0)",message="operatorSecret and member.serverSecret belong together: set both (members then serve clients by TLS, and the operator is one of them) or neither"
-type StaticTLS struct {
-	// The Secrets that the members use.
-	// +optional
-	Member *MemberSecret `json:"member,omitempty"`
-
-	// The Secret with the client certificate that the operator shows to the
-	// members: etcd-client.crt, etcd-client.key, etcd-client-ca.crt.
-	// +optional
-	// +kubebuilder:validation:MaxLength=253
-	OperatorSecret string `json:"operatorSecret,omitempty"`
-}
-
-// MemberSecret names the Secrets that hold the members' certificates.
-type MemberSecret struct {
-	// The Secret for the traffic between members: peer.crt, peer.key,
-	// peer-ca.crt.
-	// +optional
-	// +kubebuilder:validation:MaxLength=253
-	PeerSecret string `json:"peerSecret,omitempty"`
-
-	// The Secret for the traffic with clients: server.crt, server.key,
-	// server-ca.crt.
-	// +optional
-	// +kubebuilder:validation:MaxLength=253
-	ServerSecret string `json:"serverSecret,omitempty"`
-}
-
 // ClusterPhase is the predecessor's one-word summary of a cluster. Conditions
 // say more.
 //
@@ -483,6 +446,10 @@ const (
 	// ConditionCredentialsInvalid: etcd's authentication is enabled, and refuses the
 	// credentials of spec.auth.rootSecret, or what their user asks for.
 	ConditionCredentialsInvalid = "CredentialsInvalid"
+	// ConditionCertificatesReady: the certificates that spec.TLS asks for are there and
+	// right; if not, the message says what is wrong with which. It is there only where
+	// spec.TLS asks for some.
+	ConditionCertificatesReady = "CertificatesReady"
 	// ConditionVersionUnsupported: spec.version is one that the operator does
 	// not run; the message names what to write.
 	ConditionVersionUnsupported = "VersionUnsupported"
@@ -593,6 +560,9 @@ type ClusterStatus struct {
 	// +optional
 	// +listType=atomic
 	Alarms []AlarmStatus `json:"alarms,omitempty"`
+	// The certificates of a cluster with TLS.
+	// +optional
+	TLS *TLSStatus `json:"tls,omitempty"`
 	// What was done about space in the members' databases, and when.
 	// +optional
 	Maintenance *MaintenanceStatus `json:"maintenance,omitempty"`

@@ -138,6 +138,16 @@ const (
 	// volumes are replaced.
 	AnnotationRestart = GroupName + "/restart"
 
+	// AnnotationTrust on a member's Pod is the hash of the authorities that it was made to
+	// trust (status.tls.trust then).
+	AnnotationTrust = GroupName + "/trust"
+	// AnnotationRenew on an EtcdCluster whose certificates are issued for the user asks
+	// for new ones, as soon as its value changes: any text, such as the time.
+	AnnotationRenew = GroupName + "/renew-certificates"
+	// AnnotationRotateCA on an EtcdCluster with TLS.auto asks for a new authority, as soon
+	// as its value changes.
+	AnnotationRotateCA = GroupName + "/rotate-ca"
+
 	// AnnotationFence on an EtcdCluster asks etcd-operator to keep its hands off it.
 	// The value is the uid of the EtcdRestore that asks. It may be there from the
 	// EtcdCluster's creation on: then no member is made before the hand-off.

@@ -35,7 +35,7 @@ type Endpoint struct {
 	// 2381 on Addr's host.
 	MetricsAddr string
 	// ServerName is what the member's certificate must be for. Unused without
-	// [Client.TLS].
+	// TLS (see [By]).
 	ServerName string
 	// Doubtful says that the member is not expected to serve now, since it is starting
 	// or ending or its node is gone. It may answer; the others' answers don't wait for
@@ -54,16 +54,27 @@ func (e Endpoint) metricsAddr() string {
 	return net.JoinHostPort(host, strconv.Itoa(metricsPort))
 }
 
-// Client asks members and changes memberships. The zero value works with members
-// that serve plain HTTP. It holds no connection and may be used from many
-// goroutines. It is a stranger to members with authentication enabled, unless a
+// Client asks members and changes memberships. It talks to them by plain HTTP, unless a
+// call's context says how to use TLS (see [By]). It holds no connection and may be used
+// from many goroutines. It is a stranger to members with authentication enabled, unless a
 // call's context is that of a [Session] (see [As]).
 type Client struct {
 	// Deadline bounds one [Client.Ask]; 0 stands for DefaultDeadline.
 	Deadline time.Duration
-	// TLS is for members that serve TLS, nil for those that don't. Its ServerName
-	// is not used: each endpoint has its own.
-	TLS *tls.Config
+}
+
+type tlsKey struct{}
+
+// By makes all calls with this context use TLS; nil stands for none. The ServerName of
+// the config is not used: each endpoint has its own.
+func By(ctx context.Context, config *tls.Config) context.Context {
+	return context.WithValue(ctx, tlsKey{}, config)
+}
+
+// tlsOf is how a context says to use TLS, nil for none.
+func tlsOf(ctx context.Context) *tls.Config {
+	config, _ := ctx.Value(tlsKey{}).(*tls.Config)
+	return config
 }
 
 // dialer remembers what became of its dials, which gRPC reports as text only.
@@ -112,9 +123,9 @@ func (c Client) connect(ctx context.Context, e Endpoint, d *dialer) (*clientv3.C
 		Logger: zap.NewNop(),
 	}
 	cfg.DialOptions = append(cfg.DialOptions, sessionOf(ctx).DialOptions()...)
-	if c.TLS != nil {
+	if config := tlsOf(ctx); config != nil {
 		cfg.Endpoints = []string{"https://" + e.Addr}
-		cfg.TLS = c.TLS
+		cfg.TLS = config
 		if e.ServerName != "" {
 			// TLS.ServerName would have no effect: etcd's resolver puts the
 			// endpoint's own host in its place, an IP here.

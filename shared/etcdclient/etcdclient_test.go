@@ -414,8 +414,8 @@ func TestTLSServerName(t *testing.T) {
 		}
 	}()
 	defer func() { l.Close(); <-done }()
-	c := Client{Deadline: 2 * time.Second, TLS: cfg}
-	a := c.Ask(within(t), []Endpoint{{Name: "m", Addr: l.Addr().String(), ServerName: "m.c.ns.svc"}})
+	c := Client{Deadline: 2 * time.Second}
+	a := c.Ask(By(within(t), cfg), []Endpoint{{Name: "m", Addr: l.Addr().String(), ServerName: "m.c.ns.svc"}})
 	select {
 	case got := <-names:
 		if got != "m.c.ns.svc" {

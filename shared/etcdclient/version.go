@@ -20,8 +20,8 @@ const undecided = "not_decided"
 func (c Client) clusterVersion(ctx context.Context, e Endpoint) string {
 	scheme := "http"
 	t := &http.Transport{DisableKeepAlives: true}
-	if c.TLS != nil {
-		scheme, t.TLSClientConfig = "https", c.TLS.Clone()
+	if config := tlsOf(ctx); config != nil {
+		scheme, t.TLSClientConfig = "https", config.Clone()
 		t.TLSClientConfig.ServerName = e.ServerName
 	}
 	defer t.CloseIdleConnections()

@@ -140,7 +140,7 @@ func (o *Observer) cluster(c *v1beta2.EtcdCluster) plan.Cluster {
 		Persistent:       c.Spec.Pod != nil && c.Spec.Pod.PersistentVolumeClaimSpec != nil,
 		MemberTimeout:    v1beta2.DefaultMemberTimeout,
 		DisruptionBudget: c.Spec.PodDisruptionBudget == nil || *c.Spec.PodDisruptionBudget,
-		TLS:              c.Spec.TLS != nil && c.Spec.TLS.Static != nil,
+		TLS:              plan.TLS{Wanted: c.UsesTLS()},
 		RootSecret:       c.Spec.RootSecret(),
 		Maintenance:      maintenance(c),
 		LastStatus:       c.Status,

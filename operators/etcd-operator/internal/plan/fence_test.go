@@ -79,7 +79,7 @@ func TestFence(t *testing.T) {
 			reason: "that is what restores are for", seen: healthy(3).dead("a", "b", "c").lastStatus(reported("a", "b", "c")).asked(), do: acknowledged, because: "Fenced",
 		},
 		"a cluster that asks for TLS is not left to be begun without": {
-			reason: "the user said that the data is to be encrypted", seen: nothing(3).cluster(func(c *Cluster) { c.TLS = true }).asked(), because: "TLSUnsupported",
+			reason: "the user said that the data is to be encrypted", seen: nothing(3).cluster(func(c *Cluster) { c.TLS.Wanted = true }).asked(), because: "TLSUnsupported",
 		},
 		"a paused cluster is not left to a restore": {
 			reason: "spec.paused is the user's", seen: broken().asked().cluster(func(c *Cluster) { c.Paused = true }), because: "Paused",

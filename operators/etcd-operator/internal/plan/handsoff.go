@@ -44,7 +44,7 @@ func legacy(v *view) *step {
 
 // plaintext refuses to start a cluster without the TLS that its spec asks for.
 func plaintext(v *view) *step {
-	if !v.Cluster.TLS || v.Cluster.Bootstrap != nil {
+	if !v.Cluster.TLS.Wanted || v.Cluster.Bootstrap != nil {
 		return nil
 	}
 	return wait(idle, "TLSUnsupported", "this operator does not serve TLS, and a cluster that asks for it is not started without: remove spec.TLS, or wait for a version that has it")

@@ -50,11 +50,11 @@ func TestHandsOff(t *testing.T) {
 		},
 		"a cluster that asks for TLS is not begun without": {
 			reason: "the user said that the data is to be encrypted",
-			seen:   nothing(3).cluster(func(c *Cluster) { c.TLS = true }), because: "TLSUnsupported",
+			seen:   nothing(3).cluster(func(c *Cluster) { c.TLS.Wanted = true }), because: "TLSUnsupported",
 		},
 		"a cluster that runs without TLS is looked after when TLS is asked for": {
 			reason: "refusing to heal helps nobody",
-			seen:   healthy(3).dead("c").cluster(func(c *Cluster) { c.TLS = true }), do: create(joiners(1)...), because: "CreatingMembers",
+			seen:   healthy(3).dead("c").cluster(func(c *Cluster) { c.TLS.Wanted = true }), do: create(joiners(1)...), because: "CreatingMembers",
 		},
 	}.run(t)
 }

@@ -100,8 +100,8 @@ type Cluster struct {
 
 	// Maintenance is what may be done about space, and what was.
 	Maintenance Maintenance
-	// TLS is true when the spec asks for it.
-	TLS bool
+	// TLS is what is known of the certificates that the spec asks for.
+	TLS TLS
 	// RootSecret is the name of the Secret with credentials for etcd's authentication;
 	// empty if the spec names none.
 	RootSecret string

@@ -99,7 +99,7 @@ func observationFrom(d *dice) plan.Observation {
 	o.Cluster = plan.Cluster{
 		Name: clusterName, Generation: 1, Size: 1 + d.below(7), Version: "3.6.16", WantedVersion: "3.6.16", Repository: goodRepository,
 		Persistent: d.chance(2), MemberTimeout: 5 * time.Minute, DisruptionBudget: !d.chance(4),
-		Paused: d.strange(30), Deleting: d.strange(30), TLS: d.strange(40),
+		Paused: d.strange(30), Deleting: d.strange(30), TLS: plan.TLS{Wanted: d.strange(40)},
 	}
 	c := &o.Cluster
 	if d.strange(8) {

@@ -1,0 +1,163 @@
+package v1beta2
+
+import metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+// TLSPolicy says where the certificates of a cluster come from: exactly one of static,
+// auto and certManager; with none of them, all traffic is in the clear. It is decided
+// when the cluster is created.
+//
+// +kubebuilder:validation:XValidation:rule="[has(self.static), has(self.auto), has(self.certManager)].filter(b, b).size() <= 1",message="static, auto and certManager exclude each other: write the one that the certificates are to come from"
+// +kubebuilder:validation:XValidation:rule="!has(self.cipherSuites) || self.cipherSuites.size() == 0 || !has(self.minVersion) || self.minVersion != 'TLS1.3'",fieldPath=".cipherSuites",message="the cipher suites of TLS 1.3 can't be chosen: remove cipherSuites, or write minVersion: TLS1.2"
+type TLSPolicy struct {
+	// Certificates that the user keeps in Secrets.
+	// +optional
+	Static *StaticTLS `json:"static,omitempty"`
+	// Certificates that the operator issues, from an authority of the cluster's own.
+	// +optional
+	Auto *AutoTLS `json:"auto,omitempty"`
+	// Certificates that cert-manager issues.
+	// +optional
+	CertManager *CertManagerTLS `json:"certManager,omitempty"`
+
+	// The cipher suites of TLS 1.2 that members accept, by Go's names, such as
+	// TLS_ECDHE_ECDSA_WITH_AES_128_GCM_SHA256. Default: Go's.
+	// +optional
+	// +listType=atomic
+	// +kubebuilder:validation:MaxItems=32
+	// +kubebuilder:validation:items:MaxLength=64
+	// +kubebuilder:validation:items:XValidation:rule="self.matches('^TLS_[A-Z0-9_]+$')",message="a cipher suite is written as in Go's crypto/tls, such as TLS_ECDHE_ECDSA_WITH_AES_128_GCM_SHA256"
+	CipherSuites []string `json:"cipherSuites,omitempty"`
+	// The oldest version of TLS that members accept: TLS1.2 (default) or TLS1.3.
+	// +optional
+	// +kubebuilder:validation:XValidation:rule="self in ['TLS1.2', 'TLS1.3']",messageExpression="'minVersion ' + self + ' is not known: write TLS1.2 or TLS1.3'"
+	// +kubebuilder:validation:MaxLength=16
+	MinVersion string `json:"minVersion,omitempty"`
+}
+
+// IssuedTLS is what can be said of certificates that are issued for the user. They are
+// kept in the Secrets <cluster>-peer-tls, -server-tls, -operator-tls (for the operators
+// alone) and <cluster>-client-tls (for applications), each of type kubernetes.io/tls with
+// ca.crt beside.
+type IssuedTLS struct {
+	// How long certificates are valid. They are renewed when two thirds of it have
+	// passed. At least 1h; default 2160h (90 days).
+	// +optional
+	// +kubebuilder:validation:Type=string
+	// +kubebuilder:validation:MaxLength=32
+	// +kubebuilder:validation:XValidation:rule="self.matches('^([0-9]{1,6}([.][0-9]{1,9})?(ms|s|m|h)){1,4}$') && duration(self) >= duration('1h')",message="certificateLifetime is a duration of at least 1h: write it with its unit, such as 2160h"
+	CertificateLifetime *metav1.Duration `json:"certificateLifetime,omitempty"`
+	// How long an authority that was replaced is still trusted, once all certificates of
+	// the cluster are of the new one: clients have so long to load their new
+	// certificates. Default 24h.
+	// +optional
+	// +kubebuilder:validation:Type=string
+	// +kubebuilder:validation:MaxLength=32
+	// +kubebuilder:validation:XValidation:rule="self.matches('^([0-9]{1,6}([.][0-9]{1,9})?(ms|s|m|h)){1,4}$')",message="caOverlap is a duration: write it with its unit, such as 24h"
+	CAOverlap *metav1.Duration `json:"caOverlap,omitempty"`
+	// More DNS names and IP addresses by which clients reach the members, such as that
+	// of a load balancer.
+	// +optional
+	// +listType=set
+	// +kubebuilder:validation:MaxItems=32
+	// +kubebuilder:validation:items:MaxLength=253
+	// +kubebuilder:validation:items:XValidation:rule="self.matches('^([*][.])?[A-Za-z0-9]([-.A-Za-z0-9]*[A-Za-z0-9])?$') || self.matches('^[0-9A-Fa-f.:]+$')",message="a server name is a DNS name or an IP address: write it without scheme and port, such as etcd.example.com"
+	ServerNames []string `json:"serverNames,omitempty"`
+}
+
+// AutoTLS makes the operator the cluster's own authority, whose key is in the Secret
+// <cluster>-ca-tls.
+type AutoTLS struct {
+	IssuedTLS `json:",inline"`
+	// How long the authority's certificate is valid. It is replaced when two thirds of
+	// it have passed. At least 24h; default 43800h (5 years).
+	// +optional
+	// +kubebuilder:validation:Type=string
+	// +kubebuilder:validation:MaxLength=32
+	// +kubebuilder:validation:XValidation:rule="self.matches('^([0-9]{1,6}([.][0-9]{1,9})?(ms|s|m|h)){1,4}$') && duration(self) >= duration('24h')",message="caLifetime is a duration of at least 24h: write it with its unit, such as 43800h"
+	CALifetime *metav1.Duration `json:"caLifetime,omitempty"`
+}
+
+// CertManagerTLS makes cert-manager the issuer.
+type CertManagerTLS struct {
+	IssuedTLS `json:",inline"`
+	// The Issuer or ClusterIssuer. It must be one that tells its authority (ca.crt),
+	// such as a CA issuer.
+	IssuerRef IssuerReference `json:"issuerRef"`
+}
+
+// IssuerReference names an issuer of cert-manager.
+type IssuerReference struct {
+	// +kubebuilder:validation:MinLength=1
+	// +kubebuilder:validation:MaxLength=253
+	Name string `json:"name"`
+	// Issuer (default) or ClusterIssuer.
+	// +optional
+	// +kubebuilder:validation:MaxLength=63
+	Kind string `json:"kind,omitempty"`
+	// Default cert-manager.io.
+	// +optional
+	// +kubebuilder:validation:MaxLength=253
+	Group string `json:"group,omitempty"`
+}
+
+// StaticTLS names the Secrets that hold a cluster's certificates. The keys in
+// them are the predecessor's (peer.crt, server.crt, etcd-client.crt, …), or
+// those of a kubernetes.io/tls Secret (tls.crt, tls.key, ca.crt).
+//
+// +kubebuilder:validation:XValidation:rule="(has(self.operatorSecret) && self.operatorSecret.size() > 0) == (has(self.member) && has(self.member.serverSecret) && self.member.serverSecret.size() > 0)",message="operatorSecret and member.serverSecret belong together: set both (members then serve clients by TLS, and the operator is one of them) or neither"
+type StaticTLS struct {
+	// The Secrets that the members use.
+	// +optional
+	Member *MemberSecret `json:"member,omitempty"`
+
+	// The Secret with the client certificate that the operator shows to the
+	// members: etcd-client.crt, etcd-client.key, etcd-client-ca.crt.
+	// +optional
+	// +kubebuilder:validation:MaxLength=253
+	OperatorSecret string `json:"operatorSecret,omitempty"`
+}
+
+// MemberSecret names the Secrets that hold the members' certificates.
+type MemberSecret struct {
+	// The Secret for the traffic between members: peer.crt, peer.key,
+	// peer-ca.crt.
+	// +optional
+	// +kubebuilder:validation:MaxLength=253
+	PeerSecret string `json:"peerSecret,omitempty"`
+
+	// The Secret for the traffic with clients: server.crt, server.key,
+	// server-ca.crt.
+	// +optional
+	// +kubebuilder:validation:MaxLength=253
+	ServerSecret string `json:"serverSecret,omitempty"`
+}
+
+// CARotation says how far the replacement of an authority has come.
+//
+// +kubebuilder:validation:Enum="";TrustingBoth;Reissuing;DroppingOld
+type CARotation string
+
+// The steps of the replacement of an authority.
+const (
+	// CATrustingBoth restarts the members so that they trust the new one, too.
+	CATrustingBoth CARotation = "TrustingBoth"
+	// CAReissuing is after that: all certificates are of the new one, and clients load
+	// theirs.
+	CAReissuing CARotation = "Reissuing"
+	// CADroppingOld restarts the members so that they trust the new one alone.
+	CADroppingOld CARotation = "DroppingOld"
+)
+
+// TLSStatus tells of a cluster's certificates.
+type TLSStatus struct {
+	// A hash of the authorities that members trust. A member that was started with
+	// others is restarted.
+	// +optional
+	Trust string `json:"trust,omitempty"`
+	// How far the replacement of an authority has come; empty while none is replaced.
+	// +optional
+	Rotation CARotation `json:"rotation,omitempty"`
+	// When the first certificate of those that the cluster uses ends.
+	// +optional
+	NotAfter *metav1.Time `json:"notAfter,omitempty"`
+}

@@ -1,0 +1,37 @@
+package plan
+
+import (
+	"time"
+
+	"github.com/etcd-operators/etcd-operators/api/v1beta2"
+)
+
+// TLS is what is known of a cluster's certificates. The zero value is that of a cluster
+// whose spec asks for none.
+type TLS struct {
+	// Wanted is true when the spec asks for certificates.
+	Wanted bool
+	// Trust is the hash of the authorities that members are to trust; empty until all
+	// Secrets are there.
+	Trust string
+	// Rotation is how far the replacement of an authority has come.
+	Rotation v1beta2.CARotation
+	// NotAfter is when the first of the certificates ends; zero if none is known.
+	NotAfter time.Time
+	// Reason is one of the Certificates constants, and Message says what is wrong with
+	// which certificate, and what to do; both are empty if all is well.
+	Reason, Message string
+	// Blind is true when the operator has no certificate to show to the members, who
+	// serve clients by TLS: it asks nobody, and that nobody answers says nothing (S9).
+	Blind bool
+}
+
+// What may be wrong with certificates.
+const (
+	// CertificatesMissing: a Secret, or a key of it, is not there.
+	CertificatesMissing = "CertificatesMissing"
+	// CertificatesInvalid: a certificate would not be accepted.
+	CertificatesInvalid = "CertificatesInvalid"
+	// CertificatesPending: they are being issued.
+	CertificatesPending = "CertificatesPending"
+)
