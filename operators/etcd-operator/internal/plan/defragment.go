@@ -122,6 +122,9 @@ func (v *view) mayDefragment(m Member) bool {
 		if p == nil || !v.healthy[o.ID] || !p.DeletingSince.IsZero() || !p.UnreadySince.IsZero() || !p.NodeLostSince.IsZero() {
 			return false
 		}
+		if o.ID != m.ID && p.isRestarting() {
+			return false // of two marks that were made at once, this one gives way
+		}
 	}
 	return true
 }

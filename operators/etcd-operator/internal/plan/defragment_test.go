@@ -97,6 +97,12 @@ func TestRoundsBegin(t *testing.T) {
 
 func TestRounds(t *testing.T) {
 	rows{
+		"it gives way to a restart": {
+			reason: "two marks would wait for each other", seen: func() *world {
+				w := inRound().alarm(NoSpace, "a").databases(101, 20).setAside("b").role("c", Restarting).pod("c", func(p *Pod) { p.Template = "before" })
+				return w.volumes().cluster(func(c *Cluster) { c.Maintenance.AutoRepairSpace = true })
+			}(), do: setRole("b", Voter), because: "SettingRoles",
+		},
 		"what is to leave gives way": {
 			reason: "two marks would wait for each other", seen: func() *world {
 				w := inRound().size(2).alarm(NoSpace, "a").databases(101, 20).done("b").setAside("a").role("c", Leaving)
