@@ -421,7 +421,7 @@ func TestVersionAndCipherSuites(t *testing.T) {
 		}{
 			"the suite": {v1beta2.TLSPolicy{CipherSuites: []string{tls.CipherSuiteName(suite)}}, func(c *tls.Config) { c.MaxVersion, c.CipherSuites = tls.VersionTLS12, []uint16{suite} }, true},
 			"another suite": {v1beta2.TLSPolicy{CipherSuites: []string{tls.CipherSuiteName(suite)}}, func(c *tls.Config) {
-				c.MaxVersion, c.CipherSuites = tls.VersionTLS12, []uint16{tls.TLS_ECDHE_ECDSA_WITH_AES_128_GCM_SHA256}
+				c.MaxVersion, c.CipherSuites = tls.VersionTLS12, []uint16{tls.TLS_ECDHE_ECDSA_WITH_AES_256_GCM_SHA384}
 			}, false},
 			"TLS 1.3":         {v1beta2.TLSPolicy{MinVersion: "TLS1.3"}, func(*tls.Config) {}, true},
 			"TLS 1.2":         {v1beta2.TLSPolicy{MinVersion: "TLS1.3"}, func(c *tls.Config) { c.MaxVersion = tls.VersionTLS12 }, false},
