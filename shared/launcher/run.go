@@ -8,7 +8,6 @@ import (
 	"log/slog"
 	"net"
 	"net/http"
-	"os"
 	"os/exec"
 	"path/filepath"
 	"sync/atomic"
@@ -38,7 +37,8 @@ type Options struct {
 	UsedFile string
 	// Listen is the address of etcd's metrics listener.
 	Listen string
-	// Command is etcd's command line without the flags that a start adds.
+	// Command is etcd's command line without the flags that a start adds. Flags that
+	// name a file may name several places for it: see [Or].
 	Command []string
 
 	Log *slog.Logger
@@ -77,6 +77,11 @@ func Run(ctx context.Context, o Options) error {
 		if err != nil {
 			return err
 		}
+		// Before the grant is used up: it is good for the start that succeeds.
+		argv, env, err := o.etcd(ctx, bin)
+		if err != nil && ctx.Err() == nil {
+			return err
+		}
 		select {
 		case <-ctx.Done():
 			o.Log.Info("stopped before etcd was started")
@@ -87,14 +92,23 @@ func Run(ctx context.Context, o Options) error {
 			return err
 		}
 		o.Log.Info("start etcd", "reason", d.Reason, "message", d.Message, "flags", d.Flags)
-		argv := append(append([]string{o.Command[0]}, o.Command[1:]...), d.Flags...)
+		argv = append(argv, d.Flags...)
 		if !d.CatchUp {
-			return fmt.Errorf("exec %s: %w", bin, syscall.Exec(bin, argv, os.Environ()))
+			return fmt.Errorf("exec %s: %w", bin, syscall.Exec(bin, argv, env))
 		}
-		if err := o.catchUp(ctx, bin, argv); err != nil {
+		if err := o.catchUp(ctx, bin, argv, env); err != nil {
 			return err
 		}
 	}
+}
+
+// etcd is the command line and the environment of the etcd at bin, on this disk.
+func (o Options) etcd(ctx context.Context, bin string) (argv, env []string, err error) {
+	if argv, err = place(o.Command); err != nil {
+		return nil, nil, err
+	}
+	env, err = environment(ctx, bin)
+	return argv, env, err
 }
 
 // next returns the decision to start etcd, as soon as there is one; another one only
@@ -181,7 +195,7 @@ func (o Options) wait(ctx context.Context, d Decision) (Decision, error) {
 		}
 		next := rereadInterval
 		if d.Exec {
-			missing := w.turn.missing(ctx, d)
+			missing := w.turn.missing(ctx, d, peerTLS(o.Command))
 			if missing == "" {
 				return d, nil
 			}

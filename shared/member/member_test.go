@@ -219,7 +219,7 @@ func TestValidateEnv(t *testing.T) {
 		"ETCD_LISTEN_METRICS_URLS": "remove", "ETCD_ADVERTISE_CLIENT_URLS": "remove", "ETCD_DISCOVERY_SRV": "remove",
 		"ETCD_FORCE_NEW_CLUSTER": "remove", "ETCD_STRICT_RECONFIG_CHECK": "remove", "ETCD_MAX_LEARNERS": "remove",
 		"ETCD_EXPERIMENTAL_MAX_LEARNERS": "remove",
-		"ETCD_CERT_FILE":                 "spec.TLS.static", "ETCD_PEER_TRUSTED_CA_FILE": "spec.TLS.static", "ETCD_AUTO_TLS": "spec.TLS.static",
+		"ETCD_CERT_FILE":                 "spec.TLS", "ETCD_PEER_TRUSTED_CA_FILE": "spec.TLS", "ETCD_AUTO_TLS": "spec.TLS",
 	} {
 		t.Run(name, func(t *testing.T) {
 			err := ValidateEnv([]corev1.EnvVar{{Name: "OK"}, {Name: name}})
@@ -245,7 +245,7 @@ func TestValidateEnv(t *testing.T) {
 // Every setting that is a flag is refused as a variable: etcd exits when it is
 // given both.
 func TestEveryFlagIsReserved(t *testing.T) {
-	flags := slices.Concat(etcdCommand(newCluster(nil), "m")[1:],
+	flags := slices.Concat(etcdCommand(secured("c"), "m")[1:],
 		[]string{"--initial-cluster=", "--initial-cluster-state=", "--initial-cluster-token="})
 	for _, f := range flags {
 		name, _, _ := strings.Cut(strings.TrimPrefix(f, "--"), "=")
