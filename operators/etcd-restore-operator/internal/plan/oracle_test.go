@@ -91,6 +91,12 @@ func (j *judge) action() {
 			j.complain("%s before its time", kind)
 		}
 	}
+	switch j.Action.(type) {
+	case StopPods, RetireClaims, CreateSeed:
+		if c := j.Cluster; c.Spec.TLS != nil && c.Spec.TLS.Auto != nil && (c.Status.TLS == nil || c.Status.TLS.Trust == "") && st.SeedMember == "" != (kind == "CreateSeed") {
+			j.complain("%s before the certificates are there", kind)
+		}
+	}
 	switch a := j.Action.(type) {
 	case AddFinalizer:
 		if st.Snapshot == nil || goingBack {
