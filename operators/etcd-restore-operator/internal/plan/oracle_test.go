@@ -93,7 +93,9 @@ func (j *judge) action() {
 	}
 	switch j.Action.(type) {
 	case StopPods, RetireClaims, CreateSeed:
-		if c := j.Cluster; c.Spec.TLS != nil && c.Spec.TLS.Auto != nil && (c.Status.TLS == nil || c.Status.TLS.Trust == "") && st.SeedMember == "" != (kind == "CreateSeed") {
+		// What comes before the seed has a name is not done without certificates.
+		early := st.SeedMember == "" || kind == "CreateSeed"
+		if c := j.Cluster; c.Spec.TLS != nil && (c.Status.TLS == nil || c.Status.TLS.Trust == "") && early {
 			j.complain("%s before the certificates are there", kind)
 		}
 	}
