@@ -6,6 +6,7 @@ import (
 	"io"
 	"maps"
 	"slices"
+	"strings"
 	"text/tabwriter"
 )
 
@@ -55,6 +56,19 @@ func NotUsed(granted map[string]Role, uses Uses) []string {
 			}
 		}
 	}
+	return found
+}
+
+// NotRestricted tells of Pods that an operator created where the restricted Pod Security
+// Standard was not enforced, so that nothing shows that they pass.
+func NotRestricted(uses Uses) []string {
+	var found []string
+	for u := range uses {
+		if level, _, _ := strings.Cut(u.PodSecurity, ":"); u.Right == createPods && u.Role != "" && level != "restricted" {
+			found = append(found, fmt.Sprintf("%s of %s created a Pod where Pod Security %q is enforced, not restricted", u.Operator, u.Namespace, u.PodSecurity))
+		}
+	}
+	slices.Sort(found)
 	return found
 }
 

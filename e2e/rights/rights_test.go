@@ -85,6 +85,7 @@ var start = time.Date(2030, 1, 1, 0, 0, 0, 0, time.UTC)
 // request is a line of the audit log.
 type request struct {
 	user, verb, resource, role string
+	podSecurity                string // Pod Security that was enforced
 	code                       int
 	after                      time.Duration // since start
 }
@@ -102,8 +103,8 @@ func (r request) String() string {
 	}
 	resource, sub, _ := strings.Cut(r.resource, "/")
 	return fmt.Sprintf(`{"stage":"ResponseComplete","requestURI":"/x","verb":%q,"user":{"username":%q},"objectRef":{"resource":%q,"subresource":%q,"namespace":"here"},`+
-		`"responseStatus":{"code":%d},"requestReceivedTimestamp":%q,"annotations":{"authorization.k8s.io/decision":%q,"authorization.k8s.io/reason":"%s"}}`+"\n",
-		r.verb, user, resource, sub, code, start.Add(r.after).Format(time.RFC3339Nano), decision, why)
+		`"responseStatus":{"code":%d},"requestReceivedTimestamp":%q,"annotations":{"authorization.k8s.io/decision":%q,"authorization.k8s.io/reason":"%s","pod-security.kubernetes.io/enforce-policy":%q}}`+"\n",
+		r.verb, user, resource, sub, code, start.Add(r.after).Format(time.RFC3339Nano), decision, why, r.podSecurity)
 }
 
 // used reads these requests back from a log that was rotated after the first.
@@ -189,6 +190,16 @@ func TestCompare(t *testing.T) {
 			told(t, "not used", c.notUsed, NotUsed(granted(t), uses))
 		})
 	}
+}
+
+func TestPodsAreRestricted(t *testing.T) {
+	create := request{verb: "create", resource: "pods", role: "keeper", podSecurity: "restricted:latest"}
+	baseline, none, forbidden := create, create, create
+	baseline.podSecurity, none.podSecurity = "baseline:latest", ""
+	forbidden.role, forbidden.podSecurity = "", ""
+	other := request{verb: "patch", resource: "pods", role: "keeper"}
+	told(t, "restricted", nil, NotRestricted(used(t, Log{}, create, create, forbidden, other)))
+	told(t, "not restricted", []string{`Pod Security "" is`, `Pod Security "baseline:latest" is`}, NotRestricted(used(t, Log{}, create, baseline, none)))
 }
 
 // told compares findings by what they hold.

@@ -23,6 +23,9 @@ type Use struct {
 	// Role is the one that allowed it; empty if none did.
 	Role  string
 	Right Right
+	// PodSecurity is the level and version that the namespace enforced when the operator
+	// created a Pod there; empty if it enforced none, and for all else that it did.
+	PodSecurity string
 }
 
 // Uses are counted.
@@ -45,11 +48,15 @@ type event struct {
 const (
 	decision = "authorization.k8s.io/decision"
 	reason   = "authorization.k8s.io/reason"
+	policy   = "pod-security.kubernetes.io/enforce-policy"
 
 	// accountPrefix begins the user name of a ServiceAccount: then come the namespace and
 	// the name.
 	accountPrefix = "system:serviceaccount:"
 )
+
+// createPods is what the Pod Security admission looks at.
+var createPods = Right{Resource: "pods", Verb: "create"}
 
 // allowedBy finds the name of the role in the reason of what is allowed.
 var allowedBy = regexp.MustCompile(` of (?:Cluster)?Role "([^"]+)" to `)
@@ -126,6 +133,9 @@ func (l Log) usesOf(e event) []Use {
 		if o.Subresource != "" {
 			u.Right.Resource += "/" + o.Subresource
 		}
+	}
+	if u.Right == createPods {
+		u.PodSecurity = e.Annotations[policy]
 	}
 	if e.Annotations[decision] != "allow" {
 		if retired, ok := l.Retired[u.Namespace]; ok && !e.Received.Before(retired) {
