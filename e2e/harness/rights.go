@@ -3,10 +3,12 @@ package harness
 import (
 	"context"
 	"errors"
+	"fmt"
 	"io"
 	"maps"
 	"os"
 	"path/filepath"
+	"strings"
 	"sync"
 	"time"
 
@@ -33,13 +35,42 @@ func (e *Env) Audit(ctx context.Context) (*Audit, error) {
 	if err != nil {
 		return nil, err
 	}
-	granted, err := rights.Granted(filepath.Join(e.Root, "deploy"))
+	granted, err := e.granted(ctx)
 	if err != nil {
 		return nil, err
 	}
 	log := rights.Log{Operators: Operators, Since: e.since, Retired: e.retired.all()}
 	uses, err := log.Read(path)
 	return &Audit{Granted: granted, Uses: uses}, err
+}
+
+// granted are the Roles of all operators, with every component.
+func (e *Env) granted(ctx context.Context) (map[string]rights.Role, error) {
+	var text strings.Builder
+	text.WriteString("apiVersion: kustomize.config.k8s.io/v1beta1\nkind: Kustomization\nnamespace: everything\nresources:\n")
+	for _, operator := range Operators {
+		fmt.Fprintf(&text, "  - ../../../../deploy/%s\n", operator)
+	}
+	components, err := os.ReadDir(filepath.Join(e.Root, "deploy", "components"))
+	if err != nil {
+		return nil, err
+	}
+	text.WriteString("components:\n")
+	for _, c := range components {
+		fmt.Fprintf(&text, "  - ../../../../deploy/components/%s\n", c.Name())
+	}
+	dir := filepath.Join(e.Root, "out", "e2e", "overlays", "everything")
+	if err := os.MkdirAll(dir, 0o755); err != nil {
+		return nil, err
+	}
+	if err := os.WriteFile(filepath.Join(dir, "kustomization.yaml"), []byte(text.String()), 0o644); err != nil {
+		return nil, err
+	}
+	rendered, err := e.Kubectl.Run(ctx, "kustomize", dir)
+	if err != nil {
+		return nil, err
+	}
+	return rights.Granted([]byte(rendered))
 }
 
 // Save writes down who used which right how often.

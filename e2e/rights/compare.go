@@ -21,8 +21,8 @@ func NotGranted(granted map[string]Role, uses Uses) []string {
 		switch role, ours := granted[u.Role]; {
 		case u.Role == "":
 			found = append(found, fmt.Sprintf("%s of %s was forbidden to %s", u.Operator, u.Namespace, u.Right))
-		case ours && !role.Rights[u.Right]:
-			found = append(found, fmt.Sprintf("%s of %s was allowed to %s by a %s that is not the one of %s", u.Operator, u.Namespace, u.Right, u.Role, role.File))
+		case ours && !role[u.Right]:
+			found = append(found, fmt.Sprintf("%s of %s was allowed to %s by a %s that is not the shipped one", u.Operator, u.Namespace, u.Right, u.Role))
 		case !ours && !slices.Contains(everyones, u.Role):
 			found = append(found, fmt.Sprintf("%s of %s was allowed to %s by %q, which is not shipped", u.Operator, u.Namespace, u.Right, u.Role))
 		}
@@ -50,9 +50,9 @@ func NotUsed(granted map[string]Role, uses Uses) []string {
 	}
 	var found []string
 	for _, name := range slices.Sorted(maps.Keys(granted)) {
-		for _, right := range slices.SortedFunc(maps.Keys(granted[name].Rights), compare) {
+		for _, right := range slices.SortedFunc(maps.Keys(granted[name]), compare) {
 			if !used[source{name, right}] {
-				found = append(found, fmt.Sprintf("%s may %s and never did: take the right away in %s, or test what needs it", name, right, granted[name].File))
+				found = append(found, fmt.Sprintf("%s may %s and never did: take the right away in deploy/, or test what needs it", name, right))
 			}
 		}
 	}

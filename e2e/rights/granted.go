@@ -6,9 +6,6 @@ import (
 	"errors"
 	"fmt"
 	"io"
-	"io/fs"
-	"os"
-	"path/filepath"
 	"strings"
 
 	rbacv1 "k8s.io/api/rbac/v1"
@@ -37,70 +34,40 @@ func compare(a, b Right) int {
 }
 
 // Role is a Role or a ClusterRole, by its rules one by one.
-type Role struct {
-	Name string
-	// File is where it stands.
-	File   string
-	Rights map[Right]bool
-}
+type Role map[Right]bool
 
-// Granted reads every Role and ClusterRole of the manifests under dir, by name. It is an
+// Granted reads every Role and ClusterRole of what kustomize renders, by name. It is an
 // error if one of them grants anything by a wildcard, a name of an object or a URL, or
 // the same twice: the comparison would not know what to make of it.
-func Granted(dir string) (map[string]Role, error) {
+func Granted(rendered []byte) (map[string]Role, error) {
 	roles := map[string]Role{}
-	err := filepath.WalkDir(dir, func(path string, entry fs.DirEntry, err error) error {
-		if err != nil || entry.IsDir() || filepath.Ext(path) != ".yaml" {
-			return err
-		}
-		text, err := os.ReadFile(path)
-		if err != nil {
-			return err
-		}
-		found, err := rolesOf(text)
-		if err != nil {
-			return fmt.Errorf("%s: %w", path, err)
-		}
-		for _, r := range found {
-			if other, ok := roles[r.Name]; ok {
-				return fmt.Errorf("%s: %s has a Role %s, too: give one of them another name, so that the audit log tells them apart", path, other.File, r.Name)
-			}
-			r.File = path
-			roles[r.Name] = r
-		}
-		return nil
-	})
-	if err == nil && len(roles) == 0 {
-		return nil, fmt.Errorf("there is no Role under %s", dir)
-	}
-	return roles, err
-}
-
-// rolesOf reads the Roles and ClusterRoles of one file, or of what kustomize renders.
-func rolesOf(text []byte) ([]Role, error) {
-	var found []Role
-	documents := yaml.NewYAMLOrJSONDecoder(bytes.NewReader(text), 4096)
+	documents := yaml.NewYAMLOrJSONDecoder(bytes.NewReader(rendered), 4096)
 	for {
 		var role rbacv1.Role // a ClusterRole has the same rules
 		switch err := documents.Decode(&role); {
+		case errors.Is(err, io.EOF) && len(roles) == 0:
+			return nil, errors.New("there is no Role")
 		case errors.Is(err, io.EOF):
-			return found, nil
+			return roles, nil
 		case err != nil:
 			return nil, err
 		}
 		if role.Kind != "Role" && role.Kind != "ClusterRole" {
 			continue
 		}
+		if _, ok := roles[role.Name]; ok {
+			return nil, fmt.Errorf("there are two Roles %s: give one of them another name, so that the audit log tells them apart", role.Name)
+		}
 		granted, err := rightsOf(role.Rules)
 		if err != nil {
 			return nil, fmt.Errorf("%s %s: %w", role.Kind, role.Name, err)
 		}
-		found = append(found, Role{Name: role.Name, Rights: granted})
+		roles[role.Name] = granted
 	}
 }
 
-func rightsOf(rules []rbacv1.PolicyRule) (map[Right]bool, error) {
-	granted := map[Right]bool{}
+func rightsOf(rules []rbacv1.PolicyRule) (Role, error) {
+	granted := Role{}
 	for _, rule := range rules {
 		if len(rule.ResourceNames) > 0 || len(rule.NonResourceURLs) > 0 {
 			return nil, fmt.Errorf("a rule about %v names objects or URLs, which nothing here counts", rule.Resources)

@@ -2,6 +2,7 @@ package shipped
 
 import (
 	"path/filepath"
+	"slices"
 	"strings"
 	"testing"
 
@@ -26,6 +27,9 @@ func installations(t *testing.T) map[string][]*unstructured.Unstructured {
 	}
 	for _, component := range components(t) {
 		all["etcd-operator with "+component] = overlay(t, []string{"etcd-operator"}, []string{component})
+		if !slices.Contains(partOf(t, "etcd-operator"), component) {
+			all["etcd-operator, cluster-wide, with "+component] = parse(t, rendered(t, home, []string{"etcd-operator/cluster-wide"}, []string{component}))
+		}
 	}
 	all["everything"] = overlay(t, operators, components(t))
 	return all

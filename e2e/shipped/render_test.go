@@ -45,6 +45,12 @@ func components(t *testing.T) []string {
 // to write it, for their namespace.
 func overlay(t *testing.T, folders, with []string) []*unstructured.Unstructured {
 	t.Helper()
+	return parse(t, rendered(t, databases, folders, with))
+}
+
+// rendered is the text of an overlay.
+func rendered(t *testing.T, namespace string, folders, with []string) []byte {
+	t.Helper()
 	dir := t.TempDir()
 	at := func(parts ...string) string {
 		absolute, err := filepath.Abs(filepath.Join(append([]string{deploy}, parts...)...))
@@ -58,7 +64,7 @@ func overlay(t *testing.T, folders, with []string) []*unstructured.Unstructured 
 		return relative
 	}
 	var text strings.Builder
-	fmt.Fprintf(&text, "apiVersion: kustomize.config.k8s.io/v1beta1\nkind: Kustomization\nnamespace: %s\nresources:\n", databases)
+	fmt.Fprintf(&text, "apiVersion: kustomize.config.k8s.io/v1beta1\nkind: Kustomization\nnamespace: %s\nresources:\n", namespace)
 	for _, f := range folders {
 		fmt.Fprintf(&text, "  - %s\n", at(f))
 	}
@@ -71,22 +77,37 @@ func overlay(t *testing.T, folders, with []string) []*unstructured.Unstructured 
 	if err := os.WriteFile(filepath.Join(dir, "kustomization.yaml"), []byte(text.String()), 0o600); err != nil {
 		t.Fatal(err)
 	}
-	return render(t, dir)
+	return kustomize(t, dir)
 }
 
 // clusterWide renders an operator's installation for all namespaces.
 func clusterWide(t *testing.T, operator string) []*unstructured.Unstructured {
 	t.Helper()
-	return render(t, filepath.Join(deploy, operator, "cluster-wide"))
+	return parse(t, kustomize(t, filepath.Join(deploy, operator, "cluster-wide")))
 }
 
-func render(t *testing.T, dir string) []*unstructured.Unstructured {
+func kustomize(t *testing.T, dir string) []byte {
 	t.Helper()
 	text, err := apiservertest.Kubectl(t, "", "kustomize", dir)
 	if err != nil {
 		t.Fatalf("kustomize %s: %v: %s", dir, err, text)
 	}
-	return parse(t, text)
+	return text
+}
+
+// partOf are the components that an operator's installation for all namespaces has.
+func partOf(t *testing.T, operator string) []string {
+	t.Helper()
+	kustomization := read(t, filepath.Join(deploy, operator, "cluster-wide", "kustomization.yaml"))
+	folders, _, err := unstructured.NestedStringSlice(kustomization[0].Object, "components")
+	if err != nil {
+		t.Fatal(err)
+	}
+	var names []string
+	for _, f := range folders {
+		names = append(names, filepath.Base(f))
+	}
+	return names
 }
 
 // read reads the objects of a file.

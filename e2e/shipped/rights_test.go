@@ -12,14 +12,21 @@ import (
 	"github.com/etcd-operators/etcd-operators/e2e/rights"
 )
 
-// TestRolesGrantExactly: each of them, in every file, writes out what it grants, once.
-func TestRolesGrantExactly(t *testing.T) {
-	roles, err := rights.Granted(deploy)
+// granted are the Roles of all operators, with every component.
+func granted(t *testing.T) map[string]rights.Role {
+	t.Helper()
+	roles, err := rights.Granted(rendered(t, databases, operators, components(t)))
 	if err != nil {
 		t.Fatal(err)
 	}
+	return roles
+}
+
+// TestRolesGrantExactly: each of them writes out what it grants, once.
+func TestRolesGrantExactly(t *testing.T) {
+	roles := granted(t)
 	for _, operator := range operators {
-		if len(roles[operator].Rights) == 0 {
+		if len(roles[operator]) == 0 {
 			t.Errorf("%s has no Role of its name", operator)
 		}
 	}
@@ -28,12 +35,8 @@ func TestRolesGrantExactly(t *testing.T) {
 // TestNoRoleGrantsMore: whatever else they grant, by no Role can an operator be made to
 // give itself more, enter a container, or read Secrets that nobody names.
 func TestNoRoleGrantsMore(t *testing.T) {
-	roles, err := rights.Granted(deploy)
-	if err != nil {
-		t.Fatal(err)
-	}
-	for _, role := range roles {
-		for right := range role.Rights {
+	for name, role := range granted(t) {
+		for right := range role {
 			resource, sub, _ := strings.Cut(right.Resource, "/")
 			switch {
 			case right.Group == rbacv1.GroupName,
@@ -41,11 +44,11 @@ func TestNoRoleGrantsMore(t *testing.T) {
 				resource == "serviceaccounts", resource == "namespaces", resource == "configmaps",
 				resource == "pods" && slices.Contains([]string{"exec", "attach", "portforward", "ephemeralcontainers", "proxy"}, sub),
 				resource == "nodes" && (sub != "" || right.Verb != "list" && right.Verb != "watch"):
-				t.Errorf("%s: %s", role.Name, right)
-			case resource == "secrets" && !strings.HasPrefix(role.Name, "etcd-operator"):
-				t.Errorf("%s: %s, which only etcd-operator may", role.Name, right)
+				t.Errorf("%s: %s", name, right)
+			case resource == "secrets" && !strings.HasPrefix(name, "etcd-operator"):
+				t.Errorf("%s: %s, which only etcd-operator may", name, right)
 			case resource == "secrets" && !slices.Contains([]string{"get", "create", "patch"}, right.Verb):
-				t.Errorf("%s: %s, though Secrets are read one by one, by name, and are deleted with their owner", role.Name, right)
+				t.Errorf("%s: %s, though Secrets are read one by one, by name, and are deleted with their owner", name, right)
 			}
 		}
 	}
@@ -102,21 +105,14 @@ func TestClusterWideGrantsTheSame(t *testing.T) {
 			if len(one.Everywhere) > 0 {
 				t.Errorf("an installation for one namespace may do something in all: %v", one.Everywhere)
 			}
+			one = grantsOf(t, overlay(t, []string{operator}, partOf(t, operator)), operator, databases)
 			all := grantsOf(t, clusterWide(t, operator), operator, home)
 			for _, rule := range all.InNamespace {
 				if !slices.Equal(rule.Resources, []string{"leases"}) && !slices.Equal(rule.Resources, []string{"events"}) {
 					t.Errorf("granted at home only: %v", rule)
 				}
 			}
-			if operator == "etcd-operator" {
-				// It comes with the component.
-				nodes := grantsOf(t, overlay(t, []string{operator}, []string{"nodes"}), operator, databases)
-				if len(nodes.Everywhere) == 0 {
-					t.Error("the component nodes grants nothing")
-				}
-				one.InNamespace = append(one.InNamespace, nodes.Everywhere...)
-			}
-			want := one.InNamespace
+			want := append(slices.Clone(one.InNamespace), one.Everywhere...)
 			got := append(slices.Clone(all.InNamespace), all.Everywhere...)
 			order := func(a, b rbacv1.PolicyRule) int { return strings.Compare(a.String(), b.String()) }
 			slices.SortFunc(want, order)
