@@ -8,6 +8,12 @@ SHELL := /bin/bash -o pipefail
 
 # The Go modules of the workspace. Each builds alone, as its users get it.
 MODULES := api shared operators/etcd-operator operators/etcd-backup-operator operators/etcd-restore-operator e2e
+# Those whose programs are in the images (api comes with them).
+PRODUCTS := shared operators/etcd-operator operators/etcd-backup-operator operators/etcd-restore-operator
+# All modules, also those outside of the workspace: tools, and what tests run.
+EVERY_MODULE = $(patsubst %/go.mod,%,$(shell git ls-files '*go.mod'))
+# Where vulnerabilities are looked up; file:// and a folder for a copy of it.
+VULNDB ?= https://vuln.go.dev
 SEEDS ?= 100000
 
 LOCALKUBE := bin/localkube
@@ -51,6 +57,18 @@ bench: localkube images ## Measure against the floor, side by side in one run
 images: ## Build image tars without Docker, into out/images
 	cd e2e && go run ./cmd/images
 
+.PHONY: vuln
+vuln: bin/govulncheck ## Look for known vulnerabilities that the operators' code reaches (VULNDB)
+	@set -e; for m in $(PRODUCTS); do echo "== $$m"; (cd $$m && $(CURDIR)/bin/govulncheck -db $(VULNDB) ./...); done
+
+.PHONY: sbom
+sbom: images bin/cyclonedx-gomod ## List what is in each program of the images, as CycloneDX, into out/sbom
+	@mkdir -p out/sbom
+	@set -e; for p in out/bin/*; do sbom=out/sbom/$${p##*/}.cdx.json; \
+	  bin/cyclonedx-gomod bin -json -std -version "$$(git describe --always --dirty)" -output $$sbom $$p; \
+	  echo $$sbom; \
+	done
+
 .PHONY: localkube
 localkube: ## Build bin/localkube, which brings up a real Kubernetes
 	@cd e2e && go build -o ../$(LOCALKUBE) ./localkube
@@ -68,7 +86,8 @@ lint: bin/golangci-lint ## Check style, in every module
 
 .PHONY: check
 check: generate lint ## Check that generated files, go.mod files and style are as they should be
-	@set -e; for m in $(MODULES) tools tools/lint; do (cd $$m && go mod tidy -diff && go mod verify >/dev/null); done
+	@set -e; for m in $(MODULES) tools tools/lint tools/supply; do (cd $$m && go mod tidy -diff); done
+	@set -e; for m in $(EVERY_MODULE); do (cd $$m && go mod verify >/dev/null) || { echo "$$m: go mod verify has failed"; exit 1; }; done
 	@git diff --exit-code -- api deploy || { echo "generated files differ: commit what make generate made"; exit 1; }
 
 .PHONY: clean
@@ -78,6 +97,12 @@ clean: localkube ## Take localkube away, and what was built here
 
 bin/controller-gen: tools/go.mod
 	go -C tools build -o ../bin/controller-gen sigs.k8s.io/controller-tools/cmd/controller-gen
+
+bin/govulncheck: tools/supply/go.mod
+	go -C tools/supply build -o ../../bin/govulncheck golang.org/x/vuln/cmd/govulncheck
+
+bin/cyclonedx-gomod: tools/supply/go.mod
+	go -C tools/supply build -o ../../bin/cyclonedx-gomod github.com/CycloneDX/cyclonedx-gomod/cmd/cyclonedx-gomod
 
 bin/golangci-lint: tools/lint/go.mod
 	go -C tools/lint build -o ../../bin/golangci-lint github.com/golangci/golangci-lint/v2/cmd/golangci-lint

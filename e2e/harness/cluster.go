@@ -73,6 +73,11 @@ func OffNode(name string) Option {
 	}
 }
 
+// Nowhere asks for a node that there is none of.
+func Nowhere(c *v1beta2.EtcdCluster) {
+	pod(c).NodeSelector = map[string]string{corev1.LabelHostname: "nowhere"}
+}
+
 // MemberTimeout sets after how long a member on a lost node is replaced.
 func MemberTimeout(d time.Duration) Option {
 	return func(c *v1beta2.EtcdCluster) {

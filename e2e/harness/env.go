@@ -7,6 +7,7 @@ import (
 	"os"
 	"path/filepath"
 	"strings"
+	"time"
 
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/client-go/kubernetes"
@@ -48,6 +49,10 @@ type Env struct {
 	scheme *runtime.Scheme
 	out    io.Writer
 	keep   bool
+	// since is when the cluster was given to us; what is older in its audit log is not
+	// ours.
+	since   time.Time
+	retired retirements
 }
 
 // apiQPS lifts client-go's limit of 5 requests a second.
@@ -66,7 +71,7 @@ func Start(ctx context.Context, o Options) (*Env, error) {
 	if err != nil {
 		return nil, err
 	}
-	e := &Env{Root: root, out: o.Out, keep: o.Keep, scheme: runtime.NewScheme()}
+	e := &Env{Root: root, out: o.Out, keep: o.Keep, scheme: runtime.NewScheme(), since: time.Now()}
 	if err := e.findCluster(ctx, o.Nodes); err != nil {
 		return nil, err
 	}

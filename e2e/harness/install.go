@@ -143,6 +143,7 @@ func (e *Env) awaitKind(ctx context.Context, resource string) error {
 
 // Uninstall undoes what Install made outside of the namespace.
 func (e *Env) Uninstall(ctx context.Context, namespace string) error {
+	e.retired.begin(namespace)
 	_, err := e.Kubectl.Run(ctx, "delete", "clusterrolebinding", "--ignore-not-found", "etcd-operator-nodes-"+namespace)
 	return err
 }
@@ -157,6 +158,7 @@ func (e *Env) CreateNamespace(ctx context.Context, name, podSecurity string) err
 
 // DeleteNamespace starts to delete a namespace.
 func (e *Env) DeleteNamespace(ctx context.Context, name string) error {
+	e.retired.begin(name)
 	return client.IgnoreNotFound(e.Client.Delete(ctx, &corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: name}}))
 }
 
@@ -232,6 +234,7 @@ const ClusterWideNamespace = "etcd-operators"
 
 // InstallClusterWide installs every operator for all namespaces, as they are shipped.
 func (e *Env) InstallClusterWide(ctx context.Context) error {
+	e.retired.end(ClusterWideNamespace)
 	for _, operator := range Operators {
 		if _, err := e.Kubectl.Run(ctx, "apply", "-k", filepath.Join(e.Root, "deploy", operator, "cluster-wide")); err != nil {
 			return err
@@ -242,6 +245,7 @@ func (e *Env) InstallClusterWide(ctx context.Context) error {
 
 // UninstallClusterWide undoes that, and leaves the custom resource definitions.
 func (e *Env) UninstallClusterWide(ctx context.Context) error {
+	e.retired.begin(ClusterWideNamespace)
 	_, err := e.Kubectl.Run(ctx, "delete", "--ignore-not-found", "--wait=false",
 		"namespace/"+ClusterWideNamespace, "clusterrole/etcd-operator", "clusterrolebinding/etcd-operator",
 		"clusterrole/etcd-operator-nodes", "clusterrolebinding/etcd-operator-nodes",

@@ -104,7 +104,7 @@ func (l *Localkube) node(ctx context.Context, action string, n int) error {
 // stopped.
 func (l *Localkube) NodeName(n int) string { return fmt.Sprintf("localkube-%d", n) }
 
-// AuditLog is the file with a line for each request to the API server.
+// AuditLog is the file with a line for each request of a Pod to the API server.
 func (l *Localkube) AuditLog(ctx context.Context) (string, error) {
 	out, err := run(ctx, "", nil, l.program, "status")
 	if err != nil {

@@ -24,7 +24,7 @@ const (
 )
 
 // TestBackupInterrupted: in the middle of a big backup its operator is killed, its
-// source is killed, its EtcdBackup is deleted.
+// source is killed, its Job is deleted, its EtcdBackup is deleted.
 func TestBackupInterrupted(t *testing.T) {
 	t.Parallel()
 	s := anOperator(t)
@@ -84,6 +84,14 @@ func TestBackupInterrupted(t *testing.T) {
 		t.Errorf("%s is the source, and was killed", again)
 	}
 	c.settles(3, later)
+
+	b = inTheMiddle("job-deleted", "job-deleted")
+	s.kubectl("delete", "job", b.State().Jobs[0].Name)
+	s.must(valve.Open(s.ctx))
+	b.isStored(later)
+	if first := b.Status().History; len(first) != 2 || first[1].Reason != "JobLost" {
+		t.Errorf("it is not told that the first Job was lost: %+v", first)
+	}
 
 	before := st.objects()
 	b = inTheMiddle("deleted", "operator-killed")

@@ -7,6 +7,12 @@
 // of the snapshot, each with its value and its revisions, and a client that watched it
 // all the time must be told to list them again.
 //
+// When all tests have passed, what the operators asked of the API server is compared with
+// what their Roles grant, by its audit log: whatever was forbidden, and whatever is granted
+// and was not used, fails the suite; out/e2e/rights.txt lists the rights. A run of some of
+// the tests looks only for what was forbidden, and one on the cluster of KUBECONFIG, which
+// has no audit log for us, says so.
+//
 //	go test ./suite                       brings localkube up, and takes it down
 //	go test ./suite -keep                 leaves it up; so does KEEP=1
 //	KUBECONFIG=… go test ./suite          uses that cluster, without node faults

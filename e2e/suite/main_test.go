@@ -39,7 +39,11 @@ func TestMain(m *testing.M) {
 		if err := flag.Set("test.parallel", atATime); err != nil {
 			return err
 		}
-		code = m.Run()
+		ran := m.Run()
+		if err := compareRights(ran == 0); err != nil {
+			return err
+		}
+		code = ran
 		return nil
 	}(); err != nil {
 		fmt.Fprintln(os.Stderr, "suite:", err)

@@ -125,6 +125,8 @@ func TestPredecessorsDeployment(t *testing.T) {
 	s.must(env.ApplyExample(s.ctx, s.ns, "predecessor-deployment.yaml"))
 	s.within(soon, func(ctx context.Context) error { return env.AwaitOperator(ctx, s.view, s.ns) })
 	s.tell("the predecessor's Deployment runs")
+	// The Pods that it makes need no leniency.
+	s.kubectl("label", "--overwrite", "namespace/"+s.ns, "pod-security.kubernetes.io/enforce=restricted")
 	if out := s.kubectl("get", "deployment", "etcd-operator", "-o", "jsonpath={.spec.template.spec.containers[0].command}"); !containsAll(out, []string{"--create-crd=false"}) {
 		t.Fatalf("it is not the predecessor's Deployment that runs: %s", out)
 	}

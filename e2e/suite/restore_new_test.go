@@ -3,11 +3,13 @@ package suite
 import (
 	"testing"
 
+	"github.com/etcd-operators/etcd-operators/api/v1beta2"
 	"github.com/etcd-operators/etcd-operators/e2e/harness"
 )
 
 // TestRestoreToNewClusters: a cluster is copied while it serves, and one is made where
-// there is none. Each lives on without the EtcdRestore that has made it.
+// there is none. Each lives on without the EtcdRestore that has made it, save one that has
+// never served.
 func TestRestoreToNewClusters(t *testing.T) {
 	t.Parallel()
 	s := anOperator(t)
@@ -24,6 +26,7 @@ func TestRestoreToNewClusters(t *testing.T) {
 	ofOld := s.restore("copy", harness.AsNew(old.Name), inStore.from)
 	ofTemplate := s.restore("template", harness.AsTemplate(harness.Size(1)), onVolume.from)
 	s.restore(old.Name, harness.AsTemplate(harness.Size(1)), onVolume.from).isRefused(soon, "AlreadyExists", old.Name)
+	stuck := s.restore("stuck", harness.AsTemplate(harness.Size(1), harness.Nowhere), inStore.from)
 	for _, made := range []struct {
 		by      *restore
 		at      place
@@ -51,6 +54,15 @@ func TestRestoreToNewClusters(t *testing.T) {
 	if why := samePods(pods)(old.State()); why != "" {
 		t.Errorf("the cluster that was copied was touched: %s", why)
 	}
+	stuck.becomes("waiting for a node that is not there", soon, harness.RestorePhases(v1beta2.RestoreSeeding))
+	s.must(stuck.Delete(s.ctx))
+	stuck.becomes("gone without a trace", soon, harness.NoTraceOfRestore)
+	s.existing(stuck.Name).becomes("gone with it", func(s harness.State) string {
+		if s.Cluster != nil {
+			return "the EtcdCluster is still there"
+		}
+		return ""
+	}, soon)
 	w.noticed(aBlink)
 	w.lostNothing(3)
 }

@@ -68,7 +68,7 @@ func (c Cluster) Addons() (string, error) {
 	}{c, topology.ControlPlane})
 }
 
-// AuditPolicy logs each request's metadata once: who, what, when, and how it ended.
+// AuditPolicy logs the metadata of each request of a pod once: who, what, when, what allowed it, and how it ended.
 func (c Cluster) AuditPolicy() (string, error) { return render("audit-policy.yaml", c) }
 
 // Kubeadm is the input of kubeadm's certs and kubeconfig phases for the node.

@@ -38,7 +38,7 @@ func TestFilesSayWhatTheClusterDependsOn(t *testing.T) {
 			"clusterIP: 10.96.0.10\n", "forward . /etc/resolv.conf", "cache 30", "ttl 30", "image: registry.local/coredns:1\n",
 			`is-default-class: "true"`, "kubeadm:cluster-admins", "--service-account-name", "--helper-image",
 		}},
-		"audit policy": {example().AuditPolicy, []string{"level: Metadata"}},
+		"audit policy": {example().AuditPolicy, []string{"level: Metadata\n  userGroups: [\"system:serviceaccounts\"]\n", "level: None\n  userGroups: [\"system:serviceaccounts:kube-system\"]\n"}},
 	} {
 		t.Run(name, func(t *testing.T) {
 			got, err := c.render()

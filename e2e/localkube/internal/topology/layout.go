@@ -55,7 +55,7 @@ func (l Layout) Nodes() string { return filepath.Join(l.State, "nodes") }
 // Log holds the daemons' and the pods' logs.
 func (l Layout) Log() string { return filepath.Join(l.State, "log") }
 
-// AuditLog has a line for each request to the API server.
+// AuditLog has a line for each request of a pod to the API server.
 func (l Layout) AuditLog() string { return filepath.Join(l.Log(), "audit.log") }
 
 // Daemons holds the daemons' records.
