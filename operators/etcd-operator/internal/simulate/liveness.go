@@ -133,6 +133,9 @@ func (w *world) whatIsWrong() string {
 	if why := w.volumesWrong(); why != "" {
 		return why
 	}
+	if w.cfg.TLS && w.secrets.rotating() {
+		return "an authority is being replaced"
+	}
 	if c.current != c.wanted || c.target != "" {
 		return "another version is recorded: " + c.current + ", " + c.target
 	}
