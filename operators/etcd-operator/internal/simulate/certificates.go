@@ -90,13 +90,18 @@ func (w *world) allTrust() bool {
 	return w.cluster.recordedTrust() == w.secrets.trust()
 }
 
-// checkTrust: a member that runs trusts those who sign now: else the others would reach it
-// no more.
+// checkTrust: a member that runs trusts those who sign now, and shows a certificate of
+// those who are trusted now: else the others would reach it no more.
 func (w *world) checkTrust() {
+	s := &w.secrets
 	for _, r := range w.runs {
 		p := w.pod(r.name)
-		if r.etcd != nil && p != nil && p.uid == r.uid && w.kubeletTalks(r.node) && r.trusted>>w.secrets.leaf&1 == 0 {
-			w.fail(trustKept, "certificates are of authority %d, and %s was started before it was trusted", w.secrets.leaf, r.name)
+		switch {
+		case r.etcd == nil || p == nil || p.uid != r.uid || !w.kubeletTalks(r.node):
+		case r.trusted>>s.leaf&1 == 0:
+			w.fail(trustKept, "certificates are of authority %d, and %s was started before it was trusted", s.leaf, r.name)
+		case s.trusted>>r.leaf&1 == 0:
+			w.fail(trustKept, "authority %d is not trusted any more, and %s shows a certificate of it", r.leaf, r.name)
 		}
 	}
 }
