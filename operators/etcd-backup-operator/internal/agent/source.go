@@ -42,6 +42,7 @@ const (
 type member struct {
 	endpoint    string
 	conn        *grpc.ClientConn
+	as          *etcdclient.Session
 	cluster, id uint64
 	revision    int64
 	version     string
@@ -106,7 +107,7 @@ func (j *job) ask(ctx context.Context, config *tls.Config) []answer {
 }
 
 func askOne(ctx context.Context, endpoint string, config *tls.Config, as *etcdclient.Session) answer {
-	a := answer{member: member{endpoint: endpoint}}
+	a := answer{member: member{endpoint: endpoint, as: as}}
 	a.conn, a.err = dial(endpoint, config, as)
 	if a.err != nil {
 		return a
@@ -228,7 +229,7 @@ func (j *job) noMember(answers []answer) error {
 		return runner.Refuse(task.ReasonAuthenticationRequired, "etcd's authentication refuses the backup (%s): %s", all, j.advice())
 	case count[task.ReasonTLSInvalid] > 0:
 		// Not for good: certificates are replaced one after the other.
-		return runner.Passing(task.ReasonTLSInvalid, "no TLS connection can be made (%s): check the endpoints' scheme, and the certificate and CA in the Secret clientTLSSecret", all)
+		return runner.Passing(task.ReasonTLSInvalid, "no TLS connection can be made (%s): check the endpoints' scheme, and the certificate and CA in the Secret clientTLSSecret, or in that of the EtcdCluster's operators", all)
 	}
 	return runner.Passing(task.ReasonNoEndpoint, "no endpoint answers (%s): check etcdEndpoints, and that the members run", all)
 }
