@@ -50,7 +50,7 @@ func newBench(t *testing.T, changes ...func(*v1beta2.EtcdCluster)) *bench {
 func (b *bench) observe() plan.Observation {
 	b.t.Helper()
 	apiservertest.Read(b.t, b.client, b.cluster)
-	obs, err := b.observer.Observe(apiservertest.Context(b.t), b.cluster)
+	obs, err := b.observer.Observe(apiservertest.Context(b.t), b.cluster, plan.TLS{})
 	if err != nil {
 		b.t.Fatal(err)
 	}
@@ -104,13 +104,16 @@ func seen(t *testing.T, obs plan.Observation, name string) plan.Pod {
 // asked remembers who was asked, and lets nobody answer but by answers.
 type asked struct {
 	endpoints []string
+	// certified are the names that their certificates must be for.
+	certified []string
 	answers   map[string]etcdclient.Answer
 }
 
 func (a *asked) Ask(_ context.Context, endpoints []etcdclient.Endpoint) map[string]etcdclient.Answer {
-	a.endpoints = nil
+	a.endpoints, a.certified = nil, nil
 	for _, e := range endpoints {
 		a.endpoints = append(a.endpoints, e.Name+" at "+e.Addr)
+		a.certified = append(a.certified, e.ServerName)
 	}
 	slices.SortFunc(a.endpoints, strings.Compare)
 	return a.answers

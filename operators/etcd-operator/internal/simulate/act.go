@@ -368,9 +368,10 @@ func (w *world) createPods(seen *plan.Observation, a plan.CreatePods, n int, sen
 	}
 	w.touch("a Pod is made")
 	w.checkCreate(&np)
+	w.checkCertified(&seen.Cluster, np.Name)
 	w.createPod(&pod{
 		name: np.Name, role: np.Role, grant: np.Grant, persistent: w.cfg.Persistent,
-		version: np.Version, repository: w.cluster.repository, template: seen.Cluster.Template, learners: w.learners,
+		version: np.Version, repository: w.cluster.repository, template: seen.Cluster.Template, trust: trustOf(&seen.Cluster.LastStatus), learners: w.learners,
 		recovery: np.Recovery, leave: np.Recovery != nil,
 	})
 	w.learners = w.cfg.Learners
@@ -431,7 +432,7 @@ func (w *world) samePod(name string, seen *plan.Pod) error {
 		}
 		return g.Attempt
 	}
-	if p.uid != seen.UID || attempt(p.grant) != attempt(seen.Grant) || (p.ready && !seen.UnreadySince.IsZero()) {
+	if p.uid != seen.UID || attempt(p.grant) != attempt(seen.Grant) || (p.ready && !seen.UnreadySince.IsZero()) || (p.node >= 0 && seen.Node == "") {
 		return errConflict
 	}
 	return nil
