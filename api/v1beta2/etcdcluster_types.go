@@ -172,7 +172,7 @@ type PodPolicy struct {
 	// +optional
 	// +kubebuilder:validation:MaxItems=64
 	// +kubebuilder:validation:items:XValidation:rule="!(self.name in ['ETCD_NAME', 'ETCD_DATA_DIR', 'ETCD_WAL_DIR', 'ETCD_CONFIG_FILE', 'ETCD_FORCE_NEW_CLUSTER', 'ETCD_STRICT_RECONFIG_CHECK', 'ETCD_MAX_LEARNERS', 'ETCD_EXPERIMENTAL_MAX_LEARNERS']) && !['ETCD_LISTEN_', 'ETCD_ADVERTISE_', 'ETCD_INITIAL_', 'ETCD_FORCE_NEW_CLUSTER_', 'ETCD_DISCOVERY'].exists(p, self.name.startsWith(p))",messageExpression="self.name + ' is set by the operator, which decides what a member is, where it listens and where it keeps its data: remove it'"
-	// +kubebuilder:validation:items:XValidation:rule="!(self.name in ['ETCD_CA_FILE', 'ETCD_CERT_FILE', 'ETCD_KEY_FILE', 'ETCD_TRUSTED_CA_FILE', 'ETCD_AUTO_TLS']) && !['ETCD_PEER_', 'ETCD_CLIENT_CERT_', 'ETCD_CLIENT_KEY_', 'ETCD_CLIENT_CRL_'].exists(p, self.name.startsWith(p))",messageExpression="self.name + ' is set by the operator from spec.TLS.static: remove it, and name the Secrets there'"
+	// +kubebuilder:validation:items:XValidation:rule="!(self.name in ['ETCD_CA_FILE', 'ETCD_CERT_FILE', 'ETCD_KEY_FILE', 'ETCD_TRUSTED_CA_FILE', 'ETCD_AUTO_TLS']) && !['ETCD_PEER_', 'ETCD_EXPERIMENTAL_PEER_', 'ETCD_CLIENT_CERT_', 'ETCD_CLIENT_KEY_', 'ETCD_CLIENT_CRL_'].exists(p, self.name.startsWith(p))",messageExpression="self.name + ' is set by the operator from spec.TLS: remove it, and write there where the certificates come from'"
 	EtcdEnv []corev1.EnvVar `json:"etcdEnv,omitempty"`
 
 	// Gives every member a volume of its own, which outlives its Pod: a

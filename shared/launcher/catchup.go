@@ -8,6 +8,7 @@ import (
 	"os"
 	"os/exec"
 	"runtime"
+	"strings"
 	"syscall"
 	"time"
 )
@@ -22,9 +23,11 @@ const (
 	// nothing: its log is what it goes on with. It serves nobody, so it has nothing
 	// to wait for.
 	stopPatience = 2 * time.Second
-	// noClients is where etcd serves clients while it only catches up: so that nobody
-	// takes it for the member that serves a moment later.
-	noClients = "--listen-client-urls=http://127.0.0.1:0"
+	// clientURLs is etcd's flag for where it serves clients, and noClients is where it
+	// does so while it only catches up: so that nobody takes it for the member that
+	// serves a moment later.
+	clientURLs = "--listen-client-urls="
+	noClients  = "://127.0.0.1:0"
 )
 
 // catchUp runs etcd until it has what the cluster has, or ctx is done. See
@@ -34,7 +37,7 @@ const (
 // any other that is stopped here, or one that has no log yet.
 func (o Options) catchUp(ctx context.Context, bin string, argv []string) error {
 	cmd := exec.Command(bin) //nolint:noctx // ended in two steps below, not by ctx
-	cmd.Args = append(argv, noClients)
+	cmd.Args = append(argv, toNobody(argv))
 	cmd.Stdout, cmd.Stderr = os.Stdout, os.Stderr
 	runtime.LockOSThread() // the child dies with the thread that has made it
 	defer runtime.UnlockOSThread()
@@ -58,6 +61,17 @@ func (o Options) catchUp(ctx context.Context, bin string, argv []string) error {
 	}
 	o.Log.Info("etcd has caught up with the cluster and is started again to serve")
 	return o.stop(cmd, ended)
+}
+
+// toNobody is the flag that makes the etcd of argv serve no clients, by the scheme by
+// which it would serve them.
+func toNobody(argv []string) string {
+	for _, arg := range argv {
+		if strings.HasPrefix(arg, clientURLs+"https:") {
+			return clientURLs + "https" + noClients
+		}
+	}
+	return clientURLs + "http" + noClients
 }
 
 // stop ends etcd.

@@ -38,7 +38,8 @@ type Options struct {
 	UsedFile string
 	// Listen is the address of etcd's metrics listener.
 	Listen string
-	// Command is etcd's command line without the flags that a start adds.
+	// Command is etcd's command line without the flags that a start adds. Flags that
+	// name a file may name several places for it: see [Or].
 	Command []string
 
 	Log *slog.Logger
@@ -83,11 +84,16 @@ func Run(ctx context.Context, o Options) error {
 			return nil
 		default:
 		}
+		// Before the grant is used up: it is good for the start that succeeds.
+		command, err := place(o.Command)
+		if err != nil {
+			return err
+		}
 		if err := o.prepare(d); err != nil {
 			return err
 		}
 		o.Log.Info("start etcd", "reason", d.Reason, "message", d.Message, "flags", d.Flags)
-		argv := append(append([]string{o.Command[0]}, o.Command[1:]...), d.Flags...)
+		argv := append(command, d.Flags...)
 		if !d.CatchUp {
 			return fmt.Errorf("exec %s: %w", bin, syscall.Exec(bin, argv, os.Environ()))
 		}
@@ -181,7 +187,7 @@ func (o Options) wait(ctx context.Context, d Decision) (Decision, error) {
 		}
 		next := rereadInterval
 		if d.Exec {
-			missing := w.turn.missing(ctx, d)
+			missing := w.turn.missing(ctx, d, peerTLS(o.Command))
 			if missing == "" {
 				return d, nil
 			}

@@ -3,7 +3,6 @@ package launcher
 import (
 	"context"
 	"crypto/tls"
-	"errors"
 	"net/http"
 	"time"
 )
@@ -26,8 +25,8 @@ type turn struct {
 }
 
 // missing returns the first peer URL that d is to come after and that does not
-// answer yet; "" when it is d's turn.
-func (t *turn) missing(ctx context.Context, d Decision) string {
+// answer yet; "" when it is d's turn. They are asked by TLS if config says how.
+func (t *turn) missing(ctx context.Context, d Decision, config *tls.Config) string {
 	if t.attempt != d.Use {
 		*t = turn{attempt: d.Use, since: time.Now()}
 	}
@@ -35,7 +34,7 @@ func (t *turn) missing(ctx context.Context, d Decision) string {
 		return ""
 	}
 	for _, peer := range d.After {
-		if !answers(ctx, peer) {
+		if !answers(ctx, peer, config) {
 			return peer
 		}
 	}
@@ -43,23 +42,21 @@ func (t *turn) missing(ctx context.Context, d Decision) string {
 }
 
 // answers tells whether an etcd serves, and does not only listen, at a peer URL.
-// Any HTTP answer will do, and any complaint about TLS: one that does not serve
-// says nothing at all.
-func answers(ctx context.Context, peerURL string) bool {
+// Any HTTP answer will do: one that does not serve says nothing at all. (It does shake
+// hands by TLS, so that a complaint about a certificate says nothing either.)
+func answers(ctx context.Context, peerURL string, config *tls.Config) bool {
 	ctx, cancel := context.WithTimeout(ctx, turnAskTimeout)
 	defer cancel()
 	req, err := http.NewRequestWithContext(ctx, http.MethodGet, peerURL+"/version", nil)
 	if err != nil {
 		return false
 	}
-	tr := &http.Transport{DisableKeepAlives: true}
+	tr := &http.Transport{DisableKeepAlives: true, TLSClientConfig: config}
 	defer tr.CloseIdleConnections()
 	resp, err := tr.RoundTrip(req)
-	if err == nil {
-		resp.Body.Close()
-		return true
+	if err != nil {
+		return false
 	}
-	var cert *tls.CertificateVerificationError
-	var alert tls.AlertError
-	return errors.As(err, &cert) || errors.As(err, &alert)
+	resp.Body.Close()
+	return true
 }

@@ -55,7 +55,7 @@ var (
 		"ETCD_CA_FILE", "ETCD_CERT_FILE", "ETCD_KEY_FILE", "ETCD_TRUSTED_CA_FILE", "ETCD_AUTO_TLS",
 	}
 	tlsEnvPrefixes = []string{
-		"ETCD_PEER_", "ETCD_CLIENT_CERT_", "ETCD_CLIENT_KEY_", "ETCD_CLIENT_CRL_",
+		"ETCD_PEER_", "ETCD_EXPERIMENTAL_PEER_", "ETCD_CLIENT_CERT_", "ETCD_CLIENT_KEY_", "ETCD_CLIENT_CRL_",
 	}
 )
 
@@ -65,7 +65,7 @@ func ValidateEnv(env []corev1.EnvVar) error {
 	for i, e := range env {
 		field := fmt.Sprintf("spec.pod.etcdEnv[%d]", i)
 		if isOneOf(e.Name, tlsEnv, tlsEnvPrefixes) {
-			return fmt.Errorf("%s: %s configures TLS: remove it and name the Secrets in spec.TLS.static", field, e.Name)
+			return fmt.Errorf("%s: %s configures TLS: remove it, and write in spec.TLS where the certificates come from", field, e.Name)
 		}
 		if isOneOf(e.Name, reservedEnv, reservedEnvPrefixes) {
 			return fmt.Errorf("%s: %s decides what the member is and where it keeps its data, which is the operator's to say: remove it", field, e.Name)

@@ -219,7 +219,7 @@ func TestValidateEnv(t *testing.T) {
 		"ETCD_LISTEN_METRICS_URLS": "remove", "ETCD_ADVERTISE_CLIENT_URLS": "remove", "ETCD_DISCOVERY_SRV": "remove",
 		"ETCD_FORCE_NEW_CLUSTER": "remove", "ETCD_STRICT_RECONFIG_CHECK": "remove", "ETCD_MAX_LEARNERS": "remove",
 		"ETCD_EXPERIMENTAL_MAX_LEARNERS": "remove",
-		"ETCD_CERT_FILE":                 "spec.TLS.static", "ETCD_PEER_TRUSTED_CA_FILE": "spec.TLS.static", "ETCD_AUTO_TLS": "spec.TLS.static",
+		"ETCD_CERT_FILE":                 "spec.TLS", "ETCD_PEER_TRUSTED_CA_FILE": "spec.TLS", "ETCD_AUTO_TLS": "spec.TLS",
 	} {
 		t.Run(name, func(t *testing.T) {
 			err := ValidateEnv([]corev1.EnvVar{{Name: "OK"}, {Name: name}})

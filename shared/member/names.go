@@ -83,12 +83,12 @@ func Host(c *v1beta2.EtcdCluster, name string) string {
 // PeerURL is the one URL at which the other members reach a member. etcd's
 // member list holds it, character by character.
 func PeerURL(c *v1beta2.EtcdCluster, name string) string {
-	return fmt.Sprintf("http://%s:%d", Host(c, name), PeerPort)
+	return fmt.Sprintf("%s://%s:%d", scheme(c.PeerTLSSecret()), Host(c, name), PeerPort)
 }
 
 // ClientURL is the URL at which clients in the Kubernetes cluster reach a member.
 func ClientURL(c *v1beta2.EtcdCluster, name string) string {
-	return fmt.Sprintf("http://%s:%d", Host(c, name), ClientPort)
+	return fmt.Sprintf("%s://%s:%d", scheme(c.ServerTLSSecret()), Host(c, name), ClientPort)
 }
 
 // NameFromURL is the name of the member that a peer URL belongs to: the first

@@ -99,7 +99,7 @@ func NewPod(c *v1beta2.EtcdCluster, o Options) (*corev1.Pod, error) {
 		Spec: corev1.PodSpec{
 			InitContainers: []corev1.Container{launcherContainer(policy, o)},
 			Containers:     []corev1.Container{etcdContainer(c, policy, o)},
-			Volumes:        volumes(policy, o.Name),
+			Volumes:        append(volumes(policy, o.Name), tlsVolumes(c)...),
 
 			RestartPolicy:                 corev1.RestartPolicyAlways,
 			TerminationGracePeriodSeconds: cmp.Or(policy.TerminationGracePeriodSeconds, new(int64(terminationGracePeriodSeconds))),
@@ -158,6 +158,9 @@ func podAnnotations(c *v1beta2.EtcdCluster, policy *v1beta2.PodPolicy, o Options
 	a[AnnotationVersion] = o.Version
 	a[v1beta2.AnnotationImage] = Image(c, o.Version)
 	a[v1beta2.AnnotationTemplate] = TemplateHash(c)
+	if t := trust(c); t != "" {
+		a[v1beta2.AnnotationTrust] = t
+	}
 	if len(policy.Labels)+len(policy.Annotations) > 0 {
 		a[v1beta2.AnnotationKeys] = userKeys(policy)
 	}
@@ -214,7 +217,7 @@ func etcdContainer(c *v1beta2.EtcdCluster, policy *v1beta2.PodPolicy, o Options)
 			"--",
 		},
 		Args: etcdCommand(c, o.Name),
-		Env:  slices.Concat([]corev1.EnvVar{{Name: EnvMaxLearners, Value: strconv.Itoa(MaxLearners)}}, settings(c, policy.EtcdEnv), policy.EtcdEnv),
+		Env:  slices.Concat([]corev1.EnvVar{{Name: EnvMaxLearners, Value: strconv.Itoa(MaxLearners)}}, settings(c, policy.EtcdEnv), tlsSettings(c, policy.EtcdEnv), policy.EtcdEnv),
 		Ports: []corev1.ContainerPort{
 			{Name: clientPortName, ContainerPort: ClientPort, Protocol: corev1.ProtocolTCP},
 			{Name: peerPortName, ContainerPort: PeerPort, Protocol: corev1.ProtocolTCP},
@@ -226,12 +229,12 @@ func etcdContainer(c *v1beta2.EtcdCluster, policy *v1beta2.PodPolicy, o Options)
 		ReadinessProbe:  readinessProbe(),
 		// etcd's last words are in its log, and status.lastState then has them.
 		TerminationMessagePolicy: corev1.TerminationMessageFallbackToLogsOnError,
-		VolumeMounts: []corev1.VolumeMount{
+		VolumeMounts: append([]corev1.VolumeMount{
 			{Name: VolumeData, MountPath: DataMount},
 			{Name: volumeLauncher, MountPath: launcherMount, ReadOnly: true},
 			{Name: volumeGrant, MountPath: grantMount, ReadOnly: true},
 			{Name: volumeUsed, MountPath: usedMount},
-		},
+		}, tlsVolumeMounts(c)...),
 	}
 }
 
@@ -242,16 +245,16 @@ func etcdCommand(c *v1beta2.EtcdCluster, name string) []string {
 	// Go listens on every address, IPv4 and IPv6, when told 0.0.0.0, whichever
 	// of the two the host has (net.Listen, "literal unspecified IP address");
 	// [::] fails on a host without IPv6.
-	return []string{
+	return append([]string{
 		"etcd",
 		"--name=" + name,
 		"--data-dir=" + DataDir,
-		fmt.Sprintf("--listen-peer-urls=http://0.0.0.0:%d", PeerPort),
-		fmt.Sprintf("--listen-client-urls=http://0.0.0.0:%d", ClientPort),
+		fmt.Sprintf("--listen-peer-urls=%s://0.0.0.0:%d", scheme(c.PeerTLSSecret()), PeerPort),
+		fmt.Sprintf("--listen-client-urls=%s://0.0.0.0:%d", scheme(c.ServerTLSSecret()), ClientPort),
 		fmt.Sprintf("--listen-metrics-urls=http://0.0.0.0:%d", MetricsPort),
 		"--initial-advertise-peer-urls=" + PeerURL(c, name),
 		"--advertise-client-urls=" + ClientURL(c, name),
-	}
+	}, tlsFlags(c, name)...)
 }
 
 // livePath asks whether this process can read its own database. It does not ask

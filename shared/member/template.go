@@ -34,10 +34,11 @@ type template struct {
 	ImagePullSecrets              []corev1.LocalObjectReference     `json:"imagePullSecrets,omitempty"`
 	TerminationGracePeriodSeconds *int64                            `json:"terminationGracePeriodSeconds,omitempty"`
 	Restart                       string                            `json:"restart,omitempty"`
+	TLS                           *tlsTemplate                      `json:"tls,omitempty"`
 }
 
 // TemplateHash is a short hash of what the user says of the shape of a member's Pod, and
-// of the restart that was asked for. A member whose Pod was made under another one is
+// of the restart that was asked for, and of the authorities that members are to trust. A member whose Pod was made under another one is
 // restarted, or replaced.
 //
 // Not in it are the version and the repository, which are changed in place; labels and
@@ -55,6 +56,7 @@ func TemplateHash(c *v1beta2.EtcdCluster) string {
 		SecurityContext: p.SecurityContext, ServiceAccountName: p.ServiceAccountName, PriorityClassName: p.PriorityClassName,
 		ImagePullSecrets: p.ImagePullSecrets, TerminationGracePeriodSeconds: p.TerminationGracePeriodSeconds,
 		Restart: c.Annotations[v1beta2.AnnotationRestart],
+		TLS:     newTLSTemplate(c),
 	})
 	if err != nil {
 		panic(fmt.Sprintf("member: hash a template: %v", err)) // it has nothing that JSON lacks

@@ -16,7 +16,7 @@ const (
 	labelMessage   = " is set by the operator (as are app and etcd_*); remove it or use another key"
 	noteMessage    = " is set by the operator (as are etcd.version and etcd.database.coreos.com/*); remove it or use another key"
 	envMessage     = " is set by the operator, which decides what a member is, where it listens and where it keeps its data: remove it"
-	envTLSMessage  = " is set by the operator from spec.TLS.static: remove it, and name the Secrets there"
+	envTLSMessage  = " is set by the operator from spec.TLS: remove it, and write there where the certificates come from"
 	tlsMessage     = "operatorSecret and member.serverSecret belong together: set both (members then serve clients by TLS, and the operator is one of them) or neither"
 	timeoutMessage = "memberTimeout is a duration of at least 10s: write it with its unit, such as 30s, 5m or 1h30m"
 	domainMessage  = "ClusterDomain is a DNS domain with a leading dot: write it as .cluster.local"
