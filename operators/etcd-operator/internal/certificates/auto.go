@@ -1,0 +1,171 @@
+package certificates
+
+import (
+	"fmt"
+	"maps"
+
+	corev1 "k8s.io/api/core/v1"
+
+	"github.com/etcd-operators/etcd-operators/api/v1beta2"
+	"github.com/etcd-operators/etcd-operators/shared/member"
+)
+
+// Keys of the authority's Secret, beside those of its present certificate and key, while
+// it is being replaced.
+const (
+	formerCert = "old.crt"
+	formerKey  = "old.key"
+)
+
+// outcome is what follows from an input.
+type outcome struct {
+	state  State
+	writes []write
+}
+
+// add notes a write, if there is one.
+func (o *outcome) add(w *write) {
+	if w != nil {
+		o.writes = append(o.writes, *w)
+	}
+}
+
+// auto decides for a cluster whose authority the operator is.
+func (in *input) auto() (outcome, error) {
+	if wrong := in.strangers(append(in.mine(), in.ca)); len(wrong) > 0 {
+		return outcome{state: in.state(nil, wrong)}, nil
+	}
+	if in.ca == nil {
+		w, err := in.establish()
+		return outcome{state: in.state(nil, nil), writes: []write{w}}, err
+	}
+	present := readAuthority(in.ca.Data, common.cert, common.key)
+	if present == nil {
+		return outcome{state: in.state(nil, []problem{invalid("Secret %s does not hold a certificate of an authority and its key any more: restore it, or delete it, and a new authority takes its place without a downtime", in.ca.Name)})}, nil
+	}
+	t := in.rotate(authorities{present.cert}, parseAuthorities(in.ca.Data[formerCert]))
+	if in.mustReplace(present, &t) {
+		w, err := in.replace()
+		return outcome{state: in.state(&t, nil), writes: []write{w}}, err
+	}
+	out := outcome{state: in.state(&t, nil)}
+	for _, r := range issuedRoles {
+		f, err := in.reissue(r, &t, present)
+		if err != nil {
+			return out, err
+		}
+		out.add(in.deliver(r, &t, f))
+	}
+	if len(out.writes) == 0 && len(t.wanted) == 1 && len(in.ca.Data[formerCert]) > 0 {
+		out.add(in.forget())
+	}
+	return out, nil
+}
+
+// establish makes the cluster's authority. If there were Secrets of another one, whose
+// own was lost, its certificates stay trusted until all members trust the new one.
+func (in *input) establish() (write, error) {
+	certPEM, keyPEM, err := newAuthority(in.cluster, in.cluster.Spec.TLS.Auto.AuthorityLifetime(), in.now)
+	if err != nil {
+		return write{}, err
+	}
+	to := member.Secret(in.cluster, in.cluster.CATLSSecret())
+	to.Data = map[string][]byte{common.cert: certPEM, common.key: keyPEM}
+	in.heed(to)
+	return write{to: to, told: Event{Reason: ReasonAuthority, Message: fmt.Sprintf("Secret %s has the cluster's new authority", to.Name)}}, nil
+}
+
+// mustReplace reports whether a new authority is to be made: two thirds of the life of
+// the present one have passed, or the user asks for it. While one is being replaced, the
+// next waits.
+func (in *input) mustReplace(present *authority, t *rotation) bool {
+	if len(t.old) > 0 || (!t.trusted && in.now.Before(present.cert.NotAfter)) {
+		return false
+	}
+	asked := in.cluster.Annotations[v1beta2.AnnotationRotateCA]
+	return (asked != "" && in.ca.Annotations[v1beta2.AnnotationRotateCA] != asked) ||
+		due(present.cert, in.cluster.Spec.TLS.Auto.AuthorityLifetime(), in.now)
+}
+
+// replace makes a new authority beside the present one, which signs until all members
+// trust the new one.
+func (in *input) replace() (write, error) {
+	certPEM, keyPEM, err := newAuthority(in.cluster, in.cluster.Spec.TLS.Auto.AuthorityLifetime(), in.now)
+	if err != nil {
+		return write{}, err
+	}
+	to := in.ca.DeepCopy()
+	to.Data = map[string][]byte{
+		common.cert: certPEM, common.key: keyPEM,
+		formerCert: in.ca.Data[common.cert], formerKey: in.ca.Data[common.key],
+	}
+	in.heed(to)
+	return write{from: in.ca, to: to, told: Event{Reason: ReasonAuthority, Message: fmt.Sprintf("the authority in Secret %s is being replaced: members are restarted to trust the new one, too", to.Name)}}, nil
+}
+
+// heed notes which wish for a new authority was fulfilled.
+func (in *input) heed(s *corev1.Secret) {
+	if asked := in.cluster.Annotations[v1beta2.AnnotationRotateCA]; asked != "" {
+		if s.Annotations == nil {
+			s.Annotations = map[string]string{}
+		}
+		s.Annotations[v1beta2.AnnotationRotateCA] = asked
+	}
+}
+
+// forget drops the former authority from the Secret: no other Secret has it any more.
+func (in *input) forget() *write {
+	to := in.ca.DeepCopy()
+	to.Data = maps.Clone(in.ca.Data)
+	delete(to.Data, formerCert)
+	delete(to.Data, formerKey)
+	return &write{from: in.ca, to: to, told: Event{Reason: ReasonAuthority, Message: fmt.Sprintf("the former authority of Secret %s is not trusted any more: members are restarted", to.Name)}}
+}
+
+// reissue makes the certificate that a role needs; nil if it has a good one.
+func (in *input) reissue(r role, t *rotation, present *authority) (*fresh, error) {
+	p := in.pair(r)
+	signer := in.signer(r, p, t, present)
+	why := ""
+	lifetime := in.cluster.Spec.Issued().Lifetime()
+	switch {
+	case p == nil:
+		why = "there was none that can be used"
+		if in.kept[r] == nil {
+			why = "it is the first"
+		}
+	case signer == nil:
+		return nil, nil
+	case !(authorities{signer.cert}).sign(p.leaf, p.through):
+		why = "it is of the new authority"
+	case !in.renewed(in.kept[r]):
+		why = "the user has asked for it"
+	case signer.outdated(in.cluster, p, lifetime, in.now):
+		why = "the former ends, or was for other names"
+	default:
+		return nil, nil
+	}
+	certPEM, keyPEM, err := signer.issue(in.cluster, r, lifetime, in.now)
+	if err != nil {
+		return nil, err
+	}
+	return &fresh{cert: certPEM, key: keyPEM, why: why}, nil
+}
+
+// signer is the authority that a role's certificate is to be of now; nil if that is one
+// whose key is lost, and the certificate stays as it is.
+func (in *input) signer(r role, p *pair, t *rotation, present *authority) *authority {
+	if len(t.old) == 0 || (p != nil && t.newest.sign(p.leaf, p.through)) {
+		return present
+	}
+	if t.trusted && (r != server || t.servers) {
+		return present
+	}
+	if former := readAuthority(in.ca.Data, formerCert, formerKey); former != nil {
+		return former
+	}
+	if p == nil {
+		return present
+	}
+	return nil
+}

@@ -1,0 +1,144 @@
+package certificates
+
+import (
+	"crypto/x509"
+	"errors"
+	"fmt"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/etcd-operators/etcd-operators/api/v1beta2"
+)
+
+// soon is how long before its end a certificate that the user keeps is told of.
+const soon = 7 * 24 * time.Hour
+
+// check says what those who connect would refuse. Roles that the cluster does not have,
+// or that could not be read, are not among the pairs.
+func check(c *v1beta2.EtcdCluster, pairs map[role]*pair, now time.Time) []problem {
+	var wrong []problem
+	for _, r := range []role{peer, server, operator, applications} {
+		p := pairs[r]
+		if p == nil {
+			continue
+		}
+		if bad := p.dates(now); bad != nil {
+			wrong = append(wrong, *bad)
+			continue
+		}
+		wrong = append(wrong, p.purposes()...)
+		if by := verifier(pairs, r); by != nil {
+			wrong = append(wrong, p.verify(by, now)...)
+		}
+		if r == peer || r == server {
+			wrong = append(wrong, p.covers(hosts(c, r))...)
+		}
+	}
+	return wrong
+}
+
+// verifier is whose authorities a certificate is held against: members know those beside
+// the certificates that they show, and the operator those beside its own. What members
+// show to clients need not be of the authority that clients are of.
+func verifier(pairs map[role]*pair, r role) *pair {
+	switch r {
+	case peer:
+		return pairs[peer]
+	case server:
+		return pairs[operator]
+	}
+	return pairs[server]
+}
+
+// dates says whether the certificate is out of date; nil if it is not.
+func (p *pair) dates(now time.Time) *problem {
+	var bad problem
+	switch {
+	case now.Before(p.leaf.NotBefore):
+		bad = invalid("the certificate in %s is valid only from %s on: write one that is valid now, or correct the clocks", p.at(p.files.cert), stamp(p.leaf.NotBefore))
+	case !now.Before(p.leaf.NotAfter):
+		bad = invalid("the certificate in %s has expired at %s: write a new one", p.at(p.files.cert), stamp(p.leaf.NotAfter))
+	default:
+		return nil
+	}
+	return &bad
+}
+
+// purposes says which usage the certificate lacks. One without any may be used for all.
+func (p *pair) purposes() []problem {
+	need := map[x509.ExtKeyUsage]string{}
+	switch p.role {
+	case peer:
+		need[x509.ExtKeyUsageServerAuth], need[x509.ExtKeyUsageClientAuth] = "server auth", "client auth"
+	case server:
+		need[x509.ExtKeyUsageServerAuth] = "server auth"
+	default:
+		need[x509.ExtKeyUsageClientAuth] = "client auth"
+	}
+	has := p.leaf.ExtKeyUsage
+	if len(has)+len(p.leaf.UnknownExtKeyUsage) == 0 || slices.Contains(has, x509.ExtKeyUsageAny) {
+		return nil
+	}
+	var lacks []string
+	for usage, name := range need {
+		if !slices.Contains(has, usage) {
+			lacks = append(lacks, name)
+		}
+	}
+	if len(lacks) == 0 {
+		return nil
+	}
+	slices.Sort(lacks)
+	return []problem{invalid("the certificate in %s may not be used for %s: write one with that extended key usage", p.at(p.files.cert), strings.Join(lacks, " and "))}
+}
+
+// verify says whether those who trust what is beside another certificate refuse this one.
+func (p *pair) verify(by *pair, now time.Time) []problem {
+	if _, err := p.chain(by.trusted, now); err != nil {
+		unknown := x509.UnknownAuthorityError{}
+		if errors.As(err, &unknown) {
+			return []problem{invalid("the certificate in %s is not signed by an authority in %s: write a certificate that is, or add its authority there", p.at(p.files.cert), by.at(by.files.ca))}
+		}
+		return []problem{invalid("the certificate in %s is refused by the authorities in %s (%s): correct either", p.at(p.files.cert), by.at(by.files.ca), err)}
+	}
+	return nil
+}
+
+// chain is the certificate with those that have signed it, up to an authority.
+func (p *pair) chain(by authorities, now time.Time) ([]*x509.Certificate, error) {
+	chains, err := p.leaf.Verify(x509.VerifyOptions{
+		Roots: by.pool(), Intermediates: authorities(p.through).pool(), CurrentTime: now,
+		KeyUsages: []x509.ExtKeyUsage{x509.ExtKeyUsageAny},
+	})
+	if err != nil {
+		return nil, err
+	}
+	return chains[0], nil
+}
+
+// covers says which names the certificate is not for.
+func (p *pair) covers(names []string) []problem {
+	var wrong []problem
+	for _, name := range names {
+		if p.leaf.VerifyHostname(name) != nil {
+			wanted := name
+			if _, parent, ok := strings.Cut(name, "."); ok && strings.Contains(name, someMember) {
+				wanted = "*." + parent
+			}
+			wrong = append(wrong, invalid("the certificate in %s is not for %s: write one that has this among its subject alternative names", p.at(p.files.cert), wanted))
+		}
+	}
+	return wrong
+}
+
+// endsSoon tells of a certificate that is about to end; "" if it is not.
+func (p *pair) endsSoon(now time.Time) string {
+	if left := p.leaf.NotAfter.Sub(now); left <= 0 || left > soon {
+		return ""
+	}
+	return fmt.Sprintf("the certificate in %s ends at %s: write a new one before", p.at(p.files.cert), stamp(p.leaf.NotAfter))
+}
+
+// stamp is a time as messages tell it.
+func stamp(t time.Time) string { return t.UTC().Format(time.RFC3339) }

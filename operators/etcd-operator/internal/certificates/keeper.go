@@ -1,0 +1,256 @@
+package certificates
+
+import (
+	"context"
+	"fmt"
+	"slices"
+	"strings"
+	"sync"
+	"time"
+
+	corev1 "k8s.io/api/core/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	"github.com/etcd-operators/etcd-operators/api/v1beta2"
+	"github.com/etcd-operators/etcd-operators/shared/member"
+)
+
+const (
+	// deadline bounds one look at the certificates of a cluster.
+	deadline = 15 * time.Second
+	// lasting is how long what was found holds while nothing else has changed: no watch
+	// tells of Secrets.
+	lasting = 30 * time.Second
+	// rounds is how often one look may read again what it has written: an authority, the
+	// Secrets, and one more for a write that was refused.
+	rounds = 4
+
+	fieldOwner = client.FieldOwner("etcd-operator")
+)
+
+// Keeper keeps the certificates of clusters. It is safe for concurrent use, and its zero
+// value but for Client and Live is ready.
+type Keeper struct {
+	// Client reads Pods from a cache, and writes Secrets.
+	Client client.Client
+	// Live reads from the API server: Secrets by name, and, while an authority is being
+	// replaced, Pods.
+	Live client.Reader
+
+	mu    sync.Mutex
+	known map[client.ObjectKey]found
+}
+
+// found is the State of a cluster, what it was found for, and until when it holds.
+type found struct {
+	of    string
+	until time.Time
+	state State
+	// warned are the warnings that were told.
+	warned []Event
+}
+
+// Keep brings the certificates of a cluster to what they are to be, and says how they
+// are. While the EtcdCluster is being deleted or paused it only reads. It returns an error
+// only if the API server does not do as it is asked; what is wrong with certificates is in
+// the State.
+func (k *Keeper) Keep(ctx context.Context, c *v1beta2.EtcdCluster) (State, error) {
+	key := client.ObjectKeyFromObject(c)
+	if k == nil || c.Spec.TLS == nil || (c.Spec.Issued() == nil && !c.UsesTLS()) {
+		k.Forget(key)
+		return State{}, nil
+	}
+	ctx, cancel := context.WithTimeout(ctx, deadline)
+	defer cancel()
+	pods, err := k.pods(ctx, k.Client, c)
+	if err != nil {
+		return State{}, err
+	}
+	of := fingerprint(c, pods)
+	k.mu.Lock()
+	last, ok := k.known[key]
+	k.mu.Unlock()
+	if ok && last.of == of && time.Now().Before(last.until) {
+		last.state.Told = nil
+		return last.state, nil
+	}
+	state, err := k.look(ctx, c, pods)
+	if err != nil {
+		return State{}, err
+	}
+	next := found{of: of, until: time.Now().Add(lasting), state: state}
+	if state.Again > 0 && state.Again < lasting {
+		next.until = time.Now().Add(state.Again)
+	}
+	state.Told = slices.DeleteFunc(slices.Clone(state.Told), func(e Event) bool {
+		if e.Warning {
+			next.warned = append(next.warned, e)
+		}
+		return e.Warning && slices.Contains(last.warned, e)
+	})
+	k.mu.Lock()
+	defer k.mu.Unlock()
+	if k.known == nil {
+		k.known = map[client.ObjectKey]found{}
+	}
+	k.known[key] = next
+	return state, nil
+}
+
+// Forget drops what is known of a cluster that is gone.
+func (k *Keeper) Forget(key client.ObjectKey) {
+	if k == nil {
+		return
+	}
+	k.mu.Lock()
+	defer k.mu.Unlock()
+	delete(k.known, key)
+}
+
+// fingerprint is the same as long as what a State follows from is the same, but for the
+// Secrets and the time.
+func fingerprint(c *v1beta2.EtcdCluster, pods []pod) string {
+	trust := ""
+	if c.Status.TLS != nil {
+		trust = c.Status.TLS.Trust
+	}
+	return fmt.Sprintf("%s %d %t %q %q %s %v", c.UID, c.Generation, c.DeletionTimestamp.IsZero(),
+		c.Annotations[v1beta2.AnnotationRenew], c.Annotations[v1beta2.AnnotationRotateCA], trust, pods)
+}
+
+// look reads, decides and writes until there is nothing left to write.
+func (k *Keeper) look(ctx context.Context, c *v1beta2.EtcdCluster, pods []pod) (State, error) {
+	var told []Event
+	var state State
+	for range rounds {
+		in, err := k.read(ctx, c, pods)
+		if err != nil {
+			return State{}, err
+		}
+		out, err := in.decide()
+		if err != nil {
+			return State{}, err
+		}
+		state = out.state
+		if len(out.writes) == 0 || c.Spec.Paused || !c.DeletionTimestamp.IsZero() {
+			break
+		}
+		if err := k.unchanged(ctx, c); err != nil {
+			return State{}, err
+		}
+		for _, w := range out.writes {
+			done, err := k.write(ctx, w)
+			if err != nil {
+				return State{}, err
+			}
+			if done && w.told.Reason != "" {
+				told = append(told, w.told)
+			}
+		}
+		state.again(time.Millisecond)
+	}
+	state.Told = append(told, state.Told...)
+	return state, nil
+}
+
+// decide says what is to be done.
+func (in *input) decide() (outcome, error) {
+	if in.cluster.Spec.TLS.Auto != nil {
+		return in.auto()
+	}
+	return outcome{state: in.state(nil, nil)}, nil
+}
+
+// read reads all that is needed. The authority comes last: what is written to the other
+// Secrets, as they were read, is refused if they have changed since.
+func (k *Keeper) read(ctx context.Context, c *v1beta2.EtcdCluster, pods []pod) (*input, error) {
+	in := &input{cluster: c, kept: map[role]*corev1.Secret{}, pods: pods}
+	var err error
+	for _, r := range issuedRoles {
+		if in.kept[r], err = k.secret(ctx, c.Namespace, secretOf(c, r)); err != nil {
+			return nil, err
+		}
+	}
+	if in.ca, err = k.secret(ctx, c.Namespace, c.CATLSSecret()); err != nil {
+		return nil, err
+	}
+	if in.ca != nil {
+		// Nobody is to be taken for restarted by a cache that is behind.
+		if in.pods, err = k.pods(ctx, k.Live, c); err != nil {
+			return nil, err
+		}
+	}
+	in.now = time.Now()
+	return in, nil
+}
+
+// secret reads one; nil if it does not exist, or has no name.
+func (k *Keeper) secret(ctx context.Context, namespace, name string) (*corev1.Secret, error) {
+	if name == "" {
+		return nil, nil
+	}
+	var s corev1.Secret
+	err := k.Live.Get(ctx, client.ObjectKey{Namespace: namespace, Name: name}, &s)
+	if apierrors.IsNotFound(err) {
+		return nil, nil
+	}
+	if err != nil {
+		return nil, fmt.Errorf("read Secret %s: %w", name, err)
+	}
+	return &s, nil
+}
+
+// pods are the members' that may run.
+func (k *Keeper) pods(ctx context.Context, from client.Reader, c *v1beta2.EtcdCluster) ([]pod, error) {
+	var list corev1.PodList
+	if err := from.List(ctx, &list, client.InNamespace(c.Namespace), client.MatchingLabels(member.Selector(c.Name))); err != nil {
+		return nil, fmt.Errorf("read Pods: %w", err)
+	}
+	var all []pod
+	for i := range list.Items {
+		p := &list.Items[i]
+		if !metav1.IsControlledBy(p, c) || p.Status.Phase == corev1.PodSucceeded || p.Status.Phase == corev1.PodFailed {
+			continue
+		}
+		ready := slices.ContainsFunc(p.Status.Conditions, func(c corev1.PodCondition) bool {
+			return c.Type == corev1.PodReady && c.Status == corev1.ConditionTrue
+		})
+		all = append(all, pod{name: p.Name, trust: p.Annotations[v1beta2.AnnotationTrust], ready: ready && p.DeletionTimestamp.IsZero()})
+	}
+	slices.SortFunc(all, func(a, b pod) int { return strings.Compare(a.name, b.name) })
+	return all, nil
+}
+
+// unchanged reads the EtcdCluster, and fails if it is not the one that was decided for, or
+// is to be left alone by now.
+func (k *Keeper) unchanged(ctx context.Context, c *v1beta2.EtcdCluster) error {
+	var live v1beta2.EtcdCluster
+	if err := k.Live.Get(ctx, client.ObjectKeyFromObject(c), &live); err != nil {
+		return fmt.Errorf("read EtcdCluster: %w", err)
+	}
+	if live.UID != c.UID || live.Generation != c.Generation || !live.DeletionTimestamp.IsZero() {
+		return apierrors.NewConflict(v1beta2.GroupVersion.WithResource("etcdclusters").GroupResource(), c.Name, fmt.Errorf("it has changed since it was read"))
+	}
+	return nil
+}
+
+// write writes one Secret, if it is still as it was read. It reports whether it did: if
+// not, all is to be read again.
+func (k *Keeper) write(ctx context.Context, w write) (bool, error) {
+	var err error
+	if w.from == nil {
+		err = k.Client.Create(ctx, w.to, fieldOwner)
+	} else {
+		err = k.Client.Patch(ctx, w.to, client.MergeFromWithOptions(w.from, client.MergeFromWithOptimisticLock{}), fieldOwner)
+	}
+	if apierrors.IsAlreadyExists(err) || apierrors.IsConflict(err) || (w.from != nil && apierrors.IsNotFound(err)) {
+		return false, nil
+	}
+	if err != nil {
+		return false, fmt.Errorf("write Secret %s: %w", w.to.Name, err)
+	}
+	return true, nil
+}
+

@@ -1,0 +1,210 @@
+package certificates
+
+import (
+	"crypto/tls"
+	"errors"
+	"io"
+	"net"
+	"net/http"
+	"strings"
+	"testing"
+	"time"
+
+	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	"github.com/etcd-operators/etcd-operators/api/v1beta2"
+	"github.com/etcd-operators/etcd-operators/operators/etcd-operator/internal/plan"
+	"github.com/etcd-operators/etcd-operators/shared/apiservertest"
+	"github.com/etcd-operators/etcd-operators/shared/member"
+)
+
+// bench is one EtcdCluster in a namespace of its own, on a real API server.
+type bench struct {
+	t       *testing.T
+	client  client.Client
+	keeper  *Keeper
+	cluster *v1beta2.EtcdCluster
+}
+
+func newBench(t *testing.T, policy v1beta2.TLSPolicy) *bench {
+	t.Helper()
+	c := apiservertest.Client(t)
+	b := &bench{t: t, client: c, keeper: &Keeper{Client: c, Live: c}}
+	b.cluster = &v1beta2.EtcdCluster{
+		ObjectMeta: metav1.ObjectMeta{Name: "x", Namespace: apiservertest.Namespace(t)},
+		Spec:       v1beta2.ClusterSpec{Size: 3, TLS: &policy},
+	}
+	apiservertest.Create(t, c, b.cluster)
+	return b
+}
+
+// keep is one look, as if nothing were known from an earlier one.
+func (b *bench) keep() State {
+	b.t.Helper()
+	b.keeper.Forget(client.ObjectKeyFromObject(b.cluster))
+	apiservertest.Read(b.t, b.client, b.cluster)
+	s, err := b.keeper.Keep(apiservertest.Context(b.t), b.cluster)
+	if err != nil {
+		b.t.Fatal(err)
+	}
+	return s
+}
+
+// report writes the trust to the status, as the controller does.
+func (b *bench) report(s State) {
+	b.t.Helper()
+	apiservertest.Read(b.t, b.client, b.cluster)
+	b.cluster.Status.TLS = &v1beta2.TLSStatus{Trust: s.TLS.Trust, Rotation: s.TLS.Rotation}
+	apiservertest.SetStatus(b.t, b.client, b.cluster)
+}
+
+func (b *bench) update(change func(*v1beta2.EtcdCluster)) {
+	b.t.Helper()
+	apiservertest.Read(b.t, b.client, b.cluster)
+	change(b.cluster)
+	if err := b.client.Update(apiservertest.Context(b.t), b.cluster); err != nil {
+		b.t.Fatal(err)
+	}
+}
+
+func (b *bench) secret(name string) *corev1.Secret {
+	b.t.Helper()
+	s := &corev1.Secret{ObjectMeta: metav1.ObjectMeta{Name: name, Namespace: b.cluster.Namespace}}
+	apiservertest.Read(b.t, b.client, s)
+	return s
+}
+
+func wantWell(t *testing.T, s State) {
+	t.Helper()
+	if s.TLS.Reason != "" || s.TLS.Message != "" || s.TLS.Blind || s.Config == nil || s.TLS.Trust == "" {
+		t.Fatalf("not all is well: %+v", s.TLS)
+	}
+}
+
+func autoPolicy() v1beta2.TLSPolicy { return v1beta2.TLSPolicy{Auto: &v1beta2.AutoTLS{}} }
+
+// The certificates that are issued serve: members for each other and for clients, and the
+// operator and applications as clients. Another cluster's are refused.
+func TestAutoServes(t *testing.T) {
+	b, other := newBench(t, autoPolicy()), newBench(t, autoPolicy())
+	state := b.keep()
+	wantWell(t, state)
+	foreign := other.keep()
+	if len(state.Told) != 5 {
+		t.Errorf("told %v, want the authority and four certificates", state.Told)
+	}
+	if left := time.Until(state.TLS.NotAfter); left < 89*24*time.Hour || left > 90*24*time.Hour {
+		t.Errorf("the first certificate ends in %s, want 90 days", left)
+	}
+	of := func(r role) *pair {
+		p, wrong := readPair(r, b.secret(secretOf(b.cluster, r)))
+		if len(wrong) > 0 {
+			t.Fatal(wrong)
+		}
+		return p
+	}
+	asClient := func(p *pair) *tls.Config {
+		return &tls.Config{Certificates: []tls.Certificate{p.shown}, RootCAs: p.trusted.pool(), MinVersion: tls.VersionTLS12}
+	}
+	host := member.Host(b.cluster, member.Name("x", "abcdefghij"))
+	for name, row := range map[string]struct {
+		shown  role
+		client *tls.Config
+		host   string
+		works  bool
+	}{
+		"operator":         {server, state.Config, host, true},
+		"application":      {server, asClient(of(applications)), "x-client." + b.cluster.Namespace + ".svc", true},
+		"by localhost":     {server, asClient(of(applications)), "localhost", true},
+		"member to member": {peer, asClient(of(peer)), host, true},
+		"by full name":     {peer, asClient(of(peer)), host + ".cluster.local", true},
+		"another host":     {server, state.Config, "example.com", false},
+		"another cluster":  {server, foreign.Config, host, false},
+		"nobody":           {server, &tls.Config{RootCAs: of(operator).trusted.pool(), MinVersion: tls.VersionTLS12}, host, false},
+	} {
+		shown := of(row.shown)
+		config := row.client.Clone()
+		config.ServerName = row.host
+		err := handshake(t, &tls.Config{Certificates: []tls.Certificate{shown.shown}, ClientCAs: shown.trusted.pool(), ClientAuth: tls.RequireAndVerifyClientCert, MinVersion: tls.VersionTLS12}, config)
+		if (err == nil) != row.works {
+			t.Errorf("%s: %v, want it to work: %t", name, err, row.works)
+		}
+	}
+	if cn := of(operator).leaf.Subject.CommonName; cn != "root" {
+		t.Errorf("the operator is %q, want etcd's root", cn)
+	}
+}
+
+// handshake lets a client ask a server once.
+func handshake(t *testing.T, serverConfig, clientConfig *tls.Config) error {
+	t.Helper()
+	listener, err := net.Listen("tcp", "127.0.0.1:0")
+	if err != nil {
+		t.Fatal(err)
+	}
+	s := &http.Server{Handler: http.NotFoundHandler(), ReadHeaderTimeout: time.Minute, ErrorLog: nil}
+	s.SetKeepAlivesEnabled(false)
+	ended := make(chan error, 1)
+	go func() { ended <- s.Serve(tls.NewListener(listener, serverConfig)) }()
+	defer func() {
+		if err := errors.Join(s.Close(), <-ended); !errors.Is(err, http.ErrServerClosed) {
+			t.Error(err)
+		}
+	}()
+	asking := &http.Client{Transport: &http.Transport{TLSClientConfig: clientConfig, DisableKeepAlives: true}}
+	request, err := http.NewRequestWithContext(apiservertest.Context(t), http.MethodGet, "https://"+listener.Addr().String(), http.NoBody)
+	if err != nil {
+		t.Fatal(err)
+	}
+	response, err := asking.Do(request)
+	if err != nil {
+		return err
+	}
+	_, err = io.Copy(io.Discard, response.Body)
+	return errors.Join(err, response.Body.Close())
+}
+
+// What is there is not written again, and what is found lasts for a while.
+func TestAutoIsIdle(t *testing.T) {
+	b := newBench(t, autoPolicy())
+	b.report(b.keep())
+	versions := func() string {
+		var all []string
+		for _, name := range []string{"x-ca-tls", "x-peer-tls", "x-server-tls", "x-operator-tls", "x-client-tls"} {
+			s := b.secret(name)
+			if !metav1.IsControlledBy(s, b.cluster) || s.Labels[v1beta2.LabelCluster] != "x" || s.Type != corev1.SecretTypeTLS {
+				t.Errorf("%s is %v, of type %s", name, s.ObjectMeta, s.Type)
+			}
+			all = append(all, s.ResourceVersion)
+		}
+		return strings.Join(all, " ")
+	}
+	before := versions()
+	again := b.keep()
+	wantWell(t, again)
+	if versions() != before || len(again.Told) != 0 || again.Again != 0 {
+		t.Errorf("an idle cluster is written: %v, %v", again.Told, again.Again)
+	}
+	b.keeper.Live = nil // it would panic
+	if _, err := b.keeper.Keep(apiservertest.Context(t), b.cluster); err != nil {
+		t.Error(err)
+	}
+}
+
+// A paused cluster is read and not written.
+func TestPaused(t *testing.T) {
+	b := newBench(t, autoPolicy())
+	b.update(func(c *v1beta2.EtcdCluster) { c.Spec.Paused = true })
+	state := b.keep()
+	if state.TLS.Reason != plan.CertificatesPending || !strings.Contains(state.TLS.Message, "spec.paused") || !state.TLS.Blind {
+		t.Errorf("got %+v", state.TLS)
+	}
+	var found corev1.SecretList
+	if err := b.client.List(apiservertest.Context(t), &found, client.InNamespace(b.cluster.Namespace)); err != nil || len(found.Items) != 0 {
+		t.Errorf("%d Secrets were made, %v", len(found.Items), err)
+	}
+	b.update(func(c *v1beta2.EtcdCluster) { c.Spec.Paused = false })
+	wantWell(t, b.keep())
+}

@@ -1,0 +1,213 @@
+package certificates
+
+import (
+	"crypto/tls"
+	"fmt"
+	"strings"
+	"time"
+
+	corev1 "k8s.io/api/core/v1"
+
+	"github.com/etcd-operators/etcd-operators/operators/etcd-operator/internal/plan"
+)
+
+// pendingDelay is how soon to look again while certificates are being issued, and
+// wrongDelay while something is wrong with them.
+const (
+	pendingDelay = 2 * time.Second
+	wrongDelay   = 5 * time.Second
+)
+
+// State is what is known of a cluster's certificates.
+type State struct {
+	TLS plan.TLS
+	// Config is for calls to the members (etcdclient.By); nil if they serve clients in
+	// the clear, or if the operator has nothing to show to them.
+	Config *tls.Config
+	// Told is what was done, and what is to be known, since the last State.
+	Told []Event
+	// Again is how soon to look again, since no watch tells of what is waited for; 0 if
+	// nothing is.
+	Again time.Duration
+}
+
+// mine are the Secrets of the roles.
+func (in *input) mine() []*corev1.Secret {
+	var all []*corev1.Secret
+	for _, r := range issuedRoles {
+		all = append(all, in.kept[r])
+	}
+	return all
+}
+
+// strangers are the problems with Secrets that have a name that the cluster needs, and
+// are not the cluster's.
+func (in *input) strangers(secrets []*corev1.Secret) []problem {
+	var wrong []problem
+	for _, s := range secrets {
+		if in.foreign(s) {
+			wrong = append(wrong, invalid("Secret %s is not this EtcdCluster's, and is left alone, but the cluster needs its name: delete it", s.Name))
+		}
+	}
+	return wrong
+}
+
+// state tells of Secrets as they were read. t is nil while authorities are not known, and
+// wrong is what else stands in the way.
+func (in *input) state(t *rotation, wrong []problem) State {
+	s := State{TLS: plan.TLS{Wanted: true, Trust: in.announced()}}
+	pairs := map[role]*pair{}
+	for _, r := range []role{peer, server, operator, applications} {
+		name := secretOf(in.cluster, r)
+		if name == "" {
+			continue
+		}
+		secret := in.kept[r]
+		if secret == nil {
+			wrong = append(wrong, in.absent(r, name))
+			continue
+		}
+		if in.cluster.Spec.Issued() != nil && in.foreign(secret) {
+			continue
+		}
+		p, bad := readPair(r, secret)
+		wrong = append(wrong, bad...)
+		if p != nil {
+			pairs[r] = p
+		}
+	}
+	wrong = append(wrong, check(in.cluster, pairs, in.now)...)
+	in.explain(&s, wrong)
+	in.show(&s, pairs[operator])
+	s.TLS.NotAfter = end(pairs, in.now)
+	if t != nil {
+		s.TLS.Rotation = t.step
+		in.announce(&s, t)
+	}
+	if in.cluster.Spec.Issued() == nil {
+		if len(wrong) == 0 {
+			s.TLS.Trust = trustHash(trustedBy(pairs[peer]), trustedBy(pairs[server]))
+		}
+		for _, r := range []role{peer, server, operator} {
+			if p := pairs[r]; p != nil && p.endsSoon(in.now) != "" {
+				s.Told = append(s.Told, Event{Reason: ReasonEnds, Message: p.endsSoon(in.now), Warning: true})
+			}
+		}
+	}
+	return s
+}
+
+// absent is the problem of a Secret that is not there.
+func (in *input) absent(r role, name string) problem {
+	if in.cluster.Spec.Issued() == nil {
+		old := archived[r]
+		return missing("Secret %s does not exist: create it with the keys %s, %s and %s (or %s, %s and %s)", name, old.cert, old.key, old.ca, common.cert, common.key, common.ca)
+	}
+	message := fmt.Sprintf("the certificate in Secret %s is being issued", name)
+	if in.cluster.Spec.Paused {
+		message = fmt.Sprintf("Secret %s does not exist: it is made when spec.paused is not true any more", name)
+	}
+	return problem{plan.CertificatesPending, message}
+}
+
+// explain sums up what is wrong. What somebody has to do comes before what is waited for.
+func (in *input) explain(s *State, wrong []problem) {
+	for _, reason := range []string{plan.CertificatesMissing, plan.CertificatesInvalid, plan.CertificatesPending} {
+		for _, w := range wrong {
+			if w.reason != reason {
+				continue
+			}
+			if s.TLS.Reason == "" {
+				s.TLS.Reason = reason
+			}
+			if !strings.Contains(s.TLS.Message, w.message) {
+				s.TLS.Message = strings.TrimPrefix(s.TLS.Message+"; "+w.message, "; ")
+			}
+		}
+	}
+	switch s.TLS.Reason {
+	case "":
+	case plan.CertificatesPending:
+		s.again(pendingDelay)
+	default:
+		s.again(wrongDelay)
+	}
+}
+
+// show makes what the operator shows to the members, if there is any.
+func (in *input) show(s *State, own *pair) {
+	if in.cluster.ServerTLSSecret() == "" {
+		return
+	}
+	if own == nil || own.dates(in.now) != nil {
+		s.TLS.Blind = true
+		return
+	}
+	s.Config = &tls.Config{MinVersion: tls.VersionTLS12, Certificates: []tls.Certificate{own.shown}, RootCAs: own.trusted.pool()}
+}
+
+// announced is the hash that members trust as far as the status tells.
+func (in *input) announced() string {
+	if in.cluster.Status.TLS == nil {
+		return ""
+	}
+	return in.cluster.Status.TLS.Trust
+}
+
+// announce tells the hash of the authorities that members are to trust, once all Secrets
+// have them, and kubelets have had time to hear of that. Until then it stays as it was.
+func (in *input) announce(s *State, t *rotation) {
+	if !t.next.IsZero() {
+		s.again(t.next.Sub(in.now))
+	}
+	hash, settled := trustHash(t.wanted, t.wanted), in.now
+	for _, r := range issuedRoles {
+		if in.kept[r] == nil || !in.bundle(r).equal(t.wanted) {
+			return
+		}
+		if at := since(in.kept[r], annotationTrusted, t.wanted.id()); at.Add(settling).After(settled) {
+			settled = at.Add(settling)
+		}
+	}
+	if was := in.announced(); was != "" && was != hash && settled.After(in.now) {
+		s.again(settled.Sub(in.now))
+		return
+	}
+	s.TLS.Trust = hash
+}
+
+// again asks to look again, unless that is asked for sooner.
+func (s *State) again(in time.Duration) {
+	if in = max(in, time.Millisecond); s.Again == 0 || in < s.Again {
+		s.Again = in
+	}
+}
+
+// trustedBy are the authorities beside a certificate; none without one.
+func trustedBy(p *pair) authorities {
+	if p == nil {
+		return nil
+	}
+	return p.trusted
+}
+
+// end is when the first of the certificates ends, or of those that have signed them;
+// zero if there is none.
+func end(pairs map[role]*pair, now time.Time) time.Time {
+	var first time.Time
+	sooner := func(t time.Time) {
+		if first.IsZero() || t.Before(first) {
+			first = t
+		}
+	}
+	for r, p := range pairs {
+		sooner(p.leaf.NotAfter)
+		if by := verifier(pairs, r); by != nil {
+			chain, _ := p.chain(by.trusted, now)
+			for _, c := range chain {
+				sooner(c.NotAfter)
+			}
+		}
+	}
+	return first
+}
