@@ -64,9 +64,9 @@ type BackupSpec struct {
 	// +kubebuilder:validation:items:XValidation:rule="self.matches('^https?://([-._A-Za-z0-9]+|\\\\[[0-9A-Fa-f:.]+\\\\]):[0-9]{1,5}/?$')",message="an endpoint is a URL with scheme, host and port: write it as http://example-client:2379, or https:// if the members serve by TLS"
 	EtcdEndpoints []string `json:"etcdEndpoints,omitempty"`
 
-	// The EtcdCluster of this namespace to back up: its members are the endpoints,
-	// its spec.TLS.static.operatorSecret is the clientTLSSecret and its
-	// spec.auth.rootSecret the authSecret, unless those are set here. Either this or
+	// The EtcdCluster of this namespace to back up: its members are the endpoints, and
+	// unless they are set here, the Secret with its operators' certificate (of spec.TLS)
+	// is the clientTLSSecret and its spec.auth.rootSecret the authSecret. Either this or
 	// etcdEndpoints.
 	// +optional
 	ClusterRef *ClusterReference `json:"clusterRef,omitempty"`

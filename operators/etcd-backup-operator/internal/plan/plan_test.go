@@ -278,17 +278,47 @@ func TestPlan(t *testing.T) {
 			o: observe(cluster(func(c *v1beta2.EtcdCluster) {
 				c.Status.Members.Ready = []string{"c-1"}
 				c.Spec.Pod = &v1beta2.PodPolicy{ClusterDomain: ".example.org"}
-				c.Spec.TLS = &v1beta2.TLSPolicy{Static: &v1beta2.StaticTLS{OperatorSecret: "c-operator"}}
+				c.Spec.TLS = &v1beta2.TLSPolicy{Static: &v1beta2.StaticTLS{Member: &v1beta2.MemberSecret{ServerSecret: "c-server"}, OperatorSecret: "c-operator"}}
 			})),
 			want: decided{Action: StartJob{Name: name(0), Scheduled: born, TLSSecret: "c-operator", Endpoints: []string{
 				"https://c-1.c.ns.svc.example.org:2379",
+			}}, Reason: "BackupStarted", Again: next, Phase: running},
+		},
+		"cluster with certificates that are issued": {
+			reason: "its root's certificate needs no user beside",
+			o: observe(cluster(func(c *v1beta2.EtcdCluster) {
+				c.Status.Members.Ready = []string{"c-1"}
+				c.Spec.TLS = &v1beta2.TLSPolicy{Auto: &v1beta2.AutoTLS{}}
+			})),
+			want: decided{Action: StartJob{Name: name(0), Scheduled: born, TLSSecret: "c-operator-tls", Endpoints: []string{
+				"https://c-1.c.ns.svc:2379",
+			}}, Reason: "BackupStarted", Again: next, Phase: running},
+		},
+		"cluster with cert-manager's": {
+			reason: "as with those that the operator issues",
+			o: observe(cluster(func(c *v1beta2.EtcdCluster) {
+				c.Status.Members.Ready = []string{"c-1"}
+				c.Spec.TLS = &v1beta2.TLSPolicy{CertManager: &v1beta2.CertManagerTLS{IssuerRef: v1beta2.IssuerReference{Name: "ca"}}}
+			})),
+			want: decided{Action: StartJob{Name: name(0), Scheduled: born, TLSSecret: "c-operator-tls", Endpoints: []string{
+				"https://c-1.c.ns.svc:2379",
+			}}, Reason: "BackupStarted", Again: next, Phase: running},
+		},
+		"cluster with TLS between members alone": {
+			reason: "clients are served in the clear, and no certificate is asked for",
+			o: observe(cluster(func(c *v1beta2.EtcdCluster) {
+				c.Status.Members.Ready = []string{"c-1"}
+				c.Spec.TLS = &v1beta2.TLSPolicy{Static: &v1beta2.StaticTLS{Member: &v1beta2.MemberSecret{PeerSecret: "c-peer"}}}
+			})),
+			want: decided{Action: StartJob{Name: name(0), Scheduled: born, Endpoints: []string{
+				"http://c-1.c.ns.svc:2379",
 			}}, Reason: "BackupStarted", Again: next, Phase: running},
 		},
 		"cluster with TLS, own Secret": {
 			reason: "what the backup says goes before what the cluster says",
 			o: observe(spec(func(s *v1beta2.BackupSpec) { s.ClientTLSSecret = "mine" }), cluster(func(c *v1beta2.EtcdCluster) {
 				c.Status.Members.Ready = []string{"c-1"}
-				c.Spec.TLS = &v1beta2.TLSPolicy{Static: &v1beta2.StaticTLS{OperatorSecret: "c-operator"}}
+				c.Spec.TLS = &v1beta2.TLSPolicy{Static: &v1beta2.StaticTLS{Member: &v1beta2.MemberSecret{ServerSecret: "c-server"}, OperatorSecret: "c-operator"}}
 			})),
 			want: decided{Action: StartJob{Name: name(0), Scheduled: born, TLSSecret: "mine", Endpoints: []string{
 				"https://c-1.c.ns.svc:2379",

@@ -35,16 +35,12 @@ func findSource(o *Observation) source {
 		return source{wait: warn("ClusterNotReady", fmt.Sprintf(
 			"the EtcdCluster %s has no ready member: its conditions say why; the backup starts by itself when it has one", name))}
 	}
-	scheme, secret := "http", ""
-	if tls := o.Cluster.Spec.TLS; tls != nil && tls.Static != nil && tls.Static.OperatorSecret != "" {
-		scheme, secret = "https", tls.Static.OperatorSecret
-	}
-	s := source{secret: secret, auth: cmp.Or(spec.AuthSecret, o.Cluster.Spec.RootSecret())}
-	if spec.ClientTLSSecret != "" {
-		s.secret = spec.ClientTLSSecret
+	s := source{secret: spec.ClientTLSSecret, auth: cmp.Or(spec.AuthSecret, o.Cluster.Spec.RootSecret())}
+	if s.secret == "" && o.Cluster.ServerTLSSecret() != "" {
+		s.secret = o.Cluster.OperatorTLSSecret()
 	}
 	for _, m := range ready {
-		s.endpoints = append(s.endpoints, fmt.Sprintf("%s://%s:%d", scheme, member.Host(o.Cluster, m), member.ClientPort))
+		s.endpoints = append(s.endpoints, member.ClientURL(o.Cluster, m))
 	}
 	return s
 }

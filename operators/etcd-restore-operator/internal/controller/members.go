@@ -124,6 +124,9 @@ func (r *Reconciler) createSeed(ctx context.Context, t *target, x plan.CreateSee
 	if err := r.alone(ctx, t, x.Name); err != nil {
 		return err
 	}
+	if !plan.Trusts(t.cluster) {
+		return fmt.Errorf("%w: the certificates of EtcdCluster %s are not there", errStale, t.cluster.Name)
+	}
 	pod, err := build.Seed(t.restore, t.cluster, x, r.Image)
 	if err != nil {
 		return fmt.Errorf("%w: %w", errRefused, err)

@@ -188,6 +188,24 @@ func seeded(changes ...func(*Pod)) change {
 
 func ready(p *Pod) { p.Restored, p.Ready = true, true }
 
+// withTLS has the cluster's certificates come from the operator, which has told what
+// members trust, unless trust is empty.
+func withTLS(trust string) change {
+	return func(s *scene) {
+		s.Cluster.Spec.TLS = &v1beta2.TLSPolicy{Auto: &v1beta2.AutoTLS{}}
+		s.Cluster.Status.TLS = &v1beta2.TLSStatus{Trust: trust}
+	}
+}
+
+// certificates has what etcd-operator says of them.
+func certificates(is metav1.ConditionStatus, reason string) change {
+	return func(s *scene) {
+		s.Cluster.Status.Conditions = append(s.Cluster.Status.Conditions, metav1.Condition{
+			Type: v1beta2.ConditionCertificatesReady, Status: is, Reason: reason, Message: "the words of etcd-operator",
+		})
+	}
+}
+
 func noLeave(p *Pod) { p.Leave = false }
 
 // offered has the seed handed over.

@@ -103,7 +103,8 @@ type (
 	CreateSeedClaim struct{ Name string }
 	// CreateSeed makes the seed's Pod, while fenced, and only if the other Pods of the
 	// cluster, read live, are none, or those that AcceptRunningOldMembers lets be: that
-	// are being deleted. That it exists, controlled by the EtcdCluster, is success.
+	// are being deleted; and only if the cluster, read live, Trusts. That it exists,
+	// controlled by the EtcdCluster, is success.
 	CreateSeed struct {
 		Name, Version string
 		Source        Source

@@ -144,6 +144,9 @@ func (w *world) partEffect(c *v1beta2.EtcdCluster, r *v1beta2.EtcdRestore, a Act
 	w.version++
 	switch a := a.(type) {
 	case StopPods:
+		if c.Spec.TLS != nil && c.Status.TLS == nil {
+			w.fail("members are stopped before the certificates of %s are there", c.Name)
+		}
 		for _, ref := range a.Pods {
 			w.deletePod(ref.UID)
 		}
@@ -216,6 +219,12 @@ func (w *world) alone(r *v1beta2.EtcdRestore, seed string) bool {
 }
 
 func (w *world) createSeed(c *v1beta2.EtcdCluster, r *v1beta2.EtcdRestore, a CreateSeed) bool {
+	if c.Spec.TLS != nil && c.Status.TLS == nil {
+		if !w.noLive {
+			return false
+		}
+		w.fail("seed %s is made before the certificates of %s are there", a.Name, c.Name)
+	}
 	if !w.alone(r, a.Name) {
 		if !w.noLive {
 			return false

@@ -207,6 +207,15 @@ func randomCluster(r *rand.Rand, o *Observation, version string) {
 	if maybe(6) {
 		serving("a", "b", "c")(&scene{*o})
 	}
+	if maybe(4) {
+		c.Spec.TLS = &v1beta2.TLSPolicy{Auto: &v1beta2.AutoTLS{}}
+		c.Status.TLS = []*v1beta2.TLSStatus{nil, {}, {Trust: "x"}, {Trust: "x"}}[r.Intn(4)]
+	}
+	if maybe(8) {
+		c.Status.Conditions = append(c.Status.Conditions, metav1.Condition{
+			Type: v1beta2.ConditionCertificatesReady, Status: []metav1.ConditionStatus{"True", "False"}[r.Intn(2)], Reason: []string{"CertificatesMissing", "CertificatesPending", "not CamelCase"}[r.Intn(3)], Message: "\xff",
+		})
+	}
 	if maybe(8) {
 		o.Template = newCluster("t", "template", maybe(2))
 	}

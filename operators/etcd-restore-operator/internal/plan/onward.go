@@ -57,7 +57,7 @@ func awaitMembers(v *view) *step {
 	if v.by == "" && v.voters() >= size {
 		return nil
 	}
-	return v.awaitOperator(handedOff, "Growing", fmt.Sprintf("the EtcdCluster %s serves what the snapshot holds, and etcd-operator adds members until it has %d", v.name, size))
+	return v.awaitServing(handedOff, "Growing", fmt.Sprintf("the EtcdCluster %s serves what the snapshot holds, and etcd-operator adds members until it has %d", v.name, size))
 }
 
 // voters is how many voting members serve.

@@ -91,6 +91,14 @@ func (j *judge) action() {
 			j.complain("%s before its time", kind)
 		}
 	}
+	switch j.Action.(type) {
+	case StopPods, RetireClaims, CreateSeed:
+		// What comes before the seed has a name is not done without certificates.
+		early := st.SeedMember == "" || kind == "CreateSeed"
+		if c := j.Cluster; c.Spec.TLS != nil && (c.Status.TLS == nil || c.Status.TLS.Trust == "") && early {
+			j.complain("%s before the certificates are there", kind)
+		}
+	}
 	switch a := j.Action.(type) {
 	case AddFinalizer:
 		if st.Snapshot == nil || goingBack {

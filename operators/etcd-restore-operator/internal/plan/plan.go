@@ -102,6 +102,7 @@ var (
 		recordCluster,
 		askFence,
 		awaitFence,
+		awaitCertificates,
 
 		// Nobody else may serve clients.
 		stopPods,

@@ -313,6 +313,46 @@ func TestPlan(t *testing.T) {
 			o:      observe(fenced, members("c-1"), pods(stopping), retired("c-1"), func(s *scene) { s.Claims = s.Claims[1:] }, accept),
 			want:   decided{Reason: "Seeding", Phase: seedingIs},
 		},
+		"no certificates yet": {
+			reason: "members that serve are not stopped for a seed that could not start",
+			o:      observe(fenced, members("c-1"), withTLS("")),
+			want:   decided{Reason: "CertificatesPending", Phase: fencing, WaitingFor: []string{"EtcdCluster c"}},
+		},
+		"no certificates yet, and never looked at": {
+			reason: "there is not even a status of them",
+			o:      observe(fenced, withTLS(""), func(s *scene) { s.Cluster.Status.TLS = nil }),
+			want:   decided{Reason: "CertificatesPending", Phase: fencing, WaitingFor: []string{"EtcdCluster c"}},
+		},
+		"certificates are missing": {
+			reason: "a person must make them, and is told what etcd-operator says",
+			o:      observe(fenced, members("c-1"), withTLS(""), certificates("False", "CertificatesMissing")),
+			want:   decided{Reason: "CertificatesMissing", Phase: fencing, WaitingFor: []string{"EtcdCluster c"}, Events: []string{"CertificatesMissing"}},
+		},
+		"certificates have gone bad": {
+			reason: "the seed would not start, and the old members may serve yet",
+			o:      observe(fenced, members("c-1"), withTLS("x"), certificates("False", "CertificatesInvalid")),
+			want:   decided{Reason: "CertificatesInvalid", Phase: fencing, WaitingFor: []string{"EtcdCluster c"}, Events: []string{"CertificatesInvalid"}},
+		},
+		"certificates are renewed": {
+			reason: "those that are there serve",
+			o:      observe(fenced, members("c-1"), withTLS("x"), certificates("False", "CertificatesPending")),
+			want:   decided{Action: StopPods{[]Ref{{"c-1", "uid of c-1"}}}, Reason: "StoppingMembers", Phase: fencing, WaitingFor: []string{"Pod c-1"}},
+		},
+		"certificates are right": {
+			reason: "the seed can start",
+			o:      observe(fenced, members("c-1"), withTLS("x"), certificates("True", "CertificatesReady")),
+			want:   decided{Action: StopPods{[]Ref{{"c-1", "uid of c-1"}}}, Reason: "StoppingMembers", Phase: fencing, WaitingFor: []string{"Pod c-1"}},
+		},
+		"no TLS any more": {
+			reason: "what was once said of certificates says nothing",
+			o:      observe(fenced, members("c-1"), certificates("False", "CertificatesMissing")),
+			want:   decided{Action: StopPods{[]Ref{{"c-1", "uid of c-1"}}}, Reason: "StoppingMembers", Phase: fencing, WaitingFor: []string{"Pod c-1"}},
+		},
+		"certificates of a paused cluster": {
+			reason: "nobody mends them until it is not",
+			o:      observe(fenced, withTLS(""), certificates("False", "CertificatesMissing"), paused),
+			want:   decided{Reason: "ClusterPaused", Phase: fencing, WaitingFor: []string{"EtcdCluster c"}, Events: []string{"ClusterPaused"}},
+		},
 		"version is not known": {
 			reason: "etcd-operator says it when it has looked at the cluster",
 			o:      observe(fenced, func(s *scene) { s.Cluster.Status.CurrentVersion = "" }),
@@ -392,6 +432,16 @@ func TestPlan(t *testing.T) {
 			o:      observe(seeded(ready)),
 			want:   decided{Action: WithdrawLeave{seedRef}, Reason: "SeedReady", Phase: seedingIs},
 		},
+		"the seed, and certificates that were lost": {
+			reason: "its Pod would be another one than etcd-operator's",
+			o:      observe(named, seedClaim, withTLS("")),
+			want:   decided{Reason: "CertificatesPending", Phase: seedingIs, WaitingFor: []string{"EtcdCluster c"}},
+		},
+		"the seed, and certificates that have gone bad": {
+			reason: "the old members are gone: the seed starts as soon as they are mended",
+			o:      observe(named, seedClaim, withTLS("x"), certificates("False", "CertificatesInvalid")),
+			want:   decided{Action: create, Reason: "Seeding", Phase: seedingIs},
+		},
 		"hand over": {
 			reason: "by name and uid",
 			o:      observe(seeded(ready, noLeave)),
@@ -423,6 +473,16 @@ func TestPlan(t *testing.T) {
 			reason: "the old volumes are kept",
 			o:      observe(handed),
 			want:   decided{Reason: "Growing", Phase: handedOff, WaitingFor: []string{"EtcdCluster c"}},
+		},
+		"etcd-operator can't ask the seed": {
+			reason: "with certificates that are not right it adopts nobody",
+			o:      observe(seeded(ready, noLeave), offered, withTLS("x"), certificates("False", "CertificatesInvalid")),
+			want:   decided{Reason: "CertificatesInvalid", Phase: seedingIs, WaitingFor: []string{"EtcdCluster c"}, Events: []string{"CertificatesInvalid"}},
+		},
+		"can't grow": {
+			reason: "new members need certificates",
+			o:      observe(handed, withTLS("x"), certificates("False", "CertificatesMissing")),
+			want:   decided{Reason: "CertificatesMissing", Phase: handedOff, WaitingFor: []string{"EtcdCluster c"}, Events: []string{"CertificatesMissing"}},
 		},
 		"a learner does not count": {
 			reason: "it has no vote",

@@ -118,6 +118,9 @@ func createSeed(v *view) *step {
 	if v.seed != nil {
 		return nil
 	}
+	if s := v.awaitTrust(seeding); s != nil {
+		return s
+	}
 	return do(seeding, CreateSeed{
 		Name:     v.last.SeedMember,
 		Version:  v.version(),
@@ -182,5 +185,5 @@ func handOff(v *view) *step {
 
 // awaitAdoption waits until etcd-operator has taken the seed for the cluster.
 func awaitAdoption(v *view) *step {
-	return v.awaitOperator(seeding, "SeedHandedOver", fmt.Sprintf("the seed %s is handed over: etcd-operator adopts it", v.seed.Name))
+	return v.awaitServing(seeding, "SeedHandedOver", fmt.Sprintf("the seed %s is handed over: etcd-operator adopts it", v.seed.Name))
 }

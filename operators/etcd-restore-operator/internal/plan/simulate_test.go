@@ -49,6 +49,8 @@ func TestEveryMoment(t *testing.T) {
 		"a seed that can't be restored": {persistent: true, badSeed: true},
 		"new, and can't be restored":    {fresh: true, badSeed: true},
 		"too slow":                      {persistent: true, timeout: 9},
+		"with TLS, in place":            {persistent: true, tls: true, unseen: true},
+		"with TLS, new":                 {fresh: true, tls: true},
 	}
 	happenings := map[string]func(*config, int){
 		"the operator crashes":     func(c *config, n int) { c.crashAt = n },
@@ -65,6 +67,7 @@ func TestEveryMoment(t *testing.T) {
 		"a second restore":         func(c *config, n int) { c.secondAt = n },
 		"a second, and a crash":    func(c *config, n int) { c.secondAt, c.crashAt = n, n+4 },
 		"deleted, and made anew":   func(c *config, n int) { c.deleteAt, c.anewAt = n, n+1+n%7 },
+		"the certificates go bad":  func(c *config, n int) { c.certsAt = n },
 		"stuck, and then accepted": func(c *config, n int) { c.stickAt, c.acceptAt = 3, n },
 	}
 	runs := 0
@@ -243,6 +246,32 @@ func TestPlantedBugs(t *testing.T) {
 				d.Status.Succeeded = d.Status.Succeeded || d.Status.SeedUID != ""
 			}),
 			says: []string{"called a success"},
+		},
+		"stops members before there are certificates": {
+			reason: "the cluster is down until a person mends them",
+			plan:   without("awaitCertificates"),
+			config: func(c *config) { c.tls, c.unseen, c.fresh = true, true, false },
+			says:   []string{"are stopped before the certificates"},
+		},
+		"makes a seed before there are certificates": {
+			reason: "its Pod is another one than etcd-operator would make",
+			plan: lie(func(o *Observation) {
+				if o.Cluster != nil {
+					o.Cluster.Status.TLS = &v1beta2.TLSStatus{Trust: "authorities"}
+				}
+			}),
+			config: func(c *config) { c.tls, c.fresh, c.template, c.noLive = true, true, false, true },
+			says:   []string{"is made before the certificates"},
+		},
+		"does not go on with mended certificates": {
+			reason: "it waits for ever",
+			plan: lie(func(o *Observation) {
+				if o.Cluster != nil && o.Cluster.Spec.TLS != nil {
+					o.Cluster.Status.TLS = nil
+				}
+			}),
+			config: func(c *config) { c.tls, c.fresh, c.badJob = true, false, false },
+			says:   []string{"has not ended"},
 		},
 		"a lost seed is not replaced": {
 			reason: "the restore waits for ever",

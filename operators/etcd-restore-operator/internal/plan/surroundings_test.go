@@ -72,6 +72,8 @@ func (w *world) runJob(j *simJob) {
 func (w *world) runPod(p *simPod) {
 	d := w.diskOf(p)
 	switch {
+	case w.noCerts && w.hasTLS(p.owner):
+		p.Waiting = `secret "c-peer-tls" not found`
 	case p.restore != "" && !p.Restored:
 		w.version++
 		w.restoreData(p, d)
@@ -117,6 +119,10 @@ func (w *world) etcdOperator(c *v1beta2.EtcdCluster) {
 		w.changed()
 	}
 	mark, lifted := note[v1beta2.AnnotationFence], note[v1beta2.AnnotationFenceLifted]
+	if w.keepCertificates(c) {
+		done()
+		return
+	}
 	switch {
 	case st.FencedBy != "" && st.FencedBy == lifted:
 		w.say("etcd-operator: the fence of %s is lifted", lifted)
@@ -151,6 +157,9 @@ func (w *world) adopt(c *v1beta2.EtcdCluster) bool {
 		return false
 	}
 	p := w.pod(parts[2])
+	if w.noCerts && w.hasTLS(uid) {
+		return false // it can't ask the seed
+	}
 	if p == nil || p.Name != parts[1] || !p.Ready || !p.Deleting.IsZero() || p.Finished || p.owner != uid {
 		return false
 	}
@@ -227,7 +236,11 @@ func (w *world) heal(c *v1beta2.EtcdCluster) bool {
 
 // fault is something that goes wrong, or that somebody does.
 func (w *world) fault() {
-	switch w.r.Intn(14) {
+	switch w.r.Intn(16) {
+	case 8:
+		w.loseCertificates()
+	case 9:
+		w.noCerts = false
 	case 0, 1:
 		w.vanish()
 	case 2:
@@ -384,4 +397,38 @@ func (w *world) anew() {
 		w.addRestore("c", false)
 		w.version++
 	}
+}
+
+// loseCertificates is what a user, or an issuer, does to them until all is calm, or mended.
+func (w *world) loseCertificates() {
+	w.say("the certificates go bad")
+	w.noCerts = true
+}
+
+// hasTLS is true for the EtcdCluster of a uid that has TLS.
+func (w *world) hasTLS(uid string) bool {
+	for _, c := range w.clusters {
+		if string(c.UID) == uid {
+			return c.Spec.TLS != nil
+		}
+	}
+	return false
+}
+
+// keepCertificates is etcd-operator's care for the certificates of a cluster, which it
+// takes also while the cluster is fenced; true if it has told something of them.
+func (w *world) keepCertificates(c *v1beta2.EtcdCluster) bool {
+	st := &c.Status
+	bad := metav1.Condition{Type: v1beta2.ConditionCertificatesReady, Status: metav1.ConditionFalse, Reason: "CertificatesMissing", Message: "there is no Secret"}
+	switch told := len(st.Conditions) > 0; {
+	case c.Spec.TLS == nil || w.chance(3):
+		return false
+	case w.noCerts && !told:
+		st.Conditions = []metav1.Condition{bad}
+		return true
+	case !w.noCerts && (told || st.TLS == nil):
+		st.Conditions, st.TLS = nil, &v1beta2.TLSStatus{Trust: "authorities"}
+		return true
+	}
+	return false
 }

@@ -33,10 +33,13 @@ type config struct {
 	quiet      int // steps before all that is wrong is ended, when only one thing is
 	user       bool
 	lag        int // how many changes a cache may be behind
+	// tls is true of clusters with TLS. With switchTLS, a template has none where the
+	// cluster has, or the other way round.
+	tls, switchTLS bool
 	// At these moments, counted in chances to crash, something happens; 0: never.
-	crashAt, deleteAt, dropAt, acceptAt, vanishAt, wipeAt, pauseAt, stickAt, secondAt, anewAt int
-	crashEvery                                                                                int  // crash at each such chance; 0: not
-	truthOnly                                                                                 bool // decisions are judged by what comes of them alone
+	crashAt, deleteAt, dropAt, acceptAt, vanishAt, wipeAt, pauseAt, stickAt, secondAt, anewAt, certsAt int
+	crashEvery                                                                                         int  // crash at each such chance; 0: not
+	truthOnly                                                                                          bool // decisions are judged by what comes of them alone
 	// Bugs of the operator around the planner.
 	staleBackward bool // caches are believed while a restore is rolled back
 	noLive        bool // actions are carried out without their preconditions
@@ -50,6 +53,7 @@ func randomConfig(r *rand.Rand) config {
 	if r.Intn(5) == 0 {
 		c.timeout = int64(10 + r.Intn(60))
 	}
+	c.tls, c.switchTLS = r.Intn(3) == 0, r.Intn(3) == 0
 	return c
 }
 
@@ -136,6 +140,7 @@ type world struct {
 	adoptions map[string]int
 	over      map[string]bool // restores that have ended, by uid
 	ruined    bool            // the data of a seed that was adopted is lost
+	noCerts   bool            // the certificates of clusters with TLS are not right
 	idle      int             // looks that came to nothing and were to be followed at once
 	trace     []string
 	broken    string
@@ -190,6 +195,9 @@ func (w *world) in(least, most int) time.Time {
 func (w *world) addCluster(name string, c *v1beta2.EtcdCluster) {
 	if c == nil {
 		c = newCluster(name, "", w.persistent)
+		if w.tls {
+			c.Spec.TLS, c.Status.TLS = &v1beta2.TLSPolicy{Auto: &v1beta2.AutoTLS{}}, &v1beta2.TLSStatus{Trust: "authorities"}
+		}
 		if w.unseen {
 			c.Status = v1beta2.ClusterStatus{}
 			c.Spec.Version = "3.6.1"
@@ -209,6 +217,10 @@ func (w *world) addRestore(name string, fresh bool) {
 	case fresh && w.template:
 		r.Name, r.Spec.EtcdCluster = "n", nil
 		r.Spec.ClusterTemplate = &v1beta2.ClusterTemplate{Spec: *w.clusters["c"].Spec.DeepCopy()}
+		r.Spec.ClusterTemplate.Spec.TLS = nil
+		if w.tls != w.switchTLS {
+			r.Spec.ClusterTemplate.Spec.TLS = &v1beta2.TLSPolicy{Auto: &v1beta2.AutoTLS{}}
+		}
 	case fresh:
 		r.Name, r.Spec.Target = "n", v1beta2.TargetNew
 	case name != "c":
@@ -310,7 +322,7 @@ func (w *world) events() {
 		do func()
 	}{
 		{w.deleteAt, w.deleteRestore}, {w.dropAt, w.dropCluster}, {w.acceptAt, w.accept},
-		{w.vanishAt, w.vanish}, {w.wipeAt, w.wipe}, {w.pauseAt, w.pause}, {w.stickAt, w.stick}, {w.secondAt, w.second}, {w.anewAt, w.anew},
+		{w.vanishAt, w.vanish}, {w.wipeAt, w.wipe}, {w.pauseAt, w.pause}, {w.stickAt, w.stick}, {w.secondAt, w.second}, {w.anewAt, w.anew}, {w.certsAt, w.loseCertificates},
 	} {
 		if e.at > 0 && e.at == w.chances {
 			e.do()
@@ -360,7 +372,7 @@ func (w *world) run() {
 
 // settle ends all that is wrong.
 func (w *world) settle() {
-	w.calm, w.settled = true, true
+	w.calm, w.settled, w.noCerts = true, true, false
 	w.say("calm")
 	for _, c := range w.clusters {
 		c.Spec.Paused = false

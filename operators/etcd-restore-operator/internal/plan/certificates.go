@@ -1,0 +1,71 @@
+package plan
+
+import (
+	"fmt"
+
+	"k8s.io/apimachinery/pkg/api/meta"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	"github.com/etcd-operators/etcd-operators/api/v1beta2"
+	"github.com/etcd-operators/etcd-operators/shared/wording"
+)
+
+// certificatesPending is the reason of v1beta2.ConditionCertificatesReady while they are
+// being issued: those that are there may still serve.
+const certificatesPending = "CertificatesPending"
+
+// Trusts reports whether it is known which authorities the members of a cluster trust.
+// Without TLS there are none to know. A seed that was made before would be another Pod
+// than etcd-operator's, whose Secrets might not even be there.
+func Trusts(c *v1beta2.EtcdCluster) bool {
+	return !c.UsesTLS() || (c.Status.TLS != nil && c.Status.TLS.Trust != "")
+}
+
+// awaitCertificates waits, before the first member is stopped, until a seed has the
+// certificates that it needs to serve. Once a seed was begun, nothing is spared by that any
+// more.
+func awaitCertificates(v *view) *step {
+	if v.last.SeedMember != "" {
+		return nil
+	}
+	if s := v.awaitTrust(v1beta2.RestoreFencing); s != nil {
+		return s
+	}
+	if c := v.badCertificates(); c != nil && c.Reason != certificatesPending {
+		return v.awaitServing(v1beta2.RestoreFencing, certificatesPending, "")
+	}
+	return nil
+}
+
+// awaitTrust waits until etcd-operator has told which authorities the members trust.
+func (v *view) awaitTrust(phase v1beta2.RestorePhase) *step {
+	if Trusts(v.Cluster) {
+		return nil
+	}
+	return v.awaitServing(phase, certificatesPending, fmt.Sprintf(
+		"the seed needs the certificates of the EtcdCluster %s: etcd-operator tells in status.tls.trust when they are there", v.name))
+}
+
+// awaitServing is awaitOperator where etcd-operator can do its part only with certificates
+// that are right.
+func (v *view) awaitServing(phase v1beta2.RestorePhase, reason, message string) *step {
+	s, c := v.awaitOperator(phase, reason, message), v.badCertificates()
+	if s.warn || c == nil {
+		return s
+	}
+	return warn(phase, wording.Reason(c.Reason, v1beta2.ConditionCertificatesReady), fmt.Sprintf(
+		"the certificates of the EtcdCluster %s are not ready, and the restore goes on by itself when they are: %s", v.name, wording.Clip(c.Message)), s.waitingFor...)
+}
+
+// badCertificates is the condition that says what is wrong with the cluster's
+// certificates; nil if nothing is said to be.
+func (v *view) badCertificates() *metav1.Condition {
+	if !v.Cluster.UsesTLS() {
+		return nil
+	}
+	c := meta.FindStatusCondition(v.Cluster.Status.Conditions, v1beta2.ConditionCertificatesReady)
+	if c == nil || c.Status != metav1.ConditionFalse {
+		return nil
+	}
+	return c
+}
