@@ -1,5 +1,5 @@
 // Command cert-manager is cert-manager's controller with only what issues certificates by
-// a CA issuer in one namespace (the stock main pulls in every cloud SDK, for ACME). It
+// an authority that it keeps, in one namespace (the stock main pulls in every cloud SDK, for ACME). It
 // takes the flags of the stock one, which may run in its place.
 package main
 
@@ -18,6 +18,7 @@ import (
 	"github.com/cert-manager/cert-manager/pkg/controller"
 	_ "github.com/cert-manager/cert-manager/pkg/controller/certificaterequests/approver"
 	_ "github.com/cert-manager/cert-manager/pkg/controller/certificaterequests/ca"
+	_ "github.com/cert-manager/cert-manager/pkg/controller/certificaterequests/selfsigned"
 	_ "github.com/cert-manager/cert-manager/pkg/controller/certificates/issuing"
 	_ "github.com/cert-manager/cert-manager/pkg/controller/certificates/keymanager"
 	_ "github.com/cert-manager/cert-manager/pkg/controller/certificates/readiness"
@@ -26,6 +27,7 @@ import (
 	_ "github.com/cert-manager/cert-manager/pkg/controller/certificates/trigger"
 	_ "github.com/cert-manager/cert-manager/pkg/controller/issuers"
 	_ "github.com/cert-manager/cert-manager/pkg/issuer/ca"
+	_ "github.com/cert-manager/cert-manager/pkg/issuer/selfsigned"
 )
 
 // workers is how many objects each controller works on at a time, and minBackoff and
