@@ -35,9 +35,10 @@ const (
 //
 // A crash at any line leaves a data dir that etcd goes on with: it is an etcd like
 // any other that is stopped here, or one that has no log yet.
-func (o Options) catchUp(ctx context.Context, bin string, argv []string) error {
+func (o Options) catchUp(ctx context.Context, bin string, argv, env []string) error {
 	cmd := exec.Command(bin) //nolint:noctx // ended in two steps below, not by ctx
 	cmd.Args = append(argv, toNobody(argv))
+	cmd.Env = env
 	cmd.Stdout, cmd.Stderr = os.Stdout, os.Stderr
 	runtime.LockOSThread() // the child dies with the thread that has made it
 	defer runtime.UnlockOSThread()

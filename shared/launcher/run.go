@@ -8,7 +8,6 @@ import (
 	"log/slog"
 	"net"
 	"net/http"
-	"os"
 	"os/exec"
 	"path/filepath"
 	"sync/atomic"
@@ -89,15 +88,19 @@ func Run(ctx context.Context, o Options) error {
 		if err != nil {
 			return err
 		}
+		env, err := environment(ctx, bin)
+		if err != nil {
+			return err
+		}
 		if err := o.prepare(d); err != nil {
 			return err
 		}
 		o.Log.Info("start etcd", "reason", d.Reason, "message", d.Message, "flags", d.Flags)
 		argv := append(command, d.Flags...)
 		if !d.CatchUp {
-			return fmt.Errorf("exec %s: %w", bin, syscall.Exec(bin, argv, os.Environ()))
+			return fmt.Errorf("exec %s: %w", bin, syscall.Exec(bin, argv, env))
 		}
-		if err := o.catchUp(ctx, bin, argv); err != nil {
+		if err := o.catchUp(ctx, bin, argv, env); err != nil {
 			return err
 		}
 	}

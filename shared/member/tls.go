@@ -25,13 +25,6 @@ const (
 	EnvTLSMinVersion = "ETCD_TLS_MIN_VERSION"
 )
 
-// skipPeerSAN are the names, of etcd 3.5 and 3.6 and of 3.6 and later, of the variable
-// that keeps etcd from looking up which names the address of a peer has. It would compare
-// these with the names in the peer's certificate, but no reverse look-up knows a Pod that
-// is not ready, as every member is that joins. --peer-cert-allowed-hostname says what the
-// certificate must be for instead.
-var skipPeerSAN = []string{"ETCD_EXPERIMENTAL_PEER_SKIP_CLIENT_SAN_VERIFICATION", "ETCD_PEER_SKIP_CLIENT_SAN_VERIFICATION"}
-
 // secret is a Secret with certificates that is mounted in a member's Pod.
 type secret struct {
 	name string
@@ -89,9 +82,10 @@ func tlsSettings(c *v1beta2.EtcdCluster, user []corev1.EnvVar) []corev1.EnvVar {
 	}
 	var env []corev1.EnvVar
 	if c.PeerTLSSecret() != "" {
-		for _, name := range skipPeerSAN {
-			env = append(env, corev1.EnvVar{Name: name, Value: "true"})
-		}
+		// A reverse look-up of a Pod's address may give other names than its Service does,
+		// or none yet. What a peer's certificate must be for says
+		// --peer-cert-allowed-hostname.
+		env = append(env, corev1.EnvVar{Name: launcher.EnvSkipPeerSAN, Value: "true"})
 	}
 	if suites := c.Spec.TLS.CipherSuites; len(suites) > 0 {
 		env = append(env, corev1.EnvVar{Name: EnvCipherSuites, Value: strings.Join(suites, ",")})
