@@ -17,6 +17,7 @@ import (
 
 	"github.com/etcd-operators/etcd-operators/api/crd"
 	"github.com/etcd-operators/etcd-operators/operators/etcd-operator/internal/act"
+	"github.com/etcd-operators/etcd-operators/operators/etcd-operator/internal/certificates"
 	"github.com/etcd-operators/etcd-operators/operators/etcd-operator/internal/controller"
 	"github.com/etcd-operators/etcd-operators/operators/etcd-operator/internal/credentials"
 	"github.com/etcd-operators/etcd-operators/operators/etcd-operator/internal/metrics"
@@ -109,6 +110,9 @@ func (p *program) setUp(ctx context.Context, mgr ctrl.Manager, o *operator.Optio
 		Events:      mgr.GetEventRecorder(o.Name),
 		Metrics:     metrics.New(ctrlmetrics.Registry),
 		Credentials: &credentials.Keeper{Live: mgr.GetAPIReader()},
+
+		Certificates: &certificates.Keeper{Client: mgr.GetClient(), Live: mgr.GetAPIReader()},
+
 		ClusterWide: o.ClusterWide,
 	}
 	return r.SetupWithManager(ctx, mgr, o.Workers)

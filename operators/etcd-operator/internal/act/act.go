@@ -67,7 +67,7 @@ func (a *Actor) Act(ctx context.Context, c *v1beta2.EtcdCluster, obs *plan.Obser
 	case plan.LatchClusterID, plan.RecordVersion, plan.BeginDefragment, plan.EndRecovery:
 		return nil
 	case plan.Compact:
-		return a.compact(ctx, obs, x)
+		return a.compact(ctx, c, obs, x)
 	case plan.DisarmAlarm:
 		return a.disarmAlarm(ctx, c, obs, x)
 	case plan.Defragment:
@@ -95,7 +95,7 @@ func (a *Actor) Act(ctx context.Context, c *v1beta2.EtcdCluster, obs *plan.Obser
 	case plan.RemoveMember:
 		return a.removeMember(ctx, c, obs, x)
 	case plan.MoveLeader:
-		return a.moveLeader(ctx, obs, x)
+		return a.moveLeader(ctx, c, obs, x)
 	case plan.EnableDowngrade:
 		return a.enableDowngrade(ctx, c, obs, x)
 	case plan.CancelDowngrade:

@@ -17,7 +17,7 @@ func (a *Actor) enableDowngrade(ctx context.Context, c *v1beta2.EtcdCluster, obs
 	if err := a.podsUnchanged(ctx, c, obs); err != nil {
 		return err
 	}
-	err := a.Etcd.EnableDowngrade(ctx, voters(obs), x.To)
+	err := a.Etcd.EnableDowngrade(ctx, voters(c, obs), x.To)
 	return staleIf(func(err error) bool { return errors.Is(err, etcdclient.ErrDowngradeRefused) }, err, "lower etcd's cluster version")
 }
 
@@ -27,7 +27,7 @@ func (a *Actor) cancelDowngrade(ctx context.Context, c *v1beta2.EtcdCluster, obs
 	if err := a.podsUnchanged(ctx, c, obs); err != nil {
 		return err
 	}
-	err := a.Etcd.CancelDowngrade(ctx, laterFirst(obs, voters(obs)))
+	err := a.Etcd.CancelDowngrade(ctx, laterFirst(obs, voters(c, obs)))
 	return staleIf(func(err error) bool { return errors.Is(err, etcdclient.ErrNoDowngrade) }, err, "cancel etcd's downgrade")
 }
 

@@ -3,6 +3,7 @@ package act
 import (
 	"context"
 
+	"github.com/etcd-operators/etcd-operators/api/v1beta2"
 	"github.com/etcd-operators/etcd-operators/operators/etcd-operator/internal/observe"
 	"github.com/etcd-operators/etcd-operators/operators/etcd-operator/internal/plan"
 	"github.com/etcd-operators/etcd-operators/shared/etcdclient"
@@ -27,16 +28,16 @@ type Etcd interface {
 
 // voters are the members through which a change can be made: those whose
 // linearizable read succeeded, the leader first, since it needs to ask nobody.
-func voters(obs *plan.Observation) []etcdclient.Endpoint {
+func voters(c *v1beta2.EtcdCluster, obs *plan.Observation) []etcdclient.Endpoint {
 	var leader, others []etcdclient.Endpoint
 	for i := range obs.Pods {
 		p := &obs.Pods[i]
 		switch a := &p.Answer; {
 		case !a.Read || a.ClusterID != obs.Cluster.ClusterID:
 		case a.Leader == a.MemberID:
-			leader = append(leader, observe.Endpoint(p.Name, p.IP))
+			leader = append(leader, observe.Endpoint(c, p.Name, p.IP))
 		default:
-			others = append(others, observe.Endpoint(p.Name, p.IP))
+			others = append(others, observe.Endpoint(c, p.Name, p.IP))
 		}
 	}
 	return append(leader, others...)

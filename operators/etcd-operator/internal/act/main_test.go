@@ -59,7 +59,7 @@ func (b *bench) observe() *plan.Observation {
 	b.t.Helper()
 	apiservertest.Read(b.t, b.client, b.cluster)
 	o := observe.Observer{Reader: b.client, Etcd: silent{}, DefaultVersion: "3.6.16"}
-	obs, err := o.Observe(apiservertest.Context(b.t), b.cluster)
+	obs, err := o.Observe(apiservertest.Context(b.t), b.cluster, plan.TLS{})
 	if err != nil {
 		b.t.Fatal(err)
 	}

@@ -25,15 +25,15 @@ func (a *Actor) disarmAlarm(ctx context.Context, c *v1beta2.EtcdCluster, obs *pl
 		return err
 	}
 	alarm := etcdclient.Alarm{MemberID: x.MemberID, Kind: etcdclient.AlarmKind(x.Alarm)}
-	return wrap(a.Etcd.Disarm(ctx, voters(obs), alarm), fmt.Sprintf("disarm alarm %s", x.Alarm))
+	return wrap(a.Etcd.Disarm(ctx, voters(c, obs), alarm), fmt.Sprintf("disarm alarm %s", x.Alarm))
 }
 
 // compact compacts through a voter. One that has not done all of it in time does it all
 // the same.
-func (a *Actor) compact(ctx context.Context, obs *plan.Observation, x plan.Compact) error {
+func (a *Actor) compact(ctx context.Context, c *v1beta2.EtcdCluster, obs *plan.Observation, x plan.Compact) error {
 	ctx, cancel := context.WithTimeout(ctx, callTime)
 	defer cancel()
-	err := a.Etcd.Compact(ctx, voters(obs), x.Revision)
+	err := a.Etcd.Compact(ctx, voters(c, obs), x.Revision)
 	if timeIsUp(ctx, err) {
 		return nil
 	}
@@ -65,7 +65,7 @@ func (a *Actor) defragment(ctx context.Context, c *v1beta2.EtcdCluster, obs *pla
 	}
 	call, cancel := context.WithTimeout(ctx, callTime)
 	defer cancel()
-	err = a.Etcd.Defragment(call, observe.Endpoint(seen.Name, seen.IP))
+	err = a.Etcd.Defragment(call, observe.Endpoint(c, seen.Name, seen.IP))
 	switch {
 	case timeIsUp(call, err):
 		return nil

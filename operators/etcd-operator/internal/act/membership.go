@@ -20,7 +20,7 @@ import (
 // this and the change. None of leaving may lead (S8): a
 // leader that is removed from two may end before the other knows.
 func (a *Actor) sameMembers(ctx context.Context, c *v1beta2.EtcdCluster, obs *plan.Observation, want []plan.Member, leaving ...uint64) error {
-	answers := a.Etcd.Ask(ctx, voters(obs))
+	answers := a.Etcd.Ask(ctx, voters(c, obs))
 	for _, answer := range answers {
 		if slices.Contains(leaving, answer.Leader) {
 			return fmt.Errorf("%w: member %x leads now", ErrStale, answer.Leader)
@@ -38,7 +38,7 @@ func (a *Actor) addLearner(ctx context.Context, c *v1beta2.EtcdCluster, obs *pla
 	if err := a.sameMembers(ctx, c, obs, x.Members); err != nil {
 		return err
 	}
-	_, err := a.Etcd.AddLearner(ctx, voters(obs), member.PeerURL(c, x.Name))
+	_, err := a.Etcd.AddLearner(ctx, voters(c, obs), member.PeerURL(c, x.Name))
 	return wrap(err, "add member "+x.Name)
 }
 
@@ -46,7 +46,7 @@ func (a *Actor) promote(ctx context.Context, c *v1beta2.EtcdCluster, obs *plan.O
 	if err := a.sameMembers(ctx, c, obs, x.Members); err != nil {
 		return err
 	}
-	return wrap(a.Etcd.Promote(ctx, voters(obs), x.ID), "promote member "+x.Name)
+	return wrap(a.Etcd.Promote(ctx, voters(c, obs), x.ID), "promote member "+x.Name)
 }
 
 // removeMember removes a member whose Pod is still as it was observed: one that
@@ -70,7 +70,7 @@ func (a *Actor) removeMember(ctx context.Context, c *v1beta2.EtcdCluster, obs *p
 	if err := a.sameMembers(ctx, c, obs, x.Members, x.ID); err != nil {
 		return err
 	}
-	return wrap(a.Etcd.Remove(ctx, voters(obs), x.ID), "remove member "+x.Name)
+	return wrap(a.Etcd.Remove(ctx, voters(c, obs), x.ID), "remove member "+x.Name)
 }
 
 // noUnseenClaim looks live for a member's volume that was not observed: a cache may lag
@@ -89,10 +89,10 @@ func (a *Actor) noUnseenClaim(ctx context.Context, c *v1beta2.EtcdCluster, obs *
 	return err
 }
 
-func (a *Actor) moveLeader(ctx context.Context, obs *plan.Observation, x plan.MoveLeader) error {
+func (a *Actor) moveLeader(ctx context.Context, c *v1beta2.EtcdCluster, obs *plan.Observation, x plan.MoveLeader) error {
 	p := podNamed(obs, x.From)
 	if p == nil {
 		return fmt.Errorf("%w: leader %s was not observed", ErrStale, x.From)
 	}
-	return wrap(a.Etcd.MoveLeader(ctx, observe.Endpoint(p.Name, p.IP), x.ToID), "move leadership to "+x.To)
+	return wrap(a.Etcd.MoveLeader(ctx, observe.Endpoint(c, p.Name, p.IP), x.ToID), "move leadership to "+x.To)
 }

@@ -29,7 +29,7 @@ func (l *live) see() *plan.Observation {
 	obs := l.observe()
 	var endpoints []etcdclient.Endpoint
 	for name, ip := range l.ips {
-		endpoints = append(endpoints, observe.Endpoint(name, ip))
+		endpoints = append(endpoints, observe.Endpoint(l.cluster, name, ip))
 	}
 	answers := l.etcd.Ask(apiservertest.Context(l.t), endpoints)
 	for i := range obs.Pods {

@@ -26,6 +26,7 @@ import (
 
 	"github.com/etcd-operators/etcd-operators/api/v1beta2"
 	"github.com/etcd-operators/etcd-operators/operators/etcd-operator/internal/act"
+	"github.com/etcd-operators/etcd-operators/operators/etcd-operator/internal/certificates"
 	"github.com/etcd-operators/etcd-operators/operators/etcd-operator/internal/credentials"
 	"github.com/etcd-operators/etcd-operators/operators/etcd-operator/internal/metrics"
 	"github.com/etcd-operators/etcd-operators/operators/etcd-operator/internal/observe"
@@ -52,6 +53,8 @@ type Reconciler struct {
 	Metrics  *metrics.Metrics
 	// Credentials are for clusters on which etcd's authentication is enabled.
 	Credentials *credentials.Keeper
+	// Certificates are for clusters with TLS.
+	Certificates *certificates.Keeper
 	// ClusterWide operators look after the EtcdClusters that are annotated with
 	// that scope, others after those that are not.
 	ClusterWide bool
@@ -73,6 +76,7 @@ func (r *Reconciler) Reconcile(ctx context.Context, req ctrl.Request) (ctrl.Resu
 			r.Metrics.Forget(req.NamespacedName)
 			r.unsure.Delete(req.NamespacedName)
 			r.Credentials.Forget(req.NamespacedName)
+			r.Certificates.Forget(req.NamespacedName)
 			return ctrl.Result{}, nil
 		}
 		return ctrl.Result{}, fmt.Errorf("read EtcdCluster: %w", err)
@@ -81,13 +85,20 @@ func (r *Reconciler) Reconcile(ctx context.Context, req ctrl.Request) (ctrl.Resu
 		r.Metrics.Forget(req.NamespacedName)
 		return ctrl.Result{}, nil
 	}
-	ctx = etcdclient.As(ctx, r.Credentials.Of(&c))
-	obs, err := r.Observer.Observe(ctx, &c)
+	shown, err := r.keepCertificates(ctx, &c)
+	if err != nil {
+		return after(ctx, plan.Decision{}, fmt.Errorf("certificates: %w", err))
+	}
+	ctx = etcdclient.By(etcdclient.As(ctx, r.Credentials.Of(&c)), shown.Config)
+	obs, err := r.Observer.Observe(ctx, &c, shown.TLS)
 	if err != nil {
 		return ctrl.Result{}, fmt.Errorf("observe: %w", err)
 	}
 	obs.Since = r.since(req.NamespacedName)
 	d := plan.Plan(obs)
+	if shown.Again > 0 {
+		d.Again = min(d.Again, shown.Again)
+	}
 	status, err := r.carryOut(ctx, &c, &obs, d)
 	r.Metrics.Observe(req.NamespacedName, &status, time.Since(begun))
 	r.Metrics.Members(req.NamespacedName, members(&obs))
@@ -153,6 +164,7 @@ func (r *Reconciler) carryOut(ctx context.Context, c *v1beta2.EtcdCluster, obs *
 	}
 	if err == nil {
 		r.tellAlarms(ctx, c, status.Alarms)
+		r.tellCertificates(ctx, c, &status, d.Reason)
 	}
 	// What was done is told, whatever becomes of the status.
 	if failed == nil && (err == nil || (d.Action != nil && !plan.Records(d.Action))) {

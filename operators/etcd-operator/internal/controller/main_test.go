@@ -20,6 +20,7 @@ import (
 
 	"github.com/etcd-operators/etcd-operators/api/v1beta2"
 	"github.com/etcd-operators/etcd-operators/operators/etcd-operator/internal/act"
+	"github.com/etcd-operators/etcd-operators/operators/etcd-operator/internal/certificates"
 	"github.com/etcd-operators/etcd-operators/operators/etcd-operator/internal/controller"
 	"github.com/etcd-operators/etcd-operators/operators/etcd-operator/internal/credentials"
 	"github.com/etcd-operators/etcd-operators/operators/etcd-operator/internal/metrics"
@@ -75,7 +76,8 @@ func (b *bench) startOperator(registry prometheus.Registerer, changes ...func(*c
 		Events:   mgr.GetEventRecorder("etcd-operator"),
 		Metrics:  metrics.New(registry),
 
-		Credentials: &credentials.Keeper{Live: mgr.GetAPIReader()},
+		Credentials:  &credentials.Keeper{Live: mgr.GetAPIReader()},
+		Certificates: &certificates.Keeper{Client: mgr.GetClient(), Live: mgr.GetAPIReader()},
 	}
 	for _, change := range changes {
 		change(r)

@@ -25,6 +25,7 @@ type Metrics struct {
 	inUse    *prometheus.Desc
 	quota    *prometheus.Desc
 	alarms   *prometheus.Desc
+	expiry   *prometheus.Desc
 
 	mu  sync.Mutex
 	all map[types.NamespacedName]*state
@@ -39,6 +40,8 @@ type state struct {
 	// last was (or when it was first seen).
 	healthy     bool
 	lastHealthy time.Time
+	// ends is when the first of its certificates ends; zero if it has none, or none is known.
+	ends time.Time
 	// of are the members that answered last.
 	of []Member
 }
@@ -73,7 +76,9 @@ func New(reg prometheus.Registerer) *Metrics {
 		inUse:  ofMember("etcd_operator_member_database_in_use_bytes", "What of the database of a member is in use; a defragmentation frees the rest."),
 		quota:  ofMember("etcd_operator_member_database_quota_bytes", "What the database of a member may grow to; none where that is not known or there is no limit."),
 		alarms: ofMember("etcd_operator_member_alarm", "1 for each alarm of etcd that is about a member, by kind (NOSPACE, CORRUPT).", "kind"),
-		all:    map[types.NamespacedName]*state{},
+		expiry: prometheus.NewDesc("etcd_operator_certificate_expiry_seconds",
+			"Seconds until the first certificate of those that the EtcdCluster uses ends, authorities included; negative once it has. None where there is no TLS.", []string{"namespace", "name"}, nil),
+		all: map[types.NamespacedName]*state{},
 	}
 	reg.MustRegister(m.actions, m.duration, m)
 	return m
@@ -97,6 +102,10 @@ func (m *Metrics) Observe(key types.NamespacedName, s *v1beta2.ClusterStatus, to
 		!meta.IsStatusConditionTrue(s.Conditions, v1beta2.ConditionDegraded)
 	if st.healthy {
 		st.lastHealthy = time.Now()
+	}
+	st.ends = time.Time{}
+	if s.TLS != nil && s.TLS.NotAfter != nil {
+		st.ends = s.TLS.NotAfter.Time
 	}
 }
 
@@ -131,6 +140,7 @@ func (m *Metrics) Describe(ch chan<- *prometheus.Desc) {
 	ch <- m.inUse
 	ch <- m.quota
 	ch <- m.alarms
+	ch <- m.expiry
 }
 
 // Collect implements prometheus.Collector.
@@ -148,6 +158,9 @@ func (m *Metrics) Collect(ch chan<- prometheus.Metric) {
 			seconds = time.Since(s.lastHealthy).Seconds()
 		}
 		ch <- prometheus.MustNewConstMetric(m.since, prometheus.GaugeValue, seconds, key.Namespace, key.Name)
+		if !s.ends.IsZero() {
+			ch <- prometheus.MustNewConstMetric(m.expiry, prometheus.GaugeValue, time.Until(s.ends).Seconds(), key.Namespace, key.Name)
+		}
 		for _, x := range s.of {
 			m.collectMember(ch, key, x)
 		}

@@ -100,6 +100,40 @@ etcd_operator_cluster_unhealthy_seconds{name="a",namespace="ns"} 0
 `, "etcd_operator_clusters", "etcd_operator_members", "etcd_operator_cluster_unhealthy_seconds")
 }
 
+// How long certificates still last is told of clusters that have any.
+func TestCertificateExpiry(t *testing.T) {
+	m, reg := newMetrics()
+	plain, secure := status(v1beta2.PhaseRunning, 3, 0, true, false), status(v1beta2.PhaseRunning, 3, 0, true, false)
+	end := metav1.NewTime(time.Now().Add(time.Hour))
+	secure.TLS = &v1beta2.TLSStatus{NotAfter: &end}
+	m.Observe(key("a"), plain, 0)
+	m.Observe(key("b"), secure, 0)
+	told := func() map[string]float64 {
+		families, err := reg.Gather()
+		if err != nil {
+			t.Fatal(err)
+		}
+		all := map[string]float64{}
+		for _, f := range families {
+			if f.GetName() != "etcd_operator_certificate_expiry_seconds" {
+				continue
+			}
+			for _, x := range f.GetMetric() {
+				all[x.GetLabel()[0].GetValue()] = x.GetGauge().GetValue()
+			}
+		}
+		return all
+	}
+	if got := told(); len(got) != 1 || got["b"] > 3600 || got["b"] < 3500 {
+		t.Errorf("they last for %v seconds, want an hour for b alone", got)
+	}
+	secure.TLS.NotAfter = nil
+	m.Observe(key("b"), secure, 0)
+	if got := told(); len(got) > 0 {
+		t.Errorf("nothing is known of them, and they last for %v seconds", got)
+	}
+}
+
 // The time runs from when it was last healthy, or first seen, and not anew with every
 // look at it.
 func TestUnhealthySeconds(t *testing.T) {

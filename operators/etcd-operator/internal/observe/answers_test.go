@@ -49,7 +49,7 @@ func testSeed(t *testing.T, version string) {
 		t.Errorf("the seed says %+v; members (-want +got):\n%s", seed, diff)
 	}
 
-	via := []etcdclient.Endpoint{observe.Endpoint("x-a", ip)}
+	via := []etcdclient.Endpoint{observe.Endpoint(b.cluster, "x-a", ip)}
 	phantom, err := etcd.AddLearner(apiservertest.Context(t), via, member.PeerURL(b.cluster, "x-phantom"))
 	if err != nil {
 		t.Fatal(err)
@@ -87,7 +87,7 @@ func TestASeedRefusesStrangers(t *testing.T) {
 			session := etcdclient.NewSession(func(context.Context) (etcdclient.Credentials, error) {
 				return etcdclient.Credentials{Username: "root", Password: password}, nil
 			})
-			obs, err := b.observer.Observe(etcdclient.As(apiservertest.Context(t), session), b.cluster)
+			obs, err := b.observer.Observe(etcdclient.As(apiservertest.Context(t), session), b.cluster, plan.TLS{})
 			if err != nil {
 				t.Fatal(err)
 			}
@@ -112,7 +112,7 @@ func testLearner(t *testing.T, version string) {
 	seed.Start(t, "new", seed)
 	seed.WaitReady(t)
 	b.runs(b.pod("x-a"), seedIP)
-	via := []etcdclient.Endpoint{observe.Endpoint("x-a", seedIP)}
+	via := []etcdclient.Endpoint{observe.Endpoint(b.cluster, "x-a", seedIP)}
 	second, ip := podtest.Member(t, version, "x-b")
 	id, err := etcd.AddLearner(apiservertest.Context(t), via, second.PeerURL)
 	if err != nil {

@@ -69,7 +69,7 @@ func TestExpansion(t *testing.T) {
 	want["x-none"] = plan.ExpansionRefused
 
 	o := observe.Observer{Reader: b.client, Classes: b.client, Etcd: b.asked, DefaultVersion: "3.6.16"}
-	obs, err := o.Observe(apiservertest.Context(t), b.cluster)
+	obs, err := o.Observe(apiservertest.Context(t), b.cluster, plan.TLS{})
 	if err != nil {
 		t.Fatal(err)
 	}

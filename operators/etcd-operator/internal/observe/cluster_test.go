@@ -96,7 +96,7 @@ func TestClusterAsSpecified(t *testing.T) {
 	}
 	want := plan.Cluster{
 		Name: "x", Generation: 2, Deleting: true, Paused: true, Size: 5, Version: "3.7.3", WantedVersion: "3.7.3", Repository: "mirror/etcd",
-		Template: member.TemplateHash(b.cluster), Persistent: true, Storage: 1 << 30, Retain: true, AdoptVolumes: "true", VersionGiven: true, MemberTimeout: time.Minute, TLS: plan.TLS{Wanted: true},
+		Template: member.TemplateHash(b.cluster), Persistent: true, Storage: 1 << 30, Retain: true, AdoptVolumes: "true", VersionGiven: true, MemberTimeout: time.Minute,
 	}
 	if diff := cmp.Diff(want, b.observe().Cluster); diff != "" {
 		t.Errorf("(-want +got):\n%s", diff)
@@ -275,7 +275,7 @@ func TestUnreadable(t *testing.T) {
 	for i := range 20 {
 		reader := &failing{Client: b.client, after: i}
 		b.observer.Reader, b.observer.Nodes = reader, reader
-		_, err := b.observer.Observe(apiservertest.Context(t), b.cluster)
+		_, err := b.observer.Observe(apiservertest.Context(t), b.cluster, plan.TLS{})
 		if reader.after >= 0 {
 			if err != nil {
 				t.Errorf("error %v, and every read succeeded", err)

@@ -20,11 +20,12 @@ import (
 )
 
 // Endpoint is where a member is asked: at its Pod's own address, which needs no
-// DNS record.
-func Endpoint(name, ip string) etcdclient.Endpoint {
+// DNS record. Its certificate is for its name all the same.
+func Endpoint(c *v1beta2.EtcdCluster, name, ip string) etcdclient.Endpoint {
 	return etcdclient.Endpoint{
-		Name: name,
-		Addr: net.JoinHostPort(ip, strconv.Itoa(member.ClientPort)),
+		Name:       name,
+		Addr:       net.JoinHostPort(ip, strconv.Itoa(member.ClientPort)),
+		ServerName: member.Host(c, name),
 	}
 }
 

@@ -50,7 +50,7 @@ func newBench(t *testing.T, changes ...func(*v1beta2.EtcdCluster)) *bench {
 func (b *bench) observe() plan.Observation {
 	b.t.Helper()
 	apiservertest.Read(b.t, b.client, b.cluster)
-	obs, err := b.observer.Observe(apiservertest.Context(b.t), b.cluster)
+	obs, err := b.observer.Observe(apiservertest.Context(b.t), b.cluster, plan.TLS{})
 	if err != nil {
 		b.t.Fatal(err)
 	}

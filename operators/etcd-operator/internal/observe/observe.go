@@ -53,10 +53,11 @@ type Observer struct {
 	DefaultVersion string
 }
 
-// Observe gathers the Observation of one EtcdCluster. It returns an error only if
-// a cache cannot be read.
-func (o *Observer) Observe(ctx context.Context, c *v1beta2.EtcdCluster) (plan.Observation, error) {
+// Observe gathers the Observation of one EtcdCluster with these certificates. It returns
+// an error only if a cache cannot be read.
+func (o *Observer) Observe(ctx context.Context, c *v1beta2.EtcdCluster, certificates plan.TLS) (plan.Observation, error) {
 	obs := plan.Observation{Cluster: o.cluster(c), FreshToken: member.Suffix(rand.Reader)}
+	obs.Cluster.TLS = certificates
 	for range v1beta2.MaxSize + 1 {
 		obs.FreshNames = append(obs.FreshNames, member.Name(c.Name, member.Suffix(rand.Reader)))
 	}
@@ -72,18 +73,19 @@ func (o *Observer) Observe(ctx context.Context, c *v1beta2.EtcdCluster) (plan.Ob
 	}
 	obs.Cluster.Existed = existed(c, &obs)
 	if asks(&obs.Cluster) {
-		o.ask(ctx, pods, &obs)
+		o.ask(ctx, c, pods, &obs)
 	}
 	o.backups(ctx, c, &obs)
 	obs.Now = time.Now()
 	return obs, nil
 }
 
-// asks reports whether what members say of themselves can matter. Of a cluster that is
-// left to a restore only the seed's answer does, once it is handed over.
+// asks reports whether members can be asked, and what they say of themselves can matter.
+// Of a cluster that is left to a restore only the seed's answer does, once it is handed
+// over.
 func asks(c *plan.Cluster) bool {
 	_, _, offered := c.Fence.Offered()
-	return !c.Paused && !c.Deleting && (c.Fence.By == "" || offered)
+	return !c.Paused && !c.Deleting && !c.TLS.Blind && (c.Fence.By == "" || offered)
 }
 
 // Fence reads the marks that a restore and this operator leave for each other on an
@@ -140,7 +142,6 @@ func (o *Observer) cluster(c *v1beta2.EtcdCluster) plan.Cluster {
 		Persistent:       c.Spec.Pod != nil && c.Spec.Pod.PersistentVolumeClaimSpec != nil,
 		MemberTimeout:    v1beta2.DefaultMemberTimeout,
 		DisruptionBudget: c.Spec.PodDisruptionBudget == nil || *c.Spec.PodDisruptionBudget,
-		TLS:              plan.TLS{Wanted: c.UsesTLS()},
 		RootSecret:       c.Spec.RootSecret(),
 		Maintenance:      maintenance(c),
 		LastStatus:       c.Status,
@@ -398,12 +399,12 @@ func transition(conditions []corev1.PodCondition, kind corev1.PodConditionType) 
 }
 
 // ask asks every Pod that has an address what it says of itself.
-func (o *Observer) ask(ctx context.Context, pods []*corev1.Pod, obs *plan.Observation) {
+func (o *Observer) ask(ctx context.Context, c *v1beta2.EtcdCluster, pods []*corev1.Pod, obs *plan.Observation) {
 	var endpoints []etcdclient.Endpoint
 	for _, p := range pods {
 		ended := p.Status.Phase == corev1.PodFailed || p.Status.Phase == corev1.PodSucceeded
 		if p.Status.PodIP != "" && !ended {
-			e := Endpoint(p.Name, p.Status.PodIP)
+			e := Endpoint(c, p.Name, p.Status.PodIP)
 			e.Doubtful = p.DeletionTimestamp != nil || !transition(p.Status.Conditions, corev1.PodReady).IsZero()
 			endpoints = append(endpoints, e)
 		}

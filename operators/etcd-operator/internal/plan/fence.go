@@ -64,6 +64,8 @@ func adoptSeed(v *view) *step {
 	a := &seed.Answer
 	alone := a.Read && !a.Learner && len(a.Members) == 1 && a.Members[0].ID == a.MemberID && a.Members[0].Name == name && !a.Members[0].Learner
 	switch {
+	case v.blind():
+		return wait(v.certificatesPatience(), "Fenced", fmt.Sprintf("seed %s of restore %s is adopted when the operator can ask it: %s", name, f.By, v.blindness()))
 	case seed.Finished || !seed.DeletingSince.IsZero():
 		return wait(shortly, "Fenced", fmt.Sprintf("seed %s of restore %s is going, and is not adopted", name, f.By))
 	case v.Cluster.Persistent && (!seed.Persistent || v.claims[name] == nil):
@@ -99,9 +101,6 @@ func fence(v *view) *step {
 	asked := v.Cluster.Fence.Asked()
 	if asked == "" {
 		return nil
-	}
-	if s := plaintext(v); s != nil {
-		return s
 	}
 	untouched := v.Cluster.Bootstrap == nil && v.Cluster.ClusterID == 0
 	if left := landing - v.Now.Sub(v.Since); left > 0 && !untouched {

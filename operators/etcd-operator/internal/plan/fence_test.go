@@ -78,8 +78,8 @@ func TestFence(t *testing.T) {
 		"and one whose quorum is lost": {
 			reason: "that is what restores are for", seen: healthy(3).dead("a", "b", "c").lastStatus(reported("a", "b", "c")).asked(), do: acknowledged, because: "Fenced",
 		},
-		"a cluster that asks for TLS is not left to be begun without": {
-			reason: "the user said that the data is to be encrypted", seen: nothing(3).cluster(func(c *Cluster) { c.TLS.Wanted = true }).asked(), because: "TLSUnsupported",
+		"and one whose certificates are not there yet": {
+			reason: "the restore itself waits until it is recorded whom members are to trust", seen: nothing(3).cluster(func(c *Cluster) { c.TLS.Wanted = true }).asked(), do: acknowledged, because: "Fenced",
 		},
 		"a paused cluster is not left to a restore": {
 			reason: "spec.paused is the user's", seen: broken().asked().cluster(func(c *Cluster) { c.Paused = true }), because: "Paused",

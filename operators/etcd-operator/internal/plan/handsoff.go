@@ -42,14 +42,6 @@ func legacy(v *view) *step {
 		strings.Join(v.LegacyPods, ", ")))
 }
 
-// plaintext refuses to start a cluster without the TLS that its spec asks for.
-func plaintext(v *view) *step {
-	if !v.Cluster.TLS.Wanted || v.Cluster.Bootstrap != nil {
-		return nil
-	}
-	return wait(idle, "TLSUnsupported", "this operator does not serve TLS, and a cluster that asks for it is not started without: remove spec.TLS, or wait for a version that has it")
-}
-
 // unsupported refuses to start an etcd that lacks what this operator relies on:
 // learners and the health endpoints.
 func unsupported(v *view) *step {

@@ -50,7 +50,7 @@ func TestHandsOff(t *testing.T) {
 		},
 		"a cluster that asks for TLS is not begun without": {
 			reason: "the user said that the data is to be encrypted",
-			seen:   nothing(3).cluster(func(c *Cluster) { c.TLS.Wanted = true }), because: "TLSUnsupported",
+			seen:   nothing(3).cluster(func(c *Cluster) { c.TLS.Wanted = true }), because: CertificatesPending,
 		},
 		"a cluster that runs without TLS is looked after when TLS is asked for": {
 			reason: "refusing to heal helps nobody",

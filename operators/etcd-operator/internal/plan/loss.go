@@ -121,7 +121,7 @@ func (v *view) lossPatience() time.Duration {
 func (v *view) quorumLostSince(s *step) *metav1.Time {
 	c := &v.Cluster
 	_, over := s.action.(AdoptSurvivor)
-	blind := c.Paused || c.Deleting || c.Fence.By != ""
+	blind := c.Paused || c.Deleting || c.Fence.By != "" || v.blind()
 	if over || blind || c.ClusterID == 0 || v.hasQuorum() || v.quorumLost() == "" {
 		return nil
 	}

@@ -52,7 +52,8 @@ var rules = []rule{
 	fence,
 	legacy,
 	unsupported,
-	plaintext,
+	awaitCertificates,
+	awaitSight,
 
 	// One beginning (S1).
 	adoptVolumes,
@@ -160,7 +161,7 @@ func (v *view) decide(s *step) Decision {
 		Action:   s.action,
 		Reason:   s.reason,
 		Message:  s.message,
-		Again:    s.again,
+		Again:    v.lookSooner(s.again),
 		HandsOff: s.reason == "Deleting" || v.Cluster.Fence.Stands() || (blocked[s.reason] && !lookedAfter[s.reason]),
 		Budget:   v.budget(s.action),
 		Status:   v.status(s),

@@ -38,6 +38,7 @@ func (v *view) status(s *step) v1beta2.ClusterStatus {
 		Leader:             v.name(v.leader),
 		Alarms:             v.alarmStatus(),
 		Maintenance:        v.maintenanceStatus(),
+		TLS:                v.tlsStatus(),
 	}
 	if st.Phase == v1beta2.PhaseFailed {
 		st.Reason = s.message
@@ -135,7 +136,7 @@ func (v *view) listMembers(st *v1beta2.ClusterStatus) {
 		}
 		st.MemberDetails = append(st.MemberDetails, d)
 		p := v.pods[m.Name]
-		if v.healthy[m.ID] || (p != nil && p.servesUnseen()) {
+		if v.healthy[m.ID] || (p != nil && v.serves(p)) {
 			st.Members.Ready = append(st.Members.Ready, m.Name)
 		} else {
 			st.Members.Unready = append(st.Members.Unready, m.Name)
@@ -143,7 +144,7 @@ func (v *view) listMembers(st *v1beta2.ClusterStatus) {
 	}
 	for i := range v.Pods {
 		p := &v.Pods[i]
-		if !v.isMember(p.Name) && p.servesUnseen() {
+		if !v.isMember(p.Name) && v.serves(p) {
 			st.Members.Ready = append(st.Members.Ready, p.Name)
 			continue
 		}
@@ -158,6 +159,9 @@ func (v *view) listMembers(st *v1beta2.ClusterStatus) {
 func (v *view) conditions(s *step) []metav1.Condition {
 	all := []metav1.Condition{v.available(s), v.progressing(s), v.degraded(s), v.scaling(), v.recovering(s), v.upgrading(s), v.isPaused()}
 	if c := v.resizing(); c != nil {
+		all = append(all, *c)
+	}
+	if c := v.certificates(); c != nil {
 		all = append(all, *c)
 	}
 	for _, special := range []string{v1beta2.ConditionNameConflict, v1beta2.ConditionVersionUnsupported} {
@@ -189,6 +193,8 @@ func (v *view) available(s *step) metav1.Condition {
 		return c
 	case v.Cluster.ClusterID == 0 || v.Cluster.Fence.By != "":
 		return v.condition(kind, false, s.reason, s.message)
+	case v.blind():
+		return v.availableUnseen()
 	case v.sure && len(v.alarms) > 0:
 		return v.condition(kind, false, v.alarmReason(), v.alarmAdvice())
 	case v.hasQuorum():
@@ -219,13 +225,15 @@ func (v *view) progressing(s *step) metav1.Condition {
 // blocked are the reasons for which nothing moves until somebody else does something.
 var blocked = map[string]bool{
 	"Paused": true, "NameConflict": true, "LegacyMembers": true, "VersionUnsupported": true,
-	"TLSUnsupported": true, "ClusterExisted": true, "QuorumLost": true, "Fenced": true,
+	CertificatesMissing: true, CertificatesInvalid: true, "ClusterExisted": true, "QuorumLost": true, "Fenced": true,
 	"CredentialsMissing": true, "CredentialsInvalid": true,
 }
 
 // lookedAfter are those of them for which Services and what else needs no word of etcd's
 // are kept as they are to be.
-var lookedAfter = map[string]bool{"QuorumLost": true, "CredentialsMissing": true, "CredentialsInvalid": true}
+var lookedAfter = map[string]bool{
+	"QuorumLost": true, "CredentialsMissing": true, "CredentialsInvalid": true, CertificatesMissing: true, CertificatesInvalid: true,
+}
 
 // Blocked reports whether a reason is one for which nothing moves until somebody
 // does something.
@@ -238,6 +246,11 @@ func (v *view) degraded(s *step) metav1.Condition {
 	const kind = v1beta2.ConditionDegraded
 	if a := v.refused(); a != nil && s.reason == a.kind() {
 		c := v.condition(kind, false, s.reason, "which members are healthy is not known: "+s.message)
+		c.Status = metav1.ConditionUnknown
+		return c
+	}
+	if v.blind() && v.Cluster.ClusterID != 0 {
+		c := v.condition(kind, false, v.blindReason(), "which members are healthy is not known: "+v.blindness())
 		c.Status = metav1.ConditionUnknown
 		return c
 	}

@@ -142,7 +142,7 @@ func (k *Kubelet) syncPod(ctx context.Context, p *corev1.Pod) error {
 	case p.Spec.NodeName == "":
 		return k.client.SubResource("binding").Create(ctx, p, &corev1.Binding{Target: corev1.ObjectReference{Kind: "Node", Name: k.node()}})
 	case runs == nil:
-		return k.start(p)
+		return k.start(ctx, p)
 	case runs.init != nil:
 		return runs.start() // its init container has failed
 	case runs.image != p.Spec.Containers[0].Image:
@@ -162,11 +162,14 @@ func (k *Kubelet) syncPod(ctx context.Context, p *corev1.Pod) error {
 		return runs.start()
 	}
 	runs.grant(p.Annotations[v1beta2.AnnotationStart])
+	if err := k.mount(ctx, runs); err != nil {
+		return err
+	}
 	return k.setStatus(ctx, p, runs)
 }
 
 // start makes the folders of a new Pod and runs it.
-func (k *Kubelet) start(p *corev1.Pod) error {
+func (k *Kubelet) start(ctx context.Context, p *corev1.Pod) error {
 	if k.ips[p.Name] == "" {
 		k.ips[p.Name] = Address(k.t)
 		k.addHost(fmt.Sprintf("%s.%s.%s.svc", p.Spec.Hostname, p.Spec.Subdomain, p.Namespace), k.ips[p.Name])
@@ -190,6 +193,10 @@ func (k *Kubelet) start(p *corev1.Pod) error {
 		}
 	}
 	runs.grant(p.Annotations[v1beta2.AnnotationStart])
+	runs.findSecrets(p)
+	if err := k.mount(ctx, runs); err != nil {
+		return err
+	}
 	if t := survivor.TaskOf(p); t != nil {
 		runs.init = t
 		runs.leave = p.Annotations[v1beta2.AnnotationSurvivorLeave]

@@ -59,6 +59,9 @@ type pod struct {
 	// nil if there is none. leave is its Pod's leave when it was made.
 	init  *task.Task
 	leave string
+	// secrets are those that it mounts, mounted is when they were brought up to date last.
+	secrets []secret
+	mounted time.Time
 	// restarts counts the containers that were started.
 	restarts int
 	granted  string
@@ -94,13 +97,13 @@ func (p *pod) start() error {
 	if err := p.runInit(self); err != nil {
 		return err
 	}
-	here := strings.NewReplacer(
+	here := strings.NewReplacer(append(p.places(),
 		member.DataDir, filepath.Join(p.data, "data"),
 		"/etc/etcd-launcher/", filepath.Join(p.home, "grant")+"/",
 		"/run/etcd-launcher/", filepath.Join(p.home, "used")+"/",
 		"0.0.0.0:", p.ip+":",
 		"--listen=:", "--listen="+p.ip+":",
-	)
+	)...)
 	var args []string
 	for _, a := range append(p.container.Command[1:], p.container.Args...) {
 		args = append(args, here.Replace(a))

@@ -368,9 +368,10 @@ func (w *world) createPods(seen *plan.Observation, a plan.CreatePods, n int, sen
 	}
 	w.touch("a Pod is made")
 	w.checkCreate(&np)
+	w.checkCertified(&seen.Cluster, np.Name)
 	w.createPod(&pod{
 		name: np.Name, role: np.Role, grant: np.Grant, persistent: w.cfg.Persistent,
-		version: np.Version, repository: w.cluster.repository, template: seen.Cluster.Template, learners: w.learners,
+		version: np.Version, repository: w.cluster.repository, template: seen.Cluster.Template, trust: trustOf(&seen.Cluster.LastStatus), learners: w.learners,
 		recovery: np.Recovery, leave: np.Recovery != nil,
 	})
 	w.learners = w.cfg.Learners

@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"fmt"
 	"hash/maphash"
+	"math/bits"
 	"slices"
 	"strings"
 	"time"
@@ -122,7 +123,7 @@ func (w *world) key() uint64 {
 	for _, r := range w.restores {
 		put("x", r.stage, r.givesUp, left(r.until), name(r.seed), r.adopted, r.done)
 	}
-	put(w.lacking)
+	put(w.lacking, w.secrets.wanted-w.secrets.leaf, bits.OnesCount64(w.secrets.trusted), ago(w.secrets.reissued), w.lackingCertificate, c.recordedTrust() == w.secrets.trust())
 	for k := range w.until {
 		if left(w.until[k]) > 0 {
 			put(k, left(w.until[k]))
@@ -133,7 +134,7 @@ func (w *world) key() uint64 {
 		put("n", left(n.off), left(n.silent), left(n.cut), n.gone, n.cordoned, ago(n.silentSince), ago(n.lostSince))
 	}
 	putPod := func(p *pod) {
-		put("p", name(p.name), p.role, ago(p.created), ago(p.deleting), p.finished, p.node, p.unschedulable, p.trouble, p.ip, p.addressed, p.learners, p.version, p.repository, p.template, p.from, p.ready, ago(p.readyAt), p.routed, w.now-p.roleAt < time.Second, ago(p.defragmented), p.defragmentDone, p.recovery != nil, p.leave, len(w.attic),
+		put("p", name(p.name), p.role, ago(p.created), ago(p.deleting), p.finished, p.node, p.unschedulable, p.trouble, p.ip, p.addressed, p.learners, p.version, p.repository, p.template, p.trust, p.from, p.ready, ago(p.readyAt), p.routed, w.now-p.roleAt < time.Second, ago(p.defragmented), p.defragmentDone, p.recovery != nil, p.leave, len(w.attic),
 			min(p.restarts-p.provenRestarts, 6), p.exit, p.looping, ago(p.runningSince), p.provenImage == p.image())
 		if p.grant != nil {
 			put(p.grant.Attempt, p.grant.New, p.grant.CatchUp, len(p.grant.After))
@@ -150,7 +151,7 @@ func (w *world) key() uint64 {
 		w.putData(put, name, c.disk.data)
 	}
 	for _, r := range w.runs {
-		put("r", name(r.name), w.pod(r.name) != nil && w.pod(r.name).uid == r.uid, r.node, r.state, ago(r.due), r.failures, r.address == never, ago(r.address), ago(r.stopAt), r.used, ago(r.turn), r.catchUp, r.version, r.repository, r.begun, r.exit, r.started, left(r.oomUntil))
+		put("r", name(r.name), w.pod(r.name) != nil && w.pod(r.name).uid == r.uid, r.node, r.state, ago(r.due), r.failures, r.address == never, ago(r.address), ago(r.stopAt), r.used, ago(r.turn), r.catchUp, r.version, r.repository, r.begun, r.exit, r.started, left(r.oomUntil), r.leaf, r.mounted, r.trusted)
 		w.putData(put, name, r.disk.data)
 		if r.etcd == nil {
 			continue

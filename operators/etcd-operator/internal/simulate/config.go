@@ -44,6 +44,8 @@ type Config struct {
 	AutoRepair   bool
 	AbovePercent int
 	Scheduled    bool
+	// TLS is whether members talk by TLS.
+	TLS bool
 	// Steps is how many steps there are in which faults happen.
 	Steps int
 	// Faults is the number of faults.
@@ -103,6 +105,11 @@ const (
 	// EagerLauncher: without data it starts as a member that joins, grant or not, as
 	// a Pod with constant flags does.
 	EagerLauncher
+	// EarlyLeaves: certificates are of a new authority before all members trust it.
+	EarlyLeaves
+	// EarlyDrop: an authority that was replaced is not trusted any more before members have
+	// loaded the certificates of the new one.
+	EarlyDrop
 )
 
 func (c *Config) checks(invariant string) bool {
@@ -152,6 +159,8 @@ func RandomConfig(seed int64) Config {
 	cfg.Gentle = r.chance(75)
 	survivors := newRandom(uint64(seed), 11)
 	cfg.Survive = survivors.chance(40)
+	secure := newRandom(uint64(seed), 12)
+	cfg.TLS = secure.chance(50)
 	cfg.Faults = pick(&r, 0, 2, 4, 8, 12, 20)
 	for k := range numFaults {
 		if r.chance(45) {
@@ -169,6 +178,9 @@ func RandomConfig(seed int64) Config {
 	}
 	if slices.Contains(cfg.Kinds, LackCredentials) { // of no account before
 		cfg.Kinds = append(cfg.Kinds, EnableAuth, EnableAuth)
+	}
+	if cfg.TLS && slices.Contains(cfg.Kinds, RotateAuthority) {
+		cfg.Kinds = append(cfg.Kinds, RotateAuthority, RotateAuthority)
 	}
 	if slices.Contains(cfg.Kinds, EraseFence) || slices.Contains(cfg.Kinds, OldMarks) || slices.Contains(cfg.Kinds, LateCall) {
 		cfg.Kinds = append(cfg.Kinds, Restore, Restore)
@@ -207,6 +219,9 @@ func (c *Config) String() string {
 	}
 	if c.AbovePercent > 0 {
 		s += fmt.Sprintf(", defragments above %d %%", c.AbovePercent)
+	}
+	if c.TLS {
+		s += ", TLS"
 	}
 	if c.Scheduled {
 		s += ", scheduled"

@@ -163,7 +163,7 @@ func (w *world) addressed(r *run) bool { return r.address != never && w.now >= r
 
 // reaches reports whether two members' etcd can talk with each other.
 func (w *world) reaches(a, b *run) bool {
-	return w.connected(a.node, b.node) && w.addressed(a) && w.addressed(b)
+	return w.connected(a.node, b.node) && w.addressed(a) && w.addressed(b) && w.trustEachOther(a, b)
 }
 
 // leaderOf returns the leader that a member follows and that it can reach.

@@ -160,6 +160,15 @@ const (
 	ChangeLearners
 	// PassTime lets much time pass at once.
 	PassTime
+	// LackCertificates takes the operator's certificate away, or makes it wrong: it asks
+	// nobody.
+	LackCertificates
+	// SpoilCertificates takes the Secrets of the members away: what runs runs on, and no Pod
+	// starts.
+	SpoilCertificates
+	// RotateAuthority has another authority sign the certificates, with the steps that this
+	// takes.
+	RotateAuthority
 
 	numFaults
 )
@@ -173,6 +182,7 @@ var faultNames = [numFaults]string{
 	"SlowAnswers", "LagPods", "LagClaims", "LagStatus", "EditSize", "Pause", "EditVersion", "EditRepository", "EnableAuth",
 	"LackCredentials", "EditTemplate", "AskRestart", "Cordon", "Uncordon", "NameConflict", "Restore", "EraseFence",
 	"OldMarks", "DeleteCluster", "Unschedulable", "ImageTrouble", "SlowAddress", "ChangeLearners", "PassTime",
+	"LackCertificates", "SpoilCertificates", "RotateAuthority",
 }
 
 func (k FaultKind) String() string { return faultNames[k] }

@@ -156,6 +156,7 @@ func observationFrom(d *dice) plan.Observation {
 		}
 	}
 	arbitraryDay(d, &o, members)
+	arbitraryCertificates(d, &o)
 	return o
 }
 
@@ -199,6 +200,43 @@ func arbitraryRefusals(d *dice, o *plan.Observation) {
 	for i := range o.Pods {
 		if a := &o.Pods[i].Answer; a.Reached && d.chance(2) {
 			*a = arbitraryRefusal(d, *a)
+		}
+	}
+}
+
+// arbitraryCertificates has certificates asked for, mostly as they are to be.
+func arbitraryCertificates(d *dice, o *plan.Observation) {
+	if !d.chance(3) {
+		return
+	}
+	c := &o.Cluster
+	c.TLS = plan.TLS{Wanted: true, Trust: "trust1"}
+	if !d.chance(4) {
+		c.LastStatus.TLS = &v1beta2.TLSStatus{Trust: []string{"trust1", "trust2", ""}[d.below(3)]}
+	}
+	if d.chance(3) {
+		c.TLS.Reason = certificateReasons[d.below(len(certificateReasons))]
+		if d.chance(2) {
+			c.TLS.Trust = ""
+		}
+	}
+	if d.chance(3) {
+		c.TLS.Rotation = v1beta2.CATrustingBoth
+	}
+	if !d.chance(3) {
+		return
+	}
+	c.TLS.Blind = true
+	for i := range o.Pods {
+		p := &o.Pods[i]
+		if !d.strange(4) {
+			p.Answer = plan.Answer{}
+		}
+		if d.chance(2) {
+			p.IP, p.UnreadySince, p.ReadySince = "10.0.0.1", time.Time{}, o.Now.Add(-time.Minute)
+		}
+		if d.strange(4) {
+			p.Role = plan.Returning
 		}
 	}
 }

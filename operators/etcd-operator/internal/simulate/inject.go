@@ -96,6 +96,8 @@ func (w *world) inject(f Fault) bool {
 		}
 		w.lacking = refusals[f.A%len(refusals)]
 		w.until[LackCredentials] = max(w.until[LackCredentials], w.step+f.For)
+	case LackCertificates, SpoilCertificates, RotateAuthority:
+		return w.spoilCertificates(f)
 	case EditTemplate, AskRestart:
 		w.editTemplate(f)
 		return true

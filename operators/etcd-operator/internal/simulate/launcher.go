@@ -28,6 +28,10 @@ type run struct {
 	disk      *disk
 	version   string
 	template  string
+	// leaf is the authority of the certificate that it shows, mounted are those that its
+	// Secret tells it to trust, and trusted those that etcd has read when it started.
+	leaf             int
+	mounted, trusted uint64
 	// repository is that of the image; begun is true once a container of it was started.
 	repository string
 	begun      bool
@@ -86,12 +90,16 @@ func (w *world) startRun(p *pod) {
 	} else {
 		d = &disk{}
 	}
+	if w.cfg.TLS && w.during(SpoilCertificates) {
+		return // its Secrets can't be mounted
+	}
 	if w.during(ImageTrouble) {
 		p.trouble = "ImagePullBackOff: no such host"
 		return
 	}
 	p.trouble = ""
 	w.runs = append(w.runs, &run{
+		leaf: w.secrets.leaf, mounted: w.secrets.trusted,
 		name: p.name, uid: p.uid, node: p.node, persisted: p.persistent, disk: d,
 		version: p.version, repository: p.repository, template: p.template, learners: p.learners, snapshot: p.snapshot,
 		state: pulling, due: w.now + w.delay(5*time.Second), address: never, stopAt: never, turn: never,
@@ -126,6 +134,7 @@ func (w *world) tickRun(r *run) {
 			w.dropPod(p)
 			return
 		}
+		w.mount(r)
 		w.changeImage(r, p)
 		w.reportRun(r, p)
 	}
@@ -228,7 +237,7 @@ func (w *world) tryGrant(r *run) {
 	if w.waitsItsTurn(r, g) {
 		return
 	}
-	r.used, r.turn = g.Attempt, never
+	r.used, r.turn, r.trusted = g.Attempt, never, r.mounted
 	if g.New {
 		w.beginCluster(r, g)
 		return
@@ -345,7 +354,7 @@ func (w *world) crash(r *run) {
 }
 
 func (w *world) startEtcd(r *run) {
-	r.state = running
+	r.state, r.trusted = running, r.mounted
 	w.replay(r)
 	r.etcd = &process{since: w.now}
 	w.disturbed++

@@ -18,6 +18,9 @@ const (
 	// liveSteps bounds how long a cluster may take to come to rest once faults have
 	// stopped; each step is about four seconds.
 	liveSteps = 1500
+	// rotationSteps are those beside for every member to be restarted twice, for another
+	// authority.
+	rotationSteps = 1000
 	// calmSteps is for how many steps it must be at rest, or say QuorumLost.
 	calmSteps = 10
 )
@@ -29,7 +32,7 @@ func (w *world) settle() {
 	w.settling = true
 	good := 0
 	begun := w.now
-	for i := 0; i < liveSteps && w.broken == nil; i++ {
+	for i := 0; i < w.liveSteps() && w.broken == nil; i++ {
 		w.advance()
 		// The last member of an earlier minor may have been lost on the way back, or another
 		// version been recorded meanwhile: then the user does as the planner says.
@@ -57,6 +60,14 @@ func (w *world) settle() {
 			w.broken.kind = kind + "; " + d.Reason
 		}
 	}
+}
+
+// liveSteps bounds how long this cluster may take.
+func (w *world) liveSteps() int {
+	if w.secrets.reissued != never || w.secrets.rotating() {
+		return liveSteps + rotationSteps
+	}
+	return liveSteps
 }
 
 func (w *world) asItShouldBe() bool { return w.whatIsWrong() == "" }
@@ -132,6 +143,9 @@ func (w *world) whatIsWrong() string {
 	}
 	if why := w.volumesWrong(); why != "" {
 		return why
+	}
+	if w.cfg.TLS && w.secrets.rotating() {
+		return "an authority is being replaced"
 	}
 	if c.current != c.wanted || c.target != "" {
 		return "another version is recorded: " + c.current + ", " + c.target

@@ -730,6 +730,108 @@ func TestPlantedBugs(t *testing.T) {
 			config: func(c *Config) { filling()(c); c.TruthOnly = true },
 			by:     []string{"Alarm"},
 		},
+		"blindness taken for silence": {
+			reason: "an operator without a certificate decides as if members had been asked",
+			planner: lie(func(o *plan.Observation) {
+				o.Cluster.TLS.Blind, o.Cluster.TLS.Reason = false, ""
+			}),
+			config: secured(LackCertificates, LackCertificates, EditSize, DeletePod, Unschedulable),
+			by:     []string{"S9"},
+		},
+		"a loss told by the blind": {
+			reason: "that nobody was asked is passed over where a majority's Pods have ended, and a person gives the cluster up",
+			planner: func(o plan.Observation) plan.Decision {
+				d := plan.Plan(o)
+				if o.Cluster.TLS.Blind && o.Cluster.ClusterID != 0 {
+					d.Reason = "QuorumLost"
+				}
+				return d
+			},
+			config: secured(LackCertificates, LackCertificates),
+			by:     []string{"S9", "QuorumLost"},
+		},
+		"clients sent to whoever has come back": {
+			reason: "a blind operator does not wait until a Pod is ready, or was a voter's",
+			planner: func(o plan.Observation) plan.Decision {
+				d := plan.Plan(o)
+				for _, p := range o.Pods {
+					if d.Action == nil && o.Cluster.TLS.Blind && o.Cluster.ClusterID != 0 && !d.HandsOff && p.Role == plan.Returning {
+						d.Action = plan.SetRoles{Roles: []plan.PodRole{{Name: p.Name, UID: p.UID, Role: plan.Voter}}}
+					}
+				}
+				return d
+			},
+			config: func(c *Config) {
+				secured(LackCertificates, LackCertificates, LackCertificates, DeletePod, DeletePod)(c)
+				c.Persistent = true
+			},
+			by: []string{"S9"},
+		},
+		"begun without certificates": {
+			reason:  "nobody looks whether they are there",
+			planner: lie(func(o *plan.Observation) { o.Cluster.TLS.Wanted = false }),
+			config: func(c *Config) {
+				secured(LackCertificates, SpoilCertificates)(c)
+				c.Formed, c.TruthOnly = false, true
+			},
+			by: []string{certified},
+		},
+		"restarted without a Secret": {
+			reason:  "that the Secret of members is gone is not looked at before one of them is ended",
+			planner: lie(func(o *plan.Observation) { o.Cluster.TLS.Reason = "" }),
+			config: func(c *Config) {
+				secured(SpoilCertificates, SpoilCertificates, SpoilCertificates, AskRestart, AskRestart, RotateAuthority)(c)
+				c.Persistent, c.TruthOnly = true, true
+			},
+			by: []string{"S6"},
+		},
+		"a trust that nobody hears of": {
+			reason: "whom members are to trust is not reported once they run, so that none is restarted for it",
+			planner: func(o plan.Observation) plan.Decision {
+				d := plan.Plan(o)
+				if o.Cluster.Bootstrap != nil && o.Cluster.LastStatus.TLS != nil {
+					d.Status.TLS = o.Cluster.LastStatus.TLS
+				}
+				return d
+			},
+			config: secured(RotateAuthority),
+			by:     []string{liveness},
+		},
+		"members taken for restarted": {
+			reason: "Pods are not compared with whom they were made to trust",
+			planner: lie(func(o *plan.Observation) {
+				for i := range o.Pods {
+					o.Pods[i].Template = o.Cluster.Template
+				}
+			}),
+			config: secured(RotateAuthority),
+			by:     []string{liveness},
+		},
+		"a new authority signs too early": {
+			reason:  "certificates are of it before every member was restarted to trust it",
+			planner: plan.Plan,
+			config:  func(c *Config) { secured(RotateAuthority)(c); c.Planted = []Bug{EarlyLeaves} },
+			by:      []string{trustKept},
+		},
+		"a new authority signs too early, by what comes of it": {
+			reason:  "as above, found where members don't reach each other any more, and nobody is left to restart them",
+			planner: plan.Plan,
+			config: func(c *Config) {
+				secured(RotateAuthority, KillContainer, KillContainer)(c)
+				c.Planted, c.TruthOnly = []Bug{EarlyLeaves}, true
+			},
+			by:    []string{liveness},
+			seeds: 3000,
+		},
+		"an old authority dropped too early": {
+			reason:  "it is not trusted any more before members have loaded the certificates of the new one",
+			planner: plan.Plan,
+			config: func(c *Config) {
+				secured(RotateAuthority, RotateAuthority, SilenceNode, SilenceNode, SilenceNode)(c)
+				c.Planted = []Bug{EarlyDrop}
+			},
+			by: []string{trustKept},
+		},
 		"a corrupt member trusted": {
 			reason: "the alarm is taken back, and the member that it names stays",
 			planner: func(o plan.Observation) plan.Decision {
@@ -933,6 +1035,13 @@ func lie(change func(*plan.Observation)) Planner {
 		o.Pods = slices.Clone(o.Pods)
 		change(&o)
 		return plan.Plan(o)
+	}
+}
+
+// secured has clusters with TLS, and what befalls their certificates.
+func secured(kinds ...FaultKind) func(*Config) {
+	return func(c *Config) {
+		c.TLS, c.Formed, c.Kinds, c.Faults = true, true, kinds, 20
 	}
 }
 

@@ -245,6 +245,7 @@ func (w *world) reconcile(op *operator) {
 		w.decide(op, o)
 		return
 	}
+	w.keepCertificates()
 	op.disturbed = w.disturbed
 	o, refs := w.observe(op)
 	op.asked = refs
@@ -319,7 +320,7 @@ func (w *world) observe(op *operator) (plan.Observation, []pod) {
 			Maintenance: w.maintenance(c),
 			LastStatus:  *c.status, ClusterID: c.clusterID, Existed: w.cfg.Existed, Fence: c.fence,
 			Retain: c.retain, VersionGiven: true,
-			Survive: c.survive, Recovery: c.recovery,
+			Survive: c.survive, Recovery: c.recovery, TLS: w.certificates(),
 		},
 		Pods:       make([]plan.Pod, 0, len(op.pods)),
 		FreshToken: fmt.Sprintf("%s%d", op.id, op.names),
@@ -359,7 +360,7 @@ func (w *world) observe(op *operator) (plan.Observation, []pod) {
 
 // ask lets the members of some of the Pods speak for themselves, now.
 func (w *world) ask(op *operator, o *plan.Observation, from, to int) {
-	for i := from; i < to; i++ {
+	for i := from; i < to && !o.Cluster.TLS.Blind; i++ {
 		p := &op.asked[i]
 		if r := w.runOf(p.uid); r != nil && p.ip && w.sees(op, r.node) {
 			o.Pods[i].Answer = w.answer(r)

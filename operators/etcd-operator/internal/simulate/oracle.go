@@ -56,6 +56,9 @@ func CheckDecision(o plan.Observation, d plan.Decision) *Violation {
 	if c.Fence.By != "" && !d.HandsOff {
 		return violation("S12", "would touch Services although the cluster is fenced")
 	}
+	if v := tellsNothing(&o, &d); v != nil {
+		return v
+	}
 	if d.Action == nil {
 		return nil
 	}
@@ -81,6 +84,9 @@ func CheckDecision(o plan.Observation, d plan.Decision) *Violation {
 		return violation("S12", "acts although there are Pods of the archived operator")
 	case c.Existed != "" && c.Bootstrap == nil && c.ClusterID == 0 && !k.adopts():
 		return violation("S1", "acts although a cluster existed")
+	}
+	if v := k.certificates(); v != nil {
+		return v
 	}
 	switch a := d.Action.(type) {
 	case plan.GrowClaim:

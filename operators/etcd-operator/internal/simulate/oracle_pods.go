@@ -94,7 +94,7 @@ func (k *check) setRoles(a plan.SetRoles) *Violation {
 			continue
 		}
 		p := k.pod(r.Name)
-		if k.servesUnseen(p) {
+		if k.servesUnseen(p) || k.readyUnseen(p) {
 			continue
 		}
 		if k.o.Cluster.ClusterID == 0 || p.Answer.ClusterID != k.o.Cluster.ClusterID || !p.Answer.Reached {

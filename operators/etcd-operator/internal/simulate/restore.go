@@ -166,7 +166,10 @@ func (w *world) makeSeed(r *restore) {
 		w.createClaim(r.seed)
 		return
 	}
-	p := &pod{template: w.seedTemplate(), name: r.seed, role: plan.Seed, persistent: w.cfg.Persistent, version: w.seedVersion(), repository: goodRepository, learners: w.cfg.Learners, snapshot: r.uid}
+	if w.cfg.TLS && w.cluster.recordedTrust() == "" {
+		return // the Secrets may not be there
+	}
+	p := &pod{template: w.seedTemplate(), trust: w.cluster.recordedTrust(), name: r.seed, role: plan.Seed, persistent: w.cfg.Persistent, version: w.seedVersion(), repository: goodRepository, learners: w.cfg.Learners, snapshot: r.uid}
 	w.createPod(p)
 	r.seedUID, r.stage = p.uid, starting
 	w.say("restore %s makes seed %s (%s)", r.uid, p.name, p.uid)

@@ -20,9 +20,11 @@ const (
 	unplaceableTemplate = "unplaceable"
 )
 
-// wantedTemplate is what plan.Cluster.Template is: what the spec says, and the restart that is
-// asked for by an annotation.
-func (c *etcdCluster) wantedTemplate() string { return fmt.Sprintf("%s/%d", c.template, c.restart) }
+// wantedTemplate is what plan.Cluster.Template is: what the spec says, the restart that is
+// asked for by an annotation, and whom to trust.
+func (c *etcdCluster) wantedTemplate() string {
+	return fmt.Sprintf("%s/%d%s", c.template, c.restart, c.recordedTrust())
+}
 
 // badTemplate reports whether no Pod comes to run under a template.
 func badTemplate(template string) bool {
@@ -35,7 +37,7 @@ func (w *world) seedTemplate() string {
 	if t := w.cluster.wantedTemplate(); !badTemplate(t) {
 		return t
 	}
-	return goodTemplate
+	return goodTemplate + w.cluster.recordedTrust()
 }
 
 // editTemplate is a user who edits the spec of the Pods, or asks for a restart: that is no
@@ -108,6 +110,7 @@ func (w *world) remakePod(t *todo, a plan.RemakePod) error {
 		return errConflict
 	}
 	w.touch("a Pod is deleted to be made again")
+	w.checkStartable(t, p)
 	w.checkPodDeletion(p, false)
 	w.checkRemake(t, p)
 	w.deletePod(p)

@@ -71,6 +71,10 @@ type world struct {
 	until [numFaults]int
 	// lacking is what is wrong with the operator's credentials while LackCredentials lasts.
 	lacking plan.Refusal
+	// secrets are the certificates of members, and lackingCertificate is what is wrong with
+	// the operator's while LackCertificates lasts.
+	secrets            secrets
+	lackingCertificate string
 	// quota is what databases may grow to, in units; 0 for no limit.
 	quota int
 	// learners is the ETCD_MAX_LEARNERS that the next new Pod gets.
@@ -179,7 +183,7 @@ type birth struct {
 func newWorld(cfg Config, seed int64, planner Planner, faults []Fault) *world {
 	w := &world{
 		cfg: cfg, seed: uint64(seed), calm: cfg.Calm, planner: planner, main: -1, lost: -1,
-		faults: faults, learners: cfg.Learners, stats: &Stats{}, quota: cfg.Quota,
+		faults: faults, learners: cfg.Learners, stats: &Stats{}, quota: cfg.Quota, secrets: newSecrets(),
 	}
 	w.cluster = etcdCluster{version: 1, generation: 1, size: cfg.Size, wanted: cfg.Version, repository: goodRepository, template: goodTemplate, status: &v1beta2.ClusterStatus{}, begun: never, repaired: never, storage: smallest, retain: cfg.Retain, survive: cfg.Survive}
 	if cfg.BornFenced {

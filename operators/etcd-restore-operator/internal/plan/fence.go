@@ -86,8 +86,11 @@ func (v *view) awaitOperator(phase v1beta2.RestorePhase, reason, message string)
 	}
 	for _, c := range v.Cluster.Status.Conditions {
 		conflict := c.Type == v1beta2.ConditionNameConflict && c.Status == metav1.ConditionTrue
-		if conflict || c.Reason == "TLSUnsupported" {
+		if conflict {
 			return warn(phase, wording.Reason(c.Reason, v1beta2.ConditionNameConflict), fmt.Sprintf("etcd-operator does nothing to the EtcdCluster %s: %s", v.name, wording.Clip(c.Message)), object)
+		}
+		if c.Type == v1beta2.ConditionCertificatesReady && c.Status == metav1.ConditionFalse {
+			return warn(phase, wording.Reason(c.Reason, v1beta2.ConditionCertificatesReady), fmt.Sprintf("etcd-operator waits for the certificates of the EtcdCluster %s: %s", v.name, wording.Clip(c.Message)), object)
 		}
 	}
 	return wait(phase, reason, message, object)

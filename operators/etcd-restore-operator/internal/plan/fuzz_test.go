@@ -202,7 +202,7 @@ func randomCluster(r *rand.Rand, o *Observation, version string) {
 		c.DeletionTimestamp = &metav1.Time{Time: born}
 	}
 	if maybe(10) {
-		c.Status.Conditions = []metav1.Condition{{Type: "Progressing", Reason: "TLSUnsupported"}, {Type: v1beta2.ConditionNameConflict, Status: metav1.ConditionTrue}}
+		c.Status.Conditions = []metav1.Condition{{Type: v1beta2.ConditionCertificatesReady, Status: metav1.ConditionFalse, Reason: "CertificatesMissing"}, {Type: v1beta2.ConditionNameConflict, Status: metav1.ConditionTrue}}
 	}
 	if maybe(6) {
 		serving("a", "b", "c")(&scene{*o})

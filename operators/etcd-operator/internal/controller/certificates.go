@@ -1,0 +1,59 @@
+package controller
+
+import (
+	"context"
+
+	corev1 "k8s.io/api/core/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	"k8s.io/apimachinery/pkg/api/meta"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"sigs.k8s.io/controller-runtime/pkg/log"
+
+	"github.com/etcd-operators/etcd-operators/api/v1beta2"
+	"github.com/etcd-operators/etcd-operators/operators/etcd-operator/internal/certificates"
+	"github.com/etcd-operators/etcd-operators/operators/etcd-operator/internal/plan"
+	"github.com/etcd-operators/etcd-operators/shared/wording"
+)
+
+// keepCertificates brings a cluster's certificates to what they are to be, and tells what
+// was done. An operator that may not read them knows none, and says so in the status: the
+// error would be told in its log alone.
+func (r *Reconciler) keepCertificates(ctx context.Context, c *v1beta2.EtcdCluster) (certificates.State, error) {
+	state, err := r.Certificates.Keep(ctx, c)
+	if apierrors.IsForbidden(err) {
+		return certificates.State{TLS: plan.TLS{
+			Wanted: true, Blind: c.ServerTLSSecret() != "", Reason: plan.CertificatesMissing,
+			Message: "give the operator the rights of its Role: " + wording.Clip(err.Error()),
+		}}, nil
+	}
+	if err != nil {
+		return state, err
+	}
+	for _, e := range state.Told {
+		kind := corev1.EventTypeNormal
+		if e.Warning {
+			kind = corev1.EventTypeWarning
+		}
+		log.FromContext(ctx).Info(e.Message, "reason", e.Reason)
+		r.Events.Eventf(c, nil, kind, e.Reason, "KeepCertificates", "%s", wording.Clip(e.Message))
+	}
+	return state, nil
+}
+
+// tellCertificates makes an event when certificates have gone bad, or are right again, since
+// the status was written last, unless that is what the cluster waits for: that is told.
+func (r *Reconciler) tellCertificates(ctx context.Context, c *v1beta2.EtcdCluster, now *v1beta2.ClusterStatus, waits string) {
+	was := meta.FindStatusCondition(c.Status.Conditions, v1beta2.ConditionCertificatesReady)
+	is := meta.FindStatusCondition(now.Conditions, v1beta2.ConditionCertificatesReady)
+	if is == nil || is.Reason == waits || (was != nil && was.Status == is.Status && was.Reason == is.Reason) {
+		return
+	}
+	switch {
+	case is.Status == metav1.ConditionFalse && is.Reason != plan.CertificatesPending:
+		log.FromContext(ctx).Info(is.Message, "reason", is.Reason)
+		r.Events.Eventf(c, nil, corev1.EventTypeWarning, is.Reason, "KeepCertificates", "%s", wording.Clip(is.Message))
+	case is.Status == metav1.ConditionTrue && was != nil && was.Status == metav1.ConditionFalse:
+		log.FromContext(ctx).Info(is.Message, "reason", is.Reason)
+		r.Events.Eventf(c, nil, corev1.EventTypeNormal, is.Reason, "KeepCertificates", "%s", wording.Clip(is.Message))
+	}
+}

@@ -1,0 +1,211 @@
+package plan
+
+import (
+	"cmp"
+	"fmt"
+	"strings"
+	"time"
+
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	"github.com/etcd-operators/etcd-operators/api/v1beta2"
+)
+
+// The rules of this file are for clusters whose traffic is to be by TLS. A cluster begins
+// when its certificates are there and right, and it is recorded whom its members are to
+// trust: Pods are made for that. From then on certificates that go bad end nothing that
+// needs none. The worst of it is an operator that has none to show: it asks nobody, as
+// if all members were silent, and does no more than give them back their Pods.
+
+// awaitCertificates waits with the beginning of a cluster, however long that takes.
+func awaitCertificates(v *view) *step {
+	t := &v.Cluster.TLS
+	if !t.Wanted || v.Cluster.Bootstrap != nil {
+		return nil
+	}
+	switch {
+	case t.Reason != "":
+		return wait(v.certificatesPatience(), t.Reason, "the cluster begins when its certificates are there and right: "+t.Message)
+	case t.Trust == "" || t.Blind:
+		return wait(shortly, CertificatesPending, "the cluster begins when its certificates are there")
+	case v.recordedTrust() != t.Trust:
+		return wait(next, CertificatesPending, "the certificates are there, and it is recorded whom members are to trust")
+	}
+	return nil
+}
+
+// certificatesPatience is how soon to look again at certificates that are not as they
+// should be: no watch tells of Secrets.
+func (v *view) certificatesPatience() time.Duration {
+	if v.Cluster.TLS.Reason == CertificatesPending {
+		return shortly
+	}
+	return slowly
+}
+
+// recordedTrust is whom members are to trust, as it was last reported: Pods are made by
+// the status.
+func (v *view) recordedTrust() string {
+	if t := v.Cluster.LastStatus.TLS; t != nil {
+		return t.Trust
+	}
+	return ""
+}
+
+// blind reports whether the operator asks nobody, for want of a certificate.
+func (v *view) blind() bool { return v.Cluster.TLS.Wanted && v.Cluster.TLS.Blind }
+
+// awaitSight waits while the operator is blind. That nobody answers says nothing then
+// (S9): no member is given up, added, changed or restarted, no loss is told, and no
+// recovery begins, goes on or is called off. What is done rests on what Kubernetes says
+// alone: members get back the Pods on their volumes, and clients find those again whose
+// Pods are ready.
+func awaitSight(v *view) *step {
+	if !v.blind() {
+		return nil
+	}
+	unseeing := []rule{withdrawSeedGrants}
+	if !v.beginning() && !v.reseeding() {
+		unseeing = append(unseeing, keepVolumes, clearFinishedPods, returnPods, welcomeReady)
+	}
+	for _, r := range unseeing {
+		if s := r(v); s != nil {
+			return s
+		}
+	}
+	return wait(v.certificatesPatience(), v.blindReason(), v.blindness())
+}
+
+// blindReason is why the operator is blind.
+func (v *view) blindReason() string { return cmp.Or(v.Cluster.TLS.Reason, CertificatesMissing) }
+
+// blindness says what follows from that.
+func (v *view) blindness() string {
+	return fmt.Sprintf("the operator has no certificate to ask members by (%s): they serve on, and until then none is added, removed or changed",
+		cmp.Or(v.Cluster.TLS.Message, "it is not known why"))
+}
+
+// welcomeReady lets clients find voters again, by the last report, that have come back.
+// Their probe is a linearizable read, so each is of a quorum; and on a member's volume
+// it has this cluster's data (S1).
+func welcomeReady(v *view) *step {
+	var roles []PodRole
+	for _, m := range v.knownVoters() {
+		p := v.pods[m.Name]
+		if p == nil || v.Cluster.ClusterID == 0 || p.From != "" || !p.isReady() {
+			continue
+		}
+		if p.Role == Returning || p.Role == Restarting {
+			roles = append(roles, PodRole{p.Name, p.UID, Voter})
+		}
+	}
+	if len(roles) == 0 {
+		return nil
+	}
+	return do(SetRoles{roles}, "SettingRoles", fmt.Sprintf("member %s is ready, and clients find it again", roles[0].Name))
+}
+
+// isReady reports whether a Pod serves linearizable reads, as far as Kubernetes says.
+func (p *Pod) isReady() bool {
+	return p.UnreadySince.IsZero() && !p.ReadySince.IsZero() && p.DeletingSince.IsZero() && p.NodeLostSince.IsZero() && !p.Finished && p.IP != ""
+}
+
+// serves reports whether a Pod serves although nobody tells how its member does.
+func (v *view) serves(p *Pod) bool { return p.servesUnseen() || (v.blind() && p.isReady()) }
+
+// readyVoters are the Pods that clients are sent to, by what Kubernetes says.
+func (v *view) readyVoters() []string {
+	var ready []string
+	for i := range v.Pods {
+		if p := &v.Pods[i]; p.Role == Voter && p.isReady() {
+			ready = append(ready, p.Name)
+		}
+	}
+	return ready
+}
+
+// unfitToStart says why a member that is restarted may not come back; empty if nothing is
+// known to be in its way. One whose Secret is gone runs on, and starts no more.
+func (v *view) unfitToStart() string {
+	if t := &v.Cluster.TLS; t.Reason == CertificatesMissing || t.Reason == CertificatesInvalid {
+		return t.Message
+	}
+	return ""
+}
+
+// availableUnseen is the condition Available of a cluster that nobody is asked of.
+func (v *view) availableUnseen() metav1.Condition {
+	const kind = v1beta2.ConditionAvailable
+	if ready := v.readyVoters(); len(ready) > 0 {
+		return v.condition(kind, true, "Serving", fmt.Sprintf("a quorum serves: the Pods %s are ready, which they are by a linearizable read; the operator has no certificate to ask by", strings.Join(ready, ", ")))
+	}
+	return v.condition(kind, false, v.blindReason(), "no Pod that clients are sent to is ready; "+v.blindness())
+}
+
+// certificates is the condition of those that the spec asks for; nil if it asks for none.
+func (v *view) certificates() *metav1.Condition {
+	const kind = v1beta2.ConditionCertificatesReady
+	t := &v.Cluster.TLS
+	var c metav1.Condition
+	switch {
+	case !t.Wanted:
+		return nil
+	case t.Reason != "":
+		c = v.condition(kind, false, t.Reason, t.Message)
+	case t.Trust == "" || t.Blind:
+		c = v.condition(kind, false, CertificatesPending, "they are not known yet")
+	case t.Rotation != "":
+		c = v.condition(kind, true, string(t.Rotation), v.rotationStory())
+	default:
+		c = v.condition(kind, true, "CertificatesValid", "all certificates are there and right")
+	}
+	return &c
+}
+
+// rotationStory says how far the replacement of an authority is.
+func (v *view) rotationStory() string {
+	switch v.Cluster.TLS.Rotation {
+	case v1beta2.CATrustingBoth:
+		return "a new authority comes: members are restarted one by one to trust it beside the old one; " + v.trusting()
+	case v1beta2.CAReissuing:
+		return "all certificates are of the new authority; the old one is trusted until clients have loaded theirs"
+	case v1beta2.CADroppingOld:
+		return "the old authority goes: members are restarted one by one to trust the new one alone; " + v.trusting()
+	}
+	return "an authority is being replaced"
+}
+
+// trusting counts the Pods that were made for the authorities of today.
+func (v *view) trusting() string {
+	n := 0
+	for i := range v.Pods {
+		if p := &v.Pods[i]; !v.stale(p) && v.recordedTrust() == v.Cluster.TLS.Trust {
+			n++
+		}
+	}
+	return fmt.Sprintf("%d of %d Pods are", n, len(v.Pods))
+}
+
+// tlsStatus is what the status tells of certificates: whom to trust is kept while it is
+// not known.
+func (v *view) tlsStatus() *v1beta2.TLSStatus {
+	t := &v.Cluster.TLS
+	if !t.Wanted {
+		return nil
+	}
+	st := &v1beta2.TLSStatus{Trust: cmp.Or(t.Trust, v.recordedTrust()), Rotation: t.Rotation}
+	if !t.NotAfter.IsZero() {
+		end := metav1.NewTime(t.NotAfter.Truncate(time.Second))
+		st.NotAfter = &end
+	}
+	return st
+}
+
+// lookSooner shortens a wait as long as certificates are not as they are to be, or members
+// are restarted for them: no watch tells when that changes.
+func (v *view) lookSooner(again time.Duration) time.Duration {
+	if t := &v.Cluster.TLS; t.Wanted && (t.Reason != "" || (t.Rotation != "" && t.Rotation != v1beta2.CAReissuing)) {
+		return min(again, v.certificatesPatience())
+	}
+	return again
+}
