@@ -177,11 +177,18 @@ func (c Client) askEtcd(ctx context.Context, e Endpoint, d *dialer) Answer {
 	s := sessionOf(ctx)
 	used := s.current()
 	a, denied := c.questions(ctx, e, conn, used)
+	if s == nil && powerlessName(used, denied) {
+		return a.refused(errPowerlessName)
+	}
 	if denied != nil && (s == nil || a.Read) { // without a quorum there is no token to be had
-		if err := s.renew(ctx, conn.ActiveConnection(), used); err != nil {
-			return a.refused(err)
+		failed := s.renew(ctx, conn.ActiveConnection(), used)
+		if failed != nil && !s.gaveUp(used) {
+			return a.refused(failed)
 		}
 		a, denied = c.questions(ctx, e, conn, s.current())
+		if failed != nil && denied != nil {
+			return a.refused(failed)
+		}
 	}
 	if denied == nil && !s.mayAll() {
 		return a.refused(errPowerless)
@@ -226,7 +233,7 @@ func (c Client) questions(ctx context.Context, e Endpoint, conn *clientv3.Client
 	wg.Wait()
 
 	for _, err := range []error{statusErr, listErr, readErr} {
-		if denied == nil && wantsToken(err) {
+		if denied == nil && (wantsToken(err) || powerlessName(used, err)) {
 			denied = rpctypes.Error(err)
 		}
 	}

@@ -126,16 +126,37 @@ func (s *Session) current() string {
 // authenticates on the same connection and makes it once more. Such a refusal means that
 // nothing was done. The error of a session that can't authenticate is a
 // [*RefusedError].
+//
+// By TLS, who shows no token is the user of the common name in his certificate, if etcd asks
+// clients for one; a token goes before that (AuthStore.AuthInfoFromTLS). So one that is of
+// no use any more, and can't be replaced, is not shown any longer.
 func (s *Session) Try(ctx context.Context, conn grpc.ClientConnInterface, request func() error) error {
 	used := s.current()
 	err := request()
-	if !wantsToken(err) {
+	if !wantsToken(err) && (s == nil || !powerlessName(used, err)) {
 		return err
 	}
-	if failed := s.renew(ctx, conn, used); failed != nil {
+	failed := s.renew(ctx, conn, used)
+	if failed == nil {
+		return request()
+	}
+	if !s.gaveUp(used) {
 		return failed
 	}
-	return request()
+	if err := request(); !wantsToken(err) {
+		return err
+	}
+	return failed
+}
+
+// gaveUp reports whether a token that was used is not shown any more: then the name in the
+// certificate counts.
+func (s *Session) gaveUp(used string) bool { return used != "" && s.current() == "" }
+
+// powerlessName reports whether etcd refused a request, made without a token, for the name
+// in the certificate: that of a user who may not do it, or of none.
+func powerlessName(used string, err error) bool {
+	return used == "" && errors.Is(etcdError(err), rpctypes.ErrPermissionDenied)
 }
 
 // Authenticate makes sure that a member which serves with a quorum takes the session for
@@ -143,8 +164,9 @@ func (s *Session) Try(ctx context.Context, conn grpc.ClientConnInterface, reques
 // waited for, and holds up nobody else.
 func (s *Session) Authenticate(ctx context.Context, conn grpc.ClientConnInterface) error {
 	return s.Try(ctx, conn, func() error {
+		used := s.current()
 		_, err := pb.NewKVClient(conn).Range(ctx, &pb.RangeRequest{Key: []byte(readKey), CountOnly: true})
-		if errors.Is(rpctypes.Error(err), rpctypes.ErrPermissionDenied) {
+		if errors.Is(rpctypes.Error(err), rpctypes.ErrPermissionDenied) && (s == nil || used != "") {
 			return nil // that it is known is all that is asked for
 		}
 		return err
@@ -191,6 +213,9 @@ func (e *RefusedError) Unwrap() []error { return []error{ErrUnauthorized, e.Err}
 // errPowerless: who is asked for is known, and may not do what the operators do.
 var errPowerless = &RefusedError{NotRoot, errors.New("the user does not have etcd's role root")}
 
+// errPowerlessName: there is but a certificate, and its name is of no use.
+var errPowerlessName = &RefusedError{NotRoot, errors.New("the certificate's common name is that of no user with etcd's role root, and no credentials are given")}
+
 // renew gets another token than the one that was used, by a member that serves with a
 // quorum. Of several that want one at the same time, one asks for all. It returns a
 // *RefusedError if credentials are what is missing.
@@ -215,6 +240,7 @@ func (s *Session) renew(ctx context.Context, conn grpc.ClientConnInterface, used
 		return context.Cause(ctx) // there was no time to read them
 	}
 	if err != nil {
+		s.forget(used)
 		return &RefusedError{NoCredentials, err}
 	}
 	digest := sha256.Sum256([]byte(own.Username + "\x00" + own.Password))
@@ -287,9 +313,14 @@ func (s *Session) discard(used string) {
 	if s == nil || used == "" || s.isFresh() {
 		return
 	}
+	s.forget(used)
+}
+
+// forget shows a token no longer.
+func (s *Session) forget(used string) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	if s.token == used {
-		s.token = ""
+		s.token, s.powerless = "", false
 	}
 }

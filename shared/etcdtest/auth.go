@@ -3,7 +3,6 @@ package etcdtest
 import (
 	"context"
 	"testing"
-	"time"
 
 	clientv3 "go.etcd.io/etcd/client/v3"
 	"go.uber.org/zap"
@@ -28,21 +27,5 @@ func (m *Member) Dial(t testing.TB, user, password string) *clientv3.Client {
 // user root of this password.
 func (m *Member) EnableAuth(t testing.TB, password string) {
 	t.Helper()
-	ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
-	defer cancel()
-	c := m.Dial(t, "", "")
-	for what, do := range map[string]func() error{
-		"add the user": func() error { _, err := c.UserAdd(ctx, "root", password); return err },
-		"add the role": func() error { _, err := c.RoleAdd(ctx, "root"); return err },
-	} {
-		if err := do(); err != nil {
-			t.Fatalf("%s root: %v", what, err)
-		}
-	}
-	if _, err := c.UserGrantRole(ctx, "root", "root"); err != nil {
-		t.Fatal(err)
-	}
-	if _, err := c.AuthEnable(ctx); err != nil {
-		t.Fatal(err)
-	}
+	EnableAuthOf(t, m.Dial(t, "", ""), password)
 }

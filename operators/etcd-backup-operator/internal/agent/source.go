@@ -42,6 +42,7 @@ const (
 type member struct {
 	endpoint    string
 	conn        *grpc.ClientConn
+	as          *etcdclient.Session
 	cluster, id uint64
 	revision    int64
 	version     string
@@ -106,7 +107,7 @@ func (j *job) ask(ctx context.Context, config *tls.Config) []answer {
 }
 
 func askOne(ctx context.Context, endpoint string, config *tls.Config, as *etcdclient.Session) answer {
-	a := answer{member: member{endpoint: endpoint}}
+	a := answer{member: member{endpoint: endpoint, as: as}}
 	a.conn, a.err = dial(endpoint, config, as)
 	if a.err != nil {
 		return a

@@ -30,6 +30,8 @@ type stream struct {
 	// because the store is slow, it is stopped.
 	timer *time.Timer
 	rest  []byte
+	// over is true when the member has said that there is no more.
+	over bool
 	// remaining is how many bytes were announced and have not come.
 	remaining uint64
 	received  atomic.Int64
@@ -37,37 +39,54 @@ type stream struct {
 
 var errSilent = errors.New("the member has gone silent")
 
-// open asks a member for its snapshot. The caller closes the stream.
+// open asks a member for its snapshot. The caller closes the stream. That etcd's
+// authentication refuses it comes in place of the first part: etcd may know who asks, by the
+// name in a certificate, and that he may not; then he says who else he is.
 func open(ctx context.Context, from member, stall time.Duration, advice string) (*stream, error) {
 	s := &stream{from: from, stall: stall, advice: advice}
 	s.ctx, s.cancel = context.WithCancelCause(ctx)
 	s.timer = time.AfterFunc(stall, func() { s.cancel(errSilent) })
-	rpc, err := pb.NewMaintenanceClient(from.conn).Snapshot(s.ctx, &pb.SnapshotRequest{})
+	err := from.as.Try(s.ctx, from.conn, func() (err error) {
+		if s.rpc, err = pb.NewMaintenanceClient(from.conn).Snapshot(s.ctx, &pb.SnapshotRequest{}); err != nil {
+			return err
+		}
+		return s.receive()
+	})
 	if err != nil {
 		defer s.close()
 		return nil, s.lost(err)
 	}
-	s.rpc = rpc
 	return s, nil
+}
+
+// receive waits for the next part.
+func (s *stream) receive() error {
+	s.timer.Reset(s.stall)
+	got, err := s.rpc.Recv()
+	s.timer.Stop()
+	if s.over = errors.Is(err, io.EOF); s.over {
+		return nil
+	}
+	if err != nil {
+		return err
+	}
+	s.rest, s.remaining = got.GetBlob(), got.GetRemainingBytes()
+	s.received.Add(int64(len(s.rest)))
+	return nil
 }
 
 // Read implements io.Reader.
 func (s *stream) Read(p []byte) (int, error) {
 	for len(s.rest) == 0 {
-		s.timer.Reset(s.stall)
-		got, err := s.rpc.Recv()
-		s.timer.Stop()
-		if errors.Is(err, io.EOF) {
+		if s.over {
 			if s.remaining > 0 {
 				return 0, runner.Passing(task.ReasonSourceLost, "member %016x at %s ended its snapshot %d bytes early", s.from.id, s.from.endpoint, s.remaining)
 			}
 			return 0, io.EOF
 		}
-		if err != nil {
+		if err := s.receive(); err != nil {
 			return 0, s.lost(err)
 		}
-		s.rest, s.remaining = got.GetBlob(), got.GetRemainingBytes()
-		s.received.Add(int64(len(s.rest)))
 	}
 	n := copy(p, s.rest)
 	s.rest = s.rest[n:]

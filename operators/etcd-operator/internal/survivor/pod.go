@@ -24,13 +24,21 @@ const (
 	volumeLeave = "survivor-leave"
 	leaveMount  = "/etc/etcd-survivor"
 	leaveFile   = "leave"
+
+	volumeTLS = "survivor-tls"
+	tlsMount  = "/etc/etcd-survivor-tls"
 )
 
 // AddTo makes a member's Pod a survivor's seed: with an init container of the operator's
 // own image that makes its data dir, and with the leave to do so. It gets no grant: with
-// the data dir, etcd needs none, and without one it may not start.
+// the data dir, etcd needs none, and without one it may not start. By TLS, the agent shows
+// the survivor the operators' certificate, which the etcd container does not get.
 func AddTo(pod *corev1.Pod, c *v1beta2.EtcdCluster, image string, t task.Task) error {
 	t.LeaveFile = leaveMount + "/" + leaveFile
+	secret := c.OperatorTLSSecret()
+	if c.ServerTLSSecret() != "" && secret != "" {
+		t.TLSDir = tlsMount
+	}
 	resources := resources(c)
 	env, err := agentpod.Environment(task.Env, t, resources)
 	if err != nil {
@@ -44,6 +52,11 @@ func AddTo(pod *corev1.Pod, c *v1beta2.EtcdCluster, image string, t task.Task) e
 			FieldRef: &corev1.ObjectFieldSelector{APIVersion: "v1", FieldPath: "metadata.annotations['" + v1beta2.AnnotationSurvivorLeave + "']"},
 		}},
 	}})
+	if t.TLSDir != "" {
+		// Optional, so that a member whose Pod is started again long after that does not
+		// need it.
+		files.Secret(volumeTLS, secret, tlsMount, true)
+	}
 	pod.Spec.Volumes = append(pod.Spec.Volumes, files.Volumes...)
 	pod.Spec.InitContainers = append(pod.Spec.InitContainers, corev1.Container{
 		Name:            Container,

@@ -350,6 +350,29 @@ func TestPreconditions(t *testing.T) {
 	}
 }
 
+// A seed is made from the authorities that the cluster, read live, trusts, and from none if
+// it trusts none.
+func TestASeedNeedsCertificates(t *testing.T) {
+	t.Parallel()
+	f := newFixture(t)
+	apiservertest.Delete(t, f.client, f.cluster)
+	f.makeCluster(func(c *v1beta2.EtcdCluster) { c.Spec.TLS = &v1beta2.TLSPolicy{Auto: &v1beta2.AutoTLS{}} })
+	e, obs := f.observed()
+	obs.Cluster.Status.TLS = &v1beta2.TLSStatus{Trust: "observed"}
+	f.wantNothing("no certificates", e, obs, f.createSeed())
+
+	f.cluster.Status.TLS = &v1beta2.TLSStatus{Trust: "live"}
+	apiservertest.SetStatus(t, f.client, f.cluster)
+	if err := f.r.act(apiservertest.Context(t), e, obs, f.createSeed()); err != nil {
+		t.Fatal(err)
+	}
+	p := &corev1.Pod{ObjectMeta: metav1.ObjectMeta{Name: "x-s", Namespace: f.namespace}}
+	apiservertest.Read(t, f.client, p)
+	if got := p.Annotations; got[v1beta2.AnnotationTrust] != "live" || got[v1beta2.AnnotationTemplate] != member.TemplateHash(f.cluster) {
+		t.Errorf("the seed's annotations are %v, want those of a member of this cluster", got)
+	}
+}
+
 // Old members that are being deleted are let be if the user says so, and no others.
 func TestAcceptRunningOldMembers(t *testing.T) {
 	t.Parallel()

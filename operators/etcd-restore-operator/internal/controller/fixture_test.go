@@ -51,7 +51,7 @@ func newFixture(t *testing.T) *fixture {
 }
 
 // makeCluster makes the EtcdCluster, which is left to the restore.
-func (f *fixture) makeCluster() {
+func (f *fixture) makeCluster(changes ...func(*v1beta2.EtcdCluster)) {
 	f.t.Helper()
 	f.cluster = &v1beta2.EtcdCluster{
 		ObjectMeta: metav1.ObjectMeta{Name: "x", Namespace: f.namespace, Annotations: map[string]string{v1beta2.AnnotationFence: string(f.restore.UID)}},
@@ -59,6 +59,9 @@ func (f *fixture) makeCluster() {
 			AccessModes: []corev1.PersistentVolumeAccessMode{corev1.ReadWriteOnce},
 			Resources:   corev1.VolumeResourceRequirements{Requests: corev1.ResourceList{corev1.ResourceStorage: resource.MustParse("1Gi")}},
 		}}},
+	}
+	for _, change := range changes {
+		change(f.cluster)
 	}
 	apiservertest.Create(f.t, f.client, f.cluster)
 	f.fencedBy(string(f.restore.UID))

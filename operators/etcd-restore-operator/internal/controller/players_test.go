@@ -11,6 +11,7 @@ import (
 
 	batchv1 "k8s.io/api/batch/v1"
 	corev1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/api/meta"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
@@ -208,6 +209,8 @@ type etcdOperator struct {
 	away atomic.Bool
 	// small, while true, lets no cluster grow.
 	small atomic.Bool
+	// certless, while true, has no certificates for clusters with TLS.
+	certless atomic.Bool
 }
 
 func (o *etcdOperator) tick(ctx context.Context) error {
@@ -234,6 +237,9 @@ func (o *etcdOperator) look(ctx context.Context, c *v1beta2.EtcdCluster) error {
 	if s.AdoptedSeed != nil {
 		adopted = s.AdoptedSeed.Restore
 	}
+	if c.UsesTLS() && marks[v1beta2.AnnotationFence] != "" && o.keep(c) {
+		return o.client.Status().Update(ctx, c)
+	}
 	switch mark := marks[v1beta2.AnnotationFence]; {
 	case s.FencedBy != "" && s.FencedBy == marks[v1beta2.AnnotationFenceLifted]:
 		s.FencedBy = ""
@@ -247,6 +253,20 @@ func (o *etcdOperator) look(ctx context.Context, c *v1beta2.EtcdCluster) error {
 		return nil
 	}
 	return o.client.Status().Update(ctx, c)
+}
+
+// keep tells of the certificates of a cluster for which a restore asks, whoever it is left
+// to; true if there is news.
+func (o *etcdOperator) keep(c *v1beta2.EtcdCluster) bool {
+	s := &c.Status
+	if s.TLS == nil && !o.certless.Load() {
+		s.TLS = &v1beta2.TLSStatus{Trust: "0123abcdef"}
+	}
+	ready := metav1.Condition{Type: v1beta2.ConditionCertificatesReady, Status: metav1.ConditionTrue, Reason: "CertificatesReady", Message: "they are right"}
+	if s.TLS == nil {
+		ready.Status, ready.Reason, ready.Message = metav1.ConditionFalse, "CertificatesMissing", "there is no Secret x-peer-tls: write it"
+	}
+	return meta.SetStatusCondition(&s.Conditions, ready)
 }
 
 // adopt takes the seed that is handed over for the cluster, once it serves.

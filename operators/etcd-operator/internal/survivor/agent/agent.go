@@ -11,7 +11,8 @@
 //
 // The member is asked for its status before its snapshot is taken: it must be the one of
 // the one cluster, and know of as much as when it was chosen. What it sends is a snapshot
-// only if its last 32 bytes are the sha256 of the rest.
+// only if its last 32 bytes are the sha256 of the rest. By TLS, its certificate must be for
+// the host in its URL, and the agent shows the operators' own.
 package agent
 
 import (
@@ -32,6 +33,7 @@ import (
 	"github.com/etcd-operators/etcd-operators/operators/etcd-operator/internal/survivor/task"
 	"github.com/etcd-operators/etcd-operators/shared/agent"
 	"github.com/etcd-operators/etcd-operators/shared/agent/runner"
+	"github.com/etcd-operators/etcd-operators/shared/etcdclient"
 	"github.com/etcd-operators/etcd-operators/shared/rebuild"
 	"github.com/etcd-operators/etcd-operators/shared/snapshot"
 )
@@ -52,6 +54,7 @@ const (
 const (
 	reasonWrongMember = "WrongMember"
 	reasonSourceLost  = "SourceLost"
+	reasonTLSInvalid  = "TLSInvalid"
 )
 
 // Main carries out the task in the environment, until ctx ends, and returns the exit code
@@ -164,7 +167,14 @@ func remake(ctx context.Context, log *slog.Logger, t task.Task, place *rebuild.P
 func take(ctx context.Context, log *slog.Logger, t task.Task, place *rebuild.Place, result *task.Result) (_ *os.File, err error) {
 	ctx, cancel := context.WithCancelCause(ctx)
 	defer cancel(nil)
-	client, err := clientv3.New(clientv3.Config{Context: ctx, Endpoints: []string{t.URL}, Logger: zap.NewNop()})
+	config := clientv3.Config{Context: ctx, Endpoints: []string{t.URL}, Logger: zap.NewNop()}
+	if t.TLSDir != "" {
+		// As it is now: when the kubelet tries again, it may have been renewed.
+		if config.TLS, err = etcdclient.LoadTLS(t.TLSDir); err != nil {
+			return nil, runner.Passing(reasonTLSInvalid, "correct the Secret with the operators' certificate: %w", err)
+		}
+	}
+	client, err := clientv3.New(config)
 	if err != nil {
 		return nil, runner.Refuse(agent.ReasonInvalidTask, "survivor %s at %s can't be asked: %w", t.Survivor, t.URL, err)
 	}

@@ -18,6 +18,9 @@ type Task struct {
 	// Survivor is the name of the member that is asked, and URL where it serves clients.
 	Survivor string `json:"survivor"`
 	URL      string `json:"url"`
+	// TLSDir is the folder where the operators' TLS Secret is mounted, with which the
+	// survivor is asked; empty: it serves clients in the clear.
+	TLSDir string `json:"tlsDir,omitempty"`
 	// ClusterID and MemberID are what it must be, 16 hexadecimal digits each, and
 	// Committed is raft's index of which it must know that it is committed.
 	ClusterID string `json:"clusterID"`
