@@ -49,6 +49,7 @@ func main() {
 func run(ctx context.Context, args []string) error {
 	flags := flag.NewFlagSet("cert-manager", flag.ContinueOnError)
 	namespace := flags.String("namespace", "", "the one namespace to look after")
+	kubeconfig := flags.String("kubeconfig", "", "how to reach the API server; without it, as a Pod does")
 	names := flags.String("controllers", "", "the controllers to run, with commas between")
 	elect := flags.Bool("leader-elect", true, "must be false: there is one replica")
 	if err := flags.Parse(args); err != nil {
@@ -58,7 +59,7 @@ func run(ctx context.Context, args []string) error {
 		return errors.New("set --namespace and --controllers, and --leader-elect=false")
 	}
 	factory, err := controller.NewContextFactory(ctx, controller.ContextOptions{
-		Namespace: *namespace,
+		Namespace: *namespace, Kubeconfig: *kubeconfig,
 		CertificateOptions: controller.CertificateOptions{
 			CertificateRequestMinimumBackoffDuration: minBackoff, CertificateRequestMaximumBackoffDuration: maxBackoff,
 		},
