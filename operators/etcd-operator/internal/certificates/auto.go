@@ -21,6 +21,8 @@ const (
 type outcome struct {
 	state  State
 	writes []write
+	// requests are cert-manager's Certificates to write.
+	requests []request
 }
 
 // add notes a write, if there is one.

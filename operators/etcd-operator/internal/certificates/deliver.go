@@ -73,7 +73,11 @@ func (in *input) deliver(r role, t *rotation, f *fresh) *write {
 	}
 	to.Data = data
 	in.stamp(to, annotationTrusted, t.wanted.id())
-	if p, _ := readPair(r, to); p != nil && t.newest.sign(p.leaf, p.through) {
+	p := in.pair(r)
+	if f != nil {
+		p, _ = readPair(r, to)
+	}
+	if p != nil && t.newest.sign(p.leaf, p.through) {
 		in.stamp(to, annotationIssued, t.newest.id())
 	}
 	if from != nil && maps.EqualFunc(from.Data, to.Data, bytes.Equal) && equality.Semantic.DeepEqual(from.Annotations, to.Annotations) {

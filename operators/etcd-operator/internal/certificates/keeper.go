@@ -14,7 +14,9 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"github.com/etcd-operators/etcd-operators/api/v1beta2"
+	"github.com/etcd-operators/etcd-operators/operators/etcd-operator/internal/plan"
 	"github.com/etcd-operators/etcd-operators/shared/member"
+	"github.com/etcd-operators/etcd-operators/shared/wording"
 )
 
 const (
@@ -126,6 +128,9 @@ func (k *Keeper) look(ctx context.Context, c *v1beta2.EtcdCluster, pods []pod) (
 	var state State
 	for range rounds {
 		in, err := k.read(ctx, c, pods)
+		if apierrors.IsForbidden(err) {
+			return unknown(c, err), nil
+		}
 		if err != nil {
 			return State{}, err
 		}
@@ -134,31 +139,58 @@ func (k *Keeper) look(ctx context.Context, c *v1beta2.EtcdCluster, pods []pod) (
 			return State{}, err
 		}
 		state = out.state
-		if len(out.writes) == 0 || c.Spec.Paused || !c.DeletionTimestamp.IsZero() {
+		if len(out.writes)+len(out.requests) == 0 || c.Spec.Paused || !c.DeletionTimestamp.IsZero() {
 			break
 		}
 		if err := k.unchanged(ctx, c); err != nil {
 			return State{}, err
 		}
-		for _, w := range out.writes {
-			done, err := k.write(ctx, w)
+		told = append(told, k.carryOut(ctx, in, &out)...)
+		if len(in.hindered) > 0 {
+			out, err = in.decide()
 			if err != nil {
 				return State{}, err
 			}
-			if done && w.told.Reason != "" {
-				told = append(told, w.told)
-			}
+			state = out.state
+			break
 		}
+		// What was written is not in this State.
 		state.again(time.Millisecond)
 	}
 	state.Told = append(told, state.Told...)
 	return state, nil
 }
 
+// carryOut writes what was decided, and returns what is to be told of it. What stands in
+// the way is noted in the input.
+func (k *Keeper) carryOut(ctx context.Context, in *input, out *outcome) []Event {
+	var told []Event
+	note := func(event Event, done bool, wrong *problem) {
+		if wrong != nil {
+			in.hindered = append(in.hindered, *wrong)
+		}
+		if done && event.Reason != "" {
+			told = append(told, event)
+		}
+	}
+	for _, w := range out.writes {
+		done, wrong := k.write(ctx, w)
+		note(w.told, done, wrong)
+	}
+	for _, q := range out.requests {
+		done, wrong := k.request(ctx, q)
+		note(q.told, done, wrong)
+	}
+	return told
+}
+
 // decide says what is to be done.
 func (in *input) decide() (outcome, error) {
 	if in.cluster.Spec.TLS.Auto != nil {
 		return in.auto()
+	}
+	if in.cluster.Spec.TLS.CertManager != nil {
+		return in.certManager(), nil
 	}
 	return outcome{state: in.state(nil, nil)}, nil
 }
@@ -176,7 +208,12 @@ func (k *Keeper) read(ctx context.Context, c *v1beta2.EtcdCluster, pods []pod) (
 	if in.ca, err = k.secret(ctx, c.Namespace, c.CATLSSecret()); err != nil {
 		return nil, err
 	}
-	if in.ca != nil {
+	if c.Spec.TLS.CertManager != nil {
+		if err := k.certManager(ctx, in); err != nil {
+			return nil, err
+		}
+	}
+	if c.Spec.Issued() != nil {
 		// Nobody is to be taken for restarted by a cache that is behind.
 		if in.pods, err = k.pods(ctx, k.Live, c); err != nil {
 			return nil, err
@@ -236,21 +273,20 @@ func (k *Keeper) unchanged(ctx context.Context, c *v1beta2.EtcdCluster) error {
 	return nil
 }
 
-// write writes one Secret, if it is still as it was read. It reports whether it did: if
-// not, all is to be read again.
-func (k *Keeper) write(ctx context.Context, w write) (bool, error) {
+// write writes one Secret, if it is still as it was read. It reports whether it did (if
+// not, all is to be read again), or what stands in the way.
+func (k *Keeper) write(ctx context.Context, w write) (bool, *problem) {
 	var err error
 	if w.from == nil {
 		err = k.Client.Create(ctx, w.to, fieldOwner)
 	} else {
 		err = k.Client.Patch(ctx, w.to, client.MergeFromWithOptions(w.from, client.MergeFromWithOptimisticLock{}), fieldOwner)
 	}
-	if apierrors.IsAlreadyExists(err) || apierrors.IsConflict(err) || (w.from != nil && apierrors.IsNotFound(err)) {
+	switch {
+	case err == nil:
+		return true, nil
+	case apierrors.IsAlreadyExists(err), apierrors.IsConflict(err), w.from != nil && apierrors.IsNotFound(err):
 		return false, nil
 	}
-	if err != nil {
-		return false, fmt.Errorf("write Secret %s: %w", w.to.Name, err)
-	}
-	return true, nil
+	return false, &problem{plan.CertificatesPending, fmt.Sprintf("Secret %s can't be written: %s", w.to.Name, wording.Clip(err.Error()))}
 }
-

@@ -38,6 +38,10 @@ type input struct {
 	// requests and issued are cert-manager's Certificates and their Secrets.
 	requests map[role]*unstructured.Unstructured
 	issued   map[role]*corev1.Secret
+	// hindered is what the API server has refused to do.
+	hindered []problem
+	// parsed is what was read from kept so far.
+	parsed map[role]parsed
 	pods     []pod
 	now      time.Time
 }
@@ -48,6 +52,37 @@ type pod struct {
 	name, trust string
 	ready       bool
 }
+
+// parsed is what a Secret holds: nil if it can't be used, with what is wrong; and the
+// authorities, which may be there all the same.
+type parsed struct {
+	pair   *pair
+	wrong  []problem
+	bundle authorities
+}
+
+// of reads a role's Secret, once. There is nothing in one that does not exist.
+func (in *input) of(r role) parsed {
+	if known, ok := in.parsed[r]; ok {
+		return known
+	}
+	var p parsed
+	if s := in.kept[r]; s != nil {
+		p.pair, p.wrong = readPair(r, s)
+		p.bundle = parseAuthorities(s.Data[common.ca])
+	}
+	if in.parsed == nil {
+		in.parsed = map[role]parsed{}
+	}
+	in.parsed[r] = p
+	return p
+}
+
+// pair is what a role's Secret holds; nil if it can't be used.
+func (in *input) pair(r role) *pair { return in.of(r).pair }
+
+// bundle is the authorities that a Secret of a role has.
+func (in *input) bundle(r role) authorities { return in.of(r).bundle }
 
 // since reads one of the two annotations: from when on it holds for an id; zero if it
 // does not.
@@ -61,14 +96,6 @@ func since(s *corev1.Secret, annotation, id string) time.Time {
 		return time.Time{}
 	}
 	return t
-}
-
-// bundle is the authorities that a Secret of a role has.
-func (in *input) bundle(r role) authorities {
-	if s := in.kept[r]; s != nil {
-		return parseAuthorities(s.Data[common.ca])
-	}
-	return nil
 }
 
 // foreign reports whether a Secret is not the cluster's, so that it is left alone.
@@ -195,14 +222,4 @@ func (in *input) dropping(newest authorities) bool {
 		}
 	}
 	return false
-}
-
-// pair is what a role's Secret holds; nil if it can't be used.
-func (in *input) pair(r role) *pair {
-	s := in.kept[r]
-	if s == nil {
-		return nil
-	}
-	p, _ := readPair(r, s)
-	return p
 }

@@ -8,7 +8,9 @@ import (
 
 	corev1 "k8s.io/api/core/v1"
 
+	"github.com/etcd-operators/etcd-operators/api/v1beta2"
 	"github.com/etcd-operators/etcd-operators/operators/etcd-operator/internal/plan"
+	"github.com/etcd-operators/etcd-operators/shared/wording"
 )
 
 // pendingDelay is how soon to look again while certificates are being issued, and
@@ -56,6 +58,8 @@ func (in *input) strangers(secrets []*corev1.Secret) []problem {
 // wrong is what else stands in the way.
 func (in *input) state(t *rotation, wrong []problem) State {
 	s := State{TLS: plan.TLS{Wanted: true, Trust: in.announced()}}
+	wrong = append(wrong, in.hindered...)
+	explained := len(wrong) > 0 && in.cluster.Spec.Issued() != nil
 	pairs := map[role]*pair{}
 	for _, r := range []role{peer, server, operator, applications} {
 		name := secretOf(in.cluster, r)
@@ -64,15 +68,16 @@ func (in *input) state(t *rotation, wrong []problem) State {
 		}
 		secret := in.kept[r]
 		if secret == nil {
-			wrong = append(wrong, in.absent(r, name))
+			if !explained {
+				wrong = append(wrong, in.absent(r, name))
+			}
 			continue
 		}
 		if in.cluster.Spec.Issued() != nil && in.foreign(secret) {
 			continue
 		}
-		p, bad := readPair(r, secret)
-		wrong = append(wrong, bad...)
-		if p != nil {
+		wrong = append(wrong, in.of(r).wrong...)
+		if p := in.pair(r); p != nil {
 			pairs[r] = p
 		}
 	}
@@ -147,11 +152,24 @@ func (in *input) show(s *State, own *pair) {
 }
 
 // announced is the hash that members trust as far as the status tells.
-func (in *input) announced() string {
-	if in.cluster.Status.TLS == nil {
+func (in *input) announced() string { return announced(in.cluster) }
+
+func announced(c *v1beta2.EtcdCluster) string {
+	if c.Status.TLS == nil {
 		return ""
 	}
-	return in.cluster.Status.TLS.Trust
+	return c.Status.TLS.Trust
+}
+
+// unknown is the State of a cluster whose Secrets the operator may not read.
+func unknown(c *v1beta2.EtcdCluster, err error) State {
+	return State{
+		TLS: plan.TLS{
+			Wanted: true, Trust: announced(c), Blind: c.ServerTLSSecret() != "", Reason: plan.CertificatesMissing,
+			Message: fmt.Sprintf("%s: let the operator read it", wording.Clip(err.Error())),
+		},
+		Again: wrongDelay,
+	}
 }
 
 // announce tells the hash of the authorities that members are to trust, once all Secrets
