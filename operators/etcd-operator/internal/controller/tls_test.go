@@ -242,6 +242,7 @@ func TestStaticTLS(t *testing.T) {
 	for _, name := range []string{"peer", "server", "operator"} {
 		k.write(name, "root", k.authority, second)
 	}
+	b.mark(c, v1beta2.AnnotationRenew, "look") // no watch tells of Secrets: else it takes a minute
 	b.until(c, "members to trust both", func(s *v1beta2.ClusterStatus) bool {
 		return s.TLS.Trust != trust && !slices.ContainsFunc(b.pods(c), func(p corev1.Pod) bool { return p.Annotations[v1beta2.AnnotationTrust] != s.TLS.Trust })
 	})

@@ -175,10 +175,11 @@ func SamePod(p *corev1.Pod, seen *plan.Pod) bool {
 		now.From == seen.From && now.DeletingSince.IsZero() == seen.DeletingSince.IsZero() && now.UnreadySince.IsZero() == seen.UnreadySince.IsZero()
 }
 
-// HasComeBack reports whether a Pod, read live, is ready, and was not when it was observed.
+// HasComeBack reports whether a Pod, read live, is ready or has found a node, and was not,
+// or had not, when it was observed.
 func HasComeBack(p *corev1.Pod, seen *plan.Pod) bool {
 	now := podOf(p)
-	return now.UnreadySince.IsZero() && !seen.UnreadySince.IsZero()
+	return (now.UnreadySince.IsZero() && !seen.UnreadySince.IsZero()) || (now.Node != "" && seen.Node == "")
 }
 
 // grantOf reads the leave to start from the Pod. One that can't be read is none:

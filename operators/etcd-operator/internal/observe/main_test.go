@@ -104,13 +104,16 @@ func seen(t *testing.T, obs plan.Observation, name string) plan.Pod {
 // asked remembers who was asked, and lets nobody answer but by answers.
 type asked struct {
 	endpoints []string
+	// certified are the names that their certificates must be for.
+	certified []string
 	answers   map[string]etcdclient.Answer
 }
 
 func (a *asked) Ask(_ context.Context, endpoints []etcdclient.Endpoint) map[string]etcdclient.Answer {
-	a.endpoints = nil
+	a.endpoints, a.certified = nil, nil
 	for _, e := range endpoints {
 		a.endpoints = append(a.endpoints, e.Name+" at "+e.Addr)
+		a.certified = append(a.certified, e.ServerName)
 	}
 	slices.SortFunc(a.endpoints, strings.Compare)
 	return a.answers

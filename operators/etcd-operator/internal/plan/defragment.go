@@ -114,7 +114,8 @@ func (v *view) mayDefragment(m Member) bool {
 	if next == nil || next.ID != m.ID || len(v.voters) < v.Cluster.Size || len(v.list) > len(v.voters) {
 		return false
 	}
-	if !v.repairs() && (v.changesVersion() || v.nextToRestart() != nil || len(v.voters) > v.Cluster.Size) {
+	moved, _ := v.toMove()
+	if !v.repairs() && (v.changesVersion() || v.nextToRestart() != nil || moved != nil || len(v.voters) > v.Cluster.Size) {
 		return false
 	}
 	for _, o := range v.voters {

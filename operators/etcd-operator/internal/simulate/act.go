@@ -432,7 +432,7 @@ func (w *world) samePod(name string, seen *plan.Pod) error {
 		}
 		return g.Attempt
 	}
-	if p.uid != seen.UID || attempt(p.grant) != attempt(seen.Grant) || (p.ready && !seen.UnreadySince.IsZero()) {
+	if p.uid != seen.UID || attempt(p.grant) != attempt(seen.Grant) || (p.ready && !seen.UnreadySince.IsZero()) || (p.node >= 0 && seen.Node == "") {
 		return errConflict
 	}
 	return nil

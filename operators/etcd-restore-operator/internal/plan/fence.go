@@ -89,7 +89,7 @@ func (v *view) awaitOperator(phase v1beta2.RestorePhase, reason, message string)
 		if conflict {
 			return warn(phase, wording.Reason(c.Reason, v1beta2.ConditionNameConflict), fmt.Sprintf("etcd-operator does nothing to the EtcdCluster %s: %s", v.name, wording.Clip(c.Message)), object)
 		}
-		if c.Type == v1beta2.ConditionCertificatesReady && c.Status == metav1.ConditionFalse {
+		if c.Type == v1beta2.ConditionCertificatesReady && c.Status == metav1.ConditionFalse && c.Reason != "CertificatesPending" {
 			return warn(phase, wording.Reason(c.Reason, v1beta2.ConditionCertificatesReady), fmt.Sprintf("etcd-operator waits for the certificates of the EtcdCluster %s: %s", v.name, wording.Clip(c.Message)), object)
 		}
 	}
