@@ -97,5 +97,6 @@ func (c *Cluster) Remount(ctx context.Context, names ...string) error {
 func (e *Env) remount(ctx context.Context, namespace, pod string) error {
 	patch := fmt.Appendf(nil, `{"metadata":{"annotations":{"etcd-operators/e2e-remounted":%q}}}`, time.Now().Format(time.RFC3339Nano))
 	p := &corev1.Pod{ObjectMeta: metav1.ObjectMeta{Namespace: namespace, Name: pod}}
-	return e.Client.Patch(ctx, p, client.RawPatch(types.MergePatchType, patch))
+	// One that is gone is made anew, and mounts what there is then.
+	return client.IgnoreNotFound(e.Client.Patch(ctx, p, client.RawPatch(types.MergePatchType, patch)))
 }

@@ -40,7 +40,8 @@ func At(ctx context.Context, address, dir string) (Answer, error) {
 		if err != nil {
 			return Answer{}, err
 		}
-		config.Certificates = []tls.Certificate{pair}
+		// It is shown also to a server that does not ask for one of its authority.
+		config.GetClientCertificate = func(*tls.CertificateRequestInfo) (*tls.Certificate, error) { return &pair, nil }
 	}
 	raw, err := (&net.Dialer{}).DialContext(ctx, "tcp", address)
 	if err != nil {

@@ -30,10 +30,10 @@ func TestAt(t *testing.T) {
 			t.Errorf("with a certificate of the server's authority: %+v, %v", got, err)
 		}
 	}
-	for name, dir := range map[string]string{"without a certificate": "", "with a foreign one": foreign} {
+	for dir, why := range map[string]string{"": "tls: certificate required", foreign: "tls: unknown certificate authority"} {
 		got, err := At(t.Context(), address, dir)
-		if err != nil || !strings.Contains(got.Refused, "tls: ") {
-			t.Errorf("%s: %+v, %v", name, got, err)
+		if err != nil || !strings.Contains(got.Refused, why) {
+			t.Errorf("with the certificate %q: %+v, %v, want %s", dir, got, err, why)
 		}
 	}
 	if got, err := InTheClear(t.Context(), address); err != nil || got.Refused == "" {

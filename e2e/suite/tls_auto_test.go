@@ -22,7 +22,7 @@ func TestAutoTLS(t *testing.T) {
 	c.settles(3, later)
 	c.becomes("ready", certificatesAre(true, ""), soon)
 	s.kubectl("wait", "--for=condition=Complete", "--timeout=60s", "job/example-tls-client")
-	w, m := c.adds("first", "first/", 500), c.isMirrored()
+	w, m := c.holdsKeys(500), c.isMirrored()
 	at := st.at("tls.db")
 	s.backup("backup", w.Writer, at, harness.OfCluster(c.Name)).isStored(soon)
 	snapshot := s.snapshotAt(at)
