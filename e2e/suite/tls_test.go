@@ -3,6 +3,7 @@ package suite
 import (
 	"context"
 	"fmt"
+	"slices"
 	"strings"
 	"time"
 
@@ -190,14 +191,17 @@ func (s *scene) leaksNothing() {
 			}
 		}
 	}
-	for _, kind := range []string{"pods", "etcd", "etcdbk", "etcdrs", "jobs", "events", "configmaps", "services", "deployments"} {
-		look(kind, s.kubectl("get", kind, "-o", "yaml"))
-	}
-	for _, name := range strings.Fields(s.kubectl("get", "pods", "-o", "name")) {
-		// Of one that has not begun, or is gone by now, there is no log.
-		out, err := env.Kubectl.Run(s.ctx, "-n", s.ns, "logs", name, "--all-containers", "--tail=-1")
-		if err == nil {
-			look("the log of "+name, out)
+	const kinds = "pods,etcd,etcdbk,etcdrs,jobs,events,configmaps,services,deployments"
+	look("one of "+kinds, s.kubectl("get", kinds, "-o", "yaml"))
+	var pods corev1.PodList
+	s.must(env.Client.List(s.ctx, &pods, client.InNamespace(s.ns)))
+	for _, p := range pods.Items {
+		for _, container := range slices.Concat(p.Spec.InitContainers, p.Spec.Containers) {
+			// Of one that has not begun, or is gone by now, there is no log.
+			log, err := env.Clientset.CoreV1().Pods(s.ns).GetLogs(p.Name, &corev1.PodLogOptions{Container: container.Name}).DoRaw(s.ctx)
+			if err == nil {
+				look("the log of Pod "+p.Name, string(log))
+			}
 		}
 	}
 	s.tell("%d keys are nowhere but in their Secrets", len(needles)-1)
