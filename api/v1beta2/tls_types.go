@@ -7,6 +7,7 @@ import metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 // when the cluster is created.
 //
 // +kubebuilder:validation:XValidation:rule="[has(self.static), has(self.auto), has(self.certManager)].filter(b, b).size() <= 1",message="static, auto and certManager exclude each other: write the one that the certificates are to come from"
+// +kubebuilder:validation:XValidation:rule="!has(self.cipherSuites) || self.cipherSuites.size() == 0 || 'TLS_ECDHE_ECDSA_WITH_AES_128_GCM_SHA256' in self.cipherSuites || (!has(self.auto) && !has(self.certManager) && 'TLS_ECDHE_RSA_WITH_AES_128_GCM_SHA256' in self.cipherSuites)",fieldPath=".cipherSuites",message="etcd serves HTTP/2, which it does not start without a certain suite: add TLS_ECDHE_ECDSA_WITH_AES_128_GCM_SHA256 (or, with static certificates whose keys are RSA, TLS_ECDHE_RSA_WITH_AES_128_GCM_SHA256)"
 // +kubebuilder:validation:XValidation:rule="!has(self.cipherSuites) || self.cipherSuites.size() == 0 || !has(self.minVersion) || self.minVersion != 'TLS1.3'",fieldPath=".cipherSuites",message="the cipher suites of TLS 1.3 can't be chosen: remove cipherSuites, or write minVersion: TLS1.2"
 type TLSPolicy struct {
 	// Certificates that the user keeps in Secrets.
@@ -19,13 +20,15 @@ type TLSPolicy struct {
 	// +optional
 	CertManager *CertManagerTLS `json:"certManager,omitempty"`
 
-	// The cipher suites of TLS 1.2 that members accept, by Go's names, such as
-	// TLS_ECDHE_ECDSA_WITH_AES_128_GCM_SHA256. Default: Go's.
+	// The cipher suites of TLS 1.2 that members accept, by Go's names, among them
+	// TLS_ECDHE_ECDSA_WITH_AES_128_GCM_SHA256 (or, with static certificates whose keys are
+	// RSA, TLS_ECDHE_RSA_WITH_AES_128_GCM_SHA256), without which etcd does not start.
+	// Default: Go's.
 	// +optional
 	// +listType=atomic
 	// +kubebuilder:validation:MaxItems=32
 	// +kubebuilder:validation:items:MaxLength=64
-	// +kubebuilder:validation:items:XValidation:rule="self.matches('^TLS_[A-Z0-9_]+$')",message="a cipher suite is written as in Go's crypto/tls, such as TLS_ECDHE_ECDSA_WITH_AES_128_GCM_SHA256"
+	// +kubebuilder:validation:items:XValidation:rule="self in ['TLS_ECDHE_ECDSA_WITH_AES_128_GCM_SHA256', 'TLS_ECDHE_ECDSA_WITH_AES_256_GCM_SHA384', 'TLS_ECDHE_ECDSA_WITH_CHACHA20_POLY1305_SHA256', 'TLS_ECDHE_ECDSA_WITH_AES_128_CBC_SHA', 'TLS_ECDHE_ECDSA_WITH_AES_256_CBC_SHA', 'TLS_ECDHE_RSA_WITH_AES_128_GCM_SHA256', 'TLS_ECDHE_RSA_WITH_AES_256_GCM_SHA384', 'TLS_ECDHE_RSA_WITH_CHACHA20_POLY1305_SHA256', 'TLS_ECDHE_RSA_WITH_AES_128_CBC_SHA', 'TLS_ECDHE_RSA_WITH_AES_256_CBC_SHA']",messageExpression="self + ' is no cipher suite of TLS 1.2 that is taken to be safe: write one of those that Go has, such as TLS_ECDHE_ECDSA_WITH_AES_128_GCM_SHA256'"
 	CipherSuites []string `json:"cipherSuites,omitempty"`
 	// The oldest version of TLS that members accept: TLS1.2 (default) or TLS1.3.
 	// +optional

@@ -77,18 +77,12 @@ func Run(ctx context.Context, o Options) error {
 		if err != nil {
 			return err
 		}
-		select {
-		case <-ctx.Done():
+		// Before the grant is used up: it is good for the start that succeeds.
+		argv, env, err := o.etcd(ctx, bin)
+		if ctx.Err() != nil {
 			o.Log.Info("stopped before etcd was started")
 			return nil
-		default:
 		}
-		// Before the grant is used up: it is good for the start that succeeds.
-		command, err := place(o.Command)
-		if err != nil {
-			return err
-		}
-		env, err := environment(ctx, bin)
 		if err != nil {
 			return err
 		}
@@ -96,7 +90,7 @@ func Run(ctx context.Context, o Options) error {
 			return err
 		}
 		o.Log.Info("start etcd", "reason", d.Reason, "message", d.Message, "flags", d.Flags)
-		argv := append(command, d.Flags...)
+		argv = append(argv, d.Flags...)
 		if !d.CatchUp {
 			return fmt.Errorf("exec %s: %w", bin, syscall.Exec(bin, argv, env))
 		}
@@ -104,6 +98,15 @@ func Run(ctx context.Context, o Options) error {
 			return err
 		}
 	}
+}
+
+// etcd is the command line and the environment of the etcd at bin, on this disk.
+func (o Options) etcd(ctx context.Context, bin string) (argv, env []string, err error) {
+	if argv, err = place(o.Command); err != nil {
+		return nil, nil, err
+	}
+	env, err = environment(ctx, bin)
+	return argv, env, err
 }
 
 // next returns the decision to start etcd, as soon as there is one; another one only

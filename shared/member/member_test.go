@@ -245,7 +245,7 @@ func TestValidateEnv(t *testing.T) {
 // Every setting that is a flag is refused as a variable: etcd exits when it is
 // given both.
 func TestEveryFlagIsReserved(t *testing.T) {
-	flags := slices.Concat(etcdCommand(newCluster(nil), "m")[1:],
+	flags := slices.Concat(etcdCommand(secured("c"), "m")[1:],
 		[]string{"--initial-cluster=", "--initial-cluster-state=", "--initial-cluster-token="})
 	for _, f := range flags {
 		name, _, _ := strings.Cut(strings.TrimPrefix(f, "--"), "=")

@@ -26,6 +26,26 @@ func TestTemplateHash(t *testing.T) {
 			p.Resources.Requests = corev1.ResourceList{corev1.ResourceCPU: resource.MustParse(cpu)}
 		})
 	}
+	auto := func(c *v1beta2.EtcdCluster) { c.Spec.TLS = &v1beta2.TLSPolicy{Auto: &v1beta2.AutoTLS{}} }
+	trusting := func(trust string) func(*v1beta2.EtcdCluster) {
+		return func(c *v1beta2.EtcdCluster) {
+			auto(c)
+			c.Status.TLS = &v1beta2.TLSStatus{Trust: trust}
+		}
+	}
+	tlsPolicy := func(change func(*v1beta2.TLSPolicy)) func(*v1beta2.EtcdCluster) {
+		return func(c *v1beta2.EtcdCluster) {
+			auto(c)
+			change(c.Spec.TLS)
+		}
+	}
+	static := func(peer, server, operator string) func(*v1beta2.EtcdCluster) {
+		return func(c *v1beta2.EtcdCluster) {
+			c.Spec.TLS = &v1beta2.TLSPolicy{Static: &v1beta2.StaticTLS{
+				Member: &v1beta2.MemberSecret{PeerSecret: peer, ServerSecret: server}, OperatorSecret: operator,
+			}}
+		}
+	}
 	for name, tc := range map[string]struct {
 		reason    string
 		one, two  func(*v1beta2.EtcdCluster)
@@ -40,6 +60,21 @@ func TestTemplateHash(t *testing.T) {
 		"no spread":       {"an empty list leaves out the default", plain, pod(func(p *v1beta2.PodPolicy) { p.TopologySpreadConstraints = []corev1.TopologySpreadConstraint{} }), true},
 		"root":            {"0 is not nothing", plain, pod(func(p *v1beta2.PodPolicy) { p.SecurityContext = &corev1.PodSecurityContext{RunAsUser: new(int64(0))} }), true},
 		"a restart":       {"it was asked for", plain, func(c *v1beta2.EtcdCluster) { c.Annotations = map[string]string{v1beta2.AnnotationRestart: "now"} }, true},
+
+		"TLS":                 {"the Pod has Secrets", plain, auto, true},
+		"other authorities":   {"etcd reads them once", auto, trusting("other"), true},
+		"cipher suites":       {"etcd reads them once", auto, tlsPolicy(func(p *v1beta2.TLSPolicy) { p.CipherSuites = []string{"a"} }), true},
+		"a version of TLS":    {"etcd reads it once", auto, tlsPolicy(func(p *v1beta2.TLSPolicy) { p.MinVersion = "TLS1.3" }), true},
+		"another peer Secret": {"the Pod has another", static("a", "b", "c"), static("x", "b", "c"), true},
+		"another server's":    {"the Pod has another", static("a", "b", "c"), static("a", "x", "c"), true},
+		"another operator's":  {"no Pod has it", static("a", "b", "c"), static("a", "b", "x"), false},
+		"other certificates":  {"etcd reads them at each handshake", auto, tlsPolicy(func(p *v1beta2.TLSPolicy) { p.Auto.ServerNames = []string{"a"} }), false},
+		"another way, same":   {"cert-manager's Secrets have the names of the operator's own", auto, tlsPolicy(func(p *v1beta2.TLSPolicy) { p.Auto, p.CertManager = nil, &v1beta2.CertManagerTLS{} }), false},
+		"a policy of nothing": {"all is in the clear", plain, func(c *v1beta2.EtcdCluster) {
+			c.Spec.TLS = &v1beta2.TLSPolicy{MinVersion: "TLS1.3", Static: &v1beta2.StaticTLS{}}
+		}, false},
+		"trust without TLS":     {"nothing reads it", plain, func(c *v1beta2.EtcdCluster) { c.Status.TLS = &v1beta2.TLSStatus{Trust: "a"} }, false},
+		"the way of a rotation": {"what is trusted counts", trusting("trust"), func(c *v1beta2.EtcdCluster) { trusting("trust")(c); c.Status.TLS.Rotation = v1beta2.CAReissuing }, false},
 
 		"an empty pod":         {"nothing is said", plain, pod(func(*v1beta2.PodPolicy) {}), false},
 		"empty fields":         {"nothing is said", plain, pod(func(p *v1beta2.PodPolicy) { p.EtcdEnv, p.Affinity = []corev1.EnvVar{}, &corev1.Affinity{} }), false},

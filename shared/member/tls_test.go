@@ -1,7 +1,9 @@
 package member
 
 import (
+	"context"
 	"crypto/tls"
+	"errors"
 	"fmt"
 	"net/http"
 	"os"
@@ -10,6 +12,12 @@ import (
 	"strings"
 	"testing"
 	"time"
+
+	"github.com/google/go-cmp/cmp"
+	clientv3 "go.etcd.io/etcd/client/v3"
+	"go.uber.org/zap"
+	"google.golang.org/grpc"
+	corev1 "k8s.io/api/core/v1"
 
 	"github.com/etcd-operators/etcd-operators/api/v1beta2"
 	"github.com/etcd-operators/etcd-operators/shared/etcdclient"
@@ -66,6 +74,7 @@ func TestMembersWithTLS(t *testing.T) {
 		}
 		checkDoors(t, two, ours, theirs)
 		checkGateway(t, two, root)
+		checkAuthentication(t, p.members, ours)
 
 		before := map[string]int{}
 		for _, m := range p.members {
@@ -135,6 +144,45 @@ func checkDoors(t *testing.T, m *running, ours, theirs *etcdtest.Authority) {
 		if a := m.ask(by); a.Reached || a.Read || len(a.Members)+len(a.LocalMembers) > 0 {
 			t.Errorf("an operator %s gets %+v", name, a)
 		}
+	}
+}
+
+// checkAuthentication: with etcd's authentication enabled, the operator is the user root by
+// its certificate, without a password, and an application is not.
+func checkAuthentication(t *testing.T, members []*running, ours *etcdtest.Authority) {
+	t.Helper()
+	root, client := ours.Issue(t, "root").Config(t, ours), ours.Issue(t, "c-client").Config(t, ours)
+	m := members[0]
+	config := root.Clone()
+	config.ServerName = Host(m.c, m.name)
+	c, err := clientv3.New(clientv3.Config{
+		Endpoints: []string{"https://" + m.at(ClientPort)}, TLS: config, Logger: zap.NewNop(),
+		DialOptions: []grpc.DialOption{grpc.WithAuthority(config.ServerName)},
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer c.Close()
+	ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
+	defer cancel()
+	_, addUser := c.UserAddWithOptions(ctx, "root", "", &clientv3.UserAddOptions{NoPassword: true})
+	_, addRole := c.RoleAdd(ctx, "root")
+	_, grant := c.UserGrantRole(ctx, "root", "root")
+	_, enable := c.AuthEnable(ctx)
+	if err := errors.Join(addUser, addRole, grant, enable); err != nil {
+		t.Fatal(err)
+	}
+	for _, m := range members {
+		if a := m.ask(root); !a.Reached || !a.Read || a.Refused != "" || len(a.Members) != len(members) {
+			t.Errorf("root by its certificate, at %s: %+v", m.name, a)
+		}
+		_, err := patient.AddLearner(etcdclient.By(ctx, client), []etcdclient.Endpoint{m.endpoint()}, "https://nobody.c.ns.svc:2380")
+		if !errors.Is(err, etcdclient.ErrUnauthorized) {
+			t.Errorf("an application adds a member, at %s: %v", m.name, err)
+		}
+	}
+	if _, err := c.AuthDisable(ctx); err != nil {
+		t.Error(err)
 	}
 }
 
@@ -279,4 +327,117 @@ func TestSecretWithoutKeys(t *testing.T) {
 	m.deliver(peer, server)
 	m.start()
 	m.waitReady()
+}
+
+// Each kind of traffic is by TLS or in the clear, whatever the other is.
+func TestEachSideForItself(t *testing.T) {
+	for name, row := range map[string]struct {
+		peer, server       string
+		peerURL, clientURL string
+		flags              []string
+	}{
+		"neither": {"", "", "http://m.c.ns.svc:2380", "http://m.c.ns.svc:2379", nil},
+		"peers": {"p", "", "https://m.c.ns.svc:2380", "http://m.c.ns.svc:2379", []string{
+			"--peer-cert-file", "--peer-key-file", "--peer-trusted-ca-file", "--peer-client-cert-auth", "--peer-cert-allowed-hostname",
+		}},
+		"clients": {"", "s", "http://m.c.ns.svc:2380", "https://m.c.ns.svc:2379", []string{
+			"--cert-file", "--key-file", "--trusted-ca-file", "--client-cert-auth",
+		}},
+	} {
+		c := newCluster(nil)
+		c.Spec.TLS = &v1beta2.TLSPolicy{Static: &v1beta2.StaticTLS{Member: &v1beta2.MemberSecret{PeerSecret: row.peer, ServerSecret: row.server}}}
+		if got := PeerURL(c, "m"); got != row.peerURL {
+			t.Errorf("%s: peer URL %s, want %s", name, got, row.peerURL)
+		}
+		if got := ClientURL(c, "m"); got != row.clientURL {
+			t.Errorf("%s: client URL %s, want %s", name, got, row.clientURL)
+		}
+		o := options(c)
+		o.Name = "m"
+		pod, err := NewPod(c, o)
+		if err != nil {
+			t.Fatal(err)
+		}
+		etcd := pod.Spec.Containers[0]
+		var flags []string
+		for _, arg := range etcd.Args {
+			if flag, _, _ := strings.Cut(arg, "="); strings.Contains(flag, "cert") || strings.Contains(flag, "key") || strings.Contains(flag, "ca-file") {
+				flags = append(flags, flag)
+			}
+		}
+		if !slices.Equal(flags, row.flags) {
+			t.Errorf("%s: flags %v, want %v", name, flags, row.flags)
+		}
+		for _, want := range []string{
+			"--listen-peer-urls=" + strings.Replace(row.peerURL, "m.c.ns.svc", "0.0.0.0", 1), "--initial-advertise-peer-urls=" + row.peerURL,
+			"--listen-client-urls=" + strings.Replace(row.clientURL, "m.c.ns.svc", "0.0.0.0", 1), "--advertise-client-urls=" + row.clientURL,
+			"--listen-metrics-urls=http://0.0.0.0:2381",
+		} {
+			if !slices.Contains(etcd.Args, want) {
+				t.Errorf("%s: the flags %v are without %s", name, etcd.Args, want)
+			}
+		}
+		if !slices.Contains(etcd.Command, "--peer-url="+row.peerURL) {
+			t.Errorf("%s: the launcher is told %v", name, etcd.Command)
+		}
+	}
+}
+
+// What the user sets himself is not set twice, and what has no meaning is not set.
+func TestTLSSettings(t *testing.T) {
+	own := []corev1.EnvVar{{Name: EnvCipherSuites, Value: "mine"}, {Name: EnvTLSMinVersion, Value: "mine"}}
+	policy := &v1beta2.TLSPolicy{Auto: &v1beta2.AutoTLS{}, CipherSuites: []string{"a", "b"}, MinVersion: "TLS1.2"}
+	skip := corev1.EnvVar{Name: "ETCD_PEER_SKIP_CLIENT_SAN_VERIFICATION", Value: "true"}
+	for name, row := range map[string]struct {
+		tls  *v1beta2.TLSPolicy
+		user []corev1.EnvVar
+		want []corev1.EnvVar
+	}{
+		"no TLS":             {nil, nil, nil},
+		"a policy of none":   {&v1beta2.TLSPolicy{MinVersion: "TLS1.3"}, nil, nil},
+		"defaults":           {&v1beta2.TLSPolicy{Auto: &v1beta2.AutoTLS{}}, nil, []corev1.EnvVar{skip}},
+		"all":                {policy, nil, []corev1.EnvVar{skip, {Name: "ETCD_CIPHER_SUITES", Value: "a,b"}, {Name: "ETCD_TLS_MIN_VERSION", Value: "TLS1.2"}}},
+		"the user's instead": {policy, own, []corev1.EnvVar{skip}},
+		"peers in the clear": {&v1beta2.TLSPolicy{Static: &v1beta2.StaticTLS{Member: &v1beta2.MemberSecret{ServerSecret: "s"}}}, nil, nil},
+	} {
+		c := newCluster(nil)
+		c.Spec.TLS = row.tls
+		if diff := cmp.Diff(row.want, tlsSettings(c, row.user)); diff != "" {
+			t.Errorf("%s: -want +got:\n%s", name, diff)
+		}
+	}
+}
+
+// etcd accepts no other cipher suite and no older TLS than the spec says.
+func TestVersionAndCipherSuites(t *testing.T) {
+	const suite = tls.TLS_ECDHE_ECDSA_WITH_AES_128_GCM_SHA256 // etcd does not start without it
+	ours := etcdtest.NewAuthority(t, "ours")
+	root := ours.Issue(t, "root").Config(t, ours)
+	etcdtest.EachVersion(t, func(t *testing.T, version string) {
+		for name, row := range map[string]struct {
+			policy v1beta2.TLSPolicy
+			change func(*tls.Config)
+			open   bool
+		}{
+			"the suite": {v1beta2.TLSPolicy{CipherSuites: []string{tls.CipherSuiteName(suite)}}, func(c *tls.Config) { c.MaxVersion, c.CipherSuites = tls.VersionTLS12, []uint16{suite} }, true},
+			"another suite": {v1beta2.TLSPolicy{CipherSuites: []string{tls.CipherSuiteName(suite)}}, func(c *tls.Config) {
+				c.MaxVersion, c.CipherSuites = tls.VersionTLS12, []uint16{tls.TLS_ECDHE_ECDSA_WITH_AES_256_GCM_SHA384}
+			}, false},
+			"TLS 1.3":         {v1beta2.TLSPolicy{MinVersion: "TLS1.3"}, func(*tls.Config) {}, true},
+			"TLS 1.2":         {v1beta2.TLSPolicy{MinVersion: "TLS1.3"}, func(c *tls.Config) { c.MaxVersion = tls.VersionTLS12 }, false},
+			"an outdated TLS": {v1beta2.TLSPolicy{}, func(c *tls.Config) { c.MinVersion, c.MaxVersion = tls.VersionTLS11, tls.VersionTLS11 }, false},
+		} {
+			c := secured("c")
+			row.policy.Auto, c.Spec.TLS = c.Spec.TLS.Auto, &row.policy
+			p := newPlace(t, version)
+			m := p.member(c, "seed", peerLeaf(t, ours, "c").Files(ours), serverLeaf(t, ours, "c").Files(ours))
+			p.seed(m)
+			by := root.Clone()
+			row.change(by)
+			if _, _, err := get(t, m, ClientPort, "/version", by); (err == nil) != row.open {
+				t.Errorf("%s: %v, open is to be %t", name, err, row.open)
+			}
+			m.process.Kill()
+		}
+	})
 }

@@ -18,6 +18,9 @@ const (
 	envMessage     = " is set by the operator, which decides what a member is, where it listens and where it keeps its data: remove it"
 	envTLSMessage  = " is set by the operator from spec.TLS: remove it, and write there where the certificates come from"
 	tlsMessage     = "operatorSecret and member.serverSecret belong together: set both (members then serve clients by TLS, and the operator is one of them) or neither"
+	originMessage  = "static, auto and certManager exclude each other: write the one that the certificates are to come from"
+	suiteMessage   = "etcd serves HTTP/2, which it does not start without a certain suite: add TLS_ECDHE_ECDSA_WITH_AES_128_GCM_SHA256 (or, with static certificates whose keys are RSA, TLS_ECDHE_RSA_WITH_AES_128_GCM_SHA256)"
+	goodSuite      = "TLS_ECDHE_ECDSA_WITH_AES_128_GCM_SHA256"
 	timeoutMessage = "memberTimeout is a duration of at least 10s: write it with its unit, such as 30s, 5m or 1h30m"
 	domainMessage  = "ClusterDomain is a DNS domain with a leading dot: write it as .cluster.local"
 	quotaMessage   = "quotaBackendBytes is a size of more than 0 bytes: write it as 8Gi, or as a number of bytes"
@@ -49,6 +52,20 @@ func TestRefused(t *testing.T) {
 		"unknown service":    {Reason: "an ExternalName selects nothing", Spec: `{service: {type: ExternalName}}`, Field: "spec.service.type", Message: typesMessage},
 		"operator's secret":  {Reason: "the operator would speak TLS to members that don't", Spec: `{TLS: {static: {operatorSecret: a}}}`, Field: "spec.TLS.static", Message: tlsMessage},
 		"server's secret":    {Reason: "the operator would be locked out", Spec: `{TLS: {static: {member: {serverSecret: a}}}}`, Field: "spec.TLS.static", Message: tlsMessage},
+		"two issuers":        {Reason: "it would not be clear whose certificates are used", Spec: `{TLS: {auto: {}, certManager: {issuerRef: {name: a}}}}`, Field: "spec.TLS", Message: originMessage},
+		"auto and static":    {Reason: "it would not be clear whose certificates are used", Spec: `{TLS: {auto: {}, static: {}}}`, Field: "spec.TLS", Message: originMessage},
+		"no issuer":          {Reason: "cert-manager must be told by whom", Spec: `{TLS: {certManager: {issuerRef: {name: ""}}}}`, Field: "spec.TLS.certManager.issuerRef.name", Message: "should be at least 1 chars long"},
+		"old TLS":            {Reason: "TLS 1.1 is broken", Spec: `{TLS: {auto: {}, minVersion: TLS1.1}}`, Field: "spec.TLS.minVersion", Message: "minVersion TLS1.1 is not known: write TLS1.2 or TLS1.3"},
+		"suites of TLS 1.3":  {Reason: "etcd does not start", Spec: `{TLS: {auto: {}, minVersion: TLS1.3, cipherSuites: [` + goodSuite + `]}}`, Field: "spec.TLS.cipherSuites", Message: "the cipher suites of TLS 1.3 can't be chosen: remove cipherSuites, or write minVersion: TLS1.2"},
+		"an unsafe suite":    {Reason: "it is broken, and etcd would take it", Spec: `{TLS: {auto: {}, cipherSuites: [` + goodSuite + `, TLS_RSA_WITH_RC4_128_SHA]}}`, Field: "spec.TLS.cipherSuites[1]", Message: "TLS_RSA_WITH_RC4_128_SHA is no cipher suite of TLS 1.2 that is taken to be safe: write one of those that Go has, such as " + goodSuite},
+		"an unknown suite":   {Reason: "etcd does not start", Spec: `{TLS: {auto: {}, cipherSuites: [` + goodSuite + `, AES]}}`, Field: "spec.TLS.cipherSuites[1]", Message: "AES is no cipher suite of TLS 1.2 that is taken to be safe: write one of those that Go has, such as " + goodSuite},
+		"no suite of HTTP/2": {Reason: "etcd does not start", Spec: `{TLS: {static: {member: {peerSecret: a}}, cipherSuites: [TLS_ECDHE_RSA_WITH_AES_256_GCM_SHA384]}}`, Field: "spec.TLS.cipherSuites", Message: suiteMessage},
+		"suites for RSA":     {Reason: "the keys of issued certificates are ECDSA", Spec: `{TLS: {auto: {}, cipherSuites: [TLS_ECDHE_RSA_WITH_AES_128_GCM_SHA256]}}`, Field: "spec.TLS.cipherSuites", Message: suiteMessage},
+		"a short life":       {Reason: "it would be renewed all the time", Spec: `{TLS: {auto: {certificateLifetime: 30m}}}`, Field: "spec.TLS.auto.certificateLifetime", Message: "certificateLifetime is a duration of at least 1h: write it with its unit, such as 2160h"},
+		"a life of 90":       {Reason: "90 of what?", Spec: `{TLS: {certManager: {issuerRef: {name: a}, certificateLifetime: "90"}}}`, Field: "spec.TLS.certManager.certificateLifetime", Message: "certificateLifetime is a duration of at least 1h: write it with its unit, such as 2160h"},
+		"a short authority":  {Reason: "members would be restarted all the time", Spec: `{TLS: {auto: {caLifetime: 23h}}}`, Field: "spec.TLS.auto.caLifetime", Message: "caLifetime is a duration of at least 24h: write it with its unit, such as 43800h"},
+		"a day's overlap":    {Reason: "a day is no unit of durations", Spec: `{TLS: {auto: {caOverlap: 1d}}}`, Field: "spec.TLS.auto.caOverlap", Message: "caOverlap is a duration: write it with its unit, such as 24h"},
+		"a URL as a name":    {Reason: "a certificate is for names and addresses", Spec: `{TLS: {auto: {serverNames: ["https://etcd.example.com"]}}}`, Field: "spec.TLS.auto.serverNames[0]", Message: "a server name is a DNS name or an IP address: write it without scheme and port, such as etcd.example.com"},
 		"Secret's name":      {Reason: "no Secret has such a name", Spec: `{auth: {rootSecret: Root_Secret}}`, Field: "spec.auth.rootSecret", Message: "rootSecret is the name of a Secret of this namespace: write lower-case letters, digits, dashes and dots, such as etcd-root"},
 		"short timeout":      {Reason: "a node that blinks is not lost", Spec: `{recovery: {memberTimeout: 9s}}`, Field: "spec.recovery.memberTimeout", Message: timeoutMessage},
 		"timeout unit":       {Reason: "300 what?", Spec: `{recovery: {memberTimeout: "300"}}`, Field: "spec.recovery.memberTimeout", Message: timeoutMessage},
@@ -95,6 +112,7 @@ func TestOperatorOwnedEnvironmentIsRefused(t *testing.T) {
 		envTLSMessage: {
 			"ETCD_CA_FILE", "ETCD_CERT_FILE", "ETCD_KEY_FILE", "ETCD_TRUSTED_CA_FILE", "ETCD_AUTO_TLS",
 			"ETCD_CLIENT_CERT_AUTH", "ETCD_CLIENT_CERT_FILE", "ETCD_CLIENT_KEY_FILE", "ETCD_CLIENT_CRL_FILE",
+			"ETCD_EXPERIMENTAL_PEER_SKIP_CLIENT_SAN_VERIFICATION", "ETCD_PEER_SKIP_CLIENT_SAN_VERIFICATION",
 			"ETCD_PEER_CERT_FILE", "ETCD_PEER_KEY_FILE", "ETCD_PEER_TRUSTED_CA_FILE", "ETCD_PEER_CLIENT_CERT_AUTH", "ETCD_PEER_AUTO_TLS",
 		},
 	}

@@ -22,6 +22,7 @@ const (
 	claimOther = `persistentVolumeClaimSpec: {storageClassName: fast, accessModes: [ReadWriteOnce], resources: {requests: {storage: 2Gi, other: 1}}}`
 
 	switchMessage       = "persistentVolumeClaimSpec can be neither added to nor removed from an existing cluster: leave it as it was, or create another cluster and move the data by a snapshot"
+	tlsSwitchMessage    = "TLS of an existing cluster can be neither switched on or off nor moved to certificates from elsewhere (static, auto, certManager), since its members would not understand each other meanwhile: write what it was, or restore a backup into a new cluster that has it (EtcdRestore with target: New and a clusterTemplate)"
 	domainChangeMessage = "ClusterDomain of an existing cluster can't be changed, since its members know each other by it: write what it was, or create another cluster and move the data by a snapshot"
 	changeMessage       = "persistentVolumeClaimSpec of an existing cluster can't be changed, but for resources.requests.storage, which may grow: write what it was, or create another cluster and move the data by a snapshot"
 	shrinkMessage       = "a volume can't shrink: write resources.requests.storage as it was, or larger; for less, restore a backup into a cluster with smaller volumes"
@@ -55,6 +56,19 @@ func TestWhatMembersRestOnIsImmutable(t *testing.T) {
 		"policy of deletion, dropped":   {before: `{storage: {deletionPolicy: Retain}}`, after: `{}`},
 		"domain added":                  {before: `{}`, after: `{pod: {ClusterDomain: .cluster.local}}`, field: "spec.pod", message: domainChangeMessage},
 		"domain removed":                {before: `{pod: {ClusterDomain: .cluster.local}}`, after: `{pod: {labels: {a: b}}}`, field: "spec.pod", message: domainChangeMessage},
+		"TLS switched on":               {before: `{}`, after: `{TLS: {auto: {}}}`, field: "spec.TLS", message: tlsSwitchMessage},
+		"static TLS switched on":        {before: `{}`, after: `{TLS: {static: {member: {serverSecret: s}, operatorSecret: o}}}`, field: "spec.TLS", message: tlsSwitchMessage},
+		"TLS switched off":              {before: `{TLS: {auto: {}}}`, after: `{}`, field: "spec.TLS", message: tlsSwitchMessage},
+		"TLS emptied":                   {before: `{TLS: {certManager: {issuerRef: {name: a}}}}`, after: `{TLS: {}}`, field: "spec.TLS", message: tlsSwitchMessage},
+		"static TLS switched off":       {before: `{TLS: {static: {member: {serverSecret: s}, operatorSecret: o}}}`, after: `{TLS: {static: {operatorSecret: "", member: {serverSecret: ""}}}}`, field: "spec.TLS", message: tlsSwitchMessage},
+		"TLS from elsewhere":            {before: `{TLS: {static: {member: {peerSecret: p, serverSecret: s}, operatorSecret: o}}}`, after: `{TLS: {auto: {}}}`, field: "spec.TLS", message: tlsSwitchMessage},
+		"TLS of another issuer's":       {before: `{TLS: {auto: {}}}`, after: `{TLS: {certManager: {issuerRef: {name: a}}}}`, field: "spec.TLS", message: tlsSwitchMessage},
+		"peers by TLS, too":             {before: `{TLS: {static: {member: {serverSecret: s}, operatorSecret: o}}}`, after: `{TLS: {static: {member: {serverSecret: s, peerSecret: p}, operatorSecret: o}}}`, field: "spec.TLS", message: tlsSwitchMessage},
+		"peers in the clear":            {before: `{TLS: {static: {member: {peerSecret: p}}}}`, after: `{TLS: {static: {member: {}}}}`, field: "spec.TLS", message: tlsSwitchMessage},
+		"other Secrets":                 {before: `{TLS: {static: {member: {peerSecret: p, serverSecret: s}, operatorSecret: o}}}`, after: `{TLS: {static: {member: {peerSecret: p2, serverSecret: s2}, operatorSecret: o2}}}`},
+		"another issuer":                {before: `{TLS: {certManager: {issuerRef: {name: a}}}}`, after: `{TLS: {certManager: {issuerRef: {name: b, kind: ClusterIssuer}}}}`},
+		"other certificates":            {before: `{TLS: {auto: {}}}`, after: `{TLS: {auto: {certificateLifetime: 24h, serverNames: [a.b]}, minVersion: TLS1.3}}`},
+		"a policy of no TLS":            {before: `{}`, after: `{TLS: {minVersion: TLS1.3, static: {}}}`},
 		"domain kept":                   {before: `{pod: {ClusterDomain: .cluster.local}}`, after: `{size: 5, pod: {ClusterDomain: .cluster.local}}`},
 		"no claim, pod policy added":    {before: `{}`, after: `{pod: {labels: {a: b}}}`},
 		"no claim, pod policy removed":  {before: `{pod: {labels: {a: b}}}`, after: `{}`},
