@@ -42,8 +42,8 @@ type input struct {
 	hindered []problem
 	// parsed is what was read from kept so far.
 	parsed map[role]parsed
-	pods     []pod
-	now      time.Time
+	pods   []pod
+	now    time.Time
 }
 
 // pod is a member's Pod: the hash of the authorities that it was made to trust, and

@@ -32,7 +32,7 @@ type world struct {
 	seen []loaded
 	// accepted are certificates, and authorities by which they were.
 	accepted map[string]bool
-	trace []string
+	trace    []string
 }
 
 // memberModel is a Pod, and what its etcd has loaded at its start. It reads certificates
@@ -379,4 +379,3 @@ func TestNobodyIsEverRefused(t *testing.T) {
 		})
 	}
 }
-
