@@ -50,14 +50,16 @@ func (j *job) advice() string {
 	return "set authSecret, or the EtcdCluster's spec.auth.rootSecret, to a Secret with the keys username and password of an etcd user with the role root (or clientTLSSecret to a certificate whose common name is such a user)"
 }
 
-// loadTLS reads a mounted Secret. Without one, or a CA in it, the system's are trusted.
+// loadTLS reads a mounted Secret. Without one, or a CA in it, the system's are trusted. It
+// is read anew for each attempt, and what is wrong with it may pass: it may just be
+// replaced by another, of which not all is there yet.
 func loadTLS(dir string) (*tls.Config, error) {
 	if dir == "" {
 		return &tls.Config{}, nil
 	}
 	config, err := etcdclient.LoadTLS(dir)
 	if err != nil {
-		return nil, runner.Refuse(task.ReasonTLSInvalid, "correct the Secret clientTLSSecret: %w", err)
+		return nil, runner.Passing(task.ReasonTLSInvalid, "correct the Secret with the client's certificate (clientTLSSecret, or that of the EtcdCluster's operators): %w", err)
 	}
 	return config, nil
 }

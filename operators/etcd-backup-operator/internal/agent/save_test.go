@@ -244,7 +244,6 @@ func TestWhatUsersGetWrong(t *testing.T) {
 		"a path to a folder":       {task: toPVC(nil, dir, "folder/"), reason: agent.ReasonInvalidPath, words: "pvc.path"},
 		"a link out of the volume": {task: toPVC(nil, dir, "escape/file"), reason: agent.ReasonInvalidPath, words: "pvc.path"},
 		"a file as a folder":       {task: toPVC(nil, dir, "there/file"), reason: agent.ReasonInvalidPath, words: "pvc.path"},
-		"an empty TLS Secret":      {task: toPVC(nil, dir, "file"), change: func(tk *task.Task) { tk.TLSDir = t.TempDir() }, reason: task.ReasonTLSInvalid, words: "etcd-client.crt"},
 		"no scheme":                {task: toPVC([]string{"host:2379"}, dir, "file"), reason: agent.ReasonInvalidTask, words: "http://host:2379"},
 	} {
 		t.Run(name, func(t *testing.T) {

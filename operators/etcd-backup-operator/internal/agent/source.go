@@ -229,7 +229,7 @@ func (j *job) noMember(answers []answer) error {
 		return runner.Refuse(task.ReasonAuthenticationRequired, "etcd's authentication refuses the backup (%s): %s", all, j.advice())
 	case count[task.ReasonTLSInvalid] > 0:
 		// Not for good: certificates are replaced one after the other.
-		return runner.Passing(task.ReasonTLSInvalid, "no TLS connection can be made (%s): check the endpoints' scheme, and the certificate and CA in the Secret clientTLSSecret", all)
+		return runner.Passing(task.ReasonTLSInvalid, "no TLS connection can be made (%s): check the endpoints' scheme, and the certificate and CA in the Secret clientTLSSecret, or in that of the EtcdCluster's operators", all)
 	}
 	return runner.Passing(task.ReasonNoEndpoint, "no endpoint answers (%s): check etcdEndpoints, and that the members run", all)
 }

@@ -2,32 +2,20 @@ package agent
 
 import (
 	"context"
-	"crypto/ecdsa"
-	"crypto/elliptic"
-	"crypto/rand"
 	"crypto/sha256"
-	"crypto/x509"
-	"crypto/x509/pkix"
-	"encoding/pem"
-	"math/big"
 	"net"
 	"os"
-	"path/filepath"
 	"slices"
-	"strings"
 	"testing"
 	"time"
 
 	pb "go.etcd.io/etcd/api/v3/etcdserverpb"
-	clientv3 "go.etcd.io/etcd/client/v3"
-	"go.uber.org/zap"
 	"google.golang.org/grpc"
 	"google.golang.org/grpc/codes"
 	"google.golang.org/grpc/status"
 
 	"github.com/etcd-operators/etcd-operators/operators/etcd-backup-operator/internal/task"
 	"github.com/etcd-operators/etcd-operators/shared/agent"
-	"github.com/etcd-operators/etcd-operators/shared/etcdtest"
 )
 
 // fake is a member that sends what the test wants, in chunks as etcd does.
@@ -183,128 +171,5 @@ func TestASilentEndpointHoldsNobodyUp(t *testing.T) {
 	mustSave(t, toPVC([]string{"http://" + l.Addr().String(), serve(t, &fake{content: snapshotOf(1024)})}, t.TempDir(), "file"))
 	if took := time.Since(start); took > quickLimits.ask {
 		t.Errorf("it took %s", took)
-	}
-}
-
-// authority signs certificates for 127.0.0.1, for servers and clients alike.
-type authority struct {
-	cert *x509.Certificate
-	key  *ecdsa.PrivateKey
-	pem  []byte
-}
-
-func newAuthority(t *testing.T) *authority {
-	t.Helper()
-	key := newKey(t)
-	a := &authority{key: key, cert: &x509.Certificate{
-		SerialNumber: big.NewInt(1), Subject: pkix.Name{CommonName: "test"}, IsCA: true, BasicConstraintsValid: true,
-		NotBefore: time.Now().Add(-time.Hour), NotAfter: time.Now().Add(time.Hour), KeyUsage: x509.KeyUsageCertSign,
-	}}
-	a.pem = sign(t, a.cert, a.cert, key, key)
-	return a
-}
-
-func newKey(t *testing.T) *ecdsa.PrivateKey {
-	t.Helper()
-	key, err := ecdsa.GenerateKey(elliptic.P256(), rand.Reader)
-	if err != nil {
-		t.Fatal(err)
-	}
-	return key
-}
-
-func sign(t *testing.T, cert, parent *x509.Certificate, key, by *ecdsa.PrivateKey) []byte {
-	t.Helper()
-	der, err := x509.CreateCertificate(rand.Reader, cert, parent, &key.PublicKey, by)
-	if err != nil {
-		t.Fatal(err)
-	}
-	return pem.EncodeToMemory(&pem.Block{Type: "CERTIFICATE", Bytes: der})
-}
-
-// issue writes a certificate, its key and the CA under these names into a folder.
-func (a *authority) issue(t *testing.T, cert, key, ca string) (dir string) {
-	t.Helper()
-	dir = t.TempDir()
-	private := newKey(t)
-	content := sign(t, &x509.Certificate{
-		SerialNumber: big.NewInt(2), Subject: pkix.Name{CommonName: "root"}, IPAddresses: []net.IP{net.IPv4(127, 0, 0, 1)},
-		NotBefore: time.Now().Add(-time.Hour), NotAfter: time.Now().Add(time.Hour),
-		KeyUsage: x509.KeyUsageDigitalSignature, ExtKeyUsage: []x509.ExtKeyUsage{x509.ExtKeyUsageServerAuth, x509.ExtKeyUsageClientAuth},
-	}, a.cert, private, a.key)
-	der, err := x509.MarshalECPrivateKey(private)
-	if err != nil {
-		t.Fatal(err)
-	}
-	for name, b := range map[string][]byte{cert: content, key: pem.EncodeToMemory(&pem.Block{Type: "EC PRIVATE KEY", Bytes: der}), ca: a.pem} {
-		if err := os.WriteFile(filepath.Join(dir, name), b, 0o600); err != nil {
-			t.Fatal(err)
-		}
-	}
-	return dir
-}
-
-func TestTLS(t *testing.T) {
-	ours, others := newAuthority(t), newAuthority(t)
-	legacy := ours.issue(t, "etcd-client.crt", "etcd-client.key", "etcd-client-ca.crt")
-	standard := ours.issue(t, "tls.crt", "tls.key", "ca.crt")
-	foreign := others.issue(t, "tls.crt", "tls.key", "ca.crt")
-	halved := ours.issue(t, "tls.crt", "tls.key", "ca.crt")
-	if err := os.WriteFile(filepath.Join(halved, "tls.key"), nil, 0o600); err != nil {
-		t.Fatal(err)
-	}
-	m := etcdtest.NewMember(t, etcdtest.Newest(), "m0")
-	argv := m.Command(t)
-	for i, flag := range argv { // the client's listener with TLS
-		if strings.HasPrefix(flag, "--listen-client-urls=") || strings.HasPrefix(flag, "--advertise-client-urls=") {
-			argv[i] = strings.Replace(flag, "http://", "https://", 1)
-		}
-	}
-	etcdtest.Start(t, nil, append(argv, "--initial-cluster="+etcdtest.InitialCluster(m), "--client-cert-auth",
-		"--cert-file="+filepath.Join(standard, "tls.crt"), "--key-file="+filepath.Join(standard, "tls.key"), "--trusted-ca-file="+filepath.Join(standard, "ca.crt"))...)
-	m.WaitReady(t)
-	c := &cluster{members: []*etcdtest.Member{m}, keys: map[string]string{"a": "b"}}
-	endpoint := "https://" + m.Client
-	config, err := loadTLS(standard)
-	if err != nil {
-		t.Fatal(err)
-	}
-	client, err := clientv3.New(clientv3.Config{Endpoints: []string{endpoint}, TLS: config, Logger: zap.NewNop()})
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer client.Close()
-	if _, err := client.Put(t.Context(), "a", "b"); err != nil {
-		t.Fatal(err)
-	}
-	for name, dir := range map[string]string{"the predecessor's names": legacy, "the names of kubernetes.io/tls": standard} {
-		t.Run(name, func(t *testing.T) {
-			volume := t.TempDir()
-			tk := toPVC([]string{endpoint}, volume, "file")
-			tk.TLSDir = dir
-			result := mustSave(t, tk)
-			f, err := os.Open(filepath.Join(volume, "file"))
-			if err != nil {
-				t.Fatal(err)
-			}
-			defer f.Close()
-			checkFile(t, c, f, result)
-		})
-	}
-	for name, row := range map[string]struct {
-		dir, endpoint, words string
-		exit                 int
-	}{
-		"another authority's":    {dir: foreign, endpoint: endpoint, words: "certificate", exit: agent.ExitRetry},
-		"none":                   {endpoint: endpoint, words: "certificate", exit: agent.ExitRetry},
-		"http where TLS is":      {dir: standard, endpoint: "http://" + m.Client, words: "scheme", exit: agent.ExitRetry},
-		"a key that is no key":   {dir: halved, endpoint: endpoint, words: "tls.key", exit: agent.ExitPermanent},
-		"a Secret without files": {dir: t.TempDir(), endpoint: endpoint, words: "tls.crt", exit: agent.ExitPermanent},
-	} {
-		t.Run(name, func(t *testing.T) {
-			tk := toPVC([]string{row.endpoint}, t.TempDir(), "file")
-			tk.TLSDir = row.dir
-			mustFail(t, tk, task.ReasonTLSInvalid, row.exit, row.words)
-		})
 	}
 }

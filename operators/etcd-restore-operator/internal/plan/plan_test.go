@@ -285,6 +285,20 @@ func TestPlan(t *testing.T) {
 			o:      observe(asked, paused),
 			want:   decided{Reason: "ClusterPaused", Phase: fencing, WaitingFor: []string{"EtcdCluster c"}, Events: []string{"ClusterPaused"}},
 		},
+		"certificates are wrong": {
+			reason: "etcd-operator waits for a person, and what it says of them is passed on",
+			o: observe(asked, func(s *scene) {
+				s.Cluster.Status.Conditions = []metav1.Condition{{Type: v1beta2.ConditionCertificatesReady, Status: metav1.ConditionFalse, Reason: "CertificatesMissing", Message: "create s"}}
+			}),
+			want: decided{Reason: "CertificatesMissing", Phase: fencing, WaitingFor: []string{"EtcdCluster c"}, Events: []string{"CertificatesMissing"}},
+		},
+		"certificates are being issued": {
+			reason: "that takes moments",
+			o: observe(asked, func(s *scene) {
+				s.Cluster.Status.Conditions = []metav1.Condition{{Type: v1beta2.ConditionCertificatesReady, Status: metav1.ConditionFalse, Reason: "CertificatesPending"}}
+			}),
+			want: decided{Reason: "Fencing", Phase: fencing, WaitingFor: []string{"EtcdCluster c"}},
+		},
 		"stop": {
 			reason: "all at once: none serves when the seed does",
 			o:      observe(fenced, members("c-1", "c-2")),
