@@ -19,6 +19,11 @@ func TestInstallationsApply(t *testing.T) {
 	)
 }
 
+// Certificates, passwords and keys are mounted by the kubelet, where they are needed.
+func TestReadsNoSecret(t *testing.T) {
+	admissiontest.ReadsNoSecret(t, repoRoot, "etcd-backup-operator")
+}
+
 // Every example is accepted as it stands.
 func TestExamplesApply(t *testing.T) {
 	admissiontest.ExamplesApply(t, filepath.Join(repoRoot, "examples/backup*.yaml"))
