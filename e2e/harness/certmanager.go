@@ -113,7 +113,7 @@ spec:
         - name: controller
           image: IMAGE
           imagePullPolicy: IfNotPresent
-          args: [--namespace=NAMESPACE, --leader-elect=false, --controllers=CONTROLLERS]
+          args: [--namespace=NAMESPACE, --leader-elect=false, "--controllers=CONTROLLERS"]
           securityContext: {allowPrivilegeEscalation: false, readOnlyRootFilesystem: true, capabilities: {drop: [ALL]}}
 `)
 }

@@ -55,8 +55,8 @@ func run(ctx context.Context, args []string) error {
 	if err := flags.Parse(args); err != nil {
 		return err
 	}
-	if *namespace == "" || *names == "" || *elect {
-		return errors.New("set --namespace and --controllers, and --leader-elect=false")
+	if *namespace == "" || *names == "" || *elect || flags.NArg() > 0 {
+		return errors.New("set --namespace and --controllers, and --leader-elect=false, and nothing else")
 	}
 	factory, err := controller.NewContextFactory(ctx, controller.ContextOptions{
 		Namespace: *namespace, Kubeconfig: *kubeconfig,
