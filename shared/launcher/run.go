@@ -79,12 +79,14 @@ func Run(ctx context.Context, o Options) error {
 		}
 		// Before the grant is used up: it is good for the start that succeeds.
 		argv, env, err := o.etcd(ctx, bin)
-		if ctx.Err() != nil {
+		if err != nil && ctx.Err() == nil {
+			return err
+		}
+		select {
+		case <-ctx.Done():
 			o.Log.Info("stopped before etcd was started")
 			return nil
-		}
-		if err != nil {
-			return err
+		default:
 		}
 		if err := o.prepare(d); err != nil {
 			return err

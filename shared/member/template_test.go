@@ -100,6 +100,8 @@ func TestTemplateHashStays(t *testing.T) {
 	for file, want := range map[string]string{
 		"default.cluster.yaml": "44136fa355",
 		"tuned.cluster.yaml":   "c2ab686cdd",
+		"auto.cluster.yaml":    "e9eb281279",
+		"legacy.cluster.yaml":  "9011b26ad5",
 	} {
 		if got := TemplateHash(cluster(t, file)); got != want {
 			t.Errorf("the hash of %s is %s, and was %s", file, got, want)

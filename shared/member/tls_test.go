@@ -114,6 +114,7 @@ func checkDoors(t *testing.T, m *running, ours, theirs *etcdtest.Authority) {
 		open bool
 	}{
 		"a client":                        {ClientPort, ours.Issue(t, "root").Config(t, ours), true},
+		"a client with a name of its own": {ClientPort, ours.Issue(t, "root", "backup.example.com").Config(t, ours), true},
 		"a client in the clear":           {ClientPort, nil, false},
 		"a client without certificate":    {ClientPort, etcdtest.Trusting(ours), false},
 		"a client of another authority":   {ClientPort, theirs.Issue(t, "root").Config(t, ours), false},
@@ -232,7 +233,7 @@ func TestTurnsWithTLS(t *testing.T) {
 // in the last, and members that have taken a step talk to those that have not.
 func TestAuthorityIsReplaced(t *testing.T) {
 	etcdtest.EachVersion(t, func(t *testing.T, version string) {
-		old, new := etcdtest.NewAuthority(t, "authority"), etcdtest.NewAuthority(t, "authority")
+		old, fresh := etcdtest.NewAuthority(t, "authority"), etcdtest.NewAuthority(t, "authority")
 		p, c := newPlace(t, version), secured("c")
 		deliver := func(by *etcdtest.Authority, trusted ...*etcdtest.Authority) {
 			for _, m := range p.members {
@@ -243,11 +244,11 @@ func TestAuthorityIsReplaced(t *testing.T) {
 			p.member(c, suffix, nil, nil)
 		}
 		deliver(old, old)
-		root := old.Issue(t, "root").Config(t, old, new)
+		root := old.Issue(t, "root").Config(t, old, fresh)
 		p.seed(p.members[0])
 		p.add(root, false, p.members[:1], p.members[1:2])
 		p.add(root, false, p.members[:2], p.members[2:])
-		renewed := new.Issue(t, "root").Config(t, old, new)
+		renewed := fresh.Issue(t, "root").Config(t, old, fresh)
 		roll := func(step string, by *tls.Config) {
 			for _, m := range p.members {
 				m.restart()
@@ -262,15 +263,15 @@ func TestAuthorityIsReplaced(t *testing.T) {
 		if a := p.members[0].ask(renewed); a.Reached {
 			t.Error("the new authority is trusted before it is anybody's")
 		}
-		deliver(old, old, new)
+		deliver(old, old, fresh)
 		roll("trust both", root)
-		deliver(new, old, new)
+		deliver(fresh, old, fresh)
 		for _, by := range []*tls.Config{root, renewed} {
 			if a := p.members[0].ask(by); !a.Read {
 				t.Errorf("both are trusted, but %+v", a)
 			}
 		}
-		deliver(new, new)
+		deliver(fresh, fresh)
 		roll("drop the old", renewed)
 		if a := p.members[0].ask(root); a.Reached {
 			t.Error("the old authority is trusted still")
