@@ -47,8 +47,9 @@ func verifier(pairs map[role]*pair, r role) *pair {
 		return pairs[peer]
 	case server:
 		return pairs[operator]
+	default:
+		return pairs[server]
 	}
-	return pairs[server]
 }
 
 // dates says whether the certificate is out of date; nil if it is not.

@@ -1,6 +1,7 @@
 package certificates
 
 import (
+	"context"
 	"crypto/tls"
 	"errors"
 	"io"
@@ -11,6 +12,7 @@ import (
 	"time"
 
 	corev1 "k8s.io/api/core/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
@@ -207,4 +209,48 @@ func TestPaused(t *testing.T) {
 	}
 	b.update(func(c *v1beta2.EtcdCluster) { c.Spec.Paused = false })
 	wantWell(t, b.keep())
+}
+
+// refusing is an API server that lets nobody read Secrets, or write them.
+type refusing struct {
+	client.Client
+	reads bool
+}
+
+func (r refusing) refusal(o client.Object) error {
+	return apierrors.NewForbidden(corev1.Resource("secrets"), o.GetName(), errors.New("no such right"))
+}
+
+func (r refusing) Get(ctx context.Context, key client.ObjectKey, o client.Object, options ...client.GetOption) error {
+	if _, ok := o.(*corev1.Secret); ok && r.reads {
+		return r.refusal(o)
+	}
+	return r.Client.Get(ctx, key, o, options...)
+}
+
+func (r refusing) Create(_ context.Context, o client.Object, _ ...client.CreateOption) error {
+	return r.refusal(o)
+}
+
+// What the operator may not do is told, and the rest goes on: it is no error.
+func TestRights(t *testing.T) {
+	for name, row := range map[string]struct {
+		reads        bool
+		reason, says string
+	}{
+		"no right to read":  {true, plan.CertificatesMissing, "let the operator read it"},
+		"no right to write": {false, plan.CertificatesPending, "Secret x-ca-tls can't be written"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			b := newBench(t, autoPolicy())
+			b.cluster.Status.TLS = &v1beta2.TLSStatus{Trust: "before"}
+			apiservertest.SetStatus(t, b.client, b.cluster)
+			all := refusing{b.client, row.reads}
+			b.keeper.Client, b.keeper.Live = all, all
+			s := b.keep()
+			if s.TLS.Reason != row.reason || !strings.Contains(s.TLS.Message, row.says) || !s.TLS.Blind || s.TLS.Trust != "before" || s.Again == 0 {
+				t.Errorf("got %+v, again in %s", s.TLS, s.Again)
+			}
+		})
+	}
 }

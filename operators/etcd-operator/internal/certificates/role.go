@@ -18,7 +18,7 @@ const (
 	server role = "server"
 	// operator is shown to members by the operators and the Jobs of backups.
 	operator role = "operator"
-	// applications is shown to members by applications; it is only issued, never checked.
+	// applications is shown to members by applications; it is only issued, never the user's own.
 	applications role = "client"
 )
 
@@ -48,8 +48,9 @@ func secretOf(c *v1beta2.EtcdCluster, r role) string {
 		return c.ServerTLSSecret()
 	case operator:
 		return c.OperatorTLSSecret()
+	default:
+		return c.ClientTLSSecret()
 	}
-	return c.ClientTLSSecret()
 }
 
 // subject is the common name of a certificate that is issued. That of the operator is

@@ -13,9 +13,8 @@ import (
 
 // Annotations on the Secrets that the operator writes.
 const (
-	// annotationIssued is the id of the authorities by which the certificate is the
-	// newest kind, and since when the Secret has shown one of theirs, with a blank
-	// between.
+	// annotationIssued is the id of the newest authorities, and since when the Secret
+	// has had certificates of theirs, with a blank between.
 	annotationIssued = v1beta2.GroupName + "/issued"
 	// annotationTrusted is the id of the authorities in ca.crt, and since when they
 	// have been there, with a blank between.
