@@ -1,12 +1,18 @@
 package controller_test
 
 import (
+	"context"
+	"crypto/tls"
+	"crypto/x509"
 	"fmt"
 	"maps"
 	"slices"
 	"testing"
 	"time"
 
+	clientv3 "go.etcd.io/etcd/client/v3"
+	"go.uber.org/zap"
+	"google.golang.org/grpc"
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
@@ -119,6 +125,75 @@ func TestAutoTLS(t *testing.T) {
 		t.Errorf("cluster %s has the members %v, want %s and %v", c.Status.ClusterID, got, id, names)
 	}
 	b.wantEvents("CertificateIssued", "CertificateAuthority", "UpdatingMembers", "MemberUpdated")
+}
+
+// administrator is a client of one member with the operators' certificate.
+func (b *bench) administrator(c *v1beta2.EtcdCluster, p *corev1.Pod) *clientv3.Client {
+	b.t.Helper()
+	secret := b.secretData(c.OperatorTLSSecret())
+	pair, err := tls.X509KeyPair(secret["tls.crt"], secret["tls.key"])
+	if err != nil {
+		b.t.Fatal(err)
+	}
+	config := &tls.Config{MinVersion: tls.VersionTLS12, Certificates: []tls.Certificate{pair}, RootCAs: x509.NewCertPool()}
+	config.RootCAs.AppendCertsFromPEM(secret["ca.crt"])
+	cli, err := clientv3.New(clientv3.Config{
+		Endpoints: []string{"https://" + podtest.At(p.Status.PodIP, member.ClientPort)}, TLS: config, Logger: zap.NewNop(),
+		DialOptions: []grpc.DialOption{grpc.WithAuthority(member.Host(c, p.Name))},
+	})
+	if err != nil {
+		b.t.Fatal(err)
+	}
+	b.t.Cleanup(func() { cli.Close() })
+	return cli
+}
+
+// With etcd's authentication the operator is known by its certificate: no password is
+// needed. A cluster with TLS whose majority is lost begins anew with a survivor's data.
+func TestTLSWithAuthenticationBeginsAnew(t *testing.T) {
+	t.Parallel()
+	b := newBench(t)
+	podtest.StartKubelet(t, b.client, b.namespace)
+	c := b.create("x", 1, withAuto)
+	b.untilHealthy(c, 1)
+	ctx, cancel := context.WithTimeout(t.Context(), 2*time.Minute)
+	defer cancel()
+	root := b.administrator(c, &b.pods(c)[0])
+	if _, err := root.Put(ctx, "key", "value"); err != nil {
+		t.Fatal(err)
+	}
+	_, err := root.RoleAdd(ctx, "root")
+	if err == nil {
+		_, err = root.UserAddWithOptions(ctx, "root", "", &clientv3.UserAddOptions{NoPassword: true})
+	}
+	if err == nil {
+		_, err = root.UserGrantRole(ctx, "root", "root")
+	}
+	if err == nil {
+		_, err = root.AuthEnable(ctx)
+	}
+	if err != nil {
+		t.Fatal(err)
+	}
+	b.edit(c, func(c *v1beta2.EtcdCluster) { c.Spec.Size = 3 })
+	b.untilHealthy(c, 3)
+
+	lost, pods := c.Status.ClusterID, b.pods(c)
+	for _, p := range pods[1:] {
+		if err := b.client.Delete(ctx, &p, client.GracePeriodSeconds(0)); err != nil {
+			t.Fatal(err)
+		}
+	}
+	b.until(c, "the loss to be told", func(s *v1beta2.ClusterStatus) bool {
+		return reason(s, v1beta2.ConditionProgressing) == "QuorumLost" && s.QuorumLostSince != nil
+	})
+	b.mark(c, v1beta2.AnnotationRecover, lost)
+	b.until(c, "the cluster to begin anew", func(s *v1beta2.ClusterStatus) bool { return s.ClusterID != lost })
+	b.untilHealthy(c, 3)
+	got, err := b.administrator(c, &b.pods(c)[0]).Get(ctx, "key")
+	if err != nil || len(got.Kvs) != 1 {
+		t.Errorf("the key is %+v, %v; want it kept", got, err)
+	}
 }
 
 // countPods counts the Pods of a cluster that are made from now on.

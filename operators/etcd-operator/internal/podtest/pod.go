@@ -153,6 +153,7 @@ func (p *pod) runInit(self string) error {
 	}
 	t := *p.init
 	t.DataDir, t.LeaveFile = filepath.Join(p.data, "data"), filepath.Join(p.home, "leave")
+	t.TLSDir = p.place(t.TLSDir)
 	content, err := json.Marshal(t)
 	if err != nil {
 		return err

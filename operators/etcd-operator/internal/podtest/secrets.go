@@ -32,9 +32,12 @@ func (p *pod) findSecrets(of *corev1.Pod) {
 		if v.Secret == nil {
 			continue
 		}
-		i := slices.IndexFunc(p.container.VolumeMounts, func(m corev1.VolumeMount) bool { return m.Name == v.Name })
-		if i >= 0 {
-			p.secrets = append(p.secrets, secret{name: v.Secret.SecretName, mount: p.container.VolumeMounts[i].MountPath, dir: filepath.Join(p.home, "secret-"+v.Name)})
+		for _, c := range slices.Concat(of.Spec.InitContainers, of.Spec.Containers) {
+			i := slices.IndexFunc(c.VolumeMounts, func(m corev1.VolumeMount) bool { return m.Name == v.Name })
+			if i >= 0 {
+				p.secrets = append(p.secrets, secret{name: v.Secret.SecretName, mount: c.VolumeMounts[i].MountPath, dir: filepath.Join(p.home, "secret-"+v.Name)})
+				break
+			}
 		}
 	}
 }
@@ -46,6 +49,16 @@ func (p *pod) places() []string {
 		pairs = append(pairs, s.mount+"/", s.dir+"/")
 	}
 	return pairs
+}
+
+// place is where a folder of the Pod is on this host, if a Secret is mounted there.
+func (p *pod) place(folder string) string {
+	for _, s := range p.secrets {
+		if s.mount == folder {
+			return s.dir
+		}
+	}
+	return folder
 }
 
 // mount brings the Secrets of a Pod up to date. One that is gone stays as it was mounted; a
