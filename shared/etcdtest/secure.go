@@ -13,24 +13,33 @@ import (
 )
 
 // StartSecure is Start for a member that serves clients by TLS, and asks them for
-// certificates, with the files of a Secret of type kubernetes.io/tls at dir. Peers talk in
-// the clear.
+// certificates, with the files of a Secret of type kubernetes.io/tls at dir. So do peers, if
+// its PeerURL says so; else they talk in the clear.
 func (m *Member) StartSecure(t testing.TB, dir, state string, all ...*Member) *Process {
 	t.Helper()
+	secure := []string{"--listen-client-urls=", "--advertise-client-urls="}
+	prefixes := []string{"--"}
+	if strings.HasPrefix(m.PeerURL, "https://") {
+		secure, prefixes = append(secure, "--listen-peer-urls="), append(prefixes, "--peer-")
+	}
 	argv := m.Command(t)
 	for i, flag := range argv {
-		if strings.HasPrefix(flag, "--listen-client-urls=") || strings.HasPrefix(flag, "--advertise-client-urls=") {
-			argv[i] = strings.Replace(flag, "http://", "https://", 1)
+		for _, name := range secure {
+			if strings.HasPrefix(flag, name) {
+				argv[i] = strings.Replace(flag, "http://", "https://", 1)
+			}
 		}
+	}
+	for _, prefix := range prefixes {
+		argv = append(argv, prefix+"client-cert-auth",
+			prefix+"cert-file="+filepath.Join(dir, "tls.crt"),
+			prefix+"key-file="+filepath.Join(dir, "tls.key"),
+			prefix+"trusted-ca-file="+filepath.Join(dir, "ca.crt"))
 	}
 	return Start(t, []string{"ETCD_MAX_LEARNERS=6"}, append(argv,
 		"--initial-cluster="+InitialCluster(all...),
 		"--initial-cluster-state="+state,
-		"--initial-cluster-token="+all[0].Name,
-		"--client-cert-auth",
-		"--cert-file="+filepath.Join(dir, "tls.crt"),
-		"--key-file="+filepath.Join(dir, "tls.key"),
-		"--trusted-ca-file="+filepath.Join(dir, "ca.crt"))...)
+		"--initial-cluster-token="+all[0].Name)...)
 }
 
 // DialSecure returns a client of a member that StartSecure has started.
