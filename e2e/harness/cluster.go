@@ -25,6 +25,9 @@ type Cluster struct {
 	// generation is the least that the EtcdCluster must have: that of our last
 	// edit, which the watch may not have reported yet.
 	generation atomic.Int64
+	// Certificate is the Secret whose certificate clients show; empty for the one that
+	// is issued for applications, if there is one.
+	Certificate string
 }
 
 // Option changes the spec of an EtcdCluster to create.

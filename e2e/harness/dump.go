@@ -44,7 +44,7 @@ func (e *Env) Dump(namespace, dir string) string {
 	}
 	out.WriteString(section("EtcdClusters", "etcd.txt", "-n", namespace, "get", "etcd", "-o", "wide"))
 	out.WriteString(section("conditions", "conditions.txt", "-n", namespace, "get", "etcd", "-o",
-		`jsonpath={range .items[*]}{.metadata.name}{" members "}{.status.members}{"\n"}`+conditions+`{end}`))
+		`jsonpath={range .items[*]}{.metadata.name}{" members "}{.status.members}{" TLS "}{.status.tls}{"\n"}`+conditions+`{end}`))
 	out.WriteString(section("EtcdBackups", "etcdbk.txt", "-n", namespace, "get", "etcdbk", "-o", "wide", "--ignore-not-found"))
 	out.WriteString(section("conditions of EtcdBackups", "etcdbk-conditions.txt", "-n", namespace, "get", "etcdbk", "-o",
 		`jsonpath={range .items[*]}{.metadata.name}{"\n"}`+conditions+`{end}`))
@@ -56,6 +56,12 @@ func (e *Env) Dump(namespace, dir string) string {
 	out.WriteString(tail(section("events", "events.txt", "-n", namespace, "get", "events", "--sort-by=.lastTimestamp"), 2*operatorTail))
 	out.WriteString(tail(section("the operators' log", "operator.log", "-n", namespace, "logs", "-l", operatorPods, "--tail=-1", "--prefix"), operatorTail))
 	section("everything is in "+dir, "objects.yaml", "-n", namespace, "get", "etcd,etcdbk,etcdrs,jobs,cronjobs,pods,pvc,services,pdb,endpointslices,deployments", "-o", "yaml")
+	// What Secrets hold is left out.
+	section("Secrets are in "+dir, "secrets.txt", "-n", namespace, "get", "secrets", "-o",
+		`jsonpath={range .items[*]}{.metadata.name}{" "}{.type}{" "}{.metadata.resourceVersion}{" "}{.metadata.annotations}{"\n"}{end}`)
+	if text, err := e.Kubectl.Run(ctx, "-n", namespace, "get", "certificates.cert-manager.io,certificaterequests.cert-manager.io,issuers.cert-manager.io", "-o", "yaml"); err == nil {
+		_ = os.WriteFile(filepath.Join(dir, "cert-manager.yaml"), []byte(text), 0o644)
+	}
 	e.dumpPods(ctx, namespace, dir)
 	return out.String()
 }

@@ -40,6 +40,9 @@ type Install struct {
 	Operator string
 	// Nodes lets it read Nodes (deploy/components/nodes).
 	Nodes bool
+	// CertManager lets it ask cert-manager for certificates
+	// (deploy/components/cert-manager).
+	CertManager bool
 	// OnNode keeps it on one node, so that a test can take the others away.
 	OnNode string
 	// Replicas is the number of Pods; 0 stands for the shipped one.
@@ -54,9 +57,14 @@ kind: Kustomization
 namespace: {{.Namespace}}
 resources:
   - {{.Deploy}}/{{.Operator}}
-{{- if .Nodes}}
+{{- if or .Nodes .CertManager}}
 components:
+{{- end}}
+{{- if .Nodes}}
   - {{.Deploy}}/components/nodes
+{{- end}}
+{{- if .CertManager}}
+  - {{.Deploy}}/components/cert-manager
 {{- end}}
 {{- if .Replicas}}
 replicas:

@@ -88,7 +88,15 @@ func (c *Cluster) writerPod(args ...string) *corev1.Pod {
 
 // clientPod runs a command of etcd-writer that is a client of the cluster.
 func (c *Cluster) clientPod(name, command string, args ...string) *corev1.Pod {
-	return restrictedPod(c.Namespace, c.Name+"-"+name, append([]string{command, "--endpoint=" + c.Name + "-client:2379"}, args...)...)
+	certificate := c.certificate()
+	if certificate != "" {
+		args = append(args, "--tls="+tlsFolder)
+	}
+	p := restrictedPod(c.Namespace, c.Name+"-"+name, append([]string{command, "--endpoint=" + c.Name + "-client:2379"}, args...)...)
+	if certificate != "" {
+		mount(&p.Spec, "tls", tlsFolder, secretVolume(certificate))
+	}
+	return p
 }
 
 func (e *Env) startWriter(ctx context.Context, v *View, pod *corev1.Pod) (*Writer, error) {

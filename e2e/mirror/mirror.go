@@ -2,6 +2,7 @@ package mirror
 
 import (
 	"context"
+	"crypto/tls"
 	"errors"
 	"fmt"
 	"maps"
@@ -53,9 +54,11 @@ type State struct {
 }
 
 // New makes a mirror of the etcd at host:port, which does nothing until [Mirror.Run].
-func New(endpoint string) (*Mirror, error) {
+// config is how to connect; nil for plain text.
+func New(endpoint string, config *tls.Config) (*Mirror, error) {
 	client, err := clientv3.New(clientv3.Config{
 		Endpoints:            []string{endpoint},
+		TLS:                  config,
 		Logger:               zap.NewNop(), // what it would say is counted
 		DialKeepAliveTime:    aliveTime,
 		DialKeepAliveTimeout: aliveTimeout,

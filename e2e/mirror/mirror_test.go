@@ -33,7 +33,7 @@ func TestMirrorOfARestoredCluster(t *testing.T) {
 			member := etcdtest.NewMember(t, etcdtest.Newest(), "etcd")
 			first := member.Start(t, "new", member)
 			member.WaitReady(t)
-			m, err := New(member.Client)
+			m, err := New(member.Client, nil)
 			if err != nil {
 				t.Fatal(err)
 			}

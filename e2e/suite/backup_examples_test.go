@@ -99,6 +99,9 @@ func (s *scene) applyExample(file string, change func(string) string) {
 	})
 }
 
+// asItIs is for [scene.applyExample].
+func asItIs(text string) string { return text }
+
 // exampleFiles are the names of the examples that match a pattern.
 func exampleFiles(t *testing.T, pattern string) []string {
 	t.Helper()

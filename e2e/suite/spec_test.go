@@ -2,6 +2,7 @@ package suite
 
 import (
 	"fmt"
+	"slices"
 	"strings"
 	"testing"
 
@@ -110,10 +111,12 @@ func TestExamples(t *testing.T) {
 		"cluster-pvc.yaml":    {"example-pvc", 3},
 		"cluster-tuned.yaml":  {"example-tuned", 3},
 	}
-	// Tests of their own: TestPredecessorsDeployment, and TestBackupExamples and
-	// TestRestoreExamples, which apply all of their kinds.
+	// Tests of their own: TestPredecessorsDeployment, TestAutoTLS, TestStaticTLS and
+	// TestCertManager, and TestBackupExamples and TestRestoreExamples, which apply all of
+	// their kinds.
+	others := []string{"predecessor-deployment.yaml", "cluster-tls.yaml", "cluster-tls-static.yaml", "cluster-tls-cert-manager.yaml"}
 	elsewhere := func(file string) bool {
-		return file == "predecessor-deployment.yaml" || strings.HasPrefix(file, "backup-") || strings.HasPrefix(file, "restore-")
+		return slices.Contains(others, file) || strings.HasPrefix(file, "backup-") || strings.HasPrefix(file, "restore-")
 	}
 
 	s := anOperator(t)

@@ -50,7 +50,7 @@ func (m *Member) ask(ctx context.Context, w *Writer, urls []string) {
 	}
 	ctx, cancel := context.WithTimeout(ctx, 2*askTimeout)
 	defer cancel()
-	c, err := clientv3.New(w.credentials(clientv3.Config{Endpoints: urls, Logger: zap.NewNop()}))
+	c, err := clientv3.New(w.credentials(clientv3.Config{Endpoints: urls, TLS: w.o.TLS, Logger: zap.NewNop()}))
 	if err != nil {
 		m.Error = err.Error()
 		return
@@ -84,13 +84,13 @@ func (w *Writer) MoveLeader(ctx context.Context, to string) error {
 	if target == 0 {
 		return fmt.Errorf("there is no member %q", to)
 	}
-	return tell(ctx, urls, target)
+	return w.tell(ctx, urls, target)
 }
 
 // tell asks the leader, whichever it is, to hand over.
-func tell(ctx context.Context, urls []string, target uint64) error {
+func (w *Writer) tell(ctx context.Context, urls []string, target uint64) error {
 	for _, url := range urls {
-		leads, err := handOver(ctx, url, target)
+		leads, err := w.handOver(ctx, url, target)
 		if leads {
 			return err
 		}
@@ -99,10 +99,10 @@ func tell(ctx context.Context, urls []string, target uint64) error {
 }
 
 // handOver asks one member to hand over, if it is the leader.
-func handOver(ctx context.Context, url string, target uint64) (leads bool, err error) {
+func (w *Writer) handOver(ctx context.Context, url string, target uint64) (leads bool, err error) {
 	ctx, cancel := context.WithTimeout(ctx, askTimeout)
 	defer cancel()
-	c, err := clientv3.New(clientv3.Config{Endpoints: []string{url}, Logger: zap.NewNop()})
+	c, err := clientv3.New(clientv3.Config{Endpoints: []string{url}, TLS: w.o.TLS, Logger: zap.NewNop()})
 	if err != nil {
 		return false, err
 	}

@@ -1,15 +1,13 @@
 // Command etcd-writer is what the tests run in Pods. It writes to etcd at a steady rate
 // and remembers what was acknowledged (see package writer); it keeps a copy of what etcd
-// holds (package mirror); it looks at what a backup has stored (package stored); it holds
-// transfers up (package valve); and it empties a member's volume, which a test mounts
-// into it.
+// holds (package mirror); it finds out whom etcd lets in (package knock); it looks at what
+// a backup has stored (package stored); it holds transfers up (package valve); and it
+// empties a member's volume, which a test mounts into it.
 package main
 
 import (
 	"context"
 	"crypto/rand"
-	"crypto/tls"
-	"crypto/x509"
 	"errors"
 	"flag"
 	"fmt"
@@ -21,6 +19,8 @@ import (
 	"syscall"
 	"time"
 
+	"github.com/etcd-operators/etcd-operators/e2e/clienttls"
+	"github.com/etcd-operators/etcd-operators/e2e/knock"
 	"github.com/etcd-operators/etcd-operators/e2e/mirror"
 	"github.com/etcd-operators/etcd-operators/e2e/stored"
 	"github.com/etcd-operators/etcd-operators/e2e/valve"
@@ -29,7 +29,8 @@ import (
 
 const usage = `usage:
   etcd-writer write --endpoint=HOST:PORT [--rate=100] [--size=BYTES] [--count=N] [--prefix=P] [--tls=DIR] [--timeout=5s]
-  etcd-writer mirror --endpoint=HOST:PORT
+  etcd-writer mirror --endpoint=HOST:PORT [--tls=DIR]
+  etcd-writer knock [--tls=DIR]
   etcd-writer inspect [--s3=URL] [--volume=DIR] [--work=DIR]   with AWS_ACCESS_KEY_ID and AWS_SECRET_ACCESS_KEY
   etcd-writer valve --to=HOST:PORT --from=ADDRESS
   etcd-writer wipe DIR
@@ -47,7 +48,7 @@ func main() {
 
 func run(ctx context.Context, args []string) error {
 	commands := map[string]func(context.Context, *flag.FlagSet, []string) error{
-		"write": write, "mirror": copyOf, "inspect": inspect, "valve": hold, "wipe": wipe, "spoil": spoil,
+		"write": write, "mirror": copyOf, "knock": knocks, "inspect": inspect, "valve": hold, "wipe": wipe, "spoil": spoil,
 	}
 	if len(args) == 0 || commands[args[0]] == nil {
 		return errors.New(usage)
@@ -62,7 +63,7 @@ func write(ctx context.Context, fs *flag.FlagSet, args []string) error {
 	fs.IntVar(&o.Size, "size", 0, "bytes of every value; 0: as many as its number takes")
 	fs.IntVar(&o.Count, "count", 0, "how many writes; 0: no end of them")
 	fs.DurationVar(&o.Timeout, "timeout", 5*time.Second, "how long one write may take")
-	tlsDir := fs.String("tls", "", "folder with tls.crt, tls.key and ca.crt")
+	tlsDir := tlsFlag(fs)
 	fs.StringVar(&o.Prefix, "prefix", writer.DefaultPrefix, "in front of every key")
 	listen := listenFlag(fs)
 	if err := fs.Parse(args); err != nil {
@@ -72,7 +73,7 @@ func write(ctx context.Context, fs *flag.FlagSet, args []string) error {
 		return errors.New(usage)
 	}
 	var err error
-	if o.TLS, err = loadTLS(*tlsDir); err != nil {
+	if o.TLS, err = clienttls.Config(*tlsDir); err != nil {
 		return err
 	}
 	w, err := writer.New(o)
@@ -88,6 +89,7 @@ func write(ctx context.Context, fs *flag.FlagSet, args []string) error {
 
 func copyOf(ctx context.Context, fs *flag.FlagSet, args []string) error {
 	endpoint := fs.String("endpoint", "", "host:port of etcd")
+	tlsDir := tlsFlag(fs)
 	listen := listenFlag(fs)
 	if err := fs.Parse(args); err != nil {
 		return err
@@ -95,7 +97,11 @@ func copyOf(ctx context.Context, fs *flag.FlagSet, args []string) error {
 	if *endpoint == "" {
 		return errors.New(usage)
 	}
-	m, err := mirror.New(*endpoint)
+	config, err := clienttls.Config(*tlsDir)
+	if err != nil {
+		return err
+	}
+	m, err := mirror.New(*endpoint, config)
 	if err != nil {
 		return err
 	}
@@ -103,24 +109,14 @@ func copyOf(ctx context.Context, fs *flag.FlagSet, args []string) error {
 	return serve(ctx, *listen, m.Handler())
 }
 
-// loadTLS loads a client's certificate; without a folder there is none.
-func loadTLS(dir string) (*tls.Config, error) {
-	if dir == "" {
-		return nil, nil
+// knocks finds out whom servers let in.
+func knocks(ctx context.Context, fs *flag.FlagSet, args []string) error {
+	root := fs.String("tls", "", "folder with a folder for each certificate")
+	listen := listenFlag(fs)
+	if err := fs.Parse(args); err != nil {
+		return err
 	}
-	pair, err := tls.LoadX509KeyPair(filepath.Join(dir, "tls.crt"), filepath.Join(dir, "tls.key"))
-	if err != nil {
-		return nil, err
-	}
-	authority, err := os.ReadFile(filepath.Join(dir, "ca.crt"))
-	if err != nil {
-		return nil, err
-	}
-	roots := x509.NewCertPool()
-	if !roots.AppendCertsFromPEM(authority) {
-		return nil, fmt.Errorf("no certificate in %s", filepath.Join(dir, "ca.crt"))
-	}
-	return &tls.Config{Certificates: []tls.Certificate{pair}, RootCAs: roots, MinVersion: tls.VersionTLS12}, nil
+	return serve(ctx, *listen, knock.Handler(*root))
 }
 
 func inspect(ctx context.Context, fs *flag.FlagSet, args []string) error {
@@ -208,6 +204,10 @@ func spoil(_ context.Context, _ *flag.FlagSet, args []string) error {
 		fmt.Println("spoilt", name)
 	}
 	return nil
+}
+
+func tlsFlag(fs *flag.FlagSet) *string {
+	return fs.String("tls", "", "folder with tls.crt, tls.key and ca.crt, which are read at each connection")
 }
 
 func listenFlag(fs *flag.FlagSet) *string {

@@ -7,7 +7,7 @@ import (
 
 // Recipe says which programs come out of one Go module, and how.
 type Recipe struct {
-	Name    string // "kubernetes", "etcd", "versitygw"
+	Name    string // "kubernetes", "etcd", "versitygw", "cert-manager"
 	Version string // with the leading v
 	Module  string // the module's folder within Source
 	Steps   []Step
@@ -60,6 +60,14 @@ func Versitygw() Recipe {
 	return Recipe{
 		Name: "versitygw", Version: VersitygwVersion, Module: "versitygw",
 		Steps: []Step{{Packages: []string{"github.com/versity/versitygw/cmd/versitygw"}, LDFlags: stripped}},
+	}
+}
+
+// CertManager is cert-manager's controller, for tests of certificates that it issues: see build/cert-manager.
+func CertManager() Recipe {
+	return Recipe{
+		Name: "cert-manager", Version: CertManagerVersion, Module: "cert-manager",
+		Steps: []Step{{Packages: []string{"."}, LDFlags: stripped}},
 	}
 }
 

@@ -9,3 +9,6 @@ var EtcdVersions = []string{"v3.5.35", "v3.6.16", "v3.7.3"}
 
 // VersitygwVersion is what build/versitygw/go.mod requires; a test holds the two together.
 const VersitygwVersion = "v1.8.0"
+
+// CertManagerVersion is what build/cert-manager/go.mod requires; a test holds the two together.
+const CertManagerVersion = "v1.21.2"

@@ -16,6 +16,7 @@ type artifacts struct {
 	etcd       []string // image tars of the etcd releases
 	versitygw  build.Output
 	s3         []string // image tars of the S3 server
+	issuer     []string // image tars of cert-manager
 }
 
 // Build builds what isn't built yet: programs and images.
@@ -55,6 +56,13 @@ func (c Cluster) build(ctx context.Context) (artifacts, error) {
 		return artifacts{}, err
 	}
 	if made.s3, err = images.Versitygw(ctx, made.versitygw, c.Log); err != nil {
+		return artifacts{}, err
+	}
+	certManager, err := builder.Ensure(ctx, build.CertManager())
+	if err != nil {
+		return artifacts{}, err
+	}
+	if made.issuer, err = images.CertManager(ctx, certManager, c.Log); err != nil {
 		return artifacts{}, err
 	}
 	return made, nil

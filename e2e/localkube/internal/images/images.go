@@ -1,5 +1,5 @@
 // Package images makes the images that every node has from the start, out of built programs: what the cluster itself
-// needs, under registry.local (a name that no registry answers to), and etcd and an S3 server, under the names that users know.
+// needs, under registry.local (a name that no registry answers to), and etcd, an S3 server and cert-manager, under the names that users know.
 package images
 
 import (
@@ -68,6 +68,20 @@ func Versitygw(ctx context.Context, out build.Output, log *progress.Log) ([]stri
 	return ensure(ctx, out, log, []item{
 		{VersitygwRef(out.Recipe.Version), "versitygw", func(context.Context) (image.Spec, error) {
 			return program(out, "versitygw", "/usr/local/bin/versitygw"), nil
+		}},
+	})
+}
+
+// CertManagerRef is the name of the image of cert-manager's controller.
+func CertManagerRef(version string) string {
+	return "quay.io/jetstack/cert-manager-controller:" + version
+}
+
+// CertManager makes the image of cert-manager's controller: nothing but the program.
+func CertManager(ctx context.Context, out build.Output, log *progress.Log) ([]string, error) {
+	return ensure(ctx, out, log, []item{
+		{CertManagerRef(out.Recipe.Version), "cert-manager", func(context.Context) (image.Spec, error) {
+			return program(out, "cert-manager", "/usr/local/bin/cert-manager"), nil
 		}},
 	})
 }

@@ -1,0 +1,41 @@
+package suite
+
+import (
+	"context"
+	"testing"
+
+	"github.com/etcd-operators/etcd-operators/api/v1beta2"
+	"github.com/etcd-operators/etcd-operators/e2e/harness"
+)
+
+// TestCertManager: a cluster whose certificates cert-manager issues, that of the example,
+// waits for it, grows, and has them renewed. When the Issuer has another authority, that
+// is brought to members and clients in the same steps as the operator's own.
+func TestCertManager(t *testing.T) {
+	t.Parallel()
+	s := anOperatorWith(t, harness.Install{CertManager: true})
+	s.within(soon, env.InstallCertManagerKinds)
+	s.applyExample("cluster-tls-cert-manager.yaml", asItIs)
+	c := s.existing("example-issued")
+	c.becomes("waiting for cert-manager", harness.All(certificatesAre(false, "CertificatesPending"), withoutMembers), soon)
+	s.within(soon, func(ctx context.Context) error { return env.StartCertManager(ctx, s.view, s.ns) })
+	c.settles(3, later)
+	c.becomes("ready", certificatesAre(true, ""), soon)
+	s.must(c.Patch(s.ctx, map[string]any{"spec": map[string]any{"TLS": map[string]any{"certManager": map[string]any{"caOverlap": overlap.String()}}}}))
+
+	w, st := c.writes(), s.aStranger("example-issued-client-tls", "example-issued-peer-tls")
+	st.isLetIn(c, clientPort, "example-issued-client-tls")
+	st.isLetIn(c, peerPort, "example-issued-peer-tls")
+	st.isRefused(c, clientPort, "")
+	c.isRenewed(st)
+	w.noticedNoFailure()
+	c.hasItsAuthorityReplaced(w, func() {
+		// Without its Secret, cert-manager makes another.
+		s.kubectl("delete", "secret", "example-authority")
+		s.within(soon, c.secretHas("example-authority", "cert-manager.io/certificate-name", "example-authority"))
+		s.kubectl("annotate", "--overwrite", "etcd", c.Name, v1beta2.AnnotationRenew+"=again")
+	})
+	w.noticedNoFailure()
+	w.lostNothing(3)
+	s.leaksNothing()
+}
