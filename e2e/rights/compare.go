@@ -64,7 +64,7 @@ func NotUsed(granted map[string]Role, uses Uses) []string {
 func NotRestricted(uses Uses) []string {
 	var found []string
 	for u := range uses {
-		if level, _, _ := strings.Cut(u.PodSecurity, ":"); u.Right == createPods && u.Role != "" && level != "restricted" {
+		if level, _, _ := strings.Cut(u.PodSecurity, ":"); u.CreatedPod && level != "restricted" {
 			found = append(found, fmt.Sprintf("%s of %s created a Pod where Pod Security %q is enforced, not restricted", u.Operator, u.Namespace, u.PodSecurity))
 		}
 	}

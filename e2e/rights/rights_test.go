@@ -193,12 +193,13 @@ func TestCompare(t *testing.T) {
 }
 
 func TestPodsAreRestricted(t *testing.T) {
-	create := request{verb: "create", resource: "pods", role: "keeper", podSecurity: "restricted:latest"}
-	baseline, none, forbidden := create, create, create
+	create := request{verb: "create", resource: "pods", role: "keeper", podSecurity: "restricted:latest", code: 201}
+	baseline, none, forbidden, late := create, create, create, create
 	baseline.podSecurity, none.podSecurity = "baseline:latest", ""
-	forbidden.role, forbidden.podSecurity = "", ""
+	forbidden.role, forbidden.podSecurity, forbidden.code = "", "", 403
+	late.podSecurity, late.code = "", 403 // the namespace is being deleted
 	other := request{verb: "patch", resource: "pods", role: "keeper"}
-	told(t, "restricted", nil, NotRestricted(used(t, Log{}, create, create, forbidden, other)))
+	told(t, "restricted", nil, NotRestricted(used(t, Log{}, create, create, forbidden, late, other)))
 	told(t, "not restricted", []string{`Pod Security "" is`, `Pod Security "baseline:latest" is`}, NotRestricted(used(t, Log{}, create, baseline, none)))
 }
 

@@ -23,8 +23,9 @@ type Use struct {
 	// Role is the one that allowed it; empty if none did.
 	Role  string
 	Right Right
-	// PodSecurity is the level and version that the namespace enforced when the operator
-	// created a Pod there; empty if it enforced none, and for all else that it did.
+	// CreatedPod is true if a Pod was created by it. PodSecurity is the level and version
+	// that the namespace enforced then; empty if it enforced none.
+	CreatedPod  bool
 	PodSecurity string
 }
 
@@ -134,8 +135,8 @@ func (l Log) usesOf(e event) []Use {
 			u.Right.Resource += "/" + o.Subresource
 		}
 	}
-	if u.Right == createPods {
-		u.PodSecurity = e.Annotations[policy]
+	if u.Right == createPods && e.ResponseStatus.Code == http.StatusCreated {
+		u.CreatedPod, u.PodSecurity = true, e.Annotations[policy]
 	}
 	if e.Annotations[decision] != "allow" {
 		if retired, ok := l.Retired[u.Namespace]; ok && !e.Received.Before(retired) {

@@ -2,11 +2,15 @@ package suite
 
 import (
 	"context"
+	"strings"
 	"testing"
 
 	"github.com/etcd-operators/etcd-operators/api/v1beta2"
 	"github.com/etcd-operators/etcd-operators/e2e/harness"
 )
+
+// anotherName is one of the spec's serverNames.
+const anotherName = "etcd.example.com"
 
 // TestCertManager: a cluster whose certificates cert-manager issues, that of the example,
 // waits for it, grows, and has them renewed. When the Issuer has another authority, that
@@ -18,10 +22,14 @@ func TestCertManager(t *testing.T) {
 	s.applyExample("cluster-tls-cert-manager.yaml", asItIs)
 	c := s.existing("example-issued")
 	c.becomes("waiting for cert-manager", harness.All(certificatesAre(false, "CertificatesPending"), withoutMembers), soon)
+	s.kubectl("wait", "--for=create", "certificate/example-issued-server", "--timeout=30s")
+	s.must(c.Patch(s.ctx, map[string]any{"spec": map[string]any{"TLS": map[string]any{"certManager": map[string]any{
+		"caOverlap": overlap.String(), "serverNames": []string{anotherName},
+	}}}}))
+	s.within(soon, s.certificateNames("example-issued-server", anotherName))
 	s.within(soon, func(ctx context.Context) error { return env.StartCertManager(ctx, s.view, s.ns) })
 	c.settles(3, later)
 	c.becomes("ready", certificatesAre(true, ""), soon)
-	s.must(c.Patch(s.ctx, map[string]any{"spec": map[string]any{"TLS": map[string]any{"certManager": map[string]any{"caOverlap": overlap.String()}}}}))
 
 	w, st := c.writes(), s.aStranger("example-issued-client-tls", "example-issued-peer-tls")
 	st.isLetIn(c, clientPort, "example-issued-client-tls")
@@ -38,4 +46,17 @@ func TestCertManager(t *testing.T) {
 	w.noticedNoFailure()
 	w.lostNothing(3)
 	s.leaksNothing()
+}
+
+// certificateNames: that Certificate is asked for with that DNS name.
+func (s *scene) certificateNames(certificate, name string) func(context.Context) error {
+	return func(ctx context.Context) error {
+		return harness.Poll(ctx, "Certificate "+certificate+" to name "+name, func(ctx context.Context) (string, error) {
+			names, err := env.Kubectl.Run(ctx, "-n", s.ns, "get", "certificate", certificate, "-o", "jsonpath={.spec.dnsNames}")
+			if err != nil || strings.Contains(names, name) {
+				return "", err
+			}
+			return "it names " + names, nil
+		})
+	}
 }
