@@ -5,6 +5,7 @@
 package admissiontest
 
 import (
+	"bytes"
 	"os"
 	"path/filepath"
 	"testing"
@@ -48,14 +49,22 @@ func Object(t testing.TB, kind, namespace, name, yamlSpec string) *unstructured.
 	return u
 }
 
-// Manifest reads a file with one object.
+// Manifest reads the first object of our API group in a file. What else the file holds is
+// for others to accept.
 func Manifest(t testing.TB, path string) *unstructured.Unstructured {
 	t.Helper()
 	raw, err := os.ReadFile(path)
 	if err != nil {
 		t.Fatal(err)
 	}
-	return &unstructured.Unstructured{Object: Parse(t, raw)}
+	for document := range bytes.SplitSeq(raw, []byte("\n---\n")) {
+		u := &unstructured.Unstructured{Object: Parse(t, document)}
+		if u.GroupVersionKind().Group == v1beta2.GroupName {
+			return u
+		}
+	}
+	t.Fatalf("%s has no object of %s", path, v1beta2.GroupName)
+	return nil
 }
 
 // Parse reads one YAML mapping with the types that the API machinery uses: whole
