@@ -192,6 +192,14 @@ func TestCompare(t *testing.T) {
 	}
 }
 
+func TestEventsThatHappenAgain(t *testing.T) {
+	create := Right{Group: "events.k8s.io", Resource: "events", Verb: "create"}
+	patch, remove := create, create
+	patch.Verb, remove.Verb = "patch", "delete"
+	granted := map[string]Role{"keeper": {create: true, patch: true, remove: true}}
+	told(t, "not used", []string{"delete events.events.k8s.io"}, NotUsed(granted, Uses{{Role: "keeper", Right: create}: 1}))
+}
+
 func TestPodsAreRestricted(t *testing.T) {
 	create := request{verb: "create", resource: "pods", role: "keeper", podSecurity: "restricted:latest", code: 201}
 	baseline, none, forbidden, late := create, create, create, create
