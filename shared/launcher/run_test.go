@@ -45,6 +45,7 @@ func fakeEtcd() int {
 	failed := make(chan error, 2)
 	srv := &http.Server{Addr: addr, Handler: http.HandlerFunc(func(rw http.ResponseWriter, r *http.Request) {
 		http.NotFound(rw, r)
+		_ = http.NewResponseController(rw).Flush() // before it exits
 		if r.URL.Path == "/exit" {
 			failed <- errors.New("it was asked to exit")
 		}

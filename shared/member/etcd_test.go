@@ -266,6 +266,13 @@ func (p *place) add(by *tls.Config, catchUp bool, voters, joiners []*running) ti
 	for _, m := range joiners {
 		etcdtest.Eventually(p.t, "promote "+m.name, func() error { return patient.Promote(ctx, known, ids[m]) })
 		m.waitReady()
+		// Ready may have been the etcd that only catches up.
+		etcdtest.Eventually(p.t, m.name+" to serve clients", func() error {
+			if a := m.ask(by); !a.Reached {
+				return errors.New(a.Err)
+			}
+			return nil
+		})
 	}
 	return took
 }
