@@ -47,6 +47,16 @@ func clusterLabels(cluster string) map[string]string {
 	return l
 }
 
+// objectMeta is that of an object of a cluster which is deleted with it.
+func objectMeta(c *v1beta2.EtcdCluster, name string) metav1.ObjectMeta {
+	return metav1.ObjectMeta{
+		Name:            name,
+		Namespace:       c.Namespace,
+		Labels:          clusterLabels(c.Name),
+		OwnerReferences: []metav1.OwnerReference{Owner(c)},
+	}
+}
+
 // memberLabels are on a member's Pod and claim.
 func memberLabels(cluster, name string) map[string]string {
 	l := clusterLabels(cluster)

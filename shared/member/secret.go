@@ -11,13 +11,8 @@ import (
 // without content. It is deleted with the EtcdCluster.
 func Secret(c *v1beta2.EtcdCluster, name string) *corev1.Secret {
 	return &corev1.Secret{
-		TypeMeta: metav1.TypeMeta{APIVersion: "v1", Kind: "Secret"},
-		ObjectMeta: metav1.ObjectMeta{
-			Name:            name,
-			Namespace:       c.Namespace,
-			Labels:          clusterLabels(c.Name),
-			OwnerReferences: []metav1.OwnerReference{Owner(c)},
-		},
-		Type: corev1.SecretTypeTLS,
+		TypeMeta:   metav1.TypeMeta{APIVersion: "v1", Kind: "Secret"},
+		ObjectMeta: objectMeta(c, name),
+		Type:       corev1.SecretTypeTLS,
 	}
 }

@@ -47,13 +47,8 @@ func PeerService(c *v1beta2.EtcdCluster) *corev1.Service {
 
 func service(c *v1beta2.EtcdCluster, name string) *corev1.Service {
 	return &corev1.Service{
-		TypeMeta: metav1.TypeMeta{APIVersion: "v1", Kind: "Service"},
-		ObjectMeta: metav1.ObjectMeta{
-			Name:            name,
-			Namespace:       c.Namespace,
-			Labels:          clusterLabels(c.Name),
-			OwnerReferences: []metav1.OwnerReference{Owner(c)},
-		},
+		TypeMeta:   metav1.TypeMeta{APIVersion: "v1", Kind: "Service"},
+		ObjectMeta: objectMeta(c, name),
 	}
 }
 
@@ -71,13 +66,8 @@ func servicePort(name string, port int32) corev1.ServicePort {
 // etcd's own member list.
 func DisruptionBudget(c *v1beta2.EtcdCluster, minAvailable int) *policyv1.PodDisruptionBudget {
 	return &policyv1.PodDisruptionBudget{
-		TypeMeta: metav1.TypeMeta{APIVersion: "policy/v1", Kind: "PodDisruptionBudget"},
-		ObjectMeta: metav1.ObjectMeta{
-			Name:            c.Name,
-			Namespace:       c.Namespace,
-			Labels:          clusterLabels(c.Name),
-			OwnerReferences: []metav1.OwnerReference{Owner(c)},
-		},
+		TypeMeta:   metav1.TypeMeta{APIVersion: "policy/v1", Kind: "PodDisruptionBudget"},
+		ObjectMeta: objectMeta(c, c.Name),
 		Spec: policyv1.PodDisruptionBudgetSpec{
 			MinAvailable: new(intstr.FromInt32(int32(minAvailable))),
 			Selector:     &metav1.LabelSelector{MatchLabels: voterSelector(c.Name)},

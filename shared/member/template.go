@@ -37,9 +37,9 @@ type template struct {
 	TLS                           *tlsTemplate                      `json:"tls,omitempty"`
 }
 
-// TemplateHash is a short hash of what the user says of the shape of a member's Pod, and
-// of the restart that was asked for, and of the authorities that members are to trust. A member whose Pod was made under another one is
-// restarted, or replaced.
+// TemplateHash is a short hash of what the user says of the shape of a member's Pod, of
+// the restart that was asked for, and of the authorities that members are to trust. A
+// member whose Pod was made under another one is restarted, or replaced.
 //
 // Not in it are the version and the repository, which are changed in place; labels and
 // annotations, which are too ([Metadata]); fields that nothing uses; and whatever the

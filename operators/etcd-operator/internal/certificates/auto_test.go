@@ -180,7 +180,7 @@ func TestRotation(t *testing.T) {
 	wantWrites(allFour)
 	// Kubelets hear of it first.
 	wantStep(v1beta2.CATrustingBoth, false)
-	if again := in.outcome(t).state.Again; again != settling {
+	if again := in.outcome(t).state.TLS.Again; again != settling {
 		t.Errorf("looks again in %s, want %s", again, settling)
 	}
 	in.now = in.now.Add(settling)
@@ -204,7 +204,7 @@ func TestRotation(t *testing.T) {
 	wantStep(v1beta2.CAReissuing, false)
 	in.now = begun.Add(12*time.Hour - time.Second)
 	wantWrites("")
-	if again := in.outcome(t).state.Again; again != time.Second {
+	if again := in.outcome(t).state.TLS.Again; again != time.Second {
 		t.Errorf("looks again in %s, want 1s", again)
 	}
 	in.now = begun.Add(12 * time.Hour)

@@ -77,8 +77,8 @@ func (b *bench) issued(by *authority, r role) {
 
 func (b *bench) wantSays(reason, text string) {
 	b.t.Helper()
-	if s := b.keep(); s.TLS.Reason != reason || !strings.Contains(s.TLS.Message, text) || s.Again == 0 {
-		b.t.Fatalf("got %+v, again in %s; want %s, %q", s.TLS, s.Again, reason, text)
+	if s := b.keep(); s.TLS.Reason != reason || !strings.Contains(s.TLS.Message, text) || s.TLS.Again == 0 {
+		b.t.Fatalf("got %+v, again in %s; want %s, %q", s.TLS, s.TLS.Again, reason, text)
 	}
 }
 
@@ -108,7 +108,7 @@ func TestCertManager(t *testing.T) {
 	state := b.keep()
 	wantWell(t, state)
 	b.report(state)
-	if again := b.keep(); len(again.Told) != 0 || again.Again != 0 {
+	if again := b.keep(); len(again.Told) != 0 || again.TLS.Again != 0 {
 		t.Errorf("an idle cluster is written: %v", again.Told)
 	}
 

@@ -1,6 +1,7 @@
 package certificates
 
 import (
+	"cmp"
 	"context"
 	"fmt"
 	"slices"
@@ -22,9 +23,11 @@ import (
 const (
 	// deadline bounds one look at the certificates of a cluster.
 	deadline = 15 * time.Second
-	// lasting is how long what was found holds while nothing else has changed: no watch
-	// tells of Secrets.
-	lasting = 30 * time.Second
+	// keptLasting is how long what was found in Secrets that the user keeps holds while
+	// nothing else has changed: no watch tells of Secrets. issuedLasting is for those
+	// that are issued, in which only issuers write.
+	keptLasting   = 30 * time.Second
+	issuedLasting = 5 * time.Minute
 	// rounds is how often one look may read again what it has written: an authority, the
 	// Secrets, and one more for a write that was refused.
 	rounds = 4
@@ -37,8 +40,8 @@ const (
 type Keeper struct {
 	// Client reads Pods from a cache, and writes Secrets.
 	Client client.Client
-	// Live reads from the API server: Secrets by name, and, while an authority is being
-	// replaced, Pods.
+	// Live reads from the API server: Secrets by name, and the Pods of clusters for which
+	// certificates are issued.
 	Live client.Reader
 
 	mu    sync.Mutex
@@ -82,10 +85,7 @@ func (k *Keeper) Keep(ctx context.Context, c *v1beta2.EtcdCluster) (State, error
 	if err != nil {
 		return State{}, err
 	}
-	next := found{of: of, until: time.Now().Add(lasting), state: state}
-	if state.Again > 0 && state.Again < lasting {
-		next.until = time.Now().Add(state.Again)
-	}
+	next := found{of: of, until: time.Now().Add(lasting(c, &state)), state: state}
 	state.Told = slices.DeleteFunc(slices.Clone(state.Told), func(e Event) bool {
 		if e.Warning {
 			next.warned = append(next.warned, e)
@@ -99,6 +99,15 @@ func (k *Keeper) Keep(ctx context.Context, c *v1beta2.EtcdCluster) (State, error
 	}
 	k.known[key] = next
 	return state, nil
+}
+
+// lasting is how long a State holds.
+func lasting(c *v1beta2.EtcdCluster, s *State) time.Duration {
+	most := keptLasting
+	if c.Spec.Issued() != nil {
+		most = issuedLasting
+	}
+	return min(most, cmp.Or(s.TLS.Again, most))
 }
 
 // Forget drops what is known of a cluster that is gone.
@@ -276,17 +285,33 @@ func (k *Keeper) unchanged(ctx context.Context, c *v1beta2.EtcdCluster) error {
 // write writes one Secret, if it is still as it was read. It reports whether it did (if
 // not, all is to be read again), or what stands in the way.
 func (k *Keeper) write(ctx context.Context, w write) (bool, *problem) {
+	var done bool
 	var err error
 	if w.from == nil {
-		err = k.Client.Create(ctx, w.to, fieldOwner)
+		done, err = k.create(ctx, w.to)
 	} else {
-		err = k.Client.Patch(ctx, w.to, client.MergeFromWithOptions(w.from, client.MergeFromWithOptimisticLock{}), fieldOwner)
+		done, err = k.change(ctx, w.from, w.to)
 	}
-	switch {
-	case err == nil:
-		return true, nil
-	case apierrors.IsAlreadyExists(err), apierrors.IsConflict(err), w.from != nil && apierrors.IsNotFound(err):
+	if err != nil {
+		return false, &problem{plan.CertificatesPending, fmt.Sprintf("Secret %s can't be written: %s", w.to.Name, wording.Clip(err.Error()))}
+	}
+	return done, nil
+}
+
+// create creates an object, and reports whether there was none.
+func (k *Keeper) create(ctx context.Context, o client.Object) (bool, error) {
+	err := k.Client.Create(ctx, o, fieldOwner)
+	if apierrors.IsAlreadyExists(err) {
 		return false, nil
 	}
-	return false, &problem{plan.CertificatesPending, fmt.Sprintf("Secret %s can't be written: %s", w.to.Name, wording.Clip(err.Error()))}
+	return err == nil, err
+}
+
+// change changes an object, and reports whether it was still as it was read.
+func (k *Keeper) change(ctx context.Context, from, to client.Object) (bool, error) {
+	err := k.Client.Patch(ctx, to, client.MergeFromWithOptions(from, client.MergeFromWithOptimisticLock{}), fieldOwner)
+	if apierrors.IsConflict(err) || apierrors.IsNotFound(err) {
+		return false, nil
+	}
+	return err == nil, err
 }

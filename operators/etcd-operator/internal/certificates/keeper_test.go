@@ -186,8 +186,8 @@ func TestAutoIsIdle(t *testing.T) {
 	before := versions()
 	again := b.keep()
 	wantWell(t, again)
-	if versions() != before || len(again.Told) != 0 || again.Again != 0 {
-		t.Errorf("an idle cluster is written: %v, %v", again.Told, again.Again)
+	if versions() != before || len(again.Told) != 0 || again.TLS.Again != 0 {
+		t.Errorf("an idle cluster is written: %v, %v", again.Told, again.TLS.Again)
 	}
 	b.keeper.Live = nil // it would panic
 	if _, err := b.keeper.Keep(apiservertest.Context(t), b.cluster); err != nil {
@@ -248,8 +248,8 @@ func TestRights(t *testing.T) {
 			all := refusing{b.client, row.reads}
 			b.keeper.Client, b.keeper.Live = all, all
 			s := b.keep()
-			if s.TLS.Reason != row.reason || !strings.Contains(s.TLS.Message, row.says) || !s.TLS.Blind || s.TLS.Trust != "before" || s.Again == 0 {
-				t.Errorf("got %+v, again in %s", s.TLS, s.Again)
+			if s.TLS.Reason != row.reason || !strings.Contains(s.TLS.Message, row.says) || !s.TLS.Blind || s.TLS.Trust != "before" || s.TLS.Again == 0 {
+				t.Errorf("got %+v, again in %s", s.TLS, s.TLS.Again)
 			}
 		})
 	}

@@ -47,17 +47,15 @@ func (k *Keeper) certManager(ctx context.Context, in *input) error {
 // request writes one Certificate, if it is still as it was read, and reports whether it
 // did; or what stands in the way.
 func (k *Keeper) request(ctx context.Context, q request) (bool, *problem) {
+	var done bool
 	var err error
 	if q.from == nil {
-		err = k.Client.Create(ctx, q.to, fieldOwner)
+		done, err = k.create(ctx, q.to)
 	} else {
-		err = k.Client.Patch(ctx, q.to, client.MergeFromWithOptions(q.from, client.MergeFromWithOptimisticLock{}), fieldOwner)
+		done, err = k.change(ctx, q.from, q.to)
 	}
-	switch {
-	case err == nil:
-		return true, nil
-	case apierrors.IsAlreadyExists(err), apierrors.IsConflict(err), q.from != nil && apierrors.IsNotFound(err):
-		return false, nil
+	if err == nil {
+		return done, nil
 	}
 	wrong := refusal(err)
 	if wrong == nil {

@@ -28,9 +28,6 @@ type State struct {
 	Config *tls.Config
 	// Told is what was done, and what is to be known, since the last State.
 	Told []Event
-	// Again is how soon to look again, since no watch tells of what is waited for; 0 if
-	// nothing is.
-	Again time.Duration
 }
 
 // mine are the Secrets of the roles.
@@ -57,7 +54,7 @@ func (in *input) strangers(secrets []*corev1.Secret) []problem {
 // state tells of Secrets as they were read. t is nil while authorities are not known, and
 // wrong is what else stands in the way.
 func (in *input) state(t *rotation, wrong []problem) State {
-	s := State{TLS: plan.TLS{Wanted: true, Trust: in.announced()}}
+	s := State{TLS: plan.TLS{Wanted: true, Trust: announced(in.cluster)}}
 	wrong = append(wrong, in.hindered...)
 	explained := len(wrong) > 0 && in.cluster.Spec.Issued() != nil
 	pairs := map[role]*pair{}
@@ -152,8 +149,6 @@ func (in *input) show(s *State, own *pair) {
 }
 
 // announced is the hash that members trust as far as the status tells.
-func (in *input) announced() string { return announced(in.cluster) }
-
 func announced(c *v1beta2.EtcdCluster) string {
 	if c.Status.TLS == nil {
 		return ""
@@ -166,9 +161,8 @@ func unknown(c *v1beta2.EtcdCluster, err error) State {
 	return State{
 		TLS: plan.TLS{
 			Wanted: true, Trust: announced(c), Blind: c.ServerTLSSecret() != "", Reason: plan.CertificatesMissing,
-			Message: fmt.Sprintf("%s: let the operator read it", wording.Clip(err.Error())),
+			Message: fmt.Sprintf("%s: let the operator read it", wording.Clip(err.Error())), Again: wrongDelay,
 		},
-		Again: wrongDelay,
 	}
 }
 
@@ -187,7 +181,7 @@ func (in *input) announce(s *State, t *rotation) {
 			settled = at.Add(settling)
 		}
 	}
-	if was := in.announced(); was != "" && was != hash && settled.After(in.now) {
+	if was := announced(in.cluster); was != "" && was != hash && settled.After(in.now) {
 		s.again(settled.Sub(in.now))
 		return
 	}
@@ -196,8 +190,8 @@ func (in *input) announce(s *State, t *rotation) {
 
 // again asks to look again, unless that is asked for sooner.
 func (s *State) again(in time.Duration) {
-	if in = max(in, time.Millisecond); s.Again == 0 || in < s.Again {
-		s.Again = in
+	if in = max(in, time.Millisecond); s.TLS.Again == 0 || in < s.TLS.Again {
+		s.TLS.Again = in
 	}
 }
 

@@ -274,8 +274,8 @@ func TestStatic(t *testing.T) {
 			if (got.Trust != "") != (row.reason == "") {
 				t.Errorf("the trust is %q", got.Trust)
 			}
-			if (out.state.Again > 0) != (row.reason != "") {
-				t.Errorf("it is looked at again in %s", out.state.Again)
+			if (out.state.TLS.Again > 0) != (row.reason != "") {
+				t.Errorf("it is looked at again in %s", out.state.TLS.Again)
 			}
 			if wants := !row.blind && in.cluster.ServerTLSSecret() != ""; (out.state.Config != nil) != wants {
 				t.Errorf("there is a config: %t, want %t", out.state.Config != nil, wants)

@@ -4,7 +4,6 @@ import (
 	"context"
 
 	corev1 "k8s.io/api/core/v1"
-	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/apimachinery/pkg/api/meta"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"sigs.k8s.io/controller-runtime/pkg/log"
@@ -16,16 +15,9 @@ import (
 )
 
 // keepCertificates brings a cluster's certificates to what they are to be, and tells what
-// was done. An operator that may not read them knows none, and says so in the status: the
-// error would be told in its log alone.
+// was done.
 func (r *Reconciler) keepCertificates(ctx context.Context, c *v1beta2.EtcdCluster) (certificates.State, error) {
 	state, err := r.Certificates.Keep(ctx, c)
-	if apierrors.IsForbidden(err) {
-		return certificates.State{TLS: plan.TLS{
-			Wanted: true, Blind: c.ServerTLSSecret() != "", Reason: plan.CertificatesMissing,
-			Message: "give the operator the rights of its Role: " + wording.Clip(err.Error()),
-		}}, nil
-	}
 	if err != nil {
 		return state, err
 	}

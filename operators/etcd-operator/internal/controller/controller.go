@@ -96,9 +96,6 @@ func (r *Reconciler) Reconcile(ctx context.Context, req ctrl.Request) (ctrl.Resu
 	}
 	obs.Since = r.since(req.NamespacedName)
 	d := plan.Plan(obs)
-	if shown.Again > 0 {
-		d.Again = min(d.Again, shown.Again)
-	}
 	status, err := r.carryOut(ctx, &c, &obs, d)
 	r.Metrics.Observe(req.NamespacedName, &status, time.Since(begun))
 	r.Metrics.Members(req.NamespacedName, members(&obs))

@@ -6,7 +6,10 @@ import (
 )
 
 // What this file says is how a member is taken from its clients and from its leadership,
-// before it is restarted, defragmented or removed (S8).
+// before it is restarted, defragmented or removed (S8). One is taken at a time. Of several
+// that two operators have marked at once, the one that is to leave gives way to the one
+// that is to be defragmented (mayShrink), and both to the one that is to be restarted
+// (mayDefragment), so that none waits for the other.
 
 // routeLag is for how long after its mark a member may still get new clients: a node's
 // kube-proxy follows the Service's endpoints at most once in a second (its minSyncPeriod).

@@ -22,8 +22,8 @@ func awaitCredentials(v *view) *step {
 	if !serves || v.hasQuorum() {
 		return nil // one may refuse for a moment: its token is new
 	}
-	if roles := v.backUnseen(); len(roles) > 0 {
-		return do(SetRoles{roles}, "SettingRoles", fmt.Sprintf("member %s serves, and clients find it again", roles[0].Name))
+	if s := welcomeUnseen(v); s != nil {
+		return s
 	}
 	again := idle
 	if v.Cluster.RootSecret != "" {
@@ -47,22 +47,25 @@ func (v *view) refused() *Answer {
 // and so is a voter of a cluster with a quorum.
 func (p *Pod) servesUnseen() bool { return p.Answer.Refused != "" && p.Answer.Read }
 
-// backUnseen are the voters, by the last report, whose Pods were taken from their clients
-// and serve again. A member that refuses a stranger has this cluster's data (S1): a
-// cluster that begins anew, or that the operator has not taken over, does not get as far
-// as this rule.
-func (v *view) backUnseen() []PodRole {
+// welcomeUnseen lets clients find the voters again, by the last report, whose Pods were
+// taken from them and serve again. Each has this cluster's data (S1), on a member's volume
+// or since it refuses a stranger: a cluster that begins anew, or that the operator has not
+// taken over, does not get as far as this rule.
+func welcomeUnseen(v *view) *step {
 	var roles []PodRole
 	for _, m := range v.knownVoters() {
 		p := v.pods[m.Name]
-		if p == nil || !p.servesUnseen() || v.Cluster.ClusterID == 0 || !p.DeletingSince.IsZero() || p.From != "" {
+		if p == nil || !v.serves(p) || v.Cluster.ClusterID == 0 || !p.DeletingSince.IsZero() || p.From != "" {
 			continue
 		}
 		if p.Role == Returning || p.Role == Restarting {
 			roles = append(roles, PodRole{p.Name, p.UID, Voter})
 		}
 	}
-	return roles
+	if len(roles) == 0 {
+		return nil
+	}
+	return do(SetRoles{roles}, "SettingRoles", fmt.Sprintf("member %s serves, and clients find it again", roles[0].Name))
 }
 
 // kind is the condition, and the reason, that says what a refusal is about.

@@ -25,22 +25,13 @@ func awaitCertificates(v *view) *step {
 	}
 	switch {
 	case t.Reason != "":
-		return wait(v.certificatesPatience(), t.Reason, "the cluster begins when its certificates are there and right: "+t.Message)
+		return wait(idle, t.Reason, "the cluster begins when its certificates are there and right: "+t.Message)
 	case t.Trust == "" || t.Blind:
 		return wait(shortly, CertificatesPending, "the cluster begins when its certificates are there")
 	case v.recordedTrust() != t.Trust:
 		return wait(next, CertificatesPending, "the certificates are there, and it is recorded whom members are to trust")
 	}
 	return nil
-}
-
-// certificatesPatience is how soon to look again at certificates that are not as they
-// should be: no watch tells of Secrets.
-func (v *view) certificatesPatience() time.Duration {
-	if v.Cluster.TLS.Reason == CertificatesPending {
-		return shortly
-	}
-	return slowly
 }
 
 // recordedTrust is whom members are to trust, as it was last reported: Pods are made by
@@ -66,14 +57,14 @@ func awaitSight(v *view) *step {
 	}
 	unseeing := []rule{withdrawSeedGrants}
 	if !v.beginning() && !v.reseeding() {
-		unseeing = append(unseeing, keepVolumes, clearFinishedPods, returnPods, welcomeReady)
+		unseeing = append(unseeing, keepVolumes, clearFinishedPods, returnPods, welcomeUnseen)
 	}
 	for _, r := range unseeing {
 		if s := r(v); s != nil {
 			return s
 		}
 	}
-	return wait(v.certificatesPatience(), v.blindReason(), v.blindness())
+	return wait(idle, v.blindReason(), v.blindness())
 }
 
 // blindReason is why the operator is blind.
@@ -85,32 +76,13 @@ func (v *view) blindness() string {
 		cmp.Or(v.Cluster.TLS.Message, "it is not known why"))
 }
 
-// welcomeReady lets clients find voters again, by the last report, that have come back.
-// Their probe is a linearizable read, so each is of a quorum; and on a member's volume
-// it has this cluster's data (S1).
-func welcomeReady(v *view) *step {
-	var roles []PodRole
-	for _, m := range v.knownVoters() {
-		p := v.pods[m.Name]
-		if p == nil || v.Cluster.ClusterID == 0 || p.From != "" || !p.isReady() {
-			continue
-		}
-		if p.Role == Returning || p.Role == Restarting {
-			roles = append(roles, PodRole{p.Name, p.UID, Voter})
-		}
-	}
-	if len(roles) == 0 {
-		return nil
-	}
-	return do(SetRoles{roles}, "SettingRoles", fmt.Sprintf("member %s is ready, and clients find it again", roles[0].Name))
-}
-
 // isReady reports whether a Pod serves linearizable reads, as far as Kubernetes says.
 func (p *Pod) isReady() bool {
 	return p.UnreadySince.IsZero() && !p.ReadySince.IsZero() && p.DeletingSince.IsZero() && p.NodeLostSince.IsZero() && !p.Finished && p.IP != ""
 }
 
-// serves reports whether a Pod serves although nobody tells how its member does.
+// serves reports whether a Pod serves although nobody tells how its member does. To an
+// operator that is blind its probe tells, which is a linearizable read, too.
 func (v *view) serves(p *Pod) bool { return p.servesUnseen() || (v.blind() && p.isReady()) }
 
 // readyVoters are the Pods that clients are sent to, by what Kubernetes says.
@@ -201,11 +173,10 @@ func (v *view) tlsStatus() *v1beta2.TLSStatus {
 	return st
 }
 
-// lookSooner shortens a wait as long as certificates are not as they are to be, or members
-// are restarted for them: no watch tells when that changes.
+// lookSooner shortens a wait to what certificates that are waited for ask for.
 func (v *view) lookSooner(again time.Duration) time.Duration {
-	if t := &v.Cluster.TLS; t.Wanted && (t.Reason != "" || (t.Rotation != "" && t.Rotation != v1beta2.CAReissuing)) {
-		return min(again, v.certificatesPatience())
+	if t := &v.Cluster.TLS; t.Again > 0 {
+		return min(again, t.Again)
 	}
 	return again
 }

@@ -30,7 +30,7 @@ func wrong(reason string) func(*TLS) {
 func (w *world) sightless(reason string) *world {
 	w.reported()
 	details, size := w.o.Cluster.LastStatus.MemberDetails, w.o.Cluster.LastStatus.Size
-	w.secure(wrong(reason), func(t *TLS) { t.Blind = true })
+	w.secure(wrong(reason), func(t *TLS) { t.Blind, t.Again = true, slowly })
 	w.o.Cluster.LastStatus.MemberDetails, w.o.Cluster.LastStatus.Size = details, size
 	for i := range w.o.Pods {
 		p := &w.o.Pods[i]
@@ -192,7 +192,7 @@ func TestStatusWhileBlind(t *testing.T) {
 	if s.Size != 3 || len(s.MemberDetails) != 3 || !slices.Equal(s.Members.Ready, []string{"a", "b"}) || !slices.Equal(s.Members.Unready, []string{"c"}) || s.Phase != v1beta2.PhaseRunning {
 		t.Errorf("the status is %+v, want who was there last, two of them ready", s)
 	}
-	if d.HandsOff || d.Budget != KeepBudget || !Blocked(d.Reason) || d.Again > slowly {
+	if d.HandsOff || d.Budget != KeepBudget || !Blocked(d.Reason) || d.Again != slowly {
 		t.Errorf("%+v: Services are looked after, the budget is left, and it looks again soon", d)
 	}
 	d = Plan(healthy(3).sightless(CertificatesMissing).pod("a", unready).pod("b", unready).pod("c", unready).seen())

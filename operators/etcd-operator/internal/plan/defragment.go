@@ -111,7 +111,7 @@ func (v *view) defragmenting() bool {
 // because nothing else comes first.
 func (v *view) mayDefragment(m Member) bool {
 	next := v.nextToDefragment()
-	if next == nil || next.ID != m.ID || len(v.voters) < v.Cluster.Size || len(v.list) > len(v.voters) {
+	if next == nil || next.ID != m.ID || len(v.voters) < v.Cluster.Size || len(v.list) > len(v.voters) || v.restarting() {
 		return false
 	}
 	moved, _ := v.toMove()
@@ -122,9 +122,6 @@ func (v *view) mayDefragment(m Member) bool {
 		p := v.pods[o.Name]
 		if p == nil || !v.healthy[o.ID] || !p.DeletingSince.IsZero() || !p.UnreadySince.IsZero() || !p.NodeLostSince.IsZero() {
 			return false
-		}
-		if o.ID != m.ID && p.isRestarting() {
-			return false // of two marks that were made at once, this one gives way
 		}
 	}
 	return true

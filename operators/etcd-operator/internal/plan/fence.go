@@ -65,7 +65,7 @@ func adoptSeed(v *view) *step {
 	alone := a.Read && !a.Learner && len(a.Members) == 1 && a.Members[0].ID == a.MemberID && a.Members[0].Name == name && !a.Members[0].Learner
 	switch {
 	case v.blind():
-		return wait(v.certificatesPatience(), "Fenced", fmt.Sprintf("seed %s of restore %s is adopted when the operator can ask it: %s", name, f.By, v.blindness()))
+		return wait(idle, "Fenced", fmt.Sprintf("seed %s of restore %s is adopted when the operator can ask it: %s", name, f.By, v.blindness()))
 	case seed.Finished || !seed.DeletingSince.IsZero():
 		return wait(shortly, "Fenced", fmt.Sprintf("seed %s of restore %s is going, and is not adopted", name, f.By))
 	case v.Cluster.Persistent && (!seed.Persistent || v.claims[name] == nil):

@@ -269,8 +269,7 @@ func (v *view) isCompacted() bool {
 	return v.applied > 100_000
 }
 
-// mayShrink reports whether nothing is under way that is brought to its end first. Of two
-// marks that were made at the same time, that of the member which is to leave gives way.
+// mayShrink reports whether nothing is under way that is brought to its end first.
 func (v *view) mayShrink(victim *Member) bool {
 	return v.Cluster.Target == "" && !v.restarting() && !slices.ContainsFunc(v.voters, func(m Member) bool {
 		p := v.pods[m.Name]

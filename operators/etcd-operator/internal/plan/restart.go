@@ -157,7 +157,7 @@ func restartMember(v *view) *step {
 	how := v.restartOf(p)
 	reason, with := how.reason, how.with
 	if why := v.unfitToStart(); why != "" {
-		return wait(v.certificatesPatience(), reason, fmt.Sprintf("member %s is restarted %s when the certificates are as they are to be: %s", m.Name, with, why))
+		return wait(idle, reason, fmt.Sprintf("member %s is restarted %s when the certificates are as they are to be: %s", m.Name, with, why))
 	}
 	if why := v.unrest(m); why != "" {
 		return wait(v.unrestPatience(), reason, fmt.Sprintf("member %s is restarted %s when all is well: %s", m.Name, with, why))

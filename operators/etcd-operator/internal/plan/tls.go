@@ -21,6 +21,9 @@ type TLS struct {
 	// Reason is one of the Certificates constants, and Message says what is wrong with
 	// which certificate, and what to do; both are empty if all is well.
 	Reason, Message string
+	// Again is how soon to look at them again, since no watch tells of what is waited for;
+	// 0 if nothing is.
+	Again time.Duration
 	// Blind is true when the operator has no certificate to show to the members, who
 	// serve clients by TLS: it asks nobody, and that nobody answers says nothing (S9).
 	Blind bool

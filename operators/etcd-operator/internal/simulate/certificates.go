@@ -150,8 +150,14 @@ func (w *world) certificates() plan.TLS {
 			t.Trust = ""
 		}
 	}
+	if t.Reason != "" || t.Rotation != "" {
+		t.Again = lookAgain
+	}
 	return t
 }
+
+// lookAgain is how soon an operator looks again at certificates that it waits for.
+const lookAgain = 5 * time.Second
 
 var certificateReasons = []string{plan.CertificatesMissing, plan.CertificatesInvalid, plan.CertificatesPending}
 
