@@ -1,0 +1,60 @@
+package simulate
+
+import (
+	"slices"
+
+	"github.com/etcd-operators/etcd-operators/operators/etcd-operator/internal/plan"
+)
+
+// This file is what an operator asks of etcd; see act.go.
+
+// endpoint is a member that the operator reaches and that answers a linearizable
+// read; nil if there is none.
+func (w *world) endpoint(op *operator) *run {
+	for _, r := range w.etcds() {
+		if w.sees(op, r.node) && w.pod(r.name) != nil && w.pod(r.name).uid == r.uid && r.disk.data.cluster == w.cluster.clusterID && w.readable(r) {
+			return r
+		}
+	}
+	return nil
+}
+
+// changeMembers does something if the member list is still the one decided on.
+func (w *world) changeMembers(op *operator, t *todo, members []plan.Member, change func(*run) error) error {
+	r := w.endpoint(op)
+	if r == nil {
+		return errNobody
+	}
+	if t.looked && w.refuses(r) != "" {
+		return errUnauthorized
+	}
+	if t.looked {
+		w.touch("members are changed")
+		return change(r)
+	}
+	if !slices.Equal(r.disk.data.view, members) && !w.cfg.has(NoMemberList) {
+		return errConflict
+	}
+	if t.torn {
+		t.looked = true
+		return errTorn
+	}
+	if w.refuses(r) != "" {
+		return errUnauthorized
+	}
+	w.touch("members are changed")
+	return change(r)
+}
+
+func (w *world) askLeader(op *operator, a plan.MoveLeader) error {
+	for _, r := range w.etcds() {
+		if r.name == a.From && r.etcd.leading && w.sees(op, r.node) {
+			if w.refuses(r) != "" {
+				return errUnauthorized
+			}
+			w.touch("the leader is moved")
+			return w.moveLeader(r, a.ToID)
+		}
+	}
+	return errUnavailable
+}

@@ -1,0 +1,151 @@
+package simulate
+
+import (
+	"slices"
+
+	"github.com/etcd-operators/etcd-operators/operators/etcd-operator/internal/plan"
+)
+
+// This file is what an operator does to Pods, volumes and the budget; see act.go.
+
+// setBudget brings the PodDisruptionBudget to what it is to be.
+func (w *world) setBudget(seen *plan.Cluster, budget int) error {
+	if budget == plan.KeepBudget || budget == w.budget {
+		return nil
+	}
+	if err := w.unchanged(seen); err != nil {
+		return err
+	}
+	w.touch("the PodDisruptionBudget is changed")
+	w.budget = budget
+	return nil
+}
+
+func (w *world) createPods(seen *plan.Observation, a plan.CreatePods, n int, sent bool) (more bool, err error) {
+	pods := a.Pods
+	if n == 0 && !w.cfg.has(NoLiveNames) && !sent && !slices.EqualFunc(w.pods, seen.Pods, func(a *pod, b plan.Pod) bool { return a.name == b.Name }) {
+		return false, errConflict
+	}
+	np := pods[n/2]
+	more = n+1 < 2*len(pods)
+	if np.Role == plan.Returning && !sent && !w.isMembers(w.claim(np.Name)) {
+		return false, errConflict
+	}
+	if n%2 == 0 {
+		if w.cfg.Persistent && np.Role != plan.Returning && w.claim(np.Name) == nil {
+			w.touch("a volume is made")
+			w.createClaim(np.Name)
+			if np.Recovery != nil {
+				w.claim(np.Name).reseed = np.Recovery.Token
+			}
+		}
+		return true, nil
+	}
+	if w.pod(np.Name) != nil {
+		return more, errThere
+	}
+	w.touch("a Pod is made")
+	w.checkCreate(&np)
+	w.checkCertified(&seen.Cluster, np.Name)
+	w.createPod(&pod{
+		name: np.Name, role: np.Role, grant: np.Grant, persistent: w.cfg.Persistent,
+		version: np.Version, repository: w.cluster.repository, template: seen.Cluster.Template, trust: trustOf(&seen.Cluster.LastStatus), learners: w.learners,
+		recovery: np.Recovery, leave: np.Recovery != nil,
+	})
+	w.learners = w.cfg.Learners
+	return more, nil
+}
+
+func (w *world) setRole(seen *plan.Observation, r plan.PodRole) error {
+	return w.patchPod(r.Name, r.UID, func(p *pod) error {
+		if !slices.ContainsFunc(seen.Pods, func(q plan.Pod) bool { return q.Name == r.Name && q.Role == p.role }) {
+			return errConflict
+		}
+		w.checkRole(p, r.Role)
+		p.role, p.roleAt = r.Role, w.now
+		if i := slices.IndexFunc(seen.Pods, func(q plan.Pod) bool { return q.Name == r.Name }); r.Role == plan.Voter {
+			q := &seen.Pods[i]
+			p.provenRestarts, p.provenImage = q.Restarts, q.Repository+":v"+q.Version
+		}
+		return nil
+	})
+}
+
+func (w *world) patchPod(name, uid string, change func(*pod) error) error {
+	p := w.pod(name)
+	if p == nil || (p.uid != uid && !w.cfg.has(NoUID)) {
+		return errGone
+	}
+	w.touch("a Pod is changed")
+	return change(p)
+}
+
+// samePod reads a member's Pod live.
+func (w *world) samePod(name string, seen *plan.Pod) error {
+	if w.cfg.has(NoLivePod) {
+		return nil
+	}
+	p := w.pod(name)
+	if (p == nil) != (seen == nil) {
+		return errConflict
+	}
+	if p == nil {
+		return nil
+	}
+	attempt := func(g *plan.Grant) int {
+		if g == nil {
+			return 0
+		}
+		return g.Attempt
+	}
+	if p.uid != seen.UID || attempt(p.grant) != attempt(seen.Grant) || (p.ready && !seen.UnreadySince.IsZero()) || (p.node >= 0 && seen.Node == "") {
+		return errConflict
+	}
+	return nil
+}
+
+// isMembers reports whether a volume, read live, is one that a member may have.
+func (w *world) isMembers(c *claim) bool {
+	return c != nil && c.retired == "" && !c.deleting && c.owner == w.cluster.number
+}
+
+// hasUnseenClaim reports whether there is a member's claim that was not observed.
+func (w *world) hasUnseenClaim(t *todo, name string) bool {
+	seen := slices.ContainsFunc(t.seen.Claims, func(c plan.Claim) bool { return c.Name == name })
+	c := w.claim(name)
+	return !seen && c != nil && w.isMembers(c)
+}
+
+func (w *world) deleteByUID(op *operator, t *todo, a plan.DeletePod) error {
+	p := w.pod(a.Name)
+	if p == nil || (p.uid != a.UID && !w.cfg.has(NoUID)) {
+		return errGone
+	}
+	do := func(*run) error {
+		w.touch("a Pod is deleted")
+		w.checkPodDeletion(p, len(a.Members) > 0)
+		w.checkKept(p)
+		w.deletePod(p)
+		return nil
+	}
+	if len(a.Members) == 0 {
+		return do(nil)
+	}
+	return w.changeMembers(op, t, a.Members, do)
+}
+
+func (w *world) deleteClaimByUID(op *operator, t *todo, a plan.DeleteClaim) error {
+	c := w.claim(a.Name)
+	if c == nil || (c.uid != a.UID && !w.cfg.has(NoUID)) {
+		return errGone
+	}
+	if w.pod(a.Name) != nil || !w.isMembers(c) {
+		return errConflict
+	}
+	return w.changeMembers(op, t, a.Members, func(*run) error {
+		w.checkClaimDeletion(c)
+		w.checkOldData(c.name, c.disk)
+		w.deleteClaim(c)
+		return nil
+	})
+}
