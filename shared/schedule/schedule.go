@@ -1,6 +1,6 @@
-// Package schedule knows when something repeated is due, such as a backup: by a fixed interval or by a
-// cron expression. It reads no clock, and its work is bounded whatever the gap
-// between two looks at it.
+// Package schedule knows when something repeated is due, such as a backup: by a fixed
+// interval or by a cron expression. It reads no clock, and its work is bounded whatever
+// the gap between two looks at it.
 package schedule
 
 import (

@@ -1,11 +1,12 @@
 // Package act carries out one plan.Action, idempotently.
 //
-// Every effect carries its precondition, so that repetition is harmless and so is
-// a second operator (S11): the EtcdCluster is read live immediately before each effect
-// (it must not be fenced either, S12), Pods and claims are touched by uid, a member change is made only while etcd's own
-// linearizable member list is still the one that it was decided on, and Pods are
-// created only while a live list of them is. If a precondition does not hold,
-// nothing is done, the error is ErrStale, and the cluster is to be observed again.
+// Every effect carries its precondition, so that repetition is harmless and so is a
+// second operator (S11): the EtcdCluster is read live immediately before each effect (it
+// must not be fenced either, S12), Pods and claims are touched by uid, a member change is
+// made only while etcd's own linearizable member list is still the one that it was
+// decided on, and Pods are created only while a live list of them is. If a precondition
+// does not hold, nothing is done, the error is ErrStale, and the cluster is to be
+// observed again.
 //
 // A crash at any line is safe: each action leaves either nothing or a state that
 // the next Observation shows.

@@ -14,11 +14,11 @@ import (
 	"github.com/etcd-operators/etcd-operators/shared/member"
 )
 
-// sameMembers reads the member list with linearizable consistency and compares it
-// with the one that was decided on, and then the EtcdCluster once more: etcd may have
-// taken its time. Its own strict-reconfig-check guards the moment that remains between
-// this and the change. None of leaving may lead (S8): a
-// leader that is removed from two may end before the other knows.
+// sameMembers reads the member list with linearizable consistency and compares it with
+// the one that was decided on, and then the EtcdCluster once more: etcd may have taken
+// its time. Its own strict-reconfig-check guards the moment that remains between this and
+// the change. None of leaving may lead (S8): a leader that is removed from two may end
+// before the other knows.
 func (a *Actor) sameMembers(ctx context.Context, c *v1beta2.EtcdCluster, obs *plan.Observation, want []plan.Member, leaving ...uint64) error {
 	answers := a.Etcd.Ask(ctx, voters(c, obs))
 	for _, answer := range answers {

@@ -116,8 +116,8 @@ func (r *Reconciler) since(key client.ObjectKey) time.Time {
 }
 
 // doubt notes an effect that may still come about: neither Kubernetes nor etcd, nor its
-// authentication, has refused it, nor was it held back. (What is written in the status cannot: it is refused
-// once anything else is written.)
+// authentication, has refused it, nor was it held back. (What is written in the status
+// cannot: it is refused once anything else is written.)
 func (r *Reconciler) doubt(c *v1beta2.EtcdCluster, err error) {
 	if err == nil || errors.Is(err, act.ErrStale) || refused(err) || errors.Is(err, etcdclient.ErrUnauthorized) {
 		return

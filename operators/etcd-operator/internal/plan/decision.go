@@ -66,10 +66,10 @@ type RecordBootstrap struct {
 // LatchClusterID latches the cluster id that the seed reports (S1).
 type LatchClusterID struct{ ClusterID uint64 }
 
-// RecordVersion latches in the status which version the cluster runs, and the one
-// that its members move to from now on; Target is empty if they move no more. Index is
-// raft's index when the last of them came to the minor of Current: see VersionIndex. Size is the one that the cluster keeps until they
-// are there.
+// RecordVersion latches in the status which version the cluster runs, and the one that
+// its members move to from now on; Target is empty if they move no more. Index is raft's
+// index when the last of them came to the minor of Current: see VersionIndex. Size is the
+// one that the cluster keeps until they are there.
 type RecordVersion struct {
 	Current, Target string
 	Index           uint64

@@ -304,9 +304,10 @@ func shrink(v *view) *step {
 	return do(v.remove(*victim), "MemberRemoved", fmt.Sprintf("member %s is removed: %d voters, %d wanted", victim.Name, len(v.voters), v.Cluster.Size))
 }
 
-// victim is the voter to remove when there are too many: the one that is already
-// leaving, else one that is not healthy, else one that is to be replaced, else a follower,
-// the leader last (S6, S8). Among equals it is one on the node with the most members, then the youngest.
+// victim is the voter to remove when there are too many: the one that is already leaving,
+// else one that is not healthy, else one that is to be replaced, else a follower, the
+// leader last (S6, S8). Among equals it is one on the node with the most members, then
+// the youngest.
 func (v *view) victim() *Member {
 	if len(v.voters) <= v.Cluster.Size || v.Cluster.Size < 1 {
 		return nil

@@ -27,9 +27,10 @@ type view struct {
 	settled bool
 	list    []Member
 	voters  []Member
-	// healthy is H: the ids of the voters that answered themselves, name the same
-	// leader and term, report no error, are caught up, take the operator for who it is
-	// and are not named by a CORRUPT alarm. A NOSPACE alarm is no matter of members: they change under it.
+	// healthy is H: the ids of the voters that answered themselves, name the same leader
+	// and term, report no error, are caught up, take the operator for who it is and are
+	// not named by a CORRUPT alarm. A NOSPACE alarm is no matter of members: they change
+	// under it.
 	healthy map[uint64]bool
 	// leader is the id of the leader that H names; 0 if none.
 	leader  uint64
