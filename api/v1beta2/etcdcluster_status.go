@@ -107,8 +107,9 @@ type ClusterStatus struct {
 	TargetVersion string `json:"targetVersion,omitempty"`
 
 	// raft's index when the last member came to the minor of currentVersion; 0 for a
-	// cluster that began with it, or came to it from a later one. etcd 3.7 does not start on log entries of 3.5, and
-	// each member has left those behind when it has made a snapshot after this index.
+	// cluster that began with it, or came to it from a later one. etcd 3.7 does not start
+	// on log entries of 3.5, and each member has left those behind when it has made a
+	// snapshot after this index.
 	// +optional
 	VersionIndex int64 `json:"versionIndex,omitempty"`
 
