@@ -23,6 +23,22 @@ func AutoTLS(c *v1beta2.EtcdCluster) {
 	c.Spec.TLS = &v1beta2.TLSPolicy{Auto: &v1beta2.AutoTLS{}}
 }
 
+// StaticTLS lets the user keep them, in the Secrets that this name begins.
+func StaticTLS(prefix string) Option {
+	return func(c *v1beta2.EtcdCluster) {
+		c.Spec.TLS = &v1beta2.TLSPolicy{Static: &v1beta2.StaticTLS{
+			Member:         &v1beta2.MemberSecret{PeerSecret: prefix + "-peer", ServerSecret: prefix + "-server"},
+			OperatorSecret: prefix + "-operator",
+		}}
+	}
+}
+
+// MinTLS is the oldest version of TLS that members speak. It comes after who keeps the
+// certificates.
+func MinTLS(version string) Option {
+	return func(c *v1beta2.EtcdCluster) { c.Spec.TLS.MinVersion = version }
+}
+
 // CAOverlap sets how long a replaced authority is trusted. It comes after AutoTLS.
 func CAOverlap(d time.Duration) Option {
 	return func(c *v1beta2.EtcdCluster) { c.Spec.Issued().CAOverlap = &metav1.Duration{Duration: d} }
@@ -71,13 +87,22 @@ func (e *Env) StartStranger(ctx context.Context, v *View, namespace string, secr
 }
 
 // At tries host:port with the certificate of a Secret, or with none.
-func (s *Stranger) At(ctx context.Context, address, as string) (a knock.Answer, err error) {
-	return a, s.ask(ctx, "GET", "knock", url.Values{"at": {address}, "as": {as}}, &a)
+func (s *Stranger) At(ctx context.Context, address, as string) (knock.Answer, error) {
+	return s.knock(ctx, url.Values{"at": {address}, "as": {as}})
+}
+
+// ByTLS12 does so as one who knows of nothing newer.
+func (s *Stranger) ByTLS12(ctx context.Context, address, as string) (knock.Answer, error) {
+	return s.knock(ctx, url.Values{"at": {address}, "as": {as}, "tls12": {"true"}})
 }
 
 // InTheClear tries host:port without TLS.
-func (s *Stranger) InTheClear(ctx context.Context, address string) (a knock.Answer, err error) {
-	return a, s.ask(ctx, "GET", "knock", url.Values{"at": {address}, "clear": {"true"}}, &a)
+func (s *Stranger) InTheClear(ctx context.Context, address string) (knock.Answer, error) {
+	return s.knock(ctx, url.Values{"at": {address}, "clear": {"true"}})
+}
+
+func (s *Stranger) knock(ctx context.Context, how url.Values) (a knock.Answer, err error) {
+	return a, s.ask(ctx, "GET", "knock", how, &a)
 }
 
 // Remount makes the kubelet look at once at what it has mounted into a Pod, as it does of

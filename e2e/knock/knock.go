@@ -28,15 +28,25 @@ type Answer struct {
 	Issuer string `json:"issuer,omitempty"`
 }
 
-// At tries host:port with the certificate that is mounted at dir, in whichever layout, or
-// with none if dir is empty. The server's own certificate is not held against anything.
-// The error is that nobody listens there.
-func At(ctx context.Context, address, dir string) (Answer, error) {
+// Caller is who tries, and how.
+type Caller struct {
+	// Dir is where its certificate is mounted, in whichever layout; empty if it has none.
+	Dir string
+	// TLS12 is true if it knows of nothing newer, and Clear if it knows of no TLS.
+	TLS12, Clear bool
+}
+
+// At tries host:port. The server's own certificate is not held against anything. The
+// error is that nobody listens there.
+func (c Caller) At(ctx context.Context, address string) (Answer, error) {
 	ctx, cancel := context.WithTimeout(ctx, timeout)
 	defer cancel()
 	config := &tls.Config{MinVersion: tls.VersionTLS12, InsecureSkipVerify: true} // it is only looked at
-	if dir != "" {
-		pair, err := load(dir)
+	if c.TLS12 {
+		config.MaxVersion = tls.VersionTLS12
+	}
+	if c.Dir != "" {
+		pair, err := load(c.Dir)
 		if err != nil {
 			return Answer{}, err
 		}
@@ -48,32 +58,24 @@ func At(ctx context.Context, address, dir string) (Answer, error) {
 		return Answer{}, err
 	}
 	defer raw.Close()
+	if c.Clear {
+		return Answer{Refused: refusal(request(ctx, raw))}, nil
+	}
 	conn := tls.Client(raw, config)
 	if err := conn.HandshakeContext(ctx); err != nil {
 		return Answer{Refused: err.Error()}, nil
 	}
 	shown := conn.ConnectionState().PeerCertificates[0]
-	answer := Answer{Serial: shown.SerialNumber.Text(16), Issuer: shown.Issuer.String()}
 	// By TLS 1.3 a client learns only now that it is refused.
-	if err := request(ctx, conn); err != nil {
-		answer.Refused = err.Error()
-	}
-	return answer, nil
+	refused := refusal(request(ctx, conn))
+	return Answer{Refused: refused, Serial: shown.SerialNumber.String(), Issuer: shown.Issuer.String()}, nil
 }
 
-// InTheClear tries host:port without TLS.
-func InTheClear(ctx context.Context, address string) (Answer, error) {
-	ctx, cancel := context.WithTimeout(ctx, timeout)
-	defer cancel()
-	conn, err := (&net.Dialer{}).DialContext(ctx, "tcp", address)
-	if err != nil {
-		return Answer{}, err
+func refusal(err error) string {
+	if err == nil {
+		return ""
 	}
-	defer conn.Close()
-	if err := request(ctx, conn); err != nil {
-		return Answer{Refused: err.Error()}, nil
-	}
-	return Answer{}, nil
+	return err.Error()
 }
 
 // request asks for etcd's version, which it tells clients and peers alike.
@@ -114,21 +116,18 @@ func load(dir string) (tls.Certificate, error) {
 //	GET /readyz
 //	GET /knock?at=HOST:PORT            without a certificate
 //	GET /knock?at=HOST:PORT&as=NAME    with the one in the folder NAME of root
+//	GET /knock?at=HOST:PORT&tls12=true by TLS 1.2
 //	GET /knock?at=HOST:PORT&clear=true without TLS
 func Handler(root string) http.Handler {
 	mux := http.NewServeMux()
 	mux.HandleFunc("GET /readyz", func(http.ResponseWriter, *http.Request) {})
 	mux.HandleFunc("GET /knock", func(rw http.ResponseWriter, r *http.Request) {
 		q := r.URL.Query()
-		dir := ""
+		c := Caller{TLS12: q.Has("tls12"), Clear: q.Has("clear")}
 		if as := q.Get("as"); as != "" {
-			dir = filepath.Join(root, as)
+			c.Dir = filepath.Join(root, as)
 		}
-		try := func() (Answer, error) { return At(r.Context(), q.Get("at"), dir) }
-		if q.Get("clear") != "" {
-			try = func() (Answer, error) { return InTheClear(r.Context(), q.Get("at")) }
-		}
-		answer, err := try()
+		answer, err := c.At(r.Context(), q.Get("at"))
 		if err != nil {
 			http.Error(rw, err.Error(), http.StatusBadGateway)
 			return

@@ -12,6 +12,7 @@ import (
 
 	"github.com/etcd-operators/etcd-operators/api/v1beta2"
 	"github.com/etcd-operators/etcd-operators/e2e/harness"
+	"github.com/etcd-operators/etcd-operators/shared/etcdtest"
 )
 
 // aMoment is for a small backup with nothing in its way. An idle machine takes 1.5 s;
@@ -163,19 +164,25 @@ func TestBackupOverTLS(t *testing.T) {
 	s := aNamespace(t, "restricted")
 	s.backsUp()
 	st := s.aStore()
+	ours, theirs := etcdtest.NewAuthority(t, "ours"), etcdtest.NewAuthority(t, "theirs")
+	client := ours.Issue(t, "root")
+	s.puts("servers", ours.Issue(t, "etcd", "secure."+s.ns).Files(ours))
+	s.puts("client", client.Files(ours))
+	s.puts("legacy-client", client.LegacyFiles("etcd-client", ours))
+	s.puts("stranger", theirs.Issue(t, "root").Files(theirs))
 	var endpoint string
 	var w *harness.Writer
 	s.within(soon, func(ctx context.Context) (err error) {
-		endpoint, w, err = env.StartTLSEtcd(ctx, s.view, s.ns)
+		endpoint, w, err = env.StartTLSEtcd(ctx, s.view, s.ns, "secure", "servers", "client")
 		return err
 	})
 	s.tell("there is an etcd at %s", endpoint)
 	of := harness.OfEndpoints(endpoint)
 	impatient := harness.Policy(v1beta2.BackupPolicy{TimeoutInSecond: 8})
 	bare := s.backup("bare", w, st.at("bare"), of, impatient)
-	stranger := s.backup("stranger", w, st.at("stranger"), of, harness.WithTLS(harness.StrangerTLS), impatient)
-	standard := s.backup("standard", w, st.at("standard"), of, harness.WithTLS(harness.ClientTLS))
-	legacy := s.backup("legacy", w, st.at("legacy"), of, harness.WithTLS(harness.LegacyClientTLS))
+	stranger := s.backup("stranger", w, st.at("stranger"), of, harness.WithTLS("stranger"), impatient)
+	standard := s.backup("standard", w, st.at("standard"), of, harness.WithTLS("client"))
+	legacy := s.backup("legacy", w, st.at("legacy"), of, harness.WithTLS("legacy-client"))
 	standard.isStored(soon)
 	legacy.isStored(soon)
 	bare.becomes("refused", soon, harness.Refused("TimedOut", "TLS", "clientTLSSecret"))

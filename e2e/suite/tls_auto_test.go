@@ -11,8 +11,8 @@ import (
 )
 
 // TestAutoTLS: a cluster whose certificates the operator issues, that of the example, is
-// backed up, and restored
-// in its place and beside it. Applications have a Secret of their own.
+// backed up, and restored in its place and beside it. Applications have a Secret of their
+// own.
 func TestAutoTLS(t *testing.T) {
 	t.Parallel()
 	s := anOperator(t)
@@ -58,10 +58,13 @@ func TestAutoTLS(t *testing.T) {
 const overlap = 20 * time.Second
 
 // TestCertificatesAreReplaced: certificates are renewed without a restart, and then the
-// authority, while a client writes: no write fails for good, and none is lost.
+// authority, while a client writes: no write fails for good, and none is lost. Backups
+// follow.
 func TestCertificatesAreReplaced(t *testing.T) {
 	t.Parallel()
 	s := anOperator(t)
+	s.backsUp()
+	store := s.aStore()
 	c := s.cluster("etcd", harness.Size(3), harness.Volumes, harness.AutoTLS, harness.CAOverlap(overlap))
 	c.settles(3, later)
 	w, st := c.writes(), s.aStranger()
@@ -69,6 +72,7 @@ func TestCertificatesAreReplaced(t *testing.T) {
 	w.noticedNoFailure()
 	c.hasItsAuthorityReplaced(w, func() { s.kubectl("annotate", "etcd", c.Name, v1beta2.AnnotationRotateCA+"=now") })
 	w.noticedNoFailure()
+	s.backup("backup", w.Writer, store.at("etcd.db"), harness.OfCluster(c.Name)).isStored(soon)
 	w.lostNothing(3)
 	s.leaksNothing()
 }

@@ -1,19 +1,19 @@
 package suite
 
 import (
-	"crypto/x509"
-	"encoding/pem"
+	"fmt"
 	"testing"
 	"time"
 
+	"github.com/etcd-operators/etcd-operators/api/v1beta2"
 	"github.com/etcd-operators/etcd-operators/e2e/harness"
 	"github.com/etcd-operators/etcd-operators/e2e/knock"
 	"github.com/etcd-operators/etcd-operators/shared/etcdtest"
 )
 
-// TestStaticTLS: a cluster, that of the example, waits for the Secrets that its user keeps, says what is wrong
-// with each, and begins when they are good. Members talk to nobody without a certificate
-// of the cluster, and show a new one without a restart.
+// TestStaticTLS: a cluster, that of the example, waits for the Secrets that its user
+// keeps, says what is wrong with each, and begins when they are good. Members talk to
+// nobody without a certificate of the cluster, and show a new one without a restart.
 func TestStaticTLS(t *testing.T) {
 	t.Parallel()
 	s := anOperator(t)
@@ -64,7 +64,7 @@ func TestStaticTLS(t *testing.T) {
 	next := ours.Issue(t, member, s.serverNames(name)...)
 	s.puts(servers, next.LegacyFiles("server", ours))
 	st.sees(c, "its new certificate", soon, func(port string, a knock.Answer) bool {
-		return port != clientPort || a.Serial == serialOf(t, next)
+		return port != clientPort || a.Serial == next.Serial
 	})
 	c.isUnrestarted(before)
 	c.cantSwitch([]string{"TLS"}, nil, map[string]any{"static": nil, "auto": map[string]any{}})
@@ -73,13 +73,62 @@ func TestStaticTLS(t *testing.T) {
 	s.leaksNothing()
 }
 
-// serialOf is a certificate's number as a stranger tells it.
-func serialOf(t *testing.T, l etcdtest.Leaf) string {
-	t.Helper()
-	block, _ := pem.Decode(l.Cert)
-	cert, err := x509.ParseCertificate(block.Bytes)
-	if err != nil {
-		t.Fatal(err)
+// TestStaticAuthorityIsReplaced: the user replaces the authority of the certificates that
+// they keep, by the three steps of the README, while a client writes.
+func TestStaticAuthorityIsReplaced(t *testing.T) {
+	t.Parallel()
+	s := anOperator(t)
+	const name, app = "etcd", "app"
+	old, next := etcdtest.NewAuthority(t, "old"), etcdtest.NewAuthority(t, "next")
+	members := func(by *etcdtest.Authority, trusted ...*etcdtest.Authority) {
+		s.puts(name+"-peer", by.Issue(t, "member", s.peerNames(name)...).Files(trusted...))
+		s.puts(name+"-server", by.Issue(t, "member", s.serverNames(name)...).Files(trusted...))
 	}
-	return cert.SerialNumber.Text(16)
+	clients := func(by *etcdtest.Authority, trusted ...*etcdtest.Authority) {
+		s.puts(name+"-operator", by.Issue(t, "root").Files(trusted...))
+		s.puts(app, by.Issue(t, app).Files(trusted...))
+	}
+	clients(old, old)
+	members(old, old)
+	c := s.cluster(name, harness.Size(3), harness.Volumes, harness.StaticTLS(name), harness.MinTLS("TLS1.3"))
+	c.Certificate = app
+	c.settles(3, later)
+	w, st := c.writes(), s.aStranger(app)
+	st.isRefusedByTLS12(c, app)
+
+	trust := c.trusts("")
+	clients(old, old, next)
+	s.must(w.Remount(s.ctx))
+	members(old, old, next)
+	both := c.trusts(trust)
+	clients(next, old, next)
+	s.must(w.Remount(s.ctx))
+	members(next, old, next)
+	st.sees(c, "certificates of the new authority", soon, func(_ string, a knock.Answer) bool { return a.Issuer == "CN=next" })
+	clients(next, next)
+	s.must(w.Remount(s.ctx))
+	members(next, next)
+	c.trusts(both)
+	w.noticed(aBlink)
+	w.lostNothing(3)
+	s.leaksNothing()
+}
+
+// trusts waits until all members trust others than they did, and nothing is left to do. It
+// returns whom, as the status tells.
+func (c *cluster) trusts(before string) string {
+	c.s.t.Helper()
+	c.becomes("settled with another trust", harness.All(certificatesAre(true, ""), harness.Settled(3), func(s harness.State) string {
+		trust := s.Cluster.Status.TLS.Trust
+		if trust == before {
+			return "it trusts the same as before"
+		}
+		for _, p := range s.Pods {
+			if got := p.Annotations[v1beta2.AnnotationTrust]; got != trust {
+				return fmt.Sprintf("member %s trusts %s, want %s", p.Name, got, trust)
+			}
+		}
+		return ""
+	}), anUpgrade)
+	return c.State().Cluster.Status.TLS.Trust
 }

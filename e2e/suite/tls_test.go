@@ -102,6 +102,18 @@ func (st *stranger) isRefusedInTheClear(c *cluster, port string) {
 	}
 }
 
+// isRefusedByTLS12: nor does it answer TLS that old, at either port.
+func (st *stranger) isRefusedByTLS12(c *cluster, as string) {
+	st.s.t.Helper()
+	for _, port := range []string{clientPort, peerPort} {
+		got, err := st.ByTLS12(st.s.ctx, c.address(c.members()[0], port), as)
+		st.s.must(err)
+		if !strings.Contains(got.Refused, "protocol version not supported") {
+			st.s.t.Errorf("port %s answers by TLS 1.2: %+v", port, got)
+		}
+	}
+}
+
 // sees waits until every member shows a certificate of which that is true, at both
 // ports. Kubelets are made to look at the Secrets, as they do of themselves every minute
 // or so.
