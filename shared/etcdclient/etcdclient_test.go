@@ -302,7 +302,7 @@ func TestNobodyThere(t *testing.T) {
 			t.Errorf("%s: %v", name, err)
 		}
 	}
-	if took := time.Since(begin); took > 2*time.Second {
+	if took := time.Since(begin); took > unhurried.Deadline {
 		t.Errorf("refused connections took %s to report", took)
 	}
 	if got := unhurried.Ask(within(t), nil); len(got) != 0 {
@@ -323,7 +323,7 @@ func TestSilentMember(t *testing.T) {
 	if a.Reached || a.Err == "" {
 		t.Errorf("%+v", a)
 	}
-	if took := time.Since(begin); took > 3*time.Second {
+	if took := time.Since(begin); took > 10*time.Second {
 		t.Errorf("asking took %s, with a deadline of 300 ms", took)
 	}
 	ctx, cancel := context.WithTimeout(t.Context(), 300*time.Millisecond)
@@ -345,15 +345,15 @@ func TestDoubtfulMember(t *testing.T) {
 	for name, doubtful := range map[string]bool{"doubtful": true, "expected": false} {
 		silent := Endpoint{Name: name, Addr: l.Addr().String(), Doubtful: doubtful}
 		begin := time.Now()
-		a := Client{Deadline: 5 * time.Second}.Ask(within(t), append(endpoints(members...), silent))
+		a := unhurried.Ask(within(t), append(endpoints(members...), silent))
 		took := time.Since(begin)
 		if !a["m0"].Reached || a[name].Reached || a[name].Err == "" {
 			t.Errorf("%s: %+v", name, a)
 		}
-		if doubtful && took > 4*time.Second {
+		if doubtful && took > unhurried.Deadline-time.Second {
 			t.Errorf("the others' answers took %s", took)
 		}
-		if !doubtful && took < 5*time.Second {
+		if !doubtful && took < unhurried.Deadline {
 			t.Errorf("it was given only %s", took)
 		}
 	}

@@ -237,6 +237,10 @@ type Process struct {
 // bytes: some fifty lines of etcd's log.
 const shownOutput = 10_000
 
+// PeerTimeout is in the output of an etcd that has asked another one which listens and
+// does not answer: for 7 s each time (cluster_util.go).
+const PeerTimeout = "Client.Timeout exceeded"
+
 // Start runs argv with env added to this process's environment.
 func Start(t testing.TB, env []string, argv ...string) *Process {
 	t.Helper()

@@ -191,6 +191,10 @@ func TestRestoresInPlace(t *testing.T) {
 	b.wantEvents("Fenced", "FenceLifted", "SeedAdopted")
 }
 
+// underWay is for how long what was begun may still take effect: a second less than the
+// operator waits.
+const underWay = 11 * time.Second
+
 // A cluster that is made for a restore has no member, and no Service, before the seed.
 func TestBornFenced(t *testing.T) {
 	t.Parallel()
@@ -200,7 +204,7 @@ func TestBornFenced(t *testing.T) {
 	c := b.create("x", 3, func(c *v1beta2.EtcdCluster) { c.Annotations = map[string]string{v1beta2.AnnotationFence: "uid-1"} })
 	r := &restoring{b, c, "uid-1"}
 	r.acknowledged()
-	if d := time.Since(begun); d > 8*time.Second {
+	if d := time.Since(begun); d > underWay {
 		t.Errorf("the fence was acknowledged after %s, and there was nothing to wait for", d)
 	}
 	var services corev1.ServiceList
@@ -237,7 +241,6 @@ func (l *losing) Create(ctx context.Context, o client.Object, opts ...client.Cre
 // last; no fence is acknowledged before that.
 func TestAFenceWaitsForWhatWasNotAnswered(t *testing.T) {
 	t.Parallel()
-	const underWay = 11 * time.Second // a second less than the operator waits
 	l := &losing{}
 	b := newBench(t, func(r *controller.Reconciler) { l.Client, r.Actor.Client = r.Actor.Client, l })
 	c := b.create("x", 1)
@@ -263,7 +266,7 @@ func TestAFenceWaitsForWhatWasNotAnswered(t *testing.T) {
 	})
 	b.until(c, "the fence to be lifted", func(s *v1beta2.ClusterStatus) bool { return s.FencedBy == "" })
 	(&restoring{b, c, "uid-2"}).fence()
-	if d := time.Since(begun); d > 8*time.Second {
+	if d := time.Since(begun); d > underWay {
 		t.Errorf("the next fence was acknowledged after %s, and there was nothing to wait for", d)
 	}
 }
