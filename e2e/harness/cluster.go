@@ -54,6 +54,11 @@ func Volumes(c *v1beta2.EtcdCluster) {
 	}
 }
 
+// OfClass says of which storage class the volumes are. It comes after Volumes.
+func OfClass(name string) Option {
+	return func(c *v1beta2.EtcdCluster) { pod(c).PersistentVolumeClaimSpec.StorageClassName = &name }
+}
+
 // AntiAffinity puts each member on a node of its own.
 func AntiAffinity(c *v1beta2.EtcdCluster) { pod(c).AntiAffinity = true }
 

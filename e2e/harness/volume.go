@@ -5,11 +5,14 @@ import (
 	"errors"
 	"fmt"
 	"os"
+	"slices"
 
 	"golang.org/x/sys/unix"
 	corev1 "k8s.io/api/core/v1"
+	storagev1 "k8s.io/api/storage/v1"
 	"k8s.io/apimachinery/pkg/api/resource"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"sigs.k8s.io/controller-runtime/pkg/client"
 )
 
 // Claim claims a volume of the default class or, with a name, that very volume.
@@ -22,6 +25,41 @@ func Claim(namespace, name, volume string) *corev1.PersistentVolumeClaim {
 		c.Spec.StorageClassName, c.Spec.VolumeName = &none, volume
 	}
 	return c
+}
+
+// GrowingClass makes a storage class like the default one, but that its volumes may grow.
+// remove takes it away.
+func (e *Env) GrowingClass(ctx context.Context, name string) (remove func() error, err error) {
+	var classes storagev1.StorageClassList
+	if err := e.Client.List(ctx, &classes); err != nil {
+		return nil, err
+	}
+	i := slices.IndexFunc(classes.Items, func(c storagev1.StorageClass) bool {
+		return c.Annotations["storageclass.kubernetes.io/is-default-class"] == "true"
+	})
+	if i < 0 {
+		return nil, errors.New("there is no default storage class")
+	}
+	class := classes.Items[i]
+	class.ObjectMeta = metav1.ObjectMeta{Name: name}
+	class.AllowVolumeExpansion = new(true)
+	return func() error { return e.Client.Delete(context.Background(), &class) }, e.Client.Create(ctx, &class)
+}
+
+// Resize gives a claim and its volume what it asks for, as the resizer of a storage driver
+// does. (The volumes of localkube are folders, which have no size.)
+func (e *Env) Resize(ctx context.Context, c *corev1.PersistentVolumeClaim) error {
+	capacity := corev1.ResourceList{corev1.ResourceStorage: c.Spec.Resources.Requests[corev1.ResourceStorage]}
+	v := &corev1.PersistentVolume{ObjectMeta: metav1.ObjectMeta{Name: c.Spec.VolumeName}}
+	old := v.DeepCopy()
+	v.Spec.Capacity = capacity
+	if err := e.Client.Patch(ctx, v, client.MergeFrom(old)); err != nil {
+		return err
+	}
+	c = c.DeepCopy()
+	was := c.DeepCopy()
+	c.Status.Capacity, c.Status.Conditions = capacity, nil
+	return e.Client.Status().Patch(ctx, c, client.MergeFrom(was))
 }
 
 // SmallVolume makes a volume that is full after a quarter of a mebibyte, whatever its

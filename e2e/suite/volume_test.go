@@ -6,6 +6,8 @@ import (
 	"strings"
 	"testing"
 
+	"k8s.io/apimachinery/pkg/api/meta"
+
 	"github.com/etcd-operators/etcd-operators/api/v1beta2"
 	"github.com/etcd-operators/etcd-operators/e2e/harness"
 )
@@ -91,6 +93,73 @@ func TestVolumeSpoilt(t *testing.T) {
 	w.lostNothing(3)
 }
 
+// growth is what makes the volumes of an EtcdCluster grow.
+const growth = `{"spec":{"pod":{"persistentVolumeClaimSpec":{"resources":{"requests":{"storage":"2Gi"}}}}}}`
+
+// TestGrowth: volumes of a class that allows it grow one at a time, and nothing restarts.
+// The test is what resizes volumes, so it needs a cluster where nothing else does.
+func TestGrowth(t *testing.T) {
+	t.Parallel()
+	needsNodeAccess(t)
+	s := anOperatorWith(t, harness.Install{Nodes: true})
+	remove, err := env.GrowingClass(s.ctx, s.ns)
+	s.must(err)
+	t.Cleanup(func() {
+		if err := remove(); err != nil {
+			t.Errorf("clear up: %v", err)
+		}
+	})
+	c := s.cluster("etcd", harness.Size(3), harness.Volumes, harness.OfClass(s.ns))
+	c.settles(3, soon)
+	w, before := c.writes(), c.restarts()
+	s.kubectl("patch", "etcd", "etcd", "--type=merge", "-p", growth)
+	for i := range 3 {
+		c.becomes("growing", harness.All(
+			harness.ConditionSays(v1beta2.ConditionStorageResizing, true, "VolumeGrowing", fmt.Sprintf("%d of 3 volumes have 2Gi", i)),
+			asks(i+1),
+		), later)
+		for _, claim := range c.State().Claims {
+			s.must(env.Resize(s.ctx, &claim))
+		}
+	}
+	c.becomes("settled", harness.All(harness.Settled(3), hasCapacity("2Gi")), later)
+	c.tells("VolumeGrowing", "from 1Gi to 2Gi")
+	c.isUnrestarted(before)
+	w.noticedNoFailure()
+	w.lostNothing(3)
+}
+
+// asks: that many volumes are asked to have 2 GiB, and no more.
+func asks(n int) harness.Check {
+	return func(s harness.State) string {
+		var got []string
+		for _, c := range s.Claims {
+			if c.Spec.Resources.Requests.Storage().String() == "2Gi" {
+				got = append(got, c.Name)
+			}
+		}
+		if len(got) != n {
+			return fmt.Sprintf("%v are to have 2Gi, want %d", got, n)
+		}
+		return ""
+	}
+}
+
+// hasCapacity: all volumes have that size, and nothing is told of their growth any more.
+func hasCapacity(want string) harness.Check {
+	return func(s harness.State) string {
+		for _, c := range s.Claims {
+			if got := c.Status.Capacity.Storage().String(); got != want {
+				return fmt.Sprintf("volume %s has %s", c.Name, got)
+			}
+		}
+		if c := meta.FindStatusCondition(s.Cluster.Status.Conditions, v1beta2.ConditionStorageResizing); c != nil {
+			return "it says: " + c.Message
+		}
+		return ""
+	}
+}
+
 // TestGrowthRefused: localkube's volumes can't grow. That is said, by what the storage
 // class tells and by what the API server says to an operator that may not read it.
 func TestGrowthRefused(t *testing.T) {
@@ -108,8 +177,7 @@ func TestGrowthRefused(t *testing.T) {
 			c := s.cluster("etcd", harness.Size(1), harness.Volumes)
 			c.settles(1, soon)
 			w := c.writes()
-			grow := []string{"patch", "etcd", "etcd", "--type=merge", "-p", `{"spec":{"pod":{"persistentVolumeClaimSpec":{"resources":{"requests":{"storage":"2Gi"}}}}}}`}
-			s.kubectl(grow...)
+			s.kubectl("patch", "etcd", "etcd", "--type=merge", "-p", growth)
 			c.becomes("told that it can't", harness.Condition(v1beta2.ConditionStorageResizing, false, "GrowthRefused"), later)
 			if said := s.kubectl("get", "etcd", "etcd", "-o", `jsonpath={.status.conditions[?(@.type=="StorageResizing")].message}`); !strings.Contains(said, tc.words) || !strings.Contains(said, "restore a backup") {
 				t.Errorf("it says %q, want %q in it, and what to do", said, tc.words)
