@@ -107,7 +107,7 @@ func TestWithoutEtcdOperator(t *testing.T) {
 	config := apiservertest.Another(t)
 	apiservertest.Install(t, config, apiservertest.Definition(crd.EtcdBackups))
 	b := &bench{t: t, client: apiservertest.ClientFor(t, config), namespace: metav1.NamespaceDefault, metrics: prometheus.NewRegistry()}
-	startOperator(t, config, b.namespace, b.metrics)
+	apiservertest.StartOperator(t, config, b.namespace, b.operator())
 	b.job(b.create("endpoints"))
 	e := b.create("ref", func(e *v1beta2.EtcdBackup) {
 		e.Spec.EtcdEndpoints, e.Spec.ClusterRef = nil, &v1beta2.ClusterReference{Name: "c"}

@@ -12,11 +12,8 @@ import (
 	"k8s.io/apimachinery/pkg/api/meta"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	ctrl "sigs.k8s.io/controller-runtime"
-	"sigs.k8s.io/controller-runtime/pkg/cache"
 	"sigs.k8s.io/controller-runtime/pkg/client"
-	"sigs.k8s.io/controller-runtime/pkg/config"
 	"sigs.k8s.io/controller-runtime/pkg/log/zap"
-	metricsserver "sigs.k8s.io/controller-runtime/pkg/metrics/server"
 
 	"github.com/etcd-operators/etcd-operators/api/v1beta2"
 	"github.com/etcd-operators/etcd-operators/operators/etcd-operator/internal/act"
@@ -59,40 +56,22 @@ func newBench(t *testing.T, changes ...func(*controller.Reconciler)) *bench {
 // startOperator starts one as its main program does, and ends it with the test.
 func (b *bench) startOperator(registry prometheus.Registerer, changes ...func(*controller.Reconciler)) {
 	b.t.Helper()
-	mgr, err := ctrl.NewManager(apiservertest.Config(), ctrl.Options{
-		Scheme:     apiservertest.Scheme(),
-		Cache:      cache.Options{DefaultNamespaces: map[string]cache.Config{b.namespace: {}}},
-		Metrics:    metricsserver.Options{BindAddress: "0"},
-		Controller: config.Controller{SkipNameValidation: new(true)}, // there are several in this process
-	})
-	if err != nil {
-		b.t.Fatal(err)
-	}
-	etcd := etcdclient.Client{}
-	r := &controller.Reconciler{
-		Client:   mgr.GetClient(),
-		Observer: &observe.Observer{Reader: mgr.GetClient(), Nodes: mgr.GetClient(), Etcd: etcd, DefaultVersion: version},
-		Actor:    &act.Actor{Client: mgr.GetClient(), Live: mgr.GetAPIReader(), Etcd: etcd, LauncherImage: "example.com/etcd-operator:test"},
-		Events:   mgr.GetEventRecorder("etcd-operator"),
-		Metrics:  metrics.New(registry),
+	apiservertest.StartOperator(b.t, apiservertest.Config(), b.namespace, func(ctx context.Context, mgr ctrl.Manager) error {
+		etcd := etcdclient.Client{}
+		r := &controller.Reconciler{
+			Client:   mgr.GetClient(),
+			Observer: &observe.Observer{Reader: mgr.GetClient(), Nodes: mgr.GetClient(), Etcd: etcd, DefaultVersion: version},
+			Actor:    &act.Actor{Client: mgr.GetClient(), Live: mgr.GetAPIReader(), Etcd: etcd, LauncherImage: "example.com/etcd-operator:test"},
+			Events:   mgr.GetEventRecorder("etcd-operator"),
+			Metrics:  metrics.New(registry),
 
-		Credentials:  &credentials.Keeper{Live: mgr.GetAPIReader()},
-		Certificates: &certificates.Keeper{Client: mgr.GetClient(), Live: mgr.GetAPIReader()},
-	}
-	for _, change := range changes {
-		change(r)
-	}
-	ctx, stop := context.WithCancel(context.Background())
-	if err := r.SetupWithManager(ctx, mgr, 4); err != nil {
-		b.t.Fatal(err)
-	}
-	ended := make(chan error, 1)
-	go func() { ended <- mgr.Start(ctx) }()
-	b.t.Cleanup(func() {
-		stop()
-		if err := <-ended; err != nil {
-			b.t.Errorf("the operator ended: %v", err)
+			Credentials:  &credentials.Keeper{Live: mgr.GetAPIReader()},
+			Certificates: &certificates.Keeper{Client: mgr.GetClient(), Live: mgr.GetAPIReader()},
 		}
+		for _, change := range changes {
+			change(r)
+		}
+		return r.SetupWithManager(ctx, mgr, 4)
 	})
 }
 

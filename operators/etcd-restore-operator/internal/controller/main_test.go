@@ -12,17 +12,10 @@ import (
 	"github.com/prometheus/client_golang/prometheus"
 	corev1 "k8s.io/api/core/v1"
 	eventsv1 "k8s.io/api/events/v1"
-	rbacv1 "k8s.io/api/rbac/v1"
-	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/apimachinery/pkg/api/resource"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
-	"k8s.io/client-go/rest"
 	ctrl "sigs.k8s.io/controller-runtime"
-	"sigs.k8s.io/controller-runtime/pkg/cache"
 	"sigs.k8s.io/controller-runtime/pkg/client"
-	"sigs.k8s.io/controller-runtime/pkg/config"
-	metricsserver "sigs.k8s.io/controller-runtime/pkg/metrics/server"
-	"sigs.k8s.io/yaml"
 
 	"github.com/etcd-operators/etcd-operators/api/v1beta2"
 	"github.com/etcd-operators/etcd-operators/operators/etcd-restore-operator/internal/controller"
@@ -63,82 +56,30 @@ func newBench(t *testing.T, changes ...func(*controller.Reconciler)) *bench {
 	return b
 }
 
-// startOperator starts one as its main program does, and ends it with the test.
+// startOperator starts one as its main program does, with the rights that it is deployed
+// with, and ends it with the test.
 func (b *bench) startOperator(changes ...func(*controller.Reconciler)) {
 	b.t.Helper()
 	b.metrics = prometheus.NewRegistry()
-	b.stop = startOperator(b.t, b.account(), b.namespace, b.metrics, changes...)
+	account := apiservertest.Account(b.t, b.namespace, "../../../../deploy/etcd-restore-operator/base/role.yaml")
+	b.stop = apiservertest.StartOperator(b.t, account, b.namespace, b.operator(changes...))
 }
 
-// account reaches the server with exactly the rights that the operator is deployed
-// with: the tests fail if it needs more.
-func (b *bench) account() *rest.Config {
-	b.t.Helper()
-	manifest, err := os.ReadFile("../../../../deploy/etcd-restore-operator/base/role.yaml")
-	if err != nil {
-		b.t.Fatal(err)
-	}
-	var role rbacv1.Role
-	if err := yaml.UnmarshalStrict(manifest, &role); err != nil {
-		b.t.Fatal(err)
-	}
-	role.Namespace = b.namespace
-	binding := &rbacv1.RoleBinding{
-		ObjectMeta: metav1.ObjectMeta{Name: role.Name, Namespace: b.namespace},
-		RoleRef:    rbacv1.RoleRef{APIGroup: rbacv1.GroupName, Kind: "Role", Name: role.Name},
-		Subjects:   []rbacv1.Subject{{Kind: rbacv1.ServiceAccountKind, Name: "operator", Namespace: b.namespace}},
-	}
-	for _, o := range []client.Object{&role, binding} {
-		if err := b.client.Create(apiservertest.Context(b.t), o); err != nil && !apierrors.IsAlreadyExists(err) {
-			b.t.Fatal(err)
+// operator is what an operator is made of.
+func (b *bench) operator(changes ...func(*controller.Reconciler)) func(context.Context, ctrl.Manager) error {
+	return func(ctx context.Context, mgr ctrl.Manager) error {
+		r := &controller.Reconciler{
+			Client: mgr.GetClient(), Live: mgr.GetAPIReader(),
+			Events:  mgr.GetEventRecorder("etcd-restore-operator"),
+			Metrics: metrics.New(b.metrics),
+			Image:   image,
+			Now:     time.Now,
 		}
-	}
-	config := apiservertest.Config()
-	config.Impersonate.UserName = "system:serviceaccount:" + b.namespace + ":operator"
-	return config
-}
-
-// startOperator starts one for a namespace, and returns what ends it.
-func startOperator(t *testing.T, to *rest.Config, namespace string, registry prometheus.Registerer, changes ...func(*controller.Reconciler)) (stop func()) {
-	t.Helper()
-	mgr, err := ctrl.NewManager(to, ctrl.Options{
-		Scheme:     apiservertest.Scheme(),
-		Cache:      cache.Options{DefaultNamespaces: map[string]cache.Config{namespace: {}}},
-		Metrics:    metricsserver.Options{BindAddress: "0"},
-		Controller: config.Controller{SkipNameValidation: new(true)}, // there are several in this process
-	})
-	if err != nil {
-		t.Fatal(err)
-	}
-	r := &controller.Reconciler{
-		Client: mgr.GetClient(), Live: mgr.GetAPIReader(),
-		Events:  mgr.GetEventRecorder("etcd-restore-operator"),
-		Metrics: metrics.New(registry),
-		Image:   image,
-		Now:     time.Now,
-	}
-	for _, change := range changes {
-		change(r)
-	}
-	ctx, cancel := context.WithCancel(context.Background())
-	if err := r.SetupWithManager(ctx, mgr, 4); err != nil {
-		t.Fatal(err)
-	}
-	ended := make(chan error, 1)
-	go func() { ended <- mgr.Start(ctx) }()
-	running := true
-	stop = func() {
-		if !running {
-			return
+		for _, change := range changes {
+			change(r)
 		}
-		running = false
-		cancel()
-		if err := <-ended; err != nil {
-			t.Errorf("the operator ended: %v", err)
-		}
+		return r.SetupWithManager(ctx, mgr, 4)
 	}
-	t.Cleanup(stop)
-	return stop
 }
 
 // cluster makes an EtcdCluster of three members, with volumes and with data.

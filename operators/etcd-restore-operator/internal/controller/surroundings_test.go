@@ -184,7 +184,7 @@ func TestWithoutOtherOperators(t *testing.T) {
 	config := apiservertest.Another(t)
 	apiservertest.Install(t, config, apiservertest.Definition(crd.EtcdRestores))
 	b := &bench{t: t, client: apiservertest.ClientFor(t, config), namespace: metav1.NamespaceDefault, metrics: prometheus.NewRegistry()}
-	startOperator(t, config, b.namespace, b.metrics)
+	apiservertest.StartOperator(t, config, b.namespace, b.operator())
 	e := b.restore("x", func(e *v1beta2.EtcdRestore) {
 		e.Spec.BackupStorageType, e.Spec.S3, e.Spec.BackupRef = "", nil, &v1beta2.BackupReference{Name: "backup"}
 	})

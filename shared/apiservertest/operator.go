@@ -1,0 +1,79 @@
+package apiservertest
+
+import (
+	"context"
+	"os"
+	"sync"
+	"testing"
+
+	rbacv1 "k8s.io/api/rbac/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/client-go/rest"
+	ctrl "sigs.k8s.io/controller-runtime"
+	"sigs.k8s.io/controller-runtime/pkg/cache"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+	managerconfig "sigs.k8s.io/controller-runtime/pkg/config"
+	metricsserver "sigs.k8s.io/controller-runtime/pkg/metrics/server"
+	"sigs.k8s.io/yaml"
+)
+
+// Account reaches the server as an account of the namespace that has exactly the rights of
+// the Role in a file, so that a test fails if an operator needs more than it is deployed
+// with.
+func Account(t testing.TB, namespace, file string) *rest.Config {
+	t.Helper()
+	manifest, err := os.ReadFile(file)
+	if err != nil {
+		t.Fatal(err)
+	}
+	var role rbacv1.Role
+	if err := yaml.UnmarshalStrict(manifest, &role); err != nil {
+		t.Fatal(err)
+	}
+	const name = "operator"
+	role.Namespace = namespace
+	binding := &rbacv1.RoleBinding{
+		ObjectMeta: metav1.ObjectMeta{Name: role.Name, Namespace: namespace},
+		RoleRef:    rbacv1.RoleRef{APIGroup: rbacv1.GroupName, Kind: "Role", Name: role.Name},
+		Subjects:   []rbacv1.Subject{{Kind: rbacv1.ServiceAccountKind, Name: name, Namespace: namespace}},
+	}
+	for _, o := range []client.Object{&role, binding} {
+		if err := Client(t).Create(Context(t), o); err != nil && !apierrors.IsAlreadyExists(err) {
+			t.Fatal(err)
+		}
+	}
+	to := Config()
+	to.Impersonate.UserName = "system:serviceaccount:" + namespace + ":" + name
+	return to
+}
+
+// StartOperator starts a manager that looks after a namespace, with what setup gives it to
+// do, as a main program does. It ends with the test, or when stop is called.
+func StartOperator(t testing.TB, to *rest.Config, namespace string, setup func(context.Context, ctrl.Manager) error) (stop func()) {
+	t.Helper()
+	mgr, err := ctrl.NewManager(to, ctrl.Options{
+		Scheme:     Scheme(),
+		Cache:      cache.Options{DefaultNamespaces: map[string]cache.Config{namespace: {}}},
+		Metrics:    metricsserver.Options{BindAddress: "0"},
+		Controller: managerconfig.Controller{SkipNameValidation: new(true)}, // there are several in this process
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	ctx, cancel := context.WithCancel(context.Background())
+	if err := setup(ctx, mgr); err != nil {
+		cancel()
+		t.Fatal(err)
+	}
+	ended := make(chan error, 1)
+	go func() { ended <- mgr.Start(ctx) }()
+	stop = sync.OnceFunc(func() {
+		cancel()
+		if err := <-ended; err != nil {
+			t.Errorf("the operator ended: %v", err)
+		}
+	})
+	t.Cleanup(stop)
+	return stop
+}
