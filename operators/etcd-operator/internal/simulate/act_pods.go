@@ -47,12 +47,15 @@ func (w *world) createPods(seen *plan.Observation, a plan.CreatePods, n int, sen
 	w.touch("a Pod is made")
 	w.checkCreate(&np)
 	w.checkCertified(&seen.Cluster, np.Name)
+	learners := w.cfg.Learners
+	if np.Role == plan.Joiner {
+		learners, w.learners = w.learners, learners
+	}
 	w.createPod(&pod{
 		name: np.Name, role: np.Role, grant: np.Grant, persistent: w.cfg.Persistent,
-		version: np.Version, repository: w.cluster.repository, template: seen.Cluster.Template, trust: trustOf(&seen.Cluster.LastStatus), learners: w.learners,
+		version: np.Version, repository: w.cluster.repository, template: seen.Cluster.Template, trust: trustOf(&seen.Cluster.LastStatus), learners: learners,
 		recovery: np.Recovery, leave: np.Recovery != nil,
 	})
-	w.learners = w.cfg.Learners
 	return more, nil
 }
 

@@ -154,9 +154,10 @@ const (
 	ImageTrouble
 	// SlowAddress delays the addresses of Pods by up to a minute.
 	SlowAddress
-	// ChangeLearners gives the next Pod that is created another ETCD_MAX_LEARNERS, as if
-	// somebody else had made it. (A release of the operator with another constant would
-	// break S3 whatever the planner does: a joiner replays the log under its own limit.)
+	// ChangeLearners gives the next joiner's Pod another ETCD_MAX_LEARNERS, as if somebody
+	// else had made it. (A release of the operator with another constant would break S3
+	// whatever the planner does: a member that is made again before it has the whole log
+	// replays the rest of it under its own limit.)
 	ChangeLearners
 	// PassTime lets much time pass at once.
 	PassTime
