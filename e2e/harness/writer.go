@@ -100,7 +100,7 @@ func (c *Cluster) clientPod(name, command string, args ...string) *corev1.Pod {
 }
 
 func (e *Env) startWriter(ctx context.Context, v *View, pod *corev1.Pod) (*Writer, error) {
-	p, err := e.start(ctx, v, pod, "the writer's first write")
+	p, err := e.start(ctx, v, pod, "the writer's first answer")
 	return &Writer{p}, err
 }
 

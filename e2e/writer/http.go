@@ -13,7 +13,7 @@ const verifyTimeout = 90 * time.Second
 
 // Handler serves the writer's knowledge as JSON:
 //
-//	GET  /readyz        200 once a write has been acknowledged
+//	GET  /readyz        200 once a write has been acknowledged, or all have failed
 //	GET  /progress      the current window so far (Progress)
 //	GET  /acknowledged  the writes that have been acknowledged ([]Span)
 //	POST /cut           ends the current window and returns it (Window)
@@ -28,7 +28,7 @@ const verifyTimeout = 90 * time.Second
 func (w *Writer) Handler(stop func()) http.Handler {
 	mux := http.NewServeMux()
 	mux.HandleFunc("GET /readyz", func(rw http.ResponseWriter, _ *http.Request) {
-		if w.ledger.sinceAck(time.Now()) == 0 {
+		if w.ledger.sinceAck(time.Now()) == 0 && !w.isDone() {
 			http.Error(rw, "no write has been acknowledged yet", http.StatusServiceUnavailable)
 		}
 	})

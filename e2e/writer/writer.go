@@ -166,6 +166,12 @@ func (w *Writer) key(seq int) string { return keyOf(w.o.Prefix, seq) }
 // Progress is how it goes right now.
 func (w *Writer) Progress() Progress { return w.ledger.progress(time.Now()) }
 
+// isDone reports whether there are no more writes, and each was answered.
+func (w *Writer) isDone() bool {
+	p := w.Progress()
+	return w.o.Count > 0 && p.Acked+p.Failed == w.o.Count
+}
+
 // Acknowledged are the writes that have been acknowledged until now.
 func (w *Writer) Acknowledged() []Span {
 	_, acked := w.ledger.snapshot(time.Now())
