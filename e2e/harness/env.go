@@ -7,6 +7,7 @@ import (
 	"os"
 	"path/filepath"
 	"strings"
+	"sync"
 	"time"
 
 	"k8s.io/apimachinery/pkg/runtime"
@@ -53,6 +54,9 @@ type Env struct {
 	// ours.
 	since   time.Time
 	retired retirements
+	// installing is held by one installation at a time: they share what belongs to no
+	// namespace, such as a ClusterRole, which two can't create.
+	installing sync.Mutex
 }
 
 // apiQPS lifts client-go's limit of 5 requests a second.

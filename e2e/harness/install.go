@@ -112,6 +112,8 @@ func (e *Env) Install(ctx context.Context, namespace string, how Install) error 
 	if err := os.WriteFile(filepath.Join(dir, "kustomization.yaml"), text.Bytes(), 0o644); err != nil {
 		return err
 	}
+	e.installing.Lock()
+	defer e.installing.Unlock()
 	_, err = e.Kubectl.Run(ctx, "apply", "-k", dir)
 	return err
 }
@@ -243,6 +245,8 @@ const ClusterWideNamespace = "etcd-operators"
 // InstallClusterWide installs every operator for all namespaces, as they are shipped.
 func (e *Env) InstallClusterWide(ctx context.Context) error {
 	e.retired.end(ClusterWideNamespace)
+	e.installing.Lock()
+	defer e.installing.Unlock()
 	for _, operator := range Operators {
 		if _, err := e.Kubectl.Run(ctx, "apply", "-k", filepath.Join(e.Root, "deploy", operator, "cluster-wide")); err != nil {
 			return err
