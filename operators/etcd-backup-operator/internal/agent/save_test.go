@@ -204,7 +204,7 @@ func TestASourceThatDiesIsReplaced(t *testing.T) {
 		if strings.Contains(result.Failure.Message, "rpc error") || strings.Contains(result.Failure.Message, `"`) {
 			t.Errorf("not in a person's words: %s", result.Failure.Message)
 		}
-		tk.Endpoints, tk.Timeout = c.endpoints(), 2*time.Second // some attempts
+		tk.Endpoints, tk.Timeout = c.endpoints(), 400*time.Millisecond // some attempts
 		mustFail(t, tk, agent.ReasonTimedOut, agent.ExitPermanent, "connection refused")
 		s.checkKeys(t, "key") // as it was
 	})
