@@ -122,17 +122,29 @@ func askOne(ctx context.Context, endpoint string, config *tls.Config, as *etcdcl
 		}
 	}
 	if err != nil {
-		if ctx.Err() != nil {
-			err = errors.New("no answer in time")
-		}
 		_ = a.conn.Close() // nothing is under way on it
-		a.conn, a.err = nil, err
+		a.conn, a.err = nil, diagnose(ctx, endpoint, config, err)
 		return a
 	}
 	h := got.GetHeader()
 	a.cluster, a.id, a.revision = h.GetClusterId(), h.GetMemberId(), h.GetRevision()
 	a.version, a.leader, a.learner = got.GetVersion(), got.GetLeader() == h.GetMemberId(), got.GetIsLearner()
 	return a
+}
+
+// diagnose is why an endpoint has not answered, as far as that can be found out.
+func diagnose(ctx context.Context, endpoint string, config *tls.Config, err error) error {
+	if ctx.Err() != nil {
+		return errors.New("no answer in time")
+	}
+	u, wrong := url.Parse(endpoint)
+	if wrong != nil || u.Scheme != "https" || reasonOf(err) != task.ReasonNoEndpoint {
+		return err
+	}
+	if alert := tlsRefusal(ctx, u.Hostname(), cmp.Or(u.Port(), clientPort), config); alert != nil {
+		return runner.Passing(task.ReasonTLSInvalid, "%w", alert)
+	}
+	return err
 }
 
 // dial makes a connection, which begins with the first request and shows the session's

@@ -2,6 +2,7 @@ package agent
 
 import (
 	"context"
+	"crypto/tls"
 	"encoding/json"
 	"log/slog"
 	"os"
@@ -190,6 +191,26 @@ func TestTheNameInACertificate(t *testing.T) {
 				}
 				mustFail(t, tk, task.ReasonAuthenticationRequired, agent.ExitPermanent, row.words)
 			})
+		}
+	})
+}
+
+// By TLS 1.3 a member hangs up on a stranger when its handshake is over. Whether it is told
+// why must not be chance.
+func TestAStrangerIsToldWhy(t *testing.T) {
+	etcdtest.EachVersion(t, func(t *testing.T, version string) {
+		ours, others := etcdtest.NewAuthority(t, "ours"), etcdtest.NewAuthority(t, "theirs")
+		c := startSecure(t, version, ours)
+		for what, config := range map[string]*tls.Config{
+			"no certificate": etcdtest.Trusting(ours),
+			"a stranger's":   others.Issue(t, "root").Config(t, ours),
+		} {
+			for range 100 {
+				a := askOne(t.Context(), "https://"+c.members[0].Client, config, session(""))
+				if a.err == nil || reasonOf(a.err) != task.ReasonTLSInvalid || !strings.Contains(wordsOf(a.err), "tls: ") {
+					t.Fatalf("%s: %v", what, a.err)
+				}
+			}
 		}
 	})
 }
