@@ -7,6 +7,7 @@ import (
 	"context"
 	"crypto/tls"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"io"
 	"net"
@@ -85,12 +86,11 @@ func request(ctx context.Context, conn net.Conn) error {
 			return err
 		}
 	}
-	if _, err := io.WriteString(conn, "GET /version HTTP/1.1\r\nHost: etcd\r\nConnection: close\r\n\r\n"); err != nil {
-		return err
-	}
+	_, broken := io.WriteString(conn, "GET /version HTTP/1.1\r\nHost: etcd\r\nConnection: close\r\n\r\n")
+	// Why it was broken may be there to read.
 	resp, err := http.ReadResponse(bufio.NewReader(conn), nil)
 	if err != nil {
-		return err
+		return errors.Join(err, broken)
 	}
 	defer resp.Body.Close()
 	if resp.StatusCode != http.StatusOK {
