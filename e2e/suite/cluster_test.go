@@ -129,22 +129,29 @@ func (c *cluster) onNode(node string) string {
 	return ""
 }
 
-// tells: there is an event of that reason about it that has all the words.
+// tells: there is an event of that reason about it that has all the words. It may come a
+// moment after what it tells of.
 func (c *cluster) tells(reason string, words ...string) {
 	c.s.t.Helper()
-	var all eventsv1.EventList
-	c.s.must(env.Client.List(c.s.ctx, &all, client.InNamespace(c.Namespace)))
-	var seen []string
-	for _, e := range all.Items {
-		if e.Regarding.Kind != "EtcdCluster" || e.Regarding.Name != c.Name {
-			continue
-		}
-		if e.Reason == reason && containsAll(e.Note, words) {
-			return
-		}
-		seen = append(seen, e.Reason+": "+e.Note)
-	}
-	c.s.t.Errorf("no event %s with %q about %s, only\n%s", reason, words, c.Name, strings.Join(seen, "\n"))
+	c.s.within(soon, func(ctx context.Context) error {
+		return harness.Poll(ctx, fmt.Sprintf("an event %s with %q", reason, words), func(ctx context.Context) (string, error) {
+			var all eventsv1.EventList
+			if err := env.Client.List(ctx, &all, client.InNamespace(c.Namespace)); err != nil {
+				return "", err
+			}
+			var seen []string
+			for _, e := range all.Items {
+				if e.Regarding.Kind != "EtcdCluster" || e.Regarding.Name != c.Name {
+					continue
+				}
+				if e.Reason == reason && containsAll(e.Note, words) {
+					return "", nil
+				}
+				seen = append(seen, e.Reason+": "+e.Note)
+			}
+			return "there are only\n" + strings.Join(seen, "\n"), nil
+		})
+	})
 }
 
 func containsAll(text string, words []string) bool {
