@@ -6,8 +6,6 @@ import (
 	"fmt"
 	"slices"
 
-	apierrors "k8s.io/apimachinery/pkg/api/errors"
-
 	"github.com/etcd-operators/etcd-operators/api/v1beta2"
 	"github.com/etcd-operators/etcd-operators/operators/etcd-operator/internal/observe"
 	"github.com/etcd-operators/etcd-operators/operators/etcd-operator/internal/plan"
@@ -49,19 +47,18 @@ func (a *Actor) promote(ctx context.Context, c *v1beta2.EtcdCluster, obs *plan.O
 	return wrap(a.Etcd.Promote(ctx, voters(c, obs), x.ID), "promote member "+x.Name)
 }
 
-// removeMember removes a member whose Pod is still as it was observed: one that
-// has come back, or was given leave to start, is not the one that was decided on. Nor is
-// one whose volume is there although it was not seen (S9).
+// removeMember removes a member while all Pods are still as they were observed: its own,
+// since one that has come back, or was given leave to start, is not the one that was
+// decided on; and the others', since those who are to stay a quorum may lose their data
+// with them (S4). Nor does it remove one whose volume is there although it was not seen
+// (S9).
 func (a *Actor) removeMember(ctx context.Context, c *v1beta2.EtcdCluster, obs *plan.Observation, x plan.RemoveMember) error {
-	pod, err := a.livePod(ctx, c, x.Name)
-	switch {
-	case apierrors.IsNotFound(err):
-		if x.Pod != nil {
-			return fmt.Errorf("%w: Pod %s is gone", ErrStale, x.Name)
-		}
-	case err != nil:
-		return fmt.Errorf("read Pod %s: %w", x.Name, err)
-	case x.Pod == nil || string(pod.UID) != x.Pod.UID || !observe.SameGrant(pod, x.Pod) || observe.HasComeBack(pod, x.Pod):
+	pods, err := a.allAsObserved(ctx, c, obs)
+	if err != nil {
+		return err
+	}
+	pod := pods[x.Name]
+	if (pod == nil) != (x.Pod == nil) || (pod != nil && (string(pod.UID) != x.Pod.UID || !observe.SameGrant(pod, x.Pod) || observe.HasComeBack(pod, x.Pod))) {
 		return fmt.Errorf("%w: Pod %s has changed", ErrStale, x.Name)
 	}
 	if err := a.noUnseenClaim(ctx, c, obs, x.Name); err != nil {

@@ -119,7 +119,7 @@ func testMembership(t *testing.T, version string) {
 	}
 
 	removal := plan.RemoveMember{ID: added.ID, Name: "x-b", Members: both, Pod: podIn(obs, "x-b")}
-	t.Run("a member is removed only while its Pod is as it was observed", func(t *testing.T) {
+	t.Run("a member is removed only while all Pods are as they were observed", func(t *testing.T) {
 		for name, pod := range map[string]*plan.Pod{
 			"there was none": nil,
 			"another one":    {Name: "x-b", UID: "other"},
@@ -129,6 +129,9 @@ func testMembership(t *testing.T, version string) {
 		}
 		wantStale(t, "its Pod is gone", b.act(obs, plan.RemoveMember{ID: added.ID, Name: "x-gone", Members: both, Pod: removal.Pod}))
 		wantStale(t, "another list", b.act(obs, plan.RemoveMember{ID: added.ID, Name: "x-b", Members: alone, Pod: removal.Pod}))
+		three := *obs
+		three.Pods = append(slices.Clone(obs.Pods), plan.Pod{Name: "x-c", UID: "u"})
+		wantStale(t, "another member's Pod is gone", b.act(&three, removal))
 		if err := b.act(obs, plan.OpenGrant{Name: "x-b", UID: removal.Pod.UID, Grant: plan.Grant{Attempt: 1, Members: []string{"x-a", "x-b"}}}); err != nil {
 			t.Fatal(err)
 		}

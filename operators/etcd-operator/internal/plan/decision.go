@@ -182,9 +182,9 @@ type Promote struct {
 	Members []Member
 }
 
-// RemoveMember takes a member out of the member list (S4). It is carried out only
-// if the member's Pod, read live, is still as Pod says: the same uid and the same
-// attempt of its Grant, or none if Pod is nil (S9, S11).
+// RemoveMember takes a member out of the member list (S4). It is carried out only if all
+// Pods, read live, are as they were observed, and the member's is still as Pod says: the
+// same uid and the same attempt of its Grant, or none if Pod is nil (S9, S11).
 type RemoveMember struct {
 	ID      uint64
 	Name    string

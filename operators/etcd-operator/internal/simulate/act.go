@@ -25,9 +25,9 @@ import (
 //     linearizable member list equals the one that was decided on.
 //   - A Pod gets another image, or is deleted to be made again, and etcd a request for a
 //     downgrade, only if a live list of the Pods shows all of them as they were observed.
-//   - A member is removed only if its Pod, read live, is still the one that was
-//     observed, with the same grant, and if it does not lead; a claim is deleted only
-//     if no Pod has its name, and it is still a member's; a Pod returns only to such.
+//   - A member is removed only if all Pods, read live, are as they were observed, its own
+//     with the same grant, and if it does not lead; a claim is deleted only if no Pod has
+//     its name, and it is still a member's; a Pod returns only to such.
 //   - A member is defragmented only if the Pods and the member list are as they were
 //     observed and another one leads; it is written on its Pod first, and the call is made
 //     within the deadline of an action.
@@ -211,10 +211,7 @@ func (w *world) effect(op *operator, t *todo, n int) (more bool, err error) {
 			return err
 		})
 	case plan.RemoveMember:
-		if err := w.samePod(a.Name, a.Pod); err != nil && !t.looked {
-			return false, err
-		}
-		if w.hasUnseenClaim(t, a.Name) && !t.looked {
+		if !t.looked && (!w.mayRemove(t, a) || w.hasUnseenClaim(t, a.Name)) {
 			return false, errConflict
 		}
 		return false, w.changeMembers(op, t, a.Members, func(r *run) error {

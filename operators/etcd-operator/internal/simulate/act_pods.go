@@ -83,17 +83,15 @@ func (w *world) patchPod(name, uid string, change func(*pod) error) error {
 	return change(p)
 }
 
-// samePod reads a member's Pod live.
-func (w *world) samePod(name string, seen *plan.Pod) error {
+// mayRemove reads the Pods live: all are as they were observed, and the member's has the
+// grant that it had, and was not placed since.
+func (w *world) mayRemove(t *todo, a plan.RemoveMember) bool {
 	if w.cfg.has(NoLivePod) {
-		return nil
+		return true
 	}
-	p := w.pod(name)
-	if (p == nil) != (seen == nil) {
-		return errConflict
-	}
-	if p == nil {
-		return nil
+	p := w.pod(a.Name)
+	if !w.samePods(t.seen.Pods) || (p == nil) != (a.Pod == nil) {
+		return false
 	}
 	attempt := func(g *plan.Grant) int {
 		if g == nil {
@@ -101,10 +99,7 @@ func (w *world) samePod(name string, seen *plan.Pod) error {
 		}
 		return g.Attempt
 	}
-	if p.uid != seen.UID || attempt(p.grant) != attempt(seen.Grant) || (p.ready && !seen.UnreadySince.IsZero()) || (p.node >= 0 && seen.Node == "") {
-		return errConflict
-	}
-	return nil
+	return p == nil || (attempt(p.grant) == attempt(a.Pod.Grant) && (p.node < 0 || a.Pod.Node != ""))
 }
 
 // isMembers reports whether a volume, read live, is one that a member may have.
