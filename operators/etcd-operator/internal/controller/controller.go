@@ -96,6 +96,10 @@ func (r *Reconciler) Reconcile(ctx context.Context, req ctrl.Request) (ctrl.Resu
 	}
 	obs.Since = r.since(req.NamespacedName)
 	d := plan.Plan(obs)
+	if d.NamesBackups {
+		r.Observer.Backups(ctx, &c, &obs)
+		d = plan.Plan(obs)
+	}
 	status, err := r.carryOut(ctx, &c, &obs, d)
 	r.Metrics.Observe(req.NamespacedName, &status, time.Since(begun))
 	r.Metrics.Members(req.NamespacedName, members(&obs))

@@ -244,6 +244,16 @@ func (b *bench) poke(service string) {
 	})
 }
 
+// events are those of a reason.
+func (b *bench) events(reason string) []eventsv1.Event {
+	b.t.Helper()
+	var list eventsv1.EventList
+	if err := b.client.List(apiservertest.Context(b.t), &list, client.InNamespace(b.namespace)); err != nil {
+		b.t.Fatal(err)
+	}
+	return slices.DeleteFunc(list.Items, func(e eventsv1.Event) bool { return e.Reason != reason })
+}
+
 // wantEvents waits for events of these reasons.
 func (b *bench) wantEvents(reasons ...string) {
 	b.t.Helper()

@@ -3,6 +3,7 @@ package controller_test
 import (
 	"context"
 	"fmt"
+	"strings"
 	"testing"
 	"time"
 
@@ -10,10 +11,13 @@ import (
 	clientv3 "go.etcd.io/etcd/client/v3"
 	"go.uber.org/zap"
 	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"github.com/etcd-operators/etcd-operators/api/v1beta2"
+	"github.com/etcd-operators/etcd-operators/operators/etcd-operator/internal/controller"
 	"github.com/etcd-operators/etcd-operators/operators/etcd-operator/internal/podtest"
+	"github.com/etcd-operators/etcd-operators/shared/apiservertest"
 	"github.com/etcd-operators/etcd-operators/shared/member"
 )
 
@@ -33,11 +37,12 @@ func (b *bench) at(p *corev1.Pod) *clientv3.Client {
 // operators are at it.
 func TestBeginsAnew(t *testing.T) {
 	t.Parallel()
-	b := newBench(t)
+	b := newBench(t, func(r *controller.Reconciler) { r.Observer.Live = r.Actor.Live })
 	podtest.StartKubelet(t, b.client, b.namespace)
 	c := b.create("x", 3)
 	b.untilHealthy(c, 3)
 	lost := c.Status.ClusterID
+	b.storeSnapshot("nightly", lost)
 
 	const keys = 100
 	pods := b.pods(c)
@@ -96,4 +101,23 @@ func TestBeginsAnew(t *testing.T) {
 		t.Errorf("it holds %d keys at revision %d, want %d at %d or later", got.Count, got.Header.Revision, keys, c.Status.Recovery.BeginsAt)
 	}
 	b.wantEvents("QuorumLost", "SurvivorChosen", "SurvivorAdopted", "RecoveryComplete")
+	// Backups were looked up before the loss was told.
+	for _, e := range b.events("QuorumLost") {
+		if !strings.Contains(e.Note, "EtcdBackup nightly has stored revision 55") {
+			t.Errorf("an event says: %s", e.Note)
+		}
+	}
+}
+
+// storeSnapshot makes an EtcdBackup that has stored a snapshot of a cluster.
+func (b *bench) storeSnapshot(name, clusterID string) {
+	b.t.Helper()
+	backup := &v1beta2.EtcdBackup{
+		ObjectMeta: metav1.ObjectMeta{Name: name, Namespace: b.namespace},
+		Spec:       v1beta2.BackupSpec{EtcdEndpoints: []string{"http://x-client:2379"}, StorageType: v1beta2.StorageS3, S3: &v1beta2.S3Source{Path: "bucket/key"}},
+	}
+	apiservertest.Create(b.t, b.client, backup)
+	now := metav1.Now()
+	backup.Status.Snapshot = &v1beta2.BackupSnapshot{Location: "s3://bucket/key", ClusterID: clusterID, Revision: 55, CompletionTime: &now}
+	apiservertest.SetStatus(b.t, b.client, backup)
 }

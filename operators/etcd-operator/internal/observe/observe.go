@@ -75,7 +75,6 @@ func (o *Observer) Observe(ctx context.Context, c *v1beta2.EtcdCluster, certific
 	if asks(&obs.Cluster) {
 		o.ask(ctx, c, pods, &obs)
 	}
-	o.backups(ctx, c, &obs)
 	obs.Now = time.Now()
 	return obs, nil
 }

@@ -43,10 +43,11 @@ func parseID(s string) uint64 {
 // backupsDeadline bounds the look at EtcdBackups: without them no more is lost than words.
 const backupsDeadline = 5 * time.Second
 
-// backups looks for the newest stored snapshot of a cluster whose majority is lost. Where
-// EtcdBackups are not known, or may not be read, nothing is said of them.
-func (o *Observer) backups(ctx context.Context, c *v1beta2.EtcdCluster, obs *plan.Observation) {
-	if c.Status.QuorumLostSince == nil || o.Live == nil {
+// Backups adds the newest stored snapshot of a cluster to its Observation, for a Decision
+// that names it. Where EtcdBackups are not installed, or cannot be read, the Observation
+// stays as it is.
+func (o *Observer) Backups(ctx context.Context, c *v1beta2.EtcdCluster, obs *plan.Observation) {
+	if o.Live == nil {
 		return
 	}
 	ctx, cancel := context.WithTimeout(ctx, backupsDeadline)

@@ -26,6 +26,9 @@ type Decision struct {
 	// Status is the whole status that the Observation implies, its conditions
 	// without times.
 	Status v1beta2.ClusterStatus
+	// NamesBackups is true when Message names the newest stored snapshot: it is to be
+	// looked up, and the step decided again with it, before anything is reported.
+	NamesBackups bool
 }
 
 const (

@@ -91,7 +91,7 @@ func (v *view) restoreToWrite() string {
 		said = fmt.Sprintf("no EtcdBackup here has stored cluster %016x; if a snapshot lies elsewhere, create, with its place,", c.ClusterID)
 	default:
 		spec["backupRef"] = map[string]string{"name": "BACKUP"}
-		said = "EtcdBackups could not be looked at; create, with the name of the one that has stored this cluster,"
+		said = "EtcdBackups cannot be listed; create, with the name of the one that has stored this cluster,"
 	}
 	restore := map[string]any{
 		"apiVersion": v1beta2.GroupVersion.String(), "kind": "EtcdRestore",

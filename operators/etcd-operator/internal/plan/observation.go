@@ -37,7 +37,7 @@ type Observation struct {
 	FreshNames []string
 	FreshToken string
 	// Backup is the newest stored snapshot of this cluster, and BackupsKnown is true if
-	// that was looked for: only while a majority's data is lost.
+	// EtcdBackups could be listed: only for a Decision that names them.
 	Backup       *Backup
 	BackupsKnown bool
 }

@@ -24,6 +24,8 @@ type step struct {
 	action          Action
 	reason, message string
 	again           time.Duration
+	// namesBackups is true when the message tells of EtcdBackups.
+	namesBackups bool
 }
 
 // do is the step that carries out an action; the next one follows at once.
@@ -165,6 +167,8 @@ func (v *view) decide(s *step) Decision {
 		HandsOff: s.reason == "Deleting" || v.Cluster.Fence.Stands() || (blocked[s.reason] && !lookedAfter[s.reason]),
 		Budget:   v.budget(s.action),
 		Status:   v.status(s),
+
+		NamesBackups: s.namesBackups,
 	}
 }
 

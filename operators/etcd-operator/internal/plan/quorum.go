@@ -18,7 +18,9 @@ func awaitQuorum(v *view) *step {
 		return nil
 	}
 	if why := v.quorumLost(); why != "" {
-		return wait(v.lossPatience(), "QuorumLost", v.lossReport(why))
+		s := wait(v.lossPatience(), "QuorumLost", v.lossReport(why))
+		s.namesBackups = true
+		return s
 	}
 	again := shortly
 	for i := range v.Pods {

@@ -185,7 +185,7 @@ func TestLossReport(t *testing.T) {
 			words: []string{
 				"the data of 3 of 5 voters is lost: c, d, e", "left: a (revision 60, committed index 199990), b (revision 70, committed index 200000)",
 				"set spec.recovery.quorumLoss: Survivor", "kubectl annotate etcd x etcd.database.coreos.com/recover=00000000000000c1",
-				"EtcdBackups could not be looked at", `"kind":"EtcdRestore"`,
+				"EtcdBackups cannot be listed", `"kind":"EtcdRestore"`,
 			},
 		},
 		"a backup": {
