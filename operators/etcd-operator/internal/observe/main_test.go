@@ -6,6 +6,7 @@ import (
 	"slices"
 	"strings"
 	"testing"
+	"time"
 
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
@@ -106,10 +107,16 @@ type asked struct {
 	endpoints []string
 	// certified are the names that their certificates must be for.
 	certified []string
-	answers   map[string]etcdclient.Answer
+	// within is how long they have to answer; 0 if that is for the client to say.
+	within  time.Duration
+	answers map[string]etcdclient.Answer
 }
 
-func (a *asked) Ask(_ context.Context, endpoints []etcdclient.Endpoint) map[string]etcdclient.Answer {
+func (a *asked) Ask(ctx context.Context, endpoints []etcdclient.Endpoint) map[string]etcdclient.Answer {
+	a.within = 0
+	if by, ok := ctx.Deadline(); ok {
+		a.within = time.Until(by)
+	}
 	a.endpoints, a.certified = nil, nil
 	for _, e := range endpoints {
 		a.endpoints = append(a.endpoints, e.Name+" at "+e.Addr)

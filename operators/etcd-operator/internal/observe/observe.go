@@ -411,6 +411,11 @@ func (o *Observer) ask(ctx context.Context, c *v1beta2.EtcdCluster, pods []*core
 	if len(endpoints) == 0 {
 		return
 	}
+	if !isElectionAwaited(c, pods) {
+		var cancel context.CancelFunc
+		ctx, cancel = context.WithTimeout(ctx, leaderlessDeadline)
+		defer cancel()
+	}
 	answers := o.Etcd.Ask(ctx, endpoints)
 	for i := range obs.Pods {
 		if a, ok := answers[obs.Pods[i].Name]; ok {
@@ -420,4 +425,40 @@ func (o *Observer) ask(ctx context.Context, c *v1beta2.EtcdCluster, pods []*core
 			}
 		}
 	}
+}
+
+// leaderlessDeadline bounds the questions to members when no linearizable read can succeed,
+// or when nothing depends on one. What a member knows by itself takes milliseconds, or some
+// hundred on a busy machine; the rest is for a quorum that is about to elect a leader.
+const leaderlessDeadline = 500 * time.Millisecond
+
+// isElectionAwaited reports whether it is worth waiting for a quorum to answer: the members
+// that were last reported to vote may be one, judging by the containers that run, and no
+// restore waits for the operator to stop. It decides how long to ask, and nothing else.
+func isElectionAwaited(c *v1beta2.EtcdCluster, pods []*corev1.Pod) bool {
+	if f := Fence(c); f.Asked() != "" {
+		return false
+	}
+	runs := map[string]bool{}
+	for _, p := range pods {
+		runs[p.Name] = p.DeletionTimestamp == nil && isEtcdRunning(p)
+	}
+	voters, running := 0, 0
+	for _, m := range c.Status.MemberDetails {
+		if m.Role != v1beta2.MemberVoter {
+			continue
+		}
+		voters++
+		if runs[m.Name] {
+			running++
+		}
+	}
+	return running > voters/2 || voters == 0
+}
+
+// isEtcdRunning reports whether a Pod's etcd container runs, as far as its kubelet has said.
+func isEtcdRunning(p *corev1.Pod) bool {
+	return slices.ContainsFunc(p.Status.ContainerStatuses, func(s corev1.ContainerStatus) bool {
+		return s.Name == member.ContainerEtcd && s.State.Running != nil
+	})
 }
