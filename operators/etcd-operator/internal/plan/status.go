@@ -207,10 +207,25 @@ func (v *view) available(s *step) metav1.Condition {
 	return v.condition(kind, false, s.reason, s.message)
 }
 
-// tolerance says how many members may fail, and warns of a size that gains nothing.
+// tolerance says how many more members may fail, counted from those that are healthy now,
+// and warns of a size that gains nothing.
 func (v *view) tolerance() string {
-	n := len(v.voters)
-	msg := fmt.Sprintf("%d voters serve reads and writes; %d of them may fail", n, (n-1)/2)
+	all, healthy := len(v.voters), len(v.healthy)
+	who := fmt.Sprintf("%d voters serve", all)
+	switch {
+	case healthy < all:
+		who = fmt.Sprintf("%d of %d voters serve", healthy, all)
+	case all == 1:
+		who = "1 voter serves"
+	}
+	msg := fmt.Sprintf("%s reads and writes; %d of them may fail", who, healthy-quorum(all))
+	switch {
+	case healthy > quorum(all):
+	case healthy < all:
+		msg = who + " reads and writes; the cluster tolerates no failure until more voters are healthy"
+	default:
+		msg = who + " reads and writes; the cluster tolerates no failure"
+	}
 	if v.Cluster.Size%2 == 0 {
 		msg += fmt.Sprintf("; an even size of %d tolerates no more failures than %d", v.Cluster.Size, v.Cluster.Size-1)
 	}

@@ -122,6 +122,10 @@ func TestMessages(t *testing.T) {
 		want []string
 	}{
 		"how many may fail":              {healthy(5), v1beta2.ConditionAvailable, []string{"5 voters", "2 of them may fail"}},
+		"how many may with one down":     {healthy(3).silent("c"), v1beta2.ConditionAvailable, []string{"2 of 3 voters serve reads and writes; the cluster tolerates no failure until more voters are healthy"}},
+		"how many may of five, one down": {healthy(5).silent("e"), v1beta2.ConditionAvailable, []string{"4 of 5 voters serve reads and writes; 1 of them may fail"}},
+		"two of five are down":           {healthy(5).silent("d", "e"), v1beta2.ConditionAvailable, []string{"3 of 5 voters serve reads and writes; the cluster tolerates no failure until more voters are healthy"}},
+		"one alone":                      {healthy(1), v1beta2.ConditionAvailable, []string{"1 voter serves reads and writes; the cluster tolerates no failure"}},
 		"an even size gains nothing":     {healthy(4), v1beta2.ConditionAvailable, []string{"1 of them may fail", "an even size of 4 tolerates no more failures than 3"}},
 		"who is not healthy and why":     {healthy(3).silent("c"), v1beta2.ConditionDegraded, []string{"c: ", "does not answer", "node-c"}},
 		"an alarm":                       {healthy(3).answer("c", func(a *Answer) { a.Errors = []string{"alarm:NOSPACE"} }), v1beta2.ConditionDegraded, []string{"c: alarm:NOSPACE"}},
