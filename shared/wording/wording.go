@@ -11,6 +11,10 @@ const (
 	// MaxText is the longest text that is taken over, in bytes: a few sentences, and a
 	// history of them stays small.
 	MaxText = 1024
+	// MaxMessage is the longest message of a condition, in bytes: what several members
+	// say, and what to do about it. The schema of conditions takes 32,768 characters; a
+	// dozen conditions have to fit into one object.
+	MaxMessage = 8192
 	// maxReason is short enough for every place that a reason is written to.
 	maxReason = 100
 
@@ -32,10 +36,16 @@ func Reason(reason, other string) string {
 }
 
 // Clip is a text without white space around it, valid and of at most MaxText bytes.
-func Clip(text string) string {
+func Clip(text string) string { return ClipTo(text, MaxText) }
+
+// Message is the same for a whole message of a condition: at most MaxMessage bytes.
+func Message(text string) string { return ClipTo(text, MaxMessage) }
+
+// ClipTo is the same for a limit of one's own, of more bytes than an ellipsis has.
+func ClipTo(text string, limit int) string {
 	text = strings.ToValidUTF8(strings.TrimSpace(text), "?")
-	if len(text) <= MaxText {
+	if len(text) <= limit {
 		return text
 	}
-	return strings.ToValidUTF8(text[:MaxText-len(ellipsis)], "") + ellipsis
+	return strings.ToValidUTF8(text[:limit-len(ellipsis)], "") + ellipsis
 }

@@ -28,6 +28,9 @@ func TestClip(t *testing.T) {
 			t.Errorf("%s: got %q, want %q", name, got, row.want)
 		}
 	}
+	if got := Message(strings.Repeat("x", MaxMessage+1)); len(got) != MaxMessage || !strings.HasSuffix(got, ellipsis) {
+		t.Errorf("a message is cut to %d bytes, want %d", len(got), MaxMessage)
+	}
 	// Cut in the middle of a letter.
 	if got := Clip("x" + strings.Repeat("ä", MaxText)); !utf8.ValidString(got) || len(got) > MaxText {
 		t.Errorf("got %d bytes, valid %t", len(got), utf8.ValidString(got))

@@ -88,6 +88,7 @@ func (a *Actor) Report(ctx context.Context, c *v1beta2.EtcdCluster, d plan.Decis
 			meta.RemoveStatusCondition(&next.Status.Conditions, cond.Type)
 		}
 	}
+	fit(&next.Status)
 	if equality.Semantic.DeepEqual(c.Status, next.Status) {
 		return c.Status, nil
 	}

@@ -17,6 +17,7 @@ import (
 	"github.com/etcd-operators/etcd-operators/shared/etcdclient"
 	"github.com/etcd-operators/etcd-operators/shared/launcher"
 	"github.com/etcd-operators/etcd-operators/shared/member"
+	"github.com/etcd-operators/etcd-operators/shared/wording"
 )
 
 // Endpoint is where a member is asked: at its Pod's own address, which needs no
@@ -39,7 +40,7 @@ func podOf(p *corev1.Pod) plan.Pod {
 		Finished: p.Status.Phase == corev1.PodFailed || p.Status.Phase == corev1.PodSucceeded,
 		IP:       p.Status.PodIP,
 		Node:     p.Spec.NodeName,
-		Trouble:  trouble(p),
+		Trouble:  wording.Clip(trouble(p)),
 		Template: p.Annotations[v1beta2.AnnotationTemplate],
 
 		UnreadySince: p.CreationTimestamp.Time,
@@ -50,7 +51,7 @@ func podOf(p *corev1.Pod) plan.Pod {
 	}
 	for _, c := range p.Status.Conditions {
 		if c.Type == corev1.PodScheduled && c.Status == corev1.ConditionFalse {
-			out.Unschedulable = c.Message
+			out.Unschedulable = wording.Clip(c.Message)
 		}
 	}
 	for _, v := range p.Spec.Volumes {

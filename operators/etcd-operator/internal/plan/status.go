@@ -122,6 +122,12 @@ func (v *view) phase(s *step) v1beta2.ClusterPhase {
 func (v *view) listMembers(st *v1beta2.ClusterStatus) {
 	for _, m := range v.list {
 		d := v1beta2.MemberDetail{Name: m.Name, ID: fmt.Sprintf("%016x", m.ID), Role: v1beta2.MemberVoter}
+		if d.Name == "" || len(d.Name) > maxMemberName || isListed(st.MemberDetails, d.Name) {
+			d.Name = d.ID
+		}
+		if isListed(st.MemberDetails, d.Name) {
+			continue // an id twice is no member list of etcd's
+		}
 		switch {
 		case !m.Started:
 			d.Role = v1beta2.MemberUnstarted
@@ -153,6 +159,15 @@ func (v *view) listMembers(st *v1beta2.ClusterStatus) {
 		}
 	}
 	st.ReadyMembers = fmt.Sprintf("%d/%d", len(st.Members.Ready), v.Cluster.Size)
+}
+
+// maxMemberName is how long a host name may be (RFC 1035); a member's name is part of one.
+const maxMemberName = 253
+
+// isListed reports whether a name is taken: the schema lists each once. A second member
+// of a name, which people can add, is listed by its id.
+func isListed(details []v1beta2.MemberDetail, name string) bool {
+	return slices.ContainsFunc(details, func(d v1beta2.MemberDetail) bool { return d.Name == name })
 }
 
 // conditions are in a fixed order: what a person wants to know first comes first.

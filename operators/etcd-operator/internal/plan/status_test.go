@@ -201,6 +201,21 @@ func TestWhoIsThere(t *testing.T) {
 	}
 }
 
+// A name is listed once, as the schema demands: a second member of it, and one whose peer
+// URL tells no name, are listed by id.
+func TestMembersAreListedUnderDifferentNames(t *testing.T) {
+	w := healthy(3)
+	w.list = append(w.list, Member{ID: 0xf0, Name: "c", Started: true}, Member{ID: 0xf1, Learner: true})
+	var got []string
+	for _, d := range Plan(w.seen()).Status.MemberDetails {
+		got = append(got, d.Name+" "+d.ID)
+	}
+	want := []string{"a 000000000000000a", "b 000000000000000b", "c 000000000000000c", "00000000000000f0 00000000000000f0", "00000000000000f1 00000000000000f1"}
+	if diff := cmp.Diff(want, got); diff != "" {
+		t.Errorf("(-want +got):\n%s", diff)
+	}
+}
+
 // Only those are ready that serve: none without a linearizable read, and none that has
 // not applied its own promotion.
 func TestWhoIsReady(t *testing.T) {
