@@ -51,7 +51,9 @@ type BackupStatus struct {
 	// Whether the backup is stored; of a repeated one, whether the last one is.
 	// +optional
 	Succeeded bool `json:"succeeded"`
-	// Why the last backup failed. Empty while one is under way and after success.
+	// Why the last backup failed. Empty after success, and while a backup is under way;
+	// but of a repeated one it tells why the last attempt failed while its Job tries
+	// again. (The conditions tell that of every backup.)
 	// +optional
 	Reason string `json:"Reason,omitempty"`
 	// The etcd version of the source of the newest good backup.

@@ -9,6 +9,7 @@ import (
 
 	batchv1 "k8s.io/api/batch/v1"
 	corev1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/api/meta"
 	"k8s.io/apimachinery/pkg/api/resource"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"sigs.k8s.io/controller-runtime/pkg/client"
@@ -96,6 +97,10 @@ func TestRetry(t *testing.T) {
 	e := b.create("x")
 	j := b.job(e)
 	b.ends(b.pod(&j), agent.ExitRetry, fails("StoreUnavailable", false))
+	b.until(e, "why the first attempt failed", func(s *v1beta2.BackupStatus) bool {
+		c := meta.FindStatusCondition(s.Conditions, v1beta2.ConditionFailed)
+		return c != nil && c.Status == metav1.ConditionFalse && c.Reason == "StoreUnavailable"
+	})
 	b.quiet(e)
 	if e.Status.Phase != v1beta2.BackupRunning || e.Status.Reason != "" {
 		t.Errorf("after the first Pod the status is %+v", e.Status)

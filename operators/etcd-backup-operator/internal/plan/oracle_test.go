@@ -110,7 +110,9 @@ func oracleStatus(o Observation, d Decision, complain func(string, ...any)) {
 			complain("condition %s has the reason %q and the message %q", c.Type, c.Reason, c.Message)
 		}
 	}
-	if st.Phase == v1beta2.BackupRunning && o.Backup.DeletionTimestamp == nil && (st.Reason != "" || len(st.Active) == 0) {
+	// Of a one-shot backup that runs, a Reason would be read as its end.
+	attempt := o.Backup.Spec.Repeated() && slices.ContainsFunc(o.Jobs, func(j Job) bool { return j.Running && j.Result != nil && j.Result.Failure != nil })
+	if st.Phase == v1beta2.BackupRunning && o.Backup.DeletionTimestamp == nil && ((st.Reason != "" && !attempt) || len(st.Active) == 0) {
 		complain("phase Running with the Reason %q and %d active", st.Reason, len(st.Active))
 	}
 	for _, success := range []bool{true, false} {

@@ -75,6 +75,7 @@ var states = []rule{
 	ended,
 	refuse,
 	troubled,
+	retrying,
 	blocked,
 	running,
 	suspended,
@@ -219,6 +220,17 @@ func troubled(v *view) *step {
 		if j := a.job; j != nil && j.Running && !j.Deleting && j.Waiting != "" {
 			return warn("PodNotStarting", fmt.Sprintf(
 				"the Pod of Job %s does not start: %s; it starts by itself once that is mended", a.Name, wording.Clip(j.Waiting)))
+		}
+	}
+	return nil
+}
+
+// retrying tells the failure of the last attempt while the Job makes another one.
+func retrying(v *view) *step {
+	for _, a := range v.active {
+		if j := a.job; j != nil && j.Running && !j.Deleting && j.Result != nil && j.Result.Failure != nil {
+			f := j.Result.Failure
+			return warn(wording.Reason(f.Reason, "JobFailed"), fmt.Sprintf("the Job %s tries again: %s", a.Name, wording.Clip(f.Message)))
 		}
 	}
 	return nil

@@ -128,9 +128,9 @@ func TestPlan(t *testing.T) {
 			want:   decided{Reason: "BucketNotFound", Phase: failed, Events: []string{"BucketNotFound"}},
 		},
 		"one-shot failed once": {
-			reason: "the Job starts another Pod",
+			reason: "the Job starts another Pod, and why the first one failed is told at once",
 			o:      observe(started(0, reportedFailure(false)), after(3*time.Second)),
-			want:   decided{Reason: "BackupStarted", Phase: running},
+			want:   decided{Reason: "BucketNotFound", Phase: running, Events: []string{"BucketNotFound"}},
 		},
 		"one-shot failed every time": {
 			reason: "the Job gave up: the last report says why",

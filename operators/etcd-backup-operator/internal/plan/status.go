@@ -93,8 +93,13 @@ func (v *view) phase(s *step) v1beta2.BackupPhase {
 	return v1beta2.BackupScheduled
 }
 
-// failure is the legacy status.Reason: empty while a backup is under way.
+// failure is the legacy status.Reason: empty while a backup is under way, but that of a
+// repeated one tells the failure of an attempt. (For clients of the predecessor a one-shot
+// backup has ended once there is a Reason.)
 func (v *view) failure() string {
+	if s := retrying(v); s != nil && v.spec.Repeated() {
+		return s.reason + ": " + s.message
+	}
 	if len(v.active) > 0 {
 		return ""
 	}
@@ -142,6 +147,9 @@ func (v *view) hasFailed() metav1.Condition {
 	}
 	if f := v.final(); f != nil && !f.Succeeded {
 		return v.condition(kind, true, f.Reason, f.Message)
+	}
+	if s := retrying(v); s != nil {
+		return v.condition(kind, false, s.reason, s.message)
 	}
 	return v.condition(kind, false, "NotFailed", "no failure is known of")
 }

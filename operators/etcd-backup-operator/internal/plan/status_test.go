@@ -252,6 +252,33 @@ func TestClock(t *testing.T) {
 	}
 }
 
+// While the Job tries again, the failure of the last attempt is told, once. The legacy
+// Reason of a one-shot backup stays empty: its readers take it for the end.
+func TestFailedAttempt(t *testing.T) {
+	said := fmt.Sprintf("the Job %s tries again: there is no bucket mybucket", name(0))
+	first := Plan(observe(started(0, reportedFailure(false)), after(3*time.Second)))
+	want := []metav1.Condition{condition("Complete", "False", "BucketNotFound", said), condition("Failed", "False", "BucketNotFound", said)}
+	if diff := cmp.Diff(want, first.Status.Conditions); diff != "" || first.Status.Reason != "" {
+		t.Errorf("one-shot: Reason %q, conditions (-want +got):\n%s", first.Status.Reason, diff)
+	}
+	again := Plan(observe(status(func(s *v1beta2.BackupStatus) { *s = first.Status }), job(0, reportedFailure(false)), after(time.Minute)))
+	if len(first.Events) != 1 || !first.Events[0].Warning || len(again.Events) != 0 {
+		t.Errorf("events %v, then %v: want one warning", first.Events, again.Events)
+	}
+
+	due := 2 * time.Hour
+	said = fmt.Sprintf("the Job %s tries again: there is no bucket mybucket", name(due))
+	repeated := Plan(observe(every(time.Hour), counted("every 1h0m0s", due), before(time.Hour, ""), started(due, reportedFailure(false)), after(due+3*time.Second))).Status
+	if repeated.Reason != "BucketNotFound: "+said {
+		t.Errorf("repeated: Reason is %q", repeated.Reason)
+	}
+	for kind, reason := range map[string]string{"Complete": "BackupSucceeded", "Failed": "BucketNotFound", "Scheduled": "BucketNotFound"} {
+		if c := find(t, repeated.Conditions, kind); c.Reason != reason || (reason == "BucketNotFound" && c.Message != said) {
+			t.Errorf("repeated: %s has reason %s, want %s: %s", kind, c.Reason, reason, c.Message)
+		}
+	}
+}
+
 // The history keeps what Jobs and people need of it.
 func TestHistory(t *testing.T) {
 	failures := func(from, to int) change {
