@@ -81,12 +81,13 @@ func dropOldSeeds(v *view) *step {
 }
 
 // withdrawSeedGrants takes the leave to begin a cluster from every Pod but the seed's,
-// and from that too once the cluster id is latched (S2). It needs no quorum.
+// and from that too once it serves: before the cluster id is latched, and its data counts
+// (S2). It needs no quorum.
 func withdrawSeedGrants(v *view) *step {
 	var pods []PodRef
 	for i := range v.Pods {
 		p := &v.Pods[i]
-		beginning := v.beginning() && v.Cluster.Bootstrap != nil && p.Name == v.Cluster.Bootstrap.Member
+		beginning := v.beginning() && v.Cluster.Bootstrap != nil && p.Name == v.Cluster.Bootstrap.Member && !hasBegun(p)
 		if p.Grant != nil && p.Grant.New && !beginning {
 			pods = append(pods, PodRef{p.Name, p.UID})
 		}
@@ -145,6 +146,14 @@ func restartSeed(v *view) *step {
 	return do(OpenGrant{seed.Name, seed.UID, grant}, "StartingSeed", fmt.Sprintf("seed %s may start", seed.Name))
 }
 
+// hasBegun reports whether a seed serves a cluster of its own. One that is ending takes
+// its data with it: it is begun anew.
+func hasBegun(seed *Pod) bool {
+	a := &seed.Answer
+	return !seed.Finished && seed.DeletingSince.IsZero() && a.Reached && a.Read && a.ClusterID != 0 &&
+		len(a.Members) == 1 && a.Members[0].Name == seed.Name && a.Members[0].ID == a.MemberID
+}
+
 // latchClusterID ends the beginning: from here on there is never another one.
 func latchClusterID(v *view) *step {
 	if !v.beginning() {
@@ -152,9 +161,7 @@ func latchClusterID(v *view) *step {
 	}
 	seed := v.pods[v.Cluster.Bootstrap.Member]
 	a := &seed.Answer
-	// One that is ending takes its data with it: it is begun anew.
-	ending := seed.Finished || !seed.DeletingSince.IsZero()
-	if !ending && a.Reached && a.Read && a.ClusterID != 0 && len(a.Members) == 1 && a.Members[0].Name == seed.Name && a.Members[0].ID == a.MemberID {
+	if hasBegun(seed) {
 		return do(LatchClusterID{a.ClusterID}, "Bootstrapped", fmt.Sprintf("seed %s serves cluster %016x", seed.Name, a.ClusterID))
 	}
 	if a.Refused != "" {

@@ -99,12 +99,16 @@ func TestOneBeginning(t *testing.T) {
 		},
 		"a seed that answers is not given up, whatever its node's object says": {
 			reason: "S9: it lives",
-			seen:   seeding(3, serving("a")).pod("a", func(p *Pod) { p.NodeLostSince = old }),
+			seen:   seeding(3, serving("a")).pod("a", func(p *Pod) { p.Grant, p.NodeLostSince = nil, old }),
 			do:     exactly(LatchClusterID{theCluster}), because: "Bootstrapped",
+		},
+		"the seed's grant is withdrawn as soon as it serves": {
+			reason: "S2: a seed that counts never has leave to begin without data, whatever its Pod loses",
+			seen:   seeding(3, serving("a")), do: exactly(CloseGrants{[]PodRef{{"a", "uid-a"}}}), because: "SeedStarted",
 		},
 		"the cluster id is latched when the seed alone serves it": {
 			reason: "S1: from here on there is never another beginning",
-			seen:   seeding(3, serving("a")), do: exactly(LatchClusterID{theCluster}), because: "Bootstrapped",
+			seen:   seeding(3, serving("a")).pod("a", func(p *Pod) { p.Grant = nil }), do: exactly(LatchClusterID{theCluster}), because: "Bootstrapped",
 		},
 		"the cluster id is not latched from a seed that is being deleted": {
 			reason: "the data goes with it, and after the latch nothing could be begun in its place",
@@ -145,7 +149,7 @@ func TestOneBeginning(t *testing.T) {
 			do: setRole("a", Voter), because: "SettingRoles",
 		},
 		"the seed's grant is withdrawn after the latch": {
-			reason: "S2: the grant is open until the cluster id is latched", seen: healthy(1).grant("a", seedGrant(1)),
+			reason: "S2: one that was under way has come late", seen: healthy(1).grant("a", seedGrant(1)),
 			do: exactly(CloseGrants{[]PodRef{{"a", "uid-a"}}}), because: "SeedStarted",
 		},
 		"the seed's grant is withdrawn after the latch also while it does not answer": {

@@ -258,14 +258,26 @@ func TestGrants(t *testing.T) {
 			reason: "its launcher was asked a moment before it used its grant",
 			seen: healthy(3).size(4).learner("d").role("d", Joiner).grant("d", joinGrant(1, "a", "b", "c", "d")).
 				answer("d", func(a *Answer) { *a = Answer{Waiting: true} }),
-			because: "WaitingForMember",
+			do: setRole("d", Learner), because: "SettingRoles",
 		},
 		"the grant of a member that has started is withdrawn": {
 			reason: "S2: it was for once", seen: healthy(3).size(4).learner("d").grant("d", joinGrant(1, "a", "b", "c", "d")).answer("d", func(a *Answer) { a.Applied = 1 }),
 			do: exactly(CloseGrants{[]PodRef{{"d", "uid-d"}}}), because: "MemberStarted",
 		},
-		"the grant of a member that does not answer stays": {
-			reason: "S2: it may not have used it", seen: healthy(3).grant("c", joinGrant(1, "a", "b", "c")).silent("c"), because: "WaitingForMember",
+		"the grant of a member that does not answer is withdrawn too": {
+			reason: "S2: it has had data, or it would not be in the list as started", seen: healthy(3).grant("c", joinGrant(1, "a", "b", "c")).silent("c"),
+			do: exactly(CloseGrants{[]PodRef{{"c", "uid-c"}}}), because: "MemberStarted",
+		},
+		"the grant of a learner that has lost its disk and its record is withdrawn": {
+			reason: "S2: attempt 0 is below the grant's: it would start again without data",
+			seen: healthy(3).size(4).learner("d").grant("d", joinGrant(1, "a", "b", "c", "d")).
+				answer("d", func(a *Answer) { *a = Answer{Waiting: true} }),
+			do: exactly(CloseGrants{[]PodRef{{"d", "uid-d"}}}), because: "MemberStarted",
+		},
+		"a learner gets no vote before its grant is withdrawn": {
+			reason: "S2: a serving voter that loses its disk and its record would start again without data",
+			seen:   healthy(3).size(4).learner("d").grant("d", joinGrant(1, "a", "b", "c", "d")),
+			do:     exactly(CloseGrants{[]PodRef{{"d", "uid-d"}}}), because: "MemberStarted",
 		},
 	}.run(t)
 }

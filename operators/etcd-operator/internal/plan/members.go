@@ -39,7 +39,11 @@ func (v *view) role(m Member, p *Pod, leaving *Member) Role {
 		return Restarting
 	case p.Role == Defragmenting && (!v.healthy[m.ID] || v.isDefragmenting(p) || v.mayDefragment(m)):
 		return Defragmenting
-	case v.answer(m) == nil || !m.Started:
+	case !m.Started:
+		return p.Role
+	case m.Learner && p.Role == Joiner:
+		return Learner // before its grant is closed: it has had data (see wiped)
+	case v.answer(m) == nil:
 		return p.Role
 	case m.Learner || v.answer(m).Learner:
 		return Learner
@@ -50,11 +54,13 @@ func (v *view) role(m Member, p *Pod, leaving *Member) Role {
 }
 
 // closeGrants takes the leave to start from members that have started: it was for
-// once (S2).
+// once (S2). That they are in the list as started says that they have had data, whether
+// they answer or not. It comes before promote: a voter never has leave to start without
+// data, whatever its Pod loses.
 func closeGrants(v *view) *step {
 	var pods []PodRef
 	for _, m := range v.list {
-		if p := v.pods[m.Name]; p != nil && p.Grant != nil && m.Started && v.answer(m) != nil {
+		if p := v.pods[m.Name]; p != nil && p.Grant != nil && m.Started {
 			pods = append(pods, PodRef{p.Name, p.UID})
 		}
 	}

@@ -96,6 +96,7 @@ var rules = []rule{
 	welcomeUpdated,
 	welcomeDefragmented,
 	setRoles,
+	closeGrants,
 
 	// Alarms: what a removed member has left behind, and who is not to hand on its data.
 	disarmRemoved,
@@ -109,7 +110,6 @@ var rules = []rule{
 	shrink,
 
 	// Tidy up.
-	closeGrants,
 	standAside,
 	deleteLeftoverPods,
 	deleteLeftoverClaims,

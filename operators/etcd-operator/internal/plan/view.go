@@ -176,9 +176,10 @@ func (v *view) mayRemove(m Member) bool {
 }
 
 // mayPromote reports whether the cluster would keep its quorum even if the learner
-// died as it gets its vote (S5); from one voter to two it cannot.
+// died as it gets its vote (S5); from one voter to two it cannot. One that still has leave
+// to start without data gets none (S2).
 func (v *view) mayPromote(m Member) bool {
-	if !v.settled || !m.Learner || !m.Started || !v.caughtUp(m) {
+	if !v.settled || !m.Learner || !m.Started || !v.caughtUp(m) || v.pods[m.Name].Grant != nil {
 		return false
 	}
 	counted := len(v.healthy)

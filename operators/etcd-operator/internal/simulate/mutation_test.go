@@ -280,6 +280,48 @@ func TestPlantedBugs(t *testing.T) {
 			by:      []string{"S1", "S2"},
 			seeds:   3000,
 		},
+		"a vote before the grant is withdrawn": {
+			reason: "a voter that serves has leave to start, and its Pod loses its data and the record of grants together",
+			planner: lie(func(o *plan.Observation) {
+				for i := range o.Pods {
+					p := &o.Pods[i]
+					if slices.ContainsFunc(list(o), func(m plan.Member) bool { return m.Name == p.Name && m.Started }) {
+						p.Grant = nil
+					}
+				}
+			}),
+			config: func(c *Config) { losingRecords()(c); c.TruthOnly = true },
+			by:     []string{"S2"},
+		},
+		"a latch before the seed's grant is withdrawn": {
+			reason: "the seed whose data counts has leave to begin, and its Pod loses its data and the record of grants together",
+			planner: lie(func(o *plan.Observation) {
+				for i := range o.Pods {
+					if o.Pods[i].Role == plan.Seed {
+						o.Pods[i].Grant = nil
+					}
+				}
+			}),
+			config: func(c *Config) { losingRecords(StallOperator, StallOperator)(c); c.Formed, c.TruthOnly = false, true },
+			by:     []string{"S1"},
+			seeds:  3000,
+		},
+		"a seed's grant withdrawn only with a quorum": {
+			reason: "of a seed that was given up the leave to begin stays while nobody serves",
+			planner: lie(func(o *plan.Observation) {
+				for i := range o.Pods {
+					if p := &o.Pods[i]; reader(o) == nil && p.Grant != nil && p.Grant.New && (o.Cluster.Bootstrap == nil || o.Cluster.Bootstrap.Member != p.Name) {
+						p.Grant = nil
+					}
+				}
+			}),
+			config: func(c *Config) {
+				c.Formed, c.BornFenced, c.Existed = false, false, ""
+				c.Kinds = []FaultKind{StopNode, StopNode, LoseNode, CutNode, Unschedulable, PassTime, PassTime, EditVersion, ImageTrouble}
+				c.Faults = 20
+			},
+			by: []string{"S2"},
+		},
 		"removing who is merely unknown": {
 			reason: "who does not answer is taken for lost with its node",
 			planner: lie(func(o *plan.Observation) {
@@ -1176,6 +1218,15 @@ func fewVotes(c *Config) {
 	c.TruthOnly, c.Formed, c.Gentle, c.Size, c.Persistent = true, true, true, 3, true
 	c.Kinds = []FaultKind{SlowMember, SlowMember, StopNode, WipeDisk, WipeWhileDown, KillLeader, MoveAway, HoldContainer}
 	c.Faults, c.AntiAffinity, c.Nodes = 20, true, 5
+}
+
+// losingRecords has emptyDirs that are lost with the record of grants in them, and what
+// else matters.
+func losingRecords(kinds ...FaultKind) func(*Config) {
+	return func(c *Config) {
+		c.Kinds = append([]FaultKind{WipeDisk, WipeDisk, WipeSeed, EditSize, EditSize, DeletePod}, kinds...)
+		c.Faults, c.Persistent, c.Steps, c.Survive, c.Nodes = 20, false, 250, false, max(c.Nodes, c.Size+1)
+	}
 }
 
 // shrinking has what moves the lead to a member that is about to leave.

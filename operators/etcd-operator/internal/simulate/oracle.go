@@ -88,6 +88,9 @@ func CheckDecision(o plan.Observation, d plan.Decision) *Violation {
 	if v := k.certificates(); v != nil {
 		return v
 	}
+	if v := k.leavesToBegin(); v != nil {
+		return v
+	}
 	switch a := d.Action.(type) {
 	case plan.GrowClaim:
 		return k.growClaim(a)
@@ -149,6 +152,23 @@ func CheckDecision(o plan.Observation, d plan.Decision) *Violation {
 		return k.deleteClaim(a)
 	}
 	return violation("Decision", "unknown action %T", d.Action)
+}
+
+// leavesToBegin: nothing is done to members, or to their Pods, before every Pod but that of
+// a seed that begins is without leave to begin a cluster (S2): it needs no quorum.
+func (k *check) leavesToBegin() *Violation {
+	switch k.d.Action.(type) {
+	case plan.CloseGrants, plan.RecordBootstrap, plan.TakeClaims:
+		return nil
+	}
+	c := &k.o.Cluster
+	for _, p := range k.o.Pods {
+		begins := c.ClusterID == 0 && c.Bootstrap != nil && !c.Bootstrap.Adopted && p.Name == c.Bootstrap.Member
+		if p.Grant != nil && p.Grant.New && !begins {
+			return violation("S2", "%s is done while %s may begin a cluster", k.d.Action.Kind(), p.Name)
+		}
+	}
+	return nil
 }
 
 // check is one Decision under examination.
@@ -282,8 +302,12 @@ func (k *check) latch(a plan.LatchClusterID) *Violation {
 	if c.Bootstrap.Adopted {
 		return k.latchAdopted(a)
 	}
-	if p := k.pod(c.Bootstrap.Member); p == nil || !p.Answer.Reached || p.Answer.ClusterID != a.ClusterID {
+	p := k.pod(c.Bootstrap.Member)
+	if p == nil || !p.Answer.Reached || p.Answer.ClusterID != a.ClusterID {
 		return violation("S1", "latches cluster id %x, which the seed does not report", a.ClusterID)
+	}
+	if p.Grant != nil && p.Grant.New {
+		return violation("S2", "latches cluster id %x while the seed %s may still begin without data", a.ClusterID, p.Name)
 	}
 	return nil
 }

@@ -97,6 +97,9 @@ func (k *check) promote(a plan.Promote) *Violation {
 	if an == nil || an.Applied+maxLag < k.applied || an.Leader != k.leader || len(an.Errors) > 0 || k.isCorrupt(a.ID) {
 		return violation("S5", "learner %s has not answered itself, caught up", a.Name)
 	}
+	if k.pod(a.Name).Grant != nil {
+		return violation("S2", "learner %s gets a vote, and may still start without data", a.Name)
+	}
 	if n := len(k.voters); n > 1 && len(k.healthy) < quorum(n+1) {
 		return violation("S5", "%d of %d voters are healthy without learner %s", len(k.healthy), n, a.Name)
 	}
