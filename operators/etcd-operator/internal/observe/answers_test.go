@@ -60,6 +60,56 @@ func testSeed(t *testing.T, version string) {
 	}
 }
 
+// A member that lags, or that has lost its quorum, says three things that are easily taken
+// for one another: what is committed is not what is applied, and the list as it knows it
+// is not the cluster's.
+func TestWhatIsToldIsNotMixedUp(t *testing.T) {
+	cluster := []etcdclient.Member{{ID: 1, Name: "x-a", PeerURLs: []string{"http://x-a.x:2380"}, Started: true}}
+	local := append(slices.Clone(cluster), etcdclient.Member{ID: 2, Name: "x-b", PeerURLs: []string{"http://x-b.x:2380"}, Started: true})
+	one := []plan.Member{{ID: 1, Name: "x-a", Started: true}}
+	two := append(slices.Clone(one), plan.Member{ID: 2, Name: "x-b", Started: true})
+	told := etcdclient.Answer{
+		Reached: true, ClusterID: 7, MemberID: 1, Leader: 2, Term: 3, RaftIndex: 40, AppliedIndex: 30, Revision: 20,
+		Members: cluster, LocalMembers: local, Read: true,
+	}
+	want := plan.Answer{Reached: true, ClusterID: 7, MemberID: 1, Leader: 2, Term: 3, Committed: 40, Applied: 30, Revision: 20, Read: true, Members: one}
+	b := newBench(t)
+	b.runs(b.pod("x-a"), "10.0.0.1")
+	for name, row := range map[string]struct {
+		reason string
+		told   func(etcdclient.Answer, plan.Answer) (etcdclient.Answer, plan.Answer)
+	}{
+		"with a quorum": {
+			reason: "a linearizable read gave the cluster's list; the survivor with the most committed entries has not applied all of them yet",
+			told:   func(a etcdclient.Answer, w plan.Answer) (etcdclient.Answer, plan.Answer) { return a, w },
+		},
+		"without a quorum": {
+			reason: "no read succeeded: its own list tells how many members there were",
+			told: func(a etcdclient.Answer, w plan.Answer) (etcdclient.Answer, plan.Answer) {
+				a.Read, a.Members, w.Read, w.Members = false, nil, false, two
+				return a, w
+			},
+		},
+		"a read without a list": {
+			reason: "no change of members is decided by a list that was not read",
+			told: func(a etcdclient.Answer, w plan.Answer) (etcdclient.Answer, plan.Answer) {
+				a.Members, w.Read, w.Members = nil, false, two
+				return a, w
+			},
+		},
+	} {
+		t.Run(name, func(t *testing.T) {
+			said, wanted := row.told(told, want)
+			b.asked.answers = map[string]etcdclient.Answer{"x-a": said}
+			got := seen(t, b.observe(), "x-a").Answer
+			wanted.Quota = got.Quota // of its Pod
+			if diff := cmp.Diff(wanted, got); diff != "" {
+				t.Errorf("%s (-want +got):\n%s", row.reason, diff)
+			}
+		})
+	}
+}
+
 func byID(a, b plan.Member) int {
 	if a.ID < b.ID {
 		return -1
