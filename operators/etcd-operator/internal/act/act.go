@@ -101,6 +101,8 @@ func (a *Actor) Act(ctx context.Context, c *v1beta2.EtcdCluster, obs *plan.Obser
 		return a.enableDowngrade(ctx, c, obs, x)
 	case plan.CancelDowngrade:
 		return a.cancelDowngrade(ctx, c, obs)
+	case plan.AdvanceLog:
+		return a.advanceLog(ctx, c, obs, x)
 	case plan.ChangeImage:
 		return a.changeImage(ctx, c, obs, x)
 	case plan.RemakePod:

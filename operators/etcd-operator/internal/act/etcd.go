@@ -24,6 +24,7 @@ type Etcd interface {
 	Defragment(ctx context.Context, member etcdclient.Endpoint) error
 	EnableDowngrade(ctx context.Context, via []etcdclient.Endpoint, to string) error
 	CancelDowngrade(ctx context.Context, via []etcdclient.Endpoint) error
+	AppendEntries(ctx context.Context, via []etcdclient.Endpoint, n int) error
 }
 
 // voters are the members through which a change can be made: those whose

@@ -172,6 +172,11 @@ func (u untouched) CancelDowngrade(context.Context, []etcdclient.Endpoint) error
 	return nil
 }
 
+func (u untouched) AppendEntries(context.Context, []etcdclient.Endpoint, int) error {
+	u.t.Error("raft's log has grown")
+	return nil
+}
+
 func (u untouched) MoveLeader(context.Context, etcdclient.Endpoint, uint64) error {
 	u.t.Error("leadership was moved")
 	return nil

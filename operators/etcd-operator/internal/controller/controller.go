@@ -190,12 +190,15 @@ func explain(conditions []metav1.Condition, generation int64, failed error) []me
 // tell makes the event and the log line of what was done, or of what has come to
 // stand in the way.
 func (r *Reconciler) tell(ctx context.Context, c *v1beta2.EtcdCluster, d plan.Decision) {
+	before := meta.FindStatusCondition(c.Status.Conditions, v1beta2.ConditionProgressing)
+	if _, repeated := d.Action.(plan.AdvanceLog); repeated && before != nil && before.Reason == d.Reason {
+		return // one of many alike
+	}
 	if d.Action != nil {
 		log.FromContext(ctx).Info(d.Message, "action", d.Action.Kind(), "reason", d.Reason)
 		r.Events.Eventf(c, nil, corev1.EventTypeNormal, d.Reason, d.Action.Kind(), "%s", wording.Clip(d.Message))
 		return
 	}
-	before := meta.FindStatusCondition(c.Status.Conditions, v1beta2.ConditionProgressing)
 	if before != nil && before.Reason == d.Reason {
 		return
 	}

@@ -201,6 +201,41 @@ func TestUpgrade(t *testing.T) {
 	b.wantEvents("UpgradeStarted", "UpgradingMember", "MemberUpgraded", "UpgradeFinished", "VersionRefused")
 }
 
+// A cluster that nobody writes to goes from 3.5 to 3.7 all the same, with the snapshot count
+// that etcd has: the operator lets members leave the log of 3.5 behind. Keys, revision and
+// members are as they were.
+func TestAnIdleClusterIsUpgraded(t *testing.T) {
+	t.Parallel()
+	versions := etcdtest.Versions()
+	b := newBench(t)
+	podtest.StartKubelet(t, b.client, b.namespace)
+	c := b.create("x", 3, func(c *v1beta2.EtcdCluster) { c.Spec.Version = versions[0] })
+	b.untilVersion(c, 3, versions[0])
+	before := b.pods(c)
+	end := b.writes(b.serves(c))
+	b.until(c, "a write", func(*v1beta2.ClusterStatus) bool { return b.keys(b.serves(c)) > 0 })
+	acked, _ := end()
+
+	b.edit(c, func(c *v1beta2.EtcdCluster) { c.Spec.Version = versions[1] })
+	b.untilVersion(c, 3, versions[1])
+	began := time.Now()
+	b.edit(c, func(c *v1beta2.EtcdCluster) { c.Spec.Version = versions[2] })
+	b.until(c, "the reason to be told", func(s *v1beta2.ClusterStatus) bool {
+		return reason(s, v1beta2.ConditionUpgrading) == "WritingSnapshots" || s.CurrentVersion == versions[2]
+	})
+	b.untilVersion(c, 3, versions[2])
+	t.Logf("to %s in %s, with nobody who writes", versions[2], time.Since(began).Round(time.Millisecond))
+	if n := b.keys(b.serves(c)); n != acked {
+		t.Errorf("%d keys are left of %d", n, acked)
+	}
+	for i, p := range b.pods(c) {
+		if p.UID != before[i].UID {
+			t.Errorf("Pod %s is another one", p.Name)
+		}
+	}
+	b.wantEvents("WritingSnapshots", "UpgradeFinished")
+}
+
 // An image that can't be pulled stops the change at the first member, in the kubelet's
 // words, and the way back is open. Half-way it is, too.
 func TestAnUpgradeThatGoesWrong(t *testing.T) {

@@ -217,6 +217,11 @@ type EnableDowngrade struct {
 // as they were observed (S11). Etcd refuses a repetition.
 type CancelDowngrade struct{}
 
+// AdvanceLog has raft append so many entries to its log that change nothing, so that
+// members write the snapshot that their snapshot count asks for. More of them than needed
+// do no harm.
+type AdvanceLog struct{ Entries int }
+
 // ChangeImage gives the etcd container of a Pod another image, in place: its kubelet
 // ends the container and starts it anew in the same Pod, on the same data. It is
 // carried out only if the cluster's Pods, read live, are as they were observed: the
@@ -333,6 +338,7 @@ func (RemoveMember) Kind() string     { return "RemoveMember" }
 func (MoveLeader) Kind() string       { return "MoveLeader" }
 func (EnableDowngrade) Kind() string  { return "EnableDowngrade" }
 func (CancelDowngrade) Kind() string  { return "CancelDowngrade" }
+func (AdvanceLog) Kind() string       { return "AdvanceLog" }
 func (ChangeImage) Kind() string      { return "ChangeImage" }
 func (DisarmAlarm) Kind() string      { return "DisarmAlarm" }
 func (Compact) Kind() string          { return "Compact" }

@@ -268,7 +268,7 @@ var lookedAfter = map[string]bool{
 // Blocked reports whether a reason is one for which nothing moves until somebody
 // does something.
 func Blocked(reason string) bool {
-	return blocked[reason] || reason == "VersionRefused" || reason == "ScheduleInvalid" || reason == "Corrupt" || reason == "GrowthRefused"
+	return blocked[reason] || reason == "VersionRefused" || reason == "ScheduleInvalid" || reason == "Corrupt" || reason == "GrowthRefused" || reason == waitingForSnapshot
 }
 
 // degraded says which members are not healthy.
@@ -364,9 +364,12 @@ func (v *view) upgrading(s *step) metav1.Condition {
 	if c.Bootstrap != nil {
 		refusal = v.refusal()
 	}
+	pending := v.pendingUpgrade(s)
 	switch {
 	case s.reason == "UpgradeStarted":
 		return v.condition(kind, true, "Upgrading", s.message)
+	case pending != nil:
+		return *pending
 	case c.Target != "" && refusal != "":
 		return v.condition(kind, true, "VersionRefused", fmt.Sprintf("%s members run %s; %s", v.upgraded(), v.image(), refusal))
 	case c.Target != "" || v.upgradesSome():

@@ -201,36 +201,13 @@ func beginVersion(v *view) *step {
 		return wait(shortly, "Upgrading", "waiting for etcd's cluster version to be that of "+c.Version)
 	}
 	if index := v.oldLog(next); index > 0 {
-		return wait(shortly, "Upgrading", fmt.Sprintf(
-			"etcd %s does not start on what etcd 3.5 has left in the log: every member makes a snapshot after it before raft's index is %d, as clients write", next, index))
+		return v.leaveOldLog(next, index)
 	}
 	index := c.VersionIndex
 	if parseVersion(next).minor == 7 {
 		index = 0 // what there was of etcd 3.5 is left behind
 	}
 	return do(RecordVersion{c.Version, next, index, c.Size}, "UpgradeStarted", fmt.Sprintf("members move from etcd %s to %s, one at a time", c.Version, next))
-}
-
-// snapshotCount is after how many log entries etcd makes a snapshot, from 3.6 on
-// (etcdserver.DefaultSnapshotCount).
-const snapshotCount = 10_000
-
-// oldLog is raft's index up to which a member may still have to replay what etcd 3.5 has
-// written, if it is about to go to a version that cannot; 0 if none has. (3.7.3 panics
-// on 3.5's requests of the v2 API, by which members published their names: "unmarshal
-// should never fail". They are left behind with the first snapshot after them.)
-func (v *view) oldLog(next string) uint64 {
-	if parseVersion(next).minor != 7 || v.Cluster.VersionIndex == 0 {
-		return 0
-	}
-	var last uint64
-	for _, m := range v.voters {
-		p := v.pods[m.Name]
-		if until := v.Cluster.VersionIndex + uint64(cmp.Or(p.SnapshotCount, snapshotCount)); v.answer(m).Applied <= until {
-			last = max(last, until+1)
-		}
-	}
-	return last
 }
 
 // finishVersion records the version that all members have come to, once etcd itself

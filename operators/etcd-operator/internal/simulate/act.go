@@ -231,6 +231,8 @@ func (w *world) effect(op *operator, t *todo, n int) (more bool, err error) {
 		return false, w.enableDowngrade(op, t, a)
 	case plan.CancelDowngrade:
 		return false, w.cancelDowngrade(op, t)
+	case plan.AdvanceLog:
+		return false, w.advanceLog(op, a)
 	case plan.ChangeImage:
 		return false, w.giveImage(t, a)
 	case plan.RemakePod:

@@ -6,6 +6,9 @@ import "github.com/etcd-operators/etcd-operators/operators/etcd-operator/interna
 // reaches some Pod that is marked as a voter and ready, and remembers each write
 // that was acknowledged.
 func (w *world) tickClient() {
+	if w.settling && w.cfg.Idle {
+		return
+	}
 	var serving []*pod
 	for _, p := range w.pods {
 		if p.role == plan.Voter && p.deleting == never && w.ready(p) {

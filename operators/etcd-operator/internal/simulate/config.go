@@ -46,6 +46,8 @@ type Config struct {
 	Scheduled    bool
 	// TLS is whether members talk by TLS.
 	TLS bool
+	// Idle lets clients write no more once faults have stopped.
+	Idle bool
 	// Steps is how many steps there are in which faults happen.
 	Steps int
 	// Faults is the number of faults.
@@ -161,6 +163,8 @@ func RandomConfig(seed int64) Config {
 	cfg.Survive = survivors.chance(40)
 	secure := newRandom(uint64(seed), 12)
 	cfg.TLS = secure.chance(50)
+	idle := newRandom(uint64(seed), 13)
+	cfg.Idle = idle.chance(30)
 	cfg.Faults = pick(&r, 0, 2, 4, 8, 12, 20)
 	for k := range numFaults {
 		if r.chance(45) {
@@ -237,6 +241,9 @@ func (c *Config) String() string {
 	}
 	if c.Survive {
 		s += ", survivor"
+	}
+	if c.Idle {
+		s += ", idle"
 	}
 	if c.Calm {
 		s += ", calm"

@@ -21,6 +21,7 @@ func Minimise(f *Failure, planner Planner) *Failure {
 		func(c *Config) { c.Size = min(c.Size, 3) },
 		func(c *Config) { c.Nodes = min(c.Nodes, 3) },
 		func(c *Config) { c.Weight = 1 },
+		func(c *Config) { c.Idle = false },
 		func(c *Config) { c.Version = "3.6.16" },
 	} {
 		tried := cfg

@@ -634,6 +634,16 @@ func TestPlantedBugs(t *testing.T) {
 			by:      []string{"S6"},
 			seeds:   3000,
 		},
+		"an idle cluster that is left to wait for snapshots": {
+			reason:  "clients are believed to write enough",
+			planner: without("AdvanceLog"),
+			config: func(c *Config) {
+				changing(EditVersion, EditVersion)(c)
+				c.Version, c.Weight, c.Idle = "3.5.35", 1, true
+			},
+			by:    []string{liveness},
+			seeds: 3000,
+		},
 		"the log of 3.5 forgotten": {
 			reason:  "3.7 is gone to as soon as 3.6 is there",
 			planner: lie(func(o *plan.Observation) { o.Cluster.VersionIndex = 0 }),

@@ -126,6 +126,8 @@ func CheckDecision(o plan.Observation, d plan.Decision) *Violation {
 		return k.enableDowngrade(a)
 	case plan.CancelDowngrade:
 		return k.cancelDowngrade()
+	case plan.AdvanceLog:
+		return k.advanceLog(a)
 	case plan.ChangeImage:
 		return k.changeImage(a)
 	case plan.RemakePod:

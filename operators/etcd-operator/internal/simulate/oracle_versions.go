@@ -2,6 +2,7 @@ package simulate
 
 import (
 	"fmt"
+	"slices"
 
 	"github.com/etcd-operators/etcd-operators/operators/etcd-operator/internal/plan"
 )
@@ -106,6 +107,22 @@ func (k *check) holdsBack(minor int) bool {
 		}
 	}
 	return false
+}
+
+// advanceLog: raft's log is made to grow only for the sake of what etcd 3.5 has left in it,
+// and while all is well.
+func (k *check) advanceLog(a plan.AdvanceLog) *Violation {
+	c := &k.o.Cluster
+	old := slices.ContainsFunc(k.o.Pods, func(p plan.Pod) bool {
+		return k.ours(&p.Answer) && p.Answer.Applied <= c.VersionIndex+snapshotEntries
+	})
+	switch {
+	case a.Entries < 1 || a.Entries > 500:
+		return violation("S10", "%d entries are appended", a.Entries)
+	case c.Target != "" || minorOf(c.Version) != 6 || minorOf(c.WantedVersion) != 7 || c.VersionIndex == 0 || !old:
+		return violation("S10", "raft's log is made to grow from %d, and no etcd 3.5 has left anything", c.VersionIndex)
+	}
+	return k.wholly("")
 }
 
 func (k *check) changeImage(a plan.ChangeImage) *Violation {

@@ -28,12 +28,12 @@ var actionKinds = []string{
 	"AddLearner", "Promote", "RemoveMember", "MoveLeader", "DeletePod", "DeleteClaim",
 	"AcknowledgeFence", "LiftFence", "AdoptSeed", "RecordVersion", "ChangeImage", "RemakePod",
 	"DisarmAlarm", "Compact", "BeginDefragment", "Defragment",
-	"EnableDowngrade", "CancelDowngrade",
+	"EnableDowngrade", "CancelDowngrade", "AdvanceLog",
 	"GrowClaim", "KeepClaims", "TakeClaims",
 	"RecordSurvivor", "WithdrawLeave", "AdoptSurvivor", "DropSeed", "EndRecovery",
 }
 
-const numActions = 32
+const numActions = 33
 
 func kindIndex(a plan.Action) int { return slices.Index(actionKinds, a.Kind()) }
 

@@ -124,6 +124,21 @@ func (w *world) raiseVersion(l *run) {
 	}
 }
 
+// advanceLog is a member that is asked for entries that change nothing.
+func (w *world) advanceLog(op *operator, a plan.AdvanceLog) error {
+	r := w.endpoint(op)
+	if r == nil {
+		return errNobody
+	}
+	w.touch("raft's log grows")
+	for range a.Entries {
+		if err := w.propose(r, entry{kind: noop}); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
 // editVersion is a user who wants another version.
 func (w *world) editVersion(version string) {
 	w.say("the user sets version %s", version)

@@ -1,0 +1,87 @@
+package plan
+
+import (
+	"cmp"
+	"fmt"
+
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	"github.com/etcd-operators/etcd-operators/api/v1beta2"
+)
+
+// The rules of this file bring every member past what etcd 3.5 has left in its log, before
+// any of them runs 3.7. A member writes a snapshot each time that it has applied so many
+// entries, and an idle cluster has none to apply: the operator appends them (AdvanceLog).
+
+// snapshotCount is after how many log entries etcd makes a snapshot, from 3.6 on
+// (etcdserver.DefaultSnapshotCount).
+const snapshotCount = 10_000
+
+// oldLog is raft's index up to which a member may still have to replay what etcd 3.5 has
+// written, if it is about to go to a version that cannot; 0 if none has. (3.7.3 panics
+// on 3.5's requests of the v2 API, by which members published their names: "unmarshal
+// should never fail". They are left behind with the first snapshot after them.)
+func (v *view) oldLog(next string) uint64 {
+	if parseVersion(next).minor != 7 || v.Cluster.VersionIndex == 0 {
+		return 0
+	}
+	var last uint64
+	for _, m := range v.voters {
+		p := v.pods[m.Name]
+		if until := v.Cluster.VersionIndex + uint64(cmp.Or(p.SnapshotCount, snapshotCount)); v.answer(m).Applied <= until {
+			last = max(last, until+1)
+		}
+	}
+	return last
+}
+
+const (
+	// writingSnapshots is the reason while the operator appends entries to raft's log.
+	writingSnapshots = "WritingSnapshots"
+	// waitingForSnapshot is the reason while more entries than that are missing.
+	waitingForSnapshot = "WaitingForSnapshot"
+
+	// entriesPerStep is how many entries are appended before the members are observed
+	// again: about a second of a disk that syncs in 30 ms.
+	entriesPerStep = 500
+	// mostEntries is how many entries the operator appends in all: those of etcd 3.5's own
+	// snapshot count, and as many again. They take some minutes.
+	mostEntries = 200_000
+)
+
+// leaveOldLog has raft's log grow to an index at which every member has written a snapshot
+// after what etcd 3.5 has left in it. No key is written, and the revision stays.
+func (v *view) leaveOldLog(next string, index uint64) *step {
+	lacking := index - min(index, v.applied)
+	if lacking > mostEntries {
+		return wait(slowly, waitingForSnapshot, fmt.Sprintf(
+			"waiting for members' snapshots before the move to etcd %s: that etcd does not start on log entries of etcd 3.5, and members write the next snapshot as late as raft's index %d; set spec.etcd.snapshotCount to %d (and remove %s from spec.pod.etcdEnv)",
+			next, index, snapshotCount, "ETCD_SNAPSHOT_COUNT"))
+	}
+	message := fmt.Sprintf(
+		"preparing the move to etcd %s: raft's log grows to index %d by entries that change nothing, so that every member writes a snapshot; etcd %s does not start on log entries of etcd 3.5",
+		next, index, next)
+	if lacking == 0 {
+		return wait(soon, writingSnapshots, message) // a member has not applied all of it yet
+	}
+	return do(AdvanceLog{int(min(lacking, entriesPerStep))}, writingSnapshots, message)
+}
+
+// pendingUpgrade is the condition Upgrading of a cluster that is to move to another
+// version, and of which no member has been told so yet; nil if there is none.
+func (v *view) pendingUpgrade(s *step) *metav1.Condition {
+	c := &v.Cluster
+	next, refusal := nextVersion(c.Version, c.WantedVersion)
+	if c.ClusterID == 0 || c.Target != "" || refusal != "" || next == c.Version {
+		return nil
+	}
+	reason, message := "UpgradePending", fmt.Sprintf("waiting to move from etcd %s to %s: see the condition Progressing", c.Version, next)
+	switch s.reason {
+	case writingSnapshots, waitingForSnapshot:
+		reason, message = s.reason, s.message
+	case "Upgrading":
+		message = s.message
+	}
+	pending := v.condition(v1beta2.ConditionUpgrading, true, reason, message)
+	return &pending
+}
