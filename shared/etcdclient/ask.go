@@ -4,7 +4,6 @@ import (
 	"cmp"
 	"context"
 	"errors"
-	"net/http"
 	"slices"
 	"sync"
 	"sync/atomic"
@@ -300,9 +299,9 @@ func canRead(err error) bool {
 
 // askLauncher returns nil when no launcher answers.
 func askLauncher(ctx context.Context, e Endpoint) *launcher.State {
-	t := &http.Transport{DisableKeepAlives: true}
-	defer t.CloseIdleConnections()
-	state, err := launcher.Ask(ctx, &http.Client{Transport: t}, e.metricsAddr())
+	c, done := oneAnswer(nil)
+	defer done()
+	state, err := launcher.Ask(ctx, c, e.metricsAddr())
 	if err != nil {
 		return nil
 	}

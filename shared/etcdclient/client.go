@@ -115,13 +115,15 @@ func (c Client) connect(ctx context.Context, e Endpoint, d *dialer) (*clientv3.C
 		Endpoints: []string{"http://" + e.Addr},
 		// One try: a request that fails is an answer, and the next observation
 		// tries again.
-		MaxUnaryRetries: 1,
+		MaxUnaryRetries:    1,
+		MaxCallRecvMsgSize: maxMessage,
 		DialOptions: []grpc.DialOption{
 			grpc.WithContextDialer(d.dial),
 			grpc.WithChainUnaryInterceptor(failFast),
 		},
 		Logger: zap.NewNop(),
 	}
+	cfg.DialOptions = append(cfg.DialOptions, limits()...)
 	cfg.DialOptions = append(cfg.DialOptions, sessionOf(ctx).DialOptions()...)
 	if config := tlsOf(ctx); config != nil {
 		cfg.Endpoints = []string{"https://" + e.Addr}

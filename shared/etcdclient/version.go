@@ -19,17 +19,18 @@ const undecided = "not_decided"
 // 3.4 to 3.7.
 func (c Client) clusterVersion(ctx context.Context, e Endpoint) string {
 	scheme := "http"
-	t := &http.Transport{DisableKeepAlives: true}
-	if config := tlsOf(ctx); config != nil {
-		scheme, t.TLSClientConfig = "https", config.Clone()
-		t.TLSClientConfig.ServerName = e.ServerName
+	config := tlsOf(ctx)
+	if config != nil {
+		scheme, config = "https", config.Clone()
+		config.ServerName = e.ServerName
 	}
-	defer t.CloseIdleConnections()
+	client, done := oneAnswer(config)
+	defer done()
 	req, err := http.NewRequestWithContext(ctx, http.MethodGet, scheme+"://"+e.Addr+"/version", nil)
 	if err != nil {
 		return ""
 	}
-	resp, err := (&http.Client{Transport: t}).Do(req)
+	resp, err := client.Do(req)
 	if err != nil {
 		return ""
 	}
