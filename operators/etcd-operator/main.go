@@ -47,7 +47,7 @@ func main() {
 		Burst:      apiBurst,
 		Flags:      own.flags,
 		Learn:      own.learn,
-		Caches:     func() cache.Options { return caches(own.mayReadNodes, own.mayReadClasses) },
+		Caches:     func() cache.Options { return controller.Caches(own.mayReadNodes, own.mayReadClasses) },
 		SetUp:      own.setUp,
 	})
 }

@@ -52,9 +52,16 @@ func Account(t testing.TB, namespace, file string) *rest.Config {
 // do, as a main program does. It ends with the test, or when stop is called.
 func StartOperator(t testing.TB, to *rest.Config, namespace string, setup func(context.Context, ctrl.Manager) error) (stop func()) {
 	t.Helper()
+	return StartOperatorWith(t, to, namespace, cache.Options{}, setup)
+}
+
+// StartOperatorWith is StartOperator with the caches of a main program.
+func StartOperatorWith(t testing.TB, to *rest.Config, namespace string, caches cache.Options, setup func(context.Context, ctrl.Manager) error) (stop func()) {
+	t.Helper()
+	caches.DefaultNamespaces = map[string]cache.Config{namespace: {}}
 	mgr, err := ctrl.NewManager(to, ctrl.Options{
 		Scheme:     Scheme(),
-		Cache:      cache.Options{DefaultNamespaces: map[string]cache.Config{namespace: {}}},
+		Cache:      caches,
 		Metrics:    metricsserver.Options{BindAddress: "0"},
 		Controller: managerconfig.Controller{SkipNameValidation: new(true)}, // there are several in this process
 	})

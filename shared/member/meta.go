@@ -19,7 +19,8 @@ const (
 	labelPartOf    = "app.kubernetes.io/part-of"
 )
 
-// Selector is the labels that select every object of a cluster.
+// Selector is the labels that select every object of a cluster: in caches, in live lists
+// and in Services. Who lists by anything else sees what the caches do not.
 func Selector(cluster string) map[string]string {
 	return map[string]string{
 		v1beta2.LabelApp:     v1beta2.AppEtcd,

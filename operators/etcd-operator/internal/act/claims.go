@@ -44,7 +44,7 @@ func (a *Actor) noOtherClaims(ctx context.Context, c *v1beta2.EtcdCluster, x pla
 // liveClaims are all claims of the cluster's name, whosever they are.
 func (a *Actor) liveClaims(ctx context.Context, c *v1beta2.EtcdCluster) ([]corev1.PersistentVolumeClaim, error) {
 	var list corev1.PersistentVolumeClaimList
-	if err := a.Live.List(ctx, &list, client.InNamespace(c.Namespace), client.MatchingLabels{v1beta2.LabelCluster: c.Name}); err != nil {
+	if err := a.Live.List(ctx, &list, client.InNamespace(c.Namespace), client.MatchingLabels(member.Selector(c.Name))); err != nil {
 		return nil, fmt.Errorf("list volumes: %w", err)
 	}
 	return list.Items, nil

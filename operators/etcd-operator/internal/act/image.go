@@ -61,7 +61,7 @@ func (a *Actor) asObserved(ctx context.Context, c *v1beta2.EtcdCluster, obs *pla
 // were observed.
 func (a *Actor) allAsObserved(ctx context.Context, c *v1beta2.EtcdCluster, obs *plan.Observation) (map[string]*corev1.Pod, error) {
 	var list corev1.PodList
-	if err := a.Live.List(ctx, &list, client.InNamespace(c.Namespace), client.MatchingLabels{v1beta2.LabelCluster: c.Name}); err != nil {
+	if err := a.Live.List(ctx, &list, client.InNamespace(c.Namespace), client.MatchingLabels(member.Selector(c.Name))); err != nil {
 		return nil, fmt.Errorf("list Pods: %w", err)
 	}
 	found := map[string]*corev1.Pod{}

@@ -21,7 +21,7 @@ import (
 // has changed meanwhile is looked at again.
 func (a *Actor) metadata(ctx context.Context, c *v1beta2.EtcdCluster) error {
 	var list corev1.PodList
-	if err := a.Client.List(ctx, &list, client.InNamespace(c.Namespace), client.MatchingLabels{v1beta2.LabelCluster: c.Name}); err != nil {
+	if err := a.Client.List(ctx, &list, client.InNamespace(c.Namespace), client.MatchingLabels(member.Selector(c.Name))); err != nil {
 		return fmt.Errorf("list Pods: %w", err)
 	}
 	for i := range list.Items {

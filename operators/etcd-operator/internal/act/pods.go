@@ -62,7 +62,7 @@ func (a *Actor) createPods(ctx context.Context, c *v1beta2.EtcdCluster, obs *pla
 func (a *Actor) samePods(ctx context.Context, c *v1beta2.EtcdCluster, obs *plan.Observation) error {
 	var list metav1.PartialObjectMetadataList
 	list.SetGroupVersionKind(corev1.SchemeGroupVersion.WithKind("PodList"))
-	if err := a.Live.List(ctx, &list, client.InNamespace(c.Namespace), client.MatchingLabels{v1beta2.LabelCluster: c.Name}); err != nil {
+	if err := a.Live.List(ctx, &list, client.InNamespace(c.Namespace), client.MatchingLabels(member.Selector(c.Name))); err != nil {
 		return fmt.Errorf("list Pods: %w", err)
 	}
 	live, seen := map[string]bool{}, map[string]bool{}

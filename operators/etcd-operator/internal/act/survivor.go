@@ -30,7 +30,7 @@ func (a *Actor) sameHolders(ctx context.Context, c *v1beta2.EtcdCluster, obs *pl
 		return err
 	}
 	var claims corev1.PersistentVolumeClaimList
-	if err := a.Live.List(ctx, &claims, client.InNamespace(c.Namespace), client.MatchingLabels{v1beta2.LabelCluster: c.Name}); err != nil {
+	if err := a.Live.List(ctx, &claims, client.InNamespace(c.Namespace), client.MatchingLabels(member.Selector(c.Name))); err != nil {
 		return fmt.Errorf("list volumes: %w", err)
 	}
 	seen := map[string]string{}
@@ -56,7 +56,7 @@ func (a *Actor) sameHolders(ctx context.Context, c *v1beta2.EtcdCluster, obs *pl
 // livePods reads the cluster's Pods, which must be those that were observed, by uid.
 func (a *Actor) livePods(ctx context.Context, c *v1beta2.EtcdCluster, obs *plan.Observation) ([]corev1.Pod, error) {
 	var list corev1.PodList
-	if err := a.Live.List(ctx, &list, client.InNamespace(c.Namespace), client.MatchingLabels{v1beta2.LabelCluster: c.Name}); err != nil {
+	if err := a.Live.List(ctx, &list, client.InNamespace(c.Namespace), client.MatchingLabels(member.Selector(c.Name))); err != nil {
 		return nil, fmt.Errorf("list Pods: %w", err)
 	}
 	var ours []corev1.Pod

@@ -53,10 +53,11 @@ func newBench(t *testing.T, changes ...func(*controller.Reconciler)) *bench {
 	return b
 }
 
-// startOperator starts one as its main program does, and ends it with the test.
+// startOperator starts one as its main program does, with its caches, and ends it with
+// the test.
 func (b *bench) startOperator(registry prometheus.Registerer, changes ...func(*controller.Reconciler)) {
 	b.t.Helper()
-	apiservertest.StartOperator(b.t, apiservertest.Config(), b.namespace, func(ctx context.Context, mgr ctrl.Manager) error {
+	apiservertest.StartOperatorWith(b.t, apiservertest.Config(), b.namespace, controller.Caches(true, true), func(ctx context.Context, mgr ctrl.Manager) error {
 		etcd := etcdclient.Client{}
 		r := &controller.Reconciler{
 			Client:   mgr.GetClient(),

@@ -251,7 +251,7 @@ func ownerOf(obj client.Object) string {
 // one existed.
 func (o *Observer) claims(ctx context.Context, c *v1beta2.EtcdCluster, obs *plan.Observation) error {
 	var list corev1.PersistentVolumeClaimList
-	if err := o.Reader.List(ctx, &list, client.InNamespace(c.Namespace), client.MatchingLabels{v1beta2.LabelCluster: c.Name}); err != nil {
+	if err := o.Reader.List(ctx, &list, client.InNamespace(c.Namespace), client.MatchingLabels(member.Selector(c.Name))); err != nil {
 		return fmt.Errorf("list volumes: %w", err)
 	}
 	var others []string
@@ -290,7 +290,7 @@ func (o *Observer) claims(ctx context.Context, c *v1beta2.EtcdCluster, obs *plan
 // Observation.Pods.
 func (o *Observer) pods(ctx context.Context, c *v1beta2.EtcdCluster, obs *plan.Observation) ([]*corev1.Pod, error) {
 	var list corev1.PodList
-	if err := o.Reader.List(ctx, &list, client.InNamespace(c.Namespace), client.MatchingLabels{v1beta2.LabelCluster: c.Name}); err != nil {
+	if err := o.Reader.List(ctx, &list, client.InNamespace(c.Namespace), client.MatchingLabels(member.Selector(c.Name))); err != nil {
 		return nil, fmt.Errorf("list Pods: %w", err)
 	}
 	addressed, err := o.addresses(ctx, c)

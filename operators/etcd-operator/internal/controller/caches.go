@@ -1,4 +1,4 @@
-package main
+package controller
 
 import (
 	corev1 "k8s.io/api/core/v1"
@@ -12,9 +12,10 @@ import (
 	"github.com/etcd-operators/etcd-operators/api/v1beta2"
 )
 
-// caches keep in memory only what is needed: Pods, volumes and EndpointSlices of
-// etcd, the owners of Services and PodDisruptionBudgets, the readiness of nodes.
-func caches(mayReadNodes, mayReadClasses bool) cache.Options {
+// Caches keep in memory only what is needed: Pods, volumes and EndpointSlices of
+// etcd, the owners of Services and PodDisruptionBudgets, the readiness of nodes. Live
+// lists use member.Selector, which has the label of these, so that both find the same.
+func Caches(mayReadNodes, mayReadClasses bool) cache.Options {
 	ours := labels.SelectorFromSet(labels.Set{v1beta2.LabelApp: v1beta2.AppEtcd})
 	opts := cache.Options{
 		DefaultTransform: cache.TransformStripManagedFields(),
