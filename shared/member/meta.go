@@ -65,6 +65,11 @@ func memberLabels(cluster, name string) map[string]string {
 	return l
 }
 
+// ClaimLabels are on a member's claim, beside LabelOwner where volumes are retained.
+func ClaimLabels(c *v1beta2.EtcdCluster, name string) map[string]string {
+	return memberLabels(c.Name, name)
+}
+
 // podLabels adds the user's labels. What the operator selects by is never theirs
 // (admission refuses it, and this ignores it); the rest of the recommended
 // labels is a default.

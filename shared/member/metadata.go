@@ -37,6 +37,9 @@ func Metadata(c *v1beta2.EtcdCluster, pod *corev1.Pod) (labels, annotations map[
 		before = keys{} // it has none from us, as far as is known
 	}
 	labels, annotations = maps.Clone(pod.Labels), maps.Clone(pod.Annotations)
+	if labels == nil {
+		labels = map[string]string{}
+	}
 	if annotations == nil {
 		annotations = map[string]string{}
 	}

@@ -357,7 +357,7 @@ func NewClaim(c *v1beta2.EtcdCluster, name string) *corev1.PersistentVolumeClaim
 		ObjectMeta: metav1.ObjectMeta{
 			Name:      name,
 			Namespace: c.Namespace,
-			Labels:    memberLabels(c.Name, name),
+			Labels:    ClaimLabels(c, name),
 		},
 		Spec: *spec,
 	}

@@ -58,7 +58,7 @@ func (a *Actor) asObserved(ctx context.Context, c *v1beta2.EtcdCluster, obs *pla
 }
 
 // allAsObserved returns the Pods of the cluster by name, read live, if they are as they
-// were observed.
+// were observed and no member has another.
 func (a *Actor) allAsObserved(ctx context.Context, c *v1beta2.EtcdCluster, obs *plan.Observation) (map[string]*corev1.Pod, error) {
 	var list corev1.PodList
 	if err := a.Live.List(ctx, &list, client.InNamespace(c.Namespace), client.MatchingLabels(member.Selector(c.Name))); err != nil {
@@ -79,5 +79,5 @@ func (a *Actor) allAsObserved(ctx context.Context, c *v1beta2.EtcdCluster, obs *
 	if len(found) != len(obs.Pods) {
 		return nil, fmt.Errorf("%w: there are other Pods than were seen", ErrStale)
 	}
-	return found, nil
+	return found, a.noneUnseen(ctx, c, obs)
 }

@@ -2,7 +2,6 @@ package act
 
 import (
 	"context"
-	"errors"
 	"fmt"
 	"slices"
 
@@ -50,8 +49,8 @@ func (a *Actor) promote(ctx context.Context, c *v1beta2.EtcdCluster, obs *plan.O
 // removeMember removes a member while all Pods are still as they were observed: its own,
 // since one that has come back, or was given leave to start, is not the one that was
 // decided on; and the others', since those who are to stay a quorum may lose their data
-// with them (S4). Nor does it remove one whose volume is there although it was not seen
-// (S9).
+// with them (S4). Nor does it remove one whose Pod or volume is there although it was not
+// seen (S9; see noneUnseen).
 func (a *Actor) removeMember(ctx context.Context, c *v1beta2.EtcdCluster, obs *plan.Observation, x plan.RemoveMember) error {
 	pods, err := a.allAsObserved(ctx, c, obs)
 	if err != nil {
@@ -68,22 +67,6 @@ func (a *Actor) removeMember(ctx context.Context, c *v1beta2.EtcdCluster, obs *p
 		return err
 	}
 	return wrap(a.Etcd.Remove(ctx, voters(c, obs), x.ID), "remove member "+x.Name)
-}
-
-// noUnseenClaim looks live for a member's volume that was not observed: a cache may lag
-// behind a restore that has given volumes back.
-func (a *Actor) noUnseenClaim(ctx context.Context, c *v1beta2.EtcdCluster, obs *plan.Observation, name string) error {
-	if !c.Spec.Persistent() || slices.ContainsFunc(obs.Claims, func(p plan.Claim) bool { return p.Name == name }) {
-		return nil
-	}
-	_, err := a.membersClaim(ctx, c, name)
-	switch {
-	case err == nil:
-		return fmt.Errorf("%w: volume %s is there", ErrStale, name)
-	case errors.Is(err, ErrStale): // there is none, or it is not the cluster's
-		return nil
-	}
-	return err
 }
 
 func (a *Actor) moveLeader(ctx context.Context, c *v1beta2.EtcdCluster, obs *plan.Observation, x plan.MoveLeader) error {

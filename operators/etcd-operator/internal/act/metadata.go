@@ -17,33 +17,46 @@ import (
 )
 
 // metadata brings the labels and annotations of the members' Pods to what the spec says
-// now, in place: nothing restarts. Each is one patch of the Pod as it was read; a Pod that
-// has changed meanwhile is looked at again.
+// now, in place: nothing restarts; and puts back the labels of their claims. A Pod or
+// claim that has changed meanwhile is looked at again.
 func (a *Actor) metadata(ctx context.Context, c *v1beta2.EtcdCluster) error {
 	var list corev1.PodList
 	if err := a.Client.List(ctx, &list, client.InNamespace(c.Namespace), client.MatchingLabels(member.Selector(c.Name))); err != nil {
 		return fmt.Errorf("list Pods: %w", err)
 	}
 	for i := range list.Items {
-		p := &list.Items[i]
-		// One that the archived operator made has none of our marks, and is left alone.
-		if !metav1.IsControlledBy(p, c) || p.DeletionTimestamp != nil || p.Annotations[v1beta2.AnnotationTemplate] == "" {
-			continue
-		}
-		labels, annotations := member.Metadata(c, p)
-		ops := slices.Concat(changed("/metadata/labels/", p.Labels, labels), changed("/metadata/annotations/", p.Annotations, annotations))
-		if len(ops) == 0 {
-			continue
-		}
-		if err := a.unchanged(ctx, c); err != nil {
-			return err
-		}
-		ops = append([]patchOp{{"test", "/metadata/resourceVersion", p.ResourceVersion}}, ops...)
-		if err := a.patchPod(ctx, c, p.Name, string(p.UID), ops...); err != nil && !errors.Is(err, ErrStale) {
-			return err
+		if p := &list.Items[i]; metav1.IsControlledBy(p, c) {
+			if err := a.labelPod(ctx, c, p); err != nil {
+				return err
+			}
 		}
 	}
-	return nil
+	return a.claimLabels(ctx, c, list.Items)
+}
+
+// labelPod brings the labels and annotations of a Pod of the cluster to what they are to
+// be, in one patch of the Pod as it was read. It writes nothing when they are so.
+func (a *Actor) labelPod(ctx context.Context, c *v1beta2.EtcdCluster, p *corev1.Pod) error {
+	// One that the archived operator made has none of our marks, and is left alone.
+	if p.DeletionTimestamp != nil || p.Annotations[v1beta2.AnnotationTemplate] == "" {
+		return nil
+	}
+	labels, annotations := member.Metadata(c, p)
+	ops := slices.Concat(changed("/metadata/labels/", p.Labels, labels), changed("/metadata/annotations/", p.Annotations, annotations))
+	if len(ops) == 0 {
+		return nil
+	}
+	if p.Labels == nil { // a patch adds to what is there
+		ops = append([]patchOp{{"add", "/metadata/labels", map[string]string{}}}, ops...)
+	}
+	if err := a.unchanged(ctx, c); err != nil {
+		return err
+	}
+	ops = append([]patchOp{{"test", "/metadata/resourceVersion", p.ResourceVersion}}, ops...)
+	if err := a.patchPod(ctx, c, p.Name, string(p.UID), ops...); !errors.Is(err, ErrStale) {
+		return err
+	}
+	return nil // it has changed, and is looked at again
 }
 
 // changed are the operations that make one set of labels or annotations of another, in

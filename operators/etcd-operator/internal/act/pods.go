@@ -58,7 +58,8 @@ func (a *Actor) createPods(ctx context.Context, c *v1beta2.EtcdCluster, obs *pla
 }
 
 // samePods compares the names of the cluster's Pods, read live, with those that
-// were observed: a cache that lags would else make Pods twice.
+// were observed: a cache that lags would else make Pods twice, and one that has lost a
+// label would get another in its place.
 func (a *Actor) samePods(ctx context.Context, c *v1beta2.EtcdCluster, obs *plan.Observation) error {
 	var list metav1.PartialObjectMetadataList
 	list.SetGroupVersionKind(corev1.SchemeGroupVersion.WithKind("PodList"))
@@ -77,7 +78,7 @@ func (a *Actor) samePods(ctx context.Context, c *v1beta2.EtcdCluster, obs *plan.
 	if !maps.Equal(live, seen) {
 		return fmt.Errorf("%w: there are other Pods than were seen", ErrStale)
 	}
-	return nil
+	return a.noneUnseen(ctx, c, obs)
 }
 
 // claimFor makes the volume of a new Pod, and looks whether that of one which returns
@@ -238,13 +239,25 @@ func (a *Actor) deleteClaim(ctx context.Context, c *v1beta2.EtcdCluster, obs *pl
 	if err := a.sameMembers(ctx, c, obs, x.Members); err != nil {
 		return err
 	}
-	if _, err := a.livePod(ctx, c, x.Name); !apierrors.IsNotFound(err) {
-		return cmpErr(err, fmt.Errorf("%w: Pod %s exists", ErrStale, x.Name))
+	if err := a.noPod(ctx, c, x.Name); err != nil {
+		return err
 	}
 	// As it was read: a restore that retires it meanwhile keeps it.
 	uid := types.UID(x.UID)
 	err = a.Client.Delete(ctx, claim, client.Preconditions{UID: &uid, ResourceVersion: &claim.ResourceVersion})
 	return staleIf(goneOrOther, err, "delete volume "+x.Name)
+}
+
+// noPod looks live whether no Pod has that name. One of the cluster's gets back the labels
+// that it may have lost.
+func (a *Actor) noPod(ctx context.Context, c *v1beta2.EtcdCluster, name string) error {
+	if err := a.noUnseenPod(ctx, c, name); err != nil {
+		return err
+	}
+	if _, err := a.livePod(ctx, c, name); !apierrors.IsNotFound(err) {
+		return cmpErr(err, fmt.Errorf("%w: Pod %s exists", ErrStale, name))
+	}
+	return nil
 }
 
 func (a *Actor) livePod(ctx context.Context, c *v1beta2.EtcdCluster, name string) (*corev1.Pod, error) {

@@ -50,7 +50,7 @@ func (a *Actor) sameHolders(ctx context.Context, c *v1beta2.EtcdCluster, obs *pl
 	if n != len(seen) {
 		return fmt.Errorf("%w: there are other volumes than were seen", ErrStale)
 	}
-	return nil
+	return a.noneUnseen(ctx, c, obs)
 }
 
 // livePods reads the cluster's Pods, which must be those that were observed, by uid.

@@ -1,0 +1,166 @@
+package act
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"maps"
+	"slices"
+
+	corev1 "k8s.io/api/core/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	"github.com/etcd-operators/etcd-operators/api/v1beta2"
+	"github.com/etcd-operators/etcd-operators/operators/etcd-operator/internal/observe"
+	"github.com/etcd-operators/etcd-operators/operators/etcd-operator/internal/plan"
+	"github.com/etcd-operators/etcd-operators/shared/member"
+)
+
+// Lists, cached or live, find objects by their labels, and anyone may take a label away.
+// The functions of this file find a member's Pod and claim by name, and put the labels
+// back that the operator owns. Nothing here is asked while all members are observed.
+
+// noneUnseen reads live, by name, the Pods and claims of members that were not observed.
+// If one of them exists, a list does not show it: its labels are put back, and the cluster
+// is to be observed again. So no member counts as gone because a label is.
+func (a *Actor) noneUnseen(ctx context.Context, c *v1beta2.EtcdCluster, obs *plan.Observation) error {
+	for _, name := range knownNames(c, obs) {
+		if podNamed(obs, name) == nil {
+			if err := a.noUnseenPod(ctx, c, name); err != nil {
+				return err
+			}
+		}
+		if err := a.noUnseenClaim(ctx, c, obs, name); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// knownNames are the names of the cluster's members, as etcd, the status, Pods and claims
+// tell them, in order.
+func knownNames(c *v1beta2.EtcdCluster, obs *plan.Observation) []string {
+	names := map[string]bool{}
+	for i := range obs.Pods {
+		p := &obs.Pods[i]
+		names[p.Name] = true
+		if p.Answer.ClusterID != obs.Cluster.ClusterID {
+			continue
+		}
+		for _, m := range p.Answer.Members {
+			names[m.Name] = true
+		}
+	}
+	for _, claim := range obs.Claims {
+		names[claim.Name] = true
+	}
+	for _, d := range c.Status.MemberDetails {
+		names[d.Name] = true
+	}
+	delete(names, "")
+	return slices.Sorted(maps.Keys(names))
+}
+
+// noUnseenPod reads live a member's Pod that was not observed.
+func (a *Actor) noUnseenPod(ctx context.Context, c *v1beta2.EtcdCluster, name string) error {
+	pod, err := a.livePod(ctx, c, name)
+	switch {
+	case apierrors.IsNotFound(err):
+		return nil
+	case err != nil:
+		return fmt.Errorf("read Pod %s: %w", name, err)
+	case !metav1.IsControlledBy(pod, c):
+		return nil
+	}
+	if err := a.labelPod(ctx, c, pod); err != nil {
+		return err
+	}
+	return fmt.Errorf("%w: Pod %s is there, and was not observed: if it had lost labels, they are put back", ErrStale, name)
+}
+
+// noUnseenClaim reads live a member's claim that was not observed: it may have lost its
+// labels, and a cache may lag behind a restore that has given volumes back.
+func (a *Actor) noUnseenClaim(ctx context.Context, c *v1beta2.EtcdCluster, obs *plan.Observation, name string) error {
+	if !c.Spec.Persistent() || slices.ContainsFunc(obs.Claims, func(p plan.Claim) bool { return p.Name == name }) {
+		return nil
+	}
+	var claim corev1.PersistentVolumeClaim
+	err := a.Live.Get(ctx, client.ObjectKey{Namespace: c.Namespace, Name: name}, &claim)
+	switch {
+	case apierrors.IsNotFound(err):
+		return nil
+	case err != nil:
+		return fmt.Errorf("read PVC %s: %w", name, err)
+	}
+	_, retired := claim.Labels[v1beta2.LabelRetiredBy]
+	switch {
+	case retired:
+		return nil
+	case member.Owns(c, &claim):
+		if err := a.labelClaim(ctx, c, &claim); err != nil {
+			return err
+		}
+		return fmt.Errorf("%w: volume %s is there, and was not observed: if it had lost labels, they are put back", ErrStale, name)
+	case len(claim.OwnerReferences) == 0 && claim.Labels[v1beta2.LabelOwner] == "":
+		// Whose it is nobody can tell, and it may hold the member's data (S9, S12).
+		return fmt.Errorf("%w: PVC %s has neither an owner reference nor the label %s: if it is this cluster's, kubectl -n %s label pvc %s %s=%s, else delete it",
+			ErrStale, name, v1beta2.LabelOwner, c.Namespace, name, v1beta2.LabelOwner, c.UID)
+	}
+	return nil
+}
+
+// labelClaim puts back the labels of a claim of the cluster, in one patch of it as it was
+// read. It writes nothing when they are there.
+func (a *Actor) labelClaim(ctx context.Context, c *v1beta2.EtcdCluster, claim *corev1.PersistentVolumeClaim) error {
+	labels := member.ClaimLabels(c, claim.Name)
+	if contains(claim.Labels, labels) {
+		return nil
+	}
+	if err := a.unchanged(ctx, c); err != nil {
+		return err
+	}
+	err := a.patchClaim(ctx, claim, map[string]any{"metadata": map[string]any{"labels": labels}})
+	if errors.Is(err, ErrStale) {
+		return nil // it has changed, and is looked at again
+	}
+	return err
+}
+
+// claimLabels puts back the labels of the cluster's claims: of those that a list finds, and
+// of those that it does not find although a Pod mounts them.
+func (a *Actor) claimLabels(ctx context.Context, c *v1beta2.EtcdCluster, pods []corev1.Pod) error {
+	var list corev1.PersistentVolumeClaimList
+	if err := a.Client.List(ctx, &list, client.InNamespace(c.Namespace), client.MatchingLabels(member.Selector(c.Name))); err != nil {
+		return fmt.Errorf("list PVCs: %w", err)
+	}
+	found := map[string]bool{}
+	for i := range list.Items {
+		claim := &list.Items[i]
+		if !observe.IsMembers(claim, c) {
+			continue
+		}
+		found[claim.Name] = true
+		if err := a.labelClaim(ctx, c, claim); err != nil {
+			return err
+		}
+	}
+	for i := range pods {
+		p := &pods[i]
+		if !mounts(p, p.Name) || found[p.Name] || !metav1.IsControlledBy(p, c) || p.DeletionTimestamp != nil {
+			continue
+		}
+		if err := a.noUnseenClaim(ctx, c, &plan.Observation{}, p.Name); err != nil && !errors.Is(err, ErrStale) {
+			return err
+		}
+	}
+	return nil
+}
+
+// mounts reports whether a Pod uses a claim.
+func mounts(p *corev1.Pod, claim string) bool {
+	return slices.ContainsFunc(p.Spec.Volumes, func(v corev1.Volume) bool {
+		return v.PersistentVolumeClaim != nil && v.PersistentVolumeClaim.ClaimName == claim
+	})
+}

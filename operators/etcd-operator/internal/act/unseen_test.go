@@ -1,0 +1,143 @@
+package act_test
+
+import (
+	"maps"
+	"testing"
+
+	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	"github.com/etcd-operators/etcd-operators/api/v1beta2"
+	"github.com/etcd-operators/etcd-operators/operators/etcd-operator/internal/plan"
+	"github.com/etcd-operators/etcd-operators/shared/apiservertest"
+	"github.com/etcd-operators/etcd-operators/shared/member"
+)
+
+// strip takes a label away, as a person or a webhook may, and adds one of theirs.
+func (b *bench) strip(o client.Object, label string) {
+	b.t.Helper()
+	before := o.DeepCopyObject().(client.Object)
+	labels := maps.Clone(o.GetLabels())
+	delete(labels, label)
+	labels["theirs"] = "1"
+	o.SetLabels(labels)
+	if err := b.client.Patch(apiservertest.Context(b.t), o, client.MergeFrom(before)); err != nil {
+		b.t.Fatal(err)
+	}
+}
+
+// members are the cluster's as its status names them.
+func (b *bench) members(names ...string) {
+	b.t.Helper()
+	b.status(func(s *v1beta2.ClusterStatus) {
+		for _, name := range names {
+			s.MemberDetails = append(s.MemberDetails, v1beta2.MemberDetail{Name: name, Role: v1beta2.MemberVoter})
+		}
+	})
+}
+
+func (b *bench) claim(name string) *corev1.PersistentVolumeClaim {
+	b.t.Helper()
+	return b.live(&corev1.PersistentVolumeClaim{ObjectMeta: metav1.ObjectMeta{Name: name, Namespace: b.cluster.Namespace}})
+}
+
+// A Pod or volume that has lost its labels is in no list. Whatever rests on its absence is
+// not done; it gets its labels back, and is seen again (S9).
+func TestWhatHasLostItsLabelsIsNotGone(t *testing.T) {
+	actions := map[string]func(*plan.Observation) plan.Action{
+		"its member is not removed": func(*plan.Observation) plan.Action {
+			return plan.RemoveMember{ID: 1, Name: "x-a", Members: []plan.Member{{ID: 1, Name: "x-a", Started: true}}}
+		},
+		"no other takes its place": func(*plan.Observation) plan.Action {
+			return creating(plan.NewPod{Name: "x-new", Role: plan.Joiner})
+		},
+		"no other member is restarted": func(obs *plan.Observation) plan.Action {
+			return plan.ChangeImage{Name: "x-b", UID: podIn(obs, "x-b").UID, Repository: "other", Version: "3.7.3"}
+		},
+		"no survivor is chosen without it": func(*plan.Observation) plan.Action { return plan.RecordSurvivor{} },
+	}
+	for _, label := range []string{v1beta2.LabelApp, v1beta2.LabelCluster} {
+		for what, action := range actions {
+			t.Run("a Pod without "+label+": "+what, func(t *testing.T) {
+				b := newBench(t)
+				b.make(plan.NewPod{Name: "x-a", Role: plan.Voter}, plan.NewPod{Name: "x-b", Role: plan.Voter})
+				b.members("x-a", "x-b")
+				b.strip(b.pod("x-a"), label)
+				obs := b.observe()
+				if podIn(obs, "x-a") != nil {
+					t.Fatal("the Pod was observed")
+				}
+				wantStale(t, what, b.act(obs, action(obs)))
+				if b.exists(&corev1.Pod{}, "x-new") {
+					t.Error("a Pod was made")
+				}
+				if p := podIn(b.observe(), "x-a"); p == nil || p.Role != plan.Voter {
+					t.Errorf("the Pod is observed as %+v, want a voter: its labels are %v", p, b.pod("x-a").Labels)
+				}
+			})
+			t.Run("a volume without "+label+": "+what, func(t *testing.T) {
+				b := newBench(t, withVolumes)
+				b.make(plan.NewPod{Name: "x-a", Role: plan.Voter}, plan.NewPod{Name: "x-b", Role: plan.Voter})
+				b.members("x-a", "x-b")
+				uid := b.pod("x-a").UID
+				if err := b.client.Delete(apiservertest.Context(t), b.pod("x-a"), client.GracePeriodSeconds(0), client.Preconditions{UID: &uid}); err != nil {
+					t.Fatal(err)
+				}
+				b.strip(b.claim("x-a"), label)
+				obs := b.observe()
+				if len(obs.Claims) != 1 {
+					t.Fatalf("%d volumes were observed, want that of x-b", len(obs.Claims))
+				}
+				wantStale(t, what, b.act(obs, action(obs)))
+				if n := len(b.observe().Claims); n != 2 {
+					t.Errorf("%d volumes are observed, want both: the labels are %v", n, b.claim("x-a").Labels)
+				}
+			})
+		}
+	}
+}
+
+// A volume whose owner nobody can tell is not taken over, and its member is not removed.
+func TestAVolumeWithoutAnOwner(t *testing.T) {
+	b := newBench(t, withVolumes)
+	b.make(plan.NewPod{Name: "x-b", Role: plan.Voter})
+	b.members("x-a", "x-b")
+	claim := b.claimed("x-a", func(p *corev1.PersistentVolumeClaim) { p.OwnerReferences, p.Labels = nil, nil })
+	before := claim.ResourceVersion
+	wantStale(t, "it may hold the member's data", b.act(b.observe(), plan.RemoveMember{ID: 1, Name: "x-a"}))
+	if b.live(claim).ResourceVersion != before {
+		t.Errorf("the volume was changed: %v", claim.Labels)
+	}
+}
+
+// Labels that the operator owns are put back on Pods and volumes that it sees, and on the
+// volume that a Pod uses; what others have added stays.
+func TestLabelsArePutBack(t *testing.T) {
+	for _, label := range []string{v1beta2.LabelMember, v1beta2.LabelManagedBy, v1beta2.LabelRole, v1beta2.LabelCluster, v1beta2.LabelApp} {
+		t.Run(label, func(t *testing.T) {
+			b := newBench(t, withVolumes)
+			b.make(plan.NewPod{Name: "x-a", Role: plan.Voter})
+			pod := b.pod("x-a")
+			hidden := label == v1beta2.LabelCluster || label == v1beta2.LabelApp
+			if !hidden { // of a Pod that is in no list only noneUnseen knows
+				b.strip(pod, label)
+			}
+			if label != v1beta2.LabelRole {
+				b.strip(b.claim("x-a"), label)
+			}
+			b.mustHaveChildren(plan.KeepBudget)
+			if _, ok := b.pod("x-a").Labels[label]; !ok {
+				t.Errorf("the Pod has the labels %v", b.pod("x-a").Labels)
+			}
+			want := member.ClaimLabels(b.cluster, "x-a")
+			if got := b.claim("x-a").Labels; label != v1beta2.LabelRole && (got[label] != want[label] || got["theirs"] != "1") {
+				t.Errorf("the volume has the labels %v", got)
+			}
+			versions := b.everything()
+			if b.mustHaveChildren(plan.KeepBudget); b.everything() != versions {
+				t.Error("something was written although nothing was missing")
+			}
+		})
+	}
+}
