@@ -163,8 +163,10 @@ func RandomConfig(seed int64) Config {
 	cfg.Survive = survivors.chance(40)
 	secure := newRandom(uint64(seed), 12)
 	cfg.TLS = secure.chance(50)
-	idle := newRandom(uint64(seed), 13)
+	idle := newRandom(uint64(seed), 14)
 	cfg.Idle = idle.chance(30)
+	older := newRandom(uint64(seed), 13)
+	cfg.Learners = pick(&older, 7, 7, 7, 3, 1)
 	cfg.Faults = pick(&r, 0, 2, 4, 8, 12, 20)
 	for k := range numFaults {
 		if r.chance(45) {

@@ -154,8 +154,9 @@ const (
 	ImageTrouble
 	// SlowAddress delays the addresses of Pods by up to a minute.
 	SlowAddress
-	// ChangeLearners gives the next joiner's Pod another ETCD_MAX_LEARNERS, as if somebody
-	// else had made it. (A release of the operator with another constant would break S3
+	// ChangeLearners gives the next joiner's Pod a smaller ETCD_MAX_LEARNERS, as if somebody
+	// else had made it, or all Pods that are made from then on a larger one, as a release of
+	// the operator with another constant does. (One with a smaller constant would break S3
 	// whatever the planner does: a member that is made again before it has the whole log
 	// replays the rest of it under its own limit.)
 	ChangeLearners

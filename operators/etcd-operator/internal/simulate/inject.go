@@ -72,6 +72,9 @@ func (w *world) inject(f Fault) bool {
 			return true // one such Pod: after two nobody can tell how the cluster grew
 		}
 		w.learners = pick(&w.random, 0, 1, 3, 7)
+		if w.learners > w.cfg.Learners { // a release of the operator with a larger constant
+			w.cfg.Learners = w.learners
+		}
 	case PassTime:
 		w.now += w.cfg.MemberTimeout
 	case CorruptDisk, StarveMember:

@@ -233,6 +233,29 @@ func TestPlantedBugs(t *testing.T) {
 			by:     []string{"S3"},
 			seeds:  3000,
 		},
+		"learner limits of others not looked at": {
+			reason: "how many learners there may be is told by the one that is to join, and others have been made with a smaller limit",
+			planner: func(o plan.Observation) plan.Decision {
+				d := plan.Plan(o)
+				list := list(&o)
+				learners := len(list) - countVoters(list)
+				if d.HandsOff || learners == 0 || len(list) >= o.Cluster.Size {
+					return d
+				}
+				for _, p := range o.Pods {
+					if p.Role == plan.Joiner && p.Answer.Waiting && p.Addressed && p.Learners > learners && !slices.ContainsFunc(list, func(m plan.Member) bool { return m.Name == p.Name }) {
+						d.Action = plan.AddLearner{Name: p.Name, Members: list}
+					}
+				}
+				return d
+			},
+			config: func(c *Config) {
+				c.TruthOnly, c.Version, c.Learners, c.Size, c.Formed = true, "3.6.16", 1, max(c.Size, 4), false
+				c.Kinds, c.Faults = []FaultKind{ChangeLearners, EditSize, DeletePod, WipeDisk}, 20
+			},
+			by:    []string{"S3"},
+			seeds: 3000,
+		},
 		"several learners on 3.5": {
 			reason: "members of 3.5 are taken for 3.6",
 			planner: lie(func(o *plan.Observation) {
