@@ -136,6 +136,24 @@ func TestPlantedBugs(t *testing.T) {
 			by:     []string{"S13"},
 			seeds:  3000,
 		},
+		"the survivor of the highest term": {
+			reason: "the term tells whose election was the last, and not who has the most of the log",
+			planner: lie(func(o *plan.Observation) {
+				for i := range o.Pods {
+					if a := &o.Pods[i].Answer; a.Reached && !a.Read {
+						a.Committed, a.Applied, a.Revision = a.Term, a.Term, int64(a.Term)
+					}
+				}
+			}),
+			config: func(c *Config) {
+				losingMany(c)
+				c.TruthOnly, c.Version, c.Size = true, "3.4.37", 5
+				c.Nodes = max(c.Nodes, 6)
+				c.Kinds = append(c.Kinds, SlowMember, SlowMember, PartitionPeers)
+			},
+			by:    []string{"S13"},
+			seeds: 6000,
+		},
 		"whoever does not answer has no data": {
 			reason: "a member that does not answer is taken for one without data",
 			planner: lie(func(o *plan.Observation) {

@@ -136,10 +136,18 @@ func (w *world) campaign(r *run) {
 		}
 	}
 	if len(voters) < quorum(countVoters(d.view)) {
+		if !preVotes(r.version) && (w.calm || w.random.chance(30)) {
+			d.term++
+		}
 		return
 	}
 	w.lead(r, term+1, voters)
 }
+
+// preVotes reports whether an etcd asks whether it would be elected before it raises its
+// term (--pre-vote, the default from 3.5 on). The term of one that does not says nothing of
+// its log.
+func preVotes(version string) bool { return minorOf(version) >= 5 }
 
 // upToDate reports whether raft lets the owner of one log vote for that of another.
 func upToDate(candidate, voter []entry) bool {

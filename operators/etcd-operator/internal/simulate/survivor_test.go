@@ -19,6 +19,11 @@ func losing(seed int64) Config {
 		cfg.Kinds = append(cfg.Kinds, LoseMajority)
 	}
 	cfg.Kinds = append(cfg.Kinds, WantSurvivor, BringBack, BringBack)
+	if r.chance(30) { // several survivors, whose terms say nothing of their logs
+		cfg.Size, cfg.Version = pick(&r, 5, 7), "3.4.37"
+		cfg.Nodes, cfg.Faults = max(cfg.Nodes, cfg.Size+1), max(cfg.Faults, 8)
+		cfg.Kinds = append(cfg.Kinds, SlowMember, SlowMember, SlowMember, PartitionPeers, LoseMajority)
+	}
 	return cfg
 }
 
