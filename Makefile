@@ -74,11 +74,12 @@ localkube: ## Build bin/localkube, which brings up a real Kubernetes
 	@cd e2e && go build -o ../$(LOCALKUBE) ./localkube
 
 .PHONY: generate
-generate: bin/controller-gen ## Make deepcopy code and CRDs from the Go types
+generate: bin/controller-gen ## Make deepcopy code and CRDs from the Go types, and copy the Roles for the operators to ask for
 	cd api && ../bin/controller-gen object crd paths=./v1beta2 output:crd:dir=crd
 	cp api/crd/*_etcdclusters.yaml deploy/etcd-operator/crd/
 	cp api/crd/*_etcdbackups.yaml deploy/etcd-backup-operator/crd/
 	cp api/crd/*_etcdrestores.yaml deploy/etcd-restore-operator/crd/
+	for o in shared/operator/roles/*; do cp deploy/$${o##*/}/base/role.yaml deploy/$${o##*/}/base/leader-election.yaml $$o/; done
 
 .PHONY: lint
 lint: bin/golangci-lint ## Check style, in every module
@@ -88,7 +89,7 @@ lint: bin/golangci-lint ## Check style, in every module
 check: generate lint ## Check that generated files, go.mod files and style are as they should be
 	@set -e; for m in $(MODULES) tools tools/lint tools/supply; do (cd $$m && go mod tidy -diff); done
 	@set -e; for m in $(EVERY_MODULE); do (cd $$m && go mod verify >/dev/null) || { echo "$$m: go mod verify has failed"; exit 1; }; done
-	@git diff --exit-code -- api deploy || { echo "generated files differ: commit what make generate made"; exit 1; }
+	@git diff --exit-code -- api deploy shared/operator/roles || { echo "generated files differ: commit what make generate made"; exit 1; }
 
 .PHONY: clean
 clean: localkube ## Take localkube away, and what was built here

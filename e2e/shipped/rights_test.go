@@ -108,7 +108,7 @@ func TestClusterWideGrantsTheSame(t *testing.T) {
 			one = grantsOf(t, overlay(t, []string{operator}, partOf(t, operator)), operator, databases)
 			all := grantsOf(t, clusterWide(t, operator), operator, home)
 			for _, rule := range all.InNamespace {
-				if !slices.Equal(rule.Resources, []string{"leases"}) && !slices.Equal(rule.Resources, []string{"events"}) {
+				if !slices.Equal(rule.Resources, []string{"leases"}) {
 					t.Errorf("granted at home only: %v", rule)
 				}
 			}

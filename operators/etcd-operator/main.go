@@ -45,6 +45,7 @@ func main() {
 		Definition: crd.EtcdClusters,
 		QPS:        apiQPS,
 		Burst:      apiBurst,
+		Optional:   []string{"secrets"}, // for clusters without authentication and TLS
 		Flags:      own.flags,
 		Learn:      own.learn,
 		Caches:     func() cache.Options { return controller.Caches(own.mayReadNodes, own.mayReadClasses) },

@@ -36,6 +36,7 @@ func main() {
 		Name:       "etcd-restore-operator",
 		Kind:       "EtcdRestore",
 		Definition: crd.EtcdRestores,
+		Related:    []operator.Dependency{{Operator: "etcd-operator", Definition: crd.EtcdClusters}},
 		QPS:        apiQPS,
 		Burst:      apiBurst,
 		Caches:     caches,

@@ -102,22 +102,22 @@ func TestCreateCRD(t *testing.T) {
 	}
 }
 
-// A replica that has not filled its caches is alive, and not ready.
+// A replica that waits is alive, and not ready, and says what it waits for.
 func TestProbes(t *testing.T) {
-	p := &probes{}
-	ask := func(path string, want int) {
+	r := newReadiness()
+	ask := func(path string, want int, text string) {
 		t.Helper()
 		w := httptest.NewRecorder()
-		p.handlers()[path].ServeHTTP(w, httptest.NewRequest(http.MethodGet, path, nil))
-		if w.Code != want {
-			t.Errorf("%s says %d, want %d", path, w.Code, want)
+		r.handlers()[path].ServeHTTP(w, httptest.NewRequest(http.MethodGet, path, nil))
+		if w.Code != want || w.Body.String() != text {
+			t.Errorf("%s says %d %q, want %d %q", path, w.Code, w.Body, want, text)
 		}
 	}
-	ask("/healthz", http.StatusOK)
-	ask("/readyz", http.StatusServiceUnavailable)
-	if err := p.Start(t.Context()); err != nil {
-		t.Fatal(err)
-	}
-	ask("/healthz", http.StatusOK)
-	ask("/readyz", http.StatusOK)
+	r.set(waitLease, "no replica leads")
+	ask("/healthz", http.StatusOK, "ok\n")
+	ask("/readyz", http.StatusServiceUnavailable, "no replica leads\nthe operator is starting\n")
+	r.clear(waitStart)
+	r.clear(waitLease)
+	ask("/healthz", http.StatusOK, "ok\n")
+	ask("/readyz", http.StatusOK, "ok\n")
 }

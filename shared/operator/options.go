@@ -1,6 +1,7 @@
 // Package operator holds what all operators do alike: their main programs ([Main]), with
-// flags and environment, what they do before they start, and how they answer probes; how
-// they watch what another operator looks after ([Kind]); and how they report.
+// flags and environment; what they wait for before they start, which is their permissions
+// and their kinds; how they elect a leader and answer probes; how they watch what another
+// operator looks after ([Kind]); and how they report.
 package operator
 
 import (

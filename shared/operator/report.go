@@ -45,8 +45,13 @@ const maxNote = 1024
 // Event tells of something that has happened about an object, or that was done to it.
 // kind is one of package corev1's EventType constants.
 func Event(to events.EventRecorder, about runtime.Object, kind, reason, action, note string) {
-	if len(note) > maxNote {
-		note = strings.ToValidUTF8(note[:maxNote-len("…")], "") + "…"
+	to.Eventf(about, nil, kind, reason, action, "%s", clipped(note))
+}
+
+// clipped is a note that fits an event.
+func clipped(note string) string {
+	if len(note) <= maxNote {
+		return note
 	}
-	to.Eventf(about, nil, kind, reason, action, "%s", note)
+	return strings.ToValidUTF8(note[:maxNote-len("…")], "") + "…"
 }
