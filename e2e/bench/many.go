@@ -16,8 +16,9 @@ const (
 	// calmTimeout is how long an operator may take to come to rest.
 	calmTimeout = 3 * time.Minute
 	// calm is how many requests in calmWindow are those of an operator at rest:
-	// its lease is renewed every 2 s.
-	calm       = 6
+	// its Lease is renewed every 2 s, and the replica that waits reads it every 2 to
+	// 4.4 s.
+	calm       = 11
 	calmWindow = 10 * time.Second
 )
 
@@ -76,8 +77,9 @@ func (b *bench) idle(ctx context.Context, clusters int, goalMiB float64) error {
 	case perMinute < 0:
 		b.table.note(fmt.Sprintf("API requests per minute, idle, %d clusters", clusters), "not measured: no audit log")
 	default:
-		// A request more or less is where the minute begins.
-		b.table.add(fmt.Sprintf("API requests per minute, idle, %d clusters", clusters), fmt.Sprintf("%.0f", perMinute), "30", perMinute <= 32)
+		// The Lease is renewed 30 times, and read by the replica that waits about 19
+		// times, by chance up to 22; a request more or less is where the minute begins.
+		b.table.add(fmt.Sprintf("API requests per minute, idle, %d clusters", clusters), fmt.Sprintf("%.0f", perMinute), "49", perMinute <= 54)
 	}
 	mib, err := b.memory(ctx)
 	if err != nil {
@@ -114,12 +116,25 @@ func (b *bench) requests(ctx context.Context) (perMinute float64, err error) {
 	return float64(n) / b.plan.window.Minutes(), err
 }
 
-// memory is the operator's resident memory in MiB, by its own metrics.
+// memory is the operator's resident memory in MiB, by its own metrics: that of the replica
+// that has the most.
 func (b *bench) memory(ctx context.Context) (float64, error) {
-	pod, err := b.env.Kubectl.Run(ctx, "-n", b.ns, "get", "pods", "-l", "app.kubernetes.io/name="+harness.OperatorName, "-o", "jsonpath={.items[0].metadata.name}")
+	pods, err := b.env.Kubectl.Run(ctx, "-n", b.ns, "get", "pods", "-l", "app.kubernetes.io/name="+harness.OperatorName, "-o", "jsonpath={.items[*].metadata.name}")
 	if err != nil {
 		return 0, err
 	}
+	most := 0.0
+	for _, pod := range strings.Fields(pods) {
+		mib, err := b.memoryOf(ctx, pod)
+		if err != nil {
+			return 0, err
+		}
+		most = max(most, mib)
+	}
+	return most, nil
+}
+
+func (b *bench) memoryOf(ctx context.Context, pod string) (float64, error) {
 	body, err := b.env.Clientset.CoreV1().Pods(b.ns).ProxyGet("http", pod, "8080", "metrics", nil).DoRaw(ctx)
 	if err != nil {
 		return 0, fmt.Errorf("read the operator's metrics: %w", err)

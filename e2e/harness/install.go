@@ -8,10 +8,12 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
+	"strings"
 	"text/template"
 	"time"
 
 	appsv1 "k8s.io/api/apps/v1"
+	coordinationv1 "k8s.io/api/coordination/v1"
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"sigs.k8s.io/controller-runtime/pkg/client"
@@ -45,6 +47,8 @@ type Install struct {
 	CertManager bool
 	// OnNode keeps it on one node, so that a test can take the others away.
 	OnNode string
+	// OffNode keeps it off one node.
+	OffNode string
 	// Replicas is the number of Pods; 0 stands for the shipped one.
 	Replicas int
 	// Args are added to the command line.
@@ -80,6 +84,18 @@ patches:
   - target: {kind: Deployment, name: {{.Operator}}}
     patch: |
       - {op: add, path: /spec/template/spec/nodeSelector, value: {kubernetes.io/hostname: {{.OnNode}}}}
+{{- end}}
+{{- if .OffNode}}
+  - target: {kind: Deployment, name: {{.Operator}}}
+    patch: |
+      - op: add
+        path: /spec/template/spec/affinity
+        value:
+          nodeAffinity:
+            requiredDuringSchedulingIgnoredDuringExecution:
+              nodeSelectorTerms:
+                - matchExpressions:
+                    - {key: kubernetes.io/hostname, operator: NotIn, values: [{{.OffNode}}]}
 {{- end}}
 {{- if .Nodes}}
   # The binding belongs to no namespace: one of its own for each installation.
@@ -229,6 +245,23 @@ func (e *Env) ScaleDeployment(ctx context.Context, v *View, namespace, operator 
 		}
 		return ""
 	})
+}
+
+// LeadingOperator is etcd-operator's Pod that holds the Lease; nil when there is none.
+func (e *Env) LeadingOperator(ctx context.Context, namespace string) (*corev1.Pod, error) {
+	var lease coordinationv1.Lease
+	if err := e.Client.Get(ctx, client.ObjectKey{Namespace: namespace, Name: OperatorName}, &lease); err != nil {
+		return nil, fmt.Errorf("read the Lease of %s: %w", OperatorName, err)
+	}
+	if lease.Spec.HolderIdentity == nil || *lease.Spec.HolderIdentity == "" {
+		return nil, nil
+	}
+	name, _, _ := strings.Cut(*lease.Spec.HolderIdentity, "_")
+	var pod corev1.Pod
+	if err := e.Client.Get(ctx, client.ObjectKey{Namespace: namespace, Name: name}, &pod); err != nil {
+		return nil, fmt.Errorf("read the Pod that holds the Lease: %w", err)
+	}
+	return &pod, nil
 }
 
 // Sweep deletes the namespaces that earlier runs have left behind, and waits until

@@ -4,6 +4,8 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"slices"
+	"strings"
 	"testing"
 	"time"
 
@@ -116,6 +118,84 @@ func TestNodeCutOff(t *testing.T) {
 	}
 	if why := sameMembers(members)(patient.State()); why != "" {
 		t.Error(why)
+	}
+}
+
+const (
+	// takeOver is how long etcd-operator may be without a replica that leads, once the
+	// node of the one that did is gone.
+	takeOver = 20 * time.Second
+	// untrue is how long the status may show what was, after that: the new leader asks
+	// each member, and waits 3 s for one that does not answer.
+	untrue = 10 * time.Second
+)
+
+// TestOperatorCutOff: a machine that nobody reaches carries the replica of the operator
+// that leads, and etcd's leader. The other replica takes over and tells the truth.
+func TestOperatorCutOff(t *testing.T) {
+	needsNodeAccess(t)
+	s := anOperatorWith(t, harness.Install{Nodes: true, OffNode: env.Local.NodeName(1)})
+	leading, err := env.LeadingOperator(s.ctx, s.ns)
+	s.must(err)
+	if leading == nil {
+		t.Fatal("no replica leads")
+	}
+	node := 2
+	if leading.Spec.NodeName == env.Local.NodeName(theNode) {
+		node = theNode
+	}
+	s.operatorsAreSpread()
+	c := s.cluster("etcd", harness.Size(3), harness.OnePerNode, harness.Volumes)
+	c.settles(3, later)
+	w := c.writesFrom(env.Local.NodeName(1))
+	lost, members := c.onNode(env.Local.NodeName(node)), c.members()
+	s.must(w.MoveLeader(s.ctx, lost))
+	c.becomes("led by the member beside the operator", func(s harness.State) string {
+		if got := s.Cluster.Status.Leader; got != lost {
+			return "the leader is " + got
+		}
+		return ""
+	}, later)
+
+	s.must(env.Local.PartitionNode(s.ctx, node))
+	s.t.Cleanup(func() { s.restored(env.Local.HealNode, node) })
+	s.tell("node %d is cut off, with %s and %s", node, leading.Name, lost)
+	s.within(takeOver, func(ctx context.Context) error {
+		return harness.Poll(ctx, "another replica to lead", func(ctx context.Context) (string, error) {
+			now, err := env.LeadingOperator(ctx, s.ns)
+			if err != nil || now == nil || now.Name == leading.Name {
+				return "none does", err
+			}
+			return "", nil
+		})
+	})
+	s.tell("another replica leads")
+	c.becomes("known to have lost a member", harness.All(sameMembers(members), harness.Condition(v1beta2.ConditionAvailable, true, ""), func(s harness.State) string {
+		status := s.Cluster.Status
+		if slices.Contains(status.Members.Ready, lost) || status.Leader == lost || status.Leader == "" {
+			return fmt.Sprintf("the status says that %v serve and %s leads", status.Members.Ready, status.Leader)
+		}
+		return ""
+	}), untrue)
+	w.goesOn(soon)
+	w.noticed(anElection)
+
+	s.restored(env.Local.HealNode, node)
+	c.settles(3, nodeLoss)
+	if why := sameMembers(members)(c.State()); why != "" {
+		t.Error(why)
+	}
+	s.within(nodeLoss, func(ctx context.Context) error { return env.AwaitOperator(ctx, s.view, s.ns) })
+	w.lostNothing(3)
+}
+
+// operatorsAreSpread: no two replicas of the operator are on one node.
+func (s *scene) operatorsAreSpread() {
+	s.t.Helper()
+	nodes := strings.Fields(s.kubectl("get", "pods", "-l", "app.kubernetes.io/name="+harness.OperatorName, "-o", "jsonpath={.items[*].spec.nodeName}"))
+	slices.Sort(nodes)
+	if len(nodes) < 2 || len(slices.Compact(slices.Clone(nodes))) < len(nodes) {
+		s.t.Fatalf("the replicas are on %v", nodes)
 	}
 }
 
