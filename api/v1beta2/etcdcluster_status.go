@@ -59,6 +59,11 @@ const (
 	ConditionVersionUnsupported = "VersionUnsupported"
 )
 
+// ReasonObservationStale is the reason of Progressing while the operator does nothing
+// because its caches and the API server have disagreed for more than a few seconds; the
+// message says about what.
+const ReasonObservationStale = "ObservationStale"
+
 // ClusterStatus is what the operator reports of a cluster. Only the operator
 // writes it, and only when something in it has changed.
 type ClusterStatus struct {

@@ -35,13 +35,9 @@ import (
 	"github.com/etcd-operators/etcd-operators/shared/wording"
 )
 
-const (
-	// staleDelay lets a cache catch up with what is already written.
-	staleDelay = 25 * time.Millisecond
-	// refusalDelay is how soon a change is tried again that etcd asked to wait
-	// with: its checks look back 5 s.
-	refusalDelay = 250 * time.Millisecond
-)
+// refusalDelay is how soon a change is tried again that etcd asked to wait with: its
+// checks look back 5 s.
+const refusalDelay = 250 * time.Millisecond
 
 // Reconciler looks after the EtcdClusters of its scope.
 type Reconciler struct {
@@ -65,6 +61,8 @@ type Reconciler struct {
 	// unsure holds, for each cluster, when one of our calls ended last of which
 	// nobody knows whether it took effect.
 	unsure sync.Map
+	// stale counts the passes in a row that were stale.
+	stale staleness
 }
 
 // Reconcile takes the next step for one EtcdCluster.
@@ -75,6 +73,7 @@ func (r *Reconciler) Reconcile(ctx context.Context, req ctrl.Request) (ctrl.Resu
 		if apierrors.IsNotFound(err) {
 			r.Metrics.Forget(req.NamespacedName)
 			r.unsure.Delete(req.NamespacedName)
+			r.stale.clear(req.NamespacedName)
 			r.Credentials.Forget(req.NamespacedName)
 			r.Certificates.Forget(req.NamespacedName)
 			return ctrl.Result{}, nil
@@ -87,7 +86,7 @@ func (r *Reconciler) Reconcile(ctx context.Context, req ctrl.Request) (ctrl.Resu
 	}
 	shown, err := r.keepCertificates(ctx, &c)
 	if err != nil {
-		return after(ctx, plan.Decision{}, fmt.Errorf("certificates: %w", err))
+		return r.next(ctx, req.NamespacedName, plan.Decision{}, fmt.Errorf("certificates: %w", err))
 	}
 	ctx = etcdclient.By(etcdclient.As(ctx, r.Credentials.Of(&c)), shown.Config)
 	obs, err := r.Observer.Observe(ctx, &c, shown.TLS)
@@ -103,7 +102,7 @@ func (r *Reconciler) Reconcile(ctx context.Context, req ctrl.Request) (ctrl.Resu
 	status, err := r.carryOut(ctx, &c, &obs, d)
 	r.Metrics.Observe(req.NamespacedName, &status, time.Since(begun))
 	r.Metrics.Members(req.NamespacedName, members(&obs))
-	return after(ctx, d, err)
+	return r.next(ctx, req.NamespacedName, d, err)
 }
 
 // begin notes when this operator has begun to work: those before it have ended.
@@ -144,6 +143,9 @@ func (r *Reconciler) carryOut(ctx context.Context, c *v1beta2.EtcdCluster, obs *
 	if !d.HandsOff {
 		if err := r.Actor.Children(ctx, c, d.Budget); err != nil {
 			r.doubt(c, err)
+			if errors.Is(err, act.ErrStale) {
+				return r.reportStale(ctx, c, d, err), err
+			}
 			return c.Status, err
 		}
 	}
@@ -153,7 +155,7 @@ func (r *Reconciler) carryOut(ctx context.Context, c *v1beta2.EtcdCluster, obs *
 		r.doubt(c, failed)
 		r.Metrics.Acted(d.Action.Kind(), result(failed))
 		if errors.Is(failed, act.ErrStale) {
-			return c.Status, failed
+			return r.reportStale(ctx, c, d, failed), failed
 		}
 	}
 	if failed != nil && !refused(failed) {
@@ -251,9 +253,6 @@ func after(ctx context.Context, d plan.Decision, err error) (ctrl.Result, error)
 	case err == nil:
 		// Spread out, so that many idle clusters are not asked at once.
 		return ctrl.Result{RequeueAfter: d.Again + rand.N(d.Again/5+1)}, nil
-	case errors.Is(err, act.ErrStale), apierrors.IsConflict(err):
-		log.FromContext(ctx).V(1).Info("observing again", "because", err.Error())
-		return ctrl.Result{RequeueAfter: staleDelay}, nil
 	case refused(err):
 		log.FromContext(ctx).V(1).Info("waiting for etcd", "because", err.Error())
 		return ctrl.Result{RequeueAfter: refusalDelay}, nil

@@ -17,6 +17,7 @@ import (
 // Metrics are the operator's own.
 type Metrics struct {
 	actions  *prometheus.CounterVec
+	stale    *prometheus.CounterVec
 	duration prometheus.Histogram
 	clusters *prometheus.Desc
 	members  *prometheus.Desc
@@ -63,6 +64,10 @@ func New(reg prometheus.Registerer) *Metrics {
 			Name: "etcd_operator_actions_total",
 			Help: "Actions taken, by kind and result (ok; stale: not taken, since the world had changed; refused: etcd asked to wait; error).",
 		}, []string{"action", "result"}),
+		stale: prometheus.NewCounterVec(prometheus.CounterOpts{
+			Name: "etcd_operator_stale_passes_total",
+			Help: "Reconciles of an EtcdCluster that did nothing because the operator's caches and the API server have disagreed for seconds; its condition Progressing says about what.",
+		}, []string{"namespace", "name"}),
 		duration: prometheus.NewHistogram(prometheus.HistogramOpts{
 			Name:    "etcd_operator_reconcile_duration_seconds",
 			Help:    "How long one reconcile of an EtcdCluster took.",
@@ -80,12 +85,17 @@ func New(reg prometheus.Registerer) *Metrics {
 			"Seconds until the first certificate of those that the EtcdCluster uses ends, authorities included; negative once it has. None where there is no TLS.", []string{"namespace", "name"}, nil),
 		all: map[types.NamespacedName]*state{},
 	}
-	reg.MustRegister(m.actions, m.duration, m)
+	reg.MustRegister(m.actions, m.stale, m.duration, m)
 	return m
 }
 
 // Acted counts one action.
 func (m *Metrics) Acted(action, result string) { m.actions.WithLabelValues(action, result).Inc() }
+
+// Stale counts one reconcile that did nothing because the observation stays stale.
+func (m *Metrics) Stale(key types.NamespacedName) {
+	m.stale.WithLabelValues(key.Namespace, key.Name).Inc()
+}
 
 // Observe notes the status of a cluster, and how long its reconcile took.
 func (m *Metrics) Observe(key types.NamespacedName, s *v1beta2.ClusterStatus, took time.Duration) {
@@ -129,6 +139,7 @@ func (m *Metrics) Forget(key types.NamespacedName) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	delete(m.all, key)
+	m.stale.DeleteLabelValues(key.Namespace, key.Name)
 }
 
 // Describe implements prometheus.Collector.

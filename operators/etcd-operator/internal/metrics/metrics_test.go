@@ -240,3 +240,16 @@ etcd_operator_member_database_quota_bytes{member="a-1",name="a",namespace="ns"} 
 	m.Members(key("a"), nil)
 	want(t, reg, "", names...)
 }
+
+// A cluster that is gone has no series of its stale passes either.
+func TestStalePassesAreCounted(t *testing.T) {
+	m, reg := newMetrics()
+	m.Stale(key("a"))
+	m.Stale(key("a"))
+	m.Stale(key("b"))
+	m.Forget(key("b"))
+	want(t, reg, `# HELP etcd_operator_stale_passes_total Reconciles of an EtcdCluster that did nothing because the operator's caches and the API server have disagreed for seconds; its condition Progressing says about what.
+# TYPE etcd_operator_stale_passes_total counter
+etcd_operator_stale_passes_total{name="a",namespace="`+key("a").Namespace+`"} 2
+`, "etcd_operator_stale_passes_total")
+}

@@ -1,0 +1,140 @@
+package controller
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"slices"
+	"sync"
+	"time"
+
+	corev1 "k8s.io/api/core/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	"k8s.io/apimachinery/pkg/api/meta"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	ctrl "sigs.k8s.io/controller-runtime"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+	"sigs.k8s.io/controller-runtime/pkg/log"
+
+	"github.com/etcd-operators/etcd-operators/api/v1beta2"
+	"github.com/etcd-operators/etcd-operators/operators/etcd-operator/internal/act"
+	"github.com/etcd-operators/etcd-operators/operators/etcd-operator/internal/plan"
+	"github.com/etcd-operators/etcd-operators/shared/wording"
+)
+
+const (
+	// staleDelay lets a cache catch up with what is already written. It doubles with each
+	// pass in a row that was stale, up to staleMost: a watch wakes the operator sooner.
+	staleDelay = 25 * time.Millisecond
+	staleMost  = 30 * time.Second
+	// staleGrace is for how long caches may lag behind before anyone is told. They do by
+	// milliseconds, and by a second or two where an API server has just been restarted.
+	staleGrace = 5 * time.Second
+)
+
+// staleness counts, for each cluster, the passes in a row whose observation was not any
+// more what the world is. The zero value is ready to use.
+type staleness struct {
+	mu  sync.Mutex
+	all map[client.ObjectKey]*stalled
+}
+
+// stalled is the staleness of one cluster.
+type stalled struct {
+	since time.Time
+	tries int
+	told  bool
+}
+
+// note counts one more pass that was stale, and returns after how long to try again.
+func (s *staleness) note(key client.ObjectKey, now time.Time) time.Duration {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	x := s.all[key]
+	if x == nil {
+		if s.all == nil {
+			s.all = map[client.ObjectKey]*stalled{}
+		}
+		x = &stalled{since: now}
+		s.all[key] = x
+	}
+	// No more doublings than it takes: the shift must not overflow.
+	delay := min(staleDelay<<min(x.tries, 16), staleMost)
+	x.tries++
+	return delay
+}
+
+// clear ends the staleness of a cluster.
+func (s *staleness) clear(key client.ObjectKey) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	delete(s.all, key)
+}
+
+// lasts reports whether a cluster has been stale for longer than caches lag, and whether
+// nobody was told yet.
+func (s *staleness) lasts(key client.ObjectKey, now time.Time) (lasts, first bool) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	x := s.all[key]
+	if x == nil || now.Sub(x.since) < staleGrace {
+		return false, false
+	}
+	first, x.told = !x.told, true
+	return true, first
+}
+
+// isStale reports whether a pass ended because the world was not any more as observed.
+func isStale(err error) bool { return errors.Is(err, act.ErrStale) || apierrors.IsConflict(err) }
+
+// next says when to look at a cluster again, and counts the passes in a row that were
+// stale.
+func (r *Reconciler) next(ctx context.Context, key client.ObjectKey, d plan.Decision, err error) (ctrl.Result, error) {
+	if !isStale(err) {
+		r.stale.clear(key)
+		return after(ctx, d, err)
+	}
+	delay := r.stale.note(key, time.Now())
+	log.FromContext(ctx).V(1).Info("observing again", "because", err.Error(), "after", delay)
+	return ctrl.Result{RequeueAfter: delay}, nil
+}
+
+// reportStale says of a cluster that has been stale for longer than caches lag that nothing
+// is done, and what differs: in the condition Progressing, as the metric
+// etcd_operator_stale_passes_total and, once, as an event. What the decision would record
+// with its action is not written.
+func (r *Reconciler) reportStale(ctx context.Context, c *v1beta2.EtcdCluster, d plan.Decision, stale error) v1beta2.ClusterStatus {
+	lasts, first := r.stale.lasts(client.ObjectKeyFromObject(c), time.Now())
+	if !lasts {
+		return c.Status
+	}
+	r.Metrics.Stale(client.ObjectKeyFromObject(c))
+	if plan.Records(d.Action) {
+		d.Status = *c.Status.DeepCopy()
+	}
+	d.Action = nil
+	message := wording.Clip(fmt.Sprintf("nothing is done: the operator's caches and the API server disagree for more than %s: %v", staleGrace, stale))
+	d.Status.Conditions = stalledConditions(d.Status.Conditions, c.Generation, message)
+	if first {
+		log.FromContext(ctx).Info(message, "reason", v1beta2.ReasonObservationStale)
+		r.Events.Eventf(c, nil, corev1.EventTypeWarning, v1beta2.ReasonObservationStale, "Observe", "%s", message)
+	}
+	status, err := r.Actor.Report(ctx, c, d)
+	if err != nil && !apierrors.IsConflict(err) {
+		log.FromContext(ctx).Error(err, "report that the observation is stale")
+	}
+	return status
+}
+
+// stalledConditions are the conditions with Progressing saying that nothing is done.
+func stalledConditions(conditions []metav1.Condition, generation int64, message string) []metav1.Condition {
+	conditions = slices.Clone(conditions)
+	meta.SetStatusCondition(&conditions, metav1.Condition{
+		Type: v1beta2.ConditionProgressing, Status: metav1.ConditionFalse, Reason: v1beta2.ReasonObservationStale,
+		Message: message, ObservedGeneration: generation,
+	})
+	for i := range conditions {
+		conditions[i].LastTransitionTime = metav1.Time{} // set when they are written
+	}
+	return conditions
+}

@@ -1,0 +1,76 @@
+package controller_test
+
+import (
+	"context"
+	"strings"
+	"testing"
+
+	eventsv1 "k8s.io/api/events/v1"
+	"k8s.io/apimachinery/pkg/api/meta"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	"github.com/etcd-operators/etcd-operators/api/v1beta2"
+	"github.com/etcd-operators/etcd-operators/operators/etcd-operator/internal/controller"
+	"github.com/etcd-operators/etcd-operators/shared/apiservertest"
+	"github.com/etcd-operators/etcd-operators/shared/member"
+)
+
+// ahead reads from an API server that knows a Pod of each cluster which no cache shows.
+type ahead struct{ client.Reader }
+
+func (a ahead) List(ctx context.Context, list client.ObjectList, opts ...client.ListOption) error {
+	if err := a.Reader.List(ctx, list, opts...); err != nil {
+		return err
+	}
+	pods, ok := list.(*metav1.PartialObjectMetadataList)
+	if !ok || pods.Kind != "PodList" {
+		return nil
+	}
+	var clusters v1beta2.EtcdClusterList
+	if err := a.Reader.List(ctx, &clusters, opts[0]); err != nil {
+		return err
+	}
+	for i := range clusters.Items {
+		c := &clusters.Items[i]
+		pods.Items = append(pods.Items, metav1.PartialObjectMetadata{ObjectMeta: metav1.ObjectMeta{
+			Name: "unseen", Namespace: c.Namespace, OwnerReferences: []metav1.OwnerReference{member.Owner(c)},
+		}})
+	}
+	return nil
+}
+
+// What the caches do not show for long is said, told once, counted, and not asked for
+// many times a second.
+func TestStalenessThatLasts(t *testing.T) {
+	t.Parallel()
+	b := newBench(t, func(r *controller.Reconciler) { r.Actor.Live = ahead{r.Actor.Live} })
+	c := b.create("x", 1)
+	b.until(c, "the staleness to be said", func(s *v1beta2.ClusterStatus) bool {
+		progressing := meta.FindStatusCondition(s.Conditions, v1beta2.ConditionProgressing)
+		return progressing != nil && progressing.Reason == v1beta2.ReasonObservationStale && progressing.Status == metav1.ConditionFalse &&
+			strings.Contains(progressing.Message, "there are other Pods than were seen")
+	})
+	if c.Status.Bootstrap == nil {
+		t.Error("the latched beginning is gone from the status")
+	}
+	b.wantEvents(v1beta2.ReasonObservationStale)
+	tries := b.metric("etcd_operator_actions_total", "CreatePods", "stale")
+	// 25 ms that double make nine tries in some 12 s; watches add a few at the beginning.
+	if tries < 1 || tries > 20 {
+		t.Errorf("%g tries, want between 1 and 20", tries)
+	}
+	if counted := b.metric("etcd_operator_stale_passes_total", "x", b.namespace); counted < 1 || counted > tries {
+		t.Errorf("%g stale passes are counted, of %g", counted, tries)
+	}
+	var events eventsv1.EventList
+	if err := b.client.List(apiservertest.Context(t), &events, client.InNamespace(b.namespace)); err != nil {
+		t.Fatal(err)
+	}
+	for _, e := range events.Items {
+		if e.Reason == v1beta2.ReasonObservationStale && (e.Series != nil || e.Type != "Warning") {
+			t.Errorf("the event is %s, and was made again: %+v", e.Type, e.Series)
+		}
+	}
+	b.delete(c)
+}
