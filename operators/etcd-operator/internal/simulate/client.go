@@ -6,7 +6,7 @@ import "github.com/etcd-operators/etcd-operators/operators/etcd-operator/interna
 // reaches some Pod that is marked as a voter and ready, and remembers each write
 // that was acknowledged.
 func (w *world) tickClient() {
-	if w.settling && w.cfg.Idle {
+	if w.cfg.Idle && (w.settling || w.step%10 > 0) {
 		return
 	}
 	var serving []*pod

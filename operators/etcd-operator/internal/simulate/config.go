@@ -46,7 +46,7 @@ type Config struct {
 	Scheduled    bool
 	// TLS is whether members talk by TLS.
 	TLS bool
-	// Idle lets clients write no more once faults have stopped.
+	// Idle has clients write seldom, and no more once faults have stopped.
 	Idle bool
 	// Steps is how many steps there are in which faults happen.
 	Steps int

@@ -179,10 +179,14 @@ func arbitraryDay(d *dice, o *plan.Observation, members []plan.Member) {
 	}
 }
 
-// leaveNothingElse has no member to add, to remove or to change.
+// leaveNothingElse has no member to add, to remove or to change; some clusters that came
+// from etcd 3.5 are to go to 3.7.
 func leaveNothingElse(o *plan.Observation, members []plan.Member) {
 	c := &o.Cluster
 	c.Size, c.Target, c.WantedVersion = max(1, countVoters(members)), "", c.Version
+	if minorOf(c.Version) == 6 && len(o.Pods)%3 == 0 {
+		c.WantedVersion, c.VersionIndex = "3.7.3", 95_000
+	}
 	for i := range o.Pods {
 		p := &o.Pods[i]
 		p.Version, p.Repository, p.Template, p.Cordoned = c.Version, c.Repository, c.Template, false

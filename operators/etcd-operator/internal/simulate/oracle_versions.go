@@ -1,6 +1,7 @@
 package simulate
 
 import (
+	"cmp"
 	"fmt"
 	"slices"
 
@@ -114,7 +115,7 @@ func (k *check) holdsBack(minor int) bool {
 func (k *check) advanceLog(a plan.AdvanceLog) *Violation {
 	c := &k.o.Cluster
 	old := slices.ContainsFunc(k.o.Pods, func(p plan.Pod) bool {
-		return k.ours(&p.Answer) && p.Answer.Applied <= c.VersionIndex+snapshotEntries
+		return k.ours(&p.Answer) && p.Answer.Applied <= c.VersionIndex+uint64(cmp.Or(p.SnapshotCount, 10_000))
 	})
 	switch {
 	case a.Entries < 1 || a.Entries > 500:

@@ -173,6 +173,8 @@ func (w *world) finalVersion() string {
 		return pick(&w.random, "3.7.3", "3.7.4")
 	case goal == 5:
 		return "3.5.35"
+	case w.cluster.target == "" && minor == 6 && w.cluster.index > 0 && w.cfg.Idle && !unadopted:
+		minor = 7 // and nobody writes
 	case w.cluster.target == "" && minor < 7 && !unadopted:
 		minor += int(w.seed % 2)
 	}
