@@ -54,6 +54,13 @@ const (
 	// right; if not, the message says what is wrong with which. It is there only where
 	// spec.TLS asks for some.
 	ConditionCertificatesReady = "CertificatesReady"
+	// ConditionKnownVulnerability: members run an etcd with a known vulnerability that
+	// concerns this cluster; the message names the version to set. It is there only while
+	// they do.
+	ConditionKnownVulnerability = "KnownVulnerability"
+	// ConditionSpaceLow: members' databases come near their quota, at which etcd refuses
+	// writes; the message says what to do. It is there only while they do.
+	ConditionSpaceLow = "SpaceLow"
 	// ConditionVersionUnsupported: spec.version is one that the operator does
 	// not run; the message names what to write.
 	ConditionVersionUnsupported = "VersionUnsupported"

@@ -25,6 +25,10 @@ const EnvMaxLearners = "ETCD_MAX_LEARNERS"
 // etcd makes a snapshot.
 const EnvSnapshotCount = "ETCD_SNAPSHOT_COUNT"
 
+// EnvCompaction is the variable, of the user's, that says how much of the history etcd keeps
+// when it compacts by itself.
+const EnvCompaction = "ETCD_AUTO_COMPACTION_RETENTION"
+
 // EnvQuota is the variable, of the user's, that says how many bytes etcd's database may
 // grow to.
 const EnvQuota = "ETCD_QUOTA_BACKEND_BYTES"

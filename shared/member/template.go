@@ -95,7 +95,7 @@ func settings(c *v1beta2.EtcdCluster, user []corev1.EnvVar) []corev1.EnvVar {
 		set("ETCD_AUTO_COMPACTION_MODE", e.AutoCompactionMode)
 	}
 	if e.AutoCompactionRetention != "" {
-		set("ETCD_AUTO_COMPACTION_RETENTION", e.AutoCompactionRetention)
+		set(EnvCompaction, e.AutoCompactionRetention)
 	}
 	if d := e.HeartbeatInterval; d != nil {
 		set("ETCD_HEARTBEAT_INTERVAL", milliseconds(d.Duration))

@@ -28,6 +28,7 @@ import (
 	"github.com/etcd-operators/etcd-operators/operators/etcd-operator/internal/act"
 	"github.com/etcd-operators/etcd-operators/operators/etcd-operator/internal/certificates"
 	"github.com/etcd-operators/etcd-operators/operators/etcd-operator/internal/credentials"
+	"github.com/etcd-operators/etcd-operators/operators/etcd-operator/internal/growth"
 	"github.com/etcd-operators/etcd-operators/operators/etcd-operator/internal/metrics"
 	"github.com/etcd-operators/etcd-operators/operators/etcd-operator/internal/observe"
 	"github.com/etcd-operators/etcd-operators/operators/etcd-operator/internal/plan"
@@ -63,6 +64,8 @@ type Reconciler struct {
 	unsure sync.Map
 	// stale counts the passes in a row that were stale.
 	stale staleness
+	// growth is how full the databases were.
+	growth growth.Keeper
 }
 
 // Reconcile takes the next step for one EtcdCluster.
@@ -74,6 +77,7 @@ func (r *Reconciler) Reconcile(ctx context.Context, req ctrl.Request) (ctrl.Resu
 			r.Metrics.Forget(req.NamespacedName)
 			r.unsure.Delete(req.NamespacedName)
 			r.stale.clear(req.NamespacedName)
+			r.growth.Forget(req.NamespacedName)
 			r.Credentials.Forget(req.NamespacedName)
 			r.Certificates.Forget(req.NamespacedName)
 			return ctrl.Result{}, nil
@@ -94,6 +98,7 @@ func (r *Reconciler) Reconcile(ctx context.Context, req ctrl.Request) (ctrl.Resu
 		return ctrl.Result{}, fmt.Errorf("observe: %w", err)
 	}
 	obs.Since = r.since(req.NamespacedName)
+	obs.Growth = r.growth.Note(req.NamespacedName, &obs)
 	d := plan.Plan(obs)
 	if d.NamesBackups {
 		r.Observer.Backups(ctx, &c, &obs)
@@ -168,6 +173,7 @@ func (r *Reconciler) carryOut(ctx context.Context, c *v1beta2.EtcdCluster, obs *
 	if err == nil {
 		r.tellAlarms(ctx, c, status.Alarms)
 		r.tellCertificates(ctx, c, &status, d.Reason)
+		r.tellWarnings(ctx, c, &status)
 	}
 	// What was done is told, whatever becomes of the status.
 	if failed == nil && (err == nil || (d.Action != nil && !plan.Records(d.Action))) {

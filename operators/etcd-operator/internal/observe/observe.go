@@ -169,7 +169,7 @@ func (o *Observer) cluster(c *v1beta2.EtcdCluster) plan.Cluster {
 
 // maintenance is what may be done about space, and what was.
 func maintenance(c *v1beta2.EtcdCluster) plan.Maintenance {
-	var out plan.Maintenance
+	out := plan.Maintenance{Compacts: member.Compacts(c)}
 	if m := c.Spec.Maintenance; m != nil {
 		out.AbovePercent, out.AutoRepairSpace = m.DefragmentAbovePercent, m.AutoRepairSpace
 		if m.DefragmentSchedule != "" {

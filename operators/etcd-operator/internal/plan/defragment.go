@@ -24,6 +24,8 @@ type Maintenance struct {
 	// AbovePercent is the share of free space from which members are defragmented; 0 for
 	// never.
 	AbovePercent int
+	// Compacts is true when etcd compacts the history by itself.
+	Compacts bool
 	// AutoRepairSpace allows to compact, defragment and disarm when there is no space.
 	AutoRepairSpace bool
 

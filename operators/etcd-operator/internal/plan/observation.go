@@ -17,6 +17,8 @@ type Observation struct {
 	// that was not answered. Zero if there are none.
 	Since   time.Time
 	Cluster Cluster
+	// Growth is how fast the databases fill.
+	Growth Growth
 	// Pods are those that this EtcdCluster controls (by uid), sorted by name.
 	Pods []Pod
 	// Claims are the PersistentVolumeClaims that it controls, sorted by name. A

@@ -179,6 +179,11 @@ func (v *view) conditions(s *step) []metav1.Condition {
 	if c := v.certificates(); c != nil {
 		all = append(all, *c)
 	}
+	for _, warning := range []*metav1.Condition{v.knownVulnerability(), v.spaceLow()} {
+		if warning != nil {
+			all = append(all, *warning)
+		}
+	}
 	for _, special := range []string{v1beta2.ConditionNameConflict, v1beta2.ConditionVersionUnsupported} {
 		if s.reason == special {
 			all = append(all, v.condition(special, true, s.reason, s.message))

@@ -1,0 +1,103 @@
+package plan
+
+import (
+	"strings"
+	"testing"
+
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	"github.com/etcd-operators/etcd-operators/api/v1beta2"
+)
+
+// grows has the databases fill by so many percent of the quota each hour.
+func (w *world) grows(percent int64) *world {
+	w.o.Growth = Growth{Known: true, PerHour: theQuota / 100 * percent}
+	return w
+}
+
+// warned is a cluster of which SpaceLow was told.
+func (w *world) warned(reason string) *world {
+	w.o.Cluster.LastStatus.Conditions = []metav1.Condition{{Type: v1beta2.ConditionSpaceLow, Status: metav1.ConditionTrue, Reason: reason, Message: "as it was"}}
+	return w
+}
+
+// quotaOfNobody has nobody tell of a quota.
+func (w *world) quotaOfNobody() *world {
+	for _, p := range w.o.Pods {
+		w.answer(p.Name, func(a *Answer) { a.Quota = 0 })
+	}
+	return w
+}
+
+// Users are told before etcd refuses writes, and not again and again.
+func TestSpaceLow(t *testing.T) {
+	at := func(size, inUse int64) *world { return healthy(3).databases(size, inUse) }
+	for name, tc := range map[string]struct {
+		seen   *world
+		reason string
+	}{
+		"room":                      {at(79, 79), ""},
+		"much is used":              {at(80, 80), quotaNearlyUsed},
+		"in one member":             {at(10, 10).database("c", 85, 85), quotaNearlyUsed},
+		"less is used again":        {at(80, 76).warned(quotaNearlyUsed), quotaNearlyUsed},
+		"there is room again":       {at(80, 74).warned(quotaNearlyUsed), ""},
+		"a file that is free":       {at(95, 10), fileNearQuota},
+		"and is a little smaller":   {at(91, 10).warned(fileNearQuota), fileNearQuota},
+		"and was defragmented":      {at(89, 10).warned(fileNearQuota), ""},
+		"full within a day":         {at(60, 60).grows(2), fillingUp},
+		"full within two":           {at(60, 60).grows(1), ""},
+		"it was, and slows":         {at(60, 60).grows(1).warned(fillingUp), fillingUp},
+		"it was, and has ended":     {at(60, 60).grows(0).warned(fillingUp), ""},
+		"it was, and shrinks":       {at(60, 60).grows(-1).warned(fillingUp), ""},
+		"it was, says nobody now":   {at(60, 60).warned(fillingUp), fillingUp},
+		"it was, and much is free":  {at(60, 40).warned(fillingUp), ""},
+		"the first keys":            {at(40, 40).grows(20), ""},
+		"nothing is known of it":    {at(60, 60), ""},
+		"no quota is known":         {at(99, 99).quotaOfNobody(), ""},
+		"as it was, without quota":  {at(99, 99).quotaOfNobody().warned(fillingUp), fillingUp},
+		"nobody answers":            {at(10, 10).silent("a", "b", "c").lastStatus(reported("a", "b", "c")).warned(quotaNearlyUsed), quotaNearlyUsed},
+		"nobody answered, and none": {at(99, 99).silent("a", "b", "c").lastStatus(reported("a", "b", "c")), ""},
+		"it has not begun":          {nothing(3).warned(fillingUp), ""},
+	} {
+		var got string
+		for _, c := range Plan(tc.seen.seen()).Status.Conditions {
+			if c.Type == v1beta2.ConditionSpaceLow {
+				got = c.Reason
+				if c.Status != metav1.ConditionTrue || c.Message == "" {
+					t.Errorf("%s: it is %s and says %q", name, c.Status, c.Message)
+				}
+			}
+		}
+		if got != tc.reason {
+			t.Errorf("%s: reason %q, want %q", name, got, tc.reason)
+		}
+	}
+}
+
+// The words say what to do, and stay the same while the reason does.
+func TestSpaceLowSays(t *testing.T) {
+	say := func(w *world) string { return message(Plan(w.seen()).Status, v1beta2.ConditionSpaceLow) }
+	at := func(size, inUse int64) *world { return healthy(3).databases(size, inUse) }
+	compacts := func(c *Cluster) { c.Maintenance.Compacts = true }
+	for name, tc := range map[string]struct {
+		seen *world
+		want []string
+	}{
+		"without compaction":   {at(85, 85), []string{"refuses all writes", "set spec.etcd.autoCompactionRetention", "kube-apiserver", "spec.etcd.quotaBackendBytes"}},
+		"with it":              {at(85, 85).cluster(compacts), []string{"keep less history", "delete keys", "spec.etcd.quotaBackendBytes"}},
+		"a file that is free":  {at(96, 10), []string{"defragmentAbovePercent"}},
+		"by what will be full": {at(60, 60).grows(10), []string{"within a day or two"}},
+	} {
+		for _, want := range tc.want {
+			if got := say(tc.seen); !strings.Contains(got, want) {
+				t.Errorf("%s: it says %q, want %q in it", name, got, want)
+			}
+		}
+	}
+	if a, b := say(at(85, 81)), say(at(99, 97).warned(quotaNearlyUsed)); a != b {
+		t.Errorf("it says %q, and a moment later %q", a, b)
+	}
+	if got := say(at(85, 85).silent("a", "b", "c").lastStatus(reported("a", "b", "c")).warned(fillingUp)); got != "as it was" {
+		t.Errorf("when nobody answers it says %q", got)
+	}
+}

@@ -1,0 +1,63 @@
+package plan
+
+import (
+	"cmp"
+	"fmt"
+
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	"github.com/etcd-operators/etcd-operators/api/v1beta2"
+)
+
+// authAdvisory is the security advisory of etcd on its authentication, and
+// authFixes are the first patches that have the fix, by minor. Earlier minors get none.
+const authAdvisory = "GHSA-xg4h-6gfc-h4m8"
+
+var authFixes = map[int]int{5: 33, 6: 14, 7: 1}
+
+// vulnerable is the reason of the condition KnownVulnerability.
+const vulnerable = "VulnerableVersion"
+
+// hasAuthFix reports whether an etcd has the fix. What is no version is nobody's to judge.
+func hasAuthFix(s string) bool {
+	v := parseVersion(s)
+	if v == (version{}) {
+		return true
+	}
+	newest := version{3, 7, authFixes[7]}
+	patch, known := authFixes[v.minor]
+	return v.compareMinor(newest) > 0 || (known && v.major == newest.major && v.patch >= patch)
+}
+
+// authFix is the version to set for the fix, in place of one that lacks it.
+func authFix(s string) string {
+	return cmp.Or(newestPatches[parseVersion(s).minor], newestPatches[5])
+}
+
+// knownVulnerability is the condition that warns of etcd's authentication where it is
+// enabled, or is to be, and members lack its last fix; nil if there is nothing to warn of.
+// (Whether it is enabled shows without a question: somebody has named credentials for it,
+// or a member refuses the operator.)
+func (v *view) knownVulnerability() *metav1.Condition {
+	if v.Cluster.ClusterID == 0 || (v.Cluster.RootSecret == "" && v.refused() == nil) {
+		return nil
+	}
+	oldest := ""
+	for i := range v.Pods {
+		runs := v.Pods[i].runs()
+		if lacks := !hasAuthFix(runs); lacks && (oldest == "" || !parseVersion(runs).atLeast(parseVersion(oldest))) {
+			oldest = runs
+		}
+	}
+	if oldest == "" {
+		return nil
+	}
+	message := fmt.Sprintf("etcd %s has a known vulnerability in its authentication (%s), which this cluster uses; ", oldest, authAdvisory)
+	if _, refusal := nextVersion(v.Cluster.Version, v.Cluster.WantedVersion); refusal == "" && hasAuthFix(v.Cluster.WantedVersion) {
+		message += fmt.Sprintf("the members move to %s, which has the fix", v.Cluster.WantedVersion)
+	} else {
+		message += fmt.Sprintf("set spec.version to %s, or to another version that has the fix (3.5.33, 3.6.14, 3.7.1 or later)", authFix(oldest))
+	}
+	c := v.condition(v1beta2.ConditionKnownVulnerability, true, vulnerable, message)
+	return &c
+}
