@@ -238,7 +238,16 @@ type BootstrapStatus struct {
 	// name has left. No member ever begins empty then.
 	// +optional
 	Adopted bool `json:"adopted,omitempty"`
+	// How much of the history etcd keeps where the spec says nothing of it
+	// (spec.etcd.autoCompactionRetention). It is recorded when the cluster begins, so that
+	// no other release of the operator changes a cluster that runs. Empty: all of it.
+	// +optional
+	AutoCompactionRetention string `json:"autoCompactionRetention,omitempty"`
 }
+
+// DefaultAutoCompactionRetention is how much of the history etcd keeps in a cluster that
+// begins now, and whose spec says nothing of it.
+const DefaultAutoCompactionRetention = "1h"
 
 // AdoptedSeed names a member that was made from a snapshot, and that the cluster has
 // grown from.

@@ -252,8 +252,10 @@ type EtcdPolicy struct {
 	AutoCompactionMode string `json:"autoCompactionMode,omitempty"`
 
 	// How much of the history is kept when etcd compacts by itself: a time such as 1h
-	// or 30m, or, with autoCompactionMode: revision, a number of revisions. etcd's
-	// default is to compact nothing.
+	// or 30m, or, with autoCompactionMode: revision, a number of revisions. "0" keeps all
+	// of it, until the database has grown to its quota. Default: 1h; all of it in a
+	// cluster that began before there was this default, or on the volumes of an earlier
+	// one (status.bootstrap.autoCompactionRetention).
 	// +optional
 	// +kubebuilder:validation:MaxLength=32
 	// +kubebuilder:validation:XValidation:rule="self.matches('^([0-9]{1,18}|([0-9]{1,5}([.][0-9]{1,9})?(ms|s|m|h)){1,4})$')",message="autoCompactionRetention is a time with its unit, such as 1h or 30m, or, with autoCompactionMode: revision, a number of revisions such as \"10000\""

@@ -26,8 +26,11 @@ const EnvMaxLearners = "ETCD_MAX_LEARNERS"
 const EnvSnapshotCount = "ETCD_SNAPSHOT_COUNT"
 
 // EnvCompaction is the variable, of the user's, that says how much of the history etcd keeps
-// when it compacts by itself.
-const EnvCompaction = "ETCD_AUTO_COMPACTION_RETENTION"
+// when it compacts by itself, and EnvCompactionMode the one that says of what.
+const (
+	EnvCompaction     = "ETCD_AUTO_COMPACTION_RETENTION"
+	EnvCompactionMode = "ETCD_AUTO_COMPACTION_MODE"
+)
 
 // EnvQuota is the variable, of the user's, that says how many bytes etcd's database may
 // grow to.

@@ -79,7 +79,7 @@ func TemplateHash(c *v1beta2.EtcdCluster) string {
 func settings(c *v1beta2.EtcdCluster, user []corev1.EnvVar) []corev1.EnvVar {
 	e := c.Spec.Etcd
 	if e == nil {
-		return nil
+		e = &v1beta2.EtcdPolicy{}
 	}
 	var env []corev1.EnvVar
 	set := func(name, value string) {
@@ -92,10 +92,10 @@ func settings(c *v1beta2.EtcdCluster, user []corev1.EnvVar) []corev1.EnvVar {
 		set("ETCD_QUOTA_BACKEND_BYTES", strconv.FormatInt(q.Value(), 10))
 	}
 	if e.AutoCompactionMode != "" {
-		set("ETCD_AUTO_COMPACTION_MODE", e.AutoCompactionMode)
+		set(EnvCompactionMode, e.AutoCompactionMode)
 	}
-	if e.AutoCompactionRetention != "" {
-		set(EnvCompaction, e.AutoCompactionRetention)
+	if retention := retention(c, user); retention != "" {
+		set(EnvCompaction, retention)
 	}
 	if d := e.HeartbeatInterval; d != nil {
 		set("ETCD_HEARTBEAT_INTERVAL", milliseconds(d.Duration))

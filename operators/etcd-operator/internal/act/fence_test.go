@@ -2,6 +2,7 @@ package act_test
 
 import (
 	"context"
+	"slices"
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
@@ -167,8 +168,11 @@ func TestReportOfAFence(t *testing.T) {
 	if diff := cmp.Diff(want, s.AdoptedSeed); diff != "" {
 		t.Errorf("adoptedSeed (-want +got):\n%s", diff)
 	}
-	if s.FencedBy != "" || s.ClusterID != "00000000000000c2" || s.CurrentVersion != "3.7.3" || *s.Bootstrap != (v1beta2.BootstrapStatus{Member: "x-s", Token: "r2"}) {
+	if s.FencedBy != "" || s.ClusterID != "00000000000000c2" || s.CurrentVersion != "3.7.3" || *s.Bootstrap != (v1beta2.BootstrapStatus{Member: "x-s", Token: "r2", AutoCompactionRetention: "1h"}) {
 		t.Errorf("adopted: the status is %+v", s)
+	}
+	if got := seed.Spec.Containers[0].Env; !slices.Contains(got, corev1.EnvVar{Name: member.EnvCompaction, Value: "1h"}) {
+		t.Errorf("the seed has %v, and the members after it keep an hour of the history", got)
 	}
 	if obs := b.observe(); obs.Cluster.ClusterID != 0xc2 || obs.Cluster.Fence.Adopted != *want {
 		t.Errorf("adopted: the observation is %+v", obs.Cluster)

@@ -31,6 +31,9 @@ func (a *Actor) Report(ctx context.Context, c *v1beta2.EtcdCluster, d plan.Decis
 	switch x := d.Action.(type) {
 	case plan.RecordBootstrap:
 		next.Status.Bootstrap = &v1beta2.BootstrapStatus{Member: x.Member, Token: x.Token, Adopted: x.Adopted}
+		if !x.Adopted { // the data of an earlier cluster keeps the history that it has
+			next.Status.Bootstrap.AutoCompactionRetention = member.DefaultRetention(c)
+		}
 		next.Status.CurrentVersion = x.Version
 	case plan.RecordVersion:
 		next.Status.CurrentVersion, next.Status.TargetVersion = x.Current, x.Target
@@ -50,7 +53,7 @@ func (a *Actor) Report(ctx context.Context, c *v1beta2.EtcdCluster, d plan.Decis
 	case plan.AdoptSeed:
 		next.Status.FencedBy = ""
 		next.Status.AdoptedSeed = &v1beta2.AdoptedSeed{Restore: x.Restore, Pod: x.Name, PodUID: x.UID}
-		next.Status.Bootstrap = &v1beta2.BootstrapStatus{Member: x.Name, Token: x.Restore}
+		next.Status.Bootstrap = &v1beta2.BootstrapStatus{Member: x.Name, Token: x.Restore, AutoCompactionRetention: member.DefaultRetention(c)}
 		next.Status.ClusterID = fmt.Sprintf("%016x", x.ClusterID)
 		next.Status.CurrentVersion = cmp.Or(x.Version, next.Status.CurrentVersion)
 		next.Status.TargetVersion, next.Status.VersionIndex, next.Status.UpgradeSize = "", 0, 0
@@ -63,7 +66,7 @@ func (a *Actor) Report(ctx context.Context, c *v1beta2.EtcdCluster, d plan.Decis
 	case plan.AdoptSurvivor:
 		r := next.Status.Recovery
 		r.Phase = v1beta2.RecoveryGrowing
-		next.Status.Bootstrap = &v1beta2.BootstrapStatus{Member: x.Name, Token: x.Token}
+		next.Status.Bootstrap = &v1beta2.BootstrapStatus{Member: x.Name, Token: x.Token, AutoCompactionRetention: member.DefaultRetention(c)}
 		next.Status.ClusterID = fmt.Sprintf("%016x", x.ClusterID)
 		next.Status.CurrentVersion = r.Version
 		next.Status.TargetVersion, next.Status.VersionIndex, next.Status.UpgradeSize = "", 0, 0

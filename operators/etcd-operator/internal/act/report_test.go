@@ -73,7 +73,7 @@ func TestReportLatches(t *testing.T) {
 		t.Fatalf("the first action is %T, want RecordBootstrap", d.Action)
 	}
 	s := b.cluster.Status
-	want := &v1beta2.BootstrapStatus{Member: begin.Member, Token: begin.Token}
+	want := &v1beta2.BootstrapStatus{Member: begin.Member, Token: begin.Token, AutoCompactionRetention: "1h"}
 	if diff := cmp.Diff(want, s.Bootstrap); diff != "" || s.CurrentVersion != "3.6.16" {
 		t.Errorf("version %q, bootstrap (-want +got):\n%s", s.CurrentVersion, diff)
 	}
@@ -171,5 +171,39 @@ func TestReportFailsWithAConflict(t *testing.T) {
 	apiservertest.Read(t, b.client, b.cluster)
 	if got := b.cluster.Status.Bootstrap.Member; got != "x-other" {
 		t.Errorf("the seed is %s, want x-other", got)
+	}
+}
+
+// A cluster that begins keeps an hour of its history, and one that began without that is
+// not changed by it: neither when it begins once more, nor on the volumes of an earlier one.
+func TestCompactionIsLatched(t *testing.T) {
+	begin := func(adopted bool) plan.RecordBootstrap {
+		return plan.RecordBootstrap{Bootstrap: plan.Bootstrap{Member: "x-a", Token: "new", Adopted: adopted}, Version: "3.6.16"}
+	}
+	for name, tc := range map[string]struct {
+		before *v1beta2.BootstrapStatus
+		do     plan.Action
+		want   string
+	}{
+		"a beginning":          {nil, begin(false), "1h"},
+		"with earlier volumes": {nil, begin(true), ""},
+		"once more":            {&v1beta2.BootstrapStatus{Member: "x-b", Token: "t", AutoCompactionRetention: "5h"}, begin(false), "5h"},
+		"once more, without":   {&v1beta2.BootstrapStatus{Member: "x-b", Token: "t"}, begin(false), ""},
+		"a restore":            {&v1beta2.BootstrapStatus{Member: "x-b", Token: "t"}, plan.AdoptSeed{Restore: "r", Name: "x-a", ClusterID: 7}, ""},
+		"a restore anew":       {nil, plan.AdoptSeed{Restore: "r", Name: "x-a", ClusterID: 7}, "1h"},
+	} {
+		b := newBench(t)
+		if tc.before != nil {
+			b.cluster.Status.Bootstrap = tc.before
+			if err := b.client.Status().Update(apiservertest.Context(t), b.cluster); err != nil {
+				t.Fatal(err)
+			}
+		}
+		d := plan.Plan(*b.observe())
+		d.Action = tc.do
+		b.mustReport(d)
+		if got := b.cluster.Status.Bootstrap.AutoCompactionRetention; got != tc.want {
+			t.Errorf("%s: it keeps %q of the history, want %q", name, got, tc.want)
+		}
 	}
 }

@@ -55,6 +55,7 @@ func TestAccepted(t *testing.T) {
 		"a person":          {Reason: "the default, written out", Spec: `{recovery: {quorumLoss: Manual, memberTimeout: 1m}}`},
 		"1h30m":             {Reason: "durations may have several units", Spec: `{recovery: {memberTimeout: 1h30m0s}}`},
 		"etcd's settings":   {Reason: "what the operator doesn't own is the user's", Spec: `{pod: {etcdEnv: [{name: ETCD_QUOTA_BACKEND_BYTES, value: "8589934592"}, {name: GOMEMLIMIT, value: 1GiB}]}}`},
+		"all the history":   {Reason: "somebody reads old revisions", Spec: `{etcd: {autoCompactionRetention: "0"}}`},
 		"typed settings":    {Reason: "each has its own spelling", Spec: `{etcd: {quotaBackendBytes: 8Gi, autoCompactionMode: periodic, autoCompactionRetention: 1h30m, heartbeatInterval: 300ms, electionTimeout: 3s, snapshotCount: 5000, logLevel: warn}}`},
 		"a number of bytes": {Reason: "a quantity may be a number", Spec: `{etcd: {quotaBackendBytes: 8589934592, autoCompactionMode: revision, autoCompactionRetention: "10000"}}`},
 		"no settings":       {Reason: "every one has a default", Spec: `{etcd: {}}`},
