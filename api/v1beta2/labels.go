@@ -195,6 +195,10 @@ const (
 	// AdoptAny is the value of AnnotationAdoptVolumes for whichever volumes there are,
 	// if all are of one EtcdCluster.
 	AdoptAny = "true"
+	// AnnotationFormerOwners on a member's PVC are the uids of the EtcdClusters whose it was
+	// before it was adopted, with blanks between. What is on the volume is marked with the
+	// uid of its EtcdCluster: data marked with one of these is the member's own all the same.
+	AnnotationFormerOwners = GroupName + "/former-owners"
 	// AnnotationGrowthRefused on a member's PVC is what the API server last said to its
 	// growth: the size in bytes, when, and its words, with a blank between.
 	AnnotationGrowthRefused = GroupName + "/growth-refused"

@@ -92,8 +92,9 @@ type Answer struct {
 	// RefusedBecause says in words what is wrong with the credentials.
 	RefusedBecause string
 
-	// Launcher is set when etcd does not listen and a launcher waits in its
-	// place: the member has no data.
+	// Launcher is set when etcd does not listen and a launcher answers in its place: the
+	// member has no data, or data that etcd is not started on. Whose launcher it is, is the
+	// caller's to compare.
 	Launcher *launcher.State
 }
 

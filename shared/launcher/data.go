@@ -7,6 +7,7 @@ import (
 	"io/fs"
 	"os"
 	"path/filepath"
+	"slices"
 	"strconv"
 	"strings"
 )
@@ -15,14 +16,14 @@ import (
 // write-ahead log are moved to.
 const setAsideSuffix = ".without-wal"
 
-// hasRemnants tells whether dataDir holds a member folder: without a log, the
-// rest of a start that was cut short, or a database that lost its log.
+// hasRemnants tells whether dataDir holds a member folder with more in it than whose it is:
+// without a log, the rest of a start that was cut short, or a database that lost its log.
 func hasRemnants(dataDir string) (bool, error) {
-	_, err := os.Lstat(filepath.Join(dataDir, "member"))
+	entries, err := os.ReadDir(filepath.Join(dataDir, "member"))
 	if errors.Is(err, fs.ErrNotExist) {
 		return false, nil
 	}
-	return err == nil, err
+	return slices.ContainsFunc(entries, func(e os.DirEntry) bool { return e.Name() != ownerFile }), err
 }
 
 // setRemnantsAside moves dataDir/member away, so that etcd starts on an empty

@@ -18,6 +18,9 @@ const (
 	// ReasonGrantUsed means that the grant was used by an earlier start, whose
 	// data is gone or never came to be.
 	ReasonGrantUsed Reason = "GrantUsed"
+	// ReasonForeignData means that there is a log, and that it is not known to be this
+	// member's: etcd is not started on it.
+	ReasonForeignData Reason = "ForeignData"
 	// ReasonGrantInvalid means that what the annotation holds cannot be used.
 	ReasonGrantInvalid Reason = "GrantInvalid"
 )

@@ -15,16 +15,19 @@ const usage = `usage:
   etcd-launcher install DEST
       copy this program to DEST
   etcd-launcher run --data-dir=DIR --grant-file=FILE --used-file=FILE
-      --listen=ADDR --name=NAME --peer-url=URL -- etcd FLAGS...
+      --listen=ADDR --name=NAME --peer-url=URL
+      [--cluster-uid=UID] [--former-cluster-uid=UID]... [--pod-uid-file=FILE]
+      -- etcd FLAGS...
       start etcd on the write-ahead log in DIR, or wait for a grant to start it
       without one
 `
 
-// Exit codes of [Main].
+// Exit codes of [Main], those of sysexits.h. etcd itself ends with 1 or 2, also for what is
+// wrong with its data: an error of the launcher is never taken for that.
 const (
 	exitOK    = 0
-	exitError = 1
-	exitUsage = 2
+	exitUsage = 64
+	exitError = 70
 )
 
 // Main is the program etcd-launcher; args are without its name. It returns the
@@ -83,6 +86,12 @@ func parseRun(args []string) (Options, error) {
 	fs.StringVar(&o.Listen, "listen", "", "address to answer probes on until etcd does")
 	fs.StringVar(&o.Member.Name, "name", "", "etcd's --name")
 	fs.StringVar(&o.Member.PeerURL, "peer-url", "", "etcd's --initial-advertise-peer-urls")
+	fs.StringVar(&o.ClusterUID, "cluster-uid", "", "uid of the EtcdCluster")
+	fs.Func("former-cluster-uid", "uid of an EtcdCluster whose volumes this one has adopted; may be repeated", func(uid string) error {
+		o.FormerClusterUIDs = append(o.FormerClusterUIDs, uid)
+		return nil
+	})
+	fs.StringVar(&o.PodUIDFile, "pod-uid-file", "", "downward API file of the Pod's uid")
 	if err := fs.Parse(args); err != nil {
 		return Options{}, err
 	}

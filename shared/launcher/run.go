@@ -1,6 +1,7 @@
 package launcher
 
 import (
+	"bytes"
 	"context"
 	"encoding/json"
 	"errors"
@@ -8,6 +9,7 @@ import (
 	"log/slog"
 	"net"
 	"net/http"
+	"os"
 	"os/exec"
 	"path/filepath"
 	"sync/atomic"
@@ -25,9 +27,17 @@ const rereadInterval = time.Second
 // readHeaderTimeout bounds what a client that sends nothing can hold open.
 const readHeaderTimeout = 5 * time.Second
 
-// Options say where a launcher finds what it needs. All are required.
+// Options say where a launcher finds what it needs. All are required, but for those
+// of its identity: a launcher without them does not say who it is, nor does it check whose
+// data it finds.
 type Options struct {
 	Member Member
+	// ClusterUID is that of the EtcdCluster.
+	ClusterUID string
+	// FormerClusterUIDs are those whose volumes this EtcdCluster has adopted.
+	FormerClusterUIDs []string
+	// PodUIDFile is the downward API file that holds the Pod's uid.
+	PodUIDFile string
 	// DataDir is etcd's --data-dir.
 	DataDir string
 	// GrantFile is the downward API file that holds the [Grant].
@@ -128,6 +138,13 @@ func (o Options) decide() (Decision, error) {
 		return Decision{}, err
 	}
 	if hasWAL {
+		refusal, err := o.refusal()
+		if err != nil {
+			refusal = err.Error()
+		}
+		if refusal != "" {
+			return wait(ReasonForeignData, refusal), nil
+		}
 		// The used-file and the grant are not even read: nothing that may be
 		// wrong with them keeps a member with data from starting.
 		return Decide(o.Member, true, 0, nil, nil), nil
@@ -145,6 +162,7 @@ func (o Options) decide() (Decision, error) {
 // everything as it was.
 func (o Options) prepare(d Decision) error {
 	if d.Use == 0 {
+		o.mark()
 		return nil
 	}
 	if err := writeUsed(o.UsedFile, d.Use); err != nil {
@@ -154,21 +172,21 @@ func (o Options) prepare(d Decision) error {
 	if err != nil {
 		return err
 	}
-	if !remnants {
-		return nil
+	if remnants {
+		kept, err := setRemnantsAside(o.DataDir)
+		if err != nil {
+			return err
+		}
+		o.Log.Warn("the data dir held a member without a write-ahead log; it was set aside", "kept", kept)
 	}
-	kept, err := setRemnantsAside(o.DataDir)
-	if err != nil {
-		return err
-	}
-	o.Log.Warn("the data dir held a member without a write-ahead log; it was set aside", "kept", kept)
+	o.mark()
 	return nil
 }
 
 // wait serves [State] until a decision is to exec, or ctx is done. When it
 // returns, the port is free.
 func (o Options) wait(ctx context.Context, d Decision) (Decision, error) {
-	w := waiter{o: o}
+	w := waiter{o: o, since: time.Now()}
 	if err := w.report(d); err != nil {
 		return d, err
 	}
@@ -236,10 +254,12 @@ func watch(dir string, log *slog.Logger) (changed <-chan fsnotify.Event, stop fu
 
 // waiter is what a waiting launcher says of itself over HTTP.
 type waiter struct {
-	o    Options
-	body atomic.Pointer[[]byte]
-	last Decision
-	turn turn
+	o Options
+	// since is when the first look at the disk found no log.
+	since time.Time
+	state atomic.Pointer[State]
+	last  Decision
+	turn  turn
 }
 
 // report makes d what is served, and logs it if it is news.
@@ -248,16 +268,28 @@ func (w *waiter) report(d Decision) error {
 	if err != nil {
 		return err
 	}
-	body, err := json.Marshal(State{State: Waiting, Attempt: used, Reason: d.Reason, Message: d.Message})
-	if err != nil {
-		return err
+	state := Waiting
+	if d.Reason == ReasonForeignData {
+		state = Refusing
 	}
-	w.body.Store(&body)
+	w.state.Store(&State{State: state, Identity: w.o.identity(), Attempt: used, Reason: d.Reason, Message: d.Message, WaitedSeconds: time.Since(w.since).Seconds()})
 	if d.Reason != w.last.Reason || d.Message != w.last.Message {
 		w.o.Log.Info("wait", "reason", d.Reason, "message", d.Message, "lastAttempt", used)
 	}
 	w.last = d
 	return nil
+}
+
+// identity is who the launcher is; empty if that cannot be read.
+func (o Options) identity() Identity {
+	if o.ClusterUID == "" || o.PodUIDFile == "" {
+		return Identity{}
+	}
+	uid, err := os.ReadFile(o.PodUIDFile)
+	if err != nil || len(bytes.TrimSpace(uid)) == 0 {
+		return Identity{}
+	}
+	return Identity{PodUID: string(bytes.TrimSpace(uid)), Member: o.Member.Name, ClusterUID: o.ClusterUID}
 }
 
 // handler answers the probes of an etcd container: alive, but not ready.
@@ -268,7 +300,7 @@ func (w *waiter) handler() http.Handler {
 	mux := http.NewServeMux()
 	mux.HandleFunc("GET "+StatePath, func(rw http.ResponseWriter, _ *http.Request) {
 		rw.Header().Set("Content-Type", "application/json")
-		_, _ = rw.Write(*w.body.Load()) // a client that went away is none of our business
+		_ = json.NewEncoder(rw).Encode(w.state.Load()) // a client that went away is none of our business
 	})
 	mux.HandleFunc("GET /health", alive)
 	mux.HandleFunc("GET /livez", alive)

@@ -70,6 +70,8 @@ type pod struct {
 	used     string
 	path     string // of the folder with the program etcd
 	swaps    int
+	// flags are more of the launcher's own.
+	flags []string
 }
 
 func newPod(t *testing.T, version, name string) *pod {
@@ -136,23 +138,23 @@ func (p *pod) start(env ...string) *etcdtest.Process {
 	if err != nil {
 		p.t.Fatal(err)
 	}
-	argv := []string{
-		self, "run",
-		"--data-dir=" + p.member.Dir,
-		"--grant-file=" + filepath.Join(p.grantDir, "grant"),
-		"--used-file=" + p.used,
-		"--listen=" + p.member.Metrics,
-		"--name=" + p.member.Name,
-		"--peer-url=" + p.member.PeerURL,
+	argv := append([]string{self, "run"}, p.flags...)
+	argv = append(argv,
+		"--data-dir="+p.member.Dir,
+		"--grant-file="+filepath.Join(p.grantDir, "grant"),
+		"--used-file="+p.used,
+		"--listen="+p.member.Metrics,
+		"--name="+p.member.Name,
+		"--peer-url="+p.member.PeerURL,
 		"--", "etcd",
-		"--name=" + p.member.Name,
-		"--data-dir=" + p.member.Dir,
-		"--listen-client-urls=http://" + p.member.Client,
-		"--listen-peer-urls=http://" + p.member.Peer,
-		"--listen-metrics-urls=http://" + p.member.Metrics,
-		"--advertise-client-urls=http://" + p.member.Client,
-		"--initial-advertise-peer-urls=" + p.member.PeerURL,
-	}
+		"--name="+p.member.Name,
+		"--data-dir="+p.member.Dir,
+		"--listen-client-urls=http://"+p.member.Client,
+		"--listen-peer-urls=http://"+p.member.Peer,
+		"--listen-metrics-urls=http://"+p.member.Metrics,
+		"--advertise-client-urls=http://"+p.member.Client,
+		"--initial-advertise-peer-urls="+p.member.PeerURL,
+	)
 	env = append(env, asLauncher+"=1", "PATH="+p.path, "ETCD_MAX_LEARNERS=6", "GORACE=atexit_sleep_ms=0")
 	return etcdtest.Start(p.t, env, argv...)
 }

@@ -9,17 +9,28 @@ import (
 	"net/http"
 )
 
-// Waiting is the only [State.State] that a launcher reports: it runs, and the
-// data dir holds no write-ahead log. A launcher that cannot tell exits instead.
-const Waiting = "Waiting"
+// What a launcher reports as [State.State]. One that cannot tell exits instead.
+const (
+	// Waiting: the data dir holds no write-ahead log.
+	Waiting = "Waiting"
+	// Refusing: it holds one that is not this member's, as far as is known, and etcd is not
+	// started on it.
+	Refusing = "Refusing"
+)
 
 // StatePath is where a waiting launcher serves its [State].
 const StatePath = "/launcher"
 
-// State is what a waiting launcher says of itself.
+// State is what a launcher says of itself that has not started etcd.
 type State struct {
-	// State is [Waiting].
+	// State is [Waiting] or [Refusing].
 	State string `json:"state"`
+	// Identity is whose launcher it is.
+	Identity
+	// WaitedSeconds is how long before its last look at the disk this launcher has begun to
+	// look, by its own clock: for so long it has found the same. It looks once a second at
+	// least.
+	WaitedSeconds float64 `json:"waitedSeconds"`
 	// Attempt is that of the last grant used, 0 for none. The next grant needs
 	// a higher one.
 	Attempt int64 `json:"attempt"`
@@ -27,6 +38,14 @@ type State struct {
 	Reason Reason `json:"reason"`
 	// Message is the same for people.
 	Message string `json:"message"`
+}
+
+// Identity says who answers: an address may belong to another Pod by now. A launcher of
+// an earlier release does not tell it, nor does one that cannot read PodUID.
+type Identity struct {
+	PodUID     string `json:"podUID,omitempty"`
+	Member     string `json:"member,omitempty"`
+	ClusterUID string `json:"clusterUID,omitempty"`
 }
 
 // ErrNotWaiting is returned by [Ask] when something else than a waiting launcher
@@ -62,7 +81,7 @@ func Ask(ctx context.Context, c *http.Client, addr string) (State, error) {
 	if err := json.Unmarshal(body, &s); err != nil {
 		return State{}, fmt.Errorf("ask launcher at %s: %w", addr, err)
 	}
-	if s.State != Waiting {
+	if s.State != Waiting && s.State != Refusing {
 		return State{}, fmt.Errorf("ask launcher at %s: state %q: %w", addr, s.State, ErrNotWaiting)
 	}
 	return s, nil

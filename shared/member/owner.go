@@ -1,6 +1,9 @@
 package member
 
 import (
+	"slices"
+	"strings"
+
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
@@ -20,4 +23,20 @@ func Owns(c *v1beta2.EtcdCluster, claim *corev1.PersistentVolumeClaim) bool {
 // IsRetained reports whether a volume is one that is not deleted with its EtcdCluster.
 func IsRetained(claim *corev1.PersistentVolumeClaim) bool {
 	return len(claim.OwnerReferences) == 0 && claim.Labels[v1beta2.LabelOwner] != ""
+}
+
+// FormerOwners are the uids of the EtcdClusters whose volume a claim was before it was
+// adopted.
+func FormerOwners(claim *corev1.PersistentVolumeClaim) []string {
+	return strings.Fields(claim.Annotations[v1beta2.AnnotationFormerOwners])
+}
+
+// WithFormerOwner is the value of v1beta2.AnnotationFormerOwners of a claim that is adopted
+// from the EtcdCluster of the uid former.
+func WithFormerOwner(claim *corev1.PersistentVolumeClaim, former string) string {
+	owners := FormerOwners(claim)
+	if !slices.Contains(owners, former) {
+		owners = append(owners, former)
+	}
+	return strings.Join(owners, " ")
 }

@@ -47,6 +47,7 @@ const (
 	launcherPath  = launcherMount + "/etcd-launcher"
 	grantMount    = "/etc/etcd-launcher"
 	grantFile     = "grant"
+	podUIDFile    = "pod-uid"
 	usedMount     = "/run/etcd-launcher"
 	usedPath      = usedMount + "/used"
 )
@@ -76,6 +77,9 @@ type Options struct {
 	// Grant is the leave to start without data; nil to make the member wait for
 	// one. A Pod that is to come up on its volume needs none.
 	Grant *launcher.Grant
+	// FormerOwners are the uids of the EtcdClusters whose volume the member's was, as
+	// [FormerOwners] tells them.
+	FormerOwners []string
 }
 
 // NewPod builds a member's Pod.
@@ -204,20 +208,11 @@ func launcherResources(policy *v1beta2.PodPolicy) corev1.ResourceRequirements {
 
 func etcdContainer(c *v1beta2.EtcdCluster, policy *v1beta2.PodPolicy, o Options) corev1.Container {
 	return corev1.Container{
-		Name:  ContainerEtcd,
-		Image: Image(c, o.Version),
-		Command: []string{
-			launcherPath, "run",
-			"--data-dir=" + DataDir,
-			"--grant-file=" + grantMount + "/" + grantFile,
-			"--used-file=" + usedPath,
-			fmt.Sprintf("--listen=:%d", MetricsPort),
-			"--name=" + o.Name,
-			"--peer-url=" + PeerURL(c, o.Name),
-			"--",
-		},
-		Args: etcdCommand(c, o.Name),
-		Env:  slices.Concat([]corev1.EnvVar{{Name: EnvMaxLearners, Value: strconv.Itoa(MaxLearners)}}, settings(c, policy.EtcdEnv), tlsSettings(c, policy.EtcdEnv), policy.EtcdEnv),
+		Name:    ContainerEtcd,
+		Image:   Image(c, o.Version),
+		Command: launcherCommand(c, o),
+		Args:    etcdCommand(c, o.Name),
+		Env:     slices.Concat([]corev1.EnvVar{{Name: EnvMaxLearners, Value: strconv.Itoa(MaxLearners)}}, settings(c, policy.EtcdEnv), tlsSettings(c, policy.EtcdEnv), policy.EtcdEnv),
 		Ports: []corev1.ContainerPort{
 			{Name: clientPortName, ContainerPort: ClientPort, Protocol: corev1.ProtocolTCP},
 			{Name: peerPortName, ContainerPort: PeerPort, Protocol: corev1.ProtocolTCP},
@@ -236,6 +231,25 @@ func etcdContainer(c *v1beta2.EtcdCluster, policy *v1beta2.PodPolicy, o Options)
 			{Name: volumeUsed, MountPath: usedMount},
 		}, tlsVolumeMounts(c)...),
 	}
+}
+
+// launcherCommand is what starts etcd.
+func launcherCommand(c *v1beta2.EtcdCluster, o Options) []string {
+	command := []string{
+		launcherPath, "run",
+		"--data-dir=" + DataDir,
+		"--grant-file=" + grantMount + "/" + grantFile,
+		"--used-file=" + usedPath,
+		fmt.Sprintf("--listen=:%d", MetricsPort),
+		"--name=" + o.Name,
+		"--peer-url=" + PeerURL(c, o.Name),
+		"--cluster-uid=" + string(c.UID),
+		"--pod-uid-file=" + grantMount + "/" + podUIDFile,
+	}
+	for _, uid := range o.FormerOwners {
+		command = append(command, "--former-cluster-uid="+uid)
+	}
+	return append(command, "--")
 }
 
 // etcdCommand is what the launcher execs, before it adds --initial-cluster*.
@@ -316,13 +330,10 @@ func volumes(policy *v1beta2.PodPolicy, name string) []corev1.Volume {
 			EmptyDir: &corev1.EmptyDirVolumeSource{SizeLimit: new(launcherVolumeLimit.DeepCopy())},
 		}},
 		{Name: volumeGrant, VolumeSource: corev1.VolumeSource{
-			DownwardAPI: &corev1.DownwardAPIVolumeSource{Items: []corev1.DownwardAPIVolumeFile{{
-				Path: grantFile,
-				FieldRef: &corev1.ObjectFieldSelector{
-					APIVersion: "v1",
-					FieldPath:  "metadata.annotations['" + launcher.GrantAnnotation + "']",
-				},
-			}}},
+			DownwardAPI: &corev1.DownwardAPIVolumeSource{Items: []corev1.DownwardAPIVolumeFile{
+				fieldFile(grantFile, "metadata.annotations['"+launcher.GrantAnnotation+"']"),
+				fieldFile(podUIDFile, "metadata.uid"),
+			}},
 		}},
 		// On disk, never in memory: a node that restarts keeps the Pod and its
 		// disk, and must not forget which grants were used.
@@ -330,6 +341,11 @@ func volumes(policy *v1beta2.PodPolicy, name string) []corev1.Volume {
 			EmptyDir: &corev1.EmptyDirVolumeSource{SizeLimit: new(usedVolumeLimit.DeepCopy())},
 		}},
 	}
+}
+
+// fieldFile is a file with what a field of the Pod holds.
+func fieldFile(path, field string) corev1.DownwardAPIVolumeFile {
+	return corev1.DownwardAPIVolumeFile{Path: path, FieldRef: &corev1.ObjectFieldSelector{APIVersion: "v1", FieldPath: field}}
 }
 
 func dataSource(policy *v1beta2.PodPolicy, name string) corev1.VolumeSource {

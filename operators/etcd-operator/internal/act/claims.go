@@ -159,7 +159,10 @@ func (a *Actor) takeClaims(ctx context.Context, c *v1beta2.EtcdCluster, x plan.T
 		if err := a.unchanged(ctx, c); err != nil {
 			return err
 		}
-		if err := a.patchClaim(ctx, &claim, map[string]any{"metadata": owned(c, c.Spec.RetainsVolumes())}); err != nil {
+		metadata := owned(c, c.Spec.RetainsVolumes())
+		// In the same write: its launcher takes the data for a copy else.
+		metadata["annotations"] = map[string]any{v1beta2.AnnotationFormerOwners: member.WithFormerOwner(&claim, x.From)}
+		if err := a.patchClaim(ctx, &claim, map[string]any{"metadata": metadata}); err != nil {
 			return err
 		}
 	}

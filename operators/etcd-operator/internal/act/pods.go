@@ -31,12 +31,16 @@ func (a *Actor) createPods(ctx context.Context, c *v1beta2.EtcdCluster, obs *pla
 		return err
 	}
 	for _, p := range x.Pods {
-		if err := a.claimFor(ctx, c, p); err != nil {
+		claim, err := a.claimFor(ctx, c, p)
+		if err != nil {
 			return err
 		}
 		o := member.Options{Name: p.Name, Version: p.Version, LauncherImage: a.LauncherImage, Role: string(p.Role)}
 		if p.Grant != nil {
 			o.Grant = grantOf(c, *p.Grant)
+		}
+		if claim != nil {
+			o.FormerOwners = member.FormerOwners(claim)
 		}
 		pod, err := member.NewPod(c, o)
 		if err != nil {
@@ -82,13 +86,13 @@ func (a *Actor) samePods(ctx context.Context, c *v1beta2.EtcdCluster, obs *plan.
 }
 
 // claimFor makes the volume of a new Pod, and looks whether that of one which returns
-// is still a member's: it would start there what a restore has retired.
-func (a *Actor) claimFor(ctx context.Context, c *v1beta2.EtcdCluster, p plan.NewPod) error {
+// is still a member's: it would start there what a restore has retired. It returns nil for a
+// Pod without a volume.
+func (a *Actor) claimFor(ctx context.Context, c *v1beta2.EtcdCluster, p plan.NewPod) (*corev1.PersistentVolumeClaim, error) {
 	if p.Role != plan.Returning {
 		return a.createClaim(ctx, c, p)
 	}
-	_, err := a.membersClaim(ctx, c, p.Name)
-	return err
+	return a.membersClaim(ctx, c, p.Name)
 }
 
 // membersClaim reads a volume live that is to be a member's.
@@ -104,31 +108,31 @@ func (a *Actor) membersClaim(ctx context.Context, c *v1beta2.EtcdCluster, name s
 	return &claim, nil
 }
 
-func (a *Actor) createClaim(ctx context.Context, c *v1beta2.EtcdCluster, p plan.NewPod) error {
+func (a *Actor) createClaim(ctx context.Context, c *v1beta2.EtcdCluster, p plan.NewPod) (*corev1.PersistentVolumeClaim, error) {
 	name := p.Name
 	claim := member.NewClaim(c, name)
 	if claim == nil {
-		return nil
+		return nil, nil
 	}
 	if p.Recovery != nil {
 		claim.Annotations = map[string]string{v1beta2.AnnotationSurvivorLeave: p.Recovery.Token}
 	}
 	if err := a.unchanged(ctx, c); err != nil {
-		return err
+		return nil, err
 	}
 	err := a.Client.Create(ctx, claim)
 	if err == nil || !apierrors.IsAlreadyExists(err) {
-		return wrap(err, "create volume "+name)
+		return claim, wrap(err, "create volume "+name)
 	}
 	// It was made by an earlier try that ended before its Pod.
 	var live corev1.PersistentVolumeClaim
 	if err := a.Live.Get(ctx, client.ObjectKeyFromObject(claim), &live); err != nil {
-		return fmt.Errorf("read volume %s: %w", name, err)
+		return nil, fmt.Errorf("read volume %s: %w", name, err)
 	}
 	if !member.Owns(c, &live) {
-		return fmt.Errorf("volume %s belongs to someone else", name)
+		return nil, fmt.Errorf("volume %s belongs to someone else", name)
 	}
-	return nil
+	return &live, nil
 }
 
 // patchOp is one operation of a JSON patch (RFC 6902).

@@ -193,6 +193,9 @@ func (k *Kubelet) start(ctx context.Context, p *corev1.Pod) error {
 		}
 	}
 	runs.grant(p.Annotations[v1beta2.AnnotationStart])
+	if err := os.WriteFile(filepath.Join(home, "grant", "pod-uid"), []byte(p.UID), 0o600); err != nil {
+		return err
+	}
 	runs.findSecrets(p)
 	if err := k.mount(ctx, runs); err != nil {
 		return err
