@@ -7,6 +7,7 @@ import (
 	"os"
 	"path/filepath"
 	"slices"
+	"strings"
 	"testing"
 	"time"
 
@@ -187,32 +188,75 @@ func testLearner(t *testing.T, version string) {
 	}
 }
 
-// A launcher that waits in etcd's place says so, and what it used last.
+// A launcher that waits in etcd's place says so, what it used last, and whose it is. The
+// address of a Pod may be another Pod's by now: that one's launcher says nothing of this.
 func TestALauncherAnswers(t *testing.T) {
-	b := newBench(t)
-	b.observer.Etcd = etcdclient.Client{}
-	ip, dir := podtest.Address(t), t.TempDir()
-	b.runs(b.pod("x-a"), ip)
-	if err := os.WriteFile(filepath.Join(dir, "used"), []byte("3\n"), 0o600); err != nil {
+	const ofAnother = "00000000-0000-0000-0000-000000000000"
+	cases := map[string]struct {
+		reason string
+		change func(o *launcher.Options, podUIDFile string)
+		want   plan.Answer
+		says   string
+	}{
+		"its own":               {"it has no data", nil, plan.Answer{Waiting: true, Attempt: 3, Identified: true}, ""},
+		"of an earlier release": {"it does not say whose it is", func(o *launcher.Options, _ string) { o.PodUIDFile = "" }, plan.Answer{Waiting: true, Attempt: 3}, ""},
+		"of another Pod":        {"an address that is stale", func(_ *launcher.Options, f string) { write(t, f, ofAnother) }, plan.Answer{}, "that of member x-a, Pod uid " + ofAnother},
+		"of another member":     {"the same", func(o *launcher.Options, _ string) { o.Member.Name = "x-b" }, plan.Answer{}, "that of member x-b"},
+		"of another cluster":    {"the same", func(o *launcher.Options, _ string) { o.ClusterUID = ofAnother }, plan.Answer{}, "EtcdCluster uid " + ofAnother},
+		"on a copy of some volume": {"the data is another member's", func(o *launcher.Options, _ string) {
+			write(t, filepath.Join(o.DataDir, "member", "wal", "0.wal"), "")
+			write(t, filepath.Join(o.DataDir, "member", "etcd-launcher.json"), `{"clusterUID":"`+ofAnother+`","member":"x-z"}`)
+		}, plan.Answer{}, "does not start etcd: the data is that of member x-z of the EtcdCluster of uid " + ofAnother},
+	}
+	for name, c := range cases {
+		t.Run(name, func(t *testing.T) {
+			b := newBench(t)
+			b.observer.Etcd = etcdclient.Client{}
+			ip, dir := podtest.Address(t), t.TempDir()
+			p := b.pod("x-a")
+			b.runs(p, ip)
+			write(t, filepath.Join(dir, "used"), "3\n")
+			write(t, filepath.Join(dir, "pod-uid"), string(p.UID))
+			o := launcher.Options{
+				Member:  launcher.Member{Name: "x-a", PeerURL: member.PeerURL(b.cluster, "x-a")},
+				DataDir: filepath.Join(dir, "data"), GrantFile: filepath.Join(dir, "grant"), UsedFile: filepath.Join(dir, "used"),
+				ClusterUID: string(b.cluster.UID), PodUIDFile: filepath.Join(dir, "pod-uid"),
+				Listen: podtest.At(ip, member.MetricsPort), Command: []string{"true"}, Log: slog.New(slog.NewTextHandler(io.Discard, nil)),
+			}
+			if c.change != nil {
+				c.change(&o, filepath.Join(dir, "pod-uid"))
+			}
+			ctx, stop := context.WithCancel(t.Context())
+			ended := make(chan error, 1)
+			go func() { ended <- launcher.Run(ctx, o) }()
+			etcdtest.Eventually(t, "the launcher to wait", func() error {
+				return etcdtest.CheckHTTP(podtest.At(ip, member.MetricsPort), launcher.StatePath, 200)
+			})
+			got := seen(t, b.observe(), "x-a").Answer
+			if !strings.Contains(got.Blocked, c.says) || (c.says == "") != (got.Blocked == "") {
+				t.Errorf("%s: it says %q, want %q", c.reason, got.Blocked, c.says)
+			}
+			if got.Waiting && (got.Waited < 0 || got.Waited > time.Minute) {
+				t.Errorf("it has waited for %s", got.Waited)
+			}
+			got.Blocked, got.Waited = "", 0
+			if diff := cmp.Diff(c.want, got); diff != "" {
+				t.Errorf("%s (-want +got):\n%s", c.reason, diff)
+			}
+			stop()
+			if err := <-ended; err != nil {
+				t.Error(err)
+			}
+		})
+	}
+}
+
+func write(t *testing.T, file, content string) {
+	t.Helper()
+	if err := os.MkdirAll(filepath.Dir(file), 0o700); err != nil {
 		t.Fatal(err)
 	}
-	ctx, stop := context.WithCancel(t.Context())
-	ended := make(chan error, 1)
-	go func() {
-		ended <- launcher.Run(ctx, launcher.Options{
-			Member:  launcher.Member{Name: "x-a", PeerURL: member.PeerURL(b.cluster, "x-a")},
-			DataDir: filepath.Join(dir, "data"), GrantFile: filepath.Join(dir, "grant"), UsedFile: filepath.Join(dir, "used"),
-			Listen: podtest.At(ip, member.MetricsPort), Command: []string{"true"}, Log: slog.New(slog.NewTextHandler(io.Discard, nil)),
-		})
-	}()
-	etcdtest.Eventually(t, "the launcher to wait", func() error {
-		return etcdtest.CheckHTTP(podtest.At(ip, member.MetricsPort), launcher.StatePath, 200)
-	})
-	if diff := cmp.Diff(plan.Answer{Waiting: true, Attempt: 3, Members: []plan.Member{}}, seen(t, b.observe(), "x-a").Answer); diff != "" {
-		t.Errorf("(-want +got):\n%s", diff)
-	}
-	stop()
-	if err := <-ended; err != nil {
-		t.Error(err)
+	if err := os.WriteFile(file, []byte(content), 0o600); err != nil {
+		t.Fatal(err)
 	}
 }

@@ -296,10 +296,27 @@ func answerOf(a etcdclient.Answer) plan.Answer {
 	if !out.Read {
 		out.Members = Members(a.LocalMembers)
 	}
-	if a.Launcher != nil {
-		out.Waiting, out.Attempt = true, int(a.Launcher.Attempt)
-	}
 	return out
+}
+
+// launcherAnswer is what the planner needs of what a launcher said that was asked at a Pod's
+// address. An address may be another Pod's by now: who says that he is not this Pod's is not
+// believed. Launchers of earlier releases do not say.
+func launcherAnswer(s *launcher.State, p *corev1.Pod, clusterUID string) plan.Answer {
+	whose := launcher.Identity{PodUID: string(p.UID), Member: p.Name, ClusterUID: clusterUID}
+	identified := s.Identity != launcher.Identity{}
+	switch {
+	case identified && s.Identity != whose:
+		return plan.Answer{Blocked: fmt.Sprintf("the launcher of another Pod answers at its address %s: that of member %.253s, Pod uid %.64s, EtcdCluster uid %.64s",
+			p.Status.PodIP, s.Member, s.PodUID, s.ClusterUID)}
+	case s.State == launcher.Refusing:
+		return plan.Answer{Blocked: fmt.Sprintf("its launcher does not start etcd: %.500s; give the member its own volume back, or delete Pod %s and its PersistentVolumeClaim to have it replaced",
+			s.Message, p.Name)}
+	}
+	return plan.Answer{
+		Waiting: true, Attempt: int(s.Attempt),
+		Identified: identified, Waited: time.Duration(s.WaitedSeconds * float64(time.Second)),
+	}
 }
 
 func alarmsOf(list []etcdclient.Alarm) []plan.Alarm {

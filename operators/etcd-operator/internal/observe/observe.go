@@ -420,6 +420,9 @@ func (o *Observer) ask(ctx context.Context, c *v1beta2.EtcdCluster, pods []*core
 	for i := range obs.Pods {
 		if a, ok := answers[obs.Pods[i].Name]; ok {
 			obs.Pods[i].Answer = answerOf(a)
+			if a.Launcher != nil {
+				obs.Pods[i].Answer = launcherAnswer(a.Launcher, pods[i], string(c.UID))
+			}
 			if q := &obs.Pods[i].Answer.Quota; a.Reached && *q == 0 {
 				*q = quotaOf(pods[i])
 			}

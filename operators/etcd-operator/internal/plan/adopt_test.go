@@ -83,7 +83,7 @@ func TestVolumesAreAdopted(t *testing.T) {
 			seen: func() *world {
 				w := left(3).claim("a").claim("b").claim("c").cluster(func(c *Cluster) { c.Bootstrap = &Bootstrap{Member: "a", Token: "t", Adopted: true} })
 				for _, name := range []string{"a", "b"} {
-					w.add(name, Returning, Answer{Waiting: true}).pod(name, func(p *Pod) { p.Persistent = true })
+					w.add(name, Returning, empty(0)).pod(name, func(p *Pod) { p.Persistent = true })
 				}
 				return w.add("c", Returning, Answer{}).pod("c", func(p *Pod) { p.Persistent, p.Node, p.Unschedulable = true, "", "0/3 nodes" })
 			}(),
@@ -119,7 +119,7 @@ func TestVolumesAreAdopted(t *testing.T) {
 			reason: "S2", seen: resumed(3, "a", "b", "c"), do: create(NewPod{Name: "x-a", Role: Returning}, NewPod{Name: "x-b", Role: Returning}, NewPod{Name: "x-c", Role: Returning}), because: "RestartingMember",
 		},
 		"an empty volume gets no leave to begin": {
-			reason: "S1, S2: others have the data", seen: resumed(3, "a", "b").running("a", Answer{Waiting: true}).running("b", Answer{}), because: "AdoptingVolumes",
+			reason: "S1, S2: others have the data", seen: resumed(3, "a", "b").running("a", empty(0)).running("b", Answer{}), because: "AdoptingVolumes",
 		},
 		"one of three waits": {
 			reason:  "S4: the others may come back",

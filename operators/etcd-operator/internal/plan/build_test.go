@@ -170,7 +170,7 @@ func (w *world) phantom(name string) *world {
 
 // joiner adds a Pod that waits to become a member.
 func (w *world) joiner(name string) *world {
-	return w.add(name, Joiner, Answer{Waiting: true}).pod(name, func(p *Pod) { p.Created = now.Add(-3 * time.Second) })
+	return w.add(name, Joiner, Answer{Waiting: true, Identified: true}).pod(name, func(p *Pod) { p.Created = now.Add(-3 * time.Second) })
 }
 
 // newJoiner adds a Pod that is not scheduled yet.
@@ -222,7 +222,7 @@ func (w *world) dead(names ...string) *world { return w.gone(names...).noClaim(n
 // wiped are members whose launchers find no data where there was some.
 func (w *world) wiped(names ...string) *world {
 	for _, name := range names {
-		w.answer(name, func(a *Answer) { *a = Answer{Waiting: true, Attempt: 1} })
+		w.answer(name, func(a *Answer) { *a = empty(1) })
 	}
 	return w
 }
@@ -291,4 +291,10 @@ func (w *world) grant(name string, g Grant) *world {
 func unschedulable(p *Pod) {
 	p.Node, p.IP, p.Addressed, p.Answer = "", "", false, Answer{}
 	p.Unschedulable = "0/3 nodes are available"
+}
+
+// empty is what a launcher says that has looked at its empty disk for long enough, and has
+// used so many grants.
+func empty(attempt int) Answer {
+	return Answer{Waiting: true, Attempt: attempt, Identified: true, Waited: emptyFor}
 }

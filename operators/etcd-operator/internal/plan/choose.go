@@ -36,7 +36,11 @@ func (v *view) findHolders() holders {
 		p := &v.Pods[i]
 		a := &p.Answer
 		switch {
-		case !v.isOfOld(p), v.ended(p), v.unfounded(p), a.Waiting:
+		case !v.isOfOld(p), v.ended(p), v.unfounded(p), p.isEmpty():
+		case a.Waiting:
+			h.doubts = append(h.doubts, doubt{p.Name, fmt.Sprintf("Pod %s may hold data: %s", p.Name, p.mayBeEmpty())})
+		case a.Blocked != "":
+			h.doubts = append(h.doubts, doubt{p.Name, fmt.Sprintf("Pod %s may hold data: %s", p.Name, a.Blocked)})
 		case !p.DeletingSince.IsZero() || p.Finished:
 			h.doubts = append(h.doubts, doubt{p.Name, fmt.Sprintf("Pod %s is being deleted, or made again", p.Name)})
 		case !a.Reached:

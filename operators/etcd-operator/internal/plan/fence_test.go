@@ -213,7 +213,7 @@ func TestAdoption(t *testing.T) {
 		},
 		"a seed whose disk is lost is told to be": {
 			reason: "it was seen with data, though no grant was ever used there",
-			seen:   grown().role("s", Seed).answer("s", func(a *Answer) { *a = Answer{Waiting: true} }).lastStatus(reported("s")), because: "QuorumLost",
+			seen:   grown().role("s", Seed).answer("s", func(a *Answer) { *a = empty(0) }).lastStatus(reported("s")), because: "QuorumLost",
 		},
 	}.run(t)
 }

@@ -248,7 +248,7 @@ func TestGrants(t *testing.T) {
 		},
 		"a voter whose disk is empty is never let in again, in a new Pod either": {
 			reason: "S2: it has forgotten its votes",
-			seen:   healthy(3).volumes().role("c", Returning).answer("c", func(a *Answer) { *a = Answer{Waiting: true} }),
+			seen:   healthy(3).volumes().role("c", Returning).answer("c", func(a *Answer) { *a = empty(0) }),
 			do:     create(joiners(1)...), because: "CreatingMembers",
 		},
 		"a learner that has had data is never let in again": {
@@ -257,7 +257,7 @@ func TestGrants(t *testing.T) {
 		"a member that has just started under the operator's eyes is no wiped one": {
 			reason: "its launcher was asked a moment before it used its grant",
 			seen: healthy(3).size(4).learner("d").role("d", Joiner).grant("d", joinGrant(1, "a", "b", "c", "d")).
-				answer("d", func(a *Answer) { *a = Answer{Waiting: true} }),
+				answer("d", func(a *Answer) { *a = empty(0) }),
 			do: setRole("d", Learner), because: "SettingRoles",
 		},
 		"the grant of a member that has started is withdrawn": {

@@ -76,6 +76,8 @@ func (v *view) growthWaits() bool {
 // patience is how soon to look again at a Pod that is starting.
 func (v *view) patience(p *Pod) time.Duration {
 	switch age := v.Now.Sub(p.Created); {
+	case p.Answer.Waiting && p.Answer.Identified && p.Answer.Waited < emptyFor && p.Role != Joiner:
+		return soon // in some seconds it is known that its data is lost
 	case age > oldPodAge:
 		return slowly
 	case p.Trouble != "" || age > newPodAge:
@@ -97,6 +99,8 @@ func (v *view) progress(p *Pod) string {
 		return "its Pod is not scheduled yet"
 	case !p.NodeLostSince.IsZero():
 		return fmt.Sprintf("node %s is not ready; it is given up after %s", p.Node, v.Cluster.MemberTimeout)
+	case p.Answer.Blocked != "":
+		return p.Answer.Blocked
 	case p.Answer.Waiting && !p.Addressed:
 		return "its address is not published yet"
 	case p.Answer.Waiting:

@@ -26,7 +26,7 @@ func TestWhenAMemberIsLost(t *testing.T) {
 		"its Pod has ended, and its volume is gone":            {withVolumes().finished("c").noClaim("c"), true},
 		"its disk is empty":                                    {three().wiped("c"), true},
 		"its volume is empty":                                  {withVolumes().wiped("c"), true},
-		"its volume is empty in a Pod that was made again":     {withVolumes().role("c", Returning).answer("c", func(a *Answer) { *a = Answer{Waiting: true} }), true},
+		"its volume is empty in a Pod that was made again":     {withVolumes().role("c", Returning).answer("c", func(a *Answer) { *a = empty(0) }), true},
 		"its node is not ready for less than the timeout":      {three().lostNode(theTimeout-1, "c"), false},
 		"its node is not ready for the timeout":                {three().lostNode(theTimeout, "c"), true},
 		"its node, with its volume, is not ready for that":     {withVolumes().lostNode(theTimeout, "c"), true},
@@ -245,7 +245,7 @@ func TestMakingRoom(t *testing.T) {
 		},
 		"a Pod that was made for a volume without data gives way too": {
 			reason: "without a quorum every volume gets its Pod, that of a joiner too",
-			seen:   healthy(3).volumes().noQuorum().silent("b").pod("c", unschedulable).add("d", Returning, Answer{Waiting: true}), do: restart("d"), because: "MakingRoom",
+			seen:   healthy(3).volumes().noQuorum().silent("b").pod("c", unschedulable).add("d", Returning, empty(0)), do: restart("d"), because: "MakingRoom",
 		},
 		"a member that may have data does not give way": {
 			reason: "S7", seen: healthy(3).volumes().noQuorum().silent("b").pod("c", unschedulable), because: "NoQuorum",

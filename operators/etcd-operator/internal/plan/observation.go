@@ -375,6 +375,14 @@ type Answer struct {
 	// data in the data dir, and it waits for a Grant with an Attempt above Attempt.
 	Waiting bool
 	Attempt int
+	// Identified is true if it said that it is this Pod's launcher, which one of an earlier
+	// release does not. Waited is for how long it had found no data then, by its own clock.
+	Identified bool
+	Waited     time.Duration
+	// Blocked says in words why nothing can be heard of the member although something
+	// answered: the launcher of another Pod did, or its own refuses to start etcd on data
+	// that is not the member's. Nothing else is set then.
+	Blocked string
 	// Reached is true when etcd itself answered; what follows is set only then.
 	Reached   bool
 	ClusterID uint64

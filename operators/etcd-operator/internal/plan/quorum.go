@@ -62,7 +62,7 @@ func (v *view) quorumLost() string {
 
 // mayHoldData reports whether any Pod or volume may hold a member's data.
 func (v *view) mayHoldData() bool {
-	return slices.ContainsFunc(v.Pods, func(p Pod) bool { return !v.isCandidate(&p) && !p.Answer.Waiting }) ||
+	return slices.ContainsFunc(v.Pods, func(p Pod) bool { return !v.isCandidate(&p) && !p.isEmpty() }) ||
 		slices.ContainsFunc(v.Claims, func(c Claim) bool { return v.pods[c.Name] == nil })
 }
 
@@ -138,6 +138,8 @@ func (v *view) whyUnhealthy(m Member) string {
 	switch {
 	case v.crashes(p):
 		return v.doubt(m, p)
+	case v.seemsWiped(m, p):
+		return p.mayBeEmpty()
 	case a == nil && p.Answer.Reached:
 		return fmt.Sprintf("etcd of another cluster (%016x) answers in its place", p.Answer.ClusterID)
 	case a == nil:

@@ -38,6 +38,17 @@ func TestReplacingADeadVoter(t *testing.T) {
 			reason: "nothing heals it, and its Pod may be what takes the replacement's place",
 			seen:   healthy(3).wiped("c").newJoiner("d"), do: remove("c"), because: "ReplacingDeadMember",
 		},
+		"a launcher that does not say whose it is wipes nobody": {
+			reason: "S9: it may be another Pod's, at an address that was this one's",
+			seen:   healthy(3).wiped("c").answer("c", func(a *Answer) { a.Identified = false }), because: "WaitingForMember",
+		},
+		"nor does one that has looked once": {
+			reason: "S9: the disk may be mounted late",
+			seen:   healthy(3).wiped("c").answer("c", func(a *Answer) { a.Waited = emptyFor - 1 }), because: "WaitingForMember",
+		},
+		"nor does the launcher of another Pod": {
+			reason: "S9", seen: healthy(3).answer("c", func(a *Answer) { *a = Answer{Blocked: "another Pod answers"} }), because: "WaitingForMember",
+		},
 		"a dead voter of three stays while another does not answer": {
 			reason: "S4: |H| >= q(|V|)", seen: healthy(3).dead("c").silent("b").joiner("d"), because: "NoQuorum",
 		},

@@ -219,7 +219,7 @@ func createSurvivorsSeed(v *view) *step {
 	for i := range v.Pods {
 		j := &v.Pods[i]
 		// The Pod of a volume stays: without it nobody could tell that the volume is empty.
-		empty := j.Answer.Waiting && !j.Persistent && !j.mayStart() && j.Name != r.Seed
+		empty := j.isEmpty() && !j.Persistent && !j.mayStart() && j.Name != r.Seed
 		if j.Node != "" && j.DeletingSince.IsZero() && (empty || v.isCandidate(j)) {
 			return do(DeletePod{Name: j.Name, UID: j.UID}, "MakingRoom", fmt.Sprintf("Pod %s gives way to seed %s, which finds no place", j.Name, r.Seed))
 		}
@@ -270,7 +270,7 @@ func (v *view) isOld(name string) bool {
 // isKept reports whether a Pod of an old member may hold data, and is kept: until the new
 // cluster has size healthy voters.
 func (v *view) isKept(p *Pod) bool {
-	empty := p.Answer.Waiting || v.ended(p) || v.unfounded(p)
+	empty := p.isEmpty() || v.ended(p) || v.unfounded(p)
 	return v.isOld(p.Name) && !empty && !v.grownAnew()
 }
 

@@ -156,7 +156,7 @@ func TestReseed(t *testing.T) {
 			do: func(Observation) Action { return EndRecovery{Token: r.Token} }, because: "RecoveryCalledOff",
 		},
 		"or when the seed has no data": {
-			reason: "its disk was lost", seen: seeded().answer("n1", func(a *Answer) { *a = Answer{Waiting: true} }),
+			reason: "its disk was lost", seen: seeded().answer("n1", func(a *Answer) { *a = empty(0) }),
 			do: func(Observation) Action { return EndRecovery{Token: r.Token} }, because: "RecoveryCalledOff",
 		},
 		"a survivor that falls silent is not waited for": {
@@ -171,6 +171,40 @@ func TestReseed(t *testing.T) {
 			reason: "S12", seen: seeded().cluster(func(c *Cluster) { c.Paused = true }), because: "Paused",
 		},
 	}.run(t)
+}
+
+// Two launchers that do not say whose they are, or have looked only once, are no loss of a
+// majority: they may be other Pods', at addresses that were those of members with data.
+func TestDoubtfulLossIsNone(t *testing.T) {
+	for name, doubt := range map[string]func(*Answer){
+		"of no identity":          func(a *Answer) { a.Identified = false },
+		"that have looked once":   func(a *Answer) { a.Waited = 0 },
+		"of which one is blocked": func(a *Answer) { *a = Answer{Blocked: "the launcher of another Pod answers"} },
+	} {
+		w := healthy(3).noQuorum().wiped("b", "c").cluster(func(c *Cluster) { c.Survive, c.QuorumLostSince = true, old }).answer("c", doubt).answer("b", doubt)
+		d := Plan(w.seen())
+		if _, chosen := d.Action.(RecordSurvivor); chosen || d.Reason == "QuorumLost" || d.Status.QuorumLostSince != nil {
+			t.Errorf("launchers %s: %T %s: %s", name, d.Action, d.Reason, d.Message)
+		}
+	}
+}
+
+// One that is doubtful holds up the choice of a survivor, and is named.
+func TestDoubtfulHolder(t *testing.T) {
+	for name, c := range map[string]struct {
+		answer Answer
+		says   string
+	}{
+		"of no identity":       {Answer{Waiting: true, Waited: emptyFor}, "does not say whose launcher it is"},
+		"that has looked once": {Answer{Waiting: true, Identified: true, Waited: time.Second}, "has found no data for 1s"},
+		"of another Pod":       {Answer{Blocked: "the launcher of another Pod answers"}, "the launcher of another Pod answers"},
+	} {
+		w := lost().add("c", Voter, c.answer)
+		d := Plan(w.seen())
+		if _, chosen := d.Action.(RecordSurvivor); chosen || !strings.Contains(d.Message, c.says) {
+			t.Errorf("a launcher %s: %T %s: %s", name, d.Action, d.Reason, d.Message)
+		}
+	}
 }
 
 // What is said of a loss has all that a person needs.

@@ -267,10 +267,34 @@ func (v *view) unfounded(p *Pod) bool {
 	return p.Persistent && p.Node == "" && v.claims[p.Name] == nil && v.Now.Sub(p.Created) > cacheLag
 }
 
+// emptyFor is for how long a launcher must have found no data before its disk counts as
+// empty. It looks every second: a disk that is mounted late has not been seen then.
+const emptyFor = 3 * time.Second
+
+// isEmpty reports whether it is certain that a Pod has no data: its own launcher says so,
+// and has looked more than once.
+func (p *Pod) isEmpty() bool {
+	return p.Answer.Waiting && p.Answer.Identified && p.Answer.Waited >= emptyFor
+}
+
+// mayBeEmpty says of a Pod whose launcher finds no data why that is not certain, as it
+// continues a sentence about it.
+func (p *Pod) mayBeEmpty() string {
+	if !p.Answer.Identified {
+		return "its launcher finds no data, and does not say whose launcher it is, as those of an earlier release: if the data is lost, delete the Pod"
+	}
+	return fmt.Sprintf("its launcher has found no data for %s; it is believed after %s", p.Answer.Waited.Truncate(time.Second), emptyFor)
+}
+
 // wiped reports whether the launcher of a member that has had data finds none. A
 // launcher that has a grant left, or whose Pod has never been seen with data, may
 // have started since it was asked.
 func (v *view) wiped(m Member, p *Pod) bool {
+	return p.isEmpty() && v.seemsWiped(m, p)
+}
+
+// seemsWiped is the same of a launcher that has said so once.
+func (v *view) seemsWiped(m Member, p *Pod) bool {
 	if !m.Started || !p.Answer.Waiting || p.mayStart() {
 		return false
 	}

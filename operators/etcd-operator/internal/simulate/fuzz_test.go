@@ -489,7 +489,7 @@ func arbitraryLoss(d *dice, o *plan.Observation) {
 		switch {
 		case d.strange(8):
 		case i >= left:
-			p.Answer = plan.Answer{Waiting: true, Attempt: 1}
+			p.Answer = arbitraryWait(d, 1)
 		default:
 			p.Answer.Leader, p.Answer.Read, p.Answer.Errors = 0, false, []string{"etcdserver: no leader"}
 			if d.strange(10) {
@@ -618,7 +618,7 @@ func arbitraryPod(d *dice, c *plan.Cluster, i int, members []plan.Member, now ti
 	switch {
 	case p.Node == "" || p.Finished || d.strange(6): // nothing runs there, or nobody answers
 	case self == nil || !self.Started || d.strange(9):
-		p.Answer = plan.Answer{Waiting: true, Attempt: d.below(1 + d.odd)}
+		p.Answer = arbitraryWait(d, d.below(1+d.odd))
 	default:
 		p.Answer = arbitraryAnswer(d, c, *self, members)
 		if p.Answer.Reached && d.odd == 0 {
@@ -636,6 +636,11 @@ func arbitraryRefusal(d *dice, a plan.Answer) plan.Answer {
 		return a
 	}
 	return plan.Answer{Read: a.Read && d.chance(3), Refused: why}
+}
+
+// arbitraryWait is what a launcher says that finds no data.
+func arbitraryWait(d *dice, attempt int) plan.Answer {
+	return plan.Answer{Waiting: true, Attempt: attempt, Identified: !d.strange(4), Waited: time.Duration(5-5*boolInt(d.strange(4))) * time.Second}
 }
 
 // arbitraryAnswer is what a member of a cluster says that is led by the first

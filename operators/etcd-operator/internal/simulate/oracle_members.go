@@ -181,7 +181,12 @@ func (k *check) dataGone(name string) bool {
 		return !k.hasClaim(name)
 	}
 	onVolume := p.Persistent && slices.ContainsFunc(k.o.Claims, func(c plan.Claim) bool { return c.Name == name })
-	return p.Answer.Waiting || (p.Finished && !onVolume) || (p.Persistent && p.Node == "" && !onVolume)
+	return isEmpty(p) || (p.Finished && !onVolume) || (p.Persistent && p.Node == "" && !onVolume)
+}
+
+// isEmpty reports whether a Pod's own launcher has found no data for seconds.
+func isEmpty(p *plan.Pod) bool {
+	return p.Answer.Waiting && p.Answer.Identified && p.Answer.Waited >= 3*time.Second
 }
 
 // standing counts the members that are not given up: voters, and learners that

@@ -167,7 +167,7 @@ func (k *check) deletePod(a plan.DeletePod) *Violation {
 		return nil // a seed is tried again, or was given up
 	case k.isNoMember(a.Name, true):
 		return nil // as a quorum says
-	case p.Answer.Waiting:
+	case isEmpty(p), p.Answer.Waiting && k.hasClaim(a.Name):
 		return nil // there is no data in it, or a learner's that has just begun: it makes room
 	case p.Answer.Reached && !k.ours(&p.Answer):
 		return nil // of a seed that was given up

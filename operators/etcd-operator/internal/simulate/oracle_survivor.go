@@ -51,7 +51,7 @@ func (k *check) recordSurvivor(a plan.RecordSurvivor) *Violation {
 func (k *check) holder(p *plan.Pod, r *plan.Recovery) *Violation {
 	a := &p.Answer
 	switch {
-	case a.Waiting, p.Role == plan.Joiner && p.Grant == nil && !a.Reached, p.Role == plan.Seed && p.Reseed != "" && !k.ours(a):
+	case isEmpty(p), p.Role == plan.Joiner && p.Grant == nil && !a.Reached, p.Role == plan.Seed && p.Reseed != "" && !k.ours(a):
 		return nil
 	case p.Finished && !(p.Persistent && slices.ContainsFunc(k.o.Claims, func(c plan.Claim) bool { return c.Name == p.Name })):
 		return nil
@@ -211,7 +211,7 @@ func (k *check) listed(name string) bool {
 // keeps: a Pod of the old cluster whose data goes with it is kept while fewer than size
 // voters are healthy. settled was asked before.
 func (k *check) keeps(p *plan.Pod) *Violation {
-	empty := p.Answer.Waiting || p.Finished || p.Persistent && k.anyClaim(p.Name) || p.Persistent && p.Node == ""
+	empty := isEmpty(p) || p.Finished || p.Persistent && k.anyClaim(p.Name) || p.Persistent && p.Node == ""
 	if k.isOld(p.Name) && !empty && len(k.healthy) < k.o.Cluster.Size {
 		return violation("S13", "Pod %s of the old cluster is deleted, and %d of %d voters are healthy", p.Name, len(k.healthy), k.o.Cluster.Size)
 	}
