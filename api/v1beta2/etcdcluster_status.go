@@ -44,6 +44,11 @@ const (
 	// ConditionNameConflict: an object of a name that the cluster needs belongs
 	// to someone else, and is left alone.
 	ConditionNameConflict = "NameConflict"
+	// ConditionUnmanagedMembers: a person has added a member, or changed the peer URL of
+	// one, with etcdctl. Such a member is neither removed nor replaced, and counts in each
+	// quorum; the message says how to remove it, or how to undo the change. It is there only
+	// while there is one.
+	ConditionUnmanagedMembers = "UnmanagedMembers"
 	// ConditionCredentialsMissing: etcd's authentication is enabled, and the operator has
 	// no credentials for it; the message names what to write.
 	ConditionCredentialsMissing = "CredentialsMissing"
@@ -65,6 +70,10 @@ const (
 	// not run; the message names what to write.
 	ConditionVersionUnsupported = "VersionUnsupported"
 )
+
+// ReasonUnmanagedMembers is the reason of the condition UnmanagedMembers, and of
+// Progressing while restarts and upgrades wait for such members to go.
+const ReasonUnmanagedMembers = "UnmanagedMembers"
 
 // ReasonObservationStale is the reason of Progressing while the operator does nothing
 // because its caches and the API server have disagreed for more than a few seconds; the
@@ -354,4 +363,8 @@ type MemberDetail struct {
 	// The node that the member runs on.
 	// +optional
 	Node string `json:"node,omitempty"`
+	// Whether the operator leaves the member alone: a person has added it, or has changed
+	// its peer URL, with etcdctl.
+	// +optional
+	Unmanaged bool `json:"unmanaged,omitempty"`
 }

@@ -317,6 +317,22 @@ func TestNames(t *testing.T) {
 			t.Errorf("name in %q is %q, want %q", url, got, want)
 		}
 	}
+	for name, want := range map[string]bool{
+		"c-0123456789": true, "c-abcdefghij": true, "c-abcdefghi": false, "c-abcdefghijk": false, "c-ABCDEFGHIJ": false, "d-abcdefghij": false, "abcdefghij": false, "": false,
+	} {
+		if IsName("c", name) != want {
+			t.Errorf("%q is a member's name of c: %t, want %t", name, !want, want)
+		}
+	}
+	for url, want := range map[string]bool{
+		"http://c-a.c.ns.svc:2380": true, "https://c-a.c.ns.svc.cluster.local:2380": true,
+		"http://c-a.c.ns.svc:2379": false, "http://c-a.c.ns.svcs:2380": false, "http://c-a.c.other.svc:2380": false,
+		"http://c-b.c.ns.svc:2380": false, "http://192.0.2.1:2380": false, "::": false, "": false,
+	} {
+		if IsPeerURL(c, "c-a", url) != want {
+			t.Errorf("%q is the peer URL of c-a: %t, want %t", url, !want, want)
+		}
+	}
 	got := InitialCluster([]Peer{{"b", "http://b:1"}, {"a", "http://a:1"}})
 	if want := "a=http://a:1,b=http://b:1"; got != want {
 		t.Errorf("initial cluster %s, want %s", got, want)

@@ -5,6 +5,7 @@ import (
 	"io"
 	"net/url"
 	"slices"
+	"strconv"
 	"strings"
 
 	"github.com/etcd-operators/etcd-operators/api/v1beta2"
@@ -37,6 +38,12 @@ const (
 // Name is the name of a member, its Pod and its claim: <cluster>-<suffix>.
 func Name(cluster, suffix string) string {
 	return cluster + "-" + suffix
+}
+
+// IsName reports whether a name is one that [Name] and [Suffix] make.
+func IsName(cluster, name string) bool {
+	suffix, ok := strings.CutPrefix(name, cluster+"-")
+	return ok && len(suffix) == suffixLength && strings.Trim(suffix, suffixAlphabet) == ""
 }
 
 // Suffix draws ten lower-case letters and digits from rand, each equally likely
@@ -84,6 +91,17 @@ func Host(c *v1beta2.EtcdCluster, name string) string {
 // member list holds it, character by character.
 func PeerURL(c *v1beta2.EtcdCluster, name string) string {
 	return fmt.Sprintf("%s://%s:%d", scheme(c.PeerTLSSecret()), Host(c, name), PeerPort)
+}
+
+// IsPeerURL reports whether a URL is where a member of that name is reached: whatever the
+// domain of the Kubernetes cluster was called, and whether or not by TLS, when it was added.
+func IsPeerURL(c *v1beta2.EtcdCluster, name, peerURL string) bool {
+	u, err := url.Parse(peerURL)
+	if err != nil || name == "" || u.Port() != strconv.Itoa(PeerPort) {
+		return false
+	}
+	domain, ok := strings.CutPrefix(u.Hostname(), fmt.Sprintf("%s.%s.%s.svc", name, PeerServiceName(c.Name), c.Namespace))
+	return ok && (domain == "" || domain[0] == '.')
 }
 
 // ClientURL is the URL at which clients in the Kubernetes cluster reach a member.

@@ -56,14 +56,14 @@ func (s spacious) Defragment(ctx context.Context, member etcdclient.Endpoint) er
 	return s.called(ctx, "defragment "+member.Name)
 }
 
-// spaciousBench has two voters, x-a (which leads) and x-b, of which members tell.
+// spaciousBench has two voters, x-aaaaaaaaaa (which leads) and x-bbbbbbbbbb, of which members tell.
 func spaciousBench(t *testing.T) (*bench, *spacious, func() *plan.Observation) {
 	t.Helper()
 	b := newBench(t)
 	s := &spacious{listing: listing{untouched{t}, []etcdclient.Member{
-		{ID: 7, Name: "x-a", PeerURLs: []string{"http://x-a.x:2380"}, Started: true}, {ID: 8, Name: "x-b", PeerURLs: []string{"http://x-b.x:2380"}, Started: true},
+		{ID: 7, Name: "x-aaaaaaaaaa", Started: true}, {ID: 8, Name: "x-bbbbbbbbbb", Started: true},
 	}}, leader: 7, calls: new([]string)}
-	b.make(plan.NewPod{Name: "x-a", Role: plan.Voter}, plan.NewPod{Name: "x-b", Role: plan.Defragmenting})
+	b.make(plan.NewPod{Name: "x-aaaaaaaaaa", Role: plan.Voter}, plan.NewPod{Name: "x-bbbbbbbbbb", Role: plan.Defragmenting})
 	return b, s, func() *plan.Observation {
 		obs := b.observe()
 		for i := range obs.Pods {
@@ -75,22 +75,22 @@ func spaciousBench(t *testing.T) (*bench, *spacious, func() *plan.Observation) {
 }
 
 // voters is the list that spaciousBench's members tell.
-var twoVoters = []plan.Member{{ID: 7, Name: "x-a", Started: true}, {ID: 8, Name: "x-b", Started: true}}
+var twoVoters = []plan.Member{{ID: 7, Name: "x-aaaaaaaaaa", Started: true}, {ID: 8, Name: "x-bbbbbbbbbb", Started: true}}
 
 // It is written on the Pod before a member is asked to defragment, and after, and of two
 // who have seen the same one does it.
 func TestDefragment(t *testing.T) {
 	b, s, see := spaciousBench(t)
 	obs := see()
-	action := plan.Defragment{Name: "x-b", UID: podIn(obs, "x-b").UID, ID: 8, Members: twoVoters}
+	action := plan.Defragment{Name: "x-bbbbbbbbbb", UID: podIn(obs, "x-bbbbbbbbbb").UID, ID: 8, Members: twoVoters}
 	began := time.Now()
 	if err := b.act(obs, action); err != nil {
 		t.Fatal(err)
 	}
-	if want := []string{"defragment x-b"}; !slices.Equal(*s.calls, want) {
+	if want := []string{"defragment x-bbbbbbbbbb"}; !slices.Equal(*s.calls, want) {
 		t.Errorf("etcd was asked %q", *s.calls)
 	}
-	after := podIn(see(), "x-b").Defragmented
+	after := podIn(see(), "x-bbbbbbbbbb").Defragmented
 	if !after.Done || after.Before != 1000 || after.Since.Before(began.Add(-time.Second)) {
 		t.Errorf("it is observed as %+v", after)
 	}
@@ -102,23 +102,23 @@ func TestDefragment(t *testing.T) {
 	if err := b.act(obs, action); err == nil || !strings.Contains(err.Error(), "no space left") {
 		t.Errorf("error %v, want etcd's", err)
 	}
-	again := podIn(see(), "x-b").Defragmented
+	again := podIn(see(), "x-bbbbbbbbbb").Defragmented
 	if again.Done || !again.Since.After(after.Since) {
 		t.Errorf("after an error it is observed as %+v", again)
 	}
 	*s.calls = nil
 	for what, stale := range map[string]func() (*plan.Observation, plan.Defragment){
 		"another member list": func() (*plan.Observation, plan.Defragment) {
-			return see(), plan.Defragment{Name: "x-b", UID: action.UID, ID: 8, Members: twoVoters[:1]}
+			return see(), plan.Defragment{Name: "x-bbbbbbbbbb", UID: action.UID, ID: 8, Members: twoVoters[:1]}
 		},
 		"it leads": func() (*plan.Observation, plan.Defragment) { s.leader = 8; return see(), action },
 		"another Pod of the name": func() (*plan.Observation, plan.Defragment) {
 			s.leader = 7
-			return see(), plan.Defragment{Name: "x-b", UID: "other", ID: 8, Members: twoVoters}
+			return see(), plan.Defragment{Name: "x-bbbbbbbbbb", UID: "other", ID: 8, Members: twoVoters}
 		},
 		"another role": func() (*plan.Observation, plan.Defragment) {
 			obs := see()
-			if err := b.act(obs, plan.SetRoles{Roles: []plan.PodRole{{Name: "x-a", UID: podIn(obs, "x-a").UID, Role: plan.Restarting}}}); err != nil {
+			if err := b.act(obs, plan.SetRoles{Roles: []plan.PodRole{{Name: "x-aaaaaaaaaa", UID: podIn(obs, "x-aaaaaaaaaa").UID, Role: plan.Restarting}}}); err != nil {
 				t.Fatal(err)
 			}
 			return obs, action
@@ -140,13 +140,13 @@ func TestDefragmentTakesLong(t *testing.T) {
 	s.holds = true
 	obs := see()
 	began := time.Now()
-	if err := b.act(obs, plan.Defragment{Name: "x-b", UID: podIn(obs, "x-b").UID, ID: 8, Members: twoVoters}); err != nil {
+	if err := b.act(obs, plan.Defragment{Name: "x-bbbbbbbbbb", UID: podIn(obs, "x-bbbbbbbbbb").UID, ID: 8, Members: twoVoters}); err != nil {
 		t.Fatal(err)
 	}
 	if took := time.Since(began); took > 9*time.Second {
 		t.Errorf("it was waited for %s", took)
 	}
-	if d := podIn(see(), "x-b").Defragmented; d.Done || d.Since.IsZero() {
+	if d := podIn(see(), "x-bbbbbbbbbb").Defragmented; d.Done || d.Since.IsZero() {
 		t.Errorf("it is observed as %+v", d)
 	}
 }

@@ -24,7 +24,7 @@ func (a *Actor) sameMembers(ctx context.Context, c *v1beta2.EtcdCluster, obs *pl
 		}
 	}
 	for _, answer := range answers {
-		if len(answer.Members) > 0 && slices.Equal(observe.Members(answer.Members), want) {
+		if len(answer.Members) > 0 && slices.Equal(observe.Members(c, answer.Members), want) {
 			return a.unchanged(ctx, c)
 		}
 	}

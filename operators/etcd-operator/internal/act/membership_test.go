@@ -39,7 +39,7 @@ func (l *live) see() *plan.Observation {
 			continue
 		}
 		p.IP = l.ips[p.Name]
-		p.Answer = plan.Answer{Reached: a.Reached, ClusterID: a.ClusterID, MemberID: a.MemberID, Leader: a.Leader, Learner: a.Learner, Read: a.Read, Members: observe.Members(a.Members)}
+		p.Answer = plan.Answer{Reached: a.Reached, ClusterID: a.ClusterID, MemberID: a.MemberID, Leader: a.Leader, Learner: a.Learner, Read: a.Read, Members: observe.Members(l.cluster, a.Members)}
 		obs.Cluster.ClusterID = a.ClusterID
 	}
 	return obs

@@ -211,7 +211,13 @@ func (a *Actor) closeGrants(ctx context.Context, c *v1beta2.EtcdCluster, x plan.
 func grantOf(c *v1beta2.EtcdCluster, g plan.Grant) *launcher.Grant {
 	var peers []member.Peer
 	for _, name := range g.Members {
-		peers = append(peers, member.Peer{Name: name, URL: member.PeerURL(c, name)})
+		urls := []string{member.PeerURL(c, name)}
+		if i := slices.IndexFunc(g.Elsewhere, func(e plan.PeerURLs) bool { return e.Name == name }); i >= 0 {
+			urls = strings.Split(g.Elsewhere[i].At, ",")
+		}
+		for _, url := range urls {
+			peers = append(peers, member.Peer{Name: name, URL: url})
+		}
 	}
 	out := &launcher.Grant{Attempt: int64(g.Attempt), State: launcher.StateExisting, Token: g.Token, InitialCluster: member.InitialCluster(peers), CatchUp: g.CatchUp}
 	for _, name := range g.After {

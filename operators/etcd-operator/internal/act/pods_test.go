@@ -11,6 +11,7 @@ import (
 
 	"github.com/etcd-operators/etcd-operators/api/v1beta2"
 	"github.com/etcd-operators/etcd-operators/operators/etcd-operator/internal/act"
+	"github.com/etcd-operators/etcd-operators/operators/etcd-operator/internal/observe"
 	"github.com/etcd-operators/etcd-operators/operators/etcd-operator/internal/plan"
 	"github.com/etcd-operators/etcd-operators/shared/apiservertest"
 	"github.com/etcd-operators/etcd-operators/shared/etcdclient"
@@ -253,8 +254,8 @@ func TestLeftoversAreDeletedByTheMemberListOnly(t *testing.T) {
 			p.IP, p.Answer = "192.0.2.1", plan.Answer{Reached: true, Read: true, ClusterID: 0xc1}
 		}
 	}
-	list := []plan.Member{{ID: 2, Name: "x-b", Started: true}}
 	now := []etcdclient.Member{{ID: 2, Name: "x-b", PeerURLs: []string{member.PeerURL(b.cluster, "x-b")}, Started: true}}
+	list := observe.Members(b.cluster, now)
 	more := append([]etcdclient.Member{{ID: 1, Name: "x-a", PeerURLs: []string{member.PeerURL(b.cluster, "x-a")}, Started: true}}, now...)
 	pod := plan.DeletePod{Name: "x-a", UID: podIn(obs, "x-a").UID, Members: list}
 	claim := plan.DeleteClaim{Name: "x-a", UID: obs.Claims[0].UID, Members: list}

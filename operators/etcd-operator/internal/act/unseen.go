@@ -50,14 +50,18 @@ func knownNames(c *v1beta2.EtcdCluster, obs *plan.Observation) []string {
 			continue
 		}
 		for _, m := range p.Answer.Members {
-			names[m.Name] = true
+			if !m.Foreign {
+				names[m.Name] = true
+			}
 		}
 	}
 	for _, claim := range obs.Claims {
 		names[claim.Name] = true
 	}
 	for _, d := range c.Status.MemberDetails {
-		names[d.Name] = true
+		if !d.Unmanaged {
+			names[d.Name] = true
+		}
 	}
 	delete(names, "")
 	return slices.Sorted(maps.Keys(names))

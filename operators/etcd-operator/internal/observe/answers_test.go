@@ -2,6 +2,7 @@ package observe_test
 
 import (
 	"context"
+	"fmt"
 	"io"
 	"log/slog"
 	"os"
@@ -12,7 +13,9 @@ import (
 	"time"
 
 	"github.com/google/go-cmp/cmp"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
+	"github.com/etcd-operators/etcd-operators/api/v1beta2"
 	"github.com/etcd-operators/etcd-operators/operators/etcd-operator/internal/observe"
 	"github.com/etcd-operators/etcd-operators/operators/etcd-operator/internal/plan"
 	"github.com/etcd-operators/etcd-operators/operators/etcd-operator/internal/podtest"
@@ -33,31 +36,31 @@ func testSeed(t *testing.T, version string) {
 	b := newBench(t)
 	etcd := etcdclient.Client{}
 	b.observer.Etcd = etcd
-	a, ip := podtest.Member(t, version, "x-a")
+	a, ip := podtest.Member(t, version, "x-aaaaaaaaaa")
 	// A seed looks up nobody's name, not even its own.
-	a.PeerURL = member.PeerURL(b.cluster, "x-a")
-	b.runs(b.pod("x-a"), ip)
-	if got := seen(t, b.observe(), "x-a").Answer; !cmp.Equal(got, plan.Answer{Members: []plan.Member{}}) {
+	a.PeerURL = member.PeerURL(b.cluster, "x-aaaaaaaaaa")
+	b.runs(b.pod("x-aaaaaaaaaa"), ip)
+	if got := seen(t, b.observe(), "x-aaaaaaaaaa").Answer; !cmp.Equal(got, plan.Answer{Members: []plan.Member{}}) {
 		t.Errorf("where nothing listens the answer is %+v", got)
 	}
 
 	a.Start(t, "new", a)
 	a.WaitReady(t)
-	seed := seen(t, b.observe(), "x-a").Answer
-	alone := []plan.Member{{ID: seed.MemberID, Name: "x-a", Started: true}}
+	seed := seen(t, b.observe(), "x-aaaaaaaaaa").Answer
+	alone := []plan.Member{{ID: seed.MemberID, Name: "x-aaaaaaaaaa", Started: true}}
 	if diff := cmp.Diff(alone, seed.Members); diff != "" || !seed.Reached || !seed.Read || seed.Learner || seed.Waiting || seed.ClusterID == 0 ||
 		seed.MemberID == 0 || seed.Leader != seed.MemberID || seed.Term == 0 || seed.Applied == 0 || seed.Revision == 0 || seed.Version != version || seed.ClusterVersion != version[:3]+".0" || len(seed.Errors) > 0 {
 		t.Errorf("the seed says %+v; members (-want +got):\n%s", seed, diff)
 	}
 
-	via := []etcdclient.Endpoint{observe.Endpoint(b.cluster, "x-a", ip)}
-	phantom, err := etcd.AddLearner(apiservertest.Context(t), via, member.PeerURL(b.cluster, "x-phantom"))
+	via := []etcdclient.Endpoint{observe.Endpoint(b.cluster, "x-aaaaaaaaaa", ip)}
+	phantom, err := etcd.AddLearner(apiservertest.Context(t), via, member.PeerURL(b.cluster, "x-phantom000"))
 	if err != nil {
 		t.Fatal(err)
 	}
-	list := seen(t, b.observe(), "x-a").Answer.Members
-	if !slices.Contains(list, plan.Member{ID: phantom, Name: "x-phantom", Learner: true}) || !slices.IsSortedFunc(list, byID) {
-		t.Errorf("the list is %+v, want x-phantom in it by the name in its peer URL, sorted by id", list)
+	list := seen(t, b.observe(), "x-aaaaaaaaaa").Answer.Members
+	if !slices.Contains(list, plan.Member{ID: phantom, Name: "x-phantom000", Learner: true}) || !slices.IsSortedFunc(list, byID) {
+		t.Errorf("the list is %+v, want x-phantom000 in it by the name in its peer URL, sorted by id", list)
 	}
 }
 
@@ -124,12 +127,12 @@ func TestASeedRefusesStrangers(t *testing.T) {
 	etcdtest.EachVersion(t, func(t *testing.T, version string) {
 		b := newBench(t)
 		b.observer.Etcd = etcdclient.Client{Deadline: 10 * time.Second}
-		a, ip := podtest.Member(t, version, "x-a")
+		a, ip := podtest.Member(t, version, "x-aaaaaaaaaa")
 		a.Start(t, "new", a)
 		a.WaitReady(t)
 		a.EnableAuth(t, "secret")
-		b.runs(b.pod("x-a"), ip)
-		stranger := seen(t, b.observe(), "x-a").Answer
+		b.runs(b.pod("x-aaaaaaaaaa"), ip)
+		stranger := seen(t, b.observe(), "x-aaaaaaaaaa").Answer
 		want := plan.Answer{Read: true, Members: []plan.Member{}, Refused: plan.NoCredentials, RefusedBecause: stranger.RefusedBecause}
 		if diff := cmp.Diff(want, stranger); diff != "" || stranger.RefusedBecause == "" {
 			t.Errorf("to a stranger it says (-want +got):\n%s", diff)
@@ -142,7 +145,7 @@ func TestASeedRefusesStrangers(t *testing.T) {
 			if err != nil {
 				t.Fatal(err)
 			}
-			if got := seen(t, obs, "x-a").Answer; got.Refused != want || !got.Read || got.Reached != (want == "") {
+			if got := seen(t, obs, "x-aaaaaaaaaa").Answer; got.Refused != want || !got.Read || got.Reached != (want == "") {
 				t.Errorf("with the password %s it says %+v, want a refusal of %q", password, got, want)
 			}
 		}
@@ -159,31 +162,31 @@ func testLearner(t *testing.T, version string) {
 	b, etcd := newBench(t), etcdclient.Client{}
 	b.observer.Etcd = etcd
 	// They must reach each other, so they have no names.
-	seed, seedIP := podtest.Member(t, version, "x-a")
+	seed, seedIP := podtest.Member(t, version, "x-aaaaaaaaaa")
 	seed.Start(t, "new", seed)
 	seed.WaitReady(t)
-	b.runs(b.pod("x-a"), seedIP)
-	via := []etcdclient.Endpoint{observe.Endpoint(b.cluster, "x-a", seedIP)}
-	second, ip := podtest.Member(t, version, "x-b")
+	b.runs(b.pod("x-aaaaaaaaaa"), seedIP)
+	via := []etcdclient.Endpoint{observe.Endpoint(b.cluster, "x-aaaaaaaaaa", seedIP)}
+	second, ip := podtest.Member(t, version, "x-bbbbbbbbbb")
 	id, err := etcd.AddLearner(apiservertest.Context(t), via, second.PeerURL)
 	if err != nil {
 		t.Fatal(err)
 	}
 	process := second.Start(t, "existing", seed, second)
-	b.runs(b.pod("x-b"), ip)
+	b.runs(b.pod("x-bbbbbbbbbb"), ip)
 	etcdtest.Eventually(t, "the learner to be promoted", func() error {
-		if got := seen(t, b.observe(), "x-b").Answer; got.Reached && (!got.Learner || got.Read || len(got.Members) > 0 || got.MemberID != id) {
+		if got := seen(t, b.observe(), "x-bbbbbbbbbb").Answer; got.Reached && (!got.Learner || got.Read || len(got.Members) > 0 || got.MemberID != id) {
 			t.Errorf("the learner says %+v", got)
 		}
 		return etcd.Promote(apiservertest.Context(t), via, id)
 	})
 	second.WaitReady(t)
 	process.Kill()
-	got := seen(t, b.observe(), "x-a").Answer
+	got := seen(t, b.observe(), "x-aaaaaaaaaa").Answer
 	if got.Read || !got.Reached || len(got.Members) != 2 {
 		t.Errorf("without a quorum the seed says %+v, want its own list of two and no read", got)
 	}
-	if got := seen(t, b.observe(), "x-b").Answer; got.Reached || got.Waiting {
+	if got := seen(t, b.observe(), "x-bbbbbbbbbb").Answer; got.Reached || got.Waiting {
 		t.Errorf("a dead member says %+v", got)
 	}
 }
@@ -258,5 +261,76 @@ func write(t *testing.T, file, content string) {
 	}
 	if err := os.WriteFile(file, []byte(content), 0o600); err != nil {
 		t.Fatal(err)
+	}
+}
+
+// A member is who it says it is, whatever a person makes of its peer URL with etcdctl; and
+// what a person has added is told from the operator's own.
+func TestPeopleUseEtcdctl(t *testing.T) {
+	etcdtest.EachVersion(t, func(t *testing.T, version string) {
+		t.Parallel()
+		b := newBench(t)
+		b.observer.Etcd = etcdclient.Client{}
+		a, ip := podtest.Member(t, version, "x-aaaaaaaaaa")
+		a.PeerURL = member.PeerURL(b.cluster, "x-aaaaaaaaaa")
+		b.runs(b.pod("x-aaaaaaaaaa"), ip)
+		a.Start(t, "new", a)
+		a.WaitReady(t)
+		ctl := a.Dial(t, "", "")
+		first := seen(t, b.observe(), "x-aaaaaaaaaa").Answer
+		if _, err := ctl.MemberUpdate(t.Context(), first.MemberID, []string{"http://192.0.2.1:2380"}); err != nil {
+			t.Fatal(err)
+		}
+		added, err := ctl.MemberAddAsLearner(t.Context(), []string{"http://192.0.2.2:2380", "http://x-foreign.example.com:2380"})
+		if err != nil {
+			t.Fatal(err)
+		}
+		want := []plan.Member{
+			{ID: first.MemberID, Name: "x-aaaaaaaaaa", Started: true, At: "http://192.0.2.1:2380"},
+			{
+				ID: added.Member.ID, Name: fmt.Sprintf("%016x", added.Member.ID), Learner: true, Foreign: true,
+				At: "http://192.0.2.2:2380,http://x-foreign.example.com:2380",
+			},
+		}
+		slices.SortFunc(want, byID)
+		if diff := cmp.Diff(want, seen(t, b.observe(), "x-aaaaaaaaaa").Answer.Members); diff != "" {
+			t.Errorf("(-want +got):\n%s", diff)
+		}
+	})
+}
+
+// Each member has a name of its own, and a Pod's name is the operator's member's.
+func TestMembersOfOneName(t *testing.T) {
+	c := &v1beta2.EtcdCluster{ObjectMeta: metav1.ObjectMeta{Name: "x", Namespace: "ns"}}
+	own := member.PeerURL(c, "x-aaaaaaaaaa")
+	for name, tc := range map[string]struct {
+		reason string
+		given  []etcdclient.Member
+		want   []plan.Member
+	}{
+		"another says the same name": {
+			"a person has started it under the name of ours",
+			[]etcdclient.Member{{ID: 2, Name: "x-aaaaaaaaaa", PeerURLs: []string{own}, Started: true}, {ID: 1, Name: "x-aaaaaaaaaa", PeerURLs: []string{"http://other:2380"}, Started: true}},
+			[]plan.Member{{ID: 1, Name: "x-aaaaaaaaaa-0000000000000001", Started: true, Foreign: true, At: "http://other:2380"}, {ID: 2, Name: "x-aaaaaaaaaa", Started: true}},
+		},
+		"neither is at its place": {
+			"nobody can tell which of them the Pod is",
+			[]etcdclient.Member{{ID: 2, Name: "x-aaaaaaaaaa", PeerURLs: []string{"http://a:2380"}}, {ID: 1, Name: "x-aaaaaaaaaa", PeerURLs: []string{"http://b:2380"}}},
+			[]plan.Member{{ID: 1, Name: "x-aaaaaaaaaa-0000000000000001", Foreign: true, At: "http://b:2380"}, {ID: 2, Name: "x-aaaaaaaaaa-0000000000000002", Foreign: true, At: "http://a:2380"}},
+		},
+		"one of ours that has not started": {
+			"what a crashed operator left half done", []etcdclient.Member{{ID: 1, PeerURLs: []string{own}, Learner: true}},
+			[]plan.Member{{ID: 1, Name: "x-aaaaaaaaaa", Learner: true}},
+		},
+		"one in our domain that is not of our naming": {
+			"the operator makes no such name", []etcdclient.Member{{ID: 1, PeerURLs: []string{member.PeerURL(c, "mine")}}},
+			[]plan.Member{{ID: 1, Name: "mine", Foreign: true, At: member.PeerURL(c, "mine")}},
+		},
+	} {
+		t.Run(name, func(t *testing.T) {
+			if diff := cmp.Diff(tc.want, observe.Members(c, tc.given)); diff != "" {
+				t.Errorf("(-want +got):\n%s\nreason for this test: %s", diff, tc.reason)
+			}
+		})
 	}
 }

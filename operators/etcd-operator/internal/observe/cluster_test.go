@@ -97,6 +97,7 @@ func TestClusterAsSpecified(t *testing.T) {
 	want := plan.Cluster{
 		Name: "x", Generation: 2, Deleting: true, Paused: true, Size: 5, Version: "3.7.3", WantedVersion: "3.7.3", Repository: "mirror/etcd",
 		Template: member.TemplateHash(b.cluster), Persistent: true, Storage: 1 << 30, Retain: true, AdoptVolumes: "true", VersionGiven: true, MemberTimeout: time.Minute,
+		PeerURLFormat: "https://%s.x." + b.cluster.Namespace + ".svc:2380",
 	}
 	if diff := cmp.Diff(want, b.observe().Cluster); diff != "" {
 		t.Errorf("(-want +got):\n%s", diff)

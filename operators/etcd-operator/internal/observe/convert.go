@@ -196,6 +196,7 @@ func grantOf(p *corev1.Pod) *plan.Grant {
 		out.Members = append(out.Members, name)
 	}
 	slices.Sort(out.Members)
+	out.Members = slices.Compact(out.Members) // one may have several peer URLs
 	return out
 }
 
@@ -267,7 +268,7 @@ func quotaOf(p *corev1.Pod) int64 {
 }
 
 // answerOf is what the planner needs of a member's answer.
-func answerOf(a etcdclient.Answer) plan.Answer {
+func answerOf(c *v1beta2.EtcdCluster, a etcdclient.Answer) plan.Answer {
 	out := plan.Answer{
 		Reached:   a.Reached,
 		ClusterID: a.ClusterID,
@@ -285,7 +286,7 @@ func answerOf(a etcdclient.Answer) plan.Answer {
 		DBSize: a.DBSize, DBSizeInUse: a.DBSizeInUse, Quota: a.Quota,
 
 		Read:    a.Read && (len(a.Members) > 0 || a.Refused != ""),
-		Members: Members(a.Members),
+		Members: Members(c, a.Members),
 
 		ClusterVersion: a.ClusterVersion,
 		Refused:        plan.Refusal(a.Refused),
@@ -294,7 +295,7 @@ func answerOf(a etcdclient.Answer) plan.Answer {
 		Downgrade:      a.Downgrade,
 	}
 	if !out.Read {
-		out.Members = Members(a.LocalMembers)
+		out.Members = Members(c, a.LocalMembers)
 	}
 	return out
 }
@@ -327,24 +328,41 @@ func alarmsOf(list []etcdclient.Alarm) []plan.Alarm {
 	return out
 }
 
-// Members are the entries of a member list as the planner sees them, sorted by id.
-func Members(list []etcdclient.Member) []plan.Member {
+// Members are the entries of a member list as the planner sees them, sorted by id, each
+// with a name of its own.
+func Members(c *v1beta2.EtcdCluster, list []etcdclient.Member) []plan.Member {
 	out := make([]plan.Member, 0, len(list))
 	for _, m := range list {
-		pm := plan.Member{ID: m.ID, Name: m.Name, Learner: m.Learner, Started: m.Started}
-		if len(m.PeerURLs) > 0 {
-			pm.Name = member.NameFromURL(m.PeerURLs[0])
-		}
-		out = append(out, pm)
+		out = append(out, memberOf(c, m))
 	}
-	slices.SortFunc(out, func(a, b plan.Member) int {
-		switch {
-		case a.ID < b.ID:
-			return -1
-		case a.ID > b.ID:
-			return 1
+	slices.SortFunc(out, func(a, b plan.Member) int { return cmp.Compare(a.ID, b.ID) })
+	// Of two that have published one name, the one at that name's peer URL has it. Which
+	// of two others the Pod is nobody can tell.
+	published := slices.Clone(out)
+	for i, m := range published {
+		another := slices.ContainsFunc(published, func(o plan.Member) bool { return o.ID != m.ID && o.Name == m.Name })
+		if another && m.At != "" {
+			out[i].Name, out[i].Foreign = fmt.Sprintf("%s-%016x", m.Name, m.ID), true
 		}
-		return 0
-	})
+	}
+	return out
+}
+
+// memberOf is one entry of a member list. etcd keeps the name under which a member has
+// published itself with its id: a peer URL that a person has changed does not make it
+// another's. An entry that has not started has only its peer URL to tell.
+func memberOf(c *v1beta2.EtcdCluster, m etcdclient.Member) plan.Member {
+	out := plan.Member{ID: m.ID, Name: wording.Clip(m.Name), Learner: m.Learner, Started: m.Started}
+	if out.Name == "" && len(m.PeerURLs) == 1 {
+		out.Name = member.NameFromURL(m.PeerURLs[0])
+	}
+	at := len(m.PeerURLs) == 1 && member.IsPeerURL(c, out.Name, m.PeerURLs[0])
+	if m.Name == "" && !at {
+		out.Name = fmt.Sprintf("%016x", m.ID)
+	}
+	out.Foreign = !member.IsName(c.Name, out.Name)
+	if out.Foreign || !at {
+		out.At = strings.Join(m.PeerURLs, ",")
+	}
 	return out
 }

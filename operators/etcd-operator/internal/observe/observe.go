@@ -138,6 +138,7 @@ func (o *Observer) cluster(c *v1beta2.EtcdCluster) plan.Cluster {
 		WantedVersion:    wanted,
 		Repository:       c.Spec.ImageRepository(),
 		Template:         member.TemplateHash(c),
+		PeerURLFormat:    member.PeerURL(c, "%s"),
 		Persistent:       c.Spec.Pod != nil && c.Spec.Pod.PersistentVolumeClaimSpec != nil,
 		MemberTimeout:    v1beta2.DefaultMemberTimeout,
 		DisruptionBudget: c.Spec.PodDisruptionBudget == nil || *c.Spec.PodDisruptionBudget,
@@ -419,7 +420,7 @@ func (o *Observer) ask(ctx context.Context, c *v1beta2.EtcdCluster, pods []*core
 	answers := o.Etcd.Ask(ctx, endpoints)
 	for i := range obs.Pods {
 		if a, ok := answers[obs.Pods[i].Name]; ok {
-			obs.Pods[i].Answer = answerOf(a)
+			obs.Pods[i].Answer = answerOf(c, a)
 			if a.Launcher != nil {
 				obs.Pods[i].Answer = launcherAnswer(a.Launcher, pods[i], string(c.UID))
 			}

@@ -74,7 +74,7 @@ func closeGrants(v *view) *step {
 // wanted: what a crashed operator left half done, and learners that are lost.
 func removeStrays(v *view) *step {
 	for _, m := range v.list {
-		if !m.Learner {
+		if !m.Learner || m.leftAlone() {
 			continue
 		}
 		why := v.loss(m)
@@ -108,7 +108,7 @@ func promote(v *view) *step {
 		return nil // see awaitMembers
 	}
 	for _, m := range v.list {
-		if v.mayPromote(m) && !v.going(m) {
+		if v.mayPromote(m) && !v.going(m) && !m.Foreign {
 			return do(Promote{m.ID, m.Name, v.list}, "MemberPromoted", fmt.Sprintf("learner %s has caught up and becomes voter %d of %d",
 				m.Name, len(v.voters)+1, v.Cluster.Size))
 		}
@@ -241,8 +241,12 @@ func openGrant(v *view) *step {
 		return nil
 	}
 	var members, before []string
+	var elsewhere []PeerURLs
 	for _, m := range v.list {
 		members = append(members, m.Name)
+		if m.At != "" {
+			elsewhere = append(elsewhere, PeerURLs{m.Name, m.At})
+		}
 		if p := v.pods[m.Name]; !m.Started && p != nil && p.mayStart() {
 			before = append(before, m.Name)
 		}
@@ -254,7 +258,7 @@ func openGrant(v *view) *step {
 		if m.Started || p == nil || !p.canJoin() || p.mayStart() || v.fewerLearners(p) {
 			continue
 		}
-		grant := Grant{Attempt: p.Answer.Attempt + 1, Members: members, After: before, CatchUp: v.isCompacted()}
+		grant := Grant{Attempt: p.Answer.Attempt + 1, Members: members, Elsewhere: elsewhere, After: before, CatchUp: v.isCompacted()}
 		return do(OpenGrant{p.Name, p.UID, grant}, "StartingMember", fmt.Sprintf("member %s may start", p.Name))
 	}
 	return nil
@@ -313,7 +317,7 @@ func shrink(v *view) *step {
 // victim is the voter to remove when there are too many: the one that is already leaving,
 // else one that is not healthy, else one that is to be replaced, else a follower, the
 // leader last (S6, S8). Among equals it is one on the node with the most members, then
-// the youngest.
+// the youngest. It is none that is not the operator's to remove.
 func (v *view) victim() *Member {
 	if len(v.voters) <= v.Cluster.Size || v.Cluster.Size < 1 {
 		return nil
@@ -337,13 +341,20 @@ func (v *view) victim() *Member {
 			-p.Created.Unix(),
 		}
 	}
-	victim := v.voters[0]
-	for _, m := range v.voters[1:] {
-		if a, b := cost(m), cost(victim); slices.Compare(a[:], b[:]) < 0 {
-			victim = m
+	var victim *Member
+	for _, m := range v.voters {
+		if m.leftAlone() {
+			continue
+		}
+		if victim == nil {
+			victim = &m
+			continue
+		}
+		if a, b := cost(m), cost(*victim); slices.Compare(a[:], b[:]) < 0 {
+			victim = &m
 		}
 	}
-	return &victim
+	return victim
 }
 
 // heir is a healthy voter to take over the lead from the one that leaves: the one that

@@ -12,8 +12,11 @@ import (
 
 // toMove is the voter to be replaced next, and why: one without a volume whose Pod is
 // not as the spec says, or one whose node is to be emptied. Followers come first, the
-// leader last; it is nil if there is none.
+// leader last; it is nil if there is none, and while a member is left alone.
 func (v *view) toMove() (next *Member, why string) {
+	if slices.ContainsFunc(v.list, Member.leftAlone) {
+		return nil, "" // see awaitUnmanaged
+	}
 	for i := range v.voters {
 		m := &v.voters[i]
 		if reason := v.whyMove(m); reason != "" && (next == nil || next.ID == v.leader) {

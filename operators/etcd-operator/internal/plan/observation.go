@@ -129,6 +129,8 @@ type Cluster struct {
 	// Recovery is the last recovery from a survivor, as it is latched in the status; nil
 	// if there was none. It is never changed in place.
 	Recovery *Recovery
+	// PeerURLFormat makes the peer URL of a member of its name, by fmt.
+	PeerURLFormat string
 	// Existed says, in words, why a cluster of this name is known to have existed
 	// although no Bootstrap is recorded (a status of the archived operator,
 	// volumes that were kept); empty when it did not. A seed is never started
@@ -293,6 +295,8 @@ type Grant struct {
 	New bool
 	// Members are the names in etcd's initial cluster, sorted.
 	Members []string
+	// Elsewhere are those of Members that have other peer URLs than the operator gives.
+	Elsewhere []PeerURLs
 	// After are members that the launcher lets serve first; a matter of time, not of
 	// safety.
 	After []string
@@ -445,10 +449,19 @@ const (
 // Member is an entry of etcd's member list.
 type Member struct {
 	ID uint64
-	// Name is the member's name as its peer URL tells it: an entry has it from
-	// the moment it is added, long before etcd knows the name.
+	// Name is the name that the member has published, which is its Pod's, whatever became
+	// of its peer URL. Before it has started, it is the name in its peer URL.
 	Name    string
 	Learner bool
 	// Started is true once the member has published itself: it has had data.
 	Started bool
+	// Foreign is true of a member that the operator did not make: neither the name that it
+	// published nor its peer URL is one that the operator gives.
+	Foreign bool
+	// At are the member's peer URLs, with commas between, if they are not the one that the
+	// operator gives to a member of its name; empty if they are.
+	At string
 }
+
+// PeerURLs are those of a member that has others than the operator gives.
+type PeerURLs struct{ Name, At string }

@@ -124,6 +124,7 @@ var rules = []rule{
 	awaitNewcomer,
 	awaitDefragment,
 	awaitMembers,
+	awaitUnmanaged,
 
 	// Space, when there is none.
 	repairSpace,

@@ -76,7 +76,7 @@ func (v *view) knownVoters() []Member {
 	var voters []Member
 	for _, d := range v.Cluster.LastStatus.MemberDetails {
 		if d.Role == v1beta2.MemberVoter {
-			voters = append(voters, Member{Name: d.Name, Started: true})
+			voters = append(voters, Member{Name: d.Name, Started: true, Foreign: d.Unmanaged})
 		}
 	}
 	b := v.Cluster.Bootstrap
@@ -98,7 +98,10 @@ func (v *view) knownVoters() []Member {
 // may come back with it.
 func (v *view) dataGone(m Member) bool {
 	p := v.pods[m.Name]
-	if p == nil {
+	switch {
+	case m.leftAlone():
+		return false
+	case p == nil:
 		return v.claims[m.Name] == nil
 	}
 	return v.ended(p) || v.unfounded(p) || v.wiped(m, p)
@@ -131,7 +134,10 @@ func (v *view) whyUnhealthy(m Member) string {
 		return why
 	}
 	p := v.pods[m.Name]
-	if p == nil {
+	switch {
+	case p == nil && m.leftAlone():
+		return "no Pod of the operator's runs it, and it is not asked"
+	case p == nil:
 		return "its Pod is gone"
 	}
 	a := v.answer(m)

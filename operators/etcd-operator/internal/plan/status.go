@@ -121,7 +121,7 @@ func (v *view) phase(s *step) v1beta2.ClusterPhase {
 // listMembers fills in who the members are and which of them serve.
 func (v *view) listMembers(st *v1beta2.ClusterStatus) {
 	for _, m := range v.list {
-		d := v1beta2.MemberDetail{Name: m.Name, ID: fmt.Sprintf("%016x", m.ID), Role: v1beta2.MemberVoter}
+		d := v1beta2.MemberDetail{Name: m.Name, ID: fmt.Sprintf("%016x", m.ID), Role: v1beta2.MemberVoter, Unmanaged: m.leftAlone()}
 		if d.Name == "" || len(d.Name) > maxMemberName || isListed(st.MemberDetails, d.Name) {
 			d.Name = d.ID
 		}
@@ -158,7 +158,7 @@ func (v *view) listMembers(st *v1beta2.ClusterStatus) {
 			st.Members.Unready = append(st.Members.Unready, p.Name)
 		}
 	}
-	st.ReadyMembers = fmt.Sprintf("%d/%d", len(st.Members.Ready), v.Cluster.Size)
+	st.ReadyMembers = fmt.Sprintf("%d/%d", len(st.Members.Ready), v.ownSize())
 }
 
 // maxMemberName is how long a host name may be (RFC 1035); a member's name is part of one.
@@ -174,6 +174,9 @@ func isListed(details []v1beta2.MemberDetail, name string) bool {
 func (v *view) conditions(s *step) []metav1.Condition {
 	all := []metav1.Condition{v.available(s), v.progressing(s), v.degraded(s), v.scaling(), v.recovering(s), v.upgrading(s), v.isPaused()}
 	if c := v.resizing(); c != nil {
+		all = append(all, *c)
+	}
+	if c := v.unmanaged(); c != nil {
 		all = append(all, *c)
 	}
 	if c := v.certificates(); c != nil {
@@ -273,7 +276,9 @@ var lookedAfter = map[string]bool{
 // Blocked reports whether a reason is one for which nothing moves until somebody
 // does something.
 func Blocked(reason string) bool {
-	return blocked[reason] || reason == "VersionRefused" || reason == "ScheduleInvalid" || reason == "Corrupt" || reason == "GrowthRefused" || reason == waitingForSnapshot
+	return blocked[reason] || slices.Contains([]string{
+		"VersionRefused", "ScheduleInvalid", "Corrupt", "GrowthRefused", waitingForSnapshot, v1beta2.ReasonUnmanagedMembers,
+	}, reason)
 }
 
 // degraded says which members are not healthy.
@@ -333,7 +338,7 @@ func (v *view) scaling() metav1.Condition {
 	case v.Cluster.ClusterID != 0 && v.sure && v.Cluster.Target != "" && (v.wantedSize > v.Cluster.Size || v.wantedSize < n):
 		return v.condition(kind, true, "WaitingForUpgrade", fmt.Sprintf("%d voters, %d wanted when all members run %s", n, v.wantedSize, v.Cluster.Target))
 	case v.Cluster.ClusterID == 0 || !v.sure || n == v.Cluster.Size:
-		return v.condition(kind, false, "AtSize", fmt.Sprintf("size is %d", v.Cluster.Size))
+		return v.condition(kind, false, "AtSize", fmt.Sprintf("size is %d", v.ownSize()))
 	case n == v.Cluster.Size+v.surplus():
 		return v.condition(kind, false, "AtSize", fmt.Sprintf("size is %d; there is one member more while another one is replaced", v.Cluster.Size))
 	case n < v.Cluster.Size:

@@ -70,6 +70,7 @@ func awaitMembers(v *view) *step {
 	for _, m := range v.list {
 		p := v.pods[m.Name]
 		switch {
+		case m.leftAlone() && p == nil: // see awaitUnmanaged
 		case !v.healthy[m.ID] && p != nil:
 			return wait(v.patience(p), "WaitingForMember", m.Name+": "+v.whyUnhealthy(m))
 		case !v.healthy[m.ID]:

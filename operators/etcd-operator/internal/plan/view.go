@@ -41,6 +41,9 @@ type view struct {
 	// wantedSize is spec.size. While members move to another version Cluster.Size is the
 	// one that the cluster had when they began, if that is smaller.
 	wantedSize int
+	// foreign is how many members of list the operator did not make. Cluster.Size and
+	// wantedSize count them: they take nobody's place.
+	foreign int
 }
 
 func newView(o Observation) *view {
@@ -61,6 +64,9 @@ func newView(o Observation) *view {
 		v.claims[o.Claims[i].Name] = &o.Claims[i]
 	}
 	v.readList()
+	v.foreign = v.countForeign()
+	v.Cluster.Size += v.foreign
+	v.wantedSize += v.foreign
 	v.findHealthy()
 	v.settled = v.sure && len(v.healthy) >= quorum(len(v.voters)) && v.agreed()
 	return v
@@ -189,9 +195,13 @@ func (v *view) mayPromote(m Member) bool {
 	return counted >= quorum(len(v.voters)+1)
 }
 
-// isMember reports whether the name is in the member list.
+// isMember reports whether the name is in the member list, or its Pod answers as one of
+// the members there.
 func (v *view) isMember(name string) bool {
-	return slices.ContainsFunc(v.list, func(m Member) bool { return m.Name == name })
+	p := v.pods[name]
+	return slices.ContainsFunc(v.list, func(m Member) bool {
+		return m.Name == name || (p != nil && v.ours(&p.Answer) && p.Answer.MemberID == m.ID)
+	})
 }
 
 // expired reports whether a moment is set and further back than the time that a
@@ -216,6 +226,8 @@ func (p *Pod) mayStart() bool {
 func (v *view) loss(m Member) string {
 	p := v.pods[m.Name]
 	switch {
+	case m.leftAlone():
+		return "" // what runs there is not known
 	case p == nil && v.claims[m.Name] == nil:
 		return "its Pod and its data are gone"
 	case p == nil && m.Learner && !m.Started:
