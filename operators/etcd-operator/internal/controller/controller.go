@@ -171,6 +171,7 @@ func (r *Reconciler) carryOut(ctx context.Context, c *v1beta2.EtcdCluster, obs *
 		status, err = r.Actor.Report(ctx, c, d)
 	}
 	if err == nil {
+		r.tellChanges(ctx, c, status.Conditions)
 		r.tellAlarms(ctx, c, status.Alarms)
 		r.tellCertificates(ctx, c, &status, d.Reason)
 		r.tellWarnings(ctx, c, &status)
@@ -195,7 +196,7 @@ func explain(conditions []metav1.Condition, generation int64, failed error) []me
 	return conditions
 }
 
-// tell makes the event and the log line of what was done, or of what has come to
+// tell makes the log line, and the event if it gets one, of what was done, or of what has come to
 // stand in the way.
 func (r *Reconciler) tell(ctx context.Context, c *v1beta2.EtcdCluster, d plan.Decision) {
 	before := meta.FindStatusCondition(c.Status.Conditions, v1beta2.ConditionProgressing)
@@ -204,7 +205,9 @@ func (r *Reconciler) tell(ctx context.Context, c *v1beta2.EtcdCluster, d plan.De
 	}
 	if d.Action != nil {
 		log.FromContext(ctx).Info(d.Message, "action", d.Action.Kind(), "reason", d.Reason)
-		r.Events.Eventf(c, nil, corev1.EventTypeNormal, d.Reason, d.Action.Kind(), "%s", wording.Clip(d.Message))
+		if e, ok := plan.EventOf(&d); ok {
+			r.Events.Eventf(c, nil, corev1.EventTypeNormal, e.Reason, e.Action, "%s", wording.Clip(e.Message))
+		}
 		return
 	}
 	if before != nil && before.Reason == d.Reason {
@@ -213,6 +216,18 @@ func (r *Reconciler) tell(ctx context.Context, c *v1beta2.EtcdCluster, d plan.De
 	log.FromContext(ctx).Info(d.Message, "reason", d.Reason)
 	if plan.Blocked(d.Reason) {
 		r.Events.Eventf(c, nil, corev1.EventTypeWarning, d.Reason, "Wait", "%s", wording.Clip(d.Message))
+	}
+}
+
+// tellChanges makes the events of what has changed since the status was written last.
+func (r *Reconciler) tellChanges(ctx context.Context, c *v1beta2.EtcdCluster, conditions []metav1.Condition) {
+	for _, e := range plan.EventsBetween(c.Status.Conditions, conditions) {
+		kind := corev1.EventTypeNormal
+		if e.Warning {
+			kind = corev1.EventTypeWarning
+		}
+		log.FromContext(ctx).Info(e.Message, "reason", e.Reason)
+		r.Events.Eventf(c, nil, kind, e.Reason, e.Action, "%s", wording.Clip(e.Message))
 	}
 }
 

@@ -42,6 +42,10 @@ func TestACluster(t *testing.T) {
 		t.Errorf("the budget is %d, want 2", got)
 	}
 	id := c.Status.ClusterID
+	b.wantEvents("Bootstrapped", "MemberAdded", "MemberPromoted")
+	if told := b.events(); len(told) != 5 {
+		t.Errorf("a cluster of three has %d events, want 5: one that it began, and two of each member that came: %v", len(told), told)
+	}
 
 	b.edit(c, func(c *v1beta2.EtcdCluster) { c.Spec.Size = 5 })
 	b.untilHealthy(c, 5)
@@ -67,7 +71,7 @@ func TestACluster(t *testing.T) {
 	if c.Status.ClusterID != id {
 		t.Errorf("the cluster id is %s, want it to stay %s", c.Status.ClusterID, id)
 	}
-	b.wantEvents("Bootstrapping", "CreatingMembers", "Bootstrapped", "MemberAdded", "MemberPromoted", "ReplacingDeadMember", "ScalingDown", "MemberRemoved")
+	b.wantEvents("Bootstrapped", "MemberAdded", "MemberPromoted", "ReplacingDeadMember", "MemberRemoved")
 }
 
 // All members that lost their Pods come back on their volumes, with the data; one
@@ -244,14 +248,38 @@ func (b *bench) poke(service string) {
 	})
 }
 
-// events are those of a reason.
-func (b *bench) events(reason string) []eventsv1.Event {
+// eventsOf are those of a reason.
+func (b *bench) eventsOf(reason string) []eventsv1.Event {
 	b.t.Helper()
 	var list eventsv1.EventList
 	if err := b.client.List(apiservertest.Context(b.t), &list, client.InNamespace(b.namespace)); err != nil {
 		b.t.Fatal(err)
 	}
 	return slices.DeleteFunc(list.Items, func(e eventsv1.Event) bool { return e.Reason != reason })
+}
+
+// events are the reasons of those of the EtcdCluster, a word for each.
+func (b *bench) events() []string {
+	b.t.Helper()
+	var list eventsv1.EventList
+	if err := b.client.List(apiservertest.Context(b.t), &list, client.InNamespace(b.namespace)); err != nil {
+		b.t.Fatal(err)
+	}
+	var all []string
+	for _, e := range list.Items {
+		if e.ReportingController != "etcd-operator" {
+			continue
+		}
+		count := 1
+		if e.Series != nil {
+			count = int(e.Series.Count)
+		}
+		for range count {
+			all = append(all, e.Reason)
+		}
+	}
+	slices.Sort(all)
+	return all
 }
 
 // wantEvents waits for events of these reasons.

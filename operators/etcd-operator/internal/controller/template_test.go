@@ -120,7 +120,7 @@ func TestTemplateWithoutVolumes(t *testing.T) {
 	if got := b.minAvailable(); got != 2 {
 		t.Errorf("the budget is %d, want 2", got)
 	}
-	b.wantEvents("UpdatingMembers", "MemberUpdated", "MemberPromoted")
+	b.wantEvents("MemberUpdated", "MemberPromoted")
 }
 
 // A Pod that finds its image but not its place among the living stops the change there,

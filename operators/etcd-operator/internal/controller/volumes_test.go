@@ -139,7 +139,7 @@ func TestAdoption(t *testing.T) {
 			t.Errorf("volume %s is not the new EtcdCluster's: %v, %v", name, claim.OwnerReferences, claim.Labels)
 		}
 	}
-	b.wantEvents("VolumesRetained", "AdoptingVolumes", "VolumesAdopted", "Bootstrapped")
+	b.wantEvents("VolumesRetained", "VolumesAdopted", "Bootstrapped")
 }
 
 // A volume that the API server does not let grow is not asked for over and over, and the

@@ -1,0 +1,84 @@
+package plan
+
+import (
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+)
+
+// An action gets an event if a user would tell a colleague of it.
+func TestWhatGetsAnEvent(t *testing.T) {
+	for name, tc := range map[string]struct {
+		decided Decision
+		told    bool
+	}{
+		"nothing was done":                   {Decision{Reason: "AsDesired"}, false},
+		"the seed is chosen":                 {Decision{Action: RecordBootstrap{}, Reason: "Bootstrapping"}, false},
+		"the cluster goes on with volumes":   {Decision{Action: RecordBootstrap{}, Reason: "VolumesAdopted"}, true},
+		"Pods of members to come":            {Decision{Action: CreatePods{}, Reason: "CreatingMembers"}, false},
+		"a Pod that returns":                 {Decision{Action: CreatePods{}, Reason: "RestartingMember"}, true},
+		"a permit":                           {Decision{Action: OpenGrant{}, Reason: "StartingMember"}, false},
+		"the end of a permit":                {Decision{Action: CloseGrants{}, Reason: "MemberStarted"}, false},
+		"a label":                            {Decision{Action: SetRoles{}, Reason: "SettingRoles"}, false},
+		"a label of one that is to leave":    {Decision{Action: SetRoles{}, Reason: "ScalingDown"}, false},
+		"a label of one that was upgraded":   {Decision{Action: SetRoles{}, Reason: "MemberUpgraded"}, true},
+		"the lead moves":                     {Decision{Action: MoveLeader{}, Reason: "MovingLeader"}, false},
+		"the cluster has begun":              {Decision{Action: LatchClusterID{}, Reason: "Bootstrapped"}, true},
+		"a member is added":                  {Decision{Action: AddLearner{}, Reason: "MemberAdded"}, true},
+		"a member gets its vote":             {Decision{Action: Promote{}, Reason: "MemberPromoted"}, true},
+		"a member is removed":                {Decision{Action: RemoveMember{}, Reason: "MemberRemoved"}, true},
+		"the Pod of one that was removed":    {Decision{Action: DeletePod{}, Reason: "DeletingPod"}, false},
+		"the volume of one that was removed": {Decision{Action: DeleteClaim{}, Reason: "DeletingVolume"}, true},
+		"an upgrade begins":                  {Decision{Action: RecordVersion{}, Reason: "UpgradeStarted"}, true},
+	} {
+		got, told := EventOf(&tc.decided)
+		want := Event{}
+		if tc.told {
+			want = Event{Reason: tc.decided.Reason, Action: tc.decided.Action.Kind(), Message: tc.decided.Message}
+		}
+		if told != tc.told || got != want {
+			t.Errorf("%s: told %t, %+v", name, told, got)
+		}
+	}
+}
+
+func TestEventsBetweenStatuses(t *testing.T) {
+	paused := func() *world { return healthy(3).silent("a", "b", "c").cluster(func(c *Cluster) { c.Paused = true }) }
+	away := func() *world { return healthy(3).silent("b", "c").noQuorum() }
+	lost := func() *world { return healthy(3).noQuorum().dead("b", "c") }
+	for name, tc := range map[string]struct {
+		before, after *world
+		want          []string
+	}{
+		"as it was":               {healthy(3), healthy(3), nil},
+		"the first status":        {nil, healthy(3), nil},
+		"a member is down":        {healthy(3), healthy(3).silent("c"), nil},
+		"the quorum is away":      {healthy(3), away(), []string{"NoQuorum warning"}},
+		"it stays away":           {away(), away(), nil},
+		"it is lost":              {away(), lost(), nil},
+		"it comes back":           {away(), healthy(3), []string{"QuorumRegained"}},
+		"it was not lost":         {lost(), healthy(3), []string{"QuorumRegained"}},
+		"the first quorum":        {begun(3), healthy(3), nil},
+		"paused":                  {healthy(3), paused(), nil},
+		"not paused any more":     {paused(), healthy(3), []string{"Resumed"}},
+		"paused without a quorum": {away(), paused(), nil},
+	} {
+		var before Decision
+		if tc.before != nil {
+			before = Plan(tc.before.seen())
+		}
+		var got []string
+		for _, e := range EventsBetween(before.Status.Conditions, Plan(tc.after.seen()).Status.Conditions) {
+			if e.Message == "" || e.Action == "" {
+				t.Errorf("%s: %+v", name, e)
+			}
+			if e.Warning {
+				e.Reason += " warning"
+			}
+			got = append(got, e.Reason)
+		}
+		if diff := cmp.Diff(tc.want, got); diff != "" {
+			t.Errorf("%s (-want +got):\n%s", name, diff)
+		}
+	}
+}
