@@ -172,9 +172,10 @@ type ClusterStatus struct {
 	Recovery *RecoveryStatus `json:"recovery,omitempty"`
 
 	// A revision that no client of this cluster has seen yet, as far as the operator
-	// could tell: it is kept 500,000 to 2,000,000 ahead of the highest that a member
-	// has reported, so that a cluster which is written to all the time seldom changes
-	// it. It never goes down, also over restores. 0 if no member has reported any.
+	// could tell: it is kept ahead of the highest that a member has reported, by 500 of a
+	// new cluster and by 500,000 to 2,000,000 of one that has reached 100,000, so that a
+	// cluster which is written to all the time seldom changes it. It never goes down,
+	// also over restores. 0 if no member has reported any.
 	//
 	// The operator may have been away while clients wrote: a restore adds 1e9 to it
 	// (five hours of 50,000 writes a second).

@@ -146,8 +146,8 @@ func TestRestoresInPlace(t *testing.T) {
 	c := b.create("x", 3, withVolumes, func(c *v1beta2.EtcdCluster) { c.Annotations = map[string]string{"example.com/a": "b"} })
 	b.untilHealthy(c, 3)
 	first, names := c.Status.ClusterID, memberNames(&c.Status)
-	if got := c.Status.HighestRevision; got != 2_000_000 {
-		t.Errorf("the highest revision is %d, want 2000000", got)
+	if got := c.Status.HighestRevision; got != 2_000 {
+		t.Errorf("the highest revision is %d, want 2000", got)
 	}
 
 	given := &restoring{b, c, "uid-1"}

@@ -284,7 +284,12 @@ func TestHighestRevision(t *testing.T) {
 	for name, tc := range map[string]struct {
 		seen, last, want int64
 	}{
-		"the first":               {1, 0, 2_000_000},
+		"of an empty cluster":     {1, 0, 2_000},
+		"far from it, small":      {1_000, 2_000, 2_000},
+		"a step further":          {1_001, 2_000, 20_000},
+		"far from that":           {10_000, 20_000, 20_000},
+		"two steps further":       {10_001, 20_000, 200_000},
+		"the largest step":        {100_001, 200_000, 2_000_000},
 		"far from it":             {1_500_000, 2_000_000, 2_000_000},
 		"near it":                 {1_500_001, 2_000_000, 3_000_000},
 		"beyond it":               {7_000_000, 2_000_000, 8_000_000},

@@ -86,12 +86,18 @@ func (v *view) listSeed(st *v1beta2.ClusterStatus, name string) {
 	st.ReadyMembers = fmt.Sprintf("1/%d", v.Cluster.Size)
 }
 
-// revisionStep is the step in which the highest revision is latched.
-const revisionStep = 1_000_000
+// The steps in which the highest revision is latched: small for a small cluster, so that
+// what is shown of a new one is near to what it has, and large for one that is written to
+// all the time, so that it seldom changes.
+const (
+	leastRevisionStep = 1_000
+	revisionStep      = 1_000_000
+)
 
 // highestRevision is a revision beyond all that clients have seen. It is latched one
 // to two steps ahead, and again when only half a step is left: seldom, and never too
-// late, as long as fewer revisions than that are made between two Observations.
+// late, as long as fewer revisions than that are made between two Observations. (Whoever
+// begins anew goes 1e9 beyond it.)
 func (v *view) highestRevision() int64 {
 	last := v.Cluster.LastStatus.HighestRevision
 	var seen int64
@@ -100,10 +106,14 @@ func (v *view) highestRevision() int64 {
 			seen = max(seen, a.Revision)
 		}
 	}
-	if seen == 0 || seen+revisionStep/2 <= last {
+	step := int64(leastRevisionStep)
+	for step < revisionStep && step < seen {
+		step *= 10
+	}
+	if seen == 0 || seen+step/2 <= last {
 		return last
 	}
-	return (seen + 2*revisionStep - 1) / revisionStep * revisionStep
+	return (seen + 2*step - 1) / step * step
 }
 
 func (v *view) phase(s *step) v1beta2.ClusterPhase {
@@ -301,7 +311,7 @@ func (v *view) degraded(s *step) metav1.Condition {
 		return v.condition(kind, true, recoveringReason, s.message)
 	}
 	if v.Cluster.ClusterID == 0 {
-		return v.condition(kind, false, "Creating", "the cluster has not served yet")
+		return v.condition(kind, false, creatingReason, "the cluster has not served yet")
 	}
 	if len(v.list) == 0 {
 		return v.condition(kind, true, s.reason, s.message)
@@ -331,13 +341,18 @@ func (v *view) degraded(s *step) metav1.Condition {
 	return v.condition(kind, false, "AllHealthy", "all voters are healthy")
 }
 
+// creatingReason is the reason of what cannot be said before the cluster has served.
+const creatingReason = "Creating"
+
 func (v *view) scaling() metav1.Condition {
 	const kind = v1beta2.ConditionScaling
 	n := len(v.voters)
 	switch {
-	case v.Cluster.ClusterID != 0 && v.sure && v.Cluster.Target != "" && (v.wantedSize > v.Cluster.Size || v.wantedSize < n):
+	case v.Cluster.ClusterID == 0:
+		return v.condition(kind, false, creatingReason, fmt.Sprintf("no member serves yet, and %d are wanted", v.Cluster.Size))
+	case v.sure && v.Cluster.Target != "" && (v.wantedSize > v.Cluster.Size || v.wantedSize < n):
 		return v.condition(kind, true, "WaitingForUpgrade", fmt.Sprintf("%d voters, %d wanted when all members run %s", n, v.wantedSize, v.Cluster.Target))
-	case v.Cluster.ClusterID == 0 || !v.sure || n == v.Cluster.Size:
+	case !v.sure || n == v.Cluster.Size:
 		return v.condition(kind, false, "AtSize", fmt.Sprintf("size is %d", v.ownSize()))
 	case n == v.Cluster.Size+v.surplus():
 		return v.condition(kind, false, "AtSize", fmt.Sprintf("size is %d; there is one member more while another one is replaced", v.Cluster.Size))
@@ -386,6 +401,9 @@ func (v *view) upgrading(s *step) metav1.Condition {
 		return v.condition(kind, true, "Upgrading", fmt.Sprintf("%s members run %s%s", v.upgraded(), v.image(), cmp.Or(v.heldUp(), v.lowering())))
 	case refusal != "":
 		return v.condition(kind, false, "VersionRefused", refusal)
+	}
+	if c.ClusterID == 0 {
+		return v.condition(kind, false, creatingReason, fmt.Sprintf("no member serves yet; etcd %s is to run", c.Version))
 	}
 	return v.condition(kind, false, "AtVersion", "the version is "+c.Version)
 }

@@ -36,11 +36,11 @@ func TestConditions(t *testing.T) {
 		want []string
 	}{
 		"before the beginning": {nothing(3), []string{
-			"Available=False Bootstrapping", "Progressing=True Bootstrapping", "Degraded=False Creating", "Scaling=False AtSize",
-			"Recovering=False NothingToRecover", "Upgrading=False AtVersion", "Paused=False NotPaused"}},
+			"Available=False Bootstrapping", "Progressing=True Bootstrapping", "Degraded=False Creating", "Scaling=False Creating",
+			"Recovering=False NothingToRecover", "Upgrading=False Creating", "Paused=False NotPaused"}},
 		"the seed starts": {seeding(3, Answer{}), []string{
-			"Available=False StartingSeed", "Progressing=True StartingSeed", "Degraded=False Creating", "Scaling=False AtSize",
-			"Recovering=False NothingToRecover", "Upgrading=False AtVersion", "Paused=False NotPaused"}},
+			"Available=False StartingSeed", "Progressing=True StartingSeed", "Degraded=False Creating", "Scaling=False Creating",
+			"Recovering=False NothingToRecover", "Upgrading=False Creating", "Paused=False NotPaused"}},
 		"growing": {healthy(3).size(5).newJoiner("d").newJoiner("e"), []string{
 			"Available=True Serving", "Progressing=True AddingMember", "Degraded=False AllHealthy", "Scaling=True ScalingUp",
 			"Recovering=False NothingToRecover", "Upgrading=False AtVersion", "Paused=False NotPaused"}},
@@ -78,14 +78,14 @@ func TestConditions(t *testing.T) {
 			"Available=False QuorumLost", "Progressing=False QuorumLost", "Degraded=True QuorumLost", "Scaling=False AtSize",
 			"Recovering=False NothingToRecover", "Upgrading=False AtVersion", "Paused=False NotPaused"}},
 		"a cluster existed": {nothing(3).cluster(func(c *Cluster) { c.Existed = "its volumes exist" }), []string{
-			"Available=False ClusterExisted", "Progressing=False ClusterExisted", "Degraded=True ClusterExisted", "Scaling=False AtSize",
-			"Recovering=False NothingToRecover", "Upgrading=False AtVersion", "Paused=False NotPaused"}},
+			"Available=False ClusterExisted", "Progressing=False ClusterExisted", "Degraded=True ClusterExisted", "Scaling=False Creating",
+			"Recovering=False NothingToRecover", "Upgrading=False Creating", "Paused=False NotPaused"}},
 		"a name is another's": {conflicted(nothing(3)), []string{
-			"Available=False NameConflict", "Progressing=False NameConflict", "Degraded=True NameConflict", "Scaling=False AtSize",
-			"Recovering=False NothingToRecover", "Upgrading=False AtVersion", "Paused=False NotPaused", "NameConflict=True NameConflict"}},
+			"Available=False NameConflict", "Progressing=False NameConflict", "Degraded=True NameConflict", "Scaling=False Creating",
+			"Recovering=False NothingToRecover", "Upgrading=False Creating", "Paused=False NotPaused", "NameConflict=True NameConflict"}},
 		"a version is not run": {nothing(3).cluster(func(c *Cluster) { c.Version, c.WantedVersion = "3.3.1", "3.3.1" }), []string{
-			"Available=False VersionUnsupported", "Progressing=False VersionUnsupported", "Degraded=True VersionUnsupported", "Scaling=False AtSize",
-			"Recovering=False NothingToRecover", "Upgrading=False AtVersion", "Paused=False NotPaused", "VersionUnsupported=True VersionUnsupported"}},
+			"Available=False VersionUnsupported", "Progressing=False VersionUnsupported", "Degraded=True VersionUnsupported", "Scaling=False Creating",
+			"Recovering=False NothingToRecover", "Upgrading=False Creating", "Paused=False NotPaused", "VersionUnsupported=True VersionUnsupported"}},
 		"a version change is asked for": {healthy(3).wants("3.7.3"), []string{
 			"Available=True Serving", "Progressing=True UpgradeStarted", "Degraded=False AllHealthy", "Scaling=False AtSize",
 			"Recovering=False NothingToRecover", "Upgrading=True Upgrading", "Paused=False NotPaused"}},
@@ -143,6 +143,8 @@ func TestMessages(t *testing.T) {
 		"a version that is not run":      {healthy(3).wants("3.3.27"), v1beta2.ConditionUpgrading, []string{"3.3.27", "spec.version"}},
 		"a version that can't be pulled": {upgrading("3.6.99").restarting("c", "3.6.99").silent("c").pod("c", func(p *Pod) { p.Trouble = "ImagePullBackOff: no such image" }), v1beta2.ConditionUpgrading, []string{"0 of 3", "c: ImagePullBackOff: no such image", "set spec.version"}},
 		"a way back that is closed":      {upgrading("3.7.3").runs("a", "3.7.3").runs("b", "3.7.3").runs("c", "3.7.3").wants(theVersion), v1beta2.ConditionUpgrading, []string{"may not go back", "set spec.version to 3.7.3"}},
+		"the size of no members":         {nothing(3), v1beta2.ConditionScaling, []string{"no member serves yet", "3 are wanted"}},
+		"the version of no members":      {begun(3), v1beta2.ConditionUpgrading, []string{"no member serves yet", "etcd " + theVersion + " is to run"}},
 		"how far it has grown":           {healthy(3).size(5), v1beta2.ConditionScaling, []string{"3 of 5"}},
 		"why it is not begun":            {nothing(3).cluster(func(c *Cluster) { c.Existed = "volume x-1 exists" }), v1beta2.ConditionAvailable, []string{"volume x-1 exists", "restore"}},
 		"what is done while it is begun": {begun(3), v1beta2.ConditionAvailable, []string{"a, n1, n2"}},
