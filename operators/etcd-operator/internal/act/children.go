@@ -62,8 +62,7 @@ func (a *Actor) apply(ctx context.Context, c *v1beta2.EtcdCluster, want, current
 	case err != nil:
 		return fmt.Errorf("read %s %s: %w", kindOf(want), want.GetName(), err)
 	case !metav1.IsControlledBy(current, c) && kindOf(want) == "PodDisruptionBudget":
-		// A cluster that is shrinking to a size that needs no budget goes on; for any
-		// other the Observation reports the conflict.
+		// The cluster goes on without its budget; the status reports the conflict.
 		return nil
 	case !metav1.IsControlledBy(current, c):
 		return fmt.Errorf("%w: %s %s belongs to someone else", ErrStale, kindOf(want), want.GetName())

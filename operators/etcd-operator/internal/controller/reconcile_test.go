@@ -7,8 +7,10 @@ import (
 	"testing"
 
 	corev1 "k8s.io/api/core/v1"
+	policyv1 "k8s.io/api/policy/v1"
 	"k8s.io/apimachinery/pkg/api/resource"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/util/intstr"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"github.com/etcd-operators/etcd-operators/api/v1beta2"
@@ -67,6 +69,28 @@ func TestANameConflict(t *testing.T) {
 	b.until(c, "the beginning", func(s *v1beta2.ClusterStatus) bool {
 		return s.Bootstrap != nil && reason(s, v1beta2.ConditionNameConflict) == ""
 	})
+}
+
+// A budget of the cluster's name that is another's is left alone, and only the budget
+// waits for it.
+func TestAForeignBudget(t *testing.T) {
+	t.Parallel()
+	b := newBench(t)
+	foreign := &policyv1.PodDisruptionBudget{
+		ObjectMeta: metav1.ObjectMeta{Name: "x", Namespace: b.namespace},
+		Spec:       policyv1.PodDisruptionBudgetSpec{MinAvailable: new(intstr.FromInt32(1)), Selector: &metav1.LabelSelector{MatchLabels: map[string]string{"app": "other"}}},
+	}
+	apiservertest.Create(t, b.client, foreign)
+	version := foreign.ResourceVersion
+	c := b.create("x", 3)
+	b.until(c, "the beginning and the conflict", func(s *v1beta2.ClusterStatus) bool {
+		return reason(s, v1beta2.ConditionNameConflict) == "NameConflict" && reason(s, v1beta2.ConditionProgressing) == "StartingSeed"
+	})
+	apiservertest.Read(t, b.client, foreign)
+	if foreign.ResourceVersion != version || len(b.pods(c)) != 3 {
+		t.Errorf("the budget is of version %s (was %s), and there are %d Pods, want 3", foreign.ResourceVersion, version, len(b.pods(c)))
+	}
+	b.wantEvents("NameConflict")
 }
 
 // What the API server refuses is said, and tried again.

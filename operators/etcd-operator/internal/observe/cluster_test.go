@@ -227,13 +227,16 @@ func TestConflicts(t *testing.T) {
 		there func(*bench) client.Object
 		spec  func(*v1beta2.EtcdCluster)
 		want  string
+		// budget is what is found in the place of the PodDisruptionBudget.
+		budget string
 	}{
 		"nobody's headless Service":                  {there: service("x"), want: "Service x"},
 		"nobody's client Service":                    {there: service("x-client"), want: "Service x-client"},
 		"another cluster's client Service":           {there: own(service("x-client"), another), want: "Service x-client (of EtcdCluster other)"},
 		"our own Service":                            {there: own(service("x-client"), ours)},
 		"a Service of another name":                  {there: service("x-other")},
-		"nobody's budget":                            {there: budget, want: "PodDisruptionBudget x"},
+		"nobody's budget":                            {there: budget, budget: "PodDisruptionBudget x"},
+		"another cluster's budget":                   {there: own(budget, another), budget: "PodDisruptionBudget x (of EtcdCluster other)"},
 		"our own budget":                             {there: own(budget, ours)},
 		"nobody's budget, where none of ours is due": {there: budget, spec: func(c *v1beta2.EtcdCluster) { c.Spec.PodDisruptionBudget = &no }},
 	} {
@@ -244,8 +247,9 @@ func TestConflicts(t *testing.T) {
 			}
 			b := newBench(t, changes...)
 			apiservertest.Create(t, b.client, tc.there(b))
-			if got := strings.Join(b.observe().Conflicts, "; "); got != tc.want {
-				t.Errorf("conflicts %q, want %q", got, tc.want)
+			obs := b.observe()
+			if got := strings.Join(obs.Conflicts, "; "); got != tc.want || obs.ForeignBudget != tc.budget {
+				t.Errorf("conflicts %q and %q, want %q and %q", got, obs.ForeignBudget, tc.want, tc.budget)
 			}
 		})
 	}

@@ -217,13 +217,16 @@ func existed(c *v1beta2.EtcdCluster, obs *plan.Observation) string {
 	return obs.Cluster.Existed
 }
 
-// conflicts finds objects of names that the cluster needs and that are not its own.
+// conflicts finds objects of names that the cluster needs and that are not its own. A
+// cluster cannot do without its Services: its members would not find each other, or
+// clients would find another's. Without its budget it can.
 func (o *Observer) conflicts(ctx context.Context, c *v1beta2.EtcdCluster, obs *plan.Observation) error {
 	peer, cl := member.PeerService(c), member.ClientService(c)
 	needed := map[string]client.Object{"Service " + peer.Name: peer, "Service " + cl.Name: cl}
+	const budget = "PodDisruptionBudget "
 	if obs.Cluster.DisruptionBudget && obs.Cluster.Size >= 3 {
 		pdb := member.DisruptionBudget(c, 1)
-		needed["PodDisruptionBudget "+pdb.Name] = pdb
+		needed[budget+pdb.Name] = pdb
 	}
 	for kind, obj := range needed {
 		err := o.Reader.Get(ctx, client.ObjectKeyFromObject(obj), obj)
@@ -233,7 +236,11 @@ func (o *Observer) conflicts(ctx context.Context, c *v1beta2.EtcdCluster, obs *p
 		if err != nil {
 			return fmt.Errorf("read %s: %w", kind, err)
 		}
-		if !metav1.IsControlledBy(obj, c) {
+		switch {
+		case metav1.IsControlledBy(obj, c):
+		case strings.HasPrefix(kind, budget):
+			obs.ForeignBudget = kind + ownerOf(obj)
+		default:
 			obs.Conflicts = append(obs.Conflicts, kind+ownerOf(obj))
 		}
 	}

@@ -59,6 +59,12 @@ func EventsBetween(before, after []metav1.Condition) []Event {
 	case slices.Contains(withoutQuorum, was.Reason) && is.Status == metav1.ConditionTrue:
 		tell(false, "QuorumRegained", is)
 	}
+	if is = meta.FindStatusCondition(after, v1beta2.ConditionNameConflict); is != nil && meta.FindStatusCondition(before, is.Type) == nil {
+		// One that holds up everything is told by whoever waits for it.
+		if p := meta.FindStatusCondition(after, v1beta2.ConditionProgressing); p == nil || p.Reason != is.Type {
+			tell(true, is.Reason, is)
+		}
+	}
 	was, is = meta.FindStatusCondition(before, v1beta2.ConditionPaused), meta.FindStatusCondition(after, v1beta2.ConditionPaused)
 	if was != nil && is != nil && was.Status == metav1.ConditionTrue && is.Status == metav1.ConditionFalse {
 		tell(false, "Resumed", is)

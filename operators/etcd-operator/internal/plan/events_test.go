@@ -61,6 +61,9 @@ func TestEventsBetweenStatuses(t *testing.T) {
 		"the first quorum":        {begun(3), healthy(3), nil},
 		"paused":                  {healthy(3), paused(), nil},
 		"not paused any more":     {paused(), healthy(3), []string{"Resumed"}},
+		"a Service is another's":  {healthy(3), conflicted(healthy(3)), nil},
+		"a budget is another's":   {healthy(3), unbudgeted(healthy(3)), []string{"NameConflict warning"}},
+		"it still is":             {unbudgeted(healthy(3)), unbudgeted(healthy(3)), nil},
 		"paused without a quorum": {away(), paused(), nil},
 	} {
 		var before Decision

@@ -1,7 +1,10 @@
 package plan
 
 import (
+	"strings"
 	"testing"
+
+	"github.com/google/go-cmp/cmp"
 
 	"github.com/etcd-operators/etcd-operators/api/v1beta2"
 )
@@ -62,6 +65,36 @@ func TestHandsOff(t *testing.T) {
 func conflicted(w *world) *world {
 	w.o.Conflicts = []string{"Service x-client (of EtcdCluster y)"}
 	return w
+}
+
+func unbudgeted(w *world) *world {
+	w.o.ForeignBudget = "PodDisruptionBudget x (of EtcdCluster y)"
+	return w
+}
+
+// Only the budget waits for its name: whatever is done without the conflict is done with
+// it, and the condition says what is not protected.
+func TestAForeignBudgetHoldsUpNothing(t *testing.T) {
+	for name, build := range map[string]func() *world{
+		"a beginning":        func() *world { return nothing(3) },
+		"all is well":        func() *world { return healthy(3) },
+		"a Pod is gone":      func() *world { return healthy(3).volumes().gone("b") },
+		"a member is lost":   func() *world { return healthy(3).dead("c").newJoiner("d") },
+		"it grows":           func() *world { return healthy(3).size(5) },
+		"it moves on":        func() *world { return healthy(3).wants("3.7.3") },
+		"a quorum is away":   func() *world { return healthy(3).volumes().gone("b", "c").noQuorum() },
+		"it is to be paused": func() *world { return healthy(3).cluster(func(c *Cluster) { c.Paused = true }) },
+	} {
+		want, got := Plan(build().seen()), Plan(unbudgeted(build()).seen())
+		is := message(got.Status, v1beta2.ConditionNameConflict)
+		if !strings.Contains(is, "PodDisruptionBudget x (of EtcdCluster y)") || !strings.Contains(is, "evicted") {
+			t.Errorf("%s: the condition says %q", name, is)
+		}
+		got.Status, want.Status = v1beta2.ClusterStatus{}, v1beta2.ClusterStatus{}
+		if diff := cmp.Diff(want, got); diff != "" {
+			t.Errorf("%s (-want +got):\n%s", name, diff)
+		}
+	}
 }
 
 func withLegacyPods(w *world) *world {

@@ -30,6 +30,10 @@ type Observation struct {
 	// Conflicts describe objects of a name that this cluster needs and that
 	// belong to someone else, such as "Service b-client of EtcdCluster b".
 	Conflicts []string
+	// ForeignBudget describes an object of somebody else that has the name of this
+	// cluster's PodDisruptionBudget, which is wanted; empty if there is none. Only the
+	// budget waits for that name.
+	ForeignBudget string
 	// LegacyPods are Pods of this cluster that the archived coreos operator made
 	// (restartPolicy Never). They are recognised and never touched.
 	LegacyPods []string

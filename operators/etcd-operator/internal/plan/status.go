@@ -197,6 +197,10 @@ func (v *view) conditions(s *step) []metav1.Condition {
 			all = append(all, *warning)
 		}
 	}
+	if v.ForeignBudget != "" && s.reason != v1beta2.ConditionNameConflict {
+		all = append(all, v.condition(v1beta2.ConditionNameConflict, true, v1beta2.ConditionNameConflict, fmt.Sprintf(
+			"%s belongs to others, so nothing protects the members from being evicted at the same time; remove it, or set spec.podDisruptionBudget: false", v.ForeignBudget)))
+	}
 	for _, special := range []string{v1beta2.ConditionNameConflict, v1beta2.ConditionVersionUnsupported} {
 		if s.reason == special {
 			all = append(all, v.condition(special, true, s.reason, s.message))

@@ -113,6 +113,9 @@ func observationFrom(d *dice) plan.Observation {
 	if d.strange(20) {
 		o.Conflicts = []string{"Service c of somebody"}
 	}
+	if d.strange(20) {
+		o.ForeignBudget = "PodDisruptionBudget c of somebody"
+	}
 	if d.strange(30) {
 		o.LegacyPods = []string{"c-0000"}
 	}
