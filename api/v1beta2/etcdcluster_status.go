@@ -39,6 +39,9 @@ const (
 	// ConditionStorageResizing: volumes grow to the storage that is asked for. It is
 	// there only while they do, or cannot.
 	ConditionStorageResizing = "StorageResizing"
+	// ConditionConsistent: all members had the same data when it was compared last. It is
+	// there once that was done. Its reasons are the constants of ConsistencyResult.
+	ConditionConsistent = "Consistent"
 	// ConditionPaused: spec.paused is set and the operator does nothing.
 	ConditionPaused = "Paused"
 	// ConditionNameConflict: an object of a name that the cluster needs belongs
@@ -193,6 +196,9 @@ type ClusterStatus struct {
 	// What was done about space in the members' databases, and when.
 	// +optional
 	Maintenance *MaintenanceStatus `json:"maintenance,omitempty"`
+	// What the last comparison of the members' data has shown.
+	// +optional
+	Consistency *ConsistencyStatus `json:"consistency,omitempty"`
 
 	// The label selector of the members' Pods, for the scale subresource.
 	// +optional
@@ -236,6 +242,36 @@ type MaintenanceStatus struct {
 	// +optional
 	CompactedRevision int64 `json:"compactedRevision,omitempty"`
 }
+
+// ConsistencyStatus records the last comparison of the members' data.
+type ConsistencyStatus struct {
+	// When the comparison ended, and the revision at which data was compared.
+	LastCheckTime metav1.Time `json:"lastCheckTime"`
+	// +optional
+	Revision int64 `json:"revision,omitempty"`
+	// Consistent: all members have the same data. MemberDiffers: a majority has the same
+	// data, and differingMembers do not; they are replaced. NoMajority: the data of no
+	// majority is the same, and nothing is done.
+	Result ConsistencyResult `json:"result"`
+	// The ids, 16 hexadecimal digits, of the members whose data differs from that of the
+	// majority, until they are removed.
+	// +optional
+	// +listType=set
+	DifferingMembers []string `json:"differingMembers,omitempty"`
+}
+
+// ConsistencyResult is what a comparison of the members' data has shown.
+type ConsistencyResult string
+
+// The results of a comparison.
+const (
+	// ResultConsistent: all members have the same data.
+	ResultConsistent ConsistencyResult = "Consistent"
+	// ResultMemberDiffers: a minority's data differs from that of the majority.
+	ResultMemberDiffers ConsistencyResult = "MemberDiffers"
+	// ResultNoMajority: no majority of the members has the same data.
+	ResultNoMajority ConsistencyResult = "NoMajority"
+)
 
 // BootstrapStatus records how a cluster begins.
 type BootstrapStatus struct {

@@ -288,6 +288,14 @@ type EtcdPolicy struct {
 	// +optional
 	// +kubebuilder:validation:Enum=debug;info;warn;error;panic;fatal
 	LogLevel string `json:"logLevel,omitempty"`
+
+	// Whether a member that restarts compares its data with that of the others before it
+	// serves, and refuses to start if it differs (etcd's InitialCorruptCheck). It reads the
+	// whole database first, and waits 7 s for each member that does not answer: a cluster of
+	// three whose members all restart at once is back some 14 s later. Default false: the
+	// daily comparison (spec.maintenance.consistencyCheck) finds the same.
+	// +optional
+	InitialCorruptCheck bool `json:"initialCorruptCheck,omitempty"`
 }
 
 // ServicePolicy says how the Service is made that clients connect to.
@@ -375,6 +383,16 @@ type MaintenancePolicy struct {
 	// deleted or the quota be raised, and the condition Degraded says so. Default false.
 	// +optional
 	AutoRepairSpace bool `json:"autoRepairSpace,omitempty"`
+
+	// When the data of all members is compared: a cron expression, as in
+	// defragmentSchedule, or Never. One member after the other reads its whole database
+	// and hashes it, and applies no writes meanwhile. A member whose data
+	// differs from that of a majority, twice, is replaced; if there is no majority,
+	// the condition Consistent says what to do. Default: once a day, at a time
+	// that depends on the cluster.
+	// +optional
+	// +kubebuilder:validation:MaxLength=128
+	ConsistencyCheck string `json:"consistencyCheck,omitempty"`
 }
 
 // AuthPolicy says how the operator and backups show etcd who they are, where its own
@@ -390,6 +408,9 @@ type AuthPolicy struct {
 	// +kubebuilder:validation:XValidation:rule="self == '' || self.matches('^[a-z0-9]([-.a-z0-9]*[a-z0-9])?$')",message="rootSecret is the name of a Secret of this namespace: write lower-case letters, digits, dashes and dots, such as etcd-root"
 	RootSecret string `json:"rootSecret,omitempty"`
 }
+
+// ConsistencyNever is the ConsistencyCheck that never compares.
+const ConsistencyNever = "Never"
 
 // QuorumLossPolicy says what is done when the data of a majority is lost for good.
 type QuorumLossPolicy string

@@ -16,8 +16,8 @@ const usage = `usage:
       copy this program to DEST
   etcd-launcher run --data-dir=DIR --grant-file=FILE --used-file=FILE
       --listen=ADDR --name=NAME --peer-url=URL
-      [--cluster-uid=UID] [--former-cluster-uid=UID]... [--pod-uid-file=FILE]
-      -- etcd FLAGS...
+       [--cluster-uid=UID] [--former-cluster-uid=UID]... [--pod-uid-file=FILE]
+       [--check-compactions] [--check-at-start] -- etcd FLAGS...
       start etcd on the write-ahead log in DIR, or wait for a grant to start it
       without one
 `
@@ -92,6 +92,8 @@ func parseRun(args []string) (Options, error) {
 		return nil
 	})
 	fs.StringVar(&o.PodUIDFile, "pod-uid-file", "", "downward API file of the Pod's uid")
+	fs.BoolVar(&o.Checks.Compactions, "check-compactions", false, "have etcd compare what members have compacted, by whatever name its version knows the setting")
+	fs.BoolVar(&o.Checks.AtStart, "check-at-start", false, "have etcd compare its data with that of others before it serves")
 	if err := fs.Parse(args); err != nil {
 		return Options{}, err
 	}

@@ -27,9 +27,9 @@ const rereadInterval = time.Second
 // readHeaderTimeout bounds what a client that sends nothing can hold open.
 const readHeaderTimeout = 5 * time.Second
 
-// Options say where a launcher finds what it needs. All are required, but for those
-// of its identity: a launcher without them does not say who it is, nor does it check whose
-// data it finds.
+// Options say where a launcher finds what it needs. All are required, but for Checks and
+// those of its identity: a launcher without them does not say who it is, nor does it check
+// whose data it finds.
 type Options struct {
 	Member Member
 	// ClusterUID is that of the EtcdCluster.
@@ -50,6 +50,8 @@ type Options struct {
 	// Command is etcd's command line without the flags that a start adds. Flags that
 	// name a file may name several places for it: see [Or].
 	Command []string
+	// Checks are those for corruption that etcd is to make.
+	Checks Checks
 
 	Log *slog.Logger
 }
@@ -117,7 +119,7 @@ func (o Options) etcd(ctx context.Context, bin string) (argv, env []string, err 
 	if argv, err = place(o.Command); err != nil {
 		return nil, nil, err
 	}
-	env, err = environment(ctx, bin)
+	env, err = environment(ctx, bin, o.Checks, o.Log)
 	return argv, env, err
 }
 

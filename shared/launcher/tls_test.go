@@ -3,6 +3,7 @@ package launcher
 import (
 	"crypto/tls"
 	"crypto/x509"
+	"log/slog"
 	"net/http"
 	"net/http/httptest"
 	"os"
@@ -137,12 +138,12 @@ func TestNobodyIsServedInTheClear(t *testing.T) {
 func TestEnvironment(t *testing.T) {
 	etcdtest.EachVersion(t, func(t *testing.T, version string) {
 		bin := etcdtest.Binary(t, version)
-		env, err := environment(within(t), bin)
+		env, err := environment(within(t), bin, Checks{}, slog.Default())
 		if diff := cmp.Diff(os.Environ(), env); diff != "" || err != nil {
 			t.Errorf("without the variable: %v %s", err, diff)
 		}
 		t.Setenv(EnvSkipPeerSAN, "true")
-		env, err = environment(within(t), bin)
+		env, err = environment(within(t), bin, Checks{}, slog.Default())
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -164,10 +165,10 @@ func TestEnvironment(t *testing.T) {
 		}
 	})
 	t.Setenv(EnvSkipPeerSAN, "true")
-	if _, err := environment(within(t), "/bin/true"); err == nil {
+	if _, err := environment(within(t), "/bin/true", Checks{}, slog.Default()); err == nil {
 		t.Error("what says no version has one")
 	}
-	if _, err := environment(within(t), filepath.Join(t.TempDir(), "etcd")); err == nil {
+	if _, err := environment(within(t), filepath.Join(t.TempDir(), "etcd"), Checks{}, slog.Default()); err == nil {
 		t.Error("a program that is not there has a version")
 	}
 }

@@ -233,7 +233,9 @@ func etcdContainer(c *v1beta2.EtcdCluster, policy *v1beta2.PodPolicy, o Options)
 	}
 }
 
-// launcherCommand is what starts etcd.
+// launcherCommand is the launcher, up to etcd's own command line. It has the checks for
+// corruption, whose variables have another name in each minor, and not the Pod's
+// environment, which stays when its image changes.
 func launcherCommand(c *v1beta2.EtcdCluster, o Options) []string {
 	command := []string{
 		launcherPath, "run",
@@ -245,6 +247,10 @@ func launcherCommand(c *v1beta2.EtcdCluster, o Options) []string {
 		"--peer-url=" + PeerURL(c, o.Name),
 		"--cluster-uid=" + string(c.UID),
 		"--pod-uid-file=" + grantMount + "/" + podUIDFile,
+		"--check-compactions",
+	}
+	if c.Spec.Etcd != nil && c.Spec.Etcd.InitialCorruptCheck {
+		command = append(command, "--check-at-start")
 	}
 	for _, uid := range o.FormerOwners {
 		command = append(command, "--former-cluster-uid="+uid)
