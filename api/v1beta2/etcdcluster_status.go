@@ -83,6 +83,18 @@ const ReasonUnmanagedMembers = "UnmanagedMembers"
 // message says about what.
 const ReasonObservationStale = "ObservationStale"
 
+// The reasons of the condition Degraded, and of the Warning event, while the API server
+// refuses what the operator asks of it. The message has the API server's words.
+const (
+	// ReasonPodRejected: a Pod cannot be created, as when a quota is used up, an admission
+	// policy denies it, or its PriorityClass does not exist.
+	ReasonPodRejected = "PodRejected"
+	// ReasonVolumeRejected: the same of a PersistentVolumeClaim.
+	ReasonVolumeRejected = "VolumeRejected"
+	// ReasonActionRejected: an object cannot be changed or deleted.
+	ReasonActionRejected = "ActionRejected"
+)
+
 // ClusterStatus is what the operator reports of a cluster. Only the operator
 // writes it, and only when something in it has changed.
 type ClusterStatus struct {

@@ -31,6 +31,10 @@ import (
 // done.
 var ErrStale = errors.New("observed state is stale")
 
+// ErrNameTaken means that a volume of a new member's name exists and can't be used: it is
+// someone else's, or being deleted, or a restore has retired it. Another name is to be tried.
+var ErrNameTaken = errors.New("the name is taken")
+
 // deadline bounds one action. Membership changes take a round of raft; an API
 // server that takes longer is down.
 const deadline = 10 * time.Second
@@ -50,7 +54,19 @@ type Actor struct {
 // Act carries out one action of the decision made on obs for c. The actions that
 // only record something in the status (plan.Records) are carried out by Report, which
 // fails if the EtcdCluster has changed at all.
+//
+// What the API server refuses for good is a RejectedError. One that lets a volume grow is
+// noted on the volume instead.
 func (a *Actor) Act(ctx context.Context, c *v1beta2.EtcdCluster, obs *plan.Observation, action plan.Action) error {
+	err := a.act(ctx, c, obs, action)
+	var known *RejectedError
+	if _, grows := action.(plan.GrowClaim); grows || !isRejection(err) || errors.As(err, &known) {
+		return err
+	}
+	return rejected(c, plan.RejectedAction(action), err)
+}
+
+func (a *Actor) act(ctx context.Context, c *v1beta2.EtcdCluster, obs *plan.Observation, action plan.Action) error {
 	ctx, cancel := context.WithTimeout(ctx, deadline)
 	defer cancel()
 	switch x := action.(type) {

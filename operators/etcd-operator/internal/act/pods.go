@@ -30,35 +30,54 @@ func (a *Actor) createPods(ctx context.Context, c *v1beta2.EtcdCluster, obs *pla
 	if err := a.samePods(ctx, c, obs); err != nil {
 		return err
 	}
+	var refused *RejectedError
 	for _, p := range x.Pods {
-		claim, err := a.claimFor(ctx, c, p)
-		if err != nil {
+		err := a.createPod(ctx, c, p)
+		refused = joinRejected(refused, err)
+		// Each member that returns helps. Of the others one is refused as the next.
+		if err != nil && (refused == nil || p.Role != plan.Returning) {
 			return err
-		}
-		o := member.Options{Name: p.Name, Version: p.Version, LauncherImage: a.LauncherImage, Role: string(p.Role)}
-		if p.Grant != nil {
-			o.Grant = grantOf(c, *p.Grant)
-		}
-		if claim != nil {
-			o.FormerOwners = member.FormerOwners(claim)
-		}
-		pod, err := member.NewPod(c, o)
-		if err != nil {
-			return fmt.Errorf("build Pod %s: %w", p.Name, err)
-		}
-		if p.Recovery != nil {
-			if err := a.reseed(c, pod, p.Recovery); err != nil {
-				return err
-			}
-		}
-		if err := a.unchanged(ctx, c); err != nil {
-			return err
-		}
-		if err := a.Client.Create(ctx, pod); err != nil {
-			return staleIf(apierrors.IsAlreadyExists, err, "create Pod "+p.Name)
 		}
 	}
+	if refused != nil {
+		return refused
+	}
 	return nil
+}
+
+// createPod creates one Pod, and its claim.
+func (a *Actor) createPod(ctx context.Context, c *v1beta2.EtcdCluster, p plan.NewPod) error {
+	claim, err := a.claimFor(ctx, c, p)
+	if err != nil {
+		if isRejection(err) {
+			return rejected(c, plan.RejectedPod(p, true), err)
+		}
+		return err
+	}
+	o := member.Options{Name: p.Name, Version: p.Version, LauncherImage: a.LauncherImage, Role: string(p.Role)}
+	if p.Grant != nil {
+		o.Grant = grantOf(c, *p.Grant)
+	}
+	if claim != nil {
+		o.FormerOwners = member.FormerOwners(claim)
+	}
+	pod, err := member.NewPod(c, o)
+	if err != nil {
+		return fmt.Errorf("build Pod %s: %w", p.Name, err)
+	}
+	if p.Recovery != nil {
+		if err := a.reseed(c, pod, p.Recovery); err != nil {
+			return err
+		}
+	}
+	if err := a.unchanged(ctx, c); err != nil {
+		return err
+	}
+	err = a.Client.Create(ctx, pod)
+	if isRejection(err) {
+		return rejected(c, plan.RejectedPod(p, false), fmt.Errorf("create Pod %s: %w", p.Name, err))
+	}
+	return staleIf(apierrors.IsAlreadyExists, err, "create Pod "+p.Name)
 }
 
 // samePods compares the names of the cluster's Pods, read live, with those that
@@ -129,7 +148,12 @@ func (a *Actor) createClaim(ctx context.Context, c *v1beta2.EtcdCluster, p plan.
 	if err := a.Live.Get(ctx, client.ObjectKeyFromObject(claim), &live); err != nil {
 		return nil, fmt.Errorf("read volume %s: %w", name, err)
 	}
-	if !member.Owns(c, &live) {
+	switch {
+	case p.Role == plan.Joiner && !member.Owns(c, &live):
+		return nil, fmt.Errorf("%w: volume %s belongs to someone else", ErrNameTaken, name)
+	case p.Role == plan.Joiner && (!observe.IsMembers(&live, c) || live.DeletionTimestamp != nil):
+		return nil, fmt.Errorf("%w: volume %s is not the cluster's any more", ErrNameTaken, name)
+	case !member.Owns(c, &live):
 		return nil, fmt.Errorf("volume %s belongs to someone else", name)
 	}
 	return &live, nil

@@ -1,6 +1,7 @@
 // Package controller is the loop of etcd-operator: one reconcile observes an
 // EtcdCluster, plans one step, carries it out and reports (packages observe, plan
-// and act). It keeps nothing between reconciles.
+// and act). What it keeps between reconciles spares
+// requests, and may be lost at any moment.
 //
 // Reconciles are driven by watches. A timer looks after what no watch reports: an
 // etcd that starts or catches up; and it is the slow fallback of an idle cluster.
@@ -66,6 +67,8 @@ type Reconciler struct {
 	stale staleness
 	// growth is how full the databases were.
 	growth growth.Keeper
+	// rejections holds what the API server has refused of each cluster.
+	rejections rejections
 }
 
 // Reconcile takes the next step for one EtcdCluster.
@@ -78,6 +81,7 @@ func (r *Reconciler) Reconcile(ctx context.Context, req ctrl.Request) (ctrl.Resu
 			r.unsure.Delete(req.NamespacedName)
 			r.stale.clear(req.NamespacedName)
 			r.growth.Forget(req.NamespacedName)
+			r.rejections.forget(req.NamespacedName)
 			r.Credentials.Forget(req.NamespacedName)
 			r.Certificates.Forget(req.NamespacedName)
 			return ctrl.Result{}, nil
@@ -86,6 +90,7 @@ func (r *Reconciler) Reconcile(ctx context.Context, req ctrl.Request) (ctrl.Resu
 	}
 	if !r.inScope(&c) {
 		r.Metrics.Forget(req.NamespacedName)
+		r.rejections.forget(req.NamespacedName)
 		return ctrl.Result{}, nil
 	}
 	shown, err := r.keepCertificates(ctx, &c)
@@ -99,6 +104,7 @@ func (r *Reconciler) Reconcile(ctx context.Context, req ctrl.Request) (ctrl.Resu
 	}
 	obs.Since = r.since(req.NamespacedName)
 	obs.Growth = r.growth.Note(req.NamespacedName, &obs)
+	obs.Rejections = r.rejections.of(&c)
 	d := plan.Plan(obs)
 	if d.NamesBackups {
 		r.Observer.Backups(ctx, &c, &obs)
@@ -162,6 +168,9 @@ func (r *Reconciler) carryOut(ctx context.Context, c *v1beta2.EtcdCluster, obs *
 		if errors.Is(failed, act.ErrStale) {
 			return r.reportStale(ctx, c, d, failed), failed
 		}
+		if r.remember(ctx, c, d.Action, failed) {
+			return c.Status, failed // the next pass knows of it, and says so
+		}
 	}
 	if failed != nil && !refused(failed) {
 		d.Status.Conditions = explain(d.Status.Conditions, c.Generation, failed)
@@ -210,7 +219,7 @@ func (r *Reconciler) tell(ctx context.Context, c *v1beta2.EtcdCluster, d plan.De
 		}
 		return
 	}
-	if before != nil && before.Reason == d.Reason {
+	if before != nil && before.Reason == d.Reason || plan.IsRejected(d.Reason) { // told by remember
 		return
 	}
 	log.FromContext(ctx).Info(d.Message, "reason", d.Reason)
@@ -274,6 +283,8 @@ func after(ctx context.Context, d plan.Decision, err error) (ctrl.Result, error)
 	case err == nil:
 		// Spread out, so that many idle clusters are not asked at once.
 		return ctrl.Result{RequeueAfter: d.Again + rand.N(d.Again/5+1)}, nil
+	case isRejected(err):
+		return ctrl.Result{RequeueAfter: staleDelay}, nil
 	case refused(err):
 		log.FromContext(ctx).V(1).Info("waiting for etcd", "because", err.Error())
 		return ctrl.Result{RequeueAfter: refusalDelay}, nil

@@ -43,12 +43,13 @@ type bench struct {
 	client    client.Client
 	namespace string
 	metrics   *prometheus.Registry
+	requests  *requests
 }
 
 // newBench starts an operator for a namespace of its own.
 func newBench(t *testing.T, changes ...func(*controller.Reconciler)) *bench {
 	t.Helper()
-	b := &bench{t: t, client: apiservertest.Client(t), namespace: apiservertest.Namespace(t), metrics: prometheus.NewRegistry()}
+	b := &bench{t: t, client: apiservertest.Client(t), namespace: apiservertest.Namespace(t), metrics: prometheus.NewRegistry(), requests: &requests{}}
 	b.startOperator(b.metrics, changes...)
 	return b
 }
@@ -57,7 +58,9 @@ func newBench(t *testing.T, changes ...func(*controller.Reconciler)) *bench {
 // the test.
 func (b *bench) startOperator(registry prometheus.Registerer, changes ...func(*controller.Reconciler)) {
 	b.t.Helper()
-	apiservertest.StartOperatorWith(b.t, apiservertest.Config(), b.namespace, controller.Caches(true, true), func(ctx context.Context, mgr ctrl.Manager) error {
+	to := apiservertest.Config()
+	to.Wrap(b.requests.count)
+	apiservertest.StartOperatorWith(b.t, to, b.namespace, controller.Caches(true, true), func(ctx context.Context, mgr ctrl.Manager) error {
 		etcd := etcdclient.Client{}
 		r := &controller.Reconciler{
 			Client:   mgr.GetClient(),

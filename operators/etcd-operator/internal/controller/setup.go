@@ -2,6 +2,7 @@ package controller
 
 import (
 	"context"
+	"slices"
 	"strings"
 	"time"
 
@@ -38,7 +39,7 @@ func (r *Reconciler) SetupWithManager(ctx context.Context, mgr ctrl.Manager, wor
 	byName := handler.EnqueueRequestsFromMapFunc(ofName)
 	byLabel := handler.EnqueueRequestsFromMapFunc(ofLabel)
 	b := ctrl.NewControllerManagedBy(mgr).
-		For(&v1beta2.EtcdCluster{}).
+		For(&v1beta2.EtcdCluster{}, builder.WithPredicates(notOnlyStatus)).
 		Watches(&corev1.Pod{}, byLabel).
 		Watches(&corev1.PersistentVolumeClaim{}, byLabel).
 		Watches(&corev1.Service{}, byName).
@@ -99,6 +100,17 @@ func (r *Reconciler) ofNode(ctx context.Context, node client.Object) []reconcile
 	}
 	return all
 }
+
+// notOnlyStatus passes what users and other operators change of an EtcdCluster, and not its
+// status: only this operator writes that, and looks again when it has decided to.
+var notOnlyStatus = predicate.Or[client.Object](
+	predicate.GenerationChangedPredicate{}, predicate.AnnotationChangedPredicate{}, predicate.LabelChangedPredicate{},
+	predicate.Funcs{UpdateFunc: func(e event.UpdateEvent) bool {
+		return e.ObjectOld.GetUID() != e.ObjectNew.GetUID() ||
+			e.ObjectOld.GetDeletionTimestamp().IsZero() != e.ObjectNew.GetDeletionTimestamp().IsZero() ||
+			!slices.Equal(e.ObjectOld.GetFinalizers(), e.ObjectNew.GetFinalizers())
+	}},
+)
 
 // readinessChanged passes only what matters of a node: that it is there, and
 // whether it is ready, and takes Pods.

@@ -122,7 +122,7 @@ func createFirstPods(v *view) *step {
 	if len(pods) == 0 {
 		return nil
 	}
-	return do(CreatePods{pods}, "CreatingMembers", fmt.Sprintf("creating Pods %s", names(pods)))
+	return do(CreatePods{pods}, "CreatingMembers", creating(pods))
 }
 
 // restartSeed lets a seed begin again that ended before it had any data, and makes

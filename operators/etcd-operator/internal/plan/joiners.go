@@ -19,12 +19,19 @@ const oldPodAge = 3 * time.Minute
 // that all are added before the first of them starts.
 const joinTogether = 5 * time.Second
 
-// newJoiners are n Pods with fresh names; none if n is not positive.
+// newJoiners are n Pods with fresh names; none if n is not positive, or if the API server
+// refuses them. A name whose Pod was refused comes first, so that its volume is used.
 func (v *view) newJoiners(n int) []NewPod {
+	if n <= 0 || v.joinersHeldBack() != nil {
+		return nil
+	}
 	var pods []NewPod
-	for _, name := range v.FreshNames {
+	for _, name := range append([]string{v.unusedName()}, v.FreshNames...) {
 		if len(pods) >= n {
 			break
+		}
+		if name == "" {
+			continue
 		}
 		if b := v.Cluster.Bootstrap; b == nil || name != b.Member {
 			pods = append(pods, NewPod{Name: name, Role: Joiner, Version: v.newPodVersion(name)})
@@ -48,11 +55,14 @@ func (v *view) missing() int {
 // createJoiners makes the Pods of members to come. They are scheduled, addressed
 // and waiting before anything is done to the member list.
 func createJoiners(v *view) *step {
-	pods := v.newJoiners(v.missing() - len(v.candidates()))
-	if len(pods) == 0 || v.growthWaits() || v.outgrownPods() > 0 {
+	if v.growthWaits() || v.outgrownPods() > 0 {
 		return nil
 	}
-	return do(CreatePods{pods}, "CreatingMembers", fmt.Sprintf("creating Pods %s", names(pods)))
+	pods := v.newJoiners(v.missing() - len(v.candidates()))
+	if len(pods) == 0 {
+		return nil
+	}
+	return do(CreatePods{pods}, "CreatingMembers", creating(pods))
 }
 
 // outgrownPods counts the Pods that were to become members and that are to be deleted
@@ -113,6 +123,15 @@ func (v *view) progress(p *Pod) string {
 		return stuck(p)
 	}
 	return fmt.Sprintf("it does not answer yet on node %s", p.Node)
+}
+
+// creating says how many Pods are created. They have no names that a reader could look up
+// before they exist, and another try would have other ones.
+func creating(pods []NewPod) string {
+	if len(pods) == 1 {
+		return "creating the Pod of a new member"
+	}
+	return fmt.Sprintf("creating the Pods of %d new members", len(pods))
 }
 
 func names(pods []NewPod) string {

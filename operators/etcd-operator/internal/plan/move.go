@@ -148,5 +148,8 @@ func awaitMove(v *view) *step {
 	if held := v.unrest(v.victim()); held != "" {
 		return wait(v.unrestPatience(), v.moves(m), v.moving(m, why, "this goes on when all is well: "+held))
 	}
+	if v.joinersHeldBack() != nil {
+		return wait(idle, v.moves(m), v.moving(m, why, v.rejections()))
+	}
 	return wait(shortly, v.moves(m), v.moving(m, why, "waiting for a Pod to take its place"))
 }

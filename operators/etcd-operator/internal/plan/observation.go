@@ -42,6 +42,9 @@ type Observation struct {
 	// randomness come in from outside, so that Plan stays a function.
 	FreshNames []string
 	FreshToken string
+	// Rejections are the effects on this cluster that the API server has refused, and that
+	// it has not accepted since.
+	Rejections []Rejection
 	// Backup is the newest stored snapshot of this cluster, and BackupsKnown is true if
 	// EtcdBackups could be listed: only for a Decision that names them.
 	Backup       *Backup

@@ -119,6 +119,7 @@ var rules = []rule{
 	growVolume,
 
 	awaitReplacement,
+	awaitAccepted,
 	awaitRestart,
 	awaitUpdate,
 	awaitNewcomer,
@@ -153,7 +154,7 @@ func Plan(o Observation) Decision {
 	v := newView(o)
 	for _, r := range rules {
 		if s := r(v); s != nil {
-			return v.decide(s)
+			return v.decide(v.awaitRejected(s))
 		}
 	}
 	return v.decide(rest(v)) // not reached: rest always answers
@@ -164,7 +165,7 @@ func (v *view) decide(s *step) Decision {
 		Action:   s.action,
 		Reason:   s.reason,
 		Message:  s.message,
-		Again:    v.lookSooner(s.again),
+		Again:    v.untilRetry(v.lookSooner(s.again)),
 		HandsOff: s.reason == "Deleting" || v.Cluster.Fence.Stands() || (blocked[s.reason] && !lookedAfter[s.reason]),
 		Budget:   v.budget(s.action),
 		Status:   v.status(s),

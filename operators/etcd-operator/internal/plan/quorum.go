@@ -134,10 +134,13 @@ func (v *view) whyUnhealthy(m Member) string {
 		return why
 	}
 	p := v.pods[m.Name]
-	switch {
-	case p == nil && m.leftAlone():
-		return "no Pod of the operator's runs it, and it is not asked"
-	case p == nil:
+	if p == nil {
+		if m.leftAlone() {
+			return "no Pod of the operator's runs it, and it is not asked"
+		}
+		if r := v.returnHeldBack(m); r != nil {
+			return "its Pod is gone, and cannot be created: " + r.Words
+		}
 		return "its Pod is gone"
 	}
 	a := v.answer(m)

@@ -30,14 +30,18 @@ func returnPods(v *view) *step {
 	var pods []NewPod
 	for i := range v.Claims {
 		c := &v.Claims[i]
-		if v.pods[c.Name] != nil || c.Deleting || (v.sure && !v.mayHaveData(c.Name)) || v.isOld(c.Name) || v.isStrayClaim(c) {
+		if v.pods[c.Name] != nil || c.Deleting || (v.sure && !v.mayHaveData(c.Name)) || v.isOld(c.Name) || v.isStrayClaim(c) || c.Name == v.unusedName() {
 			continue
 		}
 		// Where a voter finds no place, none is taken up by who may have no data.
 		if crowded && !slices.ContainsFunc(voters, func(m Member) bool { return m.Name == c.Name }) {
 			continue
 		}
-		pods = append(pods, NewPod{Name: c.Name, Role: Returning, Version: v.newPodVersion(c.Name)})
+		p := NewPod{Name: c.Name, Role: Returning, Version: v.newPodVersion(c.Name)}
+		if v.isHeldBack(RejectedPod(p, false)) {
+			continue // the others heal what they can
+		}
+		pods = append(pods, p)
 	}
 	if len(pods) == 0 {
 		return nil

@@ -290,7 +290,7 @@ var lookedAfter = map[string]bool{
 // Blocked reports whether a reason is one for which nothing moves until somebody
 // does something.
 func Blocked(reason string) bool {
-	return blocked[reason] || slices.Contains([]string{
+	return blocked[reason] || IsRejected(reason) || slices.Contains([]string{
 		"VersionRefused", "ScheduleInvalid", "Corrupt", "GrowthRefused", waitingForSnapshot, v1beta2.ReasonUnmanagedMembers,
 	}, reason)
 }
@@ -313,6 +313,13 @@ func (v *view) degraded(s *step) metav1.Condition {
 	}
 	if v.reseeding() {
 		return v.condition(kind, true, recoveringReason, s.message)
+	}
+	if len(v.noted) > 0 {
+		said := v.rejections()
+		if len(v.healthy) < len(v.voters) {
+			said += "; " + v.whoIsMissing()
+		}
+		return v.condition(kind, true, v.noted[0].reason(), said)
 	}
 	if v.Cluster.ClusterID == 0 {
 		return v.condition(kind, false, creatingReason, "the cluster has not served yet")

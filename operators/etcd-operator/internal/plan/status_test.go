@@ -147,7 +147,7 @@ func TestMessages(t *testing.T) {
 		"the version of no members":      {begun(3), v1beta2.ConditionUpgrading, []string{"no member serves yet", "etcd " + theVersion + " is to run"}},
 		"how far it has grown":           {healthy(3).size(5), v1beta2.ConditionScaling, []string{"3 of 5"}},
 		"why it is not begun":            {nothing(3).cluster(func(c *Cluster) { c.Existed = "volume x-1 exists" }), v1beta2.ConditionAvailable, []string{"volume x-1 exists", "restore"}},
-		"what is done while it is begun": {begun(3), v1beta2.ConditionAvailable, []string{"a, n1, n2"}},
+		"what is done while it is begun": {begun(3), v1beta2.ConditionAvailable, []string{"the Pods of 3 new members"}},
 	} {
 		got := message(Plan(tc.seen.seen()).Status, tc.kind)
 		for _, want := range tc.want {

@@ -31,7 +31,10 @@ func deleteLeftoverPods(v *view) *step {
 		if v.isMember(p.Name) || !p.DeletingSince.IsZero() || (v.isCandidate(p) && !needless[p.Name]) || v.isKept(p) {
 			continue
 		}
-		return do(DeletePod{p.Name, p.UID, v.list}, "DeletingPod", fmt.Sprintf("Pod %s is no member's and is deleted", p.Name))
+		step := do(DeletePod{p.Name, p.UID, v.list}, "DeletingPod", fmt.Sprintf("Pod %s is no member's and is deleted", p.Name))
+		if !v.isHeldBack(RejectedAction(step.action)) {
+			return step
+		}
 	}
 	return nil
 }
@@ -47,7 +50,13 @@ func deleteLeftoverClaims(v *view) *step {
 		if v.isMember(c.Name) || c.Deleting || v.pods[c.Name] != nil || (v.isOld(c.Name) && !v.grownAnew()) {
 			continue
 		}
-		return do(DeleteClaim{c.Name, c.UID, v.list}, "DeletingVolume", fmt.Sprintf("the volume of %s is no member's and is deleted", c.Name))
+		if c.Name == v.unusedName() && v.missing() > len(v.candidates()) {
+			continue // its Pod is tried again
+		}
+		step := do(DeleteClaim{c.Name, c.UID, v.list}, "DeletingVolume", fmt.Sprintf("the volume of %s is no member's and is deleted", c.Name))
+		if !v.isHeldBack(RejectedAction(step.action)) {
+			return step
+		}
 	}
 	return nil
 }
@@ -74,7 +83,11 @@ func awaitMembers(v *view) *step {
 		case !v.healthy[m.ID] && p != nil:
 			return wait(v.patience(p), "WaitingForMember", m.Name+": "+v.whyUnhealthy(m))
 		case !v.healthy[m.ID]:
-			return wait(shortly, "WaitingForMember", m.Name+": "+v.whyUnhealthy(m))
+			again := shortly
+			if v.returnHeldBack(m) != nil {
+				again = idle
+			}
+			return wait(again, "WaitingForMember", m.Name+": "+v.whyUnhealthy(m))
 		}
 	}
 	if !v.settled {
@@ -107,6 +120,9 @@ func (v *view) joinersPatience() time.Duration {
 			return soon
 		}
 	}
+	if len(v.candidates()) == 0 && v.joinersHeldBack() != nil {
+		return idle
+	}
 	return shortly
 }
 
@@ -119,6 +135,9 @@ func (v *view) joinersProgress() string {
 	}
 	for _, p := range v.candidates() {
 		return fmt.Sprintf("Pod %s waits until etcd accepts another member", p.Name)
+	}
+	if v.missing() > 0 && v.joinersHeldBack() != nil {
+		return v.rejections()
 	}
 	return "waiting for a Pod to replace it"
 }

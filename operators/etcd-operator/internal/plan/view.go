@@ -44,6 +44,8 @@ type view struct {
 	// foreign is how many members of list the operator did not make. Cluster.Size and
 	// wantedSize count them: they take nobody's place.
 	foreign int
+	// noted are the Rejections of effects that a rule has asked for.
+	noted []*Rejection
 }
 
 func newView(o Observation) *view {

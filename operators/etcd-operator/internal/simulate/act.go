@@ -39,6 +39,8 @@ var (
 	errGone     = errors.New("not found, or another uid")
 	errThere    = errors.New("already exists")
 	errTorn     = errors.New("stands still")
+	errRefused  = errors.New("forbidden: exceeded quota")
+	errTaken    = errors.New("the volume of that name is nobody's, or another's")
 	errNobody   = errors.New("no member answers a linearizable read")
 )
 
@@ -97,12 +99,36 @@ func (w *world) call(op *operator) {
 		w.crashOperator(op, 1+w.random.below(10))
 		return
 	}
+	if errors.Is(err, errRefused) {
+		w.remember(op, n)
+		op.todo.refused = true
+		if !more {
+			op.todo, op.woken = nil, true
+		}
+		return
+	}
 	if err == nil && more {
 		return
 	}
+	if (err == nil && !op.todo.refused) || errors.Is(err, errTaken) {
+		op.rejections = plan.Accept(op.rejections, op.todo.decision.Action)
+	}
 	op.todo = nil
-	if !errors.Is(err, errConflict) && !errors.Is(err, errGone) {
+	if !errors.Is(err, errConflict) && !errors.Is(err, errGone) && !errors.Is(err, errTaken) {
 		w.report(op)
+	}
+}
+
+// remember notes that the API server has refused call number n of a decision, which was to
+// make a Pod or its volume.
+func (w *world) remember(op *operator, n int) {
+	pods := op.todo.decision.Action.(plan.CreatePods).Pods
+	p, volume := pods[(n-1)/2], (n-1)%2 == 0
+	r := plan.RejectedPod(p, volume)
+	r.Words, r.Generation = errRefused.Error(), op.todo.seen.Cluster.Generation
+	op.rejections, _ = plan.Reject(op.rejections, r, epoch.Add(w.now))
+	if !volume && w.claim(p.Name) != nil && p.Role != plan.Returning {
+		w.checkOrphans(op, p.Name)
 	}
 }
 

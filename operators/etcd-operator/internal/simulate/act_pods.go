@@ -32,6 +32,12 @@ func (w *world) createPods(seen *plan.Observation, a plan.CreatePods, n int, sen
 		return false, errConflict
 	}
 	if n%2 == 0 {
+		if c := w.claim(np.Name); c != nil && np.Role == plan.Joiner && !w.isMembers(c) {
+			return false, errTaken
+		}
+		if w.cfg.Persistent && np.Role != plan.Returning && w.claim(np.Name) == nil && w.during(RefuseClaims) {
+			return false, errRefused
+		}
 		if w.cfg.Persistent && np.Role != plan.Returning && w.claim(np.Name) == nil {
 			w.touch("a volume is made")
 			w.createClaim(np.Name)
@@ -43,6 +49,9 @@ func (w *world) createPods(seen *plan.Observation, a plan.CreatePods, n int, sen
 	}
 	if w.pod(np.Name) != nil {
 		return more, errThere
+	}
+	if w.during(RefusePods) {
+		return more && np.Role == plan.Returning, errRefused
 	}
 	w.touch("a Pod is made")
 	w.checkCreate(&np)

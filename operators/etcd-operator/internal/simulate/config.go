@@ -168,8 +168,14 @@ func RandomConfig(seed int64) Config {
 	older := newRandom(uint64(seed), 13)
 	cfg.Learners = pick(&older, 7, 7, 7, 3, 1)
 	cfg.Faults = pick(&r, 0, 2, 4, 8, 12, 20)
-	for k := range numFaults {
+	for k := range RefusePods {
 		if r.chance(45) {
+			cfg.Kinds = append(cfg.Kinds, k)
+		}
+	}
+	refusals := newRandom(uint64(seed), 13)
+	for _, k := range []FaultKind{RefusePods, RefuseClaims} {
+		if refusals.chance(20) {
 			cfg.Kinds = append(cfg.Kinds, k)
 		}
 	}

@@ -171,6 +171,10 @@ const (
 	// RotateAuthority has another authority sign the certificates, with the steps that this
 	// takes.
 	RotateAuthority
+	// RefusePods and RefuseClaims make the API server refuse new Pods, or new volumes, as when
+	// a quota is used up.
+	RefusePods
+	RefuseClaims
 
 	numFaults
 )
@@ -184,7 +188,7 @@ var faultNames = [numFaults]string{
 	"SlowAnswers", "LagPods", "LagClaims", "LagStatus", "EditSize", "Pause", "EditVersion", "EditRepository", "EnableAuth",
 	"LackCredentials", "EditTemplate", "AskRestart", "Cordon", "Uncordon", "NameConflict", "Restore", "EraseFence",
 	"OldMarks", "DeleteCluster", "Unschedulable", "ImageTrouble", "SlowAddress", "ChangeLearners", "PassTime",
-	"LackCertificates", "SpoilCertificates", "RotateAuthority",
+	"LackCertificates", "SpoilCertificates", "RotateAuthority", "RefusePods", "RefuseClaims",
 }
 
 func (k FaultKind) String() string { return faultNames[k] }

@@ -109,7 +109,7 @@ func (w *world) inject(f Fault) bool {
 	case Pause:
 		w.edit(func(c *etcdCluster) { c.paused = true })
 		fallthrough
-	case SlowMember, PartitionPeers, NameConflict, SlowAnswers, LagPods, LagClaims, LagStatus, Unschedulable, ImageTrouble, SlowAddress:
+	case RefusePods, RefuseClaims, SlowMember, PartitionPeers, NameConflict, SlowAnswers, LagPods, LagClaims, LagStatus, Unschedulable, ImageTrouble, SlowAddress:
 		w.until[f.Kind] = max(w.until[f.Kind], w.step+f.For)
 	}
 	w.say("FAULT %s", f)

@@ -14,6 +14,9 @@ import (
 // back, and so no acknowledged write is lost.
 const history = "History"
 
+// orphans stands for volumes that multiply.
+const orphans = "Volumes"
+
 // checkTruth is what must hold after every step and every API call.
 func (w *world) checkTruth() {
 	joiners := 0
@@ -35,6 +38,19 @@ func (w *world) checkTruth() {
 	if w.configured {
 		w.checkLists()
 		w.configured = false
+	}
+}
+
+// checkOrphans: the volumes of Pods that the API server has refused do not multiply. There
+// is one for the seed, and one for all that are to join.
+func (w *world) checkOrphans(op *operator, name string) {
+	op.orphans = slices.DeleteFunc(slices.Clone(op.orphans), func(old string) bool {
+		c := w.claim(old)
+		return old == name || c == nil || c.deleting || w.pod(old) != nil
+	})
+	op.orphans = append(op.orphans, name)
+	if len(op.orphans) > 2 {
+		w.fail(orphans, "the volumes %v were made for Pods that were refused", op.orphans)
 	}
 }
 
@@ -117,6 +133,9 @@ func (w *world) checkCreate(p *plan.NewPod) {
 	}
 	if c := w.claim(p.Name); c != nil && c.retired != "" {
 		w.fail("S7", "Pod %s is made on a volume that a restore has retired", p.Name)
+	}
+	if c := w.claim(p.Name); p.Role == plan.Joiner && c != nil && c.disk.data != nil {
+		w.fail("S2", "joiner %s is made on a volume with data: it would start without leave", p.Name)
 	}
 	// One that returns to a volume may be a former member's while no quorum says who
 	// the members are: etcd, if there is data, is told that it was removed.

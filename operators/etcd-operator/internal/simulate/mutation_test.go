@@ -32,6 +32,30 @@ func TestPlantedBugs(t *testing.T) {
 		rare bool
 	}
 	rows := map[string]row{
+		"refusals that nobody remembers": {
+			reason: "each try of a Pod that is refused makes another volume",
+			planner: lie(func(o *plan.Observation) {
+				o.Rejections = nil
+			}),
+			config: func(c *Config) {
+				c.Persistent, c.Kinds = true, append(c.Kinds, RefusePods, RefusePods)
+			},
+			by: []string{orphans},
+		},
+		"the volume of a joiner that was refused, for another's": {
+			reason: "the name of a member that is down is taken for one whose Pod was refused: it starts on data without leave",
+			planner: lie(func(o *plan.Observation) {
+				for _, c := range o.Claims {
+					if !slices.ContainsFunc(o.Pods, func(p plan.Pod) bool { return p.Name == c.Name }) {
+						o.Rejections = append(slices.Clone(o.Rejections), plan.Rejection{Kind: "CreatePods", Role: plan.Joiner, Name: c.Name})
+					}
+				}
+			}),
+			config: func(c *Config) {
+				c.Persistent, c.Kinds = true, append(c.Kinds, EditSize, EditSize, DeletePod)
+			},
+			by: []string{"S2", "S7"},
+		},
 		"off-by-one quorum": {
 			reason: "one voter that does not answer is counted as healthy",
 			planner: lie(func(o *plan.Observation) {

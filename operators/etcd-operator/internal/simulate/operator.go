@@ -35,6 +35,10 @@ type operator struct {
 	version int
 	// names counts the fresh names that it has used.
 	names int
+	// rejections are what the API server has refused, as package controller remembers it.
+	rejections []plan.Rejection
+	// orphans are the volumes that it has made for Pods which were refused.
+	orphans []string
 	// todo is what it is carrying out; nil if nothing.
 	todo *todo
 	// wake is when it looks again, and woken is true when a watch told something.
@@ -77,6 +81,8 @@ type todo struct {
 	// torn makes it stand still between the last look and the change that it is the
 	// precondition of; looked is true when it has.
 	torn, looked bool
+	// refused is true once the API server has refused a part of it.
+	refused bool
 	// sent is true of a call that takes effect later: it was looked before.
 	sent      bool
 	disturbed int // world.disturbed at the observation
@@ -101,6 +107,7 @@ func (op *operator) relist(w *world) {
 	}
 	op.clusterQueue, op.podQueue, op.claimQueue = nil, nil, nil
 	op.todo, op.half, op.woken, op.last, op.since = nil, nil, true, plan.Decision{}, w.now
+	op.rejections, op.orphans = nil, nil
 }
 
 // publish tells every operator's watches what has changed.
@@ -324,6 +331,7 @@ func (w *world) observe(op *operator) (plan.Observation, []pod) {
 		},
 		Pods:       make([]plan.Pod, 0, len(op.pods)),
 		FreshToken: fmt.Sprintf("%s%d", op.id, op.names),
+		Rejections: op.rejections,
 	}
 	if c.recover != 0 {
 		o.Cluster.Recover = fmt.Sprintf("%016x", c.recover)

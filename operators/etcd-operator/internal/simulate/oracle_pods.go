@@ -43,11 +43,20 @@ func (k *check) createPods(a plan.CreatePods) *Violation {
 				return v
 			}
 		}
-		if p.Role == plan.Joiner && !slices.Contains(k.o.FreshNames, p.Name) {
+		if p.Role == plan.Joiner && !slices.Contains(k.o.FreshNames, p.Name) && !k.isUnused(p.Name) {
 			return violation("S7", "creates joiner %s under a name that is not fresh", p.Name)
 		}
 	}
 	return nil
+}
+
+// isUnused reports whether a name is known to have been nobody's: the API server has
+// refused the joiner's Pod that was to have it, and it is in no list.
+func (k *check) isUnused(name string) bool {
+	refused := slices.ContainsFunc(k.o.Rejections, func(r plan.Rejection) bool { return r.Role == plan.Joiner && r.Name == name })
+	return refused && !slices.ContainsFunc(k.o.Pods, func(p plan.Pod) bool {
+		return k.ours(&p.Answer) && p.Answer.Read && slices.ContainsFunc(p.Answer.Members, func(m plan.Member) bool { return m.Name == name })
+	})
 }
 
 // grant checks a leave to start: for the recorded seed before the cluster id is

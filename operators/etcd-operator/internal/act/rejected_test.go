@@ -1,0 +1,106 @@
+package act_test
+
+import (
+	"errors"
+	"strings"
+	"testing"
+
+	corev1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/api/resource"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	"github.com/etcd-operators/etcd-operators/api/v1beta2"
+	"github.com/etcd-operators/etcd-operators/operators/etcd-operator/internal/act"
+	"github.com/etcd-operators/etcd-operators/operators/etcd-operator/internal/plan"
+	"github.com/etcd-operators/etcd-operators/shared/apiservertest"
+	"github.com/etcd-operators/etcd-operators/shared/member"
+)
+
+// quota lets no more of a resource be created.
+func (b *bench) quota(name corev1.ResourceName) *corev1.ResourceQuota {
+	b.t.Helper()
+	none := corev1.ResourceList{name: resource.MustParse("0")}
+	q := &corev1.ResourceQuota{ObjectMeta: metav1.ObjectMeta{Name: "q", Namespace: b.cluster.Namespace}, Spec: corev1.ResourceQuotaSpec{Hard: none}}
+	apiservertest.Create(b.t, b.client, q)
+	q.Status = corev1.ResourceQuotaStatus{Hard: none, Used: none} // nobody else counts here
+	apiservertest.SetStatus(b.t, b.client, q)
+	return q
+}
+
+// rejections are what an error says that the API server has refused.
+func rejections(t *testing.T, err error) []plan.Rejection {
+	t.Helper()
+	var refused *act.RejectedError
+	if !errors.As(err, &refused) {
+		t.Fatalf("the error is %v, want a refusal", err)
+	}
+	return refused.Rejections
+}
+
+// What the API server refuses is told by the effect, in words that name nothing that never
+// existed; the volume that was made before is used by the next try.
+func TestAPodThatIsRefused(t *testing.T) {
+	b := newBench(t, withVolumes)
+	q := b.quota(corev1.ResourcePods)
+	pods := creating(plan.NewPod{Name: "x-a", Role: plan.Joiner, Version: "3.6.16"}, plan.NewPod{Name: "x-b", Role: plan.Joiner, Version: "3.6.16"})
+	err := b.act(b.observe(), pods)
+	got := rejections(t, err)
+	if len(got) != 1 || got[0].Kind != "CreatePods" || got[0].Role != plan.Joiner || got[0].Name != "x-a" || got[0].Volume || got[0].Generation != b.cluster.Generation {
+		t.Errorf("%+v were refused, want the Pod of x-a", got)
+	}
+	if !strings.Contains(got[0].Words, "exceeded quota: q") || strings.Contains(got[0].Words, "x-a") {
+		t.Errorf("the words are %q", got[0].Words)
+	}
+	if !b.exists(&corev1.PersistentVolumeClaim{}, "x-a") || b.exists(&corev1.PersistentVolumeClaim{}, "x-b") {
+		t.Error("there is no volume x-a, or there is x-b: one is enough to be refused by")
+	}
+	apiservertest.Delete(t, b.client, q)
+	if err := b.act(b.observe(), pods); err != nil {
+		t.Errorf("the next try, with the volume that there is: %v", err)
+	}
+}
+
+// Each member that returns is tried, whatever becomes of the others.
+func TestPodsThatReturnAreAllTried(t *testing.T) {
+	b := newBench(t, withVolumes)
+	for _, name := range []string{"x-a", "x-b"} {
+		apiservertest.Create(t, b.client, member.NewClaim(b.cluster, name))
+	}
+	b.quota(corev1.ResourcePods)
+	got := rejections(t, b.act(b.observe(), creating(
+		plan.NewPod{Name: "x-a", Role: plan.Returning, Version: "3.6.16"}, plan.NewPod{Name: "x-b", Role: plan.Returning, Version: "3.6.16"})))
+	if len(got) != 2 || got[0].Name != "x-a" || got[1].Name != "x-b" {
+		t.Errorf("%+v were refused, want x-a and x-b", got)
+	}
+}
+
+func TestAVolumeThatIsRefused(t *testing.T) {
+	b := newBench(t, withVolumes)
+	b.quota(corev1.ResourcePersistentVolumeClaims)
+	got := rejections(t, b.act(b.observe(), creating(plan.NewPod{Name: "x-a", Role: plan.Joiner, Version: "3.6.16"})))
+	if len(got) != 1 || !got[0].Volume {
+		t.Errorf("%+v were refused, want a volume", got)
+	}
+}
+
+// A volume that a restore has retired, or that is being deleted, is no new member's.
+func TestANameThatIsTaken(t *testing.T) {
+	for name, change := range map[string]func(*corev1.PersistentVolumeClaim){
+		"retired":       func(c *corev1.PersistentVolumeClaim) { c.Labels[v1beta2.LabelRetiredBy] = "r" },
+		"being deleted": func(c *corev1.PersistentVolumeClaim) { c.Finalizers = []string{"example.com/hold"} },
+	} {
+		t.Run(name, func(t *testing.T) {
+			b := newBench(t, withVolumes)
+			claim := member.NewClaim(b.cluster, "x-a")
+			change(claim)
+			apiservertest.Create(t, b.client, claim)
+			if len(claim.Finalizers) > 0 {
+				apiservertest.Delete(t, b.client, claim)
+			}
+			err := b.act(b.observe(), creating(plan.NewPod{Name: "x-a", Role: plan.Joiner, Version: "3.6.16"}))
+			if !errors.Is(err, act.ErrNameTaken) || b.exists(&corev1.Pod{}, "x-a") {
+				t.Errorf("the error is %v, want that the name is taken, and no Pod", err)
+			}
+		})
+	}
+}

@@ -1,0 +1,91 @@
+package controller
+
+import (
+	"context"
+	"errors"
+	"sync"
+	"time"
+
+	corev1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/types"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+	"sigs.k8s.io/controller-runtime/pkg/log"
+
+	"github.com/etcd-operators/etcd-operators/api/v1beta2"
+	"github.com/etcd-operators/etcd-operators/operators/etcd-operator/internal/act"
+	"github.com/etcd-operators/etcd-operators/operators/etcd-operator/internal/plan"
+	"github.com/etcd-operators/etcd-operators/shared/wording"
+)
+
+// rejections holds what the API server has refused of each EtcdCluster, by its name, and
+// only for the one of that uid. An operator that starts knows of none, and tries each
+// effect once more.
+type rejections struct {
+	mu  sync.Mutex
+	all map[client.ObjectKey]rejectionsOf
+}
+
+type rejectionsOf struct {
+	uid types.UID
+	all []plan.Rejection
+}
+
+// of are those of a cluster. They are never changed in place.
+func (r *rejections) of(c *v1beta2.EtcdCluster) []plan.Rejection {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	known := r.all[client.ObjectKeyFromObject(c)]
+	if known.uid != c.UID {
+		return nil
+	}
+	return known.all
+}
+
+func (r *rejections) set(c *v1beta2.EtcdCluster, all []plan.Rejection) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	key := client.ObjectKeyFromObject(c)
+	if len(all) == 0 {
+		delete(r.all, key)
+		return
+	}
+	if r.all == nil {
+		r.all = map[client.ObjectKey]rejectionsOf{}
+	}
+	r.all[key] = rejectionsOf{c.UID, all}
+}
+
+func (r *rejections) forget(key client.ObjectKey) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	delete(r.all, key)
+}
+
+// remember notes how an action ended, and makes an event and a log line of what the API
+// server refuses: once, not for each try. It reports whether it refused anything.
+func (r *Reconciler) remember(ctx context.Context, c *v1beta2.EtcdCluster, a plan.Action, failed error) bool {
+	known := r.rejections.of(c)
+	var refused *act.RejectedError
+	if !errors.As(failed, &refused) {
+		if (failed == nil || errors.Is(failed, act.ErrNameTaken)) && len(known) > 0 {
+			r.rejections.set(c, plan.Accept(known, a))
+		}
+		return false
+	}
+	for _, rejection := range refused.Rejections {
+		var news bool
+		if known, news = plan.Reject(known, rejection, time.Now()); !news {
+			continue
+		}
+		reason, message := rejection.Describe()
+		log.FromContext(ctx).Info(message, "action", a.Kind(), "reason", reason)
+		r.Events.Eventf(c, nil, corev1.EventTypeWarning, reason, a.Kind(), "%s", wording.Clip(message))
+	}
+	r.rejections.set(c, known)
+	return true
+}
+
+func isRejected(err error) bool {
+	var refused *act.RejectedError
+	return errors.As(err, &refused)
+}

@@ -1,0 +1,261 @@
+package plan
+
+import (
+	"cmp"
+	"fmt"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/etcd-operators/etcd-operators/api/v1beta2"
+)
+
+// This file knows what the API server has refused: a Pod for which a quota has no room, a
+// volume that an admission policy denies. The operator remembers it, tries again less and
+// less often, and the rules go on without it where that is safe.
+
+const (
+	// firstPause and longestPause bound the time between two tries of what the API server
+	// refuses. Nobody tells the operator when a quota has room again, so the longest is how
+	// long a user waits at most; with the largest size it still makes less than six
+	// requests a minute.
+	firstPause   = time.Second
+	longestPause = 2 * time.Minute
+	// maxRejections bounds how many the operator remembers of one cluster: the oldest go.
+	maxRejections = 16
+)
+
+// Rejection is an effect that the API server has refused for good: it has answered, and
+// nothing came of it. Conflicts, time-outs and stale reads are none.
+type Rejection struct {
+	// Kind is the action's. Of CreatePods Role is the Pod's, and Volume is true if its
+	// claim was refused, not the Pod itself.
+	Kind   string
+	Role   Role
+	Volume bool
+	// Name is the object's. A joiner's Pod has no name that matters: the next try may use
+	// this one again, for which there may be a claim that no Pod has ever used.
+	Name string
+	// Words are the API server's, without the object's name.
+	Words string
+	// Generation is the EtcdCluster's: an edit of the spec makes the next try due.
+	Generation int64
+	// Times is how often it was refused in a row, Until the time of the next try.
+	Times int
+	Until time.Time
+}
+
+// sameEffect reports whether two are of the same effect. The Pods of joiners are one.
+func (r *Rejection) sameEffect(o *Rejection) bool {
+	return r.Kind == o.Kind && r.Role == o.Role && (r.Name == o.Name || r.Role == Joiner)
+}
+
+// Reject returns what is remembered once an effect was refused at a moment: by its
+// Kind, Role, Volume, Name, Words and Generation. It tells whether this is news, and not
+// another try.
+func Reject(all []Rejection, r Rejection, at time.Time) (now []Rejection, news bool) {
+	r.Times = 1
+	for _, old := range all {
+		if !r.sameEffect(&old) {
+			now = append(now, old)
+			continue
+		}
+		// What nobody has tried for long is told again.
+		if old.Generation == r.Generation && at.Sub(old.Until) < longestPause {
+			r.Times = old.Times + 1
+		}
+	}
+	pause := firstPause
+	for range r.Times - 1 {
+		if pause *= 2; pause > longestPause {
+			pause = longestPause
+			break
+		}
+	}
+	r.Until = at.Add(pause)
+	now = append(now, r)
+	return now[max(0, len(now)-maxRejections):], r.Times == 1
+}
+
+// Accept returns what is remembered once an action was carried out.
+func Accept(all []Rejection, a Action) []Rejection {
+	done := effects(a)
+	return slices.DeleteFunc(slices.Clone(all), func(r Rejection) bool {
+		return slices.ContainsFunc(done, func(d Rejection) bool { return r.sameEffect(&d) })
+	})
+}
+
+// effects are what of an action may be refused, each by itself.
+func effects(a Action) []Rejection {
+	e := Rejection{Kind: a.Kind()}
+	switch x := a.(type) {
+	case CreatePods:
+		var all []Rejection
+		for _, p := range x.Pods {
+			all = append(all, RejectedPod(p, false))
+		}
+		return all
+	case OpenGrant:
+		e.Name = x.Name
+	case WithdrawLeave:
+		e.Name = x.Name
+	case DropSeed:
+		e.Name = x.Name
+	case ChangeImage:
+		e.Name = x.Name
+	case RemakePod:
+		e.Name = x.Name
+	case Defragment:
+		e.Name = x.Name
+	case DeletePod:
+		e.Name = x.Name
+	case DeleteClaim:
+		e.Name = x.Name
+	}
+	return []Rejection{e}
+}
+
+// RejectedPod is the Rejection of a new Pod or of its volume.
+func RejectedPod(p NewPod, volume bool) Rejection {
+	return Rejection{Kind: CreatePods{}.Kind(), Role: p.Role, Volume: volume, Name: p.Name}
+}
+
+// RejectedAction is the Rejection of an action other than CreatePods.
+func RejectedAction(a Action) Rejection { return effects(a)[0] }
+
+// rejection is what is known of an effect that was refused; nil if nothing is.
+func (v *view) rejection(effect Rejection) *Rejection {
+	for i := range v.Rejections {
+		if r := &v.Rejections[i]; r.sameEffect(&effect) && r.Generation == v.Cluster.Generation {
+			return r
+		}
+	}
+	return nil
+}
+
+// heldBack returns the Rejection of an effect that a rule asks for, if that is not to be
+// tried yet. It notes the Rejection for the status, also when the next try is due.
+func (v *view) heldBack(effect Rejection) *Rejection {
+	r := v.rejection(effect)
+	if r == nil {
+		return nil
+	}
+	if !slices.Contains(v.noted, r) {
+		v.noted = append(v.noted, r)
+	}
+	if !v.Now.Before(r.Until) {
+		return nil
+	}
+	return r
+}
+
+func (v *view) isHeldBack(effect Rejection) bool { return v.heldBack(effect) != nil }
+
+// joinersHeldBack is the Rejection of joiners' Pods that are not to be tried yet.
+func (v *view) joinersHeldBack() *Rejection {
+	return v.heldBack(Rejection{Kind: CreatePods{}.Kind(), Role: Joiner})
+}
+
+// returnHeldBack is the Rejection of a member's Pod that is to be created again.
+func (v *view) returnHeldBack(m Member) *Rejection {
+	return v.heldBack(RejectedPod(NewPod{Name: m.Name, Role: Returning}, false))
+}
+
+// awaitRejected waits in place of a step that the API server refuses. Rules whose effect
+// others do not rest on hold it back themselves, so that those act.
+func (v *view) awaitRejected(s *step) *step {
+	if s.action == nil {
+		return s
+	}
+	for _, e := range effects(s.action) {
+		if r := v.heldBack(e); r != nil {
+			return wait(idle, r.reason(), v.rejections())
+		}
+	}
+	return s
+}
+
+// awaitAccepted waits for Pods of joiners that the API server refuses: nothing is done to
+// members while some are missing (S6). Those that are to take the place of a member that
+// serves are waited for in awaitMove.
+func awaitAccepted(v *view) *step {
+	if v.missing() <= len(v.candidates()) || v.extra() {
+		return nil
+	}
+	r := v.joinersHeldBack()
+	if r == nil {
+		return nil
+	}
+	return wait(v.joinersPatience(), r.reason(), v.rejections())
+}
+
+// untilRetry shortens a wait to the next try of what the API server refuses.
+func (v *view) untilRetry(again time.Duration) time.Duration {
+	for _, r := range v.noted {
+		if left := r.Until.Sub(v.Now); left > 0 {
+			again = min(again, left)
+		}
+	}
+	return again
+}
+
+// unusedName is the name of a joiner that the API server has refused: no Pod has had it,
+// and no member. Its claim may exist, and is used by the Pod that is created next.
+func (v *view) unusedName() string {
+	for i := range v.Rejections {
+		r := &v.Rejections[i]
+		if r.Kind == (CreatePods{}).Kind() && r.Role == Joiner && v.pods[r.Name] == nil && !v.isMember(r.Name) {
+			return r.Name
+		}
+	}
+	return ""
+}
+
+func (r *Rejection) reason() string {
+	switch {
+	case r.Volume:
+		return v1beta2.ReasonVolumeRejected
+	case r.Role != "":
+		return v1beta2.ReasonPodRejected
+	}
+	return v1beta2.ReasonActionRejected
+}
+
+// IsRejected reports whether a reason is that of a Rejection.
+func IsRejected(reason string) bool {
+	return reason == v1beta2.ReasonPodRejected || reason == v1beta2.ReasonVolumeRejected || reason == v1beta2.ReasonActionRejected
+}
+
+// Describe returns the reason and the message of a Rejection, as an event tells it.
+func (r *Rejection) Describe() (reason, message string) {
+	return r.reason(), fmt.Sprintf("cannot %s: %s; the operator retries, at least every %s", r.effect(), r.Words, longestPause)
+}
+
+// effect says what was refused. A Pod that was not created has no name that a reader could
+// look up, unless a member has it.
+func (r *Rejection) effect() string {
+	what := "Pod"
+	if r.Volume {
+		what = "PersistentVolumeClaim"
+	}
+	switch {
+	case r.Role == Joiner:
+		return fmt.Sprintf("create the %s of a new member", what)
+	case r.Role == Seed:
+		return fmt.Sprintf("create the %s of the first member", what)
+	case r.Role != "":
+		return fmt.Sprintf("create %s %s", what, r.Name)
+	}
+	return strings.TrimSpace(fmt.Sprintf("carry out %s %s", r.Kind, r.Name))
+}
+
+// rejections says what the API server refuses, in an order that does not change.
+func (v *view) rejections() string {
+	var said []string
+	for _, r := range v.noted {
+		said = append(said, fmt.Sprintf("cannot %s: %s", r.effect(), r.Words))
+	}
+	slices.SortFunc(said, cmp.Compare)
+	said = slices.Compact(said)
+	return fmt.Sprintf("%s; the operator retries, at least every %s", strings.Join(said, "; "), longestPause)
+}

@@ -1,0 +1,183 @@
+package plan
+
+import (
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/etcd-operators/etcd-operators/api/v1beta2"
+)
+
+const quotaWords = "exceeded quota: q"
+
+// rejected are Pods that the API server has refused just now.
+func (w *world) rejected(role Role, names ...string) *world {
+	for _, name := range names {
+		r := RejectedPod(NewPod{Name: name, Role: role}, false)
+		r.Words, r.Generation = quotaWords, w.o.Cluster.Generation
+		w.o.Rejections, _ = Reject(w.o.Rejections, r, now)
+	}
+	return w
+}
+
+// later is the same after some time.
+func (w *world) later(d time.Duration) *world {
+	for i := range w.o.Rejections {
+		w.o.Rejections[i].Until = w.o.Rejections[i].Until.Add(-d)
+	}
+	return w
+}
+
+func TestARefusalSilencesNoOtherRule(t *testing.T) {
+	rows{
+		"no joiner's Pod is created while the API server refuses them": {
+			reason: "each try is a request, and makes a volume",
+			seen:   healthy(3).size(5).rejected(Joiner, "r"), because: v1beta2.ReasonPodRejected,
+		},
+		"it is tried again after a pause": {
+			reason: "a quota may have room again", seen: healthy(3).size(4).rejected(Joiner, "r").later(firstPause),
+			do: create(NewPod{Name: "r", Role: Joiner}), because: "CreatingMembers",
+		},
+		"it is tried again at once when the spec is edited": {
+			reason: "the edit may mend it", seen: healthy(3).size(4).rejected(Joiner, "r").cluster(func(c *Cluster) { c.Generation++ }),
+			do: create(NewPod{Name: "r", Role: Joiner}), because: "CreatingMembers",
+		},
+		"the volume of a Pod that was refused is used by the next try": {
+			reason: "volumes do not multiply", seen: healthy(3).volumes().size(5).claim("r").rejected(Joiner, "r").later(firstPause),
+			do: create(NewPod{Name: "r", Role: Joiner}, NewPod{Name: "n1", Role: Joiner}), because: "CreatingMembers",
+		},
+		"the volume of a Pod that was refused stays for the next try": {
+			reason: "it is of no use to delete it and to make it again", seen: healthy(3).volumes().size(5).claim("r").rejected(Joiner, "r"),
+			because: v1beta2.ReasonPodRejected,
+		},
+		"the volume of a Pod that was refused is deleted when none is wanted": {
+			reason: "it is no member's", seen: healthy(3).volumes().claim("r").rejected(Joiner, "r"), do: discardClaim("r"), because: "DeletingVolume",
+		},
+		"the name of a Pod that was refused is not used when it is a member's": {
+			reason: "S2: a name belongs to one member", seen: healthy(3).size(4).voter("r").gone("r").size(5).rejected(Joiner, "r").later(firstPause),
+			do: create(NewPod{Name: "n1", Role: Joiner}, NewPod{Name: "n2", Role: Joiner}), because: "CreatingMembers",
+		},
+		"a seed is latched while joiners are refused": {
+			reason: "S1: what serves is the cluster",
+			seen:   begun(3).voter("a").role("a", Seed).rejected(Joiner, "r"), do: exactly(LatchClusterID{theCluster}), because: "Bootstrapped",
+		},
+		"a member gets its role while joiners are refused": {
+			reason: "clients find it", seen: healthy(3).size(5).role("c", Joiner).rejected(Joiner, "r"), do: setRole("c", Voter), because: "SettingRoles",
+		},
+		"a learner is promoted while other joiners are refused": {
+			reason: "it is there", seen: healthy(3).size(5).learner("d").rejected(Joiner, "r"), do: promoteOf("d"), because: "MemberPromoted",
+		},
+		"a leftover volume is deleted while joiners are refused": {
+			reason: "it is no member's", seen: healthy(3).volumes().size(5).claim("x").rejected(Joiner, "r"), do: discardClaim("x"), because: "DeletingVolume",
+		},
+		"a lost member stays while its replacement is refused": {
+			reason: "S4: a replacement that can't be created is not coming", seen: healthy(3).dead("c").rejected(Joiner, "r"), because: "ReplacingDeadMember",
+		},
+		"no member is restarted while joiners are refused": {
+			reason: "S6", seen: healthy(3).size(5).rejected(Joiner, "r").cluster(func(c *Cluster) { c.WantedVersion = "3.6.17" }), because: v1beta2.ReasonPodRejected,
+		},
+		"nothing is done while the seed's Pod is refused": {
+			reason: "S1: there is nothing to do without it", seen: begun(3).rejected(Seed, "a"), because: v1beta2.ReasonPodRejected,
+		},
+		"a member's Pod is created again though another one's is refused": {
+			reason: "each one that returns helps", seen: healthy(5).volumes().gone("b", "c").rejected(Returning, "b"),
+			do: returning("c"), because: "RestartingMember",
+		},
+		"a refused Pod of a member is waited for, and nothing is done to the others": {
+			reason: "S6", seen: healthy(3).volumes().gone("b").rejected(Returning, "b"), because: "WaitingForMember",
+		},
+		"no quorum is waited for while the Pods of members are refused": {
+			reason: "S7", seen: healthy(3).volumes().gone("b", "c").rejected(Returning, "b", "c").noQuorum(), because: "NoQuorum",
+		},
+		"the next leftover is deleted though one can't be": {
+			reason: "an admission policy denies the first",
+			seen: func() *world {
+				w := healthy(3).volumes().claim("x").claim("y")
+				r := RejectedAction(DeleteClaim{Name: "x"})
+				r.Generation = w.o.Cluster.Generation
+				w.o.Rejections, _ = Reject(nil, r, now)
+				return w
+			}(),
+			do: discardClaim("y"), because: "DeletingVolume",
+		},
+		"another action that is refused is waited for": {
+			reason: "what follows may rest on it",
+			seen: func() *world {
+				w := healthy(3).role("c", Joiner)
+				r := RejectedAction(SetRoles{})
+				r.Generation = w.o.Cluster.Generation
+				w.o.Rejections, _ = Reject(nil, r, now)
+				return w
+			}(),
+			because: v1beta2.ReasonActionRejected,
+		},
+	}.run(t)
+}
+
+// A refusal shows in Degraded with the API server's words, and in nothing that changes
+// from try to try.
+func TestARefusalIsSaid(t *testing.T) {
+	degraded := func(o Observation) (status, reason, message string) {
+		for _, c := range Plan(o).Status.Conditions {
+			if c.Type == v1beta2.ConditionDegraded {
+				return string(c.Status), c.Reason, c.Message
+			}
+		}
+		return "", "", ""
+	}
+	w := healthy(3).size(5).rejected(Joiner, "r")
+	status, reason, message := degraded(w.seen())
+	if status != "True" || reason != v1beta2.ReasonPodRejected || !strings.Contains(message, quotaWords) || strings.Contains(message, "r-") {
+		t.Errorf("Degraded is %s, %s: %s", status, reason, message)
+	}
+	if again := Plan(w.seen()).Again; again > firstPause {
+		t.Errorf("the cluster is looked at after %s, want the next try after %s", again, firstPause)
+	}
+	if _, _, due := degraded(w.later(firstPause).seen()); due != message {
+		t.Errorf("when the next try is due it says %q, want %q still", due, message)
+	}
+	if status, reason, _ := degraded(w.size(3).seen()); status != "False" {
+		t.Errorf("Degraded is %s, %s when nobody wants the Pod any more", status, reason)
+	}
+}
+
+// Tries become rare, and what is remembered is bounded.
+func TestReject(t *testing.T) {
+	r := RejectedPod(NewPod{Name: "r", Role: Joiner}, false)
+	r.Generation = 1
+	var all []Rejection
+	at := now
+	var pauses []time.Duration
+	for i := range 10 {
+		var news bool
+		all, news = Reject(all, r, at)
+		if news != (i == 0) {
+			t.Errorf("try %d: news is %t", i+1, news)
+		}
+		pauses = append(pauses, all[0].Until.Sub(at))
+		at = all[0].Until
+	}
+	if pauses[0] != firstPause || pauses[1] != 2*firstPause || pauses[9] != longestPause {
+		t.Errorf("the pauses are %v", pauses)
+	}
+	r.Generation++
+	if _, news := Reject(all, r, at); !news {
+		t.Error("a refusal of another spec is no news")
+	}
+	r.Generation--
+	if _, news := Reject(all, r, at.Add(time.Hour)); !news {
+		t.Error("a refusal of what was not tried for an hour is no news")
+	}
+	if left := Accept(all, CreatePods{[]NewPod{{Name: "n1", Role: Joiner}}}); len(left) != 0 {
+		t.Errorf("%v is still known after a Pod was accepted", left)
+	}
+	if left := Accept(all, CreatePods{[]NewPod{{Name: "a", Role: Returning}}}); len(left) != 1 {
+		t.Errorf("%v is known after another Pod was accepted, want the refusal", left)
+	}
+	for i := range 100 {
+		all, _ = Reject(all, RejectedPod(NewPod{Name: strings.Repeat("x", i), Role: Returning}, false), at)
+	}
+	if len(all) != maxRejections {
+		t.Errorf("%d are remembered, want %d", len(all), maxRejections)
+	}
+}
