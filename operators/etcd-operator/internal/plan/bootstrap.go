@@ -80,6 +80,25 @@ func dropOldSeeds(v *view) *step {
 	return nil
 }
 
+// dropEndedJoiners deletes the Pods of joiners that have ended for good before the cluster
+// has begun, such as those that were evicted: they never had leave to start.
+func dropEndedJoiners(v *view) *step {
+	if !v.beginning() || v.Cluster.Bootstrap == nil {
+		return nil
+	}
+	for i := range v.Pods {
+		p := &v.Pods[i]
+		if !p.Finished || p.Role != Joiner || !p.DeletingSince.IsZero() || p.Grant != nil {
+			continue
+		}
+		step := do(DeletePod{Name: p.Name, UID: p.UID}, "DeletingPod", fmt.Sprintf("deleting Pod %s, which has ended before it could join", p.Name))
+		if !v.isHeldBack(RejectedAction(step.action)) {
+			return step
+		}
+	}
+	return nil
+}
+
 // withdrawSeedGrants takes the leave to begin a cluster from every Pod but the seed's,
 // and from that too once it serves: before the cluster id is latched, and its data counts
 // (S2). It needs no quorum.

@@ -43,8 +43,8 @@ func TestJoinersAreMadeBeforeTheyAreAdded(t *testing.T) {
 			reason: "a half-done add is finished, not repeated", seen: healthy(3).size(5).unstarted("d"),
 			do: create(joiners(1)...), because: "CreatingMembers",
 		},
-		"a Pod that has ended does not count": {
-			reason: "it never joins", seen: healthy(3).size(4).joiner("d").finished("d"), do: create(joiners(1)...), because: "CreatingMembers",
+		"a Pod that has ended is deleted before another one is created": {
+			reason: "it never joins, and they must not pile up", seen: healthy(3).size(4).joiner("d").finished("d"), do: discard("d"), because: "DeletingPod",
 		},
 		"a Pod that is being deleted does not count": {
 			reason: "it never joins", seen: healthy(3).size(4).joiner("d").deleting("d"), do: create(joiners(1)...), because: "CreatingMembers",

@@ -52,13 +52,74 @@ func (v *view) missing() int {
 	return v.Cluster.Size + v.surplus() - staying
 }
 
+// strandedAge is for how long a joiner's Pod must not have come to run on its node before
+// another one is tried elsewhere: longer than images take to be pulled and volumes to be
+// attached, as a rule.
+const strandedAge = 5 * time.Minute
+
+// isStranded reports whether a Pod that is to join does not come to run on its node: its
+// image can't be pulled there, or its containers are not made.
+func (v *view) isStranded(p *Pod) bool {
+	held := p.Creating || p.Trouble != ""
+	return held && p.Node != "" && !p.Answer.Waiting && !p.UnreadySince.IsZero() && v.Now.Sub(p.UnreadySince) >= strandedAge
+}
+
+// joinersWanted is how many Pods there are to be of members to come: as many as are
+// missing, and one more while one is stranded. That one stays meanwhile: it keeps the
+// place on its node from the next one, and may run after all.
+func (v *view) joinersWanted() int {
+	n := v.missing()
+	if n > 0 && slices.ContainsFunc(v.candidates(), v.isStranded) {
+		n++
+	}
+	return n
+}
+
+// strandedForLong is the oldest Pod that is to join, if all that there may be are stranded:
+// it gives way to another one; nil if not.
+func (v *view) strandedForLong() *Pod {
+	var oldest *Pod
+	joiners := v.candidates()
+	for _, p := range joiners {
+		if !v.isStranded(p) {
+			return nil
+		}
+		if oldest == nil || p.Created.Before(oldest.Created) {
+			oldest = p
+		}
+	}
+	if v.missing() <= 0 || len(joiners) <= v.missing() {
+		return nil
+	}
+	return oldest
+}
+
+// clearEndedJoiners deletes the Pods of joiners that have ended for good, such as those
+// that were evicted, before others are created.
+func clearEndedJoiners(v *view) *step {
+	if !v.settled {
+		return nil
+	}
+	for i := range v.Pods {
+		p := &v.Pods[i]
+		if !p.Finished || p.Role != Joiner || v.isMember(p.Name) || !p.DeletingSince.IsZero() || v.isKept(p) {
+			continue
+		}
+		step := do(DeletePod{p.Name, p.UID, v.list}, "DeletingPod", fmt.Sprintf("deleting Pod %s, which has ended before it could join", p.Name))
+		if !v.isHeldBack(RejectedAction(step.action)) {
+			return step
+		}
+	}
+	return nil
+}
+
 // createJoiners makes the Pods of members to come. They are scheduled, addressed
 // and waiting before anything is done to the member list.
 func createJoiners(v *view) *step {
 	if v.growthWaits() || v.outgrownPods() > 0 {
 		return nil
 	}
-	pods := v.newJoiners(v.missing() - len(v.candidates()))
+	pods := v.newJoiners(v.joinersWanted() - len(v.candidates()))
 	if len(pods) == 0 {
 		return nil
 	}

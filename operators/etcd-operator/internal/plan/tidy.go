@@ -16,8 +16,11 @@ func deleteLeftoverPods(v *view) *step {
 	}
 	needless := map[string]bool{}
 	joiners := v.candidates()
-	for n := max(0, v.missing()); n < len(joiners); n++ {
+	for n := max(0, v.joinersWanted()); n < len(joiners); n++ {
 		needless[joiners[n].Name] = true
+	}
+	if p := v.strandedForLong(); p != nil {
+		needless[p.Name] = true
 	}
 	for _, p := range joiners {
 		// On a node that is to be emptied it can take nobody's place; another one may find
