@@ -15,6 +15,7 @@ import (
 	appsv1 "k8s.io/api/apps/v1"
 	coordinationv1 "k8s.io/api/coordination/v1"
 	corev1 "k8s.io/api/core/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
@@ -247,18 +248,22 @@ func (e *Env) ScaleDeployment(ctx context.Context, v *View, namespace, operator 
 	})
 }
 
-// LeadingOperator is etcd-operator's Pod that holds the Lease; nil when there is none.
-func (e *Env) LeadingOperator(ctx context.Context, namespace string) (*corev1.Pod, error) {
+// Leader is the Pod of an operator that holds its Lease; nil when there is none.
+func (e *Env) Leader(ctx context.Context, namespace, operator string) (*corev1.Pod, error) {
 	var lease coordinationv1.Lease
-	if err := e.Client.Get(ctx, client.ObjectKey{Namespace: namespace, Name: OperatorName}, &lease); err != nil {
-		return nil, fmt.Errorf("read the Lease of %s: %w", OperatorName, err)
+	if err := e.Client.Get(ctx, client.ObjectKey{Namespace: namespace, Name: operator}, &lease); err != nil {
+		return nil, fmt.Errorf("read the Lease of %s: %w", operator, err)
 	}
 	if lease.Spec.HolderIdentity == nil || *lease.Spec.HolderIdentity == "" {
 		return nil, nil
 	}
 	name, _, _ := strings.Cut(*lease.Spec.HolderIdentity, "_")
 	var pod corev1.Pod
-	if err := e.Client.Get(ctx, client.ObjectKey{Namespace: namespace, Name: name}, &pod); err != nil {
+	err := e.Client.Get(ctx, client.ObjectKey{Namespace: namespace, Name: name}, &pod)
+	if apierrors.IsNotFound(err) {
+		return nil, nil // it was killed, and its Lease has not ended yet
+	}
+	if err != nil {
 		return nil, fmt.Errorf("read the Pod that holds the Lease: %w", err)
 	}
 	return &pod, nil

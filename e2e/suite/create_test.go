@@ -93,11 +93,10 @@ func (s *scene) metrics() string {
 	return s.metricsOf(harness.OperatorName, "etcd_operator_")
 }
 
-// metricsOf are those of an operator whose names begin so.
+// metricsOf are those of an operator's replica that leads, whose names begin so.
 func (s *scene) metricsOf(operator, prefix string) string {
 	s.t.Helper()
-	pod := s.kubectl("get", "pods", "-l", "app.kubernetes.io/name="+operator, "-o", "jsonpath={.items[0].metadata.name}")
-	out := s.kubectl("get", "--raw", fmt.Sprintf("/api/v1/namespaces/%s/pods/%s:8080/proxy/metrics", s.ns, pod))
+	out := s.kubectl("get", "--raw", fmt.Sprintf("/api/v1/namespaces/%s/pods/%s:8080/proxy/metrics", s.ns, s.leaderOf(operator).Name))
 	var ours []string
 	for line := range strings.Lines(out) {
 		if strings.HasPrefix(line, prefix) {

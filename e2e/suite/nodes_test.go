@@ -135,11 +135,7 @@ const (
 func TestOperatorCutOff(t *testing.T) {
 	needsNodeAccess(t)
 	s := anOperatorWith(t, harness.Install{Nodes: true, OffNode: env.Local.NodeName(1)})
-	leading, err := env.LeadingOperator(s.ctx, s.ns)
-	s.must(err)
-	if leading == nil {
-		t.Fatal("no replica leads")
-	}
+	leading := s.leaderOf(harness.OperatorName)
 	node := 2
 	if leading.Spec.NodeName == env.Local.NodeName(theNode) {
 		node = theNode
@@ -162,7 +158,7 @@ func TestOperatorCutOff(t *testing.T) {
 	s.tell("node %d is cut off, with %s and %s", node, leading.Name, lost)
 	s.within(takeOver, func(ctx context.Context) error {
 		return harness.Poll(ctx, "another replica to lead", func(ctx context.Context) (string, error) {
-			now, err := env.LeadingOperator(ctx, s.ns)
+			now, err := env.Leader(ctx, s.ns, harness.OperatorName)
 			if err != nil || now == nil || now.Name == leading.Name {
 				return "none does", err
 			}
@@ -187,6 +183,20 @@ func TestOperatorCutOff(t *testing.T) {
 	}
 	s.within(nodeLoss, func(ctx context.Context) error { return env.AwaitOperator(ctx, s.view, s.ns) })
 	w.lostNothing(3)
+}
+
+// leaderOf is the Pod of an operator that leads.
+func (s *scene) leaderOf(operator string) (leader *corev1.Pod) {
+	s.t.Helper()
+	s.within(soon, func(ctx context.Context) error {
+		return harness.Poll(ctx, "a replica to lead", func(ctx context.Context) (objection string, err error) {
+			if leader, err = env.Leader(ctx, s.ns, operator); leader == nil {
+				objection = "none does"
+			}
+			return objection, err
+		})
+	})
+	return leader
 }
 
 // operatorsAreSpread: no two replicas of the operator are on one node.
