@@ -116,11 +116,11 @@ func TestExits(t *testing.T) {
 	p.Status.ContainerStatuses = []corev1.ContainerStatus{{
 		Name: member.ContainerEtcd, RestartCount: 7,
 		State:                corev1.ContainerState{Waiting: &corev1.ContainerStateWaiting{Reason: "CrashLoopBackOff", Message: "back-off"}},
-		LastTerminationState: corev1.ContainerState{Terminated: &corev1.ContainerStateTerminated{ExitCode: 2, Reason: "Error"}},
+		LastTerminationState: corev1.ContainerState{Terminated: &corev1.ContainerStateTerminated{ExitCode: 2, Reason: "Error", Message: "panic: cannot use none as id\n\ngoroutine 1 [running]:\n"}},
 	}}
 	apiservertest.SetStatus(t, b.client, p)
 	seen := b.observe().Pods[0]
-	if seen.Restarts != 7 || seen.LastExit != (plan.Exit{Code: 2, Reason: "Error"}) || !seen.Looping || seen.ProvenRestarts != 2 || seen.ProvenImage != "quay.io/coreos/etcd:v3.6.16" {
+	if seen.Restarts != 7 || seen.LastExit != (plan.Exit{Code: 2, Reason: "Error", Damage: "its write-ahead log has no beginning", Words: "panic: cannot use none as id"}) || !seen.Looping || seen.ProvenRestarts != 2 || seen.ProvenImage != "quay.io/coreos/etcd:v3.6.16" {
 		t.Errorf("it is seen as %+v", seen)
 	}
 	started := metav1.Now().Rfc3339Copy()

@@ -12,6 +12,7 @@ import (
 	corev1 "k8s.io/api/core/v1"
 
 	"github.com/etcd-operators/etcd-operators/api/v1beta2"
+	"github.com/etcd-operators/etcd-operators/operators/etcd-operator/internal/lastwords"
 	"github.com/etcd-operators/etcd-operators/operators/etcd-operator/internal/plan"
 	"github.com/etcd-operators/etcd-operators/operators/etcd-operator/internal/survivor"
 	"github.com/etcd-operators/etcd-operators/shared/etcdclient"
@@ -141,7 +142,7 @@ func readExits(p *corev1.Pod, out *plan.Pod) {
 			last = s.State.Terminated
 		}
 		if last != nil {
-			out.LastExit = plan.Exit{Code: int(last.ExitCode), Reason: last.Reason}
+			out.LastExit = plan.Exit{Code: int(last.ExitCode), Reason: last.Reason, Damage: lastwords.Damage(last.Message), Words: lastwords.Last(last.Message)}
 		}
 		if s.State.Running != nil {
 			out.RunningSince = s.State.Running.StartedAt.Time

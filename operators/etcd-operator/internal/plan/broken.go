@@ -6,11 +6,9 @@ import (
 	"time"
 )
 
-// What this file knows of members whose data is broken: told by how their container ends,
-// since nobody reads logs (S9). etcd 3.5 to 3.7 end with code 1 (fatal: a record of the log
-// fails its checksum) or 2 (a panic: a database that can't be opened, that ends too soon or
-// is gone, a log that lacks what the leader knows was committed) a moment after their start
-// on such data, and do so for ever.
+// What this file knows of members whose data is broken: told by the words that their etcd
+// ends with (see package lastwords), again and again, a moment after its start. Its exit code
+// tells nothing (S9): it is the same for a key that fits no certificate, or a bad setting.
 
 // damageExits is how many times in a row etcd must have ended by itself, and damageAge for
 // how long its Pod must not have been ready, before its data counts as broken. The fifth
@@ -28,7 +26,7 @@ const slowStart = 30 * time.Second
 // own reports whether a process ended by itself, with an error. One that was killed, by a
 // signal or for want of memory, says nothing of its data.
 func (e Exit) own() bool {
-	return e.Reason != "OOMKilled" && (e.Code == 1 || e.Code == 2)
+	return e.Reason != "OOMKilled" && e.Code > 0 && e.Code < 128
 }
 
 // crashes reports whether a Pod's etcd ends by itself again and again.
@@ -64,6 +62,10 @@ func (v *view) whyDoubted(m Member, p *Pod) string {
 		return "it has never started"
 	case p.ProvenImage != p.image() || p.From != "":
 		return "it has not served before in this Pod and with this image"
+	case p.LastExit.Damage == "":
+		return "those are not words that etcd is known to end with on damaged data"
+	case v.Cluster.TLS.Reason != "":
+		return "its certificates may be the cause: " + v.Cluster.TLS.Message
 	case !v.settled || v.healthy[m.ID] || len(v.healthy) < others:
 		return "not all others are healthy"
 	}
@@ -72,8 +74,19 @@ func (v *view) whyDoubted(m Member, p *Pod) string {
 
 // doubt says of a member that crashes what is known, and what a person may do.
 func (v *view) doubt(m Member, p *Pod) string {
-	return fmt.Sprintf("etcd has ended %d times, the last with code %d, since it last served (%s); it is not replaced, since %s; if its data is broken, delete its Pod and its volume",
-		p.Restarts-p.ProvenRestarts, p.LastExit.Code, p.Trouble, v.whyDoubted(m, p))
+	return fmt.Sprintf("etcd has ended %d times, the last with code %d, since it last served (%s)%s; it is not replaced, since %s; see kubectl logs --previous %s; if its data is broken, delete its Pod and its volume",
+		p.Restarts-p.ProvenRestarts, p.LastExit.Code, p.Trouble, p.LastExit.lastWords(), v.whyDoubted(m, p), p.Name)
+}
+
+// lastWords are those of a process, as they continue a sentence about its end.
+func (e Exit) lastWords() string {
+	switch {
+	case e.Damage != "":
+		return ": " + e.Damage
+	case e.Words != "":
+		return fmt.Sprintf(": it said %q", e.Words)
+	}
+	return ""
 }
 
 // image is the image that the operator asked for.

@@ -10,7 +10,7 @@ import (
 func crashing(n int, change ...func(*Pod)) func(*Pod) {
 	return func(p *Pod) {
 		p.Answer, p.Restarts, p.ProvenRestarts, p.ProvenImage = Answer{}, 2+n, 2, p.image()
-		p.LastExit, p.Looping, p.Trouble = Exit{2, "Error"}, true, "CrashLoopBackOff: back-off"
+		p.LastExit, p.Looping, p.Trouble = Exit{2, "Error", "its database has no valid head", "panic: failed to open database"}, true, "CrashLoopBackOff: back-off"
 		p.UnreadySince = now.Add(-3 * time.Minute)
 		for _, c := range change {
 			c(p)
@@ -42,16 +42,22 @@ func TestBrokenData(t *testing.T) {
 			seen:   healthy(3).volumes().pod("c", crashing(5, func(p *Pod) { p.Looping, p.RunningSince = false, now.Add(-time.Second) })).joiner("d"),
 			do:     remove("c"), because: "ReplacingDeadMember",
 		},
-		"four exits are not enough":     {reason: "it may be slow to start", seen: healthy(3).volumes().pod("c", crashing(4)), because: "WaitingForMember"},
-		"nor is less than two minutes":  waits("a leader may be away", func(p *Pod) { p.UnreadySince = now.Add(-time.Minute) }),
-		"too little memory breaks none": waits("it would be killed on another disk, too", func(p *Pod) { p.LastExit = Exit{137, "OOMKilled"} }),
-		"nor does a kill":               waits("whoever kills it", func(p *Pod) { p.LastExit.Code = 137 }),
-		"nor a request to end":          waits("as by a probe", func(p *Pod) { p.LastExit.Code = 143 }),
-		"one that runs on may be slow":  waits("it replays its log", func(p *Pod) { p.Looping, p.RunningSince = false, now.Add(-time.Minute) }),
+		"four exits are not enough":        {reason: "it may be slow to start", seen: healthy(3).volumes().pod("c", crashing(4)), because: "WaitingForMember"},
+		"nor is less than two minutes":     waits("a leader may be away", func(p *Pod) { p.UnreadySince = now.Add(-time.Minute) }),
+		"too little memory breaks none":    waits("it would be killed on another disk, too", func(p *Pod) { p.LastExit = Exit{Code: 137, Reason: "OOMKilled"} }),
+		"nor does a kill":                  waits("whoever kills it", func(p *Pod) { p.LastExit.Code = 137 }),
+		"nor a request to end":             waits("as by a probe", func(p *Pod) { p.LastExit.Code = 143 }),
+		"other words than those of damage": waits("it may be a setting, a certificate, a full disk, or the launcher", func(p *Pod) { p.LastExit.Damage = "" }),
+		"one that runs on may be slow":     waits("it replays its log", func(p *Pod) { p.Looping, p.RunningSince = false, now.Add(-time.Minute) }),
 		"an image that it never served with": waits("the image may be bad", func(p *Pod) {
 			p.ProvenImage = theRepository + ":v3.6.15"
 		}),
 		"a Pod in which it never served": waits("a setting may be bad", func(p *Pod) { p.ProvenImage = "" }),
+		"certificates that are in doubt": {
+			reason: "they may be what ails it", seen: healthy(3).volumes().pod("c", crashing(5)).cluster(func(c *Cluster) {
+				c.TLS = TLS{Wanted: true, Reason: CertificatesInvalid, Message: "Secret s: the key does not fit"}
+			}), because: "WaitingForMember",
+		},
 		"another one is not healthy": {
 			reason: "S4, S6", seen: healthy(5).volumes().pod("c", crashing(5)).silent("d"), because: "WaitingForMember",
 		},
@@ -78,6 +84,18 @@ func TestBrokenData(t *testing.T) {
 			reason: "S9: unknown is not lost", seen: healthy(3).volumes().silent("c").pod("c", func(p *Pod) { p.Creating, p.UnreadySince = true, old }), because: "WaitingForMember",
 		},
 	}.run(t)
+}
+
+// Its last words are told, whatever they are.
+func TestLastWordsAreTold(t *testing.T) {
+	d := Plan(healthy(3).volumes().pod("c", crashing(5, func(p *Pod) {
+		p.LastExit = Exit{Code: 1, Reason: "Error", Words: "open /etc/etcd-tls/tls.key: permission denied"}
+	})).seen())
+	for _, want := range []string{`it said "open /etc/etcd-tls/tls.key: permission denied"`, "not words that etcd is known to end with on damaged data", "kubectl logs --previous c"} {
+		if !strings.Contains(d.Message, want) {
+			t.Errorf("it does not tell %q: %s", want, d.Message)
+		}
+	}
 }
 
 // Of a member that crashes, and is not replaced, a person reads why and what to do.

@@ -320,6 +320,10 @@ type Exit struct {
 	// "OOMKilled".
 	Code   int
 	Reason string
+	// Damage says what is wrong with the data, if the end of the container's log is one of
+	// those that etcd is known to end with on damaged data; empty if it is not. Words are
+	// its last words, in one short line.
+	Damage, Words string
 }
 
 // Claim is what Plan needs of a member's PersistentVolumeClaim.

@@ -243,7 +243,7 @@ func (v *view) loss(m Member) string {
 	case v.isCorrupt(m.ID) && v.corruptIsKnown():
 		return "alarm CORRUPT names it: its data differs from that of the others"
 	case v.damaged(m, p):
-		return fmt.Sprintf("it crash-loops on its data (%d exits, the last with code %d, since it last served)", p.Restarts-p.ProvenRestarts, p.LastExit.Code)
+		return fmt.Sprintf("it crash-loops on its data: %s (%d exits, the last with code %d, since it last served)", p.LastExit.Damage, p.Restarts-p.ProvenRestarts, p.LastExit.Code)
 	case v.answer(m) != nil || p.Answer.Refused != "":
 		return ""
 	case v.nodeLost(p):

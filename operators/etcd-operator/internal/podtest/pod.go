@@ -79,6 +79,8 @@ type pod struct {
 	done chan struct{}
 	mu   sync.Mutex
 	out  bytes.Buffer
+	// logged is how much of the output was there when the container was started last.
+	logged int
 }
 
 // start starts the container, or starts it again. Its command is the Pod's own, but
@@ -113,7 +115,7 @@ func (p *pod) start() error {
 	for _, e := range p.container.Env {
 		p.cmd.Env = append(p.cmd.Env, e.Name+"="+e.Value)
 	}
-	p.cmd.Stdout, p.cmd.Stderr = p, p
+	p.cmd.Stdout, p.cmd.Stderr, p.logged = p, p, len(p.output())
 	p.cmd.SysProcAttr = &syscall.SysProcAttr{Pdeathsig: syscall.SIGKILL, Unshareflags: syscall.CLONE_NEWNS}
 	if err := p.cmd.Start(); err != nil {
 		close(p.done)
@@ -130,12 +132,17 @@ func (p *pod) start() error {
 	return nil
 }
 
+// maxMessage is how much of a container's log a kubelet keeps as its termination message
+// (TerminationMessageFallbackToLogsOnError).
+const maxMessage = 2048
+
 // noteExit notes how the container ended that is to be started again.
 func (p *pod) noteExit() {
 	if p.cmd == nil || p.cmd.ProcessState == nil {
 		return
 	}
-	p.exit = &corev1.ContainerStateTerminated{ExitCode: int32(p.cmd.ProcessState.ExitCode()), Reason: "Error"}
+	log := p.output()[p.logged:]
+	p.exit = &corev1.ContainerStateTerminated{ExitCode: int32(p.cmd.ProcessState.ExitCode()), Reason: "Error", Message: log[max(0, len(log)-maxMessage):]}
 	if status, ok := p.cmd.ProcessState.Sys().(syscall.WaitStatus); ok && status.Signaled() {
 		p.exit.ExitCode = 128 + int32(status.Signal())
 		return

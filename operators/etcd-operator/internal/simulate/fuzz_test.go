@@ -385,7 +385,7 @@ func arbitraryVolumes(d *dice, o *plan.Observation) {
 // arbitraryExits lets a member's etcd have ended, now and then.
 func arbitraryExits(d *dice, p *plan.Pod, now time.Time) {
 	p.Restarts, p.ProvenRestarts, p.ProvenImage = d.below(8), d.below(3), p.Repository+":v"+p.Version
-	p.LastExit = []plan.Exit{{Code: 2, Reason: "Error"}, {Code: 1, Reason: "Error"}, {Code: 137, Reason: "OOMKilled"}, {}}[d.below(4)]
+	p.LastExit = []plan.Exit{{Code: 2, Reason: "Error", Damage: "d"}, {Code: 1, Reason: "Error"}, {Code: 1, Reason: "Error", Damage: "d"}, {Code: 137, Reason: "OOMKilled"}, {}}[d.below(5)]
 	p.Looping, p.Creating = !d.chance(3), d.chance(6)
 	p.UnreadySince = now.Add(-time.Duration(d.below(600)) * time.Second)
 	if d.chance(3) {

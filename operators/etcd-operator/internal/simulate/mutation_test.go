@@ -1024,7 +1024,7 @@ func TestPlantedBugs(t *testing.T) {
 			planner: lie(func(o *plan.Observation) {
 				for i := range o.Pods {
 					if e := &o.Pods[i].LastExit; e.Reason == "OOMKilled" {
-						*e = plan.Exit{Code: 2, Reason: "Error"}
+						*e = plan.Exit{Code: 2, Reason: "Error", Damage: "d"}
 					}
 				}
 			}),
@@ -1038,7 +1038,7 @@ func TestPlantedBugs(t *testing.T) {
 				for i := range o.Pods {
 					if p := &o.Pods[i]; p.LastExit.Code > 0 && !p.UnreadySince.IsZero() && p.Restarts > p.ProvenRestarts {
 						p.Restarts, p.UnreadySince, p.Looping = p.ProvenRestarts+5, o.Now.Add(-time.Hour), true
-						p.LastExit = plan.Exit{Code: 1, Reason: "Error"}
+						p.LastExit = plan.Exit{Code: 1, Reason: "Error", Damage: "d"}
 					}
 				}
 			}),

@@ -41,7 +41,7 @@ func (w *world) endsAtOnce(r *run) plan.Exit {
 	case w.step < r.oomUntil:
 		return plan.Exit{Code: 137, Reason: "OOMKilled"}
 	case r.disk.corrupt:
-		return plan.Exit{Code: 2, Reason: "Error"}
+		return plan.Exit{Code: 2, Reason: "Error", Damage: "its database has no valid head"}
 	}
 	return plan.Exit{}
 }
@@ -381,11 +381,11 @@ func (k *check) growClaim(a plan.GrowClaim) *Violation {
 	return nil
 }
 
-// broken reports whether a member's etcd has ended by itself, five times and for two
+// broken reports whether a member's etcd has ended by itself, of its data, five times and for two
 // minutes, since it served in this Pod with this image (S9).
 func (k *check) broken(p *plan.Pod) bool {
 	code := p.LastExit.Code
-	return (code == 1 || code == 2) && p.LastExit.Reason != "OOMKilled" && p.Restarts-p.ProvenRestarts >= 5 && p.ProvenImage == p.Repository+":v"+p.Version &&
+	return p.LastExit.Damage != "" && (code == 1 || code == 2) && p.LastExit.Reason != "OOMKilled" && p.Restarts-p.ProvenRestarts >= 5 && p.ProvenImage == p.Repository+":v"+p.Version &&
 		!p.UnreadySince.IsZero() && k.o.Now.Sub(p.UnreadySince) >= 2*time.Minute
 }
 
