@@ -370,6 +370,9 @@ func NewClaim(c *v1beta2.EtcdCluster, name string) *corev1.PersistentVolumeClaim
 		return nil
 	}
 	spec := c.Spec.Pod.PersistentVolumeClaimSpec.DeepCopy()
+	// Admission refuses these; an EtcdCluster of before may have them. A member begins empty,
+	// and on a volume of its own.
+	spec.DataSource, spec.DataSourceRef, spec.VolumeName = nil, nil, ""
 	if len(spec.AccessModes) == 0 {
 		// The API server demands one, and no other would do more for one Pod.
 		spec.AccessModes = []corev1.PersistentVolumeAccessMode{corev1.ReadWriteOnce}

@@ -29,6 +29,9 @@ const (
 	typesMessage   = `supported values: "ClusterIP", "NodePort", "LoadBalancer"`
 )
 
+// copyMessage is what is said of volumes that begin as copies.
+const copyMessage = "a member on a copy of a volume takes part in its original's cluster and loses writes: remove dataSource and dataSourceRef; to begin with the data of another cluster, create an EtcdRestore of an EtcdBackup"
+
 // Each row is one mistake, and all that the user is told about it.
 func TestRefused(t *testing.T) {
 	admissiontest.AllRefused(t, "EtcdCluster", map[string]admissiontest.Mistake{
@@ -75,6 +78,9 @@ func TestRefused(t *testing.T) {
 		"a long schedule":    {Reason: "no cron expression has so many characters", Spec: `{maintenance: {defragmentSchedule: "` + strings.Repeat("0,", 65) + `0 * * * *"}}`, Field: "spec.maintenance.defragmentSchedule", Message: "may not be more than 128 bytes"},
 		"domain without dot": {Reason: "names would end in svccluster.local", Spec: `{pod: {ClusterDomain: cluster.local}}`, Field: "spec.pod.ClusterDomain", Message: domainMessage},
 		"no access mode":     {Reason: "no claim can be made of it", Spec: `{pod: {persistentVolumeClaimSpec: {resources: {requests: {storage: 1Gi}}}}}`, Field: "spec.pod.persistentVolumeClaimSpec", Message: "persistentVolumeClaimSpec has no access mode: write accessModes: [ReadWriteOnce]"},
+		"a cloned volume":    {Reason: "it would pass as its original", Spec: `{pod: {persistentVolumeClaimSpec: {accessModes: [ReadWriteOnce], resources: {requests: {storage: 1Gi}}, dataSource: {kind: PersistentVolumeClaim, name: b-abc}}}}`, Field: "spec.pod.persistentVolumeClaimSpec", Message: copyMessage},
+		"volume's snapshot":  {Reason: "the same", Spec: `{pod: {persistentVolumeClaimSpec: {accessModes: [ReadWriteOnce], resources: {requests: {storage: 1Gi}}, dataSourceRef: {apiGroup: snapshot.storage.k8s.io, kind: VolumeSnapshot, name: b-abc}}}}`, Field: "spec.pod.persistentVolumeClaimSpec", Message: copyMessage},
+		"one volume for all": {Reason: "only one member could have it", Spec: `{pod: {persistentVolumeClaimSpec: {accessModes: [ReadWriteOnce], resources: {requests: {storage: 1Gi}}, volumeName: pv-1}}}`, Field: "spec.pod.persistentVolumeClaimSpec", Message: "every member needs a volume of its own: remove volumeName; to choose volumes, write storageClassName or selector"},
 		"no storage":         {Reason: "no claim can be made of it", Spec: `{pod: {persistentVolumeClaimSpec: {accessModes: [ReadWriteOnce]}}}`, Field: "spec.pod.persistentVolumeClaimSpec", Message: "persistentVolumeClaimSpec asks for no storage: write resources.requests.storage, such as 8Gi"},
 		"quota 0":            {Reason: "etcd takes 0 for its default", Spec: `{etcd: {quotaBackendBytes: 0}}`, Field: "spec.etcd.quotaBackendBytes", Message: quotaMessage},
 		"quota below 0":      {Reason: "etcd takes it for no quota", Spec: `{etcd: {quotaBackendBytes: -1Gi}}`, Field: "spec.etcd.quotaBackendBytes", Message: quotaMessage},
