@@ -32,10 +32,12 @@ const readKey = "\x00etcd-operator/no-such-key"
 // Answer is what one member said of itself, at one moment.
 type Answer struct {
 	// Reached: the member answered for its own status. Everything below is set
-	// only then, except Err, Read and Launcher.
+	// only then, except Err, Trouble, Read and Launcher.
 	Reached bool
 	// Err says why it was not reached.
 	Err string
+	// Trouble says so in words for people that stay the same as long as the cause does.
+	Trouble string
 
 	ClusterID uint64
 	MemberID  uint64
@@ -164,19 +166,22 @@ func (c Client) ask(ctx context.Context, e Endpoint) Answer {
 	if !a.Reached && d.refused() {
 		a.Launcher = askLauncher(ctx, e)
 	}
+	if a.Launcher != nil {
+		a.Trouble = "" // it is not etcd's turn yet
+	}
 	return a
 }
 
 func (c Client) askEtcd(ctx context.Context, e Endpoint, d *dialer) Answer {
 	conn, err := c.connect(ctx, e, d)
 	if err != nil {
-		return Answer{Err: err.Error()}
+		return Answer{Err: err.Error(), Trouble: dialTrouble(err)}
 	}
 	defer conn.Close()
 
 	s := sessionOf(ctx)
 	used := s.current()
-	a, denied := c.questions(ctx, e, conn, used)
+	a, denied := c.questions(ctx, e, conn, d, used)
 	if s == nil && powerlessName(used, denied) {
 		return a.refused(errPowerlessName)
 	}
@@ -185,7 +190,7 @@ func (c Client) askEtcd(ctx context.Context, e Endpoint, d *dialer) Answer {
 		if failed != nil && !s.gaveUp(used) {
 			return a.refused(failed)
 		}
-		a, denied = c.questions(ctx, e, conn, s.current())
+		a, denied = c.questions(ctx, e, conn, d, s.current())
 		if failed != nil && denied != nil {
 			return a.refused(failed)
 		}
@@ -200,7 +205,7 @@ func (c Client) askEtcd(ctx context.Context, e Endpoint, d *dialer) Answer {
 func (a Answer) refused(err error) Answer {
 	var why *RefusedError
 	if errors.As(err, &why) {
-		a.Refused, a.RefusedBecause = why.Refusal, why.Err.Error()
+		a.Refused, a.RefusedBecause, a.Trouble = why.Refusal, why.Err.Error(), ""
 	}
 	return a
 }
@@ -208,7 +213,7 @@ func (a Answer) refused(err error) Answer {
 // questions asks a member all that there is to ask. Denied is how etcd's authentication
 // refused one of the questions for want of a token that it takes; nil if it refused none.
 // Used is the token that they show.
-func (c Client) questions(ctx context.Context, e Endpoint, conn *clientv3.Client, used string) (a Answer, denied error) {
+func (c Client) questions(ctx context.Context, e Endpoint, conn *clientv3.Client, d *dialer, used string) (a Answer, denied error) {
 	// Side by side on one connection: without quorum, two of them take the whole
 	// of the deadline to fail.
 	var (
@@ -243,7 +248,7 @@ func (c Client) questions(ctx context.Context, e Endpoint, conn *clientv3.Client
 		sessionOf(ctx).discard(used)
 	}
 	if statusErr != nil {
-		return Answer{Err: rpctypes.Error(statusErr).Error(), Read: read}, denied
+		return Answer{Err: rpctypes.Error(statusErr).Error(), Trouble: d.trouble(statusErr), Read: read}, denied
 	}
 	alarms, complaints := parseAlarms(status.GetErrors())
 	return Answer{

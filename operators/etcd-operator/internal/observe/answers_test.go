@@ -40,7 +40,7 @@ func testSeed(t *testing.T, version string) {
 	// A seed looks up nobody's name, not even its own.
 	a.PeerURL = member.PeerURL(b.cluster, "x-aaaaaaaaaa")
 	b.runs(b.pod("x-aaaaaaaaaa"), ip)
-	if got := seen(t, b.observe(), "x-aaaaaaaaaa").Answer; !cmp.Equal(got, plan.Answer{Members: []plan.Member{}}) {
+	if got := seen(t, b.observe(), "x-aaaaaaaaaa").Answer; !cmp.Equal(got, plan.Answer{Trouble: "connection refused", Members: []plan.Member{}}) {
 		t.Errorf("where nothing listens the answer is %+v", got)
 	}
 

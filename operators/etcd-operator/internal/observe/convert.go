@@ -272,6 +272,7 @@ func quotaOf(p *corev1.Pod) int64 {
 func answerOf(c *v1beta2.EtcdCluster, a etcdclient.Answer) plan.Answer {
 	out := plan.Answer{
 		Reached:   a.Reached,
+		Trouble:   wording.Clip(a.Trouble),
 		ClusterID: a.ClusterID,
 		MemberID:  a.MemberID,
 		Leader:    a.Leader,

@@ -15,6 +15,10 @@ const newPodAge = 15 * time.Second
 // oldPodAge is the age from which a Pod that does not serve is asked slowly.
 const oldPodAge = 3 * time.Minute
 
+// startTime is how long an etcd may take to start without a word about it: until it
+// listens, what it does not answer with says nothing.
+const startTime = 10 * time.Second
+
 // joinTogether is for how long after its creation the others wait for a Pod, so
 // that all are added before the first of them starts.
 const joinTogether = 5 * time.Second
@@ -183,7 +187,11 @@ func (v *view) progress(p *Pod) string {
 	case p.Creating && v.Now.Sub(p.Created) > oldPodAge:
 		return stuck(p)
 	}
-	return fmt.Sprintf("it does not answer yet on node %s", p.Node)
+	said := fmt.Sprintf("it does not answer yet on node %s", p.Node)
+	if p.Answer.Trouble != "" && !p.RunningSince.IsZero() && v.Now.Sub(p.RunningSince) >= startTime {
+		said += ": " + p.Answer.Trouble
+	}
+	return said
 }
 
 // creating says how many Pods are created. They have no names that a reader could look up

@@ -398,6 +398,9 @@ type Answer struct {
 	// answered: the launcher of another Pod did, or its own refuses to start etcd on data
 	// that is not the member's. Nothing else is set then.
 	Blocked string
+	// Trouble says why etcd could not be asked, in words that stay the same as long as
+	// the cause does, such as "connection refused"; empty if it was not tried.
+	Trouble string
 	// Reached is true when etcd itself answered; what follows is set only then.
 	Reached   bool
 	ClusterID uint64

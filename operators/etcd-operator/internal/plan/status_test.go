@@ -128,6 +128,7 @@ func TestMessages(t *testing.T) {
 		"one alone":                      {healthy(1), v1beta2.ConditionAvailable, []string{"1 voter serves reads and writes; the cluster tolerates no failure"}},
 		"an even size gains nothing":     {healthy(4), v1beta2.ConditionAvailable, []string{"1 of them may fail", "an even size of 4 tolerates no more failures than 3"}},
 		"who is not healthy and why":     {healthy(3).silent("c"), v1beta2.ConditionDegraded, []string{"c: ", "does not answer", "node-c"}},
+		"why it does not answer":         {healthy(3).silent("c").answer("c", func(a *Answer) { a.Trouble = "connection refused" }).pod("c", func(p *Pod) { p.RunningSince = old }), v1beta2.ConditionDegraded, []string{"c: it does not answer yet on node node-c: connection refused"}},
 		"an alarm":                       {healthy(3).answer("c", func(a *Answer) { a.Errors = []string{"alarm:NOSPACE"} }), v1beta2.ConditionDegraded, []string{"c: alarm:NOSPACE"}},
 		"a foreign etcd":                 {healthy(3).answer("c", func(a *Answer) { a.ClusterID = otherCluster }), v1beta2.ConditionDegraded, []string{"c: ", "another cluster", "00000000000000c2"}},
 		"an image that can't be pulled":  {healthy(3).size(4).newJoiner("d").pod("d", func(p *Pod) { p.Node, p.Trouble = "n", "ImagePullBackOff: no such image" }), v1beta2.ConditionDegraded, []string{"d: ", "ImagePullBackOff: no such image"}},
