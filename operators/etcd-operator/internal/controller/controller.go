@@ -133,7 +133,7 @@ func (r *Reconciler) since(key client.ObjectKey) time.Time {
 // authentication, has refused it, nor was it held back. (What is written in the status
 // cannot: it is refused once anything else is written.)
 func (r *Reconciler) doubt(c *v1beta2.EtcdCluster, err error) {
-	if err == nil || errors.Is(err, act.ErrStale) || refused(err) || errors.Is(err, etcdclient.ErrUnauthorized) {
+	if err == nil || errors.Is(err, act.ErrStale) || isRejected(err) || refused(err) || errors.Is(err, etcdclient.ErrUnauthorized) {
 		return
 	}
 	status := apierrors.APIStatus(nil)

@@ -1,6 +1,10 @@
 package plan
 
-import "time"
+import (
+	"time"
+
+	"github.com/etcd-operators/etcd-operators/api/v1beta2"
+)
 
 // How soon to look again. What Kubernetes changes is reported by watches; what
 // etcd and the launchers change is not.
@@ -121,13 +125,13 @@ var rules = []rule{
 	growVolume,
 
 	awaitReplacement,
-	awaitAccepted,
 	awaitRestart,
 	awaitUpdate,
 	awaitNewcomer,
 	awaitDefragment,
 	awaitMembers,
 	awaitUnmanaged,
+	awaitAccepted,
 
 	// Space, when there is none.
 	repairSpace,
@@ -163,17 +167,36 @@ func Plan(o Observation) Decision {
 }
 
 func (v *view) decide(s *step) Decision {
+	status := v.status(s)
+	again := v.untilRetry(v.lookSooner(s.again))
+	if v.latches(&status) {
+		again = min(again, next)
+	}
 	return Decision{
 		Action:   s.action,
 		Reason:   s.reason,
 		Message:  s.message,
-		Again:    v.untilRetry(v.lookSooner(s.again)),
+		Again:    again,
 		HandsOff: s.reason == "Deleting" || v.Cluster.Fence.Stands() || (blocked[s.reason] && !lookedAfter[s.reason]),
 		Budget:   v.budget(s.action),
-		Status:   v.status(s),
+		Status:   status,
 
 		NamesBackups: s.namesBackups,
 	}
+}
+
+// latches reports whether a status differs from the last one in what is read again from
+// it: nothing tells the operator of what it has written itself.
+func (v *view) latches(status *v1beta2.ClusterStatus) bool {
+	was, is := v1beta2.TLSStatus{}, v1beta2.TLSStatus{}
+	if t := v.Cluster.LastStatus.TLS; t != nil {
+		was = *t
+	}
+	if t := status.TLS; t != nil {
+		is = *t
+	}
+	return was.Trust != is.Trust || was.Rotation != is.Rotation ||
+		(v.Cluster.LastStatus.QuorumLostSince == nil) != (status.QuorumLostSince == nil)
 }
 
 // budget is the quorum of the voters, counting one that is about to get its vote.

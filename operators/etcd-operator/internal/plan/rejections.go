@@ -228,7 +228,7 @@ func IsRejected(reason string) bool {
 
 // Describe returns the reason and the message of a Rejection, as an event tells it.
 func (r *Rejection) Describe() (reason, message string) {
-	return r.reason(), fmt.Sprintf("cannot %s: %s; the operator retries, at least every %s", r.effect(), r.Words, longestPause)
+	return r.reason(), fmt.Sprintf("cannot %s: %s; the operator retries at least every %s", r.effect(), r.Words, longestPause)
 }
 
 // effect says what was refused. A Pod that was not created has no name that a reader could
@@ -257,5 +257,5 @@ func (v *view) rejections() string {
 	}
 	slices.SortFunc(said, cmp.Compare)
 	said = slices.Compact(said)
-	return fmt.Sprintf("%s; the operator retries, at least every %s", strings.Join(said, "; "), longestPause)
+	return fmt.Sprintf("%s; the operator retries at least every %s", strings.Join(said, "; "), longestPause)
 }

@@ -67,6 +67,10 @@ func TestARefusalSilencesNoOtherRule(t *testing.T) {
 		"a learner is promoted while other joiners are refused": {
 			reason: "it is there", seen: healthy(3).size(5).learner("d").rejected(Joiner, "r"), do: promoteOf("d"), because: "MemberPromoted",
 		},
+		"a learner that catches up is looked at as often while other joiners are refused": {
+			reason: "no watch reports it", because: "WaitingForMember",
+			seen: healthy(3).size(5).learner("d").answer("d", func(a *Answer) { a.Applied = 0 }).rejected(Joiner, "r"),
+		},
 		"a leftover volume is deleted while joiners are refused": {
 			reason: "it is no member's", seen: healthy(3).volumes().size(5).claim("x").rejected(Joiner, "r"), do: discardClaim("x"), because: "DeletingVolume",
 		},
@@ -125,9 +129,9 @@ func TestARefusalIsSaid(t *testing.T) {
 		}
 		return "", "", ""
 	}
-	w := healthy(3).size(5).rejected(Joiner, "r")
+	w := healthy(3).size(5).rejected(Joiner, "random")
 	status, reason, message := degraded(w.seen())
-	if status != "True" || reason != v1beta2.ReasonPodRejected || !strings.Contains(message, quotaWords) || strings.Contains(message, "r-") {
+	if status != "True" || reason != v1beta2.ReasonPodRejected || !strings.Contains(message, quotaWords) || strings.Contains(message, "random") {
 		t.Errorf("Degraded is %s, %s: %s", status, reason, message)
 	}
 	if again := Plan(w.seen()).Again; again > firstPause {

@@ -114,6 +114,28 @@ func TestConditions(t *testing.T) {
 	}
 }
 
+// Nothing tells the operator of what it has written in the status: where the next decision
+// rests on that, it follows at once.
+func TestWhatIsLatchedIsReadAgainAtOnce(t *testing.T) {
+	for name, seen := range map[string]*world{
+		"whom members are to trust": healthy(3).cluster(func(c *Cluster) { c.TLS = TLS{Wanted: true, Trust: "new"} }),
+		"how far a rotation is":     healthy(3).cluster(func(c *Cluster) { c.TLS = TLS{Wanted: true, Rotation: v1beta2.CATrustingBoth} }),
+		"since when data is lost":   healthy(3).noQuorum().dead("b", "c"),
+	} {
+		o := seen.seen()
+		if again := Plan(o).Again; again != next {
+			t.Errorf("%s: the next look is after %s, want %s", name, again, next)
+		}
+		o.Cluster.LastStatus = Plan(o).Status
+		if since := o.Cluster.LastStatus.QuorumLostSince; since != nil {
+			o.Cluster.QuorumLostSince = since.Time
+		}
+		if again := Plan(o).Again; again == next {
+			t.Errorf("%s: the look after that is after %s too", name, again)
+		}
+	}
+}
+
 // What a person reads must tell them what is going on and what to do.
 func TestMessages(t *testing.T) {
 	for name, tc := range map[string]struct {

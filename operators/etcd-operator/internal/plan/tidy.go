@@ -86,11 +86,7 @@ func awaitMembers(v *view) *step {
 		case !v.healthy[m.ID] && p != nil:
 			return wait(v.patience(p), "WaitingForMember", m.Name+": "+v.whyUnhealthy(m))
 		case !v.healthy[m.ID]:
-			again := shortly
-			if v.returnHeldBack(m) != nil {
-				again = idle
-			}
-			return wait(again, "WaitingForMember", m.Name+": "+v.whyUnhealthy(m))
+			return wait(shortly, "WaitingForMember", m.Name+": "+v.whyUnhealthy(m))
 		}
 	}
 	if !v.settled {
@@ -123,7 +119,7 @@ func (v *view) joinersPatience() time.Duration {
 			return soon
 		}
 	}
-	if len(v.candidates()) == 0 && v.joinersHeldBack() != nil {
+	if len(v.candidates()) == 0 && v.learners() == 0 && v.joinersHeldBack() != nil {
 		return idle
 	}
 	return shortly

@@ -172,7 +172,8 @@ func (w *world) tellClaim(e claimEvent) {
 // while the kind lags. Within a kind the order is kept.
 func (w *world) deliver(op *operator) {
 	for n := w.due(len(op.clusterQueue), LagStatus); n > 0; n-- {
-		op.cluster, op.clusterQueue, op.woken = op.clusterQueue[0], op.clusterQueue[1:], true
+		op.woken = op.woken || !sameButStatus(op.cluster, op.clusterQueue[0])
+		op.cluster, op.clusterQueue = op.clusterQueue[0], op.clusterQueue[1:]
 	}
 	for n := w.due(len(op.podQueue), LagPods); n > 0; n-- {
 		e := op.podQueue[0]
@@ -200,6 +201,13 @@ func (w *world) deliver(op *operator) {
 			op.claims = slices.Insert(op.claims, i, e.claim)
 		}
 	}
+}
+
+// sameButStatus reports whether two versions of an EtcdCluster differ only in the status,
+// which wakes nobody.
+func sameButStatus(a, b etcdCluster) bool {
+	return a.generation == b.generation && a.number == b.number && a.deleting == b.deleting && a.adopt == b.adopt && a.recover == b.recover &&
+		a.restart == b.restart && a.fence.Mark == b.fence.Mark && a.fence.Seeded == b.fence.Seeded && a.fence.Lifted == b.fence.Lifted
 }
 
 // due is how many of n queued events arrive now.
