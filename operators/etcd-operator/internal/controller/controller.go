@@ -1,7 +1,7 @@
 // Package controller is the loop of etcd-operator: one reconcile observes an
 // EtcdCluster, plans one step, carries it out and reports (packages observe, plan
-// and act). What it keeps between reconciles spares
-// requests, and may be lost at any moment.
+// and act). What it keeps between reconciles spares requests, and may be lost at any
+// moment.
 //
 // Reconciles are driven by watches. A timer looks after what no watch reports: an
 // etcd that starts or catches up; and it is the slow fallback of an idle cluster.
