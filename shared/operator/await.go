@@ -83,17 +83,18 @@ func (o *Options) warn(ctx context.Context, c client.Client, note string) error 
 	if err := c.Get(ctx, client.ObjectKey{Namespace: o.Namespace, Name: o.Pod}, &itself); err == nil {
 		pod.UID = itself.UID // without it "kubectl describe" does not show the event
 	}
-	meta := metav1.ObjectMeta{Namespace: o.Namespace, GenerateName: o.Pod + "."}
+	now := metav1.NowMicro()
+	meta := metav1.ObjectMeta{Namespace: o.Namespace, Name: fmt.Sprintf("%s.%x", o.Pod, now.UnixNano())}
 	err := c.Create(ctx, &eventsv1.Event{
-		ObjectMeta: meta, EventTime: metav1.NowMicro(), ReportingController: o.Name, ReportingInstance: o.Pod,
+		ObjectMeta: meta, EventTime: now, ReportingController: o.Name, ReportingInstance: o.Pod,
 		Type: corev1.EventTypeWarning, Reason: reasonNotReady, Action: "Wait", Regarding: pod, Note: clipped(note),
 	})
 	if !apierrors.IsForbidden(err) {
 		return err
 	}
-	now := metav1.Now()
+	seen := metav1.NewTime(now.Time)
 	if err := c.Create(ctx, &corev1.Event{
-		ObjectMeta: meta, FirstTimestamp: now, LastTimestamp: now, Count: 1, Source: corev1.EventSource{Component: o.Name},
+		ObjectMeta: meta, FirstTimestamp: seen, LastTimestamp: seen, Count: 1, Source: corev1.EventSource{Component: o.Name},
 		Type: corev1.EventTypeWarning, Reason: reasonNotReady, InvolvedObject: pod, Message: clipped(note),
 	}); err != nil {
 		return fmt.Errorf("tell of it about Pod %s: %w", o.Pod, err)

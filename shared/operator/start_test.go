@@ -285,6 +285,18 @@ func TestPredecessorsRole(t *testing.T) {
 	r.isReady()
 }
 
+// TestWarning: an operator that may make events of events.k8s.io makes its warning there.
+func TestWarning(t *testing.T) {
+	t.Parallel()
+	namespace := apiservertest.Namespace(t)
+	grant(t, namespace, "operator", []rbacv1.PolicyRule{{APIGroups: []string{"events.k8s.io"}, Resources: []string{"events"}, Verbs: []string{"create"}}})
+	r := start(t, "etcd-backup-operator", namespace, account(apiservertest.Config(), namespace))
+	r.says("503", "missing permissions: ")
+	if e := warning(t, namespace); e.ReportingController != "etcd-backup-operator" || e.InvolvedObject.Name != "replica" {
+		t.Errorf("the event is about %v, by %q", e.InvolvedObject, e.ReportingController)
+	}
+}
+
 // warning waits for the event of an operator that waits.
 func warning(t *testing.T, namespace string) corev1.Event {
 	t.Helper()
