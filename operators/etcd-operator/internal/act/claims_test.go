@@ -2,6 +2,7 @@ package act_test
 
 import (
 	"errors"
+	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -9,6 +10,8 @@ import (
 	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/api/resource"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"github.com/etcd-operators/etcd-operators/api/v1beta2"
 	"github.com/etcd-operators/etcd-operators/operators/etcd-operator/internal/act"
@@ -97,6 +100,18 @@ func TestTakeClaims(t *testing.T) {
 		t.Errorf("the claim has the owners %v, labels %v", left.OwnerReferences, left.Labels)
 	}
 	wantStale(t, "a second time", b.act(b.observe(), plan.TakeClaims{From: "before", Claims: ref(left)}))
+
+	// Its launcher is told whose data it finds there.
+	if err := b.act(b.observe(), plan.CreatePods{Pods: []plan.NewPod{{Name: "x-a", Role: plan.Returning, Version: "3.6.16"}}}); err != nil {
+		t.Fatal(err)
+	}
+	pod := &corev1.Pod{}
+	if err := b.client.Get(apiservertest.Context(t), client.ObjectKey{Namespace: b.cluster.Namespace, Name: "x-a"}, pod); err != nil {
+		t.Fatal(err)
+	}
+	if command := pod.Spec.Containers[0].Command; !slices.Contains(command, "--former-cluster-uid=before") || !slices.Contains(command, "--cluster-uid="+string(b.cluster.UID)) {
+		t.Errorf("its launcher is started by %q", command)
+	}
 }
 
 // A beginning is recorded over no claim (S1), whatever the cache showed.

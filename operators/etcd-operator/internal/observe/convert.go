@@ -302,6 +302,18 @@ func answerOf(c *v1beta2.EtcdCluster, a etcdclient.Answer) plan.Answer {
 	return out
 }
 
+// stranger says whose etcd answered at a Pod's address if it was not the Pod's: by its name
+// in its own member list, which a learner does not tell. An address may be another Pod's by
+// now, and what is known of one member's log is not to be taken for another's.
+func stranger(a etcdclient.Answer, p *corev1.Pod) string {
+	for _, m := range slices.Concat(a.Members, a.LocalMembers) {
+		if a.Reached && m.ID == a.MemberID && m.Name != "" && m.Name != p.Name {
+			return fmt.Sprintf("etcd of another member answers at its address %s: that of %.253s", p.Status.PodIP, m.Name)
+		}
+	}
+	return ""
+}
+
 // launcherAnswer is what the planner needs of what a launcher said that was asked at a Pod's
 // address. An address may be another Pod's by now: who says that he is not this Pod's is not
 // believed. Launchers of earlier releases do not say.

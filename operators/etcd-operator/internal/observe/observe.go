@@ -431,6 +431,10 @@ func (o *Observer) ask(ctx context.Context, c *v1beta2.EtcdCluster, pods []*core
 			if a.Launcher != nil {
 				obs.Pods[i].Answer = launcherAnswer(a.Launcher, pods[i], string(c.UID))
 			}
+			if why := stranger(a, pods[i]); why != "" {
+				obs.Pods[i].Answer = plan.Answer{Blocked: why}
+				continue
+			}
 			if q := &obs.Pods[i].Answer.Quota; a.Reached && *q == 0 {
 				*q = quotaOf(pods[i])
 			}

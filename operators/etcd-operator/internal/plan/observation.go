@@ -395,8 +395,8 @@ type Answer struct {
 	Identified bool
 	Waited     time.Duration
 	// Blocked says in words why nothing can be heard of the member although something
-	// answered: the launcher of another Pod did, or its own refuses to start etcd on data
-	// that is not the member's. Nothing else is set then.
+	// answered: another Pod did, or its own launcher refuses to start etcd on data that is
+	// not the member's. Nothing else is set then.
 	Blocked string
 	// Trouble says why etcd could not be asked, in words that stay the same as long as
 	// the cause does, such as "connection refused"; empty if it was not tried.

@@ -1019,6 +1019,17 @@ func TestPlantedBugs(t *testing.T) {
 			by:    []string{"S6"},
 			seeds: 20000,
 		},
+		"one look at an empty disk": {
+			reason: "a launcher that has just begun to wait is believed",
+			planner: lie(func(o *plan.Observation) {
+				for i := range o.Pods {
+					o.Pods[i].Answer.Waited += time.Minute
+				}
+			}),
+			config: func(c *Config) { c.Kinds = append(c.Kinds, WipeDisk, WipeDisk) },
+			by:     []string{"S9", "S13"},
+			seeds:  1000,
+		},
 		"too little memory taken for broken data": {
 			reason: "a member that is killed whenever it starts is taken for one that ends by itself",
 			planner: lie(func(o *plan.Observation) {

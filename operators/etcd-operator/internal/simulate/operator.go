@@ -378,10 +378,30 @@ func (w *world) observe(op *operator) (plan.Observation, []pod) {
 func (w *world) ask(op *operator, o *plan.Observation, from, to int) {
 	for i := from; i < to && !o.Cluster.TLS.Blind; i++ {
 		p := &op.asked[i]
-		if r := w.runOf(p.uid); r != nil && p.ip && w.sees(op, r.node) {
+		r := w.runOf(p.uid)
+		switch {
+		case r != nil && p.ip && w.sees(op, r.node):
 			o.Pods[i].Answer = w.answer(r)
+		case p.ip && (r == nil || !w.nodeRuns(r.node)):
+			o.Pods[i].Answer = w.answerAt(op, p)
 		}
 	}
+}
+
+// answerAt is what is heard at the address of a Pod that does not run any more: nothing, or
+// another Pod that has got it meanwhile. Whoever answers says who it is, but for learners.
+func (w *world) answerAt(op *operator, p *pod) plan.Answer {
+	for _, q := range w.runs {
+		if q.address == never || w.now < q.address || hash(p.uid, q.uid)%2 != 0 || !w.sees(op, q.node) {
+			continue
+		}
+		a := w.answer(q)
+		if a.Waiting || len(a.Members) > 0 {
+			return plan.Answer{Blocked: q.name + " answers at its address"}
+		}
+		return a
+	}
+	return plan.Answer{}
 }
 
 func (w *world) observePod(p *pod) plan.Pod {
