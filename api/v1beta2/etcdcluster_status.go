@@ -47,6 +47,10 @@ const (
 	// ConditionNameConflict: an object of a name that the cluster needs belongs
 	// to someone else, and is left alone.
 	ConditionNameConflict = "NameConflict"
+	// ConditionOrphanedPods: Pods with the cluster's labels belong to someone else, such as
+	// to an earlier EtcdCluster of its name that was deleted with --cascade=orphan. The
+	// cluster's own Services do not select them. It is there only while there are some.
+	ConditionOrphanedPods = "OrphanedPods"
 	// ConditionUnmanagedMembers: a person has added a member, or changed the peer URL of
 	// one, with etcdctl. Such a member is neither removed nor replaced, and counts in each
 	// quorum; the message says how to remove it, or how to undo the change. It is there only

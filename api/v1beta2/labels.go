@@ -16,9 +16,11 @@ const (
 	// for it nor deletes it. The restore operator sets it, and gives the PVC back by
 	// putting LabelCluster in its place again.
 	LabelRetiredBy = GroupName + "/retired-by"
-	// LabelOwner is on the PVCs of a cluster whose storage.deletionPolicy is Retain, in
-	// place of an owner reference, so that nothing deletes them with the EtcdCluster:
-	// the value is the EtcdCluster's uid. See shared/member.Owns.
+	// LabelOwner holds the EtcdCluster's uid. It is on every member's Pod, and the
+	// cluster's Services and PodDisruptionBudget select by it: Pods that an earlier
+	// EtcdCluster of the same name has left are not behind them. It is also on the PVCs of
+	// a cluster whose storage.deletionPolicy is Retain, in place of an owner reference, so
+	// that nothing deletes them with the EtcdCluster. See shared/member.Owns.
 	LabelOwner = GroupName + "/owner"
 	// LabelRole says what a member's Pod is now: one of the Role constants.
 	// The client Service and the PodDisruptionBudget select RoleVoter.

@@ -142,6 +142,7 @@ func TestLabelsAndAnnotations(t *testing.T) {
 		"app": "etcd", "etcd_cluster": "c", "etcd_node": "c-abcdefghij", "etcd_role": "joiner",
 		"app.kubernetes.io/name": "etcd", "app.kubernetes.io/instance": "c",
 		"app.kubernetes.io/component": "database", "app.kubernetes.io/managed-by": "etcd-operator",
+		v1beta2.LabelOwner: "uid",
 	}
 	if diff := cmp.Diff(wantLabels, pod.Labels); diff != "" {
 		t.Errorf("labels -want +got:\n%s", diff)

@@ -3,6 +3,8 @@ package member
 import (
 	"maps"
 
+	corev1 "k8s.io/api/core/v1"
+	policyv1 "k8s.io/api/policy/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	"github.com/etcd-operators/etcd-operators/api/v1beta2"
@@ -19,8 +21,10 @@ const (
 	labelPartOf    = "app.kubernetes.io/part-of"
 )
 
-// Selector is the labels that select every object of a cluster: in caches, in live lists
-// and in Services. Who lists by anything else sees what the caches do not.
+// Selector is the labels that select every object of a cluster: in caches and in live
+// lists. Who lists by anything else sees what the caches do not. Pods that an earlier
+// EtcdCluster of that name has left have them too: Services tell these apart by
+// v1beta2.LabelOwner.
 func Selector(cluster string) map[string]string {
 	return map[string]string{
 		v1beta2.LabelApp:     v1beta2.AppEtcd,
@@ -28,13 +32,50 @@ func Selector(cluster string) map[string]string {
 	}
 }
 
+// podSelector selects the Pods of the EtcdCluster, and of no other of its name.
+func podSelector(c *v1beta2.EtcdCluster) map[string]string {
+	s := Selector(c.Name)
+	s[v1beta2.LabelOwner] = string(c.UID)
+	return s
+}
+
 // voterSelector selects the Pods of the members that may serve clients. They
 // are also the ones that count for the quorum.
-func voterSelector(cluster string) map[string]string {
+func voterSelector(c *v1beta2.EtcdCluster) map[string]string {
 	return map[string]string{
-		v1beta2.LabelCluster: cluster,
+		v1beta2.LabelCluster: c.Name,
 		v1beta2.LabelRole:    v1beta2.RoleVoter,
+		v1beta2.LabelOwner:   string(c.UID),
 	}
+}
+
+// IsLabelled reports whether a Pod has the labels by which Services select it: one that an
+// earlier release made lacks LabelOwner until the operator has put it there.
+func IsLabelled(c *v1beta2.EtcdCluster, pod metav1.Object) bool {
+	return pod.GetLabels()[v1beta2.LabelOwner] == string(c.UID)
+}
+
+// SelectByName makes a Service or PodDisruptionBudget select as those of an earlier release
+// do: while one of the cluster's Pods is not labelled, it would lose that.
+func SelectByName(o metav1.Object) {
+	switch o := o.(type) {
+	case *corev1.Service:
+		delete(o.Spec.Selector, v1beta2.LabelOwner)
+	case *policyv1.PodDisruptionBudget:
+		delete(o.Spec.Selector.MatchLabels, v1beta2.LabelOwner)
+	}
+}
+
+// SelectsByOwner reports whether a Service or PodDisruptionBudget selects the Pods of one
+// EtcdCluster alone.
+func SelectsByOwner(o metav1.Object) bool {
+	switch o := o.(type) {
+	case *corev1.Service:
+		return o.Spec.Selector[v1beta2.LabelOwner] != ""
+	case *policyv1.PodDisruptionBudget:
+		return o.Spec.Selector != nil && o.Spec.Selector.MatchLabels[v1beta2.LabelOwner] != ""
+	}
+	return false
 }
 
 // clusterLabels are on every object of a cluster.
@@ -85,6 +126,7 @@ func podLabels(c *v1beta2.EtcdCluster, name, role string) map[string]string {
 		l[k] = v
 	}
 	l[v1beta2.LabelRole] = role
+	l[v1beta2.LabelOwner] = string(c.UID)
 	return l
 }
 

@@ -21,7 +21,7 @@ func ClientService(c *v1beta2.EtcdCluster) *corev1.Service {
 	}
 	s.Spec = corev1.ServiceSpec{
 		Type:     c.Spec.ClientServiceType(),
-		Selector: voterSelector(c.Name),
+		Selector: voterSelector(c),
 		Ports:    []corev1.ServicePort{servicePort(clientPortName, ClientPort)},
 	}
 	return s
@@ -36,7 +36,7 @@ func PeerService(c *v1beta2.EtcdCluster) *corev1.Service {
 		Type:                     corev1.ServiceTypeClusterIP,
 		ClusterIP:                corev1.ClusterIPNone,
 		PublishNotReadyAddresses: true,
-		Selector:                 Selector(c.Name),
+		Selector:                 podSelector(c),
 		Ports: []corev1.ServicePort{
 			servicePort(clientPortName, ClientPort),
 			servicePort(peerPortName, PeerPort),
@@ -70,7 +70,7 @@ func DisruptionBudget(c *v1beta2.EtcdCluster, minAvailable int) *policyv1.PodDis
 		ObjectMeta: objectMeta(c, c.Name),
 		Spec: policyv1.PodDisruptionBudgetSpec{
 			MinAvailable: new(intstr.FromInt32(int32(minAvailable))),
-			Selector:     &metav1.LabelSelector{MatchLabels: voterSelector(c.Name)},
+			Selector:     &metav1.LabelSelector{MatchLabels: voterSelector(c)},
 			// A voter that does not run may be evicted only while the others
 			// suffice; AlwaysAllow would let a drain take the disk of one that is
 			// about to come back.

@@ -33,13 +33,14 @@ const FieldOwner = client.FieldOwner("etcd-operator")
 func (a *Actor) Children(ctx context.Context, c *v1beta2.EtcdCluster, budget int) error {
 	ctx, cancel := context.WithTimeout(ctx, deadline)
 	defer cancel()
+	labelled, err := a.metadata(ctx, c)
+	if err != nil {
+		return err
+	}
 	for _, svc := range []*corev1.Service{member.PeerService(c), member.ClientService(c)} {
-		if err := a.apply(ctx, c, svc, &corev1.Service{}); err != nil {
+		if err := a.applySelecting(ctx, c, svc, &corev1.Service{}, labelled); err != nil {
 			return err
 		}
-	}
-	if err := a.metadata(ctx, c); err != nil {
-		return err
 	}
 	switch budget {
 	case plan.KeepBudget:
@@ -47,7 +48,25 @@ func (a *Actor) Children(ctx context.Context, c *v1beta2.EtcdCluster, budget int
 	case plan.NoBudget:
 		return a.deleteBudget(ctx, c)
 	}
-	return a.apply(ctx, c, member.DisruptionBudget(c, budget), &policyv1.PodDisruptionBudget{})
+	return a.applySelecting(ctx, c, member.DisruptionBudget(c, budget), &policyv1.PodDisruptionBudget{}, labelled)
+}
+
+// applySelecting applies what selects Pods. While a cache shows a Pod without the owner's
+// label, which an earlier release has made, what selects by name goes on to: no client is
+// dropped. It is narrowed in a later pass, when the cache has the label from the API
+// server, as others have by then.
+func (a *Actor) applySelecting(ctx context.Context, c *v1beta2.EtcdCluster, want, current client.Object, labelled bool) error {
+	if labelled {
+		return a.apply(ctx, c, want, current)
+	}
+	err := a.Client.Get(ctx, client.ObjectKeyFromObject(want), current)
+	if client.IgnoreNotFound(err) != nil {
+		return fmt.Errorf("read %s %s: %w", kindOf(want), want.GetName(), err)
+	}
+	if !member.SelectsByOwner(current) {
+		member.SelectByName(want)
+	}
+	return a.apply(ctx, c, want, current)
 }
 
 // apply brings one object to what is wanted, with current as the place to read

@@ -203,7 +203,7 @@ func TestBudget(t *testing.T) {
 	}
 	pdb := &policyv1.PodDisruptionBudget{ObjectMeta: metav1.ObjectMeta{Name: "x", Namespace: b.cluster.Namespace}}
 	apiservertest.Read(t, b.client, pdb)
-	want := map[string]string{v1beta2.LabelCluster: "x", v1beta2.LabelRole: v1beta2.RoleVoter}
+	want := map[string]string{v1beta2.LabelCluster: "x", v1beta2.LabelRole: v1beta2.RoleVoter, v1beta2.LabelOwner: string(b.cluster.UID)}
 	if !maps.Equal(pdb.Spec.Selector.MatchLabels, want) || *pdb.Spec.UnhealthyPodEvictionPolicy != policyv1.IfHealthyBudget {
 		t.Errorf("the budget is %+v", pdb.Spec)
 	}

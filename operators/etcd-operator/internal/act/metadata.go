@@ -18,20 +18,25 @@ import (
 
 // metadata brings the labels and annotations of the members' Pods to what the spec says
 // now, in place: nothing restarts; and puts back the labels of their claims. A Pod or
-// claim that has changed meanwhile is looked at again.
-func (a *Actor) metadata(ctx context.Context, c *v1beta2.EtcdCluster) error {
+// claim that has changed meanwhile is looked at again. It reports whether all Pods had
+// been labelled before, so that Services may select by that.
+func (a *Actor) metadata(ctx context.Context, c *v1beta2.EtcdCluster) (labelled bool, err error) {
 	var list corev1.PodList
 	if err := a.Client.List(ctx, &list, client.InNamespace(c.Namespace), client.MatchingLabels(member.Selector(c.Name))); err != nil {
-		return fmt.Errorf("list Pods: %w", err)
+		return false, fmt.Errorf("list Pods: %w", err)
 	}
+	labelled = true
 	for i := range list.Items {
-		if p := &list.Items[i]; metav1.IsControlledBy(p, c) {
-			if err := a.labelPod(ctx, c, p); err != nil {
-				return err
-			}
+		p := &list.Items[i]
+		if !metav1.IsControlledBy(p, c) {
+			continue
+		}
+		labelled = labelled && member.IsLabelled(c, p)
+		if err := a.labelPod(ctx, c, p); err != nil {
+			return false, err
 		}
 	}
-	return a.claimLabels(ctx, c, list.Items)
+	return labelled, a.claimLabels(ctx, c, list.Items)
 }
 
 // labelPod brings the labels and annotations of a Pod of the cluster to what they are to

@@ -96,7 +96,8 @@ func TestClusterAsSpecified(t *testing.T) {
 	}
 	want := plan.Cluster{
 		Name: "x", Generation: 2, Deleting: true, Paused: true, Size: 5, Version: "3.7.3", WantedVersion: "3.7.3", Repository: "mirror/etcd",
-		Template: member.TemplateHash(b.cluster), Persistent: true, Storage: 1 << 30, Retain: true, AdoptVolumes: "true", VersionGiven: true, MemberTimeout: time.Minute,
+		Namespace: b.cluster.Namespace,
+		Template:  member.TemplateHash(b.cluster), Persistent: true, Storage: 1 << 30, Retain: true, AdoptVolumes: "true", VersionGiven: true, MemberTimeout: time.Minute,
 		PeerURLFormat: "https://%s.x." + b.cluster.Namespace + ".svc:2380",
 	}
 	if diff := cmp.Diff(want, b.observe().Cluster); diff != "" {
@@ -250,6 +251,48 @@ func TestConflicts(t *testing.T) {
 			obs := b.observe()
 			if got := strings.Join(obs.Conflicts, "; "); got != tc.want || obs.ForeignBudget != tc.budget {
 				t.Errorf("conflicts %q and %q, want %q and %q", got, obs.ForeignBudget, tc.want, tc.budget)
+			}
+		})
+	}
+}
+
+// S1, S12: Pods of the cluster's name that it does not control, as kubectl delete
+// --cascade=orphan leaves them: a cluster does not begin beside them, and one that has
+// begun goes on.
+func TestOrphanedPods(t *testing.T) {
+	for name, tc := range map[string]struct {
+		reason             string
+		pod                func(*corev1.Pod)
+		begun              bool
+		conflicts, orphans string
+		unowned            string
+	}{
+		"a Pod that nobody controls": {
+			reason: "its etcd runs on", pod: func(p *corev1.Pod) { p.OwnerReferences = nil }, conflicts: "Pod x-a", unowned: "pod/x-a",
+		},
+		"a Pod of an earlier EtcdCluster": {
+			reason: "it is about to be deleted with it", pod: func(p *corev1.Pod) { p.OwnerReferences[0].UID = "before" }, conflicts: "Pod x-a (of EtcdCluster x)",
+		},
+		"beside a cluster that has begun": {
+			reason: "refusing to heal helps nobody", pod: func(p *corev1.Pod) { p.OwnerReferences = nil }, begun: true, orphans: "x-a",
+		},
+		"a Pod that has lost the app label": {
+			reason: "no cache shows it", pod: func(p *corev1.Pod) { p.OwnerReferences = nil; delete(p.Labels, v1beta2.LabelApp) },
+		},
+		"the cluster's own": {reason: "it is none", pod: func(*corev1.Pod) {}},
+	} {
+		t.Run(name, func(t *testing.T) {
+			b := newBench(t)
+			b.pod("x-a", tc.pod)
+			if tc.begun {
+				b.status(func(s *v1beta2.ClusterStatus) {
+					s.Bootstrap = &v1beta2.BootstrapStatus{Member: "x-b", Token: "t"}
+				})
+			}
+			o := b.observe()
+			got := []string{strings.Join(o.Conflicts, ";"), strings.Join(o.Unowned, ";"), strings.Join(o.Orphans, ";")}
+			if diff := cmp.Diff([]string{tc.conflicts, tc.unowned, tc.orphans}, got); diff != "" || o.OrphansInTheWay != (tc.conflicts != "") {
+				t.Errorf("in the way %t, (-want +got):\n%s\nreason for this test: %s", o.OrphansInTheWay, diff, tc.reason)
 			}
 		})
 	}

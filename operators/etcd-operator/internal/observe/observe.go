@@ -127,6 +127,7 @@ func (o *Observer) cluster(c *v1beta2.EtcdCluster) plan.Cluster {
 	}
 	out := plan.Cluster{
 		Name:             c.Name,
+		Namespace:        c.Namespace,
 		Generation:       c.Generation,
 		Deleting:         !c.DeletionTimestamp.IsZero(),
 		Paused:           c.Spec.Paused,
@@ -241,11 +242,36 @@ func (o *Observer) conflicts(ctx context.Context, c *v1beta2.EtcdCluster, obs *p
 		case strings.HasPrefix(kind, budget):
 			obs.ForeignBudget = kind + ownerOf(obj)
 		default:
-			obs.Conflicts = append(obs.Conflicts, kind+ownerOf(obj))
+			conflict(obs, kind, obj)
 		}
 	}
 	slices.Sort(obs.Conflicts)
+	slices.Sort(obs.Unowned)
 	return nil
+}
+
+// conflict notes an object that is not the cluster's.
+func conflict(obs *plan.Observation, kind string, obj client.Object) {
+	obs.Conflicts = append(obs.Conflicts, kind+ownerOf(obj))
+	if metav1.GetControllerOf(obj) == nil {
+		obs.Unowned = append(obs.Unowned, strings.ToLower(strings.Replace(kind, " ", "/", 1)))
+	}
+}
+
+// orphan notes a Pod of the cluster's name that is not the cluster's: kubectl delete
+// --cascade=orphan leaves some, whose etcd runs on. A cluster that has not begun does not
+// begin beside them; one that has goes on, since its Services do not select them. Those
+// that are ending are not in the way.
+func orphan(c *v1beta2.EtcdCluster, obs *plan.Observation, p *corev1.Pod) {
+	ended := p.Status.Phase == corev1.PodFailed || p.Status.Phase == corev1.PodSucceeded
+	switch {
+	case p.DeletionTimestamp != nil || ended:
+	case c.Status.Bootstrap == nil && c.Status.ClusterID == "":
+		conflict(obs, "Pod "+p.Name, p)
+		obs.OrphansInTheWay = true
+	default:
+		obs.Orphans = append(obs.Orphans, p.Name+ownerOf(p))
+	}
 }
 
 func ownerOf(obj client.Object) string {
@@ -314,6 +340,7 @@ func (o *Observer) pods(ctx context.Context, c *v1beta2.EtcdCluster, obs *plan.O
 		p := &list.Items[i]
 		switch {
 		case !metav1.IsControlledBy(p, c):
+			orphan(c, obs, p)
 			continue
 		case p.Spec.RestartPolicy == corev1.RestartPolicyNever:
 			obs.LegacyPods = append(obs.LegacyPods, p.Name)
@@ -323,6 +350,9 @@ func (o *Observer) pods(ctx context.Context, c *v1beta2.EtcdCluster, obs *plan.O
 	}
 	slices.SortFunc(pods, func(a, b *corev1.Pod) int { return strings.Compare(a.Name, b.Name) })
 	slices.Sort(obs.LegacyPods)
+	slices.Sort(obs.Conflicts)
+	slices.Sort(obs.Unowned)
+	slices.Sort(obs.Orphans)
 	for _, p := range pods {
 		out := podOf(p)
 		out.Addressed = p.Status.PodIP != "" && addressed[p.Name] == p.Status.PodIP

@@ -3,6 +3,10 @@ package plan
 import (
 	"fmt"
 	"strings"
+
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	"github.com/etcd-operators/etcd-operators/api/v1beta2"
 )
 
 // The rules of this file say when a cluster is not to be touched at all.
@@ -29,8 +33,24 @@ func conflict(v *view) *step {
 	if len(v.Conflicts) == 0 {
 		return nil
 	}
-	return wait(idle, "NameConflict", fmt.Sprintf("names that this cluster needs belong to others: %s; rename this EtcdCluster, or remove them",
-		strings.Join(v.Conflicts, ", ")))
+	said := fmt.Sprintf("names that this cluster needs belong to others: %s; rename this EtcdCluster, or remove them", strings.Join(v.Conflicts, ", "))
+	if len(v.Unowned) > 0 {
+		said += fmt.Sprintf(": kubectl -n %s delete %s", v.Cluster.Namespace, strings.Join(v.Unowned, " "))
+	}
+	if v.OrphansInTheWay {
+		said += "; the Pods run etcd of an earlier EtcdCluster of this name, and its data can go with them: take a snapshot first (etcdctl snapshot save)"
+	}
+	return wait(idle, "NameConflict", said)
+}
+
+// orphaned is the condition OrphanedPods; nil if there are none.
+func (v *view) orphaned() *metav1.Condition {
+	if len(v.Orphans) == 0 {
+		return nil
+	}
+	c := v.condition(v1beta2.ConditionOrphanedPods, true, v1beta2.ConditionOrphanedPods, fmt.Sprintf(
+		"Pods with this cluster's labels belong to others, and its Services do not send them clients: %s; Services, budgets and policies of your own can still select them", strings.Join(v.Orphans, ", ")))
+	return &c
 }
 
 // legacy leaves Pods of the archived operator alone.

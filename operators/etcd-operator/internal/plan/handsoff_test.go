@@ -55,6 +55,10 @@ func TestHandsOff(t *testing.T) {
 			reason: "the user said that the data is to be encrypted",
 			seen:   nothing(3).cluster(func(c *Cluster) { c.TLS.Wanted = true }), because: CertificatesPending,
 		},
+		"a cluster that has begun is looked after beside Pods that others have left": {
+			reason: "its Services do not select them, and refusing to heal helps nobody",
+			seen:   healthy(3).dead("c").orphans("x-z"), do: create(joiners(1)...), because: "CreatingMembers",
+		},
 		"a cluster that runs without TLS is looked after when TLS is asked for": {
 			reason: "refusing to heal helps nobody",
 			seen:   healthy(3).dead("c").cluster(func(c *Cluster) { c.TLS.Wanted = true }), do: create(joiners(1)...), because: "CreatingMembers",
@@ -96,6 +100,16 @@ func TestAForeignBudgetHoldsUpNothing(t *testing.T) {
 		}
 	}
 }
+
+// orphansOf adds what an earlier EtcdCluster of the name has left.
+func orphansOf(w *world) *world {
+	w.o.Cluster.Namespace, w.o.OrphansInTheWay = "ns", true
+	w.o.Conflicts, w.o.Unowned = append(w.o.Conflicts, "Pod x-a"), []string{"pod/x-a", "service/x-client"}
+	return w
+}
+
+// orphans are Pods of the name that are in nobody's way.
+func (w *world) orphans(names ...string) *world { w.o.Orphans = names; return w }
 
 func withLegacyPods(w *world) *world {
 	w.o.LegacyPods = []string{"x-0000", "x-0001"}

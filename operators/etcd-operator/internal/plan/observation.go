@@ -30,6 +30,13 @@ type Observation struct {
 	// Conflicts describe objects of a name that this cluster needs and that
 	// belong to someone else, such as "Service b-client of EtcdCluster b".
 	Conflicts []string
+	// Unowned are those of them that nobody controls, as kubectl names them, sorted, such
+	// as "service/b-client". OrphansInTheWay is true if there are Pods among Conflicts.
+	Unowned         []string
+	OrphansInTheWay bool
+	// Orphans describe Pods of this cluster's name that belong to someone else, sorted by
+	// name, once the cluster has begun: they are in nobody's way.
+	Orphans []string
 	// ForeignBudget describes an object of somebody else that has the name of this
 	// cluster's PodDisruptionBudget, which is wanted; empty if there is none. Only the
 	// budget waits for that name.
@@ -62,6 +69,7 @@ type Backup struct {
 // Cluster is what Plan needs of the EtcdCluster.
 type Cluster struct {
 	Name       string
+	Namespace  string
 	Generation int64
 	// Deleting is true once the EtcdCluster has a deletion timestamp.
 	Deleting bool

@@ -186,6 +186,9 @@ func (v *view) conditions(s *step) []metav1.Condition {
 	if c := v.resizing(); c != nil {
 		all = append(all, *c)
 	}
+	if c := v.orphaned(); c != nil {
+		all = append(all, *c)
+	}
 	if c := v.unmanaged(); c != nil {
 		all = append(all, *c)
 	}

@@ -159,6 +159,8 @@ func TestMessages(t *testing.T) {
 		"why a member is replaced":       {healthy(3).wiped("c"), v1beta2.ConditionRecovering, []string{"c", "disk is empty"}},
 		"whose data is lost":             {healthy(3).noQuorum().dead("b", "c"), v1beta2.ConditionDegraded, []string{"2 of 3", "b, c", "restore"}},
 		"a conflict":                     {conflicted(nothing(3)), v1beta2.ConditionNameConflict, []string{"Service x-client (of EtcdCluster y)", "rename"}},
+		"how to end a conflict":          {orphansOf(conflicted(nothing(3))), v1beta2.ConditionNameConflict, []string{"Pod x-a", "kubectl -n ns delete pod/x-a service/x-client", "take a snapshot first"}},
+		"Pods that others have left":     {healthy(3).orphans("x-z (of EtcdCluster x)"), v1beta2.ConditionOrphanedPods, []string{"x-z (of EtcdCluster x)", "do not send them clients"}},
 		"which version to write":         {nothing(3).cluster(func(c *Cluster) { c.Version = "3.4.1" }), v1beta2.ConditionVersionUnsupported, []string{"3.4.1", "spec.version", "3.4.29"}},
 		"a version change":               {upgrading("3.7.3").runs("b", "3.7.3"), v1beta2.ConditionUpgrading, []string{"1 of 3 members run quay.io/coreos/etcd:v3.7.3"}},
 		"a version change that skips":    {healthy(3).version("3.5.35").wants("3.7.3"), v1beta2.ConditionUpgrading, []string{"one minor at a time", "3.5.35", "to 3.6.16 first", "to 3.7.3 when"}},
