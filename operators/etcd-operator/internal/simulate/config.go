@@ -120,6 +120,17 @@ func (c *Config) checks(invariant string) bool {
 
 func (c *Config) has(b Bug) bool { return slices.Contains(c.Planted, b) }
 
+// laterFaults are drawn from sources of their own, so that what a seed does otherwise stays
+// as it was before they came.
+var laterFaults = []struct {
+	stream  uint64
+	percent int
+	kinds   []FaultKind
+}{
+	{15, 20, []FaultKind{RefusePods, RefuseClaims}},
+	{16, 25, []FaultKind{AddByHand, ChangePeerURL}},
+}
+
 // RandomConfig is a configuration drawn from the seed. Sizes, volumes, versions
 // and faults of all kinds occur; each run has a subset of the kinds of faults, so
 // that rare combinations get their turn.
@@ -173,10 +184,12 @@ func RandomConfig(seed int64) Config {
 			cfg.Kinds = append(cfg.Kinds, k)
 		}
 	}
-	refusals := newRandom(uint64(seed), 13)
-	for _, k := range []FaultKind{RefusePods, RefuseClaims} {
-		if refusals.chance(20) {
-			cfg.Kinds = append(cfg.Kinds, k)
+	for _, later := range laterFaults {
+		draw := newRandom(uint64(seed), later.stream)
+		for _, k := range later.kinds {
+			if draw.chance(later.percent) {
+				cfg.Kinds = append(cfg.Kinds, k)
+			}
 		}
 	}
 	if slices.Contains(cfg.Kinds, LeadLeaving) { // nobody leaves unless somebody scales

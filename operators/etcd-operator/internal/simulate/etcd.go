@@ -47,6 +47,10 @@ type entry struct {
 	id    uint64
 	name  string
 	alarm plan.AlarmKind
+	// hand is true of a member that a person adds; at are its peer URLs, if they are not the
+	// operator's.
+	hand bool
+	at   string
 	// units is what it takes in the database.
 	units int
 }
@@ -64,6 +68,7 @@ const (
 	addLearner
 	promote
 	remove
+	update
 )
 
 // process is what an etcd process knows and its disk does not.

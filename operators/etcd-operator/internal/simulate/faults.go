@@ -175,6 +175,10 @@ const (
 	// a quota is used up.
 	RefusePods
 	RefuseClaims
+	// AddByHand is a learner that a person adds with etcdctl and never starts.
+	AddByHand
+	// ChangePeerURL is a person's etcdctl member update of a voter.
+	ChangePeerURL
 
 	numFaults
 )
@@ -189,6 +193,7 @@ var faultNames = [numFaults]string{
 	"LackCredentials", "EditTemplate", "AskRestart", "Cordon", "Uncordon", "NameConflict", "Restore", "EraseFence",
 	"OldMarks", "DeleteCluster", "Unschedulable", "ImageTrouble", "SlowAddress", "ChangeLearners", "PassTime",
 	"LackCertificates", "SpoilCertificates", "RotateAuthority", "RefusePods", "RefuseClaims",
+	"AddByHand", "ChangePeerURL",
 }
 
 func (k FaultKind) String() string { return faultNames[k] }

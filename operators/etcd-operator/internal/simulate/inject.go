@@ -101,6 +101,8 @@ func (w *world) inject(f Fault) bool {
 		w.until[LackCredentials] = max(w.until[LackCredentials], w.step+f.For)
 	case LackCertificates, SpoilCertificates, RotateAuthority:
 		return w.spoilCertificates(f)
+	case AddByHand, ChangePeerURL:
+		return w.useEtcdctl(f)
 	case EditTemplate, AskRestart:
 		w.editTemplate(f)
 		return true

@@ -72,6 +72,33 @@ func TestPlantedBugs(t *testing.T) {
 			by:     []string{"S4", "S5"},
 			seeds:  3000,
 		},
+		"what people do with etcdctl is not seen": {
+			reason: "a member that a person has added, or moved, is taken for the operator's own",
+			planner: func(o plan.Observation) plan.Decision {
+				told := map[uint64]plan.Member{}
+				blind := o
+				blind.Pods = slices.Clone(o.Pods)
+				for i := range blind.Pods {
+					a := &blind.Pods[i].Answer
+					a.Members = slices.Clone(a.Members)
+					for j := range a.Members {
+						told[a.Members[j].ID] = a.Members[j]
+						a.Members[j].Foreign, a.Members[j].At = false, ""
+					}
+				}
+				d := plan.Plan(blind)
+				if x, ok := d.Action.(plan.RemoveMember); ok {
+					x.Members = slices.Clone(x.Members)
+					for i := range x.Members {
+						x.Members[i] = told[x.Members[i].ID]
+					}
+					d.Action = x
+				}
+				return d
+			},
+			config: func(c *Config) { c.Kinds = append(c.Kinds, AddByHand, ChangePeerURL, AddByHand, ChangePeerURL) },
+			by:     []string{"S9"},
+		},
 		"bootstrap on unreachable": {
 			reason: "when nobody answers, the cluster is taken for new",
 			planner: lie(func(o *plan.Observation) {

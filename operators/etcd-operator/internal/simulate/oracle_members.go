@@ -93,6 +93,9 @@ func (k *check) promote(a plan.Promote) *Violation {
 	if m == nil || m.Name != a.Name {
 		return violation("S5", "%s is not a learner in the list", a.Name)
 	}
+	if m.Foreign {
+		return violation("S9", "%s gets a vote, and a person has added it", a.Name)
+	}
 	an := k.answer(*m)
 	if an == nil || an.Applied+maxLag < k.applied || an.Leader != k.leader || len(an.Errors) > 0 || k.isCorrupt(a.ID) {
 		return violation("S5", "learner %s has not answered itself, caught up", a.Name)
@@ -116,6 +119,9 @@ func (k *check) removeMember(a plan.RemoveMember) *Violation {
 	m := findMember(a.Members, a.ID)
 	if m == nil || m.Name != a.Name {
 		return violation("S4", "%s is not in the list", a.Name)
+	}
+	if m.Foreign || m.At != "" {
+		return violation("S9", "%s is removed, and a person has added or moved it", a.Name)
 	}
 	size := k.size()
 	if m.Learner {

@@ -320,7 +320,7 @@ func applied(view []plan.Member, e entry, limit int) []plan.Member {
 		if slices.ContainsFunc(view, func(m plan.Member) bool { return m.ID == e.id || m.Name == e.name }) {
 			return view
 		}
-		view = append(view, plan.Member{ID: e.id, Name: e.name, Learner: e.kind == addLearner})
+		view = append(view, plan.Member{ID: e.id, Name: e.name, Learner: e.kind == addLearner, Foreign: e.hand, At: e.at})
 		slices.SortFunc(view, func(a, b plan.Member) int {
 			if a.ID < b.ID {
 				return -1
@@ -334,6 +334,10 @@ func applied(view []plan.Member, e entry, limit int) []plan.Member {
 	case publish:
 		if m := findMember(view, e.id); m != nil {
 			m.Started = true
+		}
+	case update:
+		if m := findMember(view, e.id); m != nil {
+			m.At = e.at
 		}
 	case remove:
 		view = slices.DeleteFunc(view, func(m plan.Member) bool { return m.ID == e.id })

@@ -212,6 +212,7 @@ func (w *world) advance() {
 	w.tickKubernetes()
 	w.tickEtcd()
 	w.tickClient()
+	w.tickPeople()
 	w.tickRestores()
 	w.publish()
 	w.checkTruth()

@@ -1,0 +1,73 @@
+package simulate
+
+import (
+	"fmt"
+	"slices"
+
+	"github.com/etcd-operators/etcd-operators/operators/etcd-operator/internal/plan"
+)
+
+// The model of people who use etcdctl: they add a learner of their own, or change the peer
+// URL of a voter, and undo it after a while. Members reach each other all the same: those
+// who are there keep their streams.
+
+// byHand is the peer URL of what a person adds or changes.
+const byHand = "http://by-hand:2380"
+
+// useEtcdctl does what a person does. It returns false while etcd would refuse it, or
+// nobody would do it: while a majority does not answer.
+func (w *world) useEtcdctl(f Fault) bool {
+	if w.main < 0 {
+		return false
+	}
+	l := w.target(0, func(r *run) bool { return r.etcd != nil && r.etcd.leading && r.disk.data.birth == w.main })
+	if l == nil || !w.hasQuorum(l) {
+		return false
+	}
+	view := l.disk.data.view
+	switch f.Kind {
+	case AddByHand:
+		if slices.ContainsFunc(view, func(m plan.Member) bool { return m.Learner }) {
+			return false
+		}
+		w.serial++
+		name := fmt.Sprintf("hand-%d", w.serial)
+		if w.propose(l, entry{kind: addLearner, id: hash(name), name: name, hand: true, at: byHand}) != nil {
+			return false
+		}
+	case ChangePeerURL:
+		m := view[f.A%len(view)]
+		if m.Learner || m.At != "" || w.propose(l, entry{kind: update, id: m.ID, at: byHand}) != nil {
+			return false
+		}
+	}
+	w.until[f.Kind] = max(w.until[f.Kind], w.step+f.For)
+	w.say("FAULT %s", f)
+	return true
+}
+
+// tickPeople undoes what people have done, when they are done.
+func (w *world) tickPeople() {
+	if w.main < 0 {
+		return
+	}
+	l := w.target(0, func(r *run) bool { return r.etcd != nil && r.etcd.leading && r.disk.data.birth == w.main })
+	if l == nil || !w.hasQuorum(l) {
+		return
+	}
+	for _, m := range l.disk.data.view {
+		var undo entry
+		switch {
+		case m.Foreign && !w.during(AddByHand):
+			undo = entry{kind: remove, id: m.ID, name: m.Name}
+		case !m.Foreign && m.At != "" && !w.during(ChangePeerURL):
+			undo = entry{kind: update, id: m.ID}
+		default:
+			continue
+		}
+		if w.propose(l, undo) == nil {
+			w.say("a person undoes what was done to %s", m.Name)
+		}
+		return
+	}
+}
