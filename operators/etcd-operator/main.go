@@ -18,6 +18,7 @@ import (
 	"github.com/etcd-operators/etcd-operators/api/crd"
 	"github.com/etcd-operators/etcd-operators/operators/etcd-operator/internal/act"
 	"github.com/etcd-operators/etcd-operators/operators/etcd-operator/internal/certificates"
+	"github.com/etcd-operators/etcd-operators/operators/etcd-operator/internal/consistency"
 	"github.com/etcd-operators/etcd-operators/operators/etcd-operator/internal/controller"
 	"github.com/etcd-operators/etcd-operators/operators/etcd-operator/internal/credentials"
 	"github.com/etcd-operators/etcd-operators/operators/etcd-operator/internal/metrics"
@@ -104,10 +105,12 @@ func (p *program) setUp(ctx context.Context, mgr ctrl.Manager, o *operator.Optio
 	if p.mayReadClasses {
 		observer.Classes = mgr.GetClient()
 	}
+	comparisons := consistency.New(etcd)
 	r := &controller.Reconciler{
 		Client:      mgr.GetClient(),
 		Observer:    observer,
-		Actor:       &act.Actor{Client: mgr.GetClient(), Live: mgr.GetAPIReader(), Etcd: etcd, LauncherImage: o.Image},
+		Actor:       &act.Actor{Client: mgr.GetClient(), Live: mgr.GetAPIReader(), Etcd: etcd, Comparisons: comparisons, LauncherImage: o.Image},
+		Comparisons: comparisons,
 		Events:      mgr.GetEventRecorder(o.Name),
 		Metrics:     metrics.New(ctrlmetrics.Registry),
 		Credentials: &credentials.Keeper{Live: mgr.GetAPIReader()},

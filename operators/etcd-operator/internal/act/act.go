@@ -47,6 +47,8 @@ type Actor struct {
 	Live client.Reader
 	// Etcd changes memberships.
 	Etcd Etcd
+	// Comparisons compares members' data.
+	Comparisons Comparisons
 	// LauncherImage is the image of the init container that installs the launcher.
 	LauncherImage string
 }
@@ -81,7 +83,10 @@ func (a *Actor) act(ctx context.Context, c *v1beta2.EtcdCluster, obs *plan.Obser
 	switch x := action.(type) {
 	case plan.RecordBootstrap:
 		return a.noOtherClaims(ctx, c, x)
-	case plan.LatchClusterID, plan.RecordVersion, plan.BeginDefragment, plan.EndRecovery:
+	case plan.LatchClusterID, plan.RecordVersion, plan.BeginDefragment, plan.EndRecovery, plan.RecordConsistency:
+		return nil
+	case plan.CompareData:
+		a.compareData(ctx, c, obs, x)
 		return nil
 	case plan.Compact:
 		return a.compact(ctx, c, obs, x)

@@ -4,9 +4,14 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"slices"
 	"time"
 
+	"k8s.io/apimachinery/pkg/types"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
 	"github.com/etcd-operators/etcd-operators/api/v1beta2"
+	"github.com/etcd-operators/etcd-operators/operators/etcd-operator/internal/consistency"
 	"github.com/etcd-operators/etcd-operators/operators/etcd-operator/internal/observe"
 	"github.com/etcd-operators/etcd-operators/operators/etcd-operator/internal/plan"
 	"github.com/etcd-operators/etcd-operators/shared/etcdclient"
@@ -73,6 +78,36 @@ func (a *Actor) defragment(ctx context.Context, c *v1beta2.EtcdCluster, obs *pla
 		return fmt.Errorf("defragment member %s: %w", x.Name, err)
 	}
 	return a.patchPod(ctx, c, x.Name, x.UID, annotation(v1beta2.AnnotationDefragmented, mark+" done"))
+}
+
+// Comparisons compares members' data, beside everything else; consistency.Keeper does.
+type Comparisons interface {
+	Begin(ctx context.Context, key client.ObjectKey, uid types.UID, clusterID uint64, members []consistency.Member)
+}
+
+// compareData begins a comparison, in which the leader, through which all writes go, comes
+// last.
+func (a *Actor) compareData(ctx context.Context, c *v1beta2.EtcdCluster, obs *plan.Observation, x plan.CompareData) {
+	var members []consistency.Member
+	var leader uint64
+	for _, m := range x.Members {
+		p := podNamed(obs, m.Name)
+		if p == nil {
+			return // the planner names only members that answer
+		}
+		leader = p.Answer.Leader
+		members = append(members, consistency.Member{ID: m.ID, Endpoint: observe.Endpoint(c, p.Name, p.IP), Size: p.Answer.DBSize, Revision: p.Answer.Revision})
+	}
+	slices.SortStableFunc(members, func(a, b consistency.Member) int {
+		switch leader {
+		case a.ID:
+			return 1
+		case b.ID:
+			return -1
+		}
+		return 0
+	})
+	a.Comparisons.Begin(ctx, client.ObjectKeyFromObject(c), c.UID, obs.Cluster.ClusterID, members)
 }
 
 // timeIsUp reports whether a call was sent that etcd has not answered in time: it goes on,

@@ -44,6 +44,8 @@ func (a *Actor) Report(ctx context.Context, c *v1beta2.EtcdCluster, d plan.Decis
 	case plan.Compact:
 		m := maintenanceOf(&next.Status)
 		m.LastDefragmentTime, m.LastRepairTime, m.CompactedRevision = at(x.At), at(x.At), x.Revision
+	case plan.RecordConsistency:
+		next.Status.Consistency = consistencyOf(x)
 	case plan.LatchClusterID:
 		next.Status.ClusterID = fmt.Sprintf("%016x", x.ClusterID)
 	case plan.AcknowledgeFence:
@@ -60,7 +62,7 @@ func (a *Actor) Report(ctx context.Context, c *v1beta2.EtcdCluster, d plan.Decis
 		if m := next.Status.Maintenance; m != nil { // of another history
 			m.LastRepairTime, m.CompactedRevision = nil, 0
 		}
-		next.Status.Recovery = nil // of a cluster that is no more
+		next.Status.Recovery, next.Status.Consistency = nil, nil // of a cluster that is no more
 	case plan.RecordSurvivor:
 		next.Status.Recovery = recoveryOf(x.Recovery)
 	case plan.AdoptSurvivor:
@@ -69,6 +71,7 @@ func (a *Actor) Report(ctx context.Context, c *v1beta2.EtcdCluster, d plan.Decis
 		next.Status.Bootstrap = &v1beta2.BootstrapStatus{Member: x.Name, Token: x.Token, AutoCompactionRetention: member.DefaultRetention(c)}
 		next.Status.ClusterID = fmt.Sprintf("%016x", x.ClusterID)
 		next.Status.CurrentVersion = r.Version
+		next.Status.Consistency = nil // of members that are no more
 		next.Status.TargetVersion, next.Status.VersionIndex, next.Status.UpgradeSize = "", 0, 0
 		if m := next.Status.Maintenance; m != nil { // of another history
 			m.LastRepairTime, m.CompactedRevision = nil, 0
@@ -99,6 +102,15 @@ func (a *Actor) Report(ctx context.Context, c *v1beta2.EtcdCluster, d plan.Decis
 		return c.Status, fmt.Errorf("write status: %w", err)
 	}
 	return next.Status, nil
+}
+
+// consistencyOf is what the status says of a comparison.
+func consistencyOf(x plan.RecordConsistency) *v1beta2.ConsistencyStatus {
+	out := &v1beta2.ConsistencyStatus{LastCheckTime: *at(x.At), Revision: x.Revision, Result: x.Result}
+	for _, id := range x.Differing {
+		out.DifferingMembers = append(out.DifferingMembers, fmt.Sprintf("%016x", id))
+	}
+	return out
 }
 
 // maintenanceOf is the part of a status about maintenance, made if there is none.

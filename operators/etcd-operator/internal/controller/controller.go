@@ -28,6 +28,7 @@ import (
 	"github.com/etcd-operators/etcd-operators/api/v1beta2"
 	"github.com/etcd-operators/etcd-operators/operators/etcd-operator/internal/act"
 	"github.com/etcd-operators/etcd-operators/operators/etcd-operator/internal/certificates"
+	"github.com/etcd-operators/etcd-operators/operators/etcd-operator/internal/consistency"
 	"github.com/etcd-operators/etcd-operators/operators/etcd-operator/internal/credentials"
 	"github.com/etcd-operators/etcd-operators/operators/etcd-operator/internal/growth"
 	"github.com/etcd-operators/etcd-operators/operators/etcd-operator/internal/metrics"
@@ -49,6 +50,8 @@ type Reconciler struct {
 	Actor    *act.Actor
 	Events   events.EventRecorder
 	Metrics  *metrics.Metrics
+	// Comparisons are those of members' data.
+	Comparisons *consistency.Keeper
 	// Credentials are for clusters on which etcd's authentication is enabled.
 	Credentials *credentials.Keeper
 	// Certificates are for clusters with TLS.
@@ -78,6 +81,7 @@ func (r *Reconciler) Reconcile(ctx context.Context, req ctrl.Request) (ctrl.Resu
 	if err := r.Client.Get(ctx, req.NamespacedName, &c); err != nil {
 		if apierrors.IsNotFound(err) {
 			r.Metrics.Forget(req.NamespacedName)
+			r.Comparisons.Forget(req.NamespacedName)
 			r.unsure.Delete(req.NamespacedName)
 			r.stale.clear(req.NamespacedName)
 			r.growth.Forget(req.NamespacedName)
@@ -105,6 +109,7 @@ func (r *Reconciler) Reconcile(ctx context.Context, req ctrl.Request) (ctrl.Resu
 	obs.Since = r.since(req.NamespacedName)
 	obs.Growth = r.growth.Note(req.NamespacedName, &obs)
 	obs.Rejections = r.rejections.of(&c)
+	obs.Comparison = r.Comparisons.Of(req.NamespacedName, c.UID)
 	d := plan.Plan(obs)
 	if d.NamesBackups {
 		r.Observer.Backups(ctx, &c, &obs)
@@ -214,6 +219,9 @@ func (r *Reconciler) tell(ctx context.Context, c *v1beta2.EtcdCluster, d plan.De
 	}
 	if d.Action != nil {
 		log.FromContext(ctx).Info(d.Message, "action", d.Action.Kind(), "reason", d.Reason)
+		if tellComparison(r.Events, c, d) {
+			return
+		}
 		if e, ok := plan.EventOf(&d); ok {
 			r.Events.Eventf(c, nil, corev1.EventTypeNormal, e.Reason, e.Action, "%s", wording.Clip(e.Message))
 		}
@@ -238,6 +246,21 @@ func (r *Reconciler) tellChanges(ctx context.Context, c *v1beta2.EtcdCluster, co
 		log.FromContext(ctx).Info(e.Message, "reason", e.Reason)
 		r.Events.Eventf(c, nil, kind, e.Reason, e.Action, "%s", wording.Clip(e.Message))
 	}
+}
+
+// tellComparison makes an event of what a comparison of members' data has shown, unless all
+// is well, and reports whether that is what was done.
+func tellComparison(recorder events.EventRecorder, c *v1beta2.EtcdCluster, d plan.Decision) bool {
+	switch x := d.Action.(type) {
+	case plan.CompareData:
+		return true
+	case plan.RecordConsistency:
+		if x.Result != v1beta2.ResultConsistent {
+			recorder.Eventf(c, nil, corev1.EventTypeWarning, d.Reason, x.Kind(), "%s", wording.Clip(d.Message))
+		}
+		return true
+	}
+	return false
 }
 
 // tellAlarms makes an event for each alarm that etcd has raised or that was disarmed since

@@ -18,6 +18,7 @@ import (
 	"github.com/etcd-operators/etcd-operators/api/v1beta2"
 	"github.com/etcd-operators/etcd-operators/operators/etcd-operator/internal/act"
 	"github.com/etcd-operators/etcd-operators/operators/etcd-operator/internal/certificates"
+	"github.com/etcd-operators/etcd-operators/operators/etcd-operator/internal/consistency"
 	"github.com/etcd-operators/etcd-operators/operators/etcd-operator/internal/controller"
 	"github.com/etcd-operators/etcd-operators/operators/etcd-operator/internal/credentials"
 	"github.com/etcd-operators/etcd-operators/operators/etcd-operator/internal/metrics"
@@ -62,13 +63,15 @@ func (b *bench) startOperator(registry prometheus.Registerer, changes ...func(*c
 	to.Wrap(b.requests.count)
 	apiservertest.StartOperatorWith(b.t, to, b.namespace, controller.Caches(true, true), func(ctx context.Context, mgr ctrl.Manager) error {
 		etcd := etcdclient.Client{}
+		comparisons := consistency.New(etcd)
 		r := &controller.Reconciler{
 			Client:   mgr.GetClient(),
 			Observer: &observe.Observer{Reader: mgr.GetClient(), Nodes: mgr.GetClient(), Etcd: etcd, DefaultVersion: version},
-			Actor:    &act.Actor{Client: mgr.GetClient(), Live: mgr.GetAPIReader(), Etcd: etcd, LauncherImage: "example.com/etcd-operator:test"},
+			Actor:    &act.Actor{Client: mgr.GetClient(), Live: mgr.GetAPIReader(), Etcd: etcd, Comparisons: comparisons, LauncherImage: "example.com/etcd-operator:test"},
 			Events:   mgr.GetEventRecorder("etcd-operator"),
 			Metrics:  metrics.New(registry),
 
+			Comparisons:  comparisons,
 			Credentials:  &credentials.Keeper{Live: mgr.GetAPIReader()},
 			Certificates: &certificates.Keeper{Client: mgr.GetClient(), Live: mgr.GetAPIReader()},
 		}

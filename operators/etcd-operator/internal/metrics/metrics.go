@@ -27,6 +27,8 @@ type Metrics struct {
 	quota    *prometheus.Desc
 	alarms   *prometheus.Desc
 	expiry   *prometheus.Desc
+	compared *prometheus.Desc
+	differs  *prometheus.Desc
 
 	mu  sync.Mutex
 	all map[types.NamespacedName]*state
@@ -43,6 +45,10 @@ type state struct {
 	lastHealthy time.Time
 	// ends is when the first of its certificates ends; zero if it has none, or none is known.
 	ends time.Time
+	// compared is when the members' data was last compared, zero if never, and consistent
+	// whether it was the same.
+	compared   time.Time
+	consistent bool
 	// of are the members that answered last.
 	of []Member
 }
@@ -83,6 +89,10 @@ func New(reg prometheus.Registerer) *Metrics {
 		alarms: ofMember("etcd_operator_member_alarm", "1 for each alarm of etcd that is about a member, by kind (NOSPACE, CORRUPT).", "kind"),
 		expiry: prometheus.NewDesc("etcd_operator_certificate_expiry_seconds",
 			"Seconds until the first certificate of those that the EtcdCluster uses ends, authorities included; negative once it has. None where there is no TLS.", []string{"namespace", "name"}, nil),
+		compared: prometheus.NewDesc("etcd_operator_consistency_check_timestamp_seconds",
+			"When the data of the EtcdCluster's members was last compared, in seconds since 1970; none before the first time.", []string{"namespace", "name"}, nil),
+		differs: prometheus.NewDesc("etcd_operator_data_inconsistent",
+			"1 if the last comparison of the members' data of the EtcdCluster has shown a difference, 0 if not; none before the first time.", []string{"namespace", "name"}, nil),
 		all: map[types.NamespacedName]*state{},
 	}
 	reg.MustRegister(m.actions, m.stale, m.duration, m)
@@ -112,6 +122,10 @@ func (m *Metrics) Observe(key types.NamespacedName, s *v1beta2.ClusterStatus, to
 		!meta.IsStatusConditionTrue(s.Conditions, v1beta2.ConditionDegraded)
 	if st.healthy {
 		st.lastHealthy = time.Now()
+	}
+	st.compared = time.Time{}
+	if s.Consistency != nil {
+		st.compared, st.consistent = s.Consistency.LastCheckTime.Time, s.Consistency.Result == v1beta2.ResultConsistent
 	}
 	st.ends = time.Time{}
 	if s.TLS != nil && s.TLS.NotAfter != nil {
@@ -152,6 +166,8 @@ func (m *Metrics) Describe(ch chan<- *prometheus.Desc) {
 	ch <- m.quota
 	ch <- m.alarms
 	ch <- m.expiry
+	ch <- m.compared
+	ch <- m.differs
 }
 
 // Collect implements prometheus.Collector.
@@ -171,6 +187,14 @@ func (m *Metrics) Collect(ch chan<- prometheus.Metric) {
 		ch <- prometheus.MustNewConstMetric(m.since, prometheus.GaugeValue, seconds, key.Namespace, key.Name)
 		if !s.ends.IsZero() {
 			ch <- prometheus.MustNewConstMetric(m.expiry, prometheus.GaugeValue, time.Until(s.ends).Seconds(), key.Namespace, key.Name)
+		}
+		if !s.compared.IsZero() {
+			differs := 1.0
+			if s.consistent {
+				differs = 0
+			}
+			ch <- prometheus.MustNewConstMetric(m.compared, prometheus.GaugeValue, float64(s.compared.Unix()), key.Namespace, key.Name)
+			ch <- prometheus.MustNewConstMetric(m.differs, prometheus.GaugeValue, differs, key.Namespace, key.Name)
 		}
 		for _, x := range s.of {
 			m.collectMember(ch, key, x)

@@ -130,6 +130,10 @@ func changedFrom(p *corev1.Pod) string {
 	return from
 }
 
+// inconsistent is in the last words of an etcd (3.5 to 3.7) whose check at its start finds that
+// its data differs from that of another member.
+const inconsistent = "found data inconsistency with peers"
+
 // readExits reads how the etcd container fares.
 func readExits(p *corev1.Pod, out *plan.Pod) {
 	for _, s := range p.Status.ContainerStatuses {
@@ -143,6 +147,7 @@ func readExits(p *corev1.Pod, out *plan.Pod) {
 		}
 		if last != nil {
 			out.LastExit = plan.Exit{Code: int(last.ExitCode), Reason: last.Reason, Damage: lastwords.Damage(last.Message), Words: lastwords.Last(last.Message)}
+			out.Inconsistent = strings.Contains(last.Message, inconsistent)
 		}
 		if s.State.Running != nil {
 			out.RunningSince = s.State.Running.StartedAt.Time

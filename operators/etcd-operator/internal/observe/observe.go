@@ -11,7 +11,9 @@ import (
 	"context"
 	"crypto/rand"
 	"fmt"
+	"hash/fnv"
 	"slices"
+	"strconv"
 	"strings"
 	"time"
 
@@ -145,6 +147,7 @@ func (o *Observer) cluster(c *v1beta2.EtcdCluster) plan.Cluster {
 		DisruptionBudget: c.Spec.PodDisruptionBudget == nil || *c.Spec.PodDisruptionBudget,
 		RootSecret:       c.Spec.RootSecret(),
 		Maintenance:      maintenance(c),
+		Consistency:      consistency(c),
 		LastStatus:       c.Status,
 		Fence:            Fence(c),
 
@@ -187,6 +190,40 @@ func maintenance(c *v1beta2.EtcdCluster) plan.Maintenance {
 		out.Counted, out.CompactedRevision = s.Schedule, s.CompactedRevision
 	}
 	return out
+}
+
+// consistency is when the members' data is compared, and what that has shown.
+func consistency(c *v1beta2.EtcdCluster) plan.Consistency {
+	out := plan.Consistency{Since: c.CreationTimestamp.Time}
+	expression := daily(c.UID)
+	if m := c.Spec.Maintenance; m != nil && m.ConsistencyCheck != "" {
+		expression = m.ConsistencyCheck
+	}
+	if expression != v1beta2.ConsistencyNever {
+		parsed, err := schedule.Parse(expression)
+		if err != nil {
+			out.Invalid = wording.Clip(err.Error())
+		}
+		out.Schedule = parsed
+	}
+	if s := c.Status.Consistency; s != nil {
+		out.Since, out.Result, out.Revision = s.LastCheckTime.Time, s.Result, s.Revision
+		for _, id := range s.DifferingMembers {
+			if n, err := strconv.ParseUint(id, 16, 64); err == nil {
+				out.Differing = append(out.Differing, n)
+			}
+		}
+	}
+	return out
+}
+
+// daily is a time of day that depends on who a cluster is, so that a fleet's clusters are
+// not all read at once.
+func daily(uid types.UID) string {
+	h := fnv.New32a()
+	_, _ = h.Write([]byte(uid)) // it never fails
+	minute := h.Sum32() % (24 * 60)
+	return fmt.Sprintf("%d %d * * *", minute%60, minute/60)
 }
 
 func timeOf(t *metav1.Time) time.Time {

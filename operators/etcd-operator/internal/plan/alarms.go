@@ -36,9 +36,9 @@ func (v *view) alarmsOf(kind AlarmKind) []Alarm {
 	return slices.DeleteFunc(slices.Clone(v.alarms), func(a Alarm) bool { return a.Kind != kind })
 }
 
-// isCorrupt reports whether a CORRUPT alarm names a member.
+// isCorrupt reports whether a CORRUPT alarm or the last comparison names a member.
 func (v *view) isCorrupt(id uint64) bool {
-	return id != 0 && slices.Contains(v.alarms, Alarm{id, Corrupt})
+	return id != 0 && (slices.Contains(v.alarms, Alarm{id, Corrupt}) || v.differs(id))
 }
 
 // corruptIsKnown reports whether etcd could tell of each CORRUPT alarm who it is.
@@ -68,7 +68,7 @@ func disarmRemoved(v *view) *step {
 	return nil
 }
 
-// moveCorruptLead takes the lead from a member that a CORRUPT alarm names, before anybody
+// moveCorruptLead takes the lead from a member that is corrupt, before anybody
 // gets a snapshot of its data (S8).
 func moveCorruptLead(v *view) *step {
 	if !v.settled || v.leader == 0 || !v.isCorrupt(v.leader) {

@@ -68,6 +68,8 @@ func (v *view) whyDoubted(m Member, p *Pod) string {
 		return "its certificates may be the cause: " + v.Cluster.TLS.Message
 	case !v.settled || v.healthy[m.ID] || len(v.healthy) < others:
 		return "not all others are healthy"
+	case p.Inconsistent && !v.othersAgree(p):
+		return "its data differs from that of another member, and no comparison has shown that all others agree"
 	}
 	return ""
 }

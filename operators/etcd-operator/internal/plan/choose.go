@@ -103,7 +103,7 @@ func (v *view) unchosen(p *Pod, asked []*Pod) string {
 	switch {
 	case a.Leader != 0 || a.Read:
 		return fmt.Sprintf("member %s has a leader", p.Name)
-	case tellsCorrupt(a):
+	case tellsCorrupt(a) || v.differs(a.MemberID):
 		return fmt.Sprintf("member %s tells of the alarm CORRUPT", p.Name)
 	case a.Applied < a.Committed:
 		return fmt.Sprintf("member %s has not applied all that it knows to be committed", p.Name)

@@ -44,7 +44,7 @@ const (
 func Records(a Action) bool {
 	switch a.(type) {
 	case RecordBootstrap, LatchClusterID, RecordVersion, AcknowledgeFence, LiftFence, AdoptSeed, BeginDefragment, Compact,
-		RecordSurvivor, AdoptSurvivor, EndRecovery:
+		RecordConsistency, RecordSurvivor, AdoptSurvivor, EndRecovery:
 		return true
 	}
 	return false
@@ -255,6 +255,19 @@ type Compact struct {
 	At       time.Time
 }
 
+// CompareData begins a comparison of the members' data, beside the reconciles: each member
+// in turn, the leader last, hashes its data at a revision that all have applied. A second
+// one of the same members is not begun while one runs.
+type CompareData struct{ Members []Member }
+
+// RecordConsistency latches in the status what a comparison has shown.
+type RecordConsistency struct {
+	At        time.Time
+	Revision  int64
+	Result    v1beta2.ConsistencyResult
+	Differing []uint64
+}
+
 // BeginDefragment latches in the status when a round of defragmentations began.
 type BeginDefragment struct{ At time.Time }
 
@@ -314,36 +327,38 @@ type TakeClaims struct {
 // ClaimRef names one claim, by uid.
 type ClaimRef struct{ Name, UID string }
 
-func (GrowClaim) Kind() string        { return "GrowClaim" }
-func (KeepClaims) Kind() string       { return "KeepClaims" }
-func (TakeClaims) Kind() string       { return "TakeClaims" }
-func (RecordBootstrap) Kind() string  { return "RecordBootstrap" }
-func (LatchClusterID) Kind() string   { return "LatchClusterID" }
-func (RecordVersion) Kind() string    { return "RecordVersion" }
-func (AcknowledgeFence) Kind() string { return "AcknowledgeFence" }
-func (LiftFence) Kind() string        { return "LiftFence" }
-func (AdoptSeed) Kind() string        { return "AdoptSeed" }
-func (RecordSurvivor) Kind() string   { return "RecordSurvivor" }
-func (WithdrawLeave) Kind() string    { return "WithdrawLeave" }
-func (AdoptSurvivor) Kind() string    { return "AdoptSurvivor" }
-func (DropSeed) Kind() string         { return "DropSeed" }
-func (EndRecovery) Kind() string      { return "EndRecovery" }
-func (CreatePods) Kind() string       { return "CreatePods" }
-func (SetRoles) Kind() string         { return "SetRoles" }
-func (OpenGrant) Kind() string        { return "OpenGrant" }
-func (CloseGrants) Kind() string      { return "CloseGrants" }
-func (AddLearner) Kind() string       { return "AddLearner" }
-func (Promote) Kind() string          { return "Promote" }
-func (RemoveMember) Kind() string     { return "RemoveMember" }
-func (MoveLeader) Kind() string       { return "MoveLeader" }
-func (EnableDowngrade) Kind() string  { return "EnableDowngrade" }
-func (CancelDowngrade) Kind() string  { return "CancelDowngrade" }
-func (AdvanceLog) Kind() string       { return "AdvanceLog" }
-func (ChangeImage) Kind() string      { return "ChangeImage" }
-func (DisarmAlarm) Kind() string      { return "DisarmAlarm" }
-func (Compact) Kind() string          { return "Compact" }
-func (BeginDefragment) Kind() string  { return "BeginDefragment" }
-func (Defragment) Kind() string       { return "Defragment" }
-func (RemakePod) Kind() string        { return "RemakePod" }
-func (DeletePod) Kind() string        { return "DeletePod" }
-func (DeleteClaim) Kind() string      { return "DeleteClaim" }
+func (GrowClaim) Kind() string         { return "GrowClaim" }
+func (KeepClaims) Kind() string        { return "KeepClaims" }
+func (TakeClaims) Kind() string        { return "TakeClaims" }
+func (RecordBootstrap) Kind() string   { return "RecordBootstrap" }
+func (LatchClusterID) Kind() string    { return "LatchClusterID" }
+func (RecordVersion) Kind() string     { return "RecordVersion" }
+func (AcknowledgeFence) Kind() string  { return "AcknowledgeFence" }
+func (LiftFence) Kind() string         { return "LiftFence" }
+func (AdoptSeed) Kind() string         { return "AdoptSeed" }
+func (RecordSurvivor) Kind() string    { return "RecordSurvivor" }
+func (WithdrawLeave) Kind() string     { return "WithdrawLeave" }
+func (AdoptSurvivor) Kind() string     { return "AdoptSurvivor" }
+func (DropSeed) Kind() string          { return "DropSeed" }
+func (EndRecovery) Kind() string       { return "EndRecovery" }
+func (CreatePods) Kind() string        { return "CreatePods" }
+func (SetRoles) Kind() string          { return "SetRoles" }
+func (OpenGrant) Kind() string         { return "OpenGrant" }
+func (CloseGrants) Kind() string       { return "CloseGrants" }
+func (AddLearner) Kind() string        { return "AddLearner" }
+func (Promote) Kind() string           { return "Promote" }
+func (RemoveMember) Kind() string      { return "RemoveMember" }
+func (MoveLeader) Kind() string        { return "MoveLeader" }
+func (EnableDowngrade) Kind() string   { return "EnableDowngrade" }
+func (CancelDowngrade) Kind() string   { return "CancelDowngrade" }
+func (AdvanceLog) Kind() string        { return "AdvanceLog" }
+func (ChangeImage) Kind() string       { return "ChangeImage" }
+func (DisarmAlarm) Kind() string       { return "DisarmAlarm" }
+func (Compact) Kind() string           { return "Compact" }
+func (CompareData) Kind() string       { return "CompareData" }
+func (RecordConsistency) Kind() string { return "RecordConsistency" }
+func (BeginDefragment) Kind() string   { return "BeginDefragment" }
+func (Defragment) Kind() string        { return "Defragment" }
+func (RemakePod) Kind() string         { return "RemakePod" }
+func (DeletePod) Kind() string         { return "DeletePod" }
+func (DeleteClaim) Kind() string       { return "DeleteClaim" }

@@ -56,6 +56,8 @@ type Observation struct {
 	// EtcdBackups could be listed: only for a Decision that names them.
 	Backup       *Backup
 	BackupsKnown bool
+	// Comparison is the last one that this operator has begun; nil if it has begun none.
+	Comparison *Comparison
 }
 
 // Backup is a snapshot that an EtcdBackup has stored.
@@ -117,6 +119,8 @@ type Cluster struct {
 
 	// Maintenance is what may be done about space, and what was.
 	Maintenance Maintenance
+	// Consistency is when members' data is compared, and what that has shown.
+	Consistency Consistency
 	// TLS is what is known of the certificates that the spec asks for.
 	TLS TLS
 	// RootSecret is the name of the Secret with credentials for etcd's authentication;
@@ -245,8 +249,11 @@ type Pod struct {
 	// LastExit how it ended last; zero if it has not. Looping is true while the kubelet
 	// waits longer and longer before it starts it again. RunningSince is since when it
 	// runs; zero if it does not.
-	Restarts     int
-	LastExit     Exit
+	Restarts int
+	LastExit Exit
+	// Inconsistent is true if etcd ended last because its data differs from that of another
+	// member (spec.etcd.initialCorruptCheck). Either of them may be the one that is wrong.
+	Inconsistent bool
 	Looping      bool
 	RunningSince time.Time
 	// ProvenRestarts and ProvenImage are what Restarts and the image were when the

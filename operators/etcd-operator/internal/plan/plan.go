@@ -106,6 +106,7 @@ var rules = []rule{
 
 	// Alarms: what a removed member has left behind, and who is not to hand on its data.
 	disarmRemoved,
+	recordComparison,
 	moveCorruptLead,
 
 	// Membership, one settled change at a time (S3).
@@ -124,6 +125,7 @@ var rules = []rule{
 	// Volumes grow one at a time, while all is well (S6).
 	growVolume,
 
+	compareOthers,
 	awaitReplacement,
 	awaitRestart,
 	awaitUpdate,
@@ -147,8 +149,12 @@ var rules = []rule{
 	defragmentMember,
 	beginDefragment,
 
+	// Whether all members have the same data, while all is well.
+	beginComparison,
+
 	refuseVersion,
 	refuseSchedule,
+	refuseComparisonSchedule,
 	awaitGrowth,
 
 	rest,

@@ -155,6 +155,8 @@ func (v *view) whyUnhealthy(m Member) string {
 		return v.progress(p)
 	case a.Refused != "":
 		return "etcd's authentication refuses the operator"
+	case v.differs(m.ID):
+		return "its data differs from that of the majority"
 	case v.isCorrupt(m.ID):
 		return "alarm CORRUPT names it: its data differs from that of the others"
 	case len(a.Errors) > 0:

@@ -38,6 +38,7 @@ func (v *view) status(s *step) v1beta2.ClusterStatus {
 		Leader:             v.name(v.leader),
 		Alarms:             v.alarmStatus(),
 		Maintenance:        v.maintenanceStatus(),
+		Consistency:        v.consistencyStatus(),
 		TLS:                v.tlsStatus(),
 	}
 	if st.Phase == v1beta2.PhaseFailed {
@@ -183,21 +184,9 @@ func isListed(details []v1beta2.MemberDetail, name string) bool {
 // conditions are in a fixed order: what a person wants to know first comes first.
 func (v *view) conditions(s *step) []metav1.Condition {
 	all := []metav1.Condition{v.available(s), v.progressing(s), v.degraded(s), v.scaling(), v.recovering(s), v.upgrading(s), v.isPaused()}
-	if c := v.resizing(); c != nil {
-		all = append(all, *c)
-	}
-	if c := v.orphaned(); c != nil {
-		all = append(all, *c)
-	}
-	if c := v.unmanaged(); c != nil {
-		all = append(all, *c)
-	}
-	if c := v.certificates(); c != nil {
-		all = append(all, *c)
-	}
-	for _, warning := range []*metav1.Condition{v.knownVulnerability(), v.spaceLow()} {
-		if warning != nil {
-			all = append(all, *warning)
+	for _, c := range []*metav1.Condition{v.resizing(), v.orphaned(), v.unmanaged(), v.consistent(), v.certificates(), v.knownVulnerability(), v.spaceLow()} {
+		if c != nil { // there is something to say of it
+			all = append(all, *c)
 		}
 	}
 	if v.ForeignBudget != "" && s.reason != v1beta2.ConditionNameConflict {
@@ -339,6 +328,9 @@ func (v *view) degraded(s *step) metav1.Condition {
 	}
 	if len(v.healthy) < len(v.voters) {
 		return v.condition(kind, true, "MembersUnhealthy", v.whoIsMissing())
+	}
+	if c := &v.Cluster.Consistency; c.Result == v1beta2.ResultNoMajority {
+		return v.condition(kind, true, string(c.Result), noMajorityText(c.Revision))
 	}
 	var troubled []string
 	for _, p := range v.candidates() {

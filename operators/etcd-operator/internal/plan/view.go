@@ -29,7 +29,7 @@ type view struct {
 	voters  []Member
 	// healthy is H: the ids of the voters that answered themselves, name the same leader
 	// and term, report no error, are caught up, take the operator for who it is and are
-	// not named by a CORRUPT alarm. A NOSPACE alarm is no matter of members: they change
+	// not corrupt. A NOSPACE alarm is no matter of members: they change
 	// under it.
 	healthy map[uint64]bool
 	// leader is the id of the leader that H names; 0 if none.
@@ -240,6 +240,8 @@ func (v *view) loss(m Member) string {
 		return "its Pod has ended, and the data with it"
 	case v.wiped(m, p):
 		return "its disk is empty although it had data"
+	case v.differs(m.ID) && v.corruptIsKnown():
+		return "its data differs from that of the majority"
 	case v.isCorrupt(m.ID) && v.corruptIsKnown():
 		return "alarm CORRUPT names it: its data differs from that of the others"
 	case v.damaged(m, p):

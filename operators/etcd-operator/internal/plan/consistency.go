@@ -1,0 +1,213 @@
+package plan
+
+import (
+	"fmt"
+	"maps"
+	"slices"
+	"strings"
+	"time"
+
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	"github.com/etcd-operators/etcd-operators/api/v1beta2"
+	"github.com/etcd-operators/etcd-operators/shared/schedule"
+)
+
+// The rules of this file compare the data of all members on a schedule. The comparison runs
+// beside the reconciles; only its result is recorded, once. A member that a comparison has
+// named is treated as one that an alarm CORRUPT names, but writes go on.
+
+// Consistency is when members' data is compared, and what the last comparison has shown.
+type Consistency struct {
+	// Schedule says when; the zero Schedule is never. Invalid is why the one that is wanted
+	// can't be read.
+	Schedule schedule.Schedule
+	Invalid  string
+	// Since is when the last comparison ended, or, before the first, when the EtcdCluster
+	// was created.
+	Since time.Time
+	// Result is that of the last comparison, at Revision; empty before the first.
+	Result   v1beta2.ConsistencyResult
+	Revision int64
+	// Differing are the ids of the members that it has found to differ from a majority.
+	Differing []uint64
+}
+
+// Comparison is one that was begun.
+type Comparison struct {
+	// Members are the ids of those who are compared, sorted.
+	Members []uint64
+	// Begun is when it began.
+	Begun time.Time
+	// Ended is when it ended; zero while it runs. What follows is set only then.
+	Ended time.Time
+	// Failed is why it has shown nothing; empty if it has.
+	Failed string
+	// Revision is the one at which data was compared, twice if it differs.
+	Revision int64
+	Result   v1beta2.ConsistencyResult
+	// Differing are the ids of those who differ from a majority, sorted.
+	Differing []uint64
+}
+
+const (
+	// comparisonPause is for how long nothing is compared again after a comparison that has
+	// shown nothing: such as one during which a member restarted.
+	comparisonPause = 10 * time.Minute
+	// recheckPause is how soon data is compared again of which no majority was the same.
+	recheckPause = time.Hour
+)
+
+// differs reports whether the last comparison has found a member's data to differ.
+func (v *view) differs(id uint64) bool { return slices.Contains(v.Cluster.Consistency.Differing, id) }
+
+// voterIDs are sorted.
+func (v *view) voterIDs() []uint64 {
+	var ids []uint64
+	for _, m := range v.voters {
+		ids = append(ids, m.ID)
+	}
+	slices.Sort(ids)
+	return ids
+}
+
+// isRecorded reports whether the result of a comparison is in the status.
+func (v *view) isRecorded(c *Comparison) bool {
+	return !c.Ended.IsZero() && !c.Ended.Truncate(time.Second).After(v.Cluster.Consistency.Since)
+}
+
+// recordComparison latches what a comparison of the voters has shown. Those who differ are
+// removed only after that.
+func recordComparison(v *view) *step {
+	c := v.Comparison
+	if c == nil || c.Ended.IsZero() || c.Failed != "" || !v.settled || v.isRecorded(c) || !slices.Equal(c.Members, v.voterIDs()) {
+		return nil
+	}
+	a := RecordConsistency{At: c.Ended, Revision: c.Revision, Result: c.Result, Differing: c.Differing}
+	switch c.Result {
+	case v1beta2.ResultMemberDiffers:
+		return do(a, string(c.Result), v.differingText(c.Differing, c.Revision)+"; it is replaced")
+	case v1beta2.ResultNoMajority:
+		return do(a, string(c.Result), noMajorityText(c.Revision))
+	}
+	return do(a, string(v1beta2.ResultConsistent), consistentText(c.Revision))
+}
+
+func consistentText(revision int64) string {
+	return fmt.Sprintf("all members have the same data at revision %d", revision)
+}
+
+// differingText names those who differ.
+func (v *view) differingText(ids []uint64, revision int64) string {
+	var names []string
+	for _, id := range ids {
+		names = append(names, v.nameOrID(id))
+	}
+	return fmt.Sprintf("member %s has other data than the majority at revision %d, by two comparisons", strings.Join(names, ", "), revision)
+}
+
+func noMajorityText(revision int64) string {
+	return fmt.Sprintf("members have different data at revision %d, and no majority has the same: nothing is removed; compare the members (etcdctl endpoint hashkv --cluster, and a key that you know with etcdctl get --consistency=s at each member), back up the one that is right (etcdctl snapshot save), and restore the cluster from that with an EtcdRestore, or from an earlier EtcdBackup", revision)
+}
+
+// beginComparison compares the data of all members when that is due, nothing else is under
+// way, and all are healthy.
+func beginComparison(v *view) *step {
+	if !v.comparisonDue() || v.changesVersion() || v.nextToRestart() != nil || v.bustle(nil) != "" {
+		return nil
+	}
+	if c := v.Comparison; c != nil && !v.isRecorded(c) && v.comparing() {
+		return nil
+	}
+	return do(CompareData{Members: v.list}, "ComparingData", fmt.Sprintf("the data of %d members is compared", len(v.voters)))
+}
+
+// othersAgree reports whether a comparison that began after a member had ended has shown that
+// the data of all others is the same.
+func (v *view) othersAgree(p *Pod) bool {
+	c := v.Comparison
+	return c != nil && c.Result == v1beta2.ResultConsistent && c.Begun.After(p.UnreadySince) && !p.UnreadySince.IsZero() && slices.Equal(c.Members, v.healthyIDs())
+}
+
+// healthyIDs are sorted.
+func (v *view) healthyIDs() []uint64 { return slices.Sorted(maps.Keys(v.healthy)) }
+
+// compareOthers compares the data of all others when a member refuses to start, since its
+// data differs from that of one of them: which of the two is right shows by that. One that
+// differs from others who agree is replaced.
+func compareOthers(v *view) *step {
+	for _, m := range v.voters {
+		p := v.pods[m.Name]
+		if p == nil || !p.Inconsistent || !v.crashes(p) || v.othersAgree(p) || len(v.healthy) < len(v.voters)-1 || !v.hasQuorum() || v.comparing() {
+			continue
+		}
+		others := slices.DeleteFunc(slices.Clone(v.list), func(o Member) bool { return !v.healthy[o.ID] })
+		return do(CompareData{Members: others}, "ComparingData", fmt.Sprintf("member %s refuses to start, since its data differs from that of another member: the data of all others is compared", m.Name))
+	}
+	return nil
+}
+
+// comparing reports whether a comparison runs, or has shown nothing just now.
+func (v *view) comparing() bool {
+	c := v.Comparison
+	return c != nil && (c.Ended.IsZero() || v.Now.Sub(c.Ended) < comparisonPause)
+}
+
+// comparisonDue reports whether it is time for a comparison. One member has nobody to be
+// compared with.
+func (v *view) comparisonDue() bool {
+	c := &v.Cluster.Consistency
+	if c.Schedule.String() == "" || len(v.voters) < 2 {
+		return false
+	}
+	switch {
+	case c.Result == v1beta2.ResultMemberDiffers && len(c.Differing) == 0:
+		return true // they were removed
+	case c.Result == v1beta2.ResultNoMajority && v.Now.Sub(c.Since) >= recheckPause:
+		return true
+	}
+	newest, _ := c.Schedule.Due(c.Since, v.Now)
+	return !newest.IsZero()
+}
+
+// refuseComparisonSchedule says what is wrong with a schedule that can't be read.
+func refuseComparisonSchedule(v *view) *step {
+	if why := v.Cluster.Consistency.Invalid; why != "" {
+		return wait(idle, "ScheduleInvalid", fmt.Sprintf(
+			"spec.maintenance.consistencyCheck is no cron expression: %s; write it as 0 3 * * 0, @daily, CRON_TZ=Europe/Berlin 30 3 * * 1-5, or Never", why))
+	}
+	return nil
+}
+
+// consistent is the condition of that name; nil before the first comparison.
+func (v *view) consistent() *metav1.Condition {
+	c := &v.Cluster.Consistency
+	said := consistentText(c.Revision)
+	switch c.Result {
+	case "":
+		return nil
+	case v1beta2.ResultMemberDiffers:
+		said = "the member whose data differed was replaced; all are compared again"
+		if len(c.Differing) > 0 {
+			said = v.differingText(c.Differing, c.Revision) + "; it is replaced"
+		}
+	case v1beta2.ResultNoMajority:
+		said = noMajorityText(c.Revision)
+	}
+	cond := v.condition(v1beta2.ConditionConsistent, c.Result == v1beta2.ResultConsistent, string(c.Result), said)
+	return &cond
+}
+
+// consistencyStatus carries on what the last comparison has shown, without those who are
+// members no more.
+func (v *view) consistencyStatus() *v1beta2.ConsistencyStatus {
+	last := v.Cluster.LastStatus.Consistency
+	if last == nil || !v.settled || len(last.DifferingMembers) == 0 {
+		return last
+	}
+	now := last.DeepCopy()
+	now.DifferingMembers = slices.DeleteFunc(now.DifferingMembers, func(id string) bool {
+		return !slices.ContainsFunc(v.list, func(m Member) bool { return fmt.Sprintf("%016x", m.ID) == id })
+	})
+	return now
+}

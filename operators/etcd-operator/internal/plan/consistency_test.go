@@ -1,0 +1,153 @@
+package plan
+
+import (
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	"github.com/etcd-operators/etcd-operators/api/v1beta2"
+	"github.com/etcd-operators/etcd-operators/shared/schedule"
+)
+
+// compares makes the cluster one whose data is compared every hour, and was last at since.
+func (w *world) compares(since time.Time) *world {
+	hourly, err := schedule.Parse("0 * * * *")
+	if err != nil {
+		panic(err)
+	}
+	w.o.Cluster.Consistency.Schedule, w.o.Cluster.Consistency.Since = hourly, since
+	return w
+}
+
+// last is what the last comparison has shown, as it is latched.
+func (w *world) last(result v1beta2.ConsistencyResult, differing ...string) *world {
+	c := &w.o.Cluster.Consistency
+	c.Result, c.Revision = result, 7
+	st := &v1beta2.ConsistencyStatus{LastCheckTime: metav1.NewTime(c.Since), Revision: 7, Result: result}
+	for _, name := range differing {
+		c.Differing = append(c.Differing, id(name))
+		st.DifferingMembers = append(st.DifferingMembers, hex(id(name)))
+	}
+	w.o.Cluster.LastStatus.Consistency = st
+	return w
+}
+
+func hex(id uint64) string { return "000000000000000" + string("0123456789abcdef"[id]) }
+
+// comparison is one of these members, by their names, that was begun a minute ago.
+func (w *world) comparison(members string, change func(*Comparison)) *world {
+	c := &Comparison{Begun: now.Add(-time.Minute)}
+	for _, name := range members {
+		c.Members = append(c.Members, id(string(name)))
+	}
+	change(c)
+	w.o.Comparison = c
+	return w
+}
+
+func stillRunning(*Comparison) {}
+
+// showed is a comparison that has ended at the moment.
+func showed(result v1beta2.ConsistencyResult, differing ...string) func(*Comparison) {
+	return func(c *Comparison) {
+		c.Ended, c.Revision, c.Result = now, 9, result
+		for _, name := range differing {
+			c.Differing = append(c.Differing, id(name))
+		}
+	}
+}
+
+func compareData() wanted {
+	return func(o Observation) Action { return CompareData{listOf(o)} }
+}
+
+func recordOf(result v1beta2.ConsistencyResult, differing ...string) wanted {
+	a := RecordConsistency{At: now, Revision: 9, Result: result}
+	for _, name := range differing {
+		a.Differing = append(a.Differing, id(name))
+	}
+	return exactly(a)
+}
+
+// refusing is a member whose etcd refuses to start, since its data differs from another's.
+func refusing(p *Pod) {
+	p.Answer, p.Restarts, p.Looping = Answer{}, damageExits, true
+	p.LastExit, p.Inconsistent = Exit{Code: 1, Reason: "Error"}, true
+	p.UnreadySince, p.Trouble, p.ProvenImage = now.Add(-5*time.Minute), "CrashLoopBackOff", p.image()
+}
+
+func TestCompareData(t *testing.T) {
+	const (
+		same    = v1beta2.ResultConsistent
+		differs = v1beta2.ResultMemberDiffers
+		tie     = v1beta2.ResultNoMajority
+	)
+	lately, longAgo := now, now.Add(-2*time.Hour)
+	due := func(n int) *world { return healthy(n).compares(longAgo) }
+	rows{
+		"when it is due":                 {reason: "corruption is found at all", seen: due(3), do: compareData(), because: "ComparingData"},
+		"not before":                     {reason: "it reads all databases", seen: healthy(3).compares(lately), because: "AsDesired"},
+		"not if the user wants none":     {reason: "Never", seen: healthy(3), because: "AsDesired"},
+		"not one member":                 {reason: "there is nobody to be compared with", seen: due(1), because: "AsDesired"},
+		"not while one is silent":        {reason: "S6", seen: due(3).silent("c"), because: "WaitingForMember"},
+		"not while there is a learner":   {reason: "S6", seen: due(3).learner("d"), because: "MemberRemoved", do: remove("d")},
+		"not while the version changes":  {reason: "S6", seen: due(3).wants("3.6.17"), because: "UpgradeStarted", do: exactly(RecordVersion{Current: theVersion, Target: "3.6.17", Size: 3})},
+		"not a second one beside it":     {reason: "one at a time", seen: due(3).comparison("abc", stillRunning), because: "AsDesired"},
+		"not again at once":              {reason: "a member restarted meanwhile", seen: due(3).comparison("abc", func(c *Comparison) { c.Ended, c.Failed = now.Add(-time.Minute), "x" }), because: "AsDesired"},
+		"again later":                    {reason: "nothing was shown", seen: due(3).comparison("abc", func(c *Comparison) { c.Ended, c.Failed = now.Add(-comparisonPause), "x" }), do: compareData(), because: "ComparingData"},
+		"its result is recorded":         {reason: "an operator that restarts knows it", seen: due(3).comparison("abc", showed(same)), do: recordOf(same), because: "Consistent"},
+		"once":                           {reason: "it is in the status", seen: healthy(3).compares(now).last(same).comparison("abc", showed(same)), because: "AsDesired"},
+		"who differs is recorded first":  {reason: "nothing is removed on what is only in memory", seen: due(3).comparison("abc", showed(differs, "c")), do: recordOf(differs, "c"), because: "MemberDiffers"},
+		"a tie is recorded":              {reason: "a person is told", seen: due(2).comparison("ab", showed(tie)), do: recordOf(tie), because: "NoMajority"},
+		"not that of other members":      {reason: "a majority of them may be none of these", seen: due(3).comparison("abz", showed(differs, "z")), because: "AsDesired"},
+		"a replacement is made first":    {reason: "its start takes time", seen: healthy(3).compares(lately).last(differs, "c"), do: create(joiners(1)...), because: "CreatingMembers"},
+		"who differs is removed":         {reason: "its data is wrong", seen: healthy(3).compares(lately).last(differs, "c").role("c", Leaving).newJoiner("d"), do: remove("c"), because: "ReplacingDeadMember"},
+		"the leader steps aside":         {reason: "S8, and nobody is to get a snapshot from it", seen: healthy(3).compares(lately).last(differs, "a").joiner("d"), do: moveLeader("a", "b"), because: "MovingLeader"},
+		"not without a quorum of others": {reason: "S4", seen: healthy(3).compares(lately).last(differs, "c").silent("b"), because: "NoQuorum"},
+		"nothing in a tie":               {reason: "nobody knows who is right", seen: healthy(2).compares(lately).last(tie), because: "AsDesired"},
+		"again when they are replaced":   {reason: "that all agree now is shown", seen: healthy(3).compares(lately).last(differs), do: compareData(), because: "ComparingData"},
+		"again after a tie":              {reason: "a person may have acted", seen: healthy(2).compares(now.Add(-recheckPause)).last(tie), do: compareData(), because: "ComparingData"},
+
+		"one that refuses to start is kept": {
+			reason: "the other one may be wrong: its data is the only copy that is right then", seen: healthy(3).pod("c", refusing).comparison("ab", showed(tie)), because: "WaitingForMember",
+		},
+		"the others are compared":      {reason: "as above", seen: healthy(3).pod("c", refusing), do: func(o Observation) Action { return CompareData{listOf(o)[:2]} }, because: "ComparingData"},
+		"it is replaced if they agree": {reason: "it is the minority", seen: healthy(3).pod("c", refusing).comparison("ab", showed(same)).joiner("d"), do: remove("c"), because: "ReplacingDeadMember"},
+		"not by an earlier comparison": {
+			reason: "they may have differed since", seen: healthy(3).pod("c", refusing).comparison("ab", func(c *Comparison) { showed(same)(c); c.Begun = now.Add(-time.Hour); c.Ended = c.Begun }),
+			do: func(o Observation) Action { return CompareData{listOf(o)[:2]} }, because: "ComparingData",
+		},
+		"not by one of fewer": {reason: "S9", seen: healthy(5).pod("c", refusing).comparison("ab", showed(same)), because: "WaitingForMember"},
+	}.run(t)
+}
+
+func TestConsistentIsTold(t *testing.T) {
+	for name, tc := range map[string]struct {
+		seen           *world
+		status, reason string
+		want           string
+		differing      []string
+	}{
+		"before the first":     {seen: healthy(3)},
+		"all agree":            {healthy(3).last(v1beta2.ResultConsistent), "True", "Consistent", "same data at revision 7", nil},
+		"one differs":          {healthy(3).last(v1beta2.ResultMemberDiffers, "c"), "False", "MemberDiffers", "member c has other data", []string{hex(id("c"))}},
+		"it is gone":           {healthy(3).last(v1beta2.ResultMemberDiffers, "d"), "False", "MemberDiffers", "", nil},
+		"nobody knows":         {healthy(2).last(v1beta2.ResultNoMajority), "False", "NoMajority", "EtcdRestore", nil},
+		"who differs is known": {latched(3).last(v1beta2.ResultMemberDiffers, "c"), "False", "MemberDiffers", "other data", []string{hex(id("c"))}},
+	} {
+		st := Plan(tc.seen.seen()).Status
+		got := conditionOf(st, v1beta2.ConditionConsistent)
+		if string(got.Status) != tc.status || got.Reason != tc.reason || !strings.Contains(got.Message, tc.want) {
+			t.Errorf("%s: %s %s: %s", name, got.Status, got.Reason, got.Message)
+		}
+		if st.Consistency != nil && !slices.Equal(st.Consistency.DifferingMembers, tc.differing) {
+			t.Errorf("%s: the status names %q, want %q", name, st.Consistency.DifferingMembers, tc.differing)
+		}
+	}
+	if d := conditionOf(Plan(healthy(2).last(v1beta2.ResultNoMajority).seen()).Status, v1beta2.ConditionDegraded); d.Status != "True" || d.Reason != "NoMajority" {
+		t.Errorf("in a tie Degraded is %s, %s", d.Status, d.Reason)
+	}
+}
