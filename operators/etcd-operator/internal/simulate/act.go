@@ -178,6 +178,11 @@ func (w *world) effect(op *operator, t *todo, n int) (more bool, err error) {
 			w.touch("a round is recorded")
 			c.begun = a.At.Sub(epoch).Truncate(time.Second)
 		})
+	case plan.CompareData:
+		w.compareData(op, a)
+		return false, nil
+	case plan.RecordConsistency:
+		return false, w.recordConsistency(op, a)
 	case plan.Compact:
 		return w.compact(op, a, n)
 	case plan.DisarmAlarm:

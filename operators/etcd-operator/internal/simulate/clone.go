@@ -203,7 +203,7 @@ func (w *world) putData(put func(...any), name func(string) int, d *data) {
 	}
 	truth := w.births[d.birth].committed
 	common := commonPrefix(truth, d.log)
-	put("d", d.birth, d.alarms, d.size, d.inUse, name(d.name), d.id, w.highestTerm()-d.term, len(truth)-common, len(truth)-d.committed, len(truth)-d.applied, d.told, d.stored, len(d.snapView), len(d.baseView))
+	put("d", d.birth, d.alarms, d.size, d.inUse, name(d.name), d.id, w.highestTerm()-d.term, len(truth)-common, len(truth)-d.committed, len(truth)-d.applied, d.told, d.stored, d.altered, len(d.snapView), len(d.baseView))
 	for _, e := range d.log[common:] {
 		put(e.kind, name(e.name))
 	}

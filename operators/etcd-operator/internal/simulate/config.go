@@ -44,6 +44,8 @@ type Config struct {
 	AutoRepair   bool
 	AbovePercent int
 	Scheduled    bool
+	// Compares is whether members' data is compared.
+	Compares bool
 	// TLS is whether members talk by TLS.
 	TLS bool
 	// Idle has clients write seldom, and no more once faults have stopped.
@@ -129,6 +131,7 @@ var laterFaults = []struct {
 }{
 	{15, 20, []FaultKind{RefusePods, RefuseClaims}},
 	{16, 25, []FaultKind{AddByHand, ChangePeerURL}},
+	{17, 45, []FaultKind{AlterData}},
 }
 
 // RandomConfig is a configuration drawn from the seed. Sizes, volumes, versions
@@ -174,6 +177,7 @@ func RandomConfig(seed int64) Config {
 	cfg.Survive = survivors.chance(40)
 	secure := newRandom(uint64(seed), 12)
 	cfg.TLS = secure.chance(50)
+	cfg.Compares = secure.chance(50)
 	idle := newRandom(uint64(seed), 14)
 	cfg.Idle = idle.chance(30)
 	older := newRandom(uint64(seed), 13)
@@ -247,6 +251,9 @@ func (c *Config) String() string {
 	}
 	if c.TLS {
 		s += ", TLS"
+	}
+	if c.Compares {
+		s += ", compared"
 	}
 	if c.Scheduled {
 		s += ", scheduled"

@@ -143,6 +143,7 @@ func install(from, to *data) {
 	}
 	to.applied, to.committed, to.view = from.base, max(to.committed, from.base), from.baseView
 	to.snap, to.snapView = from.base, from.baseView
+	to.altered = from.altered
 }
 
 // storageVersion is what a member tells of its data.

@@ -25,6 +25,8 @@ type data struct {
 	// told is the minor of the cluster version as this member has it, stored that of its
 	// data: no etcd of an earlier minor starts on either.
 	told, stored int
+	// altered tells its data from that of others: 0 is as it should be.
+	altered int
 	// snap counts the entries that its last snapshot holds, and snapView is its member list
 	// after these: from there on it replays the log when it starts. (Those that are made
 	// as the log grows are let go: who writes little has none.)

@@ -179,6 +179,8 @@ const (
 	AddByHand
 	// ChangePeerURL is a person's etcdctl member update of a voter.
 	ChangePeerURL
+	// AlterData changes a voter's data, and nobody notices.
+	AlterData
 
 	numFaults
 )
@@ -193,7 +195,7 @@ var faultNames = [numFaults]string{
 	"LackCredentials", "EditTemplate", "AskRestart", "Cordon", "Uncordon", "NameConflict", "Restore", "EraseFence",
 	"OldMarks", "DeleteCluster", "Unschedulable", "ImageTrouble", "SlowAddress", "ChangeLearners", "PassTime",
 	"LackCertificates", "SpoilCertificates", "RotateAuthority", "RefusePods", "RefuseClaims",
-	"AddByHand", "ChangePeerURL",
+	"AddByHand", "ChangePeerURL", "AlterData",
 }
 
 func (k FaultKind) String() string { return faultNames[k] }

@@ -43,6 +43,8 @@ func (w *world) inject(f Fault) bool {
 		op.blindTo = func(node int) bool { return (f.B>>(node%8))&1 == 1 }
 	case Fill, CorruptMember, CorruptSomebody:
 		return w.spoilDatabase(f)
+	case AlterData:
+		return w.alterData(f)
 	case SecondOperator:
 		if len(w.operators) > 1 {
 			return true

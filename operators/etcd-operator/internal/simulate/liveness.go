@@ -123,6 +123,9 @@ func (w *world) whatIsWrong() string {
 	case w.cfg.Persistent && len(w.claims) != c.size, !w.cfg.Persistent && len(w.claims) != 0:
 		return "there are volumes that are no member's, or too few"
 	}
+	if name := w.whoDiffers(); name != "" {
+		return "a member has other data than the majority: " + name
+	}
 	for _, m := range view {
 		p := w.pod(m.Name)
 		if p == nil || p.deleting != never || p.role != plan.Voter || !w.ready(p) {

@@ -1000,6 +1000,43 @@ func TestPlantedBugs(t *testing.T) {
 			config:  filling(CorruptMember, CorruptMember),
 			by:      []string{liveness},
 		},
+		"who differs kept": {
+			reason:  "what a comparison has shown is not recorded",
+			planner: without("RecordConsistency"),
+			config:  altering,
+			by:      []string{liveness},
+		},
+		"data never compared": {
+			reason:  "etcd itself notices nothing",
+			planner: without("CompareData"),
+			config:  altering,
+			by:      []string{liveness},
+		},
+		"another one removed than differs": {
+			reason: "a member of the majority is taken for the one that differs",
+			planner: lie(func(o *plan.Observation) {
+				if c := o.Comparison; c != nil && len(c.Differing) == 1 {
+					wrong := *c
+					i := slices.IndexFunc(c.Members, func(id uint64) bool { return id != c.Differing[0] })
+					wrong.Differing = []uint64{c.Members[i]}
+					o.Comparison = &wrong
+				}
+			}),
+			config: func(c *Config) { altering(c); c.TruthOnly = true },
+			by:     []string{"S9"},
+		},
+		"a majority called different": {
+			reason: "all but one are removed, where no majority has the same data",
+			planner: lie(func(o *plan.Observation) {
+				if c := o.Comparison; c != nil && c.Result == v1beta2.ResultNoMajority {
+					wrong := *c
+					wrong.Result, wrong.Differing = v1beta2.ResultMemberDiffers, c.Members[1:]
+					o.Comparison = &wrong
+				}
+			}),
+			config: func(c *Config) { altering(c); c.Size = 3 },
+			by:     []string{"Consistency", "S9"},
+		},
 		"two defragmented at once": {
 			reason:  "a member that is being defragmented is taken for one that is done",
 			planner: lie(pretendDefragmented),
@@ -1423,6 +1460,13 @@ func filling(kinds ...FaultKind) func(*Config) {
 		c.Faults, c.Formed, c.Steps, c.Size = 20, true, 250, max(3, c.Size)
 		c.Nodes = max(c.Nodes, c.Size)
 	}
+}
+
+// altering has clusters whose data is compared, and altered.
+func altering(c *Config) {
+	c.Compares, c.Formed, c.Size, c.Gentle = true, true, max(3, c.Size), true
+	c.Nodes = max(c.Nodes, c.Size+1)
+	c.Kinds, c.Faults, c.Steps = []FaultKind{AlterData, AlterData, PassTime, KillContainer}, 8, 250
 }
 
 // without is a planner that never takes an action of a kind.

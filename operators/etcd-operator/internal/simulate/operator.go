@@ -57,6 +57,8 @@ type operator struct {
 	// half is an Observation for which half of the members have been asked; the
 	// others are asked in a later step.
 	half *plan.Observation
+	// reading is the comparison of data that it has begun last; nil if none.
+	reading *reading
 	// asked are the Pods of the last Observation.
 	asked []pod
 	// disturbed is world.disturbed when it began to observe.
@@ -106,7 +108,7 @@ func (op *operator) relist(w *world) {
 		op.claims = append(op.claims, c.claimObject)
 	}
 	op.clusterQueue, op.podQueue, op.claimQueue = nil, nil, nil
-	op.todo, op.half, op.woken, op.last, op.since = nil, nil, true, plan.Decision{}, w.now
+	op.todo, op.half, op.woken, op.last, op.since, op.reading = nil, nil, true, plan.Decision{}, w.now, nil
 	op.rejections, op.orphans = nil, nil
 }
 
@@ -332,8 +334,8 @@ func (w *world) observe(op *operator) (plan.Observation, []pod) {
 			Name: clusterName, Generation: c.generation, Deleting: c.deleting, Paused: c.paused, Size: c.size,
 			Version: cmp.Or(c.current, c.wanted), Target: c.target, UpgradeSize: c.upgradeSize, VersionIndex: c.index, WantedVersion: c.wanted, Repository: c.repository, Template: c.wantedTemplate(), Persistent: w.cfg.Persistent,
 			MemberTimeout: w.cfg.MemberTimeout, DisruptionBudget: w.cfg.DisruptionBudget,
-			Maintenance: w.maintenance(c),
-			LastStatus:  *c.status, ClusterID: c.clusterID, Existed: w.cfg.Existed, Fence: c.fence,
+			Maintenance: w.maintenance(c), Consistency: w.consistency(c),
+			LastStatus: *c.status, ClusterID: c.clusterID, Existed: w.cfg.Existed, Fence: c.fence,
 			Retain: c.retain, VersionGiven: true,
 			Survive: c.survive, Recovery: c.recovery, TLS: w.certificates(),
 		},
@@ -341,6 +343,7 @@ func (w *world) observe(op *operator) (plan.Observation, []pod) {
 		FreshToken: fmt.Sprintf("%s%d", op.id, op.names),
 		Rejections: op.rejections,
 	}
+	o.Comparison = w.comparison(op)
 	if c.recover != 0 {
 		o.Cluster.Recover = fmt.Sprintf("%016x", c.recover)
 	}

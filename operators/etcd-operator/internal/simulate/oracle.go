@@ -118,6 +118,10 @@ func CheckDecision(o plan.Observation, d plan.Decision) *Violation {
 		return k.disarmAlarm(a)
 	case plan.Compact:
 		return k.compact(a)
+	case plan.CompareData:
+		return k.compareData(a)
+	case plan.RecordConsistency:
+		return k.recordConsistency(a)
 	case plan.BeginDefragment:
 		return k.beginDefragment(a)
 	case plan.Defragment:

@@ -11,7 +11,7 @@ import (
 // what it was raised for is gone.
 
 func (k *check) isCorrupt(id uint64) bool {
-	return slices.Contains(k.alarms, plan.Alarm{MemberID: id, Kind: plan.Corrupt})
+	return slices.Contains(k.alarms, plan.Alarm{MemberID: id, Kind: plan.Corrupt}) || slices.Contains(k.o.Cluster.Consistency.Differing, id)
 }
 
 // repairs reports whether there is no space, as somebody knows of whom a quorum has

@@ -31,9 +31,10 @@ var actionKinds = []string{
 	"EnableDowngrade", "CancelDowngrade", "AdvanceLog",
 	"GrowClaim", "KeepClaims", "TakeClaims",
 	"RecordSurvivor", "WithdrawLeave", "AdoptSurvivor", "DropSeed", "EndRecovery",
+	"CompareData", "RecordConsistency",
 }
 
-const numActions = 33
+const numActions = 35
 
 func kindIndex(a plan.Action) int { return slices.Index(actionKinds, a.Kind()) }
 

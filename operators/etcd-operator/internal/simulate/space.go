@@ -167,9 +167,10 @@ func (w *world) alarms() []plan.Alarm {
 	return nil
 }
 
-// isCorrupt reports whether a CORRUPT alarm names a member, as anybody knows.
+// isCorrupt reports whether a CORRUPT alarm names a member, as anybody knows, or a comparison
+// has truly shown it to differ from a majority.
 func (w *world) isCorrupt(id uint64) bool {
-	return slices.ContainsFunc(w.runs, func(r *run) bool {
+	return slices.Contains(w.differed, id) || slices.ContainsFunc(w.runs, func(r *run) bool {
 		return r.disk.data != nil && r.disk.data.birth == w.main && slices.Contains(r.disk.data.alarms, plan.Alarm{MemberID: id, Kind: plan.Corrupt})
 	})
 }

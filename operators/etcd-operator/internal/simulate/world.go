@@ -47,6 +47,11 @@ type world struct {
 	publishedClaims  []claimObject
 	publishedCluster etcdCluster
 
+	// altered counts the times that data was altered, and differed are the members that a
+	// comparison has truly shown to differ from a majority.
+	altered  int
+	differed []uint64
+
 	// births are the clusters that were begun with `new`, in order.
 	births []birth
 	// main is the birth that was latched; -1 before.
