@@ -14,8 +14,9 @@ type Hash struct {
 	ClusterID, MemberID uint64
 	// Revision is the member's newest.
 	Revision int64
-	// HashRevision is the revision up to which Value counts, CompactRevision the one to
-	// which the member has compacted its data.
+	// HashRevision is the revision up to which Value counts; 0 if the member does not tell
+	// it, as before 3.6. CompactRevision is the one to which the member has compacted its
+	// data.
 	HashRevision, CompactRevision int64
 	Value                         uint32
 }

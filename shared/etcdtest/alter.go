@@ -15,12 +15,13 @@ import (
 // whatever has the bytes from has to from then on. They are of the same length.
 func Alter(t testing.TB, dataDir, from, to string) {
 	t.Helper()
-	if err := alter(dataDir, []byte(from), []byte(to)); err != nil {
+	if err := AlterData(dataDir, from, to); err != nil {
 		t.Fatalf("alter the database in %s: %v", dataDir, err)
 	}
 }
 
-func alter(dataDir string, from, to []byte) error {
+// AlterData does so for who is no test.
+func AlterData(dataDir, from, to string) error {
 	if len(from) != len(to) {
 		return fmt.Errorf("%q and %q are not of the same length", from, to)
 	}
@@ -34,8 +35,8 @@ func alter(dataDir string, from, to []byte) error {
 		found := map[string][]byte{}
 		c := keys.Cursor()
 		for k, v := c.First(); k != nil; k, v = c.Next() {
-			if bytes.Contains(v, from) {
-				found[string(k)] = bytes.ReplaceAll(v, from, to)
+			if bytes.Contains(v, []byte(from)) {
+				found[string(k)] = bytes.ReplaceAll(v, []byte(from), []byte(to))
 			}
 		}
 		for k, v := range found {

@@ -199,7 +199,7 @@ func (k *Keeper) round(ctx context.Context, clusterID uint64, members []Member, 
 	}
 	first := hashes[0]
 	for _, h := range hashes {
-		// Patches of 3.5 before 3.5.5 do not tell the revision that they have hashed.
+		// etcd 3.5 does not tell the revision that it has hashed.
 		told := h.HashRevision != 0 || revision != 0
 		if !told || h.HashRevision != first.HashRevision || h.CompactRevision != first.CompactRevision {
 			return hashes, errUnlike
