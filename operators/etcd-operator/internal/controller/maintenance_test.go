@@ -4,6 +4,7 @@ import (
 	"errors"
 	"fmt"
 	"slices"
+	"strconv"
 	"strings"
 	"testing"
 	"time"
@@ -14,6 +15,7 @@ import (
 	"go.uber.org/zap"
 	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/api/meta"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	"github.com/etcd-operators/etcd-operators/api/v1beta2"
 	"github.com/etcd-operators/etcd-operators/operators/etcd-operator/internal/podtest"
@@ -203,4 +205,57 @@ func TestCorruptMember(t *testing.T) {
 		return err
 	})
 	b.wantEvents("AlarmRaised", "ReplacingDeadMember", "AlarmDisarmed", "AlarmCleared")
+}
+
+// A value that was altered in a member's file, and that etcd does not notice, is found by a
+// comparison; the member is replaced, although it leads, and writes are taken all the time. When
+// it is out, all are found to agree.
+func TestAlteredData(t *testing.T) {
+	t.Parallel()
+	b := newBench(t)
+	kubelet := podtest.StartKubelet(t, b.client, b.namespace)
+	c := b.create("x", 3, withVolumes)
+	b.untilHealthy(c, 3)
+	b.put(c, "key", "true")
+	wrong := c.Status.Leader
+	_, err := b.at(b.pod(wrong)).Defragment(apiservertest.Context(t), podtest.At(b.pod(wrong).Status.PodIP, member.ClientPort))
+	if err != nil {
+		t.Fatal(err) // it writes all of the data to its file
+	}
+	altered := make(chan error, 1)
+	kubelet.Spoil(wrong, func(dataDir string) error {
+		err := etcdtest.AlterData(dataDir, "true", "lies")
+		altered <- err
+		return err
+	})
+	if err := <-altered; err != nil {
+		t.Fatal(err)
+	}
+	b.untilHealthy(c, 3)
+	if c.Status.Consistency != nil || len(c.Status.Alarms) > 0 {
+		t.Fatalf("it is noticed before anybody has looked: %+v", c.Status.Consistency)
+	}
+	id := c.Status.ClusterID
+
+	b.edit(c, func(c *v1beta2.EtcdCluster) {
+		c.Spec.Maintenance = &v1beta2.MaintenancePolicy{ConsistencyCheck: "@every 1s"}
+	})
+	// The result is looked for when the cluster is looked at: an idle one once in a minute.
+	looks := 0
+	b.until(c, "the member whose data differs to be replaced", func(s *v1beta2.ClusterStatus) bool {
+		looks++
+		b.mark(c, "example.com/look", strconv.Itoa(looks))
+		return !slices.Contains(memberNames(s), wrong) && s.Consistency != nil && s.Consistency.Result == v1beta2.ResultConsistent
+	})
+	b.untilHealthy(c, 3)
+	if got := b.get(c, "key"); got != "true" || c.Status.ClusterID != id {
+		t.Errorf("cluster %s tells %q, want %s and what was written", c.Status.ClusterID, got, id)
+	}
+	if said := meta.FindStatusCondition(c.Status.Conditions, v1beta2.ConditionConsistent); said == nil || said.Status != metav1.ConditionTrue {
+		t.Errorf("the condition Consistent is %+v", said)
+	}
+	b.wantEvents("MemberDiffers", "ReplacingDeadMember")
+	if n := b.metric("etcd_operator_data_inconsistent", "x", b.namespace); n != 0 {
+		t.Errorf("the metric is %v", n)
+	}
 }

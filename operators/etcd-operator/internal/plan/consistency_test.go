@@ -6,6 +6,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/google/go-cmp/cmp"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	"github.com/etcd-operators/etcd-operators/api/v1beta2"
@@ -149,5 +150,22 @@ func TestConsistentIsTold(t *testing.T) {
 	}
 	if d := conditionOf(Plan(healthy(2).last(v1beta2.ResultNoMajority).seen()).Status, v1beta2.ConditionDegraded); d.Status != "True" || d.Reason != "NoMajority" {
 		t.Errorf("in a tie Degraded is %s, %s", d.Status, d.Reason)
+	}
+}
+
+// An idle cluster's status is written once for a comparison: with its result.
+func TestComparisonIsQuiet(t *testing.T) {
+	idle := Plan(healthy(3).seen()).Status
+	for name, seen := range map[string]*world{
+		"one begins": healthy(3).compares(now.Add(-2 * time.Hour)),
+		"one ends":   healthy(3).compares(now.Add(-2*time.Hour)).comparison("abc", showed(v1beta2.ResultConsistent)),
+	} {
+		d := Plan(seen.seen())
+		if d.Action == nil {
+			t.Fatalf("%s: nothing is done", name)
+		}
+		if diff := cmp.Diff(idle, d.Status); diff != "" {
+			t.Errorf("%s: the status changes: %s", name, diff)
+		}
 	}
 }

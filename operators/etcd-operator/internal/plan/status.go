@@ -262,6 +262,9 @@ func (v *view) tolerance() string {
 }
 
 func (v *view) progressing(s *step) metav1.Condition {
+	if v.isRoutine(s) {
+		s = rest(v)
+	}
 	moving := s.reason != "AsDesired" && !Blocked(s.reason)
 	return v.condition(v1beta2.ConditionProgressing, moving, s.reason, s.message)
 }
