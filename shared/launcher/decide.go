@@ -13,6 +13,9 @@ const (
 	// ReasonNotItsTurn means that there is an unused grant, and that those which
 	// it says are to start first do not answer yet.
 	ReasonNotItsTurn Reason = "NotItsTurn"
+	// ReasonStartedBefore means that there is an unused grant, and that a member says
+	// that this one has started before: its data is gone.
+	ReasonStartedBefore Reason = "StartedBefore"
 	// ReasonNoGrant means that there is no log and no grant yet.
 	ReasonNoGrant Reason = "NoGrant"
 	// ReasonGrantUsed means that the grant was used by an earlier start, whose
@@ -42,6 +45,9 @@ type Decision struct {
 	Flags []string
 	// After are the peer URLs that are to answer first, for a while.
 	After []string
+	// Peers are the peer URLs of the members to join, which are asked whether this one has
+	// started before.
+	Peers []string
 	// CatchUp makes the start one that only catches up with the cluster, and after
 	// which the launcher decides again.
 	CatchUp bool
@@ -80,6 +86,7 @@ func Decide(m Member, hasWAL bool, used int64, grant *Grant, grantErr error) Dec
 		Exec: true, Use: grant.Attempt, Reason: ReasonGranted,
 		Flags:   startFlags(grant.InitialCluster, grant.State, grant.Token),
 		After:   grant.After,
+		Peers:   grant.others(m.Name),
 		CatchUp: grant.CatchUp,
 		Message: fmt.Sprintf("attempt %d, state %s", grant.Attempt, grant.State),
 	}

@@ -66,7 +66,7 @@ func TestDecide(t *testing.T) {
 			used:   2, grant: join,
 			want: Decision{Exec: true, Use: 3, Reason: ReasonGranted, Flags: []string{
 				"--initial-cluster=" + aAndB, "--initial-cluster-state=existing",
-			}},
+			}, Peers: []string{"http://b.c.ns.svc:2380"}},
 		},
 		"wiped joiner": {
 			reason: "it has voted, and would vote again without memory of it",

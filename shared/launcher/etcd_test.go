@@ -122,10 +122,19 @@ func TestJoiner(t *testing.T) {
 		// A voter that has lost its disk would vote a second time.
 		c.Kill()
 		wipe(t, j)
-		j.start()
+		c = j.start()
 		j.waits(1, ReasonGrantUsed)
 		time.Sleep(2 * rereadInterval)
 		j.waits(1, ReasonGrantUsed)
+
+		// Nor does it when the record of what it has used is lost, too, and its copy of
+		// the grant was not renewed.
+		c.Kill()
+		if err := os.Remove(j.used); err != nil {
+			t.Fatal(err)
+		}
+		j.start()
+		j.waits(0, ReasonStartedBefore)
 	})
 }
 

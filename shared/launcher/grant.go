@@ -137,6 +137,17 @@ func (g Grant) Validate(name, peerURL string) error {
 	}
 }
 
+// others are the peer URLs of the members in initialCluster but the one of this name,
+// sorted; none if it can't be read.
+func (g Grant) others(name string) []string {
+	members, err := parseInitialCluster(g.InitialCluster)
+	if err != nil {
+		return nil
+	}
+	delete(members, name)
+	return slices.Sorted(maps.Values(members))
+}
+
 // parseInitialCluster reads name=peerURL,… with one URL per name, each name and
 // URL once. (etcd takes several URLs per name; the members we make have one.)
 func parseInitialCluster(s string) (map[string]string, error) {

@@ -127,7 +127,7 @@ func (o Options) etcd(ctx context.Context, bin string) (argv, env []string, err 
 // when ctx is done first.
 func (o Options) next(ctx context.Context) (Decision, error) {
 	d, err := o.decide()
-	if err == nil && (!d.Exec || len(d.After) > 0) {
+	if err == nil && (!d.Exec || len(d.Peers) > 0) {
 		return o.wait(ctx, d)
 	}
 	return d, err
@@ -215,12 +215,15 @@ func (o Options) wait(ctx context.Context, d Decision) (Decision, error) {
 		}
 		next := rereadInterval
 		if d.Exec {
-			missing := w.turn.missing(ctx, d, peerTLS(o.Command))
-			if missing == "" {
+			config := peerTLS(o.Command)
+			if missing := w.turn.missing(ctx, d, config); missing != "" {
+				next = turnInterval
+				d = wait(ReasonNotItsTurn, fmt.Sprintf("%s; after %s, which does not answer yet", d.Message, missing))
+			} else if peer := startedBefore(ctx, o.Member, d.Peers, config); peer != "" {
+				d = wait(ReasonStartedBefore, fmt.Sprintf("%s; but %s lists this member as one that has started before: its data is gone", d.Message, peer))
+			} else {
 				return d, nil
 			}
-			next = turnInterval
-			d = wait(ReasonNotItsTurn, fmt.Sprintf("%s; after %s, which does not answer yet", d.Message, missing))
 		}
 		if err := w.report(d); err != nil {
 			return d, err

@@ -109,6 +109,9 @@ const (
 	// EagerLauncher: without data it starts as a member that joins, grant or not, as
 	// a Pod with constant flags does.
 	EagerLauncher
+	// TrustingLauncher: it does not ask the members that a grant names whether it has
+	// started before.
+	TrustingLauncher
 	// EarlyLeaves: certificates are of a new authority before all members trust it.
 	EarlyLeaves
 	// EarlyDrop: an authority that was replaced is not trusted any more before members have

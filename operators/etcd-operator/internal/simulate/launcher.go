@@ -234,7 +234,7 @@ func (w *world) tryGrant(r *run) {
 	if g == nil || (g.Attempt <= r.used && !w.cfg.has(ForgetfulLauncher)) {
 		return
 	}
-	if w.waitsItsTurn(r, g) {
+	if w.waitsItsTurn(r, g) || (w.startedBefore(r, g) && !w.cfg.has(TrustingLauncher)) {
 		return
 	}
 	r.used, r.turn, r.trusted = g.Attempt, never, r.mounted
@@ -259,6 +259,15 @@ func (w *world) waitsItsTurn(r *run, g *plan.Grant) bool {
 	}
 	return w.now-r.turn < turnPatience && slices.ContainsFunc(g.After, func(name string) bool {
 		return !slices.ContainsFunc(w.runs, func(q *run) bool { return q.name == name && q.etcd != nil && w.reaches(r, q) })
+	})
+}
+
+// startedBefore reports whether a member that the grant names, and that answers, lists this
+// one as started: its data is gone, whatever the grant says and the record of used ones.
+func (w *world) startedBefore(r *run, g *plan.Grant) bool {
+	return !g.New && slices.ContainsFunc(w.runs, func(q *run) bool {
+		return q != r && q.etcd != nil && slices.Contains(g.Members, q.name) && w.reaches(r, q) &&
+			slices.ContainsFunc(q.disk.data.view, func(m plan.Member) bool { return m.Name == r.name && m.Started })
 	})
 }
 

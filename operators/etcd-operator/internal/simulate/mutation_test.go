@@ -362,15 +362,18 @@ func TestPlantedBugs(t *testing.T) {
 		"constant flags": {
 			reason:  "a Pod starts etcd as a joining member whenever it has no data: the predecessor's way",
 			planner: plan.Plan,
-			config:  func(c *Config) { c.Planted = []Bug{EagerLauncher} },
+			config:  func(c *Config) { c.Planted = []Bug{EagerLauncher, TrustingLauncher} },
 			by:      []string{"S2"},
 		},
 		"a launcher that forgets": {
-			reason:  "a grant is good for every start",
+			reason:  "a grant is good for every start, and a kubelet that is cut off does not hear that it was withdrawn",
 			planner: plan.Plan,
-			config:  func(c *Config) { c.Planted = []Bug{ForgetfulLauncher} },
-			by:      []string{"S1", "S2"},
-			seeds:   3000,
+			config: func(c *Config) {
+				losingRecords(SilenceNode, SilenceNode)(c)
+				c.Persistent, c.Planted = true, []Bug{ForgetfulLauncher, TrustingLauncher} // volumes: the record stays
+			},
+			by:    []string{"S1", "S2"},
+			seeds: 3000,
 		},
 		"a vote before the grant is withdrawn": {
 			reason: "a voter that serves has leave to start, and its Pod loses its data and the record of grants together",
@@ -382,8 +385,15 @@ func TestPlantedBugs(t *testing.T) {
 					}
 				}
 			}),
-			config: func(c *Config) { losingRecords()(c); c.TruthOnly = true },
+			config: func(c *Config) { losingRecords()(c); c.Planted, c.TruthOnly = []Bug{TrustingLauncher}, true },
 			by:     []string{"S2"},
+		},
+		"a launcher that trusts its grant": {
+			reason:  "its copy of the grant was not renewed since its kubelet was cut off, and the record of used ones is lost with the data",
+			planner: plan.Plan,
+			config:  func(c *Config) { losingRecords(SilenceNode, SilenceNode)(c); c.Planted = []Bug{TrustingLauncher} },
+			by:      []string{"S2"},
+			seeds:   20000,
 		},
 		"a latch before the seed's grant is withdrawn": {
 			reason: "the seed whose data counts has leave to begin, and its Pod loses its data and the record of grants together",
@@ -1191,7 +1201,7 @@ func TestPlantedBugs(t *testing.T) {
 		"constant flags, by what comes of it": {
 			reason:  "as above, found where acknowledged writes are lost",
 			planner: plan.Plan,
-			config:  func(c *Config) { c.Planted, c.Faults = []Bug{EagerLauncher}, 20 },
+			config:  func(c *Config) { c.Planted, c.Faults = []Bug{EagerLauncher, TrustingLauncher}, 20 },
 			by:      []string{history},
 			seeds:   20000,
 		},
@@ -1368,6 +1378,7 @@ func fewVotes(c *Config) {
 	c.TruthOnly, c.Formed, c.Gentle, c.Size, c.Persistent = true, true, true, 3, true
 	c.Kinds = []FaultKind{SlowMember, SlowMember, StopNode, WipeDisk, WipeWhileDown, KillLeader, MoveAway, HoldContainer}
 	c.Faults, c.AntiAffinity, c.Nodes = 20, true, 5
+	c.Planted = []Bug{TrustingLauncher} // which would keep it out
 }
 
 // losingRecords has emptyDirs that are lost with the record of grants in them, and what
