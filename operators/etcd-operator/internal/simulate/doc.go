@@ -37,6 +37,14 @@
 // To look at one failing seed: go test -run TestSimulate -seed N -v. For many:
 // go test -run TestSimulate -seeds N.
 //
+// Faults are bounded where no operator could keep an invariant. An emptyDir may be lost
+// with the record of used grants beside it, and the launcher's copy of the grant may be as
+// old as its kubelet has been cut off. A seed is kept from beginning again, since its grant
+// is withdrawn before its cluster counts, and a member from joining again, since those that
+// answer list it as started. What remains is left out: a seed whose kubelet was cut off
+// before the withdrawal keeps its record. Volumes that come back with older data are not
+// modelled yet: raft takes what a member has once confirmed for written.
+//
 // What is not modelled, because it cannot change what the planner decides: bytes
 // and snapshots (a log entry stands for any number of them), handshakes, Services other
 // than by the label that they select, and events.

@@ -279,7 +279,7 @@ func (w *world) loseDisk(f Fault) bool {
 	case WipeDisk, WipeSeed:
 		w.say("FAULT %s: %s", f.Kind, r.name)
 		w.wipe(r.disk)
-		if !r.persisted && f.B%2 == 0 {
+		if !r.persisted && f.B%2 == 0 && !w.mayBeginUnheard(r) {
 			w.say("%s loses the record of its grants, too", r.name)
 			r.used = 0
 		}

@@ -109,6 +109,13 @@ func (w *world) mayBegin(r *run) bool {
 	return p != nil && p.uid == r.uid && p.grant != nil && p.grant.New
 }
 
+// mayBeginUnheard reports whether a launcher's copy of the grant lets it begin a cluster
+// and the Pod's does not any more: its kubelet is cut off. If it lost the record of used
+// grants, too, nobody could keep it from beginning again (see the package comment).
+func (w *world) mayBeginUnheard(r *run) bool {
+	return r.grant != nil && r.grant.New && !w.mayBegin(r)
+}
+
 // checkWrite: only one cluster ever takes writes (S1).
 func (w *world) checkWrite(b int) {
 	if b != w.main {

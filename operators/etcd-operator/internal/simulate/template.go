@@ -73,9 +73,9 @@ func (w *world) cordon(f Fault) bool {
 }
 
 // uncordonForRoom lets all nodes be used again if there would else not be room for every
-// member and the one that takes another's place, or if a member does not run: its volume
-// may be on a node that is to be emptied. Nor does an operator that may not read nodes know
-// that a Pod which it is to make again would find no place.
+// member and the one that takes another's place, or if a member does not run, or is about
+// to end: its volume may be on a node that is to be emptied. Nor does an operator that may
+// not read nodes know that a Pod which it is to make again would find no place.
 func (w *world) uncordonForRoom() {
 	free := 0
 	for i := range w.nodes {
@@ -87,7 +87,10 @@ func (w *world) uncordonForRoom() {
 	if w.cfg.AntiAffinity {
 		needed = w.cluster.size + 1
 	}
-	down := w.main < 0 || slices.ContainsFunc(w.births[w.main].view, func(m plan.Member) bool { return w.member(w.main, m.ID) == nil })
+	down := w.main < 0 || slices.ContainsFunc(w.births[w.main].view, func(m plan.Member) bool {
+		p := w.pod(m.Name)
+		return w.member(w.main, m.ID) == nil || p == nil || p.deleting != never
+	})
 	stopped := slices.ContainsFunc(w.restores, func(r *restore) bool { return !r.done && !r.adopted }) // it may give volumes back
 	if free >= needed && !down && !stopped && (w.cfg.NodesReadable || !w.cfg.LocalVolumes) {
 		return
