@@ -137,6 +137,10 @@ type ClusterStatus struct {
 	// The members that serve, of those that there are: "3/3".
 	// +optional
 	ReadyMembers string `json:"ready,omitempty"`
+	// How many of the members' Pods an eviction must leave: minAvailable of the
+	// PodDisruptionBudget. 0 if there is none.
+	// +optional
+	MinAvailable int `json:"minAvailable,omitempty"`
 	// The version that the cluster runs.
 	// +optional
 	CurrentVersion string `json:"currentVersion,omitempty"`

@@ -22,6 +22,7 @@ import (
 // +kubebuilder:printcolumn:name="Cluster ID",type=string,JSONPath=`.status.clusterID`,priority=1
 // +kubebuilder:validation:XValidation:rule="self.metadata.name.size() <= 52",message="metadata.name has more than 52 characters: members, their Pods and their DNS names add 11 to it; choose a shorter one"
 // +kubebuilder:validation:XValidation:rule="self.metadata.name.matches('^[a-z]([-a-z0-9]*[a-z0-9])?$')",message="metadata.name is also the name of a Service: write lower-case letters, digits and dashes, with a letter first and no dash last, such as my-etcd"
+// +kubebuilder:validation:XValidation:rule="!has(self.spec.service) || !has(self.spec.service.name) || self.spec.service.name in [”, self.metadata.name + '-client']",fieldPath=".spec.service.name",messageExpression="'clients connect to the Service ' + self.metadata.name + '-client, whose name is fixed: remove service.name, and create a Service of your own beside it, with the selector that kubectl get service ' + self.metadata.name + '-client -o yaml shows'"
 type EtcdCluster struct {
 	metav1.TypeMeta   `json:",inline"`
 	metav1.ObjectMeta `json:"metadata,omitempty"`
@@ -194,6 +195,13 @@ type PodPolicy struct {
 	// +kubebuilder:validation:XValidation:rule="quantity(string(self.resources.requests['storage'])).compareTo(quantity(string(oldSelf.resources.requests['storage']))) >= 0",reason=FieldValueForbidden,message="a volume can't shrink: write resources.requests.storage as it was, or larger; for less, restore a backup into a cluster with smaller volumes"
 	PersistentVolumeClaimSpec *corev1.PersistentVolumeClaimSpec `json:"persistentVolumeClaimSpec,omitempty"`
 
+	// Not supported, and here so that it is not dropped in silence: data in memory is
+	// lost when nodes restart, that of a whole cluster after a power failure. Without
+	// persistentVolumeClaimSpec the data lives in an emptyDir on the nodes' disks.
+	// +optional
+	// +kubebuilder:validation:XValidation:rule="!self",message="tmpfs is not supported, since data in memory is lost when nodes restart: remove it, and for speed write persistentVolumeClaimSpec with a fast storage class"
+	Tmpfs bool `json:"tmpfs,omitempty"`
+
 	// Accepted for the predecessor's manifests and unused: no busybox runs.
 	// +optional
 	BusyboxImage string `json:"busyboxImage,omitempty"`
@@ -312,6 +320,19 @@ type ServicePolicy struct {
 	// +optional
 	// +kubebuilder:validation:Enum=ClusterIP;NodePort;LoadBalancer
 	Type corev1.ServiceType `json:"type,omitempty"`
+
+	// Not supported, and here so that it is not dropped in silence: the name is always
+	// <cluster>-client.
+	// +optional
+	// +kubebuilder:validation:MaxLength=63
+	Name string `json:"name,omitempty"`
+
+	// Not supported, and here so that it is not dropped in silence: the Service selects
+	// the members that serve.
+	// +optional
+	// +kubebuilder:validation:MaxProperties=64
+	// +kubebuilder:validation:XValidation:rule="self.size() == 0",message="the operator sets the selector of the client Service, so that clients are sent only to members that serve: remove service.selector, and create a Service of your own for other Pods"
+	Selector map[string]string `json:"selector,omitempty"`
 }
 
 // StoragePolicy says what becomes of the members' volumes.

@@ -63,6 +63,8 @@ func TestAccepted(t *testing.T) {
 		"the longest wait":  {Reason: "etcd's own limit", Spec: `{etcd: {electionTimeout: 50s, heartbeatInterval: 10s}}`},
 		"other labels":      {Reason: "labels that only resemble ours are the user's", Spec: `{pod: {labels: {apps: x, app.kubernetes.io/part-of: shop, app.kubernetes.io/managed-by: helm, example.com/etcd_cluster: mine}}}`},
 		"LoadBalancer":      {Reason: "clients may be outside of Kubernetes", Spec: `{service: {type: LoadBalancer, annotations: {a: b}}}`},
+		"others' fields":    {Reason: "typed clients of another operator send its defaults", Name: "users", Spec: `{pod: {tmpfs: false}, service: {name: users-client, selector: {}}}`},
+		"others' zeros":     {Reason: "and empty strings", Spec: `{service: {name: ""}}`},
 		"maintenance":       {Reason: "all of it", Spec: `{maintenance: {defragmentSchedule: "CRON_TZ=Europe/Berlin 30 3 * * 0", defragmentAbovePercent: 45, autoRepairSpace: true}}`},
 		"no maintenance":    {Reason: "Go clients send empty objects", Spec: `{maintenance: {}}`},
 		"volumes kept":      {Reason: "the policy may be written without volumes, as in a template", Spec: `{storage: {deletionPolicy: Retain}}`},

@@ -183,7 +183,7 @@ func (v *view) decide(s *step) Decision {
 		Reason:   s.reason,
 		Message:  s.message,
 		Again:    again,
-		HandsOff: s.reason == "Deleting" || v.Cluster.Fence.Stands() || (blocked[s.reason] && !lookedAfter[s.reason]),
+		HandsOff: v.handsOff(s),
 		Budget:   v.budget(s.action),
 		Status:   status,
 
@@ -203,6 +203,11 @@ func (v *view) latches(status *v1beta2.ClusterStatus) bool {
 	}
 	return was.Trust != is.Trust || was.Rotation != is.Rotation ||
 		(v.Cluster.LastStatus.QuorumLostSince == nil) != (status.QuorumLostSince == nil)
+}
+
+// handsOff reports whether nothing at all of the cluster may be touched.
+func (v *view) handsOff(s *step) bool {
+	return s.reason == "Deleting" || v.Cluster.Fence.Stands() || (blocked[s.reason] && !lookedAfter[s.reason])
 }
 
 // budget is the quorum of the voters, counting one that is about to get its vote.

@@ -23,6 +23,7 @@ func (v *view) status(s *step) v1beta2.ClusterStatus {
 		Size:               len(v.list),
 		ServiceName:        c.LastStatus.ServiceName,
 		ClientPort:         c.LastStatus.ClientPort,
+		MinAvailable:       v.minAvailable(s),
 		Selector:           c.LastStatus.Selector,
 		CurrentVersion:     c.LastStatus.CurrentVersion,
 		TargetVersion:      c.Target,
@@ -73,6 +74,17 @@ func (v *view) status(s *step) v1beta2.ClusterStatus {
 	}
 	st.Conditions = v.conditions(s)
 	return st
+}
+
+// minAvailable is that of the budget, as it is once the step is taken.
+func (v *view) minAvailable(s *step) int {
+	if v.ForeignBudget != "" {
+		return 0
+	}
+	if budget := v.budget(s.action); budget != KeepBudget && !v.handsOff(s) {
+		return budget
+	}
+	return v.Cluster.LastStatus.MinAvailable
 }
 
 // listSeed makes the adopted seed the one member: those of the old cluster are none
