@@ -339,3 +339,24 @@ func TestNames(t *testing.T) {
 		t.Errorf("initial cluster %s, want %s", got, want)
 	}
 }
+
+// Whoever writes an EtcdCluster reads what its namespace's Pods can (docs/design/security.md),
+// and gets no token of a ServiceAccount.
+func TestEnvironmentMayNameSecrets(t *testing.T) {
+	c := cluster(t, goldenCases(t)[0])
+	from := corev1.EnvVar{Name: "PASSWORD", ValueFrom: &corev1.EnvVarSource{SecretKeyRef: &corev1.SecretKeySelector{
+		LocalObjectReference: corev1.LocalObjectReference{Name: "database"}, Key: "password",
+	}}}
+	c.Spec.Pod = &v1beta2.PodPolicy{EtcdEnv: []corev1.EnvVar{from}, ServiceAccountName: "powerful"}
+	pod, err := NewPod(c, options(c))
+	if err != nil {
+		t.Fatal(err)
+	}
+	i := slices.IndexFunc(pod.Spec.Containers, func(c corev1.Container) bool { return c.Name == ContainerEtcd })
+	if i < 0 || !slices.ContainsFunc(pod.Spec.Containers[i].Env, func(e corev1.EnvVar) bool { return cmp.Equal(e, from) }) {
+		t.Errorf("the environment does not name the Secret: %+v", pod.Spec.Containers)
+	}
+	if token := pod.Spec.AutomountServiceAccountToken; pod.Spec.ServiceAccountName != "powerful" || token == nil || *token {
+		t.Errorf("ServiceAccount %q with its token: %v", pod.Spec.ServiceAccountName, token)
+	}
+}
