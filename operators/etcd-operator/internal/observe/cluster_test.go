@@ -28,6 +28,7 @@ func TestCluster(t *testing.T) {
 	obs := b.observe()
 	want := plan.Cluster{
 		Name: "x", Generation: 1, Size: 3, Version: "3.6.16", WantedVersion: "3.6.16", Repository: v1beta2.DefaultRepository, Template: member.TemplateHash(b.cluster), MemberTimeout: 5 * time.Minute, DisruptionBudget: true,
+		Maintenance: plan.Maintenance{Compacts: true},
 	}
 	if diff := cmp.Diff(want, obs.Cluster); diff != "" {
 		t.Errorf("a new cluster (-want +got):\n%s", diff)
@@ -37,7 +38,7 @@ func TestCluster(t *testing.T) {
 		s.Bootstrap, s.ClusterID, s.CurrentVersion = &v1beta2.BootstrapStatus{Member: "x-seed", Token: "token"}, "00000000000000c1", "3.5.35"
 	})
 	obs = b.observe()
-	want.Version, want.WantedVersion, want.ClusterID = "3.5.35", "3.5.35", 0xc1
+	want.Version, want.WantedVersion, want.ClusterID, want.Maintenance.Compacts = "3.5.35", "3.5.35", 0xc1, false
 	want.Bootstrap, want.LastStatus = &plan.Bootstrap{Member: "x-seed", Token: "token"}, b.cluster.Status
 	if diff := cmp.Diff(want, obs.Cluster); diff != "" {
 		t.Errorf("a cluster that runs (-want +got):\n%s", diff)
@@ -99,6 +100,7 @@ func TestClusterAsSpecified(t *testing.T) {
 		Namespace: b.cluster.Namespace,
 		Template:  member.TemplateHash(b.cluster), Persistent: true, Storage: 1 << 30, Retain: true, AdoptVolumes: "true", VersionGiven: true, MemberTimeout: time.Minute,
 		PeerURLFormat: "https://%s.x." + b.cluster.Namespace + ".svc:2380",
+		Maintenance:   plan.Maintenance{Compacts: true},
 	}
 	if diff := cmp.Diff(want, b.observe().Cluster); diff != "" {
 		t.Errorf("(-want +got):\n%s", diff)
