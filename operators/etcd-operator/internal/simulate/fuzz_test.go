@@ -139,9 +139,6 @@ func observationFrom(d *dice) plan.Observation {
 	arbitraryFence(d, &o)
 	members := arbitraryMembers(d)
 	list := members
-	if d.strange(6) {
-		arbitraryRejections(d, &o)
-	}
 	for i := range d.below(9) {
 		o.Pods = append(o.Pods, arbitraryPod(d, c, i, list, o.Now))
 	}
@@ -447,25 +444,6 @@ func arbitraryImage(d *dice, c *plan.Cluster, p *plan.Pod, now time.Time) {
 }
 
 // arbitraryFence sets marks of restores, mostly none.
-// arbitraryRejections are of Pods and of other actions, due or not, of this spec or another.
-func arbitraryRejections(d *dice, o *plan.Observation) {
-	name := memberName(d.below(9))
-	for _, r := range []plan.Rejection{
-		plan.RejectedPod(plan.NewPod{Name: "c-refused", Role: plan.Joiner}, d.chance(2)),
-		plan.RejectedPod(plan.NewPod{Name: name, Role: plan.Returning}, false),
-		plan.RejectedPod(plan.NewPod{Name: memberName(0), Role: plan.Seed}, d.chance(2)),
-		plan.RejectedAction(plan.SetRoles{}), plan.RejectedAction(plan.DeletePod{Name: name}), plan.RejectedAction(plan.DeleteClaim{Name: name}),
-		plan.RejectedAction(plan.Promote{}), plan.RejectedAction(plan.RemoveMember{}),
-	} {
-		if d.chance(2) {
-			continue
-		}
-		r.Generation, r.Words, r.Times = int64(1+d.below(2)), "forbidden", 1+d.below(20)
-		r.Until = o.Now.Add(time.Duration(d.below(120)-60) * time.Second)
-		o.Rejections = append(o.Rejections, r)
-	}
-}
-
 func arbitraryFence(d *dice, o *plan.Observation) {
 	o.Since = o.Now.Add(-time.Duration(d.below(30)) * time.Second)
 	if !d.chance(6) {
