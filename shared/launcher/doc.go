@@ -14,6 +14,9 @@
 //   - It holds none: wait for a [Grant], use it up, then exec etcd with the
 //     state that the grant names.
 //
+// Data that is marked as another member's, or another EtcdCluster's, is neither: the launcher
+// refuses to start etcd on it, and says so ([Refusing]).
+//
 // A grant is written by whoever owns the cluster's membership (the operator),
 // as the Pod's annotation [GrantAnnotation], and reaches the launcher through a
 // downward API volume. It is good for one start: its attempt number is recorded
