@@ -322,6 +322,10 @@ func TestMembersOfOneName(t *testing.T) {
 			"what a crashed operator left half done", []etcdclient.Member{{ID: 1, PeerURLs: []string{own}, Learner: true}},
 			[]plan.Member{{ID: 1, Name: "x-aaaaaaaaaa", Learner: true}},
 		},
+		"one that serves in our domain under another name": {
+			"only the cluster's own Pods are published there", []etcdclient.Member{{ID: 1, Name: "x-seed", PeerURLs: []string{member.PeerURL(c, "x-seed")}, Started: true}},
+			[]plan.Member{{ID: 1, Name: "x-seed", Started: true}},
+		},
 		"one in our domain that is not of our naming": {
 			"the operator makes no such name", []etcdclient.Member{{ID: 1, PeerURLs: []string{member.PeerURL(c, "mine")}}},
 			[]plan.Member{{ID: 1, Name: "mine", Foreign: true, At: member.PeerURL(c, "mine")}},

@@ -379,7 +379,9 @@ func memberOf(c *v1beta2.EtcdCluster, m etcdclient.Member) plan.Member {
 	if m.Name == "" && !at {
 		out.Name = fmt.Sprintf("%016x", m.ID)
 	}
-	out.Foreign = !member.IsName(c.Name, out.Name)
+	// Who serves where only the cluster's own Pods are published is its own, such as a seed
+	// that another release has named.
+	out.Foreign = !member.IsName(c.Name, out.Name) && (!at || !m.Started)
 	if out.Foreign || !at {
 		out.At = strings.Join(m.PeerURLs, ",")
 	}
