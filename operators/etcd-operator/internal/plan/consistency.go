@@ -89,6 +89,7 @@ func recordComparison(v *view) *step {
 		return do(a, string(c.Result), v.differingText(c.Differing, c.Revision)+"; it is replaced")
 	case v1beta2.ResultNoMajority:
 		return do(a, string(c.Result), noMajorityText(c.Revision))
+	case v1beta2.ResultConsistent:
 	}
 	return do(a, string(v1beta2.ResultConsistent), consistentText(c.Revision))
 }
@@ -205,6 +206,7 @@ func (v *view) consistent() *metav1.Condition {
 		}
 	case v1beta2.ResultNoMajority:
 		said = noMajorityText(c.Revision)
+	case v1beta2.ResultConsistent:
 	}
 	cond := v.condition(v1beta2.ConditionConsistent, c.Result == v1beta2.ResultConsistent, string(c.Result), said)
 	return &cond
