@@ -22,7 +22,7 @@ import (
 // +kubebuilder:printcolumn:name="Cluster ID",type=string,JSONPath=`.status.clusterID`,priority=1
 // +kubebuilder:validation:XValidation:rule="self.metadata.name.size() <= 52",message="metadata.name has more than 52 characters: members, their Pods and their DNS names add 11 to it; choose a shorter one"
 // +kubebuilder:validation:XValidation:rule="self.metadata.name.matches('^[a-z]([-a-z0-9]*[a-z0-9])?$')",message="metadata.name is also the name of a Service: write lower-case letters, digits and dashes, with a letter first and no dash last, such as my-etcd"
-// +kubebuilder:validation:XValidation:rule="!has(self.spec.service) || !has(self.spec.service.name) || self.spec.service.name in [”, self.metadata.name + '-client']",fieldPath=".spec.service.name",messageExpression="'clients connect to the Service ' + self.metadata.name + '-client, whose name is fixed: remove service.name, and create a Service of your own beside it, with the selector that kubectl get service ' + self.metadata.name + '-client -o yaml shows'"
+// +kubebuilder:validation:XValidation:rule="!has(self.spec.service) || !has(self.spec.service.name) || size(self.spec.service.name) == 0 || self.spec.service.name == self.metadata.name + '-client'",fieldPath=".spec.service.name",messageExpression="'clients connect to the Service ' + self.metadata.name + '-client, whose name is fixed: remove service.name, and create a Service of your own beside it, with the selector that kubectl get service ' + self.metadata.name + '-client -o yaml shows'"
 type EtcdCluster struct {
 	metav1.TypeMeta   `json:",inline"`
 	metav1.ObjectMeta `json:"metadata,omitempty"`

@@ -62,7 +62,7 @@ func (v *view) whyDoubted(m Member, p *Pod) string {
 		return "it has never started"
 	case p.ProvenImage != p.image() || p.From != "":
 		return "it has not served before in this Pod and with this image"
-	case p.LastExit.Damage == "":
+	case p.LastExit.Damage == "" && !p.Inconsistent:
 		return "those are not words that etcd is known to end with on damaged data"
 	case v.Cluster.TLS.Reason != "":
 		return "its certificates may be the cause: " + v.Cluster.TLS.Message
