@@ -167,6 +167,9 @@ func (k *check) given(name string) bool {
 	if k.dataGone(name) {
 		return true
 	}
+	if k.neverStarted(name) {
+		return true // it has nothing to lose: such as one whose version the cluster does not take
+	}
 	p := k.pod(name)
 	if p == nil {
 		return false
@@ -187,7 +190,14 @@ func (k *check) dataGone(name string) bool {
 		return !k.hasClaim(name)
 	}
 	onVolume := p.Persistent && slices.ContainsFunc(k.o.Claims, func(c plan.Claim) bool { return c.Name == name })
-	return isEmpty(p) || (p.Finished && !onVolume) || (p.Persistent && p.Node == "" && !onVolume)
+	return isEmpty(p) || (p.Answer.Waiting && k.neverStarted(name)) || (p.Finished && !onVolume) || (p.Persistent && p.Node == "" && !onVolume)
+}
+
+// neverStarted reports whether a member that is listed has had no data yet.
+func (k *check) neverStarted(name string) bool {
+	return slices.ContainsFunc(k.o.Pods, func(p plan.Pod) bool {
+		return k.ours(&p.Answer) && slices.ContainsFunc(p.Answer.Members, func(m plan.Member) bool { return m.Name == name && !m.Started })
+	})
 }
 
 // isEmpty reports whether a Pod's own launcher has found no data for seconds.
