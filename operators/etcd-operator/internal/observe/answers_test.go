@@ -68,17 +68,17 @@ func testSeed(t *testing.T, version string) {
 // for one another: what is committed is not what is applied, and the list as it knows it
 // is not the cluster's.
 func TestWhatIsToldIsNotMixedUp(t *testing.T) {
-	cluster := []etcdclient.Member{{ID: 1, Name: "x-a", PeerURLs: []string{"http://x-a.x:2380"}, Started: true}}
-	local := append(slices.Clone(cluster), etcdclient.Member{ID: 2, Name: "x-b", PeerURLs: []string{"http://x-b.x:2380"}, Started: true})
-	one := []plan.Member{{ID: 1, Name: "x-a", Started: true}}
-	two := append(slices.Clone(one), plan.Member{ID: 2, Name: "x-b", Started: true})
+	b := newBench(t)
+	cluster := []etcdclient.Member{{ID: 1, Name: "x-aaaaaaaaaa", PeerURLs: []string{member.PeerURL(b.cluster, "x-aaaaaaaaaa")}, Started: true}}
+	local := append(slices.Clone(cluster), etcdclient.Member{ID: 2, Name: "x-bbbbbbbbbb", PeerURLs: []string{member.PeerURL(b.cluster, "x-bbbbbbbbbb")}, Started: true})
+	one := []plan.Member{{ID: 1, Name: "x-aaaaaaaaaa", Started: true}}
+	two := append(slices.Clone(one), plan.Member{ID: 2, Name: "x-bbbbbbbbbb", Started: true})
 	told := etcdclient.Answer{
 		Reached: true, ClusterID: 7, MemberID: 1, Leader: 2, Term: 3, RaftIndex: 40, AppliedIndex: 30, Revision: 20,
 		Members: cluster, LocalMembers: local, Read: true,
 	}
 	want := plan.Answer{Reached: true, ClusterID: 7, MemberID: 1, Leader: 2, Term: 3, Committed: 40, Applied: 30, Revision: 20, Read: true, Members: one}
-	b := newBench(t)
-	b.runs(b.pod("x-a"), "10.0.0.1")
+	b.runs(b.pod("x-aaaaaaaaaa"), "10.0.0.1")
 	for name, row := range map[string]struct {
 		reason string
 		told   func(etcdclient.Answer, plan.Answer) (etcdclient.Answer, plan.Answer)
@@ -104,8 +104,8 @@ func TestWhatIsToldIsNotMixedUp(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			said, wanted := row.told(told, want)
-			b.asked.answers = map[string]etcdclient.Answer{"x-a": said}
-			got := seen(t, b.observe(), "x-a").Answer
+			b.asked.answers = map[string]etcdclient.Answer{"x-aaaaaaaaaa": said}
+			got := seen(t, b.observe(), "x-aaaaaaaaaa").Answer
 			wanted.Quota = got.Quota // of its Pod
 			if diff := cmp.Diff(wanted, got); diff != "" {
 				t.Errorf("%s (-want +got):\n%s", row.reason, diff)

@@ -32,7 +32,7 @@ func TestCluster(t *testing.T) {
 	obs := b.observe()
 	want := plan.Cluster{
 		Name: "x", Generation: 1, Size: 3, Version: "3.6.16", WantedVersion: "3.6.16", Repository: v1beta2.DefaultRepository, Template: member.TemplateHash(b.cluster), MemberTimeout: 5 * time.Minute, DisruptionBudget: true,
-		Maintenance: plan.Maintenance{Compacts: true},
+		Maintenance: plan.Maintenance{Compacts: true}, Namespace: b.cluster.Namespace, PeerURLFormat: "http://%s.x." + b.cluster.Namespace + ".svc:2380",
 	}
 	if diff := cmp.Diff(want, obs.Cluster, byItself); diff != "" {
 		t.Errorf("a new cluster (-want +got):\n%s", diff)
