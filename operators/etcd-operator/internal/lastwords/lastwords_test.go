@@ -59,15 +59,6 @@ func truncate(t *testing.T, name string, to int64) {
 	}
 }
 
-func sizeOf(t *testing.T, name string) int64 {
-	t.Helper()
-	info, err := os.Stat(name)
-	if err != nil {
-		t.Fatal(err)
-	}
-	return info.Size()
-}
-
 // put writes n values of 10 KB to a member.
 func put(t *testing.T, m *etcdtest.Member, n int) {
 	t.Helper()
