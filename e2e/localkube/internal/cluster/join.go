@@ -4,12 +4,15 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"net"
 	"os"
 	"path/filepath"
 	"slices"
 	"strings"
 	"time"
+
+	"google.golang.org/grpc"
+	"google.golang.org/grpc/credentials/insecure"
+	"google.golang.org/protobuf/types/known/emptypb"
 
 	"github.com/etcd-operators/etcd-operators/e2e/localkube/internal/config"
 	"github.com/etcd-operators/etcd-operators/e2e/localkube/internal/daemon"
@@ -56,18 +59,23 @@ func (c Cluster) startRuntime(ctx context.Context, n config.Node, made artifacts
 	if err := c.start(ctx, containerd(n.Node), n.ContainerdArgs(), config.Fingerprint(toml)); err != nil {
 		return err
 	}
-	if err := c.waitDaemon(ctx, containerd(n.Node), func(ctx context.Context) error { return dial(ctx, n.Dir.Socket()) }); err != nil {
+	if err := c.waitDaemon(ctx, containerd(n.Node), func(ctx context.Context) error { return askRuntime(ctx, n.Dir.Socket()) }); err != nil {
 		return err
 	}
 	return c.importAll(ctx, n.Dir, made.system)
 }
 
-func dial(ctx context.Context, socket string) error {
-	connection, err := (&net.Dialer{Timeout: requestTimeout}).DialContext(ctx, "unix", socket)
+// askRuntime asks containerd for its CRI version, as a kubelet does first, and ends when it
+// is refused: containerd listens for a moment before its CRI is initialized.
+func askRuntime(ctx context.Context, socket string) error {
+	ctx, cancel := context.WithTimeout(ctx, requestTimeout)
+	defer cancel()
+	connection, err := grpc.NewClient("unix://"+socket, grpc.WithTransportCredentials(insecure.NewCredentials()))
 	if err != nil {
 		return err
 	}
-	return connection.Close()
+	defer connection.Close()
+	return connection.Invoke(ctx, "/runtime.v1.RuntimeService/Version", &emptypb.Empty{}, &emptypb.Empty{})
 }
 
 // joinNode makes the node's kubelet and kube-proxy run, gives it every image, and waits until it is Ready.
