@@ -58,6 +58,18 @@ const (
 	recheckPause = time.Hour
 )
 
+// oldestComparable is the oldest etcd whose members hash the same data alike. One before it
+// leaves a key out that was deleted at the compacted revision, or does not, by what it had
+// compacted before (etcd-io/etcd pull request 18274).
+var oldestComparable = version{3, 5, 16}
+
+// hashesAlike reports whether all healthy voters are known to hash the same data alike.
+func (v *view) hashesAlike() bool {
+	return !slices.ContainsFunc(v.voters, func(m Member) bool {
+		return v.healthy[m.ID] && !parseVersion(v.answer(m).Version).atLeast(oldestComparable)
+	})
+}
+
 // differs reports whether the last comparison has found a member's data to differ.
 func (v *view) differs(id uint64) bool { return slices.Contains(v.Cluster.Consistency.Differing, id) }
 
@@ -151,7 +163,7 @@ func (v *view) healthyIDs() []uint64 { return slices.Sorted(maps.Keys(v.healthy)
 func compareOthers(v *view) *step {
 	for _, m := range v.voters {
 		p := v.pods[m.Name]
-		if p == nil || !p.Inconsistent || !v.crashes(p) || v.othersAgree(p) || len(v.healthy) < len(v.voters)-1 || !v.hasQuorum() || v.comparing() {
+		if p == nil || !p.Inconsistent || !v.crashes(p) || v.othersAgree(p) || len(v.healthy) < len(v.voters)-1 || !v.hasQuorum() || !v.hashesAlike() || v.comparing() {
 			continue
 		}
 		others := slices.DeleteFunc(slices.Clone(v.list), func(o Member) bool { return !v.healthy[o.ID] })
@@ -170,7 +182,7 @@ func (v *view) comparing() bool {
 // compared with.
 func (v *view) comparisonDue() bool {
 	c := &v.Cluster.Consistency
-	if c.Schedule.String() == "" || len(v.voters) < 2 {
+	if c.Schedule.String() == "" || len(v.voters) < 2 || !v.hashesAlike() {
 		return false
 	}
 	switch {

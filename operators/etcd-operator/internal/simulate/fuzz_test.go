@@ -160,7 +160,47 @@ func observationFrom(d *dice) plan.Observation {
 	}
 	arbitraryDay(d, &o, members)
 	arbitraryCertificates(d, &o)
+	arbitraryConsistency(d, &o, members)
 	return o
+}
+
+// arbitraryConsistency has members' data compared, due, under way or shown in one of four
+// Observations. It draws last: the others are what they were before it came.
+func arbitraryConsistency(d *dice, o *plan.Observation, members []plan.Member) {
+	if d.below(4) > 0 {
+		return
+	}
+	var ids []uint64
+	for _, m := range members {
+		if !m.Learner && !d.strange(10) {
+			ids = append(ids, m.ID)
+		}
+	}
+	slices.Sort(ids)
+	results := []v1beta2.ConsistencyResult{v1beta2.ResultConsistent, v1beta2.ResultMemberDiffers, v1beta2.ResultNoMajority}
+	some := func() []uint64 {
+		if len(ids) == 0 {
+			return nil
+		}
+		return ids[:d.below(len(ids))/2]
+	}
+	c := &o.Cluster.Consistency
+	c.Schedule, c.Since = comparisons, o.Now.Add(-time.Duration(d.below(72))*time.Hour)
+	if d.chance(3) {
+		c.Result, c.Revision = results[d.below(3)], 50
+		if c.Result == v1beta2.ResultMemberDiffers {
+			c.Differing = some()
+		}
+	}
+	if d.chance(2) {
+		o.Comparison = &plan.Comparison{Members: ids, Begun: o.Now.Add(-time.Hour)}
+		if d.chance(2) {
+			o.Comparison.Ended, o.Comparison.Revision, o.Comparison.Result = o.Now.Add(-time.Duration(d.below(60))*time.Minute), 60, results[d.below(3)]
+			if o.Comparison.Result == v1beta2.ResultMemberDiffers {
+				o.Comparison.Differing = some()
+			}
+		}
+	}
 }
 
 // arbitraryDay has one thing of day two happen at a time, nothing, or all at once.

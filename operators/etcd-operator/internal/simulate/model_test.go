@@ -171,7 +171,7 @@ func (w *world) joiner(t *testing.T, name string, l *run) *run {
 // TestWipedVoter: one that joins again under its old name panics while the leader
 // remembers its log, and is let in without memory once the leader has changed.
 func TestWipedVoter(t *testing.T) {
-	w := formed(t, func(c *Config) { c.Only = []string{history} })
+	w := formed(t, func(c *Config) { c.Only, c.Planted = []string{history}, []Bug{TrustingLauncher} }) // another one keeps it out
 	r := w.follower()
 	w.wipe(r.disk)
 	g := plan.Grant{Attempt: r.used + 1}

@@ -211,7 +211,7 @@ func TestPlantedBugs(t *testing.T) {
 				if anyAnswer(o) {
 					for i := range o.Pods {
 						if p := &o.Pods[i]; !p.Answer.Reached && p.Role != plan.Joiner {
-							p.Answer = plan.Answer{Waiting: true, Attempt: 1}
+							p.Answer = plan.Answer{Waiting: true, Attempt: 1, Identified: true, Waited: time.Hour}
 						}
 					}
 				}
