@@ -301,6 +301,9 @@ func shrink(v *view) *step {
 	if !v.mayRemove(*victim) {
 		return wait(shortly, reason, fmt.Sprintf("member %s is removed as soon as the rest keeps its quorum: %s", victim.Name, v.whoIsMissing()))
 	}
+	if v.healthy[victim.ID] && v.isOtherUnhealthy(victim) {
+		return wait(shortly, reason, fmt.Sprintf("member %s is removed once all others are healthy: %s", victim.Name, v.whoIsMissing()))
+	}
 	if s := v.handOver(victim, Leaving, reason, "leave"); s != nil {
 		return s
 	}
@@ -312,6 +315,13 @@ func shrink(v *view) *step {
 		return do(v.remove(*victim), said, message)
 	}
 	return do(v.remove(*victim), "MemberRemoved", fmt.Sprintf("member %s is removed: %d voters, %d wanted", victim.Name, len(v.voters), v.Cluster.Size))
+}
+
+// isOtherUnhealthy reports whether a voter with a Pod of the operator's is not healthy, beside
+// the one that is about to leave (S6). It would be the one to leave, were it the operator's
+// to remove.
+func (v *view) isOtherUnhealthy(victim *Member) bool {
+	return slices.ContainsFunc(v.voters, func(m Member) bool { return m.ID != victim.ID && !m.Foreign && !v.healthy[m.ID] })
 }
 
 // victim is the voter to remove when there are too many: the one that is already leaving,

@@ -196,7 +196,7 @@ func TestDoubtfulHolder(t *testing.T) {
 		says   string
 	}{
 		"of no identity":       {Answer{Waiting: true, Waited: emptyFor}, "does not say whose launcher it is"},
-		"that has looked once": {Answer{Waiting: true, Identified: true, Waited: time.Second}, "has found no data for 1s"},
+		"that has looked once": {Answer{Waiting: true, Identified: true, Waited: time.Second}, "finds no data; the disk counts as empty after 3s"},
 		"of another Pod":       {Answer{Blocked: "the launcher of another Pod answers"}, "the launcher of another Pod answers"},
 	} {
 		w := lost().add("c", Voter, c.answer)

@@ -52,6 +52,10 @@ func TestUnmanagedMembers(t *testing.T) {
 		"it is not the one to leave on the way down": {
 			reason: "the youngest of the operator's own is", seen: healthy(3).foreign("0", false, true).size(2).role("c", Leaving), do: remove("c"), because: "MemberRemoved",
 		},
+		"nor does another leave while it is down": {
+			reason: "S6: it would be the one to leave, were it the operator's to remove", because: "ScalingDown",
+			seen: healthy(5).size(3).elsewhere("b").dead("b").role("e", Leaving),
+		},
 		"a live voter whose peer URL was changed is not removed": {
 			reason: "it serves: its id says so", seen: healthy(3).elsewhere("b"), because: left,
 		},

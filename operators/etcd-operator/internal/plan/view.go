@@ -299,7 +299,7 @@ func (p *Pod) mayBeEmpty() string {
 	if !p.Answer.Identified {
 		return "its launcher finds no data, and does not say whose launcher it is, as those of an earlier release: if the data is lost, delete the Pod"
 	}
-	return fmt.Sprintf("its launcher has found no data for %s; it is believed after %s", p.Answer.Waited.Truncate(time.Second), emptyFor)
+	return fmt.Sprintf("its launcher finds no data; the disk counts as empty after %s", emptyFor)
 }
 
 // wiped reports whether the launcher of a member that has had data finds none. A

@@ -178,13 +178,17 @@ func (w *world) knownIntact(view []plan.Member) (intact, voters int) {
 			return d.Name == name && d.Role == v1beta2.MemberVoter
 		})
 	}
+	// The data of a member that a person has moved elsewhere may be there.
+	moved := func(m plan.Member) bool {
+		return m.At != "" || slices.ContainsFunc(w.cluster.status.MemberDetails, func(d v1beta2.MemberDetail) bool { return d.Name == m.Name && d.Unmanaged })
+	}
 	for _, m := range view {
 		if m.Learner {
 			continue
 		}
 		voters++
 		c, p := w.claim(m.Name), w.pod(m.Name)
-		if w.hasData(m.ID) || w.mayBeRead(m.ID) || (c != nil && (p == nil || p.node < 0)) || !reported(m.Name) {
+		if w.hasData(m.ID) || w.mayBeRead(m.ID) || (c != nil && (p == nil || p.node < 0)) || !reported(m.Name) || moved(m) {
 			intact++
 		}
 	}

@@ -331,7 +331,7 @@ func (w *world) observe(op *operator) (plan.Observation, []pod) {
 	o := plan.Observation{
 		Now: epoch.Add(w.now), Since: epoch.Add(op.since),
 		Cluster: plan.Cluster{
-			Name: clusterName, Generation: c.generation, Deleting: c.deleting, Paused: c.paused, Size: c.size,
+			Name: clusterName, Generation: c.generation, Deleting: c.deleting, Paused: c.paused, Size: c.size, PeerURLFormat: "http://%s.c.ns.svc:2380",
 			Version: cmp.Or(c.current, c.wanted), Target: c.target, UpgradeSize: c.upgradeSize, VersionIndex: c.index, WantedVersion: c.wanted, Repository: c.repository, Template: c.wantedTemplate(), Persistent: w.cfg.Persistent,
 			MemberTimeout: w.cfg.MemberTimeout, DisruptionBudget: w.cfg.DisruptionBudget,
 			Maintenance: w.maintenance(c), Consistency: w.consistency(c),
