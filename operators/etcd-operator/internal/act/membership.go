@@ -47,7 +47,7 @@ func (a *Actor) promote(ctx context.Context, c *v1beta2.EtcdCluster, obs *plan.O
 }
 
 // removeMember removes a member while all Pods are still as they were observed: its own,
-// since one that has come back, or was given leave to start, is not the one that was
+// since one that has come back, or got a start permit, is not the one that was
 // decided on; and the others', since those who are to stay a quorum may lose their data
 // with them (S4). Nor does it remove one whose Pod or volume is there although it was not
 // seen (S9; see noneUnseen).

@@ -135,7 +135,7 @@ func testMembership(t *testing.T, version string) {
 		if err := b.act(obs, plan.OpenGrant{Name: "x-b", UID: removal.Pod.UID, Grant: plan.Grant{Attempt: 1, Members: []string{"x-a", "x-b"}}}); err != nil {
 			t.Fatal(err)
 		}
-		wantStale(t, "it was given leave to start meanwhile", b.act(obs, removal))
+		wantStale(t, "it got a start permit meanwhile", b.act(obs, removal))
 		if got := list(l.see()); !slices.Equal(got, both) {
 			t.Fatalf("the member list is %+v, want it unchanged", got)
 		}

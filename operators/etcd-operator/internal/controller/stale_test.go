@@ -69,7 +69,7 @@ func TestStalenessThatLasts(t *testing.T) {
 	}
 	for _, e := range events.Items {
 		if e.Reason == v1beta2.ReasonObservationStale && (e.Series != nil || e.Type != "Warning") {
-			t.Errorf("the event is %s, and was made again: %+v", e.Type, e.Series)
+			t.Errorf("the event is %s, and was repeated: %+v", e.Type, e.Series)
 		}
 	}
 	b.delete(c)

@@ -45,7 +45,7 @@ func TestSpaceIsToldOfBeforeItIsGone(t *testing.T) {
 	if _, err := cli.Compact(apiservertest.Context(t), revision, clientv3.WithCompactPhysical()); err != nil {
 		t.Fatal(err)
 	}
-	b.until(c, "the warning to be taken back", func(s *v1beta2.ClusterStatus) bool {
+	b.until(c, "the warning to end", func(s *v1beta2.ClusterStatus) bool {
 		// bbolt counts what was freed as free from its next transactions on.
 		if _, err := cli.Put(apiservertest.Context(t), "small", ""); err != nil {
 			t.Fatal(err)

@@ -81,7 +81,7 @@ func dropOldSeeds(v *view) *step {
 }
 
 // dropEndedJoiners deletes the Pods of joiners that have ended for good before the cluster
-// has begun, such as those that were evicted: they never had leave to start.
+// has begun, such as those that were evicted: they never had a start permit.
 func dropEndedJoiners(v *view) *step {
 	if !v.beginning() || v.Cluster.Bootstrap == nil {
 		return nil

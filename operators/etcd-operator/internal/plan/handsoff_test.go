@@ -55,7 +55,7 @@ func TestHandsOff(t *testing.T) {
 			reason: "the user said that the data is to be encrypted",
 			seen:   nothing(3).cluster(func(c *Cluster) { c.TLS.Wanted = true }), because: CertificatesPending,
 		},
-		"a cluster that has begun is looked after beside Pods that others have left": {
+		"a cluster that has begun is reconciled beside Pods that others have left": {
 			reason: "its Services do not select them, and refusing to heal helps nobody",
 			seen:   healthy(3).dead("c").orphans("x-z"), do: create(joiners(1)...), because: "CreatingMembers",
 		},
