@@ -129,6 +129,17 @@ func TestCompareData(t *testing.T) {
 	}.run(t)
 }
 
+// Where one member's data differs and another one is lost, a person has to act.
+func TestDifferingWithoutQuorumIsTold(t *testing.T) {
+	const advice = "restore the cluster from a backup"
+	if d := Plan(healthy(3).compares(now).last(v1beta2.ResultMemberDiffers, "c").silent("b").seen()); d.Reason != "NoQuorum" || !strings.Contains(d.Message, advice) {
+		t.Errorf("%s: %s, want %q in it", d.Reason, d.Message, advice)
+	}
+	if d := Plan(healthy(3).silent("b", "c").seen()); strings.Contains(d.Message, advice) {
+		t.Errorf("although no data differs: %s", d.Message)
+	}
+}
+
 func TestConsistentIsTold(t *testing.T) {
 	for name, tc := range map[string]struct {
 		seen           *world

@@ -32,7 +32,16 @@ func awaitQuorum(v *view) *step {
 	if len(v.knownVoters()) == 1 && v.wasUpdating() {
 		reason = updatingMembers // the only member's Pod is made again
 	}
-	return wait(again, reason, "waiting for a quorum of members: "+v.whoIsMissing())
+	return wait(again, reason, "waiting for a quorum of members: "+v.whoIsMissing()+v.differingAdvice())
+}
+
+// differingAdvice says what a person can do where a quorum lacks a member whose data differs:
+// the operator removes none without a quorum of the others. Empty if there is none such.
+func (v *view) differingAdvice() string {
+	if !slices.ContainsFunc(v.voters, func(m Member) bool { return v.differs(m.ID) }) {
+		return ""
+	}
+	return "; nothing is removed until a majority with the same data is healthy: bring its members back, or restore the cluster from a backup with an EtcdRestore"
 }
 
 // quorumLost says that a majority's data is lost for good, if it is so as far as
