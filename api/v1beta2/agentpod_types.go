@@ -18,9 +18,25 @@ type AgentPod struct {
 	// +kubebuilder:validation:XValidation:rule="!self.exists(k, k.startsWith('etcd.database.coreos.com/') || k.startsWith('batch.kubernetes.io/'))",messageExpression="self.filter(k, k.startsWith('etcd.database.coreos.com/') || k.startsWith('batch.kubernetes.io/'))[0] + ' is set by the operator or by Kubernetes (as are etcd.database.coreos.com/* and batch.kubernetes.io/*); remove it or use another key'"
 	Annotations map[string]string `json:"annotations,omitempty"`
 
-	// CPU and memory. What is needed does not grow with the database.
+	// CPU, memory and ephemeral-storage. What is needed of CPU and memory does not grow
+	// with the database. The Pod that verifies the snapshot of an EtcdRestore unpacks it on
+	// its node's disk: it requests 2Gi of ephemeral-storage and may use 10Gi of it, unless
+	// they are set here. A backup needs none.
 	// +optional
 	Resources corev1.ResourceRequirements `json:"resources,omitempty,omitzero"`
+
+	// Variables of the environment, for a store behind a proxy: HTTPS_PROXY, HTTP_PROXY
+	// and NO_PROXY, also in lower case, and some of AWS' SDK. etcd is never reached through
+	// the proxy. Values are plain text that everybody sees who may read this object.
+	//
+	// Values from Secrets and fields (valueFrom) are refused, and so are all other names:
+	// with them, whoever may create this object could read Secrets that they have no right to,
+	// or have the Pod send its files elsewhere.
+	// +optional
+	// +listType=map
+	// +listMapKey=name
+	// +kubebuilder:validation:MaxItems=32
+	Env []AgentEnv `json:"env,omitempty"`
 
 	// The labels that a node must have.
 	// +optional
@@ -40,7 +56,8 @@ type AgentPod struct {
 	PriorityClassName string `json:"priorityClassName,omitempty"`
 
 	// The service account of the Pod, for a cloud's workload identity. Default: the
-	// namespace's own. No token of Kubernetes is mounted.
+	// namespace's own. No token of Kubernetes is mounted. Who creates this object needs
+	// the right to create Pods, or the verb use or impersonate on that account.
 	// +optional
 	// +kubebuilder:validation:MaxLength=253
 	ServiceAccountName string `json:"serviceAccountName,omitempty"`
@@ -53,4 +70,17 @@ type AgentPod struct {
 	// The Secrets that the operator's image is pulled with.
 	// +optional
 	ImagePullSecrets []corev1.LocalObjectReference `json:"imagePullSecrets,omitempty"`
+}
+
+// AgentEnv is a variable of the environment.
+type AgentEnv struct {
+	// Its name.
+	// +required
+	// +kubebuilder:validation:MaxLength=64
+	// +kubebuilder:validation:XValidation:rule="self in ['HTTPS_PROXY', 'HTTP_PROXY', 'NO_PROXY', 'https_proxy', 'http_proxy', 'no_proxy', 'AWS_REGION', 'AWS_DEFAULT_REGION', 'AWS_EC2_METADATA_DISABLED', 'AWS_ROLE_SESSION_NAME', 'AWS_STS_REGIONAL_ENDPOINTS', 'AWS_USE_DUALSTACK_ENDPOINT', 'AWS_USE_FIPS_ENDPOINT', 'GOGC', 'GOMAXPROCS', 'TZ']",messageExpression="self + ' is not a variable that can be set: write HTTPS_PROXY, HTTP_PROXY or NO_PROXY (also in lower case), AWS_REGION, AWS_DEFAULT_REGION, AWS_EC2_METADATA_DISABLED, AWS_ROLE_SESSION_NAME, AWS_STS_REGIONAL_ENDPOINTS, AWS_USE_DUALSTACK_ENDPOINT, AWS_USE_FIPS_ENDPOINT, GOGC, GOMAXPROCS or TZ; for credentials and CAs use awsSecret, caSecret or caConfigMap'"
+	Name string `json:"name"`
+	// Its value, as it is: $(NAME) is not replaced.
+	// +required
+	// +kubebuilder:validation:MaxLength=2048
+	Value string `json:"value"`
 }

@@ -66,6 +66,14 @@ func (s *ClusterSpec) RootSecret() string {
 	return s.Auth.RootSecret
 }
 
+// AllowedStores are the places in which backups can be stored; none for any place.
+func (s *ClusterSpec) AllowedStores() []string {
+	if s.Backup == nil {
+		return nil
+	}
+	return s.Backup.AllowedStores
+}
+
 // WantsPodDisruptionBudget says whether the cluster is to have one: what
 // PodDisruptionBudget says, and if it says nothing, whether there are at least
 // MinPodDisruptionBudgetSize members.

@@ -5,7 +5,7 @@ import (
 	"time"
 )
 
-// Repeated says whether backups are made again and again, rather than once.
+// Repeated says whether backups are made repeatedly, rather than once.
 func (s *BackupSpec) Repeated() bool {
 	return s.Schedule() != "" || s.Interval() > 0
 }
@@ -42,6 +42,14 @@ func (s *BackupSpec) MaxBackups() int {
 	return s.BackupPolicy.MaxBackups
 }
 
+// MinBackups is how many backups of each cluster are kept at least.
+func (s *BackupSpec) MinBackups() int {
+	if s.BackupPolicy == nil {
+		return 1
+	}
+	return max(s.BackupPolicy.MinBackups, 1)
+}
+
 // MaxAge is how long backups of a repeated one are kept, or 0 for ever.
 func (s *BackupSpec) MaxAge() time.Duration {
 	if s.BackupPolicy == nil || s.BackupPolicy.MaxAge == nil || !s.Repeated() {
@@ -70,6 +78,12 @@ func (s *BackupSpec) StartingDeadline() (deadline time.Duration, ok bool) {
 // Overwrites says whether a one-shot backup replaces what lies at its path.
 func (s *BackupSpec) Overwrites() bool {
 	return s.Overwrite == nil || *s.Overwrite
+}
+
+// OverwritesAlways says whether backups of other clusters, newer ones and unknown ones may
+// be replaced and deleted.
+func (s *BackupSpec) OverwritesAlways() bool {
+	return s.OverwritePolicy == OverwriteAlways
 }
 
 // Packing is Compression, or "" if there is none.

@@ -11,34 +11,42 @@ type BackupPhase string
 
 // The phases of a backup.
 const (
-	// BackupNone is a backup that the operator has not looked at yet.
+	// BackupNone: the operator has not looked at the backup yet. If that lasts, see whether an
+	// etcd-backup-operator runs whose scope has this EtcdBackup.
 	BackupNone BackupPhase = ""
-	// BackupPending waits for something: a cluster that is ready, or the start of its
-	// Pod.
+	// BackupPending: it waits, for a cluster that is ready or for the start of its Pod. The
+	// conditions say what for.
 	BackupPending BackupPhase = "Pending"
-	// BackupRunning is under way.
+	// BackupRunning: a Job makes the backup. Wait for it.
 	BackupRunning BackupPhase = "Running"
-	// BackupScheduled is a repeated backup between two runs.
+	// BackupScheduled: a repeated backup is between two runs. Nothing to do.
 	BackupScheduled BackupPhase = "Scheduled"
-	// BackupSuspended starts nothing since spec.suspend is set.
+	// BackupSuspended: no backup is started. Set spec.suspend to false to resume.
 	BackupSuspended BackupPhase = "Suspended"
-	// BackupSucceeded is a one-shot backup that is stored.
+	// BackupSucceeded: a one-shot backup is stored; status.snapshot says where. Nothing to do.
 	BackupSucceeded BackupPhase = "Succeeded"
-	// BackupFailed is a one-shot backup that is not stored, or a spec that can't be
-	// carried out; status.Reason says why.
+	// BackupFailed: a one-shot backup is not stored, or the spec cannot be carried out. Do
+	// what the condition ConditionFailed says.
 	BackupFailed BackupPhase = "Failed"
 )
 
-// The types of a backup's conditions, of which a restore has the first two as well.
+// The types of a backup's conditions, of which a restore has the first two as well. A
+// backup's reasons are in etcdbackup_reasons.go.
 const (
 	// ConditionComplete: the backup is stored; of a repeated one, the last one is. Of
-	// a restore: the cluster has its full size.
+	// a restore: the cluster has its full size. While it is False, the message says what is
+	// awaited.
 	ConditionComplete = "Complete"
 	// ConditionFailed: the backup or restore has failed; of a repeated backup, the last
-	// one has.
+	// one has. The message says why, and what to do.
 	ConditionFailed = "Failed"
-	// ConditionScheduled: the next backup is under way or has its time.
+	// ConditionScheduled: the next backup is under way or has its time. While it is False,
+	// no backup is made: set spec.suspend to false, or correct what the message names.
 	ConditionScheduled = "Scheduled"
+	// ConditionQuorum: the last backup that was stored is of a healthy member behind
+	// which stood a quorum. False: it is stored under a name of its own, and counts
+	// neither for retention nor as the newest good backup; follow the message.
+	ConditionQuorum = "Quorum"
 )
 
 // MaxHistory is how many runs status.history holds at most: enough to see what
@@ -74,14 +82,15 @@ type BackupStatus struct {
 	// The metadata.generation that this status is about.
 	// +optional
 	ObservedGeneration int64 `json:"observedGeneration,omitempty"`
-	// Complete, Failed and Scheduled, each with a message that says what is happening
-	// and what, if anything, to do.
+	// Complete, Failed, Scheduled and, once a backup is stored, Quorum, each with a message
+	// that says what is happening and what, if anything, to do.
 	// +optional
 	// +listType=map
 	// +listMapKey=type
 	Conditions []metav1.Condition `json:"conditions,omitempty"`
 
-	// The newest good backup.
+	// The newest good backup. One that was made without a quorum, or of an unhealthy
+	// member, is shown here only as long as there is no other.
 	// +optional
 	Snapshot *BackupSnapshot `json:"snapshot,omitempty"`
 
@@ -155,6 +164,14 @@ type BackupSnapshot struct {
 	// The version of that member.
 	// +optional
 	EtcdVersion string `json:"etcdVersion,omitempty"`
+	// Whether a quorum confirmed that the source was up to date. If false, the backup
+	// might lack the latest writes. Absent in records of older operators.
+	// +optional
+	Quorum *bool `json:"quorum,omitempty"`
+	// Why the source was not healthy, if every member that answered reported errors or
+	// was named by a CORRUPT alarm. Empty for a healthy source.
+	// +optional
+	Unhealthy string `json:"unhealthy,omitempty"`
 	// How it is packed; empty: not at all.
 	// +optional
 	Compression Compression `json:"compression,omitempty"`
@@ -190,7 +207,7 @@ type BackupRecord struct {
 	// Why it failed, in a word.
 	// +optional
 	Reason string `json:"reason,omitempty"`
-	// Why it failed, for a person.
+	// Why it failed, for a person; of one that succeeded, what to know about it.
 	// +optional
 	Message string `json:"message,omitempty"`
 	// Where it lies.
@@ -208,4 +225,12 @@ type BackupRecord struct {
 	// etcd's own id of the cluster.
 	// +optional
 	ClusterID string `json:"clusterID,omitempty"`
+	// Whether a quorum confirmed that the source was up to date. If false, the backup
+	// might lack the latest writes. Absent in records of older operators.
+	// +optional
+	Quorum *bool `json:"quorum,omitempty"`
+	// Why the source was not healthy, if every member that answered reported errors or
+	// was named by a CORRUPT alarm. Empty for a healthy source.
+	// +optional
+	Unhealthy string `json:"unhealthy,omitempty"`
 }

@@ -46,7 +46,7 @@ type EtcdBackupList struct {
 
 // BackupSpec says what is backed up, where to, and when.
 //
-// +kubebuilder:validation:XValidation:rule="!(has(self.etcdEndpoints) && self.etcdEndpoints.size() > 0 && has(self.clusterRef))",message="etcdEndpoints and clusterRef are both set: leave clusterRef alone for an EtcdCluster of this namespace, or etcdEndpoints for any other etcd"
+// +kubebuilder:validation:XValidation:rule="!(has(self.etcdEndpoints) && self.etcdEndpoints.size() > 0 && has(self.clusterRef))",message="etcdEndpoints and clusterRef are both set: set only one of them, clusterRef for an EtcdCluster of this namespace, or etcdEndpoints for any other etcd"
 // +kubebuilder:validation:XValidation:rule="(has(self.etcdEndpoints) && self.etcdEndpoints.size() > 0) || has(self.clusterRef)",message="neither etcdEndpoints nor clusterRef is set: write clusterRef.name for an EtcdCluster of this namespace, or etcdEndpoints, such as [http://example-client:2379]"
 // +kubebuilder:validation:XValidation:rule="self.storageType != 'S3' || has(self.s3)",fieldPath=".s3",reason=FieldValueRequired,message="storageType is S3: write s3.path, such as mybucket/etcd.backup, and s3.awsSecret"
 // +kubebuilder:validation:XValidation:rule="self.storageType != 'PVC' || has(self.pvc)",fieldPath=".pvc",reason=FieldValueRequired,message="storageType is PVC: write pvc.claimName and pvc.path, such as backups/etcd.db"
@@ -54,8 +54,8 @@ type EtcdBackupList struct {
 // +kubebuilder:validation:XValidation:rule="self.storageType != 'PVC' || !has(self.s3)",fieldPath=".s3",reason=FieldValueForbidden,message="storageType is PVC: remove s3, or write storageType: S3 and remove pvc"
 type BackupSpec struct {
 	// The URLs of the cluster's members or of a Service in front of them, such as
-	// http://example-client:2379. Those that do not answer are skipped; of the others,
-	// the one with the highest revision is the source. All must be of one cluster.
+	// http://example-client:2379. Those that do not answer are skipped; of the others, a
+	// healthy and up-to-date member is the source. All must be of one cluster.
 	// Either this or clusterRef.
 	// +optional
 	// +listType=atomic
@@ -73,7 +73,8 @@ type BackupSpec struct {
 
 	// The Secret with the client certificate for https endpoints: etcd-client.crt,
 	// etcd-client.key and etcd-client-ca.crt, or those of a kubernetes.io/tls Secret
-	// (tls.crt, tls.key, ca.crt).
+	// (tls.crt, tls.key, ca.crt). Who creates this object needs the right to create Pods,
+	// or the verb use or get on that Secret.
 	// +optional
 	// +kubebuilder:validation:MaxLength=253
 	ClientTLSSecret string `json:"clientTLSSecret,omitempty"`
@@ -81,7 +82,9 @@ type BackupSpec struct {
 	// The Secret with the password of a user that has etcd's role root, for a cluster on
 	// which etcd's authentication is enabled: keys password and, unless it is root,
 	// username, as in a Secret of type kubernetes.io/basic-auth. With clusterRef it is
-	// the EtcdCluster's spec.auth.rootSecret, unless it is set here.
+	// the EtcdCluster's spec.auth.rootSecret, unless it is set here. Any other Secret says
+	// itself to whom its password can be sent: its key etcd-endpoints lists https://
+	// endpoints, and EtcdCluster/NAME for the members of one.
 	// +optional
 	// +kubebuilder:validation:MaxLength=253
 	// +kubebuilder:validation:XValidation:rule="self == '' || self.matches('^[a-z0-9]([-.a-z0-9]*[a-z0-9])?$')",message="authSecret is the name of a Secret of this namespace: write lower-case letters, digits, dashes and dots, such as etcd-root"
@@ -100,13 +103,15 @@ type BackupSpec struct {
 
 	// The place in an S3 store, with storageType S3.
 	// +optional
-	// +kubebuilder:validation:XValidation:rule="self.path.size() <= 1000",fieldPath=".path",message="path has more than 1000 characters, and a repeated backup adds up to 41 to it: write a shorter one"
+	// +kubebuilder:validation:XValidation:rule="!(has(self.prefix) && self.prefix.size() > 0)",fieldPath=".prefix",reason=FieldValueForbidden,message="prefix is for restores: write path, which is what the keys of a repeated backup begin with"
+	// +kubebuilder:validation:XValidation:rule="has(self.path) || (has(self.prefix) && self.prefix.size() > 0)",fieldPath=".path",reason=FieldValueRequired,message="path says where the backup is stored: write it as mybucket/etcd.backup"
+	// +kubebuilder:validation:XValidation:rule="!has(self.path) || self.path.size() <= 1000",fieldPath=".path",message="path has more than 1000 characters, and a repeated backup adds up to 51 to it: write a shorter one"
 	S3 *S3Source `json:"s3,omitempty"`
 
 	// The place on a volume, with storageType PVC.
 	// +optional
-	// +kubebuilder:validation:XValidation:rule="self.path.size() <= 1000",fieldPath=".path",message="path has more than 1000 characters, and a repeated backup adds up to 41 to it: write a shorter one"
-	// +kubebuilder:validation:XValidation:rule="!self.path.matches('[^/]{201}$')",fieldPath=".path",message="the file's name has more than 200 characters, and a repeated backup adds up to 41 to it: write a shorter one, since file systems hold 255"
+	// +kubebuilder:validation:XValidation:rule="self.path.size() <= 1000",fieldPath=".path",message="path has more than 1000 characters, and a repeated backup adds up to 51 to it: write a shorter one"
+	// +kubebuilder:validation:XValidation:rule="!self.path.matches('[^/]{201}$')",fieldPath=".path",message="the file's name has more than 200 characters, and a repeated backup adds up to 51 to it: write a shorter one, since file systems hold 255"
 	PVC *PVCSource `json:"pvc,omitempty"`
 
 	// Accepted for the predecessor's manifests; storageType ABS is refused.
@@ -121,16 +126,26 @@ type BackupSpec struct {
 	// +optional
 	OSS *OSSSource `json:"oss,omitempty"`
 
-	// Starts no backup until it is false again. One that runs is left to end.
+	// Starts no backup until it is false again. One that runs continues to its end.
 	// +optional
 	Suspend bool `json:"suspend,omitempty"`
 
 	// Whether a one-shot backup replaces what lies at its path, which it does with a
-	// complete and verified snapshot only. If false, a backup fails whose path is
-	// taken. A repeated backup's names are its own, and nothing is ever replaced.
-	// Default true.
+	// complete and verified snapshot only, and only as far as overwritePolicy permits.
+	// If false, a backup fails whose path is taken. A repeated backup's names are its
+	// own, and nothing is ever replaced. Default true.
 	// +optional
 	Overwrite *bool `json:"overwrite,omitempty"`
+
+	// What a backup may replace at its path, and what retention may delete: SameCluster,
+	// only backups of the same cluster (by etcd's cluster id) whose revision is not
+	// higher than its own; Always, also those of another cluster, those with a higher
+	// revision, and those that do not say what they are of, such as the archived
+	// operator's. On a volume, a file that no backup operator wrote is never replaced.
+	// Default SameCluster.
+	// +optional
+	// +kubebuilder:validation:Enum="";SameCluster;Always
+	OverwritePolicy OverwritePolicy `json:"overwritePolicy,omitempty"`
 
 	// How long this object is kept after a one-shot backup has succeeded or failed,
 	// in seconds. What is stored stays. Default: for ever.
@@ -154,7 +169,9 @@ type BackupSpec struct {
 // +kubebuilder:validation:XValidation:rule="!(has(self.schedule) && self.schedule.size() > 0 && has(self.backupIntervalInSecond) && self.backupIntervalInSecond > 0)",message="schedule and backupIntervalInSecond are both set: remove one of them"
 type BackupPolicy struct {
 	// How long one backup may take, in seconds. Default 0: as long as it makes
-	// progress.
+	// progress. While its store or its source does not answer, a backup is tried again
+	// until the next one is due, or for an hour if none follows, but never for longer
+	// than this.
 	// +optional
 	// +kubebuilder:validation:Minimum=0
 	TimeoutInSecond int64 `json:"timeoutInSecond,omitempty"`
@@ -165,11 +182,19 @@ type BackupPolicy struct {
 	// +kubebuilder:validation:Minimum=0
 	BackupIntervalInSecond int64 `json:"backupIntervalInSecond,omitempty"`
 
-	// How many backups of this path are kept; older ones, by the time in their names,
-	// are deleted after one has succeeded. Only for repeated backups. Default 0: all.
+	// How many backups of this path are kept; older ones of the same cluster, by the time
+	// in their names, are deleted after one has succeeded. What else may be deleted,
+	// spec.overwritePolicy says. Backups made without a quorum, or of an unhealthy
+	// member, neither count nor are deleted. Only for repeated backups. Default 0: all.
 	// +optional
 	// +kubebuilder:validation:Minimum=0
 	MaxBackups int `json:"maxBackups,omitempty"`
+
+	// How many backups of each cluster (by etcd's cluster id) are kept at least, the
+	// newest ones, whatever maxBackups, maxAge and overwritePolicy say. Default 1.
+	// +optional
+	// +kubebuilder:validation:Minimum=0
+	MinBackups int `json:"minBackups,omitempty"`
 
 	// Makes backups at the times that a cron expression says, such as "0 */6 * * *",
 	// in UTC, or with CRON_TZ=Europe/Berlin before it, in that zone. Not together with
@@ -179,9 +204,10 @@ type BackupPolicy struct {
 	// +kubebuilder:validation:XValidation:rule="self.size() == 0 || self.matches('^\\\\s*((CRON_)?TZ=[-+_/A-Za-z0-9]+\\\\s+)?(@(yearly|annually|monthly|weekly|daily|midnight|hourly)|@every ([0-9]+([.][0-9]+)?(ms|s|m|h))+|[*?0-9,/-]+\\\\s+[*?0-9,/-]+\\\\s+[*?0-9,/-]+\\\\s+[*?0-9A-Za-z,/-]+\\\\s+[*?0-9A-Za-z,/-]+)\\\\s*$')",message="schedule is a cron expression of five fields (minute, hour, day of the month, month, day of the week): write it as 0 */6 * * *, @daily, or CRON_TZ=Europe/Berlin 30 3 * * 1-5"
 	Schedule string `json:"schedule,omitempty"`
 
-	// How long backups of this path are kept, such as 168h; older ones, by the time in
-	// their names, are deleted after one has succeeded. The newest good one is always
-	// kept. Only for repeated backups. Default: for ever.
+	// How long backups of this path are kept, such as 168h; older ones of the same
+	// cluster, by the time in their names, are deleted after one has succeeded. Age is
+	// counted from that one's own time, or from now if that is earlier. The newest good
+	// one is always kept. Only for repeated backups. Default: for ever.
 	// +optional
 	// +kubebuilder:validation:Type=string
 	// +kubebuilder:validation:MaxLength=32
@@ -196,11 +222,22 @@ type BackupPolicy struct {
 	ConcurrencyPolicy ConcurrencyPolicy `json:"concurrencyPolicy,omitempty"`
 
 	// How late a repeated backup may start, in seconds; one that is later is counted
-	// as missed. Default: the last one that was missed is made up however late it is.
+	// as missed. Default: the last one that was missed is made however late it is.
 	// +optional
 	// +kubebuilder:validation:Minimum=0
 	StartingDeadlineSeconds *int64 `json:"startingDeadlineSeconds,omitempty"`
 }
+
+// OverwritePolicy says which backups may be replaced or deleted.
+type OverwritePolicy string
+
+// The overwrite policies.
+const (
+	// OverwriteSameCluster spares what is of another cluster, newer, or unknown.
+	OverwriteSameCluster OverwritePolicy = "SameCluster"
+	// OverwriteAlways spares nothing but minBackups of each cluster.
+	OverwriteAlways OverwritePolicy = "Always"
+)
 
 // ConcurrencyPolicy says what happens when a backup is due and the last one still
 // runs.

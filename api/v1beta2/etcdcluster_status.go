@@ -12,95 +12,23 @@ type ClusterPhase string
 
 // The phases of a cluster.
 const (
-	// PhaseNone is a cluster that the operator has not looked at yet.
+	// PhaseNone is a cluster that the operator has not observed yet. If it stays so, the
+	// operator does not run, or does not watch this namespace.
 	PhaseNone ClusterPhase = ""
-	// PhaseCreating is a cluster whose first member does not serve yet.
+	// PhaseCreating is a cluster whose first member does not serve yet. The condition
+	// Progressing says what it waits for.
 	PhaseCreating ClusterPhase = "Creating"
-	// PhaseRunning is a cluster that has come to be.
+	// PhaseRunning is a cluster that has served. The condition Available says whether it
+	// does now.
 	PhaseRunning ClusterPhase = "Running"
-	// PhaseFailed is a cluster that needs a person; status.reason says why.
+	// PhaseFailed is a cluster that cannot continue without its user; status.reason says
+	// why and what to do.
 	PhaseFailed ClusterPhase = "Failed"
 )
 
-// The types of a cluster's conditions.
-const (
-	// ConditionAvailable: a quorum of the members serves reads and writes.
-	ConditionAvailable = "Available"
-	// ConditionProgressing: the operator moves the cluster to what the spec says.
-	ConditionProgressing = "Progressing"
-	// ConditionDegraded: fewer members are healthy than there should be.
-	ConditionDegraded = "Degraded"
-	// ConditionScaling: members are being added or removed to reach spec.size.
-	ConditionScaling = "Scaling"
-	// ConditionUpgrading: members are being moved to another version.
-	ConditionUpgrading = "Upgrading"
-	// ConditionRecovering: a lost member is being brought back or replaced.
-	ConditionRecovering = "Recovering"
-	// ConditionStorageResizing: volumes grow to the storage that is asked for. It is
-	// there only while they do, or cannot.
-	ConditionStorageResizing = "StorageResizing"
-	// ConditionConsistent: all members had the same data when it was compared last. It is
-	// there once that was done. Its reasons are the constants of ConsistencyResult.
-	ConditionConsistent = "Consistent"
-	// ConditionPaused: spec.paused is set and the operator does nothing.
-	ConditionPaused = "Paused"
-	// ConditionNameConflict: an object of a name that the cluster needs belongs
-	// to someone else, and is left alone.
-	ConditionNameConflict = "NameConflict"
-	// ConditionOrphanedPods: Pods with the cluster's labels belong to someone else, such as
-	// to an earlier EtcdCluster of its name that was deleted with --cascade=orphan. The
-	// cluster's own Services do not select them. It is there only while there are some.
-	ConditionOrphanedPods = "OrphanedPods"
-	// ConditionUnmanagedMembers: a person has added a member, or changed the peer URL of
-	// one, with etcdctl. Such a member is neither removed nor replaced, and counts in each
-	// quorum; the message says how to remove it, or how to undo the change. It is there only
-	// while there is one.
-	ConditionUnmanagedMembers = "UnmanagedMembers"
-	// ConditionCredentialsMissing: etcd's authentication is enabled, and the operator has
-	// no credentials for it; the message names what to write.
-	ConditionCredentialsMissing = "CredentialsMissing"
-	// ConditionCredentialsInvalid: etcd's authentication is enabled, and refuses the
-	// credentials of spec.auth.rootSecret, or what their user asks for.
-	ConditionCredentialsInvalid = "CredentialsInvalid"
-	// ConditionCertificatesReady: the certificates that spec.TLS asks for are there and
-	// right; if not, the message says what is wrong with which. It is there only where
-	// spec.TLS asks for some.
-	ConditionCertificatesReady = "CertificatesReady"
-	// ConditionKnownVulnerability: members run an etcd with a known vulnerability that
-	// concerns this cluster; the message names the version to set. It is there only while
-	// they do.
-	ConditionKnownVulnerability = "KnownVulnerability"
-	// ConditionSpaceLow: members' databases come near their quota, at which etcd refuses
-	// writes; the message says what to do. It is there only while they do.
-	ConditionSpaceLow = "SpaceLow"
-	// ConditionVersionUnsupported: spec.version is one that the operator does
-	// not run; the message names what to write.
-	ConditionVersionUnsupported = "VersionUnsupported"
-)
-
-// ReasonUnmanagedMembers is the reason of the condition UnmanagedMembers, and of
-// Progressing while restarts and upgrades wait for such members to go.
-const ReasonUnmanagedMembers = "UnmanagedMembers"
-
-// ReasonObservationStale is the reason of Progressing while the operator does nothing
-// because its caches and the API server have disagreed for more than a few seconds; the
-// message says about what.
-const ReasonObservationStale = "ObservationStale"
-
-// The reasons of the condition Degraded, and of the Warning event, while the API server
-// refuses what the operator asks of it. The message has the API server's words.
-const (
-	// ReasonPodRejected: a Pod cannot be created, as when a quota is used up, an admission
-	// policy denies it, or its PriorityClass does not exist.
-	ReasonPodRejected = "PodRejected"
-	// ReasonVolumeRejected: the same of a PersistentVolumeClaim.
-	ReasonVolumeRejected = "VolumeRejected"
-	// ReasonActionRejected: an object cannot be changed or deleted.
-	ReasonActionRejected = "ActionRejected"
-)
-
 // ClusterStatus is what the operator reports of a cluster. Only the operator
-// writes it, and only when something in it has changed.
+// writes it, and only when something in it has changed; but the field backup and the
+// condition BackedUp are etcd-backup-operator's.
 type ClusterStatus struct {
 	// The state of the cluster in a word: Creating, Running or Failed.
 	// +optional
@@ -121,6 +49,11 @@ type ClusterStatus struct {
 	// +listType=map
 	// +listMapKey=type
 	Conditions []metav1.Condition `json:"conditions,omitempty"`
+
+	// What etcd-backup-operator knows of the cluster's backups, whoever makes them. It
+	// writes this field itself.
+	// +optional
+	Backup *ClusterBackupStatus `json:"backup,omitempty"`
 
 	// The number of members that there are now.
 	// +optional
@@ -204,6 +137,12 @@ type ClusterStatus struct {
 	// (five hours of 50,000 writes a second).
 	// +optional
 	HighestRevision int64 `json:"highestRevision,omitempty"`
+
+	// Whether anything was ever written to this cluster: a member has reported a revision
+	// beyond 1. It stays true, also over restores: a snapshot without a key replaces such a
+	// cluster only with allowEmptySnapshot.
+	// +optional
+	Written bool `json:"written,omitempty"`
 
 	// The alarms that etcd has raised. While there is any, it refuses writes; the
 	// condition Degraded says what to do.
@@ -300,7 +239,7 @@ type BootstrapStatus struct {
 	// The cluster token that it starts with; of a seed that was restored, the
 	// EtcdRestore's uid.
 	Token string `json:"token"`
-	// Whether the cluster goes on with the volumes that an earlier EtcdCluster of its
+	// Whether the cluster has adopted the volumes that an earlier EtcdCluster of its
 	// name has left. No member ever begins empty then.
 	// +optional
 	Adopted bool `json:"adopted,omitempty"`

@@ -124,6 +124,10 @@ type ClusterSpec struct {
 	// authentication is enabled.
 	// +optional
 	Auth *AuthPolicy `json:"auth,omitempty"`
+
+	// What backups of the cluster must keep to.
+	// +optional
+	Backup *ClusterBackup `json:"backup,omitempty"`
 }
 
 // PodPolicy says how the members' Pods are made.
@@ -181,8 +185,8 @@ type PodPolicy struct {
 	// data lives in an emptyDir, and a lost Pod is a lost member.
 	//
 	// Of an existing cluster only resources.requests.storage may be changed, and only to
-	// more: the volumes grow one member at a time, while all is well, if their storage
-	// class has allowVolumeExpansion; the condition StorageResizing tells how far that
+	// more: the volumes grow one member at a time, while all members are healthy, if their
+	// storage class has allowVolumeExpansion; the condition StorageResizing tells how far that
 	// has come, or what to do if it can't be done.
 	//
 	// Members begin on empty volumes: dataSource, dataSourceRef and volumeName are refused.
@@ -340,8 +344,8 @@ type StoragePolicy struct {
 	// What happens to the members' PersistentVolumeClaims when the EtcdCluster is
 	// deleted. Delete: they are deleted with it. Retain: they stay, and no EtcdCluster
 	// of this name begins empty over them; one with the annotation
-	// etcd.database.coreos.com/adopt-volumes goes on with them. A change holds from the
-	// Event VolumesRetained, or VolumesOwned, on. The volumes of members that are
+	// etcd.database.coreos.com/adopt-volumes adopts them. A change holds from the
+	// Event RetentionEnabled, or RetentionDisabled, on. The volumes of members that are
 	// replaced or not needed any more are deleted in either case. Default Delete.
 	// +optional
 	// +kubebuilder:validation:Enum="";Delete;Retain

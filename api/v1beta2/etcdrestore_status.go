@@ -6,41 +6,52 @@ import (
 
 // RestorePhase is a one-word summary of a restore. Conditions say more.
 //
-// +kubebuilder:validation:Enum="";Pending;Verifying;Fencing;Seeding;HandedOff;Complete;RollingBack;Failed
+// +kubebuilder:validation:Enum="";Pending;Verifying;Verified;Fencing;Seeding;HandedOff;Complete;RollingBack;Failed
 type RestorePhase string
 
 // The phases of a restore.
 const (
 	// RestoreNone is a restore that the operator has not looked at yet.
 	RestoreNone RestorePhase = ""
-	// RestorePending waits for what it names, or for another restore of the cluster.
+	// RestorePending waits for what it names, or for another restore of the cluster. Read
+	// status.waitingFor.
 	RestorePending RestorePhase = "Pending"
-	// RestoreVerifying fetches and checks the snapshot. Nothing of the cluster is
-	// touched before that has succeeded.
+	// RestoreVerifying fetches and checks the snapshot, and rebuilds its database in the
+	// seed's Pod, while the old members serve. No member is stopped before that has
+	// succeeded.
 	RestoreVerifying RestorePhase = "Verifying"
-	// RestoreFencing waits for etcd-operator to leave the cluster alone, and for the
-	// old members to stop.
+	// RestoreVerified has checked the snapshot, which was all that was asked for
+	// (verifyOnly). It is an end, as Complete is. Nothing to do.
+	RestoreVerified RestorePhase = "Verified"
+	// RestoreFencing waits for etcd-operator to suspend its reconciliation of the cluster. If
+	// it lasts, read the message of ConditionComplete.
 	RestoreFencing RestorePhase = "Fencing"
-	// RestoreSeeding makes a member from the snapshot.
+	// RestoreSeeding stops the old members and starts the seed. Deleting the EtcdRestore
+	// still rolls it back.
 	RestoreSeeding RestorePhase = "Seeding"
 	// RestoreHandedOff has a cluster that serves, and that grows to its size.
 	RestoreHandedOff RestorePhase = "HandedOff"
-	// RestoreComplete has a cluster of its full size.
+	// RestoreComplete has a cluster of its full size. Nothing to do.
 	RestoreComplete RestorePhase = "Complete"
-	// RestoreRollingBack has failed before the hand-off, and gives the cluster back as
-	// it was.
+	// RestoreRollingBack has failed before the hand-off, and rolls back to the old members.
+	// Wait for it to end.
 	RestoreRollingBack RestorePhase = "RollingBack"
-	// RestoreFailed has failed; status.reason says why.
+	// RestoreFailed has failed; status.reason says why. Correct that, and create another
+	// EtcdRestore: this one is not tried again.
 	RestoreFailed RestorePhase = "Failed"
 )
 
-// The types of a restore's conditions, beside ConditionComplete and ConditionFailed.
+// The types of a restore's conditions, beside ConditionComplete and ConditionFailed. Their
+// reasons are in etcdrestore_reasons.go.
 const (
-	// ConditionVerified: the snapshot has been fetched and checked.
+	// ConditionVerified: the snapshot has been fetched and checked. While it is False, the
+	// message says how far that is, or what to correct.
 	ConditionVerified = "Verified"
-	// ConditionFenced: etcd-operator leaves the cluster to the restore.
+	// ConditionFenced: etcd-operator has suspended its reconciliation of the cluster, and
+	// nobody replaces a member that is lost. To abort, delete the EtcdRestore.
 	ConditionFenced = "Fenced"
-	// ConditionHandedOff: the cluster has grown from the seed, and serves.
+	// ConditionHandedOff: the cluster has grown from the seed, and serves. From then on
+	// nothing is rolled back.
 	ConditionHandedOff = "HandedOff"
 )
 
@@ -48,7 +59,8 @@ const (
 // and only when something in it has changed.
 type RestoreStatus struct {
 	// Whether the cluster serves what the snapshot holds: true from the hand-off on,
-	// while etcd-operator still adds the other members.
+	// while etcd-operator still adds the other members. With verifyOnly: whether the
+	// snapshot is good.
 	// +optional
 	Succeeded bool `json:"succeeded"`
 	// Why the restore failed. Empty unless it has.
@@ -56,14 +68,16 @@ type RestoreStatus struct {
 	Reason string `json:"reason,omitempty"`
 
 	// The state of the restore in a word: Pending, Verifying, Fencing, Seeding,
-	// HandedOff, Complete, RollingBack or Failed.
+	// HandedOff, Complete, RollingBack or Failed; with verifyOnly Pending, Verifying,
+	// Verified or Failed.
 	// +optional
 	Phase RestorePhase `json:"phase,omitempty"`
 	// The metadata.generation that this status is about.
 	// +optional
 	ObservedGeneration int64 `json:"observedGeneration,omitempty"`
 	// Verified, Fenced, HandedOff, Complete and Failed, each with a message that says
-	// what is happening and what, if anything, to do.
+	// what is happening and what, if anything, to do. With verifyOnly Verified, Complete
+	// and Failed.
 	// +optional
 	// +listType=map
 	// +listMapKey=type
@@ -80,11 +94,14 @@ type RestoreStatus struct {
 	// The snapshot, as it was checked: only this very one is restored.
 	// +optional
 	Snapshot *RestoreSnapshot `json:"snapshot,omitempty"`
+	// What lies under s3.prefix. Only with verifyOnly.
+	// +optional
+	Catalogue *SnapshotCatalogue `json:"catalogue,omitempty"`
 	// How much of the snapshot has been fetched in this phase, such as
 	// "104.0 MiB of 361.0 MiB". Empty while nothing is.
 	// +optional
 	Progress string `json:"progress,omitempty"`
-	// What the restore waits for: the old members' Pods that are not gone, another
+	// What the restore waits for: the old members' Pods that are not deleted yet, another
 	// EtcdRestore, an object that does not exist.
 	// +optional
 	// +listType=atomic
@@ -97,9 +114,14 @@ type RestoreStatus struct {
 	// +optional
 	SeedUID string `json:"seedUID,omitempty"`
 	// The revision that the restored cluster begins at; whatever is older counts as
-	// compacted. Recorded before the seed's Pod exists.
+	// compacted. The lowest possible one is recorded before the seed's Pod exists, and
+	// what it is as soon as the seed's Pod has checked the snapshot.
 	// +optional
 	Revision int64 `json:"revision,omitempty"`
+	// When etcd-operator was asked to suspend its reconciliation of the cluster.
+	// +optional
+	// +nullable
+	FenceTime *metav1.Time `json:"fenceTime,omitempty"`
 
 	// When the operator began with it.
 	// +optional
@@ -109,7 +131,8 @@ type RestoreStatus struct {
 	// +optional
 	// +nullable
 	HandOffTime *metav1.Time `json:"handOffTime,omitempty"`
-	// When the cluster had its full size, or the restore had failed.
+	// When the cluster had its full size, the snapshot was verified (verifyOnly), or the
+	// restore had failed.
 	// +optional
 	// +nullable
 	CompletionTime *metav1.Time `json:"completionTime,omitempty"`
@@ -149,4 +172,51 @@ type RestoreSnapshot struct {
 	// How it is packed; empty: not at all.
 	// +optional
 	Compression Compression `json:"compression,omitempty"`
+	// The alarms that etcd had raised when the snapshot was taken, such as NOSPACE or
+	// NOSPACE,CORRUPT. They are cleared in the restored cluster, which would refuse
+	// writes with them. After CORRUPT, compare the data with that of another snapshot.
+	// +optional
+	ClearedAlarms string `json:"clearedAlarms,omitempty"`
+	// Whether etcd's authentication was enabled: the restored cluster has the users and
+	// passwords of that time.
+	// +optional
+	AuthEnabled bool `json:"authEnabled,omitempty"`
+}
+
+// SnapshotCatalogue is what lies under a prefix of a store.
+type SnapshotCatalogue struct {
+	// How many snapshots lie there, by their names.
+	Total int64 `json:"total"`
+	// How many objects lie there that have other names: a one-shot backup has no time in
+	// its name, and is restored by s3.path.
+	// +optional
+	OtherObjects int64 `json:"otherObjects,omitempty"`
+	// The newest of the snapshots, at most 20, as far as they fit; the newest first. Each
+	// can be restored by s3.path.
+	// +optional
+	// +listType=atomic
+	// +kubebuilder:validation:MaxItems=20
+	Newest []CatalogueEntry `json:"newest,omitempty"`
+}
+
+// CatalogueEntry is a snapshot in a store, as its name and the store tell. What it holds
+// was not looked at.
+type CatalogueEntry struct {
+	// Where it lies: s3://bucket/key.
+	Location string `json:"location"`
+	// When the backup was due, by its name.
+	Time metav1.Time `json:"time"`
+	// The revision of its source, by its name.
+	// +optional
+	Revision int64 `json:"revision,omitempty"`
+	// etcd's own id of the cluster that it is of, if the object tells.
+	// +optional
+	ClusterID string `json:"clusterID,omitempty"`
+	// Its size in bytes, as it is stored.
+	// +optional
+	Size int64 `json:"size,omitempty"`
+	// True for one that no quorum confirmed, or whose member reported errors: it is not
+	// taken by s3.prefix.
+	// +optional
+	Unconfirmed bool `json:"unconfirmed,omitempty"`
 }

@@ -4,13 +4,16 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 )
 
-// EtcdRestore rebuilds an etcd cluster from a snapshot: it checks the snapshot, has the
-// EtcdCluster fenced, stops the old members, makes a seed from the snapshot, and hands
-// that to etcd-operator, which grows it to a full cluster. The EtcdCluster stays the
-// same object, and its clients keep their Service.
+// EtcdRestore rebuilds an etcd cluster from a snapshot: it has the EtcdCluster fenced,
+// checks the snapshot and rebuilds its database in the Pod of a new member (the seed) while
+// the old members serve, stops these, starts the seed, and hands it over to etcd-operator,
+// which grows it to a full cluster. The EtcdCluster stays the same object, and its clients
+// keep their Service.
 //
-// It is done once. Deleted before the seed is handed over, it brings the old members
-// back, as far as they have volumes; after that, it touches no data.
+// With verifyOnly it checks the snapshot, and touches no cluster.
+//
+// It is done once. Deleted before the seed is handed over, it rolls back to the old
+// members, as far as they have volumes; after that, it touches no data.
 //
 // +kubebuilder:object:root=true
 // +kubebuilder:resource:shortName={etcdrs},categories={all}
@@ -51,11 +54,12 @@ type EtcdRestoreList struct {
 	Items []EtcdRestore `json:"items"`
 }
 
-// RestoreSpec says which snapshot is restored, and to which cluster. It can't be
-// changed, save acceptRunningOldMembers and timeoutInSecond: a restore is done once.
+// RestoreSpec says which snapshot is restored, and to which cluster. It cannot
+// be changed, save acceptDataLoss, acceptRunningOldMembers, stopMembers and
+// timeoutInSecond: a restore is done once.
 //
-// +kubebuilder:validation:XValidation:rule="!(has(self.etcdCluster) && has(self.clusterTemplate))",message="etcdCluster and clusterTemplate are both set: leave etcdCluster alone for an EtcdCluster of this namespace, or clusterTemplate for a new one with the spec that is written here"
-// +kubebuilder:validation:XValidation:rule="has(self.etcdCluster) || has(self.clusterTemplate)",message="neither etcdCluster nor clusterTemplate is set: write etcdCluster.name for an EtcdCluster of this namespace, or clusterTemplate.spec for a new one"
+// +kubebuilder:validation:XValidation:rule="!(has(self.etcdCluster) && has(self.clusterTemplate))",message="etcdCluster and clusterTemplate are both set: set only etcdCluster for an EtcdCluster of this namespace, or only clusterTemplate for a new one with the spec that is written here"
+// +kubebuilder:validation:XValidation:rule="has(self.etcdCluster) || has(self.clusterTemplate) || (has(self.verifyOnly) && self.verifyOnly)",message="neither etcdCluster nor clusterTemplate is set: write etcdCluster.name for an EtcdCluster of this namespace, clusterTemplate.spec for a new one, or verifyOnly: true to check the snapshot and touch no cluster"
 // +kubebuilder:validation:XValidation:rule="!has(self.clusterTemplate) || !(has(self.target) && self.target == 'InPlace')",fieldPath=".target",message="target is InPlace, and clusterTemplate makes a new EtcdCluster: remove target, or write etcdCluster.name in place of clusterTemplate"
 // +kubebuilder:validation:XValidation:rule="(has(self.backupStorageType) && self.backupStorageType.size() > 0) || has(self.backupRef)",fieldPath=".backupStorageType",reason=FieldValueRequired,message="nothing says where the snapshot lies: write backupStorageType: S3 and s3, backupStorageType: PVC and pvc, or backupRef.name for what an EtcdBackup of this namespace has stored"
 // +kubebuilder:validation:XValidation:rule="!has(self.backupRef) || !((has(self.backupStorageType) && self.backupStorageType.size() > 0) || has(self.s3) || has(self.pvc))",fieldPath=".backupRef",reason=FieldValueForbidden,message="backupRef says where the snapshot lies: remove backupRef, or backupStorageType, s3 and pvc"
@@ -66,16 +70,19 @@ type EtcdRestoreList struct {
 // +kubebuilder:validation:XValidation:rule="has(self.etcdCluster) == has(oldSelf.etcdCluster) && (!has(self.etcdCluster) || self.etcdCluster == oldSelf.etcdCluster) && (has(self.target) && self.target.size() > 0) == (has(oldSelf.target) && oldSelf.target.size() > 0) && (!has(self.target) || !has(oldSelf.target) || self.target == oldSelf.target) && has(self.clusterTemplate) == has(oldSelf.clusterTemplate) && (!has(self.clusterTemplate) || self.clusterTemplate == oldSelf.clusterTemplate)",reason=FieldValueForbidden,message="etcdCluster, target and clusterTemplate can't be changed, since a restore is done once: delete this EtcdRestore, and create another one"
 // +kubebuilder:validation:XValidation:rule="(has(self.backupStorageType) && self.backupStorageType.size() > 0) == (has(oldSelf.backupStorageType) && oldSelf.backupStorageType.size() > 0) && (!has(self.backupStorageType) || !has(oldSelf.backupStorageType) || self.backupStorageType == oldSelf.backupStorageType) && has(self.s3) == has(oldSelf.s3) && has(self.pvc) == has(oldSelf.pvc) && (!has(self.pvc) || self.pvc == oldSelf.pvc) && has(self.backupRef) == has(oldSelf.backupRef) && (has(self.clusterID) && self.clusterID.size() > 0) == (has(oldSelf.clusterID) && oldSelf.clusterID.size() > 0) && (!has(self.clusterID) || !has(oldSelf.clusterID) || self.clusterID == oldSelf.clusterID) && (has(self.skipHashCheck) && self.skipHashCheck) == (has(oldSelf.skipHashCheck) && oldSelf.skipHashCheck)",reason=FieldValueForbidden,message="backupStorageType, s3, pvc, backupRef, clusterID and skipHashCheck can't be changed, since a restore is done once: delete this EtcdRestore, and create another one"
 // +kubebuilder:validation:XValidation:rule="has(self.revisionBump) == has(oldSelf.revisionBump) && (!has(self.revisionBump) || self.revisionBump == oldSelf.revisionBump) && has(self.pod) == has(oldSelf.pod) && (!has(self.pod) || self.pod == oldSelf.pod)",reason=FieldValueForbidden,message="revisionBump and pod can't be changed, since a restore is done once: delete this EtcdRestore, and create another one"
-// +kubebuilder:validation:XValidation:rule="(has(self.acceptRunningOldMembers) && self.acceptRunningOldMembers) || !(has(oldSelf.acceptRunningOldMembers) && oldSelf.acceptRunningOldMembers)",fieldPath=".acceptRunningOldMembers",reason=FieldValueForbidden,message="acceptRunningOldMembers can't be taken back, since the restore may have gone on by it: leave it true, or delete this EtcdRestore, and create another one"
+// +kubebuilder:validation:XValidation:rule="(has(self.verifyOnly) && self.verifyOnly) == (has(oldSelf.verifyOnly) && oldSelf.verifyOnly)",fieldPath=".verifyOnly",reason=FieldValueForbidden,message="verifyOnly can't be changed, since a restore is done once: create another EtcdRestore to restore what this one has verified"
+// +kubebuilder:validation:XValidation:rule="(has(self.allowEmptySnapshot) && self.allowEmptySnapshot) == (has(oldSelf.allowEmptySnapshot) && oldSelf.allowEmptySnapshot)",fieldPath=".allowEmptySnapshot",reason=FieldValueForbidden,message="allowEmptySnapshot can't be changed, since a restore is done once: delete this EtcdRestore, and create another one"
+// +kubebuilder:validation:XValidation:rule="(has(self.acceptRunningOldMembers) && self.acceptRunningOldMembers) || !(has(oldSelf.acceptRunningOldMembers) && oldSelf.acceptRunningOldMembers)",fieldPath=".acceptRunningOldMembers",reason=FieldValueForbidden,message="acceptRunningOldMembers cannot be withdrawn, since the restore might have continued because of it: keep it true, or delete this EtcdRestore, and create another one"
+// +kubebuilder:validation:XValidation:rule="(has(self.acceptDataLoss) && self.acceptDataLoss) || !(has(oldSelf.acceptDataLoss) && oldSelf.acceptDataLoss)",fieldPath=".acceptDataLoss",reason=FieldValueForbidden,message="acceptDataLoss cannot be withdrawn, since the members might have been stopped because of it: keep it true, or delete this EtcdRestore, and create another one"
 type RestoreSpec struct {
 	// The EtcdCluster of this namespace: the one to restore (target InPlace), or the
 	// one whose spec the new cluster gets (target New). Either this or clusterTemplate.
 	// +optional
 	EtcdCluster *ClusterReference `json:"etcdCluster,omitempty"`
 
-	// InPlace restores the EtcdCluster that etcdCluster names; what it holds now is
-	// given up. New makes an EtcdCluster of this EtcdRestore's name with the spec of the
-	// other, which is left alone. Default: InPlace, if the two names are equal;
+	// InPlace restores the EtcdCluster that etcdCluster names; its current data
+	// is replaced. New creates an EtcdCluster of this EtcdRestore's name with the spec of the
+	// other, which is not touched. Default: InPlace, if the two names are equal;
 	// otherwise it must be written.
 	// +optional
 	Target RestoreTarget `json:"target,omitempty"`
@@ -94,7 +101,9 @@ type RestoreSpec struct {
 
 	// The place in an S3 store, with backupStorageType S3.
 	// +optional
-	// +kubebuilder:validation:XValidation:rule="self.path == oldSelf.path && (has(self.awsSecret) ? self.awsSecret : '') == (has(oldSelf.awsSecret) ? oldSelf.awsSecret : '') && (has(self.endpoint) ? self.endpoint : '') == (has(oldSelf.endpoint) ? oldSelf.endpoint : '') && (has(self.forcePathStyle) ? self.forcePathStyle : false) == (has(oldSelf.forcePathStyle) ? oldSelf.forcePathStyle : false) && (has(self.region) ? self.region : '') == (has(oldSelf.region) ? oldSelf.region : '') && (has(self.storageClass) ? self.storageClass : '') == (has(oldSelf.storageClass) ? oldSelf.storageClass : '') && (has(self.serverSideEncryption) ? self.serverSideEncryption : '') == (has(oldSelf.serverSideEncryption) ? oldSelf.serverSideEncryption : '') && (has(self.kmsKeyID) ? self.kmsKeyID : '') == (has(oldSelf.kmsKeyID) ? oldSelf.kmsKeyID : '')",reason=FieldValueForbidden,message="s3 can't be changed, since a restore is done once: delete this EtcdRestore, and create another one"
+	// +kubebuilder:validation:XValidation:rule="has(self.path) || (has(self.prefix) && self.prefix.size() > 0)",fieldPath=".path",reason=FieldValueRequired,message="neither path nor prefix is set: write path for one snapshot, such as mybucket/etcd.backup, or prefix for the newest whose key begins so, such as mybucket/prod/"
+	// +kubebuilder:validation:XValidation:rule="!(has(self.path) && has(self.prefix) && self.prefix.size() > 0)",fieldPath=".prefix",reason=FieldValueForbidden,message="path and prefix are both set: remove prefix to take the snapshot of that name, or path to take the newest"
+	// +kubebuilder:validation:XValidation:rule="(has(self.path) ? self.path : '') == (has(oldSelf.path) ? oldSelf.path : '') && (has(self.prefix) ? self.prefix : '') == (has(oldSelf.prefix) ? oldSelf.prefix : '') && (has(self.awsSecret) ? self.awsSecret : '') == (has(oldSelf.awsSecret) ? oldSelf.awsSecret : '') && (has(self.endpoint) ? self.endpoint : '') == (has(oldSelf.endpoint) ? oldSelf.endpoint : '') && (has(self.forcePathStyle) ? self.forcePathStyle : false) == (has(oldSelf.forcePathStyle) ? oldSelf.forcePathStyle : false) && (has(self.region) ? self.region : '') == (has(oldSelf.region) ? oldSelf.region : '') && (has(self.storageClass) ? self.storageClass : '') == (has(oldSelf.storageClass) ? oldSelf.storageClass : '') && (has(self.serverSideEncryption) ? self.serverSideEncryption : '') == (has(oldSelf.serverSideEncryption) ? oldSelf.serverSideEncryption : '') && (has(self.kmsKeyID) ? self.kmsKeyID : '') == (has(oldSelf.kmsKeyID) ? oldSelf.kmsKeyID : '') && (has(self.caSecret) ? self.caSecret : '') == (has(oldSelf.caSecret) ? oldSelf.caSecret : '') && (has(self.caConfigMap) ? self.caConfigMap : '') == (has(oldSelf.caConfigMap) ? oldSelf.caConfigMap : '')",reason=FieldValueForbidden,message="s3 can't be changed, since a restore is done once: delete this EtcdRestore, and create another one"
 	S3 *S3Source `json:"s3,omitempty"`
 
 	// The place on a volume, with backupStorageType PVC.
@@ -119,6 +128,12 @@ type RestoreSpec struct {
 	// +optional
 	OSS *OSSSource `json:"oss,omitempty"`
 
+	// Fetches and checks the snapshot, and does nothing else: no cluster needs to exist, and
+	// none is touched, whatever else is written here. The phase ends in Verified, and
+	// status.snapshot says what the snapshot holds. Default false.
+	// +optional
+	VerifyOnly bool `json:"verifyOnly,omitempty"`
+
 	// Restores only a snapshot of the cluster with this id (16 hexadecimal digits, as
 	// in status.clusterID of its EtcdCluster). What an EtcdBackup has stored says which
 	// one it is of. Default: any.
@@ -139,24 +154,57 @@ type RestoreSpec struct {
 	// +optional
 	SkipHashCheck bool `json:"skipHashCheck,omitempty"`
 
-	// Goes on although old members may still run, on a node that does not answer:
-	// clients that reach one would write to a second cluster. May be set later.
-	// Default false: the restore waits until each is gone.
+	// Restores a snapshot without a key in place of a cluster that has held some, which
+	// are lost. Default false: such a restore fails before anything is stopped.
+	// +optional
+	AllowEmptySnapshot bool `json:"allowEmptySnapshot,omitempty"`
+
+	// Continues although old members might still run, on a node that does not answer:
+	// clients that reach one would write to a second cluster. Can be set later.
+	// Default false: the restore waits until the Pod of each is deleted.
 	// +optional
 	AcceptRunningOldMembers bool `json:"acceptRunningOldMembers,omitempty"`
 
+	// Accepts that the data of members without volumes is lost when they are stopped:
+	// a restore that fails after that cannot bring it back. Needed only to restore an
+	// EtcdCluster in place whose members have no volumes and that still has a quorum
+	// (condition Available). Can be set later. Default false: the restore waits before
+	// it stops anything.
+	// +optional
+	AcceptDataLoss bool `json:"acceptDataLoss,omitempty"`
+
+	// When the old members are stopped. WhenSeedIsReady: the seed's Pod fetches, checks
+	// and rebuilds the snapshot while they serve, and they are stopped when its database
+	// is ready to start. First: a Job checks the snapshot, then they are stopped, then the
+	// seed's Pod is created; for nodes or a quota that cannot hold the seed's Pod beside
+	// the members. Can be changed until the members are stopped. Default WhenSeedIsReady.
+	// +optional
+	StopMembers StopMembers `json:"stopMembers,omitempty"`
+
 	// How long the restore may take until the seed is handed over, in seconds; after
-	// that it is given up, and the old members come back. May be changed. Default 0: as
-	// long as it takes.
+	// that it is rolled back to the old members. Can be changed. Default 0: no limit.
 	// +optional
 	// +kubebuilder:validation:Minimum=0
 	TimeoutInSecond int64 `json:"timeoutInSecond,omitempty"`
 
-	// How the Pod is made that checks the snapshot. Resources and service account
-	// count for the init container of the seed, too.
+	// How the Pod of the Job is made that checks the snapshot (stopMembers First,
+	// verifyOnly, s3.prefix). Resources, environment, service account and image pull
+	// secrets count for the init containers of the seed's Pod, too.
 	// +optional
 	Pod *AgentPod `json:"pod,omitempty"`
 }
+
+// StopMembers says when a restore stops the old members of its cluster.
+//
+// +kubebuilder:validation:Enum="";First;WhenSeedIsReady
+type StopMembers string
+
+const (
+	// StopMembersFirst stops them before the seed's Pod is created.
+	StopMembersFirst StopMembers = "First"
+	// StopMembersWhenSeedIsReady stops them when the seed's database is ready to start.
+	StopMembersWhenSeedIsReady StopMembers = "WhenSeedIsReady"
+)
 
 // RestoreTarget says which cluster a snapshot is restored to.
 //

@@ -106,7 +106,7 @@ const (
 	// ScopeClusterwide is the one value of AnnotationScope that has a meaning.
 	ScopeClusterwide = "clusterwide"
 
-	// AnnotationStart on a member's Pod is the operator's leave to start etcd.
+	// AnnotationStart on a member's Pod is the operator's permit to start etcd.
 	// The launcher in the Pod reads it through the downward API before every
 	// start of the container. Admission refuses it (as every annotation with
 	// our prefix) in spec.pod.annotations.
@@ -150,17 +150,17 @@ const (
 	// as its value changes.
 	AnnotationRotateCA = GroupName + "/rotate-ca"
 
-	// AnnotationFence on an EtcdCluster asks etcd-operator to keep its hands off it.
+	// AnnotationFence on an EtcdCluster asks etcd-operator to suspend its reconciliation.
 	// The value is the uid of the EtcdRestore that asks. It may be there from the
 	// EtcdCluster's creation on: then no member is made before the hand-off.
 	//
 	// status.fencedBy answers, as soon as nothing that etcd-operator has begun can
-	// still take effect. Until then the fence is taken back by removing the annotation
+	// still take effect. Until then the fence is withdrawn by removing the annotation
 	// (against the resourceVersion at which it was not acknowledged). From then on
 	// etcd-operator touches nothing of the cluster, whatever becomes of this annotation,
 	// until it has adopted the seed that AnnotationSeeded names, or AnnotationFenceLifted
 	// names the uid. While spec.paused or the condition NameConflict is true it neither
-	// answers nor adopts nor goes on.
+	// answers nor adopts nor resumes.
 	//
 	// A uid fences once: one whose seed was adopted (status.adoptedSeed), or that
 	// AnnotationFenceLifted names, is passed over.
@@ -173,12 +173,12 @@ const (
 	// EtcdCluster as controller. One write of the status makes it the cluster:
 	// bootstrap, clusterID and adoptedSeed name it, and fencedBy is empty again.
 	//
-	// Until that write the seed may be taken back or replaced: remove or replace this
+	// Until that write the seed can be withdrawn or replaced: remove or replace this
 	// annotation first, by a JSON patch that tests that /status/fencedBy is still the
 	// uid, and touch the seed only after that.
 	AnnotationSeeded = GroupName + "/seeded"
 	// AnnotationFenceLifted on an EtcdCluster ends the fence of the uid that it names
-	// without a hand-off: status.fencedBy is empty again, and etcd-operator goes on
+	// without a hand-off: status.fencedBy is empty again, and etcd-operator resumes
 	// with what is there, and heals it. It is stronger than AnnotationFence and
 	// AnnotationSeeded of the same uid, and may stay. Only the restore that
 	// status.fencedBy names sets it (a person may in its place, when it is gone), and
@@ -189,7 +189,7 @@ const (
 	AnnotationFenceLifted = GroupName + "/fence-lifted"
 
 	// AnnotationAdoptVolumes on an EtcdCluster that has not begun asks etcd-operator to
-	// go on with the volumes that an earlier EtcdCluster of its name has left
+	// adopt the volumes that an earlier EtcdCluster of its name has left
 	// (storage.deletionPolicy Retain). The value is AdoptAny, or the uid of that
 	// EtcdCluster as their LabelOwner tells it. It has no meaning once the cluster has
 	// begun, and may stay.
@@ -212,11 +212,19 @@ const (
 	// AnnotationRestore on the Job of a restore, on its Pod and on the seed's Pod is the
 	// EtcdRestore's name.
 	AnnotationRestore = GroupName + "/restore"
-	// AnnotationRestoreLeave on the seed's Pod, with the EtcdRestore's uid, is the leave
-	// to restore its data dir from the snapshot. The init container reads it through
-	// the downward API at each of its starts. It is withdrawn before the hand-off: from
-	// then on a seed whose disk is lost has lost its data, like any other member.
-	AnnotationRestoreLeave = GroupName + "/restore-leave"
+	// AnnotationRestorePermit on the seed's Pod is its permit, which the init containers read
+	// through the downward API. It has three states:
+	//
+	// <uid of the EtcdRestore>/prepare: the snapshot may be fetched, checked and rebuilt,
+	// beside the data directory. etcd does not start.
+	//
+	// <uid of the EtcdRestore>: the start permit. What was rebuilt becomes the data
+	// directory, and etcd starts. It is given when no old member can serve clients any
+	// more.
+	//
+	// Absent: withdrawn, before the hand-off. Nothing is restored a second time: a seed
+	// whose disk is lost from then on has lost its data, like any other member.
+	AnnotationRestorePermit = GroupName + "/restore-permit"
 	// AnnotationSurvivorLeave is the same on the seed's Pod of a recovery from a survivor,
 	// with the token in the EtcdCluster's status.recovery. On the seed's PVC it says for
 	// which recovery that was made.

@@ -14,6 +14,11 @@ func (s *S3Source) BucketAndKey() (bucket, key string) {
 	return bucket, key
 }
 
+// BucketAndPrefix are the two parts of Prefix. Both are empty if it has no slash.
+func (s *S3Source) BucketAndPrefix() (bucket, prefix string) {
+	return (&S3Source{Path: s.Prefix}).BucketAndKey()
+}
+
 // EndpointURL is Endpoint with its scheme, which is https if it has none, or "" for
 // AWS' own.
 func (s *S3Source) EndpointURL() string {

@@ -30,16 +30,26 @@ const (
 
 // S3Source is a place in an S3 store.
 //
+// +kubebuilder:validation:XValidation:rule="!(has(self.caSecret) && self.caSecret.size() > 0) || !(has(self.caConfigMap) && self.caConfigMap.size() > 0)",message="caSecret and caConfigMap are both set: remove one of them; a ConfigMap may hold the certificates of several CAs"
 // +kubebuilder:validation:XValidation:rule="!has(self.kmsKeyID) || self.kmsKeyID.size() == 0 || (has(self.serverSideEncryption) && self.serverSideEncryption.startsWith('aws:kms'))",message="kmsKeyID is set and serverSideEncryption does not use it: write serverSideEncryption: aws:kms, or remove kmsKeyID"
 type S3Source struct {
 	// The bucket and the key, such as mybucket/etcd.backup. A one-shot backup is
 	// stored under exactly this name, a repeated one under
 	// <path>_v<revision>_<2006-01-02-15:04:05>, in UTC. A restore reads exactly this
 	// name.
-	// +required
+	// +optional
 	// +kubebuilder:validation:MaxLength=1280
 	// +kubebuilder:validation:XValidation:rule="self.matches('^[A-Za-z0-9][-._A-Za-z0-9]{1,254}/[^\\\\x00-\\\\x1f\\\\x7f]+$')",message="path is a bucket and a key: write it as mybucket/etcd.backup, without s3://"
-	Path string `json:"path"`
+	Path string `json:"path,omitempty"`
+
+	// For restores, instead of path: the bucket and what the keys of repeated backups
+	// begin with, such as mybucket/prod/. The newest snapshot there is taken, by the time
+	// in its name, and of spec.clusterID alone if that is set; one that was made without a
+	// quorum is not. It is settled which one before anything else is done.
+	// +optional
+	// +kubebuilder:validation:MaxLength=1000
+	// +kubebuilder:validation:XValidation:rule="self == '' || self.matches('^[A-Za-z0-9][-._A-Za-z0-9]{1,254}/[^\\x00-\\x1f\\x7f]*$')",message="prefix is a bucket and the beginning of keys: write it as mybucket/prod/, or mybucket/ for the whole bucket, without s3://"
+	Prefix string `json:"prefix,omitempty"`
 
 	// The Secret with the keys credentials and, optionally, config: AWS' own files,
 	// of which the profile default is used. Without it, the default chain of AWS'
@@ -55,22 +65,42 @@ type S3Source struct {
 	// +kubebuilder:validation:XValidation:rule="self.size() == 0 || self.matches('^(https?://)?([-._A-Za-z0-9]+|\\\\[[0-9A-Fa-f:.]+\\\\])(:[0-9]{1,5})?(/[^?#\\\\s]*)?$')",message="endpoint is the URL of an S3 store: write it as https://s3.example.com or http://minio.default:9000"
 	Endpoint string `json:"endpoint,omitempty"`
 
+	// The Secret whose key ca.crt holds the certificate, in PEM, of the CA that has signed
+	// the store's, if that is a private one. Only this key is mounted, and only this CA is
+	// trusted. Default: the CAs of ca_bundle in the config of awsSecret (a key of that
+	// Secret), else those that everybody trusts.
+	// +optional
+	// +kubebuilder:validation:MaxLength=253
+	// +kubebuilder:validation:XValidation:rule="self == '' || self.matches('^[a-z0-9]([-.a-z0-9]*[a-z0-9])?$')",message="caSecret is the name of a Secret of this namespace: write lower-case letters, digits, dashes and dots, such as store-ca"
+	CASecret string `json:"caSecret,omitempty"`
+
+	// The ConfigMap with the certificates of the CAs, in PEM, under any keys. Instead of
+	// caSecret.
+	// +optional
+	// +kubebuilder:validation:MaxLength=253
+	// +kubebuilder:validation:XValidation:rule="self == '' || self.matches('^[a-z0-9]([-.a-z0-9]*[a-z0-9])?$')",message="caConfigMap is the name of a ConfigMap of this namespace: write lower-case letters, digits, dashes and dots, such as store-ca"
+	CAConfigMap string `json:"caConfigMap,omitempty"`
+
 	// Puts the bucket into the path of the URL instead of the host name, as many
 	// stores need it.
 	// +optional
 	ForcePathStyle bool `json:"forcePathStyle,omitempty"`
 
-	// The region of the bucket. Default: that of the Secret's config, else us-east-1.
+	// The region of the bucket. Default: that of the Secret's config or of the Pod's
+	// environment; else us-east-1 for a store with an endpoint. For AWS' own one of them
+	// must name it.
 	// +optional
 	// +kubebuilder:validation:MaxLength=64
 	// +kubebuilder:validation:XValidation:rule="self.matches('^[-_.A-Za-z0-9]*$')",message="region holds letters, digits and dashes: write it as eu-central-1"
 	Region string `json:"region,omitempty"`
 
 	// The storage class of the objects that are stored, such as STANDARD_IA. Default:
-	// the bucket's. Nothing to a restore.
+	// the bucket's. A class whose objects cannot be read at once is refused, since a
+	// restore would wait for hours: write GLACIER_IR instead. Nothing to a restore.
 	// +optional
 	// +kubebuilder:validation:MaxLength=64
 	// +kubebuilder:validation:XValidation:rule="self.matches('^[-_A-Za-z0-9]*$')",message="storageClass holds letters, digits and underscores: write it as STANDARD_IA"
+	// +kubebuilder:validation:XValidation:rule="!(self.upperAscii() in ['GLACIER', 'DEEP_ARCHIVE'])",messageExpression="'storageClass ' + self + ' cannot be read at once, and a restore would have to wait for hours: write GLACIER_IR or STANDARD_IA'"
 	StorageClass string `json:"storageClass,omitempty"`
 
 	// How the store encrypts the objects that are stored: AES256, aws:kms or
@@ -84,6 +114,22 @@ type S3Source struct {
 	// +optional
 	// +kubebuilder:validation:MaxLength=2048
 	KMSKeyID string `json:"kmsKeyID,omitempty"`
+
+	// Tags of the objects that are stored, from the first moment on. The operator adds
+	// sha256 and size afterwards, where the store has tags. Nothing to a restore.
+	// +optional
+	// +kubebuilder:validation:MaxProperties=8
+	// +kubebuilder:validation:XValidation:rule="self.all(k, k.size() > 0 && k.size() <= 128 && self[k].size() <= 256)",message="a tag has a key of 1 to 128 characters and a value of at most 256: shorten it"
+	// +kubebuilder:validation:XValidation:rule="!self.exists(k, k in ['sha256', 'size'] || k.startsWith('aws:'))",messageExpression="self.filter(k, k in ['sha256', 'size'] || k.startsWith('aws:'))[0] + ' is set by the operator or by the store (as are sha256, size and aws:*); remove it or use another key'"
+	Tags map[string]string `json:"tags,omitempty"`
+
+	// With which uploads a checksum is sent: WhenSupported sends a CRC32 with all of them;
+	// WhenRequired sends a Content-MD5 once the store asks for one, as buckets with Object
+	// Lock do. Default: as request_checksum_calculation in the config of awsSecret says,
+	// else WhenRequired, since many stores do not know CRC32. Nothing to a restore.
+	// +optional
+	// +kubebuilder:validation:Enum="";WhenSupported;WhenRequired
+	Checksums string `json:"checksums,omitempty"`
 }
 
 // PVCSource is a place on a volume.

@@ -1,0 +1,218 @@
+package v1beta2
+
+// Reasons of an EtcdBackup's conditions, records and events, and of BackedUp, for people and
+// for alerts. Those that a backup shares with a restore, such as those of the store, are in
+// agent_reasons.go.
+
+// The reasons of ConditionQuorum, and of the events that say the same.
+const (
+	// ReasonSourceHealthy: a quorum confirmed that the source was up to date. Nothing to do.
+	ReasonSourceHealthy = "SourceHealthy"
+	// ReasonNoQuorum: no quorum answered, so the backup might lack the latest writes. Bring
+	// back a majority of the members, and back the cluster up again.
+	ReasonNoQuorum = "BackupWithoutQuorum"
+	// ReasonSourceUnhealthy: every member that answered reported errors, or was named by
+	// a CORRUPT alarm. Repair the cluster, or restore it from an earlier backup.
+	ReasonSourceUnhealthy = "BackupOfUnhealthyMember"
+)
+
+// Reasons of the events about a backup that is stored, and that might not be what was meant.
+const (
+	// ReasonSourceEmpty: the backup holds no key, since nothing was ever written to the
+	// source. Check that spec.clusterRef or spec.etcdEndpoints name the right cluster.
+	ReasonSourceEmpty = "BackupOfEmptyCluster"
+	// ReasonSourceTooOld: the source runs a version of etcd whose snapshots an
+	// EtcdRestore refuses. Upgrade the cluster, then back it up again.
+	ReasonSourceTooOld = "BackupOfUnsupportedVersion"
+)
+
+// The reasons of ConditionBackedUp, which an EtcdCluster has, and of the event about it.
+const (
+	// ReasonBackedUp: the message says where the newest good backup lies, and of when.
+	// Nothing to do.
+	ReasonBackedUp = "BackedUp"
+	// ReasonBackupTooOld: it is older than spec.backup.maxAge allows. See why EtcdBackups
+	// of the cluster fail or are missing. Only this one has an event.
+	ReasonBackupTooOld = "BackupTooOld"
+	// ReasonNoGoodBackup: there is none of this cluster. One that was made without a quorum,
+	// or of the data before a restore, is none. Create an EtcdBackup of the cluster.
+	ReasonNoGoodBackup = "NoGoodBackup"
+)
+
+// How a backup ended: the reasons of ConditionComplete, ConditionFailed and of records in
+// status.history, and of events. Others are those of the agent, and Kubernetes' own of a Job
+// or Pod that failed, such as BackoffLimitExceeded or OOMKilled.
+const (
+	// BackupReasonSucceeded: the backup is stored; the message says where, and what to know
+	// of it.
+	BackupReasonSucceeded = "BackupSucceeded"
+	// BackupReasonNotFailed: no failure is known of. Only ConditionFailed has it.
+	BackupReasonNotFailed = "NotFailed"
+	// BackupReasonJobFailed: the Job failed, and its Pod did not report why. Read the events
+	// and the log of its Pod.
+	BackupReasonJobFailed = "JobFailed"
+	// BackupReasonJobLost: the Job was deleted before it told how it ended. A one-shot backup
+	// is tried again, three times in all; find out who deletes Jobs.
+	BackupReasonJobLost = "JobLost"
+	// BackupReasonResultLost: the Job is complete, but its Pod was gone before its report was
+	// read. A snapshot may be stored: look at the path, and find out what deletes Pods.
+	BackupReasonResultLost = "ResultLost"
+	// BackupReasonReplaced: the Job was stopped, since the next backup was due and
+	// spec.backupPolicy.concurrencyPolicy is Replace. If that happens often, back up less
+	// often.
+	BackupReasonReplaced = "Replaced"
+	// BackupReasonPodNotStarting: the Pod of a Job does not start; the message has the words
+	// of the scheduler or of the kubelet. Fix that, and it starts by itself. As the reason of
+	// a failure: it was given up for the next backup.
+	BackupReasonPodNotStarting = "PodNotStarting"
+)
+
+// What happens to the backup that is due: the reasons of ConditionScheduled, of
+// ConditionComplete until a backup has ended, and of events if there is something to mend.
+const (
+	// BackupReasonStarted: a Job makes the backup. Wait for it.
+	BackupReasonStarted = "BackupStarted"
+	// BackupReasonScheduled: the message says when the next backup is due. Nothing to do.
+	BackupReasonScheduled = "Scheduled"
+	// BackupReasonSuspended: spec.suspend is true. Set it to false to resume.
+	BackupReasonSuspended = "Suspended"
+	// BackupReasonNothingDue: the schedule has no time left. Correct
+	// spec.backupPolicy.schedule if there should be more backups.
+	BackupReasonNothingDue = "NothingDue"
+	// BackupReasonClusterNotFound: there is no EtcdCluster of the name in spec.clusterRef.
+	// Create it, or correct the name; the backup starts by itself then.
+	BackupReasonClusterNotFound = "ClusterNotFound"
+	// BackupReasonClusterNotReady: the EtcdCluster has no ready member. Its conditions say
+	// why; the backup starts by itself when it has one.
+	BackupReasonClusterNotReady = "ClusterNotReady"
+	// BackupReasonPreviousRunning: the previous backup still runs, and
+	// spec.backupPolicy.concurrencyPolicy does not permit two at a time. Wait, or back up
+	// less often.
+	BackupReasonPreviousRunning = "PreviousRunning"
+	// BackupReasonJobStopping: the Job of a backup that was given up is still being deleted.
+	// Wait; if it takes long, see what holds the Job.
+	BackupReasonJobStopping = "JobStopping"
+	// BackupReasonTooManyJobs: there are so many Jobs of this EtcdBackup that no other is
+	// started. See why they do not end or are not deleted.
+	BackupReasonTooManyJobs = "TooManyJobs"
+	// BackupReasonStartRefused: the API server refuses the Job, for example for a quota. Fix
+	// what the message says; the operator tries again every half minute.
+	BackupReasonStartRefused = "StartRefused"
+	// BackupReasonDeleting: the EtcdBackup is being deleted. Kubernetes stops its Jobs, and
+	// what is stored stays. Nothing to do; the status is not written any more.
+	BackupReasonDeleting = "Deleting"
+	// BackupReasonHandledByLegacyOperator: the archived operator made this one-shot backup,
+	// and it is not repeated. Create another EtcdBackup for a new one; the status stays as it
+	// is.
+	BackupReasonHandledByLegacyOperator = "HandledByLegacyOperator"
+)
+
+// What is wrong with the spec: the reasons of all conditions of an EtcdBackup that is
+// refused, and of the events about that. Edit the spec as the message says; the operator
+// resumes by itself.
+const (
+	// BackupReasonStorageMissing: spec.s3 or spec.pvc is not set, whichever spec.storageType
+	// asks for. Write it.
+	BackupReasonStorageMissing = "StorageMissing"
+	// BackupReasonStorageUnknown: spec.storageType is empty or not known. Write S3 or PVC.
+	BackupReasonStorageUnknown = "StorageUnknown"
+	// BackupReasonStorageUnsupported: spec.storageType is one that the archived operator
+	// knew and this one does not. Write S3, for any store that speaks it, or PVC.
+	BackupReasonStorageUnsupported = "StorageUnsupported"
+	// BackupReasonStorageClassArchived: an object of the class in spec.s3.storageClass cannot
+	// be read at once. Write one that can, such as GLACIER_IR or STANDARD_IA.
+	BackupReasonStorageClassArchived = "StorageClassArchived"
+	// BackupReasonStoreEndpointInvalid: spec.s3.endpoint is not the URL of a store. Write it
+	// as https://s3.example.com.
+	BackupReasonStoreEndpointInvalid = "StoreEndpointInvalid"
+	// BackupReasonStoreNotAllowed: the cluster's spec.backup.allowedStores does not have this
+	// store. Choose one that it has, or add this one there. Also a reason of records: the
+	// Pod finds it out where the source is known by an address only.
+	BackupReasonStoreNotAllowed = "StoreNotAllowed"
+	// BackupReasonPathInvalid: spec.s3.path or spec.pvc.path cannot be used. Write it as
+	// mybucket/etcd.backup, or as backups/etcd.db.
+	BackupReasonPathInvalid = "PathInvalid"
+	// BackupReasonClaimInvalid: spec.pvc.claimName is not the name of a PVC. Correct it.
+	BackupReasonClaimInvalid = "ClaimInvalid"
+	// BackupReasonSourceMissing: the spec does not say which cluster to back up. Write
+	// spec.clusterRef.name, or spec.etcdEndpoints.
+	BackupReasonSourceMissing = "SourceMissing"
+	// BackupReasonSourceAmbiguous: spec.etcdEndpoints and spec.clusterRef are both set.
+	// Remove one of them.
+	BackupReasonSourceAmbiguous = "SourceAmbiguous"
+	// BackupReasonEndpointInvalid: one of spec.etcdEndpoints is not a URL with scheme, host
+	// and port, or there are too many. Correct it.
+	BackupReasonEndpointInvalid = "EndpointInvalid"
+	// BackupReasonPasswordInTheClear: the password in spec.authSecret cannot be sent to an
+	// endpoint without TLS. Write spec.clusterRef, or an https:// endpoint.
+	BackupReasonPasswordInTheClear = "PasswordInTheClear"
+	// BackupReasonPolicyInvalid: a number or word in spec.backupPolicy, or
+	// spec.ttlSecondsAfterFinished, cannot be used. Correct what the message names.
+	BackupReasonPolicyInvalid = "PolicyInvalid"
+	// BackupReasonScheduleInvalid: spec.backupPolicy.schedule is no cron expression, or
+	// backupIntervalInSecond is set beside it. Correct it, or remove one of them.
+	BackupReasonScheduleInvalid = "ScheduleInvalid"
+	// BackupReasonCompressionUnknown: spec.compression is not known. Write none or zstd.
+	BackupReasonCompressionUnknown = "CompressionUnknown"
+	// BackupReasonTooManyRestrictedClusters: so many EtcdClusters have
+	// spec.backup.allowedStores that a Job cannot check them all. Install an
+	// etcd-backup-operator for this namespace alone, as the message says.
+	BackupReasonTooManyRestrictedClusters = "TooManyRestrictedClusters"
+)
+
+// Why the Pod of a backup failed: the reasons of ConditionFailed, ConditionComplete and of
+// records in status.history, and of events.
+const (
+	// BackupReasonNoEndpoint: no member answers as etcd. Check spec.etcdEndpoints, that the
+	// members run, and that network policies admit the Pod.
+	BackupReasonNoEndpoint = "NoEndpoint"
+	// BackupReasonDifferentClusters: spec.etcdEndpoints are of more than one cluster. Write
+	// those of one.
+	BackupReasonDifferentClusters = "DifferentClusters"
+	// BackupReasonTLSInvalid: no TLS connection can be made. Check the scheme of the
+	// endpoints, and the certificate and CA in the client's Secret.
+	BackupReasonTLSInvalid = "TLSInvalid"
+	// BackupReasonAuthenticationRequired: etcd's authentication refuses the backup. Set
+	// spec.authSecret, or correct the user and password in the Secret.
+	BackupReasonAuthenticationRequired = "AuthenticationRequired"
+	// BackupReasonPasswordWithheld: etcd asks for a user, and the Secret does not say that
+	// its password is for that endpoint. The message has the command that says so.
+	BackupReasonPasswordWithheld = "PasswordWithheld"
+	// BackupReasonSourceLost: the member failed while it sent its snapshot. It is tried
+	// again; if that fails too, see the member's log.
+	BackupReasonSourceLost = "SourceLost"
+	// BackupReasonCorruptStream: the snapshot does not match its digest, and nothing was
+	// stored. If it happens again, check the member's disk and data.
+	BackupReasonCorruptStream = "CorruptStream"
+	// BackupReasonUnknownBackup: what lies at the path does not say what it is a backup of,
+	// and is not replaced. Choose another path, or set spec.overwritePolicy to Always.
+	BackupReasonUnknownBackup = "UnknownBackup"
+	// BackupReasonOtherCluster: what lies at the path is a backup of another cluster, and is
+	// not replaced. Choose another path, or set spec.overwritePolicy to Always.
+	BackupReasonOtherCluster = "OtherCluster"
+	// BackupReasonNewerBackup: what lies at the path is a backup of a higher revision, and is
+	// not replaced. Choose another path, or set spec.overwritePolicy to Always.
+	BackupReasonNewerBackup = "NewerBackup"
+	// BackupReasonForeignFile: a file or directory of the volume was not made by a backup
+	// operator, and is left as it is. Choose another pvc.path, or follow the message.
+	BackupReasonForeignFile = "ForeignFile"
+	// BackupReasonAlreadyExists: there is something at the path, which must not be replaced.
+	// Choose another path, or remove it.
+	BackupReasonAlreadyExists = "AlreadyExists"
+)
+
+// Reasons of the events about what the operator deletes, and about what it leaves out.
+const (
+	// BackupReasonExpired: the EtcdBackup is deleted, since spec.ttlSecondsAfterFinished is
+	// over. What is stored stays.
+	BackupReasonExpired = "Expired"
+	// BackupReasonJobStopped: a Job is deleted whose backup was given up. See the failure
+	// before it for why.
+	BackupReasonJobStopped = "JobStopped"
+	// BackupReasonJobDeleted: a Job is deleted, since its end is recorded and a newer one is
+	// kept. Nothing to do.
+	BackupReasonJobDeleted = "JobDeleted"
+	// BackupReasonMissed: backups were due that are not made, for example while the
+	// operator was down. At most the newest of them is made up.
+	BackupReasonMissed = "BackupsMissed"
+)

@@ -1,0 +1,71 @@
+package v1beta2
+
+import (
+	"time"
+
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+)
+
+// ConditionBackedUp is the type of a cluster's condition that etcd-backup-operator writes:
+// there is a good backup of the cluster, which is not too old. It is there once an
+// EtcdBackup is of this cluster, or spec.backup.maxAge is set. While it is False, back the
+// cluster up, or see why its EtcdBackups fail. Its reasons are in etcdbackup_reasons.go.
+const ConditionBackedUp = "BackedUp"
+
+// BackupMaxAge is Backup.MaxAge, or 0 for any age.
+func (s *ClusterSpec) BackupMaxAge() time.Duration {
+	if s.Backup == nil || s.Backup.MaxAge == nil {
+		return 0
+	}
+	return s.Backup.MaxAge.Duration
+}
+
+// ClusterBackupStatus is what etcd-backup-operator knows of a cluster's backups. It
+// outlives the EtcdBackups, such as those that a CronJob creates with a
+// ttlSecondsAfterFinished.
+type ClusterBackupStatus struct {
+	// The newest good backup of the cluster.
+	// +optional
+	Newest *ClusterBackupRecord `json:"newest,omitempty"`
+	// How many backups of the cluster have failed.
+	// +optional
+	Failures int64 `json:"failures,omitempty"`
+	// The last one that has failed.
+	// +optional
+	LastFailure *ClusterBackupFailure `json:"lastFailure,omitempty"`
+}
+
+// ClusterBackupRecord is a good backup of a cluster.
+type ClusterBackupRecord struct {
+	// The EtcdBackup that made it, which may be gone.
+	Backup string `json:"backup"`
+	// Where it lies: s3://bucket/key or pvc://claim/path.
+	Location string `json:"location"`
+	// When it was finished.
+	CompletionTime metav1.Time `json:"completionTime"`
+	// Its size in bytes, as it is stored.
+	// +optional
+	Size int64 `json:"size,omitempty"`
+	// The sha256 of what is stored, 64 hexadecimal digits.
+	// +optional
+	SHA256 string `json:"sha256,omitempty"`
+	// The source's revision just before the snapshot, which holds at least that.
+	// +optional
+	Revision int64 `json:"revision,omitempty"`
+	// etcd's own id of the cluster, 16 hexadecimal digits.
+	// +optional
+	ClusterID string `json:"clusterID,omitempty"`
+}
+
+// ClusterBackupFailure is a backup of a cluster that has failed.
+type ClusterBackupFailure struct {
+	// The EtcdBackup, which may be gone.
+	Backup string `json:"backup"`
+	// The name of its Job.
+	Job string `json:"job"`
+	// When it ended.
+	CompletionTime metav1.Time `json:"completionTime"`
+	// Why it failed, in a word.
+	// +optional
+	Reason string `json:"reason,omitempty"`
+}

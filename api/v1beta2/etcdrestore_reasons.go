@@ -1,0 +1,292 @@
+package v1beta2
+
+// Reasons of an EtcdRestore's conditions and events, for people and for alerts. Complete
+// has the reason of what is happening now; Verified, Fenced, HandedOff and Failed have it
+// while they are about that. Reasons of the agent that reads the snapshot, and of the store,
+// are in agent_reasons.go; those of an EtcdCluster for which the restore waits are taken
+// over from it.
+
+// The reasons of steps before a member is stopped, also of events.
+const (
+	// RestoreReasonVerifying: a Job fetches and checks the snapshot. Nothing is touched yet.
+	RestoreReasonVerifying = "Verifying"
+	// RestoreReasonResultLost: the Pod of the Job was deleted before its report was read.
+	// The Job is recreated.
+	RestoreReasonResultLost = "ResultLost"
+	// RestoreReasonSnapshotVerified: the snapshot is good. With spec.verifyOnly the restore
+	// is finished. Also the reason of Verified from then on.
+	RestoreReasonSnapshotVerified = "SnapshotVerified"
+	// RestoreReasonClusterCreated: the new EtcdCluster is created, fenced for this restore.
+	RestoreReasonClusterCreated = "ClusterCreated"
+	// RestoreReasonFencing: etcd-operator is asked to suspend its reconciliation of the
+	// cluster. No member is stopped yet.
+	RestoreReasonFencing = "Fencing"
+	// RestoreReasonVersionPending: etcd-operator has not reported yet which version the
+	// cluster runs. If it lasts, check that etcd-operator runs.
+	RestoreReasonVersionPending = "VersionPending"
+	// RestoreReasonCertificatesPending: the seed needs certificates that are not issued yet.
+	// If it lasts, read the condition CertificatesReady of the EtcdCluster.
+	RestoreReasonCertificatesPending = "CertificatesPending"
+	// RestoreReasonPreparing: the first member of the restored cluster (the seed) is created,
+	// and rebuilds the database from the snapshot.
+	RestoreReasonPreparing = "Preparing"
+	// RestoreReasonSeedDeleted: a seed is deleted; the message says why.
+	RestoreReasonSeedDeleted = "SeedDeleted"
+	// RestoreReasonSeedLost: a seed was lost before it was adopted. Another one follows.
+	RestoreReasonSeedLost = "SeedLost"
+	// RestoreReasonSeedWithdrawn: the hand-over of a seed is withdrawn, because it is lost or
+	// the restore is rolled back.
+	RestoreReasonSeedWithdrawn = "SeedWithdrawn"
+)
+
+// The reasons of steps from the stop of the old members on, also of events.
+const (
+	// RestoreReasonStoppingMembers: the old members are stopped. Members without volumes
+	// lose their data.
+	RestoreReasonStoppingMembers = "StoppingMembers"
+	// RestoreReasonKeepingVolumes: the old members' volumes are kept until the restored
+	// cluster has its size.
+	RestoreReasonKeepingVolumes = "KeepingVolumes"
+	// RestoreReasonSeedStarting: the seed has its start permit, and etcd starts with the
+	// restored data.
+	RestoreReasonSeedStarting = "SeedStarting"
+	// RestoreReasonSeedReady: the seed serves, and can never be restored again.
+	RestoreReasonSeedReady = "SeedReady"
+	// RestoreReasonSeedHandedOver: the seed is offered to etcd-operator. If it lasts, the
+	// message has what etcd-operator says.
+	RestoreReasonSeedHandedOver = "SeedHandedOver"
+	// RestoreReasonSeedAdopted: the cluster serves what the snapshot holds, and takes writes.
+	// Also the reason of HandedOff and Fenced from then on.
+	RestoreReasonSeedAdopted = "SeedAdopted"
+	// RestoreReasonGrowing: etcd-operator adds members until the cluster has its size. If it
+	// lasts, read the conditions of the EtcdCluster.
+	RestoreReasonGrowing = "Growing"
+	// RestoreReasonVolumesDeleted: the restored cluster has its size, and the old members'
+	// volumes are deleted.
+	RestoreReasonVolumesDeleted = "VolumesDeleted"
+	// RestoreReasonRestoreComplete: the cluster has its size, and serves what the snapshot
+	// holds. Nothing to do.
+	RestoreReasonRestoreComplete = "RestoreComplete"
+)
+
+// The reasons of steps of a rollback, and of those after a failure or a deletion, also of
+// events.
+const (
+	// RestoreReasonDeleted: the EtcdRestore was deleted before its seed was adopted. The
+	// cluster returns to its old members.
+	RestoreReasonDeleted = "Deleted"
+	// RestoreReasonFenceWithdrawn: the request to fence the cluster is withdrawn. Nothing of
+	// the cluster was touched.
+	RestoreReasonFenceWithdrawn = "FenceWithdrawn"
+	// RestoreReasonClusterDeleted: the EtcdCluster that was created for this restore, and
+	// never served, is deleted.
+	RestoreReasonClusterDeleted = "ClusterDeleted"
+	// RestoreReasonVolumesReturned: the old members get their volumes back.
+	RestoreReasonVolumesReturned = "VolumesReturned"
+	// RestoreReasonFenceLifted: the fence is lifted, and etcd-operator recreates the old
+	// members. As a failure: someone else has lifted it; create another EtcdRestore.
+	RestoreReasonFenceLifted = "FenceLifted"
+	// RestoreReasonJobDeleted: the Job is deleted, because the restore has failed.
+	RestoreReasonJobDeleted = "JobDeleted"
+	// RestoreReasonReleased: the finalizer is removed from the EtcdRestore, because nothing
+	// is left to roll back.
+	RestoreReasonReleased = "Released"
+)
+
+// The reasons of Complete, and of Warning events, while the restore waits for the user, for
+// another object, or for another try. It continues by itself.
+const (
+	// RestoreReasonAnotherRestore: another EtcdRestore of the same cluster is in progress.
+	// Wait for it, or delete it to abort.
+	RestoreReasonAnotherRestore = "AnotherRestore"
+	// RestoreReasonBackupNotReady: the EtcdBackup has stored nothing yet. Wait for it, or
+	// read its conditions.
+	RestoreReasonBackupNotReady = "BackupNotReady"
+	// RestoreReasonClusterDeleting: an EtcdCluster of this name is being deleted. Wait for
+	// that.
+	RestoreReasonClusterDeleting = "ClusterDeleting"
+	// RestoreReasonClusterPaused: spec.paused of the EtcdCluster is true. Set it to false.
+	RestoreReasonClusterPaused = "ClusterPaused"
+	// RestoreReasonDataLossNotAccepted: a quorum of members without volumes serves, and their
+	// data is lost when they are stopped. Back it up, then set spec.acceptDataLoss.
+	RestoreReasonDataLossNotAccepted = "DataLossNotAccepted"
+	// RestoreReasonOperatorMissing: no etcd-operator has ever reconciled the EtcdCluster.
+	// Start one that watches its namespace, or correct the annotation scope.
+	RestoreReasonOperatorMissing = "OperatorMissing"
+	// RestoreReasonOperatorTooOld: the etcd-operator of the cluster cannot take part in a
+	// restore. Replace its Deployment by that of this release.
+	RestoreReasonOperatorTooOld = "OperatorTooOld"
+	// RestoreReasonOperatorNotAnswering: etcd-operator has not answered for a minute. Check
+	// that it runs and reconciles this EtcdCluster.
+	RestoreReasonOperatorNotAnswering = "OperatorNotAnswering"
+	// RestoreReasonOldMembersRunning: old members do not stop, and could serve clients beside
+	// the restored cluster. Repair their node, mark it out of service, or set
+	// spec.acceptRunningOldMembers.
+	RestoreReasonOldMembersRunning = "OldMembersRunning"
+	// RestoreReasonPodNotStarting: the Pod that checks the snapshot does not start. Correct
+	// what the message names, such as a Secret, a volume or an image.
+	RestoreReasonPodNotStarting = "PodNotStarting"
+	// RestoreReasonVerificationFailed: a check of the snapshot failed, and is tried again.
+	// The message says why.
+	RestoreReasonVerificationFailed = "VerificationFailed"
+	// RestoreReasonSeedNotStarting: the seed's Pod does not start. Correct what the message
+	// names; if there is no room for it beside the old members, set spec.stopMembers: First.
+	RestoreReasonSeedNotStarting = "SeedNotStarting"
+	// RestoreReasonSeedFailed: the seed could not restore the snapshot, and tries again. The
+	// message says why.
+	RestoreReasonSeedFailed = "SeedFailed"
+	// RestoreReasonSeedNotReady: etcd of the seed exited and is restarted. Look at its log.
+	RestoreReasonSeedNotReady = "SeedNotReady"
+	// RestoreReasonRefused: the API server refuses an action of the operator. Lift what
+	// refuses it, such as a quota; the operator retries.
+	RestoreReasonRefused = "Refused"
+)
+
+// The reasons of Failed, and of Warning events, that concern the spec. Create another
+// EtcdRestore that is corrected as the message says. No member was stopped.
+const (
+	// RestoreReasonTargetMissing: the spec does not say which cluster is restored, or how.
+	// Set etcdCluster.name and target, or clusterTemplate.
+	RestoreReasonTargetMissing = "TargetMissing"
+	// RestoreReasonTargetAmbiguous: two fields name different targets. Set only one of them.
+	RestoreReasonTargetAmbiguous = "TargetAmbiguous"
+	// RestoreReasonTargetUnknown: spec.target is neither InPlace nor New.
+	RestoreReasonTargetUnknown = "TargetUnknown"
+	// RestoreReasonNameInvalid: the new EtcdCluster gets the EtcdRestore's name, and cannot
+	// have it. Choose a shorter or simpler one.
+	RestoreReasonNameInvalid = "NameInvalid"
+	// RestoreReasonStorageMissing: the spec does not say where the snapshot is. Set
+	// backupStorageType with s3 or pvc, or backupRef.
+	RestoreReasonStorageMissing = "StorageMissing"
+	// RestoreReasonStorageAmbiguous: two fields name different places. Set only one of them.
+	RestoreReasonStorageAmbiguous = "StorageAmbiguous"
+	// RestoreReasonStorageUnsupported: backupStorageType is one of the archived operator's
+	// that is not supported. Set S3 or PVC.
+	RestoreReasonStorageUnsupported = "StorageUnsupported"
+	// RestoreReasonStorageUnknown: backupStorageType is not known. Set S3 or PVC.
+	RestoreReasonStorageUnknown = "StorageUnknown"
+	// RestoreReasonPathInvalid: s3.path, s3.prefix or pvc.path is malformed. Write it as the
+	// message shows.
+	RestoreReasonPathInvalid = "PathInvalid"
+	// RestoreReasonClaimInvalid: pvc.claimName cannot be the name of a PersistentVolumeClaim.
+	RestoreReasonClaimInvalid = "ClaimInvalid"
+	// RestoreReasonClusterIDInvalid: spec.clusterID is not 16 hexadecimal digits in lower
+	// case.
+	RestoreReasonClusterIDInvalid = "ClusterIDInvalid"
+	// RestoreReasonRevisionBumpTooSmall: with this revisionBump, clients could see revisions
+	// run backwards. Leave it out, or set the value in the message.
+	RestoreReasonRevisionBumpTooSmall = "RevisionBumpTooSmall"
+	// RestoreReasonTimeoutInvalid: spec.timeoutInSecond is negative.
+	RestoreReasonTimeoutInvalid = "TimeoutInvalid"
+)
+
+// The reasons of Failed, and of Warning events, that concern what the spec names. Some are
+// reasons of a wait first, since what is missing may still be created.
+const (
+	// RestoreReasonClusterNotFound: there is no such EtcdCluster in the namespace. Create it,
+	// or correct etcdCluster.name; to make a new one, set target New or clusterTemplate.
+	RestoreReasonClusterNotFound = "ClusterNotFound"
+	// RestoreReasonClusterGone: the EtcdCluster was deleted while it was restored, or after
+	// the hand-over. Create another EtcdRestore if it is still wanted.
+	RestoreReasonClusterGone = "ClusterGone"
+	// RestoreReasonAlreadyExists: an EtcdCluster has the name of the new one already. Give
+	// the EtcdRestore another name, or set target InPlace to restore that one.
+	RestoreReasonAlreadyExists = "AlreadyExists"
+	// RestoreReasonBackupNotFound: there is no such EtcdBackup in the namespace. Correct
+	// backupRef.name, or name the place of the snapshot.
+	RestoreReasonBackupNotFound = "BackupNotFound"
+	// RestoreReasonBackupFailed: the EtcdBackup has failed and stored nothing. Restore
+	// another backup.
+	RestoreReasonBackupFailed = "BackupFailed"
+	// RestoreReasonBackupStorageUnknown: the EtcdBackup no longer says how to reach the place
+	// of its snapshot. Set backupStorageType and the place instead of backupRef.
+	RestoreReasonBackupStorageUnknown = "BackupStorageUnknown"
+	// RestoreReasonEntryNotFound: the EtcdBackup has no such backup in its status.history.
+	// Correct backupRef.entry, or name the place of the snapshot.
+	RestoreReasonEntryNotFound = "EntryNotFound"
+	// RestoreReasonEntryFailed: the backup that backupRef.entry names was not stored. Restore
+	// another one.
+	RestoreReasonEntryFailed = "EntryFailed"
+	// RestoreReasonLocationInvalid: the snapshot that s3.prefix has led to has an unusable
+	// name. Set s3.path instead.
+	RestoreReasonLocationInvalid = "LocationInvalid"
+	// RestoreReasonSnapshotNotFound: there is no snapshot at the place. Correct s3.path,
+	// s3.prefix or pvc.path.
+	RestoreReasonSnapshotNotFound = "SnapshotNotFound"
+	// RestoreReasonAmbiguousPrefix: s3.prefix leads to snapshots of several backups. Set a
+	// longer one, or spec.clusterID.
+	RestoreReasonAmbiguousPrefix = "AmbiguousPrefix"
+	// RestoreReasonWrongCluster: the snapshot is of another cluster than the one that was
+	// asked for, or does not say of which it is. Name another snapshot, or leave out
+	// spec.clusterID.
+	RestoreReasonWrongCluster = "WrongCluster"
+	// RestoreReasonSnapshotChanged: another snapshot is at the place than the one that was
+	// stored or verified. Create another EtcdRestore to restore what is there now.
+	RestoreReasonSnapshotChanged = "SnapshotChanged"
+	// RestoreReasonNoHash: the file ends without a sha256, as a copied database does. Take a
+	// snapshot with etcdctl snapshot save, or set spec.skipHashCheck.
+	RestoreReasonNoHash = "NoHash"
+)
+
+// The reasons of Failed, and of Warning events, when the cluster could not serve what the
+// snapshot holds. Change what the message names, and create another EtcdRestore.
+const (
+	// RestoreReasonVersionMismatch: the cluster's etcd cannot read data of the snapshot's
+	// version. Restore it to a cluster of the version in the message, and upgrade that.
+	RestoreReasonVersionMismatch = "VersionMismatch"
+	// RestoreReasonVersionUnknown: the version of the cluster or of the snapshot is not one
+	// of etcd. Correct spec.version of the EtcdCluster, or restore another snapshot.
+	RestoreReasonVersionUnknown = "VersionUnknown"
+	// RestoreReasonVolumeTooSmall: the database does not fit on the members' volumes. Raise
+	// their storage request.
+	RestoreReasonVolumeTooSmall = "VolumeTooSmall"
+	// RestoreReasonQuotaTooSmall: etcd would refuse writes, because the database is larger
+	// than its quota. Raise spec.etcd.quotaBackendBytes.
+	RestoreReasonQuotaTooSmall = "QuotaTooSmall"
+	// RestoreReasonRevisionTooHigh: no revision is left to begin at. Leave out
+	// spec.revisionBump, or restore another snapshot.
+	RestoreReasonRevisionTooHigh = "RevisionTooHigh"
+	// RestoreReasonRootSecretMissing: authentication is enabled in the snapshot, and
+	// etcd-operator would have no credentials for it. Write them to a Secret, and name that
+	// in spec.auth.rootSecret.
+	RestoreReasonRootSecretMissing = "RootSecretMissing"
+	// RestoreReasonRootSecretInvalid: the restored cluster would refuse the credentials in
+	// spec.auth.rootSecret. Write those from when the snapshot was taken.
+	RestoreReasonRootSecretInvalid = "RootSecretInvalid"
+)
+
+// The reasons of Failed, and of Warning events, when the work itself failed.
+const (
+	// RestoreReasonJobFailed: the Job failed without a report. Look at the events and the log
+	// of its Pod.
+	RestoreReasonJobFailed = "JobFailed"
+	// RestoreReasonPreparationFailed: the seed could not prepare its database, and did not
+	// report why. Look at its events, and at the log of the container in the message.
+	RestoreReasonPreparationFailed = "PreparationFailed"
+	// RestoreReasonNotPrepared: the seed may start, and its volume holds no database. Delete
+	// the seed's Pod, so that another one is made.
+	RestoreReasonNotPrepared = "NotPrepared"
+	// RestoreReasonResultInvalid: an agent reported success without what it found. Let
+	// operator and agent use images of one release.
+	RestoreReasonResultInvalid = "ResultInvalid"
+	// RestoreReasonRestoreFailed: a reason was not in the form that the API takes; the
+	// message still holds.
+	RestoreReasonRestoreFailed = "RestoreFailed"
+)
+
+// The reasons of Fenced, HandedOff and Failed while they are not about what is happening
+// now.
+const (
+	// RestoreReasonFenced: etcd-operator has suspended its reconciliation. To abort, delete
+	// the EtcdRestore.
+	RestoreReasonFenced = "Fenced"
+	// RestoreReasonNotFenced: etcd-operator reconciles the cluster.
+	RestoreReasonNotFenced = "NotFenced"
+	// RestoreReasonNotHandedOff: no seed was created yet.
+	RestoreReasonNotHandedOff = "NotHandedOff"
+	// RestoreReasonNotFailed: the restore has not failed.
+	RestoreReasonNotFailed = "NotFailed"
+	// RestoreReasonRollingBack: the restore will fail once the cluster has returned to its
+	// old members. The message says why.
+	RestoreReasonRollingBack = "RollingBack"
+)
