@@ -3,7 +3,11 @@ package agent
 // S3 is a place in an S3 store.
 type S3 struct {
 	Bucket string `json:"bucket"`
-	Key    string `json:"key"`
+	Key    string `json:"key,omitempty"`
+	// Newest says that, in place of the object of that Key, the newest snapshot is meant
+	// whose key begins with Prefix; empty: of the whole bucket.
+	Newest bool   `json:"newest,omitempty"`
+	Prefix string `json:"prefix,omitempty"`
 	// Endpoint is the URL of the store; empty: AWS itself.
 	Endpoint       string `json:"endpoint,omitempty"`
 	ForcePathStyle bool   `json:"forcePathStyle,omitempty"`
@@ -13,6 +17,12 @@ type S3 struct {
 	StorageClass         string `json:"storageClass,omitempty"`
 	ServerSideEncryption string `json:"serverSideEncryption,omitempty"`
 	KMSKeyID             string `json:"kmsKeyID,omitempty"`
+	// Tags and Checksums are for what is written, too.
+	Tags      map[string]string `json:"tags,omitempty"`
+	Checksums string            `json:"checksums,omitempty"`
+	// CADir is the folder where the certificates of the CAs are mounted that alone are
+	// trusted; empty: those of the Secret's ca_bundle, else the system's.
+	CADir string `json:"caDir,omitempty"`
 	// SecretDir is the folder where the Secret with the files credentials and config
 	// is mounted; empty: the SDK's default chain.
 	SecretDir string `json:"secretDir,omitempty"`

@@ -26,7 +26,12 @@ type result struct {
 	Failure *agent.Failure `json:"failure,omitempty"`
 }
 
-var reading = Reading[result]{Container: "agent", Failure: func(r *result) *agent.Failure { return r.Failure }, TooLong: "too long"}
+var reading = Reading[result]{
+	Container: "agent",
+	Failure:   func(r *result) *agent.Failure { return r.Failure },
+	Failed:    func(f *agent.Failure) *result { return &result{Failure: f} },
+	TooLong:   "too long",
+}
 
 // A dollar sign in a task is one, not a variable of Kubernetes' making, and the runtime
 // keeps below the limit.
@@ -48,6 +53,74 @@ func TestEnvironment(t *testing.T) {
 	}
 	if env, err := Environment("TASK", nil, corev1.ResourceRequirements{}); err != nil || len(env) != 1 {
 		t.Errorf("without a limit: %v (%v)", env, err)
+	}
+}
+
+// What the user adds to the environment is plain text, and takes the place of nothing.
+func TestEnvironmentOfTheUser(t *testing.T) {
+	limit := corev1.ResourceRequirements{Limits: corev1.ResourceList{corev1.ResourceMemory: resource.MustParse("64Mi")}}
+	extra := []v1beta2.AgentEnv{
+		{Name: "HTTPS_PROXY", Value: "http://a:$(TASK)@b"}, {Name: "TASK", Value: "theirs"}, {Name: "GOMEMLIMIT", Value: "1"},
+	}
+	env, err := Environment("TASK", "ours", limit, extra...)
+	if err != nil {
+		t.Fatal(err)
+	}
+	want := []corev1.EnvVar{{Name: "TASK", Value: `"ours"`}, {Name: "GOMEMLIMIT", Value: "50331648"}, {Name: "HTTPS_PROXY", Value: "http://a:$$(TASK)@b"}}
+	if diff := cmp.Diff(want, env); diff != "" {
+		t.Errorf("-want +got:\n%s", diff)
+	}
+}
+
+// The agent is told a key or the beginning of keys, never both.
+func TestPlaceInAStore(t *testing.T) {
+	for label, tc := range map[string]struct {
+		source              v1beta2.S3Source
+		bucket, key, prefix string
+	}{
+		"a path":         {v1beta2.S3Source{Path: "b/k/l"}, "b", "k/l", ""},
+		"a prefix":       {v1beta2.S3Source{Prefix: "b/k/"}, "b", "", "k/"},
+		"a whole bucket": {v1beta2.S3Source{Prefix: "b/"}, "b", "", ""},
+	} {
+		t.Run(label, func(t *testing.T) {
+			s := S3(&tc.source, "/aws")
+			if s.Bucket != tc.bucket || s.Key != tc.key || s.Prefix != tc.prefix || s.Newest != (tc.key == "") {
+				t.Errorf("the agent is told %+v", s)
+			}
+		})
+	}
+}
+
+// Of the Secret with a CA, the certificate alone is mounted, and the agent is told where.
+func TestStoreWithAPrivateCA(t *testing.T) {
+	for label, tc := range map[string]struct {
+		source   v1beta2.S3Source
+		optional bool
+		needs    string
+		dir      string
+	}{
+		"none":        {},
+		"a Secret":    {source: v1beta2.S3Source{AWSSecret: "aws", CASecret: "ca"}, needs: "the Secret aws and the Secret ca with the key ca.crt", dir: "/aws-ca"},
+		"a ConfigMap": {source: v1beta2.S3Source{CAConfigMap: "ca"}, needs: "the ConfigMap ca", dir: "/aws-ca"},
+		"optional":    {source: v1beta2.S3Source{AWSSecret: "aws", CASecret: "ca"}, optional: true, dir: "/aws-ca"},
+	} {
+		t.Run(label, func(t *testing.T) {
+			var f Files
+			f.Store("store", &tc.source, "/aws", tc.optional)
+			if got := needs(&corev1.Pod{Spec: corev1.PodSpec{Volumes: f.Volumes}}); got != tc.needs {
+				t.Errorf("it needs %q, want %q", got, tc.needs)
+			}
+			if got := S3(&tc.source, "/aws").CADir; got != tc.dir {
+				t.Errorf("the agent looks in %q, want %q", got, tc.dir)
+			}
+			for _, v := range f.Volumes {
+				if v.Name == "store-ca" && v.Secret != nil {
+					if diff := cmp.Diff([]corev1.KeyToPath{{Key: "ca.crt", Path: "ca.crt"}}, v.Secret.Items); diff != "" {
+						t.Errorf("of the Secret (-want +got):\n%s", diff)
+					}
+				}
+			}
+		})
 	}
 }
 
@@ -141,6 +214,22 @@ func TestReport(t *testing.T) {
 				t.Errorf("-want +got:\n%s", diff)
 			}
 		})
+	}
+}
+
+// A Job that failed without a report tells how its last Pod ended.
+func TestExitCodeIsTold(t *testing.T) {
+	j := &batchv1.Job{}
+	j.Status.Conditions = []batchv1.JobCondition{{Type: batchv1.JobFailed, Status: corev1.ConditionTrue, Reason: "PodFailurePolicy", Message: "a Pod failed"}}
+	for code, want := range map[int32]string{0: "a Pod failed", 3: "the Pod p ended with exit code 3 and without a report: its log may say why"} {
+		p := corev1.Pod{ObjectMeta: metav1.ObjectMeta{Name: "p"}}
+		p.Status.ContainerStatuses = []corev1.ContainerStatus{{Name: "agent", State: corev1.ContainerState{
+			Terminated: &corev1.ContainerStateTerminated{ExitCode: code},
+		}}}
+		got := reading.Observe(j, []corev1.Pod{p}, time.Unix(1000, 0))
+		if got.Reason != "PodFailurePolicy" || got.Message != want {
+			t.Errorf("exit code %d: got %s: %s, want %s", code, got.Reason, got.Message, want)
+		}
 	}
 }
 

@@ -38,17 +38,57 @@ func (f *Files) Claim(name, claim, path string, readOnly bool) {
 	f.Mount(name, path, readOnly, corev1.VolumeSource{PersistentVolumeClaim: &corev1.PersistentVolumeClaimVolumeSource{ClaimName: claim}})
 }
 
-// S3 is a place in a store as an agent is told of it, whose Secret, if there is one, is
-// mounted at secretDir.
+// caKey is the only key of a Secret with a CA that is mounted: beside it there may be
+// the key of a server.
+const caKey = "ca.crt"
+
+// Store mounts what an agent needs to reach a place in a store: the Secret with the
+// credentials at secretDir, and the certificates of a private CA beside that. Without
+// what is optional the Pod starts all the same.
+func (f *Files) Store(name string, s *v1beta2.S3Source, secretDir string, optional bool) {
+	if s.AWSSecret != "" {
+		f.Secret(name, s.AWSSecret, secretDir, optional)
+	}
+	ca, mode := name+"-ca", new(int32(secretMode))
+	var may *bool
+	if optional {
+		may = new(true)
+	}
+	switch {
+	case s.CASecret != "":
+		f.Mount(ca, caDir(secretDir), true, corev1.VolumeSource{Secret: &corev1.SecretVolumeSource{
+			SecretName: s.CASecret, DefaultMode: mode, Optional: may, Items: []corev1.KeyToPath{{Key: caKey, Path: caKey}},
+		}})
+	case s.CAConfigMap != "":
+		f.Mount(ca, caDir(secretDir), true, corev1.VolumeSource{ConfigMap: &corev1.ConfigMapVolumeSource{
+			LocalObjectReference: corev1.LocalObjectReference{Name: s.CAConfigMap}, DefaultMode: mode, Optional: may,
+		}})
+	}
+}
+
+// caDir is where CAs are mounted beside a store's Secret.
+func caDir(secretDir string) string { return secretDir + "-ca" }
+
+// S3 is a place in a store as an agent is told of it, for which [Files.Store] has mounted
+// what is needed.
 func S3(s *v1beta2.S3Source, secretDir string) *agent.S3 {
 	bucket, key := s.BucketAndKey()
+	prefix := ""
+	if s.Prefix != "" {
+		key = ""
+		bucket, prefix = s.BucketAndPrefix()
+	}
 	place := &agent.S3{
-		Bucket: bucket, Key: key,
+		Bucket: bucket, Key: key, Newest: s.Prefix != "", Prefix: prefix,
 		Endpoint: s.EndpointURL(), ForcePathStyle: s.ForcePathStyle, Region: s.Region,
 		StorageClass: s.StorageClass, ServerSideEncryption: s.ServerSideEncryption, KMSKeyID: s.KMSKeyID,
+		Tags: s.Tags, Checksums: s.Checksums,
 	}
 	if s.AWSSecret != "" {
 		place.SecretDir = secretDir
+	}
+	if s.CASecret != "" || s.CAConfigMap != "" {
+		place.CADir = caDir(secretDir)
 	}
 	return place
 }

@@ -18,6 +18,8 @@ type Reading[R any] struct {
 	Container string
 	// Failure is why a result is none of success; nil if it is.
 	Failure func(*R) *agent.Failure
+	// Failed is a result of such a failure.
+	Failed func(*agent.Failure) *R
 	// TooLong says what to do about a Job that took longer than it may.
 	TooLong string
 }
@@ -31,13 +33,17 @@ type State[R any] struct {
 	Failed          bool
 	Reason, Message string
 	// Result is what counts of all that its Pods have reported: success, whichever
-	// says so, else what the newest says; nil if none has reported.
+	// says so, else what the newest says, or why it was evicted; nil if none has reported.
 	Result *R
 	// Waiting says why the newest Pod of a Job that runs does not; empty if it does,
 	// or if it is too early to say.
 	Waiting string
 	// Again is after how long time alone makes more of it worth telling; 0: never.
 	Again time.Duration
+	// Hang says when a Job that runs does so for too long.
+	Hang Hang
+	// Idle is since when no Pod of a Job that runs does; zero while one runs.
+	Idle time.Time
 }
 
 // Observe reads a Job and those Pods that it controls, at the moment now.
@@ -54,6 +60,9 @@ func (r *Reading[R]) Observe(j *batchv1.Job, pods []corev1.Pod, now time.Time) S
 		if seen.Failed {
 			seen.Reason, seen.Message = r.failure(&c, pods)
 		}
+	}
+	if running {
+		seen.Hang, seen.Idle = hang(j, pods), r.idle(j, pods)
 	}
 	if running && j.DeletionTimestamp == nil {
 		seen.Waiting, seen.Again = r.waiting(j, pods, now)
@@ -73,6 +82,9 @@ func (r *Reading[R]) report(newest []corev1.Pod) *R {
 	var last *R
 	for i := range newest {
 		one := r.Result(r.terminated(&newest[i]))
+		if f := eviction(&newest[i]); one == nil && f != nil {
+			one = r.Failed(f)
+		}
 		if one != nil && r.Failure(one) == nil {
 			return one
 		}
@@ -102,8 +114,8 @@ func (r *Reading[R]) failure(c *batchv1.JobCondition, newest []corev1.Pod) (reas
 	pod := &newest[0]
 	switch t := r.terminated(pod); {
 	case t != nil && t.Reason == reasonOOMKilled:
-		return t.Reason, "the kernel stopped the Pod for want of memory: raise spec.pod.resources.limits.memory"
-	case pod.Status.Reason != "": // Evicted, for example
+		return t.Reason, "the Pod ran out of memory: raise spec.pod.resources.limits.memory"
+	case pod.Status.Reason != "": // DeadlineExceeded, for example
 		return pod.Status.Reason, fmt.Sprintf("the Pod %s was stopped: %s", pod.Name, pod.Status.Message)
 	case t != nil && t.ExitCode != 0:
 		return c.Reason, fmt.Sprintf("the Pod %s ended with exit code %d and without a report: its log may say why", pod.Name, t.ExitCode)

@@ -9,15 +9,16 @@ import (
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
+	"github.com/etcd-operators/etcd-operators/api/v1beta2"
 	"github.com/etcd-operators/etcd-operators/shared/agent"
 )
 
 // reasonOOMKilled is the kubelet's word for a container that the kernel has stopped for
 // want of memory.
-const reasonOOMKilled = "OOMKilled"
+const reasonOOMKilled = v1beta2.ReasonOOMKilled
 
 // slowStart is how long a Pod may take to be made, or its volumes to be mounted,
-// before that is worth telling: both take a second or two where all is well.
+// before that is worth telling: normally both take a second or two.
 const slowStart = 5 * time.Second
 
 // Container is the status of a container, or init container; nil if there is none yet.
@@ -119,10 +120,24 @@ func needs(pod *corev1.Pod) string {
 	for _, v := range pod.Spec.Volumes {
 		switch {
 		case v.Secret != nil && (v.Secret.Optional == nil || !*v.Secret.Optional):
-			all = append(all, "the Secret "+v.Secret.SecretName)
+			all = append(all, "the Secret "+v.Secret.SecretName+keys(v.Secret.Items))
+		case v.ConfigMap != nil && (v.ConfigMap.Optional == nil || !*v.ConfigMap.Optional):
+			all = append(all, "the ConfigMap "+v.ConfigMap.Name)
 		case v.PersistentVolumeClaim != nil:
 			all = append(all, "the volume of PersistentVolumeClaim "+v.PersistentVolumeClaim.ClaimName)
 		}
 	}
 	return strings.Join(all, " and ")
+}
+
+// keys names the keys that a Secret must have.
+func keys(items []corev1.KeyToPath) string {
+	var all []string
+	for _, i := range items {
+		all = append(all, i.Key)
+	}
+	if len(all) == 0 {
+		return ""
+	}
+	return " with the key " + strings.Join(all, ", ")
 }

@@ -152,7 +152,7 @@ func fill(t *testing.T, m *etcdtest.Member) {
 }
 
 // A database that is full serves again once it was compacted and defragmented and its
-// alarm is taken back.
+// alarm is disarmed.
 func TestRepairOfSpace(t *testing.T) {
 	etcdtest.EachVersion(t, func(t *testing.T, version string) {
 		m := etcdtest.NewMember(t, version, "m0")

@@ -30,7 +30,7 @@ func (c Client) EnableDowngrade(ctx context.Context, endpoints []Endpoint, to st
 	return nil
 }
 
-// CancelDowngrade takes back what [Client.EnableDowngrade] has asked for. What members
+// CancelDowngrade cancels what [Client.EnableDowngrade] has asked for. What members
 // run, and the cluster version, stay as they are; etcd raises that again when all members
 // run a later one. ErrNoDowngrade says that there was none (etcd from 3.6 on says nothing).
 // Etcd 3.5 does it and does not answer: ErrOutcomeUnknown; put later ones first.

@@ -129,7 +129,7 @@ func TestHugeHeaders(t *testing.T) {
 }
 
 // TestRedirectsAreRefused: whom a member names as the place to ask instead is not asked:
-// the operator may reach what a tenant may not.
+// the operator may reach what a tenant must not.
 func TestRedirectsAreRefused(t *testing.T) {
 	var mu sync.Mutex
 	var reached []string

@@ -154,7 +154,7 @@ func (s *Session) Try(ctx context.Context, conn grpc.ClientConnInterface, reques
 func (s *Session) gaveUp(used string) bool { return used != "" && s.current() == "" }
 
 // powerlessName reports whether etcd refused a request, made without a token, for the name
-// in the certificate: that of a user who may not do it, or of none.
+// in the certificate: that of a user who is not allowed to do it, or of none.
 func powerlessName(used string, err error) bool {
 	return used == "" && errors.Is(etcdError(err), rpctypes.ErrPermissionDenied)
 }
@@ -210,7 +210,7 @@ func (e *RefusedError) Error() string { return fmt.Sprintf("%s: %s", ErrUnauthor
 // Unwrap makes it an ErrUnauthorized, and what caused it.
 func (e *RefusedError) Unwrap() []error { return []error{ErrUnauthorized, e.Err} }
 
-// errPowerless: who is asked for is known, and may not do what the operators do.
+// errPowerless: who is asked for is known, and not allowed to do what the operators do.
 var errPowerless = &RefusedError{NotRoot, errors.New("the user does not have etcd's role root")}
 
 // errPowerlessName: there is but a certificate, and its name is of no use.

@@ -60,7 +60,7 @@ func (o Options) catchUp(ctx context.Context, bin string, argv, env []string) er
 		case <-tick.C:
 		}
 	}
-	o.Log.Info("etcd has caught up with the cluster and is started again to serve")
+	o.Log.Info("etcd has caught up with the cluster: restarting it to serve")
 	return o.stop(cmd, ended)
 }
 

@@ -31,7 +31,7 @@ func TestDecide(t *testing.T) {
 		want     Decision
 	}{
 		"WAL": {
-			reason: "a member with data needs nobody's leave",
+			reason: "a member with data needs no permit",
 			hasWAL: true,
 			want:   resume,
 		},

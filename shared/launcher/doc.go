@@ -9,7 +9,7 @@
 // to etcd:
 //
 //   - The data dir holds a write-ahead log: exec etcd at once. The log says who
-//     this member is; nobody's leave and no network is needed, so a cluster of
+//     this member is; no permit and no network is needed, so a cluster of
 //     which every Pod was lost comes back on its volumes alone.
 //   - It holds none: wait for a [Grant], use it up, then exec etcd with the
 //     state that the grant names.

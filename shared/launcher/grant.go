@@ -25,7 +25,7 @@ const (
 	StateExisting StartState = "existing"
 )
 
-// Grant is the leave to start etcd once on a data dir without a write-ahead log.
+// Grant is the permit to start etcd once on a data dir without a write-ahead log.
 type Grant struct {
 	// Attempt numbers the grants of one Pod from 1. A grant is usable only if
 	// its attempt is higher than that of the last one used.

@@ -216,12 +216,12 @@ func (p *place) seed(m *running, env ...string) {
 	m.waitReady()
 }
 
-// founding is the leave to be the first member.
+// founding is the permit to be the first member.
 func founding(attempt int64, m *running) *launcher.Grant {
 	return &launcher.Grant{Attempt: attempt, State: launcher.StateNew, Token: "token", InitialCluster: InitialCluster([]Peer{{m.name, PeerURL(m.c, m.name)}})}
 }
 
-// joining is the leave to join a cluster of these members.
+// joining is the permit to join a cluster of these members.
 func joining(attempt int64, all ...*running) *launcher.Grant {
 	var peers []Peer
 	for _, m := range all {

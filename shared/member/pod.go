@@ -74,7 +74,7 @@ type Options struct {
 	LauncherImage string
 	// Role is the value of the label etcd_role, one of v1beta2's Role constants.
 	Role string
-	// Grant is the leave to start without data; nil to make the member wait for
+	// Grant is the permit to start without data; nil to make the member wait for
 	// one. A Pod that is to come up on its volume needs none.
 	Grant *launcher.Grant
 	// FormerOwners are the uids of the EtcdClusters whose volume the member's was, as

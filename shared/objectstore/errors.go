@@ -1,6 +1,7 @@
 package objectstore
 
 import (
+	"cmp"
 	"context"
 	"crypto/tls"
 	"crypto/x509"
@@ -12,6 +13,8 @@ import (
 	"github.com/aws/aws-sdk-go-v2/aws"
 	awshttp "github.com/aws/aws-sdk-go-v2/aws/transport/http"
 	"github.com/aws/smithy-go"
+
+	"github.com/etcd-operators/etcd-operators/api/v1beta2"
 )
 
 // Reason is why a store did not do what it was asked: CamelCase, for conditions,
@@ -21,20 +24,22 @@ type Reason string
 // Error implements error, so that a Reason can be a target.
 func (r Reason) Error() string { return string(r) }
 
-// The reasons.
+// The reasons, which package v1beta2 explains.
 const (
-	BucketNotFound     Reason = "BucketNotFound"
-	NotFound           Reason = "NotFound"
-	AlreadyExists      Reason = "AlreadyExists"
-	AccessDenied       Reason = "AccessDenied"
-	CredentialsInvalid Reason = "CredentialsInvalid"
-	InvalidSettings    Reason = "InvalidSettings"
-	NoSpace            Reason = "NoSpace"
-	TooLarge           Reason = "TooLarge"
-	TLSInvalid         Reason = "StoreTLSInvalid"
-	Changed            Reason = "ObjectChanged"
-	Stalled            Reason = "Stalled"
-	Unavailable        Reason = "StoreUnavailable"
+	BucketNotFound     Reason = v1beta2.ReasonBucketNotFound
+	NotFound           Reason = v1beta2.ReasonNotFound
+	AlreadyExists      Reason = v1beta2.ReasonAlreadyExists
+	AccessDenied       Reason = v1beta2.ReasonAccessDenied
+	CredentialsInvalid Reason = v1beta2.ReasonCredentialsInvalid
+	ClockSkewed        Reason = v1beta2.ReasonClockSkewed
+	ObjectArchived     Reason = v1beta2.ReasonObjectArchived
+	InvalidSettings    Reason = v1beta2.ReasonInvalidSettings
+	NoSpace            Reason = v1beta2.ReasonNoSpace
+	TooLarge           Reason = v1beta2.ReasonTooLarge
+	TLSInvalid         Reason = v1beta2.ReasonStoreTLSInvalid
+	Changed            Reason = v1beta2.ReasonObjectChanged
+	Stalled            Reason = v1beta2.ReasonStalled
+	Unavailable        Reason = v1beta2.ReasonStoreUnavailable
 )
 
 // advice is what a person can do, or where that would be too much said, what it means.
@@ -44,10 +49,12 @@ var advice = map[Reason]string{
 	AlreadyExists:      "an object of this name exists already, and overwrite is false: choose another path, or remove the object",
 	AccessDenied:       "access is denied: grant these credentials s3:PutObject, s3:GetObject, s3:DeleteObject, s3:AbortMultipartUpload and s3:ListBucket on the bucket",
 	CredentialsInvalid: "the credentials are not valid: correct aws_access_key_id and aws_secret_access_key under [default] in the Secret's key credentials, or the identity of the Pod's service account",
+	ClockSkewed:        "the clock of the Pod's node and the store's clock are too far apart, and the store refuses the signature: correct the node's clock (NTP); the credentials are not the cause",
+	ObjectArchived:     "the object is archived (storage class GLACIER, DEEP_ARCHIVE or an archive tier) and cannot be read: restore it from the archive first (aws s3api restore-object), wait until that is done, and then try again",
 	InvalidSettings:    "the store does not take these settings: correct them",
 	NoSpace:            "the store has no room left: free some, or raise the quota",
 	TooLarge:           "the object is larger than can be stored",
-	TLSInvalid:         "the store's certificate is not trusted: use an endpoint whose certificate is valid for its name and signed by a known authority",
+	TLSInvalid:         "the store's certificate is not trusted: use an endpoint whose certificate is valid for its name, and if a private CA has signed it, name a Secret with its certificate (key ca.crt) in s3.caSecret",
 	Changed:            "the object was replaced while it was read",
 	Stalled:            "the transfer made no progress and was cut",
 	Unavailable:        "the store can't be reached or doesn't work: look at the endpoint, the network and the store",
@@ -58,7 +65,9 @@ type Error struct {
 	Reason Reason
 	// Op is what was asked, Key of which object, if any.
 	Op, Bucket, Key string
-	Err             error
+	// Advice says what to do, if more is known than the reason alone says.
+	Advice string
+	Err    error
 }
 
 // Error implements error: the advice first, the cause behind it.
@@ -67,7 +76,7 @@ func (e *Error) Error() string {
 	if e.Key != "" {
 		where = "s3://" + e.Bucket + "/" + e.Key
 	}
-	return fmt.Sprintf("%s (%s, %s: %s)", advice[e.Reason], e.Op, where, cause(e.Err))
+	return fmt.Sprintf("%s (%s, %s: %s)", cmp.Or(e.Advice, advice[e.Reason]), e.Op, where, cause(e.Err))
 }
 
 // Unwrap lets errors.Is and errors.As find the reason and the cause.
@@ -78,6 +87,8 @@ func (e *Error) Unwrap() []error { return []error{e.Reason, e.Err} }
 func (e *Error) Permanent() bool {
 	switch e.Reason {
 	case Stalled, Unavailable, Changed:
+		return false
+	case ClockSkewed: // another Pod may run on another node
 		return false
 	default:
 		return true
@@ -113,7 +124,7 @@ func (s *Store) fail(op, key string, err error) error {
 	if err == nil || errors.As(err, &already) || errors.As(err, &read) {
 		return err
 	}
-	return &Error{Reason: reasonOf(err), Op: op, Bucket: s.settings.Bucket, Key: key, Err: err}
+	return &Error{Reason: reasonOf(err), Op: op, Bucket: s.settings.Bucket, Key: key, Advice: s.advise(err), Err: err}
 }
 
 // codes are those of S3 and of its kin that tell more than a status
@@ -136,7 +147,8 @@ var codes = map[string]Reason{
 	"TokenRefreshRequired":               CredentialsInvalid,
 	"InvalidSecurity":                    CredentialsInvalid,
 	"NotSignedUp":                        CredentialsInvalid,
-	"RequestTimeTooSkewed":               CredentialsInvalid,
+	"RequestTimeTooSkewed":               ClockSkewed,
+	"InvalidObjectState":                 ObjectArchived,
 	"PreconditionFailed":                 AlreadyExists,
 	"InvalidBucketName":                  InvalidSettings,
 	"InvalidStorageClass":                InvalidSettings,
@@ -231,16 +243,6 @@ func untrusted(err error) bool {
 	var host x509.HostnameError
 	var record tls.RecordHeaderError
 	return errors.Is(err, http.ErrSchemeMismatch) || errors.As(err, &verification) || errors.As(err, &authority) || errors.As(err, &host) || errors.As(err, &record)
-}
-
-// lacking tells whether the store does not have what was asked for, or these
-// credentials may not use it: what is only nice to have is then done without.
-func lacking(err error) bool {
-	switch statusOf(err) {
-	case http.StatusNotImplemented, http.StatusMethodNotAllowed:
-		return true
-	}
-	return hasCode(err, "NotImplemented", "MethodNotAllowed", "AccessDenied")
 }
 
 // cause is the innermost that tells something: the SDK wraps it in the names of the

@@ -57,6 +57,23 @@ func TestGet(t *testing.T) {
 			t.Errorf("got %v, want %v", err, Changed)
 		}
 	})
+	t.Run("replaced in the middle by as many bytes", func(t *testing.T) {
+		if _, err := store.Put(t.Context(), "twin", plain(content(300_000)), PutOptions{}); err != nil {
+			t.Fatal(err)
+		}
+		proxy.Inject(s3test.Fault{When: isGet, Times: 1, Do: s3test.CutDownload(100_000)})
+		r, err := store.Get(t.Context(), "twin", "")
+		if err != nil {
+			t.Fatal(err)
+		}
+		defer r.Close()
+		if _, err := store.Put(t.Context(), "twin", plain(make([]byte, 300_000)), PutOptions{}); err != nil {
+			t.Fatal(err)
+		}
+		if _, err := io.ReadAll(r); !errors.Is(err, Changed) {
+			t.Errorf("got %v, want %v: half of one object and half of another", err, Changed)
+		}
+	})
 	t.Run("replaced in the middle", func(t *testing.T) {
 		proxy.Inject(s3test.Fault{When: isGet, Times: 1, Do: s3test.CutDownload(100_000)})
 		r, err := store.Get(t.Context(), "key", "")

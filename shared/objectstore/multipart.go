@@ -8,8 +8,6 @@ import (
 	"io"
 	"time"
 
-	awsmiddleware "github.com/aws/aws-sdk-go-v2/aws/middleware"
-	"github.com/aws/aws-sdk-go-v2/aws/retry"
 	"github.com/aws/aws-sdk-go-v2/service/s3"
 	"github.com/aws/aws-sdk-go-v2/service/s3/types"
 	"golang.org/x/sync/errgroup"
@@ -49,29 +47,25 @@ func (p *put) multipart(ctx context.Context, r io.Reader, first []byte) (size in
 	return size, p.complete(ctx, id, parts, size)
 }
 
-// create begins an upload. If it took several tries, one whose answer was lost may
-// have begun another: that is aborted.
+// create begins an upload. If it took several tries, one whose answer was lost may have
+// begun another, which nobody can tell from that of another run at the same key. It stays:
+// it has no parts, and costs its owner nothing.
 func (p *put) create(ctx context.Context) (id string, err error) {
-	start := time.Now()
 	out, err := p.client.CreateMultipartUpload(ctx, &s3.CreateMultipartUploadInput{
 		Bucket: &p.settings.Bucket, Key: &p.key,
 		Metadata:             p.metadata(),
 		StorageClass:         types.StorageClass(p.settings.StorageClass),
 		ServerSideEncryption: types.ServerSideEncryption(p.settings.ServerSideEncryption),
 		SSEKMSKeyId:          optional(p.settings.KMSKeyID),
+		Tagging:              p.tagging(),
+		ChecksumAlgorithm:    p.algorithm(),
 	})
 	if err != nil {
 		return "", p.fail("begin an upload", p.key, err)
 	}
 	id = *out.UploadId
-	tries, _ := retry.GetAttemptResults(out.ResultMetadata)
-	now, known := awsmiddleware.GetServerTime(out.ResultMetadata)
-	if len(tries.Results) > 1 && known {
-		since := now.Add(-time.Since(start)).Truncate(time.Second)
-		// Best effort: an upload that stays costs its owner nothing, it has no parts.
-		_, _ = p.AbortUploads(ctx, p.key, func(u Upload) bool {
-			return u.Key == p.key && u.ID != id && !u.Begun.Before(since)
-		})
+	if p.options.Begun != nil {
+		p.options.Begun(ctx, id)
 	}
 	return id, nil
 }
@@ -145,14 +139,20 @@ func (p *put) ended(r io.Reader) error {
 
 // part sends one part; the SDK tries again what breaks.
 func (p *put) part(ctx context.Context, id string, part *types.CompletedPart, content []byte) error {
-	out, err := p.client.UploadPart(ctx, &s3.UploadPartInput{
+	in := &s3.UploadPartInput{
 		Bucket: &p.settings.Bucket, Key: &p.key, UploadId: &id, PartNumber: part.PartNumber,
-		Body: bytes.NewReader(content),
-	})
+		Body: bytes.NewReader(content), ContentMD5: p.digest(content),
+	}
+	out, err := p.client.UploadPart(ctx, in)
+	if p.needsDigest(err) {
+		in.Body, in.ContentMD5 = bytes.NewReader(content), p.digest(content)
+		out, err = p.client.UploadPart(ctx, in)
+	}
 	if err != nil {
 		return p.fail(fmt.Sprintf("store part %d", *part.PartNumber), p.key, p.gone(err))
 	}
-	part.ETag = out.ETag
+	// What the store has computed of a part, if anything, it compares at the end.
+	part.ETag, part.ChecksumCRC32 = out.ETag, out.ChecksumCRC32
 	p.progress(len(content))
 	return nil
 }
@@ -208,51 +208,4 @@ func (s *Store) abort(ctx context.Context, key, id string) error {
 
 func noUpload(err error) bool {
 	return hasCode(err, "NoSuchUpload") || reasonOf(err) == NotFound
-}
-
-// Upload is one that has begun and neither ended nor been aborted.
-type Upload struct {
-	Key, ID string
-	// Begun is by the store's clock.
-	Begun time.Time
-}
-
-// AbortUploads aborts the uploads whose keys begin with prefix and that are ours, and
-// returns how many. Where the store doesn't list uploads, or these credentials may
-// not, it does nothing. It is a cheap first request, too: that the bucket is there
-// and the credentials are right shows here.
-func (s *Store) AbortUploads(ctx context.Context, prefix string, ours func(Upload) bool) (int, error) {
-	var found []Upload
-	pages := s3.NewListMultipartUploadsPaginator(s.client, &s3.ListMultipartUploadsInput{Bucket: &s.settings.Bucket, Prefix: optional(prefix)})
-	for pages.HasMorePages() {
-		page, err := pages.NextPage(ctx, s.quick)
-		if lacking(err) {
-			return 0, nil
-		}
-		if err != nil {
-			return 0, s.fail("list uploads", "", err)
-		}
-		for _, u := range page.Uploads {
-			upload := Upload{Key: deref(u.Key), ID: deref(u.UploadId)}
-			if u.Initiated != nil {
-				upload.Begun = *u.Initiated
-			}
-			if ours(upload) {
-				found = append(found, upload)
-			}
-		}
-	}
-	for i, u := range found {
-		if err := s.abort(ctx, u.Key, u.ID); err != nil {
-			return i, err
-		}
-	}
-	return len(found), nil
-}
-
-func deref(s *string) string {
-	if s == nil {
-		return ""
-	}
-	return *s
 }

@@ -1,14 +1,15 @@
 package objectstore
 
 import (
+	"bytes"
 	"context"
+	"crypto/tls"
+	"crypto/x509"
 	"errors"
 	"fmt"
-	"io/fs"
 	"net/http"
-	"os"
-	"path/filepath"
 	"strings"
+	"sync/atomic"
 	"time"
 
 	"github.com/aws/aws-sdk-go-v2/aws"
@@ -16,6 +17,7 @@ import (
 	"github.com/aws/aws-sdk-go-v2/aws/retry"
 	awshttp "github.com/aws/aws-sdk-go-v2/aws/transport/http"
 	"github.com/aws/aws-sdk-go-v2/config"
+	"github.com/aws/aws-sdk-go-v2/credentials/endpointcreds"
 	"github.com/aws/aws-sdk-go-v2/feature/ec2/imds"
 	"github.com/aws/aws-sdk-go-v2/service/s3"
 	"github.com/aws/smithy-go/logging"
@@ -33,14 +35,24 @@ type Settings struct {
 	// ForcePathStyle puts the bucket into the path of URLs, not before the host.
 	ForcePathStyle bool
 	// SecretDir is a folder with the files credentials and config in AWS's INI
-	// format, of which the profile default is used; nothing else is asked for
-	// credentials. Empty: the SDK's default chain (environment, web identity,
-	// container, instance).
+	// format, of which the profile default is used. It holds keys, and may name roles
+	// that are assumed with them; what reaches outside of it is refused. Empty: the SDK's
+	// default chain (environment, web identity, container, instance).
 	SecretDir string
+
+	// CADir is a folder of which every file holds certificates of CAs, in PEM: only they
+	// are trusted to sign the store's, and nobody else's. Empty: those that ca_bundle of
+	// the Secret's config names, else the system's.
+	CADir string
 
 	// StorageClass, ServerSideEncryption and KMSKeyID are for the objects that are
 	// written. Empty: the bucket's own.
 	StorageClass, ServerSideEncryption, KMSKeyID string
+	// Tags are given to the objects that are written, from the first moment on.
+	Tags map[string]string
+	// Checksums says with which uploads a checksum is sent. Empty: as the Secret's config
+	// or the environment says, else ChecksumsWhenRequired.
+	Checksums Checksums
 
 	// Stall is how long a request may make no progress; 0: DefaultStall.
 	Stall time.Duration
@@ -76,6 +88,9 @@ const profile = "default"
 type Store struct {
 	settings Settings
 	client   *s3.Client
+	checksum aws.RequestChecksumCalculation
+	// digests is true once the store has refused a write for want of a digest.
+	digests atomic.Bool
 }
 
 // Open finds credentials and region. It sends nothing to the store.
@@ -84,26 +99,36 @@ func Open(ctx context.Context, settings Settings) (*Store, error) {
 	if settings.Bucket == "" {
 		return nil, s.refuse(InvalidSettings, "the path names no bucket: write bucket/key")
 	}
-	options, err := loadOptions(settings)
+	secret, err := settings.secret(ctx)
 	if err != nil {
 		return nil, s.fail("open", "", err)
 	}
-	cfg, err := config.LoadDefaultConfig(ctx, options...)
+	pem, err := settings.authorities(secret)
+	if err != nil {
+		return nil, s.fail("open", "", err)
+	}
+	cfg, err := config.LoadDefaultConfig(ctx, loadOptions(settings, secret, pem)...)
 	if err != nil {
 		return nil, s.fail("open", "", &withReason{CredentialsInvalid, err})
 	}
 	if cfg.Region == "" && settings.Endpoint == "" && cfg.BaseEndpoint == nil {
-		return nil, s.refuse(InvalidSettings, "no region is known: set s3.region, or region in the Secret's config")
+		return nil, s.refuse(InvalidSettings, "no region is known, and AWS has buckets in many: set s3.region, or region under [default] in the Secret's config")
 	}
 	if cfg.Region == "" {
 		cfg.Region = DefaultRegion
 	}
+	if s.checksum, err = settings.checksums(cfg); err != nil {
+		return nil, s.fail("open", "", &withReason{InvalidSettings, err})
+	}
 	if err := checkCredentials(ctx, cfg); err != nil {
 		return nil, s.fail("open", "", &withReason{CredentialsInvalid, err})
 	}
+	if pem != nil {
+		cfg.HTTPClient = awshttp.NewBuildableClient().WithTransportOptions(tune, trust(pem))
+	}
 	// Around what the configuration made of it, which may hold CA certificates.
 	cfg.HTTPClient = &watched{client: cfg.HTTPClient, stall: settings.stall()}
-	s.client = s3.NewFromConfig(cfg, settings.options)
+	s.client = s3.NewFromConfig(cfg, s.options)
 	return s, nil
 }
 
@@ -120,40 +145,37 @@ func (s Settings) stall() time.Duration {
 	return DefaultStall
 }
 
-func loadOptions(s Settings) ([]func(*config.LoadOptions) error, error) {
+// loadOptions are those of the SDK. The CAs of a Secret are trusted where its keys are used;
+// those that stand alone are for the store, not for servers that are shown who the Pod is.
+func loadOptions(s Settings, secret *secret, pem []byte) []func(*config.LoadOptions) error {
 	options := []func(*config.LoadOptions) error{
 		config.WithHTTPClient(awshttp.NewBuildableClient().WithTransportOptions(tune)),
+		config.WithEndpointCredentialOptions(direct),
 		config.WithLogger(logging.Nop{}), // errors are returned, with words
 	}
 	if s.Region != "" {
 		options = append(options, config.WithRegion(s.Region))
 	}
-	if s.SecretDir == "" {
-		return options, nil
+	if secret == nil {
+		return options
 	}
-	files := map[string][]string{}
-	for _, name := range []string{"credentials", "config"} {
-		path := filepath.Join(s.SecretDir, name)
-		_, err := os.Stat(path)
-		if err == nil {
-			files[name] = []string{path}
-			continue
-		}
-		if !errors.Is(err, fs.ErrNotExist) {
-			return nil, &withReason{CredentialsInvalid, err}
-		}
-	}
-	if len(files) == 0 {
-		return nil, &withReason{CredentialsInvalid, errors.New("the Secret has neither the key credentials nor the key config")}
+	if pem != nil { // else the SDK reads what ca_bundle names, wherever that is
+		options = append(options, config.WithCustomCABundle(bytes.NewReader(pem)))
 	}
 	return append(options,
 		// A profile that is named comes before the environment.
 		config.WithSharedConfigProfile(profile),
 		// Not nil: that stands for the files in the home folder.
-		config.WithSharedCredentialsFiles(append([]string{}, files["credentials"]...)),
-		config.WithSharedConfigFiles(append([]string{}, files["config"]...)),
+		config.WithSharedCredentialsFiles(append([]string{}, secret.files["credentials"]...)),
+		config.WithSharedConfigFiles(append([]string{}, secret.files["config"]...)),
 		config.WithEC2IMDSClientEnableState(imds.ClientDisabled),
-	), nil
+	)
+}
+
+// direct asks the server of a container's credentials without a proxy: it is asked in the
+// clear, and told who the Pod is.
+func direct(o *endpointcreds.Options) {
+	o.HTTPClient = awshttp.NewBuildableClient().WithTransportOptions(func(t *http.Transport) { t.Proxy = nil })
 }
 
 // tune bounds what idle connections hold of memory and keeps as many as Put uses.
@@ -163,19 +185,30 @@ func tune(t *http.Transport) {
 	t.WriteBufferSize = 32 << 10
 }
 
-func (s Settings) options(o *s3.Options) {
-	if s.Endpoint != "" {
-		endpoint := s.Endpoint
+// trust lets nobody but these CAs sign a server's certificate.
+func trust(pem []byte) func(*http.Transport) {
+	return func(t *http.Transport) {
+		if t.TLSClientConfig == nil {
+			t.TLSClientConfig = &tls.Config{MinVersion: tls.VersionTLS12}
+		}
+		t.TLSClientConfig.RootCAs = x509.NewCertPool()
+		t.TLSClientConfig.RootCAs.AppendCertsFromPEM(pem) // authorities has tried it
+	}
+}
+
+func (s *Store) options(o *s3.Options) {
+	if endpoint := s.settings.Endpoint; endpoint != "" {
 		if !strings.Contains(endpoint, "://") {
 			endpoint = "https://" + endpoint
 		}
 		o.BaseEndpoint = aws.String(endpoint)
 	}
-	o.UsePathStyle = s.ForcePathStyle
+	o.UsePathStyle = s.settings.ForcePathStyle
+	o.RequestChecksumCalculation = s.checksum
 	// Ceph and others don't know the newer checksums.
-	o.RequestChecksumCalculation = aws.RequestChecksumCalculationWhenRequired
 	o.ResponseChecksumValidation = aws.ResponseChecksumValidationWhenRequired
-	o.Retryer = s.retryer(attempts)
+	o.APIOptions = append(o.APIOptions, unsignedEncoding)
+	o.Retryer = s.settings.retryer(attempts)
 }
 
 // retryer tries a request again that was cut, stalled, throttled or answered with a

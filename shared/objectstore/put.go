@@ -8,6 +8,7 @@ import (
 	"fmt"
 	"io"
 	"maps"
+	"net/url"
 	"time"
 
 	"github.com/aws/aws-sdk-go-v2/aws"
@@ -49,6 +50,9 @@ type PutOptions struct {
 	// IfAbsent refuses with AlreadyExists where there is an object of that key. In
 	// stores without conditional writes, one that comes up meanwhile is replaced.
 	IfAbsent bool
+	// Begun, if not nil, is told of the id of a multipart upload before its first part is
+	// stored. Objects of one part have none.
+	Begun func(ctx context.Context, uploadID string)
 	// Progress, if not nil, is called with the number of bytes stored since its last
 	// call, from several goroutines.
 	Progress func(bytes int)
@@ -113,9 +117,15 @@ func (p *put) single(ctx context.Context, content []byte) error {
 		StorageClass:         types.StorageClass(p.settings.StorageClass),
 		ServerSideEncryption: types.ServerSideEncryption(p.settings.ServerSideEncryption),
 		SSEKMSKeyId:          optional(p.settings.KMSKeyID),
+		Tagging:              p.tagging(),
 		IfNoneMatch:          p.ifNoneMatch(),
+		ContentMD5:           p.digest(content),
 	}
 	_, err := p.client.PutObject(ctx, in)
+	if p.needsDigest(err) {
+		in.ContentMD5, in.Body = p.digest(content), bytes.NewReader(content)
+		_, err = p.client.PutObject(ctx, in)
+	}
 	if p.unconditionally(err) {
 		in.IfNoneMatch, in.Body = nil, bytes.NewReader(content)
 		_, err = p.client.PutObject(ctx, in)
@@ -206,10 +216,24 @@ func (p *put) progress(bytes int) {
 	}
 }
 
-// Tag gives an object tags. Not every store has them.
+// tagging are the tags of the settings, as a header has them.
+func (s *Store) tagging() *string {
+	values := url.Values{}
+	for k, v := range s.settings.Tags {
+		values.Set(k, v)
+	}
+	return optional(values.Encode())
+}
+
+// Tag gives an object tags, beside those of the settings. Not every store has them.
 func (s *Store) Tag(ctx context.Context, key string, tags map[string]string) error {
+	all := maps.Clone(s.settings.Tags)
+	if all == nil {
+		all = map[string]string{}
+	}
+	maps.Copy(all, tags)
 	var set []types.Tag
-	for k, v := range tags {
+	for k, v := range all {
 		set = append(set, types.Tag{Key: &k, Value: &v})
 	}
 	_, err := s.client.PutObjectTagging(ctx, &s3.PutObjectTaggingInput{

@@ -180,7 +180,7 @@ func (p *Program) prepare(ctx context.Context, o *Options, c client.Client, serv
 	return p.Learn(ctx, c)
 }
 
-// awaitRelated makes the operator ready once the kinds are served that others look after.
+// awaitRelated makes the operator ready once the kinds are served that others reconcile.
 // It works meanwhile, and says in the status of its own objects what it can't do.
 func (p *Program) awaitRelated(ctx context.Context, o *Options, c client.Client, served discovery.ServerResourcesInterfaceWithContext, ready *readiness) error {
 	look := func(ctx context.Context) error {

@@ -25,7 +25,7 @@ type Options struct {
 
 	// ListenAddr serves /metrics, /healthz and /readyz.
 	ListenAddr string
-	// ClusterWide operators look after the objects of all namespaces that are
+	// ClusterWide operators reconcile the objects of all namespaces that are
 	// annotated with that scope.
 	ClusterWide bool
 	// CreateCRD installs the definition of Kind at start.
@@ -52,10 +52,10 @@ func (o *Options) Bind(fs *flag.FlagSet) {
 	o.Namespace, o.Pod = os.Getenv("MY_POD_NAMESPACE"), os.Getenv("MY_POD_NAME")
 	fs.StringVar(&o.ListenAddr, "listen-addr", "0.0.0.0:8080", "address that serves /metrics, /healthz and /readyz")
 	fs.BoolVar(&o.ClusterWide, "cluster-wide", false, fmt.Sprintf(
-		"look after each %s, of all namespaces, that is annotated %s=%s, not after those of the operator's own namespace", o.Kind, v1beta2.AnnotationScope, v1beta2.ScopeClusterwide))
+		"reconcile every %s, of all namespaces, that is annotated %s=%s, instead of those of the operator's own namespace", o.Kind, v1beta2.AnnotationScope, v1beta2.ScopeClusterwide))
 	fs.BoolVar(&o.CreateCRD, "create-crd", false, "install the CustomResourceDefinition at start; needs the rights to")
-	fs.BoolVar(&o.LeaderElect, "leader-elect", true, "of several replicas, let one at a time work")
-	fs.IntVar(&o.Workers, "workers", defaultWorkers, fmt.Sprintf("how many of %s are looked after at a time", o.Kind))
+	fs.BoolVar(&o.LeaderElect, "leader-elect", true, "enable leader election, so that one replica at a time reconciles")
+	fs.IntVar(&o.Workers, "workers", defaultWorkers, fmt.Sprintf("maximum concurrent reconciles of %s", o.Kind))
 	fs.StringVar(&o.Image, "image", os.Getenv("OPERATOR_IMAGE"),
 		"image of this operator, for the Pods that it makes; default $OPERATOR_IMAGE, else that of the operator's own Pod")
 	fs.BoolVar(&o.Version, "version", false, "print the version and exit")

@@ -251,7 +251,7 @@ func aCluster(t *testing.T, namespace, name string) {
 }
 
 // TestPredecessorsRole: under the rights of the archived operator ours is not ready, says
-// which it lacks in /readyz and in an event about its Pod, and goes on once they are there.
+// which it lacks in /readyz and in an event about its Pod, and resumes once they are there.
 func TestPredecessorsRole(t *testing.T) {
 	t.Parallel()
 	namespace := apiservertest.Namespace(t)
@@ -440,7 +440,7 @@ func TestTakeOver(t *testing.T) {
 }
 
 // TestKindNotServed: on a Kubernetes that has not got its CustomResourceDefinition yet an
-// operator waits for it, and goes on by itself; so it does for the kind of another operator,
+// operator waits for it, and resumes by itself; so it does for the kind of another operator,
 // without which it works.
 func TestKindNotServed(t *testing.T) {
 	config := apiservertest.Another(t)

@@ -30,6 +30,9 @@ type content struct {
 	without, with string
 	freelist      bool
 	raw           map[string]string
+	// alarms and users are keys and values of the buckets alarm and authUsers.
+	alarms, users map[string]string
+	auth          bool
 }
 
 // of36 is what etcd 3.6 writes into the bucket meta.
@@ -67,7 +70,7 @@ func build(t testing.TB, c content) string {
 	if err != nil {
 		t.Fatal(err)
 	}
-	names := []string{"alarm", "auth", bucketCluster, bucketKey, "lease", "members", bucketMeta}
+	names := []string{bucketAlarm, bucketAuth, bucketAuthUsers, bucketCluster, bucketKey, "lease", "members", bucketMeta}
 	if c.with != "" {
 		names = append(names, c.with)
 	}
@@ -92,6 +95,15 @@ func build(t testing.TB, c content) string {
 		}
 		for k, v := range c.cluster {
 			put(tx, bucketCluster, []byte(k), []byte(v))
+		}
+		for k, v := range c.alarms {
+			put(tx, bucketAlarm, []byte(k), []byte(v))
+		}
+		for k, v := range c.users {
+			put(tx, bucketAuthUsers, []byte(k), []byte(v))
+		}
+		if c.auth {
+			put(tx, bucketAuth, []byte(keyAuthEnabled), []byte{1})
 		}
 		for k, v := range c.raw {
 			put(tx, bucketKey, []byte(k), []byte(v))

@@ -16,6 +16,9 @@
 //
 // [Restore] makes a data dir of one member by etcd's own etcdutl, of the newest minor:
 // its data dirs start on the snapshot's own minor and the next, of all that we support
-// (which the tests try). Revisions go on far beyond the snapshot's, and all that is older
+// (which the tests try). etcdutl copies the database that it is given, so it is given a small
+// one; the snapshot is moved to the place of that, and gets what etcdutl has written there.
+// So a volume needs room for the database and [Slack]. Alarms are of the cluster that the
+// snapshot was taken of, and are cleared. Revisions go on far beyond the snapshot's, and all that is older
 // counts as compacted, so that nobody who watched before sees time run backwards.
 package rebuild

@@ -6,9 +6,7 @@ import (
 	"os"
 	"runtime"
 	"runtime/debug"
-
-	"github.com/etcd-operators/etcd-operators/shared/agent"
-	"github.com/etcd-operators/etcd-operators/shared/agent/runner"
+	"slices"
 )
 
 // The buckets and keys of etcd's schema (server/storage/schema).
@@ -33,6 +31,10 @@ type Info struct {
 	TotalKeys int64
 	// EtcdVersion is the minor version of etcd whose data it is, such as 3.6.
 	EtcdVersion string
+	// Alarms are the kinds of the alarms that were raised when it was taken, each once.
+	Alarms []string
+	// AuthEnabled tells that etcd's authentication was enabled.
+	AuthEnabled bool
 }
 
 // Inspect checks a database file, with or without a digest at its end, which it does not
@@ -64,7 +66,7 @@ func Inspect(ctx context.Context, f *os.File) (info Info, err error) {
 	if err := w.freePages(); err != nil {
 		return info, err
 	}
-	info.DatabaseSize = d.size()
+	info.DatabaseSize, info.Alarms, info.AuthEnabled = d.size(), in.alarms, in.authEnabled
 	if info.Revision, err = in.revision(); err != nil {
 		return info, err
 	}
@@ -100,6 +102,8 @@ func faults(err *error) func() {
 type inspection struct {
 	// entries is how many revisions there are, last the newest of them.
 	entries, last int64
+	alarms        []string
+	authEnabled   bool
 	// settings are the keys of the buckets meta and cluster.
 	settings map[string][]byte
 }
@@ -114,9 +118,21 @@ func (in *inspection) visitor(bucket string) func(element) error {
 			return in.event(e)
 		case bucketMeta, bucketCluster:
 			in.settings[string(e.key)] = e.value
+		case bucketAlarm:
+			return in.alarm(e.key)
+		case bucketAuth:
+			in.authEnabled = in.authEnabled || enables(e)
 		}
 		return nil
 	}
+}
+
+func (in *inspection) alarm(key []byte) error {
+	kind, err := alarmOf(key)
+	if err == nil && !slices.Contains(in.alarms, kind) {
+		in.alarms = append(in.alarms, kind)
+	}
+	return err
 }
 
 func (in *inspection) event(e element) error {
@@ -129,9 +145,12 @@ func (in *inspection) event(e element) error {
 	return nil
 }
 
+// firstRevision is that of an etcd that nothing was ever written to.
+const firstRevision = 1
+
 // revision is the newest in the history, or that of a compaction that took all of it.
 func (in *inspection) revision() (int64, error) {
-	revision := in.last
+	revision := max(in.last, firstRevision)
 	for _, name := range []string{keyFinishedCompact, keyScheduledCompact} {
 		value, ok := in.settings[name]
 		if !ok {
@@ -143,13 +162,11 @@ func (in *inspection) revision() (int64, error) {
 		}
 		revision = max(revision, main)
 	}
-	if revision == 0 {
-		return 0, runner.Refuse(agent.ReasonEmptySnapshot, "the snapshot is empty: it is of an etcd that nothing was ever written to: restore another one")
-	}
 	return revision, nil
 }
 
-// LastRevision is the newest in the history of a database file that was inspected before.
+// LastRevision is the newest in the history of a database file that was inspected before;
+// 0 if nothing is left of that, or nothing was ever written.
 func LastRevision(ctx context.Context, f *os.File) (revision int64, err error) {
 	defer faults(&err)()
 	d, err := open(f)

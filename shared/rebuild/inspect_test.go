@@ -32,6 +32,7 @@ func TestInspect(t *testing.T) {
 		"deleted and written again":         {content{events: []string{"a", "-a", "a", "b", "-b"}, meta: of36}, "3.6", 6},
 		"all deleted and compacted":         {content{meta: merged(of36, keyFinishedCompact, string(revisionKey(77, false)))}, "3.6", 77},
 		"what a restore writes":             {content{events: some(10), raw: map[string]string{string(revisionKey(1000, false)): ""}, meta: of36}, "3.6", 1000},
+		"nothing was ever written":          {content{meta: of36}, "3.6", 1},
 		"compacted behind the newest event": {content{events: some(10), meta: merged(of36, keyScheduledCompact, string(revisionKey(5, false)))}, "3.6", 0},
 	} {
 		t.Run(name, func(t *testing.T) {
@@ -61,9 +62,12 @@ func TestInspectRefuses(t *testing.T) {
 		reason  string
 		words   string
 	}{
-		"nothing was ever written": {content{meta: of36}, agent.ReasonEmptySnapshot, "empty"},
-		"no version":               {content{events: some(3)}, agent.ReasonUnknownVersion, "later"},
-		"an old version":           {content{events: some(3), cluster: map[string]string{keyClusterVersion: "3.4.0"}}, agent.ReasonUnknownVersion, "etcd 3.4"},
+		"no version":               {content{events: some(3), meta: map[string]string{keyTerm: "12345678"}}, agent.ReasonUnknownVersion, "later"},
+		"no version, but members":  {content{events: some(3), meta: map[string]string{keyConfState: "{}"}}, agent.ReasonUnknownVersion, "later"},
+		"a version not agreed on":  {content{events: some(3), meta: map[string]string{keyTerm: "12345678"}, cluster: map[string]string{keyClusterVersion: "3.0.0"}}, agent.ReasonUnknownVersion, "later"},
+		"3.4":                      {content{events: some(3), cluster: map[string]string{keyClusterVersion: "3.4.0"}}, agent.ReasonSnapshotTooOld, "etcd 3.4, and"},
+		"3.4 that says no version": {content{events: some(3), meta: map[string]string{"consistent_index": "12345678"}}, agent.ReasonSnapshotTooOld, "3.4 or older"},
+		"3.4 of an empty etcd":     {content{}, agent.ReasonSnapshotTooOld, "take a new snapshot"},
 		"a version to come":        {content{events: some(3), meta: map[string]string{keyStorageVersion: "3.8.0"}}, agent.ReasonUnknownVersion, "newer operator"},
 		"a version that is none":   {content{events: some(3), meta: map[string]string{keyStorageVersion: "x"}}, agent.ReasonCorruptSnapshot, "version"},
 		"another program's":        {content{without: bucketKey, meta: of36}, agent.ReasonCorruptSnapshot, `no bucket "key"`},
@@ -163,7 +167,7 @@ func checkAny(t *testing.T, path string, content []byte) (taken bool) {
 	got, err := Inspect(t.Context(), f)
 	if err != nil {
 		var known *runner.Error
-		if !errors.As(err, &known) || !known.Permanent || known.Reason != agent.ReasonCorruptSnapshot && known.Reason != agent.ReasonEmptySnapshot && known.Reason != agent.ReasonUnknownVersion {
+		if !errors.As(err, &known) || !known.Permanent || known.Reason != agent.ReasonCorruptSnapshot && known.Reason != agent.ReasonSnapshotTooOld && known.Reason != agent.ReasonUnknownVersion {
 			t.Errorf("got %v", err)
 		}
 		return false

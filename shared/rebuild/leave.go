@@ -7,7 +7,7 @@ import (
 	"strings"
 )
 
-// Allowed tells whether a Pod still has the leave to make a data dir: the file, in which
+// Allowed tells whether a Pod still has the permit to make a data dir: the file, in which
 // the downward API shows an annotation of the Pod, holds the uid.
 func Allowed(leaveFile, uid string) (bool, error) {
 	content, err := os.ReadFile(leaveFile)

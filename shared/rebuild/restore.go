@@ -23,39 +23,114 @@ type Seed struct {
 	Revision int64
 }
 
+// Rebuilt is what Restore has changed in a database beside its members and its revision.
+type Rebuilt struct {
+	// ClearedAlarms are the kinds of the alarms that were raised when the snapshot was
+	// taken, such as NOSPACE, each once, and that are raised no longer.
+	ClearedAlarms []string
+}
+
 // Restore makes the data dir of the seed, which must not exist, of a database file that
-// was inspected before, and whose content was compared since. When it returns nil, all of
-// it is on the disk. It can't be stopped: when ctx ends, Restore returns, and the process
-// is to end, too.
-func Restore(ctx context.Context, log *slog.Logger, file *os.File, dataDir string, seed Seed) error {
+// was inspected before. The file is opened for reading and writing, has its own name, and
+// lies in the volume of the data dir: it is moved into it, digest removed, so that the
+// volume never holds the database twice. On success all of the data dir is on the disk.
+// After a failure the file is of no use any more.
+//
+// etcdutl makes the data dir of a small database, and what it has written there is carried
+// over into the large one. Restore can't be stopped: when ctx ends, it returns, and the
+// process is to end, too.
+func Restore(ctx context.Context, log *slog.Logger, file *os.File, dataDir string, seed Seed) (Rebuilt, error) {
+	var done Rebuilt
 	last, err := LastRevision(ctx, file)
 	if err != nil {
-		return err
+		return done, err
 	}
 	if seed.Revision <= last {
-		return runner.Refuse(agent.ReasonInvalidTask, "the cluster is to begin at revision %d, and the snapshot is at %d already", seed.Revision, last)
+		return done, runner.Refuse(agent.ReasonInvalidTask, "the cluster is to begin at revision %d, and the snapshot is at %d already", seed.Revision, last)
+	}
+	if err := checkName(file); err != nil {
+		return done, err
+	}
+	size, err := databaseSize(file)
+	if err != nil {
+		return done, err
+	}
+	standIn := dataDir + ".stand-in"
+	if err := makeStandIn(standIn, last); err != nil {
+		return done, fmt.Errorf("make a small database: %w", err)
 	}
 	config := snapshot.RestoreConfig{
-		// The very file that was checked, whatever has its name by now.
-		SnapshotPath:        fmt.Sprintf("/proc/self/fd/%d", file.Fd()),
+		SnapshotPath:        standIn,
 		Name:                seed.Name,
 		OutputDataDir:       dataDir,
 		PeerURLs:            []string{seed.PeerURL},
 		InitialCluster:      seed.Name + "=" + seed.PeerURL,
 		InitialClusterToken: seed.Token,
-		SkipHashCheck:       true, // it was checked already, and may have none
+		SkipHashCheck:       true, // we have just made it
 		RevisionBump:        uint64(seed.Revision - last),
 		MarkCompacted:       true,
 	}
-	if err := restoreApart(ctx, log, config); err != nil {
-		return fmt.Errorf("make the data dir: %w", err)
+	err = apart(ctx, log, func(log *zap.Logger) error {
+		if err := snapshot.NewV3(log).Restore(config); err != nil {
+			return err
+		}
+		return exchange(file, size, last, databaseIn(dataDir), &done)
+	})
+	if err != nil {
+		return Rebuilt{}, fmt.Errorf("make the data dir: %w", err)
 	}
-	return syncAll(dataDir)
+	return done, errors.Join(os.Remove(standIn), syncAll(dataDir))
 }
 
-// restoreApart runs etcdutl in a goroutine of its own, since it ends the program where a
+// databaseIn is where etcd has its database in a data dir.
+func databaseIn(dataDir string) string { return filepath.Join(dataDir, "member", "snap", "db") }
+
+// checkName makes sure that what has the file's name is the very file that was checked.
+func checkName(file *os.File) error {
+	opened, err := file.Stat()
+	if err != nil {
+		return err
+	}
+	named, err := os.Lstat(file.Name())
+	if err != nil {
+		return err
+	}
+	if !os.SameFile(opened, named) {
+		return fmt.Errorf("%s was replaced while it was checked", file.Name())
+	}
+	return nil
+}
+
+// databaseSize is the size of a database in bytes, without the digest.
+func databaseSize(file *os.File) (int64, error) {
+	d, err := open(file)
+	if err != nil {
+		return 0, err
+	}
+	defer d.close()
+	return d.size(), nil
+}
+
+// exchange puts a database of that size, at that revision, in the place of the small one
+// that etcdutl has made a member's, with all that makes it a member's.
+func exchange(file *os.File, size, last int64, small string, done *Rebuilt) (err error) {
+	defer faults(&err)()
+	written, err := readWritten(small, last)
+	if err != nil {
+		return fmt.Errorf("read what etcdutl has written: %w", err)
+	}
+	if err := file.Truncate(size); err != nil {
+		return err
+	}
+	if err := os.Rename(file.Name(), small); err != nil {
+		return err
+	}
+	return carryOver(small, written, done)
+}
+
+// apart runs etcdutl in a goroutine of its own, since it ends the program where a
 // write fails: that goroutine ends instead, or another one that etcdutl has started.
-func restoreApart(ctx context.Context, log *slog.Logger, config snapshot.RestoreConfig) error {
+func apart(ctx context.Context, log *slog.Logger, work func(*zap.Logger) error) error {
 	done := make(chan error, 1)
 	logger := zap.New(&core{log: log}, zap.WithFatalHook(fatal(done)), zap.WithPanicHook(fatal(done)))
 	go func() {
@@ -64,7 +139,7 @@ func restoreApart(ctx context.Context, log *slog.Logger, config snapshot.Restore
 				report(done, fmt.Errorf("panic: %v", p))
 			}
 		}()
-		report(done, snapshot.NewV3(logger).Restore(config))
+		report(done, work(logger))
 	}()
 	select {
 	case err := <-done:

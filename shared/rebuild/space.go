@@ -13,8 +13,9 @@ import (
 // restore operator refuses volumes without as much before it touches the cluster.
 const Slack = 160 << 20
 
-// CheckSpace refuses, before anything is fetched, what can't fit on a folder's volume: a
-// file, and what is to be beside it.
+// CheckSpace refuses, before anything is fetched, what does not fit on a folder's volume: a
+// file, and what is to be beside it. A data dir takes its database, which is the file that
+// was fetched, and Slack.
 func CheckSpace(dir string, file, beside int64) error {
 	var s syscall.Statfs_t
 	if err := syscall.Statfs(dir, &s); err != nil {
@@ -24,5 +25,5 @@ func CheckSpace(dir string, file, beside int64) error {
 	if need <= free {
 		return nil
 	}
-	return runner.Refuse(agent.ReasonNoSpace, "the volume at %s has %d MiB free, and %d MiB are needed (%d MiB for the snapshot that is fetched, and %d MiB for what is made of it): make it larger", dir, free>>20, need>>20, file>>20, beside>>20)
+	return runner.Refuse(agent.ReasonNoSpace, "the volume at %s has %d MiB free, and %d MiB are needed (%d MiB for the database, and %d MiB beside it): make it larger, by a higher storage request", dir, free>>20, need>>20, file>>20, beside>>20)
 }

@@ -8,10 +8,11 @@ import (
 
 	"github.com/etcd-operators/etcd-operators/shared/agent"
 	"github.com/etcd-operators/etcd-operators/shared/agent/runner"
+	"github.com/etcd-operators/etcd-operators/shared/snapshot"
 )
 
-// minors are those whose data can be restored.
-var minors = []string{"3.5", "3.6", "3.7"}
+// undecided is the cluster version of a cluster whose members have not all been seen yet.
+const undecided = "3.0.0"
 
 // version is the minor version whose data it is: that of the storage, which etcd writes
 // from 3.6 on, or else that of the cluster.
@@ -20,7 +21,10 @@ func (in *inspection) version() (string, error) {
 	if !ok {
 		text, ok = in.settings[keyClusterVersion]
 	}
-	if !ok {
+	if !ok && in.isBefore35() {
+		return "", tooOld("3.4 or older")
+	}
+	if !ok || string(text) == undecided && !in.isBefore35() {
 		return "", runner.Refuse(agent.ReasonUnknownVersion, "the snapshot does not say of which version of etcd it is, as it was taken before its cluster had agreed on one: restore one that was taken later")
 	}
 	v, err := semver.NewVersion(string(text))
@@ -28,8 +32,28 @@ func (in *inspection) version() (string, error) {
 		return "", damaged("%q is not a version", text)
 	}
 	minor := fmt.Sprintf("%d.%d", v.Major, v.Minor)
-	if !slices.Contains(minors, minor) {
-		return "", runner.Refuse(agent.ReasonUnknownVersion, "the snapshot is of etcd %s, and this operator restores those of %s to %s: if it is older, restore it elsewhere with etcdutl, upgrade that cluster and take another; if it is newer, install a newer operator", minor, minors[0], minors[len(minors)-1])
+	if v.LessThan(*semver.New(snapshot.Minors[0] + ".0")) {
+		return "", tooOld(minor)
+	}
+	if !slices.Contains(snapshot.Minors, minor) {
+		return "", runner.Refuse(agent.ReasonUnknownVersion, "the snapshot is of etcd %s, and this operator restores those of %s to %s: install a newer operator", minor, snapshot.Minors[0], snapshot.Minors[len(snapshot.Minors)-1])
 	}
 	return minor, nil
+}
+
+// What etcd writes into the bucket meta from 3.5 on.
+const (
+	keyTerm      = "term"
+	keyConfState = "confState"
+)
+
+// isBefore35 tells, of a database that does not say its version, that etcd 3.5 or later has
+// never written to it (https://github.com/etcd-io/etcd/blob/main/server/storage/schema/schema.go).
+func (in *inspection) isBefore35() bool {
+	return in.settings[keyTerm] == nil && in.settings[keyConfState] == nil
+}
+
+// tooOld is the failure of a snapshot of an etcd before those that are supported.
+func tooOld(version string) error {
+	return runner.Refuse(agent.ReasonSnapshotTooOld, "the snapshot is of etcd %s, and etcd %s is the oldest that is supported: restore it with etcdctl of that version, upgrade that cluster to etcd %s, and take a new snapshot", version, snapshot.Minors[0], snapshot.Minors[0])
 }

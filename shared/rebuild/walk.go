@@ -22,8 +22,8 @@ type element struct {
 
 func (d *database) newWalk() *walk { return &walk{database: d, used: make([]byte, d.pages/8+1)} }
 
-// bounds are what the keys of a subtree are in between: from is the first that may be in
-// it, and to the first that may not; nil: any may.
+// bounds are what the keys of a subtree are in between: from is the first that can be in
+// it, and to the first that cannot; nil: any can.
 type bounds struct{ from, to []byte }
 
 // bucket visits all keys of a bucket, given its value, in their order.

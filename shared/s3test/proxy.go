@@ -2,6 +2,7 @@ package s3test
 
 import (
 	"context"
+	"crypto/tls"
 	"fmt"
 	"io"
 	"net"
@@ -44,6 +45,12 @@ type Trouble func(w http.ResponseWriter, r *http.Request, forth http.Handler)
 // NewProxy starts a proxy before a server.
 func NewProxy(t testing.TB, s *Server) *Proxy {
 	t.Helper()
+	return newProxy(t, s, nil)
+}
+
+// newProxy starts a proxy that serves by TLS if it is told how.
+func newProxy(t testing.TB, s *Server, secure *tls.Config) *Proxy {
+	t.Helper()
 	target := host(t, s.Endpoint)
 	p := &Proxy{ended: make(chan struct{})}
 	p.forth = &httputil.ReverseProxy{
@@ -53,7 +60,12 @@ func NewProxy(t testing.TB, s *Server) *Proxy {
 		},
 		ErrorHandler: func(http.ResponseWriter, *http.Request, error) { panic(http.ErrAbortHandler) },
 	}
-	server := httptest.NewServer(p)
+	server := httptest.NewUnstartedServer(p)
+	if server.TLS = secure; secure != nil {
+		server.StartTLS()
+	} else {
+		server.Start()
+	}
 	p.Endpoint = server.URL
 	t.Cleanup(func() {
 		close(p.ended)

@@ -20,14 +20,30 @@ func whole(pages int) []byte {
 	for i := 0; i < len(db); i += 2 * page { // every other page compresses well
 		_, _ = rnd.Read(db[i : i+page])
 	}
-	sum := sha256.Sum256(db)
-	return append(db, sum[:]...)
+	return hashed(db)
+}
+
+// hashed is data with its digest.
+func hashed(data []byte) []byte {
+	sum := sha256.Sum256(data)
+	return slices.Concat(data, sum[:])
 }
 
 func changed(b []byte, at int) []byte {
 	b = slices.Clone(b)
 	b[at] ^= 1
 	return b
+}
+
+// messages are those of a stream, of which each is read by itself, of these sizes and then
+// the rest: etcd sends the digest as a message of its own.
+func messages(b []byte, sizes ...int) io.Reader {
+	var all []io.Reader
+	for _, n := range sizes {
+		all = append(all, bytes.NewReader(b[:n]))
+		b = b[n:]
+	}
+	return io.MultiReader(append(all, bytes.NewReader(b))...)
 }
 
 var errSource = errors.New("the source broke")
@@ -45,6 +61,7 @@ func TestReader(t *testing.T) {
 		"smallest":                      {src: bytes.NewReader(whole(1)), want: nil},
 		"nothing":                       {src: bytes.NewReader(nil), want: ErrCorrupt},
 		"a digest of nothing":           {src: bytes.NewReader(whole(0)), want: ErrCorrupt},
+		"a digest of part of a page":    {src: bytes.NewReader(hashed(good[:100])), want: ErrCorrupt},
 		"without its digest":            {src: bytes.NewReader(good[:len(good)-sha256.Size]), want: ErrCorrupt},
 		"short by a byte":               {src: bytes.NewReader(good[:len(good)-1]), want: ErrCorrupt},
 		"short by a page":               {src: bytes.NewReader(good[:len(good)-page]), want: ErrCorrupt},
@@ -53,6 +70,12 @@ func TestReader(t *testing.T) {
 		"first byte changed":            {src: bytes.NewReader(changed(good, 0)), want: ErrCorrupt},
 		"last byte of the data changed": {src: bytes.NewReader(changed(good, len(good)-sha256.Size-1)), want: ErrCorrupt},
 		"digest changed":                {src: bytes.NewReader(changed(good, len(good)-1)), want: ErrCorrupt},
+		"the digest by itself":          {src: messages(good, len(good)-sha256.Size), want: nil},
+		"a wrong digest by itself":      {src: messages(changed(good, len(good)-1), len(good)-sha256.Size), want: ErrCorrupt},
+		"changed, the digest by itself": {src: messages(changed(good, 7), len(good)-sha256.Size), want: ErrCorrupt},
+		"no digest where it would come": {src: messages(good[:len(good)-sha256.Size], len(good)-sha256.Size), want: ErrCorrupt},
+		"the digest in two messages":    {src: messages(good, len(good)-sha256.Size, 10), want: nil},
+		"wrong, in two messages":        {src: messages(changed(good, len(good)-20), len(good)-sha256.Size, 10), want: ErrCorrupt},
 		"the source breaks":             {src: io.MultiReader(bytes.NewReader(good[:2000]), iotest.ErrReader(errSource)), want: errSource},
 		"the source breaks at the end":  {src: io.MultiReader(bytes.NewReader(good), iotest.ErrReader(errSource)), want: errSource},
 	} {

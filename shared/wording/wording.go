@@ -1,10 +1,12 @@
 // Package wording bounds what statuses, conditions and events take over from elsewhere:
-// the API server refuses an object for one reason or text that is out of form.
+// the API server refuses an object for one reason or text that is out of form. It also says
+// how messages write a time.
 package wording
 
 import (
 	"regexp"
 	"strings"
+	"time"
 )
 
 const (
@@ -49,3 +51,6 @@ func ClipTo(text string, limit int) string {
 	}
 	return strings.ToValidUTF8(text[:limit-len(ellipsis)], "") + ellipsis
 }
+
+// Time is a moment as people read it: in UTC, to the second.
+func Time(t time.Time) string { return t.UTC().Format(time.RFC3339) }

@@ -3,6 +3,7 @@ package wording
 import (
 	"strings"
 	"testing"
+	"time"
 	"unicode/utf8"
 )
 
@@ -34,5 +35,12 @@ func TestClip(t *testing.T) {
 	// Cut in the middle of a letter.
 	if got := Clip("x" + strings.Repeat("ä", MaxText)); !utf8.ValidString(got) || len(got) > MaxText {
 		t.Errorf("got %d bytes, valid %t", len(got), utf8.ValidString(got))
+	}
+}
+
+func TestTime(t *testing.T) {
+	at := time.Date(2026, 3, 1, 13, 0, 0, 5e8, time.FixedZone("CET", 3600))
+	if got, want := Time(at), "2026-03-01T12:00:00Z"; got != want {
+		t.Errorf("got %q, want %q", got, want)
 	}
 }

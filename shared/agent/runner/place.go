@@ -20,6 +20,7 @@ func OpenStore(ctx context.Context, s *agent.S3, stall, maxBackoff time.Duration
 	return objectstore.Open(ctx, objectstore.Settings{
 		Bucket: s.Bucket, Endpoint: s.Endpoint, Region: s.Region, ForcePathStyle: s.ForcePathStyle, SecretDir: s.SecretDir,
 		StorageClass: s.StorageClass, ServerSideEncryption: s.ServerSideEncryption, KMSKeyID: s.KMSKeyID,
+		Tags: s.Tags, Checksums: objectstore.Checksums(s.Checksums), CADir: s.CADir,
 		Stall: stall, MaxBackoff: maxBackoff,
 	})
 }
