@@ -61,7 +61,7 @@ const bucketName = "backups"
 var due = time.Date(2026, 3, 1, 12, 0, 0, 0, time.UTC)
 
 // quickLimits are those of a test. A member that is asked may be slow on a busy machine.
-var quickLimits = limits{ask: 5 * time.Second, stragglers: time.Second, stall: 2 * time.Second, backoff: 50 * time.Millisecond, storeBackoff: 100 * time.Millisecond, progress: 50 * time.Millisecond}
+var quickLimits = limits{ask: 5 * time.Second, stragglers: time.Second, quorum: time.Second, stall: 2 * time.Second, backoff: 50 * time.Millisecond, maxBackoff: time.Second, storeBackoff: 100 * time.Millisecond, progress: 50 * time.Millisecond}
 
 // logs is what an agent has logged so far.
 type logs struct {
@@ -276,6 +276,30 @@ func (s *store) checkKeys(t *testing.T, want ...string) {
 	}
 	if uploads := s.Uploads(t, bucketName); len(uploads) > 0 {
 		t.Errorf("uploads of %v are left", uploads)
+	}
+}
+
+// own marks a folder of a volume as the operator's.
+func own(t *testing.T, dir string) {
+	t.Helper()
+	if err := os.MkdirAll(filepath.Join(dir, ownDir), 0o700); err != nil {
+		t.Fatal(err)
+	}
+}
+
+// storeFile puts a file into a volume, as an earlier backup would have, with what it says of
+// it.
+func storeFile(t *testing.T, dir, name string, metadata map[string]string) {
+	t.Helper()
+	own(t, dir)
+	j := &job{task: toPVC(nil, dir, name), log: slog.New(slog.DiscardHandler)}
+	v, err := openVolume(j)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer v.close()
+	if err := v.put(t.Context(), name, strings.NewReader("x"), metadata, true); err != nil {
+		t.Fatal(err)
 	}
 }
 

@@ -7,6 +7,7 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/etcd-operators/etcd-operators/api/v1beta2"
 	"github.com/etcd-operators/etcd-operators/operators/etcd-backup-operator/internal/task"
 	"github.com/etcd-operators/etcd-operators/shared/agent"
 	"github.com/etcd-operators/etcd-operators/shared/etcdtest"
@@ -32,7 +33,7 @@ func TestAuthentication(t *testing.T) {
 		c.fill(t, 3, 10)
 		backup := func(dir, authDir string) task.Task {
 			tk := toPVC(c.endpoints(), dir, "file")
-			tk.AuthDir = authDir
+			tk.AuthDir, tk.Cluster, tk.OwnAuth = authDir, "example", true
 			return tk
 		}
 		root := map[string]string{"username": "root", "password": "secret"}
@@ -55,7 +56,7 @@ func TestAuthentication(t *testing.T) {
 			t.Run(name, func(t *testing.T) {
 				l := &logs{}
 				code, result := carry(t.Context(), t, backup(t.TempDir(), row.authDir), l)
-				checkFailure(t, code, result, task.ReasonAuthenticationRequired, agent.ExitPermanent, row.words[0])
+				checkFailure(t, code, result, v1beta2.BackupReasonAuthenticationRequired, agent.ExitPermanent, row.words[0])
 				for _, words := range row.words {
 					if !strings.Contains(result.Failure.Message, words) {
 						t.Errorf("%q is not said: %s", words, result.Failure.Message)
@@ -69,6 +70,9 @@ func TestAuthentication(t *testing.T) {
 		for name, keys := range map[string]map[string]string{"root": root, "root by default": {"password": "secret"}} {
 			t.Run(name, func(t *testing.T) {
 				result := mustSave(t, backup(dir, mounted(t, keys)))
+				if !*result.Quorum || result.Revision < 5 { // 3 keys were written, and 1 deleted
+					t.Errorf("quorum %t, revision %d", *result.Quorum, result.Revision)
+				}
 				f, err := os.Open(filepath.Join(dir, "file"))
 				if err != nil {
 					t.Fatal(err)
@@ -89,7 +93,7 @@ func TestAMemberThatCannotAuthenticateIsPassedOver(t *testing.T) {
 	}
 	lonely.processes[1].Kill()
 	tk := toPVC([]string{lonely.endpoints()[0], c.endpoints()[0]}, t.TempDir(), "file")
-	tk.AuthDir = mounted(t, map[string]string{"password": "secret"})
+	tk.AuthDir, tk.Cluster, tk.OwnAuth = mounted(t, map[string]string{"password": "secret"}), "example", true
 	if code, result := carry(context.Background(), t, tk, nil); code != agent.ExitDone {
 		t.Errorf("exit code %d: %+v", code, result.Failure)
 	}

@@ -2,24 +2,19 @@ package agent
 
 import (
 	"context"
+	"errors"
 	"io"
 	"time"
 
-	"github.com/etcd-operators/etcd-operators/operators/etcd-backup-operator/internal/retention"
 	"github.com/etcd-operators/etcd-operators/shared/agent/runner"
 	"github.com/etcd-operators/etcd-operators/shared/objectstore"
 )
-
-// abandoned is how old an unfinished upload of one of our names must be to be aborted
-// whoever began it: none takes a week.
-const abandoned = 7 * 24 * time.Hour
 
 // bucket stores into S3.
 type bucket struct {
 	*job
 	store *objectstore.Store
-	// opened is when this process began.
-	opened time.Time
+	journal
 }
 
 func openBucket(ctx context.Context, j *job) (*bucket, error) {
@@ -27,40 +22,49 @@ func openBucket(ctx context.Context, j *job) (*bucket, error) {
 	if err != nil {
 		return nil, err
 	}
-	return &bucket{job: j, store: store, opened: time.Now()}, nil
+	return &bucket{job: j, store: store, journal: journal{job: j, store: store}}, nil
 }
 
 func (b *bucket) path() string                { return b.task.S3.Key }
 func (b *bucket) location(name string) string { return b.store.URL(name) }
 
-// prepare aborts the uploads of attempts that were killed. Bucket and credentials are
-// checked by it.
-func (b *bucket) prepare(ctx context.Context) error {
-	n, err := b.store.AbortUploads(ctx, b.path(), b.ours)
-	if n > 0 {
-		b.log.Info("aborted unfinished uploads of earlier attempts", "count", n)
+// prepare aborts the upload of an attempt at this very backup that was killed. Bucket and
+// credentials are checked by it.
+func (b *bucket) prepare(ctx context.Context) error { return b.recover(ctx) }
+
+func (b *bucket) look(ctx context.Context, name string) (found, error) {
+	there, err := b.store.Stat(ctx, name)
+	switch {
+	case errors.Is(err, objectstore.NotFound):
+		return found{}, nil
+	case errors.Is(err, objectstore.AccessDenied):
+		// So S3 answers those who are not allowed to list the bucket for what isn't
+		// there, and those who are not allowed to read it for what is.
+		return found{hidden: true}, nil
+	case err != nil:
+		return found{}, err
 	}
-	return err
+	return found{there: true, metadata: there.Metadata}, nil
 }
 
-// ours tells whether an unfinished upload is of an attempt that was killed. S3 lists
-// nothing of it but its key and its time. That it has exactly the name of this backup
-// and was begun after the backup was due says enough: one Pod of a Job runs at a time,
-// and this one has no upload yet. Of another time, it may be of a Job that still runs.
-func (b *bucket) ours(u objectstore.Upload) bool {
-	old := b.opened.Sub(u.Begun) > abandoned
-	if !b.task.Repeated {
-		return u.Key == b.path() && (old || !u.Begun.Before(b.task.Time.Truncate(time.Second)))
+func (b *bucket) clock(ctx context.Context, name string) (time.Time, error) {
+	there, err := b.store.Stat(ctx, name)
+	if errors.Is(err, objectstore.AccessDenied) {
+		return time.Time{}, nil
 	}
-	s, ok := retention.Parse(b.path(), u.Key)
-	return ok && (old || s.Time.Equal(b.task.Time.UTC().Truncate(time.Second)))
+	return there.Modified, err
 }
 
-func (b *bucket) put(ctx context.Context, name string, r io.Reader, metadata map[string]string) error {
+func (b *bucket) put(ctx context.Context, name string, r io.Reader, metadata map[string]string, replace bool) error {
 	_, err := b.store.Put(ctx, name, r, objectstore.PutOptions{
 		Metadata: metadata,
-		IfAbsent: !b.task.Overwrite && !b.task.Repeated, // a repeated one's name is its own
+		IfAbsent: !replace,
+		Begun:    func(ctx context.Context, id string) { b.noteBegun(ctx, objectstore.Upload{Key: name, ID: id}) },
 	})
+	b.ended(ctx, err == nil)
+	if errors.Is(err, objectstore.AlreadyExists) && (b.task.Overwrite || b.task.Repeated) {
+		return errHidden(b.location(name))
+	}
 	return err
 }
 

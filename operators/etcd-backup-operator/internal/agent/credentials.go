@@ -13,7 +13,6 @@ import (
 	corev1 "k8s.io/api/core/v1"
 
 	"github.com/etcd-operators/etcd-operators/api/v1beta2"
-	"github.com/etcd-operators/etcd-operators/operators/etcd-backup-operator/internal/task"
 	"github.com/etcd-operators/etcd-operators/shared/agent/runner"
 	"github.com/etcd-operators/etcd-operators/shared/etcdclient"
 )
@@ -59,7 +58,7 @@ func loadTLS(dir string) (*tls.Config, error) {
 	}
 	config, err := etcdclient.LoadTLS(dir)
 	if err != nil {
-		return nil, runner.Passing(task.ReasonTLSInvalid, "correct the Secret with the client's certificate (clientTLSSecret, or that of the EtcdCluster's operators): %w", err)
+		return nil, runner.Passing(v1beta2.BackupReasonTLSInvalid, "correct the Secret with the client's certificate (clientTLSSecret, or that of the EtcdCluster's operators): %w", err)
 	}
 	return config, nil
 }

@@ -4,13 +4,17 @@
 //
 // # From etcd to the store
 //
-// All endpoints are asked for their status at once. Those that are dead are passed
-// over; those that answer must be of one cluster. The member with the highest revision
-// is the source, a follower before a leader, never a learner. Its stream passes a few
+// All endpoints are asked at once for their status, and for a linearizable read, which
+// proves that a quorum stands behind a member and that it is up to date. Those that are dead
+// are passed over; those that answer must be of one cluster. Of the healthy members with a
+// quorum, the one with the highest revision is the source, a follower before a leader, never
+// a learner. Where there is none, any is better than no backup, but the name of the snapshot
+// tells, and it replaces nothing (see health). Its stream passes a few
 // buffers on its way: verified (package snapshot), compressed if asked for, and stored
 // (package objectstore, or a file). A stream that is short or damaged ends in an
 // error, and so does whatever would store it: nothing that looks like a backup is left.
-// When all is stored, and only then, older backups are deleted (package retention).
+// When all is stored, and only then, older backups are deleted (package retention). What is
+// replaced or deleted must have been stored with words of the same cluster (see permitted).
 //
 // # When something breaks
 //

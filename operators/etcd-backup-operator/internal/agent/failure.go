@@ -4,7 +4,7 @@ import (
 	"context"
 	"errors"
 
-	"github.com/etcd-operators/etcd-operators/operators/etcd-backup-operator/internal/task"
+	"github.com/etcd-operators/etcd-operators/api/v1beta2"
 	"github.com/etcd-operators/etcd-operators/shared/agent"
 	"github.com/etcd-operators/etcd-operators/shared/agent/runner"
 	"github.com/etcd-operators/etcd-operators/shared/snapshot"
@@ -21,7 +21,7 @@ func explain(ctx context.Context, err error) *agent.Failure {
 	}
 	var known *runner.Error
 	if !errors.As(err, &known) && errors.Is(err, snapshot.ErrCorrupt) {
-		err = runner.Passing(task.ReasonCorruptStream, "%w: nothing was stored; if it happens again, check that member's disk, and its data with `etcdctl endpoint hashkv`", err)
+		err = runner.Passing(v1beta2.BackupReasonCorruptStream, "%w: nothing was stored; if it happens again, check that member's disk, and its data with `etcdctl endpoint hashkv`", err)
 	}
 	return runner.Explain(err, "the volume can't be written: make it writable for the group of the backup's Pod (fsGroup 65532)")
 }

@@ -15,6 +15,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/etcd-operators/etcd-operators/api/v1beta2"
 	"github.com/etcd-operators/etcd-operators/operators/etcd-backup-operator/internal/task"
 	"github.com/etcd-operators/etcd-operators/shared/agent"
 	"github.com/etcd-operators/etcd-operators/shared/etcdtest"
@@ -48,15 +49,13 @@ func TestAFullVolume(t *testing.T) {
 		}
 	})
 	old := filepath.Join(dir, "file")
-	if err := os.WriteFile(old, []byte("old"), 0o600); err != nil {
-		t.Fatal(err)
-	}
+	storeFile(t, dir, "file", map[string]string{metaCluster: hex(7), metaRevision: "4"})
 	endpoint := serve(t, &fake{content: snapshotOf(8 << 20)})
 	mustFail(t, toPVC([]string{endpoint}, dir, "file"), agent.ReasonNoSpace, agent.ExitPermanent, "full")
-	if got, err := os.ReadFile(old); err != nil || string(got) != "old" {
+	if got, err := os.ReadFile(old); err != nil || string(got) != "x" {
 		t.Errorf("the file that was there holds %q: %v", got, err)
 	}
-	if entries, err := os.ReadDir(dir); err != nil || len(entries) != 1 {
+	if entries, err := os.ReadDir(dir); err != nil || len(entries) != 2 {
 		t.Errorf("the volume holds %v (%v), want only what was there", entries, err)
 	}
 }
@@ -70,6 +69,7 @@ func TestTheVolumeIsTidied(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
+	own(t, dir)
 	ours, running, dead, foreign := v.stamp()+"x", v.mark()+"1-x", v.mark()+"2-x", ".etcd-backup-other-1-x"
 	for _, name := range []string{ours, running, dead, foreign} {
 		if err := os.WriteFile(filepath.Join(dir, name), nil, 0o600); err != nil {
@@ -103,11 +103,11 @@ func TestAFileThatComesUpMeanwhileIsKept(t *testing.T) {
 	if err := os.WriteFile(filepath.Join(dir, "file"), []byte("old"), 0o600); err != nil {
 		t.Fatal(err)
 	}
-	f := explain(t.Context(), v.put(t.Context(), "file", strings.NewReader("new"), nil))
-	if f.Reason != task.ReasonAlreadyExists {
+	f := explain(t.Context(), v.put(t.Context(), "file", strings.NewReader("new"), nil, false))
+	if f.Reason != v1beta2.BackupReasonAlreadyExists {
 		t.Errorf("got %+v", f)
 	}
-	if entries, err := os.ReadDir(dir); err != nil || len(entries) != 1 {
+	if entries, err := os.ReadDir(dir); err != nil || len(entries) != 2 {
 		t.Errorf("the volume holds %v (%v), want only what was there", entries, err)
 	}
 }

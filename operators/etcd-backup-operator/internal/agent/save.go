@@ -9,7 +9,7 @@ import (
 	"strconv"
 	"time"
 
-	"github.com/etcd-operators/etcd-operators/operators/etcd-backup-operator/internal/retention"
+	"github.com/etcd-operators/etcd-operators/api/v1beta2"
 	"github.com/etcd-operators/etcd-operators/operators/etcd-backup-operator/internal/task"
 	"github.com/etcd-operators/etcd-operators/shared/agent"
 	"github.com/etcd-operators/etcd-operators/shared/agent/runner"
@@ -25,10 +25,15 @@ type limits struct {
 	// ask bounds the question to all endpoints, stragglers how long others are waited
 	// for after the first answer.
 	ask, stragglers time.Duration
+	// quorum is how long a quorum is waited for before the snapshot is taken without one.
+	quorum time.Duration
 	// stall is how long a member or a store may make no progress.
 	stall time.Duration
-	// backoff is the pause after the first attempt; it doubles with each.
-	backoff time.Duration
+	// backoff is the pause after the first attempt; it doubles with each, up to
+	// maxBackoff.
+	backoff, maxBackoff time.Duration
+	// report is how long after its Job a Pod begins that tries for long; see reportAfter.
+	report time.Duration
 	// storeBackoff is the longest pause before a request to the store is tried again;
 	// 0: objectstore's default.
 	storeBackoff time.Duration
@@ -37,12 +42,12 @@ type limits struct {
 }
 
 var defaultLimits = limits{
-	ask: 5 * time.Second, stragglers: time.Second, stall: objectstore.DefaultStall,
-	backoff: time.Second, progress: 10 * time.Second,
+	ask: 5 * time.Second, stragglers: time.Second, quorum: 30 * time.Second, stall: objectstore.DefaultStall,
+	backoff: time.Second, maxBackoff: maxBackoff, report: reportAfter, progress: 10 * time.Second,
 }
 
-// attempts is how often the whole is tried: enough for a member that restarts, or one
-// after the other of them. After that it is up to another Pod.
+// attempts is how often the whole is tried at least: enough for a member that restarts,
+// or one after the other of them. After that it is up to another Pod, or to RetryUntil.
 const attempts = 5
 
 // job is a task that is being carried out.
@@ -53,6 +58,8 @@ type job struct {
 	result *task.Result
 	// failed is why the last attempt failed; nil if none has.
 	failed *agent.Failure
+	// begun is when the first attempt began.
+	begun time.Time
 }
 
 // destination is where snapshots are stored: a bucket or a volume. Names are whole
@@ -66,10 +73,16 @@ type destination interface {
 	path() string
 	// location is how users write where a name lies.
 	location(name string) string
-	// put stores all that r holds, or nothing.
-	put(ctx context.Context, name string, r io.Reader, metadata map[string]string) error
+	// look tells what lies under a name.
+	look(ctx context.Context, name string) (found, error)
+	// put stores all that r holds, or nothing. Only if replace is true may it take the
+	// place of something else.
+	put(ctx context.Context, name string, r io.Reader, metadata map[string]string, replace bool) error
 	// describe adds what is known only when all is stored, where that is possible.
 	describe(ctx context.Context, name string, tags map[string]string)
+	// clock is when what lies under a name was stored, by a clock that is not this
+	// machine's; zero if there is none.
+	clock(ctx context.Context, name string) (time.Time, error)
 	// list returns the names that begin with prefix.
 	list(ctx context.Context, prefix string) ([]string, error)
 	// remove deletes what is stored under these names and returns how many were.
@@ -118,24 +131,28 @@ func (j *job) destination(ctx context.Context) (destination, error) {
 // insist tries until the snapshot is stored, and returns its name.
 func (j *job) insist(ctx context.Context, to destination) (name string, err error) {
 	broken := map[string]bool{}
+	j.begun = time.Now()
 	pause := j.limits.backoff
 	for attempt := 1; ; attempt++ {
 		name, err = j.try(ctx, to, broken)
-		if err == nil || ctx.Err() != nil || attempt == attempts {
+		if err == nil || ctx.Err() != nil {
 			return name, err
 		}
 		f := explain(ctx, err)
 		if f.Permanent {
 			return "", err
 		}
+		if attempt >= attempts && (!j.persists() || !j.hasTime(time.Now(), pause)) {
+			return "", j.giveUp(f, err)
+		}
 		j.failed = f
-		j.log.Warn("an attempt failed", "attempt", attempt, "of", attempts, "reason", f.Reason, "message", f.Message, "pause", pause.String())
+		j.log.Warn("an attempt failed", "attempt", attempt, "reason", f.Reason, "message", f.Message, "pause", pause.String())
 		select {
 		case <-ctx.Done():
 			return "", err
 		case <-time.After(pause):
 		}
-		pause *= 2
+		pause = min(2*pause, j.limits.maxBackoff)
 	}
 }
 
@@ -162,17 +179,18 @@ func (j *job) try(ctx context.Context, to destination, broken map[string]bool) (
 			broken[from.endpoint] = true
 		}
 	}()
-	j.log.Info("taking the snapshot", "endpoint", from.endpoint, "member", hex(from.id), "cluster", hex(from.cluster), "revision", from.revision, "version", from.version, "leader", from.leader)
+	name = j.nameFor(to.path(), from)
+	replace, err := j.permitted(ctx, to, name, from)
+	if err != nil {
+		return "", errors.Join(err, from.conn.Close())
+	}
+	j.log.Info("taking the snapshot", "endpoint", from.endpoint, "member", hex(from.id), "cluster", hex(from.cluster), "revision", from.revision, "version", from.version, "leader", from.leader, "quorum", from.quorum, "trouble", from.trouble())
 	s, err := open(ctx, from, j.limits.stall, j.advice())
 	if err != nil {
 		return "", errors.Join(err, from.conn.Close())
 	}
 	defer s.close()
 	defer runner.Narrate(j.limits.progress, func() { j.log.Info("the snapshot is under way", "bytes", s.received.Load()) })()
-	name = to.path()
-	if j.task.Repeated {
-		name = retention.Name(name, from.revision, j.task.Time)
-	}
 	verified := snapshot.NewReader(s)
 	stored := measured(verified)
 	if j.task.Compression == zstd {
@@ -182,12 +200,15 @@ func (j *job) try(ctx context.Context, to destination, broken map[string]bool) (
 		}
 		stored = snapshot.NewDigest(packed)
 	}
-	if err := to.put(ctx, name, stored, j.metadata(from)); err != nil {
+	// What lies there may be another when all has passed.
+	checked := &guarded{Reader: stored, check: func() error { _, err := j.permitted(ctx, to, name, from); return err }}
+	if err := to.put(ctx, name, checked, j.metadata(from), replace); err != nil {
 		return "", err
 	}
 	r := j.result
 	r.Size, r.SHA256, r.SnapshotSize = stored.Size(), stored.SHA256(), verified.Size()
 	r.Revision, r.EtcdVersion, r.ClusterID, r.MemberID = from.revision, from.version, hex(from.cluster), hex(from.id)
+	r.Quorum, r.Unhealthy, r.Notes = new(from.quorum && !from.leaderless), from.illness(), notes(&from)
 	return name, nil
 }
 
@@ -202,7 +223,7 @@ type measured interface {
 func sourceFailed(err error) bool {
 	var f *runner.Error
 	if errors.As(err, &f) {
-		return f.Reason == task.ReasonSourceLost || f.Reason == agent.ReasonStalled
+		return f.Reason == v1beta2.BackupReasonSourceLost || f.Reason == agent.ReasonStalled
 	}
 	return errors.Is(err, snapshot.ErrCorrupt)
 }
@@ -214,33 +235,15 @@ func (j *job) metadata(from member) map[string]string {
 		compression = "none"
 	}
 	return map[string]string{
-		"cluster-id":   hex(from.cluster),
+		metaCluster:    hex(from.cluster),
 		"member-id":    hex(from.id),
 		"etcd-version": from.version,
-		"revision":     strconv.FormatInt(from.revision, 10),
+		metaRevision:   strconv.FormatInt(from.revision, 10),
 		"compression":  compression,
 		"backup":       j.task.Backup,
-		"backup-uid":   j.task.UID,
+		metaUID:        j.task.UID,
+		metaMark:       from.mark(),
 	}
-}
-
-// prune deletes the backups that the policy doesn't keep, after one was stored.
-func (j *job) prune(ctx context.Context, to destination, written string) error {
-	policy := retention.Policy{MaxBackups: j.task.MaxBackups, MaxAge: j.task.MaxAge}
-	if !j.task.Repeated || policy == (retention.Policy{}) {
-		return nil
-	}
-	names, err := to.list(ctx, to.path()+"_v")
-	if err != nil {
-		return fmt.Errorf("list older backups: %w", err)
-	}
-	expired := retention.Expired(to.path(), written, names, policy, time.Now())
-	if len(expired) == 0 {
-		return nil
-	}
-	j.result.Deleted, err = to.remove(ctx, expired)
-	j.log.Info("deleted older backups", "count", j.result.Deleted, "first", expired[0])
-	return err
 }
 
 // hex is how etcdctl writes ids, but always with 16 digits.

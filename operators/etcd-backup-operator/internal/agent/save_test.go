@@ -13,11 +13,12 @@ import (
 
 	"github.com/aws/aws-sdk-go-v2/service/s3"
 
-	"github.com/etcd-operators/etcd-operators/operators/etcd-backup-operator/internal/retention"
+	"github.com/etcd-operators/etcd-operators/api/v1beta2"
 	"github.com/etcd-operators/etcd-operators/operators/etcd-backup-operator/internal/task"
 	"github.com/etcd-operators/etcd-operators/shared/agent"
 	"github.com/etcd-operators/etcd-operators/shared/etcdtest"
 	"github.com/etcd-operators/etcd-operators/shared/s3test"
+	"github.com/etcd-operators/etcd-operators/shared/snapshotname"
 )
 
 func TestEveryVersionIsSaved(t *testing.T) {
@@ -137,25 +138,6 @@ func TestALargeDatabase(t *testing.T) {
 		mustFail(t, tk, agent.ReasonTimedOut, agent.ExitPermanent, "timeoutInSecond")
 		s.checkKeys(t, before...)
 	})
-	t.Run("what a killed attempt left is removed", func(t *testing.T) {
-		b, key, other := bucketName, "large", "neighbour"
-		for _, k := range []*string{&key, &other} {
-			if _, err := s.Client.CreateMultipartUpload(t.Context(), &s3.CreateMultipartUploadInput{Bucket: &b, Key: k}); err != nil {
-				t.Fatal(err)
-			}
-		}
-		tk := toS3(c.endpoints(), s.place(t, key))
-		tk.Time = time.Now().Add(time.Hour)
-		mustSave(t, tk)
-		if left := s.Uploads(t, bucketName); !slices.Contains(left, key) {
-			t.Errorf("uploads of %v are left; one that was begun before ours was due may be another's", left)
-		}
-		tk.Time = time.Now().Add(-time.Hour)
-		mustSave(t, tk)
-		if left := s.Uploads(t, bucketName); !slices.Equal(left, []string{other}) {
-			t.Errorf("uploads of %v are left, want only the neighbour's", left)
-		}
-	})
 }
 
 func TestASourceThatDiesIsReplaced(t *testing.T) {
@@ -166,6 +148,7 @@ func TestASourceThatDiesIsReplaced(t *testing.T) {
 	}
 	l := &logs{}
 	var killed int
+	var beside string
 	s.proxy.Inject(s3test.Fault{When: s3test.IsPart("2"), Times: 1, Do: s3test.During(func() {
 		for i, m := range c.members {
 			if strings.Contains(l.String(), `"taking the snapshot"`) && strings.Contains(l.String(), m.Client) {
@@ -179,7 +162,7 @@ func TestASourceThatDiesIsReplaced(t *testing.T) {
 	if code != agent.ExitDone {
 		t.Fatalf("exit code %d: %+v", code, result.Failure)
 	}
-	if !c.processes[killed].Ended() || !strings.Contains(l.String(), task.ReasonSourceLost) {
+	if !c.processes[killed].Ended() || !strings.Contains(l.String(), v1beta2.BackupReasonSourceLost) {
 		t.Error("the source was not killed in the middle")
 	}
 	checkFile(t, c, s.object(t, "key").Body, result)
@@ -190,23 +173,27 @@ func TestASourceThatDiesIsReplaced(t *testing.T) {
 		result := mustSave(t, tk)
 		checkFile(t, c, s.object(t, "key").Body, result)
 	})
-	t.Run("a majority is not needed", func(t *testing.T) {
+	t.Run("without a majority it is saved beside", func(t *testing.T) {
 		second := (killed + 1) % 3
 		c.processes[second].Kill()
 		result := mustSave(t, tk)
-		checkFile(t, c, s.object(t, "key").Body, result)
+		beside = strings.TrimPrefix(result.Location, "s3://backups/")
+		if result.Quorum == nil || *result.Quorum || !strings.HasPrefix(beside, "key_noquorum_v") {
+			t.Errorf("the result is %+v", result)
+		}
+		checkFile(t, c, s.object(t, beside).Body, result)
 	})
 	t.Run("nobody is left", func(t *testing.T) {
 		for _, p := range c.processes {
 			p.Kill()
 		}
-		result := mustFail(t, tk, task.ReasonNoEndpoint, agent.ExitRetry, "connection refused")
+		result := mustFail(t, tk, v1beta2.BackupReasonNoEndpoint, agent.ExitRetry, "connection refused")
 		if strings.Contains(result.Failure.Message, "rpc error") || strings.Contains(result.Failure.Message, `"`) {
 			t.Errorf("not in a person's words: %s", result.Failure.Message)
 		}
 		tk.Endpoints, tk.Timeout = c.endpoints(), 400*time.Millisecond // some attempts
 		mustFail(t, tk, agent.ReasonTimedOut, agent.ExitPermanent, "connection refused")
-		s.checkKeys(t, "key") // as it was
+		s.checkKeys(t, "key", beside) // as it was
 	})
 }
 
@@ -214,7 +201,7 @@ func TestTwoClustersAreRefused(t *testing.T) {
 	s := startStore(t)
 	a, b := startCluster(t, etcdtest.Newest(), 1), startCluster(t, etcdtest.Newest(), 1)
 	tk := toS3(append(a.endpoints(), b.endpoints()...), s.place(t, "key"))
-	mustFail(t, tk, task.ReasonDifferentClusters, agent.ExitPermanent, b.endpoints()[0])
+	mustFail(t, tk, v1beta2.BackupReasonDifferentClusters, agent.ExitPermanent, b.endpoints()[0])
 	s.checkKeys(t)
 }
 
@@ -225,6 +212,7 @@ func TestWhatUsersGetWrong(t *testing.T) {
 	if err := os.WriteFile(filepath.Join(dir, "there"), []byte("old"), 0o600); err != nil {
 		t.Fatal(err)
 	}
+	own(t, dir)
 	if err := os.Symlink("/etc", filepath.Join(dir, "escape")); err != nil {
 		t.Fatal(err)
 	}
@@ -235,16 +223,18 @@ func TestWhatUsersGetWrong(t *testing.T) {
 		reason string
 		words  string
 	}{
-		"no such bucket":           {task: toS3(nil, s.place(t, "key")), change: func(tk *task.Task) { tk.S3.Bucket = "nowhere" }, reason: "BucketNotFound", words: "create it"},
-		"wrong credentials":        {task: toS3(nil, s.place(t, "key")), change: func(tk *task.Task) { tk.S3.SecretDir = s3test.SecretDir(t, s.AccessKey, "x") }, reason: "CredentialsInvalid", words: "aws_secret_access_key"},
-		"an object is there":       {task: toS3(nil, s.place(t, "there")), change: func(tk *task.Task) { tk.Overwrite = false }, reason: task.ReasonAlreadyExists, words: "overwrite"},
-		"a file is there":          {task: toPVC(nil, dir, "there"), change: func(tk *task.Task) { tk.Overwrite = false }, reason: task.ReasonAlreadyExists, words: "overwrite"},
-		"a path above the root":    {task: toPVC(nil, dir, "../file"), reason: agent.ReasonInvalidPath, words: "pvc.path"},
-		"an absolute path":         {task: toPVC(nil, dir, "/etc/file"), reason: agent.ReasonInvalidPath, words: "pvc.path"},
-		"a path to a folder":       {task: toPVC(nil, dir, "folder/"), reason: agent.ReasonInvalidPath, words: "pvc.path"},
-		"a link out of the volume": {task: toPVC(nil, dir, "escape/file"), reason: agent.ReasonInvalidPath, words: "pvc.path"},
-		"a file as a folder":       {task: toPVC(nil, dir, "there/file"), reason: agent.ReasonInvalidPath, words: "pvc.path"},
-		"no scheme":                {task: toPVC([]string{"host:2379"}, dir, "file"), reason: agent.ReasonInvalidTask, words: "http://host:2379"},
+		"no such bucket":            {task: toS3(nil, s.place(t, "key")), change: func(tk *task.Task) { tk.S3.Bucket = "nowhere" }, reason: "BucketNotFound", words: "create it"},
+		"wrong credentials":         {task: toS3(nil, s.place(t, "key")), change: func(tk *task.Task) { tk.S3.SecretDir = s3test.SecretDir(t, s.AccessKey, "x") }, reason: "CredentialsInvalid", words: "aws_secret_access_key"},
+		"an object is there":        {task: toS3(nil, s.place(t, "there")), change: func(tk *task.Task) { tk.Overwrite = false }, reason: v1beta2.BackupReasonAlreadyExists, words: "overwrite"},
+		"a file is there":           {task: toPVC(nil, dir, "there"), change: func(tk *task.Task) { tk.Overwrite = false }, reason: v1beta2.BackupReasonAlreadyExists, words: "overwrite"},
+		"a file of somebody else":   {task: toPVC(nil, dir, "there"), reason: v1beta2.BackupReasonForeignFile, words: "remove it"},
+		"the operator's own folder": {task: toPVC(nil, dir, "a/.etcd-backups/file"), reason: agent.ReasonInvalidPath, words: "choose another path"},
+		"a path above the root":     {task: toPVC(nil, dir, "../file"), reason: agent.ReasonInvalidPath, words: "pvc.path"},
+		"an absolute path":          {task: toPVC(nil, dir, "/etc/file"), reason: agent.ReasonInvalidPath, words: "pvc.path"},
+		"a path to a folder":        {task: toPVC(nil, dir, "folder/"), reason: agent.ReasonInvalidPath, words: "pvc.path"},
+		"a link out of the volume":  {task: toPVC(nil, dir, "escape/file"), reason: agent.ReasonInvalidPath, words: "pvc.path"},
+		"a file as a folder":        {task: toPVC(nil, dir, "there/file"), reason: agent.ReasonInvalidPath, words: "pvc.path"},
+		"no scheme":                 {task: toPVC([]string{"host:2379"}, dir, "file"), reason: agent.ReasonInvalidTask, words: "http://host:2379"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			if row.task.Endpoints == nil {
@@ -261,12 +251,12 @@ func TestWhatUsersGetWrong(t *testing.T) {
 		t.Errorf("the file holds %q: %v", got, err)
 	}
 	entries, err := os.ReadDir(dir)
-	if err != nil || len(entries) != 2 {
+	if err != nil || len(entries) != 3 {
 		t.Errorf("the volume holds %v (%v), want what was there before", entries, err)
 	}
 	t.Run("a TLS endpoint without TLS", func(t *testing.T) {
 		tk := toPVC([]string{strings.Replace(c.endpoints()[0], "http", "https", 1)}, dir, "file")
-		mustFail(t, tk, task.ReasonTLSInvalid, agent.ExitRetry, "scheme")
+		mustFail(t, tk, v1beta2.BackupReasonTLSInvalid, agent.ExitRetry, "scheme")
 	})
 	t.Run("a store that is not there", func(t *testing.T) {
 		tk := toS3(c.endpoints(), s.place(t, "key"))
@@ -279,22 +269,24 @@ func TestRetention(t *testing.T) {
 	s, c := startStore(t), startCluster(t, etcdtest.Newest(), 1)
 	c.fill(t, 3, 10)
 	dir := t.TempDir()
-	const old = 1020 // more than a page of S3's list
+	const old, onVolume = 1020, 20 // more than a page of S3's list
 	neighbours := []string{"etcd", "etcd_v1_b_v1_2001-01-01-00:00:00", "etcd_v1_2001-01-01-00:00:00.zst", "etcdx_v1_2001-01-01-00:00:00"}
 	names := slices.Clone(neighbours)
 	for i := range old {
-		names = append(names, retention.Name("etcd", int64(1_000_000-i), due.Add(time.Duration(i-old)*time.Hour)))
+		names = append(names, snapshotname.Name("etcd", int64(1_000_000-i), due.Add(time.Duration(i-old)*time.Hour)))
 	}
-	for _, name := range names {
+	cluster := mustSave(t, toPVC(c.endpoints(), t.TempDir(), "file")).ClusterID
+	for i, name := range names {
 		b, key := bucketName, "dir/"+name
-		if _, err := s.Client.PutObject(t.Context(), &s3.PutObjectInput{Bucket: &b, Key: &key, Body: strings.NewReader("x")}); err != nil {
+		of := map[string]string{metaCluster: cluster, metaRevision: "3"}
+		if _, err := s.Client.PutObject(t.Context(), &s3.PutObjectInput{Bucket: &b, Key: &key, Body: strings.NewReader("x"), Metadata: of}); err != nil {
 			t.Fatal(err)
 		}
-		if err := os.WriteFile(filepath.Join(dir, name), []byte("x"), 0o600); err != nil {
-			t.Fatal(err)
+		if i < len(neighbours) || i >= len(names)-onVolume {
+			storeFile(t, dir, name, of)
 		}
 	}
-	want := slices.Concat(names[len(names)-2:], neighbours, []string{retention.Name("etcd", 5, due)})
+	want := slices.Concat(names[len(names)-2:], neighbours, []string{snapshotname.Name("etcd", 5, due)})
 	slices.Sort(want)
 	repeated := func(tk task.Task) task.Task {
 		tk.Repeated, tk.MaxBackups, tk.Overwrite = true, 3, false
@@ -313,7 +305,7 @@ func TestRetention(t *testing.T) {
 	})
 	t.Run("a volume", func(t *testing.T) {
 		result := mustSave(t, repeated(toPVC(c.endpoints(), dir, "etcd")))
-		if result.Deleted != old-2 || result.RetentionError != "" {
+		if result.Deleted != onVolume-2 || result.RetentionError != "" {
 			t.Errorf("the result is %+v", result)
 		}
 		entries, err := os.ReadDir(dir)
@@ -324,13 +316,16 @@ func TestRetention(t *testing.T) {
 		for _, e := range entries {
 			left = append(left, e.Name())
 		}
-		if !slices.Equal(left, want) {
+		if want := append([]string{ownDir}, want...); !slices.Equal(left, want) {
 			t.Errorf("left are %v, want %v", left, want)
+		}
+		if sidecars, err := os.ReadDir(filepath.Join(dir, ownDir)); err != nil || len(sidecars) != len(want) {
+			t.Errorf("%d files describe %d snapshots (%v)", len(sidecars), len(want), err)
 		}
 	})
 	t.Run("by age", func(t *testing.T) {
 		tk := repeated(toPVC(c.endpoints(), dir, "etcd"))
-		tk.MaxBackups, tk.MaxAge, tk.Time = 0, time.Since(due.Add(-90*time.Minute)), due.Add(time.Hour)
+		tk.MaxBackups, tk.MaxAge, tk.Time = 0, 150*time.Minute, due.Add(time.Hour)
 		if result := mustSave(t, tk); result.Deleted != 1 {
 			t.Errorf("deleted %d, want the one that is two hours older", result.Deleted)
 		}

@@ -20,7 +20,7 @@ import (
 	"google.golang.org/grpc/keepalive"
 	"google.golang.org/grpc/status"
 
-	"github.com/etcd-operators/etcd-operators/operators/etcd-backup-operator/internal/task"
+	"github.com/etcd-operators/etcd-operators/api/v1beta2"
 	"github.com/etcd-operators/etcd-operators/shared/agent"
 	"github.com/etcd-operators/etcd-operators/shared/agent/runner"
 	"github.com/etcd-operators/etcd-operators/shared/etcdclient"
@@ -43,11 +43,14 @@ type member struct {
 	endpoint    string
 	conn        *grpc.ClientConn
 	as          *etcdclient.Session
+	withheld    error // why as is nil although there is a password
 	cluster, id uint64
 	revision    int64
 	version     string
 	leader      bool
 	learner     bool
+	// health is whether it is fit to be the source.
+	health
 }
 
 // answer is a member, or why there is none.
@@ -59,15 +62,37 @@ type answer struct {
 // source asks all endpoints and returns the member to take the snapshot from, whose
 // connection the caller closes. Endpoints in broken are taken only if there is no
 // other.
+//
+// Without a quorum all are asked again for a while, since elections and restarts pass.
 func (j *job) source(ctx context.Context, broken map[string]bool) (member, error) {
+	for end := time.Now().Add(j.quorumPatience()); ; {
+		chosen, err := j.sourceNow(ctx, broken)
+		if err != nil || chosen.standing() == standingGood || !time.Now().Before(end) {
+			return chosen, err
+		}
+		j.log.Info("waiting for a healthy member with a quorum", "best", chosen.endpoint, "trouble", chosen.trouble())
+		_ = chosen.conn.Close() // nothing is under way on it
+		select {
+		case <-ctx.Done():
+			return member{}, ctx.Err()
+		case <-time.After(j.limits.backoff):
+		}
+	}
+}
+
+// sourceNow asks once.
+func (j *job) sourceNow(ctx context.Context, broken map[string]bool) (member, error) {
 	config, err := loadTLS(j.task.TLSDir)
 	if err != nil {
 		return member{}, err
 	}
 	answers := j.ask(ctx, config)
 	chosen, err := j.choose(answers, broken)
+	if err == nil {
+		err = j.checkStore(chosen.cluster)
+	}
 	for _, a := range answers {
-		if a.conn != nil && a.conn != chosen.conn {
+		if a.conn != nil && (err != nil || a.conn != chosen.conn) {
 			_ = a.conn.Close() // nothing is under way on it
 		}
 		if a.err != nil {
@@ -77,8 +102,8 @@ func (j *job) source(ctx context.Context, broken map[string]bool) (member, error
 	return chosen, err
 }
 
-// ask asks all endpoints at the same time. After the first answer, the others have
-// only a little time left: one that is alive needs no more.
+// ask asks all endpoints at the same time. After the first answer with a quorum, the
+// others have only a little time left: one that is alive needs no more.
 func (j *job) ask(ctx context.Context, config *tls.Config) []answer {
 	ctx, cancel := context.WithTimeout(ctx, j.limits.ask)
 	defer cancel()
@@ -93,21 +118,26 @@ func (j *job) ask(ctx context.Context, config *tls.Config) []answer {
 	}
 	incoming := make(chan numbered, len(endpoints))
 	for i, endpoint := range endpoints {
-		go func() { incoming <- numbered{askOne(ctx, endpoint, config, as), i} }()
+		go func() { incoming <- numbered{askOne(ctx, endpoint, config, as, j.withheld(endpoint)), i} }()
 	}
 	answers := make([]answer, len(endpoints))
 	for range endpoints {
 		a := <-incoming // each ends with ctx
 		answers[a.index] = a.answer
-		if a.err == nil {
+		if a.err == nil && a.quorum {
 			time.AfterFunc(j.limits.stragglers, cancel)
 		}
 	}
 	return answers
 }
 
-func askOne(ctx context.Context, endpoint string, config *tls.Config, as *etcdclient.Session) answer {
-	a := answer{member: member{endpoint: endpoint, as: as}}
+// askOne asks one endpoint. withheld is why neither the password nor what etcd gives for it
+// goes there; nil if it does.
+func askOne(ctx context.Context, endpoint string, config *tls.Config, as *etcdclient.Session, withheld error) answer {
+	if withheld != nil {
+		as = nil
+	}
+	a := answer{member: member{endpoint: endpoint, as: as, withheld: withheld}}
 	a.conn, a.err = dial(endpoint, config, as)
 	if a.err != nil {
 		return a
@@ -115,11 +145,16 @@ func askOne(ctx context.Context, endpoint string, config *tls.Config, as *etcdcl
 	status := func() (*pb.StatusResponse, error) {
 		return pb.NewMaintenanceClient(a.conn).Status(ctx, &pb.StatusRequest{})
 	}
+	proof := make(chan reading, 1)
+	go func() { proof <- readIndex(ctx, a.conn) }() // it ends with ctx
 	got, err := status()
-	if err != nil && reasonOf(err) == task.ReasonAuthenticationRequired {
+	if err != nil && reasonOf(err) == v1beta2.BackupReasonAuthenticationRequired {
 		if err = as.Authenticate(ctx, a.conn); err == nil {
 			got, err = status()
 		}
+	}
+	if err != nil && withheld != nil && reasonOf(err) == v1beta2.BackupReasonAuthenticationRequired {
+		err = withheld
 	}
 	if err != nil {
 		_ = a.conn.Close() // nothing is under way on it
@@ -129,6 +164,16 @@ func askOne(ctx context.Context, endpoint string, config *tls.Config, as *etcdcl
 	h := got.GetHeader()
 	a.cluster, a.id, a.revision = h.GetClusterId(), h.GetMemberId(), h.GetRevision()
 	a.version, a.leader, a.learner = got.GetVersion(), got.GetLeader() == h.GetMemberId(), got.GetIsLearner()
+	a.health = examine(got)
+	if r := <-proof; r.quorum {
+		// Status was answered beside the read, so its revision may be older.
+		a.quorum, a.revision = true, max(a.revision, r.revision)
+		if r.revision == 0 { // the read was refused
+			if again, err := status(); err == nil {
+				a.revision = max(a.revision, again.GetHeader().GetRevision())
+			}
+		}
+	}
 	return a
 }
 
@@ -138,11 +183,11 @@ func diagnose(ctx context.Context, endpoint string, config *tls.Config, err erro
 		return errors.New("no answer in time")
 	}
 	u, wrong := url.Parse(endpoint)
-	if wrong != nil || u.Scheme != "https" || reasonOf(err) != task.ReasonNoEndpoint {
+	if wrong != nil || u.Scheme != "https" || reasonOf(err) != v1beta2.BackupReasonNoEndpoint {
 		return err
 	}
 	if alert := tlsRefusal(ctx, u.Hostname(), cmp.Or(u.Port(), clientPort), config); alert != nil {
-		return runner.Passing(task.ReasonTLSInvalid, "%w", alert)
+		return runner.Passing(v1beta2.BackupReasonTLSInvalid, "%w", alert)
 	}
 	return err
 }
@@ -170,22 +215,24 @@ func dial(endpoint string, config *tls.Config, as *etcdclient.Session) (*grpc.Cl
 		grpc.WithKeepaliveParams(keepalive.ClientParameters{Time: keepaliveTime, Timeout: keepaliveTimeout}))...)
 }
 
-// choose picks the member to take the snapshot from.
+// choose picks the member to take the snapshot from: a healthy one with a quorum, else one
+// that no other accuses, else any.
 func (j *job) choose(answers []answer, broken map[string]bool) (member, error) {
+	if err := oneCluster(answers); err != nil {
+		return member{}, err
+	}
 	var members []member
-	for _, a := range answers {
+	for _, a := range accused(answers) {
 		if a.err == nil && !a.learner {
 			members = append(members, a.member)
 		}
-	}
-	if err := oneCluster(answers); err != nil {
-		return member{}, err
 	}
 	if len(members) == 0 {
 		return member{}, j.noMember(answers)
 	}
 	return slices.MinFunc(members, func(a, b member) int {
 		return cmp.Or(
+			cmp.Compare(a.standing(), b.standing()),
 			before(!broken[a.endpoint], !broken[b.endpoint]),
 			cmp.Compare(b.revision, a.revision),
 			before(!a.leader, !b.leader))
@@ -215,7 +262,7 @@ func oneCluster(answers []answer) error {
 			first = &a.member
 		}
 		if a.cluster != first.cluster {
-			return runner.Refuse(task.ReasonDifferentClusters, "the endpoints are of different clusters: %s is of cluster %016x and %s of %016x: name only endpoints of one", first.endpoint, first.cluster, a.endpoint, a.cluster)
+			return runner.Refuse(v1beta2.BackupReasonDifferentClusters, "the endpoints are of different clusters: %s is of cluster %016x and %s of %016x: name only endpoints of one", first.endpoint, first.cluster, a.endpoint, a.cluster)
 		}
 	}
 	return nil
@@ -226,7 +273,7 @@ func (j *job) noMember(answers []answer) error {
 	var words []string
 	count := map[string]int{}
 	for _, a := range answers {
-		reason, why := task.ReasonNoEndpoint, "it is a learner, whose data may lag"
+		reason, why := v1beta2.BackupReasonNoEndpoint, "it is a learner, whose data may lag"
 		if a.err != nil {
 			reason, why = reasonOf(a.err), wordsOf(a.err)
 		}
@@ -237,13 +284,15 @@ func (j *job) noMember(answers []answer) error {
 	switch {
 	case count[agent.ReasonInvalidTask] == len(answers):
 		return runner.Refuse(agent.ReasonInvalidTask, "no endpoint can be used (%s)", all)
-	case count[task.ReasonAuthenticationRequired] > 0:
-		return runner.Refuse(task.ReasonAuthenticationRequired, "etcd's authentication refuses the backup (%s): %s", all, j.advice())
-	case count[task.ReasonTLSInvalid] > 0:
+	case count[v1beta2.BackupReasonPasswordWithheld] > 0:
+		return runner.Refuse(v1beta2.BackupReasonPasswordWithheld, "etcd asks for a user, and the password stays here (%s)", all)
+	case count[v1beta2.BackupReasonAuthenticationRequired] > 0:
+		return runner.Refuse(v1beta2.BackupReasonAuthenticationRequired, "etcd's authentication refuses the backup (%s): %s", all, j.advice())
+	case count[v1beta2.BackupReasonTLSInvalid] > 0:
 		// Not for good: certificates are replaced one after the other.
-		return runner.Passing(task.ReasonTLSInvalid, "no TLS connection can be made (%s): check the endpoints' scheme, and the certificate and CA in the Secret clientTLSSecret, or in that of the EtcdCluster's operators", all)
+		return runner.Passing(v1beta2.BackupReasonTLSInvalid, "no TLS connection can be made (%s): check the endpoints' scheme, and the certificate and CA in the Secret clientTLSSecret, or in that of the EtcdCluster's operators", all)
 	}
-	return runner.Passing(task.ReasonNoEndpoint, "no endpoint answers (%s): check etcdEndpoints, and that the members run", all)
+	return runner.Passing(v1beta2.BackupReasonNoEndpoint, "no endpoint answers (%s): check etcdEndpoints, and that the members run", all)
 }
 
 // reasonOf sorts what gRPC only says in words.
@@ -253,20 +302,20 @@ func reasonOf(err error) string {
 		return known.Reason
 	}
 	if errors.Is(err, etcdclient.ErrUnauthorized) {
-		return task.ReasonAuthenticationRequired
+		return v1beta2.BackupReasonAuthenticationRequired
 	}
 	s := status.Convert(err)
 	switch {
 	case s.Code() == codes.PermissionDenied, s.Code() == codes.Unauthenticated,
 		strings.HasPrefix(s.Message(), "auth: "), // etcd 3.5, without a code
 		strings.Contains(s.Message(), "user name is empty"), strings.Contains(s.Message(), "auth token"):
-		return task.ReasonAuthenticationRequired
+		return v1beta2.BackupReasonAuthenticationRequired
 	case strings.Contains(s.Message(), "authentication handshake failed"),
 		// A server that wants TLS hangs up on one that doesn't begin with it.
 		strings.Contains(s.Message(), "error reading server preface"):
-		return task.ReasonTLSInvalid
+		return v1beta2.BackupReasonTLSInvalid
 	}
-	return task.ReasonNoEndpoint
+	return v1beta2.BackupReasonNoEndpoint
 }
 
 // wordsOf is gRPC's message without its own wrapping.

@@ -11,7 +11,7 @@ import (
 	"google.golang.org/grpc"
 	"google.golang.org/grpc/status"
 
-	"github.com/etcd-operators/etcd-operators/operators/etcd-backup-operator/internal/task"
+	"github.com/etcd-operators/etcd-operators/api/v1beta2"
 	"github.com/etcd-operators/etcd-operators/shared/agent"
 	"github.com/etcd-operators/etcd-operators/shared/agent/runner"
 )
@@ -41,7 +41,7 @@ var errSilent = errors.New("the member has gone silent")
 
 // open asks a member for its snapshot. The caller closes the stream. That etcd's
 // authentication refuses it comes in place of the first part: etcd may know who asks, by the
-// name in a certificate, and that he may not; then he says who else he is.
+// name in a certificate, and refuse him; then he says who else he is.
 func open(ctx context.Context, from member, stall time.Duration, advice string) (*stream, error) {
 	s := &stream{from: from, stall: stall, advice: advice}
 	s.ctx, s.cancel = context.WithCancelCause(ctx)
@@ -54,6 +54,9 @@ func open(ctx context.Context, from member, stall time.Duration, advice string) 
 	})
 	if err != nil {
 		defer s.close()
+		if from.withheld != nil && reasonOf(err) == v1beta2.BackupReasonAuthenticationRequired {
+			return nil, from.withheld
+		}
 		return nil, s.lost(err)
 	}
 	return s, nil
@@ -80,7 +83,7 @@ func (s *stream) Read(p []byte) (int, error) {
 	for len(s.rest) == 0 {
 		if s.over {
 			if s.remaining > 0 {
-				return 0, runner.Passing(task.ReasonSourceLost, "member %016x at %s ended its snapshot %d bytes early", s.from.id, s.from.endpoint, s.remaining)
+				return 0, runner.Passing(v1beta2.BackupReasonSourceLost, "member %016x at %s ended its snapshot %d bytes early", s.from.id, s.from.endpoint, s.remaining)
 			}
 			return 0, io.EOF
 		}
@@ -98,10 +101,10 @@ func (s *stream) lost(err error) error {
 	if errors.Is(context.Cause(s.ctx), errSilent) {
 		return runner.Passing(agent.ReasonStalled, "member %016x at %s sent nothing of its snapshot for %s", s.from.id, s.from.endpoint, s.stall)
 	}
-	if reasonOf(err) == task.ReasonAuthenticationRequired {
-		return runner.Refuse(task.ReasonAuthenticationRequired, "etcd's authentication refuses a snapshot (%s): %s", status.Convert(err).Message(), s.advice)
+	if reasonOf(err) == v1beta2.BackupReasonAuthenticationRequired {
+		return runner.Refuse(v1beta2.BackupReasonAuthenticationRequired, "etcd's authentication refuses a snapshot (%s): %s", status.Convert(err).Message(), s.advice)
 	}
-	return runner.Passing(task.ReasonSourceLost, "member %016x at %s broke off its snapshot: %s", s.from.id, s.from.endpoint, wordsOf(err))
+	return runner.Passing(v1beta2.BackupReasonSourceLost, "member %016x at %s broke off its snapshot: %s", s.from.id, s.from.endpoint, wordsOf(err))
 }
 
 func (s *stream) close() {

@@ -14,7 +14,7 @@ import (
 	"google.golang.org/grpc/codes"
 	"google.golang.org/grpc/status"
 
-	"github.com/etcd-operators/etcd-operators/operators/etcd-backup-operator/internal/task"
+	"github.com/etcd-operators/etcd-operators/api/v1beta2"
 	"github.com/etcd-operators/etcd-operators/shared/agent"
 )
 
@@ -29,6 +29,22 @@ type fake struct {
 	silent bool
 	status *pb.StatusResponse
 	asked  int
+	// read is how a linearizable read ends: nil for a revision, and isolated for never.
+	read     error
+	isolated bool
+	pb.UnimplementedKVServer
+}
+
+// Range is a read that a quorum answers, unless the member is isolated.
+func (f *fake) Range(ctx context.Context, in *pb.RangeRequest) (*pb.RangeResponse, error) {
+	if in.Serializable {
+		return nil, status.Error(codes.InvalidArgument, "that proves no quorum")
+	}
+	if f.isolated {
+		<-ctx.Done()
+		return nil, ctx.Err()
+	}
+	return &pb.RangeResponse{Header: f.status.Header}, f.read
 }
 
 func (f *fake) Status(_ context.Context, _ *pb.StatusRequest) (*pb.StatusResponse, error) {
@@ -74,6 +90,7 @@ func serve(t *testing.T, f *fake) string {
 	}
 	server := grpc.NewServer()
 	pb.RegisterMaintenanceServer(server, f)
+	pb.RegisterKVServer(server, f)
 	go func() { _ = server.Serve(l) }() // it ends with the test
 	t.Cleanup(server.Stop)
 	return "http://" + l.Addr().String()
@@ -81,7 +98,9 @@ func serve(t *testing.T, f *fake) string {
 
 func TestStreamsThatAreNotWholeAreRefused(t *testing.T) {
 	s := startStore(t)
-	good := snapshotOf(8 << 20)
+	good := snapshotOf(8 << 20) // whose digest comes as a message of its own
+	small := snapshotOf(4 << 10)
+	small[len(small)-1] ^= 1
 	wrong := slices.Clone(good)
 	wrong[len(wrong)-1] ^= 1
 	damaged := slices.Clone(good)
@@ -91,13 +110,15 @@ func TestStreamsThatAreNotWholeAreRefused(t *testing.T) {
 		reason string
 		words  string
 	}{
-		"a wrong digest":      {fake: fake{content: wrong}, reason: task.ReasonCorruptStream, words: "sha256"},
-		"a damaged byte":      {fake: fake{content: damaged}, reason: task.ReasonCorruptStream, words: "sha256"},
-		"truncated":           {fake: fake{content: good[:len(good)-4096]}, reason: task.ReasonCorruptStream, words: "corrupt"},
-		"truncated to a byte": {fake: fake{content: good[:1]}, reason: task.ReasonCorruptStream, words: "corrupt"},
-		"empty":               {fake: fake{}, reason: task.ReasonCorruptStream, words: "corrupt"},
-		"less than announced": {fake: fake{content: good, announced: 512}, reason: task.ReasonSourceLost, words: "512 bytes early"},
-		"broken off":          {fake: fake{content: good[:6<<20], end: status.Error(codes.Unavailable, "going away")}, reason: task.ReasonSourceLost, words: "going away"},
+		"a wrong digest": {fake: fake{content: wrong}, reason: v1beta2.BackupReasonCorruptStream, words: "sha256"},
+		"a wrong digest, in the message of the data": {fake: fake{content: small}, reason: v1beta2.BackupReasonCorruptStream, words: "sha256"},
+		"no digest":           {fake: fake{content: good[:8<<20]}, reason: v1beta2.BackupReasonCorruptStream, words: "corrupt"},
+		"a damaged byte":      {fake: fake{content: damaged}, reason: v1beta2.BackupReasonCorruptStream, words: "sha256"},
+		"truncated":           {fake: fake{content: good[:len(good)-4096]}, reason: v1beta2.BackupReasonCorruptStream, words: "corrupt"},
+		"truncated to a byte": {fake: fake{content: good[:1]}, reason: v1beta2.BackupReasonCorruptStream, words: "corrupt"},
+		"empty":               {fake: fake{}, reason: v1beta2.BackupReasonCorruptStream, words: "corrupt"},
+		"less than announced": {fake: fake{content: good, announced: 512}, reason: v1beta2.BackupReasonSourceLost, words: "512 bytes early"},
+		"broken off":          {fake: fake{content: good[:6<<20], end: status.Error(codes.Unavailable, "going away")}, reason: v1beta2.BackupReasonSourceLost, words: "going away"},
 		"silent":              {fake: fake{content: good[:6<<20], silent: true}, reason: agent.ReasonStalled, words: "sent nothing"},
 	} {
 		for _, compression := range []string{"", zstd} {
@@ -107,8 +128,8 @@ func TestStreamsThatAreNotWholeAreRefused(t *testing.T) {
 				tk := toPVC([]string{endpoint}, dir, "file")
 				tk.Compression = compression
 				mustFail(t, tk, c.reason, agent.ExitRetry, c.words)
-				if entries, err := os.ReadDir(dir); err != nil || len(entries) > 0 {
-					t.Errorf("the volume holds %v (%v)", entries, err)
+				if entries, err := os.ReadDir(dir); err != nil || len(entries) > 1 || entries[0].Name() != ownDir {
+					t.Errorf("the volume holds %v (%v), want only the operator's mark", entries, err)
 				}
 				if name == "silent" {
 					return // one is enough of what takes seconds
@@ -133,7 +154,7 @@ func TestTheRightMemberIsTheSource(t *testing.T) {
 		"the leader if it is ahead":    {members: []*pb.StatusResponse{answering(1, 9, 1, false), answering(2, 8, 1, false)}, want: 1},
 		"never a learner":              {members: []*pb.StatusResponse{answering(1, 9, 3, true), answering(2, 8, 3, false)}, want: 2},
 		"among equals the first named": {members: []*pb.StatusResponse{answering(4, 9, 3, false), answering(2, 9, 3, false)}, want: 4},
-		"only a learner":               {members: []*pb.StatusResponse{answering(1, 9, 3, true)}, reason: task.ReasonNoEndpoint},
+		"only a learner":               {members: []*pb.StatusResponse{answering(1, 9, 3, true)}, reason: v1beta2.BackupReasonNoEndpoint},
 	} {
 		t.Run(name, func(t *testing.T) {
 			var endpoints []string

@@ -10,6 +10,7 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/etcd-operators/etcd-operators/api/v1beta2"
 	"github.com/etcd-operators/etcd-operators/operators/etcd-backup-operator/internal/task"
 	"github.com/etcd-operators/etcd-operators/shared/agent"
 	"github.com/etcd-operators/etcd-operators/shared/etcdtest"
@@ -98,7 +99,7 @@ func TestTLS(t *testing.T) {
 			if row.change != nil {
 				row.change(&tk)
 			}
-			result := mustFail(t, tk, task.ReasonTLSInvalid, agent.ExitRetry, row.words)
+			result := mustFail(t, tk, v1beta2.BackupReasonTLSInvalid, agent.ExitRetry, row.words)
 			if t.Failed() {
 				t.Logf("%s: %+v", row.reason, result.Failure)
 			}
@@ -183,13 +184,13 @@ func TestTheNameInACertificate(t *testing.T) {
 				volume := t.TempDir()
 				tk := secured(c, volume, secret(t, ours.Issue(t, row.name).Files(ours)))
 				if row.auth != nil {
-					tk.AuthDir = mounted(t, row.auth)
+					tk.AuthDir, tk.Cluster, tk.OwnAuth = mounted(t, row.auth), "example", true
 				}
 				if row.words == "" {
 					checkStored(t, c, volume, mustSave(t, tk))
 					return
 				}
-				mustFail(t, tk, task.ReasonAuthenticationRequired, agent.ExitPermanent, row.words)
+				mustFail(t, tk, v1beta2.BackupReasonAuthenticationRequired, agent.ExitPermanent, row.words)
 			})
 		}
 	})
@@ -206,8 +207,8 @@ func TestAStrangerIsToldWhy(t *testing.T) {
 			"a stranger's":   others.Issue(t, "root").Config(t, ours),
 		} {
 			for range 100 {
-				a := askOne(t.Context(), "https://"+c.members[0].Client, config, session(""))
-				if a.err == nil || reasonOf(a.err) != task.ReasonTLSInvalid || !strings.Contains(wordsOf(a.err), "tls: ") {
+				a := askOne(t.Context(), "https://"+c.members[0].Client, config, session(""), nil)
+				if a.err == nil || reasonOf(a.err) != v1beta2.BackupReasonTLSInvalid || !strings.Contains(wordsOf(a.err), "tls: ") {
 					t.Fatalf("%s: %v", what, a.err)
 				}
 			}

@@ -9,17 +9,21 @@ import (
 	"io/fs"
 	"os"
 	"path"
+	"slices"
 	"strings"
 	"syscall"
 	"time"
 
-	"github.com/etcd-operators/etcd-operators/operators/etcd-backup-operator/internal/task"
+	"github.com/etcd-operators/etcd-operators/api/v1beta2"
+	"github.com/etcd-operators/etcd-operators/shared/agent"
 	"github.com/etcd-operators/etcd-operators/shared/agent/runner"
 )
 
 const (
 	// copyBuffer is how much is written at a time.
 	copyBuffer = 1 << 20
+	// temporaryPrefix begins the names of temporary files and directories.
+	temporaryPrefix = ".etcd-backup-"
 	// idle is how long a temporary file of the same EtcdBackup, but of another time,
 	// was not written to when it is taken for one of a Job that was killed.
 	idle = time.Hour
@@ -29,7 +33,8 @@ const (
 )
 
 // volume stores into a mounted PersistentVolumeClaim. Nothing above the mount can be
-// reached, by .. or by a symbolic link.
+// reached, by .. or by a symbolic link; and nothing is written but below a directory that
+// the operator has made (see claim), nor replaced but what it has written.
 type volume struct {
 	*job
 	root *os.Root
@@ -42,6 +47,9 @@ func openVolume(j *job) (*volume, error) {
 	if err != nil {
 		return nil, err
 	}
+	if slices.Contains(strings.Split(file, "/"), ownDir) {
+		return nil, errors.Join(root.Close(), runner.Refuse(agent.ReasonInvalidPath, "pvc.path %q leads through %s, where the operator keeps what it knows of backups: choose another path", j.task.PVC.Path, ownDir))
+	}
 	return &volume{job: j, root: root, file: file}, nil
 }
 
@@ -51,13 +59,13 @@ func (v *volume) location(name string) string { return v.task.PVC.Location(name)
 
 // mark is what the names of temporary files of this EtcdBackup begin with; stamp, those
 // of this very backup.
-func (v *volume) mark() string  { return ".etcd-backup-" + v.task.UID + "-" }
+func (v *volume) mark() string  { return temporaryPrefix + v.task.UID + "-" }
 func (v *volume) stamp() string { return fmt.Sprintf("%s%d-", v.mark(), v.task.Time.Unix()) }
 
 // prepare makes the folder, and removes temporary files of attempts that were killed.
 func (v *volume) prepare(context.Context) error {
 	dir := path.Dir(v.file)
-	if err := v.root.MkdirAll(dir, dirMode); err != nil {
+	if err := v.claim(dir); err != nil {
 		return err
 	}
 	if err := v.checkAbsent(); err != nil {
@@ -89,15 +97,16 @@ func (v *volume) left(name string) bool {
 	return err == nil && time.Since(info.ModTime()) > idle
 }
 
-// mayReplace tells whether a file of that name may be replaced. A repeated backup's name
-// is its own.
-func (v *volume) mayReplace() bool { return v.task.Overwrite || v.task.Repeated }
-
+// checkAbsent refuses a path that is taken and must not be replaced.
 func (v *volume) checkAbsent() error {
-	if v.mayReplace() {
+	if v.task.Overwrite || v.task.Repeated {
 		return nil
 	}
-	_, err := v.root.Lstat(v.file)
+	return v.absent(v.file)
+}
+
+func (v *volume) absent(name string) error {
+	_, err := v.root.Lstat(name)
 	if errors.Is(err, fs.ErrNotExist) {
 		return nil
 	}
@@ -108,13 +117,13 @@ func (v *volume) checkAbsent() error {
 }
 
 func (v *volume) exists() error {
-	return runner.Refuse(task.ReasonAlreadyExists, "there is a file %s already, and overwrite is false: choose another path, or remove the file", v.file)
+	return runner.Refuse(v1beta2.BackupReasonAlreadyExists, "there is a file %s already, and overwrite is false: choose another path, or remove the file", v.file)
 }
 
 // put writes a temporary file in the same folder and renames it when all of it is on
 // the disk. A crash at any line leaves either what was there or the whole new file
 // under the name.
-func (v *volume) put(_ context.Context, name string, r io.Reader, _ map[string]string) error {
+func (v *volume) put(_ context.Context, name string, r io.Reader, metadata map[string]string, replace bool) error {
 	temporary := path.Join(path.Dir(name), v.stamp()+rand.Text()[:8])
 	f, err := v.root.OpenFile(temporary, os.O_WRONLY|os.O_CREATE|os.O_EXCL, fileMode)
 	if err != nil {
@@ -126,7 +135,7 @@ func (v *volume) put(_ context.Context, name string, r io.Reader, _ map[string]s
 	}
 	err = errors.Join(err, f.Close())
 	if err == nil {
-		err = v.publish(temporary, name)
+		err = v.describeAndPublish(temporary, name, metadata, replace)
 	}
 	if err != nil {
 		return errors.Join(err, v.discard(temporary))
@@ -137,9 +146,31 @@ func (v *volume) put(_ context.Context, name string, r io.Reader, _ map[string]s
 // onlyWriter keeps io.CopyBuffer to its buffer.
 type onlyWriter struct{ io.Writer }
 
+// describeAndPublish gives a complete file its name, and says beside it of what it is. A
+// crash in between leaves words of both what was there and the new file: which of them are
+// true, the file itself tells (see sidecar).
+func (v *volume) describeAndPublish(temporary, name string, metadata map[string]string, replace bool) error {
+	is, err := v.fingerprint(temporary)
+	if err != nil {
+		return err
+	}
+	own := described{fingerprint: is, Metadata: metadata}
+	both := []described{own}
+	if was, err := v.description(name); err == nil && was != nil {
+		both = append(both, *was)
+	}
+	if err := v.writeSidecar(name, both); err != nil {
+		return err
+	}
+	if err := v.publish(temporary, name, replace); err != nil {
+		return err
+	}
+	return v.writeSidecar(name, []described{own})
+}
+
 // publish gives a complete file its name.
-func (v *volume) publish(temporary, name string) error {
-	if v.mayReplace() {
+func (v *volume) publish(temporary, name string, replace bool) error {
+	if replace {
 		return v.root.Rename(temporary, name)
 	}
 	// A link, unlike a rename, never replaces.
@@ -150,7 +181,7 @@ func (v *volume) publish(temporary, name string) error {
 	case errors.Is(err, syscall.EPERM), errors.Is(err, syscall.ENOTSUP), errors.Is(err, syscall.ENOSYS):
 		// No links here, as on CIFS: look and rename, which somebody quick can slip
 		// between.
-		if err := v.checkAbsent(); err != nil {
+		if err := v.absent(name); err != nil {
 			return err
 		}
 		return v.root.Rename(temporary, name)
@@ -185,7 +216,10 @@ func (v *volume) syncFolders(dir string) error {
 	}
 }
 
-// describe has nowhere to write to.
+// clock has no other machine's to offer.
+func (v *volume) clock(context.Context, string) (time.Time, error) { return time.Time{}, nil }
+
+// describe has nothing to add.
 func (v *volume) describe(context.Context, string, map[string]string) {}
 
 func (v *volume) list(_ context.Context, prefix string) ([]string, error) {
@@ -214,8 +248,11 @@ func (v *volume) names(dir string) ([]string, error) {
 
 func (v *volume) remove(_ context.Context, names []string) (deleted int, err error) {
 	for _, name := range names {
-		if err := v.root.Remove(name); err != nil && !errors.Is(err, fs.ErrNotExist) {
-			return deleted, err
+		// The file first: a description without a file harms nobody.
+		for _, file := range []string{name, sidecar(name)} {
+			if err := v.root.Remove(file); err != nil && !errors.Is(err, fs.ErrNotExist) {
+				return deleted, err
+			}
 		}
 		deleted++
 	}

@@ -117,8 +117,12 @@ func (r *Reconciler) deleteJob(ctx context.Context, b *v1beta2.EtcdBackup, d pla
 	return nil
 }
 
-// deleteBackup deletes the EtcdBackup, unless it has changed since it was read.
+// deleteBackup deletes the EtcdBackup, unless it has changed since it was read. What it has
+// told is in the status of its EtcdCluster by then.
 func (r *Reconciler) deleteBackup(ctx context.Context, b *v1beta2.EtcdBackup) error {
+	if err := r.backedUp.tellBefore(ctx, b); err != nil {
+		return err
+	}
 	err := r.Client.Delete(ctx, b.DeepCopy(), client.Preconditions{UID: &b.UID, ResourceVersion: &b.ResourceVersion}, client.PropagationPolicy(metav1.DeletePropagationBackground))
 	if err != nil && !apierrors.IsNotFound(err) {
 		return fmt.Errorf("delete EtcdBackup: %w", err)

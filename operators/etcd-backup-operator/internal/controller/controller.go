@@ -41,8 +41,8 @@ type Reconciler struct {
 	Metrics *metrics.Metrics
 	// Image is the operator's own, which Jobs run.
 	Image string
-	// ClusterWide operators look after the EtcdBackups that are annotated with that
-	// scope, others after those that are not.
+	// ClusterWide operators reconcile the EtcdBackups that are annotated with that
+	// scope, others those that are not.
 	ClusterWide bool
 	// Now is the clock.
 	Now func() time.Time
@@ -50,6 +50,8 @@ type Reconciler struct {
 	// clusters are EtcdClusters: on a Kubernetes without etcd-operator there is no such
 	// kind.
 	clusters operator.Kind
+	// backedUp tells EtcdClusters of their backups.
+	backedUp clusters
 }
 
 // Reconcile takes the next step for one EtcdBackup.
@@ -78,7 +80,7 @@ func (r *Reconciler) Reconcile(ctx context.Context, req ctrl.Request) (ctrl.Resu
 	return after(ctx, sooner(d.Again, again), err)
 }
 
-// inScope reports whether this operator is the one to look after the backup.
+// inScope reports whether this operator is the one to reconcile the backup.
 func (r *Reconciler) inScope(b *v1beta2.EtcdBackup) bool {
 	return r.ClusterWide == (b.Annotations[v1beta2.AnnotationScope] == v1beta2.ScopeClusterwide)
 }

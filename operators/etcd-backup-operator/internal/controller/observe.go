@@ -24,6 +24,9 @@ func (r *Reconciler) observe(ctx context.Context, b *v1beta2.EtcdBackup) (obs pl
 	if obs.Cluster, err = r.cluster(ctx, b); err != nil {
 		return obs, 0, err
 	}
+	if obs.Restricted, err = r.restricted(ctx); err != nil {
+		return obs, 0, err
+	}
 	jobs, err := ownJobs(ctx, r.Client, b)
 	if err != nil {
 		return obs, 0, err
@@ -36,7 +39,7 @@ func (r *Reconciler) observe(ctx context.Context, b *v1beta2.EtcdBackup) (obs pl
 	if obs.Jobs, again, err = seen(ctx, r.Client, b, jobs, obs.Now); err != nil {
 		return obs, 0, err
 	}
-	if slices.ContainsFunc(obs.Jobs, func(j plan.Job) bool { return ends(b, j) }) {
+	if slices.ContainsFunc(obs.Jobs, func(j plan.Job) bool { return ends(b, j) || hangs(b, j, obs.Now) }) {
 		obs.Jobs, again, err = seen(ctx, r.Live, b, jobs, obs.Now)
 	}
 	return obs, again, err
@@ -60,10 +63,17 @@ func seen(ctx context.Context, reader client.Reader, b *v1beta2.EtcdBackup, jobs
 // of no success: they may lag behind the Job, and a backup that is stored is not to be
 // called a failed one.
 func ends(b *v1beta2.EtcdBackup, j plan.Job) bool {
-	if j.Running || (j.Result != nil && j.Result.Failure == nil) {
-		return false
-	}
-	return !slices.ContainsFunc(b.Status.History, func(r v1beta2.BackupRecord) bool { return r.Name == j.Name })
+	return !j.Running && (j.Result == nil || j.Result.Failure != nil) && !isRecorded(b, j)
+}
+
+// hangs reports whether a Job newly makes no progress, as the cache has it: its node may
+// be back by now.
+func hangs(b *v1beta2.EtcdBackup, j plan.Job, now time.Time) bool {
+	return plan.Hangs(&j, now) && !isRecorded(b, j)
+}
+
+func isRecorded(b *v1beta2.EtcdBackup, j plan.Job) bool {
+	return slices.ContainsFunc(b.Status.History, func(r v1beta2.BackupRecord) bool { return r.Name == j.Name })
 }
 
 // cluster is the EtcdCluster that the backup refers to; nil if there is none.
@@ -80,6 +90,25 @@ func (r *Reconciler) cluster(ctx context.Context, b *v1beta2.EtcdBackup) (*v1bet
 		return nil, fmt.Errorf("read EtcdCluster %s: %w", key.Name, err)
 	}
 	return &c, nil
+}
+
+// restricted are the EtcdClusters, of all namespaces that the operator serves, that say where
+// their backups can be stored.
+func (r *Reconciler) restricted(ctx context.Context) ([]v1beta2.EtcdCluster, error) {
+	if !r.clusters.Served() {
+		return nil, nil
+	}
+	var list v1beta2.EtcdClusterList
+	if err := r.Client.List(ctx, &list, client.UnsafeDisableDeepCopy); err != nil {
+		return nil, fmt.Errorf("list EtcdClusters: %w", err)
+	}
+	var all []v1beta2.EtcdCluster
+	for i := range list.Items {
+		if c := &list.Items[i]; len(c.Spec.AllowedStores()) > 0 {
+			all = append(all, *c.DeepCopy())
+		}
+	}
+	return all, nil
 }
 
 // ownJobs are the Jobs that this very EtcdBackup controls.

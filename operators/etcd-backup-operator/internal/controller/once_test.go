@@ -123,7 +123,7 @@ func TestRetriesExhausted(t *testing.T) {
 }
 
 // While a Secret is missing the Pod waits; the status says for what, and the backup
-// goes on by itself.
+// continues by itself.
 func TestMissingSecret(t *testing.T) {
 	t.Parallel()
 	b := newBench(t)

@@ -13,6 +13,9 @@ import (
 	"github.com/etcd-operators/etcd-operators/shared/operator"
 )
 
+// actionBackup is the action of events about what is found, rather than done.
+const actionBackup = "Backup"
+
 // report writes a status once, and only if anything in it has changed. It fails with a
 // conflict if the EtcdBackup has changed since b was read: then nothing is recorded. It
 // returns the status as it is now.
@@ -44,7 +47,7 @@ func (r *Reconciler) tell(ctx context.Context, b *v1beta2.EtcdBackup, d plan.Dec
 			kind = corev1.EventTypeWarning
 		}
 		log.FromContext(ctx).Info(e.Message, "reason", e.Reason, "warning", e.Warning)
-		operator.Event(r.Events, b, kind, e.Reason, "Backup", e.Message)
+		operator.Event(r.Events, b, kind, e.Reason, actionBackup, e.Message)
 	}
 	for i := range d.Recorded {
 		r.Metrics.Ended(client.ObjectKeyFromObject(b), &d.Recorded[i])

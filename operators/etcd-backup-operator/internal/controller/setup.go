@@ -15,6 +15,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/reconcile"
 
 	"github.com/etcd-operators/etcd-operators/api/v1beta2"
+	"github.com/etcd-operators/etcd-operators/operators/etcd-backup-operator/internal/backedup"
 )
 
 const (
@@ -24,6 +25,8 @@ const (
 
 	// clusterIndex finds the EtcdBackups that refer to an EtcdCluster.
 	clusterIndex = "spec.clusterRef.name"
+	// clusterIDIndex finds those that have stored a snapshot of a cluster's id.
+	clusterIDIndex = "status.history.clusterID"
 )
 
 // SetupWithManager registers the watches. workers is how many backups are reconciled
@@ -32,20 +35,31 @@ func (r *Reconciler) SetupWithManager(ctx context.Context, mgr ctrl.Manager, wor
 	if err := mgr.GetFieldIndexer().IndexField(ctx, &v1beta2.EtcdBackup{}, clusterIndex, byCluster); err != nil {
 		return err
 	}
+	if err := mgr.GetFieldIndexer().IndexField(ctx, &v1beta2.EtcdBackup{}, clusterIDIndex, byClusterID); err != nil {
+		return err
+	}
 	c, err := ctrl.NewControllerManagedBy(mgr).
 		For(&v1beta2.EtcdBackup{}).
 		Owns(&batchv1.Job{}).
 		Watches(&corev1.Pod{}, handler.EnqueueRequestsFromMapFunc(ofPod)).
-		WithOptions(controller.Options{
-			MaxConcurrentReconciles: workers,
-			RateLimiter:             workqueue.NewTypedItemExponentialFailureRateLimiter[reconcile.Request](retryFirst, retryMost),
-		}).
+		WithOptions(options(workers)).
 		Build(r)
 	if err != nil {
 		return err
 	}
+	r.backedUp.Reconciler = r
+	if err := r.backedUp.setUp(mgr, workers); err != nil {
+		return err
+	}
 	// It is served once etcd-operator is installed. Backups of endpoints need none.
 	return r.clusters.Watch(mgr, c, &v1beta2.EtcdCluster{}, r.ofCluster)
+}
+
+func options(workers int) controller.Options {
+	return controller.Options{
+		MaxConcurrentReconciles: workers,
+		RateLimiter:             workqueue.NewTypedItemExponentialFailureRateLimiter[reconcile.Request](retryFirst, retryMost),
+	}
 }
 
 // ofPod maps the Pod of a Job to the EtcdBackup that its annotation names.
@@ -63,6 +77,8 @@ func byCluster(o client.Object) []string {
 	}
 	return nil
 }
+
+func byClusterID(o client.Object) []string { return backedup.ClusterIDs(o.(*v1beta2.EtcdBackup)) }
 
 // ofCluster maps an EtcdCluster to the EtcdBackups that refer to it.
 func (r *Reconciler) ofCluster(ctx context.Context, c client.Object) []reconcile.Request {

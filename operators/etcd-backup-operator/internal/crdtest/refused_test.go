@@ -9,7 +9,7 @@ import (
 
 const (
 	endpointMessage   = "an endpoint is a URL with scheme, host and port: write it as http://example-client:2379, or https:// if the members serve by TLS"
-	bothMessage       = "etcdEndpoints and clusterRef are both set: leave clusterRef alone for an EtcdCluster of this namespace, or etcdEndpoints for any other etcd"
+	bothMessage       = "etcdEndpoints and clusterRef are both set: set only one of them, clusterRef for an EtcdCluster of this namespace, or etcdEndpoints for any other etcd"
 	neitherMessage    = "neither etcdEndpoints nor clusterRef is set: write clusterRef.name for an EtcdCluster of this namespace, or etcdEndpoints, such as [http://example-client:2379]"
 	unsupportedEnding = " is not supported yet: write S3 (for any store that speaks it, by s3.endpoint) or PVC"
 	pathMessage       = "path is a bucket and a key: write it as mybucket/etcd.backup, without s3://"
@@ -18,10 +18,13 @@ const (
 	claimMessage      = "claimName is not the name of a PersistentVolumeClaim: write lower-case letters, digits and dashes, such as etcd-backups"
 	fileMessage       = "path is that of a file, relative to the volume: write it as backups/etcd.db, without a slash at either end and without .., and with at most 255 characters between slashes"
 	cronMessage       = "schedule is a cron expression of five fields (minute, hour, day of the month, month, day of the week): write it as 0 */6 * * *, @daily, or CRON_TZ=Europe/Berlin 30 3 * * 1-5"
-	longPathMessage   = "path has more than 1000 characters, and a repeated backup adds up to 41 to it: write a shorter one"
+	longPathMessage   = "path has more than 1000 characters, and a repeated backup adds up to 51 to it: write a shorter one"
 	ageMessage        = "maxAge is a duration of at least 1s: write it with its unit, such as 12h, 168h (a week) or 1h30m"
 	zeroMessage       = "should be greater than or equal to 0"
 	labelEnding       = " is set by the operator or by Kubernetes (as are app, etcd_*, app.kubernetes.io/* and batch.kubernetes.io/*); remove it or use another key"
+	archiveEnding     = " cannot be read at once, and a restore would have to wait for hours: write GLACIER_IR or STANDARD_IA"
+	variableEnding    = " is not a variable that can be set: write HTTPS_PROXY, HTTP_PROXY or NO_PROXY (also in lower case), AWS_REGION, AWS_DEFAULT_REGION, AWS_EC2_METADATA_DISABLED, AWS_ROLE_SESSION_NAME, AWS_STS_REGIONAL_ENDPOINTS, AWS_USE_DUALSTACK_ENDPOINT, AWS_USE_FIPS_ENDPOINT, GOGC, GOMAXPROCS or TZ; for credentials and CAs use awsSecret, caSecret or caConfigMap"
+	nameEnding        = " of this namespace: write lower-case letters, digits, dashes and dots, such as store-ca"
 	noteEnding        = " is set by the operator or by Kubernetes (as are etcd.database.coreos.com/* and batch.kubernetes.io/*); remove it or use another key"
 )
 
@@ -30,6 +33,9 @@ func endpoint(url string) string { return `{etcdEndpoints: ["` + url + `"], ` + 
 
 // with is a backup with one more field.
 func with(field string) string { return `{` + from + `, ` + toS3 + `, ` + field + `}` }
+
+// env is a backup whose Pod has these variables.
+func env(variables string) string { return with(`pod: {env: [` + variables + `]}`) }
 
 // Each row is one mistake, and all that the user is told about it.
 func TestRefused(t *testing.T) {
@@ -54,7 +60,8 @@ func TestRefused(t *testing.T) {
 		"no pvc":               {Reason: "where?", Spec: `{` + from + `, storageType: PVC}`, Field: "spec.pvc", Message: "storageType is PVC: write pvc.claimName and pvc.path, such as backups/etcd.db"},
 		"S3 with pvc":          {Reason: "which one?", Spec: with(`pvc: {claimName: a, path: b}`), Field: "spec.pvc", Message: "storageType is S3: remove pvc, or write storageType: PVC and remove s3"},
 		"PVC with s3":          {Reason: "which one?", Spec: `{` + from + `, ` + toPV + `, s3: {path: b-1/k}}`, Field: "spec.s3", Message: "storageType is PVC: remove s3, or write storageType: S3 and remove pvc"},
-		"no path":              {Reason: "where in S3?", Spec: s3(`awsSecret: aws`), Field: "spec.s3.path", Message: "Required value"},
+		"no path":              {Reason: "where in S3?", Spec: s3(`awsSecret: aws`), Field: "spec.s3.path", Message: "path says where the backup is stored: write it as mybucket/etcd.backup"},
+		"prefix":               {Reason: "it is for restores", Spec: s3(`prefix: b-1/`), Field: "spec.s3.prefix", Message: "prefix is for restores: write path, which is what the keys of a repeated backup begin with"},
 		"bucket alone":         {Reason: "an object needs a key", Spec: s3(`path: bucket`), Field: "spec.s3.path", Message: pathMessage},
 		"empty key":            {Reason: "an object needs a key", Spec: s3(`path: bucket/`), Field: "spec.s3.path", Message: pathMessage},
 		"path is a URL":        {Reason: "s3: is no bucket", Spec: s3(`path: "s3://bucket/key"`), Field: "spec.s3.path", Message: pathMessage},
@@ -64,6 +71,19 @@ func TestRefused(t *testing.T) {
 		"store with a query":   {Reason: "it would be lost", Spec: s3(`path: b-1/k, endpoint: "http://x/?a=b"`), Field: "spec.s3.endpoint", Message: storeMessage},
 		"region with a blank":  {Reason: "it becomes a part of a host name", Spec: s3(`path: b-1/k, region: "eu central"`), Field: "spec.s3.region", Message: "write it as eu-central-1"},
 		"storage class":        {Reason: "it becomes a header", Spec: s3(`path: b-1/k, storageClass: "STANDARD IA"`), Field: "spec.s3.storageClass", Message: "write it as STANDARD_IA"},
+		"archive":              {Reason: "a restore could not read it", Spec: s3(`path: b-1/k, storageClass: GLACIER`), Field: "spec.s3.storageClass", Message: "storageClass GLACIER" + archiveEnding},
+		"deep archive":         {Reason: "nor this, however it is written", Spec: s3(`path: b-1/k, storageClass: Deep_Archive`), Field: "spec.s3.storageClass", Message: "storageClass Deep_Archive" + archiveEnding},
+		"two CAs":              {Reason: "which one?", Spec: s3(`path: b-1/k, caSecret: a, caConfigMap: b`), Field: "spec.s3", Message: "caSecret and caConfigMap are both set: remove one of them; a ConfigMap may hold the certificates of several CAs"},
+		"CA's Secret":          {Reason: "no Secret has such a name", Spec: s3(`path: b-1/k, caSecret: Store_CA`), Field: "spec.s3.caSecret", Message: "caSecret is the name of a Secret" + nameEnding},
+		"CA's ConfigMap":       {Reason: "no ConfigMap has such a name", Spec: s3(`path: b-1/k, caConfigMap: a/b`), Field: "spec.s3.caConfigMap", Message: "caConfigMap is the name of a ConfigMap" + nameEnding},
+		"checksums":            {Reason: "a typo must not mean none", Spec: s3(`path: b-1/k, checksums: when_supported`), Field: "spec.s3.checksums", Message: `supported values: "", "WhenSupported", "WhenRequired"`},
+		"tag of ours":          {Reason: "it would be overwritten", Spec: s3(`path: b-1/k, tags: {sha256: x}`), Field: "spec.s3.tags", Message: "sha256 is set by the operator or by the store (as are sha256, size and aws:*); remove it or use another key"},
+		"long tag":             {Reason: "the store refuses it", Spec: s3(`path: b-1/k, tags: {a: "` + strings.Repeat("x", 257) + `"}`), Field: "spec.s3.tags", Message: "a tag has a key of 1 to 128 characters and a value of at most 256: shorten it"},
+		"our variable":         {Reason: "the task is not the user's to write", Spec: env(`{name: ETCD_BACKUP_TASK, value: x}`), Field: "spec.pod.env[0].name", Message: "ETCD_BACKUP_TASK" + variableEnding},
+		"trust":                {Reason: "etcd's certificates would be checked against it, too", Spec: env(`{name: SSL_CERT_FILE, value: /x}`), Field: "spec.pod.env[0].name", Message: "SSL_CERT_FILE" + variableEnding},
+		"token file":           {Reason: "the SDK sends its content to whom another variable names", Spec: env(`{name: AWS_WEB_IDENTITY_TOKEN_FILE, value: /etc/etcd-backup/auth/password}`), Field: "spec.pod.env[0].name", Message: "AWS_WEB_IDENTITY_TOKEN_FILE" + variableEnding},
+		"a variable twice":     {Reason: "which one?", Spec: env(`{name: TZ, value: a}, {name: TZ, value: b}`), Field: "spec.pod.env[1]", Message: `Duplicate value: {"name":"TZ"}`},
+		"no value":             {Reason: "there is no valueFrom to take its place", Spec: env(`{name: HTTPS_PROXY}`), Field: "spec.pod.env[0].value", Message: "Required value"},
 		"encryption":           {Reason: "the object would be stored without it", Spec: s3(`path: b-1/k, serverSideEncryption: AES`), Field: "spec.s3.serverSideEncryption", Message: `supported values: "", "AES256", "aws:kms", "aws:kms:dsse"`},
 		"key, no encryption":   {Reason: "the key would not be used", Spec: s3(`path: b-1/k, kmsKeyID: x`), Field: "spec.s3", Message: keyMessage},
 		"key, other":           {Reason: "the key would not be used", Spec: s3(`path: b-1/k, serverSideEncryption: AES256, kmsKeyID: x`), Field: "spec.s3", Message: keyMessage},
@@ -73,7 +93,7 @@ func TestRefused(t *testing.T) {
 		"out of the volume":    {Reason: "what is outside is not ours", Spec: pvc("a", "a/../../etc/passwd"), Field: "spec.pvc.path", Message: fileMessage},
 		"dot":                  {Reason: "a backup is a file", Spec: pvc("a", "."), Field: "spec.pvc.path", Message: fileMessage},
 		"empty file":           {Reason: "a backup is a file", Spec: pvc("a", ""), Field: "spec.pvc.path", Message: fileMessage},
-		"long file name":       {Reason: "file systems hold 255 bytes, and revision and time are added", Spec: pvc("a", strings.Repeat("x", 201)), Field: "spec.pvc.path", Message: "the file's name has more than 200 characters, and a repeated backup adds up to 41 to it: write a shorter one, since file systems hold 255"},
+		"long file name":       {Reason: "file systems hold 255 bytes, and revision and time are added", Spec: pvc("a", strings.Repeat("x", 201)), Field: "spec.pvc.path", Message: "the file's name has more than 200 characters, and a repeated backup adds up to 51 to it: write a shorter one, since file systems hold 255"},
 		"long path":            {Reason: "revision and time are added", Spec: pvc("a", strings.Repeat("x/", 500)+"x"), Field: "spec.pvc.path", Message: longPathMessage},
 		"long key":             {Reason: "revision and time are added", Spec: s3(`path: b-1/` + strings.Repeat("x", 997)), Field: "spec.s3.path", Message: longPathMessage},
 		"schedule, interval":   {Reason: "which one?", Spec: policy(`schedule: "@daily", backupIntervalInSecond: 60`), Field: "spec.backupPolicy", Message: "schedule and backupIntervalInSecond are both set: remove one of them"},
@@ -84,11 +104,13 @@ func TestRefused(t *testing.T) {
 		"every what":           {Reason: "a duration has a unit", Spec: policy(`schedule: "@every 5"`), Field: "spec.backupPolicy.schedule", Message: cronMessage},
 		"negative interval":    {Reason: "time goes forward", Spec: policy(`backupIntervalInSecond: -1`), Field: "spec.backupPolicy.backupIntervalInSecond", Message: zeroMessage},
 		"negative timeout":     {Reason: "time goes forward", Spec: policy(`timeoutInSecond: -1`), Field: "spec.backupPolicy.timeoutInSecond", Message: zeroMessage},
+		"negative minimum":     {Reason: "fewer than none", Spec: policy(`minBackups: -1`), Field: "spec.backupPolicy.minBackups", Message: zeroMessage},
 		"negative count":       {Reason: "fewer than none", Spec: policy(`maxBackups: -1`), Field: "spec.backupPolicy.maxBackups", Message: zeroMessage},
 		"negative deadline":    {Reason: "time goes forward", Spec: policy(`startingDeadlineSeconds: -1`), Field: "spec.backupPolicy.startingDeadlineSeconds", Message: zeroMessage},
 		"negative ttl":         {Reason: "time goes forward", Spec: with(`ttlSecondsAfterFinished: -1`), Field: "spec.ttlSecondsAfterFinished", Message: zeroMessage},
 		"age in days":          {Reason: "Go's durations have none", Spec: policy(`maxAge: 7d`), Field: "spec.backupPolicy.maxAge", Message: ageMessage},
 		"age 0":                {Reason: "nothing would be kept", Spec: policy(`maxAge: 0s`), Field: "spec.backupPolicy.maxAge", Message: ageMessage},
+		"overwrite policy":     {Reason: "a typo must not mean Always", Spec: with(`overwritePolicy: always`), Field: "spec.overwritePolicy", Message: `supported values: "", "SameCluster", "Always"`},
 		"concurrency policy":   {Reason: "a typo must not mean Allow", Spec: policy(`concurrencyPolicy: forbid`), Field: "spec.backupPolicy.concurrencyPolicy", Message: `supported values: "", "Forbid", "Allow", "Replace"`},
 		"compression":          {Reason: "nobody could unpack it", Spec: with(`compression: gzip`), Field: "spec.compression", Message: `supported values: "", "none", "zstd"`},
 		"label app":            {Reason: "the operator would not find its Pod", Spec: with(`pod: {labels: {app: mine}}`), Field: "spec.pod.labels", Message: "app" + labelEnding},
@@ -104,4 +126,10 @@ func TestMissingSpecIsRefused(t *testing.T) {
 
 func TestUnknownFieldIsRefused(t *testing.T) {
 	admissiontest.UnknownFieldRefused(t, "EtcdBackup", with(`storageClass: fast`), "spec.storageClass")
+}
+
+// A variable's value comes from no Secret: whoever creates the backup might have no
+// right to read it.
+func TestValueFromIsRefused(t *testing.T) {
+	admissiontest.UnknownFieldRefused(t, "EtcdBackup", env(`{name: HTTPS_PROXY, value: "", valueFrom: {secretKeyRef: {name: postgres, key: password}}}`), "spec.pod.env[0].valueFrom")
 }

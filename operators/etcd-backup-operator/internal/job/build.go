@@ -32,7 +32,7 @@ const (
 // is the operator's own.
 func Build(b *v1beta2.EtcdBackup, start plan.StartJob, image string) (*batchv1.Job, error) {
 	policy := agentpod.Policy(b.Spec.Pod, resources())
-	env, err := agentpod.Environment(task.Env, newTask(b, start), policy.Resources)
+	env, err := agentpod.Environment(task.Env, newTask(b, start), policy.Resources, policy.Env...)
 	if err != nil {
 		return nil, fmt.Errorf("build Job %s: %w", start.Name, err)
 	}
@@ -67,16 +67,25 @@ func newTask(b *v1beta2.EtcdBackup, start plan.StartJob) task.Task {
 		Repeated:    b.Spec.Repeated(),
 		Time:        start.Scheduled.UTC(),
 		Timeout:     b.Spec.Timeout(),
+		Started:     start.Started.UTC(),
+		RetryUntil:  start.RetryUntil.UTC(),
 		MaxBackups:  b.Spec.MaxBackups(),
 		MaxAge:      b.Spec.MaxAge(),
 		Backup:      b.Namespace + "/" + b.Name,
 		UID:         string(b.UID),
+		Cluster:     start.Cluster,
+		Forbidden:   start.Forbidden,
+		Pinned:      start.Pinned,
+	}
+	t.OverwriteAlways = b.Spec.OverwritesAlways()
+	if n := b.Spec.MinBackups(); n > 1 { // one is the agent's default
+		t.MinBackups = n
 	}
 	if start.TLSSecret != "" {
 		t.TLSDir = tlsMount
 	}
 	if start.AuthSecret != "" {
-		t.AuthDir = authMount
+		t.AuthDir, t.AuthSecret, t.OwnAuth = authMount, start.AuthSecret, start.OwnAuth
 	}
 	switch s := b.Spec; {
 	case s.StorageType == v1beta2.StorageS3 && s.S3 != nil:
@@ -94,13 +103,13 @@ func files(b *v1beta2.EtcdBackup, start plan.StartJob) agentpod.Files {
 		f.Secret(volumeTLS, start.TLSSecret, tlsMount, false)
 	}
 	if start.AuthSecret != "" {
-		// Named before authentication is enabled, it may not be there yet. The agent says
+		// Named before authentication is enabled, it might not exist yet. The agent says
 		// so if it is needed.
 		f.Secret(volumeAuth, start.AuthSecret, authMount, true)
 	}
 	switch s := b.Spec; {
-	case s.StorageType == v1beta2.StorageS3 && s.S3 != nil && s.S3.AWSSecret != "":
-		f.Secret(volumeAWS, s.S3.AWSSecret, awsMount, false)
+	case s.StorageType == v1beta2.StorageS3 && s.S3 != nil:
+		f.Store(volumeAWS, s.S3, awsMount, false)
 	case s.StorageType == v1beta2.StoragePVC && s.PVC != nil:
 		f.Claim(volumeBackup, s.PVC.ClaimName, backupMount, false)
 	}

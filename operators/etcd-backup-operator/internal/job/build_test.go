@@ -32,9 +32,11 @@ func backup(t *testing.T, file string) *v1beta2.EtcdBackup {
 }
 
 func startOf(b *v1beta2.EtcdBackup) plan.StartJob {
-	s := plan.StartJob{Name: plan.JobName(b, due), Scheduled: due, Endpoints: b.Spec.EtcdEndpoints, TLSSecret: b.Spec.ClientTLSSecret, AuthSecret: b.Spec.AuthSecret}
+	s := plan.StartJob{Name: plan.JobName(b, due), Scheduled: due, Started: due.Add(time.Second), RetryUntil: due.Add(time.Hour), Endpoints: b.Spec.EtcdEndpoints, TLSSecret: b.Spec.ClientTLSSecret, AuthSecret: b.Spec.AuthSecret}
 	if b.Spec.ClusterRef != nil {
-		s.Endpoints = []string{"https://example-aaaaaaaaaa.example.ns.svc:2379"}
+		s.Endpoints, s.Cluster = []string{"https://example-aaaaaaaaaa.example.ns.svc:2379"}, b.Spec.ClusterRef.Name
+		s.OwnAuth = s.AuthSecret != ""
+		s.Forbidden, s.Pinned = []string{"00000000000000aa"}, []string{"00000000000000bb"}
 	}
 	return s
 }
@@ -186,5 +188,17 @@ func TestOwner(t *testing.T) {
 	b.UID = "another"
 	if metav1.IsControlledBy(j, b) {
 		t.Error("a later EtcdBackup of the same name controls the Job")
+	}
+}
+
+// A backup is streamed: its Pod takes no space on its node's disk, which would have to be
+// requested and bounded.
+func TestNoScratch(t *testing.T) {
+	for _, file := range backups(t) {
+		for _, v := range build(t, backup(t, file)).Spec.Template.Spec.Volumes {
+			if v.EmptyDir != nil || v.HostPath != nil || v.Ephemeral != nil {
+				t.Errorf("%s: the volume %s is on the node's disk", file, v.Name)
+			}
+		}
 	}
 }

@@ -17,7 +17,15 @@ import (
 var reading = agentpod.Reading[task.Result]{
 	Container: task.Container,
 	Failure:   func(r *task.Result) *agent.Failure { return r.Failure },
-	TooLong:   "the backup was stopped, since it took longer than spec.backupPolicy.timeoutInSecond: write more, or 0 for as long as it makes progress",
+	Failed:    failed,
+	TooLong:   "the backup was stopped, since it took longer than spec.backupPolicy.timeoutInSecond, the start of its Pod included: write more, or 0 for as long as it makes progress",
+}
+
+// failed is what counts as the report of a Pod that could not make one. Its Job does not
+// know that, and creates another Pod.
+func failed(f *agent.Failure) *task.Result {
+	f.Permanent = false
+	return &task.Result{Failure: f}
 }
 
 // Observe is what plan needs of a Job and of those Pods that it controls, at the moment
@@ -37,6 +45,10 @@ func Observe(j *batchv1.Job, pods []corev1.Pod, now time.Time) (seen plan.Job, a
 		FailMessage: s.Message,
 		Result:      s.Result,
 		Waiting:     s.Waiting,
+		Deadline:    s.Hang.Deadline,
+		HangReason:  s.Hang.Reason,
+		HangMessage: s.Hang.Message,
+		Idle:        s.Idle,
 	}, s.Again
 }
 

@@ -120,15 +120,22 @@ func TestObserve(t *testing.T) {
 		"complete":          {reason: "the Job has noticed", now: 9, pods: []corev1.Pod{pod(1, ended(0, text(t, stored)))}, conditions: []batchv1.JobCondition{complete}, want: plan.Job{Finished: at(9).Time, Result: &stored}},
 		"refused":           {reason: "the agent's words", now: 9, pods: []corev1.Pod{pod(1, ended(2, text(t, refused)))}, conditions: []batchv1.JobCondition{failed}, want: plan.Job{Finished: at(9).Time, Failed: true, Result: &refused, FailReason: failed.Reason, FailMessage: "the Pod pod ended with exit code 2 and without a report: its log may say why"}},
 		"second Pod stored": {reason: "the newest that has told something counts", now: 9, pods: []corev1.Pod{pod(1, ended(1, text(t, refused))), pod(30, ended(0, text(t, stored)))}, want: plan.Job{Running: true, Result: &stored}},
-		"of one second":     {reason: "times are cut to seconds, so the newest of two may not be known", now: 9, pods: []corev1.Pod{pod(1, ended(1, text(t, refused))), pod(1, ended(0, text(t, stored)))}, want: plan.Job{Running: true, Result: &stored}},
+		"of one second":     {reason: "times are cut to seconds, so the newest of two might not be known", now: 9, pods: []corev1.Pod{pod(1, ended(1, text(t, refused))), pod(1, ended(0, text(t, stored)))}, want: plan.Job{Running: true, Result: &stored}},
 		"second Pod runs":   {reason: "what the first told is known meanwhile", now: 40, pods: []corev1.Pod{pod(30, runs), pod(1, ended(1, text(t, refused)))}, want: plan.Job{Running: true, Result: &refused}},
 		"not a report":      {reason: "a panic leaves no JSON", now: 9, pods: []corev1.Pod{pod(1, ended(2, "panic: x"))}, conditions: []batchv1.JobCondition{failed}, want: plan.Job{Finished: at(9).Time, Failed: true, FailReason: failed.Reason, FailMessage: "the Pod pod ended with exit code 2 and without a report: its log may say why"}},
 		"died after all":    {reason: "success without exit code 0 is none", now: 9, pods: []corev1.Pod{pod(1, ended(137, text(t, stored)))}, want: plan.Job{Running: true}},
-		"out of memory":     {reason: "what to do", now: 9, pods: []corev1.Pod{pod(1, killed("OOMKilled"))}, conditions: []batchv1.JobCondition{failed}, want: plan.Job{Finished: at(9).Time, Failed: true, FailReason: "OOMKilled", FailMessage: "the kernel stopped the Pod for want of memory: raise spec.pod.resources.limits.memory"}},
-		"evicted": {reason: "the kubelet's words", now: 9, pods: []corev1.Pod{pod(1, func(p *corev1.Pod) {
-			p.Status = corev1.PodStatus{Phase: corev1.PodFailed, Reason: "Evicted", Message: "low on disk"}
-		})}, conditions: []batchv1.JobCondition{failed}, want: plan.Job{Finished: at(9).Time, Failed: true, FailReason: "Evicted", FailMessage: "the Pod pod was stopped: low on disk"}},
-		"too late":     {reason: "the user's own limit", now: 9, pods: []corev1.Pod{pod(1, killed("Error"))}, conditions: []batchv1.JobCondition{late}, want: plan.Job{Finished: at(9).Time, Failed: true, FailReason: "TimedOut", FailMessage: "the backup was stopped, since it took longer than spec.backupPolicy.timeoutInSecond: write more, or 0 for as long as it makes progress"}},
+		"out of memory":     {reason: "what to do", now: 9, pods: []corev1.Pod{pod(1, killed("OOMKilled"))}, conditions: []batchv1.JobCondition{failed}, want: plan.Job{Finished: at(9).Time, Failed: true, FailReason: "OOMKilled", FailMessage: "the Pod ran out of memory: raise spec.pod.resources.limits.memory"}},
+		"evicted": {reason: "which field to raise", now: 9, pods: []corev1.Pod{pod(1, func(p *corev1.Pod) {
+			p.Status = corev1.PodStatus{Phase: corev1.PodFailed, Reason: "Evicted", Message: "The node was low on resource: memory. "}
+		})}, want: plan.Job{Running: true, Result: &task.Result{Failure: &agent.Failure{
+			Reason: "NodeOutOfMemory", Message: "the Pod pod was evicted, since its node node-1 ran short of memory: raise spec.pod.resources.requests.memory (The node was low on resource: memory.)",
+		}}}},
+		"evicted for what it wrote": {reason: "the Job does not know that another Pod will do no better", now: 9, pods: []corev1.Pod{pod(1, func(p *corev1.Pod) {
+			p.Status = corev1.PodStatus{Phase: corev1.PodFailed, Reason: "Evicted", Message: "Container save exceeded its local ephemeral storage limit \"1Mi\". "}
+		})}, want: plan.Job{Running: true, Result: &task.Result{Failure: &agent.Failure{
+			Reason: "ScratchSpaceExceeded", Message: "the Pod pod was evicted, since it needs more disk space than it may use: raise spec.pod.resources.limits.ephemeral-storage (Container save exceeded its local ephemeral storage limit \"1Mi\".)",
+		}}}},
+		"too late":     {reason: "the user's own limit", now: 9, pods: []corev1.Pod{pod(1, killed("Error"))}, conditions: []batchv1.JobCondition{late}, want: plan.Job{Finished: at(9).Time, Failed: true, FailReason: "TimedOut", FailMessage: "the backup was stopped, since it took longer than spec.backupPolicy.timeoutInSecond, the start of its Pod included: write more, or 0 for as long as it makes progress"}},
 		"Pods gone":    {reason: "the Job's words", now: 9, conditions: []batchv1.JobCondition{failed}, want: plan.Job{Finished: at(9).Time, Failed: true, FailReason: failed.Reason, FailMessage: failed.Message}},
 		"not yet true": {reason: "a condition that is False says nothing", now: 1, conditions: []batchv1.JobCondition{{Type: batchv1.JobFailed, Status: corev1.ConditionFalse}}, want: plan.Job{Running: true}, again: true},
 	}
@@ -148,10 +155,26 @@ func TestObserve(t *testing.T) {
 			}
 			want := tc.want
 			want.Name, want.UID, want.Scheduled, want.Created, want.Waiting = j.Name, "uid", due, due, got.Waiting
+			// Package agentpod tests these.
+			want.Deadline, want.HangReason, want.HangMessage, want.Idle = got.Deadline, got.HangReason, got.HangMessage, got.Idle
 			if diff := cmp.Diff(want, got); diff != "" {
 				t.Errorf("%s (-want +got):\n%s", tc.reason, diff)
 			}
 		})
+	}
+}
+
+// From when on a Job hangs, and why, is passed on to the planner.
+func TestObserveHang(t *testing.T) {
+	j := build(t, backup(t, "s3.backup.yaml"))
+	j.CreationTimestamp = at(0)
+	lost := pod(1, runs, func(p *corev1.Pod) { p.DeletionTimestamp = new(at(40)) })
+	got, _ := Observe(j, []corev1.Pod{lost}, at(50).Time)
+	if !got.Deadline.Equal(at(160).Time) || got.HangReason != "NodeLost" || !strings.Contains(got.HangMessage, "node-1") || !got.Idle.IsZero() {
+		t.Errorf("on a lost node it is %+v", got)
+	}
+	if got, _ := Observe(j, []corev1.Pod{pod(1)}, at(50).Time); !got.Idle.Equal(at(1).Time) || !got.Deadline.IsZero() {
+		t.Errorf("pending it is %+v", got)
 	}
 }
 

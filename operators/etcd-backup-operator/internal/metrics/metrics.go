@@ -8,6 +8,8 @@ import (
 	"time"
 
 	"github.com/prometheus/client_golang/prometheus"
+	"k8s.io/apimachinery/pkg/api/meta"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
 
 	"github.com/etcd-operators/etcd-operators/api/v1beta2"
@@ -15,6 +17,9 @@ import (
 
 // Metrics are the operator's own.
 type Metrics struct {
+	// Clusters are those of EtcdClusters.
+	Clusters *Clusters
+
 	duration prometheus.Histogram
 	backups  *prometheus.Desc
 
@@ -25,6 +30,7 @@ type Metrics struct {
 	age          *prometheus.Desc
 	size         *prometheus.Desc
 	lastDuration *prometheus.Desc
+	quorum       *prometheus.Desc
 
 	// now is the clock.
 	now func() time.Time
@@ -43,6 +49,8 @@ type state struct {
 	// lastSuccess is nil before the first.
 	lastSuccess *time.Time
 	snapshot    *v1beta2.BackupSnapshot
+	// quorum is whether the condition of that name is True; nil if there is none.
+	quorum *bool
 }
 
 // New makes the metrics and registers them.
@@ -65,10 +73,12 @@ func New(reg prometheus.Registerer) *Metrics {
 		age:          each("etcd_backup_age_seconds", "Seconds since the newest good backup of the EtcdBackup was finished."),
 		size:         each("etcd_backup_size_bytes", "Size of the newest good backup of the EtcdBackup, as it is stored."),
 		lastDuration: each("etcd_backup_duration_seconds", "How long the newest good backup of the EtcdBackup took."),
+		quorum:       each("etcd_backup_quorum", "Whether the last backup of the EtcdBackup that was stored is of a healthy member with a quorum: 1 or 0."),
 
 		now: time.Now,
 		all: map[types.NamespacedName]*state{},
 	}
+	m.Clusters = newClusters(reg)
 	reg.MustRegister(m.duration, m)
 	return m
 }
@@ -98,9 +108,12 @@ func (m *Metrics) Observe(key types.NamespacedName, status *v1beta2.BackupStatus
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	s := m.of(key)
-	s.phase, s.lastSuccess, s.snapshot = status.Phase, nil, status.Snapshot.DeepCopy()
+	s.phase, s.lastSuccess, s.snapshot, s.quorum = status.Phase, nil, status.Snapshot.DeepCopy(), nil
 	if t := status.LastSuccessDate; t != nil {
 		s.lastSuccess = &t.Time
+	}
+	if c := meta.FindStatusCondition(status.Conditions, v1beta2.ConditionQuorum); c != nil {
+		s.quorum = new(c.Status == metav1.ConditionTrue)
 	}
 }
 
@@ -123,7 +136,7 @@ func (m *Metrics) of(key types.NamespacedName) *state {
 
 // Describe implements prometheus.Collector.
 func (m *Metrics) Describe(ch chan<- *prometheus.Desc) {
-	for _, d := range []*prometheus.Desc{m.backups, m.attempts, m.successes, m.failures, m.lastSuccess, m.age, m.size, m.lastDuration} {
+	for _, d := range []*prometheus.Desc{m.backups, m.attempts, m.successes, m.failures, m.lastSuccess, m.age, m.size, m.lastDuration, m.quorum} {
 		ch <- d
 	}
 }
@@ -158,6 +171,9 @@ func (m *Metrics) collect(ch chan<- prometheus.Metric, key types.NamespacedName,
 	for reason, n := range s.failures {
 		send(m.failures, prometheus.CounterValue, n, reason)
 	}
+	if s.quorum != nil {
+		send(m.quorum, prometheus.GaugeValue, oneIf(*s.quorum))
+	}
 	if s.lastSuccess != nil {
 		send(m.lastSuccess, prometheus.GaugeValue, float64(s.lastSuccess.Unix()))
 		send(m.age, prometheus.GaugeValue, max(0, m.now().Sub(*s.lastSuccess).Seconds()))
@@ -168,4 +184,12 @@ func (m *Metrics) collect(ch chan<- prometheus.Metric, key types.NamespacedName,
 	if s.snapshot != nil && s.snapshot.Duration != nil {
 		send(m.lastDuration, prometheus.GaugeValue, s.snapshot.Duration.Seconds())
 	}
+}
+
+// oneIf is 1 for what is true, and 0 for what is not.
+func oneIf(b bool) float64 {
+	if b {
+		return 1
+	}
+	return 0
 }

@@ -24,13 +24,14 @@ func TestMetrics(t *testing.T) {
 	}
 	m.Ended(good, &v1beta2.BackupRecord{Succeeded: true})
 	m.Observe(good, &v1beta2.BackupStatus{
-		Phase: v1beta2.BackupScheduled, LastSuccessDate: &metav1.Time{Time: done},
+		Conditions: []metav1.Condition{{Type: v1beta2.ConditionQuorum, Status: metav1.ConditionTrue}},
+		Phase:      v1beta2.BackupScheduled, LastSuccessDate: &metav1.Time{Time: done},
 		Snapshot: &v1beta2.BackupSnapshot{Size: 2048, Duration: &metav1.Duration{Duration: 1500 * time.Millisecond}},
 	}, time.Millisecond)
 	m.Ended(bad, &v1beta2.BackupRecord{Reason: "NoSpace"})
 	m.Ended(bad, &v1beta2.BackupRecord{Reason: "NoSpace"})
 	m.Ended(bad, &v1beta2.BackupRecord{Reason: "AccessDenied"})
-	m.Observe(bad, &v1beta2.BackupStatus{Phase: v1beta2.BackupFailed}, time.Millisecond)
+	m.Observe(bad, &v1beta2.BackupStatus{Phase: v1beta2.BackupFailed, Conditions: []metav1.Condition{{Type: v1beta2.ConditionQuorum, Status: metav1.ConditionFalse}}}, time.Millisecond)
 	m.Forget(gone)
 
 	const want = `
@@ -59,6 +60,10 @@ etcd_backup_failures_total{name="bad",namespace="ns",reason="NoSpace"} 2
 # HELP etcd_backup_last_success_timestamp_seconds When the newest good backup of the EtcdBackup was finished, in seconds since 1970.
 # TYPE etcd_backup_last_success_timestamp_seconds gauge
 etcd_backup_last_success_timestamp_seconds{name="good",namespace="ns"} 1000
+# HELP etcd_backup_quorum Whether the last backup of the EtcdBackup that was stored is of a healthy member with a quorum: 1 or 0.
+# TYPE etcd_backup_quorum gauge
+etcd_backup_quorum{name="bad",namespace="ns"} 0
+etcd_backup_quorum{name="good",namespace="ns"} 1
 # HELP etcd_backup_size_bytes Size of the newest good backup of the EtcdBackup, as it is stored.
 # TYPE etcd_backup_size_bytes gauge
 etcd_backup_size_bytes{name="good",namespace="ns"} 2048
@@ -69,7 +74,7 @@ etcd_backup_successes_total{name="good",namespace="ns"} 1
 `
 	names := []string{
 		"etcd_backup_age_seconds", "etcd_backup_attempts_total", "etcd_backup_backups", "etcd_backup_duration_seconds", "etcd_backup_failures_total",
-		"etcd_backup_last_success_timestamp_seconds", "etcd_backup_size_bytes", "etcd_backup_successes_total",
+		"etcd_backup_last_success_timestamp_seconds", "etcd_backup_quorum", "etcd_backup_size_bytes", "etcd_backup_successes_total",
 	}
 	if err := testutil.GatherAndCompare(registry, strings.NewReader(want), names...); err != nil {
 		t.Error(err)

@@ -57,12 +57,24 @@ type StartJob struct {
 	Name string
 	// Scheduled is when the backup was due, in UTC and whole seconds.
 	Scheduled time.Time
+	// Started is now, and RetryUntil until when the backup is tried again if it fails by
+	// what may pass, such as a store that does not answer.
+	Started, RetryUntil time.Time
 	// Endpoints are the URLs of the source's members.
 	Endpoints []string
 	// TLSSecret is the Secret with the client certificate; empty for none.
 	TLSSecret string
 	// AuthSecret is the Secret with a user of etcd; empty for none.
 	AuthSecret string
+	// Cluster is the EtcdCluster whose members the Endpoints are, as its status has
+	// them; empty if the user wrote the Endpoints. OwnAuth says that it names the
+	// AuthSecret.
+	Cluster string
+	OwnAuth bool
+	// Forbidden are the etcd cluster ids of those that do not allow this store, Pinned
+	// those of the others that restrict their stores: the store is the one that the spec
+	// names, or it is none for them.
+	Forbidden, Pinned []string
 }
 
 // DeleteJob deletes one Job, by uid and with its Pods (propagation Background). That

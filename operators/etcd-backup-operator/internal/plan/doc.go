@@ -14,6 +14,8 @@
 //   - a due time gets one Job, whose name follows from it;
 //   - with concurrencyPolicy Forbid no two backups of one EtcdBackup run side by side;
 //   - what a Job came to is recorded once, and the Job deleted only after that;
+//   - a Job that hangs is given up: recorded, then deleted, and only then is another
+//     started (see hang.go), so that no schedule stops for good;
 //   - of the times that were missed at most the newest is made up;
 //   - a one-shot backup that has succeeded, or failed for good, is never run again.
 //

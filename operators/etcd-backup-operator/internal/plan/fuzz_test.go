@@ -124,6 +124,12 @@ func randomObservation(r *rand.Rand, schedule, endpoint string) Observation {
 	if maybe(10) {
 		o.Refused = "exceeded quota"
 	}
+	for _, name := range []string{"c", "example"} {
+		if maybe(4) {
+			stores := []string{"s3://mybucket", "s3://elsewhere", "", "pvc://", "s3://mybucket?endpoint=::", "?endpoint=", endpoint}
+			o.Restricted = append(o.Restricted, restricted("ns", name, "id of "+name, stores[r.Intn(len(stores))]))
+		}
+	}
 	return o
 }
 

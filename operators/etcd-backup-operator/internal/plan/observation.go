@@ -15,11 +15,14 @@ type Observation struct {
 	Backup *v1beta2.EtcdBackup
 	// Cluster is the EtcdCluster that spec.clusterRef names; nil if there is none.
 	Cluster *v1beta2.EtcdCluster
+	// Restricted are the EtcdClusters that the operator sees and that say where their
+	// backups can be stored, in any namespace and in any order.
+	Restricted []v1beta2.EtcdCluster
 	// Jobs are those that this EtcdBackup controls (by uid), in any order. Caches may
 	// lag, but a Job that Backup.Status.Active names and that is missing here is
 	// gone: whoever observes has asked the API server itself for it. Likewise, of a Job
-	// that has ended and whose cached Pods report no success, the Pods were read from
-	// the API server itself.
+	// that has ended and whose cached Pods report no success, or that Hangs, the Pods
+	// were read from the API server itself.
 	Jobs []Job
 	// Refused is why the API server did not take the StartJob that was just decided
 	// on this very Observation, in its own words (a quota, an invalid field). It is
@@ -52,4 +55,12 @@ type Job struct {
 	// Waiting says, in the kubelet's or the scheduler's words, why the Pod of a
 	// running Job does not run; empty if it does.
 	Waiting string
+	// Deadline is by when a Job that runs is to have come further; zero if nothing bounds
+	// it. HangReason and HangMessage say what is wrong if it has not: its node is lost, it
+	// is deleted and does not go, or its time is up.
+	Deadline                time.Time
+	HangReason, HangMessage string
+	// Idle is since when no Pod of a Job that runs does: none was created, or the newest
+	// is pending or has failed; zero while one runs.
+	Idle time.Time
 }

@@ -50,6 +50,7 @@ func oracle(o Observation, d Decision) (broken []string) {
 
 func oracleStart(o Observation, d Decision, a StartJob, complain func(string, ...any)) {
 	last := &o.Backup.Status
+	oracleStore(o, a, complain)
 	name := func(j v1beta2.BackupRecord) bool { return j.Name == a.Name }
 	if findJob(o.Jobs, a.Name) != nil || slices.ContainsFunc(last.History, name) {
 		complain("start the Job %s a second time", a.Name)
@@ -60,12 +61,18 @@ func oracleStart(o Observation, d Decision, a StartJob, complain func(string, ..
 	if a.Scheduled.Nanosecond() != 0 || len(a.Endpoints) == 0 || len(a.Name) > maxJobName {
 		complain("start is not whole: %+v", a)
 	}
+	if next := d.Status.NextScheduleTime; a.Started.After(o.Now) || !a.RetryUntil.After(o.Now) || (next != nil && a.RetryUntil.After(next.Time)) {
+		complain("start at %s and retry until %s", a.Started, a.RetryUntil)
+	}
 	if !slices.ContainsFunc(d.Status.Active, func(r v1beta2.ActiveBackup) bool { return r.Name == a.Name }) {
 		complain("start the Job %s without a word of it in the status", a.Name)
 	}
 	if o.Backup.Spec.Concurrency() != v1beta2.AllowConcurrent {
 		for _, j := range o.Jobs {
-			if j.Running && (j.Result == nil || j.Result.Failure != nil && !j.Result.Failure.Permanent) && !isDone(last, &j) {
+			// A Job that is recorded as failed while it hangs may still start a Pod, unless
+			// it is being deleted.
+			stopped := j.Deleting && (isDone(last, &j) || Hangs(&j, o.Now))
+			if j.Running && !hasReported(&j) && !stopped {
 				complain("start the Job %s beside %s", a.Name, j.Name)
 			}
 		}
@@ -79,8 +86,28 @@ func oracleStart(o Observation, d Decision, a StartJob, complain func(string, ..
 		}
 		return
 	}
-	if last.Succeeded || slices.ContainsFunc(last.History, func(r v1beta2.BackupRecord) bool { return r.Reason != reasonLost }) {
+	if last.Succeeded || slices.ContainsFunc(last.History, func(r v1beta2.BackupRecord) bool { return r.Reason != v1beta2.BackupReasonJobLost }) {
 		complain("start a one-shot backup that has ended")
+	}
+}
+
+// oracleStore: what an EtcdCluster restricts is not stored elsewhere, and whoever names no
+// EtcdCluster is looked at by the Job.
+func oracleStore(o Observation, a StartJob, complain func(string, ...any)) {
+	for i := range o.Restricted {
+		c := &o.Restricted[i]
+		allowed := slices.ContainsFunc(c.Spec.Backup.AllowedStores, func(s string) bool { return "s3://"+o.Backup.Spec.S3.Path == s+"/etcd.backup" })
+		ref := o.Backup.Spec.ClusterRef
+		named := ref != nil && ref.Name == c.Name || slices.Contains(o.Backup.Spec.EtcdEndpoints, "http://"+c.Name+"-client:2379")
+		switch {
+		case allowed != slices.Contains(a.Pinned, c.Status.ClusterID) || allowed == slices.Contains(a.Forbidden, c.Status.ClusterID):
+			complain("the Job %s is not told of EtcdCluster %s", a.Name, c.Name)
+		case named && !allowed:
+			complain("start the Job %s of EtcdCluster %s, which allows %s", a.Name, c.Name, c.Spec.Backup.AllowedStores)
+		}
+	}
+	if ref := o.Backup.Spec.ClusterRef; (ref == nil) != (a.Cluster == "") {
+		complain("the Job %s takes the endpoints for those of EtcdCluster %q", a.Name, a.Cluster)
 	}
 }
 

@@ -16,12 +16,14 @@ const (
 	// a quota may have room by then.
 	retry = 30 * time.Second
 	// longest is how long to wait at most when a moment is waited for. Timers follow
-	// a clock that neither steps nor goes on while a machine is suspended; the wall
+	// a clock that neither steps nor runs while a machine is suspended; the wall
 	// clock, which schedules follow, does both.
 	longest = time.Hour
 	// maxJobs is how many Jobs of one EtcdBackup there may be, running or kept. The
 	// history has room for the records of all of them, and two more.
 	maxJobs = v1beta2.MaxHistory - 2
+	// retryOnce is how long a backup is tried again that no other follows.
+	retryOnce = time.Hour
 	// maxAttempts is how often a one-shot backup is started whose Job vanishes.
 	maxAttempts = 3
 )
@@ -34,6 +36,8 @@ type step struct {
 	again time.Duration
 	// warn is true for a state that a person should know of.
 	warn bool
+	// podNotStarting is true while the Pod of a backup that was started does not run.
+	podNotStarting bool
 }
 
 // do is the step that carries out an action.
@@ -58,7 +62,9 @@ type rule func(*view) *step
 // behaviour. That what has ended is recorded needs no rule: every status does it.
 var actions = []rule{
 	expire,
-	// What is due is started first,
+	// What was given up starts nothing any more,
+	stop,
+	// then what is due is started,
 	replace,
 	start,
 	// and then what is left over is tidied up.
@@ -68,7 +74,7 @@ var actions = []rule{
 // states says how things are, once the action is done: the first rule that has
 // something to say.
 var states = []rule{
-	// Hands off.
+	// Nothing is done.
 	deleting,
 	endedBefore,
 
@@ -135,15 +141,15 @@ func deleting(v *view) *step {
 	if v.Backup.DeletionTimestamp == nil {
 		return nil
 	}
-	return wait("Deleting", "the EtcdBackup is being deleted: Kubernetes stops its Jobs, and what is stored stays")
+	return wait(v1beta2.BackupReasonDeleting, "the EtcdBackup is being deleted: Kubernetes stops its Jobs, and what is stored stays")
 }
 
-// endedBefore leaves a one-shot backup alone that the predecessor carried out.
+// endedBefore does not repeat a one-shot backup that the predecessor carried out.
 func endedBefore(v *view) *step {
 	if !v.predecessors() {
 		return nil
 	}
-	return wait("EndedBefore", "the archived operator made this backup: it is not made again")
+	return wait(v1beta2.BackupReasonHandledByLegacyOperator, "the archived operator made this backup: it is not repeated")
 }
 
 // expire deletes a one-shot backup that has ended, when its time is up. Its end is in
@@ -158,7 +164,7 @@ func expire(v *view) *step {
 		v.wakeAt(due)
 		return nil
 	}
-	return do(DeleteBackup{}, "Expired", fmt.Sprintf(
+	return do(DeleteBackup{}, v1beta2.BackupReasonExpired, fmt.Sprintf(
 		"the backup ended more than %d seconds (spec.ttlSecondsAfterFinished) ago: the EtcdBackup is deleted, what is stored stays", *ttl))
 }
 
@@ -169,8 +175,8 @@ func replace(v *view) *step {
 	}
 	for _, a := range v.active {
 		if a.job != nil && !a.job.Deleting {
-			return do(DeleteJob{Name: a.job.Name, UID: a.job.UID}, "Replaced", fmt.Sprintf(
-				"the Job %s is stopped, since the backup of %s is due and spec.backupPolicy.concurrencyPolicy is Replace", a.Name, clock(v.due)))
+			return do(DeleteJob{Name: a.job.Name, UID: a.job.UID}, v1beta2.BackupReasonReplaced, fmt.Sprintf(
+				"the Job %s is stopped, since the backup of %s is due and spec.backupPolicy.concurrencyPolicy is Replace", a.Name, wording.Time(v.due)))
 		}
 	}
 	return nil
@@ -182,9 +188,32 @@ func start(v *view) *step {
 		return nil
 	}
 	name := JobName(v.Backup, v.due)
-	job := StartJob{Name: name, Scheduled: v.due, Endpoints: v.source.endpoints, TLSSecret: v.source.secret, AuthSecret: v.source.auth}
+	forbidden, pinned := restrictedIDs(&v.Observation)
+	job := StartJob{
+		Name: name, Scheduled: v.due, Started: whole(v.Now), RetryUntil: v.retryUntil(),
+		Endpoints: v.source.endpoints, TLSSecret: v.source.secret, AuthSecret: v.source.auth,
+		Cluster: v.source.cluster, OwnAuth: v.source.ownAuth,
+		Forbidden: forbidden, Pinned: pinned,
+	}
 	v.begin(name)
-	return do(job, reasonStarted, v.startedMessage())
+	return do(job, v1beta2.BackupReasonStarted, v.startedMessage())
+}
+
+// retryUntil is until when the backup that is started now is tried again: until the next
+// one is due.
+func (v *view) retryUntil() time.Time {
+	if v.nextDue.After(v.Now) {
+		return v.nextDue
+	}
+	return whole(v.Now).Add(retryOnce)
+}
+
+// patience tells retryUntil.
+func (v *view) patience() string {
+	if v.nextDue.After(v.Now) {
+		return "until the next backup is due at " + wording.Time(v.nextDue)
+	}
+	return "for up to an hour"
 }
 
 // deleteJobs deletes a Job whose end is in the status. The newest that succeeded and
@@ -196,7 +225,7 @@ func deleteJobs(v *view) *step {
 		if j.Deleting || slices.Contains(keep, j.Name) || v.wasActive(j.Name) || !isDone(v.last, j) {
 			continue
 		}
-		return do(DeleteJob{Name: j.Name, UID: j.UID}, "JobDeleted", fmt.Sprintf(
+		return do(DeleteJob{Name: j.Name, UID: j.UID}, v1beta2.BackupReasonJobDeleted, fmt.Sprintf(
 			"the Job %s is deleted, since its end is recorded and a newer one is kept", j.Name))
 	}
 	return nil
@@ -211,15 +240,17 @@ func ended(v *view) *step {
 	return wait(reason, message)
 }
 
-// refuse says what is wrong with the spec. An edit goes on by itself.
+// refuse says what is wrong with the spec. An edit is enough to resume.
 func refuse(v *view) *step { return v.refusal }
 
 // troubled says why a backup that was started does not run.
 func troubled(v *view) *step {
 	for _, a := range v.active {
 		if j := a.job; j != nil && j.Running && !j.Deleting && j.Waiting != "" {
-			return warn("PodNotStarting", fmt.Sprintf(
-				"the Pod of Job %s does not start: %s; it starts by itself once that is mended", a.Name, wording.Clip(j.Waiting)))
+			s := warn(v1beta2.BackupReasonPodNotStarting, fmt.Sprintf(
+				"the Pod of Job %s does not start: %s; it starts by itself once that is fixed", a.Name, wording.Clip(j.Waiting)))
+			s.podNotStarting = true
+			return s
 		}
 	}
 	return nil
@@ -230,7 +261,7 @@ func retrying(v *view) *step {
 	for _, a := range v.active {
 		if j := a.job; j != nil && j.Running && !j.Deleting && j.Result != nil && j.Result.Failure != nil {
 			f := j.Result.Failure
-			return warn(wording.Reason(f.Reason, "JobFailed"), fmt.Sprintf("the Job %s tries again: %s", a.Name, wording.Clip(f.Message)))
+			return warn(wording.Reason(f.Reason, v1beta2.BackupReasonJobFailed), fmt.Sprintf("the Job %s tries again %s: %s", a.Name, v.patience(), wording.Clip(f.Message)))
 		}
 	}
 	return nil
@@ -249,22 +280,22 @@ func running(v *view) *step {
 	if len(v.active) == 0 {
 		return nil
 	}
-	return wait(reasonStarted, v.startedMessage())
+	return wait(v1beta2.BackupReasonStarted, v.startedMessage())
 }
 
 func suspended(v *view) *step {
 	if !v.spec.Suspend {
 		return nil
 	}
-	return wait("Suspended", "no backup is started while spec.suspend is true")
+	return wait(v1beta2.BackupReasonSuspended, "no backup is started while spec.suspend is true")
 }
 
 // rest waits for the next due time.
 func rest(v *view) *step {
 	if v.nextDue.IsZero() {
-		return wait("NothingDue", "no backup is due any more: the schedule has no time left")
+		return wait(v1beta2.BackupReasonNothingDue, "no backup is due any more: the schedule has no time left")
 	}
-	return wait("Scheduled", "the next backup is due at "+clock(v.nextDue))
+	return wait(v1beta2.BackupReasonScheduled, "the next backup is due at "+wording.Time(v.nextDue))
 }
 
 // blocker is why the backup that is due is not started now; nil if it can be.
@@ -273,19 +304,18 @@ func (v *view) blocker() *step {
 	case v.source.wait != nil:
 		return v.source.wait
 	case len(v.active) > 0 && v.spec.Concurrency() != v1beta2.AllowConcurrent:
-		return wait("PreviousRunning", fmt.Sprintf("the backup that is due since %s waits until the Job %s has ended (spec.backupPolicy.concurrencyPolicy is %s)",
-			clock(v.due), v.active[0].Name, v.spec.Concurrency()))
-	case len(v.Jobs) >= maxJobs || len(v.active) >= maxJobs:
-		return warn("TooManyJobs", fmt.Sprintf("the backup that is due since %s waits, since there are %d Jobs of this EtcdBackup: look why they do not end or are not deleted",
-			clock(v.due), max(len(v.Jobs), len(v.active))))
+		return wait(v1beta2.BackupReasonPreviousRunning, fmt.Sprintf("the backup that is due since %s waits until the Job %s has ended (spec.backupPolicy.concurrencyPolicy is %s)",
+			wording.Time(v.due), v.active[0].Name, v.spec.Concurrency()))
+	case v.abandoned() != nil:
+		return wait(v1beta2.BackupReasonJobStopping, fmt.Sprintf("the backup that is due since %s waits until the Job %s is deleted, whose backup was given up", wording.Time(v.due), v.abandoned().Name))
+	case v.counted() >= maxJobs || len(v.active) >= maxJobs:
+		return warn(v1beta2.BackupReasonTooManyJobs, fmt.Sprintf("the backup that is due since %s waits, since there are %d Jobs of this EtcdBackup: check why they do not end or are not deleted",
+			wording.Time(v.due), max(v.counted(), len(v.active))))
 	case v.Refused != "":
-		s := warn("StartRefused", fmt.Sprintf("the API server does not take the Job of this backup: %s; it is tried again every %s",
+		s := warn(v1beta2.BackupReasonStartRefused, fmt.Sprintf("the API server refuses the Job of this backup: %s; the operator retries every %s",
 			wording.Clip(v.Refused), retry))
 		s.again = retry
 		return s
 	}
 	return nil
 }
-
-// clock writes a time for people.
-func clock(t time.Time) string { return t.UTC().Format(time.RFC3339) }

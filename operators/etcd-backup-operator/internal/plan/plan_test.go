@@ -21,6 +21,16 @@ type decided struct {
 
 func endpoints() []string { return []string{"http://example-client:2379"} }
 
+// timeless is an action without the times that follow from now; TestRetryUntil looks at
+// them.
+func timeless(a Action) Action {
+	if start, ok := a.(StartJob); ok {
+		start.Started, start.RetryUntil = time.Time{}, time.Time{}
+		return start
+	}
+	return a
+}
+
 // startAt is the start of the backup that is due so long after the creation.
 func startAt(due time.Duration) StartJob {
 	return StartJob{Name: name(due), Scheduled: born.Add(due), Endpoints: endpoints()}
@@ -59,14 +69,14 @@ func TestPlan(t *testing.T) {
 			want:   decided{Reason: "Deleting", Phase: running},
 		},
 		"predecessor's success": {
-			reason: "a one-shot backup that the archived operator made is not made again",
+			reason: "a one-shot backup that the archived operator made is not repeated",
 			o:      observe(status(func(s *v1beta2.BackupStatus) { s.Succeeded = true })),
-			want:   decided{Reason: "EndedBefore"},
+			want:   decided{Reason: "HandledByLegacyOperator"},
 		},
 		"predecessor's failure": {
 			reason: "nor one that failed: it was never retried",
 			o:      observe(status(func(s *v1beta2.BackupStatus) { s.Reason = "no such bucket" })),
-			want:   decided{Reason: "EndedBefore"},
+			want:   decided{Reason: "HandledByLegacyOperator"},
 		},
 		"predecessor's repeated backup": {
 			reason: "it goes on, counted from its last success",
@@ -269,7 +279,7 @@ func TestPlan(t *testing.T) {
 		"cluster": {
 			reason: "each ready member is an endpoint",
 			o:      observe(cluster(func(*v1beta2.EtcdCluster) {})),
-			want: decided{Action: StartJob{Name: name(0), Scheduled: born, Endpoints: []string{
+			want: decided{Action: StartJob{Name: name(0), Scheduled: born, Cluster: "c", Endpoints: []string{
 				"http://c-1.c.ns.svc:2379", "http://c-2.c.ns.svc:2379",
 			}}, Reason: "BackupStarted", Again: next, Phase: running},
 		},
@@ -280,7 +290,7 @@ func TestPlan(t *testing.T) {
 				c.Spec.Pod = &v1beta2.PodPolicy{ClusterDomain: ".example.org"}
 				c.Spec.TLS = &v1beta2.TLSPolicy{Static: &v1beta2.StaticTLS{Member: &v1beta2.MemberSecret{ServerSecret: "c-server"}, OperatorSecret: "c-operator"}}
 			})),
-			want: decided{Action: StartJob{Name: name(0), Scheduled: born, TLSSecret: "c-operator", Endpoints: []string{
+			want: decided{Action: StartJob{Name: name(0), Scheduled: born, Cluster: "c", TLSSecret: "c-operator", Endpoints: []string{
 				"https://c-1.c.ns.svc.example.org:2379",
 			}}, Reason: "BackupStarted", Again: next, Phase: running},
 		},
@@ -290,7 +300,7 @@ func TestPlan(t *testing.T) {
 				c.Status.Members.Ready = []string{"c-1"}
 				c.Spec.TLS = &v1beta2.TLSPolicy{Auto: &v1beta2.AutoTLS{}}
 			})),
-			want: decided{Action: StartJob{Name: name(0), Scheduled: born, TLSSecret: "c-operator-tls", Endpoints: []string{
+			want: decided{Action: StartJob{Name: name(0), Scheduled: born, Cluster: "c", TLSSecret: "c-operator-tls", Endpoints: []string{
 				"https://c-1.c.ns.svc:2379",
 			}}, Reason: "BackupStarted", Again: next, Phase: running},
 		},
@@ -300,7 +310,7 @@ func TestPlan(t *testing.T) {
 				c.Status.Members.Ready = []string{"c-1"}
 				c.Spec.TLS = &v1beta2.TLSPolicy{CertManager: &v1beta2.CertManagerTLS{IssuerRef: v1beta2.IssuerReference{Name: "ca"}}}
 			})),
-			want: decided{Action: StartJob{Name: name(0), Scheduled: born, TLSSecret: "c-operator-tls", Endpoints: []string{
+			want: decided{Action: StartJob{Name: name(0), Scheduled: born, Cluster: "c", TLSSecret: "c-operator-tls", Endpoints: []string{
 				"https://c-1.c.ns.svc:2379",
 			}}, Reason: "BackupStarted", Again: next, Phase: running},
 		},
@@ -310,7 +320,7 @@ func TestPlan(t *testing.T) {
 				c.Status.Members.Ready = []string{"c-1"}
 				c.Spec.TLS = &v1beta2.TLSPolicy{Static: &v1beta2.StaticTLS{Member: &v1beta2.MemberSecret{PeerSecret: "c-peer"}}}
 			})),
-			want: decided{Action: StartJob{Name: name(0), Scheduled: born, Endpoints: []string{
+			want: decided{Action: StartJob{Name: name(0), Scheduled: born, Cluster: "c", Endpoints: []string{
 				"http://c-1.c.ns.svc:2379",
 			}}, Reason: "BackupStarted", Again: next, Phase: running},
 		},
@@ -320,7 +330,7 @@ func TestPlan(t *testing.T) {
 				c.Status.Members.Ready = []string{"c-1"}
 				c.Spec.TLS = &v1beta2.TLSPolicy{Static: &v1beta2.StaticTLS{Member: &v1beta2.MemberSecret{ServerSecret: "c-server"}, OperatorSecret: "c-operator"}}
 			})),
-			want: decided{Action: StartJob{Name: name(0), Scheduled: born, TLSSecret: "mine", Endpoints: []string{
+			want: decided{Action: StartJob{Name: name(0), Scheduled: born, Cluster: "c", TLSSecret: "mine", Endpoints: []string{
 				"https://c-1.c.ns.svc:2379",
 			}}, Reason: "BackupStarted", Again: next, Phase: running},
 		},
@@ -330,7 +340,7 @@ func TestPlan(t *testing.T) {
 				c.Status.Members.Ready = []string{"c-1"}
 				c.Spec.Auth = &v1beta2.AuthPolicy{RootSecret: "c-root"}
 			})),
-			want: decided{Action: StartJob{Name: name(0), Scheduled: born, AuthSecret: "c-root", Endpoints: []string{
+			want: decided{Action: StartJob{Name: name(0), Scheduled: born, Cluster: "c", AuthSecret: "c-root", OwnAuth: true, Endpoints: []string{
 				"http://c-1.c.ns.svc:2379",
 			}}, Reason: "BackupStarted", Again: next, Phase: running},
 		},
@@ -340,17 +350,17 @@ func TestPlan(t *testing.T) {
 				c.Status.Members.Ready = []string{"c-1"}
 				c.Spec.Auth = &v1beta2.AuthPolicy{RootSecret: "c-root"}
 			})),
-			want: decided{Action: StartJob{Name: name(0), Scheduled: born, AuthSecret: "mine", Endpoints: []string{
+			want: decided{Action: StartJob{Name: name(0), Scheduled: born, Cluster: "c", AuthSecret: "mine", Endpoints: []string{
 				"http://c-1.c.ns.svc:2379",
 			}}, Reason: "BackupStarted", Again: next, Phase: running},
 		},
 		"endpoints with authentication": {
 			reason: "there is no EtcdCluster to say who",
 			o: observe(spec(func(s *v1beta2.BackupSpec) {
-				s.EtcdEndpoints, s.AuthSecret = []string{"http://etcd.example.org:2379"}, "mine"
+				s.EtcdEndpoints, s.AuthSecret = []string{"https://etcd.example.org:2379"}, "mine"
 			})),
 			want: decided{Action: StartJob{Name: name(0), Scheduled: born, AuthSecret: "mine", Endpoints: []string{
-				"http://etcd.example.org:2379",
+				"https://etcd.example.org:2379",
 			}}, Reason: "BackupStarted", Again: next, Phase: running},
 		},
 		"https without a Secret": {
@@ -576,7 +586,7 @@ func TestPlan(t *testing.T) {
 		t.Run(label, func(t *testing.T) {
 			before := r.o.Backup.DeepCopy()
 			d := Plan(r.o)
-			got := decided{Action: d.Action, Reason: d.Reason, Again: d.Again, Phase: d.Status.Phase}
+			got := decided{Action: timeless(d.Action), Reason: d.Reason, Again: d.Again, Phase: d.Status.Phase}
 			for _, e := range d.Events {
 				got.Events = append(got.Events, e.Reason)
 			}

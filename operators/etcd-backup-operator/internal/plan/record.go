@@ -13,19 +13,9 @@ import (
 	"github.com/etcd-operators/etcd-operators/shared/wording"
 )
 
-const (
-	// reportGrace is how long to wait, after a Job has ended, for what its Pod
-	// reports: before Kubernetes 1.31 a Job that is out of time has failed while its
-	// Pod still ends.
-	reportGrace = 5 * time.Second
-)
-
-// Reasons of records.
-const (
-	reasonSucceeded = "BackupSucceeded"
-	reasonLost      = "JobLost"
-	reasonReplaced  = "Replaced"
-)
+// reportGrace is how long to wait, after a Job has ended, for what its Pod reports: before
+// Kubernetes 1.31 a Job that is out of time has failed while its Pod still ends.
+const reportGrace = 5 * time.Second
 
 // run is a backup that was started and whose end is not recorded.
 type run struct {
@@ -108,7 +98,7 @@ func (v *view) record() {
 		v.recorded = append(v.recorded, e.record)
 		v.history = slices.Insert(v.history, 0, e.record)
 		if e.record.Succeeded {
-			v.stored = e.result
+			v.keep(&e)
 		}
 	}
 	v.history = trim(v.history, v.Jobs)
@@ -125,6 +115,11 @@ func (v *view) endOf(r *run) (e end, ok bool) {
 	case j.Result != nil && j.Result.Failure.Permanent:
 		f := j.Result.Failure
 		return v.failed(r, f.Reason, f.Message), true
+	}
+	if e, ok := v.givenUp(r); ok {
+		return e, true
+	}
+	switch {
 	case j.Running:
 		// After a failure that is worth another try the Job starts another Pod.
 		return end{}, false
@@ -141,22 +136,22 @@ func (v *view) endOf(r *run) (e end, ok bool) {
 		return v.failed(r, j.FailReason, j.FailMessage), true
 	}
 	// A report of failure is that of an earlier Pod than the one that ended well.
-	return v.failed(r, "ResultLost", "the Job is complete, but its Pod was gone before its report was read: a snapshot may be stored"), true
+	return v.failed(r, v1beta2.BackupReasonResultLost, "the Job is complete, but its Pod was gone before its report was read: a snapshot may be stored"), true
 }
 
 // lost is the end of a run whose Job is gone: somebody deleted it, or it was replaced.
 func (v *view) lost(r *run) end {
 	if v.spec.Repeated() && v.spec.Concurrency() == v1beta2.ReplaceConcurrent && v.schedule.String() != "" {
 		if _, n := v.schedule.Due(r.ScheduledTime.Time, v.Now); n > 0 {
-			return v.failed(r, reasonReplaced, "the Job was stopped for the next backup, since spec.backupPolicy.concurrencyPolicy is Replace")
+			return v.failed(r, v1beta2.BackupReasonReplaced, "the Job was stopped for the next backup, since spec.backupPolicy.concurrencyPolicy is Replace")
 		}
 	}
-	return v.failed(r, reasonLost, "the Job was deleted before it told how it ended: a snapshot may be stored")
+	return v.failed(r, v1beta2.BackupReasonJobLost, "the Job was deleted before it told how it ended: a snapshot may be stored")
 }
 
 func (v *view) failed(r *run, reason, message string) end {
 	e := end{record: v.newRecord(r)}
-	e.record.Reason = wording.Reason(reason, "JobFailed")
+	e.record.Reason = wording.Reason(reason, v1beta2.BackupReasonJobFailed)
 	e.record.Message = wording.Clip(message)
 	if e.record.Message == "" {
 		e.record.Message = fmt.Sprintf("the Job %s failed without a report: its Pod's events and log may say why", r.Name)
@@ -169,10 +164,10 @@ func (v *view) failed(r *run, reason, message string) end {
 
 // outlook is what follows from the failure of a one-shot backup.
 func (v *view) outlook(reason string) string {
-	if reason == reasonLost && len(v.history)+1 < maxAttempts {
-		return "it is started again"
+	if reason == v1beta2.BackupReasonJobLost && len(v.history)+1 < maxAttempts {
+		return "it is retried"
 	}
-	return "it is not made again: create another EtcdBackup, once that is mended"
+	return "it is not retried: fix that, then create another EtcdBackup"
 }
 
 func (v *view) succeeded(r *run) end {
@@ -184,9 +179,8 @@ func (v *view) succeeded(r *run) end {
 	e.record.SHA256 = wording.Clip(result.SHA256)
 	e.record.Revision = result.Revision
 	e.record.ClusterID = wording.Clip(result.ClusterID)
-	if result.RetentionError != "" {
-		e.record.Message = wording.Clip("older backups were not deleted: " + result.RetentionError)
-	}
+	e.record.Quorum, e.record.Unhealthy = result.Quorum, wording.Clip(result.Unhealthy)
+	e.record.Message = wording.Clip(remarks(result))
 	return e
 }
 

@@ -46,6 +46,7 @@ func TestRefusals(t *testing.T) {
 		"path with a scheme":    {"a common mistake", s3(func(s *v1beta2.S3Source) { s.Path = "s3://mybucket/key" }), "PathInvalid", "without s3://"},
 		"path too long":         {"the store would refuse it", s3(func(s *v1beta2.S3Source) { s.Path = "b1b/" + strings.Repeat("k", 2000) }), "PathInvalid", "a bucket and a key"},
 		"store's endpoint":      {"not a URL", s3(func(s *v1beta2.S3Source) { s.Endpoint = "ftp://minio" }), "StoreEndpointInvalid", "write it as https://"},
+		"archive":               {"a restore could not read it", s3(func(s *v1beta2.S3Source) { s.StorageClass = "deep_archive" }), "StorageClassArchived", "write GLACIER_IR"},
 		"claim's name":          {"no such claim can exist", pvc("My Claim", "etcd.db"), "ClaimInvalid", "lower-case"},
 		"PVC path upwards":      {"out of the volume", pvc("claim", "../etcd.db"), "PathInvalid", "without .."},
 		"PVC path from the top": {"not relative", pvc("claim", "/etcd.db"), "PathInvalid", "relative to the volume"},

@@ -49,6 +49,12 @@ func TestPlantedBugs(t *testing.T) {
 		config func(*config)
 		says   []string // one of which is found
 	}{
+		"stores where it is not allowed": {
+			reason: "whoever creates an EtcdBackup would take the data anywhere",
+			plan:   lie(func(o *Observation) { o.Restricted = nil }),
+			config: func(c *config) { c.restricts = true },
+			says:   []string{"which allows", "is not told of EtcdCluster"},
+		},
 		"forgets its clock": {
 			reason: "the predecessor's was in memory",
 			plan: lie(func(o *Observation) {
@@ -104,6 +110,21 @@ func TestPlantedBugs(t *testing.T) {
 			}),
 			config: func(c *config) { c.interval, c.cron = 0, "" },
 			says:   []string{"has ended", "a second time", "are counted"},
+		},
+		"takes any backup for the newest good one": {
+			reason: "one without a quorum might lack what an earlier one holds",
+			plan: func(o Observation) Decision {
+				o.Backup = o.Backup.DeepCopy()
+				snapshot := o.Backup.Status.Snapshot
+				o.Backup.Status.Snapshot, o.Backup.Status.LastSuccessDate = nil, nil
+				d := Plan(o)
+				if d.Status.Snapshot == nil {
+					d.Status.Snapshot = snapshot
+				}
+				return d
+			},
+			config: func(c *config) { c.interval, c.cron = 0, "* * * * *" },
+			says:   []string{"takes the place of a good one"},
 		},
 		"waits without a timer": {
 			reason: "no watch says that time has passed",
@@ -167,6 +188,50 @@ func TestPlantedBugs(t *testing.T) {
 			},
 			config: func(c *config) { c.concurrency = "" },
 			says:   []string{"before its end is recorded"},
+		},
+		"never gives up": {
+			reason: "a node is lost for good, or a Pod never starts",
+			plan: lie(func(o *Observation) {
+				for i := range o.Jobs {
+					o.Jobs[i].Deadline, o.Jobs[i].Idle = time.Time{}, time.Time{}
+				}
+			}),
+			config: func(c *config) { c.nodes, c.concurrency, c.interval, c.cron = true, "", 0, "* * * * *" },
+			says:   []string{"is not given up", "nothing was started since", "due and not started"},
+		},
+		"gives up at once": {
+			reason: "the node may come back",
+			plan: lie(func(o *Observation) {
+				for i := range o.Jobs {
+					if !o.Jobs[i].Deadline.IsZero() {
+						o.Jobs[i].Deadline = o.Now
+					}
+				}
+			}),
+			config: func(c *config) { c.nodes, c.clockJumps = true, false },
+			says:   []string{"before its deadline"},
+		},
+		"gives up what may start": {
+			reason: "an image is pulled for a while",
+			plan: lie(func(o *Observation) {
+				for i := range o.Jobs {
+					if !o.Jobs[i].Idle.IsZero() {
+						o.Jobs[i].Idle = o.Now.Add(-startGrace)
+					}
+				}
+			}),
+			config: func(c *config) { c.pending, c.concurrency, c.interval, c.cron = true, "", 0, "* * * * *" },
+			says:   []string{"may start"},
+		},
+		"starts beside what it gave up": {
+			reason: "the Job makes another Pod when the node is back",
+			plan: lie(func(o *Observation) {
+				for i := range o.Jobs {
+					o.Jobs[i].Deleting = o.Jobs[i].Deleting || isOverdue(&o.Jobs[i], o.Now)
+				}
+			}),
+			config: func(c *config) { c.nodes, c.concurrency, c.interval, c.cron = true, "", 0, "* * * * *" },
+			says:   []string{"side by side"},
 		},
 		"counts nothing": {
 			reason: "missed runs are not told",

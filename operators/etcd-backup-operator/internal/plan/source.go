@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"fmt"
 
+	"github.com/etcd-operators/etcd-operators/api/v1beta2"
 	"github.com/etcd-operators/etcd-operators/shared/member"
 )
 
@@ -14,6 +15,10 @@ type source struct {
 	secret string
 	// auth has a user of etcd; empty for none.
 	auth string
+	// cluster is the EtcdCluster that the endpoints are of; empty for endpoints that the
+	// user wrote. ownAuth is true if it names auth.
+	cluster string
+	ownAuth bool
 	// wait is why there is no source yet; nil if there is.
 	wait *step
 }
@@ -27,15 +32,20 @@ func findSource(o *Observation) source {
 	}
 	name := spec.ClusterRef.Name
 	if o.Cluster == nil {
-		return source{wait: warn("ClusterNotFound", fmt.Sprintf(
+		return source{wait: warn(v1beta2.BackupReasonClusterNotFound, fmt.Sprintf(
 			"there is no EtcdCluster %s in this namespace: create it, or correct spec.clusterRef.name; the backup starts by itself then", name))}
 	}
 	ready := o.Cluster.Status.Members.Ready
+	if len(ready) == 0 && o.Cluster.Status.QuorumLostSince != nil {
+		// Without a quorum none is ready, and the data of one that answers may be the last.
+		ready = o.Cluster.Status.Members.Unready
+	}
 	if len(ready) == 0 {
-		return source{wait: warn("ClusterNotReady", fmt.Sprintf(
+		return source{wait: warn(v1beta2.BackupReasonClusterNotReady, fmt.Sprintf(
 			"the EtcdCluster %s has no ready member: its conditions say why; the backup starts by itself when it has one", name))}
 	}
-	s := source{secret: spec.ClientTLSSecret, auth: cmp.Or(spec.AuthSecret, o.Cluster.Spec.RootSecret())}
+	s := source{cluster: name, secret: spec.ClientTLSSecret, auth: cmp.Or(spec.AuthSecret, o.Cluster.Spec.RootSecret())}
+	s.ownAuth = s.auth != "" && s.auth == o.Cluster.Spec.RootSecret()
 	if s.secret == "" && o.Cluster.ServerTLSSecret() != "" {
 		s.secret = o.Cluster.OperatorTLSSecret()
 	}

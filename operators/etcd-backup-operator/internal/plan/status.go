@@ -14,9 +14,6 @@ import (
 // maxDuration is the longest that a backup is believed to have taken.
 const maxDuration = 365 * 24 * time.Hour
 
-// reasonStarted is the reason of a backup that is under way.
-const reasonStarted = "BackupStarted"
-
 // status is what the Observation implies, and the action that is taken on it.
 // Conditions carry no times: those are set when they are written.
 func (v *view) status(s *step) v1beta2.BackupStatus {
@@ -51,12 +48,7 @@ func (v *view) describeSnapshot(st *v1beta2.BackupStatus) {
 	if r == nil {
 		return
 	}
-	var at *metav1.Time
-	for i := range v.recorded {
-		if v.recorded[i].Succeeded {
-			at = v.recorded[i].CompletionTime.DeepCopy()
-		}
-	}
+	at := v.storedAt
 	st.LastSuccessDate = at
 	st.EtcdVersion = wording.Clip(r.EtcdVersion)
 	st.EtcdRevision = r.Revision
@@ -69,6 +61,8 @@ func (v *view) describeSnapshot(st *v1beta2.BackupStatus) {
 		ClusterID:      wording.Clip(r.ClusterID),
 		MemberID:       wording.Clip(r.MemberID),
 		EtcdVersion:    wording.Clip(r.EtcdVersion),
+		Quorum:         r.Quorum,
+		Unhealthy:      wording.Clip(r.Unhealthy),
 		Compression:    v.spec.Packing(),
 		Duration:       duration(r.Duration),
 		CompletionTime: at.DeepCopy(),
@@ -77,7 +71,7 @@ func (v *view) describeSnapshot(st *v1beta2.BackupStatus) {
 
 func (v *view) phase(s *step) v1beta2.BackupPhase {
 	switch {
-	case len(v.active) > 0 && s.reason == "PodNotStarting":
+	case len(v.active) > 0 && s.podNotStarting:
 		return v1beta2.BackupPending
 	case len(v.active) > 0:
 		return v1beta2.BackupRunning
@@ -118,6 +112,9 @@ func (v *view) conditions(s *step) []metav1.Condition {
 	if v.spec.Repeated() {
 		all = append(all, v.isScheduled(s))
 	}
+	if c := v.quorum(); c != nil {
+		all = append(all, *c)
+	}
 	return all
 }
 
@@ -151,7 +148,7 @@ func (v *view) hasFailed() metav1.Condition {
 	if s := retrying(v); s != nil {
 		return v.condition(kind, false, s.reason, s.message)
 	}
-	return v.condition(kind, false, "NotFailed", "no failure is known of")
+	return v.condition(kind, false, v1beta2.BackupReasonNotFailed, "no failure is known of")
 }
 
 func (v *view) isScheduled(s *step) metav1.Condition {
@@ -175,7 +172,7 @@ func tell(r *v1beta2.BackupRecord) (reason, message string) {
 	if r.Message != "" {
 		message += "; " + r.Message
 	}
-	return reasonSucceeded, message
+	return v1beta2.BackupReasonSucceeded, message
 }
 
 // startedMessage names the Jobs that run.
@@ -185,7 +182,7 @@ func (v *view) startedMessage() string {
 	}
 	var jobs []string
 	for _, a := range v.active {
-		jobs = append(jobs, fmt.Sprintf("%s makes the backup of %s", a.Name, clock(a.ScheduledTime.Time)))
+		jobs = append(jobs, fmt.Sprintf("%s makes the backup of %s", a.Name, wording.Time(a.ScheduledTime.Time)))
 	}
 	return "the Job " + strings.Join(jobs, ", ")
 }
@@ -199,9 +196,15 @@ func (v *view) events(s *step) []Event {
 	for i := range v.recorded {
 		reason, message := tell(&v.recorded[i])
 		all = append(all, Event{Warning: !v.recorded[i].Succeeded, Reason: reason, Message: message})
+		if reason, message := doubts(&v.recorded[i]); reason != "" {
+			all = append(all, Event{Warning: true, Reason: reason, Message: message})
+		}
+	}
+	for _, n := range v.notes {
+		all = append(all, Event{Warning: true, Reason: wording.Reason(n.Reason, v1beta2.BackupReasonSucceeded), Message: wording.Clip(n.Message)})
 	}
 	if v.missed > 0 {
-		all = append(all, Event{Warning: true, Reason: "BackupsMissed", Message: fmt.Sprintf(
+		all = append(all, Event{Warning: true, Reason: v1beta2.BackupReasonMissed, Message: fmt.Sprintf(
 			"%d backups that were due are not made: at most the newest of those that are missed is made up", v.missed)})
 	}
 	if s.warn && !v.told(s) {

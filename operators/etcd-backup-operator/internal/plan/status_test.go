@@ -192,7 +192,7 @@ func TestStatus(t *testing.T) {
 			reason: "that is a failure",
 			o:      observe(before(0, "JobLost"), before(time.Second, "JobLost"), active(2*time.Second), after(time.Minute)),
 			want: fields{Reason: "JobLost: the Job was deleted before it told how it ended: a snapshot may be stored; " +
-				"it is not made again: create another EtcdBackup, once that is mended", History: 3, Complete: "False", Failed: "True"},
+				"it is not retried: fix that, then create another EtcdBackup", History: 3, Complete: "False", Failed: "True"},
 		},
 	}
 	for label, r := range rows {
@@ -255,7 +255,7 @@ func TestClock(t *testing.T) {
 // While the Job tries again, the failure of the last attempt is told, once. The legacy
 // Reason of a one-shot backup stays empty: its readers take it for the end.
 func TestFailedAttempt(t *testing.T) {
-	said := fmt.Sprintf("the Job %s tries again: there is no bucket mybucket", name(0))
+	said := fmt.Sprintf("the Job %s tries again for up to an hour: there is no bucket mybucket", name(0))
 	first := Plan(observe(started(0, reportedFailure(false)), after(3*time.Second)))
 	want := []metav1.Condition{condition("Complete", "False", "BucketNotFound", said), condition("Failed", "False", "BucketNotFound", said)}
 	if diff := cmp.Diff(want, first.Status.Conditions); diff != "" || first.Status.Reason != "" {
@@ -267,7 +267,7 @@ func TestFailedAttempt(t *testing.T) {
 	}
 
 	due := 2 * time.Hour
-	said = fmt.Sprintf("the Job %s tries again: there is no bucket mybucket", name(due))
+	said = fmt.Sprintf("the Job %s tries again until the next backup is due at 2026-01-01T13:00:00Z: there is no bucket mybucket", name(due))
 	repeated := Plan(observe(every(time.Hour), counted("every 1h0m0s", due), before(time.Hour, ""), started(due, reportedFailure(false)), after(due+3*time.Second))).Status
 	if repeated.Reason != "BucketNotFound: "+said {
 		t.Errorf("repeated: Reason is %q", repeated.Reason)

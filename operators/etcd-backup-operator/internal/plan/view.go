@@ -30,11 +30,15 @@ type view struct {
 
 	// active are the backups that were started and have not ended, oldest first;
 	// history those that have, newest first; recorded those that are new in it,
-	// oldest first, and stored is the report of the newest of them that succeeded.
+	// oldest first, and stored is the report of the newest of them that succeeded, if it
+	// counts as the newest good backup; storedAt is when it was finished. notes are what a
+	// person should know of those that succeeded.
 	active   []run
 	history  []v1beta2.BackupRecord
 	recorded []v1beta2.BackupRecord
 	stored   *task.Result
+	storedAt *metav1.Time
+	notes    []task.Note
 
 	schedule schedule.Schedule
 	// clock is nil unless a repeated backup's times count. It is anchored when it
@@ -72,6 +76,12 @@ func newView(o Observation) *view {
 		return v
 	}
 	v.schedule, v.refusal = check(v.spec)
+	if v.refusal == nil {
+		v.refusal = refuseStore(&o)
+	}
+	if v.refusal == nil {
+		v.refusal = refuseMany(&o)
+	}
 	v.source = findSource(&o)
 	v.active = runs(&o)
 	v.record()
@@ -117,7 +127,7 @@ func (v *view) final() *v1beta2.BackupRecord {
 		return &v.history[0]
 	}
 	for i := range v.history {
-		if v.history[i].Reason != reasonLost {
+		if v.history[i].Reason != v1beta2.BackupReasonJobLost {
 			return &v.history[i]
 		}
 	}
@@ -207,6 +217,11 @@ func (v *view) adopt() {
 // wasActive is true for a Job that the last status calls active.
 func (v *view) wasActive(name string) bool {
 	return slices.ContainsFunc(v.last.Active, func(a v1beta2.ActiveBackup) bool { return a.Name == name })
+}
+
+// isActive is true for a Job whose end is not recorded, not even now.
+func (v *view) isActive(name string) bool {
+	return slices.ContainsFunc(v.active, func(r run) bool { return r.Name == name })
 }
 
 // countDue finds the newest due time, and gives up what is too late. A Job that a cache

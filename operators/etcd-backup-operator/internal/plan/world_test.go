@@ -16,6 +16,7 @@ import (
 	"github.com/etcd-operators/etcd-operators/operators/etcd-backup-operator/internal/task"
 	"github.com/etcd-operators/etcd-operators/shared/agent"
 	"github.com/etcd-operators/etcd-operators/shared/schedule"
+	"github.com/etcd-operators/etcd-operators/shared/wording"
 )
 
 // planner is Plan, or one with a bug planted.
@@ -25,6 +26,7 @@ type planner func(Observation) Decision
 type config struct {
 	interval    time.Duration // of 0 for another kind
 	cron        string
+	restricts   bool // somebody edits spec.backup.allowedStores of EtcdClusters
 	concurrency v1beta2.ConcurrencyPolicy
 	deadline    *int64
 	operators   int
@@ -32,11 +34,13 @@ type config struct {
 	vanish      bool
 	edits       bool // of the schedule and of suspend
 	clockJumps  bool
+	nodes       bool // are lost, for good or for a while
+	pending     bool // Pods do not start
 	truthOnly   bool // decisions are judged by what comes of them alone
 	// Bugs of the operator around the planner.
 	noLiveRead bool // StartJob without its preconditions
 	noLiveJobs bool // a Job that the cache lacks is taken for gone
-	noLivePods bool // the cache of Pods is believed when a Job has ended
+	noLivePods bool // the cache of Pods is believed when a Job has ended or hangs
 }
 
 func randomConfig(r *rand.Rand) config {
@@ -53,6 +57,7 @@ func randomConfig(r *rand.Rand) config {
 	if r.Intn(3) == 0 {
 		c.deadline = new(int64(r.Intn(60)))
 	}
+	c.nodes, c.pending = r.Intn(2) == 0, r.Intn(4) == 0
 	return c
 }
 
@@ -68,9 +73,18 @@ type simJob struct {
 	doneAt   time.Time // when the Job is complete or failed
 	goneAt   time.Time // when it is gone, once it is being deleted
 	known    bool      // a status that was written names it
+	lost     bool      // its Pod is on a node that is lost now
+	backAt   time.Time // when that node is back; zero: never
+	hung     bool      // it was once on a lost node, or once without a running Pod
 }
 
-func (j *simJob) runs(now time.Time) bool { return j.ends.IsZero() || now.Before(j.ends) }
+// runs is true while the Job may store something, as far as Kubernetes can know.
+func (j *simJob) runs(now time.Time) bool {
+	if j.Deleting && Hangs(&j.Job, now) {
+		return false // nothing more can be done about it
+	}
+	return j.ends.IsZero() || now.Before(j.ends)
+}
 
 // operator is one process with its caches: how far they have come in the log of what
 // was so.
@@ -94,7 +108,9 @@ type world struct {
 	backup  *v1beta2.EtcdBackup
 	deleted bool
 	cluster *v1beta2.EtcdCluster
-	jobs    map[string]*simJob
+	// restricted are EtcdClusters that restrict their stores, the source's among them.
+	restricted []v1beta2.EtcdCluster
+	jobs       map[string]*simJob
 	// The logs that caches follow.
 	backups []*v1beta2.EtcdBackup
 	lists   [][]Job
@@ -107,6 +123,7 @@ type world struct {
 	recorded  map[string]int
 	startedAt map[int64]bool
 	lastStart time.Time
+	hasGood   bool
 	strangers int // Jobs that vanished before any status named them
 	doubtful  int // Jobs that were given up as missed by an operator that did not see them yet
 	trace     []string
@@ -118,6 +135,7 @@ func newWorld(seed int64, c config, p planner) *world {
 		config: c, r: rand.New(rand.NewSource(seed)), plan: p, now: born,
 		jobs: map[string]*simJob{}, all: map[string]*simJob{}, starts: map[string]int{}, recorded: map[string]int{}, startedAt: map[int64]bool{},
 	}
+	w.restricts = w.restricts || seed%4 == 0
 	o := observe()
 	w.backup = o.Backup
 	w.backup.UID = types.UID(fmt.Sprint("uid-", seed))
@@ -176,7 +194,7 @@ func (w *world) run() {
 	}
 	w.calm = true
 	w.say("calm")
-	w.skew = 0
+	w.skew, w.restricted = 0, nil
 	w.backup.Spec.Suspend = false
 	w.logBackup()
 	if w.cluster != nil {
@@ -200,9 +218,14 @@ func (w *world) run() {
 	w.checkRest()
 }
 
-// settle lets a Job that would hang come to its end.
+// settle lets a Job that would hang come to its end, unless its node is lost for good, or
+// its Pod never starts.
 func (w *world) settle(j *simJob) {
+	if j.lost || (!j.Idle.IsZero() && w.repeated()) {
+		return
+	}
 	if j.ends.IsZero() {
+		j.Idle = time.Time{}
 		w.finishAt(j, w.now.Add(5*time.Second))
 	}
 	if j.Deleting && j.goneAt.IsZero() {
@@ -279,7 +302,7 @@ func (w *world) pass() {
 		}
 	}
 	for _, j := range w.jobs {
-		for _, t := range []time.Time{j.ends, j.reportAt, j.doneAt, j.goneAt} {
+		for _, t := range []time.Time{j.ends, j.reportAt, j.doneAt, j.goneAt, j.backAt} {
 			sooner(t)
 		}
 	}
@@ -299,6 +322,10 @@ func (w *world) moveJobs() {
 		if j.Running && reached(j.doneAt) {
 			j.Running, j.Failed, j.Finished, changed = false, !j.success, j.doneAt, true
 		}
+		if j.lost && reached(j.backAt) {
+			w.nodeBack(j)
+			changed = true
+		}
 		if reached(j.goneAt) {
 			w.drop(j, "is gone")
 			changed = true
@@ -307,6 +334,31 @@ func (w *world) moveJobs() {
 	if changed {
 		w.logJobs()
 	}
+}
+
+// loseNode loses the node of a Job's Pod, for good or for a while. What the Pod did is not
+// known from then on, and after a while it is terminating for too long.
+func (w *world) loseNode(j *simJob) {
+	j.lost, j.hung = true, true
+	j.ends, j.reportAt, j.doneAt, j.result = time.Time{}, time.Time{}, time.Time{}, nil
+	j.Deadline = w.now.Add(time.Duration(w.r.Intn(120)) * time.Second)
+	j.HangReason, j.HangMessage = "NodeLost", "the node is lost"
+	if w.r.Intn(2) == 0 {
+		j.backAt = w.now.Add(time.Duration(w.r.Intn(240)) * time.Second)
+	}
+	w.say("the node of Job %s is lost, until %s", j.Name, wording.Time(j.backAt))
+	w.logJobs()
+}
+
+// nodeBack ends the Pod of a Job, which creates another one.
+func (w *world) nodeBack(j *simJob) {
+	w.say("the node of Job %s is back", j.Name)
+	j.lost, j.backAt, j.Deadline = false, time.Time{}, time.Time{}
+	if j.Deleting {
+		j.ends, j.goneAt = w.now, w.now.Add(time.Second)
+		return
+	}
+	w.finishAt(j, w.now.Add(time.Duration(1000+w.r.Intn(20_000))*time.Millisecond))
 }
 
 // drop takes a Job, and with it its Pod, out of the world.
@@ -330,7 +382,10 @@ func (w *world) finishAt(j *simJob, at time.Time) {
 		j.reportAt = j.doneAt // how long a report is late is told by the clock
 	}
 	j.success = w.r.Intn(3) > 0
-	j.result = &task.Result{Location: "s3://mybucket/" + j.Name, Size: 1, Revision: 1, Finished: at}
+	j.result = &task.Result{Location: "s3://mybucket/" + j.Name, Size: 1, Revision: 1, Finished: at, Quorum: new(w.r.Intn(3) > 0)}
+	if w.r.Intn(4) == 0 {
+		j.result.Unhealthy = "a CORRUPT alarm"
+	}
 	if !j.success {
 		j.result = &task.Result{Finished: at, Failure: &agent.Failure{Reason: "NoSpace", Message: "the bucket is full", Permanent: w.r.Intn(2) == 0}}
 		if w.r.Intn(3) == 0 {
@@ -344,6 +399,7 @@ func (w *world) observe(op *operator) Observation {
 	if w.cluster != nil {
 		o.Cluster = w.cluster.DeepCopy()
 	}
+	o.Restricted = slices.Clone(w.restricted)
 	for _, a := range o.Backup.Status.Active {
 		if j := w.jobs[a.Name]; j != nil && findJob(o.Jobs, a.Name) == nil && !w.noLiveJobs {
 			o.Jobs = append(o.Jobs, j.Job)
@@ -351,8 +407,15 @@ func (w *world) observe(op *operator) Observation {
 	}
 	for i := range o.Jobs {
 		j := &o.Jobs[i]
-		if now := w.jobs[j.Name]; now != nil && !j.Running && j.Result == nil && !w.noLivePods {
+		now := w.jobs[j.Name]
+		if now == nil || w.noLivePods {
+			continue
+		}
+		if !j.Running && j.Result == nil {
 			j.Result = now.Result
+		}
+		if Hangs(j, o.Now) {
+			j.Result, j.Deadline, j.Idle = now.Result, now.Deadline, now.Idle
 		}
 	}
 	return o
@@ -449,7 +512,10 @@ func (w *world) effect(o Observation, d Decision) bool {
 func (w *world) create(o Observation, a StartJob) {
 	w.checkStart(o, a)
 	j := &simJob{Job: Job{Name: a.Name, UID: fmt.Sprint("uid-", len(w.all), a.Name), Scheduled: a.Scheduled, Created: w.now, Running: true}}
-	if w.calm || w.r.Intn(10) > 0 {
+	switch {
+	case !w.calm && w.pending && w.r.Intn(6) == 0:
+		j.Idle, j.hung = w.now, true
+	case w.calm || w.r.Intn(10) > 0:
 		longest := 20_000
 		if !w.calm {
 			longest = 150_000
@@ -494,7 +560,11 @@ func (w *world) write(o Observation, d Decision) bool {
 // fault is something that goes wrong, or that somebody does.
 func (w *world) fault() {
 	names := slices.Sorted(maps.Keys(w.jobs))
-	switch n := w.r.Intn(10); {
+	switch n := w.r.Intn(11); {
+	case n == 10 && w.nodes && len(names) > 0:
+		if j := w.jobs[names[w.r.Intn(len(names))]]; j.Running && j.runs(w.now) && !j.lost && j.Idle.IsZero() && j.goneAt.IsZero() {
+			w.loseNode(j)
+		}
 	case n == 0:
 		op := w.operators[w.r.Intn(len(w.operators))]
 		w.say("an operator starts anew")
@@ -511,13 +581,18 @@ func (w *world) fault() {
 		if j := w.jobs[names[w.r.Intn(len(names))]]; !j.Deleting {
 			w.say("somebody deletes the Job %s", j.Name)
 			j.Deleting = true
-			if w.r.Intn(3) > 0 {
+			if w.r.Intn(3) > 0 && !j.lost {
 				j.goneAt = w.now.Add(time.Duration(w.r.Intn(30)) * time.Second)
 			}
 			w.logJobs()
 		}
+	case n == 4 && w.restricts && (w.cluster == nil || w.r.Intn(2) == 0):
+		w.restrict()
 	case n == 4 && w.cluster != nil:
-		w.cluster.Status.Members.Ready = nil
+		w.cluster.Status.Members.Ready, w.cluster.Status.QuorumLostSince = nil, nil
+		if w.r.Intn(2) == 0 {
+			w.cluster.Status.Members.Unready, w.cluster.Status.QuorumLostSince = []string{"c-1"}, &metav1.Time{Time: w.now}
+		}
 		if w.r.Intn(2) == 0 {
 			w.cluster.Status.Members.Ready = []string{"c-1"}
 		}
@@ -542,13 +617,29 @@ func (w *world) edited() {
 	w.logBackup()
 }
 
+// restrict has the EtcdCluster of the source, and another one, say where their backups can be
+// stored: elsewhere, there, or no more.
+func (w *world) restrict() {
+	w.restricted = nil
+	for _, name := range []string{"c", "example"} {
+		if stores := [][]string{nil, {"s3://mybucket"}, {"s3://elsewhere"}}[w.r.Intn(3)]; stores != nil {
+			w.say("EtcdCluster %s allows %s", name, stores)
+			w.restricted = append(w.restricted, restricted("ns", name, "id of "+name, stores...))
+		}
+	}
+	for _, op := range w.operators {
+		op.dirty = true
+	}
+}
+
 // checkStart is what must hold whenever a Job is made.
 func (w *world) checkStart(o Observation, a StartJob) {
+	oracleStore(o, a, w.fail)
 	if old := w.all[a.Name]; old != nil {
 		// A Job that vanished before any status told of it left no trace: that it is
-		// made again harms nobody.
+		// repeated harms nobody.
 		if old.known || w.recorded[a.Name] > 0 {
-			w.fail("the backup of %s is started a second time", clock(a.Scheduled))
+			w.fail("the backup of %s is started a second time", wording.Time(a.Scheduled))
 		}
 		w.strangers--
 	}
@@ -566,23 +657,34 @@ func (w *world) checkStart(o Observation, a StartJob) {
 		return
 	}
 	if a.Scheduled.After(o.Now) {
-		w.fail("%s is started too early", clock(a.Scheduled))
+		w.fail("%s is started too early", wording.Time(a.Scheduled))
 	}
-	if !a.Scheduled.After(w.lastStart) && w.all[a.Name] == nil {
-		w.fail("%s is started after %s", clock(a.Scheduled), clock(w.lastStart))
+	if last := w.lastTraced(); !a.Scheduled.After(last) && w.all[a.Name] == nil {
+		w.fail("%s is started after %s", wording.Time(a.Scheduled), wording.Time(last))
 	}
 	if s, refusal := check(&o.Backup.Spec); refusal == nil {
 		if _, n := s.Due(a.Scheduled, o.Now); n > 0 {
-			w.fail("%s is made up although newer ones are due", clock(a.Scheduled))
+			w.fail("%s is made up although newer ones are due", wording.Time(a.Scheduled))
 		}
 	}
+}
+
+// lastTraced is the latest time of which a Job was made and left a trace: an operator
+// whose clock was put back knows nothing of one that vanished before any status told of it.
+func (w *world) lastTraced() (last time.Time) {
+	for name, j := range w.all {
+		if j.Scheduled.After(last) && (j.known || w.jobs[name] != nil || w.recorded[name] > 0) {
+			last = j.Scheduled
+		}
+	}
+	return last
 }
 
 // endedRecords counts the records that end a one-shot backup.
 func endedRecords(st *v1beta2.BackupStatus) int {
 	n := 0
 	for _, r := range st.History {
-		if r.Reason != reasonLost {
+		if r.Reason != v1beta2.BackupReasonJobLost {
 			n++
 		}
 	}
@@ -607,6 +709,8 @@ func (w *world) checkWrite(d Decision) {
 			w.fail("the end of %s is recorded a second time", r.Name)
 		case r.Succeeded && (!j.success || j.runs(w.now)):
 			w.fail("%s is recorded as a success, and is none", r.Name)
+		case j.hung && !r.Succeeded:
+			w.checkGivenUp(j, &r)
 		case !r.Succeeded && j.success && w.jobs[r.Name] != nil && !w.jobs[r.Name].Deleting:
 			w.fail("%s is recorded as %s, and has succeeded", r.Name, r.Reason)
 		case w.jobs[r.Name] != nil && j.runs(w.now):
@@ -614,6 +718,7 @@ func (w *world) checkWrite(d Decision) {
 		}
 		w.say("%s is recorded: success %t %s", r.Name, r.Succeeded, r.Reason)
 	}
+	w.checkNewest(d)
 	if len(recorded) != len(d.Recorded) {
 		w.fail("%d are recorded, and %d are counted", len(recorded), len(d.Recorded))
 	}
@@ -634,10 +739,36 @@ func (w *world) checkWrite(d Decision) {
 	}
 }
 
+// checkNewest holds the newest good backup against what is recorded.
+func (w *world) checkNewest(d Decision) {
+	for _, r := range d.Recorded {
+		if r.Succeeded && (*r.Quorum && r.Unhealthy == "") {
+			w.hasGood = true
+		}
+	}
+	if s := d.Status.Snapshot; w.hasGood && (s == nil || s.Quorum == nil || !*s.Quorum || s.Unhealthy != "") {
+		w.fail("a backup without a quorum, or of an unhealthy member, takes the place of a good one: %+v", s)
+	}
+}
+
+// checkGivenUp is what must hold of the record of a Job that hung once. Its node may have
+// come back since it was looked at.
+func (w *world) checkGivenUp(j *simJob, r *v1beta2.BackupRecord) {
+	switch {
+	case r.Reason == "NodeLost" && w.jobs[r.Name] != nil && j.lost && !isOverdue(&j.Job, w.clock()):
+		w.fail("%s is given up before its deadline", r.Name)
+	case r.Reason == v1beta2.BackupReasonPodNotStarting && w.jobs[r.Name] != nil && !isIdle(&j.Job, w.clock()):
+		w.fail("%s is given up and may start", r.Name)
+	}
+}
+
 // rest is how long nothing goes wrong at the end: several intervals, or an hour.
 func (w *world) rest() time.Duration {
 	if strings.HasSuffix(w.cron, "30 * * * *") {
 		return time.Hour
+	}
+	if w.pending {
+		return startGrace + 10*time.Minute
 	}
 	return 10 * time.Minute
 }
@@ -654,8 +785,17 @@ func (w *world) checkRest() {
 			w.fail("nobody knows of the Job %s", name)
 		}
 	}
-	if n := len(w.jobs); n > 2+len(st.Active) {
-		w.fail("%d Jobs are left", n)
+	left := 0
+	for _, j := range w.jobs {
+		if !j.Deleting || !Hangs(&j.Job, w.now) { // nothing can be done about those
+			left++
+		}
+		if j.lost && !j.Deleting && isOverdue(&j.Job, w.now.Add(-time.Minute)) {
+			w.fail("the Job %s hangs and is not given up", j.Name)
+		}
+	}
+	if left > 2+len(st.Active) {
+		w.fail("%d Jobs are left", left)
 	}
 	if !w.repeated() {
 		if st.Phase != v1beta2.BackupSucceeded && st.Phase != v1beta2.BackupFailed {
@@ -665,18 +805,18 @@ func (w *world) checkRest() {
 	}
 	s, _ := check(&w.backup.Spec)
 	if due, n := s.Due(st.Clock.After.Time, w.now); n > 0 && len(st.Active) == 0 {
-		w.fail("the backup of %s is due and not started", clock(due))
+		w.fail("the backup of %s is due and not started", wording.Time(due))
 	}
 	if w.now.Sub(w.lastStart) > w.rest() {
-		w.fail("nothing was started since %s", clock(w.lastStart))
+		w.fail("nothing was started since %s", wording.Time(w.lastStart))
 	}
 	w.checkCount(s)
 }
 
 // checkCount holds every due time against what became of it.
 func (w *world) checkCount(s schedule.Schedule) {
-	if w.edits {
-		return // times do not count while it is suspended
+	if w.edits || w.restricts {
+		return // times do not count while it is suspended or refused
 	}
 	st := &w.backup.Status
 	_, due := s.Due(s.Start(born), st.Clock.After.Time)

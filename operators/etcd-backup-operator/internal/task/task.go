@@ -30,6 +30,15 @@ type Task struct {
 	// such a Secret: username, which may be left out for root, and password. Empty
 	// without one.
 	AuthDir string `json:"authDir,omitempty"`
+	// AuthSecret is the name of that Secret. Cluster is the EtcdCluster whose members the
+	// Endpoints are; empty if a user wrote them. OwnAuth says that it names AuthSecret.
+	AuthSecret string `json:"authSecret,omitempty"`
+	Cluster    string `json:"cluster,omitempty"`
+	OwnAuth    bool   `json:"ownAuth,omitempty"`
+	// Forbidden are ids of etcd clusters that do not allow this store, Pinned those of
+	// clusters that allow it just as S3 and PVC name it: 16 hexadecimal digits each.
+	Forbidden []string `json:"forbidden,omitempty"`
+	Pinned    []string `json:"pinned,omitempty"`
 
 	// Of S3 and PVC, one is set: where the snapshot goes.
 	S3  *agent.S3  `json:"s3,omitempty"`
@@ -39,6 +48,9 @@ type Task struct {
 	Compression string `json:"compression,omitempty"`
 	// Overwrite lets a one-shot backup replace what lies at its path.
 	Overwrite bool `json:"overwrite,omitempty"`
+	// OverwriteAlways extends that, and retention, to backups of other clusters, to newer
+	// ones, and to what does not say of what it is.
+	OverwriteAlways bool `json:"overwriteAlways,omitempty"`
 	// Repeated says that the path is a prefix: _v<revision>_<time> is added to it.
 	Repeated bool `json:"repeated,omitempty"`
 	// Time is when a backup was due, in UTC: the time in the name of a repeated one.
@@ -47,10 +59,18 @@ type Task struct {
 	// progress. In JSON it is in nanoseconds.
 	Timeout time.Duration `json:"timeout,omitempty"`
 
+	// Started is when the Job was started, and RetryUntil until when what may pass by
+	// itself is tried again, by the operator's clock; RetryUntil is zero for a few times
+	// only.
+	Started    time.Time `json:"started,omitzero"`
+	RetryUntil time.Time `json:"retryUntil,omitzero"`
+
 	// MaxBackups and MaxAge say which older backups are deleted after this one is
 	// stored; 0: none are.
 	MaxBackups int           `json:"maxBackups,omitempty"`
 	MaxAge     time.Duration `json:"maxAge,omitempty"`
+	// MinBackups is how many of each cluster are kept in any case; 0: one.
+	MinBackups int `json:"minBackups,omitempty"`
 
 	// Backup is namespace/name of the EtcdBackup, and UID its uid: for what is
 	// stored beside the object, and for temporary names.
@@ -68,6 +88,13 @@ type Result struct {
 	SHA256 string `json:"sha256,omitempty"`
 	// SnapshotSize is the size in bytes before compression.
 	SnapshotSize int64 `json:"snapshotSize,omitempty"`
+	// Quorum tells whether a quorum confirmed that the source was up to date; nil if the
+	// agent did not ask.
+	Quorum *bool `json:"quorum,omitempty"`
+	// Unhealthy says why the source was not healthy; empty if it was.
+	Unhealthy string `json:"unhealthy,omitempty"`
+	// Notes are what a person should know of a snapshot although it is stored.
+	Notes []Note `json:"notes,omitempty"`
 	// Revision is the source's just before the stream: the snapshot holds at least
 	// that.
 	Revision    int64  `json:"revision,omitempty"`
@@ -79,6 +106,9 @@ type Result struct {
 	Duration float64 `json:"duration,omitempty"`
 	// Deleted is how many older backups were deleted.
 	Deleted int `json:"deleted,omitempty"`
+	// Spared is how many older backups the policy would delete, and were kept since they
+	// are of another cluster, of a higher revision, or do not say of what they are.
+	Spared int `json:"spared,omitempty"`
 	// RetentionError says why older ones could not be deleted. The backup itself
 	// is good.
 	RetentionError string `json:"retentionError,omitempty"`
@@ -87,4 +117,11 @@ type Result struct {
 	Finished time.Time `json:"finished"`
 	// Failure is nil if the snapshot is stored.
 	Failure *agent.Failure `json:"failure,omitempty"`
+}
+
+// Note is what a person should know of a snapshot that is stored.
+type Note struct {
+	// Reason is CamelCase, for events: one that is documented with EtcdBackup.
+	Reason  string `json:"reason"`
+	Message string `json:"message"`
 }

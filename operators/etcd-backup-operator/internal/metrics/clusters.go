@@ -1,0 +1,98 @@
+package metrics
+
+import (
+	"sync"
+	"time"
+
+	"github.com/prometheus/client_golang/prometheus"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/types"
+
+	"github.com/etcd-operators/etcd-operators/api/v1beta2"
+)
+
+// Clusters are the metrics of EtcdClusters, whichever EtcdBackups back them up. They are
+// what the EtcdClusters' statuses remember, so they outlive EtcdBackups and this process.
+type Clusters struct {
+	backedUp    *prometheus.Desc
+	failures    *prometheus.Desc
+	lastSuccess *prometheus.Desc
+	age         *prometheus.Desc
+	size        *prometheus.Desc
+
+	// now is the clock.
+	now func() time.Time
+
+	mu  sync.Mutex
+	all map[types.NamespacedName]cluster
+}
+
+// cluster is what is known of one EtcdCluster.
+type cluster struct {
+	backedUp bool
+	status   v1beta2.ClusterBackupStatus
+}
+
+func newClusters(reg prometheus.Registerer) *Clusters {
+	each := func(name, help string) *prometheus.Desc {
+		return prometheus.NewDesc(name, help, []string{"namespace", "cluster"}, nil)
+	}
+	m := &Clusters{
+		backedUp:    each("etcd_backup_cluster_backed_up", "Whether the condition BackedUp of the EtcdCluster is True."),
+		failures:    each("etcd_backup_cluster_failures_total", "Backups of the EtcdCluster that failed."),
+		lastSuccess: each("etcd_backup_cluster_last_success_timestamp_seconds", "When the newest good backup of the EtcdCluster was finished, in seconds since 1970."),
+		age:         each("etcd_backup_cluster_age_seconds", "Seconds since the newest good backup of the EtcdCluster was finished."),
+		size:        each("etcd_backup_cluster_size_bytes", "Size of the newest good backup of the EtcdCluster, as it is stored."),
+		now:         time.Now,
+		all:         map[types.NamespacedName]cluster{},
+	}
+	reg.MustRegister(m)
+	return m
+}
+
+// Observe notes what is told of an EtcdCluster. Without a condition it has no series.
+func (m *Clusters) Observe(key types.NamespacedName, status *v1beta2.ClusterBackupStatus, condition *metav1.Condition) {
+	if condition == nil {
+		m.Forget(key)
+		return
+	}
+	c := cluster{backedUp: condition.Status == metav1.ConditionTrue}
+	if status != nil {
+		c.status = *status.DeepCopy()
+	}
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	m.all[key] = c
+}
+
+// Forget drops an EtcdCluster that is gone.
+func (m *Clusters) Forget(key types.NamespacedName) {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	delete(m.all, key)
+}
+
+// Describe implements prometheus.Collector.
+func (m *Clusters) Describe(ch chan<- *prometheus.Desc) {
+	for _, d := range []*prometheus.Desc{m.backedUp, m.failures, m.lastSuccess, m.age, m.size} {
+		ch <- d
+	}
+}
+
+// Collect implements prometheus.Collector.
+func (m *Clusters) Collect(ch chan<- prometheus.Metric) {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	for key, c := range m.all {
+		send := func(d *prometheus.Desc, kind prometheus.ValueType, value float64) {
+			ch <- prometheus.MustNewConstMetric(d, kind, value, key.Namespace, key.Name)
+		}
+		send(m.backedUp, prometheus.GaugeValue, oneIf(c.backedUp))
+		send(m.failures, prometheus.CounterValue, float64(c.status.Failures))
+		if n := c.status.Newest; n != nil {
+			send(m.lastSuccess, prometheus.GaugeValue, float64(n.CompletionTime.Unix()))
+			send(m.age, prometheus.GaugeValue, max(0, m.now().Sub(n.CompletionTime.Time).Seconds()))
+			send(m.size, prometheus.GaugeValue, float64(n.Size))
+		}
+	}
+}
