@@ -46,7 +46,7 @@ const (
 )
 
 // quickSettings are those of a test.
-var quickSettings = settings{listen: "127.0.0.1:0", stall: 2 * time.Second, backoff: 50 * time.Millisecond, storeBackoff: 100 * time.Millisecond, progress: 50 * time.Millisecond}
+var quickSettings = settings{listen: "127.0.0.1:0", stall: 2 * time.Second, backoff: 50 * time.Millisecond, storeBackoff: 100 * time.Millisecond, progress: 50 * time.Millisecond, poll: 10 * time.Millisecond}
 
 // logs is what an agent has logged so far.
 type logs struct {
@@ -191,13 +191,13 @@ func onVolume(t *testing.T, content []byte) task.Task {
 // from that revision on.
 func restoring(t *testing.T, tk task.Task, found *task.Snapshot, m *etcdtest.Member, revision int64) task.Task {
 	t.Helper()
-	leave := filepath.Join(t.TempDir(), "leave")
-	if err := os.WriteFile(leave, []byte(uid), 0o600); err != nil {
+	permit := filepath.Join(t.TempDir(), "permit")
+	if err := os.WriteFile(permit, []byte(uid), 0o600); err != nil {
 		t.Fatal(err)
 	}
 	tk.Scratch = ""
 	tk.Want = found
-	tk.Member = &task.Member{Name: m.Name, PeerURL: m.PeerURL, Token: "token", DataDir: m.Dir, LeaveFile: leave, Revision: revision}
+	tk.Member = &task.Member{Name: m.Name, PeerURL: m.PeerURL, Token: "token", DataDir: m.Dir, PermitFile: permit, Revision: revision}
 	return tk
 }
 

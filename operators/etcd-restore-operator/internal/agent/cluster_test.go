@@ -170,7 +170,10 @@ func TestMembersJoinASeed(t *testing.T) {
 			m := etcdtest.NewMember(t, etcdVersion, name)
 			var id uint64
 			etcdtest.Eventually(t, "the member to be added", func() error {
-				added, err := client.MemberAddAsLearner(t.Context(), []string{m.PeerURL})
+				// etcd drops a change of members that comes right after another one, and never answers.
+				ctx, cancel := context.WithTimeout(t.Context(), 2*time.Second)
+				defer cancel()
+				added, err := client.MemberAddAsLearner(ctx, []string{m.PeerURL})
 				if err == nil {
 					id = added.Member.ID
 				}
@@ -179,7 +182,9 @@ func TestMembersJoinASeed(t *testing.T) {
 			members = append(members, m)
 			m.Start(t, "existing", members...)
 			etcdtest.Eventually(t, "the learner to be promoted", func() error {
-				_, err := client.MemberPromote(t.Context(), id)
+				ctx, cancel := context.WithTimeout(t.Context(), 2*time.Second)
+				defer cancel()
+				_, err := client.MemberPromote(ctx, id)
 				return err
 			})
 			m.WaitReady(t)

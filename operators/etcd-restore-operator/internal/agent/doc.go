@@ -8,21 +8,28 @@
 //
 // What is stored is fetched once, unpacked on the way if it is packed, and its digests are
 // computed meanwhile. A file on a volume that isn't packed is not copied: it is read where
-// it lies. Then the database is checked page by page (package rebuild).
+// it lies, and refused if it was written to meanwhile. Then the database is checked page by
+// page (package rebuild). If authentication is enabled in it, the credentials that
+// etcd-operator will show are compared with its users.
 //
 // # Restoring
 //
-// Only what a verification has found is restored: the same object by its ETag, the same
-// size and sha256. All is made in a folder beside the data dir, which is renamed when it
-// is on the disk; a marker beside it, written last, says that the data dir is complete.
-// The agent may be killed at any line: what is half-done is removed and begun again. With
-// the marker, or without leave, it does nothing at all, whenever it is started: the data
+// Where a verification came before, only what that has found is restored: the same object
+// by its ETag, the same size and sha256. Otherwise the snapshot is verified while it is
+// restored, and fetched once. It is copied to the volume of the data dir while the digest is
+// computed, and that copy becomes the database. All is made in a folder beside the data dir,
+// while the members that the seed replaces may still serve.
+//
+// Another container awaits the start permit. Then the folder becomes the data dir; a marker
+// beside it, written last, says that the data dir is complete. The agent may be killed at
+// any line: what is half-done is removed and begun again, and what is prepared is kept. With
+// the marker, or without a permit, it does nothing at all, whenever it is started: the data
 // is etcd's from then on.
 //
 // # When something breaks
 //
 // A broken transfer is taken up where it was; the whole is tried again a few times, and
-// after that by another container. What only a person can mend ends it at once
+// after that by another container. What only a person can correct ends it at once
 // (agent.ExitPermanent).
 //
 // # Memory

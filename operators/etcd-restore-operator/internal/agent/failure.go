@@ -32,7 +32,7 @@ func explain(ctx context.Context, err error) *agent.Failure {
 	case errors.Is(err, objectstore.AccessDenied):
 		err = runner.Refuse(string(objectstore.AccessDenied), "access is denied: grant these credentials s3:GetObject on the object, and s3:ListBucket on the bucket, without which an object that does not exist looks like this, too: %w", errors.Unwrap(err))
 	}
-	return runner.Explain(err, "the volume can't be used: make it so for the group of the restore's Pod (fsGroup)")
+	return runner.Explain(err, "the volume cannot be used: make it writable for the group of the restore's Pod (fsGroup)")
 }
 
 // ended is the failure of a context that ended for that cause.

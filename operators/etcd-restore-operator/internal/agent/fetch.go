@@ -9,7 +9,9 @@ import (
 	"os"
 	"path/filepath"
 
+	"github.com/etcd-operators/etcd-operators/api/v1beta2"
 	"github.com/etcd-operators/etcd-operators/operators/etcd-restore-operator/internal/task"
+	"github.com/etcd-operators/etcd-operators/shared/agent"
 	"github.com/etcd-operators/etcd-operators/shared/agent/runner"
 	"github.com/etcd-operators/etcd-operators/shared/rebuild"
 	"github.com/etcd-operators/etcd-operators/shared/snapshot"
@@ -27,15 +29,18 @@ const (
 type fetched struct {
 	// file holds it unpacked.
 	file *os.File
+	// inPlace is set if that is where it is stored, and may be written to.
+	inPlace *stored
 	// hashed tells whether it ends with a digest.
 	hashed bool
 	// found is what is known of it so far.
 	found task.Snapshot
 }
 
-// fetch reads the snapshot: into a file in the folder, or, if it lies unpacked on a
-// volume, where it lies. spare is what is to fit on the folder's volume beside it. The
-// caller closes the file.
+// fetch reads the snapshot once, into a file in the folder: what is in the file is what the
+// digest was computed of, whatever becomes of the place that it was fetched from. To verify,
+// a file that lies unpacked on a volume is read where it lies. spare is what is to fit on
+// the folder's volume beside it. The caller closes the file.
 func (j *job) fetch(ctx context.Context, dir string, spare int64) (*fetched, error) {
 	from, err := j.open(ctx)
 	if err != nil {
@@ -67,11 +72,11 @@ func (j *job) take(ctx context.Context, from *stored, dir string, spare int64) (
 	}
 	f := &fetched{file: from.file}
 	to := io.Discard // a file on a volume stays where it lies
-	if from.file == nil || packed != nil {
-		f.file, err = stage(dir, j.unpacked(from, packed != nil), spare)
-		to = f.file
+	if !j.staysOnVolume(from, packed != nil) {
+		f.file, err = j.stage(dir, from, spare)
+		to = &bounded{to: f.file, check: j.checkScratch}
 	} else {
-		err = rebuild.CheckSpace(dir, 0, spare)
+		f.inPlace = from
 	}
 	if err != nil {
 		return nil, err
@@ -93,17 +98,49 @@ func (j *job) take(ctx context.Context, from *stored, dir string, spare int64) (
 	return f, j.checkWanted("sha256", f.found.SHA256, wanted(j.task.Want).SHA256)
 }
 
+// staysOnVolume tells whether a file is read where it lies: to verify, a database that is
+// not packed. What is restored is copied, since the file may be written to at any time.
+func (j *job) staysOnVolume(from *stored, packed bool) bool {
+	return j.task.Member == nil && from.file != nil && !packed
+}
+
 // stage makes the file that a snapshot is put in, if there is room for it.
-func stage(dir string, size, spare int64) (*os.File, error) {
-	if err := rebuild.CheckSpace(dir, size, spare); err != nil {
+func (j *job) stage(dir string, from *stored, spare int64) (*os.File, error) {
+	if err := errors.Join(j.checkScratch(from.size), rebuild.CheckSpace(dir, j.unpacked(from), spare)); err != nil {
 		return nil, err
 	}
 	return os.OpenFile(filepath.Join(dir, "snapshot"), os.O_RDWR|os.O_CREATE|os.O_TRUNC, rebuild.FileMode)
 }
 
-// unpacked is how large the snapshot becomes, as far as that is known.
-func (j *job) unpacked(from *stored, packed bool) int64 {
-	if packed && j.task.Want != nil {
+// checkScratch refuses what is larger than the scratch space: the kubelet would evict the Pod.
+func (j *job) checkScratch(size int64) error {
+	limit := j.task.ScratchLimit
+	if limit == 0 || size <= limit {
+		return nil
+	}
+	return runner.Refuse(agent.ReasonScratchSpaceExceeded, "the snapshot does not fit into the scratch space of the Pod that checks it: it needs at least %s, and the limit is %s: raise spec.pod.resources.limits.ephemeral-storage, and create another EtcdRestore", v1beta2.ReadableSize(size), v1beta2.ReadableSize(limit))
+}
+
+// bounded checks how much is written: how large a packed snapshot is shows only then.
+type bounded struct {
+	to      io.Writer
+	check   func(int64) error
+	written int64
+}
+
+// Write implements io.Writer.
+func (b *bounded) Write(p []byte) (int, error) {
+	b.written += int64(len(p))
+	if err := b.check(b.written); err != nil {
+		return 0, err
+	}
+	return b.to.Write(p)
+}
+
+// unpacked is how large the snapshot becomes, as far as that is known. Its digest, in 32
+// bytes, is not counted.
+func (j *job) unpacked(from *stored) int64 {
+	if j.task.Want != nil {
 		return j.task.Want.DatabaseSize
 	}
 	return from.size
@@ -129,7 +166,7 @@ func (j *job) broken(source *counted, err error) error {
 	case errors.As(err, &known), errors.Is(err, snapshot.ErrCorrupt):
 		return err
 	}
-	return corrupt("the snapshot can't be unpacked: %w", err)
+	return corrupt("the snapshot cannot be unpacked: %w", err)
 }
 
 // What files begin with. bbolt's is behind the header of its first page.

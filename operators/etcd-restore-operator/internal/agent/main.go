@@ -31,13 +31,15 @@ type settings struct {
 	// storeBackoff is the longest pause before a request to the store is tried again;
 	// 0: objectstore's default.
 	storeBackoff time.Duration
+	// poll is how often the start permit is looked for.
+	poll time.Duration
 	// progress is how often a line of log says how far it is.
 	progress time.Duration
 }
 
 var defaultSettings = settings{
 	listen: fmt.Sprintf(":%d", task.ProgressPort),
-	stall:  objectstore.DefaultStall, backoff: time.Second, progress: 10 * time.Second,
+	stall:  objectstore.DefaultStall, backoff: time.Second, progress: 10 * time.Second, poll: 100 * time.Millisecond,
 }
 
 // attempts is how often the whole is tried, for a store that restarts. After that it is up
@@ -51,6 +53,8 @@ type job struct {
 	settings settings
 	result   *task.Result
 	progress *progress
+	// chosen is the object that was found under the task's prefix; nil before that.
+	chosen *objectstore.Object
 }
 
 // Main carries out the task in the environment, until ctx ends, and returns the exit
@@ -86,6 +90,9 @@ func write(path string, result task.Result) error {
 		result.Snapshot = &snapshot
 		texts = append(texts, &snapshot.Location)
 	}
+	if result.Catalogue != nil {
+		result.Catalogue = fitted(result.Catalogue)
+	}
 	return runner.Write(path, &result, texts...)
 }
 
@@ -109,6 +116,9 @@ func carryOut(ctx context.Context, log *slog.Logger, settings settings, env stri
 	if t.Member == nil {
 		defer j.progress.serve(j.settings.listen, j.log)()
 		return j.insist(ctx, j.verify)
+	}
+	if t.Await {
+		return j.await(ctx)
 	}
 	return j.restore(ctx)
 }
@@ -135,22 +145,24 @@ func (j *job) insist(ctx context.Context, try func(context.Context) error) error
 	}
 }
 
-// read reads a task and refuses one that can't be carried out. Whether what users wrote
+// read reads a task and refuses one that cannot be carried out. Whether what users wrote
 // makes sense is the operator's to say.
 func read(env string) (t task.Task, err error) {
 	if err := json.Unmarshal([]byte(env), &t); err != nil {
 		return t, runner.Refuse(agent.ReasonInvalidTask, "$%s holds no task: operator and agent must be of one version: %w", task.Env, err)
 	}
 	switch m := t.Member; {
-	case (t.S3 == nil) == (t.PVC == nil):
+	case !t.Await && (t.S3 == nil) == (t.PVC == nil):
 		return t, runner.Refuse(agent.ReasonInvalidTask, "the task must name either an S3 store or a volume")
 	case t.UID == "" || filepath.Base(t.UID) != t.UID:
 		return t, runner.Refuse(agent.ReasonInvalidTask, "the task has no usable uid: %q", t.UID)
-	case m == nil && t.Scratch == "":
+	case t.S3 != nil && (t.S3.Key == "") != t.S3.Newest:
+		return t, runner.Refuse(agent.ReasonInvalidTask, "the task must name either a key or a prefix of the S3 store")
+	case m != nil && t.S3 != nil && t.S3.Newest:
+		return t, runner.Refuse(agent.ReasonInvalidTask, "the task does not say which snapshot is restored, but only a prefix")
+	case m == nil && (t.Scratch == "" || t.Await):
 		return t, runner.Refuse(agent.ReasonInvalidTask, "the task names no folder to work in")
-	case m != nil && t.Want == nil:
-		return t, runner.Refuse(agent.ReasonInvalidTask, "the task does not say which snapshot was verified")
-	case m != nil && (m.Name == "" || m.PeerURL == "" || m.Token == "" || m.Revision <= 0 || !filepath.IsAbs(m.DataDir) || m.LeaveFile == ""):
+	case m != nil && (m.Name == "" || m.PeerURL == "" || m.Token == "" || m.Revision <= 0 || !filepath.IsAbs(m.DataDir) || m.PermitFile == ""):
 		return t, runner.Refuse(agent.ReasonInvalidTask, "the task does not say all of the member: %+v", *m)
 	}
 	return t, nil

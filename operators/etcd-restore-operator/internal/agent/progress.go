@@ -27,11 +27,11 @@ func (p *progress) begin(total int64) {
 }
 
 // serve tells the progress to whoever asks, until the returned function is called. That
-// it can't is not worth a failure.
+// it cannot is not worth a failure.
 func (p *progress) serve(address string, log *slog.Logger) (stop func()) {
 	listener, err := (&net.ListenConfig{}).Listen(context.Background(), "tcp", address)
 	if err != nil {
-		log.Warn("the progress can't be served", "error", err)
+		log.Warn("cannot serve the progress", "error", err)
 		return func() {}
 	}
 	mux := http.NewServeMux()
@@ -39,7 +39,7 @@ func (p *progress) serve(address string, log *slog.Logger) (stop func()) {
 	server := &http.Server{Handler: mux, ReadTimeout: progressTimeout, WriteTimeout: progressTimeout}
 	go func() {
 		if err := server.Serve(listener); !errors.Is(err, http.ErrServerClosed) {
-			log.Warn("the progress is not served any more", "error", err)
+			log.Warn("no longer serving the progress", "error", err)
 		}
 	}()
 	return func() { _ = server.Close() } // nobody is to be waited for
@@ -48,7 +48,7 @@ func (p *progress) serve(address string, log *slog.Logger) (stop func()) {
 // ServeHTTP implements http.Handler.
 func (p *progress) ServeHTTP(w http.ResponseWriter, _ *http.Request) {
 	w.Header().Set("Content-Type", "application/json")
-	_ = json.NewEncoder(w).Encode(task.Progress{Fetched: p.fetched.Load(), Total: p.total.Load()}) // who asked may be gone
+	_ = json.NewEncoder(w).Encode(task.Progress{Fetched: p.fetched.Load(), Total: p.total.Load()}) // whoever asked might have left
 }
 
 // counted counts what is read, and keeps why it broke.

@@ -2,71 +2,151 @@ package agent
 
 import (
 	"context"
+	"encoding/json"
 	"errors"
+	"fmt"
+	"math"
 
 	"github.com/etcd-operators/etcd-operators/operators/etcd-restore-operator/internal/task"
+	"github.com/etcd-operators/etcd-operators/shared/agent/runner"
 	"github.com/etcd-operators/etcd-operators/shared/rebuild"
 )
+
+// maxRevision is the highest revision that a cluster begins at. What is beyond it is more
+// than any cluster can write.
+const maxRevision = int64(math.MaxInt64 / 2)
 
 // newPlace is where the data dir of the task's member is made.
 func newPlace(t task.Task) *rebuild.Place {
 	return rebuild.NewPlace(t.Member.DataDir, rebuild.Stamp{Restore: t.Restore, UID: t.UID, Member: t.Member.Name})
 }
 
-// restore makes the data dir, unless that was done before, or may not be any more.
+// restore prepares the data dir, unless that was done before, or the permit was withdrawn. With
+// the start permit it is the data dir at the end, without it await makes it so.
 func (j *job) restore(ctx context.Context) error {
 	place := newPlace(j.task)
-	done, err := place.Done()
-	if err != nil {
+	over, p, err := j.isOver(place)
+	if over || err != nil {
 		return err
 	}
-	if done {
-		j.result.Already = true
-		return place.Clear() // what a kill after the last step has left
-	}
-	allowed, err := rebuild.Allowed(j.task.Member.LeaveFile, j.task.UID)
-	if err != nil {
-		return err
-	}
-	if !allowed {
-		j.log.Info("nothing is restored: the leave to do so was withdrawn")
+	if p == permitNone {
+		j.log.Info("nothing is restored, since the permit was withdrawn")
 		j.result.Already = true
 		return nil
 	}
-	renamed, err := place.Renamed()
+	ready, err := j.isPrepared(place)
 	if err != nil {
 		return err
 	}
-	if renamed {
-		j.result.Snapshot = j.task.Want
-		return place.Finish()
+	if !ready {
+		if err := place.CheckFree(); err != nil {
+			return err
+		}
+		defer j.progress.serve(j.settings.listen, j.log)()
+		if err := j.insist(ctx, func(ctx context.Context) error { return j.rebuild(ctx, place) }); err != nil {
+			return err
+		}
 	}
-	if err := place.CheckFree(); err != nil {
+	// The permit might have changed since.
+	if p, err = readPermit(j.task.Member.PermitFile, j.task.UID); p != permitStart || err != nil {
 		return err
 	}
-	defer j.progress.serve(j.settings.listen, j.log)()
-	return j.insist(ctx, func(ctx context.Context) error { return j.rebuild(ctx, place) })
+	return place.Publish()
 }
 
-// rebuild fetches the snapshot and makes the data dir of it.
+// isOver reports whether the data dir is made, and else tells the permit to make it.
+func (j *job) isOver(place *rebuild.Place) (over bool, p permit, err error) {
+	done, err := place.Done()
+	if err != nil {
+		return false, permitNone, err
+	}
+	if done {
+		j.result.Already = true
+		return true, permitNone, place.Clear() // what a kill after the last step has left
+	}
+	if p, err = readPermit(j.task.Member.PermitFile, j.task.UID); p == permitNone || err != nil {
+		return false, p, err
+	}
+	renamed, err := place.Renamed()
+	if err != nil || !renamed {
+		return false, p, err
+	}
+	j.result.Snapshot = j.task.Want
+	return true, p, place.Finish()
+}
+
+// facts are what is noted of a database that is prepared: the result, for another start of
+// the container.
+type facts struct {
+	Snapshot *task.Snapshot `json:"snapshot"`
+	Revision int64          `json:"revision"`
+}
+
+// isPrepared reports whether an earlier start has prepared the data dir, and tells the same
+// as that did.
+func (j *job) isPrepared(place *rebuild.Place) (bool, error) {
+	noted, ok, err := place.Prepared()
+	if !ok || err != nil {
+		return false, err
+	}
+	var f facts
+	unreadable := json.Unmarshal(noted, &f)
+	ok = unreadable == nil && f.Snapshot != nil && (j.task.Want == nil || *f.Snapshot == *j.task.Want)
+	if ok {
+		j.result.Snapshot, j.result.Revision = f.Snapshot, f.Revision
+	}
+	return ok, nil // what is not ok is rebuilt
+}
+
+// rebuild fetches the snapshot, checks it unless that was done before, and makes the data
+// dir of it, beside the place where that will be.
 func (j *job) rebuild(ctx context.Context, p *rebuild.Place) error {
 	if err := p.Begin(); err != nil {
 		return err
 	}
-	f, err := j.fetch(ctx, p.Work, j.task.Want.DatabaseSize+rebuild.Slack)
+	f, err := j.fetch(ctx, p.Work, rebuild.Slack)
 	if err != nil {
 		return errors.Join(err, p.Clear())
 	}
-	defer func() { _ = f.file.Close() }() // it was only read
-	m := j.task.Member
-	j.log.Info("making the data dir", "member", m.Name, "revision", m.Revision)
-	err = rebuild.Restore(ctx, j.log, f.file, p.Made(), rebuild.Seed{Name: m.Name, PeerURL: m.PeerURL, Token: m.Token, Revision: m.Revision})
+	defer func() { _ = f.file.Close() }() // rebuild.Restore has synced it
+	made, err := j.assemble(ctx, p, f)
 	if err != nil {
 		return errors.Join(err, p.Clear())
 	}
-	if err := p.Publish(); err != nil {
+	noted, err := json.Marshal(made)
+	if err != nil {
+		return fmt.Errorf("encode what is prepared: %w", err)
+	}
+	if err := p.Prepare(noted); err != nil {
 		return err
 	}
-	j.result.Snapshot = j.task.Want
+	j.result.Snapshot, j.result.Revision = made.Snapshot, made.Revision
 	return nil
+}
+
+// assemble makes the data dir of what was fetched.
+func (j *job) assemble(ctx context.Context, p *rebuild.Place, f *fetched) (*facts, error) {
+	found, m := j.task.Want, j.task.Member
+	if found == nil {
+		var err error
+		if found, err = j.examine(ctx, f); err != nil {
+			return nil, err
+		}
+	}
+	if found.Revision > maxRevision-m.Bump || m.Revision > maxRevision {
+		return nil, runner.Refuse(task.ReasonRevisionTooHigh, "the snapshot has revision %d: raised by %d, that is beyond %d; leave out spec.revisionBump", found.Revision, m.Bump, maxRevision)
+	}
+	revision := m.Revision
+	if m.Bump > 0 {
+		revision = max(revision, found.Revision+m.Bump)
+	}
+	j.log.Info("making the data dir", "member", m.Name, "revision", revision)
+	made, err := rebuild.Restore(ctx, j.log, f.file, p.Made(), rebuild.Seed{Name: m.Name, PeerURL: m.PeerURL, Token: m.Token, Revision: revision})
+	if err != nil {
+		return nil, err
+	}
+	if len(made.ClearedAlarms) > 0 {
+		j.log.Info("alarms of the snapshot are cleared", "alarms", made.ClearedAlarms)
+	}
+	return &facts{Snapshot: found, Revision: revision}, nil
 }

@@ -60,7 +60,7 @@ func TestARestoreIsDoneOnce(t *testing.T) {
 		t.Errorf("got %+v", got)
 	}
 	mustBeClean(t, tk)
-	// etcd has written since, the store is gone, and the leave, too.
+	// etcd has written since, the store is gone, and the permit, too.
 	written := filepath.Join(tk.Member.DataDir, "member", "written")
 	if err := os.WriteFile(written, nil, 0o600); err != nil {
 		t.Fatal(err)
@@ -70,7 +70,7 @@ func TestARestoreIsDoneOnce(t *testing.T) {
 		if got := must(t, tk); !got.Already {
 			t.Errorf("got %+v", got)
 		}
-		if err := os.RemoveAll(tk.Member.LeaveFile); err != nil {
+		if err := os.RemoveAll(tk.Member.PermitFile); err != nil {
 			t.Fatal(err)
 		}
 	}
@@ -85,14 +85,14 @@ func TestARestoreIsDoneOnce(t *testing.T) {
 func TestNothingIsDoneWithoutLeave(t *testing.T) {
 	t.Parallel()
 	o := startOrigin(t, etcdtest.Newest())
-	for name, leave := range map[string]func(string) error{
+	for name, withdraw := range map[string]func(string) error{
 		"withdrawn":         os.Remove,
 		"empty":             func(file string) error { return os.WriteFile(file, nil, 0o600) },
 		"another restore's": func(file string) error { return os.WriteFile(file, []byte("another"), 0o600) },
 	} {
 		t.Run(name, func(t *testing.T) {
 			tk := seedFor(t, o.content)
-			if err := leave(tk.Member.LeaveFile); err != nil {
+			if err := withdraw(tk.Member.PermitFile); err != nil {
 				t.Fatal(err)
 			}
 			if got := must(t, tk); !got.Already || got.Snapshot != nil {
@@ -118,7 +118,7 @@ func TestOnlyWhatWasVerifiedIsRestored(t *testing.T) {
 			s.put(t, "key", content)
 			mustFail(t, tk, task.ReasonChanged, "ETag")
 			tk.Want.ETag = "" // of a store that knows none
-			mustFail(t, tk, task.ReasonChanged, "new EtcdRestore")
+			mustFail(t, tk, task.ReasonChanged, "another EtcdRestore")
 			if got := names(t, filepath.Dir(tk.Member.DataDir)); len(got) > 0 {
 				t.Errorf("the volume holds %v", got)
 			}

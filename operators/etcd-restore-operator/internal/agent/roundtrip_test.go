@@ -1,6 +1,7 @@
 package agent
 
 import (
+	"context"
 	"errors"
 	"maps"
 	"os"
@@ -9,6 +10,7 @@ import (
 	"slices"
 	"strings"
 	"testing"
+	"time"
 
 	"go.etcd.io/etcd/api/v3/v3rpc/rpctypes"
 	clientv3 "go.etcd.io/etcd/client/v3"
@@ -106,7 +108,9 @@ func checkRestored(t *testing.T, client *clientv3.Client, o *origin, revision in
 	if _, err := client.Get(t.Context(), "key-20", clientv3.WithRev(o.revision)); !errors.Is(err, rpctypes.ErrCompacted) {
 		t.Errorf("a read at the snapshot's revision gets %v, want that it is compacted", err)
 	}
-	events := client.Watch(clientv3.WithRequireLeader(t.Context()), "", clientv3.WithPrefix(), clientv3.WithRev(o.revision+1))
+	ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
+	defer cancel()
+	events := client.Watch(clientv3.WithRequireLeader(ctx), "", clientv3.WithPrefix(), clientv3.WithRev(o.revision+1))
 	if got := <-events; !errors.Is(got.Err(), rpctypes.ErrCompacted) || got.CompactRevision != revision {
 		t.Errorf("a watch from behind the snapshot gets %v, compacted at %d; want that it is compacted at %d", got.Err(), got.CompactRevision, revision)
 	}

@@ -25,8 +25,34 @@ type stored struct {
 	size     int64
 	// etag and clusterID are empty if nothing tells them.
 	etag, clusterID string
-	// file is where it lies on a volume; nil if it lies in a store.
-	file *os.File
+	// file is where it lies on a volume; nil if it lies in a store. asOpened is what the
+	// volume said of it when it was opened.
+	file     *os.File
+	asOpened os.FileInfo
+}
+
+// checkUnchanged refuses a file that was written to since it was opened: its digest and what
+// was found in it may be of different contents. What lies in a store is checked by its copy.
+func (s *stored) checkUnchanged() error {
+	if s.file == nil {
+		return nil
+	}
+	now, err := s.file.Stat()
+	if err != nil {
+		return err
+	}
+	if now.Size() == s.asOpened.Size() && now.ModTime().Equal(s.asOpened.ModTime()) && changeTime(now) == changeTime(s.asOpened) {
+		return nil
+	}
+	return runner.Refuse(task.ReasonChanged, "%s was written to while it was verified: create another EtcdRestore when nothing writes to it", s.location)
+}
+
+// changeTime is when a file's content or attributes were changed last, which nobody can set.
+func changeTime(info os.FileInfo) syscall.Timespec {
+	if s, ok := info.Sys().(*syscall.Stat_t); ok {
+		return s.Ctim
+	}
+	return syscall.Timespec{}
 }
 
 // open opens the snapshot: of a restore, only what was verified. The caller closes it.
@@ -61,7 +87,19 @@ func (j *job) openObject(ctx context.Context) (*stored, error) {
 	if err != nil {
 		return nil, err
 	}
-	r, err := store.Get(ctx, j.task.S3.Key, wanted(j.task.Want).ETag)
+	key, etag := j.task.S3.Key, wanted(j.task.Want).ETag
+	if j.task.S3.Newest {
+		if err := j.choose(ctx, store); err != nil {
+			return nil, err
+		}
+		key, etag = j.chosen.Key, j.chosen.ETag
+	}
+	r, err := store.Get(ctx, key, etag)
+	if j.chosen != nil && (errors.Is(err, objectstore.Changed) || errors.Is(err, objectstore.NotFound)) {
+		// Retention, or somebody else, has replaced it since: the next attempt looks again.
+		j.chosen = nil
+		return nil, runner.Passing(task.ReasonChanged, "%s was replaced or deleted since it was found to be the newest: %w", store.URL(key), err)
+	}
 	if errors.Is(err, objectstore.Changed) && j.task.Want != nil {
 		return nil, j.changed("its ETag is no longer " + j.task.Want.ETag)
 	}
@@ -90,7 +128,7 @@ func openFile(p *agent.PVC) (*stored, error) {
 	if !info.Mode().IsRegular() {
 		return nil, errors.Join(runner.Refuse(agent.ReasonInvalidPath, "%s is not a file: correct pvc.path", location), f.Close())
 	}
-	return &stored{ReadCloser: f, location: location, size: info.Size(), file: f}, nil
+	return &stored{ReadCloser: f, location: location, size: info.Size(), file: f, asOpened: info}, nil
 }
 
 // checkCluster refuses a snapshot of another cluster than was asked for.
@@ -114,5 +152,5 @@ func (j *job) checkWanted(what string, got, want any) error {
 }
 
 func (j *job) changed(how string) error {
-	return runner.Refuse(task.ReasonChanged, "%s is not the snapshot any more that was verified (%s): make a new EtcdRestore to restore what lies there now", j.task.Want.Location, how)
+	return runner.Refuse(task.ReasonChanged, "%s is no longer the snapshot that was verified (%s): create another EtcdRestore to restore what lies there now", j.task.Want.Location, how)
 }

@@ -3,13 +3,14 @@ package agent
 import (
 	"context"
 	"os"
+	"strings"
 
 	"github.com/etcd-operators/etcd-operators/operators/etcd-restore-operator/internal/task"
 	"github.com/etcd-operators/etcd-operators/shared/agent/runner"
 	"github.com/etcd-operators/etcd-operators/shared/rebuild"
 )
 
-// verify finds out all about the snapshot, or why it can't be restored.
+// verify finds out all about the snapshot, or why it cannot be restored.
 func (j *job) verify(ctx context.Context) error {
 	dir, err := os.MkdirTemp(j.task.Scratch, "verify-")
 	if err != nil {
@@ -21,15 +22,30 @@ func (j *job) verify(ctx context.Context) error {
 		return err
 	}
 	defer func() { _ = f.file.Close() }() // it was only read
+	j.result.Snapshot, err = j.examine(ctx, f)
+	return err
+}
+
+// examine finds out all about a snapshot that was fetched, or why it cannot be restored.
+func (j *job) examine(ctx context.Context, f *fetched) (*task.Snapshot, error) {
+	j.log.Info("checking the database")
 	info, err := rebuild.Inspect(ctx, f.file)
+	if f.inPlace != nil {
+		if changed := f.inPlace.checkUnchanged(); changed != nil {
+			return nil, changed
+		}
+	}
 	if err != nil {
-		return err
+		return nil, err
 	}
 	if !f.hashed && !j.task.SkipHashCheck {
-		return runner.Refuse(task.ReasonNoHash, "the file ends without a sha256, as one does that was copied from a data dir, or cut short: take a snapshot with an EtcdBackup or `etcdctl snapshot save`, or set spec.skipHashCheck to restore it all the same")
+		return nil, runner.Refuse(task.ReasonNoHash, "the file ends without a sha256, as one does that was copied from a data dir, or cut short: take a snapshot with an EtcdBackup or `etcdctl snapshot save`, or set spec.skipHashCheck to restore it all the same")
+	}
+	if err := j.checkCredentials(ctx, f.file, info.AuthEnabled); err != nil {
+		return nil, err
 	}
 	found := f.found
 	found.DatabaseSize, found.Revision, found.TotalKeys, found.EtcdVersion = info.DatabaseSize, info.Revision, info.TotalKeys, info.EtcdVersion
-	j.result.Snapshot = &found
-	return nil
+	found.Alarms, found.AuthEnabled = strings.Join(info.Alarms, ","), info.AuthEnabled
+	return &found, nil
 }

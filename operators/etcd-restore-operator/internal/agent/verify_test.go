@@ -13,6 +13,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/etcd-operators/etcd-operators/api/v1beta2"
 	"github.com/etcd-operators/etcd-operators/operators/etcd-restore-operator/internal/task"
 	"github.com/etcd-operators/etcd-operators/shared/agent"
 	"github.com/etcd-operators/etcd-operators/shared/etcdtest"
@@ -22,15 +23,18 @@ import (
 func TestTasksThatMakeNoSense(t *testing.T) {
 	t.Parallel()
 	for name, env := range map[string]string{
-		"nothing":             "",
-		"no JSON":             "{",
-		"no place":            `{"uid":"u","scratch":"/s"}`,
-		"two places":          `{"uid":"u","scratch":"/s","pvc":{},"s3":{}}`,
-		"no uid":              `{"scratch":"/s","pvc":{}}`,
-		"a uid that is a way": `{"uid":"../u","scratch":"/s","pvc":{}}`,
-		"nowhere to work":     `{"uid":"u","pvc":{}}`,
-		"nothing verified":    `{"uid":"u","pvc":{},"member":{"name":"a","peerURL":"http://a:1","token":"t","dataDir":"/d","leaveFile":"/l","revision":1}}`,
-		"half a member":       `{"uid":"u","pvc":{},"want":{},"member":{"name":"a"}}`,
+		"nothing":              "",
+		"no JSON":              "{",
+		"no place":             `{"uid":"u","scratch":"/s"}`,
+		"two places":           `{"uid":"u","scratch":"/s","pvc":{},"s3":{}}`,
+		"no uid":               `{"scratch":"/s","pvc":{}}`,
+		"a uid that is a way":  `{"uid":"../u","scratch":"/s","pvc":{}}`,
+		"two objects":          `{"uid":"u","scratch":"/s","s3":{"bucket":"b","key":"k","newest":true}}`,
+		"no object":            `{"uid":"u","scratch":"/s","s3":{"bucket":"b"}}`,
+		"a seed of the newest": `{"uid":"u","s3":{"bucket":"b","newest":true,"prefix":"p"},"want":{},"member":{"name":"a","peerURL":"http://a:1","token":"t","dataDir":"/d","permitFile":"/l","revision":1}}`,
+		"nowhere to work":      `{"uid":"u","pvc":{}}`,
+		"half a member":        `{"uid":"u","pvc":{},"want":{},"member":{"name":"a"}}`,
+		"nothing to wait for":  `{"uid":"u","scratch":"/s","await":true}`,
 	} {
 		t.Run(name, func(t *testing.T) {
 			code, result := carryRaw(t.Context(), t, quickSettings, env)
@@ -63,11 +67,6 @@ func TestWhatIsNoSnapshot(t *testing.T) {
 	t.Parallel()
 	o := startOrigin(t, etcdtest.Newest())
 	whole, zipped := o.content, packed(t, o.content)
-	empty := etcdtest.NewMember(t, etcdtest.Newest(), "empty")
-	empty.Start(t, "new", empty)
-	empty.WaitReady(t)
-	fresh := &origin{member: empty, client: connect(t, empty)}
-	fresh.take(t)
 	s := startStore(t)
 	for name, c := range map[string]struct {
 		content       []byte
@@ -88,7 +87,6 @@ func TestWhatIsNoSnapshot(t *testing.T) {
 		"packed twice":                   {packed(t, zipped), false, task.ReasonCorruptSnapshot, "packed twice"},
 		"packed with gzip":               {gzipped(t, whole), false, task.ReasonCorruptSnapshot, "gzip"},
 		"no digest":                      {whole[:len(whole)-32], false, task.ReasonNoHash, "skipHashCheck"},
-		"of an empty cluster":            {fresh.content, false, task.ReasonEmptySnapshot, "empty"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			tk := onVolume(t, c.content)
@@ -103,6 +101,27 @@ func TestWhatIsNoSnapshot(t *testing.T) {
 			}
 		})
 	}
+}
+
+// What is larger than the scratch space is refused: before it is fetched if its size is
+// known, and else as soon as it shows. What is read where it lies needs none.
+func TestScratchThatIsTooSmall(t *testing.T) {
+	t.Parallel()
+	o, s := startOrigin(t, etcdtest.Newest()), startStore(t)
+	s.put(t, "plain", o.content)
+	s.put(t, "packed", packed(t, o.content))
+	const field = "raise spec.pod.resources.limits.ephemeral-storage"
+	size := int64(len(o.content))
+	limited := func(tk task.Task, limit int64) task.Task {
+		tk.ScratchLimit = limit
+		return tk
+	}
+	mustFail(t, limited(s.task(t, "plain"), size/2), agent.ReasonScratchSpaceExceeded, "it needs at least "+v1beta2.ReadableSize(size)+", ")
+	mustFail(t, limited(s.task(t, "plain"), size-1), agent.ReasonScratchSpaceExceeded, field)
+	mustFail(t, limited(s.task(t, "packed"), size-1000), agent.ReasonScratchSpaceExceeded, field)
+	must(t, limited(s.task(t, "plain"), size))
+	must(t, limited(s.task(t, "packed"), size))
+	must(t, limited(onVolume(t, o.content), 1))
 }
 
 func TestAPlaceThatIsWrong(t *testing.T) {

@@ -20,13 +20,13 @@ const (
 	volumeStore   = "restore-store"
 	volumeBackup  = "restore-backup"
 	volumeScratch = "restore-scratch"
-	volumeLeave   = "restore-leave"
+	volumePermit  = "restore-permit"
 
 	storeMount   = "/etc/etcd-restore/aws"
 	backupMount  = "/backup"
 	scratchMount = "/scratch"
-	leaveMount   = "/etc/etcd-restore/leave"
-	leaveFile    = "leave"
+	permitMount  = "/etc/etcd-restore/permit"
+	permitFile   = "permit"
 )
 
 // portProgress is the name of the port where the agent tells its progress.
@@ -61,6 +61,7 @@ func newTask(r *v1beta2.EtcdRestore, s plan.Source) task.Task {
 	switch {
 	case s.S3 != nil:
 		t.S3 = agentpod.S3(s.S3, storeMount)
+		t.Catalogue = r.Spec.VerifyOnly && s.S3.Prefix != ""
 	case s.PVC != nil:
 		t.PVC = agentpod.PVC(s.PVC, backupMount)
 	}
@@ -70,9 +71,9 @@ func newTask(r *v1beta2.EtcdRestore, s plan.Source) task.Task {
 // mountSource mounts what is needed to read the snapshot.
 func mountSource(f *agentpod.Files, s plan.Source, optional bool) {
 	switch {
-	case s.S3 != nil && s.S3.AWSSecret != "":
-		f.Secret(volumeStore, s.S3.AWSSecret, storeMount, optional)
-	case s.S3 == nil && s.PVC != nil:
+	case s.S3 != nil:
+		f.Store(volumeStore, s.S3, storeMount, optional)
+	case s.PVC != nil:
 		f.Claim(volumeBackup, s.PVC.ClaimName, backupMount, true)
 	}
 }

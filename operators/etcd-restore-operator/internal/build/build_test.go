@@ -2,6 +2,7 @@ package build
 
 import (
 	"encoding/json"
+	"slices"
 	"strings"
 	"testing"
 
@@ -10,10 +11,12 @@ import (
 	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/api/resource"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/labels"
 
 	"github.com/etcd-operators/etcd-operators/api/v1beta2"
 	"github.com/etcd-operators/etcd-operators/operators/etcd-restore-operator/internal/plan"
 	"github.com/etcd-operators/etcd-operators/operators/etcd-restore-operator/internal/task"
+	"github.com/etcd-operators/etcd-operators/shared/agentpod"
 	"github.com/etcd-operators/etcd-operators/shared/manifesttest"
 	"github.com/etcd-operators/etcd-operators/shared/member"
 )
@@ -54,7 +57,7 @@ func job(t *testing.T, r *v1beta2.EtcdRestore) *batchv1.Job {
 func createOf(r *v1beta2.EtcdRestore) plan.CreateSeed {
 	return plan.CreateSeed{
 		Name: "example-abcdefghij", Version: "3.6.16", Source: sourceOf(r), Revision: 1_000_001_234,
-		Want: v1beta2.RestoreSnapshot{
+		Want: &v1beta2.RestoreSnapshot{
 			Location: "s3://mybucket/etcd.backup", Size: 20512, SHA256: strings.Repeat("ab", 32), ETag: `"etag"`,
 			DatabaseSize: 20480, Revision: 1234, TotalKeys: 10, EtcdVersion: "3.6",
 		},
@@ -123,8 +126,8 @@ func TestNothingIsChangedOrShared(t *testing.T) {
 			beforeR, beforeC := r.DeepCopy(), c.DeepCopy()
 			for range 2 {
 				verify, p, m := job(t, r).Spec.Template, seed(t, r, c), made(r, c)
-				for _, labels := range []map[string]string{verify.Labels, verify.Annotations, p.Labels, p.Annotations, m.Annotations} {
-					labels["x"] = "x"
+				for _, marks := range []map[string]string{verify.Labels, verify.Annotations, p.Labels, p.Annotations, m.Annotations} {
+					marks["x"] = "x"
 				}
 				for _, spec := range []*corev1.PodSpec{&verify.Spec, &p.Spec} {
 					*spec.SecurityContext.RunAsNonRoot = false
@@ -180,13 +183,20 @@ func TestTasks(t *testing.T) {
 	for _, file := range restores(t) {
 		t.Run(file, func(t *testing.T) {
 			r, c := restore(t, file), cluster(t, file)
-			verify := taskIn(t, job(t, r).Spec.Template.Spec.Containers, task.ContainerVerify)
+			spec := job(t, r).Spec.Template.Spec
+			verify := taskIn(t, spec.Containers, task.ContainerVerify)
 			if verify.Member != nil || verify.Want != nil || verify.Scratch == "" || (verify.S3 == nil) == (verify.PVC == nil) {
 				t.Errorf("the task of the Job is %+v", verify)
+			}
+			for _, v := range spec.Volumes {
+				if v.Name == volumeScratch && v.EmptyDir.SizeLimit.Value() != verify.ScratchLimit {
+					t.Errorf("the agent is told of %d bytes of scratch space, and may use %s", verify.ScratchLimit, v.EmptyDir.SizeLimit)
+				}
 			}
 			p := seed(t, r, c)
 			restores := taskIn(t, p.Spec.InitContainers, task.ContainerRestore)
 			want := seedTask(r, c, createOf(r))
+			want.Credentials = mountCredentials(&agentpod.Files{}, createOf(r).Credentials)
 			if diff := cmp.Diff(want, restores); diff != "" {
 				t.Errorf("-written +read:\n%s", diff)
 			}
@@ -251,5 +261,57 @@ func TestBornFenced(t *testing.T) {
 	want := map[string]string{"note": "kept", v1beta2.AnnotationFence: string(r.UID), v1beta2.AnnotationRestoredBy: string(r.UID)}
 	if diff := cmp.Diff(want, made(r, c).Annotations); diff != "" {
 		t.Errorf("annotations (-want +got):\n%s", diff)
+	}
+}
+
+// A seed that mounts the volume of its snapshot has no shape that an EtcdCluster asks for:
+// etcd-operator restarts it without that volume when the cluster is whole. Any other is like
+// each member.
+func TestASeedWithTheBackupsVolumeIsTransient(t *testing.T) {
+	for file, transient := range map[string]bool{"pvc.restore.yaml": true, "s3.restore.yaml": false} {
+		r, c := restore(t, file), cluster(t, file)
+		got := seed(t, r, c).Annotations[v1beta2.AnnotationTemplate]
+		if got == "" || (got != member.TemplateHash(c)) != transient {
+			t.Errorf("%s: the template is %q, and the cluster's is %q", file, got, member.TemplateHash(c))
+		}
+	}
+}
+
+// A seed is prepared beside members that serve: no Service of the cluster selects it, and no
+// budget counts it, before it has its start permit.
+func TestNobodySelectsASeedThatPrepares(t *testing.T) {
+	for _, file := range restores(t) {
+		r, c := restore(t, file), cluster(t, file)
+		p := seed(t, r, c)
+		selectors := map[string]map[string]string{
+			"the client Service": member.ClientService(c).Spec.Selector,
+			"the peer Service":   member.PeerService(c).Spec.Selector,
+			"the budget":         member.DisruptionBudget(c, 2).Spec.Selector.MatchLabels,
+		}
+		for what, selector := range selectors {
+			if labels.SelectorFromSet(selector).Matches(labels.Set(p.Labels)) {
+				t.Errorf("%s: %s selects the seed", file, what)
+			}
+		}
+		p.Labels[v1beta2.LabelOwner] = string(c.UID)
+		if !labels.SelectorFromSet(selectors["the peer Service"]).Matches(labels.Set(p.Labels)) {
+			t.Errorf("%s: with its start permit, the seed has no name", file)
+		}
+	}
+}
+
+// The seed's node gets etcd's image, and runs it, before a member is stopped.
+func TestTheSeedsNodeRunsEtcdsImage(t *testing.T) {
+	r, c := restore(t, "s3.restore.yaml"), cluster(t, "s3.restore.yaml")
+	p := seed(t, r, c)
+	var order []string
+	for _, container := range p.Spec.InitContainers {
+		order = append(order, container.Name)
+		if container.Name == task.ContainerImage && container.Image != p.Spec.Containers[0].Image {
+			t.Errorf("it looks for %s, and etcd is %s", container.Image, p.Spec.Containers[0].Image)
+		}
+	}
+	if want := []string{member.ContainerLauncher, task.ContainerImage, task.ContainerRestore, task.ContainerAwait}; !slices.Equal(order, want) {
+		t.Errorf("the init containers are %v, want %v", order, want)
 	}
 }

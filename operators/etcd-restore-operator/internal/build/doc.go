@@ -6,5 +6,5 @@
 // It gets a [task.Task] in its environment and reports a [task.Result] as its
 // termination message. The seed is a member's Pod like any other, with that init
 // container more, which makes its data dir from the snapshot while the Pod's annotation
-// restore-leave gives it the leave to; it asks nothing of anybody once that is done.
+// restore-permit permits it to; it asks nothing of anybody once that is done.
 package build

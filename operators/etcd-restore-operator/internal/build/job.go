@@ -5,7 +5,6 @@ import (
 	"fmt"
 
 	batchv1 "k8s.io/api/batch/v1"
-	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	"github.com/etcd-operators/etcd-operators/api/v1beta2"
@@ -21,15 +20,15 @@ import (
 func Job(r *v1beta2.EtcdRestore, start plan.StartJob, image string) (*batchv1.Job, error) {
 	policy := agentpod.Policy(r.Spec.Pod, resources())
 	policy.ServiceAccountName = cmp.Or(policy.ServiceAccountName, start.Source.ServiceAccountName)
+	var files agentpod.Files
+	mountSource(&files, start.Source, false)
 	t := newTask(r, start.Source)
-	t.Scratch = scratchMount
-	env, err := agentpod.Environment(task.Env, t, policy.Resources)
+	t.ScratchLimit = files.Scratch(volumeScratch, scratchMount, policy)
+	t.Scratch, t.Credentials = scratchMount, mountCredentials(&files, start.Credentials)
+	env, err := agentpod.Environment(task.Env, t, policy.Resources, policy.Env...)
 	if err != nil {
 		return nil, fmt.Errorf("build Job %s: %w", start.Name, err)
 	}
-	var files agentpod.Files
-	mountSource(&files, start.Source, false)
-	files.Mount(volumeScratch, scratchMount, false, corev1.VolumeSource{EmptyDir: &corev1.EmptyDirVolumeSource{}})
 	marks := func() map[string]string { return map[string]string{v1beta2.AnnotationRestore: r.Name} }
 	job := agentpod.Job{
 		ObjectMeta: metav1.ObjectMeta{

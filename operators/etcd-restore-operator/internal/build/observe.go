@@ -19,6 +19,7 @@ import (
 var reading = agentpod.Reading[task.Result]{
 	Container: task.ContainerVerify,
 	Failure:   func(r *task.Result) *agent.Failure { return r.Failure },
+	Failed:    func(f *agent.Failure) *task.Result { return &task.Result{Failure: f} },
 	TooLong:   "the Job was stopped, since it took longer than its activeDeadlineSeconds, which somebody has set: leave it empty",
 }
 
@@ -37,6 +38,9 @@ func ObserveJob(j *batchv1.Job, pods []corev1.Pod, now time.Time) (seen plan.Job
 		FailMessage: s.Message,
 		Result:      s.Result,
 		Waiting:     s.Waiting,
+		Deadline:    s.Hang.Deadline,
+		HangReason:  s.Hang.Reason,
+		HangMessage: s.Hang.Message,
 	}, s.Again
 }
 
@@ -59,13 +63,35 @@ func ObservePod(r *v1beta2.EtcdRestore, p *corev1.Pod, now time.Time) (seen plan
 	if !seen.Seed {
 		return seen, 0
 	}
-	seen.Leave = p.Annotations[v1beta2.AnnotationRestoreLeave] == string(r.UID)
+	seen.Permit = permitOf(p, r)
 	if s := agentpod.Container(p, task.ContainerRestore); s != nil {
-		seen.Restored = s.State.Terminated != nil && s.State.Terminated.ExitCode == agent.ExitDone
-		seen.Result = reading.Result(last(s))
+		seen.Prepared = hasSucceeded(s)
+		seen.Result, seen.Tries = reading.Result(last(s)), int(s.RestartCount)
 	}
-	seen.Waiting, again = agentpod.Waiting(p, now, member.ContainerLauncher, task.ContainerRestore, member.ContainerEtcd)
+	seen.Restored = seen.Prepared
+	if s := agentpod.Container(p, task.ContainerAwait); s != nil { // one of an earlier release has none
+		seen.Restored = hasSucceeded(s)
+		if r := reading.Result(last(s)); r != nil && r.Already {
+			seen.Result = r
+		}
+	}
+	seen.Waiting, again = agentpod.Waiting(p, now, member.ContainerLauncher, task.ContainerImage, task.ContainerRestore, task.ContainerAwait, member.ContainerEtcd)
 	return seen, again
+}
+
+// permitOf is what a seed is permitted.
+func permitOf(p *corev1.Pod, r *v1beta2.EtcdRestore) plan.Permit {
+	switch p.Annotations[v1beta2.AnnotationRestorePermit] {
+	case string(r.UID):
+		return plan.PermitToStart
+	case string(r.UID) + task.Prepare:
+		return plan.PermitToPrepare
+	}
+	return plan.PermitNone
+}
+
+func hasSucceeded(s *corev1.ContainerStatus) bool {
+	return s.State.Terminated != nil && s.State.Terminated.ExitCode == agent.ExitDone
 }
 
 // deletionAsked is when the deletion of a Pod was asked for: the API server notes the time
@@ -87,7 +113,7 @@ func last(s *corev1.ContainerStatus) *corev1.ContainerStateTerminated {
 }
 
 // madeBy reports whether a Pod is a seed of this very EtcdRestore, by its uid: an earlier
-// one of the same name may have made a member, too, and the leave of this one's may have
+// one of the same name may have made a member, too, and the permit of this one's may have
 // been withdrawn.
 func madeBy(p *corev1.Pod, r *v1beta2.EtcdRestore) bool {
 	for _, c := range p.Spec.InitContainers {

@@ -70,6 +70,7 @@ func TestObserveJob(t *testing.T) {
 		"refused": {reason: "the agent's words", containers: []corev1.ContainerStatus{over(task.ContainerVerify, 2, text(t, bad))}, conditions: []batchv1.JobCondition{failed},
 			want: plan.Job{Done: true, Failed: true, Result: &bad, FailReason: failed.Reason, FailMessage: "the Pod pod ended with exit code 2 and without a report: its log may say why"}},
 		"no image": {reason: "the kubelet's words", containers: []corev1.ContainerStatus{waiting(task.ContainerVerify, "ErrImagePull", "not found")}, want: plan.Job{Waiting: "ErrImagePull: not found"}},
+		"killed":   {reason: "it may have died in the middle of its report", containers: []corev1.ContainerStatus{over(task.ContainerVerify, 137, text(t, good))}},
 		"deleted":  {reason: "its Pod is not waited for", containers: []corev1.ContainerStatus{waiting(task.ContainerVerify, "ErrImagePull", "not found")}, deleting: true, want: plan.Job{Deleting: true}},
 	}
 	for label, tc := range cases {
@@ -93,8 +94,20 @@ func TestObserveJob(t *testing.T) {
 	}
 }
 
+// A Job whose Pod stays on a lost node hangs from a moment on that the planner can wait for.
+func TestObserveJobOnALostNode(t *testing.T) {
+	j := job(t, restore(t, "s3.restore.yaml"))
+	pod := corev1.Pod{ObjectMeta: metav1.ObjectMeta{Name: "pod", CreationTimestamp: at(1), DeletionTimestamp: new(at(40))}, Spec: corev1.PodSpec{NodeName: "node-1"}}
+	pod.Status.Phase = corev1.PodRunning
+	got, _ := ObserveJob(j, []corev1.Pod{pod}, at(50).Time)
+	if !got.Deadline.Equal(at(160).Time) || got.HangReason != "NodeLost" || !strings.Contains(got.HangMessage, "node-1") {
+		t.Errorf("the Job is %+v", got)
+	}
+}
+
 func TestObserveSeed(t *testing.T) {
 	done := task.Result{Started: born, Finished: born}
+	already := task.Result{Started: born, Finished: born, Already: true}
 	lost := task.Result{Started: born, Finished: born, Failure: &agent.Failure{Reason: "Stalled", Message: "m"}}
 	cases := map[string]struct {
 		reason  string
@@ -104,36 +117,54 @@ func TestObserveSeed(t *testing.T) {
 	}{
 		"unscheduled": {"the scheduler's words", func(p *corev1.Pod) {
 			p.Status.Conditions = []corev1.PodCondition{{Type: corev1.PodScheduled, Status: corev1.ConditionFalse, Message: "no node is free"}}
-		}, plan.Pod{Leave: true}, "no node is free"},
+		}, plan.Pod{Permit: plan.PermitToPrepare}, "no node is free"},
+		"killed after its report": {"its exit code says that it has not restored", func(p *corev1.Pod) {
+			p.Status.InitContainerStatuses = []corev1.ContainerStatus{over(task.ContainerRestore, 137, text(t, done))}
+		}, plan.Pod{Permit: plan.PermitToPrepare}, ""},
 		"launcher's image": {"the kubelet's words of any container", func(p *corev1.Pod) {
 			p.Status.InitContainerStatuses = []corev1.ContainerStatus{waiting(member.ContainerLauncher, "ErrImagePull", "not found"), waiting(task.ContainerRestore, "PodInitializing", "")}
-		}, plan.Pod{Leave: true}, "ErrImagePull: not found"},
+		}, plan.Pod{Permit: plan.PermitToPrepare}, "ErrImagePull: not found"},
 		"volume": {"the kubelet says nothing in the status", func(p *corev1.Pod) {
 			p.Status.InitContainerStatuses = []corev1.ContainerStatus{waiting(member.ContainerLauncher, "PodInitializing", "")}
-		}, plan.Pod{Leave: true}, "the volume of PersistentVolumeClaim backups"},
+		}, plan.Pod{Permit: plan.PermitToPrepare}, "the volume of PersistentVolumeClaim backups"},
 		"restores": {"it is at work", func(p *corev1.Pod) {
 			p.Status.InitContainerStatuses = []corev1.ContainerStatus{over(member.ContainerLauncher, 0, ""), running(task.ContainerRestore)}
-		}, plan.Pod{Leave: true}, ""},
+		}, plan.Pod{Permit: plan.PermitToPrepare}, ""},
 		"tries again": {"what it has told last", func(p *corev1.Pod) {
 			p.Status.InitContainerStatuses = []corev1.ContainerStatus{over(member.ContainerLauncher, 0, ""), again(task.ContainerRestore, 1, text(t, lost))}
-		}, plan.Pod{Leave: true, Result: &lost}, "CrashLoopBackOff"},
-		"restored": {"etcd starts", func(p *corev1.Pod) {
+		}, plan.Pod{Permit: plan.PermitToPrepare, Result: &lost}, "CrashLoopBackOff"},
+		"image": {"the node can't have etcd's image", func(p *corev1.Pod) {
+			p.Status.InitContainerStatuses = []corev1.ContainerStatus{over(member.ContainerLauncher, 0, ""), waiting(task.ContainerImage, "ErrImagePull", "no such tag")}
+		}, plan.Pod{Permit: plan.PermitToPrepare}, "no such tag"},
+		"prepared": {"it waits for its start permit", func(p *corev1.Pod) {
+			p.Status.InitContainerStatuses = []corev1.ContainerStatus{over(task.ContainerRestore, 0, text(t, done)), running(task.ContainerAwait)}
+		}, plan.Pod{Permit: plan.PermitToPrepare, Prepared: true, Result: &done}, ""},
+		"set up anew without a permit": {"nothing is restored any more", func(p *corev1.Pod) {
+			delete(p.Annotations, v1beta2.AnnotationRestorePermit)
+			p.Status.InitContainerStatuses = []corev1.ContainerStatus{over(task.ContainerRestore, 0, text(t, done)), over(task.ContainerAwait, 0, text(t, already))}
+		}, plan.Pod{Prepared: true, Restored: true, Result: &already}, ""},
+		"of an earlier release": {"it has no such container", func(p *corev1.Pod) {
+			p.Annotations[v1beta2.AnnotationRestorePermit] = string(restore(t, "pvc.restore.yaml").UID)
 			p.Status.InitContainerStatuses = []corev1.ContainerStatus{over(task.ContainerRestore, 0, text(t, done))}
+		}, plan.Pod{Permit: plan.PermitToStart, Prepared: true, Restored: true, Result: &done}, ""},
+		"restored": {"etcd starts", func(p *corev1.Pod) {
+			p.Annotations[v1beta2.AnnotationRestorePermit] = string(restore(t, "pvc.restore.yaml").UID)
+			p.Status.InitContainerStatuses = []corev1.ContainerStatus{over(task.ContainerRestore, 0, text(t, done)), over(task.ContainerAwait, 0, text(t, done))}
 			p.Status.Phase = corev1.PodRunning
 			p.Status.ContainerStatuses = []corev1.ContainerStatus{running(member.ContainerEtcd)}
-		}, plan.Pod{Leave: true, Restored: true, Result: &done}, ""},
-		"serves": {"its leave was withdrawn, and it is this restore's all the same", func(p *corev1.Pod) {
-			delete(p.Annotations, v1beta2.AnnotationRestoreLeave)
+		}, plan.Pod{Permit: plan.PermitToStart, Prepared: true, Restored: true, Result: &done}, ""},
+		"serves": {"its permit was withdrawn, and it is this restore's all the same", func(p *corev1.Pod) {
+			delete(p.Annotations, v1beta2.AnnotationRestorePermit)
 			p.Status.InitContainerStatuses = []corev1.ContainerStatus{over(task.ContainerRestore, 0, text(t, done))}
 			p.Status.Phase = corev1.PodRunning
 			p.Status.ContainerStatuses = []corev1.ContainerStatus{running(member.ContainerEtcd)}
 			p.Status.ContainerStatuses[0].RestartCount = 2
 			p.Status.Conditions = []corev1.PodCondition{{Type: corev1.PodReady, Status: corev1.ConditionTrue}}
-		}, plan.Pod{Ready: true, Restored: true, Restarts: 2, Result: &done}, ""},
-		"evicted": {"it never comes back", func(p *corev1.Pod) { p.Status.Phase = corev1.PodFailed }, plan.Pod{Leave: true, Finished: true}, ""},
+		}, plan.Pod{Ready: true, Prepared: true, Restored: true, Restarts: 2, Result: &done}, ""},
+		"evicted": {"it never comes back", func(p *corev1.Pod) { p.Status.Phase = corev1.PodFailed }, plan.Pod{Permit: plan.PermitToPrepare, Finished: true}, ""},
 		"deleted": {"since when, not until when", func(p *corev1.Pod) {
 			p.DeletionTimestamp, p.DeletionGracePeriodSeconds = new(at(60)), new(int64(30))
-		}, plan.Pod{Leave: true, Deleting: at(30).Time}, ""},
+		}, plan.Pod{Permit: plan.PermitToPrepare, Deleting: at(30).Time}, ""},
 	}
 	for label, tc := range cases {
 		t.Run(label, func(t *testing.T) {
@@ -164,7 +195,7 @@ func TestSeedIsThatOfTheUID(t *testing.T) {
 	p := seed(t, r, c)
 	later := r.DeepCopy()
 	later.UID = "another"
-	if seen, _ := ObservePod(later, p, born); seen.Seed || seen.Leave {
+	if seen, _ := ObservePod(later, p, born); seen.Seed || seen.Permit != plan.PermitNone {
 		t.Errorf("the seed of an earlier restore is seen as %+v", seen)
 	}
 	other, err := member.NewPod(c, member.Options{Name: "x", Version: "3.6.16", LauncherImage: image, Role: v1beta2.RoleVoter})

@@ -3,6 +3,7 @@ package build
 import (
 	"cmp"
 	"fmt"
+	"slices"
 
 	corev1 "k8s.io/api/core/v1"
 
@@ -17,57 +18,117 @@ import (
 // Seed builds the Pod of the first member of a restored cluster. image is the
 // operator's own, which also holds the launcher.
 //
-// The launcher gets no grant: with the data dir that the init container has made, etcd
-// needs none, and without one it may not start.
+// It prepares its database beside members that serve, so it is not a member yet: it has the
+// role of a seed, which neither the client Service nor the PodDisruptionBudget select, and
+// without the label of its owner no other Service of the cluster selects it either. That
+// comes with the start permit.
+//
+// The launcher gets no grant: with the data dir that the init containers have made, etcd
+// needs none, and without one it does not start.
 func Seed(r *v1beta2.EtcdRestore, c *v1beta2.EtcdCluster, create plan.CreateSeed, image string) (*corev1.Pod, error) {
 	pod, err := member.NewPod(c, member.Options{Name: create.Name, Version: create.Version, LauncherImage: image, Role: v1beta2.RoleSeed})
 	if err != nil {
 		return nil, err
 	}
 	policy := agentpod.Policy(r.Spec.Pod, initResources(c))
-	env, err := agentpod.Environment(task.Env, seedTask(r, c, create), policy.Resources)
+	delete(pod.Labels, v1beta2.LabelOwner)
+	pod.Annotations[v1beta2.AnnotationRestore] = r.Name
+	pod.Annotations[v1beta2.AnnotationRestorePermit] = string(r.UID) + task.Prepare
+	if create.Source.PVC != nil {
+		pod.Annotations[v1beta2.AnnotationTemplate] = transientTemplate
+	}
+	spec := &pod.Spec
+	spec.ImagePullSecrets = append(spec.ImagePullSecrets, policy.ImagePullSecrets...)
+	spec.ServiceAccountName = cmp.Or(policy.ServiceAccountName, create.Source.ServiceAccountName, spec.ServiceAccountName)
+	var permit, source agentpod.Files
+	permit.Mount(volumePermit, permitMount, true, permitSource())
+	mountSource(&source, create.Source, true)
+	told := seedTask(r, c, create)
+	told.Credentials = mountCredentials(&source, create.Credentials)
+	spec.Volumes = slices.Concat(spec.Volumes, source.Volumes, permit.Volumes)
+
+	data := corev1.VolumeMount{Name: member.VolumeData, MountPath: member.DataMount}
+	restore, err := agentContainer(task.ContainerRestore, image, told, policy.Resources, policy.Env...)
 	if err != nil {
 		return nil, fmt.Errorf("build Pod %s: %w", create.Name, err)
 	}
-	files := seedFiles(create.Source)
-	pod.Annotations[v1beta2.AnnotationRestore] = r.Name
-	pod.Annotations[v1beta2.AnnotationRestoreLeave] = string(r.UID)
+	restore.Ports = ports()
+	restore.VolumeMounts = slices.Concat(source.Mounts, permit.Mounts, []corev1.VolumeMount{data})
+	await, err := agentContainer(task.ContainerAwait, image, awaitTask(r, c, create), policy.Resources)
+	if err != nil {
+		return nil, fmt.Errorf("build Pod %s: %w", create.Name, err)
+	}
+	await.VolumeMounts = append(permit.Mounts, data)
+	spec.InitContainers = append(spec.InitContainers, imageContainer(pod, policy.Resources), restore, await)
+	return pod, nil
+}
 
-	spec := &pod.Spec
-	spec.Volumes = append(spec.Volumes, files.Volumes...)
-	spec.ImagePullSecrets = append(spec.ImagePullSecrets, policy.ImagePullSecrets...)
-	spec.ServiceAccountName = cmp.Or(policy.ServiceAccountName, create.Source.ServiceAccountName, spec.ServiceAccountName)
-	spec.InitContainers = append(spec.InitContainers, corev1.Container{
-		Name:            task.ContainerRestore,
+// transientTemplate is what a seed has in place of the template's hash that mounts the
+// volume of its snapshot: it is no shape that an EtcdCluster asks for, so etcd-operator
+// recreates the Pod without that volume, as it does after every change of spec.pod, once the
+// cluster is whole and healthy. Until then the volume can be used on the seed's node only,
+// if it is ReadWriteOnce, and the seed cannot start without it.
+const transientTemplate = "restored-from-volume"
+
+// imageContainer pulls etcd's image to the seed's node, and shows that it runs there: after
+// the old members are stopped it would be too late to find that out.
+func imageContainer(pod *corev1.Pod, resources corev1.ResourceRequirements) corev1.Container {
+	return corev1.Container{
+		Name:            task.ContainerImage,
+		Image:           pod.Spec.Containers[0].Image,
+		Command:         []string{"etcd", "--version"},
+		Resources:       resources,
+		SecurityContext: podsecurity.Container(),
+	}
+}
+
+// agentContainer is an init container that runs the agent.
+func agentContainer(name, image string, t task.Task, resources corev1.ResourceRequirements, extra ...v1beta2.AgentEnv) (corev1.Container, error) {
+	env, err := agentpod.Environment(task.Env, t, resources, extra...)
+	return corev1.Container{
+		Name:            name,
 		Image:           image,
 		ImagePullPolicy: corev1.PullIfNotPresent,
 		Command:         []string{command},
 		Env:             env,
-		Ports:           ports(),
-		Resources:       policy.Resources,
-		VolumeMounts:    append(files.Mounts, corev1.VolumeMount{Name: member.VolumeData, MountPath: member.DataMount}),
+		Resources:       resources,
 		SecurityContext: podsecurity.Container(),
 		// Only what the agent writes on purpose is a Result.
 		TerminationMessagePolicy: corev1.TerminationMessageReadFile,
-	})
-	return pod, nil
+	}, err
 }
 
 func seedTask(r *v1beta2.EtcdRestore, c *v1beta2.EtcdCluster, create plan.CreateSeed) task.Task {
 	t := newTask(r, create.Source)
-	t.Want = wanted(&create.Want)
-	t.Member = &task.Member{
-		Name:      create.Name,
-		PeerURL:   member.PeerURL(c, create.Name),
-		Token:     string(r.UID),
-		DataDir:   member.DataDir,
-		LeaveFile: leaveMount + "/" + leaveFile,
-		Revision:  create.Revision,
-	}
+	t.Want = wanted(create.Want)
+	t.Member = taskMember(r, c, create)
+	t.Member.Revision, t.Member.Bump = create.Revision, create.Bump
 	return t
 }
 
+// awaitTask is that of the container which waits for the start permit.
+func awaitTask(r *v1beta2.EtcdRestore, c *v1beta2.EtcdCluster, create plan.CreateSeed) task.Task {
+	t := newTask(r, plan.Source{})
+	t.ClusterID, t.SkipHashCheck, t.Await = "", false, true
+	t.Member = taskMember(r, c, create)
+	t.Member.Revision = create.Revision
+	return t
+}
+
+func taskMember(r *v1beta2.EtcdRestore, c *v1beta2.EtcdCluster, create plan.CreateSeed) *task.Member {
+	return &task.Member{
+		Name:       create.Name,
+		PeerURL:    member.PeerURL(c, create.Name),
+		Token:      string(r.UID),
+		DataDir:    member.DataDir,
+		PermitFile: permitMount + "/" + permitFile,
+	}
+}
+
 func wanted(s *v1beta2.RestoreSnapshot) *task.Snapshot {
+	if s == nil {
+		return nil
+	}
 	return &task.Snapshot{
 		Location:     s.Location,
 		Size:         s.Size,
@@ -79,24 +140,22 @@ func wanted(s *v1beta2.RestoreSnapshot) *task.Snapshot {
 		EtcdVersion:  s.EtcdVersion,
 		ClusterID:    s.ClusterID,
 		Compression:  string(s.Compression),
+		Alarms:       s.ClearedAlarms,
+		AuthEnabled:  s.AuthEnabled,
 	}
 }
 
-// seedFiles are what the init container needs to read. The Secret is optional, so that
-// a member whose Pod is started again long after the restore does not need it.
-func seedFiles(s plan.Source) agentpod.Files {
-	var f agentpod.Files
-	mountSource(&f, s, true)
-	f.Mount(volumeLeave, leaveMount, true, corev1.VolumeSource{DownwardAPI: &corev1.DownwardAPIVolumeSource{
+// permitSource shows the annotation that is the seed's permit.
+func permitSource() corev1.VolumeSource {
+	return corev1.VolumeSource{DownwardAPI: &corev1.DownwardAPIVolumeSource{
 		Items: []corev1.DownwardAPIVolumeFile{{
-			Path: leaveFile,
+			Path: permitFile,
 			FieldRef: &corev1.ObjectFieldSelector{
 				APIVersion: "v1",
-				FieldPath:  "metadata.annotations['" + v1beta2.AnnotationRestoreLeave + "']",
+				FieldPath:  "metadata.annotations['" + v1beta2.AnnotationRestorePermit + "']",
 			},
 		}},
-	}})
-	return f
+	}}
 }
 
 // initResources are those of the cluster's members, so that a Pod that is meant to be

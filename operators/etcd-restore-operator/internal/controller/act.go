@@ -36,6 +36,9 @@ func (r *Reconciler) act(ctx context.Context, e *v1beta2.EtcdRestore, obs *plan.
 	if err := r.stillHolds(ctx, e); err != nil {
 		return err
 	}
+	if !plan.MayBeAsked(e, a) {
+		return fmt.Errorf("action %s is refused: EtcdRestore %s only verifies (spec.verifyOnly), and must not touch a cluster", a.Kind(), e.Name)
+	}
 	switch x := a.(type) {
 	case plan.AddFinalizer:
 		return r.setFinalizer(ctx, e, controllerutil.AddFinalizer)
@@ -56,7 +59,7 @@ func (r *Reconciler) act(ctx context.Context, e *v1beta2.EtcdRestore, obs *plan.
 		if _, ok := a.(plan.DeleteCluster); ok {
 			return nil
 		}
-		return fmt.Errorf("%w: the EtcdCluster is gone", errStale)
+		return fmt.Errorf("%w: the EtcdCluster was deleted", errStale)
 	}
 	return r.actOnCluster(ctx, &target{restore: e, cluster: c, observed: obs.Cluster}, a)
 }
@@ -80,8 +83,8 @@ func (r *Reconciler) actOnCluster(ctx context.Context, t *target, a plan.Action)
 		return r.askFence(ctx, t)
 	case plan.WithdrawFence:
 		return r.withdrawFence(ctx, t)
-	case plan.WithdrawLeave:
-		return r.withdrawLeave(ctx, t, x)
+	case plan.WithdrawPermit:
+		return r.withdrawPermit(ctx, t, x)
 	case plan.DeleteRetired:
 		return r.deleteRetired(ctx, t, x)
 	}
@@ -105,6 +108,8 @@ func (r *Reconciler) actWhileFenced(ctx context.Context, t *target, a plan.Actio
 		return r.createSeedClaim(ctx, t, x)
 	case plan.CreateSeed:
 		return r.createSeed(ctx, t, x)
+	case plan.PermitStart:
+		return r.permitStart(ctx, t, x)
 	case plan.DeleteSeed:
 		return r.deleteSeed(ctx, t, x)
 	case plan.DeleteSeedClaim:
@@ -131,7 +136,7 @@ func (r *Reconciler) stillHolds(ctx context.Context, e *v1beta2.EtcdRestore) err
 	return nil
 }
 
-// liveCluster reads the EtcdCluster live; nil if it is gone.
+// liveCluster reads the EtcdCluster live; nil if there is none.
 func (r *Reconciler) liveCluster(ctx context.Context, obs *plan.Observation) (*v1beta2.EtcdCluster, error) {
 	if obs.Cluster == nil {
 		return nil, nil

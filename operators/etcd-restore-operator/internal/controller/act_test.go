@@ -15,6 +15,7 @@ import (
 	"github.com/etcd-operators/etcd-operators/api/v1beta2"
 	"github.com/etcd-operators/etcd-operators/operators/etcd-restore-operator/internal/build"
 	"github.com/etcd-operators/etcd-operators/operators/etcd-restore-operator/internal/plan"
+	"github.com/etcd-operators/etcd-operators/operators/etcd-restore-operator/internal/task"
 	"github.com/etcd-operators/etcd-operators/shared/apiservertest"
 	"github.com/etcd-operators/etcd-operators/shared/member"
 )
@@ -97,7 +98,15 @@ var actionCases = map[string]actionCase{
 		return f.createSeed(), func() bool {
 			p := &corev1.Pod{ObjectMeta: metav1.ObjectMeta{Name: "x-s", Namespace: f.namespace}}
 			apiservertest.Read(f.t, f.client, p)
-			return metav1.IsControlledBy(p, f.cluster) && p.Annotations[v1beta2.AnnotationRestoreLeave] == string(f.restore.UID)
+			return metav1.IsControlledBy(p, f.cluster) && p.Annotations[v1beta2.AnnotationRestorePermit] == string(f.restore.UID)+task.Prepare &&
+				p.Labels[v1beta2.LabelOwner] == ""
+		}
+	}},
+	"PermitStart": {cluster: true, fenced: true, make: func(f *fixture) (plan.Action, func() bool) {
+		p := f.seed()
+		return plan.PermitStart{Ref: refOf(p)}, func() bool {
+			apiservertest.Read(f.t, f.client, p)
+			return p.Annotations[v1beta2.AnnotationRestorePermit] == string(f.restore.UID) && p.Labels[v1beta2.LabelOwner] == string(f.cluster.UID)
 		}
 	}},
 	"DeleteSeed": {cluster: true, fenced: true, make: func(f *fixture) (plan.Action, func() bool) {
@@ -108,12 +117,12 @@ var actionCases = map[string]actionCase{
 		c := f.claim("x-s", false)
 		return plan.DeleteSeedClaim{Ref: refOf(c)}, func() bool { return f.gone(c) }
 	}},
-	"WithdrawLeave": {cluster: true, make: func(f *fixture) (plan.Action, func() bool) {
+	"WithdrawPermit": {cluster: true, make: func(f *fixture) (plan.Action, func() bool) {
 		p := f.seed()
-		return plan.WithdrawLeave{Ref: refOf(p)}, func() bool {
+		return plan.WithdrawPermit{Ref: refOf(p)}, func() bool {
 			apiservertest.Read(f.t, f.client, p)
-			_, leave := p.Annotations[v1beta2.AnnotationRestoreLeave]
-			return !leave && p.Annotations[v1beta2.AnnotationRestore] == "x"
+			_, permitted := p.Annotations[v1beta2.AnnotationRestorePermit]
+			return !permitted && p.Annotations[v1beta2.AnnotationRestore] == "x"
 		}
 	}},
 	"HandOff": {cluster: true, fenced: true, make: func(f *fixture) (plan.Action, func() bool) {
@@ -305,8 +314,17 @@ func TestPreconditions(t *testing.T) {
 			f.cluster.Status.AdoptedSeed = &v1beta2.AdoptedSeed{Restore: string(f.restore.UID), Pod: "x-s", PodUID: "uid"}
 			f.fencedBy("")
 		}},
-		"another Pod, volume": {"CreateSeedClaim", func(f *fixture) { f.pod("x-new") }},
-		"another Pod, seed":   {"CreateSeed", func(f *fixture) { f.pod("x-new") }},
+		"another Pod": {"PermitStart", func(f *fixture) { f.pod("x-new") }},
+		"a permit that was withdrawn": {"PermitStart", func(f *fixture) {
+			p := &corev1.Pod{ObjectMeta: metav1.ObjectMeta{Name: "x-s", Namespace: f.namespace}}
+			apiservertest.Read(f.t, f.client, p)
+			delete(p.Annotations, v1beta2.AnnotationRestorePermit)
+			f.update(p)
+		}},
+		"a seed of another uid that may start": {"PermitStart", func(f *fixture) {
+			apiservertest.Delete(f.t, f.client, &corev1.Pod{ObjectMeta: metav1.ObjectMeta{Name: "x-s", Namespace: f.namespace}})
+			f.seed()
+		}},
 		"a seed that is handed over": {"DeleteSeed", func(f *fixture) {
 			p := &corev1.Pod{ObjectMeta: metav1.ObjectMeta{Name: "x-s", Namespace: f.namespace}}
 			apiservertest.Read(f.t, f.client, p)
@@ -333,7 +351,7 @@ func TestPreconditions(t *testing.T) {
 				f.pod(name)
 			}
 		}},
-		"a seed of another uid": {"WithdrawLeave", func(f *fixture) {
+		"a seed of another uid": {"WithdrawPermit", func(f *fixture) {
 			apiservertest.Delete(f.t, f.client, &corev1.Pod{ObjectMeta: metav1.ObjectMeta{Name: "x-s", Namespace: f.namespace}})
 			f.seed()
 		}},
@@ -379,14 +397,32 @@ func TestAcceptRunningOldMembers(t *testing.T) {
 	f := newFixture(t)
 	f.restore.Spec.AcceptRunningOldMembers = true
 	f.update(f.restore)
-	old := f.pod("x-a")
+	old, seed := f.pod("x-a"), f.seed()
+	start := plan.PermitStart{Ref: refOf(seed)}
 	e, obs := f.observed()
-	f.wantNothing("a Pod that was not told to stop", e, obs, f.createSeed())
+	f.wantNothing("a Pod that was not told to stop", e, obs, start)
 
 	apiservertest.Bind(t, f.client, old, "node")
 	apiservertest.Delete(t, f.client, old) // it stays: there is no kubelet
-	if err := f.r.act(apiservertest.Context(t), e, obs, f.createSeed()); err != nil {
+	if err := f.r.act(apiservertest.Context(t), e, obs, start); err != nil {
 		t.Error(err)
+	}
+}
+
+// Members are stopped for a seed only if that is ready at this very moment.
+func TestMembersAreStoppedForASeedThatIsReady(t *testing.T) {
+	t.Parallel()
+	f := newFixture(t)
+	old, seed := f.pod("x-a"), f.seed()
+	stop := plan.StopPods{Pods: []plan.Ref{refOf(old)}, Seed: refOf(seed)}
+	e, obs := f.observed()
+	f.wantNothing("a seed that prepares", e, obs, stop)
+	f.wantNothing("another seed", e, obs, plan.StopPods{Pods: stop.Pods, Seed: plan.Ref{Name: seed.Name, UID: "another"}})
+
+	seed.Status.InitContainerStatuses = []corev1.ContainerStatus{{Name: task.ContainerRestore, State: corev1.ContainerState{Terminated: &corev1.ContainerStateTerminated{}}}}
+	apiservertest.SetStatus(t, f.client, seed)
+	if err := f.r.act(apiservertest.Context(t), e, obs, stop); err != nil || !f.gone(old) {
+		t.Errorf("error %v, gone %t", err, f.gone(old))
 	}
 }
 

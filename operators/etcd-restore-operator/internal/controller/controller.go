@@ -33,7 +33,7 @@ const (
 	deadline = 30 * time.Second
 )
 
-// Reconciler looks after the EtcdRestores of its scope.
+// Reconciler reconciles the EtcdRestores of its scope.
 type Reconciler struct {
 	// Client reads from caches.
 	Client client.Client
@@ -92,6 +92,10 @@ func (r *Reconciler) inScope(e *v1beta2.EtcdRestore) bool {
 // after the status, whose events are then never told; the status tells the same.
 func (r *Reconciler) carryOut(ctx context.Context, e *v1beta2.EtcdRestore, seen *observation) (plan.Decision, v1beta2.RestoreStatus, error) {
 	d := plan.Plan(seen.Observation)
+	if d.AskRevision {
+		seen.Asked, seen.Reported = true, seen.askRevision(ctx)
+		d = plan.Plan(seen.Observation)
+	}
 	if d.Action == nil && d.AskProgress {
 		seen.Progress = seen.ask(ctx)
 		d = plan.Plan(seen.Observation)
@@ -121,7 +125,7 @@ func (r *Reconciler) carryOut(ctx context.Context, e *v1beta2.EtcdRestore, seen 
 	return d, status, nil
 }
 
-// leaves reports whether an EtcdRestore is gone as soon as it was written last.
+// leaves reports whether an EtcdRestore disappears as soon as it was written last.
 func leaves(e *v1beta2.EtcdRestore) bool {
 	return e.DeletionTimestamp != nil && len(e.Finalizers) == 0
 }
@@ -146,7 +150,7 @@ func after(ctx context.Context, again time.Duration, err error) (ctrl.Result, er
 	return ctrl.Result{}, err
 }
 
-// mayRefuse reports whether a person must mend something before the API server takes
+// mayRefuse reports whether a person must correct something before the API server takes
 // what it was sent: a quota, a field.
 func mayRefuse(err error) bool {
 	return apierrors.IsForbidden(err) && !apierrors.HasStatusCause(err, corev1.NamespaceTerminatingCause) ||

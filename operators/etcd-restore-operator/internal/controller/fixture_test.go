@@ -135,7 +135,7 @@ func (f *fixture) start() plan.StartJob {
 }
 
 func (f *fixture) createSeed() plan.CreateSeed {
-	return plan.CreateSeed{Name: "x-s", Version: "3.6.16", Source: plan.Source{S3: f.restore.Spec.S3}, Want: v1beta2.RestoreSnapshot{SHA256: "x"}, Revision: 1}
+	return plan.CreateSeed{Name: "x-s", Version: "3.6.16", Source: plan.Source{S3: f.restore.Spec.S3}, Want: &v1beta2.RestoreSnapshot{SHA256: "x"}, Revision: 1}
 }
 
 // seed makes the seed as the action does.

@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"strings"
 
+	"gomodules.xyz/jsonpatch/v2"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
@@ -112,8 +113,8 @@ func (r *Reconciler) withdrawSeed(ctx context.Context, t *target) error {
 	}
 	path := annotationPath(v1beta2.AnnotationSeeded)
 	ops := append(t.whileFenced(),
-		patchOp{"test", path, t.cluster.Annotations[v1beta2.AnnotationSeeded]},
-		patchOp{Op: "remove", Path: path})
+		op("test", path, t.cluster.Annotations[v1beta2.AnnotationSeeded]),
+		op("remove", path, nil))
 	return r.patchCluster(ctx, t, ops)
 }
 
@@ -124,36 +125,32 @@ func (r *Reconciler) liftFence(ctx context.Context, t *target) error {
 }
 
 // whileFenced tests that it is this EtcdCluster, and that it is left to this restore.
-func (t *target) whileFenced() []patchOp {
-	return []patchOp{{"test", "/metadata/uid", t.cluster.UID}, {"test", "/status/fencedBy", t.restore.UID}}
+func (t *target) whileFenced() []jsonpatch.Operation {
+	return []jsonpatch.Operation{op("test", "/metadata/uid", t.cluster.UID), op("test", "/status/fencedBy", t.restore.UID)}
 }
 
 // set sets an annotation. Where there is none, all of them are added, if that is still so.
-func (t *target) set(annotation, value string) []patchOp {
+func (t *target) set(annotation, value string) []jsonpatch.Operation {
 	if len(t.cluster.Annotations) > 0 {
-		return []patchOp{{"add", annotationPath(annotation), value}}
+		return []jsonpatch.Operation{op("add", annotationPath(annotation), value)}
 	}
-	return []patchOp{
-		{"test", "/metadata/resourceVersion", t.cluster.ResourceVersion},
-		{"add", "/metadata/annotations", map[string]string{annotation: value}},
+	return []jsonpatch.Operation{
+		op("test", "/metadata/resourceVersion", t.cluster.ResourceVersion),
+		op("add", "/metadata/annotations", map[string]string{annotation: value}),
 	}
 }
 
 // dropFence removes the annotation that asks for the fence, if it is ours.
-func (t *target) dropFence() []patchOp {
+func (t *target) dropFence() []jsonpatch.Operation {
 	if t.cluster.Annotations[v1beta2.AnnotationFence] != string(t.restore.UID) {
 		return nil
 	}
 	path := annotationPath(v1beta2.AnnotationFence)
-	return []patchOp{{"test", path, t.restore.UID}, {Op: "remove", Path: path}}
+	return []jsonpatch.Operation{op("test", path, t.restore.UID), op("remove", path, nil)}
 }
 
-// patchOp is an operation of a JSON patch (RFC 6902).
-type patchOp struct {
-	Op    string `json:"op"`
-	Path  string `json:"path"`
-	Value any    `json:"value,omitempty"`
-}
+// op is one operation of a JSON patch (RFC 6902).
+var op = jsonpatch.NewOperation
 
 // annotationPath is a JSON pointer, in which "/" is written "~1".
 func annotationPath(annotation string) string {
@@ -165,12 +162,12 @@ func labelPath(label string) string {
 	return "/metadata/labels/" + strings.ReplaceAll(label, "/", "~1")
 }
 
-func (r *Reconciler) patchCluster(ctx context.Context, t *target, ops []patchOp) error {
+func (r *Reconciler) patchCluster(ctx context.Context, t *target, ops []jsonpatch.Operation) error {
 	return r.patch(ctx, t.cluster.DeepCopy(), ops)
 }
 
 // patch patches an object, if all that ops test is as expected.
-func (r *Reconciler) patch(ctx context.Context, o client.Object, ops []patchOp) error {
+func (r *Reconciler) patch(ctx context.Context, o client.Object, ops []jsonpatch.Operation) error {
 	data, err := json.Marshal(ops)
 	if err != nil {
 		return fmt.Errorf("patch %T %s: %w", o, o.GetName(), err)

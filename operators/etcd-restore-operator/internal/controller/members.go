@@ -3,7 +3,9 @@ package controller
 import (
 	"context"
 	"fmt"
+	"time"
 
+	"gomodules.xyz/jsonpatch/v2"
 	corev1 "k8s.io/api/core/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
@@ -13,6 +15,7 @@ import (
 	"github.com/etcd-operators/etcd-operators/api/v1beta2"
 	"github.com/etcd-operators/etcd-operators/operators/etcd-restore-operator/internal/build"
 	"github.com/etcd-operators/etcd-operators/operators/etcd-restore-operator/internal/plan"
+	"github.com/etcd-operators/etcd-operators/operators/etcd-restore-operator/internal/task"
 	"github.com/etcd-operators/etcd-operators/shared/member"
 )
 
@@ -29,10 +32,30 @@ func (t *target) pod(name string) *corev1.Pod {
 const stopGrace = client.GracePeriodSeconds(1)
 
 func (r *Reconciler) stopPods(ctx context.Context, t *target, x plan.StopPods) error {
+	if err := r.stillPrepared(ctx, t, x.Seed); err != nil {
+		return err
+	}
 	for _, p := range x.Pods {
 		if err := r.delete(ctx, t.pod(p.Name), p.UID, stopGrace); err != nil {
 			return err
 		}
+	}
+	return nil
+}
+
+// stillPrepared makes sure that the seed for which members are stopped is ready to start at
+// this very moment; without one there is nothing to look at.
+func (r *Reconciler) stillPrepared(ctx context.Context, t *target, seed plan.Ref) error {
+	if seed.Name == "" {
+		return nil
+	}
+	pod := t.pod(seed.Name)
+	if err := r.Live.Get(ctx, client.ObjectKeyFromObject(pod), pod); err != nil {
+		return staleIf(apierrors.IsNotFound, err, "read seed "+seed.Name)
+	}
+	seen, _ := build.ObservePod(t.restore, pod, time.Time{}) // how long it takes is no matter here
+	if seen.UID != seed.UID || !seen.Seed || !seen.Prepared || seen.Finished || !seen.Deleting.IsZero() {
+		return fmt.Errorf("%w: seed %s is no longer ready", errStale, seed.Name)
 	}
 	return nil
 }
@@ -59,11 +82,11 @@ func (r *Reconciler) relabel(ctx context.Context, t *target, claims []plan.Ref, 
 		if claim == nil || claim.Labels[from.label] != from.value {
 			continue
 		}
-		ops := []patchOp{
-			{"test", "/metadata/uid", claim.UID},
-			{"test", "/metadata/resourceVersion", claim.ResourceVersion},
-			{Op: "remove", Path: labelPath(from.label)},
-			{"add", labelPath(to.label), to.value},
+		ops := []jsonpatch.Operation{
+			op("test", "/metadata/uid", claim.UID),
+			op("test", "/metadata/resourceVersion", claim.ResourceVersion),
+			op("remove", labelPath(from.label), nil),
+			op("add", labelPath(to.label), to.value),
 		}
 		if err := r.patch(ctx, claim, ops); err != nil {
 			return err
@@ -72,7 +95,7 @@ func (r *Reconciler) relabel(ctx context.Context, t *target, claims []plan.Ref, 
 	return nil
 }
 
-// liveClaim reads a volume of the cluster live; nil if it is gone.
+// liveClaim reads a volume of the cluster live; nil if there is none.
 func (r *Reconciler) liveClaim(ctx context.Context, t *target, ref plan.Ref) (*corev1.PersistentVolumeClaim, error) {
 	var claim corev1.PersistentVolumeClaim
 	err := r.Live.Get(ctx, client.ObjectKey{Namespace: t.cluster.Namespace, Name: ref.Name}, &claim)
@@ -109,9 +132,6 @@ func (r *Reconciler) deleteRetired(ctx context.Context, t *target, x plan.Delete
 }
 
 func (r *Reconciler) createSeedClaim(ctx context.Context, t *target, x plan.CreateSeedClaim) error {
-	if err := r.alone(ctx, t, x.Name); err != nil {
-		return err
-	}
 	claim := member.NewClaim(t.cluster, x.Name)
 	if claim == nil {
 		return fmt.Errorf("%w: the members of EtcdCluster %s have no volumes", errStale, t.cluster.Name)
@@ -121,9 +141,6 @@ func (r *Reconciler) createSeedClaim(ctx context.Context, t *target, x plan.Crea
 }
 
 func (r *Reconciler) createSeed(ctx context.Context, t *target, x plan.CreateSeed) error {
-	if err := r.alone(ctx, t, x.Name); err != nil {
-		return err
-	}
 	if !plan.Trusts(t.cluster) {
 		return fmt.Errorf("%w: the certificates of EtcdCluster %s are not there", errStale, t.cluster.Name)
 	}
@@ -131,11 +148,14 @@ func (r *Reconciler) createSeed(ctx context.Context, t *target, x plan.CreateSee
 	if err != nil {
 		return fmt.Errorf("%w: %w", errRefused, err)
 	}
-	_, err = r.create(ctx, pod, t.cluster)
+	made, err := r.create(ctx, pod, t.cluster)
+	if made && x.Want == nil {
+		r.Metrics.Started(client.ObjectKeyFromObject(t.restore))
+	}
 	return err
 }
 
-// alone looks whether the seed is, or will be, the only Pod of the cluster: old members
+// alone looks whether the seed is the only Pod of the cluster: old members
 // that may still run are let be only if the user says so, and they are being deleted.
 func (r *Reconciler) alone(ctx context.Context, t *target, seed string) error {
 	pods, err := podsOf(ctx, r.Live, t.cluster)
@@ -167,8 +187,33 @@ func (r *Reconciler) deleteSeedClaim(ctx context.Context, t *target, x plan.Dele
 	return r.delete(ctx, claim, x.UID)
 }
 
-// withdrawLeave takes the seed's leave to restore away.
-func (r *Reconciler) withdrawLeave(ctx context.Context, t *target, x plan.WithdrawLeave) error {
+// permitStart gives the seed its start permit, and the label by which the cluster's
+// Services select it as they do any other member.
+func (r *Reconciler) permitStart(ctx context.Context, t *target, x plan.PermitStart) error {
+	if err := r.alone(ctx, t, x.Name); err != nil {
+		return err
+	}
+	pod := t.pod(x.Name)
+	if err := r.Live.Get(ctx, client.ObjectKeyFromObject(pod), pod); err != nil {
+		return staleIf(apierrors.IsNotFound, err, "read seed "+x.Name)
+	}
+	if pod.UID != types.UID(x.UID) || pod.DeletionTimestamp != nil {
+		return fmt.Errorf("%w: seed %s is another Pod, or is being deleted", errStale, x.Name)
+	}
+	const annotation = v1beta2.AnnotationRestorePermit
+	if pod.Annotations[annotation] == string(t.restore.UID) {
+		return nil
+	}
+	return r.patch(ctx, pod, []jsonpatch.Operation{
+		op("test", "/metadata/uid", pod.UID),
+		op("test", annotationPath(annotation), string(t.restore.UID)+task.Prepare),
+		op("replace", annotationPath(annotation), t.restore.UID),
+		op("add", labelPath(v1beta2.LabelOwner), t.cluster.UID),
+	})
+}
+
+// withdrawPermit withdraws the seed's permit.
+func (r *Reconciler) withdrawPermit(ctx context.Context, t *target, x plan.WithdrawPermit) error {
 	pod := t.pod(x.Name)
 	if err := r.Live.Get(ctx, client.ObjectKeyFromObject(pod), pod); err != nil {
 		return staleIf(apierrors.IsNotFound, err, "read seed "+x.Name)
@@ -176,11 +221,11 @@ func (r *Reconciler) withdrawLeave(ctx context.Context, t *target, x plan.Withdr
 	if pod.UID != types.UID(x.UID) {
 		return fmt.Errorf("%w: seed %s is another Pod", errStale, x.Name)
 	}
-	if _, ok := pod.Annotations[v1beta2.AnnotationRestoreLeave]; !ok {
+	if _, ok := pod.Annotations[v1beta2.AnnotationRestorePermit]; !ok {
 		return nil
 	}
-	return r.patch(ctx, pod, []patchOp{
-		{"test", "/metadata/uid", pod.UID},
-		{Op: "remove", Path: annotationPath(v1beta2.AnnotationRestoreLeave)},
+	return r.patch(ctx, pod, []jsonpatch.Operation{
+		op("test", "/metadata/uid", pod.UID),
+		op("remove", annotationPath(v1beta2.AnnotationRestorePermit), nil),
 	})
 }

@@ -25,6 +25,8 @@ type observation struct {
 	plan.Observation
 	// agents are the addresses of the Pods in which an agent runs.
 	agents []string
+	// members are the addresses of the Pods of old members that run.
+	members []string
 	// again is after how long time alone changes the observation; 0: never.
 	again time.Duration
 }
@@ -103,7 +105,7 @@ func find[T any, P interface {
 }
 
 // others are the restores of the same EtcdCluster that are under way or wait, of those
-// that this operator looks after.
+// that this operator reconciles.
 func (r *Reconciler) others(ctx context.Context, e *v1beta2.EtcdRestore, o *observation) error {
 	var list v1beta2.EtcdRestoreList
 	if err := r.Client.List(ctx, &list, client.InNamespace(e.Namespace), client.MatchingFields{clusterIndex: plan.ClusterName(e)}); err != nil {
@@ -129,7 +131,7 @@ func older(a, b v1beta2.EtcdRestore) int {
 func ended(e *v1beta2.EtcdRestore) bool {
 	s := &e.Status
 	predecessors := s.Phase == v1beta2.RestoreNone && (s.Succeeded || s.Reason != "")
-	return s.Phase == v1beta2.RestoreComplete || s.Phase == v1beta2.RestoreFailed || predecessors
+	return s.Phase == v1beta2.RestoreComplete || s.Phase == v1beta2.RestoreVerified || s.Phase == v1beta2.RestoreFailed || predecessors
 }
 
 // job reads the Job that verifies, with its Pods.
@@ -141,8 +143,8 @@ func (r *Reconciler) job(ctx context.Context, e *v1beta2.EtcdRestore, o *observa
 	if err := r.seeJob(ctx, r.Client, j, o); err != nil {
 		return err
 	}
-	if o.Job.Done && o.Job.Result == nil {
-		// The cache of Pods may lag behind that of Jobs.
+	if (o.Job.Done && o.Job.Result == nil) || plan.Hangs(o.Job, o.Now) {
+		// The cache of Pods might lag behind that of Jobs, and a lost node be back.
 		return r.seeJob(ctx, r.Live, j, o)
 	}
 	return nil
@@ -175,6 +177,8 @@ func (r *Reconciler) pods(ctx context.Context, e *v1beta2.EtcdRestore, o *observ
 		o.Pods, o.again = append(o.Pods, seen), sooner(o.again, again)
 		if seen.Seed {
 			o.noteAgents(pods[i : i+1])
+		} else if pods[i].Status.PodIP != "" && pods[i].DeletionTimestamp == nil {
+			o.members = append(o.members, pods[i].Status.PodIP)
 		}
 	}
 	return nil

@@ -61,7 +61,7 @@ type kubernetes struct {
 	result task.Result
 	// seedFails is what the agent of a seed reports; nil if it restores it.
 	seedFails *agent.Failure
-	// fetching, while it is set, is the address at which the agent of a Job is at work.
+	// fetching, while it is set, is the address at which an agent is at work.
 	fetching atomic.Pointer[string]
 	// seedless, while true, lets no seed become ready.
 	seedless atomic.Bool
@@ -144,22 +144,57 @@ func (k *kubernetes) verify(ctx context.Context, p *corev1.Pod) error {
 
 // runMember is the kubelet of a member.
 func (k *kubernetes) runMember(ctx context.Context, p *corev1.Pod) error {
-	if ready(p) || p.Labels[v1beta2.LabelRole] == v1beta2.RoleSeed && k.seedless.Load() {
+	starts := p.Annotations[v1beta2.AnnotationRestorePermit] == seedTask(p).UID
+	if ready(p) || p.Labels[v1beta2.LabelRole] == v1beta2.RoleSeed && starts && k.seedless.Load() {
 		return nil
 	}
+	if len(p.Spec.InitContainers) > 1 && p.Annotations[v1beta2.AnnotationRestorePermit] == seedTask(p).UID+task.Prepare {
+		return k.prepare(ctx, p)
+	}
 	p.Status.Phase = corev1.PodRunning
-	if len(p.Spec.InitContainers) > 1 {
-		p.Status.InitContainerStatuses = []corev1.ContainerStatus{ended(task.ContainerRestore, task.Result{Failure: k.seedFails})}
-		if k.seedFails != nil {
-			p.Status.Phase = corev1.PodPending
-			return k.client.Status().Update(ctx, p)
-		}
+	if n := len(p.Status.InitContainerStatuses); n == 1 {
+		p.Status.InitContainerStatuses = append(p.Status.InitContainerStatuses, ended(task.ContainerAwait, task.Result{}))
 	}
 	p.Status.Conditions = []corev1.PodCondition{
 		{Type: corev1.PodScheduled, Status: corev1.ConditionTrue},
 		{Type: corev1.PodReady, Status: corev1.ConditionTrue},
 	}
 	return k.client.Status().Update(ctx, p)
+}
+
+// prepare is the seed's init container that prepares its database.
+func (k *kubernetes) prepare(ctx context.Context, p *corev1.Pod) error {
+	if ip := k.fetching.Load(); ip != nil {
+		if p.Status.PodIP != "" {
+			return nil
+		}
+		p.Status.PodIP, p.Status.PodIPs = *ip, []corev1.PodIP{{IP: *ip}}
+		p.Status.InitContainerStatuses = []corev1.ContainerStatus{{Name: task.ContainerRestore, State: corev1.ContainerState{Running: &corev1.ContainerStateRunning{}}}}
+		return k.client.Status().Update(ctx, p)
+	}
+	if len(p.Status.InitContainerStatuses) > 0 && p.Status.InitContainerStatuses[0].State.Terminated != nil {
+		return nil
+	}
+	m, r := seedTask(p).Member, verified()
+	r.Revision = max(m.Revision, r.Snapshot.Revision+m.Bump)
+	if k.seedFails != nil {
+		r = task.Result{Failure: k.seedFails}
+	}
+	p.Status.Phase = corev1.PodPending
+	p.Status.InitContainerStatuses = []corev1.ContainerStatus{ended(task.ContainerRestore, r)}
+	return k.client.Status().Update(ctx, p)
+}
+
+// seedTask is the task of a seed; an empty one if the Pod is none.
+func seedTask(p *corev1.Pod) (t task.Task) {
+	for _, c := range p.Spec.InitContainers {
+		if c.Name == task.ContainerRestore {
+			if err := json.Unmarshal([]byte(c.Env[0].Value), &t); err != nil {
+				panic(err) // the operator wrote it
+			}
+		}
+	}
+	return t
 }
 
 func ready(p *corev1.Pod) bool {

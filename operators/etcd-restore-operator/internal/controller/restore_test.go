@@ -7,6 +7,7 @@ import (
 
 	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/api/meta"
+	"k8s.io/apimachinery/pkg/types"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"github.com/etcd-operators/etcd-operators/api/v1beta2"
@@ -56,8 +57,8 @@ func TestInPlace(t *testing.T) {
 	seed := &corev1.Pod{}
 	seed.Name, seed.Namespace = e.Status.SeedMember, b.namespace
 	apiservertest.Read(t, b.client, seed)
-	if leave, ok := seed.Annotations[v1beta2.AnnotationRestoreLeave]; ok {
-		t.Errorf("the seed was handed over with the leave %q to restore", leave)
+	if permit, ok := seed.Annotations[v1beta2.AnnotationRestorePermit]; ok {
+		t.Errorf("the seed was handed over with the permit %q to restore", permit)
 	}
 	if got := b.claims(v1beta2.LabelRetiredBy, string(e.UID)); !slices.Equal(got, []string{"x-a", "x-b", "x-c"}) {
 		t.Errorf("the retired volumes are %v, want those of the old members until the cluster has its size", got)
@@ -74,7 +75,7 @@ func TestInPlace(t *testing.T) {
 	if want := int64(5_000_000 + 1e9); e.Status.Revision != want {
 		t.Errorf("the cluster begins at revision %d, want %d", e.Status.Revision, want)
 	}
-	b.wantEvents(e, "Verifying", "SnapshotVerified", "Fencing", "StoppingMembers", "KeepingVolumes", "Seeding", "SeedReady", "SeedHandedOver", "SeedAdopted", "VolumesDeleted", "RestoreComplete")
+	b.wantEvents(e, "Fencing", "Preparing", "SnapshotVerified", "StoppingMembers", "KeepingVolumes", "SeedStarting", "SeedReady", "SeedHandedOver", "SeedAdopted", "VolumesDeleted", "RestoreComplete")
 	for _, name := range []string{"etcd_restore_attempts_total", "etcd_restore_successes_total"} {
 		b.wantMetric(1, name, "x", b.namespace)
 	}
@@ -86,6 +87,15 @@ func TestInPlaceWithoutVolumes(t *testing.T) {
 	b := newBench(t)
 	c := b.cluster("x", func(c *v1beta2.EtcdCluster) { c.Spec.Pod = nil })
 	e := b.restore("x")
+	b.until(e, "the consent to be waited for", func(s *v1beta2.RestoreStatus) bool {
+		return slices.Equal(s.WaitingFor, []string{"spec.acceptDataLoss"})
+	})
+	b.wantEvents(e, "DataLossNotAccepted")
+	before := e.DeepCopy()
+	e.Spec.AcceptDataLoss = true
+	if err := b.client.Patch(apiservertest.Context(t), e, client.MergeFrom(before)); err != nil {
+		t.Fatal(err)
+	}
 	b.complete(e)
 	b.wantRestored(e, c)
 }
@@ -113,6 +123,60 @@ func TestNew(t *testing.T) {
 	}
 }
 
+// In the old order, for a node that can't hold both: a Job checks the snapshot, and the
+// members are stopped before there is a seed.
+func TestMembersFirst(t *testing.T) {
+	t.Parallel()
+	b := newBench(t)
+	c := b.cluster("x")
+	e := b.restore("x", first)
+	b.complete(e)
+	b.wantRestored(e, c)
+	b.wantEvents(e, "Verifying", "SnapshotVerified", "Fencing", "StoppingMembers", "KeepingVolumes", "Preparing", "SeedStarting", "SeedReady", "SeedHandedOver", "SeedAdopted", "VolumesDeleted", "RestoreComplete")
+}
+
+func first(e *v1beta2.EtcdRestore) { e.Spec.StopMembers = v1beta2.StopMembersFirst }
+
+// A snapshot that is not good stops no member, and the cluster is given back as it was.
+func TestSnapshotThatCannotBePrepared(t *testing.T) {
+	t.Parallel()
+	b := newBench(t)
+	b.kubernetes.seedFails = fails("CorruptSnapshot").Failure
+	c := b.cluster("x")
+	before := map[string]types.UID{}
+	for _, name := range b.pods(c) {
+		before[name] = b.pod(name).UID
+	}
+	e := b.restore("x")
+	b.until(e, "the restore to have failed", func(s *v1beta2.RestoreStatus) bool {
+		return s.Phase == v1beta2.RestoreFailed && len(e.Finalizers) == 0
+	})
+	apiservertest.Read(t, b.client, c)
+	if c.Status.FencedBy != "" || c.Annotations[v1beta2.AnnotationFenceLifted] != string(e.UID) {
+		t.Errorf("the EtcdCluster is not given back: %v, %+v", c.Annotations, c.Status)
+	}
+	if got := b.pods(c); !slices.Equal(got, []string{"x-a", "x-b", "x-c"}) {
+		t.Errorf("the Pods are %v, want the old members", got)
+	}
+	for name, uid := range before {
+		if p := b.pod(name); p.UID != uid || p.DeletionTimestamp != nil {
+			t.Errorf("the old member %s was touched", name)
+		}
+	}
+	if got := b.claims(v1beta2.LabelApp, v1beta2.AppEtcd); !slices.Equal(got, []string{"x-a", "x-b", "x-c"}) {
+		t.Errorf("the volumes are %v, want those of the old members", got)
+	}
+	b.wantMetric(1, "etcd_restore_failures_total", "x", b.namespace, "CorruptSnapshot")
+}
+
+func (b *bench) pod(name string) *corev1.Pod {
+	b.t.Helper()
+	p := &corev1.Pod{}
+	p.Name, p.Namespace = name, b.namespace
+	apiservertest.Read(b.t, b.client, p)
+	return p
+}
+
 // A snapshot that is not good leaves the cluster as it was.
 func TestCorruptSnapshot(t *testing.T) {
 	t.Parallel()
@@ -120,7 +184,7 @@ func TestCorruptSnapshot(t *testing.T) {
 	b.kubernetes.result = fails("CorruptSnapshot")
 	c := b.cluster("x")
 	before := c.DeepCopy()
-	e := b.restore("x")
+	e := b.restore("x", first)
 	b.untilPhase(e, v1beta2.RestoreFailed)
 	apiservertest.Read(t, b.client, c)
 	if c.ResourceVersion != before.ResourceVersion || len(b.pods(c)) != 3 || len(e.Finalizers) > 0 {
@@ -202,7 +266,7 @@ func TestSeedFails(t *testing.T) {
 	changed := fails("SnapshotChanged")
 	b.kubernetes.seedFails = changed.Failure
 	c := b.cluster("x")
-	e := b.restore("x")
+	e := b.restore("x", first)
 	b.untilPhase(e, v1beta2.RestoreFailed)
 	b.wantGivenBack(e, c)
 	if c := meta.FindStatusCondition(e.Status.Conditions, v1beta2.ConditionFailed); c == nil || c.Reason != "SnapshotChanged" {
@@ -240,7 +304,7 @@ func TestOldMemberRuns(t *testing.T) {
 	b.kubernetes.stuck.Store(true)
 	e := b.restore("x")
 	b.until(e, "the old members to be waited for", func(s *v1beta2.RestoreStatus) bool {
-		return s.Phase == v1beta2.RestoreFencing && slices.Equal(s.WaitingFor, []string{"Pod x-a", "Pod x-b", "Pod x-c"})
+		return s.Phase == v1beta2.RestoreSeeding && slices.Equal(s.WaitingFor, []string{"Pod x-a", "Pod x-b", "Pod x-c"})
 	})
 	before := e.DeepCopy()
 	e.Spec.AcceptRunningOldMembers = true

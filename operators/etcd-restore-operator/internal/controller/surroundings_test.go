@@ -66,15 +66,15 @@ func TestRefused(t *testing.T) {
 	b.cluster("x")
 	quota := &corev1.ResourceQuota{
 		ObjectMeta: metav1.ObjectMeta{Name: "none", Namespace: b.namespace},
-		Spec:       corev1.ResourceQuotaSpec{Hard: corev1.ResourceList{"count/jobs.batch": resource.MustParse("0")}},
+		Spec:       corev1.ResourceQuotaSpec{Hard: corev1.ResourceList{"count/pods": resource.MustParse("3")}},
 	}
 	apiservertest.Create(t, b.client, quota)
-	quota.Status = corev1.ResourceQuotaStatus{Hard: quota.Spec.Hard, Used: corev1.ResourceList{"count/jobs.batch": resource.MustParse("0")}}
+	quota.Status = corev1.ResourceQuotaStatus{Hard: quota.Spec.Hard, Used: corev1.ResourceList{"count/pods": resource.MustParse("3")}}
 	apiservertest.SetStatus(t, b.client, quota)
 	e := b.restore("x")
 	b.until(e, "the quota to be told of", func(s *v1beta2.RestoreStatus) bool {
 		for _, c := range s.Conditions {
-			if strings.Contains(c.Message, "exceeded quota") {
+			if strings.Contains(c.Message, "exceeded quota") && strings.Contains(c.Message, "write spec.stopMembers: First") {
 				return true
 			}
 		}

@@ -82,7 +82,7 @@ func TestANewClusterWithOtherTLS(t *testing.T) {
 	}{
 		"with it":          {old: nil, fresh: auto(), secrets: []string{"x-peer-tls", "x-server-tls"}},
 		"without it":       {old: auto(), fresh: nil},
-		"with the user's":  {old: auto(), fresh: static, secrets: []string{"p", "s"}},
+		"with the user's":  {old: auto(), fresh: static, secrets: []string{"p", "s", "o"}}, // o is held against the snapshot's users
 		"as the other has": {old: auto(), fresh: auto(), secrets: []string{"x-peer-tls", "x-server-tls"}},
 	} {
 		t.Run(label, func(t *testing.T) {

@@ -12,7 +12,9 @@ const (
 	clusterMessage  = "etcdCluster, target and clusterTemplate " + again
 	snapshotMessage = "backupStorageType, s3, pvc, backupRef, clusterID and skipHashCheck " + again
 	howMessage      = "revisionBump and pod " + again
-	leaveMessage    = "acceptRunningOldMembers can't be taken back, since the restore may have gone on by it: leave it true, or delete this EtcdRestore, and create another one"
+	verifyMessage   = "verifyOnly can't be changed, since a restore is done once: create another EtcdRestore to restore what this one has verified"
+	lossMessage     = "acceptDataLoss cannot be withdrawn, since the members might have been stopped because of it: keep it true, or delete this EtcdRestore, and create another one"
+	runningMessage  = "acceptRunningOldMembers cannot be withdrawn, since the restore might have continued because of it: keep it true, or delete this EtcdRestore, and create another one"
 )
 
 // What a restore is, is settled when it is made. How long it may take, and what it puts
@@ -27,18 +29,24 @@ func TestUpdates(t *testing.T) {
 		before, after  string
 		field, message string // of the refusal; both empty if it is accepted
 	}{
-		"timeout":              {reason: "patience may end", before: plain, after: with(`timeoutInSecond: 60`)},
-		"timeout removed":      {reason: "or come back", before: with(`timeoutInSecond: 60`), after: plain},
-		"old members accepted": {reason: "a node may turn out to be lost for good", before: plain, after: with(`acceptRunningOldMembers: true`)},
-		"old members, kept":    {reason: "with another change", before: with(`acceptRunningOldMembers: true`), after: with(`acceptRunningOldMembers: true, timeoutInSecond: 5`)},
-		"old client":           {reason: "it writes what was omitted", before: of(`backupStorageType: S3, s3: {path: b-1/k}`), after: of(`backupStorageType: S3, s3: {path: b-1/k, awsSecret: "", endpoint: "", forcePathStyle: false}`)},
-		"new client":           {reason: "it omits what is empty", before: `{` + inPlace + `, clusterID: "", skipHashCheck: false, acceptRunningOldMembers: false, timeoutInSecond: 0, backupStorageType: S3, s3: {path: b-1/k, awsSecret: "", endpoint: "", forcePathStyle: false, region: "", storageClass: "", serverSideEncryption: "", kmsKeyID: ""}}`, after: of(`backupStorageType: S3, s3: {path: b-1/k}`)},
-		"new client, backup":   {reason: "it omits what is empty", before: of(`backupStorageType: "", backupRef: {name: b, entry: ""}`), after: fromBackup},
-		"new client, template": {reason: "it omits what is empty", before: `{` + template + `, target: "", ` + fromS3 + `}`, after: `{` + template + `, ` + fromS3 + `}`},
-		"unused block":         {reason: "it means nothing", before: plain, after: with(`abs: {path: "", absSecret: ""}`)},
+		"timeout":               {reason: "patience may end", before: plain, after: with(`timeoutInSecond: 60`)},
+		"timeout removed":       {reason: "or come back", before: with(`timeoutInSecond: 60`), after: plain},
+		"old members accepted":  {reason: "a node may turn out to be lost for good", before: plain, after: with(`acceptRunningOldMembers: true`)},
+		"old members, kept":     {reason: "with another change", before: with(`acceptRunningOldMembers: true`), after: with(`acceptRunningOldMembers: true, timeoutInSecond: 5`)},
+		"loss accepted":         {reason: "a person has read what will be lost", before: plain, after: with(`acceptDataLoss: true`)},
+		"loss accepted, kept":   {reason: "with another change", before: with(`acceptDataLoss: true`), after: with(`acceptDataLoss: true, timeoutInSecond: 5`)},
+		"members first":         {reason: "no node may have room for the seed", before: plain, after: with(`stopMembers: First`)},
+		"members first no more": {reason: "there may be room after all", before: with(`stopMembers: First`), after: with(`stopMembers: WhenSeedIsReady`)},
+		"old client":            {reason: "it writes what was omitted", before: of(`backupStorageType: S3, s3: {path: b-1/k}`), after: of(`backupStorageType: S3, s3: {path: b-1/k, awsSecret: "", endpoint: "", forcePathStyle: false}`)},
+		"new client":            {reason: "it omits what is empty", before: `{` + inPlace + `, clusterID: "", skipHashCheck: false, acceptRunningOldMembers: false, timeoutInSecond: 0, backupStorageType: S3, s3: {path: b-1/k, awsSecret: "", endpoint: "", forcePathStyle: false, region: "", storageClass: "", serverSideEncryption: "", kmsKeyID: ""}}`, after: of(`backupStorageType: S3, s3: {path: b-1/k}`)},
+		"new client, backup":    {reason: "it omits what is empty", before: of(`backupStorageType: "", backupRef: {name: b, entry: ""}`), after: fromBackup},
+		"new client, template":  {reason: "it omits what is empty", before: `{` + template + `, target: "", ` + fromS3 + `}`, after: `{` + template + `, ` + fromS3 + `}`},
+		"unused block":          {reason: "it means nothing", before: plain, after: with(`abs: {path: "", absSecret: ""}`)},
 
-		"old members refused":   {reason: "the restore has gone on by it", before: with(`acceptRunningOldMembers: true`), after: with(`acceptRunningOldMembers: false`), field: "spec.acceptRunningOldMembers", message: leaveMessage},
-		"old members omitted":   {reason: "the restore has gone on by it", before: with(`acceptRunningOldMembers: true`), after: plain, field: "spec.acceptRunningOldMembers", message: leaveMessage},
+		"loss refused":          {reason: "the members may be stopped", before: with(`acceptDataLoss: true`), after: with(`acceptDataLoss: false`), field: "spec.acceptDataLoss", message: lossMessage},
+		"loss omitted":          {reason: "the members may be stopped", before: with(`acceptDataLoss: true`), after: plain, field: "spec.acceptDataLoss", message: lossMessage},
+		"old members refused":   {reason: "the restore has gone on by it", before: with(`acceptRunningOldMembers: true`), after: with(`acceptRunningOldMembers: false`), field: "spec.acceptRunningOldMembers", message: runningMessage},
+		"old members omitted":   {reason: "the restore has gone on by it", before: with(`acceptRunningOldMembers: true`), after: plain, field: "spec.acceptRunningOldMembers", message: runningMessage},
 		"cluster":               {reason: "another one may be fenced", before: plain, after: `{etcdCluster: {name: other}, target: InPlace, ` + fromS3 + `}`, field: "spec", message: clusterMessage},
 		"target":                {reason: "one may be fenced", before: plain, after: `{etcdCluster: {name: x}, target: New, ` + fromS3 + `}`, field: "spec", message: clusterMessage},
 		"target removed":        {reason: "a client of the predecessor would do that", before: plain, after: `{etcdCluster: {name: x}, ` + fromS3 + `}`, field: "spec", message: clusterMessage},
@@ -57,6 +65,12 @@ func TestUpdates(t *testing.T) {
 		"hash":                  {reason: "the snapshot is checked", before: plain, after: with(`skipHashCheck: true`), field: "spec", message: snapshotMessage},
 		"bump":                  {reason: "the seed may be made", before: plain, after: with(`revisionBump: 2000000000`), field: "spec", message: howMessage},
 		"bump changed":          {reason: "the seed may be made", before: with(`revisionBump: 2000000000`), after: with(`revisionBump: 3000000000`), field: "spec", message: howMessage},
+		"verifyOnly":            {reason: "a check must not become a restore", before: with(`verifyOnly: true`), after: plain, field: "spec.verifyOnly", message: verifyMessage},
+		"verifyOnly later":      {reason: "a restore must not be left in the middle", before: plain, after: with(`verifyOnly: true`), field: "spec.verifyOnly", message: verifyMessage},
+		"prefix":                {reason: "another snapshot was checked", before: s3(`prefix: b-1/a`), after: s3(`prefix: b-1/b`), field: "spec.s3", message: "s3 " + again},
+		"path for a prefix":     {reason: "another snapshot was checked", before: s3(`prefix: b-1/a`), after: s3(`path: b-1/a`), field: "spec.s3", message: "s3 " + again},
+		"timeout of a prefix":   {reason: "patience may end", before: s3(`prefix: b-1/a`), after: `{` + inPlace + `, timeoutInSecond: 60, backupStorageType: S3, s3: {prefix: b-1/a}}`},
+		"CA":                    {reason: "the seed would get another one", before: plain, after: s3(`path: b-1/k, awsSecret: aws, caSecret: ca`), field: "spec.s3", message: "s3 " + again},
 		"pod":                   {reason: "the Pods may be made", before: plain, after: with(`pod: {serviceAccountName: a}`), field: "spec", message: howMessage},
 	}
 	for label, tc := range cases {

@@ -112,7 +112,7 @@ func (m *Metrics) Observe(key types.NamespacedName, status *v1beta2.RestoreStatu
 	}
 }
 
-// Forget drops an EtcdRestore that is gone.
+// Forget drops an EtcdRestore that was deleted.
 func (m *Metrics) Forget(key types.NamespacedName) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
@@ -138,7 +138,7 @@ func (m *Metrics) Describe(ch chan<- *prometheus.Desc) {
 
 // phases are those that are told even if no EtcdRestore has them.
 var phases = []v1beta2.RestorePhase{
-	v1beta2.RestorePending, v1beta2.RestoreVerifying, v1beta2.RestoreFencing, v1beta2.RestoreSeeding,
+	v1beta2.RestorePending, v1beta2.RestoreVerifying, v1beta2.RestoreVerified, v1beta2.RestoreFencing, v1beta2.RestoreSeeding,
 	v1beta2.RestoreHandedOff, v1beta2.RestoreComplete, v1beta2.RestoreRollingBack, v1beta2.RestoreFailed,
 }
 
@@ -178,7 +178,7 @@ func (m *Metrics) collect(ch chan<- prometheus.Metric, key types.NamespacedName,
 		send(m.size, prometheus.GaugeValue, float64(s.status.Snapshot.Size))
 	}
 	took(m.handOff, s.status.HandOffTime)
-	if s.status.Phase == v1beta2.RestoreComplete {
+	if s.status.Phase == v1beta2.RestoreComplete || s.status.Phase == v1beta2.RestoreVerified {
 		took(m.duration, s.status.CompletionTime)
 	}
 }

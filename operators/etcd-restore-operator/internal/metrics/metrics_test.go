@@ -67,6 +67,7 @@ etcd_restore_restores{phase="HandedOff"} 0
 etcd_restore_restores{phase="Pending"} 0
 etcd_restore_restores{phase="RollingBack"} 0
 etcd_restore_restores{phase="Seeding"} 0
+etcd_restore_restores{phase="Verified"} 0
 etcd_restore_restores{phase="Verifying"} 1
 # HELP etcd_restore_size_bytes Size of the snapshot, as it is stored.
 # TYPE etcd_restore_size_bytes gauge

@@ -8,31 +8,31 @@ import (
 
 const back = v1beta2.RestoreRollingBack
 
-// leaveAlone does nothing for an EtcdRestore that goes and has nothing to give back:
-// Kubernetes deletes what it owns.
-func leaveAlone(v *view) *step {
+// dismissUntouched lets an EtcdRestore be deleted that has nothing to roll back: Kubernetes
+// deletes what it owns.
+func dismissUntouched(v *view) *step {
 	if !v.deleted || v.held {
 		return nil
 	}
-	return wait(v.last.Phase, "Deleting", "the EtcdRestore is being deleted, and has touched nothing").quietly()
+	return wait(v.last.Phase, reasonDeleting, "the EtcdRestore is being deleted, and has touched nothing").quietly()
 }
 
-// withdrawFence takes a fence back that nobody has acknowledged. When etcd-operator does
+// withdrawFence withdraws a request for the fence that nobody has acknowledged. When etcd-operator does
 // so at the same time, one of the two writes fails.
 func withdrawFence(v *view) *step {
 	if !v.there || v.made || v.fenced || v.uid == "" || v.mark != v.uid || v.lifted == v.uid {
 		return nil
 	}
-	return do(back, WithdrawFence{}, "FenceWithdrawn", fmt.Sprintf("the EtcdCluster %s is asked for no longer; nothing of it was touched", v.name))
+	return do(back, WithdrawFence{}, v1beta2.RestoreReasonFenceWithdrawn, fmt.Sprintf("withdrawing the request to fence the EtcdCluster %s; nothing of it was touched", v.name))
 }
 
-// withdrawSeed makes sure that the seed is not adopted any more. If it already is, the
+// withdrawSeed makes sure that the seed cannot be adopted. If it already is, the
 // restore has succeeded.
 func withdrawSeed(v *view) *step {
 	if !v.offered {
 		return nil
 	}
-	return do(back, WithdrawSeed{}, "SeedWithdrawn", "the seed that was handed over is taken back, before it is adopted")
+	return do(back, WithdrawSeed{}, v1beta2.RestoreReasonSeedWithdrawn, "withdrawing the hand-over of the seed before it is adopted")
 }
 
 // deleteCluster deletes the EtcdCluster that this restore has made: it has never held
@@ -41,7 +41,7 @@ func deleteCluster(v *view) *step {
 	if !v.made || !v.there {
 		return nil
 	}
-	return do(back, DeleteCluster{UID: string(v.Cluster.UID)}, "ClusterDeleted", fmt.Sprintf("the EtcdCluster %s that was made for this restore, and never served, is deleted", v.name))
+	return do(back, DeleteCluster{UID: string(v.Cluster.UID)}, v1beta2.RestoreReasonClusterDeleted, fmt.Sprintf("deleting the EtcdCluster %s, which was created for this restore and never served", v.name))
 }
 
 // deleteSeed deletes the seed, and all that were made before it.
@@ -54,7 +54,7 @@ func deleteSeed(v *view) *step {
 		seeds = append(seeds[:len(seeds):len(seeds)], *v.seed)
 	}
 	for i := range seeds {
-		if s := v.dropPod(back, &seeds[i], "the restore is given up"); s != nil {
+		if s := v.dropPod(back, &seeds[i], "the restore is rolled back"); s != nil {
 			return s
 		}
 	}
@@ -68,11 +68,11 @@ func deleteSeedClaim(v *view) *step {
 	case !v.fenced || c == nil:
 		return nil
 	case !c.Deleting:
-		return do(back, DeleteSeedClaim{Ref{c.Name, c.UID}}, "SeedDeleted", fmt.Sprintf("the volume of seed %s is deleted: the restore is given up", c.Name))
+		return do(back, DeleteSeedClaim{Ref{c.Name, c.UID}}, v1beta2.RestoreReasonSeedDeleted, fmt.Sprintf("deleting the volume of seed %s: the restore is rolled back", c.Name))
 	case v.spec.AcceptRunningOldMembers:
 		return nil
 	}
-	return wait(back, "SeedDeleted", fmt.Sprintf("the volume of seed %s is being deleted", c.Name), "PersistentVolumeClaim "+c.Name)
+	return wait(back, v1beta2.RestoreReasonSeedDeleted, fmt.Sprintf("waiting for the volume of seed %s to be deleted", c.Name), "PersistentVolumeClaim "+c.Name)
 }
 
 // returnClaims gives the old members their volumes back.
@@ -80,29 +80,29 @@ func returnClaims(v *view) *step {
 	if !v.fenced || len(v.retired) == 0 {
 		return nil
 	}
-	return do(back, ReturnClaims{v.retired}, "VolumesReturned", fmt.Sprintf("the old members get their volumes back: %s", list(refNames(v.retired))))
+	return do(back, ReturnClaims{v.retired}, v1beta2.RestoreReasonVolumesReturned, fmt.Sprintf("returning their volumes to the old members: %s", list(refNames(v.retired))))
 }
 
-// liftFence gives the cluster back, when it is as it was.
+// liftFence ends the fence, once the cluster is as it was.
 func liftFence(v *view) *step {
 	if !v.fenced || v.lifted == v.uid {
 		return nil
 	}
-	return do(back, LiftFence{}, "FenceLifted", fmt.Sprintf("the EtcdCluster %s is given back to etcd-operator, which brings the old members back as far as they have volumes", v.name))
+	return do(back, LiftFence{}, v1beta2.RestoreReasonFenceLifted, fmt.Sprintf("lifting the fence of the EtcdCluster %s: etcd-operator recreates the old members that have volumes", v.name))
 }
 
-// awaitLift waits until etcd-operator has taken the cluster back.
+// awaitLift waits until etcd-operator reconciles the cluster again.
 func awaitLift(v *view) *step {
 	if !v.fenced {
 		return nil
 	}
-	return v.awaitOperator(back, "FenceLifted", fmt.Sprintf("the EtcdCluster %s is given back to etcd-operator", v.name))
+	return v.awaitOperator(back, v1beta2.RestoreReasonFenceLifted, fmt.Sprintf("waiting for etcd-operator to resume its reconciliation of the EtcdCluster %s", v.name))
 }
 
-// gaveBack is the end of what was rolled back.
-func gaveBack(v *view) *step {
+// rolledBack is the end of a rollback.
+func rolledBack(v *view) *step {
 	if v.deleted {
-		return do(back, RemoveFinalizer{}, "Released", "nothing is left to give back: the EtcdRestore goes").quietly()
+		return do(back, RemoveFinalizer{}, v1beta2.RestoreReasonReleased, "rollback complete: removing the finalizer from the EtcdRestore").quietly()
 	}
 	reason, message := split(v.last.Reason)
 	return v.end(reason, message)

@@ -105,6 +105,11 @@ func job(changes ...func(*Job)) change {
 	}
 }
 
+// hangs is a Job whose Pod's node is lost, which is certain after eight minutes.
+func hangs(j *Job) {
+	j.Deadline, j.HangReason, j.HangMessage = born.Add(8*time.Minute), "NodeLost", "repair the node n of Pod p"
+}
+
 func reported(j *Job) { j.Done, j.Result = true, &task.Result{Snapshot: found()} }
 
 func reportedFailure(permanent bool) func(*Job) {
@@ -177,7 +182,7 @@ func seeded(changes ...func(*Pod)) change {
 	return func(s *scene) {
 		named(s)
 		seedClaim(s)
-		p := Pod{Name: "c-seed", UID: "seed-uid", Seed: true, Leave: true}
+		p := Pod{Name: "c-seed", UID: "seed-uid", Seed: true, Permit: PermitToPrepare}
 		for _, c := range changes {
 			c(&p)
 		}
@@ -186,7 +191,45 @@ func seeded(changes ...func(*Pod)) change {
 	}
 }
 
-func ready(p *Pod) { p.Restored, p.Ready = true, true }
+// prepared has its database rebuilt, and started the start permit.
+func prepared(p *Pod) {
+	p.Prepared, p.Result = true, &task.Result{Snapshot: found(), Revision: 1_005_000_000}
+}
+
+func started(p *Pod) { prepared(p); p.Permit = PermitToStart }
+
+func ready(p *Pod) { started(p); p.Restored, p.Ready = true, true }
+
+// first has the old members stopped first.
+func first(s *scene) { s.Restore.Spec.StopMembers = v1beta2.StopMembersFirst }
+
+// beside has the seed's Pod beside old members that serve, and no snapshot that is known.
+func beside(changes ...func(*Pod)) change {
+	return func(s *scene) {
+		fenced(s)
+		s.Restore.Status.Snapshot = nil
+		members("c-1", "c-2")(s)
+		seedClaim(s)
+		phase(v1beta2.RestoreVerifying)(s)
+		s.Restore.Status.SeedMember, s.Restore.Status.SeedUID, s.Restore.Status.Revision = "c-seed", "seed-uid", 1_005_000_000
+		p := Pod{Name: "c-seed", UID: "seed-uid", Seed: true, Permit: PermitToPrepare, Node: "node"}
+		for _, c := range changes {
+			c(&p)
+		}
+		s.Pods = append(s.Pods, p)
+	}
+}
+
+// proven is beside with a seed that is prepared, and recorded.
+func proven(s *scene) {
+	beside(prepared)(s)
+	s.Restore.Status.Snapshot = snapshotOf(found())
+}
+
+// asks has the members asked, of which one has told this revision.
+func asks(reported int64) change {
+	return func(s *scene) { s.Asked, s.Reported = true, reported }
+}
 
 // withTLS has the cluster's certificates come from the operator, which has told what
 // members trust, unless trust is empty.
@@ -206,7 +249,7 @@ func certificates(is metav1.ConditionStatus, reason string) change {
 	}
 }
 
-func noLeave(p *Pod) { p.Leave = false }
+func noPermit(p *Pod) { p.Permit = PermitNone }
 
 // offered has the seed handed over.
 func offered(s *scene) {
@@ -216,7 +259,7 @@ func offered(s *scene) {
 
 // adopted has the seed adopted.
 func adopted(s *scene) {
-	seeded(ready, noLeave)(s)
+	seeded(ready, noPermit)(s)
 	offered(s)
 	s.Cluster.Status.FencedBy = ""
 	s.Cluster.Status.AdoptedSeed = &v1beta2.AdoptedSeed{Restore: "uid", Pod: "c-seed", PodUID: "seed-uid"}

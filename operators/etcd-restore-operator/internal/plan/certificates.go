@@ -10,10 +10,6 @@ import (
 	"github.com/etcd-operators/etcd-operators/shared/wording"
 )
 
-// certificatesPending is the reason of v1beta2.ConditionCertificatesReady while they are
-// being issued: those that are there may still serve.
-const certificatesPending = "CertificatesPending"
-
 // Trusts reports whether it is known which authorities the members of a cluster trust.
 // Without TLS there are none to know. A seed that was made before would be another Pod
 // than etcd-operator's, whose Secrets might not even be there.
@@ -21,7 +17,7 @@ func Trusts(c *v1beta2.EtcdCluster) bool {
 	return !c.UsesTLS() || (c.Status.TLS != nil && c.Status.TLS.Trust != "")
 }
 
-// awaitCertificates waits, before the first member is stopped, until a seed has the
+// awaitCertificates waits, before a seed is made or a member is stopped, until a seed has the
 // certificates that it needs to serve. Once a seed was begun, nothing is spared by that any
 // more.
 func awaitCertificates(v *view) *step {
@@ -31,8 +27,8 @@ func awaitCertificates(v *view) *step {
 	if s := v.awaitTrust(v1beta2.RestoreFencing); s != nil {
 		return s
 	}
-	if c := v.badCertificates(); c != nil && c.Reason != certificatesPending {
-		return v.awaitServing(v1beta2.RestoreFencing, certificatesPending, "")
+	if c := v.badCertificates(); c != nil && c.Reason != v1beta2.ClusterReasonCertificatesPending {
+		return v.awaitServing(v1beta2.RestoreFencing, v1beta2.RestoreReasonCertificatesPending, "")
 	}
 	return nil
 }
@@ -42,7 +38,7 @@ func (v *view) awaitTrust(phase v1beta2.RestorePhase) *step {
 	if Trusts(v.Cluster) {
 		return nil
 	}
-	return v.awaitServing(phase, certificatesPending, fmt.Sprintf(
+	return v.awaitServing(phase, v1beta2.RestoreReasonCertificatesPending, fmt.Sprintf(
 		"the seed needs the certificates of the EtcdCluster %s: etcd-operator tells in status.tls.trust when they are there", v.name))
 }
 

@@ -9,25 +9,25 @@ import (
 )
 
 // findCluster waits for the EtcdCluster that is restored in place, and fails if the one
-// that this restore has begun to touch is gone, or if the name of a new one is taken.
+// that this restore has begun to touch was deleted, or if the name of a new one is taken.
 func findCluster(v *view) *step {
 	c, object := v.Cluster, "EtcdCluster "+v.name
 	switch {
 	case v.there:
 		return nil
 	case v.last.ClusterUID != "":
-		return v.fail("ClusterGone", fmt.Sprintf("the EtcdCluster %s was deleted while it was restored: nothing is left to restore or to give back", v.name))
+		return v.fail(v1beta2.RestoreReasonClusterGone, fmt.Sprintf("the EtcdCluster %s was deleted while it was restored: nothing is left to restore or to give back", v.name))
 	case v.fresh && c == nil:
 		return nil
 	case c == nil:
-		return v.missing(object, "ClusterNotFound", fmt.Sprintf(
+		return v.missing(object, v1beta2.RestoreReasonClusterNotFound, fmt.Sprintf(
 			"there is no EtcdCluster %s in this namespace: create it, or restore to a new one by target New or clusterTemplate", v.name))
 	case c.DeletionTimestamp != nil && v.fresh && v.made:
-		return v.fail("ClusterGone", fmt.Sprintf("the new EtcdCluster %s was deleted while it was restored", v.name))
+		return v.fail(v1beta2.RestoreReasonClusterGone, fmt.Sprintf("the new EtcdCluster %s was deleted while it was restored", v.name))
 	case c.DeletionTimestamp != nil:
-		return warn(v1beta2.RestorePending, "ClusterDeleting", fmt.Sprintf("the EtcdCluster %s is being deleted: nothing is done before it is gone", v.name), object)
+		return warn(v1beta2.RestorePending, v1beta2.RestoreReasonClusterDeleting, fmt.Sprintf("waiting for the EtcdCluster %s to be deleted before anything is done", v.name), object)
 	}
-	return v.fail("AlreadyExists", fmt.Sprintf(
+	return v.fail(v1beta2.RestoreReasonAlreadyExists, fmt.Sprintf(
 		"there is an EtcdCluster %s already, which this restore has not made and does not touch: give this EtcdRestore another name, or write target InPlace to restore that one", v.name))
 }
 
@@ -37,7 +37,7 @@ func findTemplate(v *view) *step {
 	if name == "" || v.Template != nil || v.there {
 		return nil
 	}
-	return v.missing("EtcdCluster "+name, "ClusterNotFound", fmt.Sprintf(
+	return v.missing("EtcdCluster "+name, v1beta2.RestoreReasonClusterNotFound, fmt.Sprintf(
 		"there is no EtcdCluster %s in this namespace whose spec a new one could get: correct etcdCluster.name, or write clusterTemplate", name))
 }
 
@@ -46,7 +46,7 @@ func createCluster(v *view) *step {
 	if !v.fresh || v.there {
 		return nil
 	}
-	return do(v1beta2.RestoreFencing, v.newCluster(), "ClusterCreated", fmt.Sprintf("the EtcdCluster %s is made, and left to this restore from its beginning on", v.name))
+	return do(v1beta2.RestoreFencing, v.newCluster(), v1beta2.RestoreReasonClusterCreated, fmt.Sprintf("creating the EtcdCluster %s, which is fenced for this restore from its start", v.name))
 }
 
 // newCluster is the EtcdCluster that a restore makes. From a template's annotations only
@@ -104,5 +104,7 @@ func recordCluster(v *view) *step {
 		return nil
 	}
 	uid := string(v.Cluster.UID)
-	return record(v1beta2.RestoreFencing, "Fencing", fmt.Sprintf("the EtcdCluster %s is asked for", v.name), func(st *v1beta2.RestoreStatus) { st.ClusterUID = uid })
+	return record(v1beta2.RestoreFencing, v1beta2.RestoreReasonFencing, fmt.Sprintf("preparing to fence the EtcdCluster %s", v.name), func(st *v1beta2.RestoreStatus) {
+		st.ClusterUID, st.FenceTime = uid, v.now()
+	})
 }

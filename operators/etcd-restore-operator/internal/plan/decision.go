@@ -28,6 +28,9 @@ type Decision struct {
 	// AskProgress is true while an agent may have progress to tell: the next
 	// Observation has it.
 	AskProgress bool
+	// AskRevision is true when the members that serve are to be asked for their revision
+	// first: with what they answer, Plan is to be called once more.
+	AskRevision bool
 	// Status is the whole status that the Observation and the Action imply, its
 	// conditions without times.
 	Status v1beta2.RestoreStatus
@@ -67,8 +70,10 @@ type (
 		Name string
 		// Source is where the snapshot lies.
 		Source Source
+		// Credentials are held against the users of the snapshot.
+		Credentials Credentials
 	}
-	// DeleteJob deletes the Job by uid, with its Pods. That it is gone is success.
+	// DeleteJob deletes the Job by uid, with its Pods. That it does not exist is success.
 	DeleteJob struct{ Name, UID string }
 
 	// CreateCluster makes the EtcdCluster of this EtcdRestore's name, with the
@@ -80,7 +85,7 @@ type (
 	}
 	// DeleteCluster deletes the EtcdCluster by uid and by the resourceVersion at which
 	// it was read live, only if its annotation restored-by is this EtcdRestore's uid, and
-	// it has adopted no seed of it and is offered none. That it is gone is success.
+	// it has adopted no seed of it and is offered none. That it does not exist is success.
 	DeleteCluster struct{ UID string }
 
 	// AskFence sets the annotation fence to this EtcdRestore's uid, by
@@ -90,9 +95,13 @@ type (
 	// only while status.fencedBy does not, by resourceVersion.
 	WithdrawFence struct{}
 
-	// StopPods deletes Pods by uid, with a short grace period, while fenced. Those that
-	// are gone are success.
-	StopPods struct{ Pods []Ref }
+	// StopPods deletes Pods by uid, with a short grace period, while fenced, and, with a
+	// Seed, only if that Pod, read live, is prepared and is not being deleted. Those that
+	// do not exist are success.
+	StopPods struct {
+		Pods []Ref
+		Seed Ref
+	}
 	// RetireClaims puts the label retired-by in the place of etcd_cluster, while fenced.
 	RetireClaims struct{ Claims []Ref }
 	// ReturnClaims puts the label etcd_cluster in the place of retired-by, while fenced.
@@ -101,24 +110,34 @@ type (
 	// CreateSeedClaim makes the seed's PersistentVolumeClaim, like CreateSeed. That it
 	// exists, controlled by the EtcdCluster, is success.
 	CreateSeedClaim struct{ Name string }
-	// CreateSeed makes the seed's Pod, while fenced, and only if the other Pods of the
-	// cluster, read live, are none, or those that AcceptRunningOldMembers lets be: that
-	// are being deleted; and only if the cluster, read live, Trusts. That it exists,
-	// controlled by the EtcdCluster, is success.
+	// CreateSeed makes the seed's Pod, with the permit to prepare, while fenced, and only
+	// if the cluster, read live, Trusts. That it exists, controlled by the EtcdCluster, is
+	// success.
 	CreateSeed struct {
 		Name, Version string
 		Source        Source
-		Want          v1beta2.RestoreSnapshot
-		Revision      int64
+		// Credentials are held against the users of the snapshot.
+		Credentials Credentials
+		// Want is the only snapshot that is restored; nil: the one that lies at the
+		// source, if it is a good one.
+		Want *v1beta2.RestoreSnapshot
+		// Revision is where the cluster begins at least, and Bump by how much it begins
+		// beyond the snapshot at least.
+		Revision, Bump int64
 	}
+	// PermitStart gives the seed its start permit in place of that to prepare, by uid,
+	// while fenced, and only if the other Pods of the cluster, read live, are none, or those
+	// that AcceptRunningOldMembers lets be: that are being deleted. From then on the
+	// cluster's Services may select it.
+	PermitStart struct{ Ref }
 	// DeleteSeed deletes the seed's Pod by uid, while fenced and while the annotation
 	// seeded does not name it.
 	DeleteSeed struct{ Ref }
 	// DeleteSeedClaim deletes the claim by uid, like DeleteSeed.
 	DeleteSeedClaim struct{ Ref }
 
-	// WithdrawLeave removes the annotation restore-leave from the seed's Pod, by uid.
-	WithdrawLeave struct{ Ref }
+	// WithdrawPermit removes the annotation restore-permit from the seed's Pod, by uid.
+	WithdrawPermit struct{ Ref }
 	// HandOff is the JSON patch of the contract: it tests that status.fencedBy is this
 	// EtcdRestore's uid, sets seeded, and removes fence.
 	HandOff struct{ Ref }
@@ -159,9 +178,10 @@ func (RetireClaims) Kind() string    { return "RetireClaims" }
 func (ReturnClaims) Kind() string    { return "ReturnClaims" }
 func (CreateSeedClaim) Kind() string { return "CreateSeedClaim" }
 func (CreateSeed) Kind() string      { return "CreateSeed" }
+func (PermitStart) Kind() string     { return "PermitStart" }
 func (DeleteSeed) Kind() string      { return "DeleteSeed" }
 func (DeleteSeedClaim) Kind() string { return "DeleteSeedClaim" }
-func (WithdrawLeave) Kind() string   { return "WithdrawLeave" }
+func (WithdrawPermit) Kind() string  { return "WithdrawPermit" }
 func (HandOff) Kind() string         { return "HandOff" }
 func (WithdrawSeed) Kind() string    { return "WithdrawSeed" }
 func (LiftFence) Kind() string       { return "LiftFence" }

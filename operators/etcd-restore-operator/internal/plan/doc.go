@@ -8,19 +8,28 @@
 // written before the effect that it is about: the snapshot, the EtcdCluster's uid, the
 // seed's name and the revision.
 //
-// Start reading in plan.go: four runbooks are listed there, and the rules of each in the
-// order in which they are tried. What they keep, whatever crashes, lags or is lost in
+// Start reading in plan.go, which lists five runbooks; verifyonly.go has the sixth. The rules
+// of each are in the order in which they are tried. What they keep, whatever crashes, lags or is lost in
 // between:
 //
-//   - nothing of the cluster is touched before the snapshot is verified and recorded;
-//   - nothing is touched before status.fencedBy of the EtcdCluster is our uid;
-//   - no seed is made while another Pod of the cluster may run, unless the user accepts
+//   - nothing of the cluster is touched before status.fencedBy of the EtcdCluster is our
+//     uid;
+//   - no member is stopped before the snapshot is verified and recorded, and before the
+//     seed's database is ready to start: rebuilt from that snapshot, on the seed's node, by
+//     the seed's Pod. With stopMembers First a Job has verified it, and the seed follows;
+//   - so a restore that fails while it prepares has stopped no member;
+//   - no member is stopped whose data is lost by that, while a quorum serves, unless the
+//     user accepts it;
+//   - no client has seen the revision at which the cluster begins, or one beyond it:
+//     members that have written since it was settled are asked before they are stopped;
+//   - no seed starts while another Pod of the cluster might run, unless the user accepts
 //     it;
 //   - the finalizer is on before the fence is asked for, and off only when nothing is left
-//     to give back;
+//     to roll back;
 //   - old volumes are deleted only after the adoption, and when as many voters serve as
 //     the cluster has to have;
-//   - a seed is handed over only when its leave to restore is withdrawn;
+//   - a seed is handed over only when it serves and its permit is withdrawn: nothing is
+//     restored twice;
 //   - after the adoption no data is touched but old volumes;
 //   - a roll-back gives back exactly what was taken, before the fence is lifted;
 //   - two restores of one cluster never both fence it;

@@ -20,6 +20,7 @@ func (w *world) effect(o *Observation, a Action) bool {
 		return false
 	}
 	defer w.changed()
+	w.checkVerifyOnly(r, a)
 	switch a := a.(type) {
 	case AddFinalizer:
 		if r.DeletionTimestamp != nil {
@@ -67,11 +68,23 @@ func (w *world) createCluster(r *v1beta2.EtcdRestore, a CreateCluster) bool {
 
 // checkTouch is what must hold before anything of a cluster is begun.
 func (w *world) checkTouch(r *v1beta2.EtcdRestore) {
-	if r.Status.Snapshot == nil {
-		w.fail("restore %s touches the cluster before its snapshot is verified", r.UID)
-	}
 	if !slices.Contains(r.Finalizers, v1beta2.FinalizerRestore) {
 		w.fail("restore %s touches the cluster without the finalizer", r.UID)
+	}
+}
+
+// checkFits: no member is stopped for a snapshot that it could not hold or write
+// to, nor for an empty one that would take its keys. It is written from what the config says
+// of the snapshot and of the cluster, and not from what the planner knows.
+func (w *world) checkFits(r *v1beta2.EtcdRestore) {
+	replaces := !makesCluster(&r.Spec) && !w.unseen
+	switch {
+	case w.smallQuota:
+		w.fail("restore %s stops members, whose quota is less than the database", r.UID)
+	case w.smallVolume && w.persistent:
+		w.fail("restore %s stops members, whose volumes are smaller than the database", r.UID)
+	case w.empty && !r.Spec.AllowEmptySnapshot && replaces:
+		w.fail("restore %s replaces keys by none", r.UID)
 	}
 }
 
@@ -87,10 +100,10 @@ func (w *world) clusterEffect(o *Observation, r *v1beta2.EtcdRestore, a Action) 
 	}
 	fenced := c.Status.FencedBy == uid
 	if touching(a) {
-		leave, onSeed := a.(WithdrawLeave)
+		permit, onSeed := a.(WithdrawPermit)
 		if onSeed {
-			p := w.pod(leave.UID)
-			fenced = fenced || p == nil || !p.Leave // there is nothing to do any more
+			p := w.pod(permit.UID)
+			fenced = fenced || p == nil || p.Permit == PermitNone // there is nothing to do any more
 		} else if !fenced && !w.noLive {
 			return false
 		}
@@ -144,6 +157,10 @@ func (w *world) partEffect(c *v1beta2.EtcdCluster, r *v1beta2.EtcdRestore, a Act
 	w.version++
 	switch a := a.(type) {
 	case StopPods:
+		if !w.checkStop(r, a) {
+			return false
+		}
+		w.checkFits(r)
 		if c.Spec.TLS != nil && c.Status.TLS == nil {
 			w.fail("members are stopped before the certificates of %s are there", c.Name)
 		}
@@ -163,9 +180,6 @@ func (w *world) partEffect(c *v1beta2.EtcdCluster, r *v1beta2.EtcdRestore, a Act
 			}
 		}
 	case CreateSeedClaim:
-		if !w.alone(r, a.Name) && !w.noLive {
-			return false
-		}
 		if slices.ContainsFunc(w.claims, func(cl *simClaim) bool { return cl.Name == a.Name }) {
 			return true
 		}
@@ -182,10 +196,12 @@ func (w *world) partEffect(c *v1beta2.EtcdCluster, r *v1beta2.EtcdRestore, a Act
 			return false
 		}
 		w.deleteClaim(a.UID)
-	case WithdrawLeave:
+	case WithdrawPermit:
 		if p := w.pod(a.UID); p != nil {
-			p.Leave = false
+			p.Permit = PermitNone
 		}
+	case PermitStart:
+		return w.permitStart(r, a)
 	case DeleteRetired:
 		if w.adoptions[uid] == 0 || len(c.Status.Members.Ready) < c.Spec.Size {
 			w.fail("old volumes are deleted, and %d members serve", len(c.Status.Members.Ready))
@@ -225,26 +241,74 @@ func (w *world) createSeed(c *v1beta2.EtcdCluster, r *v1beta2.EtcdRestore, a Cre
 		}
 		w.fail("seed %s is made before the certificates of %s are there", a.Name, c.Name)
 	}
-	if !w.alone(r, a.Name) {
-		if !w.noLive {
-			return false
-		}
-		w.fail("seed %s is made, and old members may run", a.Name)
-	}
 	if slices.ContainsFunc(w.pods, func(p *simPod) bool { return p.Name == a.Name }) {
 		return true
 	}
 	if w.madeBy[a.Name] != "" {
 		w.fail("seed %s is made a second time", a.Name)
 	}
-	if seen := w.highest[string(c.UID)]; a.Revision < seen+minBump {
+	if seen := w.highest[string(c.UID)]; a.Revision <= seen {
 		w.fail("seed %s begins at %d, and clients have seen %d", a.Name, a.Revision, seen)
+	}
+	if r.Status.Snapshot != nil && a.Want == nil {
+		w.fail("seed %s is not pinned to the snapshot that was verified", a.Name)
 	}
 	if a.Name != r.Status.SeedMember || a.Revision != r.Status.Revision {
 		w.fail("seed %s is made and was not recorded", a.Name)
 	}
 	p := w.addPod(c, a.Name)
-	p.restore, p.Leave, p.Seed, p.revision = string(r.UID), true, true, a.Revision
+	p.restore, p.Permit, p.Seed, p.revision = string(r.UID), PermitToPrepare, true, max(a.Revision, w.stored().Revision+a.Bump)
+	return true
+}
+
+// permitStart gives a seed its start permit.
+func (w *world) permitStart(r *v1beta2.EtcdRestore, a PermitStart) bool {
+	p := w.pod(a.UID)
+	if p == nil || p.Permit == PermitToStart {
+		return p != nil
+	}
+	if !w.alone(r, a.Name) {
+		if !w.noLive {
+			return false
+		}
+		w.fail("seed %s may start, and old members may run", a.Name)
+	}
+	if p.Permit == PermitNone {
+		if !w.noLive {
+			return false
+		}
+		w.fail("seed %s may start, and its permit was withdrawn", a.Name)
+	}
+	if r.Status.Snapshot == nil {
+		w.fail("seed %s may start before its snapshot is recorded", a.Name)
+	}
+	p.Permit = PermitToStart
+	return true
+}
+
+// checkStop is what must hold when an old member is stopped: its successor is ready, or the
+// snapshot was verified and the user wants members to be stopped first.
+func (w *world) checkStop(r *v1beta2.EtcdRestore, a StopPods) bool {
+	uid := string(r.UID)
+	if a.Seed.Name != "" {
+		p := w.pod(a.Seed.UID)
+		ready := p != nil && p.Deleting.IsZero() && !p.Finished && p.Prepared
+		if !ready && !w.noLive {
+			return false
+		}
+		if !ready || w.diskOf(p).prepared != uid {
+			w.fail("restore %s stops members before its seed is ready", uid)
+		}
+	} else if r.Spec.StopMembers != v1beta2.StopMembersFirst && !slices.ContainsFunc(w.pods, func(p *simPod) bool { return p.restore == uid && p.Permit != PermitToPrepare }) {
+		w.fail("restore %s stops members, and has no seed", uid)
+	}
+	if r.Status.Snapshot == nil {
+		w.fail("restore %s stops members before its snapshot is verified", uid)
+	}
+	if seen := w.highest[string(w.clusters[ClusterName(r)].UID)]; r.Status.Revision != 0 && seen >= r.Status.Revision {
+		w.fail("restore %s begins at %d, and clients have seen %d", uid, r.Status.Revision, seen)
+	}
+	w.stopped[uid] = true
 	return true
 }
 
@@ -309,8 +373,8 @@ func (w *world) checkBeside(c *v1beta2.EtcdCluster, uid string) {
 
 func (w *world) checkHandOff(c *v1beta2.EtcdCluster, r *v1beta2.EtcdRestore, a HandOff) {
 	p := w.pod(a.UID)
-	if p != nil && p.Leave {
-		w.fail("seed %s is handed over with its leave", a.Name)
+	if p != nil && p.Permit != PermitNone {
+		w.fail("seed %s is handed over with its permit", a.Name)
 	}
 	if p != nil && p.restore != string(r.UID) {
 		w.fail("Pod %s is handed over, and is no seed", a.Name)

@@ -39,12 +39,12 @@ func takeTurn(v *view) *step {
 func (v *view) yield(uid string) *step {
 	for _, o := range v.Others {
 		if o.UID == uid {
-			return warn(v1beta2.RestorePending, "AnotherRestore", fmt.Sprintf(
+			return warn(v1beta2.RestorePending, v1beta2.RestoreReasonAnotherRestore, fmt.Sprintf(
 				"EtcdRestore %s restores the EtcdCluster %s, and this one begins when that is complete or has failed; to have it now, delete that one", o.Name, v.name), "EtcdRestore "+o.Name)
 		}
 	}
-	return warn(v1beta2.RestorePending, "AnotherRestore", fmt.Sprintf(
-		"the EtcdCluster %s is held by a restore of the uid %s, and this one begins when that is complete or has failed; if there is none of that uid any more, set the annotation %s of the EtcdCluster to it",
+	return warn(v1beta2.RestorePending, v1beta2.RestoreReasonAnotherRestore, fmt.Sprintf(
+		"the EtcdCluster %s is held by a restore of the uid %s, and this one begins when that is complete or has failed; if no EtcdRestore has that uid, set the annotation %s of the EtcdCluster to it",
 		v.name, wording.Clip(uid), v1beta2.AnnotationFenceLifted), "EtcdRestore of uid "+wording.Clip(uid))
 }
 
@@ -53,28 +53,31 @@ func addFinalizer(v *view) *step {
 	if v.held {
 		return nil
 	}
-	return do(v1beta2.RestoreFencing, AddFinalizer{}, "Fencing", fmt.Sprintf("the EtcdCluster %s is asked for; deleted from now on, this EtcdRestore gives it back first", v.name)).quietly()
+	return do(v1beta2.RestoreFencing, AddFinalizer{}, v1beta2.RestoreReasonFencing, fmt.Sprintf("preparing to fence the EtcdCluster %s; if this EtcdRestore is deleted from now on, it rolls back first", v.name)).quietly()
 }
 
-// askFence asks etcd-operator to leave the cluster to this restore.
+// askFence asks etcd-operator to suspend its reconciliation of the cluster.
 func askFence(v *view) *step {
 	switch {
 	case v.fenced:
 		return nil
 	case v.lifted == v.uid:
-		return v.fail("FenceLifted", fmt.Sprintf("the EtcdCluster %s was taken from this restore (annotation %s)", v.name, v1beta2.AnnotationFenceLifted))
+		return v.fail(v1beta2.RestoreReasonFenceLifted, fmt.Sprintf("the fence of the EtcdCluster %s was lifted by someone else (annotation %s)", v.name, v1beta2.AnnotationFenceLifted))
 	case v.mark != v.uid:
-		return do(v1beta2.RestoreFencing, AskFence{}, "Fencing", fmt.Sprintf("etcd-operator is asked to leave the EtcdCluster %s to this restore", v.name))
+		return do(v1beta2.RestoreFencing, AskFence{}, v1beta2.RestoreReasonFencing, fmt.Sprintf("asking etcd-operator to suspend its reconciliation of the EtcdCluster %s", v.name))
 	}
 	return nil
 }
 
-// awaitFence waits until etcd-operator leaves the cluster alone.
+// awaitFence waits until etcd-operator has suspended its reconciliation.
 func awaitFence(v *view) *step {
 	if v.fenced {
 		return nil
 	}
-	return v.awaitOperator(v1beta2.RestoreFencing, "Fencing", fmt.Sprintf("etcd-operator ends what it has begun, and then leaves the EtcdCluster %s to this restore", v.name))
+	if s := v.operatorMissing(); s != nil {
+		return s
+	}
+	return v.awaitOperator(v1beta2.RestoreFencing, v1beta2.RestoreReasonFencing, fmt.Sprintf("waiting for etcd-operator to finish what it has begun and to suspend its reconciliation of the EtcdCluster %s", v.name))
 }
 
 // awaitOperator waits for etcd-operator's half of the contract, and says what may be in
@@ -82,14 +85,14 @@ func awaitFence(v *view) *step {
 func (v *view) awaitOperator(phase v1beta2.RestorePhase, reason, message string) *step {
 	object := "EtcdCluster " + v.name
 	if v.Cluster.Spec.Paused {
-		return warn(phase, "ClusterPaused", fmt.Sprintf("spec.paused of the EtcdCluster %s is true, and etcd-operator does nothing: set it to false, and the restore goes on", v.name), object)
+		return warn(phase, v1beta2.RestoreReasonClusterPaused, fmt.Sprintf("spec.paused of the EtcdCluster %s is true, and etcd-operator does nothing: set it to false, and the restore goes on", v.name), object)
 	}
 	for _, c := range v.Cluster.Status.Conditions {
 		conflict := c.Type == v1beta2.ConditionNameConflict && c.Status == metav1.ConditionTrue
 		if conflict {
-			return warn(phase, wording.Reason(c.Reason, v1beta2.ConditionNameConflict), fmt.Sprintf("etcd-operator does nothing to the EtcdCluster %s: %s", v.name, wording.Clip(c.Message)), object)
+			return warn(phase, wording.Reason(c.Reason, v1beta2.ClusterReasonNameConflict), fmt.Sprintf("etcd-operator does nothing to the EtcdCluster %s: %s", v.name, wording.Clip(c.Message)), object)
 		}
-		if c.Type == v1beta2.ConditionCertificatesReady && c.Status == metav1.ConditionFalse && c.Reason != "CertificatesPending" {
+		if c.Type == v1beta2.ConditionCertificatesReady && c.Status == metav1.ConditionFalse && c.Reason != v1beta2.ClusterReasonCertificatesPending {
 			return warn(phase, wording.Reason(c.Reason, v1beta2.ConditionCertificatesReady), fmt.Sprintf("etcd-operator waits for the certificates of the EtcdCluster %s: %s", v.name, wording.Clip(c.Message)), object)
 		}
 	}
@@ -108,7 +111,15 @@ func stopPods(v *view) *step {
 	if len(pods) == 0 {
 		return nil
 	}
-	s := do(v1beta2.RestoreFencing, StopPods{pods}, "StoppingMembers", fmt.Sprintf("the old members are stopped: %s", list(names)))
+	message := fmt.Sprintf("stopping the old members: %s", list(names))
+	if !v.persistent() {
+		message += "; they have no volumes, so their data is lost"
+	}
+	stop := StopPods{Pods: pods}
+	if v.seed != nil && v.seed.Permit == PermitToPrepare {
+		stop.Seed = Ref{v.seed.Name, v.seed.UID}
+	}
+	s := do(v.stopping(), stop, v1beta2.RestoreReasonStoppingMembers, message)
 	s.waitingFor = v.oldNames()
 	return s
 }
@@ -128,7 +139,7 @@ func retireClaims(v *view) *step {
 	if len(v.members) == 0 {
 		return nil
 	}
-	s := do(v1beta2.RestoreFencing, RetireClaims{v.members}, "KeepingVolumes", fmt.Sprintf("the old members' volumes are kept until the restored cluster has its size: %s", list(refNames(v.members))))
+	s := do(v.stopping(), RetireClaims{v.members}, v1beta2.RestoreReasonKeepingVolumes, fmt.Sprintf("keeping the old members' volumes until the restored cluster has its size: %s", list(refNames(v.members))))
 	s.waitingFor = v.oldNames()
 	return s
 }
@@ -141,7 +152,7 @@ func refNames(refs []Ref) []string {
 	return names
 }
 
-// awaitPods waits until no old member can serve clients: until each Pod is gone, which
+// awaitPods waits until no old member can serve clients: until each Pod is deleted, which
 // says that its node has stopped it.
 func awaitPods(v *view) *step {
 	if len(v.old) == 0 || v.spec.AcceptRunningOldMembers {
@@ -160,18 +171,18 @@ func awaitPods(v *view) *step {
 		v.wakeAt(due)
 	}
 	if !slow {
-		return wait(v1beta2.RestoreFencing, "StoppingMembers", fmt.Sprintf("the old members are stopping: %s", list(names)), v.oldNames()...)
+		return wait(v.stopping(), v1beta2.RestoreReasonStoppingMembers, fmt.Sprintf("waiting for the old members to stop: %s", list(names)), v.oldNames()...)
 	}
-	return warn(v1beta2.RestoreFencing, "OldMembersRunning", fmt.Sprintf(
-		"old members do not stop, and clients beside them would write to a second cluster: %s; mend the node, or set the taint node.kubernetes.io/out-of-service on it if it is off, or write spec.acceptRunningOldMembers: true",
+	return warn(v.stopping(), v1beta2.RestoreReasonOldMembersRunning, fmt.Sprintf(
+		"old members do not stop, and could still serve clients beside the restored cluster: %s; repair the node, or set the taint node.kubernetes.io/out-of-service on it if it is off, or write spec.acceptRunningOldMembers: true",
 		list(names)), v.oldNames()...)
 }
 
-// awaitVersion waits until etcd-operator has said which version the seed has to run: it
-// may never have looked at the cluster before.
+// awaitVersion waits until etcd-operator has reported which version the seed has to run: it
+// might never have looked at the cluster before.
 func awaitVersion(v *view) *step {
 	if v.version() != "" {
 		return nil
 	}
-	return v.awaitOperator(v1beta2.RestoreFencing, "VersionPending", fmt.Sprintf("etcd-operator has to say which version the EtcdCluster %s is to run", v.name))
+	return v.awaitOperator(v1beta2.RestoreFencing, v1beta2.RestoreReasonVersionPending, fmt.Sprintf("waiting for etcd-operator to report which version the EtcdCluster %s runs", v.name))
 }

@@ -76,7 +76,7 @@ func TestNothing(t *testing.T) {
 func randomObservation(r *rand.Rand, location, version string) Observation {
 	maybe := func(n int) bool { return r.Intn(n) == 0 }
 	// Most begin as something that may be, and are then changed.
-	bases := []change{func(*scene) {}, job(), job(reported), verified, claimed, asked, fenced, named, seeded(), seeded(ready), seeded(ready, noLeave), adopted, handed}
+	bases := []change{func(*scene) {}, job(), job(reported), verified, claimed, asked, fenced, named, seeded(), seeded(ready), beside(), beside(prepared), proven, seeded(ready, noPermit), adopted, handed}
 	o := observe(bases[r.Intn(len(bases))])
 	o.Now = born.Add(time.Duration(r.Intn(200)-20) * time.Second)
 	spec, st := &o.Restore.Spec, &o.Restore.Status
@@ -234,7 +234,7 @@ func randomParts(r *rand.Rand, o *Observation) {
 	maybe := func(n int) bool { return r.Intn(n) == 0 }
 	for _, n := range []string{"c-1", "c-2", "c-old", "c-seed"} {
 		if maybe(6) {
-			p := Pod{Name: n, UID: "uid of " + n, Seed: maybe(2), Ready: maybe(2), Leave: maybe(2), Restored: maybe(2), Finished: maybe(6)}
+			p := Pod{Name: n, UID: "uid of " + n, Seed: maybe(2), Ready: maybe(2), Permit: Permit(r.Intn(3)), Prepared: maybe(2), Tries: r.Intn(6), Restored: maybe(2), Finished: maybe(6)}
 			if maybe(2) {
 				p.Deleting = born.Add(time.Duration(r.Intn(300)-100) * time.Second)
 			}
@@ -265,6 +265,9 @@ func randomParts(r *rand.Rand, o *Observation) {
 	}
 	if j := o.Job; j != nil {
 		j.Deleting, j.Done, j.Failed = maybe(8), maybe(2), maybe(4)
+		if maybe(4) {
+			j.Deadline, j.HangReason = o.Now.Add(time.Duration(r.Int63()-r.Int63())), "NodeLost"
+		}
 		switch r.Intn(5) {
 		case 0:
 			j.Result = &task.Result{}

@@ -29,9 +29,12 @@ func JobName(r *v1beta2.EtcdRestore) string {
 	return strings.TrimRight(name, "-") + "-" + hash
 }
 
-// ClusterName is the name of the EtcdCluster that is restored, or made.
+// ClusterName is the name of the EtcdCluster that is restored, or made; empty if the
+// restore only verifies.
 func ClusterName(r *v1beta2.EtcdRestore) string {
 	switch {
+	case r.Spec.VerifyOnly:
+		return ""
 	case r.Status.Cluster != "":
 		return r.Status.Cluster
 	case makesCluster(&r.Spec) || r.Spec.EtcdCluster == nil:
@@ -41,9 +44,9 @@ func ClusterName(r *v1beta2.EtcdRestore) string {
 }
 
 // TemplateName is the name of the EtcdCluster whose spec a new one gets; empty if that
-// is not asked for.
+// is not asked for, or the restore only verifies.
 func TemplateName(r *v1beta2.EtcdRestore) string {
-	if !makesCluster(&r.Spec) || r.Spec.ClusterTemplate != nil || r.Spec.EtcdCluster == nil {
+	if r.Spec.VerifyOnly || !makesCluster(&r.Spec) || r.Spec.ClusterTemplate != nil || r.Spec.EtcdCluster == nil {
 		return ""
 	}
 	return r.Spec.EtcdCluster.Name

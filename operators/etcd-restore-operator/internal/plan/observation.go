@@ -35,7 +35,8 @@ type Observation struct {
 	Backup *v1beta2.EtcdBackup
 
 	// Job is the Job that verifies; nil if there is none. Of one that is done and of
-	// which nothing is reported, the Pods were read from the API server itself.
+	// which nothing is reported, and of one that Hangs, the Pods were read from the API
+	// server itself.
 	Job *Job
 	// Pods are those of the cluster (label etcd_cluster) that the EtcdCluster controls,
 	// by uid, sorted by name, the seed among them.
@@ -46,6 +47,12 @@ type Observation struct {
 	Claims []Claim
 	// Progress is what the agent that runs now has told; nil if none has.
 	Progress *task.Progress
+
+	// Asked is true when the members that serve were asked for their revision, as
+	// Decision.AskRevision wants it, and Reported is the highest that one has told; 0: none
+	// has answered.
+	Asked    bool
+	Reported int64
 
 	// FreshName is a member name of this cluster that nobody has used.
 	FreshName string
@@ -78,13 +85,18 @@ type Job struct {
 	// Waiting says, in the kubelet's or the scheduler's words, why its Pod does not
 	// run; empty if it does.
 	Waiting string
+	// Deadline is by when a Job that is not done is to have come further; zero if nothing
+	// bounds it. HangReason and HangMessage say what is wrong if it has not, such as that
+	// its Pod's node is lost.
+	Deadline                time.Time
+	HangReason, HangMessage string
 }
 
 // Pod is what Plan needs of a Pod of the cluster.
 type Pod struct {
 	Name, UID string
-	// Seed is true for one that this restore has made (annotation restore-leave or
-	// restore, and the name in status.seedMember or one that it had before).
+	// Seed is true for one that this restore has made, under the name in
+	// status.seedMember or one that it had before.
 	Seed bool
 	// Node is where it runs; empty while it is not scheduled.
 	Node string
@@ -94,18 +106,36 @@ type Pod struct {
 	Finished bool
 	// Ready is true when etcd serves linearizable reads.
 	Ready bool
-	// Leave is true while the seed has the leave to restore.
-	Leave bool
-	// Restored is true when the seed's init container has ended well.
+	// Permit is what the seed is permitted.
+	Permit Permit
+	// Prepared is true when the seed's database is rebuilt, beside its data dir, and etcd's
+	// image runs on its node.
+	Prepared bool
+	// Restored is true when that is its data dir, and etcd is started.
 	Restored bool
-	// Result is what the seed's init container has reported at last; nil if nothing.
+	// Result is the last report of the init container that prepares, or of the one that
+	// awaits the start permit once that has found the permit withdrawn; nil if there is none.
 	Result *task.Result
+	// Tries is how often the init container that prepares was restarted.
+	Tries int
 	// Waiting says, in the kubelet's or the scheduler's words, why the seed does not
 	// run; empty if it does.
 	Waiting string
 	// Restarts is how often etcd's container has ended.
 	Restarts int
 }
+
+// Permit is what a seed is permitted: the state of its annotation restore-permit.
+type Permit int
+
+const (
+	// PermitNone: nothing, since the permit was withdrawn: nothing is restored twice.
+	PermitNone Permit = iota
+	// PermitToPrepare: to fetch, check and rebuild the snapshot, and not to start.
+	PermitToPrepare
+	// PermitToStart: to start etcd with that.
+	PermitToStart
+)
 
 // Claim is what Plan needs of a PersistentVolumeClaim.
 type Claim struct {

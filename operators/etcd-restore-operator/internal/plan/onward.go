@@ -9,19 +9,19 @@ import (
 
 const handedOff = v1beta2.RestoreHandedOff
 
-// letGo lets an EtcdRestore go whose seed was adopted: no data is touched any more.
-func letGo(v *view) *step {
+// release lets an EtcdRestore be deleted whose seed was adopted: no data is touched.
+func release(v *view) *step {
 	switch {
 	case !v.deleted:
 		return nil
 	case !v.held:
-		return wait(v.last.Phase, "Deleting", "the EtcdRestore is being deleted, and its seed was adopted: nothing is touched").quietly()
+		return wait(v.last.Phase, reasonDeleting, "the EtcdRestore is being deleted; its seed was adopted, so nothing is touched").quietly()
 	}
-	message := "the seed was adopted, and no data is touched: the EtcdRestore goes"
+	message := "the seed was adopted, and no data is touched: removing the finalizer from the EtcdRestore"
 	if len(v.retired) > 0 {
-		message += fmt.Sprintf("; the old members' volumes stay until the EtcdCluster %s is deleted: %s", v.name, list(refNames(v.retired)))
+		message += fmt.Sprintf("; the old members' volumes are kept until the EtcdCluster %s is deleted: %s", v.name, list(refNames(v.retired)))
 	}
-	return do(handedOff, RemoveFinalizer{}, "Released", message).quietly()
+	return do(handedOff, RemoveFinalizer{}, v1beta2.RestoreReasonReleased, message).quietly()
 }
 
 // recordAdoption says that the restore has succeeded: the cluster serves what the
@@ -30,7 +30,7 @@ func recordAdoption(v *view) *step {
 	if v.last.HandOffTime != nil {
 		return nil
 	}
-	return record(handedOff, "SeedAdopted", fmt.Sprintf("the EtcdCluster %s serves what the snapshot holds, and grows to its size", v.name), func(st *v1beta2.RestoreStatus) {
+	return record(handedOff, v1beta2.RestoreReasonSeedAdopted, fmt.Sprintf("the EtcdCluster %s serves what the snapshot holds and takes writes, and grows to its size", v.name), func(st *v1beta2.RestoreStatus) {
 		st.Succeeded, st.Reason, st.HandOffTime = true, "", v.now()
 		if st.ClusterUID == "" && v.Cluster != nil {
 			st.ClusterUID = string(v.Cluster.UID)
@@ -44,7 +44,7 @@ func clusterGone(v *view) *step {
 	if c != nil && c.DeletionTimestamp == nil && (v.last.ClusterUID == "" || string(c.UID) == v.last.ClusterUID) {
 		return nil
 	}
-	return v.completed("ClusterGone", fmt.Sprintf("the seed was adopted, and the EtcdCluster %s was deleted after that: nothing is left to do", v.name))
+	return v.completed(v1beta2.RestoreReasonClusterGone, fmt.Sprintf("the seed was adopted, and the EtcdCluster %s was deleted after that: nothing is left to do", v.name))
 }
 
 // awaitMembers waits until as many voters serve as the cluster has to have: until then
@@ -57,7 +57,7 @@ func awaitMembers(v *view) *step {
 	if v.by == "" && v.voters() >= size {
 		return nil
 	}
-	return v.awaitServing(handedOff, "Growing", fmt.Sprintf("the EtcdCluster %s serves what the snapshot holds, and etcd-operator adds members until it has %d", v.name, size))
+	return v.awaitServing(handedOff, v1beta2.RestoreReasonGrowing, fmt.Sprintf("the EtcdCluster %s serves what the snapshot holds, and etcd-operator adds members until it has %d", v.name, size))
 }
 
 // voters is how many voting members serve.
@@ -78,12 +78,12 @@ func deleteRetired(v *view) *step {
 	if len(v.retired) == 0 {
 		return nil
 	}
-	return do(handedOff, DeleteRetired{v.retired}, "VolumesDeleted", fmt.Sprintf("the restored cluster has its size, and the old members' volumes are deleted: %s", list(refNames(v.retired))))
+	return do(handedOff, DeleteRetired{v.retired}, v1beta2.RestoreReasonVolumesDeleted, fmt.Sprintf("the restored cluster has its size: deleting the old members' volumes: %s", list(refNames(v.retired))))
 }
 
 // complete is the end of a restore that has succeeded.
 func complete(v *view) *step {
-	return v.completed("RestoreComplete", fmt.Sprintf("the EtcdCluster %s has its size, and serves what the snapshot holds", v.name))
+	return v.completed(v1beta2.RestoreReasonRestoreComplete, fmt.Sprintf("the EtcdCluster %s has its size, and serves what the snapshot holds", v.name))
 }
 
 func (v *view) completed(reason, message string) *step {

@@ -15,6 +15,7 @@ func oracle(o Observation, d Decision) (broken []string) {
 	complain := func(format string, args ...any) { broken = append(broken, fmt.Sprintf(format, args...)) }
 	j := &judge{Observation: o, Decision: d, complain: complain}
 	j.words()
+	j.verifyOnly()
 	if d.Action != nil {
 		j.action()
 	}
@@ -61,7 +62,7 @@ func (j *judge) words() {
 // touching are the actions on a cluster that only its holder may do.
 func touching(a Action) bool {
 	switch a.(type) {
-	case StopPods, RetireClaims, ReturnClaims, CreateSeedClaim, CreateSeed, DeleteSeed, DeleteSeedClaim, WithdrawLeave, HandOff, WithdrawSeed, LiftFence:
+	case StopPods, RetireClaims, ReturnClaims, CreateSeedClaim, CreateSeed, PermitStart, DeleteSeed, DeleteSeedClaim, WithdrawPermit, HandOff, WithdrawSeed, LiftFence:
 		return true
 	}
 	return false
@@ -72,7 +73,7 @@ func (j *judge) action() {
 	if j.Refused != "" {
 		j.complain("%s although it was refused", kind)
 	}
-	if st.Phase == v1beta2.RestoreComplete || st.Phase == v1beta2.RestoreFailed {
+	if isOver(st.Phase) {
 		switch j.Action.(type) {
 		case RemoveFinalizer, DeleteJob:
 		default:
@@ -87,7 +88,7 @@ func (j *judge) action() {
 			j.complain("%s and the cluster is not ours", kind)
 		case j.adopted():
 			j.complain("%s after the adoption", kind)
-		case !goingBack && (!j.held() || st.ClusterUID == "" || st.Snapshot == nil):
+		case !goingBack && (!j.held() || st.ClusterUID == "" || st.Snapshot == nil && ends(j.Action)):
 			j.complain("%s before its time", kind)
 		}
 	}
@@ -101,11 +102,11 @@ func (j *judge) action() {
 	}
 	switch a := j.Action.(type) {
 	case AddFinalizer:
-		if st.Snapshot == nil || goingBack {
+		if goingBack {
 			j.complain("the finalizer is put on")
 		}
 	case CreateCluster, AskFence:
-		if st.Snapshot == nil || !j.held() || goingBack || j.adopted() {
+		if !j.held() || goingBack || j.adopted() {
 			j.complain("%s before its time", kind)
 		}
 		for _, other := range j.Others {
@@ -117,6 +118,7 @@ func (j *judge) action() {
 			j.complain("a fence is asked for that is not to be had")
 		}
 	case StopPods:
+		j.mayStop(a)
 		for _, p := range a.Pods {
 			if i := slices.IndexFunc(j.Pods, func(q Pod) bool { return q.UID == p.UID }); i < 0 || j.Pods[i].Seed || goingBack {
 				j.complain("Pod %s is stopped", p.Name)
@@ -132,9 +134,15 @@ func (j *judge) action() {
 		j.newSeed(a.Name, goingBack)
 	case CreateSeed:
 		j.newSeed(a.Name, goingBack)
-		if a.Revision != st.Revision || a.Revision < st.Snapshot.Revision+minBump || a.Version == "" || (a.Source.S3 == nil) == (a.Source.PVC == nil) {
+		if a.Revision != st.Revision || a.Bump < minBump || (a.Want == nil) != (st.Snapshot == nil) || a.Version == "" || (a.Source.S3 == nil) == (a.Source.PVC == nil) {
 			j.complain("the seed is not whole: %+v", a)
 		}
+	case PermitStart:
+		i := slices.IndexFunc(j.Pods, func(q Pod) bool { return q.UID == a.UID })
+		if i < 0 || !j.Pods[i].Seed || !j.Pods[i].Prepared || j.Pods[i].Permit != PermitToPrepare || !j.Pods[i].Deleting.IsZero() || a.Name != st.SeedMember || goingBack {
+			j.complain("Pod %s may start", a.Name)
+		}
+		j.alone()
 	case DeleteSeed:
 		j.notOffered(a.UID)
 		if i := slices.IndexFunc(j.Pods, func(q Pod) bool { return q.UID == a.UID }); i < 0 || !j.Pods[i].Seed {
@@ -149,7 +157,7 @@ func (j *judge) action() {
 		}
 	case HandOff:
 		i := slices.IndexFunc(j.Pods, func(q Pod) bool { return q.UID == a.UID })
-		if i < 0 || j.Pods[i].Leave || !j.Pods[i].Ready || !j.Pods[i].Seed || a.Name != st.SeedMember || !j.Pods[i].Deleting.IsZero() || goingBack {
+		if i < 0 || j.Pods[i].Permit != PermitNone || !j.Pods[i].Ready || !j.Pods[i].Seed || a.Name != st.SeedMember || !j.Pods[i].Deleting.IsZero() || goingBack {
 			j.complain("Pod %s is handed over", a.Name)
 		}
 		j.alone()
@@ -170,7 +178,7 @@ func (j *judge) action() {
 			}
 		}
 	case RemoveFinalizer:
-		if j.adopted() || !j.ours() {
+		if j.adopted() || !j.ours() || j.Restore.Spec.VerifyOnly {
 			break
 		}
 		c := j.Cluster
@@ -187,7 +195,47 @@ func (j *judge) newSeed(name string, goingBack bool) {
 	if slices.ContainsFunc(j.Pods, func(p Pod) bool { return p.Name == name }) {
 		j.complain("seed %s is made a second time", name)
 	}
-	j.alone()
+	serve := slices.ContainsFunc(j.Pods, func(p Pod) bool { return !p.Seed && p.Deleting.IsZero() })
+	if serve && j.Restore.Spec.StopMembers == v1beta2.StopMembersFirst {
+		j.complain("seed %s is made, and members were to be stopped first", name)
+	}
+}
+
+// ends tells the actions that end the old cluster: they need a snapshot that is known.
+func ends(a Action) bool {
+	switch a.(type) {
+	case StopPods, RetireClaims, PermitStart, HandOff, WithdrawPermit:
+		return true
+	}
+	return false
+}
+
+// mayStop checks that members are stopped for a seed that is ready, or first because the
+// user wants it, and that nothing is lost by it that nobody has accepted.
+func (j *judge) mayStop(a StopPods) {
+	spec, st := &j.Restore.Spec, &j.Restore.Status
+	i := slices.IndexFunc(j.Pods, func(q Pod) bool { return q.UID == a.Seed.UID && q.Name == a.Seed.Name })
+	switch {
+	case a.Seed.Name == "" && spec.StopMembers != v1beta2.StopMembersFirst && !slices.ContainsFunc(j.Pods, func(q Pod) bool { return q.Seed && q.Permit != PermitToPrepare }):
+		j.complain("members are stopped for no seed")
+	case a.Seed.Name != "" && (i < 0 || !j.Pods[i].Seed || a.Seed.Name != st.SeedMember || !j.Pods[i].Deleting.IsZero() || !j.Pods[i].Prepared):
+		j.complain("members are stopped for a seed that is not ready")
+	}
+	if a.Seed.Name != "" && j.Asked && j.Reported >= st.Revision {
+		j.complain("members are stopped at revision %d, and the cluster is to begin at %d", j.Reported, st.Revision)
+	}
+	if j.Cluster.Spec.Persistent() || spec.AcceptDataLoss {
+		return
+	}
+	serving := 0
+	for _, p := range j.Pods {
+		if !p.Seed && p.Ready && p.Deleting.IsZero() {
+			serving++
+		}
+	}
+	if size := j.Cluster.Spec.Size; size > 0 && j.Cluster.Status.Size == 0 && serving > size/2 && spec.ClusterTemplate == nil && spec.Target != v1beta2.TargetNew {
+		j.complain("%d members lose their data, and nobody has accepted that", serving)
+	}
 }
 
 // alone checks that nobody else may serve clients.
@@ -229,11 +277,11 @@ func (j *judge) gaveBack() {
 
 func (j *judge) status() {
 	last, st := &j.Restore.Status, &j.Decision.Status
-	over := last.Phase == v1beta2.RestoreComplete || last.Phase == v1beta2.RestoreFailed
+	over := isOver(last.Phase)
 	switch {
 	case over && st.Phase != last.Phase:
 		j.complain("a restore that is over is %s again", st.Phase)
-	case !last.Succeeded && st.Succeeded && !j.adopted():
+	case !last.Succeeded && st.Succeeded && !j.adopted() && !j.Restore.Spec.VerifyOnly:
 		j.complain("it is called a success before the adoption")
 	case !over && last.Phase != "" && st.Reason != "" && st.Phase != v1beta2.RestoreFailed && st.Phase != v1beta2.RestoreRollingBack && last.Reason == "":
 		j.complain("a reason in phase %s", st.Phase)
@@ -241,13 +289,13 @@ func (j *judge) status() {
 		j.complain("the snapshot has changed")
 	case last.ClusterUID != "" && st.ClusterUID != last.ClusterUID:
 		j.complain("the cluster has changed")
-	case st.Phase == v1beta2.RestoreFailed && !over && j.held() && last.Phase != v1beta2.RestoreRollingBack:
+	case st.Phase == v1beta2.RestoreFailed && !over && j.held() && !j.Restore.Spec.VerifyOnly && last.Phase != v1beta2.RestoreRollingBack:
 		j.complain("it has failed without giving back")
 	case st.Phase == v1beta2.RestoreFailed && (st.Reason == "" || st.CompletionTime == nil) && !over:
 		j.complain("it has failed for no reason")
 	}
 	if st.SeedMember != last.SeedMember || (st.Revision != last.Revision) {
-		if st.Revision < last.Revision || st.Snapshot == nil || st.Revision < st.Snapshot.Revision+minBump || j.Action != nil || !j.fenced() {
+		if st.Revision < last.Revision || st.Revision < minBump || (st.Snapshot != nil && st.Revision < st.Snapshot.Revision+minBump) || j.Action != nil || !j.fenced() {
 			j.complain("seed %s at revision %d", st.SeedMember, st.Revision)
 		}
 		if j.Cluster != nil && st.Revision < j.Cluster.Status.HighestRevision+minBump && last.Revision == 0 {

@@ -6,23 +6,30 @@ import (
 	"github.com/etcd-operators/etcd-operators/api/v1beta2"
 )
 
-// endedBefore leaves a restore alone that the archived operator carried out.
-func endedBefore(v *view) *step {
+// The reasons of a Decision that changes nothing: no condition and no event has them.
+const (
+	reasonDeleting                = "Deleting"
+	reasonHandledByLegacyOperator = "HandledByLegacyOperator"
+	reasonFinished                = "Finished"
+)
+
+// handledByLegacyOperator repeats no restore that the archived operator carried out.
+func handledByLegacyOperator(v *view) *step {
 	if !v.predecessors() {
 		return nil
 	}
-	s := wait(v.last.Phase, "EndedBefore", "the archived operator carried this restore out: it is not done again").quietly()
+	s := wait(v.last.Phase, reasonHandledByLegacyOperator, "the archived operator carried this restore out: it is not repeated").quietly()
 	s.again = 0
 	return s
 }
 
-// stopJob stops a verification that nobody needs any more.
+// stopJob stops a verification that nobody needs.
 func stopJob(v *view) *step {
 	j := v.Job
 	if j == nil || j.Done || j.Deleting || v.last.Phase != v1beta2.RestoreFailed {
 		return nil
 	}
-	return do(v.last.Phase, DeleteJob{Name: j.Name, UID: j.UID}, "JobDeleted", fmt.Sprintf("the Job %s is stopped, since the restore has failed", j.Name)).quietly()
+	return do(v.last.Phase, DeleteJob{Name: j.Name, UID: j.UID}, v1beta2.RestoreReasonJobDeleted, fmt.Sprintf("deleting the Job %s, since the restore has failed", j.Name)).quietly()
 }
 
 // removeFinalizer lets an EtcdRestore be deleted that has ended.
@@ -30,12 +37,12 @@ func removeFinalizer(v *view) *step {
 	if !v.held {
 		return nil
 	}
-	return do(v.last.Phase, RemoveFinalizer{}, "Released", "nothing is left to give back").quietly()
+	return do(v.last.Phase, RemoveFinalizer{}, v1beta2.RestoreReasonReleased, "nothing is left to roll back").quietly()
 }
 
-// rest is a restore that is over. It is never begun again.
+// rest is a restore that is finished. It is never repeated.
 func rest(v *view) *step {
-	s := wait(v.last.Phase, "Over", "the restore is over, and is not done again: create another EtcdRestore for another one").quietly()
+	s := wait(v.last.Phase, reasonFinished, "the restore is finished and is not repeated: create another EtcdRestore to restore again").quietly()
 	s.again = 0
 	return s
 }

@@ -15,7 +15,7 @@ const (
 	next = 250 * time.Millisecond
 	// fetching is while a snapshot is fetched: only the agent itself tells how far it is.
 	fetching = 2 * time.Second
-	// retry is after what the API server did not take: a quota may have room by then.
+	// retry is after the API server has refused an action: a quota might have room by then.
 	retry = 30 * time.Second
 	// idle is the slow fallback of a restore that waits.
 	idle = time.Minute
@@ -32,8 +32,9 @@ type step struct {
 	waitingFor []string
 	// again is after how long to look again.
 	again time.Duration
-	// progress is true while an agent fetches.
-	progress bool
+	// progress is true while an agent fetches, revision when members are to be asked for
+	// theirs first.
+	progress, revision bool
 	// warn is true for a state that a person should know of, tell for one that is news.
 	warn, tell bool
 	// quiet leaves the status as it is.
@@ -77,19 +78,68 @@ func (s *step) news() *step {
 // rule returns the step that it asks for, or nil if the next rule is to be tried.
 type rule func(*view) *step
 
-// A restore is in one of four runbooks. In each, the first rule that has something to
-// say decides: order is behaviour.
+// A restore follows one of six runbooks: these five, or that of verifyonly.go. In each, the
+// first rule that has something to say decides: order is behaviour.
 var (
-	// forward leads from the snapshot to the hand-off.
+	// forward leads from the snapshot to the hand-off. The seed is ready to start before a
+	// member is stopped.
 	forward = []rule{
 		// Is there anything to do at all?
 		refuse,
 		timeOut,
 		findCluster,
 		findTemplate,
+		findSource,
+		pinNewest,
+
+		// Nothing is done before the cluster is ours.
+		takeTurn,
+		awaitConsent,
+		addFinalizer,
+		createCluster,
+		recordCluster,
+		askFence,
+		awaitFence,
+		awaitCertificates,
+		awaitVersion,
+
+		// One seed, prepared while the old members serve,
+		dropSeed,
+		recordSeed,
+		createSeedClaim,
+		createSeed,
+		seedFailed,
+		awaitPrepared,
+		recordPrepared,
+		checkPrepared,
+		checkReached,
+		awaitConsent,
+
+		// which are stopped when it is known to be good. Nobody else may serve clients.
+		stopPods,
+		retireClaims,
+		awaitPods,
+
+		// It starts, until it is adopted.
+		permitStart,
+		awaitSeed,
+		withdrawPermit,
+		handOff,
+		awaitAdoption,
+	}
+
+	// stopFirst leads there for nodes, or a quota, that cannot hold the seed beside the
+	// members: these are stopped when a Job has checked the snapshot.
+	stopFirst = []rule{
+		refuse,
+		timeOut,
+		findCluster,
+		findTemplate,
+		findSource,
+		pinNewest,
 
 		// Nothing is touched before the snapshot is known to be good,
-		findSource,
+		makeWay,
 		startJob,
 		awaitJob,
 		recordSnapshot,
@@ -97,12 +147,13 @@ var (
 
 		// and nothing before the cluster is ours.
 		takeTurn,
+		awaitConsent,
 		addFinalizer,
-		createCluster,
 		recordCluster,
 		askFence,
 		awaitFence,
 		awaitCertificates,
+		awaitConsent,
 
 		// Nobody else may serve clients.
 		stopPods,
@@ -116,15 +167,18 @@ var (
 		createSeedClaim,
 		createSeed,
 		seedFailed,
+		awaitPrepared,
+		recordPrepared,
+		permitStart,
 		awaitSeed,
-		withdrawLeave,
+		withdrawPermit,
 		handOff,
 		awaitAdoption,
 	}
 
 	// backward gives back what was taken, the last first.
 	backward = []rule{
-		leaveAlone,
+		dismissUntouched,
 		withdrawFence,
 		withdrawSeed,
 		deleteCluster,
@@ -133,12 +187,12 @@ var (
 		returnClaims,
 		liftFence,
 		awaitLift,
-		gaveBack,
+		rolledBack,
 	}
 
 	// onward follows a cluster that was handed over, until it has its size.
 	onward = []rule{
-		letGo,
+		release,
 		recordAdoption,
 		clusterGone,
 		awaitMembers,
@@ -148,7 +202,7 @@ var (
 
 	// over is when nothing is left to do.
 	over = []rule{
-		endedBefore,
+		handledByLegacyOperator,
 		stopJob,
 		removeFinalizer,
 		rest,
@@ -171,10 +225,14 @@ func (v *view) runbook() []rule {
 	switch {
 	case v.hasEnded():
 		return over
+	case v.spec.VerifyOnly:
+		return verifying
 	case v.adopted:
 		return onward
 	case v.deleted || v.last.Phase == v1beta2.RestoreRollingBack:
 		return backward
+	case v.stopsFirst():
+		return stopFirst
 	}
 	return forward
 }
@@ -182,7 +240,7 @@ func (v *view) runbook() []rule {
 func (v *view) decide(s *step) Decision {
 	if s.action != nil && v.Refused != "" {
 		// Nothing was done: the same is tried again later.
-		refused := warn(s.phase, "Refused", fmt.Sprintf("%s: Kubernetes refuses it, and it is tried again every %s: %s", s.action.Kind(), retry, wording.Clip(v.Refused)))
+		refused := warn(s.phase, v1beta2.RestoreReasonRefused, fmt.Sprintf("Kubernetes refuses %s, which is tried again every %s: %s%s", s.action.Kind(), retry, wording.Clip(v.Refused), v.offerFirst(s.action)))
 		refused.again, refused.quiet, refused.waitingFor = retry, s.quiet, s.waitingFor
 		s = refused
 	}
@@ -193,6 +251,7 @@ func (v *view) decide(s *step) Decision {
 		Events:      v.events(s),
 		Again:       v.again(s),
 		AskProgress: s.progress,
+		AskRevision: s.revision,
 		Status:      v.status(s),
 	}
 }

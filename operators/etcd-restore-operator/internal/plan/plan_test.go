@@ -35,6 +35,12 @@ func refs(names ...string) []Ref {
 	return all
 }
 
+// shows is a seed that is made and held against credentials.
+func shows(c CreateSeed, credentials Credentials) CreateSeed {
+	c.Credentials = credentials
+	return c
+}
+
 // The rows stand in the order of the runbooks and their rules.
 func TestPlan(t *testing.T) {
 	const (
@@ -50,8 +56,20 @@ func TestPlan(t *testing.T) {
 	start := StartJob{Name: name, Source: s3()}
 	seedRef := Ref{"c-seed", "seed-uid"}
 	claimRef := Ref{"c-seed", "claim of c-seed"}
-	create := CreateSeed{Name: "c-seed", Version: "3.6.16", Source: s3(), Want: *snapshotOf(found()), Revision: 1_005_000_000}
+	create := CreateSeed{Name: "c-seed", Version: "3.6.16", Source: s3(), Want: snapshotOf(found()), Revision: 1_005_000_000, Bump: 1_000_000_000}
 	stopping := func(p *Pod) { p.Deleting = born }
+	stopOld := func(p *Pod) {
+		if !p.Seed {
+			p.Deleting = born
+		}
+	}
+	serve := func(p *Pod) { p.Ready = p.Ready || !p.Seed }
+	emptyDir := func(s *scene) { s.Cluster.Spec.Pod = nil }
+	// askedLongAgo is when the fence was asked for a minute ago.
+	askedLongAgo := func(s *scene) {
+		s.Cluster.Status.ObservedGeneration = 1
+		s.Restore.Status.FenceTime, s.Now = &metav1.Time{Time: born}, born.Add(slowToAnswer)
+	}
 	pods := func(f func(*Pod)) change {
 		return func(s *scene) {
 			for i := range s.Pods {
@@ -79,12 +97,12 @@ func TestPlan(t *testing.T) {
 		"predecessor's success": {
 			reason: "what the archived operator has restored is not thrown away by restoring it again",
 			o:      observe(status(func(s *v1beta2.RestoreStatus) { s.Succeeded = true })),
-			want:   decided{Reason: "EndedBefore"},
+			want:   decided{Reason: "HandledByLegacyOperator"},
 		},
 		"predecessor's failure": {
 			reason: "nor is one that failed done at a moment that nobody expects",
 			o:      observe(status(func(s *v1beta2.RestoreStatus) { s.Reason = "no such bucket" })),
-			want:   decided{Reason: "EndedBefore"},
+			want:   decided{Reason: "HandledByLegacyOperator"},
 		},
 		"failed, and the Job runs": {
 			reason: "nobody needs it any more",
@@ -94,7 +112,7 @@ func TestPlan(t *testing.T) {
 		"failed, and the Job is done": {
 			reason: "it is kept for its log",
 			o:      observe(phase(failed), job(reported)),
-			want:   decided{Reason: "Over", Phase: failed},
+			want:   decided{Reason: "Finished", Phase: failed},
 		},
 		"failed, with the finalizer": {
 			reason: "it can be deleted even when no operator runs",
@@ -104,7 +122,7 @@ func TestPlan(t *testing.T) {
 		"complete": {
 			reason: "it is never begun again, whatever the cluster says",
 			o:      observe(phase(completed)),
-			want:   decided{Reason: "Over", Phase: completed},
+			want:   decided{Reason: "Finished", Phase: completed},
 		},
 
 		// Forward.
@@ -157,72 +175,97 @@ func TestPlan(t *testing.T) {
 		},
 		"verify": {
 			reason: "before anything is touched",
-			o:      observe(),
+			o:      observe(first),
 			want:   decided{Action: start, Reason: "Verifying", Phase: verifying},
 		},
 		"the API server refuses the Job": {
 			reason: "a quota may have room later",
-			o:      observe(func(s *scene) { s.Refused = "exceeded quota" }),
+			o:      observe(first, func(s *scene) { s.Refused = "exceeded quota" }),
 			want:   decided{Reason: "Refused", Phase: verifying, Events: []string{"Refused"}},
 		},
 		"Job runs": {
 			reason: "it is watched",
-			o:      observe(phase(verifying), job()),
+			o:      observe(first, phase(verifying), job()),
 			want:   decided{Reason: "Verifying", Phase: verifying},
 		},
 		"Job's Pod waits": {
 			reason: "a person must make the Secret",
-			o:      observe(phase(verifying), job(func(j *Job) { j.Waiting = `secret "aws" not found` })),
+			o:      observe(first, phase(verifying), job(func(j *Job) { j.Waiting = `secret "aws" not found` })),
 			want:   decided{Reason: "PodNotStarting", Phase: verifying, Events: []string{"PodNotStarting"}},
+		},
+		"Job hangs": {
+			reason: "Kubernetes itself would wait for ever for its node",
+			o:      observe(first, phase(verifying), job(hangs), after(8*time.Minute)),
+			want:   decided{Reason: "NodeLost", Phase: failed, Events: []string{"NodeLost"}},
+		},
+		"Job hangs at another try": {
+			reason: "an earlier report does not end it",
+			o:      observe(first, phase(verifying), job(reportedFailure(false), hangs), after(8*time.Minute)),
+			want:   decided{Reason: "NodeLost", Phase: failed, Events: []string{"NodeLost"}},
+		},
+		"Job hangs, deleted": {
+			reason: "no other of its name can be created",
+			o:      observe(first, phase(verifying), job(hangs, func(j *Job) { j.Deleting = true }), after(8*time.Minute)),
+			want:   decided{Reason: "NodeLost", Phase: failed, Events: []string{"NodeLost"}},
+		},
+		"Job does not hang yet": {
+			reason: "its node may be back by then",
+			o:      observe(first, phase(verifying), job(hangs), after(8*time.Minute-time.Second)),
+			want:   decided{Reason: "Verifying", Phase: verifying},
+		},
+		"Job hangs, and has verified": {
+			reason: "what it found counts, however it ends",
+			o:      observe(first, phase(verifying), job(hangs, func(j *Job) { j.Result = &task.Result{Snapshot: found()} }), after(8*time.Minute)),
+			want:   decided{Reason: "SnapshotVerified", Phase: verifying, Events: []string{"SnapshotVerified"}},
 		},
 		"Job tries again": {
 			reason: "it may do better, and says why it has to",
-			o:      observe(phase(verifying), job(reportedFailure(false))),
+			o:      observe(first, phase(verifying), job(reportedFailure(false))),
 			want:   decided{Reason: "SnapshotNotFound", Phase: verifying, Events: []string{"SnapshotNotFound"}},
 		},
 		"Job has given up": {
 			reason: "the last report says why",
-			o:      observe(phase(verifying), job(reportedFailure(false), func(j *Job) { j.Done, j.Failed = true, true })),
+			o:      observe(first, phase(verifying), job(reportedFailure(false), func(j *Job) { j.Done, j.Failed = true, true })),
 			want:   decided{Reason: "SnapshotNotFound", Phase: failed, Events: []string{"SnapshotNotFound"}},
 		},
 		"no snapshot": {
 			reason: "only a person can mend it",
-			o:      observe(phase(verifying), job(reportedFailure(true))),
+			o:      observe(first, phase(verifying), job(reportedFailure(true))),
 			want:   decided{Reason: "SnapshotNotFound", Phase: failed, Events: []string{"SnapshotNotFound"}},
 		},
 		"Job failed without a report": {
 			reason: "the Job's reason is all that there is",
-			o:      observe(phase(verifying), job(func(j *Job) { j.Done, j.Failed, j.FailReason = true, true, "OOMKilled" })),
+			o:      observe(first, phase(verifying), job(func(j *Job) { j.Done, j.Failed, j.FailReason = true, true, "OOMKilled" })),
 			want:   decided{Reason: "OOMKilled", Phase: failed, Events: []string{"OOMKilled"}},
 		},
 		"report is lost": {
 			reason: "to check again costs nothing but time",
-			o:      observe(phase(verifying), job(func(j *Job) { j.Done = true })),
+			o:      observe(first, phase(verifying), job(func(j *Job) { j.Done = true })),
 			want:   decided{Action: DeleteJob{Name: name, UID: "job"}, Reason: "ResultLost", Phase: verifying},
 		},
 		"verified": {
 			reason: "it is recorded before anything follows from it",
-			o:      observe(phase(verifying), job(reported)),
+			o:      observe(first, phase(verifying), job(reported)),
 			want:   decided{Reason: "SnapshotVerified", Phase: verifying, Events: []string{"SnapshotVerified"}},
 		},
 		"another cluster's snapshot": {
 			reason: "spec.clusterID asks for one only",
-			o:      observe(phase(verifying), job(reported), spec(func(s *v1beta2.RestoreSpec) { s.ClusterID = "00000000000000c2" })),
+			o:      observe(first, phase(verifying), job(reported), spec(func(s *v1beta2.RestoreSpec) { s.ClusterID = "00000000000000c2" })),
 			want:   decided{Reason: task.ReasonWrongCluster, Phase: failed, Events: []string{task.ReasonWrongCluster}},
 		},
 		"wrong version": {
 			reason: "the cluster's etcd could not start with it",
-			o:      observe(verified, func(s *scene) { s.Cluster.Status.CurrentVersion = "3.5.21" }),
+			o:      observe(first, verified, func(s *scene) { s.Cluster.Status.CurrentVersion = "3.5.21" }),
 			want:   decided{Reason: "VersionMismatch", Phase: failed, Events: []string{"VersionMismatch"}},
 		},
 		"small volumes": {
 			reason: "the seed would fill its volume",
-			o:      observe(verified, status(func(s *v1beta2.RestoreStatus) { s.Snapshot.DatabaseSize = 900 << 20 })),
+			o:      observe(first, verified, status(func(s *v1beta2.RestoreStatus) { s.Snapshot.DatabaseSize = 900 << 20 })),
 			want:   decided{Reason: "VolumeTooSmall", Phase: failed, Events: []string{"VolumeTooSmall"}},
 		},
 		"small bump": {
 			reason: "the cluster has come further than the snapshot raised by it",
-			o:      observe(verified, spec(func(s *v1beta2.RestoreSpec) { s.RevisionBump = new(int64(1_000_000_000)) })),
+			o:      observe(first, verified, spec(func(s *v1beta2.RestoreSpec) { s.RevisionBump = new(int64(1_000_000_000)) })),
 			want:   decided{Reason: "RevisionBumpTooSmall", Phase: failed, Events: []string{"RevisionBumpTooSmall"}},
 		},
 		"an older restore": {
@@ -243,7 +286,7 @@ func TestPlan(t *testing.T) {
 		"an older one comes too late": {
 			reason: "the fence is asked for: it waits in its turn",
 			o:      observe(fenced, others(true)),
-			want:   decided{Reason: "Seeding", Phase: seedingIs},
+			want:   decided{Reason: "Preparing", Phase: seedingIs},
 		},
 		"somebody unknown holds it": {
 			reason: "a person can say that it is gone",
@@ -301,31 +344,31 @@ func TestPlan(t *testing.T) {
 		},
 		"stop": {
 			reason: "all at once: none serves when the seed does",
-			o:      observe(fenced, members("c-1", "c-2")),
+			o:      observe(first, fenced, members("c-1", "c-2")),
 			want: decided{
-				Action: StopPods{[]Ref{{"c-1", "uid of c-1"}, {"c-2", "uid of c-2"}}}, Reason: "StoppingMembers", Phase: fencing,
+				Action: StopPods{Pods: []Ref{{"c-1", "uid of c-1"}, {"c-2", "uid of c-2"}}}, Reason: "StoppingMembers", Phase: fencing,
 				WaitingFor: []string{"Pod c-1", "Pod c-2"},
 			},
 		},
 		"retire": {
 			reason: "while they stop",
-			o:      observe(fenced, members("c-1"), pods(stopping)),
+			o:      observe(first, fenced, members("c-1"), pods(stopping)),
 			want:   decided{Action: RetireClaims{refs("c-1")}, Reason: "KeepingVolumes", Phase: fencing, WaitingFor: []string{"Pod c-1"}},
 		},
 		"old members stop": {
 			reason: "their grace period",
-			o:      observe(fenced, members("c-1"), pods(stopping), func(s *scene) { s.Claims = nil }, after(time.Second)),
+			o:      observe(first, fenced, members("c-1"), pods(stopping), func(s *scene) { s.Claims = nil }, after(time.Second)),
 			want:   decided{Reason: "StoppingMembers", Phase: fencing, WaitingFor: []string{"Pod c-1"}},
 		},
 		"old members do not stop": {
 			reason: "their node does not answer: a person has to decide",
-			o:      observe(fenced, members("c-1"), pods(stopping), func(s *scene) { s.Claims = nil }, after(slowToStop)),
+			o:      observe(first, fenced, members("c-1"), pods(stopping), func(s *scene) { s.Claims = nil }, after(slowToStop)),
 			want:   decided{Reason: "OldMembersRunning", Phase: fencing, WaitingFor: []string{"Pod c-1"}, Events: []string{"OldMembersRunning"}},
 		},
 		"they may run": {
 			reason: "the user accepts it",
-			o:      observe(fenced, members("c-1"), pods(stopping), retired("c-1"), func(s *scene) { s.Claims = s.Claims[1:] }, accept),
-			want:   decided{Reason: "Seeding", Phase: seedingIs},
+			o:      observe(first, fenced, members("c-1"), pods(stopping), retired("c-1"), func(s *scene) { s.Claims = s.Claims[1:] }, accept),
+			want:   decided{Reason: "Preparing", Phase: seedingIs},
 		},
 		"no certificates yet": {
 			reason: "members that serve are not stopped for a seed that could not start",
@@ -349,18 +392,18 @@ func TestPlan(t *testing.T) {
 		},
 		"certificates are renewed": {
 			reason: "those that are there serve",
-			o:      observe(fenced, members("c-1"), withTLS("x"), certificates("False", "CertificatesPending")),
-			want:   decided{Action: StopPods{[]Ref{{"c-1", "uid of c-1"}}}, Reason: "StoppingMembers", Phase: fencing, WaitingFor: []string{"Pod c-1"}},
+			o:      observe(first, fenced, members("c-1"), withTLS("x"), certificates("False", "CertificatesPending")),
+			want:   decided{Action: StopPods{Pods: []Ref{{"c-1", "uid of c-1"}}}, Reason: "StoppingMembers", Phase: fencing, WaitingFor: []string{"Pod c-1"}},
 		},
 		"certificates are right": {
 			reason: "the seed can start",
-			o:      observe(fenced, members("c-1"), withTLS("x"), certificates("True", "CertificatesReady")),
-			want:   decided{Action: StopPods{[]Ref{{"c-1", "uid of c-1"}}}, Reason: "StoppingMembers", Phase: fencing, WaitingFor: []string{"Pod c-1"}},
+			o:      observe(first, fenced, members("c-1"), withTLS("x"), certificates("True", "CertificatesReady")),
+			want:   decided{Action: StopPods{Pods: []Ref{{"c-1", "uid of c-1"}}}, Reason: "StoppingMembers", Phase: fencing, WaitingFor: []string{"Pod c-1"}},
 		},
 		"no TLS any more": {
 			reason: "what was once said of certificates says nothing",
-			o:      observe(fenced, members("c-1"), certificates("False", "CertificatesMissing")),
-			want:   decided{Action: StopPods{[]Ref{{"c-1", "uid of c-1"}}}, Reason: "StoppingMembers", Phase: fencing, WaitingFor: []string{"Pod c-1"}},
+			o:      observe(first, fenced, members("c-1"), certificates("False", "CertificatesMissing")),
+			want:   decided{Action: StopPods{Pods: []Ref{{"c-1", "uid of c-1"}}}, Reason: "StoppingMembers", Phase: fencing, WaitingFor: []string{"Pod c-1"}},
 		},
 		"certificates of a paused cluster": {
 			reason: "nobody mends them until it is not",
@@ -375,22 +418,227 @@ func TestPlan(t *testing.T) {
 		"record the seed": {
 			reason: "its name and revision, before either is used",
 			o:      observe(fenced, retired("c-1")),
-			want:   decided{Reason: "Seeding", Phase: seedingIs},
+			want:   decided{Reason: "Preparing", Phase: seedingIs},
 		},
 		"the seed's volume": {
 			reason: "before its Pod",
 			o:      observe(named),
-			want:   decided{Action: CreateSeedClaim{"c-seed"}, Reason: "Seeding", Phase: seedingIs},
+			want:   decided{Action: CreateSeedClaim{"c-seed"}, Reason: "Preparing", Phase: seedingIs},
 		},
 		"the seed": {
 			reason: "exactly what was verified",
 			o:      observe(named, seedClaim),
-			want:   decided{Action: create, Reason: "Seeding", Phase: seedingIs},
+			want:   decided{Action: create, Reason: "Preparing", Phase: seedingIs},
+		},
+		"a Pod turns up, and members were to be stopped first": {
+			reason: "it starts over",
+			o:      observe(first, named, seedClaim, members("c-3")),
+			want:   decided{Action: StopPods{Pods: []Ref{{"c-3", "uid of c-3"}}}, Reason: "StoppingMembers", Phase: seedingIs, WaitingFor: []string{"Pod c-3"}},
 		},
 		"a Pod turns up": {
-			reason: "it starts over",
+			reason: "it serves until there is a seed in its place",
 			o:      observe(named, seedClaim, members("c-3")),
-			want:   decided{Action: StopPods{[]Ref{{"c-3", "uid of c-3"}}}, Reason: "StoppingMembers", Phase: fencing, WaitingFor: []string{"Pod c-3"}},
+			want:   decided{Action: create, Reason: "Preparing", Phase: verifying},
+		},
+		"prepared, and nobody serves": {
+			reason: "there is nobody to be stopped",
+			o:      observe(seeded(prepared)),
+			want:   decided{Action: PermitStart{seedRef}, Reason: "SeedStarting", Phase: seedingIs},
+		},
+
+		// The seed, beside members that serve.
+		"the first thing that is asked for": {
+			reason: "the seed is made beside the members, of which etcd-operator knows",
+			o:      observe(),
+			want:   decided{Action: AddFinalizer{}, Reason: "Fencing"},
+		},
+		"name the seed": {
+			reason: "no member is stopped before it is ready",
+			o:      observe(fenced, members("c-1")),
+			want:   decided{Reason: "Preparing", Phase: verifying},
+		},
+		"it is prepared beside the members": {
+			reason: "they serve",
+			o:      observe(beside()),
+			want:   decided{Reason: "Preparing", Phase: verifying, WaitingFor: []string{"Pod c-seed"}},
+		},
+		"no room for it": {
+			reason: "a person can have the members stopped first",
+			o:      observe(beside(func(p *Pod) { p.Node, p.Waiting = "", "0/3 nodes are available" })),
+			want:   decided{Reason: "SeedNotStarting", Phase: verifying, WaitingFor: []string{"Pod c-seed"}, Events: []string{"SeedNotStarting"}},
+		},
+		"no room for it, and members are to be stopped first": {
+			reason: "what it takes is for the Job",
+			o:      observe(first, beside(func(p *Pod) { p.Node, p.Waiting = "", "0/3 nodes are available" })),
+			want:   decided{Action: DeleteSeed{seedRef}, Reason: "SeedDeleted", Phase: verifying},
+		},
+		"it is at work, and members are to be stopped first": {
+			reason: "it is soon ready",
+			o:      observe(first, beside()),
+			want:   decided{Reason: "Preparing", Phase: verifying, WaitingFor: []string{"Pod c-seed"}},
+		},
+		"a bad snapshot": {
+			reason: "all is given back, and no member was stopped",
+			o: observe(beside(func(p *Pod) {
+				p.Result = &task.Result{Failure: &agent.Failure{Reason: task.ReasonCorruptSnapshot, Message: "its digest is wrong", Permanent: true}}
+			})),
+			want: decided{Reason: task.ReasonCorruptSnapshot, Phase: rolling, Events: []string{task.ReasonCorruptSnapshot}},
+		},
+		"the store is silent, beside members": {
+			reason: "it may come back",
+			o: observe(beside(func(p *Pod) {
+				p.Tries, p.Waiting, p.Result = 2, "CrashLoopBackOff", &task.Result{Failure: &agent.Failure{Reason: agent.ReasonStalled, Message: "silence"}}
+			})),
+			want: decided{Reason: agent.ReasonStalled, Phase: verifying, WaitingFor: []string{"Pod c-seed"}, Events: []string{agent.ReasonStalled}},
+		},
+		"the store stays silent": {
+			reason: "nobody heals the members meanwhile",
+			o: observe(beside(func(p *Pod) {
+				p.Tries, p.Waiting, p.Result = 3, "CrashLoopBackOff", &task.Result{Failure: &agent.Failure{Reason: agent.ReasonStalled, Message: "silence"}}
+			})),
+			want: decided{Reason: agent.ReasonStalled, Phase: rolling, Events: []string{agent.ReasonStalled}},
+		},
+		"it dies without a word": {
+			reason: "out of memory, for example",
+			o:      observe(beside(func(p *Pod) { p.Tries, p.Waiting = 3, "CrashLoopBackOff" })),
+			want:   decided{Reason: "PreparationFailed", Phase: rolling, Events: []string{"PreparationFailed"}},
+		},
+		"it is prepared": {
+			reason: "what was found is recorded before anything follows from it",
+			o:      observe(beside(prepared)),
+			want:   decided{Reason: "SnapshotVerified", Phase: verifying, Events: []string{"SnapshotVerified"}},
+		},
+		"it is prepared, and says nothing": {
+			reason: "nobody knows what it would start with",
+			o:      observe(beside(func(p *Pod) { p.Prepared = true })),
+			want:   decided{Reason: "ResultInvalid", Phase: rolling, Events: []string{"ResultInvalid"}},
+		},
+		"it begins too early": {
+			reason: "clients would see time run backwards",
+			o:      observe(beside(prepared, func(p *Pod) { p.Result.Revision = 1_004_999_999 })),
+			want:   decided{Reason: "ResultInvalid", Phase: rolling, Events: []string{"ResultInvalid"}},
+		},
+		"it is prepared of another cluster's snapshot": {
+			reason: "spec.clusterID asks for one only",
+			o:      observe(beside(prepared), spec(func(s *v1beta2.RestoreSpec) { s.ClusterID = "00000000000000c2" })),
+			want:   decided{Reason: task.ReasonWrongCluster, Phase: rolling, Events: []string{task.ReasonWrongCluster}},
+		},
+		"it is prepared of another version": {
+			reason: "etcd could not start with it",
+			o:      observe(proven, func(s *scene) { s.Cluster.Status.CurrentVersion = "3.5.21" }),
+			want:   decided{Reason: "VersionMismatch", Phase: rolling, Events: []string{"VersionMismatch"}},
+		},
+		"it is larger than the quota": {
+			reason: "etcd would refuse every write",
+			o:      observe(proven, func(s *scene) { s.Restore.Status.Snapshot.DatabaseSize, s.Cluster.Spec.Pod = 2<<30, nil }),
+			want:   decided{Reason: "QuotaTooSmall", Phase: rolling, Events: []string{"QuotaTooSmall"}},
+		},
+		"it is larger than the volumes": {
+			reason: "not every volume is as small as it was asked for, and a larger one was asked for by nobody",
+			o: observe(proven, func(s *scene) {
+				s.Restore.Status.Snapshot.DatabaseSize = 900 << 20
+			}),
+			want: decided{Reason: "VolumeTooSmall", Phase: rolling, Events: []string{"VolumeTooSmall"}},
+		},
+		"a bump that does not suffice": {
+			reason: "the members have come further",
+			o:      observe(proven, spec(func(s *v1beta2.RestoreSpec) { s.RevisionBump = new(int64(1_000_000_000)) })),
+			want:   decided{Reason: "RevisionBumpTooSmall", Phase: rolling, Events: []string{"RevisionBumpTooSmall"}},
+		},
+		"how far are the members": {
+			reason: "they have written since the seed got its revision",
+			o:      observe(proven),
+			want:   decided{Reason: "Preparing", Phase: verifying},
+		},
+		"they have come too far": {
+			reason: "another seed begins further on",
+			o:      observe(proven, asks(600_000_000)),
+			want:   decided{Action: DeleteSeed{seedRef}, Reason: "SeedDeleted", Phase: verifying},
+		},
+		"they may have come too far": {
+			reason: "nobody tells, and it has taken seven hours",
+			o:      observe(proven, asks(0), after(7*time.Hour)),
+			want:   decided{Action: DeleteSeed{seedRef}, Reason: "SeedDeleted", Phase: verifying},
+		},
+		"stop the members": {
+			reason: "the seed is ready to start",
+			o:      observe(proven, asks(5_000_000)),
+			want: decided{
+				Action: StopPods{Pods: []Ref{{"c-1", "uid of c-1"}, {"c-2", "uid of c-2"}}, Seed: seedRef}, Reason: "StoppingMembers", Phase: seedingIs,
+				WaitingFor: []string{"Pod c-1", "Pod c-2"},
+			},
+		},
+		"members stop, and the seed waits": {
+			reason: "it must not run beside one",
+			o:      observe(proven, pods(stopOld), func(s *scene) { s.Claims = s.Claims[2:] }),
+			want:   decided{Reason: "StoppingMembers", Phase: seedingIs, WaitingFor: []string{"Pod c-1", "Pod c-2"}},
+		},
+		"the seed is lost beside members": {
+			reason: "they serve on: another one is made",
+			o:      observe(beside(), func(s *scene) { s.Pods = s.Pods[:2] }),
+			want:   decided{Action: DeleteSeedClaim{claimRef}, Reason: "SeedLost", Phase: verifying},
+		},
+
+		// Data that is lost with its members.
+		"nobody accepts the loss": {
+			reason: "members without volumes serve, and nothing was asked for yet",
+			o:      observe(emptyDir, members("c-1", "c-2"), pods(serve)),
+			want:   decided{Reason: "DataLossNotAccepted", Phase: pending, WaitingFor: []string{"spec.acceptDataLoss"}, Events: []string{"DataLossNotAccepted"}},
+		},
+		"nobody accepts the loss, first": {
+			reason: "nor in the old order",
+			o:      observe(first, emptyDir, verified, members("c-1", "c-2"), pods(serve)),
+			want:   decided{Reason: "DataLossNotAccepted", Phase: pending, WaitingFor: []string{"spec.acceptDataLoss"}, Events: []string{"DataLossNotAccepted"}},
+		},
+		"a quorum has come back meanwhile": {
+			reason: "it is asked for again before a member is stopped",
+			o:      observe(emptyDir, proven, asks(5_000_000), pods(serve), func(s *scene) { s.Claims = nil }),
+			want:   decided{Reason: "DataLossNotAccepted", Phase: verifying, WaitingFor: []string{"spec.acceptDataLoss"}, Events: []string{"DataLossNotAccepted"}},
+		},
+		"the loss is accepted": {
+			reason: "in writing",
+			o:      observe(emptyDir, members("c-1", "c-2"), pods(serve), spec(func(s *v1beta2.RestoreSpec) { s.AcceptDataLoss = true })),
+			want:   decided{Action: AddFinalizer{}, Reason: "Fencing"},
+		},
+		"etcd-operator says that they serve": {
+			reason: "their Pods are not ready for a moment",
+			o: observe(emptyDir, members("c-1"), func(s *scene) {
+				s.Cluster.Status.Conditions = []metav1.Condition{{Type: v1beta2.ConditionAvailable, Status: metav1.ConditionTrue, Reason: "Serving"}}
+			}),
+			want: decided{Reason: "DataLossNotAccepted", Phase: pending, WaitingFor: []string{"spec.acceptDataLoss"}, Events: []string{"DataLossNotAccepted"}},
+		},
+		"nothing is left to lose": {
+			reason: "no quorum serves, as when the predecessor's users restored; one that was destroyed a moment ago may still be called ready",
+			o:      observe(emptyDir, members("c-1"), pods(serve)),
+			want:   decided{Action: AddFinalizer{}, Reason: "Fencing"},
+		},
+
+		"the fence is another restore's": {
+			reason: "only a fence of this uid lets it act",
+			o:      observe(asked, func(s *scene) { s.Cluster.Status.FencedBy = "other" }),
+			want:   decided{Reason: "Fencing", Phase: fencing, WaitingFor: []string{"EtcdCluster c"}},
+		},
+
+		// etcd-operator does not answer.
+		"nobody has ever looked": {
+			reason: "none runs, or it is of another scope",
+			o:      observe(asked, askedLongAgo, func(s *scene) { s.Cluster.Status = v1beta2.ClusterStatus{} }),
+			want:   decided{Reason: "OperatorMissing", Phase: fencing, WaitingFor: []string{"EtcdCluster c"}, Events: []string{"OperatorMissing"}},
+		},
+		"the archived operator has": {
+			reason: "it writes no generation",
+			o:      observe(asked, askedLongAgo, func(s *scene) { s.Cluster.Status = v1beta2.ClusterStatus{Phase: v1beta2.PhaseRunning} }),
+			want:   decided{Reason: "OperatorTooOld", Phase: fencing, WaitingFor: []string{"EtcdCluster c"}, Events: []string{"OperatorTooOld"}},
+		},
+		"one has, and does not answer": {
+			reason: "it was taken away",
+			o:      observe(asked, askedLongAgo),
+			want:   decided{Reason: "OperatorNotAnswering", Phase: fencing, WaitingFor: []string{"EtcdCluster c"}, Events: []string{"OperatorNotAnswering"}},
+		},
+		"it is paused": {
+			reason: "the EtcdCluster says why nobody answers",
+			o:      observe(asked, askedLongAgo, paused),
+			want:   decided{Reason: "ClusterPaused", Phase: fencing, WaitingFor: []string{"EtcdCluster c"}, Events: []string{"ClusterPaused"}},
 		},
 		"the snapshot has changed": {
 			reason: "only what was verified is restored",
@@ -423,28 +671,28 @@ func TestPlan(t *testing.T) {
 		},
 		"seed is lost after it was offered": {
 			reason: "first the offer is withdrawn: it might be adopted",
-			o:      observe(seeded(ready, noLeave, stopping), offered),
+			o:      observe(seeded(ready, noPermit, stopping), offered),
 			want:   decided{Action: WithdrawSeed{}, Reason: "SeedWithdrawn", Phase: seedingIs},
 		},
-		"seed was set up anew without its leave": {
+		"seed was set up anew without its permit": {
 			reason: "its disk may be empty, and then it waits for ever",
-			o:      observe(seeded(noLeave, func(p *Pod) { p.Result = &task.Result{Already: true} })),
+			o:      observe(seeded(noPermit, func(p *Pod) { p.Result = &task.Result{Already: true} })),
 			want:   decided{Action: DeleteSeed{seedRef}, Reason: "SeedDeleted", Phase: seedingIs},
 		},
 		"seed restores": {
 			reason: "it tells how far it is",
 			o:      observe(seeded()),
-			want:   decided{Reason: "Seeding", Phase: seedingIs, WaitingFor: []string{"Pod c-seed"}},
+			want:   decided{Reason: "Preparing", Phase: seedingIs, WaitingFor: []string{"Pod c-seed"}},
 		},
 		"seed starts": {
 			reason: "etcd loads its database",
-			o:      observe(seeded(func(p *Pod) { p.Restored = true })),
+			o:      observe(seeded(started, func(p *Pod) { p.Restored = true })),
 			want:   decided{Reason: "SeedStarting", Phase: seedingIs, WaitingFor: []string{"Pod c-seed"}},
 		},
 		"seed is ready": {
 			reason: "from here on what is lost is lost",
 			o:      observe(seeded(ready)),
-			want:   decided{Action: WithdrawLeave{seedRef}, Reason: "SeedReady", Phase: seedingIs},
+			want:   decided{Action: WithdrawPermit{seedRef}, Reason: "SeedReady", Phase: seedingIs},
 		},
 		"the seed, and certificates that were lost": {
 			reason: "its Pod would be another one than etcd-operator's",
@@ -454,16 +702,16 @@ func TestPlan(t *testing.T) {
 		"the seed, and certificates that have gone bad": {
 			reason: "the old members are gone: the seed starts as soon as they are mended",
 			o:      observe(named, seedClaim, withTLS("x"), certificates("False", "CertificatesInvalid")),
-			want:   decided{Action: create, Reason: "Seeding", Phase: seedingIs},
+			want:   decided{Action: shows(create, Credentials{CommonName: "root"}), Reason: "Preparing", Phase: seedingIs},
 		},
 		"hand over": {
 			reason: "by name and uid",
-			o:      observe(seeded(ready, noLeave)),
+			o:      observe(seeded(ready, noPermit)),
 			want:   decided{Action: HandOff{seedRef}, Reason: "SeedHandedOver", Phase: seedingIs},
 		},
 		"await the adoption": {
 			reason: "until then all can be taken back",
-			o:      observe(seeded(ready, noLeave), offered),
+			o:      observe(seeded(ready, noPermit), offered),
 			want:   decided{Reason: "SeedHandedOver", Phase: seedingIs, WaitingFor: []string{"EtcdCluster c"}},
 		},
 
@@ -490,7 +738,7 @@ func TestPlan(t *testing.T) {
 		},
 		"etcd-operator can't ask the seed": {
 			reason: "with certificates that are not right it adopts nobody",
-			o:      observe(seeded(ready, noLeave), offered, withTLS("x"), certificates("False", "CertificatesInvalid")),
+			o:      observe(seeded(ready, noPermit), offered, withTLS("x"), certificates("False", "CertificatesInvalid")),
 			want:   decided{Reason: "CertificatesInvalid", Phase: seedingIs, WaitingFor: []string{"EtcdCluster c"}, Events: []string{"CertificatesInvalid"}},
 		},
 		"can't grow": {
@@ -534,7 +782,7 @@ func TestPlan(t *testing.T) {
 		},
 		"deleted with a seed that is offered": {
 			reason: "first it must not be adopted any more",
-			o:      observe(seeded(ready, noLeave), offered, deleted),
+			o:      observe(seeded(ready, noPermit), offered, deleted),
 			want:   decided{Action: WithdrawSeed{}, Reason: "SeedWithdrawn", Phase: rolling},
 		},
 		"deleted with a new cluster": {

@@ -27,7 +27,7 @@ var (
 // refusal is what is wrong with a spec; nil if nothing is.
 type refusal struct{ reason, message string }
 
-// refuse fails a restore whose spec can't be carried out. A spec can't be changed.
+// refuse fails a restore whose spec cannot be carried out, and cannot be changed either.
 func refuse(v *view) *step {
 	for _, check := range []func(*v1beta2.EtcdRestore) *refusal{checkTarget, checkStorage, checkRest} {
 		if r := check(v.Restore); r != nil {
@@ -40,22 +40,24 @@ func refuse(v *view) *step {
 func checkTarget(r *v1beta2.EtcdRestore) *refusal {
 	spec := &r.Spec
 	switch {
+	case spec.VerifyOnly:
+		return nil // whatever it is, it is not touched
 	case spec.EtcdCluster != nil && spec.ClusterTemplate != nil:
-		return &refusal{"TargetAmbiguous", "etcdCluster and clusterTemplate are both set: write one of them"}
+		return &refusal{v1beta2.RestoreReasonTargetAmbiguous, "etcdCluster and clusterTemplate are both set: write one of them"}
 	case spec.ClusterTemplate == nil && (spec.EtcdCluster == nil || spec.EtcdCluster.Name == ""):
-		return &refusal{"TargetMissing", "neither etcdCluster nor clusterTemplate is set: write etcdCluster.name for an EtcdCluster of this namespace, or clusterTemplate for a new one"}
+		return &refusal{v1beta2.RestoreReasonTargetMissing, "neither etcdCluster nor clusterTemplate is set: write etcdCluster.name for an EtcdCluster of this namespace, or clusterTemplate for a new one"}
 	case spec.ClusterTemplate != nil && spec.Target == v1beta2.TargetInPlace:
-		return &refusal{"TargetAmbiguous", "target is InPlace and clusterTemplate is set: write target New, or etcdCluster instead"}
+		return &refusal{v1beta2.RestoreReasonTargetAmbiguous, "target is InPlace and clusterTemplate is set: write target New, or etcdCluster instead"}
 	case spec.Target != "" && spec.Target != v1beta2.TargetInPlace && spec.Target != v1beta2.TargetNew:
-		return &refusal{"TargetUnknown", fmt.Sprintf("target %q is not known: write InPlace or New", wording.Clip(string(spec.Target)))}
+		return &refusal{v1beta2.RestoreReasonTargetUnknown, fmt.Sprintf("target %q is not known: write InPlace or New", wording.Clip(string(spec.Target)))}
 	case spec.ClusterTemplate == nil && spec.Target == "" && spec.EtcdCluster.Name != r.Name:
-		return &refusal{"TargetMissing", fmt.Sprintf(
+		return &refusal{v1beta2.RestoreReasonTargetMissing, fmt.Sprintf(
 			"the names of this EtcdRestore and of EtcdCluster %s differ: write target InPlace to restore that one, or target New to make another one named %s", wording.Clip(spec.EtcdCluster.Name), r.Name)}
 	case spec.ClusterTemplate == nil && spec.Target == v1beta2.TargetNew && spec.EtcdCluster.Name == r.Name:
-		return &refusal{"TargetAmbiguous", fmt.Sprintf(
+		return &refusal{v1beta2.RestoreReasonTargetAmbiguous, fmt.Sprintf(
 			"target is New, and the new EtcdCluster would have the name of the other, %s: give this EtcdRestore another name, or write target InPlace", r.Name)}
 	case makesCluster(spec) && (len(r.Name) > v1beta2.MaxNameLength || !clusterPattern.MatchString(r.Name)):
-		return &refusal{"NameInvalid", fmt.Sprintf(
+		return &refusal{v1beta2.RestoreReasonNameInvalid, fmt.Sprintf(
 			"the new EtcdCluster gets this EtcdRestore's name, which must have at most %d lower-case letters, digits and dashes, with a letter first and no dash last: choose another one", v1beta2.MaxNameLength)}
 	}
 	return nil
@@ -66,40 +68,34 @@ func checkStorage(r *v1beta2.EtcdRestore) *refusal {
 	if spec.BackupRef != nil {
 		switch {
 		case spec.BackupStorageType != "":
-			return &refusal{"StorageAmbiguous", "backupRef and backupStorageType are both set: write one of them"}
+			return &refusal{v1beta2.RestoreReasonStorageAmbiguous, "backupRef and backupStorageType are both set: write one of them"}
 		case spec.BackupRef.Name == "":
-			return &refusal{"StorageMissing", "backupRef.name is empty: write the name of an EtcdBackup of this namespace"}
+			return &refusal{v1beta2.RestoreReasonStorageMissing, "backupRef.name is empty: write the name of an EtcdBackup of this namespace"}
 		}
 		return nil
 	}
 	switch spec.BackupStorageType {
 	case v1beta2.StorageS3:
-		if spec.S3 == nil {
-			return &refusal{"StorageMissing", "backupStorageType is S3: write s3.path, such as mybucket/etcd.backup, and s3.awsSecret"}
-		}
-		if !s3PathPattern.MatchString(spec.S3.Path) {
-			return &refusal{"PathInvalid", "s3.path is a bucket and a key: write it as mybucket/etcd.backup, without s3://"}
-		}
-		return nil
+		return checkS3(spec.S3)
 	case v1beta2.StoragePVC:
 		return checkPVC(spec.PVC)
 	case v1beta2.StorageABS, v1beta2.StorageGCS, v1beta2.StorageOSS:
-		return &refusal{"StorageUnsupported", fmt.Sprintf(
+		return &refusal{v1beta2.RestoreReasonStorageUnsupported, fmt.Sprintf(
 			"backupStorageType %s is not supported yet: write S3 (for any store that speaks it, by s3.endpoint) or PVC", spec.BackupStorageType)}
 	case "":
-		return &refusal{"StorageMissing", "nothing says where the snapshot lies: write backupStorageType with s3 or pvc, or backupRef"}
+		return &refusal{v1beta2.RestoreReasonStorageMissing, "nothing says where the snapshot lies: write backupStorageType with s3 or pvc, or backupRef"}
 	}
-	return &refusal{"StorageUnknown", fmt.Sprintf("backupStorageType %q is not known: write S3 or PVC", wording.Clip(string(spec.BackupStorageType)))}
+	return &refusal{v1beta2.RestoreReasonStorageUnknown, fmt.Sprintf("backupStorageType %q is not known: write S3 or PVC", wording.Clip(string(spec.BackupStorageType)))}
 }
 
 func checkPVC(pvc *v1beta2.PVCSource) *refusal {
 	switch {
 	case pvc == nil:
-		return &refusal{"StorageMissing", "backupStorageType is PVC: write pvc.claimName and pvc.path, such as backups/etcd.db"}
+		return &refusal{v1beta2.RestoreReasonStorageMissing, "backupStorageType is PVC: write pvc.claimName and pvc.path, such as backups/etcd.db"}
 	case !claimPattern.MatchString(pvc.ClaimName):
-		return &refusal{"ClaimInvalid", "pvc.claimName is not the name of a PersistentVolumeClaim: write lower-case letters, digits and dashes, such as etcd-backups"}
+		return &refusal{v1beta2.RestoreReasonClaimInvalid, "pvc.claimName is not the name of a PersistentVolumeClaim: write lower-case letters, digits and dashes, such as etcd-backups"}
 	case !pathPattern.MatchString(pvc.Path) || dotsPattern.MatchString(pvc.Path):
-		return &refusal{"PathInvalid", "pvc.path is that of a file, relative to the volume: write it as backups/etcd.db, without a slash at either end and without .."}
+		return &refusal{v1beta2.RestoreReasonPathInvalid, "pvc.path is that of a file, relative to the volume: write it as backups/etcd.db, without a slash at either end and without .."}
 	}
 	return nil
 }
@@ -108,12 +104,12 @@ func checkRest(r *v1beta2.EtcdRestore) *refusal {
 	spec := &r.Spec
 	switch {
 	case spec.ClusterID != "" && !idPattern.MatchString(spec.ClusterID):
-		return &refusal{"ClusterIDInvalid", "clusterID is 16 hexadecimal digits in lower case: write it as status.clusterID of the EtcdCluster has it"}
+		return &refusal{v1beta2.RestoreReasonClusterIDInvalid, "clusterID is 16 hexadecimal digits in lower case: write it as status.clusterID of the EtcdCluster has it"}
 	case spec.RevisionBump != nil && *spec.RevisionBump < minBump:
-		return &refusal{"RevisionBumpTooSmall", fmt.Sprintf(
+		return &refusal{v1beta2.RestoreReasonRevisionBumpTooSmall, fmt.Sprintf(
 			"revisionBump is %d: write at least %d, or leave it out; with less, clients that watched the old cluster could see time run backwards", *spec.RevisionBump, minBump)}
 	case spec.TimeoutInSecond < 0:
-		return &refusal{"TimeoutInvalid", fmt.Sprintf("timeoutInSecond is %d: write 0 or more", spec.TimeoutInSecond)}
+		return &refusal{v1beta2.RestoreReasonTimeoutInvalid, fmt.Sprintf("timeoutInSecond is %d: write 0 or more", spec.TimeoutInSecond)}
 	}
 	return nil
 }
@@ -129,7 +125,11 @@ func timeOut(v *view) *step {
 		v.wakeAt(due)
 		return nil
 	}
-	return v.fail("TimedOut", fmt.Sprintf("the seed was not handed over within %d seconds (spec.timeoutInSecond); what it was waiting for: %s", seconds, v.waited()))
+	late := "the seed was not handed over"
+	if v.spec.VerifyOnly {
+		late = "the snapshot was not verified"
+	}
+	return v.fail(v1beta2.ReasonTimedOut, fmt.Sprintf("%s within %d seconds (spec.timeoutInSecond); what it was waiting for: %s", late, seconds, v.waited()))
 }
 
 // longest is the longest timeout that is counted: in centuries nobody waits.
@@ -160,12 +160,12 @@ func (v *view) missing(object, reason, message string) *step {
 
 // fail ends a restore that has touched nothing, and begins to roll any other one back.
 func (v *view) fail(reason, message string) *step {
-	reason, message = wording.Reason(reason, "RestoreFailed"), wording.Clip(message)
+	reason, message = wording.Reason(reason, v1beta2.RestoreReasonRestoreFailed), wording.Clip(message)
 	if message == "" {
 		message = "nothing says why"
 	}
 	s := record(v1beta2.RestoreRollingBack, reason, message, func(st *v1beta2.RestoreStatus) { st.Reason = join(reason, message) })
-	if !v.held {
+	if !v.held || v.spec.VerifyOnly { // which has nothing to give back
 		s = v.end(reason, message)
 	}
 	s.warn = true

@@ -3,17 +3,25 @@ package plan
 import (
 	"fmt"
 	"math"
+	"strings"
+	"time"
 
 	"github.com/etcd-operators/etcd-operators/api/v1beta2"
 )
 
 const (
-	// minBump is by how much the revision is raised at least. etcd-operator may have been
-	// away while clients wrote: this is five hours of 50,000 writes a second.
+	// minBump is by how much the revision is raised at least. etcd-operator might not have
+	// run while clients wrote: this is five hours of 50,000 writes a second.
 	minBump = int64(1_000_000_000)
 	// maxRevision is the highest revision that a cluster begins at. What is beyond it is
 	// more than any cluster can write.
 	maxRevision = int64(math.MaxInt64 / 2)
+	// leastMargin is how far the members must be from where the cluster begins when they
+	// are stopped: a cache or a member may lag behind what was written last.
+	leastMargin = minBump / 2
+	// mostWrites is how many revisions a cluster makes in a second at most, where nobody
+	// tells how many it has made.
+	mostWrites = int64(50_000)
 )
 
 // highest is the highest revision that clients may have seen, as far as is known.
@@ -24,22 +32,92 @@ func (v *view) highest() int64 {
 	return max(v.Cluster.Status.HighestRevision, 0)
 }
 
-// revision is where the restored cluster begins: 1e9 beyond all that anybody has seen,
-// or further if spec.revisionBump leads there. ok is false if no revision is left.
+// revision is where the restored cluster begins at least: 1e9 beyond all that anybody has
+// seen, or further if spec.revisionBump leads there. ok is false if no revision is left.
 func (v *view) revision() (revision int64, ok bool) {
-	snapshot := max(v.last.Snapshot.Revision, 0)
-	seen := max(snapshot, v.highest())
-	if seen > maxRevision-minBump {
+	snapshot := int64(0)
+	if v.last.Snapshot != nil {
+		snapshot = max(v.last.Snapshot.Revision, 0)
+	}
+	seen := max(snapshot, v.highest(), v.reached())
+	if seen > maxRevision-minBump || snapshot > maxRevision-v.bump() {
 		return 0, false
 	}
 	revision = seen + minBump
-	if bump := v.spec.RevisionBump; bump != nil {
-		if *bump > maxRevision-snapshot {
-			return 0, false
-		}
-		revision = max(revision, snapshot+*bump)
+	if v.last.Snapshot != nil {
+		revision = max(revision, snapshot+v.bump())
 	}
 	return revision, true
+}
+
+// bump is by how much the cluster begins beyond the snapshot at least.
+func (v *view) bump() int64 {
+	if b := v.spec.RevisionBump; b != nil {
+		return max(*b, minBump)
+	}
+	return minBump
+}
+
+// reached is what members that serve have come to since the fence, of a seed that is made
+// anew: what they have told, or else the most that they can have written meanwhile, and as
+// much again for the time that the next one takes.
+func (v *view) reached() int64 {
+	switch {
+	case v.last.Revision == 0 || !v.serves():
+		return 0
+	case v.Reported > 0:
+		return v.Reported
+	}
+	return v.mostWritten(2)
+}
+
+// mostWritten is the highest revision that the members can have come to if they have
+// written for times as long as they were fenced.
+func (v *view) mostWritten(times int64) int64 {
+	since := v.last.FenceTime
+	if since == nil {
+		since = v.last.StartTime
+	}
+	if since == nil || v.Now.Before(since.Time) {
+		return v.highest()
+	}
+	seconds := int64(v.Now.Sub(since.Time) / time.Second)
+	if v.highest() > maxRevision || seconds > maxRevision/(mostWrites*times) {
+		return maxRevision
+	}
+	return min(v.highest()+seconds*mostWrites*times, maxRevision)
+}
+
+// askReached has the members that serve asked for their revision, before anything follows
+// from it.
+func (v *view) askReached() *step {
+	if v.Asked || !v.serves() || v.last.Revision == 0 {
+		return nil
+	}
+	s := wait(v.preparing(), v1beta2.RestoreReasonPreparing, "asking the old members for their revision")
+	s.again, s.revision = next, true
+	return s
+}
+
+// checkReached makes sure, before a member is stopped, that no client has seen the revision
+// at which the cluster is to begin: members have written while the seed was prepared. If
+// they may come near it, another seed is prepared that begins further on.
+func checkReached(v *view) *step {
+	if v.seed.Permit != PermitToPrepare || !v.serves() {
+		return nil
+	}
+	if s := v.askReached(); s != nil {
+		return s
+	}
+	seen := v.mostWritten(1)
+	if v.Reported > 0 {
+		seen = max(v.Reported, v.highest()) + leastMargin
+	}
+	if seen < v.last.Revision {
+		return nil
+	}
+	return v.dropPod(v.preparing(), v.seed, fmt.Sprintf(
+		"it begins at revision %d, which the old members can come to before they are stopped; another one follows that begins at a higher revision", v.last.Revision))
 }
 
 // checkRevision refuses a bump that would let time run backwards, and one that leaves no
@@ -47,14 +125,26 @@ func (v *view) revision() (revision int64, ok bool) {
 func (v *view) checkRevision() *refusal {
 	revision, ok := v.revision()
 	if !ok {
-		return &refusal{"RevisionTooHigh", fmt.Sprintf(
+		return &refusal{v1beta2.RestoreReasonRevisionTooHigh, fmt.Sprintf(
 			"the snapshot has revision %d and the cluster has come to %d: raised by what is asked for, that is beyond %d; leave out spec.revisionBump", v.last.Snapshot.Revision, v.highest(), maxRevision)}
 	}
 	// Once the cluster is fenced, what it wrote last must not fail the restore.
-	if bump := v.spec.RevisionBump; bump != nil && !v.fenced && max(v.last.Snapshot.Revision, 0)+*bump < revision {
-		return &refusal{"RevisionBumpTooSmall", fmt.Sprintf(
+	if v.fenced {
+		return nil
+	}
+	return v.refuseBump(revision)
+}
+
+// checkBump refuses such a bump once the seed has told where the cluster begins.
+func (v *view) checkBump() *refusal { return v.refuseBump(v.last.Revision) }
+
+// refuseBump refuses a bump by which the snapshot's revision does not come to this one.
+func (v *view) refuseBump(revision int64) *refusal {
+	snapshot := max(v.last.Snapshot.Revision, 0)
+	if bump := v.spec.RevisionBump; bump != nil && snapshot+*bump < revision {
+		return &refusal{v1beta2.RestoreReasonRevisionBumpTooSmall, fmt.Sprintf(
 			"revisionBump is %d, and the snapshot's revision %d raised by it is less than %d, which is 1e9 beyond all that clients may have seen: leave it out, or write at least %d",
-			*bump, v.last.Snapshot.Revision, revision, revision-max(v.last.Snapshot.Revision, 0))}
+			*bump, v.last.Snapshot.Revision, revision, revision-snapshot)}
 	}
 	return nil
 }
@@ -63,14 +153,35 @@ func (v *view) checkRevision() *refusal {
 func (v *view) outlook() string {
 	switch {
 	case v.fresh:
-		return "no client has seen it yet"
+		return fmt.Sprintf("the cluster is new and begins at least %d beyond the snapshot: restart clients that used an earlier cluster of this name, which may have seen a higher revision", minBump)
 	case v.highest() == 0:
 		return fmt.Sprintf("its highest revision is not known, since it has never reported one: the restored cluster begins %d beyond the snapshot, and a client that saw more must be started anew", minBump)
 	}
 	return fmt.Sprintf("clients have seen no revision beyond %d", v.highest())
 }
 
+// meanwhile says what holds for old members that serve while the seed is prepared.
+func (v *view) meanwhile() string {
+	switch {
+	case !v.serves():
+		return ""
+	case !v.persistent():
+		return "; its members serve until the seed is ready, nobody replaces one that is lost, and what they hold is lost when they are stopped, since they have no volumes"
+	}
+	return "; its members serve until the seed is ready, and nobody replaces one that is lost"
+}
+
+// alarmCorrupt is etcd's alarm of a member whose data differs from that of the others.
+const alarmCorrupt = "CORRUPT"
+
 // describe tells of a snapshot.
 func describe(s *v1beta2.RestoreSnapshot) string {
-	return fmt.Sprintf("%s is a good snapshot: %s, revision %d, %d keys, etcd %s", s.Location, s.ReadableSize, s.Revision, s.TotalKeys, s.EtcdVersion)
+	text := fmt.Sprintf("%s is a good snapshot: %s, revision %d, %d keys, etcd %s", s.Location, s.ReadableSize, s.Revision, s.TotalKeys, s.EtcdVersion)
+	if s.ClearedAlarms != "" {
+		text += fmt.Sprintf("; it was taken while etcd had raised %s, which is cleared in the restored cluster", s.ClearedAlarms)
+	}
+	if strings.Contains(s.ClearedAlarms, alarmCorrupt) {
+		text += "; its data may differ from that of the other members, so compare it with another snapshot"
+	}
+	return text
 }

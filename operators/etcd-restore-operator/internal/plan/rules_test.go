@@ -8,6 +8,7 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 	"github.com/google/go-cmp/cmp/cmpopts"
+	"k8s.io/apimachinery/pkg/api/resource"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
 
@@ -141,23 +142,51 @@ func TestVolume(t *testing.T) {
 		fits           bool
 	}{
 		"small":              {reason: "1 GiB is plenty", size: 25 << 20, database: 26 << 20, fits: true},
-		"twice":              {reason: "it is fetched to the volume and restored beside that", size: 433 << 20, database: 433 << 20},
-		"just fits":          {reason: "with etcd's log", size: 432 << 20, database: 432 << 20, fits: true},
-		"from a volume":      {reason: "it is read where it lies", size: 864 << 20, database: 864 << 20, pvc: true, fits: true},
-		"packed on a volume": {reason: "it is unpacked first", size: 10 << 20, database: 433 << 20, packed: v1beta2.CompressionZstd, pvc: true},
+		"more than half":     {reason: "the volume never holds two copies", size: 600 << 20, database: 600 << 20, fits: true},
+		"just fits":          {reason: "with etcd's log", size: 864 << 20, database: 864 << 20, fits: true},
+		"a MiB too large":    {reason: "the log has no room", size: 865 << 20, database: 865 << 20},
+		"from a volume":      {reason: "it is copied as from a store", size: 864 << 20, database: 864 << 20, pvc: true, fits: true},
+		"packed on a volume": {reason: "it is unpacked to where it stays", size: 10 << 20, database: 865 << 20, packed: v1beta2.CompressionZstd, pvc: true},
 		"beyond all":         {reason: "nothing overflows", size: math.MaxInt64, database: math.MaxInt64},
 		"negative":           {reason: "nobody says that", size: -gib, database: -gib, fits: true},
 	}
 	for label, row := range rows {
-		o := observe(verified)
+		o := observe(first, verified)
 		if row.pvc {
 			o.Restore.Spec.BackupStorageType, o.Restore.Spec.PVC = v1beta2.StoragePVC, &v1beta2.PVCSource{ClaimName: "backups", Path: "etcd.db"}
 		}
 		s := o.Restore.Status.Snapshot
 		s.Size, s.DatabaseSize, s.Compression = row.size, row.database, row.packed
-		if d := Plan(o); (d.Reason != "VolumeTooSmall") != row.fits {
+		d := Plan(o)
+		if (d.Reason != "VolumeTooSmall") != row.fits {
 			t.Errorf("%s: %s: %s: %s", label, row.reason, d.Reason, d.Message)
 		}
+		if !row.fits && !strings.Contains(d.Message, "resources.requests.storage to at least ") {
+			t.Errorf("%s: nothing says what to do: %s", label, d.Message)
+		}
+	}
+}
+
+// A database of 5 GiB restores to volumes of 10 GiB, and what is asked for suffices.
+func TestVolumeOfTheIssue(t *testing.T) {
+	o := observe(first, verified)
+	o.Cluster.Spec.Etcd = &v1beta2.EtcdPolicy{QuotaBackendBytes: new(resource.MustParse("8Gi"))}
+	storage := o.Cluster.Spec.Pod.PersistentVolumeClaimSpec.Resources.Requests
+	o.Restore.Status.Snapshot.DatabaseSize = 5 << 30
+	storage["storage"] = resource.MustParse("10Gi")
+	if d := Plan(o); d.Reason == "VolumeTooSmall" {
+		t.Error(d.Message)
+	}
+	storage["storage"] = resource.MustParse("5Gi")
+	d := Plan(o)
+	_, asked, _ := strings.Cut(d.Message, "to at least ")
+	asked, _, _ = strings.Cut(asked, ",")
+	if d.Reason != "VolumeTooSmall" || asked != "5280Mi" {
+		t.Fatalf("%s: %s", d.Reason, d.Message)
+	}
+	storage["storage"] = resource.MustParse(asked)
+	if d := Plan(o); d.Reason == "VolumeTooSmall" {
+		t.Error(d.Message)
 	}
 }
 
@@ -254,14 +283,15 @@ func TestProgress(t *testing.T) {
 		want   string
 		asks   bool
 	}{
-		"of a known size":   {"as a person reads it", observe(phase(v1beta2.RestoreVerifying), job(), told(104<<20, 361<<20)), "104.0 MiB of 361.0 MiB", true},
-		"of an unknown one": {"the store does not say", observe(phase(v1beta2.RestoreVerifying), job(), told(104<<20, 0)), "104.0 MiB", true},
+		"of a known size":   {"as a person reads it", observe(first, phase(v1beta2.RestoreVerifying), job(), told(104<<20, 361<<20)), "104.0 MiB of 361.0 MiB", true},
+		"of an unknown one": {"the store does not say", observe(first, phase(v1beta2.RestoreVerifying), job(), told(104<<20, 0)), "104.0 MiB", true},
 		"not told this time": {"the agent was busy: what it said stands",
-			observe(phase(v1beta2.RestoreVerifying), job(), before), "1.0 MiB of 2.0 MiB", true},
-		"verified":          {"nothing is fetched any more", observe(phase(v1beta2.RestoreVerifying), job(reported), before), "", false},
+			observe(first, phase(v1beta2.RestoreVerifying), job(), before), "1.0 MiB of 2.0 MiB", true},
+		"verified":          {"nothing is fetched any more", observe(first, phase(v1beta2.RestoreVerifying), job(reported), before), "", false},
+		"beside members":    {"it is fetched once", observe(beside(), told(1<<20, 2<<20)), "1.0 MiB of 2.0 MiB", true},
 		"seed":              {"it is fetched once more", observe(seeded(), told(1<<20, 2<<20)), "1.0 MiB of 2.0 MiB", true},
 		"seed has restored": {"nothing is fetched any more", observe(seeded(ready), before), "", false},
-		"another phase":     {"it begins anew", observe(seeded(), phase(v1beta2.RestoreVerifying), before), "", true},
+		"another phase":     {"it begins anew", observe(seeded(), phase(v1beta2.RestoreFencing), before), "", true},
 	}
 	for label, row := range rows {
 		d := Plan(row.o)
@@ -277,7 +307,7 @@ func TestConditions(t *testing.T) {
 		o                                                Observation
 		verified, fenced, handedOff, completed, hasEnded bool
 	}{
-		"begins":    {o: observe()},
+		"begins":    {o: observe(first)},
 		"verified":  {o: observe(verified, held), verified: true},
 		"fenced":    {o: observe(fenced), verified: true, fenced: true},
 		"seeds":     {o: observe(seeded()), verified: true, fenced: true},
@@ -326,12 +356,12 @@ func TestStatus(t *testing.T) {
 	}{
 		"begins": {
 			reason: "when it began, and with what",
-			o:      observe(after(1500 * time.Millisecond)),
+			o:      observe(first, after(1500*time.Millisecond)),
 			want:   v1beta2.RestoreStatus{Phase: v1beta2.RestoreVerifying, ObservedGeneration: 1, Cluster: "c", StartTime: at(time.Second)},
 		},
 		"verified": {
 			reason: "the snapshot, as it was checked",
-			o:      observe(phase(v1beta2.RestoreVerifying), job(reported)),
+			o:      observe(first, phase(v1beta2.RestoreVerifying), job(reported)),
 			want:   v1beta2.RestoreStatus{Phase: v1beta2.RestoreVerifying, ObservedGeneration: 1, Cluster: "c", StartTime: at(0), Snapshot: snapshotOf(found())},
 		},
 		"seeds": {
@@ -364,7 +394,7 @@ func TestStatus(t *testing.T) {
 			reason: "why it goes back",
 			o:      observe(fenced, deleted),
 			want: v1beta2.RestoreStatus{
-				Reason: "Deleted: the EtcdRestore was deleted before its seed was adopted: the old members get back what they had",
+				Reason: "Deleted: the EtcdRestore was deleted before its seed was adopted: the cluster returns to its old members",
 				Phase:  v1beta2.RestoreRollingBack, ObservedGeneration: 1, Cluster: "c", ClusterUID: "cluster-uid", StartTime: at(0), Snapshot: snapshotOf(found()),
 			},
 		},
@@ -382,11 +412,12 @@ func TestStatus(t *testing.T) {
 // A restore that waits writes nothing, whenever it is looked at.
 func TestIdleWritesNothing(t *testing.T) {
 	for label, c := range map[string]change{
+		"preparing": beside(),
 		"pending":   func(s *scene) { verified(s); s.Others = []Other{{Name: "o", UID: "o", Before: true}} },
-		"verifying": func(s *scene) { phase(v1beta2.RestoreVerifying)(s); job()(s) },
+		"verifying": func(s *scene) { first(s); phase(v1beta2.RestoreVerifying)(s); job()(s) },
 		"fencing":   asked,
 		"seeding":   seeded(),
-		"adoption":  func(s *scene) { seeded(ready, noLeave)(s); offered(s) },
+		"adoption":  func(s *scene) { seeded(ready, noPermit)(s); offered(s) },
 		"handedOff": handed,
 		"complete":  phase(v1beta2.RestoreComplete),
 	} {
@@ -425,6 +456,7 @@ func TestAgain(t *testing.T) {
 		"nothing":                  {observe(asked), idle},
 		"over":                     {observe(phase(v1beta2.RestoreComplete)), 0},
 		"a timeout of for ever":    {observe(asked, spec(func(s *v1beta2.RestoreSpec) { s.TimeoutInSecond = math.MaxInt64 })), idle},
+		"a Job that would hang":    {observe(first, phase(v1beta2.RestoreVerifying), job(hangs), after(8*time.Minute-time.Second)), time.Second},
 		"what the API has refused": {observe(func(s *scene) { s.Refused = "quota" }), retry},
 	} {
 		if got := Plan(row.o).Again; got != row.want {
@@ -435,7 +467,7 @@ func TestAgain(t *testing.T) {
 
 // Texts from elsewhere can't break the status.
 func TestForeignTexts(t *testing.T) {
-	o := observe(phase(v1beta2.RestoreVerifying), job(func(j *Job) {
+	o := observe(first, phase(v1beta2.RestoreVerifying), job(func(j *Job) {
 		j.Result = &task.Result{Failure: &agent.Failure{Reason: "no: reason", Message: strings.Repeat("\xff€", 9000), Permanent: true}}
 	}))
 	d := Plan(o)

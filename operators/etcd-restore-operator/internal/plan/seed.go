@@ -5,21 +5,28 @@ import (
 	"slices"
 
 	"github.com/etcd-operators/etcd-operators/api/v1beta2"
+	"github.com/etcd-operators/etcd-operators/operators/etcd-restore-operator/internal/task"
 	"github.com/etcd-operators/etcd-operators/shared/wording"
 )
 
-const seeding = v1beta2.RestoreSeeding
+const (
+	seeding = v1beta2.RestoreSeeding
+	// mostTries is how often what prepares the seed is started again while members serve
+	// that nobody heals meanwhile. The agent itself tries several times at each, and the
+	// kubelet waits 10, 20 and 40 seconds between.
+	mostTries = 3
+)
 
-// dropSeed takes a seed away that will not serve, or that an earlier attempt has left:
+// dropSeed deletes a seed that will not serve, or that belongs to an earlier attempt:
 // first the offer of it, then its Pod, then its volume. Another one has another name, so
 // that nobody takes one for the other.
 func dropSeed(v *view) *step {
 	why := v.seedLost()
 	if v.offered && (why != "" || v.seed == nil || v.seeded != v.offer(v.seed)) {
-		return do(seeding, WithdrawSeed{}, "SeedWithdrawn", "the seed that was handed over is taken back, since it is lost: another one is made")
+		return do(v.preparing(), WithdrawSeed{}, v1beta2.RestoreReasonSeedWithdrawn, "withdrawing the hand-over of the seed, which is lost: another one follows")
 	}
 	for i := range v.strays {
-		if s := v.dropPod(seeding, &v.strays[i], "it is of an earlier attempt"); s != nil {
+		if s := v.dropPod(v.preparing(), &v.strays[i], "it belongs to an earlier attempt"); s != nil {
 			return s
 		}
 	}
@@ -27,28 +34,29 @@ func dropSeed(v *view) *step {
 		return nil
 	}
 	if v.seed != nil {
-		if s := v.dropPod(seeding, v.seed, why); s != nil {
+		if s := v.dropPod(v.preparing(), v.seed, why); s != nil {
 			return s
 		}
 	}
 	if c := v.seedClaim; c != nil && !c.Deleting {
-		return do(seeding, DeleteSeedClaim{Ref{c.Name, c.UID}}, "SeedLost", fmt.Sprintf("the volume of seed %s is deleted: %s", c.Name, why))
+		return do(v.preparing(), DeleteSeedClaim{Ref{c.Name, c.UID}}, v1beta2.RestoreReasonSeedLost, fmt.Sprintf("deleting the volume of seed %s: %s", c.Name, why))
 	}
-	return v.freshSeed("SeedLost", fmt.Sprintf("the seed %s is lost: %s; another one is made", v.last.SeedMember, why))
+	return v.freshSeed(v1beta2.RestoreReasonSeedLost, fmt.Sprintf("seed %s is lost: %s; another one follows", v.last.SeedMember, why))
 }
 
-// dropPod deletes a seed's Pod, and waits until it is gone unless it is let be.
+// dropPod deletes a seed's Pod, and waits until it is deleted, unless the user accepts Pods
+// that still run.
 func (v *view) dropPod(phase v1beta2.RestorePhase, p *Pod, why string) *step {
 	switch {
 	case p.Deleting.IsZero():
-		return do(phase, DeleteSeed{Ref{p.Name, p.UID}}, "SeedDeleted", fmt.Sprintf("the seed %s is deleted: %s", p.Name, why))
+		return do(phase, DeleteSeed{Ref{p.Name, p.UID}}, v1beta2.RestoreReasonSeedDeleted, fmt.Sprintf("deleting seed %s: %s", p.Name, why))
 	case v.spec.AcceptRunningOldMembers:
 		return nil
 	}
-	return wait(phase, "SeedDeleted", fmt.Sprintf("the seed %s is stopping: %s", p.Name, why), "Pod "+p.Name)
+	return wait(phase, v1beta2.RestoreReasonSeedDeleted, fmt.Sprintf("waiting for seed %s to stop: %s", p.Name, why), "Pod "+p.Name)
 }
 
-// seedLost says why the recorded seed can't be adopted any more; empty if it can.
+// seedLost says why the recorded seed can no longer be adopted; empty if it can.
 func (v *view) seedLost() string {
 	p := v.seed
 	switch {
@@ -57,7 +65,7 @@ func (v *view) seedLost() string {
 	case v.seedClaim != nil && v.seedClaim.Deleting:
 		return "its volume is being deleted"
 	case v.last.SeedUID != "" && (p == nil || p.UID != v.last.SeedUID):
-		return "its Pod is gone"
+		return "its Pod was deleted"
 	case slices.ContainsFunc(v.old, func(p Pod) bool { return p.Name == v.last.SeedMember }):
 		return "its name is taken by another Pod"
 	case p == nil:
@@ -66,7 +74,7 @@ func (v *view) seedLost() string {
 		return "its Pod is being deleted"
 	case p.Finished:
 		return "its Pod has ended"
-	case !p.Leave && !p.Ready && p.Result != nil && p.Result.Already:
+	case p.Permit == PermitNone && !p.Ready && p.Result != nil && p.Result.Already:
 		// Its Pod was set up anew after it had served, perhaps on an empty disk.
 		return "its Pod was started anew before it was adopted"
 	}
@@ -78,7 +86,7 @@ func recordSeed(v *view) *step {
 	if v.last.SeedMember != "" {
 		return nil
 	}
-	return v.freshSeed("Seeding", "")
+	return v.freshSeed(v1beta2.RestoreReasonPreparing, "")
 }
 
 func (v *view) freshSeed(reason, message string) *step {
@@ -87,20 +95,20 @@ func (v *view) freshSeed(reason, message string) *step {
 	if name == "" || name == v.last.SeedMember ||
 		slices.ContainsFunc(v.Pods, func(p Pod) bool { return taken(p.Name) }) ||
 		slices.ContainsFunc(v.Claims, func(c Claim) bool { return taken(c.Name) }) {
-		return wait(seeding, "Seeding", "a name for the seed is looked for")
+		return wait(v.preparing(), v1beta2.RestoreReasonPreparing, "choosing a name for the seed")
 	}
-	revision := v.last.Revision
-	if revision == 0 {
-		r, ok := v.revision()
-		if !ok {
-			return v.fail("RevisionTooHigh", "no revision is left to begin at")
-		}
-		revision = r
+	if s := v.askReached(); s != nil {
+		return s
 	}
+	revision, ok := v.revision()
+	if !ok {
+		return v.fail(v1beta2.RestoreReasonRevisionTooHigh, "no revision is left to begin at")
+	}
+	revision = max(revision, v.last.Revision)
 	if message == "" {
-		message = fmt.Sprintf("member %s is made from the snapshot, and begins at revision %d", name, revision)
+		message = fmt.Sprintf("preparing seed %s, which begins at revision %d or later", name, revision)
 	}
-	return record(seeding, reason, message, func(st *v1beta2.RestoreStatus) {
+	return record(v.preparing(), reason, message, func(st *v1beta2.RestoreStatus) {
 		st.SeedMember, st.SeedUID, st.Revision = name, "", revision
 	})
 }
@@ -110,7 +118,7 @@ func createSeedClaim(v *view) *step {
 	if !v.persistent() || v.seed != nil || v.seedClaim != nil {
 		return nil
 	}
-	return do(seeding, CreateSeedClaim{Name: v.last.SeedMember}, "Seeding", fmt.Sprintf("the volume of member %s is made", v.last.SeedMember))
+	return do(v.preparing(), CreateSeedClaim{Name: v.last.SeedMember}, v1beta2.RestoreReasonPreparing, fmt.Sprintf("creating the volume of seed %s", v.last.SeedMember))
 }
 
 // createSeed makes the seed's Pod.
@@ -118,30 +126,127 @@ func createSeed(v *view) *step {
 	if v.seed != nil {
 		return nil
 	}
-	if s := v.awaitTrust(seeding); s != nil {
+	if s := v.awaitTrust(v.preparing()); s != nil {
 		return s
 	}
-	return do(seeding, CreateSeed{
-		Name:     v.last.SeedMember,
-		Version:  v.version(),
-		Source:   v.source,
-		Want:     *v.last.Snapshot.DeepCopy(),
-		Revision: v.last.Revision,
-	}, "Seeding", v.making())
+	return do(v.preparing(), CreateSeed{
+		Name:        v.last.SeedMember,
+		Version:     v.version(),
+		Source:      v.source,
+		Credentials: v.credentials(),
+		Want:        v.last.Snapshot.DeepCopy(),
+		Revision:    v.last.Revision,
+		Bump:        v.bump(),
+	}, v1beta2.RestoreReasonPreparing, v.making())
 }
 
 func (v *view) making() string {
-	return fmt.Sprintf("member %s is made from the snapshot, and begins at revision %d", v.last.SeedMember, v.last.Revision)
+	text := fmt.Sprintf("the seed %s fetches and checks the snapshot, and rebuilds its database", v.last.SeedMember)
+	if v.serves() {
+		text += ", while the old members serve"
+	}
+	return text
 }
 
-// seedFailed gives up when the snapshot can't be restored. What may do better at another
-// try, the kubelet tries again.
+// seedFailed fails the restore when the snapshot cannot be restored. What may do better at another
+// try, the kubelet tries again; but not for ever while members serve that nobody heals.
 func seedFailed(v *view) *step {
-	r := v.seed.Result
-	if r == nil || r.Failure == nil || !r.Failure.Permanent {
+	p := v.seed
+	r := p.Result
+	failed := r != nil && r.Failure != nil
+	switch {
+	case failed && r.Failure.Permanent:
+		return v.fail(r.Failure.Reason, r.Failure.Message)
+	case p.Permit != PermitToPrepare || p.Prepared || p.Tries < mostTries || p.Waiting == "" || (!v.serves() && !v.fresh):
+		return nil
+	case failed:
+		return v.fail(r.Failure.Reason, r.Failure.Message)
+	}
+	return v.fail(v1beta2.RestoreReasonPreparationFailed, fmt.Sprintf(
+		"the seed %s could not prepare its database, and did not report why: %s; look at its events, and at the log of its container %s", p.Name, wording.Clip(p.Waiting), task.ContainerRestore))
+}
+
+// awaitPrepared waits until the seed's database is rebuilt.
+func awaitPrepared(v *view) *step {
+	p := v.seed
+	switch {
+	case p.Prepared || p.Permit != PermitToPrepare:
+		return nil
+	case p.Result != nil && p.Result.Failure != nil:
+		s := warn(v.preparing(), wording.Reason(p.Result.Failure.Reason, v1beta2.RestoreReasonSeedFailed), fmt.Sprintf("the seed %s tries again: %s", p.Name, wording.Clip(p.Result.Failure.Message)), "Pod "+p.Name)
+		s.progress = true
+		return s
+	case p.Waiting != "":
+		return warn(v.preparing(), v1beta2.RestoreReasonSeedNotStarting, fmt.Sprintf("the seed %s does not start: %s%s", p.Name, wording.Clip(p.Waiting), v.offerFirst(nil)), "Pod "+p.Name)
+	}
+	s := wait(v.preparing(), v1beta2.RestoreReasonPreparing, v.making(), "Pod "+p.Name)
+	s.progress = true
+	return s
+}
+
+// offerFirst says what to do where a node or a quota cannot hold the seed beside the
+// members. action is what was refused; nil if nothing was.
+func (v *view) offerFirst(action Action) string {
+	switch action.(type) {
+	case nil, CreateSeed, CreateSeedClaim:
+	default:
+		return ""
+	}
+	if !v.serves() || v.spec.StopMembers == v1beta2.StopMembersFirst {
+		return ""
+	}
+	return "; no member was stopped, and the old ones serve; if there is no room for the seed beside them, write spec.stopMembers: First"
+}
+
+// recordPrepared settles which snapshot is restored, if it is the one that was asked for,
+// and where the cluster begins: from then on only this very one is.
+func recordPrepared(v *view) *step {
+	p, r := v.seed, v.seed.Result
+	told := r != nil && r.Failure == nil && r.Snapshot != nil
+	switch {
+	case p.Permit != PermitToPrepare:
+		return nil
+	case v.last.Snapshot != nil && (!told || r.Revision <= v.last.Revision):
+		return nil
+	case !told:
+		return v.fail(v1beta2.RestoreReasonResultInvalid, fmt.Sprintf("seed %s reports success without saying what it found: see the log of its container %s", p.Name, task.ContainerRestore))
+	}
+	s, revision := snapshotOf(r.Snapshot), r.Revision
+	if r := v.checkIdentity(s); r != nil {
+		return v.fail(r.reason, r.message)
+	}
+	if revision < v.last.Revision || revision < s.Revision || revision-s.Revision < minBump {
+		return v.fail(v1beta2.RestoreReasonResultInvalid, fmt.Sprintf("the seed %s begins at revision %d, which is less than was asked for: the agent and the operator must be of one version", p.Name, revision))
+	}
+	return record(v.preparing(), v1beta2.RestoreReasonSnapshotVerified, describe(s), func(st *v1beta2.RestoreStatus) {
+		if st.Snapshot == nil {
+			st.Snapshot = s
+		}
+		st.Revision = revision
+	}).news()
+}
+
+// checkPrepared fails a restore, before a member is stopped, that the cluster could not
+// serve. That the seed's volume had room is known by then; but not every volume is as small
+// as it was asked for.
+func checkPrepared(v *view) *step {
+	if v.seed.Permit != PermitToPrepare {
 		return nil
 	}
-	return v.fail(r.Failure.Reason, r.Failure.Message)
+	for _, check := range []func() *refusal{v.checkVersion, v.checkVolume, v.checkQuota, v.checkEmpty, v.checkBump} {
+		if r := check(); r != nil {
+			return v.fail(r.reason, r.message)
+		}
+	}
+	return nil
+}
+
+// permitStart lets the seed start, since no old member can serve clients.
+func permitStart(v *view) *step {
+	if v.seed.Permit != PermitToPrepare {
+		return nil
+	}
+	return do(seeding, PermitStart{Ref{v.seed.Name, v.seed.UID}}, v1beta2.RestoreReasonSeedStarting, fmt.Sprintf("no old member runs: giving seed %s its start permit; it begins at revision %d", v.seed.Name, v.last.Revision))
 }
 
 // awaitSeed waits until the seed serves.
@@ -151,28 +256,24 @@ func awaitSeed(v *view) *step {
 	case p.Ready:
 		return nil
 	case !p.Restored && p.Result != nil && p.Result.Failure != nil:
-		s := warn(seeding, wording.Reason(p.Result.Failure.Reason, "SeedFailed"), fmt.Sprintf("the seed %s tries again: %s", p.Name, wording.Clip(p.Result.Failure.Message)), "Pod "+p.Name)
+		s := warn(seeding, wording.Reason(p.Result.Failure.Reason, v1beta2.RestoreReasonSeedFailed), fmt.Sprintf("the seed %s tries again: %s", p.Name, wording.Clip(p.Result.Failure.Message)), "Pod "+p.Name)
 		s.progress = true
 		return s
 	case p.Waiting != "":
-		return warn(seeding, "SeedNotStarting", fmt.Sprintf("the seed %s does not start: %s", p.Name, wording.Clip(p.Waiting)), "Pod "+p.Name)
-	case !p.Restored:
-		s := wait(seeding, "Seeding", v.making(), "Pod "+p.Name)
-		s.progress = true
-		return s
+		return warn(seeding, v1beta2.RestoreReasonSeedNotStarting, fmt.Sprintf("the seed %s does not start: %s", p.Name, wording.Clip(p.Waiting)), "Pod "+p.Name)
 	case p.Restarts > 0:
-		return warn(seeding, "SeedNotReady", fmt.Sprintf("etcd of seed %s has ended and is started again: its log says why", p.Name), "Pod "+p.Name)
+		return warn(seeding, v1beta2.RestoreReasonSeedNotReady, fmt.Sprintf("etcd of seed %s exited and is restarted: see its log", p.Name), "Pod "+p.Name)
 	}
-	return wait(seeding, "SeedStarting", fmt.Sprintf("the snapshot is restored, and etcd of seed %s starts", p.Name), "Pod "+p.Name)
+	return wait(seeding, v1beta2.RestoreReasonSeedStarting, fmt.Sprintf("the snapshot is restored, and etcd of seed %s starts", p.Name), "Pod "+p.Name)
 }
 
-// withdrawLeave comes before the hand-off: from then on a disk that is lost has lost its
+// withdrawPermit comes before the hand-off: from then on a disk that is lost has lost its
 // data, and is never restored again.
-func withdrawLeave(v *view) *step {
-	if !v.seed.Leave {
+func withdrawPermit(v *view) *step {
+	if v.seed.Permit == PermitNone {
 		return nil
 	}
-	return do(seeding, WithdrawLeave{Ref{v.seed.Name, v.seed.UID}}, "SeedReady", fmt.Sprintf("the seed %s serves: its leave to restore is withdrawn", v.seed.Name))
+	return do(seeding, WithdrawPermit{Ref{v.seed.Name, v.seed.UID}}, v1beta2.RestoreReasonSeedReady, fmt.Sprintf("seed %s serves: withdrawing its permit", v.seed.Name))
 }
 
 // handOff offers the seed to etcd-operator.
@@ -180,10 +281,10 @@ func handOff(v *view) *step {
 	if v.seeded == v.offer(v.seed) {
 		return nil
 	}
-	return do(seeding, HandOff{Ref{v.seed.Name, v.seed.UID}}, "SeedHandedOver", fmt.Sprintf("the seed %s is handed over to etcd-operator", v.seed.Name))
+	return do(seeding, HandOff{Ref{v.seed.Name, v.seed.UID}}, v1beta2.RestoreReasonSeedHandedOver, fmt.Sprintf("handing seed %s over to etcd-operator", v.seed.Name))
 }
 
 // awaitAdoption waits until etcd-operator has taken the seed for the cluster.
 func awaitAdoption(v *view) *step {
-	return v.awaitServing(seeding, "SeedHandedOver", fmt.Sprintf("the seed %s is handed over: etcd-operator adopts it", v.seed.Name))
+	return v.awaitServing(seeding, v1beta2.RestoreReasonSeedHandedOver, fmt.Sprintf("the seed %s is handed over: etcd-operator adopts it when it has acknowledged a write%s", v.seed.Name, v.adoptionNews()))
 }

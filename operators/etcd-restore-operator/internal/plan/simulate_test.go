@@ -47,6 +47,7 @@ func TestEveryMoment(t *testing.T) {
 		"new, from a template":          {fresh: true, template: true},
 		"a snapshot that is no good":    {persistent: true, badJob: true},
 		"a seed that can't be restored": {persistent: true, badSeed: true},
+		"members first":                 {persistent: true, first: true},
 		"new, and can't be restored":    {fresh: true, badSeed: true},
 		"too slow":                      {persistent: true, timeout: 9},
 		"with TLS, in place":            {persistent: true, tls: true, unseen: true},
@@ -68,6 +69,7 @@ func TestEveryMoment(t *testing.T) {
 		"a second, and a crash":    func(c *config, n int) { c.secondAt, c.crashAt = n, n+4 },
 		"deleted, and made anew":   func(c *config, n int) { c.deleteAt, c.anewAt = n, n+1+n%7 },
 		"the certificates go bad":  func(c *config, n int) { c.certsAt = n },
+		"members are to be first":  func(c *config, n int) { c.firstAt = n },
 		"stuck, and then accepted": func(c *config, n int) { c.stickAt, c.acceptAt = 3, n },
 	}
 	runs := 0
@@ -75,7 +77,7 @@ func TestEveryMoment(t *testing.T) {
 		for what, happen := range happenings {
 			t.Run(path+"/"+what, func(t *testing.T) {
 				for _, lag := range []int{0, 3} {
-					for n := 1; ; n += 1 + lag/3 {
+					for n := 1; ; n += 1 + 2*lag/3 {
 						c := base
 						c.lag, c.quiet = lag, 45
 						happen(&c, n)
@@ -147,6 +149,78 @@ func TestPlantedBugs(t *testing.T) {
 			config: func(c *config) { c.noLive = true },
 			says:   []string{"old members may run"},
 		},
+		"does not wait for the seed": {
+			reason: "members are stopped for a seed that never starts",
+			plan:   without("awaitPrepared", "recordPrepared", "checkPrepared"),
+			config: func(c *config) { c.noLive, c.first = true, false },
+			says:   []string{"before its seed is ready", "before its snapshot is verified"},
+		},
+		"stops them before there is a seed": {
+			reason: "the outage is as long as the fetch",
+			plan: func(o Observation) Decision {
+				v := newView(o)
+				if v.fenced && v.held && !v.deleted && v.last.ClusterUID != "" && v.last.Phase != v1beta2.RestoreRollingBack {
+					if s := stopPods(v); s != nil {
+						return v.decide(s)
+					}
+				}
+				return Plan(o)
+			},
+			config: func(c *config) { c.first = false },
+			says:   []string{"and has no seed", "before its seed is ready", "before its snapshot is verified"},
+		},
+		"does not look how far members have come": {
+			reason: "clients see time run backwards",
+			plan:   without("checkReached"),
+			config: func(c *config) {
+				c.busy, c.silent, c.crowded, c.first = true, false, false, false
+				c.fresh, c.badJob, c.badSeed = false, false, false
+			},
+			says: []string{"clients have seen"},
+		},
+		"hands over before it serves": {
+			reason: "clients are sent to an etcd that may never answer",
+			plan:   without("awaitSeed"),
+			config: func(c *config) { c.truthOnly = false },
+			says:   []string{"is handed over"},
+		},
+		"takes any fence for its own": {
+			reason: "two restores work on one cluster",
+			plan: lie(func(o *Observation) {
+				if o.Cluster != nil && o.Cluster.Status.FencedBy != "" {
+					o.Cluster.Status.FencedBy = string(o.Restore.UID)
+				}
+			}),
+			config: func(c *config) { c.noLive, c.user, c.faults = true, true, 150 },
+			says:   []string{"is not fenced", "beside"},
+		},
+		"forgets the bump": {
+			reason: "clients see time run backwards",
+			plan: instead(func(o *Observation, d *Decision) {
+				if d.Status.Revision > minBump && o.Restore.Status.Revision == 0 {
+					d.Status.Revision -= minBump
+				}
+			}),
+			config: func(c *config) { c.fresh = false },
+			says:   []string{"clients have seen"},
+		},
+		"removes the seed's pin": {
+			reason: "another snapshot is restored than was verified",
+			plan: instead(func(_ *Observation, d *Decision) {
+				if a, ok := d.Action.(CreateSeed); ok {
+					a.Want = nil
+					d.Action = a
+				}
+			}),
+			config: func(c *config) { c.first, c.fresh = true, false },
+			says:   []string{"is not pinned"},
+		},
+		"does not ask before data is lost": {
+			reason: "a cluster that serves loses all that it holds",
+			plan:   without("awaitConsent"),
+			config: func(c *config) { c.persistent, c.fresh, c.truthOnly = false, false, false },
+			says:   []string{"nobody has accepted that"},
+		},
 		"does not stop old members": {
 			reason: "it waits for ever",
 			plan:   without("stopPods"),
@@ -159,10 +233,10 @@ func TestPlantedBugs(t *testing.T) {
 			config: func(c *config) { c.noLive = true },
 			says:   []string{"is not fenced"},
 		},
-		"hands over with the leave": {
+		"hands over with the permit": {
 			reason: "a seed whose disk is lost is restored again",
-			plan:   without("withdrawLeave"),
-			says:   []string{"with its leave"},
+			plan:   without("withdrawPermit"),
+			says:   []string{"with its permit"},
 		},
 		"does not take its turn": {
 			reason: "two restores fence one cluster",
@@ -218,6 +292,45 @@ func TestPlantedBugs(t *testing.T) {
 					d.Status.Revision = d.Status.Snapshot.Revision
 				}
 			}),
+			says: []string{"clients have seen", "a hot loop"},
+		},
+		"does not look at the quota": {
+			reason: "the restored cluster takes no write",
+			plan: lie(func(o *Observation) {
+				if o.Restore.Status.Snapshot != nil {
+					o.Restore.Status.Snapshot.DatabaseSize = 0
+				}
+			}),
+			config: func(c *config) { c.smallQuota, c.badJob, c.fresh = true, false, false },
+			says:   []string{"whose quota is less"},
+		},
+		"does not look at the volume": {
+			reason: "the seed finds no room when the members are stopped",
+			plan: lie(func(o *Observation) {
+				if o.Restore.Status.Snapshot != nil {
+					o.Restore.Status.Snapshot.DatabaseSize = -volumeSlack
+				}
+				if c := o.Cluster; c != nil && c.Spec.Persistent() {
+					delete(c.Spec.Pod.PersistentVolumeClaimSpec.Resources.Requests, "storage")
+				}
+			}),
+			config: func(c *config) { c.smallVolume, c.smallQuota, c.persistent, c.fresh = true, false, true, false },
+			says:   []string{"whose volumes are smaller"},
+		},
+		"takes consent for given": {
+			reason: "an empty snapshot takes all keys",
+			plan:   lie(func(o *Observation) { o.Restore.Spec.AllowEmptySnapshot = true }),
+			config: func(c *config) {
+				c.empty, c.allowEmpty, c.smallQuota, c.smallVolume, c.fresh, c.unseen = true, false, false, false, false, false
+			},
+			says: []string{"replaces keys by none"},
+		},
+		"etcd-operator does not count the seed's revision": {
+			reason: "a second restore begins where the first one did",
+			plan:   Plan,
+			config: func(c *config) {
+				c.noLatch, c.user, c.empty, c.smallQuota, c.smallVolume, c.badJob, c.badSeed = true, true, false, false, false, false, false
+			},
 			says: []string{"clients have seen"},
 		},
 		"forgets the seed's name": {
@@ -305,7 +418,8 @@ func TestPlantedBugs(t *testing.T) {
 				}
 				return Plan(o)
 			},
-			says: []string{"before its snapshot is verified"},
+			config: func(c *config) { c.first, c.fresh = true, false },
+			says:   []string{"before its snapshot is verified", "which could not be prepared"},
 		},
 	}
 	for name, r := range rows {

@@ -45,7 +45,7 @@ func findSource(v *view) *step {
 func (v *view) fromBackup(account string) *step {
 	b, name := v.Backup, v.spec.BackupRef.Name
 	if b == nil {
-		return v.missing("EtcdBackup "+name, "BackupNotFound", fmt.Sprintf(
+		return v.missing("EtcdBackup "+name, v1beta2.RestoreReasonBackupNotFound, fmt.Sprintf(
 			"there is no EtcdBackup %s in this namespace: correct backupRef.name, or write backupStorageType and the place of the snapshot", name))
 	}
 	location := ""
@@ -63,7 +63,7 @@ func (v *view) fromBackup(account string) *step {
 	}
 	source, ok := sourceAt(location, &b.Spec)
 	if !ok {
-		return v.fail("BackupStorageUnknown", fmt.Sprintf(
+		return v.fail(v1beta2.RestoreReasonBackupStorageUnknown, fmt.Sprintf(
 			"EtcdBackup %s has stored %q, and its spec has nothing to reach that place with: write backupStorageType and the place instead of backupRef", name, wording.Clip(location)))
 	}
 	source.ServiceAccountName = account
@@ -83,9 +83,9 @@ func (v *view) pick(b *v1beta2.EtcdBackup) (*stored, *step) {
 		return &stored{location: location}, nil
 	}
 	if b.Status.Phase == v1beta2.BackupFailed {
-		return nil, v.fail("BackupFailed", fmt.Sprintf("EtcdBackup %s has failed and stored nothing: %s", b.Name, wording.Clip(b.Status.Reason)))
+		return nil, v.fail(v1beta2.RestoreReasonBackupFailed, fmt.Sprintf("EtcdBackup %s has failed and stored nothing: %s", b.Name, wording.Clip(b.Status.Reason)))
 	}
-	return nil, warn(v1beta2.RestorePending, "BackupNotReady", fmt.Sprintf(
+	return nil, warn(v1beta2.RestorePending, v1beta2.RestoreReasonBackupNotReady, fmt.Sprintf(
 		"EtcdBackup %s has stored nothing yet: the restore begins when it has", b.Name), "EtcdBackup "+b.Name)
 }
 
@@ -114,15 +114,15 @@ func (v *view) pickEntry(b *v1beta2.EtcdBackup, entry string) (*stored, *step) {
 	object := "EtcdBackup " + b.Name
 	for _, a := range b.Status.Active {
 		if found == nil && a.Name == entry {
-			return nil, warn(v1beta2.RestorePending, "BackupNotReady", fmt.Sprintf("the backup %s of EtcdBackup %s is being made: the restore begins when it is stored", entry, b.Name), object)
+			return nil, warn(v1beta2.RestorePending, v1beta2.RestoreReasonBackupNotReady, fmt.Sprintf("the backup %s of EtcdBackup %s is being made: the restore begins when it is stored", entry, b.Name), object)
 		}
 	}
 	switch {
 	case found == nil:
-		return nil, v.missing(object, "EntryNotFound", fmt.Sprintf(
+		return nil, v.missing(object, v1beta2.RestoreReasonEntryNotFound, fmt.Sprintf(
 			"EtcdBackup %s has no backup %s in its status.history: write the name of one, or backupStorageType and the place of an older one", b.Name, wording.Clip(entry)))
 	case !found.Succeeded || found.Location == "":
-		return nil, v.fail("EntryFailed", fmt.Sprintf("the backup %s of EtcdBackup %s was not stored: %s", wording.Clip(entry), b.Name, wording.Clip(found.Message)))
+		return nil, v.fail(v1beta2.RestoreReasonEntryFailed, fmt.Sprintf("the backup %s of EtcdBackup %s was not stored: %s", wording.Clip(entry), b.Name, wording.Clip(found.Message)))
 	}
 	return &stored{location: found.Location}, nil
 }
@@ -148,7 +148,7 @@ func toldOf(b *v1beta2.EtcdBackup, location string) *stored {
 func sourceAt(location string, spec *v1beta2.BackupSpec) (Source, bool) {
 	if where, ok := strings.CutPrefix(location, schemeS3); ok && spec.S3 != nil && s3PathPattern.MatchString(where) {
 		s3 := spec.S3.DeepCopy()
-		s3.Path = where
+		s3.Path, s3.Prefix = where, ""
 		return Source{S3: s3}, true
 	}
 	if where, ok := strings.CutPrefix(location, schemePVC); ok {

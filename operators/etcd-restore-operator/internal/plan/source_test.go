@@ -61,45 +61,45 @@ func TestSource(t *testing.T) {
 		want   Source // of a StartJob
 		says   string // the reason, if there is none
 	}{
-		"own":             {reason: "the spec says it all", o: observe(), want: s3()},
-		"service account": {reason: "for a cloud's identity", o: observe(spec(func(s *v1beta2.RestoreSpec) { s.Pod = &v1beta2.AgentPod{ServiceAccountName: "me"} })), want: Source{S3: s3().S3, ServiceAccountName: "me"}},
+		"own":             {reason: "the spec says it all", o: observe(first), want: s3()},
+		"service account": {reason: "for a cloud's identity", o: observe(first, spec(func(s *v1beta2.RestoreSpec) { s.Pod = &v1beta2.AgentPod{ServiceAccountName: "me"} })), want: Source{S3: s3().S3, ServiceAccountName: "me"}},
 		"volume": {
 			reason: "the claim and the path",
-			o: observe(spec(func(s *v1beta2.RestoreSpec) {
+			o: observe(first, spec(func(s *v1beta2.RestoreSpec) {
 				s.BackupStorageType, s.S3, s.PVC = v1beta2.StoragePVC, nil, &v1beta2.PVCSource{ClaimName: "backups", Path: "a/etcd.db"}
 			})),
 			want: Source{PVC: &v1beta2.PVCSource{ClaimName: "backups", Path: "a/etcd.db"}},
 		},
-		"no EtcdBackup":       {reason: "it may be created yet", o: observe(backup(nil)), says: "BackupNotFound"},
-		"newest":              {reason: "with the settings and the account of the EtcdBackup", o: observe(backup(history)), want: at("mybucket/etcd_v9")},
-		"entry by name":       {reason: "the Job's", o: observe(backup(history), entry("b-1")), want: at("mybucket/folder/etcd_v1")},
-		"entry by location":   {reason: "the object's", o: observe(backup(history), entry("etcd_v1")), want: at("mybucket/folder/etcd_v1")},
-		"entry that failed":   {reason: "there is nothing to restore", o: observe(backup(history), entry("b-2")), says: "EntryFailed"},
-		"entry that runs":     {reason: "it is waited for", o: observe(backup(history), entry("b-4")), says: "BackupNotReady"},
-		"entry that is not":   {reason: "a cache may lag", o: observe(backup(history), entry("b-9")), says: "EntryNotFound"},
-		"nothing stored yet":  {reason: "it will be", o: observe(backup(func(*v1beta2.EtcdBackup) {})), says: "BackupNotReady"},
-		"nothing ever stored": {reason: "it never will be", o: observe(backup(func(b *v1beta2.EtcdBackup) { b.Status.Phase = v1beta2.BackupFailed })), says: "BackupFailed"},
+		"no EtcdBackup":       {reason: "it may be created yet", o: observe(first, backup(nil)), says: "BackupNotFound"},
+		"newest":              {reason: "with the settings and the account of the EtcdBackup", o: observe(first, backup(history)), want: at("mybucket/etcd_v9")},
+		"entry by name":       {reason: "the Job's", o: observe(first, backup(history), entry("b-1")), want: at("mybucket/folder/etcd_v1")},
+		"entry by location":   {reason: "the object's", o: observe(first, backup(history), entry("etcd_v1")), want: at("mybucket/folder/etcd_v1")},
+		"entry that failed":   {reason: "there is nothing to restore", o: observe(first, backup(history), entry("b-2")), says: "EntryFailed"},
+		"entry that runs":     {reason: "it is waited for", o: observe(first, backup(history), entry("b-4")), says: "BackupNotReady"},
+		"entry that is not":   {reason: "a cache may lag", o: observe(first, backup(history), entry("b-9")), says: "EntryNotFound"},
+		"nothing stored yet":  {reason: "it will be", o: observe(first, backup(func(*v1beta2.EtcdBackup) {})), says: "BackupNotReady"},
+		"nothing ever stored": {reason: "it never will be", o: observe(first, backup(func(b *v1beta2.EtcdBackup) { b.Status.Phase = v1beta2.BackupFailed })), says: "BackupFailed"},
 		"predecessor's": {
 			reason: "it is where its spec says",
-			o: observe(backup(func(b *v1beta2.EtcdBackup) {
+			o: observe(first, backup(func(b *v1beta2.EtcdBackup) {
 				b.Spec.BackupPolicy, b.Status.Succeeded = nil, true
 			})),
 			want: at("mybucket/etcd"),
 		},
 		"on a volume": {
 			reason: "the location tells all",
-			o:      observe(backup(newest("pvc://backups/folder/etcd.db"))),
+			o:      observe(first, backup(newest("pvc://backups/folder/etcd.db"))),
 			want:   Source{PVC: &v1beta2.PVCSource{ClaimName: "backups", Path: "folder/etcd.db"}, ServiceAccountName: "backups"},
 		},
 		"spec was edited": {
 			reason: "nothing says how the old store is reached",
-			o: observe(backup(func(b *v1beta2.EtcdBackup) {
+			o: observe(first, backup(func(b *v1beta2.EtcdBackup) {
 				newest("s3://mybucket/etcd_v9")(b)
 				b.Spec.S3 = nil
 			})),
 			says: "BackupStorageUnknown",
 		},
-		"nonsense": {reason: "a path that leads out of the volume", o: observe(backup(newest("pvc://backups/../x"))), says: "BackupStorageUnknown"},
+		"nonsense": {reason: "a path that leads out of the volume", o: observe(first, backup(newest("pvc://backups/../x"))), says: "BackupStorageUnknown"},
 	}
 	for label, row := range rows {
 		t.Run(label, func(t *testing.T) {
@@ -120,7 +120,7 @@ func TestSource(t *testing.T) {
 
 // The seed gets what was verified, also if the EtcdBackup has stored newer ones.
 func TestSourceIsPinned(t *testing.T) {
-	o := observe(named, seedClaim, backup(newest("s3://mybucket/etcd_v10")))
+	o := observe(first, named, seedClaim, backup(newest("s3://mybucket/etcd_v10")))
 	o.Restore.Status.Snapshot.Location = "s3://mybucket/etcd_v9"
 	seed, _ := Plan(o).Action.(CreateSeed)
 	if seed.Source.S3 == nil || seed.Source.S3.Path != "mybucket/etcd_v9" || seed.Source.ServiceAccountName != "backups" {
@@ -145,7 +145,7 @@ func TestIdentity(t *testing.T) {
 	}
 	for label, row := range rows {
 		t.Run(label, func(t *testing.T) {
-			o := observe(phase(v1beta2.RestoreVerifying), job(reported), backup(newest(found().Location)))
+			o := observe(first, phase(v1beta2.RestoreVerifying), job(reported), backup(newest(found().Location)))
 			row.change(o.Backup)
 			if d := Plan(o); d.Reason != row.want {
 				t.Errorf("%s: %s: %s", row.reason, d.Reason, d.Message)
@@ -165,7 +165,7 @@ func TestClusterIDIsTheBackups(t *testing.T) {
 	}
 	for label, row := range rows {
 		t.Run(label, func(t *testing.T) {
-			o := observe(phase(v1beta2.RestoreVerifying), job(reported), backup(newest(found().Location)))
+			o := observe(first, phase(v1beta2.RestoreVerifying), job(reported), backup(newest(found().Location)))
 			o.Job.Result.Snapshot.ClusterID, o.Restore.Spec.ClusterID = "", row.asked
 			d := Plan(o)
 			if d.Reason != row.want {

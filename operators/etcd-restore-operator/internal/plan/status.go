@@ -25,10 +25,11 @@ func (v *view) status(s *step) v1beta2.RestoreStatus {
 		st.SeedUID = v.seed.UID
 	}
 	if s.phase == v1beta2.RestoreRollingBack && st.Reason == "" {
-		st.Reason = join("Deleted", "the EtcdRestore was deleted before its seed was adopted: the old members get back what they had")
+		st.Reason = join(v1beta2.RestoreReasonDeleted, "the EtcdRestore was deleted before its seed was adopted: the cluster returns to its old members")
 	}
 	st.WaitingFor = s.waitingFor
 	st.Progress = v.progress(s)
+	st.Catalogue = v.catalogue()
 	if s.record != nil {
 		s.record(&st)
 	}
@@ -55,6 +56,9 @@ func (v *view) progress(s *step) string {
 
 // conditions are in a fixed order: that in which they come true.
 func (v *view) conditions(st *v1beta2.RestoreStatus, s *step) []metav1.Condition {
+	if v.spec.VerifyOnly {
+		return []metav1.Condition{v.verified(st, s), v.isComplete(st, s), v.hasFailed(st, s)}
+	}
 	return []metav1.Condition{v.verified(st, s), v.isFenced(st, s), v.isHandedOff(st, s), v.isComplete(st, s), v.hasFailed(st, s)}
 }
 
@@ -68,7 +72,7 @@ func (v *view) condition(kind string, is bool, reason, message string) metav1.Co
 
 func (v *view) verified(st *v1beta2.RestoreStatus, s *step) metav1.Condition {
 	if st.Snapshot != nil {
-		return v.condition(v1beta2.ConditionVerified, true, "SnapshotVerified", describe(st.Snapshot))
+		return v.condition(v1beta2.ConditionVerified, true, v1beta2.RestoreReasonSnapshotVerified, describe(st.Snapshot))
 	}
 	return v.condition(v1beta2.ConditionVerified, false, s.reason, s.message)
 }
@@ -77,29 +81,29 @@ func (v *view) isFenced(st *v1beta2.RestoreStatus, s *step) metav1.Condition {
 	const kind = v1beta2.ConditionFenced
 	switch {
 	case st.HandOffTime != nil:
-		return v.condition(kind, false, "SeedAdopted", fmt.Sprintf("etcd-operator looks after the EtcdCluster %s again", v.name))
+		return v.condition(kind, false, v1beta2.RestoreReasonSeedAdopted, fmt.Sprintf("etcd-operator reconciles the EtcdCluster %s again", v.name))
 	case v.fenced:
-		return v.condition(kind, true, "Fenced", fmt.Sprintf("etcd-operator leaves the EtcdCluster %s to this restore; %s", v.name, v.outlook()))
+		return v.condition(kind, true, v1beta2.RestoreReasonFenced, fmt.Sprintf("etcd-operator has suspended its reconciliation of the EtcdCluster %s for this restore; %s%s", v.name, v.outlook(), v.meanwhile()))
 	case st.Phase == v1beta2.RestoreFencing:
 		return v.condition(kind, false, s.reason, s.message)
 	}
-	return v.condition(kind, false, "NotFenced", fmt.Sprintf("etcd-operator looks after the EtcdCluster %s, and this restore does not touch it", v.name))
+	return v.condition(kind, false, v1beta2.RestoreReasonNotFenced, fmt.Sprintf("etcd-operator reconciles the EtcdCluster %s, and this restore does not touch it", v.name))
 }
 
 func (v *view) isHandedOff(st *v1beta2.RestoreStatus, s *step) metav1.Condition {
 	const kind = v1beta2.ConditionHandedOff
 	switch {
 	case st.HandOffTime != nil:
-		return v.condition(kind, true, "SeedAdopted", fmt.Sprintf("the EtcdCluster %s has grown from member %s, beginning at revision %d", v.name, st.SeedMember, st.Revision))
+		return v.condition(kind, true, v1beta2.RestoreReasonSeedAdopted, fmt.Sprintf("the EtcdCluster %s has grown from member %s, beginning at revision %d", v.name, st.SeedMember, st.Revision))
 	case st.Phase == v1beta2.RestoreSeeding:
 		return v.condition(kind, false, s.reason, s.message)
 	}
-	return v.condition(kind, false, "NotHandedOff", "no seed is made yet")
+	return v.condition(kind, false, v1beta2.RestoreReasonNotHandedOff, "no seed was created yet")
 }
 
 // isComplete says in every phase what is happening now.
 func (v *view) isComplete(st *v1beta2.RestoreStatus, s *step) metav1.Condition {
-	return v.condition(v1beta2.ConditionComplete, st.Phase == v1beta2.RestoreComplete, s.reason, s.message)
+	return v.condition(v1beta2.ConditionComplete, st.Phase == v1beta2.RestoreComplete || st.Phase == v1beta2.RestoreVerified, s.reason, s.message)
 }
 
 func (v *view) hasFailed(st *v1beta2.RestoreStatus, s *step) metav1.Condition {
@@ -108,7 +112,7 @@ func (v *view) hasFailed(st *v1beta2.RestoreStatus, s *step) metav1.Condition {
 		return v.condition(kind, true, s.reason, s.message)
 	}
 	if st.Phase == v1beta2.RestoreRollingBack {
-		return v.condition(kind, false, "RollingBack", "what was taken is given back: "+st.Reason)
+		return v.condition(kind, false, v1beta2.RestoreReasonRollingBack, "rolling back: "+st.Reason)
 	}
-	return v.condition(kind, false, "NotFailed", "no failure is known of")
+	return v.condition(kind, false, v1beta2.RestoreReasonNotFailed, "the restore has not failed")
 }

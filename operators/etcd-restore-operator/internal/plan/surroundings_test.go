@@ -68,40 +68,81 @@ func (w *world) runJob(j *simJob) {
 	j.Done, j.Failed = true, j.Result.Failure != nil
 }
 
-// runPod is the next step of a Pod: of a seed first its init container, then etcd.
+// runPod is the next step of a Pod: of a seed first its init containers, then etcd.
 func (w *world) runPod(p *simPod) {
 	d := w.diskOf(p)
 	switch {
 	case w.noCerts && w.hasTLS(p.owner):
 		p.Waiting = `secret "c-peer-tls" not found`
-	case p.restore != "" && !p.Restored:
+	case p.restore != "" && w.crowded && w.beside(p) >= 3:
+		if p.Waiting == "" {
+			w.version++
+		}
+		p.Node, p.Waiting = "", "0/3 nodes are available: 3 Insufficient memory"
+	case p.restore != "" && !p.Prepared:
 		w.version++
-		w.restoreData(p, d)
+		w.prepareData(p, d)
+	case p.restore != "" && !p.Restored:
+		w.startData(p, d)
 	case !p.Ready && (d.old || d.by != "" || p.restore == ""):
 		p.Ready = true
 		w.version++
 	}
 }
 
-// restoreData is the seed's init container.
-func (w *world) restoreData(p *simPod, d *disk) {
-	p.runAt = w.in(1, 2)
+// beside is how many other Pods of its cluster there are.
+func (w *world) beside(p *simPod) int {
+	n := 0
+	for _, other := range w.pods {
+		if other.owner == p.owner && other.Name != p.Name {
+			n++
+		}
+	}
+	return n
+}
+
+// prepareData is the seed's init container restore.
+func (w *world) prepareData(p *simPod, d *disk) {
+	p.runAt, p.Node, p.Waiting = w.in(1, 4), "node", ""
+	passing := func() {
+		p.Tries++
+		p.Waiting, p.Result = "CrashLoopBackOff: back-off 10s", &task.Result{Failure: &agent.Failure{Reason: agent.ReasonStalled, Message: "the store went silent"}}
+	}
 	switch {
-	case d.by == p.restore && d.member == p.Name:
-		p.Restored, p.Result = true, &task.Result{Already: true}
-	case !p.Leave:
-		p.Restored, p.Result = true, &task.Result{Already: true}
+	case (d.by == p.restore && d.member == p.Name) || p.Permit == PermitNone:
+		p.Prepared, p.Result = true, &task.Result{Already: true}
+	case w.badJob:
+		p.Result = &task.Result{Failure: &agent.Failure{Reason: task.ReasonCorruptSnapshot, Message: "its digest is wrong", Permanent: true}}
 	case w.badSeed:
 		p.Result = &task.Result{Failure: &agent.Failure{Reason: task.ReasonChanged, Message: "another snapshot lies there", Permanent: true}}
 	case w.chance(4):
-		p.Result = &task.Result{Failure: &agent.Failure{Reason: agent.ReasonStalled, Message: "the store went silent"}}
+		passing()
 	default:
 		if w.adoptions[p.restore] > 0 {
 			w.fail("seed %s is restored again after its adoption", p.Name)
 		}
-		*d = disk{by: p.restore, member: p.Name, revision: p.revision}
-		p.Restored, p.Result = true, &task.Result{Snapshot: found()}
+		*d = disk{prepared: p.restore, member: p.Name, revision: p.revision}
+		p.Prepared, p.Result = true, &task.Result{Snapshot: w.stored(), Revision: p.revision}
 	}
+}
+
+// startData is the seed's init container await.
+func (w *world) startData(p *simPod, d *disk) {
+	switch {
+	case p.Permit == PermitNone, d.by == p.restore:
+		p.Result = &task.Result{Already: true}
+	case p.Permit == PermitToPrepare, d.prepared != p.restore:
+		return // it waits
+	default:
+		for _, r := range w.restores {
+			if string(r.UID) == p.restore && !w.alone(r, p.Name) {
+				w.fail("seed %s starts, and old members may run", p.Name)
+			}
+		}
+		d.by = p.restore
+	}
+	p.Restored, p.runAt = true, w.in(1, 2)
+	w.version++
 }
 
 // etcdOperator is the other side of the contract: one step for one cluster.
@@ -163,8 +204,8 @@ func (w *world) adopt(c *v1beta2.EtcdCluster) bool {
 	if p == nil || p.Name != parts[1] || !p.Ready || !p.Deleting.IsZero() || p.Finished || p.owner != uid {
 		return false
 	}
-	if d := w.diskOf(p); p.Leave || d.by != by || d.revision < w.highest[uid]+minBump {
-		w.fail("seed %s is adopted: leave %t, restored by %s at %d", p.Name, p.Leave, d.by, d.revision)
+	if d := w.diskOf(p); p.Permit != PermitNone || d.by != by || d.revision <= w.highest[uid] {
+		w.fail("seed %s is adopted: permit %d, restored by %s at %d, and clients have seen %d", p.Name, p.Permit, d.by, d.revision, w.highest[uid])
 	}
 	w.say("etcd-operator: seed %s of %s is adopted", p.Name, by)
 	w.adoptions[by]++
@@ -175,7 +216,10 @@ func (w *world) adopt(c *v1beta2.EtcdCluster) bool {
 	w.members[uid] = []string{p.Name}
 	c.Status.FencedBy = ""
 	c.Status.AdoptedSeed = &v1beta2.AdoptedSeed{Restore: by, Pod: p.Name, PodUID: p.UID}
-	c.Status.CurrentVersion, c.Status.HighestRevision = "3.6.16", w.highest[uid]+500_000
+	c.Status.CurrentVersion = "3.6.16"
+	if !w.noLatch {
+		c.Status.HighestRevision = v1beta2.LatchRevision(c.Status.HighestRevision, w.diskOf(p).revision)
+	}
 	c.Status.Members.Ready = []string{p.Name}
 	return true
 }
@@ -224,12 +268,13 @@ func (w *world) heal(c *v1beta2.EtcdCluster) bool {
 	if version == "" {
 		version = "3.6.16"
 	}
-	if slices.Equal(ready, c.Status.Members.Ready) && version == c.Status.CurrentVersion {
+	latched := c.Status.HighestRevision >= w.highest[uid]+250_000
+	if slices.Equal(ready, c.Status.Members.Ready) && version == c.Status.CurrentVersion && latched {
 		return false
 	}
 	c.Status.Members.Ready, c.Status.CurrentVersion = ready, version
-	if c.Status.HighestRevision == 0 {
-		c.Status.HighestRevision = 5_000_000
+	if !latched {
+		c.Status.HighestRevision = w.highest[uid] + 5_000_000
 	}
 	return true
 }
@@ -277,7 +322,11 @@ func (w *world) fault() {
 	if !w.user {
 		return
 	}
-	switch w.r.Intn(24) {
+	switch w.r.Intn(26) {
+	case 24:
+		w.stopFirst()
+	case 25:
+		w.consent()
 	case 0:
 		w.deleteRestore()
 	case 1:
@@ -325,7 +374,7 @@ func (w *world) wipe() {
 			w.ruined = w.ruined || w.adoptions[p.restore] > 0
 		}
 		w.say("the seed %s is set up anew: %+v", p.Name, *w.diskOf(p))
-		p.Restored, p.Ready, p.runAt = false, false, w.now
+		p.Prepared, p.Restored, p.Ready, p.runAt = false, false, false, w.now
 		w.version++
 	}
 }
@@ -378,6 +427,28 @@ func (w *world) accept() {
 		r := w.restores[name]
 		w.say("EtcdRestore %s accepts old members that run", r.Name)
 		r.Spec.AcceptRunningOldMembers = true
+		r.Generation++
+		w.bump(&r.ObjectMeta)
+	}
+}
+
+// stopFirst is a user who wants the old members to be stopped first.
+func (w *world) stopFirst() {
+	for _, name := range slices.Sorted(maps.Keys(w.restores)) {
+		r := w.restores[name]
+		w.say("EtcdRestore %s wants members to be stopped first", r.Name)
+		r.Spec.StopMembers = v1beta2.StopMembersFirst
+		r.Generation++
+		w.bump(&r.ObjectMeta)
+	}
+}
+
+// consent is a user who accepts that data is lost.
+func (w *world) consent() {
+	for _, name := range slices.Sorted(maps.Keys(w.restores)) {
+		r := w.restores[name]
+		w.say("EtcdRestore %s accepts the loss of data", r.Name)
+		r.Spec.AcceptDataLoss = true
 		r.Generation++
 		w.bump(&r.ObjectMeta)
 	}

@@ -5,6 +5,7 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/etcd-operators/etcd-operators/api/v1beta2"
 	"github.com/etcd-operators/etcd-operators/shared/wording"
 )
 
@@ -14,7 +15,7 @@ func join(reason, message string) string { return reason + ": " + message }
 func split(text string) (reason, message string) {
 	reason, message, ok := strings.Cut(text, ": ")
 	if !ok || wording.Reason(reason, "") == "" || message == "" {
-		return "RestoreFailed", wording.Clip(text) + " (no more is known)"
+		return v1beta2.RestoreReasonRestoreFailed, wording.Clip(text) + " (no more is known)"
 	}
 	return reason, message
 }

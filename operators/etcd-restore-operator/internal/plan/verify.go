@@ -3,14 +3,19 @@ package plan
 import (
 	"cmp"
 	"fmt"
+	"time"
 
 	"github.com/etcd-operators/etcd-operators/api/v1beta2"
 	"github.com/etcd-operators/etcd-operators/operators/etcd-restore-operator/internal/task"
+	"github.com/etcd-operators/etcd-operators/shared/rebuild"
 	"github.com/etcd-operators/etcd-operators/shared/wording"
 )
 
 // verifying is what is said while the Job runs.
 func (v *view) verifying() string {
+	if v.spec.VerifyOnly {
+		return fmt.Sprintf("the Job %s fetches and checks the snapshot; no cluster is touched", JobName(v.Restore))
+	}
 	return fmt.Sprintf("the Job %s fetches and checks the snapshot; nothing of the cluster is touched before that has succeeded", JobName(v.Restore))
 }
 
@@ -19,8 +24,12 @@ func startJob(v *view) *step {
 	if v.last.Snapshot != nil || v.Job != nil {
 		return nil
 	}
-	return do(v1beta2.RestoreVerifying, StartJob{Name: JobName(v.Restore), Source: v.source}, "Verifying", v.verifying())
+	return do(v1beta2.RestoreVerifying, StartJob{Name: JobName(v.Restore), Source: v.source, Credentials: v.credentials()}, v1beta2.RestoreReasonVerifying, v.verifying())
 }
+
+// Hangs reports whether a Job makes no progress that Kubernetes would ever end, such as on a
+// lost node: its Pods are to be read from the API server itself before it is given up.
+func Hangs(j *Job, now time.Time) bool { return !j.Deadline.IsZero() && !now.Before(j.Deadline) }
 
 // awaitJob waits for what the Job finds. A failure is final: of those that are worth
 // another try, the Job itself makes one.
@@ -31,33 +40,50 @@ func awaitJob(v *view) *step {
 	const phase = v1beta2.RestoreVerifying
 	j := v.Job
 	r := j.Result
+	v.wakeAt(j.Deadline)
 	switch {
 	case r != nil && r.Failure != nil && (r.Failure.Permanent || j.Failed):
 		return v.fail(r.Failure.Reason, r.Failure.Message)
 	case r != nil && r.Failure == nil && r.Snapshot != nil:
 		return nil
 	case r != nil && r.Failure == nil:
-		return v.fail("ResultInvalid", fmt.Sprintf("the Job %s says that the snapshot is good, and nothing of it: its Pod's log may say why", j.Name))
+		return v.fail(v1beta2.RestoreReasonResultInvalid, fmt.Sprintf("the Job %s reports success without saying what it found: see the log of its Pod", j.Name))
+	case Hangs(j, v.Now):
+		return v.fail(j.HangReason, fmt.Sprintf("%s; then create another EtcdRestore", wording.Clip(j.HangMessage)))
 	case j.Deleting:
-		return wait(phase, "Verifying", fmt.Sprintf("the Job %s was deleted before it told what it found: it is started again", j.Name))
+		return wait(phase, v1beta2.RestoreReasonVerifying, fmt.Sprintf("the Job %s was deleted before it reported: it is recreated", j.Name))
 	case j.Failed:
 		message := j.FailMessage
 		if message == "" {
-			message = fmt.Sprintf("the Job %s failed without a report: its Pod's events and log may say why", j.Name)
+			message = fmt.Sprintf("the Job %s failed without a report: see the events and the log of its Pod", j.Name)
 		}
-		return v.fail(wording.Reason(j.FailReason, "JobFailed"), message)
+		return v.fail(wording.Reason(j.FailReason, v1beta2.RestoreReasonJobFailed), message)
 	case j.Done:
-		return do(phase, DeleteJob{Name: j.Name, UID: j.UID}, "ResultLost", fmt.Sprintf("the Job %s is complete, but its Pod was gone before its report was read: it is started again", j.Name))
+		return do(phase, DeleteJob{Name: j.Name, UID: j.UID}, v1beta2.RestoreReasonResultLost, fmt.Sprintf("the Job %s is complete, but its Pod was deleted before its report was read: recreating the Job", j.Name))
 	case r != nil:
-		s := warn(phase, wording.Reason(r.Failure.Reason, "VerificationFailed"), fmt.Sprintf("the Job %s tries again: %s", j.Name, wording.Clip(r.Failure.Message)))
+		s := warn(phase, wording.Reason(r.Failure.Reason, v1beta2.RestoreReasonVerificationFailed), fmt.Sprintf("the Job %s tries again: %s", j.Name, wording.Clip(r.Failure.Message)))
 		s.progress = true
 		return s
 	case j.Waiting != "":
-		return warn(phase, "PodNotStarting", fmt.Sprintf("the Pod of Job %s does not start: %s", j.Name, wording.Clip(j.Waiting)))
+		return warn(phase, v1beta2.RestoreReasonPodNotStarting, fmt.Sprintf("the Pod of Job %s does not start: %s", j.Name, wording.Clip(j.Waiting)))
 	}
-	s := wait(phase, "Verifying", v.verifying())
+	s := wait(phase, v1beta2.RestoreReasonVerifying, v.verifying())
 	s.progress = true
 	return s
+}
+
+// makeWay deletes a seed that could not run beside the members, since they are now to be
+// stopped first: what it takes of a node or a quota is for the Job, and for the seed after it.
+func makeWay(v *view) *step {
+	p := v.seed
+	if p == nil || !v.fenced || !v.serves() {
+		return nil
+	}
+	const phase, why = v1beta2.RestoreVerifying, "the old members are to be stopped first (spec.stopMembers)"
+	if p.Deleting.IsZero() {
+		return do(phase, DeleteSeed{Ref{p.Name, p.UID}}, v1beta2.RestoreReasonSeedDeleted, fmt.Sprintf("deleting seed %s: %s", p.Name, why))
+	}
+	return wait(phase, v1beta2.RestoreReasonSeedDeleted, fmt.Sprintf("waiting for seed %s to stop: %s", p.Name, why), "Pod "+p.Name)
 }
 
 // recordSnapshot settles which snapshot is restored, if it is the one that was asked
@@ -70,7 +96,7 @@ func recordSnapshot(v *view) *step {
 	if r := v.checkIdentity(s); r != nil {
 		return v.fail(r.reason, r.message)
 	}
-	return record(v1beta2.RestoreVerifying, "SnapshotVerified", describe(s), func(st *v1beta2.RestoreStatus) { st.Snapshot = s }).news()
+	return record(v1beta2.RestoreVerifying, v1beta2.RestoreReasonSnapshotVerified, describe(s), func(st *v1beta2.RestoreStatus) { st.Snapshot = s }).news()
 }
 
 // snapshotOf is what is written of a snapshot.
@@ -87,6 +113,9 @@ func snapshotOf(s *task.Snapshot) *v1beta2.RestoreSnapshot {
 		EtcdVersion:  wording.Clip(s.EtcdVersion),
 		ClusterID:    wording.Clip(s.ClusterID),
 		Compression:  v1beta2.Compression(wording.Clip(s.Compression)),
+
+		ClearedAlarms: wording.Clip(s.Alarms),
+		AuthEnabled:   s.AuthEnabled,
 	}
 }
 
@@ -122,12 +151,12 @@ func (v *view) checkTold(s *v1beta2.RestoreSnapshot, told *stored) *refusal {
 }
 
 // checkSnapshot fails a restore that the cluster could not serve, as long as no seed is
-// made.
+// made, or old members serve: a seed may have been made before these were to be stopped first.
 func checkSnapshot(v *view) *step {
-	if v.last.SeedMember != "" {
+	if v.last.SeedMember != "" && !v.serves() {
 		return nil
 	}
-	for _, check := range []func() *refusal{v.checkVersion, v.checkVolume, v.checkRevision} {
+	for _, check := range []func() *refusal{v.checkVersion, v.checkVolume, v.checkQuota, v.checkEmpty, v.checkRevision} {
 		if r := check(); r != nil {
 			return v.fail(r.reason, r.message)
 		}
@@ -135,12 +164,12 @@ func checkSnapshot(v *view) *step {
 	return nil
 }
 
-// volumeSlack is what etcd needs on a volume beside its database, in bytes: 160 MiB, for
-// two segments of its log of 64 MB each, which are made at once, and for what is written
-// at first. The agent looks for as much before it fetches anything.
-const volumeSlack = int64(160 << 20)
+// volumeSlack is what etcd needs on a volume beside its database, in bytes: the agent looks
+// for as much before it fetches anything. The snapshot is fetched to where its database
+// stays, so there is never a second copy.
+const volumeSlack = int64(rebuild.Slack)
 
-// checkVolume refuses a seed that would fill its volume.
+// checkVolume refuses volumes that the database would fill.
 func (v *view) checkVolume() *refusal {
 	spec := v.clusterSpec()
 	if !spec.Persistent() {
@@ -150,26 +179,22 @@ func (v *view) checkVolume() *refusal {
 	if !ok {
 		return nil
 	}
-	need := sum(v.staged(), v.last.Snapshot.DatabaseSize, volumeSlack)
+	need := sum(v.last.Snapshot.DatabaseSize, volumeSlack)
 	if storage.Value() >= need {
 		return nil
 	}
-	return &refusal{"VolumeTooSmall", fmt.Sprintf(
-		"members of the EtcdCluster %s have volumes of %s (persistentVolumeClaimSpec), and the seed needs %s, for the snapshot, its database of %s and etcd's log: restore to a new cluster with larger ones, by clusterTemplate",
-		v.name, v1beta2.ReadableSize(storage.Value()), v1beta2.ReadableSize(need), v1beta2.ReadableSize(v.last.Snapshot.DatabaseSize))}
+	return &refusal{v1beta2.RestoreReasonVolumeTooSmall, fmt.Sprintf(
+		"volume too small: members of the EtcdCluster %s have volumes of %s, and the seed needs %s, for its database of %s and etcd's log; raise spec.pod.persistentVolumeClaimSpec.resources.requests.storage to at least %s, and create another EtcdRestore",
+		v.name, v1beta2.ReadableSize(storage.Value()), v1beta2.ReadableSize(need), v1beta2.ReadableSize(v.last.Snapshot.DatabaseSize), quantity(need))}
 }
 
-// staged is what lies on the seed's volume beside the database while it is restored:
-// what was fetched, or unpacked. A file on another volume is read where it lies.
-func (v *view) staged() int64 {
-	s := v.last.Snapshot
-	switch {
-	case s.Compression != "":
-		return s.DatabaseSize
-	case v.source.PVC != nil:
-		return 0
+// quantity is a size of at least n bytes as a spec has it.
+func quantity(n int64) string {
+	const mebibyte = 1 << 20
+	if n > maxRevision {
+		n = maxRevision
 	}
-	return s.Size
+	return fmt.Sprintf("%dMi", (n+mebibyte-1)/mebibyte)
 }
 
 // sum adds sizes, and is the largest of all rather than too large.

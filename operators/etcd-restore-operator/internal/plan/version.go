@@ -2,9 +2,11 @@ package plan
 
 import (
 	"fmt"
-	"strconv"
 	"strings"
 
+	"github.com/coreos/go-semver/semver"
+
+	"github.com/etcd-operators/etcd-operators/api/v1beta2"
 	"github.com/etcd-operators/etcd-operators/shared/wording"
 )
 
@@ -13,20 +15,15 @@ type minor struct{ major, minor int }
 
 // parseMinor reads "3.6", "3.6.16" and "v3.6.16-rc.0".
 func parseMinor(s string) (minor, bool) {
-	s, _, _ = strings.Cut(strings.TrimPrefix(s, "v"), "-")
-	parts := strings.Split(s, ".")
-	if len(parts) < 2 || len(parts) > 3 {
+	s = strings.TrimPrefix(s, "v")
+	if strings.Count(s, ".") == 1 {
+		s += ".0"
+	}
+	v, err := semver.NewVersion(s)
+	if err != nil {
 		return minor{}, false
 	}
-	var n [3]int
-	for i, p := range parts {
-		x, err := strconv.Atoi(p)
-		if err != nil || x < 0 || len(p) > 4 {
-			return minor{}, false
-		}
-		n[i] = x
-	}
-	return minor{n[0], n[1]}, true
+	return minor{int(v.Major), int(v.Minor)}, true
 }
 
 func (m minor) String() string { return fmt.Sprintf("%d.%d", m.major, m.minor) }
@@ -51,7 +48,7 @@ func (v *view) version() string {
 	return v.clusterSpec().EtcdVersion()
 }
 
-// checkVersion says why the cluster's etcd can't read the snapshot; nil if it can, or if
+// checkVersion says why the cluster's etcd cannot read the snapshot; nil if it can, or if
 // its version is not known yet.
 func (v *view) checkVersion() *refusal {
 	target := v.version()
@@ -60,14 +57,14 @@ func (v *view) checkVersion() *refusal {
 	}
 	t, ok := parseMinor(target)
 	if !ok {
-		return &refusal{"VersionUnknown", fmt.Sprintf("the EtcdCluster %s is to run etcd %q, which is no version: correct its spec.version", v.name, wording.Clip(target))}
+		return &refusal{v1beta2.RestoreReasonVersionUnknown, fmt.Sprintf("the EtcdCluster %s is to run etcd %q, which is no version: correct its spec.version", v.name, wording.Clip(target))}
 	}
 	d, ok := parseMinor(v.last.Snapshot.EtcdVersion)
 	if !ok {
-		return &refusal{"VersionUnknown", fmt.Sprintf("the snapshot is of etcd %q, which is no version", wording.Clip(v.last.Snapshot.EtcdVersion))}
+		return &refusal{v1beta2.RestoreReasonVersionUnknown, fmt.Sprintf("the snapshot is of etcd %q, which is no version", wording.Clip(v.last.Snapshot.EtcdVersion))}
 	}
 	if !t.reads(d) {
-		return &refusal{"VersionMismatch", fmt.Sprintf(
+		return &refusal{v1beta2.RestoreReasonVersionMismatch, fmt.Sprintf(
 			"the snapshot is of etcd %s and the EtcdCluster %s runs %s: a snapshot is restored to its own minor version, or to the next one; restore it to a cluster of etcd %s (by clusterTemplate with version %s.x), and upgrade that",
 			d, v.name, target, d, d)}
 	}

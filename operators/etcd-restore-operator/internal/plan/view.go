@@ -30,7 +30,7 @@ type view struct {
 	there bool
 	// mark, by, lifted, seeded and adoptedBy are what the EtcdCluster says of fences.
 	mark, by, lifted, seeded, adoptedBy string
-	// fenced is true while etcd-operator leaves the cluster to this restore, and offered
+	// fenced is true while etcd-operator has suspended its reconciliation, and offered
 	// while the cluster has a seed of this restore to adopt.
 	fenced, offered bool
 	// adopted is true from the hand-off on, for good.
@@ -56,6 +56,9 @@ func newView(o Observation) *view {
 		o.Restore = &v1beta2.EtcdRestore{}
 	}
 	r := o.Restore
+	if r.Spec.VerifyOnly {
+		o = hideCluster(o)
+	}
 	v := &view{
 		Observation: o,
 		spec:        &r.Spec,
@@ -111,7 +114,7 @@ func (v *view) readClaims() {
 		case c.Name == v.last.SeedMember && !c.Retired:
 			v.seedClaim = c
 		case c.Deleting:
-			// It is nobody's any more.
+			// No member starts on it.
 		case c.Retired:
 			v.retired = append(v.retired, Ref{c.Name, c.UID})
 		default:
@@ -122,12 +125,49 @@ func (v *view) readClaims() {
 
 // hasEnded is true for a restore that will do nothing more.
 func (v *view) hasEnded() bool {
-	return v.last.Phase == v1beta2.RestoreComplete || v.last.Phase == v1beta2.RestoreFailed || v.predecessors()
+	switch v.last.Phase {
+	case v1beta2.RestoreComplete, v1beta2.RestoreFailed, v1beta2.RestoreVerified:
+		return true
+	default:
+		return v.predecessors()
+	}
 }
 
 // predecessors is true for a restore that the archived operator carried out.
 func (v *view) predecessors() bool {
 	return v.last.Phase == v1beta2.RestoreNone && v.last.HandOffTime == nil && (v.last.Succeeded || v.last.Reason != "")
+}
+
+// serves reports whether old members may serve clients: such as are not being stopped.
+func (v *view) serves() bool {
+	return slices.ContainsFunc(v.old, func(p Pod) bool { return p.Deleting.IsZero() })
+}
+
+// stopsFirst reports whether the old members are stopped before the seed is made. A seed
+// that is prepared, or at work, is not given up for that.
+func (v *view) stopsFirst() bool {
+	if v.spec.StopMembers != v1beta2.StopMembersFirst || v.fresh {
+		return false
+	}
+	p := v.seed
+	return p == nil || !p.Deleting.IsZero() || p.Finished || (p.Permit == PermitToPrepare && !p.Prepared && p.Waiting != "")
+}
+
+// preparing is the phase in which a seed is made: nothing is given up before the members
+// are stopped.
+func (v *view) preparing() v1beta2.RestorePhase {
+	if v.serves() || v.fresh {
+		return v1beta2.RestoreVerifying
+	}
+	return v1beta2.RestoreSeeding
+}
+
+// stopping is the phase in which the old members are stopped.
+func (v *view) stopping() v1beta2.RestorePhase {
+	if v.last.SeedMember == "" {
+		return v1beta2.RestoreFencing
+	}
+	return v1beta2.RestoreSeeding
 }
 
 // persistent reports whether members have volumes.

@@ -9,6 +9,7 @@ import (
 	"time"
 
 	apiequality "k8s.io/apimachinery/pkg/api/equality"
+	"k8s.io/apimachinery/pkg/api/resource"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
 
@@ -26,22 +27,31 @@ type config struct {
 	fresh      bool // the restore makes its cluster, from another one's spec or a template
 	template   bool
 	unseen     bool // etcd-operator has never looked at the cluster
-	badJob     bool // the snapshot is no good
-	badSeed    bool // it can't be restored
-	timeout    int64
-	faults     int // steps in which things go wrong
-	quiet      int // steps before all that is wrong is ended, when only one thing is
-	user       bool
-	lag        int // how many changes a cache may be behind
+	badJob     bool // the snapshot is no good, whoever looks at it
+	badSeed    bool // the seed's Pod can't restore it
+	first      bool // members are stopped first
+	crowded    bool // no node holds a seed beside three members
+	silent     bool // members do not tell their revision
+	busy       bool // members write so much that they come near where the seed begins
+	// empty snapshots hold no key, which allowEmpty consents to; the others do not fit the
+	// cluster.
+	empty, allowEmpty, smallQuota, smallVolume bool
+
+	timeout int64
+	faults  int // steps in which things go wrong
+	quiet   int // steps before all that is wrong is ended, when only one thing is
+	user    bool
+	lag     int // how many changes a cache may be behind
 	// tls is true of clusters with TLS. With switchTLS, a template has none where the
 	// cluster has, or the other way round.
 	tls, switchTLS bool
 	// At these moments, counted in chances to crash, something happens; 0: never.
-	crashAt, deleteAt, dropAt, acceptAt, vanishAt, wipeAt, pauseAt, stickAt, secondAt, anewAt, certsAt int
-	crashEvery                                                                                         int  // crash at each such chance; 0: not
-	truthOnly                                                                                          bool // decisions are judged by what comes of them alone
+	crashAt, deleteAt, dropAt, acceptAt, vanishAt, wipeAt, pauseAt, stickAt, secondAt, anewAt, certsAt, firstAt int
+	crashEvery                                                                                                  int  // crash at each such chance; 0: not
+	truthOnly                                                                                                   bool // decisions are judged by what comes of them alone
 	// Bugs of the operator around the planner.
 	staleBackward bool // caches are believed while a restore is rolled back
+	noLatch       bool // etcd-operator leaves the highest revision as it is when it adopts
 	noLive        bool // actions are carried out without their preconditions
 }
 
@@ -54,6 +64,9 @@ func randomConfig(r *rand.Rand) config {
 		c.timeout = int64(10 + r.Intn(60))
 	}
 	c.tls, c.switchTLS = r.Intn(3) == 0, r.Intn(3) == 0
+	c.first, c.crowded, c.silent, c.busy = r.Intn(4) == 0, r.Intn(8) == 0, r.Intn(4) == 0, r.Intn(6) == 0
+	c.empty, c.allowEmpty = r.Intn(10) == 0, r.Intn(3) > 0
+	c.smallQuota, c.smallVolume = r.Intn(20) == 0, r.Intn(20) == 0
 	return c
 }
 
@@ -63,7 +76,9 @@ type disk struct {
 	old bool
 	// by and member say which restore made it, for whom; empty for an empty disk.
 	by, member string
-	revision   int64
+	// prepared is the restore that has rebuilt its database there, beside the data.
+	prepared string
+	revision int64
 }
 
 type simPod struct {
@@ -138,12 +153,14 @@ type world struct {
 	// and adoptions are counted by restore.
 	highest   map[string]int64
 	adoptions map[string]int
-	over      map[string]bool // restores that have ended, by uid
-	ruined    bool            // the data of a seed that was adopted is lost
-	noCerts   bool            // the certificates of clusters with TLS are not right
-	idle      int             // looks that came to nothing and were to be followed at once
-	trace     []string
-	broken    string
+	// stopped are the restores that have stopped a member, by uid.
+	stopped map[string]bool
+	over    map[string]bool // restores that have ended, by uid
+	ruined  bool            // the data of a seed that was adopted is lost
+	noCerts bool            // the certificates of clusters with TLS are not right
+	idle    int             // looks that came to nothing and were to be followed at once
+	trace   []string
+	broken  string
 }
 
 func newWorld(seed int64, c config, p planner) *world {
@@ -152,7 +169,7 @@ func newWorld(seed int64, c config, p planner) *world {
 		state:   state{restores: map[string]*v1beta2.EtcdRestore{}, clusters: map[string]*v1beta2.EtcdCluster{}, jobs: map[string]*simJob{}},
 		wakeAt:  map[string]time.Time{},
 		looked:  map[string]int{},
-		members: map[string][]string{}, madeBy: map[string]string{}, adoptions: map[string]int{}, over: map[string]bool{},
+		members: map[string][]string{}, madeBy: map[string]string{}, adoptions: map[string]int{}, stopped: map[string]bool{}, over: map[string]bool{},
 		highest: map[string]int64{},
 	}
 	w.addCluster("c", nil)
@@ -198,6 +215,12 @@ func (w *world) addCluster(name string, c *v1beta2.EtcdCluster) {
 		if w.tls {
 			c.Spec.TLS, c.Status.TLS = &v1beta2.TLSPolicy{Auto: &v1beta2.AutoTLS{}}, &v1beta2.TLSStatus{Trust: "authorities"}
 		}
+		if w.smallQuota {
+			c.Spec.Etcd = &v1beta2.EtcdPolicy{QuotaBackendBytes: new(resource.MustParse("16Mi"))}
+		}
+		if w.smallVolume && w.persistent {
+			c.Spec.Pod.PersistentVolumeClaimSpec.Resources.Requests["storage"] = resource.MustParse("32Mi")
+		}
 		if w.unseen {
 			c.Status = v1beta2.ClusterStatus{}
 			c.Spec.Version = "3.6.1"
@@ -212,7 +235,11 @@ func (w *world) addCluster(name string, c *v1beta2.EtcdCluster) {
 func (w *world) addRestore(name string, fresh bool) {
 	r := newRestore(name, w.uid("restore"))
 	r.CreationTimestamp = metav1.NewTime(w.now)
-	r.Spec.TimeoutInSecond = w.timeout
+	r.Spec.AllowEmptySnapshot = w.allowEmpty
+	r.Spec.TimeoutInSecond, r.Spec.AcceptDataLoss = w.timeout, w.faults == 0 || w.r.Intn(2) == 0
+	if w.first {
+		r.Spec.StopMembers = v1beta2.StopMembersFirst
+	}
 	switch {
 	case fresh && w.template:
 		r.Name, r.Spec.EtcdCluster = "n", nil
@@ -323,6 +350,7 @@ func (w *world) events() {
 	}{
 		{w.deleteAt, w.deleteRestore}, {w.dropAt, w.dropCluster}, {w.acceptAt, w.accept},
 		{w.vanishAt, w.vanish}, {w.wipeAt, w.wipe}, {w.pauseAt, w.pause}, {w.stickAt, w.stick}, {w.secondAt, w.second}, {w.anewAt, w.anew}, {w.certsAt, w.loseCertificates},
+		{w.firstAt, w.stopFirst},
 	} {
 		if e.at > 0 && e.at == w.chances {
 			e.do()
@@ -372,8 +400,12 @@ func (w *world) run() {
 
 // settle ends all that is wrong.
 func (w *world) settle() {
-	w.calm, w.settled, w.noCerts = true, true, false
+	w.calm, w.settled, w.noCerts, w.busy = true, true, false, false
 	w.say("calm")
+	w.consent()
+	if w.crowded {
+		w.stopFirst()
+	}
 	for _, c := range w.clusters {
 		c.Spec.Paused = false
 		w.bump(&c.ObjectMeta)
@@ -388,6 +420,7 @@ func (w *world) settle() {
 func (w *world) step() {
 	w.now = w.now.Add(time.Second)
 	w.kubernetes()
+	w.clientsWrite()
 	for _, name := range slices.Sorted(maps.Keys(w.clusters)) {
 		if w.calm || w.r.Intn(3) == 0 {
 			w.etcdOperator(w.clusters[name])
@@ -450,7 +483,7 @@ func (w *world) observe(name string) (Observation, bool) {
 		o.Template = get(t)
 	}
 	for _, other := range cache(0).restores {
-		if other.UID != r.UID && ClusterName(other) == ClusterName(r) && other.Status.Phase != v1beta2.RestoreComplete && other.Status.Phase != v1beta2.RestoreFailed {
+		if other.UID != r.UID && ClusterName(other) == ClusterName(r) && !isOver(other.Status.Phase) {
 			before := other.CreationTimestamp.Before(&r.CreationTimestamp) || (other.CreationTimestamp.Equal(&r.CreationTimestamp) && other.UID < r.UID)
 			o.Others = append(o.Others, Other{Name: other.Name, UID: string(other.UID), Before: before})
 		}
@@ -498,6 +531,10 @@ func (w *world) reconcile(name string) {
 		return
 	}
 	d := w.plan(o)
+	if d.AskRevision {
+		o.Asked, o.Reported = true, w.reported(&o)
+		d = w.plan(o)
+	}
 	switch d.Action.(type) {
 	case StartJob, CreateCluster, CreateSeedClaim, CreateSeed:
 		if w.chance(15) {
@@ -588,9 +625,12 @@ func (w *world) checkWrite(r *v1beta2.EtcdRestore, d *Decision) {
 	if w.over[uid] && st.Phase != r.Status.Phase {
 		w.fail("restore %s is over, and is %s", uid, st.Phase)
 	}
-	w.over[uid] = w.over[uid] || st.Phase == v1beta2.RestoreComplete || st.Phase == v1beta2.RestoreFailed
-	if st.Succeeded && w.adoptions[uid] == 0 {
+	w.over[uid] = w.over[uid] || isOver(st.Phase)
+	if st.Succeeded && w.adoptions[uid] == 0 && !r.Spec.VerifyOnly {
 		w.fail("restore %s is called a success, and its seed was not adopted", uid)
+	}
+	if (w.badJob || w.badSeed && !w.first) && w.stopped[uid] && !w.asksFirst(uid) {
+		w.fail("members were stopped for restore %s, which could not be prepared", uid)
 	}
 	if st.Phase == v1beta2.RestoreFailed && w.adoptions[uid] > 0 && w.lives(st.ClusterUID) {
 		w.fail("restore %s is called a failure, and its seed was adopted", uid)
@@ -622,7 +662,7 @@ func (w *world) checkRest() {
 		switch {
 		case r.DeletionTimestamp != nil:
 			w.fail("EtcdRestore %s does not go: %s", name, r.Status.Phase)
-		case r.Status.Phase != v1beta2.RestoreComplete && r.Status.Phase != v1beta2.RestoreFailed:
+		case !isOver(r.Status.Phase):
 			w.fail("EtcdRestore %s has not ended: %s, waiting for %v: %+v", name, r.Status.Phase, r.Status.WaitingFor, r.Status.Conditions)
 		case slices.Contains(r.Finalizers, v1beta2.FinalizerRestore):
 			w.fail("EtcdRestore %s is %s and holds the finalizer", name, r.Status.Phase)
@@ -667,5 +707,61 @@ func (w *world) result() *task.Result {
 	case w.chance(4):
 		return &task.Result{Failure: &agent.Failure{Reason: agent.ReasonStalled, Message: "the store went silent"}}
 	}
-	return &task.Result{Snapshot: found()}
+	return &task.Result{Snapshot: w.stored()}
+}
+
+// stored is the snapshot that lies at the source.
+func (w *world) stored() *task.Snapshot {
+	s := found()
+	if w.empty {
+		s.TotalKeys, s.Revision = 0, 1
+	}
+	return s
+}
+
+// asksFirst is true if an EtcdRestore wants members to be stopped first.
+func (w *world) asksFirst(uid string) bool {
+	for _, r := range w.restores {
+		if string(r.UID) == uid {
+			return r.Spec.StopMembers == v1beta2.StopMembersFirst
+		}
+	}
+	return false
+}
+
+// reported is what the members that serve tell of their revision.
+func (w *world) reported(o *Observation) int64 {
+	if w.silent || o.Cluster == nil || !w.busy && w.chance(4) {
+		return 0
+	}
+	for _, p := range w.pods {
+		if p.owner == string(o.Cluster.UID) && p.restore == "" && p.Deleting.IsZero() {
+			return w.highest[p.owner]
+		}
+	}
+	return 0
+}
+
+// isFenced is true for the EtcdCluster of a uid of which etcd-operator tells nothing new.
+func (w *world) isFenced(uid string) bool {
+	for _, c := range w.clusters {
+		if string(c.UID) == uid {
+			return c.Status.FencedBy != ""
+		}
+	}
+	return false
+}
+
+// clientsWrite lets members that serve write.
+func (w *world) clientsWrite() {
+	for _, p := range w.pods {
+		if p.restore != "" || !p.Ready {
+			continue
+		}
+		n := int64(w.r.Intn(10_000))
+		if w.busy && !w.silent && w.isFenced(p.owner) {
+			n = int64(w.r.Intn(20_000_000)) // more than etcd can: preparing takes seconds here
+		}
+		w.highest[p.owner] += n
+	}
 }

@@ -18,9 +18,20 @@ const Env = "ETCD_RESTORE_TASK"
 const (
 	// ContainerVerify is the one container of the Job's Pod.
 	ContainerVerify = "verify"
-	// ContainerRestore is the seed's init container.
+	// ContainerImage is the seed's init container that shows that its node has etcd's image
+	// and can run it.
+	ContainerImage = "check-image"
+	// ContainerRestore is the seed's init container that fetches and checks the snapshot,
+	// and rebuilds the database beside the data dir.
 	ContainerRestore = "restore"
+	// ContainerAwait is the one after that. It waits for the start permit, makes what was
+	// rebuilt the data dir, and ends.
+	ContainerAwait = "await"
 )
+
+// Prepare follows the EtcdRestore's uid in the annotation restore-permit while the seed may
+// prepare its database, and not start. The uid alone is the start permit.
+const Prepare = "/prepare"
 
 // ProgressPort is where the agent serves its Progress, at ProgressPath, while it runs.
 const (
@@ -28,22 +39,33 @@ const (
 	ProgressPath = "/progress"
 )
 
-// Task is what one Pod does: it verifies a snapshot, or, with Member, restores it.
+// Task is what one container does: it verifies a snapshot, or, with Member, restores it.
 type Task struct {
 	// Of S3 and PVC, one is set: where the snapshot lies.
 	S3  *agent.S3  `json:"s3,omitempty"`
 	PVC *agent.PVC `json:"pvc,omitempty"`
-	// Scratch is a folder for what can't be checked where it lies.
+	// Scratch is a folder for what cannot be checked where it lies.
 	Scratch string `json:"scratch,omitempty"`
+	// ScratchLimit is how many bytes it may hold before the kubelet evicts the Pod; 0: any.
+	ScratchLimit int64 `json:"scratchLimit,omitempty"`
 
 	// SkipHashCheck takes a snapshot that ends without a digest.
 	SkipHashCheck bool `json:"skipHashCheck,omitempty"`
 	// ClusterID is the only cluster whose snapshot is taken; empty: any is.
 	ClusterID string `json:"clusterID,omitempty"`
-	// Want is what a verification has found, of a restore: nothing else is restored.
+	// Credentials are what etcd-operator will show the restored cluster; nil: they are
+	// not checked.
+	Credentials *Credentials `json:"credentials,omitempty"`
+	// Catalogue asks for a list of what lies under the prefix of S3, beside the newest.
+	Catalogue bool `json:"catalogue,omitempty"`
+	// Want is what a verification has found, of a restore: nothing else is restored. nil:
+	// nobody has verified it before, and the restore does.
 	Want *Snapshot `json:"want,omitempty"`
 	// Member is the member whose data dir is made; nil to verify.
 	Member *Member `json:"member,omitempty"`
+	// Await waits for the start permit of what another container has prepared, and makes
+	// it the data dir; of the place of the snapshot nothing is set then.
+	Await bool `json:"await,omitempty"`
 
 	// Timeout bounds the whole; 0: nothing does, as long as the transfer makes
 	// progress. In JSON it is in nanoseconds.
@@ -51,6 +73,19 @@ type Task struct {
 	// Restore is namespace/name of the EtcdRestore, and UID its uid.
 	Restore string `json:"restore"`
 	UID     string `json:"uid"`
+}
+
+// Credentials are those that an EtcdCluster has for etcd's authentication. The agent
+// compares them with the users of the snapshot, and tells nobody what they are.
+type Credentials struct {
+	// Secret is the name of spec.auth.rootSecret, which is mounted at Dir; both are empty
+	// if there is none.
+	Secret string `json:"secret,omitempty"`
+	Dir    string `json:"dir,omitempty"`
+	// CommonName is the name in the operator's client certificate, if the operator issues
+	// it. Of one that somebody else keeps, the Secret is mounted at TLSDir.
+	CommonName string `json:"commonName,omitempty"`
+	TLSDir     string `json:"tlsDir,omitempty"`
 }
 
 // Member is the seed.
@@ -63,10 +98,12 @@ type Member struct {
 	// DataDir is etcd's data dir; all else that the restore writes is beside it, on the
 	// same volume.
 	DataDir string `json:"dataDir"`
-	// LeaveFile is where the Pod's annotation restore-leave is seen.
-	LeaveFile string `json:"leaveFile"`
-	// Revision is where the cluster begins; what is older counts as compacted.
+	// PermitFile is where the Pod's annotation restore-permit is seen.
+	PermitFile string `json:"permitFile"`
+	// Revision is where the cluster begins at least; what is older counts as compacted.
 	Revision int64 `json:"revision"`
+	// Bump is by how much it begins beyond the snapshot's revision at least.
+	Bump int64 `json:"bump,omitempty"`
 }
 
 // Result is what became of a Task. The agent writes it to its termination message as
@@ -74,8 +111,13 @@ type Member struct {
 type Result struct {
 	// Snapshot is what was found.
 	Snapshot *Snapshot `json:"snapshot,omitempty"`
-	// Already says that the data dir had been restored before, or may not be any more,
-	// and that nothing was done.
+	// Catalogue is what lies under the prefix, if it was asked for; a failure may have one,
+	// too.
+	Catalogue *Catalogue `json:"catalogue,omitempty"`
+	// Revision is where the cluster begins, of a database that was rebuilt.
+	Revision int64 `json:"revision,omitempty"`
+	// Already says that nothing was done: the data dir was restored before, or the permit
+	// was withdrawn.
 	Already bool `json:"already,omitempty"`
 	// Started and Finished bound the agent's work.
 	Started  time.Time `json:"started"`
@@ -103,6 +145,11 @@ type Snapshot struct {
 	ClusterID string `json:"clusterID,omitempty"`
 	// Compression is empty or "zstd".
 	Compression string `json:"compression,omitempty"`
+	// Alarms are the kinds of the alarms that were raised when it was taken, such as
+	// "NOSPACE,CORRUPT". The restored cluster has none of them.
+	Alarms string `json:"alarms,omitempty"`
+	// AuthEnabled says that etcd's authentication was enabled.
+	AuthEnabled bool `json:"authEnabled,omitempty"`
 }
 
 // Progress is how far a transfer is.
@@ -110,4 +157,28 @@ type Progress struct {
 	// Fetched of Total bytes; Total is 0 while it is not known.
 	Fetched int64 `json:"fetched"`
 	Total   int64 `json:"total"`
+}
+
+// MaxEntries is how many entries a Catalogue has at most: what is of use the day after a
+// loss, and fits into a termination message.
+const MaxEntries = 20
+
+// Catalogue is what lies under a prefix, in few bytes.
+type Catalogue struct {
+	// Total is how many snapshots there are, and Others how many other objects.
+	Total  int64 `json:"total"`
+	Others int64 `json:"others,omitempty"`
+	// Base is what the locations of all entries begin with.
+	Base string `json:"base,omitempty"`
+	// Entries are the newest, at most MaxEntries, the newest first.
+	Entries []Entry `json:"entries,omitempty"`
+}
+
+// Entry is a snapshot of a Catalogue.
+type Entry struct {
+	// Name is its location without the Base.
+	Name string `json:"n"`
+	Size int64  `json:"s,omitempty"`
+	// ClusterID is empty if the object does not tell.
+	ClusterID string `json:"c,omitempty"`
 }

@@ -1,0 +1,178 @@
+package agent
+
+import (
+	"cmp"
+	"context"
+	"encoding/json"
+	"slices"
+	"strings"
+	"unicode"
+	"unicode/utf8"
+
+	"github.com/etcd-operators/etcd-operators/operators/etcd-restore-operator/internal/task"
+	"github.com/etcd-operators/etcd-operators/shared/agent/runner"
+	"github.com/etcd-operators/etcd-operators/shared/objectstore"
+	"github.com/etcd-operators/etcd-operators/shared/snapshotname"
+)
+
+const (
+	// maxCandidates is of how many snapshots the agent keeps track, the newest ones: some
+	// 300 KiB. It is also how many it asks for their cluster.
+	maxCandidates = 1000
+	// maxPaths is how many paths a message names.
+	maxPaths = 3
+	// maxLocation is the longest location that a status holds whole, in bytes.
+	maxLocation = 1000
+	// maxCatalogue is how many bytes of a termination message a catalogue may take: the
+	// rest is for the snapshot, or the failure.
+	maxCatalogue = 2400
+)
+
+// lying is a snapshot under the prefix.
+type lying struct {
+	objectstore.Object
+	snapshotname.Snapshot
+	path string
+}
+
+// listing is what lies under the prefix.
+type listing struct {
+	// newest are the newest snapshots, the newest first.
+	newest        []lying
+	total, others int64
+	// paths are some of those that the snapshots have which may be chosen, in order.
+	paths []string
+}
+
+// choose finds the newest snapshot under the prefix, once: from then on it is that one,
+// whatever is stored meanwhile.
+func (j *job) choose(ctx context.Context, store *objectstore.Store) error {
+	if j.chosen != nil {
+		return nil
+	}
+	where := store.URL(j.task.S3.Prefix)
+	all, err := list(ctx, store, j.task.S3.Prefix)
+	if err != nil {
+		return err
+	}
+	if j.task.Catalogue {
+		j.result.Catalogue = catalogue(ctx, store, all)
+	}
+	candidates := slices.DeleteFunc(slices.Clone(all.newest), func(l lying) bool { return snapshotname.Marked(l.path) })
+	switch {
+	case len(candidates) == 0:
+		return runner.Refuse(task.ReasonSnapshotNotFound, "no snapshot lies under %s whose name ends in _v<revision>_<time> and that a quorum has confirmed (%d with such names were not confirmed, and %d objects have other names): correct s3.prefix, or name one in s3.path", where, all.total, all.others)
+	case j.task.ClusterID == "" && !j.task.Catalogue && len(all.paths) > 1:
+		return runner.Refuse(task.ReasonAmbiguousPrefix, "snapshots of several backups lie under %s (%s), and nothing says which cluster's is meant: write a longer s3.prefix, or spec.clusterID", where, strings.Join(all.paths[:min(len(all.paths), maxPaths)], ", "))
+	}
+	chosen := &candidates[0]
+	if j.task.ClusterID != "" {
+		if chosen, err = j.ofCluster(ctx, store, candidates); err != nil {
+			return err
+		}
+	}
+	j.log.Info("chose the newest snapshot", "location", store.URL(chosen.Key), "etag", chosen.ETag, "of", all.total)
+	j.chosen = &chosen.Object
+	return nil
+}
+
+// list reads what lies under a prefix, however much that is.
+func list(ctx context.Context, store *objectstore.Store, prefix string) (*listing, error) {
+	all := &listing{}
+	for o, err := range store.List(ctx, prefix) {
+		if err != nil {
+			return nil, err
+		}
+		path, s, ok := snapshotname.ParseAny(o.Key)
+		if !ok || len(store.URL(o.Key)) > maxLocation || !utf8.ValidString(o.Key) || strings.ContainsFunc(o.Key, unicode.IsControl) {
+			all.others++
+			continue
+		}
+		all.add(lying{o, s, path})
+	}
+	all.trim()
+	return all, nil
+}
+
+// add adds a snapshot.
+func (l *listing) add(s lying) {
+	l.total++
+	l.newest = append(l.newest, s)
+	if len(l.newest) >= 2*maxCandidates {
+		l.trim()
+	}
+	if !snapshotname.Marked(s.path) && len(l.paths) <= maxPaths && !slices.Contains(l.paths, s.path) {
+		l.paths = append(l.paths, s.path)
+	}
+}
+
+// trim keeps the newest, by the time in their names.
+func (l *listing) trim() {
+	slices.SortFunc(l.newest, func(a, b lying) int {
+		return cmp.Or(b.Time.Compare(a.Time), cmp.Compare(b.Name, a.Name))
+	})
+	l.newest = l.newest[:min(len(l.newest), maxCandidates)]
+}
+
+// ofCluster is the newest that is of the task's cluster, as the objects tell.
+func (j *job) ofCluster(ctx context.Context, store *objectstore.Store, candidates []lying) (*lying, error) {
+	for i := range candidates {
+		o, err := store.Stat(ctx, candidates[i].Key)
+		if err != nil {
+			return nil, err
+		}
+		if o.Metadata[clusterIDKey] == j.task.ClusterID {
+			return &candidates[i], nil
+		}
+	}
+	return nil, runner.Refuse(task.ReasonWrongCluster, "none of the newest %d snapshots under %s tells that it is of cluster %s: correct spec.clusterID or s3.prefix, or name a snapshot in s3.path (those of the predecessor do not tell)", len(candidates), store.URL(j.task.S3.Prefix), j.task.ClusterID)
+}
+
+// catalogue is what is reported of a listing.
+func catalogue(ctx context.Context, store *objectstore.Store, all *listing) *task.Catalogue {
+	c := &task.Catalogue{Total: all.total, Others: all.others}
+	for _, l := range all.newest[:min(len(all.newest), task.MaxEntries)] {
+		e := task.Entry{Name: store.URL(l.Key), Size: l.Size}
+		if o, err := store.Stat(ctx, l.Key); err == nil { // else it is told without
+			e.ClusterID = o.Metadata[clusterIDKey]
+		}
+		c.Entries = append(c.Entries, e)
+	}
+	c.Base = common(c.Entries)
+	for i := range c.Entries {
+		c.Entries[i].Name = c.Entries[i].Name[len(c.Base):]
+	}
+	return c
+}
+
+// common is what the names of all entries begin with.
+func common(entries []task.Entry) string {
+	if len(entries) == 0 {
+		return ""
+	}
+	base := entries[0].Name
+	for _, e := range entries[1:] {
+		n := 0
+		for n < min(len(base), len(e.Name)) && base[n] == e.Name[n] {
+			n++
+		}
+		base = base[:n]
+	}
+	for !utf8.ValidString(base) { // cut inside of a letter
+		base = base[:len(base)-1]
+	}
+	return base
+}
+
+// fitted is a catalogue that leaves room for the rest of a termination message: without
+// its oldest entries, if there are too many.
+func fitted(c *task.Catalogue) *task.Catalogue {
+	short := *c
+	for len(short.Entries) > 0 {
+		if text, err := json.Marshal(short); err == nil && len(text) <= maxCatalogue {
+			break
+		}
+		short.Entries = short.Entries[:len(short.Entries)-1]
+	}
+	return &short
+}

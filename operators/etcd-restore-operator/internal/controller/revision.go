@@ -1,0 +1,66 @@
+package controller
+
+import (
+	"bufio"
+	"context"
+	"io"
+	"math"
+	"net"
+	"net/http"
+	"strconv"
+	"strings"
+	"sync"
+
+	"github.com/etcd-operators/etcd-operators/shared/member"
+)
+
+const (
+	// revisionMetric is what a member tells of its revision on its metrics port, which asks
+	// for no credentials (etcd 3.4 to 3.7).
+	revisionMetric = "etcd_debugging_mvcc_current_revision"
+	// maxMetrics is the longest answer, in bytes, that is read; etcd's has some 100 KB.
+	maxMetrics = 4 << 20
+)
+
+// askRevision is the highest revision that a member tells, asked all at once; 0 if none does.
+func (o *observation) askRevision(ctx context.Context) int64 {
+	ctx, cancel := context.WithTimeout(ctx, progressTimeout)
+	defer cancel()
+	told := make([]int64, len(o.members))
+	var asked sync.WaitGroup
+	for i, ip := range o.members {
+		asked.Go(func() { told[i] = revisionOf(ctx, net.JoinHostPort(ip, strconv.Itoa(member.MetricsPort))) })
+	}
+	asked.Wait()
+	highest := int64(0)
+	for _, revision := range told {
+		highest = max(highest, revision)
+	}
+	return highest
+}
+
+// revisionOf is the revision of the member at an address; 0 if it does not tell.
+func revisionOf(ctx context.Context, address string) int64 {
+	request, err := http.NewRequestWithContext(ctx, http.MethodGet, "http://"+address+"/metrics", nil)
+	if err != nil {
+		return 0
+	}
+	answer, err := teller.Do(request)
+	if err != nil {
+		return 0
+	}
+	defer func() { _ = answer.Body.Close() }() // only read
+	lines := bufio.NewScanner(io.LimitReader(answer.Body, maxMetrics))
+	for lines.Scan() {
+		value, found := strings.CutPrefix(lines.Text(), revisionMetric+" ")
+		if !found {
+			continue
+		}
+		n, err := strconv.ParseFloat(strings.TrimSpace(value), 64)
+		if err != nil || math.IsNaN(n) || n < 0 || n > math.MaxInt64/2 {
+			return 0
+		}
+		return int64(math.Ceil(n))
+	}
+	return 0
+}

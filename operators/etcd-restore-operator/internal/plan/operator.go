@@ -1,0 +1,58 @@
+package plan
+
+import (
+	"fmt"
+	"time"
+
+	"github.com/etcd-operators/etcd-operators/api/v1beta2"
+)
+
+// slowToAnswer is after how long an etcd-operator that has not answered is told of as a
+// problem. One that runs ends what it has begun within 12 s, and answers then.
+const slowToAnswer = time.Minute
+
+// operatorMissing says, when the fence was asked for a minute ago, why nobody has answered
+// it, as far as the EtcdCluster tells, and what to do; nil if it is too early for that, or if
+// the EtcdCluster itself says why.
+func (v *view) operatorMissing() *step {
+	since := v.last.FenceTime
+	if since == nil || v.Cluster.Spec.Paused {
+		return nil
+	}
+	due := since.Add(slowToAnswer)
+	if v.Now.Before(due) {
+		v.wakeAt(due)
+		return nil
+	}
+	reason, message := v.whoIsMissing()
+	if s := v.awaitOperator(v1beta2.RestoreFencing, reason, message); s.warn {
+		return s // the EtcdCluster says more
+	}
+	return warn(v1beta2.RestoreFencing, reason, message, "EtcdCluster "+v.name)
+}
+
+// whoIsMissing tells three cases apart by what is written in the EtcdCluster's status: it is
+// empty until an operator of its scope has looked at it, and the archived operator writes no
+// observedGeneration.
+func (v *view) whoIsMissing() (reason, message string) {
+	st := &v.Cluster.Status
+	switch {
+	case st.ObservedGeneration == 0 && st.Phase == v1beta2.PhaseNone && len(st.Conditions) == 0:
+		return v1beta2.RestoreReasonOperatorMissing, fmt.Sprintf(
+			"no etcd-operator has ever looked at the EtcdCluster %s: %s; no member was stopped", v.name, v.scopeAdvice())
+	case st.ObservedGeneration == 0:
+		return v1beta2.RestoreReasonOperatorTooOld, fmt.Sprintf(
+			"the etcd-operator that reconciles the EtcdCluster %s is too old to take part in a restore, such as the archived coreos/etcd-operator: replace its Deployment by that of this release (kubectl apply -k deploy/etcd-operator); no member was stopped", v.name)
+	}
+	return v1beta2.RestoreReasonOperatorNotAnswering, fmt.Sprintf(
+		"etcd-operator has looked at the EtcdCluster %s before, and has not answered this restore for a minute: it does not run, or no longer reconciles this EtcdCluster; check it with kubectl get deployment,pods --all-namespaces -l app.kubernetes.io/name=etcd-operator, and %s; no member was stopped", v.name, v.scopeAdvice())
+}
+
+// scopeAdvice says which etcd-operator reconciles the EtcdCluster.
+func (v *view) scopeAdvice() string {
+	namespace := v.Restore.Namespace
+	if v.Cluster.Annotations[v1beta2.AnnotationScope] == v1beta2.ScopeClusterwide {
+		return fmt.Sprintf("its annotation %s: %s assigns it to an etcd-operator that runs with --cluster-wide, so start one, or remove the annotation if one runs in the namespace %s", v1beta2.AnnotationScope, v1beta2.ScopeClusterwide, namespace)
+	}
+	return fmt.Sprintf("start an etcd-operator that watches the namespace %s (kubectl apply -k deploy/etcd-operator), or, if one runs with --cluster-wide, annotate the EtcdCluster with %s: %s", namespace, v1beta2.AnnotationScope, v1beta2.ScopeClusterwide)
+}
