@@ -64,9 +64,9 @@ type program struct {
 // flags registers those of this operator. Those of the archived operator keep their
 // names, so that its Deployment needs only another image.
 func (p *program) flags(fs *flag.FlagSet) {
-	fs.StringVar(&p.defaultVersion, "default-version", defaultVersion, "etcd version of a new cluster whose spec names none")
-	fs.Int("chaos-level", -1, "accepted for the archived operator's manifests, and unused")
-	fs.Duration("gc-interval", 0, "accepted for the archived operator's manifests, and unused")
+	fs.StringVar(&p.defaultVersion, "default-version", defaultVersion, "etcd version of a new cluster whose spec.version is empty")
+	fs.Int("chaos-level", -1, "ignored; accepted for manifests of the archived operator")
+	fs.Duration("gc-interval", 0, "ignored; accepted for manifests of the archived operator")
 }
 
 // learn asks which of the optional rights the operator has: to list and watch nodes, and
@@ -96,7 +96,7 @@ func mayRead(ctx context.Context, c client.Client, group, resource string) (bool
 }
 
 func (p *program) setUp(ctx context.Context, mgr ctrl.Manager, o *operator.Options) error {
-	ctrl.Log.Info("asked for rights", "nodes", p.mayReadNodes, "storageclasses", p.mayReadClasses)
+	ctrl.Log.Info("checked optional permissions", "nodes", p.mayReadNodes, "storageclasses", p.mayReadClasses)
 	etcd := etcdclient.Client{}
 	observer := &observe.Observer{Reader: mgr.GetClient(), Live: mgr.GetAPIReader(), Etcd: etcd, DefaultVersion: strings.TrimPrefix(p.defaultVersion, "v")}
 	if p.mayReadNodes {

@@ -148,7 +148,7 @@ func (a *Actor) unchanged(ctx context.Context, c *v1beta2.EtcdCluster) error {
 	var live v1beta2.EtcdCluster
 	if err := a.Live.Get(ctx, client.ObjectKeyFromObject(c), &live); err != nil {
 		if apierrors.IsNotFound(err) {
-			return fmt.Errorf("%w: the EtcdCluster is gone", ErrStale)
+			return fmt.Errorf("%w: the EtcdCluster no longer exists", ErrStale)
 		}
 		return fmt.Errorf("read EtcdCluster: %w", err)
 	}
@@ -184,12 +184,4 @@ func wrap(err error, what string) error {
 		return nil
 	}
 	return fmt.Errorf("%s: %w", what, err)
-}
-
-// cmpErr is err if there is one, else other.
-func cmpErr(err, other error) error {
-	if err != nil {
-		return err
-	}
-	return other
 }

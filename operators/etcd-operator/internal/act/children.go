@@ -5,8 +5,10 @@ import (
 	"crypto/sha256"
 	"encoding/hex"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"maps"
+	"slices"
 
 	corev1 "k8s.io/api/core/v1"
 	policyv1 "k8s.io/api/policy/v1"
@@ -30,25 +32,79 @@ const FieldOwner = client.FieldOwner("etcd-operator")
 // the two Services, the labels and annotations of the Pods, and the PodDisruptionBudget
 // with the minAvailable of the decision (plan.KeepBudget and plan.NoBudget have their
 // meaning). It writes nothing when they are so already.
-func (a *Actor) Children(ctx context.Context, c *v1beta2.EtcdCluster, budget int) error {
+//
+// What the API server refuses for good is a RejectedError: of the first Service that is,
+// and of the budget. Those that are held back, refused just now, are not tried.
+func (a *Actor) Children(ctx context.Context, c *v1beta2.EtcdCluster, budget int, heldBack ...plan.Rejection) error {
 	ctx, cancel := context.WithTimeout(ctx, deadline)
 	defer cancel()
+	held := heldChildren(heldBack)
+	if held.has(plan.LabelMembers, "") {
+		return nil // Services select by labels
+	}
 	labelled, err := a.metadata(ctx, c)
 	if err != nil {
+		return rejectedChild(c, plan.LabelMembers, "", err)
+	}
+	var refused *RejectedError
+	if err := a.services(ctx, c, labelled, held); err != nil && !errors.As(err, &refused) {
 		return err
 	}
+	err = a.budget(ctx, c, budget, labelled, held)
+	if err != nil && !errors.As(err, new(*RejectedError)) {
+		return err
+	}
+	if refused = joinRejected(refused, err); refused != nil {
+		return refused
+	}
+	return nil
+}
+
+// heldChildren are those that are not tried.
+type heldChildren []plan.Rejection
+
+func (h heldChildren) has(kind, name string) bool {
+	return slices.ContainsFunc(h, func(r plan.Rejection) bool { return r.Kind == kind && r.Name == name })
+}
+
+// services applies the Services up to the first one that is refused: what refuses it will
+// refuse the next one, too, and one event is enough.
+func (a *Actor) services(ctx context.Context, c *v1beta2.EtcdCluster, labelled bool, held heldChildren) error {
 	for _, svc := range []*corev1.Service{member.PeerService(c), member.ClientService(c)} {
+		if held.has(plan.ApplyService, svc.Name) {
+			return nil
+		}
 		if err := a.applySelecting(ctx, c, svc, &corev1.Service{}, labelled); err != nil {
-			return err
+			return rejectedChild(c, plan.ApplyService, svc.Name, err)
 		}
 	}
-	switch budget {
-	case plan.KeepBudget:
+	return nil
+}
+
+// budget brings the PodDisruptionBudget to the minAvailable of the decision.
+func (a *Actor) budget(ctx context.Context, c *v1beta2.EtcdCluster, minAvailable int, labelled bool, held heldChildren) error {
+	if minAvailable == plan.KeepBudget {
 		return nil
-	case plan.NoBudget:
-		return a.deleteBudget(ctx, c)
 	}
-	return a.applySelecting(ctx, c, member.DisruptionBudget(c, budget), &policyv1.PodDisruptionBudget{}, labelled)
+	want := member.DisruptionBudget(c, max(minAvailable, 1))
+	if minAvailable == plan.NoBudget {
+		if held.has(plan.DeleteBudget, want.Name) {
+			return nil
+		}
+		return rejectedChild(c, plan.DeleteBudget, want.Name, a.deleteBudget(ctx, c))
+	}
+	if held.has(plan.ApplyBudget, want.Name) {
+		return nil
+	}
+	return rejectedChild(c, plan.ApplyBudget, want.Name, a.applySelecting(ctx, c, want, &policyv1.PodDisruptionBudget{}, labelled))
+}
+
+// rejectedChild is the error of a child; a RejectedError if the API server has refused it.
+func rejectedChild(c *v1beta2.EtcdCluster, kind, name string, err error) error {
+	if !isRejection(err) {
+		return err
+	}
+	return rejected(c, plan.Rejection{Kind: kind, Name: name}, err)
 }
 
 // applySelecting applies what selects Pods. While a cache shows a Pod without the owner's

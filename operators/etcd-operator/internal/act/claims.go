@@ -1,6 +1,7 @@
 package act
 
 import (
+	"cmp"
 	"context"
 	"encoding/json"
 	"errors"
@@ -36,7 +37,7 @@ func (a *Actor) noOtherClaims(ctx context.Context, c *v1beta2.EtcdCluster, x pla
 		if mayStay && member.Owns(c, &claims[i]) || x.Adopted && claims[i].Labels[v1beta2.LabelOwner] != "" {
 			continue
 		}
-		return fmt.Errorf("%w: volume %s exists", ErrStale, claims[i].Name)
+		return fmt.Errorf("%w: PVC %s exists", ErrStale, claims[i].Name)
 	}
 	return nil
 }
@@ -45,7 +46,7 @@ func (a *Actor) noOtherClaims(ctx context.Context, c *v1beta2.EtcdCluster, x pla
 func (a *Actor) liveClaims(ctx context.Context, c *v1beta2.EtcdCluster) ([]corev1.PersistentVolumeClaim, error) {
 	var list corev1.PersistentVolumeClaimList
 	if err := a.Live.List(ctx, &list, client.InNamespace(c.Namespace), client.MatchingLabels(member.Selector(c.Name))); err != nil {
-		return nil, fmt.Errorf("list volumes: %w", err)
+		return nil, fmt.Errorf("list PVCs: %w", err)
 	}
 	return list.Items, nil
 }
@@ -67,11 +68,11 @@ func (a *Actor) growClaim(ctx context.Context, c *v1beta2.EtcdCluster, x plan.Gr
 			continue
 		}
 		if p.DeletionTimestamp == nil && !capacity.IsZero() && capacity.Cmp(*requested) < 0 {
-			return fmt.Errorf("%w: volume %s is growing", ErrStale, p.Name)
+			return fmt.Errorf("%w: PVC %s is being expanded", ErrStale, p.Name)
 		}
 	}
 	if claim == nil {
-		return fmt.Errorf("%w: volume %s has changed", ErrStale, x.Name)
+		return fmt.Errorf("%w: PVC %s has changed", ErrStale, x.Name)
 	}
 	if err := a.unchanged(ctx, c); err != nil {
 		return err
@@ -88,7 +89,7 @@ func (a *Actor) growClaim(ctx context.Context, c *v1beta2.EtcdCluster, x plan.Gr
 	noted := a.patchClaim(ctx, claim, map[string]any{
 		"metadata": map[string]any{"annotations": map[string]any{v1beta2.AnnotationGrowthRefused: observe.Refused(x.Size, time.Now(), words(err))}},
 	})
-	return cmpErr(noted, err)
+	return cmp.Or(noted, err)
 }
 
 // words are what the API server said.
@@ -109,7 +110,7 @@ func (a *Actor) patchClaim(ctx context.Context, claim *corev1.PersistentVolumeCl
 	meta["uid"], meta["resourceVersion"] = claim.UID, claim.ResourceVersion
 	data, err := json.Marshal(fields)
 	if err != nil {
-		return fmt.Errorf("patch volume %s: %w", claim.Name, err)
+		return fmt.Errorf("patch PVC %s: %w", claim.Name, err)
 	}
 	live := &corev1.PersistentVolumeClaim{ObjectMeta: metav1.ObjectMeta{Name: claim.Name, Namespace: claim.Namespace}}
 	return staleIf(goneOrOther, a.Client.Patch(ctx, live, client.RawPatch(types.MergePatchType, data)), "patch volume "+claim.Name)
@@ -130,7 +131,7 @@ func (a *Actor) keepClaims(ctx context.Context, c *v1beta2.EtcdCluster, x plan.K
 			return err
 		}
 		if string(claim.UID) != ref.UID {
-			return fmt.Errorf("%w: volume %s is another", ErrStale, ref.Name)
+			return fmt.Errorf("%w: PVC %s was replaced", ErrStale, ref.Name)
 		}
 		if err := a.unchanged(ctx, c); err != nil {
 			return err
@@ -154,7 +155,7 @@ func (a *Actor) takeClaims(ctx context.Context, c *v1beta2.EtcdCluster, x plan.T
 		}
 		theirs := member.IsRetained(&claim) && claim.Labels[v1beta2.LabelOwner] == x.From && claim.Labels[v1beta2.LabelCluster] == c.Name
 		if string(claim.UID) != ref.UID || claim.DeletionTimestamp != nil || !theirs {
-			return fmt.Errorf("%w: volume %s has changed", ErrStale, ref.Name)
+			return fmt.Errorf("%w: PVC %s has changed", ErrStale, ref.Name)
 		}
 		if err := a.unchanged(ctx, c); err != nil {
 			return err

@@ -81,7 +81,7 @@ func TestNoRemovalOverAClaim(t *testing.T) {
 	unseen := b.observe()
 	b.claimed("x-a")
 	err := b.act(unseen, plan.RemoveMember{ID: 1, Name: "x-a", Members: []plan.Member{{ID: 1, Name: "x-a", Started: true}}})
-	if !errors.Is(err, act.ErrStale) || !strings.Contains(err.Error(), "volume x-a is there") {
+	if !errors.Is(err, act.ErrStale) || !strings.Contains(err.Error(), "PVC x-a exists") {
 		t.Errorf("the member is removed: %v, want it to be stale, since its volume is there", err)
 	}
 }

@@ -24,7 +24,7 @@ func fit(st *v1beta2.ClusterStatus) {
 	st.CurrentVersion, st.TargetVersion = wording.ClipTo(st.CurrentVersion, maxWord), wording.ClipTo(st.TargetVersion, maxWord)
 	for i := range st.Conditions {
 		c := &st.Conditions[i]
-		c.Reason, c.Message = wording.Reason(c.Reason, "Unknown"), wording.Message(c.Message)
+		c.Reason, c.Message = wording.Reason(c.Reason, v1beta2.ClusterReasonUnknown), wording.Message(c.Message)
 	}
 	st.MemberDetails = atMost(st.MemberDetails)
 	for i := range st.MemberDetails {

@@ -36,8 +36,8 @@ func (a *Actor) changeImage(ctx context.Context, c *v1beta2.EtcdCluster, obs *pl
 	image := x.Repository + ":v" + x.Version
 	seen := podNamed(obs, x.Name)
 	return a.patchPod(ctx, c, x.Name, x.UID,
-		patchOp{"test", "/metadata/resourceVersion", pod.ResourceVersion},
-		patchOp{"replace", fmt.Sprintf("/spec/containers/%d/image", i), image},
+		op("test", "/metadata/resourceVersion", pod.ResourceVersion),
+		op("replace", fmt.Sprintf("/spec/containers/%d/image", i), image),
 		annotation(v1beta2.AnnotationImage, image),
 		annotation(member.AnnotationVersion, x.Version),
 		// What has not been started since the last change has not run.
@@ -52,7 +52,7 @@ func (a *Actor) asObserved(ctx context.Context, c *v1beta2.EtcdCluster, obs *pla
 		return nil, err
 	}
 	if pods[name] == nil {
-		return nil, fmt.Errorf("%w: Pod %s is gone", ErrStale, name)
+		return nil, fmt.Errorf("%w: Pod %s no longer exists", ErrStale, name)
 	}
 	return pods[name], nil
 }
@@ -77,7 +77,7 @@ func (a *Actor) allAsObserved(ctx context.Context, c *v1beta2.EtcdCluster, obs *
 		found[p.Name] = p
 	}
 	if len(found) != len(obs.Pods) {
-		return nil, fmt.Errorf("%w: there are other Pods than were seen", ErrStale)
+		return nil, fmt.Errorf("%w: there are other Pods than were observed", ErrStale)
 	}
 	return found, a.noneUnseen(ctx, c, obs)
 }

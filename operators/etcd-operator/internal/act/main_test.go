@@ -137,6 +137,8 @@ func podIn(obs *plan.Observation, name string) *plan.Pod {
 // silent are members that don't answer.
 type silent struct{}
 
+func (silent) TryWrite(context.Context, etcdclient.Endpoint) error { return etcdclient.ErrUnreachable }
+
 func (silent) Ask(context.Context, []etcdclient.Endpoint) map[string]etcdclient.Answer { return nil }
 
 // untouched is an etcd that nobody may ask or change.

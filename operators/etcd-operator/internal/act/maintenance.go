@@ -64,7 +64,7 @@ func (a *Actor) defragment(ctx context.Context, c *v1beta2.EtcdCluster, obs *pla
 	seen := podNamed(obs, x.Name)
 	mark := fmt.Sprintf("%s %d", time.Now().UTC().Format(time.RFC3339Nano), seen.Answer.DBSize)
 	if err := a.patchPod(ctx, c, x.Name, x.UID,
-		patchOp{"test", "/metadata/resourceVersion", pod.ResourceVersion},
+		op("test", "/metadata/resourceVersion", pod.ResourceVersion),
 		annotation(v1beta2.AnnotationDefragmented, mark)); err != nil {
 		return err
 	}

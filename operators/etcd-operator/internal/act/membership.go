@@ -28,7 +28,7 @@ func (a *Actor) sameMembers(ctx context.Context, c *v1beta2.EtcdCluster, obs *pl
 			return a.unchanged(ctx, c)
 		}
 	}
-	return fmt.Errorf("%w: the member list has changed, or can't be read", ErrStale)
+	return fmt.Errorf("%w: the member list has changed, or cannot be read", ErrStale)
 }
 
 func (a *Actor) addLearner(ctx context.Context, c *v1beta2.EtcdCluster, obs *plan.Observation, x plan.AddLearner) error {

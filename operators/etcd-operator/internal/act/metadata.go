@@ -8,6 +8,7 @@ import (
 	"slices"
 	"strings"
 
+	"gomodules.xyz/jsonpatch/v2"
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"sigs.k8s.io/controller-runtime/pkg/client"
@@ -52,12 +53,12 @@ func (a *Actor) labelPod(ctx context.Context, c *v1beta2.EtcdCluster, p *corev1.
 		return nil
 	}
 	if p.Labels == nil { // a patch adds to what is there
-		ops = append([]patchOp{{"add", "/metadata/labels", map[string]string{}}}, ops...)
+		ops = append([]jsonpatch.Operation{op("add", "/metadata/labels", map[string]string{})}, ops...)
 	}
 	if err := a.unchanged(ctx, c); err != nil {
 		return err
 	}
-	ops = append([]patchOp{{"test", "/metadata/resourceVersion", p.ResourceVersion}}, ops...)
+	ops = append([]jsonpatch.Operation{op("test", "/metadata/resourceVersion", p.ResourceVersion)}, ops...)
 	if err := a.patchPod(ctx, c, p.Name, string(p.UID), ops...); !errors.Is(err, ErrStale) {
 		return err
 	}
@@ -66,19 +67,19 @@ func (a *Actor) labelPod(ctx context.Context, c *v1beta2.EtcdCluster, p *corev1.
 
 // changed are the operations that make one set of labels or annotations of another, in
 // the order of their names.
-func changed(at string, from, to map[string]string) []patchOp {
-	var ops []patchOp
+func changed(at string, from, to map[string]string) []jsonpatch.Operation {
+	var ops []jsonpatch.Operation
 	path := func(key string) string {
 		return at + strings.NewReplacer("~", "~0", "/", "~1").Replace(key)
 	}
 	for _, key := range slices.Sorted(maps.Keys(from)) {
 		if _, ok := to[key]; !ok {
-			ops = append(ops, patchOp{Op: "remove", Path: path(key)})
+			ops = append(ops, op("remove", path(key), nil))
 		}
 	}
 	for _, key := range slices.Sorted(maps.Keys(to)) {
 		if value, ok := from[key]; !ok || value != to[key] {
-			ops = append(ops, patchOp{"add", path(key), to[key]})
+			ops = append(ops, op("add", path(key), to[key]))
 		}
 	}
 	return ops

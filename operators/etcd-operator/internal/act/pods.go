@@ -1,6 +1,7 @@
 package act
 
 import (
+	"cmp"
 	"context"
 	"encoding/json"
 	"fmt"
@@ -9,6 +10,7 @@ import (
 	"strings"
 	"time"
 
+	"gomodules.xyz/jsonpatch/v2"
 	corev1 "k8s.io/api/core/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
@@ -99,7 +101,7 @@ func (a *Actor) samePods(ctx context.Context, c *v1beta2.EtcdCluster, obs *plan.
 		seen[p.Name] = true
 	}
 	if !maps.Equal(live, seen) {
-		return fmt.Errorf("%w: there are other Pods than were seen", ErrStale)
+		return fmt.Errorf("%w: there are other Pods than were observed", ErrStale)
 	}
 	return a.noneUnseen(ctx, c, obs)
 }
@@ -122,7 +124,7 @@ func (a *Actor) membersClaim(ctx context.Context, c *v1beta2.EtcdCluster, name s
 		return nil, staleIf(apierrors.IsNotFound, err, "read volume "+name)
 	}
 	if !observe.IsMembers(&claim, c) {
-		return nil, fmt.Errorf("%w: volume %s is not the cluster's any more", ErrStale, name)
+		return nil, fmt.Errorf("%w: PVC %s no longer belongs to the cluster", ErrStale, name)
 	}
 	return &claim, nil
 }
@@ -146,24 +148,17 @@ func (a *Actor) createClaim(ctx context.Context, c *v1beta2.EtcdCluster, p plan.
 	// It was made by an earlier try that ended before its Pod.
 	var live corev1.PersistentVolumeClaim
 	if err := a.Live.Get(ctx, client.ObjectKeyFromObject(claim), &live); err != nil {
-		return nil, fmt.Errorf("read volume %s: %w", name, err)
+		return nil, fmt.Errorf("read PVC %s: %w", name, err)
 	}
 	switch {
 	case p.Role == plan.Joiner && !member.Owns(c, &live):
-		return nil, fmt.Errorf("%w: volume %s belongs to someone else", ErrNameTaken, name)
+		return nil, fmt.Errorf("%w: PVC %s belongs to someone else", ErrNameTaken, name)
 	case p.Role == plan.Joiner && (!observe.IsMembers(&live, c) || live.DeletionTimestamp != nil):
-		return nil, fmt.Errorf("%w: volume %s is not the cluster's any more", ErrNameTaken, name)
+		return nil, fmt.Errorf("%w: PVC %s no longer belongs to the cluster", ErrNameTaken, name)
 	case !member.Owns(c, &live):
-		return nil, fmt.Errorf("volume %s belongs to someone else", name)
+		return nil, fmt.Errorf("PVC %s belongs to someone else", name)
 	}
 	return &live, nil
-}
-
-// patchOp is one operation of a JSON patch (RFC 6902).
-type patchOp struct {
-	Op    string `json:"op"`
-	Path  string `json:"path"`
-	Value any    `json:"value,omitempty"`
 }
 
 const (
@@ -173,15 +168,18 @@ const (
 	grantPath = annotationsPath + "/etcd.database.coreos.com~1start"
 )
 
+// op is one operation of a JSON patch (RFC 6902).
+var op = jsonpatch.NewOperation
+
 // annotation sets one. Every Pod that we make has some, so there is where to add it.
-func annotation(name, value string) patchOp {
-	return patchOp{"add", annotationsPath + "/" + strings.ReplaceAll(name, "/", "~1"), value}
+func annotation(name, value string) jsonpatch.Operation {
+	return op("add", annotationsPath+"/"+strings.ReplaceAll(name, "/", "~1"), value)
 }
 
 // patchPod patches a Pod only if its uid, and whatever else ops test, is as
 // expected.
-func (a *Actor) patchPod(ctx context.Context, c *v1beta2.EtcdCluster, name, uid string, ops ...patchOp) error {
-	ops = append([]patchOp{{"test", "/metadata/uid", uid}}, ops...)
+func (a *Actor) patchPod(ctx context.Context, c *v1beta2.EtcdCluster, name, uid string, ops ...jsonpatch.Operation) error {
+	ops = append([]jsonpatch.Operation{op("test", "/metadata/uid", uid)}, ops...)
 	data, err := json.Marshal(ops)
 	if err != nil {
 		return fmt.Errorf("patch Pod %s: %w", name, err)
@@ -201,8 +199,8 @@ func (a *Actor) setRoles(ctx context.Context, c *v1beta2.EtcdCluster, obs *plan.
 		if err := a.unchanged(ctx, c); err != nil {
 			return err
 		}
-		ops := []patchOp{
-			{"test", rolePath, string(seen.Role)}, {"replace", rolePath, string(r.Role)},
+		ops := []jsonpatch.Operation{
+			op("test", rolePath, string(seen.Role)), op("replace", rolePath, string(r.Role)),
 			annotation(v1beta2.AnnotationRoleSince, obs.Now.UTC().Format(time.RFC3339Nano)),
 		}
 		if r.Role == plan.Voter { // which serves
@@ -216,7 +214,7 @@ func (a *Actor) setRoles(ctx context.Context, c *v1beta2.EtcdCluster, obs *plan.
 }
 
 func (a *Actor) openGrant(ctx context.Context, c *v1beta2.EtcdCluster, x plan.OpenGrant) error {
-	return a.patchPod(ctx, c, x.Name, x.UID, patchOp{"add", grantPath, grantOf(c, x.Grant).String()})
+	return a.patchPod(ctx, c, x.Name, x.UID, op("add", grantPath, grantOf(c, x.Grant).String()))
 }
 
 func (a *Actor) closeGrants(ctx context.Context, c *v1beta2.EtcdCluster, x plan.CloseGrants) error {
@@ -224,7 +222,7 @@ func (a *Actor) closeGrants(ctx context.Context, c *v1beta2.EtcdCluster, x plan.
 		if err := a.unchanged(ctx, c); err != nil {
 			return err
 		}
-		if err := a.patchPod(ctx, c, p.Name, p.UID, patchOp{Op: "remove", Path: grantPath}); err != nil {
+		if err := a.patchPod(ctx, c, p.Name, p.UID, op("remove", grantPath, nil)); err != nil {
 			return err
 		}
 	}
@@ -289,7 +287,7 @@ func (a *Actor) noPod(ctx context.Context, c *v1beta2.EtcdCluster, name string) 
 		return err
 	}
 	if _, err := a.livePod(ctx, c, name); !apierrors.IsNotFound(err) {
-		return cmpErr(err, fmt.Errorf("%w: Pod %s exists", ErrStale, name))
+		return cmp.Or(err, fmt.Errorf("%w: Pod %s exists", ErrStale, name))
 	}
 	return nil
 }

@@ -104,3 +104,55 @@ func TestANameThatIsTaken(t *testing.T) {
 		})
 	}
 }
+
+// refused are the children that the API server has refused.
+func (b *bench) refused(budget int, heldBack ...plan.Rejection) []plan.Rejection {
+	b.t.Helper()
+	return rejections(b.t, b.actor.Children(apiservertest.Context(b.t), b.cluster, budget, heldBack...))
+}
+
+// A Service that is refused is told once for both, keeps no budget from being made, and is
+// not tried while it is held back.
+func TestServicesThatAreRefused(t *testing.T) {
+	b := newBench(t)
+	q := b.quota(corev1.ResourceServices)
+	got := b.refused(2)
+	if len(got) != 1 || got[0].Kind != plan.ApplyService || got[0].Name != "x" || got[0].Generation != b.cluster.Generation {
+		t.Errorf("%+v were refused, want the Service x", got)
+	}
+	if !strings.Contains(got[0].Words, "exceeded quota: q") {
+		t.Errorf("the words are %q", got[0].Words)
+	}
+	if b.minAvailable() != 2 {
+		t.Errorf("the budget is %d, want 2", b.minAvailable())
+	}
+	apiservertest.Delete(t, b.client, q)
+	if err := b.actor.Children(apiservertest.Context(t), b.cluster, 2, got...); err != nil || b.exists(&corev1.Service{}, "x") {
+		t.Errorf("error %v, want none, and that the Service is not tried", err)
+	}
+	b.mustHaveChildren(2)
+	if !b.exists(&corev1.Service{}, "x") || !b.exists(&corev1.Service{}, "x-client") {
+		t.Error("a Service is missing after the next try")
+	}
+}
+
+// A budget that is refused keeps no Service from being made.
+func TestABudgetThatIsRefused(t *testing.T) {
+	b := newBench(t)
+	q := b.quota("count/poddisruptionbudgets.policy")
+	got := b.refused(2)
+	if len(got) != 1 || got[0].Kind != plan.ApplyBudget || got[0].Name != "x" || !strings.Contains(got[0].Words, "exceeded quota: q") {
+		t.Errorf("%+v were refused, want the budget x", got)
+	}
+	if !b.exists(&corev1.Service{}, "x") || !b.exists(&corev1.Service{}, "x-client") {
+		t.Error("a Service is missing")
+	}
+	apiservertest.Delete(t, b.client, q)
+	if err := b.actor.Children(apiservertest.Context(t), b.cluster, 2, got...); err != nil || b.minAvailable() != 0 {
+		t.Errorf("error %v and a budget of %d, want that it is not tried", err, b.minAvailable())
+	}
+	b.mustHaveChildren(2)
+	if b.minAvailable() != 2 {
+		t.Errorf("the budget is %d after the next try, want 2", b.minAvailable())
+	}
+}

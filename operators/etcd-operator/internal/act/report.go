@@ -7,7 +7,6 @@ import (
 	"time"
 
 	"k8s.io/apimachinery/pkg/api/equality"
-	"k8s.io/apimachinery/pkg/api/meta"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/labels"
 
@@ -83,17 +82,8 @@ func (a *Actor) Report(ctx context.Context, c *v1beta2.EtcdCluster, d plan.Decis
 		}
 		next.Status.Recovery.Phase = v1beta2.RecoveryComplete
 	}
-	next.Status.Conditions = c.DeepCopy().Status.Conditions
-	kept := map[string]bool{}
-	for _, cond := range d.Status.Conditions {
-		kept[cond.Type] = true
-		meta.SetStatusCondition(&next.Status.Conditions, cond)
-	}
-	for _, cond := range c.Status.Conditions {
-		if !kept[cond.Type] {
-			meta.RemoveStatusCondition(&next.Status.Conditions, cond.Type)
-		}
-	}
+	keepForeign(&c.Status, &next.Status)
+	next.Status.Conditions = replaceOwned(c.DeepCopy().Status.Conditions, d.Status.Conditions)
 	fit(&next.Status)
 	if equality.Semantic.DeepEqual(c.Status, next.Status) {
 		return c.Status, nil

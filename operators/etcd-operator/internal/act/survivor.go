@@ -31,7 +31,7 @@ func (a *Actor) sameHolders(ctx context.Context, c *v1beta2.EtcdCluster, obs *pl
 	}
 	var claims corev1.PersistentVolumeClaimList
 	if err := a.Live.List(ctx, &claims, client.InNamespace(c.Namespace), client.MatchingLabels(member.Selector(c.Name))); err != nil {
-		return fmt.Errorf("list volumes: %w", err)
+		return fmt.Errorf("list PVCs: %w", err)
 	}
 	seen := map[string]string{}
 	for _, claim := range obs.Claims {
@@ -44,11 +44,11 @@ func (a *Actor) sameHolders(ctx context.Context, c *v1beta2.EtcdCluster, obs *pl
 			continue
 		}
 		if n++; seen[claim.Name] != string(claim.UID) {
-			return fmt.Errorf("%w: volume %s was not observed", ErrStale, claim.Name)
+			return fmt.Errorf("%w: PVC %s was not observed", ErrStale, claim.Name)
 		}
 	}
 	if n != len(seen) {
-		return fmt.Errorf("%w: there are other volumes than were seen", ErrStale)
+		return fmt.Errorf("%w: there are other PVCs than were observed", ErrStale)
 	}
 	return a.noneUnseen(ctx, c, obs)
 }
@@ -72,7 +72,7 @@ func (a *Actor) livePods(ctx context.Context, c *v1beta2.EtcdCluster, obs *plan.
 		ours = append(ours, *p)
 	}
 	if len(ours) != len(obs.Pods) {
-		return nil, fmt.Errorf("%w: there are other Pods than were seen", ErrStale)
+		return nil, fmt.Errorf("%w: there are other Pods than were observed", ErrStale)
 	}
 	return ours, nil
 }
@@ -92,7 +92,7 @@ func (a *Actor) mayAdoptSurvivor(ctx context.Context, c *v1beta2.EtcdCluster, ob
 			continue
 		}
 		if p.Labels[v1beta2.LabelRole] == v1beta2.RoleVoter {
-			return fmt.Errorf("%w: Pod %s may get clients", ErrStale, p.Name)
+			return fmt.Errorf("%w: Pod %s is not yet excluded from the client Service", ErrStale, p.Name)
 		}
 	}
 	if !found {
@@ -103,7 +103,7 @@ func (a *Actor) mayAdoptSurvivor(ctx context.Context, c *v1beta2.EtcdCluster, ob
 
 // withdrawLeave takes the leave to make a data dir from a seed.
 func (a *Actor) withdrawLeave(ctx context.Context, c *v1beta2.EtcdCluster, x plan.WithdrawLeave) error {
-	return a.patchPod(ctx, c, x.Name, x.UID, patchOp{Op: "remove", Path: survivorsPath})
+	return a.patchPod(ctx, c, x.Name, x.UID, op("remove", survivorsPath, nil))
 }
 
 // dropSeed deletes a seed's Pod, or its volume when no Pod has its name, if it was made for
@@ -122,14 +122,14 @@ func (a *Actor) dropSeed(ctx context.Context, c *v1beta2.EtcdCluster, x plan.Dro
 		uid := types.UID(x.PodUID)
 		return staleIf(goneOrOther, a.Client.Delete(ctx, pod, client.Preconditions{UID: &uid}), "delete seed "+x.Name)
 	case x.ClaimUID == "":
-		return fmt.Errorf("%w: seed %s is gone", ErrStale, x.Name)
+		return fmt.Errorf("%w: seed %s no longer exists", ErrStale, x.Name)
 	}
 	claim, err := a.membersClaim(ctx, c, x.Name)
 	if err != nil {
 		return err
 	}
 	if claim.Annotations[v1beta2.AnnotationSurvivorLeave] != x.Token {
-		return fmt.Errorf("%w: volume %s is not the seed's", ErrStale, x.Name)
+		return fmt.Errorf("%w: PVC %s is not the seed's", ErrStale, x.Name)
 	}
 	uid := types.UID(x.ClaimUID)
 	err = a.Client.Delete(ctx, claim, client.Preconditions{UID: &uid, ResourceVersion: &claim.ResourceVersion})

@@ -81,7 +81,7 @@ func (a *Actor) noUnseenPod(ctx context.Context, c *v1beta2.EtcdCluster, name st
 	if err := a.labelPod(ctx, c, pod); err != nil {
 		return err
 	}
-	return fmt.Errorf("%w: Pod %s is there, and was not observed: if it had lost labels, they are put back", ErrStale, name)
+	return fmt.Errorf("%w: Pod %s exists and was not observed: lost labels are restored", ErrStale, name)
 }
 
 // noUnseenClaim reads live a member's claim that was not observed: it may have lost its
@@ -106,7 +106,7 @@ func (a *Actor) noUnseenClaim(ctx context.Context, c *v1beta2.EtcdCluster, obs *
 		if err := a.labelClaim(ctx, c, &claim); err != nil {
 			return err
 		}
-		return fmt.Errorf("%w: volume %s is there, and was not observed: if it had lost labels, they are put back", ErrStale, name)
+		return fmt.Errorf("%w: PVC %s exists and was not observed: lost labels are restored", ErrStale, name)
 	case len(claim.OwnerReferences) == 0 && claim.Labels[v1beta2.LabelOwner] == "":
 		// Whose it is nobody can tell, and it may hold the member's data (S9, S12).
 		return fmt.Errorf("%w: PVC %s has neither an owner reference nor the label %s: if it is this cluster's, kubectl -n %s label pvc %s %s=%s, else delete it",

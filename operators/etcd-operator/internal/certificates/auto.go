@@ -43,7 +43,7 @@ func (in *input) auto() (outcome, error) {
 	}
 	present := readAuthority(in.ca.Data, common.cert, common.key)
 	if present == nil {
-		return outcome{state: in.state(nil, []problem{invalid("Secret %s does not hold a certificate of an authority and its key any more: restore it, or delete it, and a new authority takes its place without a downtime", in.ca.Name)})}, nil
+		return outcome{state: in.state(nil, []problem{invalid("Secret %s no longer holds a CA certificate and its key: restore it, or delete it to have a new CA rotated in without downtime", in.ca.Name)})}, nil
 	}
 	t := in.rotate(authorities{present.cert}, parseAuthorities(in.ca.Data[formerCert]))
 	if in.mustReplace(present, &t) {
@@ -74,7 +74,7 @@ func (in *input) establish() (write, error) {
 	to := member.Secret(in.cluster, in.cluster.CATLSSecret())
 	to.Data = map[string][]byte{common.cert: certPEM, common.key: keyPEM}
 	in.heed(to)
-	return write{to: to, told: Event{Reason: ReasonAuthority, Message: fmt.Sprintf("Secret %s has the cluster's new authority", to.Name)}}, nil
+	return write{to: to, told: Event{Reason: v1beta2.ClusterReasonCertificateAuthorityChanged, Message: fmt.Sprintf("created the cluster's CA in Secret %s", to.Name)}}, nil
 }
 
 // mustReplace reports whether a new authority is to be made: two thirds of the life of
@@ -102,7 +102,7 @@ func (in *input) replace() (write, error) {
 		formerCert: in.ca.Data[common.cert], formerKey: in.ca.Data[common.key],
 	}
 	in.heed(to)
-	return write{from: in.ca, to: to, told: Event{Reason: ReasonAuthority, Message: fmt.Sprintf("the authority in Secret %s is being replaced: members are restarted to trust the new one, too", to.Name)}}, nil
+	return write{from: in.ca, to: to, told: Event{Reason: v1beta2.ClusterReasonCertificateAuthorityChanged, Message: fmt.Sprintf("CA rotation started for Secret %s: members restart to trust both CAs", to.Name)}}, nil
 }
 
 // heed notes which wish for a new authority was fulfilled.
@@ -121,7 +121,7 @@ func (in *input) forget() *write {
 	to.Data = maps.Clone(in.ca.Data)
 	delete(to.Data, formerCert)
 	delete(to.Data, formerKey)
-	return &write{from: in.ca, to: to, told: Event{Reason: ReasonAuthority, Message: fmt.Sprintf("the former authority of Secret %s is not trusted any more: members are restarted", to.Name)}}
+	return &write{from: in.ca, to: to, told: Event{Reason: v1beta2.ClusterReasonCertificateAuthorityChanged, Message: fmt.Sprintf("CA rotation: the former CA of Secret %s is no longer trusted; members restart", to.Name)}}
 }
 
 // reissue makes the certificate that a role needs; nil if it has a good one.
@@ -132,18 +132,18 @@ func (in *input) reissue(r role, t *rotation, present *authority) (*fresh, error
 	lifetime := in.cluster.Spec.Issued().Lifetime()
 	switch {
 	case p == nil:
-		why = "there was none that can be used"
+		why = "no usable one existed"
 		if in.kept[r] == nil {
 			why = "it is the first"
 		}
 	case signer == nil:
 		return nil, nil
 	case !(authorities{signer.cert}).sign(p.leaf, p.through):
-		why = "it is of the new authority"
+		why = "the new CA has signed it"
 	case !in.renewed(in.kept[r]):
-		why = "the user has asked for it"
+		why = "its renewal was requested"
 	case signer.outdated(in.cluster, p, lifetime, in.now):
-		why = "the former ends, or was for other names"
+		why = "the former one expires or is for other names"
 	default:
 		return nil, nil
 	}

@@ -72,7 +72,7 @@ func TestAutoRenews(t *testing.T) {
 	for name, row := range map[string]struct {
 		change func(*input)
 		writes string
-		reason string
+		reason plan.CertificateProblem
 	}{
 		"idle":              {func(*input) {}, "", ""},
 		"before two thirds": {after(60*day - time.Second), "", ""},
@@ -124,7 +124,7 @@ func TestAutoRenews(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			in := autoInput(t)
 			row.change(in)
-			if got := in.outcome(t).state.TLS.Reason; got != row.reason {
+			if got := in.outcome(t).state.TLS.Problem; got != row.reason {
 				t.Errorf("reason %q, want %q: %s", got, row.reason, in.outcome(t).state.TLS.Message)
 			}
 			if got := in.carryOut(t); got != row.writes {
@@ -163,7 +163,7 @@ func TestRotation(t *testing.T) {
 		t.Helper()
 		before := in.cluster.Status.TLS.Trust
 		s := in.reported(t)
-		if s.TLS.Rotation != step || (s.TLS.Trust != before) != changed || s.TLS.Reason != "" {
+		if s.TLS.Rotation != step || (s.TLS.Trust != before) != changed || s.TLS.Problem != "" {
 			t.Fatalf("got %+v, want step %q and another trust: %t", s.TLS, step, changed)
 		}
 	}
@@ -270,7 +270,7 @@ func TestExpiredAuthority(t *testing.T) {
 		in.carryOut(t)
 	}
 	s := in.outcome(t).state
-	if s.TLS.Reason != "" || s.TLS.Blind || s.TLS.Rotation != v1beta2.CADroppingOld || len(in.bundle(peer)) != 1 {
+	if s.TLS.Problem != "" || s.TLS.Blind || s.TLS.Rotation != v1beta2.CADroppingOld || len(in.bundle(peer)) != 1 {
 		t.Errorf("got %+v, %d authorities", s.TLS, len(in.bundle(peer)))
 	}
 }

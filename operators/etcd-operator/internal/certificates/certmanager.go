@@ -18,7 +18,7 @@ func (in *input) certManager() outcome {
 	wrong := in.strangers(in.mine())
 	for _, r := range issuedRoles {
 		if from := in.requests[r]; from != nil && !metav1.IsControlledBy(from, in.cluster) {
-			wrong = append(wrong, invalid("Certificate %s is not this EtcdCluster's, and is left alone, but the cluster needs its name: delete it", from.GetName()))
+			wrong = append(wrong, invalid("Certificate %s does not belong to this EtcdCluster, which needs its name: delete it", from.GetName()))
 		}
 	}
 	if len(wrong) > 0 {
@@ -63,7 +63,7 @@ func (in *input) readIssued() (pairs map[role]*pair, wrong []problem, told []Eve
 		case s == nil || len(s.Data[common.cert]) == 0 || len(s.Data[common.key]) == 0:
 			bad = &problem{plan.CertificatesPending, fmt.Sprintf("cert-manager has not issued Certificate %s: %s", name, in.answer(r))}
 		case len(s.Data[common.ca]) == 0:
-			w := missing("cert-manager has issued Certificate %s without telling its authority (ca.crt of Secret %s): name an issuer that does, such as one of type CA, in spec.TLS.certManager.issuerRef", name, s.Name)
+			w := missing("cert-manager has issued Certificate %s without its CA (ca.crt of Secret %s): name an issuer that writes it, such as one of type CA, in spec.TLS.certManager.issuerRef", name, s.Name)
 			bad = &w
 		default:
 			p, problems := readPair(r, s)
@@ -72,7 +72,7 @@ func (in *input) readIssued() (pairs map[role]*pair, wrong []problem, told []Eve
 				break
 			}
 			if !p.trusted.sign(p.leaf, p.through) {
-				w := invalid("the certificate in %s is not signed by an authority in %s: look after the issuer in spec.TLS.certManager.issuerRef", p.at(p.files.cert), p.files.ca)
+				w := invalid("the certificate in %s is not signed by a CA in %s: correct the issuer in spec.TLS.certManager.issuerRef", p.at(p.files.cert), p.files.ca)
 				bad = &w
 				break
 			}
@@ -82,7 +82,7 @@ func (in *input) readIssued() (pairs map[role]*pair, wrong []problem, told []Eve
 		if in.pair(r) == nil {
 			wrong = append(wrong, *bad)
 		} else {
-			told = append(told, Event{Reason: bad.reason, Message: bad.message, Warning: true})
+			told = append(told, Event{Reason: string(bad.kind), Message: bad.message, Warning: true})
 		}
 	}
 	return pairs, wrong, told
@@ -157,5 +157,5 @@ func (in *input) renew(r role) *write {
 		to.Data = map[string][]byte{}
 	}
 	to.Data[corev1.TLSCertKey] = []byte{}
-	return &write{from: from, to: to, told: Event{Reason: ReasonIssued, Message: fmt.Sprintf("cert-manager is asked to issue Certificate %s anew", requestName(in.cluster, r))}}
+	return &write{from: from, to: to, told: Event{Reason: v1beta2.ClusterReasonCertificateIssued, Message: fmt.Sprintf("asking cert-manager to reissue Certificate %s", requestName(in.cluster, r))}}
 }

@@ -75,9 +75,9 @@ func (b *bench) issued(by *authority, r role) {
 	}
 }
 
-func (b *bench) wantSays(reason, text string) {
+func (b *bench) wantSays(reason plan.CertificateProblem, text string) {
 	b.t.Helper()
-	if s := b.keep(); s.TLS.Reason != reason || !strings.Contains(s.TLS.Message, text) || s.TLS.Again == 0 {
+	if s := b.keep(); s.TLS.Problem != reason || !strings.Contains(s.TLS.Message, text) || s.TLS.Again == 0 {
 		b.t.Fatalf("got %+v, again in %s; want %s, %q", s.TLS, s.TLS.Again, reason, text)
 	}
 }
@@ -88,7 +88,7 @@ func TestCertManager(t *testing.T) {
 	b.wantSays(plan.CertificatesMissing, "cert-manager is not installed (there is no kind Certificate in cert-manager.io/v1): install it")
 	apiservertest.Install(t, apiservertest.Config(), certificateDefinition())
 
-	b.wantSays(plan.CertificatesPending, "cert-manager has not issued Certificate x-operator: it has said nothing of it yet")
+	b.wantSays(plan.CertificatesPending, "cert-manager has not issued Certificate x-operator: no status yet")
 	spec := b.request(server).Object["spec"].(map[string]any)
 	if spec["commonName"] != "x-server" || spec["secretName"] != "x-server-issued-tls" || spec["duration"] != "2160h0m0s" || len(spec["dnsNames"].([]any)) != 8 || len(spec["ipAddresses"].([]any)) != 2 {
 		t.Errorf("the Certificate is %v", spec)
@@ -123,7 +123,7 @@ func TestCertManager(t *testing.T) {
 	b.update(func(c *v1beta2.EtcdCluster) { c.Annotations = map[string]string{v1beta2.AnnotationRenew: "1"} })
 	was := string(b.secret("x-peer-tls").Data[common.cert])
 	state = b.keep()
-	if state.TLS.Reason != "" || len(b.secret("x-peer-issued-tls").Data[common.cert]) != 0 || string(b.secret("x-peer-tls").Data[common.cert]) != was {
+	if state.TLS.Problem != "" || len(b.secret("x-peer-issued-tls").Data[common.cert]) != 0 || string(b.secret("x-peer-tls").Data[common.cert]) != was {
 		t.Errorf("cert-manager was not asked to issue anew, or members have lost what they had: %+v", state.TLS)
 	}
 	for _, r := range issuedRoles {
@@ -159,7 +159,7 @@ func TestStrangers(t *testing.T) {
 	b := newBench(t, autoPolicy())
 	theirs := &corev1.Secret{ObjectMeta: metav1.ObjectMeta{Name: "x-peer-tls", Namespace: b.cluster.Namespace}, Data: map[string][]byte{"a": []byte("b")}}
 	apiservertest.Create(t, b.client, theirs)
-	b.wantSays(plan.CertificatesInvalid, "Secret x-peer-tls is not this EtcdCluster's, and is left alone, but the cluster needs its name: delete it")
+	b.wantSays(plan.CertificatesInvalid, "Secret x-peer-tls does not belong to this EtcdCluster, which needs its name: delete it")
 	if s := b.secret("x-peer-tls"); s.ResourceVersion != theirs.ResourceVersion {
 		t.Error("it was written")
 	}
@@ -186,7 +186,7 @@ func TestTwoOperators(t *testing.T) {
 	}
 	last := b.keep()
 	wantWell(t, last)
-	if mine.TLS.Reason == "" && mine.TLS.Trust != last.TLS.Trust {
+	if mine.TLS.Problem == "" && mine.TLS.Trust != last.TLS.Trust {
 		t.Error("one authority took the place of another")
 	}
 	if len(parseAuthorities(b.secret("x-peer-tls").Data[common.ca])) != 1 {

@@ -57,9 +57,9 @@ func (p *pair) dates(now time.Time) *problem {
 	var bad problem
 	switch {
 	case now.Before(p.leaf.NotBefore):
-		bad = invalid("the certificate in %s is valid only from %s on: write one that is valid now, or correct the clocks", p.at(p.files.cert), stamp(p.leaf.NotBefore))
+		bad = invalid("the certificate in %s is not valid before %s: write one that is valid now, or correct the clocks", p.at(p.files.cert), stamp(p.leaf.NotBefore))
 	case !now.Before(p.leaf.NotAfter):
-		bad = invalid("the certificate in %s has expired at %s: write a new one", p.at(p.files.cert), stamp(p.leaf.NotAfter))
+		bad = invalid("the certificate in %s expired at %s: write a new one", p.at(p.files.cert), stamp(p.leaf.NotAfter))
 	default:
 		return nil
 	}
@@ -91,7 +91,7 @@ func (p *pair) purposes() []problem {
 		return nil
 	}
 	slices.Sort(lacks)
-	return []problem{invalid("the certificate in %s may not be used for %s: write one with that extended key usage", p.at(p.files.cert), strings.Join(lacks, " and "))}
+	return []problem{invalid("the certificate in %s lacks the extended key usage %s: write one that has it", p.at(p.files.cert), strings.Join(lacks, " and "))}
 }
 
 // verify says whether those who trust what is beside another certificate refuse this one.
@@ -99,9 +99,9 @@ func (p *pair) verify(by *pair, now time.Time) []problem {
 	if _, err := p.chain(by.trusted, now); err != nil {
 		unknown := x509.UnknownAuthorityError{}
 		if errors.As(err, &unknown) {
-			return []problem{invalid("the certificate in %s is not signed by an authority in %s: write a certificate that is, or add its authority there", p.at(p.files.cert), by.at(by.files.ca))}
+			return []problem{invalid("the certificate in %s is not signed by a CA in %s: write a certificate that is, or add its CA there", p.at(p.files.cert), by.at(by.files.ca))}
 		}
-		return []problem{invalid("the certificate in %s is refused by the authorities in %s (%s): correct either", p.at(p.files.cert), by.at(by.files.ca), err)}
+		return []problem{invalid("the certificate in %s is refused by the CAs in %s (%s): correct either", p.at(p.files.cert), by.at(by.files.ca), err)}
 	}
 	return nil
 }
@@ -138,7 +138,7 @@ func (p *pair) endsSoon(now time.Time) string {
 	if left := p.leaf.NotAfter.Sub(now); left <= 0 || left > soon {
 		return ""
 	}
-	return fmt.Sprintf("the certificate in %s ends at %s: write a new one before", p.at(p.files.cert), stamp(p.leaf.NotAfter))
+	return fmt.Sprintf("the certificate in %s expires at %s: write a new one before then", p.at(p.files.cert), stamp(p.leaf.NotAfter))
 }
 
 // stamp is a time as messages tell it.

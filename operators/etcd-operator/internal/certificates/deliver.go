@@ -20,18 +20,6 @@ type Event struct {
 	Warning bool
 }
 
-// Reasons of Events.
-const (
-	// ReasonIssued: new certificates are in a Secret.
-	ReasonIssued = "CertificateIssued"
-	// ReasonAuthority: an authority was made, or is being replaced.
-	ReasonAuthority = "CertificateAuthority"
-	// ReasonTrust: the authorities in a Secret have changed.
-	ReasonTrust = "CertificateTrust"
-	// ReasonEnds: a certificate that the user keeps is about to end.
-	ReasonEnds = "CertificateEnds"
-)
-
 // write is one Secret to create (from is nil) or to change, as it was read.
 type write struct {
 	from, to *corev1.Secret
@@ -63,12 +51,12 @@ func (in *input) deliver(r role, t *rotation, f *fresh) *write {
 		if asked := in.cluster.Annotations[v1beta2.AnnotationRenew]; asked != "" {
 			to.Annotations[v1beta2.AnnotationRenew] = asked
 		}
-		told = Event{Reason: ReasonIssued, Message: fmt.Sprintf("Secret %s has a new certificate: %s", to.Name, f.why)}
+		told = Event{Reason: v1beta2.ClusterReasonCertificateIssued, Message: fmt.Sprintf("Secret %s has a new certificate: %s", to.Name, f.why)}
 	}
 	if !parseAuthorities(data[common.ca]).equal(t.wanted) || len(data[common.ca]) == 0 {
 		data[common.ca] = t.wanted.pem()
 		if f == nil {
-			told = Event{Reason: ReasonTrust, Message: fmt.Sprintf("Secret %s has other authorities to trust", to.Name)}
+			told = Event{Reason: v1beta2.ClusterReasonTrustedCAsChanged, Message: fmt.Sprintf("Secret %s has changed CAs to trust", to.Name)}
 		}
 	}
 	to.Data = data

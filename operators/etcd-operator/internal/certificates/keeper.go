@@ -293,7 +293,7 @@ func (k *Keeper) write(ctx context.Context, w write) (bool, *problem) {
 		done, err = k.change(ctx, w.from, w.to)
 	}
 	if err != nil {
-		return false, &problem{plan.CertificatesPending, fmt.Sprintf("Secret %s can't be written: %s", w.to.Name, wording.Clip(err.Error()))}
+		return false, &problem{plan.CertificatesPending, fmt.Sprintf("cannot write Secret %s: %s", w.to.Name, wording.Clip(err.Error()))}
 	}
 	return done, nil
 }

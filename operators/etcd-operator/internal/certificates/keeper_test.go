@@ -80,7 +80,7 @@ func (b *bench) secret(name string) *corev1.Secret {
 
 func wantWell(t *testing.T, s State) {
 	t.Helper()
-	if s.TLS.Reason != "" || s.TLS.Message != "" || s.TLS.Blind || s.Config == nil || s.TLS.Trust == "" {
+	if s.TLS.Problem != "" || s.TLS.Message != "" || s.TLS.Blind || s.Config == nil || s.TLS.Trust == "" {
 		t.Fatalf("not all is well: %+v", s.TLS)
 	}
 }
@@ -200,7 +200,7 @@ func TestPaused(t *testing.T) {
 	b := newBench(t, autoPolicy())
 	b.update(func(c *v1beta2.EtcdCluster) { c.Spec.Paused = true })
 	state := b.keep()
-	if state.TLS.Reason != plan.CertificatesPending || !strings.Contains(state.TLS.Message, "spec.paused") || !state.TLS.Blind {
+	if state.TLS.Problem != plan.CertificatesPending || !strings.Contains(state.TLS.Message, "spec.paused") || !state.TLS.Blind {
 		t.Errorf("got %+v", state.TLS)
 	}
 	var found corev1.SecretList
@@ -235,11 +235,12 @@ func (r refusing) Create(_ context.Context, o client.Object, _ ...client.CreateO
 // What the operator may not do is told, and the rest goes on: it is no error.
 func TestRights(t *testing.T) {
 	for name, row := range map[string]struct {
-		reads        bool
-		reason, says string
+		reads  bool
+		reason plan.CertificateProblem
+		says   string
 	}{
 		"no right to read":  {true, plan.CertificatesMissing, "let the operator read it"},
-		"no right to write": {false, plan.CertificatesPending, "Secret x-ca-tls can't be written"},
+		"no right to write": {false, plan.CertificatesPending, "cannot write Secret x-ca-tls"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			b := newBench(t, autoPolicy())
@@ -248,7 +249,7 @@ func TestRights(t *testing.T) {
 			all := refusing{b.client, row.reads}
 			b.keeper.Client, b.keeper.Live = all, all
 			s := b.keep()
-			if s.TLS.Reason != row.reason || !strings.Contains(s.TLS.Message, row.says) || !s.TLS.Blind || s.TLS.Trust != "before" || s.TLS.Again == 0 {
+			if s.TLS.Problem != row.reason || !strings.Contains(s.TLS.Message, row.says) || !s.TLS.Blind || s.TLS.Trust != "before" || s.TLS.Again == 0 {
 				t.Errorf("got %+v, again in %s", s.TLS, s.TLS.Again)
 			}
 		})

@@ -14,7 +14,10 @@ import (
 )
 
 // problem is something wrong with a certificate, and what to do about it.
-type problem struct{ reason, message string }
+type problem struct {
+	kind    plan.CertificateProblem
+	message string
+}
 
 // missing and invalid make the problems of the two kinds.
 func missing(format string, args ...any) problem {
@@ -57,19 +60,19 @@ func readPair(r role, s *corev1.Secret) (*pair, []problem) {
 	}
 	content.cert = pick(&p.files.cert, old.cert, common.cert, "the certificate")
 	content.key = pick(&p.files.key, old.key, common.key, "the private key of the certificate")
-	content.ca = pick(&p.files.ca, old.ca, common.ca, "the certificates of the authorities to trust")
+	content.ca = pick(&p.files.ca, old.ca, common.ca, "the certificates of the CAs to trust")
 	if len(wrong) > 0 {
 		return nil, wrong
 	}
 	chain, err := cert.ParseCertsPEM([]byte(content.cert))
 	if err != nil {
-		return nil, []problem{invalid("%s holds no certificate that can be read: write it there, in PEM, followed by those of intermediate authorities", p.at(p.files.cert))}
+		return nil, []problem{invalid("%s holds no readable certificate: write it there, in PEM, followed by those of intermediate CAs", p.at(p.files.cert))}
 	}
 	p.leaf, p.through = chain[0], chain[1:]
 	key, err := keyutil.ParsePrivateKeyPEM([]byte(content.key))
 	signer, ok := key.(crypto.Signer)
 	if err != nil || !ok {
-		return nil, []problem{invalid("%s holds no private key that can be read: write it there, in PEM and without a password", p.at(p.files.key))}
+		return nil, []problem{invalid("%s holds no readable private key: write it there, in PEM and without a password", p.at(p.files.key))}
 	}
 	public, ok := p.leaf.PublicKey.(interface{ Equal(crypto.PublicKey) bool })
 	if !ok || !public.Equal(signer.Public()) {
@@ -80,7 +83,7 @@ func readPair(r role, s *corev1.Secret) (*pair, []problem) {
 		p.shown.Certificate = append(p.shown.Certificate, c.Raw)
 	}
 	if p.trusted = parseAuthorities([]byte(content.ca)); len(p.trusted) == 0 {
-		return nil, []problem{invalid("%s holds no certificate that can be read: write those of the authorities to trust there, in PEM", p.at(p.files.ca))}
+		return nil, []problem{invalid("%s holds no readable certificate: write those of the CAs to trust there, in PEM", p.at(p.files.ca))}
 	}
 	return p, nil
 }

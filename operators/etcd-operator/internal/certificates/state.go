@@ -45,7 +45,7 @@ func (in *input) strangers(secrets []*corev1.Secret) []problem {
 	var wrong []problem
 	for _, s := range secrets {
 		if in.foreign(s) {
-			wrong = append(wrong, invalid("Secret %s is not this EtcdCluster's, and is left alone, but the cluster needs its name: delete it", s.Name))
+			wrong = append(wrong, invalid("Secret %s does not belong to this EtcdCluster, which needs its name: delete it", s.Name))
 		}
 	}
 	return wrong
@@ -92,7 +92,7 @@ func (in *input) state(t *rotation, wrong []problem) State {
 		}
 		for _, r := range []role{peer, server, operator} {
 			if p := pairs[r]; p != nil && p.endsSoon(in.now) != "" {
-				s.Told = append(s.Told, Event{Reason: ReasonEnds, Message: p.endsSoon(in.now), Warning: true})
+				s.Told = append(s.Told, Event{Reason: v1beta2.ClusterReasonCertificateExpiring, Message: p.endsSoon(in.now), Warning: true})
 			}
 		}
 	}
@@ -107,27 +107,27 @@ func (in *input) absent(r role, name string) problem {
 	}
 	message := fmt.Sprintf("the certificate in Secret %s is being issued", name)
 	if in.cluster.Spec.Paused {
-		message = fmt.Sprintf("Secret %s does not exist: it is made when spec.paused is not true any more", name)
+		message = fmt.Sprintf("Secret %s does not exist: it is created once spec.paused is not set", name)
 	}
 	return problem{plan.CertificatesPending, message}
 }
 
 // explain sums up what is wrong. What somebody has to do comes before what is waited for.
 func (in *input) explain(s *State, wrong []problem) {
-	for _, reason := range []string{plan.CertificatesMissing, plan.CertificatesInvalid, plan.CertificatesPending} {
+	for _, kind := range []plan.CertificateProblem{plan.CertificatesMissing, plan.CertificatesInvalid, plan.CertificatesPending} {
 		for _, w := range wrong {
-			if w.reason != reason {
+			if w.kind != kind {
 				continue
 			}
-			if s.TLS.Reason == "" {
-				s.TLS.Reason = reason
+			if s.TLS.Problem == "" {
+				s.TLS.Problem = kind
 			}
 			if !strings.Contains(s.TLS.Message, w.message) {
 				s.TLS.Message = strings.TrimPrefix(s.TLS.Message+"; "+w.message, "; ")
 			}
 		}
 	}
-	switch s.TLS.Reason {
+	switch s.TLS.Problem {
 	case "":
 	case plan.CertificatesPending:
 		s.again(pendingDelay)
@@ -160,7 +160,7 @@ func announced(c *v1beta2.EtcdCluster) string {
 func unknown(c *v1beta2.EtcdCluster, err error) State {
 	return State{
 		TLS: plan.TLS{
-			Wanted: true, Trust: announced(c), Blind: c.ServerTLSSecret() != "", Reason: plan.CertificatesMissing,
+			Wanted: true, Trust: announced(c), Blind: c.ServerTLSSecret() != "", Problem: plan.CertificatesMissing,
 			Message: fmt.Sprintf("%s: let the operator read it", wording.Clip(err.Error())), Again: wrongDelay,
 		},
 	}

@@ -126,7 +126,7 @@ func TestStatic(t *testing.T) {
 	}
 	for name, row := range map[string]struct {
 		change func(*testing.T, *input)
-		reason string
+		reason plan.CertificateProblem
 		says   []string
 		blind  bool
 		told   string
@@ -157,41 +157,41 @@ func TestStatic(t *testing.T) {
 			},
 			reason: plan.CertificatesMissing, says: []string{"peer.key", "; ", "*.x.ns.svc"},
 		},
-		"unreadable certificate": {change: holds(peer, "peer.crt", "hush"), reason: plan.CertificatesInvalid, says: []string{"peer.crt of Secret p holds no certificate that can be read: write"}},
-		"unreadable key":         {change: holds(peer, "peer.key", "hush"), reason: plan.CertificatesInvalid, says: []string{"peer.key of Secret p holds no private key that can be read: write"}},
-		"unreadable authority":   {change: holds(peer, "peer-ca.crt", "hush"), reason: plan.CertificatesInvalid, says: []string{"peer-ca.crt of Secret p holds no certificate that can be read: write"}},
+		"unreadable certificate": {change: holds(peer, "peer.crt", "hush"), reason: plan.CertificatesInvalid, says: []string{"peer.crt of Secret p holds no readable certificate: write"}},
+		"unreadable key":         {change: holds(peer, "peer.key", "hush"), reason: plan.CertificatesInvalid, says: []string{"peer.key of Secret p holds no readable private key: write"}},
+		"unreadable authority":   {change: holds(peer, "peer-ca.crt", "hush"), reason: plan.CertificatesInvalid, says: []string{"peer-ca.crt of Secret p holds no readable certificate: write"}},
 		"another's key": {
 			change: func(t *testing.T, in *input) { _, in.kept[server].Data["server.key"] = userPair(t, by, nil) },
 			reason: plan.CertificatesInvalid, says: []string{"server.key of Secret s is not the private key of the certificate in server.crt: write"},
 		},
 		"expired": {
 			change: given(server, by, func(c *x509.Certificate) { c.NotAfter = noon }),
-			reason: plan.CertificatesInvalid, says: []string{"server.crt of Secret s has expired at 2026-06-01T12:00:00Z: write"},
+			reason: plan.CertificatesInvalid, says: []string{"server.crt of Secret s expired at 2026-06-01T12:00:00Z: write"},
 		},
 		"operator's expired": {
 			change: given(operator, by, func(c *x509.Certificate) { c.NotAfter = noon.Add(-time.Second) }), blind: true,
-			reason: plan.CertificatesInvalid, says: []string{"etcd-client.crt of Secret o has expired"},
+			reason: plan.CertificatesInvalid, says: []string{"etcd-client.crt of Secret o expired"},
 		},
 		"not yet valid": {
 			change: given(peer, by, func(c *x509.Certificate) { c.NotBefore = noon.Add(time.Second) }),
-			reason: plan.CertificatesInvalid, says: []string{"peer.crt of Secret p is valid only from 2026-06-01T12:00:01Z on"},
+			reason: plan.CertificatesInvalid, says: []string{"peer.crt of Secret p is not valid before 2026-06-01T12:00:01Z"},
 		},
 		"ends soon": {
 			change: given(peer, by, func(c *x509.Certificate) { c.NotAfter = noon.Add(soon) }),
-			told:   "peer.crt of Secret p ends at 2026-06-08T12:00:00Z: write a new one before",
+			told:   "peer.crt of Secret p expires at 2026-06-08T12:00:00Z: write a new one before then",
 		},
 		"does not end soon": {change: given(peer, by, func(c *x509.Certificate) { c.NotAfter = noon.Add(soon + time.Second) })},
 		"peer of another authority": {
 			change: given(peer, other, nil),
-			reason: plan.CertificatesInvalid, says: []string{"peer.crt of Secret p is not signed by an authority in peer-ca.crt of Secret p"},
+			reason: plan.CertificatesInvalid, says: []string{"peer.crt of Secret p is not signed by a CA in peer-ca.crt of Secret p"},
 		},
 		"server of one that the operator does not know": {
 			change: given(server, other, nil),
-			reason: plan.CertificatesInvalid, says: []string{"server.crt of Secret s is not signed by an authority in etcd-client-ca.crt of Secret o"},
+			reason: plan.CertificatesInvalid, says: []string{"server.crt of Secret s is not signed by a CA in etcd-client-ca.crt of Secret o"},
 		},
 		"operator of one that members do not know": {
 			change: given(operator, other, nil),
-			reason: plan.CertificatesInvalid, says: []string{"etcd-client.crt of Secret o is not signed by an authority in server-ca.crt of Secret s"},
+			reason: plan.CertificatesInvalid, says: []string{"etcd-client.crt of Secret o is not signed by a CA in server-ca.crt of Secret s"},
 		},
 		"clients of another authority than members": {change: func(t *testing.T, in *input) {
 			in.give(t, operator, other, nil)
@@ -202,7 +202,7 @@ func TestStatic(t *testing.T) {
 				in.give(t, peer, expired, nil)
 				in.kept[peer].Data["peer-ca.crt"] = encode(expired.cert.Raw)
 			},
-			reason: plan.CertificatesInvalid, says: []string{"peer.crt of Secret p is refused by the authorities in peer-ca.crt of Secret p", "expired"},
+			reason: plan.CertificatesInvalid, says: []string{"peer.crt of Secret p is refused by the CAs in peer-ca.crt of Secret p", "expired"},
 		},
 		"authority that is no authority": {
 			change: func(_ *testing.T, in *input) { in.kept[peer].Data["peer-ca.crt"] = in.kept[server].Data["server.crt"] },
@@ -210,16 +210,16 @@ func TestStatic(t *testing.T) {
 		},
 		"peer for clients alone": {
 			change: given(peer, by, func(c *x509.Certificate) { c.ExtKeyUsage = c.ExtKeyUsage[1:] }),
-			reason: plan.CertificatesInvalid, says: []string{"peer.crt of Secret p may not be used for server auth"},
+			reason: plan.CertificatesInvalid, says: []string{"peer.crt of Secret p lacks the extended key usage server auth"},
 		},
 		"peer for servers alone": {
 			change: given(peer, by, func(c *x509.Certificate) { c.ExtKeyUsage = c.ExtKeyUsage[:1] }),
-			reason: plan.CertificatesInvalid, says: []string{"peer.crt of Secret p may not be used for client auth"},
+			reason: plan.CertificatesInvalid, says: []string{"peer.crt of Secret p lacks the extended key usage client auth"},
 		},
 		"server for servers alone": {change: given(server, by, func(c *x509.Certificate) { c.ExtKeyUsage = c.ExtKeyUsage[:1] })},
 		"operator for servers alone": {
 			change: given(operator, by, func(c *x509.Certificate) { c.ExtKeyUsage = c.ExtKeyUsage[:1] }),
-			reason: plan.CertificatesInvalid, says: []string{"etcd-client.crt of Secret o may not be used for client auth"},
+			reason: plan.CertificatesInvalid, says: []string{"etcd-client.crt of Secret o lacks the extended key usage client auth"},
 		},
 		"for anything": {change: given(peer, by, func(c *x509.Certificate) { c.ExtKeyUsage = []x509.ExtKeyUsage{x509.ExtKeyUsageAny} })},
 		"unbounded":    {change: given(peer, by, func(c *x509.Certificate) { c.ExtKeyUsage = nil })},
@@ -260,7 +260,7 @@ func TestStatic(t *testing.T) {
 				t.Fatalf("%d writes, %v: the user's Secrets are not to be touched", len(out.writes), err)
 			}
 			got := out.state.TLS
-			if got.Reason != row.reason || got.Blind != row.blind {
+			if got.Problem != row.reason || got.Blind != row.blind {
 				t.Errorf("got %+v, want reason %q, blind %t", got, row.reason, row.blind)
 			}
 			for _, text := range row.says {

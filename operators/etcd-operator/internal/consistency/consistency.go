@@ -175,7 +175,7 @@ func (k *Keeper) compare(ctx context.Context, clusterID uint64, members []Member
 		if now.Result == v1beta2.ResultConsistent || (before.Result == now.Result && slices.Equal(before.Differing, now.Differing)) {
 			return now, nil
 		}
-		before, err = now, errors.New("what two comparisons have shown is not the same")
+		before, err = now, errors.New("two comparisons had different results")
 	}
 	return plan.Comparison{}, err
 }

@@ -111,7 +111,7 @@ func TestCompare(t *testing.T) {
 			},
 		},
 		"another one each time": {
-			reason: "two in a row must show the same", members: "abc", rounds: maxRounds, failed: "not the same",
+			reason: "two in a row must show the same", members: "abc", rounds: maxRounds, failed: "different results",
 			answer: func(name string, asked int, h etcdclient.Hash) (etcdclient.Hash, error) {
 				if name == string("abca"[asked-1]) {
 					return value(2, h)

@@ -113,7 +113,7 @@ func TestAuthentication(t *testing.T) {
 		t.Errorf("the status is %+v, want three members that are ready", s)
 	}
 	u.names("etcd-root")
-	u.waitsFor("CredentialsMissing", "there is no such Secret")
+	u.waitsFor("CredentialsMissing", "the Secret does not exist")
 	u.secret("guessed-secret")
 	u.waitsFor("CredentialsInvalid", "invalid user ID or password")
 	if n := len(b.pods(c)); n != 3 {

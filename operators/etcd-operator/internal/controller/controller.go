@@ -157,12 +157,18 @@ func (r *Reconciler) inScope(c *v1beta2.EtcdCluster) bool {
 // status, event. It returns the status as it then is.
 func (r *Reconciler) carryOut(ctx context.Context, c *v1beta2.EtcdCluster, obs *plan.Observation, d plan.Decision) (v1beta2.ClusterStatus, error) {
 	if !d.HandsOff {
-		if err := r.Actor.Children(ctx, c, d.Budget); err != nil {
-			r.doubt(c, err)
-			if errors.Is(err, act.ErrStale) {
-				return r.reportStale(ctx, c, d, err), err
-			}
-			return c.Status, err
+		err := r.Actor.Children(ctx, c, d.Budget, d.ChildrenHeldBack...)
+		r.doubt(c, err)
+		if errors.Is(err, act.ErrStale) {
+			return r.reportStale(ctx, c, d, err), err
+		}
+		accepted := r.rememberChildren(ctx, c, d, err)
+		if err != nil {
+			return c.Status, err // the next pass tells of a refusal
+		}
+		if accepted { // the status says so at once
+			obs.Rejections = r.rejections.of(c)
+			d = plan.Plan(*obs)
 		}
 	}
 	var failed error
@@ -187,7 +193,7 @@ func (r *Reconciler) carryOut(ctx context.Context, c *v1beta2.EtcdCluster, obs *
 	if err == nil {
 		r.tellChanges(ctx, c, status.Conditions)
 		r.tellAlarms(ctx, c, status.Alarms)
-		r.tellCertificates(ctx, c, &status, d.Reason)
+		r.tellCertificates(ctx, c, &status, obs.Cluster.TLS.Problem, d.Reason)
 		r.tellWarnings(ctx, c, &status)
 	}
 	// What was done is told, whatever becomes of the status.
@@ -201,7 +207,7 @@ func (r *Reconciler) carryOut(ctx context.Context, c *v1beta2.EtcdCluster, obs *
 // Pod that the API server refuses, a quota that is used up.
 func explain(conditions []metav1.Condition, generation int64, failed error) []metav1.Condition {
 	meta.SetStatusCondition(&conditions, metav1.Condition{
-		Type: v1beta2.ConditionProgressing, Status: metav1.ConditionFalse, Reason: "ActionFailed",
+		Type: v1beta2.ConditionProgressing, Status: metav1.ConditionFalse, Reason: v1beta2.ClusterReasonActionFailed,
 		Message: failed.Error(), ObservedGeneration: generation,
 	})
 	for i := range conditions {
@@ -223,15 +229,15 @@ func (r *Reconciler) tell(ctx context.Context, c *v1beta2.EtcdCluster, d plan.De
 			return
 		}
 		if e, ok := plan.EventOf(&d); ok {
-			r.Events.Eventf(c, nil, corev1.EventTypeNormal, e.Reason, e.Action, "%s", wording.Clip(e.Message))
+			r.Events.Eventf(c, related(c, d.Action), corev1.EventTypeNormal, e.Reason, e.Action, "%s", wording.Clip(e.Message))
 		}
 		return
 	}
-	if before != nil && before.Reason == d.Reason || plan.IsRejected(d.Reason) { // told by remember
+	if before != nil && before.Reason == d.Reason || d.Outcome == plan.Rejected { // told by remember
 		return
 	}
 	log.FromContext(ctx).Info(d.Message, "reason", d.Reason)
-	if plan.Blocked(d.Reason) {
+	if d.Outcome.AwaitsUser() {
 		r.Events.Eventf(c, nil, corev1.EventTypeWarning, d.Reason, "Wait", "%s", wording.Clip(d.Message))
 	}
 }
@@ -269,13 +275,13 @@ func (r *Reconciler) tellAlarms(ctx context.Context, c *v1beta2.EtcdCluster, ala
 	for _, a := range alarms {
 		if !slices.Contains(c.Status.Alarms, a) {
 			log.FromContext(ctx).Info("alarm raised", "kind", a.Kind, "member", a.Member)
-			r.Events.Eventf(c, nil, corev1.EventTypeWarning, "AlarmRaised", "Observe", "etcd has raised alarm %s, of member %q, and refuses writes", a.Kind, a.Member)
+			r.Events.Eventf(c, nil, corev1.EventTypeWarning, v1beta2.ClusterReasonAlarmRaised, "Observe", "alarm %s raised by member %q: etcd refuses writes", a.Kind, a.Member)
 		}
 	}
 	for _, a := range c.Status.Alarms {
 		if !slices.Contains(alarms, a) {
 			log.FromContext(ctx).Info("alarm cleared", "kind", a.Kind, "member", a.Member)
-			r.Events.Eventf(c, nil, corev1.EventTypeNormal, "AlarmCleared", "Observe", "alarm %s, of member %q, is not raised any more", a.Kind, a.Member)
+			r.Events.Eventf(c, nil, corev1.EventTypeNormal, v1beta2.ClusterReasonAlarmCleared, "Observe", "alarm %s of member %q is cleared", a.Kind, a.Member)
 		}
 	}
 }

@@ -79,7 +79,7 @@ func TestADowngradeThatIsTakenBack(t *testing.T) {
 			if acked, failed := end(); acked == 0 || slices.ContainsFunc(failed, isOther) {
 				t.Errorf("%d writes were acknowledged, and %d failed: %v", acked, len(failed), failed)
 			}
-			b.wantEvents("UpgradeTurned", "DowngradeCancelled")
+			b.wantEvents("UpgradeRedirected", "DowngradeCancelled")
 			set(to)
 			b.untilVersion(c, 3, to)
 		})

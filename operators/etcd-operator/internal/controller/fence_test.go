@@ -78,7 +78,7 @@ func (r *restoring) fence() {
 func (r *restoring) acknowledged() {
 	r.t.Helper()
 	r.until(r.c, "the fence to be acknowledged", func(s *v1beta2.ClusterStatus) bool {
-		return s.FencedBy == r.uid && reason(s, v1beta2.ConditionAvailable) == "Fenced"
+		return s.FencedBy == r.uid && reason(s, v1beta2.ConditionProgressing) == "Fenced"
 	})
 }
 

@@ -177,5 +177,5 @@ func TestPeopleUseEtcdctl(t *testing.T) {
 	if !slices.Contains(memberNames(&c.Status), changed.Name) {
 		t.Errorf("the members are %v, want %s to be one still", memberNames(&c.Status), changed.Name)
 	}
-	b.wantEvents(v1beta2.ReasonUnmanagedMembers)
+	b.wantEvents(v1beta2.ClusterReasonUnmanagedMembers)
 }

@@ -120,7 +120,7 @@ func (b *bench) until(c *v1beta2.EtcdCluster, what string, holds func(*v1beta2.C
 func (b *bench) untilHealthy(c *v1beta2.EtcdCluster, n int) {
 	b.t.Helper()
 	b.until(c, fmt.Sprintf("%d healthy members", n), func(s *v1beta2.ClusterStatus) bool {
-		return s.ReadyMembers == fmt.Sprintf("%d/%d", n, n) && s.Size == n && reason(s, v1beta2.ConditionProgressing) == "AsDesired"
+		return s.ReadyMembers == fmt.Sprintf("%d/%d", n, n) && s.Size == n && reason(s, v1beta2.ConditionProgressing) == "UpToDate"
 	})
 }
 

@@ -106,7 +106,7 @@ func TestAnActionThatFails(t *testing.T) {
 
 	c := b.create("x", 1)
 	b.until(c, "the failure to be said", func(s *v1beta2.ClusterStatus) bool {
-		return reason(s, v1beta2.ConditionDegraded) == v1beta2.ReasonPodRejected && strings.Contains(said(s), "exceeded quota")
+		return reason(s, v1beta2.ConditionDegraded) == v1beta2.ClusterReasonPodRejected && strings.Contains(said(s), "exceeded quota")
 	})
 	b.delete(quota)
 	b.until(c, "the seed to be made", func(s *v1beta2.ClusterStatus) bool { return reason(s, v1beta2.ConditionProgressing) == "StartingSeed" })

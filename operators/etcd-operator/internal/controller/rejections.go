@@ -3,6 +3,7 @@ package controller
 import (
 	"context"
 	"errors"
+	"slices"
 	"sync"
 	"time"
 
@@ -72,17 +73,39 @@ func (r *Reconciler) remember(ctx context.Context, c *v1beta2.EtcdCluster, a pla
 		}
 		return false
 	}
+	r.rejections.set(c, r.tellRejections(ctx, c, known, refused))
+	return true
+}
+
+// rememberChildren does the same of the children, and reports whether any was accepted that
+// had been refused.
+func (r *Reconciler) rememberChildren(ctx context.Context, c *v1beta2.EtcdCluster, d plan.Decision, failed error) bool {
+	known, but := r.rejections.of(c), d.ChildrenHeldBack
+	var refused *act.RejectedError
+	if errors.As(failed, &refused) {
+		known = r.tellRejections(ctx, c, known, refused)
+		but = slices.Concat(but, refused.Rejections)
+	} else if failed != nil || len(known) == 0 {
+		return false
+	}
+	left := plan.AcceptChildren(known, d.Budget, but...)
+	r.rejections.set(c, left)
+	return len(left) < len(known)
+}
+
+// tellRejections makes an event and a log line of each refusal that is news, and returns
+// what is known with them.
+func (r *Reconciler) tellRejections(ctx context.Context, c *v1beta2.EtcdCluster, known []plan.Rejection, refused *act.RejectedError) []plan.Rejection {
 	for _, rejection := range refused.Rejections {
 		var news bool
 		if known, news = plan.Reject(known, rejection, time.Now()); !news {
 			continue
 		}
 		reason, message := rejection.Describe()
-		log.FromContext(ctx).Info(message, "action", a.Kind(), "reason", reason)
-		r.Events.Eventf(c, nil, corev1.EventTypeWarning, reason, a.Kind(), "%s", wording.Clip(message))
+		log.FromContext(ctx).Info(message, "action", rejection.Kind, "reason", reason)
+		r.Events.Eventf(c, nil, corev1.EventTypeWarning, reason, rejection.Kind, "%s", wording.Clip(message))
 	}
-	r.rejections.set(c, known)
-	return true
+	return known
 }
 
 func isRejected(err error) bool {

@@ -135,11 +135,14 @@ func TestWhatLastsCostsLittle(t *testing.T) {
 		// check looks at what there is in the end.
 		check func(*testing.T, *bench)
 	}
-	onePod := func(t *testing.T, b *bench) {
-		if got := len(b.warnings(v1beta2.ReasonPodRejected)); got != 1 {
-			t.Errorf("%d warnings tell of it, want 1: one for each refusal, none for another try", got)
+	one := func(reason string) func(*testing.T, *bench) {
+		return func(t *testing.T, b *bench) {
+			if got := len(b.warnings(reason)); got != 1 {
+				t.Errorf("%d warnings tell of it, want 1: one for each refusal, none for another try", got)
+			}
 		}
 	}
+	onePod := one(v1beta2.ClusterReasonPodRejected)
 	for name, r := range map[string]row{
 		"a Pod is refused": {
 			reason: "a quota, an admission policy or a PriorityClass that does not exist",
@@ -147,14 +150,14 @@ func TestWhatLastsCostsLittle(t *testing.T) {
 				b.quota(corev1.ResourcePods, "0")
 				return b.create("x", 3)
 			},
-			said: says(v1beta2.ConditionDegraded, v1beta2.ReasonPodRejected), check: onePod,
+			said: says(v1beta2.ConditionDegraded, v1beta2.ClusterReasonPodRejected), check: onePod,
 		},
 		"a Pod is refused after its volume was made": {
 			reason: "the volume is used again",
 			arrange: func(_ *testing.T, b *bench) *v1beta2.EtcdCluster {
 				return b.create("x", 3, withVolumes, func(c *v1beta2.EtcdCluster) { c.Spec.Pod.PriorityClassName = "no-such-class" })
 			},
-			said: says(v1beta2.ConditionDegraded, v1beta2.ReasonPodRejected),
+			said: says(v1beta2.ConditionDegraded, v1beta2.ClusterReasonPodRejected),
 			check: func(t *testing.T, b *bench) {
 				onePod(t, b)
 				if got := len(b.claims()); got != 1 {
@@ -172,7 +175,7 @@ func TestWhatLastsCostsLittle(t *testing.T) {
 				b.edit(c, func(c *v1beta2.EtcdCluster) { c.Spec.Size = 3 })
 				return c
 			},
-			said: says(v1beta2.ConditionDegraded, v1beta2.ReasonPodRejected),
+			said: says(v1beta2.ConditionDegraded, v1beta2.ClusterReasonPodRejected),
 			check: func(t *testing.T, b *bench) {
 				onePod(t, b)
 				if got := len(b.claims()); got != 2 {
@@ -186,7 +189,31 @@ func TestWhatLastsCostsLittle(t *testing.T) {
 				b.quota(corev1.ResourcePersistentVolumeClaims, "0")
 				return b.create("x", 3, withVolumes)
 			},
-			said: says(v1beta2.ConditionDegraded, v1beta2.ReasonVolumeRejected),
+			said: says(v1beta2.ConditionDegraded, v1beta2.ClusterReasonVolumeRejected),
+		},
+		"a Service is refused": {
+			reason: "a quota, or a policy",
+			arrange: func(_ *testing.T, b *bench) *v1beta2.EtcdCluster {
+				b.quota(corev1.ResourceServices, "0")
+				return b.create("x", 3)
+			},
+			said:  says(v1beta2.ConditionDegraded, v1beta2.ClusterReasonServiceRejected),
+			check: one(v1beta2.ClusterReasonServiceRejected),
+		},
+		"a budget is refused": {
+			reason: "as above, of a cluster that serves",
+			arrange: func(t *testing.T, b *bench) *v1beta2.EtcdCluster {
+				podtest.StartKubelet(t, b.client, b.namespace)
+				c := b.create("x", 3, func(c *v1beta2.EtcdCluster) { c.Spec.PodDisruptionBudget = new(false) })
+				b.untilHealthy(c, 3)
+				b.quota(budgets, "0")
+				b.edit(c, func(c *v1beta2.EtcdCluster) { c.Spec.PodDisruptionBudget = nil })
+				return c
+			},
+			said: func(s *v1beta2.ClusterStatus) bool {
+				return reason(s, v1beta2.ConditionDegraded) == v1beta2.ClusterReasonPodDisruptionBudgetRejected && reason(s, v1beta2.ConditionAvailable) == "Serving"
+			},
+			check: one(v1beta2.ClusterReasonPodDisruptionBudgetRejected),
 		},
 		"an image can't be pulled": {
 			reason: "the kubelet's words say so",

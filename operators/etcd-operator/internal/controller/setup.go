@@ -91,7 +91,7 @@ func ofName(_ context.Context, o client.Object) []reconcile.Request {
 func (r *Reconciler) ofNode(ctx context.Context, node client.Object) []reconcile.Request {
 	var pods corev1.PodList
 	if err := r.Client.List(ctx, &pods, client.MatchingFields{nodeIndex: node.GetName()}); err != nil {
-		log.FromContext(ctx).Error(err, "list the Pods of a node", "node", node.GetName())
+		log.FromContext(ctx).Error(err, "cannot list the Pods of a node", "node", node.GetName())
 		return nil
 	}
 	var all []reconcile.Request

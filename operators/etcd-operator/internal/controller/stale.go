@@ -113,15 +113,15 @@ func (r *Reconciler) reportStale(ctx context.Context, c *v1beta2.EtcdCluster, d 
 		d.Status = *c.Status.DeepCopy()
 	}
 	d.Action = nil
-	message := wording.Clip(fmt.Sprintf("nothing is done: the operator's caches and the API server disagree for more than %s: %v", staleGrace, stale))
+	message := wording.Clip(fmt.Sprintf("reconciliation is stalled: the operator's caches and the API server have disagreed for more than %s: %v", staleGrace, stale))
 	d.Status.Conditions = stalledConditions(d.Status.Conditions, c.Generation, message)
 	if first {
-		log.FromContext(ctx).Info(message, "reason", v1beta2.ReasonObservationStale)
-		r.Events.Eventf(c, nil, corev1.EventTypeWarning, v1beta2.ReasonObservationStale, "Observe", "%s", message)
+		log.FromContext(ctx).Info(message, "reason", v1beta2.ClusterReasonObservationStale)
+		r.Events.Eventf(c, nil, corev1.EventTypeWarning, v1beta2.ClusterReasonObservationStale, "Observe", "%s", message)
 	}
 	status, err := r.Actor.Report(ctx, c, d)
 	if err != nil && !apierrors.IsConflict(err) {
-		log.FromContext(ctx).Error(err, "report that the observation is stale")
+		log.FromContext(ctx).Error(err, "cannot report that the observation is stale")
 	}
 	return status
 }
@@ -130,7 +130,7 @@ func (r *Reconciler) reportStale(ctx context.Context, c *v1beta2.EtcdCluster, d 
 func stalledConditions(conditions []metav1.Condition, generation int64, message string) []metav1.Condition {
 	conditions = slices.Clone(conditions)
 	meta.SetStatusCondition(&conditions, metav1.Condition{
-		Type: v1beta2.ConditionProgressing, Status: metav1.ConditionFalse, Reason: v1beta2.ReasonObservationStale,
+		Type: v1beta2.ConditionProgressing, Status: metav1.ConditionFalse, Reason: v1beta2.ClusterReasonObservationStale,
 		Message: message, ObservedGeneration: generation,
 	})
 	for i := range conditions {

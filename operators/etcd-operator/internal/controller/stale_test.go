@@ -48,13 +48,13 @@ func TestStalenessThatLasts(t *testing.T) {
 	c := b.create("x", 1)
 	b.until(c, "the staleness to be said", func(s *v1beta2.ClusterStatus) bool {
 		progressing := meta.FindStatusCondition(s.Conditions, v1beta2.ConditionProgressing)
-		return progressing != nil && progressing.Reason == v1beta2.ReasonObservationStale && progressing.Status == metav1.ConditionFalse &&
-			strings.Contains(progressing.Message, "there are other Pods than were seen")
+		return progressing != nil && progressing.Reason == v1beta2.ClusterReasonObservationStale && progressing.Status == metav1.ConditionFalse &&
+			strings.Contains(progressing.Message, "there are other Pods than were observed")
 	})
 	if c.Status.Bootstrap == nil {
 		t.Error("the latched beginning is gone from the status")
 	}
-	b.wantEvents(v1beta2.ReasonObservationStale)
+	b.wantEvents(v1beta2.ClusterReasonObservationStale)
 	tries := b.metric("etcd_operator_actions_total", "CreatePods", "stale")
 	// 25 ms that double make nine tries in some 12 s; watches add a few at the beginning.
 	if tries < 1 || tries > 20 {
@@ -68,7 +68,7 @@ func TestStalenessThatLasts(t *testing.T) {
 		t.Fatal(err)
 	}
 	for _, e := range events.Items {
-		if e.Reason == v1beta2.ReasonObservationStale && (e.Series != nil || e.Type != "Warning") {
+		if e.Reason == v1beta2.ClusterReasonObservationStale && (e.Series != nil || e.Type != "Warning") {
 			t.Errorf("the event is %s, and was repeated: %+v", e.Type, e.Series)
 		}
 	}

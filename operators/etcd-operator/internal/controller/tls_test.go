@@ -111,7 +111,7 @@ func TestAutoTLS(t *testing.T) {
 	b.mark(c, v1beta2.AnnotationRotateCA, "1")
 	began := time.Now()
 	b.until(c, "the authority to be replaced", func(s *v1beta2.ClusterStatus) bool {
-		return s.TLS.Trust != trust && s.TLS.Rotation == "" && slices.Equal(b.secretData(c.OperatorTLSSecret())["ca.crt"], b.secretData(c.CATLSSecret())["tls.crt"]) && reason(s, v1beta2.ConditionProgressing) == "AsDesired"
+		return s.TLS.Trust != trust && s.TLS.Rotation == "" && slices.Equal(b.secretData(c.OperatorTLSSecret())["ca.crt"], b.secretData(c.CATLSSecret())["tls.crt"]) && reason(s, v1beta2.ConditionProgressing) == "UpToDate"
 	})
 	t.Logf("in %s", time.Since(began).Round(time.Millisecond))
 	b.untilHealthy(c, 3)
@@ -124,7 +124,7 @@ func TestAutoTLS(t *testing.T) {
 	if got := memberNames(&c.Status); !slices.Equal(got, names) || c.Status.ClusterID != id {
 		t.Errorf("cluster %s has the members %v, want %s and %v", c.Status.ClusterID, got, id, names)
 	}
-	b.wantEvents("CertificateIssued", "CertificateAuthority", "UpdatingMembers", "MemberUpdated")
+	b.wantEvents("CertificateIssued", "CertificateAuthorityChanged", "UpdatingMembers", "MemberUpdated")
 }
 
 // administrator is a client of one member with the operators' certificate.

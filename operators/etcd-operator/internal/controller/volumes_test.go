@@ -139,7 +139,7 @@ func TestAdoption(t *testing.T) {
 			t.Errorf("volume %s is not the new EtcdCluster's: %v, %v", name, claim.OwnerReferences, claim.Labels)
 		}
 	}
-	b.wantEvents("VolumesRetained", "VolumesAdopted", "Bootstrapped")
+	b.wantEvents("RetentionEnabled", "VolumesAdopted", "Bootstrapped")
 }
 
 // A volume that the API server does not let grow is not asked for over and over, and the
@@ -155,7 +155,7 @@ func TestGrowthRefused(t *testing.T) {
 	})
 	b.until(c, "the refusal to be told", func(s *v1beta2.ClusterStatus) bool {
 		cond := meta.FindStatusCondition(s.Conditions, v1beta2.ConditionStorageResizing)
-		return cond != nil && cond.Reason == "GrowthRefused" && strings.Contains(cond.Message, "restore a backup") && s.ReadyMembers == "1/1"
+		return cond != nil && cond.Reason == "ExpansionRefused" && strings.Contains(cond.Message, "restore a backup") && s.ReadyMembers == "1/1"
 	})
 	claim := b.claim(memberNames(&c.Status)[0])
 	if note := claim.Annotations[v1beta2.AnnotationGrowthRefused]; !strings.HasPrefix(note, "2147483648 ") {

@@ -53,10 +53,10 @@ roleRef: {apiGroup: rbac.authorization.k8s.io, kind: Role, name: etcd-operator}
 subjects: [{kind: ServiceAccount, name: default}]
 `
 
-// guide are the shell commands of docs/migration.md, and the manifests in it.
+// guide are the shell commands of docs/tasks/migration.md, and the manifests in it.
 func guide(t *testing.T) (commands, manifests []string) {
 	t.Helper()
-	text, err := os.ReadFile(filepath.Join(repoRoot, "docs/migration.md"))
+	text, err := os.ReadFile(filepath.Join(repoRoot, "docs/tasks/migration.md"))
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -26,6 +26,7 @@ const (
 	quotaMessage   = "quotaBackendBytes is a size of more than 0 bytes: write it as 8Gi, or as a number of bytes"
 	keepMessage    = "autoCompactionRetention is a time with its unit, such as 1h or 30m, or, with autoCompactionMode: revision, a number of revisions such as \"10000\""
 	electMessage   = "electionTimeout (1s if it is omitted) is less than 5 times heartbeatInterval (100ms if it is omitted), which etcd refuses: write both, such as heartbeatInterval: 300ms and electionTimeout: 3s"
+	storesMessage  = "allowedStores holds places: write them as s3://mybucket/etcd, s3://mybucket/etcd?endpoint=https://minio.example.com:9000 or pvc://myclaim/etcd"
 	typesMessage   = `supported values: "ClusterIP", "NodePort", "LoadBalancer"`
 )
 
@@ -72,9 +73,14 @@ func TestRefused(t *testing.T) {
 		"a short authority":  {Reason: "members would be restarted all the time", Spec: `{TLS: {auto: {caLifetime: 23h}}}`, Field: "spec.TLS.auto.caLifetime", Message: "caLifetime is a duration of at least 24h: write it with its unit, such as 43800h"},
 		"a day's overlap":    {Reason: "a day is no unit of durations", Spec: `{TLS: {auto: {caOverlap: 1d}}}`, Field: "spec.TLS.auto.caOverlap", Message: "caOverlap is a duration: write it with its unit, such as 24h"},
 		"a URL as a name":    {Reason: "a certificate is for names and addresses", Spec: `{TLS: {auto: {serverNames: ["https://etcd.example.com"]}}}`, Field: "spec.TLS.auto.serverNames[0]", Message: "a server name is a DNS name or an IP address: write it without scheme and port, such as etcd.example.com"},
+		"no store":           {Reason: "none, or all?", Spec: `{backup: {allowedStores: []}}`, Field: "spec.backup.allowedStores", Message: "allowedStores is empty: remove it to allow every store, or write one, such as s3://mybucket/etcd"},
+		"a store's scheme":   {Reason: "it would allow nothing", Spec: `{backup: {allowedStores: ["mybucket/etcd"]}}`, Field: "spec.backup.allowedStores[0]", Message: storesMessage},
+		"a store's query":    {Reason: "it would allow nothing", Spec: `{backup: {allowedStores: ["s3://mybucket/etcd?url=https://x"]}}`, Field: "spec.backup.allowedStores[0]", Message: storesMessage},
 		"Secret's name":      {Reason: "no Secret has such a name", Spec: `{auth: {rootSecret: Root_Secret}}`, Field: "spec.auth.rootSecret", Message: "rootSecret is the name of a Secret of this namespace: write lower-case letters, digits, dashes and dots, such as etcd-root"},
 		"short timeout":      {Reason: "a node that blinks is not lost", Spec: `{recovery: {memberTimeout: 9s}}`, Field: "spec.recovery.memberTimeout", Message: timeoutMessage},
 		"timeout unit":       {Reason: "300 what?", Spec: `{recovery: {memberTimeout: "300"}}`, Field: "spec.recovery.memberTimeout", Message: timeoutMessage},
+		"backups of a day":   {Reason: "a day is no unit of durations", Spec: `{backup: {maxAge: 1d}}`, Field: "spec.backup.maxAge", Message: "maxAge is a duration of at least 1s: write it with its unit, such as 12h, 168h (a week) or 1h30m"},
+		"backups of no age":  {Reason: "each would be too old at once", Spec: `{backup: {maxAge: 0s}}`, Field: "spec.backup.maxAge", Message: "maxAge is a duration of at least 1s: write it with its unit, such as 12h, 168h (a week) or 1h30m"},
 		"timeout number":     {Reason: "300 what?", Spec: `{recovery: {memberTimeout: 300}}`, Field: "spec.recovery.memberTimeout", Message: `must be of type string: "integer"`},
 		"percent 100":        {Reason: "no database is all free", Spec: `{maintenance: {defragmentAbovePercent: 100}}`, Field: "spec.maintenance.defragmentAbovePercent", Message: "should be less than or equal to 99"},
 		"a percentage":       {Reason: "a number of percent", Spec: `{maintenance: {defragmentAbovePercent: "50%"}}`, Field: "spec.maintenance.defragmentAbovePercent", Message: `must be of type integer: "string"`},

@@ -82,13 +82,13 @@ func (k *Keeper) read(ctx context.Context, key client.ObjectKey) (etcdclient.Cre
 	var s corev1.Secret
 	if err := k.Live.Get(ctx, key, &s); err != nil {
 		if apierrors.IsNotFound(err) {
-			return etcdclient.Credentials{}, errors.New("there is no such Secret")
+			return etcdclient.Credentials{}, errors.New("the Secret does not exist")
 		}
-		return etcdclient.Credentials{}, fmt.Errorf("the Secret can't be read: %w", err)
+		return etcdclient.Credentials{}, fmt.Errorf("cannot read the Secret: %w", err)
 	}
 	password := string(s.Data[corev1.BasicAuthPasswordKey])
 	if password == "" {
-		return etcdclient.Credentials{}, fmt.Errorf("the Secret has nothing under the key %s", corev1.BasicAuthPasswordKey)
+		return etcdclient.Credentials{}, fmt.Errorf("the Secret has no key %s", corev1.BasicAuthPasswordKey)
 	}
 	user := cmp.Or(string(s.Data[corev1.BasicAuthUsernameKey]), v1beta2.DefaultRootUser)
 	return etcdclient.Credentials{Username: user, Password: password}, nil

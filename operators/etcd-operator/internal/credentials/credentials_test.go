@@ -48,9 +48,9 @@ func TestRead(t *testing.T) {
 	}{
 		"whole":     {want: etcdclient.Credentials{Username: "admin", Password: "p w\n"}},
 		"nameless":  {want: etcdclient.Credentials{Username: "root", Password: "p"}},
-		"empty":     {err: "nothing under the key password"},
-		"none":      {err: "no such Secret"},
-		"forbidden": {err: "can't be read"},
+		"empty":     {err: "the Secret has no key password"},
+		"none":      {err: "the Secret does not exist"},
+		"forbidden": {err: "cannot read the Secret"},
 	} {
 		got, err := keeper.read(t.Context(), client.ObjectKey{Namespace: "ns", Name: name})
 		if got != tc.want || (err == nil) != (tc.err == "") || (err != nil && !strings.Contains(err.Error(), tc.err)) {

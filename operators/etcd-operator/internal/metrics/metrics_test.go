@@ -48,12 +48,12 @@ func want(t *testing.T, reg prometheus.Gatherer, text string, names ...string) {
 }
 
 const clustersHelp = `
-# HELP etcd_operator_clusters EtcdClusters, by phase.
+# HELP etcd_operator_clusters Number of EtcdClusters, by phase.
 # TYPE etcd_operator_clusters gauge
 `
 
 const membersHelp = `
-# HELP etcd_operator_members Members of all EtcdClusters, by state (ready: they serve; unready).
+# HELP etcd_operator_members Number of members of all EtcdClusters, by state (ready: serving; unready).
 # TYPE etcd_operator_members gauge
 `
 
@@ -94,7 +94,7 @@ etcd_operator_clusters{phase="Running"} 1
 `+membersHelp+`etcd_operator_members{state="ready"} 3
 etcd_operator_members{state="unready"} 0
 `+`
-# HELP etcd_operator_cluster_unhealthy_seconds Seconds since the EtcdCluster was last seen available with all its members healthy; 0 while it is.
+# HELP etcd_operator_cluster_unhealthy_seconds Seconds since the EtcdCluster was last available with all its members healthy; 0 while it is.
 # TYPE etcd_operator_cluster_unhealthy_seconds gauge
 etcd_operator_cluster_unhealthy_seconds{name="a",namespace="ns"} 0
 `, "etcd_operator_clusters", "etcd_operator_members", "etcd_operator_cluster_unhealthy_seconds")
@@ -178,7 +178,7 @@ func TestActionsAndDurations(t *testing.T) {
 	m.Acted("AddLearner", "refused")
 	m.Observe(key("a"), &v1beta2.ClusterStatus{}, 3*time.Millisecond)
 	want(t, reg, `
-# HELP etcd_operator_actions_total Actions taken, by kind and result (ok; stale: not taken, since the world had changed; refused: etcd asked to wait; error).
+# HELP etcd_operator_actions_total Actions, by kind and result (ok; stale: not carried out, because the cluster had changed; refused: etcd asked to wait; error).
 # TYPE etcd_operator_actions_total counter
 etcd_operator_actions_total{action="AddLearner",result="ok"} 2
 etcd_operator_actions_total{action="AddLearner",result="refused"} 1
@@ -222,18 +222,18 @@ func TestDatabases(t *testing.T) {
 	})
 	m.Members(key("never seen"), []metrics.Member{{Name: "b-1"}})
 	want(t, reg, `
-# HELP etcd_operator_member_alarm 1 for each alarm of etcd that is about a member, by kind (NOSPACE, CORRUPT).
+# HELP etcd_operator_member_alarm 1 for each etcd alarm of a member, by kind (NOSPACE, CORRUPT).
 # TYPE etcd_operator_member_alarm gauge
 etcd_operator_member_alarm{kind="NOSPACE",member="a-1",name="a",namespace="ns"} 1
-# HELP etcd_operator_member_database_bytes What the database of a member takes on its disk.
+# HELP etcd_operator_member_database_bytes Size of a member's database file, in bytes.
 # TYPE etcd_operator_member_database_bytes gauge
 etcd_operator_member_database_bytes{member="a-1",name="a",namespace="ns"} 300
 etcd_operator_member_database_bytes{member="a-2",name="a",namespace="ns"} 400
-# HELP etcd_operator_member_database_in_use_bytes What of the database of a member is in use; a defragmentation frees the rest.
+# HELP etcd_operator_member_database_in_use_bytes Bytes of a member's database that are in use; defragmentation frees the rest.
 # TYPE etcd_operator_member_database_in_use_bytes gauge
 etcd_operator_member_database_in_use_bytes{member="a-1",name="a",namespace="ns"} 200
 etcd_operator_member_database_in_use_bytes{member="a-2",name="a",namespace="ns"} 400
-# HELP etcd_operator_member_database_quota_bytes What the database of a member may grow to; none where that is not known or there is no limit.
+# HELP etcd_operator_member_database_quota_bytes Quota of a member's database, in bytes; absent where it is unknown or unlimited.
 # TYPE etcd_operator_member_database_quota_bytes gauge
 etcd_operator_member_database_quota_bytes{member="a-1",name="a",namespace="ns"} 1000
 `, names...)
@@ -248,7 +248,7 @@ func TestStalePassesAreCounted(t *testing.T) {
 	m.Stale(key("a"))
 	m.Stale(key("b"))
 	m.Forget(key("b"))
-	want(t, reg, `# HELP etcd_operator_stale_passes_total Reconciles of an EtcdCluster that did nothing because the operator's caches and the API server have disagreed for seconds; its condition Progressing says about what.
+	want(t, reg, `# HELP etcd_operator_stale_passes_total Reconciles that did nothing because the operator's caches and the API server have disagreed for more than a few seconds; the condition Progressing says about what.
 # TYPE etcd_operator_stale_passes_total counter
 etcd_operator_stale_passes_total{name="a",namespace="`+key("a").Namespace+`"} 2
 `, "etcd_operator_stale_passes_total")

@@ -13,6 +13,7 @@ import (
 	"time"
 
 	"github.com/google/go-cmp/cmp"
+	clientv3 "go.etcd.io/etcd/client/v3"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	"github.com/etcd-operators/etcd-operators/api/v1beta2"
@@ -281,10 +282,14 @@ func TestPeopleUseEtcdctl(t *testing.T) {
 		if _, err := ctl.MemberUpdate(t.Context(), first.MemberID, []string{"http://192.0.2.1:2380"}); err != nil {
 			t.Fatal(err)
 		}
-		added, err := ctl.MemberAddAsLearner(t.Context(), []string{"http://192.0.2.2:2380", "http://x-foreign.example.com:2380"})
-		if err != nil {
-			t.Fatal(err)
-		}
+		var added *clientv3.MemberAddResponse
+		// etcd drops a change of members that comes right after another one, and never answers.
+		etcdtest.Eventually(t, "a member to be added", func() (err error) {
+			ctx, cancel := context.WithTimeout(t.Context(), 2*time.Second)
+			defer cancel()
+			added, err = ctl.MemberAddAsLearner(ctx, []string{"http://192.0.2.2:2380", "http://x-foreign.example.com:2380"})
+			return err
+		})
 		want := []plan.Member{
 			{ID: first.MemberID, Name: "x-aaaaaaaaaa", Started: true, At: "http://192.0.2.1:2380"},
 			{

@@ -147,7 +147,7 @@ func TestExisted(t *testing.T) {
 		}, "exist: x-kept"},
 		"a volume of its own exists": {"taken over, and not recorded yet", func(b *bench) {
 			apiservertest.Create(b.t, b.client, claim(b, "x-a", ""))
-		}, "volume x-a of it"},
+		}, "PVC x-a exists"},
 		"a volume of another cluster": {"it is none of ours", func(b *bench) {
 			c := claim(b, "y-a", "another-uid")
 			c.Labels = member.Selector("y")

@@ -110,6 +110,14 @@ type asked struct {
 	// within is how long they have to answer; 0 if that is for the client to say.
 	within  time.Duration
 	answers map[string]etcdclient.Answer
+	// written are the members that a write was tried at, which ends in refusal.
+	written []string
+	refusal error
+}
+
+func (a *asked) TryWrite(_ context.Context, e etcdclient.Endpoint) error {
+	a.written = append(a.written, e.Name)
+	return a.refusal
 }
 
 func (a *asked) Ask(ctx context.Context, endpoints []etcdclient.Endpoint) map[string]etcdclient.Answer {

@@ -35,6 +35,7 @@ import (
 // Asker asks members, each for itself; etcdclient.Client is one.
 type Asker interface {
 	Ask(ctx context.Context, endpoints []etcdclient.Endpoint) map[string]etcdclient.Answer
+	TryWrite(ctx context.Context, e etcdclient.Endpoint) error
 }
 
 // Observer makes Observations.
@@ -242,15 +243,15 @@ func existed(c *v1beta2.EtcdCluster, obs *plan.Observation) string {
 	st := &c.Status
 	switch {
 	case st.CurrentVersion != "":
-		return fmt.Sprintf("its status says that it ran version %s", st.CurrentVersion)
+		return fmt.Sprintf("its status says that it ran etcd %s", st.CurrentVersion)
 	case st.Phase == v1beta2.PhaseRunning:
 		return "its status says that it was running"
 	case len(st.Members.Ready)+len(st.Members.Unready) > 0:
 		return "its status names members"
 	case len(obs.Pods) > 0:
-		return fmt.Sprintf("Pod %s of it exists, which its status does not know", obs.Pods[0].Name)
+		return fmt.Sprintf("Pod %s exists, and its status does not mention it", obs.Pods[0].Name)
 	case len(obs.Claims) > 0 && obs.Cluster.Existed == "":
-		return fmt.Sprintf("volume %s of it exists, which its status does not know", obs.Claims[0].Name)
+		return fmt.Sprintf("PVC %s exists, and its status does not mention it", obs.Claims[0].Name)
 	}
 	return obs.Cluster.Existed
 }
@@ -350,7 +351,7 @@ func (o *Observer) claims(ctx context.Context, c *v1beta2.EtcdCluster, obs *plan
 	}
 	slices.Sort(others)
 	if len(others) > 0 {
-		obs.Cluster.Existed = fmt.Sprintf("volumes of an earlier cluster of this name exist: %s", strings.Join(others, ", "))
+		obs.Cluster.Existed = fmt.Sprintf("PVCs of an earlier cluster of this name exist: %s", strings.Join(others, ", "))
 	}
 	slices.SortFunc(obs.Retained, func(a, b plan.Retained) int { return strings.Compare(a.Name, b.Name) })
 	slices.SortFunc(obs.Claims, func(a, b plan.Claim) int { return strings.Compare(a.Name, b.Name) })
@@ -486,12 +487,13 @@ func (o *Observer) ask(ctx context.Context, c *v1beta2.EtcdCluster, pods []*core
 	if len(endpoints) == 0 {
 		return
 	}
+	asking := ctx
 	if !isElectionAwaited(c, pods) {
 		var cancel context.CancelFunc
-		ctx, cancel = context.WithTimeout(ctx, leaderlessDeadline)
+		asking, cancel = context.WithTimeout(ctx, leaderlessDeadline)
 		defer cancel()
 	}
-	answers := o.Etcd.Ask(ctx, endpoints)
+	answers := o.Etcd.Ask(asking, endpoints)
 	for i := range obs.Pods {
 		if a, ok := answers[obs.Pods[i].Name]; ok {
 			obs.Pods[i].Answer = answerOf(c, a)
@@ -507,6 +509,7 @@ func (o *Observer) ask(ctx context.Context, c *v1beta2.EtcdCluster, pods []*core
 			}
 		}
 	}
+	o.tryWrite(ctx, endpoints, obs)
 }
 
 // leaderlessDeadline bounds the questions to members when no linearizable read can succeed,

@@ -18,6 +18,8 @@ import (
 //   - The beginning is recorded as adopted: from then on no Pod gets leave to begin a
 //     cluster, and all that is made are the Pods of those volumes. Their launchers start
 //     etcd only where there is data.
+//   - Where one of them finds no place, those without data give way to it, and get their Pods
+//     back some minutes later: it may be the one that has the data (see placing).
 //   - The cluster id is latched when a quorum of the members that etcd itself lists
 //     answers. With fewer volumes than that it waits, and says so: what is missing may
 //     come back. With a quorum but not all, the others are replaced as any lost member.
@@ -32,21 +34,21 @@ func adoptVolumes(v *view) *step {
 	from, refs, why := v.left()
 	switch {
 	case why != "":
-		return wait(idle, "ClusterExisted", why)
+		return wait(idle, v1beta2.ClusterReasonClusterExisted, why).as(Existed)
 	case len(refs) == 0 && len(v.Claims) == 0 && c.AdoptVolumes == v1beta2.AdoptAny:
 		return nil // there is nothing to go on with
 	case len(refs) == 0 && len(v.Claims) == 0:
-		return wait(idle, "ClusterExisted", fmt.Sprintf("there are no volumes of an EtcdCluster of uid %s; write the uid that their label %s tells, or remove the annotation %s to begin empty",
-			c.AdoptVolumes, v1beta2.LabelOwner, v1beta2.AnnotationAdoptVolumes))
+		return wait(idle, v1beta2.ClusterReasonClusterExisted, fmt.Sprintf("no PVCs found of an EtcdCluster with uid %s: use the uid in their label %s, or remove the annotation %s to start empty",
+			c.AdoptVolumes, v1beta2.LabelOwner, v1beta2.AnnotationAdoptVolumes)).as(Existed)
 	case !c.Persistent:
-		return wait(idle, "ClusterExisted", "the volumes can't be adopted by a cluster without volumes: delete this EtcdCluster, and create it again with spec.pod.persistentVolumeClaimSpec")
+		return wait(idle, v1beta2.ClusterReasonClusterExisted, "cannot adopt PVCs: this EtcdCluster has no volumes; delete it, and create it again with spec.pod.persistentVolumeClaimSpec").as(Existed)
 	case v.adoptedVersion() == "":
-		return wait(idle, "ClusterExisted", "the volumes can't be adopted before it is known which etcd runs on them: write in spec.version the one that ran there last")
+		return wait(idle, v1beta2.ClusterReasonClusterExisted, "cannot adopt PVCs: the etcd version that ran on them is not known; set spec.version to it").as(Existed)
 	case len(refs) > 0:
-		return do(TakeClaims{from, refs}, "AdoptingVolumes", fmt.Sprintf("%d volumes of the EtcdCluster of uid %s are this one's now", len(refs), from))
+		return do(TakeClaims{from, refs}, v1beta2.ClusterReasonAdoptingVolumes, fmt.Sprintf("adopted %d PVCs of the EtcdCluster with uid %s", len(refs), from))
 	}
 	first := Bootstrap{Member: v.Claims[0].Name, Token: cmp.Or(v.FreshToken, v.Claims[0].UID), Adopted: true}
-	return do(RecordBootstrap{Bootstrap: first, Version: v.adoptedVersion()}, "VolumesAdopted", fmt.Sprintf("the cluster goes on with %d volumes", len(v.Claims)))
+	return do(RecordBootstrap{Bootstrap: first, Version: v.adoptedVersion()}, v1beta2.ClusterReasonVolumesAdopted, fmt.Sprintf("starting from %d adopted PVCs", len(v.Claims))).announced()
 }
 
 // adoptedVersion is what runs on the volumes that were left: what is noted on them, or what
@@ -93,7 +95,7 @@ func (v *view) left() (from string, refs []ClaimRef, why string) {
 		from = owners[0]
 		if len(owners) > 1 {
 			slices.Sort(owners)
-			return "", nil, fmt.Sprintf("there are volumes of %d earlier EtcdClusters of this name: write the uid of one of them as the annotation %s: %s",
+			return "", nil, fmt.Sprintf("PVCs of %d earlier EtcdClusters of this name exist: set the annotation %s to the uid of one of them: %s",
 				len(owners), v1beta2.AnnotationAdoptVolumes, strings.Join(owners, ", "))
 		}
 	}
@@ -102,7 +104,7 @@ func (v *view) left() (from string, refs []ClaimRef, why string) {
 			continue
 		}
 		if r.Reseed {
-			return "", nil, fmt.Sprintf("volume %s was made as the cluster began anew with a survivor's data, and others may be of the cluster before: delete those, and remove the annotation %s from this one",
+			return "", nil, fmt.Sprintf("PVC %s was created for a recovery from a survivor, and others may hold data from before it: delete those, and remove the annotation %s from this one",
 				r.Name, v1beta2.AnnotationSurvivorLeave)
 		}
 		refs = append(refs, ClaimRef{r.Name, r.UID})
@@ -112,9 +114,9 @@ func (v *view) left() (from string, refs []ClaimRef, why string) {
 
 // waysOn says what may be done about a cluster that existed.
 func (v *view) waysOn() string {
-	ways := "restore it from a backup, or delete this EtcdCluster and create it again to begin empty"
+	ways := "restore a backup, or delete this EtcdCluster and create it again to start empty"
 	if len(v.Retained) > 0 || len(v.Claims) > 0 {
-		ways = fmt.Sprintf("annotate this EtcdCluster with %s=%s to go on with them, or delete them to begin empty", v1beta2.AnnotationAdoptVolumes, v1beta2.AdoptAny)
+		ways = fmt.Sprintf("annotate this EtcdCluster with %s=%s to start from them, or delete them to start empty", v1beta2.AnnotationAdoptVolumes, v1beta2.AdoptAny)
 	}
 	return ways
 }
@@ -128,10 +130,13 @@ func latchAdopted(v *view) *step {
 		return nil
 	}
 	if id, ok := v.adopted(); ok {
-		return do(LatchClusterID{id}, "Bootstrapped", fmt.Sprintf("a quorum of the members on the adopted volumes serves cluster %016x", id))
+		if runs := v.correctedVersion(); runs != "" {
+			return do(RecordBootstrap{Bootstrap: *b, Version: runs}, v1beta2.ClusterReasonVolumesAdopted, fmt.Sprintf("members on the adopted PVCs run etcd %s, and none runs %s: recorded version corrected", runs, v.Cluster.Version)).announced()
+		}
+		return do(LatchClusterID{id}, v1beta2.ClusterReasonBootstrapped, fmt.Sprintf("a quorum of members on the adopted PVCs serves cluster %016x", id))
 	}
 	if v.mistold() {
-		return do(RecordBootstrap{Bootstrap: *b, Version: v.Cluster.WantedVersion}, "VolumesAdopted", "the volumes are gone on with by etcd "+v.Cluster.WantedVersion)
+		return do(RecordBootstrap{Bootstrap: *b, Version: v.Cluster.WantedVersion}, v1beta2.ClusterReasonVolumesAdopted, "starting the adopted PVCs with etcd "+v.Cluster.WantedVersion).announced()
 	}
 	if s := corrupted(v); s != nil {
 		return s
@@ -142,7 +147,24 @@ func latchAdopted(v *view) *step {
 			again = soon
 		}
 	}
-	return wait(again, "AdoptingVolumes", fmt.Sprintf("waiting for a quorum of the members whose volumes were adopted: %s; if a majority's volumes are lost for good, restore a backup", v.whoIsMissing()))
+	return wait(again, v1beta2.ClusterReasonAdoptingVolumes, fmt.Sprintf("waiting for a quorum of members on the adopted PVCs: %s; if a majority of the volumes is lost, restore a backup", v.whoIsMissing()+v.whoStaysAway()))
+}
+
+// correctedVersion is the patch that the members on adopted volumes run, where it is another
+// one than was noted; empty otherwise. What no member runs, such as a version whose image
+// cannot be pulled, must not be latched as the one that they all run: every other version
+// would wait for it.
+func (v *view) correctedVersion() string {
+	noted, runs := v.Cluster.Version, v.oldestServing()
+	if runs == "" || parseVersion(runs).compareMinor(parseVersion(noted)) != 0 {
+		return ""
+	}
+	for _, m := range v.list {
+		if v.answer(m) != nil && v.pods[m.Name].runs() == noted {
+			return ""
+		}
+	}
+	return runs
 }
 
 // mistold reports whether the user has corrected the version that runs on the adopted

@@ -3,6 +3,7 @@ package plan
 import (
 	"slices"
 	"testing"
+	"time"
 
 	"github.com/etcd-operators/etcd-operators/api/v1beta2"
 )
@@ -39,6 +40,11 @@ func (w *world) running(name string, a Answer) *world {
 		Version: theVersion, Repository: theRepository, Learners: theLearners, Answer: a,
 	})
 	return w.tells("x-"+name, a.Members)
+}
+
+// unplaced adds a Pod that can't be scheduled, created then.
+func (w *world) unplaced(name string, created time.Time) *world {
+	return w.running(name, Answer{}).pod("x-"+name, unschedulable).pod("x-"+name, func(p *Pod) { p.Created = created })
 }
 
 // listed is a member list of x-a, x-b, ….
@@ -88,6 +94,25 @@ func TestVolumesAreAdopted(t *testing.T) {
 				return w.add("c", Returning, Answer{}).pod("c", func(p *Pod) { p.Persistent, p.Node, p.Unschedulable = true, "", "0/3 nodes" })
 			}(),
 			do: restart("a"),
+		},
+		"one that gave way is not recreated while another finds no place": {
+			reason: "it would take the place again, before the one that has the data", because: "AdoptingVolumes",
+			seen: resumed(3, "a", "b", "c").unplaced("a", now.Add(-time.Minute)).running("b", Answer{}),
+		},
+		"but once the turn of that one is over": {
+			reason: "its node may be gone for good, and the volume may be a voter's whose Pod was evicted",
+			seen:   resumed(3, "a", "b", "c").unplaced("a", now.Add(-oldPodAge)).running("b", Answer{}),
+			do:     returning("x-c"), because: "RestartingMember",
+		},
+		"the turns are those of who has waited longest": {
+			reason: "two that never find a place would keep the third from its Pod for ever",
+			seen:   resumed(3, "a", "b", "c").unplaced("a", now.Add(-oldPodAge)).unplaced("b", now),
+			do:     returning("x-c"), because: "RestartingMember",
+		},
+		"one of whom a member tells is recreated at once": {
+			reason: "who is a member is known then, and who gave way was none",
+			seen:   resumed(3, "a", "b", "c").unplaced("a", now).running("b", answering("b", listed("a", "b", "c"), false)),
+			do:     returning("x-c"), because: "RestartingMember",
 		},
 		"the rest is taken after a crash": {
 			reason: "S11: what was taken is the cluster's own already, and nothing has begun",
@@ -150,7 +175,27 @@ func TestVolumesAreAdopted(t *testing.T) {
 				cluster(func(c *Cluster) { c.WantedVersion = "3.6.17" }),
 			do: exactly(RecordBootstrap{Bootstrap{Member: "x-a", Token: "t", Adopted: true}, "3.6.17"}), because: "VolumesAdopted",
 		},
+		"a version that no member runs is corrected before it is latched": {
+			reason: "an image that can't be pulled would hold up every other version",
+			seen: resumed(3, "a", "b").running("a", answering("a", listed("a", "b", "c"), true)).running("b", answering("b", listed("a", "b", "c"), true)).
+				cluster(func(c *Cluster) { c.Version, c.WantedVersion = "3.6.99", "3.6.99" }),
+			do: exactly(RecordBootstrap{Bootstrap{Member: "x-a", Token: "t", Adopted: true}, theVersion}), because: "VolumesAdopted",
+		},
+		"but not one that a member runs": {
+			reason: "the others follow it",
+			seen: resumed(3, "a", "b").running("a", answering("a", listed("a", "b", "c"), true)).running("b", answering("b", listed("a", "b", "c"), true)).
+				pod("x-b", func(p *Pod) { p.Version = "3.6.99" }).cluster(func(c *Cluster) { c.Version, c.WantedVersion = "3.6.99", "3.6.99" }),
+			do: exactly(LatchClusterID{theCluster}), because: "Bootstrapped",
+		},
 	}.run(t)
+}
+
+// TestWhoStaysAwayIsTold: a volume without a Pod says why, and until when.
+func TestWhoStaysAwayIsTold(t *testing.T) {
+	seen := resumed(3, "a", "b", "c").unplaced("a", now.Add(-time.Minute)).running("b", Answer{}).seen()
+	if d, want := decided(seen), "x-c: its Pod is recreated once Pod x-a is scheduled, or at 2026-10-01T12:02:00Z"; !contains(d.Message, want) {
+		t.Errorf("it is said %q, want %q in it", d.Message, want)
+	}
 }
 
 // answering is what a member says that lists others.

@@ -50,7 +50,7 @@ func corrupted(v *view) *step {
 	if !v.sure || len(v.alarmsOf(Corrupt)) == 0 || (v.hasQuorum() && v.corruptIsKnown()) {
 		return nil
 	}
-	return wait(slowly, "Corrupt", v.alarmAdvice())
+	return wait(slowly, v1beta2.ClusterReasonCorrupt, v.alarmAdvice()).as(AwaitsUser)
 }
 
 // disarmRemoved takes back the CORRUPT alarm of a member that was removed: what is left
@@ -63,7 +63,7 @@ func disarmRemoved(v *view) *step {
 		if a.MemberID == 0 || v.name(a.MemberID) != "" {
 			continue
 		}
-		return do(DisarmAlarm{a.MemberID, Corrupt, v.list}, "AlarmDisarmed", fmt.Sprintf("alarm CORRUPT of member %016x is taken back: it was removed", a.MemberID))
+		return do(DisarmAlarm{a.MemberID, Corrupt, v.list}, v1beta2.ClusterReasonAlarmDisarmed, fmt.Sprintf("disarming alarm CORRUPT of member %016x, which was removed", a.MemberID))
 	}
 	return nil
 }
@@ -107,8 +107,8 @@ func repairSpace(v *view) *step {
 	full := v.whoIsFull()
 	if full == "" {
 		a := v.alarmsOf(NoSpace)[0]
-		return do(DisarmAlarm{a.MemberID, NoSpace, v.list}, "SpaceRepaired",
-			fmt.Sprintf("alarm NOSPACE of member %s is taken back: every database is below %d %% of its quota", v.nameOrID(a.MemberID), roomyPercent))
+		return do(DisarmAlarm{a.MemberID, NoSpace, v.list}, v1beta2.ClusterReasonSpaceRepaired,
+			fmt.Sprintf("disarming alarm NOSPACE of member %s: every database is below %d %% of its quota", v.nameOrID(a.MemberID), roomyPercent))
 	}
 	if v.restarting() {
 		return nil // it is brought to its end first
@@ -120,9 +120,9 @@ func repairSpace(v *view) *step {
 		return nil
 	}
 	if why := v.unrest(nil); why != "" {
-		return wait(v.unrestPatience(), "RepairingSpace", "the database is compacted and defragmented when all is well: "+why)
+		return wait(v.unrestPatience(), v1beta2.ClusterReasonRepairingSpace, "waiting to compact and defragment: "+why)
 	}
-	return do(Compact{v.revision(), v.Now}, "RepairingSpace", fmt.Sprintf("%s; the database is compacted to revision %d, and the members are defragmented one after the other", full, v.revision()))
+	return do(Compact{v.revision(), v.Now}, v1beta2.ClusterReasonRepairingSpace, fmt.Sprintf("compacting to revision %d, then defragmenting one member at a time: %s", v.revision(), full))
 }
 
 // mayRepair reports whether another repair may win anything: nothing was compacted yet,
@@ -171,20 +171,18 @@ func (v *view) whoIsFull() string {
 		case a.Quota <= 0:
 			full = append(full, fmt.Sprintf("the quota of member %s is not known", m.Name))
 		case !roomy(a):
-			full = append(full, fmt.Sprintf("the database of member %s has %s of %s", m.Name, mebibytes(a.DBSize), mebibytes(a.Quota)))
+			full = append(full, fmt.Sprintf("the database of member %s uses %s of %s", m.Name, v1beta2.ReadableSize(a.DBSize), v1beta2.ReadableSize(a.Quota)))
 		}
 	}
 	return strings.Join(full, ", ")
 }
 
-func mebibytes(n int64) string { return fmt.Sprintf("%.1f MiB", float64(n)/(1<<20)) }
-
 // alarmReason is the reason of the conditions while alarms are raised.
 func (v *view) alarmReason() string {
 	if len(v.alarmsOf(Corrupt)) > 0 {
-		return "Corrupt"
+		return v1beta2.ClusterReasonCorrupt
 	}
-	return "NoSpace"
+	return v1beta2.ClusterReasonNoSpace
 }
 
 // alarmText names the alarms.
@@ -207,21 +205,21 @@ func (v *view) nameOrID(id uint64) string {
 // alarmAdvice says what is refused, why, and what to do.
 func (v *view) alarmAdvice() string {
 	const quota = "raise the quota (spec.etcd.quotaBackendBytes)"
-	said := "etcd refuses writes, since alarms are raised: " + v.alarmText()
+	said := "etcd refuses writes because of alarms: " + v.alarmText()
 	m := &v.Cluster.Maintenance
 	switch {
 	case len(v.alarmsOf(Corrupt)) > 0 && !v.corruptIsKnown():
-		return said + "; members' data differs, and etcd could not tell whose is wrong: compare etcdctl endpoint hashkv of the members, delete the Pod and volume of the one that differs, and disarm the alarm (etcdctl alarm disarm), or restore the cluster from a backup"
+		return said + "; members' data differs, and etcd cannot tell whose is wrong: compare the members (etcdctl endpoint hashkv --cluster), delete the Pod and PVC of the one that differs and disarm the alarm (etcdctl alarm disarm), or restore a backup"
 	case len(v.alarmsOf(Corrupt)) > 0 && !v.hasQuorum():
-		return said + "; members' data differs, and those whose data agrees are no quorum: nothing is done by itself; restore the cluster from a backup, or, if you know which data is right, disarm the alarms (etcdctl alarm disarm)"
+		return said + "; members' data differs, and no quorum has the same data: the operator changes nothing; restore a backup, or, if you know which data is right, disarm the alarms (etcdctl alarm disarm)"
 	case len(v.alarmsOf(Corrupt)) > 0:
-		return said + "; the members that are named are replaced"
+		return said + "; the operator replaces these members"
 	case !m.AutoRepairSpace:
-		return said + "; databases have grown to their quota: delete keys or " + quota + ", compact, defragment the members, and disarm the alarm (etcdctl alarm disarm); or set spec.maintenance.autoRepairSpace, and the operator compacts (the history of keys is lost), defragments and disarms by itself"
+		return said + "; databases have reached their quota: set spec.maintenance.autoRepairSpace, and the operator compacts (which drops the history of keys), defragments and disarms; or delete keys or " + quota + ", compact, defragment, and disarm the alarm (etcdctl alarm disarm)"
 	case v.nextToDefragment() != nil || v.whoIsFull() == "" || v.mayRepair():
-		return said + "; the operator compacts and defragments"
+		return said + "; the operator is compacting and defragmenting"
 	}
-	return said + "; compaction and defragmentation have not made enough room: delete keys, or " + quota
+	return said + "; compaction and defragmentation did not free enough space: delete keys, or " + quota
 }
 
 // alarmStatus is what the status says of alarms.

@@ -27,6 +27,11 @@ func (w *world) alarm(kind AlarmKind, name string) *world {
 	return w
 }
 
+// newer lets a member have applied more than the others, and know of these alarms.
+func (w *world) newer(name string, alarms ...Alarm) *world {
+	return w.answer(name, func(a *Answer) { a.Applied, a.Alarms = a.Applied+2, alarms })
+}
+
 // database gives a member's database a size, of which some is in use; in percent of the
 // quota.
 func (w *world) database(name string, size, inUse int64) *world {
@@ -62,7 +67,7 @@ func full() *world { return healthy(3).alarm(NoSpace, "b").databases(101, 20) }
 
 func TestNoSpace(t *testing.T) {
 	rows{
-		"nothing is done unless the user allows it": {reason: "the history of keys is the user's", seen: full(), because: "AsDesired"},
+		"nothing is done unless the user allows it": {reason: "the history of keys is the user's", seen: full(), because: "UpToDate"},
 		"it is compacted first": {
 			reason: "a defragmentation frees only what nobody uses", seen: full().repairs(), do: exactly(Compact{1, now}), because: "RepairingSpace",
 		},
@@ -87,13 +92,13 @@ func TestNoSpace(t *testing.T) {
 		"and if the quota was raised": {reason: "there is room", seen: full().databases(79, 79).repairs(), do: disarm(NoSpace, id("b")), because: "SpaceRepaired"},
 		"one after the other":         {reason: "one action at a time", seen: full().alarm(NoSpace, "c").databases(20, 20).repairs(), do: disarm(NoSpace, id("b")), because: "SpaceRepaired"},
 		"not while one is full": {
-			reason: "etcd would raise it again", seen: full().databases(20, 20).database("c", 81, 20).repairs().repaired(time.Minute, 1).done("a", "b", "c"), because: "AsDesired",
+			reason: "etcd would raise it again", seen: full().databases(20, 20).database("c", 81, 20).repairs().repaired(time.Minute, 1).done("a", "b", "c"), because: "UpToDate",
 		},
 		"not while a quota is not known": {
-			reason: "nobody knows whether there is room", seen: full().databases(20, 20).answer("c", func(a *Answer) { a.Quota = 0 }).repairs().repaired(time.Minute, 1).done("a", "b", "c"), because: "AsDesired",
+			reason: "nobody knows whether there is room", seen: full().databases(20, 20).answer("c", func(a *Answer) { a.Quota = 0 }).repairs().repaired(time.Minute, 1).done("a", "b", "c"), because: "UpToDate",
 		},
 		"not again at once": {
-			reason: "what was not won is not won now", seen: full().repairs().repaired(time.Minute, 1).done("a", "b", "c").answer("a", func(a *Answer) { a.Revision = 5 }), because: "AsDesired",
+			reason: "what was not won is not won now", seen: full().repairs().repaired(time.Minute, 1).done("a", "b", "c").answer("a", func(a *Answer) { a.Revision = 5 }), because: "UpToDate",
 		},
 		"again when keys were deleted": {
 			reason: "there is more to compact", seen: full().databases(101, 101).repairs().repaired(time.Hour, 1).done("a", "b", "c").answer("a", func(a *Answer) { a.Revision = 5 }),
@@ -103,7 +108,7 @@ func TestNoSpace(t *testing.T) {
 			reason: "the compaction may have ended after the defragmentation", seen: full().repairs().repaired(time.Hour, 1).done("a", "b", "c"), do: exactly(Compact{1, now}), because: "RepairingSpace",
 		},
 		"not for ever": {
-			reason: "all of it is live", seen: full().databases(101, 100).repairs().repaired(time.Hour, 1).done("a", "b", "c"), because: "AsDesired",
+			reason: "all of it is live", seen: full().databases(101, 100).repairs().repaired(time.Hour, 1).done("a", "b", "c"), because: "UpToDate",
 		},
 		"a restart that has begun comes first": {
 			reason: "each would wait for the other", seen: full().repairs().aside("b").cluster(func(c *Cluster) { c.Repository = "mirror/etcd" }),
@@ -112,7 +117,7 @@ func TestNoSpace(t *testing.T) {
 		"members are replaced all the same": {
 			reason: "it is no matter of members", seen: full().dead("c").joiner("d"), do: remove("c"), because: "ReplacingDeadMember",
 		},
-		"the version stays": {reason: "S10: no alarms", seen: full().wants("3.7.3"), because: "Upgrading"},
+		"the version stays": {reason: "S10: no alarms", seen: full().wants("3.7.3"), because: "UpgradePending"},
 		"no member gets another version": {
 			reason: "S10: no alarms", seen: upgrading("3.7.3").alarm(NoSpace, "b").databases(101, 20), because: "UpgradingMember",
 		},
@@ -132,7 +137,7 @@ func TestCorrupt(t *testing.T) {
 		},
 		"a Pod for the next one is made first": {reason: "its start takes time", seen: healthy(3).alarm(Corrupt, "c"), do: create(joiners(1)...), because: "CreatingMembers"},
 		"the leader steps aside": {
-			reason: "S8, and nobody is to get a snapshot from it", seen: healthy(3).alarm(Corrupt, "a").joiner("d"), do: moveLeader("a", "b"), because: "MovingLeader",
+			reason: "S8, and nobody is to get a snapshot from it", seen: healthy(3).alarm(Corrupt, "a").joiner("d"), do: moveLeader("a", "b"), because: "TransferringLeadership",
 		},
 		"a learner goes, too": {reason: "its data is not to get a vote", seen: healthy(2).size(3).learner("c").alarm(Corrupt, "c").joiner("d"), do: remove("c"), because: "MemberRemoved"},
 		"its alarm is taken back when it is out": {
@@ -146,6 +151,13 @@ func TestCorrupt(t *testing.T) {
 		"nothing if one is not named": {
 			reason: "who is named may be right", seen: healthy(3).alarm(Corrupt, "").alarm(Corrupt, "c").joiner("d"), because: "Corrupt",
 		},
+		"one that only the furthest has heard of": {
+			reason: "members apply an alarm one after the other: it is raised", seen: healthy(3).silent("c").newer("b", Alarm{id("c"), Corrupt}).joiner("d"),
+			do: remove("c"), because: "ReplacingDeadMember",
+		},
+		"one that the furthest knows to be disarmed": {
+			reason: "members apply that one after the other, too: c merely does not answer", seen: healthy(3).alarm(Corrupt, "c").silent("c").newer("b"), because: "WaitingForMember",
+		},
 		"no alarm of nobody is taken back": {reason: "its cause is not gone", seen: healthy(3).alarm(Corrupt, "").dead("c"), because: "Corrupt"},
 	}.run(t)
 }
@@ -157,16 +169,16 @@ func TestAlarmsAreTold(t *testing.T) {
 		want              []string
 	}{
 		"no space, and not allowed": {full(), "False", "NoSpace", []string{"NOSPACE of b", "refuses writes", "delete keys", "raise the quota", "etcdctl alarm disarm", "spec.maintenance.autoRepairSpace"}},
-		"no space, being repaired":  {full().repairs(), "False", "NoSpace", []string{"NOSPACE of b", "the operator compacts"}},
-		"no space to be won":        {full().databases(101, 100).repairs().repaired(time.Hour, 1).done("a", "b", "c"), "False", "NoSpace", []string{"not made enough room", "delete keys", "raise the quota"}},
+		"no space, being repaired":  {full().repairs(), "False", "NoSpace", []string{"NOSPACE of b", "the operator is compacting"}},
+		"no space to be won":        {full().databases(101, 100).repairs().repaired(time.Hour, 1).done("a", "b", "c"), "False", "NoSpace", []string{"did not free enough space", "delete keys", "raise the quota"}},
 		"no space, and one away":    {full().silent("c"), "False", "NoSpace", []string{"NOSPACE of b", "c: ", "does not answer"}},
-		"one is corrupt":            {healthy(3).alarm(Corrupt, "c"), "False", "Corrupt", []string{"CORRUPT of c", "are replaced"}},
+		"one is corrupt":            {healthy(3).alarm(Corrupt, "c"), "False", "Corrupt", []string{"CORRUPT of c", "replaces these members"}},
 		"two are corrupt":           {healthy(3).alarm(Corrupt, "b").alarm(Corrupt, "c"), "False", "Corrupt", []string{"CORRUPT of b, CORRUPT of c", "no quorum", "backup"}},
 		"somebody is corrupt":       {healthy(3).alarm(Corrupt, ""), "False", "Corrupt", []string{"CORRUPT of no known member", "endpoint hashkv"}},
 		"one that was removed":      {healthy(3).alarm(Corrupt, "z"), "False", "Corrupt", []string{"CORRUPT of 0000000000000023"}},
 		"none":                      {healthy(3), "True", "AllHealthy", []string{"all voters are healthy"}},
 	} {
-		st := Plan(tc.seen.seen()).Status
+		st := decided(tc.seen.seen()).Status
 		available, degraded := conditionOf(st, v1beta2.ConditionAvailable), conditionOf(st, v1beta2.ConditionDegraded)
 		if string(available.Status) != tc.available || degraded.Reason != tc.reason {
 			t.Errorf("%s: Available is %s, and Degraded has reason %s: %s", name, available.Status, degraded.Reason, degraded.Message)

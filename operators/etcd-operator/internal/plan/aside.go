@@ -3,6 +3,8 @@ package plan
 import (
 	"fmt"
 	"time"
+
+	"github.com/etcd-operators/etcd-operators/api/v1beta2"
 )
 
 // What this file says is how a member is taken from its clients and from its leadership,
@@ -16,11 +18,11 @@ import (
 const routeLag = time.Second
 
 // handOver marks a member's Pod with the role in which no new clients are sent to it, and
-// then moves the lead elsewhere. It is nil when both have been done. toDo says what is to
-// be done to the member, such as "leave".
-func (v *view) handOver(m *Member, role Role, reason, toDo string) *step {
+// then moves the lead elsewhere. It is nil when both have been done. next says what
+// is done to the member then, such as "its removal".
+func (v *view) handOver(m *Member, role Role, reason, next string) *step {
 	if p := v.pods[m.Name]; p != nil && p.Role != role {
-		return do(SetRoles{[]PodRole{{p.Name, p.UID, role}}}, reason, fmt.Sprintf("member %s is about to %s", m.Name, toDo))
+		return do(SetRoles{[]PodRole{{p.Name, p.UID, role}}}, reason, fmt.Sprintf("draining member %s before %s", m.Name, next))
 	}
 	if m.ID != v.leader {
 		return nil
@@ -34,21 +36,21 @@ func (v *view) moveLead(m *Member) *step {
 	if heir == nil {
 		return nil
 	}
-	return do(MoveLeader{m.Name, heir.Name, heir.ID}, "MovingLeader", fmt.Sprintf("leadership moves from %s to %s", m.Name, heir.Name))
+	return do(MoveLeader{m.Name, heir.Name, heir.ID}, v1beta2.ClusterReasonTransferringLeadership, fmt.Sprintf("transferring leadership from %s to %s", m.Name, heir.Name))
 }
 
 // awaitUnrouted waits until no new clients are sent to a member that was marked; nil when
 // none are.
-func (v *view) awaitUnrouted(m *Member, reason, toDo string) *step {
+func (v *view) awaitUnrouted(m *Member, reason, next string) *step {
 	p := v.pods[m.Name]
 	if p == nil {
 		return nil
 	}
 	if p.Routed {
-		return wait(soon, reason, fmt.Sprintf("waiting until no new clients are sent to member %s, which is about to %s", m.Name, toDo))
+		return wait(soon, reason, fmt.Sprintf("waiting for the Service to stop routing to member %s before %s", m.Name, next))
 	}
 	if left := routeLag - v.Now.Sub(p.RoleSince); left > 0 {
-		return wait(left, reason, fmt.Sprintf("waiting until every node has heard that no new clients are sent to member %s, which is about to %s", m.Name, toDo))
+		return wait(left, reason, fmt.Sprintf("waiting for kube-proxy to stop routing to member %s before %s", m.Name, next))
 	}
 	return nil
 }

@@ -29,7 +29,7 @@ func awaitCredentials(v *view) *step {
 	if v.Cluster.RootSecret != "" {
 		again = slowly // no watch tells of a Secret
 	}
-	return wait(again, refused.kind(), v.whatIsMissing(refused))
+	return wait(again, refused.kind(), v.whatIsMissing(refused)).as(Unauthorized)
 }
 
 // refused is the answer of a member that etcd's authentication cut short; nil if none
@@ -65,28 +65,28 @@ func welcomeUnseen(v *view) *step {
 	if len(roles) == 0 {
 		return nil
 	}
-	return do(SetRoles{roles}, "SettingRoles", fmt.Sprintf("member %s serves, and clients find it again", roles[0].Name))
+	return do(SetRoles{roles}, v1beta2.ClusterReasonSettingRoles, fmt.Sprintf("member %s serves again: routing clients to it", roles[0].Name))
 }
 
 // kind is the condition, and the reason, that says what a refusal is about.
 func (a *Answer) kind() string {
 	if a.Refused == NoCredentials {
-		return v1beta2.ConditionCredentialsMissing
+		return v1beta2.ClusterReasonCredentialsMissing
 	}
-	return v1beta2.ConditionCredentialsInvalid
+	return v1beta2.ClusterReasonCredentialsInvalid
 }
 
 // whatIsMissing says what a person is to write.
 func (v *view) whatIsMissing(a *Answer) string {
-	const consequence = "etcd's authentication is enabled; the members serve on, and until then none is added, removed or changed"
+	const consequence = "; members keep serving, but none is added, removed or changed until then"
 	secret := v.Cluster.RootSecret
 	switch {
 	case secret == "":
-		return fmt.Sprintf("make a Secret of type kubernetes.io/basic-auth with the keys username and password of an etcd user that has the role root, and set spec.auth.rootSecret to its name: %s", consequence)
+		return "etcd's authentication is enabled, and the operator has no credentials: create a Secret of type kubernetes.io/basic-auth with the keys username and password of an etcd user that has the role root, and set spec.auth.rootSecret to its name" + consequence
 	case a.Refused == NoCredentials:
-		return fmt.Sprintf("write the keys username (root, if it is left out) and password of an etcd user that has the role root to the Secret %s, which spec.auth.rootSecret names (%s): %s", secret, a.RefusedBecause, consequence)
+		return fmt.Sprintf("no credentials in Secret %s (%s): write the keys username (default root) and password of an etcd user that has the role root to this Secret, which spec.auth.rootSecret names%s", secret, a.RefusedBecause, consequence)
 	case a.Refused == NotRoot:
-		return fmt.Sprintf("grant the role root to the etcd user of the Secret %s, which spec.auth.rootSecret names, or write one that has it: %s", secret, consequence)
+		return fmt.Sprintf("the etcd user in Secret %s lacks the role root: grant it, or write a user that has it to this Secret, which spec.auth.rootSecret names%s", secret, consequence)
 	}
-	return fmt.Sprintf("write the right username (root, if it is left out) and password to the Secret %s, which spec.auth.rootSecret names (%s): %s", secret, a.RefusedBecause, consequence)
+	return fmt.Sprintf("etcd refuses the credentials in Secret %s (%s): write the right username (default root) and password to this Secret, which spec.auth.rootSecret names%s", secret, a.RefusedBecause, consequence)
 }

@@ -117,14 +117,14 @@ func TestAuthentication(t *testing.T) {
 		},
 		"with credentials all goes on": {
 			reason: "as if nothing were",
-			seen:   healthy(3).secret("s"), because: "AsDesired",
+			seen:   healthy(3).secret("s"), because: "UpToDate",
 		},
 	}.run(t)
 }
 
 // Available tells of clients, who are served; of members nothing is made up.
 func TestStatusWithoutCredentials(t *testing.T) {
-	d := Plan(healthy(3).refused(NoCredentials, "a", "b", "c").role("c", Returning).role("c", Voter).seen())
+	d := decided(healthy(3).refused(NoCredentials, "a", "b", "c").role("c", Returning).role("c", Voter).seen())
 	want := []string{
 		"Available=True Serving", "Progressing=False CredentialsMissing", "Degraded=Unknown CredentialsMissing", "Scaling=False AtSize",
 		"Recovering=False NothingToRecover", "Upgrading=False AtVersion", "Paused=False NotPaused", "CredentialsMissing=True CredentialsMissing",
@@ -135,11 +135,11 @@ func TestStatusWithoutCredentials(t *testing.T) {
 	if s := d.Status; s.Size != 3 || len(s.MemberDetails) != 3 || !slices.Equal(s.Members.Ready, []string{"a", "b", "c"}) || len(s.Members.Unready) > 0 || s.Phase != v1beta2.PhaseRunning {
 		t.Errorf("the status is %+v, want who was there last, all of them ready", s)
 	}
-	if d.HandsOff || d.Budget != KeepBudget || !Blocked(d.Reason) {
+	if d.HandsOff || d.Budget != KeepBudget || !d.Outcome.AwaitsUser() {
 		t.Errorf("%+v: Services are looked after, and the budget is left", d)
 	}
 
-	d = Plan(healthy(3).powerless().seen())
+	d = decided(healthy(3).powerless().seen())
 	if s := d.Status; len(s.Members.Ready) != 3 || s.Leader != "a" || !slices.Contains(said(s), "CredentialsInvalid=True CredentialsInvalid") {
 		t.Errorf("a user that is not root: %+v", s)
 	}
@@ -154,10 +154,10 @@ func TestWhatIsMissing(t *testing.T) {
 		"no Secret is named":      {healthy(1).refused(NoCredentials, "a"), []string{"kubernetes.io/basic-auth", "keys username and password", "role root", "set spec.auth.rootSecret"}},
 		"the Secret has nothing":  {healthy(1).secret("s").refused(NoCredentials, "a"), []string{"Secret s", "password", "because"}},
 		"the password is wrong":   {healthy(1).secret("s").refused(WrongCredentials, "a"), []string{"Secret s", "right username", "because"}},
-		"the user is not root":    {healthy(1).secret("s").powerless(), []string{"grant the role root", "Secret s"}},
+		"the user is not root":    {healthy(1).secret("s").powerless(), []string{"lacks the role root: grant it", "Secret s"}},
 		"a seed that is restored": {offered().refused(NoCredentials, "s"), []string{"seed s", "set spec.auth.rootSecret"}},
 	} {
-		d := Plan(tc.seen.seen())
+		d := decided(tc.seen.seen())
 		for _, words := range tc.want {
 			if !strings.Contains(d.Message, words) {
 				t.Errorf("%s: %s: %s; want %q in it", name, d.Reason, d.Message, words)
@@ -168,11 +168,11 @@ func TestWhatIsMissing(t *testing.T) {
 
 // A restore's seed has the snapshot's users: it is adopted when it may be asked.
 func TestASeedThatRefusesIsNotAdopted(t *testing.T) {
-	d := Plan(offered().refused(WrongCredentials, "s").secret("s").seen())
+	d := decided(offered().refused(WrongCredentials, "s").secret("s").seen())
 	if d.Action != nil || d.Reason != "Fenced" || !d.HandsOff {
 		t.Errorf("it is %v, %s: %s; want a wait", d.Action, d.Reason, d.Message)
 	}
-	if _, adopted := Plan(offered().seen()).Action.(AdoptSeed); !adopted {
+	if _, adopted := decided(offered().seen()).Action.(AdoptSeed); !adopted {
 		t.Error("with credentials it is not adopted either")
 	}
 }

@@ -1,6 +1,10 @@
 package plan
 
-import "fmt"
+import (
+	"fmt"
+
+	"github.com/etcd-operators/etcd-operators/api/v1beta2"
+)
 
 // The rules of this file make the one beginning of a cluster (S1). All of them
 // are silent once the cluster id is latched.
@@ -20,7 +24,7 @@ func existed(v *view) *step {
 	if v.Cluster.ClusterID != 0 || v.Cluster.Bootstrap != nil || v.Cluster.Existed == "" {
 		return nil
 	}
-	return wait(idle, "ClusterExisted", fmt.Sprintf("a fresh cluster is not started because %s; %s", v.Cluster.Existed, v.waysOn()))
+	return wait(idle, v1beta2.ClusterReasonClusterExisted, fmt.Sprintf("not starting an empty cluster: %s; %s", v.Cluster.Existed, v.waysOn())).as(Existed)
 }
 
 // recordBootstrap writes the seed's name and token down before anything else, and
@@ -37,11 +41,11 @@ func recordBootstrap(v *view) *step {
 		}
 	}
 	if len(v.FreshNames) == 0 {
-		return wait(shortly, "Bootstrapping", "waiting for a name for the seed")
+		return wait(shortly, v1beta2.ClusterReasonBootstrapping, "choosing a name for the seed")
 	}
 	fresh := Bootstrap{Member: v.FreshNames[0], Token: v.FreshToken}
 	return do(RecordBootstrap{Bootstrap: fresh, Version: v.firstVersion()},
-		"Bootstrapping", fmt.Sprintf("the cluster begins with the seed %s", fresh.Member))
+		v1beta2.ClusterReasonBootstrapping, fmt.Sprintf("starting the cluster with seed %s", fresh.Member))
 }
 
 // firstVersion is what a seed begins with: what is wanted, if that is run.
@@ -65,6 +69,34 @@ func (v *view) givenUp(seed *Pod) bool {
 	return v.nodeLost(seed) || (seed.Persistent && seed.Node == "" && seed.Unschedulable != "" && v.expired(seed.Created))
 }
 
+// strandedSeedAdvice says what a person can do about a seed that does not come to run on a
+// node which is there; empty if it does, or may soon. It is not given up: until its Pod is
+// gone its kubelet may start it after all, with the leave to begin that it has (S2), and
+// nobody knows whether another place would do. A person who deletes the Pod has the seed
+// begin anew under the same name once its kubelet has let go of it. Nothing is lost by that:
+// no client is sent to a seed before the cluster id is latched (S1).
+func (v *view) strandedSeedAdvice() string {
+	b := v.Cluster.Bootstrap
+	if !v.beginning() || b == nil {
+		return ""
+	}
+	seed := v.pods[b.Member]
+	if seed == nil || seed.Answer.Reached || seed.Answer.Refused != "" || seed.Finished || !seed.DeletingSince.IsZero() || !v.isStranded(seed) {
+		return ""
+	}
+	why, mend := seed.Trouble, "correct spec.version, spec.repository or spec.pod if one of them is wrong"
+	if why == "" { // an edit alone changes nothing: it may still be on its way
+		why, mend = "its containers are not created, as when a volume or a Secret is missing", "see the events of the Pod, and correct what they name"
+	}
+	objects := "pod"
+	if v.claims[seed.Name] != nil {
+		objects = "pod,pvc"
+	}
+	return fmt.Sprintf("the first member, %s, does not run on node %s: %s; %s; to start over (on another node if you cordon %s first): "+
+		"kubectl -n %s delete %s %s; no data is lost: the cluster has not served yet",
+		seed.Name, seed.Node, why, mend, seed.Node, v.Cluster.Namespace, objects, seed.Name)
+}
+
 // dropOldSeeds deletes the Pods of seeds that were given up before any of them
 // served.
 func dropOldSeeds(v *view) *step {
@@ -74,7 +106,7 @@ func dropOldSeeds(v *view) *step {
 	}
 	for i := range v.Pods {
 		if p := &v.Pods[i]; p.Role == Seed && p.Name != b.Member && p.DeletingSince.IsZero() {
-			return do(DeletePod{Name: p.Name, UID: p.UID}, "SeedGivenUp", fmt.Sprintf("the Pod of seed %s, which never served, is deleted", p.Name))
+			return do(DeletePod{Name: p.Name, UID: p.UID}, v1beta2.ClusterReasonSeedDiscarded, fmt.Sprintf("deleting the Pod of seed %s, which never served", p.Name))
 		}
 	}
 	return nil
@@ -91,7 +123,7 @@ func dropEndedJoiners(v *view) *step {
 		if !p.Finished || p.Role != Joiner || !p.DeletingSince.IsZero() || p.Grant != nil {
 			continue
 		}
-		step := do(DeletePod{Name: p.Name, UID: p.UID}, "DeletingPod", fmt.Sprintf("deleting Pod %s, which has ended before it could join", p.Name))
+		step := do(DeletePod{Name: p.Name, UID: p.UID}, v1beta2.ClusterReasonDeletingPod, fmt.Sprintf("deleting Pod %s, which ended before it could join", p.Name)).unannounced()
 		if !v.isHeldBack(RejectedAction(step.action)) {
 			return step
 		}
@@ -114,7 +146,7 @@ func withdrawSeedGrants(v *view) *step {
 	if len(pods) == 0 {
 		return nil
 	}
-	return do(CloseGrants{pods}, "SeedStarted", fmt.Sprintf("seed %s may not begin a cluster any more", pods[0].Name))
+	return do(CloseGrants{pods}, v1beta2.ClusterReasonStartPermitRevoked, fmt.Sprintf("bootstrap complete: start permit of seed %s revoked", pods[0].Name))
 }
 
 // createFirstPods makes the seed's Pod, and beside it the Pods of all who are to
@@ -141,7 +173,7 @@ func createFirstPods(v *view) *step {
 	if len(pods) == 0 {
 		return nil
 	}
-	return do(CreatePods{pods}, "CreatingMembers", creating(pods))
+	return do(CreatePods{pods}, v1beta2.ClusterReasonCreatingMembers, creating(pods)).unannounced()
 }
 
 // restartSeed lets a seed begin again that ended before it had any data, and makes
@@ -156,13 +188,13 @@ func restartSeed(v *view) *step {
 		return s
 	}
 	if seed.Finished && seed.DeletingSince.IsZero() {
-		return do(DeletePod{Name: seed.Name, UID: seed.UID}, "SeedEnded", fmt.Sprintf("the Pod of seed %s has ended and is made again", seed.Name))
+		return do(DeletePod{Name: seed.Name, UID: seed.UID}, v1beta2.ClusterReasonRecreatingSeed, fmt.Sprintf("recreating the Pod of seed %s, which has ended", seed.Name))
 	}
 	if !seed.Answer.Waiting || seed.mayStart() {
 		return nil
 	}
 	grant := Grant{Attempt: seed.Answer.Attempt + 1, New: true, Members: []string{b.Member}, Token: b.Token}
-	return do(OpenGrant{seed.Name, seed.UID, grant}, "StartingSeed", fmt.Sprintf("seed %s may start", seed.Name))
+	return do(OpenGrant{seed.Name, seed.UID, grant}, v1beta2.ClusterReasonStartingSeed, fmt.Sprintf("granting seed %s its start permit", seed.Name))
 }
 
 // hasBegun reports whether a seed serves a cluster of its own. One that is ending takes
@@ -181,10 +213,10 @@ func latchClusterID(v *view) *step {
 	seed := v.pods[v.Cluster.Bootstrap.Member]
 	a := &seed.Answer
 	if hasBegun(seed) {
-		return do(LatchClusterID{a.ClusterID}, "Bootstrapped", fmt.Sprintf("seed %s serves cluster %016x", seed.Name, a.ClusterID))
+		return do(LatchClusterID{a.ClusterID}, v1beta2.ClusterReasonBootstrapped, fmt.Sprintf("seed %s serves cluster %016x", seed.Name, a.ClusterID))
 	}
 	if a.Refused != "" {
-		return wait(shortly, a.kind(), v.whatIsMissing(a))
+		return wait(shortly, a.kind(), v.whatIsMissing(a)).as(Unauthorized)
 	}
-	return wait(v.patience(seed), "StartingSeed", fmt.Sprintf("waiting for seed %s: %s", seed.Name, v.progress(seed)))
+	return wait(v.patience(seed), v1beta2.ClusterReasonStartingSeed, fmt.Sprintf("waiting for seed %s: %s", seed.Name, v.progress(seed)))
 }

@@ -75,7 +75,7 @@ func TestOneBeginning(t *testing.T) {
 		},
 		"a seed whose Pod has ended for good is made again": {
 			reason: "it never restarts by itself",
-			seen:   seeding(3, Answer{}).finished("a"), do: restart("a"), because: "SeedEnded",
+			seen:   seeding(3, Answer{}).finished("a"), do: restart("a"), because: "RecreatingSeed",
 		},
 		"a seed whose Pod is already being deleted is waited for": {
 			reason: "S7: a name whose old Pod object exists is never used again",
@@ -104,7 +104,7 @@ func TestOneBeginning(t *testing.T) {
 		},
 		"the seed's grant is withdrawn as soon as it serves": {
 			reason: "S2: a seed that counts never has leave to begin without data, whatever its Pod loses",
-			seen:   seeding(3, serving("a")), do: exactly(CloseGrants{[]PodRef{{"a", "uid-a"}}}), because: "SeedStarted",
+			seen:   seeding(3, serving("a")), do: exactly(CloseGrants{[]PodRef{{"a", "uid-a"}}}), because: "StartPermitRevoked",
 		},
 		"the cluster id is latched when the seed alone serves it": {
 			reason: "S1: from here on there is never another beginning",
@@ -150,18 +150,18 @@ func TestOneBeginning(t *testing.T) {
 		},
 		"the seed's grant is withdrawn after the latch": {
 			reason: "S2: one that was under way has come late", seen: healthy(1).grant("a", seedGrant(1)),
-			do: exactly(CloseGrants{[]PodRef{{"a", "uid-a"}}}), because: "SeedStarted",
+			do: exactly(CloseGrants{[]PodRef{{"a", "uid-a"}}}), because: "StartPermitRevoked",
 		},
 		"the seed's grant is withdrawn after the latch also while it does not answer": {
 			reason: "S2: an emptied disk must find no leave to begin", seen: healthy(1).grant("a", seedGrant(1)).silent("a"),
-			do: exactly(CloseGrants{[]PodRef{{"a", "uid-a"}}}), because: "SeedStarted",
+			do: exactly(CloseGrants{[]PodRef{{"a", "uid-a"}}}), because: "StartPermitRevoked",
 		},
 		"the grant of a seed that was given up is withdrawn first": {
 			reason: "S1: a node that comes back must not begin a second cluster",
-			seen:   givenUp(), do: exactly(CloseGrants{[]PodRef{{"z", "uid-z"}}}), because: "SeedStarted",
+			seen:   givenUp(), do: exactly(CloseGrants{[]PodRef{{"z", "uid-z"}}}), because: "StartPermitRevoked",
 		},
 		"the Pod of a seed that was given up is deleted": {
-			reason: "S1: there is one seed", seen: givenUp().pod("z", func(p *Pod) { p.Grant = nil }), do: restart("z"), because: "SeedGivenUp",
+			reason: "S1: there is one seed", seen: givenUp().pod("z", func(p *Pod) { p.Grant = nil }), do: restart("z"), because: "SeedDiscarded",
 		},
 		"a given-up seed that is being deleted is not waited for": {
 			reason: "its node is gone", seen: givenUp().deleting("z").pod("z", func(p *Pod) { p.Grant = nil }),

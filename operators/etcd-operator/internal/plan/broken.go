@@ -63,11 +63,11 @@ func (v *view) whyDoubted(m Member, p *Pod) string {
 	case p.ProvenImage != p.image() || p.From != "":
 		return "it has not served before in this Pod and with this image"
 	case p.LastExit.Damage == "" && !p.Inconsistent:
-		return "those are not words that etcd is known to end with on damaged data"
-	case v.Cluster.TLS.Reason != "":
+		return "its last words are none that etcd is known to end with on damaged data"
+	case v.Cluster.TLS.Problem != "":
 		return "its certificates may be the cause: " + v.Cluster.TLS.Message
 	case !v.settled || v.healthy[m.ID] || len(v.healthy) < others:
-		return "not all others are healthy"
+		return "not all other members are healthy"
 	case p.Inconsistent && !v.othersAgree(p):
 		return "its data differs from that of another member, and no comparison has shown that all others agree"
 	}
@@ -76,7 +76,7 @@ func (v *view) whyDoubted(m Member, p *Pod) string {
 
 // doubt says of a member that crashes what is known, and what a person may do.
 func (v *view) doubt(m Member, p *Pod) string {
-	return fmt.Sprintf("etcd has ended %d times, the last with code %d, since it last served (%s)%s; it is not replaced, since %s; see kubectl logs --previous %s; if its data is broken, delete its Pod and its volume",
+	return fmt.Sprintf("etcd has ended %d times since it last served, last with exit code %d (%s)%s; not replaced, because %s; see kubectl logs --previous %s; if its data is damaged, delete its Pod and its volume",
 		p.Restarts-p.ProvenRestarts, p.LastExit.Code, p.Trouble, p.LastExit.lastWords(), v.whyDoubted(m, p), p.Name)
 }
 
@@ -108,9 +108,9 @@ func (v *view) unbacked(p *Pod) bool {
 	return p.Persistent && c != nil && c.Lost && v.expired(p.UnreadySince)
 }
 
-// stuck says of a Pod whose containers are not made what may be the matter: a volume that
+// containersMissing says of a Pod whose containers are not made what may be the matter: a volume that
 // can't be mounted is not lost as far as anyone knows, and is waited for.
-func stuck(p *Pod) string {
-	return fmt.Sprintf("its containers are not made on node %s, as when its volume can't be mounted: see the events of Pod %s; if the volume is lost for good, delete the Pod and its volume",
+func containersMissing(p *Pod) string {
+	return fmt.Sprintf("its containers are not created on node %s, as when its volume cannot be mounted: see the events of Pod %s; if the volume is lost, delete the Pod and its PVC",
 		p.Node, p.Name)
 }

@@ -55,7 +55,7 @@ func TestBrokenData(t *testing.T) {
 		"a Pod in which it never served": waits("a setting may be bad", func(p *Pod) { p.ProvenImage = "" }),
 		"certificates that are in doubt": {
 			reason: "they may be what ails it", seen: healthy(3).volumes().pod("c", crashing(5)).cluster(func(c *Cluster) {
-				c.TLS = TLS{Wanted: true, Reason: CertificatesInvalid, Message: "Secret s: the key does not fit"}
+				c.TLS = TLS{Wanted: true, Problem: CertificatesInvalid, Message: "Secret s: the key does not fit"}
 			}), because: "WaitingForMember",
 		},
 		"another one is not healthy": {
@@ -88,10 +88,10 @@ func TestBrokenData(t *testing.T) {
 
 // Its last words are told, whatever they are.
 func TestLastWordsAreTold(t *testing.T) {
-	d := Plan(healthy(3).volumes().pod("c", crashing(5, func(p *Pod) {
+	d := decided(healthy(3).volumes().pod("c", crashing(5, func(p *Pod) {
 		p.LastExit = Exit{Code: 1, Reason: "Error", Words: "open /etc/etcd-tls/tls.key: permission denied"}
 	})).seen())
-	for _, want := range []string{`it said "open /etc/etcd-tls/tls.key: permission denied"`, "not words that etcd is known to end with on damaged data", "kubectl logs --previous c"} {
+	for _, want := range []string{`it said "open /etc/etcd-tls/tls.key: permission denied"`, "its last words are none that etcd is known to end with on damaged data", "kubectl logs --previous c"} {
 		if !strings.Contains(d.Message, want) {
 			t.Errorf("it does not tell %q: %s", want, d.Message)
 		}
@@ -100,8 +100,8 @@ func TestLastWordsAreTold(t *testing.T) {
 
 // Of a member that crashes, and is not replaced, a person reads why and what to do.
 func TestDoubtIsTold(t *testing.T) {
-	d := Plan(healthy(3).volumes().pod("c", crashing(6, func(p *Pod) { p.ProvenImage = "" })).seen())
-	for _, want := range []string{"c: etcd has ended 6 times, the last with code 2", "it has not served before in this Pod", "delete its Pod and its volume"} {
+	d := decided(healthy(3).volumes().pod("c", crashing(6, func(p *Pod) { p.ProvenImage = "" })).seen())
+	for _, want := range []string{"c: etcd has ended 6 times since it last served, last with exit code 2", "it has not served before in this Pod", "delete its Pod and its volume"} {
 		if !strings.Contains(d.Message, want) {
 			t.Errorf("it does not tell %q: %s", want, d.Message)
 		}

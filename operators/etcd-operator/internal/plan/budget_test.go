@@ -39,15 +39,15 @@ func TestBudget(t *testing.T) {
 		"paused":                                  {"S12", healthy(5).cluster(func(c *Cluster) { c.Paused = true }), KeepBudget},
 		"deleting":                                {"S12", healthy(5).cluster(func(c *Cluster) { c.Deleting = true }), KeepBudget},
 	} {
-		if d := Plan(tc.seen.seen()); d.Budget != tc.want {
+		if d := decided(tc.seen.seen()); d.Budget != tc.want {
 			t.Errorf("%s: budget %d, want %d: %s (%s: %s)", name, d.Budget, tc.want, tc.reason, d.Reason, d.Message)
 		}
 		// Where the budget is kept, so is what was told of it.
-		reported := Plan(tc.seen.cluster(func(c *Cluster) { c.LastStatus.MinAvailable = 9 }).seen()).Status.MinAvailable
+		reported := decided(tc.seen.cluster(func(c *Cluster) { c.LastStatus.MinAvailable = 9 }).seen()).Status.MinAvailable
 		if tc.want == KeepBudget && reported != 9 || tc.want != KeepBudget && reported != tc.want {
 			t.Errorf("%s: status.minAvailable is %d, of a budget of %d", name, reported, tc.want)
 		}
-		if foreign := Plan(unbudgeted(tc.seen).seen()).Status.MinAvailable; foreign != 0 {
+		if foreign := decided(unbudgeted(tc.seen).seen()).Status.MinAvailable; foreign != 0 {
 			t.Errorf("%s: status.minAvailable is %d, of another's budget", name, foreign)
 		}
 	}

@@ -24,12 +24,12 @@ func awaitCertificates(v *view) *step {
 		return nil
 	}
 	switch {
-	case t.Reason != "":
-		return wait(idle, t.Reason, "the cluster begins when its certificates are there and right: "+t.Message)
+	case t.Problem != "":
+		return wait(idle, string(t.Problem), "waiting for valid certificates before the cluster starts: "+t.Message).as(problemOutcome(t.Problem))
 	case t.Trust == "" || t.Blind:
-		return wait(shortly, CertificatesPending, "the cluster begins when its certificates are there")
+		return wait(shortly, v1beta2.ClusterReasonCertificatesPending, "waiting for certificates before the cluster starts")
 	case v.recordedTrust() != t.Trust:
-		return wait(next, CertificatesPending, "the certificates are there, and it is recorded whom members are to trust")
+		return wait(next, v1beta2.ClusterReasonCertificatesPending, "certificates are ready: recording which CAs members trust")
 	}
 	return nil
 }
@@ -64,16 +64,18 @@ func awaitSight(v *view) *step {
 			return s
 		}
 	}
-	return wait(idle, v.blindReason(), v.blindness())
+	return wait(idle, v.blindReason(), v.blindness()).as(problemOutcome(v.Cluster.TLS.Problem))
 }
 
 // blindReason is why the operator is blind.
-func (v *view) blindReason() string { return cmp.Or(v.Cluster.TLS.Reason, CertificatesMissing) }
+func (v *view) blindReason() string {
+	return string(cmp.Or(v.Cluster.TLS.Problem, CertificatesMissing))
+}
 
 // blindness says what follows from that.
 func (v *view) blindness() string {
-	return fmt.Sprintf("the operator has no certificate to ask members by (%s): they serve on, and until then none is added, removed or changed",
-		cmp.Or(v.Cluster.TLS.Message, "it is not known why"))
+	return fmt.Sprintf("no usable client certificate: member health is unknown (%s); members keep serving, but none is added, removed or changed until then",
+		cmp.Or(v.Cluster.TLS.Message, "the cause is unknown"))
 }
 
 // isReady reports whether a Pod serves linearizable reads, as far as Kubernetes says.
@@ -99,7 +101,7 @@ func (v *view) readyVoters() []string {
 // unfitToStart says why a member that is restarted may not come back; empty if nothing is
 // known to be in its way. One whose Secret is gone runs on, and starts no more.
 func (v *view) unfitToStart() string {
-	if t := &v.Cluster.TLS; t.Reason == CertificatesMissing || t.Reason == CertificatesInvalid {
+	if t := &v.Cluster.TLS; t.Problem == CertificatesMissing || t.Problem == CertificatesInvalid {
 		return t.Message
 	}
 	return ""
@@ -109,9 +111,9 @@ func (v *view) unfitToStart() string {
 func (v *view) availableUnseen() metav1.Condition {
 	const kind = v1beta2.ConditionAvailable
 	if ready := v.readyVoters(); len(ready) > 0 {
-		return v.condition(kind, true, "Serving", fmt.Sprintf("a quorum serves: the Pods %s are ready, which they are by a linearizable read; the operator has no certificate to ask by", strings.Join(ready, ", ")))
+		return v.condition(kind, true, v1beta2.ClusterReasonServing, fmt.Sprintf("a quorum serves: Pods %s are ready (their probe is a linearizable read); no usable client certificate", strings.Join(ready, ", ")))
 	}
-	return v.condition(kind, false, v.blindReason(), "no Pod that clients are sent to is ready; "+v.blindness())
+	return v.condition(kind, false, v.blindReason(), "no voter's Pod is ready; "+v.blindness())
 }
 
 // certificates is the condition of those that the spec asks for; nil if it asks for none.
@@ -122,14 +124,14 @@ func (v *view) certificates() *metav1.Condition {
 	switch {
 	case !t.Wanted:
 		return nil
-	case t.Reason != "":
-		c = v.condition(kind, false, t.Reason, t.Message)
+	case t.Problem != "":
+		c = v.condition(kind, false, string(t.Problem), t.Message)
 	case t.Trust == "" || t.Blind:
-		c = v.condition(kind, false, CertificatesPending, "they are not known yet")
+		c = v.condition(kind, false, v1beta2.ClusterReasonCertificatesPending, "checking certificates")
 	case t.Rotation != "":
 		c = v.condition(kind, true, string(t.Rotation), v.rotationStory())
 	default:
-		c = v.condition(kind, true, "CertificatesValid", "all certificates are there and right")
+		c = v.condition(kind, true, v1beta2.ClusterReasonCertificatesValid, "all certificates are valid")
 	}
 	return &c
 }
@@ -138,13 +140,13 @@ func (v *view) certificates() *metav1.Condition {
 func (v *view) rotationStory() string {
 	switch v.Cluster.TLS.Rotation {
 	case v1beta2.CATrustingBoth:
-		return "a new authority comes: members are restarted one by one to trust it beside the old one; " + v.trusting()
+		return "CA rotation: " + v.trusting() + " trust both CAs; members restart one at a time"
 	case v1beta2.CAReissuing:
-		return "all certificates are of the new authority; the old one is trusted until clients have loaded theirs"
+		return "CA rotation: all certificates are signed by the new CA; the old CA is trusted until clients have loaded theirs"
 	case v1beta2.CADroppingOld:
-		return "the old authority goes: members are restarted one by one to trust the new one alone; " + v.trusting()
+		return "CA rotation: " + v.trusting() + " trust only the new CA; members restart one at a time"
 	}
-	return "an authority is being replaced"
+	return "CA rotation is in progress"
 }
 
 // trusting counts the Pods that were made for the authorities of today.
@@ -155,7 +157,7 @@ func (v *view) trusting() string {
 			n++
 		}
 	}
-	return fmt.Sprintf("%d of %d Pods are", n, len(v.Pods))
+	return fmt.Sprintf("%d of %d Pods", n, len(v.Pods))
 }
 
 // tlsStatus is what the status tells of certificates: whom to trust is kept while it is

@@ -22,15 +22,15 @@ func (w *world) secure(changes ...func(*TLS)) *world {
 	})
 }
 
-func wrong(reason string) func(*TLS) {
-	return func(t *TLS) { t.Reason, t.Message = reason, "Secret s is not there: create it" }
+func wrong(problem CertificateProblem) func(*TLS) {
+	return func(t *TLS) { t.Problem, t.Message = problem, "Secret s is not there: create it" }
 }
 
 // sightless has an operator without a certificate: its members tell it nothing.
-func (w *world) sightless(reason string) *world {
+func (w *world) sightless(problem CertificateProblem) *world {
 	w.reported()
 	details, size := w.o.Cluster.LastStatus.MemberDetails, w.o.Cluster.LastStatus.Size
-	w.secure(wrong(reason), func(t *TLS) { t.Blind, t.Again = true, slowly })
+	w.secure(wrong(problem), func(t *TLS) { t.Blind, t.Again = true, slowly })
 	w.o.Cluster.LastStatus.MemberDetails, w.o.Cluster.LastStatus.Size = details, size
 	for i := range w.o.Pods {
 		p := &w.o.Pods[i]
@@ -46,23 +46,23 @@ func TestCertificates(t *testing.T) {
 	rows{
 		"a cluster waits for its certificates": {
 			reason: "what begins without would have to begin anew",
-			seen:   nothing(3).secure(wrong(CertificatesMissing)), because: CertificatesMissing,
+			seen:   nothing(3).secure(wrong(CertificatesMissing)), because: v1beta2.ClusterReasonCertificatesMissing,
 		},
 		"a cluster waits for right ones": {
 			reason: "its members would not talk with each other",
-			seen:   nothing(3).secure(wrong(CertificatesInvalid)), because: CertificatesInvalid,
+			seen:   nothing(3).secure(wrong(CertificatesInvalid)), because: v1beta2.ClusterReasonCertificatesInvalid,
 		},
 		"a cluster waits while they are issued": {
 			reason: "that takes moments, and fails nothing",
-			seen:   nothing(3).secure(wrong(CertificatesPending)), because: CertificatesPending,
+			seen:   nothing(3).secure(wrong(CertificatesPending)), because: v1beta2.ClusterReasonCertificatesPending,
 		},
 		"whom members trust is recorded before any is made": {
 			reason: "Pods are made by the status: without it each would be made again at once",
-			seen:   nothing(3).secure().cluster(unrecorded), because: CertificatesPending,
+			seen:   nothing(3).secure().cluster(unrecorded), because: v1beta2.ClusterReasonCertificatesPending,
 		},
 		"what is recorded is what is there": {
 			reason: "as above",
-			seen:   nothing(3).secure(func(t *TLS) { t.Trust = "t2" }), because: CertificatesPending,
+			seen:   nothing(3).secure(func(t *TLS) { t.Trust = "t2" }), because: v1beta2.ClusterReasonCertificatesPending,
 		},
 		"then the cluster begins": {
 			reason: "all is there",
@@ -72,7 +72,7 @@ func TestCertificates(t *testing.T) {
 			reason: "their members are not to start in the clear",
 			seen: nothing(3).secure(wrong(CertificatesMissing)).cluster(func(c *Cluster) {
 				c.Persistent, c.AdoptVolumes, c.Existed = true, v1beta2.AdoptAny, "volumes"
-			}), because: CertificatesMissing,
+			}), because: v1beta2.ClusterReasonCertificatesMissing,
 		},
 		"a cluster that runs goes on though certificates are wrong": {
 			reason: "what needs none is done",
@@ -81,13 +81,13 @@ func TestCertificates(t *testing.T) {
 		"members are restarted for other authorities": {
 			reason: "etcd reads them when it starts",
 			seen:   templated(healthy(3).volumes()).secure(func(t *TLS) { t.Trust = "t2" }).template("b", "before"),
-			do:     setRole("b", Restarting), because: updatingMembers,
+			do:     setRole("b", Restarting), because: v1beta2.ClusterReasonUpdatingMembers,
 		},
 		"also if certificates end soon": {
 			reason: "it is the way to others",
 			seen: templated(healthy(3).volumes()).secure(func(t *TLS) { t.NotAfter, t.Rotation = now.Add(time.Minute), v1beta2.CATrustingBoth }).
 				template("b", "before"),
-			do: setRole("b", Restarting), because: updatingMembers,
+			do: setRole("b", Restarting), because: v1beta2.ClusterReasonUpdatingMembers,
 		},
 		"not while all is not well": {
 			reason: "S6",
@@ -95,7 +95,7 @@ func TestCertificates(t *testing.T) {
 		},
 		"not while the Secret of members is gone": {
 			reason: "a member that is ended would not start again",
-			seen:   templated(healthy(3).volumes()).secure(wrong(CertificatesMissing)).template("b", "before"), because: updatingMembers,
+			seen:   templated(healthy(3).volumes()).secure(wrong(CertificatesMissing)).template("b", "before"), because: v1beta2.ClusterReasonUpdatingMembers,
 		},
 		"one without a volume is replaced for other authorities": {
 			reason: "another one is there before it goes",
@@ -127,28 +127,28 @@ func TestBlind(t *testing.T) {
 	}
 	rows{
 		"nothing is done": {
-			reason: "nothing is known", seen: healthy(3).sightless(CertificatesMissing), because: CertificatesMissing,
+			reason: "nothing is known", seen: healthy(3).sightless(CertificatesMissing), because: v1beta2.ClusterReasonCertificatesMissing,
 		},
 		"nothing is added": {
-			reason: "who leads is not known", seen: healthy(3).size(5).joiner("d").sightless(CertificatesInvalid), because: CertificatesInvalid,
+			reason: "who leads is not known", seen: healthy(3).size(5).joiner("d").sightless(CertificatesInvalid), because: v1beta2.ClusterReasonCertificatesInvalid,
 		},
 		"nobody is given up": {
-			reason: "who does not answer may live", seen: lostNodes(healthy(3).sightless(CertificatesMissing), "a", "b", "c"), because: CertificatesMissing,
+			reason: "who does not answer may live", seen: lostNodes(healthy(3).sightless(CertificatesMissing), "a", "b", "c"), because: v1beta2.ClusterReasonCertificatesMissing,
 		},
 		"no loss is told": {
-			reason: "a person might give the cluster up", seen: healthy(3).dead("b", "c").sightless(CertificatesMissing), because: CertificatesMissing,
+			reason: "a person might give the cluster up", seen: healthy(3).dead("b", "c").sightless(CertificatesMissing), because: v1beta2.ClusterReasonCertificatesMissing,
 		},
 		"nobody is restarted": {
 			reason: "S6: how the others do is not known",
-			seen:   templated(healthy(3).volumes()).template("b", "before").sightless(CertificatesPending), because: CertificatesPending,
+			seen:   templated(healthy(3).volumes()).template("b", "before").sightless(CertificatesPending), because: v1beta2.ClusterReasonCertificatesPending,
 		},
 		"a broken Pod stays as it is": {
 			reason: "it may run by now",
-			seen:   templated(healthy(3).volumes()).template("b", "before").sightless(CertificatesMissing).pod("b", func(p *Pod) { p.Trouble = "CrashLoopBackOff" }), because: CertificatesMissing,
+			seen:   templated(healthy(3).volumes()).template("b", "before").sightless(CertificatesMissing).pod("b", func(p *Pod) { p.Trouble = "CrashLoopBackOff" }), because: v1beta2.ClusterReasonCertificatesMissing,
 		},
 		"no other seed is begun": {
 			reason: "S1: the first may serve",
-			seen:   begun(3).add("a", Seed, Answer{}).sightless(CertificatesMissing).pod("a", func(p *Pod) { p.NodeLostSince = old }), because: CertificatesMissing,
+			seen:   begun(3).add("a", Seed, Answer{}).sightless(CertificatesMissing).pod("a", func(p *Pod) { p.NodeLostSince = old }), because: v1beta2.ClusterReasonCertificatesMissing,
 		},
 		"a Pod is made again on its volume": {
 			reason: "it needs no word of anybody",
@@ -160,13 +160,13 @@ func TestBlind(t *testing.T) {
 		},
 		"not one that is not": {
 			reason: "it may be without a quorum",
-			seen:   healthy(3).volumes().role("b", Returning).sightless(CertificatesMissing).pod("b", unready), because: CertificatesMissing,
+			seen:   healthy(3).volumes().role("b", Returning).sightless(CertificatesMissing).pod("b", unready), because: v1beta2.ClusterReasonCertificatesMissing,
 		},
 		"not one that was no voter": {
 			reason: "whose it is is not known",
 			seen: healthy(3).volumes().role("b", Returning).sightless(CertificatesMissing).cluster(func(c *Cluster) {
 				c.LastStatus.MemberDetails = slices.Delete(c.LastStatus.MemberDetails, 1, 2)
-			}), because: CertificatesMissing,
+			}), because: v1beta2.ClusterReasonCertificatesMissing,
 		},
 		"a restore's seed waits": {
 			reason: "it is not known to be alone",
@@ -180,7 +180,7 @@ func TestBlind(t *testing.T) {
 
 // Available is what clients see, as Kubernetes tells it; of members nothing is made up.
 func TestStatusWhileBlind(t *testing.T) {
-	d := Plan(healthy(3).sightless(CertificatesMissing).pod("c", unready).seen())
+	d := decided(healthy(3).sightless(CertificatesMissing).pod("c", unready).seen())
 	want := []string{
 		"Available=True Serving", "Progressing=False CertificatesMissing", "Degraded=Unknown CertificatesMissing", "Scaling=False AtSize",
 		"Recovering=False NothingToRecover", "Upgrading=False AtVersion", "Paused=False NotPaused", "CertificatesReady=False CertificatesMissing",
@@ -192,10 +192,10 @@ func TestStatusWhileBlind(t *testing.T) {
 	if s.Size != 3 || len(s.MemberDetails) != 3 || !slices.Equal(s.Members.Ready, []string{"a", "b"}) || !slices.Equal(s.Members.Unready, []string{"c"}) || s.Phase != v1beta2.PhaseRunning {
 		t.Errorf("the status is %+v, want who was there last, two of them ready", s)
 	}
-	if d.HandsOff || d.Budget != KeepBudget || !Blocked(d.Reason) || d.Again != slowly {
+	if d.HandsOff || d.Budget != KeepBudget || !d.Outcome.AwaitsUser() || d.Again != slowly {
 		t.Errorf("%+v: Services are looked after, the budget is left, and it looks again soon", d)
 	}
-	d = Plan(healthy(3).sightless(CertificatesMissing).pod("a", unready).pod("b", unready).pod("c", unready).seen())
+	d = decided(healthy(3).sightless(CertificatesMissing).pod("a", unready).pod("b", unready).pod("c", unready).seen())
 	if got := said(d.Status)[0]; got != "Available=False CertificatesMissing" {
 		t.Errorf("nobody is ready: %s", got)
 	}
@@ -214,12 +214,12 @@ func TestCertificatesReady(t *testing.T) {
 		"other authorities": {healthy(3).secure(func(t *TLS) { t.Trust, t.Rotation = "t2", v1beta2.CATrustingBoth }), "CertificatesReady=True TrustingBoth", "t2"},
 		"a fence":           {healthy(3).secure(func(t *TLS) { t.Trust = "t2" }).marked(func(f *Fence) { f.By = "r1" }), "CertificatesReady=True CertificatesValid", "t2"},
 	} {
-		s := Plan(tc.seen.seen()).Status
+		s := decided(tc.seen.seen()).Status
 		if !slices.Contains(said(s), tc.want) || s.TLS == nil || s.TLS.Trust != tc.trust || s.TLS.NotAfter == nil {
 			t.Errorf("%s: %q, %+v; want %s and %s", name, said(s), s.TLS, tc.want, tc.trust)
 		}
 	}
-	if s := Plan(healthy(3).seen()).Status; s.TLS != nil || slices.ContainsFunc(said(s), func(c string) bool { return c[:12] == "Certificates" }) {
+	if s := decided(healthy(3).seen()).Status; s.TLS != nil || slices.ContainsFunc(said(s), func(c string) bool { return c[:12] == "Certificates" }) {
 		t.Errorf("without TLS: %q, %+v", said(s), s.TLS)
 	}
 }

@@ -42,7 +42,7 @@ func (v *view) findHolders() holders {
 		case a.Blocked != "":
 			h.doubts = append(h.doubts, doubt{p.Name, fmt.Sprintf("Pod %s may hold data: %s", p.Name, a.Blocked)})
 		case !p.DeletingSince.IsZero() || p.Finished:
-			h.doubts = append(h.doubts, doubt{p.Name, fmt.Sprintf("Pod %s is being deleted, or made again", p.Name)})
+			h.doubts = append(h.doubts, doubt{p.Name, fmt.Sprintf("Pod %s is being deleted or recreated", p.Name)})
 		case !a.Reached:
 			h.doubts = append(h.doubts, doubt{p.Name, fmt.Sprintf("Pod %s may hold data and does not answer (an etcd that was restarted without a quorum does not)", p.Name)})
 		case !v.ours(a):
@@ -54,7 +54,7 @@ func (v *view) findHolders() holders {
 	for i := range v.Claims {
 		c := &v.Claims[i]
 		if v.pods[c.Name] == nil && !v.isStrayClaim(c) && (!v.reseeding() || c.Name != v.Cluster.Recovery.Seed) {
-			h.doubts = append(h.doubts, doubt{c.Name, fmt.Sprintf("volume %s may hold data, and no Pod runs on it", c.Name)})
+			h.doubts = append(h.doubts, doubt{c.Name, fmt.Sprintf("PVC %s may hold data, and no Pod runs on it", c.Name)})
 		}
 	}
 	return h
@@ -70,7 +70,7 @@ func tellsCorrupt(a *Answer) bool {
 func (v *view) choice() (chosen *Pod, why string) {
 	if v.growingAnew() {
 		r := v.Cluster.Recovery
-		return nil, fmt.Sprintf("this cluster had begun anew with the data of %s and had not grown to its size: it does not do so twice", r.Survivor)
+		return nil, fmt.Sprintf("this cluster was rebuilt from %s and had not reached its size: it cannot be rebuilt a second time", r.Survivor)
 	}
 	h := v.findHolders()
 	if len(h.doubts) > 0 {
@@ -90,7 +90,7 @@ func (v *view) choice() (chosen *Pod, why string) {
 	})
 	switch {
 	case chosen.runs() == "" || !supported(chosen.runs()):
-		return nil, fmt.Sprintf("member %s runs etcd %q, which this operator does not run", chosen.Name, chosen.runs())
+		return nil, fmt.Sprintf("member %s runs etcd %q, which this operator does not support", chosen.Name, chosen.runs())
 	case max(v.Cluster.LastStatus.HighestRevision, chosen.Answer.Revision) > maxRevision-minBump:
 		return nil, "no revision is left to begin at"
 	}
@@ -104,7 +104,7 @@ func (v *view) unchosen(p *Pod, asked []*Pod) string {
 	case a.Leader != 0 || a.Read:
 		return fmt.Sprintf("member %s has a leader", p.Name)
 	case tellsCorrupt(a) || v.differs(a.MemberID):
-		return fmt.Sprintf("member %s tells of the alarm CORRUPT", p.Name)
+		return fmt.Sprintf("member %s reports alarm CORRUPT", p.Name)
 	case a.Applied < a.Committed:
 		return fmt.Sprintf("member %s has not applied all that it knows to be committed", p.Name)
 	}
@@ -119,7 +119,7 @@ func (v *view) unchosen(p *Pod, asked []*Pod) string {
 		}
 	}
 	if voters > 0 && left >= quorum(voters) {
-		return fmt.Sprintf("by the list of member %s, %d of %d voters are left, and may serve again", p.Name, left, voters)
+		return fmt.Sprintf("according to member %s, %d of %d voters are left and may serve again", p.Name, left, voters)
 	}
 	return ""
 }
@@ -159,8 +159,8 @@ func chooseSurvivor(v *view) *step {
 		r.Survivors = append(r.Survivors, p.Name)
 	}
 	r.Members = v.oldNames()
-	return do(RecordSurvivor{r}, "SurvivorChosen", fmt.Sprintf(
-		"%s; the cluster begins anew with the data of %s: revision %d, committed index %d, the largest of %s", v.quorumLost(), r.Survivor, r.Revision, r.Committed, strings.Join(r.Survivors, ", ")))
+	return do(RecordSurvivor{r}, v1beta2.ClusterReasonSurvivorChosen, fmt.Sprintf(
+		"%s; rebuilding the cluster from %s: revision %d, committed index %d, the highest of %s", v.quorumLost(), r.Survivor, r.Revision, r.Committed, strings.Join(r.Survivors, ", ")))
 }
 
 // oldNames are all names of members, and of what may be one's.

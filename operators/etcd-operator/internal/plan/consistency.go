@@ -98,7 +98,7 @@ func recordComparison(v *view) *step {
 	a := RecordConsistency{At: c.Ended, Revision: c.Revision, Result: c.Result, Differing: c.Differing}
 	switch c.Result {
 	case v1beta2.ResultMemberDiffers:
-		return do(a, string(c.Result), v.differingText(c.Differing, c.Revision)+"; it is replaced")
+		return do(a, string(c.Result), v.differingText(c.Differing, c.Revision)+"; replacing it")
 	case v1beta2.ResultNoMajority:
 		return do(a, string(c.Result), noMajorityText(c.Revision))
 	case v1beta2.ResultConsistent:
@@ -128,11 +128,11 @@ func (v *view) differingText(ids []uint64, revision int64) string {
 	for _, id := range ids {
 		names = append(names, v.nameOrID(id))
 	}
-	return fmt.Sprintf("member %s has other data than the majority at revision %d, by two comparisons", strings.Join(names, ", "), revision)
+	return fmt.Sprintf("data of member %s differs from the majority at revision %d, by two comparisons", strings.Join(names, ", "), revision)
 }
 
 func noMajorityText(revision int64) string {
-	return fmt.Sprintf("members have different data at revision %d, and no majority has the same: nothing is removed; compare the members (etcdctl endpoint hashkv --cluster, and a key that you know with etcdctl get --consistency=s at each member), back up the one that is right (etcdctl snapshot save), and restore the cluster from that with an EtcdRestore, or from an earlier EtcdBackup", revision)
+	return fmt.Sprintf("members' data differs at revision %d, and no majority has the same: nothing is removed; compare the members (etcdctl endpoint hashkv --cluster, and a key that you know with etcdctl get --consistency=s at each member), back up the one that is right (etcdctl snapshot save), and restore the cluster from that with an EtcdRestore, or from an earlier EtcdBackup", revision)
 }
 
 // beginComparison compares the data of all members when that is due, nothing else is under
@@ -144,7 +144,7 @@ func beginComparison(v *view) *step {
 	if c := v.Comparison; c != nil && !v.isRecorded(c) && v.comparing() {
 		return nil
 	}
-	return do(CompareData{Members: v.list}, "ComparingData", fmt.Sprintf("the data of %d members is compared", len(v.voters)))
+	return do(CompareData{Members: v.list}, v1beta2.ClusterReasonComparingData, fmt.Sprintf("comparing the data of %d members", len(v.voters)))
 }
 
 // othersAgree reports whether a comparison that began after a member had ended has shown that
@@ -167,7 +167,7 @@ func compareOthers(v *view) *step {
 			continue
 		}
 		others := slices.DeleteFunc(slices.Clone(v.list), func(o Member) bool { return !v.healthy[o.ID] })
-		return do(CompareData{Members: others}, "ComparingData", fmt.Sprintf("member %s refuses to start, since its data differs from that of another member: the data of all others is compared", m.Name))
+		return do(CompareData{Members: others}, v1beta2.ClusterReasonComparingData, fmt.Sprintf("comparing the data of all other members: member %s refuses to start, because its data differs from that of another", m.Name))
 	}
 	return nil
 }
@@ -198,23 +198,33 @@ func (v *view) comparisonDue() bool {
 // refuseComparisonSchedule says what is wrong with a schedule that can't be read.
 func refuseComparisonSchedule(v *view) *step {
 	if why := v.Cluster.Consistency.Invalid; why != "" {
-		return wait(idle, "ScheduleInvalid", fmt.Sprintf(
-			"spec.maintenance.consistencyCheck is no cron expression: %s; write it as 0 3 * * 0, @daily, CRON_TZ=Europe/Berlin 30 3 * * 1-5, or Never", why))
+		return wait(idle, v1beta2.ClusterReasonScheduleInvalid, fmt.Sprintf(
+			"spec.maintenance.consistencyCheck is not a cron expression: %s; use for example 0 3 * * 0, @daily, CRON_TZ=Europe/Berlin 30 3 * * 1-5, or Never", why)).as(AwaitsUser)
 	}
 	return nil
 }
 
+// consistency is what the last comparison has shown, the one that the step records included:
+// its result and the conditions are written together.
+func (v *view) consistency(s *step) Consistency {
+	c := v.Cluster.Consistency
+	if a, ok := s.action.(RecordConsistency); ok {
+		c.Since, c.Result, c.Revision, c.Differing = a.At, a.Result, a.Revision, a.Differing
+	}
+	return c
+}
+
 // consistent is the condition of that name; nil before the first comparison.
-func (v *view) consistent() *metav1.Condition {
-	c := &v.Cluster.Consistency
+func (v *view) consistent(s *step) *metav1.Condition {
+	c := v.consistency(s)
 	said := consistentText(c.Revision)
 	switch c.Result {
 	case "":
 		return nil
 	case v1beta2.ResultMemberDiffers:
-		said = "the member whose data differed was replaced; all are compared again"
+		said = "the member whose data differed was replaced; comparing all members again"
 		if len(c.Differing) > 0 {
-			said = v.differingText(c.Differing, c.Revision) + "; it is replaced"
+			said = v.differingText(c.Differing, c.Revision) + "; replacing it"
 		}
 	case v1beta2.ResultNoMajority:
 		said = noMajorityText(c.Revision)

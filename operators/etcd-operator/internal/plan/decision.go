@@ -10,6 +10,10 @@ import (
 type Decision struct {
 	// Action is the one next action; nil to wait.
 	Action Action
+	// Outcome is what it means for the cluster.
+	Outcome Outcome
+	// Announcement is whether the action gets an event.
+	Announcement Announcement
 	// Reason and Message say why: the same words in the event, the log and the
 	// condition. Reason is CamelCase.
 	Reason  string
@@ -29,6 +33,9 @@ type Decision struct {
 	// NamesBackups is true when Message names the newest stored snapshot: it is to be
 	// looked up, and the step decided again with it, before anything is reported.
 	NamesBackups bool
+	// ChildrenHeldBack are the refused children (see ApplyService and the others) that are
+	// not to be tried yet.
+	ChildrenHeldBack []Rejection
 }
 
 const (

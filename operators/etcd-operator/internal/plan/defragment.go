@@ -137,8 +137,8 @@ func welcomeDefragmented(v *view) *step {
 			continue
 		}
 		a := v.answer(m)
-		return do(SetRoles{[]PodRole{{p.Name, p.UID, Voter}}}, "MemberDefragmented", fmt.Sprintf(
-			"member %s was defragmented: its database had %s and has %s; %s", m.Name, mebibytes(p.Defragmented.Before), mebibytes(a.DBSize), v.defragmented()))
+		return do(SetRoles{[]PodRole{{p.Name, p.UID, Voter}}}, v1beta2.ClusterReasonMemberDefragmented, fmt.Sprintf(
+			"member %s is defragmented: its database had %s and has %s; %s", m.Name, v1beta2.ReadableSize(p.Defragmented.Before), v1beta2.ReadableSize(a.DBSize), v.defragmented())).announced()
 	}
 	return nil
 }
@@ -151,7 +151,7 @@ func (v *view) defragmented() string {
 			n++
 		}
 	}
-	return fmt.Sprintf("%d of %d members are done", n, len(v.voters))
+	return fmt.Sprintf("%d of %d members done", n, len(v.voters))
 }
 
 // awaitDefragment waits for the member that is being defragmented. It may take minutes,
@@ -163,7 +163,7 @@ func awaitDefragment(v *view) *step {
 		if p == nil || !v.isDefragmenting(p) {
 			continue
 		}
-		return wait(v.defragmentPatience(p), "Defragmenting", fmt.Sprintf("waiting for member %s, which is defragmented; %s", m.Name, v.defragmented()))
+		return wait(v.defragmentPatience(p), v1beta2.ClusterReasonDefragmenting, fmt.Sprintf("waiting for member %s to be defragmented; %s", m.Name, v.defragmented()))
 	}
 	return nil
 }
@@ -190,17 +190,17 @@ func defragmentMember(v *view) *step {
 // defragmentNext takes the next member from its clients, from its leadership, and then
 // defragments it.
 func (v *view) defragmentNext() *step {
-	const reason = "Defragmenting"
+	const reason = v1beta2.ClusterReasonDefragmenting
 	m := v.nextToDefragment()
 	p := v.pods[m.Name]
 	if why := v.bustle(m); why != "" {
-		return wait(v.unrestPatience(), reason, fmt.Sprintf("member %s is defragmented when all is well: %s; %s", m.Name, why, v.defragmented()))
+		return wait(v.unrestPatience(), reason, fmt.Sprintf("waiting to defragment member %s: %s; %s", m.Name, why, v.defragmented()))
 	}
-	toDo := "be defragmented; " + v.defragmented()
-	if s := cmp.Or(v.handOver(m, Defragmenting, reason, toDo), v.awaitUnrouted(m, reason, toDo)); s != nil {
+	before := "its defragmentation; " + v.defragmented()
+	if s := cmp.Or(v.handOver(m, Defragmenting, reason, before), v.awaitUnrouted(m, reason, before)); s != nil {
 		return s
 	}
-	return do(Defragment{p.Name, p.UID, m.ID, v.list}, "DefragmentingMember", fmt.Sprintf("member %s is defragmented; %s", m.Name, v.defragmented()))
+	return do(Defragment{p.Name, p.UID, m.ID, v.list}, v1beta2.ClusterReasonDefragmentingMember, fmt.Sprintf("defragmenting member %s; %s", m.Name, v.defragmented()))
 }
 
 // bustle says why no member may be defragmented now; empty if all is well, and the one
@@ -208,7 +208,7 @@ func (v *view) defragmentNext() *step {
 func (v *view) bustle(next *Member) string {
 	// Where there is no space, nothing else goes on before there is.
 	if len(v.voters) > v.Cluster.Size && !v.repairs() {
-		return fmt.Sprintf("there are %d voters, and %d are wanted", len(v.voters), v.Cluster.Size)
+		return fmt.Sprintf("there are %d voters instead of %d", len(v.voters), v.Cluster.Size)
 	}
 	if why := v.unrest(next); why != "" {
 		return why
@@ -216,10 +216,10 @@ func (v *view) bustle(next *Member) string {
 	for _, m := range v.voters {
 		p := v.pods[m.Name]
 		if p.Role == Voter && v.Now.Sub(p.RoleSince) < settleTime {
-			return fmt.Sprintf("member %s: it has come back just now", m.Name)
+			return fmt.Sprintf("member %s: it has only just returned", m.Name)
 		}
 		if a := v.answer(m); a == nil || !a.Read {
-			return fmt.Sprintf("member %s answers no read", m.Name)
+			return fmt.Sprintf("member %s does not answer reads", m.Name)
 		}
 	}
 	return ""
@@ -232,16 +232,16 @@ func beginDefragment(v *view) *step {
 		return nil
 	}
 	if not := v.bustle(nil); not != "" {
-		return wait(v.unrestPatience(), "Defragmenting", "members are defragmented when all is well: "+not)
+		return wait(v.unrestPatience(), v1beta2.ClusterReasonDefragmenting, "waiting to defragment: "+not)
 	}
-	return do(BeginDefragment{v.Now}, "DefragmentationStarted", "members are defragmented one after the other: "+why)
+	return do(BeginDefragment{v.Now}, v1beta2.ClusterReasonDefragmentationStarted, "defragmenting one member at a time: "+why)
 }
 
 // whyDefragment says why it is time for a round; empty if it is not.
 func (v *view) whyDefragment() string {
 	m := &v.Cluster.Maintenance
 	if at := v.due(); !at.IsZero() {
-		return fmt.Sprintf("the schedule says so, at %s", at.Format(time.RFC3339))
+		return fmt.Sprintf("scheduled for %s", at.Format(time.RFC3339))
 	}
 	if m.AbovePercent == 0 || v.Now.Sub(m.Begun) < roundPause {
 		return ""
@@ -249,7 +249,7 @@ func (v *view) whyDefragment() string {
 	for _, voter := range v.voters {
 		a := v.answer(voter)
 		if a != nil && a.DBSize > leastDefragmented && a.freePercent() >= int64(m.AbovePercent) {
-			return fmt.Sprintf("%d %% of the database of member %s are free", a.freePercent(), voter.Name)
+			return fmt.Sprintf("%d %% of the database of member %s is free", a.freePercent(), voter.Name)
 		}
 	}
 	return ""
@@ -289,8 +289,8 @@ func (v *view) untilMaintenance() time.Duration {
 // refuseSchedule says what is wrong with a schedule that can't be read.
 func refuseSchedule(v *view) *step {
 	if why := v.Cluster.Maintenance.Invalid; why != "" {
-		return wait(idle, "ScheduleInvalid", fmt.Sprintf(
-			"spec.maintenance.defragmentSchedule is no cron expression: %s; write it as 0 3 * * 0, @daily, or CRON_TZ=Europe/Berlin 30 3 * * 1-5", why))
+		return wait(idle, v1beta2.ClusterReasonScheduleInvalid, fmt.Sprintf(
+			"spec.maintenance.defragmentSchedule is not a cron expression: %s; use for example 0 3 * * 0, @daily, or CRON_TZ=Europe/Berlin 30 3 * * 1-5", why)).as(AwaitsUser)
 	}
 	return nil
 }

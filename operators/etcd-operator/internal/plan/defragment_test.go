@@ -75,13 +75,13 @@ func TestRoundsBegin(t *testing.T) {
 	rows{
 		"when a time has come":    {reason: "it was wanted so", seen: healthy(3).cluster(hourly(t)), do: begin(), because: "DefragmentationStarted"},
 		"once for all times":      {reason: "missed ones are made up for once", seen: healthy(3).cluster(hourly(t)).cluster(func(c *Cluster) { c.Maintenance.Since = old.Add(-999 * time.Hour) }), do: begin(), because: "DefragmentationStarted"},
-		"not before a time":       {reason: "the last round was after it", seen: healthy(3).cluster(hourly(t)).cluster(func(c *Cluster) { c.Maintenance.Begun = now }).done("a", "b", "c").pod("a", func(p *Pod) { p.Defragmented.Since = now }).pod("b", func(p *Pod) { p.Defragmented.Since = now }).pod("c", func(p *Pod) { p.Defragmented.Since = now }), because: "AsDesired"},
-		"not by another schedule": {reason: "its times are counted from when it was seen", seen: healthy(3).cluster(hourly(t)).cluster(unknown), because: "AsDesired"},
+		"not before a time":       {reason: "the last round was after it", seen: healthy(3).cluster(hourly(t)).cluster(func(c *Cluster) { c.Maintenance.Begun = now }).done("a", "b", "c").pod("a", func(p *Pod) { p.Defragmented.Since = now }).pod("b", func(p *Pod) { p.Defragmented.Since = now }).pod("c", func(p *Pod) { p.Defragmented.Since = now }), because: "UpToDate"},
+		"not by another schedule": {reason: "its times are counted from when it was seen", seen: healthy(3).cluster(hourly(t)).cluster(unknown), because: "UpToDate"},
 		"when enough is free":     {reason: "it was wanted so", seen: large(healthy(3), 90).cluster(percent(50)), do: begin(), because: "DefragmentationStarted"},
-		"not when less is free":   {reason: "it was wanted so", seen: large(healthy(3), 110).cluster(percent(50)), because: "AsDesired"},
-		"not of a small database": {reason: "there is not much to win", seen: healthy(3).answer("b", func(a *Answer) { a.DBSize, a.DBSizeInUse = 90<<20, 1 }).cluster(percent(50)), because: "AsDesired"},
+		"not when less is free":   {reason: "it was wanted so", seen: large(healthy(3), 110).cluster(percent(50)), because: "UpToDate"},
+		"not of a small database": {reason: "there is not much to win", seen: healthy(3).answer("b", func(a *Answer) { a.DBSize, a.DBSizeInUse = 90<<20, 1 }).cluster(percent(50)), because: "UpToDate"},
 		"not again within an hour": {
-			reason: "it would not end where space can't be won", seen: large(inRound(), 90).done("a", "b", "c"), because: "AsDesired",
+			reason: "it would not end where space can't be won", seen: large(inRound(), 90).done("a", "b", "c"), because: "UpToDate",
 		},
 		"not while a member is away":      {reason: "S6", seen: healthy(3).silent("c").cluster(hourly(t)), because: "WaitingForMember"},
 		"not while one has just come":     {reason: "S6", seen: healthy(3).pod("c", func(p *Pod) { p.ReadySince = now }).cluster(hourly(t)), because: "Defragmenting"},
@@ -112,7 +112,7 @@ func TestRounds(t *testing.T) {
 		"a follower is marked first":         {reason: "S8", seen: inRound(), do: setRole("b", Defragmenting), because: "Defragmenting"},
 		"then the next":                      {reason: "one after the other", seen: inRound().done("b"), do: setRole("c", Defragmenting), because: "Defragmenting"},
 		"the leader is last":                 {reason: "S8", seen: inRound().done("b", "c"), do: setRole("a", Defragmenting), because: "Defragmenting"},
-		"it hands over first":                {reason: "S8", seen: inRound().done("b", "c").setAside("a"), do: moveLeader("a", "b"), because: "MovingLeader"},
+		"it hands over first":                {reason: "S8", seen: inRound().done("b", "c").setAside("a"), do: moveLeader("a", "b"), because: "TransferringLeadership"},
 		"one alone has nobody to":            {reason: "the user wants it", seen: healthy(1).cluster(inRound().seen().Cluster.asRound).setAside("a"), do: defragment("a"), because: "DefragmentingMember"},
 		"not while clients are sent to it":   {reason: "they would wait", seen: inRound().setAside("b").pod("b", func(p *Pod) { p.Routed = true }), because: "Defragmenting"},
 		"not before every node has heard":    {reason: "they would wait", seen: inRound().setAside("b").pod("b", func(p *Pod) { p.RoleSince = now.Add(-time.Second / 2) }), because: "Defragmenting"},
@@ -125,7 +125,7 @@ func TestRounds(t *testing.T) {
 		"also if nobody heard that it is":    {reason: "whatever was under way has arrived", seen: inRound().toldTo("b", 15*time.Second), do: setRole("b", Voter), because: "MemberDefragmented"},
 		"one that has just come back":        {reason: "S6: clients are to find it", seen: inRound().done("b").pod("b", func(p *Pod) { p.RoleSince = now.Add(-time.Second) }), because: "Defragmenting"},
 		"one that was made meanwhile":        {reason: "there is nothing to win", seen: inRound().done("b").pod("c", func(p *Pod) { p.Created = now.Add(-30 * time.Second) }), do: setRole("a", Defragmenting), because: "Defragmenting"},
-		"all are done":                       {reason: "the round is over", seen: inRound().done("a", "b", "c"), because: "AsDesired"},
+		"all are done":                       {reason: "the round is over", seen: inRound().done("a", "b", "c"), because: "UpToDate"},
 		"a mark without a round":             {reason: "it is not wanted any more", seen: healthy(3).setAside("b"), do: setRole("b", Voter), because: "SettingRoles"},
 		"a mark, and another version":        {reason: "S10: that comes first", seen: inRound().setAside("b").wants("3.7.3"), do: setRole("b", Voter), because: "SettingRoles"},
 		"a mark, and another size":           {reason: "S6: that comes first", seen: inRound().setAside("b").size(2), do: setRole("b", Voter), because: "SettingRoles"},
@@ -149,21 +149,21 @@ func TestScheduleIsCounted(t *testing.T) {
 	}
 	o := soonDue.seen()
 	o.Now = now.Add(59*time.Minute + 50*time.Second)
-	if d := Plan(o); d.Again != 10*time.Second {
+	if d := decided(o); d.Again != 10*time.Second {
 		t.Errorf("it looks again in %s: %s", d.Again, d.Message)
 	}
 
 	fresh := healthy(3).cluster(hourly(t)).cluster(func(c *Cluster) { c.Maintenance.Counted, c.LastStatus.Maintenance = "", nil }).seen()
-	st := Plan(fresh).Status.Maintenance
+	st := decided(fresh).Status.Maintenance
 	if st == nil || st.Schedule != "cron 0 * * * *" || !st.ScheduleSince.Time.Equal(now) {
 		t.Fatalf("it is latched: %+v", st)
 	}
 	fresh.Cluster.LastStatus.Maintenance, fresh.Now = st, now.Add(time.Second)
-	if again := Plan(fresh).Status.Maintenance; again != st {
+	if again := decided(fresh).Status.Maintenance; again != st {
 		t.Errorf("it is latched again: %+v", again)
 	}
 	fresh.Cluster.Maintenance.Schedule = schedule.Schedule{}
-	if st := Plan(fresh).Status.Maintenance; st.Schedule != "" || st.ScheduleSince != nil {
+	if st := decided(fresh).Status.Maintenance; st.Schedule != "" || st.ScheduleSince != nil {
 		t.Errorf("without a schedule there is %+v", st)
 	}
 }

@@ -9,7 +9,7 @@
 // and the API server are the only state.
 //
 // Start reading in plan.go: the rules are listed there in the order in which
-// they are tried. The invariants that they keep are named S1 to S12 in comments
+// they are tried. The invariants that they keep are named S1 to S13 in comments
 // and are checked, step by step and under faults, by package simulate next to
 // this one.
 //

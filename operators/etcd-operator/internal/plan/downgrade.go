@@ -4,6 +4,8 @@ import (
 	"cmp"
 	"fmt"
 	"slices"
+
+	"github.com/etcd-operators/etcd-operators/api/v1beta2"
 )
 
 // The rules of this file take members down one minor, by etcd's downgrade API (S10). Etcd
@@ -28,14 +30,14 @@ func earlierMinor(a, b version, runs, wanted string) (next, refusal string) {
 	newest := newestPatches[b.minor]
 	switch {
 	case b.minor < oldestByDowngrade:
-		return runs, fmt.Sprintf("etcd's downgrade API leads back to %s and no further, and the cluster runs %s: set spec.version to %s",
+		return runs, fmt.Sprintf("cannot roll back further than %s, the oldest that etcd's downgrade API leads to: the cluster runs %s; set spec.version to %s",
 			newestPatches[oldestByDowngrade], runs, cmp.Or(newestPatches[a.minor-1], runs))
 	case newest == "" || newestPatches[a.minor] == "":
-		return runs, fmt.Sprintf("no way back from etcd %s to %s is known: set spec.version to %s", runs, wanted, runs)
+		return runs, fmt.Sprintf("cannot roll back from etcd %s to %s: no path is known; set spec.version to %s", runs, wanted, runs)
 	case a.minor-b.minor > 1:
-		return runs, fmt.Sprintf("etcd goes back one minor at a time, and the cluster runs %s: set spec.version to %s first, and to %s when the cluster runs that", runs, newestPatches[a.minor-1], wanted)
+		return runs, fmt.Sprintf("cannot roll back more than one minor at a time: the cluster runs %s; set spec.version to %s first, then to %s", runs, newestPatches[a.minor-1], wanted)
 	case !b.atLeast(parseVersion(newest)):
-		return runs, fmt.Sprintf("etcd goes back from %s to %s or later, and not to %s: set spec.version to %s", runs, newest, wanted, newest)
+		return runs, fmt.Sprintf("cannot roll back from etcd %s to %s: %s is the oldest patch that members can go back to; set spec.version to %s", runs, wanted, newest, newest)
 	case !a.atLeast(parseVersion(newestPatches[a.minor])):
 		return newestPatches[a.minor], ""
 	}
@@ -59,24 +61,21 @@ func (v *view) downgrade() version {
 	return version{}
 }
 
-// oldestDowngrade is the earliest minor to which etcd has a downgrade API.
-const oldestDowngrade = 5
-
 // enableDowngrade has etcd lower its cluster version, once, while all is well, and waits
 // for it.
 func enableDowngrade(v *view) *step {
-	const reason = "LoweringClusterVersion"
+	const reason = v1beta2.ClusterReasonLoweringClusterVersion
 	to, told := parseVersion(v.Cluster.Target), v.clusterVersion()
-	if !v.goesDown() || to.minor < oldestDowngrade || told.compareMinor(to) <= 0 {
+	if !v.goesDown() || to.minor < oldestByDowngrade || told.compareMinor(to) <= 0 {
 		return nil
 	}
 	if v.downgrade().compareMinor(to) == 0 {
 		return wait(soon, reason, fmt.Sprintf("waiting for etcd to lower its cluster version from %s to %s", told, to))
 	}
 	if why := v.unrest(v.nextToRestart()); why != "" {
-		return wait(v.unrestPatience(), reason, fmt.Sprintf("etcd's downgrade to %s is enabled when all is well: %s", to, why))
+		return wait(v.unrestPatience(), reason, fmt.Sprintf("waiting to enable etcd's downgrade to %s: %s", to, why))
 	}
-	return do(EnableDowngrade{to.String() + ".0"}, reason, fmt.Sprintf("etcd lowers its cluster version from %s to %s", told, to))
+	return do(EnableDowngrade{to.String() + ".0"}, reason, fmt.Sprintf("lowering etcd's cluster version from %s to %s", told, to))
 }
 
 // cancelDowngrade ends a downgrade that is not wanted any more, or that keeps a member
@@ -89,13 +88,13 @@ func cancelDowngrade(v *view) *step {
 	why := ""
 	switch goal := parseVersion(v.goal()); {
 	case goal.compareMinor(to) != 0:
-		why = "members are to run etcd " + goal.String()
+		why = "members move to etcd " + goal.String()
 	case v.awaitsMember():
-		why = "a member is to join, and etcd takes none meanwhile"
+		why = "a member has to join, and etcd accepts none during a downgrade"
 	default:
 		return nil
 	}
-	return do(CancelDowngrade{}, "DowngradeCancelled", fmt.Sprintf("etcd's downgrade to %s is cancelled: %s", to, why))
+	return do(CancelDowngrade{}, v1beta2.ClusterReasonDowngradeCancelled, fmt.Sprintf("cancelling etcd's downgrade to %s: %s", to, why))
 }
 
 // awaitsMember reports whether a member is to join.
@@ -142,22 +141,22 @@ func (v *view) unlowered(p *Pod) string {
 	goal := parseVersion(v.goal())
 	later := parseVersion(p.Version).compareMinor(goal) > 0
 	if later && !v.goesDown() && !v.holdsVersion(goal) {
-		return fmt.Sprintf("nobody else runs etcd %s, so that etcd's cluster version is about to rise", goal)
+		return fmt.Sprintf("no other member runs etcd %s, so etcd is about to raise its cluster version", goal)
 	}
 	if !v.goesDown() || !later {
 		return ""
 	}
 	switch data := parseVersion(p.Answer.StorageVersion); {
 	case data == (version{}):
-		return "it does not tell the version of its data"
+		return "it does not report its storage version"
 	case data.compareMinor(goal) > 0:
-		return fmt.Sprintf("its data is still that of etcd %s", data)
+		return fmt.Sprintf("its storage version is still %s", data)
 	case v.holdsVersion(goal):
 		return ""
 	case v.downgrade().compareMinor(goal) != 0:
-		return "etcd's downgrade has been ended, and nobody holds its cluster version"
+		return "etcd's downgrade was cancelled, and no member holds the cluster version down"
 	case v.Now.Sub(v.Since) < landing:
-		return "what was begun before may end etcd's downgrade"
+		return "an earlier step may still cancel etcd's downgrade"
 	}
 	return ""
 }
@@ -179,7 +178,7 @@ func (v *view) lowering() string {
 	}
 	to, told := parseVersion(v.Cluster.Target), v.clusterVersion()
 	if told.compareMinor(to) > 0 {
-		return fmt.Sprintf("; etcd is to lower its cluster version from %s to %s first", told, to)
+		return fmt.Sprintf("; waiting for etcd to lower its cluster version from %s to %s", told, to)
 	}
 	if m := v.nextToRestart(); m != nil {
 		if why := v.unlowered(v.pods[m.Name]); why != "" {

@@ -106,7 +106,7 @@ func TestMembersGoDownAMinor(t *testing.T) {
 		},
 		"a lost member can't be replaced meanwhile": {
 			reason: "etcd lets none join, and 3.5 must not replay the log of 3.6", seen: downgrading().lowered("b").dead("c"),
-			do: turn, because: "UpgradeTurned",
+			do: turn, because: "UpgradeRedirected",
 		},
 		"the way up begins": {
 			reason: "etcd lets none join otherwise", seen: downgrading().lowered("b").dead("c").cluster(func(c *Cluster) { c.Target = theVersion }),
@@ -135,7 +135,7 @@ func TestMembersGoDownAMinor(t *testing.T) {
 			reason: "it may be an image", seen: downgrading().back().justStarted(), because: "Upgrading",
 		},
 		"set back before the first": {
-			reason: "the new wish counts", seen: downgrading().wants(theVersion), do: turn, because: "UpgradeTurned",
+			reason: "the new wish counts", seen: downgrading().wants(theVersion), do: turn, because: "UpgradeRedirected",
 		},
 		"etcd is told": {reason: "S10", seen: downgrading().back(), do: cancel, because: "DowngradeCancelled"},
 		"and raises its cluster version": {
@@ -164,12 +164,12 @@ func TestADowngradeIsExplained(t *testing.T) {
 		"two minors":       {healthy(3).version("3.7.3").wants(earlier), "set spec.version to 3.6.16 first"},
 		"no way":           {healthy(3).version(earlier).wants("3.4.37"), "set spec.version to 3.5.35"},
 		"an earlier patch": {healthy(3).wants("3.5.30"), "set spec.version to 3.5.35"},
-		"etcd is asked":    {upgrading(earlier).data("3.6.0"), "0 of 3 members run quay.io/coreos/etcd:v3.5.35; etcd is to lower its cluster version from 3.6 to 3.5 first"},
-		"data":             {downgrading().data("3.6.0"), "b: its data is still that of etcd 3.6"},
+		"etcd is asked":    {upgrading(earlier).data("3.6.0"), "0 of 3 members run quay.io/coreos/etcd:v3.5.35; waiting for etcd to lower its cluster version from 3.6 to 3.5"},
+		"data":             {downgrading().data("3.6.0"), "b: its storage version is still 3.6"},
 		"it goes":          {downgrading().lowered("b"), "1 of 3 members run quay.io/coreos/etcd:v3.5.35"},
 	} {
 		said := ""
-		for _, c := range Plan(tc.seen.seen()).Status.Conditions {
+		for _, c := range decided(tc.seen.seen()).Status.Conditions {
 			if c.Type == v1beta2.ConditionUpgrading {
 				said = c.Message
 			}
@@ -183,8 +183,8 @@ func TestADowngradeIsExplained(t *testing.T) {
 // Changes of the size wait, and say so.
 func TestASizeThatWaits(t *testing.T) {
 	for name, size := range map[string]int{"growing": 5, "shrinking": 1} {
-		for _, c := range Plan(upgrading("3.7.3").runs("b", "3.7.3").size(size).seen()).Status.Conditions {
-			if c.Type == v1beta2.ConditionScaling && (c.Reason != "WaitingForUpgrade" || !strings.Contains(c.Message, "wanted when all members run 3.7.3")) {
+		for _, c := range decided(upgrading("3.7.3").runs("b", "3.7.3").size(size).seen()).Status.Conditions {
+			if c.Type == v1beta2.ConditionScaling && (c.Reason != "WaitingForUpgrade" || !strings.Contains(c.Message, "once all members run 3.7.3")) {
 				t.Errorf("%s: condition Scaling is %s: %s", name, c.Reason, c.Message)
 			}
 		}

@@ -26,48 +26,41 @@ var steps = map[string]bool{
 	"RecordBootstrap": true, "TakeClaims": true, "Defragment": true,
 }
 
-// stepReasons are the reasons of steps whose kind of action is told otherwise: the Pods of
-// members to come, and a Pod that is left over when its member's removal was told.
-var stepReasons = map[string]bool{"CreatingMembers": true, "DeletingPod": true}
-
-// outcomes are the reasons that are told although their kind of action is a step.
-var outcomes = map[string]bool{"MemberUpgraded": true, "MemberUpdated": true, "MemberDefragmented": true, "VolumesAdopted": true}
-
 // EventOf is the event of an action that was carried out, if it gets one.
 func EventOf(d *Decision) (Event, bool) {
-	if d.Action == nil || stepReasons[d.Reason] || (steps[d.Action.Kind()] && !outcomes[d.Reason]) {
+	if d.Action == nil || d.Announcement == Unannounced || (steps[d.Action.Kind()] && d.Announcement != Announced) {
 		return Event{}, false
 	}
 	return Event{Reason: d.Reason, Action: d.Action.Kind(), Message: d.Message}, true
 }
 
 // withoutQuorum are the reasons for which a cluster that has served does not.
-var withoutQuorum = []string{"NoQuorum", "QuorumLost"}
+var withoutQuorum = []string{v1beta2.ClusterReasonNoQuorum, v1beta2.ClusterReasonQuorumLost}
 
 // EventsBetween are the events of what has changed from one status to the next. That a
-// quorum's data is lost is told by whoever waits for that reason (see Blocked).
+// quorum's data is lost is told by whoever waits for that (see Outcome.AwaitsUser).
 func EventsBetween(before, after []metav1.Condition) []Event {
 	var all []Event
-	tell := func(warning bool, reason string, c *metav1.Condition) {
-		all = append(all, Event{Warning: warning, Reason: reason, Action: "Observe", Message: c.Message})
+	tell := func(warning bool, reason, message string) {
+		all = append(all, Event{Warning: warning, Reason: reason, Action: "Observe", Message: message})
 	}
 	was, is := meta.FindStatusCondition(before, v1beta2.ConditionAvailable), meta.FindStatusCondition(after, v1beta2.ConditionAvailable)
 	switch {
 	case was == nil || is == nil:
-	case was.Status == metav1.ConditionTrue && is.Status == metav1.ConditionFalse && is.Reason == "NoQuorum":
-		tell(true, "NoQuorum", is)
+	case was.Status == metav1.ConditionTrue && is.Status == metav1.ConditionFalse && is.Reason == v1beta2.ClusterReasonNoQuorum:
+		tell(true, v1beta2.ClusterReasonNoQuorum, is.Message)
 	case slices.Contains(withoutQuorum, was.Reason) && is.Status == metav1.ConditionTrue:
-		tell(false, "QuorumRegained", is)
+		tell(false, v1beta2.ClusterReasonQuorumRegained, is.Message)
 	}
 	if is = meta.FindStatusCondition(after, v1beta2.ConditionNameConflict); is != nil && meta.FindStatusCondition(before, is.Type) == nil {
 		// One that holds up everything is told by whoever waits for it.
 		if p := meta.FindStatusCondition(after, v1beta2.ConditionProgressing); p == nil || p.Reason != is.Type {
-			tell(true, is.Reason, is)
+			tell(true, is.Reason, is.Message)
 		}
 	}
 	was, is = meta.FindStatusCondition(before, v1beta2.ConditionPaused), meta.FindStatusCondition(after, v1beta2.ConditionPaused)
 	if was != nil && is != nil && was.Status == metav1.ConditionTrue && is.Status == metav1.ConditionFalse {
-		tell(false, "Resumed", is)
+		tell(false, v1beta2.ClusterReasonResumed, "reconciliation resumed: spec.paused is not set")
 	}
 	return all
 }

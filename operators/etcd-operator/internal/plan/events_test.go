@@ -12,22 +12,22 @@ func TestWhatGetsAnEvent(t *testing.T) {
 		decided Decision
 		told    bool
 	}{
-		"nothing was done":                   {Decision{Reason: "AsDesired"}, false},
+		"nothing was done":                   {Decision{Reason: "UpToDate"}, false},
 		"the seed is chosen":                 {Decision{Action: RecordBootstrap{}, Reason: "Bootstrapping"}, false},
-		"the cluster goes on with volumes":   {Decision{Action: RecordBootstrap{}, Reason: "VolumesAdopted"}, true},
-		"Pods of members to come":            {Decision{Action: CreatePods{}, Reason: "CreatingMembers"}, false},
+		"the cluster goes on with volumes":   {Decision{Action: RecordBootstrap{}, Reason: "VolumesAdopted", Announcement: Announced}, true},
+		"Pods of members to come":            {Decision{Action: CreatePods{}, Reason: "CreatingMembers", Announcement: Unannounced}, false},
 		"a Pod that returns":                 {Decision{Action: CreatePods{}, Reason: "RestartingMember"}, true},
 		"a permit":                           {Decision{Action: OpenGrant{}, Reason: "StartingMember"}, false},
 		"the end of a permit":                {Decision{Action: CloseGrants{}, Reason: "MemberStarted"}, false},
 		"a label":                            {Decision{Action: SetRoles{}, Reason: "SettingRoles"}, false},
 		"a label of one that is to leave":    {Decision{Action: SetRoles{}, Reason: "ScalingDown"}, false},
-		"a label of one that was upgraded":   {Decision{Action: SetRoles{}, Reason: "MemberUpgraded"}, true},
-		"the lead moves":                     {Decision{Action: MoveLeader{}, Reason: "MovingLeader"}, false},
+		"a label of one that was upgraded":   {Decision{Action: SetRoles{}, Reason: "MemberUpgraded", Announcement: Announced}, true},
+		"the lead moves":                     {Decision{Action: MoveLeader{}, Reason: "TransferringLeadership"}, false},
 		"the cluster has begun":              {Decision{Action: LatchClusterID{}, Reason: "Bootstrapped"}, true},
 		"a member is added":                  {Decision{Action: AddLearner{}, Reason: "MemberAdded"}, true},
 		"a member gets its vote":             {Decision{Action: Promote{}, Reason: "MemberPromoted"}, true},
 		"a member is removed":                {Decision{Action: RemoveMember{}, Reason: "MemberRemoved"}, true},
-		"the Pod of one that was removed":    {Decision{Action: DeletePod{}, Reason: "DeletingPod"}, false},
+		"the Pod of one that was removed":    {Decision{Action: DeletePod{}, Reason: "DeletingPod", Announcement: Unannounced}, false},
 		"the volume of one that was removed": {Decision{Action: DeleteClaim{}, Reason: "DeletingVolume"}, true},
 		"an upgrade begins":                  {Decision{Action: RecordVersion{}, Reason: "UpgradeStarted"}, true},
 	} {
@@ -68,10 +68,10 @@ func TestEventsBetweenStatuses(t *testing.T) {
 	} {
 		var before Decision
 		if tc.before != nil {
-			before = Plan(tc.before.seen())
+			before = decided(tc.before.seen())
 		}
 		var got []string
-		for _, e := range EventsBetween(before.Status.Conditions, Plan(tc.after.seen()).Status.Conditions) {
+		for _, e := range EventsBetween(before.Status.Conditions, decided(tc.after.seen()).Status.Conditions) {
 			if e.Message == "" || e.Action == "" {
 				t.Errorf("%s: %+v", name, e)
 			}

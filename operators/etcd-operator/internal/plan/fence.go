@@ -2,6 +2,7 @@ package plan
 
 import (
 	"fmt"
+	"slices"
 	"strings"
 	"time"
 
@@ -46,7 +47,7 @@ func liftFence(v *view) *step {
 	if f.By == "" || f.By != f.Lifted {
 		return nil
 	}
-	return do(LiftFence{f.By}, "FenceLifted", fmt.Sprintf("restore %s has lifted its fence; the cluster is looked after again", f.By))
+	return do(LiftFence{f.By}, v1beta2.ClusterReasonFenceLifted, fmt.Sprintf("reconciliation resumed: restore %s ended without replacing the cluster", f.By))
 }
 
 // adoptSeed takes a restore's seed for the cluster, once it serves: the one Pod of
@@ -59,28 +60,51 @@ func adoptSeed(v *view) *step {
 	}
 	seed := v.pods[name]
 	if seed == nil || seed.UID != uid {
-		return wait(shortly, "Fenced", fmt.Sprintf("restore %s hands over Pod %s of uid %s, and there is no such Pod of this cluster", f.By, name, uid))
+		return wait(shortly, v1beta2.ClusterReasonFenced, fmt.Sprintf("cannot adopt the seed of restore %s: this cluster has no Pod %s with uid %s", f.By, name, uid)).as(Untouchable)
 	}
 	a := &seed.Answer
 	alone := a.Read && !a.Learner && len(a.Members) == 1 && a.Members[0].ID == a.MemberID && a.Members[0].Name == name && !a.Members[0].Learner
 	switch {
 	case v.blind():
-		return wait(idle, "Fenced", fmt.Sprintf("seed %s of restore %s is adopted when the operator can ask it: %s", name, f.By, v.blindness()))
+		return wait(idle, v1beta2.ClusterReasonFenced, fmt.Sprintf("waiting to adopt seed %s of restore %s: %s", name, f.By, v.blindness())).as(Untouchable)
 	case seed.Finished || !seed.DeletingSince.IsZero():
-		return wait(shortly, "Fenced", fmt.Sprintf("seed %s of restore %s is going, and is not adopted", name, f.By))
+		return wait(shortly, v1beta2.ClusterReasonFenced, fmt.Sprintf("cannot adopt seed %s of restore %s: it is terminating", name, f.By)).as(Untouchable)
 	case v.Cluster.Persistent && (!seed.Persistent || v.claims[name] == nil):
-		return wait(shortly, "Fenced", fmt.Sprintf("seed %s of restore %s has no volume of this cluster, and is not adopted", name, f.By))
+		return wait(shortly, v1beta2.ClusterReasonFenced, fmt.Sprintf("cannot adopt seed %s of restore %s: it has no PVC of this cluster", name, f.By)).as(Untouchable)
 	case a.Reached && a.ClusterID == v.Cluster.ClusterID:
-		return wait(shortly, "Fenced", fmt.Sprintf("Pod %s of restore %s is a member of the old cluster %016x, and is not adopted", name, f.By, a.ClusterID))
+		return wait(shortly, v1beta2.ClusterReasonFenced, fmt.Sprintf("cannot adopt Pod %s of restore %s: it is a member of the old cluster %016x", name, f.By, a.ClusterID)).as(Untouchable)
 	case a.Reached && a.Read && !alone:
-		return wait(shortly, "Fenced", fmt.Sprintf("seed %s of restore %s is not the only member of its cluster, and is not adopted", name, f.By))
+		return wait(shortly, v1beta2.ClusterReasonFenced, fmt.Sprintf("cannot adopt seed %s of restore %s: it is not the only member of its cluster", name, f.By)).as(Untouchable)
 	case a.Refused != "":
-		return wait(shortly, "Fenced", fmt.Sprintf("seed %s of restore %s serves, and is adopted when the operator may ask it: %s", name, f.By, v.whatIsMissing(a)))
+		return wait(shortly, v1beta2.ClusterReasonFenced, fmt.Sprintf("waiting to adopt seed %s of restore %s: %s", name, f.By, v.whatIsMissing(a))).as(Untouchable)
 	case !alone || a.ClusterID == 0 || a.MemberID == 0:
-		return wait(v.patience(seed), "Fenced", fmt.Sprintf("waiting for seed %s of restore %s: %s", name, f.By, v.progress(seed)))
+		return wait(v.patience(seed), v1beta2.ClusterReasonFenced, fmt.Sprintf("waiting for seed %s of restore %s: %s", name, f.By, v.progress(seed))).as(Untouchable)
+	}
+	if s := v.awaitWrite(name, a); s != nil {
+		return s
 	}
 	return do(AdoptSeed{Restore: f.By, Name: name, UID: uid, ClusterID: a.ClusterID, Version: seed.Version},
-		"SeedAdopted", fmt.Sprintf("seed %s of restore %s serves cluster %016x, and is the cluster now", name, f.By, a.ClusterID))
+		v1beta2.ClusterReasonSeedAdopted, fmt.Sprintf("adopting seed %s of restore %s: it serves cluster %016x", name, f.By, a.ClusterID))
+}
+
+// awaitWrite holds the adoption of a seed back until it has acknowledged a write: with the
+// adoption the restore has succeeded.
+func (v *view) awaitWrite(name string, a *Answer) *step {
+	by := v.Cluster.Fence.By
+	switch {
+	case a.Write.Acknowledged:
+		return nil
+	case a.Write.Refused == "":
+		return wait(shortly, v1beta2.ClusterReasonFenced, fmt.Sprintf("waiting for seed %s of restore %s to acknowledge a write", name, by)).as(Untouchable)
+	}
+	advice := "delete the EtcdRestore to get the old members back"
+	switch {
+	case slices.ContainsFunc(a.Alarms, func(a Alarm) bool { return a.Kind == NoSpace }):
+		advice = "its database has reached its quota: " + advice + ", raise spec.etcd.quotaBackendBytes, and restore again"
+	case slices.ContainsFunc(a.Alarms, func(a Alarm) bool { return a.Kind == Corrupt }):
+		advice = "its data is corrupt: " + advice + ", and restore another snapshot"
+	}
+	return wait(shortly, v1beta2.ClusterReasonFenced, fmt.Sprintf("cannot adopt seed %s of restore %s: it refuses writes, and etcd says %q; %s", name, by, a.Write.Refused, advice)).as(Untouchable)
 }
 
 // fenced touches nothing while a restore is at work, whatever becomes of its mark.
@@ -89,9 +113,9 @@ func fenced(v *view) *step {
 	if f.By == "" {
 		return nil
 	}
-	return wait(idle, "Fenced", fmt.Sprintf(
-		"restore %s is at work, and nothing is done to this cluster before it hands its seed over; to give the restore up, delete it (if it is gone, set the annotation %s to its uid)",
-		f.By, v1beta2.AnnotationFenceLifted))
+	return wait(idle, v1beta2.ClusterReasonFenced, fmt.Sprintf(
+		"reconciliation suspended: EtcdRestore with uid %s is in progress; delete it to abort (if it no longer exists, set the annotation %s to its uid)",
+		f.By, v1beta2.AnnotationFenceLifted)).as(Untouchable)
 }
 
 // fence acknowledges the fence that a restore asks for, when nothing that was begun
@@ -104,7 +128,7 @@ func fence(v *view) *step {
 	}
 	untouched := v.Cluster.Bootstrap == nil && v.Cluster.ClusterID == 0
 	if left := landing - v.Now.Sub(v.Since); left > 0 && !untouched {
-		return wait(left, "Fencing", fmt.Sprintf("restore %s asks for a fence; what was begun before takes effect within %s", asked, landing))
+		return wait(left, v1beta2.ClusterReasonFencing, fmt.Sprintf("suspending reconciliation for restore %s: steps in flight end within %s", asked, landing))
 	}
-	return do(AcknowledgeFence{asked}, "Fenced", fmt.Sprintf("the cluster is left to restore %s", asked))
+	return do(AcknowledgeFence{asked}, v1beta2.ClusterReasonFenced, fmt.Sprintf("reconciliation suspended for restore %s", asked)).as(Untouchable)
 }

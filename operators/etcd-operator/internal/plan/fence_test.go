@@ -1,6 +1,7 @@
 package plan
 
 import (
+	"strings"
 	"testing"
 	"time"
 
@@ -37,7 +38,33 @@ func offered() *world {
 func (w *world) seeded() *world {
 	a := serving("s")
 	a.ClusterID, a.Leader, a.Members = otherCluster, id("s"), []Member{{ID: id("s"), Name: "s", Started: true}}
+	a.Write.Acknowledged = true
 	return w.add("s", Seed, a).tells("s", a.Members)
+}
+
+// A seed that answers reads and takes no writes is not adopted, and the message says why.
+func TestASeedThatTakesNoWrites(t *testing.T) {
+	const noSpace, corrupt = "etcdserver: mvcc: database space exceeded", "etcdserver: corrupt cluster"
+	for name, tc := range map[string]struct {
+		write  Write
+		alarms []Alarm
+		words  []string
+	}{
+		"not known yet": {Write{}, nil, []string{"waiting for seed s of restore r1 to acknowledge a write"}},
+		"no space":      {Write{Refused: noSpace}, []Alarm{{id("s"), NoSpace}}, []string{"cannot adopt seed s of restore r1: it refuses writes", noSpace, "quotaBackendBytes"}},
+		"corrupt":       {Write{Refused: corrupt}, []Alarm{{0, Corrupt}}, []string{"cannot adopt seed s of restore r1: it refuses writes", corrupt, "another snapshot"}},
+		"no alarm":      {Write{Refused: "etcdserver: too many requests"}, nil, []string{"cannot adopt seed s of restore r1: it refuses writes", "too many requests", "delete the EtcdRestore"}},
+	} {
+		d := decided(offered().answer("s", func(a *Answer) { a.Write, a.Alarms = tc.write, tc.alarms }).seen())
+		if d.Action != nil || d.Reason != "Fenced" || d.Again > shortly {
+			t.Errorf("%s: %v, %s again after %s", name, d.Action, d.Reason, d.Again)
+		}
+		for _, w := range tc.words {
+			if !strings.Contains(d.Message, w) {
+				t.Errorf("%s: %q is not in %s", name, w, d.Message)
+			}
+		}
+	}
 }
 
 func (w *world) since(ago time.Duration) *world { w.o.Since = now.Add(-ago); return w }
@@ -92,10 +119,10 @@ func TestFence(t *testing.T) {
 		},
 		"a fence whose restore has lifted it is passed over": {
 			reason: "a late cache, or an old manifest, must not fence for ever",
-			seen:   healthy(3).asked().marked(func(f *Fence) { f.Lifted = "r1" }), because: "AsDesired",
+			seen:   healthy(3).asked().marked(func(f *Fence) { f.Lifted = "r1" }), because: "UpToDate",
 		},
 		"so is one whose seed was adopted": {
-			reason: "a restore fences once", seen: healthy(3).asked().marked(func(f *Fence) { f.Adopted.Restore = "r1" }), because: "AsDesired",
+			reason: "a restore fences once", seen: healthy(3).asked().marked(func(f *Fence) { f.Adopted.Restore = "r1" }), because: "UpToDate",
 		},
 		"the next restore fences again": {
 			reason: "a restore in place has the cluster's name every time, and another uid",
@@ -162,7 +189,7 @@ func TestAdoption(t *testing.T) {
 			reason: "a uid is adopted once", seen: offered().marked(func(f *Fence) { f.Adopted.Restore = "r1" }), because: "Fenced",
 		},
 		"not without a fence": {
-			reason: "an old manifest may bring the annotation back", seen: healthy(3).marked(func(f *Fence) { f.Seeded = offer; f.Adopted.Restore = "r1" }), because: "AsDesired",
+			reason: "an old manifest may bring the annotation back", seen: healthy(3).marked(func(f *Fence) { f.Seeded = offer; f.Adopted.Restore = "r1" }), because: "UpToDate",
 		},
 		"not what can't be read": {
 			reason: "no uid, no Pod", seen: offered().marked(func(f *Fence) { f.Seeded = "r1/s" }), because: "Fenced",
@@ -195,7 +222,7 @@ func TestAdoption(t *testing.T) {
 			reason: "it is a member like any other", seen: grown(), do: create(joiners(2)...), because: "CreatingMembers",
 		},
 		"and its leave to begin is taken away": {
-			reason: "S2", seen: grown().grant("s", Grant{Attempt: 1, New: true, Members: []string{"s"}}), do: exactly(CloseGrants{[]PodRef{{"s", "uid-s"}}}), because: "SeedStarted",
+			reason: "S2", seen: grown().grant("s", Grant{Attempt: 1, New: true, Members: []string{"s"}}), do: exactly(CloseGrants{[]PodRef{{"s", "uid-s"}}}), because: "StartPermitRevoked",
 		},
 		"Pods of old members are nobody's": {
 			reason: "their cluster is another",
@@ -233,12 +260,39 @@ func TestAFenceMeansTheServicesToo(t *testing.T) {
 		"asked": healthy(3).asked().since(0), "acknowledging": healthy(3).asked(), "fenced": healthy(3).fenced(), "adopting": offered(),
 		"lifting": healthy(3).fenced().marked(func(f *Fence) { f.Lifted = "r1" }),
 	} {
-		if d := Plan(w.seen()); !d.HandsOff || d.Budget != KeepBudget {
+		if d := decided(w.seen()); !d.HandsOff || d.Budget != KeepBudget {
 			t.Errorf("%s: HandsOff is %t and Budget %d", name, d.HandsOff, d.Budget)
 		}
 	}
-	if d := Plan(grown().seen()); d.HandsOff {
+	if d := decided(grown().seen()); d.HandsOff {
 		t.Error("hands are off the adopted cluster")
+	}
+}
+
+// While a restore prepares its seed the members serve, and nobody is told that they do not.
+func TestAFencedClusterThatServesIsAvailable(t *testing.T) {
+	for name, tc := range map[string]struct {
+		reason string
+		ready  []string
+		want   string
+	}{
+		"all":        {"they serve until the seed is ready", []string{"a", "b", "c"}, "Available=True Serving"},
+		"a majority": {"one may fail", []string{"a", "b"}, "Available=True Serving"},
+		"one":        {"it is about to notice that it is alone", []string{"a"}, "Available=False Fenced"},
+		"none":       {"they were stopped for the seed", nil, "Available=False Fenced"},
+	} {
+		last := reported("a", "b", "c")
+		last.Size = 3
+		w := healthy(3).lastStatus(last).fenced()
+		for _, member := range []string{"a", "b", "c"} {
+			w = w.pod(member, unready)
+		}
+		for _, member := range tc.ready {
+			w = w.pod(member, func(p *Pod) { p.ReadySince, p.UnreadySince = old, time.Time{} })
+		}
+		if got := said(decided(w.seen()).Status); got[0] != tc.want {
+			t.Errorf("%s: %s: %s", name, tc.reason, got[0])
+		}
 	}
 }
 
@@ -247,7 +301,7 @@ func TestAFenceMeansTheServicesToo(t *testing.T) {
 func TestStatusOfAFencedCluster(t *testing.T) {
 	last := reported("a", "b", "c")
 	last.ReadyMembers, last.HighestRevision = "3/3", 2_000_000
-	s := Plan(offered().lastStatus(last).marked(func(f *Fence) { f.Seeded = "" }).seen()).Status
+	s := decided(offered().lastStatus(last).marked(func(f *Fence) { f.Seeded = "" }).seen()).Status
 	if s.Size != 3 || len(s.MemberDetails) != 3 || s.FencedBy != "r1" || s.HighestRevision != 2_000_000 || s.Phase != v1beta2.PhaseRunning {
 		t.Errorf("fenced: the status is %+v", s)
 	}
@@ -257,7 +311,7 @@ func TestStatusOfAFencedCluster(t *testing.T) {
 	if diff := cmp.Diff(want, said(s)); diff != "" {
 		t.Errorf("fenced (-want +got):\n%s", diff)
 	}
-	s = Plan(offered().lastStatus(last).marked(func(*Fence) {}).seen()).Status
+	s = decided(offered().lastStatus(last).marked(func(*Fence) {}).seen()).Status
 	wantMembers := []v1beta2.MemberDetail{{Name: "s", ID: "000000000000001c", Role: v1beta2.MemberVoter, Version: theVersion, Node: "node-s"}}
 	if diff := cmp.Diff(wantMembers, s.MemberDetails); diff != "" || s.Size != 1 || s.ReadyMembers != "1/3" || s.HighestRevision != 2_000_000 {
 		t.Errorf("adopted: size %d, %s ready, revision %d, members (-want +got):\n%s", s.Size, s.ReadyMembers, s.HighestRevision, diff)
@@ -268,13 +322,50 @@ func TestStatusOfAFencedCluster(t *testing.T) {
 // told that it ran.
 func TestVersionOfAClusterThatIsBornFenced(t *testing.T) {
 	for name, w := range map[string]*world{"acknowledging": nothing(3).asked(), "fenced": nothing(3).fenced()} {
-		if s := Plan(w.seen()).Status; s.TargetVersion != theVersion || s.CurrentVersion != "" {
+		if s := decided(w.seen()).Status; s.TargetVersion != theVersion || s.CurrentVersion != "" {
 			t.Errorf("%s: the version is %q, and %q is wanted", name, s.CurrentVersion, s.TargetVersion)
 		}
 	}
 	for name, w := range map[string]*world{"begun": healthy(3).fenced(), "adopted": grown(), "lifted": nothing(3)} {
-		if s := Plan(w.seen()).Status; s.TargetVersion != "" {
+		if s := decided(w.seen()).Status; s.TargetVersion != "" {
 			t.Errorf("%s: %q is wanted", name, s.TargetVersion)
+		}
+	}
+}
+
+// Two restores must not begin at the same revision: with the adoption, the first one's is
+// counted, and not only when the operator looks the next time.
+func TestHighestRevisionOfAnAdoptedSeed(t *testing.T) {
+	for name, tc := range map[string]struct{ begins, last, want int64 }{
+		"beyond all that was seen": {1_005_000_000, 5_000_000, 1_006_000_000},
+		"of a new cluster":         {1_000_000_042, 0, 1_000_000_042/1_000_000*1_000_000 + 2_000_000},
+		"not told":                 {0, 5_000_000, 5_000_000},
+	} {
+		w := offered().answer("s", func(a *Answer) { a.Revision = tc.begins })
+		w.o.Cluster.LastStatus.HighestRevision = tc.last
+		d := decided(w.seen())
+		if _, adopts := d.Action.(AdoptSeed); !adopts || d.Status.HighestRevision != tc.want {
+			t.Errorf("%s: %T with the highest revision %d, want %d", name, d.Action, d.Status.HighestRevision, tc.want)
+		}
+	}
+}
+
+// That something was written is remembered, and nothing that was not.
+func TestWritten(t *testing.T) {
+	for name, tc := range map[string]struct {
+		seen       int64
+		last, want bool
+	}{
+		"an empty cluster": {1, false, false},
+		"the first write":  {2, false, true},
+		"nobody answers":   {0, true, true},
+		"emptied since":    {1, true, true},
+		"nothing is known": {0, false, false},
+	} {
+		w := healthy(1).answer("a", func(a *Answer) { a.Revision = tc.seen })
+		w.o.Cluster.LastStatus.Written = tc.last
+		if got := decided(w.seen()).Status.Written; got != tc.want {
+			t.Errorf("%s: written is %t", name, got)
 		}
 	}
 }
@@ -302,12 +393,12 @@ func TestHighestRevision(t *testing.T) {
 	} {
 		w := healthy(1).answer("a", func(a *Answer) { a.Revision = tc.seen })
 		w.o.Cluster.LastStatus.HighestRevision = tc.last
-		if got := Plan(w.seen()).Status.HighestRevision; got != tc.want {
+		if got := decided(w.seen()).Status.HighestRevision; got != tc.want {
 			t.Errorf("%s: %d of %d seen gives %d, want %d", name, tc.last, tc.seen, got, tc.want)
 		}
 	}
 	w := healthy(1).answer("a", func(a *Answer) { a.Revision, a.ClusterID = 9_000_000, otherCluster })
-	if got := Plan(w.seen()).Status.HighestRevision; got != 0 {
+	if got := decided(w.seen()).Status.HighestRevision; got != 0 {
 		t.Errorf("the revision %d of another cluster is latched", got)
 	}
 }

@@ -364,7 +364,7 @@ func TestPromotionKeepsQuorum(t *testing.T) {
 			for i := h; i < n; i++ {
 				w.silent(string(rune('a' + i)))
 			}
-			d := Plan(w.seen())
+			d := decided(w.seen())
 			_, promoted := d.Action.(Promote)
 			if promoted != (h >= least) {
 				t.Errorf("%d of %d voters healthy: promoted = %t (%s: %s)", h, n, promoted, d.Reason, d.Message)
@@ -379,7 +379,7 @@ func TestPatience(t *testing.T) {
 	for age, want := range map[time.Duration]time.Duration{
 		0: soon, newPodAge: soon, newPodAge + 1: shortly, oldPodAge: shortly, oldPodAge + 1: slowly,
 	} {
-		d := Plan(healthy(3).silent("c").pod("c", func(p *Pod) { p.Created = now.Add(-age) }).seen())
+		d := decided(healthy(3).silent("c").pod("c", func(p *Pod) { p.Created = now.Add(-age) }).seen())
 		if d.Again != want {
 			t.Errorf("a member that does not answer, with a Pod of %s: again after %s, want %s", age, d.Again, want)
 		}

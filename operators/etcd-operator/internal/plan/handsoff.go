@@ -17,7 +17,7 @@ func deleting(v *view) *step {
 	if !v.Cluster.Deleting {
 		return nil
 	}
-	return wait(idle, "Deleting", "the EtcdCluster is being deleted; Kubernetes deletes what it owns")
+	return wait(idle, v1beta2.ClusterReasonDeleting, "the EtcdCluster is being deleted; Kubernetes deletes what it owns").as(Deleting)
 }
 
 // paused obeys spec.paused (S12).
@@ -25,7 +25,7 @@ func paused(v *view) *step {
 	if !v.Cluster.Paused {
 		return nil
 	}
-	return wait(idle, "Paused", "nothing is done while spec.paused is true")
+	return wait(idle, v1beta2.ClusterReasonPaused, "reconciliation paused by spec.paused; etcd keeps running").as(Paused)
 }
 
 // conflict leaves objects of others alone, and with them this cluster (S12).
@@ -33,14 +33,14 @@ func conflict(v *view) *step {
 	if len(v.Conflicts) == 0 {
 		return nil
 	}
-	said := fmt.Sprintf("names that this cluster needs belong to others: %s; rename this EtcdCluster, or remove them", strings.Join(v.Conflicts, ", "))
+	said := fmt.Sprintf("objects with names that this cluster needs belong to others: %s; rename this EtcdCluster, or remove them", strings.Join(v.Conflicts, ", "))
 	if len(v.Unowned) > 0 {
 		said += fmt.Sprintf(": kubectl -n %s delete %s", v.Cluster.Namespace, strings.Join(v.Unowned, " "))
 	}
 	if v.OrphansInTheWay {
-		said += "; the Pods run etcd of an earlier EtcdCluster of this name, and its data can go with them: take a snapshot first (etcdctl snapshot save)"
+		said += "; the Pods run etcd of an earlier EtcdCluster of this name, whose data can be lost with them: take a snapshot first (etcdctl snapshot save)"
 	}
-	return wait(idle, "NameConflict", said)
+	return wait(idle, v1beta2.ClusterReasonNameConflict, said).as(Untouchable).explains(v1beta2.ConditionNameConflict)
 }
 
 // orphaned is the condition OrphanedPods; nil if there are none.
@@ -49,7 +49,7 @@ func (v *view) orphaned() *metav1.Condition {
 		return nil
 	}
 	c := v.condition(v1beta2.ConditionOrphanedPods, true, v1beta2.ConditionOrphanedPods, fmt.Sprintf(
-		"Pods with this cluster's labels belong to others, and its Services do not send them clients: %s; Services, budgets and policies of your own can still select them", strings.Join(v.Orphans, ", ")))
+		"Pods with this cluster's labels belong to others: %s; the cluster's Services do not route to them, but Services, budgets and policies of your own can still select them", strings.Join(v.Orphans, ", ")))
 	return &c
 }
 
@@ -58,8 +58,8 @@ func legacy(v *view) *step {
 	if len(v.LegacyPods) == 0 {
 		return nil
 	}
-	return wait(idle, "LegacyMembers", fmt.Sprintf("Pods %s were made by the archived operator and are left as they are",
-		strings.Join(v.LegacyPods, ", ")))
+	return wait(idle, v1beta2.ClusterReasonLegacyMembers, fmt.Sprintf("Pods %s belong to the archived operator and are not touched; follow the migration guide",
+		strings.Join(v.LegacyPods, ", "))).as(Untouchable)
 }
 
 // unsupported refuses to start an etcd that lacks what this operator relies on:
@@ -68,6 +68,6 @@ func unsupported(v *view) *step {
 	if v.Cluster.Bootstrap != nil || supported(v.Cluster.Version) {
 		return nil
 	}
-	return wait(idle, "VersionUnsupported", fmt.Sprintf("etcd %s is not run; set spec.version to %s or later, such as %s",
-		v.Cluster.Version, oldestSupported, newestTested))
+	return wait(idle, v1beta2.ClusterReasonVersionUnsupported, fmt.Sprintf("etcd %s is not supported; set spec.version to %s or later, such as %s",
+		v.Cluster.Version, oldestSupported, newestTested)).as(Untouchable).explains(v1beta2.ConditionVersionUnsupported)
 }

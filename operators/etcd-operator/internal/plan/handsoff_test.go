@@ -53,7 +53,7 @@ func TestHandsOff(t *testing.T) {
 		},
 		"a cluster that asks for TLS is not begun without": {
 			reason: "the user said that the data is to be encrypted",
-			seen:   nothing(3).cluster(func(c *Cluster) { c.TLS.Wanted = true }), because: CertificatesPending,
+			seen:   nothing(3).cluster(func(c *Cluster) { c.TLS.Wanted = true }), because: v1beta2.ClusterReasonCertificatesPending,
 		},
 		"a cluster that has begun is reconciled beside Pods that others have left": {
 			reason: "its Services do not select them, and refusing to heal helps nobody",
@@ -89,7 +89,7 @@ func TestAForeignBudgetHoldsUpNothing(t *testing.T) {
 		"a quorum is away":   func() *world { return healthy(3).volumes().gone("b", "c").noQuorum() },
 		"it is to be paused": func() *world { return healthy(3).cluster(func(c *Cluster) { c.Paused = true }) },
 	} {
-		want, got := Plan(build().seen()), Plan(unbudgeted(build()).seen())
+		want, got := decided(build().seen()), decided(unbudgeted(build()).seen())
 		is := message(got.Status, v1beta2.ConditionNameConflict)
 		if !strings.Contains(is, "PodDisruptionBudget x (of EtcdCluster y)") || !strings.Contains(is, "evicted") {
 			t.Errorf("%s: the condition says %q", name, is)
@@ -122,7 +122,7 @@ func TestVersionsThatAreRun(t *testing.T) {
 		"3.5.11": true, "3.5.35": true, "3.6.0": true, "3.6.0-rc.2": true, "3.7.3": true, "3.12.0": true,
 		"4.0.0": false, "": false, "v3.6.16": false, "3.6": false, "3.6.x": false,
 	} {
-		d := Plan(nothing(1).cluster(func(c *Cluster) { c.Version, c.WantedVersion = version, version }).seen())
+		d := decided(nothing(1).cluster(func(c *Cluster) { c.Version, c.WantedVersion = version, version }).seen())
 		if got := d.Reason != "VersionUnsupported"; got != want {
 			t.Errorf("etcd %q: run = %t (%s), want %t", version, got, d.Reason, want)
 		}
@@ -145,7 +145,7 @@ func TestHandsOffMeansTheServicesToo(t *testing.T) {
 		"quorum is lost":  {healthy(3).dead("a", "b", "c").lastStatus(reported("a", "b", "c")), false},
 		"waiting for one": {healthy(3).silent("b", "c").noQuorum(), false},
 	} {
-		if d := Plan(tc.seen.seen()); d.HandsOff != tc.want {
+		if d := decided(tc.seen.seen()); d.HandsOff != tc.want {
 			t.Errorf("%s: HandsOff is %t (%s), want %t", name, d.HandsOff, d.Reason, tc.want)
 		}
 	}

@@ -5,6 +5,8 @@ import (
 	"slices"
 	"strings"
 	"time"
+
+	"github.com/etcd-operators/etcd-operators/api/v1beta2"
 )
 
 // newPodAge is for how long after its creation a Pod is expected to make progress
@@ -109,7 +111,7 @@ func clearEndedJoiners(v *view) *step {
 		if !p.Finished || p.Role != Joiner || v.isMember(p.Name) || !p.DeletingSince.IsZero() || v.isKept(p) {
 			continue
 		}
-		step := do(DeletePod{p.Name, p.UID, v.list}, "DeletingPod", fmt.Sprintf("deleting Pod %s, which has ended before it could join", p.Name))
+		step := do(DeletePod{p.Name, p.UID, v.list}, v1beta2.ClusterReasonDeletingPod, fmt.Sprintf("deleting Pod %s, which ended before it could join", p.Name)).unannounced()
 		if !v.isHeldBack(RejectedAction(step.action)) {
 			return step
 		}
@@ -127,7 +129,7 @@ func createJoiners(v *view) *step {
 	if len(pods) == 0 {
 		return nil
 	}
-	return do(CreatePods{pods}, "CreatingMembers", creating(pods))
+	return do(CreatePods{pods}, v1beta2.ClusterReasonCreatingMembers, creating(pods)).unannounced()
 }
 
 // outgrownPods counts the Pods that were to become members and that are to be deleted
@@ -143,7 +145,7 @@ func (v *view) outgrownPods() int {
 }
 
 // growthWaits reports whether a member is being restarted or defragmented and none is
-// lost: the XX
+// lost: nobody is added meanwhile.
 func (v *view) growthWaits() bool {
 	return (v.restarting() || v.defragmenting()) && !slices.ContainsFunc(v.list, v.going)
 }
@@ -169,23 +171,23 @@ func (v *view) progress(p *Pod) string {
 	case p.Trouble != "":
 		return p.Trouble
 	case p.Unschedulable != "":
-		return "its Pod can't be scheduled: " + p.Unschedulable
+		return "its Pod is unschedulable: " + p.Unschedulable
 	case p.Node == "":
 		return "its Pod is not scheduled yet"
 	case !p.NodeLostSince.IsZero():
-		return fmt.Sprintf("node %s is not ready; it is given up after %s", p.Node, v.Cluster.MemberTimeout)
+		return fmt.Sprintf("node %s is not ready; the member is replaced after %s", p.Node, v.Cluster.MemberTimeout)
 	case p.Answer.Blocked != "":
 		return p.Answer.Blocked
 	case p.Answer.Waiting && !p.Addressed:
 		return "its address is not published yet"
 	case p.Answer.Waiting:
-		return "it waits for leave to start"
+		return "waiting for its start permit"
 	case p.Answer.Refused != "":
 		return "etcd's authentication refuses the operator"
 	case p.Answer.Reached:
 		return "it is catching up"
 	case p.Creating && v.Now.Sub(p.Created) > oldPodAge:
-		return stuck(p)
+		return containersMissing(p)
 	}
 	said := fmt.Sprintf("it does not answer yet on node %s", p.Node)
 	if p.Answer.Trouble != "" && !p.RunningSince.IsZero() && v.Now.Sub(p.RunningSince) >= startTime {

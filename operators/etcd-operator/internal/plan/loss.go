@@ -18,8 +18,8 @@ import (
 // have room for.
 func (v *view) lossReport(lost string) string {
 	said := []string{lost, v.whoIsLeft(), v.prospects()}
-	said = append(said, "bring the lost volumes or nodes back, and the cluster serves again: nothing is deleted meanwhile")
-	said = append(said, "or restore it from a backup: "+v.restoreToWrite())
+	said = append(said, "bring the lost volumes or nodes back and the cluster serves again; nothing is deleted meanwhile")
+	said = append(said, "or restore a backup: "+v.restoreToWrite())
 	return strings.Join(said, "; ")
 }
 
@@ -31,7 +31,7 @@ func (v *view) whoIsLeft() string {
 		left = append(left, fmt.Sprintf("%s (revision %d, committed index %d)", p.Name, p.Answer.Revision, p.Answer.Committed))
 	}
 	if len(left) == 0 {
-		left = []string{"nobody that answers"}
+		left = []string{"no member that answers"}
 	}
 	said := "left: " + strings.Join(left, ", ")
 	for _, d := range h.doubts {
@@ -46,13 +46,13 @@ func (v *view) prospects() string {
 	chosen, why := v.choice()
 	switch {
 	case why != "" && v.growingAnew():
-		return fmt.Sprintf("%s; Pods and volumes of cluster %016x that are left are kept: %s", why, v.Cluster.Recovery.ClusterID, strings.Join(v.oldLeft(), ", "))
+		return fmt.Sprintf("%s; remaining Pods and PVCs of cluster %016x are kept: %s", why, v.Cluster.Recovery.ClusterID, strings.Join(v.oldLeft(), ", "))
 	case why != "":
-		return "the cluster can't begin anew with a survivor's data: " + why
+		return "cannot rebuild the cluster from a survivor: " + why
 	case v.mayReseed():
-		return fmt.Sprintf("the cluster begins anew with the data of %s when this has stood for %s", chosen.Name, standTime)
+		return fmt.Sprintf("the cluster will be rebuilt from %s once the loss has lasted %s", chosen.Name, standTime)
 	}
-	return fmt.Sprintf("to begin anew with the data of %s, and lose what it has not heard of: set spec.recovery.quorumLoss: Survivor, or, for this once, kubectl annotate etcd %s %s=%016x",
+	return fmt.Sprintf("to rebuild the cluster from %s, without the writes that it has not received: set spec.recovery.quorumLoss: Survivor, or, for this once, kubectl annotate etcd %s %s=%016x",
 		chosen.Name, v.Cluster.Name, v1beta2.AnnotationRecover, v.Cluster.ClusterID)
 }
 
@@ -88,7 +88,7 @@ func (v *view) restoreToWrite() string {
 		said = fmt.Sprintf("EtcdBackup %s has stored revision %d at %s: create", v.Backup.Name, v.Backup.Revision, v.Backup.Finished.UTC().Format(time.RFC3339))
 	case v.BackupsKnown:
 		spec["backupStorageType"], spec["s3"] = string(v1beta2.StorageS3), map[string]string{"path": "BUCKET/KEY", "awsSecret": "SECRET"}
-		said = fmt.Sprintf("no EtcdBackup here has stored cluster %016x; if a snapshot lies elsewhere, create, with its place,", c.ClusterID)
+		said = fmt.Sprintf("no EtcdBackup here has stored cluster %016x; if a snapshot exists elsewhere, create, with its location,", c.ClusterID)
 	default:
 		spec["backupRef"] = map[string]string{"name": "BACKUP"}
 		said = "EtcdBackups cannot be listed; create, with the name of the one that has stored this cluster,"

@@ -42,7 +42,7 @@ func TestWhenAMemberIsLost(t *testing.T) {
 		"it has an alarm":                                      {three().answer("c", func(a *Answer) { a.Errors = []string{"alarm:CORRUPT"} }), false},
 		"it has no leader":                                     {three().answer("c", func(a *Answer) { a.Leader = 0 }), false},
 	} {
-		d := Plan(tc.seen.seen())
+		d := decided(tc.seen.seen())
 		x, removed := d.Action.(RemoveMember)
 		if removed != tc.want || (removed && x.Name != "c") {
 			t.Errorf("%s: removed = %t, want %t (%T %s: %s)", name, removed, tc.want, d.Action, d.Reason, d.Message)
@@ -53,7 +53,7 @@ func TestWhenAMemberIsLost(t *testing.T) {
 // The time that a member's node may be gone is the user's to set.
 func TestMemberTimeoutIsTheSpecs(t *testing.T) {
 	for timeout, want := range map[time.Duration]bool{10 * time.Second: true, time.Minute: true, time.Minute + 1: false} {
-		d := Plan(healthy(3).joiner("d").lostNode(time.Minute, "c").cluster(func(c *Cluster) { c.MemberTimeout = timeout }).seen())
+		d := decided(healthy(3).joiner("d").lostNode(time.Minute, "c").cluster(func(c *Cluster) { c.MemberTimeout = timeout }).seen())
 		if _, removed := d.Action.(RemoveMember); removed != want {
 			t.Errorf("node gone for a minute, memberTimeout %s: removed = %t, want %t", timeout, removed, want)
 		}
@@ -142,7 +142,7 @@ func TestLeftovers(t *testing.T) {
 			reason: "S7: it is out of the list", seen: healthy(3).volumes().claim("d"), do: discardClaim("d"), because: "DeletingVolume",
 		},
 		"a volume that is being deleted is left to it": {
-			reason: "S11", seen: healthy(3).volumes().claim("d").deletingClaim("d"), because: "AsDesired",
+			reason: "S11", seen: healthy(3).volumes().claim("d").deletingClaim("d"), because: "UpToDate",
 		},
 		"a joiner that is not needed any more is deleted": {
 			reason: "size has shrunk again", seen: healthy(3).joiner("d"), do: discard("d"), because: "DeletingPod",

@@ -3,6 +3,8 @@ package plan
 import (
 	"fmt"
 	"slices"
+
+	"github.com/etcd-operators/etcd-operators/api/v1beta2"
 )
 
 // The rules of this file change the member list, one settled change at a time
@@ -26,7 +28,7 @@ func setRoles(v *view) *step {
 		return nil
 	}
 	last := roles[len(roles)-1]
-	return do(SetRoles{roles}, "SettingRoles", fmt.Sprintf("%s is now marked %s", last.Name, last.Role))
+	return do(SetRoles{roles}, v1beta2.ClusterReasonSettingRoles, fmt.Sprintf("labelling Pod %s as %s", last.Name, last.Role))
 }
 
 // role is what a member's Pod is to be marked as. A member that is not healthy
@@ -67,7 +69,7 @@ func closeGrants(v *view) *step {
 	if len(pods) == 0 {
 		return nil
 	}
-	return do(CloseGrants{pods}, "MemberStarted", fmt.Sprintf("member %s has started", pods[len(pods)-1].Name))
+	return do(CloseGrants{pods}, v1beta2.ClusterReasonMemberStarted, fmt.Sprintf("member %s has started", pods[len(pods)-1].Name))
 }
 
 // removeStrays removes members without a vote that will never start or are not
@@ -82,7 +84,7 @@ func removeStrays(v *view) *step {
 			why = fmt.Sprintf("there are %d voters already", len(v.voters))
 		}
 		if why != "" && v.mayRemove(m) {
-			return do(v.remove(m), "MemberRemoved", fmt.Sprintf("learner %s is removed: %s", m.Name, why))
+			return do(v.remove(m), v1beta2.ClusterReasonMemberRemoved, fmt.Sprintf("removing learner %s: %s", m.Name, why))
 		}
 	}
 	return nil
@@ -109,7 +111,7 @@ func promote(v *view) *step {
 	}
 	for _, m := range v.list {
 		if v.mayPromote(m) && !v.going(m) && !m.Foreign {
-			return do(Promote{m.ID, m.Name, v.list}, "MemberPromoted", fmt.Sprintf("learner %s has caught up and becomes voter %d of %d",
+			return do(Promote{m.ID, m.Name, v.list}, v1beta2.ClusterReasonMemberPromoted, fmt.Sprintf("promoting learner %s, which has caught up, to voter %d of %d",
 				m.Name, len(v.voters)+1, v.Cluster.Size))
 		}
 	}
@@ -134,11 +136,11 @@ func removeLost(v *view) *step {
 			continue // see awaitReplacement
 		}
 		if v.answer(m) != nil { // as one that is ready it would count for the PodDisruptionBudget until it has ended
-			if s := v.handOver(&m, Leaving, "ReplacingDeadMember", "be removed: "+why); s != nil {
+			if s := v.handOver(&m, Leaving, v1beta2.ClusterReasonReplacingDeadMember, "its removal: "+why); s != nil {
 				return s
 			}
 		}
-		return do(v.remove(m), "ReplacingDeadMember", fmt.Sprintf("member %s is removed: %s", m.Name, why))
+		return do(v.remove(m), v1beta2.ClusterReasonReplacingDeadMember, fmt.Sprintf("removing member %s: %s", m.Name, why)).explains(v1beta2.ConditionRecovering)
 	}
 	return nil
 }
@@ -171,7 +173,7 @@ func addLearner(v *view) *step {
 		return nil
 	}
 	if !v.settled {
-		return wait(soon, "AddingMember", "waiting for the last membership change to settle")
+		return wait(soon, v1beta2.ClusterReasonAddingMember, "waiting for the last membership change to settle")
 	}
 	if len(v.list) >= v.Cluster.Size+v.surplus() || v.learners() >= v.learnerLimit(joiners[0]) {
 		return nil
@@ -180,9 +182,9 @@ func addLearner(v *view) *step {
 		return nil // see awaitMove
 	}
 	if v.learnerLimit(joiners[0]) > 1 && slices.ContainsFunc(joiners, v.aboutToJoin) {
-		return wait(soon, "AddingMember", v.joinersProgress())
+		return wait(soon, v1beta2.ClusterReasonAddingMember, v.joinersProgress())
 	}
-	return do(AddLearner{joiners[0].Name, v.list}, "MemberAdded", fmt.Sprintf("member %s is added as a learner", joiners[0].Name))
+	return do(AddLearner{joiners[0].Name, v.list}, v1beta2.ClusterReasonMemberAdded, fmt.Sprintf("adding member %s as a learner", joiners[0].Name))
 }
 
 // aboutToJoin reports whether a candidate is expected to wait within moments.
@@ -259,7 +261,7 @@ func openGrant(v *view) *step {
 			continue
 		}
 		grant := Grant{Attempt: p.Answer.Attempt + 1, Members: members, Elsewhere: elsewhere, After: before, CatchUp: v.isCompacted()}
-		return do(OpenGrant{p.Name, p.UID, grant}, "StartingMember", fmt.Sprintf("member %s may start", p.Name))
+		return do(OpenGrant{p.Name, p.UID, grant}, v1beta2.ClusterReasonStartingMember, fmt.Sprintf("granting member %s its start permit", p.Name))
 	}
 	return nil
 }
@@ -294,27 +296,27 @@ func shrink(v *view) *step {
 	if victim == nil || !v.mayShrink(victim) || v.mayLeave(victim) != "" {
 		return nil // a change of the version is brought to its end first
 	}
-	reason := "ScalingDown"
+	reason := v1beta2.ClusterReasonScalingDown
 	if v.whyMove(victim) != "" {
 		reason = v.moves(victim)
 	}
 	if !v.mayRemove(*victim) {
-		return wait(shortly, reason, fmt.Sprintf("member %s is removed as soon as the rest keeps its quorum: %s", victim.Name, v.whoIsMissing()))
+		return wait(shortly, reason, fmt.Sprintf("waiting to remove member %s until the others keep quorum: %s", victim.Name, v.whoIsMissing()))
 	}
 	if v.healthy[victim.ID] && v.isOtherUnhealthy(victim) {
-		return wait(shortly, reason, fmt.Sprintf("member %s is removed once all others are healthy: %s", victim.Name, v.whoIsMissing()))
+		return wait(shortly, reason, fmt.Sprintf("waiting to remove member %s until all others are healthy: %s", victim.Name, v.whoIsMissing()))
 	}
-	if s := v.handOver(victim, Leaving, reason, "leave"); s != nil {
+	if s := v.handOver(victim, Leaving, reason, "its removal"); s != nil {
 		return s
 	}
 	if v.whyMove(victim) != "" {
-		if s := v.awaitUnrouted(victim, reason, "leave"); s != nil {
+		if s := v.awaitUnrouted(victim, reason, "its removal"); s != nil {
 			return s
 		}
 		said, message := v.replacedBy(victim)
 		return do(v.remove(*victim), said, message)
 	}
-	return do(v.remove(*victim), "MemberRemoved", fmt.Sprintf("member %s is removed: %d voters, %d wanted", victim.Name, len(v.voters), v.Cluster.Size))
+	return do(v.remove(*victim), v1beta2.ClusterReasonMemberRemoved, fmt.Sprintf("removing member %s: %d voters, %d wanted", victim.Name, len(v.voters), v.Cluster.Size))
 }
 
 // isOtherUnhealthy reports whether a voter with a Pod of the operator's is not healthy, beside

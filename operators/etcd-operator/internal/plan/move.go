@@ -3,6 +3,8 @@ package plan
 import (
 	"fmt"
 	"slices"
+
+	"github.com/etcd-operators/etcd-operators/api/v1beta2"
 )
 
 // The rules of this file replace a member that is healthy: another one is added first,
@@ -36,7 +38,7 @@ func (v *view) whyMove(m *Member) string {
 	case p.Cordoned:
 		return fmt.Sprintf("its node %s is cordoned", p.Node)
 	case v.stale(p) && !p.Persistent:
-		return "its Pod is not as the spec says"
+		return "its Pod is not up to date"
 	}
 	return ""
 }
@@ -59,7 +61,7 @@ func (v *view) surplus() int {
 func (v *view) holdsMove() string {
 	switch {
 	case v.Cluster.Target != "":
-		return "members are on their way to another version"
+		return "an upgrade is in progress"
 	case v.restarting():
 		return "a member is being restarted"
 	}
@@ -72,16 +74,22 @@ func (v *view) extra() bool { return v.surplus() > 0 && v.missing() <= v.surplus
 
 // moves is the reason of what is done to replace a member.
 func (v *view) moves(m *Member) string {
-	if p := v.pods[m.Name]; p != nil && p.Cordoned {
-		return "MovingMember"
+	if v.isCordoned(m) {
+		return v1beta2.ClusterReasonMovingMember
 	}
-	return updatingMembers
+	return v1beta2.ClusterReasonUpdatingMembers
+}
+
+// isCordoned reports whether a member's node is to be emptied.
+func (v *view) isCordoned(m *Member) bool {
+	p := v.pods[m.Name]
+	return p != nil && p.Cordoned
 }
 
 // moving says how far a replacement is.
 func (v *view) moving(m *Member, why, what string) string {
-	said := fmt.Sprintf("member %s is replaced: %s; %s", m.Name, why, what)
-	if v.moves(m) == updatingMembers {
+	said := fmt.Sprintf("replacing member %s: %s; %s", m.Name, why, what)
+	if !v.isCordoned(m) {
 		return v.onTheWay(said)
 	}
 	return said
@@ -89,11 +97,11 @@ func (v *view) moving(m *Member, why, what string) string {
 
 // replacedBy is what is said of a member that is removed after it was replaced.
 func (v *view) replacedBy(m *Member) (reason, message string) {
-	reason = "MemberMoved"
-	if v.moves(m) == updatingMembers {
-		reason = "MemberUpdated"
+	reason = v1beta2.ClusterReasonMemberMoved
+	if !v.isCordoned(m) {
+		reason = v1beta2.ClusterReasonMemberUpdated
 	}
-	return reason, fmt.Sprintf("member %s is removed, since another one has its place: %s", m.Name, v.whyMove(m))
+	return reason, fmt.Sprintf("removing member %s, whose replacement has joined: %s", m.Name, v.whyMove(m))
 }
 
 // mayLeave says why a member that was replaced may not be removed yet; empty if it may.
@@ -135,21 +143,21 @@ func awaitMove(v *view) *step {
 		return nil
 	}
 	if v.surplus() == 0 {
-		return wait(v.unrestPatience(), v.moves(m), v.moving(m, why, "this begins when all is well: "+v.holdsMove()))
+		return wait(v.unrestPatience(), v.moves(m), v.moving(m, why, "waiting to begin: "+v.holdsMove()))
 	}
 	for _, p := range v.candidates() {
 		switch {
 		case p.Cordoned:
-			return wait(shortly, v.moves(m), v.moving(m, why, fmt.Sprintf("there is no room for it yet: node %s of Pod %s is cordoned too", p.Node, p.Name)))
+			return wait(shortly, v.moves(m), v.moving(m, why, fmt.Sprintf("no room for the replacement: node %s of Pod %s is cordoned too", p.Node, p.Name)))
 		case !p.canJoin():
 			return wait(v.joinersPatience(), v.moves(m), v.moving(m, why, fmt.Sprintf("waiting for Pod %s: %s%s", p.Name, v.progress(p), v.setBack(p))))
 		}
 	}
 	if held := v.unrest(v.victim()); held != "" {
-		return wait(v.unrestPatience(), v.moves(m), v.moving(m, why, "this goes on when all is well: "+held))
+		return wait(v.unrestPatience(), v.moves(m), v.moving(m, why, "waiting to continue: "+held))
 	}
 	if v.joinersHeldBack() != nil {
 		return wait(idle, v.moves(m), v.moving(m, why, v.rejections()))
 	}
-	return wait(shortly, v.moves(m), v.moving(m, why, "waiting for a Pod to take its place"))
+	return wait(shortly, v.moves(m), v.moving(m, why, "waiting for a replacement Pod"))
 }

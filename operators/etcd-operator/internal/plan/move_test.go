@@ -39,7 +39,7 @@ func TestMembersAreMoved(t *testing.T) {
 		},
 		"then it is removed": {reason: "S4", seen: emptied().joinedBy("d").role("b", Leaving), do: remove("b"), because: "MemberMoved"},
 		"a leader hands over first": {
-			reason: "S8", seen: healthy(3).pod("a", cordoned).joinedBy("d").role("a", Leaving), do: moveLeader("a", "b"), because: "MovingLeader",
+			reason: "S8", seen: healthy(3).pod("a", cordoned).joinedBy("d").role("a", Leaving), do: moveLeader("a", "b"), because: "TransferringLeadership",
 		},
 		"its Pod goes after":    {reason: "it is no member's", seen: healthy(3).joiner("d").role("d", Leaving), do: discard("d"), because: "DeletingPod"},
 		"the leader comes last": {reason: "S8", seen: healthy(3).pod("a", cordoned).pod("c", cordoned).joinedBy("d"), do: setRole("c", Leaving), because: "MovingMember"},
@@ -76,7 +76,7 @@ func TestMembersAreMoved(t *testing.T) {
 
 // A Pod that finds no room is no trouble of the cluster, and is told of.
 func TestNoRoom(t *testing.T) {
-	d := Plan(emptied().newJoiner("d").pod("d", unschedulable).seen())
+	d := decided(emptied().newJoiner("d").pod("d", unschedulable).seen())
 	if !strings.Contains(d.Message, "its node node-b is cordoned") || !strings.Contains(d.Message, "0/3 nodes are available") {
 		t.Errorf("it is said: %s; want which node, and why there is no room", d.Message)
 	}

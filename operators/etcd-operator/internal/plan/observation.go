@@ -458,9 +458,21 @@ type Answer struct {
 	Refused Refusal
 	// RefusedBecause says in words what is wrong with the credentials.
 	RefusedBecause string
+	// Write is what became of a write. Of the seed that a restore hands over, and of nobody
+	// else, one is tried.
+	Write Write
 	// Members is the member list, read with linearizable consistency when Read.
 	// Empty from a learner.
 	Members []Member
+}
+
+// Write is what became of a write that changes no key and no revision. Neither is set if none
+// was tried, or if nobody knows what became of it.
+type Write struct {
+	// Acknowledged is true if a quorum has acknowledged it.
+	Acknowledged bool
+	// Refused says in etcd's words why it was refused.
+	Refused string
 }
 
 // Refusal is why etcd's authentication refuses the operator.

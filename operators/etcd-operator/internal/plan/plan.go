@@ -26,10 +26,16 @@ const (
 // step is what a rule says: an action, or a wait.
 type step struct {
 	action          Action
+	outcome         Outcome
 	reason, message string
 	again           time.Duration
+	// explained is the condition, beside Progressing, that has the reason and message.
+	explained    string
+	announcement Announcement
 	// namesBackups is true when the message tells of EtcdBackups.
 	namesBackups bool
+	// childrenHeldBack are the refused children that are not to be tried yet.
+	childrenHeldBack []Rejection
 }
 
 // do is the step that carries out an action; the next one follows at once.
@@ -166,7 +172,7 @@ func Plan(o Observation) Decision {
 	v := newView(o)
 	for _, r := range rules {
 		if s := r(v); s != nil {
-			return v.decide(v.awaitRejected(s))
+			return v.decide(v.awaitChildren(v.awaitRejected(s)))
 		}
 	}
 	return v.decide(rest(v)) // not reached: rest always answers
@@ -180,6 +186,7 @@ func (v *view) decide(s *step) Decision {
 	}
 	return Decision{
 		Action:   s.action,
+		Outcome:  s.outcome,
 		Reason:   s.reason,
 		Message:  s.message,
 		Again:    again,
@@ -187,7 +194,10 @@ func (v *view) decide(s *step) Decision {
 		Budget:   v.budget(s.action),
 		Status:   status,
 
+		Announcement: s.announcement,
 		NamesBackups: s.namesBackups,
+
+		ChildrenHeldBack: s.childrenHeldBack,
 	}
 }
 
@@ -207,7 +217,7 @@ func (v *view) latches(status *v1beta2.ClusterStatus) bool {
 
 // handsOff reports whether nothing at all of the cluster may be touched.
 func (v *view) handsOff(s *step) bool {
-	return s.reason == "Deleting" || v.Cluster.Fence.Stands() || (blocked[s.reason] && !lookedAfter[s.reason])
+	return v.Cluster.Fence.Stands() || s.outcome.isHandsOff()
 }
 
 // budget is the quorum of the voters, counting one that is about to get its vote.

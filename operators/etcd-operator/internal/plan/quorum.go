@@ -1,6 +1,7 @@
 package plan
 
 import (
+	"cmp"
 	"fmt"
 	"slices"
 	"strings"
@@ -18,7 +19,7 @@ func awaitQuorum(v *view) *step {
 		return nil
 	}
 	if why := v.quorumLost(); why != "" {
-		s := wait(v.lossPatience(), "QuorumLost", v.lossReport(why))
+		s := wait(v.lossPatience(), v1beta2.ClusterReasonQuorumLost, v.lossReport(why)).as(QuorumLost)
 		s.namesBackups = true
 		return s
 	}
@@ -28,20 +29,49 @@ func awaitQuorum(v *view) *step {
 			again = soon
 		}
 	}
-	reason := "NoQuorum"
+	reason := v1beta2.ClusterReasonNoQuorum
 	if len(v.knownVoters()) == 1 && v.wasUpdating() {
-		reason = updatingMembers // the only member's Pod is made again
+		reason = v1beta2.ClusterReasonUpdatingMembers // the only member's Pod is recreated
 	}
-	return wait(again, reason, "waiting for a quorum of members: "+v.whoIsMissing()+v.differingAdvice())
+	return wait(again, reason, "waiting for a quorum: "+v.whoIsMissing()+v.differingAdvice())
 }
 
 // differingAdvice says what a person can do where a quorum lacks a member whose data differs:
-// the operator removes none without a quorum of the others. Empty if there is none such.
+// the operator removes none without a quorum of the others. It names the members to remove one
+// after the other: first those whose data is lost for good, and, when nobody else is missing,
+// those whose data differs. They still vote, so that etcd carries it out. Empty if no member's
+// data differs.
 func (v *view) differingAdvice() string {
 	if !slices.ContainsFunc(v.voters, func(m Member) bool { return v.differs(m.ID) }) {
 		return ""
 	}
-	return "; nothing is removed until a majority with the same data is healthy: bring its members back, or restore the cluster from a backup with an EtcdRestore"
+	const safe = "; the operator removes no member until a majority with the same data is healthy"
+	var lost, differing []Member
+	for _, m := range v.voters {
+		switch {
+		case v.healthy[m.ID] || m.leftAlone():
+		case v.dataGone(m):
+			lost = append(lost, m)
+		case v.differs(m.ID):
+			differing = append(differing, m)
+		}
+	}
+	missing := len(v.voters) - len(v.healthy) - len(lost) - len(differing)
+	switch {
+	case v.sure && len(lost) > 0:
+		return safe + ": " + removeByHand(lost[0], "its data is lost for good") + orRestore
+	case v.sure && missing == 0 && len(v.healthy) > 0:
+		return safe + ": " + removeByHand(differing[0], "its data differs") + orRestore
+	}
+	return safe + ": bring its members back" + orRestore
+}
+
+// orRestore is the other way out of a quorum that lacks one whose data differs.
+const orRestore = ", or restore the cluster from a backup with an EtcdRestore"
+
+// removeByHand is what a person writes to remove a member that the operator does not.
+func removeByHand(m Member, why string) string {
+	return fmt.Sprintf("run etcdctl member remove %016x (%s: %s)", m.ID, cmp.Or(m.Name, "no name"), why)
 }
 
 // quorumLost says that a majority's data is lost for good, if it is so as far as
@@ -132,7 +162,7 @@ func (v *view) whoIsMissing() string {
 		}
 	}
 	if len(said) == 0 {
-		return "none answers"
+		return "no member answers"
 	}
 	return strings.Join(said, "; ")
 }
@@ -145,12 +175,12 @@ func (v *view) whyUnhealthy(m Member) string {
 	p := v.pods[m.Name]
 	if p == nil {
 		if m.leftAlone() {
-			return "no Pod of the operator's runs it, and it is not asked"
+			return "it has no Pod of the operator, and its health is unknown"
 		}
 		if r := v.returnHeldBack(m); r != nil {
-			return "its Pod is gone, and cannot be created: " + r.Words
+			return "its Pod is missing and cannot be created: " + r.Words
 		}
-		return "its Pod is gone"
+		return "its Pod is missing"
 	}
 	a := v.answer(m)
 	switch {

@@ -3,6 +3,9 @@ package plan
 import (
 	"fmt"
 	"slices"
+	"time"
+
+	"github.com/etcd-operators/etcd-operators/api/v1beta2"
 )
 
 // The rules of this file need no quorum: they give members back the Pods that run on
@@ -14,7 +17,7 @@ func clearFinishedPods(v *view) *step {
 	for i := range v.Pods {
 		p := &v.Pods[i]
 		if p.Finished && p.Persistent && p.DeletingSince.IsZero() && v.claims[p.Name] != nil {
-			return do(DeletePod{Name: p.Name, UID: p.UID}, "RestartingMember", fmt.Sprintf("the Pod of member %s has ended and is made again on its volume", p.Name))
+			return do(DeletePod{Name: p.Name, UID: p.UID}, v1beta2.ClusterReasonRestartingMember, fmt.Sprintf("recreating the Pod of member %s, which has ended, on its volume", p.Name)).explains(v1beta2.ConditionRecovering)
 		}
 	}
 	return nil
@@ -25,12 +28,15 @@ func clearFinishedPods(v *view) *step {
 // etcd only where there is data. A volume that is known to be no member's is left
 // to deleteLeftoverClaims.
 func returnPods(v *view) *step {
+	if v.placing() != nil {
+		return nil // see latchAdopted
+	}
 	voters := v.knownVoters()
 	crowded := !v.hasQuorum() && slices.ContainsFunc(voters, v.unplaced)
 	var pods []NewPod
 	for i := range v.Claims {
 		c := &v.Claims[i]
-		if v.pods[c.Name] != nil || c.Deleting || (v.sure && !v.mayHaveData(c.Name)) || v.isOld(c.Name) || v.isStrayClaim(c) || c.Name == v.unusedName() {
+		if !v.lacksPod(c) {
 			continue
 		}
 		// Where a voter finds no place, none is taken up by who may have no data.
@@ -46,11 +52,61 @@ func returnPods(v *view) *step {
 	if len(pods) == 0 {
 		return nil
 	}
-	reason := "RestartingMember"
+	s := do(CreatePods{pods}, v1beta2.ClusterReasonRestartingMember, fmt.Sprintf("recreating the Pods of %s on their volumes", names(pods)))
 	if v.wasUpdating() {
-		reason = updatingMembers
+		s.reason = v1beta2.ClusterReasonUpdatingMembers
+		return s
 	}
-	return do(CreatePods{pods}, reason, fmt.Sprintf("the Pods of %s are made again on their volumes", names(pods)))
+	return s.explains(v1beta2.ConditionRecovering)
+}
+
+// lacksPod reports whether a volume that may be a member's is to get its Pod.
+func (v *view) lacksPod(c *Claim) bool {
+	if v.pods[c.Name] != nil || c.Deleting || v.isOld(c.Name) || v.isStrayClaim(c) || c.Name == v.unusedName() {
+		return false
+	}
+	return !v.sure || v.mayHaveData(c.Name)
+}
+
+// placing is the Pod for which the others on adopted volumes stay away while nobody tells who
+// is a member: the oldest of those that can't be scheduled, while it has its turn; nil if there
+// is none. Whoever had no data has given way to it. Recreated at once, it would be back in that
+// place before the Pod that has the data, again and again: that its volume is empty is known
+// only while it runs. By the turns of a single Pod there are as many minutes in which all
+// volumes get their Pods, however many never find a place.
+func (v *view) placing() *Pod {
+	b := v.Cluster.Bootstrap
+	if v.Cluster.ClusterID != 0 || b == nil || !b.Adopted || len(v.list) > 0 {
+		return nil
+	}
+	var oldest *Pod
+	for i := range v.Pods {
+		p := &v.Pods[i]
+		if waits := p.Node == "" && p.Unschedulable != ""; waits && (oldest == nil || p.Created.Before(oldest.Created)) {
+			oldest = p
+		}
+	}
+	if oldest == nil || !v.hasTurn(oldest) {
+		return nil
+	}
+	return oldest
+}
+
+// whoStaysAway says which Pods are not recreated while another one is to find a place, and
+// until when, as it continues a sentence; empty if there are none.
+func (v *view) whoStaysAway() string {
+	p := v.placing()
+	if p == nil {
+		return ""
+	}
+	until := p.Created.Add((v.Now.Sub(p.Created)/oldPodAge + 1) * oldPodAge)
+	var said string
+	for i := range v.Claims {
+		if c := &v.Claims[i]; v.lacksPod(c) {
+			said += fmt.Sprintf("; %s: its Pod is recreated once Pod %s is scheduled, or at %s", c.Name, p.Name, until.UTC().Format(time.RFC3339))
+		}
+	}
+	return said
 }
 
 // makeRoom deletes a Pod that has no data where a voter's can't be scheduled and no
@@ -98,7 +154,7 @@ func (v *view) yield(p *Pod) *step {
 	for _, givesWay := range []func(*Pod) bool{empty, voteless} {
 		for i := range v.Pods {
 			if j := &v.Pods[i]; j.Node != "" && j.Name != p.Name && j.DeletingSince.IsZero() && givesWay(j) {
-				return do(DeletePod{Name: j.Name, UID: j.UID}, "MakingRoom", fmt.Sprintf("Pod %s gives way to voter %s, which finds no place", j.Name, p.Name))
+				return do(DeletePod{Name: j.Name, UID: j.UID}, v1beta2.ClusterReasonMakingRoom, fmt.Sprintf("deleting Pod %s to make room for unschedulable voter %s", j.Name, p.Name))
 			}
 		}
 	}

@@ -169,7 +169,7 @@ func (v *view) awaitRejected(s *step) *step {
 	}
 	for _, e := range effects(s.action) {
 		if r := v.heldBack(e); r != nil {
-			return wait(idle, r.reason(), v.rejections())
+			return wait(idle, r.reason(), v.rejections()).as(Rejected)
 		}
 	}
 	return s
@@ -186,7 +186,7 @@ func awaitAccepted(v *view) *step {
 	if r == nil {
 		return nil
 	}
-	return wait(v.joinersPatience(), r.reason(), v.rejections())
+	return wait(v.joinersPatience(), r.reason(), v.rejections()).as(Rejected)
 }
 
 // untilRetry shortens a wait to the next try of what the API server refuses.
@@ -200,35 +200,42 @@ func (v *view) untilRetry(again time.Duration) time.Duration {
 }
 
 // unusedName is the name of a joiner that the API server has refused: no Pod has had it,
-// and no member. Its claim may exist, and is used by the Pod that is created next.
+// and no list has it, not even an outdated one: then it is spent, as those of all Pods that
+// were there (S7). Its claim may exist, and is used by the Pod that is created next.
 func (v *view) unusedName() string {
 	for i := range v.Rejections {
 		r := &v.Rejections[i]
-		if r.Kind == (CreatePods{}).Kind() && r.Role == Joiner && v.pods[r.Name] == nil && !v.isMember(r.Name) {
+		if r.Kind == (CreatePods{}).Kind() && r.Role == Joiner && v.pods[r.Name] == nil && !v.isListedByAny(r.Name) {
 			return r.Name
 		}
 	}
 	return ""
 }
 
+// isListedByAny reports whether any member of this cluster that answers lists a name.
+func (v *view) isListedByAny(name string) bool {
+	return slices.ContainsFunc(v.Pods, func(p Pod) bool {
+		return v.ours(&p.Answer) && slices.ContainsFunc(p.Answer.Members, func(m Member) bool { return m.Name == name })
+	})
+}
+
 func (r *Rejection) reason() string {
 	switch {
 	case r.Volume:
-		return v1beta2.ReasonVolumeRejected
+		return v1beta2.ClusterReasonVolumeRejected
 	case r.Role != "":
-		return v1beta2.ReasonPodRejected
+		return v1beta2.ClusterReasonPodRejected
+	case r.Kind == ApplyService:
+		return v1beta2.ClusterReasonServiceRejected
+	case r.isOfBudget():
+		return v1beta2.ClusterReasonPodDisruptionBudgetRejected
 	}
-	return v1beta2.ReasonActionRejected
-}
-
-// IsRejected reports whether a reason is that of a Rejection.
-func IsRejected(reason string) bool {
-	return reason == v1beta2.ReasonPodRejected || reason == v1beta2.ReasonVolumeRejected || reason == v1beta2.ReasonActionRejected
+	return v1beta2.ClusterReasonActionRejected
 }
 
 // Describe returns the reason and the message of a Rejection, as an event tells it.
 func (r *Rejection) Describe() (reason, message string) {
-	return r.reason(), fmt.Sprintf("cannot %s: %s; the operator retries at least every %s", r.effect(), r.Words, longestPause)
+	return r.reason(), tried(r)
 }
 
 // effect says what was refused. A Pod that was not created has no name that a reader could
@@ -245,17 +252,36 @@ func (r *Rejection) effect() string {
 		return fmt.Sprintf("create the %s of the first member", what)
 	case r.Role != "":
 		return fmt.Sprintf("create %s %s", what, r.Name)
+	case r.Kind == ApplyService:
+		return "create or update Service " + r.Name
+	case r.Kind == ApplyBudget:
+		return "create or update PodDisruptionBudget " + r.Name
+	case r.Kind == DeleteBudget:
+		return "delete PodDisruptionBudget " + r.Name
+	case r.Kind == LabelMembers:
+		return "update the labels of Pods and PVCs"
 	}
 	return strings.TrimSpace(fmt.Sprintf("carry out %s %s", r.Kind, r.Name))
 }
 
 // rejections says what the API server refuses, in an order that does not change.
-func (v *view) rejections() string {
+func (v *view) rejections() string { return tried(v.noted...) }
+
+// tried says what was refused, what follows, and what a person can do who can't have the
+// API server accept it.
+func tried(refused ...*Rejection) string {
 	var said []string
-	for _, r := range v.noted {
+	meanwhile, instead := "", ""
+	for _, r := range refused {
 		said = append(said, fmt.Sprintf("cannot %s: %s", r.effect(), r.Words))
+		if r.isOfChild(NoBudget) || r.Kind == ApplyBudget {
+			meanwhile = ", and changes no member until then"
+		}
+		if r.Kind == ApplyBudget {
+			instead = "; spec.podDisruptionBudget: false does without a budget"
+		}
 	}
 	slices.SortFunc(said, cmp.Compare)
 	said = slices.Compact(said)
-	return fmt.Sprintf("%s; the operator retries at least every %s", strings.Join(said, "; "), longestPause)
+	return fmt.Sprintf("%s; the operator retries at least every %s%s%s", strings.Join(said, "; "), longestPause, meanwhile, instead)
 }

@@ -1,6 +1,7 @@
 package plan
 
 import (
+	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -32,7 +33,7 @@ func TestARefusalSilencesNoOtherRule(t *testing.T) {
 	rows{
 		"no joiner's Pod is created while the API server refuses them": {
 			reason: "each try is a request, and makes a volume",
-			seen:   healthy(3).size(5).rejected(Joiner, "r"), because: v1beta2.ReasonPodRejected,
+			seen:   healthy(3).size(5).rejected(Joiner, "r"), because: v1beta2.ClusterReasonPodRejected,
 		},
 		"it is tried again after a pause": {
 			reason: "a quota may have room again", seen: healthy(3).size(4).rejected(Joiner, "r").later(firstPause),
@@ -48,7 +49,7 @@ func TestARefusalSilencesNoOtherRule(t *testing.T) {
 		},
 		"the volume of a Pod that was refused stays for the next try": {
 			reason: "it is of no use to delete it and to make it again", seen: healthy(3).volumes().size(5).claim("r").rejected(Joiner, "r"),
-			because: v1beta2.ReasonPodRejected,
+			because: v1beta2.ClusterReasonPodRejected,
 		},
 		"the volume of a Pod that was refused is deleted when none is wanted": {
 			reason: "it is no member's", seen: healthy(3).volumes().claim("r").rejected(Joiner, "r"), do: discardClaim("r"), because: "DeletingVolume",
@@ -56,6 +57,13 @@ func TestARefusalSilencesNoOtherRule(t *testing.T) {
 		"the name of a Pod that was refused is not used when it is a member's": {
 			reason: "S2: a name belongs to one member", seen: healthy(3).size(4).voter("r").gone("r").size(5).rejected(Joiner, "r").later(firstPause),
 			do: create(NewPod{Name: "n1", Role: Joiner}, NewPod{Name: "n2", Role: Joiner}), because: "CreatingMembers",
+		},
+		"nor when it is one's in a list that is outdated": {
+			reason: "S7: that member had data, or may have some", do: create(NewPod{Name: "n1", Role: Joiner}), because: "CreatingMembers",
+			seen: func() *world {
+				w := healthy(3).size(4).rejected(Joiner, "r").later(firstPause).answer("c", func(a *Answer) { a.Applied = 0 })
+				return w.tells("c", append(slices.Clone(w.list), Member{ID: id("r"), Name: "r", Started: true}))
+			}(),
 		},
 		"a seed is latched while joiners are refused": {
 			reason: "S1: what serves is the cluster",
@@ -78,10 +86,10 @@ func TestARefusalSilencesNoOtherRule(t *testing.T) {
 			reason: "S4: a replacement that can't be created is not coming", seen: healthy(3).dead("c").rejected(Joiner, "r"), because: "ReplacingDeadMember",
 		},
 		"no member is restarted while joiners are refused": {
-			reason: "S6", seen: healthy(3).size(5).rejected(Joiner, "r").cluster(func(c *Cluster) { c.WantedVersion = "3.6.17" }), because: v1beta2.ReasonPodRejected,
+			reason: "S6", seen: healthy(3).size(5).rejected(Joiner, "r").cluster(func(c *Cluster) { c.WantedVersion = "3.6.17" }), because: v1beta2.ClusterReasonPodRejected,
 		},
 		"nothing is done while the seed's Pod is refused": {
-			reason: "S1: there is nothing to do without it", seen: begun(3).rejected(Seed, "a"), because: v1beta2.ReasonPodRejected,
+			reason: "S1: there is nothing to do without it", seen: begun(3).rejected(Seed, "a"), because: v1beta2.ClusterReasonPodRejected,
 		},
 		"a member's Pod is created again though another one's is refused": {
 			reason: "each one that returns helps", seen: healthy(5).volumes().gone("b", "c").rejected(Returning, "b"),
@@ -113,7 +121,7 @@ func TestARefusalSilencesNoOtherRule(t *testing.T) {
 				w.o.Rejections, _ = Reject(nil, r, now)
 				return w
 			}(),
-			because: v1beta2.ReasonActionRejected,
+			because: v1beta2.ClusterReasonActionRejected,
 		},
 	}.run(t)
 }
@@ -122,7 +130,7 @@ func TestARefusalSilencesNoOtherRule(t *testing.T) {
 // from try to try.
 func TestARefusalIsSaid(t *testing.T) {
 	degraded := func(o Observation) (status, reason, message string) {
-		for _, c := range Plan(o).Status.Conditions {
+		for _, c := range decided(o).Status.Conditions {
 			if c.Type == v1beta2.ConditionDegraded {
 				return string(c.Status), c.Reason, c.Message
 			}
@@ -131,10 +139,10 @@ func TestARefusalIsSaid(t *testing.T) {
 	}
 	w := healthy(3).size(5).rejected(Joiner, "random")
 	status, reason, message := degraded(w.seen())
-	if status != "True" || reason != v1beta2.ReasonPodRejected || !strings.Contains(message, quotaWords) || strings.Contains(message, "random") {
+	if status != "True" || reason != v1beta2.ClusterReasonPodRejected || !strings.Contains(message, quotaWords) || strings.Contains(message, "random") {
 		t.Errorf("Degraded is %s, %s: %s", status, reason, message)
 	}
-	if again := Plan(w.seen()).Again; again > firstPause {
+	if again := decided(w.seen()).Again; again > firstPause {
 		t.Errorf("the cluster is looked at after %s, want the next try after %s", again, firstPause)
 	}
 	if _, _, due := degraded(w.later(firstPause).seen()); due != message {

@@ -67,7 +67,7 @@ func TestReplacingADeadVoter(t *testing.T) {
 			reason: "S9: unknown is not dead", seen: healthy(3).silent("c"), because: "WaitingForMember",
 		},
 		"the only voter is never removed": {
-			reason: "S4", seen: healthy(1).pod("a", func(p *Pod) { p.NodeLostSince = old }).lastStatus(reported("a")), because: "AsDesired",
+			reason: "S4", seen: healthy(1).pod("a", func(p *Pod) { p.NodeLostSince = old }).lastStatus(reported("a")), because: "UpToDate",
 		},
 		"a dead learner is removed": {
 			reason: "it will never be caught up again, and costs no quorum", seen: healthy(3).size(4).learner("d").dead("d").joiner("e"),
@@ -114,7 +114,7 @@ func TestRemovingADeadVoterKeepsQuorum(t *testing.T) {
 				w.silent(string(rune('a' + i)))
 			}
 			last := string(rune('a' + n - 1))
-			d := Plan(w.dead(last).joiner("z").seen())
+			d := decided(w.dead(last).joiner("z").seen())
 			x, removed := d.Action.(RemoveMember)
 			if removed != (h >= least) || (removed && x.Name != last) {
 				t.Errorf("%d of %d voters healthy, one dead: removed = %t %s (%s: %s)", h, n, removed, x.Name, d.Reason, d.Message)
@@ -137,12 +137,12 @@ func TestWhoIsHealthy(t *testing.T) {
 		"it is too far behind":          func(a *Answer) { a.Applied = theApplied - maxLag - 1 },
 		"it takes itself for a learner": func(a *Answer) { a.Learner = true },
 	} {
-		d := Plan(healthy(3).dead("c").joiner("d").answer("b", change).seen())
+		d := decided(healthy(3).dead("c").joiner("d").answer("b", change).seen())
 		if x, removed := d.Action.(RemoveMember); removed {
 			t.Errorf("%s: %s is removed although only one voter of three is healthy", name, x.Name)
 		}
 	}
-	d := Plan(healthy(3).dead("c").joiner("d").answer("b", func(a *Answer) { a.Applied = theApplied - maxLag; a.Read = false }).seen())
+	d := decided(healthy(3).dead("c").joiner("d").answer("b", func(a *Answer) { a.Applied = theApplied - maxLag; a.Read = false }).seen())
 	if _, removed := d.Action.(RemoveMember); !removed {
 		t.Errorf("a voter that is as far behind as may be counts, and one linearizable read is enough: %s: %s", d.Reason, d.Message)
 	}
@@ -162,7 +162,7 @@ func TestWithoutAReadNothingIsDecided(t *testing.T) {
 		for i := range w.o.Pods {
 			w.o.Pods[i].Answer.Read = false
 		}
-		if d := Plan(w.seen()); d.Action != nil || d.Reason != "NoQuorum" {
+		if d := decided(w.seen()); d.Action != nil || d.Reason != "NoQuorum" {
 			t.Errorf("%s: %T %s, want to wait for a quorum", name, d.Action, d.Reason)
 		}
 	}
@@ -203,7 +203,7 @@ func TestShrinking(t *testing.T) {
 		},
 		"one that has become the leader while it was leaving hands over first": {
 			reason: "S8: leaders are asked to step aside before they are removed", seen: healthy(3).size(2).role("a", Leaving),
-			do: moveLeader("a", "b"), because: "MovingLeader",
+			do: moveLeader("a", "b"), because: "TransferringLeadership",
 		},
 		"a member on the node with the most members goes before others": {
 			reason: "it spreads those that stay",
@@ -232,7 +232,7 @@ func TestShrinking(t *testing.T) {
 			reason: "the user has changed their mind", seen: healthy(3).role("c", Leaving), do: setRole("c", Voter), because: "SettingRoles",
 		},
 		"a size of 0 removes nobody": {
-			reason: "admission refuses it; nothing else may follow from it", seen: healthy(3).size(0), because: "AsDesired",
+			reason: "admission refuses it; nothing else may follow from it", seen: healthy(3).size(0), because: "UpToDate",
 		},
 	}.run(t)
 }

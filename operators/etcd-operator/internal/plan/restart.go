@@ -6,6 +6,8 @@ import (
 	"slices"
 	"strings"
 	"time"
+
+	"github.com/etcd-operators/etcd-operators/api/v1beta2"
 )
 
 // The rules of this file give members another image, in place, or another Pod on their
@@ -76,9 +78,9 @@ func (v *view) unrest(next *Member) string {
 	case !v.settled:
 		return "the last membership change has not settled"
 	case len(v.list) > len(v.voters):
-		return "there is a learner"
+		return "the cluster has a learner"
 	case len(v.voters) < v.Cluster.Size:
-		return fmt.Sprintf("there are %d voters of %d", len(v.voters), v.Cluster.Size)
+		return fmt.Sprintf("there are only %d of %d voters", len(v.voters), v.Cluster.Size)
 	case len(v.healthy) < len(v.voters):
 		return v.whoIsMissing()
 	case len(v.alarmsOf(Corrupt)) > 0:
@@ -99,7 +101,7 @@ func (v *view) podUnrest(m Member, isNext bool) string {
 	case !p.DeletingSince.IsZero():
 		return "its Pod is being deleted"
 	case p.Persistent && v.claims[m.Name] == nil:
-		return "its volume is gone"
+		return "its PVC is missing"
 	case !p.NodeLostSince.IsZero():
 		return fmt.Sprintf("its node %s is not ready", p.Node)
 	case p.From != "":
@@ -107,9 +109,9 @@ func (v *view) podUnrest(m Member, isNext bool) string {
 	case !p.UnreadySince.IsZero():
 		return "its Pod is not ready"
 	case p.Role != Voter && !isNext:
-		return fmt.Sprintf("its Pod is marked %s", p.Role)
+		return fmt.Sprintf("its Pod is labelled %s", p.Role)
 	case v.Now.Sub(p.ReadySince) < settleTime:
-		return "it has come back just now"
+		return "it has only just become ready"
 	}
 	return ""
 }
@@ -133,17 +135,20 @@ func (v *view) unrestPatience() time.Duration {
 // comeback is how a member is restarted.
 type comeback struct {
 	action Action
-	// reason is said of all of its steps, with says in words what they come to.
-	reason, with string
+	// reason is that of all of its steps. The others say what is done, such as "restart
+	// member a", "restarting member a" and "its restart".
+	reason, do, doing, noun string
 }
 
 // restartOf is how a member is restarted next. A Pod that is made again gets the
 // repository of the spec too, but not another version: that comes before.
 func (v *view) restartOf(p *Pod) comeback {
 	if v.remakes(p) && p.Version == v.goal() {
-		return comeback{RemakePod{p.Name, p.UID}, updatingMembers, "as the spec says, in a new Pod"}
+		pod := "Pod " + p.Name
+		return comeback{RemakePod{p.Name, p.UID}, v1beta2.ClusterReasonUpdatingMembers, "recreate " + pod, "recreating " + pod, "its Pod is recreated"}
 	}
-	return comeback{ChangeImage{p.Name, p.UID, v.Cluster.Repository, v.goal()}, "UpgradingMember", "with " + v.image()}
+	with := fmt.Sprintf("member %s with %s", p.Name, v.image())
+	return comeback{ChangeImage{p.Name, p.UID, v.Cluster.Repository, v.goal()}, v1beta2.ClusterReasonUpgradingMember, "restart " + with, "restarting " + with, "its restart with " + v.image()}
 }
 
 // restartMember takes the next member from its clients, from its leadership, and then
@@ -155,28 +160,27 @@ func restartMember(v *view) *step {
 	}
 	p := v.pods[m.Name]
 	how := v.restartOf(p)
-	reason, with := how.reason, how.with
+	reason := how.reason
 	if why := v.unfitToStart(); why != "" {
-		return wait(idle, reason, fmt.Sprintf("member %s is restarted %s when the certificates are as they are to be: %s", m.Name, with, why))
+		return wait(idle, reason, fmt.Sprintf("waiting to %s: certificates are not valid: %s", how.do, why))
 	}
 	if why := v.unrest(m); why != "" {
-		return wait(v.unrestPatience(), reason, fmt.Sprintf("member %s is restarted %s when all is well: %s", m.Name, with, why))
+		return wait(v.unrestPatience(), reason, fmt.Sprintf("waiting to %s: %s", how.do, why))
 	}
 	if v.alarmBars(p) {
-		return wait(shortly, reason, fmt.Sprintf("member %s is restarted with %s when no alarm is raised: %s", m.Name, v.image(), v.alarmText()))
+		return wait(shortly, reason, fmt.Sprintf("waiting to %s: alarms are raised: %s", how.do, v.alarmText()))
 	}
 	if told := v.clusterVersion(); !takes(told, v.goal()) {
-		return wait(shortly, reason, fmt.Sprintf("member %s is restarted %s when etcd's cluster version, which is %s, allows it", m.Name, with, told))
+		return wait(shortly, reason, fmt.Sprintf("waiting to %s: etcd's cluster version is %s", how.do, told))
 	}
 	if why := v.unlowered(p); why != "" {
-		return wait(shortly, reason, fmt.Sprintf("member %s is restarted with %s when etcd allows it: %s", m.Name, v.image(), why))
+		return wait(shortly, reason, fmt.Sprintf("waiting to %s: %s", how.do, why))
 	}
-	toDo := "be restarted " + with
-	if s := cmp.Or(v.handOver(m, Restarting, reason, toDo), v.awaitUnrouted(m, reason, toDo)); s != nil {
+	if s := cmp.Or(v.handOver(m, Restarting, reason, how.noun), v.awaitUnrouted(m, reason, how.noun)); s != nil {
 		return s
 	}
-	message := fmt.Sprintf("member %s is restarted %s", m.Name, with)
-	if reason == updatingMembers {
+	message := how.doing
+	if _, remakes := how.action.(RemakePod); remakes {
 		message = v.onTheWay(message)
 	}
 	return do(how.action, reason, message)
@@ -203,8 +207,8 @@ func repairImage(v *view) *step {
 		if !broken || (p.Version == goal && p.Repository == v.Cluster.Repository) {
 			continue
 		}
-		return do(ChangeImage{p.Name, p.UID, v.Cluster.Repository, goal}, "RepairingImage",
-			fmt.Sprintf("Pod %s, which does not run (%s), gets etcd %s of %s", p.Name, p.Trouble, goal, v.Cluster.Repository))
+		return do(ChangeImage{p.Name, p.UID, v.Cluster.Repository, goal}, v1beta2.ClusterReasonRepairingImage,
+			fmt.Sprintf("changing the image of Pod %s, which does not run (%s), to etcd %s of %s", p.Name, p.Trouble, goal, v.Cluster.Repository))
 	}
 	return nil
 }
@@ -223,7 +227,7 @@ func welcomeBack(v *view) *step {
 		if p == nil || p.Role != Restarting || p.From != "" || !v.healthy[m.ID] || v.outdated(p) || v.remakes(p) || v.wasUpdating() {
 			continue
 		}
-		return do(SetRoles{[]PodRole{{p.Name, p.UID, Voter}}}, "MemberUpgraded", fmt.Sprintf("member %s runs %s: %s", m.Name, v.image(), v.upgraded()))
+		return do(SetRoles{[]PodRole{{p.Name, p.UID, Voter}}}, v1beta2.ClusterReasonMemberUpgraded, fmt.Sprintf("member %s runs %s (%s members)", m.Name, v.image(), v.upgraded())).announced()
 	}
 	return nil
 }
@@ -266,7 +270,7 @@ func awaitRestart(v *view) *step {
 		if !v.healthy[m.ID] {
 			why = v.whyUnhealthy(m)
 		}
-		return wait(v.restartPatience(p), "UpgradingMember", fmt.Sprintf("waiting for member %s, which is restarted with %s:v%s: %s", m.Name, p.Repository, p.Version, why))
+		return wait(v.restartPatience(p), v1beta2.ClusterReasonUpgradingMember, fmt.Sprintf("waiting for member %s to restart with %s:v%s: %s", m.Name, p.Repository, p.Version, why))
 	}
 	return nil
 }

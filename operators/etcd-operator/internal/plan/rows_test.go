@@ -41,7 +41,7 @@ func (r *row) check(t *testing.T, o Observation) {
 	if r.do != nil {
 		want = r.do(o)
 	}
-	got := Plan(o)
+	got := decided(o)
 	if diff := cmp.Diff(want, got.Action, cmpopts.EquateEmpty()); diff != "" {
 		t.Errorf("action (-want +got):\n%s\nit said %s: %s\nreason for this test: %s", diff, got.Reason, got.Message, r.reason)
 	}

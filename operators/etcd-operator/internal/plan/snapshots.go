@@ -36,11 +36,6 @@ func (v *view) oldLog(next string) uint64 {
 }
 
 const (
-	// writingSnapshots is the reason while the operator appends entries to raft's log.
-	writingSnapshots = "WritingSnapshots"
-	// waitingForSnapshot is the reason while more entries than that are missing.
-	waitingForSnapshot = "WaitingForSnapshot"
-
 	// entriesPerStep is how many entries are appended before the members are observed
 	// again: about a second of a disk that syncs in 30 ms.
 	entriesPerStep = 500
@@ -54,17 +49,17 @@ const (
 func (v *view) leaveOldLog(next string, index uint64) *step {
 	lacking := index - min(index, v.applied)
 	if lacking > mostEntries {
-		return wait(slowly, waitingForSnapshot, fmt.Sprintf(
-			"waiting for members' snapshots before the move to etcd %s: that etcd does not start on log entries of etcd 3.5, and members write the next snapshot as late as raft's index %d; set spec.etcd.snapshotCount to %d (and remove %s from spec.pod.etcdEnv)",
-			next, index, snapshotCount, "ETCD_SNAPSHOT_COUNT"))
+		return wait(slowly, v1beta2.ClusterReasonWaitingForSnapshot, fmt.Sprintf(
+			"the upgrade to etcd %s waits until members write a snapshot: it does not start on log entries of etcd 3.5, and the next snapshot comes only at raft index %d; set spec.etcd.snapshotCount to %d (and remove %s from spec.pod.etcdEnv)",
+			next, index, snapshotCount, "ETCD_SNAPSHOT_COUNT")).as(AwaitsUser).explains(v1beta2.ConditionUpgrading)
 	}
 	message := fmt.Sprintf(
-		"preparing the move to etcd %s: raft's log grows to index %d by entries that change nothing, so that every member writes a snapshot; etcd %s does not start on log entries of etcd 3.5",
+		"preparing the upgrade to etcd %s: appending empty raft entries up to index %d, so that every member writes a snapshot; etcd %s does not start on log entries of etcd 3.5",
 		next, index, next)
 	if lacking == 0 {
-		return wait(soon, writingSnapshots, message) // a member has not applied all of it yet
+		return wait(soon, v1beta2.ClusterReasonWritingSnapshots, message).explains(v1beta2.ConditionUpgrading) // a member has not applied all of it yet
 	}
-	return do(AdvanceLog{int(min(lacking, entriesPerStep))}, writingSnapshots, message)
+	return do(AdvanceLog{int(min(lacking, entriesPerStep))}, v1beta2.ClusterReasonWritingSnapshots, message).explains(v1beta2.ConditionUpgrading)
 }
 
 // pendingUpgrade is the condition Upgrading of a cluster that is to move to another
@@ -75,12 +70,9 @@ func (v *view) pendingUpgrade(s *step) *metav1.Condition {
 	if c.ClusterID == 0 || c.Target != "" || refusal != "" || next == c.Version {
 		return nil
 	}
-	reason, message := "UpgradePending", fmt.Sprintf("waiting to move from etcd %s to %s: see the condition Progressing", c.Version, next)
-	switch s.reason {
-	case writingSnapshots, waitingForSnapshot:
+	reason, message := v1beta2.ClusterReasonUpgradePending, fmt.Sprintf("waiting to upgrade from etcd %s to %s: see the condition Progressing", c.Version, next)
+	if s.explained == v1beta2.ConditionUpgrading {
 		reason, message = s.reason, s.message
-	case "Upgrading":
-		message = s.message
 	}
 	pending := v.condition(v1beta2.ConditionUpgrading, true, reason, message)
 	return &pending

@@ -20,31 +20,31 @@ func slowSnapshots(n int) func(*Pod) { return func(p *Pod) { p.SnapshotCount = n
 func TestLogOf35IsLeftBehind(t *testing.T) {
 	rows{
 		"not while a member may replay what etcd 3.5 has written": {
-			reason: "3.7 panics on it", seen: old35(snapshotCount), do: advance(1), because: writingSnapshots,
+			reason: "3.7 panics on it", seen: old35(snapshotCount), do: advance(1), because: v1beta2.ClusterReasonWritingSnapshots,
 		},
 		"an idle cluster that came from 3.5 just now": {
-			reason: "nobody else writes", seen: old35(0), do: advance(entriesPerStep), because: writingSnapshots,
+			reason: "nobody else writes", seen: old35(0), do: advance(entriesPerStep), because: v1beta2.ClusterReasonWritingSnapshots,
 		},
 		"by each member's own count": {
-			reason: "its snapshots are further apart", seen: old35(snapshotCount+1).pod("b", slowSnapshots(snapshotCount+5)), do: advance(5), because: writingSnapshots,
+			reason: "its snapshots are further apart", seen: old35(snapshotCount+1).pod("b", slowSnapshots(snapshotCount+5)), do: advance(5), because: v1beta2.ClusterReasonWritingSnapshots,
 		},
 		"one that has not applied all": {
-			reason: "its snapshot is not written", seen: old35(snapshotCount+1).answer("c", func(a *Answer) { a.Applied-- }), because: writingSnapshots,
+			reason: "its snapshot is not written", seen: old35(snapshotCount+1).answer("c", func(a *Answer) { a.Applied-- }), because: v1beta2.ClusterReasonWritingSnapshots,
 		},
 		"more entries than the operator appends": {
-			reason: "they would take too long", seen: old35(0).pod("b", slowSnapshots(mostEntries)), because: waitingForSnapshot,
+			reason: "they would take too long", seen: old35(0).pod("b", slowSnapshots(mostEntries)), because: v1beta2.ClusterReasonWaitingForSnapshot,
 		},
 		"as many as it appends": {
-			reason: "an hour of it is not asked of anybody", seen: old35(0).pod("b", slowSnapshots(mostEntries-1)), do: advance(entriesPerStep), because: writingSnapshots,
+			reason: "an hour of it is not asked of anybody", seen: old35(0).pod("b", slowSnapshots(mostEntries-1)), do: advance(entriesPerStep), because: v1beta2.ClusterReasonWritingSnapshots,
 		},
 		"not while a member is not healthy": {
 			reason: "S10", seen: old35(0).silent("c"), because: "WaitingForMember",
 		},
 		"not while a Pod is not ready": {
-			reason: "S6", seen: old35(0).pod("c", func(p *Pod) { p.UnreadySince = now }), because: "Upgrading",
+			reason: "S6", seen: old35(0).pod("c", func(p *Pod) { p.UnreadySince = now }), because: "UpgradePending",
 		},
 		"not while an alarm is raised": {
-			reason: "every entry takes space", seen: old35(0).alarm(NoSpace, "c"), because: "Upgrading",
+			reason: "every entry takes space", seen: old35(0).alarm(NoSpace, "c"), because: "UpgradePending",
 		},
 		"not on the way to a patch": {
 			reason: "3.6 starts on it", seen: old35(0).wants("3.6.17"), do: exactly(RecordVersion{theVersion, "3.6.17", theApplied, 3}), because: "UpgradeStarted",
@@ -56,7 +56,7 @@ func TestLogOf35IsLeftBehind(t *testing.T) {
 			do: func(Observation) Action { return RecordVersion{"3.7.4", "3.7.3", 0, 3} },
 		},
 		"not when nothing is wanted": {
-			reason: "clients write sooner or later", seen: old35(0).wants(theVersion), because: "AsDesired",
+			reason: "clients write sooner or later", seen: old35(0).wants(theVersion), because: "UpToDate",
 		},
 	}.run(t)
 }
@@ -68,14 +68,14 @@ func TestAPendingUpgradeIsTold(t *testing.T) {
 		reason  string
 		message []string
 	}{
-		"snapshots are written":    {old35(0), writingSnapshots, []string{"move to etcd 3.7.3", "index 210001", "etcd 3.5"}},
-		"snapshots are waited for": {old35(0).pod("b", slowSnapshots(1_000_000)), waitingForSnapshot, []string{"etcd 3.7.3", "1200001", "set spec.etcd.snapshotCount to 10000"}},
+		"snapshots are written":    {old35(0), v1beta2.ClusterReasonWritingSnapshots, []string{"upgrade to etcd 3.7.3", "index 210001", "etcd 3.5"}},
+		"snapshots are waited for": {old35(0).pod("b", slowSnapshots(1_000_000)), v1beta2.ClusterReasonWaitingForSnapshot, []string{"etcd 3.7.3", "1200001", "set spec.etcd.snapshotCount to 10000"}},
 		"a member is not healthy":  {healthy(3).wants("3.7.3").silent("c"), "UpgradePending", []string{"from etcd 3.6.16 to 3.7.3"}},
 		"a Pod is not ready": {
-			healthy(3).wants("3.7.3").pod("c", func(p *Pod) { p.UnreadySince = now }), "UpgradePending", []string{"all is well", "not ready"},
+			healthy(3).wants("3.7.3").pod("c", func(p *Pod) { p.UnreadySince = now }), "UpgradePending", []string{"waiting to upgrade from etcd 3.6.16 to 3.7.3", "not ready"},
 		},
 	} {
-		d := Plan(tc.seen.seen())
+		d := decided(tc.seen.seen())
 		found := ""
 		for _, c := range d.Status.Conditions {
 			if c.Type == v1beta2.ConditionUpgrading {
@@ -90,7 +90,7 @@ func TestAPendingUpgradeIsTold(t *testing.T) {
 				t.Errorf("%s: Upgrading says %q, want %q in it", name, got, want)
 			}
 		}
-		if blocked := Blocked(d.Reason); blocked != (tc.reason == waitingForSnapshot) {
+		if blocked := d.Outcome.AwaitsUser(); blocked != (tc.reason == v1beta2.ClusterReasonWaitingForSnapshot) {
 			t.Errorf("%s: %s is blocked: %t", name, d.Reason, blocked)
 		}
 	}

@@ -21,15 +21,18 @@ type Growth struct {
 	PerHour int64
 }
 
-// Reasons of the condition SpaceLow.
+// shortage is why there is little space; empty if there is enough. As a string it is the
+// reason of SpaceLow.
+type shortage string
+
 const (
 	// quotaNearlyUsed: most of the quota is in use.
-	quotaNearlyUsed = "QuotaNearlyUsed"
+	quotaNearlyUsed shortage = v1beta2.ClusterReasonQuotaNearlyUsed
 	// fillingUp: the quota is in use within a day, at the growth of the last hours.
-	fillingUp = "FillingUp"
+	fillingUp shortage = v1beta2.ClusterReasonFillingUp
 	// fileNearQuota: the database's file is nearly as large as the quota, and much of it is
 	// free.
-	fileNearQuota = "FileNearQuota"
+	fileNearQuota shortage = v1beta2.ClusterReasonFileNearQuota
 )
 
 // When SpaceLow is told, and until when, so that it does not come and go: shares of the
@@ -49,9 +52,9 @@ func (v *view) spaceLow() *metav1.Condition {
 	if v.Cluster.ClusterID == 0 {
 		return nil
 	}
-	was, said := "", ""
+	was, said := shortage(""), ""
 	if i := slices.IndexFunc(v.Cluster.LastStatus.Conditions, func(c metav1.Condition) bool { return c.Type == kind }); i >= 0 {
-		was, said = v.Cluster.LastStatus.Conditions[i].Reason, v.Cluster.LastStatus.Conditions[i].Message
+		was, said = shortage(v.Cluster.LastStatus.Conditions[i].Reason), v.Cluster.LastStatus.Conditions[i].Message
 	}
 	reason, known := v.lowness(was)
 	if known {
@@ -60,13 +63,13 @@ func (v *view) spaceLow() *metav1.Condition {
 	if reason == "" {
 		return nil
 	}
-	c := v.condition(kind, true, reason, said)
+	c := v.condition(kind, true, string(reason), said)
 	return &c
 }
 
 // lowness is why there is little space, after it was told why; empty if there is enough.
 // Known is false if no member has told of its database: then it is as it was.
-func (v *view) lowness(was string) (reason string, known bool) {
+func (v *view) lowness(was shortage) (reason shortage, known bool) {
 	var used, file int64
 	full, empties := false, true
 	for _, m := range v.list {
@@ -97,9 +100,9 @@ func (v *view) lowness(was string) (reason string, known bool) {
 func percent(a, b int64) int64 { return a / max(1, b/100) }
 
 // spaceAdvice says what a reason of SpaceLow means, and what to do.
-func (v *view) spaceAdvice(reason string) string {
+func (v *view) spaceAdvice(reason shortage) string {
 	const consequence = "at the quota etcd refuses all writes"
-	what := map[string]string{
+	what := map[shortage]string{
 		quotaNearlyUsed: fmt.Sprintf("more than %d %% of the database quota is in use, and ", usedUntilPercent),
 		fillingUp:       "the database quota is used up within a day or two, at the growth of the last hours, and ",
 		fileNearQuota:   fmt.Sprintf("a database's file has more than %d %% of its quota, though much of it is free, and ", fileUntilPercent),

@@ -37,30 +37,30 @@ func TestSpaceLow(t *testing.T) {
 		reason string
 	}{
 		"room":                      {at(79, 79), ""},
-		"much is used":              {at(80, 80), quotaNearlyUsed},
-		"in one member":             {at(10, 10).database("c", 85, 85), quotaNearlyUsed},
-		"less is used again":        {at(80, 76).warned(quotaNearlyUsed), quotaNearlyUsed},
-		"there is room again":       {at(80, 74).warned(quotaNearlyUsed), ""},
-		"a file that is free":       {at(95, 10), fileNearQuota},
-		"and is a little smaller":   {at(91, 10).warned(fileNearQuota), fileNearQuota},
-		"and was defragmented":      {at(89, 10).warned(fileNearQuota), ""},
-		"full within a day":         {at(60, 60).grows(2), fillingUp},
+		"much is used":              {at(80, 80), v1beta2.ClusterReasonQuotaNearlyUsed},
+		"in one member":             {at(10, 10).database("c", 85, 85), v1beta2.ClusterReasonQuotaNearlyUsed},
+		"less is used again":        {at(80, 76).warned(v1beta2.ClusterReasonQuotaNearlyUsed), v1beta2.ClusterReasonQuotaNearlyUsed},
+		"there is room again":       {at(80, 74).warned(v1beta2.ClusterReasonQuotaNearlyUsed), ""},
+		"a file that is free":       {at(95, 10), v1beta2.ClusterReasonFileNearQuota},
+		"and is a little smaller":   {at(91, 10).warned(v1beta2.ClusterReasonFileNearQuota), v1beta2.ClusterReasonFileNearQuota},
+		"and was defragmented":      {at(89, 10).warned(v1beta2.ClusterReasonFileNearQuota), ""},
+		"full within a day":         {at(60, 60).grows(2), v1beta2.ClusterReasonFillingUp},
 		"full within two":           {at(60, 60).grows(1), ""},
-		"it was, and slows":         {at(60, 60).grows(1).warned(fillingUp), fillingUp},
-		"it was, and has ended":     {at(60, 60).grows(0).warned(fillingUp), ""},
-		"it was, and shrinks":       {at(60, 60).grows(-1).warned(fillingUp), ""},
-		"it was, says nobody now":   {at(60, 60).warned(fillingUp), fillingUp},
-		"it was, and much is free":  {at(60, 40).warned(fillingUp), ""},
+		"it was, and slows":         {at(60, 60).grows(1).warned(v1beta2.ClusterReasonFillingUp), v1beta2.ClusterReasonFillingUp},
+		"it was, and has ended":     {at(60, 60).grows(0).warned(v1beta2.ClusterReasonFillingUp), ""},
+		"it was, and shrinks":       {at(60, 60).grows(-1).warned(v1beta2.ClusterReasonFillingUp), ""},
+		"it was, says nobody now":   {at(60, 60).warned(v1beta2.ClusterReasonFillingUp), v1beta2.ClusterReasonFillingUp},
+		"it was, and much is free":  {at(60, 40).warned(v1beta2.ClusterReasonFillingUp), ""},
 		"the first keys":            {at(40, 40).grows(20), ""},
 		"nothing is known of it":    {at(60, 60), ""},
 		"no quota is known":         {at(99, 99).quotaOfNobody(), ""},
-		"as it was, without quota":  {at(99, 99).quotaOfNobody().warned(fillingUp), fillingUp},
-		"nobody answers":            {at(10, 10).silent("a", "b", "c").lastStatus(reported("a", "b", "c")).warned(quotaNearlyUsed), quotaNearlyUsed},
+		"as it was, without quota":  {at(99, 99).quotaOfNobody().warned(v1beta2.ClusterReasonFillingUp), v1beta2.ClusterReasonFillingUp},
+		"nobody answers":            {at(10, 10).silent("a", "b", "c").lastStatus(reported("a", "b", "c")).warned(v1beta2.ClusterReasonQuotaNearlyUsed), v1beta2.ClusterReasonQuotaNearlyUsed},
 		"nobody answered, and none": {at(99, 99).silent("a", "b", "c").lastStatus(reported("a", "b", "c")), ""},
-		"it has not begun":          {nothing(3).warned(fillingUp), ""},
+		"it has not begun":          {nothing(3).warned(v1beta2.ClusterReasonFillingUp), ""},
 	} {
 		var got string
-		for _, c := range Plan(tc.seen.seen()).Status.Conditions {
+		for _, c := range decided(tc.seen.seen()).Status.Conditions {
 			if c.Type == v1beta2.ConditionSpaceLow {
 				got = c.Reason
 				if c.Status != metav1.ConditionTrue || c.Message == "" {
@@ -76,7 +76,7 @@ func TestSpaceLow(t *testing.T) {
 
 // The words say what to do, and stay the same while the reason does.
 func TestSpaceLowSays(t *testing.T) {
-	say := func(w *world) string { return message(Plan(w.seen()).Status, v1beta2.ConditionSpaceLow) }
+	say := func(w *world) string { return message(decided(w.seen()).Status, v1beta2.ConditionSpaceLow) }
 	at := func(size, inUse int64) *world { return healthy(3).databases(size, inUse) }
 	compacts := func(c *Cluster) { c.Maintenance.Compacts = true }
 	for name, tc := range map[string]struct {
@@ -94,10 +94,10 @@ func TestSpaceLowSays(t *testing.T) {
 			}
 		}
 	}
-	if a, b := say(at(85, 81)), say(at(99, 97).warned(quotaNearlyUsed)); a != b {
+	if a, b := say(at(85, 81)), say(at(99, 97).warned(v1beta2.ClusterReasonQuotaNearlyUsed)); a != b {
 		t.Errorf("it says %q, and a moment later %q", a, b)
 	}
-	if got := say(at(85, 85).silent("a", "b", "c").lastStatus(reported("a", "b", "c")).warned(fillingUp)); got != "as it was" {
+	if got := say(at(85, 85).silent("a", "b", "c").lastStatus(reported("a", "b", "c")).warned(v1beta2.ClusterReasonFillingUp)); got != "as it was" {
 		t.Errorf("when nobody answers it says %q", got)
 	}
 }

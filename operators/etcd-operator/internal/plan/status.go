@@ -35,7 +35,8 @@ func (v *view) status(s *step) v1beta2.ClusterStatus {
 		AdoptedSeed:        c.LastStatus.AdoptedSeed,
 		QuorumLostSince:    v.quorumLostSince(s),
 		Recovery:           c.LastStatus.Recovery,
-		HighestRevision:    v.highestRevision(),
+		HighestRevision:    v.highestRevision(s),
+		Written:            c.LastStatus.Written || v.seenRevision() > firstRevision,
 		Leader:             v.name(v.leader),
 		Alarms:             v.alarmStatus(),
 		Maintenance:        v.maintenanceStatus(),
@@ -51,7 +52,7 @@ func (v *view) status(s *step) v1beta2.ClusterStatus {
 		st.TargetVersion, st.UpgradeSize = record.Target, record.Size
 	}
 	switch {
-	case c.Paused || c.Deleting || c.Fence.By != "" || s.reason == "ClusterExisted":
+	case c.Paused || c.Deleting || c.Fence.By != "" || s.outcome == Existed:
 		// Nobody was asked: the last report stands.
 		st.Size, st.Leader, st.MemberDetails, st.Members, st.ReadyMembers = last.Size, last.Leader, last.MemberDetails, last.Members, last.ReadyMembers
 		st.Alarms = last.Alarms
@@ -81,7 +82,7 @@ func (v *view) minAvailable(s *step) int {
 	if v.ForeignBudget != "" {
 		return 0
 	}
-	if budget := v.budget(s.action); budget != KeepBudget && !v.handsOff(s) {
+	if budget := v.budget(s.action); !v.budgetIsRefused() && budget != KeepBudget && !v.handsOff(s) {
 		return budget
 	}
 	return v.Cluster.LastStatus.MinAvailable
@@ -99,41 +100,43 @@ func (v *view) listSeed(st *v1beta2.ClusterStatus, name string) {
 	st.ReadyMembers = fmt.Sprintf("1/%d", v.Cluster.Size)
 }
 
-// The steps in which the highest revision is latched: small for a small cluster, so that
-// what is shown of a new one is near to what it has, and large for one that is written to
-// all the time, so that it seldom changes.
-const (
-	leastRevisionStep = 1_000
-	revisionStep      = 1_000_000
-)
+// highestRevision is a revision beyond all that clients have seen. What a cluster begins
+// with again is reached as soon as it is adopted: another restore may begin before the next
+// look.
+func (v *view) highestRevision(s *step) int64 {
+	seen := v.seenRevision()
+	switch a := s.action.(type) {
+	case AdoptSeed:
+		if p := v.pods[a.Name]; p != nil {
+			seen = max(seen, p.Answer.Revision)
+		}
+	case AdoptSurvivor:
+		if p := v.pods[a.Name]; p != nil {
+			seen = max(seen, p.Answer.Revision)
+		}
+	}
+	return v1beta2.LatchRevision(v.Cluster.LastStatus.HighestRevision, seen)
+}
 
-// highestRevision is a revision beyond all that clients have seen. It is latched one
-// to two steps ahead, and again when only half a step is left: seldom, and never too
-// late, as long as fewer revisions than that are made between two Observations. (Whoever
-// begins anew goes 1e9 beyond it.)
-func (v *view) highestRevision() int64 {
-	last := v.Cluster.LastStatus.HighestRevision
+// seenRevision is the highest that members of this cluster have reported; 0 if none has.
+func (v *view) seenRevision() int64 {
 	var seen int64
 	for i := range v.Pods {
 		if a := &v.Pods[i].Answer; v.Cluster.ClusterID != 0 && v.ours(a) {
 			seen = max(seen, a.Revision)
 		}
 	}
-	step := int64(leastRevisionStep)
-	for step < revisionStep && step < seen {
-		step *= 10
-	}
-	if seen == 0 || seen+step/2 <= last {
-		return last
-	}
-	return (seen + 2*step - 1) / step * step
+	return seen
 }
+
+// firstRevision is that of an etcd that nothing was ever written to.
+const firstRevision = 1
 
 func (v *view) phase(s *step) v1beta2.ClusterPhase {
 	switch {
-	case s.reason == "ClusterExisted" && v.Cluster.LastStatus.Phase == v1beta2.PhaseRunning:
+	case s.outcome == Existed && v.Cluster.LastStatus.Phase == v1beta2.PhaseRunning:
 		return v1beta2.PhaseRunning // which shows that it existed
-	case s.reason == "QuorumLost" || s.reason == "ClusterExisted":
+	case s.outcome == QuorumLost || s.outcome == Existed:
 		return v1beta2.PhaseFailed
 	case v.Cluster.ClusterID != 0:
 		return v1beta2.PhaseRunning
@@ -196,19 +199,17 @@ func isListed(details []v1beta2.MemberDetail, name string) bool {
 // conditions are in a fixed order: what a person wants to know first comes first.
 func (v *view) conditions(s *step) []metav1.Condition {
 	all := []metav1.Condition{v.available(s), v.progressing(s), v.degraded(s), v.scaling(), v.recovering(s), v.upgrading(s), v.isPaused()}
-	for _, c := range []*metav1.Condition{v.resizing(), v.orphaned(), v.unmanaged(), v.consistent(), v.certificates(), v.knownVulnerability(), v.spaceLow()} {
+	for _, c := range []*metav1.Condition{v.resizing(), v.orphaned(), v.unmanaged(), v.consistent(s), v.certificates(), v.knownVulnerability(), v.spaceLow()} {
 		if c != nil { // there is something to say of it
 			all = append(all, *c)
 		}
 	}
-	if v.ForeignBudget != "" && s.reason != v1beta2.ConditionNameConflict {
-		all = append(all, v.condition(v1beta2.ConditionNameConflict, true, v1beta2.ConditionNameConflict, fmt.Sprintf(
-			"%s belongs to others, so nothing protects the members from being evicted at the same time; remove it, or set spec.podDisruptionBudget: false", v.ForeignBudget)))
+	if v.ForeignBudget != "" && s.explained != v1beta2.ConditionNameConflict {
+		all = append(all, v.condition(v1beta2.ConditionNameConflict, true, v1beta2.ClusterReasonNameConflict, fmt.Sprintf(
+			"%s belongs to others, so members can be evicted at the same time; remove it, or set spec.podDisruptionBudget: false", v.ForeignBudget)))
 	}
-	for _, special := range []string{v1beta2.ConditionNameConflict, v1beta2.ConditionVersionUnsupported} {
-		if s.reason == special {
-			all = append(all, v.condition(special, true, s.reason, s.message))
-		}
+	if slices.Contains(onlyExplained, s.explained) {
+		all = append(all, v.condition(s.explained, true, s.reason, s.message))
 	}
 	if a := v.refused(); a != nil {
 		all = append(all, v.condition(a.kind(), true, a.kind(), v.whatIsMissing(a)))
@@ -229,9 +230,12 @@ func (v *view) available(s *step) metav1.Condition {
 	const kind = v1beta2.ConditionAvailable
 	switch {
 	case v.Cluster.Paused && !v.sure:
-		c := v.condition(kind, false, "Paused", "members are not asked while spec.paused is true")
+		c := v.condition(kind, false, v1beta2.ClusterReasonPaused, "unknown: members are not queried while spec.paused is true")
 		c.Status = metav1.ConditionUnknown
 		return c
+	case v.Cluster.Fence.By != "" && 2*len(v.readyVoters()) > v.Cluster.LastStatus.Size && v.Cluster.ClusterID != 0:
+		// They serve until the restore's seed is ready to take their place.
+		return v.condition(kind, true, v1beta2.ClusterReasonServing, fmt.Sprintf("a quorum serves: Pods %s are ready (their probe is a linearizable read); lost members are not replaced meanwhile: %s", strings.Join(v.readyVoters(), ", "), s.message))
 	case v.Cluster.ClusterID == 0 || v.Cluster.Fence.By != "":
 		return v.condition(kind, false, s.reason, s.message)
 	case v.blind():
@@ -239,11 +243,11 @@ func (v *view) available(s *step) metav1.Condition {
 	case v.sure && len(v.alarms) > 0:
 		return v.condition(kind, false, v.alarmReason(), v.alarmAdvice())
 	case v.hasQuorum():
-		return v.condition(kind, true, "Serving", v.tolerance())
+		return v.condition(kind, true, v1beta2.ClusterReasonServing, v.tolerance())
 	case v.sure:
-		return v.condition(kind, true, "Serving", "a quorum serves, though the operator does not reach all of it")
+		return v.condition(kind, true, v1beta2.ClusterReasonServing, "a quorum serves, though the operator cannot reach all of its members")
 	case slices.ContainsFunc(v.Pods, func(p Pod) bool { return p.servesUnseen() }):
-		return v.condition(kind, true, "Serving", "a quorum serves, and etcd's authentication keeps the operator from knowing more")
+		return v.condition(kind, true, v1beta2.ClusterReasonServing, "a quorum serves; etcd's authentication refuses the operator further details")
 	}
 	return v.condition(kind, false, s.reason, s.message)
 }
@@ -259,7 +263,7 @@ func (v *view) tolerance() string {
 	case all == 1:
 		who = "1 voter serves"
 	}
-	msg := fmt.Sprintf("%s reads and writes; %d of them may fail", who, healthy-quorum(all))
+	msg := fmt.Sprintf("%s reads and writes; %d of them can fail", who, healthy-quorum(all))
 	switch {
 	case healthy > quorum(all):
 	case healthy < all:
@@ -277,59 +281,41 @@ func (v *view) progressing(s *step) metav1.Condition {
 	if v.isRoutine(s) {
 		s = rest(v)
 	}
-	moving := s.reason != "AsDesired" && !Blocked(s.reason)
+	moving := s.outcome != UpToDate && !s.outcome.AwaitsUser()
 	return v.condition(v1beta2.ConditionProgressing, moving, s.reason, s.message)
-}
-
-// blocked are the reasons for which nothing moves until somebody else does something.
-var blocked = map[string]bool{
-	"Paused": true, "NameConflict": true, "LegacyMembers": true, "VersionUnsupported": true,
-	CertificatesMissing: true, CertificatesInvalid: true, "ClusterExisted": true, "QuorumLost": true, "Fenced": true,
-	"CredentialsMissing": true, "CredentialsInvalid": true,
-}
-
-// lookedAfter are those of them for which Services and what else needs no word of etcd's
-// are kept as they are to be.
-var lookedAfter = map[string]bool{
-	"QuorumLost": true, "CredentialsMissing": true, "CredentialsInvalid": true, CertificatesMissing: true, CertificatesInvalid: true,
-}
-
-// Blocked reports whether a reason is one for which nothing moves until somebody
-// does something.
-func Blocked(reason string) bool {
-	return blocked[reason] || IsRejected(reason) || slices.Contains([]string{
-		"VersionRefused", "ScheduleInvalid", "Corrupt", "GrowthRefused", waitingForSnapshot, v1beta2.ReasonUnmanagedMembers,
-	}, reason)
 }
 
 // degraded says which members are not healthy.
 func (v *view) degraded(s *step) metav1.Condition {
 	const kind = v1beta2.ConditionDegraded
-	if a := v.refused(); a != nil && s.reason == a.kind() {
-		c := v.condition(kind, false, s.reason, "which members are healthy is not known: "+s.message)
+	if a := v.refused(); a != nil && s.outcome == Unauthorized {
+		c := v.condition(kind, false, s.reason, "member health is unknown: "+s.message)
 		c.Status = metav1.ConditionUnknown
 		return c
 	}
 	if v.blind() && v.Cluster.ClusterID != 0 {
-		c := v.condition(kind, false, v.blindReason(), "which members are healthy is not known: "+v.blindness())
+		c := v.condition(kind, false, v.blindReason(), v.blindness())
 		c.Status = metav1.ConditionUnknown
 		return c
 	}
-	if blocked[s.reason] && s.reason != "Paused" {
+	if s.outcome.isDegraded() {
 		return v.condition(kind, true, s.reason, s.message)
 	}
 	if v.reseeding() {
-		return v.condition(kind, true, recoveringReason, s.message)
+		return v.condition(kind, true, v1beta2.ClusterReasonRecoveringFromSurvivor, s.message)
 	}
 	if len(v.noted) > 0 {
 		said := v.rejections()
 		if len(v.healthy) < len(v.voters) {
-			said += "; " + v.whoIsMissing()
+			said += "; " + v.whoIsUnhealthy()
 		}
 		return v.condition(kind, true, v.noted[0].reason(), said)
 	}
+	if advice := v.strandedSeedAdvice(); advice != "" {
+		return v.condition(kind, true, v1beta2.ClusterReasonSeedUnhealthy, advice)
+	}
 	if v.Cluster.ClusterID == 0 {
-		return v.condition(kind, false, creatingReason, "the cluster has not served yet")
+		return v.condition(kind, false, v1beta2.ClusterReasonCreating, "the cluster has not served yet")
 	}
 	if len(v.list) == 0 {
 		return v.condition(kind, true, s.reason, s.message)
@@ -337,14 +323,14 @@ func (v *view) degraded(s *step) metav1.Condition {
 	if len(v.alarms) > 0 {
 		said := v.alarmAdvice()
 		if len(v.healthy) < len(v.voters) {
-			said += "; " + v.whoIsMissing()
+			said += "; " + v.whoIsUnhealthy()
 		}
 		return v.condition(kind, true, v.alarmReason(), said)
 	}
 	if len(v.healthy) < len(v.voters) {
-		return v.condition(kind, true, "MembersUnhealthy", v.whoIsMissing())
+		return v.condition(kind, true, v1beta2.ClusterReasonMembersUnhealthy, v.whoIsUnhealthy())
 	}
-	if c := &v.Cluster.Consistency; c.Result == v1beta2.ResultNoMajority {
+	if c := v.consistency(s); c.Result == v1beta2.ResultNoMajority {
 		return v.condition(kind, true, string(c.Result), noMajorityText(c.Revision))
 	}
 	var troubled []string
@@ -357,50 +343,55 @@ func (v *view) degraded(s *step) metav1.Condition {
 		}
 	}
 	if len(troubled) > 0 {
-		return v.condition(kind, true, "JoinersUnhealthy", strings.Join(troubled, "; "))
+		return v.condition(kind, true, v1beta2.ClusterReasonJoinersUnhealthy, strings.Join(troubled, "; "))
 	}
-	return v.condition(kind, false, "AllHealthy", "all voters are healthy")
+	return v.condition(kind, false, v1beta2.ClusterReasonAllHealthy, "all voters are healthy")
 }
 
-// creatingReason is the reason of what cannot be said before the cluster has served.
-const creatingReason = "Creating"
+// whoIsUnhealthy is whoIsMissing, and what a person can do where the operator does nothing.
+func (v *view) whoIsUnhealthy() string {
+	if v.hasQuorum() {
+		return v.whoIsMissing()
+	}
+	return v.whoIsMissing() + v.differingAdvice()
+}
 
 func (v *view) scaling() metav1.Condition {
 	const kind = v1beta2.ConditionScaling
 	n := len(v.voters)
 	switch {
 	case v.Cluster.ClusterID == 0:
-		return v.condition(kind, false, creatingReason, fmt.Sprintf("no member serves yet, and %d are wanted", v.Cluster.Size))
+		return v.condition(kind, false, v1beta2.ClusterReasonCreating, fmt.Sprintf("no member serves yet; %d wanted", v.Cluster.Size))
 	case v.sure && v.Cluster.Target != "" && (v.wantedSize > v.Cluster.Size || v.wantedSize < n):
-		return v.condition(kind, true, "WaitingForUpgrade", fmt.Sprintf("%d voters, %d wanted when all members run %s", n, v.wantedSize, v.Cluster.Target))
+		return v.condition(kind, true, v1beta2.ClusterReasonWaitingForUpgrade, fmt.Sprintf("%d voters; scaling to %d once all members run %s", n, v.wantedSize, v.Cluster.Target))
 	case !v.sure || n == v.Cluster.Size:
-		return v.condition(kind, false, "AtSize", fmt.Sprintf("size is %d", v.ownSize()))
+		return v.condition(kind, false, v1beta2.ClusterReasonAtSize, fmt.Sprintf("size is %d", v.ownSize()))
 	case n == v.Cluster.Size+v.surplus():
-		return v.condition(kind, false, "AtSize", fmt.Sprintf("size is %d; there is one member more while another one is replaced", v.Cluster.Size))
+		return v.condition(kind, false, v1beta2.ClusterReasonAtSize, fmt.Sprintf("size is %d, plus one member that replaces another", v.Cluster.Size))
 	case n < v.Cluster.Size:
-		return v.condition(kind, true, "ScalingUp", fmt.Sprintf("%d of %d voters", n, v.Cluster.Size))
+		return v.condition(kind, true, v1beta2.ClusterReasonScalingUp, fmt.Sprintf("%d of %d voters", n, v.Cluster.Size))
 	}
-	return v.condition(kind, true, "ScalingDown", fmt.Sprintf("%d voters, %d wanted", n, v.Cluster.Size))
+	return v.condition(kind, true, v1beta2.ClusterReasonScalingDown, fmt.Sprintf("%d voters, %d wanted", n, v.Cluster.Size))
 }
 
 // recovering says which lost members are being brought back or replaced.
 func (v *view) recovering(s *step) metav1.Condition {
 	const kind = v1beta2.ConditionRecovering
 	if v.Cluster.ClusterID == 0 {
-		return v.condition(kind, false, "NothingToRecover", "no member is lost")
+		return v.condition(kind, false, v1beta2.ClusterReasonNothingToRecover, "no member is lost")
 	}
 	if v.reseeding() || v.growingAnew() {
-		return v.condition(kind, true, recoveringReason, v.recoveryStory(s))
+		return v.condition(kind, true, v1beta2.ClusterReasonRecoveringFromSurvivor, v.recoveryStory(s))
 	}
-	if s.reason == "RestartingMember" || s.reason == "ReplacingDeadMember" {
+	if s.explained == kind {
 		return v.condition(kind, true, s.reason, s.message)
 	}
 	for _, m := range v.list {
 		if why := v.loss(m); why != "" {
-			return v.condition(kind, true, "ReplacingDeadMember", fmt.Sprintf("member %s is lost: %s", m.Name, why))
+			return v.condition(kind, true, v1beta2.ClusterReasonReplacingDeadMember, fmt.Sprintf("member %s is lost: %s", m.Name, why))
 		}
 	}
-	return v.condition(kind, false, "NothingToRecover", "no member is lost")
+	return v.condition(kind, false, v1beta2.ClusterReasonNothingToRecover, "no member is lost")
 }
 
 func (v *view) upgrading(s *step) metav1.Condition {
@@ -412,21 +403,21 @@ func (v *view) upgrading(s *step) metav1.Condition {
 	}
 	pending := v.pendingUpgrade(s)
 	switch {
-	case s.reason == "UpgradeStarted":
-		return v.condition(kind, true, "Upgrading", s.message)
+	case v.startsUpgrade(s):
+		return v.condition(kind, true, v1beta2.ClusterReasonUpgrading, s.message)
 	case pending != nil:
 		return *pending
 	case c.Target != "" && refusal != "":
-		return v.condition(kind, true, "VersionRefused", fmt.Sprintf("%s members run %s; %s", v.upgraded(), v.image(), refusal))
+		return v.condition(kind, true, v1beta2.ClusterReasonVersionRefused, fmt.Sprintf("%s members run %s; %s", v.upgraded(), v.image(), refusal))
 	case c.Target != "" || v.upgradesSome():
-		return v.condition(kind, true, "Upgrading", fmt.Sprintf("%s members run %s%s", v.upgraded(), v.image(), cmp.Or(v.heldUp(), v.lowering())))
+		return v.condition(kind, true, v1beta2.ClusterReasonUpgrading, fmt.Sprintf("%s members run %s%s", v.upgraded(), v.image(), cmp.Or(v.heldUp(), v.lowering())))
 	case refusal != "":
-		return v.condition(kind, false, "VersionRefused", refusal)
+		return v.condition(kind, false, v1beta2.ClusterReasonVersionRefused, refusal)
 	}
 	if c.ClusterID == 0 {
-		return v.condition(kind, false, creatingReason, fmt.Sprintf("no member serves yet; etcd %s is to run", c.Version))
+		return v.condition(kind, false, v1beta2.ClusterReasonCreating, fmt.Sprintf("no member serves yet; starting with etcd %s", c.Version))
 	}
-	return v.condition(kind, false, "AtVersion", "the version is "+c.Version)
+	return v.condition(kind, false, v1beta2.ClusterReasonAtVersion, "the version is "+c.Version)
 }
 
 // heldUp says of the members that are being restarted why they do not run, in the
@@ -439,14 +430,14 @@ func (v *view) heldUp() string {
 		}
 	}
 	if said != "" {
-		said += "; set spec.version (or spec.repository) to what runs"
+		said += "; set spec.version (or spec.repository) to what ran before"
 	}
 	return said
 }
 
 func (v *view) isPaused() metav1.Condition {
 	if v.Cluster.Paused {
-		return v.condition(v1beta2.ConditionPaused, true, "Paused", "spec.paused is true: the operator holds still, etcd runs on")
+		return v.condition(v1beta2.ConditionPaused, true, v1beta2.ClusterReasonPaused, "reconciliation paused by spec.paused; etcd keeps running")
 	}
-	return v.condition(v1beta2.ConditionPaused, false, "NotPaused", "the operator looks after the cluster")
+	return v.condition(v1beta2.ConditionPaused, false, v1beta2.ClusterReasonNotPaused, "reconciliation is active")
 }

@@ -48,7 +48,7 @@ func TestConditions(t *testing.T) {
 			"Available=True Serving", "Progressing=True ScalingDown", "Degraded=False AllHealthy", "Scaling=True ScalingDown",
 			"Recovering=False NothingToRecover", "Upgrading=False AtVersion", "Paused=False NotPaused"}},
 		"as desired": {healthy(3), []string{
-			"Available=True Serving", "Progressing=False AsDesired", "Degraded=False AllHealthy", "Scaling=False AtSize",
+			"Available=True Serving", "Progressing=False UpToDate", "Degraded=False AllHealthy", "Scaling=False AtSize",
 			"Recovering=False NothingToRecover", "Upgrading=False AtVersion", "Paused=False NotPaused"}},
 		"a member does not answer": {healthy(3).silent("c"), []string{
 			"Available=True Serving", "Progressing=True WaitingForMember", "Degraded=True MembersUnhealthy", "Scaling=False AtSize",
@@ -102,7 +102,7 @@ func TestConditions(t *testing.T) {
 			"Available=Unknown Paused", "Progressing=False Paused", "Degraded=True Paused", "Scaling=False AtSize",
 			"Recovering=False NothingToRecover", "Upgrading=False AtVersion", "Paused=True Paused"}},
 	} {
-		s := Plan(tc.seen.seen()).Status
+		s := decided(tc.seen.seen()).Status
 		if diff := cmp.Diff(tc.want, said(s)); diff != "" {
 			t.Errorf("%s (-want +got):\n%s", name, diff)
 		}
@@ -123,14 +123,14 @@ func TestWhatIsLatchedIsReadAgainAtOnce(t *testing.T) {
 		"since when data is lost":   healthy(3).noQuorum().dead("b", "c"),
 	} {
 		o := seen.seen()
-		if again := Plan(o).Again; again != next {
+		if again := decided(o).Again; again != next {
 			t.Errorf("%s: the next look is after %s, want %s", name, again, next)
 		}
-		o.Cluster.LastStatus = Plan(o).Status
+		o.Cluster.LastStatus = decided(o).Status
 		if since := o.Cluster.LastStatus.QuorumLostSince; since != nil {
 			o.Cluster.QuorumLostSince = since.Time
 		}
-		if again := Plan(o).Again; again == next {
+		if again := decided(o).Again; again == next {
 			t.Errorf("%s: the look after that is after %s too", name, again)
 		}
 	}
@@ -143,12 +143,12 @@ func TestMessages(t *testing.T) {
 		kind string
 		want []string
 	}{
-		"how many may fail":              {healthy(5), v1beta2.ConditionAvailable, []string{"5 voters", "2 of them may fail"}},
+		"how many may fail":              {healthy(5), v1beta2.ConditionAvailable, []string{"5 voters", "2 of them can fail"}},
 		"how many may with one down":     {healthy(3).silent("c"), v1beta2.ConditionAvailable, []string{"2 of 3 voters serve reads and writes; the cluster tolerates no failure until more voters are healthy"}},
-		"how many may of five, one down": {healthy(5).silent("e"), v1beta2.ConditionAvailable, []string{"4 of 5 voters serve reads and writes; 1 of them may fail"}},
+		"how many may of five, one down": {healthy(5).silent("e"), v1beta2.ConditionAvailable, []string{"4 of 5 voters serve reads and writes; 1 of them can fail"}},
 		"two of five are down":           {healthy(5).silent("d", "e"), v1beta2.ConditionAvailable, []string{"3 of 5 voters serve reads and writes; the cluster tolerates no failure until more voters are healthy"}},
 		"one alone":                      {healthy(1), v1beta2.ConditionAvailable, []string{"1 voter serves reads and writes; the cluster tolerates no failure"}},
-		"an even size gains nothing":     {healthy(4), v1beta2.ConditionAvailable, []string{"1 of them may fail", "an even size of 4 tolerates no more failures than 3"}},
+		"an even size gains nothing":     {healthy(4), v1beta2.ConditionAvailable, []string{"1 of them can fail", "an even size of 4 tolerates no more failures than 3"}},
 		"who is not healthy and why":     {healthy(3).silent("c"), v1beta2.ConditionDegraded, []string{"c: ", "does not answer", "node-c"}},
 		"why it does not answer":         {healthy(3).silent("c").answer("c", func(a *Answer) { a.Trouble = "connection refused" }).pod("c", func(p *Pod) { p.RunningSince = old }), v1beta2.ConditionDegraded, []string{"c: it does not answer yet on node node-c: connection refused"}},
 		"an alarm":                       {healthy(3).answer("c", func(a *Answer) { a.Errors = []string{"alarm:NOSPACE"} }), v1beta2.ConditionDegraded, []string{"c: alarm:NOSPACE"}},
@@ -160,28 +160,28 @@ func TestMessages(t *testing.T) {
 		"whose data is lost":             {healthy(3).noQuorum().dead("b", "c"), v1beta2.ConditionDegraded, []string{"2 of 3", "b, c", "restore"}},
 		"a conflict":                     {conflicted(nothing(3)), v1beta2.ConditionNameConflict, []string{"Service x-client (of EtcdCluster y)", "rename"}},
 		"how to end a conflict":          {orphansOf(conflicted(nothing(3))), v1beta2.ConditionNameConflict, []string{"Pod x-a", "kubectl -n ns delete pod/x-a service/x-client", "take a snapshot first"}},
-		"Pods that others have left":     {healthy(3).orphans("x-z (of EtcdCluster x)"), v1beta2.ConditionOrphanedPods, []string{"x-z (of EtcdCluster x)", "do not send them clients"}},
+		"Pods that others have left":     {healthy(3).orphans("x-z (of EtcdCluster x)"), v1beta2.ConditionOrphanedPods, []string{"x-z (of EtcdCluster x)", "do not route to them"}},
 		"which version to write":         {nothing(3).cluster(func(c *Cluster) { c.Version = "3.4.1" }), v1beta2.ConditionVersionUnsupported, []string{"3.4.1", "spec.version", "3.4.29"}},
 		"a version change":               {upgrading("3.7.3").runs("b", "3.7.3"), v1beta2.ConditionUpgrading, []string{"1 of 3 members run quay.io/coreos/etcd:v3.7.3"}},
-		"a version change that skips":    {healthy(3).version("3.5.35").wants("3.7.3"), v1beta2.ConditionUpgrading, []string{"one minor at a time", "3.5.35", "to 3.6.16 first", "to 3.7.3 when"}},
+		"a version change that skips":    {healthy(3).version("3.5.35").wants("3.7.3"), v1beta2.ConditionUpgrading, []string{"one minor at a time", "3.5.35", "to 3.6.16 first", "then to 3.7.3"}},
 		"a version change back":          {healthy(3).wants("3.5.35"), v1beta2.ConditionUpgrading, []string{theVersion, "members move from etcd 3.6.16 to 3.5.35"}},
 		"a version that is not run":      {healthy(3).wants("3.3.27"), v1beta2.ConditionUpgrading, []string{"3.3.27", "spec.version"}},
 		"a version that can't be pulled": {upgrading("3.6.99").restarting("c", "3.6.99").silent("c").pod("c", func(p *Pod) { p.Trouble = "ImagePullBackOff: no such image" }), v1beta2.ConditionUpgrading, []string{"0 of 3", "c: ImagePullBackOff: no such image", "set spec.version"}},
-		"a way back that is closed":      {upgrading("3.7.3").runs("a", "3.7.3").runs("b", "3.7.3").runs("c", "3.7.3").wants(theVersion), v1beta2.ConditionUpgrading, []string{"may not go back", "set spec.version to 3.7.3"}},
-		"the size of no members":         {nothing(3), v1beta2.ConditionScaling, []string{"no member serves yet", "3 are wanted"}},
-		"the version of no members":      {begun(3), v1beta2.ConditionUpgrading, []string{"no member serves yet", "etcd " + theVersion + " is to run"}},
+		"a way back that is closed":      {upgrading("3.7.3").runs("a", "3.7.3").runs("b", "3.7.3").runs("c", "3.7.3").wants(theVersion), v1beta2.ConditionUpgrading, []string{"cannot roll back to etcd 3.6.16", "set spec.version to 3.7.3"}},
+		"the size of no members":         {nothing(3), v1beta2.ConditionScaling, []string{"no member serves yet", "3 wanted"}},
+		"the version of no members":      {begun(3), v1beta2.ConditionUpgrading, []string{"no member serves yet", "starting with etcd " + theVersion}},
 		"how far it has grown":           {healthy(3).size(5), v1beta2.ConditionScaling, []string{"3 of 5"}},
 		"why it is not begun":            {nothing(3).cluster(func(c *Cluster) { c.Existed = "volume x-1 exists" }), v1beta2.ConditionAvailable, []string{"volume x-1 exists", "restore"}},
 		"what is done while it is begun": {begun(3), v1beta2.ConditionAvailable, []string{"the Pods of 3 new members"}},
 	} {
-		got := message(Plan(tc.seen.seen()).Status, tc.kind)
+		got := message(decided(tc.seen.seen()).Status, tc.kind)
 		for _, want := range tc.want {
 			if !strings.Contains(got, want) {
 				t.Errorf("%s: %s says %q, want %q in it", name, tc.kind, got, want)
 			}
 		}
 	}
-	if got := message(Plan(healthy(3).seen()).Status, v1beta2.ConditionAvailable); strings.Contains(got, "even") {
+	if got := message(decided(healthy(3).seen()).Status, v1beta2.ConditionAvailable); strings.Contains(got, "even") {
 		t.Errorf("an odd size is warned of: %q", got)
 	}
 }
@@ -202,7 +202,7 @@ func TestPhases(t *testing.T) {
 		"existed":                        {nothing(3).cluster(func(c *Cluster) { c.Existed = "its volumes exist" }), v1beta2.PhaseFailed, true},
 		"existed, and said it was there": {nothing(3).cluster(func(c *Cluster) { c.Existed = "so it says"; c.LastStatus.Phase = v1beta2.PhaseRunning }), v1beta2.PhaseRunning, false},
 	} {
-		s := Plan(tc.seen.seen()).Status
+		s := decided(tc.seen.seen()).Status
 		if s.Phase != tc.want || (s.Reason != "") != tc.reason {
 			t.Errorf("%s: phase %q with reason %q, want %q and a reason: %t", name, s.Phase, s.Reason, tc.want, tc.reason)
 		}
@@ -210,7 +210,7 @@ func TestPhases(t *testing.T) {
 }
 
 func TestWhoIsThere(t *testing.T) {
-	s := Plan(healthy(3).size(4).silent("c").learner("d").unstarted("e").newJoiner("f").seen()).Status
+	s := decided(healthy(3).size(4).silent("c").learner("d").unstarted("e").newJoiner("f").seen()).Status
 	want := v1beta2.ClusterStatus{
 		Size: 5, Leader: "a", ReadyMembers: "2/4",
 		Members: v1beta2.MembersStatus{Ready: []string{"a", "b"}, Unready: []string{"c", "d", "e", "f"}},
@@ -234,7 +234,7 @@ func TestMembersAreListedUnderDifferentNames(t *testing.T) {
 	w := healthy(3)
 	w.list = append(w.list, Member{ID: 0xf0, Name: "c", Started: true}, Member{ID: 0xf1, Learner: true})
 	var got []string
-	for _, d := range Plan(w.seen()).Status.MemberDetails {
+	for _, d := range decided(w.seen()).Status.MemberDetails {
 		got = append(got, d.Name+" "+d.ID)
 	}
 	want := []string{"a 000000000000000a", "b 000000000000000b", "c 000000000000000c", "00000000000000f0 00000000000000f0", "00000000000000f1 00000000000000f1"}
@@ -263,7 +263,7 @@ func TestWhoIsReady(t *testing.T) {
 		"one is of another cluster":        {healthy(3).answer("c", func(a *Answer) { a.ClusterID = otherCluster }), []string{"a", "b"}},
 		"one is about to leave and serves": {healthy(3).size(2).role("c", Leaving), []string{"a", "b", "c"}},
 	} {
-		if got := Plan(tc.seen.seen()).Status.Members.Ready; !slices.Equal(got, tc.want) {
+		if got := decided(tc.seen.seen()).Status.Members.Ready; !slices.Equal(got, tc.want) {
 			t.Errorf("%s: ready are %v, want %v", name, got, tc.want)
 		}
 	}
@@ -277,7 +277,7 @@ func TestLatchesAreCarriedOn(t *testing.T) {
 		"healthy": healthy(3), "paused": healthy(3).cluster(func(c *Cluster) { c.Paused = true }), "deleting": healthy(3).cluster(func(c *Cluster) { c.Deleting = true }),
 		"conflict": conflicted(healthy(3)), "nobody answers": healthy(3).silent("a", "b", "c"), "lost": healthy(3).dead("a", "b", "c"),
 	} {
-		s := Plan(w.lastStatus(last).seen()).Status
+		s := decided(w.lastStatus(last).seen()).Status
 		if s.ClusterID != last.ClusterID || !cmp.Equal(s.Bootstrap, last.Bootstrap) || s.CurrentVersion != theVersion ||
 			s.ServiceName != "x-client" || s.ClientPort != 2379 || s.Selector != "app=etcd" {
 			t.Errorf("%s: something is lost: %+v", name, s)
@@ -299,7 +299,7 @@ func TestWhatNobodyTellsIsCarriedOn(t *testing.T) {
 		"nobody answers": {healthy(3).silent("a", "b", "c"), false},
 		"lost":           {healthy(3).dead("a", "b", "c"), false},
 	} {
-		s := Plan(tc.seen.lastStatus(last).seen()).Status
+		s := decided(tc.seen.lastStatus(last).seen()).Status
 		if s.Size != 3 || !cmp.Equal(s.MemberDetails, last.MemberDetails) {
 			t.Errorf("%s: size %d and members %v, want those of the last report", name, s.Size, s.MemberDetails)
 		}
@@ -316,17 +316,24 @@ func TestWhatNobodyTellsIsCarriedOn(t *testing.T) {
 // An idle cluster gives the same Decision every time, so nothing is written: what
 // changes all the time is no status. It is looked at again seldom.
 func TestAnIdleClusterWritesNothing(t *testing.T) {
-	first := Plan(healthy(3).seen())
-	if first.Action != nil || first.Reason != "AsDesired" || first.Again != idle {
-		t.Fatalf("%T %s again after %s, want AsDesired after %s", first.Action, first.Reason, first.Again, idle)
+	written := func() *world {
+		w := healthy(3)
+		for _, name := range []string{"a", "b", "c"} {
+			w.answer(name, func(a *Answer) { a.Revision = 2 })
+		}
+		return w
 	}
-	later := healthy(3).lastStatus(first.Status)
+	first := decided(written().seen())
+	if first.Action != nil || first.Reason != "UpToDate" || first.Again != idle {
+		t.Fatalf("%T %s again after %s, want UpToDate after %s", first.Action, first.Reason, first.Again, idle)
+	}
+	later := written().lastStatus(first.Status)
 	later.o.Now = now.Add(idle)
 	later.o.FreshNames, later.o.FreshToken = []string{"other"}, "other"
 	for _, name := range []string{"a", "b", "c"} {
 		later.answer(name, func(a *Answer) { a.Applied += 1000; a.Revision += 900 })
 	}
-	second := Plan(later.seen())
+	second := decided(later.seen())
 	if !reflect.DeepEqual(first.Status, second.Status) {
 		t.Errorf("the status has changed (-first +second):\n%s", cmp.Diff(first.Status, second.Status))
 	}
@@ -340,7 +347,7 @@ func TestPlanIsAFunction(t *testing.T) {
 		"no one":  func() *world { return healthy(3).dead("a", "b", "c") },
 	} {
 		o, same := build().seen(), build().seen()
-		first, second := Plan(o), Plan(o)
+		first, second := decided(o), decided(o)
 		if diff := cmp.Diff(first, second); diff != "" {
 			t.Errorf("%s: two Decisions:\n%s", name, diff)
 		}
@@ -353,7 +360,7 @@ func TestPlanIsAFunction(t *testing.T) {
 // Every reason and every type of a condition is in CamelCase, as the API demands of
 // conditions.
 func TestReasonsAreCamelCase(t *testing.T) {
-	for _, c := range Plan(conflicted(broken()).seen()).Status.Conditions {
+	for _, c := range decided(conflicted(broken()).seen()).Status.Conditions {
 		for _, word := range []string{c.Type, c.Reason} {
 			if word == "" || strings.ContainsAny(word, " -_.") || word[0] < 'A' || word[0] > 'Z' {
 				t.Errorf("%q is not in CamelCase", word)

@@ -23,9 +23,6 @@ import (
 //     its loss calls the recovery off (callOffRecovery).
 //   - What the survivors hold is kept until the new cluster has size healthy voters.
 
-// recoveringReason is the reason of a recovery that is under way.
-const recoveringReason = "RecoveringFromSurvivor"
-
 const (
 	// minBump is by how much the revision is raised at least, so that nobody who watched
 	// sees time run backwards: five hours of 50,000 writes a second, for as long as the
@@ -60,7 +57,7 @@ func callOffRecovery(v *view) *step {
 		return nil
 	}
 	r := v.Cluster.Recovery
-	return do(EndRecovery{Token: r.Token}, "RecoveryCalledOff", "the recovery from survivor "+r.Survivor+" is called off: "+why)
+	return do(EndRecovery{Token: r.Token}, v1beta2.ClusterReasonRecoveryAborted, "recovery from survivor "+r.Survivor+" aborted: "+why)
 }
 
 // callOff says why a recovery is not brought to its end; empty if it is.
@@ -70,11 +67,11 @@ func (v *view) callOff() string {
 	case v.sure:
 		return "the old cluster serves again"
 	case r.ClusterID != v.Cluster.ClusterID:
-		return fmt.Sprintf("it is of cluster %016x", r.ClusterID)
+		return fmt.Sprintf("it belongs to cluster %016x", r.ClusterID)
 	case v.quorumLost() == "":
-		return "the data of a majority may be there again"
+		return "the data of a majority may be available again"
 	case !v.mayReseed():
-		return "it is not wanted any more"
+		return "the spec no longer asks for it"
 	}
 	found := v.findHolders()
 	for _, p := range found.asked {
@@ -82,7 +79,7 @@ func (v *view) callOff() string {
 		case !slices.Contains(r.Survivors, p.Name):
 			return fmt.Sprintf("member %s has come back", p.Name)
 		case p.Answer.Committed > r.Committed:
-			return fmt.Sprintf("member %s knows of more than the survivor did", p.Name)
+			return fmt.Sprintf("member %s knows of more entries than the survivor did", p.Name)
 		}
 	}
 	for _, d := range found.doubts {
@@ -124,7 +121,7 @@ func (v *view) seedGivenUp() string {
 	case seed.Trouble != "" && v.Now.Sub(seed.Created) > oldPodAge:
 		return "its seed does not run: " + seed.Trouble
 	case seed.Node == "" && seed.Unschedulable != "" && v.expired(seed.Created):
-		return "its seed can't be scheduled: " + seed.Unschedulable
+		return "its seed is unschedulable: " + seed.Unschedulable + v.roomAdvice(seed)
 	}
 	return ""
 }
@@ -140,15 +137,15 @@ func dropStraySeeds(v *view) *step {
 		switch {
 		case !v.isStraySeed(p):
 		case p.DeletingSince.IsZero():
-			return do(DropSeed{Name: p.Name, PodUID: p.UID, Token: p.Reseed}, "SeedGivenUp", fmt.Sprintf("seed %s is deleted: its recovery was called off", p.Name))
+			return do(DropSeed{Name: p.Name, PodUID: p.UID, Token: p.Reseed}, v1beta2.ClusterReasonSeedDiscarded, fmt.Sprintf("deleting seed %s: its recovery was aborted", p.Name))
 		case !v.nodeLost(p):
-			return wait(shortly, "SeedGivenUp", fmt.Sprintf("seed %s is stopping: its recovery was called off", p.Name))
+			return wait(shortly, v1beta2.ClusterReasonSeedDiscarded, fmt.Sprintf("waiting for seed %s to stop: its recovery was aborted", p.Name))
 		}
 	}
 	for i := range v.Claims {
 		c := &v.Claims[i]
 		if v.isStrayClaim(c) && !c.Deleting && v.pods[c.Name] == nil {
-			return do(DropSeed{Name: c.Name, ClaimUID: c.UID, Token: c.Reseed}, "SeedGivenUp", fmt.Sprintf("the volume of seed %s is deleted: its recovery was called off", c.Name))
+			return do(DropSeed{Name: c.Name, ClaimUID: c.UID, Token: c.Reseed}, v1beta2.ClusterReasonSeedDiscarded, fmt.Sprintf("deleting the PVC of seed %s: its recovery was aborted", c.Name))
 		}
 	}
 	return nil
@@ -186,7 +183,7 @@ func markSurvivors(v *view) *step {
 	if len(roles) == 0 {
 		return nil
 	}
-	return do(SetRoles{roles}, recoveringReason, fmt.Sprintf("no clients are sent to %s any more, and what they hold is kept", strings.Join(names, ", ")))
+	return do(SetRoles{roles}, v1beta2.ClusterReasonRecoveringFromSurvivor, fmt.Sprintf("removing %s from the client Service; their data is kept", strings.Join(names, ", ")))
 }
 
 // isOfOld reports whether a Pod may have been a member of the cluster whose majority is
@@ -211,20 +208,46 @@ func createSurvivorsSeed(v *view) *step {
 	seed := v.pods[r.Seed]
 	switch {
 	case seed == nil:
-		return do(CreatePods{[]NewPod{{Name: r.Seed, Role: Seed, Version: r.Version, Recovery: r}}}, recoveringReason,
-			fmt.Sprintf("seed %s is made from the snapshot of survivor %s", r.Seed, r.Survivor))
+		return do(CreatePods{[]NewPod{{Name: r.Seed, Role: Seed, Version: r.Version, Recovery: r}}}, v1beta2.ClusterReasonRecoveringFromSurvivor,
+			fmt.Sprintf("creating seed %s from a snapshot of survivor %s", r.Seed, r.Survivor))
 	case seed.Node != "" || seed.Unschedulable == "":
 		return nil
 	}
 	for i := range v.Pods {
 		j := &v.Pods[i]
 		// The Pod of a volume stays: without it nobody could tell that the volume is empty.
-		empty := j.isEmpty() && !j.Persistent && !j.mayStart() && j.Name != r.Seed
-		if j.Node != "" && j.DeletingSince.IsZero() && (empty || v.isCandidate(j)) {
-			return do(DeletePod{Name: j.Name, UID: j.UID}, "MakingRoom", fmt.Sprintf("Pod %s gives way to seed %s, which finds no place", j.Name, r.Seed))
+		givesWay := v.isCandidate(j) || (j.isEmpty() && !j.mayStart() && j.Name != r.Seed)
+		if givesWay && !j.Persistent && j.Node != "" && j.DeletingSince.IsZero() {
+			return do(DeletePod{Name: j.Name, UID: j.UID}, v1beta2.ClusterReasonMakingRoom, fmt.Sprintf("deleting Pod %s to make room for unschedulable seed %s", j.Name, r.Seed))
 		}
 	}
 	return nil
+}
+
+// roomAdvice says what a person can do where a survivor's seed finds no place: the operator
+// deletes no volume while a majority is lost, and no Pod that tells that one is empty. A new
+// member's comes first: it never had data. Empty if the seed has a place.
+func (v *view) roomAdvice(seed *Pod) string {
+	if seed.Node != "" || seed.Unschedulable == "" {
+		return ""
+	}
+	var unused, emptied *Pod
+	for i := range v.Pods {
+		switch p := &v.Pods[i]; {
+		case p.Node == "" || !p.DeletingSince.IsZero() || !v.onVolume(p) || p == seed:
+		case v.neverBegan(p):
+			unused = p
+		case p.isEmpty() && !p.mayStart():
+			emptied = p
+		}
+	}
+	switch {
+	case unused != nil:
+		return fmt.Sprintf("; add a node, or delete Pod %s and its PVC, which never held data", unused.Name)
+	case emptied != nil:
+		return fmt.Sprintf("; add a node, or delete Pod %s and its PVC, which is empty, if that member's data cannot be brought back", emptied.Name)
+	}
+	return "; add a node, or make room on one"
 }
 
 // adoptSurvivor puts the seed in the old cluster's place once it serves alone, and its
@@ -238,16 +261,16 @@ func adoptSurvivor(v *view) *step {
 	a := &seed.Answer
 	alone := a.Read && !a.Learner && len(a.Members) == 1 && a.Members[0].ID == a.MemberID && a.Members[0].Name == seed.Name && !a.Members[0].Learner
 	if !alone || a.MemberID == 0 || a.ClusterID == 0 || a.ClusterID == v.Cluster.ClusterID {
-		return wait(v.patience(seed), recoveringReason, fmt.Sprintf("waiting for seed %s, which is made from the snapshot of survivor %s: %s", seed.Name, r.Survivor, v.progress(seed)))
+		return wait(v.patience(seed), v1beta2.ClusterReasonRecoveringFromSurvivor, fmt.Sprintf("waiting for seed %s, built from a snapshot of survivor %s: %s", seed.Name, r.Survivor, v.progress(seed))+v.roomAdvice(seed))
 	}
 	if seed.Leave {
-		return do(WithdrawLeave{seed.Name, seed.UID}, recoveringReason, fmt.Sprintf("seed %s serves: its leave to take a snapshot is withdrawn", seed.Name))
+		return do(WithdrawLeave{seed.Name, seed.UID}, v1beta2.ClusterReasonRecoveringFromSurvivor, fmt.Sprintf("seed %s serves: revoking its permit to write its data dir", seed.Name))
 	}
 	if name := v.led(); name != "" {
-		return wait(soon, recoveringReason, fmt.Sprintf("waiting to see whether the old cluster serves again: %s has a leader", name))
+		return wait(soon, v1beta2.ClusterReasonRecoveringFromSurvivor, fmt.Sprintf("waiting to see whether the old cluster serves again: %s has a leader", name))
 	}
-	return do(AdoptSurvivor{seed.Name, seed.UID, a.ClusterID, r.Token}, "SurvivorAdopted", fmt.Sprintf(
-		"cluster %016x serves in place of %016x: it has all that survivor %s knew to be committed, up to revision %d (index %d), and goes on at revision %d; writes that only lost members had acknowledged, beyond revision %d, are lost (no member had reported revision %d or later)",
+	return do(AdoptSurvivor{seed.Name, seed.UID, a.ClusterID, r.Token}, v1beta2.ClusterReasonSurvivorAdopted, fmt.Sprintf(
+		"cluster %016x replaces %016x: it has all that survivor %s knew to be committed, up to revision %d (index %d), and continues at revision %d; writes that only lost members had acknowledged, beyond revision %d, are lost (no member had reported revision %d or later)",
 		a.ClusterID, r.ClusterID, r.Survivor, r.Revision, r.Committed, r.BeginsAt, r.Revision, v.Cluster.LastStatus.HighestRevision))
 }
 
@@ -287,7 +310,7 @@ func standAside(v *view) *step {
 	}
 	for i := range v.Pods {
 		if p := &v.Pods[i]; v.isKept(p) && p.Node != "" && p.DeletingSince.IsZero() && v.onVolume(p) {
-			return do(DeletePod{p.Name, p.UID, v.list}, "MakingRoom", fmt.Sprintf("Pod %s of the old cluster gives way to one that is to join; its volume is kept", p.Name))
+			return do(DeletePod{p.Name, p.UID, v.list}, v1beta2.ClusterReasonMakingRoom, fmt.Sprintf("deleting Pod %s of the old cluster to make room for a new member; its volume is kept", p.Name))
 		}
 	}
 	return nil
@@ -300,7 +323,7 @@ func completeRecovery(v *view) *step {
 		return nil
 	}
 	r := v.Cluster.Recovery
-	return do(EndRecovery{r.Token, true}, "RecoveryComplete", fmt.Sprintf("%d voters are healthy, of a cluster that began anew with the data of %s", len(v.voters), r.Survivor))
+	return do(EndRecovery{r.Token, true}, v1beta2.ClusterReasonRecoveryComplete, fmt.Sprintf("recovery complete: %d voters are healthy in the cluster rebuilt from %s", len(v.voters), r.Survivor))
 }
 
 // recoveryStory says how far a recovery is.
@@ -309,11 +332,11 @@ func (v *view) recoveryStory(s *step) string {
 	if v.reseeding() {
 		return s.message
 	}
-	story := fmt.Sprintf("the cluster has begun anew with the data of %s (revision %d), and has %d of %d voters; what is left of the old one is kept until all are healthy",
+	story := fmt.Sprintf("the cluster was rebuilt from %s (revision %d) and has %d of %d voters; remains of the old cluster are kept until all are healthy",
 		r.Survivor, r.Revision, len(v.voters), v.Cluster.Size)
 	for i := range v.Pods {
 		if p := &v.Pods[i]; v.isKept(p) && !v.onVolume(p) && slices.ContainsFunc(v.candidates(), func(p *Pod) bool { return p.Unschedulable != "" }) {
-			story += fmt.Sprintf("; Pod %s may be in the way of one that is to join, and holds the old data: add a node, or delete it", p.Name)
+			story += fmt.Sprintf("; Pod %s of the old cluster may block a new member, and holds its data: add a node, or delete the Pod", p.Name)
 		}
 	}
 	return story

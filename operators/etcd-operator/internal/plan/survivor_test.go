@@ -93,7 +93,7 @@ func TestChooseSurvivor(t *testing.T) {
 			reason: "a shrink that the other had not heard of", seen: lost().answer("a", func(a *Answer) { a.Term-- }).tells("a", []Member{{ID: id("a"), Name: "a", Started: true}, {ID: id("b"), Name: "b", Started: true}}), because: "QuorumLost",
 		},
 		"nobody while a quorum serves": {
-			reason: "it is not lost", seen: healthy(3).cluster(func(c *Cluster) { c.Survive, c.QuorumLostSince = true, old }), because: "AsDesired",
+			reason: "it is not lost", seen: healthy(3).cluster(func(c *Cluster) { c.Survive, c.QuorumLostSince = true, old }), because: "UpToDate",
 		},
 		"nobody twice": {
 			reason: "the seed was lost before it had grown: like any member, it has lost its data",
@@ -134,30 +134,30 @@ func TestReseed(t *testing.T) {
 		},
 		"it is called off when the old cluster serves": {
 			reason: "S13: that is the truth", seen: seeded().answer("a", func(a *Answer) { a.Leader, a.Read = id("b"), true }),
-			do: func(Observation) Action { return EndRecovery{Token: r.Token} }, because: "RecoveryCalledOff",
+			do: func(Observation) Action { return EndRecovery{Token: r.Token} }, because: "RecoveryAborted",
 		},
 		"or when a member comes back": {
 			reason: "nobody has asked it", seen: seeded().add("c", Voter, Answer{Reached: true, ClusterID: theCluster, MemberID: id("c"), Committed: 1}),
-			do: func(Observation) Action { return EndRecovery{Token: r.Token} }, because: "RecoveryCalledOff",
+			do: func(Observation) Action { return EndRecovery{Token: r.Token} }, because: "RecoveryAborted",
 		},
 		"or when one knows of more": {
 			reason: "a quorum was there in between", seen: seeded().answer("a", func(a *Answer) { a.Committed = theApplied + 1 }),
-			do: func(Observation) Action { return EndRecovery{Token: r.Token} }, because: "RecoveryCalledOff",
+			do: func(Observation) Action { return EndRecovery{Token: r.Token} }, because: "RecoveryAborted",
 		},
 		"or when its user has changed his mind": {
 			reason: "nothing is lost yet", seen: seeded().cluster(func(c *Cluster) { c.Survive = false }),
-			do: func(Observation) Action { return EndRecovery{Token: r.Token} }, because: "RecoveryCalledOff",
+			do: func(Observation) Action { return EndRecovery{Token: r.Token} }, because: "RecoveryAborted",
 		},
 		"or when the survivor is gone before the seed is made": {
 			reason: "the choice is made anew", seen: func() *world {
 				w := reseeding().dead("b")
 				return w
 			}(),
-			do: func(Observation) Action { return EndRecovery{Token: r.Token} }, because: "RecoveryCalledOff",
+			do: func(Observation) Action { return EndRecovery{Token: r.Token} }, because: "RecoveryAborted",
 		},
 		"or when the seed has no data": {
 			reason: "its disk was lost", seen: seeded().answer("n1", func(a *Answer) { *a = empty(0) }),
-			do: func(Observation) Action { return EndRecovery{Token: r.Token} }, because: "RecoveryCalledOff",
+			do: func(Observation) Action { return EndRecovery{Token: r.Token} }, because: "RecoveryAborted",
 		},
 		"a survivor that falls silent is not waited for": {
 			reason: "what it knew was told, it has no clients, and without the others it can't take a write", seen: seeded().silent("a"),
@@ -165,7 +165,7 @@ func TestReseed(t *testing.T) {
 		},
 		"the seed of a recovery that was called off is deleted": {
 			reason: "before the choice is made anew", seen: seeded().cluster(func(c *Cluster) { c.Recovery = nil }),
-			do: func(Observation) Action { return DropSeed{Name: "n1", PodUID: "uid-n1", Token: r.Token} }, because: "SeedGivenUp",
+			do: func(Observation) Action { return DropSeed{Name: "n1", PodUID: "uid-n1", Token: r.Token} }, because: "SeedDiscarded",
 		},
 		"nothing is done while it is paused": {
 			reason: "S12", seen: seeded().cluster(func(c *Cluster) { c.Paused = true }), because: "Paused",
@@ -182,7 +182,7 @@ func TestDoubtfulLossIsNone(t *testing.T) {
 		"of which one is blocked": func(a *Answer) { *a = Answer{Blocked: "the launcher of another Pod answers"} },
 	} {
 		w := healthy(3).noQuorum().wiped("b", "c").cluster(func(c *Cluster) { c.Survive, c.QuorumLostSince = true, old }).answer("c", doubt).answer("b", doubt)
-		d := Plan(w.seen())
+		d := decided(w.seen())
 		if _, chosen := d.Action.(RecordSurvivor); chosen || d.Reason == "QuorumLost" || d.Status.QuorumLostSince != nil {
 			t.Errorf("launchers %s: %T %s: %s", name, d.Action, d.Reason, d.Message)
 		}
@@ -195,12 +195,12 @@ func TestDoubtfulHolder(t *testing.T) {
 		answer Answer
 		says   string
 	}{
-		"of no identity":       {Answer{Waiting: true, Waited: emptyFor}, "does not say whose launcher it is"},
+		"of no identity":       {Answer{Waiting: true, Waited: emptyFor}, "is of an earlier release that does not identify itself"},
 		"that has looked once": {Answer{Waiting: true, Identified: true, Waited: time.Second}, "finds no data; the disk counts as empty after 3s"},
 		"of another Pod":       {Answer{Blocked: "the launcher of another Pod answers"}, "the launcher of another Pod answers"},
 	} {
 		w := lost().add("c", Voter, c.answer)
-		d := Plan(w.seen())
+		d := decided(w.seen())
 		if _, chosen := d.Action.(RecordSurvivor); chosen || !strings.Contains(d.Message, c.says) {
 			t.Errorf("a launcher %s: %T %s: %s", name, d.Action, d.Reason, d.Message)
 		}
@@ -230,7 +230,7 @@ func TestLossReport(t *testing.T) {
 				return w
 			}(),
 			words: []string{
-				"left: nobody that answers", "EtcdBackup nightly has stored revision 55 at 2026-10-01T12:00:00Z",
+				"left: no member that answers", "EtcdBackup nightly has stored revision 55 at 2026-10-01T12:00:00Z",
 				`{"apiVersion":"etcd.database.coreos.com/v1beta2","kind":"EtcdRestore","metadata":{"name":"x-00000000"},"spec":{"backupRef":{"name":"nightly"},"etcdCluster":{"name":"x"},"target":"InPlace"}}`,
 			},
 		},
@@ -242,7 +242,7 @@ func TestLossReport(t *testing.T) {
 	}
 	for name, r := range rows {
 		t.Run(name, func(t *testing.T) {
-			d := Plan(r.seen.seen())
+			d := decided(r.seen.seen())
 			if d.Reason != "QuorumLost" || d.Status.QuorumLostSince == nil {
 				t.Fatalf("it says %s since %v, want QuorumLost", d.Reason, d.Status.QuorumLostSince)
 			}
@@ -258,5 +258,49 @@ func TestLossReport(t *testing.T) {
 				}
 			}
 		})
+	}
+}
+
+// Where the seed finds no place, a Pod whose volume is empty stays, since without it nobody
+// could tell that: the message says what a person can delete.
+func TestSeedFindsNoPlace(t *testing.T) {
+	stuck := func(change func(*world)) *world {
+		w := reseeding().add("n1", Seed, Answer{}).pod("n1", unschedulable).pod("n1", func(p *Pod) { p.Reseed, p.Created = "fresh-token", now })
+		change(w)
+		return w
+	}
+	claimed := func(w *world, name string) {
+		w.pod(name, func(p *Pod) { p.Persistent = true }).claim(name)
+	}
+	for name, tc := range map[string]struct {
+		reason, says string
+		change       func(*world)
+		deletes      string
+	}{
+		"beside a new member without a volume": {
+			reason: "nothing is lost with it", deletes: "j",
+			change: func(w *world) { w.joiner("j") },
+		},
+		"beside a new member with a volume": {
+			reason: "its volume would be left, and cast a doubt on the loss", says: "add a node, or delete Pod j and its PVC, which never held data",
+			change: func(w *world) { w.joiner("j"); claimed(w, "j") },
+		},
+		"beside a member whose volume is empty": {
+			reason: "that it is empty is what the loss is told by", says: "delete Pod c and its PVC, which is empty, if that member's data cannot be brought back",
+			change: func(w *world) { w.add("c", Survivor, empty(1)); claimed(w, "c") },
+		},
+		"beside both": {
+			reason: "what never held data goes first", says: "delete Pod j and its PVC, which never held data",
+			change: func(w *world) { w.add("c", Survivor, empty(1)); claimed(w, "c"); w.joiner("j"); claimed(w, "j") },
+		},
+		"beside nobody": {reason: "survivors stay", says: "add a node, or make room on one", change: func(*world) {}},
+	} {
+		d := decided(stuck(tc.change).seen())
+		if del, ok := d.Action.(DeletePod); ok != (tc.deletes != "") || del.Name != tc.deletes {
+			t.Errorf("%s: %T %+v (%s: %s), want to delete %q: %s", name, d.Action, d.Action, d.Reason, d.Message, tc.deletes, tc.reason)
+		}
+		if c := conditionOf(d.Status, v1beta2.ConditionDegraded); tc.says != "" && !strings.Contains(c.Message, tc.says) {
+			t.Errorf("%s: Degraded says %s, want %q: %s", name, c.Message, tc.says, tc.reason)
+		}
 	}
 }

@@ -11,9 +11,6 @@ import (
 // member's Pod is deleted and made again on it, one at a time, followers first, and only
 // while all is well (see restart.go); without, the member is replaced (see move.go).
 
-// updatingMembers is the reason of all that is done for it.
-const updatingMembers = "UpdatingMembers"
-
 // stale reports whether a Pod was made under another template than that of the spec. One
 // that does not tell its template is taken to be as it should.
 func (v *view) stale(p *Pod) bool { return p.Template != "" && p.Template != v.Cluster.Template }
@@ -32,7 +29,7 @@ func (v *view) updating() bool {
 func (v *view) wasUpdating() bool {
 	for _, c := range v.Cluster.LastStatus.Conditions {
 		if c.Type == v1beta2.ConditionProgressing {
-			return c.Reason == updatingMembers
+			return c.Reason == v1beta2.ClusterReasonUpdatingMembers
 		}
 	}
 	return false
@@ -51,7 +48,7 @@ func (v *view) updated() string {
 
 // onTheWay is what is said while members get Pods as the spec says.
 func (v *view) onTheWay(what string) string {
-	return fmt.Sprintf("%s members have the Pod that the spec asks for; %s", v.updated(), what)
+	return fmt.Sprintf("%s members are up to date; %s", v.updated(), what)
 }
 
 // remakeBroken deletes a Pod that can't run, or can't be placed, if it was made under
@@ -64,7 +61,7 @@ func remakeBroken(v *view) *step {
 		if p.Role == Joiner || !v.stale(p) || !v.onVolume(p) || p.Finished || !p.DeletingSince.IsZero() || v.stuck(p) == "" {
 			continue
 		}
-		return do(DeletePod{Name: p.Name, UID: p.UID}, updatingMembers, v.onTheWay(fmt.Sprintf("Pod %s, which does not run (%s), is made again", p.Name, v.stuck(p))))
+		return do(DeletePod{Name: p.Name, UID: p.UID}, v1beta2.ClusterReasonUpdatingMembers, v.onTheWay(fmt.Sprintf("recreating Pod %s, which does not run (%s)", p.Name, v.stuck(p))))
 	}
 	return nil
 }
@@ -91,7 +88,7 @@ func welcomeUpdated(v *view) *step {
 		if p == nil || p.Role != Returning || !v.healthy[m.ID] || v.stale(p) || p.Template == "" {
 			continue
 		}
-		return do(SetRoles{[]PodRole{{p.Name, p.UID, Voter}}}, "MemberUpdated", fmt.Sprintf("member %s runs in a Pod as the spec says: %s", m.Name, v.updated()))
+		return do(SetRoles{[]PodRole{{p.Name, p.UID, Voter}}}, v1beta2.ClusterReasonMemberUpdated, fmt.Sprintf("member %s runs in an updated Pod (%s members)", m.Name, v.updated())).announced()
 	}
 	return nil
 }
@@ -106,7 +103,7 @@ func awaitUpdate(v *view) *step {
 		if v.healthy[m.ID] || p == nil || (p.Role != Returning && p.DeletingSince.IsZero()) {
 			continue
 		}
-		return wait(v.patience(p), updatingMembers, v.onTheWay(fmt.Sprintf("waiting for member %s: %s%s", m.Name, v.whyUnhealthy(m), v.setBack(p))))
+		return wait(v.patience(p), v1beta2.ClusterReasonUpdatingMembers, v.onTheWay(fmt.Sprintf("waiting for member %s: %s%s", m.Name, v.whyUnhealthy(m), v.setBack(p))))
 	}
 	return nil
 }
@@ -116,5 +113,5 @@ func (v *view) setBack(p *Pod) string {
 	if v.stale(p) || v.stuck(p) == "" {
 		return ""
 	}
-	return "; if this is for the last edit of spec.pod or spec.etcd, set it back: the Pod is made again"
+	return "; if the last edit of spec.pod or spec.etcd caused this, revert it, and the Pod is recreated"
 }

@@ -59,13 +59,13 @@ func TestPodsAreMadeAgainOneAtATime(t *testing.T) {
 			reason: "S6", seen: reshaped().aside("b").deleting("b"), because: "UpdatingMembers",
 		},
 		"and made again": {
-			reason: "S7: its data is on its volume", seen: reshaped().gone("b").saidLast(updatingMembers), do: returning("b"), because: "UpdatingMembers",
+			reason: "S7: its data is on its volume", seen: reshaped().gone("b").saidLast(v1beta2.ClusterReasonUpdatingMembers), do: returning("b"), because: "UpdatingMembers",
 		},
 		"it is told when it is back": {
 			reason: "one event per member", seen: reshaped().shaped("b").role("b", Returning), do: setRole("b", Voter), because: "MemberUpdated",
 		},
 		"the last one too": {
-			reason: "one event per member", seen: reshaped().shaped("a", "b", "c").role("a", Returning).saidLast(updatingMembers), do: setRole("a", Voter), because: "MemberUpdated",
+			reason: "one event per member", seen: reshaped().shaped("a", "b", "c").role("a", Returning).saidLast(v1beta2.ClusterReasonUpdatingMembers), do: setRole("a", Voter), because: "MemberUpdated",
 		},
 		"a Pod that came back for another reason is not": {
 			reason: "nothing was updated", seen: reshaped().shaped("a", "b", "c").role("a", Returning), do: setRole("a", Voter), because: "SettingRoles",
@@ -75,20 +75,20 @@ func TestPodsAreMadeAgainOneAtATime(t *testing.T) {
 		},
 		"the next follower":  {reason: "all is well again", seen: reshaped().shaped("b"), do: setRole("c", Restarting), because: "UpdatingMembers"},
 		"the leader last":    {reason: "S8", seen: last(), do: setRole("a", Restarting), because: "UpdatingMembers"},
-		"it hands over":      {reason: "S8", seen: last().aside("a"), do: moveLeader("a", "b"), because: "MovingLeader"},
+		"it hands over":      {reason: "S8", seen: last().aside("a"), do: moveLeader("a", "b"), because: "TransferringLeadership"},
 		"and goes after":     {reason: "S8", seen: last().aside("a").leader("b"), do: remake("a"), because: "UpdatingMembers"},
 		"an only member too": {reason: "there is no other way", seen: healthy(1).volumes().reshape().aside("a"), do: remake("a"), because: "UpdatingMembers"},
 		"its quorum is waited for": {
-			reason: "it is the only member", seen: healthy(1).volumes().reshape().aside("a").deleting("a").silent("a").saidLast(updatingMembers), because: "UpdatingMembers",
+			reason: "it is the only member", seen: healthy(1).volumes().reshape().aside("a").deleting("a").silent("a").saidLast(v1beta2.ClusterReasonUpdatingMembers), because: "UpdatingMembers",
 		},
 
 		"not while another is not healthy":      {reason: "S6", seen: reshaped().silent("c"), because: "WaitingForMember"},
 		"not while a node is not ready":         {reason: "S6", seen: reshaped().pod("c", func(p *Pod) { p.NodeLostSince = now }), because: "UpdatingMembers"},
-		"not while it has no volume":            {reason: "S7", seen: reshaped().noClaim("b").shaped("a", "c"), because: "AsDesired"},
+		"not while it has no volume":            {reason: "S7", seen: reshaped().noClaim("b").shaped("a", "c"), because: "UpToDate"},
 		"not where it might find no place":      {reason: "a cordoned node takes no Pod: its member is moved", seen: last().pod("a", cordoned), do: create(joiners(1)...), because: "CreatingMembers"},
 		"set back before anything was done":     {reason: "it serves on", seen: last().shaped("a").aside("a"), do: setRole("a", Voter), because: "MemberUpgraded"},
 		"set back half-way":                     {reason: "those that were changed go back", seen: reshaped().cluster(func(c *Cluster) { c.Template = "old" }).pod("b", func(p *Pod) { p.Template = "new" }), do: setRole("b", Restarting), because: "UpdatingMembers"},
-		"a Pod that does not tell":              {reason: "it was made before there were templates", seen: reshaped().pod("b", func(p *Pod) { p.Template = "" }).shaped("a", "c"), because: "AsDesired"},
+		"a Pod that does not tell":              {reason: "it was made before there were templates", seen: reshaped().pod("b", func(p *Pod) { p.Template = "" }).shaped("a", "c"), because: "UpToDate"},
 		"another version is wanted too":         {reason: "one after the other", seen: reshaped().wants("3.7.3"), do: setRole("b", Restarting), because: "UpdatingMembers"},
 		"while members move to another version": {reason: "that comes first", seen: upgrading("3.7.3").volumes().reshape().aside("b"), do: changeImage("b", "3.7.3"), because: "UpgradingMember"},
 		"another repository goes along": {
@@ -126,8 +126,8 @@ func TestTemplatesUnderWhichNothingRuns(t *testing.T) {
 			seen: begun(1).add("a", Seed, Answer{}).reshape().pod("a", unschedulable), do: exactly(RecordBootstrap{Bootstrap{Member: "n1", Token: "fresh-token"}, theVersion}),
 		},
 	}.run(t)
-	if d := Plan(place().seen()); !strings.Contains(d.Message, "0 of 3 members have the Pod that the spec asks for; waiting for member b: its Pod can't be scheduled: 0/3 nodes") ||
-		!strings.Contains(d.Message, "set it back") {
+	if d := decided(place().seen()); !strings.Contains(d.Message, "0 of 3 members are up to date; waiting for member b: its Pod is unschedulable: 0/3 nodes") ||
+		!strings.Contains(d.Message, "revert it") {
 		t.Errorf("it is said: %s; want how far it is, which member, why, and what to do", d.Message)
 	}
 }
@@ -140,7 +140,7 @@ func TestConditionsOfUpdates(t *testing.T) {
 		"there is one more":         healthy(4).size(3).reshape().shaped("a", "b", "d").pod("d", func(p *Pod) { p.ReadySince = now.Add(-time.Second) }),
 	} {
 		for _, want := range []string{"Progressing=True UpdatingMembers", "Upgrading=False AtVersion", "Scaling=False AtSize", "Recovering=False NothingToRecover", "Degraded=False AllHealthy"} {
-			if got := said(Plan(w.seen()).Status); !strings.Contains(strings.Join(got, "\n"), want) {
+			if got := said(decided(w.seen()).Status); !strings.Contains(strings.Join(got, "\n"), want) {
 				t.Errorf("%s: it is said %q, want %s", name, got, want)
 			}
 		}

@@ -3,6 +3,8 @@ package plan
 import (
 	"fmt"
 	"time"
+
+	"github.com/etcd-operators/etcd-operators/api/v1beta2"
 )
 
 // The rules of this file clear away what is no member's, and wait for the rest.
@@ -34,7 +36,7 @@ func deleteLeftoverPods(v *view) *step {
 		if v.isMember(p.Name) || !p.DeletingSince.IsZero() || (v.isCandidate(p) && !needless[p.Name]) || v.isKept(p) {
 			continue
 		}
-		step := do(DeletePod{p.Name, p.UID, v.list}, "DeletingPod", fmt.Sprintf("Pod %s is no member's and is deleted", p.Name))
+		step := do(DeletePod{p.Name, p.UID, v.list}, v1beta2.ClusterReasonDeletingPod, fmt.Sprintf("deleting orphaned Pod %s", p.Name)).unannounced()
 		if !v.isHeldBack(RejectedAction(step.action)) {
 			return step
 		}
@@ -56,7 +58,7 @@ func deleteLeftoverClaims(v *view) *step {
 		if c.Name == v.unusedName() && v.missing() > len(v.candidates()) {
 			continue // its Pod is tried again
 		}
-		step := do(DeleteClaim{c.Name, c.UID, v.list}, "DeletingVolume", fmt.Sprintf("the volume of %s is no member's and is deleted", c.Name))
+		step := do(DeleteClaim{c.Name, c.UID, v.list}, v1beta2.ClusterReasonDeletingVolume, fmt.Sprintf("deleting orphaned PVC %s", c.Name))
 		if !v.isHeldBack(RejectedAction(step.action)) {
 			return step
 		}
@@ -68,7 +70,7 @@ func deleteLeftoverClaims(v *view) *step {
 func awaitReplacement(v *view) *step {
 	for _, m := range v.voters {
 		if why := v.loss(m); why != "" && v.mayRemove(m) {
-			return wait(v.joinersPatience(), "ReplacingDeadMember", fmt.Sprintf("member %s is lost (%s); %s", m.Name, why, v.joinersProgress()))
+			return wait(v.joinersPatience(), v1beta2.ClusterReasonReplacingDeadMember, fmt.Sprintf("replacing lost member %s (%s): %s", m.Name, why, v.joinersProgress())).explains(v1beta2.ConditionRecovering)
 		}
 	}
 	return nil
@@ -77,25 +79,25 @@ func awaitReplacement(v *view) *step {
 // awaitMembers waits while a quorum serves but not everyone is there yet.
 func awaitMembers(v *view) *step {
 	if v.missing() > 0 && len(v.candidates()) > 0 && !v.extra() {
-		return wait(v.joinersPatience(), "AddingMember", v.joinersProgress())
+		return wait(v.joinersPatience(), v1beta2.ClusterReasonAddingMember, v.joinersProgress())
 	}
 	for _, m := range v.list {
 		p := v.pods[m.Name]
 		switch {
 		case m.leftAlone() && p == nil: // see awaitUnmanaged
 		case !v.healthy[m.ID] && p != nil:
-			return wait(v.patience(p), "WaitingForMember", m.Name+": "+v.whyUnhealthy(m))
+			return wait(v.patience(p), v1beta2.ClusterReasonWaitingForMember, m.Name+": "+v.whyUnhealthy(m))
 		case !v.healthy[m.ID]:
-			return wait(shortly, "WaitingForMember", m.Name+": "+v.whyUnhealthy(m))
+			return wait(shortly, v1beta2.ClusterReasonWaitingForMember, m.Name+": "+v.whyUnhealthy(m))
 		}
 	}
 	if !v.settled {
-		return wait(soon, "WaitingForMember", "waiting for the last membership change to settle")
+		return wait(soon, v1beta2.ClusterReasonWaitingForMember, "waiting for the last membership change to settle")
 	}
 	for i := range v.Pods {
 		p := &v.Pods[i]
 		if comes := v.extra() && v.isCandidate(p); !comes && !v.isMember(p.Name) { // see awaitMove
-			return wait(idle, "DeletingPod", fmt.Sprintf("Pod %s is being deleted", p.Name))
+			return wait(idle, v1beta2.ClusterReasonDeletingPod, fmt.Sprintf("Pod %s is being deleted", p.Name))
 		}
 	}
 	return nil
@@ -103,7 +105,7 @@ func awaitMembers(v *view) *step {
 
 // rest says that all is as it should be.
 func rest(v *view) *step {
-	return wait(v.untilMaintenance(), "AsDesired", fmt.Sprintf("%d of %d members are healthy", len(v.healthy), v.Cluster.Size))
+	return wait(v.untilMaintenance(), v1beta2.ClusterReasonUpToDate, fmt.Sprintf("%d of %d members are healthy", len(v.healthy), v.Cluster.Size)).as(UpToDate)
 }
 
 // canAnyJoin reports whether a replacement waits.
@@ -133,10 +135,10 @@ func (v *view) joinersProgress() string {
 		}
 	}
 	for _, p := range v.candidates() {
-		return fmt.Sprintf("Pod %s waits until etcd accepts another member", p.Name)
+		return fmt.Sprintf("waiting for etcd to accept another member: Pod %s is ready to join", p.Name)
 	}
 	if v.missing() > 0 && v.joinersHeldBack() != nil {
 		return v.rejections()
 	}
-	return "waiting for a Pod to replace it"
+	return "waiting for a replacement Pod"
 }

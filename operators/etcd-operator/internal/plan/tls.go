@@ -18,9 +18,10 @@ type TLS struct {
 	Rotation v1beta2.CARotation
 	// NotAfter is when the first of the certificates ends; zero if none is known.
 	NotAfter time.Time
-	// Reason is one of the Certificates constants, and Message says what is wrong with
-	// which certificate, and what to do; both are empty if all is well.
-	Reason, Message string
+	// Problem is what is wrong with them, and Message says what is wrong with which
+	// certificate, and what to do; both are empty if they are valid.
+	Problem CertificateProblem
+	Message string
 	// Again is how soon to look at them again, since no watch tells of what is waited for;
 	// 0 if nothing is.
 	Again time.Duration
@@ -29,12 +30,16 @@ type TLS struct {
 	Blind bool
 }
 
-// What may be wrong with certificates.
+// CertificateProblem is what is wrong with certificates. As a string it is the reason of the
+// conditions that report it.
+type CertificateProblem string
+
+// The problems with certificates.
 const (
-	// CertificatesMissing: a Secret, or a key of it, is not there.
-	CertificatesMissing = "CertificatesMissing"
+	// CertificatesMissing: a Secret, or a key of it, does not exist.
+	CertificatesMissing CertificateProblem = v1beta2.ClusterReasonCertificatesMissing
 	// CertificatesInvalid: a certificate would not be accepted.
-	CertificatesInvalid = "CertificatesInvalid"
+	CertificatesInvalid CertificateProblem = v1beta2.ClusterReasonCertificatesInvalid
 	// CertificatesPending: they are being issued.
-	CertificatesPending = "CertificatesPending"
+	CertificatesPending CertificateProblem = v1beta2.ClusterReasonCertificatesPending
 )

@@ -42,10 +42,10 @@ func (v *view) whoIsLeftAlone() string {
 			if m.Learner {
 				kind = "learner"
 			}
-			said = append(said, fmt.Sprintf("member %s (%s %016x, peer URL %s) was not made by the operator and is not touched; to remove it: etcdctl member remove %016x",
+			said = append(said, fmt.Sprintf("member %s (%s %016x, peer URL %s) was not created by the operator and is not touched; to remove it: etcdctl member remove %016x",
 				m.Name, kind, m.ID, m.At, m.ID))
 		case m.At != "":
-			said = append(said, fmt.Sprintf("member %s has the peer URL %s, which is not the operator's, and is not removed or replaced; to undo it: etcdctl member update %016x --peer-urls=%s",
+			said = append(said, fmt.Sprintf("member %s has the peer URL %s, which the operator did not set, and is neither removed nor replaced; to undo the change: etcdctl member update %016x --peer-urls=%s",
 				m.Name, m.At, m.ID, fmt.Sprintf(v.Cluster.PeerURLFormat, m.Name)))
 		}
 	}
@@ -59,7 +59,7 @@ func awaitUnmanaged(v *view) *step {
 	if said == "" {
 		return nil
 	}
-	return wait(idle, v1beta2.ReasonUnmanagedMembers, said)
+	return wait(idle, v1beta2.ClusterReasonUnmanagedMembers, said).as(AwaitsUser)
 }
 
 // unmanaged is the condition UnmanagedMembers; nil if there are none.
@@ -68,6 +68,6 @@ func (v *view) unmanaged() *metav1.Condition {
 	if said == "" {
 		return nil
 	}
-	c := v.condition(v1beta2.ConditionUnmanagedMembers, true, v1beta2.ReasonUnmanagedMembers, said)
+	c := v.condition(v1beta2.ConditionUnmanagedMembers, true, v1beta2.ClusterReasonUnmanagedMembers, said)
 	return &c
 }

@@ -27,7 +27,7 @@ func (w *world) elsewhere(name string) *world {
 
 // What a person adds or changes with etcdctl is left alone, and counts in each quorum (S9).
 func TestUnmanagedMembers(t *testing.T) {
-	const left = v1beta2.ReasonUnmanagedMembers
+	const left = v1beta2.ClusterReasonUnmanagedMembers
 	rows{
 		"a voter that a person has added, and that has not started, is not removed": {
 			reason: "its Pod is gone for the operator, which never was one", seen: healthy(3).foreign("z", false, false), because: left,
@@ -107,7 +107,7 @@ func TestUnmanagedMembersAreReported(t *testing.T) {
 		"changed": {healthy(3).elsewhere("b"), []string{"member b", fmt.Sprintf("etcdctl member update %016x --peer-urls=http://b.x.ns.svc:2380", id("b"))}, "3/3"},
 	} {
 		t.Run(name, func(t *testing.T) {
-			d := Plan(tc.seen.cluster(format).seen())
+			d := decided(tc.seen.cluster(format).seen())
 			said := ""
 			for _, c := range d.Status.Conditions {
 				if c.Type == v1beta2.ConditionUnmanagedMembers {
@@ -119,7 +119,7 @@ func TestUnmanagedMembersAreReported(t *testing.T) {
 					t.Errorf("the condition is %q, want it to say %q", said, word)
 				}
 			}
-			if d.Status.ReadyMembers != tc.ready || !Blocked(d.Reason) || d.HandsOff || d.Again < time.Minute {
+			if d.Status.ReadyMembers != tc.ready || !d.Outcome.AwaitsUser() || d.HandsOff || d.Again < time.Minute {
 				t.Errorf("%s ready, reason %s, again in %s, hands off %t", d.Status.ReadyMembers, d.Reason, d.Again, d.HandsOff)
 			}
 			n := 0
@@ -137,7 +137,7 @@ func TestUnmanagedMembersAreReported(t *testing.T) {
 // of it: no majority counts as lost by it.
 func TestAForeignVoterIsNotLost(t *testing.T) {
 	w := healthy(2).foreign("z", false, true)
-	last := Plan(w.seen()).Status
+	last := decided(w.seen()).Status
 	o := w.dead("b").lastStatus(last).silent("a").seen()
 	if v := newView(o); v.quorumLost() != "" || len(v.knownVoters()) != 3 {
 		t.Errorf("the loss of %d voters is %q, want none of 3: one is lost", len(v.knownVoters()), v.quorumLost())

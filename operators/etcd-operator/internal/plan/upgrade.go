@@ -4,6 +4,8 @@ import (
 	"cmp"
 	"fmt"
 	"slices"
+
+	"github.com/etcd-operators/etcd-operators/api/v1beta2"
 )
 
 // The rules of this file say which version members move to (S10). It is latched in the
@@ -101,11 +103,11 @@ func takes(cluster version, s string) bool {
 func turnVersion(v *view) *step {
 	c := &v.Cluster
 	if v.halfDown() && v.hasQuorum() && v.awaitsMember() {
-		return do(RecordVersion{c.Version, c.Version, v.turnIndex(), c.UpgradeSize}, "UpgradeTurned",
-			fmt.Sprintf("members move back to etcd %s, and down again later: a member is to join, and etcd takes none on the way down", c.Version))
+		return do(RecordVersion{c.Version, c.Version, v.turnIndex(), c.UpgradeSize}, v1beta2.ClusterReasonUpgradeRedirected,
+			fmt.Sprintf("downgrade paused so that a member can join: members return to etcd %s; it resumes afterwards", c.Version))
 	}
 	if risen := v.risen(); risen != "" {
-		return do(RecordVersion{Current: risen, Index: v.applied}, "UpgradeFinished", fmt.Sprintf("all members run etcd %s or later, and etcd's cluster version is that", risen))
+		return do(RecordVersion{Current: risen, Index: v.applied}, v1beta2.ClusterReasonUpgradeFinished, fmt.Sprintf("all members run etcd %s or later, and etcd has raised its cluster version to it", risen))
 	}
 	if c.Target == "" || !supported(c.Version) {
 		return nil
@@ -114,7 +116,7 @@ func turnVersion(v *view) *step {
 	if refusal != "" || next == c.Target || !v.mayTurn(next) {
 		return nil // see refuseVersion
 	}
-	return do(RecordVersion{c.Version, next, v.turnIndex(), c.UpgradeSize}, "UpgradeTurned", fmt.Sprintf("members move to etcd %s, and not to %s any more", next, c.Target))
+	return do(RecordVersion{c.Version, next, v.turnIndex(), c.UpgradeSize}, v1beta2.ClusterReasonUpgradeRedirected, fmt.Sprintf("members move to etcd %s instead of %s", next, c.Target))
 }
 
 // turnIndex is VersionIndex for members that turn: from now on if some of them may have
@@ -192,13 +194,13 @@ func beginVersion(v *view) *step {
 		return nil
 	}
 	if why := v.unrest(nil); why != "" {
-		return wait(v.unrestPatience(), "Upgrading", "the version changes when all is well: "+why)
+		return wait(v.unrestPatience(), v1beta2.ClusterReasonUpgradePending, fmt.Sprintf("waiting to upgrade from etcd %s to %s: %s", c.Version, next, why)).explains(v1beta2.ConditionUpgrading)
 	}
 	if len(v.alarms) > 0 {
-		return wait(shortly, "Upgrading", "the version changes when no alarm is raised: "+v.alarmText())
+		return wait(shortly, v1beta2.ClusterReasonUpgradePending, fmt.Sprintf("waiting to upgrade from etcd %s to %s: alarms are raised: %s", c.Version, next, v.alarmText())).explains(v1beta2.ConditionUpgrading)
 	}
 	if parseVersion(next).compareMinor(parseVersion(c.Version)) != 0 && v.clusterVersion().compareMinor(parseVersion(c.Version)) != 0 {
-		return wait(shortly, "Upgrading", "waiting for etcd's cluster version to be that of "+c.Version)
+		return wait(shortly, v1beta2.ClusterReasonUpgradePending, "waiting for etcd to raise its cluster version to that of "+c.Version).explains(v1beta2.ConditionUpgrading)
 	}
 	if index := v.oldLog(next); index > 0 {
 		return v.leaveOldLog(next, index)
@@ -207,7 +209,13 @@ func beginVersion(v *view) *step {
 	if parseVersion(next).minor == 7 {
 		index = 0 // what there was of etcd 3.5 is left behind
 	}
-	return do(RecordVersion{c.Version, next, index, c.Size}, "UpgradeStarted", fmt.Sprintf("members move from etcd %s to %s, one at a time", c.Version, next))
+	return do(RecordVersion{c.Version, next, index, c.Size}, v1beta2.ClusterReasonUpgradeStarted, fmt.Sprintf("members move from etcd %s to %s, one at a time", c.Version, next))
+}
+
+// startsUpgrade reports whether a step latches the version to move to.
+func (v *view) startsUpgrade(s *step) bool {
+	record, ok := s.action.(RecordVersion)
+	return ok && v.Cluster.Target == "" && record.Target != ""
 }
 
 // finishVersion records the version that all members have come to, once etcd itself
@@ -218,13 +226,13 @@ func finishVersion(v *view) *step {
 		return nil
 	}
 	if why := v.unrest(nil); why != "" {
-		return wait(v.unrestPatience(), "Upgrading", why)
+		return wait(v.unrestPatience(), v1beta2.ClusterReasonUpgrading, fmt.Sprintf("waiting to complete the move to etcd %s: %s", c.Target, why))
 	}
 	if told := v.clusterVersion(); told.compareMinor(parseVersion(c.Target)) != 0 {
-		return wait(soon, "Upgrading", fmt.Sprintf("all members run etcd %s; waiting for etcd's cluster version, which is %s", c.Target, told))
+		return wait(soon, v1beta2.ClusterReasonUpgrading, fmt.Sprintf("all members run etcd %s; waiting for etcd to change its cluster version, which is %s", c.Target, told))
 	}
 	if to := v.downgrade(); to != (version{}) {
-		return wait(soon, "Upgrading", fmt.Sprintf("all members run etcd %s; waiting for etcd to end its downgrade to %s", c.Target, to))
+		return wait(soon, v1beta2.ClusterReasonUpgrading, fmt.Sprintf("all members run etcd %s; waiting for etcd to end its downgrade to %s", c.Target, to))
 	}
 	index := c.VersionIndex
 	switch by := parseVersion(c.Target).compareMinor(parseVersion(c.Version)); {
@@ -233,7 +241,7 @@ func finishVersion(v *view) *step {
 	case by < 0:
 		index = 0 // what a later minor has run on holds nothing that could stop it another time
 	}
-	return do(RecordVersion{Current: c.Target, Index: index}, "UpgradeFinished", "all members run etcd "+c.Target)
+	return do(RecordVersion{Current: c.Target, Index: index}, v1beta2.ClusterReasonUpgradeFinished, "all members run etcd "+c.Target)
 }
 
 // changesVersion reports whether members move to another version, or are about to.
@@ -246,7 +254,7 @@ func (v *view) changesVersion() bool {
 // refuseVersion says why a version that is wanted is not gone to.
 func refuseVersion(v *view) *step {
 	if why := v.refusal(); why != "" {
-		return wait(idle, "VersionRefused", why)
+		return wait(idle, v1beta2.ClusterReasonVersionRefused, why).as(AwaitsUser)
 	}
 	return nil
 }
@@ -260,7 +268,7 @@ func (v *view) refusal() string {
 		next, why = v.nextTurn()
 	}
 	if why == "" && c.Target != "" && next != c.Target && !v.mayTurn(next) {
-		return fmt.Sprintf("members may not go back to etcd %s, since etcd's cluster version may be that of %s already: set spec.version to %s", next, c.Target, c.Target)
+		return fmt.Sprintf("cannot roll back to etcd %s: etcd's cluster version may already be that of %s; set spec.version to %s", next, c.Target, c.Target)
 	}
 	return why
 }

@@ -112,10 +112,10 @@ func TestVersionsAreRecorded(t *testing.T) {
 		},
 		"not while a member is not healthy": {reason: "S10", seen: healthy(3).silent("c").wants("3.7.3"), because: "WaitingForMember"},
 		"not while a Pod is not ready": {
-			reason: "S10", seen: healthy(3).pod("c", func(p *Pod) { p.UnreadySince = now }).wants("3.7.3"), because: "Upgrading",
+			reason: "S10", seen: healthy(3).pod("c", func(p *Pod) { p.UnreadySince = now }).wants("3.7.3"), because: "UpgradePending",
 		},
 		"not while etcd's cluster version is another": {
-			reason: "S10: a rise that is under way comes first", seen: healthy(3).clusterVersion("3.5.0").wants("3.7.3"), because: "Upgrading",
+			reason: "S10: a rise that is under way comes first", seen: healthy(3).clusterVersion("3.5.0").wants("3.7.3"), because: "UpgradePending",
 		},
 		"all run it": {
 			reason: "and etcd says so", seen: upgrading("3.7.3").runs("a", "3.7.3").runs("b", "3.7.3").runs("c", "3.7.3").clusterVersion("3.7.0"),
@@ -133,22 +133,22 @@ func TestVersionsAreRecorded(t *testing.T) {
 			do: exactly(RecordVersion{theVersion, "3.7.3", 0, 3}), because: "UpgradeStarted",
 		},
 		"set to another patch half-way": {
-			reason: "the new wish counts", seen: upgrading("3.7.3").runs("b", "3.7.3").wants("3.7.4"), do: record(theVersion, "3.7.4"), because: "UpgradeTurned",
+			reason: "the new wish counts", seen: upgrading("3.7.3").runs("b", "3.7.3").wants("3.7.4"), do: record(theVersion, "3.7.4"), because: "UpgradeRedirected",
 		},
 		"set to the next minor half-way to a patch": {
 			reason: "S10: a minor is gone to when all is well", seen: healthy(3).wants("3.7.3").cluster(func(c *Cluster) { c.Target, c.UpgradeSize = "3.6.99", 3 }).runs("b", "3.6.99"),
-			do: record(theVersion, theVersion), because: "UpgradeTurned",
+			do: record(theVersion, theVersion), because: "UpgradeRedirected",
 		},
 		"set back half-way": {
-			reason: "a and c hold etcd's cluster version back", seen: upgrading("3.7.3").runs("b", "3.7.3").wants(theVersion), do: record(theVersion, theVersion), because: "UpgradeTurned",
+			reason: "a and c hold etcd's cluster version back", seen: upgrading("3.7.3").runs("b", "3.7.3").wants(theVersion), do: record(theVersion, theVersion), because: "UpgradeRedirected",
 		},
 		"set back while the last one is being restarted": {
 			reason: "it has not run the new one yet", seen: upgrading("3.7.3").runs("a", "3.7.3").runs("b", "3.7.3").restarting("c", "3.7.3").silent("c").wants(theVersion),
-			do: record(theVersion, theVersion), because: "UpgradeTurned",
+			do: record(theVersion, theVersion), because: "UpgradeRedirected",
 		},
 		"set back without a quorum": {
 			reason: "nothing is done to a member by it", seen: upgrading("3.7.3").runs("b", "3.7.3").restarting("c", "3.7.3").silent("b", "c").noQuorum().wants(theVersion),
-			do: record(theVersion, theVersion), because: "UpgradeTurned",
+			do: record(theVersion, theVersion), because: "UpgradeRedirected",
 		},
 		"set back when nobody else holds the cluster version": {
 			reason: "S10: etcd raises it at any moment, and would not start", because: "UpgradingMember",
@@ -206,11 +206,11 @@ func TestMembersAreRestartedOneAtATime(t *testing.T) {
 		},
 		"the leader last": {reason: "S8", seen: last(), do: setRole("a", Restarting), because: "UpgradingMember"},
 		"the leader hands over": {
-			reason: "S8", seen: last().aside("a"), do: moveLeader("a", "b"), because: "MovingLeader",
+			reason: "S8", seen: last().aside("a"), do: moveLeader("a", "b"), because: "TransferringLeadership",
 		},
 		"to the one that has been ready the longest": {
 			reason: "most clients are with it", seen: last().aside("a").pod("b", func(p *Pod) { p.ReadySince = now.Add(-time.Minute) }),
-			do: moveLeader("a", "c"), because: "MovingLeader",
+			do: moveLeader("a", "c"), because: "TransferringLeadership",
 		},
 		"and is restarted as a follower": {
 			reason: "S8", seen: last().aside("a").leader("b"), do: changeImage("a", "3.7.3"), because: "UpgradingMember",
@@ -287,7 +287,7 @@ func TestImagesThatDoNotRun(t *testing.T) {
 	back := func(c *Cluster) { c.Target, c.WantedVersion = theVersion, theVersion }
 	rows{
 		"it stops there":   {reason: "S6", seen: stuck(), because: "UpgradingMember"},
-		"set back":         {reason: "the others hold the cluster version back", seen: stuck().wants(theVersion), do: record(theVersion, theVersion), because: "UpgradeTurned"},
+		"set back":         {reason: "the others hold the cluster version back", seen: stuck().wants(theVersion), do: record(theVersion, theVersion), because: "UpgradeRedirected"},
 		"and goes back":    {reason: "nothing runs there: no more is disturbed", seen: stuck().cluster(back), do: changeImage("c", theVersion), because: "RepairingImage"},
 		"without a quorum": {reason: "it is what brings it back", seen: stuck().cluster(back).silent("b").noQuorum(), do: changeImage("c", theVersion), because: "RepairingImage"},
 		"or to a good one": {reason: "the same", seen: stuck().cluster(func(c *Cluster) { c.Target, c.WantedVersion = "3.7.3", "3.7.3" }), do: changeImage("c", "3.7.3"), because: "RepairingImage"},

@@ -3,8 +3,8 @@ package plan
 import (
 	"cmp"
 	"fmt"
-	"strconv"
-	"strings"
+
+	"github.com/coreos/go-semver/semver"
 )
 
 const (
@@ -29,21 +29,11 @@ type version struct{ major, minor, patch int }
 // parseVersion reads "3.6.16"; a suffix such as "-rc.0" is passed over. What is no
 // version is the zero version.
 func parseVersion(s string) version {
-	s, _, _ = strings.Cut(s, "-")
-	s, _, _ = strings.Cut(s, "+")
-	parts := strings.Split(s, ".")
-	if len(parts) != 3 {
+	v, err := semver.NewVersion(s)
+	if err != nil {
 		return version{}
 	}
-	var n [3]int
-	for i, p := range parts {
-		x, err := strconv.Atoi(p)
-		if err != nil {
-			return version{}
-		}
-		n[i] = x
-	}
-	return version{n[0], n[1], n[2]}
+	return version{int(v.Major), int(v.Minor), int(v.Patch)}
 }
 
 // String is the minor, as etcd tells its cluster version.
@@ -91,14 +81,14 @@ func nextVersion(runs, wanted string) (next, refusal string) {
 	case wanted == runs:
 		return runs, ""
 	case !supported(runs):
-		return runs, fmt.Sprintf("the cluster runs etcd %q, from which no way to another version is known: set spec.version to that", runs)
+		return runs, fmt.Sprintf("no upgrade path from etcd %q, which the cluster runs; set spec.version to that", runs)
 	case !supported(wanted):
-		return runs, fmt.Sprintf("etcd %s is not run; set spec.version to %s or later, such as %s", wanted, oldestSupported, newestTested)
+		return runs, fmt.Sprintf("etcd %s is not supported; set spec.version to %s or later, such as %s", wanted, oldestSupported, newestTested)
 	case minors < 0:
 		return earlierMinor(a, b, runs, wanted)
 	case minors > 1:
 		first := cmp.Or(newestPatches[a.minor+1], fmt.Sprintf("%d.%d.x", a.major, a.minor+1))
-		return runs, fmt.Sprintf("etcd moves one minor at a time, and the cluster runs %s: set spec.version to %s first, and to %s when the cluster runs that", runs, first, wanted)
+		return runs, fmt.Sprintf("cannot upgrade more than one minor at a time: the cluster runs %s; set spec.version to %s first, then to %s", runs, first, wanted)
 	case minors == 1 && !a.atLeast(lastPatches[a.minor]):
 		return newestPatches[a.minor], ""
 	}

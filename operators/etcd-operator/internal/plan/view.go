@@ -249,21 +249,21 @@ func (v *view) loss(m Member) string {
 	case v.answer(m) != nil || p.Answer.Refused != "":
 		return ""
 	case v.nodeLost(p):
-		return "its node has been gone for " + v.Cluster.MemberTimeout.String()
+		return "its node has been unavailable for " + v.Cluster.MemberTimeout.String()
 	case v.unbacked(p):
-		return "its PersistentVolume is gone"
+		return "its PersistentVolume no longer exists"
 	case p.Node == "" && p.Unschedulable != "" && v.expired(p.Created):
-		return "its Pod can't be scheduled: " + p.Unschedulable
+		return "its Pod is unschedulable: " + p.Unschedulable
 	case !m.Started && v.unfit(p):
-		return fmt.Sprintf("it has etcd %s, which this cluster does not take", p.Version)
+		return fmt.Sprintf("it has etcd %s, which cannot join this cluster", p.Version)
 	case !m.Started && v.fewerLearners(p):
-		return fmt.Sprintf("it would allow %d learners, less than others do", p.Learners)
+		return fmt.Sprintf("it allows only %d learners, fewer than the others", p.Learners)
 	case m.Learner && v.stale(p) && v.stuck(p) != "" && (!m.Started || !v.onVolume(p)):
 		return fmt.Sprintf("it does not run (%s), and the spec asks for another Pod", v.stuck(p))
 	case m.Learner && p.Trouble != "" && v.expired(p.Created):
 		// Such as one that lost its disk after it had joined: the leader takes it to
 		// have more than it has, and it crashes for ever. It has no vote to lose.
-		return "it is a learner that never gets to run: " + p.Trouble
+		return "it is a learner that never became ready: " + p.Trouble
 	}
 	return ""
 }
@@ -297,7 +297,7 @@ func (p *Pod) isEmpty() bool {
 // continues a sentence about it.
 func (p *Pod) mayBeEmpty() string {
 	if !p.Answer.Identified {
-		return "its launcher finds no data, and does not say whose launcher it is, as those of an earlier release: if the data is lost, delete the Pod"
+		return "its launcher finds no data, but is of an earlier release that does not identify itself: if the data is lost, delete the Pod"
 	}
 	return fmt.Sprintf("its launcher finds no data; the disk counts as empty after %s", emptyFor)
 }

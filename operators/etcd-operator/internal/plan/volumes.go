@@ -34,9 +34,9 @@ func keepVolumes(v *view) *step {
 		return nil
 	}
 	if v.Cluster.Retain {
-		return do(KeepClaims{other, true, version}, "VolumesRetained", fmt.Sprintf("%d volumes stay when the EtcdCluster is deleted", len(other)))
+		return do(KeepClaims{other, true, version}, v1beta2.ClusterReasonRetentionEnabled, fmt.Sprintf("%d PVCs are kept when the EtcdCluster is deleted", len(other)))
 	}
-	return do(KeepClaims{Claims: other}, "VolumesOwned", fmt.Sprintf("%d volumes are deleted with the EtcdCluster", len(other)))
+	return do(KeepClaims{Claims: other}, v1beta2.ClusterReasonRetentionDisabled, fmt.Sprintf("%d PVCs are deleted with the EtcdCluster", len(other)))
 }
 
 // neededVersion is the version of an etcd that starts on what members have: the one that
@@ -57,8 +57,8 @@ func growVolume(v *view) *step {
 	if next == nil || v.growing() != nil || v.growthUnrest(next) != "" {
 		return nil
 	}
-	return do(GrowClaim{Name: next.Name, UID: next.UID, From: next.Requested, Size: v.Cluster.Storage}, "VolumeGrowing",
-		fmt.Sprintf("the volume of member %s grows from %s to %s", next.Name, bytes(next.Requested), bytes(v.Cluster.Storage)))
+	return do(GrowClaim{Name: next.Name, UID: next.UID, From: next.Requested, Size: v.Cluster.Storage}, v1beta2.ClusterReasonExpandingVolume,
+		fmt.Sprintf("expanding PVC %s from %s to %s", next.Name, bytes(next.Requested), bytes(v.Cluster.Storage)))
 }
 
 // nextToGrow is a member's claim that asks for less than is wanted, and may ask for more:
@@ -111,11 +111,11 @@ func (v *view) growthRefused(c *Claim) string {
 	case c.Requested >= v.Cluster.Storage:
 		return ""
 	case c.Expansion == ExpansionRefused && c.Class == "":
-		return fmt.Sprintf("the volume of %s has no storage class, and does not grow", c.Name)
+		return fmt.Sprintf("cannot expand PVC %s: it has no storage class", c.Name)
 	case c.Expansion == ExpansionRefused:
-		return fmt.Sprintf("the storage class %s does not allow volumes to grow", c.Class)
+		return fmt.Sprintf("cannot expand PVC %s: storage class %s has allowVolumeExpansion: false", c.Name, c.Class)
 	case c.RefusedSize == v.Cluster.Storage && v.Now.Sub(c.RefusedAt) < refusalAge:
-		return fmt.Sprintf("the volume of %s may not grow: %s", c.Name, c.Refusal)
+		return fmt.Sprintf("cannot expand PVC %s: %s", c.Name, c.Refusal)
 	}
 	return ""
 }
@@ -129,7 +129,7 @@ func (v *view) refusedGrowth() string {
 			continue
 		}
 		if why := v.growthRefused(c); why != "" {
-			return fmt.Sprintf("%s: use a class with allowVolumeExpansion, or restore a backup into a cluster with larger volumes; until then %s have %s, and only volumes that are made anew have %s",
+			return fmt.Sprintf("%s; use a class with allowVolumeExpansion: true, or restore a backup into a cluster with larger volumes; PVC %s keeps %s, and only new PVCs get %s",
 				why, c.Name, bytes(max(c.Capacity, c.Requested)), bytes(v.Cluster.Storage))
 		}
 	}
@@ -140,13 +140,13 @@ func (v *view) refusedGrowth() string {
 // one may; or it says why volumes do not grow although they are to.
 func awaitGrowth(v *view) *step {
 	if c := v.growing(); c != nil {
-		return wait(idle, "VolumeGrowing", fmt.Sprintf("waiting for the volume of %s to have %s%s", c.Name, bytes(c.Requested), pending(c)))
+		return wait(idle, v1beta2.ClusterReasonExpandingVolume, fmt.Sprintf("expanding PVC %s to %s%s", c.Name, bytes(c.Requested), pending(c)))
 	}
 	if next := v.nextToGrow(); next != nil {
-		return wait(v.unrestPatience(), "VolumeGrowing", fmt.Sprintf("the volume of %s grows when all is well: %s", next.Name, v.growthUnrest(next)))
+		return wait(v.unrestPatience(), v1beta2.ClusterReasonExpandingVolume, fmt.Sprintf("waiting to expand PVC %s: %s", next.Name, v.growthUnrest(next)))
 	}
 	if why := v.refusedGrowth(); why != "" {
-		return wait(idle, "GrowthRefused", why)
+		return wait(idle, v1beta2.ClusterReasonExpansionRefused, why).as(AwaitsUser)
 	}
 	return nil
 }
@@ -161,15 +161,15 @@ func (v *view) resizing() *metav1.Condition {
 	case v.Cluster.Paused || v.Cluster.Deleting || v.Cluster.Fence.By != "":
 		return nil
 	case growing != nil:
-		c = v.condition(kind, true, "VolumeGrowing", fmt.Sprintf("%s volumes have %s; that of %s grows from %s%s",
+		c = v.condition(kind, true, v1beta2.ClusterReasonExpandingVolume, fmt.Sprintf("%s PVCs have %s; expanding PVC %s from %s%s",
 			v.grown(), bytes(v.Cluster.Storage), growing.Name, bytes(growing.Capacity), pending(growing)))
 	case next != nil:
-		c = v.condition(kind, true, "VolumeGrowing", fmt.Sprintf("%s volumes have %s", v.grown(), bytes(v.Cluster.Storage)))
+		c = v.condition(kind, true, v1beta2.ClusterReasonExpandingVolume, fmt.Sprintf("%s PVCs have %s", v.grown(), bytes(v.Cluster.Storage)))
 		if why := v.growthUnrest(next); why != "" {
-			c.Message += "; the next one grows when all is well: " + why
+			c.Message += "; waiting to expand the next one: " + why
 		}
 	case v.refusedGrowth() != "":
-		c = v.condition(kind, false, "GrowthRefused", v.refusedGrowth())
+		c = v.condition(kind, false, v1beta2.ClusterReasonExpansionRefused, v.refusedGrowth())
 	default:
 		return nil
 	}

@@ -39,46 +39,46 @@ func TestVolumesGrow(t *testing.T) {
 	grown := func(c *Claim) { c.Requested, c.Capacity = 2*gibi, 2*gibi }
 	growing := func(c *Claim) { c.Requested = 2 * gibi }
 	rows{
-		"all are as large as is asked for": {reason: "there is nothing to do", seen: sized(3, gibi), because: "AsDesired"},
-		"the first one asks for more":      {reason: "S6: one at a time", seen: sized(3, 2*gibi), do: grow("a", 2*gibi), because: "VolumeGrowing"},
-		"the next one waits for the first": {reason: "S6: what a storage driver does to one may fail", seen: sized(3, 2*gibi).claimOf("a", growing), because: "VolumeGrowing"},
+		"all are as large as is asked for": {reason: "there is nothing to do", seen: sized(3, gibi), because: "UpToDate"},
+		"the first one asks for more":      {reason: "S6: one at a time", seen: sized(3, 2*gibi), do: grow("a", 2*gibi), because: "ExpandingVolume"},
+		"the next one waits for the first": {reason: "S6: what a storage driver does to one may fail", seen: sized(3, 2*gibi).claimOf("a", growing), because: "ExpandingVolume"},
 		"the next one follows when the first has its size": {
-			reason: "status.capacity has arrived", seen: sized(3, 2*gibi).claimOf("a", grown), do: grow("b", 2*gibi), because: "VolumeGrowing",
+			reason: "status.capacity has arrived", seen: sized(3, 2*gibi).claimOf("a", grown), do: grow("b", 2*gibi), because: "ExpandingVolume",
 		},
 		"none grows while a member has just come back": {
-			reason: "S6: it settles first", seen: sized(3, 2*gibi).pod("b", func(p *Pod) { p.ReadySince = now }), because: "VolumeGrowing",
+			reason: "S6: it settles first", seen: sized(3, 2*gibi).pod("b", func(p *Pod) { p.ReadySince = now }), because: "ExpandingVolume",
 		},
 		"that of a member that is not healthy grows first": {
-			reason: "S6: its disk may be full, and nothing else heals it", seen: sized(3, 2*gibi).silent("b"), do: grow("b", 2*gibi), because: "VolumeGrowing",
+			reason: "S6: its disk may be full, and nothing else heals it", seen: sized(3, 2*gibi).silent("b"), do: grow("b", 2*gibi), because: "ExpandingVolume",
 		},
 		"none grows while another member is not healthy": {
 			reason: "S6: the one that is not healthy has its size", seen: sized(3, 2*gibi).claimOf("b", grown).silent("b"), because: "WaitingForMember",
 		},
 		"none grows without a quorum":       {reason: "S6", seen: sized(3, 2*gibi).noQuorum(), because: "NoQuorum"},
-		"a volume that is larger is let be": {reason: "it can't shrink", seen: sized(3, gibi).claimOf("a", grown), because: "AsDesired"},
+		"a volume that is larger is let be": {reason: "it can't shrink", seen: sized(3, gibi).claimOf("a", grown), because: "UpToDate"},
 		"a class that does not allow it": {
-			reason: "the API server would refuse", seen: sized(1, 2*gibi).claimOf("a", func(c *Claim) { c.Class, c.Expansion = "slow", ExpansionRefused }), because: "GrowthRefused",
+			reason: "the API server would refuse", seen: sized(1, 2*gibi).claimOf("a", func(c *Claim) { c.Class, c.Expansion = "slow", ExpansionRefused }), because: "ExpansionRefused",
 		},
-		"no class": {reason: "nobody resizes such volumes", seen: sized(1, 2*gibi).claimOf("a", func(c *Claim) { c.Expansion = ExpansionRefused }), because: "GrowthRefused"},
+		"no class": {reason: "nobody resizes such volumes", seen: sized(1, 2*gibi).claimOf("a", func(c *Claim) { c.Expansion = ExpansionRefused }), because: "ExpansionRefused"},
 		"a refusal is not tried again at once": {
-			reason: "it would be refused for ever", seen: sized(1, 2*gibi).claimOf("a", func(c *Claim) { c.RefusedSize, c.RefusedAt = 2*gibi, now.Add(-time.Minute) }), because: "GrowthRefused",
+			reason: "it would be refused for ever", seen: sized(1, 2*gibi).claimOf("a", func(c *Claim) { c.RefusedSize, c.RefusedAt = 2*gibi, now.Add(-time.Minute) }), because: "ExpansionRefused",
 		},
 		"a refusal is tried again later": {
 			reason: "a quota may have been raised", seen: sized(1, 2*gibi).claimOf("a", func(c *Claim) { c.RefusedSize, c.RefusedAt = 2*gibi, now.Add(-time.Hour) }),
-			do: grow("a", 2*gibi), because: "VolumeGrowing",
+			do: grow("a", 2*gibi), because: "ExpandingVolume",
 		},
 		"a refusal of another size does not count": {
 			reason: "the user has asked for less", seen: sized(1, 2*gibi).claimOf("a", func(c *Claim) { c.RefusedSize, c.RefusedAt = 9*gibi, now }),
-			do: grow("a", 2*gibi), because: "VolumeGrowing",
+			do: grow("a", 2*gibi), because: "ExpandingVolume",
 		},
 	}.run(t)
 }
 
 // What a person reads of volumes that can't grow tells what may be done.
 func TestGrowthRefusedSaysWhatToDo(t *testing.T) {
-	d := Plan(sized(1, 2*gibi).claimOf("a", func(c *Claim) { c.Class, c.Expansion = "slow", ExpansionRefused }).seen())
+	d := decided(sized(1, 2*gibi).claimOf("a", func(c *Claim) { c.Class, c.Expansion = "slow", ExpansionRefused }).seen())
 	c := meta.FindStatusCondition(d.Status.Conditions, v1beta2.ConditionStorageResizing)
-	if c == nil || c.Status != "False" || c.Reason != "GrowthRefused" {
+	if c == nil || c.Status != "False" || c.Reason != "ExpansionRefused" {
 		t.Fatalf("the condition is %+v", c)
 	}
 	for _, want := range []string{"storage class slow", "allowVolumeExpansion", "restore a backup", "1Gi", "2Gi"} {
@@ -100,22 +100,22 @@ func TestVolumesAreKeptAsThePolicySays(t *testing.T) {
 	rows{
 		"all are to stay": {
 			reason: "S12: deleting the EtcdCluster deletes no more than its policy says", seen: healthy(3).volumes().cluster(retain),
-			do: exactly(KeepClaims{refs("a", "b", "c"), true, theVersion}), because: "VolumesRetained",
+			do: exactly(KeepClaims{refs("a", "b", "c"), true, theVersion}), because: "RetentionEnabled",
 		},
 		"also without a quorum": {
 			reason: "the EtcdCluster may be deleted next, and etcd is not touched", seen: healthy(1).volumes().cluster(retain).noQuorum(),
-			do: exactly(KeepClaims{refs("a"), true, theVersion}), because: "VolumesRetained",
+			do: exactly(KeepClaims{refs("a"), true, theVersion}), because: "RetentionEnabled",
 		},
 		"only those that are not kept yet": {
-			reason: "a crash in between", seen: healthy(2).volumes().cluster(retain).claimOf("a", kept), do: exactly(KeepClaims{refs("b"), true, theVersion}), because: "VolumesRetained",
+			reason: "a crash in between", seen: healthy(2).volumes().cluster(retain).claimOf("a", kept), do: exactly(KeepClaims{refs("b"), true, theVersion}), because: "RetentionEnabled",
 		},
 		"they tell the later version while members move": {
 			reason: "S10: a member that has moved may have raised etcd's cluster version",
 			seen:   healthy(1).volumes().cluster(func(c *Cluster) { c.Retain, c.Target = true, "3.7.3" }).claimOf("a", kept),
-			do:     exactly(KeepClaims{refs("a"), true, "3.7.3"}), because: "VolumesRetained",
+			do:     exactly(KeepClaims{refs("a"), true, "3.7.3"}), because: "RetentionEnabled",
 		},
 		"all are to go": {
-			reason: "as the policy says", seen: healthy(1).volumes().claimOf("a", kept), do: exactly(KeepClaims{Claims: refs("a")}), because: "VolumesOwned",
+			reason: "as the policy says", seen: healthy(1).volumes().claimOf("a", kept), do: exactly(KeepClaims{Claims: refs("a")}), because: "RetentionDisabled",
 		},
 		"paused": {reason: "S12", seen: healthy(1).volumes().cluster(retain).cluster(func(c *Cluster) { c.Paused = true }), because: "Paused"},
 	}.run(t)

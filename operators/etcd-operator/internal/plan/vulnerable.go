@@ -15,9 +15,6 @@ const authAdvisory = "GHSA-xg4h-6gfc-h4m8"
 
 var authFixes = map[int]int{5: 33, 6: 14, 7: 1}
 
-// vulnerable is the reason of the condition KnownVulnerability.
-const vulnerable = "VulnerableVersion"
-
 // hasAuthFix reports whether an etcd has the fix. What is no version is nobody's to judge.
 func hasAuthFix(s string) bool {
 	v := parseVersion(s)
@@ -58,6 +55,6 @@ func (v *view) knownVulnerability() *metav1.Condition {
 	} else {
 		message += fmt.Sprintf("set spec.version to %s, or to another version that has the fix (3.5.33, 3.6.14, 3.7.1 or later)", authFix(oldest))
 	}
-	c := v.condition(v1beta2.ConditionKnownVulnerability, true, vulnerable, message)
+	c := v.condition(v1beta2.ConditionKnownVulnerability, true, v1beta2.ClusterReasonVulnerableVersion, message)
 	return &c
 }

@@ -47,7 +47,7 @@ func TestKnownVulnerability(t *testing.T) {
 		"the fix cannot be gone to":  {allRun("3.4.37").wants("3.6.16").withSecret(), []string{"set spec.version to 3.5.35"}},
 		"it has not begun":           {nothing(3).cluster(func(c *Cluster) { c.Version = "3.6.13" }).withSecret(), nil},
 	} {
-		status := Plan(tc.seen.seen()).Status
+		status := decided(tc.seen.seen()).Status
 		got := message(status, v1beta2.ConditionKnownVulnerability)
 		if (got == "") != (len(tc.want) == 0) {
 			t.Errorf("%s: it says %q, want %q", name, got, tc.want)

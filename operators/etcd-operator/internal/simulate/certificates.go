@@ -142,15 +142,15 @@ func (w *world) certificates() plan.TLS {
 		t.Rotation = v1beta2.CADroppingOld
 	}
 	if w.during(SpoilCertificates) {
-		t.Trust, t.Reason, t.Message = "", plan.CertificatesMissing, "the Secret of the members is gone"
+		t.Trust, t.Problem, t.Message = "", plan.CertificatesMissing, "the Secret of the members is gone"
 	}
 	if w.during(LackCertificates) {
-		t.Blind, t.Reason, t.Message = true, w.lackingCertificate, "the model says so"
-		if t.Reason != plan.CertificatesInvalid {
+		t.Blind, t.Problem, t.Message = true, w.lackingCertificate, "the model says so"
+		if t.Problem != plan.CertificatesInvalid {
 			t.Trust = ""
 		}
 	}
-	if t.Reason != "" || t.Rotation != "" {
+	if t.Problem != "" || t.Rotation != "" {
 		t.Again = lookAgain
 	}
 	return t
@@ -159,7 +159,7 @@ func (w *world) certificates() plan.TLS {
 // lookAgain is how soon an operator looks again at certificates that it waits for.
 const lookAgain = 5 * time.Second
 
-var certificateReasons = []string{plan.CertificatesMissing, plan.CertificatesInvalid, plan.CertificatesPending}
+var certificateProblems = []plan.CertificateProblem{plan.CertificatesMissing, plan.CertificatesInvalid, plan.CertificatesPending}
 
 // spoilCertificates is a user who deletes a Secret, or replaces the authority.
 func (w *world) spoilCertificates(f Fault) bool {
@@ -173,7 +173,7 @@ func (w *world) spoilCertificates(f Fault) bool {
 		}
 		w.secrets.wanted++
 	case LackCertificates:
-		w.lackingCertificate = certificateReasons[f.A%len(certificateReasons)]
+		w.lackingCertificate = certificateProblems[f.A%len(certificateProblems)]
 		fallthrough
 	default:
 		w.until[f.Kind] = max(w.until[f.Kind], w.step+f.For)

@@ -5,7 +5,7 @@
 // A run is deterministic: one seed number decides the configuration, the moment
 // and target of every fault, and every delay. There is no real time, no
 // goroutine, no Kubernetes and no etcd in it. After every step the invariants S1
-// to S12 of design/safety.md are checked from the model's truth (what really runs
+// to S13 of docs/design/invariants.md are checked from the model's truth (what really runs
 // where, what is on which disk, what a quorum has committed), not from what the
 // planner believes. At the end faults stop, and the cluster must come to rest at
 // its size, or say QuorumLost if a majority's data is really gone.

@@ -161,7 +161,72 @@ func observationFrom(d *dice) plan.Observation {
 	arbitraryDay(d, &o, members)
 	arbitraryCertificates(d, &o)
 	arbitraryConsistency(d, &o, members)
+	arbitraryRejections(d, &o)
+	arbitraryRejectedChildren(d, &o)
 	return o
+}
+
+// arbitraryRejectedChildren has the API server have refused Services, the budget or labels
+// in one of eight Observations. It draws last: the others are what they were before it came.
+func arbitraryRejectedChildren(d *dice, o *plan.Observation) {
+	if d.below(8) > 0 {
+		return
+	}
+	kinds := []string{plan.ApplyService, plan.ApplyBudget, plan.DeleteBudget, plan.LabelMembers}
+	for range 1 + d.below(2) {
+		r := plan.Rejection{Kind: kinds[d.below(len(kinds))], Name: "c", Words: "exceeded quota", Generation: o.Cluster.Generation}
+		if r.Kind == plan.LabelMembers {
+			r.Name = ""
+		}
+		if d.strange(8) {
+			r.Generation--
+		}
+		at := o.Now.Add(-time.Duration(d.below(150)) * time.Second)
+		for range 1 + d.below(9) {
+			o.Rejections, _ = plan.Reject(o.Rejections, r, at)
+		}
+	}
+}
+
+// arbitraryRejections has the API server have refused effects, some of which are to be tried
+// again by now, in one of four Observations. It draws last: the others are what they were
+// before it came.
+func arbitraryRejections(d *dice, o *plan.Observation) {
+	if d.below(4) > 0 {
+		return
+	}
+	pods := plan.CreatePods{}.Kind()
+	ofOne := []string{"OpenGrant", "WithdrawLeave", "DropSeed", "ChangeImage", "RemakePod", "Defragment", "DeletePod", "DeleteClaim"}
+	for range 1 + d.below(4) {
+		r := plan.Rejection{Kind: pods, Words: "exceeded quota", Generation: o.Cluster.Generation}
+		r.Name = memberName(d.below(9))
+		switch d.below(6) {
+		case 0, 1:
+			r.Role, r.Volume = plan.Joiner, d.chance(2)
+			if d.chance(2) && len(o.FreshNames) > 0 {
+				r.Name = "c-refused"
+				if d.chance(2) && !slices.ContainsFunc(o.Claims, func(c plan.Claim) bool { return c.Name == r.Name }) {
+					o.Claims = append(o.Claims, plan.Claim{Name: r.Name, UID: "vrefused", Created: o.Now.Add(-time.Minute)})
+				}
+			}
+		case 2:
+			r.Role = plan.Returning
+		case 3:
+			r.Role, r.Volume = plan.Seed, d.chance(3)
+		default:
+			r.Kind = actionKinds[d.below(len(actionKinds))]
+			if !slices.Contains(ofOne, r.Kind) {
+				r.Name = ""
+			}
+		}
+		if d.strange(8) {
+			r.Generation--
+		}
+		at := o.Now.Add(-time.Duration(d.below(150)) * time.Second)
+		for range 1 + d.below(9) {
+			o.Rejections, _ = plan.Reject(o.Rejections, r, at)
+		}
+	}
 }
 
 // arbitraryConsistency has members' data compared, due, under way or shown in one of four
@@ -262,7 +327,7 @@ func arbitraryCertificates(d *dice, o *plan.Observation) {
 		c.LastStatus.TLS = &v1beta2.TLSStatus{Trust: []string{"trust1", "trust2", ""}[d.below(3)]}
 	}
 	if d.chance(3) {
-		c.TLS.Reason = certificateReasons[d.below(len(certificateReasons))]
+		c.TLS.Problem = certificateProblems[d.below(len(certificateProblems))]
 		if d.chance(2) {
 			c.TLS.Trust = ""
 		}
@@ -704,6 +769,13 @@ func arbitraryAnswer(d *dice, c *plan.Cluster, self plan.Member, members []plan.
 	}
 	if minorOf(a.Version) > 5 || d.strange(6) {
 		a.StorageVersion = []string{a.ClusterVersion, a.ClusterVersion, "3.6.0", ""}[d.below(4)]
+	}
+	a.Write = plan.Write{Acknowledged: true}
+	switch {
+	case d.strange(10):
+		a.Write = plan.Write{}
+	case d.strange(10):
+		a.Write = plan.Write{Refused: "etcdserver: corrupt cluster"}
 	}
 	if !a.Learner {
 		a.Members = members

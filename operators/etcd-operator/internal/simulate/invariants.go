@@ -7,7 +7,7 @@ import (
 	"github.com/etcd-operators/etcd-operators/operators/etcd-operator/internal/plan"
 )
 
-// This file checks the invariants of design/safety.md against the truth. What is
+// This file checks the invariants of docs/design/invariants.md against the truth. What is
 // checked of a Decision against the Observation that it was made on is in oracle.go.
 //
 // History stands for the thing itself: what a quorum has committed is never taken
@@ -340,7 +340,7 @@ func (w *world) checkPromotion(t *todo, before sight, a plan.Promote) {
 			w.fail("S5", "learner %s gets a vote while %d of %d voters are alive", a.Name, alive, voters)
 		}
 	}
-	// The budget is raised before (design/architecture.md, Members). Of two operators
+	// The budget is raised before (docs/design/architecture.md). Of two operators
 	// one may lower it in between, for a moment.
 	if len(w.operators) == 1 && w.cfg.DisruptionBudget && max(voters+1, t.seen.Cluster.Size) >= 3 && w.budget < quorum(voters+1) && t.decision.Budget != plan.KeepBudget {
 		w.fail("Budget", "learner %s becomes voter %d and the PodDisruptionBudget is %d", a.Name, voters+1, w.budget)
@@ -496,7 +496,7 @@ func (w *world) checkClaimDeletion(c *claim) {
 }
 
 // checkDrain: a voter that the PodDisruptionBudget lets go does not cost the quorum
-// (design/architecture.md, Members).
+// (docs/design/architecture.md).
 func (w *world) checkDrain(p *pod) {
 	if !w.cfg.DisruptionBudget || w.main < 0 || p.role != plan.Voter || w.budget == 0 || len(w.operators) > 1 {
 		return

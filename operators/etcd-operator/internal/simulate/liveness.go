@@ -43,6 +43,9 @@ func (w *world) settle() {
 		if i > 300 {
 			w.obey()
 		}
+		if i > liveSteps/2 {
+			w.obeySpaceLow()
+		}
 		if !w.asItShouldBe() {
 			good = 0
 			continue

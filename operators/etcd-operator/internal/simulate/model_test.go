@@ -52,7 +52,7 @@ func (w *world) steps(n int) {
 	}
 }
 
-// TestModel states what was found out of etcd (design/safety.md, and its source),
+// TestModel states what was found out of etcd (docs/design/invariants.md, and its source),
 // and that the model does the same.
 func TestModel(t *testing.T) {
 	rows := map[string]struct {

@@ -622,6 +622,28 @@ func TestPlantedBugs(t *testing.T) {
 			config:  restoring(SecondOperator, LagStatus, StallOperator),
 			by:      []string{liveness},
 		},
+		"adopting a seed that refuses writes": {
+			reason: "the restore is called a success, and every write is refused",
+			planner: lie(func(o *plan.Observation) {
+				for i := range o.Pods {
+					o.Pods[i].Answer.Write.Acknowledged = true
+				}
+			}),
+			config: func(c *Config) { restoring()(c); c.TruthOnly = true },
+			by:     []string{"S12"},
+		},
+		"an adoption that leaves the highest revision": {
+			reason: "a second restore begins at the revision of the first",
+			planner: func(o plan.Observation) plan.Decision {
+				d := plan.Plan(o)
+				if _, ok := d.Action.(plan.AdoptSeed); ok {
+					d.Status.HighestRevision = o.Cluster.LastStatus.HighestRevision
+				}
+				return d
+			},
+			config: restoring(),
+			by:     []string{"S12"},
+		},
 		"keeping the old cluster id": {
 			reason: "the seed is adopted under the id of the cluster that was",
 			planner: func(o plan.Observation) plan.Decision {
@@ -887,7 +909,7 @@ func TestPlantedBugs(t *testing.T) {
 		"blindness taken for silence": {
 			reason: "an operator without a certificate decides as if members had been asked",
 			planner: lie(func(o *plan.Observation) {
-				o.Cluster.TLS.Blind, o.Cluster.TLS.Reason = false, ""
+				o.Cluster.TLS.Blind, o.Cluster.TLS.Problem = false, ""
 			}),
 			config: secured(LackCertificates, LackCertificates, EditSize, DeletePod, Unschedulable),
 			by:     []string{"S9"},
@@ -932,7 +954,7 @@ func TestPlantedBugs(t *testing.T) {
 		},
 		"restarted without a Secret": {
 			reason:  "that the Secret of members is gone is not looked at before one of them is ended",
-			planner: lie(func(o *plan.Observation) { o.Cluster.TLS.Reason = "" }),
+			planner: lie(func(o *plan.Observation) { o.Cluster.TLS.Problem = "" }),
 			config: func(c *Config) {
 				secured(SpoilCertificates, SpoilCertificates, SpoilCertificates, AskRestart, AskRestart, RotateAuthority)(c)
 				c.Persistent, c.TruthOnly = true, true

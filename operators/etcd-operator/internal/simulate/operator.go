@@ -476,7 +476,7 @@ func (w *world) answer(r *run) plan.Answer {
 	}
 	if d.applied > 0 {
 		a.Applied = d.log[d.applied-1].index
-		a.Revision = int64(a.Applied)
+		a.Revision = w.births[d.birth].revision + int64(a.Applied)
 	}
 	if d.committed > 0 {
 		a.Committed = d.log[d.committed-1].index
@@ -489,5 +489,6 @@ func (w *world) answer(r *run) plan.Answer {
 	if !a.Learner {
 		a.Members = d.view
 	}
+	a.Write = w.write(r, read)
 	return w.authenticated(r, a)
 }

@@ -1,6 +1,7 @@
 package simulate
 
 import (
+	"cmp"
 	"fmt"
 	"slices"
 	"time"
@@ -8,7 +9,7 @@ import (
 	"github.com/etcd-operators/etcd-operators/operators/etcd-operator/internal/plan"
 )
 
-// maxLag is N of design/safety.md: how many log entries behind the leader a member
+// maxLag is N of docs/design/invariants.md: how many log entries behind the leader a member
 // counts as caught up. It is etcd's SnapshotCatchUpEntries.
 const maxLag = 5000
 
@@ -35,8 +36,8 @@ func camelCase(s string) bool {
 }
 
 // CheckDecision checks a Decision against the Observation that it was made on: what
-// S1 to S12 demand as far as an operator can know. It is written from
-// design/safety.md, apart from the planner, and says nil if all is well. The
+// S1 to S13 demand as far as an operator can know. It is written from
+// docs/design/invariants.md, apart from the planner, and says nil if all is well. The
 // Observation may be anything, also what no world would show.
 func CheckDecision(o plan.Observation, d plan.Decision) *Violation {
 	switch {
@@ -69,6 +70,9 @@ func CheckDecision(o plan.Observation, d plan.Decision) *Violation {
 		return violation("S12", "acts although names belong to others")
 	}
 	k := check{o: o, d: d}
+	if v := k.refusedJustNow(); v != nil {
+		return v
+	}
 	switch a := d.Action.(type) {
 	case plan.AcknowledgeFence:
 		return k.acknowledge(a)
@@ -158,6 +162,48 @@ func CheckDecision(o plan.Observation, d plan.Decision) *Violation {
 		return k.deleteClaim(a)
 	}
 	return violation("Decision", "unknown action %T", d.Action)
+}
+
+// refusedJustNow: what the API server has refused is not tried again before its time, unless
+// the spec was edited since.
+func (k *check) refusedJustNow() *Violation {
+	refused := func(kind string, role plan.Role, name string) bool {
+		return slices.ContainsFunc(k.o.Rejections, func(r plan.Rejection) bool {
+			same := r.Kind == kind && r.Role == role && (r.Name == name || role == plan.Joiner)
+			return same && r.Generation == k.o.Cluster.Generation && k.o.Now.Before(r.Until)
+		})
+	}
+	for _, r := range k.o.Rejections {
+		if k.isWantedChild(r.Kind) && refused(r.Kind, "", r.Name) {
+			return violation("Rejected", "%s is done, though %s %s, which comes before, was refused just now", k.d.Action.Kind(), r.Kind, r.Name)
+		}
+	}
+	if a, ok := k.d.Action.(plan.CreatePods); ok {
+		for _, p := range a.Pods {
+			if refused(a.Kind(), p.Role, p.Name) {
+				return violation("Rejected", "creates Pod %s as %s, which was refused just now", p.Name, p.Role)
+			}
+		}
+		return nil
+	}
+	if r := plan.RejectedAction(k.d.Action); refused(r.Kind, "", r.Name) {
+		return violation("Rejected", "%s %s is tried, and was refused just now", r.Kind, r.Name)
+	}
+	return nil
+}
+
+// isWantedChild reports whether what is brought to what it is to be before an action has
+// this kind.
+func (k *check) isWantedChild(kind string) bool {
+	switch kind {
+	case plan.ApplyService, plan.LabelMembers:
+		return !k.d.HandsOff
+	case plan.ApplyBudget:
+		return !k.d.HandsOff && k.d.Budget > plan.NoBudget && k.o.ForeignBudget == ""
+	case plan.DeleteBudget:
+		return !k.d.HandsOff && k.d.Budget == plan.NoBudget && k.o.ForeignBudget == ""
+	}
+	return false
 }
 
 // leavesToBegin: nothing is done to members, or to their Pods, before every Pod but that of
@@ -270,6 +316,10 @@ func (k *check) adopt(a plan.AdoptSeed) *Violation {
 		return violation("S1", "seed %s is adopted, and is not all of its cluster", a.Name)
 	case c.Persistent && !k.hasClaim(a.Name) && !slices.ContainsFunc(k.o.Claims, func(c plan.Claim) bool { return c.Name == a.Name }):
 		return violation("S7", "seed %s is adopted without a volume", a.Name)
+	case k.d.Status.HighestRevision < an.Revision:
+		return violation("S12", "seed %s is adopted at revision %d, and the highest revision is %d: another restore may begin there", a.Name, an.Revision, k.d.Status.HighestRevision)
+	case !an.Write.Acknowledged:
+		return violation("S12", "seed %s is adopted, and has acknowledged no write", a.Name)
 	}
 	return nil
 }
@@ -283,6 +333,8 @@ func (k *check) recordBootstrap(a plan.RecordBootstrap) *Violation {
 		return violation("S1", "records no name or no token")
 	case a.Adopted && c.Bootstrap != nil && *c.Bootstrap == a.Bootstrap && a.Version != c.Version && !slices.ContainsFunc(k.o.Pods, func(p plan.Pod) bool { return p.Answer.Reached }):
 		return nil // the version was mistold
+	case a.Adopted && c.Bootstrap != nil && *c.Bootstrap == a.Bootstrap && k.runInsteadOf(a.Version, c.Version):
+		return nil // nobody runs what was noted
 	case a.Adopted != k.adopts():
 		return violation("S1", "adopted is %t", a.Adopted)
 	case a.Adopted:
@@ -298,6 +350,15 @@ func (k *check) recordBootstrap(a plan.RecordBootstrap) *Violation {
 		}
 	}
 	return nil
+}
+
+// runInsteadOf reports whether members that serve run one patch, and none the other.
+func (k *check) runInsteadOf(one, other string) bool {
+	runs := func(version string) bool {
+		return slices.ContainsFunc(k.o.Pods, func(p plan.Pod) bool { return p.Answer.Reached && cmp.Or(p.From, p.Version) == version })
+	}
+	serves := slices.ContainsFunc(k.o.Pods, func(p plan.Pod) bool { return p.Answer.Read })
+	return serves && minorOf(one) == minorOf(other) && runs(one) && !runs(other)
 }
 
 func (k *check) latch(a plan.LatchClusterID) *Violation {

@@ -19,13 +19,13 @@ func (k *check) certificates() *Violation {
 		return nil
 	case c.Bootstrap == nil:
 		last := c.LastStatus.TLS
-		if t.Reason != "" || t.Blind || t.Trust == "" || last == nil || last.Trust != t.Trust {
+		if t.Problem != "" || t.Blind || t.Trust == "" || last == nil || last.Trust != t.Trust {
 			return violation(certified, "acts on a cluster that has not begun, and whose certificates are not there, right and recorded")
 		}
 		return nil
 	case t.Blind && !k.unseeing():
 		return violation("S9", "acts although it asks nobody, for want of a certificate")
-	case t.Reason == plan.CertificatesMissing || t.Reason == plan.CertificatesInvalid:
+	case t.Problem == plan.CertificatesMissing || t.Problem == plan.CertificatesInvalid:
 		switch k.d.Action.(type) {
 		case plan.RemakePod, plan.ChangeImage:
 			if p := k.pod(touched(k.d.Action)); p != nil && p.Answer.Read {

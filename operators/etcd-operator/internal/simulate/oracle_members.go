@@ -9,21 +9,15 @@ import (
 
 // What the oracle asks of actions on etcd: changes of membership, and leadership.
 
-// settled checks that a membership change was decided on a list that a linearizable
-// read gave, that H is a quorum of it, and that all of H agree (S3).
+// settled checks that a membership change was decided on the list of the newest
+// linearizable read, that H is a quorum of it, and that all of H agree (S3).
 func (k *check) settled(members []plan.Member) *Violation {
 	if k.o.Cluster.ClusterID == 0 {
 		return violation("S1", "changes members before the cluster id is latched")
 	}
-	var read *plan.Answer
-	for i := range k.o.Pods {
-		a := &k.o.Pods[i].Answer
-		if k.ours(a) && a.Read && !a.Learner && slices.Equal(a.Members, members) && (read == nil || a.Term > read.Term) {
-			read = a
-		}
-	}
-	if read == nil {
-		return violation("S3", "no linearizable read gave the list %s", describeMembers(members))
+	read := k.newest()
+	if read == nil || !slices.Equal(read.Members, members) {
+		return violation("S3", "no linearizable read gave the list %s, or a later one gave another", describeMembers(members))
 	}
 	k.leader, k.alarms, k.voters, k.learners = read.Leader, read.Alarms, nil, nil
 	k.healthy = map[uint64]bool{} // one that was promoted, and does not know it yet, is not in it

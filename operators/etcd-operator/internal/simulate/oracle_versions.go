@@ -26,18 +26,29 @@ func (k *check) told() int {
 	return highest
 }
 
-// list is the member list that a linearizable read gave; nil if none did.
-func (k *check) list() []plan.Member {
+// newest is the linearizable read that tells the latest of etcd's log: the furthest applied of
+// the highest term. Members apply a change of members, or of alarms, one after the other, and
+// what only an earlier read shows is over by the newest. It is nil if no read succeeded.
+func (k *check) newest() *plan.Answer {
 	var found *plan.Answer
 	for i := range k.o.Pods {
-		if a := &k.o.Pods[i].Answer; k.ours(a) && a.Read && !a.Learner && len(a.Members) > 0 && (found == nil || a.Term > found.Term) {
+		a := &k.o.Pods[i].Answer
+		if !k.ours(a) || !a.Read || a.Learner || len(a.Members) == 0 {
+			continue
+		}
+		if found == nil || a.Term > found.Term || a.Term == found.Term && a.Applied > found.Applied {
 			found = a
 		}
 	}
-	if found == nil {
-		return nil
+	return found
+}
+
+// list is the member list of the newest linearizable read; nil if there is none.
+func (k *check) list() []plan.Member {
+	if a := k.newest(); a != nil {
+		return a.Members
 	}
-	return found.Members
+	return nil
 }
 
 // wholly checks that all is well: every voter in H, none without a vote, as many as are

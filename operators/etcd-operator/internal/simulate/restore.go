@@ -267,6 +267,10 @@ func (w *world) restoreData(r *run) {
 	r.disk.restored = true
 	w.serial++
 	b := birth{member: r.name, uid: r.uid, token: r.snapshot, cluster: hash(r.name, r.snapshot, fmt.Sprint(w.serial), "cluster"), restored: true, minor: minorOf(r.version)}
+	if s := w.cluster.status; s != nil {
+		b.revision = s.HighestRevision
+	}
+	b.revision += revisionBump
 	if w.main >= 0 && w.births[w.main].authAt > 0 {
 		b.authAt = 1 // the snapshot has it
 	}
@@ -280,13 +284,42 @@ func (w *world) restoreData(r *run) {
 	w.apply(r)
 }
 
+// revisionBump is by how much a restore goes beyond the highest revision of the EtcdCluster.
+const revisionBump = 1_000_000_000
+
+// refusal is for how long some seeds refuse writes: a person mends them meanwhile.
+const refusal = 5 * time.Minute
+
+// write is what becomes of the write that is tried at the seed that is handed over. Here it
+// is told of every seed, so that what adopts the wrong one is not kept from it by chance.
+func (w *world) write(r *run, read bool) plan.Write {
+	switch {
+	case !read || !w.births[r.disk.data.birth].restored:
+		return plan.Write{}
+	case w.refusesWrites(r):
+		return plan.Write{Refused: "etcdserver: mvcc: database space exceeded"}
+	}
+	return plan.Write{Acknowledged: true}
+}
+
+// refusesWrites reports whether a seed has no room for writes yet.
+func (w *world) refusesWrites(r *run) bool {
+	p := w.pod(r.name)
+	return p != nil && p.uid == r.uid && hash(r.uid, "no room")%3 == 0 && w.now-p.created < refusal
+}
+
 // adopt makes the history that a restore's seed goes on with the cluster's.
 func (w *world) adopt(a plan.AdoptSeed) {
 	w.checkAdoption(a)
 	for i := range w.births {
-		if w.births[i].uid == a.UID {
-			w.main, w.majorityLost = i, false
+		if w.births[i].uid != a.UID {
+			continue
 		}
+		w.main, w.majorityLost = i, false
+		if b := &w.births[i]; b.revision <= w.begunAt {
+			w.fail("S12", "restore %s begins at revision %d, and one before it at %d", a.Restore, b.revision, w.begunAt)
+		}
+		w.begunAt = w.births[i].revision
 	}
 	for _, r := range w.restores {
 		r.adopted = r.adopted || r.uid == a.Restore
@@ -309,6 +342,9 @@ func (w *world) checkAdoption(a plan.AdoptSeed) {
 	if i < 0 || w.restores[i].seedUID != a.UID || w.restores[i].stage != offering {
 		w.fail("S12", "Pod %s (%s) is adopted, and restore %s has not handed it over", a.Name, a.UID, a.Restore)
 		return
+	}
+	if r := w.runOf(a.UID); r != nil && w.refusesWrites(r) {
+		w.fail("S12", "the seed of restore %s is adopted, and refuses writes", a.Restore)
 	}
 	if w.restores[i].adopted {
 		w.fail("S12", "the seed of restore %s is adopted twice", a.Restore)

@@ -6,6 +6,9 @@ import (
 	"strings"
 	"time"
 
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	"github.com/etcd-operators/etcd-operators/api/v1beta2"
 	"github.com/etcd-operators/etcd-operators/operators/etcd-operator/internal/plan"
 	"github.com/etcd-operators/etcd-operators/shared/schedule"
 )
@@ -15,6 +18,9 @@ import (
 
 // unit is the size of a write, in bytes.
 const unit = 10 << 20
+
+// roomyQuota is one that nobody fills.
+const roomyQuota = 1_000_000
 
 // longestDefragment is the longest time that a defragmentation takes.
 const longestDefragment = 60 * time.Second
@@ -182,7 +188,7 @@ func (w *world) repairable() bool { return w.cfg.AutoRepair && w.cfg.Live*10 <= 
 func (w *world) makeRoom() {
 	if !w.repairable() {
 		w.say("the user raises the quota")
-		w.quota = 1_000_000
+		w.quota = roomyQuota
 	}
 }
 
@@ -192,10 +198,12 @@ func (w *world) obeyAdvice() {
 	if w.main < 0 {
 		return
 	}
+	w.obeyRoom()
 	l := w.mainLeader()
 	if l == nil {
 		return
 	}
+	w.obeyRemoval(l)
 	for _, a := range slices.Clone(l.disk.data.alarms) {
 		byUser := a.Kind == plan.NoSpace && !w.cfg.AutoRepair
 		told := a.Kind == plan.Corrupt && w.operators[0].last.Reason == "Corrupt"
@@ -205,6 +213,22 @@ func (w *world) obeyAdvice() {
 			w.replicate(l)
 			return
 		}
+	}
+}
+
+// manyMembers is how many take the operator longer to defragment than the model's clients to
+// fill them up again.
+const manyMembers = 7
+
+// obeySpaceLow is a user whose database fills faster than the operator, which has many members
+// to defragment and to restart, can make room: he raises the quota, as SpaceLow says.
+func (w *world) obeySpaceLow() {
+	told := slices.ContainsFunc(w.operators[0].last.Status.Conditions, func(c metav1.Condition) bool {
+		return c.Type == v1beta2.ConditionSpaceLow && c.Status == metav1.ConditionTrue && strings.Contains(c.Message, "raise spec.etcd.quotaBackendBytes")
+	})
+	if told && w.cluster.size >= manyMembers && w.isFull() && w.quota > 0 && w.quota < roomyQuota {
+		w.say("the user raises the quota, as SpaceLow says")
+		w.quota = roomyQuota
 	}
 }
 

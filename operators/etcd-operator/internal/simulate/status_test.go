@@ -69,7 +69,7 @@ func oddWords(d *dice, o *plan.Observation) {
 		o.Conflicts = append(o.Conflicts, word())
 	}
 	if d.chance(6) {
-		o.Cluster.TLS.Reason, o.Cluster.TLS.Message = word(), word()
+		o.Cluster.TLS.Problem, o.Cluster.TLS.Message = plan.CertificateProblem(word()), word()
 	}
 	list := oddList(d)
 	for i := range o.Pods {

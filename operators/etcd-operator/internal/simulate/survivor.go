@@ -2,8 +2,12 @@ package simulate
 
 import (
 	"errors"
+	"regexp"
 	"slices"
 
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	"github.com/etcd-operators/etcd-operators/api/v1beta2"
 	"github.com/etcd-operators/etcd-operators/operators/etcd-operator/internal/plan"
 )
 
@@ -335,4 +339,31 @@ func (w *world) crowdedOut() bool {
 	r := w.cluster.recovery
 	return r != nil && r.Phase == "Growing" && !w.cfg.Persistent && w.cfg.AntiAffinity &&
 		slices.ContainsFunc(w.pods, func(p *pod) bool { return p.unschedulable != "" && p.node < 0 })
+}
+
+// roomAdvised is what the planner says where a survivor's seed finds no place.
+var roomAdvised = regexp.MustCompile(`or delete Pod (\S+) and its PVC`)
+
+// obeyRoom has the user delete the Pod and the volume that the planner names: neither holds
+// data.
+func (w *world) obeyRoom() {
+	last := &w.operators[0].last
+	said := roomAdvised.FindStringSubmatch(last.Message)
+	degraded := slices.ContainsFunc(last.Status.Conditions, func(c metav1.Condition) bool {
+		return c.Type == v1beta2.ConditionDegraded && c.Status == metav1.ConditionTrue && c.Message == last.Message
+	})
+	if said == nil || !degraded {
+		return
+	}
+	p, c := w.pod(said[1]), w.claim(said[1])
+	if p == nil || c == nil || p.deleting != never || c.deleting {
+		return
+	}
+	if c.disk.data != nil {
+		w.fail("S7", "the user is told to delete the volume of %s, which holds data", p.name)
+		return
+	}
+	w.say("the user deletes %s and its volume, as the planner says", p.name)
+	w.deleteClaim(c)
+	w.deletePod(p)
 }

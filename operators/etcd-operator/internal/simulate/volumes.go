@@ -247,9 +247,9 @@ func (w *world) volumesWrong() string {
 // restReason is what an operator says when there is nothing left to do.
 func (w *world) restReason() string {
 	if slices.ContainsFunc(w.claims, func(c *claim) bool { return c.requested < w.cluster.storage }) {
-		return "GrowthRefused"
+		return "ExpansionRefused"
 	}
-	return "AsDesired"
+	return "UpToDate"
 }
 
 // mayBeRead reports whether data of a member is there that only etcd can't read.

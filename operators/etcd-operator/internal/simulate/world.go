@@ -65,6 +65,8 @@ type world struct {
 
 	operators []*operator
 	restores  []*restore
+	// begunAt is the revision at which the last restore that was adopted began.
+	begunAt int64
 	// lates are calls of operators that take effect later.
 	lates   []late
 	planner Planner
@@ -79,7 +81,7 @@ type world struct {
 	// secrets are the certificates of members, and lackingCertificate is what is wrong with
 	// the operator's while LackCertificates lasts.
 	secrets            secrets
-	lackingCertificate string
+	lackingCertificate plan.CertificateProblem
 	// quota is what databases may grow to, in units; 0 for no limit.
 	quota int
 	// learners is the ETCD_MAX_LEARNERS that the next new Pod gets.
@@ -166,8 +168,9 @@ type birth struct {
 	// acked is the length of the history up to the last acknowledged write;
 	// writes counts those.
 	acked, writes int
-	// restored is true if it began with a snapshot.
+	// restored is true if it began with a snapshot, at that revision.
 	restored bool
+	revision int64
 	// inherited is how much of the history of the cluster that was lost it began with, of
 	// a survivor's snapshot; reseeded is true if it did.
 	inherited int

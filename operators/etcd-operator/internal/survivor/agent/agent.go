@@ -71,13 +71,13 @@ func Main(ctx context.Context) int {
 	}, explain)
 	result.Finished = time.Now().UTC()
 	if err := write(os.Getenv(ResultFileEnv), result); err != nil {
-		log.Error("the result could not be reported", "error", err)
+		log.Error("cannot report the result", "error", err)
 	}
 	if f := result.Failure; f != nil {
-		log.Error("the task failed", "reason", f.Reason, "message", f.Message)
+		log.Error("task failed", "reason", f.Reason, "message", f.Message)
 		return f.ExitCode()
 	}
-	log.Info("the task is done", "already", result.Already, "bytes", result.Size, "revision", result.Revision)
+	log.Info("task complete", "already", result.Already, "bytes", result.Size, "revision", result.Revision)
 	return agent.ExitDone
 }
 
@@ -129,7 +129,7 @@ func carryOut(ctx context.Context, log *slog.Logger, t task.Task, result *task.R
 		return err
 	}
 	if !allowed {
-		log.Info("nothing is done: the leave to do so was withdrawn")
+		log.Info("nothing to do: the permit was revoked")
 		result.Already = true
 		return nil
 	}
@@ -159,8 +159,12 @@ func remake(ctx context.Context, log *slog.Logger, t task.Task, place *rebuild.P
 	if result.Revision, err = rebuild.LastRevision(ctx, file); err != nil {
 		return err
 	}
-	log.Info("making the data dir", "of", result.Revision, "begins", t.Revision)
-	return rebuild.Restore(ctx, log, file, place.Made(), rebuild.Seed{Name: t.Name, PeerURL: t.PeerURL, Token: t.Token, Revision: t.Revision})
+	log.Info("writing the data dir", "of", result.Revision, "begins", t.Revision)
+	made, err := rebuild.Restore(ctx, log, file, place.Made(), rebuild.Seed{Name: t.Name, PeerURL: t.PeerURL, Token: t.Token, Revision: t.Revision})
+	if len(made.ClearedAlarms) > 0 {
+		log.Info("cleared alarms of the survivor's cluster", "alarms", made.ClearedAlarms)
+	}
+	return err
 }
 
 // take streams the survivor's snapshot to a file, which the caller closes.
@@ -183,7 +187,7 @@ func take(ctx context.Context, log *slog.Logger, t task.Task, place *rebuild.Pla
 	if err != nil {
 		return nil, err
 	}
-	if err := rebuild.CheckSpace(place.Work, size, size+rebuild.Slack); err != nil {
+	if err := rebuild.CheckSpace(place.Work, size, rebuild.Slack); err != nil {
 		return nil, err
 	}
 	file, err := os.OpenFile(place.Snapshot(), os.O_RDWR|os.O_CREATE|os.O_TRUNC, rebuild.FileMode)
@@ -233,7 +237,7 @@ func check(ctx context.Context, from pb.MaintenanceClient, t task.Task) (size in
 }
 
 // errSilent is the cause of a context whose member has gone silent.
-var errSilent = errors.New("the member has gone silent")
+var errSilent = errors.New("the member stopped sending")
 
 // stream is the snapshot as a reader.
 type stream struct {

@@ -1,0 +1,79 @@
+package simulate
+
+import (
+	"cmp"
+	"slices"
+	"testing"
+	"time"
+
+	"github.com/etcd-operators/etcd-operators/operators/etcd-operator/internal/plan"
+)
+
+// TestOracleBelievesTheNewestRead: members apply a change of alarms, or of members, one after
+// the other. The oracle judges a Decision by the one that has applied the most, whatever
+// order their Pods come in.
+func TestOracleBelievesTheNewestRead(t *testing.T) {
+	list := []plan.Member{{ID: 10, Name: "a", Started: true}, {ID: 11, Name: "b", Started: true}, {ID: 12, Name: "c", Started: true}}
+	two := list[:2]
+	corrupt := func(id uint64) []plan.Alarm { return []plan.Alarm{{MemberID: id, Kind: plan.Corrupt}} }
+	removeC := plan.RemoveMember{ID: 12, Name: "c", Members: list}
+	addD := plan.AddLearner{Name: "d", Members: two}
+	for name, tc := range map[string]struct {
+		reason        string
+		older, newest []plan.Alarm
+		// members is what all list; earlier, if set, what the older one does.
+		members, earlier []plan.Member
+		action           plan.Action
+		want             string
+	}{
+		"an alarm that is raised just now": {
+			reason: "who has applied it knows that c is corrupt", newest: corrupt(12), members: list, action: removeC,
+		},
+		"an alarm that was disarmed just now": {
+			reason: "c is an honest member again, and merely does not answer", older: corrupt(12), members: list, action: removeC, want: "S9",
+		},
+		"one is added when the alarm is disarmed": {
+			reason: "both voters are healthy", older: corrupt(11), members: two, action: addD,
+		},
+		"none is added when it is raised": {
+			reason: "one of two voters is healthy", newest: corrupt(11), members: two, action: addD, want: "S3",
+		},
+		"a list that is over": {
+			reason: "c is in it no more", members: two, earlier: list, action: removeC, want: "S3",
+		},
+	} {
+		for _, order := range []string{"ab", "ba"} {
+			t.Run(name+", "+order, func(t *testing.T) {
+				answer := func(id, applied uint64, alarms []plan.Alarm, members []plan.Member) plan.Answer {
+					return plan.Answer{
+						Reached: true, Read: true, ClusterID: 1, MemberID: id, Leader: 10, Term: 2, Applied: applied,
+						Version: "3.6.16", Alarms: alarms, Members: members,
+					}
+				}
+				older := tc.members
+				if tc.earlier != nil {
+					older = tc.earlier
+				}
+				o := plan.Observation{
+					Now: epoch, Cluster: plan.Cluster{ClusterID: 1, Size: 3, MemberTimeout: time.Minute},
+					Pods: []plan.Pod{
+						{Name: "a", Role: plan.Voter, Node: "n0", Answer: answer(10, 100, tc.older, older)},
+						{Name: "b", Role: plan.Voter, Node: "n1", Answer: answer(11, 101, tc.newest, tc.members)},
+						{Name: "c", Role: plan.Voter, Node: "n2"},
+						{Name: "d", Role: plan.Joiner, Node: "n3", Addressed: true, Answer: plan.Answer{Waiting: true}},
+					},
+				}
+				if order == "ba" {
+					slices.SortFunc(o.Pods[:2], func(a, b plan.Pod) int { return cmp.Compare(b.Name, a.Name) })
+				}
+				got := ""
+				if v := CheckDecision(o, plan.Decision{Action: tc.action, Again: time.Second, Reason: "Test", Message: "test"}); v != nil {
+					got = v.Invariant
+				}
+				if got != tc.want {
+					t.Errorf("the oracle finds %q, want %q: %s", got, tc.want, tc.reason)
+				}
+			})
+		}
+	}
+}
