@@ -7,6 +7,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"maps"
 	"net/http"
 	"os"
 	"os/exec"
@@ -294,9 +295,7 @@ func (r *rig) upload(ctx context.Context, file, key string) error {
 // memory it had at most, in bytes.
 func (r *rig) backUp(ctx context.Context, where map[string]any) (time.Duration, int64, error) {
 	task := map[string]any{"endpoints": []string{"http://" + r.etcd}, "overwrite": true, "time": time.Now().UTC(), "backup": "bench/bench", "uid": "bench"}
-	for k, v := range where {
-		task[k] = v
-	}
+	maps.Copy(task, where)
 	took, memory, _, err := r.run(ctx, "ETCD_BACKUP", allMemory, task)
 	return took, memory, errors.Join(err, r.remove(ctx, "backup"), os.RemoveAll(r.path("volume/backup")))
 }

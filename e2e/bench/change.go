@@ -62,15 +62,14 @@ func (b *bench) rest(ctx context.Context, c *harness.Cluster, members int) error
 // measureHeal measures what becomes of a cluster when a Pod is deleted.
 func measureHeal(ctx context.Context, b *bench) error {
 	for _, kind := range []struct {
-		name    string
-		options []harness.Option
-		goal    time.Duration
+		name, cluster string
+		options       []harness.Option
+		goal          time.Duration
 	}{
-		{"PVC", []harness.Option{harness.Volumes}, 2500 * time.Millisecond},
-		{"emptyDir", nil, 5 * time.Second},
+		{"PVC", "heal-pvc", []harness.Option{harness.Volumes}, 2500 * time.Millisecond},
+		{"emptyDir", "heal-empty", nil, 5 * time.Second},
 	} {
-		name := "heal-" + map[string]string{"PVC": "pvc", "emptyDir": "empty"}[kind.name]
-		c, err := b.env.Create(ctx, b.view, b.ns, name, append(kind.options, harness.Size(3), harness.Version(version))...)
+		c, err := b.env.Create(ctx, b.view, b.ns, kind.cluster, append(kind.options, harness.Size(3), harness.Version(version))...)
 		if err != nil {
 			return err
 		}
@@ -89,9 +88,7 @@ func measureHeal(ctx context.Context, b *bench) error {
 			what := fmt.Sprintf("Pod of a %s deleted, %s", victim.name, kind.name)
 			b.table.add(what+": three healthy again", h.healed.String(), seconds(kind.goal)+" s", h.healed.median() <= kind.goal)
 			b.table.note("the kubelet calls all three Pods ready", h.ready.String())
-			b.table.add(what+": longest gap in writes", fmt.Sprintf("%d ms, at most %d ms, %d of %d failed",
-				h.gaps.median().Milliseconds(), h.gaps.most().Milliseconds(), h.failed, h.failed+h.acked), "50 ms, none failed",
-				h.gaps.median() <= 50*time.Millisecond && h.failed == 0)
+			b.table.addGaps(what, h.gaps, h.acked, h.failed)
 		}
 		if err := b.verdict(ctx, w); err != nil {
 			return err

@@ -3,6 +3,7 @@ package main
 import (
 	"context"
 	"fmt"
+	"strings"
 	"time"
 
 	corev1 "k8s.io/api/core/v1"
@@ -88,12 +89,9 @@ func (f floor) services(ctx context.Context) ([]string, error) {
 }
 
 func (f floor) pod(i int, addresses []string) *corev1.Pod {
-	peers := ""
+	var peers []string
 	for j, a := range addresses {
-		if j > 0 {
-			peers += ","
-		}
-		peers += fmt.Sprintf("%s=http://%s:2380", f.name(j), a)
+		peers = append(peers, fmt.Sprintf("%s=http://%s:2380", f.name(j), a))
 	}
 	user, yes, no := int64(65532), true, false
 	return &corev1.Pod{
@@ -113,7 +111,7 @@ func (f floor) pod(i int, addresses []string) *corev1.Pod {
 					"etcd", "--name=" + f.name(i), "--data-dir=/var/etcd/data",
 					"--listen-peer-urls=http://0.0.0.0:2380", "--listen-client-urls=http://0.0.0.0:2379", "--listen-metrics-urls=http://0.0.0.0:2381",
 					"--initial-advertise-peer-urls=http://" + addresses[i] + ":2380", "--advertise-client-urls=http://" + addresses[i] + ":2379",
-					"--initial-cluster=" + peers, "--initial-cluster-state=new",
+					"--initial-cluster=" + strings.Join(peers, ","), "--initial-cluster-state=new",
 				},
 				VolumeMounts: []corev1.VolumeMount{{Name: "data", MountPath: "/var/etcd"}},
 				ReadinessProbe: &corev1.Probe{

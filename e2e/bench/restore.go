@@ -5,6 +5,7 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"maps"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -103,9 +104,7 @@ func (r *seedRig) verify(ctx context.Context) (took time.Duration, memory int64,
 		return 0, 0, nil, err
 	}
 	defer os.RemoveAll(r.path("scratch"))
-	for k, v := range r.inStore {
-		task[k] = v
-	}
+	maps.Copy(task, r.inStore)
 	took, memory, said, err := r.run(ctx, "ETCD_RESTORE", ownMemory, task)
 	if err != nil {
 		return 0, 0, nil, err
@@ -174,17 +173,15 @@ func (r *seedRig) restoreByHand(ctx context.Context, s *seed) error {
 // restore runs the agent as the seed's init container does.
 func (r *seedRig) restore(ctx context.Context, s *seed, from, want map[string]any) (memory int64, err error) {
 	const uid = "bench"
-	leave := filepath.Join(s.dir, "leave")
-	if err := os.WriteFile(leave, []byte(uid), 0o600); err != nil {
+	permit := filepath.Join(s.dir, "permit")
+	if err := os.WriteFile(permit, []byte(uid), 0o600); err != nil {
 		return 0, err
 	}
 	revision, _ := want["revision"].(float64) // as JSON has it
 	task := map[string]any{"restore": "bench/bench", "uid": uid, "want": want, "member": map[string]any{
-		"name": seedName, "peerURL": s.peer, "token": uid, "dataDir": s.dataDir(), "leaveFile": leave, "revision": int64(revision) + seedBump,
+		"name": seedName, "peerURL": s.peer, "token": uid, "dataDir": s.dataDir(), "permitFile": permit, "revision": int64(revision) + seedBump,
 	}}
-	for k, v := range from {
-		task[k] = v
-	}
+	maps.Copy(task, from)
 	_, memory, _, err = r.run(ctx, "ETCD_RESTORE", ownMemory, task)
 	return memory, err
 }

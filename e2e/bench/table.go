@@ -21,6 +21,15 @@ func (t *table) add(figure, measured, goal string, met bool) {
 	t.rows = append(t.rows, row{figure, measured, goal, mark})
 }
 
+// addGaps adds what a client noticed of a change: the gaps between writes that etcd has
+// acknowledged, and how many writes failed.
+func (t *table) addGaps(what string, gaps times, acked, failed int) {
+	const goal = 50 * time.Millisecond
+	t.add(what+": longest gap in writes", fmt.Sprintf("%d ms, at most %d ms, %d of %d failed",
+		gaps.median().Milliseconds(), gaps.most().Milliseconds(), failed, failed+acked),
+		fmt.Sprintf("%d ms, none failed", goal.Milliseconds()), gaps.median() <= goal && failed == 0)
+}
+
 // note adds a figure that has no goal.
 func (t *table) note(figure, measured string) {
 	t.rows = append(t.rows, row{figure, measured, "", ""})

@@ -46,7 +46,7 @@ func Healthy(n int) Check {
 
 // Settled: healthy, nothing is left to do, and nothing is left over.
 func Settled(n int) Check {
-	return All(Healthy(n), Condition(v1beta2.ConditionProgressing, false, "AsDesired"), func(s State) string {
+	return All(Healthy(n), Condition(v1beta2.ConditionProgressing, false, "UpToDate"), func(s State) string {
 		if len(s.Pods) != n {
 			return fmt.Sprintf("%d Pods, want %d: %s", len(s.Pods), n, podNames(s.Pods))
 		}

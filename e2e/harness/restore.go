@@ -10,6 +10,7 @@ import (
 
 	batchv1 "k8s.io/api/batch/v1"
 	corev1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/api/resource"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
 	"sigs.k8s.io/controller-runtime/pkg/client"
@@ -31,10 +32,25 @@ type Restore struct {
 // RestoreOption changes the spec of an EtcdRestore to create.
 type RestoreOption func(*v1beta2.EtcdRestore)
 
-// InPlace restores the EtcdCluster of that name.
+// InPlace restores the EtcdCluster of that name, whose data may be lost by it.
 func InPlace(name string) RestoreOption {
 	return func(r *v1beta2.EtcdRestore) {
 		r.Spec.EtcdCluster, r.Spec.Target = &v1beta2.ClusterReference{Name: name}, v1beta2.TargetInPlace
+		r.Spec.AcceptDataLoss = true
+	}
+}
+
+// WithoutConsent accepts the loss of no data.
+func WithoutConsent(r *v1beta2.EtcdRestore) { r.Spec.AcceptDataLoss = false }
+
+// MembersFirst stops the old members before there is a seed.
+func MembersFirst(r *v1beta2.EtcdRestore) { r.Spec.StopMembers = v1beta2.StopMembersFirst }
+
+// SeedOfMemory lets the seed's Pod ask for that much memory.
+func SeedOfMemory(amount string) RestoreOption {
+	return func(r *v1beta2.EtcdRestore) {
+		requests := corev1.ResourceList{corev1.ResourceMemory: resource.MustParse(amount)}
+		r.Spec.Pod = &v1beta2.AgentPod{Resources: corev1.ResourceRequirements{Requests: requests}}
 	}
 }
 
@@ -87,9 +103,6 @@ func RestoredWith(secret string) RestoreOption {
 func OfClusterID(id string) RestoreOption {
 	return func(r *v1beta2.EtcdRestore) { r.Spec.ClusterID = id }
 }
-
-// WithoutHash takes a file that ends without a digest.
-func WithoutHash(r *v1beta2.EtcdRestore) { r.Spec.SkipHashCheck = true }
 
 // RestoreClusterWide leaves the restore to an operator that looks after all namespaces.
 func RestoreClusterWide(r *v1beta2.EtcdRestore) {
@@ -252,6 +265,18 @@ func RestoreCompleted(s RestoreState) string {
 	}
 	if st := &s.Restore.Status; st.CompletionTime == nil || len(s.Retired) > 0 || len(s.Restore.Finalizers) > 0 {
 		return fmt.Sprintf("it is complete, with %d retired volume claims, finalizers %v and the status %+v", len(s.Retired), s.Restore.Finalizers, *st)
+	}
+	return ""
+}
+
+// RestoreVerified: the snapshot is good, and that was all.
+func RestoreVerified(s RestoreState) string {
+	if objection := Every(RestorePhases(v1beta2.RestoreVerified), RestoreCondition(v1beta2.ConditionVerified, true, ""),
+		RestoreCondition(v1beta2.ConditionComplete, true, ""), RestoreCondition(v1beta2.ConditionFailed, false, ""))(s); objection != "" {
+		return objection
+	}
+	if st := &s.Restore.Status; !st.Succeeded || st.Snapshot == nil || st.CompletionTime == nil || len(s.Restore.Finalizers) > 0 {
+		return fmt.Sprintf("it is verified, with finalizers %v and the status %+v", s.Restore.Finalizers, *st)
 	}
 	return ""
 }

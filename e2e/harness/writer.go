@@ -35,6 +35,11 @@ func (c *Cluster) StartWriter(ctx context.Context, onNode string) (*Writer, erro
 	return c.env.startWriter(ctx, c.view, p)
 }
 
+// StartAnotherWriter starts one of that name, with keys of its own, beside others.
+func (c *Cluster) StartAnotherWriter(ctx context.Context, name string) (*Writer, error) {
+	return c.env.startWriter(ctx, c.view, c.clientPod(name, "write", fmt.Sprintf("--rate=%d", Rate), "--prefix="+name+"/"))
+}
+
 // Fill starts a writer of large values, so many bytes in all, and waits until all of
 // them are acknowledged. It writes no more then.
 func (c *Cluster) Fill(ctx context.Context, bytes int) (*Writer, error) {

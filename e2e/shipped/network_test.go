@@ -165,7 +165,7 @@ func TestNetworkPolicies(t *testing.T) {
 		"members": {members, map[int32][]pod{
 			client:   slices.Concat(members, both("etcd-operator"), backups, clients),
 			peer:     members,
-			metrics:  slices.Concat(both("etcd-operator"), collectors),
+			metrics:  slices.Concat(both("etcd-operator"), both("etcd-restore-operator"), collectors),
 			progress: both("etcd-restore-operator"),
 		}},
 		"backups":       {backups, nil},

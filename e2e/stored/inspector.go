@@ -157,9 +157,16 @@ func (i *Inspector) uploads(ctx context.Context, param func(string) string) (any
 	return keys, nil
 }
 
+// described is the directory in which backup operators keep what they know of the files
+// beside it.
+const described = ".etcd-backups"
+
 func (i *Inspector) files(context.Context, func(string) string) (any, error) {
 	all := []Object{}
 	return all, filepath.WalkDir(i.o.Volume, func(path string, d fs.DirEntry, err error) error {
+		if err == nil && d.IsDir() && d.Name() == described {
+			return fs.SkipDir
+		}
 		if err != nil || d.IsDir() {
 			return err
 		}

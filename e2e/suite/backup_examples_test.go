@@ -57,6 +57,7 @@ func (s *scene) fromTheCronJob(w *etcdClient, st *store) {
 	b := s.existingBackup("", w.Writer, st.at("example/etcd.backup"))
 	b.Backup = env.Backup(s.view, s.ns, s.byTheCronJob())
 	b.isStored(soon)
+	s.kubectl("wait", "--for=condition=BackedUp", "--timeout=60s", "etcd", "--all")
 	if ttl := b.State().Backup.Spec.TTLSecondsAfterFinished; ttl == nil {
 		s.t.Errorf("%s is kept for ever", b.Name)
 	}

@@ -38,9 +38,9 @@ func TestRepeatedBackup(t *testing.T) {
 	} {
 		s.must(st.PutObject(s.ctx, bucket, name))
 	}
+	// One that does not say which cluster it is of is deleted for no other.
+	s.must(st.PutObject(s.ctx, bucket, path+"_v999999_2006-01-02-15:04:05"))
 	neighbours := sortedKeys(st.objects())
-	const old = path + "_v999999_2006-01-02-15:04:05" // of a cluster that had come farther
-	s.must(st.PutObject(s.ctx, bucket, old))
 
 	b := s.backup("every-second", w.Writer, st.at(path), of, harness.Policy(v1beta2.BackupPolicy{BackupIntervalInSecond: 1, MaxBackups: 2}))
 	onVolume := s.backup("volume", w.Writer, vol.at("etcd.db"), of, harness.Packed, harness.Policy(v1beta2.BackupPolicy{BackupIntervalInSecond: 2, MaxBackups: 1}))

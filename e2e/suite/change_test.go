@@ -81,7 +81,7 @@ func TestChangeThatGoesWrong(t *testing.T) {
 			w := c.writes()
 
 			c.wantsPod(map[string]any{"resources": map[string]any{"requests": map[string]any{"cpu": "1000"}}})
-			c.becomes("stuck, and telling why", updatingSays("0 of 3", "Insufficient cpu", "set it back"), later)
+			c.becomes("stuck, and telling why", updatingSays("0 of 3", "Insufficient cpu", "revert it"), later)
 			c.stays("Available", 3*time.Second, harness.Condition(v1beta2.ConditionAvailable, true, "Serving"))
 
 			c.wantsPod(map[string]any{"resources": nil})

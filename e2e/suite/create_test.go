@@ -79,7 +79,7 @@ func TestWhatUsersSee(t *testing.T) {
 	if !containsAll(table, []string{"SIZE", "READY", "VERSION", "PHASE", "AGE", "LEADER", "3/3", "Running", st.CurrentVersion, st.Leader, st.ClusterID}) {
 		t.Errorf("kubectl get etcd -o wide:\n%s", table)
 	}
-	if out := s.kubectl("describe", "etcd", "users"); !containsAll(out, []string{"Available", "AsDesired", "MemberPromoted"}) {
+	if out := s.kubectl("describe", "etcd", "users"); !containsAll(out, []string{"Available", "UpToDate", "MemberPromoted"}) {
 		t.Errorf("kubectl describe etcd:\n%s", out)
 	}
 	if metrics := s.metrics(); !containsAll(metrics, []string{`etcd_operator_clusters{phase="Running"} 1`, `etcd_operator_members{state="ready"} 3`, `etcd_operator_actions_total{action="Promote",result="ok"} 2`}) {

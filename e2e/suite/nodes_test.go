@@ -230,7 +230,7 @@ func TestRestoreWithAMemberCutOff(t *testing.T) {
 	s.must(env.Local.PartitionNode(s.ctx, theNode))
 	s.t.Cleanup(s.heals)
 	s.tell("node %d is cut off", theNode)
-	r := s.restore("restore", harness.InPlace(c.Name), harness.FromBackup(b.Name))
+	r := s.restore("restore", harness.InPlace(c.Name), harness.FromBackup(b.Name), harness.MembersFirst)
 	r.becomes("waiting for the member that is cut off", later, harness.Every(harness.RestorePhases(v1beta2.RestoreFencing), harness.WaitsFor(cutOff)))
 	r.tells("OldMembersRunning", cutOff)
 	c.stays("without another member", 3*time.Second, func(s harness.State) string {

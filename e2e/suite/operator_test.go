@@ -110,7 +110,7 @@ func TestPause(t *testing.T) {
 	})
 	w.noticed(aBlink)
 	c.pause(false)
-	c.becomes("looked after again", harness.Condition(v1beta2.ConditionPaused, false, ""), soon)
+	c.becomes("reconciled again", harness.Condition(v1beta2.ConditionPaused, false, ""), soon)
 	c.settles(5, later)
 	w.lostNothing(5)
 }

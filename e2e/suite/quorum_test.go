@@ -77,7 +77,7 @@ func nobodyServes(s harness.State) string {
 			return fmt.Sprintf("Pod %s is marked %s", p.Name, role)
 		}
 		if p.Annotations[v1beta2.AnnotationStart] != "" && p.DeletionTimestamp == nil {
-			return fmt.Sprintf("Pod %s has leave to start", p.Name)
+			return fmt.Sprintf("Pod %s has a start permit", p.Name)
 		}
 	}
 	return ""

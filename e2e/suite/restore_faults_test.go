@@ -2,6 +2,7 @@ package suite
 
 import (
 	"context"
+	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -29,7 +30,7 @@ func TestOperatorsKilledDuringRestores(t *testing.T) {
 			s.backup("backup", w.Writer, st.at("etcd.db"), harness.OfCluster(c.Name)).becomes("stored", soon, harness.Stored)
 			snapshot, m := s.snapshotAt(st.at("etcd.db")), c.isMirrored()
 			for i, phase := range []v1beta2.RestorePhase{
-				v1beta2.RestoreVerifying, v1beta2.RestoreFencing, v1beta2.RestoreSeeding, v1beta2.RestoreHandedOff,
+				v1beta2.RestoreFencing, v1beta2.RestoreVerifying, v1beta2.RestoreSeeding, v1beta2.RestoreHandedOff,
 			} {
 				uid := c.State().Cluster.UID
 				r := s.restore("in-"+strings.ToLower(string(phase)), harness.InPlace(c.Name), st.at("etcd.db").from)
@@ -52,12 +53,99 @@ func TestOperatorsKilledDuringRestores(t *testing.T) {
 // reached: it is in that phase or a later one; a phase may be over in no time.
 func reached(phase v1beta2.RestorePhase) harness.RestoreCheck {
 	all := []v1beta2.RestorePhase{
-		v1beta2.RestoreVerifying, v1beta2.RestoreFencing, v1beta2.RestoreSeeding, v1beta2.RestoreHandedOff, v1beta2.RestoreComplete,
+		v1beta2.RestoreFencing, v1beta2.RestoreVerifying, v1beta2.RestoreSeeding, v1beta2.RestoreHandedOff, v1beta2.RestoreComplete,
 	}
 	for len(all) > 0 && all[0] != phase {
 		all = all[1:]
 	}
 	return harness.RestorePhases(all...)
+}
+
+// TestRestorePreparesBesideMembers: while the seed fetches, the old members serve; a restore
+// that is given up by then has stopped none of them, also where they have no volumes. One that
+// goes on stops them only when the seed is ready, and clients hardly notice.
+func TestRestorePreparesBesideMembers(t *testing.T) {
+	t.Parallel()
+	for name, options := range map[string][]harness.Option{"WithVolumes": {harness.Volumes}, "WithoutVolumes": nil} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			s := anOperator(t)
+			st := allOperators(s)
+			var valve *harness.Valve
+			s.within(soon, func(ctx context.Context) (err error) {
+				valve, err = env.StartValve(ctx, s.view, s.ns)
+				return err
+			})
+			c := s.cluster("etcd", append(options, harness.Size(3))...)
+			c.settles(3, soon)
+			w := c.writes()
+			s.backup("backup", w.Writer, st.at("etcd.db"), harness.OfCluster(c.Name)).isStored(soon)
+			through := st.by(valve.Endpoint, bucket+"/etcd.db").from
+			pods := c.State().UIDs()
+			w.noticed(aBlink)
+
+			if len(options) == 0 {
+				asks := s.restore("asks", harness.InPlace(c.Name), harness.WithoutConsent, through)
+				asks.becomes("waiting for consent", soon, harness.WaitsFor("spec.acceptDataLoss"))
+				asks.tells("DataLossNotAccepted", "acceptDataLoss")
+				s.must(asks.Delete(s.ctx))
+				asks.becomes("gone without a trace", soon, harness.NoTraceOfRestore)
+			}
+			s.must(valve.ShutDownloads(s.ctx, 0))
+			r := s.restore("restore", harness.InPlace(c.Name), through)
+			r.becomes("preparing", soon, harness.RestorePhases(v1beta2.RestoreVerifying))
+			s.within(soon, valve.Holds)
+			w.goesOn(soon)
+			for _, uid := range pods {
+				if !slices.Contains(c.State().UIDs(), uid) {
+					t.Error("a member was stopped before its seed was ready")
+				}
+			}
+			s.must(r.Delete(s.ctx))
+			r.becomes("gone without a trace", soon, harness.NoTraceOfRestore)
+			c.becomes("given back", harness.All(samePods(pods), harness.Settled(3)), later)
+			w.noticed(aBlink)
+			w.lostNothing(3)
+
+			s.must(valve.Open(s.ctx))
+			snapshot, m := s.snapshotAt(st.at("etcd.db")), c.isMirrored()
+			again := s.restore("again", harness.InPlace(c.Name), through)
+			again.completes(later)
+			if jobs := again.State().Jobs; len(jobs) > 0 {
+				t.Errorf("the snapshot was fetched twice: there is the Job %s", jobs[0].Name)
+			}
+			m.holds(snapshot)
+			c.settles(3, later)
+		})
+	}
+}
+
+// TestRestoreWithoutRoomForItsSeed: that no node has room for the seed beside the members is
+// reported before a member is stopped, and they go on serving.
+func TestRestoreWithoutRoomForItsSeed(t *testing.T) {
+	t.Parallel()
+	s := anOperator(t)
+	st := allOperators(s)
+	c := s.cluster("etcd", harness.Size(3), harness.Volumes)
+	c.settles(3, soon)
+	w := c.writes()
+	s.backup("backup", w.Writer, st.at("etcd.db"), harness.OfCluster(c.Name)).isStored(soon)
+	pods := c.State().UIDs()
+	w.noticed(aBlink)
+
+	r := s.restore("restore", harness.InPlace(c.Name), harness.SeedOfMemory("1Ti"), st.at("etcd.db").from)
+	r.tells("SeedNotStarting", "Insufficient memory", "no member was stopped", "write spec.stopMembers: First")
+	w.goesOn(soon)
+	for _, uid := range pods {
+		if !slices.Contains(c.State().UIDs(), uid) {
+			t.Error("a member was stopped although there is no room for the seed")
+		}
+	}
+	s.must(r.Delete(s.ctx))
+	r.becomes("gone without a trace", soon, harness.NoTraceOfRestore)
+	c.becomes("given back", harness.All(samePods(pods), harness.Settled(3)), later)
+	w.noticed(aBlink)
+	w.lostNothing(3)
 }
 
 // TestRestoreGivenUp: before the hand-off, a restore that is deleted or fails gives the
@@ -83,7 +171,7 @@ func TestRestoreGivenUp(t *testing.T) {
 		t.Helper()
 		c.pause(true) // no fence before the valve is shut
 		s.must(valve.Open(s.ctx))
-		r := s.restore(name, harness.InPlace(c.Name), through)
+		r := s.restore(name, harness.InPlace(c.Name), harness.MembersFirst, through)
 		r.becomes("verified", soon, harness.Every(harness.RestoreCondition(v1beta2.ConditionVerified, true, ""), harness.RestorePhases(v1beta2.RestoreFencing)))
 		s.must(valve.ShutDownloads(s.ctx, 0))
 		c.pause(false)

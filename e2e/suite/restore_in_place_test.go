@@ -146,6 +146,9 @@ func (c *restoredCluster) againFromItsBackup() {
 func (c *restoredCluster) restartsItsSeed() {
 	s := c.s
 	s.t.Helper()
+	// The Pod of a seed that was restored from a volume is recreated without that volume.
+	c.becomes("free of the backup's volume", mountsOnlyItsOwn, later)
+	c.settles(3, later)
 	w := c.writes()
 	if env.Local != nil {
 		seed := c.restore.State().Seed
@@ -166,6 +169,18 @@ func (c *restoredCluster) restartsItsSeed() {
 	s.must(c.restore.Delete(s.ctx))
 	c.restore.becomes("gone without a trace", soon, harness.NoTraceOfRestore)
 	c.stays("as it was", 3*time.Second, harness.Settled(3))
+}
+
+// mountsOnlyItsOwn: no member mounts another volume than its own.
+func mountsOnlyItsOwn(s harness.State) string {
+	for _, p := range s.Pods {
+		for _, v := range p.Spec.Volumes {
+			if claim := v.PersistentVolumeClaim; claim != nil && claim.ClaimName != p.Name {
+				return "Pod " + p.Name + " mounts the volume " + claim.ClaimName
+			}
+		}
+	}
+	return ""
 }
 
 // whatUsersSee holds the names that users and their tools rely on.

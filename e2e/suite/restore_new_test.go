@@ -37,6 +37,7 @@ func TestRestoreToNewClusters(t *testing.T) {
 		m := c.isMirrored()
 		m.holds(s.snapshotAt(made.at))
 		made.by.completes(later)
+		c.becomes("free of the backup's volume", mountsOnlyItsOwn, later)
 		c.settles(made.members, later)
 		if c.State().Cluster.Status.ClusterID == old.State().Cluster.Status.ClusterID {
 			t.Errorf("%s is taken for the cluster that it is a copy of", c.Name)
@@ -54,7 +55,7 @@ func TestRestoreToNewClusters(t *testing.T) {
 	if why := samePods(pods)(old.State()); why != "" {
 		t.Errorf("the cluster that was copied was touched: %s", why)
 	}
-	stuck.becomes("waiting for a node that is not there", soon, harness.RestorePhases(v1beta2.RestoreSeeding))
+	stuck.becomes("waiting for a node that is not there", soon, harness.Every(harness.RestorePhases(v1beta2.RestoreVerifying), harness.WaitsFor("Pod ")))
 	s.must(stuck.Delete(s.ctx))
 	stuck.becomes("gone without a trace", soon, harness.NoTraceOfRestore)
 	s.existing(stuck.Name).becomes("gone with it", func(s harness.State) string {

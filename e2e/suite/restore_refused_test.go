@@ -32,7 +32,8 @@ func TestRestoresThatFail(t *testing.T) {
 	pods, cluster := c.State().UIDs(), c.State().Cluster
 	w.noticed(aBlink)
 
-	inPlace, good := harness.InPlace(c.Name), st.at("good.db").from
+	// They all check at once what they find, before anything of the cluster is touched.
+	inPlace, good := func(r *v1beta2.EtcdRestore) { harness.InPlace(c.Name)(r); harness.MembersFirst(r) }, st.at("good.db").from
 	refused := map[*restore]string{}
 	refuse := func(reason string, options ...harness.RestoreOption) {
 		t.Helper()
@@ -51,6 +52,7 @@ func TestRestoresThatFail(t *testing.T) {
 	refuse("WrongCluster", inPlace, good, harness.OfClusterID("0123456789abcdef"))
 	refuse("VersionMismatch", good, harness.AsTemplate(harness.Size(1), harness.Version("3.5.35")))
 	refuse("VolumeTooSmall", good, harness.AsTemplate(harness.Size(1), harness.Volumes, volumesOf("1Mi")))
+	refuse("QuotaTooSmall", good, harness.AsTemplate(harness.Size(1), quotaOf("64Ki")))
 	for r, reason := range refused {
 		r.isRefused(later, reason)
 	}
@@ -76,6 +78,12 @@ func TestRestoresThatFail(t *testing.T) {
 }
 
 // volumesOf gives members volumes of that size.
+func quotaOf(size string) harness.Option {
+	return func(c *v1beta2.EtcdCluster) {
+		c.Spec.Etcd = &v1beta2.EtcdPolicy{QuotaBackendBytes: new(resource.MustParse(size))}
+	}
+}
+
 func volumesOf(size string) harness.Option {
 	return func(c *v1beta2.EtcdCluster) {
 		c.Spec.Pod.PersistentVolumeClaimSpec.Resources.Requests[corev1.ResourceStorage] = resource.MustParse(size)

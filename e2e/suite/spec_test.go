@@ -112,11 +112,11 @@ func TestExamples(t *testing.T) {
 		"cluster-tuned.yaml":  {"example-tuned", 3},
 	}
 	// Tests of their own: TestPredecessorsDeployment, TestAutoTLS, TestStaticTLS and
-	// TestCertManager, and TestBackupExamples and TestRestoreExamples, which apply all of
-	// their kinds.
+	// TestCertManager, and TestBackupExamples, TestRestoreExamples and TestVerifyExamples,
+	// which apply all of their kinds.
 	others := []string{"predecessor-deployment.yaml", "cluster-tls.yaml", "cluster-tls-static.yaml", "cluster-tls-cert-manager.yaml"}
 	elsewhere := func(file string) bool {
-		return slices.Contains(others, file) || strings.HasPrefix(file, "backup-") || strings.HasPrefix(file, "restore-")
+		return slices.Contains(others, file) || strings.HasPrefix(file, "backup-") || strings.HasPrefix(file, "restore-") || strings.HasPrefix(file, "verify-")
 	}
 
 	s := anOperator(t)

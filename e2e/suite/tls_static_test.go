@@ -35,7 +35,7 @@ func TestStaticTLS(t *testing.T) {
 		{"with an expired certificate", ours.IssueUntil(t, time.Now().Add(-time.Minute), member, s.serverNames(name)...).LegacyFiles("server", ours), []string{servers, "server.crt", "expired"}},
 		{"with a certificate for others", ours.Issue(t, member, s.serverNames("other")...).LegacyFiles("server", ours), []string{servers, "*." + name + "." + s.ns + ".svc", "subject alternative names"}},
 		{"with another key", etcdtest.Leaf{Cert: server.Cert, Key: peer.Key}.LegacyFiles("server", ours), []string{servers, "server.key", "not the private key"}},
-		{"with a foreign certificate", theirs.Issue(t, member, s.serverNames(name)...).LegacyFiles("server", ours), []string{servers, "not signed by an authority"}},
+		{"with a foreign certificate", theirs.Issue(t, member, s.serverNames(name)...).LegacyFiles("server", ours), []string{servers, "not signed by a CA"}},
 	} {
 		s.puts(servers, bad.files)
 		c.becomes(bad.what, harness.All(certificatesAre(false, "CertificatesInvalid", bad.words...), withoutMembers), soon)
@@ -74,7 +74,7 @@ func TestStaticTLS(t *testing.T) {
 }
 
 // TestStaticAuthorityIsReplaced: the user replaces the authority of the certificates that
-// they keep, by the three steps of the README, while a client writes.
+// they keep, by the three steps of docs/tasks/tls.md, while a client writes.
 func TestStaticAuthorityIsReplaced(t *testing.T) {
 	t.Parallel()
 	s := anOperator(t)

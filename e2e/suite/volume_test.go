@@ -115,7 +115,7 @@ func TestGrowth(t *testing.T) {
 	s.kubectl("patch", "etcd", "etcd", "--type=merge", "-p", growth)
 	for i := range 3 {
 		c.becomes("growing", harness.All(
-			harness.ConditionSays(v1beta2.ConditionStorageResizing, true, "VolumeGrowing", fmt.Sprintf("%d of 3 volumes have 2Gi", i)),
+			harness.ConditionSays(v1beta2.ConditionStorageResizing, true, "ExpandingVolume", fmt.Sprintf("%d of 3 PVCs have 2Gi", i)),
 			asks(i+1),
 		), later)
 		for _, claim := range c.State().Claims {
@@ -123,7 +123,7 @@ func TestGrowth(t *testing.T) {
 		}
 	}
 	c.becomes("settled", harness.All(harness.Settled(3), hasCapacity("2Gi")), later)
-	c.tells("VolumeGrowing", "from 1Gi to 2Gi")
+	c.tells("ExpandingVolume", "from 1Gi to 2Gi")
 	c.isUnrestarted(before)
 	w.noticedNoFailure()
 	w.lostNothing(3)
@@ -168,8 +168,8 @@ func TestGrowthRefused(t *testing.T) {
 		install harness.Install
 		words   string
 	}{
-		"ByTheClass":     {harness.Install{Nodes: true}, "the storage class local-path does not allow volumes to grow"},
-		"ByTheAPIServer": {harness.Install{}, "may not grow"},
+		"ByTheClass":     {harness.Install{Nodes: true}, "storage class local-path has allowVolumeExpansion: false"},
+		"ByTheAPIServer": {harness.Install{}, "cannot expand PVC"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
@@ -178,7 +178,7 @@ func TestGrowthRefused(t *testing.T) {
 			c.settles(1, soon)
 			w := c.writes()
 			s.kubectl("patch", "etcd", "etcd", "--type=merge", "-p", growth)
-			c.becomes("told that it can't", harness.Condition(v1beta2.ConditionStorageResizing, false, "GrowthRefused"), later)
+			c.becomes("told that it can't", harness.Condition(v1beta2.ConditionStorageResizing, false, "ExpansionRefused"), later)
 			if said := s.kubectl("get", "etcd", "etcd", "-o", `jsonpath={.status.conditions[?(@.type=="StorageResizing")].message}`); !strings.Contains(said, tc.words) || !strings.Contains(said, "restore a backup") {
 				t.Errorf("it says %q, want %q in it, and what to do", said, tc.words)
 			}

@@ -19,7 +19,8 @@ const askTimeout = 3 * time.Second
 // Members is etcd's own member list, read linearizably, with what each member says
 // of itself: so that a test need not take the operator's word.
 func (w *Writer) Members(ctx context.Context) ([]Member, error) {
-	ctx, cancel := context.WithTimeout(ctx, 3*askTimeout)
+	// A connection to a member that has just ended is noticed late on a busy machine.
+	ctx, cancel := context.WithTimeout(ctx, 10*askTimeout)
 	defer cancel()
 	c, err := w.fresh()
 	if err != nil {

@@ -1,0 +1,281 @@
+package project
+
+import (
+	"bytes"
+	"os"
+	"os/exec"
+	"path"
+	"path/filepath"
+	"regexp"
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+	"k8s.io/apimachinery/pkg/util/yaml"
+)
+
+const (
+	// repoRoot is the root of the repository, seen from this package.
+	repoRoot = "../.."
+	// repository is where strangers find it.
+	repository = "https://github.com/etcd-operators/etcd-operators"
+)
+
+// workflow is what the tests read of a GitHub workflow.
+type workflow struct {
+	Permissions map[string]string `json:"permissions"`
+	Jobs        map[string]struct {
+		Permissions    map[string]string `json:"permissions"`
+		TimeoutMinutes int               `json:"timeout-minutes"`
+		Steps          []struct {
+			Uses string `json:"uses"`
+			Run  string `json:"run"`
+		} `json:"steps"`
+	} `json:"jobs"`
+}
+
+// Workflows run what contributors can run themselves, with no more rights than they need.
+func TestWorkflows(t *testing.T) {
+	for name, data := range projectFiles(t, ".github/workflows/*") {
+		t.Run(path.Base(name), func(t *testing.T) {
+			var w workflow
+			if err := yaml.Unmarshal(data, &w); err != nil {
+				t.Fatal(err)
+			}
+			if diff := cmp.Diff(map[string]string{"contents": "read"}, w.Permissions); diff != "" {
+				t.Errorf("permissions of the workflow (-want +got):\n%s", diff)
+			}
+			commands := 0
+			for id, job := range w.Jobs {
+				if job.TimeoutMinutes == 0 {
+					t.Errorf("job %s has no timeout-minutes", id)
+				}
+				for scope, right := range job.Permissions {
+					if right == "write" && scope != "pages" && scope != "id-token" {
+						t.Errorf("job %s may write %s", id, scope)
+					}
+				}
+				for _, step := range job.Steps {
+					if step.Uses != "" && !regexp.MustCompile(`^actions/[a-z-]+@v[0-9]+$`).MatchString(step.Uses) {
+						t.Errorf("job %s uses %q: want an action of GitHub's own, pinned by its major version", id, step.Uses)
+					}
+					for line := range strings.Lines(step.Run) {
+						commands++
+						if problem := unknownCommand(t, strings.TrimSpace(line)); problem != "" {
+							t.Errorf("job %s: %s", id, problem)
+						}
+					}
+				}
+			}
+			if commands == 0 && len(w.Jobs) > 0 {
+				t.Error("the workflow runs nothing")
+			}
+		})
+	}
+}
+
+// unknownCommand says why a line of a workflow is neither a target of the Makefile nor a script, or "".
+func unknownCommand(t *testing.T, line string) string {
+	t.Helper()
+	words := strings.Fields(regexp.MustCompile(`\$\{\{.*?\}\}`).ReplaceAllString(line, "VALUE"))
+	switch {
+	case line == `git config --global --add safe.directory "$GITHUB_WORKSPACE"`:
+		return ""
+	case words[0] == "make" && len(words) > 1:
+		for _, word := range words[1:] {
+			if !strings.Contains(word, "=") && !slices.Contains(makeTargets(t), word) {
+				return "the Makefile has no target " + word
+			}
+		}
+		return ""
+	}
+	script, err := os.Stat(filepath.Join(repoRoot, words[0]))
+	if err != nil || script.IsDir() || script.Mode()&0o111 == 0 {
+		return line + ": neither make nor a script of this repository"
+	}
+	return ""
+}
+
+// makeTargets are the targets that `make help` lists.
+func makeTargets(t *testing.T) []string {
+	t.Helper()
+	var targets []string
+	for _, found := range regexp.MustCompile(`(?m)^([a-z0-9-]+):.*## `).FindAllSubmatch(repoFile(t, "Makefile"), -1) {
+		targets = append(targets, string(found[1]))
+	}
+	return targets
+}
+
+// Dependabot looks at every module, the Dockerfile and the workflows, each once.
+func TestDependabot(t *testing.T) {
+	var config struct {
+		Version int `json:"version"`
+		Updates []struct {
+			Ecosystem   string   `json:"package-ecosystem"`
+			Directory   string   `json:"directory"`
+			Directories []string `json:"directories"`
+			Schedule    struct {
+				Interval string `json:"interval"`
+			} `json:"schedule"`
+		} `json:"updates"`
+	}
+	if err := yaml.Unmarshal(repoFile(t, ".github/dependabot.yml"), &config); err != nil {
+		t.Fatal(err)
+	}
+	got := map[string][]string{}
+	for _, update := range config.Updates {
+		folders := update.Directories
+		if update.Directory != "" {
+			folders = append(folders, update.Directory)
+		}
+		got[update.Ecosystem] = append(got[update.Ecosystem], folders...)
+		if update.Schedule.Interval == "" {
+			t.Errorf("updates of %s in %v have no schedule", update.Ecosystem, folders)
+		}
+	}
+	tracked, err := exec.CommandContext(t.Context(), "git", "-C", repoRoot, "ls-files", "*go.mod").Output()
+	if err != nil {
+		t.Fatal(err)
+	}
+	var modules []string
+	for _, file := range strings.Fields(string(tracked)) {
+		modules = append(modules, "/"+path.Dir(file))
+	}
+	slices.Sort(modules)
+	slices.Sort(got["gomod"])
+	want := map[string][]string{"gomod": modules, "docker": {"/"}, "github-actions": {"/"}}
+	if diff := cmp.Diff(want, got); diff != "" || config.Version != 2 {
+		t.Errorf("version %d, want 2; folders (-want +got):\n%s", config.Version, diff)
+	}
+}
+
+// GitHub leaves out a form that has a mistake, and tells no maintainer.
+func TestIssueForms(t *testing.T) {
+	types := []string{"checkboxes", "dropdown", "input", "markdown", "textarea"}
+	forms := projectFiles(t, ".github/ISSUE_TEMPLATE/*.yml")
+	for _, required := range []string{"bug.yml", "feature.yml", "config.yml"} {
+		if _, ok := forms[".github/ISSUE_TEMPLATE/"+required]; !ok {
+			t.Errorf("there is no %s", required)
+		}
+	}
+	for name, data := range forms {
+		t.Run(path.Base(name), func(t *testing.T) {
+			var form struct {
+				Name, Description string
+				Body              []struct {
+					Type, ID   string
+					Attributes struct {
+						Label, Value string
+						Options      []any
+					}
+				}
+				ContactLinks []struct{ Name, URL, About string } `json:"contact_links"`
+			}
+			if err := yaml.Unmarshal(data, &form); err != nil {
+				t.Fatal(err)
+			}
+			if path.Base(name) == "config.yml" {
+				if len(form.ContactLinks) == 0 {
+					t.Error("questions and vulnerabilities have no link")
+				}
+				for _, link := range form.ContactLinks {
+					if link.Name == "" || link.About == "" || !strings.HasPrefix(link.URL, repository) {
+						t.Errorf("contact link %+v lacks a name, a description, or a URL of this repository", link)
+					}
+				}
+				return
+			}
+			if form.Name == "" || form.Description == "" || len(form.Body) == 0 {
+				t.Error("the form lacks its name, description or body")
+			}
+			seen := map[string]bool{}
+			for _, field := range form.Body {
+				a := field.Attributes
+				choice := field.Type == "dropdown" || field.Type == "checkboxes"
+				switch {
+				case !slices.Contains(types, field.Type):
+					t.Errorf("a field has the type %q", field.Type)
+				case field.Type == "markdown" && a.Value == "":
+					t.Error("a text is empty")
+				case field.Type != "markdown" && (a.Label == "" || field.ID == "" || seen[field.ID]):
+					t.Errorf("field %q has no label, or no id of its own", field.ID)
+				case choice && len(a.Options) == 0:
+					t.Errorf("field %q offers nothing", field.ID)
+				}
+				seen[field.ID] = true
+			}
+		})
+	}
+}
+
+// What these files link to is there, whether by a path or by this project's address.
+func TestProjectLinks(t *testing.T) {
+	links := regexp.MustCompile(`\]\(([^)\s]+)\)|` + regexp.QuoteMeta(repository) + `/blob/main/([^)\s]+)`)
+	found := 0
+	for _, pattern := range []string{
+		"CHANGELOG.md", "SECURITY.md", "CODE_OF_CONDUCT.md", "GOVERNANCE.md",
+		"docs/project/*.md", ".github/*.md", ".github/ISSUE_TEMPLATE/*",
+	} {
+		for name, data := range projectFiles(t, pattern) {
+			for _, link := range links.FindAllSubmatch(data, -1) {
+				target, from := string(link[1]), path.Dir(name)
+				if shared, ok := strings.CutPrefix(target, repository+"/blob/main/"); ok || target == "" {
+					target, from = shared+string(link[2]), "."
+				}
+				if strings.Contains(target, "://") {
+					continue
+				}
+				found++
+				file, anchor, _ := strings.Cut(target, "#")
+				if file == "" {
+					from, file = ".", name
+				}
+				file = path.Join(from, file)
+				if _, err := os.Stat(filepath.Join(repoRoot, file)); err != nil {
+					t.Errorf("%s: %s leads nowhere", name, target)
+				} else if anchor != "" && !slices.Contains(anchors(repoFile(t, file)), anchor) {
+					t.Errorf("%s: %s has no heading #%s", name, file, anchor)
+				}
+			}
+		}
+	}
+	if found < 15 {
+		t.Errorf("%d links: too few to have been found by the right pattern", found)
+	}
+}
+
+// anchors are the names that GitHub gives to the headings of a page.
+func anchors(page []byte) []string {
+	var names []string
+	for _, heading := range regexp.MustCompile(`(?m)^#+ (.*)$`).FindAllSubmatch(page, -1) {
+		name := regexp.MustCompile(`[^\w\- ]`).ReplaceAll(bytes.ToLower(heading[1]), nil)
+		names = append(names, strings.ReplaceAll(string(name), " ", "-"))
+	}
+	return names
+}
+
+// projectFiles are the files that match, by their path in the repository.
+func projectFiles(t *testing.T, pattern string) map[string][]byte {
+	t.Helper()
+	matches, err := filepath.Glob(filepath.Join(repoRoot, pattern))
+	if err != nil || len(matches) == 0 {
+		t.Fatalf("%s: there is no such file: %v", pattern, err)
+	}
+	files := map[string][]byte{}
+	for _, match := range matches {
+		name := strings.TrimPrefix(filepath.ToSlash(match), repoRoot+"/")
+		files[name] = repoFile(t, name)
+	}
+	return files
+}
+
+// repoFile is what a file of the repository holds.
+func repoFile(t *testing.T, name string) []byte {
+	t.Helper()
+	data, err := os.ReadFile(filepath.Join(repoRoot, name))
+	if err != nil {
+		t.Fatal(err)
+	}
+	return data
+}

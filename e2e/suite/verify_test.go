@@ -1,0 +1,56 @@
+package suite
+
+import (
+	"strings"
+	"testing"
+
+	"github.com/etcd-operators/etcd-operators/api/v1beta2"
+	"github.com/etcd-operators/etcd-operators/e2e/harness"
+)
+
+// TestVerifyExamples: a snapshot is checked by its name, and the newest of a bucket with
+// a list of what is there, while no cluster notices. Then that newest one is restored, as
+// on the day after everything was lost.
+func TestVerifyExamples(t *testing.T) {
+	t.Parallel()
+	s := anOperator(t)
+	st := allOperators(s)
+	s.applyExample("cluster.yaml", asItIs)
+	c := s.existing("example")
+	c.settles(3, soon)
+	w := c.writes()
+	of := func(b *v1beta2.EtcdBackup) { b.Spec.ClusterRef = &v1beta2.ClusterReference{Name: "example"} }
+	s.backup("once", w.Writer, st.at("example/etcd.backup"), of).isStored(soon)
+	s.backup("again", w.Writer, st.at("example/etcd"), of, harness.Policy(v1beta2.BackupPolicy{BackupIntervalInSecond: 5})).
+		becomes("stored, and due again", soon, harness.BackupCondition(v1beta2.ConditionComplete, true, "BackupSucceeded"))
+	s.kubectl("patch", "etcdbk", "again", "--type=merge", "-p", `{"spec":{"suspend":true}}`)
+	before := c.State().Cluster
+
+	for _, file := range exampleFiles(t, "verify-*.yaml") {
+		s.applyExample(file, st.added)
+	}
+	for _, name := range []string{"check", "what-is-left"} {
+		r := s.existingRestore(name)
+		r.becomes("verified", later, harness.RestoreVerified)
+	}
+	found := s.existingRestore("what-is-left").State().Restore.Status
+	if found.Catalogue == nil || found.Catalogue.Total == 0 || found.Catalogue.OtherObjects == 0 || found.Catalogue.Newest[0].Location != found.Snapshot.Location ||
+		found.Catalogue.Newest[0].ClusterID != before.Status.ClusterID {
+		t.Errorf("the catalogue is %+v, and the snapshot %+v", found.Catalogue, found.Snapshot)
+	}
+	if now := c.State().Cluster; now.Status.FencedBy != "" || now.Generation != before.Generation || len(now.Annotations) != len(before.Annotations) {
+		t.Errorf("the EtcdCluster was touched: %+v", now)
+	}
+	w.lostNothing(3)
+
+	newest := s.restore("newest", func(r *v1beta2.EtcdRestore) {
+		r.Spec.ClusterTemplate = &v1beta2.ClusterTemplate{Spec: v1beta2.ClusterSpec{Size: 1}}
+		r.Spec.BackupStorageType = v1beta2.StorageS3
+		r.Spec.S3 = &v1beta2.S3Source{Prefix: bucket + "/example/", AWSSecret: "aws", Endpoint: st.Endpoint, ForcePathStyle: true}
+		r.Spec.ClusterID = before.Status.ClusterID
+	})
+	status := newest.completes(longer)
+	if status.Snapshot.ClusterID != before.Status.ClusterID || !strings.HasPrefix(status.Snapshot.Location, "s3://"+bucket+"/example/etcd_v") {
+		t.Errorf("the snapshot is %+v", status.Snapshot)
+	}
+}

@@ -1,0 +1,29 @@
+{{- define "type" }}{{ if markdownShouldRenderType . }}
+## {{ .Name }}
+
+{{ .Doc }}
+{{ if .IsAlias }}
+It is a {{ markdownRenderTypeLink .UnderlyingType }}.
+{{ end }}
+{{- if .References }}
+Used by: {{ range $i, $r := .SortedReferences }}{{ if $i }}, {{ end }}{{ markdownRenderTypeLink $r }}{{ end }}.
+{{ end }}
+{{- if .Members }}
+| Field | Meaning | Default | Validation |
+| --- | --- | --- | --- |
+{{- if .GVK }}
+| `apiVersion` _string_ | `{{ .GVK.Group }}/{{ .GVK.Version }}` | | |
+| `kind` _string_ | `{{ .GVK.Kind }}` | | |
+{{- end }}
+{{- range .Members }}
+| `{{ .Name }}` _{{ markdownRenderType .Type }}_ | {{ template "type_members" . }} | {{ markdownRenderDefault .Default }} | {{ template "validation" .Validation }} |
+{{- end }}
+{{ end }}
+{{- if .EnumValues }}
+| Value | Meaning |
+| --- | --- |
+{{- range .EnumValues }}
+| `{{ .Name }}` | {{ markdownRenderFieldDoc .Doc | replace "<br />" " " }} |
+{{- end }}
+{{ end }}
+{{- end }}{{ end -}}
