@@ -14,7 +14,9 @@ PRODUCTS := shared operators/etcd-operator operators/etcd-backup-operator operat
 EVERY_MODULE = $(patsubst %/go.mod,%,$(shell git ls-files '*go.mod'))
 # Where vulnerabilities are looked up; file:// and a folder for a copy of it.
 VULNDB ?= https://vuln.go.dev
+# How many runs "make simulate" plays, from which one on.
 SEEDS ?= 100000
+FIRST ?= 0
 
 LOCALKUBE := bin/localkube
 # Programs that the tests run: kube-apiserver, etcd of every minor, an S3 server.
@@ -30,28 +32,39 @@ demo: localkube images ## Watch a cluster form, grow, heal, shrink, and come bac
 	cd e2e && go run ./demo
 
 .PHONY: test
-test: test-unit test-e2e ## Run all tests
+test: test-unit test-docs test-e2e ## Run all tests
 
 .PHONY: test-unit
 test-unit: localkube ## Run the tests that need no Kubernetes (but a real API server, and real etcd)
 	@$(LOCALKUBE) build
 	@$(TEST_ENV) && set -e && for m in $(MODULES); do \
 	  echo "== $$m"; \
-	  (cd $$m && go vet ./... && go test -timeout 20m $$(go list ./... | grep -v e2e/suite)); \
+	  (cd $$m && go vet ./... && go test -timeout 20m $$(go list ./... | grep -v -e e2e/suite -e e2e/site)); \
 	done
 
 .PHONY: test-e2e
 test-e2e: localkube images ## Run the end-to-end tests on a real Kubernetes (KUBECONFIG, if set)
-	cd e2e && go test ./suite -count=1 -timeout 45m -v
+	cd e2e && go test ./suite -count=1 -timeout 55m -v
+
+.PHONY: test-docs
+test-docs: docs ## Test the site of docs/ in a real browser
+	@command -v chromium >/dev/null || { echo "installing Debian's chromium, and a font"; apt-get update -q && apt-get install -y -q --no-install-recommends chromium fonts-dejavu-core; }
+	cd e2e && go test ./site -count=1 -timeout 15m
 
 .PHONY: simulate
-simulate: ## Try to break the planner, with SEEDS random runs
-	cd operators/etcd-operator && go test ./internal/simulate -run 'TestSimulate$$' -seeds $(SEEDS) -timeout 0 -v
+simulate: ## Try to break the planner, with SEEDS random runs from number FIRST on
+	cd operators/etcd-operator && go test ./internal/simulate -run 'TestSimulate$$' -seeds $(SEEDS) -first $(FIRST) -timeout 0 -v
 
 .PHONY: bench
 bench: localkube images ## Measure against the floor, side by side in one run
 	@$(LOCALKUBE) build
 	@$(TEST_ENV) && cd e2e && go run ./bench
+
+.PHONY: docs
+docs: bin/hugo ## Build the site of docs/ into out/docs, and check its links and commands
+	rm -rf out/docs
+	bin/hugo --source site --minify --noBuildLock --logLevel warn
+	cd e2e && go test ./docs ./site -count=1 -run 'Links|Shell|Pages'
 
 .PHONY: images
 images: ## Build image tars without Docker, into out/images
@@ -74,12 +87,14 @@ localkube: ## Build bin/localkube, which brings up a real Kubernetes
 	@cd e2e && go build -o ../$(LOCALKUBE) ./localkube
 
 .PHONY: generate
-generate: bin/controller-gen ## Make deepcopy code and CRDs from the Go types, and copy the Roles for the operators to ask for
+generate: bin/controller-gen bin/crd-ref-docs ## Make deepcopy code, CRDs and docs/reference from the Go sources, and copy the Roles for the operators to ask for
 	cd api && ../bin/controller-gen object crd paths=./v1beta2 output:crd:dir=crd
 	cp api/crd/*_etcdclusters.yaml deploy/etcd-operator/crd/
 	cp api/crd/*_etcdbackups.yaml deploy/etcd-backup-operator/crd/
 	cp api/crd/*_etcdrestores.yaml deploy/etcd-restore-operator/crd/
 	for o in shared/operator/roles/*; do cp deploy/$${o##*/}/base/role.yaml deploy/$${o##*/}/base/leader-election.yaml $$o/; done
+	bin/crd-ref-docs --source-path=api/v1beta2 --config=tools/reference/config.yaml --templates-dir=tools/reference --renderer=markdown --output-path=docs/reference/api.md --log-level=ERROR
+	cd e2e && go run ./cmd/reference ..
 
 .PHONY: lint
 lint: bin/golangci-lint ## Check style, in every module
@@ -87,9 +102,9 @@ lint: bin/golangci-lint ## Check style, in every module
 
 .PHONY: check
 check: generate lint ## Check that generated files, go.mod files and style are as they should be
-	@set -e; for m in $(MODULES) tools tools/lint tools/supply; do (cd $$m && go mod tidy -diff); done
+	@set -e; for m in $(MODULES) tools tools/docs tools/lint tools/supply; do (cd $$m && go mod tidy -diff); done
 	@set -e; for m in $(EVERY_MODULE); do (cd $$m && go mod verify >/dev/null) || { echo "$$m: go mod verify has failed"; exit 1; }; done
-	@git diff --exit-code -- api deploy shared/operator/roles || { echo "generated files differ: commit what make generate made"; exit 1; }
+	@git diff --exit-code -- api deploy shared/operator/roles docs/reference || { echo "generated files differ: commit what make generate made"; exit 1; }
 
 .PHONY: clean
 clean: localkube ## Take localkube away, and what was built here
@@ -98,6 +113,12 @@ clean: localkube ## Take localkube away, and what was built here
 
 bin/controller-gen: tools/go.mod
 	go -C tools build -o ../bin/controller-gen sigs.k8s.io/controller-tools/cmd/controller-gen
+
+bin/crd-ref-docs: tools/go.mod
+	go -C tools build -o ../bin/crd-ref-docs github.com/elastic/crd-ref-docs
+
+bin/hugo: tools/docs/go.mod
+	CGO_ENABLED=0 go -C tools/docs build -o ../../bin/hugo github.com/gohugoio/hugo
 
 bin/govulncheck: tools/supply/go.mod
 	go -C tools/supply build -o ../../bin/govulncheck golang.org/x/vuln/cmd/govulncheck
