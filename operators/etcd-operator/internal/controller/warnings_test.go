@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"strings"
 	"testing"
+	"time"
 
 	clientv3 "go.etcd.io/etcd/client/v3"
 	corev1 "k8s.io/api/core/v1"
@@ -65,24 +66,32 @@ func TestSpaceIsToldOfBeforeItIsGone(t *testing.T) {
 }
 
 // fillTo writes the same keys until so many bytes of the database are in use, and returns the
-// revision then. Values are small, so that the file has little free space.
+// revision then. Values are small, so that the file has little free space. etcd counts a
+// write when its backend commits, up to 100 ms later: each is waited for, or a fast machine
+// writes past the quota meanwhile.
 func (b *bench) fillTo(cli *clientv3.Client, size int64) (revision int64) {
 	b.t.Helper()
 	var puts []clientv3.Op
-	for i := range 16 {
+	for i := range 64 {
 		puts = append(puts, clientv3.OpPut(fmt.Sprintf("key-%d", i), aMebibyte[:16<<10]))
 	}
-	for {
-		resp, err := cli.Txn(apiservertest.Context(b.t)).Then(puts...).Commit()
-		if err != nil {
-			b.t.Fatal(err)
-		}
+	used := func() int64 {
 		status, err := cli.Status(apiservertest.Context(b.t), cli.Endpoints()[0])
 		if err != nil {
 			b.t.Fatal(err)
 		}
-		if status.DbSizeInUse >= size {
-			return resp.Header.Revision
+		return status.DbSizeInUse
+	}
+	for used() < size {
+		before := used()
+		resp, err := cli.Txn(apiservertest.Context(b.t)).Then(puts...).Commit()
+		if err != nil {
+			b.t.Fatal(err)
+		}
+		revision = resp.Header.Revision
+		for used() < before+1<<19 {
+			time.Sleep(10 * time.Millisecond)
 		}
 	}
+	return revision
 }
