@@ -2,6 +2,7 @@ package build
 
 import (
 	"encoding/json"
+	"slices"
 	"time"
 
 	batchv1 "k8s.io/api/batch/v1"
@@ -55,7 +56,7 @@ func ObservePod(r *v1beta2.EtcdRestore, p *corev1.Pod, now time.Time) (seen plan
 		Ready:    ready(p),
 	}
 	if p.DeletionTimestamp != nil {
-		seen.Deleting = deletionAsked(p)
+		seen.Deleting, seen.Stopped = deletionAsked(p), Stopped(p)
 	}
 	if s := agentpod.Container(p, member.ContainerEtcd); s != nil {
 		seen.Restarts = int(s.RestartCount)
@@ -88,6 +89,16 @@ func permitOf(p *corev1.Pod, r *v1beta2.EtcdRestore) plan.Permit {
 		return plan.PermitToPrepare
 	}
 	return plan.PermitNone
+}
+
+// Stopped reports whether a Pod that is being deleted runs no container any more, and never
+// will again, as its own kubelet says. That a Pod has failed can also be said by the control
+// plane, of a node that does not answer: its containers are then reported as running.
+func Stopped(p *corev1.Pod) bool {
+	ended := p.Status.Phase == corev1.PodSucceeded || p.Status.Phase == corev1.PodFailed
+	runs := func(s corev1.ContainerStatus) bool { return s.State.Running != nil }
+	return p.DeletionTimestamp != nil && ended && len(p.Status.ContainerStatuses) > 0 &&
+		!slices.ContainsFunc(slices.Concat(p.Status.InitContainerStatuses, p.Status.ContainerStatuses), runs)
 }
 
 func hasSucceeded(s *corev1.ContainerStatus) bool {

@@ -165,6 +165,18 @@ func TestObserveSeed(t *testing.T) {
 		"deleted": {"since when, not until when", func(p *corev1.Pod) {
 			p.DeletionTimestamp, p.DeletionGracePeriodSeconds = new(at(60)), new(int64(30))
 		}, plan.Pod{Permit: plan.PermitToPrepare, Deleting: at(30).Time}, ""},
+		"stopped": {"its node says that nothing of it runs", func(p *corev1.Pod) {
+			p.DeletionTimestamp, p.DeletionGracePeriodSeconds = new(at(60)), new(int64(30))
+			p.Status.Phase = corev1.PodFailed
+			p.Status.InitContainerStatuses = []corev1.ContainerStatus{over(task.ContainerRestore, 0, text(t, done))}
+			p.Status.ContainerStatuses = []corev1.ContainerStatus{over(member.ContainerEtcd, 137, "")}
+		}, plan.Pod{Permit: plan.PermitToPrepare, Prepared: true, Restored: true, Result: &done, Deleting: at(30).Time, Finished: true, Stopped: true}, ""},
+		"declared to have failed": {"the control plane has not heard of its node, where etcd may run", func(p *corev1.Pod) {
+			p.DeletionTimestamp, p.DeletionGracePeriodSeconds = new(at(60)), new(int64(30))
+			p.Status.Phase = corev1.PodFailed
+			p.Status.InitContainerStatuses = []corev1.ContainerStatus{over(task.ContainerRestore, 0, text(t, done))}
+			p.Status.ContainerStatuses = []corev1.ContainerStatus{running(member.ContainerEtcd)}
+		}, plan.Pod{Permit: plan.PermitToPrepare, Prepared: true, Restored: true, Result: &done, Deleting: at(30).Time, Finished: true}, ""},
 	}
 	for label, tc := range cases {
 		t.Run(label, func(t *testing.T) {

@@ -155,8 +155,8 @@ func (r *Reconciler) createSeed(ctx context.Context, t *target, x plan.CreateSee
 	return err
 }
 
-// alone looks whether the seed is the only Pod of the cluster: old members
-// that may still run are let be only if the user says so, and they are being deleted.
+// alone looks whether the seed is the only Pod of the cluster that may run: old members
+// which might are accepted only if the user says so, and they are being deleted.
 func (r *Reconciler) alone(ctx context.Context, t *target, seed string) error {
 	pods, err := podsOf(ctx, r.Live, t.cluster)
 	if err != nil {
@@ -164,7 +164,7 @@ func (r *Reconciler) alone(ctx context.Context, t *target, seed string) error {
 	}
 	for i := range pods {
 		p := &pods[i]
-		if p.Name == seed || p.DeletionTimestamp != nil && t.restore.Spec.AcceptRunningOldMembers {
+		if p.Name == seed || build.Stopped(p) || p.DeletionTimestamp != nil && t.restore.Spec.AcceptRunningOldMembers {
 			continue
 		}
 		return fmt.Errorf("%w: there is Pod %s", errStale, p.Name)

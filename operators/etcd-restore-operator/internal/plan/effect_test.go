@@ -230,7 +230,7 @@ func (w *world) isOffered(c *v1beta2.EtcdCluster, name string) bool {
 func (w *world) alone(r *v1beta2.EtcdRestore, seed string) bool {
 	c := w.clusters[ClusterName(r)]
 	return !slices.ContainsFunc(w.pods, func(p *simPod) bool {
-		return p.owner == string(c.UID) && p.Name != seed && (!r.Spec.AcceptRunningOldMembers || p.Deleting.IsZero())
+		return p.owner == string(c.UID) && p.Name != seed && !p.Stopped && (!r.Spec.AcceptRunningOldMembers || p.Deleting.IsZero())
 	})
 }
 
@@ -329,6 +329,7 @@ func (w *world) claim(uid string) *simClaim {
 func (w *world) deletePod(uid string) {
 	if p := w.pod(uid); p != nil && p.Deleting.IsZero() {
 		p.Deleting, p.Ready, p.goneAt = w.now, false, w.in(1, 4)
+		p.stopsAt = w.now.Add(p.goneAt.Sub(w.now) / 2)
 	}
 }
 

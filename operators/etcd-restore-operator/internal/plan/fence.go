@@ -152,15 +152,19 @@ func refNames(refs []Ref) []string {
 	return names
 }
 
-// awaitPods waits until no old member can serve clients: until each Pod is deleted, which
-// says that its node has stopped it.
+// awaitPods waits until no old member can serve clients: until each Pod's node reports that
+// it has stopped it, or it is deleted, which says the same. In between the node takes the
+// Pod's volumes and network away, for which clients need not wait.
 func awaitPods(v *view) *step {
-	if len(v.old) == 0 || v.spec.AcceptRunningOldMembers {
+	if v.spec.AcceptRunningOldMembers {
 		return nil
 	}
 	slow := false
 	var names []string
 	for _, p := range v.old {
+		if p.Stopped {
+			continue
+		}
 		text := p.Name
 		if p.Node != "" {
 			text += " on node " + p.Node
@@ -170,7 +174,10 @@ func awaitPods(v *view) *step {
 		slow = slow || !v.Now.Before(due)
 		v.wakeAt(due)
 	}
-	if !slow {
+	switch {
+	case len(names) == 0:
+		return nil
+	case !slow:
 		return wait(v.stopping(), v1beta2.RestoreReasonStoppingMembers, fmt.Sprintf("waiting for the old members to stop: %s", list(names)), v.oldNames()...)
 	}
 	return warn(v.stopping(), v1beta2.RestoreReasonOldMembersRunning, fmt.Sprintf(

@@ -104,6 +104,9 @@ type Pod struct {
 	Deleting time.Time
 	// Finished is true when it has ended for good (evicted, for example).
 	Finished bool
+	// Stopped is true when its deletion was asked for, and its node reports that all of its
+	// containers have ended: none of them is started again.
+	Stopped bool
 	// Ready is true when etcd serves linearizable reads.
 	Ready bool
 	// Permit is what the seed is permitted.

@@ -241,7 +241,7 @@ func (j *judge) mayStop(a StopPods) {
 // alone checks that nobody else may serve clients.
 func (j *judge) alone() {
 	for _, p := range j.Pods {
-		if p.Name != j.Restore.Status.SeedMember && (!j.Restore.Spec.AcceptRunningOldMembers || p.Deleting.IsZero()) {
+		if p.Name != j.Restore.Status.SeedMember && !p.Stopped && (!j.Restore.Spec.AcceptRunningOldMembers || p.Deleting.IsZero()) {
 			j.complain("Pod %s may run beside the seed", p.Name)
 		}
 	}

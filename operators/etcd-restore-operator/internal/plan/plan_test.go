@@ -365,6 +365,11 @@ func TestPlan(t *testing.T) {
 			o:      observe(first, fenced, members("c-1"), pods(stopping), func(s *scene) { s.Claims = nil }, after(slowToStop)),
 			want:   decided{Reason: "OldMembersRunning", Phase: fencing, WaitingFor: []string{"Pod c-1"}, Events: []string{"OldMembersRunning"}},
 		},
+		"old members have stopped": {
+			reason: "clients need not wait until their Pods are taken away",
+			o:      observe(first, fenced, members("c-1"), pods(func(p *Pod) { p.Deleting, p.Stopped = born, true }), retired("c-1"), func(s *scene) { s.Claims = s.Claims[1:] }),
+			want:   decided{Reason: "Preparing", Phase: seedingIs},
+		},
 		"they may run": {
 			reason: "the user accepts it",
 			o:      observe(first, fenced, members("c-1"), pods(stopping), retired("c-1"), func(s *scene) { s.Claims = s.Claims[1:] }, accept),

@@ -149,6 +149,17 @@ func TestPlantedBugs(t *testing.T) {
 			config: func(c *config) { c.noLive = true },
 			says:   []string{"old members may run"},
 		},
+		"takes old members that stop for stopped": {
+			reason: "clients write to two clusters until their containers have ended",
+			plan: lie(func(o *Observation) {
+				o.Pods = slices.Clone(o.Pods)
+				for i := range o.Pods {
+					o.Pods[i].Stopped = !o.Pods[i].Deleting.IsZero()
+				}
+			}),
+			config: func(c *config) { c.noLive = true },
+			says:   []string{"old members may run"},
+		},
 		"does not wait for the seed": {
 			reason: "members are stopped for a seed that never starts",
 			plan:   without("awaitPrepared", "recordPrepared", "checkPrepared"),
@@ -394,7 +405,7 @@ func TestPlantedBugs(t *testing.T) {
 		"believes caches while it rolls back": {
 			reason: "what they do not show is never given back",
 			plan:   Plan,
-			config: func(c *config) { c.staleBackward, c.user, c.lag, c.persistent = true, true, 8, true },
+			config: func(c *config) { c.staleBackward, c.user, c.badSeed, c.lag, c.persistent = true, true, true, 8, true },
 			says:   []string{"is not as it was", "is let go", "is fenced", "was not given back", "is left", "runs"},
 		},
 		"waits without a pause": {

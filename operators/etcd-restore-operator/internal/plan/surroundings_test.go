@@ -25,6 +25,12 @@ func (w *world) kubernetes() {
 			w.version++
 		}
 	}
+	for _, p := range w.pods {
+		if !p.Deleting.IsZero() && !p.Stopped && !p.stuck && !w.now.Before(p.stopsAt) {
+			p.Stopped, p.Finished = true, true
+			w.version++
+		}
+	}
 	w.pods = slices.DeleteFunc(w.pods, func(p *simPod) bool {
 		gone := !p.Deleting.IsZero() && !p.stuck && !w.now.Before(p.goneAt)
 		if gone {

@@ -87,6 +87,7 @@ type simPod struct {
 	persistent     bool
 	disk           *disk
 	revision       int64
+	stopsAt        time.Time // when its containers have ended, once it is being deleted
 	goneAt         time.Time
 	stuck          bool
 	runAt          time.Time // when its next step is
