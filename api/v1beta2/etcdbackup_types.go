@@ -13,6 +13,7 @@ import (
 // +kubebuilder:subresource:status
 // +kubebuilder:printcolumn:name="Succeeded",type=boolean,JSONPath=`.status.succeeded`,description="Whether the backup is stored; of a repeated one, whether the last one is"
 // +kubebuilder:printcolumn:name="Phase",type=string,JSONPath=`.status.phase`
+// +kubebuilder:printcolumn:name="Status",type=string,JSONPath=`.status.conditions[?(@.type=="Complete")].reason`,description="How the last backup ended, or what it is waiting for: the reason of the condition Complete"
 // +kubebuilder:printcolumn:name="Last Success",type=date,JSONPath=`.status.lastSuccessDate`,description="When the newest good backup was finished"
 // +kubebuilder:printcolumn:name="Size",type=string,JSONPath=`.status.snapshot.readableSize`,description="The size of the newest good backup as it is stored"
 // +kubebuilder:printcolumn:name="Location",type=string,JSONPath=`.status.snapshot.location`,description="Where the newest good backup lies"

@@ -21,6 +21,7 @@ import (
 // +kubebuilder:printcolumn:name="Cluster",type=string,JSONPath=`.status.cluster`,description="The EtcdCluster that is restored"
 // +kubebuilder:printcolumn:name="Succeeded",type=boolean,JSONPath=`.status.succeeded`,description="Whether the cluster serves what the snapshot holds"
 // +kubebuilder:printcolumn:name="Phase",type=string,JSONPath=`.status.phase`
+// +kubebuilder:printcolumn:name="Status",type=string,JSONPath=`.status.conditions[?(@.type=="Complete")].reason`,description="What the restore is doing or waiting for: the reason of the condition Complete"
 // +kubebuilder:printcolumn:name="Progress",type=string,JSONPath=`.status.progress`,description="How much of the snapshot is fetched"
 // +kubebuilder:printcolumn:name="Size",type=string,JSONPath=`.status.snapshot.readableSize`,description="The size of the snapshot"
 // +kubebuilder:printcolumn:name="Age",type=date,JSONPath=`.metadata.creationTimestamp`

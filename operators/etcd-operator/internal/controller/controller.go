@@ -275,7 +275,7 @@ func (r *Reconciler) tellAlarms(ctx context.Context, c *v1beta2.EtcdCluster, ala
 	for _, a := range alarms {
 		if !slices.Contains(c.Status.Alarms, a) {
 			log.FromContext(ctx).Info("alarm raised", "kind", a.Kind, "member", a.Member)
-			r.Events.Eventf(c, nil, corev1.EventTypeWarning, v1beta2.ClusterReasonAlarmRaised, "Observe", "alarm %s raised by member %q: etcd refuses writes", a.Kind, a.Member)
+			r.Events.Eventf(c, nil, corev1.EventTypeWarning, v1beta2.ClusterReasonAlarmRaised, "Observe", "alarm %s raised by member %q: etcd refuses writes; the condition Available says what to do", a.Kind, a.Member)
 		}
 	}
 	for _, a := range c.Status.Alarms {

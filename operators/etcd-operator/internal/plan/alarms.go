@@ -215,7 +215,7 @@ func (v *view) alarmAdvice() string {
 	case len(v.alarmsOf(Corrupt)) > 0:
 		return said + "; the operator replaces these members"
 	case !m.AutoRepairSpace:
-		return said + "; databases have reached their quota: set spec.maintenance.autoRepairSpace, and the operator compacts (which drops the history of keys), defragments and disarms; or delete keys or " + quota + ", compact, defragment, and disarm the alarm (etcdctl alarm disarm)"
+		return said + "; reads work, and no data is lost: databases have reached their quota; set spec.maintenance.autoRepairSpace: true, and the operator compacts (which drops the history of keys), defragments and disarms; or delete keys or " + quota + ", compact, defragment, and disarm the alarm (etcdctl alarm disarm)"
 	case v.nextToDefragment() != nil || v.whoIsFull() == "" || v.mayRepair():
 		return said + "; the operator is compacting and defragmenting"
 	}

@@ -78,7 +78,7 @@ func (a *Answer) kind() string {
 
 // whatIsMissing says what a person is to write.
 func (v *view) whatIsMissing(a *Answer) string {
-	const consequence = "; members keep serving, but none is added, removed or changed until then"
+	const consequence = "; members keep serving, but none is added, removed or changed meanwhile"
 	secret := v.Cluster.RootSecret
 	switch {
 	case secret == "":

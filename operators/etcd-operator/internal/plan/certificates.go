@@ -74,7 +74,7 @@ func (v *view) blindReason() string {
 
 // blindness says what follows from that.
 func (v *view) blindness() string {
-	return fmt.Sprintf("no usable client certificate: member health is unknown (%s); members keep serving, but none is added, removed or changed until then",
+	return fmt.Sprintf("no usable client certificate: member health is unknown (%s); members keep serving, but none is added, removed or changed meanwhile",
 		cmp.Or(v.Cluster.TLS.Message, "the cause is unknown"))
 }
 
@@ -111,7 +111,7 @@ func (v *view) unfitToStart() string {
 func (v *view) availableUnseen() metav1.Condition {
 	const kind = v1beta2.ConditionAvailable
 	if ready := v.readyVoters(); len(ready) > 0 {
-		return v.condition(kind, true, v1beta2.ClusterReasonServing, fmt.Sprintf("a quorum serves: Pods %s are ready (their probe is a linearizable read); no usable client certificate", strings.Join(ready, ", ")))
+		return v.condition(kind, true, v1beta2.ClusterReasonServing, fmt.Sprintf("a quorum serves: Pods %s are ready (their probe is a linearizable read); the operator has no usable client certificate", strings.Join(ready, ", ")))
 	}
 	return v.condition(kind, false, v.blindReason(), "no voter's Pod is ready; "+v.blindness())
 }

@@ -25,7 +25,7 @@ func paused(v *view) *step {
 	if !v.Cluster.Paused {
 		return nil
 	}
-	return wait(idle, v1beta2.ClusterReasonPaused, "reconciliation paused by spec.paused; etcd keeps running").as(Paused)
+	return wait(idle, v1beta2.ClusterReasonPaused, "reconciliation paused by spec.paused: etcd keeps running, but no lost member is replaced; set spec.paused: false to resume").as(Paused)
 }
 
 // conflict leaves objects of others alone, and with them this cluster (S12).

@@ -17,8 +17,8 @@ import (
 // lossReport is the message of QuorumLost, in one line. The first words are what events
 // have room for.
 func (v *view) lossReport(lost string) string {
-	said := []string{lost, v.whoIsLeft(), v.prospects()}
-	said = append(said, "bring the lost volumes or nodes back and the cluster serves again; nothing is deleted meanwhile")
+	said := []string{lost, v.whoIsLeft()}
+	said = append(said, "nothing is deleted: bring the lost volumes or nodes back, and the cluster serves again", v.prospects())
 	said = append(said, "or restore a backup: "+v.restoreToWrite())
 	return strings.Join(said, "; ")
 }
@@ -52,7 +52,7 @@ func (v *view) prospects() string {
 	case v.mayReseed():
 		return fmt.Sprintf("the cluster will be rebuilt from %s once the loss has lasted %s", chosen.Name, standTime)
 	}
-	return fmt.Sprintf("to rebuild the cluster from %s, without the writes that it has not received: set spec.recovery.quorumLoss: Survivor, or, for this once, kubectl annotate etcd %s %s=%016x",
+	return fmt.Sprintf("or rebuild the cluster from %s, without the writes that it has not received: set spec.recovery.quorumLoss: Survivor, or, for this once, kubectl annotate etcd %s %s=%016x",
 		chosen.Name, v.Cluster.Name, v1beta2.AnnotationRecover, v.Cluster.ClusterID)
 }
 

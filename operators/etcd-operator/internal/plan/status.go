@@ -437,7 +437,7 @@ func (v *view) heldUp() string {
 
 func (v *view) isPaused() metav1.Condition {
 	if v.Cluster.Paused {
-		return v.condition(v1beta2.ConditionPaused, true, v1beta2.ClusterReasonPaused, "reconciliation paused by spec.paused; etcd keeps running")
+		return v.condition(v1beta2.ConditionPaused, true, v1beta2.ClusterReasonPaused, "reconciliation paused by spec.paused: etcd keeps running, but no lost member is replaced; set spec.paused: false to resume")
 	}
 	return v.condition(v1beta2.ConditionPaused, false, v1beta2.ClusterReasonNotPaused, "reconciliation is active")
 }
