@@ -18,8 +18,8 @@ import (
 	"github.com/etcd-operators/etcd-operators/shared/apiservertest"
 )
 
-// age is how old the first event is: kubectl shows whole minutes for that long.
-const age = 30*time.Minute + 20*time.Second
+// age is how old the first event is: of ten hours and a half kubectl shows the hours alone.
+const age = 10*time.Hour + 30*time.Minute
 
 // Recorder returns an event recorder of one operator that writes each event at once, and dates
 // them a second apart: kubectl shows them in their order.

@@ -28,6 +28,7 @@ func TestKubectl(t *testing.T) {
 	b.ends(b.pod(&j), agent.ExitPermanent, refused)
 	b.until(e, "the failure", func(s *v1beta2.BackupStatus) bool { return s.Phase == v1beta2.BackupFailed })
 	b.finish(&j, batchv1.JobFailed, batchv1.JobReasonPodFailurePolicy)
+	b.wantEvents(e, v1beta2.ReasonCredentialsInvalid)
 	b.quiet(e)
 	kubectltest.Golden(t, "backup-failed", "etcdbackup", e)
 }

@@ -21,5 +21,6 @@ func TestKubectl(t *testing.T) {
 		c := meta.FindStatusCondition(s.Conditions, v1beta2.ConditionComplete)
 		return c != nil && c.Reason == v1beta2.RestoreReasonDataLossNotAccepted
 	})
+	b.wantEvents(e, v1beta2.RestoreReasonDataLossNotAccepted)
 	kubectltest.Golden(t, "restore-waiting", "etcdrestore", e)
 }
