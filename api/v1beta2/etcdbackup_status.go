@@ -204,6 +204,10 @@ type BackupRecord struct {
 	// Whether it is stored.
 	// +optional
 	Succeeded bool `json:"succeeded"`
+	// Whether its Job was deleted before it reported how it ended. A one-shot backup is then
+	// tried again, three times in all.
+	// +optional
+	Lost bool `json:"lost,omitempty"`
 	// Why it failed, in a word.
 	// +optional
 	Reason string `json:"reason,omitempty"`

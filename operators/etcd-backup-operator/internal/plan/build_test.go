@@ -173,7 +173,7 @@ func isWaiting(j *Job) { j.Waiting = `MountVolume.SetUp failed: secret "aws" not
 func before(due time.Duration, reason string) change {
 	return func(s *scene) {
 		at := metav1.NewTime(born.Add(due))
-		r := v1beta2.BackupRecord{Name: JobName(s.Backup, at.Time), ScheduledTime: &at, CompletionTime: &metav1.Time{Time: at.Add(3 * time.Second)}, Reason: reason}
+		r := v1beta2.BackupRecord{Name: JobName(s.Backup, at.Time), ScheduledTime: &at, CompletionTime: &metav1.Time{Time: at.Add(3 * time.Second)}, Reason: reason, Lost: reason == v1beta2.BackupReasonJobLost}
 		if r.Succeeded = reason == ""; !r.Succeeded {
 			r.Message = "it failed"
 		}

@@ -86,7 +86,7 @@ func oracleStart(o Observation, d Decision, a StartJob, complain func(string, ..
 		}
 		return
 	}
-	if last.Succeeded || slices.ContainsFunc(last.History, func(r v1beta2.BackupRecord) bool { return r.Reason != v1beta2.BackupReasonJobLost }) {
+	if last.Succeeded || slices.ContainsFunc(last.History, func(r v1beta2.BackupRecord) bool { return !r.Lost }) {
 		complain("start a one-shot backup that has ended")
 	}
 }

@@ -87,6 +87,7 @@ func (v *view) record() {
 	v.active = slices.DeleteFunc(v.active, func(r run) bool {
 		e, ok := v.endOf(&r)
 		if ok {
+			v.addOutlook(&e.record)
 			ends = append(ends, e)
 		}
 		return ok
@@ -146,7 +147,9 @@ func (v *view) lost(r *run) end {
 			return v.failed(r, v1beta2.BackupReasonReplaced, "the Job was stopped for the next backup, since spec.backupPolicy.concurrencyPolicy is Replace")
 		}
 	}
-	return v.failed(r, v1beta2.BackupReasonJobLost, "the Job was deleted before it told how it ended: a snapshot may be stored")
+	e := v.failed(r, v1beta2.BackupReasonJobLost, "the Job was deleted before it told how it ended: a snapshot may be stored")
+	e.record.Lost = true
+	return e
 }
 
 func (v *view) failed(r *run, reason, message string) end {
@@ -156,18 +159,18 @@ func (v *view) failed(r *run, reason, message string) end {
 	if e.record.Message == "" {
 		e.record.Message = fmt.Sprintf("the Job %s failed without a report: its Pod's events and log may say why", r.Name)
 	}
-	if !v.spec.Repeated() {
-		e.record.Message += "; " + v.outlook(e.record.Reason)
-	}
 	return e
 }
 
-// outlook is what follows from the failure of a one-shot backup.
-func (v *view) outlook(reason string) string {
-	if reason == v1beta2.BackupReasonJobLost && len(v.history)+1 < maxAttempts {
-		return "it is retried"
+// addOutlook adds to the message of a one-shot backup that failed what follows from it.
+func (v *view) addOutlook(r *v1beta2.BackupRecord) {
+	switch {
+	case r.Succeeded || v.spec.Repeated():
+	case r.Lost && len(v.history)+1 < maxAttempts:
+		r.Message += "; it is retried"
+	default:
+		r.Message += "; it is not retried: fix that, then create another EtcdBackup"
 	}
-	return "it is not retried: fix that, then create another EtcdBackup"
 }
 
 func (v *view) succeeded(r *run) end {

@@ -114,8 +114,8 @@ func (v *view) predecessors() bool {
 }
 
 // final is the record that tells how the backup ended, or the last one of a repeated
-// backup; nil if none has yet. A one-shot backup whose Job vanished has not ended, as
-// long as it may be started again.
+// backup; nil if none has yet. A one-shot backup whose Job was lost has not ended
+// as long as it can be started again.
 func (v *view) final() *v1beta2.BackupRecord {
 	if len(v.history) == 0 {
 		if !v.spec.Repeated() && (v.last.Phase == v1beta2.BackupSucceeded || v.last.Succeeded) {
@@ -127,7 +127,7 @@ func (v *view) final() *v1beta2.BackupRecord {
 		return &v.history[0]
 	}
 	for i := range v.history {
-		if v.history[i].Reason != v1beta2.BackupReasonJobLost {
+		if !v.history[i].Lost {
 			return &v.history[i]
 		}
 	}

@@ -684,7 +684,7 @@ func (w *world) lastTraced() (last time.Time) {
 func endedRecords(st *v1beta2.BackupStatus) int {
 	n := 0
 	for _, r := range st.History {
-		if r.Reason != v1beta2.BackupReasonJobLost {
+		if !r.Lost {
 			n++
 		}
 	}
