@@ -47,7 +47,7 @@ func TestDoubtfulBackups(t *testing.T) {
 		"after an older":   {"one that does not tell counts as good", confirmed(false), &v1beta2.BackupSnapshot{Revision: 7}, "False", "BackupWithoutQuorum", []string{"BackupSucceeded", "BackupWithoutQuorum"}, 7},
 	} {
 		t.Run(name, func(t *testing.T) {
-			d := Plan(observe(every(time.Hour), counted("every 1h0m0s", 0), started(0, row.job), after(time.Minute),
+			d := noted(observe(every(time.Hour), counted("every 1h0m0s", 0), started(0, row.job), after(time.Minute),
 				status(func(s *v1beta2.BackupStatus) { s.Snapshot = row.last })))
 			if len(d.Recorded) != 1 || !d.Recorded[0].Succeeded || !d.Status.Succeeded {
 				t.Fatalf("recorded are %+v", d.Recorded)
@@ -83,7 +83,7 @@ func TestNotes(t *testing.T) {
 		j.Result.Notes = []task.Note{{Reason: v1beta2.ReasonSourceEmpty, Message: "nothing was ever written"}, {Reason: v1beta2.ReasonSourceTooOld, Message: "etcd 3.4"}}
 		j.Result.Spared = 3
 	}
-	d := Plan(observe(job(0, j), status(func(s *v1beta2.BackupStatus) {
+	d := noted(observe(job(0, j), status(func(s *v1beta2.BackupStatus) {
 		s.Phase, s.Active = v1beta2.BackupRunning, []v1beta2.ActiveBackup{{Name: name(0), ScheduledTime: *timeAt(0)}}
 	}), after(time.Minute)))
 	told := map[string]bool{}
@@ -105,7 +105,7 @@ func TestNotes(t *testing.T) {
 func TestMembersWithoutAQuorumAreASource(t *testing.T) {
 	for name, lost := range map[string]*metav1.Time{"quorum lost": timeAt(0), "never had one": nil} {
 		t.Run(name, func(t *testing.T) {
-			start, ok := Plan(observe(cluster(func(c *v1beta2.EtcdCluster) {
+			start, ok := noted(observe(cluster(func(c *v1beta2.EtcdCluster) {
 				c.Status.Members.Ready, c.Status.Members.Unready, c.Status.QuorumLostSince = nil, []string{"c-1", "c-2"}, lost
 			}))).Action.(StartJob)
 			if ok != (lost != nil) || ok && len(start.Endpoints) != 2 {

@@ -136,7 +136,7 @@ func TestHang(t *testing.T) {
 	}
 	for name, r := range rows {
 		t.Run(name, func(t *testing.T) {
-			d := Plan(r.o)
+			d := noted(r.o)
 			got := decided{Action: timeless(d.Action), Reason: d.Reason, Again: d.Again, Phase: d.Status.Phase}
 			for _, e := range d.Events {
 				got.Events = append(got.Events, e.Reason)
@@ -154,7 +154,7 @@ func TestHang(t *testing.T) {
 // What is given up is told wherever somebody may look.
 func TestGivenUpIsSeen(t *testing.T) {
 	o := observe(every(time.Hour), counted("every 1h0m0s", 0), started(0, hangsAt(8*time.Minute)), after(8*time.Minute))
-	d := Plan(o)
+	d := noted(o)
 	const message = "the Pod p was to end and is still terminating: its node n is probably lost; a snapshot might still be stored"
 	if len(d.Recorded) != 1 || d.Recorded[0].Reason != "NodeLost" || d.Recorded[0].Message != message || d.Recorded[0].Succeeded {
 		t.Errorf("recorded is %+v", d.Recorded)

@@ -585,7 +585,7 @@ func TestPlan(t *testing.T) {
 	for label, r := range rows {
 		t.Run(label, func(t *testing.T) {
 			before := r.o.Backup.DeepCopy()
-			d := Plan(r.o)
+			d := noted(r.o)
 			got := decided{Action: timeless(d.Action), Reason: d.Reason, Again: d.Again, Phase: d.Status.Phase}
 			for _, e := range d.Events {
 				got.Events = append(got.Events, e.Reason)

@@ -87,7 +87,7 @@ func TestRefusals(t *testing.T) {
 	for label, r := range rows {
 		t.Run(label, func(t *testing.T) {
 			o := observe(r.change)
-			d := Plan(o)
+			d := noted(o)
 			got := decided{Action: d.Action, Reason: d.Reason, Again: d.Again, Phase: d.Status.Phase}
 			for _, e := range d.Events {
 				got.Events = append(got.Events, e.Reason)
@@ -117,7 +117,7 @@ func TestRefusals(t *testing.T) {
 func goesOn(t *testing.T, refused v1beta2.BackupStatus) {
 	t.Helper()
 	mended := observe(after(time.Hour), status(func(s *v1beta2.BackupStatus) { *s = refused }))
-	d := Plan(mended)
+	d := noted(mended)
 	if _, ok := d.Action.(StartJob); !ok || d.Status.Reason != "" || d.Status.Phase != v1beta2.BackupRunning {
 		t.Errorf("mended, it says %s: %s, and Reason is %q", d.Reason, d.Message, d.Status.Reason)
 	}
@@ -135,11 +135,11 @@ func TestEventsOnce(t *testing.T) {
 		"repeated, waiting": func(s *scene) { every(time.Hour)(s); cluster(nil)(s) },
 	} {
 		t.Run(label, func(t *testing.T) {
-			first := Plan(observe(c))
+			first := noted(observe(c))
 			if len(first.Events) != 1 {
 				t.Fatalf("events: %+v", first.Events)
 			}
-			second := Plan(observe(c, status(func(s *v1beta2.BackupStatus) { *s = first.Status })))
+			second := noted(observe(c, status(func(s *v1beta2.BackupStatus) { *s = first.Status })))
 			if len(second.Events) != 0 {
 				t.Errorf("again: %+v", second.Events)
 			}
@@ -171,7 +171,7 @@ func TestAccepted(t *testing.T) {
 		"descriptor":   cron("@every 90s"),
 	} {
 		t.Run(label, func(t *testing.T) {
-			if d := Plan(observe(c)); d.Status.Phase == v1beta2.BackupFailed {
+			if d := noted(observe(c)); d.Status.Phase == v1beta2.BackupFailed {
 				t.Errorf("refused: %s: %s", d.Reason, d.Message)
 			}
 		})

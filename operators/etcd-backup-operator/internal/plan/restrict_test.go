@@ -115,7 +115,7 @@ func TestStoreNotAllowed(t *testing.T) {
 		}, true},
 	} {
 		t.Run(name, func(t *testing.T) {
-			d := Plan(observe(restrict(c), row.change))
+			d := noted(observe(restrict(c), row.change))
 			if !row.refused {
 				start, ok := d.Action.(StartJob)
 				if !ok || !slices.Equal(start.Forbidden, []string{"00000000000000aa"}) {
@@ -137,7 +137,7 @@ func TestStoreNotAllowed(t *testing.T) {
 
 // The Job is told the ids of all that do not allow its store, and of those that do.
 func TestJobsKnowRestrictedClusters(t *testing.T) {
-	d := Plan(observe(restrict(
+	d := noted(observe(restrict(
 		restricted("ns", "a", "00000000000000aa", "s3://mybucket"),
 		restricted("ns", "b", "00000000000000bb", "s3://other"),
 		restricted("another", "c", "00000000000000cc", "s3://other"),
@@ -159,7 +159,7 @@ func TestRestrictedClustersAreBounded(t *testing.T) {
 		clusters = append(clusters, restricted("another", fmt.Sprint("c", i), fmt.Sprintf("%016x", i), "s3://other"))
 	}
 	fits := append(slices.Clone(clusters), restricted("another", "new", "", "s3://other"))
-	if start, ok := Plan(observe(restrict(fits...))).Action.(StartJob); !ok || len(start.Forbidden) != maxRestricted {
+	if start, ok := noted(observe(restrict(fits...))).Action.(StartJob); !ok || len(start.Forbidden) != maxRestricted {
 		t.Errorf("a Job with %d ids, want %d", len(start.Forbidden), maxRestricted)
 	}
 	for name, last := range map[string]v1beta2.EtcdCluster{
@@ -167,7 +167,7 @@ func TestRestrictedClustersAreBounded(t *testing.T) {
 		"allows":  restricted("zzz", "last", "ffffffffffffffff", "s3://mybucket"),
 	} {
 		t.Run(name, func(t *testing.T) {
-			d := Plan(observe(restrict(append(slices.Clone(clusters), last)...)))
+			d := noted(observe(restrict(append(slices.Clone(clusters), last)...)))
 			if d.Action != nil || d.Reason != "TooManyRestrictedClusters" || d.Again != retry {
 				t.Fatalf("%T %s: %s, again in %s", d.Action, d.Reason, d.Message, d.Again)
 			}
@@ -183,15 +183,15 @@ func TestRestrictedClustersAreBounded(t *testing.T) {
 // A password is sent in the clear only to members that etcd-operator tells of.
 func TestPasswordInTheClear(t *testing.T) {
 	plain := spec(func(s *specOf) { s.AuthSecret = "root" })
-	d := Plan(observe(plain))
+	d := noted(observe(plain))
 	if d.Action != nil || d.Reason != "PasswordInTheClear" || !strings.Contains(d.Message, "etcdEndpoints[0] without TLS: write clusterRef") {
 		t.Errorf("%+v", d)
 	}
-	d = Plan(observe(plain, spec(func(s *specOf) { s.EtcdEndpoints = []string{"https://a:2379", "http://b:2379"} })))
+	d = noted(observe(plain, spec(func(s *specOf) { s.EtcdEndpoints = []string{"https://a:2379", "http://b:2379"} })))
 	if d.Action != nil || !strings.Contains(d.Message, "etcdEndpoints[1]") {
 		t.Errorf("%+v", d)
 	}
-	d = Plan(observe(plain, spec(func(s *specOf) { s.EtcdEndpoints = []string{"https://a:2379"} })))
+	d = noted(observe(plain, spec(func(s *specOf) { s.EtcdEndpoints = []string{"https://a:2379"} })))
 	if start, ok := d.Action.(StartJob); !ok || start.AuthSecret != "root" || start.Cluster != "" || start.OwnAuth {
 		t.Errorf("%+v", d)
 	}

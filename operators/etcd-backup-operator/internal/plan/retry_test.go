@@ -27,7 +27,7 @@ func TestRetryUntil(t *testing.T) {
 	}
 	for name, r := range rows {
 		t.Run(name, func(t *testing.T) {
-			d := Plan(r.o)
+			d := noted(r.o)
 			start, ok := d.Action.(StartJob)
 			if !ok {
 				t.Fatalf("the action is %+v: %s", d.Action, d.Message)
@@ -41,11 +41,11 @@ func TestRetryUntil(t *testing.T) {
 
 // Until when a backup is tried again, and why, is in the status meanwhile.
 func TestRetryIsTold(t *testing.T) {
-	once := Plan(observe(started(0, reportedFailure(false)), after(5*time.Minute)))
+	once := noted(observe(started(0, reportedFailure(false)), after(5*time.Minute)))
 	if c := find(t, once.Status.Conditions, v1beta2.ConditionFailed); !strings.Contains(c.Message, "tries again for up to an hour: there is no bucket mybucket") {
 		t.Errorf("of a one-shot backup it says %q", c.Message)
 	}
-	hourly := Plan(observe(every(time.Hour), counted("every 1h0m0s", 0), started(0, reportedFailure(false)), after(5*time.Minute)))
+	hourly := noted(observe(every(time.Hour), counted("every 1h0m0s", 0), started(0, reportedFailure(false)), after(5*time.Minute)))
 	if c := find(t, hourly.Status.Conditions, v1beta2.ConditionFailed); !strings.Contains(c.Message, "tries again until the next backup is due at 2026-01-01T11:00:00Z: there is no bucket mybucket") {
 		t.Errorf("of a repeated one it says %q", c.Message)
 	}

@@ -25,7 +25,7 @@ func condition(kind string, is metav1.ConditionStatus, reason, message string) m
 
 // The whole status, from the creation of a one-shot backup to its end.
 func TestStatusOfSuccess(t *testing.T) {
-	first := Plan(observe())
+	first := noted(observe())
 	making := fmt.Sprintf("the Job %s makes the backup", name(0))
 	want := v1beta2.BackupStatus{
 		Phase:              v1beta2.BackupRunning,
@@ -40,11 +40,11 @@ func TestStatusOfSuccess(t *testing.T) {
 		t.Errorf("under way (-want +got):\n%s", diff)
 	}
 	written := status(func(s *v1beta2.BackupStatus) { *s = first.Status })
-	if diff := cmp.Diff(want, Plan(observe(written, job(0), after(time.Second))).Status); diff != "" {
+	if diff := cmp.Diff(want, noted(observe(written, job(0), after(time.Second))).Status); diff != "" {
 		t.Errorf("still under way, something is written:\n%s", diff)
 	}
 
-	d := Plan(observe(written, job(0, reported), after(4*time.Second)))
+	d := noted(observe(written, job(0, reported), after(4*time.Second)))
 	stored := "the backup is stored at s3://mybucket/etcd.backup: 2.0 KiB, revision 42"
 	record := v1beta2.BackupRecord{
 		Name: name(0), ScheduledTime: timeAt(0), StartTime: timeAt(time.Second), CompletionTime: timeAt(3 * time.Second), Succeeded: true,
@@ -78,7 +78,7 @@ func TestStatusOfSuccess(t *testing.T) {
 		t.Errorf("events (-want +got):\n%s", diff)
 	}
 
-	again := Plan(observe(status(func(s *v1beta2.BackupStatus) { *s = d.Status }), job(0, reported, isComplete(3*time.Second)), after(time.Hour)))
+	again := noted(observe(status(func(s *v1beta2.BackupStatus) { *s = d.Status }), job(0, reported, isComplete(3*time.Second)), after(time.Hour)))
 	if diff := cmp.Diff(want, again.Status); diff != "" {
 		t.Errorf("at rest, something is written:\n%s", diff)
 	}
@@ -197,7 +197,7 @@ func TestStatus(t *testing.T) {
 	}
 	for label, r := range rows {
 		t.Run(label, func(t *testing.T) {
-			d := Plan(r.o)
+			d := noted(r.o)
 			st := &d.Status
 			got := fields{
 				Succeeded: st.Succeeded, Reason: st.Reason, Last: show(st.LastScheduleTime), Next: show(st.NextScheduleTime),
@@ -241,7 +241,7 @@ func TestClock(t *testing.T) {
 	}
 	for label, r := range rows {
 		t.Run(label, func(t *testing.T) {
-			d := Plan(r.o)
+			d := noted(r.o)
 			if diff := cmp.Diff(r.want, d.Status.Clock); diff != "" {
 				t.Errorf("%s (-want +got):\n%s", r.reason, diff)
 			}
@@ -256,19 +256,19 @@ func TestClock(t *testing.T) {
 // Reason of a one-shot backup stays empty: its readers take it for the end.
 func TestFailedAttempt(t *testing.T) {
 	said := fmt.Sprintf("the Job %s tries again for up to an hour: there is no bucket mybucket", name(0))
-	first := Plan(observe(started(0, reportedFailure(false)), after(3*time.Second)))
+	first := noted(observe(started(0, reportedFailure(false)), after(3*time.Second)))
 	want := []metav1.Condition{condition("Complete", "False", "BucketNotFound", said), condition("Failed", "False", "BucketNotFound", said)}
 	if diff := cmp.Diff(want, first.Status.Conditions); diff != "" || first.Status.Reason != "" {
 		t.Errorf("one-shot: Reason %q, conditions (-want +got):\n%s", first.Status.Reason, diff)
 	}
-	again := Plan(observe(status(func(s *v1beta2.BackupStatus) { *s = first.Status }), job(0, reportedFailure(false)), after(time.Minute)))
+	again := noted(observe(status(func(s *v1beta2.BackupStatus) { *s = first.Status }), job(0, reportedFailure(false)), after(time.Minute)))
 	if len(first.Events) != 1 || !first.Events[0].Warning || len(again.Events) != 0 {
 		t.Errorf("events %v, then %v: want one warning", first.Events, again.Events)
 	}
 
 	due := 2 * time.Hour
 	said = fmt.Sprintf("the Job %s tries again until the next backup is due at 2026-01-01T13:00:00Z: there is no bucket mybucket", name(due))
-	repeated := Plan(observe(every(time.Hour), counted("every 1h0m0s", due), before(time.Hour, ""), started(due, reportedFailure(false)), after(due+3*time.Second))).Status
+	repeated := noted(observe(every(time.Hour), counted("every 1h0m0s", due), before(time.Hour, ""), started(due, reportedFailure(false)), after(due+3*time.Second))).Status
 	if repeated.Reason != "BucketNotFound: "+said {
 		t.Errorf("repeated: Reason is %q", repeated.Reason)
 	}
@@ -360,7 +360,7 @@ func TestForeignText(t *testing.T) {
 }
 
 func TestRetentionErrorIsTold(t *testing.T) {
-	d := Plan(observe(started(0, reported, func(j *Job) { j.Result.RetentionError = "AccessDenied" }), after(time.Minute)))
+	d := noted(observe(started(0, reported, func(j *Job) { j.Result.RetentionError = "AccessDenied" }), after(time.Minute)))
 	if want := "older backups were not deleted: AccessDenied"; !strings.Contains(d.Message, want) || !d.Status.Succeeded {
 		t.Errorf("succeeded is %t, and %q does not say %q", d.Status.Succeeded, d.Message, want)
 	}
