@@ -32,7 +32,7 @@ func TestRestrictedStores(t *testing.T) {
 	} {
 		e := b.create(name, change)
 		b.until(e, "the refusal", func(s *v1beta2.BackupStatus) bool { return strings.HasPrefix(s.Reason, "StoreNotAllowed") })
-		if want := "s3://bucket/" + name + " is not among the stores that EtcdCluster c allows"; !strings.Contains(e.Status.Reason, want) || len(b.jobs(e)) > 0 {
+		if want := "EtcdCluster c does not allow backups in s3://bucket/" + name + ":"; !strings.Contains(e.Status.Reason, want) || len(b.jobs(e)) > 0 {
 			t.Errorf("%d Jobs, %s", len(b.jobs(e)), e.Status.Reason)
 		}
 		b.wantEvents(e, "StoreNotAllowed")

@@ -19,14 +19,14 @@ func isDoubtful(quorum *bool, unhealthy string) bool {
 
 // doubts says why a backup that is stored is not a good one; the reason is empty if it is.
 func doubts(r *v1beta2.BackupRecord) (reason, message string) {
-	const rest = "it is stored under a name of its own, replaces nothing, does not count for retention, and is not deleted by it"
+	const rest = "replaces no other backup, and retention neither counts nor deletes it"
 	switch {
 	case !r.Succeeded || !isDoubtful(r.Quorum, r.Unhealthy):
 		return "", ""
 	case r.Unhealthy != "":
-		return v1beta2.ReasonSourceUnhealthy, fmt.Sprintf("the backup %s is of a member that is not healthy, as no other answered: %s; %s; repair the cluster, or restore it from an earlier backup", r.Location, r.Unhealthy, rest)
+		return v1beta2.ReasonSourceUnhealthy, fmt.Sprintf("backup is of an unhealthy member, as no healthy one answered: %s; it is stored at %s, %s; repair the cluster, or restore it from an earlier backup", r.Unhealthy, r.Location, rest)
 	}
-	return v1beta2.ReasonNoQuorum, fmt.Sprintf("the backup %s was made without a quorum, and might lack the latest writes: %s; bring back a majority of the members", r.Location, rest)
+	return v1beta2.ReasonNoQuorum, fmt.Sprintf("backup was made without a quorum and might lack the latest writes; it is stored at %s, %s; bring back a majority of the members", r.Location, rest)
 }
 
 // quorum says whether the last backup that was stored is a good one; nil if none was, or its
@@ -36,7 +36,7 @@ func (v *view) quorum() *metav1.Condition {
 	if i < 0 || v.history[i].Quorum == nil {
 		return nil
 	}
-	c := v.condition(v1beta2.ConditionQuorum, true, v1beta2.ReasonSourceHealthy, "a quorum confirmed that the source of the last backup was up to date")
+	c := v.condition(v1beta2.ConditionQuorum, true, v1beta2.ReasonSourceHealthy, "a quorum confirmed that the last backup's source was up to date")
 	if reason, message := doubts(&v.history[i]); reason != "" {
 		c = v.condition(v1beta2.ConditionQuorum, false, reason, message)
 	}
@@ -67,10 +67,10 @@ func remarks(r *task.Result) string {
 		all = append(all, n.Message)
 	}
 	if r.Spared > 0 {
-		all = append(all, fmt.Sprintf("%d older backups were kept although backupPolicy would delete them, since they are of another cluster or a higher revision, or do not say what they are of: delete them yourself, or set spec.overwritePolicy to Always", r.Spared))
+		all = append(all, fmt.Sprintf("kept %d older backups that spec.backupPolicy would delete, as they are of another cluster or a higher revision, or do not say what they are of: delete them yourself, or set spec.overwritePolicy to Always", r.Spared))
 	}
 	if r.RetentionError != "" {
-		all = append(all, "older backups were not deleted: "+r.RetentionError)
+		all = append(all, "cannot delete older backups: "+r.RetentionError)
 	}
 	return strings.Join(all, "; ")
 }

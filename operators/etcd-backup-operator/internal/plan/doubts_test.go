@@ -93,7 +93,7 @@ func TestNotes(t *testing.T) {
 	if !told[v1beta2.ReasonSourceEmpty] || !told[v1beta2.ReasonSourceTooOld] {
 		t.Errorf("events are %+v", d.Events)
 	}
-	for _, words := range []string{"nothing was ever written", "etcd 3.4", "3 older backups were kept", "overwritePolicy"} {
+	for _, words := range []string{"nothing was ever written", "etcd 3.4", "kept 3 older backups", "overwritePolicy"} {
 		if !strings.Contains(d.Status.Conditions[0].Message, words) || !strings.Contains(d.Status.History[0].Message, words) {
 			t.Errorf("%q is not said: %+v", words, d.Status.Conditions[0])
 		}

@@ -57,8 +57,8 @@ func (v *view) givenUp(r *run) (e end, ok bool) {
 	if !isIdle(j, v.Now) {
 		return end{}, false
 	}
-	why := cmp.Or(wording.Clip(j.Waiting), "kubectl describe job says why")
-	return v.failed(r, v1beta2.BackupReasonPodNotStarting, fmt.Sprintf("no Pod of Job %s has run for more than %s, and the next backup is due: %s", r.Name, startGrace, why)), true
+	why := cmp.Or(wording.Clip(j.Waiting), "see kubectl describe job "+r.Name)
+	return v.failed(r, v1beta2.BackupReasonPodNotStarting, fmt.Sprintf("backup given up: no Pod of Job %s ran for %s, and the next backup is due: %s", r.Name, startGrace, why)), true
 }
 
 // standsInTheWay is true for a run without a running Pod when another backup is due that
@@ -109,5 +109,5 @@ func stop(v *view) *step {
 		return nil
 	}
 	return do(DeleteJob{Name: j.Name, UID: j.UID}, v1beta2.BackupReasonJobStopped, fmt.Sprintf(
-		"deleting the Job %s, since its backup is recorded as failed and the Job could still start a Pod", j.Name))
+		"deleting Job %s: its backup is recorded as failed, and the Job could still start a Pod", j.Name))
 }

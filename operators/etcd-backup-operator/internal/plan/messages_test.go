@@ -11,6 +11,7 @@ import (
 // messages has every message that the tests and the simulation make the planner produce:
 // see testdata/messages.golden.
 var messages = messagetest.New("the planner of etcd-backup-operator",
+	messagetest.Variable{Matches: regexp.MustCompile(`(, backup of \S+ is running in Job [^\s,]+)+`), As: ", ..."},
 	messagetest.Variable{Matches: regexp.MustCompile(`\b(example|b)-[a-z2-7]{10}\b`), As: "<job>"},
 )
 

@@ -141,7 +141,7 @@ func deleting(v *view) *step {
 	if v.Backup.DeletionTimestamp == nil {
 		return nil
 	}
-	return wait(v1beta2.BackupReasonDeleting, "the EtcdBackup is being deleted: Kubernetes stops its Jobs, and what is stored stays")
+	return wait(v1beta2.BackupReasonDeleting, "EtcdBackup is being deleted: Kubernetes deletes its Jobs, and stored backups stay")
 }
 
 // endedBefore does not repeat a one-shot backup that the predecessor carried out.
@@ -149,7 +149,7 @@ func endedBefore(v *view) *step {
 	if !v.predecessors() {
 		return nil
 	}
-	return wait(v1beta2.BackupReasonHandledByLegacyOperator, "the archived operator made this backup: it is not repeated")
+	return wait(v1beta2.BackupReasonHandledByLegacyOperator, "the archived operator made this backup, and it is not repeated: create another EtcdBackup for a new one")
 }
 
 // expire deletes a one-shot backup that has ended, when its time is up. Its end is in
@@ -165,7 +165,7 @@ func expire(v *view) *step {
 		return nil
 	}
 	return do(DeleteBackup{}, v1beta2.BackupReasonExpired, fmt.Sprintf(
-		"the backup ended more than %d seconds (spec.ttlSecondsAfterFinished) ago: the EtcdBackup is deleted, what is stored stays", *ttl))
+		"deleting the EtcdBackup: it finished more than %d seconds ago (spec.ttlSecondsAfterFinished); stored backups stay", *ttl))
 }
 
 // replace stops the backups that run when the next is due and can be started.
@@ -176,7 +176,7 @@ func replace(v *view) *step {
 	for _, a := range v.active {
 		if a.job != nil && !a.job.Deleting {
 			return do(DeleteJob{Name: a.job.Name, UID: a.job.UID}, v1beta2.BackupReasonReplaced, fmt.Sprintf(
-				"the Job %s is stopped, since the backup of %s is due and spec.backupPolicy.concurrencyPolicy is Replace", a.Name, wording.Time(v.due)))
+				"deleting Job %s: the backup of %s is due, and spec.backupPolicy.concurrencyPolicy is Replace", a.Name, wording.Time(v.due)))
 		}
 	}
 	return nil
@@ -208,8 +208,8 @@ func (v *view) retryUntil() time.Time {
 	return whole(v.Now).Add(retryOnce)
 }
 
-// patience tells retryUntil.
-func (v *view) patience() string {
+// retryPeriod is retryUntil in words.
+func (v *view) retryPeriod() string {
 	if v.nextDue.After(v.Now) {
 		return "until the next backup is due at " + wording.Time(v.nextDue)
 	}
@@ -226,7 +226,7 @@ func deleteJobs(v *view) *step {
 			continue
 		}
 		return do(DeleteJob{Name: j.Name, UID: j.UID}, v1beta2.BackupReasonJobDeleted, fmt.Sprintf(
-			"the Job %s is deleted, since its end is recorded and a newer one is kept", j.Name))
+			"deleting finished Job %s: its result is in status.history, and a newer Job is kept for its log", j.Name))
 	}
 	return nil
 }
@@ -248,7 +248,7 @@ func troubled(v *view) *step {
 	for _, a := range v.active {
 		if j := a.job; j != nil && j.Running && !j.Deleting && j.Waiting != "" {
 			s := warn(v1beta2.BackupReasonPodNotStarting, fmt.Sprintf(
-				"the Pod of Job %s does not start: %s; it starts by itself once that is fixed", a.Name, wording.Clip(j.Waiting)))
+				"backup cannot start: the Pod of Job %s is waiting: %s; it starts once that is fixed", a.Name, wording.Clip(j.Waiting)))
 			s.podNotStarting = true
 			return s
 		}
@@ -261,7 +261,7 @@ func retrying(v *view) *step {
 	for _, a := range v.active {
 		if j := a.job; j != nil && j.Running && !j.Deleting && j.Result != nil && j.Result.Failure != nil {
 			f := j.Result.Failure
-			return warn(wording.Reason(f.Reason, v1beta2.BackupReasonJobFailed), fmt.Sprintf("the Job %s tries again %s: %s", a.Name, v.patience(), wording.Clip(f.Message)))
+			return warn(wording.Reason(f.Reason, v1beta2.BackupReasonJobFailed), fmt.Sprintf("backup attempt failed: %s; Job %s retries %s", wording.Clip(f.Message), a.Name, v.retryPeriod()))
 		}
 	}
 	return nil
@@ -287,15 +287,15 @@ func suspended(v *view) *step {
 	if !v.spec.Suspend {
 		return nil
 	}
-	return wait(v1beta2.BackupReasonSuspended, "no backup is started while spec.suspend is true")
+	return wait(v1beta2.BackupReasonSuspended, "backups are suspended: set spec.suspend to false to resume them")
 }
 
 // rest waits for the next due time.
 func rest(v *view) *step {
 	if v.nextDue.IsZero() {
-		return wait(v1beta2.BackupReasonNothingDue, "no backup is due any more: the schedule has no time left")
+		return wait(v1beta2.BackupReasonNothingDue, "no further backup is due: spec.backupPolicy.schedule has no time left")
 	}
-	return wait(v1beta2.BackupReasonScheduled, "the next backup is due at "+wording.Time(v.nextDue))
+	return wait(v1beta2.BackupReasonScheduled, "next backup is due at "+wording.Time(v.nextDue))
 }
 
 // blocker is why the backup that is due is not started now; nil if it can be.
@@ -304,15 +304,15 @@ func (v *view) blocker() *step {
 	case v.source.wait != nil:
 		return v.source.wait
 	case len(v.active) > 0 && v.spec.Concurrency() != v1beta2.AllowConcurrent:
-		return wait(v1beta2.BackupReasonPreviousRunning, fmt.Sprintf("the backup that is due since %s waits until the Job %s has ended (spec.backupPolicy.concurrencyPolicy is %s)",
-			wording.Time(v.due), v.active[0].Name, v.spec.Concurrency()))
+		return wait(v1beta2.BackupReasonPreviousRunning, fmt.Sprintf("waiting for Job %s to finish: the backup of %s is due, and spec.backupPolicy.concurrencyPolicy is %s",
+			v.active[0].Name, wording.Time(v.due), v.spec.Concurrency()))
 	case v.abandoned() != nil:
-		return wait(v1beta2.BackupReasonJobStopping, fmt.Sprintf("the backup that is due since %s waits until the Job %s is deleted, whose backup was given up", wording.Time(v.due), v.abandoned().Name))
+		return wait(v1beta2.BackupReasonJobStopping, fmt.Sprintf("waiting for Job %s to be deleted: its backup was given up, and the backup of %s is due; if it takes long, check the Job's finalizers", v.abandoned().Name, wording.Time(v.due)))
 	case v.counted() >= maxJobs || len(v.active) >= maxJobs:
-		return warn(v1beta2.BackupReasonTooManyJobs, fmt.Sprintf("the backup that is due since %s waits, since there are %d Jobs of this EtcdBackup: check why they do not end or are not deleted",
-			wording.Time(v.due), max(v.counted(), len(v.active))))
+		return warn(v1beta2.BackupReasonTooManyJobs, fmt.Sprintf("too many Jobs: this EtcdBackup has %d, and the backup of %s waits; check why they do not finish or are not deleted",
+			max(v.counted(), len(v.active)), wording.Time(v.due)))
 	case v.Refused != "":
-		s := warn(v1beta2.BackupReasonStartRefused, fmt.Sprintf("the API server refuses the Job of this backup: %s; the operator retries every %s",
+		s := warn(v1beta2.BackupReasonStartRefused, fmt.Sprintf("the API server rejects the backup's Job: %s; the operator retries every %s",
 			wording.Clip(v.Refused), retry))
 		s.again = retry
 		return s

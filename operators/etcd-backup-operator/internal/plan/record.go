@@ -137,17 +137,17 @@ func (v *view) endOf(r *run) (e end, ok bool) {
 		return v.failed(r, j.FailReason, j.FailMessage), true
 	}
 	// A report of failure is that of an earlier Pod than the one that ended well.
-	return v.failed(r, v1beta2.BackupReasonResultLost, "the Job is complete, but its Pod was gone before its report was read: a snapshot may be stored"), true
+	return v.failed(r, v1beta2.BackupReasonResultLost, "result unknown: the Job completed, but its Pod was gone before its report was read; a snapshot might be stored"), true
 }
 
 // lost is the end of a run whose Job is gone: somebody deleted it, or it was replaced.
 func (v *view) lost(r *run) end {
 	if v.spec.Repeated() && v.spec.Concurrency() == v1beta2.ReplaceConcurrent && v.schedule.String() != "" {
 		if _, n := v.schedule.Due(r.ScheduledTime.Time, v.Now); n > 0 {
-			return v.failed(r, v1beta2.BackupReasonReplaced, "the Job was stopped for the next backup, since spec.backupPolicy.concurrencyPolicy is Replace")
+			return v.failed(r, v1beta2.BackupReasonReplaced, "the Job was deleted because the next backup was due, and spec.backupPolicy.concurrencyPolicy is Replace")
 		}
 	}
-	e := v.failed(r, v1beta2.BackupReasonJobLost, "the Job was deleted before it told how it ended: a snapshot may be stored")
+	e := v.failed(r, v1beta2.BackupReasonJobLost, "the Job was deleted before it reported a result; a snapshot might be stored")
 	e.record.Lost = true
 	return e
 }
@@ -157,7 +157,7 @@ func (v *view) failed(r *run, reason, message string) end {
 	e.record.Reason = wording.Reason(reason, v1beta2.BackupReasonJobFailed)
 	e.record.Message = wording.Clip(message)
 	if e.record.Message == "" {
-		e.record.Message = fmt.Sprintf("the Job %s failed without a report: its Pod's events and log may say why", r.Name)
+		e.record.Message = fmt.Sprintf("Job %s failed without a report: see the events and the log of its Pod", r.Name)
 	}
 	return e
 }
@@ -167,9 +167,9 @@ func (v *view) addOutlook(r *v1beta2.BackupRecord) {
 	switch {
 	case r.Succeeded || v.spec.Repeated():
 	case r.Lost && len(v.history)+1 < maxAttempts:
-		r.Message += "; it is retried"
+		r.Message += "; the operator retries it"
 	default:
-		r.Message += "; it is not retried: fix that, then create another EtcdBackup"
+		r.Message += "; it is not retried: fix the cause, then create another EtcdBackup"
 	}
 }
 

@@ -51,24 +51,24 @@ func checkStorage(spec *v1beta2.BackupSpec) *step {
 		return checkPVC(spec.PVC)
 	case v1beta2.StorageABS, v1beta2.StorageGCS, v1beta2.StorageOSS:
 		return warn(v1beta2.BackupReasonStorageUnsupported, fmt.Sprintf(
-			"storageType %s is not supported yet: write S3 (for any store that speaks it, by s3.endpoint) or PVC", spec.StorageType))
+			"spec.storageType %s is not supported: write S3, with spec.s3.endpoint for any S3-compatible store, or PVC", spec.StorageType))
 	case "":
-		return warn(v1beta2.BackupReasonStorageUnknown, "storageType is empty: write S3 or PVC")
+		return warn(v1beta2.BackupReasonStorageUnknown, "spec.storageType is empty: write S3 or PVC")
 	}
-	return warn(v1beta2.BackupReasonStorageUnknown, fmt.Sprintf("storageType %q is not known: write S3 or PVC", wording.Clip(string(spec.StorageType))))
+	return warn(v1beta2.BackupReasonStorageUnknown, fmt.Sprintf("spec.storageType %q is not supported: write S3 or PVC", wording.Clip(string(spec.StorageType))))
 }
 
 func checkS3(s3 *v1beta2.S3Source) *step {
 	switch {
 	case s3 == nil:
-		return warn(v1beta2.BackupReasonStorageMissing, "storageType is S3: write s3.path, such as mybucket/etcd.backup, and s3.awsSecret")
+		return warn(v1beta2.BackupReasonStorageMissing, "spec.s3 is missing, and spec.storageType is S3: write spec.s3.path, such as mybucket/etcd.backup, and spec.s3.awsSecret")
 	case !s3PathPattern.MatchString(s3.Path) || len(s3.Path) > maxPath:
-		return warn(v1beta2.BackupReasonPathInvalid, "s3.path is a bucket and a key: write it as mybucket/etcd.backup, without s3://")
+		return warn(v1beta2.BackupReasonPathInvalid, "spec.s3.path is not a bucket and a key: write it as mybucket/etcd.backup, without s3://")
 	case s3.Endpoint != "" && !s3EndpointPattern.MatchString(s3.Endpoint):
-		return warn(v1beta2.BackupReasonStoreEndpointInvalid, "s3.endpoint is the URL of an S3 store: write it as https://s3.example.com or http://minio.default:9000")
+		return warn(v1beta2.BackupReasonStoreEndpointInvalid, "spec.s3.endpoint is not the URL of an S3 store: write it as https://s3.example.com or http://minio.default:9000")
 	case slices.Contains(archives, strings.ToUpper(s3.StorageClass)):
 		return warn(v1beta2.BackupReasonStorageClassArchived, fmt.Sprintf(
-			"s3.storageClass %s cannot be read at once, and a restore would have to wait for hours: write GLACIER_IR or STANDARD_IA", s3.StorageClass))
+			"spec.s3.storageClass %s takes hours to read, and so would a restore: write GLACIER_IR or STANDARD_IA", s3.StorageClass))
 	}
 	return nil
 }
@@ -80,11 +80,11 @@ var archives = []string{"GLACIER", "DEEP_ARCHIVE"}
 func checkPVC(pvc *v1beta2.PVCSource) *step {
 	switch {
 	case pvc == nil:
-		return warn(v1beta2.BackupReasonStorageMissing, "storageType is PVC: write pvc.claimName and pvc.path, such as backups/etcd.db")
+		return warn(v1beta2.BackupReasonStorageMissing, "spec.pvc is missing, and spec.storageType is PVC: write spec.pvc.claimName and spec.pvc.path, such as backups/etcd.db")
 	case !claimPattern.MatchString(pvc.ClaimName):
-		return warn(v1beta2.BackupReasonClaimInvalid, "pvc.claimName is not the name of a PersistentVolumeClaim: write lower-case letters, digits and dashes, such as etcd-backups")
+		return warn(v1beta2.BackupReasonClaimInvalid, "spec.pvc.claimName is not the name of a PVC: write lower-case letters, digits and dashes, such as etcd-backups")
 	case !pvcPathPattern.MatchString(pvc.Path) || dotsPattern.MatchString(pvc.Path) || len(pvc.Path) > maxPath:
-		return warn(v1beta2.BackupReasonPathInvalid, "pvc.path is that of a file, relative to the volume: write it as backups/etcd.db, without a slash at either end and without ..")
+		return warn(v1beta2.BackupReasonPathInvalid, "spec.pvc.path is not the path of a file on the volume: write it as backups/etcd.db, without a leading or trailing slash, and without ..")
 	}
 	return nil
 }
@@ -92,18 +92,18 @@ func checkPVC(pvc *v1beta2.PVCSource) *step {
 func checkSource(spec *v1beta2.BackupSpec) *step {
 	switch {
 	case spec.ClusterRef != nil && len(spec.EtcdEndpoints) > 0:
-		return warn(v1beta2.BackupReasonSourceAmbiguous, "etcdEndpoints and clusterRef are both set: set only one of them, clusterRef for an EtcdCluster of this namespace, or etcdEndpoints for any other etcd")
+		return warn(v1beta2.BackupReasonSourceAmbiguous, "set only one of spec.clusterRef and spec.etcdEndpoints: clusterRef for an EtcdCluster of this namespace, etcdEndpoints for any other etcd")
 	case spec.ClusterRef != nil && spec.ClusterRef.Name == "":
-		return warn(v1beta2.BackupReasonSourceMissing, "clusterRef.name is empty: write the name of an EtcdCluster of this namespace")
+		return warn(v1beta2.BackupReasonSourceMissing, "spec.clusterRef.name is empty: write the name of an EtcdCluster of this namespace")
 	case spec.ClusterRef == nil && len(spec.EtcdEndpoints) == 0:
-		return warn(v1beta2.BackupReasonSourceMissing, "neither etcdEndpoints nor clusterRef is set: write clusterRef.name for an EtcdCluster of this namespace, or etcdEndpoints, such as [http://example-client:2379]")
+		return warn(v1beta2.BackupReasonSourceMissing, "no source is set: write spec.clusterRef.name for an EtcdCluster of this namespace, or spec.etcdEndpoints, such as [http://example-client:2379]")
 	case len(spec.EtcdEndpoints) > maxEndpoints:
-		return warn(v1beta2.BackupReasonEndpointInvalid, fmt.Sprintf("there are %d etcdEndpoints: write at most %d", len(spec.EtcdEndpoints), maxEndpoints))
+		return warn(v1beta2.BackupReasonEndpointInvalid, fmt.Sprintf("spec.etcdEndpoints has %d entries: write at most %d", len(spec.EtcdEndpoints), maxEndpoints))
 	}
 	for i, e := range spec.EtcdEndpoints {
 		if !isEndpoint(e) {
 			return warn(v1beta2.BackupReasonEndpointInvalid, fmt.Sprintf(
-				"etcdEndpoints[%d] is not a URL with scheme, host and port: write it as http://example-client:2379, or https:// if the members serve by TLS", i))
+				"spec.etcdEndpoints[%d] is not a URL with scheme, host and port: write it as http://example-client:2379, or https:// if the members use TLS", i))
 		}
 	}
 	return nil
@@ -138,34 +138,34 @@ func checkPolicy(spec *v1beta2.BackupSpec) *step {
 		{"startingDeadlineSeconds", value(p.StartingDeadlineSeconds)},
 	} {
 		if n.value < 0 {
-			return warn(v1beta2.BackupReasonPolicyInvalid, fmt.Sprintf("backupPolicy.%s is %d: write 0 or more", n.name, n.value))
+			return warn(v1beta2.BackupReasonPolicyInvalid, fmt.Sprintf("spec.backupPolicy.%s is %d: write 0 or more", n.name, n.value))
 		}
 	}
 	if p.MaxAge != nil && p.MaxAge.Duration <= 0 {
-		return warn(v1beta2.BackupReasonPolicyInvalid, fmt.Sprintf("backupPolicy.maxAge is %s: write a duration of at least 1s, such as 168h (a week)", p.MaxAge.Duration))
+		return warn(v1beta2.BackupReasonPolicyInvalid, fmt.Sprintf("spec.backupPolicy.maxAge is %s: write a duration of at least 1s, such as 168h (a week)", p.MaxAge.Duration))
 	}
 	switch spec.Concurrency() {
 	case v1beta2.ForbidConcurrent, v1beta2.AllowConcurrent, v1beta2.ReplaceConcurrent:
 		return nil
 	}
-	return warn(v1beta2.BackupReasonPolicyInvalid, fmt.Sprintf("backupPolicy.concurrencyPolicy %q is not known: write Forbid, Allow or Replace", wording.Clip(string(spec.Concurrency()))))
+	return warn(v1beta2.BackupReasonPolicyInvalid, fmt.Sprintf("spec.backupPolicy.concurrencyPolicy %q is not supported: write Forbid, Allow or Replace", wording.Clip(string(spec.Concurrency()))))
 }
 
 func checkRest(spec *v1beta2.BackupSpec) *step {
 	if ttl := value(spec.TTLSecondsAfterFinished); ttl < 0 {
-		return warn(v1beta2.BackupReasonPolicyInvalid, fmt.Sprintf("ttlSecondsAfterFinished is %d: write 0 or more", ttl))
+		return warn(v1beta2.BackupReasonPolicyInvalid, fmt.Sprintf("spec.ttlSecondsAfterFinished is %d: write 0 or more", ttl))
 	}
 	switch spec.Packing() {
 	case "", v1beta2.CompressionNone, v1beta2.CompressionZstd:
 		return nil
 	}
-	return warn(v1beta2.BackupReasonCompressionUnknown, fmt.Sprintf("compression %q is not known: write none or zstd", wording.Clip(string(spec.Compression))))
+	return warn(v1beta2.BackupReasonCompressionUnknown, fmt.Sprintf("spec.compression %q is not supported: write none or zstd", wording.Clip(string(spec.Compression))))
 }
 
 func checkSchedule(spec *v1beta2.BackupSpec) (schedule.Schedule, *step) {
 	switch {
 	case spec.Schedule() != "" && spec.Interval() > 0:
-		return schedule.Schedule{}, warn(v1beta2.BackupReasonScheduleInvalid, "backupPolicy.schedule and backupIntervalInSecond are both set: remove one of them")
+		return schedule.Schedule{}, warn(v1beta2.BackupReasonScheduleInvalid, "set only one of spec.backupPolicy.schedule and spec.backupPolicy.backupIntervalInSecond")
 	case spec.Interval() > 0:
 		return schedule.Every(spec.Interval()), nil
 	case spec.Schedule() == "":
@@ -174,7 +174,7 @@ func checkSchedule(spec *v1beta2.BackupSpec) (schedule.Schedule, *step) {
 	s, err := schedule.Parse(spec.Schedule())
 	if err != nil {
 		return schedule.Schedule{}, warn(v1beta2.BackupReasonScheduleInvalid, fmt.Sprintf(
-			"backupPolicy.schedule is no cron expression: %s; write it as 0 */6 * * *, @daily, or CRON_TZ=Europe/Berlin 30 3 * * 1-5", wording.Clip(err.Error())))
+			"spec.backupPolicy.schedule is not a cron expression: %s; write it as 0 */6 * * *, @daily, or CRON_TZ=Europe/Berlin 30 3 * * 1-5", wording.Clip(err.Error())))
 	}
 	return s, nil
 }

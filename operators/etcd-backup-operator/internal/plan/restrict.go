@@ -25,7 +25,7 @@ func checkPassword(spec *v1beta2.BackupSpec) *step {
 	for i, e := range spec.EtcdEndpoints {
 		if strings.HasPrefix(e, "http://") {
 			return warn(v1beta2.BackupReasonPasswordInTheClear, fmt.Sprintf(
-				"the password in Secret %s cannot be sent to etcdEndpoints[%d] without TLS: write clusterRef for an EtcdCluster of this namespace, or an https:// endpoint", spec.AuthSecret, i))
+				"the password in Secret %s cannot be sent to spec.etcdEndpoints[%d] without TLS: write spec.clusterRef for an EtcdCluster of this namespace, or an https:// endpoint", spec.AuthSecret, i))
 		}
 	}
 	return nil
@@ -42,8 +42,8 @@ func refuseStore(o *Observation) *step {
 		}
 		store := storeOf(&o.Backup.Spec)
 		s := warn(v1beta2.BackupReasonStoreNotAllowed, fmt.Sprintf(
-			"%s is not among the stores that EtcdCluster %s allows: store the backup in one of them (%s), or add %s to its spec.backup.allowedStores",
-			store, c.Name, wording.Clip(strings.Join(c.Spec.AllowedStores(), ", ")), store))
+			"EtcdCluster %s does not allow backups in %s: use one of its spec.backup.allowedStores (%s), or add %s to them",
+			c.Name, store, wording.Clip(strings.Join(c.Spec.AllowedStores(), ", ")), store))
 		s.again = retry // an edit of an EtcdCluster that only endpoints name wakes nobody
 		return s
 	}
@@ -59,7 +59,7 @@ func refuseMany(o *Observation) *step {
 		return nil
 	}
 	s := warn(v1beta2.BackupReasonTooManyRestrictedClusters, fmt.Sprintf(
-		"no backup is started: %d EtcdClusters have spec.backup.allowedStores, and a Job can check at most %d; install an etcd-backup-operator without --cluster-wide in the namespace %s, and remove the annotation %s from this EtcdBackup",
+		"too many EtcdClusters restrict their stores: %d have spec.backup.allowedStores, and a Job can check at most %d; install an etcd-backup-operator without --cluster-wide in namespace %s, and remove the annotation %s from this EtcdBackup",
 		count, maxRestricted, o.Backup.Namespace, v1beta2.AnnotationScope))
 	s.again = retry // fewer EtcdClusters wake nobody
 	return s

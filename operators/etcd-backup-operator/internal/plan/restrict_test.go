@@ -126,7 +126,7 @@ func TestStoreNotAllowed(t *testing.T) {
 			if d.Action != nil || d.Reason != "StoreNotAllowed" || d.Again != retry {
 				t.Fatalf("%+v", d)
 			}
-			for _, words := range []string{"s3://mybucket/etcd.backup is not among the stores that EtcdCluster example allows", "s3://allowed/etcd, pvc://claim", "spec.backup.allowedStores"} {
+			for _, words := range []string{"EtcdCluster example does not allow backups in s3://mybucket/etcd.backup", "s3://allowed/etcd, pvc://claim", "spec.backup.allowedStores"} {
 				if !strings.Contains(d.Message, words) {
 					t.Errorf("%q is not said: %s", words, d.Message)
 				}
@@ -171,7 +171,7 @@ func TestRestrictedClustersAreBounded(t *testing.T) {
 			if d.Action != nil || d.Reason != "TooManyRestrictedClusters" || d.Again != retry {
 				t.Fatalf("%T %s: %s, again in %s", d.Action, d.Reason, d.Message, d.Again)
 			}
-			for _, words := range []string{"4001 EtcdClusters", "4000", "without --cluster-wide", v1beta2.AnnotationScope} {
+			for _, words := range []string{"4001 have spec.backup.allowedStores", "4000", "without --cluster-wide", v1beta2.AnnotationScope} {
 				if !strings.Contains(d.Message, words) {
 					t.Errorf("%q is not said: %s", words, d.Message)
 				}
@@ -184,7 +184,7 @@ func TestRestrictedClustersAreBounded(t *testing.T) {
 func TestPasswordInTheClear(t *testing.T) {
 	plain := spec(func(s *specOf) { s.AuthSecret = "root" })
 	d := noted(observe(plain))
-	if d.Action != nil || d.Reason != "PasswordInTheClear" || !strings.Contains(d.Message, "etcdEndpoints[0] without TLS: write clusterRef") {
+	if d.Action != nil || d.Reason != "PasswordInTheClear" || !strings.Contains(d.Message, "etcdEndpoints[0] without TLS: write spec.clusterRef") {
 		t.Errorf("%+v", d)
 	}
 	d = noted(observe(plain, spec(func(s *specOf) { s.EtcdEndpoints = []string{"https://a:2379", "http://b:2379"} })))

@@ -42,11 +42,11 @@ func TestRetryUntil(t *testing.T) {
 // Until when a backup is tried again, and why, is in the status meanwhile.
 func TestRetryIsTold(t *testing.T) {
 	once := noted(observe(started(0, reportedFailure(false)), after(5*time.Minute)))
-	if c := find(t, once.Status.Conditions, v1beta2.ConditionFailed); !strings.Contains(c.Message, "tries again for up to an hour: there is no bucket mybucket") {
+	if c := find(t, once.Status.Conditions, v1beta2.ConditionFailed); !strings.Contains(c.Message, "backup attempt failed: there is no bucket mybucket; Job "+name(0)+" retries for up to an hour") {
 		t.Errorf("of a one-shot backup it says %q", c.Message)
 	}
 	hourly := noted(observe(every(time.Hour), counted("every 1h0m0s", 0), started(0, reportedFailure(false)), after(5*time.Minute)))
-	if c := find(t, hourly.Status.Conditions, v1beta2.ConditionFailed); !strings.Contains(c.Message, "tries again until the next backup is due at 2026-01-01T11:00:00Z: there is no bucket mybucket") {
+	if c := find(t, hourly.Status.Conditions, v1beta2.ConditionFailed); !strings.Contains(c.Message, "retries until the next backup is due at 2026-01-01T11:00:00Z") {
 		t.Errorf("of a repeated one it says %q", c.Message)
 	}
 }

@@ -33,7 +33,7 @@ func findSource(o *Observation) source {
 	name := spec.ClusterRef.Name
 	if o.Cluster == nil {
 		return source{wait: warn(v1beta2.BackupReasonClusterNotFound, fmt.Sprintf(
-			"there is no EtcdCluster %s in this namespace: create it, or correct spec.clusterRef.name; the backup starts by itself then", name))}
+			"EtcdCluster %s does not exist in this namespace: create it, or correct spec.clusterRef.name; the backup then starts by itself", name))}
 	}
 	ready := o.Cluster.Status.Members.Ready
 	if len(ready) == 0 && o.Cluster.Status.QuorumLostSince != nil {
@@ -42,7 +42,7 @@ func findSource(o *Observation) source {
 	}
 	if len(ready) == 0 {
 		return source{wait: warn(v1beta2.BackupReasonClusterNotReady, fmt.Sprintf(
-			"the EtcdCluster %s has no ready member: its conditions say why; the backup starts by itself when it has one", name))}
+			"EtcdCluster %s has no ready member: see its conditions; the backup starts once it has one", name))}
 	}
 	s := source{cluster: name, secret: spec.ClientTLSSecret, auth: cmp.Or(spec.AuthSecret, o.Cluster.Spec.RootSecret())}
 	s.ownAuth = s.auth != "" && s.auth == o.Cluster.Spec.RootSecret()

@@ -148,7 +148,7 @@ func (v *view) hasFailed() metav1.Condition {
 	if s := retrying(v); s != nil {
 		return v.condition(kind, false, s.reason, s.message)
 	}
-	return v.condition(kind, false, v1beta2.BackupReasonNotFailed, "no failure is known of")
+	return v.condition(kind, false, v1beta2.BackupReasonNotFailed, "no failure reported")
 }
 
 func (v *view) isScheduled(s *step) metav1.Condition {
@@ -165,9 +165,9 @@ func tell(r *v1beta2.BackupRecord) (reason, message string) {
 	if !r.Succeeded {
 		return r.Reason, r.Message
 	}
-	message = "the backup is stored"
+	message = "backup stored"
 	if r.Location != "" {
-		message = fmt.Sprintf("the backup is stored at %s: %s, revision %d", r.Location, v1beta2.ReadableSize(r.Size), r.Revision)
+		message = fmt.Sprintf("backup stored at %s: %s, revision %d", r.Location, v1beta2.ReadableSize(r.Size), r.Revision)
 	}
 	if r.Message != "" {
 		message += "; " + r.Message
@@ -178,13 +178,13 @@ func tell(r *v1beta2.BackupRecord) (reason, message string) {
 // startedMessage names the Jobs that run.
 func (v *view) startedMessage() string {
 	if len(v.active) == 1 && !v.spec.Repeated() {
-		return fmt.Sprintf("the Job %s makes the backup", v.active[0].Name)
+		return fmt.Sprintf("backup is running in Job %s", v.active[0].Name)
 	}
 	var jobs []string
 	for _, a := range v.active {
-		jobs = append(jobs, fmt.Sprintf("%s makes the backup of %s", a.Name, wording.Time(a.ScheduledTime.Time)))
+		jobs = append(jobs, fmt.Sprintf("backup of %s is running in Job %s", wording.Time(a.ScheduledTime.Time), a.Name))
 	}
-	return "the Job " + strings.Join(jobs, ", ")
+	return strings.Join(jobs, ", ")
 }
 
 // events are what the status newly tells.
@@ -205,7 +205,7 @@ func (v *view) events(s *step) []Event {
 	}
 	if v.missed > 0 {
 		all = append(all, Event{Warning: true, Reason: v1beta2.BackupReasonMissed, Message: fmt.Sprintf(
-			"%d backups that were due are not made: at most the newest of those that are missed is made up", v.missed)})
+			"missed %d backups: at most the newest missed backup is made up; check whether the operator was down, or earlier backups took too long", v.missed)})
 	}
 	if s.warn && !v.told(s) {
 		all = append(all, Event{Warning: true, Reason: s.reason, Message: s.message})

@@ -26,14 +26,14 @@ func condition(kind string, is metav1.ConditionStatus, reason, message string) m
 // The whole status, from the creation of a one-shot backup to its end.
 func TestStatusOfSuccess(t *testing.T) {
 	first := noted(observe())
-	making := fmt.Sprintf("the Job %s makes the backup", name(0))
+	making := fmt.Sprintf("backup is running in Job %s", name(0))
 	want := v1beta2.BackupStatus{
 		Phase:              v1beta2.BackupRunning,
 		ObservedGeneration: 1,
 		Active:             []v1beta2.ActiveBackup{{Name: name(0), ScheduledTime: *timeAt(0)}},
 		Conditions: []metav1.Condition{
 			condition("Complete", "False", "BackupStarted", making),
-			condition("Failed", "False", "NotFailed", "no failure is known of"),
+			condition("Failed", "False", "NotFailed", "no failure reported"),
 		},
 	}
 	if diff := cmp.Diff(want, first.Status); diff != "" {
@@ -45,7 +45,7 @@ func TestStatusOfSuccess(t *testing.T) {
 	}
 
 	d := noted(observe(written, job(0, reported), after(4*time.Second)))
-	stored := "the backup is stored at s3://mybucket/etcd.backup: 2.0 KiB, revision 42"
+	stored := "backup stored at s3://mybucket/etcd.backup: 2.0 KiB, revision 42"
 	record := v1beta2.BackupRecord{
 		Name: name(0), ScheduledTime: timeAt(0), StartTime: timeAt(time.Second), CompletionTime: timeAt(3 * time.Second), Succeeded: true,
 		Location: "s3://mybucket/etcd.backup", Size: 2048, SHA256: "abc", Revision: 42, ClusterID: "00000000000000c1",
@@ -59,7 +59,7 @@ func TestStatusOfSuccess(t *testing.T) {
 		ObservedGeneration: 1,
 		Conditions: []metav1.Condition{
 			condition("Complete", "True", "BackupSucceeded", stored),
-			condition("Failed", "False", "NotFailed", "no failure is known of"),
+			condition("Failed", "False", "NotFailed", "no failure reported"),
 		},
 		Snapshot: &v1beta2.BackupSnapshot{
 			Location: "s3://mybucket/etcd.backup", Size: 2048, ReadableSize: "2.0 KiB", SHA256: "abc", Revision: 42, EtcdVersion: "3.6.16",
@@ -169,7 +169,7 @@ func TestStatus(t *testing.T) {
 		"refused later": {
 			reason: "what was stored is stored",
 			o:      observe(hourly, kept(0, ""), counted("every 1h0m0s", 0), after(3*hour), spec(func(s *specOf) { s.StorageType = "ABS" })),
-			want: fields{Succeeded: true, Reason: "StorageUnsupported: storageType ABS is not supported yet: write S3 (for any store that speaks it, by s3.endpoint) or PVC",
+			want: fields{Succeeded: true, Reason: "StorageUnsupported: spec.storageType ABS is not supported: write S3, with spec.s3.endpoint for any S3-compatible store, or PVC",
 				Last: "01 10:00:00", History: 1, Complete: "True", Failed: "True", Scheduled: "False"},
 		},
 		"two ended at once": {
@@ -191,8 +191,8 @@ func TestStatus(t *testing.T) {
 		"one-shot lost for good": {
 			reason: "that is a failure",
 			o:      observe(before(0, "JobLost"), before(time.Second, "JobLost"), active(2*time.Second), after(time.Minute)),
-			want: fields{Reason: "JobLost: the Job was deleted before it told how it ended: a snapshot may be stored; " +
-				"it is not retried: fix that, then create another EtcdBackup", History: 3, Complete: "False", Failed: "True"},
+			want: fields{Reason: "JobLost: the Job was deleted before it reported a result; a snapshot might be stored; " +
+				"it is not retried: fix the cause, then create another EtcdBackup", History: 3, Complete: "False", Failed: "True"},
 		},
 	}
 	for label, r := range rows {
@@ -255,7 +255,7 @@ func TestClock(t *testing.T) {
 // While the Job tries again, the failure of the last attempt is told, once. The legacy
 // Reason of a one-shot backup stays empty: its readers take it for the end.
 func TestFailedAttempt(t *testing.T) {
-	said := fmt.Sprintf("the Job %s tries again for up to an hour: there is no bucket mybucket", name(0))
+	said := fmt.Sprintf("backup attempt failed: there is no bucket mybucket; Job %s retries for up to an hour", name(0))
 	first := noted(observe(started(0, reportedFailure(false)), after(3*time.Second)))
 	want := []metav1.Condition{condition("Complete", "False", "BucketNotFound", said), condition("Failed", "False", "BucketNotFound", said)}
 	if diff := cmp.Diff(want, first.Status.Conditions); diff != "" || first.Status.Reason != "" {
@@ -267,7 +267,7 @@ func TestFailedAttempt(t *testing.T) {
 	}
 
 	due := 2 * time.Hour
-	said = fmt.Sprintf("the Job %s tries again until the next backup is due at 2026-01-01T13:00:00Z: there is no bucket mybucket", name(due))
+	said = fmt.Sprintf("backup attempt failed: there is no bucket mybucket; Job %s retries until the next backup is due at 2026-01-01T13:00:00Z", name(due))
 	repeated := noted(observe(every(time.Hour), counted("every 1h0m0s", due), before(time.Hour, ""), started(due, reportedFailure(false)), after(due+3*time.Second))).Status
 	if repeated.Reason != "BucketNotFound: "+said {
 		t.Errorf("repeated: Reason is %q", repeated.Reason)
@@ -361,7 +361,7 @@ func TestForeignText(t *testing.T) {
 
 func TestRetentionErrorIsTold(t *testing.T) {
 	d := noted(observe(started(0, reported, func(j *Job) { j.Result.RetentionError = "AccessDenied" }), after(time.Minute)))
-	if want := "older backups were not deleted: AccessDenied"; !strings.Contains(d.Message, want) || !d.Status.Succeeded {
+	if want := "cannot delete older backups: AccessDenied"; !strings.Contains(d.Message, want) || !d.Status.Succeeded {
 		t.Errorf("succeeded is %t, and %q does not say %q", d.Status.Succeeded, d.Message, want)
 	}
 }
