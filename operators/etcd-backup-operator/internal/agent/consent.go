@@ -45,7 +45,7 @@ func (j *job) withheld(endpoint string) error {
 	if t.Cluster == "" {
 		entry = address(endpoint)
 		if !strings.HasPrefix(entry, "https://") {
-			return runner.Refuse(v1beta2.BackupReasonPasswordWithheld, "without TLS the password in Secret %s goes only to the members of an EtcdCluster: write clusterRef, or https:// in etcdEndpoints", t.AuthSecret)
+			return withheldBy("without TLS the password in Secret %s goes only to the members of an EtcdCluster: write clusterRef, or https:// in etcdEndpoints", t.AuthSecret)
 		}
 	}
 	entries, err := allowedEndpoints(t.AuthDir)
@@ -56,10 +56,15 @@ func (j *job) withheld(endpoint string) error {
 		return nil
 	}
 	if len(entries) > 0 {
-		return runner.Refuse(v1beta2.BackupReasonPasswordWithheld, "the Secret %s does not say that its password is for %s: add that to its key %s", t.AuthSecret, entry, endpointsKey)
+		return withheldBy("the Secret %s does not say that its password is for %s: add that to its key %s", t.AuthSecret, entry, endpointsKey)
 	}
-	return runner.Refuse(v1beta2.BackupReasonPasswordWithheld, "the Secret %s does not say that its password is for %s: if it is, its owner runs kubectl patch secret %s -p '{\"stringData\":{\"%s\":\"%s\"}}'",
+	return withheldBy("the Secret %s does not say that its password is for %s: if it is, its owner runs kubectl patch secret %s -p '{\"stringData\":{\"%s\":\"%s\"}}'",
 		t.AuthSecret, entry, t.AuthSecret, endpointsKey, entry)
+}
+
+// withheldBy is the error of an endpoint to which the password is not sent.
+func withheldBy(format string, args ...any) error {
+	return &endpointError{passwordWithheld, runner.Refuse(v1beta2.BackupReasonPasswordWithheld, format, args...)}
 }
 
 // allowedEndpoints are the entries of a mounted Secret.

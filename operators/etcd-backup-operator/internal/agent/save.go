@@ -9,7 +9,6 @@ import (
 	"strconv"
 	"time"
 
-	"github.com/etcd-operators/etcd-operators/api/v1beta2"
 	"github.com/etcd-operators/etcd-operators/operators/etcd-backup-operator/internal/task"
 	"github.com/etcd-operators/etcd-operators/shared/agent"
 	"github.com/etcd-operators/etcd-operators/shared/agent/runner"
@@ -175,7 +174,7 @@ func (j *job) try(ctx context.Context, to destination, broken map[string]bool) (
 		return "", err
 	}
 	defer func() {
-		if err != nil && sourceFailed(err) {
+		if err != nil && isSourceFailure(err) {
 			broken[from.endpoint] = true
 		}
 	}()
@@ -217,15 +216,6 @@ type measured interface {
 	io.Reader
 	Size() int64
 	SHA256() string
-}
-
-// sourceFailed tells whether another member may do better.
-func sourceFailed(err error) bool {
-	var f *runner.Error
-	if errors.As(err, &f) {
-		return f.Reason == v1beta2.BackupReasonSourceLost || f.Reason == agent.ReasonStalled
-	}
-	return errors.Is(err, snapshot.ErrCorrupt)
 }
 
 // metadata is what is known before the snapshot is taken.

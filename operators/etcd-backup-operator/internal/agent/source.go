@@ -14,7 +14,6 @@ import (
 
 	pb "go.etcd.io/etcd/api/v3/etcdserverpb"
 	"google.golang.org/grpc"
-	"google.golang.org/grpc/codes"
 	"google.golang.org/grpc/credentials"
 	"google.golang.org/grpc/credentials/insecure"
 	"google.golang.org/grpc/keepalive"
@@ -148,12 +147,12 @@ func askOne(ctx context.Context, endpoint string, config *tls.Config, as *etcdcl
 	proof := make(chan reading, 1)
 	go func() { proof <- readIndex(ctx, a.conn) }() // it ends with ctx
 	got, err := status()
-	if err != nil && reasonOf(err) == v1beta2.BackupReasonAuthenticationRequired {
+	if err != nil && obstacleOf(err) == unauthorized {
 		if err = as.Authenticate(ctx, a.conn); err == nil {
 			got, err = status()
 		}
 	}
-	if err != nil && withheld != nil && reasonOf(err) == v1beta2.BackupReasonAuthenticationRequired {
+	if err != nil && withheld != nil && obstacleOf(err) == unauthorized {
 		err = withheld
 	}
 	if err != nil {
@@ -183,11 +182,11 @@ func diagnose(ctx context.Context, endpoint string, config *tls.Config, err erro
 		return errors.New("no answer in time")
 	}
 	u, wrong := url.Parse(endpoint)
-	if wrong != nil || u.Scheme != "https" || reasonOf(err) != v1beta2.BackupReasonNoEndpoint {
+	if wrong != nil || u.Scheme != "https" || obstacleOf(err) != noAnswer {
 		return err
 	}
 	if alert := tlsRefusal(ctx, u.Hostname(), cmp.Or(u.Port(), clientPort), config); alert != nil {
-		return runner.Passing(v1beta2.BackupReasonTLSInvalid, "%w", alert)
+		return &endpointError{noTLS, alert}
 	}
 	return err
 }
@@ -197,7 +196,7 @@ func diagnose(ctx context.Context, endpoint string, config *tls.Config, err erro
 func dial(endpoint string, config *tls.Config, as *etcdclient.Session) (*grpc.ClientConn, error) {
 	u, err := url.Parse(endpoint)
 	if err != nil || u.Hostname() == "" || u.Scheme != "http" && u.Scheme != "https" {
-		return nil, runner.Refuse(agent.ReasonInvalidTask, "the endpoint %q is not a URL: write http://host:2379 or https://host:2379", endpoint)
+		return nil, &endpointError{notURL, fmt.Errorf("endpoint %q is not a URL: write http://host:2379 or https://host:2379", endpoint)}
 	}
 	secure := insecure.NewCredentials()
 	if u.Scheme == "https" {
@@ -271,51 +270,28 @@ func oneCluster(answers []answer) error {
 // noMember says why nothing can be taken from any endpoint.
 func (j *job) noMember(answers []answer) error {
 	var words []string
-	count := map[string]int{}
+	count := map[obstacle]int{}
 	for _, a := range answers {
-		reason, why := v1beta2.BackupReasonNoEndpoint, "it is a learner, whose data may lag"
+		what, why := noAnswer, "it is a learner, whose data might lag behind"
 		if a.err != nil {
-			reason, why = reasonOf(a.err), wordsOf(a.err)
+			what, why = obstacleOf(a.err), wordsOf(a.err)
 		}
-		count[reason]++
+		count[what]++
 		words = append(words, a.endpoint+": "+why)
 	}
 	all := strings.Join(words, "; ")
 	switch {
-	case count[agent.ReasonInvalidTask] == len(answers):
+	case count[notURL] == len(answers):
 		return runner.Refuse(agent.ReasonInvalidTask, "no endpoint can be used (%s)", all)
-	case count[v1beta2.BackupReasonPasswordWithheld] > 0:
+	case count[passwordWithheld] > 0:
 		return runner.Refuse(v1beta2.BackupReasonPasswordWithheld, "etcd asks for a user, and the password stays here (%s)", all)
-	case count[v1beta2.BackupReasonAuthenticationRequired] > 0:
+	case count[unauthorized] > 0:
 		return runner.Refuse(v1beta2.BackupReasonAuthenticationRequired, "etcd's authentication refuses the backup (%s): %s", all, j.advice())
-	case count[v1beta2.BackupReasonTLSInvalid] > 0:
+	case count[noTLS] > 0:
 		// Not for good: certificates are replaced one after the other.
 		return runner.Passing(v1beta2.BackupReasonTLSInvalid, "no TLS connection can be made (%s): check the endpoints' scheme, and the certificate and CA in the Secret clientTLSSecret, or in that of the EtcdCluster's operators", all)
 	}
 	return runner.Passing(v1beta2.BackupReasonNoEndpoint, "no endpoint answers (%s): check etcdEndpoints, and that the members run", all)
-}
-
-// reasonOf sorts what gRPC only says in words.
-func reasonOf(err error) string {
-	var known *runner.Error
-	if errors.As(err, &known) {
-		return known.Reason
-	}
-	if errors.Is(err, etcdclient.ErrUnauthorized) {
-		return v1beta2.BackupReasonAuthenticationRequired
-	}
-	s := status.Convert(err)
-	switch {
-	case s.Code() == codes.PermissionDenied, s.Code() == codes.Unauthenticated,
-		strings.HasPrefix(s.Message(), "auth: "), // etcd 3.5, without a code
-		strings.Contains(s.Message(), "user name is empty"), strings.Contains(s.Message(), "auth token"):
-		return v1beta2.BackupReasonAuthenticationRequired
-	case strings.Contains(s.Message(), "authentication handshake failed"),
-		// A server that wants TLS hangs up on one that doesn't begin with it.
-		strings.Contains(s.Message(), "error reading server preface"):
-		return v1beta2.BackupReasonTLSInvalid
-	}
-	return v1beta2.BackupReasonNoEndpoint
 }
 
 // wordsOf is gRPC's message without its own wrapping.

@@ -54,7 +54,7 @@ func open(ctx context.Context, from member, stall time.Duration, advice string) 
 	})
 	if err != nil {
 		defer s.close()
-		if from.withheld != nil && reasonOf(err) == v1beta2.BackupReasonAuthenticationRequired {
+		if from.withheld != nil && obstacleOf(err) == unauthorized {
 			return nil, from.withheld
 		}
 		return nil, s.lost(err)
@@ -83,7 +83,7 @@ func (s *stream) Read(p []byte) (int, error) {
 	for len(s.rest) == 0 {
 		if s.over {
 			if s.remaining > 0 {
-				return 0, runner.Passing(v1beta2.BackupReasonSourceLost, "member %016x at %s ended its snapshot %d bytes early", s.from.id, s.from.endpoint, s.remaining)
+				return 0, sourceLost(v1beta2.BackupReasonSourceLost, "member %016x at %s ended its snapshot %d bytes early", s.from.id, s.from.endpoint, s.remaining)
 			}
 			return 0, io.EOF
 		}
@@ -99,12 +99,12 @@ func (s *stream) Read(p []byte) (int, error) {
 // lost is the failure of a stream that broke.
 func (s *stream) lost(err error) error {
 	if errors.Is(context.Cause(s.ctx), errSilent) {
-		return runner.Passing(agent.ReasonStalled, "member %016x at %s sent nothing of its snapshot for %s", s.from.id, s.from.endpoint, s.stall)
+		return sourceLost(agent.ReasonStalled, "member %016x at %s sent nothing of its snapshot for %s", s.from.id, s.from.endpoint, s.stall)
 	}
-	if reasonOf(err) == v1beta2.BackupReasonAuthenticationRequired {
+	if obstacleOf(err) == unauthorized {
 		return runner.Refuse(v1beta2.BackupReasonAuthenticationRequired, "etcd's authentication refuses a snapshot (%s): %s", status.Convert(err).Message(), s.advice)
 	}
-	return runner.Passing(v1beta2.BackupReasonSourceLost, "member %016x at %s broke off its snapshot: %s", s.from.id, s.from.endpoint, wordsOf(err))
+	return sourceLost(v1beta2.BackupReasonSourceLost, "member %016x at %s broke off its snapshot: %s", s.from.id, s.from.endpoint, wordsOf(err))
 }
 
 func (s *stream) close() {

@@ -208,7 +208,7 @@ func TestAStrangerIsToldWhy(t *testing.T) {
 		} {
 			for range 100 {
 				a := askOne(t.Context(), "https://"+c.members[0].Client, config, session(""), nil)
-				if a.err == nil || reasonOf(a.err) != v1beta2.BackupReasonTLSInvalid || !strings.Contains(wordsOf(a.err), "tls: ") {
+				if a.err == nil || obstacleOf(a.err) != noTLS || !strings.Contains(wordsOf(a.err), "tls: ") {
 					t.Fatalf("%s: %v", what, a.err)
 				}
 			}
