@@ -161,13 +161,13 @@ func condition(now time.Time, c *v1beta2.EtcdCluster, status *v1beta2.ClusterBac
 	switch {
 	case n == nil:
 		tells.Reason = v1beta2.ReasonNoGoodBackup
-		tells.Message = fmt.Sprintf("no good backup of this cluster is known: create an EtcdBackup with spec.clusterRef.name %s", c.Name)
+		tells.Message = fmt.Sprintf("no good backup of this cluster is known: create an EtcdBackup with spec.clusterRef.name: %s", c.Name)
 	case !isOf(c, n.ClusterID):
 		tells.Reason = v1beta2.ReasonNoGoodBackup
-		tells.Message = fmt.Sprintf("no good backup of cluster ID %s is known; the newest one is of its earlier cluster ID %s: %s", c.Status.ClusterID, n.ClusterID, describe(n))
+		tells.Message = fmt.Sprintf("no good backup of cluster ID %s is known: create an EtcdBackup; the newest one is of the earlier cluster ID %s: %s", c.Status.ClusterID, n.ClusterID, describe(n))
 	case isTooOld(now, c, n):
 		tells.Reason = v1beta2.ReasonBackupTooOld
-		tells.Message = fmt.Sprintf("the newest good backup is older than spec.backup.maxAge (%s): %s; see why EtcdBackups fail or are missing", maxAge, describe(n))
+		tells.Message = fmt.Sprintf("newest good backup is older than spec.backup.maxAge (%s): %s; check why EtcdBackups fail or are missing", maxAge, describe(n))
 	default:
 		tells.Status, tells.Reason, tells.Message = metav1.ConditionTrue, v1beta2.ReasonBackedUp, "newest good backup: "+describe(n)
 		if maxAge > 0 {

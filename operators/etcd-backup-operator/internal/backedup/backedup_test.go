@@ -94,7 +94,7 @@ func TestJudge(t *testing.T) {
 	}{
 		"nobody backs it up": {reason: "that is nobody's business", c: cluster()},
 		"nobody backs it up, and somebody wants that": {
-			reason: "maxAge asks for backups", c: cluster(maxAge(time.Hour)), told: "False NoGoodBackup", says: "create an EtcdBackup with spec.clusterRef.name c",
+			reason: "maxAge asks for backups", c: cluster(maxAge(time.Hour)), told: "False NoGoodBackup", says: "create an EtcdBackup with spec.clusterRef.name: c",
 		},
 		"none yet": {reason: "it runs", c: cluster(), backups: []v1beta2.EtcdBackup{backup("x")}, told: "False NoGoodBackup"},
 		"one": {
@@ -139,7 +139,7 @@ func TestJudge(t *testing.T) {
 		},
 		"before a restore": {
 			reason: "the cluster has other data now", c: cluster(remembered(v1beta2.ClusterBackupStatus{Newest: known(5, earlier)})),
-			newest: "s3://b/5", told: "False NoGoodBackup", says: "the newest one is of its earlier cluster ID " + earlier,
+			newest: "s3://b/5", told: "False NoGoodBackup", says: "the newest one is of the earlier cluster ID " + earlier,
 		},
 		"after a restore": {
 			reason: "the first one of the new data counts", c: cluster(remembered(v1beta2.ClusterBackupStatus{Newest: known(50, earlier)})),
@@ -177,6 +177,9 @@ func TestJudge(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			before := r.c.DeepCopy()
 			v := Judge(at(r.now).Time, r.c, r.backups)
+			if c := v.Condition; c != nil {
+				messages.Note(c.Type+"="+string(c.Status)+" "+c.Reason, c.Message)
+			}
 			var newest, told, says string
 			var failures int64
 			if v.Status != nil {
