@@ -1,8 +1,8 @@
-// Package backedup decides what an EtcdCluster's status tells of its backups: which is the
+// Package backedup decides what an EtcdCluster's status says of its backups: which is the
 // newest good one, how many have failed, and the condition BackedUp. It holds no clock, no
 // I/O and no client.
 //
-// EtcdBackups come and go, those of a CronJob within minutes. What they have told is
+// EtcdBackups come and go, those of a CronJob within minutes. What they have reported is
 // remembered in the field backup of the EtcdCluster's status, from which the next look goes
 // on; the condition and the metrics follow from it.
 package backedup
@@ -28,8 +28,8 @@ type Verdict struct {
 	Condition *metav1.Condition
 	// TooOld is true while the newest good backup is older than spec.backup.maxAge allows.
 	TooOld bool
-	// Again is after how long time alone changes the Condition; 0: never.
-	Again time.Duration
+	// RequeueAfter is after how long time alone changes the Condition; 0: never.
+	RequeueAfter time.Duration
 }
 
 // Judge looks at a cluster and at the EtcdBackups of its namespace at the moment now. It
@@ -59,7 +59,7 @@ func Judge(now time.Time, c *v1beta2.EtcdCluster, backups []v1beta2.EtcdBackup) 
 		return v
 	}
 	v.TooOld = isTooOld(now, c, status.Newest)
-	v.Condition, v.Again = condition(now, c, status)
+	v.Condition, v.RequeueAfter = condition(now, c, status)
 	return v
 }
 
@@ -116,7 +116,7 @@ func newest(c *v1beta2.EtcdCluster, b *v1beta2.EtcdBackup, known *v1beta2.Cluste
 }
 
 // failures are the backups of b that failed after the last one that is counted. One that is
-// told of later than one that ended after it is not counted: that they are counted at most
+// reported later than one that ended after it is not counted: that they are counted at most
 // once matters more.
 func failures(b *v1beta2.EtcdBackup, last *v1beta2.ClusterBackupFailure) []v1beta2.ClusterBackupFailure {
 	var all []v1beta2.ClusterBackupFailure

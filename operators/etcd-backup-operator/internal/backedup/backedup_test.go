@@ -191,9 +191,9 @@ func TestJudge(t *testing.T) {
 			if c := v.Condition; c != nil {
 				told, says = string(c.Status)+" "+c.Reason, c.Message
 			}
-			if newest != r.newest || failures != r.failures || told != r.told || !strings.Contains(says, r.says) || v.Again != r.again {
+			if newest != r.newest || failures != r.failures || told != r.told || !strings.Contains(says, r.says) || v.RequeueAfter != r.again {
 				t.Errorf("%s: newest %q, %d failures, %q: %q, again after %s; want %q, %d, %q: …%s…, %s",
-					r.reason, newest, failures, told, says, v.Again, r.newest, r.failures, r.told, r.says, r.again)
+					r.reason, newest, failures, told, says, v.RequeueAfter, r.newest, r.failures, r.told, r.says, r.again)
 			}
 			if want := r.told == "False BackupTooOld"; v.TooOld != want {
 				t.Errorf("%s: TooOld is %v, not %v", r.reason, v.TooOld, want)

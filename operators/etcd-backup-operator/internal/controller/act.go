@@ -18,13 +18,13 @@ import (
 	"github.com/etcd-operators/etcd-operators/operators/etcd-backup-operator/internal/plan"
 )
 
-// errStale says that the world is not as it was observed: nothing was done.
+// errStale: the observation is out of date, and nothing was done.
 var errStale = errors.New("the observation is out of date")
 
-// errRefused says that the API server does not take a Job as it is, or not now.
-var errRefused = errors.New("refused")
+// errRefused: the API server rejects a Job, for good or for now.
+var errRefused = errors.New("rejected")
 
-// refused reports whether a person must mend something before an action can succeed.
+// refused reports whether a person must fix something before an action can succeed.
 func refused(err error) bool { return errors.Is(err, errRefused) }
 
 // act carries one action out; nil is none. Each is safe to repeat.
@@ -102,7 +102,7 @@ func (r *Reconciler) adopted(ctx context.Context, b *v1beta2.EtcdBackup, name st
 		return fmt.Errorf("read Job %s: %w", name, err)
 	}
 	if !metav1.IsControlledBy(&j, b) {
-		return fmt.Errorf("%w: there is a Job %s already, which belongs to something else: delete it", errRefused, name)
+		return fmt.Errorf("%w: Job %s exists already and does not belong to this EtcdBackup: delete it", errRefused, name)
 	}
 	return nil
 }
@@ -117,10 +117,10 @@ func (r *Reconciler) deleteJob(ctx context.Context, b *v1beta2.EtcdBackup, d pla
 	return nil
 }
 
-// deleteBackup deletes the EtcdBackup, unless it has changed since it was read. What it has
-// told is in the status of its EtcdCluster by then.
+// deleteBackup deletes the EtcdBackup, unless it has changed since it was read. The status
+// of its EtcdCluster has its results by then.
 func (r *Reconciler) deleteBackup(ctx context.Context, b *v1beta2.EtcdBackup) error {
-	if err := r.backedUp.tellBefore(ctx, b); err != nil {
+	if err := r.backedUp.updateBeforeDeletion(ctx, b); err != nil {
 		return err
 	}
 	err := r.Client.Delete(ctx, b.DeepCopy(), client.Preconditions{UID: &b.UID, ResourceVersion: &b.ResourceVersion}, client.PropagationPolicy(metav1.DeletePropagationBackground))

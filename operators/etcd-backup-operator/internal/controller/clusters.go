@@ -34,9 +34,9 @@ const (
 	rewriteAfter = 10 * time.Minute
 )
 
-// clusters tells each EtcdCluster of its backups, whichever EtcdBackups make them. Its
-// status remembers what they have told, since they may be gone soon; so does it for this
-// operator, after a restart.
+// clusters reports in the status of each EtcdCluster on its backups, whichever EtcdBackups
+// make them. The status remembers what EtcdBackups that are gone have reported, also across
+// a restart of this operator.
 type clusters struct {
 	*Reconciler
 	kind operator.Kind
@@ -70,7 +70,7 @@ func (r *clusters) setUp(mgr ctrl.Manager, workers int) error {
 func (r *clusters) ofBackup(ctx context.Context, o client.Object) []reconcile.Request {
 	keys, err := r.keysOf(ctx, o.(*v1beta2.EtcdBackup))
 	if err != nil {
-		log.FromContext(ctx).Error(err, "find the clusters of an EtcdBackup", "backup", o.GetName())
+		log.FromContext(ctx).Error(err, "cannot find the EtcdClusters of an EtcdBackup", "backup", o.GetName())
 	}
 	var all []reconcile.Request
 	for _, key := range keys {
@@ -105,17 +105,17 @@ func (r *clusters) keysOf(ctx context.Context, b *v1beta2.EtcdBackup) ([]client.
 	return keys, nil
 }
 
-// Reconcile tells one EtcdCluster of its backups.
+// Reconcile reports on the backups of one EtcdCluster in its status.
 func (r *clusters) Reconcile(ctx context.Context, req ctrl.Request) (ctrl.Result, error) {
 	ctx, cancel := context.WithTimeout(ctx, deadline)
 	defer cancel()
-	again, err := r.tellCluster(ctx, req.NamespacedName)
+	again, err := r.updateCluster(ctx, req.NamespacedName)
 	return after(ctx, again, err)
 }
 
-// tellCluster applies what is to be told of a cluster, if that differs from what its status tells.
+// updateCluster applies the state of a cluster's backups to its status, if it has changed.
 // again is after how long to look again; 0: when something changes.
-func (r *clusters) tellCluster(ctx context.Context, key client.ObjectKey) (again time.Duration, err error) {
+func (r *clusters) updateCluster(ctx context.Context, key client.ObjectKey) (again time.Duration, err error) {
 	if !r.kind.Served() {
 		return 0, nil
 	}
@@ -141,10 +141,10 @@ func (r *clusters) tellCluster(ctx context.Context, key client.ObjectKey) (again
 	wanted := dated(before, v.Condition, now)
 	content, same, err := compare(&c, before, v.Status, wanted)
 	if err != nil || same {
-		return min(v.Again, longest), err
+		return min(v.RequeueAfter, longest), err
 	}
 	if wait := r.toWait(key, content, now); wait > 0 {
-		return sooner(wait, min(v.Again, longest)), nil
+		return sooner(wait, min(v.RequeueAfter, longest)), nil
 	}
 	if err := r.apply(ctx, &c, v.Status, wanted); err != nil {
 		return 0, err
@@ -154,7 +154,7 @@ func (r *clusters) tellCluster(ctx context.Context, key client.ObjectKey) (again
 		log.FromContext(ctx).Info(wanted.Message, "reason", wanted.Reason, "warning", true)
 		operator.Event(r.Events, &c, corev1.EventTypeWarning, wanted.Reason, actionBackup, wanted.Message)
 	}
-	return min(v.Again, longest), nil
+	return min(v.RequeueAfter, longest), nil
 }
 
 // backupsOf are the EtcdBackups that name a cluster or have stored a snapshot of its id; one
@@ -190,14 +190,14 @@ func dated(before, next *metav1.Condition, now time.Time) *metav1.Condition {
 	return c
 }
 
-// told is the part of a status that this operator applies.
-type told struct {
+// part is the part of a status that this operator applies.
+type part struct {
 	Backup     *v1beta2.ClusterBackupStatus `json:"backup,omitempty"`
 	Conditions []metav1.Condition           `json:"conditions,omitempty"`
 }
 
-func tells(status *v1beta2.ClusterBackupStatus, c *metav1.Condition) told {
-	t := told{Backup: status}
+func newPart(status *v1beta2.ClusterBackupStatus, c *metav1.Condition) part {
+	t := part{Backup: status}
 	if c != nil {
 		t.Conditions = []metav1.Condition{*c}
 	}
@@ -213,33 +213,33 @@ func undated(c *metav1.Condition) *metav1.Condition {
 	return c
 }
 
-// compare reports whether the status of a cluster tells what it is to tell, which is
-// content, but for its time.
+// compare reports whether the status of a cluster is as wanted. content is what is wanted,
+// without its time.
 func compare(c *v1beta2.EtcdCluster, before *metav1.Condition, status *v1beta2.ClusterBackupStatus, wanted *metav1.Condition) (content string, same bool, err error) {
-	next := tells(status, wanted)
-	text, err := json.Marshal(tells(status, undated(wanted)))
+	next := newPart(status, wanted)
+	text, err := json.Marshal(newPart(status, undated(wanted)))
 	if err != nil {
-		return "", false, fmt.Errorf("write the state of backups: %w", err)
+		return "", false, fmt.Errorf("encode the backup status: %w", err)
 	}
-	same, err = operator.EqualStatus(tells(c.Status.Backup, before), next)
+	same, err = operator.EqualStatus(newPart(c.Status.Backup, before), next)
 	return string(text), same, err
 }
 
 // apply writes this operator's part of the status, and only if the EtcdCluster is still as
 // it was read: neither a cache that lags nor a second operator brings back what is older.
 func (r *clusters) apply(ctx context.Context, c *v1beta2.EtcdCluster, status *v1beta2.ClusterBackupStatus, wanted *metav1.Condition) error {
-	text, err := json.Marshal(tells(status, wanted))
+	text, err := json.Marshal(newPart(status, wanted))
 	if err != nil {
-		return fmt.Errorf("write the state of backups: %w", err)
+		return fmt.Errorf("encode the backup status: %w", err)
 	}
-	part := map[string]any{}
-	if err := json.Unmarshal(text, &part); err != nil {
-		return fmt.Errorf("write the state of backups: %w", err)
+	fields := map[string]any{}
+	if err := json.Unmarshal(text, &fields); err != nil {
+		return fmt.Errorf("encode the backup status: %w", err)
 	}
 	u := &unstructured.Unstructured{Object: map[string]any{
 		"apiVersion": v1beta2.GroupVersion.String(), "kind": "EtcdCluster",
 		"metadata": map[string]any{"name": c.Name, "namespace": c.Namespace, "uid": string(c.UID), "resourceVersion": c.ResourceVersion},
-		"status":   part,
+		"status":   fields,
 	}}
 	if err := r.Client.Status().Apply(ctx, client.ApplyConfigurationFromUnstructured(u), fieldOwner, client.ForceOwnership); err != nil {
 		return fmt.Errorf("apply the condition %s to EtcdCluster %s: %w", v1beta2.ConditionBackedUp, c.Name, err)
@@ -274,17 +274,17 @@ func (r *clusters) forget(key client.ObjectKey) {
 	delete(r.applied, key)
 }
 
-// tellBefore tells the clusters of an EtcdBackup of what that has told, before it is
-// deleted. That they cannot be told holds up no deletion: only what may pass is waited for.
-func (r *clusters) tellBefore(ctx context.Context, b *v1beta2.EtcdBackup) error {
+// updateBeforeDeletion updates the clusters of an EtcdBackup before it is deleted. A cluster
+// that rejects the update does not hold up the deletion; errors that can pass do.
+func (r *clusters) updateBeforeDeletion(ctx context.Context, b *v1beta2.EtcdBackup) error {
 	keys, err := r.keysOf(ctx, b)
 	if err != nil {
 		return err
 	}
 	for _, key := range keys {
-		_, err := r.tellCluster(ctx, key)
+		_, err := r.updateCluster(ctx, key)
 		if apierrors.IsForbidden(err) || apierrors.IsInvalid(err) {
-			log.FromContext(ctx).Error(err, "an EtcdBackup is deleted whose cluster cannot be told of it", "cluster", key.Name)
+			log.FromContext(ctx).Error(err, "cannot record an EtcdBackup in the status of its EtcdCluster; deleting it anyway", "cluster", key.Name)
 			continue
 		}
 		if err != nil {

@@ -31,7 +31,7 @@ const (
 	deadline = 30 * time.Second
 )
 
-// Reconciler looks after the EtcdBackups of its scope.
+// Reconciler reconciles the EtcdBackups of its scope.
 type Reconciler struct {
 	// Client reads from caches.
 	Client client.Client
@@ -50,7 +50,7 @@ type Reconciler struct {
 	// clusters are EtcdClusters: on a Kubernetes without etcd-operator there is no such
 	// kind.
 	clusters operator.Kind
-	// backedUp tells EtcdClusters of their backups.
+	// backedUp reports to EtcdClusters on their backups.
 	backedUp clusters
 }
 
@@ -77,7 +77,7 @@ func (r *Reconciler) Reconcile(ctx context.Context, req ctrl.Request) (ctrl.Resu
 	}
 	d, status, err := r.carryOut(ctx, &b, obs)
 	r.Metrics.Observe(req.NamespacedName, &status, time.Since(begun))
-	return after(ctx, sooner(d.Again, again), err)
+	return after(ctx, sooner(d.RequeueAfter, again), err)
 }
 
 // inScope reports whether this operator is the one to reconcile the backup.
@@ -89,13 +89,13 @@ func (r *Reconciler) inScope(b *v1beta2.EtcdBackup) bool {
 // returns the status as it then is.
 //
 // A crash after the action is safe: the next observation shows its effect. So is one
-// after the status, whose events are then never told; the status tells the same.
+// after the status: its events are lost then, but the status says the same.
 func (r *Reconciler) carryOut(ctx context.Context, b *v1beta2.EtcdBackup, obs plan.Observation) (plan.Decision, v1beta2.BackupStatus, error) {
 	d := plan.Plan(obs)
 	err := r.act(ctx, b, &obs, d.Action)
 	if refused(err) {
 		// The status says so, and when it is tried again.
-		log.FromContext(ctx).Info("the API server refuses the Job", "because", err.Error())
+		log.FromContext(ctx).Info("the API server rejects the Job", "error", err.Error())
 		obs.Refused = err.Error()
 		d = plan.Plan(obs)
 		err = r.act(ctx, b, &obs, d.Action)
@@ -125,7 +125,7 @@ func sooner(a, b time.Duration) time.Duration {
 	return min(a, b)
 }
 
-// after says when to look at the backup again.
+// after is when to observe the backup again.
 func after(ctx context.Context, again time.Duration, err error) (ctrl.Result, error) {
 	switch {
 	case err == nil:

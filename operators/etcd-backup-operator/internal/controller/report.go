@@ -39,7 +39,7 @@ func (r *Reconciler) tellAction(ctx context.Context, b *v1beta2.EtcdBackup, d pl
 	operator.Event(r.Events, b, corev1.EventTypeNormal, d.Reason, d.Action.Kind(), d.Message)
 }
 
-// tell makes the events, log lines and counts of what the status newly tells.
+// tell makes the events, log lines and counts of what is new in the status.
 func (r *Reconciler) tell(ctx context.Context, b *v1beta2.EtcdBackup, d plan.Decision) {
 	for _, e := range d.Events {
 		kind := corev1.EventTypeNormal

@@ -84,7 +84,7 @@ func byClusterID(o client.Object) []string { return backedup.ClusterIDs(o.(*v1be
 func (r *Reconciler) ofCluster(ctx context.Context, c client.Object) []reconcile.Request {
 	var list v1beta2.EtcdBackupList
 	if err := r.Client.List(ctx, &list, client.InNamespace(c.GetNamespace()), client.MatchingFields{clusterIndex: c.GetName()}); err != nil {
-		log.FromContext(ctx).Error(err, "list the EtcdBackups of a cluster", "cluster", c.GetName())
+		log.FromContext(ctx).Error(err, "cannot list the EtcdBackups of an EtcdCluster", "cluster", c.GetName())
 		return nil
 	}
 	var all []reconcile.Request

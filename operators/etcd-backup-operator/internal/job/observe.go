@@ -13,23 +13,22 @@ import (
 	"github.com/etcd-operators/etcd-operators/shared/agentpod"
 )
 
-// reading is how what the agent reports is read.
+// reading is how the agent's report is read.
 var reading = agentpod.Reading[task.Result]{
 	Container: task.Container,
 	Failure:   func(r *task.Result) *agent.Failure { return r.Failure },
 	Failed:    failed,
-	TooLong:   "the backup was stopped, since it took longer than spec.backupPolicy.timeoutInSecond, the start of its Pod included: write more, or 0 for as long as it makes progress",
+	TooLong:   "backup stopped: it took longer than spec.backupPolicy.timeoutInSecond, which includes the start of its Pod; raise it, or set 0 for no limit",
 }
 
-// failed is what counts as the report of a Pod that could not make one. Its Job does not
-// know that, and creates another Pod.
+// failed stands for the report of a Pod that could not report. Its Job creates another Pod.
 func failed(f *agent.Failure) *task.Result {
 	f.Permanent = false
 	return &task.Result{Failure: f}
 }
 
 // Observe is what plan needs of a Job and of those Pods that it controls, at the moment
-// now. again is after how long time alone makes more of it worth telling; 0: never.
+// now. again is after how long it changes by time alone; 0: never.
 func Observe(j *batchv1.Job, pods []corev1.Pod, now time.Time) (seen plan.Job, again time.Duration) {
 	s := reading.Observe(j, pods, now)
 	return plan.Job{

@@ -135,7 +135,7 @@ func TestObserve(t *testing.T) {
 		})}, want: plan.Job{Running: true, Result: &task.Result{Failure: &agent.Failure{
 			Reason: "ScratchSpaceExceeded", Message: "the Pod pod was evicted, since it needs more disk space than it may use: raise spec.pod.resources.limits.ephemeral-storage (Container save exceeded its local ephemeral storage limit \"1Mi\".)",
 		}}}},
-		"too late":     {reason: "the user's own limit", now: 9, pods: []corev1.Pod{pod(1, killed("Error"))}, conditions: []batchv1.JobCondition{late}, want: plan.Job{Finished: at(9).Time, Failed: true, FailReason: "TimedOut", FailMessage: "the backup was stopped, since it took longer than spec.backupPolicy.timeoutInSecond, the start of its Pod included: write more, or 0 for as long as it makes progress"}},
+		"too late":     {reason: "the user's own limit", now: 9, pods: []corev1.Pod{pod(1, killed("Error"))}, conditions: []batchv1.JobCondition{late}, want: plan.Job{Finished: at(9).Time, Failed: true, FailReason: "TimedOut", FailMessage: "backup stopped: it took longer than spec.backupPolicy.timeoutInSecond, which includes the start of its Pod; raise it, or set 0 for no limit"}},
 		"Pods gone":    {reason: "the Job's words", now: 9, conditions: []batchv1.JobCondition{failed}, want: plan.Job{Finished: at(9).Time, Failed: true, FailReason: failed.Reason, FailMessage: failed.Message}},
 		"not yet true": {reason: "a condition that is False says nothing", now: 1, conditions: []batchv1.JobCondition{{Type: batchv1.JobFailed, Status: corev1.ConditionFalse}}, want: plan.Job{Running: true}, again: true},
 	}

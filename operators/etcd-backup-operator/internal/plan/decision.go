@@ -17,15 +17,15 @@ type Decision struct {
 	// and the condition. Reason is CamelCase.
 	Reason  string
 	Message string
-	// Events are what Status newly tells: results, refusals, missed runs. The event
+	// Events are about what is new in Status: results, refusals, missed runs. The event
 	// of the Action itself, with Reason and Message, is not among them.
 	Events []Event
 	// Recorded are the records that Status has and Observation.Backup has not, oldest
 	// first: what metrics count once Status is written.
 	Recorded []v1beta2.BackupRecord
-	// Again is after how long the EtcdBackup is to be observed again even if no watch
+	// RequeueAfter is after how long the EtcdBackup is to be observed again even if no watch
 	// reports a change; 0 if watches suffice.
-	Again time.Duration
+	RequeueAfter time.Duration
 	// Status is the whole status that the Observation and the Action imply, its
 	// conditions without times.
 	Status v1beta2.BackupStatus

@@ -50,37 +50,37 @@ func TestHang(t *testing.T) {
 		"node lost": {
 			reason: "it may come back until then",
 			o:      observe(hourly, counting, started(0, hangsAt(8*minute)), after(5*minute)),
-			want:   decided{Reason: "BackupStarted", Again: 3 * minute, Phase: running},
+			want:   decided{Reason: "BackupStarted", RequeueAfter: 3 * minute, Phase: running},
 		},
 		"node lost for too long": {
 			reason: "the failure is seen at once: in the history, as an event, and in the condition",
 			o:      observe(hourly, counting, started(0, hangsAt(8*minute)), after(8*minute)),
-			want:   decided{Reason: "Scheduled", Again: 52 * minute, Phase: planned, Events: []string{"NodeLost"}},
+			want:   decided{Reason: "Scheduled", RequeueAfter: 52 * minute, Phase: planned, Events: []string{"NodeLost"}},
 		},
 		"node lost, recorded": {
 			reason: "its Job would start a Pod when the node comes back",
 			o:      observe(hourly, before(0, "NodeLost"), counting, job(0, hangsAt(8*minute)), after(8*minute)),
-			want:   decided{Action: remove(0), Reason: "JobStopped", Again: next, Phase: planned},
+			want:   decided{Action: remove(0), Reason: "JobStopped", RequeueAfter: next, Phase: planned},
 		},
 		"node lost, the next is due": {
 			reason: "the record comes first, then the Job goes, and then the next is started",
 			o:      observe(hourly, counting, started(0, hangsAt(8*minute)), after(hour)),
-			want:   decided{Reason: "JobStopping", Again: hour, Phase: pending, Events: []string{"NodeLost"}},
+			want:   decided{Reason: "JobStopping", RequeueAfter: hour, Phase: pending, Events: []string{"NodeLost"}},
 		},
 		"node lost, recorded, the next is due": {
 			reason: "as above",
 			o:      observe(hourly, before(0, "NodeLost"), counting, job(0, hangsAt(8*minute)), after(hour)),
-			want:   decided{Action: remove(0), Reason: "JobStopped", Again: next, Phase: pending},
+			want:   decided{Action: remove(0), Reason: "JobStopped", RequeueAfter: next, Phase: pending},
 		},
 		"node lost, recorded and deleted": {
 			reason: "the schedule goes on",
 			o:      observe(hourly, before(0, "NodeLost"), counting, after(hour)),
-			want:   decided{Action: startAt(hour), Reason: "BackupStarted", Again: next, Phase: running},
+			want:   decided{Action: startAt(hour), Reason: "BackupStarted", RequeueAfter: next, Phase: running},
 		},
 		"node lost, recorded, the Job does not go": {
 			reason: "nothing more can be done about it, and it starts no Pod",
 			o:      observe(hourly, before(0, "NodeLost"), counting, job(0, hangsAt(8*minute), isDeleting), after(hour)),
-			want:   decided{Action: startAt(hour), Reason: "BackupStarted", Again: next, Phase: running},
+			want:   decided{Action: startAt(hour), Reason: "BackupStarted", RequeueAfter: next, Phase: running},
 		},
 		"node lost, one-shot": {
 			reason: "a Pod of it may still run: it is not started again",
@@ -90,27 +90,27 @@ func TestHang(t *testing.T) {
 		"node lost after the report": {
 			reason: "the snapshot is stored, whatever becomes of the Pod",
 			o:      observe(hourly, counting, started(0, reported, hangsAt(8*minute)), after(hour-minute)),
-			want:   decided{Reason: "Scheduled", Again: minute, Phase: planned, Events: []string{"BackupSucceeded"}},
+			want:   decided{Reason: "Scheduled", RequeueAfter: minute, Phase: planned, Events: []string{"BackupSucceeded"}},
 		},
 		"Job that does not go": {
 			reason: "somebody deleted it, and a finalizer keeps it",
 			o:      observe(hourly, counting, started(0, hangsAt(8*minute), isDeleting), after(hour)),
-			want:   decided{Action: startAt(hour), Reason: "BackupStarted", Again: next, Phase: running, Events: []string{"NodeLost"}},
+			want:   decided{Action: startAt(hour), Reason: "BackupStarted", RequeueAfter: next, Phase: running, Events: []string{"NodeLost"}},
 		},
 		"Pod pending": {
 			reason: "nothing else is due: it starts by itself once that is fixed",
 			o:      observe(hourly, counting, started(0, isPending), after(50*minute)),
-			want:   decided{Reason: "PodNotStarting", Again: 10 * minute, Phase: pending, Events: []string{"PodNotStarting"}},
+			want:   decided{Reason: "PodNotStarting", RequeueAfter: 10 * minute, Phase: pending, Events: []string{"PodNotStarting"}},
 		},
 		"Pod pending, the next is due": {
 			reason: "it is a failure, and what is due is not held up",
 			o:      observe(hourly, counting, started(0, isPending), after(hour)),
-			want:   decided{Reason: "JobStopping", Again: hour, Phase: pending, Events: []string{"PodNotStarting"}},
+			want:   decided{Reason: "JobStopping", RequeueAfter: hour, Phase: pending, Events: []string{"PodNotStarting"}},
 		},
 		"Pod pending for a moment": {
 			reason: "with a short interval an image could never be pulled",
 			o:      observe(every(minute), counted("every 1m0s", 0), started(0, isPending), after(14*minute+30*time.Second)),
-			want:   decided{Reason: "PodNotStarting", Again: 30 * time.Second, Phase: pending, Events: []string{"PodNotStarting"}},
+			want:   decided{Reason: "PodNotStarting", RequeueAfter: 30 * time.Second, Phase: pending, Events: []string{"PodNotStarting"}},
 		},
 		"Pod pending, suspended": {
 			reason: "nothing is due",
@@ -125,19 +125,19 @@ func TestHang(t *testing.T) {
 		"Pod pending, Allow": {
 			reason: "it holds up nothing",
 			o:      observe(hourly, concurrency(v1beta2.AllowConcurrent), counting, started(0, isPending), after(hour)),
-			want:   decided{Action: startAt(hour), Reason: "BackupStarted", Again: next, Phase: pending, Events: []string{"PodNotStarting"}},
+			want:   decided{Action: startAt(hour), Reason: "BackupStarted", RequeueAfter: next, Phase: pending, Events: []string{"PodNotStarting"}},
 		},
 		"Pods pending, as many as there may be": {
 			reason: "now they hold up the next one",
 			o:      observe(hourly, concurrency(v1beta2.AllowConcurrent), counted("every 1h0m0s", 7*hour), manyPending, after(8*hour)),
-			want: decided{Reason: "JobStopping", Again: hour, Phase: pending,
+			want: decided{Reason: "JobStopping", RequeueAfter: hour, Phase: pending,
 				Events: []string{"PodNotStarting", "PodNotStarting", "PodNotStarting", "PodNotStarting", "PodNotStarting", "PodNotStarting", "PodNotStarting", "PodNotStarting"}},
 		},
 	}
 	for name, r := range rows {
 		t.Run(name, func(t *testing.T) {
 			d := noted(r.o)
-			got := decided{Action: timeless(d.Action), Reason: d.Reason, Again: d.Again, Phase: d.Status.Phase}
+			got := decided{Action: timeless(d.Action), Reason: d.Reason, RequeueAfter: d.RequeueAfter, Phase: d.Status.Phase}
 			for _, e := range d.Events {
 				got.Events = append(got.Events, e.Reason)
 			}

@@ -21,8 +21,8 @@ func oracle(o Observation, d Decision) (broken []string) {
 	if d.Reason == "" || d.Message == "" || !wording.IsReason(d.Reason) {
 		complain("no reason: %q: %q", d.Reason, d.Message)
 	}
-	if d.Again < 0 || d.Again > longest {
-		complain("again after %s", d.Again)
+	if d.RequeueAfter < 0 || d.RequeueAfter > longest {
+		complain("again after %s", d.RequeueAfter)
 	}
 	if o.Backup.DeletionTimestamp != nil && d.Action != nil {
 		complain("%s although the EtcdBackup is being deleted", d.Action.Kind())

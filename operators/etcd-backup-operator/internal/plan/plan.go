@@ -80,7 +80,7 @@ var states = []rule{
 
 	ended,
 	refuse,
-	troubled,
+	podNotStarting,
 	retrying,
 	blocked,
 	running,
@@ -98,12 +98,12 @@ func Plan(o Observation) Decision {
 	}
 	state := first(states, v)
 	d := Decision{
-		Reason:   state.reason,
-		Message:  state.message,
-		Events:   v.events(state),
-		Recorded: v.recorded,
-		Again:    v.again(act, state),
-		Status:   v.status(state),
+		Reason:       state.reason,
+		Message:      state.message,
+		Events:       v.events(state),
+		Recorded:     v.recorded,
+		RequeueAfter: v.again(act, state),
+		Status:       v.status(state),
 	}
 	if act != nil {
 		d.Action, d.Reason, d.Message = act.action, act.reason, act.message
@@ -146,7 +146,7 @@ func deleting(v *view) *step {
 
 // endedBefore does not repeat a one-shot backup that the predecessor carried out.
 func endedBefore(v *view) *step {
-	if !v.predecessors() {
+	if !v.isLegacy() {
 		return nil
 	}
 	return wait(v1beta2.BackupReasonHandledByLegacyOperator, "the archived operator made this backup, and it is not repeated: create another EtcdBackup for a new one")
@@ -243,8 +243,8 @@ func ended(v *view) *step {
 // refuse says what is wrong with the spec. An edit is enough to resume.
 func refuse(v *view) *step { return v.refusal }
 
-// troubled says why a backup that was started does not run.
-func troubled(v *view) *step {
+// podNotStarting says why the Pod of a backup that was started does not run.
+func podNotStarting(v *view) *step {
 	for _, a := range v.active {
 		if j := a.job; j != nil && j.Running && !j.Deleting && j.Waiting != "" {
 			s := warn(v1beta2.BackupReasonPodNotStarting, fmt.Sprintf(

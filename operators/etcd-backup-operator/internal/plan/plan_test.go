@@ -12,11 +12,11 @@ import (
 
 // decided is what the rows below compare of a Decision.
 type decided struct {
-	Action Action
-	Reason string
-	Again  time.Duration
-	Phase  v1beta2.BackupPhase
-	Events []string
+	Action       Action
+	Reason       string
+	RequeueAfter time.Duration
+	Phase        v1beta2.BackupPhase
+	Events       []string
 }
 
 func endpoints() []string { return []string{"http://example-client:2379"} }
@@ -83,24 +83,24 @@ func TestPlan(t *testing.T) {
 			o: observe(hourly, after(90*minute), status(func(s *v1beta2.BackupStatus) {
 				s.Succeeded, s.LastSuccessDate = true, &metav1.Time{Time: born.Add(80 * minute)}
 			})),
-			want: decided{Reason: "Scheduled", Phase: planned, Again: 50 * minute},
+			want: decided{Reason: "Scheduled", Phase: planned, RequeueAfter: 50 * minute},
 		},
 
 		// One-shot.
 		"one-shot": {
 			reason: "it starts at once",
 			o:      observe(),
-			want:   decided{Action: startAt(0), Reason: "BackupStarted", Again: next, Phase: running},
+			want:   decided{Action: startAt(0), Reason: "BackupStarted", RequeueAfter: next, Phase: running},
 		},
 		"one-shot, a week later": {
 			reason: "the operator was not there: the backup is made all the same",
 			o:      observe(after(7 * 24 * hour)),
-			want:   decided{Action: startAt(0), Reason: "BackupStarted", Again: next, Phase: running},
+			want:   decided{Action: startAt(0), Reason: "BackupStarted", RequeueAfter: next, Phase: running},
 		},
 		"one-shot, clocks differ": {
 			reason: "the API server's clock is ahead: that is no reason to wait",
 			o:      observe(after(-2 * hour)),
-			want:   decided{Action: startAt(0), Reason: "BackupStarted", Again: next, Phase: running},
+			want:   decided{Action: startAt(0), Reason: "BackupStarted", RequeueAfter: next, Phase: running},
 		},
 		"one-shot runs": {
 			reason: "the Job is watched",
@@ -155,17 +155,17 @@ func TestPlan(t *testing.T) {
 		"one-shot failed, report may come": {
 			reason: "the cache of Pods may lag behind that of Jobs",
 			o:      observe(started(0, hasFailed(minute)), after(minute+time.Second)),
-			want:   decided{Reason: "BackupStarted", Phase: running, Again: reportGrace - time.Second},
+			want:   decided{Reason: "BackupStarted", Phase: running, RequeueAfter: reportGrace - time.Second},
 		},
 		"one-shot complete, report may come": {
 			reason: "as above; the node's clock is ahead",
 			o:      observe(started(0, isComplete(minute+2*time.Second)), after(minute)),
-			want:   decided{Reason: "BackupStarted", Phase: running, Again: reportGrace},
+			want:   decided{Reason: "BackupStarted", Phase: running, RequeueAfter: reportGrace},
 		},
 		"one-shot complete, an older report": {
 			reason: "a failure was reported by the Pod before the last: that is not how it ended",
 			o:      observe(started(0, reportedFailure(false), isComplete(minute)), after(minute)),
-			want:   decided{Reason: "BackupStarted", Phase: running, Again: reportGrace},
+			want:   decided{Reason: "BackupStarted", Phase: running, RequeueAfter: reportGrace},
 		},
 		"one-shot complete without a report": {
 			reason: "nobody knows what is stored: that is no success",
@@ -180,7 +180,7 @@ func TestPlan(t *testing.T) {
 		"one-shot's Job vanished": {
 			reason: "it is started again, under another name",
 			o:      observe(active(0), after(minute)),
-			want:   decided{Action: startAt(time.Second), Reason: "BackupStarted", Again: next, Phase: running, Events: []string{"JobLost"}},
+			want:   decided{Action: startAt(time.Second), Reason: "BackupStarted", RequeueAfter: next, Phase: running, Events: []string{"JobLost"}},
 		},
 		"one-shot's Job vanished again and again": {
 			reason: "somebody does not want it",
@@ -222,12 +222,12 @@ func TestPlan(t *testing.T) {
 		"one-shot, time to live": {
 			reason: "it is looked at again when its time is up",
 			o:      observe(before(0, ""), after(20*time.Second), spec(func(s *v1beta2.BackupSpec) { s.TTLSecondsAfterFinished = new(int32(60)) })),
-			want:   decided{Reason: "BackupSucceeded", Phase: done, Again: 43 * time.Second},
+			want:   decided{Reason: "BackupSucceeded", Phase: done, RequeueAfter: 43 * time.Second},
 		},
 		"one-shot, expired": {
 			reason: "its time is up",
 			o:      observe(before(0, "NoSpace"), after(63*time.Second), spec(func(s *v1beta2.BackupSpec) { s.TTLSecondsAfterFinished = new(int32(60)) })),
-			want:   decided{Action: DeleteBackup{}, Reason: "Expired", Phase: failed, Again: next},
+			want:   decided{Action: DeleteBackup{}, Reason: "Expired", Phase: failed, RequeueAfter: next},
 		},
 		"one-shot, no time to live": {
 			reason: "its end is written before it is deleted",
@@ -242,7 +242,7 @@ func TestPlan(t *testing.T) {
 		"repeated, time to live": {
 			reason: "a repeated backup never expires",
 			o:      observe(hourly, before(0, ""), counted("every 1h0m0s", 0), after(10*minute), spec(func(s *v1beta2.BackupSpec) { s.TTLSecondsAfterFinished = new(int32(60)) })),
-			want:   decided{Reason: "Scheduled", Phase: planned, Again: 50 * minute},
+			want:   decided{Reason: "Scheduled", Phase: planned, RequeueAfter: 50 * minute},
 		},
 		"one-shot is suspended": {
 			reason: "nothing starts",
@@ -257,7 +257,7 @@ func TestPlan(t *testing.T) {
 		"start is refused": {
 			reason: "a quota: it is tried again",
 			o:      observe(func(s *scene) { s.Refused = "exceeded quota: jobs" }),
-			want:   decided{Reason: "StartRefused", Phase: pending, Again: retry, Events: []string{"StartRefused"}},
+			want:   decided{Reason: "StartRefused", Phase: pending, RequeueAfter: retry, Events: []string{"StartRefused"}},
 		},
 		"edited from repeated to one-shot": {
 			reason: "a backup was made: no other is",
@@ -281,7 +281,7 @@ func TestPlan(t *testing.T) {
 			o:      observe(cluster(func(*v1beta2.EtcdCluster) {})),
 			want: decided{Action: StartJob{Name: name(0), Scheduled: born, Cluster: "c", Endpoints: []string{
 				"http://c-1.c.ns.svc:2379", "http://c-2.c.ns.svc:2379",
-			}}, Reason: "BackupStarted", Again: next, Phase: running},
+			}}, Reason: "BackupStarted", RequeueAfter: next, Phase: running},
 		},
 		"cluster with TLS": {
 			reason: "the operator's certificate is the backup's, in the cluster's domain",
@@ -292,7 +292,7 @@ func TestPlan(t *testing.T) {
 			})),
 			want: decided{Action: StartJob{Name: name(0), Scheduled: born, Cluster: "c", TLSSecret: "c-operator", Endpoints: []string{
 				"https://c-1.c.ns.svc.example.org:2379",
-			}}, Reason: "BackupStarted", Again: next, Phase: running},
+			}}, Reason: "BackupStarted", RequeueAfter: next, Phase: running},
 		},
 		"cluster with certificates that are issued": {
 			reason: "its root's certificate needs no user beside",
@@ -302,7 +302,7 @@ func TestPlan(t *testing.T) {
 			})),
 			want: decided{Action: StartJob{Name: name(0), Scheduled: born, Cluster: "c", TLSSecret: "c-operator-tls", Endpoints: []string{
 				"https://c-1.c.ns.svc:2379",
-			}}, Reason: "BackupStarted", Again: next, Phase: running},
+			}}, Reason: "BackupStarted", RequeueAfter: next, Phase: running},
 		},
 		"cluster with cert-manager's": {
 			reason: "as with those that the operator issues",
@@ -312,7 +312,7 @@ func TestPlan(t *testing.T) {
 			})),
 			want: decided{Action: StartJob{Name: name(0), Scheduled: born, Cluster: "c", TLSSecret: "c-operator-tls", Endpoints: []string{
 				"https://c-1.c.ns.svc:2379",
-			}}, Reason: "BackupStarted", Again: next, Phase: running},
+			}}, Reason: "BackupStarted", RequeueAfter: next, Phase: running},
 		},
 		"cluster with TLS between members alone": {
 			reason: "clients are served in the clear, and no certificate is asked for",
@@ -322,7 +322,7 @@ func TestPlan(t *testing.T) {
 			})),
 			want: decided{Action: StartJob{Name: name(0), Scheduled: born, Cluster: "c", Endpoints: []string{
 				"http://c-1.c.ns.svc:2379",
-			}}, Reason: "BackupStarted", Again: next, Phase: running},
+			}}, Reason: "BackupStarted", RequeueAfter: next, Phase: running},
 		},
 		"cluster with TLS, own Secret": {
 			reason: "what the backup says goes before what the cluster says",
@@ -332,7 +332,7 @@ func TestPlan(t *testing.T) {
 			})),
 			want: decided{Action: StartJob{Name: name(0), Scheduled: born, Cluster: "c", TLSSecret: "mine", Endpoints: []string{
 				"https://c-1.c.ns.svc:2379",
-			}}, Reason: "BackupStarted", Again: next, Phase: running},
+			}}, Reason: "BackupStarted", RequeueAfter: next, Phase: running},
 		},
 		"cluster with authentication": {
 			reason: "the operator's user is the backup's",
@@ -342,7 +342,7 @@ func TestPlan(t *testing.T) {
 			})),
 			want: decided{Action: StartJob{Name: name(0), Scheduled: born, Cluster: "c", AuthSecret: "c-root", OwnAuth: true, Endpoints: []string{
 				"http://c-1.c.ns.svc:2379",
-			}}, Reason: "BackupStarted", Again: next, Phase: running},
+			}}, Reason: "BackupStarted", RequeueAfter: next, Phase: running},
 		},
 		"cluster with authentication, own Secret": {
 			reason: "what the backup says goes before what the cluster says",
@@ -352,7 +352,7 @@ func TestPlan(t *testing.T) {
 			})),
 			want: decided{Action: StartJob{Name: name(0), Scheduled: born, Cluster: "c", AuthSecret: "mine", Endpoints: []string{
 				"http://c-1.c.ns.svc:2379",
-			}}, Reason: "BackupStarted", Again: next, Phase: running},
+			}}, Reason: "BackupStarted", RequeueAfter: next, Phase: running},
 		},
 		"endpoints with authentication": {
 			reason: "there is no EtcdCluster to say who",
@@ -361,51 +361,51 @@ func TestPlan(t *testing.T) {
 			})),
 			want: decided{Action: StartJob{Name: name(0), Scheduled: born, AuthSecret: "mine", Endpoints: []string{
 				"https://etcd.example.org:2379",
-			}}, Reason: "BackupStarted", Again: next, Phase: running},
+			}}, Reason: "BackupStarted", RequeueAfter: next, Phase: running},
 		},
 		"https without a Secret": {
 			reason: "its certificate may be signed by an authority that everybody knows",
 			o:      observe(spec(func(s *v1beta2.BackupSpec) { s.EtcdEndpoints = []string{"https://etcd.example.org:2379"} })),
 			want: decided{Action: StartJob{Name: name(0), Scheduled: born, Endpoints: []string{
 				"https://etcd.example.org:2379",
-			}}, Reason: "BackupStarted", Again: next, Phase: running},
+			}}, Reason: "BackupStarted", RequeueAfter: next, Phase: running},
 		},
 
 		// Repeated.
 		"interval": {
 			reason: "the first one is made at once",
 			o:      observe(hourly),
-			want:   decided{Action: startAt(0), Reason: "BackupStarted", Again: next, Phase: running},
+			want:   decided{Action: startAt(0), Reason: "BackupStarted", RequeueAfter: next, Phase: running},
 		},
 		"interval, next": {
 			reason: "to the moment",
 			o:      observe(hourly, kept(0, ""), counted("every 1h0m0s", 0), after(hour-time.Millisecond)),
-			want:   decided{Reason: "Scheduled", Phase: planned, Again: time.Millisecond},
+			want:   decided{Reason: "Scheduled", Phase: planned, RequeueAfter: time.Millisecond},
 		},
 		"interval, due": {
 			reason: "an interval after the last was due, however long that took",
 			o:      observe(hourly, kept(0, ""), counted("every 1h0m0s", 0), after(hour)),
-			want:   decided{Action: startAt(hour), Reason: "BackupStarted", Again: next, Phase: running},
+			want:   decided{Action: startAt(hour), Reason: "BackupStarted", RequeueAfter: next, Phase: running},
 		},
 		"interval, after a failure": {
 			reason: "a failure does not end a repeated backup",
 			o:      observe(hourly, kept(0, "NoSpace"), counted("every 1h0m0s", 0), after(hour)),
-			want:   decided{Action: startAt(hour), Reason: "BackupStarted", Again: next, Phase: running},
+			want:   decided{Action: startAt(hour), Reason: "BackupStarted", RequeueAfter: next, Phase: running},
 		},
 		"interval, far ahead": {
 			reason: "the wall clock may step: it is looked at now and then",
 			o:      observe(every(24*hour), kept(0, ""), counted("every 24h0m0s", 0), after(minute)),
-			want:   decided{Reason: "Scheduled", Phase: planned, Again: longest},
+			want:   decided{Reason: "Scheduled", Phase: planned, RequeueAfter: longest},
 		},
 		"cron": {
 			reason: "it begins at its first time",
 			o:      observe(cron("30 * * * *"), after(minute)),
-			want:   decided{Reason: "Scheduled", Phase: planned, Again: 29 * minute},
+			want:   decided{Reason: "Scheduled", Phase: planned, RequeueAfter: 29 * minute},
 		},
 		"cron, due": {
 			reason: "its first time has come",
 			o:      observe(cron("30 * * * *"), counted("cron 30 * * * *", 0), after(30*minute)),
-			want:   decided{Action: startAt(30 * minute), Reason: "BackupStarted", Again: next, Phase: running},
+			want:   decided{Action: startAt(30 * minute), Reason: "BackupStarted", RequeueAfter: next, Phase: running},
 		},
 		"cron, never again": {
 			reason: "there is no 30 February",
@@ -415,72 +415,72 @@ func TestPlan(t *testing.T) {
 		"some were missed": {
 			reason: "the newest is made up, the others are counted",
 			o:      observe(hourly, kept(0, ""), counted("every 1h0m0s", 0), after(5*hour+minute)),
-			want:   decided{Action: startAt(5 * hour), Reason: "BackupStarted", Again: next, Phase: running, Events: []string{"BackupsMissed"}},
+			want:   decided{Action: startAt(5 * hour), Reason: "BackupStarted", RequeueAfter: next, Phase: running, Events: []string{"BackupsMissed"}},
 		},
 		"too late": {
 			reason: "the deadline is over: it is counted, and the next one waited for",
 			o:      observe(hourly, deadline(minute), kept(0, ""), counted("every 1h0m0s", 0), after(hour+minute+time.Second)),
-			want:   decided{Reason: "Scheduled", Phase: planned, Again: 59*minute - time.Second, Events: []string{"BackupsMissed"}},
+			want:   decided{Reason: "Scheduled", Phase: planned, RequeueAfter: 59*minute - time.Second, Events: []string{"BackupsMissed"}},
 		},
 		"just in time": {
 			reason: "the last second counts",
 			o:      observe(hourly, deadline(minute), kept(0, ""), counted("every 1h0m0s", 0), after(hour+minute+time.Millisecond)),
-			want:   decided{Action: startAt(hour), Reason: "BackupStarted", Again: next, Phase: running},
+			want:   decided{Action: startAt(hour), Reason: "BackupStarted", RequeueAfter: next, Phase: running},
 		},
 		"deadline of none": {
 			reason: "within the second is in time",
 			o:      observe(hourly, deadline(0), kept(0, ""), counted("every 1h0m0s", 0), after(hour+300*time.Millisecond)),
-			want:   decided{Action: startAt(hour), Reason: "BackupStarted", Again: next, Phase: running},
+			want:   decided{Action: startAt(hour), Reason: "BackupStarted", RequeueAfter: next, Phase: running},
 		},
 		"start was not written": {
 			reason: "the Job tells that it was made: the clock goes on from there",
 			o:      observe(hourly, kept(0, ""), counted("every 1h0m0s", 0), job(hour), after(hour+minute)),
-			want:   decided{Reason: "BackupStarted", Phase: running, Again: 59 * minute},
+			want:   decided{Reason: "BackupStarted", Phase: running, RequeueAfter: 59 * minute},
 		},
 		"end was not written, nor the start": {
 			reason: "the Job tells all that is needed",
 			o:      observe(hourly, counted("every 1h0m0s", -hour), job(0, reported), after(minute)),
-			want:   decided{Reason: "Scheduled", Phase: planned, Again: 59 * minute, Events: []string{"BackupSucceeded"}},
+			want:   decided{Reason: "Scheduled", Phase: planned, RequeueAfter: 59 * minute, Events: []string{"BackupSucceeded"}},
 		},
 		"Job vanished": {
 			reason: "it is recorded, and the next one waited for",
 			o:      observe(hourly, active(0), counted("every 1h0m0s", 0), after(minute)),
-			want:   decided{Reason: "Scheduled", Phase: planned, Again: 59 * minute, Events: []string{"JobLost"}},
+			want:   decided{Reason: "Scheduled", Phase: planned, RequeueAfter: 59 * minute, Events: []string{"JobLost"}},
 		},
 		"clock put back a little": {
 			reason: "what is done with is not due again",
 			o:      observe(every(minute), kept(10*minute, ""), counted("every 1m0s", 10*minute), after(5*minute)),
-			want:   decided{Reason: "Scheduled", Phase: planned, Again: 6 * minute},
+			want:   decided{Reason: "Scheduled", Phase: planned, RequeueAfter: 6 * minute},
 		},
 		"clock put back a year": {
 			reason: "a year without backups would be worse than one too many: it begins anew, and writes that first",
 			o:      observe(every(minute), kept(365*24*hour, ""), counted("every 1m0s", 365*24*hour), after(5*minute)),
-			want:   decided{Reason: "Scheduled", Phase: planned, Again: next},
+			want:   decided{Reason: "Scheduled", Phase: planned, RequeueAfter: next},
 		},
 		"clock comes to a time again": {
 			reason: "there was a backup of that time, before the clock was put back: its Job's name is taken",
 			o:      observe(every(minute), kept(10*minute, ""), counted("every 1m0s", 9*minute), after(10*minute), status(func(s *v1beta2.BackupStatus) { s.LastScheduleTime = nil })),
-			want:   decided{Reason: "Scheduled", Phase: planned, Again: minute},
+			want:   decided{Reason: "Scheduled", Phase: planned, RequeueAfter: minute},
 		},
 		"years went by": {
 			reason: "millions were missed: one is made up, at once",
 			o:      observe(cron("* * * * *"), counted("cron * * * * *", 0), after(10*365*24*hour)),
-			want:   decided{Action: startAt(10 * 365 * 24 * hour), Reason: "BackupStarted", Again: next, Phase: running, Events: []string{"BackupsMissed"}},
+			want:   decided{Action: startAt(10 * 365 * 24 * hour), Reason: "BackupStarted", RequeueAfter: next, Phase: running, Events: []string{"BackupsMissed"}},
 		},
 		"schedule edited": {
 			reason: "it counts from now on, which is written before anything is started by it",
 			o:      observe(cron("* * * * *"), kept(0, ""), counted("every 1h0m0s", 0), after(5*minute+time.Second)),
-			want:   decided{Reason: "Scheduled", Phase: planned, Again: next},
+			want:   decided{Reason: "Scheduled", Phase: planned, RequeueAfter: next},
 		},
 		"interval shortened": {
 			reason: "the last is longer ago than that: one is due, once that is written",
 			o:      observe(every(minute), kept(0, ""), counted("every 1m0s", 4*minute+time.Second), after(5*minute+time.Second)),
-			want:   decided{Action: startAt(5*minute + time.Second), Reason: "BackupStarted", Again: next, Phase: running},
+			want:   decided{Action: startAt(5*minute + time.Second), Reason: "BackupStarted", RequeueAfter: next, Phase: running},
 		},
 		"one-shot edited to repeated": {
 			reason: "the schedule counts from now on",
 			o:      observe(cron("0 * * * *"), before(0, ""), after(10*minute)),
-			want:   decided{Reason: "Scheduled", Phase: planned, Again: next},
+			want:   decided{Reason: "Scheduled", Phase: planned, RequeueAfter: next},
 		},
 		"suspended": {
 			reason: "nothing starts",
@@ -495,98 +495,98 @@ func TestPlan(t *testing.T) {
 		"resumed": {
 			reason: "what was due in between is not missed; the schedule counts from now on",
 			o:      observe(cron("0 * * * *"), kept(0, ""), status(func(s *v1beta2.BackupStatus) { s.Phase = v1beta2.BackupSuspended }), after(5*hour+minute)),
-			want:   decided{Reason: "Scheduled", Phase: planned, Again: next},
+			want:   decided{Reason: "Scheduled", Phase: planned, RequeueAfter: next},
 		},
 		"forbid": {
 			reason: "one at a time is the default: what is due waits, and says so",
 			o:      observe(hourly, started(0), counted("every 1h0m0s", 0), after(hour+minute)),
-			want:   decided{Reason: "PreviousRunning", Phase: running, Again: 59 * minute},
+			want:   decided{Reason: "PreviousRunning", Phase: running, RequeueAfter: 59 * minute},
 		},
 		"forbid, with a deadline": {
 			reason: "when that is over the backup is given up",
 			o:      observe(hourly, deadline(5*minute), started(0), counted("every 1h0m0s", 0), after(hour+minute)),
-			want:   decided{Reason: "PreviousRunning", Phase: running, Again: 4*minute + time.Second},
+			want:   decided{Reason: "PreviousRunning", Phase: running, RequeueAfter: 4*minute + time.Second},
 		},
 		"forbid, the other has ended": {
 			reason: "its end and the next start are one step",
 			o:      observe(hourly, started(0, reported), counted("every 1h0m0s", 0), after(hour+minute)),
-			want:   decided{Action: startAt(hour), Reason: "BackupStarted", Again: next, Phase: running, Events: []string{"BackupSucceeded"}},
+			want:   decided{Action: startAt(hour), Reason: "BackupStarted", RequeueAfter: next, Phase: running, Events: []string{"BackupSucceeded"}},
 		},
 		"forbid, the other is being deleted": {
 			reason: "its Pod may still run",
 			o:      observe(hourly, started(0, isDeleting), counted("every 1h0m0s", 0), after(hour+minute)),
-			want:   decided{Reason: "PreviousRunning", Phase: running, Again: 59 * minute},
+			want:   decided{Reason: "PreviousRunning", Phase: running, RequeueAfter: 59 * minute},
 		},
 		"allow": {
 			reason: "both run",
 			o:      observe(hourly, concurrency("Allow"), started(0), counted("every 1h0m0s", 0), after(hour)),
-			want:   decided{Action: startAt(hour), Reason: "BackupStarted", Again: next, Phase: running},
+			want:   decided{Action: startAt(hour), Reason: "BackupStarted", RequeueAfter: next, Phase: running},
 		},
 		"allow, too many": {
 			reason: "Jobs that never end do not fill the cluster",
 			o: observe(every(minute), concurrency("Allow"), counted("every 1m0s", 7*minute), after(8*minute),
 				started(0), started(minute), started(2*minute), started(3*minute), started(4*minute), started(5*minute), started(6*minute), started(7*minute)),
-			want: decided{Reason: "TooManyJobs", Phase: running, Again: minute, Events: []string{"TooManyJobs"}},
+			want: decided{Reason: "TooManyJobs", Phase: running, RequeueAfter: minute, Events: []string{"TooManyJobs"}},
 		},
 		"replace": {
 			reason: "the old one is stopped first",
 			o:      observe(hourly, concurrency("Replace"), started(0), counted("every 1h0m0s", 0), after(hour)),
-			want:   decided{Action: remove(0), Reason: "Replaced", Again: next, Phase: running},
+			want:   decided{Action: remove(0), Reason: "Replaced", RequeueAfter: next, Phase: running},
 		},
 		"replace, stopping": {
 			reason: "it is asked for once",
 			o:      observe(hourly, concurrency("Replace"), started(0, isDeleting), counted("every 1h0m0s", 0), after(hour)),
-			want:   decided{Reason: "PreviousRunning", Phase: running, Again: hour},
+			want:   decided{Reason: "PreviousRunning", Phase: running, RequeueAfter: hour},
 		},
 		"replace, stopped": {
 			reason: "then the new one starts",
 			o:      observe(hourly, concurrency("Replace"), active(0), counted("every 1h0m0s", 0), after(hour)),
-			want:   decided{Action: startAt(hour), Reason: "BackupStarted", Again: next, Phase: running, Events: []string{"Replaced"}},
+			want:   decided{Action: startAt(hour), Reason: "BackupStarted", RequeueAfter: next, Phase: running, Events: []string{"Replaced"}},
 		},
 		"replace, nothing to back up": {
 			reason: "the old one is not stopped for one that can't start",
 			o: observe(hourly, concurrency("Replace"), cluster(nil), started(0),
 				counted("every 1h0m0s", 0), after(hour)),
-			want: decided{Reason: "ClusterNotFound", Phase: running, Again: hour, Events: []string{"ClusterNotFound"}},
+			want: decided{Reason: "ClusterNotFound", Phase: running, RequeueAfter: hour, Events: []string{"ClusterNotFound"}},
 		},
 		"repeated waits for its cluster": {
 			reason: "what is due stays due, until the next one is",
 			o:      observe(hourly, cluster(nil), after(hour+minute)),
-			want:   decided{Reason: "ClusterNotFound", Phase: pending, Again: 59 * minute, Events: []string{"ClusterNotFound"}},
+			want:   decided{Reason: "ClusterNotFound", Phase: pending, RequeueAfter: 59 * minute, Events: []string{"ClusterNotFound"}},
 		},
 
 		// Tidy up.
 		"old Jobs": {
 			reason: "the newest that succeeded is kept, those before it are not",
 			o:      observe(hourly, kept(0, ""), kept(hour, ""), counted("every 1h0m0s", hour), after(hour+minute)),
-			want:   decided{Action: remove(0), Reason: "JobDeleted", Again: next, Phase: planned},
+			want:   decided{Action: remove(0), Reason: "JobDeleted", RequeueAfter: next, Phase: planned},
 		},
 		"old failures": {
 			reason: "of those that failed too",
 			o:      observe(hourly, kept(0, "NoSpace"), kept(hour, ""), kept(2*hour, "NoSpace"), counted("every 1h0m0s", 2*hour), after(2*hour+minute)),
-			want:   decided{Action: remove(0), Reason: "JobDeleted", Again: next, Phase: planned},
+			want:   decided{Action: remove(0), Reason: "JobDeleted", RequeueAfter: next, Phase: planned},
 		},
 		"both are kept": {
 			reason: "for their logs",
 			o:      observe(hourly, kept(0, "NoSpace"), kept(hour, ""), counted("every 1h0m0s", hour), after(hour+minute)),
-			want:   decided{Reason: "Scheduled", Phase: planned, Again: 59 * minute},
+			want:   decided{Reason: "Scheduled", Phase: planned, RequeueAfter: 59 * minute},
 		},
 		"not recorded yet": {
 			reason: "a Job is deleted only after its end is in the status",
 			o:      observe(hourly, started(0, reported), started(hour, reported), counted("every 1h0m0s", hour), after(hour+minute)),
-			want:   decided{Reason: "Scheduled", Phase: planned, Again: 59 * minute, Events: []string{"BackupSucceeded", "BackupSucceeded"}},
+			want:   decided{Reason: "Scheduled", Phase: planned, RequeueAfter: 59 * minute, Events: []string{"BackupSucceeded", "BackupSucceeded"}},
 		},
 		"start before tidying": {
 			reason: "what is due goes first",
 			o:      observe(hourly, kept(0, ""), kept(hour, ""), counted("every 1h0m0s", hour), after(2*hour)),
-			want:   decided{Action: startAt(2 * hour), Reason: "BackupStarted", Again: next, Phase: running},
+			want:   decided{Action: startAt(2 * hour), Reason: "BackupStarted", RequeueAfter: next, Phase: running},
 		},
 	}
 	for label, r := range rows {
 		t.Run(label, func(t *testing.T) {
 			before := r.o.Backup.DeepCopy()
 			d := noted(r.o)
-			got := decided{Action: timeless(d.Action), Reason: d.Reason, Again: d.Again, Phase: d.Status.Phase}
+			got := decided{Action: timeless(d.Action), Reason: d.Reason, RequeueAfter: d.RequeueAfter, Phase: d.Status.Phase}
 			for _, e := range d.Events {
 				got.Events = append(got.Events, e.Reason)
 			}

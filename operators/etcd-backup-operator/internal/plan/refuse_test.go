@@ -88,7 +88,7 @@ func TestRefusals(t *testing.T) {
 		t.Run(label, func(t *testing.T) {
 			o := observe(r.change)
 			d := noted(o)
-			got := decided{Action: d.Action, Reason: d.Reason, Again: d.Again, Phase: d.Status.Phase}
+			got := decided{Action: d.Action, Reason: d.Reason, RequeueAfter: d.RequeueAfter, Phase: d.Status.Phase}
 			for _, e := range d.Events {
 				got.Events = append(got.Events, e.Reason)
 			}

@@ -123,7 +123,7 @@ func TestStoreNotAllowed(t *testing.T) {
 				}
 				return
 			}
-			if d.Action != nil || d.Reason != "StoreNotAllowed" || d.Again != retry {
+			if d.Action != nil || d.Reason != "StoreNotAllowed" || d.RequeueAfter != retry {
 				t.Fatalf("%+v", d)
 			}
 			for _, words := range []string{"EtcdCluster example does not allow backups in s3://mybucket/etcd.backup", "s3://allowed/etcd, pvc://claim", "spec.backup.allowedStores"} {
@@ -168,8 +168,8 @@ func TestRestrictedClustersAreBounded(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			d := noted(observe(restrict(append(slices.Clone(clusters), last)...)))
-			if d.Action != nil || d.Reason != "TooManyRestrictedClusters" || d.Again != retry {
-				t.Fatalf("%T %s: %s, again in %s", d.Action, d.Reason, d.Message, d.Again)
+			if d.Action != nil || d.Reason != "TooManyRestrictedClusters" || d.RequeueAfter != retry {
+				t.Fatalf("%T %s: %s, again in %s", d.Action, d.Reason, d.Message, d.RequeueAfter)
 			}
 			for _, words := range []string{"4001 have spec.backup.allowedStores", "4000", "without --cluster-wide", v1beta2.AnnotationScope} {
 				if !strings.Contains(d.Message, words) {

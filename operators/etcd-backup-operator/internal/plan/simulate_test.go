@@ -138,7 +138,7 @@ func TestPlantedBugs(t *testing.T) {
 			reason: "no watch says that time has passed",
 			plan: func(o Observation) Decision {
 				d := Plan(o)
-				d.Again = 0
+				d.RequeueAfter = 0
 				return d
 			},
 			config: func(c *config) { c.interval, c.cron = 0, "* * * * *" },

@@ -42,7 +42,7 @@ func (v *view) status(s *step) v1beta2.BackupStatus {
 	return st
 }
 
-// describeSnapshot tells of a backup that has newly succeeded.
+// describeSnapshot describes a backup that has newly succeeded.
 func (v *view) describeSnapshot(st *v1beta2.BackupStatus) {
 	r := v.stored
 	if r == nil {
@@ -187,7 +187,7 @@ func (v *view) startedMessage() string {
 	return strings.Join(jobs, ", ")
 }
 
-// events are what the status newly tells.
+// events are about what is new in the status.
 func (v *view) events(s *step) []Event {
 	if v.handsOff() {
 		return nil
@@ -207,14 +207,14 @@ func (v *view) events(s *step) []Event {
 		all = append(all, Event{Warning: true, Reason: v1beta2.BackupReasonMissed, Message: fmt.Sprintf(
 			"missed %d backups: at most the newest missed backup is made up; check whether the operator was down, or earlier backups took too long", v.missed)})
 	}
-	if s.warn && !v.told(s) {
+	if s.warn && !v.isReported(s) {
 		all = append(all, Event{Warning: true, Reason: s.reason, Message: s.message})
 	}
 	return all
 }
 
-// told is true when the last status says the same.
-func (v *view) told(s *step) bool {
+// isReported is true when the last status says the same.
+func (v *view) isReported(s *step) bool {
 	for _, c := range v.last.Conditions {
 		if c.Reason == s.reason && c.Message == s.message {
 			return true

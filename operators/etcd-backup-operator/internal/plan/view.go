@@ -89,7 +89,7 @@ func newView(o Observation) *view {
 	case v.final() != nil && !v.spec.Repeated():
 		v.clock, v.refusal = nil, nil
 	case v.refusal != nil:
-		v.adopt() // and beyond that the clock stands until the spec is mended
+		v.adopt() // and beyond that the clock stands until the spec is corrected
 	case !v.spec.Repeated():
 		v.onceDue()
 	case v.spec.Suspend:
@@ -105,11 +105,11 @@ func newView(o Observation) *view {
 
 // handsOff is true when nothing at all may be done or written.
 func (v *view) handsOff() bool {
-	return v.Backup.DeletionTimestamp != nil || v.predecessors()
+	return v.Backup.DeletionTimestamp != nil || v.isLegacy()
 }
 
-// predecessors is true for a one-shot backup that the archived operator ended.
-func (v *view) predecessors() bool {
+// isLegacy is true for a one-shot backup that the archived operator ended.
+func (v *view) isLegacy() bool {
 	return !v.spec.Repeated() && v.last.Phase == v1beta2.BackupNone && (v.last.Succeeded || v.last.Reason != "")
 }
 

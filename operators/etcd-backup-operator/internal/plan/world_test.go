@@ -475,8 +475,8 @@ func (w *world) carryOut(op *operator, o Observation, d Decision) {
 		op.dirty = true
 		return
 	}
-	if d.Again > 0 {
-		op.wake = w.clock().Add(d.Again)
+	if d.RequeueAfter > 0 {
+		op.wake = w.clock().Add(d.RequeueAfter)
 	}
 }
 
