@@ -46,16 +46,16 @@ const (
 	// BackupReasonSucceeded: the backup is stored; the message says where, and what to know
 	// of it.
 	BackupReasonSucceeded = "BackupSucceeded"
-	// BackupReasonNotFailed: no failure is known of. Only ConditionFailed has it.
+	// BackupReasonNotFailed: no failure was reported. Only ConditionFailed has it.
 	BackupReasonNotFailed = "NotFailed"
 	// BackupReasonJobFailed: the Job failed, and its Pod did not report why. Read the events
 	// and the log of its Pod.
 	BackupReasonJobFailed = "JobFailed"
-	// BackupReasonJobLost: the Job was deleted before it told how it ended. A one-shot backup
+	// BackupReasonJobLost: the Job was deleted before it reported a result. A one-shot backup
 	// is tried again, three times in all; find out who deletes Jobs.
 	BackupReasonJobLost = "JobLost"
 	// BackupReasonResultLost: the Job is complete, but its Pod was gone before its report was
-	// read. A snapshot may be stored: look at the path, and find out what deletes Pods.
+	// read. A snapshot might be stored: look at the path, and find out what deletes Pods.
 	BackupReasonResultLost = "ResultLost"
 	// BackupReasonReplaced: the Job was stopped, since the next backup was due and
 	// spec.backupPolicy.concurrencyPolicy is Replace. If that happens often, back up less
@@ -70,7 +70,7 @@ const (
 // What happens to the backup that is due: the reasons of ConditionScheduled, of
 // ConditionComplete until a backup has ended, and of events if there is something to mend.
 const (
-	// BackupReasonStarted: a Job makes the backup. Wait for it.
+	// BackupReasonStarted: the backup is running in a Job. Wait for it.
 	BackupReasonStarted = "BackupStarted"
 	// BackupReasonScheduled: the message says when the next backup is due. Nothing to do.
 	BackupReasonScheduled = "Scheduled"
@@ -95,7 +95,7 @@ const (
 	// BackupReasonTooManyJobs: there are so many Jobs of this EtcdBackup that no other is
 	// started. See why they do not end or are not deleted.
 	BackupReasonTooManyJobs = "TooManyJobs"
-	// BackupReasonStartRefused: the API server refuses the Job, for example for a quota. Fix
+	// BackupReasonStartRefused: the API server rejects the Job, for example for a quota. Fix
 	// what the message says; the operator tries again every half minute.
 	BackupReasonStartRefused = "StartRefused"
 	// BackupReasonDeleting: the EtcdBackup is being deleted. Kubernetes stops its Jobs, and
@@ -149,7 +149,7 @@ const (
 	// BackupReasonPolicyInvalid: a number or word in spec.backupPolicy, or
 	// spec.ttlSecondsAfterFinished, cannot be used. Correct what the message names.
 	BackupReasonPolicyInvalid = "PolicyInvalid"
-	// BackupReasonScheduleInvalid: spec.backupPolicy.schedule is no cron expression, or
+	// BackupReasonScheduleInvalid: spec.backupPolicy.schedule is not a cron expression, or
 	// backupIntervalInSecond is set beside it. Correct it, or remove one of them.
 	BackupReasonScheduleInvalid = "ScheduleInvalid"
 	// BackupReasonCompressionUnknown: spec.compression is not known. Write none or zstd.
@@ -172,10 +172,10 @@ const (
 	// BackupReasonTLSInvalid: no TLS connection can be made. Check the scheme of the
 	// endpoints, and the certificate and CA in the client's Secret.
 	BackupReasonTLSInvalid = "TLSInvalid"
-	// BackupReasonAuthenticationRequired: etcd's authentication refuses the backup. Set
+	// BackupReasonAuthenticationRequired: etcd's authentication rejects the backup. Set
 	// spec.authSecret, or correct the user and password in the Secret.
 	BackupReasonAuthenticationRequired = "AuthenticationRequired"
-	// BackupReasonPasswordWithheld: etcd asks for a user, and the Secret does not say that
+	// BackupReasonPasswordWithheld: etcd requires a user, and the Secret does not say that
 	// its password is for that endpoint. The message has the command that says so.
 	BackupReasonPasswordWithheld = "PasswordWithheld"
 	// BackupReasonSourceLost: the member failed while it sent its snapshot. It is tried
@@ -209,10 +209,10 @@ const (
 	// BackupReasonJobStopped: a Job is deleted whose backup was given up. See the failure
 	// before it for why.
 	BackupReasonJobStopped = "JobStopped"
-	// BackupReasonJobDeleted: a Job is deleted, since its end is recorded and a newer one is
-	// kept. Nothing to do.
+	// BackupReasonJobDeleted: a finished Job is deleted, since its result is in status.history
+	// and a newer Job is kept. Nothing to do.
 	BackupReasonJobDeleted = "JobDeleted"
-	// BackupReasonMissed: backups were due that are not made, for example while the
-	// operator was down. At most the newest of them is made up.
+	// BackupReasonMissed: backups that were due were missed, for example while the operator was
+	// down. At most the newest of them is made up.
 	BackupReasonMissed = "BackupsMissed"
 )
