@@ -65,6 +65,9 @@ type Book struct {
 
 	mutex  sync.Mutex
 	shapes map[string]*entry
+	// noted are the messages, by what says them, that are in shapes already: a simulation
+	// says the same over and over.
+	noted map[[2]string]bool
 }
 
 // entry is what is known of the messages of one shape.
@@ -77,7 +80,7 @@ type entry struct {
 
 // New is an empty book with a title ("the planner of ...").
 func New(title string, variables ...Variable) *Book {
-	return &Book{title: title, variables: append(slices.Clone(variables), common...), shapes: map[string]*entry{}}
+	return &Book{title: title, variables: append(slices.Clone(variables), common...), shapes: map[string]*entry{}, noted: map[[2]string]bool{}}
 }
 
 // Note adds a message, and what says it: a condition with its status and reason, or an event
@@ -86,9 +89,13 @@ func (b *Book) Note(by, message string) {
 	if message == "" {
 		return
 	}
-	key := b.Shape(message)
 	b.mutex.Lock()
 	defer b.mutex.Unlock()
+	if b.noted[[2]string{by, message}] {
+		return
+	}
+	b.noted[[2]string{by, message}] = true
+	key := b.Shape(message)
 	e := b.shapes[key]
 	if e == nil {
 		e = &entry{saidBy: map[string]bool{}, sample: message}
