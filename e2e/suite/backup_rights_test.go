@@ -29,9 +29,9 @@ func TestBackupsStayWhereTheyAreAllowed(t *testing.T) {
 	byAddress := s.backup("by-address", w.Writer, st.at("elsewhere/etcd"), harness.OfEndpoints("http://"+c.State().Pods[0].Status.PodIP+":2379"))
 
 	allowed.isStored(soon)
-	byName.becomes("refused", soon, harness.Refused("StoreNotAllowed", "EtcdCluster "+c.Name+" allows", "spec.backup.allowedStores"))
-	byService.becomes("refused", soon, harness.Refused("StoreNotAllowed", "EtcdCluster "+c.Name+" allows"))
-	byAddress.becomes("refused by its Job", soon, harness.Refused("StoreNotAllowed", "the endpoints are of etcd cluster "))
+	byName.becomes("refused", soon, harness.Refused("StoreNotAllowed", "EtcdCluster "+c.Name+" does not allow", "spec.backup.allowedStores"))
+	byService.becomes("refused", soon, harness.Refused("StoreNotAllowed", "EtcdCluster "+c.Name+" does not allow"))
+	byAddress.becomes("refused by its Job", soon, harness.Refused("StoreNotAllowed", "the EtcdCluster of etcd cluster "))
 	for name := range st.objects() {
 		if !strings.HasPrefix(name, "allowed/") {
 			t.Errorf("%s was stored", name)

@@ -47,8 +47,8 @@ func TestAuthentication(t *testing.T) {
 			authDir string
 			words   []string
 		}{
-			"no Secret":        {"", []string{"no credentials are given", "set authSecret", "spec.auth.rootSecret", "role root"}},
-			"an empty Secret":  {mounted(t, nil), []string{"no such Secret", "username", "password", "authSecret"}},
+			"no Secret":        {"", []string{"no credentials are given", "set spec.authSecret", "spec.auth.rootSecret", "role root"}},
+			"an empty Secret":  {mounted(t, nil), []string{"does not exist", "username", "password", "authSecret"}},
 			"a wrong password": {mounted(t, map[string]string{"password": "guessed"}), []string{"invalid user ID or password", "role root"}},
 			"an unknown user":  {mounted(t, map[string]string{"username": "guessed", "password": "secret"}), []string{"invalid user ID or password", "role root"}},
 			"not root":         {mounted(t, map[string]string{"username": "user", "password": "spoken"}), []string{"permission denied", "role root"}},

@@ -70,7 +70,7 @@ func (b *bucket) put(ctx context.Context, name string, r io.Reader, metadata map
 
 func (b *bucket) describe(ctx context.Context, name string, tags map[string]string) {
 	if err := b.store.Tag(ctx, name, tags); err != nil {
-		b.log.Info("the store takes no tags; the result has what they would say", "error", err)
+		b.log.Info("cannot tag the object; the result has the same information", "error", err)
 	}
 }
 

@@ -45,7 +45,7 @@ func (j *job) withheld(endpoint string) error {
 	if t.Cluster == "" {
 		entry = address(endpoint)
 		if !strings.HasPrefix(entry, "https://") {
-			return withheldBy("without TLS the password in Secret %s goes only to the members of an EtcdCluster: write clusterRef, or https:// in etcdEndpoints", t.AuthSecret)
+			return withheldBy("the password in Secret %s is not sent without TLS, except to the members of an EtcdCluster: write spec.clusterRef, or https:// in spec.etcdEndpoints", t.AuthSecret)
 		}
 	}
 	entries, err := allowedEndpoints(t.AuthDir)
@@ -56,9 +56,9 @@ func (j *job) withheld(endpoint string) error {
 		return nil
 	}
 	if len(entries) > 0 {
-		return withheldBy("the Secret %s does not say that its password is for %s: add that to its key %s", t.AuthSecret, entry, endpointsKey)
+		return withheldBy("Secret %s does not say that its password is for %s: add that to its key %s", t.AuthSecret, entry, endpointsKey)
 	}
-	return withheldBy("the Secret %s does not say that its password is for %s: if it is, its owner runs kubectl patch secret %s -p '{\"stringData\":{\"%s\":\"%s\"}}'",
+	return withheldBy("Secret %s does not say that its password is for %s: if it is, its owner runs kubectl patch secret %s -p '{\"stringData\":{\"%s\":\"%s\"}}'",
 		t.AuthSecret, entry, t.AuthSecret, endpointsKey, entry)
 }
 
@@ -91,7 +91,7 @@ func address(endpoint string) string {
 func (j *job) checkStore(cluster uint64) error {
 	id := hex(cluster)
 	if slices.Contains(j.task.Forbidden, id) {
-		return runner.Refuse(v1beta2.BackupReasonStoreNotAllowed, "the endpoints are of etcd cluster %s, an EtcdCluster that does not allow this store: store the backup where its spec.backup.allowedStores says, or add this store there", id)
+		return runner.Refuse(v1beta2.BackupReasonStoreNotAllowed, "the EtcdCluster of etcd cluster %s does not allow this store: use one of its spec.backup.allowedStores, or add this store to them", id)
 	}
 	if !slices.Contains(j.task.Pinned, id) || j.task.S3 == nil {
 		return nil
@@ -100,7 +100,7 @@ func (j *job) checkStore(cluster uint64) error {
 	if err != nil || way == "" {
 		return err
 	}
-	return runner.Refuse(v1beta2.BackupReasonStoreNotAllowed, "the EtcdCluster of etcd cluster %s restricts its stores, and %s leads elsewhere: write the store's URL as s3.endpoint, and remove that", id, way)
+	return runner.Refuse(v1beta2.BackupReasonStoreNotAllowed, "the EtcdCluster of etcd cluster %s restricts its stores, and %s redirects to another one: write the store's URL as spec.s3.endpoint, and remove that setting", id, way)
 }
 
 // Variables that lead requests to a store elsewhere.

@@ -49,17 +49,17 @@ func passwordIsWithheld(t *testing.T, version string) {
 		words  []string // none: it is shown
 	}{
 		"endpoints without TLS": {"http://attacker hears all", password(""), false, "", []string{
-			"the password stays here", "without TLS the password in Secret postgres goes only to the members of an EtcdCluster: write clusterRef, or https://",
+			"the password is not sent there", "the password in Secret postgres is not sent without TLS, except to the members of an EtcdCluster: write spec.clusterRef, or https://",
 		}},
 		"endpoints without TLS, named": {"others listen", password(endpoint), false, "", []string{"without TLS"}},
 		"its own":                      {"the EtcdCluster names the Secret", password(""), true, "example", nil},
 		"another's": {"an EtcdBackup alone names the Secret", password(""), false, "example", []string{
-			"the Secret postgres does not say that its password is for EtcdCluster/example",
+			"Secret postgres does not say that its password is for EtcdCluster/example",
 			`kubectl patch secret postgres -p '{"stringData":{"etcd-endpoints":"EtcdCluster/example"}}'`,
 		}},
 		"for another cluster":  {"it is not this one's", password("EtcdCluster/other"), false, "example", []string{"add that to its key etcd-endpoints"}},
 		"for this cluster":     {"its owner says so", password("https://x:2379, EtcdCluster/example\n"), false, "example", nil},
-		"nothing to withhold":  {"what is missing is said", mounted(t, nil), false, "example", []string{"no such Secret"}},
+		"nothing to withhold":  {"what is missing is said", mounted(t, nil), false, "example", []string{"does not exist"}},
 		"a password of no use": {"the other mistakes are said as before", mounted(t, map[string]string{"password": "x"}), true, "example", []string{"invalid user ID or password"}},
 	} {
 		t.Run(name, func(t *testing.T) {
@@ -168,7 +168,7 @@ func TestStoreIsRestricted(t *testing.T) {
 	id := mustSave(t, toPVC(c.endpoints(), dir, "first")).ClusterID
 	tk := toPVC(c.endpoints(), dir, "second")
 	tk.Forbidden = []string{"00000000000000aa", id}
-	mustFail(t, tk, v1beta2.BackupReasonStoreNotAllowed, agent.ExitPermanent, "the endpoints are of etcd cluster "+id)
+	mustFail(t, tk, v1beta2.BackupReasonStoreNotAllowed, agent.ExitPermanent, "the EtcdCluster of etcd cluster "+id+" does not allow")
 	if _, err := os.Stat(filepath.Join(dir, "second")); !os.IsNotExist(err) {
 		t.Errorf("something was stored: %v", err)
 	}

@@ -17,7 +17,7 @@ import (
 	"github.com/etcd-operators/etcd-operators/shared/etcdclient"
 )
 
-// session is that of the user in a mounted Secret; of nobody without one.
+// session is the etcd session of the user in a mounted Secret; nil without one.
 func session(dir string) *etcdclient.Session {
 	if dir == "" {
 		return nil
@@ -25,11 +25,11 @@ func session(dir string) *etcdclient.Session {
 	return etcdclient.NewSession(func(context.Context) (etcdclient.Credentials, error) { return loadUser(dir) })
 }
 
-// loadUser reads a mounted Secret. What is wrong with it is said without what is in it.
+// loadUser reads a mounted Secret. Its errors contain nothing of the content.
 func loadUser(dir string) (etcdclient.Credentials, error) {
 	password, err := os.ReadFile(filepath.Join(dir, corev1.BasicAuthPasswordKey))
 	if errors.Is(err, fs.ErrNotExist) || (err == nil && len(password) == 0) {
-		return etcdclient.Credentials{}, fmt.Errorf("there is no such Secret, or nothing in it under the key %s", corev1.BasicAuthPasswordKey)
+		return etcdclient.Credentials{}, fmt.Errorf("the Secret does not exist, or its key %s is empty", corev1.BasicAuthPasswordKey)
 	}
 	if err != nil {
 		return etcdclient.Credentials{}, err
@@ -44,21 +44,21 @@ func loadUser(dir string) (etcdclient.Credentials, error) {
 // advice says what to write where etcd's authentication refuses a backup.
 func (j *job) advice() string {
 	if j.task.AuthDir != "" {
-		return "write the keys username (root, if it is left out) and password of an etcd user with the role root to the Secret that authSecret names, or the EtcdCluster's spec.auth.rootSecret"
+		return "write the keys username (root, if it is left out) and password of an etcd user with the role root to the Secret that spec.authSecret names, or the EtcdCluster's spec.auth.rootSecret"
 	}
-	return "set authSecret, or the EtcdCluster's spec.auth.rootSecret, to a Secret with the keys username and password of an etcd user with the role root (or clientTLSSecret to a certificate whose common name is such a user)"
+	return "set spec.authSecret, or the EtcdCluster's spec.auth.rootSecret, to a Secret with the keys username and password of an etcd user with the role root (or spec.clientTLSSecret to a certificate whose common name is such a user)"
 }
 
 // loadTLS reads a mounted Secret. Without one, or a CA in it, the system's are trusted. It
-// is read anew for each attempt, and what is wrong with it may pass: it may just be
-// replaced by another, of which not all is there yet.
+// is read again for each attempt, and an error might pass: a Secret that is being replaced
+// might be mounted only in part.
 func loadTLS(dir string) (*tls.Config, error) {
 	if dir == "" {
 		return &tls.Config{}, nil
 	}
 	config, err := etcdclient.LoadTLS(dir)
 	if err != nil {
-		return nil, runner.Passing(v1beta2.BackupReasonTLSInvalid, "correct the Secret with the client's certificate (clientTLSSecret, or that of the EtcdCluster's operators): %w", err)
+		return nil, runner.Passing(v1beta2.BackupReasonTLSInvalid, "cannot use the client certificate in the Secret that spec.clientTLSSecret names, or in that of the EtcdCluster's operators: %w", err)
 	}
 	return config, nil
 }

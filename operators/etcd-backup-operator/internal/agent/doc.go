@@ -9,12 +9,12 @@
 // are passed over; those that answer must be of one cluster. Of the healthy members with a
 // quorum, the one with the highest revision is the source, a follower before a leader, never
 // a learner. Where there is none, any is better than no backup, but the name of the snapshot
-// tells, and it replaces nothing (see health). Its stream passes a few
+// is marked, and it replaces nothing (see health). Its stream passes a few
 // buffers on its way: verified (package snapshot), compressed if asked for, and stored
 // (package objectstore, or a file). A stream that is short or damaged ends in an
 // error, and so does whatever would store it: nothing that looks like a backup is left.
-// When all is stored, and only then, older backups are deleted (package retention). What is
-// replaced or deleted must have been stored with words of the same cluster (see permitted).
+// When all is stored, and only then, older backups are deleted (package retention). A backup
+// is replaced or deleted only if its metadata names the same cluster (see permitted).
 //
 // # When something breaks
 //
@@ -28,5 +28,5 @@
 //
 // The process needs less than 64 MiB, whatever the size of the database: the buffers
 // of the upload are the largest of it, the windows of the connection to etcd are fixed,
-// and the garbage collector is told to run early.
+// and the garbage collector runs early.
 package agent

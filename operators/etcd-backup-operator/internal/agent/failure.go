@@ -11,10 +11,10 @@ import (
 )
 
 // errTimedOut is the cause of a context whose backup took too long.
-var errTimedOut = errors.New("the backup's time is up")
+var errTimedOut = errors.New("the backup timed out")
 
-// explain says in a person's words why a backup failed. That ctx has ended comes
-// first: it makes everything else fail.
+// explain makes a Failure of the error of a backup. The end of ctx comes first, as it makes
+// everything else fail.
 func explain(ctx context.Context, err error) *agent.Failure {
 	if cause := context.Cause(ctx); cause != nil {
 		err = ended(cause)
@@ -23,13 +23,13 @@ func explain(ctx context.Context, err error) *agent.Failure {
 	if !errors.As(err, &known) && errors.Is(err, snapshot.ErrCorrupt) {
 		err = runner.Passing(v1beta2.BackupReasonCorruptStream, "%w: nothing was stored; if it happens again, check that member's disk, and its data with `etcdctl endpoint hashkv`", err)
 	}
-	return runner.Explain(err, "the volume can't be written: make it writable for the group of the backup's Pod (fsGroup 65532)")
+	return runner.Explain(err, "cannot write to the volume: make it writable for the group of the backup's Pod (fsGroup 65532)")
 }
 
 // ended is the failure of a context that ended for that cause.
 func ended(cause error) error {
 	if errors.Is(cause, errTimedOut) {
-		return runner.Refuse(agent.ReasonTimedOut, "the backup took longer than backupPolicy.timeoutInSecond allows: raise it, or set 0 for no limit")
+		return runner.Refuse(agent.ReasonTimedOut, "backup took longer than spec.backupPolicy.timeoutInSecond: raise it, or set 0 for no limit")
 	}
-	return runner.Passing(agent.ReasonInterrupted, "the backup's Pod was told to end before the backup was stored")
+	return runner.Passing(agent.ReasonInterrupted, "the backup's Pod was terminated before the backup was stored")
 }

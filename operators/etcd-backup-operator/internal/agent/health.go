@@ -70,8 +70,8 @@ func (h *health) mark() string {
 	}
 }
 
-// illness says why a member is not healthy; empty if it is.
-func (h *health) illness() string {
+// unhealthyReason says why a member is not healthy; empty if it is.
+func (h *health) unhealthyReason() string {
 	var words []string
 	if h.corrupt {
 		words = append(words, "a CORRUPT alarm says that its data differs from that of other members")
@@ -82,21 +82,21 @@ func (h *health) illness() string {
 	return strings.Join(words, ", and ")
 }
 
-// trouble says in a person's words what is wrong with a source; empty if nothing is.
-func (m *member) trouble() string {
+// problem says in a person's words what is wrong with a source; empty if nothing is.
+func (m *member) problem() string {
 	who := fmt.Sprintf("member %016x at %s", m.id, m.endpoint)
 	switch m.standing() {
 	case standingUnhealthy:
-		return fmt.Sprintf("%s, the best source that answers, is not healthy: %s", who, m.illness())
+		return fmt.Sprintf("%s, the best available source, is unhealthy: %s", who, m.unhealthyReason())
 	case standingNoQuorum:
-		return fmt.Sprintf("no quorum has confirmed that %s, the best source that answers, is up to date: it might lack the latest writes", who)
+		return fmt.Sprintf("no quorum confirmed that %s, the best available source, is up to date: it might lack the latest writes", who)
 	default:
 		return ""
 	}
 }
 
 // examine reads from a member's status what it says of its own health. That a member's
-// database is full (NOSPACE) keeps nobody from reading it.
+// database is full (NOSPACE) does not matter: it can be read.
 func examine(status *pb.StatusResponse) health {
 	h := health{leaderless: status.GetLeader() == 0}
 	var complaints []string
@@ -109,9 +109,9 @@ func examine(status *pb.StatusResponse) health {
 // etcdserver, 3.4 to 3.7).
 const errNoLeader = "etcdserver: no leader"
 
-// accused marks the members that a CORRUPT alarm names, whoever told of it: one that is
+// markCorrupt marks the members that a CORRUPT alarm names, whoever told of it: one that is
 // cut off does not know of alarms that were raised since.
-func accused(answers []answer) []answer {
+func markCorrupt(answers []answer) []answer {
 	corrupt := map[uint64]bool{}
 	for _, a := range answers {
 		for _, alarm := range a.alarms {
@@ -140,9 +140,9 @@ func readIndex(ctx context.Context, conn grpc.ClientConnInterface) reading {
 	return reading{quorum: etcdclient.ProvesQuorum(err), revision: got.GetHeader().GetRevision()}
 }
 
-// quorumPatience is how long to wait for a quorum: elections and restarts pass. It is a
+// quorumTimeout is how long to wait for a quorum: elections and restarts pass. It is a
 // small part of the time that the backup may take.
-func (j *job) quorumPatience() time.Duration {
+func (j *job) quorumTimeout() time.Duration {
 	if j.task.Timeout > 0 {
 		return min(j.limits.quorum, j.task.Timeout/4)
 	}
@@ -153,11 +153,11 @@ func (j *job) quorumPatience() time.Duration {
 func notes(m *member) []task.Note {
 	var all []task.Note
 	if m.revision <= 1 {
-		all = append(all, task.Note{Reason: v1beta2.ReasonSourceEmpty, Message: "the snapshot is empty, since nothing was ever written to this etcd: check that etcdEndpoints or clusterRef name the cluster that is meant"})
+		all = append(all, task.Note{Reason: v1beta2.ReasonSourceEmpty, Message: "snapshot is empty: nothing was ever written to this etcd; check that spec.clusterRef or spec.etcdEndpoints name the right cluster"})
 	}
 	if minor := minorOf(m.version); minor != "" && !slices.Contains(snapshot.Minors, minor) {
 		all = append(all, task.Note{Reason: v1beta2.ReasonSourceTooOld, Message: fmt.Sprintf(
-			"the source runs etcd %s, and an EtcdRestore refuses snapshots of any but %s: upgrade the cluster and back it up again, or restore this snapshot by hand with the etcdutl of that version", m.version, strings.Join(snapshot.Minors, ", "))})
+			"source runs etcd %s, and an EtcdRestore supports only %s: upgrade the cluster and back it up again, or restore this snapshot by hand with the etcdutl of that version", m.version, strings.Join(snapshot.Minors, ", "))})
 	}
 	return all
 }

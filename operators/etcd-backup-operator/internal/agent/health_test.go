@@ -156,7 +156,7 @@ func TestWithoutAQuorumNothingIsDeletedOrReplaced(t *testing.T) {
 	}
 	stranger := repeated
 	stranger.UID = "another"
-	mustFail(t, stranger, "AlreadyExists", 2, "replaces nothing")
+	mustFail(t, stranger, "AlreadyExists", 2, "cannot replace the backup")
 }
 
 func TestTheSourceOfARealCluster(t *testing.T) {

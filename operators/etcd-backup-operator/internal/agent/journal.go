@@ -50,7 +50,7 @@ func (n *journal) noteBegun(ctx context.Context, u objectstore.Upload) {
 		err = n.store.WriteSmall(ctx, n.note(), content)
 	}
 	if err != nil {
-		n.log.Info("the upload could not be noted: if this Pod is killed, its parts stay until a rule of the bucket (AbortIncompleteMultipartUpload) removes them", "error", err)
+		n.log.Info("cannot note the upload: if this Pod is killed, its parts stay until a rule of the bucket (AbortIncompleteMultipartUpload) removes them", "error", err)
 		return
 	}
 	n.noted = &u
@@ -72,7 +72,7 @@ func (n *journal) ended(ctx context.Context, completed bool) {
 		_, err = n.store.Delete(ctx, n.note())
 	}
 	if err != nil {
-		n.log.Info("the note of the upload could not be removed", "object", n.store.URL(n.note()), "error", err)
+		n.log.Info("cannot remove the note of the upload", "object", n.store.URL(n.note()), "error", err)
 		return
 	}
 	n.noted = nil
@@ -90,7 +90,7 @@ func (n *journal) recover(ctx context.Context) error {
 	}
 	u, ok := n.parse(content)
 	if !ok {
-		n.log.Warn("the note of an upload can't be read: it is left alone", "object", n.store.URL(n.note()))
+		n.log.Warn("cannot read the note of an upload, which is left as it is", "object", n.store.URL(n.note()))
 		return nil
 	}
 	if err := n.store.AbortUpload(ctx, u); err != nil {

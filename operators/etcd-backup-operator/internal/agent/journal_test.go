@@ -66,7 +66,7 @@ func TestTwoBackupsOfOneKey(t *testing.T) {
 	})})
 	l := &logs{}
 	code, result := carry(t.Context(), t, toS3(endpoints, s.place(t, "key")), l)
-	if code != agent.ExitDone || strings.Contains(l.String(), "an attempt failed") {
+	if code != agent.ExitDone || strings.Contains(l.String(), "backup attempt failed") {
 		t.Errorf("the first one failed: %+v\n%s", result.Failure, l)
 	}
 	// It comes in messages of 32 KiB, and is stored in parts of 5 MiB.
@@ -182,7 +182,7 @@ func TestWhatIsInterruptedLeavesNoNote(t *testing.T) {
 	ctx, cancel := context.WithCancel(t.Context())
 	s.proxy.Inject(s3test.Fault{When: s3test.IsPart("2"), Times: 1, Do: s3test.During(cancel)})
 	code, result := carry(ctx, t, toS3([]string{serve(t, &fake{content: large()})}, s.place(t, "key")), nil)
-	checkFailure(t, code, result, agent.ReasonInterrupted, agent.ExitRetry, "told to end")
+	checkFailure(t, code, result, agent.ReasonInterrupted, agent.ExitRetry, "was terminated")
 	s.checkKeys(t)
 }
 

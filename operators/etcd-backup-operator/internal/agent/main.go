@@ -27,15 +27,15 @@ func run(ctx context.Context, log *slog.Logger, limits limits, args []string) in
 	result.Finished = time.Now().UTC()
 	result.Duration = result.Finished.Sub(result.Started).Seconds()
 	if err := write(result); err != nil {
-		log.Error("the result could not be reported", "error", err)
+		log.Error("cannot report the result", "error", err)
 	}
 	f := result.Failure
 	if f == nil {
-		log.Info("the backup is stored", "location", result.Location, "size", result.Size, "sha256", result.SHA256,
+		log.Info("backup stored", "location", result.Location, "size", result.Size, "sha256", result.SHA256,
 			"revision", result.Revision, "member", result.MemberID, "cluster", result.ClusterID, "seconds", result.Duration)
 		return agent.ExitDone
 	}
-	log.Error("the backup failed", "reason", f.Reason, "message", f.Message, "permanent", f.Permanent)
+	log.Error("backup failed", "reason", f.Reason, "message", f.Message, "permanent", f.Permanent)
 	return f.ExitCode()
 }
 
@@ -54,15 +54,15 @@ func carryOut(ctx context.Context, log *slog.Logger, limits limits, args []strin
 // makes sense is the operator's to say.
 func read(env string) (t task.Task, err error) {
 	if err := json.Unmarshal([]byte(env), &t); err != nil {
-		return t, runner.Refuse(agent.ReasonInvalidTask, "$%s holds no task: operator and agent must be of one version: %w", task.Env, err)
+		return t, runner.Refuse(agent.ReasonInvalidTask, "cannot read the task in $%s: operator and agent must have the same version: %w", task.Env, err)
 	}
 	switch {
 	case len(t.Endpoints) == 0:
-		return t, runner.Refuse(agent.ReasonInvalidTask, "the task names no endpoint")
+		return t, runner.Refuse(agent.ReasonInvalidTask, "the task has no endpoint")
 	case (t.S3 == nil) == (t.PVC == nil):
 		return t, runner.Refuse(agent.ReasonInvalidTask, "the task must name either an S3 store or a volume")
 	case t.Compression != "" && t.Compression != zstd:
-		return t, runner.Refuse(agent.ReasonInvalidTask, "the task asks for compression %q, which this agent does not know", t.Compression)
+		return t, runner.Refuse(agent.ReasonInvalidTask, "the task asks for compression %q, which this agent does not support", t.Compression)
 	}
 	return t, nil
 }

@@ -63,7 +63,7 @@ func (v *volume) claim(dir string) error {
 	if free {
 		return v.makeBelow(dir)
 	}
-	return runner.Refuse(v1beta2.BackupReasonForeignFile, "the directory %q of the volume was not made by a backup operator, and its files may be another program's: choose a pvc.path in a directory that does not exist yet, such as %s; or, if it is meant for backups, create the directory %s in it, writable for the backup's Pod (fsGroup 65532)",
+	return runner.Refuse(v1beta2.BackupReasonForeignFile, "directory %q of the volume was not made by a backup operator, and might be another program's: choose a pvc.path in a directory that does not exist yet, such as %s; or, if it is meant for backups, create the directory %s in it, writable for the backup's Pod (fsGroup 65532)",
 		dir, path.Join(dir, "etcd-backups", path.Base(v.file)), ownDir)
 }
 

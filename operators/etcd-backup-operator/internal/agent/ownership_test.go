@@ -36,8 +36,8 @@ func TestWhereAVolumeIsWrittenTo(t *testing.T) {
 		"marking another's":              {there: []string{"pg/base/1"}, path: "pg/" + ownDir + "/x", reason: agent.ReasonInvalidPath, words: "choose another path"},
 		"marking another's, deeper":      {there: []string{"pg/base/1"}, path: "pg/" + ownDir + "/a/x", reason: agent.ReasonInvalidPath, words: "choose another path"},
 		"a mark that is a file":          {there: []string{"a/" + ownDir, "a/x"}, path: "a/file", reason: agent.ReasonInvalidPath, words: "pvc.path"},
-		"a file in one of ours":          {there: []string{"a/" + ownDir + "/", "a/file"}, path: "a/file", reason: v1beta2.BackupReasonForeignFile, words: "never replaced"},
-		"a directory in place of a file": {there: []string{"a/" + ownDir + "/", "a/file/"}, path: "a/file", reason: v1beta2.BackupReasonForeignFile, words: "never replaced"},
+		"a file in one of ours":          {there: []string{"a/" + ownDir + "/", "a/file"}, path: "a/file", reason: v1beta2.BackupReasonForeignFile, words: "cannot replace"},
+		"a directory in place of a file": {there: []string{"a/" + ownDir + "/", "a/file/"}, path: "a/file", reason: v1beta2.BackupReasonForeignFile, words: "cannot replace"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			dir := t.TempDir()

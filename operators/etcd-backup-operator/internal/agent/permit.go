@@ -72,9 +72,9 @@ func (j *job) permitted(ctx context.Context, to destination, name string, from m
 	case !there.there, there.metadata[metaUID] == j.task.UID && !j.isOlder(there, from):
 		return true, nil
 	case there.foreign:
-		return false, runner.Refuse(v1beta2.BackupReasonForeignFile, "%s was not written by a backup operator, or was changed since, and is never replaced: remove it, or choose another path", to.location(name))
+		return false, runner.Refuse(v1beta2.BackupReasonForeignFile, "cannot replace %s: it was not written by a backup operator, or was changed since; remove it, or choose another path", to.location(name))
 	case from.mark() != "":
-		return false, runner.Refuse(v1beta2.BackupReasonAlreadyExists, "%s holds another backup, and one whose source is not healthy replaces nothing: %s", to.location(name), from.trouble())
+		return false, runner.Refuse(v1beta2.BackupReasonAlreadyExists, "cannot replace the backup at %s by one of an unhealthy source, or without a quorum: %s", to.location(name), from.problem())
 	}
 	return true, j.replaceable(there, to.location(name), from)
 }
@@ -86,17 +86,17 @@ func (j *job) isOlder(there found, from member) bool {
 
 // replaceable says why a backup must not replace another; nil if it may.
 func (j *job) replaceable(there found, location string, from member) error {
-	const consent = "to replace it all the same, set spec.overwritePolicy to Always; to keep it, choose another path"
+	const consent = "to replace it, set spec.overwritePolicy to Always; to keep it, choose another path"
 	id := identity(there.metadata)
 	switch {
 	case j.task.OverwriteAlways:
 		return nil
 	case id.Cluster == "" || id.Marked:
-		return runner.Refuse(v1beta2.BackupReasonUnknownBackup, "%s does not say which cluster it is a backup of, as those of the archived operator and copies do not, and it might be the only one: %s", location, consent)
+		return runner.Refuse(v1beta2.BackupReasonUnknownBackup, "cannot replace %s: it does not say which cluster it is a backup of, like copies and those of the archived operator, and might be the only one; %s", location, consent)
 	case id.Cluster != hex(from.cluster):
-		return runner.Refuse(v1beta2.BackupReasonOtherCluster, "%s is a backup of another cluster (%s at revision %d; this one is %s at revision %d): %s", location, id.Cluster, id.Revision, hex(from.cluster), from.revision, consent)
+		return runner.Refuse(v1beta2.BackupReasonOtherCluster, "cannot replace %s, a backup of another cluster (%s at revision %d; this one is %s at revision %d): %s", location, id.Cluster, id.Revision, hex(from.cluster), from.revision, consent)
 	case id.Revision > from.revision:
-		return runner.Refuse(v1beta2.BackupReasonNewerBackup, "%s is a backup of a higher revision (%d) than this cluster has (%d), which was recreated, or restored, or backed up by another run meanwhile: %s", location, id.Revision, from.revision, consent)
+		return runner.Refuse(v1beta2.BackupReasonNewerBackup, "cannot replace %s, a backup of a higher revision (%d) than this cluster's (%d), which was recreated, restored, or backed up by another run meanwhile: %s", location, id.Revision, from.revision, consent)
 	}
 	return nil
 }
@@ -104,7 +104,7 @@ func (j *job) replaceable(there found, location string, from member) error {
 // errHidden is the refusal of a store that does not tell what lies under a name but that
 // something does.
 func errHidden(location string) error {
-	return runner.Refuse(v1beta2.BackupReasonUnknownBackup, "there is something at %s already, and these credentials cannot see whose it is: grant them s3:GetObject and s3:ListBucket, or set spec.overwritePolicy to Always", location)
+	return runner.Refuse(v1beta2.BackupReasonUnknownBackup, "%s exists already, and these credentials cannot see whose it is: grant them s3:GetObject and s3:ListBucket, or set spec.overwritePolicy to Always", location)
 }
 
 // guarded is a stream that ends only if a last check permits it.

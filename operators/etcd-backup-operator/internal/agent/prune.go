@@ -32,12 +32,12 @@ func (j *job) prune(ctx context.Context, to destination, written string) error {
 	}
 	reference, err := j.earliest(ctx, to, written)
 	if err != nil {
-		return fmt.Errorf("look at what was stored: %w", err)
+		return fmt.Errorf("read the stored backup: %w", err)
 	}
 	suspects := retention.Suspects(to.path(), written, names, policy, reference)
 	known, err := lookAll(ctx, to, suspects[:min(len(suspects), maxLooks)])
 	if err != nil {
-		return fmt.Errorf("look at older backups: %w", err)
+		return fmt.Errorf("read older backups: %w", err)
 	}
 	own := retention.Identity{Cluster: j.result.ClusterID, Revision: j.result.Revision}
 	var expired []string

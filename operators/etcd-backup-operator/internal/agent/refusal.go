@@ -8,18 +8,18 @@ import (
 	"time"
 )
 
-// refusalPatience is how long a server that says nothing is given to refuse a
-// certificate, which takes it no time.
-const refusalPatience = 500 * time.Millisecond
+// refusalTimeout is how long to wait for a silent server to reject a certificate, which
+// takes it no time.
+const refusalTimeout = 500 * time.Millisecond
 
-// tlsRefusal asks host:port whether it refuses us, and returns its TLS alert; nil if it
-// does not, or nobody is there.
+// tlsRefusal returns the TLS alert with which host:port rejects this client; nil if it does
+// not, or nothing answers there.
 //
-// By TLS 1.3 a server checks the client's certificate when the client takes the handshake
-// for done, and hangs up. Whoever has written by then, as gRPC has, may be told of a broken
-// pipe in place of the alert. So this one only reads.
+// With TLS 1.3 a server checks the client's certificate when the client has finished the
+// handshake, and then closes the connection. A client that has written by then, as gRPC has,
+// might see a broken pipe in place of the alert. So this one only reads.
 func tlsRefusal(ctx context.Context, host, port string, config *tls.Config) error {
-	ctx, cancel := context.WithTimeout(ctx, refusalPatience)
+	ctx, cancel := context.WithTimeout(ctx, refusalTimeout)
 	defer cancel()
 	config = config.Clone()
 	config.NextProtos = []string{"h2"}

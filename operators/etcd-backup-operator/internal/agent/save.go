@@ -98,7 +98,7 @@ func save(ctx context.Context, j *job) (err error) {
 		// The caller sees only its own context.
 		defer func() {
 			if err != nil && errors.Is(context.Cause(ctx), errTimedOut) {
-				err = j.late()
+				err = j.timedOut()
 			}
 		}()
 	}
@@ -107,14 +107,14 @@ func save(ctx context.Context, j *job) (err error) {
 		return err
 	}
 	defer to.close()
-	name, err := j.insist(ctx, to)
+	name, err := j.saveWithRetries(ctx, to)
 	if err != nil {
 		return err
 	}
 	j.result.Location = to.location(name)
 	to.describe(ctx, name, map[string]string{"sha256": j.result.SHA256, "size": strconv.FormatInt(j.result.Size, 10)})
 	if err := j.prune(ctx, to, name); err != nil {
-		j.log.Warn("older backups could not be deleted", "error", err)
+		j.log.Warn("cannot delete older backups", "error", err)
 		j.result.RetentionError = err.Error()
 	}
 	return nil
@@ -127,8 +127,8 @@ func (j *job) destination(ctx context.Context) (destination, error) {
 	return openBucket(ctx, j)
 }
 
-// insist tries until the snapshot is stored, and returns its name.
-func (j *job) insist(ctx context.Context, to destination) (name string, err error) {
+// saveWithRetries tries until the snapshot is stored, and returns its name.
+func (j *job) saveWithRetries(ctx context.Context, to destination) (name string, err error) {
 	broken := map[string]bool{}
 	j.begun = time.Now()
 	pause := j.limits.backoff
@@ -145,7 +145,7 @@ func (j *job) insist(ctx context.Context, to destination) (name string, err erro
 			return "", j.giveUp(f, err)
 		}
 		j.failed = f
-		j.log.Warn("an attempt failed", "attempt", attempt, "reason", f.Reason, "message", f.Message, "pause", pause.String())
+		j.log.Warn("backup attempt failed", "attempt", attempt, "reason", f.Reason, "message", f.Message, "pause", pause.String())
 		select {
 		case <-ctx.Done():
 			return "", err
@@ -155,13 +155,13 @@ func (j *job) insist(ctx context.Context, to destination) (name string, err erro
 	}
 }
 
-// late is the failure of a backup whose time is up. What kept it from being stored
+// timedOut is the failure of a backup whose time is up. What kept it from being stored
 // sooner is said first: only a backup that never failed was too slow.
-func (j *job) late() error {
+func (j *job) timedOut() error {
 	if j.failed == nil {
 		return ended(errTimedOut)
 	}
-	return runner.Refuse(agent.ReasonTimedOut, "%s; it was tried again until the time of backupPolicy.timeoutInSecond was up", j.failed.Message)
+	return runner.Refuse(agent.ReasonTimedOut, "%s; retried until spec.backupPolicy.timeoutInSecond was over", j.failed.Message)
 }
 
 // try does the whole once. An endpoint that breaks is added to broken.
@@ -183,13 +183,13 @@ func (j *job) try(ctx context.Context, to destination, broken map[string]bool) (
 	if err != nil {
 		return "", errors.Join(err, from.conn.Close())
 	}
-	j.log.Info("taking the snapshot", "endpoint", from.endpoint, "member", hex(from.id), "cluster", hex(from.cluster), "revision", from.revision, "version", from.version, "leader", from.leader, "quorum", from.quorum, "trouble", from.trouble())
+	j.log.Info("taking the snapshot", "endpoint", from.endpoint, "member", hex(from.id), "cluster", hex(from.cluster), "revision", from.revision, "version", from.version, "leader", from.leader, "quorum", from.quorum, "problem", from.problem())
 	s, err := open(ctx, from, j.limits.stall, j.advice())
 	if err != nil {
 		return "", errors.Join(err, from.conn.Close())
 	}
 	defer s.close()
-	defer runner.Narrate(j.limits.progress, func() { j.log.Info("the snapshot is under way", "bytes", s.received.Load()) })()
+	defer runner.Narrate(j.limits.progress, func() { j.log.Info("snapshot in progress", "bytes", s.received.Load()) })()
 	verified := snapshot.NewReader(s)
 	stored := measured(verified)
 	if j.task.Compression == zstd {
@@ -207,7 +207,7 @@ func (j *job) try(ctx context.Context, to destination, broken map[string]bool) (
 	r := j.result
 	r.Size, r.SHA256, r.SnapshotSize = stored.Size(), stored.SHA256(), verified.Size()
 	r.Revision, r.EtcdVersion, r.ClusterID, r.MemberID = from.revision, from.version, hex(from.cluster), hex(from.id)
-	r.Quorum, r.Unhealthy, r.Notes = new(from.quorum && !from.leaderless), from.illness(), notes(&from)
+	r.Quorum, r.Unhealthy, r.Notes = new(from.quorum && !from.leaderless), from.unhealthyReason(), notes(&from)
 	return name, nil
 }
 

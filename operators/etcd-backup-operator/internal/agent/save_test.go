@@ -123,7 +123,7 @@ func TestALargeDatabase(t *testing.T) {
 		f := s.proxy.Inject(s3test.Fault{When: s3test.IsPart("2"), Times: 1, Do: s3test.During(cancel)})
 		before := s.Keys(t, bucketName)
 		code, result := carry(ctx, t, toS3(c.endpoints(), s.place(t, "interrupted")), nil)
-		checkFailure(t, code, result, agent.ReasonInterrupted, agent.ExitRetry, "told to end")
+		checkFailure(t, code, result, agent.ReasonInterrupted, agent.ExitRetry, "was terminated")
 		if s.proxy.Hits(f) != 1 {
 			t.Error("it was not in the middle")
 		}

@@ -64,12 +64,12 @@ type answer struct {
 //
 // Without a quorum all are asked again for a while, since elections and restarts pass.
 func (j *job) source(ctx context.Context, broken map[string]bool) (member, error) {
-	for end := time.Now().Add(j.quorumPatience()); ; {
+	for end := time.Now().Add(j.quorumTimeout()); ; {
 		chosen, err := j.sourceNow(ctx, broken)
 		if err != nil || chosen.standing() == standingGood || !time.Now().Before(end) {
 			return chosen, err
 		}
-		j.log.Info("waiting for a healthy member with a quorum", "best", chosen.endpoint, "trouble", chosen.trouble())
+		j.log.Info("waiting for a healthy member with a quorum", "best", chosen.endpoint, "problem", chosen.problem())
 		_ = chosen.conn.Close() // nothing is under way on it
 		select {
 		case <-ctx.Done():
@@ -95,7 +95,7 @@ func (j *job) sourceNow(ctx context.Context, broken map[string]bool) (member, er
 			_ = a.conn.Close() // nothing is under way on it
 		}
 		if a.err != nil {
-			j.log.Warn("an endpoint is passed over", "endpoint", a.endpoint, "error", a.err)
+			j.log.Warn("skipping endpoint", "endpoint", a.endpoint, "error", a.err)
 		}
 	}
 	return chosen, err
@@ -215,13 +215,13 @@ func dial(endpoint string, config *tls.Config, as *etcdclient.Session) (*grpc.Cl
 }
 
 // choose picks the member to take the snapshot from: a healthy one with a quorum, else one
-// that no other accuses, else any.
+// that no CORRUPT alarm names, else any.
 func (j *job) choose(answers []answer, broken map[string]bool) (member, error) {
 	if err := oneCluster(answers); err != nil {
 		return member{}, err
 	}
 	var members []member
-	for _, a := range accused(answers) {
+	for _, a := range markCorrupt(answers) {
 		if a.err == nil && !a.learner {
 			members = append(members, a.member)
 		}
@@ -261,7 +261,7 @@ func oneCluster(answers []answer) error {
 			first = &a.member
 		}
 		if a.cluster != first.cluster {
-			return runner.Refuse(v1beta2.BackupReasonDifferentClusters, "the endpoints are of different clusters: %s is of cluster %016x and %s of %016x: name only endpoints of one", first.endpoint, first.cluster, a.endpoint, a.cluster)
+			return runner.Refuse(v1beta2.BackupReasonDifferentClusters, "endpoints belong to different clusters: %s to %016x, %s to %016x; write only endpoints of one cluster", first.endpoint, first.cluster, a.endpoint, a.cluster)
 		}
 	}
 	return nil
@@ -282,16 +282,16 @@ func (j *job) noMember(answers []answer) error {
 	all := strings.Join(words, "; ")
 	switch {
 	case count[notURL] == len(answers):
-		return runner.Refuse(agent.ReasonInvalidTask, "no endpoint can be used (%s)", all)
+		return runner.Refuse(agent.ReasonInvalidTask, "no endpoint is usable (%s)", all)
 	case count[passwordWithheld] > 0:
-		return runner.Refuse(v1beta2.BackupReasonPasswordWithheld, "etcd asks for a user, and the password stays here (%s)", all)
+		return runner.Refuse(v1beta2.BackupReasonPasswordWithheld, "etcd requires a user, and the password is not sent there (%s)", all)
 	case count[unauthorized] > 0:
-		return runner.Refuse(v1beta2.BackupReasonAuthenticationRequired, "etcd's authentication refuses the backup (%s): %s", all, j.advice())
+		return runner.Refuse(v1beta2.BackupReasonAuthenticationRequired, "etcd's authentication rejects the backup (%s): %s", all, j.advice())
 	case count[noTLS] > 0:
 		// Not for good: certificates are replaced one after the other.
-		return runner.Passing(v1beta2.BackupReasonTLSInvalid, "no TLS connection can be made (%s): check the endpoints' scheme, and the certificate and CA in the Secret clientTLSSecret, or in that of the EtcdCluster's operators", all)
+		return runner.Passing(v1beta2.BackupReasonTLSInvalid, "cannot connect with TLS (%s): check the endpoints' scheme, and the certificate and CA in the Secret that spec.clientTLSSecret names, or in that of the EtcdCluster's operators", all)
 	}
-	return runner.Passing(v1beta2.BackupReasonNoEndpoint, "no endpoint answers (%s): check etcdEndpoints, and that the members run", all)
+	return runner.Passing(v1beta2.BackupReasonNoEndpoint, "no endpoint answers (%s): check spec.etcdEndpoints, and that the members run", all)
 }
 
 // wordsOf is gRPC's message without its own wrapping.

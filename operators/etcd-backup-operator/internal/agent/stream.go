@@ -37,15 +37,16 @@ type stream struct {
 	received  atomic.Int64
 }
 
-var errSilent = errors.New("the member has gone silent")
+var errStalled = errors.New("the member stalled")
 
-// open asks a member for its snapshot. The caller closes the stream. That etcd's
-// authentication refuses it comes in place of the first part: etcd may know who asks, by the
-// name in a certificate, and refuse him; then he says who else he is.
+// open asks a member for its snapshot. The caller closes the stream. A
+// rejection by etcd's authentication comes in place of the first part: etcd might have taken
+// the user from the name in the client certificate. Then the request is repeated with the
+// user in the Secret.
 func open(ctx context.Context, from member, stall time.Duration, advice string) (*stream, error) {
 	s := &stream{from: from, stall: stall, advice: advice}
 	s.ctx, s.cancel = context.WithCancelCause(ctx)
-	s.timer = time.AfterFunc(stall, func() { s.cancel(errSilent) })
+	s.timer = time.AfterFunc(stall, func() { s.cancel(errStalled) })
 	err := from.as.Try(s.ctx, from.conn, func() (err error) {
 		if s.rpc, err = pb.NewMaintenanceClient(from.conn).Snapshot(s.ctx, &pb.SnapshotRequest{}); err != nil {
 			return err
@@ -96,15 +97,15 @@ func (s *stream) Read(p []byte) (int, error) {
 	return n, nil
 }
 
-// lost is the failure of a stream that broke.
+// lost is the failure of a broken stream.
 func (s *stream) lost(err error) error {
-	if errors.Is(context.Cause(s.ctx), errSilent) {
-		return sourceLost(agent.ReasonStalled, "member %016x at %s sent nothing of its snapshot for %s", s.from.id, s.from.endpoint, s.stall)
+	if errors.Is(context.Cause(s.ctx), errStalled) {
+		return sourceLost(agent.ReasonStalled, "member %016x at %s stalled: it sent no snapshot data for %s", s.from.id, s.from.endpoint, s.stall)
 	}
 	if obstacleOf(err) == unauthorized {
-		return runner.Refuse(v1beta2.BackupReasonAuthenticationRequired, "etcd's authentication refuses a snapshot (%s): %s", status.Convert(err).Message(), s.advice)
+		return runner.Refuse(v1beta2.BackupReasonAuthenticationRequired, "etcd's authentication rejects the snapshot request (%s): %s", status.Convert(err).Message(), s.advice)
 	}
-	return sourceLost(v1beta2.BackupReasonSourceLost, "member %016x at %s broke off its snapshot: %s", s.from.id, s.from.endpoint, wordsOf(err))
+	return sourceLost(v1beta2.BackupReasonSourceLost, "member %016x at %s stopped sending its snapshot: %s", s.from.id, s.from.endpoint, wordsOf(err))
 }
 
 func (s *stream) close() {

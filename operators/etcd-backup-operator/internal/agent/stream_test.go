@@ -119,7 +119,7 @@ func TestStreamsThatAreNotWholeAreRefused(t *testing.T) {
 		"empty":               {fake: fake{}, reason: v1beta2.BackupReasonCorruptStream, words: "corrupt"},
 		"less than announced": {fake: fake{content: good, announced: 512}, reason: v1beta2.BackupReasonSourceLost, words: "512 bytes early"},
 		"broken off":          {fake: fake{content: good[:6<<20], end: status.Error(codes.Unavailable, "going away")}, reason: v1beta2.BackupReasonSourceLost, words: "going away"},
-		"silent":              {fake: fake{content: good[:6<<20], silent: true}, reason: agent.ReasonStalled, words: "sent nothing"},
+		"silent":              {fake: fake{content: good[:6<<20], silent: true}, reason: agent.ReasonStalled, words: "stalled"},
 	} {
 		for _, compression := range []string{"", zstd} {
 			t.Run(name+compression, func(t *testing.T) {

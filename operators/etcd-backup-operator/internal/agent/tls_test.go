@@ -136,7 +136,7 @@ func TestCertificatesThatAreReplaced(t *testing.T) {
 	t.Setenv(task.Env, string(env))
 	t.Setenv(ResultFileEnv, file)
 	swapped := false
-	l := &onLine{words: "an attempt failed", do: func() {
+	l := &onLine{words: "backup attempt failed", do: func() {
 		swapped = true
 		etcdtest.Mount(t, dir, after.Issue(t, "root").Files(after))
 	}}

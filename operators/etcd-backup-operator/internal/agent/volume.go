@@ -48,7 +48,7 @@ func openVolume(j *job) (*volume, error) {
 		return nil, err
 	}
 	if slices.Contains(strings.Split(file, "/"), ownDir) {
-		return nil, errors.Join(root.Close(), runner.Refuse(agent.ReasonInvalidPath, "pvc.path %q leads through %s, where the operator keeps what it knows of backups: choose another path", j.task.PVC.Path, ownDir))
+		return nil, errors.Join(root.Close(), runner.Refuse(agent.ReasonInvalidPath, "spec.pvc.path %q leads through %s, which is reserved for the operator's records: choose another path", j.task.PVC.Path, ownDir))
 	}
 	return &volume{job: j, root: root, file: file}, nil
 }
@@ -82,7 +82,7 @@ func (v *volume) prepare(context.Context) error {
 		if err := v.root.Remove(path.Join(dir, name)); err != nil && !errors.Is(err, fs.ErrNotExist) {
 			return err
 		}
-		v.log.Info("removed what an earlier attempt had left", "file", path.Join(dir, name))
+		v.log.Info("removed a file of an earlier attempt", "file", path.Join(dir, name))
 	}
 	return nil
 }
@@ -117,7 +117,7 @@ func (v *volume) absent(name string) error {
 }
 
 func (v *volume) exists() error {
-	return runner.Refuse(v1beta2.BackupReasonAlreadyExists, "there is a file %s already, and overwrite is false: choose another path, or remove the file", v.file)
+	return runner.Refuse(v1beta2.BackupReasonAlreadyExists, "file %s exists already, and spec.overwrite is false: choose another path, or remove the file", v.file)
 }
 
 // put writes a temporary file in the same folder and renames it when all of it is on

@@ -50,7 +50,7 @@ func newClusters(reg prometheus.Registerer) *Clusters {
 	return m
 }
 
-// Observe notes what is told of an EtcdCluster. Without a condition it has no series.
+// Observe notes the state of the backups of an EtcdCluster. Without a condition it has no series.
 func (m *Clusters) Observe(key types.NamespacedName, status *v1beta2.ClusterBackupStatus, condition *metav1.Condition) {
 	if condition == nil {
 		m.Forget(key)

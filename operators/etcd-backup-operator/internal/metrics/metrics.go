@@ -1,4 +1,4 @@
-// Package metrics tells machines what etcd-backup-operator sees and does. All names
+// Package metrics exports to Prometheus what etcd-backup-operator sees and does. All names
 // begin with etcd_backup_. Those with the labels namespace and name have one series for
 // each EtcdBackup, which ends with it.
 package metrics
@@ -66,7 +66,7 @@ func New(reg prometheus.Registerer) *Metrics {
 		}),
 		backups: prometheus.NewDesc("etcd_backup_backups", "EtcdBackups, by phase.", []string{"phase"}, nil),
 
-		attempts:     each("etcd_backup_attempts_total", "Backups of the EtcdBackup that were started, that is, Jobs."),
+		attempts:     each("etcd_backup_attempts_total", "Jobs that were started for the EtcdBackup."),
 		successes:    each("etcd_backup_successes_total", "Backups of the EtcdBackup that were stored."),
 		failures:     each("etcd_backup_failures_total", "Backups of the EtcdBackup that failed, by reason.", "reason"),
 		lastSuccess:  each("etcd_backup_last_success_timestamp_seconds", "When the newest good backup of the EtcdBackup was finished, in seconds since 1970."),
@@ -141,7 +141,7 @@ func (m *Metrics) Describe(ch chan<- *prometheus.Desc) {
 	}
 }
 
-// phases are those that are told even if no EtcdBackup has them.
+// phases are exported even if no EtcdBackup has them.
 var phases = []v1beta2.BackupPhase{
 	v1beta2.BackupPending, v1beta2.BackupRunning, v1beta2.BackupScheduled,
 	v1beta2.BackupSuspended, v1beta2.BackupSucceeded, v1beta2.BackupFailed,

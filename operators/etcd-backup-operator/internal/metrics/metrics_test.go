@@ -38,7 +38,7 @@ func TestMetrics(t *testing.T) {
 # HELP etcd_backup_age_seconds Seconds since the newest good backup of the EtcdBackup was finished.
 # TYPE etcd_backup_age_seconds gauge
 etcd_backup_age_seconds{name="good",namespace="ns"} 90
-# HELP etcd_backup_attempts_total Backups of the EtcdBackup that were started, that is, Jobs.
+# HELP etcd_backup_attempts_total Jobs that were started for the EtcdBackup.
 # TYPE etcd_backup_attempts_total counter
 etcd_backup_attempts_total{name="bad",namespace="ns"} 1
 etcd_backup_attempts_total{name="good",namespace="ns"} 1

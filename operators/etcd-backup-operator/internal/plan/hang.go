@@ -50,7 +50,7 @@ func (v *view) givenUp(r *run) (e end, ok bool) {
 	if isOverdue(j, v.Now) {
 		return v.failed(r, j.HangReason, wording.Clip(j.HangMessage)+"; a snapshot might still be stored"), true
 	}
-	if !v.standsInTheWay(r) {
+	if !v.blocksNextBackup(r) {
 		return end{}, false
 	}
 	v.wakeAt(j.Idle.Add(startGrace))
@@ -61,9 +61,9 @@ func (v *view) givenUp(r *run) (e end, ok bool) {
 	return v.failed(r, v1beta2.BackupReasonPodNotStarting, fmt.Sprintf("backup given up: no Pod of Job %s ran for %s, and the next backup is due: %s", r.Name, startGrace, why)), true
 }
 
-// standsInTheWay is true for a run without a running Pod when another backup is due that
+// blocksNextBackup is true for a run without a running Pod when another backup is due that
 // can't be started beside it.
-func (v *view) standsInTheWay(r *run) bool {
+func (v *view) blocksNextBackup(r *run) bool {
 	if r.job.Idle.IsZero() || v.spec.Suspend || !v.spec.Repeated() || v.schedule.String() == "" {
 		return false
 	}
