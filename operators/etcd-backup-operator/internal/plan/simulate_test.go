@@ -13,21 +13,13 @@ import (
 // seeds is how many runs there are of what must hold: go test -run TestSimulate -seeds N.
 var seeds = flag.Int64("seeds", 2000, "how many runs TestSimulate makes")
 
-// notedSeeds is how many of the runs add their messages to the golden file. More runs only
-// take longer.
-const notedSeeds = 200
-
 // TestSimulate runs the planner in a world where caches lag, writes are lost, Jobs
 // vanish, two operators work side by side, and operators crash between any two of their
 // steps.
 func TestSimulate(t *testing.T) {
 	starts, records := 0, 0
 	for seed := range *seeds {
-		plan := Plan
-		if seed < notedSeeds {
-			plan = noted
-		}
-		w := newWorld(seed, randomConfig(rand.New(rand.NewSource(seed))), plan)
+		w := newWorld(seed, randomConfig(rand.New(rand.NewSource(seed))), noted)
 		w.run()
 		starts += len(w.starts)
 		records += len(w.recorded)
