@@ -66,6 +66,9 @@ type RestoreStatus struct {
 	// Why the restore failed. Empty unless it has.
 	// +optional
 	Reason string `json:"reason,omitempty"`
+	// The same in its parts, from when the restore begins to roll back.
+	// +optional
+	Failure *RestoreFailure `json:"failure,omitempty"`
 
 	// The state of the restore in a word: Pending, Verifying, Fencing, Seeding,
 	// HandedOff, Complete, RollingBack or Failed; with verifyOnly Pending, Verifying,
@@ -219,4 +222,12 @@ type CatalogueEntry struct {
 	// taken by s3.prefix.
 	// +optional
 	Unconfirmed bool `json:"unconfirmed,omitempty"`
+}
+
+// RestoreFailure is why a restore failed.
+type RestoreFailure struct {
+	// The reason of the condition Failed, in CamelCase.
+	Reason string `json:"reason"`
+	// What is wrong, and what to do.
+	Message string `json:"message"`
 }

@@ -134,7 +134,7 @@ func TestRestoreWithoutRoomForItsSeed(t *testing.T) {
 	w.noticed(aBlink)
 
 	r := s.restore("restore", harness.InPlace(c.Name), harness.SeedOfMemory("1Ti"), st.at("etcd.db").from)
-	r.tells("SeedNotStarting", "Insufficient memory", "no member was stopped", "write spec.stopMembers: First")
+	r.tells("SeedNotStarting", "Insufficient memory", "the old members still serve", "set spec.stopMembers: First")
 	w.goesOn(soon)
 	for _, uid := range pods {
 		if !slices.Contains(c.State().UIDs(), uid) {

@@ -51,7 +51,7 @@ func (j *job) await(ctx context.Context) error {
 		}
 		switch p {
 		case permitNone:
-			j.log.Info("nothing is restored, since the permit was withdrawn")
+			j.log.Info("restored nothing, since the permit was revoked")
 			j.result.Already = true
 			return nil
 		case permitStart:
@@ -77,8 +77,8 @@ func (j *job) publish() error {
 		return err
 	}
 	if !ready {
-		return runner.Passing(task.ReasonNotPrepared, "the start permit is given, and nothing is prepared on the volume at %s: delete the seed's Pod, so that another one is made", place.DataDir)
+		return runner.Passing(task.ReasonNotPrepared, "nothing is prepared on the volume at %s, although the start permit is given: delete the seed's Pod, so that another seed follows", place.DataDir)
 	}
-	j.log.Info("the database becomes the data dir: etcd starts")
+	j.log.Info("making the database the data dir: etcd starts next")
 	return place.Publish()
 }

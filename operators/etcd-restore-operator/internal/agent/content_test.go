@@ -101,7 +101,7 @@ func TestAnotherSnapshotOnTheVolume(t *testing.T) {
 	})
 	t.Run("once its digest is right", func(t *testing.T) {
 		tk := seedFor(t, verified.content)
-		if code, result := during(t, tk, "making the data dir", overwrite(t, tk)); code != agent.ExitDone {
+		if code, result := during(t, tk, "rebuilding the data dir", overwrite(t, tk)); code != agent.ExitDone {
 			t.Fatalf("got %+v", result.Failure)
 		}
 		if got := serve(t, tk); !maps.Equal(got, verified.state) {

@@ -45,11 +45,11 @@ func (j *job) checkCredentials(ctx context.Context, database *os.File, enabled b
 	case err != nil:
 		return err
 	case found == nil:
-		return runner.Refuse(task.ReasonRootSecretInvalid, "authentication is enabled in the snapshot, and it has no user of the name in Secret %s (spec.auth.rootSecret of the EtcdCluster): write the username and password of a user that had the role root when the snapshot was taken to a Secret, and name that in spec.auth.rootSecret; %s", c.Secret, remedy)
+		return runner.Refuse(task.ReasonRootSecretInvalid, "the snapshot, in which authentication is enabled, has no user of the name in Secret %s (spec.auth.rootSecret of the EtcdCluster): put the username and password of a user that had the role root when the snapshot was taken into a Secret, and name it in spec.auth.rootSecret; %s", c.Secret, remedy)
 	case !found.Accepts(password):
-		return runner.Refuse(task.ReasonRootSecretInvalid, "authentication is enabled in the snapshot, and the password in Secret %s (spec.auth.rootSecret of the EtcdCluster) is not the one of that time: write the password from when the snapshot was taken to a Secret, and name that in spec.auth.rootSecret; %s", c.Secret, remedy)
+		return runner.Refuse(task.ReasonRootSecretInvalid, "the snapshot, in which authentication is enabled, has another password than Secret %s (spec.auth.rootSecret of the EtcdCluster): put the password from when the snapshot was taken into a Secret, and name it in spec.auth.rootSecret; %s", c.Secret, remedy)
 	case !found.IsRoot():
-		return runner.Refuse(task.ReasonRootSecretInvalid, "authentication is enabled in the snapshot, and the user in Secret %s (spec.auth.rootSecret of the EtcdCluster) did not have the role root at that time: write a user that had it to a Secret, and name that in spec.auth.rootSecret; %s", c.Secret, remedy)
+		return runner.Refuse(task.ReasonRootSecretInvalid, "the user in Secret %s (spec.auth.rootSecret of the EtcdCluster) has no role root in the snapshot, in which authentication is enabled: put a user that had it into a Secret, and name it in spec.auth.rootSecret; %s", c.Secret, remedy)
 	}
 	return nil
 }

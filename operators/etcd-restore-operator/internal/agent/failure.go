@@ -28,9 +28,9 @@ func explain(ctx context.Context, err error) *agent.Failure {
 	case errors.Is(err, snapshot.ErrCorrupt):
 		err = corrupt("%w", err)
 	case errors.Is(err, objectstore.NotFound):
-		err = runner.Refuse(task.ReasonSnapshotNotFound, "there is no such snapshot: correct s3.path: %w", err)
+		err = runner.Refuse(task.ReasonSnapshotNotFound, "the snapshot does not exist: correct s3.path: %w", err)
 	case errors.Is(err, objectstore.AccessDenied):
-		err = runner.Refuse(string(objectstore.AccessDenied), "access is denied: grant these credentials s3:GetObject on the object, and s3:ListBucket on the bucket, without which an object that does not exist looks like this, too: %w", errors.Unwrap(err))
+		err = runner.Refuse(string(objectstore.AccessDenied), "access denied: grant these credentials s3:GetObject on the object, and s3:ListBucket on the bucket (without it, a missing object looks like this, too): %w", errors.Unwrap(err))
 	}
 	return runner.Explain(err, "the volume cannot be used: make it writable for the group of the restore's Pod (fsGroup)")
 }
@@ -38,14 +38,14 @@ func explain(ctx context.Context, err error) *agent.Failure {
 // ended is the failure of a context that ended for that cause.
 func ended(cause error) error {
 	if errors.Is(cause, errTimedOut) {
-		return runner.Refuse(agent.ReasonTimedOut, "the restore took longer than spec.timeoutInSecond allows: raise it, or leave it out for no limit")
+		return runner.Refuse(agent.ReasonTimedOut, "the restore took longer than spec.timeoutInSecond allows: raise it, or remove it for no limit")
 	}
-	return runner.Passing(agent.ReasonInterrupted, "the restore's Pod was told to end before it was done")
+	return runner.Passing(agent.ReasonInterrupted, "the restore's Pod was terminated before it was done")
 }
 
 // corrupt is the failure of what is no whole snapshot.
 func corrupt(format string, args ...any) error {
-	return runner.Refuse(task.ReasonCorruptSnapshot, "%w: restore another snapshot, or store this one again if the original is whole", fmt.Errorf(format, args...))
+	return runner.Refuse(task.ReasonCorruptSnapshot, "%w: restore another snapshot, or store this one again if the original is intact", fmt.Errorf(format, args...))
 }
 
 // notThere is the failure of a volume without the file.
@@ -53,5 +53,5 @@ func notThere(location string, err error) error {
 	if !errors.Is(err, fs.ErrNotExist) {
 		return err
 	}
-	return runner.Refuse(task.ReasonSnapshotNotFound, "there is no such snapshot: %s does not exist: correct pvc.path", location)
+	return runner.Refuse(task.ReasonSnapshotNotFound, "the snapshot %s does not exist: correct pvc.path", location)
 }

@@ -57,7 +57,7 @@ func (j *job) fetch(ctx context.Context, dir string, spare int64) (*fetched, err
 func (j *job) take(ctx context.Context, from *stored, dir string, spare int64) (_ *fetched, err error) {
 	j.progress.begin(from.size)
 	defer runner.Narrate(j.settings.progress, func() {
-		j.log.Info("the snapshot is under way", "bytes", j.progress.fetched.Load(), "of", j.progress.total.Load())
+		j.log.Info("fetching the snapshot", "bytes", j.progress.fetched.Load(), "of", j.progress.total.Load())
 	})()
 	j.log.Info("reading the snapshot", "location", from.location, "size", from.size, "etag", from.etag)
 	source := &counted{src: from, ctx: ctx, fetched: &j.progress.fetched}
@@ -193,7 +193,7 @@ func recognise(r *bufio.Reader, packed bool) error {
 	case packed && bytes.HasPrefix(first, zstdMagic):
 		return corrupt("the snapshot was packed twice with zstd: unpack it once")
 	case bytes.HasPrefix(first, gzipMagic):
-		return corrupt("the snapshot is packed with gzip, which is not known here: unpack it, or pack it with zstd")
+		return corrupt("the snapshot is packed with gzip, which is not supported: unpack it, or pack it with zstd")
 	}
-	return corrupt("this is no snapshot of etcd")
+	return corrupt("the file is not a snapshot of etcd")
 }

@@ -68,7 +68,7 @@ func run(ctx context.Context, log *slog.Logger, settings settings, getenv func(s
 	result.Failure = runner.Run(ctx, func(ctx context.Context) error { return carryOut(ctx, log, settings, getenv(task.Env), &result) }, explain)
 	result.Finished = time.Now().UTC()
 	if err := write(getenv(ResultFileEnv), result); err != nil {
-		log.Error("the result could not be reported", "error", err)
+		log.Error("cannot report the result", "error", err)
 	}
 	if f := result.Failure; f != nil {
 		log.Error("the task failed", "reason", f.Reason, "message", f.Message, "permanent", f.Permanent)
@@ -149,7 +149,7 @@ func (j *job) insist(ctx context.Context, try func(context.Context) error) error
 // makes sense is the operator's to say.
 func read(env string) (t task.Task, err error) {
 	if err := json.Unmarshal([]byte(env), &t); err != nil {
-		return t, runner.Refuse(agent.ReasonInvalidTask, "$%s holds no task: operator and agent must be of one version: %w", task.Env, err)
+		return t, runner.Refuse(agent.ReasonInvalidTask, "$%s holds no task: run operator and agent in the same version: %w", task.Env, err)
 	}
 	switch m := t.Member; {
 	case !t.Await && (t.S3 == nil) == (t.PVC == nil):
@@ -159,11 +159,11 @@ func read(env string) (t task.Task, err error) {
 	case t.S3 != nil && (t.S3.Key == "") != t.S3.Newest:
 		return t, runner.Refuse(agent.ReasonInvalidTask, "the task must name either a key or a prefix of the S3 store")
 	case m != nil && t.S3 != nil && t.S3.Newest:
-		return t, runner.Refuse(agent.ReasonInvalidTask, "the task does not say which snapshot is restored, but only a prefix")
+		return t, runner.Refuse(agent.ReasonInvalidTask, "the task must name the snapshot to restore, and not only a prefix")
 	case m == nil && (t.Scratch == "" || t.Await):
 		return t, runner.Refuse(agent.ReasonInvalidTask, "the task names no folder to work in")
 	case m != nil && (m.Name == "" || m.PeerURL == "" || m.Token == "" || m.Revision <= 0 || !filepath.IsAbs(m.DataDir) || m.PermitFile == ""):
-		return t, runner.Refuse(agent.ReasonInvalidTask, "the task does not say all of the member: %+v", *m)
+		return t, runner.Refuse(agent.ReasonInvalidTask, "the task's member is incomplete: %+v", *m)
 	}
 	return t, nil
 }

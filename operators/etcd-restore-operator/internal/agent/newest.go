@@ -61,9 +61,9 @@ func (j *job) choose(ctx context.Context, store *objectstore.Store) error {
 	candidates := slices.DeleteFunc(slices.Clone(all.newest), func(l lying) bool { return snapshotname.Marked(l.path) })
 	switch {
 	case len(candidates) == 0:
-		return runner.Refuse(task.ReasonSnapshotNotFound, "no snapshot lies under %s whose name ends in _v<revision>_<time> and that a quorum has confirmed (%d with such names were not confirmed, and %d objects have other names): correct s3.prefix, or name one in s3.path", where, all.total, all.others)
+		return runner.Refuse(task.ReasonSnapshotNotFound, "no snapshot under %s has a name that ends in _v<revision>_<time> and was confirmed by a quorum (%d with such names were not confirmed, and %d objects have other names): correct s3.prefix, or name a snapshot in s3.path", where, all.total, all.others)
 	case j.task.ClusterID == "" && !j.task.Catalogue && len(all.paths) > 1:
-		return runner.Refuse(task.ReasonAmbiguousPrefix, "snapshots of several backups lie under %s (%s), and nothing says which cluster's is meant: write a longer s3.prefix, or spec.clusterID", where, strings.Join(all.paths[:min(len(all.paths), maxPaths)], ", "))
+		return runner.Refuse(task.ReasonAmbiguousPrefix, "ambiguous prefix: %s has snapshots of several backups (%s): set a longer s3.prefix, or spec.clusterID", where, strings.Join(all.paths[:min(len(all.paths), maxPaths)], ", "))
 	}
 	chosen := &candidates[0]
 	if j.task.ClusterID != "" {
@@ -125,7 +125,7 @@ func (j *job) ofCluster(ctx context.Context, store *objectstore.Store, candidate
 			return &candidates[i], nil
 		}
 	}
-	return nil, runner.Refuse(task.ReasonWrongCluster, "none of the newest %d snapshots under %s tells that it is of cluster %s: correct spec.clusterID or s3.prefix, or name a snapshot in s3.path (those of the predecessor do not tell)", len(candidates), store.URL(j.task.S3.Prefix), j.task.ClusterID)
+	return nil, runner.Refuse(task.ReasonWrongCluster, "none of the newest %d snapshots under %s records that it is of cluster %s: correct spec.clusterID or s3.prefix, or name a snapshot in s3.path (those of the archived operator record no cluster)", len(candidates), store.URL(j.task.S3.Prefix), j.task.ClusterID)
 }
 
 // catalogue is what is reported of a listing.

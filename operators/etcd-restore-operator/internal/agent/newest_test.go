@@ -81,7 +81,7 @@ func TestTheNewestUnderAPrefix(t *testing.T) {
 		"of one of several clusters":   {prefix: "mixed/", cluster: clusterID, want: at("mixed/a", 1, 2)},
 		"the predecessor's":            {prefix: "legacy/", want: at("legacy/etcd", 5, 4)},
 		"of several, and which?":       {prefix: "mixed/", reason: task.ReasonAmbiguousPrefix, words: "mixed/a, mixed/b"},
-		"of several, to be looked at":  {prefix: "mixed/", catalogue: true, reason: task.ReasonCorruptSnapshot, words: "no snapshot of etcd"},
+		"of several, to be looked at":  {prefix: "mixed/", catalogue: true, reason: task.ReasonCorruptSnapshot, words: "not a snapshot of etcd"},
 		"of a cluster that nobody has": {prefix: "prod/", cluster: other, reason: task.ReasonWrongCluster, words: "none of the newest 4 snapshots"},
 		"the predecessor's, of whom?":  {prefix: "legacy/", cluster: clusterID, reason: task.ReasonWrongCluster, words: "s3.path"},
 		"without a quorum alone":       {prefix: "only/", reason: task.ReasonSnapshotNotFound, words: "1 with such names were not confirmed"},
@@ -176,7 +176,7 @@ func TestCatalogue(t *testing.T) {
 		tk := s.under(t, "bad/")
 		tk.Catalogue = true
 		code, result := carry(t.Context(), t, tk)
-		checkFailure(t, code, result, agent.ExitPermanent, task.ReasonCorruptSnapshot, "no snapshot of etcd")
+		checkFailure(t, code, result, agent.ExitPermanent, task.ReasonCorruptSnapshot, "not a snapshot of etcd")
 		if result.Catalogue == nil || result.Catalogue.Total != 1 || len(result.Catalogue.Entries) != 1 {
 			t.Errorf("the catalogue is %+v, want what there is to choose from", result.Catalogue)
 		}

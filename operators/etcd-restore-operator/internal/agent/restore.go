@@ -30,7 +30,7 @@ func (j *job) restore(ctx context.Context) error {
 		return err
 	}
 	if p == permitNone {
-		j.log.Info("nothing is restored, since the permit was withdrawn")
+		j.log.Info("restored nothing, since the permit was revoked")
 		j.result.Already = true
 		return nil
 	}
@@ -134,19 +134,19 @@ func (j *job) assemble(ctx context.Context, p *rebuild.Place, f *fetched) (*fact
 		}
 	}
 	if found.Revision > maxRevision-m.Bump || m.Revision > maxRevision {
-		return nil, runner.Refuse(task.ReasonRevisionTooHigh, "the snapshot has revision %d: raised by %d, that is beyond %d; leave out spec.revisionBump", found.Revision, m.Bump, maxRevision)
+		return nil, runner.Refuse(task.ReasonRevisionTooHigh, "revision too high: the snapshot has revision %d, which is beyond %[3]d when raised by %[2]d; remove spec.revisionBump", found.Revision, m.Bump, maxRevision)
 	}
 	revision := m.Revision
 	if m.Bump > 0 {
 		revision = max(revision, found.Revision+m.Bump)
 	}
-	j.log.Info("making the data dir", "member", m.Name, "revision", revision)
+	j.log.Info("rebuilding the data dir", "member", m.Name, "revision", revision)
 	made, err := rebuild.Restore(ctx, j.log, f.file, p.Made(), rebuild.Seed{Name: m.Name, PeerURL: m.PeerURL, Token: m.Token, Revision: revision})
 	if err != nil {
 		return nil, err
 	}
 	if len(made.ClearedAlarms) > 0 {
-		j.log.Info("alarms of the snapshot are cleared", "alarms", made.ClearedAlarms)
+		j.log.Info("cleared the alarms of the snapshot", "alarms", made.ClearedAlarms)
 	}
 	return &facts{Snapshot: found, Revision: revision}, nil
 }

@@ -315,7 +315,7 @@ func TestAnAgentThatIsToldToEnd(t *testing.T) {
 		return nil
 	})
 	code := p.Terminate()
-	checkFailure(t, code, readResult(t, file), agent.ExitRetry, agent.ReasonInterrupted, "told to end")
+	checkFailure(t, code, readResult(t, file), agent.ExitRetry, agent.ReasonInterrupted, "terminated")
 	if strings.Contains(p.Output(), s.SecretKey) {
 		t.Error("the log tells the secret key")
 	}

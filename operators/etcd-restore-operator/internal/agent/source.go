@@ -44,7 +44,7 @@ func (s *stored) checkUnchanged() error {
 	if now.Size() == s.asOpened.Size() && now.ModTime().Equal(s.asOpened.ModTime()) && changeTime(now) == changeTime(s.asOpened) {
 		return nil
 	}
-	return runner.Refuse(task.ReasonChanged, "%s was written to while it was verified: create another EtcdRestore when nothing writes to it", s.location)
+	return runner.Refuse(task.ReasonChanged, "%s was written to while it was verified: create another EtcdRestore once nothing writes to it", s.location)
 }
 
 // changeTime is when a file's content or attributes were changed last, which nobody can set.
@@ -137,9 +137,9 @@ func (j *job) checkCluster(s *stored) error {
 	case want == "" || want == s.clusterID:
 		return nil
 	case s.clusterID == "":
-		return runner.Refuse(task.ReasonWrongCluster, "nothing tells of which cluster this snapshot is: only those that an EtcdBackup has stored in S3 do: leave spec.clusterID out to restore it all the same")
+		return runner.Refuse(task.ReasonWrongCluster, "the cluster of this snapshot is unknown, since no EtcdBackup has stored it in S3: remove spec.clusterID to restore it anyway")
 	default:
-		return runner.Refuse(task.ReasonWrongCluster, "the snapshot is of cluster %s, and spec.clusterID asks for one of %s: name another snapshot, or correct spec.clusterID", s.clusterID, want)
+		return runner.Refuse(task.ReasonWrongCluster, "the snapshot is of cluster %s, and not of cluster %s (spec.clusterID): name another snapshot, or correct spec.clusterID", s.clusterID, want)
 	}
 }
 
@@ -152,5 +152,5 @@ func (j *job) checkWanted(what string, got, want any) error {
 }
 
 func (j *job) changed(how string) error {
-	return runner.Refuse(task.ReasonChanged, "%s is no longer the snapshot that was verified (%s): create another EtcdRestore to restore what lies there now", j.task.Want.Location, how)
+	return runner.Refuse(task.ReasonChanged, "%s is no longer the snapshot that was verified (%s): create another EtcdRestore to restore what is there now", j.task.Want.Location, how)
 }

@@ -39,7 +39,7 @@ func (j *job) examine(ctx context.Context, f *fetched) (*task.Snapshot, error) {
 		return nil, err
 	}
 	if !f.hashed && !j.task.SkipHashCheck {
-		return nil, runner.Refuse(task.ReasonNoHash, "the file ends without a sha256, as one does that was copied from a data dir, or cut short: take a snapshot with an EtcdBackup or `etcdctl snapshot save`, or set spec.skipHashCheck to restore it all the same")
+		return nil, runner.Refuse(task.ReasonNoHash, "the file ends without a sha256: it was copied from a data dir, or is truncated; take a snapshot with an EtcdBackup or `etcdctl snapshot save`, or set spec.skipHashCheck to restore it anyway")
 	}
 	if err := j.checkCredentials(ctx, f.file, info.AuthEnabled); err != nil {
 		return nil, err

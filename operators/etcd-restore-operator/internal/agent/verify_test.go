@@ -74,8 +74,8 @@ func TestWhatIsNoSnapshot(t *testing.T) {
 		reason, words string
 	}{
 		"nothing":                        {[]byte{}, false, task.ReasonCorruptSnapshot, "no content"},
-		"text":                           {[]byte(strings.Repeat("text\n", 10_000)), false, task.ReasonCorruptSnapshot, "no snapshot of etcd"},
-		"text, packed":                   {packed(t, []byte("text")), false, task.ReasonCorruptSnapshot, "no snapshot of etcd"},
+		"text":                           {[]byte(strings.Repeat("text\n", 10_000)), false, task.ReasonCorruptSnapshot, "not a snapshot of etcd"},
+		"text, packed":                   {packed(t, []byte("text")), false, task.ReasonCorruptSnapshot, "not a snapshot of etcd"},
 		"cut short":                      {whole[:len(whole)-1000], false, task.ReasonCorruptSnapshot, "ends after"},
 		"cut short by whole pages":       {whole[:len(whole)/8192*4096], false, task.ReasonCorruptSnapshot, "cut short"},
 		"cut short by whole pages, skip": {whole[:len(whole)/8192*4096], true, task.ReasonCorruptSnapshot, "cut short"},
@@ -159,7 +159,7 @@ func TestAPlaceThatIsWrong(t *testing.T) {
 	t.Run("nothing says whose it is", func(t *testing.T) {
 		tk := onVolume(t, []byte("content"))
 		tk.ClusterID = clusterID
-		mustFail(t, tk, task.ReasonWrongCluster, "leave spec.clusterID out")
+		mustFail(t, tk, task.ReasonWrongCluster, "remove spec.clusterID")
 	})
 	t.Run("credentials that may not read", func(t *testing.T) {
 		s.proxy.Inject(s3test.Fault{When: s3test.IsGet, Times: 1, Do: s3test.Answer(http.StatusForbidden, "AccessDenied")})

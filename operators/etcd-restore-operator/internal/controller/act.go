@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"reflect"
 
 	batchv1 "k8s.io/api/batch/v1"
 	corev1 "k8s.io/api/core/v1"
@@ -23,7 +24,7 @@ import (
 var errStale = errors.New("the observation is out of date")
 
 // errRefused says that the API server does not take an object as it is, or not now.
-var errRefused = errors.New("refused")
+var errRefused = errors.New("rejected")
 
 // act carries one action out; nil is none. Each is safe to repeat.
 //
@@ -37,7 +38,7 @@ func (r *Reconciler) act(ctx context.Context, e *v1beta2.EtcdRestore, obs *plan.
 		return err
 	}
 	if !plan.MayBeAsked(e, a) {
-		return fmt.Errorf("action %s is refused: EtcdRestore %s only verifies (spec.verifyOnly), and must not touch a cluster", a.Kind(), e.Name)
+		return fmt.Errorf("action %s is not allowed: EtcdRestore %s only verifies (spec.verifyOnly), and must not touch a cluster", a.Kind(), e.Name)
 	}
 	switch x := a.(type) {
 	case plan.AddFinalizer:
@@ -190,15 +191,15 @@ func (r *Reconciler) create(ctx context.Context, o, owner client.Object) (made b
 	case err == nil:
 		return true, nil
 	case mayRefuse(err):
-		return false, fmt.Errorf("create %T %s: %w: %w", o, o.GetName(), errRefused, err)
+		return false, fmt.Errorf("create %s %s: %w: %w", kindOf(o), o.GetName(), errRefused, err)
 	case !apierrors.IsAlreadyExists(err):
-		return false, fmt.Errorf("create %T %s: %w", o, o.GetName(), err)
+		return false, fmt.Errorf("create %s %s: %w", kindOf(o), o.GetName(), err)
 	}
 	if err := r.Live.Get(ctx, client.ObjectKeyFromObject(o), o); err != nil {
 		return false, staleIf(apierrors.IsNotFound, err, "read "+o.GetName())
 	}
 	if !belongs(o, owner) {
-		return false, fmt.Errorf("%w: there is a %T %s already, which belongs to something else: delete it", errRefused, o, o.GetName())
+		return false, fmt.Errorf("%w: %s %s already exists, and belongs to something else: delete it", errRefused, kindOf(o), o.GetName())
 	}
 	return false, nil
 }
@@ -220,10 +221,13 @@ func (r *Reconciler) delete(ctx context.Context, o client.Object, uid string, op
 	options = append(options, client.Preconditions{UID: new(types.UID(uid))}, client.PropagationPolicy(metav1.DeletePropagationBackground))
 	err := r.Client.Delete(ctx, o, options...)
 	if err != nil && !goneOrChanged(err) {
-		return fmt.Errorf("delete %T %s: %w", o, o.GetName(), err)
+		return fmt.Errorf("delete %s %s: %w", kindOf(o), o.GetName(), err)
 	}
 	return nil
 }
+
+// kindOf is the kind of an object, which one that was just built does not tell.
+func kindOf(o client.Object) string { return reflect.TypeOf(o).Elem().Name() }
 
 func goneOrChanged(err error) bool { return apierrors.IsNotFound(err) || apierrors.IsConflict(err) }
 

@@ -43,8 +43,8 @@ type Reconciler struct {
 	Metrics *metrics.Metrics
 	// Image is the operator's own, which the Job and the seed run.
 	Image string
-	// ClusterWide operators look after the EtcdRestores that are annotated with that
-	// scope, others after those that are not.
+	// ClusterWide operators reconcile the EtcdRestores that are annotated with that
+	// scope, others those that are not.
 	ClusterWide bool
 	// Now is the clock.
 	Now func() time.Time
@@ -80,7 +80,7 @@ func (r *Reconciler) Reconcile(ctx context.Context, req ctrl.Request) (ctrl.Resu
 	return after(ctx, sooner(d.Again, seen.again), err)
 }
 
-// inScope reports whether this operator is the one to look after the restore.
+// inScope reports whether this operator is the one to reconcile the EtcdRestore.
 func (r *Reconciler) inScope(e *v1beta2.EtcdRestore) bool {
 	return r.ClusterWide == (e.Annotations[v1beta2.AnnotationScope] == v1beta2.ScopeClusterwide)
 }
@@ -103,7 +103,7 @@ func (r *Reconciler) carryOut(ctx context.Context, e *v1beta2.EtcdRestore, seen 
 	err := r.act(ctx, e, &seen.Observation, d.Action)
 	if errors.Is(err, errRefused) {
 		// The status says so, and when it is tried again.
-		log.FromContext(ctx).Info("the API server refuses", "because", err.Error())
+		log.FromContext(ctx).Info("the API server rejected an object", "error", err.Error())
 		seen.Refused = err.Error()
 		d = plan.Plan(seen.Observation)
 		err = r.act(ctx, e, &seen.Observation, d.Action)

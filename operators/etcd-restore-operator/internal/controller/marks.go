@@ -35,7 +35,7 @@ func (r *Reconciler) createCluster(ctx context.Context, e *v1beta2.EtcdRestore, 
 		return staleIf(apierrors.IsNotFound, err, "read EtcdCluster "+c.Name)
 	}
 	if live.Annotations[v1beta2.AnnotationRestoredBy] != string(e.UID) {
-		return fmt.Errorf("%w: there is an EtcdCluster %s already", errStale, c.Name)
+		return fmt.Errorf("%w: EtcdCluster %s already exists", errStale, c.Name)
 	}
 	return nil
 }
@@ -170,10 +170,10 @@ func (r *Reconciler) patchCluster(ctx context.Context, t *target, ops []jsonpatc
 func (r *Reconciler) patch(ctx context.Context, o client.Object, ops []jsonpatch.Operation) error {
 	data, err := json.Marshal(ops)
 	if err != nil {
-		return fmt.Errorf("patch %T %s: %w", o, o.GetName(), err)
+		return fmt.Errorf("patch %s %s: %w", kindOf(o), o.GetName(), err)
 	}
 	err = r.Client.Patch(ctx, o, client.RawPatch(types.JSONPatchType, data))
 	// A test that fails is reported as invalid.
 	failed := func(err error) bool { return goneOrChanged(err) || apierrors.IsInvalid(err) }
-	return staleIf(failed, err, fmt.Sprintf("patch %T %s", o, o.GetName()))
+	return staleIf(failed, err, fmt.Sprintf("patch %s %s", kindOf(o), o.GetName()))
 }

@@ -142,7 +142,7 @@ func (r *Reconciler) createSeedClaim(ctx context.Context, t *target, x plan.Crea
 
 func (r *Reconciler) createSeed(ctx context.Context, t *target, x plan.CreateSeed) error {
 	if !plan.Trusts(t.cluster) {
-		return fmt.Errorf("%w: the certificates of EtcdCluster %s are not there", errStale, t.cluster.Name)
+		return fmt.Errorf("%w: the certificates of EtcdCluster %s are not issued", errStale, t.cluster.Name)
 	}
 	pod, err := build.Seed(t.restore, t.cluster, x, r.Image)
 	if err != nil {
@@ -167,7 +167,7 @@ func (r *Reconciler) alone(ctx context.Context, t *target, seed string) error {
 		if p.Name == seed || build.Stopped(p) || p.DeletionTimestamp != nil && t.restore.Spec.AcceptRunningOldMembers {
 			continue
 		}
-		return fmt.Errorf("%w: there is Pod %s", errStale, p.Name)
+		return fmt.Errorf("%w: Pod %s still exists", errStale, p.Name)
 	}
 	return nil
 }

@@ -74,7 +74,7 @@ func TestRefused(t *testing.T) {
 	e := b.restore("x")
 	b.until(e, "the quota to be told of", func(s *v1beta2.RestoreStatus) bool {
 		for _, c := range s.Conditions {
-			if strings.Contains(c.Message, "exceeded quota") && strings.Contains(c.Message, "write spec.stopMembers: First") {
+			if strings.Contains(c.Message, "exceeded quota") && strings.Contains(c.Message, "set spec.stopMembers: First") {
 				return true
 			}
 		}

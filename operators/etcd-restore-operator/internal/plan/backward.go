@@ -23,7 +23,7 @@ func withdrawFence(v *view) *step {
 	if !v.there || v.made || v.fenced || v.uid == "" || v.mark != v.uid || v.lifted == v.uid {
 		return nil
 	}
-	return do(back, WithdrawFence{}, v1beta2.RestoreReasonFenceWithdrawn, fmt.Sprintf("withdrawing the request to fence the EtcdCluster %s; nothing of it was touched", v.name))
+	return do(back, WithdrawFence{}, v1beta2.RestoreReasonFenceWithdrawn, fmt.Sprintf("withdrawing the request to fence EtcdCluster %s; nothing of it was touched", v.name))
 }
 
 // withdrawSeed makes sure that the seed cannot be adopted. If it already is, the
@@ -41,7 +41,7 @@ func deleteCluster(v *view) *step {
 	if !v.made || !v.there {
 		return nil
 	}
-	return do(back, DeleteCluster{UID: string(v.Cluster.UID)}, v1beta2.RestoreReasonClusterDeleted, fmt.Sprintf("deleting the EtcdCluster %s, which was created for this restore and never served", v.name))
+	return do(back, DeleteCluster{UID: string(v.Cluster.UID)}, v1beta2.RestoreReasonClusterDeleted, fmt.Sprintf("deleting EtcdCluster %s, which was created for this restore and never served", v.name))
 }
 
 // deleteSeed deletes the seed, and all that were made before it.
@@ -88,7 +88,7 @@ func liftFence(v *view) *step {
 	if !v.fenced || v.lifted == v.uid {
 		return nil
 	}
-	return do(back, LiftFence{}, v1beta2.RestoreReasonFenceLifted, fmt.Sprintf("lifting the fence of the EtcdCluster %s: etcd-operator recreates the old members that have volumes", v.name))
+	return do(back, LiftFence{}, v1beta2.RestoreReasonFenceLifted, fmt.Sprintf("lifting the fence of EtcdCluster %s: etcd-operator recreates the old members that have volumes", v.name))
 }
 
 // awaitLift waits until etcd-operator reconciles the cluster again.
@@ -96,7 +96,7 @@ func awaitLift(v *view) *step {
 	if !v.fenced {
 		return nil
 	}
-	return v.awaitOperator(back, v1beta2.RestoreReasonFenceLifted, fmt.Sprintf("waiting for etcd-operator to resume its reconciliation of the EtcdCluster %s", v.name))
+	return v.awaitOperator(back, v1beta2.RestoreReasonFenceLifted, fmt.Sprintf("waiting for etcd-operator to resume its reconciliation of EtcdCluster %s", v.name))
 }
 
 // rolledBack is the end of a rollback.
@@ -104,6 +104,5 @@ func rolledBack(v *view) *step {
 	if v.deleted {
 		return do(back, RemoveFinalizer{}, v1beta2.RestoreReasonReleased, "rollback complete: removing the finalizer from the EtcdRestore").quietly()
 	}
-	reason, message := split(v.last.Reason)
-	return v.end(reason, message)
+	return v.end(v.recordedFailure())
 }

@@ -286,7 +286,7 @@ func handed(s *scene) {
 // givenUp is rolled back.
 func givenUp(s *scene) {
 	phase(v1beta2.RestoreRollingBack)(s)
-	s.Restore.Status.Reason = "TimedOut: it took too long"
+	setFailure(&s.Restore.Status, "TimedOut", "it took too long")
 }
 
 func find(t *testing.T, all []metav1.Condition, kind string) metav1.Condition {

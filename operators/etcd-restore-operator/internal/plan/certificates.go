@@ -39,7 +39,7 @@ func (v *view) awaitTrust(phase v1beta2.RestorePhase) *step {
 		return nil
 	}
 	return v.awaitServing(phase, v1beta2.RestoreReasonCertificatesPending, fmt.Sprintf(
-		"the seed needs the certificates of the EtcdCluster %s: etcd-operator tells in status.tls.trust when they are there", v.name))
+		"waiting for the certificates of EtcdCluster %s, which its seed needs: etcd-operator sets status.tls.trust once they exist", v.name))
 }
 
 // awaitServing is awaitOperator where etcd-operator can do its part only with certificates
@@ -50,7 +50,7 @@ func (v *view) awaitServing(phase v1beta2.RestorePhase, reason, message string) 
 		return s
 	}
 	return warn(phase, wording.Reason(c.Reason, v1beta2.ConditionCertificatesReady), fmt.Sprintf(
-		"the certificates of the EtcdCluster %s are not ready, and the restore goes on by itself when they are: %s", v.name, wording.Clip(c.Message)), s.waitingFor...)
+		"certificates of EtcdCluster %s are not ready: %s; the restore continues once they are", v.name, wording.Clip(c.Message)), s.waitingFor...)
 }
 
 // badCertificates is the condition that says what is wrong with the cluster's

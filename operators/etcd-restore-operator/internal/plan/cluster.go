@@ -16,19 +16,19 @@ func findCluster(v *view) *step {
 	case v.there:
 		return nil
 	case v.last.ClusterUID != "":
-		return v.fail(v1beta2.RestoreReasonClusterGone, fmt.Sprintf("the EtcdCluster %s was deleted while it was restored: nothing is left to restore or to give back", v.name))
+		return v.fail(v1beta2.RestoreReasonClusterGone, fmt.Sprintf("EtcdCluster %s was deleted during its restore: nothing is left to restore or to roll back", v.name))
 	case v.fresh && c == nil:
 		return nil
 	case c == nil:
 		return v.missing(object, v1beta2.RestoreReasonClusterNotFound, fmt.Sprintf(
-			"there is no EtcdCluster %s in this namespace: create it, or restore to a new one by target New or clusterTemplate", v.name))
+			"EtcdCluster %s does not exist in this namespace: create it, or restore to a new one with target: New or clusterTemplate", v.name))
 	case c.DeletionTimestamp != nil && v.fresh && v.made:
-		return v.fail(v1beta2.RestoreReasonClusterGone, fmt.Sprintf("the new EtcdCluster %s was deleted while it was restored", v.name))
+		return v.fail(v1beta2.RestoreReasonClusterGone, fmt.Sprintf("the new EtcdCluster %s was deleted during the restore: create another EtcdRestore", v.name))
 	case c.DeletionTimestamp != nil:
-		return warn(v1beta2.RestorePending, v1beta2.RestoreReasonClusterDeleting, fmt.Sprintf("waiting for the EtcdCluster %s to be deleted before anything is done", v.name), object)
+		return warn(v1beta2.RestorePending, v1beta2.RestoreReasonClusterDeleting, fmt.Sprintf("waiting for EtcdCluster %s to be deleted before the restore begins", v.name), object)
 	}
 	return v.fail(v1beta2.RestoreReasonAlreadyExists, fmt.Sprintf(
-		"there is an EtcdCluster %s already, which this restore has not made and does not touch: give this EtcdRestore another name, or write target InPlace to restore that one", v.name))
+		"EtcdCluster %s already exists, and this restore has not created it: give this EtcdRestore another name, or set target: InPlace to restore that cluster", v.name))
 }
 
 // findTemplate waits for the EtcdCluster whose spec a new one gets.
@@ -38,7 +38,7 @@ func findTemplate(v *view) *step {
 		return nil
 	}
 	return v.missing("EtcdCluster "+name, v1beta2.RestoreReasonClusterNotFound, fmt.Sprintf(
-		"there is no EtcdCluster %s in this namespace whose spec a new one could get: correct etcdCluster.name, or write clusterTemplate", name))
+		"EtcdCluster %s, the one to copy, does not exist in this namespace: correct etcdCluster.name, or set clusterTemplate", name))
 }
 
 // createCluster makes the new EtcdCluster, born with the fence.
@@ -46,7 +46,7 @@ func createCluster(v *view) *step {
 	if !v.fresh || v.there {
 		return nil
 	}
-	return do(v1beta2.RestoreFencing, v.newCluster(), v1beta2.RestoreReasonClusterCreated, fmt.Sprintf("creating the EtcdCluster %s, which is fenced for this restore from its start", v.name))
+	return do(v1beta2.RestoreFencing, v.newCluster(), v1beta2.RestoreReasonClusterCreated, fmt.Sprintf("creating EtcdCluster %s, fenced for this restore from its start", v.name))
 }
 
 // newCluster is the EtcdCluster that a restore makes. From a template's annotations only
@@ -104,7 +104,7 @@ func recordCluster(v *view) *step {
 		return nil
 	}
 	uid := string(v.Cluster.UID)
-	return record(v1beta2.RestoreFencing, v1beta2.RestoreReasonFencing, fmt.Sprintf("preparing to fence the EtcdCluster %s", v.name), func(st *v1beta2.RestoreStatus) {
+	return record(v1beta2.RestoreFencing, v1beta2.RestoreReasonFencing, fmt.Sprintf("preparing to fence EtcdCluster %s", v.name), func(st *v1beta2.RestoreStatus) {
 		st.ClusterUID, st.FenceTime = uid, v.now()
 	})
 }

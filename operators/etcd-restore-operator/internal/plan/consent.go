@@ -21,7 +21,7 @@ func awaitConsent(v *view) *step {
 		phase = v.preparing()
 	}
 	return warn(phase, v1beta2.RestoreReasonDataLossNotAccepted, fmt.Sprintf(
-		"members of the EtcdCluster %s have no volumes, and a quorum of them serves: all that they hold, up to revision %d, is lost as soon as they are stopped, also if the restore fails after that; back it up with an EtcdBackup, then accept the loss: kubectl patch etcdrestore %s --type merge -p '{\"spec\":{\"acceptDataLoss\":true}}'",
+		"the restore would delete the data of EtcdCluster %s, up to revision %d: its members have no volumes, and lose their data when they are stopped, even if the restore fails later; back it up with an EtcdBackup, then accept the loss: kubectl patch etcdrestore %s --type merge -p '{\"spec\":{\"acceptDataLoss\":true}}'",
 		v.name, v.highest(), v.Restore.Name), "spec.acceptDataLoss")
 }
 

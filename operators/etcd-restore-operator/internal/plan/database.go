@@ -28,7 +28,7 @@ func (v *view) checkQuota() *refusal {
 		return nil
 	}
 	return &refusal{v1beta2.RestoreReasonQuotaTooSmall, fmt.Sprintf(
-		"quota too small: the snapshot's database has %s, and members of the EtcdCluster %s may grow theirs to %s, beyond which etcd refuses writes; set spec.etcd.quotaBackendBytes to at least %d, and create another EtcdRestore",
+		"quota too small: the snapshot's database has %s, and the quota of EtcdCluster %s is %s, beyond which etcd rejects writes; set its spec.etcd.quotaBackendBytes to at least %d, and create another EtcdRestore",
 		v1beta2.ReadableSize(v.last.Snapshot.DatabaseSize), v.name, v1beta2.ReadableSize(quota), need)}
 }
 
@@ -63,7 +63,7 @@ func (v *view) checkEmpty() *refusal {
 		return nil
 	}
 	return &refusal{task.ReasonEmptySnapshot, fmt.Sprintf(
-		"the snapshot %s is empty, and the EtcdCluster %s has held keys, which would be lost: restore another snapshot, or create another EtcdRestore with allowEmptySnapshot: true",
+		"snapshot %s is empty, and the keys of EtcdCluster %s would be lost: restore another snapshot, or create another EtcdRestore with allowEmptySnapshot: true",
 		v.last.Snapshot.Location, v.name)}
 }
 

@@ -50,7 +50,7 @@ func TestQuota(t *testing.T) {
 			o.Cluster.Spec.Etcd = &v1beta2.EtcdPolicy{QuotaBackendBytes: new(resource.MustParse(row.quota))}
 		}
 		o.Restore.Status.Snapshot.DatabaseSize = row.database
-		d := Plan(o)
+		d := noted(o)
 		if (d.Reason == "QuotaTooSmall") != (row.want != "") || !strings.Contains(d.Message, row.want) {
 			t.Errorf("%s: %s: %s: %s", label, row.reason, d.Reason, d.Message)
 		}
@@ -99,7 +99,7 @@ func TestEmptySnapshot(t *testing.T) {
 		if row.cluster != nil {
 			row.cluster(o.Cluster)
 		}
-		d := Plan(o)
+		d := noted(o)
 		if refused := d.Reason == "EmptySnapshot"; refused != row.refused {
 			t.Errorf("%s: %s: %s: %s", label, row.reason, d.Reason, d.Message)
 		}
@@ -110,7 +110,7 @@ func TestEmptySnapshot(t *testing.T) {
 	t.Run("a new cluster", func(t *testing.T) {
 		o := observe(verified, spec(func(s *v1beta2.RestoreSpec) { *s = template(*s) }))
 		o.Cluster, o.Restore.Status.Snapshot.TotalKeys = nil, 0
-		if d := Plan(o); d.Reason == "EmptySnapshot" {
+		if d := noted(o); d.Reason == "EmptySnapshot" {
 			t.Error(d.Message)
 		}
 	})
@@ -133,7 +133,7 @@ func TestCredentials(t *testing.T) {
 	for label, row := range rows {
 		o := observe(first)
 		o.Cluster.Spec = row.spec
-		start, ok := Plan(o).Action.(StartJob)
+		start, ok := noted(o).Action.(StartJob)
 		if diff := cmp.Diff(row.want, start.Credentials); !ok || diff != "" {
 			t.Errorf("%s (-want +got):\n%s", label, diff)
 		}
@@ -144,16 +144,16 @@ func TestCredentials(t *testing.T) {
 // Job has checked, before a member is stopped.
 func TestASeedIsHeldAgainstTheCluster(t *testing.T) {
 	o := observe(proven)
-	if d := Plan(o); d.Status.Phase != v1beta2.RestoreVerifying {
+	if d := noted(o); d.Status.Phase != v1beta2.RestoreVerifying {
 		t.Fatalf("with a snapshot that fits: %s: %s", d.Reason, d.Message)
 	}
 	o.Restore.Status.Snapshot.TotalKeys = 0
-	if d := Plan(o); d.Reason != "EmptySnapshot" || d.Status.Phase != v1beta2.RestoreRollingBack {
+	if d := noted(o); d.Reason != "EmptySnapshot" || d.Status.Phase != v1beta2.RestoreRollingBack {
 		t.Errorf("empty: %s: %s", d.Reason, d.Message)
 	}
 	o = observe(proven)
 	o.Cluster.Spec.Etcd = &v1beta2.EtcdPolicy{QuotaBackendBytes: new(resource.MustParse("16Mi"))}
-	if d := Plan(o); d.Reason != "QuotaTooSmall" || d.Status.Phase != v1beta2.RestoreRollingBack {
+	if d := noted(o); d.Reason != "QuotaTooSmall" || d.Status.Phase != v1beta2.RestoreRollingBack {
 		t.Errorf("small quota: %s: %s", d.Reason, d.Message)
 	}
 }
@@ -167,7 +167,7 @@ func TestAlarmsAreTold(t *testing.T) {
 	} {
 		o := observe(first, phase(v1beta2.RestoreVerifying), job(reported))
 		o.Job.Result.Snapshot.Alarms, o.Job.Result.Snapshot.AuthEnabled = alarms, true
-		d := Plan(o)
+		d := noted(o)
 		if d.Status.Snapshot == nil || d.Status.Snapshot.ClearedAlarms != alarms || !d.Status.Snapshot.AuthEnabled {
 			t.Errorf("%s: %+v", alarms, d.Status.Snapshot)
 		}
@@ -187,11 +187,11 @@ func TestAdoptionNews(t *testing.T) {
 	const words = "seed c-seed refuses writes and is not adopted"
 	o := observe(seeded(ready, noPermit), offered)
 	o.Cluster.Status.Conditions = []metav1.Condition{{Type: v1beta2.ConditionProgressing, Status: metav1.ConditionFalse, Reason: "Fenced", Message: words}}
-	if d := Plan(o); d.Action != nil || !strings.Contains(d.Message, "etcd-operator says: "+words) {
+	if d := noted(o); d.Action != nil || !strings.Contains(d.Message, "etcd-operator says: "+words) {
 		t.Errorf("%v: %s", d.Action, d.Message)
 	}
 	o.Cluster.Status.Conditions = nil
-	if d := Plan(o); d.Action != nil || strings.Contains(d.Message, "says") {
+	if d := noted(o); d.Action != nil || strings.Contains(d.Message, "says") {
 		t.Errorf("%v: %s", d.Action, d.Message)
 	}
 }

@@ -40,11 +40,11 @@ func (v *view) yield(uid string) *step {
 	for _, o := range v.Others {
 		if o.UID == uid {
 			return warn(v1beta2.RestorePending, v1beta2.RestoreReasonAnotherRestore, fmt.Sprintf(
-				"EtcdRestore %s restores the EtcdCluster %s, and this one begins when that is complete or has failed; to have it now, delete that one", o.Name, v.name), "EtcdRestore "+o.Name)
+				"waiting for EtcdRestore %s, which restores EtcdCluster %s: this one begins when that one completes or fails; delete it to begin now", o.Name, v.name), "EtcdRestore "+o.Name)
 		}
 	}
 	return warn(v1beta2.RestorePending, v1beta2.RestoreReasonAnotherRestore, fmt.Sprintf(
-		"the EtcdCluster %s is held by a restore of the uid %s, and this one begins when that is complete or has failed; if no EtcdRestore has that uid, set the annotation %s of the EtcdCluster to it",
+		"EtcdCluster %s is fenced by another EtcdRestore, with uid %s: this one begins when that one completes or fails; if no EtcdRestore has that uid, set the annotation %s of the EtcdCluster to it",
 		v.name, wording.Clip(uid), v1beta2.AnnotationFenceLifted), "EtcdRestore of uid "+wording.Clip(uid))
 }
 
@@ -53,7 +53,7 @@ func addFinalizer(v *view) *step {
 	if v.held {
 		return nil
 	}
-	return do(v1beta2.RestoreFencing, AddFinalizer{}, v1beta2.RestoreReasonFencing, fmt.Sprintf("preparing to fence the EtcdCluster %s; if this EtcdRestore is deleted from now on, it rolls back first", v.name)).quietly()
+	return do(v1beta2.RestoreFencing, AddFinalizer{}, v1beta2.RestoreReasonFencing, fmt.Sprintf("preparing to fence EtcdCluster %s; deleting this EtcdRestore rolls it back from now on", v.name)).quietly()
 }
 
 // askFence asks etcd-operator to suspend its reconciliation of the cluster.
@@ -62,9 +62,9 @@ func askFence(v *view) *step {
 	case v.fenced:
 		return nil
 	case v.lifted == v.uid:
-		return v.fail(v1beta2.RestoreReasonFenceLifted, fmt.Sprintf("the fence of the EtcdCluster %s was lifted by someone else (annotation %s)", v.name, v1beta2.AnnotationFenceLifted))
+		return v.fail(v1beta2.RestoreReasonFenceLifted, fmt.Sprintf("someone else lifted the fence of EtcdCluster %s (annotation %s): create another EtcdRestore", v.name, v1beta2.AnnotationFenceLifted))
 	case v.mark != v.uid:
-		return do(v1beta2.RestoreFencing, AskFence{}, v1beta2.RestoreReasonFencing, fmt.Sprintf("asking etcd-operator to suspend its reconciliation of the EtcdCluster %s", v.name))
+		return do(v1beta2.RestoreFencing, AskFence{}, v1beta2.RestoreReasonFencing, fmt.Sprintf("asking etcd-operator to suspend its reconciliation of EtcdCluster %s", v.name))
 	}
 	return nil
 }
@@ -77,7 +77,7 @@ func awaitFence(v *view) *step {
 	if s := v.operatorMissing(); s != nil {
 		return s
 	}
-	return v.awaitOperator(v1beta2.RestoreFencing, v1beta2.RestoreReasonFencing, fmt.Sprintf("waiting for etcd-operator to finish what it has begun and to suspend its reconciliation of the EtcdCluster %s", v.name))
+	return v.awaitOperator(v1beta2.RestoreFencing, v1beta2.RestoreReasonFencing, fmt.Sprintf("waiting for etcd-operator to suspend its reconciliation of EtcdCluster %s once its current step is done", v.name))
 }
 
 // awaitOperator waits for etcd-operator's half of the contract, and says what may be in
@@ -85,15 +85,15 @@ func awaitFence(v *view) *step {
 func (v *view) awaitOperator(phase v1beta2.RestorePhase, reason, message string) *step {
 	object := "EtcdCluster " + v.name
 	if v.Cluster.Spec.Paused {
-		return warn(phase, v1beta2.RestoreReasonClusterPaused, fmt.Sprintf("spec.paused of the EtcdCluster %s is true, and etcd-operator does nothing: set it to false, and the restore goes on", v.name), object)
+		return warn(phase, v1beta2.RestoreReasonClusterPaused, fmt.Sprintf("EtcdCluster %s is paused, so etcd-operator does not act on it: set its spec.paused to false to continue the restore", v.name), object)
 	}
 	for _, c := range v.Cluster.Status.Conditions {
 		conflict := c.Type == v1beta2.ConditionNameConflict && c.Status == metav1.ConditionTrue
 		if conflict {
-			return warn(phase, wording.Reason(c.Reason, v1beta2.ClusterReasonNameConflict), fmt.Sprintf("etcd-operator does nothing to the EtcdCluster %s: %s", v.name, wording.Clip(c.Message)), object)
+			return warn(phase, wording.Reason(c.Reason, v1beta2.ClusterReasonNameConflict), fmt.Sprintf("etcd-operator does not manage EtcdCluster %s: %s", v.name, wording.Clip(c.Message)), object)
 		}
 		if c.Type == v1beta2.ConditionCertificatesReady && c.Status == metav1.ConditionFalse && c.Reason != v1beta2.ClusterReasonCertificatesPending {
-			return warn(phase, wording.Reason(c.Reason, v1beta2.ConditionCertificatesReady), fmt.Sprintf("etcd-operator waits for the certificates of the EtcdCluster %s: %s", v.name, wording.Clip(c.Message)), object)
+			return warn(phase, wording.Reason(c.Reason, v1beta2.ConditionCertificatesReady), fmt.Sprintf("waiting for valid certificates of EtcdCluster %s: %s", v.name, wording.Clip(c.Message)), object)
 		}
 	}
 	return wait(phase, reason, message, object)
@@ -181,7 +181,7 @@ func awaitPods(v *view) *step {
 		return wait(v.stopping(), v1beta2.RestoreReasonStoppingMembers, fmt.Sprintf("waiting for the old members to stop: %s", list(names)), v.oldNames()...)
 	}
 	return warn(v.stopping(), v1beta2.RestoreReasonOldMembersRunning, fmt.Sprintf(
-		"old members do not stop, and could still serve clients beside the restored cluster: %s; repair the node, or set the taint node.kubernetes.io/out-of-service on it if it is off, or write spec.acceptRunningOldMembers: true",
+		"old members do not stop, and could still serve clients beside the restored cluster: %s; repair the node, or taint it with node.kubernetes.io/out-of-service if it is off, or set spec.acceptRunningOldMembers: true",
 		list(names)), v.oldNames()...)
 }
 
@@ -191,5 +191,5 @@ func awaitVersion(v *view) *step {
 	if v.version() != "" {
 		return nil
 	}
-	return v.awaitOperator(v1beta2.RestoreFencing, v1beta2.RestoreReasonVersionPending, fmt.Sprintf("waiting for etcd-operator to report which version the EtcdCluster %s runs", v.name))
+	return v.awaitOperator(v1beta2.RestoreFencing, v1beta2.RestoreReasonVersionPending, fmt.Sprintf("waiting for etcd-operator to report the etcd version of EtcdCluster %s", v.name))
 }

@@ -106,6 +106,9 @@ func randomObservation(r *rand.Rand, location, version string) Observation {
 	}
 	if maybe(8) {
 		st.Reason = []string{"TimedOut: too slow", "nothing", ": ", "\xff"}[r.Intn(4)]
+		if r.Intn(2) == 0 {
+			st.Failure = &v1beta2.RestoreFailure{Reason: []string{"TimedOut", "no: reason", ""}[r.Intn(3)], Message: []string{"too slow", "\xff", ""}[r.Intn(3)]}
+		}
 	}
 	if maybe(20) {
 		st.Succeeded = true

@@ -17,9 +17,9 @@ func release(v *view) *step {
 	case !v.held:
 		return wait(v.last.Phase, reasonDeleting, "the EtcdRestore is being deleted; its seed was adopted, so nothing is touched").quietly()
 	}
-	message := "the seed was adopted, and no data is touched: removing the finalizer from the EtcdRestore"
+	message := "removing the finalizer from the EtcdRestore: its seed was adopted, and no data is touched"
 	if len(v.retired) > 0 {
-		message += fmt.Sprintf("; the old members' volumes are kept until the EtcdCluster %s is deleted: %s", v.name, list(refNames(v.retired)))
+		message += fmt.Sprintf("; the old members' volumes are kept until EtcdCluster %s is deleted: %s", v.name, list(refNames(v.retired)))
 	}
 	return do(handedOff, RemoveFinalizer{}, v1beta2.RestoreReasonReleased, message).quietly()
 }
@@ -30,8 +30,8 @@ func recordAdoption(v *view) *step {
 	if v.last.HandOffTime != nil {
 		return nil
 	}
-	return record(handedOff, v1beta2.RestoreReasonSeedAdopted, fmt.Sprintf("the EtcdCluster %s serves what the snapshot holds and takes writes, and grows to its size", v.name), func(st *v1beta2.RestoreStatus) {
-		st.Succeeded, st.Reason, st.HandOffTime = true, "", v.now()
+	return record(handedOff, v1beta2.RestoreReasonSeedAdopted, fmt.Sprintf("EtcdCluster %s serves the restored data and accepts writes; etcd-operator adds the other members", v.name), func(st *v1beta2.RestoreStatus) {
+		st.Succeeded, st.Reason, st.Failure, st.HandOffTime = true, "", nil, v.now()
 		if st.ClusterUID == "" && v.Cluster != nil {
 			st.ClusterUID = string(v.Cluster.UID)
 		}
@@ -44,7 +44,7 @@ func clusterGone(v *view) *step {
 	if c != nil && c.DeletionTimestamp == nil && (v.last.ClusterUID == "" || string(c.UID) == v.last.ClusterUID) {
 		return nil
 	}
-	return v.completed(v1beta2.RestoreReasonClusterGone, fmt.Sprintf("the seed was adopted, and the EtcdCluster %s was deleted after that: nothing is left to do", v.name))
+	return v.completed(v1beta2.RestoreReasonClusterGone, fmt.Sprintf("EtcdCluster %s was deleted after it had adopted the seed: nothing is left to do", v.name))
 }
 
 // awaitMembers waits until as many voters serve as the cluster has to have: until then
@@ -57,7 +57,7 @@ func awaitMembers(v *view) *step {
 	if v.by == "" && v.voters() >= size {
 		return nil
 	}
-	return v.awaitServing(handedOff, v1beta2.RestoreReasonGrowing, fmt.Sprintf("the EtcdCluster %s serves what the snapshot holds, and etcd-operator adds members until it has %d", v.name, size))
+	return v.awaitServing(handedOff, v1beta2.RestoreReasonGrowing, fmt.Sprintf("EtcdCluster %s serves the restored data; waiting for etcd-operator to add members until it has %d", v.name, size))
 }
 
 // voters is how many voting members serve.
@@ -78,12 +78,12 @@ func deleteRetired(v *view) *step {
 	if len(v.retired) == 0 {
 		return nil
 	}
-	return do(handedOff, DeleteRetired{v.retired}, v1beta2.RestoreReasonVolumesDeleted, fmt.Sprintf("the restored cluster has its size: deleting the old members' volumes: %s", list(refNames(v.retired))))
+	return do(handedOff, DeleteRetired{v.retired}, v1beta2.RestoreReasonVolumesDeleted, fmt.Sprintf("deleting the old members' volumes, since the restored cluster has its size: %s", list(refNames(v.retired))))
 }
 
 // complete is the end of a restore that has succeeded.
 func complete(v *view) *step {
-	return v.completed(v1beta2.RestoreReasonRestoreComplete, fmt.Sprintf("the EtcdCluster %s has its size, and serves what the snapshot holds", v.name))
+	return v.completed(v1beta2.RestoreReasonRestoreComplete, fmt.Sprintf("restore complete: EtcdCluster %s has its size, and serves the restored data", v.name))
 }
 
 func (v *view) completed(reason, message string) *step {

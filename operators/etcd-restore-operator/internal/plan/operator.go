@@ -39,13 +39,13 @@ func (v *view) whoIsMissing() (reason, message string) {
 	switch {
 	case st.ObservedGeneration == 0 && st.Phase == v1beta2.PhaseNone && len(st.Conditions) == 0:
 		return v1beta2.RestoreReasonOperatorMissing, fmt.Sprintf(
-			"no etcd-operator has ever looked at the EtcdCluster %s: %s; no member was stopped", v.name, v.scopeAdvice())
+			"no etcd-operator has ever reconciled EtcdCluster %s: %s; no member was stopped", v.name, v.scopeAdvice())
 	case st.ObservedGeneration == 0:
 		return v1beta2.RestoreReasonOperatorTooOld, fmt.Sprintf(
-			"the etcd-operator that reconciles the EtcdCluster %s is too old to take part in a restore, such as the archived coreos/etcd-operator: replace its Deployment by that of this release (kubectl apply -k deploy/etcd-operator); no member was stopped", v.name)
+			"the etcd-operator of EtcdCluster %s is too old for restores, like the archived coreos/etcd-operator: replace its Deployment with that of this release (kubectl apply -k deploy/etcd-operator); no member was stopped", v.name)
 	}
 	return v1beta2.RestoreReasonOperatorNotAnswering, fmt.Sprintf(
-		"etcd-operator has looked at the EtcdCluster %s before, and has not answered this restore for a minute: it does not run, or no longer reconciles this EtcdCluster; check it with kubectl get deployment,pods --all-namespaces -l app.kubernetes.io/name=etcd-operator, and %s; no member was stopped", v.name, v.scopeAdvice())
+		"etcd-operator has not answered the restore of EtcdCluster %s for a minute: it is not running, or no longer reconciles this EtcdCluster; check it with kubectl get deployment,pods --all-namespaces -l app.kubernetes.io/name=etcd-operator, and %s; no member was stopped", v.name, v.scopeAdvice())
 }
 
 // scopeAdvice says which etcd-operator reconciles the EtcdCluster.

@@ -15,7 +15,7 @@ func TestOutlookOfAReusedName(t *testing.T) {
 	})
 	o := observe(fenced, fresh, annotate(v1beta2.AnnotationRestoredBy, "uid"))
 	message := ""
-	for _, c := range Plan(o).Status.Conditions {
+	for _, c := range noted(o).Status.Conditions {
 		if c.Type == v1beta2.ConditionFenced {
 			message = c.Message
 		}

@@ -18,7 +18,7 @@ func handledByLegacyOperator(v *view) *step {
 	if !v.predecessors() {
 		return nil
 	}
-	s := wait(v.last.Phase, reasonHandledByLegacyOperator, "the archived operator carried this restore out: it is not repeated").quietly()
+	s := wait(v.last.Phase, reasonHandledByLegacyOperator, "the archived operator carried out this restore: it is not repeated").quietly()
 	s.again = 0
 	return s
 }
@@ -29,7 +29,7 @@ func stopJob(v *view) *step {
 	if j == nil || j.Done || j.Deleting || v.last.Phase != v1beta2.RestoreFailed {
 		return nil
 	}
-	return do(v.last.Phase, DeleteJob{Name: j.Name, UID: j.UID}, v1beta2.RestoreReasonJobDeleted, fmt.Sprintf("deleting the Job %s, since the restore has failed", j.Name)).quietly()
+	return do(v.last.Phase, DeleteJob{Name: j.Name, UID: j.UID}, v1beta2.RestoreReasonJobDeleted, fmt.Sprintf("deleting Job %s, since the restore has failed", j.Name)).quietly()
 }
 
 // removeFinalizer lets an EtcdRestore be deleted that has ended.
@@ -37,7 +37,7 @@ func removeFinalizer(v *view) *step {
 	if !v.held {
 		return nil
 	}
-	return do(v.last.Phase, RemoveFinalizer{}, v1beta2.RestoreReasonReleased, "nothing is left to roll back").quietly()
+	return do(v.last.Phase, RemoveFinalizer{}, v1beta2.RestoreReasonReleased, "removing the finalizer from the EtcdRestore: nothing is left to roll back").quietly()
 }
 
 // rest is a restore that is finished. It is never repeated.

@@ -843,7 +843,7 @@ func TestPlan(t *testing.T) {
 	}
 	for label, row := range rows {
 		t.Run(label, func(t *testing.T) {
-			d := Plan(row.o)
+			d := noted(row.o)
 			got := decided{Action: d.Action, Reason: d.Reason, Phase: d.Status.Phase, WaitingFor: d.Status.WaitingFor}
 			for _, e := range d.Events {
 				got.Events = append(got.Events, e.Reason)

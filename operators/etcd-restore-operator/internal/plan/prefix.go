@@ -20,13 +20,13 @@ var prefixPattern = regexp.MustCompile(`^[A-Za-z0-9][-._A-Za-z0-9]{1,254}/[^\x00
 func checkS3(s *v1beta2.S3Source) *refusal {
 	switch {
 	case s == nil:
-		return &refusal{v1beta2.RestoreReasonStorageMissing, "backupStorageType is S3: write s3.path, such as mybucket/etcd.backup, and s3.awsSecret"}
+		return &refusal{v1beta2.RestoreReasonStorageMissing, "s3 is missing for backupStorageType S3: set s3.path, such as mybucket/etcd.backup, and s3.awsSecret"}
 	case s.Prefix != "" && s.Path != "":
-		return &refusal{v1beta2.RestoreReasonStorageAmbiguous, "s3.path and s3.prefix are both set: remove s3.prefix to take the snapshot of that name, or s3.path to take the newest"}
+		return &refusal{v1beta2.RestoreReasonStorageAmbiguous, "set only one of s3.path and s3.prefix: s3.path for the snapshot of that name, s3.prefix for the newest"}
 	case s.Prefix != "" && !prefixPattern.MatchString(s.Prefix):
-		return &refusal{v1beta2.RestoreReasonPathInvalid, "s3.prefix is a bucket and the beginning of keys: write it as mybucket/prod/, or mybucket/ for the whole bucket, without s3://"}
+		return &refusal{v1beta2.RestoreReasonPathInvalid, "s3.prefix is not a bucket and the beginning of keys: set it to one like mybucket/prod/, or mybucket/ for the whole bucket, without s3://"}
 	case s.Prefix == "" && !s3PathPattern.MatchString(s.Path):
-		return &refusal{v1beta2.RestoreReasonPathInvalid, "s3.path is a bucket and a key: write it as mybucket/etcd.backup, without s3://"}
+		return &refusal{v1beta2.RestoreReasonPathInvalid, "s3.path is not a bucket and a key: set it to one like mybucket/etcd.backup, without s3://"}
 	}
 	return nil
 }
@@ -51,7 +51,7 @@ func pinNewest(v *view) *step {
 	s3 := v.spec.S3.DeepCopy()
 	where, ok := strings.CutPrefix(v.last.Snapshot.Location, schemeS3)
 	if !ok || !s3PathPattern.MatchString(where) {
-		return v.fail(v1beta2.RestoreReasonLocationInvalid, fmt.Sprintf("the snapshot that was found lies at %q, which cannot be named again: write s3.path instead of s3.prefix", wording.Clip(v.last.Snapshot.Location)))
+		return v.fail(v1beta2.RestoreReasonLocationInvalid, fmt.Sprintf("the newest snapshot has an invalid key, %q: rename it, or set s3.path instead of s3.prefix", wording.Clip(v.last.Snapshot.Location)))
 	}
 	if s3.Path, s3.Prefix = where, ""; v.source.S3 != nil {
 		v.source.S3 = s3

@@ -43,11 +43,11 @@ func pinned(s *scene) {
 // What was found under a prefix is settled before the cluster is touched, and is what the
 // seed gets: by its key, ETag and digest, whatever lies under the prefix by then.
 func TestTheNewestIsPinned(t *testing.T) {
-	d := Plan(observe(prefix))
+	d := noted(observe(prefix))
 	if start, ok := d.Action.(StartJob); !ok || start.Source.S3.Prefix != "mybucket/prod/" || start.Source.S3.Path != "" {
 		t.Errorf("at first: %+v", d.Action)
 	}
-	d = Plan(observe(prefix, foundIt))
+	d = noted(observe(prefix, foundIt))
 	if s := d.Status.Snapshot; d.Action != nil || s == nil || s.Location != "s3://"+newestKey || s.ETag != "etag" || s.SHA256 != "abc" {
 		t.Errorf("then: %+v, the snapshot %+v", d.Action, s)
 	}
@@ -57,7 +57,7 @@ func TestTheNewestIsPinned(t *testing.T) {
 	}
 	for _, c := range []change{pinned, fenced, named, seeded()} {
 		o := observe(c, prefix, pinned, later)
-		d := Plan(o)
+		d := noted(o)
 		if s := d.Status.Snapshot; s.Location != "s3://"+newestKey || s.ETag != "etag" {
 			t.Errorf("the snapshot has become %+v", s)
 		}
@@ -70,9 +70,9 @@ func TestTheNewestIsPinned(t *testing.T) {
 		s.Restore.Status.Snapshot = snapshotOf(foundNewest())
 		s.Pods, s.Claims = nil, []Claim{{Name: s.Restore.Status.SeedMember, UID: "claim"}}
 	})
-	create, ok := Plan(o).Action.(CreateSeed)
+	create, ok := noted(o).Action.(CreateSeed)
 	if !ok || create.Source.S3.Path != newestKey || create.Source.S3.Prefix != "" || create.Want.ETag != "etag" {
-		t.Errorf("the seed is made so: %+v", Plan(o))
+		t.Errorf("the seed is made so: %+v", noted(o))
 	}
 }
 
@@ -82,20 +82,20 @@ func TestPrefixesThatMakeNoSense(t *testing.T) {
 		reason string
 		says   string
 	}{
-		"both":         {v1beta2.S3Source{Path: "mybucket/key", Prefix: "mybucket/"}, "StorageAmbiguous", "remove s3.prefix"},
+		"both":         {v1beta2.S3Source{Path: "mybucket/key", Prefix: "mybucket/"}, "StorageAmbiguous", "set only one of s3.path and s3.prefix"},
 		"a URL":        {v1beta2.S3Source{Prefix: "s3://mybucket/"}, "PathInvalid", "without s3://"},
 		"bucket alone": {v1beta2.S3Source{Prefix: "mybucket"}, "PathInvalid", "mybucket/ for the whole bucket"},
 		"neither":      {v1beta2.S3Source{}, "PathInvalid", "s3.path"},
 	} {
 		t.Run(name, func(t *testing.T) {
-			d := Plan(observe(spec(func(s *v1beta2.RestoreSpec) { s.S3 = &c.s3 })))
+			d := noted(observe(spec(func(s *v1beta2.RestoreSpec) { s.S3 = &c.s3 })))
 			if d.Reason != c.reason || !strings.Contains(d.Message, c.says) || d.Status.Phase != v1beta2.RestoreFailed {
 				t.Errorf("%s: %s: %s", d.Status.Phase, d.Reason, d.Message)
 			}
 		})
 	}
 	// A place that the status cannot hold whole is not guessed at.
-	d := Plan(observe(prefix, pinned, status(func(s *v1beta2.RestoreStatus) {
+	d := noted(observe(prefix, pinned, status(func(s *v1beta2.RestoreStatus) {
 		s.Snapshot.Location = "s3://mybucket/" + strings.Repeat("x", 10) + "\x01"
 	})))
 	if d.Reason != "LocationInvalid" || d.Status.Phase != v1beta2.RestoreFailed {
@@ -126,7 +126,7 @@ func TestCatalogue(t *testing.T) {
 		"of a restore": {observe(prefix, foundIt, func(s *scene) { s.Job.Result = good }), nil},
 	} {
 		t.Run(name, func(t *testing.T) {
-			d := Plan(c.o)
+			d := noted(c.o)
 			if diff := cmp.Diff(c.want, d.Status.Catalogue); diff != "" {
 				t.Errorf("-want +got:\n%s", diff)
 			}
@@ -152,7 +152,7 @@ func TestSimulateAPrefix(t *testing.T) {
 				j := *o.Job
 				newer.Snapshot, j.Result, o.Job = &s, &newer, &j
 			}
-			d := Plan(o)
+			d := noted(o)
 			if create, ok := d.Action.(CreateSeed); ok {
 				made++
 				recorded := o.Restore.Status.Snapshot

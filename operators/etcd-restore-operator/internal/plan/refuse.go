@@ -1,6 +1,7 @@
 package plan
 
 import (
+	"cmp"
 	"fmt"
 	"regexp"
 	"time"
@@ -43,22 +44,22 @@ func checkTarget(r *v1beta2.EtcdRestore) *refusal {
 	case spec.VerifyOnly:
 		return nil // whatever it is, it is not touched
 	case spec.EtcdCluster != nil && spec.ClusterTemplate != nil:
-		return &refusal{v1beta2.RestoreReasonTargetAmbiguous, "etcdCluster and clusterTemplate are both set: write one of them"}
+		return &refusal{v1beta2.RestoreReasonTargetAmbiguous, "set only one of etcdCluster and clusterTemplate"}
 	case spec.ClusterTemplate == nil && (spec.EtcdCluster == nil || spec.EtcdCluster.Name == ""):
-		return &refusal{v1beta2.RestoreReasonTargetMissing, "neither etcdCluster nor clusterTemplate is set: write etcdCluster.name for an EtcdCluster of this namespace, or clusterTemplate for a new one"}
+		return &refusal{v1beta2.RestoreReasonTargetMissing, "no target is set: set etcdCluster.name to an EtcdCluster of this namespace, or clusterTemplate to create a new one"}
 	case spec.ClusterTemplate != nil && spec.Target == v1beta2.TargetInPlace:
-		return &refusal{v1beta2.RestoreReasonTargetAmbiguous, "target is InPlace and clusterTemplate is set: write target New, or etcdCluster instead"}
+		return &refusal{v1beta2.RestoreReasonTargetAmbiguous, "target InPlace cannot be used with clusterTemplate: set target: New, or etcdCluster instead of clusterTemplate"}
 	case spec.Target != "" && spec.Target != v1beta2.TargetInPlace && spec.Target != v1beta2.TargetNew:
-		return &refusal{v1beta2.RestoreReasonTargetUnknown, fmt.Sprintf("target %q is not known: write InPlace or New", wording.Clip(string(spec.Target)))}
+		return &refusal{v1beta2.RestoreReasonTargetUnknown, fmt.Sprintf("target %q is not supported: set InPlace or New", wording.Clip(string(spec.Target)))}
 	case spec.ClusterTemplate == nil && spec.Target == "" && spec.EtcdCluster.Name != r.Name:
 		return &refusal{v1beta2.RestoreReasonTargetMissing, fmt.Sprintf(
-			"the names of this EtcdRestore and of EtcdCluster %s differ: write target InPlace to restore that one, or target New to make another one named %s", wording.Clip(spec.EtcdCluster.Name), r.Name)}
+			"target is required, since EtcdCluster %s has another name than this EtcdRestore: set target: InPlace to restore it, or target: New to create EtcdCluster %s", wording.Clip(spec.EtcdCluster.Name), r.Name)}
 	case spec.ClusterTemplate == nil && spec.Target == v1beta2.TargetNew && spec.EtcdCluster.Name == r.Name:
 		return &refusal{v1beta2.RestoreReasonTargetAmbiguous, fmt.Sprintf(
-			"target is New, and the new EtcdCluster would have the name of the other, %s: give this EtcdRestore another name, or write target InPlace", r.Name)}
+			"target New would create EtcdCluster %s, which is the one to copy: give this EtcdRestore another name, or set target: InPlace", r.Name)}
 	case makesCluster(spec) && (len(r.Name) > v1beta2.MaxNameLength || !clusterPattern.MatchString(r.Name)):
 		return &refusal{v1beta2.RestoreReasonNameInvalid, fmt.Sprintf(
-			"the new EtcdCluster gets this EtcdRestore's name, which must have at most %d lower-case letters, digits and dashes, with a letter first and no dash last: choose another one", v1beta2.MaxNameLength)}
+			"the new EtcdCluster cannot have this EtcdRestore's name: choose one of at most %d lower-case letters, digits and dashes, with a letter first and no dash last", v1beta2.MaxNameLength)}
 	}
 	return nil
 }
@@ -68,9 +69,9 @@ func checkStorage(r *v1beta2.EtcdRestore) *refusal {
 	if spec.BackupRef != nil {
 		switch {
 		case spec.BackupStorageType != "":
-			return &refusal{v1beta2.RestoreReasonStorageAmbiguous, "backupRef and backupStorageType are both set: write one of them"}
+			return &refusal{v1beta2.RestoreReasonStorageAmbiguous, "set only one of backupRef and backupStorageType"}
 		case spec.BackupRef.Name == "":
-			return &refusal{v1beta2.RestoreReasonStorageMissing, "backupRef.name is empty: write the name of an EtcdBackup of this namespace"}
+			return &refusal{v1beta2.RestoreReasonStorageMissing, "backupRef.name is empty: set it to the name of an EtcdBackup of this namespace"}
 		}
 		return nil
 	}
@@ -81,21 +82,21 @@ func checkStorage(r *v1beta2.EtcdRestore) *refusal {
 		return checkPVC(spec.PVC)
 	case v1beta2.StorageABS, v1beta2.StorageGCS, v1beta2.StorageOSS:
 		return &refusal{v1beta2.RestoreReasonStorageUnsupported, fmt.Sprintf(
-			"backupStorageType %s is not supported yet: write S3 (for any store that speaks it, by s3.endpoint) or PVC", spec.BackupStorageType)}
+			"backupStorageType %s is not supported yet: set S3 (for any S3-compatible store, by s3.endpoint) or PVC", spec.BackupStorageType)}
 	case "":
-		return &refusal{v1beta2.RestoreReasonStorageMissing, "nothing says where the snapshot lies: write backupStorageType with s3 or pvc, or backupRef"}
+		return &refusal{v1beta2.RestoreReasonStorageMissing, "no snapshot is named: set backupStorageType with s3 or pvc, or backupRef"}
 	}
-	return &refusal{v1beta2.RestoreReasonStorageUnknown, fmt.Sprintf("backupStorageType %q is not known: write S3 or PVC", wording.Clip(string(spec.BackupStorageType)))}
+	return &refusal{v1beta2.RestoreReasonStorageUnknown, fmt.Sprintf("backupStorageType %q is not supported: set S3 or PVC", wording.Clip(string(spec.BackupStorageType)))}
 }
 
 func checkPVC(pvc *v1beta2.PVCSource) *refusal {
 	switch {
 	case pvc == nil:
-		return &refusal{v1beta2.RestoreReasonStorageMissing, "backupStorageType is PVC: write pvc.claimName and pvc.path, such as backups/etcd.db"}
+		return &refusal{v1beta2.RestoreReasonStorageMissing, "pvc is missing for backupStorageType PVC: set pvc.claimName and pvc.path, such as backups/etcd.db"}
 	case !claimPattern.MatchString(pvc.ClaimName):
-		return &refusal{v1beta2.RestoreReasonClaimInvalid, "pvc.claimName is not the name of a PersistentVolumeClaim: write lower-case letters, digits and dashes, such as etcd-backups"}
+		return &refusal{v1beta2.RestoreReasonClaimInvalid, "pvc.claimName cannot be the name of a PVC: set it to lower-case letters, digits and dashes, such as etcd-backups"}
 	case !pathPattern.MatchString(pvc.Path) || dotsPattern.MatchString(pvc.Path):
-		return &refusal{v1beta2.RestoreReasonPathInvalid, "pvc.path is that of a file, relative to the volume: write it as backups/etcd.db, without a slash at either end and without .."}
+		return &refusal{v1beta2.RestoreReasonPathInvalid, "pvc.path is not the path of a file in the volume: set it to a path like backups/etcd.db, without a slash at either end and without .."}
 	}
 	return nil
 }
@@ -104,12 +105,12 @@ func checkRest(r *v1beta2.EtcdRestore) *refusal {
 	spec := &r.Spec
 	switch {
 	case spec.ClusterID != "" && !idPattern.MatchString(spec.ClusterID):
-		return &refusal{v1beta2.RestoreReasonClusterIDInvalid, "clusterID is 16 hexadecimal digits in lower case: write it as status.clusterID of the EtcdCluster has it"}
+		return &refusal{v1beta2.RestoreReasonClusterIDInvalid, "clusterID is invalid: set it to the 16 lower-case hexadecimal digits in status.clusterID of the EtcdCluster"}
 	case spec.RevisionBump != nil && *spec.RevisionBump < minBump:
 		return &refusal{v1beta2.RestoreReasonRevisionBumpTooSmall, fmt.Sprintf(
-			"revisionBump is %d: write at least %d, or leave it out; with less, clients that watched the old cluster could see time run backwards", *spec.RevisionBump, minBump)}
+			"revisionBump %d is too small: set at least %d, or remove it; with less, clients of the old cluster could see its revisions a second time", *spec.RevisionBump, minBump)}
 	case spec.TimeoutInSecond < 0:
-		return &refusal{v1beta2.RestoreReasonTimeoutInvalid, fmt.Sprintf("timeoutInSecond is %d: write 0 or more", spec.TimeoutInSecond)}
+		return &refusal{v1beta2.RestoreReasonTimeoutInvalid, fmt.Sprintf("timeoutInSecond %d is negative: set 0 or more", spec.TimeoutInSecond)}
 	}
 	return nil
 }
@@ -129,8 +130,11 @@ func timeOut(v *view) *step {
 	if v.spec.VerifyOnly {
 		late = "the snapshot was not verified"
 	}
-	return v.fail(v1beta2.ReasonTimedOut, fmt.Sprintf("%s within %d seconds (spec.timeoutInSecond); what it was waiting for: %s", late, seconds, v.waited()))
+	return v.fail(v1beta2.ReasonTimedOut, fmt.Sprintf("%s within %d seconds (spec.timeoutInSecond); last state: %s", late, seconds, v.waited()))
 }
+
+// noCause is the message of a failure that came without one.
+const noCause = "no cause was reported"
 
 // longest is the longest timeout that is counted: in centuries nobody waits.
 const longest = 100 * 365 * 24 * time.Hour
@@ -142,7 +146,7 @@ func (v *view) waited() string {
 			return wording.Clip(c.Message)
 		}
 	}
-	return "nothing that is known"
+	return "unknown"
 }
 
 // missing waits for an object that may be created yet, and fails when it was not.
@@ -162,9 +166,9 @@ func (v *view) missing(object, reason, message string) *step {
 func (v *view) fail(reason, message string) *step {
 	reason, message = wording.Reason(reason, v1beta2.RestoreReasonRestoreFailed), wording.Clip(message)
 	if message == "" {
-		message = "nothing says why"
+		message = noCause
 	}
-	s := record(v1beta2.RestoreRollingBack, reason, message, func(st *v1beta2.RestoreStatus) { st.Reason = join(reason, message) })
+	s := record(v1beta2.RestoreRollingBack, reason, message, func(st *v1beta2.RestoreStatus) { setFailure(st, reason, message) })
 	if !v.held || v.spec.VerifyOnly { // which has nothing to give back
 		s = v.end(reason, message)
 	}
@@ -175,9 +179,24 @@ func (v *view) fail(reason, message string) *step {
 // end is the end of a restore that has failed, and has nothing to give back.
 func (v *view) end(reason, message string) *step {
 	s := record(v1beta2.RestoreFailed, reason, message, func(st *v1beta2.RestoreStatus) {
-		st.Reason = join(reason, message)
+		setFailure(st, reason, message)
 		st.CompletionTime = v.now()
 	})
 	s.warn = true
 	return s
+}
+
+// setFailure records why a restore fails: in one text for people, and in its parts for the end
+// of its rollback.
+func setFailure(st *v1beta2.RestoreStatus, reason, message string) {
+	st.Reason = reason + ": " + message
+	st.Failure = &v1beta2.RestoreFailure{Reason: reason, Message: message}
+}
+
+// recordedFailure is why a restore has begun to roll back.
+func (v *view) recordedFailure() (reason, message string) {
+	if f := v.last.Failure; f != nil {
+		reason, message = f.Reason, f.Message
+	}
+	return wording.Reason(reason, v1beta2.RestoreReasonRestoreFailed), cmp.Or(wording.Clip(message), wording.Clip(v.last.Reason), noCause)
 }

@@ -117,7 +117,7 @@ func checkReached(v *view) *step {
 		return nil
 	}
 	return v.dropPod(v.preparing(), v.seed, fmt.Sprintf(
-		"it begins at revision %d, which the old members can come to before they are stopped; another one follows that begins at a higher revision", v.last.Revision))
+		"it begins at revision %d, which the old members could reach before they are stopped; another seed follows, at a higher revision", v.last.Revision))
 }
 
 // checkRevision refuses a bump that would let time run backwards, and one that leaves no
@@ -126,7 +126,7 @@ func (v *view) checkRevision() *refusal {
 	revision, ok := v.revision()
 	if !ok {
 		return &refusal{v1beta2.RestoreReasonRevisionTooHigh, fmt.Sprintf(
-			"the snapshot has revision %d and the cluster has come to %d: raised by what is asked for, that is beyond %d; leave out spec.revisionBump", v.last.Snapshot.Revision, v.highest(), maxRevision)}
+			"revision too high: the snapshot has revision %d and the cluster %d, and the restored cluster would begin beyond %d; remove spec.revisionBump", v.last.Snapshot.Revision, v.highest(), maxRevision)}
 	}
 	// Once the cluster is fenced, what it wrote last must not fail the restore.
 	if v.fenced {
@@ -143,7 +143,7 @@ func (v *view) refuseBump(revision int64) *refusal {
 	snapshot := max(v.last.Snapshot.Revision, 0)
 	if bump := v.spec.RevisionBump; bump != nil && snapshot+*bump < revision {
 		return &refusal{v1beta2.RestoreReasonRevisionBumpTooSmall, fmt.Sprintf(
-			"revisionBump is %d, and the snapshot's revision %d raised by it is less than %d, which is 1e9 beyond all that clients may have seen: leave it out, or write at least %d",
+			"revisionBump %d is too small: it raises the snapshot's revision %d to less than %d, which is 1e9 beyond all that clients might have seen; remove it, or set at least %d",
 			*bump, v.last.Snapshot.Revision, revision, revision-snapshot)}
 	}
 	return nil
@@ -153,9 +153,9 @@ func (v *view) refuseBump(revision int64) *refusal {
 func (v *view) outlook() string {
 	switch {
 	case v.fresh:
-		return fmt.Sprintf("the cluster is new and begins at least %d beyond the snapshot: restart clients that used an earlier cluster of this name, which may have seen a higher revision", minBump)
+		return fmt.Sprintf("the cluster is new and begins at least %d beyond the snapshot: restart clients that used an earlier cluster of this name, which might have seen a higher revision", minBump)
 	case v.highest() == 0:
-		return fmt.Sprintf("its highest revision is not known, since it has never reported one: the restored cluster begins %d beyond the snapshot, and a client that saw more must be started anew", minBump)
+		return fmt.Sprintf("its highest revision is not known, since it has never reported one: the restored cluster begins %d beyond the snapshot, so restart clients that have seen a higher revision", minBump)
 	}
 	return fmt.Sprintf("clients have seen no revision beyond %d", v.highest())
 }
@@ -166,9 +166,9 @@ func (v *view) meanwhile() string {
 	case !v.serves():
 		return ""
 	case !v.persistent():
-		return "; its members serve until the seed is ready, nobody replaces one that is lost, and what they hold is lost when they are stopped, since they have no volumes"
+		return "; its members serve until the seed is ready, lost ones are not replaced, and their data is lost when they are stopped, since they have no volumes"
 	}
-	return "; its members serve until the seed is ready, and nobody replaces one that is lost"
+	return "; its members serve until the seed is ready, and lost ones are not replaced"
 }
 
 // alarmCorrupt is etcd's alarm of a member whose data differs from that of the others.
@@ -176,12 +176,12 @@ const alarmCorrupt = "CORRUPT"
 
 // describe tells of a snapshot.
 func describe(s *v1beta2.RestoreSnapshot) string {
-	text := fmt.Sprintf("%s is a good snapshot: %s, revision %d, %d keys, etcd %s", s.Location, s.ReadableSize, s.Revision, s.TotalKeys, s.EtcdVersion)
+	text := fmt.Sprintf("snapshot %s is valid: %s, revision %d, %d keys, etcd %s", s.Location, s.ReadableSize, s.Revision, s.TotalKeys, s.EtcdVersion)
 	if s.ClearedAlarms != "" {
-		text += fmt.Sprintf("; it was taken while etcd had raised %s, which is cleared in the restored cluster", s.ClearedAlarms)
+		text += fmt.Sprintf("; it was taken while etcd had raised the alarm %s, which is cleared in the restored cluster", s.ClearedAlarms)
 	}
 	if strings.Contains(s.ClearedAlarms, alarmCorrupt) {
-		text += "; its data may differ from that of the other members, so compare it with another snapshot"
+		text += "; its data might differ from that of the other members, so compare it with another snapshot"
 	}
 	return text
 }

@@ -116,7 +116,7 @@ func TestRevision(t *testing.T) {
 		if got != row.want || ok != (row.want != 0) {
 			t.Errorf("%s: %s: %d", label, row.reason, got)
 		}
-		d := Plan(o)
+		d := noted(o)
 		if refused := d.Reason == "RevisionTooHigh"; refused != (row.want == 0) || (!refused && d.Status.Revision != row.want) {
 			t.Errorf("%s: %s: %s: %d", label, row.reason, d.Reason, d.Status.Revision)
 		}
@@ -127,7 +127,7 @@ func TestRevision(t *testing.T) {
 func TestUnknownRevision(t *testing.T) {
 	o := observe(fenced)
 	o.Cluster.Status.HighestRevision = 0
-	if c := find(t, Plan(o).Status.Conditions, v1beta2.ConditionFenced); !strings.Contains(c.Message, "highest revision is not known") {
+	if c := find(t, noted(o).Status.Conditions, v1beta2.ConditionFenced); !strings.Contains(c.Message, "highest revision is not known") {
 		t.Errorf("%+v", c)
 	}
 }
@@ -157,7 +157,7 @@ func TestVolume(t *testing.T) {
 		}
 		s := o.Restore.Status.Snapshot
 		s.Size, s.DatabaseSize, s.Compression = row.size, row.database, row.packed
-		d := Plan(o)
+		d := noted(o)
 		if (d.Reason != "VolumeTooSmall") != row.fits {
 			t.Errorf("%s: %s: %s: %s", label, row.reason, d.Reason, d.Message)
 		}
@@ -174,18 +174,18 @@ func TestVolumeOfTheIssue(t *testing.T) {
 	storage := o.Cluster.Spec.Pod.PersistentVolumeClaimSpec.Resources.Requests
 	o.Restore.Status.Snapshot.DatabaseSize = 5 << 30
 	storage["storage"] = resource.MustParse("10Gi")
-	if d := Plan(o); d.Reason == "VolumeTooSmall" {
+	if d := noted(o); d.Reason == "VolumeTooSmall" {
 		t.Error(d.Message)
 	}
 	storage["storage"] = resource.MustParse("5Gi")
-	d := Plan(o)
+	d := noted(o)
 	_, asked, _ := strings.Cut(d.Message, "to at least ")
 	asked, _, _ = strings.Cut(asked, ",")
 	if d.Reason != "VolumeTooSmall" || asked != "5280Mi" {
 		t.Fatalf("%s: %s", d.Reason, d.Message)
 	}
 	storage["storage"] = resource.MustParse(asked)
-	if d := Plan(o); d.Reason == "VolumeTooSmall" {
+	if d := noted(o); d.Reason == "VolumeTooSmall" {
 		t.Error(d.Message)
 	}
 }
@@ -225,7 +225,7 @@ func TestRefuse(t *testing.T) {
 	for label, row := range rows {
 		t.Run(label, func(t *testing.T) {
 			o := observe(spec(row.spec))
-			d := Plan(o)
+			d := noted(o)
 			if d.Reason != row.want || d.Action != nil || d.Status.Phase != v1beta2.RestoreFailed {
 				t.Errorf("%s: %s: %s: %s", row.reason, d.Status.Phase, d.Reason, d.Message)
 			}
@@ -250,7 +250,7 @@ func TestNewCluster(t *testing.T) {
 		s.Template.Labels = map[string]string{"team": "a"}
 		s.Template.Spec.Paused = true
 	})
-	got, _ := Plan(o).Action.(CreateCluster)
+	got, _ := noted(o).Action.(CreateCluster)
 	want := CreateCluster{Annotations: map[string]string{v1beta2.AnnotationScope: v1beta2.ScopeClusterwide}, Spec: *o.Template.Spec.DeepCopy()}
 	want.Spec.Paused, want.Spec.Version = false, "3.6.16"
 	if diff := cmp.Diff(want, got); diff != "" {
@@ -262,7 +262,7 @@ func TestNewCluster(t *testing.T) {
 		Annotations: map[string]string{"note": "hello", v1beta2.AnnotationFenceLifted: "uid", v1beta2.AnnotationScope: "mine"},
 	}
 	o.Restore.Spec.ClusterTemplate.Spec = v1beta2.ClusterSpec{Size: 1, Paused: true}
-	got, _ = Plan(o).Action.(CreateCluster)
+	got, _ = noted(o).Action.(CreateCluster)
 	want = CreateCluster{
 		Labels: map[string]string{"team": "b"}, Annotations: map[string]string{"note": "hello", v1beta2.AnnotationScope: "mine"},
 		Spec: v1beta2.ClusterSpec{Size: 1, Paused: true},
@@ -294,7 +294,7 @@ func TestProgress(t *testing.T) {
 		"another phase":     {"it begins anew", observe(seeded(), phase(v1beta2.RestoreFencing), before), "", true},
 	}
 	for label, row := range rows {
-		d := Plan(row.o)
+		d := noted(row.o)
 		if d.Status.Progress != row.want || d.AskProgress != row.asks || (row.asks && d.Again > fetching) {
 			t.Errorf("%s: %s: %q, asks %t, again %s", label, row.reason, d.Status.Progress, d.AskProgress, d.Again)
 		}
@@ -318,7 +318,7 @@ func TestConditions(t *testing.T) {
 	}
 	for label, row := range rows {
 		t.Run(label, func(t *testing.T) {
-			d := Plan(row.o)
+			d := noted(row.o)
 			var got, want []string
 			for _, c := range d.Status.Conditions {
 				got = append(got, c.Type+" "+string(c.Status))
@@ -394,14 +394,15 @@ func TestStatus(t *testing.T) {
 			reason: "why it goes back",
 			o:      observe(fenced, deleted),
 			want: v1beta2.RestoreStatus{
-				Reason: "Deleted: the EtcdRestore was deleted before its seed was adopted: the cluster returns to its old members",
-				Phase:  v1beta2.RestoreRollingBack, ObservedGeneration: 1, Cluster: "c", ClusterUID: "cluster-uid", StartTime: at(0), Snapshot: snapshotOf(found()),
+				Reason:  "Deleted: the EtcdRestore was deleted before its seed was adopted: the cluster returns to its old members",
+				Failure: &v1beta2.RestoreFailure{Reason: "Deleted", Message: "the EtcdRestore was deleted before its seed was adopted: the cluster returns to its old members"},
+				Phase:   v1beta2.RestoreRollingBack, ObservedGeneration: 1, Cluster: "c", ClusterUID: "cluster-uid", StartTime: at(0), Snapshot: snapshotOf(found()),
 			},
 		},
 	}
 	for label, row := range rows {
 		t.Run(label, func(t *testing.T) {
-			got := Plan(row.o).Status
+			got := noted(row.o).Status
 			if diff := cmp.Diff(row.want, got, cmpopts.IgnoreFields(v1beta2.RestoreStatus{}, "Conditions"), cmpopts.EquateEmpty()); diff != "" {
 				t.Errorf("%s:\n%s", row.reason, diff)
 			}
@@ -422,10 +423,10 @@ func TestIdleWritesNothing(t *testing.T) {
 		"complete":  phase(v1beta2.RestoreComplete),
 	} {
 		o := observe(c)
-		o.Restore.Status = Plan(o).Status
+		o.Restore.Status = noted(o).Status
 		for _, d := range []time.Duration{0, time.Second, time.Minute, time.Hour} {
 			o.Now = born.Add(d)
-			if diff := cmp.Diff(o.Restore.Status, Plan(o).Status); diff != "" {
+			if diff := cmp.Diff(o.Restore.Status, noted(o).Status); diff != "" {
 				t.Errorf("%s after %s:\n%s", label, d, diff)
 			}
 		}
@@ -435,12 +436,12 @@ func TestIdleWritesNothing(t *testing.T) {
 // A person is told once.
 func TestEventOnce(t *testing.T) {
 	o := observe(asked, func(s *scene) { s.Cluster.Spec.Paused = true })
-	d := Plan(o)
+	d := noted(o)
 	if len(d.Events) != 1 || !d.Events[0].Warning {
 		t.Fatalf("%+v", d.Events)
 	}
 	o.Restore.Status = d.Status
-	if d = Plan(o); len(d.Events) != 0 {
+	if d = noted(o); len(d.Events) != 0 {
 		t.Errorf("%+v", d.Events)
 	}
 }
@@ -459,7 +460,7 @@ func TestAgain(t *testing.T) {
 		"a Job that would hang":    {observe(first, phase(v1beta2.RestoreVerifying), job(hangs), after(8*time.Minute-time.Second)), time.Second},
 		"what the API has refused": {observe(func(s *scene) { s.Refused = "quota" }), retry},
 	} {
-		if got := Plan(row.o).Again; got != row.want {
+		if got := noted(row.o).Again; got != row.want {
 			t.Errorf("%s: again after %s, want %s", label, got, row.want)
 		}
 	}
@@ -474,9 +475,10 @@ func TestForeignTexts(t *testing.T) {
 	if d.Reason != "RestoreFailed" || len(d.Status.Reason) > 2*wording.MaxText {
 		t.Errorf("%s: %d bytes", d.Reason, len(d.Status.Reason))
 	}
-	for text, want := range map[string]string{"TimedOut: a: b": "TimedOut", "no reason": "RestoreFailed", "": "RestoreFailed", "a b: c": "RestoreFailed"} {
-		if reason, message := split(text); reason != want || message == "" {
-			t.Errorf("%q: %q: %q", text, reason, message)
+	for recorded, want := range map[v1beta2.RestoreFailure]string{{Reason: "TimedOut", Message: "a: b"}: "TimedOut", {}: "RestoreFailed", {Reason: "a b"}: "RestoreFailed"} {
+		v := newView(observe(status(func(s *v1beta2.RestoreStatus) { s.Failure = &recorded })))
+		if reason, message := v.recordedFailure(); reason != want || message == "" {
+			t.Errorf("%+v: %q: %q", recorded, reason, message)
 		}
 	}
 }

@@ -23,7 +23,7 @@ const (
 func dropSeed(v *view) *step {
 	why := v.seedLost()
 	if v.offered && (why != "" || v.seed == nil || v.seeded != v.offer(v.seed)) {
-		return do(v.preparing(), WithdrawSeed{}, v1beta2.RestoreReasonSeedWithdrawn, "withdrawing the hand-over of the seed, which is lost: another one follows")
+		return do(v.preparing(), WithdrawSeed{}, v1beta2.RestoreReasonSeedWithdrawn, "withdrawing the hand-over of the lost seed: another seed follows")
 	}
 	for i := range v.strays {
 		if s := v.dropPod(v.preparing(), &v.strays[i], "it belongs to an earlier attempt"); s != nil {
@@ -41,7 +41,7 @@ func dropSeed(v *view) *step {
 	if c := v.seedClaim; c != nil && !c.Deleting {
 		return do(v.preparing(), DeleteSeedClaim{Ref{c.Name, c.UID}}, v1beta2.RestoreReasonSeedLost, fmt.Sprintf("deleting the volume of seed %s: %s", c.Name, why))
 	}
-	return v.freshSeed(v1beta2.RestoreReasonSeedLost, fmt.Sprintf("seed %s is lost: %s; another one follows", v.last.SeedMember, why))
+	return v.freshSeed(v1beta2.RestoreReasonSeedLost, fmt.Sprintf("seed %s is lost: %s; another seed follows", v.last.SeedMember, why))
 }
 
 // dropPod deletes a seed's Pod, and waits until it is deleted, unless the user accepts Pods
@@ -76,7 +76,7 @@ func (v *view) seedLost() string {
 		return "its Pod has ended"
 	case p.Permit == PermitNone && !p.Ready && p.Result != nil && p.Result.Already:
 		// Its Pod was set up anew after it had served, perhaps on an empty disk.
-		return "its Pod was started anew before it was adopted"
+		return "its Pod was restarted before it was adopted"
 	}
 	return ""
 }
@@ -102,7 +102,7 @@ func (v *view) freshSeed(reason, message string) *step {
 	}
 	revision, ok := v.revision()
 	if !ok {
-		return v.fail(v1beta2.RestoreReasonRevisionTooHigh, "no revision is left to begin at")
+		return v.fail(v1beta2.RestoreReasonRevisionTooHigh, "revision too high: the restored cluster cannot begin beyond what clients have seen; restore another snapshot, or remove spec.revisionBump")
 	}
 	revision = max(revision, v.last.Revision)
 	if message == "" {
@@ -141,7 +141,7 @@ func createSeed(v *view) *step {
 }
 
 func (v *view) making() string {
-	text := fmt.Sprintf("the seed %s fetches and checks the snapshot, and rebuilds its database", v.last.SeedMember)
+	text := fmt.Sprintf("seed %s fetches and checks the snapshot, and rebuilds its database", v.last.SeedMember)
 	if v.serves() {
 		text += ", while the old members serve"
 	}
@@ -163,7 +163,7 @@ func seedFailed(v *view) *step {
 		return v.fail(r.Failure.Reason, r.Failure.Message)
 	}
 	return v.fail(v1beta2.RestoreReasonPreparationFailed, fmt.Sprintf(
-		"the seed %s could not prepare its database, and did not report why: %s; look at its events, and at the log of its container %s", p.Name, wording.Clip(p.Waiting), task.ContainerRestore))
+		"seed %s failed to prepare its database, and did not report why: %s; see its events, and the log of its container %s", p.Name, wording.Clip(p.Waiting), task.ContainerRestore))
 }
 
 // awaitPrepared waits until the seed's database is rebuilt.
@@ -173,11 +173,11 @@ func awaitPrepared(v *view) *step {
 	case p.Prepared || p.Permit != PermitToPrepare:
 		return nil
 	case p.Result != nil && p.Result.Failure != nil:
-		s := warn(v.preparing(), wording.Reason(p.Result.Failure.Reason, v1beta2.RestoreReasonSeedFailed), fmt.Sprintf("the seed %s tries again: %s", p.Name, wording.Clip(p.Result.Failure.Message)), "Pod "+p.Name)
+		s := warn(v.preparing(), wording.Reason(p.Result.Failure.Reason, v1beta2.RestoreReasonSeedFailed), fmt.Sprintf("seed %s retries: %s", p.Name, wording.Clip(p.Result.Failure.Message)), "Pod "+p.Name)
 		s.progress = true
 		return s
 	case p.Waiting != "":
-		return warn(v.preparing(), v1beta2.RestoreReasonSeedNotStarting, fmt.Sprintf("the seed %s does not start: %s%s", p.Name, wording.Clip(p.Waiting), v.offerFirst(nil)), "Pod "+p.Name)
+		return warn(v.preparing(), v1beta2.RestoreReasonSeedNotStarting, fmt.Sprintf("seed %s does not start: %s%s", p.Name, wording.Clip(p.Waiting), v.offerFirst(nil)), "Pod "+p.Name)
 	}
 	s := wait(v.preparing(), v1beta2.RestoreReasonPreparing, v.making(), "Pod "+p.Name)
 	s.progress = true
@@ -195,7 +195,7 @@ func (v *view) offerFirst(action Action) string {
 	if !v.serves() || v.spec.StopMembers == v1beta2.StopMembersFirst {
 		return ""
 	}
-	return "; no member was stopped, and the old ones serve; if there is no room for the seed beside them, write spec.stopMembers: First"
+	return "; the old members still serve; if there is no room for the seed beside them, set spec.stopMembers: First"
 }
 
 // recordPrepared settles which snapshot is restored, if it is the one that was asked for,
@@ -209,14 +209,14 @@ func recordPrepared(v *view) *step {
 	case v.last.Snapshot != nil && (!told || r.Revision <= v.last.Revision):
 		return nil
 	case !told:
-		return v.fail(v1beta2.RestoreReasonResultInvalid, fmt.Sprintf("seed %s reports success without saying what it found: see the log of its container %s", p.Name, task.ContainerRestore))
+		return v.fail(v1beta2.RestoreReasonResultInvalid, fmt.Sprintf("seed %s succeeded without reporting what it found: see the log of its container %s", p.Name, task.ContainerRestore))
 	}
 	s, revision := snapshotOf(r.Snapshot), r.Revision
 	if r := v.checkIdentity(s); r != nil {
 		return v.fail(r.reason, r.message)
 	}
 	if revision < v.last.Revision || revision < s.Revision || revision-s.Revision < minBump {
-		return v.fail(v1beta2.RestoreReasonResultInvalid, fmt.Sprintf("the seed %s begins at revision %d, which is less than was asked for: the agent and the operator must be of one version", p.Name, revision))
+		return v.fail(v1beta2.RestoreReasonResultInvalid, fmt.Sprintf("seed %s begins at revision %d, which is lower than requested: run agent and operator in the same version", p.Name, revision))
 	}
 	return record(v.preparing(), v1beta2.RestoreReasonSnapshotVerified, describe(s), func(st *v1beta2.RestoreStatus) {
 		if st.Snapshot == nil {
@@ -246,7 +246,7 @@ func permitStart(v *view) *step {
 	if v.seed.Permit != PermitToPrepare {
 		return nil
 	}
-	return do(seeding, PermitStart{Ref{v.seed.Name, v.seed.UID}}, v1beta2.RestoreReasonSeedStarting, fmt.Sprintf("no old member runs: giving seed %s its start permit; it begins at revision %d", v.seed.Name, v.last.Revision))
+	return do(seeding, PermitStart{Ref{v.seed.Name, v.seed.UID}}, v1beta2.RestoreReasonSeedStarting, fmt.Sprintf("giving seed %s its start permit, since no old member runs; it begins at revision %d", v.seed.Name, v.last.Revision))
 }
 
 // awaitSeed waits until the seed serves.
@@ -256,15 +256,15 @@ func awaitSeed(v *view) *step {
 	case p.Ready:
 		return nil
 	case !p.Restored && p.Result != nil && p.Result.Failure != nil:
-		s := warn(seeding, wording.Reason(p.Result.Failure.Reason, v1beta2.RestoreReasonSeedFailed), fmt.Sprintf("the seed %s tries again: %s", p.Name, wording.Clip(p.Result.Failure.Message)), "Pod "+p.Name)
+		s := warn(seeding, wording.Reason(p.Result.Failure.Reason, v1beta2.RestoreReasonSeedFailed), fmt.Sprintf("seed %s retries: %s", p.Name, wording.Clip(p.Result.Failure.Message)), "Pod "+p.Name)
 		s.progress = true
 		return s
 	case p.Waiting != "":
-		return warn(seeding, v1beta2.RestoreReasonSeedNotStarting, fmt.Sprintf("the seed %s does not start: %s", p.Name, wording.Clip(p.Waiting)), "Pod "+p.Name)
+		return warn(seeding, v1beta2.RestoreReasonSeedNotStarting, fmt.Sprintf("seed %s does not start: %s", p.Name, wording.Clip(p.Waiting)), "Pod "+p.Name)
 	case p.Restarts > 0:
-		return warn(seeding, v1beta2.RestoreReasonSeedNotReady, fmt.Sprintf("etcd of seed %s exited and is restarted: see its log", p.Name), "Pod "+p.Name)
+		return warn(seeding, v1beta2.RestoreReasonSeedNotReady, fmt.Sprintf("etcd of seed %s exited and is restarting: see its log", p.Name), "Pod "+p.Name)
 	}
-	return wait(seeding, v1beta2.RestoreReasonSeedStarting, fmt.Sprintf("the snapshot is restored, and etcd of seed %s starts", p.Name), "Pod "+p.Name)
+	return wait(seeding, v1beta2.RestoreReasonSeedStarting, fmt.Sprintf("waiting for etcd of seed %s to serve the restored data", p.Name), "Pod "+p.Name)
 }
 
 // withdrawPermit comes before the hand-off: from then on a disk that is lost has lost its
@@ -273,7 +273,7 @@ func withdrawPermit(v *view) *step {
 	if v.seed.Permit == PermitNone {
 		return nil
 	}
-	return do(seeding, WithdrawPermit{Ref{v.seed.Name, v.seed.UID}}, v1beta2.RestoreReasonSeedReady, fmt.Sprintf("seed %s serves: withdrawing its permit", v.seed.Name))
+	return do(seeding, WithdrawPermit{Ref{v.seed.Name, v.seed.UID}}, v1beta2.RestoreReasonSeedReady, fmt.Sprintf("revoking the start permit of seed %s, which serves", v.seed.Name))
 }
 
 // handOff offers the seed to etcd-operator.
@@ -286,5 +286,5 @@ func handOff(v *view) *step {
 
 // awaitAdoption waits until etcd-operator has taken the seed for the cluster.
 func awaitAdoption(v *view) *step {
-	return v.awaitServing(seeding, v1beta2.RestoreReasonSeedHandedOver, fmt.Sprintf("the seed %s is handed over: etcd-operator adopts it when it has acknowledged a write%s", v.seed.Name, v.adoptionNews()))
+	return v.awaitServing(seeding, v1beta2.RestoreReasonSeedHandedOver, fmt.Sprintf("waiting for etcd-operator to adopt seed %s, once it has acknowledged a write%s", v.seed.Name, v.adoptionNews()))
 }

@@ -21,7 +21,7 @@ var seeds = flag.Int64("seeds", 1500, "how many runs TestSimulate makes")
 func TestSimulate(t *testing.T) {
 	adoptions, restores := 0, 0
 	for seed := range *seeds {
-		w := newWorld(seed, randomConfig(rand.New(rand.NewSource(seed))), Plan)
+		w := newWorld(seed, randomConfig(rand.New(rand.NewSource(seed))), noted)
 		w.run()
 		adoptions += len(w.adoptions)
 		restores += len(w.over)
@@ -81,7 +81,7 @@ func TestEveryMoment(t *testing.T) {
 						c := base
 						c.lag, c.quiet = lag, 45
 						happen(&c, n)
-						w := newWorld(int64(n), c, Plan)
+						w := newWorld(int64(n), c, noted)
 						w.run()
 						runs++
 						if w.broken != "" {

@@ -1,6 +1,7 @@
 package plan
 
 import (
+	"cmp"
 	"fmt"
 	"path"
 	"strings"
@@ -46,7 +47,7 @@ func (v *view) fromBackup(account string) *step {
 	b, name := v.Backup, v.spec.BackupRef.Name
 	if b == nil {
 		return v.missing("EtcdBackup "+name, v1beta2.RestoreReasonBackupNotFound, fmt.Sprintf(
-			"there is no EtcdBackup %s in this namespace: correct backupRef.name, or write backupStorageType and the place of the snapshot", name))
+			"EtcdBackup %s does not exist in this namespace: correct backupRef.name, or set backupStorageType and the location of the snapshot", name))
 	}
 	location := ""
 	if v.last.Snapshot != nil {
@@ -64,7 +65,7 @@ func (v *view) fromBackup(account string) *step {
 	source, ok := sourceAt(location, &b.Spec)
 	if !ok {
 		return v.fail(v1beta2.RestoreReasonBackupStorageUnknown, fmt.Sprintf(
-			"EtcdBackup %s has stored %q, and its spec has nothing to reach that place with: write backupStorageType and the place instead of backupRef", name, wording.Clip(location)))
+			"EtcdBackup %s has no storage settings for its snapshot at %q: set backupStorageType and the location instead of backupRef", name, wording.Clip(location)))
 	}
 	source.ServiceAccountName = account
 	v.source = source
@@ -83,10 +84,10 @@ func (v *view) pick(b *v1beta2.EtcdBackup) (*stored, *step) {
 		return &stored{location: location}, nil
 	}
 	if b.Status.Phase == v1beta2.BackupFailed {
-		return nil, v.fail(v1beta2.RestoreReasonBackupFailed, fmt.Sprintf("EtcdBackup %s has failed and stored nothing: %s", b.Name, wording.Clip(b.Status.Reason)))
+		return nil, v.fail(v1beta2.RestoreReasonBackupFailed, fmt.Sprintf("EtcdBackup %s failed and stored no snapshot: %s", b.Name, cmp.Or(wording.Clip(b.Status.Reason), noCause)))
 	}
 	return nil, warn(v1beta2.RestorePending, v1beta2.RestoreReasonBackupNotReady, fmt.Sprintf(
-		"EtcdBackup %s has stored nothing yet: the restore begins when it has", b.Name), "EtcdBackup "+b.Name)
+		"waiting for EtcdBackup %s to store a snapshot", b.Name), "EtcdBackup "+b.Name)
 }
 
 // predecessorsLocation is where a one-shot backup lies that the archived operator made.
@@ -114,15 +115,15 @@ func (v *view) pickEntry(b *v1beta2.EtcdBackup, entry string) (*stored, *step) {
 	object := "EtcdBackup " + b.Name
 	for _, a := range b.Status.Active {
 		if found == nil && a.Name == entry {
-			return nil, warn(v1beta2.RestorePending, v1beta2.RestoreReasonBackupNotReady, fmt.Sprintf("the backup %s of EtcdBackup %s is being made: the restore begins when it is stored", entry, b.Name), object)
+			return nil, warn(v1beta2.RestorePending, v1beta2.RestoreReasonBackupNotReady, fmt.Sprintf("waiting for EtcdBackup %s to store backup %s", b.Name, entry), object)
 		}
 	}
 	switch {
 	case found == nil:
 		return nil, v.missing(object, v1beta2.RestoreReasonEntryNotFound, fmt.Sprintf(
-			"EtcdBackup %s has no backup %s in its status.history: write the name of one, or backupStorageType and the place of an older one", b.Name, wording.Clip(entry)))
+			"EtcdBackup %s has no backup %s in its status.history: set backupRef.entry to a name in it, or set backupStorageType and the location of an older snapshot", b.Name, wording.Clip(entry)))
 	case !found.Succeeded || found.Location == "":
-		return nil, v.fail(v1beta2.RestoreReasonEntryFailed, fmt.Sprintf("the backup %s of EtcdBackup %s was not stored: %s", wording.Clip(entry), b.Name, wording.Clip(found.Message)))
+		return nil, v.fail(v1beta2.RestoreReasonEntryFailed, fmt.Sprintf("backup %s of EtcdBackup %s failed and was not stored: %s", wording.Clip(entry), b.Name, wording.Clip(found.Message)))
 	}
 	return &stored{location: found.Location}, nil
 }

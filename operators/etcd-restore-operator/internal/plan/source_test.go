@@ -103,7 +103,7 @@ func TestSource(t *testing.T) {
 	}
 	for label, row := range rows {
 		t.Run(label, func(t *testing.T) {
-			d := Plan(row.o)
+			d := noted(row.o)
 			job, _ := d.Action.(StartJob)
 			if row.says != "" {
 				if d.Reason != row.says || d.Action != nil {
@@ -122,7 +122,7 @@ func TestSource(t *testing.T) {
 func TestSourceIsPinned(t *testing.T) {
 	o := observe(first, named, seedClaim, backup(newest("s3://mybucket/etcd_v10")))
 	o.Restore.Status.Snapshot.Location = "s3://mybucket/etcd_v9"
-	seed, _ := Plan(o).Action.(CreateSeed)
+	seed, _ := noted(o).Action.(CreateSeed)
 	if seed.Source.S3 == nil || seed.Source.S3.Path != "mybucket/etcd_v9" || seed.Source.ServiceAccountName != "backups" {
 		t.Errorf("the seed is made from %+v", seed.Source)
 	}
@@ -147,7 +147,7 @@ func TestIdentity(t *testing.T) {
 		t.Run(label, func(t *testing.T) {
 			o := observe(first, phase(v1beta2.RestoreVerifying), job(reported), backup(newest(found().Location)))
 			row.change(o.Backup)
-			if d := Plan(o); d.Reason != row.want {
+			if d := noted(o); d.Reason != row.want {
 				t.Errorf("%s: %s: %s", row.reason, d.Reason, d.Message)
 			}
 		})
@@ -167,7 +167,7 @@ func TestClusterIDIsTheBackups(t *testing.T) {
 		t.Run(label, func(t *testing.T) {
 			o := observe(first, phase(v1beta2.RestoreVerifying), job(reported), backup(newest(found().Location)))
 			o.Job.Result.Snapshot.ClusterID, o.Restore.Spec.ClusterID = "", row.asked
-			d := Plan(o)
+			d := noted(o)
 			if d.Reason != row.want {
 				t.Fatalf("%s: %s", d.Reason, d.Message)
 			}

@@ -25,7 +25,7 @@ func (v *view) status(s *step) v1beta2.RestoreStatus {
 		st.SeedUID = v.seed.UID
 	}
 	if s.phase == v1beta2.RestoreRollingBack && st.Reason == "" {
-		st.Reason = join(v1beta2.RestoreReasonDeleted, "the EtcdRestore was deleted before its seed was adopted: the cluster returns to its old members")
+		setFailure(&st, v1beta2.RestoreReasonDeleted, "the EtcdRestore was deleted before its seed was adopted: the cluster returns to its old members")
 	}
 	st.WaitingFor = s.waitingFor
 	st.Progress = v.progress(s)
@@ -81,24 +81,26 @@ func (v *view) isFenced(st *v1beta2.RestoreStatus, s *step) metav1.Condition {
 	const kind = v1beta2.ConditionFenced
 	switch {
 	case st.HandOffTime != nil:
-		return v.condition(kind, false, v1beta2.RestoreReasonSeedAdopted, fmt.Sprintf("etcd-operator reconciles the EtcdCluster %s again", v.name))
+		return v.condition(kind, false, v1beta2.RestoreReasonSeedAdopted, fmt.Sprintf("etcd-operator reconciles EtcdCluster %s again", v.name))
 	case v.fenced:
-		return v.condition(kind, true, v1beta2.RestoreReasonFenced, fmt.Sprintf("etcd-operator has suspended its reconciliation of the EtcdCluster %s for this restore; %s%s", v.name, v.outlook(), v.meanwhile()))
+		return v.condition(kind, true, v1beta2.RestoreReasonFenced, fmt.Sprintf("etcd-operator has suspended its reconciliation of EtcdCluster %s for this restore; %s%s", v.name, v.outlook(), v.meanwhile()))
 	case st.Phase == v1beta2.RestoreFencing:
 		return v.condition(kind, false, s.reason, s.message)
+	case v.name == "":
+		return v.condition(kind, false, v1beta2.RestoreReasonNotFenced, "no EtcdCluster is fenced")
 	}
-	return v.condition(kind, false, v1beta2.RestoreReasonNotFenced, fmt.Sprintf("etcd-operator reconciles the EtcdCluster %s, and this restore does not touch it", v.name))
+	return v.condition(kind, false, v1beta2.RestoreReasonNotFenced, fmt.Sprintf("etcd-operator reconciles EtcdCluster %s, and this restore does not touch it", v.name))
 }
 
 func (v *view) isHandedOff(st *v1beta2.RestoreStatus, s *step) metav1.Condition {
 	const kind = v1beta2.ConditionHandedOff
 	switch {
 	case st.HandOffTime != nil:
-		return v.condition(kind, true, v1beta2.RestoreReasonSeedAdopted, fmt.Sprintf("the EtcdCluster %s has grown from member %s, beginning at revision %d", v.name, st.SeedMember, st.Revision))
+		return v.condition(kind, true, v1beta2.RestoreReasonSeedAdopted, fmt.Sprintf("etcd-operator adopted seed %s for EtcdCluster %s, beginning at revision %d", st.SeedMember, v.name, st.Revision))
 	case st.Phase == v1beta2.RestoreSeeding:
 		return v.condition(kind, false, s.reason, s.message)
 	}
-	return v.condition(kind, false, v1beta2.RestoreReasonNotHandedOff, "no seed was created yet")
+	return v.condition(kind, false, v1beta2.RestoreReasonNotHandedOff, "no seed is running yet")
 }
 
 // isComplete says in every phase what is happening now.

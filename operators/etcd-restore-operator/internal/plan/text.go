@@ -4,21 +4,7 @@ import (
 	"fmt"
 	"slices"
 	"strings"
-
-	"github.com/etcd-operators/etcd-operators/api/v1beta2"
-	"github.com/etcd-operators/etcd-operators/shared/wording"
 )
-
-// join is why something failed, in one text; split takes it apart again.
-func join(reason, message string) string { return reason + ": " + message }
-
-func split(text string) (reason, message string) {
-	reason, message, ok := strings.Cut(text, ": ")
-	if !ok || wording.Reason(reason, "") == "" || message == "" {
-		return v1beta2.RestoreReasonRestoreFailed, wording.Clip(text) + " (no more is known)"
-	}
-	return reason, message
-}
 
 // maxNames is how many names a message lists.
 const maxNames = 16

@@ -14,9 +14,9 @@ import (
 // verifying is what is said while the Job runs.
 func (v *view) verifying() string {
 	if v.spec.VerifyOnly {
-		return fmt.Sprintf("the Job %s fetches and checks the snapshot; no cluster is touched", JobName(v.Restore))
+		return fmt.Sprintf("Job %s fetches and checks the snapshot; no cluster is touched", JobName(v.Restore))
 	}
-	return fmt.Sprintf("the Job %s fetches and checks the snapshot; nothing of the cluster is touched before that has succeeded", JobName(v.Restore))
+	return fmt.Sprintf("Job %s fetches and checks the snapshot; the cluster is not touched until that succeeds", JobName(v.Restore))
 }
 
 // startJob makes the Job that verifies.
@@ -47,25 +47,25 @@ func awaitJob(v *view) *step {
 	case r != nil && r.Failure == nil && r.Snapshot != nil:
 		return nil
 	case r != nil && r.Failure == nil:
-		return v.fail(v1beta2.RestoreReasonResultInvalid, fmt.Sprintf("the Job %s reports success without saying what it found: see the log of its Pod", j.Name))
+		return v.fail(v1beta2.RestoreReasonResultInvalid, fmt.Sprintf("Job %s succeeded without reporting what it found: see the log of its Pod", j.Name))
 	case Hangs(j, v.Now):
 		return v.fail(j.HangReason, fmt.Sprintf("%s; then create another EtcdRestore", wording.Clip(j.HangMessage)))
 	case j.Deleting:
-		return wait(phase, v1beta2.RestoreReasonVerifying, fmt.Sprintf("the Job %s was deleted before it reported: it is recreated", j.Name))
+		return wait(phase, v1beta2.RestoreReasonVerifying, fmt.Sprintf("waiting to recreate Job %s, which was deleted before it reported", j.Name))
 	case j.Failed:
 		message := j.FailMessage
 		if message == "" {
-			message = fmt.Sprintf("the Job %s failed without a report: see the events and the log of its Pod", j.Name)
+			message = fmt.Sprintf("Job %s failed without a report: see the events and the log of its Pod", j.Name)
 		}
 		return v.fail(wording.Reason(j.FailReason, v1beta2.RestoreReasonJobFailed), message)
 	case j.Done:
-		return do(phase, DeleteJob{Name: j.Name, UID: j.UID}, v1beta2.RestoreReasonResultLost, fmt.Sprintf("the Job %s is complete, but its Pod was deleted before its report was read: recreating the Job", j.Name))
+		return do(phase, DeleteJob{Name: j.Name, UID: j.UID}, v1beta2.RestoreReasonResultLost, fmt.Sprintf("recreating Job %s, whose Pod was deleted before its report was read", j.Name))
 	case r != nil:
-		s := warn(phase, wording.Reason(r.Failure.Reason, v1beta2.RestoreReasonVerificationFailed), fmt.Sprintf("the Job %s tries again: %s", j.Name, wording.Clip(r.Failure.Message)))
+		s := warn(phase, wording.Reason(r.Failure.Reason, v1beta2.RestoreReasonVerificationFailed), fmt.Sprintf("Job %s retries: %s", j.Name, wording.Clip(r.Failure.Message)))
 		s.progress = true
 		return s
 	case j.Waiting != "":
-		return warn(phase, v1beta2.RestoreReasonPodNotStarting, fmt.Sprintf("the Pod of Job %s does not start: %s", j.Name, wording.Clip(j.Waiting)))
+		return warn(phase, v1beta2.RestoreReasonPodNotStarting, fmt.Sprintf("Pod of Job %s does not start: %s", j.Name, wording.Clip(j.Waiting)))
 	}
 	s := wait(phase, v1beta2.RestoreReasonVerifying, v.verifying())
 	s.progress = true
@@ -79,7 +79,7 @@ func makeWay(v *view) *step {
 	if p == nil || !v.fenced || !v.serves() {
 		return nil
 	}
-	const phase, why = v1beta2.RestoreVerifying, "the old members are to be stopped first (spec.stopMembers)"
+	const phase, why = v1beta2.RestoreVerifying, "the old members are stopped first (spec.stopMembers)"
 	if p.Deleting.IsZero() {
 		return do(phase, DeleteSeed{Ref{p.Name, p.UID}}, v1beta2.RestoreReasonSeedDeleted, fmt.Sprintf("deleting seed %s: %s", p.Name, why))
 	}
@@ -128,7 +128,7 @@ func (v *view) checkIdentity(s *v1beta2.RestoreSnapshot) *refusal {
 		}
 	}
 	if want := v.spec.ClusterID; want != "" && s.ClusterID != want {
-		return &refusal{task.ReasonWrongCluster, fmt.Sprintf("%s is of the cluster %q, and spec.clusterID asks for %s: correct the place, or leave out spec.clusterID", s.Location, s.ClusterID, want)}
+		return &refusal{task.ReasonWrongCluster, fmt.Sprintf("snapshot %s is of cluster %q, and not of cluster %s (spec.clusterID): correct its location, or remove spec.clusterID", s.Location, s.ClusterID, want)}
 	}
 	return nil
 }
@@ -141,10 +141,10 @@ func (v *view) checkTold(s *v1beta2.RestoreSnapshot, told *stored) *refusal {
 		return nil
 	case told.sha256 != "" && told.sha256 != s.SHA256, told.size > 0 && told.size != s.Size:
 		return &refusal{task.ReasonChanged, fmt.Sprintf(
-			"%s is not what EtcdBackup %s has stored there: that had %d bytes and sha256 %s, and this has %d and %s; restore another backup, or write backupStorageType and the place if it is wanted all the same",
+			"snapshot %s is not the one that EtcdBackup %s stored: that has %d bytes and sha256 %s, and this has %d and %s; restore another backup, or set backupStorageType and the location to restore this one anyway",
 			s.Location, v.spec.BackupRef.Name, told.size, wording.Clip(told.sha256), s.Size, s.SHA256)}
 	case told.clusterID != "" && s.ClusterID != "" && told.clusterID != s.ClusterID:
-		return &refusal{task.ReasonWrongCluster, fmt.Sprintf("%s is of the cluster %s, and EtcdBackup %s has stored one of %s there", s.Location, s.ClusterID, v.spec.BackupRef.Name, wording.Clip(told.clusterID))}
+		return &refusal{task.ReasonWrongCluster, fmt.Sprintf("snapshot %s is of cluster %s, but EtcdBackup %s stored one of cluster %s there: restore another backup", s.Location, s.ClusterID, v.spec.BackupRef.Name, wording.Clip(told.clusterID))}
 	}
 	s.ClusterID = cmp.Or(s.ClusterID, wording.Clip(told.clusterID))
 	return nil
@@ -184,7 +184,7 @@ func (v *view) checkVolume() *refusal {
 		return nil
 	}
 	return &refusal{v1beta2.RestoreReasonVolumeTooSmall, fmt.Sprintf(
-		"volume too small: members of the EtcdCluster %s have volumes of %s, and the seed needs %s, for its database of %s and etcd's log; raise spec.pod.persistentVolumeClaimSpec.resources.requests.storage to at least %s, and create another EtcdRestore",
+		"volume too small: members of EtcdCluster %s have volumes of %s, and the seed needs %s for its database of %s and etcd's log; raise spec.pod.persistentVolumeClaimSpec.resources.requests.storage to at least %s, and create another EtcdRestore",
 		v.name, v1beta2.ReadableSize(storage.Value()), v1beta2.ReadableSize(need), v1beta2.ReadableSize(v.last.Snapshot.DatabaseSize), quantity(need))}
 }
 

@@ -117,7 +117,7 @@ func TestVerifyOnly(t *testing.T) {
 	}
 	for label, r := range rows {
 		t.Run(label, func(t *testing.T) {
-			d := Plan(r.o)
+			d := noted(r.o)
 			got := decided{Action: d.Action, Reason: d.Reason, Phase: d.Status.Phase, WaitingFor: d.Status.WaitingFor}
 			for _, e := range d.Events {
 				got.Events = append(got.Events, e.Reason)
@@ -170,7 +170,7 @@ func TestVerifyOnlyBesideARestore(t *testing.T) {
 	runs := min(*seeds, 400)
 	verified, adoptions := 0, 0
 	for seed := range runs {
-		w := newWorld(seed, randomConfig(rand.New(rand.NewSource(seed))), Plan)
+		w := newWorld(seed, randomConfig(rand.New(rand.NewSource(seed))), noted)
 		r := newRestore("v", w.uid("restore"))
 		r.CreationTimestamp = metav1.NewTime(w.now.Add(-time.Minute)) // it would be first
 		r.Spec.VerifyOnly, r.Spec.Target, r.Spec.EtcdCluster.Name = true, v1beta2.TargetInPlace, "c"

@@ -57,15 +57,15 @@ func (v *view) checkVersion() *refusal {
 	}
 	t, ok := parseMinor(target)
 	if !ok {
-		return &refusal{v1beta2.RestoreReasonVersionUnknown, fmt.Sprintf("the EtcdCluster %s is to run etcd %q, which is no version: correct its spec.version", v.name, wording.Clip(target))}
+		return &refusal{v1beta2.RestoreReasonVersionUnknown, fmt.Sprintf("EtcdCluster %s has the etcd version %q, which is not a version: correct its spec.version", v.name, wording.Clip(target))}
 	}
 	d, ok := parseMinor(v.last.Snapshot.EtcdVersion)
 	if !ok {
-		return &refusal{v1beta2.RestoreReasonVersionUnknown, fmt.Sprintf("the snapshot is of etcd %q, which is no version", wording.Clip(v.last.Snapshot.EtcdVersion))}
+		return &refusal{v1beta2.RestoreReasonVersionUnknown, fmt.Sprintf("the snapshot has the etcd version %q, which is not a version: restore another snapshot", wording.Clip(v.last.Snapshot.EtcdVersion))}
 	}
 	if !t.reads(d) {
 		return &refusal{v1beta2.RestoreReasonVersionMismatch, fmt.Sprintf(
-			"the snapshot is of etcd %s and the EtcdCluster %s runs %s: a snapshot is restored to its own minor version, or to the next one; restore it to a cluster of etcd %s (by clusterTemplate with version %s.x), and upgrade that",
+			"cannot restore a snapshot of etcd %s to EtcdCluster %s, which runs %s: a snapshot is restored to its own minor version, or to the next one; restore it to a new cluster of etcd %s (clusterTemplate with version %s.x), and upgrade that",
 			d, v.name, target, d, d)}
 	}
 	return nil
