@@ -27,7 +27,7 @@ func awaitCertificates(v *view) *step {
 	if s := v.awaitTrust(v1beta2.RestoreFencing); s != nil {
 		return s
 	}
-	if c := v.badCertificates(); c != nil && c.Reason != v1beta2.ClusterReasonCertificatesPending {
+	if c := v.badCertificates(); c != nil && needUser(c) {
 		return v.awaitServing(v1beta2.RestoreFencing, v1beta2.RestoreReasonCertificatesPending, "")
 	}
 	return nil
@@ -51,6 +51,12 @@ func (v *view) awaitServing(phase v1beta2.RestorePhase, reason, message string) 
 	}
 	return warn(phase, wording.Reason(c.Reason, v1beta2.ConditionCertificatesReady), fmt.Sprintf(
 		"certificates of EtcdCluster %s are not ready: %s; the restore continues once they are", v.name, wording.Clip(c.Message)), s.waitingFor...)
+}
+
+// needUser reports whether certificates wait for a person, and not only to be issued. It is
+// the one place that reads a reason: etcd-operator's, which writes this in no field.
+func needUser(bad *metav1.Condition) bool {
+	return bad.Reason != v1beta2.ClusterReasonCertificatesPending
 }
 
 // badCertificates is the condition that says what is wrong with the cluster's

@@ -92,7 +92,7 @@ func (v *view) awaitOperator(phase v1beta2.RestorePhase, reason, message string)
 		if conflict {
 			return warn(phase, wording.Reason(c.Reason, v1beta2.ClusterReasonNameConflict), fmt.Sprintf("etcd-operator does not manage EtcdCluster %s: %s", v.name, wording.Clip(c.Message)), object)
 		}
-		if c.Type == v1beta2.ConditionCertificatesReady && c.Status == metav1.ConditionFalse && c.Reason != v1beta2.ClusterReasonCertificatesPending {
+		if c.Type == v1beta2.ConditionCertificatesReady && c.Status == metav1.ConditionFalse && needUser(&c) {
 			return warn(phase, wording.Reason(c.Reason, v1beta2.ConditionCertificatesReady), fmt.Sprintf("waiting for valid certificates of EtcdCluster %s: %s", v.name, wording.Clip(c.Message)), object)
 		}
 	}

@@ -10,9 +10,9 @@ import (
 	"github.com/etcd-operators/etcd-operators/shared/wording"
 )
 
-// patience is how long after its creation an EtcdRestore waits for what it names: both
-// may have been created at once.
-const patience = time.Minute
+// creationGrace is how long after its creation an EtcdRestore waits for what it names: both
+// might have been created at once.
+const creationGrace = time.Minute
 
 // What admission refuses is refused here as well, for objects that are older than the
 // CRD's rules: each text below is a pattern of the CRD.
@@ -153,7 +153,7 @@ func (v *view) waited() string {
 func (v *view) missing(object, reason, message string) *step {
 	due := v.Now
 	if created := v.Restore.CreationTimestamp; !created.IsZero() {
-		due = created.Add(patience)
+		due = created.Add(creationGrace)
 	}
 	if !v.Now.Before(due) {
 		return v.fail(reason, message)
