@@ -55,7 +55,7 @@ func (j *job) checkCredentials(ctx context.Context, database *os.File, enabled b
 }
 
 // missingCredentials is the failure of a cluster that names no Secret, and whose
-// certificate, if it has one, is of nobody.
+// certificate, if it has one, names no root user.
 func missingCredentials(c *task.Credentials) error {
 	const secret = "create a Secret of type kubernetes.io/basic-auth with the username and password of a user that had the role root when the snapshot was taken, and set spec.auth.rootSecret of the EtcdCluster to its name"
 	if c.CommonName == "" && c.TLSDir == "" {

@@ -1,7 +1,7 @@
 // Package agent is what runs in the Pods of a restore: the program etcd-restore-agent. It
 // reads a task.Task from its environment, verifies a snapshot or makes the seed's data dir
 // of it, and writes a task.Result to its termination message. It asks nothing of
-// Kubernetes, and nobody can get data of the snapshot from it: all that it serves is how
+// Kubernetes, and serves no data of the snapshot: all that it serves is how
 // many bytes it has fetched.
 //
 // # Verifying
@@ -29,7 +29,7 @@
 // # When something breaks
 //
 // A broken transfer is taken up where it was; the whole is tried again a few times, and
-// after that by another container. What only a person can correct ends it at once
+// after that by another container. What only a user can correct ends it at once
 // (agent.ExitPermanent).
 //
 // # Memory

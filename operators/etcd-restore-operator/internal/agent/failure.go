@@ -16,7 +16,7 @@ import (
 // errTimedOut is the cause of a context whose task took too long.
 var errTimedOut = errors.New("the task's time is up")
 
-// explain says in a person's words why a task failed. That ctx has ended comes first: it
+// explain words for users why a task failed. That ctx has ended comes first: it
 // makes everything else fail.
 func explain(ctx context.Context, err error) *agent.Failure {
 	if cause := context.Cause(ctx); cause != nil {

@@ -42,7 +42,7 @@ func (p *progress) serve(address string, log *slog.Logger) (stop func()) {
 			log.Warn("no longer serving the progress", "error", err)
 		}
 	}()
-	return func() { _ = server.Close() } // nobody is to be waited for
+	return func() { _ = server.Close() } // it waits for no request
 }
 
 // ServeHTTP implements http.Handler.

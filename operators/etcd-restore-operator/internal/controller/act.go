@@ -216,7 +216,7 @@ func belongs(o, owner client.Object) bool {
 }
 
 // delete deletes an object by uid. Of another uid it is another object, and the one that
-// was meant is gone.
+// was meant no longer exists.
 func (r *Reconciler) delete(ctx context.Context, o client.Object, uid string, options ...client.DeleteOption) error {
 	options = append(options, client.Preconditions{UID: new(types.UID(uid))}, client.PropagationPolicy(metav1.DeletePropagationBackground))
 	err := r.Client.Delete(ctx, o, options...)

@@ -150,8 +150,8 @@ func after(ctx context.Context, again time.Duration, err error) (ctrl.Result, er
 	return ctrl.Result{}, err
 }
 
-// mayRefuse reports whether a person must correct something before the API server takes
-// what it was sent: a quota, a field.
+// mayRefuse reports whether a user must correct something before the API server accepts
+// the request: a quota, a field.
 func mayRefuse(err error) bool {
 	return apierrors.IsForbidden(err) && !apierrors.HasStatusCause(err, corev1.NamespaceTerminatingCause) ||
 		apierrors.IsInvalid(err) || apierrors.IsBadRequest(err)

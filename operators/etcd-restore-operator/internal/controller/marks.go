@@ -65,7 +65,7 @@ func (r *Reconciler) askFence(ctx context.Context, t *target) error {
 	return r.annotate(ctx, t, func(marks map[string]string) { marks[v1beta2.AnnotationFence] = string(t.restore.UID) })
 }
 
-// withdrawFence takes that back, if it is not acknowledged.
+// withdrawFence withdraws that request, if it is not acknowledged.
 func (r *Reconciler) withdrawFence(ctx context.Context, t *target) error {
 	if t.fenced() {
 		return fmt.Errorf("%w: the fence is acknowledged", errStale)
@@ -106,7 +106,7 @@ func (r *Reconciler) handOff(ctx context.Context, t *target, x plan.HandOff) err
 	return r.patchCluster(ctx, t, append(ops, t.dropFence()...))
 }
 
-// withdrawSeed takes that back.
+// withdrawSeed withdraws that offer.
 func (r *Reconciler) withdrawSeed(ctx context.Context, t *target) error {
 	if _, ok := t.offered(); !ok {
 		return nil
@@ -118,7 +118,7 @@ func (r *Reconciler) withdrawSeed(ctx context.Context, t *target) error {
 	return r.patchCluster(ctx, t, ops)
 }
 
-// liftFence gives the cluster back.
+// liftFence returns the cluster to etcd-operator.
 func (r *Reconciler) liftFence(ctx context.Context, t *target) error {
 	ops := append(t.whileFenced(), t.set(v1beta2.AnnotationFenceLifted, string(t.restore.UID))...)
 	return r.patchCluster(ctx, t, append(ops, t.dropFence()...))

@@ -155,8 +155,8 @@ func (r *Reconciler) createSeed(ctx context.Context, t *target, x plan.CreateSee
 	return err
 }
 
-// alone looks whether the seed is the only Pod of the cluster that may run: old members
-// which might are accepted only if the user says so, and they are being deleted.
+// alone checks that the seed is the only Pod of the cluster that might run: old members that
+// might are ignored only if the user accepts that, and they are being deleted.
 func (r *Reconciler) alone(ctx context.Context, t *target, seed string) error {
 	pods, err := podsOf(ctx, r.Live, t.cluster)
 	if err != nil {

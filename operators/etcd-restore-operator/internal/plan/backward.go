@@ -17,8 +17,8 @@ func dismissUntouched(v *view) *step {
 	return wait(v.last.Phase, reasonDeleting, "the EtcdRestore is being deleted, and has touched nothing").quietly()
 }
 
-// withdrawFence withdraws a request for the fence that nobody has acknowledged. When etcd-operator does
-// so at the same time, one of the two writes fails.
+// withdrawFence withdraws a request for the fence that is not acknowledged. If etcd-operator
+// acknowledges it at the same time, one of the two writes fails.
 func withdrawFence(v *view) *step {
 	if !v.there || v.made || v.fenced || v.uid == "" || v.mark != v.uid || v.lifted == v.uid {
 		return nil
@@ -75,7 +75,7 @@ func deleteSeedClaim(v *view) *step {
 	return wait(back, v1beta2.RestoreReasonSeedDeleted, fmt.Sprintf("waiting for the volume of seed %s to be deleted", c.Name), "PersistentVolumeClaim "+c.Name)
 }
 
-// returnClaims gives the old members their volumes back.
+// returnClaims returns their volumes to the old members.
 func returnClaims(v *view) *step {
 	if !v.fenced || len(v.retired) == 0 {
 		return nil

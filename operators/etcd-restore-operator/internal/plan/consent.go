@@ -26,7 +26,7 @@ func awaitConsent(v *view) *step {
 }
 
 // hasQuorum reports whether a quorum of the old members serves: as etcd-operator says, which
-// asks nobody while the cluster is fenced, or as a majority of Pods shows that are ready,
+// asks no member while the cluster is fenced, or as a majority of Pods shows that are ready,
 // which each is by a linearizable read.
 func (v *view) hasQuorum() bool {
 	st, ready := &v.Cluster.Status, 0

@@ -36,7 +36,7 @@ type Decision struct {
 	Status v1beta2.RestoreStatus
 }
 
-// Event tells a person of something that has happened.
+// Event tells users of something that has happened.
 type Event struct {
 	// Warning is true for what is not as it should be.
 	Warning bool

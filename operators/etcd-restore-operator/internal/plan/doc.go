@@ -31,7 +31,7 @@
 //   - a seed is handed over only when it serves and its permit is withdrawn: nothing is
 //     restored twice;
 //   - after the adoption no data is touched but old volumes;
-//   - a roll-back gives back exactly what was taken, before the fence is lifted;
+//   - a rollback returns exactly what was taken, before the fence is lifted;
 //   - two restores of one cluster never both fence it;
 //   - a restore that has succeeded or failed is never begun again.
 //

@@ -48,7 +48,7 @@ func (v *view) yield(uid string) *step {
 		v.name, wording.Clip(uid), v1beta2.AnnotationFenceLifted), "EtcdRestore of uid "+wording.Clip(uid))
 }
 
-// addFinalizer comes before all that is to be given back.
+// addFinalizer comes before all that a rollback has to undo.
 func addFinalizer(v *view) *step {
 	if v.held {
 		return nil
@@ -133,8 +133,8 @@ func (v *view) oldNames() []string {
 	return names
 }
 
-// retireClaims puts the old members' volumes aside, so that nobody takes them for those
-// of members before the restore has succeeded or has given them back.
+// retireClaims relabels the old members' volumes, so that they do not count as those of
+// members until the restore has succeeded, or has returned them.
 func retireClaims(v *view) *step {
 	if len(v.members) == 0 {
 		return nil

@@ -54,7 +54,7 @@ type Observation struct {
 	Asked    bool
 	Reported int64
 
-	// FreshName is a member name of this cluster that nobody has used.
+	// FreshName is an unused member name of this cluster.
 	FreshName string
 	// Refused is why the API server did not take the Action that was just decided on
 	// this very Observation, in its own words (a quota, an invalid field). Empty

@@ -11,8 +11,8 @@ import (
 // problem. One that runs ends what it has begun within 12 s, and answers then.
 const slowToAnswer = time.Minute
 
-// operatorMissing says, when the fence was asked for a minute ago, why nobody has answered
-// it, as far as the EtcdCluster tells, and what to do; nil if it is too early for that, or if
+// operatorMissing says, when the fence was asked for a minute ago, why it was not
+// answered, as far as the EtcdCluster tells, and what to do; nil if it is too early for that, or if
 // the EtcdCluster itself says why.
 func (v *view) operatorMissing() *step {
 	since := v.last.FenceTime

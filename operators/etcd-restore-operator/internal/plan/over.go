@@ -23,7 +23,7 @@ func handledByLegacyOperator(v *view) *step {
 	return s
 }
 
-// stopJob stops a verification that nobody needs.
+// stopJob stops a verification that is no longer needed.
 func stopJob(v *view) *step {
 	j := v.Job
 	if j == nil || j.Done || j.Deleting || v.last.Phase != v1beta2.RestoreFailed {

@@ -35,7 +35,7 @@ type step struct {
 	// progress is true while an agent fetches, revision when members are to be asked for
 	// theirs first.
 	progress, revision bool
-	// warn is true for a state that a person should know of, tell for one that is news.
+	// warn is true for a state that users should know of, tell for one that is news.
 	warn, tell bool
 	// quiet leaves the status as it is.
 	quiet bool
@@ -56,7 +56,7 @@ func wait(phase v1beta2.RestorePhase, reason, message string, waitingFor ...stri
 	return &step{phase: phase, reason: reason, message: message, waitingFor: waitingFor, again: idle}
 }
 
-// warn is such a state that a person should know of.
+// warn is such a state that users should know of.
 func warn(phase v1beta2.RestorePhase, reason, message string, waitingFor ...string) *step {
 	s := wait(phase, reason, message, waitingFor...)
 	s.warn = true
@@ -176,7 +176,7 @@ var (
 		awaitAdoption,
 	}
 
-	// backward gives back what was taken, the last first.
+	// backward rolls back what was done, the last first.
 	backward = []rule{
 		dismissUntouched,
 		withdrawFence,

@@ -136,7 +136,7 @@ func timeOut(v *view) *step {
 // noCause is the message of a failure that came without one.
 const noCause = "no cause was reported"
 
-// longest is the longest timeout that is counted: in centuries nobody waits.
+// longest is the longest timeout that is counted; a longer one is none.
 const longest = 100 * 365 * 24 * time.Hour
 
 // waited is what the last status says of the restore.

@@ -11,15 +11,15 @@ import (
 
 const (
 	seeding = v1beta2.RestoreSeeding
-	// mostTries is how often what prepares the seed is started again while members serve
-	// that nobody heals meanwhile. The agent itself tries several times at each, and the
+	// mostTries is how often what prepares the seed is restarted while members serve that
+	// etcd-operator does not repair meanwhile. The agent itself tries several times at each, and the
 	// kubelet waits 10, 20 and 40 seconds between.
 	mostTries = 3
 )
 
 // dropSeed deletes a seed that will not serve, or that belongs to an earlier attempt:
-// first the offer of it, then its Pod, then its volume. Another one has another name, so
-// that nobody takes one for the other.
+// first the offer of it, then its Pod, then its volume. The next seed has another name, so
+// that the two are never confused.
 func dropSeed(v *view) *step {
 	why := v.seedLost()
 	if v.offered && (why != "" || v.seed == nil || v.seeded != v.offer(v.seed)) {
@@ -149,7 +149,7 @@ func (v *view) making() string {
 }
 
 // seedFailed fails the restore when the snapshot cannot be restored. What may do better at another
-// try, the kubelet tries again; but not for ever while members serve that nobody heals.
+// try, the kubelet tries again; but not for ever while members serve that are not repaired.
 func seedFailed(v *view) *step {
 	p := v.seed
 	r := p.Result
