@@ -21,7 +21,7 @@ var reading = agentpod.Reading[task.Result]{
 	Container: task.ContainerVerify,
 	Failure:   func(r *task.Result) *agent.Failure { return r.Failure },
 	Failed:    func(f *agent.Failure) *task.Result { return &task.Result{Failure: f} },
-	TooLong:   "the Job was stopped, since it took longer than its activeDeadlineSeconds, which somebody has set: leave it empty",
+	TooLong:   "the Job exceeded its activeDeadlineSeconds, which the operator does not set: keep that field empty",
 }
 
 // ObserveJob is what plan needs of the Job that verifies, and of those Pods that it

@@ -8,7 +8,6 @@ import (
 	"time"
 
 	"github.com/prometheus/client_golang/prometheus"
-	"k8s.io/apimachinery/pkg/api/meta"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
 
@@ -52,18 +51,18 @@ func New(reg prometheus.Registerer) *Metrics {
 	m := &Metrics{
 		reconcile: prometheus.NewHistogram(prometheus.HistogramOpts{
 			Name:    "etcd_restore_reconcile_duration_seconds",
-			Help:    "How long one reconcile of an EtcdRestore took.",
+			Help:    "Duration of one reconcile of an EtcdRestore, in seconds.",
 			Buckets: prometheus.ExponentialBuckets(0.001, 2.5, 10),
 		}),
 		restores: prometheus.NewDesc("etcd_restore_restores", "EtcdRestores, by phase.", []string{"phase"}, nil),
 
-		attempts:  each("etcd_restore_attempts_total", "How often the snapshot of the EtcdRestore was begun to be verified, that is, Jobs."),
-		successes: each("etcd_restore_successes_total", "Whether the cluster of the EtcdRestore was handed over to serve what the snapshot holds."),
-		failures:  each("etcd_restore_failures_total", "Whether the EtcdRestore failed, by reason.", "reason"),
-		fetched:   each("etcd_restore_fetched_bytes", "How much of the snapshot the agent that runs has fetched."),
+		attempts:  each("etcd_restore_attempts_total", "Verifications of the snapshot that were started, each by a Job or a seed."),
+		successes: each("etcd_restore_successes_total", "1 once the restored cluster was handed over and serves, and 0 before."),
+		failures:  each("etcd_restore_failures_total", "1 for the reason for which the EtcdRestore failed.", "reason"),
+		fetched:   each("etcd_restore_fetched_bytes", "Bytes of the snapshot that the running agent has fetched."),
 		size:      each("etcd_restore_size_bytes", "Size of the snapshot, as it is stored."),
-		handOff:   each("etcd_restore_hand_off_seconds", "How long the restore took until the cluster served what the snapshot holds."),
-		duration:  each("etcd_restore_duration_seconds", "How long the restore took until the cluster had its full size."),
+		handOff:   each("etcd_restore_hand_off_seconds", "Seconds from the start of the restore until the cluster served the restored data."),
+		duration:  each("etcd_restore_duration_seconds", "Seconds from the start of the restore until the cluster had its full size."),
 
 		all: map[types.NamespacedName]*state{},
 	}
@@ -91,10 +90,10 @@ func (m *Metrics) Changed(key types.NamespacedName, before, after *v1beta2.Resto
 	}
 }
 
-// reason is that of the condition Failed.
+// reason is why a restore failed.
 func reason(s *v1beta2.RestoreStatus) string {
-	if c := meta.FindStatusCondition(s.Conditions, v1beta2.ConditionFailed); c != nil {
-		return c.Reason
+	if s.Failure != nil {
+		return s.Failure.Reason
 	}
 	return ""
 }

@@ -28,7 +28,7 @@ func TestMetrics(t *testing.T) {
 	}
 	bad := &v1beta2.RestoreStatus{
 		Phase: v1beta2.RestoreFailed, StartTime: at(0), CompletionTime: at(1),
-		Conditions: []metav1.Condition{{Type: v1beta2.ConditionFailed, Status: metav1.ConditionTrue, Reason: "CorruptSnapshot"}},
+		Failure: &v1beta2.RestoreFailure{Reason: "CorruptSnapshot", Message: "its digest is wrong"},
 	}
 	busy := &v1beta2.RestoreStatus{Phase: v1beta2.RestoreVerifying, StartTime: at(0)}
 	m.Changed(key("good"), busy, good)
@@ -41,21 +41,21 @@ func TestMetrics(t *testing.T) {
 	m.Forget(key("gone"))
 
 	const want = `
-# HELP etcd_restore_attempts_total How often the snapshot of the EtcdRestore was begun to be verified, that is, Jobs.
+# HELP etcd_restore_attempts_total Verifications of the snapshot that were started, each by a Job or a seed.
 # TYPE etcd_restore_attempts_total counter
 etcd_restore_attempts_total{name="bad",namespace="ns"} 1
 etcd_restore_attempts_total{name="busy",namespace="ns"} 1
 etcd_restore_attempts_total{name="good",namespace="ns"} 1
-# HELP etcd_restore_duration_seconds How long the restore took until the cluster had its full size.
+# HELP etcd_restore_duration_seconds Seconds from the start of the restore until the cluster had its full size.
 # TYPE etcd_restore_duration_seconds gauge
 etcd_restore_duration_seconds{name="good",namespace="ns"} 9
-# HELP etcd_restore_failures_total Whether the EtcdRestore failed, by reason.
+# HELP etcd_restore_failures_total 1 for the reason for which the EtcdRestore failed.
 # TYPE etcd_restore_failures_total counter
 etcd_restore_failures_total{name="bad",namespace="ns",reason="CorruptSnapshot"} 1
-# HELP etcd_restore_fetched_bytes How much of the snapshot the agent that runs has fetched.
+# HELP etcd_restore_fetched_bytes Bytes of the snapshot that the running agent has fetched.
 # TYPE etcd_restore_fetched_bytes gauge
 etcd_restore_fetched_bytes{name="busy",namespace="ns"} 512
-# HELP etcd_restore_hand_off_seconds How long the restore took until the cluster served what the snapshot holds.
+# HELP etcd_restore_hand_off_seconds Seconds from the start of the restore until the cluster served the restored data.
 # TYPE etcd_restore_hand_off_seconds gauge
 etcd_restore_hand_off_seconds{name="good",namespace="ns"} 6
 # HELP etcd_restore_restores EtcdRestores, by phase.
@@ -72,7 +72,7 @@ etcd_restore_restores{phase="Verifying"} 1
 # HELP etcd_restore_size_bytes Size of the snapshot, as it is stored.
 # TYPE etcd_restore_size_bytes gauge
 etcd_restore_size_bytes{name="good",namespace="ns"} 2048
-# HELP etcd_restore_successes_total Whether the cluster of the EtcdRestore was handed over to serve what the snapshot holds.
+# HELP etcd_restore_successes_total 1 once the restored cluster was handed over and serves, and 0 before.
 # TYPE etcd_restore_successes_total counter
 etcd_restore_successes_total{name="bad",namespace="ns"} 0
 etcd_restore_successes_total{name="busy",namespace="ns"} 0
