@@ -106,18 +106,18 @@ func (a *Actor) act(ctx context.Context, c *v1beta2.EtcdCluster, obs *plan.Obser
 		return a.createPods(ctx, c, obs, x)
 	case plan.SetRoles:
 		return a.setRoles(ctx, c, obs, x)
-	case plan.OpenGrant:
-		return a.openGrant(ctx, c, x)
-	case plan.CloseGrants:
-		return a.closeGrants(ctx, c, x)
+	case plan.GrantStartPermit:
+		return a.grantStartPermit(ctx, c, x)
+	case plan.RevokeStartPermits:
+		return a.revokeStartPermits(ctx, c, x)
 	case plan.AddLearner:
 		return a.addLearner(ctx, c, obs, x)
 	case plan.Promote:
 		return a.promote(ctx, c, obs, x)
 	case plan.RemoveMember:
 		return a.removeMember(ctx, c, obs, x)
-	case plan.MoveLeader:
-		return a.moveLeader(ctx, c, obs, x)
+	case plan.TransferLeadership:
+		return a.transferLeadership(ctx, c, obs, x)
 	case plan.EnableDowngrade:
 		return a.enableDowngrade(ctx, c, obs, x)
 	case plan.CancelDowngrade:
@@ -126,8 +126,8 @@ func (a *Actor) act(ctx context.Context, c *v1beta2.EtcdCluster, obs *plan.Obser
 		return a.advanceLog(ctx, c, obs, x)
 	case plan.ChangeImage:
 		return a.changeImage(ctx, c, obs, x)
-	case plan.RemakePod:
-		return a.remakePod(ctx, c, obs, x)
+	case plan.RecreatePod:
+		return a.recreatePod(ctx, c, obs, x)
 	case plan.DeletePod:
 		return a.deletePod(ctx, c, obs, x)
 	case plan.DeleteClaim:

@@ -96,7 +96,7 @@ func (b *bench) pod(name string) *corev1.Pod {
 	return p
 }
 
-// exists tells whether there is an object of this type and name that is not going.
+// exists tells whether there is an object of this type and name that is not terminating.
 func (b *bench) exists(o client.Object, name string) bool {
 	b.t.Helper()
 	err := b.client.Get(apiservertest.Context(b.t), client.ObjectKey{Namespace: b.cluster.Namespace, Name: name}, o)

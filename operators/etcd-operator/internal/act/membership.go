@@ -57,7 +57,7 @@ func (a *Actor) removeMember(ctx context.Context, c *v1beta2.EtcdCluster, obs *p
 		return err
 	}
 	pod := pods[x.Name]
-	if (pod == nil) != (x.Pod == nil) || (pod != nil && (string(pod.UID) != x.Pod.UID || !observe.SameGrant(pod, x.Pod) || observe.HasComeBack(pod, x.Pod))) {
+	if (pod == nil) != (x.Pod == nil) || (pod != nil && (string(pod.UID) != x.Pod.UID || !observe.SameStartPermit(pod, x.Pod) || observe.HasComeBack(pod, x.Pod))) {
 		return fmt.Errorf("%w: Pod %s has changed", ErrStale, x.Name)
 	}
 	if err := a.noUnseenClaim(ctx, c, obs, x.Name); err != nil {
@@ -69,7 +69,7 @@ func (a *Actor) removeMember(ctx context.Context, c *v1beta2.EtcdCluster, obs *p
 	return wrap(a.Etcd.Remove(ctx, voters(c, obs), x.ID), "remove member "+x.Name)
 }
 
-func (a *Actor) moveLeader(ctx context.Context, c *v1beta2.EtcdCluster, obs *plan.Observation, x plan.MoveLeader) error {
+func (a *Actor) transferLeadership(ctx context.Context, c *v1beta2.EtcdCluster, obs *plan.Observation, x plan.TransferLeadership) error {
 	p := podNamed(obs, x.From)
 	if p == nil {
 		return fmt.Errorf("%w: leader %s was not observed", ErrStale, x.From)

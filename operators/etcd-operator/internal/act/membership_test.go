@@ -121,9 +121,9 @@ func testMembership(t *testing.T, version string) {
 	removal := plan.RemoveMember{ID: added.ID, Name: "x-b", Members: both, Pod: podIn(obs, "x-b")}
 	t.Run("a member is removed only while all Pods are as they were observed", func(t *testing.T) {
 		for name, pod := range map[string]*plan.Pod{
-			"there was none": nil,
-			"another one":    {Name: "x-b", UID: "other"},
-			"with a grant":   {Name: "x-b", UID: removal.Pod.UID, Grant: &plan.Grant{Attempt: 1}},
+			"there was none":      nil,
+			"another one":         {Name: "x-b", UID: "other"},
+			"with a start permit": {Name: "x-b", UID: removal.Pod.UID, StartPermit: &plan.StartPermit{Attempt: 1}},
 		} {
 			wantStale(t, name, b.act(obs, plan.RemoveMember{ID: added.ID, Name: "x-b", Members: both, Pod: pod}))
 		}
@@ -132,7 +132,7 @@ func testMembership(t *testing.T, version string) {
 		three := *obs
 		three.Pods = append(slices.Clone(obs.Pods), plan.Pod{Name: "x-c", UID: "u"})
 		wantStale(t, "another member's Pod is gone", b.act(&three, removal))
-		if err := b.act(obs, plan.OpenGrant{Name: "x-b", UID: removal.Pod.UID, Grant: plan.Grant{Attempt: 1, Members: []string{"x-a", "x-b"}}}); err != nil {
+		if err := b.act(obs, plan.GrantStartPermit{Name: "x-b", UID: removal.Pod.UID, StartPermit: plan.StartPermit{Attempt: 1, Members: []string{"x-a", "x-b"}}}); err != nil {
 			t.Fatal(err)
 		}
 		wantStale(t, "it got a start permit meanwhile", b.act(obs, removal))
@@ -167,7 +167,7 @@ func (l *live) secondVoter(seed *etcdtest.Member) {
 	})
 	second.WaitReady(t)
 	l.eventually("x-b to lead", func(*plan.Observation) plan.Action {
-		return plan.MoveLeader{From: "x-a", To: "x-b", ToID: id}
+		return plan.TransferLeadership{From: "x-a", To: "x-b", ToID: id}
 	})
 	if a := podIn(l.see(), "x-b").Answer; a.Leader != id {
 		t.Errorf("the leader is %x, want x-b, %x", a.Leader, id)
@@ -180,7 +180,7 @@ func (l *live) secondVoter(seed *etcdtest.Member) {
 	}
 	first := podIn(obs, "x-a").Answer.MemberID
 	l.eventually("x-a to lead", func(*plan.Observation) plan.Action {
-		return plan.MoveLeader{From: "x-b", To: "x-a", ToID: first}
+		return plan.TransferLeadership{From: "x-b", To: "x-a", ToID: first}
 	})
 	l.eventually("x-b to be removed", func(obs *plan.Observation) plan.Action {
 		return plan.RemoveMember{ID: id, Name: "x-b", Members: list(obs), Pod: podIn(obs, "x-b")}
@@ -207,7 +207,7 @@ func TestMembershipWithoutAnAnswer(t *testing.T) {
 	}
 	p.Answer.ClusterID = 0xc2
 	wantStale(t, "the voter is of another cluster", b.act(obs, plan.AddLearner{Name: "x-b", Members: list}))
-	wantStale(t, "the leader was not observed", b.act(obs, plan.MoveLeader{From: "x-z", To: "x-a", ToID: 1}))
+	wantStale(t, "the leader was not observed", b.act(obs, plan.TransferLeadership{From: "x-z", To: "x-a", ToID: 1}))
 	if !b.exists(&corev1.Pod{}, "x-a") {
 		t.Error("a Pod was deleted")
 	}

@@ -57,8 +57,8 @@ func (a *Actor) createPod(ctx context.Context, c *v1beta2.EtcdCluster, p plan.Ne
 		return err
 	}
 	o := member.Options{Name: p.Name, Version: p.Version, LauncherImage: a.LauncherImage, Role: string(p.Role)}
-	if p.Grant != nil {
-		o.Grant = grantOf(c, *p.Grant)
+	if p.StartPermit != nil {
+		o.Grant = permitOf(c, *p.StartPermit)
 	}
 	if claim != nil {
 		o.FormerOwners = member.FormerOwners(claim)
@@ -164,8 +164,8 @@ func (a *Actor) createClaim(ctx context.Context, c *v1beta2.EtcdCluster, p plan.
 const (
 	rolePath        = "/metadata/labels/" + v1beta2.LabelRole
 	annotationsPath = "/metadata/annotations"
-	// grantPath is the annotation of the grant; "/" is written "~1" in a JSON pointer.
-	grantPath = annotationsPath + "/etcd.database.coreos.com~1start"
+	// permitPath is the annotation of the start permit; "/" is written "~1" in a JSON pointer.
+	permitPath = annotationsPath + "/etcd.database.coreos.com~1start"
 )
 
 // op is one operation of a JSON patch (RFC 6902).
@@ -213,24 +213,24 @@ func (a *Actor) setRoles(ctx context.Context, c *v1beta2.EtcdCluster, obs *plan.
 	return nil
 }
 
-func (a *Actor) openGrant(ctx context.Context, c *v1beta2.EtcdCluster, x plan.OpenGrant) error {
-	return a.patchPod(ctx, c, x.Name, x.UID, op("add", grantPath, grantOf(c, x.Grant).String()))
+func (a *Actor) grantStartPermit(ctx context.Context, c *v1beta2.EtcdCluster, x plan.GrantStartPermit) error {
+	return a.patchPod(ctx, c, x.Name, x.UID, op("add", permitPath, permitOf(c, x.StartPermit).String()))
 }
 
-func (a *Actor) closeGrants(ctx context.Context, c *v1beta2.EtcdCluster, x plan.CloseGrants) error {
+func (a *Actor) revokeStartPermits(ctx context.Context, c *v1beta2.EtcdCluster, x plan.RevokeStartPermits) error {
 	for _, p := range x.Pods {
 		if err := a.unchanged(ctx, c); err != nil {
 			return err
 		}
-		if err := a.patchPod(ctx, c, p.Name, p.UID, op("remove", grantPath, nil)); err != nil {
+		if err := a.patchPod(ctx, c, p.Name, p.UID, op("remove", permitPath, nil)); err != nil {
 			return err
 		}
 	}
 	return nil
 }
 
-// grantOf writes a grant as the launcher reads it.
-func grantOf(c *v1beta2.EtcdCluster, g plan.Grant) *launcher.Grant {
+// permitOf writes a start permit as the launcher reads it.
+func permitOf(c *v1beta2.EtcdCluster, g plan.StartPermit) *launcher.Grant {
 	var peers []member.Peer
 	for _, name := range g.Members {
 		urls := []string{member.PeerURL(c, name)}

@@ -23,17 +23,17 @@ import (
 // meant.
 func TestCreatePods(t *testing.T) {
 	b := newBench(t)
-	grant := &plan.Grant{Attempt: 1, New: true, Members: []string{"x-seed"}, Token: "token"}
-	obs := b.make(plan.NewPod{Name: "x-seed", Role: plan.Seed, Grant: grant}, plan.NewPod{Name: "x-joiner", Role: plan.Joiner})
+	permit := &plan.StartPermit{Attempt: 1, New: true, Members: []string{"x-seed"}, Token: "token"}
+	obs := b.make(plan.NewPod{Name: "x-seed", Role: plan.Seed, StartPermit: permit}, plan.NewPod{Name: "x-joiner", Role: plan.Joiner})
 
 	seed, joiner := podIn(obs, "x-seed"), podIn(obs, "x-joiner")
 	if seed == nil || joiner == nil || len(obs.Pods) != 2 {
 		t.Fatalf("Pods %v, want x-joiner and x-seed", obs.Pods)
 	}
-	if diff := cmp.Diff(grant, seed.Grant); diff != "" || seed.Role != plan.Seed || seed.Persistent {
-		t.Errorf("the seed is %+v; grant (-want +got):\n%s", seed, diff)
+	if diff := cmp.Diff(permit, seed.StartPermit); diff != "" || seed.Role != plan.Seed || seed.Persistent {
+		t.Errorf("the seed is %+v; start permit (-want +got):\n%s", seed, diff)
 	}
-	if joiner.Grant != nil || joiner.Role != plan.Joiner || joiner.Version != "3.6.16" || joiner.Learners != member.MaxLearners {
+	if joiner.StartPermit != nil || joiner.Role != plan.Joiner || joiner.Version != "3.6.16" || joiner.Learners != member.MaxLearners {
 		t.Errorf("the joiner is %+v", joiner)
 	}
 	if !metav1.IsControlledBy(b.pod("x-seed"), b.cluster) {
@@ -47,7 +47,7 @@ func TestCreatePods(t *testing.T) {
 		t.Fatal(err)
 	}
 	if err := g.Validate("x-seed", member.PeerURL(b.cluster, "x-seed")); err != nil {
-		t.Errorf("the launcher would not use the grant: %v", err)
+		t.Errorf("the launcher would not use the start permit: %v", err)
 	}
 }
 
@@ -161,34 +161,34 @@ func TestSetRoles(t *testing.T) {
 	wantStale(t, "the Pod is gone", b.act(obs, to("x-a", uid, plan.Voter)))
 }
 
-func TestGrants(t *testing.T) {
+func TestStartPermits(t *testing.T) {
 	b := newBench(t)
 	obs := b.make(plan.NewPod{Name: "x-a", Role: plan.Joiner})
 	uid := podIn(obs, "x-a").UID
-	grant := plan.Grant{Attempt: 3, Members: []string{"x-a", "x-b"}}
+	permit := plan.StartPermit{Attempt: 3, Members: []string{"x-a", "x-b"}}
 
-	wantStale(t, "another Pod of the name", b.act(obs, plan.OpenGrant{Name: "x-a", UID: "other", Grant: grant}))
-	if podIn(b.observe(), "x-a").Grant != nil {
-		t.Fatal("the Pod has leave to start")
+	wantStale(t, "another Pod of the name", b.act(obs, plan.GrantStartPermit{Name: "x-a", UID: "other", StartPermit: permit}))
+	if podIn(b.observe(), "x-a").StartPermit != nil {
+		t.Fatal("the Pod has a permit to start")
 	}
 	for range 2 { // repetition is harmless
-		if err := b.act(obs, plan.OpenGrant{Name: "x-a", UID: uid, Grant: grant}); err != nil {
+		if err := b.act(obs, plan.GrantStartPermit{Name: "x-a", UID: uid, StartPermit: permit}); err != nil {
 			t.Fatal(err)
 		}
 	}
-	if diff := cmp.Diff(&grant, podIn(b.observe(), "x-a").Grant); diff != "" {
-		t.Errorf("grant (-want +got):\n%s", diff)
+	if diff := cmp.Diff(&permit, podIn(b.observe(), "x-a").StartPermit); diff != "" {
+		t.Errorf("start permit (-want +got):\n%s", diff)
 	}
 	g, err := launcher.ParseGrant([]byte(b.pod("x-a").Annotations[v1beta2.AnnotationStart]))
 	if err != nil {
 		t.Fatal(err)
 	}
 	if err := g.Validate("x-a", member.PeerURL(b.cluster, "x-a")); err != nil {
-		t.Errorf("the launcher would not use the grant: %v", err)
+		t.Errorf("the launcher would not use the start permit: %v", err)
 	}
 
-	grant = plan.Grant{Attempt: 4, Members: []string{"x-a", "x-b", "x-c"}, After: []string{"x-c"}, CatchUp: true}
-	if err := b.act(obs, plan.OpenGrant{Name: "x-a", UID: uid, Grant: grant}); err != nil {
+	permit = plan.StartPermit{Attempt: 4, Members: []string{"x-a", "x-b", "x-c"}, After: []string{"x-c"}, CatchUp: true}
+	if err := b.act(obs, plan.GrantStartPermit{Name: "x-a", UID: uid, StartPermit: permit}); err != nil {
 		t.Fatal(err)
 	}
 	g, err = launcher.ParseGrant([]byte(b.pod("x-a").Annotations[v1beta2.AnnotationStart]))
@@ -199,18 +199,18 @@ func TestGrants(t *testing.T) {
 		t.Errorf("the launcher would not start after x-c, or not catch up first: %+v, %v", g, err)
 	}
 
-	wantStale(t, "another Pod of the name", b.act(obs, plan.CloseGrants{Pods: []plan.PodRef{{Name: "x-a", UID: "other"}}}))
-	if podIn(b.observe(), "x-a").Grant == nil {
-		t.Fatal("the grant of another Pod was withdrawn")
+	wantStale(t, "another Pod of the name", b.act(obs, plan.RevokeStartPermits{Pods: []plan.PodRef{{Name: "x-a", UID: "other"}}}))
+	if podIn(b.observe(), "x-a").StartPermit == nil {
+		t.Fatal("the start permit of another Pod was withdrawn")
 	}
-	closing := plan.CloseGrants{Pods: []plan.PodRef{{Name: "x-a", UID: uid}}}
+	closing := plan.RevokeStartPermits{Pods: []plan.PodRef{{Name: "x-a", UID: uid}}}
 	if err := b.act(obs, closing); err != nil {
 		t.Fatal(err)
 	}
-	if podIn(b.observe(), "x-a").Grant != nil {
-		t.Error("the grant is still there")
+	if podIn(b.observe(), "x-a").StartPermit != nil {
+		t.Error("the start permit is still there")
 	}
-	wantStale(t, "the grant was withdrawn already", b.act(obs, closing))
+	wantStale(t, "the start permit was withdrawn already", b.act(obs, closing))
 	if b.pod("x-a").Annotations[member.AnnotationVersion] == "" {
 		t.Error("other annotations were lost")
 	}

@@ -124,7 +124,7 @@ func TestReportWritesOnlyWhatHasChanged(t *testing.T) {
 	before := b.cluster.DeepCopy()
 
 	b.mustReport(d)
-	d.Again = time.Hour // is no part of the status
+	d.RequeueAfter = time.Hour // is no part of the status
 	b.mustReport(d)
 	if counting.writes != 1 || b.cluster.ResourceVersion != before.ResourceVersion {
 		t.Errorf("%d writes, version %s, want 1 and %s", counting.writes, b.cluster.ResourceVersion, before.ResourceVersion)

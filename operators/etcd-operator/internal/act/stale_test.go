@@ -21,12 +21,12 @@ func everyAction(obs *plan.Observation) []plan.Action {
 		plan.ChangeImage{Name: "x-a", UID: podIn(obs, "x-a").UID, Repository: "other", Version: "3.7.3"},
 		creating(plan.NewPod{Name: "x-new", Role: plan.Joiner}),
 		plan.SetRoles{Roles: []plan.PodRole{{Name: a.Name, UID: a.UID, Role: plan.Voter}}},
-		plan.OpenGrant{Name: a.Name, UID: a.UID, Grant: plan.Grant{Attempt: 9, Members: []string{"x-a", "x-b"}}},
-		plan.CloseGrants{Pods: []plan.PodRef{{Name: a.Name, UID: a.UID}}},
+		plan.GrantStartPermit{Name: a.Name, UID: a.UID, StartPermit: plan.StartPermit{Attempt: 9, Members: []string{"x-a", "x-b"}}},
+		plan.RevokeStartPermits{Pods: []plan.PodRef{{Name: a.Name, UID: a.UID}}},
 		plan.AddLearner{Name: "x-b", Members: list},
 		plan.Promote{ID: 1, Name: "x-a", Members: list},
 		plan.RemoveMember{ID: 1, Name: "x-a", Members: list, Pod: a},
-		plan.MoveLeader{From: "x-a", To: "x-b", ToID: 2},
+		plan.TransferLeadership{From: "x-a", To: "x-b", ToID: 2},
 		plan.DeletePod{Name: a.Name, UID: a.UID},
 		plan.DeletePod{Name: a.Name, UID: a.UID, Members: list},
 		plan.DeleteClaim{Name: "x-a", UID: "uid", Members: list},
@@ -50,7 +50,7 @@ func TestAChangedClusterIsLeftAlone(t *testing.T) {
 				b.t.Fatal(err)
 			}
 		},
-		"deleted and made again meanwhile": func(b *bench) {
+		"deleted and recreated meanwhile": func(b *bench) {
 			if err := b.client.Delete(apiservertest.Context(b.t), b.cluster.DeepCopy()); err != nil {
 				b.t.Fatal(err)
 			}
@@ -76,7 +76,7 @@ func TestAChangedClusterIsLeftAlone(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			b := newBench(t)
 			obs := b.make(
-				plan.NewPod{Name: "x-a", Role: plan.Joiner, Grant: &plan.Grant{Attempt: 1, Members: []string{"x-a"}}},
+				plan.NewPod{Name: "x-a", Role: plan.Joiner, StartPermit: &plan.StartPermit{Attempt: 1, Members: []string{"x-a"}}},
 				plan.NewPod{Name: "x-b", Role: plan.Joiner})
 			before := b.everything()
 			change(b)

@@ -180,8 +180,8 @@ func TestRotation(t *testing.T) {
 	wantWrites(allFour)
 	// Kubelets hear of it first.
 	wantStep(v1beta2.CATrustingBoth, false)
-	if again := in.outcome(t).state.TLS.Again; again != settling {
-		t.Errorf("looks again in %s, want %s", again, settling)
+	if requeueAfter := in.outcome(t).state.TLS.RequeueAfter; requeueAfter != settling {
+		t.Errorf("looks again in %s, want %s", requeueAfter, settling)
 	}
 	in.now = in.now.Add(settling)
 	wantStep(v1beta2.CATrustingBoth, true)
@@ -204,8 +204,8 @@ func TestRotation(t *testing.T) {
 	wantStep(v1beta2.CAReissuing, false)
 	in.now = begun.Add(12*time.Hour - time.Second)
 	wantWrites("")
-	if again := in.outcome(t).state.TLS.Again; again != time.Second {
-		t.Errorf("looks again in %s, want 1s", again)
+	if requeueAfter := in.outcome(t).state.TLS.RequeueAfter; requeueAfter != time.Second {
+		t.Errorf("looks again in %s, want 1s", requeueAfter)
 	}
 	in.now = begun.Add(12 * time.Hour)
 	wantWrites("x-server-tls")
@@ -270,7 +270,7 @@ func TestExpiredAuthority(t *testing.T) {
 		in.carryOut(t)
 	}
 	s := in.outcome(t).state
-	if s.TLS.Problem != "" || s.TLS.Blind || s.TLS.Rotation != v1beta2.CADroppingOld || len(in.bundle(peer)) != 1 {
+	if s.TLS.Problem != "" || s.TLS.NoClientCertificate || s.TLS.Rotation != v1beta2.CADroppingOld || len(in.bundle(peer)) != 1 {
 		t.Errorf("got %+v, %d authorities", s.TLS, len(in.bundle(peer)))
 	}
 }

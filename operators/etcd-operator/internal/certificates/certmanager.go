@@ -47,7 +47,7 @@ func (in *input) certManager() outcome {
 	out.state = in.state(t, wrong)
 	out.state.Told = append(out.state.Told, told...)
 	if len(pairs) < len(issuedRoles) {
-		out.state.again(pendingDelay)
+		out.state.requeueWithin(pendingDelay)
 	}
 	return out
 }

@@ -77,8 +77,8 @@ func (b *bench) issued(by *authority, r role) {
 
 func (b *bench) wantSays(reason plan.CertificateProblem, text string) {
 	b.t.Helper()
-	if s := b.keep(); s.TLS.Problem != reason || !strings.Contains(s.TLS.Message, text) || s.TLS.Again == 0 {
-		b.t.Fatalf("got %+v, again in %s; want %s, %q", s.TLS, s.TLS.Again, reason, text)
+	if s := b.keep(); s.TLS.Problem != reason || !strings.Contains(s.TLS.Message, text) || s.TLS.RequeueAfter == 0 {
+		b.t.Fatalf("got %+v, again in %s; want %s, %q", s.TLS, s.TLS.RequeueAfter, reason, text)
 	}
 }
 
@@ -108,8 +108,8 @@ func TestCertManager(t *testing.T) {
 	state := b.keep()
 	wantWell(t, state)
 	b.report(state)
-	if again := b.keep(); len(again.Told) != 0 || again.TLS.Again != 0 {
-		t.Errorf("an idle cluster is written: %v", again.Told)
+	if requeueAfter := b.keep(); len(requeueAfter.Told) != 0 || requeueAfter.TLS.RequeueAfter != 0 {
+		t.Errorf("an idle cluster is written: %v", requeueAfter.Told)
 	}
 
 	// Another name, and what somebody has changed.

@@ -107,7 +107,7 @@ func lasting(c *v1beta2.EtcdCluster, s *State) time.Duration {
 	if c.Spec.Issued() != nil {
 		most = issuedLasting
 	}
-	return min(most, cmp.Or(s.TLS.Again, most))
+	return min(most, cmp.Or(s.TLS.RequeueAfter, most))
 }
 
 // Forget drops what is known of a cluster that is gone.
@@ -164,7 +164,7 @@ func (k *Keeper) look(ctx context.Context, c *v1beta2.EtcdCluster, pods []pod) (
 			break
 		}
 		// What was written is not in this State.
-		state.again(time.Millisecond)
+		state.requeueWithin(time.Millisecond)
 	}
 	state.Told = append(told, state.Told...)
 	return state, nil

@@ -80,7 +80,7 @@ func (b *bench) secret(name string) *corev1.Secret {
 
 func wantWell(t *testing.T, s State) {
 	t.Helper()
-	if s.TLS.Problem != "" || s.TLS.Message != "" || s.TLS.Blind || s.Config == nil || s.TLS.Trust == "" {
+	if s.TLS.Problem != "" || s.TLS.Message != "" || s.TLS.NoClientCertificate || s.Config == nil || s.TLS.Trust == "" {
 		t.Fatalf("not all is well: %+v", s.TLS)
 	}
 }
@@ -184,10 +184,10 @@ func TestAutoIsIdle(t *testing.T) {
 		return strings.Join(all, " ")
 	}
 	before := versions()
-	again := b.keep()
-	wantWell(t, again)
-	if versions() != before || len(again.Told) != 0 || again.TLS.Again != 0 {
-		t.Errorf("an idle cluster is written: %v, %v", again.Told, again.TLS.Again)
+	requeueAfter := b.keep()
+	wantWell(t, requeueAfter)
+	if versions() != before || len(requeueAfter.Told) != 0 || requeueAfter.TLS.RequeueAfter != 0 {
+		t.Errorf("an idle cluster is written: %v, %v", requeueAfter.Told, requeueAfter.TLS.RequeueAfter)
 	}
 	b.keeper.Live = nil // it would panic
 	if _, err := b.keeper.Keep(apiservertest.Context(t), b.cluster); err != nil {
@@ -200,7 +200,7 @@ func TestPaused(t *testing.T) {
 	b := newBench(t, autoPolicy())
 	b.update(func(c *v1beta2.EtcdCluster) { c.Spec.Paused = true })
 	state := b.keep()
-	if state.TLS.Problem != plan.CertificatesPending || !strings.Contains(state.TLS.Message, "spec.paused") || !state.TLS.Blind {
+	if state.TLS.Problem != plan.CertificatesPending || !strings.Contains(state.TLS.Message, "spec.paused") || !state.TLS.NoClientCertificate {
 		t.Errorf("got %+v", state.TLS)
 	}
 	var found corev1.SecretList
@@ -249,8 +249,8 @@ func TestRights(t *testing.T) {
 			all := refusing{b.client, row.reads}
 			b.keeper.Client, b.keeper.Live = all, all
 			s := b.keep()
-			if s.TLS.Problem != row.reason || !strings.Contains(s.TLS.Message, row.says) || !s.TLS.Blind || s.TLS.Trust != "before" || s.TLS.Again == 0 {
-				t.Errorf("got %+v, again in %s", s.TLS, s.TLS.Again)
+			if s.TLS.Problem != row.reason || !strings.Contains(s.TLS.Message, row.says) || !s.TLS.NoClientCertificate || s.TLS.Trust != "before" || s.TLS.RequeueAfter == 0 {
+				t.Errorf("got %+v, again in %s", s.TLS, s.TLS.RequeueAfter)
 			}
 		})
 	}

@@ -130,9 +130,9 @@ func (in *input) explain(s *State, wrong []problem) {
 	switch s.TLS.Problem {
 	case "":
 	case plan.CertificatesPending:
-		s.again(pendingDelay)
+		s.requeueWithin(pendingDelay)
 	default:
-		s.again(wrongDelay)
+		s.requeueWithin(wrongDelay)
 	}
 }
 
@@ -142,7 +142,7 @@ func (in *input) show(s *State, own *pair) {
 		return
 	}
 	if own == nil || own.dates(in.now) != nil {
-		s.TLS.Blind = true
+		s.TLS.NoClientCertificate = true
 		return
 	}
 	s.Config = &tls.Config{MinVersion: tls.VersionTLS12, Certificates: []tls.Certificate{own.shown}, RootCAs: own.trusted.pool()}
@@ -160,8 +160,8 @@ func announced(c *v1beta2.EtcdCluster) string {
 func unknown(c *v1beta2.EtcdCluster, err error) State {
 	return State{
 		TLS: plan.TLS{
-			Wanted: true, Trust: announced(c), Blind: c.ServerTLSSecret() != "", Problem: plan.CertificatesMissing,
-			Message: fmt.Sprintf("%s: let the operator read it", wording.Clip(err.Error())), Again: wrongDelay,
+			Wanted: true, Trust: announced(c), NoClientCertificate: c.ServerTLSSecret() != "", Problem: plan.CertificatesMissing,
+			Message: fmt.Sprintf("%s: let the operator read it", wording.Clip(err.Error())), RequeueAfter: wrongDelay,
 		},
 	}
 }
@@ -170,7 +170,7 @@ func unknown(c *v1beta2.EtcdCluster, err error) State {
 // have them, and kubelets have had time to hear of that. Until then it stays as it was.
 func (in *input) announce(s *State, t *rotation) {
 	if !t.next.IsZero() {
-		s.again(t.next.Sub(in.now))
+		s.requeueWithin(t.next.Sub(in.now))
 	}
 	hash, settled := trustHash(t.wanted, t.wanted), in.now
 	for _, r := range issuedRoles {
@@ -182,16 +182,16 @@ func (in *input) announce(s *State, t *rotation) {
 		}
 	}
 	if was := announced(in.cluster); was != "" && was != hash && settled.After(in.now) {
-		s.again(settled.Sub(in.now))
+		s.requeueWithin(settled.Sub(in.now))
 		return
 	}
 	s.TLS.Trust = hash
 }
 
-// again asks to look again, unless that is asked for sooner.
-func (s *State) again(in time.Duration) {
-	if in = max(in, time.Millisecond); s.TLS.Again == 0 || in < s.TLS.Again {
-		s.TLS.Again = in
+// requeueWithin asks to look again, unless that is asked for sooner.
+func (s *State) requeueWithin(in time.Duration) {
+	if in = max(in, time.Millisecond); s.TLS.RequeueAfter == 0 || in < s.TLS.RequeueAfter {
+		s.TLS.RequeueAfter = in
 	}
 }
 

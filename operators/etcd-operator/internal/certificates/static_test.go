@@ -260,7 +260,7 @@ func TestStatic(t *testing.T) {
 				t.Fatalf("%d writes, %v: the user's Secrets are not to be touched", len(out.writes), err)
 			}
 			got := out.state.TLS
-			if got.Problem != row.reason || got.Blind != row.blind {
+			if got.Problem != row.reason || got.NoClientCertificate != row.blind {
 				t.Errorf("got %+v, want reason %q, blind %t", got, row.reason, row.blind)
 			}
 			for _, text := range row.says {
@@ -274,8 +274,8 @@ func TestStatic(t *testing.T) {
 			if (got.Trust != "") != (row.reason == "") {
 				t.Errorf("the trust is %q", got.Trust)
 			}
-			if (out.state.TLS.Again > 0) != (row.reason != "") {
-				t.Errorf("it is looked at again in %s", out.state.TLS.Again)
+			if (out.state.TLS.RequeueAfter > 0) != (row.reason != "") {
+				t.Errorf("it is looked at again in %s", out.state.TLS.RequeueAfter)
 			}
 			if wants := !row.blind && in.cluster.ServerTLSSecret() != ""; (out.state.Config != nil) != wants {
 				t.Errorf("there is a config: %t, want %t", out.state.Config != nil, wants)

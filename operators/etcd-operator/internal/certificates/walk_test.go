@@ -332,7 +332,7 @@ func (w *world) settle() {
 	}
 	in := w.input()
 	out, err := in.decide()
-	if err != nil || len(out.writes) > 0 || out.state.TLS.Rotation != "" || out.state.TLS.Problem != "" || out.state.TLS.Again != 0 {
+	if err != nil || len(out.writes) > 0 || out.state.TLS.Rotation != "" || out.state.TLS.Problem != "" || out.state.TLS.RequeueAfter != 0 {
 		w.fail("it does not come to rest: %+v, %d writes, %v", out.state.TLS, len(out.writes), err)
 	}
 	for _, r := range issuedRoles {

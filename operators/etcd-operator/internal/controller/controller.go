@@ -156,7 +156,7 @@ func (r *Reconciler) inScope(c *v1beta2.EtcdCluster) bool {
 // carryOut does what was decided, and says so: in the order children, action,
 // status, event. It returns the status as it then is.
 func (r *Reconciler) carryOut(ctx context.Context, c *v1beta2.EtcdCluster, obs *plan.Observation, d plan.Decision) (v1beta2.ClusterStatus, error) {
-	if !d.HandsOff {
+	if !d.SkipChildren {
 		err := r.Actor.Children(ctx, c, d.Budget, d.ChildrenHeldBack...)
 		r.doubt(c, err)
 		if errors.Is(err, act.ErrStale) {
@@ -311,7 +311,7 @@ func after(ctx context.Context, d plan.Decision, err error) (ctrl.Result, error)
 	switch {
 	case err == nil:
 		// Spread out, so that many idle clusters are not asked at once.
-		return ctrl.Result{RequeueAfter: d.Again + rand.N(d.Again/5+1)}, nil
+		return ctrl.Result{RequeueAfter: d.RequeueAfter + rand.N(d.RequeueAfter/5+1)}, nil
 	case isRejected(err):
 		return ctrl.Result{RequeueAfter: staleDelay}, nil
 	case refused(err):

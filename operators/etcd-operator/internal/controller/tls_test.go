@@ -291,10 +291,10 @@ func TestStaticTLS(t *testing.T) {
 		t.Fatal(err)
 	}
 	b.edit(c, func(c *v1beta2.EtcdCluster) { c.Spec.Size = 5 })
-	blind := func(s *v1beta2.ClusterStatus) bool {
+	noClientCertificate := func(s *v1beta2.ClusterStatus) bool {
 		return reason(s, v1beta2.ConditionProgressing) == "CertificatesMissing" && reason(s, v1beta2.ConditionAvailable) == "Serving" && len(s.Members.Ready) == 3
 	}
-	b.until(c, "the operator's Secret to be missed", blind)
+	b.until(c, "the operator's Secret to be missed", noClientCertificate)
 	lost := b.pods(c)[0]
 	b.delete(&lost)
 	etcdtest.Eventually(t, "the Pod to serve again", func() error {
@@ -305,7 +305,7 @@ func TestStaticTLS(t *testing.T) {
 		}
 		return nil
 	})
-	b.until(c, "it to wait on", blind)
+	b.until(c, "it to wait on", noClientCertificate)
 	if n := len(b.pods(c)); n != 3 {
 		t.Errorf("there are %d Pods, want the 3 that there were", n)
 	}

@@ -36,7 +36,7 @@ func TestMembersAreAskedWithACertificate(t *testing.T) {
 	}
 
 	b.asked.endpoints = nil
-	known.Blind = true
+	known.NoClientCertificate = true
 	if _, err := b.observer.Observe(apiservertest.Context(t), b.cluster, known); err != nil {
 		t.Fatal(err)
 	}

@@ -89,7 +89,7 @@ func podOf(p *corev1.Pod) plan.Pod {
 			out.UnreadySince = c.LastTransitionTime.Time
 		}
 	}
-	out.Grant = grantOf(p)
+	out.StartPermit = permitOf(p)
 	out.Reseed, out.Leave = survivor.Token(p), p.Annotations[v1beta2.AnnotationSurvivorLeave] != ""
 	if out.Trouble != "" {
 		if why := survivor.Trouble(p); why != "" {
@@ -189,14 +189,14 @@ func HasComeBack(p *corev1.Pod, seen *plan.Pod) bool {
 	return (now.UnreadySince.IsZero() && !seen.UnreadySince.IsZero()) || (now.Node != "" && seen.Node == "")
 }
 
-// grantOf reads the leave to start from the Pod. One that can't be read is none:
+// permitOf reads the permit to start from the Pod. One that can't be read is none:
 // the launcher can't use it either.
-func grantOf(p *corev1.Pod) *plan.Grant {
+func permitOf(p *corev1.Pod) *plan.StartPermit {
 	g, err := launcher.ParseGrant([]byte(p.Annotations[v1beta2.AnnotationStart]))
 	if err != nil || g == nil {
 		return nil
 	}
-	out := &plan.Grant{Attempt: int(g.Attempt), New: g.State != launcher.StateExisting, Token: g.Token}
+	out := &plan.StartPermit{Attempt: int(g.Attempt), New: g.State != launcher.StateExisting, Token: g.Token}
 	for entry := range strings.SplitSeq(g.InitialCluster, ",") {
 		name, _, _ := strings.Cut(entry, "=")
 		out.Members = append(out.Members, name)
@@ -206,13 +206,13 @@ func grantOf(p *corev1.Pod) *plan.Grant {
 	return out
 }
 
-// SameGrant reports whether a Pod carries the grant that it was observed with.
-func SameGrant(p *corev1.Pod, seen *plan.Pod) bool {
-	now := grantOf(p)
-	if now == nil || seen.Grant == nil {
-		return now == nil && seen.Grant == nil
+// SameStartPermit reports whether a Pod carries the start permit that it was observed with.
+func SameStartPermit(p *corev1.Pod, seen *plan.Pod) bool {
+	now := permitOf(p)
+	if now == nil || seen.StartPermit == nil {
+		return now == nil && seen.StartPermit == nil
 	}
-	return now.Attempt == seen.Grant.Attempt
+	return now.Attempt == seen.StartPermit.Attempt
 }
 
 // waitingIsTrouble are the reasons for which a container waits that do not pass by

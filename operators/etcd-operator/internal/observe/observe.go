@@ -87,7 +87,7 @@ func (o *Observer) Observe(ctx context.Context, c *v1beta2.EtcdCluster, certific
 // over.
 func asks(c *plan.Cluster) bool {
 	_, _, offered := c.Fence.Offered()
-	return !c.Paused && !c.Deleting && !c.TLS.Blind && (c.Fence.By == "" || offered)
+	return !c.Paused && !c.Deleting && !c.TLS.NoClientCertificate && (c.Fence.By == "" || offered)
 }
 
 // Fence reads the marks that a restore and this operator leave for each other on an

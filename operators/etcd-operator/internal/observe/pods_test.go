@@ -25,7 +25,7 @@ func TestPods(t *testing.T) {
 	want := plan.Pod{
 		Name: "x-a", UID: string(p.UID), Role: plan.Voter, Created: p.CreationTimestamp.Time, IP: "10.0.0.1", Node: "node-of-x-a",
 		Version: "3.6.16", Repository: v1beta2.DefaultRepository, Template: member.TemplateHash(b.cluster), UnreadySince: p.CreationTimestamp.Time, Learners: member.MaxLearners,
-		Grant: &plan.Grant{Attempt: 2, New: true, Members: []string{"x-a"}, Token: "t"},
+		StartPermit: &plan.StartPermit{Attempt: 2, New: true, Members: []string{"x-a"}, Token: "t"},
 	}
 	if diff := cmp.Diff(want, seen(t, b.observe(), "x-a")); diff != "" {
 		t.Errorf("(-want +got):\n%s", diff)
@@ -61,28 +61,28 @@ func TestLegacyPods(t *testing.T) {
 	}
 }
 
-// A leave to start that the launcher could not read is none.
-func TestUnreadableGrants(t *testing.T) {
+// A permit to start that the launcher could not read is none.
+func TestUnreadableStartPermits(t *testing.T) {
 	b := newBench(t)
 	for name, written := range map[string]string{"x-none": "", "x-blank": "  ", "x-bad": "{", "x-other": `{"attempt":1,"unknown":true}`} {
 		b.pod(name, func(p *corev1.Pod) { p.Annotations[v1beta2.AnnotationStart] = written })
 	}
 	for _, p := range b.observe().Pods {
-		if p.Grant != nil {
-			t.Errorf("Pod %s has the grant %+v", p.Name, p.Grant)
+		if p.StartPermit != nil {
+			t.Errorf("Pod %s has the start permit %+v", p.Name, p.StartPermit)
 		}
 	}
 }
 
-// Leave to begin with something else than nothing is leave to begin, and withdrawn like
+// A permit to begin with something else than nothing is a permit to begin, and withdrawn like
 // that.
 func TestGrantsOfRestoredSeeds(t *testing.T) {
 	b := newBench(t)
 	b.pod("x-s", func(p *corev1.Pod) {
 		p.Annotations[v1beta2.AnnotationStart] = `{"attempt":1,"state":"restored","initialCluster":"x-s=http://x-s:2380","token":"t"}`
 	})
-	want := &plan.Grant{Attempt: 1, New: true, Members: []string{"x-s"}, Token: "t"}
-	if diff := cmp.Diff(want, seen(t, b.observe(), "x-s").Grant); diff != "" {
+	want := &plan.StartPermit{Attempt: 1, New: true, Members: []string{"x-s"}, Token: "t"}
+	if diff := cmp.Diff(want, seen(t, b.observe(), "x-s").StartPermit); diff != "" {
 		t.Errorf("(-want +got):\n%s", diff)
 	}
 }

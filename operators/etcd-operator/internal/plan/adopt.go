@@ -15,7 +15,7 @@ import (
 //   - While there are any, and nobody has asked for them, existed waits.
 //   - They are taken over one by one. As long as some are not, and until the beginning is
 //     recorded, existed counts those that were taken as well as those that were not.
-//   - The beginning is recorded as adopted: from then on no Pod gets leave to begin a
+//   - The beginning is recorded as adopted: from then on no Pod gets a permit to begin a
 //     cluster, and all that is made are the Pods of those volumes. Their launchers start
 //     etcd only where there is data.
 //   - Where one of them finds no place, those without data give way to it, and get their Pods
@@ -31,7 +31,7 @@ func adoptVolumes(v *view) *step {
 	if c.AdoptVolumes == "" || c.ClusterID != 0 || c.Bootstrap != nil || len(v.Pods) > 0 {
 		return nil
 	}
-	from, refs, why := v.left()
+	from, refs, why := v.retainedClaims()
 	switch {
 	case why != "":
 		return wait(idle, v1beta2.ClusterReasonClusterExisted, why).as(Existed)
@@ -78,9 +78,9 @@ func (v *view) notedVersion() string {
 	return latest
 }
 
-// left is whose volumes are asked for, and which those are. why says why they can't be
+// retainedClaims is whose volumes are asked for, and which those are. why says why they can't be
 // told.
-func (v *view) left() (from string, refs []ClaimRef, why string) {
+func (v *view) retainedClaims() (from string, refs []ClaimRef, why string) {
 	var owners []string
 	for _, r := range v.Retained {
 		if !r.Deleting && !slices.Contains(owners, r.Owner) {
@@ -112,8 +112,8 @@ func (v *view) left() (from string, refs []ClaimRef, why string) {
 	return from, refs, ""
 }
 
-// waysOn says what may be done about a cluster that existed.
-func (v *view) waysOn() string {
+// existedAdvice says what may be done about a cluster that existed.
+func (v *view) existedAdvice() string {
 	ways := "restore a backup, or delete this EtcdCluster and create it again to start empty"
 	if len(v.Retained) > 0 || len(v.Claims) > 0 {
 		ways = fmt.Sprintf("annotate this EtcdCluster with %s=%s to start from them, or delete them to start empty", v1beta2.AnnotationAdoptVolumes, v1beta2.AdoptAny)
@@ -130,31 +130,31 @@ func latchAdopted(v *view) *step {
 		return nil
 	}
 	if id, ok := v.adopted(); ok {
-		if runs := v.correctedVersion(); runs != "" {
+		if runs := v.observedVersion(); runs != "" {
 			return do(RecordBootstrap{Bootstrap: *b, Version: runs}, v1beta2.ClusterReasonVolumesAdopted, fmt.Sprintf("members on the adopted PVCs run etcd %s, and none runs %s: recorded version corrected", runs, v.Cluster.Version)).announced()
 		}
 		return do(LatchClusterID{id}, v1beta2.ClusterReasonBootstrapped, fmt.Sprintf("a quorum of members on the adopted PVCs serves cluster %016x", id))
 	}
-	if v.mistold() {
+	if v.isVersionCorrected() {
 		return do(RecordBootstrap{Bootstrap: *b, Version: v.Cluster.WantedVersion}, v1beta2.ClusterReasonVolumesAdopted, "starting the adopted PVCs with etcd "+v.Cluster.WantedVersion).announced()
 	}
 	if s := corrupted(v); s != nil {
 		return s
 	}
-	again := shortly
+	requeueAfter := shortly
 	for i := range v.Pods {
-		if v.patience(&v.Pods[i]) == soon {
-			again = soon
+		if v.pollInterval(&v.Pods[i]) == soon {
+			requeueAfter = soon
 		}
 	}
-	return wait(again, v1beta2.ClusterReasonAdoptingVolumes, fmt.Sprintf("waiting for a quorum of members on the adopted PVCs: %s; if a majority of the volumes is lost, restore a backup", v.whoIsMissing()+v.whoStaysAway()))
+	return wait(requeueAfter, v1beta2.ClusterReasonAdoptingVolumes, fmt.Sprintf("waiting for a quorum of members on the adopted PVCs: %s; if a majority of the volumes is lost, restore a backup", v.whoIsMissing()+v.deferredPodsText()))
 }
 
-// correctedVersion is the patch that the members on adopted volumes run, where it is another
+// observedVersion is the patch that the members on adopted volumes run, where it is another
 // one than was noted; empty otherwise. What no member runs, such as a version whose image
 // cannot be pulled, must not be latched as the one that they all run: every other version
 // would wait for it.
-func (v *view) correctedVersion() string {
+func (v *view) observedVersion() string {
 	noted, runs := v.Cluster.Version, v.oldestServing()
 	if runs == "" || parseVersion(runs).compareMinor(parseVersion(noted)) != 0 {
 		return ""
@@ -167,9 +167,9 @@ func (v *view) correctedVersion() string {
 	return runs
 }
 
-// mistold reports whether the user has corrected the version that runs on the adopted
+// isVersionCorrected reports whether the user has corrected the version that runs on the adopted
 // volumes, before any etcd ran there: to another patch, or to any if none is noted.
-func (v *view) mistold() bool {
+func (v *view) isVersionCorrected() bool {
 	if noted := v.notedVersion(); noted != "" && parseVersion(noted).compareMinor(parseVersion(v.Cluster.WantedVersion)) != 0 {
 		return false
 	}

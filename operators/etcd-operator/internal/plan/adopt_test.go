@@ -140,7 +140,7 @@ func TestVolumesAreAdopted(t *testing.T) {
 		"a wish for volumes of somebody who has left none begins none": {
 			reason: "S1: they may be in another namespace", seen: nothing(3).asks("before"), because: "ClusterExisted",
 		},
-		"the Pods of all are made again, without leave to begin": {
+		"the Pods of all are recreated, without a permit to begin": {
 			reason: "S2", seen: resumed(3, "a", "b", "c"), do: create(NewPod{Name: "x-a", Role: Returning}, NewPod{Name: "x-b", Role: Returning}, NewPod{Name: "x-c", Role: Returning}), because: "RestartingMember",
 		},
 		"an empty volume gets no leave to begin": {

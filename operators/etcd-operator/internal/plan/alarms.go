@@ -68,9 +68,9 @@ func disarmRemoved(v *view) *step {
 	return nil
 }
 
-// moveCorruptLead takes the lead from a member that is corrupt, before anybody
+// transferFromCorrupt takes leadership from a member that is corrupt, before anybody
 // gets a snapshot of its data (S8).
-func moveCorruptLead(v *view) *step {
+func transferFromCorrupt(v *view) *step {
 	if !v.settled || v.leader == 0 || !v.isCorrupt(v.leader) {
 		return nil
 	}
@@ -78,7 +78,7 @@ func moveCorruptLead(v *view) *step {
 	if i < 0 {
 		return nil
 	}
-	return v.moveLead(&v.voters[i])
+	return v.transferLeadership(&v.voters[i])
 }
 
 const (
@@ -92,8 +92,8 @@ const (
 	wonPercent = 10
 )
 
-// repairs reports whether room is to be made now.
-func (v *view) repairs() bool {
+// isRepairingSpace reports whether room is to be made now.
+func (v *view) isRepairingSpace() bool {
 	return v.Cluster.Maintenance.AutoRepairSpace && len(v.alarmsOf(NoSpace)) > 0
 }
 
@@ -101,7 +101,7 @@ func (v *view) repairs() bool {
 // it: it compacts, has the members defragmented one after the other, and takes the alarm
 // back.
 func repairSpace(v *view) *step {
-	if !v.repairs() || !v.settled {
+	if !v.isRepairingSpace() || !v.settled {
 		return nil
 	}
 	full := v.whoIsFull()
@@ -110,31 +110,31 @@ func repairSpace(v *view) *step {
 		return do(DisarmAlarm{a.MemberID, NoSpace, v.list}, v1beta2.ClusterReasonSpaceRepaired,
 			fmt.Sprintf("disarming alarm NOSPACE of member %s: every database is below %d %% of its quota", v.nameOrID(a.MemberID), roomyPercent))
 	}
-	if v.restarting() {
+	if v.isRestarting() {
 		return nil // it is brought to its end first
 	}
 	if v.nextToDefragment() != nil {
 		return v.defragmentNext()
 	}
-	if !v.mayRepair() {
+	if !v.canRepairSpace() {
 		return nil
 	}
-	if why := v.unrest(nil); why != "" {
-		return wait(v.unrestPatience(), v1beta2.ClusterReasonRepairingSpace, "waiting to compact and defragment: "+why)
+	if why := v.disruptionBlocker(nil); why != "" {
+		return wait(v.blockerPollInterval(), v1beta2.ClusterReasonRepairingSpace, "waiting to compact and defragment: "+why)
 	}
 	return do(Compact{v.revision(), v.Now}, v1beta2.ClusterReasonRepairingSpace, fmt.Sprintf("compacting to revision %d, then defragmenting one member at a time: %s", v.revision(), full))
 }
 
-// mayRepair reports whether another repair may win anything: nothing was compacted yet,
+// canRepairSpace reports whether another repair may win anything: nothing was compacted yet,
 // or some time ago and there is more to compact, or space that is still free in a file.
-func (v *view) mayRepair() bool {
+func (v *view) canRepairSpace() bool {
 	m := &v.Cluster.Maintenance
 	if !m.Repaired.IsZero() && v.Now.Sub(m.Repaired) < repairPause {
 		return false
 	}
 	return v.revision() > m.CompactedRevision || slices.ContainsFunc(v.voters, func(m Member) bool {
 		a := v.answer(m)
-		return a != nil && !roomy(a) && a.freePercent() >= wonPercent
+		return a != nil && !hasRoom(a) && a.freePercent() >= wonPercent
 	})
 }
 
@@ -149,8 +149,8 @@ func (v *view) revision() int64 {
 	return highest
 }
 
-// roomy reports whether a member's database is well below its quota.
-func roomy(a *Answer) bool { return a.Quota > 0 && a.DBSize <= a.Quota/100*roomyPercent }
+// hasRoom reports whether a member's database is well below its quota.
+func hasRoom(a *Answer) bool { return a.Quota > 0 && a.DBSize <= a.Quota/100*roomyPercent }
 
 // freePercent is how much of a member's database is free space.
 func (a *Answer) freePercent() int64 {
@@ -170,7 +170,7 @@ func (v *view) whoIsFull() string {
 			full = append(full, fmt.Sprintf("member %s does not answer", m.Name))
 		case a.Quota <= 0:
 			full = append(full, fmt.Sprintf("the quota of member %s is not known", m.Name))
-		case !roomy(a):
+		case !hasRoom(a):
 			full = append(full, fmt.Sprintf("the database of member %s uses %s of %s", m.Name, v1beta2.ReadableSize(a.DBSize), v1beta2.ReadableSize(a.Quota)))
 		}
 	}
@@ -216,7 +216,7 @@ func (v *view) alarmAdvice() string {
 		return said + "; the operator replaces these members"
 	case !m.AutoRepairSpace:
 		return said + "; reads work, and no data is lost: databases have reached their quota; set spec.maintenance.autoRepairSpace: true, and the operator compacts (which drops the history of keys), defragments and disarms; or delete keys or " + quota + ", compact, defragment, and disarm the alarm (etcdctl alarm disarm)"
-	case v.nextToDefragment() != nil || v.whoIsFull() == "" || v.mayRepair():
+	case v.nextToDefragment() != nil || v.whoIsFull() == "" || v.canRepairSpace():
 		return said + "; the operator is compacting and defragmenting"
 	}
 	return said + "; compaction and defragmentation did not free enough space: delete keys, or " + quota

@@ -137,7 +137,7 @@ func TestCorrupt(t *testing.T) {
 		},
 		"a Pod for the next one is made first": {reason: "its start takes time", seen: healthy(3).alarm(Corrupt, "c"), do: create(joiners(1)...), because: "CreatingMembers"},
 		"the leader steps aside": {
-			reason: "S8, and nobody is to get a snapshot from it", seen: healthy(3).alarm(Corrupt, "a").joiner("d"), do: moveLeader("a", "b"), because: "TransferringLeadership",
+			reason: "S8, and nobody is to get a snapshot from it", seen: healthy(3).alarm(Corrupt, "a").joiner("d"), do: transferLeadershipOf("a", "b"), because: "TransferringLeadership",
 		},
 		"a learner goes, too": {reason: "its data is not to get a vote", seen: healthy(2).size(3).learner("c").alarm(Corrupt, "c").joiner("d"), do: remove("c"), because: "MemberRemoved"},
 		"its alarm is taken back when it is out": {

@@ -22,14 +22,14 @@ func awaitCredentials(v *view) *step {
 	if !serves || v.hasQuorum() {
 		return nil // one may refuse for a moment: its token is new
 	}
-	if s := welcomeUnseen(v); s != nil {
+	if s := returnReadyToService(v); s != nil {
 		return s
 	}
-	again := idle
+	requeueAfter := idle
 	if v.Cluster.RootSecret != "" {
-		again = slowly // no watch tells of a Secret
+		requeueAfter = slowly // no watch tells of a Secret
 	}
-	return wait(again, refused.kind(), v.whatIsMissing(refused)).as(Unauthorized)
+	return wait(requeueAfter, refused.kind(), v.whatIsMissing(refused)).as(Unauthorized)
 }
 
 // refused is the answer of a member that etcd's authentication cut short; nil if none
@@ -47,11 +47,11 @@ func (v *view) refused() *Answer {
 // and so is a voter of a cluster with a quorum.
 func (p *Pod) servesUnseen() bool { return p.Answer.Refused != "" && p.Answer.Read }
 
-// welcomeUnseen lets clients find the voters again, by the last report, whose Pods were
+// returnReadyToService lets clients find the voters again, by the last report, whose Pods were
 // taken from them and serve again. Each has this cluster's data (S1), on a member's volume
 // or since it refuses a stranger: a cluster that begins anew, or that the operator has not
 // taken over, does not get as far as this rule.
-func welcomeUnseen(v *view) *step {
+func returnReadyToService(v *view) *step {
 	var roles []PodRole
 	for _, m := range v.knownVoters() {
 		p := v.pods[m.Name]

@@ -80,13 +80,13 @@ func TestAuthentication(t *testing.T) {
 			reason: "its token is new; a quorum of the others knows the operator",
 			seen:   healthy(3).refused(WrongCredentials, "c").dead("d"), because: "WaitingForMember",
 		},
-		"a Pod is made again on its volume": {
+		"a Pod is recreated on its volume": {
 			reason: "it needs no word of etcd's",
 			seen:   healthy(3).volumes().gone("c").refused(NoCredentials, "a", "b"),
 			do:     returning("c"), because: "RestartingMember",
 		},
 		"clients find a voter again that has come back": {
-			reason: "the cluster serves on, also when all Pods were made again",
+			reason: "the cluster serves on, also when all Pods were recreated",
 			seen:   healthy(3).volumes().refused(NoCredentials, all...).role("b", Returning),
 			do:     setRole("b", Voter), because: "SettingRoles",
 		},
@@ -135,7 +135,7 @@ func TestStatusWithoutCredentials(t *testing.T) {
 	if s := d.Status; s.Size != 3 || len(s.MemberDetails) != 3 || !slices.Equal(s.Members.Ready, []string{"a", "b", "c"}) || len(s.Members.Unready) > 0 || s.Phase != v1beta2.PhaseRunning {
 		t.Errorf("the status is %+v, want who was there last, all of them ready", s)
 	}
-	if d.HandsOff || d.Budget != KeepBudget || !d.Outcome.AwaitsUser() {
+	if d.SkipChildren || d.Budget != KeepBudget || !d.Outcome.AwaitsUser() {
 		t.Errorf("%+v: Services are looked after, and the budget is left", d)
 	}
 
@@ -169,7 +169,7 @@ func TestWhatIsMissing(t *testing.T) {
 // A restore's seed has the snapshot's users: it is adopted when it may be asked.
 func TestASeedThatRefusesIsNotAdopted(t *testing.T) {
 	d := decided(offered().refused(WrongCredentials, "s").secret("s").seen())
-	if d.Action != nil || d.Reason != "Fenced" || !d.HandsOff {
+	if d.Action != nil || d.Reason != "Fenced" || !d.SkipChildren {
 		t.Errorf("it is %v, %s: %s; want a wait", d.Action, d.Reason, d.Message)
 	}
 	if _, adopted := decided(offered().seen()).Action.(AdoptSeed); !adopted {

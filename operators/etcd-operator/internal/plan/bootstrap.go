@@ -9,12 +9,12 @@ import (
 // The rules of this file make the one beginning of a cluster (S1). All of them
 // are silent once the cluster id is latched.
 
-// firstAttempt is the Attempt of the Grant that a seed is created with.
+// firstAttempt is the Attempt of the StartPermit that a seed is created with.
 const firstAttempt = 1
 
-// beginning reports whether the cluster begins, with a seed: it has no id yet, and goes
+// isBootstrapping reports whether the cluster begins, with a seed: it has no id yet, and goes
 // not on with volumes of an earlier one.
-func (v *view) beginning() bool {
+func (v *view) isBootstrapping() bool {
 	b := v.Cluster.Bootstrap
 	return v.Cluster.ClusterID == 0 && (b == nil || !b.Adopted)
 }
@@ -24,19 +24,19 @@ func existed(v *view) *step {
 	if v.Cluster.ClusterID != 0 || v.Cluster.Bootstrap != nil || v.Cluster.Existed == "" {
 		return nil
 	}
-	return wait(idle, v1beta2.ClusterReasonClusterExisted, fmt.Sprintf("not starting an empty cluster: %s; %s", v.Cluster.Existed, v.waysOn())).as(Existed)
+	return wait(idle, v1beta2.ClusterReasonClusterExisted, fmt.Sprintf("not starting an empty cluster: %s; %s", v.Cluster.Existed, v.existedAdvice())).as(Existed)
 }
 
 // recordBootstrap writes the seed's name and token down before anything else, and
 // again under another name when a seed is given up before it ever served.
 func recordBootstrap(v *view) *step {
-	if !v.beginning() {
+	if !v.isBootstrapping() {
 		return nil
 	}
 	b := v.Cluster.Bootstrap
 	if b != nil {
 		seed := v.pods[b.Member]
-		if seed == nil || seed.Answer.Reached || seed.Answer.Refused != "" || !v.givenUp(seed) {
+		if seed == nil || seed.Answer.Reached || seed.Answer.Refused != "" || !v.isGivenUp(seed) {
 			return nil
 		}
 	}
@@ -56,28 +56,28 @@ func (v *view) firstVersion() string {
 	return v.Cluster.Version
 }
 
-// givenUp reports whether a seed will not start in this place: its node is gone, or
+// isGivenUp reports whether a seed will not start in this place: its node is gone, or
 // the volume that it got is where it can't be scheduled, or it does not run and the user
 // has written another version or another shape of Pods meanwhile.
-func (v *view) givenUp(seed *Pod) bool {
+func (v *view) isGivenUp(seed *Pod) bool {
 	if seed.Trouble != "" && !seed.Answer.Waiting && v.firstVersion() != v.Cluster.Version {
 		return true
 	}
-	if v.stale(seed) && v.stuck(seed) != "" {
+	if v.hasOldTemplate(seed) && v.stuck(seed) != "" {
 		return true
 	}
-	return v.nodeLost(seed) || (seed.Persistent && seed.Node == "" && seed.Unschedulable != "" && v.expired(seed.Created))
+	return v.nodeLost(seed) || (seed.Persistent && seed.Node == "" && seed.Unschedulable != "" && v.isExpired(seed.Created))
 }
 
 // strandedSeedAdvice says what a person can do about a seed that does not come to run on a
 // node which is there; empty if it does, or may soon. It is not given up: until its Pod is
-// gone its kubelet may start it after all, with the leave to begin that it has (S2), and
+// gone its kubelet may start it after all, with the permit to begin that it has (S2), and
 // nobody knows whether another place would do. A person who deletes the Pod has the seed
 // begin anew under the same name once its kubelet has let go of it. Nothing is lost by that:
 // no client is sent to a seed before the cluster id is latched (S1).
 func (v *view) strandedSeedAdvice() string {
 	b := v.Cluster.Bootstrap
-	if !v.beginning() || b == nil {
+	if !v.isBootstrapping() || b == nil {
 		return ""
 	}
 	seed := v.pods[b.Member]
@@ -101,7 +101,7 @@ func (v *view) strandedSeedAdvice() string {
 // served.
 func dropOldSeeds(v *view) *step {
 	b := v.Cluster.Bootstrap
-	if !v.beginning() || b == nil {
+	if !v.isBootstrapping() || b == nil {
 		return nil
 	}
 	for i := range v.Pods {
@@ -115,12 +115,12 @@ func dropOldSeeds(v *view) *step {
 // dropEndedJoiners deletes the Pods of joiners that have ended for good before the cluster
 // has begun, such as those that were evicted: they never had a start permit.
 func dropEndedJoiners(v *view) *step {
-	if !v.beginning() || v.Cluster.Bootstrap == nil {
+	if !v.isBootstrapping() || v.Cluster.Bootstrap == nil {
 		return nil
 	}
 	for i := range v.Pods {
 		p := &v.Pods[i]
-		if !p.Finished || p.Role != Joiner || !p.DeletingSince.IsZero() || p.Grant != nil {
+		if !p.Finished || p.Role != Joiner || !p.DeletingSince.IsZero() || p.StartPermit != nil {
 			continue
 		}
 		step := do(DeletePod{Name: p.Name, UID: p.UID}, v1beta2.ClusterReasonDeletingPod, fmt.Sprintf("deleting Pod %s, which ended before it could join", p.Name)).unannounced()
@@ -131,22 +131,22 @@ func dropEndedJoiners(v *view) *step {
 	return nil
 }
 
-// withdrawSeedGrants takes the leave to begin a cluster from every Pod but the seed's,
+// revokeSeedPermits takes the permit to begin a cluster from every Pod but the seed's,
 // and from that too once it serves: before the cluster id is latched, and its data counts
 // (S2). It needs no quorum.
-func withdrawSeedGrants(v *view) *step {
+func revokeSeedPermits(v *view) *step {
 	var pods []PodRef
 	for i := range v.Pods {
 		p := &v.Pods[i]
-		beginning := v.beginning() && v.Cluster.Bootstrap != nil && p.Name == v.Cluster.Bootstrap.Member && !hasBegun(p)
-		if p.Grant != nil && p.Grant.New && !beginning {
+		beginning := v.isBootstrapping() && v.Cluster.Bootstrap != nil && p.Name == v.Cluster.Bootstrap.Member && !hasBegun(p)
+		if p.StartPermit != nil && p.StartPermit.New && !beginning {
 			pods = append(pods, PodRef{p.Name, p.UID})
 		}
 	}
 	if len(pods) == 0 {
 		return nil
 	}
-	return do(CloseGrants{pods}, v1beta2.ClusterReasonStartPermitRevoked, fmt.Sprintf("bootstrap complete: start permit of seed %s revoked", pods[0].Name))
+	return do(RevokeStartPermits{pods}, v1beta2.ClusterReasonStartPermitRevoked, fmt.Sprintf("bootstrap complete: start permit of seed %s revoked", pods[0].Name))
 }
 
 // createFirstPods makes the seed's Pod, and beside it the Pods of all who are to
@@ -154,16 +154,16 @@ func withdrawSeedGrants(v *view) *step {
 // the room to itself.
 func createFirstPods(v *view) *step {
 	b := v.Cluster.Bootstrap
-	if !v.beginning() || b == nil {
+	if !v.isBootstrapping() || b == nil {
 		return nil
 	}
 	var pods []NewPod
 	if v.pods[b.Member] == nil {
 		seed := NewPod{Name: b.Member, Role: Seed, Version: v.newPodVersion(b.Member)}
-		// On a volume that exists there may be data, and etcd goes on with it: a grant
+		// On a volume that exists there may be data, and etcd goes on with it: a start permit
 		// would stay unused, and lie there for the day that the disk is lost.
 		if v.claims[b.Member] == nil {
-			seed.Grant = &Grant{Attempt: firstAttempt, New: true, Members: []string{b.Member}, Token: b.Token}
+			seed.StartPermit = &StartPermit{Attempt: firstAttempt, New: true, Members: []string{b.Member}, Token: b.Token}
 		}
 		pods = append(pods, seed)
 	}
@@ -180,7 +180,7 @@ func createFirstPods(v *view) *step {
 // the Pod of one that has ended for good again.
 func restartSeed(v *view) *step {
 	b := v.Cluster.Bootstrap
-	if !v.beginning() || b == nil {
+	if !v.isBootstrapping() || b == nil {
 		return nil
 	}
 	seed := v.pods[b.Member]
@@ -190,11 +190,11 @@ func restartSeed(v *view) *step {
 	if seed.Finished && seed.DeletingSince.IsZero() {
 		return do(DeletePod{Name: seed.Name, UID: seed.UID}, v1beta2.ClusterReasonRecreatingSeed, fmt.Sprintf("recreating the Pod of seed %s, which has ended", seed.Name))
 	}
-	if !seed.Answer.Waiting || seed.mayStart() {
+	if !seed.Answer.Waiting || seed.canUsePermit() {
 		return nil
 	}
-	grant := Grant{Attempt: seed.Answer.Attempt + 1, New: true, Members: []string{b.Member}, Token: b.Token}
-	return do(OpenGrant{seed.Name, seed.UID, grant}, v1beta2.ClusterReasonStartingSeed, fmt.Sprintf("granting seed %s its start permit", seed.Name))
+	permit := StartPermit{Attempt: seed.Answer.Attempt + 1, New: true, Members: []string{b.Member}, Token: b.Token}
+	return do(GrantStartPermit{seed.Name, seed.UID, permit}, v1beta2.ClusterReasonStartingSeed, fmt.Sprintf("granting seed %s its start permit", seed.Name))
 }
 
 // hasBegun reports whether a seed serves a cluster of its own. One that is ending takes
@@ -207,7 +207,7 @@ func hasBegun(seed *Pod) bool {
 
 // latchClusterID ends the beginning: from here on there is never another one.
 func latchClusterID(v *view) *step {
-	if !v.beginning() {
+	if !v.isBootstrapping() {
 		return nil
 	}
 	seed := v.pods[v.Cluster.Bootstrap.Member]
@@ -218,5 +218,5 @@ func latchClusterID(v *view) *step {
 	if a.Refused != "" {
 		return wait(shortly, a.kind(), v.whatIsMissing(a)).as(Unauthorized)
 	}
-	return wait(v.patience(seed), v1beta2.ClusterReasonStartingSeed, fmt.Sprintf("waiting for seed %s: %s", seed.Name, v.progress(seed)))
+	return wait(v.pollInterval(seed), v1beta2.ClusterReasonStartingSeed, fmt.Sprintf("waiting for seed %s: %s", seed.Name, v.progress(seed)))
 }

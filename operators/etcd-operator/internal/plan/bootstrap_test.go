@@ -4,15 +4,15 @@ import (
 	"testing"
 )
 
-// seedGrant is the leave to begin a cluster, which only the seed has.
-func seedGrant(attempt int) Grant {
-	return Grant{Attempt: attempt, New: true, Members: []string{"a"}, Token: "token"}
+// seedPermit is the permit to begin a cluster, which only the seed has.
+func seedPermit(attempt int) StartPermit {
+	return StartPermit{Attempt: attempt, New: true, Members: []string{"a"}, Token: "token"}
 }
 
 // seeding is a cluster of n whose seed's Pod, and n-1 joiners', have been made.
 func seeding(n int, answer Answer) *world {
 	w := begun(n)
-	w.add("a", Seed, answer).grant("a", seedGrant(1)).pod("a", func(p *Pod) { p.Created = now })
+	w.add("a", Seed, answer).permit("a", seedPermit(1)).pod("a", func(p *Pod) { p.Created = now })
 	for i := 1; i < n; i++ {
 		w.joiner(string(rune('a' + i)))
 	}
@@ -34,21 +34,21 @@ func TestOneBeginning(t *testing.T) {
 		"what is recorded is no sign of an earlier cluster": {
 			reason: "it is this operator's own beginning, cut short by a crash",
 			seen:   begun(1).cluster(func(c *Cluster) { c.Existed = "Pod x of it exists" }),
-			do:     create(NewPod{Name: "a", Role: Seed, Grant: new(seedGrant(1))}), because: "CreatingMembers",
+			do:     create(NewPod{Name: "a", Role: Seed, StartPermit: new(seedPermit(1))}), because: "CreatingMembers",
 		},
 		"the seed and all who are to join are made in one action": {
 			reason: "so that a cluster of n is ready in about the time of two Pod starts",
 			seen:   begun(3),
-			do:     create(append([]NewPod{{Name: "a", Role: Seed, Grant: new(seedGrant(1))}}, joiners(2)...)...), because: "CreatingMembers",
+			do:     create(append([]NewPod{{Name: "a", Role: Seed, StartPermit: new(seedPermit(1))}}, joiners(2)...)...), because: "CreatingMembers",
 		},
 		"a cluster of one is made without joiners": {
 			reason: "there are none", seen: begun(1),
-			do: create(NewPod{Name: "a", Role: Seed, Grant: new(seedGrant(1))}), because: "CreatingMembers",
+			do: create(NewPod{Name: "a", Role: Seed, StartPermit: new(seedPermit(1))}), because: "CreatingMembers",
 		},
-		"a seed whose Pod is gone is made again under its name": {
+		"a seed whose Pod is gone is recreated under its name": {
 			reason: "S1: before the latch the seed may be retried, and the joiners that exist are enough",
 			seen:   seeding(3, Answer{}).gone("a"),
-			do:     create(NewPod{Name: "a", Role: Seed, Grant: new(seedGrant(1))}), because: "CreatingMembers",
+			do:     create(NewPod{Name: "a", Role: Seed, StartPermit: new(seedPermit(1))}), because: "CreatingMembers",
 		},
 		"joiners that a crash left unmade are made while the seed starts": {
 			reason: "they cost no time then",
@@ -61,19 +61,19 @@ func TestOneBeginning(t *testing.T) {
 		"a seed that starts is waited for": {
 			reason: "S9: unknown is not dead", seen: seeding(3, Answer{}), because: "StartingSeed",
 		},
-		"a seed that has not used its grant yet is waited for": {
-			reason: "S2: a second grant could be a second start",
+		"a seed that has not used its start permit yet is waited for": {
+			reason: "S2: a second start permit could be a second start",
 			seen:   seeding(3, Answer{Waiting: true}), because: "StartingSeed",
 		},
-		"a seed that ended without data gets another grant": {
+		"a seed that ended without data gets another start permit": {
 			reason: "S1: until the latch it may be retried",
-			seen:   seeding(3, Answer{Waiting: true, Attempt: 1}), do: open("a", seedGrant(2)), because: "StartingSeed",
+			seen:   seeding(3, Answer{Waiting: true, Attempt: 1}), do: open("a", seedPermit(2)), because: "StartingSeed",
 		},
-		"a seed's second grant is not given twice": {
+		"a seed's second start permit is not given twice": {
 			reason: "S2: the launcher has not used the one that it has",
-			seen:   seeding(3, Answer{Waiting: true, Attempt: 1}).grant("a", seedGrant(2)), because: "StartingSeed",
+			seen:   seeding(3, Answer{Waiting: true, Attempt: 1}).permit("a", seedPermit(2)), because: "StartingSeed",
 		},
-		"a seed whose Pod has ended for good is made again": {
+		"a seed whose Pod has ended for good is recreated": {
 			reason: "it never restarts by itself",
 			seen:   seeding(3, Answer{}).finished("a"), do: restart("a"), because: "RecreatingSeed",
 		},
@@ -99,16 +99,16 @@ func TestOneBeginning(t *testing.T) {
 		},
 		"a seed that answers is not given up, whatever its node's object says": {
 			reason: "S9: it lives",
-			seen:   seeding(3, serving("a")).pod("a", func(p *Pod) { p.Grant, p.NodeLostSince = nil, old }),
+			seen:   seeding(3, serving("a")).pod("a", func(p *Pod) { p.StartPermit, p.NodeLostSince = nil, old }),
 			do:     exactly(LatchClusterID{theCluster}), because: "Bootstrapped",
 		},
-		"the seed's grant is withdrawn as soon as it serves": {
-			reason: "S2: a seed that counts never has leave to begin without data, whatever its Pod loses",
-			seen:   seeding(3, serving("a")), do: exactly(CloseGrants{[]PodRef{{"a", "uid-a"}}}), because: "StartPermitRevoked",
+		"the seed's start permit is withdrawn as soon as it serves": {
+			reason: "S2: a seed that counts never has a permit to begin without data, whatever its Pod loses",
+			seen:   seeding(3, serving("a")), do: exactly(RevokeStartPermits{[]PodRef{{"a", "uid-a"}}}), because: "StartPermitRevoked",
 		},
 		"the cluster id is latched when the seed alone serves it": {
 			reason: "S1: from here on there is never another beginning",
-			seen:   seeding(3, serving("a")).pod("a", func(p *Pod) { p.Grant = nil }), do: exactly(LatchClusterID{theCluster}), because: "Bootstrapped",
+			seen:   seeding(3, serving("a")).pod("a", func(p *Pod) { p.StartPermit = nil }), do: exactly(LatchClusterID{theCluster}), because: "Bootstrapped",
 		},
 		"the cluster id is not latched from a seed that is being deleted": {
 			reason: "the data goes with it, and after the latch nothing could be begun in its place",
@@ -140,7 +140,7 @@ func TestOneBeginning(t *testing.T) {
 			reason: "S1: an empty seed restarted with new would be a second cluster with the same ids",
 			seen:   healthy(1).role("a", Seed).wiped("a").lastStatus(reported("a")), because: "QuorumLost",
 		},
-		"a seed whose Pod is gone after the latch is not made again": {
+		"a seed whose Pod is gone after the latch is not recreated": {
 			reason: "S1: its data is gone with it",
 			seen:   healthy(1).dead("a").lastStatus(reported("a")), because: "QuorumLost",
 		},
@@ -148,24 +148,24 @@ func TestOneBeginning(t *testing.T) {
 			reason: "S1: the client Service selects no Pod before", seen: healthy(1).role("a", Seed),
 			do: setRole("a", Voter), because: "SettingRoles",
 		},
-		"the seed's grant is withdrawn after the latch": {
-			reason: "S2: one that was under way has come late", seen: healthy(1).grant("a", seedGrant(1)),
-			do: exactly(CloseGrants{[]PodRef{{"a", "uid-a"}}}), because: "StartPermitRevoked",
+		"the seed's start permit is withdrawn after the latch": {
+			reason: "S2: one that was under way has come late", seen: healthy(1).permit("a", seedPermit(1)),
+			do: exactly(RevokeStartPermits{[]PodRef{{"a", "uid-a"}}}), because: "StartPermitRevoked",
 		},
-		"the seed's grant is withdrawn after the latch also while it does not answer": {
-			reason: "S2: an emptied disk must find no leave to begin", seen: healthy(1).grant("a", seedGrant(1)).silent("a"),
-			do: exactly(CloseGrants{[]PodRef{{"a", "uid-a"}}}), because: "StartPermitRevoked",
+		"the seed's start permit is withdrawn after the latch also while it does not answer": {
+			reason: "S2: an emptied disk must find no leave to begin", seen: healthy(1).permit("a", seedPermit(1)).silent("a"),
+			do: exactly(RevokeStartPermits{[]PodRef{{"a", "uid-a"}}}), because: "StartPermitRevoked",
 		},
-		"the grant of a seed that was given up is withdrawn first": {
+		"the start permit of a seed that was given up is withdrawn first": {
 			reason: "S1: a node that comes back must not begin a second cluster",
-			seen:   givenUp(), do: exactly(CloseGrants{[]PodRef{{"z", "uid-z"}}}), because: "StartPermitRevoked",
+			seen:   givenUp(), do: exactly(RevokeStartPermits{[]PodRef{{"z", "uid-z"}}}), because: "StartPermitRevoked",
 		},
 		"the Pod of a seed that was given up is deleted": {
-			reason: "S1: there is one seed", seen: givenUp().pod("z", func(p *Pod) { p.Grant = nil }), do: restart("z"), because: "SeedDiscarded",
+			reason: "S1: there is one seed", seen: givenUp().pod("z", func(p *Pod) { p.StartPermit = nil }), do: restart("z"), because: "SeedDiscarded",
 		},
 		"a given-up seed that is being deleted is not waited for": {
-			reason: "its node is gone", seen: givenUp().deleting("z").pod("z", func(p *Pod) { p.Grant = nil }),
-			do: create(NewPod{Name: "a", Role: Seed, Grant: new(seedGrant(1))}), because: "CreatingMembers",
+			reason: "its node is gone", seen: givenUp().deleting("z").pod("z", func(p *Pod) { p.StartPermit = nil }),
+			do: create(NewPod{Name: "a", Role: Seed, StartPermit: new(seedPermit(1))}), because: "CreatingMembers",
 		},
 		"without a name for the seed there is a wait": {
 			reason: "names come from outside", seen: nameless(nothing(1)), because: "Bootstrapping",
@@ -175,7 +175,7 @@ func TestOneBeginning(t *testing.T) {
 
 // givenUp is a cluster to be begun with a, after z never served.
 func givenUp() *world {
-	return begun(1).add("z", Seed, Answer{}).grant("z", Grant{Attempt: 1, New: true, Members: []string{"z"}, Token: "first"})
+	return begun(1).add("z", Seed, Answer{}).permit("z", StartPermit{Attempt: 1, New: true, Members: []string{"z"}, Token: "first"})
 }
 
 func nameless(w *world) *world {
@@ -187,19 +187,19 @@ func nameless(w *world) *world {
 func TestOneBeginningWithVolumes(t *testing.T) {
 	rows{
 		"a seed whose Pod was lost before the latch comes back as the seed": {
-			reason: "S2: its launcher goes on with the data, if there is any; a grant would lie there unused past the latch",
+			reason: "S2: its launcher goes on with the data, if there is any; a start permit would lie there unused past the latch",
 			seen:   seeding(1, Answer{}).volumes().gone("a"),
 			do:     create(NewPod{Name: "a", Role: Seed}), because: "CreatingMembers",
 		},
-		"a seed that came back and finds no data gets leave to begin": {
+		"a seed that came back and finds no data gets a permit to begin": {
 			reason: "S1: until the latch it may be retried",
-			seen:   seeding(1, Answer{Waiting: true}).volumes().pod("a", func(p *Pod) { p.Grant = nil }),
-			do:     open("a", seedGrant(1)), because: "StartingSeed",
+			seen:   seeding(1, Answer{Waiting: true}).volumes().pod("a", func(p *Pod) { p.StartPermit = nil }),
+			do:     open("a", seedPermit(1)), because: "StartingSeed",
 		},
 		"a seed whose Pod and volume were lost before the latch is made from the beginning": {
 			reason: "S1: until the latch it may be retried",
 			seen:   seeding(1, Answer{}).volumes().dead("a"),
-			do:     create(NewPod{Name: "a", Role: Seed, Grant: new(seedGrant(1))}), because: "CreatingMembers",
+			do:     create(NewPod{Name: "a", Role: Seed, StartPermit: new(seedPermit(1))}), because: "CreatingMembers",
 		},
 		"a seed that can't be scheduled where its volume is, is begun again": {
 			reason: "liveness: the volume binds it to a place that has no room, and nothing is on it",
@@ -210,7 +210,7 @@ func TestOneBeginningWithVolumes(t *testing.T) {
 			reason: "S9: the place may become free",
 			seen:   seeding(1, Answer{}).volumes().pod("a", unschedulable).pod("a", func(p *Pod) { p.Created = now.Add(1 - theTimeout) }), because: "StartingSeed",
 		},
-		"a seed whose Pod was lost after the latch comes back without leave to begin": {
+		"a seed whose Pod was lost after the latch comes back without a permit to begin": {
 			reason: "S2: on an empty volume it must not begin again",
 			seen:   healthy(1).volumes().gone("a"), do: returning("a"), because: "RestartingMember",
 		},

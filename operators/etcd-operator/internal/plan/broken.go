@@ -23,32 +23,32 @@ const (
 // before did. One that runs for longer may only be slow.
 const slowStart = 30 * time.Second
 
-// own reports whether a process ended by itself, with an error. One that was killed, by a
+// isOwnFailure reports whether a process ended by itself, with an error. One that was killed, by a
 // signal or for want of memory, says nothing of its data.
-func (e Exit) own() bool {
+func (e Exit) isOwnFailure() bool {
 	return e.Reason != "OOMKilled" && e.Code > 0 && e.Code < 128
 }
 
-// crashes reports whether a Pod's etcd ends by itself again and again.
-func (v *view) crashes(p *Pod) bool {
-	again := p.Looping || (!p.RunningSince.IsZero() && v.Now.Sub(p.RunningSince) < slowStart)
+// isCrashing reports whether a Pod's etcd ends by itself again and again.
+func (v *view) isCrashing(p *Pod) bool {
+	requeueAfter := p.Looping || (!p.RunningSince.IsZero() && v.Now.Sub(p.RunningSince) < slowStart)
 	exits := p.Restarts - p.ProvenRestarts
-	return again && p.LastExit.own() && exits >= damageExits && !p.Finished && p.DeletingSince.IsZero() && p.NodeLostSince.IsZero() && !p.Answer.Waiting &&
+	return requeueAfter && p.LastExit.isOwnFailure() && exits >= damageExits && !p.Finished && p.DeletingSince.IsZero() && p.NodeLostSince.IsZero() && !p.Answer.Waiting &&
 		!p.UnreadySince.IsZero() && v.Now.Sub(p.UnreadySince) >= damageAge
 }
 
-// damaged reports whether a member's data counts as broken: its etcd crashes in a Pod and
+// isDamaged reports whether a member's data counts as broken: its etcd crashes in a Pod and
 // with an image in which it has served before, and all others are healthy. What has never
 // served so may have another ail: a setting, an image, a right that it lacks.
-func (v *view) damaged(m Member, p *Pod) bool {
-	return v.whyDoubted(m, p) == "" && v.crashes(p)
+func (v *view) isDamaged(m Member, p *Pod) bool {
+	return v.whyDoubted(m, p) == "" && v.isCrashing(p)
 }
 
 // crowdsOut reports whether a member whose data is broken most likely has the place that
 // its replacement waits for: that has not been scheduled for the member timeout. The
 // others can do without either as well as with a member that is down.
 func (v *view) crowdsOut(m Member, p *Pod) bool {
-	return v.damaged(m, p) && slices.ContainsFunc(v.candidates(), func(j *Pod) bool { return j.Node == "" && j.Unschedulable != "" && v.expired(j.Created) })
+	return v.isDamaged(m, p) && slices.ContainsFunc(v.candidates(), func(j *Pod) bool { return j.Node == "" && j.Unschedulable != "" && v.isExpired(j.Created) })
 }
 
 // whyDoubted says why it is not known of a member that crashes that its data is broken.
@@ -94,18 +94,18 @@ func (e Exit) lastWords() string {
 // image is the image that the operator asked for.
 func (p *Pod) image() string { return p.Repository + ":v" + p.Version }
 
-// unproven reports whether a member serves, and has been restarted since that was last
+// isUnproven reports whether a member serves, and has been restarted since that was last
 // noted on its Pod. Exits are counted from there.
-func (v *view) unproven(m Member, p *Pod) bool {
+func (v *view) isUnproven(m Member, p *Pod) bool {
 	return p.Role == Voter && v.healthy[m.ID] && p.UnreadySince.IsZero() && p.From == "" && p.Restarts != p.ProvenRestarts
 }
 
-// unbacked reports whether a Pod can't run any more since its volume is gone from under
+// volumeLost reports whether a Pod can't run any more since its volume is gone from under
 // its claim. For the member timeout it may come back: a person can make the
 // PersistentVolume again.
-func (v *view) unbacked(p *Pod) bool {
+func (v *view) volumeLost(p *Pod) bool {
 	c := v.claims[p.Name]
-	return p.Persistent && c != nil && c.Lost && v.expired(p.UnreadySince)
+	return p.Persistent && c != nil && c.Lost && v.isExpired(p.UnreadySince)
 }
 
 // containersMissing says of a Pod whose containers are not made what may be the matter: a volume that

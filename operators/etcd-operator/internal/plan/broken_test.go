@@ -69,7 +69,7 @@ func TestBrokenData(t *testing.T) {
 			reason: "exits are counted from when it served last", seen: healthy(3).pod("c", func(p *Pod) { p.Restarts = 3 }), do: setRole("c", Voter), because: "SettingRoles",
 		},
 		"a volume whose PersistentVolume is gone": {
-			reason: "for the member timeout it may be made again",
+			reason: "for the member timeout it may be recreated",
 			seen: healthy(3).volumes().silent("c").claimOf("c", func(c *Claim) { c.Lost = true }).
 				pod("c", func(p *Pod) { p.UnreadySince = now.Add(-theTimeout) }).joiner("d"),
 			do: remove("c"), because: "ReplacingDeadMember",

@@ -283,8 +283,8 @@ func (w *world) role(name string, r Role) *world {
 	return w.pod(name, func(p *Pod) { p.Role = r })
 }
 
-func (w *world) grant(name string, g Grant) *world {
-	return w.pod(name, func(p *Pod) { p.Grant = &g })
+func (w *world) permit(name string, g StartPermit) *world {
+	return w.pod(name, func(p *Pod) { p.StartPermit = &g })
 }
 
 // unschedulable is a Pod that the scheduler has found no node for.
@@ -294,7 +294,7 @@ func unschedulable(p *Pod) {
 }
 
 // empty is what a launcher says that has looked at its empty disk for long enough, and has
-// used so many grants.
+// used so many start permits.
 func empty(attempt int) Answer {
 	return Answer{Waiting: true, Attempt: attempt, Identified: true, Waited: emptyFor}
 }

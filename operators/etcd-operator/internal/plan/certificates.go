@@ -26,7 +26,7 @@ func awaitCertificates(v *view) *step {
 	switch {
 	case t.Problem != "":
 		return wait(idle, string(t.Problem), "waiting for valid certificates before the cluster starts: "+t.Message).as(problemOutcome(t.Problem))
-	case t.Trust == "" || t.Blind:
+	case t.Trust == "" || t.NoClientCertificate:
 		return wait(shortly, v1beta2.ClusterReasonCertificatesPending, "waiting for certificates before the cluster starts")
 	case v.recordedTrust() != t.Trust:
 		return wait(next, v1beta2.ClusterReasonCertificatesPending, "certificates are ready: recording which CAs members trust")
@@ -43,37 +43,39 @@ func (v *view) recordedTrust() string {
 	return ""
 }
 
-// blind reports whether the operator asks nobody, for want of a certificate.
-func (v *view) blind() bool { return v.Cluster.TLS.Wanted && v.Cluster.TLS.Blind }
+// noClientCertificate reports whether the operator asks nobody, for want of a certificate.
+func (v *view) noClientCertificate() bool {
+	return v.Cluster.TLS.Wanted && v.Cluster.TLS.NoClientCertificate
+}
 
-// awaitSight waits while the operator is blind. That nobody answers says nothing then
+// awaitClientCertificate waits while the operator has no client certificate. That nobody answers says nothing then
 // (S9): no member is given up, added, changed or restarted, no loss is told, and no
-// recovery begins, goes on or is called off. What is done rests on what Kubernetes says
+// recovery begins, goes on or is aborted. What is done rests on what Kubernetes says
 // alone: members get back the Pods on their volumes, and clients find those again whose
 // Pods are ready.
-func awaitSight(v *view) *step {
-	if !v.blind() {
+func awaitClientCertificate(v *view) *step {
+	if !v.noClientCertificate() {
 		return nil
 	}
-	unseeing := []rule{withdrawSeedGrants}
-	if !v.beginning() && !v.reseeding() {
-		unseeing = append(unseeing, keepVolumes, clearFinishedPods, returnPods, welcomeUnseen)
+	needNoAnswers := []rule{revokeSeedPermits}
+	if !v.isBootstrapping() && !v.isReseeding() {
+		needNoAnswers = append(needNoAnswers, keepVolumes, clearFinishedPods, returnPods, returnReadyToService)
 	}
-	for _, r := range unseeing {
+	for _, r := range needNoAnswers {
 		if s := r(v); s != nil {
 			return s
 		}
 	}
-	return wait(idle, v.blindReason(), v.blindness()).as(problemOutcome(v.Cluster.TLS.Problem))
+	return wait(idle, v.noClientCertificateReason(), v.noClientCertificateText()).as(problemOutcome(v.Cluster.TLS.Problem))
 }
 
-// blindReason is why the operator is blind.
-func (v *view) blindReason() string {
+// noClientCertificateReason is why the operator has none.
+func (v *view) noClientCertificateReason() string {
 	return string(cmp.Or(v.Cluster.TLS.Problem, CertificatesMissing))
 }
 
-// blindness says what follows from that.
-func (v *view) blindness() string {
+// noClientCertificateText says what follows from that.
+func (v *view) noClientCertificateText() string {
 	return fmt.Sprintf("no usable client certificate: member health is unknown (%s); members keep serving, but none is added, removed or changed meanwhile",
 		cmp.Or(v.Cluster.TLS.Message, "the cause is unknown"))
 }
@@ -84,8 +86,10 @@ func (p *Pod) isReady() bool {
 }
 
 // serves reports whether a Pod serves although nobody tells how its member does. To an
-// operator that is blind its probe tells, which is a linearizable read, too.
-func (v *view) serves(p *Pod) bool { return p.servesUnseen() || (v.blind() && p.isReady()) }
+// operator without a client certificate its probe tells, which is a linearizable read, too.
+func (v *view) serves(p *Pod) bool {
+	return p.servesUnseen() || (v.noClientCertificate() && p.isReady())
+}
 
 // readyVoters are the Pods that clients are sent to, by what Kubernetes says.
 func (v *view) readyVoters() []string {
@@ -107,13 +111,13 @@ func (v *view) unfitToStart() string {
 	return ""
 }
 
-// availableUnseen is the condition Available of a cluster that nobody is asked of.
-func (v *view) availableUnseen() metav1.Condition {
+// availableByReadiness is the condition Available of a cluster that nobody is asked of.
+func (v *view) availableByReadiness() metav1.Condition {
 	const kind = v1beta2.ConditionAvailable
 	if ready := v.readyVoters(); len(ready) > 0 {
 		return v.condition(kind, true, v1beta2.ClusterReasonServing, fmt.Sprintf("a quorum serves: Pods %s are ready (their probe is a linearizable read); the operator has no usable client certificate", strings.Join(ready, ", ")))
 	}
-	return v.condition(kind, false, v.blindReason(), "no voter's Pod is ready; "+v.blindness())
+	return v.condition(kind, false, v.noClientCertificateReason(), "no voter's Pod is ready; "+v.noClientCertificateText())
 }
 
 // certificates is the condition of those that the spec asks for; nil if it asks for none.
@@ -126,7 +130,7 @@ func (v *view) certificates() *metav1.Condition {
 		return nil
 	case t.Problem != "":
 		c = v.condition(kind, false, string(t.Problem), t.Message)
-	case t.Trust == "" || t.Blind:
+	case t.Trust == "" || t.NoClientCertificate:
 		c = v.condition(kind, false, v1beta2.ClusterReasonCertificatesPending, "checking certificates")
 	case t.Rotation != "":
 		c = v.condition(kind, true, string(t.Rotation), v.rotationStory())
@@ -153,7 +157,7 @@ func (v *view) rotationStory() string {
 func (v *view) trusting() string {
 	n := 0
 	for i := range v.Pods {
-		if p := &v.Pods[i]; !v.stale(p) && v.recordedTrust() == v.Cluster.TLS.Trust {
+		if p := &v.Pods[i]; !v.hasOldTemplate(p) && v.recordedTrust() == v.Cluster.TLS.Trust {
 			n++
 		}
 	}
@@ -175,10 +179,10 @@ func (v *view) tlsStatus() *v1beta2.TLSStatus {
 	return st
 }
 
-// lookSooner shortens a wait to what certificates that are waited for ask for.
-func (v *view) lookSooner(again time.Duration) time.Duration {
-	if t := &v.Cluster.TLS; t.Again > 0 {
-		return min(again, t.Again)
+// requeueSooner shortens a wait to what certificates that are waited for ask for.
+func (v *view) requeueSooner(requeueAfter time.Duration) time.Duration {
+	if t := &v.Cluster.TLS; t.RequeueAfter > 0 {
+		return min(requeueAfter, t.RequeueAfter)
 	}
-	return again
+	return requeueAfter
 }

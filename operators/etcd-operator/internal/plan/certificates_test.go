@@ -26,11 +26,11 @@ func wrong(problem CertificateProblem) func(*TLS) {
 	return func(t *TLS) { t.Problem, t.Message = problem, "Secret s is not there: create it" }
 }
 
-// sightless has an operator without a certificate: its members tell it nothing.
-func (w *world) sightless(problem CertificateProblem) *world {
+// noClientCertificate has an operator without a certificate: its members tell it nothing.
+func (w *world) noClientCertificate(problem CertificateProblem) *world {
 	w.reported()
 	details, size := w.o.Cluster.LastStatus.MemberDetails, w.o.Cluster.LastStatus.Size
-	w.secure(wrong(problem), func(t *TLS) { t.Blind, t.Again = true, slowly })
+	w.secure(wrong(problem), func(t *TLS) { t.NoClientCertificate, t.RequeueAfter = true, slowly })
 	w.o.Cluster.LastStatus.MemberDetails, w.o.Cluster.LastStatus.Size = details, size
 	for i := range w.o.Pods {
 		p := &w.o.Pods[i]
@@ -57,7 +57,7 @@ func TestCertificates(t *testing.T) {
 			seen:   nothing(3).secure(wrong(CertificatesPending)), because: v1beta2.ClusterReasonCertificatesPending,
 		},
 		"whom members trust is recorded before any is made": {
-			reason: "Pods are made by the status: without it each would be made again at once",
+			reason: "Pods are made by the status: without it each would be recreated at once",
 			seen:   nothing(3).secure().cluster(unrecorded), because: v1beta2.ClusterReasonCertificatesPending,
 		},
 		"what is recorded is what is there": {
@@ -118,7 +118,7 @@ func (w *world) template(name, template string) *world {
 }
 
 // S9: whoever asks nobody knows nothing.
-func TestBlind(t *testing.T) {
+func TestNoClientCertificate(t *testing.T) {
 	lostNodes := func(w *world, names ...string) *world {
 		for _, name := range names {
 			w.pod(name, func(p *Pod) { p.NodeLostSince = old })
@@ -127,60 +127,60 @@ func TestBlind(t *testing.T) {
 	}
 	rows{
 		"nothing is done": {
-			reason: "nothing is known", seen: healthy(3).sightless(CertificatesMissing), because: v1beta2.ClusterReasonCertificatesMissing,
+			reason: "nothing is known", seen: healthy(3).noClientCertificate(CertificatesMissing), because: v1beta2.ClusterReasonCertificatesMissing,
 		},
 		"nothing is added": {
-			reason: "who leads is not known", seen: healthy(3).size(5).joiner("d").sightless(CertificatesInvalid), because: v1beta2.ClusterReasonCertificatesInvalid,
+			reason: "who leads is not known", seen: healthy(3).size(5).joiner("d").noClientCertificate(CertificatesInvalid), because: v1beta2.ClusterReasonCertificatesInvalid,
 		},
 		"nobody is given up": {
-			reason: "who does not answer may live", seen: lostNodes(healthy(3).sightless(CertificatesMissing), "a", "b", "c"), because: v1beta2.ClusterReasonCertificatesMissing,
+			reason: "who does not answer may live", seen: lostNodes(healthy(3).noClientCertificate(CertificatesMissing), "a", "b", "c"), because: v1beta2.ClusterReasonCertificatesMissing,
 		},
 		"no loss is told": {
-			reason: "a person might give the cluster up", seen: healthy(3).dead("b", "c").sightless(CertificatesMissing), because: v1beta2.ClusterReasonCertificatesMissing,
+			reason: "a person might give the cluster up", seen: healthy(3).dead("b", "c").noClientCertificate(CertificatesMissing), because: v1beta2.ClusterReasonCertificatesMissing,
 		},
 		"nobody is restarted": {
 			reason: "S6: how the others do is not known",
-			seen:   templated(healthy(3).volumes()).template("b", "before").sightless(CertificatesPending), because: v1beta2.ClusterReasonCertificatesPending,
+			seen:   templated(healthy(3).volumes()).template("b", "before").noClientCertificate(CertificatesPending), because: v1beta2.ClusterReasonCertificatesPending,
 		},
 		"a broken Pod stays as it is": {
 			reason: "it may run by now",
-			seen:   templated(healthy(3).volumes()).template("b", "before").sightless(CertificatesMissing).pod("b", func(p *Pod) { p.Trouble = "CrashLoopBackOff" }), because: v1beta2.ClusterReasonCertificatesMissing,
+			seen:   templated(healthy(3).volumes()).template("b", "before").noClientCertificate(CertificatesMissing).pod("b", func(p *Pod) { p.Trouble = "CrashLoopBackOff" }), because: v1beta2.ClusterReasonCertificatesMissing,
 		},
 		"no other seed is begun": {
 			reason: "S1: the first may serve",
-			seen:   begun(3).add("a", Seed, Answer{}).sightless(CertificatesMissing).pod("a", func(p *Pod) { p.NodeLostSince = old }), because: v1beta2.ClusterReasonCertificatesMissing,
+			seen:   begun(3).add("a", Seed, Answer{}).noClientCertificate(CertificatesMissing).pod("a", func(p *Pod) { p.NodeLostSince = old }), because: v1beta2.ClusterReasonCertificatesMissing,
 		},
-		"a Pod is made again on its volume": {
+		"a Pod is recreated on its volume": {
 			reason: "it needs no word of anybody",
-			seen:   healthy(3).volumes().gone("c").sightless(CertificatesMissing), do: returning("c"), because: "RestartingMember",
+			seen:   healthy(3).volumes().gone("c").noClientCertificate(CertificatesMissing), do: returning("c"), because: "RestartingMember",
 		},
 		"clients find a voter again that is ready": {
 			reason: "its probe is a linearizable read",
-			seen:   healthy(3).volumes().role("b", Returning).sightless(CertificatesMissing), do: setRole("b", Voter), because: "SettingRoles",
+			seen:   healthy(3).volumes().role("b", Returning).noClientCertificate(CertificatesMissing), do: setRole("b", Voter), because: "SettingRoles",
 		},
 		"not one that is not": {
 			reason: "it may be without a quorum",
-			seen:   healthy(3).volumes().role("b", Returning).sightless(CertificatesMissing).pod("b", unready), because: v1beta2.ClusterReasonCertificatesMissing,
+			seen:   healthy(3).volumes().role("b", Returning).noClientCertificate(CertificatesMissing).pod("b", unready), because: v1beta2.ClusterReasonCertificatesMissing,
 		},
 		"not one that was no voter": {
 			reason: "whose it is is not known",
-			seen: healthy(3).volumes().role("b", Returning).sightless(CertificatesMissing).cluster(func(c *Cluster) {
+			seen: healthy(3).volumes().role("b", Returning).noClientCertificate(CertificatesMissing).cluster(func(c *Cluster) {
 				c.LastStatus.MemberDetails = slices.Delete(c.LastStatus.MemberDetails, 1, 2)
 			}), because: v1beta2.ClusterReasonCertificatesMissing,
 		},
 		"a restore's seed waits": {
 			reason: "it is not known to be alone",
-			seen:   healthy(1).sightless(CertificatesMissing).marked(func(f *Fence) { f.By, f.Seeded = "r1", "r1/a/uid-a" }), because: "Fenced",
+			seen:   healthy(1).noClientCertificate(CertificatesMissing).marked(func(f *Fence) { f.By, f.Seeded = "r1", "r1/a/uid-a" }), because: "Fenced",
 		},
 		"a restore goes ahead": {
-			reason: "it needs no word of the old members", seen: healthy(3).sightless(CertificatesMissing).asked(), do: exactly(AcknowledgeFence{"r1"}), because: "Fenced",
+			reason: "it needs no word of the old members", seen: healthy(3).noClientCertificate(CertificatesMissing).asked(), do: exactly(AcknowledgeFence{"r1"}), because: "Fenced",
 		},
 	}.run(t)
 }
 
 // Available is what clients see, as Kubernetes tells it; of members nothing is made up.
 func TestStatusWhileBlind(t *testing.T) {
-	d := decided(healthy(3).sightless(CertificatesMissing).pod("c", unready).seen())
+	d := decided(healthy(3).noClientCertificate(CertificatesMissing).pod("c", unready).seen())
 	want := []string{
 		"Available=True Serving", "Progressing=False CertificatesMissing", "Degraded=Unknown CertificatesMissing", "Scaling=False AtSize",
 		"Recovering=False NothingToRecover", "Upgrading=False AtVersion", "Paused=False NotPaused", "CertificatesReady=False CertificatesMissing",
@@ -192,10 +192,10 @@ func TestStatusWhileBlind(t *testing.T) {
 	if s.Size != 3 || len(s.MemberDetails) != 3 || !slices.Equal(s.Members.Ready, []string{"a", "b"}) || !slices.Equal(s.Members.Unready, []string{"c"}) || s.Phase != v1beta2.PhaseRunning {
 		t.Errorf("the status is %+v, want who was there last, two of them ready", s)
 	}
-	if d.HandsOff || d.Budget != KeepBudget || !d.Outcome.AwaitsUser() || d.Again != slowly {
+	if d.SkipChildren || d.Budget != KeepBudget || !d.Outcome.AwaitsUser() || d.RequeueAfter != slowly {
 		t.Errorf("%+v: Services are looked after, the budget is left, and it looks again soon", d)
 	}
-	d = decided(healthy(3).sightless(CertificatesMissing).pod("a", unready).pod("b", unready).pod("c", unready).seen())
+	d = decided(healthy(3).noClientCertificate(CertificatesMissing).pod("a", unready).pod("b", unready).pod("c", unready).seen())
 	if got := said(d.Status)[0]; got != "Available=False CertificatesMissing" {
 		t.Errorf("nobody is ready: %s", got)
 	}

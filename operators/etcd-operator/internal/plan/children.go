@@ -43,7 +43,7 @@ func AcceptChildren(all []Rejection, budget int, but ...Rejection) []Rejection {
 // childrenHeldBack are the refused children that are not to be tried yet. It notes for the
 // status all that are wanted.
 func (v *view) childrenHeldBack(s *step) []Rejection {
-	if v.handsOff(s) {
+	if v.skipsChildren(s) {
 		return nil
 	}
 	var held []Rejection

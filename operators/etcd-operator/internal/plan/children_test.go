@@ -96,8 +96,8 @@ func TestAChildThatIsRefusedIsSaid(t *testing.T) {
 				}
 			}
 			d := decided(w.seen())
-			if len(d.ChildrenHeldBack) != 1 || d.Again > firstPause {
-				t.Errorf("%v are held back, and it is looked at after %s; want one, and %s", d.ChildrenHeldBack, d.Again, firstPause)
+			if len(d.ChildrenHeldBack) != 1 || d.RequeueAfter > firstPause {
+				t.Errorf("%v are held back, and it is looked at after %s; want one, and %s", d.ChildrenHeldBack, d.RequeueAfter, firstPause)
 			}
 			w.later(firstPause)
 			if _, _, due := degraded(w); due != message {

@@ -36,9 +36,9 @@ func (v *view) findHolders() holders {
 		p := &v.Pods[i]
 		a := &p.Answer
 		switch {
-		case !v.isOfOld(p), v.ended(p), v.unfounded(p), p.isEmpty():
+		case !v.isOfOld(p), v.hasEnded(p), v.pvcMissing(p), p.isEmpty():
 		case a.Waiting:
-			h.doubts = append(h.doubts, doubt{p.Name, fmt.Sprintf("Pod %s may hold data: %s", p.Name, p.mayBeEmpty())})
+			h.doubts = append(h.doubts, doubt{p.Name, fmt.Sprintf("Pod %s may hold data: %s", p.Name, p.whyEmptinessUncertain())})
 		case a.Blocked != "":
 			h.doubts = append(h.doubts, doubt{p.Name, fmt.Sprintf("Pod %s may hold data: %s", p.Name, a.Blocked)})
 		case !p.DeletingSince.IsZero() || p.Finished:
@@ -53,7 +53,7 @@ func (v *view) findHolders() holders {
 	}
 	for i := range v.Claims {
 		c := &v.Claims[i]
-		if v.pods[c.Name] == nil && !v.isStrayClaim(c) && (!v.reseeding() || c.Name != v.Cluster.Recovery.Seed) {
+		if v.pods[c.Name] == nil && !v.isStrayClaim(c) && (!v.isReseeding() || c.Name != v.Cluster.Recovery.Seed) {
 			h.doubts = append(h.doubts, doubt{c.Name, fmt.Sprintf("PVC %s may hold data, and no Pod runs on it", c.Name)})
 		}
 	}
@@ -68,7 +68,7 @@ func tellsCorrupt(a *Answer) bool {
 // choice is the survivor with whose data the cluster may begin anew, or why there is none
 // as far as can be told.
 func (v *view) choice() (chosen *Pod, why string) {
-	if v.growingAnew() {
+	if v.isRegrowing() {
 		r := v.Cluster.Recovery
 		return nil, fmt.Sprintf("this cluster was rebuilt from %s and had not reached its size: it cannot be rebuilt a second time", r.Survivor)
 	}
@@ -80,7 +80,7 @@ func (v *view) choice() (chosen *Pod, why string) {
 		return nil, "no member is left that answers"
 	}
 	for _, p := range h.asked {
-		if why := v.unchosen(p, h.asked); why != "" {
+		if why := v.choiceBlocker(p, h.asked); why != "" {
 			return nil, why
 		}
 	}
@@ -97,8 +97,8 @@ func (v *view) choice() (chosen *Pod, why string) {
 	return chosen, ""
 }
 
-// unchosen says why a survivor's answer leaves no choice; empty if it does.
-func (v *view) unchosen(p *Pod, asked []*Pod) string {
+// choiceBlocker says why a survivor's answer leaves no choice; empty if it does.
+func (v *view) choiceBlocker(p *Pod, asked []*Pod) string {
 	a := &p.Answer
 	switch {
 	case a.Leader != 0 || a.Read:
@@ -124,8 +124,8 @@ func (v *view) unchosen(p *Pod, asked []*Pod) string {
 	return ""
 }
 
-// mayReseed reports whether the user wants the cluster to begin anew.
-func (v *view) mayReseed() bool {
+// isRecoveryRequested reports whether the user wants the cluster to begin anew.
+func (v *view) isRecoveryRequested() bool {
 	c := &v.Cluster
 	return c.ClusterID != 0 && (c.Survive || c.Recover == fmt.Sprintf("%016x", c.ClusterID))
 }
@@ -141,7 +141,7 @@ func (v *view) standing() time.Duration {
 
 // chooseSurvivor latches the choice.
 func chooseSurvivor(v *view) *step {
-	if v.hasQuorum() || v.quorumLost() == "" || !v.mayReseed() || v.standing() > 0 || len(v.FreshNames) == 0 || v.FreshToken == "" {
+	if v.hasQuorum() || v.quorumLost() == "" || !v.isRecoveryRequested() || v.standing() > 0 || len(v.FreshNames) == 0 || v.FreshToken == "" {
 		return nil
 	}
 	chosen, why := v.choice()

@@ -138,7 +138,7 @@ func noMajorityText(revision int64) string {
 // beginComparison compares the data of all members when that is due, nothing else is under
 // way, and all are healthy.
 func beginComparison(v *view) *step {
-	if !v.comparisonDue() || v.changesVersion() || v.nextToRestart() != nil || v.bustle(nil) != "" {
+	if !v.comparisonDue() || v.isChangingVersion() || v.nextToRestart() != nil || v.defragmentationBlocker(nil) != "" {
 		return nil
 	}
 	if c := v.Comparison; c != nil && !v.isRecorded(c) && v.comparing() {
@@ -163,7 +163,7 @@ func (v *view) healthyIDs() []uint64 { return slices.Sorted(maps.Keys(v.healthy)
 func compareOthers(v *view) *step {
 	for _, m := range v.voters {
 		p := v.pods[m.Name]
-		if p == nil || !p.Inconsistent || !v.crashes(p) || v.othersAgree(p) || len(v.healthy) < len(v.voters)-1 || !v.hasQuorum() || !v.hashesAlike() || v.comparing() {
+		if p == nil || !p.Inconsistent || !v.isCrashing(p) || v.othersAgree(p) || len(v.healthy) < len(v.voters)-1 || !v.hasQuorum() || !v.hashesAlike() || v.comparing() {
 			continue
 		}
 		others := slices.DeleteFunc(slices.Clone(v.list), func(o Member) bool { return !v.healthy[o.ID] })

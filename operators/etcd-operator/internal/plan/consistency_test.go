@@ -111,7 +111,7 @@ func TestCompareData(t *testing.T) {
 		"not that of other members":      {reason: "a majority of them may be none of these", seen: due(3).comparison("abz", showed(differs, "z")), because: "UpToDate"},
 		"a replacement is made first":    {reason: "its start takes time", seen: healthy(3).compares(lately).last(differs, "c"), do: create(joiners(1)...), because: "CreatingMembers"},
 		"who differs is removed":         {reason: "its data is wrong", seen: healthy(3).compares(lately).last(differs, "c").role("c", Leaving).newJoiner("d"), do: remove("c"), because: "ReplacingDeadMember"},
-		"the leader steps aside":         {reason: "S8, and nobody is to get a snapshot from it", seen: healthy(3).compares(lately).last(differs, "a").joiner("d"), do: moveLeader("a", "b"), because: "TransferringLeadership"},
+		"the leader steps aside":         {reason: "S8, and nobody is to get a snapshot from it", seen: healthy(3).compares(lately).last(differs, "a").joiner("d"), do: transferLeadershipOf("a", "b"), because: "TransferringLeadership"},
 		"not without a quorum of others": {reason: "S4", seen: healthy(3).compares(lately).last(differs, "c").silent("b"), because: "NoQuorum"},
 		"nothing in a tie":               {reason: "nobody knows who is right", seen: healthy(2).compares(lately).last(tie), because: "UpToDate"},
 		"again when they are replaced":   {reason: "that all agree now is shown", seen: healthy(3).compares(lately).last(differs), do: compareData(), because: "ComparingData"},

@@ -18,12 +18,12 @@ type Decision struct {
 	// condition. Reason is CamelCase.
 	Reason  string
 	Message string
-	// Again is after how long the cluster is to be observed again even if no watch
+	// RequeueAfter is after how long the cluster is to be observed again even if no watch
 	// reports a change; always positive.
-	Again time.Duration
-	// HandsOff is true when nothing at all of the cluster may be touched: not even
+	RequeueAfter time.Duration
+	// SkipChildren is true when nothing at all of the cluster may be touched: not even
 	// its Services.
-	HandsOff bool
+	SkipChildren bool
 	// Budget is the minAvailable that the PodDisruptionBudget must have before
 	// Action is carried out: KeepBudget to leave what there is, NoBudget for none.
 	Budget int
@@ -94,7 +94,7 @@ type LiftFence struct{ Restore string }
 
 // AdoptSeed latches, in one write of the status, that the seed of a restore is the
 // cluster: its cluster id in place of the old one, and itself as the beginning. It is
-// carried out only if the Pod, read live, is still the one of that uid, is not going,
+// carried out only if the Pod, read live, is still the one of that uid, is not terminating,
 // and has the EtcdCluster as controller.
 type AdoptSeed struct {
 	// Restore is the restore's uid, Name and UID are the Pod's.
@@ -130,7 +130,7 @@ type AdoptSurvivor struct {
 // is touched (S7).
 type DropSeed struct{ Name, PodUID, ClaimUID, Token string }
 
-// EndRecovery latches that a recovery is over: complete, or called off before its seed
+// EndRecovery latches that a recovery is over: complete, or aborted before its seed
 // was adopted, so that no more is known of it.
 type EndRecovery struct {
 	Token    string
@@ -138,7 +138,7 @@ type EndRecovery struct {
 }
 
 // CreatePods makes Pods, each with its claim where members are persistent. All of
-// them are made side by side: a Pod without a Grant does no harm.
+// them are made side by side: a Pod without a StartPermit does no harm.
 // It is carried out only if a live list of the cluster's Pods has the same names
 // as Observation.Pods (S11). One that returns is made only if its claim, read live, is
 // still the cluster's.
@@ -150,8 +150,8 @@ type NewPod struct {
 	Role Role
 	// Version is what it is to run.
 	Version string
-	// Grant is written on the Pod from its beginning; nil for none.
-	Grant *Grant
+	// StartPermit is written on the Pod from its beginning; nil for none.
+	StartPermit *StartPermit
 	// Recovery is what a survivor's seed is made by; nil for every other Pod.
 	Recovery *Recovery
 }
@@ -165,14 +165,14 @@ type PodRole struct {
 	Role      Role
 }
 
-// OpenGrant writes a Grant on a Pod, by uid, so that its launcher starts etcd (S2).
-type OpenGrant struct {
-	Name, UID string
-	Grant     Grant
+// GrantStartPermit writes a StartPermit on a Pod, by uid, so that its launcher starts etcd (S2).
+type GrantStartPermit struct {
+	Name, UID   string
+	StartPermit StartPermit
 }
 
-// CloseGrants takes Grants away from Pods whose members have started (S2).
-type CloseGrants struct{ Pods []PodRef }
+// RevokeStartPermits takes StartPermits away from Pods whose members have started (S2).
+type RevokeStartPermits struct{ Pods []PodRef }
 
 // PodRef names one Pod, by uid.
 type PodRef struct{ Name, UID string }
@@ -194,7 +194,7 @@ type Promote struct {
 
 // RemoveMember takes a member out of the member list (S4). It is carried out only if all
 // Pods, read live, are as they were observed, and the member's is still as Pod says: the
-// same uid and the same attempt of its Grant, or none if Pod is nil (S9, S11).
+// same uid and the same attempt of its StartPermit, or none if Pod is nil (S9, S11).
 type RemoveMember struct {
 	ID      uint64
 	Name    string
@@ -202,8 +202,8 @@ type RemoveMember struct {
 	Pod     *Pod
 }
 
-// MoveLeader asks the leader to hand over to another voter (S8).
-type MoveLeader struct {
+// TransferLeadership asks the leader to transfer its leadership to another voter (S8).
+type TransferLeadership struct {
 	// From and To are names; ToID is To's member id.
 	From, To string
 	ToID     uint64
@@ -232,17 +232,17 @@ type AdvanceLog struct{ Entries int }
 // ChangeImage gives the etcd container of a Pod another image, in place: its kubelet
 // ends the container and starts it anew in the same Pod, on the same data. It is
 // carried out only if the cluster's Pods, read live, are as they were observed: the
-// same names, uids, roles and images, none of them going (S6, S11).
+// same names, uids, roles and images, none of them terminating (S6, S11).
 type ChangeImage struct {
 	Name, UID           string
 	Repository, Version string
 }
 
-// RemakePod deletes the Pod of a member that serves, by uid and with grace, so that it is
-// made again on its volume as the spec says now (S7). It is carried out only if the
-// cluster's Pods, read live, are as they were observed, none of them going, and the
+// RecreatePod deletes the Pod of a member that serves, by uid and with grace, so that it is
+// recreated on its volume as the spec says now (S7). It is carried out only if the
+// cluster's Pods, read live, are as they were observed, none of them terminating, and the
 // volume is still the member's (S6, S11).
-type RemakePod struct{ Name, UID string }
+type RecreatePod struct{ Name, UID string }
 
 // DisarmAlarm takes an alarm of etcd back. It is carried out only if a linearizable
 // member list still equals Members: a CORRUPT alarm is disarmed only when the member that
@@ -334,38 +334,38 @@ type TakeClaims struct {
 // ClaimRef names one claim, by uid.
 type ClaimRef struct{ Name, UID string }
 
-func (GrowClaim) Kind() string         { return "GrowClaim" }
-func (KeepClaims) Kind() string        { return "KeepClaims" }
-func (TakeClaims) Kind() string        { return "TakeClaims" }
-func (RecordBootstrap) Kind() string   { return "RecordBootstrap" }
-func (LatchClusterID) Kind() string    { return "LatchClusterID" }
-func (RecordVersion) Kind() string     { return "RecordVersion" }
-func (AcknowledgeFence) Kind() string  { return "AcknowledgeFence" }
-func (LiftFence) Kind() string         { return "LiftFence" }
-func (AdoptSeed) Kind() string         { return "AdoptSeed" }
-func (RecordSurvivor) Kind() string    { return "RecordSurvivor" }
-func (WithdrawLeave) Kind() string     { return "WithdrawLeave" }
-func (AdoptSurvivor) Kind() string     { return "AdoptSurvivor" }
-func (DropSeed) Kind() string          { return "DropSeed" }
-func (EndRecovery) Kind() string       { return "EndRecovery" }
-func (CreatePods) Kind() string        { return "CreatePods" }
-func (SetRoles) Kind() string          { return "SetRoles" }
-func (OpenGrant) Kind() string         { return "OpenGrant" }
-func (CloseGrants) Kind() string       { return "CloseGrants" }
-func (AddLearner) Kind() string        { return "AddLearner" }
-func (Promote) Kind() string           { return "Promote" }
-func (RemoveMember) Kind() string      { return "RemoveMember" }
-func (MoveLeader) Kind() string        { return "MoveLeader" }
-func (EnableDowngrade) Kind() string   { return "EnableDowngrade" }
-func (CancelDowngrade) Kind() string   { return "CancelDowngrade" }
-func (AdvanceLog) Kind() string        { return "AdvanceLog" }
-func (ChangeImage) Kind() string       { return "ChangeImage" }
-func (DisarmAlarm) Kind() string       { return "DisarmAlarm" }
-func (Compact) Kind() string           { return "Compact" }
-func (CompareData) Kind() string       { return "CompareData" }
-func (RecordConsistency) Kind() string { return "RecordConsistency" }
-func (BeginDefragment) Kind() string   { return "BeginDefragment" }
-func (Defragment) Kind() string        { return "Defragment" }
-func (RemakePod) Kind() string         { return "RemakePod" }
-func (DeletePod) Kind() string         { return "DeletePod" }
-func (DeleteClaim) Kind() string       { return "DeleteClaim" }
+func (GrowClaim) Kind() string          { return "GrowClaim" }
+func (KeepClaims) Kind() string         { return "KeepClaims" }
+func (TakeClaims) Kind() string         { return "TakeClaims" }
+func (RecordBootstrap) Kind() string    { return "RecordBootstrap" }
+func (LatchClusterID) Kind() string     { return "LatchClusterID" }
+func (RecordVersion) Kind() string      { return "RecordVersion" }
+func (AcknowledgeFence) Kind() string   { return "AcknowledgeFence" }
+func (LiftFence) Kind() string          { return "LiftFence" }
+func (AdoptSeed) Kind() string          { return "AdoptSeed" }
+func (RecordSurvivor) Kind() string     { return "RecordSurvivor" }
+func (WithdrawLeave) Kind() string      { return "WithdrawLeave" }
+func (AdoptSurvivor) Kind() string      { return "AdoptSurvivor" }
+func (DropSeed) Kind() string           { return "DropSeed" }
+func (EndRecovery) Kind() string        { return "EndRecovery" }
+func (CreatePods) Kind() string         { return "CreatePods" }
+func (SetRoles) Kind() string           { return "SetRoles" }
+func (GrantStartPermit) Kind() string   { return "GrantStartPermit" }
+func (RevokeStartPermits) Kind() string { return "RevokeStartPermits" }
+func (AddLearner) Kind() string         { return "AddLearner" }
+func (Promote) Kind() string            { return "Promote" }
+func (RemoveMember) Kind() string       { return "RemoveMember" }
+func (TransferLeadership) Kind() string { return "TransferLeadership" }
+func (EnableDowngrade) Kind() string    { return "EnableDowngrade" }
+func (CancelDowngrade) Kind() string    { return "CancelDowngrade" }
+func (AdvanceLog) Kind() string         { return "AdvanceLog" }
+func (ChangeImage) Kind() string        { return "ChangeImage" }
+func (DisarmAlarm) Kind() string        { return "DisarmAlarm" }
+func (Compact) Kind() string            { return "Compact" }
+func (CompareData) Kind() string        { return "CompareData" }
+func (RecordConsistency) Kind() string  { return "RecordConsistency" }
+func (BeginDefragment) Kind() string    { return "BeginDefragment" }
+func (Defragment) Kind() string         { return "Defragment" }
+func (RecreatePod) Kind() string        { return "RecreatePod" }
+func (DeletePod) Kind() string          { return "DeletePod" }
+func (DeleteClaim) Kind() string        { return "DeleteClaim" }

@@ -61,7 +61,7 @@ const (
 // wantsRounds reports whether members are to be defragmented at all.
 func (v *view) wantsRounds() bool {
 	m := &v.Cluster.Maintenance
-	return m.Schedule.String() != "" || m.AbovePercent > 0 || v.repairs()
+	return m.Schedule.String() != "" || m.AbovePercent > 0 || v.isRepairingSpace()
 }
 
 // nextToDefragment is the voter that is defragmented next in the round: the one that is
@@ -99,8 +99,8 @@ func (v *view) isDefragmenting(p *Pod) bool {
 	return !p.Answer.Read || (!d.Done && v.Now.Sub(d.Since) < landing)
 }
 
-// defragmenting reports whether some member is.
-func (v *view) defragmenting() bool {
+// isDefragmentingAny reports whether some member is.
+func (v *view) isDefragmentingAny() bool {
 	for _, m := range v.voters {
 		if p := v.pods[m.Name]; p != nil && v.isDefragmenting(p) {
 			return true
@@ -109,15 +109,15 @@ func (v *view) defragmenting() bool {
 	return false
 }
 
-// mayDefragment reports whether a member that is marked stays so until its turn has come,
+// canDefragment reports whether a member that is marked stays so until its turn has come,
 // because nothing else comes first.
-func (v *view) mayDefragment(m Member) bool {
+func (v *view) canDefragment(m Member) bool {
 	next := v.nextToDefragment()
-	if next == nil || next.ID != m.ID || len(v.voters) < v.Cluster.Size || len(v.list) > len(v.voters) || v.restarting() {
+	if next == nil || next.ID != m.ID || len(v.voters) < v.Cluster.Size || len(v.list) > len(v.voters) || v.isRestarting() {
 		return false
 	}
 	moved, _ := v.toMove()
-	if !v.repairs() && (v.changesVersion() || v.nextToRestart() != nil || moved != nil || len(v.voters) > v.Cluster.Size) {
+	if !v.isRepairingSpace() && (v.isChangingVersion() || v.nextToRestart() != nil || moved != nil || len(v.voters) > v.Cluster.Size) {
 		return false
 	}
 	for _, o := range v.voters {
@@ -129,8 +129,8 @@ func (v *view) mayDefragment(m Member) bool {
 	return true
 }
 
-// welcomeDefragmented lets clients find a member again that was defragmented.
-func welcomeDefragmented(v *view) *step {
+// returnDefragmentedToService lets clients find a member again that was defragmented.
+func returnDefragmentedToService(v *view) *step {
 	for _, m := range v.voters {
 		p := v.pods[m.Name]
 		if p == nil || p.Role != Defragmenting || p.Defragmented.Since.IsZero() || p.Defragmented.Since.Before(p.RoleSince) || v.isDefragmenting(p) || !v.healthy[m.ID] {
@@ -163,13 +163,13 @@ func awaitDefragment(v *view) *step {
 		if p == nil || !v.isDefragmenting(p) {
 			continue
 		}
-		return wait(v.defragmentPatience(p), v1beta2.ClusterReasonDefragmenting, fmt.Sprintf("waiting for member %s to be defragmented; %s", m.Name, v.defragmented()))
+		return wait(v.defragmentPollInterval(p), v1beta2.ClusterReasonDefragmenting, fmt.Sprintf("waiting for member %s to be defragmented; %s", m.Name, v.defragmented()))
 	}
 	return nil
 }
 
-// defragmentPatience is how soon to look again at a member that is being defragmented.
-func (v *view) defragmentPatience(p *Pod) time.Duration {
+// defragmentPollInterval is how soon to look again at a member that is being defragmented.
+func (v *view) defragmentPollInterval(p *Pod) time.Duration {
 	switch took := v.Now.Sub(p.Defragmented.Since); {
 	case took > oldPodAge:
 		return slowly
@@ -181,7 +181,7 @@ func (v *view) defragmentPatience(p *Pod) time.Duration {
 
 // defragmentMember goes on with a round, and not while members move to another image.
 func defragmentMember(v *view) *step {
-	if v.nextToDefragment() == nil || v.changesVersion() {
+	if v.nextToDefragment() == nil || v.isChangingVersion() {
 		return nil
 	}
 	return v.defragmentNext()
@@ -193,24 +193,24 @@ func (v *view) defragmentNext() *step {
 	const reason = v1beta2.ClusterReasonDefragmenting
 	m := v.nextToDefragment()
 	p := v.pods[m.Name]
-	if why := v.bustle(m); why != "" {
-		return wait(v.unrestPatience(), reason, fmt.Sprintf("waiting to defragment member %s: %s; %s", m.Name, why, v.defragmented()))
+	if why := v.defragmentationBlocker(m); why != "" {
+		return wait(v.blockerPollInterval(), reason, fmt.Sprintf("waiting to defragment member %s: %s; %s", m.Name, why, v.defragmented()))
 	}
 	before := "its defragmentation; " + v.defragmented()
-	if s := cmp.Or(v.handOver(m, Defragmenting, reason, before), v.awaitUnrouted(m, reason, before)); s != nil {
+	if s := cmp.Or(v.drain(m, Defragmenting, reason, before), v.awaitUnrouted(m, reason, before)); s != nil {
 		return s
 	}
 	return do(Defragment{p.Name, p.UID, m.ID, v.list}, v1beta2.ClusterReasonDefragmentingMember, fmt.Sprintf("defragmenting member %s; %s", m.Name, v.defragmented()))
 }
 
-// bustle says why no member may be defragmented now; empty if all is well, and the one
+// defragmentationBlocker says why no member may be defragmented now; empty if all is well, and the one
 // before has settled.
-func (v *view) bustle(next *Member) string {
+func (v *view) defragmentationBlocker(next *Member) string {
 	// Where there is no space, nothing else goes on before there is.
-	if len(v.voters) > v.Cluster.Size && !v.repairs() {
+	if len(v.voters) > v.Cluster.Size && !v.isRepairingSpace() {
 		return fmt.Sprintf("there are %d voters instead of %d", len(v.voters), v.Cluster.Size)
 	}
-	if why := v.unrest(next); why != "" {
+	if why := v.disruptionBlocker(next); why != "" {
 		return why
 	}
 	for _, m := range v.voters {
@@ -228,11 +228,11 @@ func (v *view) bustle(next *Member) string {
 // beginDefragment begins a round, if it is time for one, or there is much to win.
 func beginDefragment(v *view) *step {
 	why := v.whyDefragment()
-	if why == "" || v.changesVersion() || v.nextToRestart() != nil {
+	if why == "" || v.isChangingVersion() || v.nextToRestart() != nil {
 		return nil
 	}
-	if not := v.bustle(nil); not != "" {
-		return wait(v.unrestPatience(), v1beta2.ClusterReasonDefragmenting, "waiting to defragment: "+not)
+	if not := v.defragmentationBlocker(nil); not != "" {
+		return wait(v.blockerPollInterval(), v1beta2.ClusterReasonDefragmenting, "waiting to defragment: "+not)
 	}
 	return do(BeginDefragment{v.Now}, v1beta2.ClusterReasonDefragmentationStarted, "defragmenting one member at a time: "+why)
 }

@@ -112,7 +112,7 @@ func TestRounds(t *testing.T) {
 		"a follower is marked first":         {reason: "S8", seen: inRound(), do: setRole("b", Defragmenting), because: "Defragmenting"},
 		"then the next":                      {reason: "one after the other", seen: inRound().done("b"), do: setRole("c", Defragmenting), because: "Defragmenting"},
 		"the leader is last":                 {reason: "S8", seen: inRound().done("b", "c"), do: setRole("a", Defragmenting), because: "Defragmenting"},
-		"it hands over first":                {reason: "S8", seen: inRound().done("b", "c").setAside("a"), do: moveLeader("a", "b"), because: "TransferringLeadership"},
+		"it hands over first":                {reason: "S8", seen: inRound().done("b", "c").setAside("a"), do: transferLeadershipOf("a", "b"), because: "TransferringLeadership"},
 		"one alone has nobody to":            {reason: "the user wants it", seen: healthy(1).cluster(inRound().seen().Cluster.asRound).setAside("a"), do: defragment("a"), because: "DefragmentingMember"},
 		"not while clients are sent to it":   {reason: "they would wait", seen: inRound().setAside("b").pod("b", func(p *Pod) { p.Routed = true }), because: "Defragmenting"},
 		"not before every node has heard":    {reason: "they would wait", seen: inRound().setAside("b").pod("b", func(p *Pod) { p.RoleSince = now.Add(-time.Second / 2) }), because: "Defragmenting"},
@@ -149,8 +149,8 @@ func TestScheduleIsCounted(t *testing.T) {
 	}
 	o := soonDue.seen()
 	o.Now = now.Add(59*time.Minute + 50*time.Second)
-	if d := decided(o); d.Again != 10*time.Second {
-		t.Errorf("it looks again in %s: %s", d.Again, d.Message)
+	if d := decided(o); d.RequeueAfter != 10*time.Second {
+		t.Errorf("it looks again in %s: %s", d.RequeueAfter, d.Message)
 	}
 
 	fresh := healthy(3).cluster(hourly(t)).cluster(func(c *Cluster) { c.Maintenance.Counted, c.LastStatus.Maintenance = "", nil }).seen()
@@ -159,8 +159,8 @@ func TestScheduleIsCounted(t *testing.T) {
 		t.Fatalf("it is latched: %+v", st)
 	}
 	fresh.Cluster.LastStatus.Maintenance, fresh.Now = st, now.Add(time.Second)
-	if again := decided(fresh).Status.Maintenance; again != st {
-		t.Errorf("it is latched again: %+v", again)
+	if requeueAfter := decided(fresh).Status.Maintenance; requeueAfter != st {
+		t.Errorf("it is latched again: %+v", requeueAfter)
 	}
 	fresh.Cluster.Maintenance.Schedule = schedule.Schedule{}
 	if st := decided(fresh).Status.Maintenance; st.Schedule != "" || st.ScheduleSince != nil {

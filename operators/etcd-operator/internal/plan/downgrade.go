@@ -44,8 +44,8 @@ func earlierMinor(a, b version, runs, wanted string) (next, refusal string) {
 	return wanted, ""
 }
 
-// goesDown reports whether members move to an earlier minor.
-func (v *view) goesDown() bool {
+// isDowngrading reports whether members move to an earlier minor.
+func (v *view) isDowngrading() bool {
 	c := &v.Cluster
 	return c.Target != "" && parseVersion(c.Target).compareMinor(parseVersion(c.Version)) < 0
 }
@@ -66,14 +66,14 @@ func (v *view) downgrade() version {
 func enableDowngrade(v *view) *step {
 	const reason = v1beta2.ClusterReasonLoweringClusterVersion
 	to, told := parseVersion(v.Cluster.Target), v.clusterVersion()
-	if !v.goesDown() || to.minor < oldestByDowngrade || told.compareMinor(to) <= 0 {
+	if !v.isDowngrading() || to.minor < oldestByDowngrade || told.compareMinor(to) <= 0 {
 		return nil
 	}
 	if v.downgrade().compareMinor(to) == 0 {
 		return wait(soon, reason, fmt.Sprintf("waiting for etcd to lower its cluster version from %s to %s", told, to))
 	}
-	if why := v.unrest(v.nextToRestart()); why != "" {
-		return wait(v.unrestPatience(), reason, fmt.Sprintf("waiting to enable etcd's downgrade to %s: %s", to, why))
+	if why := v.disruptionBlocker(v.nextToRestart()); why != "" {
+		return wait(v.blockerPollInterval(), reason, fmt.Sprintf("waiting to enable etcd's downgrade to %s: %s", to, why))
 	}
 	return do(EnableDowngrade{to.String() + ".0"}, reason, fmt.Sprintf("lowering etcd's cluster version from %s to %s", told, to))
 }
@@ -82,14 +82,14 @@ func enableDowngrade(v *view) *step {
 // from joining.
 func cancelDowngrade(v *view) *step {
 	to := v.downgrade()
-	if to == (version{}) || v.mayBeLowered() {
+	if to == (version{}) || v.canReachEarlierMinor() {
 		return nil
 	}
 	why := ""
-	switch goal := parseVersion(v.goal()); {
-	case goal.compareMinor(to) != 0:
-		why = "members move to etcd " + goal.String()
-	case v.awaitsMember():
+	switch desired := parseVersion(v.desiredVersion()); {
+	case desired.compareMinor(to) != 0:
+		why = "members move to etcd " + desired.String()
+	case v.isAwaitingMember():
 		why = "a member has to join, and etcd accepts none during a downgrade"
 	default:
 		return nil
@@ -97,17 +97,17 @@ func cancelDowngrade(v *view) *step {
 	return do(CancelDowngrade{}, v1beta2.ClusterReasonDowngradeCancelled, fmt.Sprintf("cancelling etcd's downgrade to %s: %s", to, why))
 }
 
-// awaitsMember reports whether a member is to join.
-func (v *view) awaitsMember() bool {
+// isAwaitingMember reports whether a member is to join.
+func (v *view) isAwaitingMember() bool {
 	return v.missing() > 0 || slices.ContainsFunc(v.list, func(m Member) bool { return !m.Started })
 }
 
-// halfDown reports whether members go down a minor, and not all that have Pods run it.
-func (v *view) halfDown() bool {
-	goal := parseVersion(v.goal())
-	return v.goesDown() && slices.ContainsFunc(v.voters, func(m Member) bool {
+// isPartlyDowngraded reports whether members go down a minor, and not all that have Pods run it.
+func (v *view) isPartlyDowngraded() bool {
+	desired := parseVersion(v.desiredVersion())
+	return v.isDowngrading() && slices.ContainsFunc(v.voters, func(m Member) bool {
 		p := v.pods[m.Name]
-		return p != nil && parseVersion(p.runs()).compareMinor(goal) > 0
+		return p != nil && parseVersion(p.runs()).compareMinor(desired) > 0
 	})
 }
 
@@ -122,10 +122,10 @@ func (v *view) isMixed() bool {
 	return len(minors) > 1
 }
 
-// mayBeLowered reports whether some member that runs, or something that is under way, may
+// canReachEarlierMinor reports whether some member that runs, or something that is under way, may
 // get an image of an earlier minor at any moment: it would not start if etcd raised its
 // cluster version before. One that does not run holds that back by itself.
-func (v *view) mayBeLowered() bool {
+func (v *view) canReachEarlierMinor() bool {
 	if v.Now.Sub(v.Since) < landing {
 		return true
 	}
@@ -135,25 +135,25 @@ func (v *view) mayBeLowered() bool {
 	})
 }
 
-// unlowered says why a member may not get an image of an earlier minor yet; empty if it
+// imageDowngradeBlocker says why a member may not get an image of an earlier minor yet; empty if it
 // may, or is not to.
-func (v *view) unlowered(p *Pod) string {
-	goal := parseVersion(v.goal())
-	later := parseVersion(p.Version).compareMinor(goal) > 0
-	if later && !v.goesDown() && !v.holdsVersion(goal) {
-		return fmt.Sprintf("no other member runs etcd %s, so etcd is about to raise its cluster version", goal)
+func (v *view) imageDowngradeBlocker(p *Pod) string {
+	desired := parseVersion(v.desiredVersion())
+	later := parseVersion(p.Version).compareMinor(desired) > 0
+	if later && !v.isDowngrading() && !v.holdsVersion(desired) {
+		return fmt.Sprintf("no other member runs etcd %s, so etcd is about to raise its cluster version", desired)
 	}
-	if !v.goesDown() || !later {
+	if !v.isDowngrading() || !later {
 		return ""
 	}
 	switch data := parseVersion(p.Answer.StorageVersion); {
 	case data == (version{}):
 		return "it does not report its storage version"
-	case data.compareMinor(goal) > 0:
+	case data.compareMinor(desired) > 0:
 		return fmt.Sprintf("its storage version is still %s", data)
-	case v.holdsVersion(goal):
+	case v.holdsVersion(desired):
 		return ""
-	case v.downgrade().compareMinor(goal) != 0:
+	case v.downgrade().compareMinor(desired) != 0:
 		return "etcd's downgrade was cancelled, and no member holds the cluster version down"
 	case v.Now.Sub(v.Since) < landing:
 		return "an earlier step may still cancel etcd's downgrade"
@@ -171,9 +171,9 @@ func (v *view) holdsVersion(at version) bool {
 	})
 }
 
-// lowering says what members that go down a minor wait for; empty if for nothing.
-func (v *view) lowering() string {
-	if !v.goesDown() {
+// downgradeProgress says what members that go down a minor wait for; empty if for nothing.
+func (v *view) downgradeProgress() string {
+	if !v.isDowngrading() {
 		return ""
 	}
 	to, told := parseVersion(v.Cluster.Target), v.clusterVersion()
@@ -181,7 +181,7 @@ func (v *view) lowering() string {
 		return fmt.Sprintf("; waiting for etcd to lower its cluster version from %s to %s", told, to)
 	}
 	if m := v.nextToRestart(); m != nil {
-		if why := v.unlowered(v.pods[m.Name]); why != "" {
+		if why := v.imageDowngradeBlocker(v.pods[m.Name]); why != "" {
 			return fmt.Sprintf("; %s: %s", m.Name, why)
 		}
 	}

@@ -65,8 +65,8 @@ func adoptSeed(v *view) *step {
 	a := &seed.Answer
 	alone := a.Read && !a.Learner && len(a.Members) == 1 && a.Members[0].ID == a.MemberID && a.Members[0].Name == name && !a.Members[0].Learner
 	switch {
-	case v.blind():
-		return wait(idle, v1beta2.ClusterReasonFenced, fmt.Sprintf("waiting to adopt seed %s of restore %s: %s", name, f.By, v.blindness())).as(Untouchable)
+	case v.noClientCertificate():
+		return wait(idle, v1beta2.ClusterReasonFenced, fmt.Sprintf("waiting to adopt seed %s of restore %s: %s", name, f.By, v.noClientCertificateText())).as(Untouchable)
 	case seed.Finished || !seed.DeletingSince.IsZero():
 		return wait(shortly, v1beta2.ClusterReasonFenced, fmt.Sprintf("cannot adopt seed %s of restore %s: it is terminating", name, f.By)).as(Untouchable)
 	case v.Cluster.Persistent && (!seed.Persistent || v.claims[name] == nil):
@@ -78,7 +78,7 @@ func adoptSeed(v *view) *step {
 	case a.Refused != "":
 		return wait(shortly, v1beta2.ClusterReasonFenced, fmt.Sprintf("waiting to adopt seed %s of restore %s: %s", name, f.By, v.whatIsMissing(a))).as(Untouchable)
 	case !alone || a.ClusterID == 0 || a.MemberID == 0:
-		return wait(v.patience(seed), v1beta2.ClusterReasonFenced, fmt.Sprintf("waiting for seed %s of restore %s: %s", name, f.By, v.progress(seed))).as(Untouchable)
+		return wait(v.pollInterval(seed), v1beta2.ClusterReasonFenced, fmt.Sprintf("waiting for seed %s of restore %s: %s", name, f.By, v.progress(seed))).as(Untouchable)
 	}
 	if s := v.awaitWrite(name, a); s != nil {
 		return s

@@ -56,8 +56,8 @@ func TestASeedThatTakesNoWrites(t *testing.T) {
 		"no alarm":      {Write{Refused: "etcdserver: too many requests"}, nil, []string{"cannot adopt seed s of restore r1: it refuses writes", "too many requests", "delete the EtcdRestore"}},
 	} {
 		d := decided(offered().answer("s", func(a *Answer) { a.Write, a.Alarms = tc.write, tc.alarms }).seen())
-		if d.Action != nil || d.Reason != "Fenced" || d.Again > shortly {
-			t.Errorf("%s: %v, %s again after %s", name, d.Action, d.Reason, d.Again)
+		if d.Action != nil || d.Reason != "Fenced" || d.RequeueAfter > shortly {
+			t.Errorf("%s: %v, %s again after %s", name, d.Action, d.Reason, d.RequeueAfter)
 		}
 		for _, w := range tc.words {
 			if !strings.Contains(d.Message, w) {
@@ -221,8 +221,8 @@ func TestAdoption(t *testing.T) {
 		"the adopted seed grows": {
 			reason: "it is a member like any other", seen: grown(), do: create(joiners(2)...), because: "CreatingMembers",
 		},
-		"and its leave to begin is taken away": {
-			reason: "S2", seen: grown().grant("s", Grant{Attempt: 1, New: true, Members: []string{"s"}}), do: exactly(CloseGrants{[]PodRef{{"s", "uid-s"}}}), because: "StartPermitRevoked",
+		"and its permit to begin is taken away": {
+			reason: "S2", seen: grown().permit("s", StartPermit{Attempt: 1, New: true, Members: []string{"s"}}), do: exactly(RevokeStartPermits{[]PodRef{{"s", "uid-s"}}}), because: "StartPermitRevoked",
 		},
 		"Pods of old members are nobody's": {
 			reason: "their cluster is another",
@@ -236,10 +236,10 @@ func TestAdoption(t *testing.T) {
 		"those that join are told that its log begins with a snapshot": {
 			reason: "else they serve nobody for 7 s",
 			seen:   grown().unstarted("d").size(2).answer("s", func(a *Answer) { a.Applied = 9 }), because: "StartingMember",
-			do: open("d", Grant{Attempt: 1, Members: []string{"d", "s"}, CatchUp: true}),
+			do: open("d", StartPermit{Attempt: 1, Members: []string{"d", "s"}, CatchUp: true}),
 		},
 		"a seed whose disk is lost is told to be": {
-			reason: "it was seen with data, though no grant was ever used there",
+			reason: "it was seen with data, though no start permit was ever used there",
 			seen:   grown().role("s", Seed).answer("s", func(a *Answer) { *a = empty(0) }).lastStatus(reported("s")), because: "QuorumLost",
 		},
 	}.run(t)
@@ -260,11 +260,11 @@ func TestAFenceMeansTheServicesToo(t *testing.T) {
 		"asked": healthy(3).asked().since(0), "acknowledging": healthy(3).asked(), "fenced": healthy(3).fenced(), "adopting": offered(),
 		"lifting": healthy(3).fenced().marked(func(f *Fence) { f.Lifted = "r1" }),
 	} {
-		if d := decided(w.seen()); !d.HandsOff || d.Budget != KeepBudget {
-			t.Errorf("%s: HandsOff is %t and Budget %d", name, d.HandsOff, d.Budget)
+		if d := decided(w.seen()); !d.SkipChildren || d.Budget != KeepBudget {
+			t.Errorf("%s: SkipChildren is %t and Budget %d", name, d.SkipChildren, d.Budget)
 		}
 	}
-	if d := decided(grown().seen()); d.HandsOff {
+	if d := decided(grown().seen()); d.SkipChildren {
 		t.Error("hands are off the adopted cluster")
 	}
 }

@@ -6,10 +6,10 @@ import (
 	"time"
 )
 
-// joinGrant is the leave to join as one of these members. Their history is so long
+// joinPermit is the leave to join as one of these members. Their history is so long
 // (theApplied) that the leader sends a snapshot.
-func joinGrant(attempt int, members ...string) Grant {
-	return Grant{Attempt: attempt, Members: members, CatchUp: true}
+func joinPermit(attempt int, members ...string) StartPermit {
+	return StartPermit{Attempt: attempt, Members: members, CatchUp: true}
 }
 
 // minorVersion is etcd's cluster version where all run a version.
@@ -36,7 +36,7 @@ func TestJoinersAreMadeBeforeTheyAreAdded(t *testing.T) {
 			reason: "their starts overlap, and etcd learns of a member only when its Pod waits",
 			seen:   healthy(3).size(5), do: create(joiners(2)...), because: "CreatingMembers",
 		},
-		"Pods that exist are not made again": {
+		"Pods that exist are not recreated": {
 			reason: "S11: repetition is harmless", seen: healthy(3).size(5).newJoiner("d").newJoiner("e"), because: "AddingMember",
 		},
 		"entries in the list count": {
@@ -59,7 +59,7 @@ func TestJoinersAreMadeBeforeTheyAreAdded(t *testing.T) {
 			reason: "S2: its disk may hold another member's votes", seen: healthy(3).size(4).joiner("d").role("d", Learner),
 			do: create(joiners(1)...), because: "CreatingMembers",
 		},
-		"a Pod that has used a grant before does not count": {
+		"a Pod that has used a start permit before does not count": {
 			reason: "S2: it was a member, or tried to be", seen: healthy(3).size(4).joiner("d").answer("d", func(a *Answer) { a.Attempt = 1 }),
 			do: create(joiners(1)...), because: "CreatingMembers",
 		},
@@ -102,7 +102,7 @@ func TestJoinersAreMadeBeforeTheyAreAdded(t *testing.T) {
 // member applies the same limit.
 func TestSeveralLearners(t *testing.T) {
 	twoJoin := func() *world { return healthy(1).size(3).unstarted("b").joiner("c") }
-	one := open("b", joinGrant(1, "a", "b"))
+	one := open("b", joinPermit(1, "a", "b"))
 	rows{
 		"from 3.6 on a second learner is added": {
 			reason: "S3: so that a cluster of n is ready in about the time of two",
@@ -122,7 +122,7 @@ func TestSeveralLearners(t *testing.T) {
 		},
 		"a member that does not answer allows one": {
 			reason: "S3: unknown is not 3.6", seen: healthy(3).size(5).silent("c").unstarted("d").joiner("e"),
-			do: open("d", joinGrant(1, "a", "b", "c", "d")), because: "StartingMember",
+			do: open("d", joinPermit(1, "a", "b", "c", "d")), because: "StartingMember",
 		},
 		"a member with another limit allows one": {
 			reason: "S3: members with different limits apply different lists, for good",
@@ -146,11 +146,11 @@ func TestSeveralLearners(t *testing.T) {
 		"the common limit is kept": {
 			reason: "S3: etcd refuses more", because: "StartingMember",
 			seen: limited(healthy(1).size(7).unstarted("b").unstarted("c").joiner("d"), 2).joinersOf("e", "f", "g"),
-			do:   open("b", joinGrant(1, "a", "b", "c")),
+			do:   open("b", joinPermit(1, "a", "b", "c")),
 		},
 		"no more members are added than size asks for": {
 			reason: "S3", seen: healthy(1).size(3).unstarted("b").unstarted("c").joiner("d"),
-			do: open("b", joinGrant(1, "a", "b", "c")), because: "StartingMember",
+			do: open("b", joinPermit(1, "a", "b", "c")), because: "StartingMember",
 		},
 		"nothing is added while members tell different lists": {
 			reason: "S3: the last change has not settled", seen: healthy(3).size(5).unstarted("d").joiner("e").unsettled(), because: "AddingMember",
@@ -184,53 +184,53 @@ func (w *world) joinersOf(names ...string) *world {
 	return w
 }
 
-// S2: leave to start is given once, to one member at a time, and never to one that
+// S2: a permit to start is given once, to one member at a time, and never to one that
 // has had data.
-func TestGrants(t *testing.T) {
+func TestStartPermits(t *testing.T) {
 	rows{
 		"an unstarted member whose Pod waits may start, with all members named": {
-			reason: "S2 (b)", seen: healthy(3).size(4).unstarted("d"), do: open("d", joinGrant(1, "a", "b", "c", "d")), because: "StartingMember",
+			reason: "S2 (b)", seen: healthy(3).size(4).unstarted("d"), do: open("d", joinPermit(1, "a", "b", "c", "d")), because: "StartingMember",
 		},
 		"one whose start failed may start again": {
 			reason: "S2: its entry is still unstarted; the attempt is above the last one used",
 			seen:   healthy(3).size(4).unstarted("d").answer("d", func(a *Answer) { a.Attempt = 2 }),
-			do:     open("d", joinGrant(3, "a", "b", "c", "d")), because: "StartingMember",
+			do:     open("d", joinPermit(3, "a", "b", "c", "d")), because: "StartingMember",
 		},
-		"one whose start failed with its grant still on the Pod may start again": {
+		"one whose start failed with its start permit still on the Pod may start again": {
 			reason: "S2: the launcher does not use an attempt twice",
-			seen:   healthy(3).size(4).unstarted("d").grant("d", joinGrant(1, "a", "d")).answer("d", func(a *Answer) { a.Attempt = 1 }),
-			do:     open("d", joinGrant(2, "a", "b", "c", "d")), because: "StartingMember",
+			seen:   healthy(3).size(4).unstarted("d").permit("d", joinPermit(1, "a", "d")).answer("d", func(a *Answer) { a.Attempt = 1 }),
+			do:     open("d", joinPermit(2, "a", "b", "c", "d")), because: "StartingMember",
 		},
-		"one that has not used its grant yet gets no other": {
+		"one that has not used its start permit yet gets no other": {
 			reason: "S2: it may be starting at this moment",
-			seen:   healthy(3).size(4).unstarted("d").grant("d", joinGrant(1, "a", "b", "c", "d")), because: "WaitingForMember",
+			seen:   healthy(3).size(4).unstarted("d").permit("d", joinPermit(1, "a", "b", "c", "d")), because: "WaitingForMember",
 		},
 		"one whose launcher does not answer gets no other": {
 			reason: "S2: etcd may be starting in its place",
-			seen:   healthy(3).size(4).unstarted("d").grant("d", joinGrant(1, "a", "b", "c", "d")).silent("d"), because: "WaitingForMember",
+			seen:   healthy(3).size(4).unstarted("d").permit("d", joinPermit(1, "a", "b", "c", "d")).silent("d"), because: "WaitingForMember",
 		},
 		"one that is sent no snapshot serves at once": {
 			reason: "the leader has all its log still",
 			seen:   healthy(1).size(2).unstarted("b").answer("a", func(a *Answer) { a.Applied = 100 }),
-			do:     open("b", Grant{Attempt: 1, Members: []string{"a", "b"}}), because: "StartingMember",
+			do:     open("b", StartPermit{Attempt: 1, Members: []string{"a", "b"}}), because: "StartingMember",
 		},
 		"etcd 3.5 keeps its log for longer": {
 			reason: "the leader has all its log still",
 			seen:   healthy(1).size(2).unstarted("b").version("3.5.35").answer("a", func(a *Answer) { a.Applied = 100_000 }),
-			do:     open("b", Grant{Attempt: 1, Members: []string{"a", "b"}}), because: "StartingMember",
+			do:     open("b", StartPermit{Attempt: 1, Members: []string{"a", "b"}}), because: "StartingMember",
 		},
 		"a Pod that is no member may not start": {
 			reason: "S2: it is added first", seen: healthy(3).joiner("d"), do: discard("d"), because: "DeletingPod",
 		},
 		"one starts after the other": {
 			reason: "an etcd that joins asks every other, and one that is just starting keeps it waiting for 7 s",
-			seen:   healthy(1).size(3).unstarted("b").unstarted("c").grant("b", joinGrant(1, "a", "b", "c")).silent("b"),
-			do:     open("c", Grant{Attempt: 1, Members: []string{"a", "b", "c"}, After: []string{"b"}, CatchUp: true}), because: "StartingMember",
+			seen:   healthy(1).size(3).unstarted("b").unstarted("c").permit("b", joinPermit(1, "a", "b", "c")).silent("b"),
+			do:     open("c", StartPermit{Attempt: 1, Members: []string{"a", "b", "c"}, After: []string{"b"}, CatchUp: true}), because: "StartingMember",
 		},
 		"the next starts when the first serves": {
 			reason: "see above",
-			seen:   healthy(1).size(3).learner("b").unstarted("c").grant("b", joinGrant(1, "a", "b", "c")).answer("b", func(a *Answer) { a.Applied = 1 }),
-			do:     open("c", joinGrant(1, "a", "b", "c")), because: "StartingMember",
+			seen:   healthy(1).size(3).learner("b").unstarted("c").permit("b", joinPermit(1, "a", "b", "c")).answer("b", func(a *Answer) { a.Applied = 1 }),
+			do:     open("c", joinPermit(1, "a", "b", "c")), because: "StartingMember",
 		},
 		"nobody starts while members tell different lists": {
 			reason: "S3: it could be told a list that is not the cluster's", seen: healthy(3).size(4).unstarted("d").unsettled(), because: "WaitingForMember",
@@ -255,29 +255,29 @@ func TestGrants(t *testing.T) {
 			reason: "S2: it is replaced under a new name", seen: healthy(3).size(4).learner("d").wiped("d"), do: create(joiners(1)...), because: "CreatingMembers",
 		},
 		"a member that has just started under the operator's eyes is no wiped one": {
-			reason: "its launcher was asked a moment before it used its grant",
-			seen: healthy(3).size(4).learner("d").role("d", Joiner).grant("d", joinGrant(1, "a", "b", "c", "d")).
+			reason: "its launcher was asked a moment before it used its start permit",
+			seen: healthy(3).size(4).learner("d").role("d", Joiner).permit("d", joinPermit(1, "a", "b", "c", "d")).
 				answer("d", func(a *Answer) { *a = empty(0) }),
 			do: setRole("d", Learner), because: "SettingRoles",
 		},
-		"the grant of a member that has started is withdrawn": {
-			reason: "S2: it was for once", seen: healthy(3).size(4).learner("d").grant("d", joinGrant(1, "a", "b", "c", "d")).answer("d", func(a *Answer) { a.Applied = 1 }),
-			do: exactly(CloseGrants{[]PodRef{{"d", "uid-d"}}}), because: "MemberStarted",
+		"the start permit of a member that has started is withdrawn": {
+			reason: "S2: it was for once", seen: healthy(3).size(4).learner("d").permit("d", joinPermit(1, "a", "b", "c", "d")).answer("d", func(a *Answer) { a.Applied = 1 }),
+			do: exactly(RevokeStartPermits{[]PodRef{{"d", "uid-d"}}}), because: "MemberStarted",
 		},
-		"the grant of a member that does not answer is withdrawn too": {
-			reason: "S2: it has had data, or it would not be in the list as started", seen: healthy(3).grant("c", joinGrant(1, "a", "b", "c")).silent("c"),
-			do: exactly(CloseGrants{[]PodRef{{"c", "uid-c"}}}), because: "MemberStarted",
+		"the start permit of a member that does not answer is withdrawn too": {
+			reason: "S2: it has had data, or it would not be in the list as started", seen: healthy(3).permit("c", joinPermit(1, "a", "b", "c")).silent("c"),
+			do: exactly(RevokeStartPermits{[]PodRef{{"c", "uid-c"}}}), because: "MemberStarted",
 		},
-		"the grant of a learner that has lost its disk and its record is withdrawn": {
-			reason: "S2: attempt 0 is below the grant's: it would start again without data",
-			seen: healthy(3).size(4).learner("d").grant("d", joinGrant(1, "a", "b", "c", "d")).
+		"the start permit of a learner that has lost its disk and its record is withdrawn": {
+			reason: "S2: attempt 0 is below the start permit's: it would start again without data",
+			seen: healthy(3).size(4).learner("d").permit("d", joinPermit(1, "a", "b", "c", "d")).
 				answer("d", func(a *Answer) { *a = Answer{Waiting: true} }),
-			do: exactly(CloseGrants{[]PodRef{{"d", "uid-d"}}}), because: "MemberStarted",
+			do: exactly(RevokeStartPermits{[]PodRef{{"d", "uid-d"}}}), because: "MemberStarted",
 		},
-		"a learner gets no vote before its grant is withdrawn": {
+		"a learner gets no vote before its start permit is withdrawn": {
 			reason: "S2: a serving voter that loses its disk and its record would start again without data",
-			seen:   healthy(3).size(4).learner("d").grant("d", joinGrant(1, "a", "b", "c", "d")),
-			do:     exactly(CloseGrants{[]PodRef{{"d", "uid-d"}}}), because: "MemberStarted",
+			seen:   healthy(3).size(4).learner("d").permit("d", joinPermit(1, "a", "b", "c", "d")),
+			do:     exactly(RevokeStartPermits{[]PodRef{{"d", "uid-d"}}}), because: "MemberStarted",
 		},
 	}.run(t)
 }
@@ -380,8 +380,8 @@ func TestPatience(t *testing.T) {
 		0: soon, newPodAge: soon, newPodAge + 1: shortly, oldPodAge: shortly, oldPodAge + 1: slowly,
 	} {
 		d := decided(healthy(3).silent("c").pod("c", func(p *Pod) { p.Created = now.Add(-age) }).seen())
-		if d.Again != want {
-			t.Errorf("a member that does not answer, with a Pod of %s: again after %s, want %s", age, d.Again, want)
+		if d.RequeueAfter != want {
+			t.Errorf("a member that does not answer, with a Pod of %s: again after %s, want %s", age, d.RequeueAfter, want)
 		}
 	}
 }

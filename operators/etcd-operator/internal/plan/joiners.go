@@ -47,11 +47,11 @@ func (v *view) newJoiners(n int) []NewPod {
 }
 
 // missing is how many members are to be added, to reach size and to replace those
-// that are lost or going, or are to be moved.
+// that are lost or terminating, or are to be moved.
 func (v *view) missing() int {
 	staying := 0
 	for _, m := range v.list {
-		if !v.going(m) {
+		if !v.isTerminatingOrLost(m) {
 			staying++
 		}
 	}
@@ -137,7 +137,7 @@ func createJoiners(v *view) *step {
 func (v *view) outgrownPods() int {
 	n := 0
 	for i := range v.Pods {
-		if p := &v.Pods[i]; p.Role == Joiner && v.stale(p) && !v.isMember(p.Name) && p.DeletingSince.IsZero() {
+		if p := &v.Pods[i]; p.Role == Joiner && v.hasOldTemplate(p) && !v.isMember(p.Name) && p.DeletingSince.IsZero() {
 			n++
 		}
 	}
@@ -147,11 +147,11 @@ func (v *view) outgrownPods() int {
 // growthWaits reports whether a member is being restarted or defragmented and none is
 // lost: nobody is added meanwhile.
 func (v *view) growthWaits() bool {
-	return (v.restarting() || v.defragmenting()) && !slices.ContainsFunc(v.list, v.going)
+	return (v.isRestarting() || v.isDefragmentingAny()) && !slices.ContainsFunc(v.list, v.isTerminatingOrLost)
 }
 
-// patience is how soon to look again at a Pod that is starting.
-func (v *view) patience(p *Pod) time.Duration {
+// pollInterval is how soon to look again at a Pod that is starting.
+func (v *view) pollInterval(p *Pod) time.Duration {
 	switch age := v.Now.Sub(p.Created); {
 	case p.Answer.Waiting && p.Answer.Identified && p.Answer.Waited < emptyFor && p.Role != Joiner:
 		return soon // in some seconds it is known that its data is lost

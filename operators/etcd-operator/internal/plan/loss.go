@@ -45,11 +45,11 @@ func (v *view) whoIsLeft() string {
 func (v *view) prospects() string {
 	chosen, why := v.choice()
 	switch {
-	case why != "" && v.growingAnew():
+	case why != "" && v.isRegrowing():
 		return fmt.Sprintf("%s; remaining Pods and PVCs of cluster %016x are kept: %s", why, v.Cluster.Recovery.ClusterID, strings.Join(v.oldLeft(), ", "))
 	case why != "":
 		return "cannot rebuild the cluster from a survivor: " + why
-	case v.mayReseed():
+	case v.isRecoveryRequested():
 		return fmt.Sprintf("the cluster will be rebuilt from %s once the loss has lasted %s", chosen.Name, standTime)
 	}
 	return fmt.Sprintf("or rebuild the cluster from %s, without the writes that it has not received: set spec.recovery.quorumLoss: Survivor, or, for this once, kubectl annotate etcd %s %s=%016x",
@@ -104,13 +104,13 @@ func (v *view) restoreToWrite() string {
 	return said + " " + string(content)
 }
 
-// lossPatience is how soon to look again at a cluster that is lost: soon while the loss
+// lossPollInterval is how soon to look again at a cluster that is lost: soon while the loss
 // has not stood for long, or a survivor is to be chosen.
-func (v *view) lossPatience() time.Duration {
+func (v *view) lossPollInterval() time.Duration {
 	switch {
 	case v.standing() > 0:
 		return min(max(v.standing(), soon), shortly)
-	case v.mayReseed():
+	case v.isRecoveryRequested():
 		return shortly
 	}
 	return idle
@@ -121,8 +121,8 @@ func (v *view) lossPatience() time.Duration {
 func (v *view) quorumLostSince(s *step) *metav1.Time {
 	c := &v.Cluster
 	_, over := s.action.(AdoptSurvivor)
-	blind := c.Paused || c.Deleting || c.Fence.By != "" || v.blind()
-	if over || blind || c.ClusterID == 0 || v.hasQuorum() || v.quorumLost() == "" {
+	unobserved := c.Paused || c.Deleting || c.Fence.By != "" || v.noClientCertificate()
+	if over || unobserved || c.ClusterID == 0 || v.hasQuorum() || v.quorumLost() == "" {
 		return nil
 	}
 	if since := c.LastStatus.QuorumLostSince; since != nil {

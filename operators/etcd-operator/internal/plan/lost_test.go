@@ -26,7 +26,7 @@ func TestWhenAMemberIsLost(t *testing.T) {
 		"its Pod has ended, and its volume is gone":            {withVolumes().finished("c").noClaim("c"), true},
 		"its disk is empty":                                    {three().wiped("c"), true},
 		"its volume is empty":                                  {withVolumes().wiped("c"), true},
-		"its volume is empty in a Pod that was made again":     {withVolumes().role("c", Returning).answer("c", func(a *Answer) { *a = empty(0) }), true},
+		"its volume is empty in a Pod that was recreated":      {withVolumes().role("c", Returning).answer("c", func(a *Answer) { *a = empty(0) }), true},
 		"its node is not ready for less than the timeout":      {three().lostNode(theTimeout-1, "c"), false},
 		"its node is not ready for the timeout":                {three().lostNode(theTimeout, "c"), true},
 		"its node, with its volume, is not ready for that":     {withVolumes().lostNode(theTimeout, "c"), true},
@@ -37,7 +37,7 @@ func TestWhenAMemberIsLost(t *testing.T) {
 		"its Pod can't be scheduled for less than the timeout": {three().pod("c", unschedulable).pod("c", func(p *Pod) { p.Created = at(theTimeout - 1) }), false},
 		"its Pod can't be scheduled for the timeout":           {three().pod("c", unschedulable).pod("c", func(p *Pod) { p.Created = at(theTimeout) }), true},
 		"its Pod is not scheduled, and nobody says why":        {three().pod("c", unschedulable).pod("c", func(p *Pod) { p.Unschedulable = "" }), false},
-		"a launcher that has leave to start waits in it":       {three().wiped("c").grant("c", joinGrant(2, "a", "b", "c")), false},
+		"a launcher that has a permit to start waits in it":    {three().wiped("c").permit("c", joinPermit(2, "a", "b", "c")), false},
 		"etcd of another cluster answers in its place":         {three().answer("c", func(a *Answer) { a.ClusterID = otherCluster }), false},
 		"it has an alarm":                                      {three().answer("c", func(a *Answer) { a.Errors = []string{"alarm:CORRUPT"} }), false},
 		"it has no leader":                                     {three().answer("c", func(a *Answer) { a.Leader = 0 }), false},
@@ -83,7 +83,7 @@ func TestVolumes(t *testing.T) {
 		"a Pod that has ended and is being deleted is waited for": {
 			reason: "S7: a name whose old Pod object still exists is never used again", seen: three().finished("c").deleting("c"), because: "WaitingForMember",
 		},
-		"a Pod that has ended without a volume is not made again": {
+		"a Pod that has ended without a volume is not recreated": {
 			reason: "the data went with it", seen: healthy(3).finished("c"), do: create(joiners(1)...), because: "CreatingMembers",
 		},
 		"a Pod that is being deleted is waited for where there is its volume": {

@@ -20,7 +20,7 @@ func setRoles(v *view) *step {
 		if p == nil {
 			continue
 		}
-		if want := v.role(m, p, leaving); want != p.Role || v.unproven(m, p) {
+		if want := v.role(m, p, leaving); want != p.Role || v.isUnproven(m, p) {
 			roles = append(roles, PodRole{p.Name, p.UID, want})
 		}
 	}
@@ -35,16 +35,16 @@ func setRoles(v *view) *step {
 // keeps its mark: its readiness speaks for it.
 func (v *view) role(m Member, p *Pod, leaving *Member) Role {
 	switch {
-	case p.Role == Leaving && leaving != nil && leaving.ID == m.ID && v.mayShrink(leaving):
+	case p.Role == Leaving && leaving != nil && leaving.ID == m.ID && v.canShrink(leaving):
 		return Leaving
-	case p.Role == Restarting && (p.From != "" || !p.DeletingSince.IsZero() || !v.healthy[m.ID] || !v.mayServeOn(m)):
+	case p.Role == Restarting && (p.From != "" || !p.DeletingSince.IsZero() || !v.healthy[m.ID] || !v.shouldServeAgain(m)):
 		return Restarting
-	case p.Role == Defragmenting && (!v.healthy[m.ID] || v.isDefragmenting(p) || v.mayDefragment(m)):
+	case p.Role == Defragmenting && (!v.healthy[m.ID] || v.isDefragmenting(p) || v.canDefragment(m)):
 		return Defragmenting
 	case !m.Started:
 		return p.Role
 	case m.Learner && p.Role == Joiner:
-		return Learner // before its grant is closed: it has had data (see wiped)
+		return Learner // before its start permit is closed: it has had data (see isWiped)
 	case v.answer(m) == nil:
 		return p.Role
 	case m.Learner || v.answer(m).Learner:
@@ -55,35 +55,35 @@ func (v *view) role(m Member, p *Pod, leaving *Member) Role {
 	return p.Role
 }
 
-// closeGrants takes the leave to start from members that have started: it was for
+// revokeStartPermits takes the permit to start from members that have started: it was for
 // once (S2). That they are in the list as started says that they have had data, whether
-// they answer or not. It comes before promote: a voter never has leave to start without
+// they answer or not. It comes before promote: a voter never has a permit to start without
 // data, whatever its Pod loses.
-func closeGrants(v *view) *step {
+func revokeStartPermits(v *view) *step {
 	var pods []PodRef
 	for _, m := range v.list {
-		if p := v.pods[m.Name]; p != nil && p.Grant != nil && m.Started {
+		if p := v.pods[m.Name]; p != nil && p.StartPermit != nil && m.Started {
 			pods = append(pods, PodRef{p.Name, p.UID})
 		}
 	}
 	if len(pods) == 0 {
 		return nil
 	}
-	return do(CloseGrants{pods}, v1beta2.ClusterReasonMemberStarted, fmt.Sprintf("member %s has started", pods[len(pods)-1].Name))
+	return do(RevokeStartPermits{pods}, v1beta2.ClusterReasonMemberStarted, fmt.Sprintf("member %s has started", pods[len(pods)-1].Name))
 }
 
 // removeStrays removes members without a vote that will never start or are not
 // wanted: what a crashed operator left half done, and learners that are lost.
 func removeStrays(v *view) *step {
 	for _, m := range v.list {
-		if !m.Learner || m.leftAlone() {
+		if !m.Learner || m.isUnmanaged() {
 			continue
 		}
 		why := v.loss(m)
 		if why == "" && v.staying() >= v.Cluster.Size+v.surplus() {
 			why = fmt.Sprintf("there are %d voters already", len(v.voters))
 		}
-		if why != "" && v.mayRemove(m) {
+		if why != "" && v.canRemove(m) {
 			return do(v.remove(m), v1beta2.ClusterReasonMemberRemoved, fmt.Sprintf("removing learner %s: %s", m.Name, why))
 		}
 	}
@@ -94,7 +94,7 @@ func removeStrays(v *view) *step {
 func (v *view) staying() int {
 	n := 0
 	for _, m := range v.voters {
-		if !v.going(m) {
+		if !v.isTerminatingOrLost(m) {
 			n++
 		}
 	}
@@ -110,7 +110,7 @@ func promote(v *view) *step {
 		return nil // see awaitMembers
 	}
 	for _, m := range v.list {
-		if v.mayPromote(m) && !v.going(m) && !m.Foreign {
+		if v.canPromote(m) && !v.isTerminatingOrLost(m) && !m.Foreign {
 			return do(Promote{m.ID, m.Name, v.list}, v1beta2.ClusterReasonMemberPromoted, fmt.Sprintf("promoting learner %s, which has caught up, to voter %d of %d",
 				m.Name, len(v.voters)+1, v.Cluster.Size))
 		}
@@ -127,16 +127,16 @@ func removeLost(v *view) *step {
 	for _, m := range v.voters {
 		why := v.loss(m)
 		// One that leads is alive, whatever is known of its Pod.
-		if why == "" || m.ID == v.leader || !v.mayRemove(m) {
+		if why == "" || m.ID == v.leader || !v.canRemove(m) {
 			continue
 		}
 		p := v.pods[m.Name]
-		hopeless := v.isCorrupt(m.ID) || (p != nil && (v.wiped(m, p) || v.crowdsOut(m, p)))
-		if !hopeless && !v.replaced() {
+		hopeless := v.isCorrupt(m.ID) || (p != nil && (v.isWiped(m, p) || v.crowdsOut(m, p)))
+		if !hopeless && !v.hasReplacement() {
 			continue // see awaitReplacement
 		}
 		if v.answer(m) != nil { // as one that is ready it would count for the PodDisruptionBudget until it has ended
-			if s := v.handOver(&m, Leaving, v1beta2.ClusterReasonReplacingDeadMember, "its removal: "+why); s != nil {
+			if s := v.drain(&m, Leaving, v1beta2.ClusterReasonReplacingDeadMember, "its removal: "+why); s != nil {
 				return s
 			}
 		}
@@ -145,15 +145,15 @@ func removeLost(v *view) *step {
 	return nil
 }
 
-// replaced reports whether those who stay and those who can take a place at once are
+// hasReplacement reports whether those who stay and those who can take a place at once are
 // as many as are wanted.
-func (v *view) replaced() bool {
+func (v *view) hasReplacement() bool {
 	if v.canAnyJoin() {
 		return true
 	}
 	n := 0
 	for _, m := range v.list {
-		if !v.going(m) && (!m.Learner || v.caughtUp(m)) {
+		if !v.isTerminatingOrLost(m) && (!m.Learner || v.caughtUp(m)) {
 			n++
 		}
 	}
@@ -178,7 +178,7 @@ func addLearner(v *view) *step {
 	if len(v.list) >= v.Cluster.Size+v.surplus() || v.learners() >= v.learnerLimit(joiners[0]) {
 		return nil
 	}
-	if v.extra() && (v.holdsMove() != "" || joiners[0].Cordoned) {
+	if v.isOnlyReplacing() && (v.moveBlocker() != "" || joiners[0].Cordoned) {
 		return nil // see awaitMove
 	}
 	if v.learnerLimit(joiners[0]) > 1 && slices.ContainsFunc(joiners, v.aboutToJoin) {
@@ -192,12 +192,12 @@ func (v *view) aboutToJoin(p *Pod) bool {
 	return !p.canJoin() && p.Node != "" && p.Trouble == "" && p.NodeLostSince.IsZero() && v.Now.Sub(p.Created) < joinTogether
 }
 
-// startingLearner reports whether a member that has leave to start has not done so
+// startingLearner reports whether a member that has a permit to start has not done so
 // yet, though it should at any moment.
 func (v *view) startingLearner() bool {
 	for _, m := range v.list {
 		p := v.pods[m.Name]
-		if !m.Started && p != nil && p.mayStart() && p.NodeLostSince.IsZero() && v.patience(p) == soon {
+		if !m.Started && p != nil && p.canUsePermit() && p.NodeLostSince.IsZero() && v.pollInterval(p) == soon {
 			return true
 		}
 	}
@@ -233,12 +233,12 @@ func (v *view) learnerLimit(joiner *Pod) int {
 	return max(1, limit)
 }
 
-// openGrant lets a member start that is in the list, has never started, and whose
-// launcher waits (S2). It starts after those that got leave before it: an etcd that
+// grantStartPermit lets a member start that is in the list, has never started, and whose
+// launcher waits (S2). It starts after those that got a permit before it: an etcd that
 // joins asks every other member first, and one that is just starting too accepts the
 // connection and keeps it waiting for 7 s (etcd's request timeout). Whoever can be
 // added is added first, so that the list does not change under it.
-func openGrant(v *view) *step {
+func grantStartPermit(v *view) *step {
 	if !v.settled || addLearner(v) != nil {
 		return nil
 	}
@@ -249,7 +249,7 @@ func openGrant(v *view) *step {
 		if m.At != "" {
 			elsewhere = append(elsewhere, PeerURLs{m.Name, m.At})
 		}
-		if p := v.pods[m.Name]; !m.Started && p != nil && p.mayStart() {
+		if p := v.pods[m.Name]; !m.Started && p != nil && p.canUsePermit() {
 			before = append(before, m.Name)
 		}
 	}
@@ -257,11 +257,11 @@ func openGrant(v *view) *step {
 	slices.Sort(before)
 	for _, m := range v.list {
 		p := v.pods[m.Name]
-		if m.Started || p == nil || !p.canJoin() || p.mayStart() || v.fewerLearners(p) {
+		if m.Started || p == nil || !p.canJoin() || p.canUsePermit() || v.fewerLearners(p) {
 			continue
 		}
-		grant := Grant{Attempt: p.Answer.Attempt + 1, Members: members, Elsewhere: elsewhere, After: before, CatchUp: v.isCompacted()}
-		return do(OpenGrant{p.Name, p.UID, grant}, v1beta2.ClusterReasonStartingMember, fmt.Sprintf("granting member %s its start permit", p.Name))
+		permit := StartPermit{Attempt: p.Answer.Attempt + 1, Members: members, Elsewhere: elsewhere, After: before, CatchUp: v.isCompacted()}
+		return do(GrantStartPermit{p.Name, p.UID, permit}, v1beta2.ClusterReasonStartingMember, fmt.Sprintf("granting member %s its start permit", p.Name))
 	}
 	return nil
 }
@@ -281,9 +281,9 @@ func (v *view) isCompacted() bool {
 	return v.applied > 100_000
 }
 
-// mayShrink reports whether nothing is under way that is brought to its end first.
-func (v *view) mayShrink(victim *Member) bool {
-	return v.Cluster.Target == "" && !v.restarting() && !slices.ContainsFunc(v.voters, func(m Member) bool {
+// canShrink reports whether nothing is under way that is brought to its end first.
+func (v *view) canShrink(victim *Member) bool {
+	return v.Cluster.Target == "" && !v.isRestarting() && !slices.ContainsFunc(v.voters, func(m Member) bool {
 		p := v.pods[m.Name]
 		return p != nil && p.Role == Defragmenting && (m.ID != victim.ID || v.isDefragmenting(p))
 	})
@@ -293,20 +293,20 @@ func (v *view) mayShrink(victim *Member) bool {
 // leadership, then its vote.
 func shrink(v *view) *step {
 	victim := v.victim()
-	if victim == nil || !v.mayShrink(victim) || v.mayLeave(victim) != "" {
+	if victim == nil || !v.canShrink(victim) || v.removalBlocker(victim) != "" {
 		return nil // a change of the version is brought to its end first
 	}
 	reason := v1beta2.ClusterReasonScalingDown
 	if v.whyMove(victim) != "" {
-		reason = v.moves(victim)
+		reason = v.moveReason(victim)
 	}
-	if !v.mayRemove(*victim) {
+	if !v.canRemove(*victim) {
 		return wait(shortly, reason, fmt.Sprintf("waiting to remove member %s until the others keep quorum: %s", victim.Name, v.whoIsMissing()))
 	}
 	if v.healthy[victim.ID] && v.isOtherUnhealthy(victim) {
 		return wait(shortly, reason, fmt.Sprintf("waiting to remove member %s until all others are healthy: %s", victim.Name, v.whoIsMissing()))
 	}
-	if s := v.handOver(victim, Leaving, reason, "its removal"); s != nil {
+	if s := v.drain(victim, Leaving, reason, "its removal"); s != nil {
 		return s
 	}
 	if v.whyMove(victim) != "" {
@@ -355,7 +355,7 @@ func (v *view) victim() *Member {
 	}
 	var victim *Member
 	for _, m := range v.voters {
-		if m.leftAlone() {
+		if m.isUnmanaged() {
 			continue
 		}
 		if victim == nil {
@@ -369,22 +369,22 @@ func (v *view) victim() *Member {
 	return victim
 }
 
-// heir is a healthy voter to take over the lead from the one that leaves: the one that
+// transferee is a healthy voter to take over the lead from the one that leaves: the one that
 // has been ready the longest. Most clients are with it, when others have been restarted
 // since; and the writes of its own clients wait while it takes over, where those that come
 // to the old leader are dropped, and those to the others too, without a word (raft).
-func (v *view) heir(from Member) *Member {
-	var heir *Member
+func (v *view) transferee(from Member) *Member {
+	var transferee *Member
 	for i := range v.voters {
 		m := &v.voters[i]
 		if m.ID == from.ID || !v.healthy[m.ID] {
 			continue
 		}
-		if heir == nil || v.pods[m.Name].ReadySince.Before(v.pods[heir.Name].ReadySince) {
-			heir = m
+		if transferee == nil || v.pods[m.Name].ReadySince.Before(v.pods[transferee.Name].ReadySince) {
+			transferee = m
 		}
 	}
-	return heir
+	return transferee
 }
 
 func boolInt(b bool) int64 {

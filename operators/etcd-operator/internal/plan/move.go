@@ -16,7 +16,7 @@ import (
 // not as the spec says, or one whose node is to be emptied. Followers come first, the
 // leader last; it is nil if there is none, and while a member is left alone.
 func (v *view) toMove() (next *Member, why string) {
-	if slices.ContainsFunc(v.list, Member.leftAlone) {
+	if slices.ContainsFunc(v.list, Member.isUnmanaged) {
 		return nil, "" // see awaitUnmanaged
 	}
 	for i := range v.voters {
@@ -37,7 +37,7 @@ func (v *view) whyMove(m *Member) string {
 		return ""
 	case p.Cordoned:
 		return fmt.Sprintf("its node %s is cordoned", p.Node)
-	case v.stale(p) && !p.Persistent:
+	case v.hasOldTemplate(p) && !p.Persistent:
 		return "its Pod is not up to date"
 	}
 	return ""
@@ -47,33 +47,33 @@ func (v *view) whyMove(m *Member) string {
 // is being replaced that is healthy. It begins when all is well, and ends at once when
 // there is nothing to replace any more; a member that is lost meanwhile gets the place.
 func (v *view) surplus() int {
-	if m, _ := v.toMove(); m == nil || len(v.voters) < v.Cluster.Size || slices.ContainsFunc(v.voters, v.going) {
+	if m, _ := v.toMove(); m == nil || len(v.voters) < v.Cluster.Size || slices.ContainsFunc(v.voters, v.isTerminatingOrLost) {
 		return 0
 	}
 	begun := v.learners() > 0 || len(v.voters) > v.Cluster.Size || len(v.candidates()) > 0
-	if begun || v.holdsMove() == "" {
+	if begun || v.moveBlocker() == "" {
 		return 1
 	}
 	return 0
 }
 
-// holdsMove says why no member is added for the sake of another just now.
-func (v *view) holdsMove() string {
+// moveBlocker says why no member is added for the sake of another just now.
+func (v *view) moveBlocker() string {
 	switch {
 	case v.Cluster.Target != "":
 		return "an upgrade is in progress"
-	case v.restarting():
+	case v.isRestarting():
 		return "a member is being restarted"
 	}
-	return v.unrest(nil)
+	return v.disruptionBlocker(nil)
 }
 
-// extra reports whether the one member that is to be added is only for the sake of
+// isOnlyReplacing reports whether the one member that is to be added is only for the sake of
 // another that is to be replaced: there are as many as are wanted.
-func (v *view) extra() bool { return v.surplus() > 0 && v.missing() <= v.surplus() }
+func (v *view) isOnlyReplacing() bool { return v.surplus() > 0 && v.missing() <= v.surplus() }
 
-// moves is the reason of what is done to replace a member.
-func (v *view) moves(m *Member) string {
+// moveReason is the reason of what is done to replace a member.
+func (v *view) moveReason(m *Member) string {
 	if v.isCordoned(m) {
 		return v1beta2.ClusterReasonMovingMember
 	}
@@ -86,11 +86,11 @@ func (v *view) isCordoned(m *Member) bool {
 	return p != nil && p.Cordoned
 }
 
-// moving says how far a replacement is.
-func (v *view) moving(m *Member, why, what string) string {
+// moveProgress says how far a replacement is.
+func (v *view) moveProgress(m *Member, why, what string) string {
 	said := fmt.Sprintf("replacing member %s: %s; %s", m.Name, why, what)
 	if !v.isCordoned(m) {
-		return v.onTheWay(said)
+		return v.updateProgress(said)
 	}
 	return said
 }
@@ -104,18 +104,18 @@ func (v *view) replacedBy(m *Member) (reason, message string) {
 	return reason, fmt.Sprintf("removing member %s, whose replacement has joined: %s", m.Name, v.whyMove(m))
 }
 
-// mayLeave says why a member that was replaced may not be removed yet; empty if it may.
+// removalBlocker says why a member that was replaced may not be removed yet; empty if it may.
 // A member that has been down for long is removed in its place (see victim).
-func (v *view) mayLeave(victim *Member) string {
-	if v.surplus() == 0 || slices.ContainsFunc(v.voters, v.longDown) {
+func (v *view) removalBlocker(victim *Member) string {
+	if v.surplus() == 0 || slices.ContainsFunc(v.voters, v.isLongDown) {
 		return ""
 	}
-	return v.unrest(victim)
+	return v.disruptionBlocker(victim)
 }
 
-// longDown reports whether a voter has not been ready for so long that it is not waited
+// isLongDown reports whether a voter has not been ready for so long that it is not waited
 // for.
-func (v *view) longDown(m Member) bool {
+func (v *view) isLongDown(m Member) bool {
 	p := v.pods[m.Name]
 	return p != nil && !v.healthy[m.ID] && !p.UnreadySince.IsZero() && v.Now.Sub(p.UnreadySince) > oldPodAge
 }
@@ -128,7 +128,7 @@ func awaitNewcomer(v *view) *step {
 	}
 	for _, l := range v.list {
 		if p := v.pods[l.Name]; l.Learner && p != nil {
-			return wait(v.patience(p), v.moves(m), v.moving(m, why, fmt.Sprintf("waiting for member %s: %s", l.Name, v.whyUnhealthy(l))))
+			return wait(v.pollInterval(p), v.moveReason(m), v.moveProgress(m, why, fmt.Sprintf("waiting for member %s: %s", l.Name, v.whyUnhealthy(l))))
 		}
 	}
 	return nil
@@ -143,21 +143,21 @@ func awaitMove(v *view) *step {
 		return nil
 	}
 	if v.surplus() == 0 {
-		return wait(v.unrestPatience(), v.moves(m), v.moving(m, why, "waiting to begin: "+v.holdsMove()))
+		return wait(v.blockerPollInterval(), v.moveReason(m), v.moveProgress(m, why, "waiting to begin: "+v.moveBlocker()))
 	}
 	for _, p := range v.candidates() {
 		switch {
 		case p.Cordoned:
-			return wait(shortly, v.moves(m), v.moving(m, why, fmt.Sprintf("no room for the replacement: node %s of Pod %s is cordoned too", p.Node, p.Name)))
+			return wait(shortly, v.moveReason(m), v.moveProgress(m, why, fmt.Sprintf("no room for the replacement: node %s of Pod %s is cordoned too", p.Node, p.Name)))
 		case !p.canJoin():
-			return wait(v.joinersPatience(), v.moves(m), v.moving(m, why, fmt.Sprintf("waiting for Pod %s: %s%s", p.Name, v.progress(p), v.setBack(p))))
+			return wait(v.joinersPollInterval(), v.moveReason(m), v.moveProgress(m, why, fmt.Sprintf("waiting for Pod %s: %s%s", p.Name, v.progress(p), v.revertAdvice(p))))
 		}
 	}
-	if held := v.unrest(v.victim()); held != "" {
-		return wait(v.unrestPatience(), v.moves(m), v.moving(m, why, "waiting to continue: "+held))
+	if held := v.disruptionBlocker(v.victim()); held != "" {
+		return wait(v.blockerPollInterval(), v.moveReason(m), v.moveProgress(m, why, "waiting to continue: "+held))
 	}
 	if v.joinersHeldBack() != nil {
-		return wait(idle, v.moves(m), v.moving(m, why, v.rejections()))
+		return wait(idle, v.moveReason(m), v.moveProgress(m, why, v.rejections()))
 	}
-	return wait(shortly, v.moves(m), v.moving(m, why, "waiting for a replacement Pod"))
+	return wait(shortly, v.moveReason(m), v.moveProgress(m, why, "waiting for a replacement Pod"))
 }

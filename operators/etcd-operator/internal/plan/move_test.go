@@ -39,7 +39,7 @@ func TestMembersAreMoved(t *testing.T) {
 		},
 		"then it is removed": {reason: "S4", seen: emptied().joinedBy("d").role("b", Leaving), do: remove("b"), because: "MemberMoved"},
 		"a leader hands over first": {
-			reason: "S8", seen: healthy(3).pod("a", cordoned).joinedBy("d").role("a", Leaving), do: moveLeader("a", "b"), because: "TransferringLeadership",
+			reason: "S8", seen: healthy(3).pod("a", cordoned).joinedBy("d").role("a", Leaving), do: transferLeadershipOf("a", "b"), because: "TransferringLeadership",
 		},
 		"its Pod goes after":    {reason: "it is no member's", seen: healthy(3).joiner("d").role("d", Leaving), do: discard("d"), because: "DeletingPod"},
 		"the leader comes last": {reason: "S8", seen: healthy(3).pod("a", cordoned).pod("c", cordoned).joinedBy("d"), do: setRole("c", Leaving), because: "MovingMember"},
@@ -63,7 +63,7 @@ func TestMembersAreMoved(t *testing.T) {
 		"one of a cluster that shrinks":    {reason: "it is the one to go", seen: healthy(4).pod("b", cordoned).size(3), do: setRole("b", Leaving), because: "MovingMember"},
 
 		"a member whose Pod is not as the spec says": {
-			reason: "without a volume it can't be made again", seen: healthy(3).reshape(), do: create(joiners(1)...), because: "CreatingMembers",
+			reason: "without a volume it can't be recreated", seen: healthy(3).reshape(), do: create(joiners(1)...), because: "CreatingMembers",
 		},
 		"is replaced the same way": {
 			reason: "S4", seen: healthy(3).reshape().joinedBy("d").role("b", Leaving), do: remove("b"), because: "MemberUpdated",

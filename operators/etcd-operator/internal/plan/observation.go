@@ -204,7 +204,7 @@ const (
 	// Joiner is a Pod that waits to become a member, or whose member has not
 	// started yet.
 	Joiner Role = "joiner"
-	// Returning is a Pod made again for a member's volume.
+	// Returning is a Pod recreated for a member's volume.
 	Returning Role = "returning"
 	// Learner is a started member without a vote.
 	Learner Role = "learner"
@@ -213,7 +213,7 @@ const (
 	// Leaving is a member that is about to be removed, or has been.
 	Leaving Role = "leaving"
 	// Restarting is a voter whose container is about to be restarted with another
-	// image, or is being restarted, or whose Pod is about to be made again.
+	// image, or is being restarted, or whose Pod is about to be recreated.
 	Restarting Role = "restarting"
 	// Defragmenting is a voter that is about to be defragmented, or is being
 	// defragmented.
@@ -298,8 +298,8 @@ type Pod struct {
 	// SnapshotCount is the ETCD_SNAPSHOT_COUNT that the Pod's etcd runs with; 0 if none is
 	// set.
 	SnapshotCount int
-	// Grant is the leave to start that is written on the Pod; nil if there is none.
-	Grant *Grant
+	// StartPermit is the permit to start that is written on the Pod; nil if there is none.
+	StartPermit *StartPermit
 	// Reseed is the token of the recovery whose seed the Pod was made as; empty if it
 	// was not. Leave is true while its init container may make the data dir.
 	Reseed string
@@ -308,9 +308,9 @@ type Pod struct {
 	Answer Answer
 }
 
-// Grant is the one-shot leave to start etcd without data (S2). The launcher in
-// the Pod uses a grant only if its Attempt is higher than the last that it used.
-type Grant struct {
+// StartPermit is the one-shot permit to start etcd without data (S2). The launcher in
+// the Pod uses a start permit only if its Attempt is higher than the last that it used.
+type StartPermit struct {
 	Attempt int
 	// New is true for a seed, which begins a cluster (whatever with), and false for a
 	// member that joins one.

@@ -44,8 +44,8 @@ func (o Outcome) isDegraded() bool {
 	return false
 }
 
-// isHandsOff reports whether not even Services may be touched.
-func (o Outcome) isHandsOff() bool {
+// skipsChildren reports whether not even Services may be touched.
+func (o Outcome) skipsChildren() bool {
 	switch o {
 	case Deleting, Paused, Untouchable, Existed:
 		return true

@@ -28,7 +28,7 @@ type step struct {
 	action          Action
 	outcome         Outcome
 	reason, message string
-	again           time.Duration
+	requeueAfter    time.Duration
 	// explained is the condition, beside Progressing, that has the reason and message.
 	explained    string
 	announcement Announcement
@@ -40,12 +40,12 @@ type step struct {
 
 // do is the step that carries out an action; the next one follows at once.
 func do(a Action, reason, message string) *step {
-	return &step{action: a, reason: reason, message: message, again: next}
+	return &step{action: a, reason: reason, message: message, requeueAfter: next}
 }
 
 // wait is the step that does nothing for now.
-func wait(again time.Duration, reason, message string) *step {
-	return &step{reason: reason, message: message, again: again}
+func wait(requeueAfter time.Duration, reason, message string) *step {
+	return &step{reason: reason, message: message, requeueAfter: requeueAfter}
 }
 
 // rule returns the step that it asks for, or nil if the next rule is to be tried.
@@ -65,23 +65,23 @@ var rules = []rule{
 	legacy,
 	unsupported,
 	awaitCertificates,
-	awaitSight,
+	awaitClientCertificate,
 
 	// One beginning (S1).
 	adoptVolumes,
 	existed,
 	recordBootstrap,
-	withdrawSeedGrants,
+	revokeSeedPermits,
 	dropOldSeeds,
 	dropEndedJoiners,
 	repairImage,
-	remakeBroken,
+	recreateBroken,
 	createFirstPods,
 	restartSeed,
 	latchClusterID,
 
 	// A majority is lost for good, and the cluster begins anew with a survivor's data (S13).
-	callOffRecovery,
+	abortRecovery,
 	markSurvivors,
 	createSurvivorsSeed,
 	adoptSurvivor,
@@ -93,7 +93,7 @@ var rules = []rule{
 	awaitCredentials,
 	makeRoom,
 	latchAdopted,
-	turnVersion,
+	redirectUpgrade,
 
 	// Everything below needs one.
 	dropStraySeeds,
@@ -103,17 +103,17 @@ var rules = []rule{
 	cancelDowngrade,
 	clearEndedJoiners,
 	createJoiners,
-	openGrant,
-	welcomeBack,
-	welcomeUpdated,
-	welcomeDefragmented,
+	grantStartPermit,
+	returnToService,
+	returnUpdatedToService,
+	returnDefragmentedToService,
 	setRoles,
-	closeGrants,
+	revokeStartPermits,
 
 	// Alarms: what a removed member has left behind, and who is not to hand on its data.
 	disarmRemoved,
 	recordComparison,
-	moveCorruptLead,
+	transferFromCorrupt,
 
 	// Membership, one settled change at a time (S3).
 	removeStrays,
@@ -123,7 +123,7 @@ var rules = []rule{
 	shrink,
 
 	// Tidy up.
-	standAside,
+	makeRoomForJoiner,
 	deleteLeftoverPods,
 	deleteLeftoverClaims,
 	completeRecovery,
@@ -180,19 +180,19 @@ func Plan(o Observation) Decision {
 
 func (v *view) decide(s *step) Decision {
 	status := v.status(s)
-	again := v.untilRetry(v.lookSooner(s.again))
+	requeueAfter := v.untilRetry(v.requeueSooner(s.requeueAfter))
 	if v.latches(&status) {
-		again = min(again, next)
+		requeueAfter = min(requeueAfter, next)
 	}
 	return Decision{
-		Action:   s.action,
-		Outcome:  s.outcome,
-		Reason:   s.reason,
-		Message:  s.message,
-		Again:    again,
-		HandsOff: v.handsOff(s),
-		Budget:   v.budget(s.action),
-		Status:   status,
+		Action:       s.action,
+		Outcome:      s.outcome,
+		Reason:       s.reason,
+		Message:      s.message,
+		RequeueAfter: requeueAfter,
+		SkipChildren: v.skipsChildren(s),
+		Budget:       v.budget(s.action),
+		Status:       status,
 
 		Announcement: s.announcement,
 		NamesBackups: s.namesBackups,
@@ -215,9 +215,9 @@ func (v *view) latches(status *v1beta2.ClusterStatus) bool {
 		(v.Cluster.LastStatus.QuorumLostSince == nil) != (status.QuorumLostSince == nil)
 }
 
-// handsOff reports whether nothing at all of the cluster may be touched.
-func (v *view) handsOff(s *step) bool {
-	return v.Cluster.Fence.Stands() || s.outcome.isHandsOff()
+// skipsChildren reports whether nothing at all of the cluster may be touched.
+func (v *view) skipsChildren(s *step) bool {
+	return v.Cluster.Fence.Stands() || s.outcome.skipsChildren()
 }
 
 // budget is the quorum of the voters, counting one that is about to get its vote.

@@ -19,21 +19,21 @@ func awaitQuorum(v *view) *step {
 		return nil
 	}
 	if why := v.quorumLost(); why != "" {
-		s := wait(v.lossPatience(), v1beta2.ClusterReasonQuorumLost, v.lossReport(why)).as(QuorumLost)
+		s := wait(v.lossPollInterval(), v1beta2.ClusterReasonQuorumLost, v.lossReport(why)).as(QuorumLost)
 		s.namesBackups = true
 		return s
 	}
-	again := shortly
+	requeueAfter := shortly
 	for i := range v.Pods {
-		if p := &v.Pods[i]; v.patience(p) == soon || (p.isRestarting() && v.restartPatience(p) == soon) {
-			again = soon
+		if p := &v.Pods[i]; v.pollInterval(p) == soon || (p.isRestarting() && v.restartPollInterval(p) == soon) {
+			requeueAfter = soon
 		}
 	}
 	reason := v1beta2.ClusterReasonNoQuorum
 	if len(v.knownVoters()) == 1 && v.wasUpdating() {
 		reason = v1beta2.ClusterReasonUpdatingMembers // the only member's Pod is recreated
 	}
-	return wait(again, reason, "waiting for a quorum: "+v.whoIsMissing()+v.differingAdvice())
+	return wait(requeueAfter, reason, "waiting for a quorum: "+v.whoIsMissing()+v.differingAdvice())
 }
 
 // differingAdvice says what a person can do where a quorum lacks a member whose data differs:
@@ -49,7 +49,7 @@ func (v *view) differingAdvice() string {
 	var lost, differing []Member
 	for _, m := range v.voters {
 		switch {
-		case v.healthy[m.ID] || m.leftAlone():
+		case v.healthy[m.ID] || m.isUnmanaged():
 		case v.dataGone(m):
 			lost = append(lost, m)
 		case v.differs(m.ID):
@@ -81,7 +81,7 @@ func (v *view) quorumLost() string {
 		return ""
 	}
 	voters := v.knownVoters()
-	if len(voters) == 0 && v.mayHoldData() {
+	if len(voters) == 0 && v.canAnyHoldData() {
 		return ""
 	}
 	var lost []string
@@ -99,8 +99,8 @@ func (v *view) quorumLost() string {
 	return fmt.Sprintf("the data of %d of %d voters is lost: %s", len(lost), len(voters), strings.Join(lost, ", "))
 }
 
-// mayHoldData reports whether any Pod or volume may hold a member's data.
-func (v *view) mayHoldData() bool {
+// canAnyHoldData reports whether any Pod or volume may hold a member's data.
+func (v *view) canAnyHoldData() bool {
 	return slices.ContainsFunc(v.Pods, func(p Pod) bool { return !v.isCandidate(&p) && !p.isEmpty() }) ||
 		slices.ContainsFunc(v.Claims, func(c Claim) bool { return v.pods[c.Name] == nil })
 }
@@ -138,12 +138,12 @@ func (v *view) knownVoters() []Member {
 func (v *view) dataGone(m Member) bool {
 	p := v.pods[m.Name]
 	switch {
-	case m.leftAlone():
+	case m.isUnmanaged():
 		return false
 	case p == nil:
 		return v.claims[m.Name] == nil
 	}
-	return v.ended(p) || v.unfounded(p) || v.wiped(m, p)
+	return v.hasEnded(p) || v.pvcMissing(p) || v.isWiped(m, p)
 }
 
 // whoIsMissing says of each member that is not healthy why it is not.
@@ -174,7 +174,7 @@ func (v *view) whyUnhealthy(m Member) string {
 	}
 	p := v.pods[m.Name]
 	if p == nil {
-		if m.leftAlone() {
+		if m.isUnmanaged() {
 			return "it has no Pod of the operator, and its health is unknown"
 		}
 		if r := v.returnHeldBack(m); r != nil {
@@ -184,10 +184,10 @@ func (v *view) whyUnhealthy(m Member) string {
 	}
 	a := v.answer(m)
 	switch {
-	case v.crashes(p):
+	case v.isCrashing(p):
 		return v.doubt(m, p)
 	case v.seemsWiped(m, p):
-		return p.mayBeEmpty()
+		return p.whyEmptinessUncertain()
 	case a == nil && p.Answer.Reached:
 		return fmt.Sprintf("etcd of another cluster (%016x) answers in its place", p.Answer.ClusterID)
 	case a == nil:

@@ -12,7 +12,7 @@ import (
 // their volumes, and the room for them. No volume is touched.
 
 // clearFinishedPods deletes the Pod of a member that has ended for good, so that
-// it can be made again on its volume (S7).
+// it can be recreated on its volume (S7).
 func clearFinishedPods(v *view) *step {
 	for i := range v.Pods {
 		p := &v.Pods[i]
@@ -28,7 +28,7 @@ func clearFinishedPods(v *view) *step {
 // etcd only where there is data. A volume that is known to be no member's is left
 // to deleteLeftoverClaims.
 func returnPods(v *view) *step {
-	if v.placing() != nil {
+	if v.unplacedPod() != nil {
 		return nil // see latchAdopted
 	}
 	voters := v.knownVoters()
@@ -65,16 +65,16 @@ func (v *view) lacksPod(c *Claim) bool {
 	if v.pods[c.Name] != nil || c.Deleting || v.isOld(c.Name) || v.isStrayClaim(c) || c.Name == v.unusedName() {
 		return false
 	}
-	return !v.sure || v.mayHaveData(c.Name)
+	return !v.sure || v.canHaveData(c.Name)
 }
 
-// placing is the Pod for which the others on adopted volumes stay away while nobody tells who
+// unplacedPod is the Pod for which the others on adopted volumes stay away while nobody tells who
 // is a member: the oldest of those that can't be scheduled, while it has its turn; nil if there
 // is none. Whoever had no data has given way to it. Recreated at once, it would be back in that
 // place before the Pod that has the data, again and again: that its volume is empty is known
 // only while it runs. By the turns of a single Pod there are as many minutes in which all
 // volumes get their Pods, however many never find a place.
-func (v *view) placing() *Pod {
+func (v *view) unplacedPod() *Pod {
 	b := v.Cluster.Bootstrap
 	if v.Cluster.ClusterID != 0 || b == nil || !b.Adopted || len(v.list) > 0 {
 		return nil
@@ -92,10 +92,10 @@ func (v *view) placing() *Pod {
 	return oldest
 }
 
-// whoStaysAway says which Pods are not recreated while another one is to find a place, and
+// deferredPodsText says which Pods are not recreated while another one is to find a place, and
 // until when, as it continues a sentence; empty if there are none.
-func (v *view) whoStaysAway() string {
-	p := v.placing()
+func (v *view) deferredPodsText() string {
+	p := v.unplacedPod()
 	if p == nil {
 		return ""
 	}
@@ -143,7 +143,7 @@ func (v *view) hasTurn(p *Pod) bool { return v.Now.Sub(p.Created)/oldPodAge%2 ==
 // resort, has no vote and keeps its data on its volume, in favour of a Pod that
 // can't be scheduled.
 func (v *view) yield(p *Pod) *step {
-	if p.Unschedulable == "" || v.unfounded(p) || p.Node != "" || !p.DeletingSince.IsZero() {
+	if p.Unschedulable == "" || v.pvcMissing(p) || p.Node != "" || !p.DeletingSince.IsZero() {
 		return nil
 	}
 	empty := func(j *Pod) bool { return v.isCandidate(j) || (j.Answer.Waiting && v.onVolume(j)) }
@@ -161,15 +161,15 @@ func (v *view) yield(p *Pod) *step {
 	return nil
 }
 
-// onVolume reports whether a Pod can be made again as it is.
+// onVolume reports whether a Pod can be recreated as it is.
 func (v *view) onVolume(p *Pod) bool {
 	c := v.claims[p.Name]
 	return p.Persistent && c != nil && !c.Deleting
 }
 
-// mayHaveData reports whether the name is that of a member which has had data. We
+// canHaveData reports whether the name is that of a member which has had data. We
 // make no voter that has not.
-func (v *view) mayHaveData(name string) bool {
+func (v *view) canHaveData(name string) bool {
 	for _, m := range v.list {
 		if m.Name == name {
 			return m.Started || !m.Learner

@@ -95,7 +95,7 @@ func effects(a Action) []Rejection {
 			all = append(all, RejectedPod(p, false))
 		}
 		return all
-	case OpenGrant:
+	case GrantStartPermit:
 		e.Name = x.Name
 	case WithdrawLeave:
 		e.Name = x.Name
@@ -103,7 +103,7 @@ func effects(a Action) []Rejection {
 		e.Name = x.Name
 	case ChangeImage:
 		e.Name = x.Name
-	case RemakePod:
+	case RecreatePod:
 		e.Name = x.Name
 	case Defragment:
 		e.Name = x.Name
@@ -179,28 +179,28 @@ func (v *view) awaitRejected(s *step) *step {
 // members while some are missing (S6). Those that are to take the place of a member that
 // serves are waited for in awaitMove.
 func awaitAccepted(v *view) *step {
-	if v.missing() <= len(v.candidates()) || v.extra() {
+	if v.missing() <= len(v.candidates()) || v.isOnlyReplacing() {
 		return nil
 	}
 	r := v.joinersHeldBack()
 	if r == nil {
 		return nil
 	}
-	return wait(v.joinersPatience(), r.reason(), v.rejections()).as(Rejected)
+	return wait(v.joinersPollInterval(), r.reason(), v.rejections()).as(Rejected)
 }
 
 // untilRetry shortens a wait to the next try of what the API server refuses.
-func (v *view) untilRetry(again time.Duration) time.Duration {
+func (v *view) untilRetry(requeueAfter time.Duration) time.Duration {
 	for _, r := range v.noted {
 		if left := r.Until.Sub(v.Now); left > 0 {
-			again = min(again, left)
+			requeueAfter = min(requeueAfter, left)
 		}
 	}
-	return again
+	return requeueAfter
 }
 
 // unusedName is the name of a joiner that the API server has refused: no Pod has had it,
-// and no list has it, not even an outdated one: then it is spent, as those of all Pods that
+// and no list has it, not even an outdated one: then it is used up, as those of all Pods that
 // were there (S7). Its claim may exist, and is used by the Pod that is created next.
 func (v *view) unusedName() string {
 	for i := range v.Rejections {

@@ -142,8 +142,8 @@ func TestARefusalIsSaid(t *testing.T) {
 	if status != "True" || reason != v1beta2.ClusterReasonPodRejected || !strings.Contains(message, quotaWords) || strings.Contains(message, "random") {
 		t.Errorf("Degraded is %s, %s: %s", status, reason, message)
 	}
-	if again := decided(w.seen()).Again; again > firstPause {
-		t.Errorf("the cluster is looked at after %s, want the next try after %s", again, firstPause)
+	if requeueAfter := decided(w.seen()).RequeueAfter; requeueAfter > firstPause {
+		t.Errorf("the cluster is looked at after %s, want the next try after %s", requeueAfter, firstPause)
 	}
 	if _, _, due := degraded(w.later(firstPause).seen()); due != message {
 		t.Errorf("when the next try is due it says %q, want %q still", due, message)

@@ -84,10 +84,10 @@ func TestReplacingADeadVoter(t *testing.T) {
 			reason: "S3", seen: healthy(3).size(4).phantom("d").joiner("e").unsettled(), because: "AddingMember",
 		},
 		"an unstarted member whose Pod waits is no phantom": {
-			reason: "a half-done add is finished", seen: healthy(3).size(4).unstarted("d"), do: open("d", joinGrant(1, "a", "b", "c", "d")), because: "StartingMember",
+			reason: "a half-done add is finished", seen: healthy(3).size(4).unstarted("d"), do: open("d", joinPermit(1, "a", "b", "c", "d")), because: "StartingMember",
 		},
 		"an unstarted member that is not wanted any more is removed": {
-			reason: "a half-done add is undone", seen: healthy(3).unstarted("d").grant("d", joinGrant(1, "a", "b", "c", "d")), do: remove("d"), because: "MemberRemoved",
+			reason: "a half-done add is undone", seen: healthy(3).unstarted("d").permit("d", joinPermit(1, "a", "b", "c", "d")), do: remove("d"), because: "MemberRemoved",
 		},
 	}.run(t)
 }
@@ -203,7 +203,7 @@ func TestShrinking(t *testing.T) {
 		},
 		"one that has become the leader while it was leaving hands over first": {
 			reason: "S8: leaders are asked to step aside before they are removed", seen: healthy(3).size(2).role("a", Leaving),
-			do: moveLeader("a", "b"), because: "TransferringLeadership",
+			do: transferLeadershipOf("a", "b"), because: "TransferringLeadership",
 		},
 		"a member on the node with the most members goes before others": {
 			reason: "it spreads those that stay",

@@ -17,22 +17,22 @@ import (
 // goes: endpoints and clients have found it again.
 const settleTime = 2 * time.Second
 
-// outdated reports whether a Pod has another image than a member is to run.
-func (v *view) outdated(p *Pod) bool {
-	return p.Version != v.goal() || p.Repository != v.Cluster.Repository
+// hasOldImage reports whether a Pod has another image than a member is to run.
+func (v *view) hasOldImage(p *Pod) bool {
+	return p.Version != v.desiredVersion() || p.Repository != v.Cluster.Repository
 }
 
 // image is the image that members are to run.
-func (v *view) image() string { return fmt.Sprintf("%s:v%s", v.Cluster.Repository, v.goal()) }
+func (v *view) image() string { return fmt.Sprintf("%s:v%s", v.Cluster.Repository, v.desiredVersion()) }
 
 // nextToRestart is the voter that is to be restarted next: the one that is marked
-// already, else one that is to get another image, else one whose Pod is to be made again;
+// already, else one that is to get another image, else one whose Pod is to be recreated;
 // a follower first, the leader last. It is nil if there is none.
 func (v *view) nextToRestart() *Member {
 	for _, needs := range []func(*Pod) bool{
-		func(p *Pod) bool { return p.Role == Restarting && (v.outdated(p) || v.remakes(p)) },
-		v.outdated,
-		v.remakes,
+		func(p *Pod) bool { return p.Role == Restarting && (v.hasOldImage(p) || v.isToBeRecreated(p)) },
+		v.hasOldImage,
+		v.isToBeRecreated,
 	} {
 		var next *Member
 		for i := range v.voters {
@@ -48,12 +48,12 @@ func (v *view) nextToRestart() *Member {
 	return nil
 }
 
-// upgradesSome reports whether some member is to get another image, or is being restarted
+// isUpgradingAny reports whether some member is to get another image, or is being restarted
 // with it.
-func (v *view) upgradesSome() bool {
+func (v *view) isUpgradingAny() bool {
 	return slices.ContainsFunc(v.voters, func(m Member) bool {
 		p := v.pods[m.Name]
-		return p != nil && (v.outdated(p) || p.From != "" || (p.Role == Restarting && !v.stale(p)))
+		return p != nil && (v.hasOldImage(p) || p.From != "" || (p.Role == Restarting && !v.hasOldTemplate(p)))
 	})
 }
 
@@ -61,8 +61,8 @@ func (v *view) upgradesSome() bool {
 // not been yet.
 func (p *Pod) isRestarting() bool { return p.Role == Restarting || p.From != "" }
 
-// restarting reports whether some member is.
-func (v *view) restarting() bool {
+// isRestarting reports whether some member is.
+func (v *view) isRestarting() bool {
 	for _, m := range v.voters {
 		if p := v.pods[m.Name]; p != nil && p.isRestarting() {
 			return true
@@ -71,9 +71,9 @@ func (v *view) restarting() bool {
 	return false
 }
 
-// unrest says why no member may be restarted, but for what is done to prepare the next
+// disruptionBlocker says why no member may be restarted, but for what is done to prepare the next
 // one; empty if all is well.
-func (v *view) unrest(next *Member) string {
+func (v *view) disruptionBlocker(next *Member) string {
 	switch {
 	case !v.settled:
 		return "the last membership change has not settled"
@@ -87,15 +87,15 @@ func (v *view) unrest(next *Member) string {
 		return "alarm CORRUPT is raised"
 	}
 	for _, m := range v.voters {
-		if why := v.podUnrest(m, next != nil && next.ID == m.ID); why != "" {
+		if why := v.podDisruptionBlocker(m, next != nil && next.ID == m.ID); why != "" {
 			return fmt.Sprintf("member %s: %s", m.Name, why)
 		}
 	}
 	return ""
 }
 
-// podUnrest is what is not well with the Pod of a member that is healthy.
-func (v *view) podUnrest(m Member, isNext bool) string {
+// podDisruptionBlocker is what is not well with the Pod of a member that is healthy.
+func (v *view) podDisruptionBlocker(m Member, isNext bool) string {
 	p := v.pods[m.Name]
 	switch {
 	case !p.DeletingSince.IsZero():
@@ -116,9 +116,9 @@ func (v *view) podUnrest(m Member, isNext bool) string {
 	return ""
 }
 
-// unrestPatience is how soon to look again at what is not well: soon while a member that
+// blockerPollInterval is how soon to look again at what is not well: soon while a member that
 // was restarted comes back or settles.
-func (v *view) unrestPatience() time.Duration {
+func (v *view) blockerPollInterval() time.Duration {
 	for _, m := range v.voters {
 		p := v.pods[m.Name]
 		if p == nil {
@@ -132,23 +132,23 @@ func (v *view) unrestPatience() time.Duration {
 	return shortly
 }
 
-// comeback is how a member is restarted.
-type comeback struct {
+// restartMethod is how a member is restarted.
+type restartMethod struct {
 	action Action
 	// reason is that of all of its steps. The others say what is done, such as "restart
 	// member a", "restarting member a" and "its restart".
 	reason, do, doing, noun string
 }
 
-// restartOf is how a member is restarted next. A Pod that is made again gets the
+// restartOf is how a member is restarted next. A Pod that is recreated gets the
 // repository of the spec too, but not another version: that comes before.
-func (v *view) restartOf(p *Pod) comeback {
-	if v.remakes(p) && p.Version == v.goal() {
+func (v *view) restartOf(p *Pod) restartMethod {
+	if v.isToBeRecreated(p) && p.Version == v.desiredVersion() {
 		pod := "Pod " + p.Name
-		return comeback{RemakePod{p.Name, p.UID}, v1beta2.ClusterReasonUpdatingMembers, "recreate " + pod, "recreating " + pod, "its Pod is recreated"}
+		return restartMethod{RecreatePod{p.Name, p.UID}, v1beta2.ClusterReasonUpdatingMembers, "recreate " + pod, "recreating " + pod, "its Pod is recreated"}
 	}
 	with := fmt.Sprintf("member %s with %s", p.Name, v.image())
-	return comeback{ChangeImage{p.Name, p.UID, v.Cluster.Repository, v.goal()}, v1beta2.ClusterReasonUpgradingMember, "restart " + with, "restarting " + with, "its restart with " + v.image()}
+	return restartMethod{ChangeImage{p.Name, p.UID, v.Cluster.Repository, v.desiredVersion()}, v1beta2.ClusterReasonUpgradingMember, "restart " + with, "restarting " + with, "its restart with " + v.image()}
 }
 
 // restartMember takes the next member from its clients, from its leadership, and then
@@ -164,24 +164,24 @@ func restartMember(v *view) *step {
 	if why := v.unfitToStart(); why != "" {
 		return wait(idle, reason, fmt.Sprintf("waiting to %s: certificates are not valid: %s", how.do, why))
 	}
-	if why := v.unrest(m); why != "" {
-		return wait(v.unrestPatience(), reason, fmt.Sprintf("waiting to %s: %s", how.do, why))
+	if why := v.disruptionBlocker(m); why != "" {
+		return wait(v.blockerPollInterval(), reason, fmt.Sprintf("waiting to %s: %s", how.do, why))
 	}
-	if v.alarmBars(p) {
+	if v.isBlockedByAlarm(p) {
 		return wait(shortly, reason, fmt.Sprintf("waiting to %s: alarms are raised: %s", how.do, v.alarmText()))
 	}
-	if told := v.clusterVersion(); !takes(told, v.goal()) {
+	if told := v.clusterVersion(); !isCompatible(told, v.desiredVersion()) {
 		return wait(shortly, reason, fmt.Sprintf("waiting to %s: etcd's cluster version is %s", how.do, told))
 	}
-	if why := v.unlowered(p); why != "" {
+	if why := v.imageDowngradeBlocker(p); why != "" {
 		return wait(shortly, reason, fmt.Sprintf("waiting to %s: %s", how.do, why))
 	}
-	if s := cmp.Or(v.handOver(m, Restarting, reason, how.noun), v.awaitUnrouted(m, reason, how.noun)); s != nil {
+	if s := cmp.Or(v.drain(m, Restarting, reason, how.noun), v.awaitUnrouted(m, reason, how.noun)); s != nil {
 		return s
 	}
 	message := how.doing
-	if _, remakes := how.action.(RemakePod); remakes {
-		message = v.onTheWay(message)
+	if _, remakes := how.action.(RecreatePod); remakes {
+		message = v.updateProgress(message)
 	}
 	return do(how.action, reason, message)
 }
@@ -193,22 +193,22 @@ func restartMember(v *view) *step {
 func repairImage(v *view) *step {
 	for i := range v.Pods {
 		p := &v.Pods[i]
-		goal := v.goal()
+		desired := v.desiredVersion()
 		if p.Role == Joiner {
-			goal = v.newPodVersion(p.Name)
+			desired = v.newPodVersion(p.Name)
 		}
 		broken := p.Trouble != "" && !p.Answer.Reached && !p.Answer.Waiting && !p.Finished && p.DeletingSince.IsZero() && !v.isOld(p.Name)
-		if unchanged := p.From == "" && p.Version == v.Cluster.Version; broken && unchanged && !v.unfit(p) {
-			goal, broken = p.Version, unpulled(p) // its turn has not come: all that it may lack is the repository
+		if unchanged := p.From == "" && p.Version == v.Cluster.Version; broken && unchanged && !v.isIncompatible(p) {
+			desired, broken = p.Version, unpulled(p) // its turn has not come: all that it may lack is the repository
 		}
-		if p.Role != Joiner && v.goesDown() && parseVersion(p.Version).compareMinor(parseVersion(goal)) > 0 {
-			goal = v.Cluster.Version // nobody can tell whether its data is fit for an earlier minor yet
+		if p.Role != Joiner && v.isDowngrading() && parseVersion(p.Version).compareMinor(parseVersion(desired)) > 0 {
+			desired = v.Cluster.Version // nobody can tell whether its data is fit for an earlier minor yet
 		}
-		if !broken || (p.Version == goal && p.Repository == v.Cluster.Repository) {
+		if !broken || (p.Version == desired && p.Repository == v.Cluster.Repository) {
 			continue
 		}
-		return do(ChangeImage{p.Name, p.UID, v.Cluster.Repository, goal}, v1beta2.ClusterReasonRepairingImage,
-			fmt.Sprintf("changing the image of Pod %s, which does not run (%s), to etcd %s of %s", p.Name, p.Trouble, goal, v.Cluster.Repository))
+		return do(ChangeImage{p.Name, p.UID, v.Cluster.Repository, desired}, v1beta2.ClusterReasonRepairingImage,
+			fmt.Sprintf("changing the image of Pod %s, which does not run (%s), to etcd %s of %s", p.Name, p.Trouble, desired, v.Cluster.Repository))
 	}
 	return nil
 }
@@ -220,11 +220,11 @@ func unpulled(p *Pod) bool {
 	return strings.Contains(reason, "Image")
 }
 
-// welcomeBack lets clients find a member again that runs what it is to run.
-func welcomeBack(v *view) *step {
+// returnToService lets clients find a member again that runs what it is to run.
+func returnToService(v *view) *step {
 	for _, m := range v.voters {
 		p := v.pods[m.Name]
-		if p == nil || p.Role != Restarting || p.From != "" || !v.healthy[m.ID] || v.outdated(p) || v.remakes(p) || v.wasUpdating() {
+		if p == nil || p.Role != Restarting || p.From != "" || !v.healthy[m.ID] || v.hasOldImage(p) || v.isToBeRecreated(p) || v.wasUpdating() {
 			continue
 		}
 		return do(SetRoles{[]PodRole{{p.Name, p.UID, Voter}}}, v1beta2.ClusterReasonMemberUpgraded, fmt.Sprintf("member %s runs %s (%s members)", m.Name, v.image(), v.upgraded())).announced()
@@ -236,18 +236,18 @@ func welcomeBack(v *view) *step {
 func (v *view) upgraded() string {
 	n := 0
 	for _, m := range v.voters {
-		if p := v.pods[m.Name]; p != nil && !v.outdated(p) && p.From == "" && v.healthy[m.ID] {
+		if p := v.pods[m.Name]; p != nil && !v.hasOldImage(p) && p.From == "" && v.healthy[m.ID] {
 			n++
 		}
 	}
 	return fmt.Sprintf("%d of %d", n, len(v.voters))
 }
 
-// mayServeOn reports whether a member that was marked for a restart, and that is not
+// shouldServeAgain reports whether a member that was marked for a restart, and that is not
 // changed yet, is to serve clients again, because something else comes first.
-func (v *view) mayServeOn(m Member) bool {
+func (v *view) shouldServeAgain(m Member) bool {
 	next := v.nextToRestart()
-	if next == nil || next.ID != m.ID || len(v.voters) < v.Cluster.Size || len(v.list) > len(v.voters) || v.alarmBars(v.pods[m.Name]) {
+	if next == nil || next.ID != m.ID || len(v.voters) < v.Cluster.Size || len(v.list) > len(v.voters) || v.isBlockedByAlarm(v.pods[m.Name]) {
 		return true
 	}
 	for _, o := range v.voters {
@@ -263,24 +263,26 @@ func (v *view) mayServeOn(m Member) bool {
 func awaitRestart(v *view) *step {
 	for _, m := range v.voters {
 		p := v.pods[m.Name]
-		if p == nil || !p.isRestarting() || (v.healthy[m.ID] && p.From == "") || (v.stale(p) && !p.DeletingSince.IsZero()) {
+		if p == nil || !p.isRestarting() || (v.healthy[m.ID] && p.From == "") || (v.hasOldTemplate(p) && !p.DeletingSince.IsZero()) {
 			continue
 		}
 		why := "its container has not been restarted yet"
 		if !v.healthy[m.ID] {
 			why = v.whyUnhealthy(m)
 		}
-		return wait(v.restartPatience(p), v1beta2.ClusterReasonUpgradingMember, fmt.Sprintf("waiting for member %s to restart with %s:v%s: %s", m.Name, p.Repository, p.Version, why))
+		return wait(v.restartPollInterval(p), v1beta2.ClusterReasonUpgradingMember, fmt.Sprintf("waiting for member %s to restart with %s:v%s: %s", m.Name, p.Repository, p.Version, why))
 	}
 	return nil
 }
 
-// alarmBars reports whether a Pod gets no other version as long as an alarm is raised
+// isBlockedByAlarm reports whether a Pod gets no other version as long as an alarm is raised
 // (S10).
-func (v *view) alarmBars(p *Pod) bool { return p.Version != v.goal() && len(v.alarms) > 0 }
+func (v *view) isBlockedByAlarm(p *Pod) bool {
+	return p.Version != v.desiredVersion() && len(v.alarms) > 0
+}
 
-// restartPatience is how soon to look again at a Pod whose container is restarted.
-func (v *view) restartPatience(p *Pod) time.Duration {
+// restartPollInterval is how soon to look again at a Pod whose container is restarted.
+func (v *view) restartPollInterval(p *Pod) time.Duration {
 	switch down := v.Now.Sub(p.UnreadySince); {
 	case p.UnreadySince.IsZero():
 		return soon

@@ -48,8 +48,8 @@ func (r *row) check(t *testing.T, o Observation) {
 	if got.Reason != r.because {
 		t.Errorf("Reason is %q (%s), want %q\nreason for this test: %s", got.Reason, got.Message, r.because, r.reason)
 	}
-	if got.Again <= 0 || got.Message == "" {
-		t.Errorf("Again is %s and Message %q: a decision says both", got.Again, got.Message)
+	if got.RequeueAfter <= 0 || got.Message == "" {
+		t.Errorf("Again is %s and Message %q: a decision says both", got.RequeueAfter, got.Message)
 	}
 }
 
@@ -115,13 +115,17 @@ func remove(name string) wanted {
 	}
 }
 
-func moveLeader(from, to string) wanted { return exactly(MoveLeader{from, to, id(to)}) }
+func transferLeadershipOf(from, to string) wanted {
+	return exactly(TransferLeadership{from, to, id(to)})
+}
 
 func setRole(name string, r Role) wanted {
 	return exactly(SetRoles{[]PodRole{{name, "uid-" + name, r}}})
 }
 
-func open(name string, g Grant) wanted { return exactly(OpenGrant{name, "uid-" + name, g}) }
+func open(name string, g StartPermit) wanted {
+	return exactly(GrantStartPermit{name, "uid-" + name, g})
+}
 
 // restart deletes a member's Pod, to make it again.
 func restart(name string) wanted { return exactly(DeletePod{Name: name, UID: "uid-" + name}) }

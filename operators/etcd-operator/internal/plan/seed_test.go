@@ -12,7 +12,7 @@ import (
 // long.
 func strandedSeed(d time.Duration) *world {
 	return begun(3).joiner("b").joiner("c").joiner("a").role("a", Seed).pod("a", func(p *Pod) {
-		p.Grant = &Grant{Attempt: 1, New: true, Members: []string{"a"}, Token: "token"}
+		p.StartPermit = &StartPermit{Attempt: 1, New: true, Members: []string{"a"}, Token: "token"}
 		p.Created, p.UnreadySince = now.Add(-d), now.Add(-d)
 		p.Node, p.Trouble = "bad", "ImagePullBackOff: no route to the registry"
 		p.Answer = Answer{}
@@ -20,7 +20,7 @@ func strandedSeed(d time.Duration) *world {
 }
 
 // A seed that does not come to run is not replaced: its kubelet may start it after all, with
-// the leave to begin that it has (S2). The condition says what to do, and that it is safe.
+// the permit to begin that it has (S2). The condition says what to do, and that it is safe.
 func TestASeedThatNeverRuns(t *testing.T) {
 	const started = v1beta2.ClusterReasonSeedUnhealthy
 	for name, row := range map[string]struct {
@@ -79,7 +79,7 @@ func TestASeedWhosePodWasDeleted(t *testing.T) {
 	rows{
 		"the Pod alone": {
 			reason: "nothing of it can use the old leave", seen: begun(3).joiner("b").joiner("c"), because: "CreatingMembers",
-			do: create(NewPod{Name: "a", Role: Seed, Grant: &Grant{Attempt: firstAttempt, New: true, Members: []string{"a"}, Token: "token"}}),
+			do: create(NewPod{Name: "a", Role: Seed, StartPermit: &StartPermit{Attempt: firstAttempt, New: true, Members: []string{"a"}, Token: "token"}}),
 		},
 		"the Pod, and its volume stays": {
 			reason: "there may be data", seen: begun(3).volumes().joiner("b").joiner("c").claim("a"), because: "CreatingMembers",

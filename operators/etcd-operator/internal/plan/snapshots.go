@@ -44,9 +44,9 @@ const (
 	mostEntries = 200_000
 )
 
-// leaveOldLog has raft's log grow to an index at which every member has written a snapshot
+// advancePastOldLog has raft's log grow to an index at which every member has written a snapshot
 // after what etcd 3.5 has left in it. No key is written, and the revision stays.
-func (v *view) leaveOldLog(next string, index uint64) *step {
+func (v *view) advancePastOldLog(next string, index uint64) *step {
 	lacking := index - min(index, v.applied)
 	if lacking > mostEntries {
 		return wait(slowly, v1beta2.ClusterReasonWaitingForSnapshot, fmt.Sprintf(

@@ -56,7 +56,7 @@ func (v *view) spaceLow() *metav1.Condition {
 	if i := slices.IndexFunc(v.Cluster.LastStatus.Conditions, func(c metav1.Condition) bool { return c.Type == kind }); i >= 0 {
 		was, said = shortage(v.Cluster.LastStatus.Conditions[i].Reason), v.Cluster.LastStatus.Conditions[i].Message
 	}
-	reason, known := v.lowness(was)
+	reason, known := v.findShortage(was)
 	if known {
 		said = v.spaceAdvice(reason)
 	}
@@ -67,9 +67,9 @@ func (v *view) spaceLow() *metav1.Condition {
 	return &c
 }
 
-// lowness is why there is little space, after it was told why; empty if there is enough.
+// findShortage is why there is little space, after it was told why; empty if there is enough.
 // Known is false if no member has told of its database: then it is as it was.
-func (v *view) lowness(was shortage) (reason shortage, known bool) {
+func (v *view) findShortage(was shortage) (reason shortage, known bool) {
 	var used, file int64
 	full, empties := false, true
 	for _, m := range v.list {

@@ -82,7 +82,7 @@ func (v *view) minAvailable(s *step) int {
 	if v.ForeignBudget != "" {
 		return 0
 	}
-	if budget := v.budget(s.action); !v.budgetIsRefused() && budget != KeepBudget && !v.handsOff(s) {
+	if budget := v.budget(s.action); !v.budgetIsRefused() && budget != KeepBudget && !v.skipsChildren(s) {
 		return budget
 	}
 	return v.Cluster.LastStatus.MinAvailable
@@ -147,7 +147,7 @@ func (v *view) phase(s *step) v1beta2.ClusterPhase {
 // listMembers fills in who the members are and which of them serve.
 func (v *view) listMembers(st *v1beta2.ClusterStatus) {
 	for _, m := range v.list {
-		d := v1beta2.MemberDetail{Name: m.Name, ID: fmt.Sprintf("%016x", m.ID), Role: v1beta2.MemberVoter, Unmanaged: m.leftAlone()}
+		d := v1beta2.MemberDetail{Name: m.Name, ID: fmt.Sprintf("%016x", m.ID), Role: v1beta2.MemberVoter, Unmanaged: m.isUnmanaged()}
 		if d.Name == "" || len(d.Name) > maxMemberName || isListed(st.MemberDetails, d.Name) {
 			d.Name = d.ID
 		}
@@ -238,8 +238,8 @@ func (v *view) available(s *step) metav1.Condition {
 		return v.condition(kind, true, v1beta2.ClusterReasonServing, fmt.Sprintf("a quorum serves: Pods %s are ready (their probe is a linearizable read); lost members are not replaced meanwhile: %s", strings.Join(v.readyVoters(), ", "), s.message))
 	case v.Cluster.ClusterID == 0 || v.Cluster.Fence.By != "":
 		return v.condition(kind, false, s.reason, s.message)
-	case v.blind():
-		return v.availableUnseen()
+	case v.noClientCertificate():
+		return v.availableByReadiness()
 	case v.sure && len(v.alarms) > 0:
 		return v.condition(kind, false, v.alarmReason(), v.alarmAdvice())
 	case v.hasQuorum():
@@ -293,15 +293,15 @@ func (v *view) degraded(s *step) metav1.Condition {
 		c.Status = metav1.ConditionUnknown
 		return c
 	}
-	if v.blind() && v.Cluster.ClusterID != 0 {
-		c := v.condition(kind, false, v.blindReason(), v.blindness())
+	if v.noClientCertificate() && v.Cluster.ClusterID != 0 {
+		c := v.condition(kind, false, v.noClientCertificateReason(), v.noClientCertificateText())
 		c.Status = metav1.ConditionUnknown
 		return c
 	}
 	if s.outcome.isDegraded() {
 		return v.condition(kind, true, s.reason, s.message)
 	}
-	if v.reseeding() {
+	if v.isReseeding() {
 		return v.condition(kind, true, v1beta2.ClusterReasonRecoveringFromSurvivor, s.message)
 	}
 	if len(v.noted) > 0 {
@@ -335,7 +335,7 @@ func (v *view) degraded(s *step) metav1.Condition {
 	}
 	var troubled []string
 	for _, p := range v.candidates() {
-		if v.extra() {
+		if v.isOnlyReplacing() {
 			break // nobody misses it; see awaitMove
 		}
 		if why := strings.TrimSpace(p.Trouble + p.Unschedulable); why != "" {
@@ -380,7 +380,7 @@ func (v *view) recovering(s *step) metav1.Condition {
 	if v.Cluster.ClusterID == 0 {
 		return v.condition(kind, false, v1beta2.ClusterReasonNothingToRecover, "no member is lost")
 	}
-	if v.reseeding() || v.growingAnew() {
+	if v.isReseeding() || v.isRegrowing() {
 		return v.condition(kind, true, v1beta2.ClusterReasonRecoveringFromSurvivor, v.recoveryStory(s))
 	}
 	if s.explained == kind {
@@ -409,8 +409,8 @@ func (v *view) upgrading(s *step) metav1.Condition {
 		return *pending
 	case c.Target != "" && refusal != "":
 		return v.condition(kind, true, v1beta2.ClusterReasonVersionRefused, fmt.Sprintf("%s members run %s; %s", v.upgraded(), v.image(), refusal))
-	case c.Target != "" || v.upgradesSome():
-		return v.condition(kind, true, v1beta2.ClusterReasonUpgrading, fmt.Sprintf("%s members run %s%s", v.upgraded(), v.image(), cmp.Or(v.heldUp(), v.lowering())))
+	case c.Target != "" || v.isUpgradingAny():
+		return v.condition(kind, true, v1beta2.ClusterReasonUpgrading, fmt.Sprintf("%s members run %s%s", v.upgraded(), v.image(), cmp.Or(v.restartTrouble(), v.downgradeProgress())))
 	case refusal != "":
 		return v.condition(kind, false, v1beta2.ClusterReasonVersionRefused, refusal)
 	}
@@ -420,9 +420,9 @@ func (v *view) upgrading(s *step) metav1.Condition {
 	return v.condition(kind, false, v1beta2.ClusterReasonAtVersion, "the version is "+c.Version)
 }
 
-// heldUp says of the members that are being restarted why they do not run, in the
+// restartTrouble says of the members that are being restarted why they do not run, in the
 // kubelet's words.
-func (v *view) heldUp() string {
+func (v *view) restartTrouble() string {
 	var said string
 	for _, m := range v.voters {
 		if p := v.pods[m.Name]; p != nil && p.isRestarting() && p.Trouble != "" {

@@ -123,15 +123,15 @@ func TestWhatIsLatchedIsReadAgainAtOnce(t *testing.T) {
 		"since when data is lost":   healthy(3).noQuorum().dead("b", "c"),
 	} {
 		o := seen.seen()
-		if again := decided(o).Again; again != next {
-			t.Errorf("%s: the next look is after %s, want %s", name, again, next)
+		if requeueAfter := decided(o).RequeueAfter; requeueAfter != next {
+			t.Errorf("%s: the next look is after %s, want %s", name, requeueAfter, next)
 		}
 		o.Cluster.LastStatus = decided(o).Status
 		if since := o.Cluster.LastStatus.QuorumLostSince; since != nil {
 			o.Cluster.QuorumLostSince = since.Time
 		}
-		if again := decided(o).Again; again == next {
-			t.Errorf("%s: the look after that is after %s too", name, again)
+		if requeueAfter := decided(o).RequeueAfter; requeueAfter == next {
+			t.Errorf("%s: the look after that is after %s too", name, requeueAfter)
 		}
 	}
 }
@@ -324,8 +324,8 @@ func TestAnIdleClusterWritesNothing(t *testing.T) {
 		return w
 	}
 	first := decided(written().seen())
-	if first.Action != nil || first.Reason != "UpToDate" || first.Again != idle {
-		t.Fatalf("%T %s again after %s, want UpToDate after %s", first.Action, first.Reason, first.Again, idle)
+	if first.Action != nil || first.Reason != "UpToDate" || first.RequeueAfter != idle {
+		t.Fatalf("%T %s again after %s, want UpToDate after %s", first.Action, first.Reason, first.RequeueAfter, idle)
 	}
 	later := written().lastStatus(first.Status)
 	later.o.Now = now.Add(idle)

@@ -20,7 +20,7 @@ import (
 //   - The seed is a Pod of another name, with a cluster id of its own. Nobody is sent to
 //     it before one write of the status puts it in the old cluster's place
 //     (adoptSurvivor). Until then the old cluster is the truth: whatever casts a doubt on
-//     its loss calls the recovery off (callOffRecovery).
+//     its loss aborts the recovery (abortRecovery).
 //   - What the survivors hold is kept until the new cluster has size healthy voters.
 
 const (
@@ -32,27 +32,27 @@ const (
 	maxRevision = int64(math.MaxInt64 / 2)
 )
 
-// reseeding reports whether a seed is being made of a survivor's snapshot.
-func (v *view) reseeding() bool {
+// isReseeding reports whether a seed is being made of a survivor's snapshot.
+func (v *view) isReseeding() bool {
 	r := v.Cluster.Recovery
 	return r != nil && r.Phase == v1beta2.RecoverySeeding
 }
 
-// growingAnew reports whether the cluster has begun anew and has not grown to its size
+// isRegrowing reports whether the cluster has begun anew and has not grown to its size
 // since.
-func (v *view) growingAnew() bool {
+func (v *view) isRegrowing() bool {
 	r := v.Cluster.Recovery
 	return r != nil && r.Phase == v1beta2.RecoveryGrowing
 }
 
-// callOffRecovery gives a recovery up whose seed was not adopted. That is latched first:
+// abortRecovery gives a recovery up whose seed was not adopted. That is latched first:
 // the seed is a stray one then, and whether it was given up need not be told by what is
 // left of it. The choice is made anew, if there still is one.
-func callOffRecovery(v *view) *step {
-	if !v.reseeding() {
+func abortRecovery(v *view) *step {
+	if !v.isReseeding() {
 		return nil
 	}
-	why := v.callOff()
+	why := v.abortReason()
 	if why == "" {
 		return nil
 	}
@@ -60,8 +60,8 @@ func callOffRecovery(v *view) *step {
 	return do(EndRecovery{Token: r.Token}, v1beta2.ClusterReasonRecoveryAborted, "recovery from survivor "+r.Survivor+" aborted: "+why)
 }
 
-// callOff says why a recovery is not brought to its end; empty if it is.
-func (v *view) callOff() string {
+// abortReason says why a recovery is not brought to its end; empty if it is.
+func (v *view) abortReason() string {
 	r := v.Cluster.Recovery
 	switch {
 	case v.sure:
@@ -70,7 +70,7 @@ func (v *view) callOff() string {
 		return fmt.Sprintf("it belongs to cluster %016x", r.ClusterID)
 	case v.quorumLost() == "":
 		return "the data of a majority may be available again"
-	case !v.mayReseed():
+	case !v.isRecoveryRequested():
 		return "the spec no longer asks for it"
 	}
 	found := v.findHolders()
@@ -120,16 +120,16 @@ func (v *view) seedGivenUp() string {
 		return "the survivor's Pod is gone before its snapshot was taken"
 	case seed.Trouble != "" && v.Now.Sub(seed.Created) > oldPodAge:
 		return "its seed does not run: " + seed.Trouble
-	case seed.Node == "" && seed.Unschedulable != "" && v.expired(seed.Created):
+	case seed.Node == "" && seed.Unschedulable != "" && v.isExpired(seed.Created):
 		return "its seed is unschedulable: " + seed.Unschedulable + v.roomAdvice(seed)
 	}
 	return ""
 }
 
-// dropStraySeeds deletes seeds of recoveries that were called off: Pods, and then their
+// dropStraySeeds deletes seeds of recoveries that were aborted: Pods, and then their
 // claims. While a quorum serves they are no member's, like others.
 func dropStraySeeds(v *view) *step {
-	if v.hasQuorum() || v.reseeding() {
+	if v.hasQuorum() || v.isReseeding() {
 		return nil
 	}
 	for i := range v.Pods {
@@ -170,7 +170,7 @@ func (v *view) isStrayToken(token string) bool {
 
 // markSurvivors takes the clients from all Pods of the old cluster (S13).
 func markSurvivors(v *view) *step {
-	if !v.reseeding() {
+	if !v.isReseeding() {
 		return nil
 	}
 	var roles []PodRole
@@ -189,19 +189,19 @@ func markSurvivors(v *view) *step {
 // isOfOld reports whether a Pod may have been a member of the cluster whose majority is
 // lost.
 func (v *view) isOfOld(p *Pod) bool {
-	return !v.neverBegan(p) && !v.isStraySeed(p) && (!v.reseeding() || p.Name != v.Cluster.Recovery.Seed)
+	return !v.neverBegan(p) && !v.isStraySeed(p) && (!v.isReseeding() || p.Name != v.Cluster.Recovery.Seed)
 }
 
 // neverBegan reports whether a Pod was made to join and has never started etcd.
 func (v *view) neverBegan(p *Pod) bool {
-	return p.Role == Joiner && p.Grant == nil && !p.Answer.Reached && p.Answer.Attempt == 0 && !v.isMember(p.Name)
+	return p.Role == Joiner && p.StartPermit == nil && !p.Answer.Reached && p.Answer.Attempt == 0 && !v.isMember(p.Name)
 }
 
 // createSurvivorsSeed makes the seed's Pod, on a volume of its own where members have one.
 // Made again under its name it finds what it made, or begins anew: nobody has written to
 // it.
 func createSurvivorsSeed(v *view) *step {
-	if !v.reseeding() {
+	if !v.isReseeding() {
 		return nil
 	}
 	r := v.Cluster.Recovery
@@ -216,7 +216,7 @@ func createSurvivorsSeed(v *view) *step {
 	for i := range v.Pods {
 		j := &v.Pods[i]
 		// The Pod of a volume stays: without it nobody could tell that the volume is empty.
-		givesWay := v.isCandidate(j) || (j.isEmpty() && !j.mayStart() && j.Name != r.Seed)
+		givesWay := v.isCandidate(j) || (j.isEmpty() && !j.canUsePermit() && j.Name != r.Seed)
 		if givesWay && !j.Persistent && j.Node != "" && j.DeletingSince.IsZero() {
 			return do(DeletePod{Name: j.Name, UID: j.UID}, v1beta2.ClusterReasonMakingRoom, fmt.Sprintf("deleting Pod %s to make room for unschedulable seed %s", j.Name, r.Seed))
 		}
@@ -237,7 +237,7 @@ func (v *view) roomAdvice(seed *Pod) string {
 		case p.Node == "" || !p.DeletingSince.IsZero() || !v.onVolume(p) || p == seed:
 		case v.neverBegan(p):
 			unused = p
-		case p.isEmpty() && !p.mayStart():
+		case p.isEmpty() && !p.canUsePermit():
 			emptied = p
 		}
 	}
@@ -253,7 +253,7 @@ func (v *view) roomAdvice(seed *Pod) string {
 // adoptSurvivor puts the seed in the old cluster's place once it serves alone, and its
 // leave to make its data dir is withdrawn.
 func adoptSurvivor(v *view) *step {
-	if !v.reseeding() {
+	if !v.isReseeding() {
 		return nil
 	}
 	r := v.Cluster.Recovery
@@ -261,7 +261,7 @@ func adoptSurvivor(v *view) *step {
 	a := &seed.Answer
 	alone := a.Read && !a.Learner && len(a.Members) == 1 && a.Members[0].ID == a.MemberID && a.Members[0].Name == seed.Name && !a.Members[0].Learner
 	if !alone || a.MemberID == 0 || a.ClusterID == 0 || a.ClusterID == v.Cluster.ClusterID {
-		return wait(v.patience(seed), v1beta2.ClusterReasonRecoveringFromSurvivor, fmt.Sprintf("waiting for seed %s, built from a snapshot of survivor %s: %s", seed.Name, r.Survivor, v.progress(seed))+v.roomAdvice(seed))
+		return wait(v.pollInterval(seed), v1beta2.ClusterReasonRecoveringFromSurvivor, fmt.Sprintf("waiting for seed %s, built from a snapshot of survivor %s: %s", seed.Name, r.Survivor, v.progress(seed))+v.roomAdvice(seed))
 	}
 	if seed.Leave {
 		return do(WithdrawLeave{seed.Name, seed.UID}, v1beta2.ClusterReasonRecoveringFromSurvivor, fmt.Sprintf("seed %s serves: revoking its permit to write its data dir", seed.Name))
@@ -287,24 +287,24 @@ func (v *view) led() string {
 // isOld reports whether a name is of a member of the cluster that was lost, while the new
 // one has not grown to its size.
 func (v *view) isOld(name string) bool {
-	return v.growingAnew() && !v.isMember(name) && slices.Contains(v.Cluster.Recovery.Members, name)
+	return v.isRegrowing() && !v.isMember(name) && slices.Contains(v.Cluster.Recovery.Members, name)
 }
 
 // isKept reports whether a Pod of an old member may hold data, and is kept: until the new
 // cluster has size healthy voters.
 func (v *view) isKept(p *Pod) bool {
-	empty := p.isEmpty() || v.ended(p) || v.unfounded(p)
-	return v.isOld(p.Name) && !empty && !v.grownAnew()
+	empty := p.isEmpty() || v.hasEnded(p) || v.pvcMissing(p)
+	return v.isOld(p.Name) && !empty && !v.hasRegrown()
 }
 
-// grownAnew reports whether there are size voters, all of them healthy.
-func (v *view) grownAnew() bool {
+// hasRegrown reports whether there are size voters, all of them healthy.
+func (v *view) hasRegrown() bool {
 	return v.settled && len(v.voters) >= v.Cluster.Size && len(v.list) == len(v.voters) && len(v.healthy) == len(v.voters)
 }
 
-// standAside deletes the Pod of an old member that is in the way of one that is to join:
+// makeRoomForJoiner deletes the Pod of an old member that is in the way of one that is to join:
 // its data stays on its volume.
-func standAside(v *view) *step {
+func makeRoomForJoiner(v *view) *step {
 	if !v.settled || !slices.ContainsFunc(v.candidates(), func(p *Pod) bool { return p.Node == "" && p.Unschedulable != "" }) {
 		return nil
 	}
@@ -318,7 +318,7 @@ func standAside(v *view) *step {
 
 // completeRecovery ends a recovery when nothing is left of the old cluster.
 func completeRecovery(v *view) *step {
-	if !v.growingAnew() || !v.grownAnew() ||
+	if !v.isRegrowing() || !v.hasRegrown() ||
 		slices.ContainsFunc(v.Pods, func(p Pod) bool { return v.isOld(p.Name) }) || slices.ContainsFunc(v.Claims, func(c Claim) bool { return v.isOld(c.Name) }) {
 		return nil
 	}
@@ -329,7 +329,7 @@ func completeRecovery(v *view) *step {
 // recoveryStory says how far a recovery is.
 func (v *view) recoveryStory(s *step) string {
 	r := v.Cluster.Recovery
-	if v.reseeding() {
+	if v.isReseeding() {
 		return s.message
 	}
 	story := fmt.Sprintf("the cluster was rebuilt from %s (revision %d) and has %d of %d voters; remains of the old cluster are kept until all are healthy",

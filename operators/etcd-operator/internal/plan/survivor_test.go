@@ -132,7 +132,7 @@ func TestReseed(t *testing.T) {
 		"not while an old member has a leader": {
 			reason: "the old cluster may serve again", seen: seeded().answer("a", func(a *Answer) { a.Leader = id("b") }), because: "RecoveringFromSurvivor",
 		},
-		"it is called off when the old cluster serves": {
+		"it is aborted when the old cluster serves": {
 			reason: "S13: that is the truth", seen: seeded().answer("a", func(a *Answer) { a.Leader, a.Read = id("b"), true }),
 			do: func(Observation) Action { return EndRecovery{Token: r.Token} }, because: "RecoveryAborted",
 		},
@@ -163,7 +163,7 @@ func TestReseed(t *testing.T) {
 			reason: "what it knew was told, it has no clients, and without the others it can't take a write", seen: seeded().silent("a"),
 			do: func(Observation) Action { return AdoptSurvivor{"n1", "uid-n1", otherCluster, r.Token} }, because: "SurvivorAdopted",
 		},
-		"the seed of a recovery that was called off is deleted": {
+		"the seed of a recovery that was aborted is deleted": {
 			reason: "before the choice is made anew", seen: seeded().cluster(func(c *Cluster) { c.Recovery = nil }),
 			do: func(Observation) Action { return DropSeed{Name: "n1", PodUID: "uid-n1", Token: r.Token} }, because: "SeedDiscarded",
 		},

@@ -8,20 +8,24 @@ import (
 )
 
 // The rules of this file give members Pods as the spec says now. With a volume a
-// member's Pod is deleted and made again on it, one at a time, followers first, and only
+// member's Pod is deleted and recreated on it, one at a time, followers first, and only
 // while all is well (see restart.go); without, the member is replaced (see move.go).
 
-// stale reports whether a Pod was made under another template than that of the spec. One
+// hasOldTemplate reports whether a Pod was made under another template than that of the spec. One
 // that does not tell its template is taken to be as it should.
-func (v *view) stale(p *Pod) bool { return p.Template != "" && p.Template != v.Cluster.Template }
+func (v *view) hasOldTemplate(p *Pod) bool {
+	return p.Template != "" && p.Template != v.Cluster.Template
+}
 
-// remakes reports whether a member's Pod is to be made again on its volume. That of a
+// isToBeRecreated reports whether a member's Pod is to be recreated on its volume. That of a
 // cordoned node might find no place there: its member is moved (see toMove).
-func (v *view) remakes(p *Pod) bool { return v.stale(p) && v.onVolume(p) && !p.Cordoned }
+func (v *view) isToBeRecreated(p *Pod) bool {
+	return v.hasOldTemplate(p) && v.onVolume(p) && !p.Cordoned
+}
 
-// updating reports whether some voter's Pod is not as the spec says.
-func (v *view) updating() bool {
-	return slices.ContainsFunc(v.voters, func(m Member) bool { p := v.pods[m.Name]; return p != nil && v.stale(p) })
+// isUpdating reports whether some voter's Pod is not as the spec says.
+func (v *view) isUpdating() bool {
+	return slices.ContainsFunc(v.voters, func(m Member) bool { p := v.pods[m.Name]; return p != nil && v.hasOldTemplate(p) })
 }
 
 // wasUpdating reports whether that was said last. Only words follow from it: what a Pod
@@ -39,29 +43,29 @@ func (v *view) wasUpdating() bool {
 func (v *view) updated() string {
 	n := 0
 	for _, m := range v.voters {
-		if p := v.pods[m.Name]; p != nil && !v.stale(p) && p.DeletingSince.IsZero() && v.healthy[m.ID] {
+		if p := v.pods[m.Name]; p != nil && !v.hasOldTemplate(p) && p.DeletingSince.IsZero() && v.healthy[m.ID] {
 			n++
 		}
 	}
 	return fmt.Sprintf("%d of %d", min(n, v.Cluster.Size), v.Cluster.Size)
 }
 
-// onTheWay is what is said while members get Pods as the spec says.
-func (v *view) onTheWay(what string) string {
+// updateProgress is what is said while members get Pods as the spec says.
+func (v *view) updateProgress(what string) string {
 	return fmt.Sprintf("%s members are up to date; %s", v.updated(), what)
 }
 
-// remakeBroken deletes a Pod that can't run, or can't be placed, if it was made under
-// another template than that of the spec, so that it is made again on its volume as the
+// recreateBroken deletes a Pod that can't run, or can't be placed, if it was made under
+// another template than that of the spec, so that it is recreated on its volume as the
 // spec says now: an edit that went wrong is healed by the next one. It needs no quorum,
 // since nothing runs there. S7: the volume stays, and what never started has no data.
-func remakeBroken(v *view) *step {
+func recreateBroken(v *view) *step {
 	for i := range v.Pods {
 		p := &v.Pods[i]
-		if p.Role == Joiner || !v.stale(p) || !v.onVolume(p) || p.Finished || !p.DeletingSince.IsZero() || v.stuck(p) == "" {
+		if p.Role == Joiner || !v.hasOldTemplate(p) || !v.onVolume(p) || p.Finished || !p.DeletingSince.IsZero() || v.stuck(p) == "" {
 			continue
 		}
-		return do(DeletePod{Name: p.Name, UID: p.UID}, v1beta2.ClusterReasonUpdatingMembers, v.onTheWay(fmt.Sprintf("recreating Pod %s, which does not run (%s)", p.Name, v.stuck(p))))
+		return do(DeletePod{Name: p.Name, UID: p.UID}, v1beta2.ClusterReasonUpdatingMembers, v.updateProgress(fmt.Sprintf("recreating Pod %s, which does not run (%s)", p.Name, v.stuck(p))))
 	}
 	return nil
 }
@@ -78,14 +82,14 @@ func (v *view) stuck(p *Pod) string {
 	return p.Trouble
 }
 
-// welcomeUpdated lets clients find a member again whose Pod was made again.
-func welcomeUpdated(v *view) *step {
-	if !v.updating() && !v.wasUpdating() {
+// returnUpdatedToService lets clients find a member again whose Pod was recreated.
+func returnUpdatedToService(v *view) *step {
+	if !v.isUpdating() && !v.wasUpdating() {
 		return nil
 	}
 	for _, m := range v.voters {
 		p := v.pods[m.Name]
-		if p == nil || p.Role != Returning || !v.healthy[m.ID] || v.stale(p) || p.Template == "" {
+		if p == nil || p.Role != Returning || !v.healthy[m.ID] || v.hasOldTemplate(p) || p.Template == "" {
 			continue
 		}
 		return do(SetRoles{[]PodRole{{p.Name, p.UID, Voter}}}, v1beta2.ClusterReasonMemberUpdated, fmt.Sprintf("member %s runs in an updated Pod (%s members)", m.Name, v.updated())).announced()
@@ -93,9 +97,9 @@ func welcomeUpdated(v *view) *step {
 	return nil
 }
 
-// awaitUpdate waits for a member whose Pod was made again.
+// awaitUpdate waits for a member whose Pod was recreated.
 func awaitUpdate(v *view) *step {
-	if !v.updating() && !v.wasUpdating() {
+	if !v.isUpdating() && !v.wasUpdating() {
 		return nil
 	}
 	for _, m := range v.voters {
@@ -103,14 +107,14 @@ func awaitUpdate(v *view) *step {
 		if v.healthy[m.ID] || p == nil || (p.Role != Returning && p.DeletingSince.IsZero()) {
 			continue
 		}
-		return wait(v.patience(p), v1beta2.ClusterReasonUpdatingMembers, v.onTheWay(fmt.Sprintf("waiting for member %s: %s%s", m.Name, v.whyUnhealthy(m), v.setBack(p))))
+		return wait(v.pollInterval(p), v1beta2.ClusterReasonUpdatingMembers, v.updateProgress(fmt.Sprintf("waiting for member %s: %s%s", m.Name, v.whyUnhealthy(m), v.revertAdvice(p))))
 	}
 	return nil
 }
 
-// setBack is what to do about a Pod that does not run under the spec of today.
-func (v *view) setBack(p *Pod) string {
-	if v.stale(p) || v.stuck(p) == "" {
+// revertAdvice is what to do about a Pod that does not run under the spec of today.
+func (v *view) revertAdvice(p *Pod) string {
+	if v.hasOldTemplate(p) || v.stuck(p) == "" {
 		return ""
 	}
 	return "; if the last edit of spec.pod or spec.etcd caused this, revert it, and the Pod is recreated"

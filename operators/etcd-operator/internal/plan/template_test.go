@@ -38,27 +38,27 @@ func (w *world) saidLast(reason string) *world {
 	})
 }
 
-func remake(name string) wanted { return exactly(RemakePod{name, "uid-" + name}) }
+func recreate(name string) wanted { return exactly(RecreatePod{name, "uid-" + name}) }
 
 func backingOff(p *Pod) { p.Trouble, p.Answer = "CrashLoopBackOff: back-off", Answer{} }
 
-// returned is a member whose Pod has been made again and has not come to run.
+// returned is a member whose Pod has been recreated and has not come to run.
 func (w *world) returned(name string, change func(*Pod)) *world {
 	return w.shaped(name).role(name, Returning).silent(name).pod(name, func(p *Pod) { p.Created, p.UnreadySince = now, now }).pod(name, change)
 }
 
-func TestPodsAreMadeAgainOneAtATime(t *testing.T) {
+func TestPodsAreRecreatedOneAtATime(t *testing.T) {
 	last := func() *world { return reshaped().shaped("b", "c") }
 	rows{
 		"a follower first, and from its clients first": {reason: "S8", seen: reshaped(), do: setRole("b", Restarting), because: "UpdatingMembers"},
 		"not while clients are sent to it": {
 			reason: "they would notice", seen: reshaped().aside("b").pod("b", func(p *Pod) { p.Routed = true }), because: "UpdatingMembers",
 		},
-		"then its Pod goes": {reason: "it is made again on its volume", seen: reshaped().aside("b"), do: remake("b"), because: "UpdatingMembers"},
+		"then its Pod goes": {reason: "it is recreated on its volume", seen: reshaped().aside("b"), do: recreate("b"), because: "UpdatingMembers"},
 		"it is waited for": {
 			reason: "S6", seen: reshaped().aside("b").deleting("b"), because: "UpdatingMembers",
 		},
-		"and made again": {
+		"and recreated": {
 			reason: "S7: its data is on its volume", seen: reshaped().gone("b").saidLast(v1beta2.ClusterReasonUpdatingMembers), do: returning("b"), because: "UpdatingMembers",
 		},
 		"it is told when it is back": {
@@ -75,9 +75,9 @@ func TestPodsAreMadeAgainOneAtATime(t *testing.T) {
 		},
 		"the next follower":  {reason: "all is well again", seen: reshaped().shaped("b"), do: setRole("c", Restarting), because: "UpdatingMembers"},
 		"the leader last":    {reason: "S8", seen: last(), do: setRole("a", Restarting), because: "UpdatingMembers"},
-		"it hands over":      {reason: "S8", seen: last().aside("a"), do: moveLeader("a", "b"), because: "TransferringLeadership"},
-		"and goes after":     {reason: "S8", seen: last().aside("a").leader("b"), do: remake("a"), because: "UpdatingMembers"},
-		"an only member too": {reason: "there is no other way", seen: healthy(1).volumes().reshape().aside("a"), do: remake("a"), because: "UpdatingMembers"},
+		"it hands over":      {reason: "S8", seen: last().aside("a"), do: transferLeadershipOf("a", "b"), because: "TransferringLeadership"},
+		"and goes after":     {reason: "S8", seen: last().aside("a").leader("b"), do: recreate("a"), because: "UpdatingMembers"},
+		"an only member too": {reason: "there is no other way", seen: healthy(1).volumes().reshape().aside("a"), do: recreate("a"), because: "UpdatingMembers"},
 		"its quorum is waited for": {
 			reason: "it is the only member", seen: healthy(1).volumes().reshape().aside("a").deleting("a").silent("a").saidLast(v1beta2.ClusterReasonUpdatingMembers), because: "UpdatingMembers",
 		},
@@ -92,7 +92,7 @@ func TestPodsAreMadeAgainOneAtATime(t *testing.T) {
 		"another version is wanted too":         {reason: "one after the other", seen: reshaped().wants("3.7.3"), do: setRole("b", Restarting), because: "UpdatingMembers"},
 		"while members move to another version": {reason: "that comes first", seen: upgrading("3.7.3").volumes().reshape().aside("b"), do: changeImage("b", "3.7.3"), because: "UpgradingMember"},
 		"another repository goes along": {
-			reason: "the new Pod has it", seen: reshaped().cluster(func(c *Cluster) { c.Repository = "mirror/etcd" }).aside("b"), do: remake("b"), because: "UpdatingMembers",
+			reason: "the new Pod has it", seen: reshaped().cluster(func(c *Cluster) { c.Repository = "mirror/etcd" }).aside("b"), do: recreate("b"), because: "UpdatingMembers",
 		},
 	}.run(t)
 }
@@ -119,7 +119,7 @@ func TestTemplatesUnderWhichNothingRuns(t *testing.T) {
 			reason: "it has no vote to lose", seen: healthy(3).size(4).learner("d").reshape().shaped("a", "b", "c").pod("d", backingOff).joiner("e").shaped("e"), do: remove("d"), because: "MemberRemoved",
 		},
 		"a learner that fails, on a volume": {
-			reason: "it can be made again", seen: healthy(3).size(4).learner("d").volumes().reshape().shaped("a", "b", "c").pod("d", backingOff), do: restart("d"), because: "UpdatingMembers",
+			reason: "it can be recreated", seen: healthy(3).size(4).learner("d").volumes().reshape().shaped("a", "b", "c").pod("d", backingOff), do: restart("d"), because: "UpdatingMembers",
 		},
 		"a seed that nobody can place": {
 			reason: "it has never served: it is begun anew", because: "Bootstrapping",
@@ -135,9 +135,9 @@ func TestTemplatesUnderWhichNothingRuns(t *testing.T) {
 // What is said of an update says nothing of versions, sizes or losses.
 func TestConditionsOfUpdates(t *testing.T) {
 	for name, w := range map[string]*world{
-		"a Pod is to be made again": reshaped(),
-		"a member is replaced":      healthy(3).reshape().shaped("a").learner("d").answer("d", func(a *Answer) { a.Applied -= maxLag + 1 }),
-		"there is one more":         healthy(4).size(3).reshape().shaped("a", "b", "d").pod("d", func(p *Pod) { p.ReadySince = now.Add(-time.Second) }),
+		"a Pod is to be recreated": reshaped(),
+		"a member is replaced":     healthy(3).reshape().shaped("a").learner("d").answer("d", func(a *Answer) { a.Applied -= maxLag + 1 }),
+		"there is one more":        healthy(4).size(3).reshape().shaped("a", "b", "d").pod("d", func(p *Pod) { p.ReadySince = now.Add(-time.Second) }),
 	} {
 		for _, want := range []string{"Progressing=True UpdatingMembers", "Upgrading=False AtVersion", "Scaling=False AtSize", "Recovering=False NothingToRecover", "Degraded=False AllHealthy"} {
 			if got := said(decided(w.seen()).Status); !strings.Contains(strings.Join(got, "\n"), want) {

@@ -27,7 +27,7 @@ func deleteLeftoverPods(v *view) *step {
 	for _, p := range joiners {
 		// On a node that is to be emptied it can take nobody's place; another one may find
 		// a better one, and if not, there is no harm in trying again after a while.
-		if v.extra() && p.Cordoned && v.Now.Sub(p.Created) > oldPodAge {
+		if v.isOnlyReplacing() && p.Cordoned && v.Now.Sub(p.Created) > oldPodAge {
 			needless[p.Name] = true
 		}
 	}
@@ -52,7 +52,7 @@ func deleteLeftoverClaims(v *view) *step {
 	}
 	for i := range v.Claims {
 		c := &v.Claims[i]
-		if v.isMember(c.Name) || c.Deleting || v.pods[c.Name] != nil || (v.isOld(c.Name) && !v.grownAnew()) {
+		if v.isMember(c.Name) || c.Deleting || v.pods[c.Name] != nil || (v.isOld(c.Name) && !v.hasRegrown()) {
 			continue
 		}
 		if c.Name == v.unusedName() && v.missing() > len(v.candidates()) {
@@ -69,8 +69,8 @@ func deleteLeftoverClaims(v *view) *step {
 // awaitReplacement waits for a Pod that can take a lost member's place.
 func awaitReplacement(v *view) *step {
 	for _, m := range v.voters {
-		if why := v.loss(m); why != "" && v.mayRemove(m) {
-			return wait(v.joinersPatience(), v1beta2.ClusterReasonReplacingDeadMember, fmt.Sprintf("replacing lost member %s (%s): %s", m.Name, why, v.joinersProgress())).explains(v1beta2.ConditionRecovering)
+		if why := v.loss(m); why != "" && v.canRemove(m) {
+			return wait(v.joinersPollInterval(), v1beta2.ClusterReasonReplacingDeadMember, fmt.Sprintf("replacing lost member %s (%s): %s", m.Name, why, v.joinersProgress())).explains(v1beta2.ConditionRecovering)
 		}
 	}
 	return nil
@@ -78,15 +78,15 @@ func awaitReplacement(v *view) *step {
 
 // awaitMembers waits while a quorum serves but not everyone is there yet.
 func awaitMembers(v *view) *step {
-	if v.missing() > 0 && len(v.candidates()) > 0 && !v.extra() {
-		return wait(v.joinersPatience(), v1beta2.ClusterReasonAddingMember, v.joinersProgress())
+	if v.missing() > 0 && len(v.candidates()) > 0 && !v.isOnlyReplacing() {
+		return wait(v.joinersPollInterval(), v1beta2.ClusterReasonAddingMember, v.joinersProgress())
 	}
 	for _, m := range v.list {
 		p := v.pods[m.Name]
 		switch {
-		case m.leftAlone() && p == nil: // see awaitUnmanaged
+		case m.isUnmanaged() && p == nil: // see awaitUnmanaged
 		case !v.healthy[m.ID] && p != nil:
-			return wait(v.patience(p), v1beta2.ClusterReasonWaitingForMember, m.Name+": "+v.whyUnhealthy(m))
+			return wait(v.pollInterval(p), v1beta2.ClusterReasonWaitingForMember, m.Name+": "+v.whyUnhealthy(m))
 		case !v.healthy[m.ID]:
 			return wait(shortly, v1beta2.ClusterReasonWaitingForMember, m.Name+": "+v.whyUnhealthy(m))
 		}
@@ -96,7 +96,7 @@ func awaitMembers(v *view) *step {
 	}
 	for i := range v.Pods {
 		p := &v.Pods[i]
-		if comes := v.extra() && v.isCandidate(p); !comes && !v.isMember(p.Name) { // see awaitMove
+		if comes := v.isOnlyReplacing() && v.isCandidate(p); !comes && !v.isMember(p.Name) { // see awaitMove
 			return wait(idle, v1beta2.ClusterReasonDeletingPod, fmt.Sprintf("Pod %s is being deleted", p.Name))
 		}
 	}
@@ -114,10 +114,10 @@ func (v *view) canAnyJoin() bool {
 	return len(joiners) > 0 && joiners[0].canJoin()
 }
 
-// joinersPatience is how soon to look again at Pods that are to join.
-func (v *view) joinersPatience() time.Duration {
+// joinersPollInterval is how soon to look again at Pods that are to join.
+func (v *view) joinersPollInterval() time.Duration {
 	for _, p := range v.candidates() {
-		if v.patience(p) == soon {
+		if v.pollInterval(p) == soon {
 			return soon
 		}
 	}

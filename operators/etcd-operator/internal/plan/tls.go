@@ -22,12 +22,12 @@ type TLS struct {
 	// certificate, and what to do; both are empty if they are valid.
 	Problem CertificateProblem
 	Message string
-	// Again is how soon to look at them again, since no watch tells of what is waited for;
+	// RequeueAfter is how soon to look at them again, since no watch tells of what is waited for;
 	// 0 if nothing is.
-	Again time.Duration
-	// Blind is true when the operator has no certificate to show to the members, who
+	RequeueAfter time.Duration
+	// NoClientCertificate is true when the operator has no certificate to show to the members, who
 	// serve clients by TLS: it asks nobody, and that nobody answers says nothing (S9).
-	Blind bool
+	NoClientCertificate bool
 }
 
 // CertificateProblem is what is wrong with certificates. As a string it is the reason of the

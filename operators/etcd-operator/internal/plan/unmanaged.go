@@ -14,9 +14,9 @@ import (
 // such a member, reports it, and counts it in each quorum (S9). What is lost of its own it
 // replaces all the same; nothing that can wait is done.
 
-// leftAlone reports whether a member is not the operator's to remove: it did not make it,
+// isUnmanaged reports whether a member is not the operator's to remove: it did not make it,
 // or not at the peer URL that the member has.
-func (m Member) leftAlone() bool { return m.Foreign || m.At != "" }
+func (m Member) isUnmanaged() bool { return m.Foreign || m.At != "" }
 
 // countForeign counts the members that the operator did not make.
 func (v *view) countForeign() int {
@@ -31,9 +31,9 @@ func (v *view) countForeign() int {
 // those that it did not make.
 func (v *view) ownSize() int { return v.Cluster.Size - v.foreign }
 
-// whoIsLeftAlone says which members are left alone, and how a person ends that; empty if
+// unmanagedText says which members are left alone, and how a person ends that; empty if
 // there are none.
-func (v *view) whoIsLeftAlone() string {
+func (v *view) unmanagedText() string {
 	var said []string
 	for _, m := range v.list {
 		switch {
@@ -55,7 +55,7 @@ func (v *view) whoIsLeftAlone() string {
 // awaitUnmanaged waits for a person, before what can wait: restarts, moves and changes of
 // the version.
 func awaitUnmanaged(v *view) *step {
-	said := v.whoIsLeftAlone()
+	said := v.unmanagedText()
 	if said == "" {
 		return nil
 	}
@@ -64,7 +64,7 @@ func awaitUnmanaged(v *view) *step {
 
 // unmanaged is the condition UnmanagedMembers; nil if there are none.
 func (v *view) unmanaged() *metav1.Condition {
-	said := v.whoIsLeftAlone()
+	said := v.unmanagedText()
 	if said == "" {
 		return nil
 	}

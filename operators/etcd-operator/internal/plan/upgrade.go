@@ -12,8 +12,8 @@ import (
 // status before the first of them is changed, and recorded as the one that runs when
 // all run it.
 
-// goal is the version that members are to run now.
-func (v *view) goal() string { return cmp.Or(v.Cluster.Target, v.Cluster.Version) }
+// desiredVersion is the version that members are to run now.
+func (v *view) desiredVersion() string { return cmp.Or(v.Cluster.Target, v.Cluster.Version) }
 
 // clusterVersion is etcd's cluster version: the highest that a member tells. It goes down
 // by etcd's downgrade API alone, and a member of an earlier minor does not start.
@@ -43,7 +43,7 @@ func (v *view) newPodVersion(name string) string {
 	}
 	if oldest := v.oldestServing(); oldest != "" {
 		if parseVersion(oldest).compareMinor(parseVersion(c.Version)) < 0 && v.isMixed() {
-			return c.Version // see halfDown
+			return c.Version // see isPartlyDowngraded
 		}
 		return oldest
 	}
@@ -80,57 +80,57 @@ func (v *view) oldestServing() string {
 	return oldest
 }
 
-// unfit reports whether a Pod's etcd does not start in this cluster, as far as that is
+// isIncompatible reports whether a Pod's etcd does not start in this cluster, as far as that is
 // known. One that has never started is not to begin with what all who serve have left
 // behind: the cluster version rises to theirs at any moment.
-func (v *view) unfit(p *Pod) bool {
+func (v *view) isIncompatible(p *Pod) bool {
 	if oldest := v.oldestServing(); p.Role == Joiner && oldest != "" && parseVersion(p.Version).compareMinor(parseVersion(oldest)) < 0 {
 		return true
 	}
 	told := v.clusterVersion()
-	return told != version{} && !takes(told, p.Version)
+	return told != version{} && !isCompatible(told, p.Version)
 }
 
-// takes reports whether an etcd starts in a cluster of a cluster version: it is of that
+// isCompatible reports whether an etcd starts in a cluster of a cluster version: it is of that
 // minor, or of the next.
-func takes(cluster version, s string) bool {
+func isCompatible(cluster version, s string) bool {
 	has := parseVersion(s)
 	return has.compareMinor(cluster) >= 0 && has.compareMinor(version{cluster.major, cluster.minor + 1, 0}) <= 0
 }
 
-// turnVersion follows a user who has changed his mind while members move, and etcd if
+// redirectUpgrade follows a user who has changed his mind while members move, and etcd if
 // it has gone further than we knew. It needs no quorum: nothing is done to a member.
-func turnVersion(v *view) *step {
+func redirectUpgrade(v *view) *step {
 	c := &v.Cluster
-	if v.halfDown() && v.hasQuorum() && v.awaitsMember() {
-		return do(RecordVersion{c.Version, c.Version, v.turnIndex(), c.UpgradeSize}, v1beta2.ClusterReasonUpgradeRedirected,
+	if v.isPartlyDowngraded() && v.hasQuorum() && v.isAwaitingMember() {
+		return do(RecordVersion{c.Version, c.Version, v.redirectIndex(), c.UpgradeSize}, v1beta2.ClusterReasonUpgradeRedirected,
 			fmt.Sprintf("downgrade paused so that a member can join: members return to etcd %s; it resumes afterwards", c.Version))
 	}
-	if risen := v.risen(); risen != "" {
-		return do(RecordVersion{Current: risen, Index: v.applied}, v1beta2.ClusterReasonUpgradeFinished, fmt.Sprintf("all members run etcd %s or later, and etcd has raised its cluster version to it", risen))
+	if observed := v.observedUpgrade(); observed != "" {
+		return do(RecordVersion{Current: observed, Index: v.applied}, v1beta2.ClusterReasonUpgradeFinished, fmt.Sprintf("all members run etcd %s or later, and etcd has raised its cluster version to it", observed))
 	}
 	if c.Target == "" || !supported(c.Version) {
 		return nil
 	}
-	next, refusal := v.nextTurn()
-	if refusal != "" || next == c.Target || !v.mayTurn(next) {
+	next, refusal := v.redirectedVersion()
+	if refusal != "" || next == c.Target || !v.canRedirect(next) {
 		return nil // see refuseVersion
 	}
-	return do(RecordVersion{c.Version, next, v.turnIndex(), c.UpgradeSize}, v1beta2.ClusterReasonUpgradeRedirected, fmt.Sprintf("members move to etcd %s instead of %s", next, c.Target))
+	return do(RecordVersion{c.Version, next, v.redirectIndex(), c.UpgradeSize}, v1beta2.ClusterReasonUpgradeRedirected, fmt.Sprintf("members move to etcd %s instead of %s", next, c.Target))
 }
 
-// turnIndex is VersionIndex for members that turn: from now on if some of them may have
+// redirectIndex is VersionIndex for members that turn: from now on if some of them may have
 // run an earlier minor meanwhile. finishVersion takes it further.
-func (v *view) turnIndex() uint64 {
-	if v.goesDown() {
+func (v *view) redirectIndex() uint64 {
+	if v.isDowngrading() {
 		return max(v.applied, v.Cluster.VersionIndex, 1)
 	}
 	return v.Cluster.VersionIndex
 }
 
-// nextTurn is the version that members may move to in place of Target. Another minor than
+// redirectedVersion is the version that members may move to in place of Target. Another minor than
 // that of Version or of Target is for when all is well.
-func (v *view) nextTurn() (next, refusal string) {
+func (v *view) redirectedVersion() (next, refusal string) {
 	c := &v.Cluster
 	next, refusal = nextVersion(c.Version, c.WantedVersion)
 	if to := parseVersion(next); to.compareMinor(parseVersion(c.Target)) != 0 && to.compareMinor(parseVersion(c.Version)) != 0 {
@@ -139,12 +139,12 @@ func (v *view) nextTurn() (next, refusal string) {
 	return next, refusal
 }
 
-// risen is the oldest version that members run, if etcd's cluster version is that, and
+// observedUpgrade is the oldest version that members run, if etcd's cluster version is that, and
 // beyond both the one that is recorded and the one that they are to move to; empty
 // otherwise. There is no way back from there by image.
-func (v *view) risen() string {
+func (v *view) observedUpgrade() string {
 	told := v.clusterVersion()
-	if !v.sure || told.compareMinor(parseVersion(v.goal())) <= 0 || told.compareMinor(parseVersion(v.Cluster.Version)) <= 0 {
+	if !v.sure || told.compareMinor(parseVersion(v.desiredVersion())) <= 0 || told.compareMinor(parseVersion(v.Cluster.Version)) <= 0 {
 		return ""
 	}
 	var oldest string
@@ -163,10 +163,10 @@ func (v *view) risen() string {
 	return oldest
 }
 
-// mayTurn reports whether members may move to another version instead of Target. Back to
+// canRedirect reports whether members may move to another version instead of Target. Back to
 // an earlier minor they may only while etcd's cluster version is surely still that: a
 // voter runs it, and no image that was changed before can still reach that one.
-func (v *view) mayTurn(to string) bool {
+func (v *view) canRedirect(to string) bool {
 	if parseVersion(to).compareMinor(parseVersion(v.Cluster.Target)) >= 0 {
 		return true
 	}
@@ -193,8 +193,8 @@ func beginVersion(v *view) *step {
 	if c.Target != "" || refusal != "" || next == c.Version {
 		return nil
 	}
-	if why := v.unrest(nil); why != "" {
-		return wait(v.unrestPatience(), v1beta2.ClusterReasonUpgradePending, fmt.Sprintf("waiting to upgrade from etcd %s to %s: %s", c.Version, next, why)).explains(v1beta2.ConditionUpgrading)
+	if why := v.disruptionBlocker(nil); why != "" {
+		return wait(v.blockerPollInterval(), v1beta2.ClusterReasonUpgradePending, fmt.Sprintf("waiting to upgrade from etcd %s to %s: %s", c.Version, next, why)).explains(v1beta2.ConditionUpgrading)
 	}
 	if len(v.alarms) > 0 {
 		return wait(shortly, v1beta2.ClusterReasonUpgradePending, fmt.Sprintf("waiting to upgrade from etcd %s to %s: alarms are raised: %s", c.Version, next, v.alarmText())).explains(v1beta2.ConditionUpgrading)
@@ -203,7 +203,7 @@ func beginVersion(v *view) *step {
 		return wait(shortly, v1beta2.ClusterReasonUpgradePending, "waiting for etcd to raise its cluster version to that of "+c.Version).explains(v1beta2.ConditionUpgrading)
 	}
 	if index := v.oldLog(next); index > 0 {
-		return v.leaveOldLog(next, index)
+		return v.advancePastOldLog(next, index)
 	}
 	index := c.VersionIndex
 	if parseVersion(next).minor == 7 {
@@ -225,8 +225,8 @@ func finishVersion(v *view) *step {
 	if c.Target == "" {
 		return nil
 	}
-	if why := v.unrest(nil); why != "" {
-		return wait(v.unrestPatience(), v1beta2.ClusterReasonUpgrading, fmt.Sprintf("waiting to complete the move to etcd %s: %s", c.Target, why))
+	if why := v.disruptionBlocker(nil); why != "" {
+		return wait(v.blockerPollInterval(), v1beta2.ClusterReasonUpgrading, fmt.Sprintf("waiting to complete the move to etcd %s: %s", c.Target, why))
 	}
 	if told := v.clusterVersion(); told.compareMinor(parseVersion(c.Target)) != 0 {
 		return wait(soon, v1beta2.ClusterReasonUpgrading, fmt.Sprintf("all members run etcd %s; waiting for etcd to change its cluster version, which is %s", c.Target, told))
@@ -244,8 +244,8 @@ func finishVersion(v *view) *step {
 	return do(RecordVersion{Current: c.Target, Index: index}, v1beta2.ClusterReasonUpgradeFinished, "all members run etcd "+c.Target)
 }
 
-// changesVersion reports whether members move to another version, or are about to.
-func (v *view) changesVersion() bool {
+// isChangingVersion reports whether members move to another version, or are about to.
+func (v *view) isChangingVersion() bool {
 	c := &v.Cluster
 	next, refusal := nextVersion(c.Version, c.WantedVersion)
 	return c.Target != "" || (refusal == "" && next != c.Version)
@@ -265,9 +265,9 @@ func (v *view) refusal() string {
 	c := &v.Cluster
 	next, why := nextVersion(c.Version, c.WantedVersion)
 	if c.Target != "" {
-		next, why = v.nextTurn()
+		next, why = v.redirectedVersion()
 	}
-	if why == "" && c.Target != "" && next != c.Target && !v.mayTurn(next) {
+	if why == "" && c.Target != "" && next != c.Target && !v.canRedirect(next) {
 		return fmt.Sprintf("cannot roll back to etcd %s: etcd's cluster version may already be that of %s; set spec.version to %s", next, c.Target, c.Target)
 	}
 	return why

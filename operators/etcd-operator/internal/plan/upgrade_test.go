@@ -206,11 +206,11 @@ func TestMembersAreRestartedOneAtATime(t *testing.T) {
 		},
 		"the leader last": {reason: "S8", seen: last(), do: setRole("a", Restarting), because: "UpgradingMember"},
 		"the leader hands over": {
-			reason: "S8", seen: last().aside("a"), do: moveLeader("a", "b"), because: "TransferringLeadership",
+			reason: "S8", seen: last().aside("a"), do: transferLeadershipOf("a", "b"), because: "TransferringLeadership",
 		},
 		"to the one that has been ready the longest": {
 			reason: "most clients are with it", seen: last().aside("a").pod("b", func(p *Pod) { p.ReadySince = now.Add(-time.Minute) }),
-			do: moveLeader("a", "c"), because: "TransferringLeadership",
+			do: transferLeadershipOf("a", "c"), because: "TransferringLeadership",
 		},
 		"and is restarted as a follower": {
 			reason: "S8", seen: last().aside("a").leader("b"), do: changeImage("a", "3.7.3"), because: "UpgradingMember",

@@ -167,9 +167,9 @@ func (v *view) hasQuorum() bool {
 	return v.sure && len(v.voters) > 0 && len(v.healthy) >= quorum(len(v.voters))
 }
 
-// mayRemove reports whether the cluster keeps its quorum without the member (S4),
+// canRemove reports whether the cluster keeps its quorum without the member (S4),
 // and the last change has settled (S3).
-func (v *view) mayRemove(m Member) bool {
+func (v *view) canRemove(m Member) bool {
 	if !v.settled {
 		return false
 	}
@@ -183,11 +183,11 @@ func (v *view) mayRemove(m Member) bool {
 	return len(v.voters) > 1 && rest >= quorum(len(v.voters)-1)
 }
 
-// mayPromote reports whether the cluster would keep its quorum even if the learner
+// canPromote reports whether the cluster would keep its quorum even if the learner
 // died as it gets its vote (S5); from one voter to two it cannot. One that still has leave
 // to start without data gets none (S2).
-func (v *view) mayPromote(m Member) bool {
-	if !v.settled || !m.Learner || !m.Started || !v.caughtUp(m) || v.pods[m.Name].Grant != nil {
+func (v *view) canPromote(m Member) bool {
+	if !v.settled || !m.Learner || !m.Started || !v.caughtUp(m) || v.pods[m.Name].StartPermit != nil {
 		return false
 	}
 	counted := len(v.healthy)
@@ -206,21 +206,21 @@ func (v *view) isMember(name string) bool {
 	})
 }
 
-// expired reports whether a moment is set and further back than the time that a
+// isExpired reports whether a moment is set and further back than the time that a
 // member's node may be gone (S9).
-func (v *view) expired(since time.Time) bool {
+func (v *view) isExpired(since time.Time) bool {
 	return !since.IsZero() && v.Now.Sub(since) >= v.Cluster.MemberTimeout
 }
 
 // nodeLost reports whether the Pod's node has been gone for so long, or has not
 // carried out a deletion for so long, that the Pod is given up.
 func (v *view) nodeLost(p *Pod) bool {
-	return v.expired(p.NodeLostSince) || v.expired(p.DeletingSince)
+	return v.isExpired(p.NodeLostSince) || v.isExpired(p.DeletingSince)
 }
 
-// mayStart reports whether the Pod's launcher has a grant that it may still use.
-func (p *Pod) mayStart() bool {
-	return p.Grant != nil && (!p.Answer.Waiting || p.Grant.Attempt > p.Answer.Attempt)
+// canUsePermit reports whether the Pod's launcher has a start permit that it may still use.
+func (p *Pod) canUsePermit() bool {
+	return p.StartPermit != nil && (!p.Answer.Waiting || p.StartPermit.Attempt > p.Answer.Attempt)
 }
 
 // loss says why a member is lost for good, or nothing if it is not, as far as can
@@ -228,7 +228,7 @@ func (p *Pod) mayStart() bool {
 func (v *view) loss(m Member) string {
 	p := v.pods[m.Name]
 	switch {
-	case m.leftAlone():
+	case m.isUnmanaged():
 		return "" // what runs there is not known
 	case p == nil && v.claims[m.Name] == nil:
 		return "its Pod and its data are gone"
@@ -236,31 +236,31 @@ func (v *view) loss(m Member) string {
 		return "it never started and its Pod is gone"
 	case p == nil:
 		return ""
-	case v.ended(p):
+	case v.hasEnded(p):
 		return "its Pod has ended, and the data with it"
-	case v.wiped(m, p):
+	case v.isWiped(m, p):
 		return "its disk is empty although it had data"
 	case v.differs(m.ID) && v.corruptIsKnown():
 		return "its data differs from that of the majority"
 	case v.isCorrupt(m.ID) && v.corruptIsKnown():
 		return "alarm CORRUPT names it: its data differs from that of the others"
-	case v.damaged(m, p):
+	case v.isDamaged(m, p):
 		return fmt.Sprintf("it crash-loops on its data: %s (%d exits, the last with code %d, since it last served)", p.LastExit.Damage, p.Restarts-p.ProvenRestarts, p.LastExit.Code)
 	case v.answer(m) != nil || p.Answer.Refused != "":
 		return ""
 	case v.nodeLost(p):
 		return "its node has been unavailable for " + v.Cluster.MemberTimeout.String()
-	case v.unbacked(p):
+	case v.volumeLost(p):
 		return "its PersistentVolume no longer exists"
-	case p.Node == "" && p.Unschedulable != "" && v.expired(p.Created):
+	case p.Node == "" && p.Unschedulable != "" && v.isExpired(p.Created):
 		return "its Pod is unschedulable: " + p.Unschedulable
-	case !m.Started && v.unfit(p):
+	case !m.Started && v.isIncompatible(p):
 		return fmt.Sprintf("it has etcd %s, which cannot join this cluster", p.Version)
 	case !m.Started && v.fewerLearners(p):
 		return fmt.Sprintf("it allows only %d learners, fewer than the others", p.Learners)
-	case m.Learner && v.stale(p) && v.stuck(p) != "" && (!m.Started || !v.onVolume(p)):
+	case m.Learner && v.hasOldTemplate(p) && v.stuck(p) != "" && (!m.Started || !v.onVolume(p)):
 		return fmt.Sprintf("it does not run (%s), and the spec asks for another Pod", v.stuck(p))
-	case m.Learner && p.Trouble != "" && v.expired(p.Created):
+	case m.Learner && p.Trouble != "" && v.isExpired(p.Created):
 		// Such as one that lost its disk after it had joined: the leader takes it to
 		// have more than it has, and it crashes for ever. It has no vote to lose.
 		return "it is a learner that never became ready: " + p.Trouble
@@ -268,8 +268,8 @@ func (v *view) loss(m Member) string {
 	return ""
 }
 
-// ended reports whether a member's Pod has ended for good and its data with it.
-func (v *view) ended(p *Pod) bool {
+// hasEnded reports whether a member's Pod has ended for good and its data with it.
+func (v *view) hasEnded(p *Pod) bool {
 	return p.Finished && (!p.Persistent || v.claims[p.Name] == nil)
 }
 
@@ -277,9 +277,9 @@ func (v *view) ended(p *Pod) bool {
 // older Pod is not there.
 const cacheLag = time.Minute
 
-// unfounded reports whether a Pod waits for a volume that does not exist: it was
+// pvcMissing reports whether a Pod waits for a volume that does not exist: it was
 // deleted before the Pod was scheduled, and nobody makes it again.
-func (v *view) unfounded(p *Pod) bool {
+func (v *view) pvcMissing(p *Pod) bool {
 	return p.Persistent && p.Node == "" && v.claims[p.Name] == nil && v.Now.Sub(p.Created) > cacheLag
 }
 
@@ -293,35 +293,35 @@ func (p *Pod) isEmpty() bool {
 	return p.Answer.Waiting && p.Answer.Identified && p.Answer.Waited >= emptyFor
 }
 
-// mayBeEmpty says of a Pod whose launcher finds no data why that is not certain, as it
+// whyEmptinessUncertain says of a Pod whose launcher finds no data why that is not certain, as it
 // continues a sentence about it.
-func (p *Pod) mayBeEmpty() string {
+func (p *Pod) whyEmptinessUncertain() string {
 	if !p.Answer.Identified {
 		return "its launcher finds no data, but is of an earlier release that does not identify itself: if the data is lost, delete the Pod"
 	}
 	return fmt.Sprintf("its launcher finds no data; the disk counts as empty after %s", emptyFor)
 }
 
-// wiped reports whether the launcher of a member that has had data finds none. A
-// launcher that has a grant left, or whose Pod has never been seen with data, may
+// isWiped reports whether the launcher of a member that has had data finds none. A
+// launcher that has a start permit left, or whose Pod has never been seen with data, may
 // have started since it was asked.
-func (v *view) wiped(m Member, p *Pod) bool {
+func (v *view) isWiped(m Member, p *Pod) bool {
 	return p.isEmpty() && v.seemsWiped(m, p)
 }
 
 // seemsWiped is the same of a launcher that has said so once.
 func (v *view) seemsWiped(m Member, p *Pod) bool {
-	if !m.Started || !p.Answer.Waiting || p.mayStart() {
+	if !m.Started || !p.Answer.Waiting || p.canUsePermit() {
 		return false
 	}
-	// A seed has served before its cluster id was latched, if not by a grant then on data
+	// A seed has served before its cluster id was latched, if not by a start permit then on data
 	// that there was.
 	return p.Answer.Attempt > 0 || (p.Role != Joiner && (p.Role != Seed || v.Cluster.ClusterID != 0))
 }
 
-// going reports whether a member is lost, or will be as soon as its Pod has ended:
+// isTerminatingOrLost reports whether a member is lost, or will be as soon as its Pod has ended:
 // time to get a replacement ready.
-func (v *view) going(m Member) bool {
+func (v *view) isTerminatingOrLost(m Member) bool {
 	if v.loss(m) != "" {
 		return true
 	}
@@ -357,22 +357,22 @@ func rank(p *Pod) int {
 
 // isCandidate reports whether a Pod may still become a member: it never was one.
 func (v *view) isCandidate(p *Pod) bool {
-	return p.Role == Joiner && !v.isMember(p.Name) && !v.spent(p)
+	return p.Role == Joiner && !v.isMember(p.Name) && !v.isUnusable(p)
 }
 
-// spent reports whether a Pod that is no member cannot become one: it has been one
+// isUnusable reports whether a Pod that is no member cannot become one: it has been one
 // before, it will not run again, it would come to another member list (S3), or the spec
 // asks for another one.
-func (v *view) spent(p *Pod) bool {
-	if p.Finished || !p.DeletingSince.IsZero() || v.nodeLost(p) || p.Grant != nil || p.Answer.Reached || p.Answer.Refused != "" || p.Answer.Attempt > 0 {
+func (v *view) isUnusable(p *Pod) bool {
+	if p.Finished || !p.DeletingSince.IsZero() || v.nodeLost(p) || p.StartPermit != nil || p.Answer.Reached || p.Answer.Refused != "" || p.Answer.Attempt > 0 {
 		return true
 	}
-	return v.unfounded(p) || v.detached(p) || v.fewerLearners(p) || v.unfit(p) || v.stale(p)
+	return v.pvcMissing(p) || v.isOnRetiredVolume(p) || v.fewerLearners(p) || v.isIncompatible(p) || v.hasOldTemplate(p)
 }
 
-// detached reports whether a Pod runs on a volume that is not the cluster's: one that
+// isOnRetiredVolume reports whether a Pod runs on a volume that is not the cluster's: one that
 // a restore has retired.
-func (v *view) detached(p *Pod) bool {
+func (v *view) isOnRetiredVolume(p *Pod) bool {
 	return p.Persistent && v.claims[p.Name] == nil && v.Now.Sub(p.Created) > cacheLag
 }
 

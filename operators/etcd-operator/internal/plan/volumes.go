@@ -54,7 +54,7 @@ func (v *view) neededVersion() string {
 // what ails it (S6).
 func growVolume(v *view) *step {
 	next := v.nextToGrow()
-	if next == nil || v.growing() != nil || v.growthUnrest(next) != "" {
+	if next == nil || v.growing() != nil || v.expansionBlocker(next) != "" {
 		return nil
 	}
 	return do(GrowClaim{Name: next.Name, UID: next.UID, From: next.Requested, Size: v.Cluster.Storage}, v1beta2.ClusterReasonExpandingVolume,
@@ -90,9 +90,9 @@ func (v *view) growing() *Claim {
 	return nil
 }
 
-// growthUnrest says why a volume does not grow now; empty if it may.
-func (v *view) growthUnrest(next *Claim) string {
-	why := v.unrest(nil)
+// expansionBlocker says why a volume does not grow now; empty if it may.
+func (v *view) expansionBlocker(next *Claim) string {
+	why := v.disruptionBlocker(nil)
 	if why == "" || !v.settled || len(v.healthy) < len(v.voters)-1 {
 		return why
 	}
@@ -143,7 +143,7 @@ func awaitGrowth(v *view) *step {
 		return wait(idle, v1beta2.ClusterReasonExpandingVolume, fmt.Sprintf("expanding PVC %s to %s%s", c.Name, bytes(c.Requested), pending(c)))
 	}
 	if next := v.nextToGrow(); next != nil {
-		return wait(v.unrestPatience(), v1beta2.ClusterReasonExpandingVolume, fmt.Sprintf("waiting to expand PVC %s: %s", next.Name, v.growthUnrest(next)))
+		return wait(v.blockerPollInterval(), v1beta2.ClusterReasonExpandingVolume, fmt.Sprintf("waiting to expand PVC %s: %s", next.Name, v.expansionBlocker(next)))
 	}
 	if why := v.refusedGrowth(); why != "" {
 		return wait(idle, v1beta2.ClusterReasonExpansionRefused, why).as(AwaitsUser)
@@ -165,7 +165,7 @@ func (v *view) resizing() *metav1.Condition {
 			v.grown(), bytes(v.Cluster.Storage), growing.Name, bytes(growing.Capacity), pending(growing)))
 	case next != nil:
 		c = v.condition(kind, true, v1beta2.ClusterReasonExpandingVolume, fmt.Sprintf("%s PVCs have %s", v.grown(), bytes(v.Cluster.Storage)))
-		if why := v.growthUnrest(next); why != "" {
+		if why := v.expansionBlocker(next); why != "" {
 			c.Message += "; waiting to expand the next one: " + why
 		}
 	case v.refusedGrowth() != "":

@@ -161,7 +161,7 @@ func (k *Kubelet) syncPod(ctx context.Context, p *corev1.Pod) error {
 		}
 		return runs.start()
 	}
-	runs.grant(p.Annotations[v1beta2.AnnotationStart])
+	runs.writePermit(p.Annotations[v1beta2.AnnotationStart])
 	if err := k.mount(ctx, runs); err != nil {
 		return err
 	}
@@ -192,7 +192,7 @@ func (k *Kubelet) start(ctx context.Context, p *corev1.Pod) error {
 			return err
 		}
 	}
-	runs.grant(p.Annotations[v1beta2.AnnotationStart])
+	runs.writePermit(p.Annotations[v1beta2.AnnotationStart])
 	if err := os.WriteFile(filepath.Join(home, "grant", "pod-uid"), []byte(p.UID), 0o600); err != nil {
 		return err
 	}

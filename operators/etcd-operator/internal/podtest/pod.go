@@ -201,8 +201,8 @@ func (p *pod) status() corev1.ContainerStatus {
 	return s
 }
 
-// grant writes what the downward API shows of the annotation.
-func (p *pod) grant(annotation string) {
+// writePermit writes what the downward API shows of the annotation.
+func (p *pod) writePermit(annotation string) {
 	if annotation == p.granted {
 		return
 	}

@@ -23,10 +23,10 @@ import (
 //     still has the one that was observed.
 //   - Members are changed, and what is no member's is deleted, only if a
 //     linearizable member list equals the one that was decided on.
-//   - A Pod gets another image, or is deleted to be made again, and etcd a request for a
+//   - A Pod gets another image, or is deleted to be recreated, and etcd a request for a
 //     downgrade, only if a live list of the Pods shows all of them as they were observed.
 //   - A member is removed only if all Pods, read live, are as they were observed, its own
-//     with the same grant, and if it does not lead; a claim is deleted only if no Pod has
+//     with the same start permit, and if it does not lead; a claim is deleted only if no Pod has
 //     its name, and it is still a member's; a Pod returns only to such.
 //   - A member is defragmented only if the Pods and the member list are as they were
 //     observed and another one leads; it is written on its Pod first, and the call is made
@@ -215,19 +215,19 @@ func (w *world) effect(op *operator, t *todo, n int) (more bool, err error) {
 		return w.createPods(&t.seen, a, n, t.sent)
 	case plan.SetRoles:
 		return n+1 < len(a.Roles), w.setRole(&t.seen, a.Roles[n])
-	case plan.OpenGrant:
+	case plan.GrantStartPermit:
 		return false, w.patchPod(a.Name, a.UID, func(p *pod) error {
-			w.checkGrant(p.name, &a.Grant)
-			p.grant = &a.Grant
+			w.checkPermit(p.name, &a.StartPermit)
+			p.permit = &a.StartPermit
 			return nil
 		})
-	case plan.CloseGrants:
+	case plan.RevokeStartPermits:
 		r := a.Pods[n]
 		return n+1 < len(a.Pods), w.patchPod(r.Name, r.UID, func(p *pod) error {
-			if p.grant == nil {
+			if p.permit == nil {
 				return errConflict
 			}
-			p.grant = nil
+			p.permit = nil
 			return nil
 		})
 	case plan.AddLearner:
@@ -242,7 +242,7 @@ func (w *world) effect(op *operator, t *todo, n int) (more bool, err error) {
 			return err
 		})
 	case plan.RemoveMember:
-		if !t.looked && (!w.mayRemove(t, a) || w.hasUnseenClaim(t, a.Name)) {
+		if !t.looked && (!w.canRemove(t, a) || w.hasUnseenClaim(t, a.Name)) {
 			return false, errConflict
 		}
 		return false, w.changeMembers(op, t, a.Members, func(r *run) error {
@@ -256,7 +256,7 @@ func (w *world) effect(op *operator, t *todo, n int) (more bool, err error) {
 			}
 			return err
 		})
-	case plan.MoveLeader:
+	case plan.TransferLeadership:
 		return false, w.askLeader(op, a)
 	case plan.EnableDowngrade:
 		return false, w.enableDowngrade(op, t, a)
@@ -266,8 +266,8 @@ func (w *world) effect(op *operator, t *todo, n int) (more bool, err error) {
 		return false, w.advanceLog(op, a)
 	case plan.ChangeImage:
 		return false, w.giveImage(t, a)
-	case plan.RemakePod:
-		return false, w.remakePod(t, a)
+	case plan.RecreatePod:
+		return false, w.recreatePod(t, a)
 	case plan.DeletePod:
 		return false, w.deleteByUID(op, t, a)
 	case plan.DeleteClaim:
@@ -284,7 +284,7 @@ func (w *world) effect(op *operator, t *todo, n int) (more bool, err error) {
 
 func isPatch(a plan.Action) bool {
 	switch a.(type) {
-	case plan.SetRoles, plan.OpenGrant, plan.CloseGrants:
+	case plan.SetRoles, plan.GrantStartPermit, plan.RevokeStartPermits:
 		return true
 	}
 	return false
@@ -316,7 +316,7 @@ func (w *world) permitted(t *todo) error {
 	switch a := t.decision.Action.(type) {
 	case plan.AcknowledgeFence, plan.LiftFence, plan.AdoptSeed:
 		return nil
-	case plan.SetRoles, plan.OpenGrant, plan.CloseGrants:
+	case plan.SetRoles, plan.GrantStartPermit, plan.RevokeStartPermits:
 		if w.cfg.has(NoLiveReadForPatches) && isPatch(a) {
 			return nil
 		}

@@ -46,14 +46,14 @@ func (w *world) changeMembers(op *operator, t *todo, members []plan.Member, chan
 	return change(r)
 }
 
-func (w *world) askLeader(op *operator, a plan.MoveLeader) error {
+func (w *world) askLeader(op *operator, a plan.TransferLeadership) error {
 	for _, r := range w.etcds() {
 		if r.name == a.From && r.etcd.leading && w.sees(op, r.node) {
 			if w.refuses(r) != "" {
 				return errUnauthorized
 			}
 			w.touch("the leader is moved")
-			return w.moveLeader(r, a.ToID)
+			return w.transferLeadership(r, a.ToID)
 		}
 	}
 	return errUnavailable

@@ -61,7 +61,7 @@ func (w *world) createPods(seen *plan.Observation, a plan.CreatePods, n int, sen
 		learners, w.learners = w.learners, learners
 	}
 	w.createPod(&pod{
-		name: np.Name, role: np.Role, grant: np.Grant, persistent: w.cfg.Persistent,
+		name: np.Name, role: np.Role, permit: np.StartPermit, persistent: w.cfg.Persistent,
 		version: np.Version, repository: w.cluster.repository, template: seen.Cluster.Template, trust: trustOf(&seen.Cluster.LastStatus), learners: learners,
 		recovery: np.Recovery, leave: np.Recovery != nil,
 	})
@@ -92,9 +92,9 @@ func (w *world) patchPod(name, uid string, change func(*pod) error) error {
 	return change(p)
 }
 
-// mayRemove reads the Pods live: all are as they were observed, and the member's has the
-// grant that it had, and was not placed since.
-func (w *world) mayRemove(t *todo, a plan.RemoveMember) bool {
+// canRemove reads the Pods live: all are as they were observed, and the member's has the
+// start permit that it had, and was not placed since.
+func (w *world) canRemove(t *todo, a plan.RemoveMember) bool {
 	if w.cfg.has(NoLivePod) {
 		return true
 	}
@@ -102,13 +102,13 @@ func (w *world) mayRemove(t *todo, a plan.RemoveMember) bool {
 	if !w.samePods(t.seen.Pods) || (p == nil) != (a.Pod == nil) {
 		return false
 	}
-	attempt := func(g *plan.Grant) int {
+	attempt := func(g *plan.StartPermit) int {
 		if g == nil {
 			return 0
 		}
 		return g.Attempt
 	}
-	return p == nil || (attempt(p.grant) == attempt(a.Pod.Grant) && (p.node < 0 || a.Pod.Node != ""))
+	return p == nil || (attempt(p.permit) == attempt(a.Pod.StartPermit) && (p.node < 0 || a.Pod.Node != ""))
 }
 
 // isMembers reports whether a volume, read live, is one that a member may have.

@@ -145,13 +145,13 @@ func (w *world) certificates() plan.TLS {
 		t.Trust, t.Problem, t.Message = "", plan.CertificatesMissing, "the Secret of the members is gone"
 	}
 	if w.during(LackCertificates) {
-		t.Blind, t.Problem, t.Message = true, w.lackingCertificate, "the model says so"
+		t.NoClientCertificate, t.Problem, t.Message = true, w.lackingCertificate, "the model says so"
 		if t.Problem != plan.CertificatesInvalid {
 			t.Trust = ""
 		}
 	}
 	if t.Problem != "" || t.Rotation != "" {
-		t.Again = lookAgain
+		t.RequeueAfter = lookAgain
 	}
 	return t
 }

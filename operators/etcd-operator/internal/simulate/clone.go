@@ -136,9 +136,9 @@ func (w *world) key() uint64 {
 	putPod := func(p *pod) {
 		put("p", name(p.name), p.role, ago(p.created), ago(p.deleting), p.finished, p.node, p.unschedulable, p.trouble, p.ip, p.addressed, p.learners, p.version, p.repository, p.template, p.trust, p.from, p.ready, ago(p.readyAt), p.routed, w.now-p.roleAt < time.Second, ago(p.defragmented), p.defragmentDone, p.recovery != nil, p.leave, len(w.attic),
 			min(p.restarts-p.provenRestarts, 6), p.exit, p.looping, ago(p.runningSince), p.provenImage == p.image())
-		if p.grant != nil {
-			put(p.grant.Attempt, p.grant.New, p.grant.CatchUp, len(p.grant.After))
-			for _, m := range p.grant.Members {
+		if p.permit != nil {
+			put(p.permit.Attempt, p.permit.New, p.permit.CatchUp, len(p.permit.After))
+			for _, m := range p.permit.Members {
 				put(name(m))
 			}
 		}

@@ -85,7 +85,7 @@ const (
 	NoLiveRead Bug = iota
 	// NoLiveFence: it does not look whether the EtcdCluster is fenced before it acts.
 	NoLiveFence
-	// NoLiveReadForPatches: it does not before it changes Pods: grants and roles.
+	// NoLiveReadForPatches: it does not before it changes Pods: start permits and roles.
 	NoLiveReadForPatches
 	// NoLiveNames: it creates Pods whatever there are meanwhile.
 	NoLiveNames
@@ -104,12 +104,12 @@ const (
 	// NoLiveClaims: it does not look at the other volumes before it lets one grow, or
 	// records a beginning.
 	NoLiveClaims
-	// ForgetfulLauncher: the launcher uses a grant again that it has used.
+	// ForgetfulLauncher: the launcher uses a start permit again that it has used.
 	ForgetfulLauncher
-	// EagerLauncher: without data it starts as a member that joins, grant or not, as
+	// EagerLauncher: without data it starts as a member that joins, start permit or not, as
 	// a Pod with constant flags does.
 	EagerLauncher
-	// TrustingLauncher: it does not ask the members that a grant names whether it has
+	// TrustingLauncher: it does not ask the members that a start permit names whether it has
 	// started before.
 	TrustingLauncher
 	// EarlyLeaves: certificates are of a new authority before all members trust it.

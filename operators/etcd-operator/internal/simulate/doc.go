@@ -38,8 +38,8 @@
 // go test -run TestSimulate -seeds N.
 //
 // Faults are bounded where no operator could keep an invariant. An emptyDir may be lost
-// with the record of used grants beside it, and the launcher's copy of the grant may be as
-// old as its kubelet has been cut off. A seed is kept from beginning again, since its grant
+// with the record of used start permits beside it, and the launcher's copy of the start permit may be as
+// old as its kubelet has been cut off. A seed is kept from beginning again, since its start permit
 // is withdrawn before its cluster counts, and a member from joining again, since those that
 // answer list it as started. What remains is left out: a seed whose kubelet was cut off
 // before the withdrawal keeps its record. Volumes that come back with older data are not

@@ -157,7 +157,7 @@ const (
 	// ChangeLearners gives the next joiner's Pod a smaller ETCD_MAX_LEARNERS, as if somebody
 	// else had made it, or all Pods that are made from then on a larger one, as a release of
 	// the operator with another constant does. (One with a smaller constant would break S3
-	// whatever the planner does: a member that is made again before it has the whole log
+	// whatever the planner does: a member that is recreated before it has the whole log
 	// replays the rest of it under its own limit.)
 	ChangeLearners
 	// PassTime lets much time pass at once.
@@ -273,7 +273,7 @@ func (w *world) stopFaults() {
 	}
 	w.makeRoom()
 	for _, op := range w.operators {
-		op.blindUntil, op.stalledUntil, op.deadUntil, op.mishap = 0, 0, 0, numFaults
+		op.cutOffUntil, op.stalledUntil, op.deadUntil, op.mishap = 0, 0, 0, numFaults
 	}
 	if w.adoptAt > 0 {
 		w.adoptAt = w.step

@@ -196,7 +196,7 @@ func arbitraryRejections(d *dice, o *plan.Observation) {
 		return
 	}
 	pods := plan.CreatePods{}.Kind()
-	ofOne := []string{"OpenGrant", "WithdrawLeave", "DropSeed", "ChangeImage", "RemakePod", "Defragment", "DeletePod", "DeleteClaim"}
+	ofOne := []string{"GrantStartPermit", "WithdrawLeave", "DropSeed", "ChangeImage", "RecreatePod", "Defragment", "DeletePod", "DeleteClaim"}
 	for range 1 + d.below(4) {
 		r := plan.Rejection{Kind: pods, Words: "exceeded quota", Generation: o.Cluster.Generation}
 		r.Name = memberName(d.below(9))
@@ -338,7 +338,7 @@ func arbitraryCertificates(d *dice, o *plan.Observation) {
 	if !d.chance(3) {
 		return
 	}
-	c.TLS.Blind = true
+	c.TLS.NoClientCertificate = true
 	for i := range o.Pods {
 		p := &o.Pods[i]
 		if !d.strange(4) {
@@ -721,7 +721,7 @@ func arbitraryPod(d *dice, c *plan.Cluster, i int, members []plan.Member, now ti
 		p.Persistent = !p.Persistent
 	}
 	if (self != nil && !self.Started && d.chance(3)) || d.strange(6) {
-		p.Grant = &plan.Grant{Attempt: 1 + d.below(3), New: d.strange(6), Members: []string{p.Name}, Token: "t"}
+		p.StartPermit = &plan.StartPermit{Attempt: 1 + d.below(3), New: d.strange(6), Members: []string{p.Name}, Token: "t"}
 	}
 	switch {
 	case p.Node == "" || p.Finished || d.strange(6): // nothing runs there, or nobody answers
@@ -817,8 +817,8 @@ func describeObservation(o plan.Observation) string {
 		fmt.Fprintf(&b, "bootstrap: %+v\n", *c.Bootstrap)
 	}
 	for _, p := range o.Pods {
-		a, g := p.Answer, p.Grant
-		p.Answer, p.Grant = plan.Answer{}, nil
+		a, g := p.Answer, p.StartPermit
+		p.Answer, p.StartPermit = plan.Answer{}, nil
 		since := func(t time.Time) string {
 			if t.IsZero() {
 				return "-"
@@ -828,7 +828,7 @@ func describeObservation(o plan.Observation) string {
 		fmt.Fprintf(&b, "Pod %s %s: created %s, deleting %s, finished %t, node %q lost %s, unschedulable %q, trouble %q, addressed %t, persistent %t, version %s, learners %d\n",
 			p.Name, p.Role, since(p.Created), since(p.DeletingSince), p.Finished, p.Node, since(p.NodeLostSince), p.Unschedulable, p.Trouble, p.Addressed, p.Persistent, p.Version, p.Learners)
 		if g != nil {
-			fmt.Fprintf(&b, "    grant %+v\n", *g)
+			fmt.Fprintf(&b, "    start permit %+v\n", *g)
 		}
 		switch {
 		case a.Waiting:

@@ -39,8 +39,8 @@ func (w *world) inject(f Fault) bool {
 		op.mishap, op.mishapIn = f.Kind, f.B%5
 	case PartitionOperator:
 		op := w.operators[f.A%len(w.operators)]
-		op.blindUntil = w.step + f.For
-		op.blindTo = func(node int) bool { return (f.B>>(node%8))&1 == 1 }
+		op.cutOffUntil = w.step + f.For
+		op.cannotReach = func(node int) bool { return (f.B>>(node%8))&1 == 1 }
 	case Fill, CorruptMember, CorruptSomebody:
 		return w.spoilDatabase(f)
 	case AlterData:
@@ -279,8 +279,8 @@ func (w *world) loseDisk(f Fault) bool {
 	case WipeDisk, WipeSeed:
 		w.say("FAULT %s: %s", f.Kind, r.name)
 		w.wipe(r.disk)
-		if !r.persisted && f.B%2 == 0 && !w.mayBeginUnheard(r) {
-			w.say("%s loses the record of its grants, too", r.name)
+		if !r.persisted && f.B%2 == 0 && !w.canBeginUnheard(r) {
+			w.say("%s loses the record of its start permits, too", r.name)
 			r.used = 0
 		}
 	case WipeWhileDown:
@@ -348,7 +348,7 @@ func (w *world) moveSomewhere(l *run, n int) bool {
 	view := l.disk.data.view
 	for i := range view {
 		m := view[(n+i)%len(view)]
-		if !m.Learner && m.ID != l.disk.data.id && w.moveLeader(l, m.ID) == nil {
+		if !m.Learner && m.ID != l.disk.data.id && w.transferLeadership(l, m.ID) == nil {
 			w.say("FAULT %s: from %s to %s", MoveAway, l.name, m.Name)
 			return true
 		}
@@ -359,7 +359,7 @@ func (w *world) moveSomewhere(l *run, n int) bool {
 func (w *world) moveToLeaving(l *run) bool {
 	for _, p := range w.pods {
 		r := w.runOf(p.uid)
-		if p.role == plan.Leaving && r != nil && r != l && r.etcd != nil && w.moveLeader(l, r.disk.data.id) == nil {
+		if p.role == plan.Leaving && r != nil && r != l && r.etcd != nil && w.transferLeadership(l, r.disk.data.id) == nil {
 			w.say("FAULT %s: from %s to %s", LeadLeaving, l.name, p.name)
 			return true
 		}

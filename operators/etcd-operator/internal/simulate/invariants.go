@@ -84,13 +84,13 @@ func (w *world) checkLists() {
 
 // checkBirth: etcd starts with `new` only as the recorded seed, never where a
 // cluster has been (S1, S2).
-func (w *world) checkBirth(r *run, g *plan.Grant) {
+func (w *world) checkBirth(r *run, g *plan.StartPermit) {
 	c := &w.cluster
 	switch {
 	case w.cfg.Existed != "" && c.fence.Adopted.Restore == "":
 		w.fail("S1", "%s begins a cluster although one existed", r.name)
-	case c.clusterID != 0 && w.mayBegin(r):
-		w.fail("S1", "%s begins a second cluster: the id of the first is latched, and its grant is open", r.name)
+	case c.clusterID != 0 && w.canBegin(r):
+		w.fail("S1", "%s begins a second cluster: the id of the first is latched, and its start permit is open", r.name)
 	case c.number > 0:
 		w.fail("S1", "%s begins a cluster although volumes of an earlier one are there", r.name)
 	case c.bootstrap.Member == "":
@@ -98,22 +98,22 @@ func (w *world) checkBirth(r *run, g *plan.Grant) {
 	case !slices.Equal(g.Members, []string{r.name}):
 		w.fail("S2", "%s begins a cluster of %v", r.name, g.Members)
 	}
-	// A seed that was given up may still begin where nobody can reach it, with a grant
+	// A seed that was given up may still begin where nobody can reach it, with a start permit
 	// that was withdrawn meanwhile. It does no harm: its cluster id is never latched,
 	// and it is never marked voter.
 }
 
-// mayBegin reports whether the grant that a Pod has now lets it begin a cluster.
-func (w *world) mayBegin(r *run) bool {
+// canBegin reports whether the start permit that a Pod has now lets it begin a cluster.
+func (w *world) canBegin(r *run) bool {
 	p := w.pod(r.name)
-	return p != nil && p.uid == r.uid && p.grant != nil && p.grant.New
+	return p != nil && p.uid == r.uid && p.permit != nil && p.permit.New
 }
 
-// mayBeginUnheard reports whether a launcher's copy of the grant lets it begin a cluster
+// canBeginUnheard reports whether a launcher's copy of the start permit lets it begin a cluster
 // and the Pod's does not any more: its kubelet is cut off. If it lost the record of used
-// grants, too, nobody could keep it from beginning again (see the package comment).
-func (w *world) mayBeginUnheard(r *run) bool {
-	return r.grant != nil && r.grant.New && !w.mayBegin(r)
+// start permits, too, nobody could keep it from beginning again (see the package comment).
+func (w *world) canBeginUnheard(r *run) bool {
+	return r.permit != nil && r.permit.New && !w.canBegin(r)
 }
 
 // checkWrite: only one cluster ever takes writes (S1).
@@ -135,14 +135,14 @@ func (w *world) checkCreate(p *plan.NewPod) {
 	if p.Role == plan.Voter {
 		w.fail("S1", "Pod %s is created with the role of a voter", p.Name)
 	}
-	if p.Grant != nil {
-		w.checkGrant(p.Name, p.Grant)
+	if p.StartPermit != nil {
+		w.checkPermit(p.Name, p.StartPermit)
 	}
 	if c := w.claim(p.Name); c != nil && c.retired != "" {
 		w.fail("S7", "Pod %s is made on a volume that a restore has retired", p.Name)
 	}
 	if c := w.claim(p.Name); p.Role == plan.Joiner && c != nil && c.disk.data != nil {
-		w.fail("S2", "joiner %s is made on a volume with data: it would start without leave", p.Name)
+		w.fail("S2", "joiner %s is made on a volume with data: it would start without a permit", p.Name)
 	}
 	// One that returns to a volume may be a former member's while no quorum says who
 	// the members are: etcd, if there is data, is told that it was removed.
@@ -153,9 +153,9 @@ func (w *world) checkCreate(p *plan.NewPod) {
 	}
 }
 
-// checkGrant: leave to start with `new` is for the recorded seed alone, before the
+// checkPermit: a permit to start with `new` is for the recorded seed alone, before the
 // cluster id is latched (S1, S2).
-func (w *world) checkGrant(name string, g *plan.Grant) {
+func (w *world) checkPermit(name string, g *plan.StartPermit) {
 	if p := w.pod(name); p != nil && w.cluster.bootstrap.Member == name {
 		if r := w.runOf(p.uid); r != nil && r.used >= g.Attempt {
 			return // one that was under way for long, and was used: it lets nobody start
@@ -178,7 +178,7 @@ func (w *world) checkRole(p *pod, role plan.Role) {
 
 // checkJoin: etcd starts without data only as a member that has never had any (S2).
 // The list that counts is the committed one. The planner cannot know of a member
-// that published itself between the Observation and the grant; that does no harm
+// that published itself between the Observation and the start permit; that does no harm
 // while it has no vote, so the check is of voters that have started: who could have
 // voted, or confirmed a write.
 func (w *world) checkJoin(r *run, b int, self plan.Member) {
@@ -295,8 +295,8 @@ func commonPrefix(a, b []entry) int {
 	return n
 }
 
-// sight is the cluster as it truly was before a membership change.
-type sight struct {
+// truth is the cluster as it truly was before a membership change.
+type truth struct {
 	birth  int
 	leader uint64
 	view   []plan.Member
@@ -306,8 +306,8 @@ type sight struct {
 	learnersAlive []uint64
 }
 
-func (w *world) look(r *run) sight {
-	s := sight{birth: r.disk.data.birth}
+func (w *world) look(r *run) truth {
+	s := truth{birth: r.disk.data.birth}
 	l := w.leaderOf(r)
 	if l == nil {
 		return s
@@ -330,7 +330,7 @@ func (w *world) look(r *run) sight {
 // checkPromotion: a learner that was given a vote was alive, and the others are a
 // quorum without it, except from one voter to two (S5). What died after the
 // Observation cannot be known.
-func (w *world) checkPromotion(t *todo, before sight, a plan.Promote) {
+func (w *world) checkPromotion(t *todo, before truth, a plan.Promote) {
 	voters := countVoters(before.view)
 	if t.disturbed == w.disturbed {
 		if !slices.Contains(before.learnersAlive, a.ID) {
@@ -350,7 +350,7 @@ func (w *world) checkPromotion(t *todo, before sight, a plan.Promote) {
 // checkRemoval: what remains is a quorum that lives (S4) and has data, the leader
 // was asked to step aside (S8), and nobody is removed who merely does not answer
 // (S9).
-func (w *world) checkRemoval(t *todo, before sight, a plan.RemoveMember) {
+func (w *world) checkRemoval(t *todo, before truth, a plan.RemoveMember) {
 	m := findMember(before.view, a.ID)
 	if m == nil || m.Learner {
 		return
@@ -452,7 +452,7 @@ func (w *world) checkRefused(r *run, birth int) {
 	}
 }
 
-// checkPodDeletion: the Pod of a member is deleted only to be made again on its
+// checkPodDeletion: the Pod of a member is deleted only to be recreated on its
 // claim (S7).
 func (w *world) checkPodDeletion(p *pod, leftover bool) {
 	if w.main < 0 {

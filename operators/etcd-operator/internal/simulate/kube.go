@@ -65,7 +65,7 @@ type pod struct {
 	// container has not been restarted since.
 	from     string
 	learners int
-	grant    *plan.Grant // never changed in place
+	permit   *plan.StartPermit // never changed in place
 	// snapshot is the restore whose snapshot the init container puts on an empty
 	// disk; empty if there is no such container.
 	snapshot string

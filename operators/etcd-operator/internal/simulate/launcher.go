@@ -58,9 +58,9 @@ type run struct {
 	// used is the last attempt that this Pod's launcher used. It is kept with the
 	// Pod, and recorded before etcd starts.
 	used int
-	// grant is what the launcher reads: the downward API lags behind the object.
-	grant *plan.Grant
-	// turn is since when it has had a new grant and let others start first.
+	// permit is what the launcher reads: the downward API lags behind the object.
+	permit *plan.StartPermit
+	// turn is since when it has had a new start permit and let others start first.
 	turn time.Duration
 	// catchUp is true while etcd runs only to catch up, and is started again then.
 	catchUp bool
@@ -72,7 +72,7 @@ type containerState int
 
 const (
 	pulling containerState = iota // until due
-	waiting                       // the launcher waits for a grant
+	waiting                       // the launcher waits for a start permit
 	running                       // etcd
 	crashed                       // until due
 	powered                       // down with its node
@@ -118,7 +118,7 @@ func (w *world) tickRun(r *run) {
 	}
 	if !w.nodeRuns(r.node) {
 		w.stopEtcd(r)
-		r.state, r.grant, r.address = powered, nil, never
+		r.state, r.permit, r.address = powered, nil, never
 		return
 	}
 	if w.kubeletTalks(r.node) {
@@ -144,7 +144,7 @@ func (w *world) tickRun(r *run) {
 			w.startContainer(r)
 		}
 	case waiting:
-		w.tryGrant(r)
+		w.usePermit(r)
 	}
 }
 
@@ -178,11 +178,11 @@ func (w *world) reportRun(r *run, p *pod) {
 		p.ready, p.readyAt = ready, w.now
 	}
 	if w.calm || w.random.chance(70) {
-		r.grant = p.grant
+		r.permit = p.permit
 	}
 }
 
-// startContainer is the launcher as it starts: with a log it needs nobody's leave.
+// startContainer is the launcher as it starts: with a log it needs nobody's permit.
 func (w *world) startContainer(r *run) {
 	r.catchUp, r.begun, r.since = false, true, w.now
 	if r.started {
@@ -220,14 +220,14 @@ func (w *world) startContainer(r *run) {
 	r.state = waiting
 }
 
-// tryGrant uses the grant if there is a new one. The attempt is recorded before
+// usePermit uses the start permit if there is a new one. The attempt is recorded before
 // etcd starts, so that whatever happens then, it is not used again.
-func (w *world) tryGrant(r *run) {
+func (w *world) usePermit(r *run) {
 	if r.disk.data != nil {
 		w.startEtcd(r) // not reached: only etcd makes data
 		return
 	}
-	g := r.grant
+	g := r.permit
 	if w.cfg.has(EagerLauncher) && (g == nil || !g.New) {
 		g = w.constantFlags()
 	}
@@ -251,9 +251,9 @@ func (w *world) tryGrant(r *run) {
 // turnPatience is for how long a launcher lets others start first.
 const turnPatience = 5 * time.Second
 
-// waitsItsTurn reports whether a launcher still lets the members that its grant
+// waitsItsTurn reports whether a launcher still lets the members that its start permit
 // names start first. It saves time and no more, so it does not wait for long.
-func (w *world) waitsItsTurn(r *run, g *plan.Grant) bool {
+func (w *world) waitsItsTurn(r *run, g *plan.StartPermit) bool {
 	if r.turn == never {
 		r.turn = w.now
 	}
@@ -262,21 +262,21 @@ func (w *world) waitsItsTurn(r *run, g *plan.Grant) bool {
 	})
 }
 
-// startedBefore reports whether a member that the grant names, and that answers, lists this
-// one as started: its data is gone, whatever the grant says and the record of used ones.
-func (w *world) startedBefore(r *run, g *plan.Grant) bool {
+// startedBefore reports whether a member that the start permit names, and that answers, lists this
+// one as started: its data is gone, whatever the start permit says and the record of used ones.
+func (w *world) startedBefore(r *run, g *plan.StartPermit) bool {
 	return !g.New && slices.ContainsFunc(w.runs, func(q *run) bool {
 		return q != r && q.etcd != nil && slices.Contains(g.Members, q.name) && w.reaches(r, q) &&
 			slices.ContainsFunc(q.disk.data.view, func(m plan.Member) bool { return m.Name == r.name && m.Started })
 	})
 }
 
-// constantFlags is a grant that names whoever is a member now.
-func (w *world) constantFlags() *plan.Grant {
+// constantFlags is a start permit that names whoever is a member now.
+func (w *world) constantFlags() *plan.StartPermit {
 	if w.main < 0 {
 		return nil
 	}
-	g := plan.Grant{Attempt: w.serial}
+	g := plan.StartPermit{Attempt: w.serial}
 	for _, m := range w.births[w.main].view {
 		g.Members = append(g.Members, m.Name)
 	}
@@ -286,7 +286,7 @@ func (w *world) constantFlags() *plan.Grant {
 
 // beginCluster is etcd with `new`: it makes a cluster of one, whose ids follow from
 // the token and the name.
-func (w *world) beginCluster(r *run, g *plan.Grant) {
+func (w *world) beginCluster(r *run, g *plan.StartPermit) {
 	w.checkBirth(r, g)
 	id := hash(r.name, g.Token)
 	b := birth{member: r.name, uid: r.uid, token: g.Token, cluster: hash(r.name, g.Token, "cluster"), minor: minorOf(r.version)}
@@ -304,7 +304,7 @@ func (w *world) beginCluster(r *run, g *plan.Grant) {
 // join is etcd with `existing` and without a log. It asks the members that it is
 // told of for their list, and starts only if that names exactly those. It returns
 // why it does not.
-func (w *world) join(r *run, g *plan.Grant) string {
+func (w *world) join(r *run, g *plan.StartPermit) string {
 	if !w.addressed(r) {
 		return "its own name can't be looked up"
 	}

@@ -143,7 +143,7 @@ func (w *world) whatIsWrong() string {
 		if w.cfg.NodesReadable && w.nodes[p.node].cordoned {
 			return "a member is on a node that is to be emptied: " + m.Name
 		}
-		if p.grant != nil {
+		if p.permit != nil {
 			return "a member may still start without data: " + m.Name
 		}
 	}

@@ -154,8 +154,8 @@ func (w *world) propose(r *run, e entry) error {
 	return nil
 }
 
-// moveLeader is MoveLeader, asked of the leader.
-func (w *world) moveLeader(l *run, to uint64) error {
+// transferLeadership is the API call MoveLeader, asked of the leader.
+func (w *world) transferLeadership(l *run, to uint64) error {
 	q := w.member(l.disk.data.birth, to)
 	if !l.etcd.leading || q == nil || !w.reaches(l, q) || !isVoter(l.disk.data.view, to) || !w.hasQuorum(l) || w.slow(q) {
 		return errUnavailable

@@ -154,12 +154,12 @@ func (w *world) joiner(t *testing.T, name string, l *run) *run {
 	t.Helper()
 	w.createClaim(name)
 	w.createPod(&pod{name: name, role: plan.Joiner, persistent: true, version: w.cfg.Version, learners: w.cfg.Learners})
-	g := plan.Grant{Attempt: 1}
+	g := plan.StartPermit{Attempt: 1}
 	for _, m := range l.disk.data.view {
 		g.Members = append(g.Members, m.Name)
 	}
 	slices.Sort(g.Members)
-	w.pod(name).grant = &g
+	w.pod(name).permit = &g
 	w.steps(6)
 	r := w.runOf(w.pod(name).uid)
 	if r == nil || r.etcd == nil {
@@ -174,12 +174,12 @@ func TestWipedVoter(t *testing.T) {
 	w := formed(t, func(c *Config) { c.Only, c.Planted = []string{history}, []Bug{TrustingLauncher} }) // another one keeps it out
 	r := w.follower()
 	w.wipe(r.disk)
-	g := plan.Grant{Attempt: r.used + 1}
+	g := plan.StartPermit{Attempt: r.used + 1}
 	for _, m := range w.births[w.main].view {
 		g.Members = append(g.Members, m.Name)
 	}
 	slices.Sort(g.Members)
-	w.pod(r.name).grant = &g
+	w.pod(r.name).permit = &g
 	w.steps(6)
 	if r.etcd != nil && r.etcd.serves {
 		t.Fatal("it serves under the leader that knows its log")

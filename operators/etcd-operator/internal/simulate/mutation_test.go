@@ -49,7 +49,7 @@ func TestPlantedBugs(t *testing.T) {
 			by: []string{orphans},
 		},
 		"the volume of a joiner that was refused, for another's": {
-			reason: "the name of a member that is down is taken for one whose Pod was refused: it starts on data without leave",
+			reason: "the name of a member that is down is taken for one whose Pod was refused: it starts on data without a permit",
 			planner: lie(func(o *plan.Observation) {
 				for _, c := range o.Claims {
 					if !slices.ContainsFunc(o.Pods, func(p plan.Pod) bool { return p.Name == c.Name }) {
@@ -82,17 +82,17 @@ func TestPlantedBugs(t *testing.T) {
 			reason: "a member that a person has added, or moved, is taken for the operator's own",
 			planner: func(o plan.Observation) plan.Decision {
 				told := map[uint64]plan.Member{}
-				blind := o
-				blind.Pods = slices.Clone(o.Pods)
-				for i := range blind.Pods {
-					a := &blind.Pods[i].Answer
+				unheard := o
+				unheard.Pods = slices.Clone(o.Pods)
+				for i := range unheard.Pods {
+					a := &unheard.Pods[i].Answer
 					a.Members = slices.Clone(a.Members)
 					for j := range a.Members {
 						told[a.Members[j].ID] = a.Members[j]
 						a.Members[j].Foreign, a.Members[j].At = false, ""
 					}
 				}
-				d := plan.Plan(blind)
+				d := plan.Plan(unheard)
 				if x, ok := d.Action.(plan.RemoveMember); ok {
 					x.Members = slices.Clone(x.Members)
 					for i := range x.Members {
@@ -132,7 +132,7 @@ func TestPlantedBugs(t *testing.T) {
 				}
 				for _, p := range o.Pods {
 					if p.Name == b.Member && p.Answer.Waiting {
-						d.Action = newGrant(&p, b)
+						d.Action = newPermit(&p, b)
 					}
 				}
 				return d
@@ -241,7 +241,7 @@ func TestPlantedBugs(t *testing.T) {
 			by:     []string{"S1", liveness},
 			seeds:  3000,
 		},
-		"a leave that is not withdrawn": {
+		"a permit that is not withdrawn": {
 			reason: "a seed that loses its disk after it was adopted is made anew from the survivor",
 			planner: func(o plan.Observation) plan.Decision {
 				seeding := o.Cluster.Recovery != nil && o.Cluster.Recovery.Phase == v1beta2.RecoverySeeding
@@ -314,7 +314,7 @@ func TestPlantedBugs(t *testing.T) {
 				d := plan.Plan(o)
 				list := list(&o)
 				learners := len(list) - countVoters(list)
-				if d.HandsOff || learners == 0 || len(list) >= o.Cluster.Size {
+				if d.SkipChildren || learners == 0 || len(list) >= o.Cluster.Size {
 					return d
 				}
 				for _, p := range o.Pods {
@@ -372,7 +372,7 @@ func TestPlantedBugs(t *testing.T) {
 			by:      []string{"S2"},
 		},
 		"a launcher that forgets": {
-			reason:  "a grant is good for every start, and a kubelet that is cut off does not hear that it was withdrawn",
+			reason:  "a start permit is good for every start, and a kubelet that is cut off does not hear that it was withdrawn",
 			planner: plan.Plan,
 			config: func(c *Config) {
 				losingRecords(SilenceNode, SilenceNode)(c)
@@ -381,32 +381,32 @@ func TestPlantedBugs(t *testing.T) {
 			by:    []string{"S1", "S2"},
 			seeds: 3000,
 		},
-		"a vote before the grant is withdrawn": {
-			reason: "a voter that serves has leave to start, and its Pod loses its data and the record of grants together",
+		"a vote before the start permit is withdrawn": {
+			reason: "a voter that serves has a permit to start, and its Pod loses its data and the record of start permits together",
 			planner: lie(func(o *plan.Observation) {
 				for i := range o.Pods {
 					p := &o.Pods[i]
 					if slices.ContainsFunc(list(o), func(m plan.Member) bool { return m.Name == p.Name && m.Started }) {
-						p.Grant = nil
+						p.StartPermit = nil
 					}
 				}
 			}),
 			config: func(c *Config) { losingRecords()(c); c.Planted, c.TruthOnly = []Bug{TrustingLauncher}, true },
 			by:     []string{"S2"},
 		},
-		"a launcher that trusts its grant": {
-			reason:  "its copy of the grant was not renewed since its kubelet was cut off, and the record of used ones is lost with the data",
+		"a launcher that trusts its start permit": {
+			reason:  "its copy of the start permit was not renewed since its kubelet was cut off, and the record of used ones is lost with the data",
 			planner: plan.Plan,
 			config:  func(c *Config) { losingRecords(SilenceNode, SilenceNode)(c); c.Planted = []Bug{TrustingLauncher} },
 			by:      []string{"S2"},
 			seeds:   20000,
 		},
-		"a latch before the seed's grant is withdrawn": {
-			reason: "the seed whose data counts has leave to begin, and its Pod loses its data and the record of grants together",
+		"a latch before the seed's start permit is withdrawn": {
+			reason: "the seed whose data counts has a permit to begin, and its Pod loses its data and the record of start permits together",
 			planner: lie(func(o *plan.Observation) {
 				for i := range o.Pods {
 					if o.Pods[i].Role == plan.Seed {
-						o.Pods[i].Grant = nil
+						o.Pods[i].StartPermit = nil
 					}
 				}
 			}),
@@ -414,12 +414,12 @@ func TestPlantedBugs(t *testing.T) {
 			by:     []string{"S1"},
 			seeds:  3000,
 		},
-		"a seed's grant withdrawn only with a quorum": {
-			reason: "of a seed that was given up the leave to begin stays while nobody serves",
+		"a seed's start permit withdrawn only with a quorum": {
+			reason: "of a seed that was given up the permit to begin stays while nobody serves",
 			planner: lie(func(o *plan.Observation) {
 				for i := range o.Pods {
-					if p := &o.Pods[i]; reader(o) == nil && p.Grant != nil && p.Grant.New && (o.Cluster.Bootstrap == nil || o.Cluster.Bootstrap.Member != p.Name) {
-						p.Grant = nil
+					if p := &o.Pods[i]; reader(o) == nil && p.StartPermit != nil && p.StartPermit.New && (o.Cluster.Bootstrap == nil || o.Cluster.Bootstrap.Member != p.Name) {
+						p.StartPermit = nil
 					}
 				}
 			}),
@@ -445,7 +445,7 @@ func TestPlantedBugs(t *testing.T) {
 			reason: "the leader is removed instead of being asked to step aside",
 			planner: func(o plan.Observation) plan.Decision {
 				d := plan.Plan(o)
-				if m, ok := d.Action.(plan.MoveLeader); ok {
+				if m, ok := d.Action.(plan.TransferLeadership); ok {
 					d.Action = removal(&o, m.From)
 				}
 				return d
@@ -499,7 +499,7 @@ func TestPlantedBugs(t *testing.T) {
 			planner: func(o plan.Observation) plan.Decision {
 				d := plan.Plan(o)
 				if d.Action == nil {
-					d.Again = 24 * time.Hour
+					d.RequeueAfter = 24 * time.Hour
 				}
 				return d
 			},
@@ -513,7 +513,7 @@ func TestPlantedBugs(t *testing.T) {
 			seeds:   20000,
 		},
 		"no live read before patches": {
-			reason:  "act does not read the EtcdCluster before it opens a grant",
+			reason:  "act does not read the EtcdCluster before it opens a start permit",
 			planner: plan.Plan,
 			config:  withoutChecks(NoLiveReadForPatches),
 			by:      []string{"S1", "S2"},
@@ -673,7 +673,7 @@ func TestPlantedBugs(t *testing.T) {
 			reason: "it is not asked to step aside",
 			planner: func(o plan.Observation) plan.Decision {
 				d := plan.Plan(o)
-				m, ok := d.Action.(plan.MoveLeader)
+				m, ok := d.Action.(plan.TransferLeadership)
 				if !ok {
 					return d
 				}
@@ -803,7 +803,7 @@ func TestPlantedBugs(t *testing.T) {
 			by:    []string{"S6"},
 			seeds: 3000,
 		},
-		"no live Pods before a Pod is made again": {
+		"no live Pods before a Pod is recreated": {
 			reason:  "act deletes Pods to make them again whatever became of the others meanwhile",
 			planner: plan.Plan,
 			config: func(c *Config) {
@@ -813,21 +813,21 @@ func TestPlantedBugs(t *testing.T) {
 			by:    []string{"S6"},
 			seeds: 3000,
 		},
-		"two made again at once": {
-			reason:  "a member whose Pod is made again is taken for one that has come back",
-			planner: lie(pretendRemade),
+		"two recreated at once": {
+			reason:  "a member whose Pod is recreated is taken for one that has come back",
+			planner: lie(pretendRecreated),
 			config:  func(c *Config) { reshaping(KillContainer, MoveAway)(c); c.Persistent = true },
 			by:      []string{"S6", "S10"},
 			seeds:   3000,
 		},
-		"a Pod without a volume deleted to be made again": {
+		"a Pod without a volume deleted to be recreated": {
 			reason:  "every member is taken to have a volume",
 			planner: lie(pretendVolumes),
 			config:  func(c *Config) { reshaping()(c); c.Persistent = false },
 			by:      []string{"S7"},
 		},
 		"a bad template kept": {
-			reason: "what does not run is not made again when the spec is set back",
+			reason: "what does not run is not recreated when the spec is set back",
 			planner: forgetting(func(d *plan.Decision) bool {
 				_, ok := d.Action.(plan.DeletePod)
 				return ok && d.Reason == "UpdatingMembers"
@@ -915,7 +915,7 @@ func TestPlantedBugs(t *testing.T) {
 		"blindness taken for silence": {
 			reason: "an operator without a certificate decides as if members had been asked",
 			planner: lie(func(o *plan.Observation) {
-				o.Cluster.TLS.Blind, o.Cluster.TLS.Problem = false, ""
+				o.Cluster.TLS.NoClientCertificate, o.Cluster.TLS.Problem = false, ""
 			}),
 			config: secured(LackCertificates, LackCertificates, EditSize, DeletePod, Unschedulable),
 			by:     []string{"S9"},
@@ -924,7 +924,7 @@ func TestPlantedBugs(t *testing.T) {
 			reason: "that nobody was asked is passed over where a majority's Pods have ended, and a person gives the cluster up",
 			planner: func(o plan.Observation) plan.Decision {
 				d := plan.Plan(o)
-				if o.Cluster.TLS.Blind && o.Cluster.ClusterID != 0 {
+				if o.Cluster.TLS.NoClientCertificate && o.Cluster.ClusterID != 0 {
 					d.Reason = "QuorumLost"
 				}
 				return d
@@ -937,7 +937,7 @@ func TestPlantedBugs(t *testing.T) {
 			planner: func(o plan.Observation) plan.Decision {
 				d := plan.Plan(o)
 				for _, p := range o.Pods {
-					if d.Action == nil && o.Cluster.TLS.Blind && o.Cluster.ClusterID != 0 && !d.HandsOff && p.Role == plan.Returning {
+					if d.Action == nil && o.Cluster.TLS.NoClientCertificate && o.Cluster.ClusterID != 0 && !d.SkipChildren && p.Role == plan.Returning {
 						d.Action = plan.SetRoles{Roles: []plan.PodRole{{Name: p.Name, UID: p.UID, Role: plan.Voter}}}
 					}
 				}
@@ -1019,7 +1019,7 @@ func TestPlantedBugs(t *testing.T) {
 			planner: func(o plan.Observation) plan.Decision {
 				d := plan.Plan(o)
 				a := reader(&o)
-				if a == nil || d.HandsOff {
+				if a == nil || d.SkipChildren {
 					return d
 				}
 				for _, alarm := range a.Alarms {
@@ -1085,7 +1085,7 @@ func TestPlantedBugs(t *testing.T) {
 			reason: "it is not asked to step aside",
 			planner: func(o plan.Observation) plan.Decision {
 				d := plan.Plan(o)
-				m, ok := d.Action.(plan.MoveLeader)
+				m, ok := d.Action.(plan.TransferLeadership)
 				if !ok {
 					return d
 				}
@@ -1395,8 +1395,8 @@ func pretendLearners(o *plan.Observation) {
 	}
 }
 
-func newGrant(p *plan.Pod, b *plan.Bootstrap) plan.OpenGrant {
-	return plan.OpenGrant{Name: p.Name, UID: p.UID, Grant: plan.Grant{
+func newPermit(p *plan.Pod, b *plan.Bootstrap) plan.GrantStartPermit {
+	return plan.GrantStartPermit{Name: p.Name, UID: p.UID, StartPermit: plan.StartPermit{
 		Attempt: p.Answer.Attempt + 1, New: true, Members: []string{p.Name}, Token: b.Token,
 	}}
 }
@@ -1407,7 +1407,7 @@ func restartSeed(o plan.Observation) plan.Decision {
 	if b := o.Cluster.Bootstrap; b != nil && !o.Cluster.Paused && !o.Cluster.Deleting {
 		for i := range o.Pods {
 			if p := &o.Pods[i]; p.Name == b.Member && p.Answer.Waiting {
-				d.Action = newGrant(p, b)
+				d.Action = newPermit(p, b)
 			}
 		}
 	}
@@ -1426,8 +1426,8 @@ func restartMembers(o plan.Observation) plan.Decision {
 	}
 	slices.Sort(names)
 	for _, p := range o.Pods {
-		if slices.Contains(names, p.Name) && p.Answer.Waiting && (p.Grant == nil || p.Grant.Attempt <= p.Answer.Attempt) {
-			d.Action = plan.OpenGrant{Name: p.Name, UID: p.UID, Grant: plan.Grant{Attempt: p.Answer.Attempt + 1, Members: names}}
+		if slices.Contains(names, p.Name) && p.Answer.Waiting && (p.StartPermit == nil || p.StartPermit.Attempt <= p.Answer.Attempt) {
+			d.Action = plan.GrantStartPermit{Name: p.Name, UID: p.UID, StartPermit: plan.StartPermit{Attempt: p.Answer.Attempt + 1, Members: names}}
 		}
 	}
 	return d
@@ -1458,7 +1458,7 @@ func fewVotes(c *Config) {
 	c.Planted = []Bug{TrustingLauncher} // which would keep it out
 }
 
-// losingRecords has emptyDirs that are lost with the record of grants in them, and what
+// losingRecords has emptyDirs that are lost with the record of start permits in them, and what
 // else matters.
 func losingRecords(kinds ...FaultKind) func(*Config) {
 	return func(c *Config) {
@@ -1502,8 +1502,8 @@ func emptying(kinds ...FaultKind) func(*Config) {
 	}
 }
 
-// pretendRemade gives a member whose Pod is made again the look of one that has come back.
-func pretendRemade(o *plan.Observation) {
+// pretendRecreated gives a member whose Pod is recreated the look of one that has come back.
+func pretendRecreated(o *plan.Observation) {
 	a := reader(o)
 	if a == nil {
 		return

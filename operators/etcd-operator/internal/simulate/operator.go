@@ -24,9 +24,9 @@ type operator struct {
 	podQueue     []podEvent
 	claimQueue   []claimEvent
 
-	// blindTo are the nodes whose Pods it does not reach, until blindUntil.
-	blindTo    func(node int) bool
-	blindUntil int
+	// cannotReach are the nodes whose Pods it does not reach, until cutOffUntil.
+	cannotReach func(node int) bool
+	cutOffUntil int
 	// deadUntil and stalledUntil are steps: it is down, or stands still in the
 	// middle of what it was doing.
 	deadUntil, stalledUntil int
@@ -289,9 +289,9 @@ func (w *world) decide(op *operator, o plan.Observation) {
 		w.checkQuorumLost()
 	}
 	op.last, op.woken = d, false
-	op.wake = w.now + d.Again
+	op.wake = w.now + d.RequeueAfter
 	if d.Action == nil {
-		if !d.HandsOff && w.setBudget(&o.Cluster, d.Budget) != nil {
+		if !d.SkipChildren && w.setBudget(&o.Cluster, d.Budget) != nil {
 			return
 		}
 		if w.trace != nil {
@@ -379,7 +379,7 @@ func (w *world) observe(op *operator) (plan.Observation, []pod) {
 
 // ask lets the members of some of the Pods speak for themselves, now.
 func (w *world) ask(op *operator, o *plan.Observation, from, to int) {
-	for i := from; i < to && !o.Cluster.TLS.Blind; i++ {
+	for i := from; i < to && !o.Cluster.TLS.NoClientCertificate; i++ {
 		p := &op.asked[i]
 		r := w.runOf(p.uid)
 		switch {
@@ -411,7 +411,7 @@ func (w *world) observePod(p *pod) plan.Pod {
 	seen := plan.Pod{
 		Name: p.name, UID: p.uid, Role: p.role, RoleSince: epoch.Add(p.roleAt), Created: epoch.Add(p.created), Finished: p.finished,
 		Unschedulable: p.unschedulable, Trouble: p.trouble, Addressed: p.addressed,
-		Persistent: p.persistent, Template: p.template, Version: p.version, Repository: p.repository, From: p.from, Learners: p.learners, Grant: p.grant,
+		Persistent: p.persistent, Template: p.template, Version: p.version, Repository: p.repository, From: p.from, Learners: p.learners, StartPermit: p.permit,
 		SnapshotCount: snapshotEntries, Routed: p.routed,
 		Restarts: p.restarts, LastExit: p.exit, Looping: p.looping, ProvenRestarts: p.provenRestarts, ProvenImage: p.provenImage,
 	}
@@ -453,7 +453,7 @@ func (w *world) sees(op *operator, node int) bool {
 	if !w.nodeRuns(node) || w.step < w.nodes[node].cut {
 		return false
 	}
-	return w.step >= op.blindUntil || !op.blindTo(node)
+	return w.step >= op.cutOffUntil || !op.cannotReach(node)
 }
 
 // answer is what a member says of itself.

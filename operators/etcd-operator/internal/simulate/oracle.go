@@ -41,8 +41,8 @@ func camelCase(s string) bool {
 // Observation may be anything, also what no world would show.
 func CheckDecision(o plan.Observation, d plan.Decision) *Violation {
 	switch {
-	case d.Again <= 0:
-		return violation("Decision", "looks again after %s", d.Again)
+	case d.RequeueAfter <= 0:
+		return violation("Decision", "looks again after %s", d.RequeueAfter)
 	case !camelCase(d.Reason):
 		return violation("Decision", "reason %q is not CamelCase", d.Reason)
 	case d.Message == "":
@@ -54,7 +54,7 @@ func CheckDecision(o plan.Observation, d plan.Decision) *Violation {
 		}
 	}
 	c := &o.Cluster
-	if c.Fence.By != "" && !d.HandsOff {
+	if c.Fence.By != "" && !d.SkipChildren {
 		return violation("S12", "would touch Services although the cluster is fenced")
 	}
 	if v := tellsNothing(&o, &d); v != nil {
@@ -92,7 +92,7 @@ func CheckDecision(o plan.Observation, d plan.Decision) *Violation {
 	if v := k.certificates(); v != nil {
 		return v
 	}
-	if v := k.leavesToBegin(); v != nil {
+	if v := k.permitsToBegin(); v != nil {
 		return v
 	}
 	switch a := d.Action.(type) {
@@ -138,24 +138,24 @@ func CheckDecision(o plan.Observation, d plan.Decision) *Violation {
 		return k.advanceLog(a)
 	case plan.ChangeImage:
 		return k.changeImage(a)
-	case plan.RemakePod:
-		return k.remakePod(a)
+	case plan.RecreatePod:
+		return k.recreatePod(a)
 	case plan.CreatePods:
 		return k.createPods(a)
 	case plan.SetRoles:
 		return k.setRoles(a)
-	case plan.OpenGrant:
-		return k.openGrant(a)
-	case plan.CloseGrants:
-		return k.closeGrants(a)
+	case plan.GrantStartPermit:
+		return k.grantStartPermit(a)
+	case plan.RevokeStartPermits:
+		return k.revokeStartPermits(a)
 	case plan.AddLearner:
 		return k.addLearner(a)
 	case plan.Promote:
 		return k.promote(a)
 	case plan.RemoveMember:
 		return k.removeMember(a)
-	case plan.MoveLeader:
-		return k.moveLeader(a)
+	case plan.TransferLeadership:
+		return k.transferLeadership(a)
 	case plan.DeletePod:
 		return k.deletePod(a)
 	case plan.DeleteClaim:
@@ -197,26 +197,26 @@ func (k *check) refusedJustNow() *Violation {
 func (k *check) isWantedChild(kind string) bool {
 	switch kind {
 	case plan.ApplyService, plan.LabelMembers:
-		return !k.d.HandsOff
+		return !k.d.SkipChildren
 	case plan.ApplyBudget:
-		return !k.d.HandsOff && k.d.Budget > plan.NoBudget && k.o.ForeignBudget == ""
+		return !k.d.SkipChildren && k.d.Budget > plan.NoBudget && k.o.ForeignBudget == ""
 	case plan.DeleteBudget:
-		return !k.d.HandsOff && k.d.Budget == plan.NoBudget && k.o.ForeignBudget == ""
+		return !k.d.SkipChildren && k.d.Budget == plan.NoBudget && k.o.ForeignBudget == ""
 	}
 	return false
 }
 
-// leavesToBegin: nothing is done to members, or to their Pods, before every Pod but that of
-// a seed that begins is without leave to begin a cluster (S2): it needs no quorum.
-func (k *check) leavesToBegin() *Violation {
+// permitsToBegin: nothing is done to members, or to their Pods, before every Pod but that of
+// a seed that begins is without a permit to begin a cluster (S2): it needs no quorum.
+func (k *check) permitsToBegin() *Violation {
 	switch k.d.Action.(type) {
-	case plan.CloseGrants, plan.RecordBootstrap, plan.TakeClaims:
+	case plan.RevokeStartPermits, plan.RecordBootstrap, plan.TakeClaims:
 		return nil
 	}
 	c := &k.o.Cluster
 	for _, p := range k.o.Pods {
 		begins := c.ClusterID == 0 && c.Bootstrap != nil && !c.Bootstrap.Adopted && p.Name == c.Bootstrap.Member
-		if p.Grant != nil && p.Grant.New && !begins {
+		if p.StartPermit != nil && p.StartPermit.New && !begins {
 			return violation("S2", "%s is done while %s may begin a cluster", k.d.Action.Kind(), p.Name)
 		}
 	}
@@ -373,7 +373,7 @@ func (k *check) latch(a plan.LatchClusterID) *Violation {
 	if p == nil || !p.Answer.Reached || p.Answer.ClusterID != a.ClusterID {
 		return violation("S1", "latches cluster id %x, which the seed does not report", a.ClusterID)
 	}
-	if p.Grant != nil && p.Grant.New {
+	if p.StartPermit != nil && p.StartPermit.New {
 		return violation("S2", "latches cluster id %x while the seed %s may still begin without data", a.ClusterID, p.Name)
 	}
 	return nil

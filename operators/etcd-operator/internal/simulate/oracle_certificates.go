@@ -19,15 +19,15 @@ func (k *check) certificates() *Violation {
 		return nil
 	case c.Bootstrap == nil:
 		last := c.LastStatus.TLS
-		if t.Problem != "" || t.Blind || t.Trust == "" || last == nil || last.Trust != t.Trust {
+		if t.Problem != "" || t.NoClientCertificate || t.Trust == "" || last == nil || last.Trust != t.Trust {
 			return violation(certified, "acts on a cluster that has not begun, and whose certificates are not there, right and recorded")
 		}
 		return nil
-	case t.Blind && !k.unseeing():
+	case t.NoClientCertificate && !k.isWithoutAnswers():
 		return violation("S9", "acts although it asks nobody, for want of a certificate")
 	case t.Problem == plan.CertificatesMissing || t.Problem == plan.CertificatesInvalid:
 		switch k.d.Action.(type) {
-		case plan.RemakePod, plan.ChangeImage:
+		case plan.RecreatePod, plan.ChangeImage:
 			if p := k.pod(touched(k.d.Action)); p != nil && p.Answer.Read {
 				return violation("S6", "%s is restarted, and may not start again for want of a certificate", p.Name)
 			}
@@ -39,7 +39,7 @@ func (k *check) certificates() *Violation {
 // touched is the name of the Pod that is restarted.
 func touched(a plan.Action) string {
 	switch x := a.(type) {
-	case plan.RemakePod:
+	case plan.RecreatePod:
 		return x.Name
 	case plan.ChangeImage:
 		return x.Name
@@ -47,13 +47,16 @@ func touched(a plan.Action) string {
 	return ""
 }
 
-// unseeing reports whether an action needs no word of any member.
-func (k *check) unseeing() bool {
+// isWithoutAnswers reports whether an action needs no word of any member.
+func (k *check) isWithoutAnswers() bool {
 	switch a := k.d.Action.(type) {
 	case plan.KeepClaims:
 		return true
-	case plan.CloseGrants:
-		return !slices.ContainsFunc(a.Pods, func(r plan.PodRef) bool { p := k.pod(r.Name); return p == nil || p.Grant == nil || !p.Grant.New })
+	case plan.RevokeStartPermits:
+		return !slices.ContainsFunc(a.Pods, func(r plan.PodRef) bool {
+			p := k.pod(r.Name)
+			return p == nil || p.StartPermit == nil || !p.StartPermit.New
+		})
 	case plan.DeletePod:
 		p := k.pod(a.Name)
 		onVolume := slices.ContainsFunc(k.o.Claims, func(c plan.Claim) bool { return c.Name == a.Name })
@@ -69,13 +72,13 @@ func (k *check) unseeing() bool {
 // readyUnseen reports whether a Pod is one of the latched cluster's voters although nobody
 // was asked: it was when that could be told last, and is ready, as by a linearizable read.
 func (k *check) readyUnseen(p *plan.Pod) bool {
-	return p != nil && k.o.Cluster.TLS.Wanted && k.o.Cluster.TLS.Blind && k.o.Cluster.ClusterID != 0 && (p.Role == plan.Returning || p.Role == plan.Restarting) &&
+	return p != nil && k.o.Cluster.TLS.Wanted && k.o.Cluster.TLS.NoClientCertificate && k.o.Cluster.ClusterID != 0 && (p.Role == plan.Returning || p.Role == plan.Restarting) &&
 		p.UnreadySince.IsZero() && p.DeletingSince.IsZero() && !p.Finished && k.isReportedVoter(p.Name)
 }
 
 // tellsNothing checks what an operator says that asks nobody: no loss.
 func tellsNothing(o *plan.Observation, d *plan.Decision) *Violation {
-	if t := &o.Cluster.TLS; t.Wanted && t.Blind && (d.Reason == "QuorumLost" || d.Status.QuorumLostSince != nil) {
+	if t := &o.Cluster.TLS; t.Wanted && t.NoClientCertificate && (d.Reason == "QuorumLost" || d.Status.QuorumLostSince != nil) {
 		return violation("S9", "tells of a loss although it asks nobody, for want of a certificate")
 	}
 	return nil

@@ -60,9 +60,9 @@ func (k *check) cancelDowngrade() *Violation {
 	return nil
 }
 
-// mayLower reports whether a member may be given an earlier minor: its data is brought to
+// canLower reports whether a member may be given an earlier minor: its data is brought to
 // that, and etcd's cluster version is held there.
-func (k *check) mayLower(p *plan.Pod, minor int) bool {
+func (k *check) canLower(p *plan.Pod, minor int) bool {
 	if minorOf(p.Version) <= minor {
 		return true
 	}

@@ -94,7 +94,7 @@ func (k *check) promote(a plan.Promote) *Violation {
 	if an == nil || an.Applied+maxLag < k.applied || an.Leader != k.leader || len(an.Errors) > 0 || k.isCorrupt(a.ID) {
 		return violation("S5", "learner %s has not answered itself, caught up", a.Name)
 	}
-	if k.pod(a.Name).Grant != nil {
+	if k.pod(a.Name).StartPermit != nil {
 		return violation("S2", "learner %s gets a vote, and may still start without data", a.Name)
 	}
 	if n := len(k.voters); n > 1 && len(k.healthy) < quorum(n+1) {
@@ -219,7 +219,7 @@ func (k *check) replacementWaits(members []plan.Member) bool {
 	})
 }
 
-func (k *check) moveLeader(a plan.MoveLeader) *Violation {
+func (k *check) transferLeadership(a plan.TransferLeadership) *Violation {
 	for i := range k.o.Pods {
 		an := &k.o.Pods[i].Answer
 		if !k.ours(an) || !an.Read || an.Leader == 0 {

@@ -38,8 +38,8 @@ func (k *check) createPods(a plan.CreatePods) *Violation {
 			return violation("S1", "creates seed %s, which is not the recorded one", p.Name)
 		}
 		seen[p.Name] = true
-		if p.Grant != nil {
-			if v := k.grant(p.Name, p.Grant); v != nil {
+		if p.StartPermit != nil {
+			if v := k.startPermit(p.Name, p.StartPermit); v != nil {
 				return v
 			}
 		}
@@ -59,12 +59,12 @@ func (k *check) isUnused(name string) bool {
 	})
 }
 
-// grant checks a leave to start: for the recorded seed before the cluster id is
+// startPermit checks a permit to start: for the recorded seed before the cluster id is
 // latched, or for a member in the list that has never started (S2).
-func (k *check) grant(name string, g *plan.Grant) *Violation {
+func (k *check) startPermit(name string, g *plan.StartPermit) *Violation {
 	c := &k.o.Cluster
 	if g.Attempt < 1 {
-		return violation("S2", "%s gets a grant of attempt %d", name, g.Attempt)
+		return violation("S2", "%s gets a start permit of attempt %d", name, g.Attempt)
 	}
 	if g.New {
 		if c.ClusterID != 0 || c.Bootstrap == nil || c.Bootstrap.Adopted || c.Bootstrap.Member != name || c.Bootstrap.Token != g.Token || !slices.Equal(g.Members, []string{name}) {
@@ -138,17 +138,17 @@ func (k *check) isReportedVoter(name string) bool {
 	return slices.ContainsFunc(voters, func(d v1beta2.MemberDetail) bool { return d.Name == name }) || (len(voters) == 0 && b != nil && (b.Member == name || b.Adopted))
 }
 
-func (k *check) openGrant(a plan.OpenGrant) *Violation {
+func (k *check) grantStartPermit(a plan.GrantStartPermit) *Violation {
 	if v := k.podIs(a.Name, a.UID); v != nil {
 		return v
 	}
-	if p := k.pod(a.Name); !p.Answer.Waiting || a.Grant.Attempt <= p.Answer.Attempt {
-		return violation("S2", "%s gets a grant of attempt %d, and does not wait for it", a.Name, a.Grant.Attempt)
+	if p := k.pod(a.Name); !p.Answer.Waiting || a.StartPermit.Attempt <= p.Answer.Attempt {
+		return violation("S2", "%s gets a start permit of attempt %d, and does not wait for it", a.Name, a.StartPermit.Attempt)
 	}
-	return k.grant(a.Name, &a.Grant)
+	return k.startPermit(a.Name, &a.StartPermit)
 }
 
-func (k *check) closeGrants(a plan.CloseGrants) *Violation {
+func (k *check) revokeStartPermits(a plan.RevokeStartPermits) *Violation {
 	for _, p := range a.Pods {
 		if v := k.podIs(p.Name, p.UID); v != nil {
 			return v
@@ -180,7 +180,7 @@ func (k *check) deletePod(a plan.DeletePod) *Violation {
 		return nil // there is no data in it, or a learner's that has just begun: it makes room
 	case p.Answer.Reached && !k.ours(&p.Answer):
 		return nil // of a seed that was given up
-	case p.Role == plan.Joiner && p.Grant == nil && !p.Answer.Reached && p.Answer.Attempt == 0:
+	case p.Role == plan.Joiner && p.StartPermit == nil && !p.Answer.Reached && p.Answer.Attempt == 0:
 		return nil // it never started, and makes room
 	case p.Answer.Learner && k.hasClaim(a.Name) && slices.ContainsFunc(k.o.Pods, func(o plan.Pod) bool { return o.Unschedulable != "" }):
 		return nil // it has no vote, its data stays on its claim, and it makes room for a voter

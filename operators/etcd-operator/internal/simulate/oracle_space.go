@@ -14,9 +14,9 @@ func (k *check) isCorrupt(id uint64) bool {
 	return slices.Contains(k.alarms, plan.Alarm{MemberID: id, Kind: plan.Corrupt}) || slices.Contains(k.o.Cluster.Consistency.Differing, id)
 }
 
-// repairs reports whether there is no space, as somebody knows of whom a quorum has
+// isRepairingSpace reports whether there is no space, as somebody knows of whom a quorum has
 // answered, and the user wants it to be made.
-func (k *check) repairs() bool {
+func (k *check) isRepairingSpace() bool {
 	return k.o.Cluster.Maintenance.AutoRepairSpace && slices.ContainsFunc(k.o.Pods, func(p plan.Pod) bool {
 		return k.ours(&p.Answer) && p.Answer.Read && slices.ContainsFunc(p.Answer.Alarms, func(a plan.Alarm) bool { return a.Kind == plan.NoSpace })
 	})
@@ -48,7 +48,7 @@ func (k *check) compact(a plan.Compact) *Violation {
 	if v := k.settled(k.list()); v != nil {
 		return v
 	}
-	if !k.repairs() {
+	if !k.isRepairingSpace() {
 		return violation("Alarm", "the database is compacted, and nobody asked for it")
 	}
 	told := slices.ContainsFunc(k.o.Pods, func(p plan.Pod) bool { return k.ours(&p.Answer) && p.Answer.Revision >= a.Revision })
@@ -89,7 +89,7 @@ func (k *check) defragment(a plan.Defragment) *Violation {
 		return violation("S6", "%s is defragmented while clients are sent to it", a.Name)
 	case a.ID == k.leader && len(a.Members) > 1:
 		return violation("S8", "%s is defragmented, and it leads", a.Name)
-	case k.o.Cluster.Target != "" && !k.repairs():
+	case k.o.Cluster.Target != "" && !k.isRepairingSpace():
 		return violation("S10", "%s is defragmented while members move to another version", a.Name)
 	}
 	for _, o := range a.Members {

@@ -51,7 +51,7 @@ func (k *check) recordSurvivor(a plan.RecordSurvivor) *Violation {
 func (k *check) holder(p *plan.Pod, r *plan.Recovery) *Violation {
 	a := &p.Answer
 	switch {
-	case isEmpty(p), p.Role == plan.Joiner && p.Grant == nil && !a.Reached, p.Role == plan.Seed && p.Reseed != "" && !k.ours(a):
+	case isEmpty(p), p.Role == plan.Joiner && p.StartPermit == nil && !a.Reached, p.Role == plan.Seed && p.Reseed != "" && !k.ours(a):
 		return nil
 	case p.Finished && !(p.Persistent && slices.ContainsFunc(k.o.Claims, func(c plan.Claim) bool { return c.Name == p.Name })):
 		return nil
@@ -88,8 +88,8 @@ func (k *check) anyClaim(name string) bool {
 	return slices.ContainsFunc(k.o.Claims, func(c plan.Claim) bool { return c.Name == name })
 }
 
-// reseeding reports whether a seed is being made, of the cluster that is latched.
-func (k *check) reseeding() bool {
+// isReseeding reports whether a seed is being made, of the cluster that is latched.
+func (k *check) isReseeding() bool {
 	r := k.o.Cluster.Recovery
 	return r != nil && r.Phase == "Seeding" && r.ClusterID == k.o.Cluster.ClusterID && k.o.Cluster.ClusterID != 0
 }
@@ -102,7 +102,7 @@ func (k *check) servesAgain() bool {
 func (k *check) survivorsSeed(p *plan.NewPod) *Violation {
 	r := k.o.Cluster.Recovery
 	switch {
-	case !k.reseeding() || p.Recovery != r || p.Name != r.Seed || p.Grant != nil:
+	case !k.isReseeding() || p.Recovery != r || p.Name != r.Seed || p.StartPermit != nil:
 		return violation("S13", "seed %s is made, which is not the recorded one", p.Name)
 	case k.servesAgain():
 		return violation("S13", "seed %s is made, and the old cluster serves", p.Name)
@@ -122,7 +122,7 @@ func (k *check) marked() *Violation {
 
 func (k *check) adoptSurvivor(a plan.AdoptSurvivor) *Violation {
 	r := k.o.Cluster.Recovery
-	if !k.reseeding() || a.Token != r.Token || a.Name != r.Seed {
+	if !k.isReseeding() || a.Token != r.Token || a.Name != r.Seed {
 		return violation("S13", "seed %s is adopted, which is not the recorded one", a.Name)
 	}
 	if v := k.podIs(a.Name, a.UID); v != nil {
@@ -134,7 +134,7 @@ func (k *check) adoptSurvivor(a plan.AdoptSurvivor) *Violation {
 	case p.Finished || !p.DeletingSince.IsZero() || p.Reseed != r.Token:
 		return violation("S13", "seed %s is adopted, and ends, or is another Pod", a.Name)
 	case p.Leave:
-		return violation("S13", "seed %s is adopted with the leave to be made again", a.Name)
+		return violation("S13", "seed %s is adopted with the leave to be recreated", a.Name)
 	case !an.Read || an.ClusterID != a.ClusterID || a.ClusterID == 0 || a.ClusterID == r.ClusterID:
 		return violation("S13", "cluster id %x is latched, and seed %s reports %x", a.ClusterID, a.Name, an.ClusterID)
 	case len(an.Members) != 1 || an.Members[0].ID != an.MemberID || an.Members[0].Name != a.Name:
@@ -156,7 +156,7 @@ func (k *check) withdrawLeave(a plan.WithdrawLeave) *Violation {
 	if v := k.podIs(a.Name, a.UID); v != nil {
 		return v
 	}
-	if !k.reseeding() || a.Name != k.o.Cluster.Recovery.Seed {
+	if !k.isReseeding() || a.Name != k.o.Cluster.Recovery.Seed {
 		return violation("S13", "the leave of %s is withdrawn, which is no survivor's seed", a.Name)
 	}
 	return nil
@@ -188,7 +188,7 @@ func (k *check) endRecovery(a plan.EndRecovery) *Violation {
 	case r == nil || a.Token != r.Token:
 		return violation("S13", "recovery %q is ended, which is not the recorded one", a.Token)
 	case !a.Complete && r.Phase != "Seeding":
-		return violation("S13", "a recovery is called off whose seed was adopted")
+		return violation("S13", "a recovery is aborted whose seed was adopted")
 	case a.Complete && (r.Phase != "Growing" || slices.ContainsFunc(k.o.Pods, func(p plan.Pod) bool { return k.isOld(p.Name) })):
 		return violation("S13", "a recovery is complete, and something is left of the old cluster")
 	}

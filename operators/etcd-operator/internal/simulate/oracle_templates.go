@@ -6,19 +6,19 @@ import (
 	"github.com/etcd-operators/etcd-operators/operators/etcd-operator/internal/plan"
 )
 
-// What the oracle asks of Pods that are made again, and of members that are replaced
+// What the oracle asks of Pods that are recreated, and of members that are replaced
 // although nothing is wrong with them (S4, S6, S7, S8).
 
-func (k *check) remakePod(a plan.RemakePod) *Violation {
+func (k *check) recreatePod(a plan.RecreatePod) *Violation {
 	if v := k.podIs(a.Name, a.UID); v != nil {
 		return v
 	}
 	p := k.pod(a.Name)
 	switch {
 	case p.Template == "" || p.Template == k.o.Cluster.Template:
-		return violation("S6", "Pod %s is made again, and is as the spec says", a.Name)
+		return violation("S6", "Pod %s is recreated, and is as the spec says", a.Name)
 	case !p.Persistent || !k.hasClaim(a.Name):
-		return violation("S7", "Pod %s is made again, and has no volume", a.Name)
+		return violation("S7", "Pod %s is recreated, and has no volume", a.Name)
 	}
 	if v := k.wholly(a.Name); v != nil {
 		return v

@@ -67,7 +67,7 @@ func TestOracleBelievesTheNewestRead(t *testing.T) {
 					slices.SortFunc(o.Pods[:2], func(a, b plan.Pod) int { return cmp.Compare(b.Name, a.Name) })
 				}
 				got := ""
-				if v := CheckDecision(o, plan.Decision{Action: tc.action, Again: time.Second, Reason: "Test", Message: "test"}); v != nil {
+				if v := CheckDecision(o, plan.Decision{Action: tc.action, RequeueAfter: time.Second, Reason: "Test", Message: "test"}); v != nil {
 					got = v.Invariant
 				}
 				if got != tc.want {

@@ -163,7 +163,7 @@ func (k *check) changeImage(a plan.ChangeImage) *Violation {
 		return violation("S6", "%s is restarted while clients are sent to it", a.Name)
 	case p.Answer.MemberID == k.leader && len(k.voters) > 1:
 		return violation("S8", "%s is restarted, and it leads", a.Name)
-	case minor < minorOf(k.o.Cluster.Version) && !k.mayLower(p, minor):
+	case minor < minorOf(k.o.Cluster.Version) && !k.canLower(p, minor):
 		return violation("S10", "%s gets etcd %s, and may not go down", a.Name, a.Version)
 	case minor < told || minor > told+1:
 		return violation("S10", "%s gets etcd %s, and the cluster version is %s", a.Name, a.Version, fmt.Sprintf("3.%d", told))

@@ -382,7 +382,7 @@ type late struct {
 func (w *world) sendLate(op *operator, n int) bool {
 	t := op.todo
 	switch a := t.decision.Action.(type) {
-	case plan.CreatePods, plan.SetRoles, plan.OpenGrant, plan.CloseGrants, plan.ChangeImage, plan.RemakePod, plan.EnableDowngrade, plan.CancelDowngrade:
+	case plan.CreatePods, plan.SetRoles, plan.GrantStartPermit, plan.RevokeStartPermits, plan.ChangeImage, plan.RecreatePod, plan.EnableDowngrade, plan.CancelDowngrade:
 	case plan.DeletePod:
 		if len(a.Members) > 0 {
 			return false

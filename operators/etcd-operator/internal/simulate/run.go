@@ -24,9 +24,9 @@ type Stats struct {
 
 // actionKinds are the kinds of actions, in the order in which they are counted.
 var actionKinds = []string{
-	"RecordBootstrap", "LatchClusterID", "CreatePods", "SetRoles", "OpenGrant", "CloseGrants",
-	"AddLearner", "Promote", "RemoveMember", "MoveLeader", "DeletePod", "DeleteClaim",
-	"AcknowledgeFence", "LiftFence", "AdoptSeed", "RecordVersion", "ChangeImage", "RemakePod",
+	"RecordBootstrap", "LatchClusterID", "CreatePods", "SetRoles", "GrantStartPermit", "RevokeStartPermits",
+	"AddLearner", "Promote", "RemoveMember", "TransferLeadership", "DeletePod", "DeleteClaim",
+	"AcknowledgeFence", "LiftFence", "AdoptSeed", "RecordVersion", "ChangeImage", "RecreatePod",
 	"DisarmAlarm", "Compact", "BeginDefragment", "Defragment",
 	"EnableDowngrade", "CancelDowngrade", "AdvanceLog",
 	"GrowClaim", "KeepClaims", "TakeClaims",

@@ -255,7 +255,7 @@ func (w *world) beginAnew(a plan.AdoptSurvivor) {
 	w.diskLost()
 }
 
-// disksThere are the disks that a Pod, or one made again, finds.
+// disksThere are the disks that a Pod, or one recreated, finds.
 func (w *world) disksThere() []*disk {
 	var all []*disk
 	for _, c := range w.claims {

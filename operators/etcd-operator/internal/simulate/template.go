@@ -101,8 +101,8 @@ func (w *world) uncordonForRoom() {
 	}
 }
 
-// remakePod is the deletion of a member's Pod that is to be made again.
-func (w *world) remakePod(t *todo, a plan.RemakePod) error {
+// recreatePod is the deletion of a member's Pod that is to be recreated.
+func (w *world) recreatePod(t *todo, a plan.RecreatePod) error {
 	p := w.pod(a.Name)
 	switch {
 	case p == nil || p.uid != a.UID:
@@ -113,17 +113,17 @@ func (w *world) remakePod(t *todo, a plan.RemakePod) error {
 	case !t.sent && (!w.samePods(t.seen.Pods) || !w.isMembers(w.claim(a.Name))):
 		return errConflict
 	}
-	w.touch("a Pod is deleted to be made again")
+	w.touch("a Pod is deleted to be recreated")
 	w.checkStartable(t, p)
 	w.checkPodDeletion(p, false)
-	w.checkRemake(t, p)
+	w.checkRecreate(t, p)
 	w.deletePod(p)
 	return nil
 }
 
-// checkRemake: a member that serves is ended for another Pod only while all others live
+// checkRecreate: a member that serves is ended for another Pod only while all others live
 // (S6), another one leads (S8), and its data is on a volume (S7).
-func (w *world) checkRemake(t *todo, p *pod) {
+func (w *world) checkRecreate(t *todo, p *pod) {
 	r := w.runOf(p.uid)
 	if w.main < 0 || r == nil || r.etcd == nil || r.disk.data.birth != w.main || w.memberNamed(p.name) == nil || t.disturbed != w.disturbed || t.sent {
 		return
@@ -134,13 +134,13 @@ func (w *world) checkRemake(t *todo, p *pod) {
 		switch {
 		case m.Name == p.name:
 		case q == nil || !w.reaches(r, q):
-			w.fail("S6", "the Pod of %s is made again while %s does not run", p.name, m.Name)
+			w.fail("S6", "the Pod of %s is recreated while %s does not run", p.name, m.Name)
 		case w.pod(m.Name) != nil && (w.pod(m.Name).from != "" || w.pod(m.Name).deleting != never):
-			w.fail("S6", "the Pod of %s is made again while %s is restarted", p.name, m.Name)
+			w.fail("S6", "the Pod of %s is recreated while %s is restarted", p.name, m.Name)
 		}
 	}
 	// Of two operators one may move the lead meanwhile.
 	if r.etcd.leading && len(view) > 1 && len(w.operators) == 1 {
-		w.fail("S8", "the Pod of %s is made again, and it leads", p.name)
+		w.fail("S8", "the Pod of %s is recreated, and it leads", p.name)
 	}
 }

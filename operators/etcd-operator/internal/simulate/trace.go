@@ -48,8 +48,8 @@ func describe(d plan.Decision) string {
 			all = append(all, fmt.Sprintf("%s=%s", r.Name, r.Role))
 		}
 		s = strings.Join(all, ", ")
-	case plan.OpenGrant:
-		s = fmt.Sprintf("%s attempt %d for %v", a.Name, a.Grant.Attempt, a.Grant.Members)
+	case plan.GrantStartPermit:
+		s = fmt.Sprintf("%s attempt %d for %v", a.Name, a.StartPermit.Attempt, a.StartPermit.Members)
 	case plan.ChangeImage:
 		s = fmt.Sprintf("%s to %s:v%s", a.Name, a.Repository, a.Version)
 	case plan.DisarmAlarm:

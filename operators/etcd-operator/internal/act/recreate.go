@@ -10,11 +10,11 @@ import (
 	"github.com/etcd-operators/etcd-operators/operators/etcd-operator/internal/plan"
 )
 
-// remakePod deletes the Pod of a member that serves, for another one on its volume, if all
+// recreatePod deletes the Pod of a member that serves, for another one on its volume, if all
 // Pods of the cluster, read live, are as they were observed: no other member is down or
 // about to be (S6). It is deleted as it was read. A crash after it leaves a volume without
 // a Pod, for which the next Observation asks for one.
-func (a *Actor) remakePod(ctx context.Context, c *v1beta2.EtcdCluster, obs *plan.Observation, x plan.RemakePod) error {
+func (a *Actor) recreatePod(ctx context.Context, c *v1beta2.EtcdCluster, obs *plan.Observation, x plan.RecreatePod) error {
 	pod, err := a.asObserved(ctx, c, obs, x.Name)
 	if err != nil {
 		return err

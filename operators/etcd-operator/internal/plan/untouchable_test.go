@@ -12,7 +12,7 @@ import (
 // broken is a cluster with work for nearly every rule.
 func broken() *world { return healthy(3).dead("c").joiner("d").size(5) }
 
-func TestHandsOff(t *testing.T) {
+func TestUntouchable(t *testing.T) {
 	rows{
 		"a cluster that is being deleted is left to the garbage collector": {
 			reason: "S12: deleting the CR never deletes more than its policy says",
@@ -130,7 +130,7 @@ func TestVersionsThatAreRun(t *testing.T) {
 }
 
 // Not even the Services of such a cluster are touched.
-func TestHandsOffMeansTheServicesToo(t *testing.T) {
+func TestUntouchableMeansTheServicesToo(t *testing.T) {
 	for name, tc := range map[string]struct {
 		seen *world
 		want bool
@@ -145,8 +145,8 @@ func TestHandsOffMeansTheServicesToo(t *testing.T) {
 		"quorum is lost":  {healthy(3).dead("a", "b", "c").lastStatus(reported("a", "b", "c")), false},
 		"waiting for one": {healthy(3).silent("b", "c").noQuorum(), false},
 	} {
-		if d := decided(tc.seen.seen()); d.HandsOff != tc.want {
-			t.Errorf("%s: HandsOff is %t (%s), want %t", name, d.HandsOff, d.Reason, tc.want)
+		if d := decided(tc.seen.seen()); d.SkipChildren != tc.want {
+			t.Errorf("%s: SkipChildren is %t (%s), want %t", name, d.SkipChildren, d.Reason, tc.want)
 		}
 	}
 }

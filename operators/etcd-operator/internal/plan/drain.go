@@ -10,33 +10,33 @@ import (
 // What this file says is how a member is taken from its clients and from its leadership,
 // before it is restarted, defragmented or removed (S8). One is taken at a time. Of several
 // that two operators have marked at once, the one that is to leave gives way to the one
-// that is to be defragmented (mayShrink), and both to the one that is to be restarted
-// (mayDefragment), so that none waits for the other.
+// that is to be defragmented (canShrink), and both to the one that is to be restarted
+// (canDefragment), so that none waits for the other.
 
 // routeLag is for how long after its mark a member may still get new clients: a node's
 // kube-proxy follows the Service's endpoints at most once in a second (its minSyncPeriod).
 const routeLag = time.Second
 
-// handOver marks a member's Pod with the role in which no new clients are sent to it, and
-// then moves the lead elsewhere. It is nil when both have been done. next says what
+// drain marks a member's Pod with the role in which no new clients are sent to it, and
+// then transfers its leadership. It is nil when both have been done. next says what
 // is done to the member then, such as "its removal".
-func (v *view) handOver(m *Member, role Role, reason, next string) *step {
+func (v *view) drain(m *Member, role Role, reason, next string) *step {
 	if p := v.pods[m.Name]; p != nil && p.Role != role {
 		return do(SetRoles{[]PodRole{{p.Name, p.UID, role}}}, reason, fmt.Sprintf("draining member %s before %s", m.Name, next))
 	}
 	if m.ID != v.leader {
 		return nil
 	}
-	return v.moveLead(m)
+	return v.transferLeadership(m)
 }
 
-// moveLead moves the lead from a member to its heir; nil if it has none.
-func (v *view) moveLead(m *Member) *step {
-	heir := v.heir(*m)
-	if heir == nil {
+// transferLeadership moves leadership from a member to a transferee; nil if there is none.
+func (v *view) transferLeadership(m *Member) *step {
+	transferee := v.transferee(*m)
+	if transferee == nil {
 		return nil
 	}
-	return do(MoveLeader{m.Name, heir.Name, heir.ID}, v1beta2.ClusterReasonTransferringLeadership, fmt.Sprintf("transferring leadership from %s to %s", m.Name, heir.Name))
+	return do(TransferLeadership{m.Name, transferee.Name, transferee.ID}, v1beta2.ClusterReasonTransferringLeadership, fmt.Sprintf("transferring leadership from %s to %s", m.Name, transferee.Name))
 }
 
 // awaitUnrouted waits until no new clients are sent to a member that was marked; nil when

@@ -13,7 +13,7 @@ import (
 
 // A member's Pod is deleted with grace, its volume stays, and the next one is as the spec
 // says.
-func TestRemakePod(t *testing.T) {
+func TestRecreatePod(t *testing.T) {
 	b := newBench(t, withVolumes)
 	obs := b.make(plan.NewPod{Name: "x-a", Role: plan.Voter}, plan.NewPod{Name: "x-b", Role: plan.Voter})
 	before := podIn(obs, "x-a")
@@ -21,19 +21,19 @@ func TestRemakePod(t *testing.T) {
 		t.Errorf("the Pod is of template %q, and the cluster of %q", before.Template, obs.Cluster.Template)
 	}
 	b.update(func(c *v1beta2.EtcdCluster) { c.Spec.Pod.PriorityClassName = "system-cluster-critical" })
-	wantStale(t, "an EtcdCluster that was edited", b.act(obs, plan.RemakePod{Name: "x-a", UID: before.UID}))
+	wantStale(t, "an EtcdCluster that was edited", b.act(obs, plan.RecreatePod{Name: "x-a", UID: before.UID}))
 	obs = b.observe()
 	if podIn(obs, "x-a").Template == obs.Cluster.Template {
 		t.Error("the Pod is observed as the spec says now")
 	}
-	wantStale(t, "another Pod of the name", b.act(obs, plan.RemakePod{Name: "x-a", UID: "other"}))
-	if err := b.act(obs, plan.RemakePod{Name: "x-a", UID: before.UID}); err != nil {
+	wantStale(t, "another Pod of the name", b.act(obs, plan.RecreatePod{Name: "x-a", UID: "other"}))
+	if err := b.act(obs, plan.RecreatePod{Name: "x-a", UID: before.UID}); err != nil {
 		t.Fatal(err)
 	}
 	if b.exists(&corev1.Pod{}, "x-a") || !b.exists(&corev1.PersistentVolumeClaim{}, "x-a") {
 		t.Error("want no Pod, and its volume")
 	}
-	wantStale(t, "a Pod that is gone", b.act(obs, plan.RemakePod{Name: "x-a", UID: before.UID}))
+	wantStale(t, "a Pod that is gone", b.act(obs, plan.RecreatePod{Name: "x-a", UID: before.UID}))
 	obs = b.make(plan.NewPod{Name: "x-a", Role: plan.Returning})
 	if p := podIn(obs, "x-a"); p.Template != obs.Cluster.Template || b.pod("x-a").Spec.PriorityClassName != "system-cluster-critical" {
 		t.Errorf("the next Pod is of template %q, and the cluster of %q", p.Template, obs.Cluster.Template)
@@ -42,7 +42,7 @@ func TestRemakePod(t *testing.T) {
 
 // A member is not ended while another is not as it was observed, or without a volume to
 // come back on (S6, S7, S11).
-func TestRemakePodOnlyBesideOthersAsTheyWere(t *testing.T) {
+func TestRecreatePodOnlyBesideOthersAsTheyWere(t *testing.T) {
 	for name, change := range map[string]func(*bench){
 		"another role": func(b *bench) {
 			seen := b.observe()
@@ -72,7 +72,7 @@ func TestRemakePodOnlyBesideOthersAsTheyWere(t *testing.T) {
 			b := newBench(t, withVolumes)
 			obs := b.make(plan.NewPod{Name: "x-a", Role: plan.Voter}, plan.NewPod{Name: "x-b", Role: plan.Voter})
 			change(b)
-			wantStale(t, name, b.act(obs, plan.RemakePod{Name: "x-a", UID: podIn(obs, "x-a").UID}))
+			wantStale(t, name, b.act(obs, plan.RecreatePod{Name: "x-a", UID: podIn(obs, "x-a").UID}))
 			if !b.exists(&corev1.Pod{}, "x-a") {
 				t.Error("the Pod is gone")
 			}
