@@ -34,10 +34,10 @@ func (r *Reconciler) keepCertificates(ctx context.Context, c *v1beta2.EtcdCluste
 
 // tellCertificates makes an event when certificates have gone bad, or are right again, since
 // the status was written last, unless that is what the cluster waits for: that is told.
-func (r *Reconciler) tellCertificates(ctx context.Context, c *v1beta2.EtcdCluster, now *v1beta2.ClusterStatus, problem plan.CertificateProblem, waits string) {
+func (r *Reconciler) tellCertificates(ctx context.Context, c *v1beta2.EtcdCluster, now *v1beta2.ClusterStatus, problem plan.CertificateProblem, d *plan.Decision) {
 	was := meta.FindStatusCondition(c.Status.Conditions, v1beta2.ConditionCertificatesReady)
 	is := meta.FindStatusCondition(now.Conditions, v1beta2.ConditionCertificatesReady)
-	if is == nil || is.Reason == waits || (was != nil && was.Status == is.Status && was.Reason == is.Reason) {
+	if is == nil || d.AwaitsCertificates || (was != nil && was.Status == is.Status && was.Reason == is.Reason) {
 		return
 	}
 	switch {

@@ -193,7 +193,7 @@ func (r *Reconciler) carryOut(ctx context.Context, c *v1beta2.EtcdCluster, obs *
 	if err == nil {
 		r.tellChanges(ctx, c, status.Conditions)
 		r.tellAlarms(ctx, c, status.Alarms)
-		r.tellCertificates(ctx, c, &status, obs.Cluster.TLS.Problem, d.Reason)
+		r.tellCertificates(ctx, c, &status, obs.Cluster.TLS.Problem, &d)
 		r.tellWarnings(ctx, c, &status)
 	}
 	// What was done is told, whatever becomes of the status.

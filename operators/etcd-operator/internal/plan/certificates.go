@@ -25,9 +25,9 @@ func awaitCertificates(v *view) *step {
 	}
 	switch {
 	case t.Problem != "":
-		return wait(idle, string(t.Problem), "waiting for valid certificates before the cluster starts: "+t.Message).as(problemOutcome(t.Problem))
+		return wait(idle, string(t.Problem), "waiting for valid certificates before the cluster starts: "+t.Message).as(problemOutcome(t.Problem)).untilCertified()
 	case t.Trust == "" || t.NoClientCertificate:
-		return wait(shortly, v1beta2.ClusterReasonCertificatesPending, "waiting for certificates before the cluster starts")
+		return wait(shortly, v1beta2.ClusterReasonCertificatesPending, "waiting for certificates before the cluster starts").untilCertified()
 	case v.recordedTrust() != t.Trust:
 		return wait(next, v1beta2.ClusterReasonCertificatesPending, "certificates are ready: recording which CAs members trust")
 	}
@@ -66,7 +66,11 @@ func awaitClientCertificate(v *view) *step {
 			return s
 		}
 	}
-	return wait(idle, v.noClientCertificateReason(), v.noClientCertificateText()).as(problemOutcome(v.Cluster.TLS.Problem))
+	s := wait(idle, v.noClientCertificateReason(), v.noClientCertificateText()).as(problemOutcome(v.Cluster.TLS.Problem))
+	if v.Cluster.TLS.Problem == "" {
+		return s // CertificatesReady does not report it
+	}
+	return s.untilCertified()
 }
 
 // noClientCertificateReason is why the operator has none.

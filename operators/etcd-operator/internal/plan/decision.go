@@ -33,6 +33,12 @@ type Decision struct {
 	// NamesBackups is true when Message names the newest stored snapshot: it is to be
 	// looked up, and the step decided again with it, before anything is reported.
 	NamesBackups bool
+	// AwaitsCertificates is true when the Decision waits for what the condition
+	// CertificatesReady reports: Reason and Message tell of it.
+	AwaitsCertificates bool
+	// RemoveByHand is the id of the member that Message asks the user to remove from the
+	// member list; 0 if it asks for none.
+	RemoveByHand uint64
 	// ChildrenHeldBack are the refused children (see ApplyService and the others) that are
 	// not to be tried yet.
 	ChildrenHeldBack []Rejection

@@ -78,6 +78,12 @@ func (s *step) explains(condition string) *step {
 	return s
 }
 
+// untilCertified marks a step that waits for what the condition CertificatesReady reports.
+func (s *step) untilCertified() *step {
+	s.awaitsCertificates = true
+	return s
+}
+
 // announced gives an action an event that its kind gets not as a rule.
 func (s *step) announced() *step {
 	s.announcement = Announced

@@ -34,6 +34,10 @@ type step struct {
 	announcement Announcement
 	// namesBackups is true when the message tells of EtcdBackups.
 	namesBackups bool
+	// awaitsCertificates is true when the step waits for what CertificatesReady reports.
+	awaitsCertificates bool
+	// removeByHand is the member that the message asks the user to remove; 0 if none.
+	removeByHand uint64
 	// childrenHeldBack are the refused children that are not to be tried yet.
 	childrenHeldBack []Rejection
 }
@@ -196,6 +200,9 @@ func (v *view) decide(s *step) Decision {
 
 		Announcement: s.announcement,
 		NamesBackups: s.namesBackups,
+
+		AwaitsCertificates: s.awaitsCertificates,
+		RemoveByHand:       s.removeByHand,
 
 		ChildrenHeldBack: s.childrenHeldBack,
 	}

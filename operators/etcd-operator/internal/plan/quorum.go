@@ -33,19 +33,39 @@ func awaitQuorum(v *view) *step {
 	if len(v.knownVoters()) == 1 && v.wasUpdating() {
 		reason = v1beta2.ClusterReasonUpdatingMembers // the only member's Pod is recreated
 	}
-	return wait(requeueAfter, reason, "waiting for a quorum: "+v.whoIsMissing()+v.differingAdvice())
+	s := wait(requeueAfter, reason, "waiting for a quorum: "+v.whoIsMissing()+v.differingAdvice())
+	if m, _ := v.memberToRemoveByHand(); m != nil {
+		s.removeByHand = m.ID
+	}
+	return s
 }
 
 // differingAdvice says what a person can do where a quorum lacks a member whose data differs:
-// the operator removes none without a quorum of the others. It names the members to remove one
-// after the other: first those whose data is lost for good, and, when nobody else is missing,
-// those whose data differs. They still vote, so that etcd carries it out. Empty if no member's
-// data differs.
+// the operator removes none without a quorum of the others. Empty if no member's data differs.
 func (v *view) differingAdvice() string {
-	if !slices.ContainsFunc(v.voters, func(m Member) bool { return v.differs(m.ID) }) {
+	if !v.isAnyDiffering() {
 		return ""
 	}
 	const safe = "; the operator removes no member until a majority with the same data is healthy"
+	if m, why := v.memberToRemoveByHand(); m != nil {
+		return safe + ": " + removeByHand(*m, why) + orRestore
+	}
+	return safe + ": bring its members back" + orRestore
+}
+
+// isAnyDiffering reports whether the data of any voter differs.
+func (v *view) isAnyDiffering() bool {
+	return slices.ContainsFunc(v.voters, func(m Member) bool { return v.differs(m.ID) })
+}
+
+// memberToRemoveByHand is the member that a person is to remove next where a quorum lacks one
+// whose data differs, and why it: first those whose data is lost for good, and, when nobody else
+// is missing, those whose data differs. They still vote, so that etcd carries it out. It is nil
+// if there is none.
+func (v *view) memberToRemoveByHand() (m *Member, why string) {
+	if !v.sure || !v.isAnyDiffering() {
+		return nil, ""
+	}
 	var lost, differing []Member
 	for _, m := range v.voters {
 		switch {
@@ -58,12 +78,12 @@ func (v *view) differingAdvice() string {
 	}
 	missing := len(v.voters) - len(v.healthy) - len(lost) - len(differing)
 	switch {
-	case v.sure && len(lost) > 0:
-		return safe + ": " + removeByHand(lost[0], "its data is lost for good") + orRestore
-	case v.sure && missing == 0 && len(v.healthy) > 0:
-		return safe + ": " + removeByHand(differing[0], "its data differs") + orRestore
+	case len(lost) > 0:
+		return &lost[0], "its data is lost for good"
+	case missing == 0 && len(v.healthy) > 0 && len(differing) > 0:
+		return &differing[0], "its data differs"
 	}
-	return safe + ": bring its members back" + orRestore
+	return nil, ""
 }
 
 // orRestore is the other way out of a quorum that lacks one whose data differs.

@@ -102,7 +102,7 @@ func (w *world) whatIsWrong() string {
 		switch {
 		case intact >= quorum(voters):
 		case c.clusterID == 0 && last.Reason == "AdoptingVolumes": // which says what to do then
-		case last.Reason != "QuorumLost":
+		case last.Outcome != plan.QuorumLost:
 			return "a majority's data is lost, and the planner does not say QuorumLost"
 		case w.choosable():
 			return "a majority's data is lost, and the cluster does not begin anew with a survivor's"

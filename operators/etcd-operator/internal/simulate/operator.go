@@ -285,7 +285,7 @@ func (w *world) decide(op *operator, o plan.Observation) {
 		}
 	}
 	// While the status lags, or is written by two, what it says of the voters may be old.
-	if d.Reason == "QuorumLost" && !w.during(SlowAnswers) && !w.during(LagStatus) && len(w.operators) == 1 && len(op.clusterQueue)+len(op.podQueue)+len(op.claimQueue) == 0 {
+	if d.Outcome == plan.QuorumLost && !w.during(SlowAnswers) && !w.during(LagStatus) && len(w.operators) == 1 && len(op.clusterQueue)+len(op.podQueue)+len(op.claimQueue) == 0 {
 		w.checkQuorumLost()
 	}
 	op.last, op.woken = d, false

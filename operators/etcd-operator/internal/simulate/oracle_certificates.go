@@ -78,7 +78,7 @@ func (k *check) readyUnseen(p *plan.Pod) bool {
 
 // tellsNothing checks what an operator says that asks nobody: no loss.
 func tellsNothing(o *plan.Observation, d *plan.Decision) *Violation {
-	if t := &o.Cluster.TLS; t.Wanted && t.NoClientCertificate && (d.Reason == "QuorumLost" || d.Status.QuorumLostSince != nil) {
+	if t := &o.Cluster.TLS; t.Wanted && t.NoClientCertificate && (d.Outcome == plan.QuorumLost || d.Status.QuorumLostSince != nil) {
 		return violation("S9", "tells of a loss although it asks nobody, for want of a certificate")
 	}
 	return nil

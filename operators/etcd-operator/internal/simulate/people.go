@@ -2,12 +2,9 @@ package simulate
 
 import (
 	"fmt"
-	"regexp"
 	"slices"
-	"strconv"
-	"strings"
 
-	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/api/meta"
 
 	"github.com/etcd-operators/etcd-operators/api/v1beta2"
 	"github.com/etcd-operators/etcd-operators/operators/etcd-operator/internal/plan"
@@ -78,22 +75,12 @@ func (w *world) tickPeople() {
 	}
 }
 
-// removeAdvised is what the planner says where only a person removes a member.
-var removeAdvised = regexp.MustCompile(`run etcdctl member remove ([0-9a-f]{16}) `)
-
 // obeyRemoval has the user remove the member that the planner names, if etcd does it.
 func (w *world) obeyRemoval(l *run) {
 	last := &w.operators[0].last
-	said := removeAdvised.FindStringSubmatch(last.Message)
-	degraded := slices.ContainsFunc(last.Status.Conditions, func(c metav1.Condition) bool {
-		return c.Type == v1beta2.ConditionDegraded && c.Status == metav1.ConditionTrue && strings.Contains(c.Message, "etcdctl member remove")
-	})
-	if said == nil || !degraded {
+	id := last.RemoveByHand
+	if id == 0 || !meta.IsStatusConditionTrue(last.Status.Conditions, v1beta2.ConditionDegraded) {
 		return
-	}
-	id, err := strconv.ParseUint(said[1], 16, 64)
-	if err != nil {
-		panic(err)
 	}
 	m := findMember(l.disk.data.view, id)
 	if m == nil || !w.hasQuorum(l) {
