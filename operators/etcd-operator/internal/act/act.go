@@ -97,7 +97,7 @@ func (a *Actor) act(ctx context.Context, c *v1beta2.EtcdCluster, obs *plan.Obser
 	case plan.RecordSurvivor:
 		return a.sameHolders(ctx, c, obs)
 	case plan.AdoptSurvivor:
-		return a.mayAdoptSurvivor(ctx, c, obs, x)
+		return a.canAdoptSurvivor(ctx, c, obs, x)
 	case plan.WithdrawLeave:
 		return a.withdrawLeave(ctx, c, x)
 	case plan.DropSeed:

@@ -77,9 +77,9 @@ func (a *Actor) livePods(ctx context.Context, c *v1beta2.EtcdCluster, obs *plan.
 	return ours, nil
 }
 
-// mayAdoptSurvivor looks whether the seed is still there, and no other Pod of the cluster
+// canAdoptSurvivor looks whether the seed is still there, and no other Pod of the cluster
 // can get clients: all are as they were observed, and have the role that they had.
-func (a *Actor) mayAdoptSurvivor(ctx context.Context, c *v1beta2.EtcdCluster, obs *plan.Observation, x plan.AdoptSurvivor) error {
+func (a *Actor) canAdoptSurvivor(ctx context.Context, c *v1beta2.EtcdCluster, obs *plan.Observation, x plan.AdoptSurvivor) error {
 	pods, err := a.livePods(ctx, c, obs)
 	if err != nil {
 		return err

@@ -152,7 +152,7 @@ func TestAuthentication(t *testing.T) {
 	b.wantEvents("CredentialsMissing", "CredentialsInvalid", "MemberAdded", "ReplacingDeadMember", "MemberRemoved")
 }
 
-// Without credentials, too, Pods that are gone are made again on their volumes, and
+// Without credentials, too, Pods that are gone are recreated on their volumes, and
 // clients find their members again.
 func TestVolumesServeOnWithoutCredentials(t *testing.T) {
 	t.Parallel()

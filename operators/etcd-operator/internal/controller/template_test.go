@@ -56,7 +56,7 @@ func TestTemplateWithVolumes(t *testing.T) {
 	b.untilShaped(c, 3)
 	acked, failed := end()
 	t.Logf("in %s; %d writes were acknowledged, and %d failed: %v", time.Since(began).Round(time.Millisecond), acked, len(failed), failed)
-	// The leader hands over once: raft drops what comes to it meanwhile, and what others
+	// Leadership is transferred once: raft drops what comes to it meanwhile, and what others
 	// send on to it without a word.
 	if len(failed) > mostUnanswered || acked == 0 {
 		t.Errorf("%d writes failed, and %d were acknowledged", len(failed), acked)
@@ -76,7 +76,7 @@ func TestTemplateWithVolumes(t *testing.T) {
 	etcdtest.Eventually(t, "the Pods to have the label", func() error {
 		for i, p := range b.pods(c) {
 			if p.UID != after[i].UID {
-				t.Fatalf("Pod %s was made again for a label", p.Name)
+				t.Fatalf("Pod %s was recreated for a label", p.Name)
 			}
 			if p.Labels["team"] != "storage" {
 				return fmt.Errorf("Pod %s has the labels %v", p.Name, p.Labels)

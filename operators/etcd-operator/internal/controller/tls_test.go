@@ -119,7 +119,7 @@ func TestAutoTLS(t *testing.T) {
 		t.Errorf("the authority is the one that it was")
 	}
 	if n := made(); n != 6 {
-		t.Errorf("%d Pods were made, want each of the 3 made again twice", n)
+		t.Errorf("%d Pods were made, want each of the 3 recreated twice", n)
 	}
 	if got := memberNames(&c.Status); !slices.Equal(got, names) || c.Status.ClusterID != id {
 		t.Errorf("cluster %s has the members %v, want %s and %v", c.Status.ClusterID, got, id, names)
@@ -323,7 +323,7 @@ func TestStaticTLS(t *testing.T) {
 	})
 	b.untilHealthy(c, 5)
 	if n := made(); n != 5 {
-		t.Errorf("%d Pods were made, want each of the 5 made again once", n)
+		t.Errorf("%d Pods were made, want each of the 5 recreated once", n)
 	}
 	b.wantEvents("CertificatesMissing", "CertificatesInvalid", "CertificatesValid", "UpdatingMembers")
 }

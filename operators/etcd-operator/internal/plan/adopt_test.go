@@ -143,7 +143,7 @@ func TestVolumesAreAdopted(t *testing.T) {
 		"the Pods of all are recreated, without a permit to begin": {
 			reason: "S2", seen: resumed(3, "a", "b", "c"), do: create(NewPod{Name: "x-a", Role: Returning}, NewPod{Name: "x-b", Role: Returning}, NewPod{Name: "x-c", Role: Returning}), because: "RestartingMember",
 		},
-		"an empty volume gets no leave to begin": {
+		"an empty volume gets no permit to begin": {
 			reason: "S1, S2: others have the data", seen: resumed(3, "a", "b").running("a", empty(0)).running("b", Answer{}), because: "AdoptingVolumes",
 		},
 		"one of three waits": {

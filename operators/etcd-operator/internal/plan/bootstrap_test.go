@@ -153,7 +153,7 @@ func TestOneBeginning(t *testing.T) {
 			do: exactly(RevokeStartPermits{[]PodRef{{"a", "uid-a"}}}), because: "StartPermitRevoked",
 		},
 		"the seed's start permit is withdrawn after the latch also while it does not answer": {
-			reason: "S2: an emptied disk must find no leave to begin", seen: healthy(1).permit("a", seedPermit(1)).silent("a"),
+			reason: "S2: an emptied disk must find no permit to begin", seen: healthy(1).permit("a", seedPermit(1)).silent("a"),
 			do: exactly(RevokeStartPermits{[]PodRef{{"a", "uid-a"}}}), because: "StartPermitRevoked",
 		},
 		"the start permit of a seed that was given up is withdrawn first": {

@@ -179,7 +179,7 @@ func TestNoClientCertificate(t *testing.T) {
 }
 
 // Available is what clients see, as Kubernetes tells it; of members nothing is made up.
-func TestStatusWhileBlind(t *testing.T) {
+func TestStatusWithoutClientCertificate(t *testing.T) {
 	d := decided(healthy(3).noClientCertificate(CertificatesMissing).pod("c", unready).seen())
 	want := []string{
 		"Available=True Serving", "Progressing=False CertificatesMissing", "Degraded=Unknown CertificatesMissing", "Scaling=False AtSize",

@@ -296,7 +296,7 @@ type Defragment struct {
 }
 
 // DeletePod deletes one Pod, by uid and with grace, never by force: of a member
-// only to make it again on its volume (S7). With Members set the Pod is no
+// only to recreate it on its volume (S7). With Members set the Pod is no
 // member's, and it is deleted only if a linearizable member list still equals them.
 type DeletePod struct {
 	Name, UID string

@@ -112,7 +112,7 @@ func TestRounds(t *testing.T) {
 		"a follower is marked first":         {reason: "S8", seen: inRound(), do: setRole("b", Defragmenting), because: "Defragmenting"},
 		"then the next":                      {reason: "one after the other", seen: inRound().done("b"), do: setRole("c", Defragmenting), because: "Defragmenting"},
 		"the leader is last":                 {reason: "S8", seen: inRound().done("b", "c"), do: setRole("a", Defragmenting), because: "Defragmenting"},
-		"it hands over first":                {reason: "S8", seen: inRound().done("b", "c").setAside("a"), do: transferLeadershipOf("a", "b"), because: "TransferringLeadership"},
+		"it transfers leadership first":      {reason: "S8", seen: inRound().done("b", "c").setAside("a"), do: transferLeadershipOf("a", "b"), because: "TransferringLeadership"},
 		"one alone has nobody to":            {reason: "the user wants it", seen: healthy(1).cluster(inRound().seen().Cluster.asRound).setAside("a"), do: defragment("a"), because: "DefragmentingMember"},
 		"not while clients are sent to it":   {reason: "they would wait", seen: inRound().setAside("b").pod("b", func(p *Pod) { p.Routed = true }), because: "Defragmenting"},
 		"not before every node has heard":    {reason: "they would wait", seen: inRound().setAside("b").pod("b", func(p *Pod) { p.RoleSince = now.Add(-time.Second / 2) }), because: "Defragmenting"},

@@ -6,7 +6,7 @@ import (
 	"time"
 )
 
-// joinPermit is the leave to join as one of these members. Their history is so long
+// joinPermit is the permit to join as one of these members. Their history is so long
 // (theApplied) that the leader sends a snapshot.
 func joinPermit(attempt int, members ...string) StartPermit {
 	return StartPermit{Attempt: attempt, Members: members, CatchUp: true}
@@ -375,7 +375,7 @@ func TestPromotionKeepsQuorum(t *testing.T) {
 
 // A member that is just starting is looked at again at once, and one that has been
 // starting for long, later.
-func TestPatience(t *testing.T) {
+func TestPollIntervals(t *testing.T) {
 	for age, want := range map[time.Duration]time.Duration{
 		0: soon, newPodAge: soon, newPodAge + 1: shortly, oldPodAge: shortly, oldPodAge + 1: slowly,
 	} {

@@ -38,7 +38,7 @@ func TestMembersAreMoved(t *testing.T) {
 			reason: "it has not heard of its own vote yet", seen: emptied().joinedBy("d").silent("d"), because: "WaitingForMember",
 		},
 		"then it is removed": {reason: "S4", seen: emptied().joinedBy("d").role("b", Leaving), do: remove("b"), because: "MemberMoved"},
-		"a leader hands over first": {
+		"a leader transfers leadership first": {
 			reason: "S8", seen: healthy(3).pod("a", cordoned).joinedBy("d").role("a", Leaving), do: transferLeadershipOf("a", "b"), because: "TransferringLeadership",
 		},
 		"its Pod goes after":    {reason: "it is no member's", seen: healthy(3).joiner("d").role("d", Leaving), do: discard("d"), because: "DeletingPod"},

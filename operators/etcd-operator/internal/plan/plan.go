@@ -58,7 +58,7 @@ type rule func(*view) *step
 // rules is the runbook: the first rule that has something to say decides. Order
 // is behaviour.
 var rules = []rule{
-	// Hands off.
+	// What must not be touched.
 	deleting,
 	paused,
 	conflict,

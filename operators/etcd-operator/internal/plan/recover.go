@@ -23,7 +23,7 @@ func clearFinishedPods(v *view) *step {
 	return nil
 }
 
-// returnPods makes the missing Pods of volumes again, all of them at once: members
+// returnPods recreates the missing Pods of volumes, all of them at once: members
 // that were running a moment ago heal the cluster together. Their launchers start
 // etcd only where there is data. A volume that is known to be no member's is left
 // to deleteLeftoverClaims.

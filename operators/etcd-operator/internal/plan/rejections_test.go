@@ -48,7 +48,7 @@ func TestARefusalSilencesNoOtherRule(t *testing.T) {
 			do: create(NewPod{Name: "r", Role: Joiner}, NewPod{Name: "n1", Role: Joiner}), because: "CreatingMembers",
 		},
 		"the volume of a Pod that was refused stays for the next try": {
-			reason: "it is of no use to delete it and to make it again", seen: healthy(3).volumes().size(5).claim("r").rejected(Joiner, "r"),
+			reason: "it is of no use to delete it and to recreate it", seen: healthy(3).volumes().size(5).claim("r").rejected(Joiner, "r"),
 			because: v1beta2.ClusterReasonPodRejected,
 		},
 		"the volume of a Pod that was refused is deleted when none is wanted": {

@@ -201,7 +201,7 @@ func TestShrinking(t *testing.T) {
 		"the leader goes last, whoever it is": {
 			reason: "S8", seen: healthy(2).size(1).leader("b"), do: setRole("a", Leaving), because: "ScalingDown",
 		},
-		"one that has become the leader while it was leaving hands over first": {
+		"one that has become the leader while it was leaving transfers leadership first": {
 			reason: "S8: leaders are asked to step aside before they are removed", seen: healthy(3).size(2).role("a", Leaving),
 			do: transferLeadershipOf("a", "b"), because: "TransferringLeadership",
 		},

@@ -127,7 +127,7 @@ func open(name string, g StartPermit) wanted {
 	return exactly(GrantStartPermit{name, "uid-" + name, g})
 }
 
-// restart deletes a member's Pod, to make it again.
+// restart deletes a member's Pod, to recreate it.
 func restart(name string) wanted { return exactly(DeletePod{Name: name, UID: "uid-" + name}) }
 
 // discard deletes the Pod of no member.

@@ -198,7 +198,7 @@ func (v *view) neverBegan(p *Pod) bool {
 }
 
 // createSurvivorsSeed makes the seed's Pod, on a volume of its own where members have one.
-// Made again under its name it finds what it made, or begins anew: nobody has written to
+// Recreated under its name it finds what it made, or begins anew: nobody has written to
 // it.
 func createSurvivorsSeed(v *view) *step {
 	if !v.isReseeding() {

@@ -73,11 +73,11 @@ func TestPodsAreRecreatedOneAtATime(t *testing.T) {
 		"the next one when it has settled": {
 			reason: "S6", seen: reshaped().shaped("b").pod("b", func(p *Pod) { p.ReadySince = now.Add(-settleTime + 1) }), because: "UpdatingMembers",
 		},
-		"the next follower":  {reason: "all is well again", seen: reshaped().shaped("b"), do: setRole("c", Restarting), because: "UpdatingMembers"},
-		"the leader last":    {reason: "S8", seen: last(), do: setRole("a", Restarting), because: "UpdatingMembers"},
-		"it hands over":      {reason: "S8", seen: last().aside("a"), do: transferLeadershipOf("a", "b"), because: "TransferringLeadership"},
-		"and goes after":     {reason: "S8", seen: last().aside("a").leader("b"), do: recreate("a"), because: "UpdatingMembers"},
-		"an only member too": {reason: "there is no other way", seen: healthy(1).volumes().reshape().aside("a"), do: recreate("a"), because: "UpdatingMembers"},
+		"the next follower":       {reason: "all is well again", seen: reshaped().shaped("b"), do: setRole("c", Restarting), because: "UpdatingMembers"},
+		"the leader last":         {reason: "S8", seen: last(), do: setRole("a", Restarting), because: "UpdatingMembers"},
+		"it transfers leadership": {reason: "S8", seen: last().aside("a"), do: transferLeadershipOf("a", "b"), because: "TransferringLeadership"},
+		"and goes after":          {reason: "S8", seen: last().aside("a").leader("b"), do: recreate("a"), because: "UpdatingMembers"},
+		"an only member too":      {reason: "there is no other way", seen: healthy(1).volumes().reshape().aside("a"), do: recreate("a"), because: "UpdatingMembers"},
 		"its quorum is waited for": {
 			reason: "it is the only member", seen: healthy(1).volumes().reshape().aside("a").deleting("a").silent("a").saidLast(v1beta2.ClusterReasonUpdatingMembers), because: "UpdatingMembers",
 		},

@@ -120,7 +120,7 @@ func TestUnmanagedMembersAreReported(t *testing.T) {
 				}
 			}
 			if d.Status.ReadyMembers != tc.ready || !d.Outcome.AwaitsUser() || d.SkipChildren || d.RequeueAfter < time.Minute {
-				t.Errorf("%s ready, reason %s, again in %s, hands off %t", d.Status.ReadyMembers, d.Reason, d.RequeueAfter, d.SkipChildren)
+				t.Errorf("%s ready, reason %s, again in %s, skips children %t", d.Status.ReadyMembers, d.Reason, d.RequeueAfter, d.SkipChildren)
 			}
 			n := 0
 			for _, m := range d.Status.MemberDetails {

@@ -205,7 +205,7 @@ func TestMembersAreRestartedOneAtATime(t *testing.T) {
 			reason: "all is well again", seen: upgrading("3.7.3").runs("b", "3.7.3"), do: setRole("c", Restarting), because: "UpgradingMember",
 		},
 		"the leader last": {reason: "S8", seen: last(), do: setRole("a", Restarting), because: "UpgradingMember"},
-		"the leader hands over": {
+		"the leader transfers leadership": {
 			reason: "S8", seen: last().aside("a"), do: transferLeadershipOf("a", "b"), because: "TransferringLeadership",
 		},
 		"to the one that has been ready the longest": {
@@ -215,7 +215,7 @@ func TestMembersAreRestartedOneAtATime(t *testing.T) {
 		"and is restarted as a follower": {
 			reason: "S8", seen: last().aside("a").leader("b"), do: changeImage("a", "3.7.3"), because: "UpgradingMember",
 		},
-		"an only member has nobody to hand over to": {
+		"an only member has nobody to transfer leadership to": {
 			reason: "there is no other way", seen: healthy(1).wants("3.7.3").cluster(func(c *Cluster) { c.Target = "3.7.3" }).aside("a"), do: changeImage("a", "3.7.3"), because: "UpgradingMember",
 		},
 		"not while another is not healthy": {

@@ -278,7 +278,7 @@ func (v *view) hasEnded(p *Pod) bool {
 const cacheLag = time.Minute
 
 // pvcMissing reports whether a Pod waits for a volume that does not exist: it was
-// deleted before the Pod was scheduled, and nobody makes it again.
+// deleted before the Pod was scheduled, and nobody recreates it.
 func (v *view) pvcMissing(p *Pod) bool {
 	return p.Persistent && p.Node == "" && v.claims[p.Name] == nil && v.Now.Sub(p.Created) > cacheLag
 }

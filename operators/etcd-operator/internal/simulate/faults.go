@@ -200,8 +200,8 @@ var faultNames = [numFaults]string{
 
 func (k FaultKind) String() string { return faultNames[k] }
 
-// patience is for how many steps a fault waits for a target.
-const patience = 80
+// maxTargetWait is for how many steps a fault waits for a target.
+const maxTargetWait = 80
 
 // RandomFaults is the schedule of faults of a seed, in order of steps.
 func RandomFaults(cfg Config, seed int64) []Fault {
@@ -239,7 +239,7 @@ func (w *world) startFaults() {
 		w.next++
 	}
 	w.armed = slices.DeleteFunc(w.armed, func(f Fault) bool {
-		if w.step > f.Step+patience {
+		if w.step > f.Step+maxTargetWait {
 			return true
 		}
 		if !w.inject(f) {

@@ -248,8 +248,8 @@ func (w *world) usePermit(r *run) {
 	}
 }
 
-// turnPatience is for how long a launcher lets others start first.
-const turnPatience = 5 * time.Second
+// maxTurnWait is for how long a launcher lets others start first.
+const maxTurnWait = 5 * time.Second
 
 // waitsItsTurn reports whether a launcher still lets the members that its start permit
 // names start first. It saves time and no more, so it does not wait for long.
@@ -257,7 +257,7 @@ func (w *world) waitsItsTurn(r *run, g *plan.StartPermit) bool {
 	if r.turn == never {
 		r.turn = w.now
 	}
-	return w.now-r.turn < turnPatience && slices.ContainsFunc(g.After, func(name string) bool {
+	return w.now-r.turn < maxTurnWait && slices.ContainsFunc(g.After, func(name string) bool {
 		return !slices.ContainsFunc(w.runs, func(q *run) bool { return q.name == name && q.etcd != nil && w.reaches(r, q) })
 	})
 }

@@ -191,7 +191,7 @@ func (w *world) knownIntact(view []plan.Member) (intact, voters int) {
 		}
 		voters++
 		c, p := w.claim(m.Name), w.pod(m.Name)
-		if w.hasData(m.ID) || w.mayBeRead(m.ID) || (c != nil && (p == nil || p.node < 0)) || !reported(m.Name) || moved(m) {
+		if w.hasData(m.ID) || w.canBeRead(m.ID) || (c != nil && (p == nil || p.node < 0)) || !reported(m.Name) || moved(m) {
 			intact++
 		}
 	}

@@ -804,7 +804,7 @@ func TestPlantedBugs(t *testing.T) {
 			seeds: 3000,
 		},
 		"no live Pods before a Pod is recreated": {
-			reason:  "act deletes Pods to make them again whatever became of the others meanwhile",
+			reason:  "act deletes Pods to recreate them whatever became of the others meanwhile",
 			planner: plan.Plan,
 			config: func(c *Config) {
 				reshaping(SecondOperator, StallOperator, StallOperator, LagPods, LagPods, MoveAway)(c)
@@ -912,7 +912,7 @@ func TestPlantedBugs(t *testing.T) {
 			config: func(c *Config) { filling()(c); c.TruthOnly = true },
 			by:     []string{"Alarm"},
 		},
-		"blindness taken for silence": {
+		"no client certificate taken for silence": {
 			reason: "an operator without a certificate decides as if members had been asked",
 			planner: lie(func(o *plan.Observation) {
 				o.Cluster.TLS.NoClientCertificate, o.Cluster.TLS.Problem = false, ""
@@ -920,7 +920,7 @@ func TestPlantedBugs(t *testing.T) {
 			config: secured(LackCertificates, LackCertificates, EditSize, DeletePod, Unschedulable),
 			by:     []string{"S9"},
 		},
-		"a loss told by the blind": {
+		"a loss told without a client certificate": {
 			reason: "that nobody was asked is passed over where a majority's Pods have ended, and a person gives the cluster up",
 			planner: func(o plan.Observation) plan.Decision {
 				d := plan.Plan(o)
@@ -933,7 +933,7 @@ func TestPlantedBugs(t *testing.T) {
 			by:     []string{"S9", "QuorumLost"},
 		},
 		"clients sent to whoever has come back": {
-			reason: "a blind operator does not wait until a Pod is ready, or was a voter's",
+			reason: "an operator without a client certificate does not wait until a Pod is ready, or was a voter's",
 			planner: func(o plan.Observation) plan.Decision {
 				d := plan.Plan(o)
 				for _, p := range o.Pods {

@@ -134,7 +134,7 @@ func (k *check) adoptSurvivor(a plan.AdoptSurvivor) *Violation {
 	case p.Finished || !p.DeletingSince.IsZero() || p.Reseed != r.Token:
 		return violation("S13", "seed %s is adopted, and ends, or is another Pod", a.Name)
 	case p.Leave:
-		return violation("S13", "seed %s is adopted with the leave to be recreated", a.Name)
+		return violation("S13", "seed %s is adopted with the permit to be recreated", a.Name)
 	case !an.Read || an.ClusterID != a.ClusterID || a.ClusterID == 0 || a.ClusterID == r.ClusterID:
 		return violation("S13", "cluster id %x is latched, and seed %s reports %x", a.ClusterID, a.Name, an.ClusterID)
 	case len(an.Members) != 1 || an.Members[0].ID != an.MemberID || an.Members[0].Name != a.Name:

@@ -75,7 +75,7 @@ func (w *world) cordon(f Fault) bool {
 // uncordonForRoom lets all nodes be used again if there would else not be room for every
 // member and the one that takes another's place, or if a member does not run, or is about
 // to end: its volume may be on a node that is to be emptied. Nor does an operator that may
-// not read nodes know that a Pod which it is to make again would find no place.
+// not read nodes know that a Pod which it is to recreate would find no place.
 func (w *world) uncordonForRoom() {
 	free := 0
 	for i := range w.nodes {

@@ -162,16 +162,16 @@ func (w *world) finalVersion() string {
 		minor = max(minor, w.births[w.main].minor)
 	}
 	unadopted := w.cluster.number > 0 && w.cluster.clusterID == 0 // what was noted must be tried first
-	goal := w.finallyBack(minor)
+	finalMinor := w.finallyBack(minor)
 	if unadopted {
-		goal = 0
+		finalMinor = 0
 	}
 	switch {
-	case goal == 6:
+	case finalMinor == 6:
 		return pick(&w.random, "3.6.16", "3.6.17")
-	case goal == 7:
+	case finalMinor == 7:
 		return pick(&w.random, "3.7.3", "3.7.4")
-	case goal == 5:
+	case finalMinor == 5:
 		return "3.5.35"
 	case w.cluster.target == "" && minor == 6 && w.cluster.index > 0 && w.cfg.Idle && !unadopted:
 		minor = 7 // and nobody writes

@@ -252,8 +252,8 @@ func (w *world) restReason() string {
 	return "UpToDate"
 }
 
-// mayBeRead reports whether data of a member is there that only etcd can't read.
-func (w *world) mayBeRead(id uint64) bool {
+// canBeRead reports whether data of a member is there that only etcd can't read.
+func (w *world) canBeRead(id uint64) bool {
 	is := func(d *disk) bool { return d.data != nil && d.corrupt && d.data.birth == w.main && d.data.id == id }
 	return slices.ContainsFunc(w.claims, func(c *claim) bool { return is(c.disk) }) || slices.ContainsFunc(w.runs, func(r *run) bool { return is(r.disk) })
 }

@@ -17,7 +17,7 @@ import (
 // An election takes one or two seconds, and members are given that time to answer for a
 // quorum. Where no quorum can answer, and where nobody asks for one, what needs no answer is
 // not held up by it.
-func TestPatienceWithMembers(t *testing.T) {
+func TestTimeForMembersToAnswer(t *testing.T) {
 	rows := map[string]struct {
 		reason string
 		// running are the members whose etcd container runs, of those of x-a, x-b and x-c
