@@ -37,7 +37,7 @@ func (r *Reconciler) keepCertificates(ctx context.Context, c *v1beta2.EtcdCluste
 func (r *Reconciler) tellCertificates(ctx context.Context, c *v1beta2.EtcdCluster, now *v1beta2.ClusterStatus, problem plan.CertificateProblem, d *plan.Decision) {
 	was := meta.FindStatusCondition(c.Status.Conditions, v1beta2.ConditionCertificatesReady)
 	is := meta.FindStatusCondition(now.Conditions, v1beta2.ConditionCertificatesReady)
-	if is == nil || d.AwaitsCertificates || (was != nil && was.Status == is.Status && was.Reason == is.Reason) {
+	if is == nil || d.AwaitsCertificates || (was != nil && was.Status == is.Status && isReported(c, is.Type, is.Reason)) {
 		return
 	}
 	switch {

@@ -219,8 +219,8 @@ func explain(conditions []metav1.Condition, generation int64, failed error) []me
 // tell makes the log line, and the event if it gets one, of what was done, or of what has come to
 // stand in the way.
 func (r *Reconciler) tell(ctx context.Context, c *v1beta2.EtcdCluster, d plan.Decision) {
-	before := meta.FindStatusCondition(c.Status.Conditions, v1beta2.ConditionProgressing)
-	if _, repeated := d.Action.(plan.AdvanceLog); repeated && before != nil && before.Reason == d.Reason {
+	reported := isReported(c, v1beta2.ConditionProgressing, d.Reason)
+	if _, repeated := d.Action.(plan.AdvanceLog); repeated && reported {
 		return // one of many alike
 	}
 	if d.Action != nil {
@@ -233,13 +233,20 @@ func (r *Reconciler) tell(ctx context.Context, c *v1beta2.EtcdCluster, d plan.De
 		}
 		return
 	}
-	if before != nil && before.Reason == d.Reason || d.Outcome == plan.Rejected { // told by remember
+	if reported || d.Outcome == plan.Rejected { // told by remember
 		return
 	}
 	log.FromContext(ctx).Info(d.Message, "reason", d.Reason)
 	if d.Outcome.AwaitsUser() {
 		r.Events.Eventf(c, nil, corev1.EventTypeWarning, d.Reason, "Wait", "%s", wording.Clip(d.Message))
 	}
+}
+
+// isReported reports whether the status has a condition for this reason already: its event was
+// made then. That is all that is made of a reason here; what is done rests on the Outcome.
+func isReported(c *v1beta2.EtcdCluster, condition, reason string) bool {
+	was := meta.FindStatusCondition(c.Status.Conditions, condition)
+	return was != nil && was.Reason == reason
 }
 
 // tellChanges makes the events of what has changed since the status was written last.

@@ -20,8 +20,7 @@ var warnings = []string{v1beta2.ConditionKnownVulnerability, v1beta2.ConditionSp
 func (r *Reconciler) tellWarnings(ctx context.Context, c *v1beta2.EtcdCluster, now *v1beta2.ClusterStatus) {
 	for _, kind := range warnings {
 		is := meta.FindStatusCondition(now.Conditions, kind)
-		was := meta.FindStatusCondition(c.Status.Conditions, kind)
-		if is == nil || (was != nil && was.Reason == is.Reason) {
+		if is == nil || isReported(c, kind, is.Reason) {
 			continue
 		}
 		log.FromContext(ctx).Info(is.Message, "reason", is.Reason)
