@@ -44,7 +44,7 @@ func (v *view) role(m Member, p *Pod, leaving *Member) Role {
 	case !m.Started:
 		return p.Role
 	case m.Learner && p.Role == Joiner:
-		return Learner // before its start permit is closed: it has had data (see isWiped)
+		return Learner // before its start permit is revoked: it has had data (see isWiped)
 	case v.answer(m) == nil:
 		return p.Role
 	case m.Learner || v.answer(m).Learner:

@@ -73,7 +73,7 @@ func TestASeedThatNeverRuns(t *testing.T) {
 	}
 }
 
-// Once the Pod is gone the seed has its leave again, under the same name; on a volume that
+// Once the Pod is gone the seed has its permit again, under the same name; on a volume that
 // exists it has none until it is known that there is no data.
 func TestASeedWhosePodWasDeleted(t *testing.T) {
 	rows{
