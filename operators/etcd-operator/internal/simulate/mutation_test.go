@@ -127,7 +127,7 @@ func TestPlantedBugs(t *testing.T) {
 			planner: func(o plan.Observation) plan.Decision {
 				d := plan.Plan(o)
 				b := o.Cluster.Bootstrap
-				if d.Reason != "QuorumLost" || b == nil {
+				if d.Outcome != plan.QuorumLost || b == nil {
 					return d
 				}
 				for _, p := range o.Pods {
@@ -175,7 +175,7 @@ func TestPlantedBugs(t *testing.T) {
 			planner: func(o plan.Observation) plan.Decision {
 				d := plan.Plan(o)
 				if d.Reason == v1beta2.ConditionCredentialsMissing || d.Reason == v1beta2.ConditionCredentialsInvalid {
-					d.Reason = "QuorumLost"
+					d.Outcome = plan.QuorumLost
 				}
 				return d
 			},
@@ -925,7 +925,7 @@ func TestPlantedBugs(t *testing.T) {
 			planner: func(o plan.Observation) plan.Decision {
 				d := plan.Plan(o)
 				if o.Cluster.TLS.NoClientCertificate && o.Cluster.ClusterID != 0 {
-					d.Reason = "QuorumLost"
+					d.Outcome = plan.QuorumLost
 				}
 				return d
 			},
