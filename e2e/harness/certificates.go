@@ -12,7 +12,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"github.com/etcd-operators/etcd-operators/api/v1beta2"
-	"github.com/etcd-operators/etcd-operators/e2e/knock"
+	"github.com/etcd-operators/etcd-operators/e2e/tlsprobe"
 )
 
 // tlsFolder is where programs have their certificates.
@@ -73,12 +73,12 @@ func (e *Env) PutSecret(ctx context.Context, namespace, name string, data map[st
 	return e.Client.Update(ctx, &old)
 }
 
-// Stranger is a Pod that finds out whom servers let in: see package knock.
+// Stranger is a Pod that finds out which clients servers accept: see package tlsprobe.
 type Stranger struct{ *program }
 
 // StartStranger starts one that has the certificates of these Secrets.
 func (e *Env) StartStranger(ctx context.Context, v *View, namespace string, secrets ...string) (*Stranger, error) {
-	pod := restrictedPod(namespace, "stranger", "knock", "--tls="+tlsFolder)
+	pod := restrictedPod(namespace, "stranger", "tls-probe", "--tls="+tlsFolder)
 	for i, name := range secrets {
 		mount(&pod.Spec, fmt.Sprintf("tls-%d", i), tlsFolder+"/"+name, secretVolume(name))
 	}
@@ -87,22 +87,22 @@ func (e *Env) StartStranger(ctx context.Context, v *View, namespace string, secr
 }
 
 // At tries host:port with the certificate of a Secret, or with none.
-func (s *Stranger) At(ctx context.Context, address, as string) (knock.Answer, error) {
-	return s.knock(ctx, url.Values{"at": {address}, "as": {as}})
+func (s *Stranger) At(ctx context.Context, address, as string) (tlsprobe.Answer, error) {
+	return s.probe(ctx, url.Values{"at": {address}, "as": {as}})
 }
 
 // ByTLS12 does so as one who knows of nothing newer.
-func (s *Stranger) ByTLS12(ctx context.Context, address, as string) (knock.Answer, error) {
-	return s.knock(ctx, url.Values{"at": {address}, "as": {as}, "tls12": {"true"}})
+func (s *Stranger) ByTLS12(ctx context.Context, address, as string) (tlsprobe.Answer, error) {
+	return s.probe(ctx, url.Values{"at": {address}, "as": {as}, "tls12": {"true"}})
 }
 
 // InTheClear tries host:port without TLS.
-func (s *Stranger) InTheClear(ctx context.Context, address string) (knock.Answer, error) {
-	return s.knock(ctx, url.Values{"at": {address}, "clear": {"true"}})
+func (s *Stranger) InTheClear(ctx context.Context, address string) (tlsprobe.Answer, error) {
+	return s.probe(ctx, url.Values{"at": {address}, "clear": {"true"}})
 }
 
-func (s *Stranger) knock(ctx context.Context, how url.Values) (a knock.Answer, err error) {
-	return a, s.ask(ctx, "GET", "knock", how, &a)
+func (s *Stranger) probe(ctx context.Context, how url.Values) (a tlsprobe.Answer, err error) {
+	return a, s.ask(ctx, "GET", "probe", how, &a)
 }
 
 // Remount makes the kubelet look at once at what it has mounted into a Pod, as it does of

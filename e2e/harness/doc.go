@@ -3,7 +3,7 @@
 // ([Env.Install]), EtcdClusters and what is expected of them ([Cluster],
 // [Check]), a client that writes the whole time ([Cluster.StartWriter]),
 // EtcdBackups ([Backup], [BackupCheck]), the stores that they are kept in and what
-// is in there ([Store], [Inspector]), and faults ([Env.KillEtcd], [Valve],
+// is in there ([Store], [Inspector]), and faults ([Env.KillEtcd], [StallProxy],
 // [Localkube]).
 //
 // The operators are black boxes here: they are known by their manifests, by the

@@ -10,8 +10,8 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	"github.com/etcd-operators/etcd-operators/e2e/mirror"
-	"github.com/etcd-operators/etcd-operators/e2e/stored"
-	"github.com/etcd-operators/etcd-operators/e2e/valve"
+	"github.com/etcd-operators/etcd-operators/e2e/snapshotcheck"
+	"github.com/etcd-operators/etcd-operators/e2e/stallproxy"
 )
 
 const (
@@ -128,7 +128,7 @@ func (i *Inspector) PutObject(ctx context.Context, bucket, key string) error {
 }
 
 // Objects is what is in a bucket.
-func (i *Inspector) Objects(ctx context.Context, bucket string) (all []stored.Object, err error) {
+func (i *Inspector) Objects(ctx context.Context, bucket string) (all []snapshotcheck.Object, err error) {
 	return all, i.ask(ctx, "GET", "objects", url.Values{"bucket": {bucket}}, &all)
 }
 
@@ -139,12 +139,12 @@ func (i *Inspector) Uploads(ctx context.Context, bucket string) (keys []string, 
 }
 
 // Files is what is on the volume.
-func (i *Inspector) Files(ctx context.Context) (all []stored.Object, err error) {
+func (i *Inspector) Files(ctx context.Context) (all []snapshotcheck.Object, err error) {
 	return all, i.ask(ctx, "GET", "files", nil, &all)
 }
 
 // Object opens a snapshot in a bucket.
-func (i *Inspector) Object(ctx context.Context, bucket, key string) (s stored.Snapshot, err error) {
+func (i *Inspector) Object(ctx context.Context, bucket, key string) (s snapshotcheck.Snapshot, err error) {
 	return s, i.ask(ctx, "GET", "snapshot", url.Values{"bucket": {bucket}, "key": {key}}, &s)
 }
 
@@ -159,7 +159,7 @@ func (i *Inspector) KeysOfFile(ctx context.Context, path string) (c mirror.Conte
 }
 
 // DamageObject stores at another key, or at the same, what is left of an object.
-func (i *Inspector) DamageObject(ctx context.Context, bucket, key, to string, how stored.Damage) error {
+func (i *Inspector) DamageObject(ctx context.Context, bucket, key, to string, how snapshotcheck.Damage) error {
 	return i.ask(ctx, "POST", "damage", url.Values{"bucket": {bucket}, "key": {key}, "to": {to}, "how": {string(how)}}, &struct{}{})
 }
 
@@ -169,49 +169,49 @@ func (i *Inspector) DeleteObject(ctx context.Context, bucket, key string) error 
 }
 
 // File opens a snapshot on the volume.
-func (i *Inspector) File(ctx context.Context, path string) (s stored.Snapshot, err error) {
+func (i *Inspector) File(ctx context.Context, path string) (s snapshotcheck.Snapshot, err error) {
 	return s, i.ask(ctx, "GET", "snapshot", url.Values{"file": {path}}, &s)
 }
 
-// Valve is a Pod through which a store is reached, and which can hold transfers up: see
-// package valve.
-type Valve struct {
+// StallProxy is a Pod through which a store is reached, and which can stall transfers: see
+// package stallproxy.
+type StallProxy struct {
 	*program
-	// Endpoint is the store's URL through the valve.
+	// Endpoint is the store's URL through the proxy.
 	Endpoint string
 }
 
-// StartValve puts a valve in front of the namespace's store.
-func (e *Env) StartValve(ctx context.Context, v *View, namespace string) (*Valve, error) {
-	const name = "valve"
+// StartStallProxy puts a proxy in front of the namespace's store.
+func (e *Env) StartStallProxy(ctx context.Context, v *View, namespace string) (*StallProxy, error) {
+	const name = "stall-proxy"
 	if err := e.Client.Create(ctx, service(namespace, name, storePort)); err != nil {
 		return nil, err
 	}
-	pod := restrictedPod(namespace, name, "valve", fmt.Sprintf("--to=%s:%d", storeName, storePort), fmt.Sprintf("--from=:%d", storePort))
-	p, err := e.start(ctx, v, pod, "the valve")
-	return &Valve{p, fmt.Sprintf("http://%s.%s:%d", name, namespace, storePort)}, err
+	pod := restrictedPod(namespace, name, name, fmt.Sprintf("--to=%s:%d", storeName, storePort), fmt.Sprintf("--from=:%d", storePort))
+	p, err := e.start(ctx, v, pod, "the stall proxy")
+	return &StallProxy{p, fmt.Sprintf("http://%s.%s:%d", name, namespace, storePort)}, err
 }
 
 // Shut lets so many bytes more pass to the store; what it sends passes.
-func (v *Valve) Shut(ctx context.Context, after int) error {
-	return v.ask(ctx, "POST", "shut", url.Values{"after": {fmt.Sprint(after)}}, &struct{}{})
+func (p *StallProxy) Shut(ctx context.Context, after int) error {
+	return p.ask(ctx, "POST", "shut", url.Values{"after": {fmt.Sprint(after)}}, &struct{}{})
 }
 
 // ShutDownloads lets so many bytes more pass from the store; what it is sent passes.
-func (v *Valve) ShutDownloads(ctx context.Context, after int) error {
-	return v.ask(ctx, "POST", "shut", url.Values{"after": {fmt.Sprint(after)}, "down": {"true"}}, &struct{}{})
+func (p *StallProxy) ShutDownloads(ctx context.Context, after int) error {
+	return p.ask(ctx, "POST", "shut", url.Values{"after": {fmt.Sprint(after)}, "down": {"true"}}, &struct{}{})
 }
 
 // Open lets everything pass.
-func (v *Valve) Open(ctx context.Context) error {
-	return v.ask(ctx, "POST", "open", nil, &struct{}{})
+func (p *StallProxy) Open(ctx context.Context) error {
+	return p.ask(ctx, "POST", "open", nil, &struct{}{})
 }
 
 // Holds waits until a transfer is held up.
-func (v *Valve) Holds(ctx context.Context) error {
+func (p *StallProxy) Holds(ctx context.Context) error {
 	return Poll(ctx, "a transfer to be in the middle", func(ctx context.Context) (string, error) {
-		var s valve.State
-		if err := v.ask(ctx, "GET", "state", nil, &s); err != nil || s.Held > 0 {
+		var s stallproxy.State
+		if err := p.ask(ctx, "GET", "state", nil, &s); err != nil || s.Held > 0 {
 			return "", err
 		}
 		return "nothing is held up", nil

@@ -30,9 +30,9 @@ func TestBackupInterrupted(t *testing.T) {
 	s := anOperator(t)
 	s.backsUp()
 	st := s.aStore()
-	var valve *harness.Valve
+	var proxy *harness.StallProxy
 	s.within(soon, func(ctx context.Context) (err error) {
-		valve, err = env.StartValve(ctx, s.view, s.ns)
+		proxy, err = env.StartStallProxy(ctx, s.view, s.ns)
 		return err
 	})
 	c := s.cluster("etcd", harness.Size(3))
@@ -41,9 +41,9 @@ func TestBackupInterrupted(t *testing.T) {
 	// inTheMiddle begins a backup to a key and returns when some of it is stored.
 	inTheMiddle := func(name, key string) *backup {
 		t.Helper()
-		s.must(valve.Shut(s.ctx, theMiddle))
-		b := s.backup(name, w.Writer, st.by(valve.Endpoint, bucket+"/"+key), harness.OfCluster(c.Name))
-		s.within(soon, valve.Holds)
+		s.must(proxy.Shut(s.ctx, theMiddle))
+		b := s.backup(name, w.Writer, st.by(proxy.Endpoint, bucket+"/"+key), harness.OfCluster(c.Name))
+		s.within(soon, proxy.Holds)
 		b.becomes("in the middle", soon, harness.InPhase(v1beta2.BackupRunning))
 		return b
 	}
@@ -55,7 +55,7 @@ func TestBackupInterrupted(t *testing.T) {
 		return env.ScaleDeployment(ctx, s.view, s.ns, harness.BackupOperatorName, 0)
 	})
 	s.tell("there is no operator any more")
-	s.must(valve.Open(s.ctx))
+	s.must(proxy.Open(s.ctx))
 	b.becomes("stored without an operator", soon, harness.JobEnded)
 	if phase := b.Status().Phase; phase != v1beta2.BackupRunning {
 		t.Errorf("its phase is %s, but nobody is there to say so", phase)
@@ -77,7 +77,7 @@ func TestBackupInterrupted(t *testing.T) {
 		}
 		return ""
 	}), soon)
-	s.must(valve.Open(s.ctx))
+	s.must(proxy.Open(s.ctx))
 	b.isStored(later)
 	b.madeBy(agent)
 	if again := b.source(); again == source {
@@ -87,7 +87,7 @@ func TestBackupInterrupted(t *testing.T) {
 
 	b = inTheMiddle("job-deleted", "job-deleted")
 	s.kubectl("delete", "job", b.State().Jobs[0].Name)
-	s.must(valve.Open(s.ctx))
+	s.must(proxy.Open(s.ctx))
 	b.isStored(later)
 	if first := b.Status().History; len(first) != 2 || first[1].Reason != "JobLost" {
 		t.Errorf("it is not told that the first Job was lost: %+v", first)
@@ -97,7 +97,7 @@ func TestBackupInterrupted(t *testing.T) {
 	b = inTheMiddle("deleted", "operator-killed")
 	s.must(b.Delete(s.ctx))
 	b.becomes("gone without a trace", soon, harness.NoTrace)
-	s.must(valve.Open(s.ctx))
+	s.must(proxy.Open(s.ctx))
 	if diff := cmp.Diff(before, st.objects()); diff != "" {
 		t.Errorf("in the bucket, after the deletion: -before +after\n%s", diff)
 	}

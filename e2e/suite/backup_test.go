@@ -13,7 +13,7 @@ import (
 	"github.com/etcd-operators/etcd-operators/api/v1beta2"
 	"github.com/etcd-operators/etcd-operators/e2e/harness"
 	"github.com/etcd-operators/etcd-operators/e2e/mirror"
-	"github.com/etcd-operators/etcd-operators/e2e/stored"
+	"github.com/etcd-operators/etcd-operators/e2e/snapshotcheck"
 	"github.com/etcd-operators/etcd-operators/e2e/writer"
 )
 
@@ -37,7 +37,7 @@ type place struct {
 	// location is what the status calls it.
 	location string
 	// open opens what is stored there, or at another name beside it.
-	open func(ctx context.Context, location string) (stored.Snapshot, error)
+	open func(ctx context.Context, location string) (snapshotcheck.Snapshot, error)
 	// from restores what is stored there, and keys are all that are in it.
 	from harness.RestoreOption
 	keys func(ctx context.Context) (mirror.Content, error)
@@ -69,7 +69,7 @@ func (st *store) by(endpoint, path string) place {
 	bucket, key, _ := strings.Cut(path, "/")
 	return place{
 		to: harness.ToS3(endpoint, path), from: harness.FromS3(endpoint, path), location: "s3://" + path,
-		open: func(ctx context.Context, location string) (stored.Snapshot, error) {
+		open: func(ctx context.Context, location string) (snapshotcheck.Snapshot, error) {
 			bucket, key, _ := strings.Cut(strings.TrimPrefix(location, "s3://"), "/")
 			return st.Object(ctx, bucket, key)
 		},
@@ -121,9 +121,9 @@ func (v *volume) at(path string) place {
 	prefix := "pvc://" + v.claim + "/"
 	return place{
 		to: harness.ToVolume(v.claim, path), from: harness.FromVolume(v.claim, path), location: prefix + path,
-		open: func(ctx context.Context, location string) (stored.Snapshot, error) {
+		open: func(ctx context.Context, location string) (snapshotcheck.Snapshot, error) {
 			if err := v.look(ctx); err != nil {
-				return stored.Snapshot{}, err
+				return snapshotcheck.Snapshot{}, err
 			}
 			return v.File(ctx, strings.TrimPrefix(location, prefix))
 		},

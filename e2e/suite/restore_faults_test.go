@@ -9,7 +9,7 @@ import (
 
 	"github.com/etcd-operators/etcd-operators/api/v1beta2"
 	"github.com/etcd-operators/etcd-operators/e2e/harness"
-	"github.com/etcd-operators/etcd-operators/e2e/stored"
+	"github.com/etcd-operators/etcd-operators/e2e/snapshotcheck"
 )
 
 // TestOperatorsKilledDuringRestores: whichever it is, in whichever phase, the next one
@@ -71,16 +71,16 @@ func TestRestorePreparesBesideMembers(t *testing.T) {
 			t.Parallel()
 			s := anOperator(t)
 			st := allOperators(s)
-			var valve *harness.Valve
+			var proxy *harness.StallProxy
 			s.within(soon, func(ctx context.Context) (err error) {
-				valve, err = env.StartValve(ctx, s.view, s.ns)
+				proxy, err = env.StartStallProxy(ctx, s.view, s.ns)
 				return err
 			})
 			c := s.cluster("etcd", append(options, harness.Size(3))...)
 			c.settles(3, soon)
 			w := c.writes()
 			s.backup("backup", w.Writer, st.at("etcd.db"), harness.OfCluster(c.Name)).isStored(soon)
-			through := st.by(valve.Endpoint, bucket+"/etcd.db").from
+			through := st.by(proxy.Endpoint, bucket+"/etcd.db").from
 			pods := c.State().UIDs()
 			w.noticed(aBlink)
 
@@ -91,10 +91,10 @@ func TestRestorePreparesBesideMembers(t *testing.T) {
 				s.must(asks.Delete(s.ctx))
 				asks.becomes("gone without a trace", soon, harness.NoTraceOfRestore)
 			}
-			s.must(valve.ShutDownloads(s.ctx, 0))
+			s.must(proxy.ShutDownloads(s.ctx, 0))
 			r := s.restore("restore", harness.InPlace(c.Name), through)
 			r.becomes("preparing", soon, harness.RestorePhases(v1beta2.RestoreVerifying))
-			s.within(soon, valve.Holds)
+			s.within(soon, proxy.Holds)
 			w.goesOn(soon)
 			for _, uid := range pods {
 				if !slices.Contains(c.State().UIDs(), uid) {
@@ -107,7 +107,7 @@ func TestRestorePreparesBesideMembers(t *testing.T) {
 			w.noticed(aBlink)
 			w.lostNothing(3)
 
-			s.must(valve.Open(s.ctx))
+			s.must(proxy.Open(s.ctx))
 			snapshot, m := s.snapshotAt(st.at("etcd.db")), c.isMirrored()
 			again := s.restore("again", harness.InPlace(c.Name), through)
 			again.completes(later)
@@ -154,9 +154,9 @@ func TestRestoreGivenUp(t *testing.T) {
 	t.Parallel()
 	s := anOperator(t)
 	st := allOperators(s)
-	var valve *harness.Valve
+	var proxy *harness.StallProxy
 	s.within(soon, func(ctx context.Context) (err error) {
-		valve, err = env.StartValve(ctx, s.view, s.ns)
+		proxy, err = env.StartStallProxy(ctx, s.view, s.ns)
 		return err
 	})
 	c := s.cluster("etcd", harness.Size(3), harness.Volumes)
@@ -164,18 +164,18 @@ func TestRestoreGivenUp(t *testing.T) {
 	w := c.writes()
 	s.backup("backup", w.Writer, st.at("etcd.db"), harness.OfCluster(c.Name)).isStored(soon)
 	s.backup("another", w.Writer, st.at("another.db"), harness.OfCluster(c.Name)).isStored(soon)
-	through := st.by(valve.Endpoint, bucket+"/etcd.db").from
+	through := st.by(proxy.Endpoint, bucket+"/etcd.db").from
 	members, id, uid := c.members(), c.State().Cluster.Status.ClusterID, c.State().Cluster.UID
 	// halfWay begins a restore and returns when its seed fetches what it never gets.
 	halfWay := func(name string) *restore {
 		t.Helper()
-		c.pause(true) // no fence before the valve is shut
-		s.must(valve.Open(s.ctx))
+		c.pause(true) // no fence before the proxy stalls
+		s.must(proxy.Open(s.ctx))
 		r := s.restore(name, harness.InPlace(c.Name), harness.MembersFirst, through)
 		r.becomes("verified", soon, harness.Every(harness.RestoreCondition(v1beta2.ConditionVerified, true, ""), harness.RestorePhases(v1beta2.RestoreFencing)))
-		s.must(valve.ShutDownloads(s.ctx, 0))
+		s.must(proxy.ShutDownloads(s.ctx, 0))
 		c.pause(false)
-		s.within(soon, valve.Holds)
+		s.within(soon, proxy.Holds)
 		r.becomes("half-way", soon, harness.RestorePhases(v1beta2.RestoreSeeding))
 		if n := len(r.State().Retired); n != 3 {
 			t.Errorf("%d volumes of the old members are kept, want 3", n)
@@ -208,14 +208,14 @@ func TestRestoreGivenUp(t *testing.T) {
 	isGivenBack()
 
 	replaced := halfWay("replaced")
-	s.must(st.DamageObject(s.ctx, bucket, "another.db", "etcd.db", stored.Unharmed))
+	s.must(st.DamageObject(s.ctx, bucket, "another.db", "etcd.db", snapshotcheck.Unharmed))
 	seed := replaced.State().Seed
 	if seed == nil {
 		t.Fatal("there is no seed")
 	}
 	// What it has begun to fetch is the old one still.
 	s.kubectl("delete", "pod", seed.Name, "--force", "--grace-period=0")
-	s.must(valve.Open(s.ctx))
+	s.must(proxy.Open(s.ctx))
 	replaced.isRefused(later, "SnapshotChanged")
 	isGivenBack()
 

@@ -10,7 +10,7 @@ import (
 
 	"github.com/etcd-operators/etcd-operators/api/v1beta2"
 	"github.com/etcd-operators/etcd-operators/e2e/harness"
-	"github.com/etcd-operators/etcd-operators/e2e/stored"
+	"github.com/etcd-operators/etcd-operators/e2e/snapshotcheck"
 )
 
 // TestRestoresThatFail: what can't be restored is found out before anything of the
@@ -24,7 +24,7 @@ func TestRestoresThatFail(t *testing.T) {
 	c.settles(3, soon)
 	w := c.writes()
 	s.backup("backup", w.Writer, st.at("good.db"), harness.OfCluster(c.Name)).isStored(soon)
-	damaged := func(how stored.Damage) harness.RestoreOption {
+	damaged := func(how snapshotcheck.Damage) harness.RestoreOption {
 		t.Helper()
 		s.must(st.DamageObject(s.ctx, bucket, "good.db", string(how), how))
 		return st.at(string(how)).from
@@ -41,11 +41,11 @@ func TestRestoresThatFail(t *testing.T) {
 	}
 	noCluster := s.restore("no-cluster", harness.InPlace("later"), good)
 	noBackup := s.restore("no-backup", inPlace, harness.FromBackup("later"))
-	refuse("CorruptSnapshot", inPlace, damaged(stored.CutShort))
-	refuse("CorruptSnapshot", inPlace, damaged(stored.BitFlipped))
-	refuse("CorruptSnapshot", inPlace, damaged(stored.Replaced))
-	refuse("CorruptSnapshot", inPlace, damaged(stored.Emptied))
-	refuse("NoHash", inPlace, damaged(stored.Bare))
+	refuse("CorruptSnapshot", inPlace, damaged(snapshotcheck.CutShort))
+	refuse("CorruptSnapshot", inPlace, damaged(snapshotcheck.BitFlipped))
+	refuse("CorruptSnapshot", inPlace, damaged(snapshotcheck.Replaced))
+	refuse("CorruptSnapshot", inPlace, damaged(snapshotcheck.Emptied))
+	refuse("NoHash", inPlace, damaged(snapshotcheck.Bare))
 	refuse("SnapshotNotFound", inPlace, st.at("no-such-key").from)
 	refuse("BucketNotFound", inPlace, st.by(st.Endpoint, "no-such-bucket/key").from)
 	refuse("CredentialsInvalid", inPlace, good, harness.RestoredWith("wrong"))

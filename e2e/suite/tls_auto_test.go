@@ -7,7 +7,7 @@ import (
 
 	"github.com/etcd-operators/etcd-operators/api/v1beta2"
 	"github.com/etcd-operators/etcd-operators/e2e/harness"
-	"github.com/etcd-operators/etcd-operators/e2e/knock"
+	"github.com/etcd-operators/etcd-operators/e2e/tlsprobe"
 )
 
 // TestAutoTLS: a cluster whose certificates the operator issues, that of the example, is
@@ -82,7 +82,7 @@ func TestCertificatesAreReplaced(t *testing.T) {
 func (c *cluster) isRenewed(st *stranger) {
 	c.s.t.Helper()
 	before, old := c.restarts(), map[string]bool{}
-	st.sees(c, "its certificates", soon, func(_ string, a knock.Answer) bool {
+	st.sees(c, "its certificates", soon, func(_ string, a tlsprobe.Answer) bool {
 		old[a.Serial] = true
 		return true
 	})
@@ -90,7 +90,7 @@ func (c *cluster) isRenewed(st *stranger) {
 	for _, secret := range []string{"-peer-tls", "-server-tls", "-operator-tls", "-client-tls"} {
 		c.s.within(soon, c.secretHas(c.Name+secret, v1beta2.AnnotationRenew, "now"))
 	}
-	st.sees(c, "its new certificates", soon, func(_ string, a knock.Answer) bool { return !old[a.Serial] })
+	st.sees(c, "its new certificates", soon, func(_ string, a tlsprobe.Answer) bool { return !old[a.Serial] })
 	c.isUnrestarted(before)
 }
 

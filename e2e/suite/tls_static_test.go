@@ -7,7 +7,7 @@ import (
 
 	"github.com/etcd-operators/etcd-operators/api/v1beta2"
 	"github.com/etcd-operators/etcd-operators/e2e/harness"
-	"github.com/etcd-operators/etcd-operators/e2e/knock"
+	"github.com/etcd-operators/etcd-operators/e2e/tlsprobe"
 	"github.com/etcd-operators/etcd-operators/shared/etcdtest"
 )
 
@@ -63,7 +63,7 @@ func TestStaticTLS(t *testing.T) {
 	before := c.restarts()
 	next := ours.Issue(t, member, s.serverNames(name)...)
 	s.puts(servers, next.LegacyFiles("server", ours))
-	st.sees(c, "its new certificate", soon, func(port string, a knock.Answer) bool {
+	st.sees(c, "its new certificate", soon, func(port string, a tlsprobe.Answer) bool {
 		return port != clientPort || a.Serial == next.Serial
 	})
 	c.isUnrestarted(before)
@@ -104,7 +104,7 @@ func TestStaticAuthorityIsReplaced(t *testing.T) {
 	clients(next, old, next)
 	s.must(w.Remount(s.ctx))
 	members(next, old, next)
-	st.sees(c, "certificates of the new authority", soon, func(_ string, a knock.Answer) bool { return a.Issuer == "CN=next" })
+	st.sees(c, "certificates of the new authority", soon, func(_ string, a tlsprobe.Answer) bool { return a.Issuer == "CN=next" })
 	clients(next, next)
 	s.must(w.Remount(s.ctx))
 	members(next, next)

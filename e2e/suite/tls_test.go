@@ -14,7 +14,7 @@ import (
 
 	"github.com/etcd-operators/etcd-operators/api/v1beta2"
 	"github.com/etcd-operators/etcd-operators/e2e/harness"
-	"github.com/etcd-operators/etcd-operators/e2e/knock"
+	"github.com/etcd-operators/etcd-operators/e2e/tlsprobe"
 )
 
 const (
@@ -48,7 +48,7 @@ func (s *scene) serverNames(cluster string) []string {
 	return append(s.peerNames(cluster), front, front+"."+s.ns, front+"."+s.ns+".svc", "localhost", "127.0.0.1", "::1")
 }
 
-// stranger is somebody who knocks at the members of a cluster.
+// stranger is a client that probes the TLS of the members of a cluster.
 type stranger struct {
 	*harness.Stranger
 	s *scene
@@ -71,7 +71,7 @@ func (c *cluster) address(member, port string) string {
 }
 
 // isLetIn: the member answers at that port who shows the certificate.
-func (st *stranger) isLetIn(c *cluster, port, as string) knock.Answer {
+func (st *stranger) isLetIn(c *cluster, port, as string) tlsprobe.Answer {
 	st.s.t.Helper()
 	got, err := st.At(st.s.ctx, c.address(c.members()[0], port), as)
 	st.s.must(err)
@@ -117,7 +117,7 @@ func (st *stranger) isRefusedByTLS12(c *cluster, as string) {
 // sees waits until every member shows a certificate of which that is true, at both
 // ports. Kubelets are made to look at the Secrets, as they do of themselves every minute
 // or so.
-func (st *stranger) sees(c *cluster, what string, limit time.Duration, check func(port string, a knock.Answer) bool) {
+func (st *stranger) sees(c *cluster, what string, limit time.Duration, check func(port string, a tlsprobe.Answer) bool) {
 	st.s.t.Helper()
 	st.s.must(c.Remount(st.s.ctx, c.members()...))
 	st.s.within(limit, func(ctx context.Context) error {

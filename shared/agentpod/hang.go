@@ -9,7 +9,7 @@ import (
 
 	"github.com/etcd-operators/etcd-operators/api/v1beta2"
 	"github.com/etcd-operators/etcd-operators/shared/agent"
-	"github.com/etcd-operators/etcd-operators/shared/wording"
+	"github.com/etcd-operators/etcd-operators/shared/conditiontext"
 )
 
 const (
@@ -48,7 +48,7 @@ func hang(j *batchv1.Job, newest []corev1.Pod) Hang {
 		h = podHang(pod)
 	case j.DeletionTimestamp != nil:
 		h = Hang{Deadline: j.DeletionTimestamp.Add(hangGrace), Reason: ReasonJobNotDeleted, Message: fmt.Sprintf(
-			"the Job %s is terminating since %s although none of its Pods runs: check its finalizers %v", j.Name, wording.Time(j.DeletionTimestamp.Time), j.Finalizers)}
+			"the Job %s is terminating since %s although none of its Pods runs: check its finalizers %v", j.Name, conditiontext.Time(j.DeletionTimestamp.Time), j.Finalizers)}
 	case evictions(newest) > backoffLimit:
 		// The Job counts none that a node's want of a resource has caused.
 		if f := eviction(&newest[0]); f != nil {
@@ -68,7 +68,7 @@ func podHang(pod *corev1.Pod) Hang {
 	if at := pod.DeletionTimestamp; at != nil {
 		return Hang{Deadline: at.Add(hangGrace), Reason: ReasonNodeLost, Message: fmt.Sprintf(
 			"the Pod %s was to end by %s and is still terminating: its node %s is probably lost; repair that, or delete it from Kubernetes",
-			pod.Name, wording.Time(at.Time), pod.Spec.NodeName)}
+			pod.Name, conditiontext.Time(at.Time), pod.Spec.NodeName)}
 	}
 	ready, containers := condition(pod, corev1.PodReady), condition(pod, corev1.ContainersReady)
 	if pod.Status.Phase != corev1.PodRunning || ready == nil || containers == nil {
@@ -81,7 +81,7 @@ func podHang(pod *corev1.Pod) Hang {
 	}
 	return Hang{Deadline: ready.LastTransitionTime.Add(unreachableGrace), Reason: ReasonNodeLost, Message: fmt.Sprintf(
 		"the node %s of Pod %s has not reported since %s, and the Pod tolerates that: repair the node, or delete it from Kubernetes",
-		pod.Spec.NodeName, pod.Name, wording.Time(ready.LastTransitionTime.Time))}
+		pod.Spec.NodeName, pod.Name, conditiontext.Time(ready.LastTransitionTime.Time))}
 }
 
 // timeUp is when a Job has run out of time, with what it may then take to be stopped;

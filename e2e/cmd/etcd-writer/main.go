@@ -1,8 +1,8 @@
 // Command etcd-writer is what the tests run in Pods. It writes to etcd at a steady rate
 // and remembers what was acknowledged (see package writer); it keeps a copy of what etcd
-// holds (package mirror); it finds out whom etcd lets in (package knock); it looks at what
-// a backup has stored (package stored); it holds transfers up (package valve); and it
-// empties a member's volume, which a test mounts into it.
+// holds (package mirror); it finds out which clients etcd accepts (package tlsprobe); it
+// inspects stored backups (package snapshotcheck); it stalls transfers (package stallproxy);
+// and it empties a member's volume, which a test mounts into it.
 package main
 
 import (
@@ -20,19 +20,19 @@ import (
 	"time"
 
 	"github.com/etcd-operators/etcd-operators/e2e/clienttls"
-	"github.com/etcd-operators/etcd-operators/e2e/knock"
 	"github.com/etcd-operators/etcd-operators/e2e/mirror"
-	"github.com/etcd-operators/etcd-operators/e2e/stored"
-	"github.com/etcd-operators/etcd-operators/e2e/valve"
+	"github.com/etcd-operators/etcd-operators/e2e/snapshotcheck"
+	"github.com/etcd-operators/etcd-operators/e2e/stallproxy"
+	"github.com/etcd-operators/etcd-operators/e2e/tlsprobe"
 	"github.com/etcd-operators/etcd-operators/e2e/writer"
 )
 
 const usage = `usage:
   etcd-writer write --endpoint=HOST:PORT [--rate=100] [--size=BYTES] [--count=N] [--prefix=P] [--tls=DIR] [--timeout=5s]
   etcd-writer mirror --endpoint=HOST:PORT [--tls=DIR]
-  etcd-writer knock [--tls=DIR]
+  etcd-writer tls-probe [--tls=DIR]
   etcd-writer inspect [--s3=URL] [--volume=DIR] [--work=DIR]   with AWS_ACCESS_KEY_ID and AWS_SECRET_ACCESS_KEY
-  etcd-writer valve --to=HOST:PORT --from=ADDRESS
+  etcd-writer stall-proxy --to=HOST:PORT --from=ADDRESS
   etcd-writer wipe DIR
   etcd-writer spoil PATTERN
 All but the last two answer HTTP at --listen, :8080 unless set`
@@ -48,7 +48,7 @@ func main() {
 
 func run(ctx context.Context, args []string) error {
 	commands := map[string]func(context.Context, *flag.FlagSet, []string) error{
-		"write": write, "mirror": copyOf, "knock": knocks, "inspect": inspect, "valve": hold, "wipe": wipe, "spoil": spoil,
+		"write": write, "mirror": copyOf, "tls-probe": probeTLS, "inspect": inspect, "stall-proxy": stall, "wipe": wipe, "spoil": spoil,
 	}
 	if len(args) == 0 || commands[args[0]] == nil {
 		return errors.New(usage)
@@ -109,18 +109,18 @@ func copyOf(ctx context.Context, fs *flag.FlagSet, args []string) error {
 	return serve(ctx, *listen, m.Handler())
 }
 
-// knocks finds out whom servers let in.
-func knocks(ctx context.Context, fs *flag.FlagSet, args []string) error {
+// probeTLS finds out which clients servers accept.
+func probeTLS(ctx context.Context, fs *flag.FlagSet, args []string) error {
 	root := fs.String("tls", "", "folder with a folder for each certificate")
 	listen := listenFlag(fs)
 	if err := fs.Parse(args); err != nil {
 		return err
 	}
-	return serve(ctx, *listen, knock.Handler(*root))
+	return serve(ctx, *listen, tlsprobe.Handler(*root))
 }
 
 func inspect(ctx context.Context, fs *flag.FlagSet, args []string) error {
-	o := stored.Options{AccessKey: os.Getenv("AWS_ACCESS_KEY_ID"), SecretKey: os.Getenv("AWS_SECRET_ACCESS_KEY")}
+	o := snapshotcheck.Options{AccessKey: os.Getenv("AWS_ACCESS_KEY_ID"), SecretKey: os.Getenv("AWS_SECRET_ACCESS_KEY")}
 	fs.StringVar(&o.Endpoint, "s3", "", "URL of an S3 store")
 	fs.StringVar(&o.Region, "region", "us-east-1", "the store's")
 	fs.StringVar(&o.Volume, "volume", "", "folder of a volume")
@@ -132,10 +132,10 @@ func inspect(ctx context.Context, fs *flag.FlagSet, args []string) error {
 	if o.Endpoint == "" && o.Volume == "" {
 		return errors.New(usage)
 	}
-	return serve(ctx, *listen, stored.New(o).Handler())
+	return serve(ctx, *listen, snapshotcheck.New(o).Handler())
 }
 
-func hold(ctx context.Context, fs *flag.FlagSet, args []string) error {
+func stall(ctx context.Context, fs *flag.FlagSet, args []string) error {
 	to := fs.String("to", "", "host:port to pass on to")
 	from := fs.String("from", "", "where to take connections")
 	listen := listenFlag(fs)
@@ -145,11 +145,11 @@ func hold(ctx context.Context, fs *flag.FlagSet, args []string) error {
 	if *to == "" || *from == "" {
 		return errors.New(usage)
 	}
-	v := valve.New(*to)
+	p := stallproxy.New(*to)
 	ctx, stop := context.WithCancel(ctx)
 	passing := make(chan error, 1)
-	go func() { passing <- serve(ctx, *from, v) }()
-	err := serve(ctx, *listen, v.Handler())
+	go func() { passing <- serve(ctx, *from, p) }()
+	err := serve(ctx, *listen, p.Handler())
 	stop()
 	return errors.Join(err, <-passing)
 }

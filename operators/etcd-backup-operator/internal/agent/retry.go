@@ -5,7 +5,7 @@ import (
 
 	"github.com/etcd-operators/etcd-operators/shared/agent"
 	"github.com/etcd-operators/etcd-operators/shared/agent/runner"
-	"github.com/etcd-operators/etcd-operators/shared/wording"
+	"github.com/etcd-operators/etcd-operators/shared/conditiontext"
 )
 
 const (
@@ -37,5 +37,5 @@ func (j *job) giveUp(f *agent.Failure, err error) error {
 	if !j.persists() {
 		return err
 	}
-	return runner.Refuse(f.Reason, "%s; no attempt succeeded until %s", f.Message, wording.Time(j.task.RetryUntil))
+	return runner.Refuse(f.Reason, "%s; no attempt succeeded until %s", f.Message, conditiontext.Time(j.task.RetryUntil))
 }

@@ -16,7 +16,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	"github.com/etcd-operators/etcd-operators/api/v1beta2"
-	"github.com/etcd-operators/etcd-operators/shared/wording"
+	"github.com/etcd-operators/etcd-operators/shared/conditiontext"
 )
 
 // Verdict is what the status of a cluster is to tell.
@@ -175,13 +175,13 @@ func condition(now time.Time, c *v1beta2.EtcdCluster, status *v1beta2.ClusterBac
 		}
 	}
 	if f := status.LastFailure; f != nil && (n == nil || f.CompletionTime.After(n.CompletionTime.Time)) {
-		tells.Message += fmt.Sprintf("; EtcdBackup %s failed at %s: %s", f.Backup, wording.Time(f.CompletionTime.Time), f.Reason)
+		tells.Message += fmt.Sprintf("; EtcdBackup %s failed at %s: %s", f.Backup, conditiontext.Time(f.CompletionTime.Time), f.Reason)
 	}
-	tells.Message = wording.Clip(tells.Message)
+	tells.Message = conditiontext.Clip(tells.Message)
 	return tells, again
 }
 
 func describe(n *v1beta2.ClusterBackupRecord) string {
 	return fmt.Sprintf("%s, %s, revision %d, finished at %s by EtcdBackup %s",
-		n.Location, v1beta2.ReadableSize(n.Size), n.Revision, wording.Time(n.CompletionTime.Time), n.Backup)
+		n.Location, v1beta2.ReadableSize(n.Size), n.Revision, conditiontext.Time(n.CompletionTime.Time), n.Backup)
 }

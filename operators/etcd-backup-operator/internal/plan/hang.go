@@ -6,7 +6,7 @@ import (
 	"time"
 
 	"github.com/etcd-operators/etcd-operators/api/v1beta2"
-	"github.com/etcd-operators/etcd-operators/shared/wording"
+	"github.com/etcd-operators/etcd-operators/shared/conditiontext"
 )
 
 // Kubernetes can leave a Job as it is for ever: its Pod is on a lost node, never
@@ -48,7 +48,7 @@ func (v *view) givenUp(r *run) (e end, ok bool) {
 		v.wakeAt(j.Deadline)
 	}
 	if isOverdue(j, v.Now) {
-		return v.failed(r, j.HangReason, wording.Clip(j.HangMessage)+"; a snapshot might still be stored"), true
+		return v.failed(r, j.HangReason, conditiontext.Clip(j.HangMessage)+"; a snapshot might still be stored"), true
 	}
 	if !v.blocksNextBackup(r) {
 		return end{}, false
@@ -57,7 +57,7 @@ func (v *view) givenUp(r *run) (e end, ok bool) {
 	if !isIdle(j, v.Now) {
 		return end{}, false
 	}
-	why := cmp.Or(wording.Clip(j.Waiting), "see kubectl describe job "+r.Name)
+	why := cmp.Or(conditiontext.Clip(j.Waiting), "see kubectl describe job "+r.Name)
 	return v.failed(r, v1beta2.BackupReasonPodNotStarting, fmt.Sprintf("backup given up: no Pod of Job %s ran for %s, and the next backup is due: %s", r.Name, startGrace, why)), true
 }
 

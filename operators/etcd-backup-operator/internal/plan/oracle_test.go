@@ -6,7 +6,7 @@ import (
 	"slices"
 
 	"github.com/etcd-operators/etcd-operators/api/v1beta2"
-	"github.com/etcd-operators/etcd-operators/shared/wording"
+	"github.com/etcd-operators/etcd-operators/shared/conditiontext"
 )
 
 // maxStatus is by how much a status may grow, in bytes: far below what etcd takes, and
@@ -18,7 +18,7 @@ func oracle(o Observation, d Decision) (broken []string) {
 	complain := func(format string, args ...any) { broken = append(broken, fmt.Sprintf(format, args...)) }
 	last := &o.Backup.Status
 
-	if d.Reason == "" || d.Message == "" || !wording.IsReason(d.Reason) {
+	if d.Reason == "" || d.Message == "" || !conditiontext.IsReason(d.Reason) {
 		complain("no reason: %q: %q", d.Reason, d.Message)
 	}
 	if d.RequeueAfter < 0 || d.RequeueAfter > longest {
@@ -133,7 +133,7 @@ func oracleStatus(o Observation, d Decision, complain func(string, ...any)) {
 		}
 	}
 	for _, c := range st.Conditions {
-		if !wording.IsReason(c.Reason) || c.Message == "" {
+		if !conditiontext.IsReason(c.Reason) || c.Message == "" {
 			complain("condition %s has the reason %q and the message %q", c.Type, c.Reason, c.Message)
 		}
 	}

@@ -6,7 +6,7 @@ import (
 	"time"
 
 	"github.com/etcd-operators/etcd-operators/api/v1beta2"
-	"github.com/etcd-operators/etcd-operators/shared/wording"
+	"github.com/etcd-operators/etcd-operators/shared/conditiontext"
 )
 
 const (
@@ -176,7 +176,7 @@ func replace(v *view) *step {
 	for _, a := range v.active {
 		if a.job != nil && !a.job.Deleting {
 			return do(DeleteJob{Name: a.job.Name, UID: a.job.UID}, v1beta2.BackupReasonReplaced, fmt.Sprintf(
-				"deleting Job %s: the backup of %s is due, and spec.backupPolicy.concurrencyPolicy is Replace", a.Name, wording.Time(v.due)))
+				"deleting Job %s: the backup of %s is due, and spec.backupPolicy.concurrencyPolicy is Replace", a.Name, conditiontext.Time(v.due)))
 		}
 	}
 	return nil
@@ -211,7 +211,7 @@ func (v *view) retryUntil() time.Time {
 // retryPeriod is retryUntil in words.
 func (v *view) retryPeriod() string {
 	if v.nextDue.After(v.Now) {
-		return "until the next backup is due at " + wording.Time(v.nextDue)
+		return "until the next backup is due at " + conditiontext.Time(v.nextDue)
 	}
 	return "for up to an hour"
 }
@@ -248,7 +248,7 @@ func podNotStarting(v *view) *step {
 	for _, a := range v.active {
 		if j := a.job; j != nil && j.Running && !j.Deleting && j.Waiting != "" {
 			s := warn(v1beta2.BackupReasonPodNotStarting, fmt.Sprintf(
-				"backup cannot start: the Pod of Job %s is waiting: %s; it starts once that is fixed", a.Name, wording.Clip(j.Waiting)))
+				"backup cannot start: the Pod of Job %s is waiting: %s; it starts once that is fixed", a.Name, conditiontext.Clip(j.Waiting)))
 			s.podNotStarting = true
 			return s
 		}
@@ -261,7 +261,7 @@ func retrying(v *view) *step {
 	for _, a := range v.active {
 		if j := a.job; j != nil && j.Running && !j.Deleting && j.Result != nil && j.Result.Failure != nil {
 			f := j.Result.Failure
-			return warn(wording.Reason(f.Reason, v1beta2.BackupReasonJobFailed), fmt.Sprintf("backup attempt failed: %s; Job %s retries %s", wording.Clip(f.Message), a.Name, v.retryPeriod()))
+			return warn(conditiontext.Reason(f.Reason, v1beta2.BackupReasonJobFailed), fmt.Sprintf("backup attempt failed: %s; Job %s retries %s", conditiontext.Clip(f.Message), a.Name, v.retryPeriod()))
 		}
 	}
 	return nil
@@ -295,7 +295,7 @@ func rest(v *view) *step {
 	if v.nextDue.IsZero() {
 		return wait(v1beta2.BackupReasonNothingDue, "no further backup is due: spec.backupPolicy.schedule has no time left")
 	}
-	return wait(v1beta2.BackupReasonScheduled, "next backup is due at "+wording.Time(v.nextDue))
+	return wait(v1beta2.BackupReasonScheduled, "next backup is due at "+conditiontext.Time(v.nextDue))
 }
 
 // blocker is why the backup that is due is not started now; nil if it can be.
@@ -305,15 +305,15 @@ func (v *view) blocker() *step {
 		return v.source.wait
 	case len(v.active) > 0 && v.spec.Concurrency() != v1beta2.AllowConcurrent:
 		return wait(v1beta2.BackupReasonPreviousRunning, fmt.Sprintf("waiting for Job %s to finish: the backup of %s is due, and spec.backupPolicy.concurrencyPolicy is %s",
-			v.active[0].Name, wording.Time(v.due), v.spec.Concurrency()))
+			v.active[0].Name, conditiontext.Time(v.due), v.spec.Concurrency()))
 	case v.abandoned() != nil:
-		return wait(v1beta2.BackupReasonJobStopping, fmt.Sprintf("waiting for Job %s to be deleted: its backup was given up, and the backup of %s is due; if it takes long, check the Job's finalizers", v.abandoned().Name, wording.Time(v.due)))
+		return wait(v1beta2.BackupReasonJobStopping, fmt.Sprintf("waiting for Job %s to be deleted: its backup was given up, and the backup of %s is due; if it takes long, check the Job's finalizers", v.abandoned().Name, conditiontext.Time(v.due)))
 	case v.counted() >= maxJobs || len(v.active) >= maxJobs:
 		return warn(v1beta2.BackupReasonTooManyJobs, fmt.Sprintf("too many Jobs: this EtcdBackup has %d, and the backup of %s waits; check why they do not finish or are not deleted",
-			max(v.counted(), len(v.active)), wording.Time(v.due)))
+			max(v.counted(), len(v.active)), conditiontext.Time(v.due)))
 	case v.Refused != "":
 		s := warn(v1beta2.BackupReasonStartRefused, fmt.Sprintf("the API server rejects the backup's Job: %s; the operator retries every %s",
-			wording.Clip(v.Refused), retry))
+			conditiontext.Clip(v.Refused), retry))
 		s.again = retry
 		return s
 	}

@@ -10,7 +10,7 @@ import (
 
 	"github.com/etcd-operators/etcd-operators/api/v1beta2"
 	"github.com/etcd-operators/etcd-operators/operators/etcd-backup-operator/internal/task"
-	"github.com/etcd-operators/etcd-operators/shared/wording"
+	"github.com/etcd-operators/etcd-operators/shared/conditiontext"
 )
 
 // reportGrace is how long to wait, after a Job has ended, for what its Pod reports: before
@@ -154,8 +154,8 @@ func (v *view) lost(r *run) end {
 
 func (v *view) failed(r *run, reason, message string) end {
 	e := end{record: v.newRecord(r)}
-	e.record.Reason = wording.Reason(reason, v1beta2.BackupReasonJobFailed)
-	e.record.Message = wording.Clip(message)
+	e.record.Reason = conditiontext.Reason(reason, v1beta2.BackupReasonJobFailed)
+	e.record.Message = conditiontext.Clip(message)
 	if e.record.Message == "" {
 		e.record.Message = fmt.Sprintf("Job %s failed without a report: see the events and the log of its Pod", r.Name)
 	}
@@ -177,13 +177,13 @@ func (v *view) succeeded(r *run) end {
 	result := r.job.Result
 	e := end{record: v.newRecord(r), result: result}
 	e.record.Succeeded = true
-	e.record.Location = wording.Clip(result.Location)
+	e.record.Location = conditiontext.Clip(result.Location)
 	e.record.Size = result.Size
-	e.record.SHA256 = wording.Clip(result.SHA256)
+	e.record.SHA256 = conditiontext.Clip(result.SHA256)
 	e.record.Revision = result.Revision
-	e.record.ClusterID = wording.Clip(result.ClusterID)
-	e.record.Quorum, e.record.Unhealthy = result.Quorum, wording.Clip(result.Unhealthy)
-	e.record.Message = wording.Clip(remarks(result))
+	e.record.ClusterID = conditiontext.Clip(result.ClusterID)
+	e.record.Quorum, e.record.Unhealthy = result.Quorum, conditiontext.Clip(result.Unhealthy)
+	e.record.Message = conditiontext.Clip(remarks(result))
 	return e
 }
 

@@ -9,8 +9,8 @@ import (
 	"strings"
 
 	"github.com/etcd-operators/etcd-operators/api/v1beta2"
+	"github.com/etcd-operators/etcd-operators/shared/conditiontext"
 	"github.com/etcd-operators/etcd-operators/shared/schedule"
-	"github.com/etcd-operators/etcd-operators/shared/wording"
 )
 
 // What admission refuses is refused here as well, for objects that are older than the
@@ -55,7 +55,7 @@ func checkStorage(spec *v1beta2.BackupSpec) *step {
 	case "":
 		return warn(v1beta2.BackupReasonStorageUnknown, "spec.storageType is empty: write S3 or PVC")
 	}
-	return warn(v1beta2.BackupReasonStorageUnknown, fmt.Sprintf("spec.storageType %q is not supported: write S3 or PVC", wording.Clip(string(spec.StorageType))))
+	return warn(v1beta2.BackupReasonStorageUnknown, fmt.Sprintf("spec.storageType %q is not supported: write S3 or PVC", conditiontext.Clip(string(spec.StorageType))))
 }
 
 func checkS3(s3 *v1beta2.S3Source) *step {
@@ -148,7 +148,7 @@ func checkPolicy(spec *v1beta2.BackupSpec) *step {
 	case v1beta2.ForbidConcurrent, v1beta2.AllowConcurrent, v1beta2.ReplaceConcurrent:
 		return nil
 	}
-	return warn(v1beta2.BackupReasonPolicyInvalid, fmt.Sprintf("spec.backupPolicy.concurrencyPolicy %q is not supported: write Forbid, Allow or Replace", wording.Clip(string(spec.Concurrency()))))
+	return warn(v1beta2.BackupReasonPolicyInvalid, fmt.Sprintf("spec.backupPolicy.concurrencyPolicy %q is not supported: write Forbid, Allow or Replace", conditiontext.Clip(string(spec.Concurrency()))))
 }
 
 func checkRest(spec *v1beta2.BackupSpec) *step {
@@ -159,7 +159,7 @@ func checkRest(spec *v1beta2.BackupSpec) *step {
 	case "", v1beta2.CompressionNone, v1beta2.CompressionZstd:
 		return nil
 	}
-	return warn(v1beta2.BackupReasonCompressionUnknown, fmt.Sprintf("spec.compression %q is not supported: write none or zstd", wording.Clip(string(spec.Compression))))
+	return warn(v1beta2.BackupReasonCompressionUnknown, fmt.Sprintf("spec.compression %q is not supported: write none or zstd", conditiontext.Clip(string(spec.Compression))))
 }
 
 func checkSchedule(spec *v1beta2.BackupSpec) (schedule.Schedule, *step) {
@@ -174,7 +174,7 @@ func checkSchedule(spec *v1beta2.BackupSpec) (schedule.Schedule, *step) {
 	s, err := schedule.Parse(spec.Schedule())
 	if err != nil {
 		return schedule.Schedule{}, warn(v1beta2.BackupReasonScheduleInvalid, fmt.Sprintf(
-			"spec.backupPolicy.schedule is not a cron expression: %s; write it as 0 */6 * * *, @daily, or CRON_TZ=Europe/Berlin 30 3 * * 1-5", wording.Clip(err.Error())))
+			"spec.backupPolicy.schedule is not a cron expression: %s; write it as 0 */6 * * *, @daily, or CRON_TZ=Europe/Berlin 30 3 * * 1-5", conditiontext.Clip(err.Error())))
 	}
 	return s, nil
 }

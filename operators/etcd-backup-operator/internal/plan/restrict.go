@@ -7,8 +7,8 @@ import (
 	"strings"
 
 	"github.com/etcd-operators/etcd-operators/api/v1beta2"
+	"github.com/etcd-operators/etcd-operators/shared/conditiontext"
 	"github.com/etcd-operators/etcd-operators/shared/member"
-	"github.com/etcd-operators/etcd-operators/shared/wording"
 )
 
 // What an EtcdBackup must not do although its creator may write it: docs/design/security.md.
@@ -43,7 +43,7 @@ func refuseStore(o *Observation) *step {
 		store := storeOf(&o.Backup.Spec)
 		s := warn(v1beta2.BackupReasonStoreNotAllowed, fmt.Sprintf(
 			"EtcdCluster %s does not allow backups in %s: use one of its spec.backup.allowedStores (%s), or add %s to them",
-			c.Name, store, wording.Clip(strings.Join(c.Spec.AllowedStores(), ", ")), store))
+			c.Name, store, conditiontext.Clip(strings.Join(c.Spec.AllowedStores(), ", ")), store))
 		s.again = retry // an edit of an EtcdCluster that only endpoints name triggers no reconcile
 		return s
 	}

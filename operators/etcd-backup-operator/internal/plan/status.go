@@ -8,7 +8,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	"github.com/etcd-operators/etcd-operators/api/v1beta2"
-	"github.com/etcd-operators/etcd-operators/shared/wording"
+	"github.com/etcd-operators/etcd-operators/shared/conditiontext"
 )
 
 // maxDuration is the longest that a backup is believed to have taken.
@@ -50,19 +50,19 @@ func (v *view) describeSnapshot(st *v1beta2.BackupStatus) {
 	}
 	at := v.storedAt
 	st.LastSuccessDate = at
-	st.EtcdVersion = wording.Clip(r.EtcdVersion)
+	st.EtcdVersion = conditiontext.Clip(r.EtcdVersion)
 	st.EtcdRevision = r.Revision
 	st.Snapshot = &v1beta2.BackupSnapshot{
-		Location:       wording.Clip(r.Location),
+		Location:       conditiontext.Clip(r.Location),
 		Size:           r.Size,
 		ReadableSize:   v1beta2.ReadableSize(r.Size),
-		SHA256:         wording.Clip(r.SHA256),
+		SHA256:         conditiontext.Clip(r.SHA256),
 		Revision:       r.Revision,
-		ClusterID:      wording.Clip(r.ClusterID),
-		MemberID:       wording.Clip(r.MemberID),
-		EtcdVersion:    wording.Clip(r.EtcdVersion),
+		ClusterID:      conditiontext.Clip(r.ClusterID),
+		MemberID:       conditiontext.Clip(r.MemberID),
+		EtcdVersion:    conditiontext.Clip(r.EtcdVersion),
 		Quorum:         r.Quorum,
-		Unhealthy:      wording.Clip(r.Unhealthy),
+		Unhealthy:      conditiontext.Clip(r.Unhealthy),
 		Compression:    v.spec.Packing(),
 		Duration:       duration(r.Duration),
 		CompletionTime: at.DeepCopy(),
@@ -182,7 +182,7 @@ func (v *view) startedMessage() string {
 	}
 	var jobs []string
 	for _, a := range v.active {
-		jobs = append(jobs, fmt.Sprintf("backup of %s is running in Job %s", wording.Time(a.ScheduledTime.Time), a.Name))
+		jobs = append(jobs, fmt.Sprintf("backup of %s is running in Job %s", conditiontext.Time(a.ScheduledTime.Time), a.Name))
 	}
 	return strings.Join(jobs, ", ")
 }
@@ -201,7 +201,7 @@ func (v *view) events(s *step) []Event {
 		}
 	}
 	for _, n := range v.notes {
-		all = append(all, Event{Warning: true, Reason: wording.Reason(n.Reason, v1beta2.BackupReasonSucceeded), Message: wording.Clip(n.Message)})
+		all = append(all, Event{Warning: true, Reason: conditiontext.Reason(n.Reason, v1beta2.BackupReasonSucceeded), Message: conditiontext.Clip(n.Message)})
 	}
 	if v.missed > 0 {
 		all = append(all, Event{Warning: true, Reason: v1beta2.BackupReasonMissed, Message: fmt.Sprintf(

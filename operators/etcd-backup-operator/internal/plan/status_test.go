@@ -14,7 +14,7 @@ import (
 	"github.com/etcd-operators/etcd-operators/api/v1beta2"
 	"github.com/etcd-operators/etcd-operators/operators/etcd-backup-operator/internal/task"
 	"github.com/etcd-operators/etcd-operators/shared/agent"
-	"github.com/etcd-operators/etcd-operators/shared/wording"
+	"github.com/etcd-operators/etcd-operators/shared/conditiontext"
 )
 
 func timeAt(d time.Duration) *metav1.Time { return &metav1.Time{Time: born.Add(d)} }
@@ -349,7 +349,7 @@ func TestForeignText(t *testing.T) {
 			if d.Reason != r.want {
 				t.Errorf("%s: the reason is %q, want %q", r.reason, d.Reason, r.want)
 			}
-			if len(d.Message) > 3*wording.MaxText {
+			if len(d.Message) > 3*conditiontext.MaxText {
 				t.Errorf("%s: the message has %d bytes", r.reason, len(d.Message))
 			}
 			for _, broken := range append(oracle(o, d), oracleSize(o, d)...) {

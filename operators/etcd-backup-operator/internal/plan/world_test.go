@@ -15,8 +15,8 @@ import (
 	"github.com/etcd-operators/etcd-operators/api/v1beta2"
 	"github.com/etcd-operators/etcd-operators/operators/etcd-backup-operator/internal/task"
 	"github.com/etcd-operators/etcd-operators/shared/agent"
+	"github.com/etcd-operators/etcd-operators/shared/conditiontext"
 	"github.com/etcd-operators/etcd-operators/shared/schedule"
-	"github.com/etcd-operators/etcd-operators/shared/wording"
 )
 
 // planner is Plan, or one with a bug planted.
@@ -346,7 +346,7 @@ func (w *world) loseNode(j *simJob) {
 	if w.r.Intn(2) == 0 {
 		j.backAt = w.now.Add(time.Duration(w.r.Intn(240)) * time.Second)
 	}
-	w.say("the node of Job %s is lost, until %s", j.Name, wording.Time(j.backAt))
+	w.say("the node of Job %s is lost, until %s", j.Name, conditiontext.Time(j.backAt))
 	w.logJobs()
 }
 
@@ -639,7 +639,7 @@ func (w *world) checkStart(o Observation, a StartJob) {
 		// A Job that vanished before any status told of it left no trace: that it is
 		// repeated harms nobody.
 		if old.known || w.recorded[a.Name] > 0 {
-			w.fail("the backup of %s is started a second time", wording.Time(a.Scheduled))
+			w.fail("the backup of %s is started a second time", conditiontext.Time(a.Scheduled))
 		}
 		w.strangers--
 	}
@@ -657,14 +657,14 @@ func (w *world) checkStart(o Observation, a StartJob) {
 		return
 	}
 	if a.Scheduled.After(o.Now) {
-		w.fail("%s is started too early", wording.Time(a.Scheduled))
+		w.fail("%s is started too early", conditiontext.Time(a.Scheduled))
 	}
 	if last := w.lastTraced(); !a.Scheduled.After(last) && w.all[a.Name] == nil {
-		w.fail("%s is started after %s", wording.Time(a.Scheduled), wording.Time(last))
+		w.fail("%s is started after %s", conditiontext.Time(a.Scheduled), conditiontext.Time(last))
 	}
 	if s, refusal := check(&o.Backup.Spec); refusal == nil {
 		if _, n := s.Due(a.Scheduled, o.Now); n > 0 {
-			w.fail("%s is made up although newer ones are due", wording.Time(a.Scheduled))
+			w.fail("%s is made up although newer ones are due", conditiontext.Time(a.Scheduled))
 		}
 	}
 }
@@ -805,10 +805,10 @@ func (w *world) checkRest() {
 	}
 	s, _ := check(&w.backup.Spec)
 	if due, n := s.Due(st.Clock.After.Time, w.now); n > 0 && len(st.Active) == 0 {
-		w.fail("the backup of %s is due and not started", wording.Time(due))
+		w.fail("the backup of %s is due and not started", conditiontext.Time(due))
 	}
 	if w.now.Sub(w.lastStart) > w.rest() {
-		w.fail("nothing was started since %s", wording.Time(w.lastStart))
+		w.fail("nothing was started since %s", conditiontext.Time(w.lastStart))
 	}
 	w.checkCount(s)
 }

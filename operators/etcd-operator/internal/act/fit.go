@@ -4,7 +4,7 @@ import (
 	"slices"
 
 	"github.com/etcd-operators/etcd-operators/api/v1beta2"
-	"github.com/etcd-operators/etcd-operators/shared/wording"
+	"github.com/etcd-operators/etcd-operators/shared/conditiontext"
 )
 
 const (
@@ -20,23 +20,23 @@ const (
 // kubelets, schedulers, API servers and members say goes into it, and a status that is
 // refused for one long text would neither report nor latch anything.
 func fit(st *v1beta2.ClusterStatus) {
-	st.Reason = wording.Message(st.Reason)
-	st.CurrentVersion, st.TargetVersion = wording.ClipTo(st.CurrentVersion, maxWord), wording.ClipTo(st.TargetVersion, maxWord)
+	st.Reason = conditiontext.Message(st.Reason)
+	st.CurrentVersion, st.TargetVersion = conditiontext.ClipTo(st.CurrentVersion, maxWord), conditiontext.ClipTo(st.TargetVersion, maxWord)
 	for i := range st.Conditions {
 		c := &st.Conditions[i]
-		c.Reason, c.Message = wording.Reason(c.Reason, v1beta2.ClusterReasonUnknown), wording.Message(c.Message)
+		c.Reason, c.Message = conditiontext.Reason(c.Reason, v1beta2.ClusterReasonUnknown), conditiontext.Message(c.Message)
 	}
 	st.MemberDetails = atMost(st.MemberDetails)
 	for i := range st.MemberDetails {
 		d := &st.MemberDetails[i]
-		d.Version, d.Node = wording.ClipTo(d.Version, maxWord), wording.ClipTo(d.Node, maxWord)
+		d.Version, d.Node = conditiontext.ClipTo(d.Version, maxWord), conditiontext.ClipTo(d.Node, maxWord)
 	}
 	st.Members.Ready, st.Members.Unready = names(st.Members.Ready), names(st.Members.Unready)
-	st.Leader = wording.ClipTo(st.Leader, maxWord)
+	st.Leader = conditiontext.ClipTo(st.Leader, maxWord)
 	st.Alarms = atMost(st.Alarms)
 	for i := range st.Alarms {
 		a := &st.Alarms[i]
-		a.Kind, a.Member = wording.ClipTo(a.Kind, maxWord), wording.ClipTo(a.Member, maxWord)
+		a.Kind, a.Member = conditiontext.ClipTo(a.Kind, maxWord), conditiontext.ClipTo(a.Member, maxWord)
 	}
 	if r := st.Recovery; r != nil {
 		r.Survivors, r.Members = unique(r.Survivors), unique(r.Members)
@@ -46,7 +46,7 @@ func fit(st *v1beta2.ClusterStatus) {
 func names(list []string) []string {
 	list = atMost(list)
 	for i := range list {
-		list[i] = wording.ClipTo(list[i], maxWord)
+		list[i] = conditiontext.ClipTo(list[i], maxWord)
 	}
 	return list
 }

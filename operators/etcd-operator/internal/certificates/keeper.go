@@ -16,8 +16,8 @@ import (
 
 	"github.com/etcd-operators/etcd-operators/api/v1beta2"
 	"github.com/etcd-operators/etcd-operators/operators/etcd-operator/internal/plan"
+	"github.com/etcd-operators/etcd-operators/shared/conditiontext"
 	"github.com/etcd-operators/etcd-operators/shared/member"
-	"github.com/etcd-operators/etcd-operators/shared/wording"
 )
 
 const (
@@ -293,7 +293,7 @@ func (k *Keeper) write(ctx context.Context, w write) (bool, *problem) {
 		done, err = k.change(ctx, w.from, w.to)
 	}
 	if err != nil {
-		return false, &problem{plan.CertificatesPending, fmt.Sprintf("cannot write Secret %s: %s", w.to.Name, wording.Clip(err.Error()))}
+		return false, &problem{plan.CertificatesPending, fmt.Sprintf("cannot write Secret %s: %s", w.to.Name, conditiontext.Clip(err.Error()))}
 	}
 	return done, nil
 }

@@ -10,8 +10,8 @@ import (
 	"k8s.io/apimachinery/pkg/runtime/schema"
 
 	"github.com/etcd-operators/etcd-operators/api/v1beta2"
+	"github.com/etcd-operators/etcd-operators/shared/conditiontext"
 	"github.com/etcd-operators/etcd-operators/shared/member"
-	"github.com/etcd-operators/etcd-operators/shared/wording"
 )
 
 // certManagerGroup is cert-manager's API group.
@@ -122,7 +122,7 @@ func (in *input) answer(r role) string {
 			continue
 		}
 		if message, _ := condition["message"].(string); message != "" {
-			return wording.Clip(message)
+			return conditiontext.Clip(message)
 		}
 	}
 	return silence

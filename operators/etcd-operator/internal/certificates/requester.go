@@ -11,7 +11,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"github.com/etcd-operators/etcd-operators/operators/etcd-operator/internal/plan"
-	"github.com/etcd-operators/etcd-operators/shared/wording"
+	"github.com/etcd-operators/etcd-operators/shared/conditiontext"
 )
 
 // certManager reads the Certificates of a cluster, and after them what was issued.
@@ -59,7 +59,7 @@ func (k *Keeper) request(ctx context.Context, q request) (bool, *problem) {
 	}
 	wrong := refusal(err)
 	if wrong == nil {
-		wrong = &problem{plan.CertificatesPending, fmt.Sprintf("cannot write Certificate %s: %s", q.to.GetName(), wording.Clip(err.Error()))}
+		wrong = &problem{plan.CertificatesPending, fmt.Sprintf("cannot write Certificate %s: %s", q.to.GetName(), conditiontext.Clip(err.Error()))}
 	}
 	return false, wrong
 }
@@ -72,9 +72,9 @@ func refusal(err error) *problem {
 	case meta.IsNoMatchError(err), apierrors.IsNotFound(err):
 		wrong = missing("cert-manager is not installed (there is no kind Certificate in %s): install it", certificateKind.GroupVersion())
 	case apierrors.IsForbidden(err):
-		wrong = missing("the operator is not allowed to request certificates from cert-manager (%s): add the component deploy/components/cert-manager to its installation", wording.Clip(err.Error()))
+		wrong = missing("the operator is not allowed to request certificates from cert-manager (%s): add the component deploy/components/cert-manager to its installation", conditiontext.Clip(err.Error()))
 	case apierrors.IsInvalid(err), apierrors.IsBadRequest(err):
-		wrong = invalid("cert-manager rejects the Certificates that spec.TLS.certManager asks for (%s): correct it", wording.Clip(err.Error()))
+		wrong = invalid("cert-manager rejects the Certificates that spec.TLS.certManager asks for (%s): correct it", conditiontext.Clip(err.Error()))
 	default:
 		return nil
 	}

@@ -10,7 +10,7 @@ import (
 
 	"github.com/etcd-operators/etcd-operators/api/v1beta2"
 	"github.com/etcd-operators/etcd-operators/operators/etcd-operator/internal/plan"
-	"github.com/etcd-operators/etcd-operators/shared/wording"
+	"github.com/etcd-operators/etcd-operators/shared/conditiontext"
 )
 
 // pendingDelay is how soon to look again while certificates are being issued, and
@@ -161,7 +161,7 @@ func unknown(c *v1beta2.EtcdCluster, err error) State {
 	return State{
 		TLS: plan.TLS{
 			Wanted: true, Trust: announced(c), NoClientCertificate: c.ServerTLSSecret() != "", Problem: plan.CertificatesMissing,
-			Message: fmt.Sprintf("%s: let the operator read it", wording.Clip(err.Error())), RequeueAfter: wrongDelay,
+			Message: fmt.Sprintf("%s: let the operator read it", conditiontext.Clip(err.Error())), RequeueAfter: wrongDelay,
 		},
 	}
 }

@@ -11,7 +11,7 @@ import (
 	"github.com/etcd-operators/etcd-operators/api/v1beta2"
 	"github.com/etcd-operators/etcd-operators/operators/etcd-operator/internal/certificates"
 	"github.com/etcd-operators/etcd-operators/operators/etcd-operator/internal/plan"
-	"github.com/etcd-operators/etcd-operators/shared/wording"
+	"github.com/etcd-operators/etcd-operators/shared/conditiontext"
 )
 
 // keepCertificates brings a cluster's certificates to what they are to be, and tells what
@@ -27,7 +27,7 @@ func (r *Reconciler) keepCertificates(ctx context.Context, c *v1beta2.EtcdCluste
 			kind = corev1.EventTypeWarning
 		}
 		log.FromContext(ctx).Info(e.Message, "reason", e.Reason)
-		r.Events.Eventf(c, nil, kind, e.Reason, "KeepCertificates", "%s", wording.Clip(e.Message))
+		r.Events.Eventf(c, nil, kind, e.Reason, "KeepCertificates", "%s", conditiontext.Clip(e.Message))
 	}
 	return state, nil
 }
@@ -43,9 +43,9 @@ func (r *Reconciler) tellCertificates(ctx context.Context, c *v1beta2.EtcdCluste
 	switch {
 	case is.Status == metav1.ConditionFalse && problem != plan.CertificatesPending:
 		log.FromContext(ctx).Info(is.Message, "reason", is.Reason)
-		r.Events.Eventf(c, nil, corev1.EventTypeWarning, is.Reason, "KeepCertificates", "%s", wording.Clip(is.Message))
+		r.Events.Eventf(c, nil, corev1.EventTypeWarning, is.Reason, "KeepCertificates", "%s", conditiontext.Clip(is.Message))
 	case is.Status == metav1.ConditionTrue && was != nil && was.Status == metav1.ConditionFalse:
 		log.FromContext(ctx).Info(is.Message, "reason", is.Reason)
-		r.Events.Eventf(c, nil, corev1.EventTypeNormal, is.Reason, "KeepCertificates", "%s", wording.Clip(is.Message))
+		r.Events.Eventf(c, nil, corev1.EventTypeNormal, is.Reason, "KeepCertificates", "%s", conditiontext.Clip(is.Message))
 	}
 }

@@ -34,8 +34,8 @@ import (
 	"github.com/etcd-operators/etcd-operators/operators/etcd-operator/internal/metrics"
 	"github.com/etcd-operators/etcd-operators/operators/etcd-operator/internal/observe"
 	"github.com/etcd-operators/etcd-operators/operators/etcd-operator/internal/plan"
+	"github.com/etcd-operators/etcd-operators/shared/conditiontext"
 	"github.com/etcd-operators/etcd-operators/shared/etcdclient"
-	"github.com/etcd-operators/etcd-operators/shared/wording"
 )
 
 // refusalDelay is how soon a change is tried again that etcd asked to wait with: its
@@ -229,7 +229,7 @@ func (r *Reconciler) tell(ctx context.Context, c *v1beta2.EtcdCluster, d plan.De
 			return
 		}
 		if e, ok := plan.EventOf(&d); ok {
-			r.Events.Eventf(c, related(c, d.Action), corev1.EventTypeNormal, e.Reason, e.Action, "%s", wording.Clip(e.Message))
+			r.Events.Eventf(c, related(c, d.Action), corev1.EventTypeNormal, e.Reason, e.Action, "%s", conditiontext.Clip(e.Message))
 		}
 		return
 	}
@@ -238,7 +238,7 @@ func (r *Reconciler) tell(ctx context.Context, c *v1beta2.EtcdCluster, d plan.De
 	}
 	log.FromContext(ctx).Info(d.Message, "reason", d.Reason)
 	if d.Outcome.AwaitsUser() {
-		r.Events.Eventf(c, nil, corev1.EventTypeWarning, d.Reason, "Wait", "%s", wording.Clip(d.Message))
+		r.Events.Eventf(c, nil, corev1.EventTypeWarning, d.Reason, "Wait", "%s", conditiontext.Clip(d.Message))
 	}
 }
 
@@ -257,7 +257,7 @@ func (r *Reconciler) tellChanges(ctx context.Context, c *v1beta2.EtcdCluster, co
 			kind = corev1.EventTypeWarning
 		}
 		log.FromContext(ctx).Info(e.Message, "reason", e.Reason)
-		r.Events.Eventf(c, nil, kind, e.Reason, e.Action, "%s", wording.Clip(e.Message))
+		r.Events.Eventf(c, nil, kind, e.Reason, e.Action, "%s", conditiontext.Clip(e.Message))
 	}
 }
 
@@ -269,7 +269,7 @@ func tellComparison(recorder events.EventRecorder, c *v1beta2.EtcdCluster, d pla
 		return true
 	case plan.RecordConsistency:
 		if x.Result != v1beta2.ResultConsistent {
-			recorder.Eventf(c, nil, corev1.EventTypeWarning, d.Reason, x.Kind(), "%s", wording.Clip(d.Message))
+			recorder.Eventf(c, nil, corev1.EventTypeWarning, d.Reason, x.Kind(), "%s", conditiontext.Clip(d.Message))
 		}
 		return true
 	}

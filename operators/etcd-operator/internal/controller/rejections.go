@@ -15,7 +15,7 @@ import (
 	"github.com/etcd-operators/etcd-operators/api/v1beta2"
 	"github.com/etcd-operators/etcd-operators/operators/etcd-operator/internal/act"
 	"github.com/etcd-operators/etcd-operators/operators/etcd-operator/internal/plan"
-	"github.com/etcd-operators/etcd-operators/shared/wording"
+	"github.com/etcd-operators/etcd-operators/shared/conditiontext"
 )
 
 // rejections holds what the API server has refused of each EtcdCluster, by its name, and
@@ -103,7 +103,7 @@ func (r *Reconciler) tellRejections(ctx context.Context, c *v1beta2.EtcdCluster,
 		}
 		reason, message := rejection.Describe()
 		log.FromContext(ctx).Info(message, "action", rejection.Kind, "reason", reason)
-		r.Events.Eventf(c, nil, corev1.EventTypeWarning, reason, rejection.Kind, "%s", wording.Clip(message))
+		r.Events.Eventf(c, nil, corev1.EventTypeWarning, reason, rejection.Kind, "%s", conditiontext.Clip(message))
 	}
 	return known
 }

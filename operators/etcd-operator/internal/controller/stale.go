@@ -19,7 +19,7 @@ import (
 	"github.com/etcd-operators/etcd-operators/api/v1beta2"
 	"github.com/etcd-operators/etcd-operators/operators/etcd-operator/internal/act"
 	"github.com/etcd-operators/etcd-operators/operators/etcd-operator/internal/plan"
-	"github.com/etcd-operators/etcd-operators/shared/wording"
+	"github.com/etcd-operators/etcd-operators/shared/conditiontext"
 )
 
 const (
@@ -113,7 +113,7 @@ func (r *Reconciler) reportStale(ctx context.Context, c *v1beta2.EtcdCluster, d 
 		d.Status = *c.Status.DeepCopy()
 	}
 	d.Action = nil
-	message := wording.Clip(fmt.Sprintf("reconciliation is stalled: the operator's caches and the API server have disagreed for more than %s: %v", staleGrace, stale))
+	message := conditiontext.Clip(fmt.Sprintf("reconciliation is stalled: the operator's caches and the API server have disagreed for more than %s: %v", staleGrace, stale))
 	d.Status.Conditions = stalledConditions(d.Status.Conditions, c.Generation, message)
 	if first {
 		log.FromContext(ctx).Info(message, "reason", v1beta2.ClusterReasonObservationStale)

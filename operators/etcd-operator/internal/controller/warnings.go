@@ -8,7 +8,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/log"
 
 	"github.com/etcd-operators/etcd-operators/api/v1beta2"
-	"github.com/etcd-operators/etcd-operators/shared/wording"
+	"github.com/etcd-operators/etcd-operators/shared/conditiontext"
 )
 
 // warnings are the conditions that are there only while they are true, and that a user is
@@ -24,6 +24,6 @@ func (r *Reconciler) tellWarnings(ctx context.Context, c *v1beta2.EtcdCluster, n
 			continue
 		}
 		log.FromContext(ctx).Info(is.Message, "reason", is.Reason)
-		r.Events.Eventf(c, nil, corev1.EventTypeWarning, is.Reason, "Observe", "%s", wording.Clip(is.Message))
+		r.Events.Eventf(c, nil, corev1.EventTypeWarning, is.Reason, "Observe", "%s", conditiontext.Clip(is.Message))
 	}
 }

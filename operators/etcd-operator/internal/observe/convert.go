@@ -15,10 +15,10 @@ import (
 	"github.com/etcd-operators/etcd-operators/operators/etcd-operator/internal/lastwords"
 	"github.com/etcd-operators/etcd-operators/operators/etcd-operator/internal/plan"
 	"github.com/etcd-operators/etcd-operators/operators/etcd-operator/internal/survivor"
+	"github.com/etcd-operators/etcd-operators/shared/conditiontext"
 	"github.com/etcd-operators/etcd-operators/shared/etcdclient"
 	"github.com/etcd-operators/etcd-operators/shared/launcher"
 	"github.com/etcd-operators/etcd-operators/shared/member"
-	"github.com/etcd-operators/etcd-operators/shared/wording"
 )
 
 // Endpoint is where a member is asked: at its Pod's own address, which needs no
@@ -41,7 +41,7 @@ func podOf(p *corev1.Pod) plan.Pod {
 		Finished: p.Status.Phase == corev1.PodFailed || p.Status.Phase == corev1.PodSucceeded,
 		IP:       p.Status.PodIP,
 		Node:     p.Spec.NodeName,
-		Trouble:  wording.Clip(trouble(p)),
+		Trouble:  conditiontext.Clip(trouble(p)),
 		Template: p.Annotations[v1beta2.AnnotationTemplate],
 
 		UnreadySince: p.CreationTimestamp.Time,
@@ -52,7 +52,7 @@ func podOf(p *corev1.Pod) plan.Pod {
 	}
 	for _, c := range p.Status.Conditions {
 		if c.Type == corev1.PodScheduled && c.Status == corev1.ConditionFalse {
-			out.Unschedulable = wording.Clip(c.Message)
+			out.Unschedulable = conditiontext.Clip(c.Message)
 		}
 	}
 	for _, v := range p.Spec.Volumes {
@@ -277,7 +277,7 @@ func quotaOf(p *corev1.Pod) int64 {
 func answerOf(c *v1beta2.EtcdCluster, a etcdclient.Answer) plan.Answer {
 	out := plan.Answer{
 		Reached:   a.Reached,
-		Trouble:   wording.Clip(a.Trouble),
+		Trouble:   conditiontext.Clip(a.Trouble),
 		ClusterID: a.ClusterID,
 		MemberID:  a.MemberID,
 		Leader:    a.Leader,
@@ -371,7 +371,7 @@ func Members(c *v1beta2.EtcdCluster, list []etcdclient.Member) []plan.Member {
 // published itself with its id: a peer URL that a person has changed does not make it
 // another's. An entry that has not started has only its peer URL to tell.
 func memberOf(c *v1beta2.EtcdCluster, m etcdclient.Member) plan.Member {
-	out := plan.Member{ID: m.ID, Name: wording.Clip(m.Name), Learner: m.Learner, Started: m.Started}
+	out := plan.Member{ID: m.ID, Name: conditiontext.Clip(m.Name), Learner: m.Learner, Started: m.Started}
 	if out.Name == "" && len(m.PeerURLs) == 1 {
 		out.Name = member.NameFromURL(m.PeerURLs[0])
 	}

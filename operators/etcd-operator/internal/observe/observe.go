@@ -26,10 +26,10 @@ import (
 
 	"github.com/etcd-operators/etcd-operators/api/v1beta2"
 	"github.com/etcd-operators/etcd-operators/operators/etcd-operator/internal/plan"
+	"github.com/etcd-operators/etcd-operators/shared/conditiontext"
 	"github.com/etcd-operators/etcd-operators/shared/etcdclient"
 	"github.com/etcd-operators/etcd-operators/shared/member"
 	"github.com/etcd-operators/etcd-operators/shared/schedule"
-	"github.com/etcd-operators/etcd-operators/shared/wording"
 )
 
 // Asker asks members, each for itself; etcdclient.Client is one.
@@ -181,7 +181,7 @@ func maintenance(c *v1beta2.EtcdCluster) plan.Maintenance {
 		if m.DefragmentSchedule != "" {
 			parsed, err := schedule.Parse(m.DefragmentSchedule)
 			if err != nil {
-				out.Invalid = wording.Clip(err.Error())
+				out.Invalid = conditiontext.Clip(err.Error())
 			}
 			out.Schedule = parsed
 		}
@@ -203,7 +203,7 @@ func consistency(c *v1beta2.EtcdCluster) plan.Consistency {
 	if expression != v1beta2.ConsistencyNever {
 		parsed, err := schedule.Parse(expression)
 		if err != nil {
-			out.Invalid = wording.Clip(err.Error())
+			out.Invalid = conditiontext.Clip(err.Error())
 		}
 		out.Schedule = parsed
 	}

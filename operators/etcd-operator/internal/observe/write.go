@@ -6,8 +6,8 @@ import (
 	"time"
 
 	"github.com/etcd-operators/etcd-operators/operators/etcd-operator/internal/plan"
+	"github.com/etcd-operators/etcd-operators/shared/conditiontext"
 	"github.com/etcd-operators/etcd-operators/shared/etcdclient"
-	"github.com/etcd-operators/etcd-operators/shared/wording"
 )
 
 // writeDeadline bounds the one write to a seed: on a slow disk it takes some hundred
@@ -44,5 +44,5 @@ func (o *Observer) write(ctx context.Context, e etcdclient.Endpoint) plan.Write 
 	case errors.Is(err, etcdclient.ErrOutcomeUnknown), errors.Is(err, etcdclient.ErrUnreachable), ctx.Err() != nil:
 		return plan.Write{}
 	}
-	return plan.Write{Refused: wording.Clip(err.Error())}
+	return plan.Write{Refused: conditiontext.Clip(err.Error())}
 }

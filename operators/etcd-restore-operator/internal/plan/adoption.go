@@ -4,7 +4,7 @@ import (
 	"k8s.io/apimachinery/pkg/api/meta"
 
 	"github.com/etcd-operators/etcd-operators/api/v1beta2"
-	"github.com/etcd-operators/etcd-operators/shared/wording"
+	"github.com/etcd-operators/etcd-operators/shared/conditiontext"
 )
 
 // adoptionNews is what etcd-operator says of a seed that is handed over to it, in its own
@@ -17,5 +17,5 @@ func (v *view) adoptionNews() string {
 	if c == nil || c.Message == "" {
 		return ""
 	}
-	return "; etcd-operator says: " + wording.Clip(c.Message)
+	return "; etcd-operator says: " + conditiontext.Clip(c.Message)
 }

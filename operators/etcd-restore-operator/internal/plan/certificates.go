@@ -7,7 +7,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	"github.com/etcd-operators/etcd-operators/api/v1beta2"
-	"github.com/etcd-operators/etcd-operators/shared/wording"
+	"github.com/etcd-operators/etcd-operators/shared/conditiontext"
 )
 
 // Trusts reports whether it is known which authorities the members of a cluster trust.
@@ -49,8 +49,8 @@ func (v *view) awaitServing(phase v1beta2.RestorePhase, reason, message string) 
 	if s.warn || c == nil {
 		return s
 	}
-	return warn(phase, wording.Reason(c.Reason, v1beta2.ConditionCertificatesReady), fmt.Sprintf(
-		"certificates of EtcdCluster %s are not ready: %s; the restore continues once they are", v.name, wording.Clip(c.Message)), s.waitingFor...)
+	return warn(phase, conditiontext.Reason(c.Reason, v1beta2.ConditionCertificatesReady), fmt.Sprintf(
+		"certificates of EtcdCluster %s are not ready: %s; the restore continues once they are", v.name, conditiontext.Clip(c.Message)), s.waitingFor...)
 }
 
 // needUser reports whether certificates wait for a person, and not only to be issued. It is

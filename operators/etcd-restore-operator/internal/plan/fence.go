@@ -7,7 +7,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	"github.com/etcd-operators/etcd-operators/api/v1beta2"
-	"github.com/etcd-operators/etcd-operators/shared/wording"
+	"github.com/etcd-operators/etcd-operators/shared/conditiontext"
 )
 
 // slowToStop is after how long a Pod that does not end is told of as a problem. One that
@@ -45,7 +45,7 @@ func (v *view) yield(uid string) *step {
 	}
 	return warn(v1beta2.RestorePending, v1beta2.RestoreReasonAnotherRestore, fmt.Sprintf(
 		"EtcdCluster %s is fenced by another EtcdRestore, with uid %s: this one begins when that one completes or fails; if no EtcdRestore has that uid, set the annotation %s of the EtcdCluster to it",
-		v.name, wording.Clip(uid), v1beta2.AnnotationFenceLifted), "EtcdRestore of uid "+wording.Clip(uid))
+		v.name, conditiontext.Clip(uid), v1beta2.AnnotationFenceLifted), "EtcdRestore of uid "+conditiontext.Clip(uid))
 }
 
 // addFinalizer comes before all that a rollback has to undo.
@@ -90,10 +90,10 @@ func (v *view) awaitOperator(phase v1beta2.RestorePhase, reason, message string)
 	for _, c := range v.Cluster.Status.Conditions {
 		conflict := c.Type == v1beta2.ConditionNameConflict && c.Status == metav1.ConditionTrue
 		if conflict {
-			return warn(phase, wording.Reason(c.Reason, v1beta2.ClusterReasonNameConflict), fmt.Sprintf("etcd-operator does not manage EtcdCluster %s: %s", v.name, wording.Clip(c.Message)), object)
+			return warn(phase, conditiontext.Reason(c.Reason, v1beta2.ClusterReasonNameConflict), fmt.Sprintf("etcd-operator does not manage EtcdCluster %s: %s", v.name, conditiontext.Clip(c.Message)), object)
 		}
 		if c.Type == v1beta2.ConditionCertificatesReady && c.Status == metav1.ConditionFalse && needUser(&c) {
-			return warn(phase, wording.Reason(c.Reason, v1beta2.ConditionCertificatesReady), fmt.Sprintf("waiting for valid certificates of EtcdCluster %s: %s", v.name, wording.Clip(c.Message)), object)
+			return warn(phase, conditiontext.Reason(c.Reason, v1beta2.ConditionCertificatesReady), fmt.Sprintf("waiting for valid certificates of EtcdCluster %s: %s", v.name, conditiontext.Clip(c.Message)), object)
 		}
 	}
 	return wait(phase, reason, message, object)

@@ -6,7 +6,7 @@ import (
 	"strings"
 
 	"github.com/etcd-operators/etcd-operators/api/v1beta2"
-	"github.com/etcd-operators/etcd-operators/shared/wording"
+	"github.com/etcd-operators/etcd-operators/shared/conditiontext"
 )
 
 // oracle checks a Decision against its Observation alone, and returns what is wrong. It
@@ -51,7 +51,7 @@ func (j *judge) adopted() bool {
 func (j *judge) held() bool { return slices.Contains(j.Restore.Finalizers, v1beta2.FinalizerRestore) }
 
 func (j *judge) words() {
-	if d := &j.Decision; d.Reason == "" || d.Message == "" || !wording.IsReason(d.Reason) {
+	if d := &j.Decision; d.Reason == "" || d.Message == "" || !conditiontext.IsReason(d.Reason) {
 		j.complain("no reason: %q: %q", d.Reason, d.Message)
 	}
 	if j.Again < 0 || j.Again > idle {
@@ -303,7 +303,7 @@ func (j *judge) status() {
 		}
 	}
 	for _, c := range st.Conditions {
-		if !wording.IsReason(c.Reason) || c.Message == "" {
+		if !conditiontext.IsReason(c.Reason) || c.Message == "" {
 			j.complain("condition %s has the reason %q and the message %q", c.Type, c.Reason, c.Message)
 		}
 	}

@@ -5,7 +5,7 @@ import (
 	"time"
 
 	"github.com/etcd-operators/etcd-operators/api/v1beta2"
-	"github.com/etcd-operators/etcd-operators/shared/wording"
+	"github.com/etcd-operators/etcd-operators/shared/conditiontext"
 )
 
 // How soon to look again. What Kubernetes changes is reported by watches, so most of
@@ -240,7 +240,7 @@ func (v *view) runbook() []rule {
 func (v *view) decide(s *step) Decision {
 	if s.action != nil && v.Refused != "" {
 		// Nothing was done: the same is tried again later.
-		refused := warn(s.phase, v1beta2.RestoreReasonRefused, fmt.Sprintf("the API server rejected %s, retried every %s: %s%s", s.action.Kind(), retry, wording.Clip(v.Refused), v.offerFirst(s.action)))
+		refused := warn(s.phase, v1beta2.RestoreReasonRefused, fmt.Sprintf("the API server rejected %s, retried every %s: %s%s", s.action.Kind(), retry, conditiontext.Clip(v.Refused), v.offerFirst(s.action)))
 		refused.again, refused.quiet, refused.waitingFor = retry, s.quiet, s.waitingFor
 		s = refused
 	}

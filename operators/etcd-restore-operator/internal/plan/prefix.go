@@ -9,8 +9,8 @@ import (
 
 	"github.com/etcd-operators/etcd-operators/api/v1beta2"
 	"github.com/etcd-operators/etcd-operators/operators/etcd-restore-operator/internal/task"
+	"github.com/etcd-operators/etcd-operators/shared/conditiontext"
 	"github.com/etcd-operators/etcd-operators/shared/snapshotname"
-	"github.com/etcd-operators/etcd-operators/shared/wording"
 )
 
 // prefixPattern is that of the CRD.
@@ -51,7 +51,7 @@ func pinNewest(v *view) *step {
 	s3 := v.spec.S3.DeepCopy()
 	where, ok := strings.CutPrefix(v.last.Snapshot.Location, schemeS3)
 	if !ok || !s3PathPattern.MatchString(where) {
-		return v.fail(v1beta2.RestoreReasonLocationInvalid, fmt.Sprintf("the newest snapshot has an invalid key, %q: rename it, or set s3.path instead of s3.prefix", wording.Clip(v.last.Snapshot.Location)))
+		return v.fail(v1beta2.RestoreReasonLocationInvalid, fmt.Sprintf("the newest snapshot has an invalid key, %q: rename it, or set s3.path instead of s3.prefix", conditiontext.Clip(v.last.Snapshot.Location)))
 	}
 	if s3.Path, s3.Prefix = where, ""; v.source.S3 != nil {
 		v.source.S3 = s3
@@ -67,14 +67,14 @@ func (v *view) catalogue() *v1beta2.SnapshotCatalogue {
 	told := v.Job.Result.Catalogue
 	c := &v1beta2.SnapshotCatalogue{Total: max(told.Total, 0), OtherObjects: max(told.Others, 0)}
 	for _, e := range told.Entries[:min(len(told.Entries), task.MaxEntries)] {
-		location := wording.Clip(told.Base + e.Name)
+		location := conditiontext.Clip(told.Base + e.Name)
 		path, s, ok := snapshotname.ParseAny(location)
 		if !ok {
 			continue
 		}
 		c.Newest = append(c.Newest, v1beta2.CatalogueEntry{
 			Location: location, Time: metav1.Time{Time: s.Time}, Revision: s.Revision,
-			ClusterID: wording.Clip(e.ClusterID), Size: max(e.Size, 0), Unconfirmed: snapshotname.Marked(path),
+			ClusterID: conditiontext.Clip(e.ClusterID), Size: max(e.Size, 0), Unconfirmed: snapshotname.Marked(path),
 		})
 	}
 	return c

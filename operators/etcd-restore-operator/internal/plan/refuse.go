@@ -7,7 +7,7 @@ import (
 	"time"
 
 	"github.com/etcd-operators/etcd-operators/api/v1beta2"
-	"github.com/etcd-operators/etcd-operators/shared/wording"
+	"github.com/etcd-operators/etcd-operators/shared/conditiontext"
 )
 
 // creationGrace is how long after its creation an EtcdRestore waits for what it names: both
@@ -50,10 +50,10 @@ func checkTarget(r *v1beta2.EtcdRestore) *refusal {
 	case spec.ClusterTemplate != nil && spec.Target == v1beta2.TargetInPlace:
 		return &refusal{v1beta2.RestoreReasonTargetAmbiguous, "target InPlace cannot be used with clusterTemplate: set target: New, or etcdCluster instead of clusterTemplate"}
 	case spec.Target != "" && spec.Target != v1beta2.TargetInPlace && spec.Target != v1beta2.TargetNew:
-		return &refusal{v1beta2.RestoreReasonTargetUnknown, fmt.Sprintf("target %q is not supported: set InPlace or New", wording.Clip(string(spec.Target)))}
+		return &refusal{v1beta2.RestoreReasonTargetUnknown, fmt.Sprintf("target %q is not supported: set InPlace or New", conditiontext.Clip(string(spec.Target)))}
 	case spec.ClusterTemplate == nil && spec.Target == "" && spec.EtcdCluster.Name != r.Name:
 		return &refusal{v1beta2.RestoreReasonTargetMissing, fmt.Sprintf(
-			"target is required, since EtcdCluster %s has another name than this EtcdRestore: set target: InPlace to restore it, or target: New to create EtcdCluster %s", wording.Clip(spec.EtcdCluster.Name), r.Name)}
+			"target is required, since EtcdCluster %s has another name than this EtcdRestore: set target: InPlace to restore it, or target: New to create EtcdCluster %s", conditiontext.Clip(spec.EtcdCluster.Name), r.Name)}
 	case spec.ClusterTemplate == nil && spec.Target == v1beta2.TargetNew && spec.EtcdCluster.Name == r.Name:
 		return &refusal{v1beta2.RestoreReasonTargetAmbiguous, fmt.Sprintf(
 			"target New would create EtcdCluster %s, which is the one to copy: give this EtcdRestore another name, or set target: InPlace", r.Name)}
@@ -86,7 +86,7 @@ func checkStorage(r *v1beta2.EtcdRestore) *refusal {
 	case "":
 		return &refusal{v1beta2.RestoreReasonStorageMissing, "no snapshot is named: set backupStorageType with s3 or pvc, or backupRef"}
 	}
-	return &refusal{v1beta2.RestoreReasonStorageUnknown, fmt.Sprintf("backupStorageType %q is not supported: set S3 or PVC", wording.Clip(string(spec.BackupStorageType)))}
+	return &refusal{v1beta2.RestoreReasonStorageUnknown, fmt.Sprintf("backupStorageType %q is not supported: set S3 or PVC", conditiontext.Clip(string(spec.BackupStorageType)))}
 }
 
 func checkPVC(pvc *v1beta2.PVCSource) *refusal {
@@ -143,7 +143,7 @@ const longest = 100 * 365 * 24 * time.Hour
 func (v *view) waited() string {
 	for _, c := range v.last.Conditions {
 		if c.Type == v1beta2.ConditionComplete && c.Message != "" {
-			return wording.Clip(c.Message)
+			return conditiontext.Clip(c.Message)
 		}
 	}
 	return "unknown"
@@ -164,7 +164,7 @@ func (v *view) missing(object, reason, message string) *step {
 
 // fail ends a restore that has touched nothing, and begins to roll any other one back.
 func (v *view) fail(reason, message string) *step {
-	reason, message = wording.Reason(reason, v1beta2.RestoreReasonRestoreFailed), wording.Clip(message)
+	reason, message = conditiontext.Reason(reason, v1beta2.RestoreReasonRestoreFailed), conditiontext.Clip(message)
 	if message == "" {
 		message = noCause
 	}
@@ -198,5 +198,5 @@ func (v *view) recordedFailure() (reason, message string) {
 	if f := v.last.Failure; f != nil {
 		reason, message = f.Reason, f.Message
 	}
-	return wording.Reason(reason, v1beta2.RestoreReasonRestoreFailed), cmp.Or(wording.Clip(message), wording.Clip(v.last.Reason), noCause)
+	return conditiontext.Reason(reason, v1beta2.RestoreReasonRestoreFailed), cmp.Or(conditiontext.Clip(message), conditiontext.Clip(v.last.Reason), noCause)
 }

@@ -15,7 +15,7 @@ import (
 	"github.com/etcd-operators/etcd-operators/api/v1beta2"
 	"github.com/etcd-operators/etcd-operators/operators/etcd-restore-operator/internal/task"
 	"github.com/etcd-operators/etcd-operators/shared/agent"
-	"github.com/etcd-operators/etcd-operators/shared/wording"
+	"github.com/etcd-operators/etcd-operators/shared/conditiontext"
 )
 
 func TestJobName(t *testing.T) {
@@ -472,7 +472,7 @@ func TestForeignTexts(t *testing.T) {
 		j.Result = &task.Result{Failure: &agent.Failure{Reason: "no: reason", Message: strings.Repeat("\xff€", 9000), Permanent: true}}
 	}))
 	d := Plan(o)
-	if d.Reason != "RestoreFailed" || len(d.Status.Reason) > 2*wording.MaxText {
+	if d.Reason != "RestoreFailed" || len(d.Status.Reason) > 2*conditiontext.MaxText {
 		t.Errorf("%s: %d bytes", d.Reason, len(d.Status.Reason))
 	}
 	for recorded, want := range map[v1beta2.RestoreFailure]string{{Reason: "TimedOut", Message: "a: b"}: "TimedOut", {}: "RestoreFailed", {Reason: "a b"}: "RestoreFailed"} {

@@ -6,7 +6,7 @@ import (
 
 	"github.com/etcd-operators/etcd-operators/api/v1beta2"
 	"github.com/etcd-operators/etcd-operators/operators/etcd-restore-operator/internal/task"
-	"github.com/etcd-operators/etcd-operators/shared/wording"
+	"github.com/etcd-operators/etcd-operators/shared/conditiontext"
 )
 
 const (
@@ -163,7 +163,7 @@ func seedFailed(v *view) *step {
 		return v.fail(r.Failure.Reason, r.Failure.Message)
 	}
 	return v.fail(v1beta2.RestoreReasonPreparationFailed, fmt.Sprintf(
-		"seed %s failed to prepare its database, and did not report why: %s; see its events, and the log of its container %s", p.Name, wording.Clip(p.Waiting), task.ContainerRestore))
+		"seed %s failed to prepare its database, and did not report why: %s; see its events, and the log of its container %s", p.Name, conditiontext.Clip(p.Waiting), task.ContainerRestore))
 }
 
 // awaitPrepared waits until the seed's database is rebuilt.
@@ -173,11 +173,11 @@ func awaitPrepared(v *view) *step {
 	case p.Prepared || p.Permit != PermitToPrepare:
 		return nil
 	case p.Result != nil && p.Result.Failure != nil:
-		s := warn(v.preparing(), wording.Reason(p.Result.Failure.Reason, v1beta2.RestoreReasonSeedFailed), fmt.Sprintf("seed %s retries: %s", p.Name, wording.Clip(p.Result.Failure.Message)), "Pod "+p.Name)
+		s := warn(v.preparing(), conditiontext.Reason(p.Result.Failure.Reason, v1beta2.RestoreReasonSeedFailed), fmt.Sprintf("seed %s retries: %s", p.Name, conditiontext.Clip(p.Result.Failure.Message)), "Pod "+p.Name)
 		s.progress = true
 		return s
 	case p.Waiting != "":
-		return warn(v.preparing(), v1beta2.RestoreReasonSeedNotStarting, fmt.Sprintf("seed %s does not start: %s%s", p.Name, wording.Clip(p.Waiting), v.offerFirst(nil)), "Pod "+p.Name)
+		return warn(v.preparing(), v1beta2.RestoreReasonSeedNotStarting, fmt.Sprintf("seed %s does not start: %s%s", p.Name, conditiontext.Clip(p.Waiting), v.offerFirst(nil)), "Pod "+p.Name)
 	}
 	s := wait(v.preparing(), v1beta2.RestoreReasonPreparing, v.making(), "Pod "+p.Name)
 	s.progress = true
@@ -256,11 +256,11 @@ func awaitSeed(v *view) *step {
 	case p.Ready:
 		return nil
 	case !p.Restored && p.Result != nil && p.Result.Failure != nil:
-		s := warn(seeding, wording.Reason(p.Result.Failure.Reason, v1beta2.RestoreReasonSeedFailed), fmt.Sprintf("seed %s retries: %s", p.Name, wording.Clip(p.Result.Failure.Message)), "Pod "+p.Name)
+		s := warn(seeding, conditiontext.Reason(p.Result.Failure.Reason, v1beta2.RestoreReasonSeedFailed), fmt.Sprintf("seed %s retries: %s", p.Name, conditiontext.Clip(p.Result.Failure.Message)), "Pod "+p.Name)
 		s.progress = true
 		return s
 	case p.Waiting != "":
-		return warn(seeding, v1beta2.RestoreReasonSeedNotStarting, fmt.Sprintf("seed %s does not start: %s", p.Name, wording.Clip(p.Waiting)), "Pod "+p.Name)
+		return warn(seeding, v1beta2.RestoreReasonSeedNotStarting, fmt.Sprintf("seed %s does not start: %s", p.Name, conditiontext.Clip(p.Waiting)), "Pod "+p.Name)
 	case p.Restarts > 0:
 		return warn(seeding, v1beta2.RestoreReasonSeedNotReady, fmt.Sprintf("etcd of seed %s exited and is restarting: see its log", p.Name), "Pod "+p.Name)
 	}

@@ -7,7 +7,7 @@ import (
 	"strings"
 
 	"github.com/etcd-operators/etcd-operators/api/v1beta2"
-	"github.com/etcd-operators/etcd-operators/shared/wording"
+	"github.com/etcd-operators/etcd-operators/shared/conditiontext"
 )
 
 // The beginnings of locations.
@@ -65,7 +65,7 @@ func (v *view) fromBackup(account string) *step {
 	source, ok := sourceAt(location, &b.Spec)
 	if !ok {
 		return v.fail(v1beta2.RestoreReasonBackupStorageUnknown, fmt.Sprintf(
-			"EtcdBackup %s has no storage settings for its snapshot at %q: set backupStorageType and the location instead of backupRef", name, wording.Clip(location)))
+			"EtcdBackup %s has no storage settings for its snapshot at %q: set backupStorageType and the location instead of backupRef", name, conditiontext.Clip(location)))
 	}
 	source.ServiceAccountName = account
 	v.source = source
@@ -84,7 +84,7 @@ func (v *view) pick(b *v1beta2.EtcdBackup) (*stored, *step) {
 		return &stored{location: location}, nil
 	}
 	if b.Status.Phase == v1beta2.BackupFailed {
-		return nil, v.fail(v1beta2.RestoreReasonBackupFailed, fmt.Sprintf("EtcdBackup %s failed and stored no snapshot: %s", b.Name, cmp.Or(wording.Clip(b.Status.Reason), noCause)))
+		return nil, v.fail(v1beta2.RestoreReasonBackupFailed, fmt.Sprintf("EtcdBackup %s failed and stored no snapshot: %s", b.Name, cmp.Or(conditiontext.Clip(b.Status.Reason), noCause)))
 	}
 	return nil, warn(v1beta2.RestorePending, v1beta2.RestoreReasonBackupNotReady, fmt.Sprintf(
 		"waiting for EtcdBackup %s to store a snapshot", b.Name), "EtcdBackup "+b.Name)
@@ -121,9 +121,9 @@ func (v *view) pickEntry(b *v1beta2.EtcdBackup, entry string) (*stored, *step) {
 	switch {
 	case found == nil:
 		return nil, v.missing(object, v1beta2.RestoreReasonEntryNotFound, fmt.Sprintf(
-			"EtcdBackup %s has no backup %s in its status.history: set backupRef.entry to a name in it, or set backupStorageType and the location of an older snapshot", b.Name, wording.Clip(entry)))
+			"EtcdBackup %s has no backup %s in its status.history: set backupRef.entry to a name in it, or set backupStorageType and the location of an older snapshot", b.Name, conditiontext.Clip(entry)))
 	case !found.Succeeded || found.Location == "":
-		return nil, v.fail(v1beta2.RestoreReasonEntryFailed, fmt.Sprintf("backup %s of EtcdBackup %s failed and was not stored: %s", wording.Clip(entry), b.Name, wording.Clip(found.Message)))
+		return nil, v.fail(v1beta2.RestoreReasonEntryFailed, fmt.Sprintf("backup %s of EtcdBackup %s failed and was not stored: %s", conditiontext.Clip(entry), b.Name, conditiontext.Clip(found.Message)))
 	}
 	return &stored{location: found.Location}, nil
 }

@@ -7,8 +7,8 @@ import (
 
 	"github.com/etcd-operators/etcd-operators/api/v1beta2"
 	"github.com/etcd-operators/etcd-operators/operators/etcd-restore-operator/internal/task"
+	"github.com/etcd-operators/etcd-operators/shared/conditiontext"
 	"github.com/etcd-operators/etcd-operators/shared/rebuild"
-	"github.com/etcd-operators/etcd-operators/shared/wording"
 )
 
 // verifying is what is said while the Job runs.
@@ -49,7 +49,7 @@ func awaitJob(v *view) *step {
 	case r != nil && r.Failure == nil:
 		return v.fail(v1beta2.RestoreReasonResultInvalid, fmt.Sprintf("Job %s succeeded without reporting what it found: see the log of its Pod", j.Name))
 	case Hangs(j, v.Now):
-		return v.fail(j.HangReason, fmt.Sprintf("%s; then create another EtcdRestore", wording.Clip(j.HangMessage)))
+		return v.fail(j.HangReason, fmt.Sprintf("%s; then create another EtcdRestore", conditiontext.Clip(j.HangMessage)))
 	case j.Deleting:
 		return wait(phase, v1beta2.RestoreReasonVerifying, fmt.Sprintf("waiting to recreate Job %s, which was deleted before it reported", j.Name))
 	case j.Failed:
@@ -57,15 +57,15 @@ func awaitJob(v *view) *step {
 		if message == "" {
 			message = fmt.Sprintf("Job %s failed without a report: see the events and the log of its Pod", j.Name)
 		}
-		return v.fail(wording.Reason(j.FailReason, v1beta2.RestoreReasonJobFailed), message)
+		return v.fail(conditiontext.Reason(j.FailReason, v1beta2.RestoreReasonJobFailed), message)
 	case j.Done:
 		return do(phase, DeleteJob{Name: j.Name, UID: j.UID}, v1beta2.RestoreReasonResultLost, fmt.Sprintf("recreating Job %s, whose Pod was deleted before its report was read", j.Name))
 	case r != nil:
-		s := warn(phase, wording.Reason(r.Failure.Reason, v1beta2.RestoreReasonVerificationFailed), fmt.Sprintf("Job %s retries: %s", j.Name, wording.Clip(r.Failure.Message)))
+		s := warn(phase, conditiontext.Reason(r.Failure.Reason, v1beta2.RestoreReasonVerificationFailed), fmt.Sprintf("Job %s retries: %s", j.Name, conditiontext.Clip(r.Failure.Message)))
 		s.progress = true
 		return s
 	case j.Waiting != "":
-		return warn(phase, v1beta2.RestoreReasonPodNotStarting, fmt.Sprintf("Pod of Job %s does not start: %s", j.Name, wording.Clip(j.Waiting)))
+		return warn(phase, v1beta2.RestoreReasonPodNotStarting, fmt.Sprintf("Pod of Job %s does not start: %s", j.Name, conditiontext.Clip(j.Waiting)))
 	}
 	s := wait(phase, v1beta2.RestoreReasonVerifying, v.verifying())
 	s.progress = true
@@ -102,19 +102,19 @@ func recordSnapshot(v *view) *step {
 // snapshotOf is what is written of a snapshot.
 func snapshotOf(s *task.Snapshot) *v1beta2.RestoreSnapshot {
 	return &v1beta2.RestoreSnapshot{
-		Location:     wording.Clip(s.Location),
+		Location:     conditiontext.Clip(s.Location),
 		Size:         s.Size,
 		ReadableSize: v1beta2.ReadableSize(s.Size),
 		DatabaseSize: s.DatabaseSize,
-		SHA256:       wording.Clip(s.SHA256),
-		ETag:         wording.Clip(s.ETag),
+		SHA256:       conditiontext.Clip(s.SHA256),
+		ETag:         conditiontext.Clip(s.ETag),
 		Revision:     s.Revision,
 		TotalKeys:    s.TotalKeys,
-		EtcdVersion:  wording.Clip(s.EtcdVersion),
-		ClusterID:    wording.Clip(s.ClusterID),
-		Compression:  v1beta2.Compression(wording.Clip(s.Compression)),
+		EtcdVersion:  conditiontext.Clip(s.EtcdVersion),
+		ClusterID:    conditiontext.Clip(s.ClusterID),
+		Compression:  v1beta2.Compression(conditiontext.Clip(s.Compression)),
 
-		ClearedAlarms: wording.Clip(s.Alarms),
+		ClearedAlarms: conditiontext.Clip(s.Alarms),
 		AuthEnabled:   s.AuthEnabled,
 	}
 }
@@ -142,11 +142,11 @@ func (v *view) checkTold(s *v1beta2.RestoreSnapshot, told *stored) *refusal {
 	case told.sha256 != "" && told.sha256 != s.SHA256, told.size > 0 && told.size != s.Size:
 		return &refusal{task.ReasonChanged, fmt.Sprintf(
 			"snapshot %s is not the one that EtcdBackup %s stored: that has %d bytes and sha256 %s, and this has %d and %s; restore another backup, or set backupStorageType and the location to restore this one anyway",
-			s.Location, v.spec.BackupRef.Name, told.size, wording.Clip(told.sha256), s.Size, s.SHA256)}
+			s.Location, v.spec.BackupRef.Name, told.size, conditiontext.Clip(told.sha256), s.Size, s.SHA256)}
 	case told.clusterID != "" && s.ClusterID != "" && told.clusterID != s.ClusterID:
-		return &refusal{task.ReasonWrongCluster, fmt.Sprintf("snapshot %s is of cluster %s, but EtcdBackup %s stored one of cluster %s there: restore another backup", s.Location, s.ClusterID, v.spec.BackupRef.Name, wording.Clip(told.clusterID))}
+		return &refusal{task.ReasonWrongCluster, fmt.Sprintf("snapshot %s is of cluster %s, but EtcdBackup %s stored one of cluster %s there: restore another backup", s.Location, s.ClusterID, v.spec.BackupRef.Name, conditiontext.Clip(told.clusterID))}
 	}
-	s.ClusterID = cmp.Or(s.ClusterID, wording.Clip(told.clusterID))
+	s.ClusterID = cmp.Or(s.ClusterID, conditiontext.Clip(told.clusterID))
 	return nil
 }
 

@@ -1,4 +1,4 @@
-package knock
+package tlsprobe
 
 import (
 	"crypto/tls"

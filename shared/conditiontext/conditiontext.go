@@ -1,7 +1,7 @@
-// Package wording bounds what statuses, conditions and events take over from elsewhere:
-// the API server refuses an object for one reason or text that is out of form. It also says
-// how messages write a time.
-package wording
+// Package conditiontext bounds the text and reasons that statuses, conditions and events
+// take over from elsewhere: the API server rejects an object for a single malformed reason
+// or overlong text. It also fixes how messages write a time.
+package conditiontext
 
 import (
 	"regexp"

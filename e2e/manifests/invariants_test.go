@@ -1,4 +1,4 @@
-package shipped
+package manifests
 
 import (
 	"fmt"

@@ -1,4 +1,4 @@
-package stored
+package snapshotcheck
 
 import (
 	"bytes"

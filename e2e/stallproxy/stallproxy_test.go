@@ -1,4 +1,4 @@
-package valve
+package stallproxy
 
 import (
 	"context"
@@ -11,7 +11,7 @@ import (
 	"time"
 )
 
-func TestValve(t *testing.T) {
+func TestProxy(t *testing.T) {
 	stored := make(chan string, 1)
 	store := httptest.NewServer(http.HandlerFunc(func(rw http.ResponseWriter, r *http.Request) {
 		text, _ := io.ReadAll(r.Body)
@@ -22,11 +22,11 @@ func TestValve(t *testing.T) {
 		stored <- string(text)
 	}))
 	defer store.Close()
-	v := New(strings.TrimPrefix(store.URL, "http://"))
-	proxy := httptest.NewServer(v)
-	defer proxy.Close()
+	p := New(strings.TrimPrefix(store.URL, "http://"))
+	server := httptest.NewServer(p)
+	defer server.Close()
 	send := func(ctx context.Context, verb, text string) {
-		req, err := http.NewRequestWithContext(ctx, verb, proxy.URL, strings.NewReader(text))
+		req, err := http.NewRequestWithContext(ctx, verb, server.URL, strings.NewReader(text))
 		if err != nil {
 			t.Error(err)
 		}
@@ -47,9 +47,9 @@ func TestValve(t *testing.T) {
 	}
 	held := func(want int) {
 		t.Helper()
-		for tries := 0; ask(t, v, "GET", "/state").Held != want; tries++ {
+		for tries := 0; ask(t, p, "GET", "/state").Held != want; tries++ {
 			if tries > 10_000 {
-				t.Fatalf("%d uploads are held up, want %d", ask(t, v, "GET", "/state").Held, want)
+				t.Fatalf("%d uploads are held up, want %d", ask(t, p, "GET", "/state").Held, want)
 			}
 			time.Sleep(time.Millisecond)
 		}
@@ -57,7 +57,7 @@ func TestValve(t *testing.T) {
 
 	go send(t.Context(), "PUT", "open")
 	arrives("open")
-	ask(t, v, "POST", "/shut?after=6")
+	ask(t, p, "POST", "/shut?after=6")
 	go send(t.Context(), "PUT", "passes")
 	arrives("passes")
 	go send(t.Context(), "PUT", "waits")
@@ -69,7 +69,7 @@ func TestValve(t *testing.T) {
 	arrives("")
 	leave()
 	held(1)
-	ask(t, v, "POST", "/open")
+	ask(t, p, "POST", "/open")
 	arrives("waits")
 	held(0)
 	select {
@@ -78,13 +78,13 @@ func TestValve(t *testing.T) {
 	default:
 	}
 
-	ask(t, v, "POST", "/shut?after=5&down=true")
+	ask(t, p, "POST", "/shut?after=5&down=true")
 	go send(t.Context(), "PUT", "up")
 	arrives("up")
 	got := make(chan string, 1)
-	go func() { got <- receive(t, proxy.URL) }()
+	go func() { got <- receive(t, server.URL) }()
 	held(1)
-	ask(t, v, "POST", "/open")
+	ask(t, p, "POST", "/open")
 	if text := <-got; text != "what is stored" {
 		t.Errorf("%q is what was stored", text)
 	}
@@ -107,10 +107,10 @@ func receive(t *testing.T, url string) string {
 	return string(text)
 }
 
-func ask(t *testing.T, v *Valve, verb, path string) (s State) {
+func ask(t *testing.T, p *Proxy, verb, path string) (s State) {
 	t.Helper()
 	rec := httptest.NewRecorder()
-	v.Handler().ServeHTTP(rec, httptest.NewRequest(verb, path, nil))
+	p.Handler().ServeHTTP(rec, httptest.NewRequest(verb, path, nil))
 	if err := json.Unmarshal(rec.Body.Bytes(), &s); err != nil {
 		t.Fatalf("%s %s: %v: %s", verb, path, err, rec.Body)
 	}

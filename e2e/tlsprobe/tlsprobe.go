@@ -1,6 +1,6 @@
-// Package knock finds out whom a server of TLS lets in, and which certificate it shows.
-// It runs in a Pod of the cluster under test, and is asked by HTTP.
-package knock
+// Package tlsprobe finds out which clients a TLS server accepts, and which certificate it
+// presents. It runs in a Pod of the cluster under test and is driven over HTTP.
+package tlsprobe
 
 import (
 	"bufio"
@@ -114,14 +114,14 @@ func load(dir string) (tls.Certificate, error) {
 // Handler tries what it is asked to:
 //
 //	GET /readyz
-//	GET /knock?at=HOST:PORT            without a certificate
-//	GET /knock?at=HOST:PORT&as=NAME    with the one in the folder NAME of root
-//	GET /knock?at=HOST:PORT&tls12=true by TLS 1.2
-//	GET /knock?at=HOST:PORT&clear=true without TLS
+//	GET /probe?at=HOST:PORT            without a certificate
+//	GET /probe?at=HOST:PORT&as=NAME    with the one in the folder NAME of root
+//	GET /probe?at=HOST:PORT&tls12=true by TLS 1.2
+//	GET /probe?at=HOST:PORT&clear=true without TLS
 func Handler(root string) http.Handler {
 	mux := http.NewServeMux()
 	mux.HandleFunc("GET /readyz", func(http.ResponseWriter, *http.Request) {})
-	mux.HandleFunc("GET /knock", func(rw http.ResponseWriter, r *http.Request) {
+	mux.HandleFunc("GET /probe", func(rw http.ResponseWriter, r *http.Request) {
 		q := r.URL.Query()
 		c := Caller{TLS12: q.Has("tls12"), Clear: q.Has("clear")}
 		if as := q.Get("as"); as != "" {
