@@ -106,11 +106,11 @@ const (
 	// ScopeClusterwide is the one value of AnnotationScope that has a meaning.
 	ScopeClusterwide = "clusterwide"
 
-	// AnnotationStart on a member's Pod is the operator's permit to start etcd.
+	// AnnotationStartPermit on a member's Pod is the operator's permit to start etcd.
 	// The launcher in the Pod reads it through the downward API before every
 	// start of the container. Admission refuses it (as every annotation with
 	// our prefix) in spec.pod.annotations.
-	AnnotationStart = GroupName + "/start"
+	AnnotationStartPermit = GroupName + "/start-permit"
 
 	// AnnotationRoleSince on a member's Pod is when LabelRole got its value, in the form
 	// of RFC 3339; of a Pod that has the role it was made with there is none.
@@ -222,13 +222,13 @@ const (
 	// directory, and etcd starts. It is given when no old member can serve clients any
 	// more.
 	//
-	// Absent: withdrawn, before the hand-off. Nothing is restored a second time: a seed
+	// Absent: revoked, before the hand-off. Nothing is restored a second time: a seed
 	// whose disk is lost from then on has lost its data, like any other member.
 	AnnotationRestorePermit = GroupName + "/restore-permit"
-	// AnnotationSurvivorLeave is the same on the seed's Pod of a recovery from a survivor,
+	// AnnotationSurvivorPermit is the same on the seed's Pod of a recovery from a survivor,
 	// with the token in the EtcdCluster's status.recovery. On the seed's PVC it says for
 	// which recovery that was made.
-	AnnotationSurvivorLeave = GroupName + "/survivor-leave"
+	AnnotationSurvivorPermit = GroupName + "/survivor-permit"
 	// AnnotationRecover on an EtcdCluster, with the id of the cluster whose majority is
 	// lost for good (its status.clusterID), lets it begin anew once with the data of its
 	// most advanced survivor, as spec.recovery.quorumLoss: Survivor does every time. The

@@ -76,7 +76,7 @@ func nobodyServes(s harness.State) string {
 		if role := p.Labels[v1beta2.LabelRole]; role != v1beta2.RoleJoiner && role != v1beta2.RoleReturning && p.DeletionTimestamp == nil {
 			return fmt.Sprintf("Pod %s is marked %s", p.Name, role)
 		}
-		if p.Annotations[v1beta2.AnnotationStart] != "" && p.DeletionTimestamp == nil {
+		if p.Annotations[v1beta2.AnnotationStartPermit] != "" && p.DeletionTimestamp == nil {
 			return fmt.Sprintf("Pod %s has a start permit", p.Name)
 		}
 	}

@@ -360,7 +360,7 @@ func TestDoubtfulMember(t *testing.T) {
 }
 
 func TestWaitingLauncher(t *testing.T) {
-	want := launcher.State{State: launcher.Waiting, Attempt: 3, Reason: launcher.ReasonGrantUsed, Message: "m"}
+	want := launcher.State{State: launcher.Waiting, Attempt: 3, Reason: launcher.ReasonPermitUsed, Message: "m"}
 	mux := http.NewServeMux()
 	mux.HandleFunc(launcher.StatePath, func(w http.ResponseWriter, _ *http.Request) {
 		fmt.Fprint(w, `{"state":"Waiting","attempt":3,"reason":"GrantUsed","message":"m"}`)

@@ -31,7 +31,7 @@ const (
 )
 
 // catchUp runs etcd until it has what the cluster has, or ctx is done. See
-// [Grant.CatchUp]. It returns an error if etcd ends by itself.
+// [StartPermit.CatchUp]. It returns an error if etcd ends by itself.
 //
 // A crash at any line leaves a data dir that etcd goes on with: it is an etcd like
 // any other that is stopped here, or one that has no log yet.

@@ -25,7 +25,7 @@ func trio(t *testing.T, version string, checks ...string) (pods []*pod, running 
 		p.flags = checks
 		pods, known = append(pods, p), append(known, p.member)
 	}
-	pods[0].grant(1, StateNew, known[0])
+	pods[0].givePermit(1, StateNew, known[0])
 	running = append(running, pods[0].start(snapshots))
 	known[0].WaitReady(t)
 	cli := client(t, known[0])
@@ -38,7 +38,7 @@ func trio(t *testing.T, version string, checks ...string) (pods []*pod, running 
 			}
 			return err
 		})
-		p.grant(1, StateExisting, known[:i+2]...)
+		p.givePermit(1, StateExisting, known[:i+2]...)
 		running = append(running, p.start(snapshots))
 		etcdtest.Eventually(t, p.member.Name+" to be promoted", func() error {
 			_, err := cli.MemberPromote(within(t), id)
@@ -115,7 +115,7 @@ func TestCheckCompactions(t *testing.T) {
 		if strings.HasPrefix(version, "3.5.") {
 			p := newPod(t, version, "a")
 			p.flags = []string{"--check-compactions"}
-			p.grant(1, StateNew, p.member)
+			p.givePermit(1, StateNew, p.member)
 			c := p.start()
 			p.member.WaitReady(t)
 			if !strings.Contains(c.Output(), `"compact-check-time-enabled":false`) {
@@ -165,7 +165,7 @@ func TestCheckCompactions(t *testing.T) {
 func TestBothNames(t *testing.T) {
 	for version, starts := range map[string]bool{"3.5.35": true, "3.6.16": false, "3.7.3": true} {
 		p := newPod(t, version, "a")
-		p.grant(1, StateNew, p.member)
+		p.givePermit(1, StateNew, p.member)
 		c := p.start("ETCD_EXPERIMENTAL_INITIAL_CORRUPT_CHECK=true", EnvFeatureGates+"=InitialCorruptCheck=true")
 		if starts {
 			p.member.WaitReady(t)

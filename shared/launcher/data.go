@@ -65,9 +65,9 @@ func dbSize(member string) int64 {
 	return info.Size()
 }
 
-// readUsed returns the attempt of the last grant used, 0 when there is no file.
+// readUsed returns the attempt of the last permit used, 0 when there is no file.
 // A file that is there and cannot be understood is an error: taking it for 0
-// would let a used grant start etcd again.
+// would let a used permit start etcd again.
 func readUsed(file string) (int64, error) {
 	b, err := os.ReadFile(file)
 	if errors.Is(err, fs.ErrNotExist) {
@@ -92,14 +92,14 @@ func writeUsed(file string, attempt int64) error {
 	})
 }
 
-// readGrant reads the downward API file: absent and empty are no grant.
-func readGrant(file string) (*Grant, error) {
+// readStartPermit reads the downward API file: absent and empty are no permit.
+func readStartPermit(file string) (*StartPermit, error) {
 	b, err := os.ReadFile(file)
 	if errors.Is(err, fs.ErrNotExist) {
 		return nil, nil
 	}
 	if err != nil {
-		return nil, fmt.Errorf("read the grant: %w", err)
+		return nil, fmt.Errorf("read the start permit: %w", err)
 	}
-	return ParseGrant(b)
+	return ParseStartPermit(b)
 }

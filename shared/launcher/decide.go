@@ -8,24 +8,24 @@ type Reason string
 const (
 	// ReasonHasWAL means that etcd goes on with the write-ahead log that it finds.
 	ReasonHasWAL Reason = "HasWAL"
-	// ReasonGranted means that there is no log, and an unused grant.
-	ReasonGranted Reason = "Granted"
-	// ReasonNotItsTurn means that there is an unused grant, and that those which
+	// ReasonPermitted means that there is no log, and an unused permit.
+	ReasonPermitted Reason = "Permitted"
+	// ReasonNotItsTurn means that there is an unused permit, and that those which
 	// it says are to start first do not answer yet.
 	ReasonNotItsTurn Reason = "NotItsTurn"
-	// ReasonStartedBefore means that there is an unused grant, and that a member says
+	// ReasonStartedBefore means that there is an unused permit, and that a member says
 	// that this one has started before: its data is gone.
 	ReasonStartedBefore Reason = "StartedBefore"
-	// ReasonNoGrant means that there is no log and no grant yet.
-	ReasonNoGrant Reason = "NoGrant"
-	// ReasonGrantUsed means that the grant was used by an earlier start, whose
+	// ReasonNoPermit means that there is no log and no permit yet.
+	ReasonNoPermit Reason = "NoPermit"
+	// ReasonPermitUsed means that the permit was used by an earlier start, whose
 	// data is gone or never came to be.
-	ReasonGrantUsed Reason = "GrantUsed"
+	ReasonPermitUsed Reason = "PermitUsed"
 	// ReasonForeignData means that there is a log, and that it is not known to be this
 	// member's: etcd is not started on it.
 	ReasonForeignData Reason = "ForeignData"
-	// ReasonGrantInvalid means that what the annotation holds cannot be used.
-	ReasonGrantInvalid Reason = "GrantInvalid"
+	// ReasonPermitInvalid means that what the annotation holds cannot be used.
+	ReasonPermitInvalid Reason = "PermitInvalid"
 )
 
 // Member is the identity that a launcher starts etcd under.
@@ -38,8 +38,8 @@ type Member struct {
 type Decision struct {
 	// Exec is true when etcd is to be started now, false to wait.
 	Exec bool
-	// Use is the grant's attempt, to be recorded before etcd starts;
-	// 0 when no grant is needed.
+	// Use is the permit's attempt, to be recorded before etcd starts;
+	// 0 when no permit is needed.
 	Use int64
 	// Flags are added to etcd's.
 	Flags []string
@@ -57,9 +57,9 @@ type Decision struct {
 }
 
 // Decide is the whole of the launcher's judgement, free of I/O. hasWAL is what
-// [HasWAL] returned, used is the attempt of the last grant used (0 for none),
-// and grant, grantErr are what [ParseGrant] returned.
-func Decide(m Member, hasWAL bool, used int64, grant *Grant, grantErr error) Decision {
+// [HasWAL] returned, used is the attempt of the last permit used (0 for none),
+// and permit, permitErr are what [ParseStartPermit] returned.
+func Decide(m Member, hasWAL bool, used int64, permit *StartPermit, permitErr error) Decision {
 	if hasWAL {
 		return Decision{
 			Exec: true, Reason: ReasonHasWAL,
@@ -70,25 +70,25 @@ func Decide(m Member, hasWAL bool, used int64, grant *Grant, grantErr error) Dec
 			Message: "the data dir holds a write-ahead log",
 		}
 	}
-	if grantErr != nil {
-		return wait(ReasonGrantInvalid, grantErr.Error())
+	if permitErr != nil {
+		return wait(ReasonPermitInvalid, permitErr.Error())
 	}
-	if grant == nil {
-		return wait(ReasonNoGrant, "no write-ahead log in the data dir, and no grant to start without one")
+	if permit == nil {
+		return wait(ReasonNoPermit, "no write-ahead log in the data dir: waiting for a start permit")
 	}
-	if err := grant.Validate(m.Name, m.PeerURL); err != nil {
-		return wait(ReasonGrantInvalid, fmt.Sprintf("the grant of attempt %d cannot be used: %v", grant.Attempt, err))
+	if err := permit.Validate(m.Name, m.PeerURL); err != nil {
+		return wait(ReasonPermitInvalid, fmt.Sprintf("the start permit of attempt %d cannot be used: %v", permit.Attempt, err))
 	}
-	if grant.Attempt <= used {
-		return wait(ReasonGrantUsed, fmt.Sprintf("no write-ahead log in the data dir, and the grant of attempt %d was used up by attempt %d", grant.Attempt, used))
+	if permit.Attempt <= used {
+		return wait(ReasonPermitUsed, fmt.Sprintf("no write-ahead log in the data dir, and the start permit of attempt %d was used up by attempt %d", permit.Attempt, used))
 	}
 	return Decision{
-		Exec: true, Use: grant.Attempt, Reason: ReasonGranted,
-		Flags:   startFlags(grant.InitialCluster, grant.State, grant.Token),
-		After:   grant.After,
-		Peers:   grant.others(m.Name),
-		CatchUp: grant.CatchUp,
-		Message: fmt.Sprintf("attempt %d, state %s", grant.Attempt, grant.State),
+		Exec: true, Use: permit.Attempt, Reason: ReasonPermitted,
+		Flags:   startFlags(permit.InitialCluster, permit.State, permit.Token),
+		After:   permit.After,
+		Peers:   permit.others(m.Name),
+		CatchUp: permit.CatchUp,
+		Message: fmt.Sprintf("attempt %d, state %s", permit.Attempt, permit.State),
 	}
 }
 

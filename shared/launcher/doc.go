@@ -11,17 +11,17 @@
 //   - The data dir holds a write-ahead log: exec etcd at once. The log says who
 //     this member is; no permit and no network is needed, so a cluster of
 //     which every Pod was lost comes back on its volumes alone.
-//   - It holds none: wait for a [Grant], use it up, then exec etcd with the
-//     state that the grant names.
+//   - It holds none: wait for a [StartPermit], use it up, then exec etcd with the
+//     state that the permit names.
 //
 // Data that is marked as another member's, or another EtcdCluster's, is neither: the launcher
 // refuses to start etcd on it, and says so ([Refusing]).
 //
-// A grant is written by whoever owns the cluster's membership (the operator),
-// as the Pod's annotation [GrantAnnotation], and reaches the launcher through a
+// A permit is written by whoever owns the cluster's membership (the operator),
+// as the Pod's annotation [StartPermitAnnotation], and reaches the launcher through a
 // downward API volume. It is good for one start: its attempt number is recorded
 // on disk, fsynced, before etcd runs, and only a higher one is accepted later.
-// A crash at any line therefore burns a grant at worst, and the operator, which
+// A crash at any line therefore burns a permit at worst, and the operator, which
 // sees the launcher waiting again, may write the next one.
 //
 // While it waits, the launcher answers HTTP on the port where etcd's metrics

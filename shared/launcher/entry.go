@@ -26,12 +26,12 @@ type entry struct {
 	ClientURLs []string `json:"clientURLs"`
 }
 
-// startedBefore asks the other members of a grant for their list, and returns the peer URL
+// startedBefore asks the other members of a permit for their list, and returns the peer URL
 // of one in whose list m has started before; "" if there is none, or if none answers: then
 // etcd asks them, and does not start without an answer either.
 //
-// It is a second look at what the operator has seen before it gave the grant (S2 of the
-// operator's design): that the member has never had data. The grant may be a copy that the
+// It is a second look at what the operator has seen before it gave the permit (S2 of the
+// operator's design): that the member has never had data. The permit may be a copy that the
 // kubelet has not renewed for long, and the record of the attempts used may have been lost
 // with the data.
 func startedBefore(ctx context.Context, m Member, peers []string, config *tls.Config) string {

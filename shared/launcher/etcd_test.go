@@ -37,7 +37,7 @@ func within(t *testing.T) context.Context {
 func seed(t *testing.T, version string) (*pod, *etcdtest.Process, *clientv3.Client) {
 	t.Helper()
 	p := newPod(t, version, "seed")
-	p.grant(1, StateNew, p.member)
+	p.givePermit(1, StateNew, p.member)
 	c := p.start()
 	cli := client(t, p.member)
 	if _, err := cli.Put(within(t), "k", "v"); err != nil {
@@ -80,7 +80,7 @@ func TestSeed(t *testing.T) {
 		id := clusterID(t, cli)
 
 		c.Kill()
-		p.setGrant("") // the operator has taken it back
+		p.setPermit("") // the operator has taken it back
 		c = p.start()
 		if got := clusterID(t, cli); got != id {
 			t.Fatalf("after a restart the cluster id is %x, want %x", got, id)
@@ -88,11 +88,11 @@ func TestSeed(t *testing.T) {
 
 		c.Kill()
 		wipe(t, p)
-		p.grant(1, StateNew, p.member) // it has not taken it back in time
+		p.givePermit(1, StateNew, p.member) // it has not taken it back in time
 		c = p.start()
-		p.waits(1, ReasonGrantUsed)
+		p.waits(1, ReasonPermitUsed)
 		time.Sleep(2 * rereadInterval)
-		p.waits(1, ReasonGrantUsed)
+		p.waits(1, ReasonPermitUsed)
 		if code := c.Terminate(); code != 0 {
 			t.Errorf("exit code %d, want 0", code)
 		}
@@ -104,12 +104,12 @@ func TestJoiner(t *testing.T) {
 		s, _, cli := seed(t, version)
 		j := newPod(t, version, "joiner")
 		c := j.start()
-		j.waits(0, ReasonNoGrant)
+		j.waits(0, ReasonNoPermit)
 		id := addLearner(t, cli, j.member)
 		begin := time.Now()
-		j.grant(1, StateExisting, s.member, j.member)
+		j.givePermit(1, StateExisting, s.member, j.member)
 		j.member.WaitServing(t)
-		t.Logf("from grant to serving: %s", time.Since(begin))
+		t.Logf("from permit to serving: %s", time.Since(begin))
 		etcdtest.Eventually(t, "the learner to be promoted", func() error {
 			_, err := cli.MemberPromote(within(t), id)
 			return err
@@ -123,12 +123,12 @@ func TestJoiner(t *testing.T) {
 		c.Kill()
 		wipe(t, j)
 		c = j.start()
-		j.waits(1, ReasonGrantUsed)
+		j.waits(1, ReasonPermitUsed)
 		time.Sleep(2 * rereadInterval)
-		j.waits(1, ReasonGrantUsed)
+		j.waits(1, ReasonPermitUsed)
 
 		// Nor does it when the record of what it has used is lost, too, and its copy of
-		// the grant was not renewed.
+		// the permit was not renewed.
 		c.Kill()
 		if err := os.Remove(j.used); err != nil {
 			t.Fatal(err)
@@ -185,8 +185,8 @@ func TestStillbornLog(t *testing.T) {
 			t.Fatal(err)
 		}
 		p.start()
-		p.waits(1, ReasonGrantUsed)
-		p.grant(2, StateNew, p.member)
+		p.waits(1, ReasonPermitUsed)
+		p.givePermit(2, StateNew, p.member)
 		p.member.WaitReady(t)
 	})
 }
@@ -205,7 +205,7 @@ func TestSeveralLearnersAtOnce(t *testing.T) {
 			for i := range 6 {
 				j := newPod(t, version, fmt.Sprintf("joiner%d", i))
 				processes = append(processes, j.start())
-				j.waits(0, ReasonNoGrant)
+				j.waits(0, ReasonNoPermit)
 				pods = append(pods, j)
 				members = append(members, j.member)
 			}
@@ -215,14 +215,14 @@ func TestSeveralLearnersAtOnce(t *testing.T) {
 			begin := time.Now()
 			var before []string
 			for _, j := range pods {
-				g := Grant{Attempt: 1, State: StateExisting, InitialCluster: etcdtest.InitialCluster(members...), After: before}
-				j.setGrant(g.String())
+				g := StartPermit{Attempt: 1, State: StateExisting, InitialCluster: etcdtest.InitialCluster(members...), After: before}
+				j.setPermit(g.String())
 				before = append(before, j.member.PeerURL)
 			}
 			for _, j := range pods {
 				j.member.WaitServing(t)
 			}
-			t.Logf("from grants to six learners serving: %s", time.Since(begin))
+			t.Logf("from permits to six learners serving: %s", time.Since(begin))
 			for _, c := range processes {
 				if strings.Contains(c.Output(), etcdtest.PeerTimeout) {
 					t.Error("one waited for another until a timeout of etcd's")
@@ -237,7 +237,7 @@ func TestSeveralLearnersAtOnce(t *testing.T) {
 func TestCatchUp(t *testing.T) {
 	etcdtest.EachVersion(t, func(t *testing.T, version string) {
 		s := newPod(t, version, "seed")
-		s.grant(1, StateNew, s.member)
+		s.givePermit(1, StateNew, s.member)
 		catchUpEntries := "ETCD_SNAPSHOT_CATCHUP_ENTRIES=5"
 		if strings.HasPrefix(version, "3.5.") {
 			catchUpEntries = "ETCD_EXPERIMENTAL_SNAPSHOT_CATCHUP_ENTRIES=5"
@@ -265,8 +265,8 @@ func TestCatchUp(t *testing.T) {
 
 		j := newPod(t, version, "joiner")
 		addLearner(t, cli, j.member)
-		g := Grant{Attempt: 1, State: StateExisting, InitialCluster: etcdtest.InitialCluster(s.member, j.member), CatchUp: true}
-		j.setGrant(g.String())
+		g := StartPermit{Attempt: 1, State: StateExisting, InitialCluster: etcdtest.InitialCluster(s.member, j.member), CatchUp: true}
+		j.setPermit(g.String())
 		begin := time.Now()
 		c := j.start()
 		jcli := client(t, j.member)
@@ -322,8 +322,8 @@ func TestRemnantsAreSetAside(t *testing.T) {
 			t.Fatal(err)
 		}
 
-		// A grant that etcd itself refuses: the member has not been added.
-		j.grant(1, StateExisting, s.member, j.member)
+		// A permit that etcd itself refuses: the member has not been added.
+		j.givePermit(1, StateExisting, s.member, j.member)
 		c = j.start()
 		if code := c.Wait(); code == 0 {
 			t.Fatal("etcd ended well, though it is not a member")
@@ -335,10 +335,10 @@ func TestRemnantsAreSetAside(t *testing.T) {
 			t.Error("the database that lost its log was deleted")
 		}
 		c = j.start()
-		j.waits(1, ReasonGrantUsed)
+		j.waits(1, ReasonPermitUsed)
 
 		addLearner(t, cli, j.member)
-		j.grant(2, StateExisting, s.member, j.member)
+		j.givePermit(2, StateExisting, s.member, j.member)
 		j.member.WaitServing(t)
 		jcli := client(t, j.member)
 		etcdtest.Eventually(t, "the learner to have the cluster's data and no other", func() error {
@@ -363,7 +363,7 @@ func TestNoNameIsLookedUpAtTheStart(t *testing.T) {
 	etcdtest.EachVersion(t, func(t *testing.T, version string) {
 		p := newPod(t, version, "seed")
 		p.member.PeerURL = "http://seed.cluster.ns.svc.invalid:2380"
-		p.grant(1, StateNew, p.member)
+		p.givePermit(1, StateNew, p.member)
 		begin := time.Now()
 		c := p.start()
 		cli := client(t, p.member)
@@ -385,14 +385,14 @@ func TestNoNameIsLookedUpAtTheStart(t *testing.T) {
 }
 
 // Whenever a seed is killed, its next start either goes on with its log or waits
-// for the next grant.
+// for the next permit.
 func TestSeedKilledAtAnyMoment(t *testing.T) {
 	etcdtest.EachVersion(t, func(t *testing.T, version string) {
 		outcomes := map[string]int{}
 		var pods []*pod
 		for i := range 12 {
 			p := newPod(t, version, "seed")
-			p.grant(1, StateNew, p.member)
+			p.givePermit(1, StateNew, p.member)
 			c := p.start()
 			time.Sleep(time.Duration(i) * 10 * time.Millisecond)
 			c.Kill()
@@ -410,7 +410,7 @@ func TestSeedKilledAtAnyMoment(t *testing.T) {
 			p.start()
 			switch {
 			case used == 0:
-				outcomes["grant unused"]++
+				outcomes["permit unused"]++
 			case hadWAL:
 				outcomes["goes on with its log"]++
 			default:
@@ -418,8 +418,8 @@ func TestSeedKilledAtAnyMoment(t *testing.T) {
 					outcomes["its log is stillborn"]++
 				}
 				outcomes["waits"]++
-				p.waits(1, ReasonGrantUsed)
-				p.grant(2, StateNew, p.member)
+				p.waits(1, ReasonPermitUsed)
+				p.givePermit(2, StateNew, p.member)
 			}
 		}
 		for _, p := range pods {

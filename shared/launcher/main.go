@@ -14,11 +14,11 @@ import (
 const usage = `usage:
   etcd-launcher install DEST
       copy this program to DEST
-  etcd-launcher run --data-dir=DIR --grant-file=FILE --used-file=FILE
+  etcd-launcher run --data-dir=DIR --permit-file=FILE --used-file=FILE
       --listen=ADDR --name=NAME --peer-url=URL
        [--cluster-uid=UID] [--former-cluster-uid=UID]... [--pod-uid-file=FILE]
        [--check-compactions] [--check-at-start] -- etcd FLAGS...
-      start etcd on the write-ahead log in DIR, or wait for a grant to start it
+      start etcd on the write-ahead log in DIR, or wait for a start permit
       without one
 `
 
@@ -81,7 +81,7 @@ func parseRun(args []string) (Options, error) {
 	fs := flag.NewFlagSet("run", flag.ContinueOnError)
 	fs.SetOutput(io.Discard)
 	fs.StringVar(&o.DataDir, "data-dir", "", "etcd's data dir")
-	fs.StringVar(&o.GrantFile, "grant-file", "", "downward API file of the annotation "+GrantAnnotation)
+	fs.StringVar(&o.PermitFile, "permit-file", "", "downward API file of the annotation "+StartPermitAnnotation)
 	fs.StringVar(&o.UsedFile, "used-file", "", "where the last attempt used is recorded")
 	fs.StringVar(&o.Listen, "listen", "", "address to answer probes on until etcd does")
 	fs.StringVar(&o.Member.Name, "name", "", "etcd's --name")

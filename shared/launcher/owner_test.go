@@ -45,7 +45,7 @@ func TestIdentity(t *testing.T) {
 	p := newPod(t, fake, "a")
 	p.of("cluster-1", "pod-1")
 	p.start()
-	p.waits(0, ReasonNoGrant)
+	p.waits(0, ReasonNoPermit)
 	etcdtest.Eventually(t, "the launcher to look again", func() error {
 		s, err := p.ask()
 		if err != nil {
@@ -67,7 +67,7 @@ func TestNoIdentity(t *testing.T) {
 	p := newPod(t, fake, "a")
 	p.flags = []string{"--cluster-uid=cluster-1", "--pod-uid-file=" + filepath.Join(t.TempDir(), "missing")}
 	p.start()
-	p.waits(0, ReasonNoGrant)
+	p.waits(0, ReasonNoPermit)
 	if s, err := p.ask(); err != nil || s.Identity != (Identity{}) {
 		t.Errorf("it says %+v, %v", s, err)
 	}
@@ -141,7 +141,7 @@ func TestCopyIsRefused(t *testing.T) {
 	etcdtest.EachVersion(t, func(t *testing.T, version string) {
 		original := newPod(t, version, "a")
 		original.of("production", "pod-1")
-		original.grant(1, StateNew, original.member)
+		original.givePermit(1, StateNew, original.member)
 		etcd := original.start()
 		original.member.WaitReady(t)
 		if _, err := client(t, original.member).Put(within(t), "k", "v"); err != nil {
@@ -166,8 +166,8 @@ func TestCopyIsRefused(t *testing.T) {
 			t.Errorf("it seems to have no data: %+v, %v", s, err)
 		}
 
-		// A grant does not change that: there is data.
-		clone.grant(1, StateNew, clone.member)
+		// A permit does not change that: there is data.
+		clone.givePermit(1, StateNew, clone.member)
 		clone.refuses()
 
 		etcd.Terminate()
@@ -180,7 +180,7 @@ func TestCopyIsRefused(t *testing.T) {
 }
 
 // TestMarkIsNoRemnant: a crash between the mark and the first start of etcd leaves an empty
-// member folder, and the next grant starts etcd in it.
+// member folder, and the next permit starts etcd in it.
 func TestMarkIsNoRemnant(t *testing.T) {
 	p := newPod(t, fake, "a")
 	p.of("cluster-1", "pod-1")
@@ -190,7 +190,7 @@ func TestMarkIsNoRemnant(t *testing.T) {
 	if hasWAL, err := HasWAL(p.member.Dir); hasWAL || err != nil {
 		t.Fatalf("a mark is taken for data: %t, %v", hasWAL, err)
 	}
-	p.grant(1, StateNew, p.member)
+	p.givePermit(1, StateNew, p.member)
 	etcd := p.start()
 	p.runsEtcd(etcd)
 	if _, err := os.Stat(p.member.Dir + setAsideSuffix); !errors.Is(err, os.ErrNotExist) {

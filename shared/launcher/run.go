@@ -19,7 +19,7 @@ import (
 	"github.com/fsnotify/fsnotify"
 )
 
-// rereadInterval is how often the grant is looked for when nothing announces
+// rereadInterval is how often the permit is looked for when nothing announces
 // it: the node may be out of inotify instances, and a second is what a person
 // takes for "at once".
 const rereadInterval = time.Second
@@ -40,10 +40,10 @@ type Options struct {
 	PodUIDFile string
 	// DataDir is etcd's --data-dir.
 	DataDir string
-	// GrantFile is the downward API file that holds the [Grant].
-	GrantFile string
+	// PermitFile is the downward API file that holds the [StartPermit].
+	PermitFile string
 	// UsedFile records the last attempt used. It must live as long as the Pod,
-	// no shorter (a used grant could start etcd again) and no longer.
+	// no shorter (a used permit could start etcd again) and no longer.
 	UsedFile string
 	// Listen is the address of etcd's metrics listener.
 	Listen string
@@ -59,7 +59,7 @@ type Options struct {
 func (o Options) validate() error {
 	for _, f := range []struct{ flag, value string }{
 		{"--name", o.Member.Name}, {"--peer-url", o.Member.PeerURL}, {"--data-dir", o.DataDir},
-		{"--grant-file", o.GrantFile}, {"--used-file", o.UsedFile}, {"--listen", o.Listen},
+		{"--permit-file", o.PermitFile}, {"--used-file", o.UsedFile}, {"--listen", o.Listen},
 	} {
 		if f.value == "" {
 			return fmt.Errorf("%s is empty", f.flag)
@@ -89,7 +89,7 @@ func Run(ctx context.Context, o Options) error {
 		if err != nil {
 			return err
 		}
-		// Before the grant is used up: it is good for the start that succeeds.
+		// Before the permit is used up: it is good for the start that succeeds.
 		argv, env, err := o.etcd(ctx, bin)
 		if err != nil && ctx.Err() == nil {
 			return err
@@ -147,7 +147,7 @@ func (o Options) decide() (Decision, error) {
 		if refusal != "" {
 			return wait(ReasonForeignData, refusal), nil
 		}
-		// The used-file and the grant are not even read: nothing that may be
+		// The used-file and the permit are not even read: nothing that may be
 		// wrong with them keeps a member with data from starting.
 		return Decide(o.Member, true, 0, nil, nil), nil
 	}
@@ -155,12 +155,12 @@ func (o Options) decide() (Decision, error) {
 	if err != nil {
 		return Decision{}, err
 	}
-	grant, grantErr := readGrant(o.GrantFile)
-	return Decide(o.Member, false, used, grant, grantErr), nil
+	permit, permitErr := readStartPermit(o.PermitFile)
+	return Decide(o.Member, false, used, permit, permitErr), nil
 }
 
 // prepare makes the decision durable. A crash after the attempt is recorded
-// burns the grant, and the operator gives another; a crash before it leaves
+// burns the permit, and the operator gives another; a crash before it leaves
 // everything as it was.
 func (o Options) prepare(d Decision) error {
 	if d.Use == 0 {
@@ -206,7 +206,7 @@ func (o Options) wait(ctx context.Context, d Decision) (Decision, error) {
 		<-served        //nolint:errcheck // http.ErrServerClosed
 	}()
 
-	changed, stop := watch(filepath.Dir(o.GrantFile), o.Log)
+	changed, stop := watch(filepath.Dir(o.PermitFile), o.Log)
 	defer stop()
 	for {
 		// After the watch has begun, so that no change is missed.
@@ -246,11 +246,11 @@ func (o Options) wait(ctx context.Context, d Decision) (Decision, error) {
 func watch(dir string, log *slog.Logger) (changed <-chan fsnotify.Event, stop func()) {
 	w, err := fsnotify.NewWatcher()
 	if err != nil {
-		log.Warn("cannot watch for the grant; it is looked for every second", "error", err)
+		log.Warn("cannot watch the start permit file: polling it every second", "error", err)
 		return nil, func() {}
 	}
 	if err := w.Add(dir); err != nil {
-		log.Warn("cannot watch for the grant; it is looked for every second", "error", err)
+		log.Warn("cannot watch the start permit file: polling it every second", "error", err)
 	}
 	// w.Errors has no reader: fsnotify's sender gives up when the watcher closes,
 	// and an event lost to an error is made up for by the timer.

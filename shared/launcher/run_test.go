@@ -64,23 +64,23 @@ func fakeEtcd() int {
 // pod is what a Pod gives the launcher: volumes, and a downward API file that
 // changes as the kubelet changes it.
 type pod struct {
-	t        *testing.T
-	member   *etcdtest.Member
-	grantDir string
-	used     string
-	path     string // of the folder with the program etcd
-	swaps    int
+	t         *testing.T
+	member    *etcdtest.Member
+	permitDir string
+	used      string
+	path      string // of the folder with the program etcd
+	swaps     int
 	// flags are more of the launcher's own.
 	flags []string
 }
 
 func newPod(t *testing.T, version, name string) *pod {
 	p := &pod{
-		t:        t,
-		member:   etcdtest.NewMember(t, version, name),
-		grantDir: t.TempDir(),
-		used:     filepath.Join(t.TempDir(), "used"),
-		path:     t.TempDir(),
+		t:         t,
+		member:    etcdtest.NewMember(t, version, name),
+		permitDir: t.TempDir(),
+		used:      filepath.Join(t.TempDir(), "used"),
+		path:      t.TempDir(),
 	}
 	self, err := os.Executable()
 	if err != nil {
@@ -95,40 +95,40 @@ func newPod(t *testing.T, version, name string) *pod {
 			t.Fatal(err)
 		}
 	}
-	p.setGrant("")
+	p.setPermit("")
 	return p
 }
 
 // fake stands for the version of an etcd that is not one.
 const fake = "fake"
 
-// setGrant replaces the annotation's file as the kubelet's AtomicWriter does:
+// setPermit replaces the annotation's file as the kubelet's AtomicWriter does:
 // a new folder, and a symbolic link renamed over the old one.
-func (p *pod) setGrant(value string) {
+func (p *pod) setPermit(value string) {
 	p.t.Helper()
 	p.swaps++
 	folder := fmt.Sprintf("..folder%d", p.swaps)
-	write(p.t, filepath.Join(p.grantDir, folder, "grant"), value)
-	tmp := filepath.Join(p.grantDir, "..data_tmp")
+	write(p.t, filepath.Join(p.permitDir, folder, "permit"), value)
+	tmp := filepath.Join(p.permitDir, "..data_tmp")
 	if err := os.Symlink(folder, tmp); err != nil {
 		p.t.Fatal(err)
 	}
-	if err := os.Rename(tmp, filepath.Join(p.grantDir, "..data")); err != nil {
+	if err := os.Rename(tmp, filepath.Join(p.permitDir, "..data")); err != nil {
 		p.t.Fatal(err)
 	}
-	visible := filepath.Join(p.grantDir, "grant")
+	visible := filepath.Join(p.permitDir, "permit")
 	if _, err := os.Lstat(visible); err == nil {
 		return
 	}
-	if err := os.Symlink(filepath.Join("..data", "grant"), visible); err != nil {
+	if err := os.Symlink(filepath.Join("..data", "permit"), visible); err != nil {
 		p.t.Fatal(err)
 	}
 }
 
-func (p *pod) grant(attempt int64, state StartState, members ...*etcdtest.Member) {
+func (p *pod) givePermit(attempt int64, state StartState, members ...*etcdtest.Member) {
 	p.t.Helper()
-	g := Grant{Attempt: attempt, State: state, InitialCluster: etcdtest.InitialCluster(members...), Token: "token"}
-	p.setGrant(g.String())
+	g := StartPermit{Attempt: attempt, State: state, InitialCluster: etcdtest.InitialCluster(members...), Token: "token"}
+	p.setPermit(g.String())
 }
 
 // start starts the container, with more of an environment than it always has.
@@ -141,7 +141,7 @@ func (p *pod) start(env ...string) *etcdtest.Process {
 	argv := append([]string{self, "run"}, p.flags...)
 	argv = append(argv,
 		"--data-dir="+p.member.Dir,
-		"--grant-file="+filepath.Join(p.grantDir, "grant"),
+		"--permit-file="+filepath.Join(p.permitDir, "permit"),
 		"--used-file="+p.used,
 		"--listen="+p.member.Metrics,
 		"--name="+p.member.Name,
@@ -196,10 +196,10 @@ func (p *pod) runsEtcd(proc *etcdtest.Process) {
 	})
 }
 
-func TestLauncherWaitsForAGrantAndUsesItOnce(t *testing.T) {
+func TestLauncherWaitsForAStartPermitAndUsesItOnce(t *testing.T) {
 	p := newPod(t, fake, "a")
 	c := p.start()
-	p.waits(0, ReasonNoGrant)
+	p.waits(0, ReasonNoPermit)
 	for path, want := range map[string]int{
 		"/health?serializable=true&exclude=NOSPACE&exclude=CORRUPT": 200, "/livez": 200, "/readyz": 503, "/metrics": 404,
 	} {
@@ -208,13 +208,13 @@ func TestLauncherWaitsForAGrantAndUsesItOnce(t *testing.T) {
 		}
 	}
 
-	p.setGrant(`{"attempt":1`)
-	p.waits(0, ReasonGrantInvalid)
-	p.setGrant(Grant{Attempt: 1, State: StateNew, InitialCluster: onlyA, Token: "t"}.String())
-	p.waits(0, ReasonGrantInvalid) // another's URL
+	p.setPermit(`{"attempt":1`)
+	p.waits(0, ReasonPermitInvalid)
+	p.setPermit(StartPermit{Attempt: 1, State: StateNew, InitialCluster: onlyA, Token: "t"}.String())
+	p.waits(0, ReasonPermitInvalid) // another's URL
 
 	pid := c.Pid()
-	p.grant(1, StateNew, p.member)
+	p.givePermit(1, StateNew, p.member)
 	p.runsEtcd(c)
 	if c.Pid() != pid {
 		t.Error("etcd is not the container's first process")
@@ -230,12 +230,12 @@ func TestLauncherWaitsForAGrantAndUsesItOnce(t *testing.T) {
 
 	// The fake leaves no data: the container restarts on an empty disk.
 	c = p.start()
-	p.waits(1, ReasonGrantUsed)
-	p.setGrant("")
-	p.waits(1, ReasonNoGrant)
-	p.grant(1, StateNew, p.member)
-	p.waits(1, ReasonGrantUsed)
-	p.grant(2, StateNew, p.member)
+	p.waits(1, ReasonPermitUsed)
+	p.setPermit("")
+	p.waits(1, ReasonNoPermit)
+	p.givePermit(1, StateNew, p.member)
+	p.waits(1, ReasonPermitUsed)
+	p.givePermit(2, StateNew, p.member)
 	p.runsEtcd(c)
 }
 
@@ -243,7 +243,7 @@ func TestLauncherNeedsNothingWithData(t *testing.T) {
 	p := newPod(t, fake, "a")
 	write(t, filepath.Join(p.member.Dir, "member", "wal", "0.wal"), "")
 	write(t, p.used, "not a number")
-	p.setGrant("not a grant")
+	p.setPermit("not a permit")
 	c := p.start()
 	p.runsEtcd(c)
 	if !strings.Contains(c.Output(), `"--initial-cluster-state=existing"`) {
@@ -260,7 +260,7 @@ func TestLauncherEndsWhenItCannotTell(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			p := newPod(t, fake, "a")
 			spoil(p)
-			p.grant(1, StateNew, p.member)
+			p.givePermit(1, StateNew, p.member)
 			c := p.start()
 			if code := c.Wait(); code != exitError {
 				t.Errorf("exit code %d, want %d", code, exitError)
@@ -275,7 +275,7 @@ func TestLauncherEndsWhenItCannotTell(t *testing.T) {
 func TestLauncherEndsPromptlyAtSIGTERM(t *testing.T) {
 	p := newPod(t, fake, "a")
 	c := p.start()
-	p.waits(0, ReasonNoGrant)
+	p.waits(0, ReasonNoPermit)
 	begin := time.Now()
 	if code := c.Terminate(); code != 0 {
 		t.Errorf("exit code %d, want 0", code)
@@ -284,7 +284,7 @@ func TestLauncherEndsPromptlyAtSIGTERM(t *testing.T) {
 		t.Errorf("it took %s to end", took)
 	}
 	if _, err := os.Stat(p.used); !errors.Is(err, os.ErrNotExist) {
-		t.Errorf("a grant was used: %v", err)
+		t.Errorf("a permit was used: %v", err)
 	}
 }
 
@@ -293,7 +293,7 @@ func TestLauncherEndsPromptlyAtSIGTERM(t *testing.T) {
 func TestPortIsFreeForEtcdUnderLoad(t *testing.T) {
 	p := newPod(t, fake, "a")
 	c := p.start()
-	p.waits(0, ReasonNoGrant)
+	p.waits(0, ReasonNoPermit)
 
 	ctx, stop := context.WithCancel(context.Background())
 	defer stop()
@@ -308,16 +308,16 @@ func TestPortIsFreeForEtcdUnderLoad(t *testing.T) {
 	}
 	time.Sleep(200 * time.Millisecond)
 	begin := time.Now()
-	p.grant(1, StateNew, p.member)
+	p.givePermit(1, StateNew, p.member)
 	p.runsEtcd(c)
-	t.Logf("from grant to etcd's answer: %s", time.Since(begin))
+	t.Logf("from permit to etcd's answer: %s", time.Since(begin))
 	if c.Ended() {
 		t.Errorf("etcd ended:\n%s", c.Output())
 	}
 }
 
 func TestCommandLine(t *testing.T) {
-	full := []string{"run", "--data-dir=d", "--grant-file=g", "--used-file=u", "--listen=:0", "--name=a", "--peer-url=http://a:1", "--", "etcd"}
+	full := []string{"run", "--data-dir=d", "--permit-file=g", "--used-file=u", "--listen=:0", "--name=a", "--peer-url=http://a:1", "--", "etcd"}
 	cases := map[string]struct {
 		args []string
 		want int
@@ -371,7 +371,7 @@ func TestInstall(t *testing.T) {
 func TestCatchingUpEnds(t *testing.T) {
 	catchUp := func(t *testing.T) (*pod, *etcdtest.Process) {
 		p, other := newPod(t, fake, "a"), etcdtest.NewMember(t, fake, "b")
-		p.setGrant(Grant{Attempt: 1, State: StateExisting, InitialCluster: etcdtest.InitialCluster(p.member, other), CatchUp: true}.String())
+		p.setPermit(StartPermit{Attempt: 1, State: StateExisting, InitialCluster: etcdtest.InitialCluster(p.member, other), CatchUp: true}.String())
 		c := p.start()
 		p.runsEtcd(c)
 		return p, c
@@ -391,6 +391,6 @@ func TestCatchingUpEnds(t *testing.T) {
 			t.Errorf("exit code %d, want %d:\n%s", code, exitError, c.Output())
 		}
 		p.start()
-		p.waits(1, ReasonGrantUsed)
+		p.waits(1, ReasonPermitUsed)
 	})
 }

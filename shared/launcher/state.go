@@ -31,7 +31,7 @@ type State struct {
 	// look, by its own clock: for so long it has found the same. It looks once a second at
 	// least.
 	WaitedSeconds float64 `json:"waitedSeconds"`
-	// Attempt is that of the last grant used, 0 for none. The next grant needs
+	// Attempt is that of the last permit used, 0 for none. The next permit needs
 	// a higher one.
 	Attempt int64 `json:"attempt"`
 	// Reason is why it waits.

@@ -13,7 +13,7 @@ const (
 	turnInterval = 20 * time.Millisecond
 	// turnAskTimeout is for one question to one member.
 	turnAskTimeout = time.Second
-	// turnPatience is how long a grant's After is honoured, in all. It saves time
+	// turnPatience is how long a permit's After is honoured, in all. It saves time
 	// and no more, so a member that never comes must not hold up the others.
 	turnPatience = 5 * time.Second
 )

@@ -61,7 +61,7 @@ const maxHeadRecord = 4096
 // cluster without members: a seed then never elects itself and never will.
 //
 // Nothing was ever acknowledged from such a log, since etcd writes before it
-// answers, so to begin anew, with another grant, is as safe as on an empty disk.
+// answers, so to begin anew, with another permit, is as safe as on an empty disk.
 //
 // Whatever is not plainly so is not stillborn, and etcd's to judge.
 func stillborn(file string) (bool, error) {

@@ -104,13 +104,13 @@ func (p *place) member(c *v1beta2.EtcdCluster, suffix string, peer, server map[s
 		p.t.Fatal(err)
 	}
 	m.pod = pod
-	for _, dir := range []string{"data", "grant", "used"} {
+	for _, dir := range []string{"data", "permit", "used"} {
 		if err := os.MkdirAll(filepath.Join(m.dir, dir), 0o700); err != nil {
 			p.t.Fatal(err)
 		}
 	}
 	m.deliver(peer, server)
-	m.grant(nil)
+	m.givePermit(nil)
 	p.addHost(Host(c, m.name), ip)
 	p.members = append(p.members, m)
 	return m
@@ -137,13 +137,13 @@ func (m *running) deliver(peer, server map[string][]byte) {
 	}
 }
 
-func (m *running) grant(g *launcher.Grant) {
+func (m *running) givePermit(g *launcher.StartPermit) {
 	m.place.t.Helper()
 	var content string
 	if g != nil {
 		content = g.String()
 	}
-	file := filepath.Join(m.dir, "grant", grantFile)
+	file := filepath.Join(m.dir, "permit", permitFile)
 	if err := os.WriteFile(file+".new", []byte(content), 0o600); err != nil {
 		m.place.t.Fatal(err)
 	}
@@ -163,7 +163,7 @@ func (m *running) start(env ...string) {
 	}
 	here := strings.NewReplacer(
 		DataDir, filepath.Join(m.dir, "data", "etcd"),
-		grantMount+"/", filepath.Join(m.dir, "grant")+"/",
+		permitMount+"/", filepath.Join(m.dir, "permit")+"/",
 		usedMount+"/", filepath.Join(m.dir, "used")+"/",
 		tlsMount, m.dir+"/",
 		"0.0.0.0:", m.ip+":",
@@ -211,23 +211,23 @@ func (m *running) ask(by *tls.Config) etcdclient.Answer {
 // seed starts the first member.
 func (p *place) seed(m *running, env ...string) {
 	p.t.Helper()
-	m.grant(founding(1, m))
+	m.givePermit(founding(1, m))
 	m.start(env...)
 	m.waitReady()
 }
 
 // founding is the permit to be the first member.
-func founding(attempt int64, m *running) *launcher.Grant {
-	return &launcher.Grant{Attempt: attempt, State: launcher.StateNew, Token: "token", InitialCluster: InitialCluster([]Peer{{m.name, PeerURL(m.c, m.name)}})}
+func founding(attempt int64, m *running) *launcher.StartPermit {
+	return &launcher.StartPermit{Attempt: attempt, State: launcher.StateNew, Token: "token", InitialCluster: InitialCluster([]Peer{{m.name, PeerURL(m.c, m.name)}})}
 }
 
 // joining is the permit to join a cluster of these members.
-func joining(attempt int64, all ...*running) *launcher.Grant {
+func joining(attempt int64, all ...*running) *launcher.StartPermit {
 	var peers []Peer
 	for _, m := range all {
 		peers = append(peers, Peer{m.name, PeerURL(m.c, m.name)})
 	}
-	return &launcher.Grant{Attempt: attempt, State: launcher.StateExisting, InitialCluster: InitialCluster(peers)}
+	return &launcher.StartPermit{Attempt: attempt, State: launcher.StateExisting, InitialCluster: InitialCluster(peers)}
 }
 
 // add adds members side by side as learners, and promotes them; by is the operator. It
@@ -252,7 +252,7 @@ func (p *place) add(by *tls.Config, catchUp bool, voters, joiners []*running) ti
 	for _, m := range joiners {
 		g := joining(1, slices.Concat(voters, joiners)...)
 		g.After, g.CatchUp = before, catchUp
-		m.grant(g)
+		m.givePermit(g)
 		before = append(before, PeerURL(m.c, m.name))
 	}
 	for _, m := range joiners {

@@ -51,7 +51,7 @@ func TestGolden(t *testing.T) {
 		t.Run(file, func(t *testing.T) {
 			c := cluster(t, file)
 			o := options(c)
-			o.Grant = &launcher.Grant{
+			o.StartPermit = &launcher.StartPermit{
 				Attempt: 1, State: launcher.StateNew, Token: "token",
 				InitialCluster: InitialCluster([]Peer{{o.Name, PeerURL(c, o.Name)}}),
 			}
@@ -131,7 +131,7 @@ func TestLabelsAndAnnotations(t *testing.T) {
 			// Admission refuses these; an object from before the CRD may have them.
 			"app": "mine", "etcd_cluster": "other", "etcd_node": "x", "etcd_role": "voter", "app.kubernetes.io/managed-by": "me",
 		},
-		Annotations: map[string]string{"note": "kept", "etcd.version": "9", launcher.GrantAnnotation: "{}"},
+		Annotations: map[string]string{"note": "kept", "etcd.version": "9", launcher.StartPermitAnnotation: "{}"},
 	})
 	pod, err := NewPod(c, options(c))
 	if err != nil {
@@ -274,8 +274,8 @@ func TestOptionsAreRequired(t *testing.T) {
 // The annotation has two names, because package launcher must not import the
 // API's dependencies into the binary that is copied into every Pod.
 func TestAnnotationIsTheAPIs(t *testing.T) {
-	if launcher.GrantAnnotation != v1beta2.AnnotationStart {
-		t.Errorf("%s in package launcher, %s in the API", launcher.GrantAnnotation, v1beta2.AnnotationStart)
+	if launcher.StartPermitAnnotation != v1beta2.AnnotationStartPermit {
+		t.Errorf("%s in package launcher, %s in the API", launcher.StartPermitAnnotation, v1beta2.AnnotationStartPermit)
 	}
 }
 

@@ -33,7 +33,7 @@ const (
 	VolumeData = "etcd-data"
 
 	volumeLauncher = "launcher"
-	volumeGrant    = "launcher-grant"
+	volumePermit   = "launcher-permit"
 	volumeUsed     = "launcher-used"
 
 	// DataMount is where the data volume is mounted; DataDir is a folder in it,
@@ -45,8 +45,8 @@ const (
 
 	launcherMount = "/launcher"
 	launcherPath  = launcherMount + "/etcd-launcher"
-	grantMount    = "/etc/etcd-launcher"
-	grantFile     = "grant"
+	permitMount   = "/etc/etcd-launcher"
+	permitFile    = "permit"
 	podUIDFile    = "pod-uid"
 	usedMount     = "/run/etcd-launcher"
 	usedPath      = usedMount + "/used"
@@ -74,9 +74,9 @@ type Options struct {
 	LauncherImage string
 	// Role is the value of the label etcd_role, one of v1beta2's Role constants.
 	Role string
-	// Grant is the permit to start without data; nil to make the member wait for
+	// StartPermit is the permit to start without data; nil to make the member wait for
 	// one. A Pod that is to come up on its volume needs none.
-	Grant *launcher.Grant
+	StartPermit *launcher.StartPermit
 	// FormerOwners are the uids of the EtcdClusters whose volume the member's was, as
 	// [FormerOwners] tells them.
 	FormerOwners []string
@@ -168,9 +168,9 @@ func podAnnotations(c *v1beta2.EtcdCluster, policy *v1beta2.PodPolicy, o Options
 	if len(policy.Labels)+len(policy.Annotations) > 0 {
 		a[v1beta2.AnnotationKeys] = userKeys(policy)
 	}
-	delete(a, launcher.GrantAnnotation) // nobody else's to give
-	if o.Grant != nil {
-		a[launcher.GrantAnnotation] = o.Grant.String()
+	delete(a, launcher.StartPermitAnnotation) // nobody else's to give
+	if o.StartPermit != nil {
+		a[launcher.StartPermitAnnotation] = o.StartPermit.String()
 	}
 	return a
 }
@@ -227,7 +227,7 @@ func etcdContainer(c *v1beta2.EtcdCluster, policy *v1beta2.PodPolicy, o Options)
 		VolumeMounts: append([]corev1.VolumeMount{
 			{Name: VolumeData, MountPath: DataMount},
 			{Name: volumeLauncher, MountPath: launcherMount, ReadOnly: true},
-			{Name: volumeGrant, MountPath: grantMount, ReadOnly: true},
+			{Name: volumePermit, MountPath: permitMount, ReadOnly: true},
 			{Name: volumeUsed, MountPath: usedMount},
 		}, tlsVolumeMounts(c)...),
 	}
@@ -240,13 +240,13 @@ func launcherCommand(c *v1beta2.EtcdCluster, o Options) []string {
 	command := []string{
 		launcherPath, "run",
 		"--data-dir=" + DataDir,
-		"--grant-file=" + grantMount + "/" + grantFile,
+		"--permit-file=" + permitMount + "/" + permitFile,
 		"--used-file=" + usedPath,
 		fmt.Sprintf("--listen=:%d", MetricsPort),
 		"--name=" + o.Name,
 		"--peer-url=" + PeerURL(c, o.Name),
 		"--cluster-uid=" + string(c.UID),
-		"--pod-uid-file=" + grantMount + "/" + podUIDFile,
+		"--pod-uid-file=" + permitMount + "/" + podUIDFile,
 		"--check-compactions",
 	}
 	if c.Spec.Etcd != nil && c.Spec.Etcd.InitialCorruptCheck {
@@ -335,14 +335,14 @@ func volumes(policy *v1beta2.PodPolicy, name string) []corev1.Volume {
 		{Name: volumeLauncher, VolumeSource: corev1.VolumeSource{
 			EmptyDir: &corev1.EmptyDirVolumeSource{SizeLimit: new(launcherVolumeLimit.DeepCopy())},
 		}},
-		{Name: volumeGrant, VolumeSource: corev1.VolumeSource{
+		{Name: volumePermit, VolumeSource: corev1.VolumeSource{
 			DownwardAPI: &corev1.DownwardAPIVolumeSource{Items: []corev1.DownwardAPIVolumeFile{
-				fieldFile(grantFile, "metadata.annotations['"+launcher.GrantAnnotation+"']"),
+				fieldFile(permitFile, "metadata.annotations['"+launcher.StartPermitAnnotation+"']"),
 				fieldFile(podUIDFile, "metadata.uid"),
 			}},
 		}},
 		// On disk, never in memory: a node that restarts keeps the Pod and its
-		// disk, and must not forget which grants were used.
+		// disk, and must not forget which permits were used.
 		{Name: volumeUsed, VolumeSource: corev1.VolumeSource{
 			EmptyDir: &corev1.EmptyDirVolumeSource{SizeLimit: new(usedVolumeLimit.DeepCopy())},
 		}},

@@ -223,7 +223,7 @@ func TestTurnsWithTLS(t *testing.T) {
 		joiners = append(joiners, p.member(c, fmt.Sprintf("joiner%d", i), peer, server))
 	}
 	took := p.add(root, false, []*running{seed}, joiners)
-	t.Logf("from grants to six learners serving: %s", took)
+	t.Logf("from permits to six learners serving: %s", took)
 	for _, j := range joiners {
 		if strings.Contains(j.process.Output(), etcdtest.PeerTimeout) {
 			t.Errorf("%s waited for another one until a timeout of etcd's", j.name)
@@ -298,7 +298,7 @@ func TestNobodyIsImpersonated(t *testing.T) {
 		_, err := patient.AddLearner(ctx, []etcdclient.Endpoint{seed.endpoint()}, PeerURL(c, spy.name))
 		return err
 	})
-	spy.grant(joining(1, seed, spy))
+	spy.givePermit(joining(1, seed, spy))
 	spy.start()
 	if code := spy.process.Wait(); code == 0 {
 		t.Error("it has ended well")
@@ -308,13 +308,13 @@ func TestNobodyIsImpersonated(t *testing.T) {
 	}
 }
 
-// What a member lacks of its Secrets is said, and costs no grant.
+// What a member lacks of its Secrets is said, and costs no permit.
 func TestSecretWithoutKeys(t *testing.T) {
 	ours := etcdtest.NewAuthority(t, "ours")
 	p, c := newPlace(t, etcdtest.Newest()), secured("c")
 	peer, server := peerLeaf(t, ours, "c").Files(ours), serverLeaf(t, ours, "c").Files(ours)
 	m := p.member(c, "seed", peer, map[string][]byte{"tls.crt": server["tls.crt"], "ca.crt": server["ca.crt"]})
-	m.grant(founding(1, m))
+	m.givePermit(founding(1, m))
 	m.start()
 	if code := m.process.Wait(); code == 0 {
 		t.Error("it has ended well")
@@ -325,7 +325,7 @@ func TestSecretWithoutKeys(t *testing.T) {
 		}
 	}
 	if _, err := os.Stat(filepath.Join(m.dir, "used", filepath.Base(usedPath))); !os.IsNotExist(err) {
-		t.Errorf("the grant is used up: %v", err)
+		t.Errorf("the permit is used up: %v", err)
 	}
 	m.deliver(peer, server)
 	m.start()

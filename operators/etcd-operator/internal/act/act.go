@@ -98,8 +98,8 @@ func (a *Actor) act(ctx context.Context, c *v1beta2.EtcdCluster, obs *plan.Obser
 		return a.sameHolders(ctx, c, obs)
 	case plan.AdoptSurvivor:
 		return a.canAdoptSurvivor(ctx, c, obs, x)
-	case plan.WithdrawLeave:
-		return a.withdrawLeave(ctx, c, x)
+	case plan.RevokeSurvivorPermit:
+		return a.revokeSurvivorPermit(ctx, c, x)
 	case plan.DropSeed:
 		return a.dropSeed(ctx, c, x)
 	case plan.CreatePods:

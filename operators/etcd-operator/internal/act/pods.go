@@ -58,7 +58,7 @@ func (a *Actor) createPod(ctx context.Context, c *v1beta2.EtcdCluster, p plan.Ne
 	}
 	o := member.Options{Name: p.Name, Version: p.Version, LauncherImage: a.LauncherImage, Role: string(p.Role)}
 	if p.StartPermit != nil {
-		o.Grant = permitOf(c, *p.StartPermit)
+		o.StartPermit = permitOf(c, *p.StartPermit)
 	}
 	if claim != nil {
 		o.FormerOwners = member.FormerOwners(claim)
@@ -136,7 +136,7 @@ func (a *Actor) createClaim(ctx context.Context, c *v1beta2.EtcdCluster, p plan.
 		return nil, nil
 	}
 	if p.Recovery != nil {
-		claim.Annotations = map[string]string{v1beta2.AnnotationSurvivorLeave: p.Recovery.Token}
+		claim.Annotations = map[string]string{v1beta2.AnnotationSurvivorPermit: p.Recovery.Token}
 	}
 	if err := a.unchanged(ctx, c); err != nil {
 		return nil, err
@@ -165,7 +165,7 @@ const (
 	rolePath        = "/metadata/labels/" + v1beta2.LabelRole
 	annotationsPath = "/metadata/annotations"
 	// permitPath is the annotation of the start permit; "/" is written "~1" in a JSON pointer.
-	permitPath = annotationsPath + "/etcd.database.coreos.com~1start"
+	permitPath = annotationsPath + "/etcd.database.coreos.com~1start-permit"
 )
 
 // op is one operation of a JSON patch (RFC 6902).
@@ -230,7 +230,7 @@ func (a *Actor) revokeStartPermits(ctx context.Context, c *v1beta2.EtcdCluster, 
 }
 
 // permitOf writes a start permit as the launcher reads it.
-func permitOf(c *v1beta2.EtcdCluster, g plan.StartPermit) *launcher.Grant {
+func permitOf(c *v1beta2.EtcdCluster, g plan.StartPermit) *launcher.StartPermit {
 	var peers []member.Peer
 	for _, name := range g.Members {
 		urls := []string{member.PeerURL(c, name)}
@@ -241,7 +241,7 @@ func permitOf(c *v1beta2.EtcdCluster, g plan.StartPermit) *launcher.Grant {
 			peers = append(peers, member.Peer{Name: name, URL: url})
 		}
 	}
-	out := &launcher.Grant{Attempt: int64(g.Attempt), State: launcher.StateExisting, Token: g.Token, InitialCluster: member.InitialCluster(peers), CatchUp: g.CatchUp}
+	out := &launcher.StartPermit{Attempt: int64(g.Attempt), State: launcher.StateExisting, Token: g.Token, InitialCluster: member.InitialCluster(peers), CatchUp: g.CatchUp}
 	for _, name := range g.After {
 		out.After = append(out.After, member.PeerURL(c, name))
 	}

@@ -42,7 +42,7 @@ func TestCreatePods(t *testing.T) {
 	if b.exists(&corev1.PersistentVolumeClaim{}, "x-seed") {
 		t.Error("there is a volume, and the spec asks for none")
 	}
-	g, err := launcher.ParseGrant([]byte(b.pod("x-seed").Annotations[v1beta2.AnnotationStart]))
+	g, err := launcher.ParseStartPermit([]byte(b.pod("x-seed").Annotations[v1beta2.AnnotationStartPermit]))
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -179,7 +179,7 @@ func TestStartPermits(t *testing.T) {
 	if diff := cmp.Diff(&permit, podIn(b.observe(), "x-a").StartPermit); diff != "" {
 		t.Errorf("start permit (-want +got):\n%s", diff)
 	}
-	g, err := launcher.ParseGrant([]byte(b.pod("x-a").Annotations[v1beta2.AnnotationStart]))
+	g, err := launcher.ParseStartPermit([]byte(b.pod("x-a").Annotations[v1beta2.AnnotationStartPermit]))
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -191,7 +191,7 @@ func TestStartPermits(t *testing.T) {
 	if err := b.act(obs, plan.GrantStartPermit{Name: "x-a", UID: uid, StartPermit: permit}); err != nil {
 		t.Fatal(err)
 	}
-	g, err = launcher.ParseGrant([]byte(b.pod("x-a").Annotations[v1beta2.AnnotationStart]))
+	g, err = launcher.ParseStartPermit([]byte(b.pod("x-a").Annotations[v1beta2.AnnotationStartPermit]))
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -20,8 +20,8 @@ import (
 
 // The actions of this file begin a cluster anew with a survivor's data (S13).
 
-// survivorsPath is the annotation of a seed's leave; "/" is written "~1" in a JSON pointer.
-const survivorsPath = annotationsPath + "/etcd.database.coreos.com~1survivor-leave"
+// survivorsPath is the annotation of a seed's permit; "/" is written "~1" in a JSON pointer.
+const survivorsPath = annotationsPath + "/etcd.database.coreos.com~1survivor-permit"
 
 // sameHolders compares what may hold a member's data, read live, with what was observed:
 // Pods and volumes, by uid. A cache that lags would else hide a member that nobody asked.
@@ -101,8 +101,8 @@ func (a *Actor) canAdoptSurvivor(ctx context.Context, c *v1beta2.EtcdCluster, ob
 	return nil
 }
 
-// withdrawLeave takes the leave to make a data dir from a seed.
-func (a *Actor) withdrawLeave(ctx context.Context, c *v1beta2.EtcdCluster, x plan.WithdrawLeave) error {
+// revokeSurvivorPermit revokes a seed's permit to make a data dir.
+func (a *Actor) revokeSurvivorPermit(ctx context.Context, c *v1beta2.EtcdCluster, x plan.RevokeSurvivorPermit) error {
 	return a.patchPod(ctx, c, x.Name, x.UID, op("remove", survivorsPath, nil))
 }
 
@@ -128,7 +128,7 @@ func (a *Actor) dropSeed(ctx context.Context, c *v1beta2.EtcdCluster, x plan.Dro
 	if err != nil {
 		return err
 	}
-	if claim.Annotations[v1beta2.AnnotationSurvivorLeave] != x.Token {
+	if claim.Annotations[v1beta2.AnnotationSurvivorPermit] != x.Token {
 		return fmt.Errorf("%w: PVC %s is not the seed's", ErrStale, x.Name)
 	}
 	uid := types.UID(x.ClaimUID)

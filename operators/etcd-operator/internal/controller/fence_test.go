@@ -116,7 +116,7 @@ func (r *restoring) seed(name string) *corev1.Pod {
 	}
 	p, err := member.NewPod(r.c, member.Options{
 		Name: name, Version: cmp.Or(r.c.Status.CurrentVersion, r.c.Status.TargetVersion), LauncherImage: "example.com/etcd-operator:test", Role: v1beta2.RoleSeed,
-		Grant: &launcher.Grant{Attempt: 1, State: launcher.StateNew, Token: r.uid,
+		StartPermit: &launcher.StartPermit{Attempt: 1, State: launcher.StateNew, Token: r.uid,
 			InitialCluster: member.InitialCluster([]member.Peer{{Name: name, URL: member.PeerURL(r.c, name)}})},
 	})
 	r.must(err)

@@ -115,7 +115,7 @@ func (s *story) observe(change observed) {
 	}
 	s.r.tellChanges(ctx, c, status.Conditions)
 	s.r.tellAlarms(ctx, c, status.Alarms)
-	s.r.tellCertificates(ctx, c, &status, o.Cluster.TLS.Problem, d.Reason)
+	s.r.tellCertificates(ctx, c, &status, o.Cluster.TLS.Problem, &d)
 	s.r.tellWarnings(ctx, c, &status)
 	s.r.tell(ctx, c, d)
 	apiservertest.Read(s.t, s.r.Actor.Client, s.cluster)
@@ -335,7 +335,7 @@ func (f observed) expired() observed {
 		o = f(o)
 		end := now.Add(-time.Hour)
 		o.Cluster.TLS = plan.TLS{
-			Wanted: true, Trust: "t1", NotAfter: end, Blind: true, Again: time.Minute, Problem: plan.CertificatesInvalid,
+			Wanted: true, Trust: "t1", NotAfter: end, NoClientCertificate: true, RequeueAfter: time.Minute, Problem: plan.CertificatesInvalid,
 			Message: fmt.Sprintf("the certificate in etcd-client.crt of Secret etcd-client-tls expired at %s: write a new one", end.UTC().Format(time.RFC3339)),
 		}
 		return o

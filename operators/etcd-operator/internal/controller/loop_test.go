@@ -34,8 +34,8 @@ func TestACluster(t *testing.T) {
 		t.Errorf("the status is %+v", s)
 	}
 	for _, p := range b.pods(c) {
-		if p.Labels[v1beta2.LabelRole] != v1beta2.RoleVoter || p.Annotations[v1beta2.AnnotationStart] != "" {
-			t.Errorf("Pod %s is a %s with the grant %q, want a voter without", p.Name, p.Labels[v1beta2.LabelRole], p.Annotations[v1beta2.AnnotationStart])
+		if p.Labels[v1beta2.LabelRole] != v1beta2.RoleVoter || p.Annotations[v1beta2.AnnotationStartPermit] != "" {
+			t.Errorf("Pod %s is a %s with the grant %q, want a voter without", p.Name, p.Labels[v1beta2.LabelRole], p.Annotations[v1beta2.AnnotationStartPermit])
 		}
 	}
 	if got := b.minAvailable(); got != 2 {

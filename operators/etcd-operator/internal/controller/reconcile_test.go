@@ -29,8 +29,8 @@ func TestTheBeginning(t *testing.T) {
 	roles := map[string]int{}
 	for _, p := range b.pods(c) {
 		roles[p.Labels[v1beta2.LabelRole]]++
-		if seed := p.Name == c.Status.Bootstrap.Member; seed != (p.Annotations[v1beta2.AnnotationStart] != "") {
-			t.Errorf("Pod %s (seed: %t) has the grant %q", p.Name, seed, p.Annotations[v1beta2.AnnotationStart])
+		if seed := p.Name == c.Status.Bootstrap.Member; seed != (p.Annotations[v1beta2.AnnotationStartPermit] != "") {
+			t.Errorf("Pod %s (seed: %t) has the grant %q", p.Name, seed, p.Annotations[v1beta2.AnnotationStartPermit])
 		}
 	}
 	if roles[v1beta2.RoleSeed] != 1 || roles[v1beta2.RoleJoiner] != 2 {

@@ -223,7 +223,7 @@ func TestALauncherAnswers(t *testing.T) {
 			write(t, filepath.Join(dir, "pod-uid"), string(p.UID))
 			o := launcher.Options{
 				Member:  launcher.Member{Name: "x-a", PeerURL: member.PeerURL(b.cluster, "x-a")},
-				DataDir: filepath.Join(dir, "data"), GrantFile: filepath.Join(dir, "grant"), UsedFile: filepath.Join(dir, "used"),
+				DataDir: filepath.Join(dir, "data"), PermitFile: filepath.Join(dir, "permit"), UsedFile: filepath.Join(dir, "used"),
 				ClusterUID: string(b.cluster.UID), PodUIDFile: filepath.Join(dir, "pod-uid"),
 				Listen: podtest.At(ip, member.MetricsPort), Command: []string{"true"}, Log: slog.New(slog.NewTextHandler(io.Discard, nil)),
 			}

@@ -90,7 +90,7 @@ func podOf(p *corev1.Pod) plan.Pod {
 		}
 	}
 	out.StartPermit = permitOf(p)
-	out.Reseed, out.Leave = survivor.Token(p), p.Annotations[v1beta2.AnnotationSurvivorLeave] != ""
+	out.Reseed, out.SurvivorPermit = survivor.Token(p), p.Annotations[v1beta2.AnnotationSurvivorPermit] != ""
 	if out.Trouble != "" {
 		if why := survivor.Trouble(p); why != "" {
 			out.Trouble = why
@@ -192,7 +192,7 @@ func HasComeBack(p *corev1.Pod, seen *plan.Pod) bool {
 // permitOf reads the permit to start from the Pod. One that can't be read is none:
 // the launcher can't use it either.
 func permitOf(p *corev1.Pod) *plan.StartPermit {
-	g, err := launcher.ParseGrant([]byte(p.Annotations[v1beta2.AnnotationStart]))
+	g, err := launcher.ParseStartPermit([]byte(p.Annotations[v1beta2.AnnotationStartPermit]))
 	if err != nil || g == nil {
 		return nil
 	}

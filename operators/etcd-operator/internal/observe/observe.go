@@ -335,7 +335,7 @@ func (o *Observer) claims(ctx context.Context, c *v1beta2.EtcdCluster, obs *plan
 			if member.IsRetained(p) {
 				obs.Retained = append(obs.Retained, plan.Retained{
 					Name: p.Name, UID: string(p.UID), Owner: p.Labels[v1beta2.LabelOwner], Deleting: p.DeletionTimestamp != nil, Version: p.Annotations[member.AnnotationVersion],
-					Reseed: p.Annotations[v1beta2.AnnotationSurvivorLeave] != "",
+					Reseed: p.Annotations[v1beta2.AnnotationSurvivorPermit] != "",
 				})
 			}
 			continue
@@ -343,7 +343,7 @@ func (o *Observer) claims(ctx context.Context, c *v1beta2.EtcdCluster, obs *plan
 			continue
 		}
 		claim := claimOf(p)
-		claim.Reseed = p.Annotations[v1beta2.AnnotationSurvivorLeave]
+		claim.Reseed = p.Annotations[v1beta2.AnnotationSurvivorPermit]
 		if err := o.expansion(ctx, &claim); err != nil {
 			return err
 		}

@@ -19,7 +19,7 @@ import (
 func TestPods(t *testing.T) {
 	b := newBench(t)
 	p := b.pod("x-a", func(p *corev1.Pod) {
-		p.Annotations[v1beta2.AnnotationStart] = `{"attempt":2,"state":"new","initialCluster":"x-a=http://x-a:2380","token":"t"}`
+		p.Annotations[v1beta2.AnnotationStartPermit] = `{"attempt":2,"state":"new","initialCluster":"x-a=http://x-a:2380","token":"t"}`
 	})
 	b.runs(p, "10.0.0.1")
 	want := plan.Pod{
@@ -65,7 +65,7 @@ func TestLegacyPods(t *testing.T) {
 func TestUnreadableStartPermits(t *testing.T) {
 	b := newBench(t)
 	for name, written := range map[string]string{"x-none": "", "x-blank": "  ", "x-bad": "{", "x-other": `{"attempt":1,"unknown":true}`} {
-		b.pod(name, func(p *corev1.Pod) { p.Annotations[v1beta2.AnnotationStart] = written })
+		b.pod(name, func(p *corev1.Pod) { p.Annotations[v1beta2.AnnotationStartPermit] = written })
 	}
 	for _, p := range b.observe().Pods {
 		if p.StartPermit != nil {
@@ -79,7 +79,7 @@ func TestUnreadableStartPermits(t *testing.T) {
 func TestGrantsOfRestoredSeeds(t *testing.T) {
 	b := newBench(t)
 	b.pod("x-s", func(p *corev1.Pod) {
-		p.Annotations[v1beta2.AnnotationStart] = `{"attempt":1,"state":"restored","initialCluster":"x-s=http://x-s:2380","token":"t"}`
+		p.Annotations[v1beta2.AnnotationStartPermit] = `{"attempt":1,"state":"restored","initialCluster":"x-s=http://x-s:2380","token":"t"}`
 	})
 	want := &plan.StartPermit{Attempt: 1, New: true, Members: []string{"x-s"}, Token: "t"}
 	if diff := cmp.Diff(want, seen(t, b.observe(), "x-s").StartPermit); diff != "" {

@@ -115,9 +115,9 @@ type AdoptSeed struct {
 // Pods and claims, by uid, as the Observation: what may hold data has been asked.
 type RecordSurvivor struct{ Recovery Recovery }
 
-// WithdrawLeave takes from a survivor's seed the leave to make its data dir, by uid: a
+// RevokeSurvivorPermit revokes the permit of a survivor's seed to make its data dir, by uid: a
 // disk that it loses from then on has lost its data (S2).
-type WithdrawLeave struct{ Name, UID string }
+type RevokeSurvivorPermit struct{ Name, UID string }
 
 // AdoptSurvivor latches, in one write of the status, that the seed made of a survivor's
 // snapshot is the cluster: its cluster id in place of the lost one (S13). It is carried
@@ -340,38 +340,38 @@ type TakeClaims struct {
 // ClaimRef names one claim, by uid.
 type ClaimRef struct{ Name, UID string }
 
-func (GrowClaim) Kind() string          { return "GrowClaim" }
-func (KeepClaims) Kind() string         { return "KeepClaims" }
-func (TakeClaims) Kind() string         { return "TakeClaims" }
-func (RecordBootstrap) Kind() string    { return "RecordBootstrap" }
-func (LatchClusterID) Kind() string     { return "LatchClusterID" }
-func (RecordVersion) Kind() string      { return "RecordVersion" }
-func (AcknowledgeFence) Kind() string   { return "AcknowledgeFence" }
-func (LiftFence) Kind() string          { return "LiftFence" }
-func (AdoptSeed) Kind() string          { return "AdoptSeed" }
-func (RecordSurvivor) Kind() string     { return "RecordSurvivor" }
-func (WithdrawLeave) Kind() string      { return "WithdrawLeave" }
-func (AdoptSurvivor) Kind() string      { return "AdoptSurvivor" }
-func (DropSeed) Kind() string           { return "DropSeed" }
-func (EndRecovery) Kind() string        { return "EndRecovery" }
-func (CreatePods) Kind() string         { return "CreatePods" }
-func (SetRoles) Kind() string           { return "SetRoles" }
-func (GrantStartPermit) Kind() string   { return "GrantStartPermit" }
-func (RevokeStartPermits) Kind() string { return "RevokeStartPermits" }
-func (AddLearner) Kind() string         { return "AddLearner" }
-func (Promote) Kind() string            { return "Promote" }
-func (RemoveMember) Kind() string       { return "RemoveMember" }
-func (TransferLeadership) Kind() string { return "TransferLeadership" }
-func (EnableDowngrade) Kind() string    { return "EnableDowngrade" }
-func (CancelDowngrade) Kind() string    { return "CancelDowngrade" }
-func (AdvanceLog) Kind() string         { return "AdvanceLog" }
-func (ChangeImage) Kind() string        { return "ChangeImage" }
-func (DisarmAlarm) Kind() string        { return "DisarmAlarm" }
-func (Compact) Kind() string            { return "Compact" }
-func (CompareData) Kind() string        { return "CompareData" }
-func (RecordConsistency) Kind() string  { return "RecordConsistency" }
-func (BeginDefragment) Kind() string    { return "BeginDefragment" }
-func (Defragment) Kind() string         { return "Defragment" }
-func (RecreatePod) Kind() string        { return "RecreatePod" }
-func (DeletePod) Kind() string          { return "DeletePod" }
-func (DeleteClaim) Kind() string        { return "DeleteClaim" }
+func (GrowClaim) Kind() string            { return "GrowClaim" }
+func (KeepClaims) Kind() string           { return "KeepClaims" }
+func (TakeClaims) Kind() string           { return "TakeClaims" }
+func (RecordBootstrap) Kind() string      { return "RecordBootstrap" }
+func (LatchClusterID) Kind() string       { return "LatchClusterID" }
+func (RecordVersion) Kind() string        { return "RecordVersion" }
+func (AcknowledgeFence) Kind() string     { return "AcknowledgeFence" }
+func (LiftFence) Kind() string            { return "LiftFence" }
+func (AdoptSeed) Kind() string            { return "AdoptSeed" }
+func (RecordSurvivor) Kind() string       { return "RecordSurvivor" }
+func (RevokeSurvivorPermit) Kind() string { return "RevokeSurvivorPermit" }
+func (AdoptSurvivor) Kind() string        { return "AdoptSurvivor" }
+func (DropSeed) Kind() string             { return "DropSeed" }
+func (EndRecovery) Kind() string          { return "EndRecovery" }
+func (CreatePods) Kind() string           { return "CreatePods" }
+func (SetRoles) Kind() string             { return "SetRoles" }
+func (GrantStartPermit) Kind() string     { return "GrantStartPermit" }
+func (RevokeStartPermits) Kind() string   { return "RevokeStartPermits" }
+func (AddLearner) Kind() string           { return "AddLearner" }
+func (Promote) Kind() string              { return "Promote" }
+func (RemoveMember) Kind() string         { return "RemoveMember" }
+func (TransferLeadership) Kind() string   { return "TransferLeadership" }
+func (EnableDowngrade) Kind() string      { return "EnableDowngrade" }
+func (CancelDowngrade) Kind() string      { return "CancelDowngrade" }
+func (AdvanceLog) Kind() string           { return "AdvanceLog" }
+func (ChangeImage) Kind() string          { return "ChangeImage" }
+func (DisarmAlarm) Kind() string          { return "DisarmAlarm" }
+func (Compact) Kind() string              { return "Compact" }
+func (CompareData) Kind() string          { return "CompareData" }
+func (RecordConsistency) Kind() string    { return "RecordConsistency" }
+func (BeginDefragment) Kind() string      { return "BeginDefragment" }
+func (Defragment) Kind() string           { return "Defragment" }
+func (RecreatePod) Kind() string          { return "RecreatePod" }
+func (DeletePod) Kind() string            { return "DeletePod" }
+func (DeleteClaim) Kind() string          { return "DeleteClaim" }

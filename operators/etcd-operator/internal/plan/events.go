@@ -22,7 +22,7 @@ type Event struct {
 // steps are the actions, by kind, that are steps on the way to something which is told
 // when it is there.
 var steps = map[string]bool{
-	"SetRoles": true, "GrantStartPermit": true, "RevokeStartPermits": true, "WithdrawLeave": true, "TransferLeadership": true,
+	"SetRoles": true, "GrantStartPermit": true, "RevokeStartPermits": true, "RevokeSurvivorPermit": true, "TransferLeadership": true,
 	"RecordBootstrap": true, "TakeClaims": true, "Defragment": true,
 }
 

@@ -301,9 +301,9 @@ type Pod struct {
 	// StartPermit is the permit to start that is written on the Pod; nil if there is none.
 	StartPermit *StartPermit
 	// Reseed is the token of the recovery whose seed the Pod was made as; empty if it
-	// was not. Leave is true while its init container may make the data dir.
-	Reseed string
-	Leave  bool
+	// was not. SurvivorPermit is true while its init container may make the data dir.
+	Reseed         string
+	SurvivorPermit bool
 	// Answer is what the member said of itself.
 	Answer Answer
 }

@@ -97,7 +97,7 @@ func effects(a Action) []Rejection {
 		return all
 	case GrantStartPermit:
 		e.Name = x.Name
-	case WithdrawLeave:
+	case RevokeSurvivorPermit:
 		e.Name = x.Name
 	case DropSeed:
 		e.Name = x.Name

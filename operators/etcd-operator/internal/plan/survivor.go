@@ -263,8 +263,8 @@ func adoptSurvivor(v *view) *step {
 	if !alone || a.MemberID == 0 || a.ClusterID == 0 || a.ClusterID == v.Cluster.ClusterID {
 		return wait(v.pollInterval(seed), v1beta2.ClusterReasonRecoveringFromSurvivor, fmt.Sprintf("waiting for seed %s, built from a snapshot of survivor %s: %s", seed.Name, r.Survivor, v.progress(seed))+v.roomAdvice(seed))
 	}
-	if seed.Leave {
-		return do(WithdrawLeave{seed.Name, seed.UID}, v1beta2.ClusterReasonRecoveringFromSurvivor, fmt.Sprintf("seed %s serves: revoking its permit to write its data dir", seed.Name))
+	if seed.SurvivorPermit {
+		return do(RevokeSurvivorPermit{seed.Name, seed.UID}, v1beta2.ClusterReasonRecoveringFromSurvivor, fmt.Sprintf("seed %s serves: revoking its permit to write its data dir", seed.Name))
 	}
 	if name := v.led(); name != "" {
 		return wait(soon, v1beta2.ClusterReasonRecoveringFromSurvivor, fmt.Sprintf("waiting to see whether the old cluster serves again: %s has a leader", name))

@@ -122,8 +122,8 @@ func TestReseed(t *testing.T) {
 			}, because: "RecoveringFromSurvivor",
 		},
 		"its leave is withdrawn when it serves": {
-			reason: "S2: it is for once", seen: seeded().pod("n1", func(p *Pod) { p.Leave = true }),
-			do: func(Observation) Action { return WithdrawLeave{"n1", "uid-n1"} }, because: "RecoveringFromSurvivor",
+			reason: "S2: it is for once", seen: seeded().pod("n1", func(p *Pod) { p.SurvivorPermit = true }),
+			do: func(Observation) Action { return RevokeSurvivorPermit{"n1", "uid-n1"} }, because: "RecoveringFromSurvivor",
 		},
 		"and it is adopted": {
 			reason: "it serves alone, and the old cluster does not", seen: seeded(),

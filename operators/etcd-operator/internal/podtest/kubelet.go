@@ -161,7 +161,7 @@ func (k *Kubelet) syncPod(ctx context.Context, p *corev1.Pod) error {
 		}
 		return runs.start()
 	}
-	runs.writePermit(p.Annotations[v1beta2.AnnotationStart])
+	runs.writePermit(p.Annotations[v1beta2.AnnotationStartPermit])
 	if err := k.mount(ctx, runs); err != nil {
 		return err
 	}
@@ -187,13 +187,13 @@ func (k *Kubelet) start(ctx context.Context, p *corev1.Pod) error {
 		}
 	}
 	runs := &pod{name: p.Name, ip: k.ips[p.Name], home: home, data: data, hosts: k.hosts, etcd: k.etcd, image: p.Spec.Containers[0].Image, container: p.Spec.Containers[0]}
-	for _, dir := range []string{filepath.Join(home, "grant"), filepath.Join(home, "used"), data} {
+	for _, dir := range []string{filepath.Join(home, "permit"), filepath.Join(home, "used"), data} {
 		if err := os.MkdirAll(dir, 0o700); err != nil {
 			return err
 		}
 	}
-	runs.writePermit(p.Annotations[v1beta2.AnnotationStart])
-	if err := os.WriteFile(filepath.Join(home, "grant", "pod-uid"), []byte(p.UID), 0o600); err != nil {
+	runs.writePermit(p.Annotations[v1beta2.AnnotationStartPermit])
+	if err := os.WriteFile(filepath.Join(home, "permit", "pod-uid"), []byte(p.UID), 0o600); err != nil {
 		return err
 	}
 	runs.findSecrets(p)
@@ -202,7 +202,7 @@ func (k *Kubelet) start(ctx context.Context, p *corev1.Pod) error {
 	}
 	if t := survivor.TaskOf(p); t != nil {
 		runs.init = t
-		runs.leave = p.Annotations[v1beta2.AnnotationSurvivorLeave]
+		runs.survivorPermit = p.Annotations[v1beta2.AnnotationSurvivorPermit]
 	}
 	k.running[p.UID] = runs
 	return runs.start()

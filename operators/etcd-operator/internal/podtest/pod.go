@@ -56,15 +56,15 @@ type pod struct {
 	image      string
 	container  corev1.Container
 	// init is what the agent in its init container is to do, which has not done it yet;
-	// nil if there is none. leave is its Pod's leave when it was made.
-	init  *task.Task
-	leave string
+	// nil if there is none. survivorPermit is its Pod's permit when it was made.
+	init           *task.Task
+	survivorPermit string
 	// secrets are those that it mounts, mounted is when they were brought up to date last.
 	secrets []secret
 	mounted time.Time
 	// restarts counts the containers that were started.
-	restarts int
-	granted  string
+	restarts    int
+	startPermit string
 	// began is when the container was started last, ended when it was seen to have ended;
 	// failures counts how often it ended soon, one time after the other.
 	began, endedAt time.Time
@@ -101,7 +101,7 @@ func (p *pod) start() error {
 	}
 	here := strings.NewReplacer(append(p.places(),
 		member.DataDir, filepath.Join(p.data, "data"),
-		"/etc/etcd-launcher/", filepath.Join(p.home, "grant")+"/",
+		"/etc/etcd-launcher/", filepath.Join(p.home, "permit")+"/",
 		"/run/etcd-launcher/", filepath.Join(p.home, "used")+"/",
 		"0.0.0.0:", p.ip+":",
 		"--listen=:", "--listen="+p.ip+":",
@@ -159,13 +159,13 @@ func (p *pod) runInit(self string) error {
 		return nil
 	}
 	t := *p.init
-	t.DataDir, t.LeaveFile = filepath.Join(p.data, "data"), filepath.Join(p.home, "leave")
+	t.DataDir, t.PermitFile = filepath.Join(p.data, "data"), filepath.Join(p.home, "survivor-permit")
 	t.TLSDir = p.place(t.TLSDir)
 	content, err := json.Marshal(t)
 	if err != nil {
 		return err
 	}
-	if err := os.WriteFile(t.LeaveFile, []byte(p.leave), 0o600); err != nil {
+	if err := os.WriteFile(t.PermitFile, []byte(p.survivorPermit), 0o600); err != nil {
 		return err
 	}
 	cmd := exec.Command(self)
@@ -203,12 +203,12 @@ func (p *pod) status() corev1.ContainerStatus {
 
 // writePermit writes what the downward API shows of the annotation.
 func (p *pod) writePermit(annotation string) {
-	if annotation == p.granted {
+	if annotation == p.startPermit {
 		return
 	}
-	file := filepath.Join(p.home, "grant", "grant")
+	file := filepath.Join(p.home, "permit", "permit")
 	if os.WriteFile(file+".new", []byte(annotation), 0o600) == nil && os.Rename(file+".new", file) == nil {
-		p.granted = annotation
+		p.startPermit = annotation
 	}
 }
 

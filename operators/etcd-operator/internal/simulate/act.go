@@ -197,12 +197,12 @@ func (w *world) effect(op *operator, t *todo, n int) (more bool, err error) {
 		return false, w.endRecovery(op, a)
 	case plan.DropSeed:
 		return false, w.dropSurvivorsSeed(a)
-	case plan.WithdrawLeave:
+	case plan.RevokeSurvivorPermit:
 		return false, w.patchPod(a.Name, a.UID, func(p *pod) error {
-			if !p.leave {
+			if !p.survivorPermit {
 				return errConflict
 			}
-			p.leave = false
+			p.survivorPermit = false
 			return nil
 		})
 	case plan.RecordVersion:

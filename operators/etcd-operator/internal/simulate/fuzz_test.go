@@ -196,7 +196,7 @@ func arbitraryRejections(d *dice, o *plan.Observation) {
 		return
 	}
 	pods := plan.CreatePods{}.Kind()
-	ofOne := []string{"GrantStartPermit", "WithdrawLeave", "DropSeed", "ChangeImage", "RecreatePod", "Defragment", "DeletePod", "DeleteClaim"}
+	ofOne := []string{"GrantStartPermit", "RevokeSurvivorPermit", "DropSeed", "ChangeImage", "RecreatePod", "Defragment", "DeletePod", "DeleteClaim"}
 	for range 1 + d.below(4) {
 		r := plan.Rejection{Kind: pods, Words: "exceeded quota", Generation: o.Cluster.Generation}
 		r.Name = memberName(d.below(9))
@@ -617,7 +617,7 @@ func arbitraryLoss(d *dice, o *plan.Observation) {
 	self := plan.Member{ID: 600, Name: "c-seed", Started: true}
 	p := plan.Pod{
 		Name: "c-seed", UID: "useed", Role: plan.Seed, Created: o.Now.Add(-time.Second), Node: "n1", Persistent: c.Persistent,
-		Version: c.Version, Learners: 7, Reseed: "anew", Leave: d.chance(2), Finished: d.strange(12),
+		Version: c.Version, Learners: 7, Reseed: "anew", SurvivorPermit: d.chance(2), Finished: d.strange(12),
 	}
 	if d.strange(6) {
 		p.Reseed = "other"

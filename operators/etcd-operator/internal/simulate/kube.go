@@ -76,8 +76,8 @@ type pod struct {
 	defragmentDone bool
 	// recovery is the one whose seed it was made as; nil if it was not. leave is true
 	// while its init container may make the data dir.
-	recovery *plan.Recovery
-	leave    bool
+	recovery       *plan.Recovery
+	survivorPermit bool
 	// ready is what its kubelet said last, at readyAt; routed is true while the client
 	// Service has its address.
 	ready   bool

@@ -196,7 +196,7 @@ func (w *world) startContainer(r *run) {
 	if r.snapshot != "" && r.disk.data == nil && !r.disk.restored {
 		w.restoreData(r)
 	}
-	if p := w.pod(r.name); p != nil && p.uid == r.uid && p.recovery != nil && p.leave && r.disk.data == nil {
+	if p := w.pod(r.name); p != nil && p.uid == r.uid && p.recovery != nil && p.survivorPermit && r.disk.data == nil {
 		if why := w.takeSnapshot(r, p.recovery); why != "" {
 			w.say("%s gets no snapshot: %s", r.name, why)
 			w.crash(r)

@@ -246,7 +246,7 @@ func TestPlantedBugs(t *testing.T) {
 			planner: func(o plan.Observation) plan.Decision {
 				seeding := o.Cluster.Recovery != nil && o.Cluster.Recovery.Phase == v1beta2.RecoverySeeding
 				for i := range o.Pods {
-					o.Pods[i].Leave = o.Pods[i].Leave && !seeding
+					o.Pods[i].SurvivorPermit = o.Pods[i].SurvivorPermit && !seeding
 				}
 				return plan.Plan(o)
 			},

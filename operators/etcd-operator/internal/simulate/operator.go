@@ -422,7 +422,7 @@ func (w *world) observePod(p *pod) plan.Pod {
 		seen.Defragmented = plan.Defragmented{Since: epoch.Add(p.defragmented), Before: int64(p.sizeBefore) * unit, Done: p.defragmentDone}
 	}
 	if p.recovery != nil {
-		seen.Reseed, seen.Leave = p.recovery.Token, p.leave
+		seen.Reseed, seen.SurvivorPermit = p.recovery.Token, p.survivorPermit
 	}
 	if p.ready {
 		seen.ReadySince = epoch.Add(p.readyAt)

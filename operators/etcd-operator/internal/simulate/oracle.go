@@ -110,8 +110,8 @@ func CheckDecision(o plan.Observation, d plan.Decision) *Violation {
 		return k.recordSurvivor(a)
 	case plan.AdoptSurvivor:
 		return k.adoptSurvivor(a)
-	case plan.WithdrawLeave:
-		return k.withdrawLeave(a)
+	case plan.RevokeSurvivorPermit:
+		return k.revokeSurvivorPermit(a)
 	case plan.DropSeed:
 		return k.dropSeed(a)
 	case plan.EndRecovery:

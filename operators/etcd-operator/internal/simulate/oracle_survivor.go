@@ -133,7 +133,7 @@ func (k *check) adoptSurvivor(a plan.AdoptSurvivor) *Violation {
 	switch {
 	case p.Finished || !p.DeletingSince.IsZero() || p.Reseed != r.Token:
 		return violation("S13", "seed %s is adopted, and ends, or is another Pod", a.Name)
-	case p.Leave:
+	case p.SurvivorPermit:
 		return violation("S13", "seed %s is adopted with the permit to be recreated", a.Name)
 	case !an.Read || an.ClusterID != a.ClusterID || a.ClusterID == 0 || a.ClusterID == r.ClusterID:
 		return violation("S13", "cluster id %x is latched, and seed %s reports %x", a.ClusterID, a.Name, an.ClusterID)
@@ -152,7 +152,7 @@ func (k *check) adoptSurvivor(a plan.AdoptSurvivor) *Violation {
 	return k.marked()
 }
 
-func (k *check) withdrawLeave(a plan.WithdrawLeave) *Violation {
+func (k *check) revokeSurvivorPermit(a plan.RevokeSurvivorPermit) *Violation {
 	if v := k.podIs(a.Name, a.UID); v != nil {
 		return v
 	}

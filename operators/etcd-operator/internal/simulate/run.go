@@ -30,7 +30,7 @@ var actionKinds = []string{
 	"DisarmAlarm", "Compact", "BeginDefragment", "Defragment",
 	"EnableDowngrade", "CancelDowngrade", "AdvanceLog",
 	"GrowClaim", "KeepClaims", "TakeClaims",
-	"RecordSurvivor", "WithdrawLeave", "AdoptSurvivor", "DropSeed", "EndRecovery",
+	"RecordSurvivor", "RevokeSurvivorPermit", "AdoptSurvivor", "DropSeed", "EndRecovery",
 	"CompareData", "RecordConsistency",
 }
 

@@ -21,20 +21,20 @@ const (
 	// command is the agent's program in the operator's image.
 	command = "etcd-survivor-agent"
 
-	volumeLeave = "survivor-leave"
-	leaveMount  = "/etc/etcd-survivor"
-	leaveFile   = "leave"
+	volumePermit = "survivor-permit"
+	permitMount  = "/etc/etcd-survivor"
+	permitFile   = "permit"
 
 	volumeTLS = "survivor-tls"
 	tlsMount  = "/etc/etcd-survivor-tls"
 )
 
 // AddTo makes a member's Pod a survivor's seed: with an init container of the operator's
-// own image that makes its data dir, and with the leave to do so. It gets no grant: with
+// own image that makes its data dir, and with the permit to do so. It gets no start permit: with
 // the data dir, etcd needs none, and without one it may not start. By TLS, the agent shows
 // the survivor the operators' certificate, which the etcd container does not get.
 func AddTo(pod *corev1.Pod, c *v1beta2.EtcdCluster, image string, t task.Task) error {
-	t.LeaveFile = leaveMount + "/" + leaveFile
+	t.PermitFile = permitMount + "/" + permitFile
 	secret := c.OperatorTLSSecret()
 	if c.ServerTLSSecret() != "" && secret != "" {
 		t.TLSDir = tlsMount
@@ -44,12 +44,12 @@ func AddTo(pod *corev1.Pod, c *v1beta2.EtcdCluster, image string, t task.Task) e
 	if err != nil {
 		return fmt.Errorf("build Pod %s: %w", pod.Name, err)
 	}
-	pod.Annotations[v1beta2.AnnotationSurvivorLeave] = t.Token
+	pod.Annotations[v1beta2.AnnotationSurvivorPermit] = t.Token
 	var files agentpod.Files
-	files.Mount(volumeLeave, leaveMount, true, corev1.VolumeSource{DownwardAPI: &corev1.DownwardAPIVolumeSource{
+	files.Mount(volumePermit, permitMount, true, corev1.VolumeSource{DownwardAPI: &corev1.DownwardAPIVolumeSource{
 		Items: []corev1.DownwardAPIVolumeFile{{
-			Path:     leaveFile,
-			FieldRef: &corev1.ObjectFieldSelector{APIVersion: "v1", FieldPath: "metadata.annotations['" + v1beta2.AnnotationSurvivorLeave + "']"},
+			Path:     permitFile,
+			FieldRef: &corev1.ObjectFieldSelector{APIVersion: "v1", FieldPath: "metadata.annotations['" + v1beta2.AnnotationSurvivorPermit + "']"},
 		}},
 	}})
 	if t.TLSDir != "" {

@@ -45,7 +45,7 @@ func TestTheAgentsCertificate(t *testing.T) {
 			if want.URL != r.url {
 				t.Errorf("the survivor is asked at %s, want %s", want.URL, r.url)
 			}
-			want.LeaveFile = leaveMount + "/" + leaveFile
+			want.PermitFile = permitMount + "/" + permitFile
 			if r.secret != "" {
 				want.TLSDir = tlsMount
 			}

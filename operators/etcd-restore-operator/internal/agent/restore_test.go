@@ -82,7 +82,7 @@ func TestARestoreIsDoneOnce(t *testing.T) {
 	mustFail(t, other, task.ReasonDataDirTaken, "delete the seed's")
 }
 
-func TestNothingIsDoneWithoutLeave(t *testing.T) {
+func TestNothingIsDoneWithoutPermit(t *testing.T) {
 	t.Parallel()
 	o := startOrigin(t, etcdtest.Newest())
 	for name, withdraw := range map[string]func(string) error{

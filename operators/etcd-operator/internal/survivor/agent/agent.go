@@ -6,7 +6,7 @@
 // All is made in a folder beside the data dir, which is renamed when it is on the disk; a
 // marker beside it, written last, says that the data dir is complete (rebuild.Place). The
 // agent may be killed at any line: what is half-done is removed and begun again. With the
-// marker, or without the Pod's leave, it does nothing at all, whenever it is started: the
+// marker, or without the Pod's permit, it does nothing at all, whenever it is started: the
 // data is etcd's from then on.
 //
 // The member is asked for its status before its snapshot is taken: it must be the one of
@@ -107,7 +107,7 @@ func read(env string) (t task.Task, err error) {
 		return t, runner.Refuse(agent.ReasonInvalidTask, "$%s holds no task: operator and agent must be of one version: %w", task.Env, err)
 	}
 	if t.URL == "" || t.ClusterID == "" || t.MemberID == "" || t.Name == "" || t.PeerURL == "" || t.Token == "" || filepath.Base(t.Token) != t.Token ||
-		t.Revision <= 0 || !filepath.IsAbs(t.DataDir) || t.LeaveFile == "" {
+		t.Revision <= 0 || !filepath.IsAbs(t.DataDir) || t.PermitFile == "" {
 		return t, runner.Refuse(agent.ReasonInvalidTask, "the task does not say all: %+v", t)
 	}
 	return t, nil
@@ -124,7 +124,7 @@ func carryOut(ctx context.Context, log *slog.Logger, t task.Task, result *task.R
 		result.Already = true
 		return place.Clear() // what a kill after the last step has left
 	}
-	allowed, err := rebuild.Allowed(t.LeaveFile, t.Token)
+	allowed, err := rebuild.IsPermitted(t.PermitFile, t.Token)
 	if err != nil {
 		return err
 	}

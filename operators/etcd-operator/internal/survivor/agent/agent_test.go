@@ -79,13 +79,13 @@ func taskOf(t *testing.T, from, seed *etcdtest.Member) task.Task {
 		}
 		return nil
 	})
-	leave := filepath.Join(t.TempDir(), "leave")
-	if err := os.WriteFile(leave, []byte("token-1"), 0o600); err != nil {
+	permit := filepath.Join(t.TempDir(), "permit")
+	if err := os.WriteFile(permit, []byte("token-1"), 0o600); err != nil {
 		t.Fatal(err)
 	}
 	return task.Task{
 		Survivor: from.Name, URL: "http://" + from.Client, ClusterID: fmt.Sprintf("%016x", a.ClusterID), MemberID: fmt.Sprintf("%016x", a.MemberID), Committed: a.RaftIndex,
-		Name: seed.Name, PeerURL: seed.PeerURL, Token: "token-1", DataDir: seed.Dir, LeaveFile: leave, Revision: begins,
+		Name: seed.Name, PeerURL: seed.PeerURL, Token: "token-1", DataDir: seed.Dir, PermitFile: permit, Revision: begins,
 	}
 }
 
@@ -144,7 +144,7 @@ func TestASurvivorsSeed(t *testing.T) {
 			t.Errorf("a watcher of before is told %v, want that it was compacted", watch.Err())
 		}
 
-		// It is made once: with the marker nothing is done, whatever becomes of the leave.
+		// It is made once: with the marker nothing is done, whatever becomes of the permit.
 		put(t, c, "later", "1")
 		if got := must(t, tk); !got.Already {
 			t.Errorf("made again: %+v", got)
@@ -152,10 +152,10 @@ func TestASurvivorsSeed(t *testing.T) {
 	})
 }
 
-func TestNoLeave(t *testing.T) {
+func TestNoPermit(t *testing.T) {
 	t.Parallel()
 	seed := etcdtest.NewMember(t, etcdtest.Newest(), "seed")
-	tk := task.Task{Token: "token-1", Name: "seed", DataDir: seed.Dir, LeaveFile: filepath.Join(t.TempDir(), "none")}
+	tk := task.Task{Token: "token-1", Name: "seed", DataDir: seed.Dir, PermitFile: filepath.Join(t.TempDir(), "none")}
 	if got := must(t, tk); !got.Already {
 		t.Errorf("got %+v", got)
 	}

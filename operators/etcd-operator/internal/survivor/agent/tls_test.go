@@ -71,14 +71,14 @@ func (s *secured) task(t *testing.T, seed *etcdtest.Member) task.Task {
 		}
 		return nil
 	})
-	leave := filepath.Join(t.TempDir(), "leave")
-	if err := os.WriteFile(leave, []byte("token-1"), 0o600); err != nil {
+	permit := filepath.Join(t.TempDir(), "permit")
+	if err := os.WriteFile(permit, []byte("token-1"), 0o600); err != nil {
 		t.Fatal(err)
 	}
 	return task.Task{
 		Survivor: "a", URL: "https://" + s.member.Client, TLSDir: s.root,
 		ClusterID: fmt.Sprintf("%016x", a.ClusterID), MemberID: fmt.Sprintf("%016x", a.MemberID), Committed: a.RaftIndex,
-		Name: seed.Name, PeerURL: seed.PeerURL, Token: "token-1", DataDir: seed.Dir, LeaveFile: leave, Revision: begins,
+		Name: seed.Name, PeerURL: seed.PeerURL, Token: "token-1", DataDir: seed.Dir, PermitFile: permit, Revision: begins,
 	}
 }
 

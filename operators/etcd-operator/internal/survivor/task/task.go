@@ -27,14 +27,14 @@ type Task struct {
 	MemberID  string `json:"memberID"`
 	Committed uint64 `json:"committed"`
 	// Name and PeerURL are the seed's, and Token is its initial cluster token, which is
-	// also the leave that it needs.
+	// also the permit that it needs.
 	Name    string `json:"name"`
 	PeerURL string `json:"peerURL"`
 	Token   string `json:"token"`
 	// DataDir is etcd's data dir; all else that is written is beside it, on the same
-	// volume. LeaveFile is where the Pod's annotation survivor-leave is seen.
-	DataDir   string `json:"dataDir"`
-	LeaveFile string `json:"leaveFile"`
+	// volume. PermitFile is where the Pod's annotation survivor-permit is seen.
+	DataDir    string `json:"dataDir"`
+	PermitFile string `json:"permitFile"`
 	// Revision is where the cluster begins; what is older counts as compacted.
 	Revision int64 `json:"revision"`
 }

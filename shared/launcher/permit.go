@@ -12,8 +12,8 @@ import (
 	"strings"
 )
 
-// GrantAnnotation is the Pod annotation that holds a [Grant] as JSON.
-const GrantAnnotation = "etcd.database.coreos.com/start"
+// StartPermitAnnotation is the Pod annotation that holds a [StartPermit] as JSON.
+const StartPermitAnnotation = "etcd.database.coreos.com/start-permit"
 
 // StartState is a value of etcd's --initial-cluster-state.
 type StartState string
@@ -25,9 +25,9 @@ const (
 	StateExisting StartState = "existing"
 )
 
-// Grant is the permit to start etcd once on a data dir without a write-ahead log.
-type Grant struct {
-	// Attempt numbers the grants of one Pod from 1. A grant is usable only if
+// StartPermit is the permit to start etcd once on a data dir without a write-ahead log.
+type StartPermit struct {
+	// Attempt numbers the permits of one Pod from 1. A permit is usable only if
 	// its attempt is higher than that of the last one used.
 	Attempt int64 `json:"attempt"`
 	// State is "new" or "existing".
@@ -61,69 +61,69 @@ type Grant struct {
 	CatchUp bool `json:"catchUp,omitempty"`
 }
 
-// String returns the grant as the JSON that the annotation holds.
-func (g Grant) String() string {
+// String returns the permit as the JSON that the annotation holds.
+func (p StartPermit) String() string {
 	var b bytes.Buffer
 	enc := json.NewEncoder(&b)
 	enc.SetEscapeHTML(false)
-	if err := enc.Encode(g); err != nil { // strings and a number: cannot fail
+	if err := enc.Encode(p); err != nil { // strings and a number: cannot fail
 		panic(err)
 	}
 	return strings.TrimSuffix(b.String(), "\n")
 }
 
-// ParseGrant reads an annotation's value. Nothing but white space is no grant:
+// ParseStartPermit reads an annotation's value. Nothing but white space is no start permit:
 // nil without an error. Unknown fields are refused, since this launcher could
 // not honour what they ask for.
-func ParseGrant(value []byte) (*Grant, error) {
+func ParseStartPermit(value []byte) (*StartPermit, error) {
 	if len(bytes.TrimSpace(value)) == 0 {
 		return nil, nil
 	}
 	dec := json.NewDecoder(bytes.NewReader(value))
 	dec.DisallowUnknownFields()
-	var g Grant
-	if err := dec.Decode(&g); err != nil {
-		return nil, fmt.Errorf("annotation %s is not a grant: %w", GrantAnnotation, err)
+	var p StartPermit
+	if err := dec.Decode(&p); err != nil {
+		return nil, fmt.Errorf("annotation %s is not a start permit: %w", StartPermitAnnotation, err)
 	}
 	if _, err := dec.Token(); !errors.Is(err, io.EOF) {
-		return nil, fmt.Errorf("annotation %s holds more than one JSON value", GrantAnnotation)
+		return nil, fmt.Errorf("annotation %s holds more than one JSON value", StartPermitAnnotation)
 	}
-	return &g, nil
+	return &p, nil
 }
 
-// Validate says why the grant must never be used by the member of this name and
+// Validate says why the permit must never be used by the member of this name and
 // peer URL, or nil. It refuses what etcd would take in a way that nobody meant.
-func (g Grant) Validate(name, peerURL string) error {
-	if g.Attempt < 1 {
-		return fmt.Errorf("attempt is %d, want 1 or more", g.Attempt)
+func (p StartPermit) Validate(name, peerURL string) error {
+	if p.Attempt < 1 {
+		return fmt.Errorf("attempt is %d, want 1 or more", p.Attempt)
 	}
-	members, err := parseInitialCluster(g.InitialCluster)
+	members, err := parseInitialCluster(p.InitialCluster)
 	if err != nil {
 		return err
 	}
 	own, ok := members[name]
 	if !ok {
-		return fmt.Errorf("initialCluster %q does not name this member, %s", g.InitialCluster, name)
+		return fmt.Errorf("initialCluster %q does not name this member, %s", p.InitialCluster, name)
 	}
 	// Compared as text: only equal text spares etcd from looking its own name up
 	// in DNS (netutil.URLStringsEqual), perhaps before its record exists.
 	if own != peerURL {
 		return fmt.Errorf("initialCluster gives this member the peer URL %s, but it is %s", own, peerURL)
 	}
-	for _, peer := range g.After {
+	for _, peer := range p.After {
 		if peer == peerURL || !slices.Contains(slices.Collect(maps.Values(members)), peer) {
 			return fmt.Errorf("after has %s, which is not the URL of another member in initialCluster", peer)
 		}
 	}
-	switch g.State {
+	switch p.State {
 	case StateNew:
 		if len(members) != 1 {
 			return fmt.Errorf("state is new, but initialCluster has %d members: a cluster begins with one", len(members))
 		}
-		if g.Token == "" {
+		if p.Token == "" {
 			return errors.New("state is new, but token is empty: clusters with the same token may share their ids")
 		}
-		if g.CatchUp {
+		if p.CatchUp {
 			return errors.New("state is new, but catchUp is set: there is nobody to catch up with")
 		}
 		return nil
@@ -133,14 +133,14 @@ func (g Grant) Validate(name, peerURL string) error {
 		}
 		return nil
 	default:
-		return fmt.Errorf("state is %q, want %s or %s", g.State, StateNew, StateExisting)
+		return fmt.Errorf("state is %q, want %s or %s", p.State, StateNew, StateExisting)
 	}
 }
 
 // others are the peer URLs of the members in initialCluster but the one of this name,
 // sorted; none if it can't be read.
-func (g Grant) others(name string) []string {
-	members, err := parseInitialCluster(g.InitialCluster)
+func (p StartPermit) others(name string) []string {
+	members, err := parseInitialCluster(p.InitialCluster)
 	if err != nil {
 		return nil
 	}

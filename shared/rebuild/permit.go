@@ -7,10 +7,10 @@ import (
 	"strings"
 )
 
-// Allowed tells whether a Pod still has the permit to make a data dir: the file, in which
+// IsPermitted reports whether a Pod still has the permit to make a data dir: the file, in which
 // the downward API shows an annotation of the Pod, holds the uid.
-func Allowed(leaveFile, uid string) (bool, error) {
-	content, err := os.ReadFile(leaveFile)
+func IsPermitted(permitFile, uid string) (bool, error) {
+	content, err := os.ReadFile(permitFile)
 	if errors.Is(err, fs.ErrNotExist) {
 		return false, nil
 	}
