@@ -125,7 +125,7 @@ func (r *rig) measure(ctx context.Context, b *bench, name string, values int, go
 		if err != nil {
 			return err
 		}
-		b.say("backup of %s: save %s s, upload %s s; agent to S3 %s s, to a volume %s s, %d MiB at most", name,
+		b.say("backup of %s: save %s s, upload %s s; agent to S3 %s s, to a volume %s s; peak memory %d MiB", name,
 			seconds(save), seconds(upload), seconds(s3Took), seconds(volumeTook), max(s3Memory, volumeMemory)>>20)
 		most = max(most, s3Memory, volumeMemory)
 		if round > 0 {
@@ -135,16 +135,16 @@ func (r *rig) measure(ctx context.Context, b *bench, name string, values int, go
 	}
 	whole := saves.median() + uploads.median()
 	ratio := toS3.median().Seconds() / whole.Seconds()
-	figure := fmt.Sprintf("backup of %s to S3, over etcdctl's save and an upload of the file", name)
+	figure := fmt.Sprintf("backup of %s to S3, relative to etcdctl snapshot save and an upload", name)
 	measured := fmt.Sprintf("%.2fx: %s over %s and %s", ratio, toS3, saves, uploads)
 	if goal > 0 {
 		b.table.add(figure, measured, fmt.Sprintf("%.1fx", goal), ratio <= goal)
 	} else {
 		b.table.note(figure, measured)
 	}
-	b.table.note(fmt.Sprintf("backup of %s to a volume, over etcdctl's save", name),
+	b.table.note(fmt.Sprintf("backup of %s to a volume, relative to etcdctl snapshot save", name),
 		fmt.Sprintf("%.2fx: %s over %s", toVolume.median().Seconds()/saves.median().Seconds(), toVolume, saves))
-	b.table.add(fmt.Sprintf("memory of the agent at %s", name), fmt.Sprintf("%d MiB", most>>20), fmt.Sprintf("%d MiB", agentMemory>>20), most <= agentMemory)
+	b.table.add(fmt.Sprintf("memory of the backup agent, %s", name), fmt.Sprintf("%d MiB", most>>20), fmt.Sprintf("%d MiB", agentMemory>>20), most <= agentMemory)
 	return nil
 }
 

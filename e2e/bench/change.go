@@ -30,14 +30,14 @@ func measureScale(ctx context.Context, b *bench) error {
 				return err
 			}
 			took[size] = append(took[size], d)
-			b.say("to %d members: %s s", size, seconds(d))
+			b.say("scaled to %d members in %s s", size, seconds(d))
 			if err := b.rest(ctx, c, size); err != nil {
 				return err
 			}
 		}
 	}
-	b.table.add("3 -> 5", took[5].String(), "5 s", took[5].median() <= 5*time.Second)
-	b.table.add("5 -> 3", took[3].String(), "1 s", took[3].median() <= time.Second)
+	b.table.add("scale from 3 to 5", took[5].String(), "5 s", took[5].median() <= 5*time.Second)
+	b.table.add("scale from 5 to 3", took[3].String(), "1 s", took[3].median() <= time.Second)
 	return b.verdict(ctx, w)
 }
 
@@ -86,8 +86,8 @@ func measureHeal(ctx context.Context, b *bench) error {
 				return err
 			}
 			what := fmt.Sprintf("Pod of a %s deleted, %s", victim.name, kind.name)
-			b.table.add(what+": three healthy again", h.healed.String(), seconds(kind.goal)+" s", h.healed.median() <= kind.goal)
-			b.table.note("the kubelet calls all three Pods ready", h.ready.String())
+			b.table.add(what+": three members healthy again", h.healed.String(), seconds(kind.goal)+" s", h.healed.median() <= kind.goal)
+			b.table.note("all three Pods ready", h.ready.String())
 			b.table.addGaps(what, h.gaps, h.acked, h.failed)
 		}
 		if err := b.verdict(ctx, w); err != nil {
@@ -133,7 +133,7 @@ func (b *bench) heal(ctx context.Context, c *harness.Cluster, w *harness.Writer,
 		if err != nil {
 			return h, err
 		}
-		b.say("healed after %s s, its Pod ready after %s s; the client noticed: %s %v", seconds(took), seconds(ready), win, win.Errors)
+		b.say("healed after %s s, its Pod ready after %s s; seen by the client: %s %v", seconds(took), seconds(ready), win, win.Errors)
 		h.healed, h.ready, h.gaps = append(h.healed, took), append(h.ready, ready), append(h.gaps, win.LongestGap())
 		h.acked, h.failed = h.acked+win.Acked, h.failed+win.Failed
 		if err := b.rest(ctx, c, 3); err != nil {
@@ -157,7 +157,7 @@ func (b *bench) verdict(ctx context.Context, w *harness.Writer) error {
 	if err != nil {
 		return err
 	}
-	b.say("the client in all: %s, %d lost", r.Window, len(r.Lost))
+	b.say("client total: %s, %d lost", r.Window, len(r.Lost))
 	if len(r.Lost) > 0 || len(r.Clusters) != 1 {
 		return fmt.Errorf("%d acknowledged writes are lost; clusters %v", len(r.Lost), r.Clusters)
 	}

@@ -18,6 +18,7 @@ import (
 	"os"
 	"os/signal"
 	"path/filepath"
+	"slices"
 	"strings"
 	"syscall"
 	"time"
@@ -46,19 +47,40 @@ type plan struct {
 
 func main() {
 	p := plan{rounds: 5, clusters: 200, window: time.Minute}
-	quick := flag.Bool("quick", false, "fewer rounds, and no more than 20 clusters")
-	flag.IntVar(&p.rounds, "rounds", p.rounds, "how often each figure is measured; the median counts")
-	flag.IntVar(&p.clusters, "clusters", p.clusters, "the most clusters to run at once")
-	flag.StringVar(&p.only, "only", "", "one part alone: ready, scale, heal, upgrade, many, backup, seed or restore")
+	quick := flag.Bool("quick", false, "measure fewer rounds and at most 20 clusters")
+	flag.IntVar(&p.rounds, "rounds", p.rounds, "measure each figure this many times; the median counts")
+	flag.IntVar(&p.clusters, "clusters", p.clusters, "maximum number of clusters at once")
+	flag.StringVar(&p.only, "only", "", "measure one part: "+strings.Join(partNames(), ", "))
 	flag.BoolVar(&p.keep, "keep", os.Getenv("KEEP") != "", "leave localkube running at the end")
+	flag.Usage = usage
 	flag.Parse()
 	if *quick {
 		p.rounds, p.clusters, p.window = 3, 20, 30*time.Second
 	}
-	if err := run(p); err != nil {
+	err := p.validate(flag.Args())
+	if err == nil {
+		err = run(p)
+	}
+	if err != nil {
 		fmt.Fprintln(os.Stderr, "bench:", err)
 		os.Exit(1)
 	}
+}
+
+func usage() {
+	fmt.Fprint(os.Stderr, "bench measures the operators against etcd Pods started by hand, and prints a markdown table.\n\nusage: go run ./bench [flags]\n")
+	flag.PrintDefaults()
+}
+
+// validate returns an error for arguments, and for a part that does not exist.
+func (p plan) validate(args []string) error {
+	if len(args) > 0 {
+		return fmt.Errorf("unexpected argument %q: bench takes only flags, see -help", args[0])
+	}
+	if names := partNames(); p.only != "" && !slices.Contains(names, p.only) {
+		return fmt.Errorf("unknown part %q in -only: use one of %s", p.only, strings.Join(names, ", "))
+	}
+	return nil
 }
 
 func run(p plan) error {
@@ -112,6 +134,15 @@ var parts = []part{
 	{"upgrade", measureUpgrade},
 	{"many", measureMany},
 	{"restore", measureRestore},
+}
+
+// partNames are the names of all parts, in the order in which they are measured.
+func partNames() []string {
+	var names []string
+	for _, p := range slices.Concat(localParts, parts) {
+		names = append(names, p.name)
+	}
+	return names
 }
 
 // wants tells whether a part is to be measured.

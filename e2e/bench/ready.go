@@ -25,15 +25,15 @@ func measureReady(ctx context.Context, b *bench) error {
 			if err != nil {
 				return err
 			}
-			b.say("ready with %d members: floor %s s, operator %s s (by its status %s s)", f.members, seconds(fl), seconds(us), seconds(status))
+			b.say("%d members ready: floor %s s, operator %s s (status reports it after %s s)", f.members, seconds(fl), seconds(us), seconds(status))
 			if round > 0 {
 				floors, ours, served = append(floors, fl), append(ours, us), append(served, status)
 			}
 		}
 		ratio := ours.median().Seconds() / floors.median().Seconds()
-		b.table.add(fmt.Sprintf("ready with %d members, over the floor", f.members),
+		b.table.add(fmt.Sprintf("%d members ready, relative to the floor", f.members),
 			fmt.Sprintf("%.1fx: %s over %s", ratio, ours, floors), fmt.Sprintf("%.1fx", f.goal), ratio <= f.goal)
-		b.table.note(fmt.Sprintf("%d voters serve, whatever the probes say", f.members), served.String())
+		b.table.note(fmt.Sprintf("%d voters serve, by the status", f.members), served.String())
 	}
 	return nil
 }

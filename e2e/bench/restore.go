@@ -78,7 +78,7 @@ func (r *seedRig) measure(ctx context.Context, b *bench) error {
 		if err != nil {
 			return err
 		}
-		b.say("restore of %s to a serving seed: by hand %s s; agent from S3 %s s, from a volume %s s; the verification before it %s s; %d MiB at most",
+		b.say("restore of %s until the seed serves: by hand %s s; agent from S3 %s s, from a volume %s s; verification %s s; peak memory %d MiB",
 			oneGiB, seconds(floor), seconds(inStore), seconds(onVolume), seconds(verify), max(verifyMemory, storeMemory, volumeMemory)>>20)
 		most = max(most, verifyMemory, storeMemory, volumeMemory)
 		if round > 0 {
@@ -89,10 +89,10 @@ func (r *seedRig) measure(ctx context.Context, b *bench) error {
 	over := func(t times) string {
 		return fmt.Sprintf("%.2fx: %s over %s", t.median().Seconds()/plain.median().Seconds(), t, plain)
 	}
-	b.table.note(fmt.Sprintf("restore of %s from S3 to a serving seed, over etcdutl's restore of a local file and a start", oneGiB), over(fromS3))
-	b.table.note(fmt.Sprintf("restore of %s from a volume, over the same", oneGiB), over(fromVolume))
-	b.table.note(fmt.Sprintf("verification of %s in S3, before anything is touched", oneGiB), verified.String())
-	b.table.add(fmt.Sprintf("memory of the restore's agent at %s, without pages of the file that it maps", oneGiB),
+	b.table.note(fmt.Sprintf("restore of %s from S3 until the seed serves, relative to etcdutl snapshot restore of a local file", oneGiB), over(fromS3))
+	b.table.note(fmt.Sprintf("restore of %s from a volume, relative to the same", oneGiB), over(fromVolume))
+	b.table.note(fmt.Sprintf("verification of %s in S3, before the cluster is changed", oneGiB), verified.String())
+	b.table.add(fmt.Sprintf("memory of the restore agent, %s, without file-backed pages", oneGiB),
 		fmt.Sprintf("%d MiB", most>>20), fmt.Sprintf("%d MiB", agentMemory>>20), most <= agentMemory)
 	return nil
 }

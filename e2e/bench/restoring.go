@@ -52,7 +52,7 @@ func measureRestore(ctx context.Context, b *bench) error {
 		how    harness.RestoreOption
 		// cluster is what is restored; nil for a new one.
 		cluster *harness.Cluster
-	}{{"to a new cluster", template, nil}, {"in place of three members that run", harness.InPlace(old.Name), old}} {
+	}{{"to a new cluster", template, nil}, {"in place, three running members", harness.InPlace(old.Name), old}} {
 		var served, grown, outages times
 		w, err := b.outageOf(ctx, f.cluster)
 		if err != nil {
@@ -63,15 +63,15 @@ func measureRestore(ctx context.Context, b *bench) error {
 			if err != nil {
 				return err
 			}
-			b.say("restore of 361 MB %s: a seed serves after %s s, three members after %s s; no write was acknowledged for %s s", f.figure, seconds(serve), seconds(grow), seconds(outage))
+			b.say("restore of 361 MB %s: the seed serves after %s s, three members after %s s; writes unavailable for %s s", f.figure, seconds(serve), seconds(grow), seconds(outage))
 			if round > 0 {
 				served, grown, outages = append(served, serve), append(grown, grow), append(outages, outage)
 			}
 		}
 		if f.cluster != nil {
-			b.table.add("restore of 361 MB "+f.figure+": from the last write before to the first one after", outages.String(), seconds(outageGoal)+" s", outages.median() <= outageGoal)
+			b.table.add("restore of 361 MB "+f.figure+": writes unavailable", outages.String(), seconds(outageGoal)+" s", outages.median() <= outageGoal)
 		}
-		b.table.add("restore of 361 MB "+f.figure+": a seed serves", served.String(), seconds(serveGoal)+" s", served.median() <= serveGoal)
+		b.table.add("restore of 361 MB "+f.figure+": the seed serves", served.String(), seconds(serveGoal)+" s", served.median() <= serveGoal)
 		b.table.add("restore of 361 MB "+f.figure+": three members serve", grown.String(), seconds(growGoal)+" s", grown.median() <= growGoal)
 	}
 	return b.remove(ctx, old)

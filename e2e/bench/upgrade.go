@@ -39,7 +39,7 @@ func measureUpgrade(ctx context.Context, b *bench) error {
 		if err != nil {
 			return err
 		}
-		b.say("from %s to %s in %s s; the client noticed: %s %v", upgradeFrom, version, seconds(d), win, win.Errors)
+		b.say("upgraded from %s to %s in %s s; seen by the client: %s %v", upgradeFrom, version, seconds(d), win, win.Errors)
 		took, gaps = append(took, d), append(gaps, win.LongestGap())
 		acked, failed = acked+win.Acked, failed+win.Failed
 		if err := b.verdict(ctx, w); err != nil {
@@ -49,8 +49,8 @@ func measureUpgrade(ctx context.Context, b *bench) error {
 			return err
 		}
 	}
-	what := fmt.Sprintf("%s -> %s, emptyDir", upgradeFrom, version)
-	b.table.add(what+": all three", took.String(), "15 s", took.median() <= 15*time.Second)
+	what := fmt.Sprintf("upgrade from %s to %s, emptyDir", upgradeFrom, version)
+	b.table.add(what+": all three members", took.String(), "15 s", took.median() <= 15*time.Second)
 	b.table.addGaps(what, gaps, acked, failed)
 	return nil
 }

@@ -16,7 +16,7 @@ const (
 
 // backUp makes a backup while the client writes on, and looks into it.
 func (s *stage) backUp(ctx context.Context) error {
-	s.say.chapter("It is backed up to an S3 store, while the client writes on")
+	s.say.chapter("Back up to an S3 store while the client keeps writing")
 	if err := s.kubectl(ctx, "apply", "-k", "deploy/etcd-backup-operator"); err != nil {
 		return err
 	}
@@ -33,7 +33,7 @@ func (s *stage) backUp(ctx context.Context) error {
 	if err := s.kubectl(ctx, "wait", "--for=condition=Complete", "etcdbk/"+name, "--timeout="+stepTimeout.String()); err != nil {
 		return err
 	}
-	s.say.now("** stored")
+	s.say.now("** the backup is complete")
 	if err := s.kubectl(ctx, "get", "etcdbk"); err != nil {
 		return err
 	}
@@ -42,10 +42,10 @@ func (s *stage) backUp(ctx context.Context) error {
 		return err
 	}
 	missing := snapshot.Missing(before)
-	s.say.line("etcdutl opens what is stored: %d keys, revision %d. Of the writes that were acknowledged when the backup began, %d are missing.",
+	s.say.line("etcdutl reads the stored snapshot: %d keys, revision %d. Writes acknowledged before the backup that are missing: %d.",
 		snapshot.Keys, snapshot.Revision, len(missing))
 	if len(missing) > 0 {
-		return fmt.Errorf("%d writes that were acknowledged before the backup are not in it", len(missing))
+		return fmt.Errorf("the backup lacks %d writes that were acknowledged before it began", len(missing))
 	}
 	return s.noticed(ctx)
 }
@@ -60,11 +60,11 @@ func (s *stage) prepareBackup(ctx context.Context) (err error) {
 	if err := s.env.AwaitDeployment(ctx, s.view, namespace, harness.BackupOperatorName); err != nil {
 		return err
 	}
-	s.say.now("the backup operator runs")
+	s.say.now("the backup operator is ready")
 	if s.store, err = s.env.StartStore(ctx, s.view, namespace, bucket); err != nil {
 		return err
 	}
-	s.say.now("an S3 store runs at %s, with the bucket %s", s.store.Endpoint, bucket)
+	s.say.now("an S3 store is ready at %s, with bucket %s", s.store.Endpoint, bucket)
 	return nil
 }
 

@@ -44,7 +44,7 @@ func run() error {
 	keep := os.Getenv("KEEP") != ""
 
 	say := newNarrator(os.Stdout)
-	say.chapter("A Kubernetes to play on")
+	say.chapter("Starting Kubernetes")
 	starting, cancel := context.WithTimeout(ctx, startTimeout)
 	defer cancel()
 	env, err := harness.Start(starting, harness.Options{Nodes: 1, Keep: keep, Out: os.Stdout})
@@ -52,16 +52,16 @@ func run() error {
 		err = show(ctx, env, say)
 	}
 	if keep && env != nil {
-		say.chapter("It is yours now")
+		say.chapter("The cluster keeps running")
 		say.line("export KUBECONFIG=%s PATH=%s:$PATH", env.Kubeconfig, env.Kubectl.Dir())
 		say.line("kubectl get etcd")
-		say.line("and when you have done: make clean")
+		say.line("make clean   # removes it")
 		return err
 	}
 	stopping, cancelStop := context.WithTimeout(context.Background(), stopTimeout)
 	defer cancelStop()
 	if env != nil {
-		say.chapter("Everything is taken away again (KEEP=1 keeps it)")
+		say.chapter("Cleaning up (KEEP=1 keeps the cluster running)")
 	}
 	return errors.Join(err, tidy(stopping, env, say), env.Stop(stopping))
 }

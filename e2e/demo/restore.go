@@ -13,7 +13,7 @@ import (
 
 // destroy takes a majority of the members away, with all that they have stored.
 func (s *stage) destroy(ctx context.Context) error {
-	s.say.chapter("Disaster: two of the three members are destroyed, and with them their data")
+	s.say.chapter("Disaster: destroy two of three members and their data")
 	if err := s.prepareRestore(ctx); err != nil {
 		return err
 	}
@@ -21,7 +21,7 @@ func (s *stage) destroy(ctx context.Context) error {
 	if err := s.kubectl(ctx, "delete", "pod", lost[0], lost[1], "--force", "--grace-period=0"); err != nil {
 		return err
 	}
-	if err := s.until(ctx, "no quorum, and no member that could give it back", harness.Condition(v1beta2.ConditionAvailable, false, "QuorumLost")); err != nil {
+	if err := s.until(ctx, "the quorum is lost for good", harness.Condition(v1beta2.ConditionAvailable, false, "QuorumLost")); err != nil {
 		return err
 	}
 	return s.kubectl(ctx, "get", "etcd")
@@ -43,44 +43,44 @@ func (s *stage) prepareRestore(ctx context.Context) error {
 	if err := s.env.AwaitDeployment(ctx, s.view, namespace, harness.RestoreOperatorName); err != nil {
 		return err
 	}
-	s.say.now("the restore operator runs")
+	s.say.now("the restore operator is ready")
 	var err error
 	if s.watcher, err = s.cluster.StartMirror(ctx, ""); err != nil {
 		return err
 	}
-	s.say.now("a second client has listed all keys, and watches them")
+	s.say.now("a second client has listed all keys and watches them")
 	return nil
 }
 
 // restore brings the cluster back as it was backed up, and compares every key.
 func (s *stage) restore(ctx context.Context) error {
-	s.say.chapter("It is restored from the backup")
+	s.say.chapter("Restore the cluster from the backup")
 	if err := s.kubectl(ctx, "apply", "-f", "e2e/demo/restore.yaml"); err != nil {
 		return err
 	}
 	began := time.Now()
 	r := s.env.Restore(s.view, namespace, name)
-	serving, err := s.untilRestored(ctx, r, "the cluster serves what the backup holds", harness.Restored)
+	serving, err := s.untilRestored(ctx, r, "the cluster serves the backup's data", harness.Restored)
 	if err != nil {
 		return err
 	}
-	if err := s.until(ctx, "three members", harness.Healthy(3)); err != nil {
+	if err := s.until(ctx, "three members are healthy", harness.Healthy(3)); err != nil {
 		return err
 	}
 	whole := time.Since(began)
-	if _, err := s.untilRestored(ctx, r, "nothing left to do", harness.RestoreCompleted); err != nil {
+	if _, err := s.untilRestored(ctx, r, "the restore is complete", harness.RestoreCompleted); err != nil {
 		return err
 	}
 	if err := s.kubectl(ctx, "get", "etcdrs"); err != nil {
 		return err
 	}
-	s.say.line("From kubectl apply, it took %.1f s until the cluster served, and %.1f s until it had three members.", serving.Seconds(), whole.Seconds())
+	s.say.line("Time from kubectl apply: %.1f s until the cluster served, %.1f s until it had three healthy members.", serving.Seconds(), whole.Seconds())
 	return s.compare(ctx)
 }
 
 // untilRestored waits for the check, tells each phase, and returns how long it took.
 func (s *stage) untilRestored(ctx context.Context, r *harness.Restore, what string, check harness.RestoreCheck) (time.Duration, error) {
-	ctx, cancel := context.WithTimeoutCause(ctx, stepTimeout, fmt.Errorf("not within %s", stepTimeout))
+	ctx, cancel := context.WithTimeoutCause(ctx, stepTimeout, fmt.Errorf("timed out after %s", stepTimeout))
 	defer cancel()
 	began := time.Now()
 	seen := func(state harness.RestoreState) string {
@@ -107,9 +107,9 @@ func (s *stage) compare(ctx context.Context) error {
 		return err
 	}
 	if diff := holds.Diff(stored); diff != "" {
-		return fmt.Errorf("the cluster does not hold what the backup does: %s", diff)
+		return fmt.Errorf("the cluster's keys differ from the backup's: %s", diff)
 	}
-	s.say.line("All %d keys are back, each with its value and its revision. What was written after the backup is not: %d writes.",
+	s.say.line("All %d keys of the backup are restored, each with its value and revision. The %d writes made after the backup are not.",
 		len(stored.Keys), writer.Count(s.written)-len(stored.Keys))
 	return s.askTheWatcher(ctx)
 }
@@ -124,9 +124,9 @@ func (s *stage) askTheWatcher(ctx context.Context) error {
 		return err
 	}
 	if seen != (mirror.State{Revision: seen.Revision, Keys: seen.Keys, Lists: 2, Compacted: 1}) {
-		return fmt.Errorf("a client that watched through the restore: %+v", seen)
+		return fmt.Errorf("unexpected state of the client that watched through the restore: %+v", seen)
 	}
-	s.say.line("The client that watched was told that its revision is compacted, listed once more, and is at revision %d: time ran forward.", seen.Revision)
+	s.say.line("The watching client was told that its revision is compacted, listed again, and is at revision %d: revisions never went backwards.", seen.Revision)
 	return nil
 }
 

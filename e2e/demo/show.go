@@ -34,7 +34,7 @@ type stage struct {
 }
 
 func show(ctx context.Context, env *harness.Env, say *narrator) error {
-	ctx, cancel := context.WithTimeoutCause(ctx, showTimeout, errors.New("the show took too long"))
+	ctx, cancel := context.WithTimeoutCause(ctx, showTimeout, errors.New("the demo did not finish in time"))
 	defer cancel()
 	s := &stage{env: env, say: say, eyes: newOnlooker(say)}
 	for _, act := range []func(context.Context) error{
@@ -48,7 +48,7 @@ func show(ctx context.Context, env *harness.Env, say *narrator) error {
 }
 
 func (s *stage) install(ctx context.Context) error {
-	s.say.chapter("The operator is installed")
+	s.say.chapter("Install the operator")
 	if err := s.kubectl(ctx, "apply", "-k", "deploy/etcd-operator"); err != nil {
 		return err
 	}
@@ -60,31 +60,31 @@ func (s *stage) install(ctx context.Context) error {
 		return err
 	}
 	if state := s.view.State(namespace, name); state.Cluster != nil {
-		return fmt.Errorf("there is an EtcdCluster %s in namespace %s already: delete it first (kubectl delete etcd %s)", name, namespace, name)
+		return fmt.Errorf("EtcdCluster %s already exists in namespace %s: delete it first (kubectl -n %s delete etcd %s)", name, namespace, namespace, name)
 	}
 	ctx, cancel := context.WithTimeout(ctx, stepTimeout)
 	defer cancel()
 	if err := s.env.AwaitOperator(ctx, s.view, namespace); err != nil {
 		return err
 	}
-	s.say.now("the operator runs")
+	s.say.now("the operator is ready")
 	s.cluster = s.env.Cluster(s.view, namespace, name)
 	return nil
 }
 
 func (s *stage) form(ctx context.Context) error {
-	s.say.chapter("An etcd cluster of three forms")
+	s.say.chapter("Create an etcd cluster of three members")
 	if err := s.kubectl(ctx, "apply", "-f", "examples/cluster.yaml"); err != nil {
 		return err
 	}
-	if err := s.until(ctx, "three members", harness.Healthy(3)); err != nil {
+	if err := s.until(ctx, "three members are healthy", harness.Healthy(3)); err != nil {
 		return err
 	}
 	return s.kubectl(ctx, "wait", "--for=condition=Available", "etcd/"+name)
 }
 
 func (s *stage) write(ctx context.Context) error {
-	s.say.chapter("A client begins to write, 100 keys a second, and does not stop until it is asked")
+	s.say.chapter("Start a client that writes 100 keys per second until the end of the demo")
 	ctx, cancel := context.WithTimeout(ctx, stepTimeout)
 	defer cancel()
 	var err error
@@ -96,7 +96,7 @@ func (s *stage) write(ctx context.Context) error {
 }
 
 func (s *stage) grow(ctx context.Context) error {
-	s.say.chapter("The cluster grows to five")
+	s.say.chapter("Scale up to five members")
 	if err := s.kubectl(ctx, "scale", "etcd", name, "--replicas=5"); err != nil {
 		return err
 	}
@@ -104,20 +104,20 @@ func (s *stage) grow(ctx context.Context) error {
 }
 
 func (s *stage) heal(ctx context.Context) error {
-	s.say.chapter("The Pod of the leader is deleted, and with it its data")
+	s.say.chapter("Delete the leader's Pod and its data")
 	victim := s.cluster.Leader()
 	uid := s.cluster.State().Pod(victim).UID
 	if err := s.kubectl(ctx, "delete", "pod", victim, "--wait=false"); err != nil {
 		return err
 	}
-	if err := s.until(ctx, "five members again", harness.All(harness.Without(uid), harness.Healthy(5))); err != nil {
+	if err := s.until(ctx, "five members are healthy again", harness.All(harness.Without(uid), harness.Healthy(5))); err != nil {
 		return err
 	}
 	return s.noticed(ctx)
 }
 
 func (s *stage) shrink(ctx context.Context) error {
-	s.say.chapter("The cluster shrinks to three")
+	s.say.chapter("Scale down to three members")
 	if err := s.kubectl(ctx, "scale", "etcd", name, "--replicas=3"); err != nil {
 		return err
 	}
@@ -125,8 +125,8 @@ func (s *stage) shrink(ctx context.Context) error {
 }
 
 func (s *stage) look(ctx context.Context) error {
-	s.say.chapter("What a user sees of it")
-	if err := s.until(ctx, "nothing left to do", harness.Settled(3)); err != nil {
+	s.say.chapter("What kubectl shows")
+	if err := s.until(ctx, "reconciliation is complete", harness.Settled(3)); err != nil {
 		return err
 	}
 	if err := s.kubectl(ctx, "get", "etcd", "-o", "wide"); err != nil {
@@ -139,15 +139,15 @@ func (s *stage) look(ctx context.Context) error {
 }
 
 func (s *stage) judge(ctx context.Context) error {
-	s.say.chapter("Everything that was written is read back")
+	s.say.chapter("Read every acknowledged write back")
 	r, err := s.client.Finish(ctx)
 	if err != nil {
 		return err
 	}
 	s.say.line("%s", r.Window)
-	s.say.line("%d of the acknowledged writes are lost", len(r.Lost))
+	s.say.line("%d acknowledged writes were lost", len(r.Lost))
 	if len(r.Lost) > 0 || len(r.Clusters) != 1 || r.Acked == 0 {
-		return fmt.Errorf("%d acknowledged writes are lost; the clusters that took them: %v", len(r.Lost), r.Clusters)
+		return fmt.Errorf("%d acknowledged writes were lost; cluster IDs that acknowledged writes: %v", len(r.Lost), r.Clusters)
 	}
 	s.written, err = s.client.Acknowledged(ctx)
 	return err
@@ -155,7 +155,7 @@ func (s *stage) judge(ctx context.Context) error {
 
 // healthy waits for n members and tells what the client noticed meanwhile.
 func (s *stage) healthy(ctx context.Context, n int) error {
-	if err := s.until(ctx, fmt.Sprintf("%d members", n), harness.Healthy(n)); err != nil {
+	if err := s.until(ctx, fmt.Sprintf("%d members are healthy", n), harness.Healthy(n)); err != nil {
 		return err
 	}
 	return s.noticed(ctx)
@@ -166,13 +166,13 @@ func (s *stage) noticed(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	s.say.line("The client noticed: %s.", w)
+	s.say.line("Seen by the client: %s.", w)
 	return nil
 }
 
 // until waits for the check, and tells what is seen meanwhile.
 func (s *stage) until(ctx context.Context, what string, check harness.Check) error {
-	ctx, cancel := context.WithTimeoutCause(ctx, stepTimeout, fmt.Errorf("not within %s", stepTimeout))
+	ctx, cancel := context.WithTimeoutCause(ctx, stepTimeout, fmt.Errorf("timed out after %s", stepTimeout))
 	defer cancel()
 	if err := s.cluster.Await(ctx, what, s.eyes.and(check)); err != nil {
 		return err

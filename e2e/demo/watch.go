@@ -39,13 +39,13 @@ func (o *onlooker) look(s harness.State) {
 		state := "is Pending"
 		switch {
 		case p.DeletionTimestamp != nil:
-			state = "is ending"
+			state = "is terminating"
 		case p.Spec.NodeName != "":
-			state = "runs on " + p.Spec.NodeName
+			state = "is scheduled to " + p.Spec.NodeName
 		}
 		pods[p.Name] = state
 	}
-	o.tell("Pod", o.pods, pods, "is gone")
+	o.tell("Pod", o.pods, pods, "is deleted")
 	o.pods = pods
 	if s.Cluster == nil {
 		return
@@ -58,7 +58,7 @@ func (o *onlooker) look(s harness.State) {
 			state = "is added"
 		}
 		if m.Name == st.Leader {
-			state += " and leads"
+			state += " and the leader"
 		}
 		members[m.Name] = state
 	}
@@ -67,7 +67,7 @@ func (o *onlooker) look(s harness.State) {
 		o.tell("member", o.members, members, "is removed")
 		o.members = members
 	}
-	if ready := fmt.Sprintf("%d of %d members serve", len(st.Members.Ready), s.Cluster.Spec.Size); len(st.MemberDetails) > 0 && ready != o.ready {
+	if ready := fmt.Sprintf("%d of %d members are ready", len(st.Members.Ready), s.Cluster.Spec.Size); len(st.MemberDetails) > 0 && ready != o.ready {
 		o.say.now("%s", ready)
 		o.ready = ready
 	}
@@ -78,7 +78,7 @@ func (o *onlooker) onRestore(check harness.RestoreCheck) harness.RestoreCheck {
 	return func(s harness.RestoreState) string {
 		if s.Restore != nil && s.Restore.Status.Phase != o.phase {
 			o.phase = s.Restore.Status.Phase
-			o.say.now("the restore is %s", o.phase)
+			o.say.now("EtcdRestore phase: %s", o.phase)
 		}
 		return check(s)
 	}

@@ -17,8 +17,8 @@ import (
 
 func up(ctx context.Context, c cluster.Cluster, args []string) error {
 	set := flags("up")
-	nodes := set.Int("nodes", 1, "how many nodes")
-	grace := set.Duration("node-monitor-grace-period", 0, "how long a node may be silent until it is NotReady")
+	nodes := set.Int("nodes", 1, "number of nodes")
+	grace := set.Duration("node-monitor-grace-period", 0, "time without a heartbeat after which a node is NotReady")
 	if err := set.Parse(args); err != nil {
 		return err
 	}
@@ -45,7 +45,7 @@ func load(ctx context.Context, c cluster.Cluster, args []string) error {
 		return err
 	}
 	if set.NArg() == 0 {
-		return errors.New("load which images? `localkube load IMAGE.tar...`")
+		return errors.New("no image given: run `localkube load IMAGE.tar...`")
 	}
 	return c.Load(ctx, set.Args())
 }
@@ -98,7 +98,7 @@ func etcdVersions(_ context.Context, _ cluster.Cluster, args []string) error {
 
 func node(ctx context.Context, c cluster.Cluster, args []string) error {
 	if len(args) != 2 {
-		return errors.New("say what to do with which node: `localkube node stop|start|partition|heal N`")
+		return errors.New("no action or node given: run `localkube node stop|start|partition|heal N`")
 	}
 	actions := map[string]func(context.Context, topology.Node) error{
 		"stop":      c.StopNode,
@@ -108,11 +108,11 @@ func node(ctx context.Context, c cluster.Cluster, args []string) error {
 	}
 	action, known := actions[args[0]]
 	if !known {
-		return fmt.Errorf("a node can't %q: `localkube node stop|start|partition|heal N`", args[0])
+		return fmt.Errorf("unknown node action %q: run `localkube node stop|start|partition|heal N`", args[0])
 	}
 	number, err := strconv.Atoi(args[1])
 	if err != nil {
-		return fmt.Errorf("%q is no node's number", args[1])
+		return fmt.Errorf("invalid node number %q: use 1 to 3", args[1])
 	}
 	n, err := topology.ParseNumber(number)
 	if err != nil {
@@ -123,11 +123,11 @@ func node(ctx context.Context, c cluster.Cluster, args []string) error {
 
 func writeImage(ctx context.Context, _ cluster.Cluster, args []string) error {
 	set := flags("image")
-	ref := set.String("ref", "", "the image's name with its tag")
-	out := set.String("out", "", "the tar to write")
+	ref := set.String("ref", "", "image name with tag")
+	out := set.String("out", "", "output tar file")
 	spec := image.Spec{Files: map[string]string{}}
-	set.StringVar(&spec.User, "user", "", "user id, or user and group id as in 1:2")
-	set.Func("entrypoint", "a word of the entrypoint", appendTo(&spec.Entrypoint))
+	set.StringVar(&spec.User, "user", "", "user ID, or user and group ID (UID:GID)")
+	set.Func("entrypoint", "argument of the entrypoint; repeat for more", appendTo(&spec.Entrypoint))
 	set.Func("env", "KEY=value", appendTo(&spec.Env))
 	set.Func("file", "SRC:DST", func(value string) error {
 		src, dst, found := strings.Cut(value, ":")
@@ -141,7 +141,7 @@ func writeImage(ctx context.Context, _ cluster.Cluster, args []string) error {
 		return err
 	}
 	if *ref == "" || *out == "" || set.NArg() > 0 {
-		return errors.New("image needs --ref and --out, and takes nothing but flags: see `localkube help`")
+		return errors.New("image requires --ref and --out, and takes only flags: see `localkube help`")
 	}
 	return image.Write(ctx, *out, *ref, spec)
 }

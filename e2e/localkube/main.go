@@ -18,23 +18,23 @@ import (
 	"github.com/etcd-operators/etcd-operators/e2e/localkube/internal/progress"
 )
 
-const usage = `localkube brings up a real Kubernetes on this machine (as root).
+const usage = `localkube runs a real Kubernetes on this machine. It must run as root.
 
   localkube up [--nodes N] [--node-monitor-grace-period 16s]
-                                 start it, mend it, or add nodes to it (1 to 3)
-  localkube down                 take it away; the machine is as before
-  localkube load IMAGE.tar...    give images to every node, also to later ones
+                                 start or repair the cluster, or add nodes (1 to 3)
+  localkube down                 stop the cluster and remove it from the machine
+  localkube load IMAGE.tar...    load images into every node, including nodes added later
   localkube kubeconfig           print the kubeconfig's path
-  localkube status               print what runs
-  localkube node stop N          node N's machine dies (N is 2 or 3)
-  localkube node start N         node N's machine starts again
-  localkube node partition N     cut node N off from the other nodes and the API server
-  localkube node heal N          undo that
-  localkube build                only build programs and images (up does it too)
-  localkube env                  the same, and print shell lines that say where the programs lie, for tests
-  localkube etcd-versions        print the etcd releases whose images every node has
+  localkube status               print the state of the cluster and its nodes
+  localkube node stop N          stop node N as a machine failure does (N is 2 or 3)
+  localkube node start N         start node N again
+  localkube node partition N     isolate node N from the other nodes and the API server
+  localkube node heal N          reconnect node N
+  localkube build                build programs and images (up does this as well)
+  localkube env                  build, and print the environment variables that tests need
+  localkube etcd-versions        list the etcd versions whose images every node has
   localkube image --ref REF --out TAR [--user UID] [--entrypoint /x]... [--env K=V]... [--file SRC:DST]...
-                                 write a container image (needs no root and no cluster)
+                                 write a container image (requires neither root nor a cluster)
 `
 
 // wholeTimeout bounds any command, builds included: a first build takes some 10 minutes on 2 cores.
@@ -76,7 +76,7 @@ func run(ctx context.Context, args []string) error {
 	}
 	command, known := commands[args[0]]
 	if !known {
-		return fmt.Errorf("there is no command %q: see `localkube help`", args[0])
+		return fmt.Errorf("unknown command %q: see `localkube help`", args[0])
 	}
 	return command(ctx, cluster.New(progress.New(os.Stderr)), args[1:])
 }

@@ -98,7 +98,7 @@ func done(out Output) bool {
 
 func (b Builder) build(ctx context.Context, module string, out Output) error {
 	if _, err := exec.LookPath("go"); err != nil {
-		return errors.New("there is no go in PATH: install Go, or run as a user whose cache has the build already")
+		return errors.New("go not found in PATH: install Go, or run as a user whose cache holds the build")
 	}
 	temporary := out.Dir + ".partial"
 	if err := os.RemoveAll(temporary); err != nil {

@@ -46,7 +46,7 @@ func New(log *progress.Log) Cluster {
 // CheckRoot says what to do if this process may not change the machine.
 func CheckRoot() error {
 	if os.Geteuid() != 0 {
-		return errors.New("localkube makes network namespaces, mounts and cgroups: run it as root")
+		return errors.New("localkube must run as root: it creates network namespaces, mounts and cgroups")
 	}
 	return nil
 }

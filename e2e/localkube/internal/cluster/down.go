@@ -15,7 +15,7 @@ import (
 	"github.com/etcd-operators/etcd-operators/e2e/localkube/internal/topology"
 )
 
-var errNotUp = errors.New("there is no cluster: run `localkube up`")
+var errNotUp = errors.New("no cluster is running: start one with `localkube up`")
 
 // Down takes the cluster away and leaves the machine as it was, but for the logs. Nothing on it is asked to end in
 // good order, since nothing of it stays.
@@ -30,7 +30,7 @@ func (c Cluster) down(ctx context.Context) error {
 	}
 	if before == nil {
 		if _, err := os.Stat(c.Layout.Run); errors.Is(err, fs.ErrNotExist) {
-			c.Log.Printf("there is no cluster")
+			c.Log.Printf("no cluster is running")
 			return nil
 		}
 		before = &host.Before{} // of an up that ended before its first change
@@ -38,7 +38,7 @@ func (c Cluster) down(ctx context.Context) error {
 	if err := c.killAll(ctx); err != nil {
 		return err
 	}
-	c.Log.Printf("all processes ended")
+	c.Log.Printf("stopped all processes")
 	if err := host.Unmount(ctx, c.Layout.State, c.Layout.Run); err != nil {
 		return err
 	}

@@ -142,7 +142,7 @@ func (c Cluster) startKubeProxy(ctx context.Context, n config.Node, fingerprint 
 func (c Cluster) waitNode(ctx context.Context, n config.Node) error {
 	record, err := c.daemons().Read(kubelet(n.Node))
 	if err != nil || record == nil {
-		return errors.Join(err, fmt.Errorf("%s has no record", kubelet(n.Node)))
+		return errors.Join(err, fmt.Errorf("%s is not registered", kubelet(n.Node)))
 	}
 	const query = `jsonpath={range .status.conditions[?(@.type=="Ready")]}{.status} {.lastHeartbeatTime}{end}`
 	return c.waitDaemon(ctx, kubelet(n.Node), func(ctx context.Context) error {

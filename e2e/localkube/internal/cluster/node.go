@@ -95,7 +95,7 @@ func (c Cluster) PartitionNode(ctx context.Context, n topology.Node) error {
 		if err := network.Cut(ctx, n); err != nil {
 			return err
 		}
-		c.Log.Printf("node %s cut off", n.Name())
+		c.Log.Printf("node %s isolated", n.Name())
 		return nil
 	})
 }
@@ -109,7 +109,7 @@ func (c Cluster) HealNode(ctx context.Context, n topology.Node) error {
 		if err := network.Heal(ctx, n); err != nil {
 			return err
 		}
-		c.Log.Printf("node %s joined to the others again", n.Name())
+		c.Log.Printf("node %s reconnected", n.Name())
 		return nil
 	})
 }
@@ -117,11 +117,11 @@ func (c Cluster) HealNode(ctx context.Context, n topology.Node) error {
 // onIsolated runs do, locked, if the node is there and can be taken away from the others.
 func (c Cluster) onIsolated(ctx context.Context, command string, n topology.Node, do func(context.Context) error) error {
 	if !n.Isolated() {
-		return fmt.Errorf("node %d is the machine itself, with the control plane on it: it can't be stopped or cut off; use node 2 or 3 (`localkube up --nodes 3`)", n.Number)
+		return fmt.Errorf("node %d runs the control plane and cannot be stopped or isolated: use node 2 or 3 (`localkube up --nodes 3`)", n.Number)
 	}
 	return c.locked(ctx, command, NodeTimeout, func(ctx context.Context) error {
 		if _, err := os.Stat(c.Layout.Node(n).State); errors.Is(err, fs.ErrNotExist) {
-			return fmt.Errorf("there is no node %d: add it with `localkube up --nodes %d`", n.Number, n.Number)
+			return fmt.Errorf("node %d does not exist: add it with `localkube up --nodes %d`", n.Number, n.Number)
 		}
 		return do(ctx)
 	})

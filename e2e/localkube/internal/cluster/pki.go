@@ -44,7 +44,7 @@ func (c Cluster) ensurePKI(ctx context.Context, settings config.Cluster) error {
 	if err := put(proxyConf, proxy); err != nil { // last: it marks that all the rest is there
 		return err
 	}
-	c.Log.Printf("certificates made")
+	c.Log.Printf("created certificates")
 	return nil
 }
 

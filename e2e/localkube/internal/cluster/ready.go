@@ -48,11 +48,11 @@ func (c Cluster) waitDaemon(ctx context.Context, name string, ready func(context
 			return nil
 		}
 		if running, readErr := c.daemons().Running(name); readErr == nil && running == nil {
-			return fmt.Errorf("%s ended right after its start: see %s: %s", name, c.logOf(name), tail(c.logOf(name)))
+			return fmt.Errorf("%s exited right after its start: see %s: %s", name, c.logOf(name), tail(c.logOf(name)))
 		}
 		select {
 		case <-ctx.Done():
-			return fmt.Errorf("%s doesn't get ready: see %s: %w", name, c.logOf(name), err)
+			return fmt.Errorf("%s does not become ready: see %s: %w", name, c.logOf(name), err)
 		case <-time.After(readyPoll):
 		}
 	}

@@ -49,7 +49,7 @@ func (c Cluster) Status(ctx context.Context, out io.Writer) error {
 		return err
 	}
 	if dead > 0 {
-		return fmt.Errorf("%d daemons don't run: mend it with `localkube up`", dead)
+		return fmt.Errorf("%d daemons are not running: repair the cluster with `localkube up`", dead)
 	}
 	return nil
 }

@@ -35,7 +35,7 @@ func (c Cluster) Up(ctx context.Context, options Options) error {
 		return err
 	}
 	if options.Nodes < 1 || options.Nodes > topology.MaxNodes {
-		return fmt.Errorf("--nodes %d: there can be 1 to %d", options.Nodes, topology.MaxNodes)
+		return fmt.Errorf("invalid --nodes %d: use 1 to %d", options.Nodes, topology.MaxNodes)
 	}
 	if err := debian.Ensure(ctx, c.Log); err != nil {
 		return err

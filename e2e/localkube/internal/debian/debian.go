@@ -44,7 +44,7 @@ func Ensure(ctx context.Context, log *progress.Log) error {
 		return nil
 	}
 	if _, err := exec.LookPath("apt-get"); err != nil {
-		return fmt.Errorf("this machine has no apt-get: install by hand what gives %s", strings.Join(missing, ", "))
+		return fmt.Errorf("apt-get not found: install the packages that provide %s", strings.Join(missing, ", "))
 	}
 	log.Printf("installing Debian packages: %s", strings.Join(missing, " "))
 	undo, err := forbidDaemons()

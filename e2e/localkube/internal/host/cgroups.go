@@ -49,7 +49,7 @@ func parseHierarchies(mounts string) []string {
 // which processors and memory it has: those of its parent.
 func (c Cgroup) Create() error {
 	if len(c.hierarchies) == 0 {
-		return errors.New("no cgroup file system is mounted: Kubernetes can't run here")
+		return errors.New("no cgroup file system is mounted: Kubernetes cannot run on this machine")
 	}
 	for _, hierarchy := range c.hierarchies {
 		dir := filepath.Join(hierarchy, c.name)

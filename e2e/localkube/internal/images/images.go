@@ -108,7 +108,7 @@ func ensure(ctx context.Context, out build.Output, log *progress.Log, items []it
 		if err := image.Write(ctx, tar, i.ref, spec); err != nil {
 			return nil, err
 		}
-		log.Printf("made image %s", i.ref)
+		log.Printf("created image %s", i.ref)
 	}
 	return tars, nil
 }

@@ -51,7 +51,7 @@ var ControlPlane = Node{Number: 1}
 // ParseNumber returns the node with that number, if there can be one.
 func ParseNumber(number int) (Node, error) {
 	if number < 1 || number > MaxNodes {
-		return Node{}, fmt.Errorf("there is no node %d: nodes are counted from 1 to %d", number, MaxNodes)
+		return Node{}, fmt.Errorf("node %d does not exist: nodes are numbered 1 to %d", number, MaxNodes)
 	}
 	return Node{Number: number}, nil
 }
