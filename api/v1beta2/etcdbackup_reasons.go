@@ -1,7 +1,7 @@
 package v1beta2
 
-// Reasons of an EtcdBackup's conditions, records and events, and of BackedUp, for people and
-// for alerts. Those that a backup shares with a restore, such as those of the store, are in
+// Reasons of an EtcdBackup's conditions, records and events, for people and for alerts.
+// Those that a backup shares with a restore, such as those of the store, are in
 // agent_reasons.go.
 
 // The reasons of ConditionQuorum, and of the events that say the same.
@@ -24,19 +24,6 @@ const (
 	// ReasonSourceTooOld: the source runs a version of etcd whose snapshots an
 	// EtcdRestore refuses. Upgrade the cluster, then back it up again.
 	ReasonSourceTooOld = "BackupOfUnsupportedVersion"
-)
-
-// The reasons of ConditionBackedUp, which an EtcdCluster has, and of the event about it.
-const (
-	// ReasonBackedUp: the message says where the newest good backup lies, and of when.
-	// Nothing to do.
-	ReasonBackedUp = "BackedUp"
-	// ReasonBackupTooOld: it is older than spec.backup.maxAge allows. See why EtcdBackups
-	// of the cluster fail or are missing. Only this one has an event.
-	ReasonBackupTooOld = "BackupTooOld"
-	// ReasonNoGoodBackup: there is none of this cluster. One that was made without a quorum,
-	// or of the data before a restore, is none. Create an EtcdBackup of the cluster.
-	ReasonNoGoodBackup = "NoGoodBackup"
 )
 
 // How a backup ended: the reasons of ConditionComplete, ConditionFailed and of records in

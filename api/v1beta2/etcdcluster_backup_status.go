@@ -9,8 +9,21 @@ import (
 // ConditionBackedUp is the type of a cluster's condition that etcd-backup-operator writes:
 // there is a good backup of the cluster, which is not too old. It is there once an
 // EtcdBackup is of this cluster, or spec.backup.maxAge is set. While it is False, back the
-// cluster up, or see why its EtcdBackups fail. Its reasons are in etcdbackup_reasons.go.
+// cluster up, or see why its EtcdBackups fail.
 const ConditionBackedUp = "BackedUp"
+
+// The reasons of ConditionBackedUp, and of the event about it. etcd-backup-operator writes them.
+const (
+	// ReasonBackedUp: the message says where the newest good backup lies, and of when.
+	// Nothing to do.
+	ReasonBackedUp = "BackedUp"
+	// ReasonBackupTooOld: it is older than spec.backup.maxAge allows. See why EtcdBackups
+	// of the cluster fail or are missing. Only this one has an event.
+	ReasonBackupTooOld = "BackupTooOld"
+	// ReasonNoGoodBackup: there is none of this cluster. One that was made without a quorum,
+	// or of the data before a restore, is none. Create an EtcdBackup of the cluster.
+	ReasonNoGoodBackup = "NoGoodBackup"
+)
 
 // BackupMaxAge is Backup.MaxAge, or 0 for any age.
 func (s *ClusterSpec) BackupMaxAge() time.Duration {

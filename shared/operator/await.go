@@ -13,6 +13,8 @@ import (
 	"k8s.io/apimachinery/pkg/util/wait"
 	ctrl "sigs.k8s.io/controller-runtime"
 	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	"github.com/etcd-operators/etcd-operators/api/v1beta2"
 )
 
 const (
@@ -20,11 +22,9 @@ const (
 	// often, since the rest of an installation follows at once, and then seldom.
 	firstDelay   = time.Second
 	longestDelay = 30 * time.Second
-	// patience is how many looks in a row must find the same before an event tells of
-	// it: what is installed side by side takes a moment.
-	patience = 3
-	// reasonNotReady is the reason of that event.
-	reasonNotReady = "NotReady"
+	// repeatsBeforeEvent is how many checks in a row must find the same problem before an
+	// event reports it: components that are installed together take a moment.
+	repeatsBeforeEvent = 3
 )
 
 // await looks until nothing is in the way, for as long as that takes. Meanwhile it says
@@ -50,7 +50,7 @@ func (o *Options) await(ctx context.Context, c client.Client, ready *readiness, 
 			said, times = err.Error(), 0
 			log.Info(said)
 		}
-		if times++; times == patience {
+		if times++; times == repeatsBeforeEvent {
 			log.Error(err, "still waiting")
 			if err := o.warn(ctx, c, said); err != nil {
 				log.Info("no event tells of it", "error", err.Error())
@@ -87,7 +87,7 @@ func (o *Options) warn(ctx context.Context, c client.Client, note string) error 
 	meta := metav1.ObjectMeta{Namespace: o.Namespace, Name: fmt.Sprintf("%s.%x", o.Pod, now.UnixNano())}
 	err := c.Create(ctx, &eventsv1.Event{
 		ObjectMeta: meta, EventTime: now, ReportingController: o.Name, ReportingInstance: o.Pod,
-		Type: corev1.EventTypeWarning, Reason: reasonNotReady, Action: "Wait", Regarding: pod, Note: clipped(note),
+		Type: corev1.EventTypeWarning, Reason: v1beta2.ReasonNotReady, Action: "Wait", Regarding: pod, Note: clipped(note),
 	})
 	if !apierrors.IsForbidden(err) {
 		return err
@@ -95,7 +95,7 @@ func (o *Options) warn(ctx context.Context, c client.Client, note string) error 
 	seen := metav1.NewTime(now.Time)
 	if err := c.Create(ctx, &corev1.Event{
 		ObjectMeta: meta, FirstTimestamp: seen, LastTimestamp: seen, Count: 1, Source: corev1.EventSource{Component: o.Name},
-		Type: corev1.EventTypeWarning, Reason: reasonNotReady, InvolvedObject: pod, Message: clipped(note),
+		Type: corev1.EventTypeWarning, Reason: v1beta2.ReasonNotReady, InvolvedObject: pod, Message: clipped(note),
 	}); err != nil {
 		return fmt.Errorf("tell of it about Pod %s: %w", o.Pod, err)
 	}

@@ -307,7 +307,9 @@ func warning(t *testing.T, namespace string) corev1.Event {
 		if err := c.List(ctx, &list, client.InNamespace(namespace)); err != nil {
 			return false, err
 		}
-		i := slices.IndexFunc(list.Items, func(e corev1.Event) bool { return e.Type == corev1.EventTypeWarning && e.Reason == reasonNotReady })
+		i := slices.IndexFunc(list.Items, func(e corev1.Event) bool {
+			return e.Type == corev1.EventTypeWarning && e.Reason == v1beta2.ReasonNotReady
+		})
 		if i >= 0 {
 			found = list.Items[i]
 		}
