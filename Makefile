@@ -67,7 +67,7 @@ bench: localkube images ## Measure against the floor, side by side in one run
 docs: bin/hugo ## Build the site of docs/ into out/docs, and check its links and commands
 	rm -rf out/docs
 	bin/hugo --source site --minify --noBuildLock --logLevel warn
-	cd e2e && go test ./docs ./site -count=1 -run 'Links|Shell|Pages'
+	cd e2e && go test ./docs ./site -count=1 -run 'Links|Shell|Pages|Diagrams'
 
 .PHONY: images
 images: ## Build image tars without Docker, into out/images

@@ -41,6 +41,23 @@ func TestLinks(t *testing.T) {
 	t.Logf("%d links on %d pages", checked, len(pages))
 }
 
+// Each diagram is one that the site draws without scripts, and says what it shows.
+func TestDiagrams(t *testing.T) {
+	pages, _ := repository(t)
+	for _, page := range pages {
+		for _, block := range page.Blocks {
+			switch block.Language {
+			case "mermaid", "dot", "plantuml":
+				t.Errorf("%s:%d: the site shows %s as text: draw the diagram as ```goat {label=\"…\"}", page.Path, block.Line, block.Language)
+			case "goat":
+				if !strings.Contains(block.Info, "{label=") {
+					t.Errorf("%s:%d: add what the diagram shows, for those who cannot see it: ```goat {label=\"…\"}", page.Path, block.Line)
+				}
+			}
+		}
+	}
+}
+
 // Each block of shell commands parses, and names targets and files that are there.
 func TestShell(t *testing.T) {
 	pages, checker := repository(t)

@@ -63,7 +63,7 @@ func (w *world) createPods(seen *plan.Observation, a plan.CreatePods, n int, sen
 	w.createPod(&pod{
 		name: np.Name, role: np.Role, permit: np.StartPermit, persistent: w.cfg.Persistent,
 		version: np.Version, repository: w.cluster.repository, template: seen.Cluster.Template, trust: trustOf(&seen.Cluster.LastStatus), learners: learners,
-		recovery: np.Recovery, leave: np.Recovery != nil,
+		recovery: np.Recovery, survivorPermit: np.Recovery != nil,
 	})
 	return more, nil
 }

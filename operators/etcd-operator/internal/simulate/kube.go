@@ -74,7 +74,7 @@ type pod struct {
 	defragmented   time.Duration
 	sizeBefore     int
 	defragmentDone bool
-	// recovery is the one whose seed it was made as; nil if it was not. leave is true
+	// recovery is the one whose seed it was made as; nil if it was not. survivorPermit is true
 	// while its init container may make the data dir.
 	recovery       *plan.Recovery
 	survivorPermit bool
