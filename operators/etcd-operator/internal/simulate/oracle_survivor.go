@@ -157,7 +157,7 @@ func (k *check) revokeSurvivorPermit(a plan.RevokeSurvivorPermit) *Violation {
 		return v
 	}
 	if !k.isReseeding() || a.Name != k.o.Cluster.Recovery.Seed {
-		return violation("S13", "the leave of %s is withdrawn, which is no survivor's seed", a.Name)
+		return violation("S13", "the survivor permit of %s is revoked, which is no survivor's seed", a.Name)
 	}
 	return nil
 }
