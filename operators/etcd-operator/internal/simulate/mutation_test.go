@@ -1291,7 +1291,7 @@ func readCaught(t *testing.T) map[string]int64 {
 	if err == nil {
 		err = json.Unmarshal(content, &caught)
 	}
-	if err != nil && !(*updateFlag && errors.Is(err, fs.ErrNotExist)) {
+	if err != nil && (!*updateFlag || !errors.Is(err, fs.ErrNotExist)) {
 		t.Fatal(err)
 	}
 	return caught
