@@ -363,7 +363,7 @@ func TestWaitingLauncher(t *testing.T) {
 	want := launcher.State{State: launcher.Waiting, Attempt: 3, Reason: launcher.ReasonPermitUsed, Message: "m"}
 	mux := http.NewServeMux()
 	mux.HandleFunc(launcher.StatePath, func(w http.ResponseWriter, _ *http.Request) {
-		fmt.Fprint(w, `{"state":"Waiting","attempt":3,"reason":"GrantUsed","message":"m"}`)
+		fmt.Fprint(w, `{"state":"Waiting","attempt":3,"reason":"PermitUsed","message":"m"}`)
 	})
 	srv := httptest.NewServer(mux)
 	defer srv.Close()
