@@ -13,11 +13,12 @@ import (
 
 	"github.com/etcd-operators/etcd-operators/api/v1beta2"
 	"github.com/etcd-operators/etcd-operators/e2e/harness"
+	"github.com/etcd-operators/etcd-operators/shared/etcdversion"
 )
 
 // image is the etcd that everything is measured with.
 const (
-	version = "3.6.16"
+	version = etcdversion.Default
 	image   = v1beta2.DefaultRepository + ":v" + version
 )
 

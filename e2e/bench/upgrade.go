@@ -6,10 +6,11 @@ import (
 	"time"
 
 	"github.com/etcd-operators/etcd-operators/e2e/harness"
+	"github.com/etcd-operators/etcd-operators/shared/etcdversion"
 )
 
 // upgradeFrom is the newest patch of the minor before version.
-const upgradeFrom = "3.5.35"
+var upgradeFrom = etcdversion.OfMinor(5)
 
 // measureUpgrade measures a change to the next minor, and what a client notices of it.
 func measureUpgrade(ctx context.Context, b *bench) error {

@@ -6,10 +6,13 @@ import (
 
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	"github.com/etcd-operators/etcd-operators/api/v1beta2"
+	"github.com/etcd-operators/etcd-operators/shared/etcdversion"
 )
 
 // etcdImage is the etcd that runs where no operator runs one.
-const etcdImage = "quay.io/coreos/etcd:v3.6.16"
+const etcdImage = v1beta2.DefaultRepository + ":v" + etcdversion.Default
 
 // StartTLSEtcd starts an etcd of one member, as somebody else might run it, and a writer.
 // It takes nobody without a certificate of its authority. name is that of its Pod and of

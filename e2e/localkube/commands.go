@@ -90,7 +90,7 @@ func etcdVersions(_ context.Context, _ cluster.Cluster, args []string) error {
 	if err := noArguments("etcd-versions", args); err != nil {
 		return err
 	}
-	for _, version := range builds.EtcdVersions {
+	for _, version := range builds.EtcdVersions() {
 		fmt.Println(version)
 	}
 	return nil

@@ -24,6 +24,7 @@ import (
 	"github.com/etcd-operators/etcd-operators/operators/etcd-operator/internal/metrics"
 	"github.com/etcd-operators/etcd-operators/operators/etcd-operator/internal/observe"
 	"github.com/etcd-operators/etcd-operators/shared/etcdclient"
+	"github.com/etcd-operators/etcd-operators/shared/etcdversion"
 	"github.com/etcd-operators/etcd-operators/shared/operator"
 )
 
@@ -31,11 +32,6 @@ const (
 	// apiQPS and apiBurst bound the requests to the API server: a growing cluster
 	// needs some tens, an idle one none.
 	apiQPS, apiBurst = 200, 400
-
-	// defaultVersion is the etcd version of clusters that name none: the newest patch
-	// of the minor that has been out for a year. An operator that comes with another
-	// never moves a cluster that exists.
-	defaultVersion = "3.6.16"
 )
 
 func main() {
@@ -64,7 +60,7 @@ type program struct {
 // flags registers those of this operator. Those of the archived operator keep their
 // names, so that its Deployment needs only another image.
 func (p *program) flags(fs *flag.FlagSet) {
-	fs.StringVar(&p.defaultVersion, "default-version", defaultVersion, "etcd version of a new cluster whose spec.version is empty")
+	fs.StringVar(&p.defaultVersion, "default-version", etcdversion.Default, "etcd version of a new cluster whose spec.version is empty")
 	fs.Int("chaos-level", -1, "ignored; accepted for manifests of the archived operator")
 	fs.Duration("gc-interval", 0, "ignored; accepted for manifests of the archived operator")
 }

@@ -23,6 +23,8 @@ import (
 	"syscall"
 	"testing"
 	"time"
+
+	"github.com/etcd-operators/etcd-operators/shared/etcdversion"
 )
 
 // BinariesEnv names the folder with the etcd releases.
@@ -31,7 +33,7 @@ const BinariesEnv = "ETCD_BINARIES"
 // Versions are the newest patches of the minors that we support, oldest first.
 // e2e/localkube builds the same ones.
 func Versions() []string {
-	return []string{"3.5.35", "3.6.16", "3.7.3"}
+	return etcdversion.All()
 }
 
 // Newest is the newest of [Versions], for tests in which the minor is of no

@@ -8,7 +8,7 @@ import (
 
 	"github.com/etcd-operators/etcd-operators/shared/agent"
 	"github.com/etcd-operators/etcd-operators/shared/agent/runner"
-	"github.com/etcd-operators/etcd-operators/shared/snapshot"
+	"github.com/etcd-operators/etcd-operators/shared/etcdversion"
 )
 
 // undecided is the cluster version of a cluster whose members have not all been seen yet.
@@ -32,11 +32,11 @@ func (in *inspection) version() (string, error) {
 		return "", damaged("%q is not a version", text)
 	}
 	minor := fmt.Sprintf("%d.%d", v.Major, v.Minor)
-	if v.LessThan(*semver.New(snapshot.Minors[0] + ".0")) {
+	if v.LessThan(*semver.New(etcdversion.Minors()[0] + ".0")) {
 		return "", tooOld(minor)
 	}
-	if !slices.Contains(snapshot.Minors, minor) {
-		return "", runner.Refuse(agent.ReasonUnknownVersion, "the snapshot is of etcd %s, and this operator restores those of %s to %s: install a newer operator", minor, snapshot.Minors[0], snapshot.Minors[len(snapshot.Minors)-1])
+	if minors := etcdversion.Minors(); !slices.Contains(minors, minor) {
+		return "", runner.Refuse(agent.ReasonUnknownVersion, "the snapshot is of etcd %s, and this operator restores those of %s to %s: install a newer operator", minor, minors[0], minors[len(minors)-1])
 	}
 	return minor, nil
 }
@@ -55,5 +55,5 @@ func (in *inspection) isBefore35() bool {
 
 // tooOld is the failure of a snapshot of an etcd before those that are supported.
 func tooOld(version string) error {
-	return runner.Refuse(agent.ReasonSnapshotTooOld, "the snapshot is of etcd %s, and etcd %s is the oldest that is supported: restore it with etcdctl of that version, upgrade that cluster to etcd %s, and take a new snapshot", version, snapshot.Minors[0], snapshot.Minors[0])
+	return runner.Refuse(agent.ReasonSnapshotTooOld, "the snapshot is of etcd %s, and etcd %s is the oldest that is supported: restore it with etcdctl of that version, upgrade that cluster to etcd %s, and take a new snapshot", version, etcdversion.Minors()[0], etcdversion.Minors()[0])
 }

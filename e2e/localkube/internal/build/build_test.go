@@ -59,7 +59,7 @@ func TestVersionsAreThoseOfTheModules(t *testing.T) {
 	requires(Kubernetes(), "k8s.io/kubernetes")
 	requires(Versitygw(), "github.com/versity/versitygw")
 	requires(CertManager(), "github.com/cert-manager/cert-manager")
-	for _, version := range EtcdVersions {
+	for _, version := range EtcdVersions() {
 		for _, program := range []string{"server", "etcdctl", "etcdutl"} {
 			requires(Etcd(version), "go.etcd.io/etcd/"+program+"/v3")
 		}

@@ -41,7 +41,7 @@ func (c Cluster) build(ctx context.Context) (artifacts, error) {
 	if made.system, err = images.System(ctx, made.kubernetes, busybox, c.Log); err != nil {
 		return artifacts{}, err
 	}
-	for _, version := range build.EtcdVersions {
+	for _, version := range build.EtcdVersions() {
 		out, err := builder.Ensure(ctx, build.Etcd(version))
 		if err != nil {
 			return artifacts{}, err

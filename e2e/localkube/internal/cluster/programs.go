@@ -30,7 +30,7 @@ func (c Cluster) Programs(ctx context.Context) (Programs, error) {
 	if err := os.MkdirAll(releases, 0o755); err != nil {
 		return Programs{}, err
 	}
-	for _, version := range build.EtcdVersions {
+	for _, version := range build.EtcdVersions() {
 		out, err := builder.Ensure(ctx, build.Etcd(version))
 		if err != nil {
 			return Programs{}, err

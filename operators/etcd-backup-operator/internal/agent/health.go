@@ -13,7 +13,7 @@ import (
 	"github.com/etcd-operators/etcd-operators/api/v1beta2"
 	"github.com/etcd-operators/etcd-operators/operators/etcd-backup-operator/internal/task"
 	"github.com/etcd-operators/etcd-operators/shared/etcdclient"
-	"github.com/etcd-operators/etcd-operators/shared/snapshot"
+	"github.com/etcd-operators/etcd-operators/shared/etcdversion"
 	"github.com/etcd-operators/etcd-operators/shared/snapshotname"
 )
 
@@ -155,9 +155,9 @@ func notes(m *member) []task.Note {
 	if m.revision <= 1 {
 		all = append(all, task.Note{Reason: v1beta2.ReasonSourceEmpty, Message: "snapshot is empty: nothing was ever written to this etcd; check that spec.clusterRef or spec.etcdEndpoints name the right cluster"})
 	}
-	if minor := minorOf(m.version); minor != "" && !slices.Contains(snapshot.Minors, minor) {
+	if minor := minorOf(m.version); minor != "" && !slices.Contains(etcdversion.Minors(), minor) {
 		all = append(all, task.Note{Reason: v1beta2.ReasonSourceTooOld, Message: fmt.Sprintf(
-			"source runs etcd %s, and an EtcdRestore supports only %s: upgrade the cluster and back it up again, or restore this snapshot by hand with the etcdutl of that version", m.version, strings.Join(snapshot.Minors, ", "))})
+			"source runs etcd %s, and an EtcdRestore supports only %s: upgrade the cluster and back it up again, or restore this snapshot by hand with the etcdutl of that version", m.version, strings.Join(etcdversion.Minors(), ", "))})
 	}
 	return all
 }

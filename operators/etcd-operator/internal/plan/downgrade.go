@@ -6,6 +6,7 @@ import (
 	"slices"
 
 	"github.com/etcd-operators/etcd-operators/api/v1beta2"
+	"github.com/etcd-operators/etcd-operators/shared/etcdversion"
 )
 
 // The rules of this file take members down one minor, by etcd's downgrade API (S10). Etcd
@@ -27,19 +28,19 @@ const oldestByDowngrade = 5
 
 // earlierMinor is nextVersion for a wanted version of an earlier minor.
 func earlierMinor(a, b version, runs, wanted string) (next, refusal string) {
-	newest := newestPatches[b.minor]
+	newest := etcdversion.OfMinor(b.minor)
 	switch {
 	case b.minor < oldestByDowngrade:
 		return runs, fmt.Sprintf("cannot roll back further than %s, the oldest that etcd's downgrade API leads to: the cluster runs %s; set spec.version to %s",
-			newestPatches[oldestByDowngrade], runs, cmp.Or(newestPatches[a.minor-1], runs))
-	case newest == "" || newestPatches[a.minor] == "":
+			etcdversion.OfMinor(oldestByDowngrade), runs, cmp.Or(etcdversion.OfMinor(a.minor-1), runs))
+	case newest == "" || etcdversion.OfMinor(a.minor) == "":
 		return runs, fmt.Sprintf("cannot roll back from etcd %s to %s: no path is known; set spec.version to %s", runs, wanted, runs)
 	case a.minor-b.minor > 1:
-		return runs, fmt.Sprintf("cannot roll back more than one minor at a time: the cluster runs %s; set spec.version to %s first, then to %s", runs, newestPatches[a.minor-1], wanted)
+		return runs, fmt.Sprintf("cannot roll back more than one minor at a time: the cluster runs %s; set spec.version to %s first, then to %s", runs, etcdversion.OfMinor(a.minor-1), wanted)
 	case !b.atLeast(parseVersion(newest)):
 		return runs, fmt.Sprintf("cannot roll back from etcd %s to %s: %s is the oldest patch that members can go back to; set spec.version to %s", runs, wanted, newest, newest)
-	case !a.atLeast(parseVersion(newestPatches[a.minor])):
-		return newestPatches[a.minor], ""
+	case !a.atLeast(parseVersion(etcdversion.OfMinor(a.minor))):
+		return etcdversion.OfMinor(a.minor), ""
 	}
 	return wanted, ""
 }

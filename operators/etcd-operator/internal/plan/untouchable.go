@@ -7,6 +7,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	"github.com/etcd-operators/etcd-operators/api/v1beta2"
+	"github.com/etcd-operators/etcd-operators/shared/etcdversion"
 )
 
 // The rules of this file say when a cluster is not to be touched at all.
@@ -69,5 +70,5 @@ func unsupported(v *view) *step {
 		return nil
 	}
 	return wait(idle, v1beta2.ClusterReasonVersionUnsupported, fmt.Sprintf("etcd %s is not supported; set spec.version to %s or later, such as %s",
-		v.Cluster.Version, oldestSupported, newestTested)).as(Untouchable).explains(v1beta2.ConditionVersionUnsupported)
+		v.Cluster.Version, oldestSupported, etcdversion.Newest())).as(Untouchable).explains(v1beta2.ConditionVersionUnsupported)
 }

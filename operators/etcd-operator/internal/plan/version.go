@@ -5,23 +5,18 @@ import (
 	"fmt"
 
 	"github.com/coreos/go-semver/semver"
+
+	"github.com/etcd-operators/etcd-operators/shared/etcdversion"
 )
 
-const (
-	// oldestSupported names the oldest versions with learners and the endpoints
-	// /livez and /readyz, which the members' probes use.
-	oldestSupported = "3.4.29, 3.5.11"
-	// newestTested is the newest version that the tests run.
-	newestTested = "3.7.3"
-)
-
-// newestPatches are the newest patches that the tests run, by minor.
-var newestPatches = map[int]string{5: "3.5.35", 6: "3.6.16", 7: newestTested}
+// oldestSupported names the oldest versions with learners and the endpoints /livez and
+// /readyz, which the members' probes use.
+const oldestSupported = "3.4.29, 3.5.11"
 
 // lastPatches are the oldest patches from which the next minor may be gone to, by minor:
 // of 3.5 the newest, since members older than 3.5.26 may carry members that were removed
 // into 3.6; of 3.6 the one that etcd's guide "Upgrade etcd from v3.6 to v3.7" names.
-var lastPatches = map[int]version{5: parseVersion(newestPatches[5]), 6: {3, 6, 11}}
+var lastPatches = map[int]version{5: parseVersion(etcdversion.OfMinor(5)), 6: {3, 6, 11}}
 
 // version is a release of etcd.
 type version struct{ major, minor, patch int }
@@ -83,14 +78,14 @@ func nextVersion(runs, wanted string) (next, refusal string) {
 	case !supported(runs):
 		return runs, fmt.Sprintf("no upgrade path from etcd %q, which the cluster runs; set spec.version to that", runs)
 	case !supported(wanted):
-		return runs, fmt.Sprintf("etcd %s is not supported; set spec.version to %s or later, such as %s", wanted, oldestSupported, newestTested)
+		return runs, fmt.Sprintf("etcd %s is not supported; set spec.version to %s or later, such as %s", wanted, oldestSupported, etcdversion.Newest())
 	case minors < 0:
 		return earlierMinor(a, b, runs, wanted)
 	case minors > 1:
-		first := cmp.Or(newestPatches[a.minor+1], fmt.Sprintf("%d.%d.x", a.major, a.minor+1))
+		first := cmp.Or(etcdversion.OfMinor(a.minor+1), fmt.Sprintf("%d.%d.x", a.major, a.minor+1))
 		return runs, fmt.Sprintf("cannot upgrade more than one minor at a time: the cluster runs %s; set spec.version to %s first, then to %s", runs, first, wanted)
 	case minors == 1 && !a.atLeast(lastPatches[a.minor]):
-		return newestPatches[a.minor], ""
+		return etcdversion.OfMinor(a.minor), ""
 	}
 	return wanted, ""
 }

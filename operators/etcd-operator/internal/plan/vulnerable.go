@@ -7,6 +7,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	"github.com/etcd-operators/etcd-operators/api/v1beta2"
+	"github.com/etcd-operators/etcd-operators/shared/etcdversion"
 )
 
 // authAdvisory is the security advisory of etcd on its authentication, and
@@ -28,7 +29,7 @@ func hasAuthFix(s string) bool {
 
 // authFix is the version to set for the fix, in place of one that lacks it.
 func authFix(s string) string {
-	return cmp.Or(newestPatches[parseVersion(s).minor], newestPatches[5])
+	return cmp.Or(etcdversion.OfMinor(parseVersion(s).minor), etcdversion.OfMinor(5))
 }
 
 // knownVulnerability is the condition that warns of etcd's authentication where it is
