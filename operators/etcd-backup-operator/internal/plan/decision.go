@@ -42,9 +42,13 @@ type Event struct {
 
 // Action is one effect on the world. Each is safe to repeat, and to stop in the
 // middle: the next Observation shows how far it came.
+//
+//sumtype:decl
 type Action interface {
 	// Kind names the action in metrics and logs, such as "StartJob".
 	Kind() string
+	// action keeps the type sealed: a linter checks that each switch over it has all actions.
+	action()
 }
 
 // StartJob makes the Job of one backup. It is carried out only if, read live, the
@@ -88,3 +92,7 @@ type DeleteBackup struct{}
 func (StartJob) Kind() string     { return "StartJob" }
 func (DeleteJob) Kind() string    { return "DeleteJob" }
 func (DeleteBackup) Kind() string { return "DeleteBackup" }
+
+func (StartJob) action()     {}
+func (DeleteJob) action()    {}
+func (DeleteBackup) action() {}

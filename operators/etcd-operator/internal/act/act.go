@@ -71,16 +71,16 @@ func (a *Actor) Act(ctx context.Context, c *v1beta2.EtcdCluster, obs *plan.Obser
 func (a *Actor) act(ctx context.Context, c *v1beta2.EtcdCluster, obs *plan.Observation, action plan.Action) error {
 	ctx, cancel := context.WithTimeout(ctx, deadline)
 	defer cancel()
+	if !isOfFence(action) {
+		if err := a.unchanged(ctx, c); err != nil {
+			return err
+		}
+	}
 	switch x := action.(type) {
 	case plan.AcknowledgeFence, plan.LiftFence:
 		return nil
 	case plan.AdoptSeed:
 		return a.seedIsThere(ctx, c, x)
-	}
-	if err := a.unchanged(ctx, c); err != nil {
-		return err
-	}
-	switch x := action.(type) {
 	case plan.RecordBootstrap:
 		return a.noOtherClaims(ctx, c, x)
 	case plan.LatchClusterID, plan.RecordVersion, plan.BeginDefragment, plan.EndRecovery, plan.RecordConsistency:
@@ -140,6 +140,17 @@ func (a *Actor) act(ctx context.Context, c *v1beta2.EtcdCluster, obs *plan.Obser
 		return a.takeClaims(ctx, c, x)
 	}
 	return fmt.Errorf("action %s is not known", action.Kind())
+}
+
+// isOfFence reports whether an action is the etcd-operator's part of a restore: it is written
+// against the EtcdCluster that was observed, which is fenced.
+func isOfFence(action plan.Action) bool {
+	switch action.(type) {
+	case plan.AcknowledgeFence, plan.LiftFence, plan.AdoptSeed:
+		return true
+	default:
+		return false
+	}
 }
 
 // unchanged reads the EtcdCluster live and compares what decisions rest on. No effect

@@ -81,6 +81,7 @@ func (a *Actor) Report(ctx context.Context, c *v1beta2.EtcdCluster, d plan.Decis
 			break
 		}
 		next.Status.Recovery.Phase = v1beta2.RecoveryComplete
+	default: // its effect is observed
 	}
 	keepForeign(&c.Status, &next.Status)
 	next.Status.Conditions = replaceOwned(c.DeepCopy().Status.Conditions, d.Status.Conditions)

@@ -272,8 +272,9 @@ func tellComparison(recorder events.EventRecorder, c *v1beta2.EtcdCluster, d pla
 			recorder.Eventf(c, nil, corev1.EventTypeWarning, d.Reason, x.Kind(), "%s", conditiontext.Clip(d.Message))
 		}
 		return true
+	default:
+		return false
 	}
-	return false
 }
 
 // tellAlarms makes an event for each alarm that etcd has raised or that was disarmed since

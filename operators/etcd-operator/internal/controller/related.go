@@ -22,8 +22,7 @@ func related(c *v1beta2.EtcdCluster, action plan.Action) runtime.Object {
 		member = a.Name
 	case plan.RemoveMember:
 		member = a.Name
-	}
-	if member == "" {
+	default:
 		return nil
 	}
 	return &corev1.Pod{ObjectMeta: metav1.ObjectMeta{Name: member, Namespace: c.Namespace}}

@@ -114,8 +114,9 @@ func (v *view) isRoutine(s *step) bool {
 		return len(a.Members) == len(v.voters)
 	case RecordConsistency:
 		return a.Result == v1beta2.ResultConsistent && len(v.healthy) == len(v.voters)
+	default:
+		return false
 	}
-	return false
 }
 
 func consistentText(revision int64) string {

@@ -59,15 +59,20 @@ func Records(a Action) bool {
 	case RecordBootstrap, LatchClusterID, RecordVersion, AcknowledgeFence, LiftFence, AdoptSeed, BeginDefragment, Compact,
 		RecordConsistency, RecordSurvivor, AdoptSurvivor, EndRecovery:
 		return true
+	default:
+		return false
 	}
-	return false
 }
 
 // Action is one effect on the world. Each is safe to repeat, and to stop in the
 // middle: the next Observation shows how far it came.
+//
+//sumtype:decl
 type Action interface {
 	// Kind names the action in metrics and logs, such as "AddLearner".
 	Kind() string
+	// action keeps the type sealed: a linter checks that each switch over it has all actions.
+	action()
 }
 
 // RecordBootstrap latches the seed's name and token, and the version that the
@@ -375,3 +380,39 @@ func (Defragment) Kind() string           { return "Defragment" }
 func (RecreatePod) Kind() string          { return "RecreatePod" }
 func (DeletePod) Kind() string            { return "DeletePod" }
 func (DeleteClaim) Kind() string          { return "DeleteClaim" }
+
+func (GrowClaim) action()            {}
+func (KeepClaims) action()           {}
+func (TakeClaims) action()           {}
+func (RecordBootstrap) action()      {}
+func (LatchClusterID) action()       {}
+func (RecordVersion) action()        {}
+func (AcknowledgeFence) action()     {}
+func (LiftFence) action()            {}
+func (AdoptSeed) action()            {}
+func (RecordSurvivor) action()       {}
+func (RevokeSurvivorPermit) action() {}
+func (AdoptSurvivor) action()        {}
+func (DropSeed) action()             {}
+func (EndRecovery) action()          {}
+func (CreatePods) action()           {}
+func (SetRoles) action()             {}
+func (GrantStartPermit) action()     {}
+func (RevokeStartPermits) action()   {}
+func (AddLearner) action()           {}
+func (Promote) action()              {}
+func (RemoveMember) action()         {}
+func (TransferLeadership) action()   {}
+func (EnableDowngrade) action()      {}
+func (CancelDowngrade) action()      {}
+func (AdvanceLog) action()           {}
+func (ChangeImage) action()          {}
+func (DisarmAlarm) action()          {}
+func (Compact) action()              {}
+func (CompareData) action()          {}
+func (RecordConsistency) action()    {}
+func (BeginDefragment) action()      {}
+func (Defragment) action()           {}
+func (RecreatePod) action()          {}
+func (DeletePod) action()            {}
+func (DeleteClaim) action()          {}

@@ -111,6 +111,7 @@ func effects(a Action) []Rejection {
 		e.Name = x.Name
 	case DeleteClaim:
 		e.Name = x.Name
+	default: // it is about the whole cluster, or no API server can refuse it
 	}
 	return []Rejection{e}
 }

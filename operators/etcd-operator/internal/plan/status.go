@@ -114,6 +114,7 @@ func (v *view) highestRevision(s *step) int64 {
 		if p := v.pods[a.Name]; p != nil {
 			seen = max(seen, p.Answer.Revision)
 		}
+	default: // no other begins a cluster with data
 	}
 	return v1beta2.LatchRevision(v.Cluster.LastStatus.HighestRevision, seen)
 }

@@ -286,8 +286,9 @@ func isPatch(a plan.Action) bool {
 	switch a.(type) {
 	case plan.SetRoles, plan.GrantStartPermit, plan.RevokeStartPermits:
 		return true
+	default:
+		return false
 	}
-	return false
 }
 
 // unchanged reads the EtcdCluster live.
@@ -320,6 +321,7 @@ func (w *world) permitted(t *todo) error {
 		if w.cfg.has(NoLiveReadForPatches) && isPatch(a) {
 			return nil
 		}
+	default:
 	}
 	switch {
 	case t.sent:

@@ -309,6 +309,7 @@ func (w *world) decide(op *operator, o plan.Observation) {
 	switch d.Action.(type) {
 	case plan.RecordBootstrap, plan.RecordSurvivor:
 		op.names += v1beta2.MaxSize
+	default: // no other takes fresh names
 	}
 	op.todo = &todo{seen: o, decision: d, disturbed: op.disturbed}
 }

@@ -80,7 +80,14 @@ func CheckDecision(o plan.Observation, d plan.Decision) *Violation {
 		return k.lift(a)
 	case plan.AdoptSeed:
 		return k.adopt(a)
+	default:
+		return k.whileUnfenced()
 	}
+}
+
+// whileUnfenced checks an action that is taken only while no restore holds the cluster.
+func (k *check) whileUnfenced() *Violation {
+	o, c := &k.o, &k.o.Cluster
 	switch {
 	case c.Fence.By != "" || k.asked():
 		return violation("S12", "acts although fenced")
@@ -95,7 +102,9 @@ func CheckDecision(o plan.Observation, d plan.Decision) *Violation {
 	if v := k.permitsToBegin(); v != nil {
 		return v
 	}
-	switch a := d.Action.(type) {
+	switch a := k.d.Action.(type) {
+	case plan.AcknowledgeFence, plan.LiftFence, plan.AdoptSeed:
+		return violation("Decision", "%s is no action of an unfenced cluster", a.Kind())
 	case plan.GrowClaim:
 		return k.growClaim(a)
 	case plan.KeepClaims:
@@ -161,7 +170,7 @@ func CheckDecision(o plan.Observation, d plan.Decision) *Violation {
 	case plan.DeleteClaim:
 		return k.deleteClaim(a)
 	}
-	return violation("Decision", "unknown action %T", d.Action)
+	return violation("Decision", "unknown action %T", k.d.Action)
 }
 
 // refusedJustNow: what the API server has refused is not tried again before its time, unless
@@ -212,6 +221,7 @@ func (k *check) permitsToBegin() *Violation {
 	switch k.d.Action.(type) {
 	case plan.RevokeStartPermits, plan.RecordBootstrap, plan.TakeClaims:
 		return nil
+	default:
 	}
 	c := &k.o.Cluster
 	for _, p := range k.o.Pods {

@@ -31,6 +31,7 @@ func (k *check) certificates() *Violation {
 			if p := k.pod(touched(k.d.Action)); p != nil && p.Answer.Read {
 				return violation("S6", "%s is restarted, and may not start again for want of a certificate", p.Name)
 			}
+		default:
 		}
 	}
 	return nil
@@ -43,8 +44,9 @@ func touched(a plan.Action) string {
 		return x.Name
 	case plan.ChangeImage:
 		return x.Name
+	default:
+		return ""
 	}
-	return ""
 }
 
 // isWithoutAnswers reports whether an action needs no word of any member.
@@ -65,8 +67,9 @@ func (k *check) isWithoutAnswers() bool {
 		return !slices.ContainsFunc(a.Pods, func(p plan.NewPod) bool { return p.Role != plan.Returning })
 	case plan.SetRoles:
 		return !slices.ContainsFunc(a.Roles, func(r plan.PodRole) bool { return r.Role != plan.Voter || !k.readyUnseen(k.pod(r.Name)) })
+	default:
+		return false
 	}
-	return false
 }
 
 // readyUnseen reports whether a Pod is one of the latched cluster's voters although nobody

@@ -70,6 +70,7 @@ func describe(d plan.Decision) string {
 		s = fmt.Sprintf("%s (%s)", a.Name, a.UID)
 	case plan.DeleteClaim:
 		s = fmt.Sprintf("%s (%s)", a.Name, a.UID)
+	default: // as it is printed
 	}
 	return d.Action.Kind() + " " + s
 }

@@ -51,6 +51,7 @@ func (r *Reconciler) act(ctx context.Context, e *v1beta2.EtcdRestore, obs *plan.
 		return r.deleteJob(ctx, e, x)
 	case plan.CreateCluster:
 		return r.createCluster(ctx, e, x)
+	default: // it is on a cluster that exists
 	}
 	c, err := r.liveCluster(ctx, obs)
 	if err != nil {
@@ -88,6 +89,7 @@ func (r *Reconciler) actOnCluster(ctx context.Context, t *target, a plan.Action)
 		return r.withdrawPermit(ctx, t, x)
 	case plan.DeleteRetired:
 		return r.deleteRetired(ctx, t, x)
+	default:
 	}
 	if !t.fenced() {
 		return fmt.Errorf("%w: the EtcdCluster is not left to this restore", errStale)
@@ -121,6 +123,8 @@ func (r *Reconciler) actWhileFenced(ctx context.Context, t *target, a plan.Actio
 		return r.withdrawSeed(ctx, t)
 	case plan.LiftFence:
 		return r.liftFence(ctx, t)
+	case plan.AddFinalizer, plan.RemoveFinalizer, plan.StartJob, plan.DeleteJob, plan.CreateCluster, // act
+		plan.DeleteCluster, plan.AskFence, plan.WithdrawFence, plan.WithdrawPermit, plan.DeleteRetired: // actOnCluster
 	}
 	return fmt.Errorf("action %s is not known", a.Kind())
 }

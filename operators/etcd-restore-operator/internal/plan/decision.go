@@ -52,9 +52,13 @@ type Event struct {
 // PersistentVolumeClaims has the further precondition that the EtcdCluster, read live,
 // has the uid of Observation.Cluster, and where Action says so, that its status.fencedBy
 // is this EtcdRestore's uid.
+//
+//sumtype:decl
 type Action interface {
 	// Kind names the action in metrics and logs, such as "StartJob".
 	Kind() string
+	// action keeps the type sealed: a linter checks that each switch over it has all actions.
+	action()
 }
 
 type (
@@ -186,3 +190,25 @@ func (HandOff) Kind() string         { return "HandOff" }
 func (WithdrawSeed) Kind() string    { return "WithdrawSeed" }
 func (LiftFence) Kind() string       { return "LiftFence" }
 func (DeleteRetired) Kind() string   { return "DeleteRetired" }
+
+func (AddFinalizer) action()    {}
+func (RemoveFinalizer) action() {}
+func (StartJob) action()        {}
+func (DeleteJob) action()       {}
+func (CreateCluster) action()   {}
+func (DeleteCluster) action()   {}
+func (AskFence) action()        {}
+func (WithdrawFence) action()   {}
+func (StopPods) action()        {}
+func (RetireClaims) action()    {}
+func (ReturnClaims) action()    {}
+func (CreateSeedClaim) action() {}
+func (CreateSeed) action()      {}
+func (PermitStart) action()     {}
+func (DeleteSeed) action()      {}
+func (DeleteSeedClaim) action() {}
+func (WithdrawPermit) action()  {}
+func (HandOff) action()         {}
+func (WithdrawSeed) action()    {}
+func (LiftFence) action()       {}
+func (DeleteRetired) action()   {}

@@ -35,8 +35,9 @@ func MayBeAsked(r *v1beta2.EtcdRestore, a Action) bool {
 	switch a.(type) {
 	case StartJob, DeleteJob, RemoveFinalizer:
 		return true
+	default:
+		return false
 	}
-	return false
 }
 
 // dismiss lets a restore be deleted that only verifies: there is nothing to give back, and
