@@ -7,6 +7,7 @@ import (
 	"testing"
 	"time"
 
+	authorizationv1 "k8s.io/api/authorization/v1"
 	rbacv1 "k8s.io/api/rbac/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
@@ -36,9 +37,30 @@ func UserIn(t testing.TB, namespace, user string, rules ...rbacv1.PolicyRule) cl
 			RoleRef:    rbacv1.RoleRef{APIGroup: rbacv1.GroupName, Kind: "Role", Name: name},
 			Subjects:   []rbacv1.Subject{{APIGroup: rbacv1.GroupName, Kind: rbacv1.UserKind, Name: user}},
 		})
+	for _, r := range rules {
+		awaitRight(t, namespace, user, r)
+	}
 	to := apiservertest.Config()
 	to.Impersonate.UserName = user
 	return ClientFor(t, to)
+}
+
+// awaitRight waits until the API server knows of a right: it learns of Roles by a watch, and
+// refuses the user before.
+func awaitRight(t testing.TB, namespace, user string, r rbacv1.PolicyRule) {
+	t.Helper()
+	asked := authorizationv1.ResourceAttributes{Namespace: namespace, Group: r.APIGroups[0], Resource: r.Resources[0], Verb: r.Verbs[0]}
+	if len(r.ResourceNames) > 0 {
+		asked.Name = r.ResourceNames[0]
+	}
+	err := wait.PollUntilContextTimeout(t.Context(), 10*time.Millisecond, time.Minute, true, func(ctx context.Context) (bool, error) {
+		review := &authorizationv1.SubjectAccessReview{Spec: authorizationv1.SubjectAccessReviewSpec{User: user, ResourceAttributes: &asked}}
+		err := apiservertest.Client(t).Create(ctx, review)
+		return review.Status.Allowed, err
+	})
+	if err != nil {
+		t.Fatalf("user %s does not get the right %v: %v", user, r, err)
+	}
 }
 
 // Right is a rule of RBAC: verbs on a resource, or on the objects of these names alone.

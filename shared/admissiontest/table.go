@@ -13,6 +13,11 @@ import (
 	"github.com/etcd-operators/etcd-operators/shared/apiservertest"
 )
 
+// Condition is one of an object's status, for the columns that show its reason.
+func Condition(kind, status, reason string) map[string]any {
+	return map[string]any{"type": kind, "status": status, "reason": reason, "message": "m", "lastTransitionTime": "2020-01-02T03:04:05Z"}
+}
+
 // Column is one cell of what kubectl get shows of an object.
 type Column struct {
 	Name string

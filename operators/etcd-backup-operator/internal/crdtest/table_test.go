@@ -20,7 +20,8 @@ func TestTableAndNames(t *testing.T) {
 	u.Object["status"] = map[string]any{
 		"succeeded": true, "phase": "Scheduled", "lastSuccessDate": "2020-01-02T03:04:05Z", "nextScheduleTime": "2020-01-03T03:04:05Z",
 		"etcdRevision": int64(7), "Reason": "NoSpace",
-		"snapshot": map[string]any{"location": "s3://b-1/k", "size": int64(1536), "readableSize": "1.5 KiB"},
+		"conditions": []any{admissiontest.Condition("Complete", "False", "NoSpace")},
+		"snapshot":   map[string]any{"location": "s3://b-1/k", "size": int64(1536), "readableSize": "1.5 KiB"},
 	}
 	if err := c.Status().Update(apiservertest.Context(t), u); err != nil {
 		t.Fatal(err)
@@ -35,6 +36,7 @@ func TestTableAndNames(t *testing.T) {
 		{Name: "Name", Cell: "shown"},
 		{Name: "Succeeded", Cell: true},
 		{Name: "Phase", Cell: "Scheduled"},
+		{Name: "Status", Cell: "NoSpace"},
 		{Name: "Last Success", Cell: "long ago"},
 		{Name: "Size", Cell: "1.5 KiB"},
 		{Name: "Location", Cell: "s3://b-1/k"},

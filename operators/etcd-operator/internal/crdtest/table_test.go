@@ -20,6 +20,11 @@ func TestTableAndNames(t *testing.T) {
 	u.Object["status"] = map[string]any{
 		"phase": "Running", "ready": "2/3", "currentVersion": "3.6.16",
 		"leader": "shown-aaaaaaaaaa", "clusterID": "00c0ffee00c0ffee",
+		"conditions": []any{
+			admissiontest.Condition("Available", "True", "Serving"),
+			admissiontest.Condition("Degraded", "True", "MemberLost"),
+			admissiontest.Condition("Progressing", "True", "ReplacingDeadMember"),
+		},
 	}
 	if err := c.Status().Update(apiservertest.Context(t), u); err != nil {
 		t.Fatal(err)
@@ -31,6 +36,9 @@ func TestTableAndNames(t *testing.T) {
 		{Name: "Ready", Cell: "2/3"},
 		{Name: "Version", Cell: "3.6.16"},
 		{Name: "Phase", Cell: "Running"},
+		{Name: "Available", Cell: "True"},
+		{Name: "Health", Cell: "MemberLost"},
+		{Name: "Progress", Cell: "ReplacingDeadMember"},
 		{Name: "Age"},
 		{Name: "Leader", Wide: true, Cell: "shown-aaaaaaaaaa"},
 		{Name: "Cluster ID", Wide: true, Cell: "00c0ffee00c0ffee"},

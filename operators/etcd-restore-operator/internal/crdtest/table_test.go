@@ -20,7 +20,8 @@ func TestTableAndNames(t *testing.T) {
 	u.Object["status"] = map[string]any{
 		"cluster": "shown", "succeeded": false, "phase": "Seeding", "progress": "1.0 KiB of 1.5 KiB",
 		"seedMember": "shown-aaaaaaaaaa", "revision": int64(1000000007), "reason": "why not",
-		"snapshot": map[string]any{"location": "s3://b-1/k", "size": int64(1536), "readableSize": "1.5 KiB"},
+		"conditions": []any{admissiontest.Condition("Complete", "False", "SeedStarting")},
+		"snapshot":   map[string]any{"location": "s3://b-1/k", "size": int64(1536), "readableSize": "1.5 KiB"},
 	}
 	if err := c.Status().Update(apiservertest.Context(t), u); err != nil {
 		t.Fatal(err)
@@ -30,6 +31,7 @@ func TestTableAndNames(t *testing.T) {
 		{Name: "Cluster", Cell: "shown"},
 		{Name: "Succeeded", Cell: false},
 		{Name: "Phase", Cell: "Seeding"},
+		{Name: "Status", Cell: "SeedStarting"},
 		{Name: "Progress", Cell: "1.0 KiB of 1.5 KiB"},
 		{Name: "Size", Cell: "1.5 KiB"},
 		{Name: "Age"},
