@@ -72,7 +72,7 @@ func raise(t *testing.T, m *etcdtest.Member, a Alarm) {
 // operator decides by must hold then, too. That a database is full, or that one differs
 // from the others, is no reason to believe that members are away.
 func TestUnderAlarm(t *testing.T) {
-	etcdtest.EachVersion(t, func(t *testing.T, version string) {
+	etcdtest.EachVersionAtOnce(t, func(t *testing.T, version string) {
 		for _, kind := range []AlarmKind{NoSpace, Corrupt} {
 			t.Run(string(kind), func(t *testing.T) {
 				t.Parallel() // etcd waits for 5 s after a change
@@ -122,7 +122,7 @@ func TestUnderAlarm(t *testing.T) {
 
 // A cluster of one that nobody trusts is still one that answers.
 func TestCorruptAlone(t *testing.T) {
-	etcdtest.EachVersion(t, func(t *testing.T, version string) {
+	etcdtest.EachVersionAtOnce(t, func(t *testing.T, version string) {
 		members, _ := grow(t, version, 1)
 		raise(t, members[0], Alarm{0, Corrupt})
 		a := unhurried.Ask(within(t), endpoints(members...))["m0"]
@@ -154,7 +154,7 @@ func fill(t *testing.T, m *etcdtest.Member) {
 // A database that is full serves again once it was compacted and defragmented and its
 // alarm is disarmed.
 func TestRepairOfSpace(t *testing.T) {
-	etcdtest.EachVersion(t, func(t *testing.T, version string) {
+	etcdtest.EachVersionAtOnce(t, func(t *testing.T, version string) {
 		m := etcdtest.NewMember(t, version, "m0")
 		etcdtest.Start(t, []string{fmt.Sprintf("ETCD_QUOTA_BACKEND_BYTES=%d", smallQuota)}, append(m.Command(t),
 			"--initial-cluster="+etcdtest.InitialCluster(m), "--initial-cluster-state=new")...)

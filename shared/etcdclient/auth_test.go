@@ -98,7 +98,7 @@ func TestWhatNeedsAUser(t *testing.T) {
 			return err
 		}, empty, denied, answered},
 	}
-	etcdtest.EachVersion(t, func(t *testing.T, version string) {
+	etcdtest.EachVersionAtOnce(t, func(t *testing.T, version string) {
 		members, _ := grow(t, version, 1)
 		m := members[0]
 		m.EnableAuth(t, "secret")
@@ -148,7 +148,7 @@ func known(user, password string) (s *Session, read *atomic.Int64) {
 }
 
 func TestAskWithAuthentication(t *testing.T) {
-	etcdtest.EachVersion(t, func(t *testing.T, version string) {
+	etcdtest.EachVersionAtOnce(t, func(t *testing.T, version string) {
 		members, _ := grow(t, version, 1)
 		all := endpoints(members...)
 		session, read := known("root", "secret")
@@ -189,7 +189,7 @@ func TestAskWithAuthentication(t *testing.T) {
 
 // Credentials that are wrong are not shown to etcd over and over; others are, at once.
 func TestWrongCredentials(t *testing.T) {
-	etcdtest.EachVersion(t, func(t *testing.T, version string) {
+	etcdtest.EachVersionAtOnce(t, func(t *testing.T, version string) {
 		members, processes := grow(t, version, 1)
 		all := endpoints(members...)
 		members[0].EnableAuth(t, "secret")
@@ -240,7 +240,7 @@ func TestWrongCredentials(t *testing.T) {
 // A member that has forgotten its tokens, as all do that restart, and a learner that
 // never knew them: both answer soon, and nobody authenticates more than for that.
 func TestTokensThatMembersDoNotKnow(t *testing.T) {
-	etcdtest.EachVersion(t, func(t *testing.T, version string) {
+	etcdtest.EachVersionAtOnce(t, func(t *testing.T, version string) {
 		members, processes := grow(t, version, 3)
 		members[0].EnableAuth(t, "secret")
 		session, read := known("root", "secret")
@@ -286,7 +286,7 @@ func TestTokensThatMembersDoNotKnow(t *testing.T) {
 // A token of a cluster whose log was longer, such as the one that a restored one takes the
 // place of: etcd does not refuse it but waits, and credentials help all the same.
 func TestATokenOfALongerLog(t *testing.T) {
-	etcdtest.EachVersion(t, func(t *testing.T, version string) {
+	etcdtest.EachVersionAtOnce(t, func(t *testing.T, version string) {
 		session, _ := known("root", "secret")
 		ctx := As(within(t), session)
 		old, _ := grow(t, version, 1)

@@ -14,8 +14,7 @@ import (
 // it is: root's certificate needs no credentials, and any other is as good as they are.
 func TestTheNameInACertificate(t *testing.T) {
 	t.Parallel()
-	etcdtest.EachVersion(t, func(t *testing.T, version string) {
-		t.Parallel()
+	etcdtest.EachVersionAtOnce(t, func(t *testing.T, version string) {
 		ours := etcdtest.NewAuthority(t, "ours")
 		server := t.TempDir()
 		etcdtest.Mount(t, server, ours.Issue(t, "server", "127.0.0.1").Files(ours))

@@ -15,7 +15,7 @@ func TestDowngrade(t *testing.T) {
 	minors := map[string]struct{ at, below, skip string }{
 		"3.5": {"3.5.0", "3.4.0", "3.3.0"}, "3.6": {"3.6.0", "3.5.0", "3.4.0"}, "3.7": {"3.7.0", "3.6.0", "3.5.0"},
 	}
-	etcdtest.EachVersion(t, func(t *testing.T, version string) {
+	etcdtest.EachVersionAtOnce(t, func(t *testing.T, version string) {
 		m := minors[version[:3]]
 		members, _ := grow(t, version, 1)
 		all := endpoints(members...)

@@ -10,7 +10,7 @@ import (
 // Raft's log grows, and nothing else: neither the revision nor the alarms.
 func TestAppendEntries(t *testing.T) {
 	const n = 500
-	etcdtest.EachVersion(t, func(t *testing.T, version string) {
+	etcdtest.EachVersionAtOnce(t, func(t *testing.T, version string) {
 		members, _ := grow(t, version, 3)
 		all := endpoints(members...)
 		before := unhurried.Ask(within(t), all)["m0"]

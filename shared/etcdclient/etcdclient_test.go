@@ -83,7 +83,7 @@ func grow(t *testing.T, version string, n int) ([]*etcdtest.Member, []*etcdtest.
 }
 
 func TestAskHealthyCluster(t *testing.T) {
-	etcdtest.EachVersion(t, func(t *testing.T, version string) {
+	etcdtest.EachVersionAtOnce(t, func(t *testing.T, version string) {
 		members, _ := grow(t, version, 3)
 		learner := etcdtest.NewMember(t, version, "learner")
 		eventually(t, "add the learner", func() error {
@@ -155,7 +155,7 @@ func TestAskHealthyCluster(t *testing.T) {
 }
 
 func TestAskWithoutQuorum(t *testing.T) {
-	etcdtest.EachVersion(t, func(t *testing.T, version string) {
+	etcdtest.EachVersionAtOnce(t, func(t *testing.T, version string) {
 		members, processes := grow(t, version, 3)
 		processes[1].Kill()
 		processes[2].Kill()
@@ -186,7 +186,7 @@ func TestAskWithoutQuorum(t *testing.T) {
 }
 
 func TestChanges(t *testing.T) {
-	etcdtest.EachVersion(t, func(t *testing.T, version string) {
+	etcdtest.EachVersionAtOnce(t, func(t *testing.T, version string) {
 		members, _ := grow(t, version, 3)
 		all := endpoints(members...)
 		a := unhurried.Ask(within(t), all)

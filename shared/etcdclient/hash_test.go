@@ -14,7 +14,7 @@ import (
 // A value that was altered in the file of one of two members: both serve, neither says a word,
 // and their hashes at the same revision differ. Before that they are the same.
 func TestHashKV(t *testing.T) {
-	etcdtest.EachVersion(t, func(t *testing.T, version string) {
+	etcdtest.EachVersionAtOnce(t, func(t *testing.T, version string) {
 		a, b := etcdtest.NewMember(t, version, "a"), etcdtest.NewMember(t, version, "b")
 		a.Start(t, "new", a, b)
 		second := b.Start(t, "new", a, b)

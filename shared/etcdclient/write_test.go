@@ -11,7 +11,7 @@ import (
 
 // A write that is tried changes no key and no revision, and is refused as others are.
 func TestTryWrite(t *testing.T) {
-	etcdtest.EachVersion(t, func(t *testing.T, version string) {
+	etcdtest.EachVersionAtOnce(t, func(t *testing.T, version string) {
 		m := etcdtest.NewMember(t, version, "a")
 		m.Start(t, "new", m)
 		m.WaitReady(t)

@@ -64,6 +64,17 @@ func EachVersion(t *testing.T, f func(t *testing.T, version string)) {
 	}
 }
 
+// EachVersionAtOnce is EachVersion for subtests that mostly wait and share nothing, not even
+// the environment: they run side by side. It returns when all have ended.
+func EachVersionAtOnce(t *testing.T, f func(t *testing.T, version string)) {
+	t.Run("with", func(t *testing.T) {
+		EachVersion(t, func(t *testing.T, version string) {
+			t.Parallel()
+			f(t, version)
+		})
+	})
+}
+
 // Member is the identity, the addresses and the folder of one member.
 type Member struct {
 	Name    string

@@ -67,7 +67,7 @@ func trio(t *testing.T, version string, checks ...string) (pods []*pod, running 
 // those of the others before it serves, and ends. What it says is what the operator
 // recognises.
 func TestCheckAtStart(t *testing.T) {
-	etcdtest.EachVersion(t, func(t *testing.T, version string) {
+	etcdtest.EachVersionAtOnce(t, func(t *testing.T, version string) {
 		pods, running := trio(t, version, "--check-at-start")
 		running[2].Terminate()
 		running[2] = pods[2].start(snapshots)
@@ -111,7 +111,7 @@ func TestCheckAtStartOfAll(t *testing.T) {
 // With the check of compactions the leader finds who differs, and names it. 3.5 does not
 // name it, and is left without.
 func TestCheckCompactions(t *testing.T) {
-	etcdtest.EachVersion(t, func(t *testing.T, version string) {
+	etcdtest.EachVersionAtOnce(t, func(t *testing.T, version string) {
 		if strings.HasPrefix(version, "3.5.") {
 			p := newPod(t, version, "a")
 			p.flags = []string{"--check-compactions"}

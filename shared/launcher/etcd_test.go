@@ -75,7 +75,7 @@ func addLearner(t *testing.T, cli *clientv3.Client, m *etcdtest.Member) uint64 {
 }
 
 func TestSeed(t *testing.T) {
-	etcdtest.EachVersion(t, func(t *testing.T, version string) {
+	etcdtest.EachVersionAtOnce(t, func(t *testing.T, version string) {
 		p, c, cli := seed(t, version)
 		id := clusterID(t, cli)
 
@@ -100,7 +100,7 @@ func TestSeed(t *testing.T) {
 }
 
 func TestJoiner(t *testing.T) {
-	etcdtest.EachVersion(t, func(t *testing.T, version string) {
+	etcdtest.EachVersionAtOnce(t, func(t *testing.T, version string) {
 		s, _, cli := seed(t, version)
 		j := newPod(t, version, "joiner")
 		c := j.start()
@@ -141,7 +141,7 @@ func TestJoiner(t *testing.T) {
 // A log that etcd has made and not yet written to names its member and nothing
 // else. etcd would start on it and wait for ever.
 func TestStillbornLog(t *testing.T) {
-	etcdtest.EachVersion(t, func(t *testing.T, version string) {
+	etcdtest.EachVersionAtOnce(t, func(t *testing.T, version string) {
 		p, c, _ := seed(t, version)
 		c.Kill()
 		logs, err := filepath.Glob(filepath.Join(p.member.Dir, "member", "wal", "*.wal"))
@@ -235,7 +235,7 @@ func TestSeveralLearnersAtOnce(t *testing.T) {
 // A member that is sent a snapshot catches up first, and then serves at once: not
 // only when etcd tells its name a second time, after 7 s.
 func TestCatchUp(t *testing.T) {
-	etcdtest.EachVersion(t, func(t *testing.T, version string) {
+	etcdtest.EachVersionAtOnce(t, func(t *testing.T, version string) {
 		s := newPod(t, version, "seed")
 		s.givePermit(1, StateNew, s.member)
 		catchUpEntries := "ETCD_SNAPSHOT_CATCHUP_ENTRIES=5"
@@ -300,7 +300,7 @@ func TestCatchUp(t *testing.T) {
 // A start that fails leaves a database and no log, and so may a broken disk.
 // What is in it must not be taken for the new member's.
 func TestRemnantsAreSetAside(t *testing.T) {
-	etcdtest.EachVersion(t, func(t *testing.T, version string) {
+	etcdtest.EachVersionAtOnce(t, func(t *testing.T, version string) {
 		s, _, cli := seed(t, version)
 		j := newPod(t, version, "joiner")
 
@@ -360,7 +360,7 @@ func TestRemnantsAreSetAside(t *testing.T) {
 // At the start of a seed, and of any member on its data, nothing is looked up:
 // a name that is asked for before its DNS record exists is denied for up to 30 s.
 func TestNoNameIsLookedUpAtTheStart(t *testing.T) {
-	etcdtest.EachVersion(t, func(t *testing.T, version string) {
+	etcdtest.EachVersionAtOnce(t, func(t *testing.T, version string) {
 		p := newPod(t, version, "seed")
 		p.member.PeerURL = "http://seed.cluster.ns.svc.invalid:2380"
 		p.givePermit(1, StateNew, p.member)
@@ -387,7 +387,7 @@ func TestNoNameIsLookedUpAtTheStart(t *testing.T) {
 // Whenever a seed is killed, its next start either goes on with its log or waits
 // for the next permit.
 func TestSeedKilledAtAnyMoment(t *testing.T) {
-	etcdtest.EachVersion(t, func(t *testing.T, version string) {
+	etcdtest.EachVersionAtOnce(t, func(t *testing.T, version string) {
 		outcomes := map[string]int{}
 		var pods []*pod
 		for i := range 12 {

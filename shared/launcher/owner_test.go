@@ -138,7 +138,7 @@ func TestUnmarkedForWantOfRoom(t *testing.T) {
 // TestCopyIsRefused: on a copy of a member's volume no etcd is started, and on the volume
 // itself it is, in a Pod made anew.
 func TestCopyIsRefused(t *testing.T) {
-	etcdtest.EachVersion(t, func(t *testing.T, version string) {
+	etcdtest.EachVersionAtOnce(t, func(t *testing.T, version string) {
 		original := newPod(t, version, "a")
 		original.of("production", "pod-1")
 		original.givePermit(1, StateNew, original.member)

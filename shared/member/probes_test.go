@@ -23,7 +23,7 @@ func TestProbes(t *testing.T) {
 			t.Errorf("%s: %v", reason, err)
 		}
 	}
-	etcdtest.EachVersion(t, func(t *testing.T, version string) {
+	etcdtest.EachVersionAtOnce(t, func(t *testing.T, version string) {
 		seed := etcdtest.NewMember(t, version, "seed")
 		seed.Start(t, "new", seed)
 		expect(t, "a cluster of one serves", seed, 200, 200)

@@ -45,7 +45,7 @@ func serverLeaf(t *testing.T, a *etcdtest.Authority, cluster string) etcdtest.Le
 // A cluster under TLS grows, restarts on its volumes, takes new certificates without a
 // restart, and answers nobody who has none that is meant for it.
 func TestMembersWithTLS(t *testing.T) {
-	etcdtest.EachVersion(t, func(t *testing.T, version string) {
+	etcdtest.EachVersionAtOnce(t, func(t *testing.T, version string) {
 		ours, theirs := etcdtest.NewAuthority(t, "ours"), etcdtest.NewAuthority(t, "theirs")
 		root := ours.Issue(t, "root").Config(t, ours)
 		p, c := newPlace(t, version), secured("c")
@@ -234,7 +234,7 @@ func TestTurnsWithTLS(t *testing.T) {
 // An authority is replaced in three steps, with a restart of each member in the first and
 // in the last, and members that have taken a step talk to those that have not.
 func TestAuthorityIsReplaced(t *testing.T) {
-	etcdtest.EachVersion(t, func(t *testing.T, version string) {
+	etcdtest.EachVersionAtOnce(t, func(t *testing.T, version string) {
 		old, fresh := etcdtest.NewAuthority(t, "authority"), etcdtest.NewAuthority(t, "authority")
 		p, c := newPlace(t, version), secured("c")
 		deliver := func(by *etcdtest.Authority, trusted ...*etcdtest.Authority) {
@@ -416,7 +416,7 @@ func TestVersionAndCipherSuites(t *testing.T) {
 	const suite = tls.TLS_ECDHE_ECDSA_WITH_AES_128_GCM_SHA256 // etcd does not start without it
 	ours := etcdtest.NewAuthority(t, "ours")
 	root := ours.Issue(t, "root").Config(t, ours)
-	etcdtest.EachVersion(t, func(t *testing.T, version string) {
+	etcdtest.EachVersionAtOnce(t, func(t *testing.T, version string) {
 		for name, row := range map[string]struct {
 			policy v1beta2.TLSPolicy
 			change func(*tls.Config)
