@@ -21,6 +21,7 @@ import (
 	"sync"
 
 	"github.com/google/go-cmp/cmp"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 )
 
 var update = flag.Bool("update", false, "write the golden file of messages anew")
@@ -104,6 +105,13 @@ func (b *Book) Note(by, message string) {
 	e.saidBy[by] = true
 	if len(message) < len(e.sample) || (len(message) == len(e.sample) && message < e.sample) {
 		e.sample = message
+	}
+}
+
+// NoteConditions adds what conditions say.
+func (b *Book) NoteConditions(conditions []metav1.Condition) {
+	for _, c := range conditions {
+		b.Note(c.Type+"="+string(c.Status)+" "+c.Reason, c.Message)
 	}
 }
 

@@ -156,7 +156,7 @@ func announced(c *v1beta2.EtcdCluster) string {
 	return c.Status.TLS.Trust
 }
 
-// unknown is the State of a cluster whose Secrets the operator may not read.
+// unknown is the State of a cluster whose Secrets the operator is not allowed to read.
 func unknown(c *v1beta2.EtcdCluster, err error) State {
 	return State{
 		TLS: plan.TLS{

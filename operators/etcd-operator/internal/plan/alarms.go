@@ -160,7 +160,7 @@ func (a *Answer) freePercent() int64 {
 	return (a.DBSize - a.DBSizeInUse) / (a.DBSize / 100)
 }
 
-// whoIsFull says which members' databases are not well below their quota, or may not be;
+// whoIsFull says which members' databases are not well below their quota, or might not be;
 // empty if all are.
 func (v *view) whoIsFull() string {
 	var full []string

@@ -89,7 +89,7 @@ func (v *view) nextToDefragment() *Member {
 	return next
 }
 
-// isDefragmenting reports whether a member was asked to defragment, and may not have
+// isDefragmenting reports whether a member was asked to defragment, and might not have
 // ended: what was asked may still arrive, or the member answers no read yet.
 func (v *view) isDefragmenting(p *Pod) bool {
 	d := &p.Defragmented

@@ -104,7 +104,7 @@ func (v *view) replacedBy(m *Member) (reason, message string) {
 	return reason, fmt.Sprintf("removing member %s, whose replacement has joined: %s", m.Name, v.whyMove(m))
 }
 
-// removalBlocker says why a member that was replaced may not be removed yet; empty if it may.
+// removalBlocker says why a member that was replaced cannot be removed yet; empty if it can.
 // A member that has been down for long is removed in its place (see victim).
 func (v *view) removalBlocker(victim *Member) string {
 	if v.surplus() == 0 || slices.ContainsFunc(v.voters, v.isLongDown) {

@@ -38,8 +38,6 @@ func noted(o Observation) Decision {
 		}
 		messages.Note(kind+e.Reason, e.Message)
 	}
-	for _, c := range d.Status.Conditions {
-		messages.Note(c.Type+"="+string(c.Status)+" "+c.Reason, c.Message)
-	}
+	messages.NoteConditions(d.Status.Conditions)
 	return d
 }
