@@ -15,20 +15,25 @@ import (
 func setRoles(v *view) *step {
 	leaving := v.victim()
 	var roles []PodRole
+	var message string
 	for _, m := range v.list {
 		p := v.pods[m.Name]
 		if p == nil {
 			continue
 		}
-		if want := v.role(m, p, leaving); want != p.Role || v.isUnproven(m, p) {
+		switch want := v.role(m, p, leaving); {
+		case want != p.Role:
+			message = fmt.Sprintf("labelling Pod %s as %s", p.Name, want)
+			roles = append(roles, PodRole{p.Name, p.UID, want})
+		case v.isUnproven(m, p):
+			message = fmt.Sprintf("noting on Pod %s that it serves again after a restart", p.Name)
 			roles = append(roles, PodRole{p.Name, p.UID, want})
 		}
 	}
 	if len(roles) == 0 {
 		return nil
 	}
-	last := roles[len(roles)-1]
-	return do(SetRoles{roles}, v1beta2.ClusterReasonSettingRoles, fmt.Sprintf("labelling Pod %s as %s", last.Name, last.Role))
+	return do(SetRoles{roles}, v1beta2.ClusterReasonSettingRoles, message)
 }
 
 // role is what a member's Pod is to be marked as. A member that is not healthy
