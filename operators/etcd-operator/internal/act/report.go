@@ -18,8 +18,8 @@ import (
 // Report writes the status of the decision, together with what its action records
 // there, once, and only if anything in it has changed. It fails with a conflict if
 // the EtcdCluster has changed since c was read: then nothing is recorded.
-// It returns the status as it is now.
-func (a *Actor) Report(ctx context.Context, c *v1beta2.EtcdCluster, d plan.Decision) (v1beta2.ClusterStatus, error) {
+// It returns the EtcdCluster as it is now, and c itself if nothing was written.
+func (a *Actor) Report(ctx context.Context, c *v1beta2.EtcdCluster, d plan.Decision) (*v1beta2.EtcdCluster, error) {
 	ctx, cancel := context.WithTimeout(ctx, deadline)
 	defer cancel()
 	next := c.DeepCopy()
@@ -87,12 +87,12 @@ func (a *Actor) Report(ctx context.Context, c *v1beta2.EtcdCluster, d plan.Decis
 	next.Status.Conditions = replaceOwned(c.DeepCopy().Status.Conditions, d.Status.Conditions)
 	fit(&next.Status)
 	if equality.Semantic.DeepEqual(c.Status, next.Status) {
-		return c.Status, nil
+		return c, nil
 	}
 	if err := a.Client.Status().Update(ctx, next); err != nil {
-		return c.Status, fmt.Errorf("write status: %w", err)
+		return c, fmt.Errorf("write status: %w", err)
 	}
-	return next.Status, nil
+	return next, nil
 }
 
 // consistencyOf is what the status says of a comparison.

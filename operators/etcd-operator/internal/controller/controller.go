@@ -68,6 +68,9 @@ type Reconciler struct {
 	unsure sync.Map
 	// stale counts the passes in a row that were stale.
 	stale staleness
+	// replaced is, for each cluster, the resource version that the last write of its status
+	// has replaced.
+	replaced sync.Map
 	// growth is how full the databases were.
 	growth growth.Keeper
 	// rejections holds what the API server has refused of each cluster.
@@ -84,6 +87,7 @@ func (r *Reconciler) Reconcile(ctx context.Context, req ctrl.Request) (ctrl.Resu
 			r.Comparisons.Forget(req.NamespacedName)
 			r.unsure.Delete(req.NamespacedName)
 			r.stale.clear(req.NamespacedName)
+			r.replaced.Delete(req.NamespacedName)
 			r.growth.Forget(req.NamespacedName)
 			r.rejections.forget(req.NamespacedName)
 			r.Credentials.Forget(req.NamespacedName)
@@ -96,6 +100,9 @@ func (r *Reconciler) Reconcile(ctx context.Context, req ctrl.Request) (ctrl.Resu
 		r.Metrics.Forget(req.NamespacedName)
 		r.rejections.forget(req.NamespacedName)
 		return ctrl.Result{}, nil
+	}
+	if was, ok := r.replaced.Load(req.NamespacedName); ok && was == c.ResourceVersion {
+		return r.next(ctx, req.NamespacedName, plan.Decision{}, fmt.Errorf("%w: the cache does not show the status that was written last", act.ErrStale))
 	}
 	shown, err := r.keepCertificates(ctx, &c)
 	if err != nil {
@@ -188,7 +195,7 @@ func (r *Reconciler) carryOut(ctx context.Context, c *v1beta2.EtcdCluster, obs *
 	}
 	status, err := c.Status, error(nil)
 	if failed == nil || !plan.Records(d.Action) {
-		status, err = r.Actor.Report(ctx, c, d)
+		status, err = r.report(ctx, c, d)
 	}
 	if err == nil {
 		r.tellChanges(ctx, c, status.Conditions)
@@ -201,6 +208,17 @@ func (r *Reconciler) carryOut(ctx context.Context, c *v1beta2.EtcdCluster, obs *
 		r.tell(ctx, c, d)
 	}
 	return status, errors.Join(failed, err)
+}
+
+// report writes the status of a decision, and returns it as it then is. Until the cache
+// shows what was written, no pass goes on: it would leave the status as it is where it
+// decides what the status said before, and nothing would wake the operator.
+func (r *Reconciler) report(ctx context.Context, c *v1beta2.EtcdCluster, d plan.Decision) (v1beta2.ClusterStatus, error) {
+	now, err := r.Actor.Report(ctx, c, d)
+	if now.ResourceVersion != c.ResourceVersion {
+		r.replaced.Store(client.ObjectKeyFromObject(c), c.ResourceVersion)
+	}
+	return now.Status, err
 }
 
 // explain says in the condition Progressing that the action has failed, and why: a

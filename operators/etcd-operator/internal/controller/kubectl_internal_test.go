@@ -109,7 +109,7 @@ func (s *story) observe(change observed) {
 	ctx, c := apiservertest.Context(s.t), s.cluster
 	o := change(s.start())
 	d := plan.Plan(o)
-	status, err := s.r.Actor.Report(ctx, c, d)
+	status, err := s.r.report(ctx, c, d)
 	if err != nil {
 		s.t.Fatal(err)
 	}

@@ -119,7 +119,7 @@ func (r *Reconciler) reportStale(ctx context.Context, c *v1beta2.EtcdCluster, d 
 		log.FromContext(ctx).Info(message, "reason", v1beta2.ClusterReasonObservationStale)
 		r.Events.Eventf(c, nil, corev1.EventTypeWarning, v1beta2.ClusterReasonObservationStale, "Observe", "%s", message)
 	}
-	status, err := r.Actor.Report(ctx, c, d)
+	status, err := r.report(ctx, c, d)
 	if err != nil && !apierrors.IsConflict(err) {
 		log.FromContext(ctx).Error(err, "cannot report that the observation is stale")
 	}

@@ -3,15 +3,19 @@ package controller_test
 import (
 	"context"
 	"strings"
+	"sync"
 	"testing"
+	"time"
 
 	eventsv1 "k8s.io/api/events/v1"
 	"k8s.io/apimachinery/pkg/api/meta"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/types"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"github.com/etcd-operators/etcd-operators/api/v1beta2"
 	"github.com/etcd-operators/etcd-operators/operators/etcd-operator/internal/controller"
+	"github.com/etcd-operators/etcd-operators/operators/etcd-operator/internal/podtest"
 	"github.com/etcd-operators/etcd-operators/shared/apiservertest"
 	"github.com/etcd-operators/etcd-operators/shared/member"
 )
@@ -38,6 +42,72 @@ func (a ahead) List(ctx context.Context, list client.ObjectList, opts ...client.
 		}})
 	}
 	return nil
+}
+
+// late reads EtcdClusters as they were some time before: each is shown for that long after
+// a newer one was there.
+type late struct {
+	client.Client
+	by time.Duration
+
+	mu    sync.Mutex
+	shown map[client.ObjectKey]*v1beta2.EtcdCluster
+	since map[types.UID]map[string]time.Time // when each resource version was there first
+}
+
+func (l *late) Get(ctx context.Context, key client.ObjectKey, o client.Object, opts ...client.GetOption) error {
+	if err := l.Client.Get(ctx, key, o, opts...); err != nil {
+		return err
+	}
+	c, ok := o.(*v1beta2.EtcdCluster)
+	if !ok {
+		return nil
+	}
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	if l.since[c.UID] == nil {
+		l.since[c.UID] = map[string]time.Time{}
+	}
+	if _, seen := l.since[c.UID][c.ResourceVersion]; !seen {
+		l.since[c.UID][c.ResourceVersion] = time.Now()
+	}
+	if was := l.shown[key]; was != nil && time.Since(l.since[c.UID][c.ResourceVersion]) < l.by {
+		was.DeepCopyInto(c)
+		return nil
+	}
+	l.shown[key] = c.DeepCopy()
+	return nil
+}
+
+// The status says how the last pass found the cluster, also where the pass before it wrote
+// something else, and the cache did not show that yet.
+func TestTheLastStatusIsWritten(t *testing.T) {
+	t.Parallel()
+	b := newBench(t, func(r *controller.Reconciler) {
+		r.Client = &late{Client: r.Client, by: 100 * time.Millisecond, shown: map[client.ObjectKey]*v1beta2.EtcdCluster{}, since: map[types.UID]map[string]time.Time{}}
+	})
+	podtest.StartKubelet(t, b.client, b.namespace)
+	c := b.create("x", 1)
+	b.untilHealthy(c, 1)
+	for range 3 {
+		before, marked := c.ResourceVersion, time.Now()
+		pod := b.pods(c)[0]
+		was := pod.DeepCopy()
+		pod.Labels[v1beta2.LabelRole] = v1beta2.RoleLearner
+		if err := b.client.Patch(apiservertest.Context(t), &pod, client.MergeFrom(was)); err != nil {
+			t.Fatal(err)
+		}
+		b.until(c, "the mark to be put right, and the status to say so", func(s *v1beta2.ClusterStatus) bool {
+			return c.ResourceVersion != before && reason(s, v1beta2.ConditionProgressing) == v1beta2.ClusterReasonUpToDate
+		})
+		// A cluster that is as it should be is looked at once a minute.
+		if took := time.Since(marked); took > 30*time.Second {
+			t.Errorf("the status said what was done for %s", took)
+		}
+		if got := b.pod(pod.Name).Labels[v1beta2.LabelRole]; got != v1beta2.RoleVoter {
+			t.Errorf("the Pod is marked %s", got)
+		}
+	}
 }
 
 // What the caches do not show for long is said, told once, counted, and not asked for
