@@ -46,8 +46,9 @@ test-unit: localkube ## Run the tests that need no Kubernetes (but a real API se
 	done
 
 .PHONY: test-e2e
-test-e2e: localkube images ## Run the end-to-end tests on a real Kubernetes (KUBECONFIG, if set)
-	cd e2e && go test ./suite -count=1 -timeout 55m -v
+test-e2e: localkube images bin/gotestsum ## Run the end-to-end tests on a real Kubernetes (KUBECONFIG, if set)
+	@mkdir -p out/e2e
+	cd e2e && ../bin/gotestsum --format testname --jsonfile ../out/e2e/tests.json -- ./suite -count=1 -timeout 55m
 
 .PHONY: test-docs
 test-docs: docs ## Test the site of docs/ in a real browser
@@ -119,6 +120,10 @@ bin/controller-gen: tools/go.mod
 
 bin/crd-ref-docs: tools/go.mod
 	go -C tools build -o ../bin/crd-ref-docs github.com/elastic/crd-ref-docs
+
+# It tells what failed once more at the end: tests that run side by side are hard to read.
+bin/gotestsum: tools/go.mod
+	go -C tools build -o ../bin/gotestsum gotest.tools/gotestsum
 
 bin/hugo: tools/docs/go.mod
 	go -C tools/docs build -o ../../bin/hugo github.com/gohugoio/hugo
