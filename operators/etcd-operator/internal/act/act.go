@@ -71,7 +71,7 @@ func (a *Actor) Act(ctx context.Context, c *v1beta2.EtcdCluster, obs *plan.Obser
 func (a *Actor) act(ctx context.Context, c *v1beta2.EtcdCluster, obs *plan.Observation, action plan.Action) error {
 	ctx, cancel := context.WithTimeout(ctx, deadline)
 	defer cancel()
-	if !isOfFence(action) {
+	if !plan.IsOfFence(action) {
 		if err := a.unchanged(ctx, c); err != nil {
 			return err
 		}
@@ -139,18 +139,7 @@ func (a *Actor) act(ctx context.Context, c *v1beta2.EtcdCluster, obs *plan.Obser
 	case plan.TakeClaims:
 		return a.takeClaims(ctx, c, x)
 	}
-	return fmt.Errorf("action %s is not known", action.Kind())
-}
-
-// isOfFence reports whether an action is the etcd-operator's part of a restore: it is written
-// against the EtcdCluster that was observed, which is fenced.
-func isOfFence(action plan.Action) bool {
-	switch action.(type) {
-	case plan.AcknowledgeFence, plan.LiftFence, plan.AdoptSeed:
-		return true
-	default:
-		return false
-	}
+	return fmt.Errorf("action %s is not known", plan.KindOf(action))
 }
 
 // unchanged reads the EtcdCluster live and compares what decisions rest on. No effect

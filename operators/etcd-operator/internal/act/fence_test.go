@@ -138,7 +138,7 @@ func TestReportOfAFence(t *testing.T) {
 		d := plan.Plan(*b.observe())
 		d.Action = a
 		if err := b.act(b.observe(), a); err != nil {
-			t.Fatalf("%s: %v", a.Kind(), err)
+			t.Fatalf("%s: %v", plan.KindOf(a), err)
 		}
 		b.mustReport(d)
 	}

@@ -203,7 +203,7 @@ func TestMembershipWithoutAnAnswer(t *testing.T) {
 		plan.AddLearner{Name: "x-b", Members: list}, plan.Promote{ID: 1, Name: "x-a", Members: list},
 		plan.RemoveMember{ID: 1, Name: "x-a", Members: list, Pod: p}, plan.DeletePod{Name: "x-a", UID: p.UID, Members: list},
 	} {
-		wantStale(t, a.Kind(), b.act(obs, a))
+		wantStale(t, plan.KindOf(a), b.act(obs, a))
 	}
 	p.Answer.ClusterID = 0xc2
 	wantStale(t, "the voter is of another cluster", b.act(obs, plan.AddLearner{Name: "x-b", Members: list}))

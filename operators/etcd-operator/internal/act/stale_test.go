@@ -81,7 +81,7 @@ func TestAChangedClusterIsLeftAlone(t *testing.T) {
 			before := b.everything()
 			change(b)
 			for _, a := range everyAction(obs) {
-				wantStale(t, a.Kind(), b.act(obs, a))
+				wantStale(t, plan.KindOf(a), b.act(obs, a))
 			}
 			if after := b.everything(); after != before {
 				t.Errorf("something was done: before %s, after %s", before, after)
@@ -111,7 +111,7 @@ func TestLatchesAreLeftToReport(t *testing.T) {
 	before := b.cluster.ResourceVersion
 	for _, a := range []plan.Action{plan.RecordBootstrap{Bootstrap: plan.Bootstrap{Member: "x-a", Token: "t"}}, plan.LatchClusterID{ClusterID: 1}} {
 		if err := b.act(obs, a); err != nil {
-			t.Errorf("%s: %v", a.Kind(), err)
+			t.Errorf("%s: %v", plan.KindOf(a), err)
 		}
 	}
 	apiservertest.Read(t, b.client, b.cluster)

@@ -136,16 +136,6 @@ func (a *Actor) dropSeed(ctx context.Context, c *v1beta2.EtcdCluster, x plan.Dro
 	return staleIf(goneOrOther, err, "delete the volume of seed "+x.Name)
 }
 
-// recoveryOf is the record as the status has it.
-func recoveryOf(r plan.Recovery) *v1beta2.RecoveryStatus {
-	return &v1beta2.RecoveryStatus{
-		Phase: r.Phase, ClusterID: fmt.Sprintf("%016x", r.ClusterID),
-		Survivor: r.Survivor, SurvivorUID: r.SurvivorUID, MemberID: fmt.Sprintf("%016x", r.MemberID),
-		CommittedIndex: int64(r.Committed), Revision: r.Revision, BeginsAt: r.BeginsAt,
-		Seed: r.Seed, Token: r.Token, Version: r.Version, Survivors: r.Survivors, Members: r.Members,
-	}
-}
-
 // reseed makes a Pod a survivor's seed.
 func (a *Actor) reseed(c *v1beta2.EtcdCluster, pod *corev1.Pod, r *plan.Recovery) error {
 	return survivor.AddTo(pod, c, a.LauncherImage, task.Task{

@@ -182,7 +182,7 @@ func (r *Reconciler) carryOut(ctx context.Context, c *v1beta2.EtcdCluster, obs *
 	if d.Action != nil {
 		failed = r.Actor.Act(ctx, c, obs, d.Action)
 		r.doubt(c, failed)
-		r.Metrics.Acted(d.Action.Kind(), result(failed))
+		r.Metrics.Acted(plan.KindOf(d.Action), result(failed))
 		if errors.Is(failed, act.ErrStale) {
 			return r.reportStale(ctx, c, d, failed), failed
 		}
@@ -242,12 +242,12 @@ func (r *Reconciler) tell(ctx context.Context, c *v1beta2.EtcdCluster, d plan.De
 		return // one of many alike
 	}
 	if d.Action != nil {
-		log.FromContext(ctx).Info(d.Message, "action", d.Action.Kind(), "reason", d.Reason)
+		log.FromContext(ctx).Info(d.Message, "action", plan.KindOf(d.Action), "reason", d.Reason)
 		if tellComparison(r.Events, c, d) {
 			return
 		}
 		if e, ok := plan.EventOf(&d); ok {
-			r.Events.Eventf(c, related(c, d.Action), corev1.EventTypeNormal, e.Reason, e.Action, "%s", conditiontext.Clip(e.Message))
+			r.Events.Eventf(c, related(c, e.Member), corev1.EventTypeNormal, e.Reason, e.Action, "%s", conditiontext.Clip(e.Message))
 		}
 		return
 	}
@@ -287,7 +287,7 @@ func tellComparison(recorder events.EventRecorder, c *v1beta2.EtcdCluster, d pla
 		return true
 	case plan.RecordConsistency:
 		if x.Result != v1beta2.ResultConsistent {
-			recorder.Eventf(c, nil, corev1.EventTypeWarning, d.Reason, x.Kind(), "%s", conditiontext.Clip(d.Message))
+			recorder.Eventf(c, nil, corev1.EventTypeWarning, d.Reason, plan.KindOf(x), "%s", conditiontext.Clip(d.Message))
 		}
 		return true
 	default:

@@ -6,23 +6,14 @@ import (
 	"k8s.io/apimachinery/pkg/runtime"
 
 	"github.com/etcd-operators/etcd-operators/api/v1beta2"
-	"github.com/etcd-operators/etcd-operators/operators/etcd-operator/internal/plan"
 )
 
-// related is the Pod of the member that an action is about, for its event; nil if it is about
-// no single one. Events of one reason are counted as one series, of which only the first
-// message is kept, unless they are related to different objects
+// related is the Pod of the member that an event is about; nil if it is about no single one.
+// Events of one reason are counted as one series, of which only the first message is kept,
+// unless they are related to different objects
 // (https://kubernetes.io/docs/reference/kubernetes-api/cluster-resources/event-v1/).
-func related(c *v1beta2.EtcdCluster, action plan.Action) runtime.Object {
-	var member string
-	switch a := action.(type) {
-	case plan.AddLearner:
-		member = a.Name
-	case plan.Promote:
-		member = a.Name
-	case plan.RemoveMember:
-		member = a.Name
-	default:
+func related(c *v1beta2.EtcdCluster, member string) runtime.Object {
+	if member == "" {
 		return nil
 	}
 	return &corev1.Pod{ObjectMeta: metav1.ObjectMeta{Name: member, Namespace: c.Namespace}}

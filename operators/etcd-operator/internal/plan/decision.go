@@ -1,7 +1,11 @@
 package plan
 
 import (
+	"cmp"
+	"fmt"
 	"time"
+
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	"github.com/etcd-operators/etcd-operators/api/v1beta2"
 )
@@ -52,28 +56,56 @@ const (
 	NoBudget = 0
 )
 
-// Records reports whether an action is carried out by writing the status, or is done only
-// when that has succeeded.
-func Records(a Action) bool {
-	switch a.(type) {
-	case RecordBootstrap, LatchClusterID, RecordVersion, AcknowledgeFence, LiftFence, AdoptSeed, BeginDefragment, Compact,
-		RecordConsistency, RecordSurvivor, AdoptSurvivor, EndRecovery:
-		return true
-	default:
-		return false
-	}
-}
-
 // Action is one effect on the world. Each is safe to repeat, and to stop in the
 // middle: the next Observation shows how far it came.
 //
 //sumtype:decl
 type Action interface {
-	// Kind names the action in metrics and logs, such as "AddLearner".
-	Kind() string
-	// action keeps the type sealed: a linter checks that each switch over it has all actions.
-	action()
+	// facts also keeps the type sealed: a linter checks that each switch over it has all
+	// actions.
+	facts() facts
 }
+
+// facts are what holds of an action wherever it goes. Its type says so, and no other place;
+// what it leaves out is false, or empty.
+type facts struct {
+	// kind names the action in metrics, events and logs, such as "AddLearner".
+	kind string
+	// record writes into the status what the action latches there; nil if it latches nothing,
+	// and its effect is observed.
+	record func(*v1beta2.ClusterStatus)
+	// object is the name of the one object that the action changes, whose change the API server
+	// can refuse. It is empty if it is about the whole cluster, or no API server can refuse it.
+	object string
+	// step is true of a step on the way to something that is told when it is there: it gets no
+	// event of its own.
+	step bool
+	// member is the name of the one member that its event is about.
+	member string
+	// adopts is the name of the Pod that is the cluster from then on.
+	adopts string
+	// ofFence is true of etcd-operator's part of a restore: it is carried out on an
+	// EtcdCluster that is fenced.
+	ofFence bool
+}
+
+// KindOf names an action in metrics, events and logs.
+func KindOf(a Action) string { return a.facts().kind }
+
+// Records reports whether an action is carried out by writing the status, or is done only
+// when that has succeeded.
+func Records(a Action) bool { return a != nil && a.facts().record != nil }
+
+// Record writes into a status what an action latches there, if it does.
+func Record(a Action, s *v1beta2.ClusterStatus) {
+	if Records(a) {
+		a.facts().record(s)
+	}
+}
+
+// IsOfFence reports whether an action is etcd-operator's part of a restore: it is written
+// against the EtcdCluster that was observed, which is fenced.
+func IsOfFence(a Action) bool { return a.facts().ofFence }
 
 // RecordBootstrap latches the seed's name and token, and the version that the
 // cluster begins with, in the status (S1). Nothing else is done before that has
@@ -84,8 +116,20 @@ type RecordBootstrap struct {
 	Version string
 }
 
+func (a RecordBootstrap) facts() facts {
+	return facts{kind: "RecordBootstrap", step: true, record: a.record}
+}
+
+func (a RecordBootstrap) record(s *v1beta2.ClusterStatus) {
+	s.Bootstrap = &v1beta2.BootstrapStatus{Member: a.Member, Token: a.Token, Adopted: a.Adopted}
+	s.CurrentVersion = a.Version
+}
+
 // LatchClusterID latches the cluster id that the seed reports (S1).
 type LatchClusterID struct{ ClusterID uint64 }
+
+func (a LatchClusterID) facts() facts                    { return facts{kind: "LatchClusterID", record: a.record} }
+func (a LatchClusterID) record(s *v1beta2.ClusterStatus) { s.ClusterID = hexID(a.ClusterID) }
 
 // RecordVersion latches in the status which version the cluster runs, and the one that
 // its members move to from now on; Target is empty if they move no more. Index is raft's
@@ -97,11 +141,27 @@ type RecordVersion struct {
 	Size            int
 }
 
+func (a RecordVersion) facts() facts { return facts{kind: "RecordVersion", record: a.record} }
+
+func (a RecordVersion) record(s *v1beta2.ClusterStatus) {
+	s.CurrentVersion, s.TargetVersion = a.Current, a.Target
+	s.VersionIndex, s.UpgradeSize = int64(a.Index), a.Size
+}
+
 // AcknowledgeFence latches in the status that the cluster is left to a restore.
 type AcknowledgeFence struct{ Restore string }
 
+func (a AcknowledgeFence) facts() facts {
+	return facts{kind: "AcknowledgeFence", ofFence: true, record: a.record}
+}
+
+func (a AcknowledgeFence) record(s *v1beta2.ClusterStatus) { s.FencedBy = a.Restore }
+
 // LiftFence takes that back.
 type LiftFence struct{ Restore string }
+
+func (a LiftFence) facts() facts                    { return facts{kind: "LiftFence", ofFence: true, record: a.record} }
+func (a LiftFence) record(s *v1beta2.ClusterStatus) { s.FencedBy = "" }
 
 // AdoptSeed latches, in one write of the status, that the seed of a restore is the
 // cluster: its cluster id in place of the old one, and itself as the beginning. It is
@@ -115,14 +175,32 @@ type AdoptSeed struct {
 	Version string
 }
 
+func (a AdoptSeed) facts() facts {
+	return facts{kind: "AdoptSeed", ofFence: true, adopts: a.Name, record: a.record}
+}
+
+func (a AdoptSeed) record(s *v1beta2.ClusterStatus) {
+	s.FencedBy = ""
+	s.AdoptedSeed = &v1beta2.AdoptedSeed{Restore: a.Restore, Pod: a.Name, PodUID: a.UID}
+	beginAnew(s, a.Name, a.Restore, a.ClusterID, cmp.Or(a.Version, s.CurrentVersion))
+	s.Recovery = nil // of a cluster that is no more
+}
+
 // RecordSurvivor latches in the status with whose data the cluster begins anew, before
 // anything is done about it (S13). It is carried out only if live lists have the same
 // Pods and claims, by uid, as the Observation: what may hold data has been asked.
 type RecordSurvivor struct{ Recovery Recovery }
 
+func (a RecordSurvivor) facts() facts                    { return facts{kind: "RecordSurvivor", record: a.record} }
+func (a RecordSurvivor) record(s *v1beta2.ClusterStatus) { s.Recovery = a.Recovery.status() }
+
 // RevokeSurvivorPermit revokes the permit of a survivor's seed to make its data dir, by uid: a
 // disk that it loses from then on has lost its data (S2).
 type RevokeSurvivorPermit struct{ Name, UID string }
+
+func (a RevokeSurvivorPermit) facts() facts {
+	return facts{kind: "RevokeSurvivorPermit", object: a.Name, step: true}
+}
 
 // AdoptSurvivor latches, in one write of the status, that the seed made of a survivor's
 // snapshot is the cluster: its cluster id in place of the lost one (S13). It is carried
@@ -135,11 +213,22 @@ type AdoptSurvivor struct {
 	Token string
 }
 
+func (a AdoptSurvivor) facts() facts {
+	return facts{kind: "AdoptSurvivor", adopts: a.Name, record: a.record}
+}
+
+func (a AdoptSurvivor) record(s *v1beta2.ClusterStatus) {
+	s.Recovery.Phase = v1beta2.RecoveryGrowing
+	beginAnew(s, a.Name, a.Token, a.ClusterID, s.Recovery.Version)
+}
+
 // DropSeed deletes a survivor's seed that was never adopted: its Pod, by uid, or, when
 // there is none, its claim. It is carried out only if that, read live, was made for a
 // recovery of Token, and the EtcdCluster has not begun with that token: no member's data
 // is touched (S7).
 type DropSeed struct{ Name, PodUID, ClaimUID, Token string }
+
+func (a DropSeed) facts() facts { return facts{kind: "DropSeed", object: a.Name} }
 
 // EndRecovery latches that a recovery is over: complete, or aborted before its seed
 // was adopted, so that no more is known of it.
@@ -148,12 +237,24 @@ type EndRecovery struct {
 	Complete bool
 }
 
+func (a EndRecovery) facts() facts { return facts{kind: "EndRecovery", record: a.record} }
+
+func (a EndRecovery) record(s *v1beta2.ClusterStatus) {
+	if !a.Complete {
+		s.Recovery = nil
+		return
+	}
+	s.Recovery.Phase = v1beta2.RecoveryComplete
+}
+
 // CreatePods makes Pods, each with its claim where members are persistent. All of
 // them are made side by side: a Pod without a StartPermit does no harm.
 // It is carried out only if a live list of the cluster's Pods has the same names
 // as Observation.Pods (S11). One that returns is made only if its claim, read live, is
 // still the cluster's.
 type CreatePods struct{ Pods []NewPod }
+
+func (CreatePods) facts() facts { return facts{kind: "CreatePods"} }
 
 // NewPod is one of the Pods to create.
 type NewPod struct {
@@ -170,6 +271,8 @@ type NewPod struct {
 // SetRoles sets the label etcd_role of Pods.
 type SetRoles struct{ Roles []PodRole }
 
+func (SetRoles) facts() facts { return facts{kind: "SetRoles", step: true} }
+
 // PodRole is the role of one Pod, by uid.
 type PodRole struct {
 	Name, UID string
@@ -182,8 +285,14 @@ type GrantStartPermit struct {
 	StartPermit StartPermit
 }
 
+func (a GrantStartPermit) facts() facts {
+	return facts{kind: "GrantStartPermit", object: a.Name, step: true}
+}
+
 // RevokeStartPermits takes StartPermits away from Pods whose members have started (S2).
 type RevokeStartPermits struct{ Pods []PodRef }
+
+func (RevokeStartPermits) facts() facts { return facts{kind: "RevokeStartPermits", step: true} }
 
 // PodRef names one Pod, by uid.
 type PodRef struct{ Name, UID string }
@@ -196,12 +305,16 @@ type AddLearner struct {
 	Members []Member
 }
 
+func (a AddLearner) facts() facts { return facts{kind: "AddLearner", member: a.Name} }
+
 // Promote gives a learner its vote (S5).
 type Promote struct {
 	ID      uint64
 	Name    string
 	Members []Member
 }
+
+func (a Promote) facts() facts { return facts{kind: "Promote", member: a.Name} }
 
 // RemoveMember takes a member out of the member list (S4). It is carried out only if all
 // Pods, read live, are as they were observed, and the member's is still as Pod says: the
@@ -213,12 +326,16 @@ type RemoveMember struct {
 	Pod     *Pod
 }
 
+func (a RemoveMember) facts() facts { return facts{kind: "RemoveMember", member: a.Name} }
+
 // TransferLeadership asks the leader to transfer its leadership to another voter (S8).
 type TransferLeadership struct {
 	// From and To are names; ToID is To's member id.
 	From, To string
 	ToID     uint64
 }
+
+func (TransferLeadership) facts() facts { return facts{kind: "TransferLeadership", step: true} }
 
 // EnableDowngrade asks etcd to lower its cluster version by a minor, which it validates
 // itself (S10): members of that minor may start then, once their data is brought to it. It
@@ -229,16 +346,22 @@ type EnableDowngrade struct {
 	To string
 }
 
+func (EnableDowngrade) facts() facts { return facts{kind: "EnableDowngrade"} }
+
 // CancelDowngrade takes that back. Etcd raises its cluster version again as soon as all
 // members are seen to run a later minor: so no image of an earlier one may be on its way
 // to a member then (S10), and it is carried out only if the cluster's Pods, read live, are
 // as they were observed (S11). Etcd refuses a repetition.
 type CancelDowngrade struct{}
 
+func (CancelDowngrade) facts() facts { return facts{kind: "CancelDowngrade"} }
+
 // AdvanceLog has raft append so many entries to its log that change nothing, so that
 // members write the snapshot that their snapshot count asks for. More of them than needed
 // do no harm.
 type AdvanceLog struct{ Entries int }
+
+func (AdvanceLog) facts() facts { return facts{kind: "AdvanceLog"} }
 
 // ChangeImage gives the etcd container of a Pod another image, in place: its kubelet
 // ends the container and starts it anew in the same Pod, on the same data. It is
@@ -249,11 +372,15 @@ type ChangeImage struct {
 	Repository, Version string
 }
 
+func (a ChangeImage) facts() facts { return facts{kind: "ChangeImage", object: a.Name} }
+
 // RecreatePod deletes the Pod of a member that serves, by uid and with grace, so that it is
 // recreated on its volume as the spec says now (S7). It is carried out only if the
 // cluster's Pods, read live, are as they were observed, none of them terminating, and the
 // volume is still the member's (S6, S11).
 type RecreatePod struct{ Name, UID string }
+
+func (a RecreatePod) facts() facts { return facts{kind: "RecreatePod", object: a.Name} }
 
 // DisarmAlarm takes an alarm of etcd back. It is carried out only if a linearizable
 // member list still equals Members: a CORRUPT alarm is disarmed only when the member that
@@ -265,6 +392,8 @@ type DisarmAlarm struct {
 	Members  []Member
 }
 
+func (DisarmAlarm) facts() facts { return facts{kind: "DisarmAlarm"} }
+
 // Compact drops all that was before a revision, where the user allows it and a database
 // has grown to its quota, and begins a round of defragmentations: At and Revision are
 // latched in the status. To do it twice does no more.
@@ -273,10 +402,19 @@ type Compact struct {
 	At       time.Time
 }
 
+func (a Compact) facts() facts { return facts{kind: "Compact", record: a.record} }
+
+func (a Compact) record(s *v1beta2.ClusterStatus) {
+	m := maintenanceOf(s)
+	m.LastDefragmentTime, m.LastRepairTime, m.CompactedRevision = wholeSeconds(a.At), wholeSeconds(a.At), a.Revision
+}
+
 // CompareData begins a comparison of the members' data, beside the reconciles: each member
 // in turn, the leader last, hashes its data at a revision that all have applied. A second
 // one of the same members is not begun while one runs.
 type CompareData struct{ Members []Member }
+
+func (CompareData) facts() facts { return facts{kind: "CompareData"} }
 
 // RecordConsistency latches in the status what a comparison has shown.
 type RecordConsistency struct {
@@ -286,8 +424,22 @@ type RecordConsistency struct {
 	Differing []uint64
 }
 
+func (a RecordConsistency) facts() facts { return facts{kind: "RecordConsistency", record: a.record} }
+
+func (a RecordConsistency) record(s *v1beta2.ClusterStatus) {
+	s.Consistency = &v1beta2.ConsistencyStatus{LastCheckTime: *wholeSeconds(a.At), Revision: a.Revision, Result: a.Result}
+	for _, id := range a.Differing {
+		s.Consistency.DifferingMembers = append(s.Consistency.DifferingMembers, hexID(id))
+	}
+}
+
 // BeginDefragment latches in the status when a round of defragmentations began.
 type BeginDefragment struct{ At time.Time }
+
+func (a BeginDefragment) facts() facts { return facts{kind: "BeginDefragment", record: a.record} }
+func (a BeginDefragment) record(s *v1beta2.ClusterStatus) {
+	maintenanceOf(s).LastDefragmentTime = wholeSeconds(a.At)
+}
 
 // Defragment makes one member write its database anew, on which it serves nothing (S6,
 // S8). It is carried out only if the cluster's Pods, read live, are as they were
@@ -300,6 +452,8 @@ type Defragment struct {
 	Members   []Member
 }
 
+func (a Defragment) facts() facts { return facts{kind: "Defragment", object: a.Name, step: true} }
+
 // DeletePod deletes one Pod, by uid and with grace, never by force: of a member
 // only to recreate it on its volume (S7). With Members set the Pod is no
 // member's, and it is deleted only if a linearizable member list still equals them.
@@ -307,6 +461,8 @@ type DeletePod struct {
 	Name, UID string
 	Members   []Member
 }
+
+func (a DeletePod) facts() facts { return facts{kind: "DeletePod", object: a.Name} }
 
 // DeleteClaim deletes a volume claim that is no member's any more, by uid, and only
 // if a linearizable member list still equals Members, a live read finds no Pod of its
@@ -316,6 +472,8 @@ type DeleteClaim struct {
 	Members   []Member
 }
 
+func (a DeleteClaim) facts() facts { return facts{kind: "DeleteClaim", object: a.Name} }
+
 // GrowClaim lets a member's claim ask for more storage, by uid, and only if it still asks
 // for From bytes and no other of the cluster's is still growing (S6, S11). Nothing is done
 // to etcd; what the API server refuses is noted on the claim.
@@ -323,6 +481,8 @@ type GrowClaim struct {
 	Name, UID  string
 	From, Size int64
 }
+
+func (GrowClaim) facts() facts { return facts{kind: "GrowClaim"} }
 
 // KeepClaims brings claims to the form in which the EtcdCluster's policy has them: with
 // Retain without an owner reference, so that nothing deletes them with it, and else with
@@ -334,6 +494,8 @@ type KeepClaims struct {
 	Version string
 }
 
+func (KeepClaims) facts() facts { return facts{kind: "KeepClaims"} }
+
 // TakeClaims makes claims that an earlier EtcdCluster of the uid From has left this one's,
 // by uid, and only those that, read live, are still From's and nobody's else. Nothing is
 // made or deleted: what is on them is seen when all are taken (S1, S7).
@@ -342,77 +504,45 @@ type TakeClaims struct {
 	Claims []ClaimRef
 }
 
+func (TakeClaims) facts() facts { return facts{kind: "TakeClaims", step: true} }
+
 // ClaimRef names one claim, by uid.
 type ClaimRef struct{ Name, UID string }
 
-func (GrowClaim) Kind() string            { return "GrowClaim" }
-func (KeepClaims) Kind() string           { return "KeepClaims" }
-func (TakeClaims) Kind() string           { return "TakeClaims" }
-func (RecordBootstrap) Kind() string      { return "RecordBootstrap" }
-func (LatchClusterID) Kind() string       { return "LatchClusterID" }
-func (RecordVersion) Kind() string        { return "RecordVersion" }
-func (AcknowledgeFence) Kind() string     { return "AcknowledgeFence" }
-func (LiftFence) Kind() string            { return "LiftFence" }
-func (AdoptSeed) Kind() string            { return "AdoptSeed" }
-func (RecordSurvivor) Kind() string       { return "RecordSurvivor" }
-func (RevokeSurvivorPermit) Kind() string { return "RevokeSurvivorPermit" }
-func (AdoptSurvivor) Kind() string        { return "AdoptSurvivor" }
-func (DropSeed) Kind() string             { return "DropSeed" }
-func (EndRecovery) Kind() string          { return "EndRecovery" }
-func (CreatePods) Kind() string           { return "CreatePods" }
-func (SetRoles) Kind() string             { return "SetRoles" }
-func (GrantStartPermit) Kind() string     { return "GrantStartPermit" }
-func (RevokeStartPermits) Kind() string   { return "RevokeStartPermits" }
-func (AddLearner) Kind() string           { return "AddLearner" }
-func (Promote) Kind() string              { return "Promote" }
-func (RemoveMember) Kind() string         { return "RemoveMember" }
-func (TransferLeadership) Kind() string   { return "TransferLeadership" }
-func (EnableDowngrade) Kind() string      { return "EnableDowngrade" }
-func (CancelDowngrade) Kind() string      { return "CancelDowngrade" }
-func (AdvanceLog) Kind() string           { return "AdvanceLog" }
-func (ChangeImage) Kind() string          { return "ChangeImage" }
-func (DisarmAlarm) Kind() string          { return "DisarmAlarm" }
-func (Compact) Kind() string              { return "Compact" }
-func (CompareData) Kind() string          { return "CompareData" }
-func (RecordConsistency) Kind() string    { return "RecordConsistency" }
-func (BeginDefragment) Kind() string      { return "BeginDefragment" }
-func (Defragment) Kind() string           { return "Defragment" }
-func (RecreatePod) Kind() string          { return "RecreatePod" }
-func (DeletePod) Kind() string            { return "DeletePod" }
-func (DeleteClaim) Kind() string          { return "DeleteClaim" }
+// beginAnew records that the cluster is another one from now on, with the data of one Pod.
+func beginAnew(s *v1beta2.ClusterStatus, member, token string, clusterID uint64, version string) {
+	s.Bootstrap = &v1beta2.BootstrapStatus{Member: member, Token: token}
+	s.ClusterID = hexID(clusterID)
+	s.CurrentVersion, s.TargetVersion, s.VersionIndex, s.UpgradeSize = version, "", 0, 0
+	s.Consistency = nil               // of members that are no more
+	if m := s.Maintenance; m != nil { // of another history
+		m.LastRepairTime, m.CompactedRevision = nil, 0
+	}
+}
 
-func (GrowClaim) action()            {}
-func (KeepClaims) action()           {}
-func (TakeClaims) action()           {}
-func (RecordBootstrap) action()      {}
-func (LatchClusterID) action()       {}
-func (RecordVersion) action()        {}
-func (AcknowledgeFence) action()     {}
-func (LiftFence) action()            {}
-func (AdoptSeed) action()            {}
-func (RecordSurvivor) action()       {}
-func (RevokeSurvivorPermit) action() {}
-func (AdoptSurvivor) action()        {}
-func (DropSeed) action()             {}
-func (EndRecovery) action()          {}
-func (CreatePods) action()           {}
-func (SetRoles) action()             {}
-func (GrantStartPermit) action()     {}
-func (RevokeStartPermits) action()   {}
-func (AddLearner) action()           {}
-func (Promote) action()              {}
-func (RemoveMember) action()         {}
-func (TransferLeadership) action()   {}
-func (EnableDowngrade) action()      {}
-func (CancelDowngrade) action()      {}
-func (AdvanceLog) action()           {}
-func (ChangeImage) action()          {}
-func (DisarmAlarm) action()          {}
-func (Compact) action()              {}
-func (CompareData) action()          {}
-func (RecordConsistency) action()    {}
-func (BeginDefragment) action()      {}
-func (Defragment) action()           {}
-func (RecreatePod) action()          {}
-func (DeletePod) action()            {}
-func (DeleteClaim) action()          {}
+// maintenanceOf is the part of a status about maintenance, made if there is none.
+func maintenanceOf(s *v1beta2.ClusterStatus) *v1beta2.MaintenanceStatus {
+	if s.Maintenance == nil {
+		s.Maintenance = &v1beta2.MaintenanceStatus{}
+	}
+	return s.Maintenance
+}
+
+// status is the record as the status has it.
+func (r *Recovery) status() *v1beta2.RecoveryStatus {
+	return &v1beta2.RecoveryStatus{
+		Phase: r.Phase, ClusterID: hexID(r.ClusterID),
+		Survivor: r.Survivor, SurvivorUID: r.SurvivorUID, MemberID: hexID(r.MemberID),
+		CommittedIndex: int64(r.Committed), Revision: r.Revision, BeginsAt: r.BeginsAt,
+		Seed: r.Seed, Token: r.Token, Version: r.Version, Survivors: r.Survivors, Members: r.Members,
+	}
+}
+
+// hexID is an id of etcd's as the status has it.
+func hexID(id uint64) string { return fmt.Sprintf("%016x", id) }
+
+// wholeSeconds is a moment as the API server keeps it, never later than it was.
+func wholeSeconds(t time.Time) *metav1.Time {
+	whole := metav1.NewTime(t.Truncate(time.Second))
+	return &whole
+}

@@ -17,21 +17,17 @@ type Event struct {
 	Warning bool
 	// Reason and Action are CamelCase.
 	Reason, Action, Message string
-}
-
-// steps are the actions, by kind, that are steps on the way to something which is told
-// when it is there.
-var steps = map[string]bool{
-	"SetRoles": true, "GrantStartPermit": true, "RevokeStartPermits": true, "RevokeSurvivorPermit": true, "TransferLeadership": true,
-	"RecordBootstrap": true, "TakeClaims": true, "Defragment": true,
+	// Member is the name of the one member that it is about; empty if it is about no single one.
+	Member string
 }
 
 // EventOf is the event of an action that was carried out, if it gets one.
 func EventOf(d *Decision) (Event, bool) {
-	if d.Action == nil || d.Announcement == Unannounced || (steps[d.Action.Kind()] && d.Announcement != Announced) {
+	if d.Action == nil || d.Announcement == Unannounced || (d.Action.facts().step && d.Announcement != Announced) {
 		return Event{}, false
 	}
-	return Event{Reason: d.Reason, Action: d.Action.Kind(), Message: d.Message}, true
+	f := d.Action.facts()
+	return Event{Reason: d.Reason, Action: f.kind, Message: d.Message, Member: f.member}, true
 }
 
 // withoutQuorum are the reasons for which a cluster that has served does not.

@@ -34,10 +34,18 @@ func TestWhatGetsAnEvent(t *testing.T) {
 		got, told := EventOf(&tc.decided)
 		want := Event{}
 		if tc.told {
-			want = Event{Reason: tc.decided.Reason, Action: tc.decided.Action.Kind(), Message: tc.decided.Message}
+			want = Event{Reason: tc.decided.Reason, Action: KindOf(tc.decided.Action), Message: tc.decided.Message}
 		}
 		if told != tc.told || got != want {
 			t.Errorf("%s: told %t, %+v", name, told, got)
+		}
+	}
+}
+
+func TestAnEventNamesItsMember(t *testing.T) {
+	for _, a := range []Action{AddLearner{Name: "a"}, Promote{Name: "a"}, RemoveMember{Name: "a"}} {
+		if e, _ := EventOf(&Decision{Action: a}); e.Member != "a" {
+			t.Errorf("%s tells of member %q, want a", KindOf(a), e.Member)
 		}
 	}
 }

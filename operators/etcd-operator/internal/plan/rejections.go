@@ -87,38 +87,20 @@ func Accept(all []Rejection, a Action) []Rejection {
 
 // effects are what of an action may be refused, each by itself.
 func effects(a Action) []Rejection {
-	e := Rejection{Kind: a.Kind()}
-	switch x := a.(type) {
-	case CreatePods:
-		var all []Rejection
-		for _, p := range x.Pods {
-			all = append(all, RejectedPod(p, false))
-		}
-		return all
-	case GrantStartPermit:
-		e.Name = x.Name
-	case RevokeSurvivorPermit:
-		e.Name = x.Name
-	case DropSeed:
-		e.Name = x.Name
-	case ChangeImage:
-		e.Name = x.Name
-	case RecreatePod:
-		e.Name = x.Name
-	case Defragment:
-		e.Name = x.Name
-	case DeletePod:
-		e.Name = x.Name
-	case DeleteClaim:
-		e.Name = x.Name
-	default: // it is about the whole cluster, or no API server can refuse it
+	x, ok := a.(CreatePods)
+	if !ok {
+		return []Rejection{{Kind: KindOf(a), Name: a.facts().object}}
 	}
-	return []Rejection{e}
+	var all []Rejection
+	for _, p := range x.Pods {
+		all = append(all, RejectedPod(p, false))
+	}
+	return all
 }
 
 // RejectedPod is the Rejection of a new Pod or of its volume.
 func RejectedPod(p NewPod, volume bool) Rejection {
-	return Rejection{Kind: CreatePods{}.Kind(), Role: p.Role, Volume: volume, Name: p.Name}
+	return Rejection{Kind: KindOf(CreatePods{}), Role: p.Role, Volume: volume, Name: p.Name}
 }
 
 // RejectedAction is the Rejection of an action other than CreatePods.
@@ -154,7 +136,7 @@ func (v *view) isHeldBack(effect Rejection) bool { return v.heldBack(effect) != 
 
 // joinersHeldBack is the Rejection of joiners' Pods that are not to be tried yet.
 func (v *view) joinersHeldBack() *Rejection {
-	return v.heldBack(Rejection{Kind: CreatePods{}.Kind(), Role: Joiner})
+	return v.heldBack(Rejection{Kind: KindOf(CreatePods{}), Role: Joiner})
 }
 
 // returnHeldBack is the Rejection of a member's Pod that is to be created again.
@@ -206,7 +188,7 @@ func (v *view) untilRetry(requeueAfter time.Duration) time.Duration {
 func (v *view) unusedName() string {
 	for i := range v.Rejections {
 		r := &v.Rejections[i]
-		if r.Kind == (CreatePods{}).Kind() && r.Role == Joiner && v.pods[r.Name] == nil && !v.isListedByAny(r.Name) {
+		if r.Kind == KindOf(CreatePods{}) && r.Role == Joiner && v.pods[r.Name] == nil && !v.isListedByAny(r.Name) {
 			return r.Name
 		}
 	}

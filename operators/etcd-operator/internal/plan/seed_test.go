@@ -54,7 +54,7 @@ func TestASeedThatNeverRuns(t *testing.T) {
 			row.seen.o.Cluster.Namespace = "ns"
 			d := decided(row.seen.seen())
 			if d.Action != nil {
-				t.Errorf("it does %s: %s", d.Action.Kind(), row.reason)
+				t.Errorf("it does %s: %s", KindOf(d.Action), row.reason)
 			}
 			for _, c := range d.Status.Conditions {
 				if c.Type != v1beta2.ConditionDegraded {

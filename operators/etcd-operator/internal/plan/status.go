@@ -60,16 +60,11 @@ func (v *view) status(s *step) v1beta2.ClusterStatus {
 		// Nobody could tell: who the members are is as it was.
 		st.Size, st.MemberDetails, st.Alarms = last.Size, last.MemberDetails, last.Alarms
 	}
-	if survivor, ok := s.action.(AdoptSurvivor); ok {
-		st.TargetVersion = ""
-		v.listSeed(&st, survivor.Name)
-	}
-	seed, adopting := s.action.(AdoptSeed)
 	_, acknowledging := s.action.(AcknowledgeFence)
 	switch {
-	case adopting:
+	case s.adopts() != "":
 		st.TargetVersion, st.UpgradeSize = "", 0
-		v.listSeed(&st, seed.Name)
+		v.listSeed(&st, s.adopts())
 	case c.Bootstrap == nil && (acknowledging || c.Fence.By != ""):
 		st.TargetVersion = c.Version // who restores it has to know
 	}
@@ -100,21 +95,21 @@ func (v *view) listSeed(st *v1beta2.ClusterStatus, name string) {
 	st.ReadyMembers = fmt.Sprintf("1/%d", v.Cluster.Size)
 }
 
+// adopts is the name of the Pod that is the cluster once a step is taken; empty for most.
+func (s *step) adopts() string {
+	if s.action == nil {
+		return ""
+	}
+	return s.action.facts().adopts
+}
+
 // highestRevision is a revision beyond all that clients have seen. What a cluster begins
 // with again is reached as soon as it is adopted: another restore may begin before the next
 // look.
 func (v *view) highestRevision(s *step) int64 {
 	seen := v.seenRevision()
-	switch a := s.action.(type) {
-	case AdoptSeed:
-		if p := v.pods[a.Name]; p != nil {
-			seen = max(seen, p.Answer.Revision)
-		}
-	case AdoptSurvivor:
-		if p := v.pods[a.Name]; p != nil {
-			seen = max(seen, p.Answer.Revision)
-		}
-	default: // no other begins a cluster with data
+	if p := v.pods[s.adopts()]; p != nil {
+		seen = max(seen, p.Answer.Revision)
 	}
 	return v1beta2.LatchRevision(v.Cluster.LastStatus.HighestRevision, seen)
 }

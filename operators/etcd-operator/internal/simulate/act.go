@@ -84,7 +84,7 @@ func (w *world) call(op *operator) {
 	}
 	op.todo.next++
 	if err != nil {
-		w.say("operator %s: %s: %v", op.id, op.todo.decision.Action.Kind(), err)
+		w.say("operator %s: %s: %v", op.id, plan.KindOf(op.todo.decision.Action), err)
 	} else if n == 1 {
 		w.stats.Actions[kindIndex(op.todo.decision.Action)]++
 	}

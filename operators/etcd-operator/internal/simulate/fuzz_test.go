@@ -41,7 +41,7 @@ func TestArbitraryObservations(t *testing.T) {
 			t.Fatalf("observation %d", i)
 		}
 		if d.Action != nil {
-			actions[d.Action.Kind()]++
+			actions[plan.KindOf(d.Action)]++
 		}
 	}
 	var counts []string
@@ -195,7 +195,7 @@ func arbitraryRejections(d *dice, o *plan.Observation) {
 	if d.below(4) > 0 {
 		return
 	}
-	pods := plan.CreatePods{}.Kind()
+	pods := plan.KindOf(plan.CreatePods{})
 	ofOne := []string{"GrantStartPermit", "RevokeSurvivorPermit", "DropSeed", "ChangeImage", "RecreatePod", "Defragment", "DeletePod", "DeleteClaim"}
 	for range 1 + d.below(4) {
 		r := plan.Rejection{Kind: pods, Words: "exceeded quota", Generation: o.Cluster.Generation}

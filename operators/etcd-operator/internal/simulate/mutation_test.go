@@ -1561,7 +1561,7 @@ func altering(c *Config) {
 func without(kind string) Planner {
 	return func(o plan.Observation) plan.Decision {
 		d := plan.Plan(o)
-		if d.Action != nil && d.Action.Kind() == kind {
+		if d.Action != nil && plan.KindOf(d.Action) == kind {
 			d.Action = nil
 		}
 		return d

@@ -104,7 +104,7 @@ func (k *check) whileUnfenced() *Violation {
 	}
 	switch a := k.d.Action.(type) {
 	case plan.AcknowledgeFence, plan.LiftFence, plan.AdoptSeed:
-		return violation("Decision", "%s is no action of an unfenced cluster", a.Kind())
+		return violation("Decision", "%s is no action of an unfenced cluster", plan.KindOf(a))
 	case plan.GrowClaim:
 		return k.growClaim(a)
 	case plan.KeepClaims:
@@ -184,12 +184,12 @@ func (k *check) refusedJustNow() *Violation {
 	}
 	for _, r := range k.o.Rejections {
 		if k.isWantedChild(r.Kind) && refused(r.Kind, "", r.Name) {
-			return violation("Rejected", "%s is done, though %s %s, which comes before, was refused just now", k.d.Action.Kind(), r.Kind, r.Name)
+			return violation("Rejected", "%s is done, though %s %s, which comes before, was refused just now", plan.KindOf(k.d.Action), r.Kind, r.Name)
 		}
 	}
 	if a, ok := k.d.Action.(plan.CreatePods); ok {
 		for _, p := range a.Pods {
-			if refused(a.Kind(), p.Role, p.Name) {
+			if refused(plan.KindOf(a), p.Role, p.Name) {
 				return violation("Rejected", "creates Pod %s as %s, which was refused just now", p.Name, p.Role)
 			}
 		}
@@ -227,7 +227,7 @@ func (k *check) permitsToBegin() *Violation {
 	for _, p := range k.o.Pods {
 		begins := c.ClusterID == 0 && c.Bootstrap != nil && !c.Bootstrap.Adopted && p.Name == c.Bootstrap.Member
 		if p.StartPermit != nil && p.StartPermit.New && !begins {
-			return violation("S2", "%s is done while %s may begin a cluster", k.d.Action.Kind(), p.Name)
+			return violation("S2", "%s is done while %s may begin a cluster", plan.KindOf(k.d.Action), p.Name)
 		}
 	}
 	return nil

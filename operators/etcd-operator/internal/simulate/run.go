@@ -36,7 +36,7 @@ var actionKinds = []string{
 
 const numActions = 35
 
-func kindIndex(a plan.Action) int { return slices.Index(actionKinds, a.Kind()) }
+func kindIndex(a plan.Action) int { return slices.Index(actionKinds, plan.KindOf(a)) }
 
 func (s *Stats) settled(d time.Duration) {
 	s.Settled++

@@ -72,7 +72,7 @@ func describe(d plan.Decision) string {
 		s = fmt.Sprintf("%s (%s)", a.Name, a.UID)
 	default: // as it is printed
 	}
-	return d.Action.Kind() + " " + s
+	return plan.KindOf(d.Action) + " " + s
 }
 
 func describeMembers(members []plan.Member) string {
