@@ -86,7 +86,7 @@ func (w *world) call(op *operator) {
 	if err != nil {
 		w.say("operator %s: %s: %v", op.id, plan.KindOf(op.todo.decision.Action), err)
 	} else if n == 1 {
-		w.stats.Actions[kindIndex(op.todo.decision.Action)]++
+		w.stats.Actions[plan.KindOf(op.todo.decision.Action)]++
 	}
 	switch mishap {
 	case RepeatCall:

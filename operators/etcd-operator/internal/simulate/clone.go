@@ -13,7 +13,7 @@ import (
 // clone copies a world, so that it can go on in two ways.
 func (w *world) clone() *world {
 	c := *w
-	c.stats = &Stats{}
+	c.stats = newStats()
 	c.trace = nil
 	c.nodes = slices.Clone(w.nodes)
 	c.births = slices.Clone(w.births)

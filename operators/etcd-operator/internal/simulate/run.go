@@ -2,18 +2,17 @@ package simulate
 
 import (
 	"fmt"
+	"maps"
 	"slices"
 	"strings"
 	"time"
-
-	"github.com/etcd-operators/etcd-operators/operators/etcd-operator/internal/plan"
 )
 
 // Stats counts what happened in runs, so that one can see what they covered.
 type Stats struct {
 	Runs, Steps, Decisions, Writes int
 	// Actions and Faults count by kind.
-	Actions [numActions]int
+	Actions map[string]int
 	Faults  [numFaults]int
 	// Settled is how many runs ended as they should; QuorumLost how many of these
 	// with a majority's data lost. Longest is the longest time that one took to
@@ -22,21 +21,7 @@ type Stats struct {
 	Longest, Settling   time.Duration
 }
 
-// actionKinds are the kinds of actions, in the order in which they are counted.
-var actionKinds = []string{
-	"RecordBootstrap", "LatchClusterID", "CreatePods", "SetRoles", "GrantStartPermit", "RevokeStartPermits",
-	"AddLearner", "Promote", "RemoveMember", "TransferLeadership", "DeletePod", "DeleteClaim",
-	"AcknowledgeFence", "LiftFence", "AdoptSeed", "RecordVersion", "ChangeImage", "RecreatePod",
-	"DisarmAlarm", "Compact", "BeginDefragment", "Defragment",
-	"EnableDowngrade", "CancelDowngrade", "AdvanceLog",
-	"GrowClaim", "KeepClaims", "TakeClaims",
-	"RecordSurvivor", "RevokeSurvivorPermit", "AdoptSurvivor", "DropSeed", "EndRecovery",
-	"CompareData", "RecordConsistency",
-}
-
-const numActions = 35
-
-func kindIndex(a plan.Action) int { return slices.Index(actionKinds, plan.KindOf(a)) }
+func newStats() *Stats { return &Stats{Actions: map[string]int{}} }
 
 func (s *Stats) settled(d time.Duration) {
 	s.Settled++
@@ -50,8 +35,8 @@ func (s *Stats) Add(o *Stats) {
 	s.Steps += o.Steps
 	s.Decisions += o.Decisions
 	s.Writes += o.Writes
-	for i := range s.Actions {
-		s.Actions[i] += o.Actions[i]
+	for kind, n := range o.Actions {
+		s.Actions[kind] += n
 	}
 	for i := range s.Faults {
 		s.Faults[i] += o.Faults[i]
@@ -62,12 +47,12 @@ func (s *Stats) Add(o *Stats) {
 	s.Settling += o.Settling
 }
 
-// Never names the kinds of actions and faults that did not occur.
-func (s *Stats) Never() []string {
+// Never names those of some kinds of actions, and of all faults, that did not occur.
+func (s *Stats) Never(actions []string) []string {
 	var all []string
-	for i, n := range s.Actions {
-		if n == 0 {
-			all = append(all, actionKinds[i])
+	for _, kind := range actions {
+		if s.Actions[kind] == 0 {
+			all = append(all, kind)
 		}
 	}
 	for k, n := range s.Faults {
@@ -86,8 +71,8 @@ func (s *Stats) String() string {
 		fmt.Fprintf(&b, ", in %s on average, %s at most", (s.Settling / time.Duration(s.Settled)).Round(time.Second), s.Longest.Round(time.Second))
 	}
 	b.WriteString("\nactions:")
-	for i, n := range s.Actions {
-		fmt.Fprintf(&b, " %s %d", actionKinds[i], n)
+	for _, kind := range slices.Sorted(maps.Keys(s.Actions)) {
+		fmt.Fprintf(&b, " %s %d", kind, s.Actions[kind])
 	}
 	b.WriteString("\nfaults:")
 	for k, n := range s.Faults {

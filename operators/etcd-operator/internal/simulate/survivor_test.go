@@ -57,7 +57,7 @@ func TestBeginsAnew(t *testing.T) {
 		t.Fatalf("%d of %d runs failed: %s", len(failures), stats.Runs, count(told))
 	}
 	for _, a := range []plan.Action{plan.RecordSurvivor{}, plan.AdoptSurvivor{}, plan.DropSeed{}, plan.EndRecovery{}} {
-		if got := stats.Actions[kindIndex(a)]; got < n/100 {
+		if got := stats.Actions[plan.KindOf(a)]; got < n/100 {
 			t.Errorf("%s was done %d times in %d runs", plan.KindOf(a), got, n)
 		}
 	}

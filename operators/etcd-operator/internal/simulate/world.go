@@ -191,7 +191,7 @@ type birth struct {
 func newWorld(cfg Config, seed int64, planner Planner, faults []Fault) *world {
 	w := &world{
 		cfg: cfg, seed: uint64(seed), calm: cfg.Calm, planner: planner, main: -1, lost: -1,
-		faults: faults, learners: cfg.Learners, stats: &Stats{}, quota: cfg.Quota, secrets: newSecrets(),
+		faults: faults, learners: cfg.Learners, stats: newStats(), quota: cfg.Quota, secrets: newSecrets(),
 	}
 	w.cluster = etcdCluster{version: 1, generation: 1, size: cfg.Size, wanted: cfg.Version, repository: goodRepository, template: goodTemplate, status: &v1beta2.ClusterStatus{}, begun: never, repaired: never, storage: smallest, retain: cfg.Retain, survive: cfg.Survive}
 	if cfg.BornFenced {
