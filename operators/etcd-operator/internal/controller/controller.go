@@ -243,11 +243,8 @@ func (r *Reconciler) tell(ctx context.Context, c *v1beta2.EtcdCluster, d plan.De
 	}
 	if d.Action != nil {
 		log.FromContext(ctx).Info(d.Message, "action", plan.KindOf(d.Action), "reason", d.Reason)
-		if tellComparison(r.Events, c, d) {
-			return
-		}
 		if e, ok := plan.EventOf(&d); ok {
-			r.Events.Eventf(c, related(c, e.Member), corev1.EventTypeNormal, e.Reason, e.Action, "%s", conditiontext.Clip(e.Message))
+			r.Events.Eventf(c, related(c, e.Member), eventType(e), e.Reason, e.Action, "%s", conditiontext.Clip(e.Message))
 		}
 		return
 	}
@@ -270,29 +267,16 @@ func isReported(c *v1beta2.EtcdCluster, condition, reason string) bool {
 // tellChanges makes the events of what has changed since the status was written last.
 func (r *Reconciler) tellChanges(ctx context.Context, c *v1beta2.EtcdCluster, conditions []metav1.Condition) {
 	for _, e := range plan.EventsBetween(c.Status.Conditions, conditions) {
-		kind := corev1.EventTypeNormal
-		if e.Warning {
-			kind = corev1.EventTypeWarning
-		}
 		log.FromContext(ctx).Info(e.Message, "reason", e.Reason)
-		r.Events.Eventf(c, nil, kind, e.Reason, e.Action, "%s", conditiontext.Clip(e.Message))
+		r.Events.Eventf(c, nil, eventType(e), e.Reason, e.Action, "%s", conditiontext.Clip(e.Message))
 	}
 }
 
-// tellComparison makes an event of what a comparison of members' data has shown, unless all
-// is well, and reports whether that is what was done.
-func tellComparison(recorder events.EventRecorder, c *v1beta2.EtcdCluster, d plan.Decision) bool {
-	switch x := d.Action.(type) {
-	case plan.CompareData:
-		return true
-	case plan.RecordConsistency:
-		if x.Result != v1beta2.ResultConsistent {
-			recorder.Eventf(c, nil, corev1.EventTypeWarning, d.Reason, plan.KindOf(x), "%s", conditiontext.Clip(d.Message))
-		}
-		return true
-	default:
-		return false
+func eventType(e plan.Event) string {
+	if e.Warning {
+		return corev1.EventTypeWarning
 	}
+	return corev1.EventTypeNormal
 }
 
 // tellAlarms makes an event for each alarm that etcd has raised or that was disarmed since

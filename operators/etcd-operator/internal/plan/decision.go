@@ -80,6 +80,8 @@ type facts struct {
 	// step is true of a step on the way to something that is told when it is there: it gets no
 	// event of its own.
 	step bool
+	// warning is true if its event is a Warning.
+	warning bool
 	// member is the name of the one member that its event is about.
 	member string
 	// adopts is the name of the Pod that is the cluster from then on.
@@ -414,7 +416,7 @@ func (a Compact) record(s *v1beta2.ClusterStatus) {
 // one of the same members is not begun while one runs.
 type CompareData struct{ Members []Member }
 
-func (CompareData) facts() facts { return facts{kind: "CompareData"} }
+func (CompareData) facts() facts { return facts{kind: "CompareData", step: true} }
 
 // RecordConsistency latches in the status what a comparison has shown.
 type RecordConsistency struct {
@@ -424,7 +426,9 @@ type RecordConsistency struct {
 	Differing []uint64
 }
 
-func (a RecordConsistency) facts() facts { return facts{kind: "RecordConsistency", record: a.record} }
+func (a RecordConsistency) facts() facts {
+	return facts{kind: "RecordConsistency", step: a.Result == v1beta2.ResultConsistent, warning: true, record: a.record}
+}
 
 func (a RecordConsistency) record(s *v1beta2.ClusterStatus) {
 	s.Consistency = &v1beta2.ConsistencyStatus{LastCheckTime: *wholeSeconds(a.At), Revision: a.Revision, Result: a.Result}

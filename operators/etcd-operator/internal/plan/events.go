@@ -27,7 +27,7 @@ func EventOf(d *Decision) (Event, bool) {
 		return Event{}, false
 	}
 	f := d.Action.facts()
-	return Event{Reason: d.Reason, Action: f.kind, Message: d.Message, Member: f.member}, true
+	return Event{Warning: f.warning, Reason: d.Reason, Action: f.kind, Message: d.Message, Member: f.member}, true
 }
 
 // withoutQuorum are the reasons for which a cluster that has served does not.

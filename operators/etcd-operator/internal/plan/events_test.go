@@ -4,6 +4,8 @@ import (
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
+
+	"github.com/etcd-operators/etcd-operators/api/v1beta2"
 )
 
 // An action gets an event if a user would tell a colleague of it.
@@ -47,6 +49,22 @@ func TestAnEventNamesItsMember(t *testing.T) {
 		if e, _ := EventOf(&Decision{Action: a}); e.Member != "a" {
 			t.Errorf("%s tells of member %q, want a", KindOf(a), e.Member)
 		}
+	}
+}
+
+// A comparison gets an event only for what it has found wrong.
+func TestAComparisonIsToldIfDataDiffers(t *testing.T) {
+	for a, warned := range map[*RecordConsistency]bool{
+		{Result: v1beta2.ResultConsistent}:    false,
+		{Result: v1beta2.ResultMemberDiffers}: true,
+		{Result: v1beta2.ResultNoMajority}:    true,
+	} {
+		if e, told := EventOf(&Decision{Action: *a}); told != warned || e.Warning != warned {
+			t.Errorf("%s: told %t, %+v", a.Result, told, e)
+		}
+	}
+	if e, told := EventOf(&Decision{Action: CompareData{}}); told {
+		t.Errorf("it begins: told %+v", e)
 	}
 }
 
