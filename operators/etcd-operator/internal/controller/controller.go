@@ -198,10 +198,9 @@ func (r *Reconciler) carryOut(ctx context.Context, c *v1beta2.EtcdCluster, obs *
 		status, err = r.report(ctx, c, d)
 	}
 	if err == nil {
-		r.tellChanges(ctx, c, status.Conditions)
 		r.tellAlarms(ctx, c, status.Alarms)
 		r.tellCertificates(ctx, c, &status, obs.Cluster.TLS.Problem, &d)
-		r.tellWarnings(ctx, c, &status)
+		r.tellChanges(ctx, c, status.Conditions)
 	}
 	// What was done is told, whatever becomes of the status.
 	if failed == nil && (err == nil || (d.Action != nil && !plan.Records(d.Action))) {

@@ -113,10 +113,9 @@ func (s *story) observe(change observed) {
 	if err != nil {
 		s.t.Fatal(err)
 	}
-	s.r.tellChanges(ctx, c, status.Conditions)
 	s.r.tellAlarms(ctx, c, status.Alarms)
 	s.r.tellCertificates(ctx, c, &status, o.Cluster.TLS.Problem, &d)
-	s.r.tellWarnings(ctx, c, &status)
+	s.r.tellChanges(ctx, c, status.Conditions)
 	s.r.tell(ctx, c, d)
 	apiservertest.Read(s.t, s.r.Actor.Client, s.cluster)
 }

@@ -33,6 +33,10 @@ func EventOf(d *Decision) (Event, bool) {
 // withoutQuorum are the reasons for which a cluster that has served does not.
 var withoutQuorum = []string{v1beta2.ClusterReasonNoQuorum, v1beta2.ClusterReasonQuorumLost}
 
+// warnings are the conditions that are there only while they are true, and that a user is
+// to hear of once for each reason.
+var warnings = []string{v1beta2.ConditionKnownVulnerability, v1beta2.ConditionSpaceLow}
+
 // EventsBetween are the events of what has changed from one status to the next. That a
 // quorum's data is lost is told by whoever waits for that (see Outcome.AwaitsUser).
 func EventsBetween(before, after []metav1.Condition) []Event {
@@ -57,6 +61,12 @@ func EventsBetween(before, after []metav1.Condition) []Event {
 	was, is = meta.FindStatusCondition(before, v1beta2.ConditionPaused), meta.FindStatusCondition(after, v1beta2.ConditionPaused)
 	if was != nil && is != nil && was.Status == metav1.ConditionTrue && is.Status == metav1.ConditionFalse {
 		tell(false, v1beta2.ClusterReasonResumed, "reconciliation resumed: spec.paused is not set")
+	}
+	for _, kind := range warnings {
+		was, is = meta.FindStatusCondition(before, kind), meta.FindStatusCondition(after, kind)
+		if is != nil && (was == nil || was.Reason != is.Reason) {
+			tell(true, is.Reason, is.Message)
+		}
 	}
 	return all
 }
