@@ -51,6 +51,8 @@ type Decision struct {
 	// CatchUp makes the start one that only catches up with the cluster, and after
 	// which the launcher decides again.
 	CatchUp bool
+	// Refuse is true when there is a log, and it is not known to be this member's.
+	Refuse bool
 
 	Reason  Reason
 	Message string

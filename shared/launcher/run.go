@@ -145,7 +145,7 @@ func (o Options) decide() (Decision, error) {
 			refusal = err.Error()
 		}
 		if refusal != "" {
-			return wait(ReasonForeignData, refusal), nil
+			return Decision{Refuse: true, Reason: ReasonForeignData, Message: refusal}, nil
 		}
 		// The used-file and the permit are not even read: nothing that may be
 		// wrong with them keeps a member with data from starting.
@@ -274,7 +274,7 @@ func (w *waiter) report(d Decision) error {
 		return err
 	}
 	state := Waiting
-	if d.Reason == ReasonForeignData {
+	if d.Refuse {
 		state = Refusing
 	}
 	w.state.Store(&State{State: state, Identity: w.o.identity(), Attempt: used, Reason: d.Reason, Message: d.Message, WaitedSeconds: time.Since(w.since).Seconds()})
