@@ -41,7 +41,6 @@ func podOf(p *corev1.Pod) plan.Pod {
 		Finished: p.Status.Phase == corev1.PodFailed || p.Status.Phase == corev1.PodSucceeded,
 		IP:       p.Status.PodIP,
 		Node:     p.Spec.NodeName,
-		Trouble:  conditiontext.Clip(trouble(p)),
 		Template: p.Annotations[v1beta2.AnnotationTemplate],
 
 		UnreadySince: p.CreationTimestamp.Time,
@@ -49,6 +48,10 @@ func podOf(p *corev1.Pod) plan.Pod {
 	if p.DeletionTimestamp != nil {
 		// The API server sets it to the time by which the Pod was to be gone.
 		out.DeletingSince = p.DeletionTimestamp.Time
+	}
+	if w := troubled(p); w != nil {
+		out.Trouble = conditiontext.Clip(strings.TrimSuffix(w.Reason+": "+w.Message, ": "))
+		out.ImageUnavailable = waitingIsTrouble[w.Reason] == forImage
 	}
 	for _, c := range p.Status.Conditions {
 		if c.Type == corev1.PodScheduled && c.Status == corev1.ConditionFalse {
@@ -215,21 +218,26 @@ func SameStartPermit(p *corev1.Pod, seen *plan.Pod) bool {
 	return now.Attempt == seen.StartPermit.Attempt
 }
 
-// waitingIsTrouble are the reasons for which a container waits that do not pass by
-// themselves within moments.
-var waitingIsTrouble = map[string]bool{
-	"CrashLoopBackOff": true, "ImagePullBackOff": true, "ErrImagePull": true, "ErrImageNeverPull": true, "InvalidImageName": true,
-	"CreateContainerConfigError": true, "CreateContainerError": true, "RunContainerError": true,
+// What a container waits for that does not pass by itself within moments.
+const (
+	forImage = iota + 1
+	forStart
+)
+
+// waitingIsTrouble are the kubelet's reasons for such a wait.
+var waitingIsTrouble = map[string]int{
+	"ImagePullBackOff": forImage, "ErrImagePull": forImage, "ErrImageNeverPull": forImage, "InvalidImageName": forImage,
+	"CrashLoopBackOff": forStart, "CreateContainerConfigError": forStart, "CreateContainerError": forStart, "RunContainerError": forStart,
 }
 
-// trouble says why the Pod's containers do not run.
-func trouble(p *corev1.Pod) string {
+// troubled is how a container waits that does not run; nil if all do, or soon will.
+func troubled(p *corev1.Pod) *corev1.ContainerStateWaiting {
 	for _, s := range slices.Concat(p.Status.InitContainerStatuses, p.Status.ContainerStatuses) {
-		if w := s.State.Waiting; w != nil && waitingIsTrouble[w.Reason] {
-			return strings.TrimSuffix(w.Reason+": "+w.Message, ": ")
+		if w := s.State.Waiting; w != nil && waitingIsTrouble[w.Reason] != 0 {
+			return w
 		}
 	}
-	return ""
+	return nil
 }
 
 // defragmentedOf reads what is written on a Pod of its member's last defragmentation.

@@ -105,10 +105,10 @@ func TestTroubles(t *testing.T) {
 		}, plan.Pod{}},
 		"its image can't be pulled": {func(s *corev1.PodStatus) {
 			s.ContainerStatuses = []corev1.ContainerStatus{waiting("ImagePullBackOff", "no such image")}
-		}, plan.Pod{Trouble: "ImagePullBackOff: no such image"}},
+		}, plan.Pod{Trouble: "ImagePullBackOff: no such image", ImageUnavailable: true}},
 		"the launcher's can't be pulled": {func(s *corev1.PodStatus) {
 			s.InitContainerStatuses = []corev1.ContainerStatus{waiting("ErrImagePull", "")}
-		}, plan.Pod{Trouble: "ErrImagePull"}},
+		}, plan.Pod{Trouble: "ErrImagePull", ImageUnavailable: true}},
 		"etcd crashes": {func(s *corev1.PodStatus) {
 			s.ContainerStatuses = []corev1.ContainerStatus{waiting("CrashLoopBackOff", "back-off 10s")}
 		}, plan.Pod{Trouble: "CrashLoopBackOff: back-off 10s"}},
@@ -124,9 +124,9 @@ func TestTroubles(t *testing.T) {
 		b := newBench(t)
 		b.runs(b.pod("x-a"), "10.0.0.1", tc.status)
 		got := seen(t, b.observe(), "x-a")
-		if got.Trouble != tc.want.Trouble || got.Finished != tc.want.Finished || got.Unschedulable != tc.want.Unschedulable {
-			t.Errorf("%s: trouble %q, finished %t, unschedulable %q, want %q, %t, %q", name,
-				got.Trouble, got.Finished, got.Unschedulable, tc.want.Trouble, tc.want.Finished, tc.want.Unschedulable)
+		if got.Trouble != tc.want.Trouble || got.ImageUnavailable != tc.want.ImageUnavailable || got.Finished != tc.want.Finished || got.Unschedulable != tc.want.Unschedulable {
+			t.Errorf("%s: trouble %q (image: %t), finished %t, unschedulable %q, want %q (%t), %t, %q", name,
+				got.Trouble, got.ImageUnavailable, got.Finished, got.Unschedulable, tc.want.Trouble, tc.want.ImageUnavailable, tc.want.Finished, tc.want.Unschedulable)
 		}
 	}
 }

@@ -245,6 +245,8 @@ type Pod struct {
 	// Trouble says why the Pod's containers do not run, such as
 	// "ImagePullBackOff: …" or "CrashLoopBackOff: …"; empty if they do.
 	Trouble string
+	// ImageUnavailable is true while a container waits for its image.
+	ImageUnavailable bool
 	// Restarts is how often the etcd container has been restarted in this Pod, and
 	// LastExit how it ended last; zero if it has not. Looping is true while the kubelet
 	// waits longer and longer before it starts it again. RunningSince is since when it

@@ -4,7 +4,6 @@ import (
 	"cmp"
 	"fmt"
 	"slices"
-	"strings"
 	"time"
 
 	"github.com/etcd-operators/etcd-operators/api/v1beta2"
@@ -199,7 +198,7 @@ func repairImage(v *view) *step {
 		}
 		broken := p.Trouble != "" && !p.Answer.Reached && !p.Answer.Waiting && !p.Finished && p.DeletingSince.IsZero() && !v.isOld(p.Name)
 		if unchanged := p.From == "" && p.Version == v.Cluster.Version; broken && unchanged && !v.isIncompatible(p) {
-			desired, broken = p.Version, unpulled(p) // its turn has not come: all that it may lack is the repository
+			desired, broken = p.Version, p.ImageUnavailable // its turn has not come: all that it may lack is the repository
 		}
 		if p.Role != Joiner && v.isDowngrading() && parseVersion(p.Version).compareMinor(parseVersion(desired)) > 0 {
 			desired = v.Cluster.Version // nobody can tell whether its data is fit for an earlier minor yet
@@ -211,13 +210,6 @@ func repairImage(v *view) *step {
 			fmt.Sprintf("changing the image of Pod %s, which does not run (%s), to etcd %s of %s", p.Name, p.Trouble, desired, v.Cluster.Repository))
 	}
 	return nil
-}
-
-// unpulled reports whether it is the image that a Pod's container waits for: the reasons
-// that kubelets give then have the word in them.
-func unpulled(p *Pod) bool {
-	reason, _, _ := strings.Cut(p.Trouble, ":")
-	return strings.Contains(reason, "Image")
 }
 
 // returnToService lets clients find a member again that runs what it is to run.

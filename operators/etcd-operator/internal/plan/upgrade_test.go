@@ -59,7 +59,7 @@ func changeImage(name, version string) wanted {
 	return exactly(ChangeImage{name, "uid-" + name, theRepository, version})
 }
 
-func pulled(p *Pod) { p.Trouble = "ImagePullBackOff: no such image" }
+func pulled(p *Pod) { p.Trouble, p.ImageUnavailable = "ImagePullBackOff: no such image", true }
 
 func TestNextVersion(t *testing.T) {
 	for name, tc := range map[string]struct {

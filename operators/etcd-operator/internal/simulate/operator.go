@@ -411,7 +411,7 @@ func (w *world) answerAt(op *operator, p *pod) plan.Answer {
 func (w *world) observePod(p *pod) plan.Pod {
 	seen := plan.Pod{
 		Name: p.name, UID: p.uid, Role: p.role, RoleSince: epoch.Add(p.roleAt), Created: epoch.Add(p.created), Finished: p.finished,
-		Unschedulable: p.unschedulable, Trouble: p.trouble, Addressed: p.addressed,
+		Unschedulable: p.unschedulable, Trouble: p.trouble, ImageUnavailable: strings.HasPrefix(p.trouble, "ImagePullBackOff"), Addressed: p.addressed,
 		Persistent: p.persistent, Template: p.template, Version: p.version, Repository: p.repository, From: p.from, Learners: p.learners, StartPermit: p.permit,
 		SnapshotCount: snapshotEntries, Routed: p.routed,
 		Restarts: p.restarts, LastExit: p.exit, Looping: p.looping, ProvenRestarts: p.provenRestarts, ProvenImage: p.provenImage,
