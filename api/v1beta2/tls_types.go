@@ -160,6 +160,10 @@ type TLSStatus struct {
 	// How far the replacement of an authority has come; empty while none is replaced.
 	// +optional
 	Rotation CARotation `json:"rotation,omitempty"`
+	// Whether certificates are being issued or checked, and nothing is wrong: while the
+	// condition CertificatesReady is False, there is nothing to do but wait.
+	// +optional
+	Pending bool `json:"pending,omitempty"`
 	// When the first certificate of those that the cluster uses ends.
 	// +optional
 	NotAfter *metav1.Time `json:"notAfter,omitempty"`

@@ -223,3 +223,22 @@ func TestCertificatesReady(t *testing.T) {
 		t.Errorf("without TLS: %q, %+v", said(s), s.TLS)
 	}
 }
+
+// Who waits for certificates, as a restore does, is told whether a person has to do something.
+func TestPendingCertificates(t *testing.T) {
+	for name, tc := range map[string]struct {
+		seen *world
+		want bool
+	}{
+		"valid":                      {healthy(3).secure(), false},
+		"being issued":               {healthy(3).secure(wrong(CertificatesPending)), true},
+		"not checked yet":            {nothing(3).secure(func(t *TLS) { t.Trust = "" }), true},
+		"missing":                    {healthy(3).secure(wrong(CertificatesMissing)), false},
+		"invalid":                    {healthy(3).secure(wrong(CertificatesInvalid)), false},
+		"the operator's, and issued": {healthy(3).noClientCertificate(CertificatesPending), true},
+	} {
+		if got := decided(tc.seen.seen()).Status.TLS.Pending; got != tc.want {
+			t.Errorf("%s: pending is %t", name, got)
+		}
+	}
+}

@@ -30,6 +30,11 @@ type TLS struct {
 	NoClientCertificate bool
 }
 
+// isPending reports whether there is nothing to do but wait.
+func (t *TLS) isPending() bool {
+	return t.Problem == CertificatesPending || (t.Problem == "" && (t.Trust == "" || t.NoClientCertificate))
+}
+
 // CertificateProblem is what is wrong with certificates. As a string it is the reason of the
 // conditions that report it.
 type CertificateProblem string

@@ -249,6 +249,9 @@ func certificates(is metav1.ConditionStatus, reason string) change {
 	}
 }
 
+// issuing has etcd-operator wait for certificates that no person has to do anything for.
+func issuing(s *scene) { s.Cluster.Status.TLS.Pending = true }
+
 func noPermit(p *Pod) { p.Permit = PermitNone }
 
 // offered has the seed handed over.

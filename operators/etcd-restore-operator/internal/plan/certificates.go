@@ -27,7 +27,7 @@ func awaitCertificates(v *view) *step {
 	if s := v.awaitTrust(v1beta2.RestoreFencing); s != nil {
 		return s
 	}
-	if c := v.badCertificates(); c != nil && needUser(c) {
+	if v.badCertificates() != nil && !v.issuesCertificates() {
 		return v.awaitServing(v1beta2.RestoreFencing, v1beta2.RestoreReasonCertificatesPending, "")
 	}
 	return nil
@@ -53,10 +53,10 @@ func (v *view) awaitServing(phase v1beta2.RestorePhase, reason, message string) 
 		"certificates of EtcdCluster %s are not ready: %s; the restore continues once they are", v.name, conditiontext.Clip(c.Message)), s.waitingFor...)
 }
 
-// needUser reports whether certificates wait for a person, and not only to be issued. It is
-// the one place that reads a reason: etcd-operator's, which writes this in no field.
-func needUser(bad *metav1.Condition) bool {
-	return bad.Reason != v1beta2.ClusterReasonCertificatesPending
+// issuesCertificates reports whether etcd-operator has certificates issued, which no person has
+// to do anything for.
+func (v *view) issuesCertificates() bool {
+	return v.Cluster.Status.TLS != nil && v.Cluster.Status.TLS.Pending
 }
 
 // badCertificates is the condition that says what is wrong with the cluster's

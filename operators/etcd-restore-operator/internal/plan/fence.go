@@ -92,7 +92,7 @@ func (v *view) awaitOperator(phase v1beta2.RestorePhase, reason, message string)
 		if conflict {
 			return warn(phase, conditiontext.Reason(c.Reason, v1beta2.ClusterReasonNameConflict), fmt.Sprintf("etcd-operator does not manage EtcdCluster %s: %s", v.name, conditiontext.Clip(c.Message)), object)
 		}
-		if c.Type == v1beta2.ConditionCertificatesReady && c.Status == metav1.ConditionFalse && needUser(&c) {
+		if c.Type == v1beta2.ConditionCertificatesReady && c.Status == metav1.ConditionFalse && !v.issuesCertificates() {
 			return warn(phase, conditiontext.Reason(c.Reason, v1beta2.ConditionCertificatesReady), fmt.Sprintf("waiting for valid certificates of EtcdCluster %s: %s", v.name, conditiontext.Clip(c.Message)), object)
 		}
 	}

@@ -212,7 +212,7 @@ func randomCluster(r *rand.Rand, o *Observation, version string) {
 	}
 	if maybe(4) {
 		c.Spec.TLS = &v1beta2.TLSPolicy{Auto: &v1beta2.AutoTLS{}}
-		c.Status.TLS = []*v1beta2.TLSStatus{nil, {}, {Trust: "x"}, {Trust: "x"}}[r.Intn(4)]
+		c.Status.TLS = []*v1beta2.TLSStatus{nil, {}, {Trust: "x"}, {Trust: "x", Pending: true}}[r.Intn(4)]
 	}
 	if maybe(8) {
 		c.Status.Conditions = append(c.Status.Conditions, metav1.Condition{

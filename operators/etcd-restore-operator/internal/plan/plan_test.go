@@ -338,7 +338,8 @@ func TestPlan(t *testing.T) {
 		"certificates are being issued": {
 			reason: "that takes moments",
 			o: observe(asked, func(s *scene) {
-				s.Cluster.Status.Conditions = []metav1.Condition{{Type: v1beta2.ConditionCertificatesReady, Status: metav1.ConditionFalse, Reason: "CertificatesPending"}}
+				s.Cluster.Status.Conditions = []metav1.Condition{{Type: v1beta2.ConditionCertificatesReady, Status: metav1.ConditionFalse, Reason: "Any"}}
+				s.Cluster.Status.TLS = &v1beta2.TLSStatus{Pending: true}
 			}),
 			want: decided{Reason: "Fencing", Phase: fencing, WaitingFor: []string{"EtcdCluster c"}},
 		},
@@ -397,7 +398,7 @@ func TestPlan(t *testing.T) {
 		},
 		"certificates are renewed": {
 			reason: "those that are there serve",
-			o:      observe(first, fenced, members("c-1"), withTLS("x"), certificates("False", "CertificatesPending")),
+			o:      observe(first, fenced, members("c-1"), withTLS("x"), certificates("False", "Any"), issuing),
 			want:   decided{Action: StopPods{Pods: []Ref{{"c-1", "uid of c-1"}}}, Reason: "StoppingMembers", Phase: fencing, WaitingFor: []string{"Pod c-1"}},
 		},
 		"certificates are right": {
