@@ -96,6 +96,11 @@ type ClusterStatus struct {
 	// +optional
 	UpgradeSize int `json:"upgradeSize,omitempty"`
 
+	// The member whose Pod is being recreated on its volume, as the spec says now; empty
+	// if there is none.
+	// +optional
+	UpdatingMember string `json:"updatingMember,omitempty"`
+
 	// The one beginning of the cluster, recorded before its first member's Pod
 	// exists. It is never made a second time; a restore, or a recovery from a survivor,
 	// puts that of its seed here.

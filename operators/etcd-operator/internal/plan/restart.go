@@ -139,6 +139,12 @@ type restartMethod struct {
 	reason, do, doing, noun string
 }
 
+// recreates reports whether a member is restarted in another Pod.
+func (m restartMethod) recreates() bool {
+	_, recreates := m.action.(RecreatePod)
+	return recreates
+}
+
 // restartOf is how a member is restarted next. A Pod that is recreated gets the
 // repository of the spec too, but not another version: that comes before.
 func (v *view) restartOf(p *Pod) restartMethod {
@@ -179,7 +185,7 @@ func restartMember(v *view) *step {
 		return s
 	}
 	message := how.doing
-	if _, remakes := how.action.(RecreatePod); remakes {
+	if how.recreates() {
 		message = v.updateProgress(message)
 	}
 	return do(how.action, reason, message)

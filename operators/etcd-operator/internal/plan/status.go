@@ -29,6 +29,7 @@ func (v *view) status(s *step) v1beta2.ClusterStatus {
 		TargetVersion:      c.Target,
 		VersionIndex:       c.LastStatus.VersionIndex,
 		UpgradeSize:        c.UpgradeSize,
+		UpdatingMember:     v.updatingMember(s),
 		Bootstrap:          c.LastStatus.Bootstrap,
 		ClusterID:          c.LastStatus.ClusterID,
 		FencedBy:           c.LastStatus.FencedBy,

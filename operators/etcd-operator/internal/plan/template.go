@@ -28,15 +28,34 @@ func (v *view) isUpdating() bool {
 	return slices.ContainsFunc(v.voters, func(m Member) bool { p := v.pods[m.Name]; return p != nil && v.hasOldTemplate(p) })
 }
 
-// wasUpdating reports whether that was said last. Only words follow from it: what a Pod
-// that is gone was like can't be seen any more.
-func (v *view) wasUpdating() bool {
-	for _, c := range v.Cluster.LastStatus.Conditions {
-		if c.Type == v1beta2.ConditionProgressing {
-			return c.Reason == v1beta2.ClusterReasonUpdatingMembers
+// wasUpdating reports whether some member's Pod was about to be recreated. Only words follow
+// from it: what a Pod that is gone was like can't be seen any more.
+func (v *view) wasUpdating() bool { return v.Cluster.LastStatus.UpdatingMember != "" }
+
+// updatingMember is the member whose Pod a step recreates for the sake of its template, or the
+// one whose was, until it is a voter's again.
+func (v *view) updatingMember(s *step) string {
+	switch a := s.action.(type) {
+	case RecreatePod:
+		return a.Name
+	case DeletePod:
+		if p := v.pods[a.Name]; p != nil && v.isToBeRecreated(p) {
+			return a.Name
 		}
+	case SetRoles:
+		for _, r := range a.Roles {
+			if p := v.pods[r.Name]; r.Role == Restarting && p != nil && v.restartOf(p).recreates() {
+				return r.Name
+			}
+		}
+	default: // no other is about a Pod's template
 	}
-	return false
+	last := v.Cluster.LastStatus.UpdatingMember
+	p := v.pods[last]
+	if (p == nil && v.claims[last] != nil) || (p != nil && (p.Role != Voter || !p.DeletingSince.IsZero())) {
+		return last
+	}
+	return ""
 }
 
 // updated counts the voters that are healthy in a Pod as the spec says: "2 of 3".

@@ -4,10 +4,6 @@ import (
 	"strings"
 	"testing"
 	"time"
-
-	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
-
-	"github.com/etcd-operators/etcd-operators/api/v1beta2"
 )
 
 // reshaped is a healthy cluster of three with volumes whose Pods were made under another
@@ -31,11 +27,9 @@ func (w *world) shaped(names ...string) *world {
 	return w
 }
 
-// saidLast is what the condition Progressing has as its reason.
-func (w *world) saidLast(reason string) *world {
-	return w.cluster(func(c *Cluster) {
-		c.LastStatus.Conditions = []metav1.Condition{{Type: v1beta2.ConditionProgressing, Reason: reason}}
-	})
+// updating has the last status name the member whose Pod is being recreated.
+func (w *world) updating(name string) *world {
+	return w.cluster(func(c *Cluster) { c.LastStatus.UpdatingMember = name })
 }
 
 func recreate(name string) wanted { return exactly(RecreatePod{name, "uid-" + name}) }
@@ -59,13 +53,13 @@ func TestPodsAreRecreatedOneAtATime(t *testing.T) {
 			reason: "S6", seen: reshaped().aside("b").deleting("b"), because: "UpdatingMembers",
 		},
 		"and recreated": {
-			reason: "S7: its data is on its volume", seen: reshaped().gone("b").saidLast(v1beta2.ClusterReasonUpdatingMembers), do: returning("b"), because: "UpdatingMembers",
+			reason: "S7: its data is on its volume", seen: reshaped().gone("b").updating("b"), do: returning("b"), because: "UpdatingMembers",
 		},
 		"it is told when it is back": {
 			reason: "one event per member", seen: reshaped().shaped("b").role("b", Returning), do: setRole("b", Voter), because: "MemberUpdated",
 		},
 		"the last one too": {
-			reason: "one event per member", seen: reshaped().shaped("a", "b", "c").role("a", Returning).saidLast(v1beta2.ClusterReasonUpdatingMembers), do: setRole("a", Voter), because: "MemberUpdated",
+			reason: "one event per member", seen: reshaped().shaped("a", "b", "c").role("a", Returning).updating("a"), do: setRole("a", Voter), because: "MemberUpdated",
 		},
 		"a Pod that came back for another reason is not": {
 			reason: "nothing was updated", seen: reshaped().shaped("a", "b", "c").role("a", Returning), do: setRole("a", Voter), because: "SettingRoles",
@@ -79,7 +73,7 @@ func TestPodsAreRecreatedOneAtATime(t *testing.T) {
 		"and goes after":          {reason: "S8", seen: last().aside("a").leader("b"), do: recreate("a"), because: "UpdatingMembers"},
 		"an only member too":      {reason: "there is no other way", seen: healthy(1).volumes().reshape().aside("a"), do: recreate("a"), because: "UpdatingMembers"},
 		"its quorum is waited for": {
-			reason: "it is the only member", seen: healthy(1).volumes().reshape().aside("a").deleting("a").silent("a").saidLast(v1beta2.ClusterReasonUpdatingMembers), because: "UpdatingMembers",
+			reason: "it is the only member", seen: healthy(1).volumes().reshape().aside("a").deleting("a").silent("a").updating("a"), because: "UpdatingMembers",
 		},
 
 		"not while another is not healthy":      {reason: "S6", seen: reshaped().silent("c"), because: "WaitingForMember"},
@@ -143,6 +137,31 @@ func TestConditionsOfUpdates(t *testing.T) {
 			if got := said(decided(w.seen()).Status); !strings.Contains(strings.Join(got, "\n"), want) {
 				t.Errorf("%s: it is said %q, want %s", name, got, want)
 			}
+		}
+	}
+}
+
+// What a Pod that is gone was like can't be seen any more: the status names its member until
+// clients find it again.
+func TestTheMemberThatIsUpdated(t *testing.T) {
+	for name, tc := range map[string]struct {
+		seen *world
+		want string
+	}{
+		"none":                               {reshaped().silent("c"), ""},
+		"clients are about to be taken away": {reshaped(), "b"},
+		"its Pod is about to go":             {reshaped().aside("b"), "b"},
+		"its Pod does not run":               {reshaped().pod("b", unschedulable).silent("b"), "b"},
+		"its Pod goes":                       {reshaped().aside("b").deleting("b").updating("b"), "b"},
+		"its Pod is gone":                    {reshaped().gone("b").updating("b"), "b"},
+		"its Pod is back":                    {reshaped().shaped("b").role("b", Returning).updating("b"), "b"},
+		"it serves again":                    {reshaped().shaped("a", "b", "c").updating("b"), ""},
+		"its volume is gone too":             {reshaped().shaped("a", "c").gone("b").noClaim("b").updating("b"), ""},
+		"a Pod that went by itself":          {reshaped().gone("b"), ""},
+		"another version comes first":        {upgrading("3.7.3").volumes().reshape(), ""},
+	} {
+		if got := decided(tc.seen.seen()).Status.UpdatingMember; got != tc.want {
+			t.Errorf("%s: %q, want %q", name, got, tc.want)
 		}
 	}
 }
