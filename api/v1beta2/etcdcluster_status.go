@@ -121,6 +121,10 @@ type ClusterStatus struct {
 	// restore is adopted once.
 	// +optional
 	AdoptedSeed *AdoptedSeed `json:"adoptedSeed,omitempty"`
+	// Whether the operator waits for a quorum of the members to serve again. It adds,
+	// removes and restarts no member meanwhile.
+	// +optional
+	AwaitsQuorum bool `json:"awaitsQuorum,omitempty"`
 	// Since when the data of a majority of the members has been lost for good, without
 	// a break, as far as the operator could tell. Nothing while it is not.
 	// +optional

@@ -89,6 +89,7 @@ func TestEventsBetweenStatuses(t *testing.T) {
 		"not paused any more":      {paused(), healthy(3), []string{"Resumed"}},
 		"a Service is another's":   {healthy(3), conflicted(healthy(3)), nil},
 		"a budget is another's":    {healthy(3), unbudgeted(healthy(3)), []string{"NameConflict warning"}},
+		"of one that is paused":    {healthy(3), unbudgeted(paused()), []string{"NameConflict warning"}},
 		"it still is":              {unbudgeted(healthy(3)), unbudgeted(healthy(3)), nil},
 		"paused without a quorum":  {away(), paused(), nil},
 		"the quota is nearly used": {healthy(3), healthy(3).databases(80, 80), []string{"QuotaNearlyUsed warning"}},
@@ -101,8 +102,9 @@ func TestEventsBetweenStatuses(t *testing.T) {
 		if tc.before != nil {
 			before = decided(tc.before.seen())
 		}
+		after := decided(tc.after.seen())
 		var got []string
-		for _, e := range EventsBetween(before.Status.Conditions, decided(tc.after.seen()).Status.Conditions) {
+		for _, e := range EventsBetween(&before.Status, &after.Status, after.Outcome) {
 			if e.Message == "" || e.Action == "" {
 				t.Errorf("%s: %+v", name, e)
 			}

@@ -11,6 +11,8 @@ const (
 	InProgress Outcome = iota
 	// UpToDate: there is nothing to do.
 	UpToDate
+	// NoQuorum: the operator waits until a quorum serves again.
+	NoQuorum
 	// Deleting: the EtcdCluster is being deleted.
 	Deleting
 	// Rejected: the API server refuses a step, which is retried (see Rejection).
@@ -25,8 +27,10 @@ const (
 	QuorumLost
 	// Paused: spec.paused is true.
 	Paused
-	// Untouchable: the cluster is a restore's, or objects of others are in its way.
+	// Untouchable: the cluster is a restore's or the archived operator's, or is not supported.
 	Untouchable
+	// Conflicting: objects of others have the names that the cluster needs.
+	Conflicting
 	// Existed: something is left of an earlier cluster of this name.
 	Existed
 )
@@ -37,9 +41,9 @@ func (o Outcome) AwaitsUser() bool { return o >= Rejected }
 // isDegraded reports whether the operator cannot do its work at all.
 func (o Outcome) isDegraded() bool {
 	switch o {
-	case NoCertificate, Unauthorized, QuorumLost, Untouchable, Existed:
+	case NoCertificate, Unauthorized, QuorumLost, Untouchable, Conflicting, Existed:
 		return true
-	case InProgress, UpToDate, Deleting, Rejected, AwaitsUser, Paused:
+	case InProgress, UpToDate, NoQuorum, Deleting, Rejected, AwaitsUser, Paused:
 	}
 	return false
 }
@@ -47,9 +51,9 @@ func (o Outcome) isDegraded() bool {
 // skipsChildren reports whether not even Services may be touched.
 func (o Outcome) skipsChildren() bool {
 	switch o {
-	case Deleting, Paused, Untouchable, Existed:
+	case Deleting, Paused, Untouchable, Conflicting, Existed:
 		return true
-	case InProgress, UpToDate, Rejected, AwaitsUser, NoCertificate, Unauthorized, QuorumLost:
+	case InProgress, UpToDate, NoQuorum, Rejected, AwaitsUser, NoCertificate, Unauthorized, QuorumLost:
 	}
 	return false
 }

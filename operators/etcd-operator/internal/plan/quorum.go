@@ -29,11 +29,10 @@ func awaitQuorum(v *view) *step {
 			requeueAfter = soon
 		}
 	}
-	reason := v1beta2.ClusterReasonNoQuorum
+	s := wait(requeueAfter, v1beta2.ClusterReasonNoQuorum, "waiting for a quorum: "+v.whoIsMissing()+v.differingAdvice()).as(NoQuorum)
 	if len(v.knownVoters()) == 1 && v.wasUpdating() {
-		reason = v1beta2.ClusterReasonUpdatingMembers // the only member's Pod is recreated
+		s.reason, s.outcome = v1beta2.ClusterReasonUpdatingMembers, InProgress // the only member's Pod is recreated
 	}
-	s := wait(requeueAfter, reason, "waiting for a quorum: "+v.whoIsMissing()+v.differingAdvice())
 	if m, _ := v.memberToRemoveByHand(); m != nil {
 		s.removeByHand = m.ID
 	}

@@ -34,6 +34,7 @@ func (v *view) status(s *step) v1beta2.ClusterStatus {
 		ClusterID:          c.LastStatus.ClusterID,
 		FencedBy:           c.LastStatus.FencedBy,
 		AdoptedSeed:        c.LastStatus.AdoptedSeed,
+		AwaitsQuorum:       s.outcome == NoQuorum || s.outcome == QuorumLost,
 		QuorumLostSince:    v.quorumLostSince(s),
 		Recovery:           c.LastStatus.Recovery,
 		HighestRevision:    v.highestRevision(s),

@@ -41,7 +41,7 @@ func conflict(v *view) *step {
 	if v.OrphansInTheWay {
 		said += "; the Pods run etcd of an earlier EtcdCluster of this name, whose data can be lost with them: take a snapshot first (etcdctl snapshot save)"
 	}
-	return wait(idle, v1beta2.ClusterReasonNameConflict, said).as(Untouchable).explains(v1beta2.ConditionNameConflict)
+	return wait(idle, v1beta2.ClusterReasonNameConflict, said).as(Conflicting).explains(v1beta2.ConditionNameConflict)
 }
 
 // orphaned is the condition OrphanedPods; nil if there are none.
