@@ -209,7 +209,29 @@ type MaintenanceStatus struct {
 	LastRepairTime *metav1.Time `json:"lastRepairTime,omitempty"`
 	// +optional
 	CompactedRevision int64 `json:"compactedRevision,omitempty"`
+	// Why there is little space, while the condition SpaceLow is True; empty if there is
+	// enough.
+	// +optional
+	Shortage SpaceShortage `json:"shortage,omitempty"`
 }
+
+// SpaceShortage is why there is little space in the members' databases. It is also the
+// reason of the condition SpaceLow.
+//
+// +kubebuilder:validation:Enum="";QuotaNearlyUsed;FillingUp;FileNearQuota
+type SpaceShortage string
+
+// The shortages of space.
+const (
+	// ShortageQuotaNearlyUsed: most of the quota is in use.
+	ShortageQuotaNearlyUsed SpaceShortage = ClusterReasonQuotaNearlyUsed
+	// ShortageFillingUp: the quota is in use within a day or two, at the growth of the last
+	// hours.
+	ShortageFillingUp SpaceShortage = ClusterReasonFillingUp
+	// ShortageFileNearQuota: the database's file is nearly as large as the quota, and much of
+	// it is free.
+	ShortageFileNearQuota SpaceShortage = ClusterReasonFileNearQuota
+)
 
 // ConsistencyStatus records the last comparison of the members' data.
 type ConsistencyStatus struct {

@@ -295,9 +295,27 @@ func refuseSchedule(v *view) *step {
 	return nil
 }
 
-// maintenanceStatus carries on what is latched, and latches since when the schedule
-// counts: what was due before it was written is not made up for.
+// maintenanceStatus carries on what is latched, and latches since when the schedule counts and
+// why there is little space, so that this does not come and go (see shortage).
 func (v *view) maintenanceStatus() *v1beta2.MaintenanceStatus {
+	st, why := v.scheduleStatus(), v.shortage()
+	if why == v.lastShortage() {
+		return st
+	}
+	if st == nil {
+		st = &v1beta2.MaintenanceStatus{}
+	}
+	st = st.DeepCopy()
+	st.Shortage = why
+	if *st == (v1beta2.MaintenanceStatus{}) {
+		return nil
+	}
+	return st
+}
+
+// scheduleStatus latches since when the schedule counts: what was due before it was written is
+// not made up for.
+func (v *view) scheduleStatus() *v1beta2.MaintenanceStatus {
 	c := &v.Cluster
 	last := c.LastStatus.Maintenance
 	text := c.Maintenance.Schedule.String()

@@ -2,7 +2,6 @@ package plan
 
 import (
 	"fmt"
-	"slices"
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
@@ -21,20 +20,6 @@ type Growth struct {
 	PerHour int64
 }
 
-// shortage is why there is little space; empty if there is enough. As a string it is the
-// reason of SpaceLow.
-type shortage string
-
-const (
-	// quotaNearlyUsed: most of the quota is in use.
-	quotaNearlyUsed shortage = v1beta2.ClusterReasonQuotaNearlyUsed
-	// fillingUp: the quota is in use within a day, at the growth of the last hours.
-	fillingUp shortage = v1beta2.ClusterReasonFillingUp
-	// fileNearQuota: the database's file is nearly as large as the quota, and much of it is
-	// free.
-	fileNearQuota shortage = v1beta2.ClusterReasonFileNearQuota
-)
-
 // When SpaceLow is told, and until when, so that it does not come and go: shares of the
 // quota in percent, and hours.
 const (
@@ -45,33 +30,33 @@ const (
 )
 
 // spaceLow is the condition that says that the databases come near their quota; nil if they
-// do not. Its words change only with its reason. What members do not tell, because nobody
-// asks them or none answers, is as it was.
+// do not. Its words change only with its reason.
 func (v *view) spaceLow() *metav1.Condition {
-	const kind = v1beta2.ConditionSpaceLow
-	if v.Cluster.ClusterID == 0 {
+	why := v.shortage()
+	if why == "" {
 		return nil
 	}
-	was, said := shortage(""), ""
-	if i := slices.IndexFunc(v.Cluster.LastStatus.Conditions, func(c metav1.Condition) bool { return c.Type == kind }); i >= 0 {
-		was, said = shortage(v.Cluster.LastStatus.Conditions[i].Reason), v.Cluster.LastStatus.Conditions[i].Message
-	}
-	reason, known := v.findShortage(was)
-	if known {
-		said = v.spaceAdvice(reason)
-	}
-	if reason == "" {
-		return nil
-	}
-	c := v.condition(kind, true, string(reason), said)
+	c := v.condition(v1beta2.ConditionSpaceLow, true, string(why), v.spaceAdvice(why))
 	return &c
 }
 
-// findShortage is why there is little space, after it was told why; empty if there is enough.
-// Known is false if no member has told of its database: then it is as it was.
-func (v *view) findShortage(was shortage) (reason shortage, known bool) {
+// lastShortage is why there was little space last.
+func (v *view) lastShortage() v1beta2.SpaceShortage {
+	if m := v.Cluster.LastStatus.Maintenance; m != nil {
+		return m.Shortage
+	}
+	return ""
+}
+
+// shortage is why there is little space; empty if there is enough. It is as it was if no member
+// tells of its database, because nobody asks them or none answers.
+func (v *view) shortage() v1beta2.SpaceShortage {
+	if v.Cluster.ClusterID == 0 {
+		return ""
+	}
+	was := v.lastShortage()
 	var used, file int64
-	full, empties := false, true
+	known, full, empties := false, false, true
 	for _, m := range v.list {
 		a := v.answer(m)
 		if a == nil || a.Quota <= 0 {
@@ -85,29 +70,29 @@ func (v *view) findShortage(was shortage) (reason shortage, known bool) {
 	}
 	switch {
 	case !known:
-		return was, false
-	case used >= usedPercent || (was == quotaNearlyUsed && used >= usedUntilPercent):
-		return quotaNearlyUsed, true
-	case (used >= fillingPercent && full) || (was == fillingUp && used >= fillingUntilPercent && !empties):
-		return fillingUp, true
-	case file >= filePercent || (was == fileNearQuota && file >= fileUntilPercent):
-		return fileNearQuota, true
+		return was
+	case used >= usedPercent || (was == v1beta2.ShortageQuotaNearlyUsed && used >= usedUntilPercent):
+		return v1beta2.ShortageQuotaNearlyUsed
+	case (used >= fillingPercent && full) || (was == v1beta2.ShortageFillingUp && used >= fillingUntilPercent && !empties):
+		return v1beta2.ShortageFillingUp
+	case file >= filePercent || (was == v1beta2.ShortageFileNearQuota && file >= fileUntilPercent):
+		return v1beta2.ShortageFileNearQuota
 	}
-	return "", true
+	return ""
 }
 
 // percent is what share of b a is; of a b that is not small.
 func percent(a, b int64) int64 { return a / max(1, b/100) }
 
 // spaceAdvice says what a reason of SpaceLow means, and what to do.
-func (v *view) spaceAdvice(reason shortage) string {
+func (v *view) spaceAdvice(reason v1beta2.SpaceShortage) string {
 	const consequence = "at the quota etcd refuses all writes"
-	what := map[shortage]string{
-		quotaNearlyUsed: fmt.Sprintf("more than %d %% of the database quota is in use, and ", usedUntilPercent),
-		fillingUp:       "the database quota is used up within a day or two, at the growth of the last hours, and ",
-		fileNearQuota:   fmt.Sprintf("a database's file has more than %d %% of its quota, though much of it is free, and ", fileUntilPercent),
+	what := map[v1beta2.SpaceShortage]string{
+		v1beta2.ShortageQuotaNearlyUsed: fmt.Sprintf("more than %d %% of the database quota is in use, and ", usedUntilPercent),
+		v1beta2.ShortageFillingUp:       "the database quota is used up within a day or two, at the growth of the last hours, and ",
+		v1beta2.ShortageFileNearQuota:   fmt.Sprintf("a database's file has more than %d %% of its quota, though much of it is free, and ", fileUntilPercent),
 	}[reason] + consequence
-	if reason == fileNearQuota {
+	if reason == v1beta2.ShortageFileNearQuota {
 		return what + ": set spec.maintenance.defragmentAbovePercent (such as 30) or defragmentSchedule, or raise spec.etcd.quotaBackendBytes"
 	}
 	if !v.Cluster.Maintenance.Compacts {

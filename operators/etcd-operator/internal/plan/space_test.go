@@ -16,8 +16,8 @@ func (w *world) grows(percent int64) *world {
 }
 
 // warned is a cluster of which SpaceLow was told.
-func (w *world) warned(reason string) *world {
-	w.o.Cluster.LastStatus.Conditions = []metav1.Condition{{Type: v1beta2.ConditionSpaceLow, Status: metav1.ConditionTrue, Reason: reason, Message: "as it was"}}
+func (w *world) warned(why v1beta2.SpaceShortage) *world {
+	w.o.Cluster.LastStatus.Maintenance = &v1beta2.MaintenanceStatus{Shortage: why}
 	return w
 }
 
@@ -39,28 +39,32 @@ func TestSpaceLow(t *testing.T) {
 		"room":                      {at(79, 79), ""},
 		"much is used":              {at(80, 80), v1beta2.ClusterReasonQuotaNearlyUsed},
 		"in one member":             {at(10, 10).database("c", 85, 85), v1beta2.ClusterReasonQuotaNearlyUsed},
-		"less is used again":        {at(80, 76).warned(v1beta2.ClusterReasonQuotaNearlyUsed), v1beta2.ClusterReasonQuotaNearlyUsed},
-		"there is room again":       {at(80, 74).warned(v1beta2.ClusterReasonQuotaNearlyUsed), ""},
+		"less is used again":        {at(80, 76).warned(v1beta2.ShortageQuotaNearlyUsed), v1beta2.ClusterReasonQuotaNearlyUsed},
+		"there is room again":       {at(80, 74).warned(v1beta2.ShortageQuotaNearlyUsed), ""},
 		"a file that is free":       {at(95, 10), v1beta2.ClusterReasonFileNearQuota},
-		"and is a little smaller":   {at(91, 10).warned(v1beta2.ClusterReasonFileNearQuota), v1beta2.ClusterReasonFileNearQuota},
-		"and was defragmented":      {at(89, 10).warned(v1beta2.ClusterReasonFileNearQuota), ""},
+		"and is a little smaller":   {at(91, 10).warned(v1beta2.ShortageFileNearQuota), v1beta2.ClusterReasonFileNearQuota},
+		"and was defragmented":      {at(89, 10).warned(v1beta2.ShortageFileNearQuota), ""},
 		"full within a day":         {at(60, 60).grows(2), v1beta2.ClusterReasonFillingUp},
 		"full within two":           {at(60, 60).grows(1), ""},
-		"it was, and slows":         {at(60, 60).grows(1).warned(v1beta2.ClusterReasonFillingUp), v1beta2.ClusterReasonFillingUp},
-		"it was, and has ended":     {at(60, 60).grows(0).warned(v1beta2.ClusterReasonFillingUp), ""},
-		"it was, and shrinks":       {at(60, 60).grows(-1).warned(v1beta2.ClusterReasonFillingUp), ""},
-		"it was, says nobody now":   {at(60, 60).warned(v1beta2.ClusterReasonFillingUp), v1beta2.ClusterReasonFillingUp},
-		"it was, and much is free":  {at(60, 40).warned(v1beta2.ClusterReasonFillingUp), ""},
+		"it was, and slows":         {at(60, 60).grows(1).warned(v1beta2.ShortageFillingUp), v1beta2.ClusterReasonFillingUp},
+		"it was, and has ended":     {at(60, 60).grows(0).warned(v1beta2.ShortageFillingUp), ""},
+		"it was, and shrinks":       {at(60, 60).grows(-1).warned(v1beta2.ShortageFillingUp), ""},
+		"it was, says nobody now":   {at(60, 60).warned(v1beta2.ShortageFillingUp), v1beta2.ClusterReasonFillingUp},
+		"it was, and much is free":  {at(60, 40).warned(v1beta2.ShortageFillingUp), ""},
 		"the first keys":            {at(40, 40).grows(20), ""},
 		"nothing is known of it":    {at(60, 60), ""},
 		"no quota is known":         {at(99, 99).quotaOfNobody(), ""},
-		"as it was, without quota":  {at(99, 99).quotaOfNobody().warned(v1beta2.ClusterReasonFillingUp), v1beta2.ClusterReasonFillingUp},
-		"nobody answers":            {at(10, 10).silent("a", "b", "c").lastStatus(reported("a", "b", "c")).warned(v1beta2.ClusterReasonQuotaNearlyUsed), v1beta2.ClusterReasonQuotaNearlyUsed},
+		"as it was, without quota":  {at(99, 99).quotaOfNobody().warned(v1beta2.ShortageFillingUp), v1beta2.ClusterReasonFillingUp},
+		"nobody answers":            {at(10, 10).silent("a", "b", "c").lastStatus(reported("a", "b", "c")).warned(v1beta2.ShortageQuotaNearlyUsed), v1beta2.ClusterReasonQuotaNearlyUsed},
 		"nobody answered, and none": {at(99, 99).silent("a", "b", "c").lastStatus(reported("a", "b", "c")), ""},
-		"it has not begun":          {nothing(3).warned(v1beta2.ClusterReasonFillingUp), ""},
+		"it has not begun":          {nothing(3).warned(v1beta2.ShortageFillingUp), ""},
 	} {
 		var got string
-		for _, c := range decided(tc.seen.seen()).Status.Conditions {
+		status := decided(tc.seen.seen()).Status
+		if m := status.Maintenance; (m == nil && tc.reason != "") || (m != nil && string(m.Shortage) != tc.reason) {
+			t.Errorf("%s: the status has %+v, want the shortage %q", name, m, tc.reason)
+		}
+		for _, c := range status.Conditions {
 			if c.Type == v1beta2.ConditionSpaceLow {
 				got = c.Reason
 				if c.Status != metav1.ConditionTrue || c.Message == "" {
@@ -94,10 +98,11 @@ func TestSpaceLowSays(t *testing.T) {
 			}
 		}
 	}
-	if a, b := say(at(85, 81)), say(at(99, 97).warned(v1beta2.ClusterReasonQuotaNearlyUsed)); a != b {
+	if a, b := say(at(85, 81)), say(at(99, 97).warned(v1beta2.ShortageQuotaNearlyUsed)); a != b {
 		t.Errorf("it says %q, and a moment later %q", a, b)
 	}
-	if got := say(at(85, 85).silent("a", "b", "c").lastStatus(reported("a", "b", "c")).warned(v1beta2.ClusterReasonFillingUp)); got != "as it was" {
-		t.Errorf("when nobody answers it says %q", got)
+	unseen := at(85, 85).silent("a", "b", "c").lastStatus(reported("a", "b", "c")).warned(v1beta2.ShortageFillingUp)
+	if got, want := say(unseen), say(at(60, 60).grows(10)); got != want {
+		t.Errorf("when nobody answers it says %q, want %q", got, want)
 	}
 }
