@@ -157,7 +157,7 @@ func (w *world) whatIsWrong() string {
 		return "another version is recorded: " + c.current + ", " + c.target
 	}
 	for _, op := range w.operators {
-		if op.todo != nil || op.last.Action != nil || op.last.Reason != w.restReason() {
+		if op.todo != nil || op.last.Action != nil || op.last.Outcome != w.restOutcome() {
 			return "an operator is not at rest: " + op.id + ", " + op.last.Reason
 		}
 	}

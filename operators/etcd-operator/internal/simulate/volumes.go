@@ -244,12 +244,12 @@ func (w *world) volumesWrong() string {
 	return ""
 }
 
-// restReason is what an operator says when there is nothing left to do.
-func (w *world) restReason() string {
+// restOutcome is that of an operator which has nothing left to do.
+func (w *world) restOutcome() plan.Outcome {
 	if slices.ContainsFunc(w.claims, func(c *claim) bool { return c.requested < w.cluster.storage }) {
-		return "ExpansionRefused"
+		return plan.AwaitsUser // the volumes can't grow
 	}
-	return "UpToDate"
+	return plan.UpToDate
 }
 
 // canBeRead reports whether data of a member is there that only etcd can't read.
