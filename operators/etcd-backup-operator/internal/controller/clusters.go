@@ -150,6 +150,7 @@ func (r *clusters) updateCluster(ctx context.Context, key client.ObjectKey) (aga
 		return 0, err
 	}
 	r.remember(key, content, now)
+	// Whether it is news: a warning is told once.
 	if v.TooOld && (before == nil || before.Reason != wanted.Reason) {
 		log.FromContext(ctx).Info(wanted.Message, "reason", wanted.Reason, "warning", true)
 		operator.Event(r.Events, &c, corev1.EventTypeWarning, wanted.Reason, actionBackup, wanted.Message)

@@ -213,7 +213,7 @@ func (v *view) events(s *step) []Event {
 	return all
 }
 
-// isReported is true when the last status says the same.
+// isReported is true when the last status says the same: whether it is news is all that follows.
 func (v *view) isReported(s *step) bool {
 	for _, c := range v.last.Conditions {
 		if c.Reason == s.reason && c.Message == s.message {

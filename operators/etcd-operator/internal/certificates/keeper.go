@@ -178,7 +178,7 @@ func (k *Keeper) carryOut(ctx context.Context, in *input, out *outcome) []Event 
 		if wrong != nil {
 			in.hindered = append(in.hindered, *wrong)
 		}
-		if done && event.Reason != "" {
+		if done && event != (Event{}) {
 			told = append(told, event)
 		}
 	}

@@ -3,6 +3,7 @@ package certificates
 import (
 	"crypto/tls"
 	"fmt"
+	"slices"
 	"strings"
 	"time"
 
@@ -114,6 +115,7 @@ func (in *input) absent(r role, name string) problem {
 
 // explain sums up what is wrong. What somebody has to do comes before what is waited for.
 func (in *input) explain(s *State, wrong []problem) {
+	var said []string
 	for _, kind := range []plan.CertificateProblem{plan.CertificatesMissing, plan.CertificatesInvalid, plan.CertificatesPending} {
 		for _, w := range wrong {
 			if w.kind != kind {
@@ -122,11 +124,12 @@ func (in *input) explain(s *State, wrong []problem) {
 			if s.TLS.Problem == "" {
 				s.TLS.Problem = kind
 			}
-			if !strings.Contains(s.TLS.Message, w.message) {
-				s.TLS.Message = strings.TrimPrefix(s.TLS.Message+"; "+w.message, "; ")
+			if !slices.Contains(said, w.message) {
+				said = append(said, w.message)
 			}
 		}
 	}
+	s.TLS.Message = strings.Join(said, "; ")
 	switch s.TLS.Problem {
 	case "":
 	case plan.CertificatesPending:

@@ -257,7 +257,7 @@ func (r *Reconciler) tell(ctx context.Context, c *v1beta2.EtcdCluster, d plan.De
 }
 
 // isReported reports whether the status has a condition for this reason already: its event was
-// made then. That is all that is made of a reason here; what is done rests on the Outcome.
+// made then. Whether a reason is news is all that is asked of it, and never which one it is.
 func isReported(c *v1beta2.EtcdCluster, condition, reason string) bool {
 	was := meta.FindStatusCondition(c.Status.Conditions, condition)
 	return was != nil && was.Reason == reason

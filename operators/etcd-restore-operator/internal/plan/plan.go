@@ -276,7 +276,7 @@ func (v *view) events(s *step) []Event {
 	return []Event{{Warning: s.warn, Reason: s.reason, Message: s.message}}
 }
 
-// told is true when the last status says the same.
+// told is true when the last status says the same: whether it is news is all that follows.
 func (v *view) told(s *step) bool {
 	for _, c := range v.last.Conditions {
 		if c.Reason == s.reason && c.Message == s.message {
