@@ -77,7 +77,7 @@ type AgentEnv struct {
 	// Its name.
 	// +required
 	// +kubebuilder:validation:MaxLength=64
-	// +kubebuilder:validation:XValidation:rule="self in ['HTTPS_PROXY', 'HTTP_PROXY', 'NO_PROXY', 'https_proxy', 'http_proxy', 'no_proxy', 'AWS_REGION', 'AWS_DEFAULT_REGION', 'AWS_EC2_METADATA_DISABLED', 'AWS_ROLE_SESSION_NAME', 'AWS_STS_REGIONAL_ENDPOINTS', 'AWS_USE_DUALSTACK_ENDPOINT', 'AWS_USE_FIPS_ENDPOINT', 'GOGC', 'GOMAXPROCS', 'TZ']",messageExpression="self + ' is not a variable that can be set: write HTTPS_PROXY, HTTP_PROXY or NO_PROXY (also in lower case), AWS_REGION, AWS_DEFAULT_REGION, AWS_EC2_METADATA_DISABLED, AWS_ROLE_SESSION_NAME, AWS_STS_REGIONAL_ENDPOINTS, AWS_USE_DUALSTACK_ENDPOINT, AWS_USE_FIPS_ENDPOINT, GOGC, GOMAXPROCS or TZ; for credentials and CAs use awsSecret, caSecret or caConfigMap'"
+	// +kubebuilder:validation:XValidation:rule="self in ['HTTPS_PROXY', 'HTTP_PROXY', 'NO_PROXY', 'https_proxy', 'http_proxy', 'no_proxy', 'AWS_REGION', 'AWS_DEFAULT_REGION', 'AWS_EC2_METADATA_DISABLED', 'AWS_ROLE_SESSION_NAME', 'AWS_STS_REGIONAL_ENDPOINTS', 'AWS_USE_DUALSTACK_ENDPOINT', 'AWS_USE_FIPS_ENDPOINT', 'GOGC', 'GOMAXPROCS', 'TZ']",messageExpression="self + ' is not supported: set HTTPS_PROXY, HTTP_PROXY or NO_PROXY (also in lower case), AWS_REGION, AWS_DEFAULT_REGION, AWS_EC2_METADATA_DISABLED, AWS_ROLE_SESSION_NAME, AWS_STS_REGIONAL_ENDPOINTS, AWS_USE_DUALSTACK_ENDPOINT, AWS_USE_FIPS_ENDPOINT, GOGC, GOMAXPROCS or TZ; for credentials and CAs use awsSecret, caSecret or caConfigMap'"
 	Name string `json:"name"`
 	// Its value, as it is: $(NAME) is not replaced.
 	// +required

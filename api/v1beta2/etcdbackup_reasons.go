@@ -101,7 +101,7 @@ const (
 	// BackupReasonStorageMissing: spec.s3 or spec.pvc is not set, whichever spec.storageType
 	// asks for. Write it.
 	BackupReasonStorageMissing = "StorageMissing"
-	// BackupReasonStorageUnknown: spec.storageType is empty or not known. Write S3 or PVC.
+	// BackupReasonStorageUnknown: spec.storageType is empty or not supported. Set S3 or PVC.
 	BackupReasonStorageUnknown = "StorageUnknown"
 	// BackupReasonStorageUnsupported: spec.storageType is one that the archived operator
 	// knew and this one does not. Write S3, for any store that speaks it, or PVC.
@@ -139,7 +139,7 @@ const (
 	// BackupReasonScheduleInvalid: spec.backupPolicy.schedule is not a cron expression, or
 	// backupIntervalInSecond is set beside it. Correct it, or remove one of them.
 	BackupReasonScheduleInvalid = "ScheduleInvalid"
-	// BackupReasonCompressionUnknown: spec.compression is not known. Write none or zstd.
+	// BackupReasonCompressionUnknown: spec.compression is not supported. Set none or zstd.
 	BackupReasonCompressionUnknown = "CompressionUnknown"
 	// BackupReasonTooManyRestrictedClusters: so many EtcdClusters have
 	// spec.backup.allowedStores that a Job cannot check them all. Install an

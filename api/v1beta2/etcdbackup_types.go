@@ -47,12 +47,12 @@ type EtcdBackupList struct {
 
 // BackupSpec says what is backed up, where to, and when.
 //
-// +kubebuilder:validation:XValidation:rule="!(has(self.etcdEndpoints) && self.etcdEndpoints.size() > 0 && has(self.clusterRef))",message="etcdEndpoints and clusterRef are both set: set only one of them, clusterRef for an EtcdCluster of this namespace, or etcdEndpoints for any other etcd"
-// +kubebuilder:validation:XValidation:rule="(has(self.etcdEndpoints) && self.etcdEndpoints.size() > 0) || has(self.clusterRef)",message="neither etcdEndpoints nor clusterRef is set: write clusterRef.name for an EtcdCluster of this namespace, or etcdEndpoints, such as [http://example-client:2379]"
-// +kubebuilder:validation:XValidation:rule="self.storageType != 'S3' || has(self.s3)",fieldPath=".s3",reason=FieldValueRequired,message="storageType is S3: write s3.path, such as mybucket/etcd.backup, and s3.awsSecret"
-// +kubebuilder:validation:XValidation:rule="self.storageType != 'PVC' || has(self.pvc)",fieldPath=".pvc",reason=FieldValueRequired,message="storageType is PVC: write pvc.claimName and pvc.path, such as backups/etcd.db"
-// +kubebuilder:validation:XValidation:rule="self.storageType != 'S3' || !has(self.pvc)",fieldPath=".pvc",reason=FieldValueForbidden,message="storageType is S3: remove pvc, or write storageType: PVC and remove s3"
-// +kubebuilder:validation:XValidation:rule="self.storageType != 'PVC' || !has(self.s3)",fieldPath=".s3",reason=FieldValueForbidden,message="storageType is PVC: remove s3, or write storageType: S3 and remove pvc"
+// +kubebuilder:validation:XValidation:rule="!(has(self.etcdEndpoints) && self.etcdEndpoints.size() > 0 && has(self.clusterRef))",message="set only one of clusterRef and etcdEndpoints: clusterRef for an EtcdCluster of this namespace, etcdEndpoints for any other etcd"
+// +kubebuilder:validation:XValidation:rule="(has(self.etcdEndpoints) && self.etcdEndpoints.size() > 0) || has(self.clusterRef)",message="no source is set: set clusterRef.name for an EtcdCluster of this namespace, or etcdEndpoints, such as [http://example-client:2379]"
+// +kubebuilder:validation:XValidation:rule="self.storageType != 'S3' || has(self.s3)",fieldPath=".s3",reason=FieldValueRequired,message="s3 is missing for storageType S3: set s3.path, such as mybucket/etcd.backup, and s3.awsSecret"
+// +kubebuilder:validation:XValidation:rule="self.storageType != 'PVC' || has(self.pvc)",fieldPath=".pvc",reason=FieldValueRequired,message="pvc is missing for storageType PVC: set pvc.claimName and pvc.path, such as backups/etcd.db"
+// +kubebuilder:validation:XValidation:rule="self.storageType != 'S3' || !has(self.pvc)",fieldPath=".pvc",reason=FieldValueForbidden,message="storageType is S3: remove pvc, or set storageType: PVC and remove s3"
+// +kubebuilder:validation:XValidation:rule="self.storageType != 'PVC' || !has(self.s3)",fieldPath=".s3",reason=FieldValueForbidden,message="storageType is PVC: remove s3, or set storageType: S3 and remove pvc"
 type BackupSpec struct {
 	// The URLs of the cluster's members or of a Service in front of them, such as
 	// http://example-client:2379. Those that do not answer are skipped; of the others, a
@@ -62,7 +62,7 @@ type BackupSpec struct {
 	// +listType=atomic
 	// +kubebuilder:validation:MaxItems=64
 	// +kubebuilder:validation:items:MaxLength=512
-	// +kubebuilder:validation:items:XValidation:rule="self.matches('^https?://([-._A-Za-z0-9]+|\\\\[[0-9A-Fa-f:.]+\\\\]):[0-9]{1,5}/?$')",message="an endpoint is a URL with scheme, host and port: write it as http://example-client:2379, or https:// if the members serve by TLS"
+	// +kubebuilder:validation:items:XValidation:rule="self.matches('^https?://([-._A-Za-z0-9]+|\\\\[[0-9A-Fa-f:.]+\\\\]):[0-9]{1,5}/?$')",message="the endpoint is not a URL with scheme, host and port: set it to one like http://example-client:2379, or https:// if the members use TLS"
 	EtcdEndpoints []string `json:"etcdEndpoints,omitempty"`
 
 	// The EtcdCluster of this namespace to back up: its members are the endpoints, and
@@ -88,14 +88,14 @@ type BackupSpec struct {
 	// endpoints, and EtcdCluster/NAME for the members of one.
 	// +optional
 	// +kubebuilder:validation:MaxLength=253
-	// +kubebuilder:validation:XValidation:rule="self == '' || self.matches('^[a-z0-9]([-.a-z0-9]*[a-z0-9])?$')",message="authSecret is the name of a Secret of this namespace: write lower-case letters, digits, dashes and dots, such as etcd-root"
+	// +kubebuilder:validation:XValidation:rule="self == '' || self.matches('^[a-z0-9]([-.a-z0-9]*[a-z0-9])?$')",message="authSecret is the name of a Secret of this namespace: set it to lower-case letters, digits, dashes and dots, such as etcd-root"
 	AuthSecret string `json:"authSecret,omitempty"`
 
 	// Where the backup is stored: S3 or PVC.
 	// +required
 	// +kubebuilder:validation:MaxLength=64
-	// +kubebuilder:validation:XValidation:rule="self in ['S3', 'PVC', 'ABS', 'GCS', 'OSS']",messageExpression="'storageType ' + self + ' is not known: write S3 or PVC'"
-	// +kubebuilder:validation:XValidation:rule="!(self in ['ABS', 'GCS', 'OSS'])",messageExpression="'storageType ' + self + ' is not supported yet: write S3 (for any store that speaks it, by s3.endpoint) or PVC'"
+	// +kubebuilder:validation:XValidation:rule="self in ['S3', 'PVC', 'ABS', 'GCS', 'OSS']",messageExpression="'storageType ' + self + ' is not supported: set S3 or PVC'"
+	// +kubebuilder:validation:XValidation:rule="!(self in ['ABS', 'GCS', 'OSS'])",messageExpression="'storageType ' + self + ' is not supported: set S3, with s3.endpoint for any S3-compatible store, or PVC'"
 	StorageType StorageType `json:"storageType"`
 
 	// When backups are made and how many are kept. Without it, one is made.
@@ -104,15 +104,15 @@ type BackupSpec struct {
 
 	// The place in an S3 store, with storageType S3.
 	// +optional
-	// +kubebuilder:validation:XValidation:rule="!(has(self.prefix) && self.prefix.size() > 0)",fieldPath=".prefix",reason=FieldValueForbidden,message="prefix is for restores: write path, which is what the keys of a repeated backup begin with"
-	// +kubebuilder:validation:XValidation:rule="has(self.path) || (has(self.prefix) && self.prefix.size() > 0)",fieldPath=".path",reason=FieldValueRequired,message="path says where the backup is stored: write it as mybucket/etcd.backup"
-	// +kubebuilder:validation:XValidation:rule="!has(self.path) || self.path.size() <= 1000",fieldPath=".path",message="path has more than 1000 characters, and a repeated backup adds up to 51 to it: write a shorter one"
+	// +kubebuilder:validation:XValidation:rule="!(has(self.prefix) && self.prefix.size() > 0)",fieldPath=".prefix",reason=FieldValueForbidden,message="prefix is for restores: set path, with which the keys of a repeated backup begin"
+	// +kubebuilder:validation:XValidation:rule="has(self.path) || (has(self.prefix) && self.prefix.size() > 0)",fieldPath=".path",reason=FieldValueRequired,message="path is missing: set it to a bucket and a key, such as mybucket/etcd.backup"
+	// +kubebuilder:validation:XValidation:rule="!has(self.path) || self.path.size() <= 1000",fieldPath=".path",message="path has more than 1000 characters, and a repeated backup adds up to 51 to it: set a shorter one"
 	S3 *S3Source `json:"s3,omitempty"`
 
 	// The place on a volume, with storageType PVC.
 	// +optional
-	// +kubebuilder:validation:XValidation:rule="self.path.size() <= 1000",fieldPath=".path",message="path has more than 1000 characters, and a repeated backup adds up to 51 to it: write a shorter one"
-	// +kubebuilder:validation:XValidation:rule="!self.path.matches('[^/]{201}$')",fieldPath=".path",message="the file's name has more than 200 characters, and a repeated backup adds up to 51 to it: write a shorter one, since file systems hold 255"
+	// +kubebuilder:validation:XValidation:rule="self.path.size() <= 1000",fieldPath=".path",message="path has more than 1000 characters, and a repeated backup adds up to 51 to it: set a shorter one"
+	// +kubebuilder:validation:XValidation:rule="!self.path.matches('[^/]{201}$')",fieldPath=".path",message="the file's name has more than 200 characters, and a repeated backup adds up to 51 to it: set a shorter one, since file systems hold 255"
 	PVC *PVCSource `json:"pvc,omitempty"`
 
 	// Accepted for the predecessor's manifests; storageType ABS is refused.
@@ -167,7 +167,7 @@ type BackupSpec struct {
 // BackupPolicy says when backups are made and how many are kept. With neither
 // backupIntervalInSecond nor schedule, one is made.
 //
-// +kubebuilder:validation:XValidation:rule="!(has(self.schedule) && self.schedule.size() > 0 && has(self.backupIntervalInSecond) && self.backupIntervalInSecond > 0)",message="schedule and backupIntervalInSecond are both set: remove one of them"
+// +kubebuilder:validation:XValidation:rule="!(has(self.schedule) && self.schedule.size() > 0 && has(self.backupIntervalInSecond) && self.backupIntervalInSecond > 0)",message="set only one of schedule and backupIntervalInSecond"
 type BackupPolicy struct {
 	// How long one backup may take, in seconds. Default 0: as long as it makes
 	// progress. While its store or its source does not answer, a backup is tried again
@@ -202,7 +202,7 @@ type BackupPolicy struct {
 	// backupIntervalInSecond.
 	// +optional
 	// +kubebuilder:validation:MaxLength=256
-	// +kubebuilder:validation:XValidation:rule="self.size() == 0 || self.matches('^\\\\s*((CRON_)?TZ=[-+_/A-Za-z0-9]+\\\\s+)?(@(yearly|annually|monthly|weekly|daily|midnight|hourly)|@every ([0-9]+([.][0-9]+)?(ms|s|m|h))+|[*?0-9,/-]+\\\\s+[*?0-9,/-]+\\\\s+[*?0-9,/-]+\\\\s+[*?0-9A-Za-z,/-]+\\\\s+[*?0-9A-Za-z,/-]+)\\\\s*$')",message="schedule is a cron expression of five fields (minute, hour, day of the month, month, day of the week): write it as 0 */6 * * *, @daily, or CRON_TZ=Europe/Berlin 30 3 * * 1-5"
+	// +kubebuilder:validation:XValidation:rule="self.size() == 0 || self.matches('^\\\\s*((CRON_)?TZ=[-+_/A-Za-z0-9]+\\\\s+)?(@(yearly|annually|monthly|weekly|daily|midnight|hourly)|@every ([0-9]+([.][0-9]+)?(ms|s|m|h))+|[*?0-9,/-]+\\\\s+[*?0-9,/-]+\\\\s+[*?0-9,/-]+\\\\s+[*?0-9A-Za-z,/-]+\\\\s+[*?0-9A-Za-z,/-]+)\\\\s*$')",message="schedule is not a cron expression of five fields (minute, hour, day of the month, month, day of the week): set it to one like 0 */6 * * *, @daily, or CRON_TZ=Europe/Berlin 30 3 * * 1-5"
 	Schedule string `json:"schedule,omitempty"`
 
 	// How long backups of this path are kept, such as 168h; older ones of the same
@@ -212,7 +212,7 @@ type BackupPolicy struct {
 	// +optional
 	// +kubebuilder:validation:Type=string
 	// +kubebuilder:validation:MaxLength=32
-	// +kubebuilder:validation:XValidation:rule="self.matches('^([0-9]{1,5}([.][0-9]{1,9})?(ms|s|m|h)){1,4}$') && duration(self) >= duration('1s')",message="maxAge is a duration of at least 1s: write it with its unit, such as 12h, 168h (a week) or 1h30m"
+	// +kubebuilder:validation:XValidation:rule="self.matches('^([0-9]{1,5}([.][0-9]{1,9})?(ms|s|m|h)){1,4}$') && duration(self) >= duration('1s')",message="maxAge is a duration of at least 1s: set it with its unit, such as 12h, 168h (a week) or 1h30m"
 	MaxAge *metav1.Duration `json:"maxAge,omitempty"`
 
 	// What happens when a repeated backup is due and the last one still runs: Forbid

@@ -12,7 +12,7 @@ type ClusterBackup struct {
 	// +optional
 	// +kubebuilder:validation:Type=string
 	// +kubebuilder:validation:MaxLength=32
-	// +kubebuilder:validation:XValidation:rule="self.matches('^([0-9]{1,5}([.][0-9]{1,9})?(ms|s|m|h)){1,4}$') && duration(self) >= duration('1s')",message="maxAge is a duration of at least 1s: write it with its unit, such as 12h, 168h (a week) or 1h30m"
+	// +kubebuilder:validation:XValidation:rule="self.matches('^([0-9]{1,5}([.][0-9]{1,9})?(ms|s|m|h)){1,4}$') && duration(self) >= duration('1s')",message="maxAge is a duration of at least 1s: set it with its unit, such as 12h, 168h (a week) or 1h30m"
 	MaxAge *metav1.Duration `json:"maxAge,omitempty"`
 
 	// Where EtcdBackups may store this cluster's snapshots, whoever creates them:
@@ -24,8 +24,8 @@ type ClusterBackup struct {
 	// +optional
 	// +listType=atomic
 	// +kubebuilder:validation:MaxItems=32
-	// +kubebuilder:validation:XValidation:rule="self.size() > 0",message="allowedStores is empty: remove it to allow every store, or write one, such as s3://mybucket/etcd"
+	// +kubebuilder:validation:XValidation:rule="self.size() > 0",message="allowedStores is empty: remove it to allow every store, or set one, such as s3://mybucket/etcd"
 	// +kubebuilder:validation:items:MaxLength=1536
-	// +kubebuilder:validation:items:XValidation:rule="self.matches('^s3://[A-Za-z0-9][-._A-Za-z0-9]{1,254}(/[^?\\\\x00-\\\\x1f\\\\x7f]*)?([?]endpoint=https?://([-._A-Za-z0-9]+|\\\\[[0-9A-Fa-f:.]+\\\\])(:[0-9]{1,5})?(/[^?#\\\\s]*)?)?$') || self.matches('^pvc://[a-z0-9]([-.a-z0-9]*[a-z0-9])?(/[^\\\\x00-\\\\x1f\\\\x7f]*)?$')",message="allowedStores holds places: write them as s3://mybucket/etcd, s3://mybucket/etcd?endpoint=https://minio.example.com:9000 or pvc://myclaim/etcd"
+	// +kubebuilder:validation:items:XValidation:rule="self.matches('^s3://[A-Za-z0-9][-._A-Za-z0-9]{1,254}(/[^?\\\\x00-\\\\x1f\\\\x7f]*)?([?]endpoint=https?://([-._A-Za-z0-9]+|\\\\[[0-9A-Fa-f:.]+\\\\])(:[0-9]{1,5})?(/[^?#\\\\s]*)?)?$') || self.matches('^pvc://[a-z0-9]([-.a-z0-9]*[a-z0-9])?(/[^\\\\x00-\\\\x1f\\\\x7f]*)?$')",message="allowedStores lists stores: set each to one like s3://mybucket/etcd, s3://mybucket/etcd?endpoint=https://minio.example.com:9000 or pvc://myclaim/etcd"
 	AllowedStores []string `json:"allowedStores,omitempty"`
 }

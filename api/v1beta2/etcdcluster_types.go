@@ -24,7 +24,7 @@ import (
 // +kubebuilder:printcolumn:name="Leader",type=string,JSONPath=`.status.leader`,priority=1
 // +kubebuilder:printcolumn:name="Cluster ID",type=string,JSONPath=`.status.clusterID`,priority=1
 // +kubebuilder:validation:XValidation:rule="self.metadata.name.size() <= 52",message="metadata.name has more than 52 characters: members, their Pods and their DNS names add 11 to it; choose a shorter one"
-// +kubebuilder:validation:XValidation:rule="self.metadata.name.matches('^[a-z]([-a-z0-9]*[a-z0-9])?$')",message="metadata.name is also the name of a Service: write lower-case letters, digits and dashes, with a letter first and no dash last, such as my-etcd"
+// +kubebuilder:validation:XValidation:rule="self.metadata.name.matches('^[a-z]([-a-z0-9]*[a-z0-9])?$')",message="metadata.name is also the name of a Service: choose lower-case letters, digits and dashes, with a letter first and no dash last, such as my-etcd"
 // +kubebuilder:validation:XValidation:rule="!has(self.spec.service) || !has(self.spec.service.name) || size(self.spec.service.name) == 0 || self.spec.service.name == self.metadata.name + '-client'",fieldPath=".spec.service.name",messageExpression="'clients connect to the Service ' + self.metadata.name + '-client, whose name is fixed: remove service.name, and create a Service of your own beside it, with the selector that kubectl get service ' + self.metadata.name + '-client -o yaml shows'"
 type EtcdCluster struct {
 	metav1.TypeMeta   `json:",inline"`
@@ -52,8 +52,8 @@ type EtcdClusterList struct {
 // three members of the operator's default version without volumes.
 //
 // +kubebuilder:validation:XValidation:rule="(has(self.pod) && has(self.pod.persistentVolumeClaimSpec)) == (has(oldSelf.pod) && has(oldSelf.pod.persistentVolumeClaimSpec))",fieldPath=".pod",reason=FieldValueForbidden,message="persistentVolumeClaimSpec can be neither added to nor removed from an existing cluster: leave it as it was, or create another cluster and move the data by a snapshot"
-// +kubebuilder:validation:XValidation:rule="(has(self.pod) && has(self.pod.ClusterDomain)) == (has(oldSelf.pod) && has(oldSelf.pod.ClusterDomain)) && (!(has(self.pod) && has(self.pod.ClusterDomain)) || self.pod.ClusterDomain == oldSelf.pod.ClusterDomain)",fieldPath=".pod",reason=FieldValueForbidden,message="ClusterDomain of an existing cluster can't be changed, since its members know each other by it: write what it was, or create another cluster and move the data by a snapshot"
-// +kubebuilder:validation:XValidation:rule="((has(self.TLS) && has(self.TLS.auto)) == (has(oldSelf.TLS) && has(oldSelf.TLS.auto))) && ((has(self.TLS) && has(self.TLS.certManager)) == (has(oldSelf.TLS) && has(oldSelf.TLS.certManager))) && ((has(self.TLS) && has(self.TLS.static) && has(self.TLS.static.operatorSecret) && self.TLS.static.operatorSecret.size() > 0) == (has(oldSelf.TLS) && has(oldSelf.TLS.static) && has(oldSelf.TLS.static.operatorSecret) && oldSelf.TLS.static.operatorSecret.size() > 0)) && ((has(self.TLS) && has(self.TLS.static) && has(self.TLS.static.member) && has(self.TLS.static.member.peerSecret) && self.TLS.static.member.peerSecret.size() > 0) == (has(oldSelf.TLS) && has(oldSelf.TLS.static) && has(oldSelf.TLS.static.member) && has(oldSelf.TLS.static.member.peerSecret) && oldSelf.TLS.static.member.peerSecret.size() > 0))",fieldPath=".TLS",reason=FieldValueForbidden,message="TLS of an existing cluster can be neither switched on or off nor moved to certificates from elsewhere (static, auto, certManager), since its members would not understand each other meanwhile: write what it was, or restore a backup into a new cluster that has it (EtcdRestore with target: New and a clusterTemplate)"
+// +kubebuilder:validation:XValidation:rule="(has(self.pod) && has(self.pod.ClusterDomain)) == (has(oldSelf.pod) && has(oldSelf.pod.ClusterDomain)) && (!(has(self.pod) && has(self.pod.ClusterDomain)) || self.pod.ClusterDomain == oldSelf.pod.ClusterDomain)",fieldPath=".pod",reason=FieldValueForbidden,message="ClusterDomain of an existing cluster cannot be changed, since its members know each other by it: set it to what it was, or create another cluster and move the data by a snapshot"
+// +kubebuilder:validation:XValidation:rule="((has(self.TLS) && has(self.TLS.auto)) == (has(oldSelf.TLS) && has(oldSelf.TLS.auto))) && ((has(self.TLS) && has(self.TLS.certManager)) == (has(oldSelf.TLS) && has(oldSelf.TLS.certManager))) && ((has(self.TLS) && has(self.TLS.static) && has(self.TLS.static.operatorSecret) && self.TLS.static.operatorSecret.size() > 0) == (has(oldSelf.TLS) && has(oldSelf.TLS.static) && has(oldSelf.TLS.static.operatorSecret) && oldSelf.TLS.static.operatorSecret.size() > 0)) && ((has(self.TLS) && has(self.TLS.static) && has(self.TLS.static.member) && has(self.TLS.static.member.peerSecret) && self.TLS.static.member.peerSecret.size() > 0) == (has(oldSelf.TLS) && has(oldSelf.TLS.static) && has(oldSelf.TLS.static.member) && has(oldSelf.TLS.static.member.peerSecret) && oldSelf.TLS.static.member.peerSecret.size() > 0))",fieldPath=".TLS",reason=FieldValueForbidden,message="TLS of an existing cluster can be neither switched on or off nor moved to certificates from elsewhere (static, auto, certManager), since its members would not understand each other meanwhile: set it to what it was, or restore a backup into a new cluster that has it (EtcdRestore with target: New and a clusterTemplate)"
 type ClusterSpec struct {
 	// The number of members wanted, 1 to 7. An odd number is best: an even one
 	// tolerates no more failures than one member fewer. Default 3.
@@ -68,7 +68,7 @@ type ClusterSpec struct {
 	// time.
 	// +optional
 	// +kubebuilder:validation:MaxLength=512
-	// +kubebuilder:validation:XValidation:rule="!self.matches('[@\\\\s]|:[^/]*$')",message="repository is an image without tag or digest, such as quay.io/coreos/etcd: write the tag as version"
+	// +kubebuilder:validation:XValidation:rule="!self.matches('[@\\\\s]|:[^/]*$')",message="repository is an image without tag or digest, such as quay.io/coreos/etcd: set version to the tag"
 	Repository string `json:"repository,omitempty"`
 
 	// The etcd version to run, such as 3.6.16, with or without a leading "v".
@@ -78,7 +78,7 @@ type ClusterSpec struct {
 	// far it has come, and what to write instead if there is no way.
 	// +optional
 	// +kubebuilder:validation:MaxLength=64
-	// +kubebuilder:validation:XValidation:rule="self == '' || self.matches('^v?(0|[1-9][0-9]*)[.](0|[1-9][0-9]*)[.](0|[1-9][0-9]*)(-[0-9A-Za-z][-.0-9A-Za-z]*)?$')",message="version is not of the form X.Y.Z: write all three numbers, such as 3.6.16, v3.6.16 or 3.7.0-rc.1"
+	// +kubebuilder:validation:XValidation:rule="self == '' || self.matches('^v?(0|[1-9][0-9]*)[.](0|[1-9][0-9]*)[.](0|[1-9][0-9]*)(-[0-9A-Za-z][-.0-9A-Za-z]*)?$')",message="version is not of the form X.Y.Z: set all three numbers, such as 3.6.16, v3.6.16 or 3.7.0-rc.1"
 	Version string `json:"version,omitempty"`
 
 	// Makes the operator leave the cluster alone until it is false again. etcd
@@ -180,7 +180,7 @@ type PodPolicy struct {
 	// +optional
 	// +kubebuilder:validation:MaxItems=64
 	// +kubebuilder:validation:items:XValidation:rule="!(self.name in ['ETCD_NAME', 'ETCD_DATA_DIR', 'ETCD_WAL_DIR', 'ETCD_CONFIG_FILE', 'ETCD_FORCE_NEW_CLUSTER', 'ETCD_STRICT_RECONFIG_CHECK', 'ETCD_MAX_LEARNERS', 'ETCD_EXPERIMENTAL_MAX_LEARNERS']) && !['ETCD_LISTEN_', 'ETCD_ADVERTISE_', 'ETCD_INITIAL_', 'ETCD_FORCE_NEW_CLUSTER_', 'ETCD_DISCOVERY'].exists(p, self.name.startsWith(p))",messageExpression="self.name + ' is set by the operator, which decides what a member is, where it listens and where it keeps its data: remove it'"
-	// +kubebuilder:validation:items:XValidation:rule="!(self.name in ['ETCD_CA_FILE', 'ETCD_CERT_FILE', 'ETCD_KEY_FILE', 'ETCD_TRUSTED_CA_FILE', 'ETCD_AUTO_TLS']) && !['ETCD_PEER_', 'ETCD_EXPERIMENTAL_PEER_', 'ETCD_CLIENT_CERT_', 'ETCD_CLIENT_KEY_', 'ETCD_CLIENT_CRL_'].exists(p, self.name.startsWith(p))",messageExpression="self.name + ' is set by the operator from spec.TLS: remove it, and write there where the certificates come from'"
+	// +kubebuilder:validation:items:XValidation:rule="!(self.name in ['ETCD_CA_FILE', 'ETCD_CERT_FILE', 'ETCD_KEY_FILE', 'ETCD_TRUSTED_CA_FILE', 'ETCD_AUTO_TLS']) && !['ETCD_PEER_', 'ETCD_EXPERIMENTAL_PEER_', 'ETCD_CLIENT_CERT_', 'ETCD_CLIENT_KEY_', 'ETCD_CLIENT_CRL_'].exists(p, self.name.startsWith(p))",messageExpression="self.name + ' is set by the operator from spec.TLS: remove it, and set the source of the certificates there'"
 	EtcdEnv []corev1.EnvVar `json:"etcdEnv,omitempty"`
 
 	// Gives every member a volume of its own, which outlives its Pod: a
@@ -195,18 +195,18 @@ type PodPolicy struct {
 	// Members begin on empty volumes: dataSource, dataSourceRef and volumeName are refused.
 	// +optional
 	// +kubebuilder:validation:XValidation:rule="!has(self.dataSource) && !has(self.dataSourceRef)",reason=FieldValueForbidden,message="a member on a copy of a volume takes part in its original's cluster and loses writes: remove dataSource and dataSourceRef; to begin with the data of another cluster, create an EtcdRestore of an EtcdBackup"
-	// +kubebuilder:validation:XValidation:rule="!has(self.volumeName)",reason=FieldValueForbidden,message="every member needs a volume of its own: remove volumeName; to choose volumes, write storageClassName or selector"
-	// +kubebuilder:validation:XValidation:rule="has(self.accessModes) && self.accessModes.size() > 0",message="persistentVolumeClaimSpec has no access mode: write accessModes: [ReadWriteOnce]"
-	// +kubebuilder:validation:XValidation:rule="has(self.resources) && has(self.resources.requests) && 'storage' in self.resources.requests",message="persistentVolumeClaimSpec asks for no storage: write resources.requests.storage, such as 8Gi"
-	// +kubebuilder:validation:XValidation:rule="self.accessModes == oldSelf.accessModes && has(self.selector) == has(oldSelf.selector) && (!has(self.selector) || self.selector == oldSelf.selector) && has(self.volumeName) == has(oldSelf.volumeName) && (!has(self.volumeName) || self.volumeName == oldSelf.volumeName) && has(self.storageClassName) == has(oldSelf.storageClassName) && (!has(self.storageClassName) || self.storageClassName == oldSelf.storageClassName) && has(self.volumeMode) == has(oldSelf.volumeMode) && (!has(self.volumeMode) || self.volumeMode == oldSelf.volumeMode) && has(self.dataSource) == has(oldSelf.dataSource) && (!has(self.dataSource) || self.dataSource == oldSelf.dataSource) && has(self.dataSourceRef) == has(oldSelf.dataSourceRef) && (!has(self.dataSourceRef) || self.dataSourceRef == oldSelf.dataSourceRef) && has(self.volumeAttributesClassName) == has(oldSelf.volumeAttributesClassName) && (!has(self.volumeAttributesClassName) || self.volumeAttributesClassName == oldSelf.volumeAttributesClassName) && has(self.resources.limits) == has(oldSelf.resources.limits) && (!has(self.resources.limits) || self.resources.limits == oldSelf.resources.limits) && (self.resources.requests.size() == 1 && oldSelf.resources.requests.size() == 1 || self.resources.requests == oldSelf.resources.requests)",reason=FieldValueForbidden,message="persistentVolumeClaimSpec of an existing cluster can't be changed, but for resources.requests.storage, which may grow: write what it was, or create another cluster and move the data by a snapshot"
-	// +kubebuilder:validation:XValidation:rule="quantity(string(self.resources.requests['storage'])).compareTo(quantity(string(oldSelf.resources.requests['storage']))) >= 0",reason=FieldValueForbidden,message="a volume can't shrink: write resources.requests.storage as it was, or larger; for less, restore a backup into a cluster with smaller volumes"
+	// +kubebuilder:validation:XValidation:rule="!has(self.volumeName)",reason=FieldValueForbidden,message="every member needs a volume of its own: remove volumeName; to choose volumes, set storageClassName or selector"
+	// +kubebuilder:validation:XValidation:rule="has(self.accessModes) && self.accessModes.size() > 0",message="persistentVolumeClaimSpec has no access mode: set accessModes: [ReadWriteOnce]"
+	// +kubebuilder:validation:XValidation:rule="has(self.resources) && has(self.resources.requests) && 'storage' in self.resources.requests",message="persistentVolumeClaimSpec asks for no storage: set resources.requests.storage, such as 8Gi"
+	// +kubebuilder:validation:XValidation:rule="self.accessModes == oldSelf.accessModes && has(self.selector) == has(oldSelf.selector) && (!has(self.selector) || self.selector == oldSelf.selector) && has(self.volumeName) == has(oldSelf.volumeName) && (!has(self.volumeName) || self.volumeName == oldSelf.volumeName) && has(self.storageClassName) == has(oldSelf.storageClassName) && (!has(self.storageClassName) || self.storageClassName == oldSelf.storageClassName) && has(self.volumeMode) == has(oldSelf.volumeMode) && (!has(self.volumeMode) || self.volumeMode == oldSelf.volumeMode) && has(self.dataSource) == has(oldSelf.dataSource) && (!has(self.dataSource) || self.dataSource == oldSelf.dataSource) && has(self.dataSourceRef) == has(oldSelf.dataSourceRef) && (!has(self.dataSourceRef) || self.dataSourceRef == oldSelf.dataSourceRef) && has(self.volumeAttributesClassName) == has(oldSelf.volumeAttributesClassName) && (!has(self.volumeAttributesClassName) || self.volumeAttributesClassName == oldSelf.volumeAttributesClassName) && has(self.resources.limits) == has(oldSelf.resources.limits) && (!has(self.resources.limits) || self.resources.limits == oldSelf.resources.limits) && (self.resources.requests.size() == 1 && oldSelf.resources.requests.size() == 1 || self.resources.requests == oldSelf.resources.requests)",reason=FieldValueForbidden,message="persistentVolumeClaimSpec of an existing cluster cannot be changed, but for resources.requests.storage, which can grow: set it to what it was, or create another cluster and move the data by a snapshot"
+	// +kubebuilder:validation:XValidation:rule="quantity(string(self.resources.requests['storage'])).compareTo(quantity(string(oldSelf.resources.requests['storage']))) >= 0",reason=FieldValueForbidden,message="a volume cannot shrink: set resources.requests.storage to what it was, or to more; for less, restore a backup into a cluster with smaller volumes"
 	PersistentVolumeClaimSpec *corev1.PersistentVolumeClaimSpec `json:"persistentVolumeClaimSpec,omitempty"`
 
 	// Not supported, and here so that it is not dropped in silence: data in memory is
 	// lost when nodes restart, that of a whole cluster after a power failure. Without
 	// persistentVolumeClaimSpec the data lives in an emptyDir on the nodes' disks.
 	// +optional
-	// +kubebuilder:validation:XValidation:rule="!self",message="tmpfs is not supported, since data in memory is lost when nodes restart: remove it, and for speed write persistentVolumeClaimSpec with a fast storage class"
+	// +kubebuilder:validation:XValidation:rule="!self",message="tmpfs is not supported, since data in memory is lost when nodes restart: remove it, and for speed set persistentVolumeClaimSpec with a fast storage class"
 	Tmpfs bool `json:"tmpfs,omitempty"`
 
 	// Accepted for the predecessor's manifests and unused: no busybox runs.
@@ -228,7 +228,7 @@ type PodPolicy struct {
 	// Default: nothing.
 	// +optional
 	// +kubebuilder:validation:MaxLength=253
-	// +kubebuilder:validation:XValidation:rule="self == '' || self.matches('^([.][a-z0-9]([-a-z0-9]*[a-z0-9])?)+[.]?$')",message="ClusterDomain is a DNS domain with a leading dot: write it as .cluster.local"
+	// +kubebuilder:validation:XValidation:rule="self == '' || self.matches('^([.][a-z0-9]([-a-z0-9]*[a-z0-9])?)+[.]?$')",message="ClusterDomain is a DNS domain with a leading dot: set it to one like .cluster.local"
 	ClusterDomain string `json:"ClusterDomain,omitempty"`
 
 	// The Secrets that the images are pulled with.
@@ -254,14 +254,14 @@ type PodPolicy struct {
 
 // EtcdPolicy are settings of etcd. What is omitted is as etcd has it.
 //
-// +kubebuilder:validation:XValidation:rule="(has(self.electionTimeout) ? duration(self.electionTimeout) : duration('1s')) >= (has(self.heartbeatInterval) ? duration(self.heartbeatInterval) + duration(self.heartbeatInterval) + duration(self.heartbeatInterval) + duration(self.heartbeatInterval) + duration(self.heartbeatInterval) : duration('500ms'))",message="electionTimeout (1s if it is omitted) is less than 5 times heartbeatInterval (100ms if it is omitted), which etcd refuses: write both, such as heartbeatInterval: 300ms and electionTimeout: 3s"
-// +kubebuilder:validation:XValidation:rule="!has(self.autoCompactionRetention) || !has(self.autoCompactionMode) || self.autoCompactionMode != 'revision' || self.autoCompactionRetention.matches('^[0-9]+$')",fieldPath=".autoCompactionRetention",message="with autoCompactionMode: revision, autoCompactionRetention is how many revisions are kept: write a number, such as \"10000\""
-// +kubebuilder:validation:XValidation:rule="!has(self.autoCompactionMode) || has(self.autoCompactionRetention)",message="autoCompactionMode alone compacts nothing: write autoCompactionRetention too, such as 1h (periodic) or \"10000\" (revision)"
+// +kubebuilder:validation:XValidation:rule="(has(self.electionTimeout) ? duration(self.electionTimeout) : duration('1s')) >= (has(self.heartbeatInterval) ? duration(self.heartbeatInterval) + duration(self.heartbeatInterval) + duration(self.heartbeatInterval) + duration(self.heartbeatInterval) + duration(self.heartbeatInterval) : duration('500ms'))",message="electionTimeout (1s if it is omitted) is less than 5 times heartbeatInterval (100ms if it is omitted), which etcd refuses: set both, such as heartbeatInterval: 300ms and electionTimeout: 3s"
+// +kubebuilder:validation:XValidation:rule="!has(self.autoCompactionRetention) || !has(self.autoCompactionMode) || self.autoCompactionMode != 'revision' || self.autoCompactionRetention.matches('^[0-9]+$')",fieldPath=".autoCompactionRetention",message="with autoCompactionMode: revision, autoCompactionRetention is how many revisions are kept: set a number, such as \"10000\""
+// +kubebuilder:validation:XValidation:rule="!has(self.autoCompactionMode) || has(self.autoCompactionRetention)",message="autoCompactionMode alone compacts nothing: set autoCompactionRetention too, such as 1h (periodic) or \"10000\" (revision)"
 type EtcdPolicy struct {
 	// The size in bytes at which the database takes no more writes (alarm NOSPACE),
 	// such as 8Gi. etcd's default is 2 GiB.
 	// +optional
-	// +kubebuilder:validation:XValidation:rule="type(self) == int ? self > 0 : (isQuantity(self) && quantity(self).isGreaterThan(quantity('0')) && quantity(self).isInteger())",message="quotaBackendBytes is a size of more than 0 bytes: write it as 8Gi, or as a number of bytes"
+	// +kubebuilder:validation:XValidation:rule="type(self) == int ? self > 0 : (isQuantity(self) && quantity(self).isGreaterThan(quantity('0')) && quantity(self).isInteger())",message="quotaBackendBytes is a size of more than 0 bytes: set it to one like 8Gi, or to a number of bytes"
 	QuotaBackendBytes *resource.Quantity `json:"quotaBackendBytes,omitempty"`
 
 	// What autoCompactionRetention counts: time (periodic, etcd's default) or
@@ -285,7 +285,7 @@ type EtcdPolicy struct {
 	// +optional
 	// +kubebuilder:validation:Type=string
 	// +kubebuilder:validation:MaxLength=32
-	// +kubebuilder:validation:XValidation:rule="self.matches('^[0-9]{1,5}(ms|s)$') && duration(self) >= duration('1ms')",message="heartbeatInterval is a time of at least 1ms: write it in milliseconds or seconds, such as 100ms"
+	// +kubebuilder:validation:XValidation:rule="self.matches('^[0-9]{1,5}(ms|s)$') && duration(self) >= duration('1ms')",message="heartbeatInterval is a time of at least 1ms: set it in milliseconds or seconds, such as 100ms"
 	HeartbeatInterval *metav1.Duration `json:"heartbeatInterval,omitempty"`
 
 	// For how long the others hear nothing of a leader before they elect another one,
@@ -294,7 +294,7 @@ type EtcdPolicy struct {
 	// +optional
 	// +kubebuilder:validation:Type=string
 	// +kubebuilder:validation:MaxLength=32
-	// +kubebuilder:validation:XValidation:rule="self.matches('^[0-9]{1,5}(ms|s)$') && duration(self) >= duration('5ms') && duration(self) <= duration('50s')",message="electionTimeout is a time of at most 50s: write it in milliseconds or seconds, such as 1s"
+	// +kubebuilder:validation:XValidation:rule="self.matches('^[0-9]{1,5}(ms|s)$') && duration(self) >= duration('5ms') && duration(self) <= duration('50s')",message="electionTimeout is a time of at most 50s: set it in milliseconds or seconds, such as 1s"
 	ElectionTimeout *metav1.Duration `json:"electionTimeout,omitempty"`
 
 	// After how many transactions a member writes a snapshot and lets go of its log.
@@ -373,7 +373,7 @@ type RecoveryPolicy struct {
 	// +optional
 	// +kubebuilder:validation:Type=string
 	// +kubebuilder:validation:MaxLength=32
-	// +kubebuilder:validation:XValidation:rule="self.matches('^([0-9]{1,5}([.][0-9]{1,9})?(ms|s|m|h)){1,4}$') && duration(self) >= duration('10s')",message="memberTimeout is a duration of at least 10s: write it with its unit, such as 30s, 5m or 1h30m"
+	// +kubebuilder:validation:XValidation:rule="self.matches('^([0-9]{1,5}([.][0-9]{1,9})?(ms|s|m|h)){1,4}$') && duration(self) >= duration('10s')",message="memberTimeout is a duration of at least 10s: set it with its unit, such as 30s, 5m or 1h30m"
 	MemberTimeout *metav1.Duration `json:"memberTimeout,omitempty"`
 
 	// What is done when the data of a majority of the members is lost for good.
@@ -383,7 +383,7 @@ type RecoveryPolicy struct {
 	// kubectl annotate etcd NAME etcd.database.coreos.com/recover=<status.clusterID>.
 	// +optional
 	// +kubebuilder:validation:MaxLength=32
-	// +kubebuilder:validation:XValidation:rule="self in ['Manual', 'Survivor']",messageExpression="'quorumLoss ' + self + ' is not known: write Manual (a person decides) or Survivor (begin anew with the data of the most advanced member that is left)'"
+	// +kubebuilder:validation:XValidation:rule="self in ['Manual', 'Survivor']",messageExpression="'quorumLoss ' + self + ' is not supported: set Manual (a person decides) or Survivor (start again from the data of the most advanced member that is left)'"
 	QuorumLoss QuorumLossPolicy `json:"quorumLoss,omitempty"`
 }
 
@@ -437,7 +437,7 @@ type AuthPolicy struct {
 	// changed in the Secret, too; it is read again when etcd refuses the old one.
 	// +optional
 	// +kubebuilder:validation:MaxLength=253
-	// +kubebuilder:validation:XValidation:rule="self == '' || self.matches('^[a-z0-9]([-.a-z0-9]*[a-z0-9])?$')",message="rootSecret is the name of a Secret of this namespace: write lower-case letters, digits, dashes and dots, such as etcd-root"
+	// +kubebuilder:validation:XValidation:rule="self == '' || self.matches('^[a-z0-9]([-.a-z0-9]*[a-z0-9])?$')",message="rootSecret is the name of a Secret of this namespace: set it to lower-case letters, digits, dashes and dots, such as etcd-root"
 	RootSecret string `json:"rootSecret,omitempty"`
 }
 

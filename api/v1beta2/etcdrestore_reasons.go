@@ -163,7 +163,7 @@ const (
 	// RestoreReasonStorageUnsupported: backupStorageType is one of the archived operator's
 	// that is not supported. Set S3 or PVC.
 	RestoreReasonStorageUnsupported = "StorageUnsupported"
-	// RestoreReasonStorageUnknown: backupStorageType is not known. Set S3 or PVC.
+	// RestoreReasonStorageUnknown: backupStorageType is not supported. Set S3 or PVC.
 	RestoreReasonStorageUnknown = "StorageUnknown"
 	// RestoreReasonPathInvalid: s3.path, s3.prefix or pvc.path is malformed. Write it as the
 	// message shows.

@@ -30,8 +30,8 @@ const (
 
 // S3Source is a place in an S3 store.
 //
-// +kubebuilder:validation:XValidation:rule="!(has(self.caSecret) && self.caSecret.size() > 0) || !(has(self.caConfigMap) && self.caConfigMap.size() > 0)",message="caSecret and caConfigMap are both set: remove one of them; a ConfigMap may hold the certificates of several CAs"
-// +kubebuilder:validation:XValidation:rule="!has(self.kmsKeyID) || self.kmsKeyID.size() == 0 || (has(self.serverSideEncryption) && self.serverSideEncryption.startsWith('aws:kms'))",message="kmsKeyID is set and serverSideEncryption does not use it: write serverSideEncryption: aws:kms, or remove kmsKeyID"
+// +kubebuilder:validation:XValidation:rule="!(has(self.caSecret) && self.caSecret.size() > 0) || !(has(self.caConfigMap) && self.caConfigMap.size() > 0)",message="set only one of caSecret and caConfigMap; a ConfigMap can hold the certificates of several CAs"
+// +kubebuilder:validation:XValidation:rule="!has(self.kmsKeyID) || self.kmsKeyID.size() == 0 || (has(self.serverSideEncryption) && self.serverSideEncryption.startsWith('aws:kms'))",message="kmsKeyID is set, and serverSideEncryption does not use it: set serverSideEncryption: aws:kms, or remove kmsKeyID"
 type S3Source struct {
 	// The bucket and the key, such as mybucket/etcd.backup. A one-shot backup is
 	// stored under exactly this name, a repeated one under
@@ -39,7 +39,7 @@ type S3Source struct {
 	// name.
 	// +optional
 	// +kubebuilder:validation:MaxLength=1280
-	// +kubebuilder:validation:XValidation:rule="self.matches('^[A-Za-z0-9][-._A-Za-z0-9]{1,254}/[^\\\\x00-\\\\x1f\\\\x7f]+$')",message="path is a bucket and a key: write it as mybucket/etcd.backup, without s3://"
+	// +kubebuilder:validation:XValidation:rule="self.matches('^[A-Za-z0-9][-._A-Za-z0-9]{1,254}/[^\\\\x00-\\\\x1f\\\\x7f]+$')",message="path is not a bucket and a key: set it to one like mybucket/etcd.backup, without s3://"
 	Path string `json:"path,omitempty"`
 
 	// For restores, instead of path: the bucket and what the keys of repeated backups
@@ -48,7 +48,7 @@ type S3Source struct {
 	// quorum is not. It is settled which one before anything else is done.
 	// +optional
 	// +kubebuilder:validation:MaxLength=1000
-	// +kubebuilder:validation:XValidation:rule="self == '' || self.matches('^[A-Za-z0-9][-._A-Za-z0-9]{1,254}/[^\\x00-\\x1f\\x7f]*$')",message="prefix is a bucket and the beginning of keys: write it as mybucket/prod/, or mybucket/ for the whole bucket, without s3://"
+	// +kubebuilder:validation:XValidation:rule="self == '' || self.matches('^[A-Za-z0-9][-._A-Za-z0-9]{1,254}/[^\\x00-\\x1f\\x7f]*$')",message="prefix is not a bucket and the beginning of keys: set it to one like mybucket/prod/, or mybucket/ for the whole bucket, without s3://"
 	Prefix string `json:"prefix,omitempty"`
 
 	// The Secret with the keys credentials and, optionally, config: AWS' own files,
@@ -62,7 +62,7 @@ type S3Source struct {
 	// http://minio.default:9000. Without a scheme it is reached by https.
 	// +optional
 	// +kubebuilder:validation:MaxLength=512
-	// +kubebuilder:validation:XValidation:rule="self.size() == 0 || self.matches('^(https?://)?([-._A-Za-z0-9]+|\\\\[[0-9A-Fa-f:.]+\\\\])(:[0-9]{1,5})?(/[^?#\\\\s]*)?$')",message="endpoint is the URL of an S3 store: write it as https://s3.example.com or http://minio.default:9000"
+	// +kubebuilder:validation:XValidation:rule="self.size() == 0 || self.matches('^(https?://)?([-._A-Za-z0-9]+|\\\\[[0-9A-Fa-f:.]+\\\\])(:[0-9]{1,5})?(/[^?#\\\\s]*)?$')",message="endpoint is not the URL of an S3 store: set it to one like https://s3.example.com or http://minio.default:9000"
 	Endpoint string `json:"endpoint,omitempty"`
 
 	// The Secret whose key ca.crt holds the certificate, in PEM, of the CA that has signed
@@ -71,14 +71,14 @@ type S3Source struct {
 	// Secret), else those that everybody trusts.
 	// +optional
 	// +kubebuilder:validation:MaxLength=253
-	// +kubebuilder:validation:XValidation:rule="self == '' || self.matches('^[a-z0-9]([-.a-z0-9]*[a-z0-9])?$')",message="caSecret is the name of a Secret of this namespace: write lower-case letters, digits, dashes and dots, such as store-ca"
+	// +kubebuilder:validation:XValidation:rule="self == '' || self.matches('^[a-z0-9]([-.a-z0-9]*[a-z0-9])?$')",message="caSecret is the name of a Secret of this namespace: set it to lower-case letters, digits, dashes and dots, such as store-ca"
 	CASecret string `json:"caSecret,omitempty"`
 
 	// The ConfigMap with the certificates of the CAs, in PEM, under any keys. Instead of
 	// caSecret.
 	// +optional
 	// +kubebuilder:validation:MaxLength=253
-	// +kubebuilder:validation:XValidation:rule="self == '' || self.matches('^[a-z0-9]([-.a-z0-9]*[a-z0-9])?$')",message="caConfigMap is the name of a ConfigMap of this namespace: write lower-case letters, digits, dashes and dots, such as store-ca"
+	// +kubebuilder:validation:XValidation:rule="self == '' || self.matches('^[a-z0-9]([-.a-z0-9]*[a-z0-9])?$')",message="caConfigMap is the name of a ConfigMap of this namespace: set it to lower-case letters, digits, dashes and dots, such as store-ca"
 	CAConfigMap string `json:"caConfigMap,omitempty"`
 
 	// Puts the bucket into the path of the URL instead of the host name, as many
@@ -91,16 +91,16 @@ type S3Source struct {
 	// must name it.
 	// +optional
 	// +kubebuilder:validation:MaxLength=64
-	// +kubebuilder:validation:XValidation:rule="self.matches('^[-_.A-Za-z0-9]*$')",message="region holds letters, digits and dashes: write it as eu-central-1"
+	// +kubebuilder:validation:XValidation:rule="self.matches('^[-_.A-Za-z0-9]*$')",message="region holds letters, digits and dashes: set it to one like eu-central-1"
 	Region string `json:"region,omitempty"`
 
 	// The storage class of the objects that are stored, such as STANDARD_IA. Default:
 	// the bucket's. A class whose objects cannot be read at once is refused, since a
-	// restore would wait for hours: write GLACIER_IR instead. Nothing to a restore.
+	// restore would wait for hours: set GLACIER_IR instead. Nothing to a restore.
 	// +optional
 	// +kubebuilder:validation:MaxLength=64
-	// +kubebuilder:validation:XValidation:rule="self.matches('^[-_A-Za-z0-9]*$')",message="storageClass holds letters, digits and underscores: write it as STANDARD_IA"
-	// +kubebuilder:validation:XValidation:rule="!(self.upperAscii() in ['GLACIER', 'DEEP_ARCHIVE'])",messageExpression="'storageClass ' + self + ' cannot be read at once, and a restore would have to wait for hours: write GLACIER_IR or STANDARD_IA'"
+	// +kubebuilder:validation:XValidation:rule="self.matches('^[-_A-Za-z0-9]*$')",message="storageClass holds letters, digits and underscores: set it to one like STANDARD_IA"
+	// +kubebuilder:validation:XValidation:rule="!(self.upperAscii() in ['GLACIER', 'DEEP_ARCHIVE'])",messageExpression="'storageClass ' + self + ' takes hours to read, and so would a restore: set GLACIER_IR or STANDARD_IA'"
 	StorageClass string `json:"storageClass,omitempty"`
 
 	// How the store encrypts the objects that are stored: AES256, aws:kms or
@@ -137,7 +137,7 @@ type PVCSource struct {
 	// The PersistentVolumeClaim of this namespace.
 	// +required
 	// +kubebuilder:validation:MaxLength=253
-	// +kubebuilder:validation:XValidation:rule="self.matches('^[a-z0-9]([-.a-z0-9]*[a-z0-9])?$')",message="claimName is not the name of a PersistentVolumeClaim: write lower-case letters, digits and dashes, such as etcd-backups"
+	// +kubebuilder:validation:XValidation:rule="self.matches('^[a-z0-9]([-.a-z0-9]*[a-z0-9])?$')",message="claimName is not the name of a PVC: set it to lower-case letters, digits and dashes, such as etcd-backups"
 	ClaimName string `json:"claimName"`
 
 	// The file on the volume, such as backups/etcd.db. A one-shot backup is stored
@@ -146,7 +146,7 @@ type PVCSource struct {
 	// A restore reads exactly this file, and writes nothing to the volume.
 	// +required
 	// +kubebuilder:validation:MaxLength=1280
-	// +kubebuilder:validation:XValidation:rule="self.matches('^([^/\\\\x00-\\\\x1f\\\\x7f]{1,255}/)*[^/\\\\x00-\\\\x1f\\\\x7f]{1,255}$') && !self.matches('(^|/)[.][.]?(/|$)')",message="path is that of a file, relative to the volume: write it as backups/etcd.db, without a slash at either end and without .., and with at most 255 characters between slashes"
+	// +kubebuilder:validation:XValidation:rule="self.matches('^([^/\\\\x00-\\\\x1f\\\\x7f]{1,255}/)*[^/\\\\x00-\\\\x1f\\\\x7f]{1,255}$') && !self.matches('(^|/)[.][.]?(/|$)')",message="path is not the path of a file on the volume: set it to one like backups/etcd.db, without a slash at either end, without .., and with at most 255 characters between slashes"
 	Path string `json:"path"`
 }
 

@@ -6,9 +6,9 @@ import metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 // auto and certManager; with none of them, all traffic is in the clear. It is decided
 // when the cluster is created.
 //
-// +kubebuilder:validation:XValidation:rule="[has(self.static), has(self.auto), has(self.certManager)].filter(b, b).size() <= 1",message="static, auto and certManager exclude each other: write the one that the certificates are to come from"
+// +kubebuilder:validation:XValidation:rule="[has(self.static), has(self.auto), has(self.certManager)].filter(b, b).size() <= 1",message="static, auto and certManager exclude each other: set only the one that the certificates come from"
 // +kubebuilder:validation:XValidation:rule="!has(self.cipherSuites) || self.cipherSuites.size() == 0 || 'TLS_ECDHE_ECDSA_WITH_AES_128_GCM_SHA256' in self.cipherSuites || (!has(self.auto) && !has(self.certManager) && 'TLS_ECDHE_RSA_WITH_AES_128_GCM_SHA256' in self.cipherSuites)",fieldPath=".cipherSuites",message="etcd serves HTTP/2, which it does not start without a certain suite: add TLS_ECDHE_ECDSA_WITH_AES_128_GCM_SHA256 (or, with static certificates whose keys are RSA, TLS_ECDHE_RSA_WITH_AES_128_GCM_SHA256)"
-// +kubebuilder:validation:XValidation:rule="!has(self.cipherSuites) || self.cipherSuites.size() == 0 || !has(self.minVersion) || self.minVersion != 'TLS1.3'",fieldPath=".cipherSuites",message="the cipher suites of TLS 1.3 can't be chosen: remove cipherSuites, or write minVersion: TLS1.2"
+// +kubebuilder:validation:XValidation:rule="!has(self.cipherSuites) || self.cipherSuites.size() == 0 || !has(self.minVersion) || self.minVersion != 'TLS1.3'",fieldPath=".cipherSuites",message="the cipher suites of TLS 1.3 cannot be chosen: remove cipherSuites, or set minVersion: TLS1.2"
 type TLSPolicy struct {
 	// Certificates that the user keeps in Secrets.
 	// +optional
@@ -28,11 +28,11 @@ type TLSPolicy struct {
 	// +listType=atomic
 	// +kubebuilder:validation:MaxItems=32
 	// +kubebuilder:validation:items:MaxLength=64
-	// +kubebuilder:validation:items:XValidation:rule="self in ['TLS_ECDHE_ECDSA_WITH_AES_128_GCM_SHA256', 'TLS_ECDHE_ECDSA_WITH_AES_256_GCM_SHA384', 'TLS_ECDHE_ECDSA_WITH_CHACHA20_POLY1305_SHA256', 'TLS_ECDHE_ECDSA_WITH_AES_128_CBC_SHA', 'TLS_ECDHE_ECDSA_WITH_AES_256_CBC_SHA', 'TLS_ECDHE_RSA_WITH_AES_128_GCM_SHA256', 'TLS_ECDHE_RSA_WITH_AES_256_GCM_SHA384', 'TLS_ECDHE_RSA_WITH_CHACHA20_POLY1305_SHA256', 'TLS_ECDHE_RSA_WITH_AES_128_CBC_SHA', 'TLS_ECDHE_RSA_WITH_AES_256_CBC_SHA']",messageExpression="self + ' is no cipher suite of TLS 1.2 that is taken to be safe: write one of those that Go has, such as TLS_ECDHE_ECDSA_WITH_AES_128_GCM_SHA256'"
+	// +kubebuilder:validation:items:XValidation:rule="self in ['TLS_ECDHE_ECDSA_WITH_AES_128_GCM_SHA256', 'TLS_ECDHE_ECDSA_WITH_AES_256_GCM_SHA384', 'TLS_ECDHE_ECDSA_WITH_CHACHA20_POLY1305_SHA256', 'TLS_ECDHE_ECDSA_WITH_AES_128_CBC_SHA', 'TLS_ECDHE_ECDSA_WITH_AES_256_CBC_SHA', 'TLS_ECDHE_RSA_WITH_AES_128_GCM_SHA256', 'TLS_ECDHE_RSA_WITH_AES_256_GCM_SHA384', 'TLS_ECDHE_RSA_WITH_CHACHA20_POLY1305_SHA256', 'TLS_ECDHE_RSA_WITH_AES_128_CBC_SHA', 'TLS_ECDHE_RSA_WITH_AES_256_CBC_SHA']",messageExpression="self + ' is not a cipher suite of TLS 1.2 that Go considers secure: set another, such as TLS_ECDHE_ECDSA_WITH_AES_128_GCM_SHA256'"
 	CipherSuites []string `json:"cipherSuites,omitempty"`
 	// The oldest version of TLS that members accept: TLS1.2 (default) or TLS1.3.
 	// +optional
-	// +kubebuilder:validation:XValidation:rule="self in ['TLS1.2', 'TLS1.3']",messageExpression="'minVersion ' + self + ' is not known: write TLS1.2 or TLS1.3'"
+	// +kubebuilder:validation:XValidation:rule="self in ['TLS1.2', 'TLS1.3']",messageExpression="'minVersion ' + self + ' is not supported: set TLS1.2 or TLS1.3'"
 	// +kubebuilder:validation:MaxLength=16
 	MinVersion string `json:"minVersion,omitempty"`
 }
@@ -47,7 +47,7 @@ type IssuedTLS struct {
 	// +optional
 	// +kubebuilder:validation:Type=string
 	// +kubebuilder:validation:MaxLength=32
-	// +kubebuilder:validation:XValidation:rule="self.matches('^([0-9]{1,6}([.][0-9]{1,9})?(ms|s|m|h)){1,4}$') && duration(self) >= duration('1h')",message="certificateLifetime is a duration of at least 1h: write it with its unit, such as 2160h"
+	// +kubebuilder:validation:XValidation:rule="self.matches('^([0-9]{1,6}([.][0-9]{1,9})?(ms|s|m|h)){1,4}$') && duration(self) >= duration('1h')",message="certificateLifetime is a duration of at least 1h: set it with its unit, such as 2160h"
 	CertificateLifetime *metav1.Duration `json:"certificateLifetime,omitempty"`
 	// How long an authority that was replaced is still trusted, once all certificates of
 	// the cluster are of the new one: clients have so long to load their new
@@ -55,7 +55,7 @@ type IssuedTLS struct {
 	// +optional
 	// +kubebuilder:validation:Type=string
 	// +kubebuilder:validation:MaxLength=32
-	// +kubebuilder:validation:XValidation:rule="self.matches('^([0-9]{1,6}([.][0-9]{1,9})?(ms|s|m|h)){1,4}$')",message="caOverlap is a duration: write it with its unit, such as 24h"
+	// +kubebuilder:validation:XValidation:rule="self.matches('^([0-9]{1,6}([.][0-9]{1,9})?(ms|s|m|h)){1,4}$')",message="caOverlap is a duration: set it with its unit, such as 24h"
 	CAOverlap *metav1.Duration `json:"caOverlap,omitempty"`
 	// More DNS names and IP addresses by which clients reach the members, such as that
 	// of a load balancer.
@@ -63,7 +63,7 @@ type IssuedTLS struct {
 	// +listType=set
 	// +kubebuilder:validation:MaxItems=32
 	// +kubebuilder:validation:items:MaxLength=253
-	// +kubebuilder:validation:items:XValidation:rule="self.matches('^([*][.])?[A-Za-z0-9]([-.A-Za-z0-9]*[A-Za-z0-9])?$') || self.matches('^[0-9A-Fa-f.:]+$')",message="a server name is a DNS name or an IP address: write it without scheme and port, such as etcd.example.com"
+	// +kubebuilder:validation:items:XValidation:rule="self.matches('^([*][.])?[A-Za-z0-9]([-.A-Za-z0-9]*[A-Za-z0-9])?$') || self.matches('^[0-9A-Fa-f.:]+$')",message="a server name is a DNS name or an IP address: set it without scheme and port, such as etcd.example.com"
 	ServerNames []string `json:"serverNames,omitempty"`
 }
 
@@ -76,7 +76,7 @@ type AutoTLS struct {
 	// +optional
 	// +kubebuilder:validation:Type=string
 	// +kubebuilder:validation:MaxLength=32
-	// +kubebuilder:validation:XValidation:rule="self.matches('^([0-9]{1,6}([.][0-9]{1,9})?(ms|s|m|h)){1,4}$') && duration(self) >= duration('24h')",message="caLifetime is a duration of at least 24h: write it with its unit, such as 43800h"
+	// +kubebuilder:validation:XValidation:rule="self.matches('^([0-9]{1,6}([.][0-9]{1,9})?(ms|s|m|h)){1,4}$') && duration(self) >= duration('24h')",message="caLifetime is a duration of at least 24h: set it with its unit, such as 43800h"
 	CALifetime *metav1.Duration `json:"caLifetime,omitempty"`
 }
 

@@ -22,17 +22,17 @@ func TestBadBackupSpecs(t *testing.T) {
 		spec string
 		want []string
 	}{
-		"NoSource":          {s3, []string{"neither etcdEndpoints nor clusterRef is set", "write clusterRef.name"}},
-		"BothSources":       {of + `etcdEndpoints: ["http://example-client:2379"], ` + s3, []string{"etcdEndpoints and clusterRef are both set"}},
-		"EndpointNoScheme":  {`etcdEndpoints: ["example-client:2379"], ` + s3, []string{"spec.etcdEndpoints[0]", "write it as http://example-client:2379"}},
-		"NoStorage":         {of + `storageType: S3`, []string{"spec.s3", "write s3.path"}},
+		"NoSource":          {s3, []string{"no source is set", "set clusterRef.name"}},
+		"BothSources":       {of + `etcdEndpoints: ["http://example-client:2379"], ` + s3, []string{"set only one of clusterRef and etcdEndpoints"}},
+		"EndpointNoScheme":  {`etcdEndpoints: ["example-client:2379"], ` + s3, []string{"spec.etcdEndpoints[0]", "set it to one like http://example-client:2379"}},
+		"NoStorage":         {of + `storageType: S3`, []string{"spec.s3", "set s3.path"}},
 		"NoStorageType":     {of + `s3: {path: mybucket/etcd.backup}`, []string{"spec.storageType", "Required"}},
-		"StorageUnknown":    {of + `storageType: FTP`, []string{"spec.storageType", "FTP is not known: write S3 or PVC"}},
-		"StorageOfOld":      {of + `storageType: GCS, gcs: {path: a/b}`, []string{"spec.storageType", "GCS is not supported yet"}},
+		"StorageUnknown":    {of + `storageType: FTP`, []string{"spec.storageType", "FTP is not supported: set S3 or PVC"}},
+		"StorageOfOld":      {of + `storageType: GCS, gcs: {path: a/b}`, []string{"spec.storageType", "GCS is not supported: set S3"}},
 		"PathWithoutBucket": {of + `storageType: S3, s3: {path: etcd.backup}`, []string{"spec.s3.path", "mybucket/etcd.backup"}},
 		"PathLeavesVolume":  {of + `storageType: PVC, pvc: {claimName: backups, path: ../etcd.db}`, []string{"spec.pvc.path", "without .."}},
 		"ScheduleNonsense":  {of + `backupPolicy: {schedule: "every day"}, ` + s3, []string{"spec.backupPolicy.schedule", "0 */6 * * *"}},
-		"ScheduleTwice":     {of + `backupPolicy: {schedule: "@daily", backupIntervalInSecond: 60}, ` + s3, []string{"schedule and backupIntervalInSecond are both set"}},
+		"ScheduleTwice":     {of + `backupPolicy: {schedule: "@daily", backupIntervalInSecond: 60}, ` + s3, []string{"set only one of schedule and backupIntervalInSecond"}},
 		"UnknownField":      {of + `backupPolice: {maxBackups: 1}, ` + s3, []string{"spec.backupPolice"}},
 	} {
 		t.Run(name, func(t *testing.T) {

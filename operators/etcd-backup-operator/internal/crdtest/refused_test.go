@@ -8,23 +8,23 @@ import (
 )
 
 const (
-	endpointMessage   = "an endpoint is a URL with scheme, host and port: write it as http://example-client:2379, or https:// if the members serve by TLS"
-	bothMessage       = "etcdEndpoints and clusterRef are both set: set only one of them, clusterRef for an EtcdCluster of this namespace, or etcdEndpoints for any other etcd"
-	neitherMessage    = "neither etcdEndpoints nor clusterRef is set: write clusterRef.name for an EtcdCluster of this namespace, or etcdEndpoints, such as [http://example-client:2379]"
-	unsupportedEnding = " is not supported yet: write S3 (for any store that speaks it, by s3.endpoint) or PVC"
-	pathMessage       = "path is a bucket and a key: write it as mybucket/etcd.backup, without s3://"
-	storeMessage      = "endpoint is the URL of an S3 store: write it as https://s3.example.com or http://minio.default:9000"
-	keyMessage        = "kmsKeyID is set and serverSideEncryption does not use it: write serverSideEncryption: aws:kms, or remove kmsKeyID"
-	claimMessage      = "claimName is not the name of a PersistentVolumeClaim: write lower-case letters, digits and dashes, such as etcd-backups"
-	fileMessage       = "path is that of a file, relative to the volume: write it as backups/etcd.db, without a slash at either end and without .., and with at most 255 characters between slashes"
-	cronMessage       = "schedule is a cron expression of five fields (minute, hour, day of the month, month, day of the week): write it as 0 */6 * * *, @daily, or CRON_TZ=Europe/Berlin 30 3 * * 1-5"
-	longPathMessage   = "path has more than 1000 characters, and a repeated backup adds up to 51 to it: write a shorter one"
-	ageMessage        = "maxAge is a duration of at least 1s: write it with its unit, such as 12h, 168h (a week) or 1h30m"
+	endpointMessage   = "the endpoint is not a URL with scheme, host and port: set it to one like http://example-client:2379, or https:// if the members use TLS"
+	bothMessage       = "set only one of clusterRef and etcdEndpoints: clusterRef for an EtcdCluster of this namespace, etcdEndpoints for any other etcd"
+	neitherMessage    = "no source is set: set clusterRef.name for an EtcdCluster of this namespace, or etcdEndpoints, such as [http://example-client:2379]"
+	unsupportedEnding = " is not supported: set S3, with s3.endpoint for any S3-compatible store, or PVC"
+	pathMessage       = "path is not a bucket and a key: set it to one like mybucket/etcd.backup, without s3://"
+	storeMessage      = "endpoint is not the URL of an S3 store: set it to one like https://s3.example.com or http://minio.default:9000"
+	keyMessage        = "kmsKeyID is set, and serverSideEncryption does not use it: set serverSideEncryption: aws:kms, or remove kmsKeyID"
+	claimMessage      = "claimName is not the name of a PVC: set it to lower-case letters, digits and dashes, such as etcd-backups"
+	fileMessage       = "path is not the path of a file on the volume: set it to one like backups/etcd.db, without a slash at either end, without .., and with at most 255 characters between slashes"
+	cronMessage       = "schedule is not a cron expression of five fields (minute, hour, day of the month, month, day of the week): set it to one like 0 */6 * * *, @daily, or CRON_TZ=Europe/Berlin 30 3 * * 1-5"
+	longPathMessage   = "path has more than 1000 characters, and a repeated backup adds up to 51 to it: set a shorter one"
+	ageMessage        = "maxAge is a duration of at least 1s: set it with its unit, such as 12h, 168h (a week) or 1h30m"
 	zeroMessage       = "should be greater than or equal to 0"
 	labelEnding       = " is set by the operator or by Kubernetes (as are app, etcd_*, app.kubernetes.io/* and batch.kubernetes.io/*); remove it or use another key"
-	archiveEnding     = " cannot be read at once, and a restore would have to wait for hours: write GLACIER_IR or STANDARD_IA"
-	variableEnding    = " is not a variable that can be set: write HTTPS_PROXY, HTTP_PROXY or NO_PROXY (also in lower case), AWS_REGION, AWS_DEFAULT_REGION, AWS_EC2_METADATA_DISABLED, AWS_ROLE_SESSION_NAME, AWS_STS_REGIONAL_ENDPOINTS, AWS_USE_DUALSTACK_ENDPOINT, AWS_USE_FIPS_ENDPOINT, GOGC, GOMAXPROCS or TZ; for credentials and CAs use awsSecret, caSecret or caConfigMap"
-	nameEnding        = " of this namespace: write lower-case letters, digits, dashes and dots, such as store-ca"
+	archiveEnding     = " takes hours to read, and so would a restore: set GLACIER_IR or STANDARD_IA"
+	variableEnding    = " is not supported: set HTTPS_PROXY, HTTP_PROXY or NO_PROXY (also in lower case), AWS_REGION, AWS_DEFAULT_REGION, AWS_EC2_METADATA_DISABLED, AWS_ROLE_SESSION_NAME, AWS_STS_REGIONAL_ENDPOINTS, AWS_USE_DUALSTACK_ENDPOINT, AWS_USE_FIPS_ENDPOINT, GOGC, GOMAXPROCS or TZ; for credentials and CAs use awsSecret, caSecret or caConfigMap"
+	nameEnding        = " of this namespace: set it to lower-case letters, digits, dashes and dots, such as store-ca"
 	noteEnding        = " is set by the operator or by Kubernetes (as are etcd.database.coreos.com/* and batch.kubernetes.io/*); remove it or use another key"
 )
 
@@ -43,25 +43,25 @@ func TestRefused(t *testing.T) {
 		"no source":            {Reason: "there is nothing to back up", Spec: `{` + toS3 + `}`, Field: "spec", Message: neitherMessage},
 		"empty endpoints":      {Reason: "there is nothing to back up", Spec: `{etcdEndpoints: [], ` + toS3 + `}`, Field: "spec", Message: neitherMessage},
 		"two sources":          {Reason: "they may differ", Spec: with(`clusterRef: {name: x}`), Field: "spec", Message: bothMessage},
-		"empty clusterRef":     {Reason: "it names nothing", Spec: `{clusterRef: {name: ""}, ` + toS3 + `}`, Field: "spec.clusterRef.name", Message: "name is empty: write the name of an EtcdCluster of this namespace"},
+		"empty clusterRef":     {Reason: "it names nothing", Spec: `{clusterRef: {name: ""}, ` + toS3 + `}`, Field: "spec.clusterRef.name", Message: "name is empty: set it to the name of an EtcdCluster of this namespace"},
 		"endpoint, no scheme":  {Reason: "TLS or not?", Spec: endpoint("x-client:2379"), Field: "spec.etcdEndpoints[0]", Message: endpointMessage},
 		"endpoint, no port":    {Reason: "etcd has no default port in URLs", Spec: endpoint("http://x-client"), Field: "spec.etcdEndpoints[0]", Message: endpointMessage},
 		"endpoint, other":      {Reason: "a scheme that etcd does not speak", Spec: endpoint("unix://x:2379"), Field: "spec.etcdEndpoints[0]", Message: endpointMessage},
-		"Secret's name":        {Reason: "no Secret has such a name", Spec: with(`authSecret: Root_Secret`), Field: "spec.authSecret", Message: "authSecret is the name of a Secret of this namespace: write lower-case letters, digits, dashes and dots, such as etcd-root"},
+		"Secret's name":        {Reason: "no Secret has such a name", Spec: with(`authSecret: Root_Secret`), Field: "spec.authSecret", Message: "authSecret is the name of a Secret of this namespace: set it to lower-case letters, digits, dashes and dots, such as etcd-root"},
 		"endpoint, path":       {Reason: "etcd has no paths", Spec: endpoint("http://x:2379/v3"), Field: "spec.etcdEndpoints[0]", Message: endpointMessage},
 		"endpoint, user":       {Reason: "no secrets in a spec", Spec: endpoint("http://a:b@x:2379"), Field: "spec.etcdEndpoints[0]", Message: endpointMessage},
 		"no storage type":      {Reason: "where to?", Spec: `{` + from + `, s3: {path: b-1/k}}`, Field: "spec.storageType", Message: "Required value"},
-		"unknown storage type": {Reason: "where to?", Spec: `{` + from + `, storageType: FTP}`, Field: "spec.storageType", Message: "storageType FTP is not known: write S3 or PVC"},
-		"lower-case type":      {Reason: "one thing has one name", Spec: `{` + from + `, storageType: s3, s3: {path: b-1/k}}`, Field: "spec.storageType", Message: "storageType s3 is not known: write S3 or PVC"},
+		"unknown storage type": {Reason: "where to?", Spec: `{` + from + `, storageType: FTP}`, Field: "spec.storageType", Message: "storageType FTP is not supported: set S3 or PVC"},
+		"lower-case type":      {Reason: "one thing has one name", Spec: `{` + from + `, storageType: s3, s3: {path: b-1/k}}`, Field: "spec.storageType", Message: "storageType s3 is not supported: set S3 or PVC"},
 		"ABS":                  {Reason: "nobody could carry it out", Spec: `{` + from + `, storageType: ABS, abs: {path: b/k, absSecret: x}}`, Field: "spec.storageType", Message: "storageType ABS" + unsupportedEnding},
 		"GCS":                  {Reason: "nobody could carry it out", Spec: `{` + from + `, storageType: GCS, gcs: {path: b/k, gcpSecret: x}}`, Field: "spec.storageType", Message: "storageType GCS" + unsupportedEnding},
 		"OSS":                  {Reason: "nobody could carry it out", Spec: `{` + from + `, storageType: OSS, oss: {path: b/k, ossSecret: x, endpoint: "http://x"}}`, Field: "spec.storageType", Message: "storageType OSS" + unsupportedEnding},
-		"no s3":                {Reason: "where in S3?", Spec: `{` + from + `, storageType: S3}`, Field: "spec.s3", Message: "storageType is S3: write s3.path, such as mybucket/etcd.backup, and s3.awsSecret"},
-		"no pvc":               {Reason: "where?", Spec: `{` + from + `, storageType: PVC}`, Field: "spec.pvc", Message: "storageType is PVC: write pvc.claimName and pvc.path, such as backups/etcd.db"},
-		"S3 with pvc":          {Reason: "which one?", Spec: with(`pvc: {claimName: a, path: b}`), Field: "spec.pvc", Message: "storageType is S3: remove pvc, or write storageType: PVC and remove s3"},
-		"PVC with s3":          {Reason: "which one?", Spec: `{` + from + `, ` + toPV + `, s3: {path: b-1/k}}`, Field: "spec.s3", Message: "storageType is PVC: remove s3, or write storageType: S3 and remove pvc"},
-		"no path":              {Reason: "where in S3?", Spec: s3(`awsSecret: aws`), Field: "spec.s3.path", Message: "path says where the backup is stored: write it as mybucket/etcd.backup"},
-		"prefix":               {Reason: "it is for restores", Spec: s3(`prefix: b-1/`), Field: "spec.s3.prefix", Message: "prefix is for restores: write path, which is what the keys of a repeated backup begin with"},
+		"no s3":                {Reason: "where in S3?", Spec: `{` + from + `, storageType: S3}`, Field: "spec.s3", Message: "s3 is missing for storageType S3: set s3.path, such as mybucket/etcd.backup, and s3.awsSecret"},
+		"no pvc":               {Reason: "where?", Spec: `{` + from + `, storageType: PVC}`, Field: "spec.pvc", Message: "pvc is missing for storageType PVC: set pvc.claimName and pvc.path, such as backups/etcd.db"},
+		"S3 with pvc":          {Reason: "which one?", Spec: with(`pvc: {claimName: a, path: b}`), Field: "spec.pvc", Message: "storageType is S3: remove pvc, or set storageType: PVC and remove s3"},
+		"PVC with s3":          {Reason: "which one?", Spec: `{` + from + `, ` + toPV + `, s3: {path: b-1/k}}`, Field: "spec.s3", Message: "storageType is PVC: remove s3, or set storageType: S3 and remove pvc"},
+		"no path":              {Reason: "where in S3?", Spec: s3(`awsSecret: aws`), Field: "spec.s3.path", Message: "path is missing: set it to a bucket and a key, such as mybucket/etcd.backup"},
+		"prefix":               {Reason: "it is for restores", Spec: s3(`prefix: b-1/`), Field: "spec.s3.prefix", Message: "prefix is for restores: set path, with which the keys of a repeated backup begin"},
 		"bucket alone":         {Reason: "an object needs a key", Spec: s3(`path: bucket`), Field: "spec.s3.path", Message: pathMessage},
 		"empty key":            {Reason: "an object needs a key", Spec: s3(`path: bucket/`), Field: "spec.s3.path", Message: pathMessage},
 		"path is a URL":        {Reason: "s3: is no bucket", Spec: s3(`path: "s3://bucket/key"`), Field: "spec.s3.path", Message: pathMessage},
@@ -69,11 +69,11 @@ func TestRefused(t *testing.T) {
 		"newline in the key":   {Reason: "it would break listings", Spec: s3(`path: "bucket/a\nb"`), Field: "spec.s3.path", Message: pathMessage},
 		"store is ftp":         {Reason: "S3 speaks http", Spec: s3(`path: b-1/k, endpoint: "ftp://x"`), Field: "spec.s3.endpoint", Message: storeMessage},
 		"store with a query":   {Reason: "it would be lost", Spec: s3(`path: b-1/k, endpoint: "http://x/?a=b"`), Field: "spec.s3.endpoint", Message: storeMessage},
-		"region with a blank":  {Reason: "it becomes a part of a host name", Spec: s3(`path: b-1/k, region: "eu central"`), Field: "spec.s3.region", Message: "write it as eu-central-1"},
-		"storage class":        {Reason: "it becomes a header", Spec: s3(`path: b-1/k, storageClass: "STANDARD IA"`), Field: "spec.s3.storageClass", Message: "write it as STANDARD_IA"},
+		"region with a blank":  {Reason: "it becomes a part of a host name", Spec: s3(`path: b-1/k, region: "eu central"`), Field: "spec.s3.region", Message: "set it to one like eu-central-1"},
+		"storage class":        {Reason: "it becomes a header", Spec: s3(`path: b-1/k, storageClass: "STANDARD IA"`), Field: "spec.s3.storageClass", Message: "set it to one like STANDARD_IA"},
 		"archive":              {Reason: "a restore could not read it", Spec: s3(`path: b-1/k, storageClass: GLACIER`), Field: "spec.s3.storageClass", Message: "storageClass GLACIER" + archiveEnding},
 		"deep archive":         {Reason: "nor this, however it is written", Spec: s3(`path: b-1/k, storageClass: Deep_Archive`), Field: "spec.s3.storageClass", Message: "storageClass Deep_Archive" + archiveEnding},
-		"two CAs":              {Reason: "which one?", Spec: s3(`path: b-1/k, caSecret: a, caConfigMap: b`), Field: "spec.s3", Message: "caSecret and caConfigMap are both set: remove one of them; a ConfigMap may hold the certificates of several CAs"},
+		"two CAs":              {Reason: "which one?", Spec: s3(`path: b-1/k, caSecret: a, caConfigMap: b`), Field: "spec.s3", Message: "set only one of caSecret and caConfigMap; a ConfigMap can hold the certificates of several CAs"},
 		"CA's Secret":          {Reason: "no Secret has such a name", Spec: s3(`path: b-1/k, caSecret: Store_CA`), Field: "spec.s3.caSecret", Message: "caSecret is the name of a Secret" + nameEnding},
 		"CA's ConfigMap":       {Reason: "no ConfigMap has such a name", Spec: s3(`path: b-1/k, caConfigMap: a/b`), Field: "spec.s3.caConfigMap", Message: "caConfigMap is the name of a ConfigMap" + nameEnding},
 		"checksums":            {Reason: "a typo must not mean none", Spec: s3(`path: b-1/k, checksums: when_supported`), Field: "spec.s3.checksums", Message: `supported values: "", "WhenSupported", "WhenRequired"`},
@@ -93,10 +93,10 @@ func TestRefused(t *testing.T) {
 		"out of the volume":    {Reason: "what is outside is not ours", Spec: pvc("a", "a/../../etc/passwd"), Field: "spec.pvc.path", Message: fileMessage},
 		"dot":                  {Reason: "a backup is a file", Spec: pvc("a", "."), Field: "spec.pvc.path", Message: fileMessage},
 		"empty file":           {Reason: "a backup is a file", Spec: pvc("a", ""), Field: "spec.pvc.path", Message: fileMessage},
-		"long file name":       {Reason: "file systems hold 255 bytes, and revision and time are added", Spec: pvc("a", strings.Repeat("x", 201)), Field: "spec.pvc.path", Message: "the file's name has more than 200 characters, and a repeated backup adds up to 51 to it: write a shorter one, since file systems hold 255"},
+		"long file name":       {Reason: "file systems hold 255 bytes, and revision and time are added", Spec: pvc("a", strings.Repeat("x", 201)), Field: "spec.pvc.path", Message: "the file's name has more than 200 characters, and a repeated backup adds up to 51 to it: set a shorter one, since file systems hold 255"},
 		"long path":            {Reason: "revision and time are added", Spec: pvc("a", strings.Repeat("x/", 500)+"x"), Field: "spec.pvc.path", Message: longPathMessage},
 		"long key":             {Reason: "revision and time are added", Spec: s3(`path: b-1/` + strings.Repeat("x", 997)), Field: "spec.s3.path", Message: longPathMessage},
-		"schedule, interval":   {Reason: "which one?", Spec: policy(`schedule: "@daily", backupIntervalInSecond: 60`), Field: "spec.backupPolicy", Message: "schedule and backupIntervalInSecond are both set: remove one of them"},
+		"schedule, interval":   {Reason: "which one?", Spec: policy(`schedule: "@daily", backupIntervalInSecond: 60`), Field: "spec.backupPolicy", Message: "set only one of schedule and backupIntervalInSecond"},
 		"schedule of words":    {Reason: "robfig/cron reads none", Spec: policy(`schedule: every day`), Field: "spec.backupPolicy.schedule", Message: cronMessage},
 		"schedule of four":     {Reason: "a field is missing", Spec: policy(`schedule: "0 3 * *"`), Field: "spec.backupPolicy.schedule", Message: cronMessage},
 		"schedule of six":      {Reason: "there are no seconds", Spec: policy(`schedule: "0 0 3 * * *"`), Field: "spec.backupPolicy.schedule", Message: cronMessage},

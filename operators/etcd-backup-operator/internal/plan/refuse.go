@@ -51,24 +51,24 @@ func checkStorage(spec *v1beta2.BackupSpec) *step {
 		return checkPVC(spec.PVC)
 	case v1beta2.StorageABS, v1beta2.StorageGCS, v1beta2.StorageOSS:
 		return warn(v1beta2.BackupReasonStorageUnsupported, fmt.Sprintf(
-			"spec.storageType %s is not supported: write S3, with spec.s3.endpoint for any S3-compatible store, or PVC", spec.StorageType))
+			"spec.storageType %s is not supported: set S3, with spec.s3.endpoint for any S3-compatible store, or PVC", spec.StorageType))
 	case "":
-		return warn(v1beta2.BackupReasonStorageUnknown, "spec.storageType is empty: write S3 or PVC")
+		return warn(v1beta2.BackupReasonStorageUnknown, "spec.storageType is empty: set S3 or PVC")
 	}
-	return warn(v1beta2.BackupReasonStorageUnknown, fmt.Sprintf("spec.storageType %q is not supported: write S3 or PVC", conditiontext.Clip(string(spec.StorageType))))
+	return warn(v1beta2.BackupReasonStorageUnknown, fmt.Sprintf("spec.storageType %q is not supported: set S3 or PVC", conditiontext.Clip(string(spec.StorageType))))
 }
 
 func checkS3(s3 *v1beta2.S3Source) *step {
 	switch {
 	case s3 == nil:
-		return warn(v1beta2.BackupReasonStorageMissing, "spec.s3 is missing, and spec.storageType is S3: write spec.s3.path, such as mybucket/etcd.backup, and spec.s3.awsSecret")
+		return warn(v1beta2.BackupReasonStorageMissing, "spec.s3 is missing for spec.storageType S3: set spec.s3.path, such as mybucket/etcd.backup, and spec.s3.awsSecret")
 	case !s3PathPattern.MatchString(s3.Path) || len(s3.Path) > maxPath:
-		return warn(v1beta2.BackupReasonPathInvalid, "spec.s3.path is not a bucket and a key: write it as mybucket/etcd.backup, without s3://")
+		return warn(v1beta2.BackupReasonPathInvalid, "spec.s3.path is not a bucket and a key: set it to one like mybucket/etcd.backup, without s3://")
 	case s3.Endpoint != "" && !s3EndpointPattern.MatchString(s3.Endpoint):
-		return warn(v1beta2.BackupReasonStoreEndpointInvalid, "spec.s3.endpoint is not the URL of an S3 store: write it as https://s3.example.com or http://minio.default:9000")
+		return warn(v1beta2.BackupReasonStoreEndpointInvalid, "spec.s3.endpoint is not the URL of an S3 store: set it to one like https://s3.example.com or http://minio.default:9000")
 	case slices.Contains(archives, strings.ToUpper(s3.StorageClass)):
 		return warn(v1beta2.BackupReasonStorageClassArchived, fmt.Sprintf(
-			"spec.s3.storageClass %s takes hours to read, and so would a restore: write GLACIER_IR or STANDARD_IA", s3.StorageClass))
+			"spec.s3.storageClass %s takes hours to read, and so would a restore: set GLACIER_IR or STANDARD_IA", s3.StorageClass))
 	}
 	return nil
 }
@@ -80,11 +80,11 @@ var archives = []string{"GLACIER", "DEEP_ARCHIVE"}
 func checkPVC(pvc *v1beta2.PVCSource) *step {
 	switch {
 	case pvc == nil:
-		return warn(v1beta2.BackupReasonStorageMissing, "spec.pvc is missing, and spec.storageType is PVC: write spec.pvc.claimName and spec.pvc.path, such as backups/etcd.db")
+		return warn(v1beta2.BackupReasonStorageMissing, "spec.pvc is missing for spec.storageType PVC: set spec.pvc.claimName and spec.pvc.path, such as backups/etcd.db")
 	case !claimPattern.MatchString(pvc.ClaimName):
-		return warn(v1beta2.BackupReasonClaimInvalid, "spec.pvc.claimName is not the name of a PVC: write lower-case letters, digits and dashes, such as etcd-backups")
+		return warn(v1beta2.BackupReasonClaimInvalid, "spec.pvc.claimName is not the name of a PVC: set it to lower-case letters, digits and dashes, such as etcd-backups")
 	case !pvcPathPattern.MatchString(pvc.Path) || dotsPattern.MatchString(pvc.Path) || len(pvc.Path) > maxPath:
-		return warn(v1beta2.BackupReasonPathInvalid, "spec.pvc.path is not the path of a file on the volume: write it as backups/etcd.db, without a leading or trailing slash, and without ..")
+		return warn(v1beta2.BackupReasonPathInvalid, "spec.pvc.path is not the path of a file on the volume: set it to one like backups/etcd.db, without a slash at either end and without ..")
 	}
 	return nil
 }
@@ -94,16 +94,16 @@ func checkSource(spec *v1beta2.BackupSpec) *step {
 	case spec.ClusterRef != nil && len(spec.EtcdEndpoints) > 0:
 		return warn(v1beta2.BackupReasonSourceAmbiguous, "set only one of spec.clusterRef and spec.etcdEndpoints: clusterRef for an EtcdCluster of this namespace, etcdEndpoints for any other etcd")
 	case spec.ClusterRef != nil && spec.ClusterRef.Name == "":
-		return warn(v1beta2.BackupReasonSourceMissing, "spec.clusterRef.name is empty: write the name of an EtcdCluster of this namespace")
+		return warn(v1beta2.BackupReasonSourceMissing, "spec.clusterRef.name is empty: set it to the name of an EtcdCluster of this namespace")
 	case spec.ClusterRef == nil && len(spec.EtcdEndpoints) == 0:
-		return warn(v1beta2.BackupReasonSourceMissing, "no source is set: write spec.clusterRef.name for an EtcdCluster of this namespace, or spec.etcdEndpoints, such as [http://example-client:2379]")
+		return warn(v1beta2.BackupReasonSourceMissing, "no source is set: set spec.clusterRef.name for an EtcdCluster of this namespace, or spec.etcdEndpoints, such as [http://example-client:2379]")
 	case len(spec.EtcdEndpoints) > maxEndpoints:
-		return warn(v1beta2.BackupReasonEndpointInvalid, fmt.Sprintf("spec.etcdEndpoints has %d entries: write at most %d", len(spec.EtcdEndpoints), maxEndpoints))
+		return warn(v1beta2.BackupReasonEndpointInvalid, fmt.Sprintf("spec.etcdEndpoints has %d entries: set at most %d", len(spec.EtcdEndpoints), maxEndpoints))
 	}
 	for i, e := range spec.EtcdEndpoints {
 		if !isEndpoint(e) {
 			return warn(v1beta2.BackupReasonEndpointInvalid, fmt.Sprintf(
-				"spec.etcdEndpoints[%d] is not a URL with scheme, host and port: write it as http://example-client:2379, or https:// if the members use TLS", i))
+				"spec.etcdEndpoints[%d] is not a URL with scheme, host and port: set it to one like http://example-client:2379, or https:// if the members use TLS", i))
 		}
 	}
 	return nil
@@ -138,28 +138,28 @@ func checkPolicy(spec *v1beta2.BackupSpec) *step {
 		{"startingDeadlineSeconds", value(p.StartingDeadlineSeconds)},
 	} {
 		if n.value < 0 {
-			return warn(v1beta2.BackupReasonPolicyInvalid, fmt.Sprintf("spec.backupPolicy.%s is %d: write 0 or more", n.name, n.value))
+			return warn(v1beta2.BackupReasonPolicyInvalid, fmt.Sprintf("spec.backupPolicy.%s is %d: set 0 or more", n.name, n.value))
 		}
 	}
 	if p.MaxAge != nil && p.MaxAge.Duration <= 0 {
-		return warn(v1beta2.BackupReasonPolicyInvalid, fmt.Sprintf("spec.backupPolicy.maxAge is %s: write a duration of at least 1s, such as 168h (a week)", p.MaxAge.Duration))
+		return warn(v1beta2.BackupReasonPolicyInvalid, fmt.Sprintf("spec.backupPolicy.maxAge is %s: set a duration of at least 1s, such as 168h (a week)", p.MaxAge.Duration))
 	}
 	switch spec.Concurrency() {
 	case v1beta2.ForbidConcurrent, v1beta2.AllowConcurrent, v1beta2.ReplaceConcurrent:
 		return nil
 	}
-	return warn(v1beta2.BackupReasonPolicyInvalid, fmt.Sprintf("spec.backupPolicy.concurrencyPolicy %q is not supported: write Forbid, Allow or Replace", conditiontext.Clip(string(spec.Concurrency()))))
+	return warn(v1beta2.BackupReasonPolicyInvalid, fmt.Sprintf("spec.backupPolicy.concurrencyPolicy %q is not supported: set Forbid, Allow or Replace", conditiontext.Clip(string(spec.Concurrency()))))
 }
 
 func checkRest(spec *v1beta2.BackupSpec) *step {
 	if ttl := value(spec.TTLSecondsAfterFinished); ttl < 0 {
-		return warn(v1beta2.BackupReasonPolicyInvalid, fmt.Sprintf("spec.ttlSecondsAfterFinished is %d: write 0 or more", ttl))
+		return warn(v1beta2.BackupReasonPolicyInvalid, fmt.Sprintf("spec.ttlSecondsAfterFinished is %d: set 0 or more", ttl))
 	}
 	switch spec.Packing() {
 	case "", v1beta2.CompressionNone, v1beta2.CompressionZstd:
 		return nil
 	}
-	return warn(v1beta2.BackupReasonCompressionUnknown, fmt.Sprintf("spec.compression %q is not supported: write none or zstd", conditiontext.Clip(string(spec.Compression))))
+	return warn(v1beta2.BackupReasonCompressionUnknown, fmt.Sprintf("spec.compression %q is not supported: set none or zstd", conditiontext.Clip(string(spec.Compression))))
 }
 
 func checkSchedule(spec *v1beta2.BackupSpec) (schedule.Schedule, *step) {
@@ -174,7 +174,7 @@ func checkSchedule(spec *v1beta2.BackupSpec) (schedule.Schedule, *step) {
 	s, err := schedule.Parse(spec.Schedule())
 	if err != nil {
 		return schedule.Schedule{}, warn(v1beta2.BackupReasonScheduleInvalid, fmt.Sprintf(
-			"spec.backupPolicy.schedule is not a cron expression: %s; write it as 0 */6 * * *, @daily, or CRON_TZ=Europe/Berlin 30 3 * * 1-5", conditiontext.Clip(err.Error())))
+			"spec.backupPolicy.schedule is not a cron expression: %s; set it to one like 0 */6 * * *, @daily, or CRON_TZ=Europe/Berlin 30 3 * * 1-5", conditiontext.Clip(err.Error())))
 	}
 	return s, nil
 }

@@ -25,7 +25,7 @@ func checkPassword(spec *v1beta2.BackupSpec) *step {
 	for i, e := range spec.EtcdEndpoints {
 		if strings.HasPrefix(e, "http://") {
 			return warn(v1beta2.BackupReasonPasswordInTheClear, fmt.Sprintf(
-				"the password in Secret %s cannot be sent to spec.etcdEndpoints[%d] without TLS: write spec.clusterRef for an EtcdCluster of this namespace, or an https:// endpoint", spec.AuthSecret, i))
+				"the password in Secret %s cannot be sent to spec.etcdEndpoints[%d] without TLS: set spec.clusterRef for an EtcdCluster of this namespace, or an https:// endpoint", spec.AuthSecret, i))
 		}
 	}
 	return nil

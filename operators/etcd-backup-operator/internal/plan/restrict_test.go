@@ -184,7 +184,7 @@ func TestRestrictedClustersAreBounded(t *testing.T) {
 func TestPasswordInTheClear(t *testing.T) {
 	plain := spec(func(s *specOf) { s.AuthSecret = "root" })
 	d := noted(observe(plain))
-	if d.Action != nil || d.Reason != "PasswordInTheClear" || !strings.Contains(d.Message, "etcdEndpoints[0] without TLS: write spec.clusterRef") {
+	if d.Action != nil || d.Reason != "PasswordInTheClear" || !strings.Contains(d.Message, "etcdEndpoints[0] without TLS: set spec.clusterRef") {
 		t.Errorf("%+v", d)
 	}
 	d = noted(observe(plain, spec(func(s *specOf) { s.EtcdEndpoints = []string{"https://a:2379", "http://b:2379"} })))

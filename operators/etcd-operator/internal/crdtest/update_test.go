@@ -22,10 +22,10 @@ const (
 	claimOther = `persistentVolumeClaimSpec: {storageClassName: fast, accessModes: [ReadWriteOnce], resources: {requests: {storage: 2Gi, other: 1}}}`
 
 	switchMessage       = "persistentVolumeClaimSpec can be neither added to nor removed from an existing cluster: leave it as it was, or create another cluster and move the data by a snapshot"
-	tlsSwitchMessage    = "TLS of an existing cluster can be neither switched on or off nor moved to certificates from elsewhere (static, auto, certManager), since its members would not understand each other meanwhile: write what it was, or restore a backup into a new cluster that has it (EtcdRestore with target: New and a clusterTemplate)"
-	domainChangeMessage = "ClusterDomain of an existing cluster can't be changed, since its members know each other by it: write what it was, or create another cluster and move the data by a snapshot"
-	changeMessage       = "persistentVolumeClaimSpec of an existing cluster can't be changed, but for resources.requests.storage, which may grow: write what it was, or create another cluster and move the data by a snapshot"
-	shrinkMessage       = "a volume can't shrink: write resources.requests.storage as it was, or larger; for less, restore a backup into a cluster with smaller volumes"
+	tlsSwitchMessage    = "TLS of an existing cluster can be neither switched on or off nor moved to certificates from elsewhere (static, auto, certManager), since its members would not understand each other meanwhile: set it to what it was, or restore a backup into a new cluster that has it (EtcdRestore with target: New and a clusterTemplate)"
+	domainChangeMessage = "ClusterDomain of an existing cluster cannot be changed, since its members know each other by it: set it to what it was, or create another cluster and move the data by a snapshot"
+	changeMessage       = "persistentVolumeClaimSpec of an existing cluster cannot be changed, but for resources.requests.storage, which can grow: set it to what it was, or create another cluster and move the data by a snapshot"
+	shrinkMessage       = "a volume cannot shrink: set resources.requests.storage to what it was, or to more; for less, restore a backup into a cluster with smaller volumes"
 )
 
 // Where a cluster keeps its data, and how its members call each other, is settled

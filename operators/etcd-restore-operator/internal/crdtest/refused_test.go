@@ -8,20 +8,20 @@ import (
 )
 
 const (
-	targetMessage     = "metadata.name is not that of the EtcdCluster x: write target: InPlace to restore that one and give up what it holds, or target: New to make another one that is called "
-	itselfMessage     = "target is New, and metadata.name is that of the EtcdCluster itself: choose another metadata.name, which the new EtcdCluster gets, or write target: InPlace to restore this one and give up what it holds"
+	targetMessage     = "target is required, since EtcdCluster x has another name than this EtcdRestore: set target: InPlace to restore it and lose its present data, or target: New to create EtcdCluster "
+	itselfMessage     = "target New would create the EtcdCluster that it copies: give this EtcdRestore another name, or set target: InPlace to restore that one and lose its present data"
 	lengthMessage     = "metadata.name has more than 52 characters, and the new EtcdCluster gets it: members, their Pods and their DNS names add 11 to it; choose a shorter one"
-	nameMessage       = "metadata.name is also the name of the new EtcdCluster and of its Service: write lower-case letters, digits and dashes, with a letter first and no dash last, such as my-etcd"
-	bothMessage       = "etcdCluster and clusterTemplate are both set: set only etcdCluster for an EtcdCluster of this namespace, or only clusterTemplate for a new one with the spec that is written here"
-	neitherMessage    = "neither etcdCluster nor clusterTemplate is set: write etcdCluster.name for an EtcdCluster of this namespace, clusterTemplate.spec for a new one, or verifyOnly: true to check the snapshot and touch no cluster"
-	newMessage        = "target is InPlace, and clusterTemplate makes a new EtcdCluster: remove target, or write etcdCluster.name in place of clusterTemplate"
-	sourceMessage     = "nothing says where the snapshot lies: write backupStorageType: S3 and s3, backupStorageType: PVC and pvc, or backupRef.name for what an EtcdBackup of this namespace has stored"
-	twoMessage        = "backupRef says where the snapshot lies: remove backupRef, or backupStorageType, s3 and pvc"
-	unsupportedEnding = " is not supported yet: write S3 (for any store that speaks it, by s3.endpoint) or PVC"
-	pathMessage       = "path is a bucket and a key: write it as mybucket/etcd.backup, without s3://"
-	fileMessage       = "path is that of a file, relative to the volume: write it as backups/etcd.db, without a slash at either end and without .., and with at most 255 characters between slashes"
-	idMessage         = "clusterID is 16 hexadecimal digits, as in status.clusterID of an EtcdCluster: write it as 00c0ffee00c0ffee"
-	bumpMessage       = "revisionBump must be more than 0, since revisions never go back: write at least 1000000000, or leave it out"
+	nameMessage       = "metadata.name is also the name of the new EtcdCluster and of its Service: choose lower-case letters, digits and dashes, with a letter first and no dash last, such as my-etcd"
+	bothMessage       = "set only one of etcdCluster and clusterTemplate: etcdCluster for an EtcdCluster of this namespace, clusterTemplate for a new one with another spec"
+	neitherMessage    = "no target is set: set etcdCluster.name to an EtcdCluster of this namespace, clusterTemplate to create a new one, or verifyOnly: true to check the snapshot and touch no cluster"
+	newMessage        = "target InPlace cannot be used with clusterTemplate: set target: New, or etcdCluster instead of clusterTemplate"
+	sourceMessage     = "no snapshot is named: set backupStorageType: S3 and s3, backupStorageType: PVC and pvc, or backupRef.name for what an EtcdBackup of this namespace has stored"
+	twoMessage        = "set only one of backupRef and backupStorageType (with s3 or pvc)"
+	unsupportedEnding = " is not supported: set S3, with s3.endpoint for any S3-compatible store, or PVC"
+	pathMessage       = "path is not a bucket and a key: set it to one like mybucket/etcd.backup, without s3://"
+	fileMessage       = "path is not the path of a file on the volume: set it to one like backups/etcd.db, without a slash at either end, without .., and with at most 255 characters between slashes"
+	idMessage         = "clusterID is invalid: set it to the 16 lower-case hexadecimal digits in status.clusterID of the EtcdCluster"
+	bumpMessage       = "revisionBump must be more than 0, since revisions never go back: set at least 1000000000, or remove it"
 	labelEnding       = " is set by the operators (as are all labels of etcd.database.coreos.com/*); remove it or use another key"
 	noteEnding        = " is set by the operators (as are all annotations of etcd.database.coreos.com/* but scope); remove it or use another key"
 	podLabelEnding    = " is set by the operator or by Kubernetes (as are app, etcd_*, app.kubernetes.io/* and batch.kubernetes.io/*); remove it or use another key"
@@ -52,12 +52,12 @@ func TestRefused(t *testing.T) {
 		"no cluster":              {Reason: "which cluster?", Spec: `{` + fromS3 + `}`, Field: "spec", Message: neitherMessage},
 		"verifyOnly: false":       {Reason: "which cluster?", Spec: `{verifyOnly: false, ` + fromS3 + `}`, Field: "spec", Message: neitherMessage},
 		"verifyOnly, no source":   {Reason: "what is verified?", Spec: `{verifyOnly: true}`, Field: "spec.backupStorageType", Message: sourceMessage},
-		"empty etcdCluster":       {Reason: "it names nothing", Spec: `{etcdCluster: {name: ""}, target: InPlace, ` + fromS3 + `}`, Field: "spec.etcdCluster.name", Message: "name is empty: write the name of an EtcdCluster of this namespace"},
+		"empty etcdCluster":       {Reason: "it names nothing", Spec: `{etcdCluster: {name: ""}, target: InPlace, ` + fromS3 + `}`, Field: "spec.etcdCluster.name", Message: "name is empty: set it to the name of an EtcdCluster of this namespace"},
 		"template without spec":   {Reason: "it may be a file cut short", Spec: made(`{metadata: {labels: {a: b}}}`), Field: "spec.clusterTemplate.spec", Message: "Required value"},
-		"template, bad spec":      {Reason: "as an EtcdCluster is refused", Spec: made(`{spec: {version: "3.6"}}`), Field: "spec.clusterTemplate.spec.version", Message: "version is not of the form X.Y.Z: write all three numbers, such as 3.6.16, v3.6.16 or 3.7.0-rc.1"},
-		"template, two CAs":       {Reason: "as an EtcdCluster is refused", Spec: made(`{spec: {TLS: {auto: {}, certManager: {issuerRef: {name: ca}}}}}`), Field: "spec.clusterTemplate.spec.TLS", Message: "static, auto and certManager exclude each other: write the one that the certificates are to come from"},
+		"template, bad spec":      {Reason: "as an EtcdCluster is refused", Spec: made(`{spec: {version: "3.6"}}`), Field: "spec.clusterTemplate.spec.version", Message: "version is not of the form X.Y.Z: set all three numbers, such as 3.6.16, v3.6.16 or 3.7.0-rc.1"},
+		"template, two CAs":       {Reason: "as an EtcdCluster is refused", Spec: made(`{spec: {TLS: {auto: {}, certManager: {issuerRef: {name: ca}}}}}`), Field: "spec.clusterTemplate.spec.TLS", Message: "static, auto and certManager exclude each other: set only the one that the certificates come from"},
 		"template, half of TLS":   {Reason: "the operators could not talk to the members", Spec: made(`{spec: {TLS: {static: {member: {serverSecret: s}}}}}`), Field: "spec.clusterTemplate.spec.TLS.static", Message: "operatorSecret and member.serverSecret belong together: set both (members then serve clients by TLS, and the operator is one of them) or neither"},
-		"template, old TLS":       {Reason: "it is not safe any more", Spec: made(`{spec: {TLS: {auto: {}, minVersion: TLS1.1}}}`), Field: "spec.clusterTemplate.spec.TLS.minVersion", Message: "minVersion TLS1.1 is not known: write TLS1.2 or TLS1.3"},
+		"template, old TLS":       {Reason: "it is not safe any more", Spec: made(`{spec: {TLS: {auto: {}, minVersion: TLS1.1}}}`), Field: "spec.clusterTemplate.spec.TLS.minVersion", Message: "minVersion TLS1.1 is not supported: set TLS1.2 or TLS1.3"},
 		"template, our mark":      {Reason: "a fence is for the operators to ask for", Spec: made(`{metadata: {annotations: {etcd.database.coreos.com/fence: x}}, spec: {}}`), Field: "spec.clusterTemplate.metadata.annotations", Message: "etcd.database.coreos.com/fence" + noteEnding},
 		"template, our label":     {Reason: "labels of this prefix are ours", Spec: made(`{metadata: {labels: {etcd.database.coreos.com/scope: clusterwide}}, spec: {}}`), Field: "spec.clusterTemplate.metadata.labels", Message: "etcd.database.coreos.com/scope" + labelEnding},
 		"no source":               {Reason: "what is restored?", Spec: `{` + inPlace + `}`, Field: "spec.backupStorageType", Message: sourceMessage},
@@ -67,24 +67,24 @@ func TestRefused(t *testing.T) {
 		"backup and type":         {Reason: "which one?", Spec: of(`backupStorageType: S3, backupRef: {name: b}`), Field: "spec.backupRef", Message: twoMessage},
 		"backup and s3":           {Reason: "which one?", Spec: of(`s3: {path: b-1/k}, backupRef: {name: b}`), Field: "spec.backupRef", Message: twoMessage},
 		"backup and PVC":          {Reason: "which one?", Spec: of(fromPVC + `, backupRef: {name: b}`), Field: "spec.backupRef", Message: twoMessage},
-		"empty backupRef":         {Reason: "it names nothing", Spec: of(`backupRef: {name: ""}`), Field: "spec.backupRef.name", Message: "name is empty: write the name of an EtcdBackup of this namespace"},
-		"unknown type":            {Reason: "where from?", Spec: of(`backupStorageType: FTP`), Field: "spec.backupStorageType", Message: "backupStorageType FTP is not known: write S3 or PVC"},
-		"lower-case type":         {Reason: "one thing has one name", Spec: of(`backupStorageType: pvc, pvc: {claimName: a, path: b}`), Field: "spec.backupStorageType", Message: "backupStorageType pvc is not known: write S3 or PVC"},
+		"empty backupRef":         {Reason: "it names nothing", Spec: of(`backupRef: {name: ""}`), Field: "spec.backupRef.name", Message: "name is empty: set it to the name of an EtcdBackup of this namespace"},
+		"unknown type":            {Reason: "where from?", Spec: of(`backupStorageType: FTP`), Field: "spec.backupStorageType", Message: "backupStorageType FTP is not supported: set S3 or PVC"},
+		"lower-case type":         {Reason: "one thing has one name", Spec: of(`backupStorageType: pvc, pvc: {claimName: a, path: b}`), Field: "spec.backupStorageType", Message: "backupStorageType pvc is not supported: set S3 or PVC"},
 		"ABS":                     {Reason: "nobody could carry it out", Spec: of(`backupStorageType: ABS, abs: {path: b/k, absSecret: x}`), Field: "spec.backupStorageType", Message: "backupStorageType ABS" + unsupportedEnding},
 		"GCS":                     {Reason: "nobody could carry it out", Spec: of(`backupStorageType: GCS, gcs: {path: b/k, gcpSecret: x}`), Field: "spec.backupStorageType", Message: "backupStorageType GCS" + unsupportedEnding},
 		"OSS":                     {Reason: "nobody could carry it out", Spec: of(`backupStorageType: OSS, oss: {path: b/k, ossSecret: x, endpoint: "http://x"}`), Field: "spec.backupStorageType", Message: "backupStorageType OSS" + unsupportedEnding},
-		"no s3":                   {Reason: "where in S3?", Spec: of(`backupStorageType: S3`), Field: "spec.s3", Message: "backupStorageType is S3: write s3.path, such as mybucket/etcd.backup, and s3.awsSecret"},
-		"no pvc":                  {Reason: "where?", Spec: of(`backupStorageType: PVC`), Field: "spec.pvc", Message: "backupStorageType is PVC: write pvc.claimName and pvc.path, such as backups/etcd.db"},
-		"S3 with pvc":             {Reason: "which one?", Spec: with(`pvc: {claimName: a, path: b}`), Field: "spec.pvc", Message: "backupStorageType is S3: remove pvc, or write backupStorageType: PVC and remove s3"},
-		"PVC with s3":             {Reason: "which one?", Spec: of(fromPVC + `, s3: {path: b-1/k}`), Field: "spec.s3", Message: "backupStorageType is PVC: remove s3, or write backupStorageType: S3 and remove pvc"},
+		"no s3":                   {Reason: "where in S3?", Spec: of(`backupStorageType: S3`), Field: "spec.s3", Message: "s3 is missing for backupStorageType S3: set s3.path, such as mybucket/etcd.backup, and s3.awsSecret"},
+		"no pvc":                  {Reason: "where?", Spec: of(`backupStorageType: PVC`), Field: "spec.pvc", Message: "pvc is missing for backupStorageType PVC: set pvc.claimName and pvc.path, such as backups/etcd.db"},
+		"S3 with pvc":             {Reason: "which one?", Spec: with(`pvc: {claimName: a, path: b}`), Field: "spec.pvc", Message: "backupStorageType is S3: remove pvc, or set backupStorageType: PVC and remove s3"},
+		"PVC with s3":             {Reason: "which one?", Spec: of(fromPVC + `, s3: {path: b-1/k}`), Field: "spec.s3", Message: "backupStorageType is PVC: remove s3, or set backupStorageType: S3 and remove pvc"},
 		"path is a URL":           {Reason: "s3: is no bucket", Spec: s3(`path: "s3://bucket/key"`), Field: "spec.s3.path", Message: pathMessage},
 		"bucket alone":            {Reason: "an object needs a key", Spec: s3(`path: bucket`), Field: "spec.s3.path", Message: pathMessage},
-		"neither path nor prefix": {Reason: "what is restored?", Spec: s3(`awsSecret: aws`), Field: "spec.s3.path", Message: "neither path nor prefix is set: write path for one snapshot, such as mybucket/etcd.backup, or prefix for the newest whose key begins so, such as mybucket/prod/"},
-		"empty prefix":            {Reason: "an empty string counts as omitted", Spec: s3(`prefix: ""`), Field: "spec.s3.path", Message: "neither path nor prefix is set: write path for one snapshot, such as mybucket/etcd.backup, or prefix for the newest whose key begins so, such as mybucket/prod/"},
-		"path and prefix":         {Reason: "which one?", Spec: s3(`path: b-1/k, prefix: b-1/`), Field: "spec.s3.prefix", Message: "path and prefix are both set: remove prefix to take the snapshot of that name, or path to take the newest"},
-		"prefix is a URL":         {Reason: "s3: is no bucket", Spec: s3(`prefix: "s3://b-1/"`), Field: "spec.s3.prefix", Message: "prefix is a bucket and the beginning of keys: write it as mybucket/prod/, or mybucket/ for the whole bucket, without s3://"},
-		"prefix, bucket alone":    {Reason: "it may be the beginning of a bucket's name", Spec: s3(`prefix: b-1`), Field: "spec.s3.prefix", Message: "prefix is a bucket and the beginning of keys: write it as mybucket/prod/, or mybucket/ for the whole bucket, without s3://"},
-		"store is ftp":            {Reason: "S3 speaks http", Spec: s3(`path: b-1/k, endpoint: "ftp://x"`), Field: "spec.s3.endpoint", Message: "endpoint is the URL of an S3 store: write it as https://s3.example.com or http://minio.default:9000"},
+		"neither path nor prefix": {Reason: "what is restored?", Spec: s3(`awsSecret: aws`), Field: "spec.s3.path", Message: "neither path nor prefix is set: set path for one snapshot, such as mybucket/etcd.backup, or prefix for the newest whose key begins with it, such as mybucket/prod/"},
+		"empty prefix":            {Reason: "an empty string counts as omitted", Spec: s3(`prefix: ""`), Field: "spec.s3.path", Message: "neither path nor prefix is set: set path for one snapshot, such as mybucket/etcd.backup, or prefix for the newest whose key begins with it, such as mybucket/prod/"},
+		"path and prefix":         {Reason: "which one?", Spec: s3(`path: b-1/k, prefix: b-1/`), Field: "spec.s3.prefix", Message: "set only one of path and prefix: path for the snapshot of that name, prefix for the newest"},
+		"prefix is a URL":         {Reason: "s3: is no bucket", Spec: s3(`prefix: "s3://b-1/"`), Field: "spec.s3.prefix", Message: "prefix is not a bucket and the beginning of keys: set it to one like mybucket/prod/, or mybucket/ for the whole bucket, without s3://"},
+		"prefix, bucket alone":    {Reason: "it may be the beginning of a bucket's name", Spec: s3(`prefix: b-1`), Field: "spec.s3.prefix", Message: "prefix is not a bucket and the beginning of keys: set it to one like mybucket/prod/, or mybucket/ for the whole bucket, without s3://"},
+		"store is ftp":            {Reason: "S3 speaks http", Spec: s3(`path: b-1/k, endpoint: "ftp://x"`), Field: "spec.s3.endpoint", Message: "endpoint is not the URL of an S3 store: set it to one like https://s3.example.com or http://minio.default:9000"},
 		"out of the volume":       {Reason: "what is outside is not ours", Spec: pvc("../etc/passwd"), Field: "spec.pvc.path", Message: fileMessage},
 		"longer than any file's":  {Reason: "file systems hold 255 bytes", Spec: pvc(strings.Repeat("x", 256)), Field: "spec.pvc.path", Message: fileMessage},
 		"short id":                {Reason: "no cluster has it", Spec: with(`clusterID: c0ffee`), Field: "spec.clusterID", Message: idMessage},

@@ -8,11 +8,11 @@ import (
 )
 
 const (
-	again           = "can't be changed, since a restore is done once: delete this EtcdRestore, and create another one"
+	again           = "cannot be changed, since a restore is done once: delete this EtcdRestore, and create another one"
 	clusterMessage  = "etcdCluster, target and clusterTemplate " + again
 	snapshotMessage = "backupStorageType, s3, pvc, backupRef, clusterID and skipHashCheck " + again
 	howMessage      = "revisionBump and pod " + again
-	verifyMessage   = "verifyOnly can't be changed, since a restore is done once: create another EtcdRestore to restore what this one has verified"
+	verifyMessage   = "verifyOnly cannot be changed, since a restore is done once: create another EtcdRestore to restore what this one has verified"
 	lossMessage     = "acceptDataLoss cannot be withdrawn, since the members might have been stopped because of it: keep it true, or delete this EtcdRestore, and create another one"
 	runningMessage  = "acceptRunningOldMembers cannot be withdrawn, since the restore might have continued because of it: keep it true, or delete this EtcdRestore, and create another one"
 )

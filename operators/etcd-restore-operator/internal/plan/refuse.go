@@ -82,7 +82,7 @@ func checkStorage(r *v1beta2.EtcdRestore) *refusal {
 		return checkPVC(spec.PVC)
 	case v1beta2.StorageABS, v1beta2.StorageGCS, v1beta2.StorageOSS:
 		return &refusal{v1beta2.RestoreReasonStorageUnsupported, fmt.Sprintf(
-			"backupStorageType %s is not supported yet: set S3 (for any S3-compatible store, by s3.endpoint) or PVC", spec.BackupStorageType)}
+			"backupStorageType %s is not supported: set S3, with s3.endpoint for any S3-compatible store, or PVC", spec.BackupStorageType)}
 	case "":
 		return &refusal{v1beta2.RestoreReasonStorageMissing, "no snapshot is named: set backupStorageType with s3 or pvc, or backupRef"}
 	}
@@ -94,9 +94,9 @@ func checkPVC(pvc *v1beta2.PVCSource) *refusal {
 	case pvc == nil:
 		return &refusal{v1beta2.RestoreReasonStorageMissing, "pvc is missing for backupStorageType PVC: set pvc.claimName and pvc.path, such as backups/etcd.db"}
 	case !claimPattern.MatchString(pvc.ClaimName):
-		return &refusal{v1beta2.RestoreReasonClaimInvalid, "pvc.claimName cannot be the name of a PVC: set it to lower-case letters, digits and dashes, such as etcd-backups"}
+		return &refusal{v1beta2.RestoreReasonClaimInvalid, "pvc.claimName is not the name of a PVC: set it to lower-case letters, digits and dashes, such as etcd-backups"}
 	case !pathPattern.MatchString(pvc.Path) || dotsPattern.MatchString(pvc.Path):
-		return &refusal{v1beta2.RestoreReasonPathInvalid, "pvc.path is not the path of a file in the volume: set it to a path like backups/etcd.db, without a slash at either end and without .."}
+		return &refusal{v1beta2.RestoreReasonPathInvalid, "pvc.path is not the path of a file on the volume: set it to one like backups/etcd.db, without a slash at either end and without .."}
 	}
 	return nil
 }
