@@ -89,7 +89,7 @@ func TestBackupsThatFail(t *testing.T) {
 		}
 	}
 	noEtcd.becomes("given up", soon, harness.Refused("TimedOut", "no endpoint answers", "nobody"))
-	noStore.becomes("given up", soon, harness.Refused("TimedOut", "the store can't be reached", "nobody"))
+	noStore.becomes("given up", soon, harness.Refused("TimedOut", "the store cannot be reached", "nobody"))
 	badSchedule.becomes("refused", soon, harness.Refused("ScheduleInvalid", "schedule"))
 	noSecret.becomes("waiting for its Secret", soon, harness.Waiting("PodNotStarting", "later"))
 	noClaim.becomes("waiting for its volume", soon, harness.Waiting("PodNotStarting", "later"))

@@ -61,7 +61,7 @@ func TestRefusalsNameTheirTrueCause(t *testing.T) {
 			handle: func(w http.ResponseWriter, r *http.Request) {
 				refuse(w, r, http.StatusForbidden, "InvalidObjectState")
 			},
-			want: ObjectArchived, words: []string{"restore it from the archive first"}, never: []string{"s3:GetObject", "access is denied"}, permanent: true,
+			want: ObjectArchived, words: []string{"restore it from the archive first"}, never: []string{"s3:GetObject", "access denied"}, permanent: true,
 		},
 		"another region, named at once": {
 			handle: func(w http.ResponseWriter, r *http.Request) {

@@ -35,7 +35,7 @@ func (s Settings) checksums(cfg aws.Config) (aws.RequestChecksumCalculation, err
 		return aws.RequestChecksumCalculationWhenRequired, nil
 	case "":
 	default:
-		return 0, fmt.Errorf("checksums %q is not known: write %s or %s", s.Checksums, ChecksumsWhenSupported, ChecksumsWhenRequired)
+		return 0, fmt.Errorf("checksums %q is not supported: set %s or %s", s.Checksums, ChecksumsWhenSupported, ChecksumsWhenRequired)
 	}
 	// The SDK's own answer does not tell what was written from what is its default.
 	for _, source := range cfg.ConfigSources {

@@ -97,7 +97,7 @@ type Store struct {
 func Open(ctx context.Context, settings Settings) (*Store, error) {
 	s := &Store{settings: settings}
 	if settings.Bucket == "" {
-		return nil, s.refuse(InvalidSettings, "the path names no bucket: write bucket/key")
+		return nil, s.refuse(InvalidSettings, "the path has no bucket: set it to bucket/key")
 	}
 	secret, err := settings.secret(ctx)
 	if err != nil {

@@ -196,7 +196,7 @@ func (p *put) reason(err error) Reason {
 func (p *put) refused(op string, err error) error {
 	if p.blind && hasCode(err, "NotImplemented") {
 		return p.fail(op, p.key, &withReason{AccessDenied,
-			fmt.Errorf("this store can't refuse to replace objects, and without s3:ListBucket it can't be seen whether there is one: %w", err)})
+			fmt.Errorf("this store cannot refuse to replace objects, and these credentials cannot see whether there is one: grant s3:ListBucket: %w", err)})
 	}
 	return p.fail(op, p.key, err)
 }

@@ -99,7 +99,7 @@ func (p *Place) CheckFree() error {
 
 // taken is the failure of a volume with data that is not ours.
 func taken(dataDir string) error {
-	return runner.Refuse(agent.ReasonDataDirTaken, "%s holds data that this restore has not made, and is left as it is: delete the seed's PersistentVolumeClaim, so that it is made on a new volume", filepath.Clean(dataDir))
+	return runner.Refuse(agent.ReasonDataDirTaken, "%s holds data that is not of this restore, and was not touched: delete the seed's PVC, so that the seed gets a new volume", filepath.Clean(dataDir))
 }
 
 // Begin makes the folder anew, without what an earlier start has left in it.

@@ -46,7 +46,7 @@ func Restore(ctx context.Context, log *slog.Logger, file *os.File, dataDir strin
 		return done, err
 	}
 	if seed.Revision <= last {
-		return done, runner.Refuse(agent.ReasonInvalidTask, "the cluster is to begin at revision %d, and the snapshot is at %d already", seed.Revision, last)
+		return done, runner.Refuse(agent.ReasonInvalidTask, "the restored cluster would begin at revision %d, and the snapshot has revision %d already", seed.Revision, last)
 	}
 	if err := checkName(file); err != nil {
 		return done, err

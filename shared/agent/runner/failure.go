@@ -55,13 +55,13 @@ func explainFile(err error, access string) *agent.Failure {
 	words := err.Error()
 	switch {
 	case errors.Is(err, syscall.ENOSPC), errors.Is(err, syscall.EDQUOT):
-		return &agent.Failure{Reason: agent.ReasonNoSpace, Permanent: true, Message: "the volume is full: free some room or make it larger: " + words}
+		return &agent.Failure{Reason: agent.ReasonNoSpace, Permanent: true, Message: "the volume is full: free space on it, or make it larger: " + words}
 	case errors.Is(err, fs.ErrPermission), errors.Is(err, syscall.EROFS):
 		return &agent.Failure{Reason: agent.ReasonAccessDenied, Permanent: true, Message: access + ": " + words}
 	case errors.Is(err, syscall.ENOTDIR), errors.Is(err, fs.ErrExist), errors.Is(err, syscall.EISDIR), errors.Is(err, syscall.ENAMETOOLONG), strings.Contains(words, "escapes from parent"):
-		return &agent.Failure{Reason: agent.ReasonInvalidPath, Permanent: true, Message: "the volume can't have a file of that path: correct pvc.path: " + words}
+		return &agent.Failure{Reason: agent.ReasonInvalidPath, Permanent: true, Message: "the volume cannot have a file at this path: correct pvc.path: " + words}
 	case errors.As(err, new(*fs.PathError)), errors.As(err, new(syscall.Errno)):
-		return &agent.Failure{Reason: agent.ReasonVolumeUnavailable, Message: "the volume fails: " + words}
+		return &agent.Failure{Reason: agent.ReasonVolumeUnavailable, Message: "cannot read or write the volume: " + words}
 	default:
 		return &agent.Failure{Reason: agent.ReasonInternal, Message: words}
 	}

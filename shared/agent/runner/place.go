@@ -31,7 +31,7 @@ func OpenStore(ctx context.Context, s *agent.S3, stall, maxBackoff time.Duration
 func OpenVolume(p *agent.PVC) (root *os.Root, file string, err error) {
 	file = path.Clean(p.Path)
 	if !filepath.IsLocal(p.Path) || file == "." || strings.HasSuffix(p.Path, "/") {
-		return nil, "", Refuse(agent.ReasonInvalidPath, "pvc.path %q names no file below the volume's root: write it without a leading or trailing slash, and without ..", p.Path)
+		return nil, "", Refuse(agent.ReasonInvalidPath, "pvc.path %q is not the path of a file on the volume: set it to one like backups/etcd.db, without a slash at either end and without ..", p.Path)
 	}
 	root, err = os.OpenRoot(p.Dir)
 	if err != nil {

@@ -36,7 +36,7 @@ func TestMain(m *testing.M) {
 		fmt.Println(peakMemory())
 		os.Exit(code)
 	}
-	os.Exit(m.Run())
+	os.Exit(messages.Check(m.Run()))
 }
 
 // peakMemory is the most that this process had in memory, in KiB. (What the kernel
@@ -114,6 +114,7 @@ func carryRaw(ctx context.Context, t *testing.T, env string, l *logs) (int, task
 	if result.Started.IsZero() || result.Finished.Before(result.Started) || (result.Failure == nil) != (code == agent.ExitDone) {
 		t.Errorf("exit code %d with the result %+v", code, result)
 	}
+	noteFailure(result.Failure)
 	t.Cleanup(func() {
 		if t.Failed() {
 			t.Logf("the agent's log:\n%s", l)

@@ -45,7 +45,7 @@ func (j *job) withheld(endpoint string) error {
 	if t.Cluster == "" {
 		entry = address(endpoint)
 		if !strings.HasPrefix(entry, "https://") {
-			return withheldBy("the password in Secret %s is not sent without TLS, except to the members of an EtcdCluster: write spec.clusterRef, or https:// in spec.etcdEndpoints", t.AuthSecret)
+			return withheldBy("the password in Secret %s is not sent without TLS, except to the members of an EtcdCluster: set spec.clusterRef, or https:// in spec.etcdEndpoints", t.AuthSecret)
 		}
 	}
 	entries, err := allowedEndpoints(t.AuthDir)
@@ -56,9 +56,9 @@ func (j *job) withheld(endpoint string) error {
 		return nil
 	}
 	if len(entries) > 0 {
-		return withheldBy("Secret %s does not say that its password is for %s: add that to its key %s", t.AuthSecret, entry, endpointsKey)
+		return withheldBy("Secret %[1]s does not list %[2]s as an endpoint for its password: add %[2]s to its key %[3]s", t.AuthSecret, entry, endpointsKey)
 	}
-	return withheldBy("Secret %s does not say that its password is for %s: if it is, its owner runs kubectl patch secret %s -p '{\"stringData\":{\"%s\":\"%s\"}}'",
+	return withheldBy("Secret %s does not list %s as an endpoint for its password: to allow it, the Secret's owner runs kubectl patch secret %s -p '{\"stringData\":{\"%s\":\"%s\"}}'",
 		t.AuthSecret, entry, t.AuthSecret, endpointsKey, entry)
 }
 
@@ -100,7 +100,7 @@ func (j *job) checkStore(cluster uint64) error {
 	if err != nil || way == "" {
 		return err
 	}
-	return runner.Refuse(v1beta2.BackupReasonStoreNotAllowed, "the EtcdCluster of etcd cluster %s restricts its stores, and %s redirects to another one: write the store's URL as spec.s3.endpoint, and remove that setting", id, way)
+	return runner.Refuse(v1beta2.BackupReasonStoreNotAllowed, "the EtcdCluster of etcd cluster %s restricts its stores, and %s redirects to another one: set spec.s3.endpoint to the store's URL, and remove that setting", id, way)
 }
 
 // Variables that lead requests to a store elsewhere.

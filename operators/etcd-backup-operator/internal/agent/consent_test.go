@@ -49,15 +49,15 @@ func passwordIsWithheld(t *testing.T, version string) {
 		words  []string // none: it is shown
 	}{
 		"endpoints without TLS": {"http://attacker hears all", password(""), false, "", []string{
-			"the password is not sent there", "the password in Secret postgres is not sent without TLS, except to the members of an EtcdCluster: write spec.clusterRef, or https://",
+			"the password is not sent there", "the password in Secret postgres is not sent without TLS, except to the members of an EtcdCluster: set spec.clusterRef, or https://",
 		}},
 		"endpoints without TLS, named": {"others listen", password(endpoint), false, "", []string{"without TLS"}},
 		"its own":                      {"the EtcdCluster names the Secret", password(""), true, "example", nil},
 		"another's": {"an EtcdBackup alone names the Secret", password(""), false, "example", []string{
-			"Secret postgres does not say that its password is for EtcdCluster/example",
+			"Secret postgres does not list EtcdCluster/example as an endpoint for its password",
 			`kubectl patch secret postgres -p '{"stringData":{"etcd-endpoints":"EtcdCluster/example"}}'`,
 		}},
-		"for another cluster":  {"it is not this one's", password("EtcdCluster/other"), false, "example", []string{"add that to its key etcd-endpoints"}},
+		"for another cluster":  {"it is not this one's", password("EtcdCluster/other"), false, "example", []string{"add EtcdCluster/example to its key etcd-endpoints"}},
 		"for this cluster":     {"its owner says so", password("https://x:2379, EtcdCluster/example\n"), false, "example", nil},
 		"nothing to withhold":  {"what is missing is said", mounted(t, nil), false, "example", []string{"does not exist"}},
 		"a password of no use": {"the other mistakes are said as before", mounted(t, map[string]string{"password": "x"}), true, "example", []string{"invalid user ID or password"}},
@@ -99,7 +99,7 @@ func TestPasswordByTLS(t *testing.T) {
 		return tk
 	}
 	mustSave(t, backup("https://elsewhere:2379 "+host+"/"))
-	mustFail(t, backup("https://elsewhere:2379"), v1beta2.BackupReasonPasswordWithheld, agent.ExitPermanent, "does not say that its password is for "+host+": add that to its key etcd-endpoints")
+	mustFail(t, backup("https://elsewhere:2379"), v1beta2.BackupReasonPasswordWithheld, agent.ExitPermanent, "does not list "+host+" as an endpoint for its password: add "+host+" to its key etcd-endpoints")
 	mustFail(t, backup(""), v1beta2.BackupReasonPasswordWithheld, agent.ExitPermanent, `kubectl patch secret etcd-user -p '{"stringData":{"etcd-endpoints":"`+host+`"}}'`)
 }
 

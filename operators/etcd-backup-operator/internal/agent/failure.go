@@ -7,6 +7,7 @@ import (
 	"github.com/etcd-operators/etcd-operators/api/v1beta2"
 	"github.com/etcd-operators/etcd-operators/shared/agent"
 	"github.com/etcd-operators/etcd-operators/shared/agent/runner"
+	"github.com/etcd-operators/etcd-operators/shared/objectstore"
 	"github.com/etcd-operators/etcd-operators/shared/snapshot"
 )
 
@@ -18,6 +19,10 @@ var errTimedOut = errors.New("the backup timed out")
 func explain(ctx context.Context, err error) *agent.Failure {
 	if cause := context.Cause(ctx); cause != nil {
 		err = ended(cause)
+	}
+	// What the member sent is at fault, not where it was to be stored.
+	if read := (*objectstore.ReadError)(nil); errors.As(err, &read) {
+		err = read.Err
 	}
 	var known *runner.Error
 	if !errors.As(err, &known) && errors.Is(err, snapshot.ErrCorrupt) {

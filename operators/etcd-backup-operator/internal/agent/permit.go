@@ -92,7 +92,7 @@ func (j *job) replaceable(there found, location string, from member) error {
 	case j.task.OverwriteAlways:
 		return nil
 	case id.Cluster == "" || id.Marked:
-		return runner.Refuse(v1beta2.BackupReasonUnknownBackup, "cannot replace %s: it does not say which cluster it is a backup of, like copies and those of the archived operator, and might be the only one; %s", location, consent)
+		return runner.Refuse(v1beta2.BackupReasonUnknownBackup, "cannot replace %s: it does not record which cluster it is a backup of, like copies and backups of the archived operator, and might be the only one; %s", location, consent)
 	case id.Cluster != hex(from.cluster):
 		return runner.Refuse(v1beta2.BackupReasonOtherCluster, "cannot replace %s, a backup of another cluster (%s at revision %d; this one is %s at revision %d): %s", location, id.Cluster, id.Revision, hex(from.cluster), from.revision, consent)
 	case id.Revision > from.revision:

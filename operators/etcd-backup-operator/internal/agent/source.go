@@ -196,7 +196,7 @@ func diagnose(ctx context.Context, endpoint string, config *tls.Config, err erro
 func dial(endpoint string, config *tls.Config, as *etcdclient.Session) (*grpc.ClientConn, error) {
 	u, err := url.Parse(endpoint)
 	if err != nil || u.Hostname() == "" || u.Scheme != "http" && u.Scheme != "https" {
-		return nil, &endpointError{notURL, fmt.Errorf("endpoint %q is not a URL: write http://host:2379 or https://host:2379", endpoint)}
+		return nil, &endpointError{notURL, fmt.Errorf("endpoint %q is not a URL: set it to one like http://host:2379 or https://host:2379", endpoint)}
 	}
 	secure := insecure.NewCredentials()
 	if u.Scheme == "https" {
@@ -261,7 +261,7 @@ func oneCluster(answers []answer) error {
 			first = &a.member
 		}
 		if a.cluster != first.cluster {
-			return runner.Refuse(v1beta2.BackupReasonDifferentClusters, "endpoints belong to different clusters: %s to %016x, %s to %016x; write only endpoints of one cluster", first.endpoint, first.cluster, a.endpoint, a.cluster)
+			return runner.Refuse(v1beta2.BackupReasonDifferentClusters, "endpoints belong to different clusters: %s to %016x, %s to %016x; set only endpoints of one cluster", first.endpoint, first.cluster, a.endpoint, a.cluster)
 		}
 	}
 	return nil

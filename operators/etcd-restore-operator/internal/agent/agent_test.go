@@ -36,7 +36,7 @@ func TestMain(m *testing.M) {
 		stop()
 		os.Exit(code)
 	}
-	os.Exit(m.Run())
+	os.Exit(messages.Check(m.Run()))
 }
 
 const (
@@ -114,6 +114,7 @@ func readResult(t *testing.T, file string) (result task.Result) {
 	if result.Started.IsZero() || result.Finished.Before(result.Started) {
 		t.Errorf("started %s, finished %s", result.Started, result.Finished)
 	}
+	noteFailure(result.Failure)
 	return result
 }
 

@@ -23,16 +23,25 @@ func explain(ctx context.Context, err error) *agent.Failure {
 		err = ended(cause)
 	}
 	var known *runner.Error
+	var store *objectstore.Error
 	switch {
 	case errors.As(err, &known):
 	case errors.Is(err, snapshot.ErrCorrupt):
 		err = corrupt("%w", err)
-	case errors.Is(err, objectstore.NotFound):
-		err = runner.Refuse(task.ReasonSnapshotNotFound, "the snapshot does not exist: correct s3.path: %w", err)
-	case errors.Is(err, objectstore.AccessDenied):
-		err = runner.Refuse(string(objectstore.AccessDenied), "access denied: grant these credentials s3:GetObject on the object, and s3:ListBucket on the bucket (without it, a missing object looks like this, too): %w", errors.Unwrap(err))
+	case !errors.As(err, &store):
+	case store.Reason == objectstore.NotFound:
+		err = runner.Refuse(task.ReasonSnapshotNotFound, "%w", advised(store, "the snapshot does not exist: correct s3.path"))
+	case store.Reason == objectstore.AccessDenied:
+		err = advised(store, "access denied: grant these credentials s3:GetObject on the object, and s3:ListBucket on the bucket; without the latter, a missing object looks like this, too")
 	}
 	return runner.Explain(err, "the volume cannot be used: make it writable for the group of the restore's Pod (fsGroup)")
+}
+
+// advised is an error of the store with other advice.
+func advised(store *objectstore.Error, advice string) error {
+	other := *store
+	other.Advice = advice
+	return &other
 }
 
 // ended is the failure of a context that ended for that cause.

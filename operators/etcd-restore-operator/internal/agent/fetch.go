@@ -191,9 +191,9 @@ func recognise(r *bufio.Reader, packed bool) error {
 	case bytes.HasSuffix(first, boltMagic):
 		return nil
 	case packed && bytes.HasPrefix(first, zstdMagic):
-		return corrupt("the snapshot was packed twice with zstd: unpack it once")
+		return runner.Refuse(task.ReasonCorruptSnapshot, "the snapshot was packed twice with zstd: unpack it once, and store it again")
 	case bytes.HasPrefix(first, gzipMagic):
-		return corrupt("the snapshot is packed with gzip, which is not supported: unpack it, or pack it with zstd")
+		return runner.Refuse(task.ReasonCorruptSnapshot, "the snapshot is packed with gzip, which is not supported: unpack it, or pack it with zstd, and store it again")
 	}
 	return corrupt("the file is not a snapshot of etcd")
 }

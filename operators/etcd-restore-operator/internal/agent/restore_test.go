@@ -147,7 +147,7 @@ func TestADataDirThatIsNotOurs(t *testing.T) {
 	if err := os.MkdirAll(theirs, 0o700); err != nil {
 		t.Fatal(err)
 	}
-	mustFail(t, tk, task.ReasonDataDirTaken, "left as it is")
+	mustFail(t, tk, task.ReasonDataDirTaken, "was not touched")
 	if err := os.Remove(theirs); err != nil {
 		t.Fatal(err)
 	}

@@ -163,7 +163,7 @@ func TestAPlaceThatIsWrong(t *testing.T) {
 	})
 	t.Run("credentials that may not read", func(t *testing.T) {
 		s.proxy.Inject(s3test.Fault{When: s3test.IsGet, Times: 1, Do: s3test.Answer(http.StatusForbidden, "AccessDenied")})
-		mustFail(t, s.task(t, "key"), "AccessDenied", "s3:GetObject")
+		mustFail(t, s.task(t, "key"), "AccessDenied", "AccessDenied: injected by a test")
 	})
 	t.Run("a link out of the volume", func(t *testing.T) {
 		tk := onVolume(t, nil)
