@@ -193,10 +193,7 @@ func (r *rig) start(ctx context.Context) (stop func(), err error) {
 		}
 		running = append(running, c)
 	}
-	r.s3 = s3.New(s3.Options{
-		BaseEndpoint: aws.String(r.store), Region: "us-east-1", UsePathStyle: true,
-		Credentials: credentials.NewStaticCredentialsProvider(accessKey, secretKey, ""),
-	})
+	r.s3 = storeClient(r.store)
 	err = errors.Join(await(ctx, "http://"+r.etcd+"/health"), await(ctx, r.store+"/health"))
 	if err == nil {
 		_, err = r.s3.CreateBucket(ctx, &s3.CreateBucketInput{Bucket: aws.String(bucket)})
@@ -206,6 +203,13 @@ func (r *rig) start(ctx context.Context) (stop func(), err error) {
 		return nil, err
 	}
 	return stop, nil
+}
+
+func storeClient(url string) *s3.Client {
+	return s3.New(s3.Options{
+		BaseEndpoint: aws.String(url), Region: "us-east-1", UsePathStyle: true,
+		Credentials: credentials.NewStaticCredentialsProvider(accessKey, secretKey, ""),
+	})
 }
 
 // await waits until a URL answers well.

@@ -6,7 +6,7 @@
 //
 //	make bench                            all of it
 //	cd e2e && go run ./bench -quick       fewer rounds, and 20 clusters at most
-//	cd e2e && go run ./bench -only heal   one part: ready, scale, heal, upgrade, many, backup, seed or restore
+//	cd e2e && go run ./bench -only heal   one part: ready, scale, heal, upgrade, many, backup, upload, seed or restore
 package main
 
 import (
@@ -46,6 +46,13 @@ type plan struct {
 }
 
 func main() {
+	if name := os.Getenv(uploaderVariable); name != "" {
+		if err := uploadAs(name); err != nil {
+			fmt.Fprintln(os.Stderr, err)
+			os.Exit(1)
+		}
+		return
+	}
 	p := plan{rounds: 5, clusters: 200, window: time.Minute}
 	quick := flag.Bool("quick", false, "measure fewer rounds and at most 20 clusters")
 	flag.IntVar(&p.rounds, "rounds", p.rounds, "measure each figure this many times; the median counts")
@@ -123,6 +130,7 @@ type part struct {
 // localParts need no Kubernetes, and are measured first.
 var localParts = []part{
 	{"backup", measureBackup},
+	{"upload", measureUpload},
 	{"seed", measureSeed},
 }
 
