@@ -304,7 +304,7 @@ type RecoveryPhase string
 // The phases of a recovery from a survivor.
 const (
 	// RecoverySeeding makes a seed from the survivor's snapshot. The old cluster is
-	// still the cluster, and the recovery is called off if it serves again.
+	// still the cluster, and the recovery is aborted if it serves again.
 	RecoverySeeding RecoveryPhase = "Seeding"
 	// RecoveryGrowing is after the seed has become the cluster, until size voters are
 	// healthy and what is left of the old cluster is deleted.

@@ -390,8 +390,8 @@ type RecoveryPolicy struct {
 // MaintenancePolicy says what is done about space in the members' databases. etcd gives
 // space that was freed (by the compaction of old revisions) back to the disk only when a
 // member is defragmented, and that member serves nothing meanwhile: about a second for
-// some 100 MB. So it is done to one member at a time, the leader last and after it has
-// handed over, only while all members are healthy, and no new client is sent to it.
+// some 100 MB. So it is done to one member at a time, the leader last and after its
+// leadership is transferred, only while all members are healthy, and no new client is sent to it.
 type MaintenancePolicy struct {
 	// When all members are defragmented: a cron expression such as 0 3 * * 0 or @daily,
 	// in UTC, or with CRON_TZ=<zone> before it in that time zone. Times that were missed

@@ -24,15 +24,15 @@ import (
 const (
 	// endpointsKey is the key in which the owner of a Secret lists, with blanks or commas
 	// between, to whom its password can be sent. A mounted Secret shows neither its type
-	// nor its labels, and no operator may read one through the API: so its data says it.
+	// nor its labels, and no operator may read one through the API: so the Secret's data names them.
 	endpointsKey = "etcd-endpoints"
 	// clusterMark begins an entry that means the members of an EtcdCluster.
 	clusterMark = "EtcdCluster/"
 )
 
-// withheld says why the password in the mounted Secret is not for an endpoint; nil if it is:
-// to the members of an EtcdCluster that names the Secret, or if the Secret says so; to
-// others by TLS only.
+// withheld returns why the password in the mounted Secret is not for an endpoint; nil if it
+// is: to the members of an EtcdCluster that names the Secret, or to the endpoints that the
+// Secret lists; to others by TLS only.
 func (j *job) withheld(endpoint string) error {
 	t := &j.task
 	if t.AuthDir == "" || (t.Cluster != "" && t.OwnAuth) {

@@ -41,7 +41,7 @@ func loadUser(dir string) (etcdclient.Credentials, error) {
 	return etcdclient.Credentials{Username: cmp.Or(string(user), v1beta2.DefaultRootUser), Password: string(password)}, nil
 }
 
-// advice says what to write where etcd's authentication refuses a backup.
+// advice is what to set where etcd's authentication refuses a backup.
 func (j *job) advice() string {
 	if j.task.AuthDir != "" {
 		return "write the keys username (root, if it is left out) and password of an etcd user with the role root to the Secret that spec.authSecret names, or the EtcdCluster's spec.auth.rootSecret"

@@ -58,7 +58,7 @@ func (h *health) standing() standing {
 	return standingGood
 }
 
-// mark is what the name of a snapshot tells of its source; empty for a healthy one with a quorum.
+// mark is the part of a snapshot's name about its source; empty for a healthy one with a quorum.
 func (h *health) mark() string {
 	switch h.standing() {
 	case standingUnhealthy:
@@ -70,7 +70,7 @@ func (h *health) mark() string {
 	}
 }
 
-// unhealthyReason says why a member is not healthy; empty if it is.
+// unhealthyReason is why a member is not healthy; empty if it is.
 func (h *health) unhealthyReason() string {
 	var words []string
 	if h.corrupt {
@@ -82,7 +82,7 @@ func (h *health) unhealthyReason() string {
 	return strings.Join(words, ", and ")
 }
 
-// problem says in a person's words what is wrong with a source; empty if nothing is.
+// problem describes to a person what is wrong with a source; empty if nothing is.
 func (m *member) problem() string {
 	who := fmt.Sprintf("member %016x at %s", m.id, m.endpoint)
 	switch m.standing() {
@@ -95,7 +95,7 @@ func (m *member) problem() string {
 	}
 }
 
-// examine reads from a member's status what it says of its own health. That a member's
+// examine reads a member's own health from its status. That a member's
 // database is full (NOSPACE) does not matter: it can be read.
 func examine(status *pb.StatusResponse) health {
 	h := health{leaderless: status.GetLeader() == 0}
@@ -105,11 +105,11 @@ func examine(status *pb.StatusResponse) health {
 	return h
 }
 
-// errNoLeader is how a status says that there is no leader (ErrNoLeader in etcd's package
+// errNoLeader stands in the status of a member without a leader (ErrNoLeader in etcd's package
 // etcdserver, 3.4 to 3.7).
 const errNoLeader = "etcdserver: no leader"
 
-// markCorrupt marks the members that a CORRUPT alarm names, whoever told of it: one that is
+// markCorrupt marks the members that a CORRUPT alarm names, whichever member reported it: one that is
 // cut off does not know of alarms that were raised since.
 func markCorrupt(answers []answer) []answer {
 	corrupt := map[uint64]bool{}
@@ -122,7 +122,7 @@ func markCorrupt(answers []answer) []answer {
 	}
 	all := slices.Clone(answers)
 	for i := range all {
-		// An alarm of 0 is one of which etcd could not tell who it is.
+		// An alarm of 0 is one whose member etcd does not know.
 		all[i].corrupt = corrupt[all[i].id] || corrupt[0]
 	}
 	return all
@@ -162,7 +162,7 @@ func notes(m *member) []task.Note {
 	return all
 }
 
-// minorOf is the minor version, such as 3.6; empty if it can't be told.
+// minorOf is the minor version, such as 3.6; empty if it is unknown.
 func minorOf(version string) string {
 	major, rest, ok := strings.Cut(version, ".")
 	minor, _, _ := strings.Cut(rest, ".")

@@ -21,7 +21,7 @@ const (
 )
 
 // journal lets the Pods of one run know of each other's uploads. A store lists nothing of an
-// upload but its key, its id and its time, none of which says whose it is: another backup
+// upload but its key, its id and its time, none of which shows whose it is: another backup
 // of the same key may be under way. So while an upload is under way, a small object beside
 // the backup notes its id. Its name is that of the run, by the EtcdBackup's uid and the due
 // time, which all Pods of one Job share and no other run has. A Pod that finds a note knows
@@ -57,7 +57,7 @@ func (n *journal) noteBegun(ctx context.Context, u objectstore.Upload) {
 }
 
 // ended removes the note of an upload that was completed, or aborted: that it is gone is
-// made sure of, as a note is all that tells of it.
+// made sure of, as nothing else records it.
 func (n *journal) ended(ctx context.Context, completed bool) {
 	if n.noted == nil {
 		return

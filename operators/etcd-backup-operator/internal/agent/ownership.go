@@ -20,8 +20,8 @@ import (
 // A volume belongs to whoever claimed it, and whoever may create EtcdBackups is not to
 // write to the directories of other programs. So the operator writes only below
 // directories that it has made, which it marks with a directory ownDir. In it lies, for
-// each snapshot and under the snapshot's name, a file that says of what it is: what the
-// metadata of an object is in S3.
+// each snapshot and under the snapshot's name, a file that describes it, as the
+// metadata of an object does in S3.
 
 const (
 	// ownDir marks a directory as the operator's.
@@ -67,7 +67,7 @@ func (v *volume) claim(dir string) error {
 		dir, path.Join(dir, "etcd-backups", path.Base(v.file)), ownDir)
 }
 
-// isDir tells whether there is a directory of that name; err, that there is something else.
+// isDir reports whether there is a directory of that name; err, that there is something else.
 func (v *volume) isDir(name string) (bool, error) {
 	info, err := v.root.Stat(name)
 	if errors.Is(err, fs.ErrNotExist) {
@@ -82,7 +82,7 @@ func (v *volume) isDir(name string) (bool, error) {
 	return true, nil
 }
 
-// isFreeRoot tells whether dir is the root of a volume on which nothing is but what backup
+// isFreeRoot reports whether dir is the root of a volume on which nothing is but what backup
 // operators have made.
 func (v *volume) isFreeRoot(dir string) (bool, error) {
 	if dir != "." {
@@ -100,7 +100,7 @@ func (v *volume) isFreeRoot(dir string) (bool, error) {
 	return err == nil, err
 }
 
-// isMarked tells whether a directory has the mark, as far as can be seen.
+// isMarked reports whether a directory has the mark, as far as can be seen.
 func (v *volume) isMarked(dir string) bool {
 	mark, err := v.root.Stat(path.Join(dir, ownDir))
 	return err == nil && mark.IsDir()
@@ -131,14 +131,14 @@ func (v *volume) makeBelow(dir string) error {
 // sidecar is the name of the file that describes a snapshot.
 func sidecar(name string) string { return path.Join(path.Dir(name), ownDir, path.Base(name)) }
 
-// fingerprint tells one snapshot from another without reading all of it.
+// fingerprint distinguishes snapshots without reading all of it.
 type fingerprint struct {
 	Size int64 `json:"size"`
 	// Tail is the sha256 of the last tailSize bytes, in hexadecimal digits.
 	Tail string `json:"tail"`
 }
 
-// described is what a sidecar says of one content of a file. While a file is replaced,
+// described is the entry in a sidecar for one content of a file. While a file is replaced,
 // there are two.
 type described struct {
 	fingerprint
@@ -165,8 +165,8 @@ func (v *volume) fingerprint(name string) (is fingerprint, err error) {
 	return is, nil
 }
 
-// description is what the sidecar of a file says of the content that the file has; nil if
-// it says nothing of it.
+// description is the entry in a file's sidecar for the content that the file has; nil if
+// there is none.
 func (v *volume) description(name string) (*described, error) {
 	is, err := v.fingerprint(name)
 	if err != nil {
@@ -182,7 +182,7 @@ func (v *volume) description(name string) (*described, error) {
 	defer func() { _ = f.Close() }() // it was only read
 	var all []described
 	if json.NewDecoder(io.LimitReader(f, maxSidecar)).Decode(&all) != nil {
-		all = nil // damaged, it says nothing
+		all = nil // a damaged one counts as empty
 	}
 	for i := range all {
 		if all[i].fingerprint == is {
@@ -218,7 +218,7 @@ func (v *volume) writeSidecar(name string, all []described) error {
 	return nil
 }
 
-// look tells what lies under a name, by its sidecar.
+// look returns what lies under a name, by its sidecar.
 func (v *volume) look(_ context.Context, name string) (found, error) {
 	info, err := v.root.Lstat(name)
 	if errors.Is(err, fs.ErrNotExist) {

@@ -25,7 +25,7 @@ const (
 type found struct {
 	// there is false if nothing does.
 	there bool
-	// hidden: the store does not tell these credentials whether anything does.
+	// hidden: these credentials cannot see whether anything does.
 	hidden bool
 	// foreign: no backup operator has written it.
 	foreign bool
@@ -33,7 +33,7 @@ type found struct {
 	metadata map[string]string
 }
 
-// identity is what stored metadata says of a snapshot.
+// identity is read from the metadata that is stored with a snapshot.
 func identity(metadata map[string]string) retention.Identity {
 	revision, err := strconv.ParseInt(metadata[metaRevision], 10, 64)
 	if err != nil || metadata[metaCluster] == "" {
@@ -54,8 +54,8 @@ func (j *job) nameFor(path string, from member) string {
 	return path
 }
 
-// permitted tells whether a snapshot of a member may replace what there may be under a
-// name; err says why it must not be stored at all.
+// permitted reports whether a snapshot of a member may replace what there may be under a
+// name; err is why it must not be stored at all.
 func (j *job) permitted(ctx context.Context, to destination, name string, from member) (replace bool, err error) {
 	// What an earlier Pod of the same run has stored is its own.
 	mayReplace := j.task.Overwrite || j.task.Repeated || from.mark() != ""
@@ -79,12 +79,12 @@ func (j *job) permitted(ctx context.Context, to destination, name string, from m
 	return true, j.replaceable(there, to.location(name), from)
 }
 
-// isOlder tells whether a snapshot of a member is of an earlier revision than what is there.
+// isOlder reports whether a snapshot of a member is of an earlier revision than what is there.
 func (j *job) isOlder(there found, from member) bool {
 	return identity(there.metadata).Revision > from.revision
 }
 
-// replaceable says why a backup must not replace another; nil if it may.
+// replaceable returns why a backup must not replace another; nil if it can.
 func (j *job) replaceable(there found, location string, from member) error {
 	const consent = "to replace it, set spec.overwritePolicy to Always; to keep it, choose another path"
 	id := identity(there.metadata)
@@ -101,8 +101,8 @@ func (j *job) replaceable(there found, location string, from member) error {
 	return nil
 }
 
-// errHidden is the refusal of a store that does not tell what lies under a name but that
-// something does.
+// errHidden is the refusal of a store that shows only that something lies under a name,
+// and not what.
 func errHidden(location string) error {
 	return runner.Refuse(v1beta2.BackupReasonUnknownBackup, "%s exists already, and these credentials cannot see whose it is: grant them s3:GetObject and s3:ListBucket, or set spec.overwritePolicy to Always", location)
 }

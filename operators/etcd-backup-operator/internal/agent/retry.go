@@ -13,8 +13,8 @@ const (
 	// soon, and a snapshot that breaks off each time does not keep its member busy.
 	maxBackoff = 2 * time.Minute
 	// reportAfter is how long after the start of its Job a Pod must have begun to try for
-	// long. An earlier one ends after a few attempts: only a Pod that has ended tells the
-	// operator, and so the user, why it failed. The Job's next Pod continues.
+	// long. An earlier one ends after a few attempts: the operator, and so the
+	// user, learns why a Pod failed only when it has ended. The Job's next Pod continues.
 	reportAfter = time.Minute
 )
 

@@ -36,7 +36,7 @@ type limits struct {
 	// storeBackoff is the longest pause before a request to the store is tried again;
 	// 0: objectstore's default.
 	storeBackoff time.Duration
-	// progress is how often a line of log says how far it is.
+	// progress is how often the log reports how far it is.
 	progress time.Duration
 }
 
@@ -72,7 +72,7 @@ type destination interface {
 	path() string
 	// location is how users write where a name lies.
 	location(name string) string
-	// look tells what lies under a name.
+	// look returns what lies under a name.
 	look(ctx context.Context, name string) (found, error)
 	// put stores all that r holds, or nothing. Only if replace is true may it take the
 	// place of something else.
@@ -155,8 +155,8 @@ func (j *job) saveWithRetries(ctx context.Context, to destination) (name string,
 	}
 }
 
-// timedOut is the failure of a backup whose time is up. What kept it from being stored
-// sooner is said first: only a backup that never failed was too slow.
+// timedOut is the failure of a backup whose time is up. It begins with what kept it from being
+// stored sooner: only a backup that never failed was too slow.
 func (j *job) timedOut() error {
 	if j.failed == nil {
 		return ended(errTimedOut)

@@ -267,7 +267,7 @@ func oneCluster(answers []answer) error {
 	return nil
 }
 
-// noMember says why nothing can be taken from any endpoint.
+// noMember returns why nothing can be taken from any endpoint.
 func (j *job) noMember(answers []answer) error {
 	var words []string
 	count := map[obstacle]int{}

@@ -20,7 +20,7 @@ import (
 // that the member has announced; else, in a failure that names the member.
 type stream struct {
 	from member
-	// advice says what to write if etcd's authentication refuses the snapshot.
+	// advice is what to set if etcd's authentication refuses the snapshot.
 	advice string
 	rpc    grpc.ServerStreamingClient[pb.SnapshotResponse]
 	ctx    context.Context
@@ -30,7 +30,7 @@ type stream struct {
 	// because the store is slow, it is stopped.
 	timer *time.Timer
 	rest  []byte
-	// over is true when the member has said that there is no more.
+	// over is true once the member has announced the end.
 	over bool
 	// remaining is how many bytes were announced and have not come.
 	remaining uint64

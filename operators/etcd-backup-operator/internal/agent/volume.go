@@ -87,7 +87,7 @@ func (v *volume) prepare(context.Context) error {
 	return nil
 }
 
-// left tells whether nobody writes to a temporary file any more: one Pod of a Job runs
+// left reports whether nobody writes to a temporary file any more: one Pod of a Job runs
 // at a time, and this one has none yet.
 func (v *volume) left(name string) bool {
 	if strings.HasPrefix(path.Base(name), v.stamp()) {
@@ -146,9 +146,9 @@ func (v *volume) put(_ context.Context, name string, r io.Reader, metadata map[s
 // onlyWriter keeps io.CopyBuffer to its buffer.
 type onlyWriter struct{ io.Writer }
 
-// describeAndPublish gives a complete file its name, and says beside it of what it is. A
-// crash in between leaves words of both what was there and the new file: which of them are
-// true, the file itself tells (see sidecar).
+// describeAndPublish gives a complete file its name, and describes it in its sidecar. A
+// crash in between leaves entries for both what was there and the new file: which of them
+// is true follows from the file itself (see sidecar).
 func (v *volume) describeAndPublish(temporary, name string, metadata map[string]string, replace bool) error {
 	is, err := v.fingerprint(temporary)
 	if err != nil {

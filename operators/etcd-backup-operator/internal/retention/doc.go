@@ -1,4 +1,4 @@
-// Package retention says which older snapshots of a repeated backup are to be deleted
+// Package retention decides which older snapshots of a repeated backup are to be deleted
 // after a new one is stored.
 //
 // Only a name of exactly the form that package snapshotname gives it, under exactly the
@@ -9,8 +9,8 @@
 // see [snapshotname.MarkedName].
 //
 // Age and order follow from the time in the name alone; but whether a snapshot may be
-// deleted at all follows from what was stored with it, its [Identity]. A name says
-// nothing of the cluster, and a cluster that was recreated at the same place must not cost
+// deleted at all follows from what was stored with it, its [Identity]. A name does
+// not show the cluster, and a cluster that was recreated at the same place must not cost
 // the backups of the one before:
 //
 //   - Only snapshots of the same cluster are deleted, whose revision is not higher than
@@ -19,7 +19,7 @@
 //     The others are spared, unless the user consents.
 //   - A snapshot that is newer than the one just stored is neither deleted nor counted:
 //     runs may end in another order than they began.
-//   - Of each cluster a minimum is kept, whatever the policy says and whoever consents.
+//   - Of each cluster a minimum is kept, whatever the policy is and whoever consents.
 //
-// Age is counted from a moment that the caller chooses: the earliest that any clock says.
+// Age is counted from a moment that the caller chooses: the earliest by any clock.
 package retention

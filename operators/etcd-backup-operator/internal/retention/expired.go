@@ -8,7 +8,7 @@ import (
 	"github.com/etcd-operators/etcd-operators/shared/snapshotname"
 )
 
-// Policy says which snapshots are kept. Zero values of MaxBackups and MaxAge keep all.
+// Policy limits which snapshots are kept. Zero values of MaxBackups and MaxAge keep all.
 type Policy struct {
 	// MaxBackups is how many are kept, the one just written among them.
 	MaxBackups int

@@ -31,7 +31,7 @@ type Task struct {
 	// without one.
 	AuthDir string `json:"authDir,omitempty"`
 	// AuthSecret is the name of that Secret. Cluster is the EtcdCluster whose members the
-	// Endpoints are; empty if a user wrote them. OwnAuth says that it names AuthSecret.
+	// Endpoints are; empty if a user wrote them. OwnAuth is true if it names AuthSecret.
 	AuthSecret string `json:"authSecret,omitempty"`
 	Cluster    string `json:"cluster,omitempty"`
 	OwnAuth    bool   `json:"ownAuth,omitempty"`
@@ -49,9 +49,9 @@ type Task struct {
 	// Overwrite lets a one-shot backup replace what lies at its path.
 	Overwrite bool `json:"overwrite,omitempty"`
 	// OverwriteAlways extends that, and retention, to backups of other clusters, to newer
-	// ones, and to what does not say of what it is.
+	// ones, and to what does not record what it is of.
 	OverwriteAlways bool `json:"overwriteAlways,omitempty"`
-	// Repeated says that the path is a prefix: _v<revision>_<time> is added to it.
+	// Repeated is true if the path is a prefix: _v<revision>_<time> is added to it.
 	Repeated bool `json:"repeated,omitempty"`
 	// Time is when a backup was due, in UTC: the time in the name of a repeated one.
 	Time time.Time `json:"time"`
@@ -65,7 +65,7 @@ type Task struct {
 	Started    time.Time `json:"started,omitzero"`
 	RetryUntil time.Time `json:"retryUntil,omitzero"`
 
-	// MaxBackups and MaxAge say which older backups are deleted after this one is
+	// MaxBackups and MaxAge decide which older backups are deleted after this one is
 	// stored; 0: none are.
 	MaxBackups int           `json:"maxBackups,omitempty"`
 	MaxAge     time.Duration `json:"maxAge,omitempty"`
@@ -88,10 +88,10 @@ type Result struct {
 	SHA256 string `json:"sha256,omitempty"`
 	// SnapshotSize is the size in bytes before compression.
 	SnapshotSize int64 `json:"snapshotSize,omitempty"`
-	// Quorum tells whether a quorum confirmed that the source was up to date; nil if the
+	// Quorum is whether a quorum confirmed that the source was up to date; nil if the
 	// agent did not ask.
 	Quorum *bool `json:"quorum,omitempty"`
-	// Unhealthy says why the source was not healthy; empty if it was.
+	// Unhealthy is why the source was not healthy; empty if it was.
 	Unhealthy string `json:"unhealthy,omitempty"`
 	// Notes are what a person should know of a snapshot although it is stored.
 	Notes []Note `json:"notes,omitempty"`
@@ -107,9 +107,9 @@ type Result struct {
 	// Deleted is how many older backups were deleted.
 	Deleted int `json:"deleted,omitempty"`
 	// Spared is how many older backups the policy would delete, and were kept since they
-	// are of another cluster, of a higher revision, or do not say of what they are.
+	// are of another cluster, of a higher revision, or do not record what they are of.
 	Spared int `json:"spared,omitempty"`
-	// RetentionError says why older ones could not be deleted. The backup itself
+	// RetentionError is why older ones could not be deleted. The backup itself
 	// is good.
 	RetentionError string `json:"retentionError,omitempty"`
 	// Started and Finished bound the agent's work.
