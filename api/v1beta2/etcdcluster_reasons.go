@@ -125,8 +125,13 @@ const (
 	// ClusterReasonJoinersUnhealthy: a new member's Pod does not run. Correct what the
 	// message names, such as an image or room on a node.
 	ClusterReasonJoinersUnhealthy = "JoinersUnhealthy"
+	// ClusterReasonImageNotPulled: a member's Pod does not run, because its node cannot pull
+	// the image. Correct spec.version or spec.repository, or the registry. Also the reason of
+	// a Warning event.
+	ClusterReasonImageNotPulled = "ImageNotPulled"
 	// ClusterReasonSeedUnhealthy: the first member does not run on its node, so the cluster
-	// does not start. The message has the command that starts it again elsewhere.
+	// does not start. The message has the command that starts it again elsewhere. Also the
+	// reason of a Warning event.
 	ClusterReasonSeedUnhealthy = "SeedUnhealthy"
 )
 
@@ -318,6 +323,9 @@ const (
 
 // Reasons of the events about what has changed since the last status.
 const (
+	// ClusterReasonMemberLost: a member is lost for good; the message says why, and whether
+	// the operator replaces it.
+	ClusterReasonMemberLost = "MemberLost"
 	// ClusterReasonQuorumRegained: a quorum serves again.
 	ClusterReasonQuorumRegained = "QuorumRegained"
 	// ClusterReasonResumed: spec.paused was removed, and reconciliation resumes.

@@ -200,7 +200,7 @@ func (r *Reconciler) carryOut(ctx context.Context, c *v1beta2.EtcdCluster, obs *
 	if err == nil {
 		r.tellAlarms(ctx, c, status.Alarms)
 		r.tellCertificates(ctx, c, &status, obs.Cluster.TLS.Problem, &d)
-		r.tellChanges(ctx, c, &status, d.Outcome)
+		r.tellChanges(ctx, c, &status, &d)
 	}
 	// What was done is told, whatever becomes of the status.
 	if failed == nil && (err == nil || (d.Action != nil && !plan.Records(d.Action))) {
@@ -264,8 +264,8 @@ func isReported(c *v1beta2.EtcdCluster, condition, reason string) bool {
 }
 
 // tellChanges makes the events of what has changed since the status was written last.
-func (r *Reconciler) tellChanges(ctx context.Context, c *v1beta2.EtcdCluster, now *v1beta2.ClusterStatus, o plan.Outcome) {
-	for _, e := range plan.EventsBetween(&c.Status, now, o) {
+func (r *Reconciler) tellChanges(ctx context.Context, c *v1beta2.EtcdCluster, now *v1beta2.ClusterStatus, d *plan.Decision) {
+	for _, e := range plan.EventsBetween(&c.Status, now, d) {
 		log.FromContext(ctx).Info(e.Message, "reason", e.Reason)
 		r.Events.Eventf(c, nil, eventType(e), e.Reason, e.Action, "%s", conditiontext.Clip(e.Message))
 	}

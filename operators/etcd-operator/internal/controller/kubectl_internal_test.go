@@ -115,7 +115,7 @@ func (s *story) observe(change observed) {
 	}
 	s.r.tellAlarms(ctx, c, status.Alarms)
 	s.r.tellCertificates(ctx, c, &status, o.Cluster.TLS.Problem, &d)
-	s.r.tellChanges(ctx, c, &status, d.Outcome)
+	s.r.tellChanges(ctx, c, &status, &d)
 	s.r.tell(ctx, c, d)
 	apiservertest.Read(s.t, s.r.Actor.Client, s.cluster)
 }

@@ -33,23 +33,36 @@ func EventOf(d *Decision) (Event, bool) {
 var warnings = []string{v1beta2.ConditionKnownVulnerability, v1beta2.ConditionSpaceLow}
 
 // EventsBetween are the events of what has changed from one status to the next, which is that
-// of a Decision of this outcome. What the Decision itself waits for is told by who waits for it
+// of d. What the Decision itself waits for is told by who waits for it
 // (see Outcome.AwaitsUser).
-func EventsBetween(before, after *v1beta2.ClusterStatus, o Outcome) []Event {
+func EventsBetween(before, after *v1beta2.ClusterStatus, d *Decision) []Event {
 	var all []Event
 	tell := func(warning bool, reason, message string) {
 		all = append(all, Event{Warning: warning, Reason: reason, Action: "Observe", Message: message})
 	}
+	warn := func(kind string) {
+		was, is := meta.FindStatusCondition(before.Conditions, kind), meta.FindStatusCondition(after.Conditions, kind)
+		if is != nil && (was == nil || was.Reason != is.Reason) {
+			tell(true, is.Reason, is.Message)
+		}
+	}
 	was, is := meta.FindStatusCondition(before.Conditions, v1beta2.ConditionAvailable), meta.FindStatusCondition(after.Conditions, v1beta2.ConditionAvailable)
 	switch {
 	case was == nil || is == nil:
-	case was.Status == metav1.ConditionTrue && is.Status == metav1.ConditionFalse && o == NoQuorum:
+	case was.Status == metav1.ConditionTrue && is.Status == metav1.ConditionFalse && d.Outcome == NoQuorum:
 		tell(true, v1beta2.ClusterReasonNoQuorum, is.Message)
 	case was.Status == metav1.ConditionFalse && before.AwaitsQuorum && is.Status == metav1.ConditionTrue:
 		tell(false, v1beta2.ClusterReasonQuorumRegained, is.Message)
 	}
+	was, is = meta.FindStatusCondition(before.Conditions, v1beta2.ConditionRecovering), meta.FindStatusCondition(after.Conditions, v1beta2.ConditionRecovering)
+	if d.MemberLost && is != nil && (was == nil || was.Status != is.Status) {
+		tell(true, v1beta2.ClusterReasonMemberLost, is.Message)
+	}
+	if d.PodStuck {
+		warn(v1beta2.ConditionDegraded)
+	}
 	is = meta.FindStatusCondition(after.Conditions, v1beta2.ConditionNameConflict)
-	if is != nil && meta.FindStatusCondition(before.Conditions, is.Type) == nil && o != Conflicting {
+	if is != nil && meta.FindStatusCondition(before.Conditions, is.Type) == nil && d.Outcome != Conflicting {
 		tell(true, is.Reason, is.Message)
 	}
 	was, is = meta.FindStatusCondition(before.Conditions, v1beta2.ConditionPaused), meta.FindStatusCondition(after.Conditions, v1beta2.ConditionPaused)
@@ -57,10 +70,7 @@ func EventsBetween(before, after *v1beta2.ClusterStatus, o Outcome) []Event {
 		tell(false, v1beta2.ClusterReasonResumed, "reconciliation resumed: spec.paused is not set")
 	}
 	for _, kind := range warnings {
-		was, is = meta.FindStatusCondition(before.Conditions, kind), meta.FindStatusCondition(after.Conditions, kind)
-		if is != nil && (was == nil || was.Reason != is.Reason) {
-			tell(true, is.Reason, is.Message)
-		}
+		warn(kind)
 	}
 	return all
 }

@@ -72,6 +72,10 @@ func TestEventsBetweenStatuses(t *testing.T) {
 	paused := func() *world { return healthy(3).silent("a", "b", "c").cluster(func(c *Cluster) { c.Paused = true }) }
 	away := func() *world { return healthy(3).silent("b", "c").noQuorum() }
 	lost := func() *world { return healthy(3).noQuorum().dead("b", "c") }
+	dead := func() *world { return healthy(3).dead("c") }
+	unpulled := func() *world {
+		return upgrading("3.6.99").restarting("c", "3.6.99").silent("c").pod("c", pulled)
+	}
 	for name, tc := range map[string]struct {
 		before, after *world
 		want          []string
@@ -97,6 +101,13 @@ func TestEventsBetweenStatuses(t *testing.T) {
 		"for another reason":       {healthy(3).databases(80, 80), healthy(3).databases(95, 10), []string{"FileNearQuota warning"}},
 		"there is room again":      {healthy(3).databases(80, 80), healthy(3), nil},
 		"an advisory applies":      {nil, allRun("3.7.0").withSecret(), []string{"VulnerableVersion warning"}},
+		"a member is lost":         {healthy(3), dead(), []string{"MemberLost warning"}},
+		"it is still lost":         {dead(), dead().newJoiner("d"), nil},
+		"it is replaced":           {dead(), healthy(3), nil},
+		"an image is not pulled":   {upgrading("3.6.99"), unpulled(), []string{"ImageNotPulled warning"}},
+		"it still is not":          {unpulled(), unpulled().pod("c", func(p *Pod) { p.Trouble = "ErrImagePull: no such image" }), nil},
+		"a joiner's is not":        {healthy(3).size(4), healthy(3).size(4).newJoiner("d").pod("d", func(p *Pod) { p.Node, p.Trouble, p.ImageUnavailable = "n", "ErrImagePull", true }), []string{"ImageNotPulled warning"}},
+		"the seed does not run":    {strandedSeed(0), strandedSeed(strandedAge), []string{"SeedUnhealthy warning"}},
 	} {
 		var before Decision
 		if tc.before != nil {
@@ -104,7 +115,7 @@ func TestEventsBetweenStatuses(t *testing.T) {
 		}
 		after := decided(tc.after.seen())
 		var got []string
-		for _, e := range EventsBetween(&before.Status, &after.Status, after.Outcome) {
+		for _, e := range EventsBetween(&before.Status, &after.Status, &after) {
 			if e.Message == "" || e.Action == "" {
 				t.Errorf("%s: %+v", name, e)
 			}

@@ -92,7 +92,7 @@ func TestJoinersAreMadeBeforeTheyAreAdded(t *testing.T) {
 		"one in trouble is not waited for": {
 			reason: "one slow Pod never freezes the rest",
 			seen: healthy(1).size(3).joiner("b").joiner("c").answer("c", func(a *Answer) { *a = Answer{} }).
-				pod("c", func(p *Pod) { p.Trouble = "ImagePullBackOff" }),
+				pod("c", func(p *Pod) { p.Trouble, p.ImageUnavailable = "ImagePullBackOff", true }),
 			do: addLearnerOf("b"), because: "MemberAdded",
 		},
 	}.run(t)

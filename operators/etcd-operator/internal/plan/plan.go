@@ -36,6 +36,8 @@ type step struct {
 	namesBackups bool
 	// awaitsCertificates is true when the step waits for what CertificatesReady reports.
 	awaitsCertificates bool
+	// memberLost and podStuck are what the conditions have found (see Decision).
+	memberLost, podStuck bool
 	// removeByHand is the member that the message asks the user to remove; 0 if none.
 	removeByHand uint64
 	// childrenHeldBack are the refused children that are not to be tried yet.
@@ -203,6 +205,8 @@ func (v *view) decide(s *step) Decision {
 
 		AwaitsCertificates: s.awaitsCertificates,
 		RemoveByHand:       s.removeByHand,
+		MemberLost:         s.memberLost,
+		PodStuck:           s.podStuck,
 
 		ChildrenHeldBack: s.childrenHeldBack,
 	}

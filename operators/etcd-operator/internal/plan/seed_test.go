@@ -14,7 +14,7 @@ func strandedSeed(d time.Duration) *world {
 	return begun(3).joiner("b").joiner("c").joiner("a").role("a", Seed).pod("a", func(p *Pod) {
 		p.StartPermit = &StartPermit{Attempt: 1, New: true, Members: []string{"a"}, Token: "token"}
 		p.Created, p.UnreadySince = now.Add(-d), now.Add(-d)
-		p.Node, p.Trouble = "bad", "ImagePullBackOff: no route to the registry"
+		p.Node, p.Trouble, p.ImageUnavailable = "bad", "ImagePullBackOff: no route to the registry", true
 		p.Answer = Answer{}
 	})
 }

@@ -310,6 +310,7 @@ func (v *view) degraded(s *step) metav1.Condition {
 		return v.condition(kind, true, v.noted[0].reason(), said)
 	}
 	if advice := v.strandedSeedAdvice(); advice != "" {
+		s.podStuck = true
 		return v.condition(kind, true, v1beta2.ClusterReasonSeedUnhealthy, advice)
 	}
 	if v.Cluster.ClusterID == 0 {
@@ -326,7 +327,8 @@ func (v *view) degraded(s *step) metav1.Condition {
 		return v.condition(kind, true, v.alarmReason(), said)
 	}
 	if len(v.healthy) < len(v.voters) {
-		return v.condition(kind, true, v1beta2.ClusterReasonMembersUnhealthy, v.whoIsUnhealthy())
+		isUnpulled := func(m Member) bool { p := v.pods[m.Name]; return p != nil && !v.healthy[m.ID] && p.ImageUnavailable }
+		return v.unhealthy(s, slices.ContainsFunc(v.voters, isUnpulled), v1beta2.ClusterReasonMembersUnhealthy, v.whoIsUnhealthy())
 	}
 	if c := v.consistency(s); c.Result == v1beta2.ResultNoMajority {
 		return v.condition(kind, true, string(c.Result), noMajorityText(c.Revision))
@@ -341,9 +343,19 @@ func (v *view) degraded(s *step) metav1.Condition {
 		}
 	}
 	if len(troubled) > 0 {
-		return v.condition(kind, true, v1beta2.ClusterReasonJoinersUnhealthy, strings.Join(troubled, "; "))
+		return v.unhealthy(s, slices.ContainsFunc(v.candidates(), func(p *Pod) bool { return p.ImageUnavailable }), v1beta2.ClusterReasonJoinersUnhealthy, strings.Join(troubled, "; "))
 	}
 	return v.condition(kind, false, v1beta2.ClusterReasonAllHealthy, "all voters are healthy")
+}
+
+// unhealthy is Degraded for a reason, or for that of an image that cannot be pulled.
+func (v *view) unhealthy(s *step, unpulled bool, reason, said string) metav1.Condition {
+	if unpulled {
+		s.podStuck = true
+		reason = v1beta2.ClusterReasonImageNotPulled
+		said += "; set spec.version or spec.repository to an image that the nodes can pull"
+	}
+	return v.condition(v1beta2.ConditionDegraded, true, reason, said)
 }
 
 // whoIsUnhealthy is whoIsMissing, and what a person can do where the operator does nothing.
@@ -381,15 +393,24 @@ func (v *view) recovering(s *step) metav1.Condition {
 	if v.isReseeding() || v.isRegrowing() {
 		return v.condition(kind, true, v1beta2.ClusterReasonRecoveringFromSurvivor, v.recoveryStory(s))
 	}
+	lost := slices.IndexFunc(v.list, func(m Member) bool { return v.loss(m) != "" })
+	s.memberLost = lost >= 0 && s.outcome != QuorumLost
 	if s.explained == kind {
 		return v.condition(kind, true, s.reason, s.message)
 	}
-	for _, m := range v.list {
-		if why := v.loss(m); why != "" {
-			return v.condition(kind, true, v1beta2.ClusterReasonReplacingDeadMember, fmt.Sprintf("member %s is lost: %s", m.Name, why))
-		}
+	if lost >= 0 {
+		m := v.list[lost]
+		return v.condition(kind, true, v1beta2.ClusterReasonReplacingDeadMember, fmt.Sprintf("member %s is lost: %s; %s", m.Name, v.loss(m), v.replacementPlan()))
 	}
 	return v.condition(kind, false, v1beta2.ClusterReasonNothingToRecover, "no member is lost")
+}
+
+// replacementPlan says what becomes of a member that is lost.
+func (v *view) replacementPlan() string {
+	if v.hasQuorum() {
+		return "the operator replaces it"
+	}
+	return "it is not replaced without a quorum"
 }
 
 func (v *view) upgrading(s *step) metav1.Condition {
