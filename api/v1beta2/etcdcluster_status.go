@@ -121,8 +121,8 @@ type ClusterStatus struct {
 	// restore is adopted once.
 	// +optional
 	AdoptedSeed *AdoptedSeed `json:"adoptedSeed,omitempty"`
-	// Whether the operator waits for a quorum of the members to serve again. It adds,
-	// removes and restarts no member meanwhile.
+	// Whether the operator waits for a quorum of the members to serve again. No member is
+	// added or removed meanwhile.
 	// +optional
 	AwaitsQuorum bool `json:"awaitsQuorum,omitempty"`
 	// Since when the data of a majority of the members has been lost for good, without
