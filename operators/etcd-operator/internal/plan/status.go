@@ -228,9 +228,7 @@ func (v *view) available(s *step) metav1.Condition {
 	const kind = v1beta2.ConditionAvailable
 	switch {
 	case v.Cluster.Paused && !v.sure:
-		c := v.condition(kind, false, v1beta2.ClusterReasonPaused, "unknown: members are not queried while spec.paused is true")
-		c.Status = metav1.ConditionUnknown
-		return c
+		return v.unqueried(kind)
 	case v.Cluster.Fence.By != "" && 2*len(v.readyVoters()) > v.Cluster.LastStatus.Size && v.Cluster.ClusterID != 0:
 		// They serve until the restore's seed is ready to take their place.
 		return v.condition(kind, true, v1beta2.ClusterReasonServing, fmt.Sprintf("a quorum serves: Pods %s are ready (their probe is a linearizable read); lost members are not replaced meanwhile: %s", strings.Join(v.readyVoters(), ", "), s.message))
@@ -248,6 +246,13 @@ func (v *view) available(s *step) metav1.Condition {
 		return v.condition(kind, true, v1beta2.ClusterReasonServing, "a quorum serves; etcd's authentication refuses the operator further details")
 	}
 	return v.condition(kind, false, s.reason, s.message)
+}
+
+// unqueried is a condition of which a paused operator knows nothing.
+func (v *view) unqueried(kind string) metav1.Condition {
+	c := v.condition(kind, false, v1beta2.ClusterReasonPaused, "unknown: members are not queried while spec.paused is true")
+	c.Status = metav1.ConditionUnknown
+	return c
 }
 
 // tolerance says how many more members may fail, counted from those that are healthy now,
@@ -315,6 +320,9 @@ func (v *view) degraded(s *step) metav1.Condition {
 	}
 	if v.Cluster.ClusterID == 0 {
 		return v.condition(kind, false, v1beta2.ClusterReasonCreating, "the cluster has not served yet")
+	}
+	if len(v.list) == 0 && v.Cluster.Paused {
+		return v.unqueried(kind)
 	}
 	if len(v.list) == 0 {
 		return v.condition(kind, true, s.reason, s.message)

@@ -99,7 +99,7 @@ func TestConditions(t *testing.T) {
 			"Available=True Serving", "Progressing=True Upgrading", "Degraded=False AllHealthy", "Scaling=False AtSize",
 			"Recovering=False NothingToRecover", "Upgrading=True Upgrading", "Paused=False NotPaused"}},
 		"paused": {healthy(3).silent("a", "b", "c").cluster(func(c *Cluster) { c.Paused = true }), []string{
-			"Available=Unknown Paused", "Progressing=False Paused", "Degraded=True Paused", "Scaling=False AtSize",
+			"Available=Unknown Paused", "Progressing=False Paused", "Degraded=Unknown Paused", "Scaling=False AtSize",
 			"Recovering=False NothingToRecover", "Upgrading=False AtVersion", "Paused=True Paused"}},
 	} {
 		s := decided(tc.seen.seen()).Status
