@@ -9,6 +9,7 @@ const (
 	ClusterReasonServing = "Serving"
 	// ClusterReasonNoSpace: etcd refuses writes: a database has reached its quota (alarm
 	// NOSPACE). Free space as the message says, or set spec.maintenance.autoRepairSpace.
+	// Also a reason of Degraded and Progressing.
 	ClusterReasonNoSpace = "NoSpace"
 	// ClusterReasonCorrupt: members' data differs (alarm CORRUPT). The operator replaces a
 	// minority; where no quorum agrees, follow the message.

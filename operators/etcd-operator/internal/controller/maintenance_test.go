@@ -108,7 +108,7 @@ func TestNoSpaceToBeWon(t *testing.T) {
 	b.untilHealthy(c, 1)
 	cli := b.dial(b.serves(c))
 	told := func(s *v1beta2.ClusterStatus) bool {
-		return strings.Contains(message(s, v1beta2.ConditionDegraded), "did not free enough space: delete keys") && reason(s, v1beta2.ConditionProgressing) == "UpToDate"
+		return strings.Contains(message(s, v1beta2.ConditionDegraded), "did not free enough space: delete keys") && reason(s, v1beta2.ConditionProgressing) == "NoSpace"
 	}
 	// How much of the file is live when it is full depends on how etcd batches writes: the
 	// first repair may still win something.

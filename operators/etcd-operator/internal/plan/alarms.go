@@ -202,10 +202,15 @@ func (v *view) nameOrID(id uint64) string {
 	return cmp.Or(v.name(id), fmt.Sprintf("%016x", id))
 }
 
+// writesRefused says what alarms do.
+func (v *view) writesRefused() string {
+	return "etcd refuses writes because of alarms: " + v.alarmText()
+}
+
 // alarmAdvice says what is refused, why, and what to do.
 func (v *view) alarmAdvice() string {
 	const quota = "raise the quota (spec.etcd.quotaBackendBytes)"
-	said := "etcd refuses writes because of alarms: " + v.alarmText()
+	said := v.writesRefused()
 	m := &v.Cluster.Maintenance
 	switch {
 	case len(v.alarmsOf(Corrupt)) > 0 && !v.corruptIsKnown():

@@ -67,7 +67,7 @@ func full() *world { return healthy(3).alarm(NoSpace, "b").databases(101, 20) }
 
 func TestNoSpace(t *testing.T) {
 	rows{
-		"nothing is done unless the user allows it": {reason: "the history of keys is the user's", seen: full(), because: "UpToDate"},
+		"nothing is done unless the user allows it": {reason: "the history of keys is the user's", seen: full(), because: "NoSpace"},
 		"it is compacted first": {
 			reason: "a defragmentation frees only what nobody uses", seen: full().repairs(), do: exactly(Compact{1, now}), because: "RepairingSpace",
 		},
@@ -92,13 +92,13 @@ func TestNoSpace(t *testing.T) {
 		"and if the quota was raised": {reason: "there is room", seen: full().databases(79, 79).repairs(), do: disarm(NoSpace, id("b")), because: "SpaceRepaired"},
 		"one after the other":         {reason: "one action at a time", seen: full().alarm(NoSpace, "c").databases(20, 20).repairs(), do: disarm(NoSpace, id("b")), because: "SpaceRepaired"},
 		"not while one is full": {
-			reason: "etcd would raise it again", seen: full().databases(20, 20).database("c", 81, 20).repairs().repaired(time.Minute, 1).done("a", "b", "c"), because: "UpToDate",
+			reason: "etcd would raise it again", seen: full().databases(20, 20).database("c", 81, 20).repairs().repaired(time.Minute, 1).done("a", "b", "c"), because: "NoSpace",
 		},
 		"not while a quota is not known": {
-			reason: "nobody knows whether there is room", seen: full().databases(20, 20).answer("c", func(a *Answer) { a.Quota = 0 }).repairs().repaired(time.Minute, 1).done("a", "b", "c"), because: "UpToDate",
+			reason: "nobody knows whether there is room", seen: full().databases(20, 20).answer("c", func(a *Answer) { a.Quota = 0 }).repairs().repaired(time.Minute, 1).done("a", "b", "c"), because: "NoSpace",
 		},
 		"not again at once": {
-			reason: "what was not won is not won now", seen: full().repairs().repaired(time.Minute, 1).done("a", "b", "c").answer("a", func(a *Answer) { a.Revision = 5 }), because: "UpToDate",
+			reason: "what was not won is not won now", seen: full().repairs().repaired(time.Minute, 1).done("a", "b", "c").answer("a", func(a *Answer) { a.Revision = 5 }), because: "NoSpace",
 		},
 		"again when keys were deleted": {
 			reason: "there is more to compact", seen: full().databases(101, 101).repairs().repaired(time.Hour, 1).done("a", "b", "c").answer("a", func(a *Answer) { a.Revision = 5 }),
@@ -108,7 +108,7 @@ func TestNoSpace(t *testing.T) {
 			reason: "the compaction may have ended after the defragmentation", seen: full().repairs().repaired(time.Hour, 1).done("a", "b", "c"), do: exactly(Compact{1, now}), because: "RepairingSpace",
 		},
 		"not for ever": {
-			reason: "all of it is live", seen: full().databases(101, 100).repairs().repaired(time.Hour, 1).done("a", "b", "c"), because: "UpToDate",
+			reason: "all of it is live", seen: full().databases(101, 100).repairs().repaired(time.Hour, 1).done("a", "b", "c"), because: "NoSpace",
 		},
 		"a restart that has begun comes first": {
 			reason: "each would wait for the other", seen: full().repairs().aside("b").cluster(func(c *Cluster) { c.Repository = "mirror/etcd" }),

@@ -82,6 +82,12 @@ func (s *step) explains(condition string) *step {
 	return s
 }
 
+// inBrief says in a few words what the message says in many.
+func (s *step) inBrief(said string) *step {
+	s.brief = said + "; the condition Available says what to do"
+	return s
+}
+
 // untilCertified marks a step that waits for what the condition CertificatesReady reports.
 func (s *step) untilCertified() *step {
 	s.awaitsCertificates = true

@@ -29,6 +29,8 @@ type step struct {
 	outcome         Outcome
 	reason, message string
 	requeueAfter    time.Duration
+	// brief is what all but the event and Available say instead of a message that is long.
+	brief string
 	// explained is the condition, beside Progressing, that has the reason and message.
 	explained    string
 	announcement Announcement

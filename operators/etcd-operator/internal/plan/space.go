@@ -30,7 +30,7 @@ const (
 )
 
 // spaceLow is the condition that says that the databases come near their quota; nil if they
-// do not. Its words change only with its reason.
+// do not. Its words change only with its reason, and with the alarm.
 func (v *view) spaceLow() *metav1.Condition {
 	why := v.shortage()
 	if why == "" {
@@ -92,6 +92,9 @@ func (v *view) spaceAdvice(reason v1beta2.SpaceShortage) string {
 		v1beta2.ShortageFillingUp:       "the database quota is used up within a day or two, at the growth of the last hours, and ",
 		v1beta2.ShortageFileNearQuota:   fmt.Sprintf("a database's file has more than %d %% of its quota, though much of it is free, and ", fileUntilPercent),
 	}[reason] + consequence
+	if len(v.alarmsOf(NoSpace)) > 0 {
+		what = "a database has reached its quota, and etcd refuses all writes (alarm NOSPACE)"
+	}
 	if reason == v1beta2.ShortageFileNearQuota {
 		return what + ": set spec.maintenance.defragmentAbovePercent (such as 30) or defragmentSchedule, or raise spec.etcd.quotaBackendBytes"
 	}

@@ -90,6 +90,7 @@ func TestSpaceLowSays(t *testing.T) {
 		"without compaction":   {at(85, 85), []string{"refuses all writes", "set spec.etcd.autoCompactionRetention", "kube-apiserver", "spec.etcd.quotaBackendBytes"}},
 		"with it":              {at(85, 85).cluster(compacts), []string{"keep less history", "delete keys", "spec.etcd.quotaBackendBytes"}},
 		"a file that is free":  {at(96, 10), []string{"defragmentAbovePercent"}},
+		"at the quota":         {at(101, 99).alarm(NoSpace, "b"), []string{"a database has reached its quota, and etcd refuses all writes", "delete keys"}},
 		"by what will be full": {at(60, 60).grows(10), []string{"within a day or two"}},
 	} {
 		for _, want := range tc.want {

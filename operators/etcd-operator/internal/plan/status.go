@@ -285,7 +285,7 @@ func (v *view) progressing(s *step) metav1.Condition {
 		s = rest(v)
 	}
 	moving := s.outcome != UpToDate && !s.outcome.AwaitsUser()
-	return v.condition(v1beta2.ConditionProgressing, moving, s.reason, s.message)
+	return v.condition(v1beta2.ConditionProgressing, moving, s.reason, cmp.Or(s.brief, s.message))
 }
 
 // degraded says which members are not healthy.

@@ -169,6 +169,7 @@ func TestMessages(t *testing.T) {
 		"a version that is not run":      {healthy(3).wants("3.3.27"), v1beta2.ConditionUpgrading, []string{"3.3.27", "spec.version"}},
 		"a version that can't be pulled": {upgrading("3.6.99").restarting("c", "3.6.99").silent("c").pod("c", pulled), v1beta2.ConditionUpgrading, []string{"0 of 3", "c: ImagePullBackOff: no such image", "set spec.version"}},
 		"a way back that is closed":      {upgrading("3.7.3").runs("a", "3.7.3").runs("b", "3.7.3").runs("c", "3.7.3").wants(theVersion), v1beta2.ConditionUpgrading, []string{"cannot roll back to etcd 3.6.16", "set spec.version to 3.7.3"}},
+		"writes that are refused":        {full(), v1beta2.ConditionProgressing, []string{"waiting for the user: etcd refuses writes because of alarms: NOSPACE of b; the condition Available says what to do"}},
 		"the size of no members":         {nothing(3), v1beta2.ConditionScaling, []string{"no member serves yet", "3 wanted"}},
 		"the version of no members":      {begun(3), v1beta2.ConditionUpgrading, []string{"no member serves yet", "starting with etcd " + theVersion}},
 		"how far it has grown":           {healthy(3).size(5), v1beta2.ConditionScaling, []string{"3 of 5"}},
