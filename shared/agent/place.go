@@ -26,6 +26,8 @@ type S3 struct {
 	// SecretDir is the folder where the Secret with the files credentials and config
 	// is mounted; empty: the SDK's default chain.
 	SecretDir string `json:"secretDir,omitempty"`
+	// Secret is that Secret's name, for what a person is told.
+	Secret string `json:"secret,omitempty"`
 }
 
 // PVC is a place on a volume.

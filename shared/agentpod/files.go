@@ -85,7 +85,7 @@ func S3(s *v1beta2.S3Source, secretDir string) *agent.S3 {
 		Tags: s.Tags, Checksums: s.Checksums,
 	}
 	if s.AWSSecret != "" {
-		place.SecretDir = secretDir
+		place.SecretDir, place.Secret = secretDir, s.AWSSecret
 	}
 	if s.CASecret != "" || s.CAConfigMap != "" {
 		place.CADir = caDir(secretDir)

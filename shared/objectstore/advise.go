@@ -26,7 +26,9 @@ func (s *Store) advise(err error) string {
 	var secret *secretError
 	switch {
 	case errors.As(err, &secret):
-		return secret.advice()
+		return secret.advice(s.settings.secretName())
+	case reasonOf(err) == CredentialsInvalid:
+		return s.settings.CredentialsAdvice()
 	case hasCode(err, "RequestTimeTooSkewed"):
 		return skew(err, time.Now())
 	case misdirected(err):

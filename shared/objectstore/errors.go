@@ -44,20 +44,19 @@ const (
 
 // advice is what a person can do, or where that would be too much said, what it means.
 var advice = map[Reason]string{
-	BucketNotFound:     "the bucket does not exist: create it, or correct the bucket's name in the path, the endpoint or the region",
-	NotFound:           "no such object: correct the path",
-	AlreadyExists:      "an object of this name exists already, and spec.overwrite is false: choose another path, or remove the object",
-	AccessDenied:       "access denied: grant these credentials s3:PutObject, s3:GetObject, s3:DeleteObject, s3:AbortMultipartUpload and s3:ListBucket on the bucket",
-	CredentialsInvalid: "the credentials are not valid: correct aws_access_key_id and aws_secret_access_key under [default] in the Secret's key credentials, or the identity of the Pod's service account",
-	ClockSkewed:        "the clock of the Pod's node and the store's clock are too far apart, and the store refuses the signature: correct the node's clock (NTP); the credentials are not the cause",
-	ObjectArchived:     "the object is archived (storage class GLACIER, DEEP_ARCHIVE or an archive tier) and cannot be read: restore it from the archive first (aws s3api restore-object), wait until that is done, and then try again",
-	InvalidSettings:    "the store rejects these settings: correct them",
-	NoSpace:            "the store is full: free space, or raise the quota",
-	TooLarge:           "the object is too large to be stored",
-	TLSInvalid:         "the store's certificate is not trusted: use an endpoint whose certificate is valid for its name, and if a private CA has signed it, name a Secret with its certificate (key ca.crt) in s3.caSecret",
-	Changed:            "the object was replaced while it was read",
-	Stalled:            "the transfer made no progress and was cut",
-	Unavailable:        "the store cannot be reached, or fails: check the endpoint, the network and the store",
+	BucketNotFound:  "the bucket does not exist: create it, or correct the bucket's name in the path, the endpoint or the region",
+	NotFound:        "no such object: correct the path",
+	AlreadyExists:   "an object of this name exists already, and spec.overwrite is false: choose another path, or remove the object",
+	AccessDenied:    "access denied: grant these credentials s3:PutObject, s3:GetObject, s3:DeleteObject, s3:AbortMultipartUpload and s3:ListBucket on the bucket",
+	ClockSkewed:     "the clock of the Pod's node and the store's clock are too far apart, and the store refuses the signature: correct the node's clock (NTP); the credentials are not the cause",
+	ObjectArchived:  "the object is archived (storage class GLACIER, DEEP_ARCHIVE or an archive tier) and cannot be read: restore it from the archive first (aws s3api restore-object), wait until that is done, and then try again",
+	InvalidSettings: "the store rejects these settings: correct them",
+	NoSpace:         "the store is full: free space, or raise the quota",
+	TooLarge:        "the object is too large to be stored",
+	TLSInvalid:      "the store's certificate is not trusted: use an endpoint whose certificate is valid for its name, and if a private CA has signed it, name a Secret with its certificate (key ca.crt) in s3.caSecret",
+	Changed:         "the object was replaced while it was read",
+	Stalled:         "the transfer made no progress and was cut",
+	Unavailable:     "the store cannot be reached, or fails: check the endpoint, the network and the store",
 }
 
 // Error is what the store, the network or the settings refused.

@@ -39,6 +39,8 @@ type Settings struct {
 	// that are assumed with them; what reaches outside of it is refused. Empty: the SDK's
 	// default chain (environment, web identity, container, instance).
 	SecretDir string
+	// Secret is the name of the Secret in SecretDir, for what a person is told.
+	Secret string
 
 	// CADir is a folder of which every file holds certificates of CAs, in PEM: only they
 	// are trusted to sign the store's, and nobody else's. Empty: those that ca_bundle of

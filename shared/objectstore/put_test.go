@@ -312,8 +312,11 @@ func TestErrorsSayWhatToDo(t *testing.T) {
 		want   Reason
 		words  string
 	}{
-		"no such bucket":      {change: func(s *Settings) { s.Bucket = "nowhere" }, want: BucketNotFound, words: "create it"},
-		"wrong access key":    {change: func(s *Settings) { s.SecretDir = s3test.SecretDir(t, "nobody", "x") }, want: CredentialsInvalid, words: "aws_access_key_id"},
+		"no such bucket": {change: func(s *Settings) { s.Bucket = "nowhere" }, want: BucketNotFound, words: "create it"},
+		"wrong access key": {
+			change: func(s *Settings) { s.SecretDir, s.Secret = s3test.SecretDir(t, "nobody", "x"), "aws" },
+			want:   CredentialsInvalid, words: "aws_access_key_id and aws_secret_access_key under [default] in the key credentials of Secret aws",
+		},
 		"wrong secret key":    {change: func(s *Settings) { s.SecretDir = s3test.SecretDir(t, server.AccessKey, "x") }, want: CredentialsInvalid, words: "aws_secret_access_key"},
 		"an empty Secret":     {change: func(s *Settings) { s.SecretDir = empty }, want: CredentialsInvalid, words: "neither the key credentials nor the key config"},
 		"no profile default":  {change: func(s *Settings) { s.SecretDir = junk }, want: CredentialsInvalid, words: "[default]"},

@@ -101,13 +101,30 @@ func outside(c *config.SharedConfig) string {
 	return ""
 }
 
+// CredentialsAdvice says what to correct where the store refuses the credentials.
+func (s Settings) CredentialsAdvice() string {
+	const said = "the credentials are not valid: correct "
+	if s.SecretDir == "" {
+		return said + "the cloud's identity of the Pod's ServiceAccount (pod.serviceAccountName), or name a Secret with credentials in s3.awsSecret"
+	}
+	return said + "aws_access_key_id and aws_secret_access_key under [default] in the key credentials of " + s.secretName()
+}
+
+// secretName is how a person is told of the Secret.
+func (s Settings) secretName() string {
+	if s.Secret == "" {
+		return "the Secret that s3.awsSecret names"
+	}
+	return "Secret " + s.Secret
+}
+
 // secretError is why a Secret is not used.
 type secretError struct{ words string }
 
 func (e *secretError) Error() string { return "the Secret " + e.words }
 
-// advice says what to write instead.
-func (e *secretError) advice() string {
-	return "the Secret that s3.awsSecret names " + e.words + ": write aws_access_key_id and aws_secret_access_key under [default] in its key credentials, " +
+// advice says what to write instead in the Secret of a name.
+func (e *secretError) advice(name string) string {
+	return name + " " + e.words + ": write aws_access_key_id and aws_secret_access_key under [default] in its key credentials, " +
 		"or remove s3.awsSecret and name a ServiceAccount with a cloud's identity in pod.serviceAccountName"
 }

@@ -18,7 +18,7 @@ import (
 // 0: objectstore's defaults.
 func OpenStore(ctx context.Context, s *agent.S3, stall, maxBackoff time.Duration) (*objectstore.Store, error) {
 	return objectstore.Open(ctx, objectstore.Settings{
-		Bucket: s.Bucket, Endpoint: s.Endpoint, Region: s.Region, ForcePathStyle: s.ForcePathStyle, SecretDir: s.SecretDir,
+		Bucket: s.Bucket, Endpoint: s.Endpoint, Region: s.Region, ForcePathStyle: s.ForcePathStyle, SecretDir: s.SecretDir, Secret: s.Secret,
 		StorageClass: s.StorageClass, ServerSideEncryption: s.ServerSideEncryption, KMSKeyID: s.KMSKeyID,
 		Tags: s.Tags, Checksums: objectstore.Checksums(s.Checksums), CADir: s.CADir,
 		Stall: stall, MaxBackoff: maxBackoff,

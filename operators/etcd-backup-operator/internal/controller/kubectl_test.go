@@ -23,7 +23,8 @@ func TestKubectl(t *testing.T) {
 	refused := fails(v1beta2.ReasonCredentialsInvalid, true)
 	refused.Failure = runner.Explain(&objectstore.Error{
 		Reason: objectstore.CredentialsInvalid, Op: "put", Bucket: "bucket", Key: "example",
-		Err: errors.New("api error InvalidAccessKeyId: The AWS Access Key Id you provided does not exist in our records"),
+		Advice: objectstore.Settings{SecretDir: "/secret", Secret: "aws"}.CredentialsAdvice(),
+		Err:    errors.New("api error InvalidAccessKeyId: The AWS Access Key Id you provided does not exist in our records"),
 	}, "")
 	b.ends(b.pod(&j), agent.ExitPermanent, refused)
 	b.until(e, "the failure", func(s *v1beta2.BackupStatus) bool { return s.Phase == v1beta2.BackupFailed })
