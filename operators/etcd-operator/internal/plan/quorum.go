@@ -19,7 +19,7 @@ func awaitQuorum(v *view) *step {
 		return nil
 	}
 	if why := v.quorumLost(); why != "" {
-		s := wait(v.lossPollInterval(), v1beta2.ClusterReasonQuorumLost, v.lossReport(why)).as(QuorumLost)
+		s := wait(v.lossPollInterval(), v1beta2.ClusterReasonQuorumLost, v.lossReport(why)).as(QuorumLost).inBrief(why)
 		s.namesBackups = true
 		return s
 	}

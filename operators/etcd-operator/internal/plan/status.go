@@ -46,7 +46,7 @@ func (v *view) status(s *step) v1beta2.ClusterStatus {
 		TLS:                v.tlsStatus(),
 	}
 	if st.Phase == v1beta2.PhaseFailed {
-		st.Reason = s.message
+		st.Reason = cmp.Or(s.brief, s.message)
 	}
 	v.listMembers(&st)
 	last := &c.LastStatus
@@ -302,7 +302,7 @@ func (v *view) degraded(s *step) metav1.Condition {
 		return c
 	}
 	if s.outcome.isDegraded() {
-		return v.condition(kind, true, s.reason, s.message)
+		return v.condition(kind, true, s.reason, cmp.Or(s.brief, s.message))
 	}
 	if v.isReseeding() {
 		return v.condition(kind, true, v1beta2.ClusterReasonRecoveringFromSurvivor, s.message)
