@@ -19,8 +19,8 @@ func TestTableAndNames(t *testing.T) {
 	}
 	u.Object["status"] = map[string]any{
 		"succeeded": true, "phase": "Scheduled", "lastSuccessDate": "2020-01-02T03:04:05Z", "nextScheduleTime": "2020-01-03T03:04:05Z",
-		"etcdRevision": int64(7), "Reason": "NoSpace",
-		"conditions": []any{admissiontest.Condition("Complete", "False", "NoSpace")},
+		"etcdRevision": int64(7), "Reason": "NoSpace: the bucket is full",
+		"conditions": []any{admissiontest.Condition("Complete", "False", "NoSpace"), admissiontest.Condition("Failed", "True", "NoSpace")},
 		"snapshot":   map[string]any{"location": "s3://b-1/k", "size": int64(1536), "readableSize": "1.5 KiB"},
 	}
 	if err := c.Status().Update(apiservertest.Context(t), u); err != nil {
