@@ -190,7 +190,7 @@ func TestWhatIsThere(t *testing.T) {
 					t.Fatal(err)
 				}
 			},
-			words: "holds data that this restore has not made",
+			words: "holds data that is not of this restore",
 		},
 		"another cluster": {
 			reason: "the address is another cluster's now",
