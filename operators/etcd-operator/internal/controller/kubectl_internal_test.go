@@ -37,7 +37,7 @@ func TestKubectl(t *testing.T) {
 		"upgrade-running": {spec: version("3.7.3"), story: then(all, all.runs("b", "3.7.3").restarting("c", "3.7.3"))},
 		"upgrade-blocked": {spec: version("3.8.0"), story: then(all)},
 		"image-not-pulled": {spec: version("3.6.99"), story: then(all, all.restarting("c", "3.6.99").
-			trouble("c", `ImagePullBackOff: Back-off pulling image "quay.io/coreos/etcd:v3.6.99"`))},
+			unpulled("c", `ImagePullBackOff: Back-off pulling image "quay.io/coreos/etcd:v3.6.99"`))},
 		"no-space":            {story: then(all.full("b"))},
 		"certificate-expired": {created: static, story: then(all.expired())},
 		"paused":              {spec: func(s *v1beta2.ClusterSpec) { s.Paused = true }, story: then(all.unasked())},
@@ -310,9 +310,9 @@ func (f observed) backup() observed {
 	}
 }
 
-// trouble is why a member's containers do not run.
-func (f observed) trouble(name, why string) observed {
-	return f.pod(name, func(p *plan.Pod) { p.Trouble, p.RunningSince = why, time.Time{} })
+// unpulled is a member whose image its node cannot pull.
+func (f observed) unpulled(name, why string) observed {
+	return f.pod(name, func(p *plan.Pod) { p.Trouble, p.ImageUnavailable, p.RunningSince = why, true, time.Time{} })
 }
 
 // full is a cluster with the alarm that a member's database has grown to its quota.
