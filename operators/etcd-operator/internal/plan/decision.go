@@ -43,8 +43,8 @@ type Decision struct {
 	// RemoveByHand is the id of the member that Message asks the user to remove from the
 	// member list; 0 if it asks for none.
 	RemoveByHand uint64
-	// MemberLost: a member is lost, and a quorum is left.
-	MemberLost bool
+	// MemberLost says which member is lost, and why; empty if none is, or a majority.
+	MemberLost string
 	// PodStuck: an image cannot be pulled, or the seed does not run: Degraded says which.
 	PodStuck bool
 	// ChildrenHeldBack are the refused children (see ApplyService and the others) that are

@@ -55,8 +55,8 @@ func EventsBetween(before, after *v1beta2.ClusterStatus, d *Decision) []Event {
 		tell(false, v1beta2.ClusterReasonQuorumRegained, is.Message)
 	}
 	was, is = meta.FindStatusCondition(before.Conditions, v1beta2.ConditionRecovering), meta.FindStatusCondition(after.Conditions, v1beta2.ConditionRecovering)
-	if d.MemberLost && is != nil && (was == nil || was.Status != is.Status) {
-		tell(true, v1beta2.ClusterReasonMemberLost, is.Message)
+	if d.MemberLost != "" && is != nil && (was == nil || was.Status != is.Status) {
+		tell(true, v1beta2.ClusterReasonMemberLost, d.MemberLost)
 	}
 	if d.PodStuck {
 		warn(v1beta2.ConditionDegraded)

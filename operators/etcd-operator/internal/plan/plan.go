@@ -39,7 +39,8 @@ type step struct {
 	// awaitsCertificates is true when the step waits for what CertificatesReady reports.
 	awaitsCertificates bool
 	// memberLost and podStuck are what the conditions have found (see Decision).
-	memberLost, podStuck bool
+	memberLost string
+	podStuck   bool
 	// removeByHand is the member that the message asks the user to remove; 0 if none.
 	removeByHand uint64
 	// childrenHeldBack are the refused children that are not to be tried yet.

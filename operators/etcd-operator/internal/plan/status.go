@@ -401,24 +401,32 @@ func (v *view) recovering(s *step) metav1.Condition {
 	if v.isReseeding() || v.isRegrowing() {
 		return v.condition(kind, true, v1beta2.ClusterReasonRecoveringFromSurvivor, v.recoveryStory(s))
 	}
-	lost := slices.IndexFunc(v.list, func(m Member) bool { return v.loss(m) != "" })
-	s.memberLost = lost >= 0 && s.outcome != QuorumLost
-	if s.explained == kind {
-		return v.condition(kind, true, s.reason, s.message)
+	lost := v.lostMember()
+	if s.outcome != QuorumLost { // its message names them all
+		s.memberLost = lost
 	}
-	if lost >= 0 {
-		m := v.list[lost]
-		return v.condition(kind, true, v1beta2.ClusterReasonReplacingDeadMember, fmt.Sprintf("member %s is lost: %s; %s", m.Name, v.loss(m), v.replacementPlan()))
+	switch {
+	case s.explained == kind:
+		return v.condition(kind, true, s.reason, s.message)
+	case lost != "":
+		return v.condition(kind, true, v1beta2.ClusterReasonReplacingDeadMember, lost)
 	}
 	return v.condition(kind, false, v1beta2.ClusterReasonNothingToRecover, "no member is lost")
 }
 
-// replacementPlan says what becomes of a member that is lost.
-func (v *view) replacementPlan() string {
-	if v.hasQuorum() {
-		return "the operator replaces it"
+// lostMember says which member is lost, why, and what becomes of it; empty if none is.
+func (v *view) lostMember() string {
+	for _, m := range v.list {
+		why := v.loss(m)
+		switch {
+		case why == "":
+		case v.hasQuorum():
+			return fmt.Sprintf("member %s is lost: %s; the operator replaces it", m.Name, why)
+		default:
+			return fmt.Sprintf("member %s is lost: %s; it is not replaced without a quorum", m.Name, why)
+		}
 	}
-	return "it is not replaced without a quorum"
+	return ""
 }
 
 func (v *view) upgrading(s *step) metav1.Condition {
