@@ -9,8 +9,9 @@ const (
 	// ConditionProgressing: the operator is changing the cluster. False means that the
 	// cluster is up to date, or that the operator waits for the user; the reason tells which.
 	ConditionProgressing = "Progressing"
-	// ConditionDegraded: fewer members are healthy than spec.size, or the operator cannot
-	// continue. The message names the members and what to do.
+	// ConditionDegraded: a member is not healthy, members' data differs, or the operator cannot
+	// do its work at all. The message names the members and what to do. A cluster that forms
+	// or grows is not degraded.
 	ConditionDegraded = "Degraded"
 	// ConditionScaling: the operator adds or removes members to reach spec.size.
 	ConditionScaling = "Scaling"

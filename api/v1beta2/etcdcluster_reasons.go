@@ -29,7 +29,7 @@ const (
 	// ClusterReasonUpToDate: the cluster is as the spec says. Nothing to do.
 	ClusterReasonUpToDate = "UpToDate"
 	// ClusterReasonPaused: spec.paused is true. Set it to false to resume reconciliation.
-	// Also a reason of Paused, Available and Degraded.
+	// Also a reason of Paused, Available, Degraded and Recovering.
 	ClusterReasonPaused = "Paused"
 	// ClusterReasonDeleting: the EtcdCluster is being deleted; Kubernetes deletes what it
 	// owns.

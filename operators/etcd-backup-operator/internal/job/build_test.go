@@ -124,6 +124,17 @@ func TestTaskRoundTrip(t *testing.T) {
 	}
 }
 
+// The agent keeps one backup of each cluster in any case, or as many as the policy says.
+func TestTheAgentKnowsHowManyToKeep(t *testing.T) {
+	for policy, want := range map[*v1beta2.BackupPolicy]int{nil: 0, {}: 0, {MinBackups: 1}: 0, {MinBackups: 3}: 3} {
+		b := backup(t, backups(t)[0])
+		b.Spec.BackupPolicy = policy
+		if got := newTask(b, startOf(b)).MinBackups; got != want {
+			t.Errorf("with the policy %+v the agent is to keep %d, want %d", policy, got, want)
+		}
+	}
+}
+
 // A dollar sign in a name is one, not a variable of Kubernetes' making.
 func TestDollarSigns(t *testing.T) {
 	b := backup(t, "s3.backup.yaml")

@@ -275,7 +275,7 @@ func (v *view) tolerance() string {
 		msg = who + " reads and writes; the cluster tolerates no failure"
 	}
 	if v.Cluster.Size%2 == 0 {
-		msg += fmt.Sprintf("; an even size of %d tolerates no more failures than %d", v.Cluster.Size, v.Cluster.Size-1)
+		msg += fmt.Sprintf("; %d members tolerate no more failures than %d do: use an odd size", v.Cluster.Size, v.Cluster.Size-1)
 	}
 	return msg
 }
@@ -395,8 +395,11 @@ func (v *view) scaling() metav1.Condition {
 // recovering says which lost members are being brought back or replaced.
 func (v *view) recovering(s *step) metav1.Condition {
 	const kind = v1beta2.ConditionRecovering
-	if v.Cluster.ClusterID == 0 {
+	switch {
+	case v.Cluster.ClusterID == 0:
 		return v.condition(kind, false, v1beta2.ClusterReasonNothingToRecover, "no member is lost")
+	case len(v.list) == 0 && v.Cluster.Paused:
+		return v.unqueried(kind)
 	}
 	if v.isReseeding() || v.isRegrowing() {
 		return v.condition(kind, true, v1beta2.ClusterReasonRecoveringFromSurvivor, v.recoveryStory(s))

@@ -631,6 +631,18 @@ func TestPlan(t *testing.T) {
 			o:      observe(asked, askedLongAgo, func(s *scene) { s.Cluster.Status = v1beta2.ClusterStatus{} }),
 			want:   decided{Reason: "OperatorMissing", Phase: fencing, WaitingFor: []string{"EtcdCluster c"}, Events: []string{"OperatorMissing"}},
 		},
+		"one of another scope has not": {
+			reason: "the EtcdCluster is annotated for one that runs with --cluster-wide",
+			o: observe(asked, askedLongAgo, annotate(v1beta2.AnnotationScope, v1beta2.ScopeClusterwide), func(s *scene) {
+				s.Cluster.Status = v1beta2.ClusterStatus{}
+			}),
+			want: decided{Reason: "OperatorMissing", Phase: fencing, WaitingFor: []string{"EtcdCluster c"}, Events: []string{"OperatorMissing"}},
+		},
+		"it may only be slow": {
+			reason: "it ends what it has begun first",
+			o:      observe(asked, askedLongAgo, after(slowToAnswer-time.Second)),
+			want:   decided{Reason: "Fencing", Phase: fencing, WaitingFor: []string{"EtcdCluster c"}},
+		},
 		"the archived operator has": {
 			reason: "it writes no generation",
 			o:      observe(asked, askedLongAgo, func(s *scene) { s.Cluster.Status = v1beta2.ClusterStatus{Phase: v1beta2.PhaseRunning} }),
