@@ -15,6 +15,7 @@ func Causes() []Variable {
 		{regexp.MustCompile(`(s3|pvc)://[^\s,"]*[^\s,":;]`), "$1://<location>"},
 		{regexp.MustCompile(`((?:pvc\.path|directory) )"[^"]*"`), `$1"<path>"`},
 		{regexp.MustCompile(`"[0-9a-f]{32}"`), "<etag>"},
+		{regexp.MustCompile(`(cannot be unpacked: ).*?: restore`), "${1}<cause>: restore"}, // where the damage lies
 		{regexp.MustCompile(`, such as [^;\s]+;`), ", such as <path>;"},
 		{regexp.MustCompile(`(correct pvc\.path|or make it larger|cannot read or write the volume|\(fsGroup[^)]*\)|the same version|EtcdCluster's operators|stopped sending its snapshot): [^;]*`), "$1: <cause>"},
 	}
