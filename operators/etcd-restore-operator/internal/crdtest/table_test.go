@@ -19,7 +19,7 @@ func TestTableAndNames(t *testing.T) {
 	}
 	u.Object["status"] = map[string]any{
 		"cluster": "shown", "succeeded": false, "phase": "Seeding", "progress": "1.0 KiB of 1.5 KiB",
-		"seedMember": "shown-aaaaaaaaaa", "revision": int64(1000000007), "reason": "why not",
+		"seedMember": "shown-aaaaaaaaaa", "revision": int64(1000000007), "reason": "why not", "failure": map[string]any{"reason": "SnapshotCorrupt", "message": "why not"},
 		"conditions": []any{admissiontest.Condition("Complete", "False", "SeedStarting"), admissiontest.Condition("Failed", "False", "NotFailed")},
 		"snapshot":   map[string]any{"location": "s3://b-1/k", "size": int64(1536), "readableSize": "1.5 KiB"},
 	}
@@ -38,7 +38,7 @@ func TestTableAndNames(t *testing.T) {
 		{Name: "Seed", Wide: true, Cell: "shown-aaaaaaaaaa"},
 		{Name: "Revision", Wide: true, Cell: float64(1000000007)},
 		{Name: "Location", Wide: true, Cell: "s3://b-1/k"},
-		{Name: "Reason", Wide: true, Cell: "NotFailed"},
+		{Name: "Reason", Wide: true, Cell: "SnapshotCorrupt"},
 	}
 	if diff := cmp.Diff(want, admissiontest.Columns(t, namespace, "etcdrestores")); diff != "" {
 		t.Errorf("columns (-want +got):\n%s", diff)
