@@ -4,7 +4,7 @@ import (
 	corev1 "k8s.io/api/core/v1"
 )
 
-// AgentPod says how the Pod is made that reads or writes a snapshot.
+// AgentPod has the settings of the Pod that reads or writes a snapshot.
 type AgentPod struct {
 	// Labels added to the Pod.
 	// +optional
@@ -18,19 +18,19 @@ type AgentPod struct {
 	// +kubebuilder:validation:XValidation:rule="!self.exists(k, k.startsWith('etcd.database.coreos.com/') || k.startsWith('batch.kubernetes.io/'))",messageExpression="self.filter(k, k.startsWith('etcd.database.coreos.com/') || k.startsWith('batch.kubernetes.io/'))[0] + ' is set by the operator or by Kubernetes (as are etcd.database.coreos.com/* and batch.kubernetes.io/*); remove it or use another key'"
 	Annotations map[string]string `json:"annotations,omitempty"`
 
-	// CPU, memory and ephemeral-storage. What is needed of CPU and memory does not grow
-	// with the database. The Pod that verifies the snapshot of an EtcdRestore unpacks it on
-	// its node's disk: it requests 2Gi of ephemeral-storage and may use 10Gi of it, unless
-	// they are set here. A backup needs none.
+	// CPU, memory and ephemeral-storage. The CPU and memory needed do not grow with the
+	// database. The Pod that verifies the snapshot of an EtcdRestore stores its database on
+	// the node's disk: unless set here, it requests 2Gi of ephemeral-storage and is limited
+	// to 10Gi. A backup needs none.
 	// +optional
 	Resources corev1.ResourceRequirements `json:"resources,omitempty,omitzero"`
 
 	// Variables of the environment, for a store behind a proxy: HTTPS_PROXY, HTTP_PROXY
 	// and NO_PROXY, also in lower case, and some of AWS' SDK. etcd is never reached through
-	// the proxy. Values are plain text that everybody sees who may read this object.
+	// the proxy. Values are plain text, visible to everybody who can read this object.
 	//
-	// Values from Secrets and fields (valueFrom) are refused, and so are all other names:
-	// with them, whoever may create this object could read Secrets that they have no right to,
+	// Values from Secrets and fields (valueFrom) are rejected, and so are all other names:
+	// by them, whoever can create this object could read Secrets without the right to do so,
 	// or have the Pod send its files elsewhere.
 	// +optional
 	// +listType=map
@@ -55,8 +55,8 @@ type AgentPod struct {
 	// +kubebuilder:validation:MaxLength=253
 	PriorityClassName string `json:"priorityClassName,omitempty"`
 
-	// The service account of the Pod, for a cloud's workload identity. Default: the
-	// namespace's own. No token of Kubernetes is mounted. Who creates this object needs
+	// The ServiceAccount of the Pod, for a cloud's workload identity. Default: default. No
+	// token of Kubernetes is mounted. Whoever creates this object needs
 	// the right to create Pods, or the verb use or impersonate on that account.
 	// +optional
 	// +kubebuilder:validation:MaxLength=253
@@ -67,7 +67,7 @@ type AgentPod struct {
 	// +optional
 	SecurityContext *corev1.PodSecurityContext `json:"securityContext,omitempty"`
 
-	// The Secrets that the operator's image is pulled with.
+	// The Secrets with the credentials to pull the operator's image.
 	// +optional
 	ImagePullSecrets []corev1.LocalObjectReference `json:"imagePullSecrets,omitempty"`
 }

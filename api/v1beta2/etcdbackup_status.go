@@ -14,8 +14,8 @@ const (
 	// BackupNone: the operator has not looked at the backup yet. If that lasts, see whether an
 	// etcd-backup-operator runs whose scope has this EtcdBackup.
 	BackupNone BackupPhase = ""
-	// BackupPending: it waits, for a cluster that is ready or for the start of its Pod. The
-	// conditions say what for.
+	// BackupPending: it waits for a ready cluster, or for its Pod to start. The conditions say
+	// for what.
 	BackupPending BackupPhase = "Pending"
 	// BackupRunning: a Job makes the backup. Wait for it.
 	BackupRunning BackupPhase = "Running"
@@ -56,12 +56,12 @@ const MaxHistory = 10
 // BackupStatus is what the operator reports of a backup. Only the operator writes it,
 // and only when something in it has changed.
 type BackupStatus struct {
-	// Whether the backup is stored; of a repeated one, whether the last one is.
+	// Whether the backup is stored; for a repeated backup, whether the last one is.
 	// +optional
 	Succeeded bool `json:"succeeded"`
-	// Why the last backup failed. Empty after success, and while a backup is under way;
-	// but of a repeated one it tells why the last attempt failed while its Job tries
-	// again. (The conditions tell that of every backup.)
+	// Why the last backup failed. Empty after a success, and while a backup runs, unless an
+	// attempt of a repeated backup has failed and is retried. (The conditions report failed
+	// attempts of every backup.)
 	// +optional
 	Reason string `json:"Reason,omitempty"`
 	// The etcd version of the source of the newest good backup.
@@ -105,7 +105,7 @@ type BackupStatus struct {
 	// How many repeated backups were due and never started.
 	// +optional
 	MissedRuns int64 `json:"missedRuns,omitempty"`
-	// From when on the times of a repeated backup count. Nothing while it is suspended.
+	// From when on the due times of a repeated backup count. Unset while it is suspended.
 	// +optional
 	// +nullable
 	Clock *BackupClock `json:"clock,omitempty"`
@@ -121,13 +121,13 @@ type BackupStatus struct {
 	History []BackupRecord `json:"history,omitempty"`
 }
 
-// BackupClock is what the due times of a repeated backup are counted by. It is
-// recorded, so that neither a restart of the operator nor an edit of the spec lets a
-// time be forgotten, or count twice.
+// BackupClock is the state from which the due times of a repeated backup are computed. It
+// is recorded so that no due time is forgotten or counted twice when the operator restarts
+// or the spec changes.
 type BackupClock struct {
 	// The schedule that is in force, as "cron <expression>" or "every <duration>".
 	Schedule string `json:"schedule"`
-	// Times up to and including this one are done with: started, or given up as missed.
+	// Due times up to and including this one are settled: started, or counted as missed.
 	After metav1.Time `json:"after"`
 }
 
@@ -141,7 +141,7 @@ type ActiveBackup struct {
 
 // BackupSnapshot is a backup that is stored.
 type BackupSnapshot struct {
-	// Where it lies: s3://bucket/key or pvc://claim/path.
+	// Where it is stored: s3://bucket/key or pvc://claim/path.
 	Location string `json:"location"`
 	// Its size in bytes, as it is stored.
 	// +optional
@@ -152,7 +152,8 @@ type BackupSnapshot struct {
 	// The sha256 of what is stored, 64 hexadecimal digits.
 	// +optional
 	SHA256 string `json:"sha256,omitempty"`
-	// The source's revision just before the snapshot, which holds at least that.
+	// The revision of the source just before the snapshot was taken. The snapshot holds at
+	// least this revision.
 	// +optional
 	Revision int64 `json:"revision,omitempty"`
 	// etcd's own id of the cluster, 16 hexadecimal digits.
@@ -172,7 +173,7 @@ type BackupSnapshot struct {
 	// was named by a CORRUPT alarm. Empty for a healthy source.
 	// +optional
 	Unhealthy string `json:"unhealthy,omitempty"`
-	// How it is packed; empty: not at all.
+	// How it is compressed; empty: not compressed.
 	// +optional
 	Compression Compression `json:"compression,omitempty"`
 	// How long it took.
@@ -211,10 +212,10 @@ type BackupRecord struct {
 	// Why it failed, in a word.
 	// +optional
 	Reason string `json:"reason,omitempty"`
-	// Why it failed, for a person; of one that succeeded, what to know about it.
+	// Why it failed, in a sentence; for a successful one, notes on it.
 	// +optional
 	Message string `json:"message,omitempty"`
-	// Where it lies.
+	// Where it is stored.
 	// +optional
 	Location string `json:"location,omitempty"`
 	// Its size in bytes, as it is stored.

@@ -4,19 +4,18 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 )
 
-// EtcdBackup is a backup of an etcd cluster: a snapshot that is streamed to S3 or to
-// a volume, once, or again and again on a schedule. Deleting it stops what is under
-// way and keeps what is stored.
+// EtcdBackup backs up an etcd cluster: it streams a snapshot to S3 or to a volume, once
+// or on a schedule. Deleting it stops a running backup and keeps the stored ones.
 //
 // +kubebuilder:object:root=true
 // +kubebuilder:resource:shortName={etcdbk},categories={all}
 // +kubebuilder:subresource:status
-// +kubebuilder:printcolumn:name="Succeeded",type=boolean,JSONPath=`.status.succeeded`,description="Whether the backup is stored; of a repeated one, whether the last one is"
+// +kubebuilder:printcolumn:name="Succeeded",type=boolean,JSONPath=`.status.succeeded`,description="Whether the backup is stored; for a repeated backup, whether the last one is"
 // +kubebuilder:printcolumn:name="Phase",type=string,JSONPath=`.status.phase`
 // +kubebuilder:printcolumn:name="Status",type=string,JSONPath=`.status.conditions[?(@.type=="Complete")].reason`,description="How the last backup ended, or what it is waiting for: the reason of the condition Complete"
 // +kubebuilder:printcolumn:name="Last Success",type=date,JSONPath=`.status.lastSuccessDate`,description="When the newest good backup was finished"
 // +kubebuilder:printcolumn:name="Size",type=string,JSONPath=`.status.snapshot.readableSize`,description="The size of the newest good backup as it is stored"
-// +kubebuilder:printcolumn:name="Location",type=string,JSONPath=`.status.snapshot.location`,description="Where the newest good backup lies"
+// +kubebuilder:printcolumn:name="Location",type=string,JSONPath=`.status.snapshot.location`,description="Where the newest good backup is stored"
 // +kubebuilder:printcolumn:name="Schedule",type=string,JSONPath=`.spec.backupPolicy.schedule`
 // +kubebuilder:printcolumn:name="Age",type=date,JSONPath=`.metadata.creationTimestamp`
 // +kubebuilder:printcolumn:name="Interval",type=integer,JSONPath=`.spec.backupPolicy.backupIntervalInSecond`,priority=1,description="Seconds from one backup to the next"
@@ -27,10 +26,10 @@ type EtcdBackup struct {
 	metav1.TypeMeta   `json:",inline"`
 	metav1.ObjectMeta `json:"metadata,omitempty"`
 
-	// What is wanted.
+	// The desired state.
 	// +required
 	Spec BackupSpec `json:"spec"`
-	// What is there. Written by the operator alone.
+	// The observed state. Written by the operator only.
 	// +optional
 	Status BackupStatus `json:"status,omitempty"`
 }
@@ -98,107 +97,108 @@ type BackupSpec struct {
 	// +kubebuilder:validation:XValidation:rule="!(self in ['ABS', 'GCS', 'OSS'])",messageExpression="'storageType ' + self + ' is not supported: set S3, with s3.endpoint for any S3-compatible store, or PVC'"
 	StorageType StorageType `json:"storageType"`
 
-	// When backups are made and how many are kept. Without it, one is made.
+	// When backups are made and how many are kept. Without it, one backup is made.
 	// +optional
 	BackupPolicy *BackupPolicy `json:"backupPolicy,omitempty"`
 
-	// The place in an S3 store, with storageType S3.
+	// The bucket and key, for storageType S3.
 	// +optional
 	// +kubebuilder:validation:XValidation:rule="!(has(self.prefix) && self.prefix.size() > 0)",fieldPath=".prefix",reason=FieldValueForbidden,message="prefix is for restores: set path, with which the keys of a repeated backup begin"
 	// +kubebuilder:validation:XValidation:rule="has(self.path) || (has(self.prefix) && self.prefix.size() > 0)",fieldPath=".path",reason=FieldValueRequired,message="path is missing: set it to a bucket and a key, such as mybucket/etcd.backup"
 	// +kubebuilder:validation:XValidation:rule="!has(self.path) || self.path.size() <= 1000",fieldPath=".path",message="path has more than 1000 characters, and a repeated backup adds up to 51 to it: set a shorter one"
 	S3 *S3Source `json:"s3,omitempty"`
 
-	// The place on a volume, with storageType PVC.
+	// The PVC and file, for storageType PVC.
 	// +optional
 	// +kubebuilder:validation:XValidation:rule="self.path.size() <= 1000",fieldPath=".path",message="path has more than 1000 characters, and a repeated backup adds up to 51 to it: set a shorter one"
 	// +kubebuilder:validation:XValidation:rule="!self.path.matches('[^/]{201}$')",fieldPath=".path",message="the file's name has more than 200 characters, and a repeated backup adds up to 51 to it: set a shorter one, since file systems hold 255"
 	PVC *PVCSource `json:"pvc,omitempty"`
 
-	// Accepted for the predecessor's manifests; storageType ABS is refused.
+	// Not supported, as storageType ABS; declared because manifests of coreos/etcd-operator
+	// have it.
 	// +optional
 	ABS *ABSSource `json:"abs,omitempty"`
 
-	// Accepted for the predecessor's manifests; storageType GCS is refused.
+	// Not supported, as storageType GCS; declared because manifests of coreos/etcd-operator
+	// have it.
 	// +optional
 	GCS *GCSSource `json:"gcs,omitempty"`
 
-	// Accepted for the predecessor's manifests; storageType OSS is refused.
+	// Not supported, as storageType OSS; declared because manifests of coreos/etcd-operator
+	// have it.
 	// +optional
 	OSS *OSSSource `json:"oss,omitempty"`
 
-	// Starts no backup until it is false again. One that runs continues to its end.
+	// Suspends the backup: none is started until this is false again. A running one
+	// continues.
 	// +optional
 	Suspend bool `json:"suspend,omitempty"`
 
-	// Whether a one-shot backup replaces what lies at its path, which it does with a
-	// complete and verified snapshot only, and only as far as overwritePolicy permits.
-	// If false, a backup fails whose path is taken. A repeated backup's names are its
-	// own, and nothing is ever replaced. Default true.
+	// Whether a one-shot backup replaces an existing object at its path. It does so only
+	// with a complete and verified snapshot, and only if overwritePolicy permits it. If
+	// false, a backup whose path exists fails. Repeated backups have unique names and never
+	// replace anything. Default true.
 	// +optional
 	Overwrite *bool `json:"overwrite,omitempty"`
 
-	// What a backup may replace at its path, and what retention may delete: SameCluster,
-	// only backups of the same cluster (by etcd's cluster id) whose revision is not
-	// higher than its own; Always, also those of another cluster, those with a higher
-	// revision, and those that do not say what they are of, such as the archived
-	// operator's. On a volume, a file that no backup operator wrote is never replaced.
-	// Default SameCluster.
+	// What a backup can replace at its path, and what retention can delete. SameCluster:
+	// only backups of the same cluster (by etcd's cluster id) whose revision is not higher.
+	// Always: also backups of another cluster, of a higher revision, or of an unknown
+	// cluster, such as those of coreos/etcd-operator. On a volume, a file that no backup
+	// operator wrote is never replaced. Default SameCluster.
 	// +optional
 	// +kubebuilder:validation:Enum="";SameCluster;Always
 	OverwritePolicy OverwritePolicy `json:"overwritePolicy,omitempty"`
 
 	// How long this object is kept after a one-shot backup has succeeded or failed,
-	// in seconds. What is stored stays. Default: for ever.
+	// in seconds. The stored backup is kept. Default: forever.
 	// +optional
 	// +kubebuilder:validation:Minimum=0
 	TTLSecondsAfterFinished *int32 `json:"ttlSecondsAfterFinished,omitempty"`
 
-	// How the snapshot is packed on its way: none or zstd. Default none.
+	// How the snapshot is compressed: none or zstd. Default none.
 	// +optional
 	// +kubebuilder:validation:Enum="";none;zstd
 	Compression Compression `json:"compression,omitempty"`
 
-	// How the Pod is made that carries the snapshot.
+	// The settings of the Pod that makes the backup.
 	// +optional
 	Pod *AgentPod `json:"pod,omitempty"`
 }
 
-// BackupPolicy says when backups are made and how many are kept. With neither
-// backupIntervalInSecond nor schedule, one is made.
+// BackupPolicy says when backups are made and how many are kept. Without
+// backupIntervalInSecond and schedule, one backup is made.
 //
 // +kubebuilder:validation:XValidation:rule="!(has(self.schedule) && self.schedule.size() > 0 && has(self.backupIntervalInSecond) && self.backupIntervalInSecond > 0)",message="set only one of schedule and backupIntervalInSecond"
 type BackupPolicy struct {
-	// How long one backup may take, in seconds. Default 0: as long as it makes
-	// progress. While its store or its source does not answer, a backup is tried again
-	// until the next one is due, or for an hour if none follows, but never for longer
-	// than this.
+	// The time limit of one backup, in seconds. Default 0: no limit while it makes
+	// progress. While the store or the source does not answer, a backup is retried until
+	// the next one is due, or for an hour if none follows, but not beyond this limit.
 	// +optional
 	// +kubebuilder:validation:Minimum=0
 	TimeoutInSecond int64 `json:"timeoutInSecond,omitempty"`
 
-	// Makes a backup at once and then again whenever so many seconds have passed.
-	// Default 0: once.
+	// Makes a backup at once, and then at this interval, in seconds. Default 0: once.
 	// +optional
 	// +kubebuilder:validation:Minimum=0
 	BackupIntervalInSecond int64 `json:"backupIntervalInSecond,omitempty"`
 
-	// How many backups of this path are kept; older ones of the same cluster, by the time
-	// in their names, are deleted after one has succeeded. What else may be deleted,
-	// spec.overwritePolicy says. Backups made without a quorum, or of an unhealthy
-	// member, neither count nor are deleted. Only for repeated backups. Default 0: all.
+	// How many backups of this path are kept. After a successful backup, older ones of the
+	// same cluster, by the time in their names, are deleted; spec.overwritePolicy says what
+	// else can be. Backups made without a quorum, or of an unhealthy member, neither count
+	// nor are deleted. Only for repeated backups. Default 0: all.
 	// +optional
 	// +kubebuilder:validation:Minimum=0
 	MaxBackups int `json:"maxBackups,omitempty"`
 
-	// How many backups of each cluster (by etcd's cluster id) are kept at least, the
-	// newest ones, whatever maxBackups, maxAge and overwritePolicy say. Default 1.
+	// How many of the newest backups of each cluster (by etcd's cluster id) are always kept,
+	// whatever maxBackups, maxAge and overwritePolicy say. Default 1.
 	// +optional
 	// +kubebuilder:validation:Minimum=0
 	MinBackups int `json:"minBackups,omitempty"`
 
-	// Makes backups at the times that a cron expression says, such as "0 */6 * * *",
-	// in UTC, or with CRON_TZ=Europe/Berlin before it, in that zone. Not together with
+	// When backups are made: a cron expression, such as "0 */6 * * *", in UTC; prefix it
+	// with CRON_TZ=Europe/Berlin for another time zone. Cannot be combined with
 	// backupIntervalInSecond.
 	// +optional
 	// +kubebuilder:validation:MaxLength=256
@@ -215,28 +215,28 @@ type BackupPolicy struct {
 	// +kubebuilder:validation:XValidation:rule="self.matches('^([0-9]{1,5}([.][0-9]{1,9})?(ms|s|m|h)){1,4}$') && duration(self) >= duration('1s')",message="maxAge is a duration of at least 1s: set it with its unit, such as 12h, 168h (a week) or 1h30m"
 	MaxAge *metav1.Duration `json:"maxAge,omitempty"`
 
-	// What happens when a repeated backup is due and the last one still runs: Forbid
-	// waits for it and makes at most one up, Allow runs both, Replace stops the old
-	// one. Default Forbid.
+	// What happens when a backup is due while the last one still runs. Forbid: it waits,
+	// and of several missed backups one is made. Allow: both run. Replace: the running one is
+	// stopped. Default Forbid.
 	// +optional
 	// +kubebuilder:validation:Enum="";Forbid;Allow;Replace
 	ConcurrencyPolicy ConcurrencyPolicy `json:"concurrencyPolicy,omitempty"`
 
-	// How late a repeated backup may start, in seconds; one that is later is counted
-	// as missed. Default: the last one that was missed is made however late it is.
+	// How late a repeated backup can start, in seconds; after that it counts as missed.
+	// Default: no limit, and the last missed backup is made however late it is.
 	// +optional
 	// +kubebuilder:validation:Minimum=0
 	StartingDeadlineSeconds *int64 `json:"startingDeadlineSeconds,omitempty"`
 }
 
-// OverwritePolicy says which backups may be replaced or deleted.
+// OverwritePolicy says which backups can be replaced or deleted.
 type OverwritePolicy string
 
 // The overwrite policies.
 const (
-	// OverwriteSameCluster spares what is of another cluster, newer, or unknown.
+	// OverwriteSameCluster keeps backups of another or of an unknown cluster, and newer ones.
 	OverwriteSameCluster OverwritePolicy = "SameCluster"
-	// OverwriteAlways spares nothing but minBackups of each cluster.
+	// OverwriteAlways keeps nothing but minBackups of each cluster.
 	OverwriteAlways OverwritePolicy = "Always"
 )
 
@@ -246,10 +246,10 @@ type ConcurrencyPolicy string
 
 // The concurrency policies.
 const (
-	// ForbidConcurrent waits for the one that runs.
+	// ForbidConcurrent waits until the running backup has ended.
 	ForbidConcurrent ConcurrencyPolicy = "Forbid"
 	// AllowConcurrent runs both.
 	AllowConcurrent ConcurrencyPolicy = "Allow"
-	// ReplaceConcurrent stops the one that runs.
+	// ReplaceConcurrent stops the running backup.
 	ReplaceConcurrent ConcurrencyPolicy = "Replace"
 )

@@ -4,18 +4,18 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 )
 
-// ClusterBackup says what backups of a cluster must keep to.
+// ClusterBackup restricts the backups of a cluster.
 type ClusterBackup struct {
-	// How old the newest good backup may be, such as 24h; when it is older, the condition
+	// The maximum age of the newest good backup, such as 24h. When it is older, the condition
 	// BackedUp is False with the reason BackupTooOld. EtcdBackups make the backups. Default:
-	// any age.
+	// no limit.
 	// +optional
 	// +kubebuilder:validation:Type=string
 	// +kubebuilder:validation:MaxLength=32
 	// +kubebuilder:validation:XValidation:rule="self.matches('^([0-9]{1,5}([.][0-9]{1,9})?(ms|s|m|h)){1,4}$') && duration(self) >= duration('1s')",message="maxAge is a duration of at least 1s: set it with its unit, such as 12h, 168h (a week) or 1h30m"
 	MaxAge *metav1.Duration `json:"maxAge,omitempty"`
 
-	// Where EtcdBackups may store this cluster's snapshots, whoever creates them:
+	// Where EtcdBackups can store this cluster's snapshots, whoever creates them:
 	// s3://mybucket/etcd is everything below that path in a bucket of AWS,
 	// s3://mybucket/etcd?endpoint=https://minio.example.com:9000 the same in another
 	// store, and pvc://myclaim/etcd a folder on a PersistentVolumeClaim. A bucket or a

@@ -50,9 +50,9 @@ type ClusterBackupStatus struct {
 
 // ClusterBackupRecord is a good backup of a cluster.
 type ClusterBackupRecord struct {
-	// The EtcdBackup that made it, which may be gone.
+	// The EtcdBackup that made it; it might have been deleted since.
 	Backup string `json:"backup"`
-	// Where it lies: s3://bucket/key or pvc://claim/path.
+	// Where it is stored: s3://bucket/key or pvc://claim/path.
 	Location string `json:"location"`
 	// When it was finished.
 	CompletionTime metav1.Time `json:"completionTime"`
@@ -62,7 +62,8 @@ type ClusterBackupRecord struct {
 	// The sha256 of what is stored, 64 hexadecimal digits.
 	// +optional
 	SHA256 string `json:"sha256,omitempty"`
-	// The source's revision just before the snapshot, which holds at least that.
+	// The revision of the source just before the snapshot was taken. The snapshot holds at
+	// least this revision.
 	// +optional
 	Revision int64 `json:"revision,omitempty"`
 	// etcd's own id of the cluster, 16 hexadecimal digits.
@@ -72,7 +73,7 @@ type ClusterBackupRecord struct {
 
 // ClusterBackupFailure is a backup of a cluster that has failed.
 type ClusterBackupFailure struct {
-	// The EtcdBackup, which may be gone.
+	// The EtcdBackup; it might have been deleted since.
 	Backup string `json:"backup"`
 	// The name of its Job.
 	Job string `json:"job"`

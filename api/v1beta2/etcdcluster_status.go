@@ -36,7 +36,7 @@ type ClusterStatus struct {
 	// Why the phase is Failed.
 	// +optional
 	Reason string `json:"reason,omitempty"`
-	// Whether the operator holds still because spec.paused is set.
+	// Whether reconciliation is paused, because spec.paused is set.
 	// +optional
 	ControlPaused bool `json:"controlPaused,omitempty"`
 	// The metadata.generation that this status is about.
@@ -50,12 +50,12 @@ type ClusterStatus struct {
 	// +listMapKey=type
 	Conditions []metav1.Condition `json:"conditions,omitempty"`
 
-	// What etcd-backup-operator knows of the cluster's backups, whoever makes them. It
-	// writes this field itself.
+	// The cluster's backups, whichever EtcdBackups make them. etcd-backup-operator writes
+	// this field.
 	// +optional
 	Backup *ClusterBackupStatus `json:"backup,omitempty"`
 
-	// The number of members that there are now.
+	// The current number of members.
 	// +optional
 	Size int `json:"size"`
 	// The Service that clients connect to.
@@ -64,10 +64,10 @@ type ClusterStatus struct {
 	// The port of that Service.
 	// +optional
 	ClientPort int `json:"clientPort,omitempty"`
-	// The names of the members that serve, and of those that don't.
+	// The names of the members that serve, and of those that do not.
 	// +optional
 	Members MembersStatus `json:"members,omitempty,omitzero"`
-	// The members that serve, of those that there are: "3/3".
+	// How many of the current members serve: "3/3".
 	// +optional
 	ReadyMembers string `json:"ready,omitempty"`
 	// How many of the members' Pods an eviction must leave: minAvailable of the
@@ -77,83 +77,80 @@ type ClusterStatus struct {
 	// The version that the cluster runs.
 	// +optional
 	CurrentVersion string `json:"currentVersion,omitempty"`
-	// The version that the cluster is on its way to; empty when it is there. Of a
-	// cluster that is left to a restore before it had a member, the version to give
-	// its seed.
+	// The version that the cluster is being upgraded or downgraded to; empty when it has
+	// reached it. For a cluster that a restore creates, the version of its seed.
 	// +optional
 	TargetVersion string `json:"targetVersion,omitempty"`
 
-	// raft's index when the last member came to the minor of currentVersion; 0 for a
-	// cluster that began with it, or came to it from a later one. etcd 3.7 does not start
-	// on log entries of 3.5, and each member has left those behind when it has made a
+	// The raft index at which the last member reached the minor of currentVersion; 0 for a
+	// cluster that began with this minor, or was downgraded to it. etcd 3.7 does not start
+	// on log entries of 3.5. A member has none of them any more once it has written a
 	// snapshot after this index.
 	// +optional
 	VersionIndex int64 `json:"versionIndex,omitempty"`
 
-	// The size that the cluster keeps until all members run targetVersion: it does not
-	// grow between two members of an upgrade. A number of members; 0 if there is no
-	// targetVersion.
+	// The number of members that the cluster keeps until all of them run targetVersion: it
+	// is not scaled during an upgrade. 0 without targetVersion.
 	// +optional
 	UpgradeSize int `json:"upgradeSize,omitempty"`
 
-	// The member whose Pod is being recreated on its volume, as the spec says now; empty
-	// if there is none.
+	// The member whose Pod is being recreated, on its volume, to apply a change of the spec;
+	// empty if there is none.
 	// +optional
 	UpdatingMember string `json:"updatingMember,omitempty"`
 
-	// The one beginning of the cluster, recorded before its first member's Pod
-	// exists. It is never made a second time; a restore, or a recovery from a survivor,
-	// puts that of its seed here.
+	// The bootstrap of the cluster, recorded before the Pod of its first member is created.
+	// A cluster is bootstrapped once; a restore, or a recovery from a survivor, records its
+	// seed here.
 	// +optional
 	Bootstrap *BootstrapStatus `json:"bootstrap,omitempty"`
-	// etcd's own id of the cluster, 16 hexadecimal digits, as the first member
-	// reported it. Once it is known, no fresh cluster is ever made here; only a
-	// restore's or a survivor's seed, once it is adopted, brings another id.
+	// etcd's id of the cluster, 16 hexadecimal digits, as its first member reported it.
+	// Once it is known, the operator never starts an empty cluster in its place. It changes
+	// only when the seed of a restore or of a survivor is adopted.
 	// +optional
 	ClusterID string `json:"clusterID,omitempty"`
 
-	// The uid of the EtcdRestore that the cluster is fenced by: the operator touches
-	// nothing of it until it has adopted that restore's seed, or the fence is lifted
-	// (annotations etcd.database.coreos.com/seeded and .../fence-lifted).
+	// The uid of the EtcdRestore that fences the cluster: reconciliation is suspended until
+	// the operator has adopted that restore's seed, or the fence is lifted (annotations
+	// etcd.database.coreos.com/seeded and etcd.database.coreos.com/fence-lifted).
 	// +optional
 	FencedBy string `json:"fencedBy,omitempty"`
-	// The seed of the last restore, which this cluster has grown from. The uid of a
-	// restore is adopted once.
+	// The seed of the last restore, from which this cluster has grown. The seed of a restore
+	// is adopted once.
 	// +optional
 	AdoptedSeed *AdoptedSeed `json:"adoptedSeed,omitempty"`
-	// Whether the operator waits for a quorum of the members to serve again. No member is
+	// Whether the operator waits until a quorum of the members serves again. No member is
 	// added or removed meanwhile.
 	// +optional
 	AwaitsQuorum bool `json:"awaitsQuorum,omitempty"`
-	// Since when the data of a majority of the members has been lost for good, without
-	// a break, as far as the operator could tell. Nothing while it is not.
+	// Since when, without interruption, the data of a majority of the members has been
+	// permanently lost, as far as the operator can tell. Unset otherwise.
 	// +optional
 	// +nullable
 	QuorumLostSince *metav1.Time `json:"quorumLostSince,omitempty"`
-	// How the cluster began anew, or is about to, from the data of a survivor, after
-	// the last loss of a majority. Everything that is done about it derives from this
-	// record.
+	// The last recovery from a survivor's data, after a majority was lost. It records all
+	// decisions of the recovery, so that a restarted operator continues it.
 	// +optional
 	Recovery *RecoveryStatus `json:"recovery,omitempty"`
 
-	// A revision that no client of this cluster has seen yet, as far as the operator
-	// could tell: it is kept ahead of the highest that a member has reported, by 500 of a
-	// new cluster and by 500,000 to 2,000,000 of one that has reached 100,000, so that a
-	// cluster which is written to all the time seldom changes it. It never goes down,
-	// also over restores. 0 if no member has reported any.
+	// A revision that no client of this cluster has seen yet, as far as the operator can
+	// tell. It is kept ahead of the highest revision that a member has reported: by 500 for a
+	// new cluster, and by 500,000 to 2,000,000 for one that has reached 100,000, so that
+	// continuous writes seldom change it. It never decreases, not even by a restore. 0 if no
+	// member has reported a revision.
 	//
-	// The operator may have been away while clients wrote: a restore adds 1e9 to it
-	// (five hours of 50,000 writes a second).
+	// Clients might have written while the operator was not running: a restore adds 1e9 to
+	// it (five hours of 50,000 writes a second).
 	// +optional
 	HighestRevision int64 `json:"highestRevision,omitempty"`
 
 	// Whether anything was ever written to this cluster: a member has reported a revision
-	// beyond 1. It stays true, also over restores: a snapshot without a key replaces such a
-	// cluster only with allowEmptySnapshot.
+	// above 1. Once true it stays true, also after restores. A snapshot without keys replaces
+	// such a cluster only with allowEmptySnapshot.
 	// +optional
 	Written bool `json:"written,omitempty"`
 
-	// The alarms that etcd has raised. While there is any, it refuses writes; the
+	// The alarms that etcd has raised. While one is active, etcd refuses writes; the
 	// condition Degraded says what to do.
 	// +optional
 	// +listType=atomic
@@ -161,17 +158,17 @@ type ClusterStatus struct {
 	// The certificates of a cluster with TLS.
 	// +optional
 	TLS *TLSStatus `json:"tls,omitempty"`
-	// What was done about space in the members' databases, and when.
+	// Defragmentations and repairs of the members' databases.
 	// +optional
 	Maintenance *MaintenanceStatus `json:"maintenance,omitempty"`
-	// What the last comparison of the members' data has shown.
+	// The last comparison of the members' data.
 	// +optional
 	Consistency *ConsistencyStatus `json:"consistency,omitempty"`
 
 	// The label selector of the members' Pods, for the scale subresource.
 	// +optional
 	Selector string `json:"selector,omitempty"`
-	// The name of the member that leads.
+	// The name of the leader.
 	// +optional
 	Leader string `json:"leader,omitempty"`
 	// The members as etcd knows them.
@@ -186,25 +183,24 @@ type AlarmStatus struct {
 	// NOSPACE: a member's database has grown to its quota. CORRUPT: a member's data
 	// differs from that of the others.
 	Kind string `json:"kind"`
-	// The name of the member that it is about; its id, 16 hexadecimal digits, if that is
-	// no member any more. Empty if etcd could not tell which member is corrupt.
+	// The name of the member that the alarm is about; its id, 16 hexadecimal digits, if it
+	// has been removed. Empty if etcd cannot tell which member is corrupt.
 	// +optional
 	Member string `json:"member,omitempty"`
 }
 
-// MaintenanceStatus records what was done about space in the members' databases.
+// MaintenanceStatus records defragmentations and repairs of the members' databases.
 type MaintenanceStatus struct {
-	// When the last round of defragmentations began. The members that were defragmented
-	// since (annotation etcd.database.coreos.com/defragmented on their Pods) are done.
+	// When the last round of defragmentations began. Members that have been defragmented
+	// since then have the annotation etcd.database.coreos.com/defragmented on their Pods.
 	// +optional
 	LastDefragmentTime *metav1.Time `json:"lastDefragmentTime,omitempty"`
-	// The schedule that times are counted by, and since when: it was written then.
+	// The defragmentation schedule in use, and since when it has been in the spec.
 	// +optional
 	Schedule string `json:"schedule,omitempty"`
 	// +optional
 	ScheduleSince *metav1.Time `json:"scheduleSince,omitempty"`
-	// When the operator compacted the database last, for want of space, and to which
-	// revision.
+	// When the operator last compacted the database to free space, and to which revision.
 	// +optional
 	LastRepairTime *metav1.Time `json:"lastRepairTime,omitempty"`
 	// +optional
@@ -225,17 +221,17 @@ type SpaceShortage string
 const (
 	// ShortageQuotaNearlyUsed: most of the quota is in use.
 	ShortageQuotaNearlyUsed SpaceShortage = ClusterReasonQuotaNearlyUsed
-	// ShortageFillingUp: the quota is in use within a day or two, at the growth of the last
-	// hours.
+	// ShortageFillingUp: at the growth rate of the last hours, the quota is reached within a
+	// day or two.
 	ShortageFillingUp SpaceShortage = ClusterReasonFillingUp
-	// ShortageFileNearQuota: the database's file is nearly as large as the quota, and much of
-	// it is free.
+	// ShortageFileNearQuota: the database file is nearly as large as the quota, and much of
+	// it is free space.
 	ShortageFileNearQuota SpaceShortage = ClusterReasonFileNearQuota
 )
 
 // ConsistencyStatus records the last comparison of the members' data.
 type ConsistencyStatus struct {
-	// When the comparison ended, and the revision at which data was compared.
+	// When the comparison ended, and the revision at which the data was compared.
 	LastCheckTime metav1.Time `json:"lastCheckTime"`
 	// +optional
 	Revision int64 `json:"revision,omitempty"`
@@ -250,7 +246,7 @@ type ConsistencyStatus struct {
 	DifferingMembers []string `json:"differingMembers,omitempty"`
 }
 
-// ConsistencyResult is what a comparison of the members' data has shown.
+// ConsistencyResult is the result of a comparison of the members' data.
 type ConsistencyResult string
 
 // The results of a comparison.
@@ -263,32 +259,32 @@ const (
 	ResultNoMajority ConsistencyResult = "NoMajority"
 )
 
-// BootstrapStatus records how a cluster begins.
+// BootstrapStatus records how the cluster was bootstrapped.
 type BootstrapStatus struct {
 	// The name of the first member.
 	Member string `json:"member"`
-	// The cluster token that it starts with; of a seed that was restored, the
-	// EtcdRestore's uid.
+	// The cluster token that it starts with; for the seed of a restore, the uid of the
+	// EtcdRestore.
 	Token string `json:"token"`
-	// Whether the cluster has adopted the volumes that an earlier EtcdCluster of its
-	// name has left. No member ever begins empty then.
+	// Whether the cluster has adopted the volumes of an earlier EtcdCluster of its name. No
+	// member starts empty then.
 	// +optional
 	Adopted bool `json:"adopted,omitempty"`
-	// How much of the history etcd keeps where the spec says nothing of it
-	// (spec.etcd.autoCompactionRetention). It is recorded when the cluster begins, so that
-	// no other release of the operator changes a cluster that runs. Empty: all of it.
+	// How much history etcd keeps if spec.etcd.autoCompactionRetention is not set. It is
+	// recorded when the cluster is created, so that another release of the operator does not
+	// change a running cluster. Empty: all of it.
 	// +optional
 	AutoCompactionRetention string `json:"autoCompactionRetention,omitempty"`
 }
 
-// DefaultAutoCompactionRetention is how much of the history etcd keeps in a cluster that
-// begins now, and whose spec says nothing of it.
+// DefaultAutoCompactionRetention is how much history etcd keeps in a new cluster whose spec
+// does not set spec.etcd.autoCompactionRetention.
 const DefaultAutoCompactionRetention = "1h"
 
-// AdoptedSeed names a member that was made from a snapshot, and that the cluster has
-// grown from.
+// AdoptedSeed names the member that was restored from a snapshot, and from which the
+// cluster has grown.
 type AdoptedSeed struct {
-	// The uid of the EtcdRestore that made it.
+	// The uid of the EtcdRestore that created it.
 	Restore string `json:"restore"`
 	// The name of its Pod.
 	Pod string `json:"pod"`
@@ -296,52 +292,52 @@ type AdoptedSeed struct {
 	PodUID string `json:"podUID"`
 }
 
-// RecoveryPhase says how far a recovery from a survivor has come.
+// RecoveryPhase is the step that a recovery from a survivor has reached.
 //
 // +kubebuilder:validation:Enum=Seeding;Growing;Complete
 type RecoveryPhase string
 
 // The phases of a recovery from a survivor.
 const (
-	// RecoverySeeding makes a seed from the survivor's snapshot. The old cluster is
-	// still the cluster, and the recovery is aborted if it serves again.
+	// RecoverySeeding: a seed is created from the survivor's snapshot. The old cluster
+	// still counts: if it serves again, the recovery is aborted.
 	RecoverySeeding RecoveryPhase = "Seeding"
-	// RecoveryGrowing is after the seed has become the cluster, until size voters are
-	// healthy and what is left of the old cluster is deleted.
+	// RecoveryGrowing: the seed has become the cluster, and members are added until size
+	// voters are healthy and the Pods and PVCs of the old cluster are deleted.
 	RecoveryGrowing RecoveryPhase = "Growing"
-	// RecoveryComplete keeps only the record.
+	// RecoveryComplete: the recovery is over, and only its record is kept.
 	RecoveryComplete RecoveryPhase = "Complete"
 )
 
 // RecoveryStatus records a recovery from a survivor.
 type RecoveryStatus struct {
-	// How far it has come.
+	// Seeding, Growing or Complete.
 	Phase RecoveryPhase `json:"phase"`
 	// The id of the cluster whose majority was lost, 16 hexadecimal digits.
 	ClusterID string `json:"clusterID"`
-	// The member whose snapshot the cluster begins anew with, and its Pod's uid.
+	// The member from whose snapshot the new cluster starts, and the uid of its Pod.
 	Survivor    string `json:"survivor"`
 	SurvivorUID string `json:"survivorUID"`
 	// etcd's own id of that member, 16 hexadecimal digits.
 	MemberID string `json:"memberID"`
-	// raft's index of the last entry that it knew to be committed. No other survivor
-	// knew more.
+	// The raft index of the last entry that it knew to be committed. No other survivor had
+	// a higher one.
 	CommittedIndex int64 `json:"committedIndex"`
-	// Its revision: all that was written up to it is kept, and what other members had
-	// acknowledged beyond it is lost.
+	// Its revision: all writes up to it are kept. Writes above it, which other members had
+	// acknowledged, are lost.
 	Revision int64 `json:"revision"`
-	// The seed's name, and the cluster token that it begins with.
+	// The seed's name, and the cluster token that it starts with.
 	Seed  string `json:"seed"`
 	Token string `json:"token"`
-	// The revision that the new cluster begins at: beyond all that clients may have seen.
+	// The revision at which the new cluster starts: above any that clients might have seen.
 	BeginsAt int64 `json:"beginsAt"`
 	// The version of etcd that the seed runs, which is the survivor's.
 	Version string `json:"version"`
-	// The members whose data was there to choose from.
+	// The members whose data was available to choose from.
 	// +listType=set
 	Survivors []string `json:"survivors"`
-	// All Pods and volumes of the old cluster's members. What they hold is kept until
-	// the new cluster has size healthy voters.
+	// The members of the old cluster. Their Pods and PVCs are kept until the new cluster has
+	// size healthy voters.
 	// +listType=set
 	Members []string `json:"members"`
 }
@@ -353,20 +349,20 @@ type MembersStatus struct {
 	// +optional
 	// +listType=atomic
 	Ready []string `json:"ready,omitempty"`
-	// The members that don't.
+	// The members that do not.
 	// +optional
 	// +listType=atomic
 	Unready []string `json:"unready,omitempty"`
 }
 
-// MemberRole is a member's part in the cluster, as etcd's member list has it.
+// MemberRole is a member's role in etcd's member list.
 //
 // +kubebuilder:validation:Enum=Voter;Learner;Unstarted
 type MemberRole string
 
 // The roles of a member.
 const (
-	// MemberVoter takes part in elections and counts for the quorum.
+	// MemberVoter votes in elections and counts for the quorum.
 	MemberVoter MemberRole = "Voter"
 	// MemberLearner receives all writes and has no vote yet.
 	MemberLearner MemberRole = "Learner"
@@ -390,8 +386,8 @@ type MemberDetail struct {
 	// The node that the member runs on.
 	// +optional
 	Node string `json:"node,omitempty"`
-	// Whether the operator leaves the member alone: a person has added it, or has changed
-	// its peer URL, with etcdctl.
+	// Whether the operator does not manage this member, because somebody has added it, or
+	// has changed its peer URL, with etcdctl.
 	// +optional
 	Unmanaged bool `json:"unmanaged,omitempty"`
 }

@@ -89,15 +89,15 @@ type RestoreStatus struct {
 	// The name of the EtcdCluster that is restored.
 	// +optional
 	Cluster string `json:"cluster,omitempty"`
-	// Its uid, from when it was first touched on: another one of the same name is not
-	// touched.
+	// Its uid, recorded before the restore first changes it: another EtcdCluster of the same
+	// name is not changed.
 	// +optional
 	ClusterUID string `json:"clusterUID,omitempty"`
 
-	// The snapshot, as it was checked: only this very one is restored.
+	// The snapshot, as it was verified: only exactly this one is restored.
 	// +optional
 	Snapshot *RestoreSnapshot `json:"snapshot,omitempty"`
-	// What lies under s3.prefix. Only with verifyOnly.
+	// The snapshots under s3.prefix. Only with verifyOnly.
 	// +optional
 	Catalogue *SnapshotCatalogue `json:"catalogue,omitempty"`
 	// How much of the snapshot has been fetched in this phase, such as
@@ -109,16 +109,16 @@ type RestoreStatus struct {
 	// +optional
 	// +listType=atomic
 	WaitingFor []string `json:"waitingFor,omitempty"`
-	// The member that is made from the snapshot. Recorded before its Pod exists.
+	// The member that is restored from the snapshot. Recorded before its Pod exists.
 	// +optional
 	SeedMember string `json:"seedMember,omitempty"`
 	// The uid of its Pod, once there is one. A seed whose Pod is lost is replaced by one
 	// of another name.
 	// +optional
 	SeedUID string `json:"seedUID,omitempty"`
-	// The revision that the restored cluster begins at; whatever is older counts as
-	// compacted. The lowest possible one is recorded before the seed's Pod exists, and
-	// what it is as soon as the seed's Pod has checked the snapshot.
+	// The revision at which the restored cluster starts; all older ones are compacted. A
+	// lower bound is recorded before the seed's Pod exists, and the exact revision once the
+	// seed's Pod has verified the snapshot.
 	// +optional
 	Revision int64 `json:"revision,omitempty"`
 	// When etcd-operator was asked to suspend its reconciliation of the cluster.
@@ -126,7 +126,7 @@ type RestoreStatus struct {
 	// +nullable
 	FenceTime *metav1.Time `json:"fenceTime,omitempty"`
 
-	// When the operator began with it.
+	// When the restore began.
 	// +optional
 	// +nullable
 	StartTime *metav1.Time `json:"startTime,omitempty"`
@@ -143,7 +143,7 @@ type RestoreStatus struct {
 
 // RestoreSnapshot is a snapshot that was checked.
 type RestoreSnapshot struct {
-	// Where it lies: s3://bucket/key or pvc://claim/path.
+	// Where it is stored: s3://bucket/key or pvc://claim/path.
 	Location string `json:"location"`
 	// Its size in bytes, as it is stored.
 	// +optional
@@ -157,7 +157,7 @@ type RestoreSnapshot struct {
 	// The sha256 of what is stored, 64 hexadecimal digits.
 	// +optional
 	SHA256 string `json:"sha256,omitempty"`
-	// What the S3 store calls this very content.
+	// The S3 store's ETag of this content.
 	// +optional
 	ETag string `json:"etag,omitempty"`
 	// Its revision.
@@ -169,10 +169,10 @@ type RestoreSnapshot struct {
 	// The version of etcd whose data it is, such as 3.6.
 	// +optional
 	EtcdVersion string `json:"etcdVersion,omitempty"`
-	// etcd's own id of the cluster that it is of, if that is known.
+	// etcd's id of the cluster that it was taken of, if known.
 	// +optional
 	ClusterID string `json:"clusterID,omitempty"`
-	// How it is packed; empty: not at all.
+	// How it is compressed; empty: not compressed.
 	// +optional
 	Compression Compression `json:"compression,omitempty"`
 	// The alarms that etcd had raised when the snapshot was taken, such as NOSPACE or
@@ -186,12 +186,12 @@ type RestoreSnapshot struct {
 	AuthEnabled bool `json:"authEnabled,omitempty"`
 }
 
-// SnapshotCatalogue is what lies under a prefix of a store.
+// SnapshotCatalogue lists the snapshots under a prefix of a store.
 type SnapshotCatalogue struct {
-	// How many snapshots lie there, by their names.
+	// The number of snapshots under the prefix, by their names.
 	Total int64 `json:"total"`
-	// How many objects lie there that have other names: a one-shot backup has no time in
-	// its name, and is restored by s3.path.
+	// The number of other objects under the prefix, such as one-shot backups: their names
+	// contain no time, and they are restored by s3.path.
 	// +optional
 	OtherObjects int64 `json:"otherObjects,omitempty"`
 	// The newest of the snapshots, at most 20, as far as they fit; the newest first. Each
@@ -202,17 +202,17 @@ type SnapshotCatalogue struct {
 	Newest []CatalogueEntry `json:"newest,omitempty"`
 }
 
-// CatalogueEntry is a snapshot in a store, as its name and the store tell. What it holds
-// was not looked at.
+// CatalogueEntry is a snapshot in a store, as described by its name and by the store. Its
+// content was not read.
 type CatalogueEntry struct {
-	// Where it lies: s3://bucket/key.
+	// Where it is stored: s3://bucket/key.
 	Location string `json:"location"`
 	// When the backup was due, by its name.
 	Time metav1.Time `json:"time"`
 	// The revision of its source, by its name.
 	// +optional
 	Revision int64 `json:"revision,omitempty"`
-	// etcd's own id of the cluster that it is of, if the object tells.
+	// etcd's id of the cluster that it was taken of, if the object's metadata has it.
 	// +optional
 	ClusterID string `json:"clusterID,omitempty"`
 	// Its size in bytes, as it is stored.

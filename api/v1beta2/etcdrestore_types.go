@@ -12,8 +12,8 @@ import (
 //
 // With verifyOnly it checks the snapshot, and touches no cluster.
 //
-// It is done once. Deleted before the seed is handed over, it rolls back to the old
-// members, as far as they have volumes; after that, it touches no data.
+// A restore runs once. If it is deleted before the seed is handed over, it rolls back to
+// the old members, if they have volumes; after that, deleting it changes no data.
 //
 // +kubebuilder:object:root=true
 // +kubebuilder:resource:shortName={etcdrs},categories={all}
@@ -25,9 +25,9 @@ import (
 // +kubebuilder:printcolumn:name="Progress",type=string,JSONPath=`.status.progress`,description="How much of the snapshot is fetched"
 // +kubebuilder:printcolumn:name="Size",type=string,JSONPath=`.status.snapshot.readableSize`,description="The size of the snapshot"
 // +kubebuilder:printcolumn:name="Age",type=date,JSONPath=`.metadata.creationTimestamp`
-// +kubebuilder:printcolumn:name="Seed",type=string,JSONPath=`.status.seedMember`,priority=1,description="The member that is made from the snapshot"
+// +kubebuilder:printcolumn:name="Seed",type=string,JSONPath=`.status.seedMember`,priority=1,description="The member that is restored from the snapshot"
 // +kubebuilder:printcolumn:name="Revision",type=integer,JSONPath=`.status.revision`,priority=1,description="The revision that the restored cluster begins at"
-// +kubebuilder:printcolumn:name="Location",type=string,JSONPath=`.status.snapshot.location`,priority=1,description="Where the snapshot lies"
+// +kubebuilder:printcolumn:name="Location",type=string,JSONPath=`.status.snapshot.location`,priority=1,description="Where the snapshot is stored"
 // +kubebuilder:printcolumn:name="Reason",type=string,JSONPath=`.status.failure.reason`,priority=1,description="Why the restore failed"
 // +kubebuilder:validation:XValidation:rule="oldSelf.hasValue() || has(self.spec.clusterTemplate) || !has(self.spec.etcdCluster) || self.metadata.name == self.spec.etcdCluster.name || (has(self.spec.target) && self.spec.target.size() > 0)",optionalOldSelf=true,fieldPath=".spec.target",reason=FieldValueRequired,messageExpression="'target is required, since EtcdCluster ' + self.spec.etcdCluster.name + ' has another name than this EtcdRestore: set target: InPlace to restore it and lose its present data, or target: New to create EtcdCluster ' + self.metadata.name"
 // +kubebuilder:validation:XValidation:rule="oldSelf.hasValue() || has(self.spec.clusterTemplate) || !has(self.spec.etcdCluster) || self.metadata.name != self.spec.etcdCluster.name || !(has(self.spec.target) && self.spec.target == 'New')",optionalOldSelf=true,fieldPath=".spec.target",message="target New would create the EtcdCluster that it copies: give this EtcdRestore another name, or set target: InPlace to restore that one and lose its present data"
@@ -37,10 +37,10 @@ type EtcdRestore struct {
 	metav1.TypeMeta   `json:",inline"`
 	metav1.ObjectMeta `json:"metadata,omitempty"`
 
-	// What is wanted.
+	// The desired state.
 	// +required
 	Spec RestoreSpec `json:"spec"`
-	// What is there. Written by the operator alone.
+	// The observed state. Written by the operator only.
 	// +optional
 	Status RestoreStatus `json:"status,omitempty"`
 }
@@ -55,9 +55,9 @@ type EtcdRestoreList struct {
 	Items []EtcdRestore `json:"items"`
 }
 
-// RestoreSpec says which snapshot is restored, and to which cluster. It cannot
-// be changed, save acceptDataLoss, acceptRunningOldMembers, stopMembers and
-// timeoutInSecond: a restore is done once.
+// RestoreSpec says which snapshot is restored, and to which cluster. Since a restore runs
+// once, only acceptDataLoss, acceptRunningOldMembers, stopMembers and timeoutInSecond can
+// be changed.
 //
 // +kubebuilder:validation:XValidation:rule="!(has(self.etcdCluster) && has(self.clusterTemplate))",message="set only one of etcdCluster and clusterTemplate: etcdCluster for an EtcdCluster of this namespace, clusterTemplate for a new one with another spec"
 // +kubebuilder:validation:XValidation:rule="has(self.etcdCluster) || has(self.clusterTemplate) || (has(self.verifyOnly) && self.verifyOnly)",message="no target is set: set etcdCluster.name to an EtcdCluster of this namespace, clusterTemplate to create a new one, or verifyOnly: true to check the snapshot and touch no cluster"
@@ -83,8 +83,8 @@ type RestoreSpec struct {
 
 	// InPlace restores the EtcdCluster that etcdCluster names; its current data
 	// is replaced. New creates an EtcdCluster of this EtcdRestore's name with the spec of the
-	// other, which is not touched. Default: InPlace, if the two names are equal;
-	// otherwise it must be written.
+	// other, which is not changed. Default: InPlace, if the two names are equal; otherwise it
+	// is required.
 	// +optional
 	Target RestoreTarget `json:"target,omitempty"`
 
@@ -93,70 +93,73 @@ type RestoreSpec struct {
 	// +optional
 	ClusterTemplate *ClusterTemplate `json:"clusterTemplate,omitempty"`
 
-	// Where the snapshot lies: S3 or PVC. Empty with backupRef.
+	// Where the snapshot is stored: S3 or PVC. Empty with backupRef.
 	// +optional
 	// +kubebuilder:validation:MaxLength=64
 	// +kubebuilder:validation:XValidation:rule="self in ['', 'S3', 'PVC', 'ABS', 'GCS', 'OSS']",messageExpression="'backupStorageType ' + self + ' is not supported: set S3 or PVC'"
 	// +kubebuilder:validation:XValidation:rule="!(self in ['ABS', 'GCS', 'OSS'])",messageExpression="'backupStorageType ' + self + ' is not supported: set S3, with s3.endpoint for any S3-compatible store, or PVC'"
 	BackupStorageType StorageType `json:"backupStorageType,omitempty"`
 
-	// The place in an S3 store, with backupStorageType S3.
+	// The bucket and key, for backupStorageType S3.
 	// +optional
 	// +kubebuilder:validation:XValidation:rule="has(self.path) || (has(self.prefix) && self.prefix.size() > 0)",fieldPath=".path",reason=FieldValueRequired,message="neither path nor prefix is set: set path for one snapshot, such as mybucket/etcd.backup, or prefix for the newest whose key begins with it, such as mybucket/prod/"
 	// +kubebuilder:validation:XValidation:rule="!(has(self.path) && has(self.prefix) && self.prefix.size() > 0)",fieldPath=".prefix",reason=FieldValueForbidden,message="set only one of path and prefix: path for the snapshot of that name, prefix for the newest"
 	// +kubebuilder:validation:XValidation:rule="(has(self.path) ? self.path : '') == (has(oldSelf.path) ? oldSelf.path : '') && (has(self.prefix) ? self.prefix : '') == (has(oldSelf.prefix) ? oldSelf.prefix : '') && (has(self.awsSecret) ? self.awsSecret : '') == (has(oldSelf.awsSecret) ? oldSelf.awsSecret : '') && (has(self.endpoint) ? self.endpoint : '') == (has(oldSelf.endpoint) ? oldSelf.endpoint : '') && (has(self.forcePathStyle) ? self.forcePathStyle : false) == (has(oldSelf.forcePathStyle) ? oldSelf.forcePathStyle : false) && (has(self.region) ? self.region : '') == (has(oldSelf.region) ? oldSelf.region : '') && (has(self.storageClass) ? self.storageClass : '') == (has(oldSelf.storageClass) ? oldSelf.storageClass : '') && (has(self.serverSideEncryption) ? self.serverSideEncryption : '') == (has(oldSelf.serverSideEncryption) ? oldSelf.serverSideEncryption : '') && (has(self.kmsKeyID) ? self.kmsKeyID : '') == (has(oldSelf.kmsKeyID) ? oldSelf.kmsKeyID : '') && (has(self.caSecret) ? self.caSecret : '') == (has(oldSelf.caSecret) ? oldSelf.caSecret : '') && (has(self.caConfigMap) ? self.caConfigMap : '') == (has(oldSelf.caConfigMap) ? oldSelf.caConfigMap : '')",reason=FieldValueForbidden,message="s3 cannot be changed, since a restore is done once: delete this EtcdRestore, and create another one"
 	S3 *S3Source `json:"s3,omitempty"`
 
-	// The place on a volume, with backupStorageType PVC.
+	// The PVC and file, for backupStorageType PVC.
 	// +optional
 	PVC *PVCSource `json:"pvc,omitempty"`
 
-	// An EtcdBackup of this namespace that has made the snapshot: the place and the
-	// credentials are its own. Instead of backupStorageType.
+	// The EtcdBackup of this namespace that has made the snapshot; location and credentials
+	// are taken from it. Instead of backupStorageType.
 	// +optional
 	// +kubebuilder:validation:XValidation:rule="self.name == oldSelf.name && (has(self.entry) ? self.entry : '') == (has(oldSelf.entry) ? oldSelf.entry : '')",reason=FieldValueForbidden,message="backupRef cannot be changed, since a restore is done once: delete this EtcdRestore, and create another one"
 	BackupRef *BackupReference `json:"backupRef,omitempty"`
 
-	// Accepted for the predecessor's manifests; backupStorageType ABS is refused.
+	// Not supported, as backupStorageType ABS; declared because manifests of
+	// coreos/etcd-operator have it.
 	// +optional
 	ABS *ABSSource `json:"abs,omitempty"`
 
-	// Accepted for the predecessor's manifests; backupStorageType GCS is refused.
+	// Not supported, as backupStorageType GCS; declared because manifests of
+	// coreos/etcd-operator have it.
 	// +optional
 	GCS *GCSSource `json:"gcs,omitempty"`
 
-	// Accepted for the predecessor's manifests; backupStorageType OSS is refused.
+	// Not supported, as backupStorageType OSS; declared because manifests of
+	// coreos/etcd-operator have it.
 	// +optional
 	OSS *OSSSource `json:"oss,omitempty"`
 
-	// Fetches and checks the snapshot, and does nothing else: no cluster needs to exist, and
-	// none is touched, whatever else is written here. The phase ends in Verified, and
-	// status.snapshot says what the snapshot holds. Default false.
+	// Fetches and verifies the snapshot, and does nothing else: no cluster needs to exist,
+	// and none is changed, whatever else is set here. The phase ends in Verified, and
+	// status.snapshot describes the snapshot. Default false.
 	// +optional
 	VerifyOnly bool `json:"verifyOnly,omitempty"`
 
 	// Restores only a snapshot of the cluster with this id (16 hexadecimal digits, as
-	// in status.clusterID of its EtcdCluster). What an EtcdBackup has stored says which
-	// one it is of. Default: any.
+	// in status.clusterID of its EtcdCluster). Backups that an EtcdBackup has stored record
+	// this id. Default: any.
 	// +optional
 	// +kubebuilder:validation:MaxLength=64
 	// +kubebuilder:validation:XValidation:rule="self == '' || self.matches('^[0-9a-f]{16}$')",message="clusterID is invalid: set it to the 16 lower-case hexadecimal digits in status.clusterID of the EtcdCluster"
 	ClusterID string `json:"clusterID,omitempty"`
 
-	// By how much the revision is raised, so that clients that watched the old cluster
-	// never see time run backwards. Default, and the least that is accepted: 1e9 beyond
-	// all that the cluster has ever reported, and beyond the snapshot's.
+	// By how much the revision is raised, so that clients which watched the old cluster
+	// never see a lower revision. Default, and minimum: 1e9 above the highest revision that
+	// the cluster has ever reported, and above the snapshot's.
 	// +optional
 	// +kubebuilder:validation:XValidation:rule="self > 0",message="revisionBump must be more than 0, since revisions never go back: set at least 1000000000, or remove it"
 	RevisionBump *int64 `json:"revisionBump,omitempty"`
 
-	// Restores a database file that was copied from a data directory and ends without
-	// a digest. What it holds is checked all the same, as far as that can be without.
+	// Restores a database file that was copied from a data directory, and so has no digest
+	// at its end. All checks that need no digest are still made.
 	// +optional
 	SkipHashCheck bool `json:"skipHashCheck,omitempty"`
 
-	// Restores a snapshot without a key in place of a cluster that has held some, which
-	// are lost. Default false: such a restore fails before anything is stopped.
+	// Allows a snapshot without keys to replace a cluster that has held keys, which are then
+	// lost. Default false: such a restore fails before anything is stopped.
 	// +optional
 	AllowEmptySnapshot bool `json:"allowEmptySnapshot,omitempty"`
 
@@ -182,15 +185,15 @@ type RestoreSpec struct {
 	// +optional
 	StopMembers StopMembers `json:"stopMembers,omitempty"`
 
-	// How long the restore may take until the seed is handed over, in seconds; after
-	// that it is rolled back to the old members. Can be changed. Default 0: no limit.
+	// The time limit until the seed is handed over, in seconds; after it the restore is
+	// rolled back to the old members. Can be changed. Default 0: no limit.
 	// +optional
 	// +kubebuilder:validation:Minimum=0
 	TimeoutInSecond int64 `json:"timeoutInSecond,omitempty"`
 
-	// How the Pod of the Job is made that checks the snapshot (stopMembers First,
-	// verifyOnly, s3.prefix). Resources, environment, service account and image pull
-	// secrets count for the init containers of the seed's Pod, too.
+	// The settings of the Pod that verifies the snapshot (stopMembers First, verifyOnly,
+	// s3.prefix). Resources, environment, ServiceAccount and image pull Secrets apply to the
+	// init containers of the seed's Pod as well.
 	// +optional
 	Pod *AgentPod `json:"pod,omitempty"`
 }
@@ -216,11 +219,11 @@ type RestoreTarget string
 const (
 	// TargetInPlace restores the EtcdCluster that is named.
 	TargetInPlace RestoreTarget = "InPlace"
-	// TargetNew makes another one.
+	// TargetNew creates another one.
 	TargetNew RestoreTarget = "New"
 )
 
-// ClusterTemplate is the EtcdCluster that a restore makes.
+// ClusterTemplate is the EtcdCluster that a restore creates.
 type ClusterTemplate struct {
 	// Labels and annotations of the EtcdCluster.
 	// +optional
@@ -230,7 +233,7 @@ type ClusterTemplate struct {
 	Spec ClusterSpec `json:"spec"`
 }
 
-// TemplateMetadata is what a template says of an object's metadata.
+// TemplateMetadata is the metadata of an object that is created from a template.
 type TemplateMetadata struct {
 	// Labels of the object.
 	// +optional

@@ -146,7 +146,7 @@ const (
 	// AnnotationRenew on an EtcdCluster whose certificates are issued for the user asks
 	// for new ones, as soon as its value changes: any text, such as the time.
 	AnnotationRenew = GroupName + "/renew-certificates"
-	// AnnotationRotateCA on an EtcdCluster with TLS.auto asks for a new authority, as soon
+	// AnnotationRotateCA on an EtcdCluster with TLS.auto asks for a new CA, as soon
 	// as its value changes.
 	AnnotationRotateCA = GroupName + "/rotate-ca"
 

@@ -3,24 +3,24 @@ package v1beta2
 // StorageType is where snapshots are stored.
 type StorageType string
 
-// The storage types. Those that are missing here are refused.
+// The storage types. S3 and PVC are supported, the others are rejected.
 const (
-	// StorageS3 is a bucket of AWS or of any other store that speaks S3.
+	// StorageS3 is a bucket of AWS or of another S3-compatible store.
 	StorageS3 StorageType = "S3"
 	// StoragePVC is a volume.
 	StoragePVC StorageType = "PVC"
-	// StorageABS is Azure's store, which the predecessor knew.
+	// StorageABS is Azure Blob Storage, which coreos/etcd-operator supported.
 	StorageABS StorageType = "ABS"
-	// StorageGCS is Google's store, which the predecessor knew.
+	// StorageGCS is Google Cloud Storage, which coreos/etcd-operator supported.
 	StorageGCS StorageType = "GCS"
-	// StorageOSS is Alibaba's store, which the predecessor knew.
+	// StorageOSS is Alibaba Cloud OSS, which coreos/etcd-operator supported.
 	StorageOSS StorageType = "OSS"
 )
 
-// Compression is how a snapshot is packed.
+// Compression is how a snapshot is compressed.
 type Compression string
 
-// The ways to pack a snapshot.
+// The compressions.
 const (
 	// CompressionNone stores the snapshot as etcd sends it.
 	CompressionNone Compression = "none"
@@ -43,9 +43,10 @@ type S3Source struct {
 	Path string `json:"path,omitempty"`
 
 	// For restores, instead of path: the bucket and what the keys of repeated backups
-	// begin with, such as mybucket/prod/. The newest snapshot there is taken, by the time
-	// in its name, and of spec.clusterID alone if that is set; one that was made without a
-	// quorum is not. It is settled which one before anything else is done.
+	// begin with, such as mybucket/prod/. The newest snapshot there is restored, by the time
+	// in its name; with spec.clusterID, only snapshots of that cluster count. Snapshots that
+	// were made without a quorum do not count. The choice is made once, before anything else
+	// is done.
 	// +optional
 	// +kubebuilder:validation:MaxLength=1000
 	// +kubebuilder:validation:XValidation:rule="self == '' || self.matches('^[A-Za-z0-9][-._A-Za-z0-9]{1,254}/[^\\x00-\\x1f\\x7f]*$')",message="prefix is not a bucket and the beginning of keys: set it to one like mybucket/prod/, or mybucket/ for the whole bucket, without s3://"
@@ -65,38 +66,38 @@ type S3Source struct {
 	// +kubebuilder:validation:XValidation:rule="self.size() == 0 || self.matches('^(https?://)?([-._A-Za-z0-9]+|\\\\[[0-9A-Fa-f:.]+\\\\])(:[0-9]{1,5})?(/[^?#\\\\s]*)?$')",message="endpoint is not the URL of an S3 store: set it to one like https://s3.example.com or http://minio.default:9000"
 	Endpoint string `json:"endpoint,omitempty"`
 
-	// The Secret whose key ca.crt holds the certificate, in PEM, of the CA that has signed
-	// the store's, if that is a private one. Only this key is mounted, and only this CA is
-	// trusted. Default: the CAs of ca_bundle in the config of awsSecret (a key of that
-	// Secret), else those that everybody trusts.
+	// The Secret whose key ca.crt holds the PEM certificate of the private CA that has
+	// signed the store's certificate. Only this key is mounted, and only this CA is trusted.
+	// Default: the CAs of ca_bundle in the config of awsSecret (a key of that Secret), else
+	// the public CAs.
 	// +optional
 	// +kubebuilder:validation:MaxLength=253
 	// +kubebuilder:validation:XValidation:rule="self == '' || self.matches('^[a-z0-9]([-.a-z0-9]*[a-z0-9])?$')",message="caSecret is the name of a Secret of this namespace: set it to lower-case letters, digits, dashes and dots, such as store-ca"
 	CASecret string `json:"caSecret,omitempty"`
 
-	// The ConfigMap with the certificates of the CAs, in PEM, under any keys. Instead of
+	// The ConfigMap with the PEM certificates of the CAs, under any keys. Instead of
 	// caSecret.
 	// +optional
 	// +kubebuilder:validation:MaxLength=253
 	// +kubebuilder:validation:XValidation:rule="self == '' || self.matches('^[a-z0-9]([-.a-z0-9]*[a-z0-9])?$')",message="caConfigMap is the name of a ConfigMap of this namespace: set it to lower-case letters, digits, dashes and dots, such as store-ca"
 	CAConfigMap string `json:"caConfigMap,omitempty"`
 
-	// Puts the bucket into the path of the URL instead of the host name, as many
-	// stores need it.
+	// Puts the bucket into the path of the URL instead of the host name, as many stores
+	// require.
 	// +optional
 	ForcePathStyle bool `json:"forcePathStyle,omitempty"`
 
-	// The region of the bucket. Default: that of the Secret's config or of the Pod's
-	// environment; else us-east-1 for a store with an endpoint. For AWS' own one of them
-	// must name it.
+	// The region of the bucket. Default: the region in the config of awsSecret or in the
+	// Pod's environment; else us-east-1 for a store with an endpoint. For AWS' own store one
+	// of them must be set.
 	// +optional
 	// +kubebuilder:validation:MaxLength=64
 	// +kubebuilder:validation:XValidation:rule="self.matches('^[-_.A-Za-z0-9]*$')",message="region holds letters, digits and dashes: set it to one like eu-central-1"
 	Region string `json:"region,omitempty"`
 
 	// The storage class of the objects that are stored, such as STANDARD_IA. Default:
-	// the bucket's. A class whose objects cannot be read at once is refused, since a
-	// restore would wait for hours: set GLACIER_IR instead. Nothing to a restore.
+	// the bucket's. A class whose objects cannot be read at once is rejected, since a
+	// restore would wait for hours: set GLACIER_IR instead. Ignored by restores.
 	// +optional
 	// +kubebuilder:validation:MaxLength=64
 	// +kubebuilder:validation:XValidation:rule="self.matches('^[-_A-Za-z0-9]*$')",message="storageClass holds letters, digits and underscores: set it to one like STANDARD_IA"
@@ -104,8 +105,8 @@ type S3Source struct {
 	StorageClass string `json:"storageClass,omitempty"`
 
 	// How the store encrypts the objects that are stored: AES256, aws:kms or
-	// aws:kms:dsse. Default: as the bucket says. Nothing to a restore: the store
-	// decrypts by itself.
+	// aws:kms:dsse. Default: the bucket's setting. Ignored by restores: the store decrypts
+	// by itself.
 	// +optional
 	// +kubebuilder:validation:Enum="";AES256;"aws:kms";"aws:kms:dsse"
 	ServerSideEncryption string `json:"serverSideEncryption,omitempty"`
@@ -115,18 +116,18 @@ type S3Source struct {
 	// +kubebuilder:validation:MaxLength=2048
 	KMSKeyID string `json:"kmsKeyID,omitempty"`
 
-	// Tags of the objects that are stored, from the first moment on. The operator adds
-	// sha256 and size afterwards, where the store has tags. Nothing to a restore.
+	// Tags of the objects that are stored, set when they are created. The operator adds
+	// sha256 and size afterwards, where the store supports tags. Ignored by restores.
 	// +optional
 	// +kubebuilder:validation:MaxProperties=8
 	// +kubebuilder:validation:XValidation:rule="self.all(k, k.size() > 0 && k.size() <= 128 && self[k].size() <= 256)",message="a tag has a key of 1 to 128 characters and a value of at most 256: shorten it"
 	// +kubebuilder:validation:XValidation:rule="!self.exists(k, k in ['sha256', 'size'] || k.startsWith('aws:'))",messageExpression="self.filter(k, k in ['sha256', 'size'] || k.startsWith('aws:'))[0] + ' is set by the operator or by the store (as are sha256, size and aws:*); remove it or use another key'"
 	Tags map[string]string `json:"tags,omitempty"`
 
-	// With which uploads a checksum is sent: WhenSupported sends a CRC32 with all of them;
-	// WhenRequired sends a Content-MD5 once the store asks for one, as buckets with Object
-	// Lock do. Default: as request_checksum_calculation in the config of awsSecret says,
-	// else WhenRequired, since many stores do not know CRC32. Nothing to a restore.
+	// When uploads carry a checksum. WhenSupported: always a CRC32. WhenRequired: a
+	// Content-MD5 once the store asks for one, as buckets with Object Lock do. Default:
+	// request_checksum_calculation in the config of awsSecret, else WhenRequired, since many
+	// stores do not support CRC32. Ignored by restores.
 	// +optional
 	// +kubebuilder:validation:Enum="";WhenSupported;WhenRequired
 	Checksums string `json:"checksums,omitempty"`

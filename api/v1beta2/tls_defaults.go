@@ -74,8 +74,7 @@ func (c *EtcdCluster) ClientTLSSecret() string {
 	return c.Name + "-client-tls"
 }
 
-// CATLSSecret is the Secret with the key of the cluster's own authority; "" if it has
-// none.
+// CATLSSecret is the Secret with the key of the cluster's own CA; "" if it has none.
 func (c *EtcdCluster) CATLSSecret() string {
 	if c.Spec.TLS == nil || c.Spec.TLS.Auto == nil {
 		return ""
@@ -83,7 +82,7 @@ func (c *EtcdCluster) CATLSSecret() string {
 	return c.Name + "-ca-tls"
 }
 
-// UsesTLS says whether members talk to each other, or to clients, by TLS.
+// UsesTLS reports whether traffic between members, or with clients, uses TLS.
 func (c *EtcdCluster) UsesTLS() bool { return c.PeerTLSSecret() != "" || c.ServerTLSSecret() != "" }
 
 // Lifetime is CertificateLifetime, or DefaultCertificateLifetime.

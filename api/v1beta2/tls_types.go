@@ -3,8 +3,8 @@ package v1beta2
 import metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 // TLSPolicy says where the certificates of a cluster come from: exactly one of static,
-// auto and certManager; with none of them, all traffic is in the clear. It is decided
-// when the cluster is created.
+// auto and certManager. With none of them, traffic is not encrypted. The source cannot be
+// changed after the cluster is created.
 //
 // +kubebuilder:validation:XValidation:rule="[has(self.static), has(self.auto), has(self.certManager)].filter(b, b).size() <= 1",message="static, auto and certManager exclude each other: set only the one that the certificates come from"
 // +kubebuilder:validation:XValidation:rule="!has(self.cipherSuites) || self.cipherSuites.size() == 0 || 'TLS_ECDHE_ECDSA_WITH_AES_128_GCM_SHA256' in self.cipherSuites || (!has(self.auto) && !has(self.certManager) && 'TLS_ECDHE_RSA_WITH_AES_128_GCM_SHA256' in self.cipherSuites)",fieldPath=".cipherSuites",message="etcd serves HTTP/2, which it does not start without a certain suite: add TLS_ECDHE_ECDSA_WITH_AES_128_GCM_SHA256 (or, with static certificates whose keys are RSA, TLS_ECDHE_RSA_WITH_AES_128_GCM_SHA256)"
@@ -13,17 +13,18 @@ type TLSPolicy struct {
 	// Certificates that the user keeps in Secrets.
 	// +optional
 	Static *StaticTLS `json:"static,omitempty"`
-	// Certificates that the operator issues, from an authority of the cluster's own.
+	// Certificates that the operator issues, from a certificate authority (CA) of the
+	// cluster's own.
 	// +optional
 	Auto *AutoTLS `json:"auto,omitempty"`
 	// Certificates that cert-manager issues.
 	// +optional
 	CertManager *CertManagerTLS `json:"certManager,omitempty"`
 
-	// The cipher suites of TLS 1.2 that members accept, by Go's names, among them
-	// TLS_ECDHE_ECDSA_WITH_AES_128_GCM_SHA256 (or, with static certificates whose keys are
-	// RSA, TLS_ECDHE_RSA_WITH_AES_128_GCM_SHA256), without which etcd does not start.
-	// Default: Go's.
+	// The TLS 1.2 cipher suites that members accept, by their names in Go. The list must
+	// contain TLS_ECDHE_ECDSA_WITH_AES_128_GCM_SHA256 (or, for static certificates with RSA
+	// keys, TLS_ECDHE_RSA_WITH_AES_128_GCM_SHA256): etcd does not start without it.
+	// Default: Go's own list.
 	// +optional
 	// +listType=atomic
 	// +kubebuilder:validation:MaxItems=32
@@ -37,28 +38,28 @@ type TLSPolicy struct {
 	MinVersion string `json:"minVersion,omitempty"`
 }
 
-// IssuedTLS is what can be said of certificates that are issued for the user. They are
-// kept in the Secrets <cluster>-peer-tls, -server-tls, -operator-tls (for the operators
-// alone) and <cluster>-client-tls (for applications), each of type kubernetes.io/tls with
-// ca.crt beside.
+// IssuedTLS has the settings of certificates that are issued automatically. They are
+// stored in the Secrets <cluster>-peer-tls, <cluster>-server-tls, <cluster>-operator-tls
+// (for the operators only) and <cluster>-client-tls (for applications), each of type
+// kubernetes.io/tls with an additional key ca.crt.
 type IssuedTLS struct {
-	// How long certificates are valid. They are renewed when two thirds of it have
-	// passed. At least 1h; default 2160h (90 days).
+	// How long certificates are valid. They are renewed after two thirds of this time.
+	// At least 1h; default 2160h (90 days).
 	// +optional
 	// +kubebuilder:validation:Type=string
 	// +kubebuilder:validation:MaxLength=32
 	// +kubebuilder:validation:XValidation:rule="self.matches('^([0-9]{1,6}([.][0-9]{1,9})?(ms|s|m|h)){1,4}$') && duration(self) >= duration('1h')",message="certificateLifetime is a duration of at least 1h: set it with its unit, such as 2160h"
 	CertificateLifetime *metav1.Duration `json:"certificateLifetime,omitempty"`
-	// How long an authority that was replaced is still trusted, once all certificates of
-	// the cluster are of the new one: clients have so long to load their new
-	// certificates. Default 24h.
+	// How long the old CA is still trusted after all certificates of the cluster have been
+	// issued by the new one. Clients must load their new certificates within this time.
+	// Default 24h.
 	// +optional
 	// +kubebuilder:validation:Type=string
 	// +kubebuilder:validation:MaxLength=32
 	// +kubebuilder:validation:XValidation:rule="self.matches('^([0-9]{1,6}([.][0-9]{1,9})?(ms|s|m|h)){1,4}$')",message="caOverlap is a duration: set it with its unit, such as 24h"
 	CAOverlap *metav1.Duration `json:"caOverlap,omitempty"`
-	// More DNS names and IP addresses by which clients reach the members, such as that
-	// of a load balancer.
+	// Additional DNS names and IP addresses by which clients reach the members, such as
+	// those of a load balancer.
 	// +optional
 	// +listType=set
 	// +kubebuilder:validation:MaxItems=32
@@ -67,12 +68,12 @@ type IssuedTLS struct {
 	ServerNames []string `json:"serverNames,omitempty"`
 }
 
-// AutoTLS makes the operator the cluster's own authority, whose key is in the Secret
-// <cluster>-ca-tls.
+// AutoTLS makes the operator the certificate authority (CA) of the cluster. Its key is in
+// the Secret <cluster>-ca-tls.
 type AutoTLS struct {
 	IssuedTLS `json:",inline"`
-	// How long the authority's certificate is valid. It is replaced when two thirds of
-	// it have passed. At least 24h; default 43800h (5 years).
+	// How long the CA's certificate is valid. It is replaced after two thirds of this time.
+	// At least 24h; default 43800h (5 years).
 	// +optional
 	// +kubebuilder:validation:Type=string
 	// +kubebuilder:validation:MaxLength=32
@@ -83,8 +84,8 @@ type AutoTLS struct {
 // CertManagerTLS makes cert-manager the issuer.
 type CertManagerTLS struct {
 	IssuedTLS `json:",inline"`
-	// The Issuer or ClusterIssuer. It must be one that tells its authority (ca.crt),
-	// such as a CA issuer.
+	// The Issuer or ClusterIssuer. It must publish its CA in the Secrets that it issues
+	// (key ca.crt), as a CA issuer does.
 	IssuerRef IssuerReference `json:"issuerRef"`
 }
 
@@ -113,7 +114,7 @@ type StaticTLS struct {
 	// +optional
 	Member *MemberSecret `json:"member,omitempty"`
 
-	// The Secret with the client certificate that the operator shows to the
+	// The Secret with the client certificate by which the operator authenticates to the
 	// members: etcd-client.crt, etcd-client.key, etcd-client-ca.crt.
 	// +optional
 	// +kubebuilder:validation:MaxLength=253
@@ -135,36 +136,35 @@ type MemberSecret struct {
 	ServerSecret string `json:"serverSecret,omitempty"`
 }
 
-// CARotation says how far the replacement of an authority has come.
+// CARotation is the step that the replacement of a CA has reached.
 //
 // +kubebuilder:validation:Enum="";TrustingBoth;Reissuing;DroppingOld
 type CARotation string
 
-// The steps of the replacement of an authority.
+// The steps of the replacement of a CA.
 const (
-	// CATrustingBoth restarts the members so that they trust the new one, too.
+	// CATrustingBoth: members are restarted so that they trust the new CA as well.
 	CATrustingBoth CARotation = "TrustingBoth"
-	// CAReissuing is after that: all certificates are of the new one, and clients load
-	// theirs.
+	// CAReissuing: all certificates are issued by the new CA, and clients load theirs.
 	CAReissuing CARotation = "Reissuing"
-	// CADroppingOld restarts the members so that they trust the new one alone.
+	// CADroppingOld: members are restarted so that they trust the new CA only.
 	CADroppingOld CARotation = "DroppingOld"
 )
 
-// TLSStatus tells of a cluster's certificates.
+// TLSStatus is the state of a cluster's certificates.
 type TLSStatus struct {
-	// A hash of the authorities that members trust. A member that was started with
-	// others is restarted.
+	// A hash of the CAs that members trust. A member that was started with other CAs is
+	// restarted.
 	// +optional
 	Trust string `json:"trust,omitempty"`
-	// How far the replacement of an authority has come; empty while none is replaced.
+	// The step that the replacement of a CA has reached; empty while no CA is replaced.
 	// +optional
 	Rotation CARotation `json:"rotation,omitempty"`
 	// Whether certificates are being issued or checked, and nothing is wrong: while the
 	// condition CertificatesReady is False, there is nothing to do but wait.
 	// +optional
 	Pending bool `json:"pending,omitempty"`
-	// When the first certificate of those that the cluster uses ends.
+	// When the first of the cluster's certificates expires.
 	// +optional
 	NotAfter *metav1.Time `json:"notAfter,omitempty"`
 }
