@@ -39,8 +39,8 @@ func TestCertManager(t *testing.T) {
 	w.noticedNoFailure()
 	c.hasItsAuthorityReplaced(w, func() {
 		// Without its Secret, cert-manager makes another.
-		s.kubectl("delete", "secret", "example-authority")
-		s.within(soon, c.secretHas("example-authority", "cert-manager.io/certificate-name", "example-authority"))
+		s.kubectl("delete", "secret", "example-ca")
+		s.within(soon, c.secretHas("example-ca", "cert-manager.io/certificate-name", "example-ca"))
 		s.kubectl("annotate", "--overwrite", "etcd", c.Name, v1beta2.AnnotationRenew+"=again")
 	})
 	w.noticedNoFailure()
