@@ -30,8 +30,7 @@ const (
 	BackupFailed BackupPhase = "Failed"
 )
 
-// The types of a backup's conditions, of which a restore has the first two as well. A
-// backup's reasons are in etcdbackup_reasons.go.
+// The types of a backup's conditions. A restore has the first two as well.
 const (
 	// ConditionComplete: the backup is stored; of a repeated one, the last one is. Of
 	// a restore: the cluster has its full size. While it is False, the message says what is

@@ -1,7 +1,7 @@
 package v1beta2
 
-// The types of an EtcdCluster's conditions. The first seven are always there, the others
-// only while they have something to say. Their reasons are in etcdcluster_reasons.go.
+// The types of an EtcdCluster's conditions. The first seven are always set, the others
+// only while they have something to report.
 const (
 	// ConditionAvailable: a quorum of the members serves reads and writes. While it is
 	// False, read the message: clients cannot write.
@@ -29,8 +29,8 @@ const (
 	// is False). Set while spec asks for more storage than some volume has.
 	ConditionStorageResizing = "StorageResizing"
 	// ConditionConsistent: all members had the same data when it was last compared. Set after
-	// the first comparison; its reasons are the constants of ConsistencyResult. While it is
-	// False, follow the message before you trust a read.
+	// the first comparison; its reasons are Consistent, MemberDiffers and NoMajority. While it
+	// is False, follow the message before you trust a read.
 	ConditionConsistent = "Consistent"
 	// ConditionNameConflict: an object of a name that the cluster needs belongs to someone
 	// else. Remove that object, or rename the EtcdCluster.

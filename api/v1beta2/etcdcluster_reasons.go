@@ -334,7 +334,7 @@ const (
 )
 
 // The reasons of CertificatesReady and of the events about certificates, beside those
-// above and the constants of CARotation.
+// above and TrustingBoth, Reissuing and DroppingOld during CA rotation.
 const (
 	// ClusterReasonCertificatesValid: all certificates exist and are valid.
 	ClusterReasonCertificatesValid = "CertificatesValid"

@@ -41,8 +41,7 @@ const (
 	RestoreFailed RestorePhase = "Failed"
 )
 
-// The types of a restore's conditions, beside ConditionComplete and ConditionFailed. Their
-// reasons are in etcdrestore_reasons.go.
+// The types of a restore's conditions, beside ConditionComplete and ConditionFailed.
 const (
 	// ConditionVerified: the snapshot has been fetched and checked. While it is False, the
 	// message says how far that is, or what to correct.

@@ -20,7 +20,7 @@ const (
 	// cluster's Services and PodDisruptionBudget select by it: Pods that an earlier
 	// EtcdCluster of the same name has left are not behind them. It is also on the PVCs of
 	// a cluster whose storage.deletionPolicy is Retain, in place of an owner reference, so
-	// that nothing deletes them with the EtcdCluster. See shared/member.Owns.
+	// that nothing deletes them with the EtcdCluster.
 	LabelOwner = GroupName + "/owner"
 	// LabelRole says what a member's Pod is now: one of the Role constants.
 	// The client Service and the PodDisruptionBudget select RoleVoter.
