@@ -65,10 +65,12 @@ bench: localkube images ## Measure against the floor, side by side in one run
 	@$(TEST_ENV) && cd e2e && go run ./bench
 
 .PHONY: docs
-docs: bin/hugo ## Build the site of docs/ into out/docs, and check its links and commands
+docs: bin/hugo localkube ## Build the site of docs/ into out/docs, and check its links, commands and objects
 	rm -rf out/docs
 	bin/hugo --source site --minify --noBuildLock --logLevel warn
 	cd e2e && go test ./docs ./site -count=1 -run 'Links|Shell|Pages|Diagrams'
+	@$(LOCALKUBE) build
+	@$(TEST_ENV) && cd e2e && go test ./manifests -count=1 -run 'PagesShowRightObjects'
 
 .PHONY: images
 images: ## Build image tars without Docker, into out/images
