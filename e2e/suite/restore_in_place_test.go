@@ -48,7 +48,7 @@ func TestRestoreInPlace(t *testing.T) {
 			backup:  []harness.BackupOption{harness.Packed},
 			lost:    (*cluster).members,
 			at:      func(s *scene, _ *store) place { return s.aVolume("backups").at("in/place.db.zst") },
-			then:    (*restoredCluster).restartsItsSeed,
+			then:    func(c *restoredCluster) { c.restartsItsSeed(); c.backsUpTo("backups") },
 		},
 		"EverythingLostWithoutVolumes": {
 			keys: 1000,
@@ -171,6 +171,14 @@ func (c *restoredCluster) restartsItsSeed() {
 	c.restore.becomes("gone without a trace", soon, harness.NoTraceOfRestore)
 	// The operator might just be noting that the seed serves again.
 	c.stays("as it was", 3*time.Second, harness.All(harness.Healthy(3), samePods(pods)))
+}
+
+// backsUpTo: the volume that the restore has read from takes another backup.
+func (c *restoredCluster) backsUpTo(claim string) {
+	c.s.t.Helper()
+	w := c.adds("later", "later/", 10)
+	b := c.s.backup("later", w.Writer, c.s.existingVolume(claim).at("in/later.db"), harness.OfCluster(c.Name))
+	b.becomes("stored", soon, harness.Stored)
 }
 
 // mountsOnlyItsOwn: no member mounts another volume than its own.
