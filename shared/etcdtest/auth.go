@@ -11,10 +11,10 @@ import (
 // Dial returns a client of the member, a stranger's if user is empty.
 func (m *Member) Dial(t testing.TB, user, password string) *clientv3.Client {
 	t.Helper()
-	ctx, cancel := context.WithTimeout(t.Context(), patience)
+	ctx, cancel := context.WithTimeout(t.Context(), eventually)
 	t.Cleanup(cancel)
 	c, err := clientv3.New(clientv3.Config{
-		Context: ctx, Endpoints: []string{m.Client}, Username: user, Password: password, DialTimeout: patience, Logger: zap.NewNop(),
+		Context: ctx, Endpoints: []string{m.Client}, Username: user, Password: password, DialTimeout: eventually, Logger: zap.NewNop(),
 	})
 	if err != nil {
 		t.Fatal(err)

@@ -216,22 +216,22 @@ func CheckHTTP(addr, path string, want int) error {
 	return nil
 }
 
-// patience is how long Eventually waits. Far more than anything takes: the
+// eventually is how long Eventually waits. Far more than anything takes: the
 // machine may be busy.
-const patience = 3 * time.Minute
+const eventually = 3 * time.Minute
 
 // Eventually calls check every 20 ms until it returns nil, and fails the test
-// with its last error after [patience].
+// with its last error after [eventually].
 func Eventually(t testing.TB, what string, check func() error) {
 	t.Helper()
-	deadline := time.Now().Add(patience)
+	deadline := time.Now().Add(eventually)
 	for {
 		err := check()
 		if err == nil {
 			return
 		}
 		if time.Now().After(deadline) {
-			t.Fatalf("waited %s for %s: %v", patience, what, err)
+			t.Fatalf("waited %s for %s: %v", eventually, what, err)
 		}
 		time.Sleep(20 * time.Millisecond)
 	}
@@ -300,8 +300,8 @@ func (p *Process) Wait() int {
 	p.t.Helper()
 	select {
 	case <-p.done:
-	case <-time.After(patience):
-		p.t.Fatalf("%s has not ended after %s", p.cmd.Path, patience)
+	case <-time.After(eventually):
+		p.t.Fatalf("%s has not ended after %s", p.cmd.Path, eventually)
 	}
 	return p.cmd.ProcessState.ExitCode()
 }

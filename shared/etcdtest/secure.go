@@ -45,9 +45,9 @@ func (m *Member) StartSecure(t testing.TB, dir, state string, all ...*Member) *P
 // DialSecure returns a client of a member that StartSecure has started.
 func (m *Member) DialSecure(t testing.TB, config *tls.Config) *clientv3.Client {
 	t.Helper()
-	ctx, cancel := context.WithTimeout(t.Context(), patience)
+	ctx, cancel := context.WithTimeout(t.Context(), eventually)
 	t.Cleanup(cancel)
-	c, err := clientv3.New(clientv3.Config{Context: ctx, Endpoints: []string{"https://" + m.Client}, TLS: config, DialTimeout: patience, Logger: zap.NewNop()})
+	c, err := clientv3.New(clientv3.Config{Context: ctx, Endpoints: []string{"https://" + m.Client}, TLS: config, DialTimeout: eventually, Logger: zap.NewNop()})
 	if err != nil {
 		t.Fatal(err)
 	}

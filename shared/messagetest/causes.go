@@ -3,6 +3,8 @@ package messagetest
 import (
 	"os"
 	"regexp"
+
+	"github.com/etcd-operators/etcd-operators/shared/agent"
 )
 
 // Causes are the variables of what an agent reports: places, and what etcd, a store or the
@@ -23,3 +25,15 @@ func Causes() []Variable {
 
 // NoteShape adds the shape of a message alone, of which every run has another sample.
 func (b *Book) NoteShape(by, message string) { b.Note(by, b.Shape(message)) }
+
+// NoteFailure adds the failure of an agent: its reason, whether it is retried, and the shape
+// of its message. Nil is no failure.
+func (b *Book) NoteFailure(f *agent.Failure) {
+	switch {
+	case f == nil:
+	case f.Permanent:
+		b.NoteShape(f.Reason+", permanent", f.Message)
+	default:
+		b.NoteShape(f.Reason+", retried", f.Message)
+	}
+}

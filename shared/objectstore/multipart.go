@@ -175,7 +175,7 @@ func (p *put) complete(ctx context.Context, id string, parts []*types.CompletedP
 		MultipartUpload: &types.CompletedMultipartUpload{Parts: list},
 		IfNoneMatch:     p.ifNoneMatch(),
 	}
-	ctx = withPatience(ctx, completeStall)
+	ctx = withStall(ctx, completeStall)
 	_, err := p.client.CompleteMultipartUpload(ctx, in)
 	if p.unconditionally(err) {
 		in.IfNoneMatch = nil

@@ -19,11 +19,11 @@ type stalledError struct{ after time.Duration }
 func (e *stalledError) Error() string         { return fmt.Sprintf("no progress for %s", e.after) }
 func (e *stalledError) ConnectionError() bool { return true }
 
-// patienceKey is a context's, for a request that may be silent for longer.
-type patienceKey struct{}
+// stallKey is a context's, for a request that may be silent for longer.
+type stallKey struct{}
 
-func withPatience(ctx context.Context, stall time.Duration) context.Context {
-	return context.WithValue(ctx, patienceKey{}, stall)
+func withStall(ctx context.Context, stall time.Duration) context.Context {
+	return context.WithValue(ctx, stallKey{}, stall)
 }
 
 // watched cuts requests that make no progress: no byte of the body is taken or given
@@ -37,7 +37,7 @@ type watched struct {
 // Do implements aws.HTTPClient.
 func (w *watched) Do(req *http.Request) (*http.Response, error) {
 	stall := w.stall
-	if longer, ok := req.Context().Value(patienceKey{}).(time.Duration); ok {
+	if longer, ok := req.Context().Value(stallKey{}).(time.Duration); ok {
 		stall = max(stall, longer)
 	}
 	ctx, cancel := context.WithCancelCause(req.Context())

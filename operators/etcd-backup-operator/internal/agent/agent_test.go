@@ -114,7 +114,7 @@ func carryRaw(ctx context.Context, t *testing.T, env string, l *logs) (int, task
 	if result.Started.IsZero() || result.Finished.Before(result.Started) || (result.Failure == nil) != (code == agent.ExitDone) {
 		t.Errorf("exit code %d with the result %+v", code, result)
 	}
-	noteFailure(result.Failure)
+	messages.NoteFailure(result.Failure)
 	t.Cleanup(func() {
 		if t.Failed() {
 			t.Logf("the agent's log:\n%s", l)

@@ -7,6 +7,7 @@ import (
 	"strings"
 	"time"
 
+	"github.com/coreos/go-semver/semver"
 	pb "go.etcd.io/etcd/api/v3/etcdserverpb"
 	"google.golang.org/grpc"
 
@@ -164,10 +165,9 @@ func notes(m *member) []task.Note {
 
 // minorOf is the minor version, such as 3.6; empty if it is unknown.
 func minorOf(version string) string {
-	major, rest, ok := strings.Cut(version, ".")
-	minor, _, _ := strings.Cut(rest, ".")
-	if !ok || major == "" || minor == "" {
+	v, err := semver.NewVersion(version)
+	if err != nil {
 		return ""
 	}
-	return major + "." + minor
+	return fmt.Sprintf("%d.%d", v.Major, v.Minor)
 }

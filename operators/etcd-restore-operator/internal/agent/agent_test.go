@@ -114,7 +114,7 @@ func readResult(t *testing.T, file string) (result task.Result) {
 	if result.Started.IsZero() || result.Finished.Before(result.Started) {
 		t.Errorf("started %s, finished %s", result.Started, result.Finished)
 	}
-	noteFailure(result.Failure)
+	messages.NoteFailure(result.Failure)
 	return result
 }
 
