@@ -42,7 +42,6 @@ func main() {
 func setUp(ctx context.Context, mgr ctrl.Manager, o *operator.Options) error {
 	r := &controller.Reconciler{
 		Client:      mgr.GetClient(),
-		Live:        mgr.GetAPIReader(),
 		Events:      mgr.GetEventRecorder(o.Name),
 		Metrics:     metrics.New(ctrlmetrics.Registry),
 		Image:       o.Image,

@@ -192,6 +192,30 @@ func TestAClockThatIsAhead(t *testing.T) {
 	}
 }
 
+// On a volume no store tells the time. The operator and the Job can run on one node whose
+// clock is ten years ahead: then the API server's counts.
+func TestOnAVolumeTheAPIServersClockCounts(t *testing.T) {
+	endpoints := []string{serve(t, &fake{content: snapshotOf(1024)})}
+	ahead := time.Now().UTC().Truncate(time.Second)
+	now := ahead.AddDate(-10, 0, 0)
+	dir := t.TempDir()
+	names := map[time.Duration]string{}
+	for _, age := range []time.Duration{time.Hour, 2 * time.Hour, 3 * time.Hour, 4 * time.Hour} {
+		names[age] = snapshotname.Name("etcd", 4, now.Add(-age))
+		storeFile(t, dir, names[age], of(7, 4))
+	}
+	tk := toPVC(endpoints, dir, "etcd")
+	tk.Repeated, tk.MaxAge, tk.Time, tk.ServerTime = true, 2*time.Hour, ahead, now
+	if got := mustSave(t, tk); got.Deleted != 2 || got.RetentionError != "" {
+		t.Errorf("deleted %d, want the two that are older than maxAge: %+v", got.Deleted, got)
+	}
+	for age, name := range names {
+		if _, err := os.Stat(filepath.Join(dir, name)); (err == nil) != (age <= tk.MaxAge) {
+			t.Errorf("the backup of %s ago: %v", age, err)
+		}
+	}
+}
+
 // An older run that ends last deletes nothing that is newer.
 func TestAnOlderRunThatEndsLast(t *testing.T) {
 	s := startStore(t)
@@ -217,21 +241,23 @@ func (c *clocked) clock(context.Context, string) (time.Time, error) { return c.a
 
 func TestTheEarliestClockCounts(t *testing.T) {
 	past, future := due, time.Now().AddDate(10, 0, 0)
-	for name, c := range map[string]struct{ due, stored, want time.Time }{
-		"the operator's": {past, future, past},
-		"the store's":    {future, past, past},
-		"the store's, where the operator's is right": {past, past.Add(-time.Hour), past.Add(-time.Hour)},
-		"no other": {past, time.Time{}, past},
+	for name, c := range map[string]struct{ due, server, stored, want time.Time }{
+		"the operator's": {past, future, future, past},
+		"the store's":    {future, future, past, past},
+		"the store's, where the operator's is right": {past, past, past.Add(-time.Hour), past.Add(-time.Hour)},
+		"the API server's":                           {future, past, future, past},
+		"the API server's, on a volume":              {future, past, time.Time{}, past},
+		"no other":                                   {past, time.Time{}, time.Time{}, past},
 	} {
 		t.Run(name, func(t *testing.T) {
-			j := &job{task: task.Task{Time: c.due}}
+			j := &job{task: task.Task{Time: c.due, ServerTime: c.server}}
 			got, err := j.earliest(t.Context(), &clocked{at: c.stored}, "name")
 			if err != nil || !got.Equal(c.want) {
 				t.Errorf("got %s, %v; want %s", got, err, c.want)
 			}
 		})
 	}
-	j := &job{task: task.Task{Time: future}}
+	j := &job{task: task.Task{Time: future, ServerTime: future}}
 	if got, err := j.earliest(t.Context(), &clocked{at: future}, "name"); err != nil || time.Since(got).Abs() > time.Minute {
 		t.Errorf("got %s, %v; want this machine's", got, err)
 	}

@@ -51,16 +51,16 @@ func (j *job) prune(ctx context.Context, to destination, written string) error {
 }
 
 // earliest is the moment from which age is counted: when the backup was due, by the
-// operator's clock, or now, by this machine's or by the store's, whichever is earliest. So
-// a single clock that is ahead deletes nothing.
+// operator's clock, when its Job was started, by the API server's, or now, by this machine's
+// or by the store's, whichever is earliest. So no clock that is ahead deletes anything as
+// long as one of them is right.
 func (j *job) earliest(ctx context.Context, to destination, written string) (time.Time, error) {
-	at := j.task.Time
-	if now := time.Now(); now.Before(at) {
-		at = now
-	}
 	stored, err := to.clock(ctx, written)
-	if err == nil && !stored.IsZero() && stored.Before(at) {
-		at = stored
+	at := j.task.Time
+	for _, clock := range []time.Time{time.Now(), j.task.ServerTime, stored} {
+		if !clock.IsZero() && clock.Before(at) {
+			at = clock
+		}
 	}
 	return at, err
 }

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"slices"
+	"time"
 
 	batchv1 "k8s.io/api/batch/v1"
 	corev1 "k8s.io/api/core/v1"
@@ -44,10 +45,11 @@ func (r *Reconciler) act(ctx context.Context, b *v1beta2.EtcdBackup, obs *plan.O
 // neither a cache that lags nor a second operator starts a backup twice or beside
 // another.
 func (r *Reconciler) startJob(ctx context.Context, b *v1beta2.EtcdBackup, obs *plan.Observation, start plan.StartJob) error {
-	if err := r.stillHolds(ctx, b, obs); err != nil {
+	var serverTime time.Time
+	if err := r.stillHolds(withServerTime(ctx, &serverTime), b, obs); err != nil {
 		return err
 	}
-	j, err := job.Build(b, start, r.Image)
+	j, err := job.Build(b, start, serverTime, r.Image)
 	if err != nil {
 		return err
 	}
@@ -67,7 +69,7 @@ func (r *Reconciler) startJob(ctx context.Context, b *v1beta2.EtcdBackup, obs *p
 // stillHolds reads the EtcdBackup and its Jobs live.
 func (r *Reconciler) stillHolds(ctx context.Context, b *v1beta2.EtcdBackup, obs *plan.Observation) error {
 	var live v1beta2.EtcdBackup
-	if err := r.Live.Get(ctx, client.ObjectKeyFromObject(b), &live); err != nil {
+	if err := r.live.Get(ctx, client.ObjectKeyFromObject(b), &live); err != nil {
 		if apierrors.IsNotFound(err) {
 			return fmt.Errorf("%w: the EtcdBackup is gone", errStale)
 		}
@@ -76,7 +78,7 @@ func (r *Reconciler) stillHolds(ctx context.Context, b *v1beta2.EtcdBackup, obs 
 	if live.UID != b.UID || live.ResourceVersion != b.ResourceVersion {
 		return fmt.Errorf("%w: the EtcdBackup has changed", errStale)
 	}
-	jobs, err := ownJobs(ctx, r.Live, b)
+	jobs, err := ownJobs(ctx, r.live, b)
 	if err != nil {
 		return err
 	}
@@ -98,7 +100,7 @@ func (r *Reconciler) stillHolds(ctx context.Context, b *v1beta2.EtcdBackup, obs 
 // adopted reports success if the Job that exists is this EtcdBackup's.
 func (r *Reconciler) adopted(ctx context.Context, b *v1beta2.EtcdBackup, name string) error {
 	var j batchv1.Job
-	if err := r.Live.Get(ctx, client.ObjectKey{Namespace: b.Namespace, Name: name}, &j); err != nil {
+	if err := r.live.Get(ctx, client.ObjectKey{Namespace: b.Namespace, Name: name}, &j); err != nil {
 		return fmt.Errorf("read Job %s: %w", name, err)
 	}
 	if !metav1.IsControlledBy(&j, b) {

@@ -34,9 +34,7 @@ const (
 // Reconciler reconciles the EtcdBackups of its scope.
 type Reconciler struct {
 	// Client reads from caches.
-	Client client.Client
-	// Live reads from the API server itself.
-	Live    client.Reader
+	Client  client.Client
 	Events  events.EventRecorder
 	Metrics *metrics.Metrics
 	// Image is the operator's own, which Jobs run.
@@ -47,6 +45,8 @@ type Reconciler struct {
 	// Now is the clock.
 	Now func() time.Time
 
+	// live reads from the API server itself.
+	live client.Reader
 	// clusters are EtcdClusters: on a Kubernetes without etcd-operator there is no such
 	// kind.
 	clusters operator.Kind

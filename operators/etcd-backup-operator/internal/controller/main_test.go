@@ -61,7 +61,7 @@ func (b *bench) startOperator(changes ...func(*controller.Reconciler)) {
 func (b *bench) operator(changes ...func(*controller.Reconciler)) func(context.Context, ctrl.Manager) error {
 	return func(ctx context.Context, mgr ctrl.Manager) error {
 		r := &controller.Reconciler{
-			Client: mgr.GetClient(), Live: mgr.GetAPIReader(),
+			Client:  mgr.GetClient(),
 			Events:  mgr.GetEventRecorder("etcd-backup-operator"),
 			Metrics: metrics.New(b.metrics),
 			Image:   "example.com/etcd-backup-operator:test",
@@ -288,19 +288,19 @@ func (b *bench) metric(name string, labels ...string) (value float64, ok bool) {
 	return 0, false
 }
 
-// endpoints are those that a Job's agent is told.
-func endpoints(t *testing.T, j *batchv1.Job) []string {
+// told is what a Job's agent is told to do.
+func told(t *testing.T, j *batchv1.Job) task.Task {
 	t.Helper()
 	for _, env := range j.Spec.Template.Spec.Containers[0].Env {
 		if env.Name != task.Env {
 			continue
 		}
-		var told task.Task
-		if err := json.Unmarshal([]byte(env.Value), &told); err != nil {
+		var tk task.Task
+		if err := json.Unmarshal([]byte(env.Value), &tk); err != nil {
 			t.Fatal(err)
 		}
-		return told.Endpoints
+		return tk
 	}
 	t.Fatalf("Job %s has no %s", j.Name, task.Env)
-	return nil
+	return task.Task{}
 }

@@ -40,7 +40,7 @@ func (r *Reconciler) observe(ctx context.Context, b *v1beta2.EtcdBackup) (obs pl
 		return obs, 0, err
 	}
 	if slices.ContainsFunc(obs.Jobs, func(j plan.Job) bool { return ends(b, j) || hangs(b, j, obs.Now) }) {
-		obs.Jobs, again, err = seen(ctx, r.Live, b, jobs, obs.Now)
+		obs.Jobs, again, err = seen(ctx, r.live, b, jobs, obs.Now)
 	}
 	return obs, again, err
 }
@@ -129,7 +129,7 @@ func (r *Reconciler) unseen(ctx context.Context, b *v1beta2.EtcdBackup, cached [
 			continue
 		}
 		var j batchv1.Job
-		err := r.Live.Get(ctx, client.ObjectKey{Namespace: b.Namespace, Name: a.Name}, &j)
+		err := r.live.Get(ctx, client.ObjectKey{Namespace: b.Namespace, Name: a.Name}, &j)
 		if err != nil && !apierrors.IsNotFound(err) {
 			return nil, fmt.Errorf("read Job %s: %w", a.Name, err)
 		}

@@ -94,7 +94,7 @@ func TestClusterRef(t *testing.T) {
 	})
 	b.ready(c, "c-aaaaaaaaaa")
 	j := b.job(e)
-	if got := endpoints(t, &j); len(got) != 1 || got[0] != "http://c-aaaaaaaaaa.c."+b.namespace+".svc:2379" {
+	if got := told(t, &j).Endpoints; len(got) != 1 || got[0] != "http://c-aaaaaaaaaa.c."+b.namespace+".svc:2379" {
 		t.Errorf("the endpoints are %v", got)
 	}
 }

@@ -38,6 +38,10 @@ func (r *Reconciler) SetupWithManager(ctx context.Context, mgr ctrl.Manager, wor
 	if err := mgr.GetFieldIndexer().IndexField(ctx, &v1beta2.EtcdBackup{}, clusterIDIndex, byClusterID); err != nil {
 		return err
 	}
+	var err error
+	if r.live, err = liveReader(mgr); err != nil {
+		return err
+	}
 	c, err := ctrl.NewControllerManagedBy(mgr).
 		For(&v1beta2.EtcdBackup{}).
 		Owns(&batchv1.Job{}).

@@ -28,11 +28,11 @@ const (
 	backupMount = "/backup"
 )
 
-// Build builds the Job that start asks for, of an EtcdBackup whose spec is valid. image
-// is the operator's own.
-func Build(b *v1beta2.EtcdBackup, start plan.StartJob, image string) (*batchv1.Job, error) {
+// Build builds the Job that start asks for, of an EtcdBackup whose spec is valid. serverTime
+// is now, by the API server's clock; zero if it is not known. image is the operator's own.
+func Build(b *v1beta2.EtcdBackup, start plan.StartJob, serverTime time.Time, image string) (*batchv1.Job, error) {
 	policy := agentpod.Policy(b.Spec.Pod, resources())
-	env, err := agentpod.Environment(task.Env, newTask(b, start), policy.Resources, policy.Env...)
+	env, err := agentpod.Environment(task.Env, newTask(b, start, serverTime), policy.Resources, policy.Env...)
 	if err != nil {
 		return nil, fmt.Errorf("build Job %s: %w", start.Name, err)
 	}
@@ -59,7 +59,7 @@ func Build(b *v1beta2.EtcdBackup, start plan.StartJob, image string) (*batchv1.J
 	return job.Build(), nil
 }
 
-func newTask(b *v1beta2.EtcdBackup, start plan.StartJob) task.Task {
+func newTask(b *v1beta2.EtcdBackup, start plan.StartJob, serverTime time.Time) task.Task {
 	t := task.Task{
 		Endpoints:   start.Endpoints,
 		Compression: string(b.Spec.Packing()),
@@ -69,6 +69,7 @@ func newTask(b *v1beta2.EtcdBackup, start plan.StartJob) task.Task {
 		Timeout:     b.Spec.Timeout(),
 		Started:     start.Started.UTC(),
 		RetryUntil:  start.RetryUntil.UTC(),
+		ServerTime:  serverTime.UTC(),
 		MaxBackups:  b.Spec.MaxBackups(),
 		MaxAge:      b.Spec.MaxAge(),
 		Backup:      b.Namespace + "/" + b.Name,

@@ -20,7 +20,11 @@ import (
 
 const image = "example.com/etcd-backup-operator:v1"
 
-var due = time.Date(2026, 1, 2, 3, 30, 0, 0, time.UTC)
+var (
+	due = time.Date(2026, 1, 2, 3, 30, 0, 0, time.UTC)
+	// serverTime is later: the API server's clock is not the operator's.
+	serverTime = due.Add(2 * time.Second)
+)
 
 // backup reads a manifest of testdata, as the API server would give it.
 func backup(t *testing.T, file string) *v1beta2.EtcdBackup {
@@ -43,7 +47,7 @@ func startOf(b *v1beta2.EtcdBackup) plan.StartJob {
 
 func build(t *testing.T, b *v1beta2.EtcdBackup) *batchv1.Job {
 	t.Helper()
-	j, err := Build(b, startOf(b), image)
+	j, err := Build(b, startOf(b), serverTime, image)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -104,7 +108,7 @@ func TestTaskRoundTrip(t *testing.T) {
 	for _, file := range backups(t) {
 		t.Run(file, func(t *testing.T) {
 			b := backup(t, file)
-			want := newTask(b, startOf(b))
+			want := newTask(b, startOf(b), serverTime)
 			var got task.Task
 			for _, e := range build(t, b).Spec.Template.Spec.Containers[0].Env {
 				if e.Name != task.Env {
@@ -129,7 +133,7 @@ func TestTheAgentKnowsHowManyToKeep(t *testing.T) {
 	for policy, want := range map[*v1beta2.BackupPolicy]int{nil: 0, {}: 0, {MinBackups: 1}: 0, {MinBackups: 3}: 3} {
 		b := backup(t, backups(t)[0])
 		b.Spec.BackupPolicy = policy
-		if got := newTask(b, startOf(b)).MinBackups; got != want {
+		if got := newTask(b, startOf(b), serverTime).MinBackups; got != want {
 			t.Errorf("with the policy %+v the agent is to keep %d, want %d", policy, got, want)
 		}
 	}

@@ -21,5 +21,6 @@
 //     runs may end in another order than they began.
 //   - Of each cluster a minimum is kept, whatever the policy is and whoever consents.
 //
-// Age is counted from a moment that the caller chooses: the earliest by any clock.
+// Age is counted from a moment that the caller chooses: the earliest by any clock, the API
+// server's among them.
 package retention

@@ -65,6 +65,10 @@ type Task struct {
 	Started    time.Time `json:"started,omitzero"`
 	RetryUntil time.Time `json:"retryUntil,omitzero"`
 
+	// ServerTime is when the Job was started, by the API server's clock; zero if it did not
+	// say.
+	ServerTime time.Time `json:"serverTime,omitzero"`
+
 	// MaxBackups and MaxAge decide which older backups are deleted after this one is
 	// stored; 0: none are.
 	MaxBackups int           `json:"maxBackups,omitempty"`
