@@ -1,12 +1,17 @@
 package agent
 
 import (
+	"context"
+	"log/slog"
 	"net/http"
+	"strings"
 	"testing"
+	"testing/synctest"
 	"time"
 
 	"github.com/etcd-operators/etcd-operators/operators/etcd-backup-operator/internal/task"
 	"github.com/etcd-operators/etcd-operators/shared/agent"
+	"github.com/etcd-operators/etcd-operators/shared/agent/runner"
 	"github.com/etcd-operators/etcd-operators/shared/etcdtest"
 	"github.com/etcd-operators/etcd-operators/shared/s3test"
 )
@@ -82,4 +87,40 @@ func TestTimeToRetry(t *testing.T) {
 			}
 		})
 	}
+}
+
+// absent is a place that does not answer, and notes when it was asked.
+type absent struct {
+	destination
+	asked []time.Time
+}
+
+func (a *absent) prepare(context.Context) error {
+	a.asked = append(a.asked, time.Now())
+	return runner.Passing("StoreUnavailable", "the store does not answer")
+}
+
+// The pauses double up to two minutes, and go on until the next backup is due: a store that
+// is back is used soon, and one that is away is not asked all the time.
+func TestPausesGrowAndAreBounded(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		begun := time.Now()
+		next := begun.Add(6 * time.Hour)
+		tk := task.Task{Started: begun.Add(-reportAfter), RetryUntil: next}
+		to := &absent{}
+		_, err := (&job{task: tk, log: slog.New(slog.DiscardHandler), limits: defaultLimits}).saveWithRetries(t.Context(), to)
+		if f := explain(t.Context(), err); f.Reason != "StoreUnavailable" || !f.Permanent || !strings.Contains(f.Message, "no attempt succeeded until "+next.UTC().Format(time.RFC3339)) {
+			t.Errorf("it ends with %+v", f)
+		}
+		pause := time.Second
+		for i := range to.asked[1:] {
+			if got := to.asked[i+1].Sub(to.asked[i]); got != pause {
+				t.Fatalf("pause %d is %s, want %s", i+1, got, pause)
+			}
+			pause = min(2*pause, 2*time.Minute)
+		}
+		if last := to.asked[len(to.asked)-1]; !last.Before(next) || next.Sub(last) > 2*time.Minute || !time.Now().Equal(last) {
+			t.Errorf("it is asked for the last time at %s and ends at %s, and the next backup is due at %s", last, time.Now(), next)
+		}
+	})
 }
