@@ -10,6 +10,7 @@ import (
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 
 	"github.com/etcd-operators/etcd-operators/e2e/rights"
+	"github.com/etcd-operators/etcd-operators/shared/creator"
 )
 
 // granted are the Roles of all operators, with every component.
@@ -54,8 +55,9 @@ func TestNoRoleGrantsMore(t *testing.T) {
 	}
 }
 
-// grants is what a rendered installation gives to an operator, by where it holds.
-type grants struct{ InNamespace, Everywhere []rbacv1.PolicyRule }
+// grants is what a rendered installation gives to an operator, by where it holds, and what
+// it gives to every ServiceAccount.
+type grants struct{ InNamespace, Everywhere, ToAll []rbacv1.PolicyRule }
 
 // grantsOf follows the bindings of a rendered installation to the operator in namespace.
 func grantsOf(t *testing.T, objects []*unstructured.Unstructured, operator, namespace string) grants {
@@ -70,6 +72,9 @@ func grantsOf(t *testing.T, objects []*unstructured.Unstructured, operator, name
 	var g grants
 	take := func(to *[]rbacv1.PolicyRule, name string, ref rbacv1.RoleRef, subjects []rbacv1.Subject) {
 		want := []rbacv1.Subject{{Kind: rbacv1.ServiceAccountKind, Name: operator, Namespace: namespace}}
+		if to == &g.ToAll {
+			want = []rbacv1.Subject{{APIGroup: rbacv1.GroupName, Kind: rbacv1.GroupKind, Name: "system:serviceaccounts"}}
+		}
 		if diff := cmp.Diff(want, subjects); diff != "" {
 			t.Errorf("%s binds others: -want +got\n%s", name, diff)
 		}
@@ -87,12 +92,39 @@ func grantsOf(t *testing.T, objects []*unstructured.Unstructured, operator, name
 		take(&g.InNamespace, b.Name, b.RoleRef, b.Subjects)
 	}
 	for _, b := range of[rbacv1.ClusterRoleBinding](t, "ClusterRoleBinding", objects) {
-		take(&g.Everywhere, b.Name, b.RoleRef, b.Subjects)
+		to := &g.Everywhere
+		if b.Name == operator+"-admission" {
+			to = &g.ToAll
+		}
+		take(to, b.Name, b.RoleRef, b.Subjects)
 	}
 	for name := range roles {
 		t.Errorf("nothing binds %s", name)
 	}
 	return g
+}
+
+// TestEveryAccountReadsOneBinding: whether the operator's policy is enforced is all that an
+// installation tells to others, and it tells it to each operator, in whichever namespaces
+// there are some: a ClusterRoleBinding of their accounts would be replaced by the next one.
+func TestEveryAccountReadsOneBinding(t *testing.T) {
+	for operator, policy := range map[string]string{"etcd-operator": "", "etcd-backup-operator": creator.BackupPolicy, "etcd-restore-operator": creator.RestorePolicy} {
+		t.Run(operator, func(t *testing.T) {
+			var want []rbacv1.PolicyRule
+			if policy != "" {
+				want = []rbacv1.PolicyRule{{APIGroups: []string{"admissionregistration.k8s.io"}, Resources: []string{"validatingadmissionpolicybindings"}, ResourceNames: []string{policy}, Verbs: []string{"get"}}}
+			}
+			objects := overlay(t, []string{operator}, nil)
+			if diff := cmp.Diff(want, grantsOf(t, objects, operator, databases).ToAll); diff != "" {
+				t.Errorf("-want +got:\n%s", diff)
+			}
+			for _, o := range objects {
+				if o.GetKind() == "ValidatingAdmissionPolicyBinding" && o.GetName() != policy {
+					t.Errorf("the operator asks for %q, and %s is shipped", policy, o.GetName())
+				}
+			}
+		})
+	}
 }
 
 // TestClusterWideGrantsTheSame: an installation for all namespaces has the rules of the one
@@ -119,6 +151,9 @@ func TestClusterWideGrantsTheSame(t *testing.T) {
 			slices.SortFunc(got, order)
 			if diff := cmp.Diff(want, got); diff != "" {
 				t.Errorf("-for one namespace +for all:\n%s", diff)
+			}
+			if diff := cmp.Diff(one.ToAll, all.ToAll); diff != "" {
+				t.Errorf("to every ServiceAccount -for one namespace +for all:\n%s", diff)
 			}
 		})
 	}

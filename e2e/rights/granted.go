@@ -37,8 +37,9 @@ func compare(a, b Right) int {
 type Role map[Right]bool
 
 // Granted reads every Role and ClusterRole of what kustomize renders, by name. It is an
-// error if one of them grants anything by a wildcard, a name of an object or a URL, or
-// the same twice: the comparison would not know what to make of it.
+// error if one of them grants anything by a wildcard, several names of objects or a URL, or
+// the same twice: the comparison would not know what to make of it. A right on one object
+// counts as used when the Role has permitted it: to no other object would it have.
 func Granted(rendered []byte) (map[string]Role, error) {
 	roles := map[string]Role{}
 	documents := yaml.NewYAMLOrJSONDecoder(bytes.NewReader(rendered), 4096)
@@ -69,8 +70,8 @@ func Granted(rendered []byte) (map[string]Role, error) {
 func rightsOf(rules []rbacv1.PolicyRule) (Role, error) {
 	granted := Role{}
 	for _, rule := range rules {
-		if len(rule.ResourceNames) > 0 || len(rule.NonResourceURLs) > 0 {
-			return nil, fmt.Errorf("a rule about %v names objects or URLs, which nothing here counts", rule.Resources)
+		if len(rule.ResourceNames) > 1 || len(rule.NonResourceURLs) > 0 {
+			return nil, fmt.Errorf("a rule about %v names several objects or URLs, which nothing here counts", rule.Resources)
 		}
 		for _, group := range rule.APIGroups {
 			for _, resource := range rule.Resources {

@@ -55,6 +55,17 @@ func TestRulesAreReadOneByOne(t *testing.T) {
 	}
 }
 
+// TestOneObjectByName: its Role permits the right on no other, so that it is counted like all.
+func TestOneObjectByName(t *testing.T) {
+	roles, err := Granted([]byte(strings.Replace(role, "verbs: [get]", "verbs: [get], resourceNames: [mine]", 1)))
+	if err != nil {
+		t.Fatal(err)
+	}
+	if diff := cmp.Diff(granted(t), roles); diff != "" {
+		t.Error(diff)
+	}
+}
+
 // TestWhatCannotBeCounted: a Role that says less than exactly what it grants is refused.
 func TestWhatCannotBeCounted(t *testing.T) {
 	for name, change := range map[string][2]string{
@@ -64,7 +75,8 @@ func TestWhatCannotBeCounted(t *testing.T) {
 		"every group":          {"[apps]", `["*"]`},
 		"twice in one rule":    {"[get]", "[get, get]"},
 		"twice in two rules":   {"[apps], resources: [deployments/status], verbs: [get]", `[""], resources: [pods], verbs: [patch]`},
-		"an object by name":    {"verbs: [get]", "verbs: [get], resourceNames: [mine]"},
+		"objects by name":      {"verbs: [get]", "verbs: [get], resourceNames: [mine, theirs]"},
+		"URLs":                 {"verbs: [get]", "verbs: [get], nonResourceURLs: [/metrics]"},
 		"two Roles, one name":  {"kind: ServiceAccount", "kind: ClusterRole"},
 		"no Role at all":       {"kind: Role", "kind: RoleBinding"},
 		"something unreadable": {"rules:", "rules: ["},

@@ -1,0 +1,32 @@
+// Package creator holds what is known of the rights of those who create the objects of an
+// operator. They are checked by a ValidatingAdmissionPolicy, which might not be installed:
+// docs/design/security.md.
+package creator
+
+import (
+	"fmt"
+
+	"github.com/etcd-operators/etcd-operators/api/v1beta2"
+)
+
+// The policies of deploy/*/crd, and their bindings, by name.
+const (
+	BackupPolicy  = "etcdbackups." + v1beta2.GroupName
+	RestorePolicy = "etcdrestores." + v1beta2.GroupName
+)
+
+// Check is what is known of it. The zero value is that nobody has looked yet.
+type Check struct {
+	// Passed is true if the policy is enforced, or if creators are trusted.
+	Passed bool
+	// Missing says why it is not enforced. It is empty if that is not known.
+	Missing string
+	// Unknown says why that is not known.
+	Unknown string
+}
+
+// Advice is what to do about a Check that has not passed, as the end of a sentence.
+// operator is the name of the one to which the policy belongs.
+func Advice(operator string) string {
+	return fmt.Sprintf("run kubectl apply -k deploy/%s/crd, or start the operator with --trust-creators", operator)
+}
