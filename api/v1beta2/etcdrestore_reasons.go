@@ -192,6 +192,11 @@ const (
 	// RestoreReasonAlreadyExists: an EtcdCluster has the name of the new one already. Give
 	// the EtcdRestore another name, or set target InPlace to restore that one.
 	RestoreReasonAlreadyExists = "AlreadyExists"
+	// RestoreReasonCreatorNotChecked: the restore creates an EtcdCluster, and no
+	// ValidatingAdmissionPolicy checked whether its creator can. Apply the policy, or start
+	// the operator with --trust-creators, as the message says. Then create another
+	// EtcdRestore.
+	RestoreReasonCreatorNotChecked = "CreatorNotChecked"
 	// RestoreReasonBackupNotFound: there is no such EtcdBackup in the namespace. Correct
 	// backupRef.name, or name the place of the snapshot.
 	RestoreReasonBackupNotFound = "BackupNotFound"

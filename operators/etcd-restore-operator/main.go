@@ -8,6 +8,7 @@ package main
 
 import (
 	"context"
+	"flag"
 	"time"
 
 	batchv1 "k8s.io/api/batch/v1"
@@ -24,6 +25,7 @@ import (
 	"github.com/etcd-operators/etcd-operators/api/v1beta2"
 	"github.com/etcd-operators/etcd-operators/operators/etcd-restore-operator/internal/controller"
 	"github.com/etcd-operators/etcd-operators/operators/etcd-restore-operator/internal/metrics"
+	"github.com/etcd-operators/etcd-operators/shared/creator"
 	"github.com/etcd-operators/etcd-operators/shared/operator"
 )
 
@@ -32,6 +34,7 @@ import (
 const apiQPS, apiBurst = 100, 200
 
 func main() {
+	creators := operator.Creators{Policy: creator.RestorePolicy}
 	operator.Main(&operator.Program{
 		Name:       "etcd-restore-operator",
 		Kind:       "EtcdRestore",
@@ -39,12 +42,17 @@ func main() {
 		Related:    []operator.Dependency{{Operator: "etcd-operator", Definition: crd.EtcdClusters}},
 		QPS:        apiQPS,
 		Burst:      apiBurst,
-		Caches:     caches,
-		SetUp:      setUp,
+		Flags: func(fs *flag.FlagSet) {
+			creators.Bind(fs, "whoever can create EtcdRestores can then get EtcdClusters as if they could create them, with any image and any Secret of the namespace")
+		},
+		Caches: caches,
+		SetUp: func(ctx context.Context, mgr ctrl.Manager, o *operator.Options) error {
+			return setUp(ctx, mgr, o, creators)
+		},
 	})
 }
 
-func setUp(ctx context.Context, mgr ctrl.Manager, o *operator.Options) error {
+func setUp(ctx context.Context, mgr ctrl.Manager, o *operator.Options, creators operator.Creators) error {
 	r := &controller.Reconciler{
 		Client:      mgr.GetClient(),
 		Live:        mgr.GetAPIReader(),
@@ -52,6 +60,7 @@ func setUp(ctx context.Context, mgr ctrl.Manager, o *operator.Options) error {
 		Metrics:     metrics.New(ctrlmetrics.Registry),
 		Image:       o.Image,
 		ClusterWide: o.ClusterWide,
+		Creators:    creators,
 		Now:         time.Now,
 	}
 	return r.SetupWithManager(ctx, mgr, o.Workers)

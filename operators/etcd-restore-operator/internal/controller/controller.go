@@ -46,6 +46,8 @@ type Reconciler struct {
 	// ClusterWide operators reconcile the EtcdRestores that are annotated with that
 	// scope, others those that are not.
 	ClusterWide bool
+	// Creators are those of EtcdRestores.
+	Creators operator.Creators
 	// Now is the clock.
 	Now func() time.Time
 

@@ -21,8 +21,10 @@ import (
 	"github.com/etcd-operators/etcd-operators/operators/etcd-restore-operator/internal/controller"
 	"github.com/etcd-operators/etcd-operators/operators/etcd-restore-operator/internal/metrics"
 	"github.com/etcd-operators/etcd-operators/shared/apiservertest"
+	"github.com/etcd-operators/etcd-operators/shared/creator"
 	"github.com/etcd-operators/etcd-operators/shared/etcdtest"
 	"github.com/etcd-operators/etcd-operators/shared/member"
+	"github.com/etcd-operators/etcd-operators/shared/operator"
 )
 
 func TestMain(m *testing.M) { os.Exit(apiservertest.Main(m)) }
@@ -73,7 +75,9 @@ func (b *bench) operator(changes ...func(*controller.Reconciler)) func(context.C
 			Events:  mgr.GetEventRecorder("etcd-restore-operator"),
 			Metrics: metrics.New(b.metrics),
 			Image:   image,
-			Now:     time.Now,
+			// The policy belongs to the whole API server, which the tests share.
+			Creators: operator.Creators{Policy: creator.RestorePolicy, Trusted: true},
+			Now:      time.Now,
 		}
 		for _, change := range changes {
 			change(r)

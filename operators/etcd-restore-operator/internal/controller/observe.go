@@ -43,6 +43,9 @@ func (r *Reconciler) observe(ctx context.Context, e *v1beta2.EtcdRestore) (*obse
 			return nil, err
 		}
 	}
+	if plan.AsksCreator(o.Observation) {
+		o.Creator = r.Creators.Check(ctx, r.Live)
+	}
 	return o, nil
 }
 

@@ -12,6 +12,7 @@ import (
 	"github.com/etcd-operators/etcd-operators/api/v1beta2"
 	"github.com/etcd-operators/etcd-operators/operators/etcd-restore-operator/internal/task"
 	"github.com/etcd-operators/etcd-operators/shared/agent"
+	"github.com/etcd-operators/etcd-operators/shared/creator"
 )
 
 // born is when the EtcdRestores of the tests were created.
@@ -31,6 +32,7 @@ func observe(changes ...change) Observation {
 		Restore:   newRestore("c", "uid"),
 		Cluster:   newCluster("c", "cluster-uid", true),
 		FreshName: "c-fresh",
+		Creator:   creator.Check{Passed: true},
 	}}
 	for _, c := range changes {
 		c(s)
@@ -71,6 +73,9 @@ func found() *task.Snapshot {
 		Revision: 42, TotalKeys: 7, EtcdVersion: "3.6", ClusterID: "00000000000000c1",
 	}
 }
+
+// creators is what is known of the rights of the creator.
+func creators(c creator.Check) change { return func(s *scene) { s.Creator = c } }
 
 func spec(f func(*v1beta2.RestoreSpec)) change {
 	return func(s *scene) { f(&s.Restore.Spec) }

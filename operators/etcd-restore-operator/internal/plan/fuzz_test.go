@@ -13,6 +13,7 @@ import (
 	"github.com/etcd-operators/etcd-operators/api/v1beta2"
 	"github.com/etcd-operators/etcd-operators/operators/etcd-restore-operator/internal/task"
 	"github.com/etcd-operators/etcd-operators/shared/agent"
+	"github.com/etcd-operators/etcd-operators/shared/creator"
 )
 
 // FuzzPlan gives Plan Observations that no world would produce. It never panics, and
@@ -126,6 +127,7 @@ func randomObservation(r *rand.Rand, location, version string) Observation {
 	if maybe(10) {
 		st.SeedUID = ""
 	}
+	o.Creator = []creator.Check{{Passed: true}, {Missing: "there is no policy"}, {Unknown: "\xff"}, {}}[r.Intn(4)]
 	o.FreshName = []string{"c-fresh", "", "c-seed"}[r.Intn(3)]
 	randomCluster(r, &o, version)
 	randomParts(r, &o)

@@ -5,6 +5,7 @@ import (
 
 	"github.com/etcd-operators/etcd-operators/api/v1beta2"
 	"github.com/etcd-operators/etcd-operators/operators/etcd-restore-operator/internal/task"
+	"github.com/etcd-operators/etcd-operators/shared/creator"
 )
 
 // Observation is all that Plan may know of one EtcdRestore at one moment. Caches may
@@ -33,6 +34,10 @@ type Observation struct {
 	Template *v1beta2.EtcdCluster
 	// Backup is the EtcdBackup that spec.backupRef names; nil if there is none.
 	Backup *v1beta2.EtcdBackup
+
+	// Creator is what is known of the rights of whoever created the EtcdRestore, where
+	// AsksCreator wants it.
+	Creator creator.Check
 
 	// Job is the Job that verifies; nil if there is none. Of one that is done and of
 	// which nothing is reported, and of one that Hangs, the Pods were read from the API

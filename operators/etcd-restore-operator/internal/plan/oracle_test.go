@@ -73,6 +73,9 @@ func (j *judge) action() {
 	if j.Refused != "" {
 		j.complain("%s although it was refused", kind)
 	}
+	if _, ok := j.Action.(CreateCluster); ok && !j.Creator.Passed {
+		j.complain("an EtcdCluster for somebody whose rights were not checked")
+	}
 	if isOver(st.Phase) {
 		switch j.Action.(type) {
 		case RemoveFinalizer, DeleteJob:

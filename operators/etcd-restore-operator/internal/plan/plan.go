@@ -87,6 +87,7 @@ var (
 		// Is there anything to do at all?
 		refuse,
 		timeOut,
+		checkCreator,
 		findCluster,
 		findTemplate,
 		findSource,

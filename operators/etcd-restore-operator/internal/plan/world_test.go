@@ -16,6 +16,7 @@ import (
 	"github.com/etcd-operators/etcd-operators/api/v1beta2"
 	"github.com/etcd-operators/etcd-operators/operators/etcd-restore-operator/internal/task"
 	"github.com/etcd-operators/etcd-operators/shared/agent"
+	"github.com/etcd-operators/etcd-operators/shared/creator"
 )
 
 // planner is Plan, or one with a bug planted.
@@ -468,7 +469,7 @@ func (w *world) observe(name string) (Observation, bool) {
 		clusters, pods, claims = live.clusters, live.pods, live.claims
 	}
 	w.serial++
-	o := Observation{Now: w.now, Restore: r, FreshName: fmt.Sprintf("%s-f%d", ClusterName(r), w.serial)}
+	o := Observation{Now: w.now, Restore: r, FreshName: fmt.Sprintf("%s-f%d", ClusterName(r), w.serial), Creator: creator.Check{Passed: true}}
 	get := func(name string) *v1beta2.EtcdCluster {
 		c := clusters[name]
 		if c == nil {

@@ -1,0 +1,36 @@
+package plan
+
+import (
+	"cmp"
+	"fmt"
+
+	"github.com/etcd-operators/etcd-operators/api/v1beta2"
+	"github.com/etcd-operators/etcd-operators/shared/conditiontext"
+	"github.com/etcd-operators/etcd-operators/shared/creator"
+)
+
+// AsksCreator reports whether a restore goes on only if its creator was checked: it is about
+// to make an EtcdCluster, of any image and with any Secret of the namespace.
+func AsksCreator(o Observation) bool { return newView(o).asksCreator() }
+
+func (v *view) asksCreator() bool {
+	return v.fresh && !v.spec.VerifyOnly && v.Cluster == nil && v.last.ClusterUID == "" && !v.hasEnded() && !v.deleted
+}
+
+// checkCreator fails a restore by which somebody could get an EtcdCluster that they cannot
+// create.
+func checkCreator(v *view) *step {
+	c := &v.Creator
+	switch {
+	case !v.asksCreator() || c.Passed:
+		return nil
+	case c.Missing != "":
+		return v.fail(v1beta2.RestoreReasonCreatorNotChecked, fmt.Sprintf(
+			"the rights of this EtcdRestore's creator were not checked, and it creates an EtcdCluster: %s; %s, then create another EtcdRestore",
+			c.Missing, creator.Advice("etcd-restore-operator")))
+	}
+	s := warn(v1beta2.RestorePending, v1beta2.RestoreReasonCreatorNotChecked, fmt.Sprintf(
+		"cannot find out whether the rights of this EtcdRestore's creator were checked: %s; retried every %s", conditiontext.Clip(cmp.Or(c.Unknown, "not asked yet")), retry))
+	s.again = retry
+	return s
+}
