@@ -116,6 +116,11 @@ const (
 	// store. Choose one that it has, or add this one there. Also a reason of records: the
 	// Pod finds it out where the source is known by an address only.
 	BackupReasonStoreNotAllowed = "StoreNotAllowed"
+	// BackupReasonCreatorNotChecked: the backup uses a PVC or a ServiceAccount, and no
+	// ValidatingAdmissionPolicy checks whether its creator can. Apply the policy, or start
+	// the operator with --trust-creators, as the message says. The backup then starts by
+	// itself.
+	BackupReasonCreatorNotChecked = "CreatorNotChecked"
 	// BackupReasonPathInvalid: spec.s3.path or spec.pvc.path cannot be used. Write it as
 	// mybucket/etcd.backup, or as backups/etcd.db.
 	BackupReasonPathInvalid = "PathInvalid"

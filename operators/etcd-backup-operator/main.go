@@ -6,6 +6,7 @@ package main
 
 import (
 	"context"
+	"flag"
 	"time"
 
 	batchv1 "k8s.io/api/batch/v1"
@@ -20,6 +21,7 @@ import (
 	"github.com/etcd-operators/etcd-operators/api/v1beta2"
 	"github.com/etcd-operators/etcd-operators/operators/etcd-backup-operator/internal/controller"
 	"github.com/etcd-operators/etcd-operators/operators/etcd-backup-operator/internal/metrics"
+	"github.com/etcd-operators/etcd-operators/shared/creator"
 	"github.com/etcd-operators/etcd-operators/shared/operator"
 )
 
@@ -28,24 +30,31 @@ import (
 const apiQPS, apiBurst = 100, 200
 
 func main() {
+	creators := operator.Creators{Policy: creator.BackupPolicy}
 	operator.Main(&operator.Program{
 		Name:       "etcd-backup-operator",
 		Kind:       "EtcdBackup",
 		Definition: crd.EtcdBackups,
 		QPS:        apiQPS,
 		Burst:      apiBurst,
-		Caches:     caches,
-		SetUp:      setUp,
+		Flags: func(fs *flag.FlagSet) {
+			creators.Bind(fs, "whoever can create EtcdBackups can then use the PersistentVolumeClaims and ServiceAccounts of the namespace as if they could create Pods")
+		},
+		Caches: caches,
+		SetUp: func(ctx context.Context, mgr ctrl.Manager, o *operator.Options) error {
+			return setUp(ctx, mgr, o, creators)
+		},
 	})
 }
 
-func setUp(ctx context.Context, mgr ctrl.Manager, o *operator.Options) error {
+func setUp(ctx context.Context, mgr ctrl.Manager, o *operator.Options, creators operator.Creators) error {
 	r := &controller.Reconciler{
 		Client:      mgr.GetClient(),
 		Events:      mgr.GetEventRecorder(o.Name),
 		Metrics:     metrics.New(ctrlmetrics.Registry),
 		Image:       o.Image,
 		ClusterWide: o.ClusterWide,
+		Creators:    creators,
 		Now:         time.Now,
 	}
 	return r.SetupWithManager(ctx, mgr, o.Workers)

@@ -42,6 +42,8 @@ type Reconciler struct {
 	// ClusterWide operators reconcile the EtcdBackups that are annotated with that
 	// scope, others those that are not.
 	ClusterWide bool
+	// Creators are those of EtcdBackups.
+	Creators operator.Creators
 	// Now is the clock.
 	Now func() time.Time
 

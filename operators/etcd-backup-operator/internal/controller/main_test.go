@@ -24,7 +24,9 @@ import (
 	"github.com/etcd-operators/etcd-operators/operators/etcd-backup-operator/internal/task"
 	"github.com/etcd-operators/etcd-operators/shared/agent"
 	"github.com/etcd-operators/etcd-operators/shared/apiservertest"
+	"github.com/etcd-operators/etcd-operators/shared/creator"
 	"github.com/etcd-operators/etcd-operators/shared/etcdtest"
+	"github.com/etcd-operators/etcd-operators/shared/operator"
 )
 
 func TestMain(m *testing.M) { os.Exit(apiservertest.Main(m)) }
@@ -65,7 +67,9 @@ func (b *bench) operator(changes ...func(*controller.Reconciler)) func(context.C
 			Events:  mgr.GetEventRecorder("etcd-backup-operator"),
 			Metrics: metrics.New(b.metrics),
 			Image:   "example.com/etcd-backup-operator:test",
-			Now:     time.Now,
+			// The policy belongs to the whole API server, which the tests share.
+			Creators: operator.Creators{Policy: creator.BackupPolicy, Trusted: true},
+			Now:      time.Now,
 		}
 		for _, change := range changes {
 			change(r)

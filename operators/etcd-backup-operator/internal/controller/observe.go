@@ -40,9 +40,14 @@ func (r *Reconciler) observe(ctx context.Context, b *v1beta2.EtcdBackup) (obs pl
 		return obs, 0, err
 	}
 	if slices.ContainsFunc(obs.Jobs, func(j plan.Job) bool { return ends(b, j) || hangs(b, j, obs.Now) }) {
-		obs.Jobs, again, err = seen(ctx, r.live, b, jobs, obs.Now)
+		if obs.Jobs, again, err = seen(ctx, r.live, b, jobs, obs.Now); err != nil {
+			return obs, 0, err
+		}
 	}
-	return obs, again, err
+	if plan.AsksCreator(obs) {
+		obs.Creator = r.Creators.Check(ctx, r.live)
+	}
+	return obs, again, nil
 }
 
 // seen are Jobs with what their Pods tell, as a reader has them.

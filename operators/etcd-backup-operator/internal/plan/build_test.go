@@ -10,6 +10,7 @@ import (
 	"github.com/etcd-operators/etcd-operators/api/v1beta2"
 	"github.com/etcd-operators/etcd-operators/operators/etcd-backup-operator/internal/task"
 	"github.com/etcd-operators/etcd-operators/shared/agent"
+	"github.com/etcd-operators/etcd-operators/shared/creator"
 )
 
 // born is when the EtcdBackups of the tests were created.
@@ -24,7 +25,8 @@ type change func(*scene)
 // observe is a one-shot backup to S3 that was just created, with changes.
 func observe(changes ...change) Observation {
 	s := &scene{Observation{
-		Now: born,
+		Now:     born,
+		Creator: creator.Check{Passed: true},
 		Backup: &v1beta2.EtcdBackup{
 			ObjectMeta: metav1.ObjectMeta{
 				Name: "b", Namespace: "ns", UID: types.UID("uid"), Generation: 1, CreationTimestamp: metav1.NewTime(born),
@@ -41,6 +43,9 @@ func observe(changes ...change) Observation {
 	}
 	return s.Observation
 }
+
+// creators is what is known of the rights of the creator.
+func creators(c creator.Check) change { return func(s *scene) { s.Creator = c } }
 
 func spec(f func(*v1beta2.BackupSpec)) change {
 	return func(s *scene) { f(&s.Backup.Spec) }

@@ -13,6 +13,7 @@ import (
 	"github.com/etcd-operators/etcd-operators/api/v1beta2"
 	"github.com/etcd-operators/etcd-operators/operators/etcd-backup-operator/internal/task"
 	"github.com/etcd-operators/etcd-operators/shared/agent"
+	"github.com/etcd-operators/etcd-operators/shared/creator"
 )
 
 // FuzzPlan gives Plan Observations that no world would produce. It never panics, and
@@ -66,6 +67,10 @@ func randomObservation(r *rand.Rand, schedule, endpoint string) Observation {
 	if maybe(10) {
 		spec.StorageType = []v1beta2.StorageType{"", "PVC", "OSS", "Tape"}[r.Intn(4)]
 	}
+	if maybe(10) {
+		spec.StorageType, spec.PVC = v1beta2.StoragePVC, &v1beta2.PVCSource{ClaimName: "backups", Path: "a/b"}
+	}
+	o.Creator = []creator.Check{{Passed: true}, {Missing: "there is no policy"}, {Unknown: "\xff"}, {}}[r.Intn(4)]
 	spec.Suspend = maybe(8)
 	if maybe(5) {
 		spec.TTLSecondsAfterFinished = new(int32(r.Intn(4000) - 10))

@@ -5,6 +5,7 @@ import (
 
 	"github.com/etcd-operators/etcd-operators/api/v1beta2"
 	"github.com/etcd-operators/etcd-operators/operators/etcd-backup-operator/internal/task"
+	"github.com/etcd-operators/etcd-operators/shared/creator"
 )
 
 // Observation is all that Plan may know of one EtcdBackup at one moment.
@@ -18,6 +19,9 @@ type Observation struct {
 	// Restricted are the EtcdClusters that the operator sees and that say where their
 	// backups can be stored, in any namespace and in any order.
 	Restricted []v1beta2.EtcdCluster
+	// Creator is what is known of the rights of whoever created the EtcdBackup, where
+	// AsksCreator wants it.
+	Creator creator.Check
 	// Jobs are those that this EtcdBackup controls (by uid), in any order. Caches may
 	// lag, but a Job that Backup.Status.Active names and that is missing here is
 	// gone: whoever observes has asked the API server itself for it. Likewise, of a Job

@@ -51,6 +51,10 @@ func oracle(o Observation, d Decision) (broken []string) {
 func oracleStart(o Observation, d Decision, a StartJob, complain func(string, ...any)) {
 	last := &o.Backup.Status
 	oracleStore(o, a, complain)
+	account := o.Backup.Spec.Pod != nil && !slices.Contains([]string{"", "default"}, o.Backup.Spec.Pod.ServiceAccountName)
+	if (o.Backup.Spec.StorageType == v1beta2.StoragePVC || account) && !o.Creator.Passed {
+		complain("start for somebody whose rights were not checked")
+	}
 	name := func(j v1beta2.BackupRecord) bool { return j.Name == a.Name }
 	if findJob(o.Jobs, a.Name) != nil || slices.ContainsFunc(last.History, name) {
 		complain("start the Job %s a second time", a.Name)

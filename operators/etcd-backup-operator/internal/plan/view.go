@@ -85,6 +85,7 @@ func newView(o Observation) *view {
 	v.source = findSource(&o)
 	v.active = runs(&o)
 	v.record()
+	v.checkCreator()
 	switch {
 	case v.final() != nil && !v.spec.Repeated():
 		v.clock, v.refusal = nil, nil

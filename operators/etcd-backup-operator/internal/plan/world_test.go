@@ -16,6 +16,7 @@ import (
 	"github.com/etcd-operators/etcd-operators/operators/etcd-backup-operator/internal/task"
 	"github.com/etcd-operators/etcd-operators/shared/agent"
 	"github.com/etcd-operators/etcd-operators/shared/conditiontext"
+	"github.com/etcd-operators/etcd-operators/shared/creator"
 	"github.com/etcd-operators/etcd-operators/shared/schedule"
 )
 
@@ -395,7 +396,7 @@ func (w *world) finishAt(j *simJob, at time.Time) {
 }
 
 func (w *world) observe(op *operator) Observation {
-	o := Observation{Now: w.clock(), Backup: w.backups[op.backup].DeepCopy(), Jobs: slices.Clone(w.lists[op.jobs])}
+	o := Observation{Now: w.clock(), Backup: w.backups[op.backup].DeepCopy(), Jobs: slices.Clone(w.lists[op.jobs]), Creator: creator.Check{Passed: true}}
 	if w.cluster != nil {
 		o.Cluster = w.cluster.DeepCopy()
 	}
