@@ -76,6 +76,9 @@ func (v *view) whyDoubted(m Member, p *Pod) string {
 
 // doubt says of a member that crashes what is known, and what a person may do.
 func (v *view) doubt(m Member, p *Pod) string {
+	if !slices.Contains(v.deleteIfDamaged, p.Name) {
+		v.deleteIfDamaged = append(v.deleteIfDamaged, p.Name)
+	}
 	return fmt.Sprintf("etcd has ended %d times since it last served, last with exit code %d (%s)%s; not replaced, because %s; see kubectl logs --previous %s; if its data is damaged, delete its Pod and its volume",
 		p.Restarts-p.ProvenRestarts, p.LastExit.Code, p.Trouble, p.LastExit.lastWords(), v.whyDoubted(m, p), p.Name)
 }

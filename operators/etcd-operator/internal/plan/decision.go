@@ -43,6 +43,12 @@ type Decision struct {
 	// RemoveByHand is the id of the member that Message asks the user to remove from the
 	// member list; 0 if it asks for none.
 	RemoveByHand uint64
+	// DeleteEmpty is the name of the Pod that Message asks the user to delete with its PVC, which
+	// holds no data; empty if it asks for none.
+	DeleteEmpty string
+	// DeleteIfDamaged are the names of the members whose Pods, and PVCs, the user is asked to
+	// delete if he is sure that their data is damaged.
+	DeleteIfDamaged []string
 	// MemberLost says which member is lost, and why; empty if none is, or a majority.
 	MemberLost string
 	// PodStuck: an image cannot be pulled, or the seed does not run: Degraded says which.

@@ -208,6 +208,8 @@ func (v *view) decide(s *step) Decision {
 
 		AwaitsCertificates: s.awaitsCertificates,
 		RemoveByHand:       s.removeByHand,
+		DeleteEmpty:        v.deleteEmpty,
+		DeleteIfDamaged:    v.deleteIfDamaged,
 		MemberLost:         s.memberLost,
 		PodStuck:           s.podStuck,
 

@@ -243,8 +243,10 @@ func (v *view) roomAdvice(seed *Pod) string {
 	}
 	switch {
 	case unused != nil:
+		v.deleteEmpty = unused.Name
 		return fmt.Sprintf("; add a node, or delete Pod %s and its PVC, which never held data", unused.Name)
 	case emptied != nil:
+		v.deleteEmpty = emptied.Name
 		return fmt.Sprintf("; add a node, or delete Pod %s and its PVC, which is empty, if that member's data cannot be brought back", emptied.Name)
 	}
 	return "; add a node, or make room on one"

@@ -46,6 +46,9 @@ type view struct {
 	foreign int
 	// noted are the Rejections of effects that a rule has asked for.
 	noted []*Rejection
+	// deleteEmpty and deleteIfDamaged are what texts ask the user to delete (see Decision).
+	deleteEmpty     string
+	deleteIfDamaged []string
 }
 
 func newView(o Observation) *view {

@@ -36,7 +36,7 @@ func (w *world) settle() {
 		w.advance()
 		// The last member of an earlier minor may have been lost on the way back, or another
 		// version been recorded meanwhile: then the user does as the planner says.
-		if w.main >= 0 && w.cluster.target == "" && w.operators[0].last.Reason == "VersionRefused" {
+		if w.main >= 0 && w.cluster.target == "" && w.cluster.current != w.cluster.wanted && w.operators[0].last.Outcome == plan.AwaitsUser {
 			w.editVersion(w.finalVersion())
 		}
 		w.obeyAdvice()
@@ -101,7 +101,7 @@ func (w *world) whatIsWrong() string {
 		intact, voters := w.knownIntact(view)
 		switch {
 		case intact >= quorum(voters):
-		case c.clusterID == 0 && last.Reason == "AdoptingVolumes": // which says what to do then
+		case c.clusterID == 0 && c.bootstrap.Adopted && last.Outcome == plan.InProgress: // it says what to do then
 		case last.Outcome != plan.QuorumLost:
 			return "a majority's data is lost, and the planner does not say QuorumLost"
 		case w.choosable():

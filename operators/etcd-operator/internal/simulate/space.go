@@ -6,7 +6,7 @@ import (
 	"strings"
 	"time"
 
-	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/api/meta"
 
 	"github.com/etcd-operators/etcd-operators/api/v1beta2"
 	"github.com/etcd-operators/etcd-operators/operators/etcd-operator/internal/plan"
@@ -206,7 +206,7 @@ func (w *world) obeyAdvice() {
 	w.obeyRemoval(l)
 	for _, a := range slices.Clone(l.disk.data.alarms) {
 		byUser := a.Kind == plan.NoSpace && !w.cfg.AutoRepair
-		told := a.Kind == plan.Corrupt && w.operators[0].last.Reason == "Corrupt"
+		told := a.Kind == plan.Corrupt && w.operators[0].last.Outcome == plan.AwaitsUser
 		if byUser || told {
 			w.say("the user disarms %s of %x", a.Kind, a.MemberID)
 			w.appendEntry(l, entry{kind: disarm, id: a.MemberID, alarm: a.Kind})
@@ -223,9 +223,7 @@ const manyMembers = 7
 // obeySpaceLow is a user whose database fills faster than the operator, which has many members
 // to defragment and to restart, can make room: he raises the quota, as SpaceLow says.
 func (w *world) obeySpaceLow() {
-	told := slices.ContainsFunc(w.operators[0].last.Status.Conditions, func(c metav1.Condition) bool {
-		return c.Type == v1beta2.ConditionSpaceLow && c.Status == metav1.ConditionTrue && strings.Contains(c.Message, "raise spec.etcd.quotaBackendBytes")
-	})
+	told := meta.IsStatusConditionTrue(w.operators[0].last.Status.Conditions, v1beta2.ConditionSpaceLow)
 	if told && w.cluster.size >= manyMembers && w.isFull() && w.quota > 0 && w.quota < roomyQuota {
 		w.say("the user raises the quota, as SpaceLow says")
 		w.quota = roomyQuota

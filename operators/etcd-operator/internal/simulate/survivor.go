@@ -2,10 +2,9 @@ package simulate
 
 import (
 	"errors"
-	"regexp"
 	"slices"
 
-	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/api/meta"
 
 	"github.com/etcd-operators/etcd-operators/api/v1beta2"
 	"github.com/etcd-operators/etcd-operators/operators/etcd-operator/internal/plan"
@@ -341,21 +340,14 @@ func (w *world) crowdedOut() bool {
 		slices.ContainsFunc(w.pods, func(p *pod) bool { return p.unschedulable != "" && p.node < 0 })
 }
 
-// roomAdvised is what the planner says where a survivor's seed finds no place.
-var roomAdvised = regexp.MustCompile(`or delete Pod (\S+) and its PVC`)
-
 // obeyRoom has the user delete the Pod and the volume that the planner names: neither holds
 // data.
 func (w *world) obeyRoom() {
 	last := &w.operators[0].last
-	said := roomAdvised.FindStringSubmatch(last.Message)
-	degraded := slices.ContainsFunc(last.Status.Conditions, func(c metav1.Condition) bool {
-		return c.Type == v1beta2.ConditionDegraded && c.Status == metav1.ConditionTrue && c.Message == last.Message
-	})
-	if said == nil || !degraded {
+	if last.DeleteEmpty == "" || !meta.IsStatusConditionTrue(last.Status.Conditions, v1beta2.ConditionDegraded) {
 		return
 	}
-	p, c := w.pod(said[1]), w.claim(said[1])
+	p, c := w.pod(last.DeleteEmpty), w.claim(last.DeleteEmpty)
 	if p == nil || c == nil || p.deleting != never || c.deleting {
 		return
 	}

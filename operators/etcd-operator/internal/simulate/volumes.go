@@ -3,7 +3,6 @@ package simulate
 import (
 	"fmt"
 	"slices"
-	"strings"
 	"time"
 
 	"github.com/etcd-operators/etcd-operators/api/v1beta2"
@@ -41,7 +40,7 @@ func (w *world) endsAtOnce(r *run) plan.Exit {
 	case w.step < r.oomUntil:
 		return plan.Exit{Code: 137, Reason: "OOMKilled"}
 	case r.disk.corrupt:
-		return plan.Exit{Code: 2, Reason: "Error", Damage: "its database has no valid head"}
+		return plan.Exit{Code: 2, Reason: "Error", Damage: "its database has no valid meta page"}
 	}
 	return plan.Exit{}
 }
@@ -263,19 +262,15 @@ func (w *world) obey() {
 	last := &w.operators[0].last
 	for _, r := range w.runs {
 		p := w.pod(r.name)
-		if !r.disk.corrupt || p == nil || p.uid != r.uid || p.deleting != never {
+		if !r.disk.corrupt || p == nil || p.uid != r.uid || p.deleting != never || !slices.Contains(last.DeleteIfDamaged, r.name) {
 			continue
 		}
-		for _, c := range last.Status.Conditions {
-			if c.Type == v1beta2.ConditionDegraded && strings.Contains(c.Message, r.name+": etcd has ended") && strings.Contains(c.Message, "delete its Pod and its volume") {
-				w.say("the user deletes %s and its volume", r.name)
-				if c := w.claim(r.name); c != nil {
-					w.deleteClaim(c)
-				}
-				w.deletePod(p)
-				return
-			}
+		w.say("the user deletes %s and its volume", r.name)
+		if c := w.claim(r.name); c != nil {
+			w.deleteClaim(c)
 		}
+		w.deletePod(p)
+		return
 	}
 }
 
