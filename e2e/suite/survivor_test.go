@@ -51,10 +51,10 @@ func TestAPersonAsksForASurvivor(t *testing.T) {
 	survivor := c.leader()
 
 	c.losesAllBut(survivor)
-	asks := fmt.Sprintf("kubectl annotate etcd etcd %s=%s", v1beta2.AnnotationRecover, before.ClusterID)
+	asks := fmt.Sprintf("kubectl -n %s annotate etcd etcd %s=%s", s.ns, v1beta2.AnnotationRecover, before.ClusterID)
 	c.becomes("lost, and says what can be done", harness.ConditionSays(v1beta2.ConditionAvailable, false, "QuorumLost",
 		survivor+" (revision ", "quorumLoss: Survivor", asks, `"kind":"EtcdRestore"`), later)
-	c.tells("QuorumLost", survivor, "backup")
+	c.tells("QuorumLost", survivor, "restore")
 	s.kubectl(strings.Fields(strings.TrimPrefix(asks, "kubectl "))...)
 	c.hasBegunAnew(before, survivor)
 	m.holds(content)
@@ -78,7 +78,7 @@ func TestTheRestoreThatIsNamed(t *testing.T) {
 	s.backup("nightly", w.Writer, at, harness.OfCluster(c.Name)).isStored(soon)
 
 	c.isDestroyed(c.members()...)
-	c.becomes("lost, and names a restore", harness.ConditionSays(v1beta2.ConditionAvailable, false, "QuorumLost", "EtcdBackup nightly has stored revision"), later)
+	c.becomes("lost, and names a restore", harness.ConditionSays(v1beta2.ConditionAvailable, false, "QuorumLost", "restore EtcdBackup nightly, which stored revision"), later)
 	name, manifest := c.restoreNamed()
 	file := filepath.Join(t.TempDir(), "restore.json")
 	s.must(os.WriteFile(file, []byte(manifest), 0o600))

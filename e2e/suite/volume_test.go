@@ -89,7 +89,7 @@ func TestVolumeSpoilt(t *testing.T) {
 	c.becomes("healed by another member", harness.All(withoutMember(victim), harness.Healthy(3)), longer)
 	w.noticed(anElection)
 	c.settles(3, soon)
-	c.tells("ReplacingDeadMember", victim, "crash-loops on its data")
+	c.tells("ReplacingDeadMember", victim, "crash-loops because its data is damaged")
 	w.lostNothing(3)
 }
 

@@ -37,18 +37,18 @@ var signs = []struct {
 	},
 	{
 		regexp.MustCompile(`"msg":"failed to open database","path":"[^"]*","error":"(?:invalid database|version mismatch|checksum error)"`),
-		"its database has no valid head",
+		"its database has no valid meta page",
 	},
 	{
 		// The panic's own line may have been cut off. A page that cannot be read (a signal)
 		// has another first frame.
 		regexp.MustCompile(`(?m)^goroutine \d+ \[running\]:\ngo\.etcd\.io/bbolt(?:\._assert|/internal/common\.Assert|\.\(\*page\)\.fastCheck|/internal/common\.\(\*Page\)\.FastCheck)\(`),
-		"a page of its database is not what it is to be",
+		"a page of its database is invalid",
 	},
 	{
 		// The frame is what is left of it from 3.6 on.
 		regexp.MustCompile(`(?m)^panic: failed to recover v3 backend from snapshot$|^go\.etcd\.io/etcd/server/v3/etcdserver\.recoverSnapshot\(`),
-		"its database lacks what its raft snapshot stands for",
+		"its database lacks the data of its raft snapshot",
 	},
 	{
 		regexp.MustCompile(`(?m)^panic: tocommit\(\d+\) is out of range \[lastIndex\(\d+\)\]`),

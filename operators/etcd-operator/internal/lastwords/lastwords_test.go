@@ -129,13 +129,13 @@ func TestDamage(t *testing.T) {
 		"log, its head":       {func(t *testing.T, m *etcdtest.Member) { shred(t, file(t, m, "wal/*.wal"), 0, 64<<10) }, "has no beginning"},
 		"log, cut to none":    {func(t *testing.T, m *etcdtest.Member) { truncate(t, file(t, m, "wal/*.wal"), 0) }, "has no beginning"},
 		"log, a record":       {func(t *testing.T, m *etcdtest.Member) { shred(t, file(t, m, "wal/*.wal"), 500_000, 64) }, "fails its checksum"},
-		"database, its head":  {func(t *testing.T, m *etcdtest.Member) { shred(t, file(t, m, "snap/db"), 0, 64<<10) }, "no valid head"},
-		"database, cut short": {func(t *testing.T, m *etcdtest.Member) { truncate(t, file(t, m, "snap/db"), 1000) }, "no valid head"},
+		"database, its head":  {func(t *testing.T, m *etcdtest.Member) { shred(t, file(t, m, "snap/db"), 0, 64<<10) }, "no valid meta page"},
+		"database, cut short": {func(t *testing.T, m *etcdtest.Member) { truncate(t, file(t, m, "snap/db"), 1000) }, "no valid meta page"},
 		"database, gone": {func(t *testing.T, m *etcdtest.Member) {
 			if err := os.Remove(file(t, m, "snap/db")); err != nil {
 				t.Fatal(err)
 			}
-		}, "lacks what its raft snapshot stands for"},
+		}, "lacks the data of its raft snapshot"},
 	}
 	etcdtest.EachVersion(t, func(t *testing.T, version string) {
 		good := filled(t, version)

@@ -189,9 +189,17 @@ func (v *view) alarmReason() string {
 func (v *view) alarmText() string {
 	var all []string
 	for _, a := range v.alarms {
-		all = append(all, fmt.Sprintf("%s of %s", a.Kind, cmp.Or(v.nameOrID(a.MemberID), "no known member")))
+		all = append(all, fmt.Sprintf("alarm %s on %s", a.Kind, v.whoseAlarm(a)))
 	}
 	return strings.Join(all, ", ")
+}
+
+// whoseAlarm names the member of an alarm: etcd raises CORRUPT without one where it cannot tell.
+func (v *view) whoseAlarm(a Alarm) string {
+	if a.MemberID == 0 {
+		return "an unknown member"
+	}
+	return "member " + v.nameOrID(a.MemberID)
 }
 
 // nameOrID is how a member is told to a person; empty for id 0.
@@ -204,7 +212,7 @@ func (v *view) nameOrID(id uint64) string {
 
 // writesRefused says what alarms do.
 func (v *view) writesRefused() string {
-	return "etcd refuses writes because of alarms: " + v.alarmText()
+	return "etcd refuses writes: " + v.alarmText()
 }
 
 // alarmAdvice says what is refused, why, and what to do.

@@ -168,14 +168,14 @@ func TestAlarmsAreTold(t *testing.T) {
 		available, reason string
 		want              []string
 	}{
-		"no space, and not allowed": {full(), "False", "NoSpace", []string{"NOSPACE of b", "refuses writes", "delete keys", "raise the quota", "etcdctl alarm disarm", "spec.maintenance.autoRepairSpace"}},
-		"no space, being repaired":  {full().repairs(), "False", "NoSpace", []string{"NOSPACE of b", "the operator is compacting"}},
+		"no space, and not allowed": {full(), "False", "NoSpace", []string{"alarm NOSPACE on member b", "refuses writes", "delete keys", "raise the quota", "etcdctl alarm disarm", "spec.maintenance.autoRepairSpace"}},
+		"no space, being repaired":  {full().repairs(), "False", "NoSpace", []string{"alarm NOSPACE on member b", "the operator is compacting"}},
 		"no space to be won":        {full().databases(101, 100).repairs().repaired(time.Hour, 1).done("a", "b", "c"), "False", "NoSpace", []string{"did not free enough space", "delete keys", "raise the quota"}},
-		"no space, and one away":    {full().silent("c"), "False", "NoSpace", []string{"NOSPACE of b", "c: ", "does not answer"}},
-		"one is corrupt":            {healthy(3).alarm(Corrupt, "c"), "False", "Corrupt", []string{"CORRUPT of c", "replaces these members"}},
-		"two are corrupt":           {healthy(3).alarm(Corrupt, "b").alarm(Corrupt, "c"), "False", "Corrupt", []string{"CORRUPT of b, CORRUPT of c", "no quorum", "backup"}},
-		"somebody is corrupt":       {healthy(3).alarm(Corrupt, ""), "False", "Corrupt", []string{"CORRUPT of no known member", "endpoint hashkv"}},
-		"one that was removed":      {healthy(3).alarm(Corrupt, "z"), "False", "Corrupt", []string{"CORRUPT of 0000000000000023"}},
+		"no space, and one away":    {full().silent("c"), "False", "NoSpace", []string{"alarm NOSPACE on member b", "c: ", "does not answer"}},
+		"one is corrupt":            {healthy(3).alarm(Corrupt, "c"), "False", "Corrupt", []string{"alarm CORRUPT on member c", "replaces these members"}},
+		"two are corrupt":           {healthy(3).alarm(Corrupt, "b").alarm(Corrupt, "c"), "False", "Corrupt", []string{"alarm CORRUPT on member b, alarm CORRUPT on member c", "no quorum", "backup"}},
+		"somebody is corrupt":       {healthy(3).alarm(Corrupt, ""), "False", "Corrupt", []string{"alarm CORRUPT on an unknown member", "endpoint hashkv"}},
+		"one that was removed":      {healthy(3).alarm(Corrupt, "z"), "False", "Corrupt", []string{"alarm CORRUPT on member 0000000000000023"}},
 		"none":                      {healthy(3), "True", "AllHealthy", []string{"all voters are healthy"}},
 	} {
 		st := decided(tc.seen.seen()).Status

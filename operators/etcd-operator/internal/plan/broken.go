@@ -63,7 +63,7 @@ func (v *view) whyDoubted(m Member, p *Pod) string {
 	case p.ProvenImage != p.image() || p.From != "":
 		return "it has not served before in this Pod and with this image"
 	case p.LastExit.Damage == "" && !p.Inconsistent:
-		return "its last words are none that etcd is known to end with on damaged data"
+		return "etcd's last log line is not a known sign of damaged data"
 	case v.Cluster.TLS.Problem != "":
 		return "its certificates may be the cause: " + v.Cluster.TLS.Message
 	case !v.settled || v.healthy[m.ID] || len(v.healthy) < others:
@@ -79,8 +79,17 @@ func (v *view) doubt(m Member, p *Pod) string {
 	if !slices.Contains(v.deleteIfDamaged, p.Name) {
 		v.deleteIfDamaged = append(v.deleteIfDamaged, p.Name)
 	}
-	return fmt.Sprintf("etcd has ended %d times since it last served, last with exit code %d (%s)%s; not replaced, because %s; see kubectl logs --previous %s; if its data is damaged, delete its Pod and its volume",
-		p.Restarts-p.ProvenRestarts, p.LastExit.Code, p.Trouble, p.LastExit.lastWords(), v.whyDoubted(m, p), p.Name)
+	return fmt.Sprintf("etcd has ended %d times since it last served, last with exit code %d (%s)%s; not replaced, because %s; see kubectl -n %s logs --previous %s; only if you are sure that its data is damaged: %s",
+		p.Restarts-p.ProvenRestarts, p.LastExit.Code, p.Trouble, p.LastExit.lastWords(), v.whyDoubted(m, p), v.Cluster.Namespace, p.Name, v.giveUpCommand(p))
+}
+
+// giveUpCommand is how a person has a member's data deleted.
+func (v *view) giveUpCommand(p *Pod) string {
+	kinds := "pod"
+	if p.Persistent {
+		kinds = "pod,pvc"
+	}
+	return fmt.Sprintf("kubectl -n %s delete %s %s", v.Cluster.Namespace, kinds, p.Name)
 }
 
 // lastWords are those of a process, as they continue a sentence about its end.

@@ -10,7 +10,7 @@ import (
 func crashing(n int, change ...func(*Pod)) func(*Pod) {
 	return func(p *Pod) {
 		p.Answer, p.Restarts, p.ProvenRestarts, p.ProvenImage = Answer{}, 2+n, 2, p.image()
-		p.LastExit, p.Looping, p.Trouble = Exit{2, "Error", "its database has no valid head", "panic: failed to open database"}, true, "CrashLoopBackOff: back-off"
+		p.LastExit, p.Looping, p.Trouble = Exit{2, "Error", "its database has no valid meta page", "panic: failed to open database"}, true, "CrashLoopBackOff: back-off"
 		p.UnreadySince = now.Add(-3 * time.Minute)
 		for _, c := range change {
 			c(p)
@@ -91,7 +91,7 @@ func TestLastWordsAreTold(t *testing.T) {
 	d := decided(healthy(3).volumes().pod("c", crashing(5, func(p *Pod) {
 		p.LastExit = Exit{Code: 1, Reason: "Error", Words: "open /etc/etcd-tls/tls.key: permission denied"}
 	})).seen())
-	for _, want := range []string{`it said "open /etc/etcd-tls/tls.key: permission denied"`, "its last words are none that etcd is known to end with on damaged data", "kubectl logs --previous c"} {
+	for _, want := range []string{`it said "open /etc/etcd-tls/tls.key: permission denied"`, "etcd's last log line is not a known sign of damaged data", "kubectl -n ns logs --previous c"} {
 		if !strings.Contains(d.Message, want) {
 			t.Errorf("it does not tell %q: %s", want, d.Message)
 		}
@@ -101,7 +101,7 @@ func TestLastWordsAreTold(t *testing.T) {
 // Of a member that crashes, and is not replaced, a person reads why and what to do.
 func TestDoubtIsTold(t *testing.T) {
 	d := decided(healthy(3).volumes().pod("c", crashing(6, func(p *Pod) { p.ProvenImage = "" })).seen())
-	for _, want := range []string{"c: etcd has ended 6 times since it last served, last with exit code 2", "it has not served before in this Pod", "delete its Pod and its volume"} {
+	for _, want := range []string{"c: etcd has ended 6 times since it last served, last with exit code 2", "it has not served before in this Pod", "kubectl -n ns delete pod,pvc c"} {
 		if !strings.Contains(d.Message, want) {
 			t.Errorf("it does not tell %q: %s", want, d.Message)
 		}

@@ -43,7 +43,7 @@ func nothing(n int) *world {
 	w := &world{told: map[string][]Member{}, o: Observation{
 		Now: now,
 		Cluster: Cluster{
-			Name: "x", Generation: 4, Size: n, Version: theVersion, WantedVersion: theVersion, Repository: theRepository,
+			Namespace: "ns", Name: "x", Generation: 4, Size: n, Version: theVersion, WantedVersion: theVersion, Repository: theRepository,
 			MemberTimeout: theTimeout, DisruptionBudget: true,
 		},
 		FreshToken: "fresh-token",

@@ -183,7 +183,7 @@ func TestStatusWithoutClientCertificate(t *testing.T) {
 	d := decided(healthy(3).noClientCertificate(CertificatesMissing).pod("c", unready).seen())
 	want := []string{
 		"Available=True Serving", "Progressing=False CertificatesMissing", "Degraded=Unknown CertificatesMissing", "Scaling=False AtSize",
-		"Recovering=False NothingToRecover", "Upgrading=False AtVersion", "Paused=False NotPaused", "CertificatesReady=False CertificatesMissing",
+		"Recovering=Unknown CertificatesMissing", "Upgrading=False AtVersion", "Paused=False NotPaused", "CertificatesReady=False CertificatesMissing",
 	}
 	if diff := cmp.Diff(want, said(d.Status)); diff != "" {
 		t.Errorf("conditions (-want +got):\n%s", diff)

@@ -38,7 +38,7 @@ func (v *view) findHolders() holders {
 		switch {
 		case !v.isOfOld(p), v.hasEnded(p), v.pvcMissing(p), p.isEmpty():
 		case a.Waiting:
-			h.doubts = append(h.doubts, doubt{p.Name, fmt.Sprintf("Pod %s may hold data: %s", p.Name, p.whyEmptinessUncertain())})
+			h.doubts = append(h.doubts, doubt{p.Name, fmt.Sprintf("Pod %s may hold data: %s", p.Name, v.whyEmptinessUncertain(p))})
 		case a.Blocked != "":
 			h.doubts = append(h.doubts, doubt{p.Name, fmt.Sprintf("Pod %s may hold data: %s", p.Name, a.Blocked)})
 		case !p.DeletingSince.IsZero() || p.Finished:

@@ -142,7 +142,7 @@ func (v *view) imageDowngradeBlocker(p *Pod) string {
 	desired := parseVersion(v.desiredVersion())
 	later := parseVersion(p.Version).compareMinor(desired) > 0
 	if later && !v.isDowngrading() && !v.holdsVersion(desired) {
-		return fmt.Sprintf("no other member runs etcd %s, so etcd is about to raise its cluster version", desired)
+		return fmt.Sprintf("no other member still runs etcd %s, so etcd can raise its cluster version at any moment", desired)
 	}
 	if !v.isDowngrading() || !later {
 		return ""
@@ -155,9 +155,9 @@ func (v *view) imageDowngradeBlocker(p *Pod) string {
 	case v.holdsVersion(desired):
 		return ""
 	case v.downgrade().compareMinor(desired) != 0:
-		return "etcd's downgrade was cancelled, and no member holds the cluster version down"
+		return "etcd's downgrade was cancelled, and no member on the earlier minor keeps etcd from raising its cluster version"
 	case v.Now.Sub(v.Since) < landing:
-		return "an earlier step may still cancel etcd's downgrade"
+		return "an earlier request to cancel etcd's downgrade might still reach etcd; waiting until it has expired"
 	}
 	return ""
 }

@@ -47,7 +47,7 @@ func liftFence(v *view) *step {
 	if f.By == "" || f.By != f.Lifted {
 		return nil
 	}
-	return do(LiftFence{f.By}, v1beta2.ClusterReasonFenceLifted, fmt.Sprintf("reconciliation resumed: restore %s ended without replacing the cluster", f.By))
+	return do(LiftFence{f.By}, v1beta2.ClusterReasonFenceLifted, fmt.Sprintf("reconciliation resumed: the EtcdRestore with uid %s ended without replacing the cluster", f.By))
 }
 
 // adoptSeed takes a restore's seed for the cluster, once it serves: the one Pod of
@@ -60,42 +60,41 @@ func adoptSeed(v *view) *step {
 	}
 	seed := v.pods[name]
 	if seed == nil || seed.UID != uid {
-		return wait(shortly, v1beta2.ClusterReasonFenced, fmt.Sprintf("cannot adopt the seed of restore %s: this cluster has no Pod %s with uid %s", f.By, name, uid)).as(Untouchable)
+		return wait(shortly, v1beta2.ClusterReasonFenced, fmt.Sprintf("cannot adopt the restore's seed: this cluster has no Pod %s with uid %s", name, uid)).as(Untouchable)
 	}
 	a := &seed.Answer
 	alone := a.Read && !a.Learner && len(a.Members) == 1 && a.Members[0].ID == a.MemberID && a.Members[0].Name == name && !a.Members[0].Learner
 	switch {
 	case v.noClientCertificate():
-		return wait(idle, v1beta2.ClusterReasonFenced, fmt.Sprintf("waiting to adopt seed %s of restore %s: %s", name, f.By, v.noClientCertificateText())).as(Untouchable)
+		return wait(idle, v1beta2.ClusterReasonFenced, fmt.Sprintf("waiting to adopt the restore's seed %s: %s", name, v.noClientCertificateText())).as(Untouchable)
 	case seed.Finished || !seed.DeletingSince.IsZero():
-		return wait(shortly, v1beta2.ClusterReasonFenced, fmt.Sprintf("cannot adopt seed %s of restore %s: it is terminating", name, f.By)).as(Untouchable)
+		return wait(shortly, v1beta2.ClusterReasonFenced, fmt.Sprintf("cannot adopt the restore's seed %s: it is terminating", name)).as(Untouchable)
 	case v.Cluster.Persistent && (!seed.Persistent || v.claims[name] == nil):
-		return wait(shortly, v1beta2.ClusterReasonFenced, fmt.Sprintf("cannot adopt seed %s of restore %s: it has no PVC of this cluster", name, f.By)).as(Untouchable)
+		return wait(shortly, v1beta2.ClusterReasonFenced, fmt.Sprintf("cannot adopt the restore's seed %s: it has no PVC of this cluster", name)).as(Untouchable)
 	case a.Reached && a.ClusterID == v.Cluster.ClusterID:
-		return wait(shortly, v1beta2.ClusterReasonFenced, fmt.Sprintf("cannot adopt Pod %s of restore %s: it is a member of the old cluster %016x", name, f.By, a.ClusterID)).as(Untouchable)
+		return wait(shortly, v1beta2.ClusterReasonFenced, fmt.Sprintf("cannot adopt the restore's seed %s: it is a member of the old cluster %016x", name, a.ClusterID)).as(Untouchable)
 	case a.Reached && a.Read && !alone:
-		return wait(shortly, v1beta2.ClusterReasonFenced, fmt.Sprintf("cannot adopt seed %s of restore %s: it is not the only member of its cluster", name, f.By)).as(Untouchable)
+		return wait(shortly, v1beta2.ClusterReasonFenced, fmt.Sprintf("cannot adopt the restore's seed %s: it is not the only member of its cluster", name)).as(Untouchable)
 	case a.Refused != "":
-		return wait(shortly, v1beta2.ClusterReasonFenced, fmt.Sprintf("waiting to adopt seed %s of restore %s: %s", name, f.By, v.whatIsMissing(a))).as(Untouchable)
+		return wait(shortly, v1beta2.ClusterReasonFenced, fmt.Sprintf("waiting to adopt the restore's seed %s: %s", name, v.whatIsMissing(a))).as(Untouchable)
 	case !alone || a.ClusterID == 0 || a.MemberID == 0:
-		return wait(v.pollInterval(seed), v1beta2.ClusterReasonFenced, fmt.Sprintf("waiting for seed %s of restore %s: %s", name, f.By, v.progress(seed))).as(Untouchable)
+		return wait(v.pollInterval(seed), v1beta2.ClusterReasonFenced, fmt.Sprintf("waiting for the restore's seed %s: %s", name, v.progress(seed))).as(Untouchable)
 	}
 	if s := v.awaitWrite(name, a); s != nil {
 		return s
 	}
 	return do(AdoptSeed{Restore: f.By, Name: name, UID: uid, ClusterID: a.ClusterID, Version: seed.Version},
-		v1beta2.ClusterReasonSeedAdopted, fmt.Sprintf("adopting seed %s of restore %s: it serves cluster %016x", name, f.By, a.ClusterID))
+		v1beta2.ClusterReasonSeedAdopted, fmt.Sprintf("adopting the restore's seed %s: it serves cluster %016x (EtcdRestore with uid %s)", name, a.ClusterID, f.By))
 }
 
 // awaitWrite holds the adoption of a seed back until it has acknowledged a write: with the
 // adoption the restore has succeeded.
 func (v *view) awaitWrite(name string, a *Answer) *step {
-	by := v.Cluster.Fence.By
 	switch {
 	case a.Write.Acknowledged:
 		return nil
 	case a.Write.Refused == "":
-		return wait(shortly, v1beta2.ClusterReasonFenced, fmt.Sprintf("waiting for seed %s of restore %s to acknowledge a write", name, by)).as(Untouchable)
+		return wait(shortly, v1beta2.ClusterReasonFenced, fmt.Sprintf("waiting for the restore's seed %s to acknowledge a write", name)).as(Untouchable)
 	}
 	advice := "delete the EtcdRestore to get the old members back"
 	switch {
@@ -104,7 +103,7 @@ func (v *view) awaitWrite(name string, a *Answer) *step {
 	case slices.ContainsFunc(a.Alarms, func(a Alarm) bool { return a.Kind == Corrupt }):
 		advice = "its data is corrupt: " + advice + ", and restore another snapshot"
 	}
-	return wait(shortly, v1beta2.ClusterReasonFenced, fmt.Sprintf("cannot adopt seed %s of restore %s: it refuses writes, and etcd says %q; %s", name, by, a.Write.Refused, advice)).as(Untouchable)
+	return wait(shortly, v1beta2.ClusterReasonFenced, fmt.Sprintf("cannot adopt the restore's seed %s: it refuses writes, and etcd says %q; %s", name, a.Write.Refused, advice)).as(Untouchable)
 }
 
 // fenced touches nothing while a restore is at work, whatever becomes of its mark.
@@ -114,8 +113,8 @@ func fenced(v *view) *step {
 		return nil
 	}
 	return wait(idle, v1beta2.ClusterReasonFenced, fmt.Sprintf(
-		"reconciliation suspended: EtcdRestore with uid %s is in progress; delete it to abort (if it no longer exists, set the annotation %s to its uid)",
-		f.By, v1beta2.AnnotationFenceLifted)).as(Untouchable)
+		"reconciliation suspended: the EtcdRestore with uid %s is in progress; delete it to abort; if it no longer exists: kubectl -n %s annotate etcd %s %s=%s",
+		f.By, v.Cluster.Namespace, v.Cluster.Name, v1beta2.AnnotationFenceLifted, f.By)).as(Untouchable)
 }
 
 // fence acknowledges the fence that a restore asks for, when nothing that was begun
@@ -128,7 +127,7 @@ func fence(v *view) *step {
 	}
 	untouched := v.Cluster.Bootstrap == nil && v.Cluster.ClusterID == 0
 	if left := landing - v.Now.Sub(v.Since); left > 0 && !untouched {
-		return wait(left, v1beta2.ClusterReasonFencing, fmt.Sprintf("suspending reconciliation for restore %s: steps in flight end within %s", asked, landing))
+		return wait(left, v1beta2.ClusterReasonFencing, fmt.Sprintf("suspending reconciliation for the EtcdRestore with uid %s: steps in flight end within %s", asked, landing))
 	}
-	return do(AcknowledgeFence{asked}, v1beta2.ClusterReasonFenced, fmt.Sprintf("reconciliation suspended for restore %s", asked)).as(Untouchable)
+	return do(AcknowledgeFence{asked}, v1beta2.ClusterReasonFenced, fmt.Sprintf("reconciliation suspended for the EtcdRestore with uid %s", asked)).as(Untouchable)
 }

@@ -50,10 +50,10 @@ func TestASeedThatTakesNoWrites(t *testing.T) {
 		alarms []Alarm
 		words  []string
 	}{
-		"not known yet": {Write{}, nil, []string{"waiting for seed s of restore r1 to acknowledge a write"}},
-		"no space":      {Write{Refused: noSpace}, []Alarm{{id("s"), NoSpace}}, []string{"cannot adopt seed s of restore r1: it refuses writes", noSpace, "quotaBackendBytes"}},
-		"corrupt":       {Write{Refused: corrupt}, []Alarm{{0, Corrupt}}, []string{"cannot adopt seed s of restore r1: it refuses writes", corrupt, "another snapshot"}},
-		"no alarm":      {Write{Refused: "etcdserver: too many requests"}, nil, []string{"cannot adopt seed s of restore r1: it refuses writes", "too many requests", "delete the EtcdRestore"}},
+		"not known yet": {Write{}, nil, []string{"waiting for the restore's seed s to acknowledge a write"}},
+		"no space":      {Write{Refused: noSpace}, []Alarm{{id("s"), NoSpace}}, []string{"cannot adopt the restore's seed s: it refuses writes", noSpace, "quotaBackendBytes"}},
+		"corrupt":       {Write{Refused: corrupt}, []Alarm{{0, Corrupt}}, []string{"cannot adopt the restore's seed s: it refuses writes", corrupt, "another snapshot"}},
+		"no alarm":      {Write{Refused: "etcdserver: too many requests"}, nil, []string{"cannot adopt the restore's seed s: it refuses writes", "too many requests", "delete the EtcdRestore"}},
 	} {
 		d := decided(offered().answer("s", func(a *Answer) { a.Write, a.Alarms = tc.write, tc.alarms }).seen())
 		if d.Action != nil || d.Reason != "Fenced" || d.RequeueAfter > shortly {

@@ -19,7 +19,7 @@ import (
 func (v *view) lossReport(lost string) string {
 	said := []string{lost, v.whoIsLeft()}
 	said = append(said, "nothing is deleted: bring the lost volumes or nodes back, and the cluster serves again", v.prospects())
-	said = append(said, "or restore a backup: "+v.restoreToWrite())
+	said = append(said, v.restoreToWrite())
 	return strings.Join(said, "; ")
 }
 
@@ -30,10 +30,10 @@ func (v *view) whoIsLeft() string {
 	for _, p := range h.asked {
 		left = append(left, fmt.Sprintf("%s (revision %d, committed index %d)", p.Name, p.Answer.Revision, p.Answer.Committed))
 	}
-	if len(left) == 0 {
-		left = []string{"no member that answers"}
+	said := "no remaining member answers"
+	if len(left) > 0 {
+		said = "members that still have data: " + strings.Join(left, ", ")
 	}
-	said := "left: " + strings.Join(left, ", ")
 	for _, d := range h.doubts {
 		said += "; " + d.why
 	}
@@ -52,8 +52,8 @@ func (v *view) prospects() string {
 	case v.isRecoveryRequested():
 		return fmt.Sprintf("the cluster will be rebuilt from %s once the loss has lasted %s", chosen.Name, standTime)
 	}
-	return fmt.Sprintf("or rebuild the cluster from %s, without the writes that it has not received: set spec.recovery.quorumLoss: Survivor, or, for this once, kubectl annotate etcd %s %s=%016x",
-		chosen.Name, v.Cluster.Name, v1beta2.AnnotationRecover, v.Cluster.ClusterID)
+	return fmt.Sprintf("or rebuild the cluster from %s, without the writes that it has not received: set spec.recovery.quorumLoss: Survivor, or, for this once, kubectl -n %s annotate etcd %s %s=%016x",
+		chosen.Name, v.Cluster.Namespace, v.Cluster.Name, v1beta2.AnnotationRecover, v.Cluster.ClusterID)
 }
 
 // oldLeft are the Pods and volumes of the cluster that was lost before.
@@ -75,8 +75,7 @@ func (v *view) oldLeft() []string {
 	return left
 }
 
-// restoreToWrite is the EtcdRestore that brings the cluster back, as JSON that kubectl
-// takes.
+// restoreToWrite is the command that creates the EtcdRestore that brings the cluster back.
 func (v *view) restoreToWrite() string {
 	c := &v.Cluster
 	name := fmt.Sprintf("%s-%08x", c.Name, c.ClusterID>>32)
@@ -85,13 +84,13 @@ func (v *view) restoreToWrite() string {
 	switch {
 	case v.Backup != nil:
 		spec["backupRef"] = map[string]string{"name": v.Backup.Name}
-		said = fmt.Sprintf("EtcdBackup %s has stored revision %d at %s: create", v.Backup.Name, v.Backup.Revision, v.Backup.Finished.UTC().Format(time.RFC3339))
+		said = fmt.Sprintf("or restore EtcdBackup %s, which stored revision %d at %s", v.Backup.Name, v.Backup.Revision, v.Backup.Finished.UTC().Format(time.RFC3339))
 	case v.BackupsKnown:
 		spec["backupStorageType"], spec["s3"] = string(v1beta2.StorageS3), map[string]string{"path": "BUCKET/KEY", "awsSecret": "SECRET"}
-		said = fmt.Sprintf("no EtcdBackup here has stored cluster %016x; if a snapshot exists elsewhere, create, with its location,", c.ClusterID)
+		said = fmt.Sprintf("or restore a snapshot from elsewhere, with its location (no EtcdBackup here has stored cluster %016x)", c.ClusterID)
 	default:
 		spec["backupRef"] = map[string]string{"name": "BACKUP"}
-		said = "EtcdBackups cannot be listed; create, with the name of the one that has stored this cluster,"
+		said = "or restore the EtcdBackup that has stored this cluster, with its name (EtcdBackups cannot be listed)"
 	}
 	restore := map[string]any{
 		"apiVersion": v1beta2.GroupVersion.String(), "kind": "EtcdRestore",
@@ -101,7 +100,7 @@ func (v *view) restoreToWrite() string {
 	if err != nil {
 		return said // not reached: maps of strings can be written
 	}
-	return said + " " + string(content)
+	return fmt.Sprintf("%s: echo '%s' | kubectl -n %s create -f -", said, content, c.Namespace)
 }
 
 // lossPollInterval is how soon to look again at a cluster that is lost: soon while the loss

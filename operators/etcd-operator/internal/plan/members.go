@@ -26,7 +26,7 @@ func setRoles(v *view) *step {
 			message = fmt.Sprintf("labelling Pod %s as %s", p.Name, want)
 			roles = append(roles, PodRole{p.Name, p.UID, want})
 		case v.isUnproven(m, p):
-			message = fmt.Sprintf("recording on Pod %s that its member serves after a restart", p.Name)
+			message = fmt.Sprintf("recording that member %s serves after its restart", p.Name)
 			roles = append(roles, PodRole{p.Name, p.UID, want})
 		}
 	}

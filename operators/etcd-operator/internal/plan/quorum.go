@@ -194,7 +194,7 @@ func (v *view) whyUnhealthy(m Member) string {
 	p := v.pods[m.Name]
 	if p == nil {
 		if m.isUnmanaged() {
-			return "it has no Pod of the operator, and its health is unknown"
+			return "the operator manages no Pod for it, so its health is unknown"
 		}
 		if r := v.returnHeldBack(m); r != nil {
 			return "its Pod is missing and cannot be created: " + r.Words
@@ -206,7 +206,7 @@ func (v *view) whyUnhealthy(m Member) string {
 	case v.isCrashing(p):
 		return v.doubt(m, p)
 	case v.seemsWiped(m, p):
-		return p.whyEmptinessUncertain()
+		return v.whyEmptinessUncertain(p)
 	case a == nil && p.Answer.Reached:
 		return fmt.Sprintf("etcd of another cluster (%016x) answers in its place", p.Answer.ClusterID)
 	case a == nil:

@@ -243,8 +243,28 @@ func (r *Rejection) effect() string {
 		return "delete PodDisruptionBudget " + r.Name
 	case r.Kind == LabelMembers:
 		return "update the labels of Pods and PVCs"
+	case attempts[r.Kind] != "":
+		return strings.TrimSpace(attempts[r.Kind] + " " + r.Name)
 	}
 	return strings.TrimSpace(fmt.Sprintf("carry out %s %s", r.Kind, r.Name))
+}
+
+// attempts say what actions on Pods and PVCs do to these. The name of the object follows if
+// there is but one.
+var attempts = map[string]string{
+	KindOf(ChangeImage{}):          "change the image of Pod",
+	KindOf(Defragment{}):           "annotate Pod",
+	KindOf(DeleteClaim{}):          "delete PVC",
+	KindOf(DeletePod{}):            "delete Pod",
+	KindOf(DropSeed{}):             "delete Pod",
+	KindOf(GrantStartPermit{}):     "annotate Pod",
+	KindOf(GrowClaim{}):            "expand PVCs",
+	KindOf(KeepClaims{}):           "change the owner of PVCs",
+	KindOf(RecreatePod{}):          "delete Pod",
+	KindOf(RevokeStartPermits{}):   "annotate Pods",
+	KindOf(RevokeSurvivorPermit{}): "annotate Pod",
+	KindOf(SetRoles{}):             "label Pods",
+	KindOf(TakeClaims{}):           "change the owner of PVCs",
 }
 
 // rejections says what the API server refuses, in an order that does not change.

@@ -173,7 +173,7 @@ func restartMember(v *view) *step {
 		return wait(v.blockerPollInterval(), reason, fmt.Sprintf("waiting to %s: %s", how.do, why))
 	}
 	if v.isBlockedByAlarm(p) {
-		return wait(shortly, reason, fmt.Sprintf("waiting to %s: alarms are raised: %s", how.do, v.alarmText()))
+		return wait(shortly, reason, fmt.Sprintf("waiting to %s: %s", how.do, v.alarmText()))
 	}
 	if told := v.clusterVersion(); !isCompatible(told, v.desiredVersion()) {
 		return wait(shortly, reason, fmt.Sprintf("waiting to %s: etcd's cluster version is %s", how.do, told))

@@ -51,7 +51,6 @@ func TestASeedThatNeverRuns(t *testing.T) {
 		},
 	} {
 		t.Run(name, func(t *testing.T) {
-			row.seen.o.Cluster.Namespace = "ns"
 			d := decided(row.seen.seen())
 			if d.Action != nil {
 				t.Errorf("it does %s: %s", KindOf(d.Action), row.reason)

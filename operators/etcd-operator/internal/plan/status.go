@@ -255,6 +255,13 @@ func (v *view) unqueried(kind string) metav1.Condition {
 	return c
 }
 
+// unknownHealth is a condition of which an operator without a client certificate knows nothing.
+func (v *view) unknownHealth(kind string) metav1.Condition {
+	c := v.condition(kind, false, v.noClientCertificateReason(), v.noClientCertificateText())
+	c.Status = metav1.ConditionUnknown
+	return c
+}
+
 // tolerance says how many more members may fail, counted from those that are healthy now,
 // and warns of a size that gains nothing.
 func (v *view) tolerance() string {
@@ -297,9 +304,7 @@ func (v *view) degraded(s *step) metav1.Condition {
 		return c
 	}
 	if v.noClientCertificate() && v.Cluster.ClusterID != 0 {
-		c := v.condition(kind, false, v.noClientCertificateReason(), v.noClientCertificateText())
-		c.Status = metav1.ConditionUnknown
-		return c
+		return v.unknownHealth(kind)
 	}
 	if s.outcome.isDegraded() {
 		return v.condition(kind, true, s.reason, cmp.Or(s.brief, s.message))
@@ -400,9 +405,10 @@ func (v *view) recovering(s *step) metav1.Condition {
 		return v.condition(kind, false, v1beta2.ClusterReasonNothingToRecover, "no member is lost")
 	case len(v.list) == 0 && v.Cluster.Paused:
 		return v.unqueried(kind)
-	}
-	if v.isReseeding() || v.isRegrowing() {
+	case v.isReseeding() || v.isRegrowing():
 		return v.condition(kind, true, v1beta2.ClusterReasonRecoveringFromSurvivor, v.recoveryStory(s))
+	case v.noClientCertificate():
+		return v.unknownHealth(kind)
 	}
 	lost := v.lostMember()
 	if s.outcome != QuorumLost { // its message names them all
@@ -411,8 +417,12 @@ func (v *view) recovering(s *step) metav1.Condition {
 	switch {
 	case s.explained == kind:
 		return v.condition(kind, true, s.reason, s.message)
+	case lost != "" && !v.hasQuorum():
+		return v.condition(kind, true, v1beta2.ClusterReasonNoQuorum, lost)
 	case lost != "":
 		return v.condition(kind, true, v1beta2.ClusterReasonReplacingDeadMember, lost)
+	case s.outcome == QuorumLost:
+		return v.condition(kind, false, s.reason, s.brief)
 	}
 	return v.condition(kind, false, v1beta2.ClusterReasonNothingToRecover, "no member is lost")
 }
@@ -426,7 +436,7 @@ func (v *view) lostMember() string {
 		case v.hasQuorum():
 			return fmt.Sprintf("member %s is lost: %s; the operator replaces it", m.Name, why)
 		default:
-			return fmt.Sprintf("member %s is lost: %s; it is not replaced without a quorum", m.Name, why)
+			return fmt.Sprintf("member %s is lost: %s; it cannot be replaced without a quorum", m.Name, why)
 		}
 	}
 	return ""

@@ -76,7 +76,7 @@ func TestConditions(t *testing.T) {
 			"Recovering=False NothingToRecover", "Upgrading=False AtVersion", "Paused=False NotPaused"}},
 		"quorum is lost": {healthy(3).dead("a", "b", "c").lastStatus(reported("a", "b", "c")), []string{
 			"Available=False QuorumLost", "Progressing=False QuorumLost", "Degraded=True QuorumLost", "Scaling=False AtSize",
-			"Recovering=False NothingToRecover", "Upgrading=False AtVersion", "Paused=False NotPaused"}},
+			"Recovering=False QuorumLost", "Upgrading=False AtVersion", "Paused=False NotPaused"}},
 		"a cluster existed": {nothing(3).cluster(func(c *Cluster) { c.Existed = "its volumes exist" }), []string{
 			"Available=False ClusterExisted", "Progressing=False ClusterExisted", "Degraded=True ClusterExisted", "Scaling=False Creating",
 			"Recovering=False NothingToRecover", "Upgrading=False Creating", "Paused=False NotPaused"}},
@@ -157,7 +157,7 @@ func TestMessages(t *testing.T) {
 		"a Pod without a node":           {healthy(3).size(4).newJoiner("d").pod("d", unschedulable), v1beta2.ConditionDegraded, []string{"d: ", "0/3 nodes are available"}},
 		"when a node is given up":        {healthy(3).lostNode(1, "c"), v1beta2.ConditionDegraded, []string{"c: ", "node-c", "5m0s"}},
 		"why a member is replaced":       {healthy(3).wiped("c"), v1beta2.ConditionRecovering, []string{"c", "disk is empty", "the operator replaces it"}},
-		"why a lost one is not":          {healthy(3).noQuorum().silent("b").dead("c"), v1beta2.ConditionRecovering, []string{"member c is lost", "it is not replaced without a quorum"}},
+		"why a lost one is not":          {healthy(3).noQuorum().silent("b").dead("c"), v1beta2.ConditionRecovering, []string{"member c is lost", "it cannot be replaced without a quorum"}},
 		"whose data is lost":             {healthy(3).noQuorum().dead("b", "c"), v1beta2.ConditionAvailable, []string{"2 of 3", "b, c", "restore"}},
 		"that data is lost, shortly":     {healthy(3).noQuorum().dead("b", "c"), v1beta2.ConditionDegraded, []string{"2 of 3 voters is lost: b, c; the condition Available says what to do"}},
 		"a conflict":                     {conflicted(nothing(3)), v1beta2.ConditionNameConflict, []string{"Service x-client (of EtcdCluster y)", "rename"}},
@@ -170,7 +170,7 @@ func TestMessages(t *testing.T) {
 		"a version that is not run":      {healthy(3).wants("3.3.27"), v1beta2.ConditionUpgrading, []string{"3.3.27", "spec.version"}},
 		"a version that can't be pulled": {upgrading("3.6.99").restarting("c", "3.6.99").silent("c").pod("c", pulled), v1beta2.ConditionUpgrading, []string{"0 of 3", "c: ImagePullBackOff: no such image", "set spec.version"}},
 		"a way back that is closed":      {upgrading("3.7.3").runs("a", "3.7.3").runs("b", "3.7.3").runs("c", "3.7.3").wants(theVersion), v1beta2.ConditionUpgrading, []string{"cannot roll back to etcd 3.6.16", "set spec.version to 3.7.3"}},
-		"writes that are refused":        {full(), v1beta2.ConditionProgressing, []string{"waiting for the user: etcd refuses writes because of alarms: NOSPACE of b; the condition Available says what to do"}},
+		"writes that are refused":        {full(), v1beta2.ConditionProgressing, []string{"etcd refuses writes: alarm NOSPACE on member b; the condition Available says what to do"}},
 		"the size of no members":         {nothing(3), v1beta2.ConditionScaling, []string{"no member serves yet", "3 wanted"}},
 		"the version of no members":      {begun(3), v1beta2.ConditionUpgrading, []string{"no member serves yet", "starting with etcd " + theVersion}},
 		"how far it has grown":           {healthy(3).size(5), v1beta2.ConditionScaling, []string{"3 of 5"}},

@@ -334,7 +334,7 @@ func (v *view) recoveryStory(s *step) string {
 	if v.isReseeding() {
 		return s.message
 	}
-	story := fmt.Sprintf("the cluster was rebuilt from %s (revision %d) and has %d of %d voters; remains of the old cluster are kept until all are healthy",
+	story := fmt.Sprintf("the cluster was rebuilt from %s (revision %d) and has %d of %d voters; Pods and PVCs of the old cluster are kept until all new members are healthy",
 		r.Survivor, r.Revision, len(v.voters), v.Cluster.Size)
 	for i := range v.Pods {
 		if p := &v.Pods[i]; v.isKept(p) && !v.onVolume(p) && slices.ContainsFunc(v.candidates(), func(p *Pod) bool { return p.Unschedulable != "" }) {

@@ -192,8 +192,8 @@ func TestDoubtfulHolder(t *testing.T) {
 		answer Answer
 		says   string
 	}{
-		"of no identity":       {Answer{Waiting: true, Waited: emptyFor}, "is of an earlier release that does not identify itself"},
-		"that has looked once": {Answer{Waiting: true, Identified: true, Waited: time.Second}, "finds no data; the disk counts as empty after 3s"},
+		"of no identity":       {Answer{Waiting: true, Waited: emptyFor}, "is too old to prove that the disk is empty: if the data is lost, kubectl -n ns delete pod c"},
+		"that has looked once": {Answer{Waiting: true, Identified: true, Waited: time.Second}, "finds no data; confirming for 3s that the disk is empty"},
 		"of another Pod":       {Answer{Blocked: "the launcher of another Pod answers"}, "the launcher of another Pod answers"},
 	} {
 		w := lost().add("c", Voter, c.answer)
@@ -214,8 +214,8 @@ func TestLossReport(t *testing.T) {
 		"a survivor, and no policy": {
 			reason: "a person decides", seen: lost().cluster(func(c *Cluster) { c.Survive = false }),
 			words: []string{
-				"the data of 3 of 5 voters is lost: c, d, e", "left: a (revision 60, committed index 199990), b (revision 70, committed index 200000)",
-				"set spec.recovery.quorumLoss: Survivor", "kubectl annotate etcd x etcd.database.coreos.com/recover=00000000000000c1",
+				"the data of 3 of 5 voters is lost: c, d, e", "members that still have data: a (revision 60, committed index 199990), b (revision 70, committed index 200000)",
+				"set spec.recovery.quorumLoss: Survivor", "kubectl -n ns annotate etcd x etcd.database.coreos.com/recover=00000000000000c1",
 				"EtcdBackups cannot be listed", `"kind":"EtcdRestore"`,
 			},
 		},
@@ -227,8 +227,8 @@ func TestLossReport(t *testing.T) {
 				return w
 			}(),
 			words: []string{
-				"left: no member that answers", "EtcdBackup nightly has stored revision 55 at 2026-10-01T12:00:00Z",
-				`{"apiVersion":"etcd.database.coreos.com/v1beta2","kind":"EtcdRestore","metadata":{"name":"x-00000000"},"spec":{"backupRef":{"name":"nightly"},"etcdCluster":{"name":"x"},"target":"InPlace"}}`,
+				"no remaining member answers", "or restore EtcdBackup nightly, which stored revision 55 at 2026-10-01T12:00:00Z",
+				`: echo '{"apiVersion":"etcd.database.coreos.com/v1beta2","kind":"EtcdRestore","metadata":{"name":"x-00000000"},"spec":{"backupRef":{"name":"nightly"},"etcdCluster":{"name":"x"},"target":"InPlace"}}' | kubectl -n ns create -f -`,
 			},
 		},
 		"no backup": {

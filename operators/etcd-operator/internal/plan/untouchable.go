@@ -34,7 +34,7 @@ func conflict(v *view) *step {
 	if len(v.Conflicts) == 0 {
 		return nil
 	}
-	said := fmt.Sprintf("objects with names that this cluster needs belong to others: %s; rename this EtcdCluster, or remove them", strings.Join(v.Conflicts, ", "))
+	said := fmt.Sprintf("required names are taken by objects that this EtcdCluster does not own: %s; rename this EtcdCluster, or remove them", strings.Join(v.Conflicts, ", "))
 	if len(v.Unowned) > 0 {
 		said += fmt.Sprintf(": kubectl -n %s delete %s", v.Cluster.Namespace, strings.Join(v.Unowned, " "))
 	}

@@ -103,7 +103,7 @@ func TestAForeignBudgetHoldsUpNothing(t *testing.T) {
 
 // orphansOf adds what an earlier EtcdCluster of the name has left.
 func orphansOf(w *world) *world {
-	w.o.Cluster.Namespace, w.o.OrphansInTheWay = "ns", true
+	w.o.OrphansInTheWay = true
 	w.o.Conflicts, w.o.Unowned = append(w.o.Conflicts, "Pod x-a"), []string{"pod/x-a", "service/x-client"}
 	return w
 }

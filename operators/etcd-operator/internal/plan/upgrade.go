@@ -197,7 +197,7 @@ func beginVersion(v *view) *step {
 		return wait(v.blockerPollInterval(), v1beta2.ClusterReasonUpgradePending, fmt.Sprintf("waiting to upgrade from etcd %s to %s: %s", c.Version, next, why)).explains(v1beta2.ConditionUpgrading)
 	}
 	if len(v.alarms) > 0 {
-		return wait(shortly, v1beta2.ClusterReasonUpgradePending, fmt.Sprintf("waiting to upgrade from etcd %s to %s: alarms are raised: %s", c.Version, next, v.alarmText())).explains(v1beta2.ConditionUpgrading)
+		return wait(shortly, v1beta2.ClusterReasonUpgradePending, fmt.Sprintf("waiting to upgrade from etcd %s to %s: %s", c.Version, next, v.alarmText())).explains(v1beta2.ConditionUpgrading)
 	}
 	if parseVersion(next).compareMinor(parseVersion(c.Version)) != 0 && v.clusterVersion().compareMinor(parseVersion(c.Version)) != 0 {
 		return wait(shortly, v1beta2.ClusterReasonUpgradePending, "waiting for etcd to raise its cluster version to that of "+c.Version).explains(v1beta2.ConditionUpgrading)

@@ -248,7 +248,7 @@ func (v *view) loss(m Member) string {
 	case v.isCorrupt(m.ID) && v.corruptIsKnown():
 		return "alarm CORRUPT names it: its data differs from that of the others"
 	case v.isDamaged(m, p):
-		return fmt.Sprintf("it crash-loops on its data: %s (%d exits, the last with code %d, since it last served)", p.LastExit.Damage, p.Restarts-p.ProvenRestarts, p.LastExit.Code)
+		return fmt.Sprintf("etcd crash-loops because its data is damaged: %s (%d exits, the last with code %d, since it last served)", p.LastExit.Damage, p.Restarts-p.ProvenRestarts, p.LastExit.Code)
 	case v.answer(m) != nil || p.Answer.Refused != "":
 		return ""
 	case v.nodeLost(p):
@@ -298,11 +298,11 @@ func (p *Pod) isEmpty() bool {
 
 // whyEmptinessUncertain says of a Pod whose launcher finds no data why that is not certain, as it
 // continues a sentence about it.
-func (p *Pod) whyEmptinessUncertain() string {
+func (v *view) whyEmptinessUncertain(p *Pod) string {
 	if !p.Answer.Identified {
-		return "its launcher finds no data, but is of an earlier release that does not identify itself: if the data is lost, delete the Pod"
+		return fmt.Sprintf("its launcher finds no data, but is too old to prove that the disk is empty: if the data is lost, kubectl -n %s delete pod %s", v.Cluster.Namespace, p.Name)
 	}
-	return fmt.Sprintf("its launcher finds no data; the disk counts as empty after %s", emptyFor)
+	return fmt.Sprintf("its launcher finds no data; confirming for %s that the disk is empty", emptyFor)
 }
 
 // isWiped reports whether the launcher of a member that has had data finds none. A
