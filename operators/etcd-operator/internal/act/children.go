@@ -126,7 +126,7 @@ func (a *Actor) applySelecting(ctx context.Context, c *v1beta2.EtcdCluster, want
 }
 
 // apply brings one object to what is wanted, with current as the place to read
-// what there is. What belongs to someone else is left alone.
+// what there is. What belongs to someone else is not touched.
 func (a *Actor) apply(ctx context.Context, c *v1beta2.EtcdCluster, want, current client.Object) error {
 	if err := sign(want); err != nil {
 		return fmt.Errorf("apply %s %s: %w", kindOf(want), want.GetName(), err)

@@ -43,7 +43,7 @@ func (a *Actor) metadata(ctx context.Context, c *v1beta2.EtcdCluster) (labelled 
 // labelPod brings the labels and annotations of a Pod of the cluster to what they are to
 // be, in one patch of the Pod as it was read. It writes nothing when they are so.
 func (a *Actor) labelPod(ctx context.Context, c *v1beta2.EtcdCluster, p *corev1.Pod) error {
-	// One that the archived operator made has none of our marks, and is left alone.
+	// One that the archived operator made has none of our marks, and is not touched.
 	if p.DeletionTimestamp != nil || p.Annotations[v1beta2.AnnotationTemplate] == "" {
 		return nil
 	}

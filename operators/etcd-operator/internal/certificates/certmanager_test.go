@@ -154,7 +154,7 @@ func TestCertManager(t *testing.T) {
 	}
 }
 
-// What is somebody else's is left alone and told.
+// What is somebody else's is not touched, and reported.
 func TestStrangers(t *testing.T) {
 	b := newBench(t, autoPolicy())
 	theirs := &corev1.Secret{ObjectMeta: metav1.ObjectMeta{Name: "x-peer-tls", Namespace: b.cluster.Namespace}, Data: map[string][]byte{"a": []byte("b")}}

@@ -11,8 +11,8 @@ import (
 	"github.com/etcd-operators/etcd-operators/api/v1beta2"
 )
 
-// soon is how long before its end a certificate that the user keeps is told of.
-const soon = 7 * 24 * time.Hour
+// expiryWarning is how long before it expires a certificate that the user manages is reported.
+const expiryWarning = 7 * 24 * time.Hour
 
 // check says what those who connect would refuse. Roles that the cluster does not have,
 // or that could not be read, are not among the pairs.
@@ -133,9 +133,9 @@ func (p *pair) covers(names []string) []problem {
 	return wrong
 }
 
-// endsSoon tells of a certificate that is about to end; "" if it is not.
+// endsSoon warns of a certificate that expires within expiryWarning; empty if it does not.
 func (p *pair) endsSoon(now time.Time) string {
-	if left := p.leaf.NotAfter.Sub(now); left <= 0 || left > soon {
+	if left := p.leaf.NotAfter.Sub(now); left <= 0 || left > expiryWarning {
 		return ""
 	}
 	return fmt.Sprintf("the certificate in %s expires at %s: write a new one before then", p.at(p.files.cert), stamp(p.leaf.NotAfter))

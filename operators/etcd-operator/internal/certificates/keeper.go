@@ -270,7 +270,7 @@ func (k *Keeper) pods(ctx context.Context, from client.Reader, c *v1beta2.EtcdCl
 }
 
 // unchanged reads the EtcdCluster, and fails if it is not the one that was decided for, or
-// is to be left alone by now.
+// must not be touched any more.
 func (k *Keeper) unchanged(ctx context.Context, c *v1beta2.EtcdCluster) error {
 	var live v1beta2.EtcdCluster
 	if err := k.Live.Get(ctx, client.ObjectKeyFromObject(c), &live); err != nil {

@@ -97,7 +97,7 @@ func since(s *corev1.Secret, annotation, id string) time.Time {
 	return t
 }
 
-// foreign reports whether a Secret is not the cluster's, so that it is left alone.
+// foreign reports whether a Secret does not belong to the cluster, and so is never changed.
 func (in *input) foreign(s *corev1.Secret) bool {
 	return s != nil && !metav1.IsControlledBy(s, in.cluster)
 }

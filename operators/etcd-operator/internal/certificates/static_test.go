@@ -177,10 +177,10 @@ func TestStatic(t *testing.T) {
 			reason: plan.CertificatesInvalid, says: []string{"peer.crt of Secret p is not valid before 2026-06-01T12:00:01Z"},
 		},
 		"ends soon": {
-			change: given(peer, by, func(c *x509.Certificate) { c.NotAfter = noon.Add(soon) }),
+			change: given(peer, by, func(c *x509.Certificate) { c.NotAfter = noon.Add(expiryWarning) }),
 			told:   "peer.crt of Secret p expires at 2026-06-08T12:00:00Z: write a new one before then",
 		},
-		"does not end soon": {change: given(peer, by, func(c *x509.Certificate) { c.NotAfter = noon.Add(soon + time.Second) })},
+		"does not end soon": {change: given(peer, by, func(c *x509.Certificate) { c.NotAfter = noon.Add(expiryWarning + time.Second) })},
 		"peer of another authority": {
 			change: given(peer, other, nil),
 			reason: plan.CertificatesInvalid, says: []string{"peer.crt of Secret p is not signed by a CA in peer-ca.crt of Secret p"},

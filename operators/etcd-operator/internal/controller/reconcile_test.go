@@ -71,7 +71,7 @@ func TestANameConflict(t *testing.T) {
 	})
 }
 
-// A budget of the cluster's name that is another's is left alone, and only the budget
+// A budget of the cluster's name that is another's is not touched, and only the budget
 // waits for it.
 func TestAForeignBudget(t *testing.T) {
 	t.Parallel()

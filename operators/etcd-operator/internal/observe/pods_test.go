@@ -283,8 +283,8 @@ func TestCordonedNodes(t *testing.T) {
 	}
 }
 
-// Every Pod that runs at an address is asked there, and nobody of a cluster that is
-// to be left alone.
+// Every Pod that runs at an address is asked there, and nobody of a cluster that must
+// not be touched.
 func TestWhoIsAsked(t *testing.T) {
 	b := newBench(t)
 	b.runs(b.pod("x-a"), "10.0.0.1")

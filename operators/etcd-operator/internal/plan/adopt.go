@@ -51,8 +51,9 @@ func adoptVolumes(v *view) *step {
 	return do(RecordBootstrap{Bootstrap: first, Version: v.adoptedVersion()}, v1beta2.ClusterReasonVolumesAdopted, fmt.Sprintf("starting from %d adopted PVCs", len(v.Claims))).announced()
 }
 
-// adoptedVersion is what runs on the volumes that were left: what is noted on them, or what
-// the user says; empty if nobody does. What is wanted is gone to from there (S10).
+// adoptedVersion is the version that ran on the adopted volumes: the one recorded on them, or
+// the one that the user names; empty if neither is there. The cluster starts with it and then
+// moves to spec.version as in any upgrade (S10).
 func (v *view) adoptedVersion() string {
 	noted := v.notedVersion()
 	if noted == "" && v.Cluster.VersionGiven {
@@ -143,8 +144,8 @@ func latchAdopted(v *view) *step {
 	}
 	requeueAfter := shortly
 	for i := range v.Pods {
-		if v.pollInterval(&v.Pods[i]) == soon {
-			requeueAfter = soon
+		if v.pollInterval(&v.Pods[i]) == fastPoll {
+			requeueAfter = fastPoll
 		}
 	}
 	return wait(requeueAfter, v1beta2.ClusterReasonAdoptingVolumes, fmt.Sprintf("waiting for a quorum of members on the adopted PVCs: %s; if a majority of the volumes is lost, restore a backup", v.whoIsMissing()+v.deferredPodsText()))

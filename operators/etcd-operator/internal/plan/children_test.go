@@ -46,7 +46,7 @@ func TestNothingIsDoneWhileAChildIsRefused(t *testing.T) {
 			seen: unlatched().rejectedChild(DeleteBudget, "x").cluster(func(c *Cluster) { c.DisruptionBudget = false }),
 		},
 		"a budget in whose place is another's": {
-			reason: "it is left alone", do: createJoiners2(), because: "CreatingMembers",
+			reason: "it is not touched", do: createJoiners2(), because: "CreatingMembers",
 			seen: func() *world {
 				w := unlatched().rejectedChild(ApplyBudget, "x")
 				w.o.ForeignBudget = "PodDisruptionBudget x"

@@ -12,7 +12,7 @@ import (
 )
 
 // The rules of this file defragment members in rounds: one member at a time, followers
-// first, and only while all is well (S6, S8). When a round began is latched in the
+// first, and only while all members are healthy (S6, S8). When a round began is latched in the
 // status; which members it has come to is written on their Pods.
 
 // Maintenance is what may be done about space in the members' databases, and what was.
@@ -176,7 +176,7 @@ func (v *view) defragmentPollInterval(p *Pod) time.Duration {
 	case took > newPodAge:
 		return shortly
 	}
-	return soon
+	return fastPoll
 }
 
 // defragmentMember goes on with a round, and not while members move to another image.
@@ -203,7 +203,7 @@ func (v *view) defragmentNext() *step {
 	return do(Defragment{p.Name, p.UID, m.ID, v.list}, v1beta2.ClusterReasonDefragmentingMember, fmt.Sprintf("defragmenting member %s; %s", m.Name, v.defragmented()))
 }
 
-// defragmentationBlocker says why no member may be defragmented now; empty if all is well, and the one
+// defragmentationBlocker says why no member may be defragmented now; empty if all members are healthy, and the one
 // before has settled.
 func (v *view) defragmentationBlocker(next *Member) string {
 	// Where there is no space, nothing else goes on before there is.

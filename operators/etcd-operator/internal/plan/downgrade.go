@@ -20,7 +20,8 @@ import (
 // leave out all but one of them (S3). The snapshot that etcd forces as it lowers its
 // cluster version keeps members from that, and those who join from a leader that was
 // restarted since. So if a member is to join half-way all go up again first, and it joins
-// with the later minor; the way down begins anew, with another snapshot, when all is well.
+// with the later minor; the downgrade then starts again, with another snapshot, once
+// all members are healthy.
 
 // oldestByDowngrade is the earliest minor that etcd's downgrade API leads to: etcd 3.5
 // does not lower its cluster version.
@@ -62,8 +63,8 @@ func (v *view) downgrade() version {
 	return version{}
 }
 
-// enableDowngrade has etcd lower its cluster version, once, while all is well, and waits
-// for it.
+// enableDowngrade has etcd lower its cluster version, once, while all members are healthy, and
+// waits for it.
 func enableDowngrade(v *view) *step {
 	const reason = v1beta2.ClusterReasonLoweringClusterVersion
 	to, told := parseVersion(v.Cluster.Target), v.clusterVersion()
@@ -71,7 +72,7 @@ func enableDowngrade(v *view) *step {
 		return nil
 	}
 	if v.downgrade().compareMinor(to) == 0 {
-		return wait(soon, reason, fmt.Sprintf("waiting for etcd to lower its cluster version from %s to %s", told, to))
+		return wait(fastPoll, reason, fmt.Sprintf("waiting for etcd to lower its cluster version from %s to %s", told, to))
 	}
 	if why := v.disruptionBlocker(v.nextToRestart()); why != "" {
 		return wait(v.blockerPollInterval(), reason, fmt.Sprintf("waiting to enable etcd's downgrade to %s: %s", to, why))

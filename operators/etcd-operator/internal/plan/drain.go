@@ -47,7 +47,7 @@ func (v *view) awaitUnrouted(m *Member, reason, next string) *step {
 		return nil
 	}
 	if p.Routed {
-		return wait(soon, reason, fmt.Sprintf("waiting for the Service to stop routing to member %s before %s", m.Name, next))
+		return wait(fastPoll, reason, fmt.Sprintf("waiting for the Service to stop routing to member %s before %s", m.Name, next))
 	}
 	if left := routeLag - v.Now.Sub(p.RoleSince); left > 0 {
 		return wait(left, reason, fmt.Sprintf("waiting for kube-proxy to stop routing to member %s before %s", m.Name, next))

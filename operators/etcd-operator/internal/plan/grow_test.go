@@ -377,7 +377,7 @@ func TestPromotionKeepsQuorum(t *testing.T) {
 // starting for long, later.
 func TestPollIntervals(t *testing.T) {
 	for age, want := range map[time.Duration]time.Duration{
-		0: soon, newPodAge: soon, newPodAge + 1: shortly, oldPodAge: shortly, oldPodAge + 1: slowly,
+		0: fastPoll, newPodAge: fastPoll, newPodAge + 1: shortly, oldPodAge: shortly, oldPodAge + 1: slowly,
 	} {
 		d := decided(healthy(3).silent("c").pod("c", func(p *Pod) { p.Created = now.Add(-age) }).seen())
 		if d.RequeueAfter != want {

@@ -154,13 +154,13 @@ func (v *view) growthWaits() bool {
 func (v *view) pollInterval(p *Pod) time.Duration {
 	switch age := v.Now.Sub(p.Created); {
 	case p.Answer.Waiting && p.Answer.Identified && p.Answer.Waited < emptyFor && p.Role != Joiner:
-		return soon // in some seconds it is known that its data is lost
+		return fastPoll // in some seconds it is known that its data is lost
 	case age > oldPodAge:
 		return slowly
 	case p.Trouble != "" || age > newPodAge:
 		return shortly
 	}
-	return soon
+	return fastPoll
 }
 
 // progress says in words how far a Pod has come.

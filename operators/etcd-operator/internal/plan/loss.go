@@ -108,7 +108,7 @@ func (v *view) restoreToWrite() string {
 func (v *view) lossPollInterval() time.Duration {
 	switch {
 	case v.standing() > 0:
-		return min(max(v.standing(), soon), shortly)
+		return min(max(v.standing(), fastPoll), shortly)
 	case v.isRecoveryRequested():
 		return shortly
 	}

@@ -178,7 +178,7 @@ func addLearner(v *view) *step {
 		return nil
 	}
 	if !v.settled {
-		return wait(soon, v1beta2.ClusterReasonAddingMember, "waiting for the last membership change to settle")
+		return wait(fastPoll, v1beta2.ClusterReasonAddingMember, "waiting for the last membership change to settle")
 	}
 	if len(v.list) >= v.Cluster.Size+v.surplus() || v.learners() >= v.learnerLimit(joiners[0]) {
 		return nil
@@ -187,7 +187,7 @@ func addLearner(v *view) *step {
 		return nil // see awaitMove
 	}
 	if v.learnerLimit(joiners[0]) > 1 && slices.ContainsFunc(joiners, v.aboutToJoin) {
-		return wait(soon, v1beta2.ClusterReasonAddingMember, v.joinersProgress())
+		return wait(fastPoll, v1beta2.ClusterReasonAddingMember, v.joinersProgress())
 	}
 	return do(AddLearner{joiners[0].Name, v.list}, v1beta2.ClusterReasonMemberAdded, fmt.Sprintf("adding member %s as a learner", joiners[0].Name))
 }
@@ -202,7 +202,7 @@ func (v *view) aboutToJoin(p *Pod) bool {
 func (v *view) startingLearner() bool {
 	for _, m := range v.list {
 		p := v.pods[m.Name]
-		if !m.Started && p != nil && p.canUsePermit() && p.NodeLostSince.IsZero() && v.pollInterval(p) == soon {
+		if !m.Started && p != nil && p.canUsePermit() && p.NodeLostSince.IsZero() && v.pollInterval(p) == fastPoll {
 			return true
 		}
 	}

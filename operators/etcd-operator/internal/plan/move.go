@@ -14,7 +14,7 @@ import (
 
 // toMove is the voter to be replaced next, and why: one without a volume whose Pod is
 // not as the spec says, or one whose node is to be emptied. Followers come first, the
-// leader last; it is nil if there is none, and while a member is left alone.
+// leader last; it is nil if there is none, and while a member is unmanaged.
 func (v *view) toMove() (next *Member, why string) {
 	if slices.ContainsFunc(v.list, Member.isUnmanaged) {
 		return nil, "" // see awaitUnmanaged
@@ -44,8 +44,8 @@ func (v *view) whyMove(m *Member) string {
 }
 
 // surplus is how many members more than size there are to be for now: one while a member
-// is being replaced that is healthy. It begins when all is well, and ends at once when
-// there is nothing to replace any more; a member that is lost meanwhile gets the place.
+// is being replaced that is healthy. It begins once all members are healthy, and ends as soon as
+// there is nothing left to replace; if a member is lost meanwhile, the new one replaces that.
 func (v *view) surplus() int {
 	if m, _ := v.toMove(); m == nil || len(v.voters) < v.Cluster.Size || slices.ContainsFunc(v.voters, v.isTerminatingOrLost) {
 		return 0

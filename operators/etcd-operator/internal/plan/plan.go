@@ -11,9 +11,9 @@ import (
 const (
 	// next is after an action: what it did to etcd shows at once.
 	next = 10 * time.Millisecond
-	// soon is for something that takes a fraction of a second and that no watch
+	// fastPoll is for something that takes a fraction of a second and that no watch
 	// reports: a launcher or an etcd that starts, a learner that catches up.
-	soon = 100 * time.Millisecond
+	fastPoll = 100 * time.Millisecond
 	// shortly is for the same when it has already taken long, and for what etcd
 	// itself refuses for a few seconds after a change.
 	shortly = 2 * time.Second
@@ -137,7 +137,7 @@ var rules = []rule{
 	deleteLeftoverClaims,
 	completeRecovery,
 
-	// Volumes grow one at a time, while all is well (S6).
+	// Volumes grow one at a time, while all members are healthy (S6).
 	growVolume,
 
 	compareOthers,
@@ -153,18 +153,18 @@ var rules = []rule{
 	// Space, when there is none.
 	repairSpace,
 
-	// Versions, images and templates, one member at a time, while all is well (S6, S10).
+	// Versions, images and templates, one member at a time, while all members are healthy (S6, S10).
 	enableDowngrade,
 	restartMember,
 	finishVersion,
 	beginVersion,
 	awaitMove,
 
-	// Space, one member at a time, while all is well (S6, S8).
+	// Space, one member at a time, while all members are healthy (S6, S8).
 	defragmentMember,
 	beginDefragment,
 
-	// Whether all members have the same data, while all is well.
+	// Whether all members have the same data, while they are healthy.
 	beginComparison,
 
 	refuseVersion,

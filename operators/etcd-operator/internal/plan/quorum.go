@@ -25,8 +25,8 @@ func awaitQuorum(v *view) *step {
 	}
 	requeueAfter := shortly
 	for i := range v.Pods {
-		if p := &v.Pods[i]; v.pollInterval(p) == soon || (p.isRestarting() && v.restartPollInterval(p) == soon) {
-			requeueAfter = soon
+		if p := &v.Pods[i]; v.pollInterval(p) == fastPoll || (p.isRestarting() && v.restartPollInterval(p) == fastPoll) {
+			requeueAfter = fastPoll
 		}
 	}
 	s := wait(requeueAfter, v1beta2.ClusterReasonNoQuorum, "waiting for a quorum: "+v.whoIsMissing()+v.differingAdvice()).as(NoQuorum)

@@ -10,7 +10,7 @@ import (
 )
 
 // The rules of this file give members another image, in place, or another Pod on their
-// volume: one at a time, followers first, and only while all is well (S6, S8, S10).
+// volume: one at a time, followers first, and only while all members are healthy (S6, S8, S10).
 
 // settleTime is for how long a member that has come back is ready before the next one
 // goes: endpoints and clients have found it again.
@@ -71,7 +71,7 @@ func (v *view) isRestarting() bool {
 }
 
 // disruptionBlocker says why no member may be restarted, but for what is done to prepare the next
-// one; empty if all is well.
+// one; empty if all members are healthy.
 func (v *view) disruptionBlocker(next *Member) string {
 	switch {
 	case !v.settled:
@@ -125,7 +125,7 @@ func (v *view) blockerPollInterval() time.Duration {
 		}
 		comesBack := !p.UnreadySince.IsZero() && v.Now.Sub(p.UnreadySince) < newPodAge
 		if settles := v.Now.Sub(p.ReadySince) < settleTime; comesBack || settles {
-			return soon
+			return fastPoll
 		}
 	}
 	return shortly
@@ -283,11 +283,11 @@ func (v *view) isBlockedByAlarm(p *Pod) bool {
 func (v *view) restartPollInterval(p *Pod) time.Duration {
 	switch down := v.Now.Sub(p.UnreadySince); {
 	case p.UnreadySince.IsZero():
-		return soon
+		return fastPoll
 	case down > oldPodAge:
 		return slowly
 	case p.Trouble != "" || down > newPodAge:
 		return shortly
 	}
-	return soon
+	return fastPoll
 }

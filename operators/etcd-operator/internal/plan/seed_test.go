@@ -77,7 +77,7 @@ func TestASeedThatNeverRuns(t *testing.T) {
 func TestASeedWhosePodWasDeleted(t *testing.T) {
 	rows{
 		"the Pod alone": {
-			reason: "nothing of it can use the old leave", seen: begun(3).joiner("b").joiner("c"), because: "CreatingMembers",
+			reason: "nothing of it can use the old permit", seen: begun(3).joiner("b").joiner("c"), because: "CreatingMembers",
 			do: create(NewPod{Name: "a", Role: Seed, StartPermit: &StartPermit{Attempt: firstAttempt, New: true, Members: []string{"a"}, Token: "token"}}),
 		},
 		"the Pod, and its volume stays": {

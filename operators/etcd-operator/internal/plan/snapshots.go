@@ -57,7 +57,7 @@ func (v *view) advancePastOldLog(next string, index uint64) *step {
 		"preparing the upgrade to etcd %s: appending empty raft entries up to index %d, so that every member writes a snapshot; etcd %s does not start on log entries of etcd 3.5",
 		next, index, next)
 	if lacking == 0 {
-		return wait(soon, v1beta2.ClusterReasonWritingSnapshots, message).explains(v1beta2.ConditionUpgrading) // a member has not applied all of it yet
+		return wait(fastPoll, v1beta2.ClusterReasonWritingSnapshots, message).explains(v1beta2.ConditionUpgrading) // a member has not applied all of it yet
 	}
 	return do(AdvanceLog{int(min(lacking, entriesPerStep))}, v1beta2.ClusterReasonWritingSnapshots, message).explains(v1beta2.ConditionUpgrading)
 }

@@ -8,8 +8,8 @@ import (
 	"github.com/etcd-operators/etcd-operators/api/v1beta2"
 )
 
-// What is told of the space in members' databases, before there is none: at its quota etcd
-// refuses writes (see alarms.go). Nothing is done about it.
+// This file warns before a database reaches its quota, at which etcd refuses writes (see
+// alarms.go). The warning is all that happens here.
 
 // Growth is how fast the databases fill, by what was seen of them in the last hours.
 type Growth struct {
@@ -20,8 +20,8 @@ type Growth struct {
 	PerHour int64
 }
 
-// When SpaceLow is told, and until when, so that it does not come and go: shares of the
-// quota in percent, and hours.
+// When SpaceLow becomes true, and until when it stays so, which keeps it from coming and
+// going: shares of the quota in percent, and hours.
 const (
 	usedPercent, usedUntilPercent       = roomyPercent, 75
 	filePercent, fileUntilPercent       = 95, 90

@@ -89,7 +89,7 @@ func TestConditions(t *testing.T) {
 		"a version change is asked for": {healthy(3).wants("3.7.3"), []string{
 			"Available=True Serving", "Progressing=True UpgradeStarted", "Degraded=False AllHealthy", "Scaling=False AtSize",
 			"Recovering=False NothingToRecover", "Upgrading=True Upgrading", "Paused=False NotPaused"}},
-		"a version that can't be gone to is asked for": {healthy(3).wants("3.8.0"), []string{
+		"a version to which no upgrade leads is asked for": {healthy(3).wants("3.8.0"), []string{
 			"Available=True Serving", "Progressing=False VersionRefused", "Degraded=False AllHealthy", "Scaling=False AtSize",
 			"Recovering=False NothingToRecover", "Upgrading=False VersionRefused", "Paused=False NotPaused"}},
 		"a member is restarted": {upgrading("3.7.3").runs("b", "3.7.3").restarting("c", "3.7.3").silent("c"), []string{

@@ -253,7 +253,7 @@ func (v *view) roomAdvice(seed *Pod) string {
 }
 
 // adoptSurvivor puts the seed in the old cluster's place once it serves alone, and its
-// leave to make its data dir is withdrawn.
+// permit to write its data dir is revoked.
 func adoptSurvivor(v *view) *step {
 	if !v.isReseeding() {
 		return nil
@@ -269,7 +269,7 @@ func adoptSurvivor(v *view) *step {
 		return do(RevokeSurvivorPermit{seed.Name, seed.UID}, v1beta2.ClusterReasonRecoveringFromSurvivor, fmt.Sprintf("seed %s serves: revoking its permit to write its data dir", seed.Name))
 	}
 	if name := v.led(); name != "" {
-		return wait(soon, v1beta2.ClusterReasonRecoveringFromSurvivor, fmt.Sprintf("waiting to see whether the old cluster serves again: %s has a leader", name))
+		return wait(fastPoll, v1beta2.ClusterReasonRecoveringFromSurvivor, fmt.Sprintf("waiting to see whether the old cluster serves again: %s has a leader", name))
 	}
 	return do(AdoptSurvivor{seed.Name, seed.UID, a.ClusterID, r.Token}, v1beta2.ClusterReasonSurvivorAdopted, fmt.Sprintf(
 		"cluster %016x replaces %016x: it has all that survivor %s knew to be committed, up to revision %d (index %d), and continues at revision %d; writes that only lost members had acknowledged, beyond revision %d, are lost (no member had reported revision %d or later)",

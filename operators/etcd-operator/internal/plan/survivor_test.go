@@ -118,7 +118,7 @@ func TestReseed(t *testing.T) {
 				return CreatePods{[]NewPod{{Name: "n1", Role: Seed, Version: theVersion, Recovery: o.Cluster.Recovery}}}
 			}, because: "RecoveringFromSurvivor",
 		},
-		"its leave is withdrawn when it serves": {
+		"its permit is revoked when it serves": {
 			reason: "S2: it is for once", seen: seeded().pod("n1", func(p *Pod) { p.SurvivorPermit = true }),
 			do: func(Observation) Action { return RevokeSurvivorPermit{"n1", "uid-n1"} }, because: "RecoveringFromSurvivor",
 		},

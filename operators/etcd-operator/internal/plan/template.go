@@ -9,7 +9,7 @@ import (
 
 // The rules of this file give members Pods as the spec says now. With a volume a
 // member's Pod is deleted and recreated on it, one at a time, followers first, and only
-// while all is well (see restart.go); without, the member is replaced (see move.go).
+// while all members are healthy (see restart.go); without, the member is replaced (see move.go).
 
 // hasOldTemplate reports whether a Pod was made under another template than that of the spec. One
 // that does not tell its template is taken to be as it should.

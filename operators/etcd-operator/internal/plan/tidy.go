@@ -92,7 +92,7 @@ func awaitMembers(v *view) *step {
 		}
 	}
 	if !v.settled {
-		return wait(soon, v1beta2.ClusterReasonWaitingForMember, "waiting for the last membership change to settle")
+		return wait(fastPoll, v1beta2.ClusterReasonWaitingForMember, "waiting for the last membership change to settle")
 	}
 	for i := range v.Pods {
 		p := &v.Pods[i]
@@ -121,8 +121,8 @@ func (v *view) canAnyJoin() bool {
 // joinersPollInterval is how soon to look again at Pods that are to join.
 func (v *view) joinersPollInterval() time.Duration {
 	for _, p := range v.candidates() {
-		if v.pollInterval(p) == soon {
-			return soon
+		if v.pollInterval(p) == fastPoll {
+			return fastPoll
 		}
 	}
 	if len(v.candidates()) == 0 && v.learners() == 0 && v.joinersHeldBack() != nil {

@@ -31,8 +31,8 @@ func (v *view) countForeign() int {
 // those that it did not make.
 func (v *view) ownSize() int { return v.Cluster.Size - v.foreign }
 
-// unmanagedText says which members are left alone, and how a person ends that; empty if
-// there are none.
+// unmanagedText says which members the operator does not manage, and how a person ends that;
+// empty if there are none.
 func (v *view) unmanagedText() string {
 	var said []string
 	for _, m := range v.list {

@@ -25,7 +25,7 @@ func (w *world) elsewhere(name string) *world {
 	return w
 }
 
-// What a person adds or changes with etcdctl is left alone, and counts in each quorum (S9).
+// What a person adds or changes with etcdctl is not managed, and counts in each quorum (S9).
 func TestUnmanagedMembers(t *testing.T) {
 	const left = v1beta2.ClusterReasonUnmanagedMembers
 	rows{
@@ -94,7 +94,7 @@ func withListName(w *world, name, other string) *world {
 	return w
 }
 
-// Who is left alone is said, with the command that ends it, and the numbers are of the
+// Who is not managed is said, with the command that ends it, and the numbers are of the
 // operator's own members.
 func TestUnmanagedMembersAreReported(t *testing.T) {
 	format := func(c *Cluster) { c.PeerURLFormat = "http://%s.x.ns.svc:2380" }

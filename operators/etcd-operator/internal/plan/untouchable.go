@@ -29,7 +29,7 @@ func paused(v *view) *step {
 	return wait(idle, v1beta2.ClusterReasonPaused, "reconciliation paused by spec.paused: etcd keeps running, but no lost member is replaced; set spec.paused: false to resume").as(Paused)
 }
 
-// conflict leaves objects of others alone, and with them this cluster (S12).
+// conflict touches neither objects of others, nor this cluster while they have its names (S12).
 func conflict(v *view) *step {
 	if len(v.Conflicts) == 0 {
 		return nil
@@ -54,7 +54,7 @@ func (v *view) orphaned() *metav1.Condition {
 	return &c
 }
 
-// legacy leaves Pods of the archived operator alone.
+// legacy does not touch a cluster of the archived operator.
 func legacy(v *view) *step {
 	if len(v.LegacyPods) == 0 {
 		return nil

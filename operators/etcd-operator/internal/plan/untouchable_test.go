@@ -18,13 +18,13 @@ func TestUntouchable(t *testing.T) {
 			reason: "S12: deleting the CR never deletes more than its policy says",
 			seen:   broken().cluster(func(c *Cluster) { c.Deleting = true }), because: "Deleting",
 		},
-		"a paused cluster is left alone": {
+		"a paused cluster is not touched": {
 			reason: "S12", seen: broken().cluster(func(c *Cluster) { c.Paused = true }), because: "Paused",
 		},
 		"a paused cluster is not begun": {
 			reason: "S12", seen: nothing(3).cluster(func(c *Cluster) { c.Paused = true }), because: "Paused",
 		},
-		"a cluster whose name is another's is left alone": {
+		"a cluster whose name is another's is not touched": {
 			reason: "S12: an object that is not controlled by this CR is never changed",
 			seen:   conflicted(broken()), because: "NameConflict",
 		},
@@ -36,7 +36,7 @@ func TestUntouchable(t *testing.T) {
 			reason: "order is behaviour: nothing is asked of the user meanwhile",
 			seen:   conflicted(nothing(3)).cluster(func(c *Cluster) { c.Paused = true }), because: "Paused",
 		},
-		"Pods of the archived operator are left alone": {
+		"Pods of the archived operator are not touched": {
 			reason: "their etcd has no launcher, and their data is all there is",
 			seen:   withLegacyPods(nothing(3)), because: "LegacyMembers",
 		},

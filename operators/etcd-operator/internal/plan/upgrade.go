@@ -98,8 +98,9 @@ func isCompatible(cluster version, s string) bool {
 	return has.compareMinor(cluster) >= 0 && has.compareMinor(version{cluster.major, cluster.minor + 1, 0}) <= 0
 }
 
-// redirectUpgrade follows a user who has changed his mind while members move, and etcd if
-// it has gone further than we knew. It needs no quorum: nothing is done to a member.
+// redirectUpgrade records another target version while members move to one: because the user
+// has set another, or because etcd has raised its cluster version beyond the recorded one. It
+// needs no quorum: nothing is done to a member.
 func redirectUpgrade(v *view) *step {
 	c := &v.Cluster
 	if v.isPartlyDowngraded() && v.hasQuorum() && v.isAwaitingMember() {
@@ -119,8 +120,9 @@ func redirectUpgrade(v *view) *step {
 	return do(RecordVersion{c.Version, next, v.redirectIndex(), c.UpgradeSize}, v1beta2.ClusterReasonUpgradeRedirected, fmt.Sprintf("members move to etcd %s instead of %s", next, c.Target))
 }
 
-// redirectIndex is VersionIndex for members that turn: from now on if some of them may have
-// run an earlier minor meanwhile. finishVersion takes it further.
+// redirectIndex is VersionIndex for members that move to another version than planned: the
+// current index if some of them might have run an earlier minor meanwhile. finishVersion
+// advances it further.
 func (v *view) redirectIndex() uint64 {
 	if v.isDowngrading() {
 		return max(v.applied, v.Cluster.VersionIndex, 1)
@@ -128,8 +130,8 @@ func (v *view) redirectIndex() uint64 {
 	return v.Cluster.VersionIndex
 }
 
-// redirectedVersion is the version that members may move to in place of Target. Another minor than
-// that of Version or of Target is for when all is well.
+// redirectedVersion is the version that members can move to instead of Target. It is of the
+// minor of Version or of Target: another minor is a new upgrade, once all members are healthy.
 func (v *view) redirectedVersion() (next, refusal string) {
 	c := &v.Cluster
 	next, refusal = nextVersion(c.Version, c.WantedVersion)
@@ -229,10 +231,10 @@ func finishVersion(v *view) *step {
 		return wait(v.blockerPollInterval(), v1beta2.ClusterReasonUpgrading, fmt.Sprintf("waiting to complete the move to etcd %s: %s", c.Target, why))
 	}
 	if told := v.clusterVersion(); told.compareMinor(parseVersion(c.Target)) != 0 {
-		return wait(soon, v1beta2.ClusterReasonUpgrading, fmt.Sprintf("all members run etcd %s; waiting for etcd to change its cluster version, which is %s", c.Target, told))
+		return wait(fastPoll, v1beta2.ClusterReasonUpgrading, fmt.Sprintf("all members run etcd %s; waiting for etcd to change its cluster version, which is %s", c.Target, told))
 	}
 	if to := v.downgrade(); to != (version{}) {
-		return wait(soon, v1beta2.ClusterReasonUpgrading, fmt.Sprintf("all members run etcd %s; waiting for etcd to end its downgrade to %s", c.Target, to))
+		return wait(fastPoll, v1beta2.ClusterReasonUpgrading, fmt.Sprintf("all members run etcd %s; waiting for etcd to end its downgrade to %s", c.Target, to))
 	}
 	index := c.VersionIndex
 	switch by := parseVersion(c.Target).compareMinor(parseVersion(c.Version)); {
@@ -251,7 +253,7 @@ func (v *view) isChangingVersion() bool {
 	return c.Target != "" || (refusal == "" && next != c.Version)
 }
 
-// refuseVersion says why a version that is wanted is not gone to.
+// refuseVersion says why members do not move to the version in the spec.
 func refuseVersion(v *view) *step {
 	if why := v.refusal(); why != "" {
 		return wait(idle, v1beta2.ClusterReasonVersionRefused, why).as(AwaitsUser)

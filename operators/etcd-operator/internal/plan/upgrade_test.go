@@ -136,7 +136,7 @@ func TestVersionsAreRecorded(t *testing.T) {
 			reason: "the new wish counts", seen: upgrading("3.7.3").runs("b", "3.7.3").wants("3.7.4"), do: record(theVersion, "3.7.4"), because: "UpgradeRedirected",
 		},
 		"set to the next minor half-way to a patch": {
-			reason: "S10: a minor is gone to when all is well", seen: healthy(3).wants("3.7.3").cluster(func(c *Cluster) { c.Target, c.UpgradeSize = "3.6.99", 3 }).runs("b", "3.6.99"),
+			reason: "S10: members move to another minor once all are healthy", seen: healthy(3).wants("3.7.3").cluster(func(c *Cluster) { c.Target, c.UpgradeSize = "3.6.99", 3 }).runs("b", "3.6.99"),
 			do: record(theVersion, theVersion), because: "UpgradeRedirected",
 		},
 		"set back half-way": {

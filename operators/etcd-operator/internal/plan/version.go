@@ -13,9 +13,9 @@ import (
 // /readyz, which the members' probes use.
 const oldestSupported = "3.4.29, 3.5.11"
 
-// lastPatches are the oldest patches from which the next minor may be gone to, by minor:
-// of 3.5 the newest, since members older than 3.5.26 may carry members that were removed
-// into 3.6; of 3.6 the one that etcd's guide "Upgrade etcd from v3.6 to v3.7" names.
+// lastPatches are the oldest patches, by minor, from which a cluster can upgrade to the next
+// minor. Of 3.5 it is the newest: before 3.5.26 an upgrade to 3.6 can bring removed members
+// back. Of 3.6 it is the one that etcd's guide "Upgrade etcd from v3.6 to v3.7" names.
 var lastPatches = map[int]version{5: parseVersion(etcdversion.OfMinor(5)), 6: {3, 6, 11}}
 
 // version is a release of etcd.

@@ -102,7 +102,7 @@ func (v *view) readList() {
 	}
 }
 
-// better reports whether a is to be believed rather than b.
+// better reports whether a's member list is more recent than b's, as far as can be told.
 func better(a, b *Answer) bool {
 	if a.Read != b.Read {
 		return a.Read
@@ -187,8 +187,8 @@ func (v *view) canRemove(m Member) bool {
 }
 
 // canPromote reports whether the cluster would keep its quorum even if the learner
-// died as it gets its vote (S5); from one voter to two it cannot. One that still has leave
-// to start without data gets none (S2).
+// died as it gets its vote (S5); from one voter to two it cannot. A learner that
+// still has a start permit gets no vote (S2): it could start without data.
 func (v *view) canPromote(m Member) bool {
 	if !v.settled || !m.Learner || !m.Started || !v.caughtUp(m) || v.pods[m.Name].StartPermit != nil {
 		return false

@@ -50,7 +50,7 @@ func (v *view) neededVersion() string {
 }
 
 // growVolume lets the next volume ask for the storage that is wanted. It is done while
-// all is well, or to the volume of the one member that is not: a disk that is full may be
+// all members are healthy, or to the volume of the one member that is not: a disk that is full may be
 // what ails it (S6).
 func growVolume(v *view) *step {
 	next := v.nextToGrow()

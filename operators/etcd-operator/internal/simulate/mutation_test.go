@@ -775,7 +775,7 @@ func TestPlantedBugs(t *testing.T) {
 			seeds: 3000,
 		},
 		"the log of 3.5 forgotten": {
-			reason:  "3.7 is gone to as soon as 3.6 is there",
+			reason:  "members move to 3.7 as soon as they run 3.6",
 			planner: lie(func(o *plan.Observation) { o.Cluster.VersionIndex = 0 }),
 			config:  func(c *Config) { changing(EditVersion, EditVersion)(c); c.Version, c.Weight = "3.5.35", 1 },
 			by:      []string{"S10"},

@@ -39,7 +39,7 @@ func (k *check) displaced(m plan.Member) bool {
 }
 
 // surplus checks an addition beyond the size: one is allowed, for the sake of a voter that
-// is to be replaced, while all is well, and of a Pod that may stay where it is.
+// is to be replaced, while all members are healthy, and of a Pod that may stay where it is.
 func (k *check) surplus(members []plan.Member, joiner *plan.Pod) *Violation {
 	if len(members) < k.o.Cluster.Size {
 		return nil

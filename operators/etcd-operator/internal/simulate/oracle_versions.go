@@ -122,7 +122,7 @@ func (k *check) holdsBack(minor int) bool {
 }
 
 // advanceLog: raft's log is made to grow only for the sake of what etcd 3.5 has left in it,
-// and while all is well.
+// and while all members are healthy.
 func (k *check) advanceLog(a plan.AdvanceLog) *Violation {
 	c := &k.o.Cluster
 	old := slices.ContainsFunc(k.o.Pods, func(p plan.Pod) bool {

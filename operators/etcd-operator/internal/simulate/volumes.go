@@ -393,8 +393,8 @@ func (k *check) crowdsOut(name string) bool {
 	})
 }
 
-// unbacked reports whether the volume of a Pod that does not run has been lost.
-func (k *check) unbacked(p *plan.Pod) bool {
+// volumeLost reports whether the volume of a Pod that does not run has been lost.
+func (k *check) volumeLost(p *plan.Pod) bool {
 	return slices.ContainsFunc(k.o.Claims, func(c plan.Claim) bool { return c.Name == p.Name && c.Lost }) &&
 		!p.UnreadySince.IsZero() && k.o.Now.Sub(p.UnreadySince) >= k.o.Cluster.MemberTimeout
 }
