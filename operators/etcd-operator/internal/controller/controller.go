@@ -12,7 +12,6 @@ import (
 	"errors"
 	"fmt"
 	"math/rand/v2"
-	"slices"
 	"sync"
 	"time"
 
@@ -198,7 +197,6 @@ func (r *Reconciler) carryOut(ctx context.Context, c *v1beta2.EtcdCluster, obs *
 		status, err = r.report(ctx, c, d)
 	}
 	if err == nil {
-		r.tellAlarms(ctx, c, status.Alarms)
 		r.tellCertificates(ctx, c, &status, obs.Cluster.TLS.Problem, &d)
 		r.tellChanges(ctx, c, &status, &d)
 	}
@@ -276,23 +274,6 @@ func eventType(e plan.Event) string {
 		return corev1.EventTypeWarning
 	}
 	return corev1.EventTypeNormal
-}
-
-// tellAlarms makes an event for each alarm that etcd has raised or that was disarmed since
-// the status was written last.
-func (r *Reconciler) tellAlarms(ctx context.Context, c *v1beta2.EtcdCluster, alarms []v1beta2.AlarmStatus) {
-	for _, a := range alarms {
-		if !slices.Contains(c.Status.Alarms, a) {
-			log.FromContext(ctx).Info("alarm raised", "kind", a.Kind, "member", a.Member)
-			r.Events.Eventf(c, nil, corev1.EventTypeWarning, v1beta2.ClusterReasonAlarmRaised, "Observe", "alarm %s raised by member %q: etcd refuses writes; the condition Available says what to do", a.Kind, a.Member)
-		}
-	}
-	for _, a := range c.Status.Alarms {
-		if !slices.Contains(alarms, a) {
-			log.FromContext(ctx).Info("alarm cleared", "kind", a.Kind, "member", a.Member)
-			r.Events.Eventf(c, nil, corev1.EventTypeNormal, v1beta2.ClusterReasonAlarmCleared, "Observe", "alarm %s of member %q is cleared", a.Kind, a.Member)
-		}
-	}
 }
 
 // members is what metrics tell of the members that have answered.

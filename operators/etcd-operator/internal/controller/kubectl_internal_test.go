@@ -113,7 +113,6 @@ func (s *story) observe(change observed) {
 	if err != nil {
 		s.t.Fatal(err)
 	}
-	s.r.tellAlarms(ctx, c, status.Alarms)
 	s.r.tellCertificates(ctx, c, &status, o.Cluster.TLS.Problem, &d)
 	s.r.tellChanges(ctx, c, &status, &d)
 	s.r.tell(ctx, c, d)

@@ -3,7 +3,6 @@ package controller
 import (
 	"context"
 	"errors"
-	"fmt"
 	"slices"
 	"sync"
 	"time"
@@ -113,7 +112,7 @@ func (r *Reconciler) reportStale(ctx context.Context, c *v1beta2.EtcdCluster, d 
 		d.Status = *c.Status.DeepCopy()
 	}
 	d.Action = nil
-	message := conditiontext.Clip(fmt.Sprintf("reconciliation is stalled: the operator's caches and the API server have disagreed for more than %s: %v", staleGrace, stale))
+	message := conditiontext.Clip(plan.Stalled(staleGrace, stale))
 	d.Status.Conditions = stalledConditions(d.Status.Conditions, c.Generation, message)
 	if first {
 		log.FromContext(ctx).Info(message, "reason", v1beta2.ClusterReasonObservationStale)

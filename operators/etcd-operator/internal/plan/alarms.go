@@ -188,18 +188,18 @@ func (v *view) alarmReason() string {
 // alarmText names the alarms.
 func (v *view) alarmText() string {
 	var all []string
-	for _, a := range v.alarms {
-		all = append(all, fmt.Sprintf("alarm %s on %s", a.Kind, v.whoseAlarm(a)))
+	for _, a := range v.alarmStatus() {
+		all = append(all, whichAlarm(a))
 	}
 	return strings.Join(all, ", ")
 }
 
-// whoseAlarm names the member of an alarm: etcd raises CORRUPT without one where it cannot tell.
-func (v *view) whoseAlarm(a Alarm) string {
-	if a.MemberID == 0 {
-		return "an unknown member"
+// whichAlarm names an alarm and its member: etcd raises CORRUPT without one where it cannot tell.
+func whichAlarm(a v1beta2.AlarmStatus) string {
+	if a.Member == "" {
+		return fmt.Sprintf("alarm %s on an unknown member", a.Kind)
 	}
-	return "member " + v.nameOrID(a.MemberID)
+	return fmt.Sprintf("alarm %s on member %s", a.Kind, a.Member)
 }
 
 // nameOrID is how a member is told to a person; empty for id 0.

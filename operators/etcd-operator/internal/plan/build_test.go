@@ -44,7 +44,7 @@ func nothing(n int) *world {
 		Now: now,
 		Cluster: Cluster{
 			Namespace: "ns", Name: "x", Generation: 4, Size: n, Version: theVersion, WantedVersion: theVersion, Repository: theRepository,
-			MemberTimeout: theTimeout, DisruptionBudget: true,
+			MemberTimeout: theTimeout, DisruptionBudget: true, PeerURLFormat: "http://%s.x.ns.svc:2380",
 		},
 		FreshToken: "fresh-token",
 	}}

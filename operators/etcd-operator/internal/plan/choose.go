@@ -77,7 +77,7 @@ func (v *view) choice() (chosen *Pod, why string) {
 		return nil, h.doubts[0].why
 	}
 	if len(h.asked) == 0 {
-		return nil, "no member is left that answers"
+		return nil, "no remaining member answers"
 	}
 	for _, p := range h.asked {
 		if why := v.choiceBlocker(p, h.asked); why != "" {

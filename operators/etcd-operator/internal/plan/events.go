@@ -1,6 +1,10 @@
 package plan
 
 import (
+	"fmt"
+	"slices"
+	"time"
+
 	"k8s.io/apimachinery/pkg/api/meta"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
@@ -46,6 +50,16 @@ func EventsBetween(before, after *v1beta2.ClusterStatus, d *Decision) []Event {
 			tell(true, is.Reason, is.Message)
 		}
 	}
+	for _, a := range after.Alarms {
+		if !slices.Contains(before.Alarms, a) {
+			tell(true, v1beta2.ClusterReasonAlarmRaised, whichAlarm(a)+" is raised: etcd refuses writes; the condition Available says what to do")
+		}
+	}
+	for _, a := range before.Alarms {
+		if !slices.Contains(after.Alarms, a) {
+			tell(false, v1beta2.ClusterReasonAlarmCleared, whichAlarm(a)+" is cleared")
+		}
+	}
 	was, is := meta.FindStatusCondition(before.Conditions, v1beta2.ConditionAvailable), meta.FindStatusCondition(after.Conditions, v1beta2.ConditionAvailable)
 	switch {
 	case was == nil || is == nil:
@@ -73,4 +87,9 @@ func EventsBetween(before, after *v1beta2.ClusterStatus, d *Decision) []Event {
 		warn(kind)
 	}
 	return all
+}
+
+// Stalled is the message of ObservationStale.
+func Stalled(after time.Duration, why error) string {
+	return fmt.Sprintf("reconciliation is stalled: the operator's caches and the API server have disagreed for more than %s: %v", after, why)
 }

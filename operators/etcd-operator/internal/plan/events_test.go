@@ -1,7 +1,9 @@
 package plan
 
 import (
+	"errors"
 	"testing"
+	"time"
 
 	"github.com/google/go-cmp/cmp"
 
@@ -49,6 +51,15 @@ func TestAnEventNamesItsMember(t *testing.T) {
 		if e, _ := EventOf(&Decision{Action: a}); e.Member != "a" {
 			t.Errorf("%s tells of member %q, want a", KindOf(a), e.Member)
 		}
+	}
+}
+
+// What has stalled is told with its cause.
+func TestStalledIsTold(t *testing.T) {
+	const want = "reconciliation is stalled: the operator's caches and the API server have disagreed for more than 1m0s: the Pods have changed"
+	got := Stalled(time.Minute, errors.New("the Pods have changed"))
+	if got != want {
+		t.Errorf("it says %q, want %q", got, want)
 	}
 }
 
@@ -107,6 +118,9 @@ func TestEventsBetweenStatuses(t *testing.T) {
 		"an image is not pulled":   {upgrading("3.6.99"), unpulled(), []string{"ImageNotPulled warning"}},
 		"it still is not":          {unpulled(), unpulled().pod("c", func(p *Pod) { p.Trouble = "ErrImagePull: no such image" }), nil},
 		"a joiner's is not":        {healthy(3).size(4), healthy(3).size(4).newJoiner("d").pod("d", func(p *Pod) { p.Node, p.Trouble, p.ImageUnavailable = "n", "ErrImagePull", true }), []string{"ImageNotPulled warning"}},
+		"an alarm is raised":       {healthy(3), full(), []string{"AlarmRaised warning", "FileNearQuota warning"}},
+		"of a member unknown":      {healthy(3), healthy(3).alarm(Corrupt, ""), []string{"AlarmRaised warning"}},
+		"it is cleared":            {full(), healthy(3), []string{"AlarmCleared"}},
 		"the seed does not run":    {strandedSeed(0), strandedSeed(strandedAge), []string{"SeedUnhealthy warning"}},
 	} {
 		var before Decision

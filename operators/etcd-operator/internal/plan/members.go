@@ -89,7 +89,7 @@ func removeStrays(v *view) *step {
 			why = fmt.Sprintf("there are %d voters already", len(v.voters))
 		}
 		if why != "" && v.canRemove(m) {
-			return do(v.remove(m), v1beta2.ClusterReasonMemberRemoved, fmt.Sprintf("removing learner %s: %s", m.Name, why))
+			return do(v.remove(m), v1beta2.ClusterReasonMemberRemoved, fmt.Sprintf("removing learner %s: %s", v.nameOrID(m.ID), why))
 		}
 	}
 	return nil

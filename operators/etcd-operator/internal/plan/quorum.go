@@ -172,7 +172,7 @@ func (v *view) whoIsMissing() string {
 		if v.healthy[m.ID] {
 			continue
 		}
-		said = append(said, m.Name+": "+v.whyUnhealthy(m))
+		said = append(said, v.nameOrID(m.ID)+": "+v.whyUnhealthy(m))
 	}
 	if len(v.list) == 0 {
 		for i := range v.Pods {
@@ -180,10 +180,13 @@ func (v *view) whoIsMissing() string {
 			said = append(said, p.Name+": "+v.progress(p))
 		}
 	}
-	if len(said) == 0 {
-		return "no member answers"
+	switch {
+	case len(said) > 0:
+		return strings.Join(said, "; ")
+	case len(v.list) > 0:
+		return notSettled
 	}
-	return strings.Join(said, "; ")
+	return "no member answers"
 }
 
 // whyUnhealthy says in words what is wrong with a member.

@@ -243,10 +243,8 @@ func (r *Rejection) effect() string {
 		return "delete PodDisruptionBudget " + r.Name
 	case r.Kind == LabelMembers:
 		return "update the labels of Pods and PVCs"
-	case attempts[r.Kind] != "":
-		return strings.TrimSpace(attempts[r.Kind] + " " + r.Name)
 	}
-	return strings.TrimSpace(fmt.Sprintf("carry out %s %s", r.Kind, r.Name))
+	return strings.TrimSpace(cmp.Or(attempts[r.Kind], r.Kind) + " " + r.Name)
 }
 
 // attempts say what actions on Pods and PVCs do to these. The name of the object follows if

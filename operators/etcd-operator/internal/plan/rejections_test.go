@@ -106,7 +106,7 @@ func TestARefusalSilencesNoOtherRule(t *testing.T) {
 			seen: func() *world {
 				w := healthy(3).volumes().claim("x").claim("y")
 				r := RejectedAction(DeleteClaim{Name: "x"})
-				r.Generation = w.o.Cluster.Generation
+				r.Words, r.Generation = quotaWords, w.o.Cluster.Generation
 				w.o.Rejections, _ = Reject(nil, r, now)
 				return w
 			}(),
@@ -117,7 +117,7 @@ func TestARefusalSilencesNoOtherRule(t *testing.T) {
 			seen: func() *world {
 				w := healthy(3).role("c", Joiner)
 				r := RejectedAction(SetRoles{})
-				r.Generation = w.o.Cluster.Generation
+				r.Words, r.Generation = quotaWords, w.o.Cluster.Generation
 				w.o.Rejections, _ = Reject(nil, r, now)
 				return w
 			}(),
@@ -191,5 +191,38 @@ func TestReject(t *testing.T) {
 	}
 	if len(all) != maxRejections {
 		t.Errorf("%d are remembered, want %d", len(all), maxRejections)
+	}
+}
+
+// What an event says of an action that the API server refuses.
+func TestRefusedActionsAreDescribed(t *testing.T) {
+	for does, a := range map[string]Action{
+		"annotate Pod example-c":            GrantStartPermit{Name: "example-c"},
+		"annotate Pods":                     RevokeStartPermits{},
+		"change the image of Pod example-c": ChangeImage{Name: "example-c"},
+		"change the owner of PVCs":          KeepClaims{},
+		"create the Pod of a new member":    CreatePods{[]NewPod{{Name: "example-d", Role: Joiner}}},
+		"create Pod example-c":              CreatePods{[]NewPod{{Name: "example-c", Role: Returning}}},
+		"delete PVC example-c":              DeleteClaim{Name: "example-c"},
+		"delete Pod example-c":              DeletePod{Name: "example-c"},
+		"expand PVCs":                       GrowClaim{Name: "example-c"},
+		"label Pods":                        SetRoles{},
+	} {
+		r := RejectedAction(a)
+		r.Words = quotaWords
+		_, message := r.Describe()
+		if want := "cannot " + does + ": " + quotaWords + "; the operator retries at least every 2m0s"; message != want {
+			t.Errorf("%s: it says %q, want %q", KindOf(a), message, want)
+		}
+	}
+}
+
+// No name of an action's type is told to a user: each that an API server can refuse says what
+// it does.
+func TestEveryRefusedActionIsDescribed(t *testing.T) {
+	for _, a := range []Action{ChangeImage{}, Defragment{}, DeleteClaim{}, DeletePod{}, DropSeed{}, GrantStartPermit{}, GrowClaim{}, KeepClaims{}, RecreatePod{}, RevokeStartPermits{}, RevokeSurvivorPermit{}, SetRoles{}, TakeClaims{}} {
+		if r := RejectedAction(a); strings.Contains(r.effect(), r.Kind) {
+			t.Errorf("%s: it says %q", r.Kind, r.effect())
+		}
 	}
 }

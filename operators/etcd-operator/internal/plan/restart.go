@@ -70,12 +70,15 @@ func (v *view) isRestarting() bool {
 	return false
 }
 
+// notSettled is what is waited for where all members are healthy, and not all tell the same list.
+const notSettled = "the last membership change has not settled"
+
 // disruptionBlocker says why no member may be restarted, but for what is done to prepare the next
 // one; empty if all members are healthy.
 func (v *view) disruptionBlocker(next *Member) string {
 	switch {
 	case !v.settled:
-		return "the last membership change has not settled"
+		return notSettled
 	case len(v.list) > len(v.voters):
 		return "the cluster has a learner"
 	case len(v.voters) < v.Cluster.Size:

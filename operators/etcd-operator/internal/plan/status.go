@@ -434,9 +434,9 @@ func (v *view) lostMember() string {
 		switch {
 		case why == "":
 		case v.hasQuorum():
-			return fmt.Sprintf("member %s is lost: %s; the operator replaces it", m.Name, why)
+			return fmt.Sprintf("member %s is lost: %s; the operator replaces it", v.nameOrID(m.ID), why)
 		default:
-			return fmt.Sprintf("member %s is lost: %s; it cannot be replaced without a quorum", m.Name, why)
+			return fmt.Sprintf("member %s is lost: %s; it cannot be replaced without a quorum", v.nameOrID(m.ID), why)
 		}
 	}
 	return ""

@@ -97,7 +97,6 @@ func withListName(w *world, name, other string) *world {
 // Who is not managed is said, with the command that ends it, and the numbers are of the
 // operator's own members.
 func TestUnmanagedMembersAreReported(t *testing.T) {
-	format := func(c *Cluster) { c.PeerURLFormat = "http://%s.x.ns.svc:2380" }
 	for name, tc := range map[string]struct {
 		seen  *world
 		words []string
@@ -107,7 +106,7 @@ func TestUnmanagedMembersAreReported(t *testing.T) {
 		"changed": {healthy(3).elsewhere("b"), []string{"member b", fmt.Sprintf("etcdctl member update %016x --peer-urls=http://b.x.ns.svc:2380", id("b"))}, "3/3"},
 	} {
 		t.Run(name, func(t *testing.T) {
-			d := decided(tc.seen.cluster(format).seen())
+			d := decided(tc.seen.seen())
 			said := ""
 			for _, c := range d.Status.Conditions {
 				if c.Type == v1beta2.ConditionUnmanagedMembers {

@@ -122,7 +122,7 @@ func TestVersionsThatAreRun(t *testing.T) {
 		"3.5.11": true, "3.5.35": true, "3.6.0": true, "3.6.0-rc.2": true, "3.7.3": true, "3.12.0": true,
 		"4.0.0": false, "": false, "v3.6.16": false, "3.6": false, "3.6.x": false,
 	} {
-		d := decided(nothing(1).cluster(func(c *Cluster) { c.Version, c.WantedVersion = version, version }).seen())
+		d := Plan(nothing(1).cluster(func(c *Cluster) { c.Version, c.WantedVersion = version, version }).seen())
 		if got := d.Reason != "VersionUnsupported"; got != want {
 			t.Errorf("etcd %q: run = %t (%s), want %t", version, got, d.Reason, want)
 		}

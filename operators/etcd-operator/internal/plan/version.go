@@ -76,7 +76,7 @@ func nextVersion(runs, wanted string) (next, refusal string) {
 	case wanted == runs:
 		return runs, ""
 	case !supported(runs):
-		return runs, fmt.Sprintf("no upgrade path from etcd %q, which the cluster runs; set spec.version to that", runs)
+		return runs, fmt.Sprintf("no upgrade path from etcd %s, which the cluster runs; set spec.version to %s", runs, runs)
 	case !supported(wanted):
 		return runs, fmt.Sprintf("etcd %s is not supported; set spec.version to %s or later, such as %s", wanted, oldestSupported, etcdversion.Newest())
 	case minors < 0:

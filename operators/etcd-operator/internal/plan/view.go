@@ -1,6 +1,7 @@
 package plan
 
 import (
+	"cmp"
 	"fmt"
 	"slices"
 	"time"
@@ -248,7 +249,7 @@ func (v *view) loss(m Member) string {
 	case v.isCorrupt(m.ID) && v.corruptIsKnown():
 		return "alarm CORRUPT names it: its data differs from that of the others"
 	case v.isDamaged(m, p):
-		return fmt.Sprintf("etcd crash-loops because its data is damaged: %s (%d exits, the last with code %d, since it last served)", p.LastExit.Damage, p.Restarts-p.ProvenRestarts, p.LastExit.Code)
+		return fmt.Sprintf("etcd crash-loops because its data is damaged: %s (%d exits, the last with code %d, since it last served)", cmp.Or(p.LastExit.Damage, "it differs from that of the other members"), p.Restarts-p.ProvenRestarts, p.LastExit.Code)
 	case v.answer(m) != nil || p.Answer.Refused != "":
 		return ""
 	case v.nodeLost(p):

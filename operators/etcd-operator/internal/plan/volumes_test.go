@@ -61,7 +61,7 @@ func TestVolumesGrow(t *testing.T) {
 		},
 		"no class": {reason: "nobody resizes such volumes", seen: sized(1, 2*gibi).claimOf("a", func(c *Claim) { c.Expansion = ExpansionRefused }), because: "ExpansionRefused"},
 		"a refusal is not tried again at once": {
-			reason: "it would be refused for ever", seen: sized(1, 2*gibi).claimOf("a", func(c *Claim) { c.RefusedSize, c.RefusedAt = 2*gibi, now.Add(-time.Minute) }), because: "ExpansionRefused",
+			reason: "it would be refused for ever", seen: sized(1, 2*gibi).claimOf("a", func(c *Claim) { c.RefusedSize, c.RefusedAt, c.Refusal = 2*gibi, now.Add(-time.Minute), quotaWords }), because: "ExpansionRefused",
 		},
 		"a refusal is tried again later": {
 			reason: "a quota may have been raised", seen: sized(1, 2*gibi).claimOf("a", func(c *Claim) { c.RefusedSize, c.RefusedAt = 2*gibi, now.Add(-time.Hour) }),
