@@ -58,6 +58,7 @@ func TestAnEventNamesItsMember(t *testing.T) {
 func TestStalledIsTold(t *testing.T) {
 	const want = "reconciliation is stalled: the operator's caches and the API server have disagreed for more than 1m0s: the Pods have changed"
 	got := Stalled(time.Minute, errors.New("the Pods have changed"))
+	messages.Note("Event "+v1beta2.ClusterReasonObservationStale, got)
 	if got != want {
 		t.Errorf("it says %q, want %q", got, want)
 	}
@@ -128,6 +129,7 @@ func TestEventsBetweenStatuses(t *testing.T) {
 			before = decided(tc.before.seen())
 		}
 		after := decided(tc.after.seen())
+		noteEvents(tc.before, tc.after)
 		var got []string
 		for _, e := range EventsBetween(&before.Status, &after.Status, &after) {
 			if e.Message == "" || e.Action == "" {

@@ -210,7 +210,8 @@ func TestRefusedActionsAreDescribed(t *testing.T) {
 	} {
 		r := RejectedAction(a)
 		r.Words = quotaWords
-		_, message := r.Describe()
+		reason, message := r.Describe()
+		messages.Note("Event "+reason, message)
 		if want := "cannot " + does + ": " + quotaWords + "; the operator retries at least every 2m0s"; message != want {
 			t.Errorf("%s: it says %q, want %q", KindOf(a), message, want)
 		}
