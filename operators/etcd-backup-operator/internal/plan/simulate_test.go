@@ -55,6 +55,12 @@ func TestPlantedBugs(t *testing.T) {
 			config: func(c *config) { c.restricts = true },
 			says:   []string{"which allows", "is not told of EtcdCluster"},
 		},
+		"does not ask who created it": {
+			reason: "whoever creates an EtcdBackup would use any account",
+			plan:   lie(func(o *Observation) { o.Creator.Passed = true }),
+			config: func(c *config) { c.account = true },
+			says:   []string{"might not be able to use"},
+		},
 		"forgets its clock": {
 			reason: "the predecessor's was in memory",
 			plan: lie(func(o *Observation) {

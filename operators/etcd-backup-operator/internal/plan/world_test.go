@@ -28,6 +28,7 @@ type config struct {
 	interval    time.Duration // of 0 for another kind
 	cron        string
 	restricts   bool // somebody edits spec.backup.allowedStores of EtcdClusters
+	account     bool // Jobs have an account, and the policy that checks creators comes and goes
 	concurrency v1beta2.ConcurrencyPolicy
 	deadline    *int64
 	operators   int
@@ -111,7 +112,9 @@ type world struct {
 	cluster *v1beta2.EtcdCluster
 	// restricted are EtcdClusters that restrict their stores, the source's among them.
 	restricted []v1beta2.EtcdCluster
-	jobs       map[string]*simJob
+	// noPolicy is true while nothing checks who creates backups.
+	noPolicy bool
+	jobs     map[string]*simJob
 	// The logs that caches follow.
 	backups []*v1beta2.EtcdBackup
 	lists   [][]Job
@@ -137,8 +140,12 @@ func newWorld(seed int64, c config, p planner) *world {
 		jobs: map[string]*simJob{}, all: map[string]*simJob{}, starts: map[string]int{}, recorded: map[string]int{}, startedAt: map[int64]bool{},
 	}
 	w.restricts = w.restricts || seed%4 == 0
+	w.account = w.account || seed%5 == 1
 	o := observe()
 	w.backup = o.Backup
+	if w.account {
+		w.backup.Spec.Pod = &v1beta2.AgentPod{ServiceAccountName: "cloud"}
+	}
 	w.backup.UID = types.UID(fmt.Sprint("uid-", seed))
 	pol := &v1beta2.BackupPolicy{
 		BackupIntervalInSecond: int64(c.interval / time.Second), Schedule: c.cron, ConcurrencyPolicy: c.concurrency, StartingDeadlineSeconds: c.deadline,
@@ -195,7 +202,7 @@ func (w *world) run() {
 	}
 	w.calm = true
 	w.say("calm")
-	w.skew, w.restricted = 0, nil
+	w.skew, w.restricted, w.noPolicy = 0, nil, false
 	w.backup.Spec.Suspend = false
 	w.logBackup()
 	if w.cluster != nil {
@@ -399,6 +406,9 @@ func (w *world) observe(op *operator) Observation {
 	o := Observation{Now: w.clock(), Backup: w.backups[op.backup].DeepCopy(), Jobs: slices.Clone(w.lists[op.jobs]), Creator: creator.Check{Passed: true}}
 	if w.cluster != nil {
 		o.Cluster = w.cluster.DeepCopy()
+	}
+	if w.noPolicy {
+		o.Creator = creator.Check{Missing: "there is no policy"}
 	}
 	o.Restricted = slices.Clone(w.restricted)
 	for _, a := range o.Backup.Status.Active {
@@ -606,6 +616,9 @@ func (w *world) fault() {
 	case n == 6 && w.edits && w.interval > 0:
 		w.backup.Spec.BackupPolicy.BackupIntervalInSecond = int64(10 + w.r.Intn(100))
 		w.edited()
+	case n == 8 && w.account:
+		w.noPolicy = !w.noPolicy
+		w.say("there is no policy: %t", w.noPolicy)
 	case n == 7 && w.clockJumps:
 		w.skew = time.Duration(w.r.Intn(int(maxSkew/time.Second)/2)) * time.Second
 		w.say("the operators' clock is put back by %s", w.skew)
@@ -636,6 +649,9 @@ func (w *world) restrict() {
 // checkStart is what must hold whenever a Job is made.
 func (w *world) checkStart(o Observation, a StartJob) {
 	oracleStore(o, a, w.fail)
+	if w.account && !o.Creator.Passed {
+		w.fail("the Job %s has an account that its creator might not be able to use", a.Name)
+	}
 	if old := w.all[a.Name]; old != nil {
 		// A Job that vanished before any status told of it left no trace: that it is
 		// repeated harms nobody.
@@ -816,7 +832,7 @@ func (w *world) checkRest() {
 
 // checkCount holds every due time against what became of it.
 func (w *world) checkCount(s schedule.Schedule) {
-	if w.edits || w.restricts {
+	if w.edits || w.restricts || w.account {
 		return // times do not count while it is suspended or refused
 	}
 	st := &w.backup.Status

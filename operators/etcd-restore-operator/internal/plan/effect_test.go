@@ -49,6 +49,9 @@ func (w *world) effect(o *Observation, a Action) bool {
 		}
 		return true
 	case CreateCluster:
+		if !o.Creator.Passed {
+			w.fail("an EtcdCluster is made for the creator of restore %s, who was not checked", r.UID)
+		}
 		return w.createCluster(r, a)
 	}
 	return w.clusterEffect(o, r, a)

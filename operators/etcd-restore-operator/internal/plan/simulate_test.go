@@ -69,6 +69,7 @@ func TestEveryMoment(t *testing.T) {
 		"a second, and a crash":    func(c *config, n int) { c.secondAt, c.crashAt = n, n+4 },
 		"deleted, and made anew":   func(c *config, n int) { c.deleteAt, c.anewAt = n, n+1+n%7 },
 		"the certificates go bad":  func(c *config, n int) { c.certsAt = n },
+		"the policy is removed":    func(c *config, n int) { c.policyAt = n },
 		"members are to be first":  func(c *config, n int) { c.firstAt = n },
 		"stuck, and then accepted": func(c *config, n int) { c.stickAt, c.acceptAt = 3, n },
 	}
@@ -142,6 +143,12 @@ func TestPlantedBugs(t *testing.T) {
 			reason: "a deleted restore leaves its cluster fenced",
 			plan:   without("addFinalizer"),
 			says:   []string{"without the finalizer"},
+		},
+		"does not ask who created it": {
+			reason: "somebody gets an EtcdCluster that they cannot create",
+			plan:   without("checkCreator"),
+			config: func(c *config) { c.fresh = true },
+			says:   []string{"who was not checked"},
 		},
 		"does not wait for old members": {
 			reason: "clients write to two clusters",

@@ -33,6 +33,7 @@ type config struct {
 	first      bool // members are stopped first
 	crowded    bool // no node holds a seed beside three members
 	silent     bool // members do not tell their revision
+	noPolicy   bool // nothing checks who creates restores
 	busy       bool // members write so much that they come near where the seed begins
 	// empty snapshots hold no key, which allowEmpty consents to; the others do not fit the
 	// cluster.
@@ -47,9 +48,9 @@ type config struct {
 	// cluster has, or the other way round.
 	tls, switchTLS bool
 	// At these moments, counted in chances to crash, something happens; 0: never.
-	crashAt, deleteAt, dropAt, acceptAt, vanishAt, wipeAt, pauseAt, stickAt, secondAt, anewAt, certsAt, firstAt int
-	crashEvery                                                                                                  int  // crash at each such chance; 0: not
-	truthOnly                                                                                                   bool // decisions are judged by what comes of them alone
+	crashAt, deleteAt, dropAt, acceptAt, vanishAt, wipeAt, pauseAt, stickAt, secondAt, anewAt, certsAt, firstAt, policyAt int
+	crashEvery                                                                                                            int  // crash at each such chance; 0: not
+	truthOnly                                                                                                             bool // decisions are judged by what comes of them alone
 	// Bugs of the operator around the planner.
 	staleBackward bool // caches are believed while a restore is rolled back
 	noLatch       bool // etcd-operator leaves the highest revision as it is when it adopts
@@ -68,6 +69,7 @@ func randomConfig(r *rand.Rand) config {
 	c.first, c.crowded, c.silent, c.busy = r.Intn(4) == 0, r.Intn(8) == 0, r.Intn(4) == 0, r.Intn(6) == 0
 	c.empty, c.allowEmpty = r.Intn(10) == 0, r.Intn(3) > 0
 	c.smallQuota, c.smallVolume = r.Intn(20) == 0, r.Intn(20) == 0
+	c.noPolicy = r.Intn(20) == 0
 	return c
 }
 
@@ -352,13 +354,18 @@ func (w *world) events() {
 	}{
 		{w.deleteAt, w.deleteRestore}, {w.dropAt, w.dropCluster}, {w.acceptAt, w.accept},
 		{w.vanishAt, w.vanish}, {w.wipeAt, w.wipe}, {w.pauseAt, w.pause}, {w.stickAt, w.stick}, {w.secondAt, w.second}, {w.anewAt, w.anew}, {w.certsAt, w.loseCertificates},
-		{w.firstAt, w.stopFirst},
+		{w.firstAt, w.stopFirst}, {w.policyAt, w.removePolicy},
 	} {
 		if e.at > 0 && e.at == w.chances {
 			e.do()
 			w.changed()
 		}
 	}
+}
+
+func (w *world) removePolicy() {
+	w.say("the policy is removed that checks creators")
+	w.noPolicy = true
 }
 
 // run lets things go wrong for a while, and then lets all come to rest.
@@ -470,6 +477,9 @@ func (w *world) observe(name string) (Observation, bool) {
 	}
 	w.serial++
 	o := Observation{Now: w.now, Restore: r, FreshName: fmt.Sprintf("%s-f%d", ClusterName(r), w.serial), Creator: creator.Check{Passed: true}}
+	if w.noPolicy {
+		o.Creator = creator.Check{Missing: "there is no policy"}
+	}
 	get := func(name string) *v1beta2.EtcdCluster {
 		c := clusters[name]
 		if c == nil {
