@@ -156,7 +156,8 @@ var (
 		awaitCertificates,
 		awaitConsent,
 
-		// Nobody else may serve clients.
+		// Nobody else may serve clients, or has seen where the cluster begins.
+		recordReached,
 		stopPods,
 		retireClaims,
 		awaitPods,

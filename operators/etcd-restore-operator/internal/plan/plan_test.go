@@ -343,9 +343,29 @@ func TestPlan(t *testing.T) {
 			}),
 			want: decided{Reason: "Fencing", Phase: fencing, WaitingFor: []string{"EtcdCluster c"}},
 		},
+		"they have written much before they are stopped first": {
+			reason: "when they are stopped nobody can tell where time has come to",
+			o:      observe(first, fenced, members("c-1"), asks(600_000_000)),
+			want:   decided{Reason: "StoppingMembers", Phase: fencing},
+		},
+		"they may have, and tell nothing": {
+			reason: "the cluster was fenced for six hours, such as while certificates were missing",
+			o:      observe(first, fenced, members("c-1"), asks(0), after(6*time.Hour)),
+			want:   decided{Reason: "StoppingMembers", Phase: fencing},
+		},
+		"no revision is left beyond what they have written": {
+			reason: "nothing is stopped for that",
+			o:      observe(first, fenced, members("c-1"), asks(maxRevision)),
+			want:   decided{Reason: "RevisionTooHigh", Phase: rolling, Events: []string{"RevisionTooHigh"}},
+		},
+		"a seed found no room for days, and then they are stopped first": {
+			reason: "its revision is not that of the next one",
+			o:      observe(first, named, retired("c-3"), members("c-4"), asks(900_000_000)),
+			want:   decided{Reason: "StoppingMembers", Phase: seedingIs},
+		},
 		"stop": {
 			reason: "all at once: none serves when the seed does",
-			o:      observe(first, fenced, members("c-1", "c-2")),
+			o:      observe(first, fenced, members("c-1", "c-2"), asks(6_000_000)),
 			want: decided{
 				Action: StopPods{Pods: []Ref{{"c-1", "uid of c-1"}, {"c-2", "uid of c-2"}}}, Reason: "StoppingMembers", Phase: fencing,
 				WaitingFor: []string{"Pod c-1", "Pod c-2"},
@@ -398,17 +418,17 @@ func TestPlan(t *testing.T) {
 		},
 		"certificates are renewed": {
 			reason: "those that are there serve",
-			o:      observe(first, fenced, members("c-1"), withTLS("x"), certificates("False", "Any"), issuing),
+			o:      observe(first, fenced, members("c-1"), withTLS("x"), certificates("False", "Any"), issuing, asks(0)),
 			want:   decided{Action: StopPods{Pods: []Ref{{"c-1", "uid of c-1"}}}, Reason: "StoppingMembers", Phase: fencing, WaitingFor: []string{"Pod c-1"}},
 		},
 		"certificates are right": {
 			reason: "the seed can start",
-			o:      observe(first, fenced, members("c-1"), withTLS("x"), certificates("True", "CertificatesReady")),
+			o:      observe(first, fenced, members("c-1"), withTLS("x"), certificates("True", "CertificatesReady"), asks(0)),
 			want:   decided{Action: StopPods{Pods: []Ref{{"c-1", "uid of c-1"}}}, Reason: "StoppingMembers", Phase: fencing, WaitingFor: []string{"Pod c-1"}},
 		},
 		"no TLS any more": {
 			reason: "what was once said of certificates says nothing",
-			o:      observe(first, fenced, members("c-1"), certificates("False", "CertificatesMissing")),
+			o:      observe(first, fenced, members("c-1"), certificates("False", "CertificatesMissing"), asks(0)),
 			want:   decided{Action: StopPods{Pods: []Ref{{"c-1", "uid of c-1"}}}, Reason: "StoppingMembers", Phase: fencing, WaitingFor: []string{"Pod c-1"}},
 		},
 		"certificates of a paused cluster": {
@@ -438,7 +458,7 @@ func TestPlan(t *testing.T) {
 		},
 		"a Pod turns up, and members were to be stopped first": {
 			reason: "it starts over",
-			o:      observe(first, named, seedClaim, members("c-3")),
+			o:      observe(first, named, seedClaim, members("c-3"), asks(0)),
 			want:   decided{Action: StopPods{Pods: []Ref{{"c-3", "uid of c-3"}}}, Reason: "StoppingMembers", Phase: seedingIs, WaitingFor: []string{"Pod c-3"}},
 		},
 		"a Pod turns up": {

@@ -24,6 +24,9 @@ const (
 	mostWrites = int64(50_000)
 )
 
+// revisionTooHigh is said when no revision is left.
+const revisionTooHigh = "revision too high: the restored cluster cannot begin beyond what clients have seen; restore another snapshot, or remove spec.revisionBump"
+
 // highest is the highest revision that clients may have seen, as far as is known.
 func (v *view) highest() int64 {
 	if !v.there {
@@ -91,7 +94,14 @@ func (v *view) mostWritten(times int64) int64 {
 // askReached has the members that serve asked for their revision, before anything follows
 // from it.
 func (v *view) askReached() *step {
-	if v.Asked || !v.serves() || v.last.Revision == 0 {
+	if v.last.Revision == 0 {
+		return nil
+	}
+	return v.askMembers()
+}
+
+func (v *view) askMembers() *step {
+	if v.Asked || !v.serves() {
 		return nil
 	}
 	s := wait(v.preparing(), v1beta2.RestoreReasonPreparing, "asking the old members for their revision")
@@ -109,15 +119,40 @@ func checkReached(v *view) *step {
 	if s := v.askReached(); s != nil {
 		return s
 	}
-	seen := v.mostWritten(1)
-	if v.Reported > 0 {
-		seen = max(v.Reported, v.highest()) + leastMargin
-	}
-	if seen < v.last.Revision {
+	if v.reachable() < v.last.Revision {
 		return nil
 	}
 	return v.dropPod(v.preparing(), v.seed, fmt.Sprintf(
 		"it begins at revision %d, which the old members could reach before they are stopped; another seed follows, at a higher revision", v.last.Revision))
+}
+
+// reachable is the revision to which members that serve can come until they are stopped.
+func (v *view) reachable() int64 {
+	if v.Reported > 0 {
+		return max(v.Reported, v.highest()) + leastMargin
+	}
+	return v.mostWritten(1)
+}
+
+// recordReached settles where the cluster begins before members are stopped that have
+// written much since the fence, such as while a seed found no room beside them: once they
+// are stopped nobody can tell.
+func recordReached(v *view) *step {
+	if !v.serves() {
+		return nil
+	}
+	if s := v.askMembers(); s != nil {
+		return s
+	}
+	seen := v.reachable()
+	if seen < max(v.last.Revision, v.highest()+minBump) {
+		return nil
+	}
+	if seen > maxRevision-minBump {
+		return v.fail(v1beta2.RestoreReasonRevisionTooHigh, revisionTooHigh)
+	}
+	return record(v.stopping(), v1beta2.RestoreReasonStoppingMembers, fmt.Sprintf("the restored cluster begins at revision %d or later, beyond what the old members reach before they are stopped", seen+minBump),
+		func(st *v1beta2.RestoreStatus) { st.Revision = seen + minBump })
 }
 
 // checkRevision refuses a bump that would let time run backwards, and one that leaves no

@@ -102,7 +102,7 @@ func (v *view) freshSeed(reason, message string) *step {
 	}
 	revision, ok := v.revision()
 	if !ok {
-		return v.fail(v1beta2.RestoreReasonRevisionTooHigh, "revision too high: the restored cluster cannot begin beyond what clients have seen; restore another snapshot, or remove spec.revisionBump")
+		return v.fail(v1beta2.RestoreReasonRevisionTooHigh, revisionTooHigh)
 	}
 	revision = max(revision, v.last.Revision)
 	if message == "" {

@@ -196,6 +196,15 @@ func TestPlantedBugs(t *testing.T) {
 			},
 			says: []string{"clients have seen"},
 		},
+		"does not look how far they have come, and stops them first": {
+			reason: "nobody can tell any more, and clients see time run backwards",
+			plan:   without("recordReached"),
+			config: func(c *config) {
+				c.busy, c.silent, c.crowded, c.first = true, false, true, false
+				c.fresh, c.badJob, c.badSeed = false, false, false
+			},
+			says: []string{"clients have seen"},
+		},
 		"hands over before it serves": {
 			reason: "clients are sent to an etcd that may never answer",
 			plan:   without("awaitSeed"),

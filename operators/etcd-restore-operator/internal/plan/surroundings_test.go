@@ -185,13 +185,21 @@ func (w *world) etcdOperator(c *v1beta2.EtcdCluster) {
 		}
 		w.say("etcd-operator: %s is left to %s", c.Name, mark)
 		st.FencedBy = mark
+		if !w.noLatch {
+			w.latch(c)
+		}
 		if st.CurrentVersion == "" {
 			st.TargetVersion = "3.6.16"
 		}
 		done()
 	default:
-		if w.heal(c) {
+		latched := w.latch(c)
+		switch {
+		case w.heal(c):
 			done()
+		case latched:
+			done()
+			w.latches++
 		}
 	}
 }
@@ -228,6 +236,14 @@ func (w *world) adopt(c *v1beta2.EtcdCluster) bool {
 	}
 	c.Status.Members.Ready = []string{p.Name}
 	return true
+}
+
+// latch notes how far clients have come, as each status of etcd-operator does; true if that
+// is new.
+func (w *world) latch(c *v1beta2.EtcdCluster) bool {
+	last := c.Status.HighestRevision
+	c.Status.HighestRevision = v1beta2.LatchRevision(last, w.highest[string(c.UID)])
+	return c.Status.HighestRevision != last
 }
 
 // heal brings the members to their number, and the status to what is so.
@@ -274,14 +290,10 @@ func (w *world) heal(c *v1beta2.EtcdCluster) bool {
 	if version == "" {
 		version = "3.6.16"
 	}
-	latched := c.Status.HighestRevision >= w.highest[uid]+250_000
-	if slices.Equal(ready, c.Status.Members.Ready) && version == c.Status.CurrentVersion && latched {
+	if slices.Equal(ready, c.Status.Members.Ready) && version == c.Status.CurrentVersion {
 		return false
 	}
 	c.Status.Members.Ready, c.Status.CurrentVersion = ready, version
-	if !latched {
-		c.Status.HighestRevision = w.highest[uid] + 5_000_000
-	}
 	return true
 }
 

@@ -53,7 +53,7 @@ type config struct {
 	truthOnly                                                                                                             bool // decisions are judged by what comes of them alone
 	// Bugs of the operator around the planner.
 	staleBackward bool // caches are believed while a restore is rolled back
-	noLatch       bool // etcd-operator leaves the highest revision as it is when it adopts
+	noLatch       bool // etcd-operator leaves the highest revision as it is when it adopts or is fenced
 	noLive        bool // actions are carried out without their preconditions
 }
 
@@ -143,7 +143,9 @@ type world struct {
 	calm, settled bool
 
 	version, serial int
-	log             []seen
+	// latches are the versions that only tell of what clients write, who never rest.
+	latches int
+	log     []seen
 	// at is how far the caches have come in the log, by kind.
 	at     [kinds]int
 	wakeAt map[string]time.Time
@@ -390,7 +392,7 @@ func (w *world) run() {
 	w.settle()
 	still := 0
 	for n := 0; still < 75; n++ {
-		before := w.version
+		before := w.version - w.latches
 		w.step()
 		if w.broken != "" {
 			return
@@ -400,7 +402,7 @@ func (w *world) run() {
 			return
 		}
 		still++
-		if w.version != before {
+		if w.version-w.latches != before {
 			still = 0
 		}
 	}
