@@ -85,6 +85,18 @@ func databaseOf(t *testing.T, o *origin) []byte {
 	return content
 }
 
+// mustNotBePrepared checks that a seed, too, refuses such a snapshot, before any member is
+// stopped for it, and leaves nothing behind.
+func mustNotBePrepared(t *testing.T, database []byte, c *task.Credentials, reason string) {
+	t.Helper()
+	tk := preparing(t, onVolume(t, database), etcdtest.NewMember(t, etcdtest.Newest(), "seed"), bump)
+	tk.SkipHashCheck, tk.Credentials = true, c
+	mustFail(t, tk, reason, "")
+	if got := names(t, filepath.Dir(tk.Member.DataDir)); len(got) > 0 {
+		t.Errorf("the volume holds %v", got)
+	}
+}
+
 // What etcd-operator would be refused with is found before anything is stopped.
 func TestCredentialsOfTheSnapshot(t *testing.T) {
 	t.Parallel()
@@ -123,6 +135,7 @@ func TestCredentialsOfTheSnapshot(t *testing.T) {
 				tk.SkipHashCheck, tk.Credentials = true, tc.credentials
 				if tc.reason != "" {
 					mustFail(t, tk, tc.reason, tc.words)
+					mustNotBePrepared(t, database, tc.credentials, tc.reason)
 					_, result := carry(t.Context(), t, tk)
 					for _, told := range []string{"of now", "of then", "reader", "stranger"} {
 						if strings.Contains(result.Failure.Message, told) {

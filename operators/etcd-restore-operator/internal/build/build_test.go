@@ -66,11 +66,21 @@ func createOf(r *v1beta2.EtcdRestore) plan.CreateSeed {
 
 func seed(t *testing.T, r *v1beta2.EtcdRestore, c *v1beta2.EtcdCluster) *corev1.Pod {
 	t.Helper()
-	p, err := Seed(r, c, createOf(r), image)
+	create := createOf(r)
+	create.Credentials = credentialsOf(c)
+	p, err := Seed(r, c, create, image)
 	if err != nil {
 		t.Fatal(err)
 	}
 	return p
+}
+
+// credentialsOf are those of a cluster with authentication and TLS.
+func credentialsOf(c *v1beta2.EtcdCluster) plan.Credentials {
+	if c.Spec.RootSecret() == "" {
+		return plan.Credentials{}
+	}
+	return plan.Credentials{RootSecret: c.Spec.RootSecret(), TLSSecret: c.OperatorTLSSecret()}
 }
 
 func made(r *v1beta2.EtcdRestore, c *v1beta2.EtcdCluster) *v1beta2.EtcdCluster {
@@ -196,7 +206,7 @@ func TestTasks(t *testing.T) {
 			p := seed(t, r, c)
 			restores := taskIn(t, p.Spec.InitContainers, task.ContainerRestore)
 			want := seedTask(r, c, createOf(r))
-			want.Credentials = mountCredentials(&agentpod.Files{}, createOf(r).Credentials)
+			want.Credentials = mountCredentials(&agentpod.Files{}, credentialsOf(c))
 			if diff := cmp.Diff(want, restores); diff != "" {
 				t.Errorf("-written +read:\n%s", diff)
 			}

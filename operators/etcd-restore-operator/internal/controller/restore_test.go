@@ -140,8 +140,18 @@ func first(e *v1beta2.EtcdRestore) { e.Spec.StopMembers = v1beta2.StopMembersFir
 // A snapshot that is not good stops no member, and the cluster is given back as it was.
 func TestSnapshotThatCannotBePrepared(t *testing.T) {
 	t.Parallel()
+	for _, reason := range []string{"CorruptSnapshot", v1beta2.RestoreReasonRootSecretInvalid} {
+		t.Run(reason, func(t *testing.T) {
+			t.Parallel()
+			wantNothingStopped(t, reason)
+		})
+	}
+}
+
+// wantNothingStopped has the seed report a failure of that reason.
+func wantNothingStopped(t *testing.T, reason string) {
 	b := newBench(t)
-	b.kubernetes.seedFails = fails("CorruptSnapshot").Failure
+	b.kubernetes.seedFails = fails(reason).Failure
 	c := b.cluster("x")
 	before := map[string]types.UID{}
 	for _, name := range b.pods(c) {
@@ -166,7 +176,7 @@ func TestSnapshotThatCannotBePrepared(t *testing.T) {
 	if got := b.claims(v1beta2.LabelApp, v1beta2.AppEtcd); !slices.Equal(got, []string{"x-a", "x-b", "x-c"}) {
 		t.Errorf("the volumes are %v, want those of the old members", got)
 	}
-	b.wantMetric(1, "etcd_restore_failures_total", "x", b.namespace, "CorruptSnapshot")
+	b.wantMetric(1, "etcd_restore_failures_total", "x", b.namespace, reason)
 }
 
 func (b *bench) pod(name string) *corev1.Pod {
