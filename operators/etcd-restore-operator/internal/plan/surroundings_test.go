@@ -238,10 +238,13 @@ func (w *world) adopt(c *v1beta2.EtcdCluster) bool {
 	return true
 }
 
-// latch notes how far clients have come, as each status of etcd-operator does; true if that
-// is new.
+// latch notes how far clients have come, as each status of etcd-operator does once it knows
+// the members; true if that is new.
 func (w *world) latch(c *v1beta2.EtcdCluster) bool {
 	last := c.Status.HighestRevision
+	if c.Status.CurrentVersion == "" {
+		return false
+	}
 	c.Status.HighestRevision = v1beta2.LatchRevision(last, w.highest[string(c.UID)])
 	return c.Status.HighestRevision != last
 }
