@@ -115,6 +115,9 @@ type RestoreStatus struct {
 	// of another name.
 	// +optional
 	SeedUID string `json:"seedUID,omitempty"`
+	// How often the kubelet has evicted the seed's Pod; empty if it never has.
+	// +optional
+	SeedEvictions *SeedEvictions `json:"seedEvictions,omitempty"`
 	// The revision at which the restored cluster starts; all older ones are compacted. A
 	// lower bound is recorded before the seed's Pod exists, and the exact revision once the
 	// seed's Pod has verified the snapshot.
@@ -221,6 +224,17 @@ type CatalogueEntry struct {
 	// taken by s3.prefix.
 	// +optional
 	Unconfirmed bool `json:"unconfirmed,omitempty"`
+}
+
+// SeedEvictions counts the seeds that the kubelet has evicted. While members serve that are
+// to be stopped for the seed, the restore fails at the fourth.
+type SeedEvictions struct {
+	// How many seeds were evicted.
+	Count int32 `json:"count"`
+	// The last of them: it counts once.
+	Seed string `json:"seed"`
+	// When it was seen: the next seed follows after 10, 20, then always 40 seconds.
+	Time metav1.Time `json:"time"`
 }
 
 // RestoreFailure is why a restore failed.

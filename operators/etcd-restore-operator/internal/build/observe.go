@@ -64,7 +64,7 @@ func ObservePod(r *v1beta2.EtcdRestore, p *corev1.Pod, now time.Time) (seen plan
 	if !seen.Seed {
 		return seen, 0
 	}
-	seen.Permit = permitOf(p, r)
+	seen.Permit, seen.Evicted = permitOf(p, r), agentpod.Eviction(p, " in EtcdCluster "+p.Labels[v1beta2.LabelCluster])
 	if s := agentpod.Container(p, task.ContainerRestore); s != nil {
 		seen.Prepared = hasSucceeded(s)
 		seen.Result, seen.Tries = reading.Result(last(s)), int(s.RestartCount)

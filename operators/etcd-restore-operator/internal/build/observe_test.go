@@ -161,7 +161,12 @@ func TestObserveSeed(t *testing.T) {
 			p.Status.ContainerStatuses[0].RestartCount = 2
 			p.Status.Conditions = []corev1.PodCondition{{Type: corev1.PodReady, Status: corev1.ConditionTrue}}
 		}, plan.Pod{Ready: true, Prepared: true, Restored: true, Restarts: 2, Result: &done}, ""},
-		"evicted": {"it never comes back", func(p *corev1.Pod) { p.Status.Phase = corev1.PodFailed }, plan.Pod{Permit: plan.PermitToPrepare, Finished: true}, ""},
+		"ended": {"it never comes back", func(p *corev1.Pod) { p.Status.Phase = corev1.PodFailed }, plan.Pod{Permit: plan.PermitToPrepare, Finished: true}, ""},
+		"evicted": {"the kubelet's words, and the field to raise", func(p *corev1.Pod) {
+			p.Status.Phase, p.Status.Reason, p.Status.Message = corev1.PodFailed, "Evicted", "The node was low on resource: ephemeral-storage. "
+		}, plan.Pod{Permit: plan.PermitToPrepare, Finished: true, Evicted: &agent.Failure{
+			Reason: "NodeOutOfDisk", Message: "the Pod example-abcdefghij was evicted, since its node node ran short of disk space: raise spec.pod.resources.requests.ephemeral-storage in EtcdCluster example (The node was low on resource: ephemeral-storage.)",
+		}}, ""},
 		"deleted": {"since when, not until when", func(p *corev1.Pod) {
 			p.DeletionTimestamp, p.DeletionGracePeriodSeconds = new(at(60)), new(int64(30))
 		}, plan.Pod{Permit: plan.PermitToPrepare, Deleting: at(30).Time}, ""},

@@ -61,6 +61,8 @@ type kubernetes struct {
 	result task.Result
 	// seedFails is what the agent of a seed reports; nil if it restores it.
 	seedFails *agent.Failure
+	// evicted is what the kubelet says when it evicts a seed; empty if it does not.
+	evicted string
 	// fetching, while it is set, is the address at which an agent is at work.
 	fetching atomic.Pointer[string]
 	// seedless, while true, lets no seed become ready.
@@ -174,6 +176,13 @@ func (k *kubernetes) prepare(ctx context.Context, p *corev1.Pod) error {
 	}
 	if len(p.Status.InitContainerStatuses) > 0 && p.Status.InitContainerStatuses[0].State.Terminated != nil {
 		return nil
+	}
+	if k.evicted != "" {
+		if p.Status.Phase == corev1.PodFailed {
+			return nil
+		}
+		p.Status.Phase, p.Status.Reason, p.Status.Message = corev1.PodFailed, "Evicted", k.evicted
+		return k.client.Status().Update(ctx, p)
 	}
 	m, r := seedTask(p).Member, verified()
 	r.Revision = max(m.Revision, r.Snapshot.Revision+m.Bump)

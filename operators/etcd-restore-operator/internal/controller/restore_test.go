@@ -3,6 +3,7 @@ package controller_test
 import (
 	"fmt"
 	"slices"
+	"strings"
 	"testing"
 
 	corev1 "k8s.io/api/core/v1"
@@ -143,15 +144,30 @@ func TestSnapshotThatCannotBePrepared(t *testing.T) {
 	for _, reason := range []string{"CorruptSnapshot", v1beta2.RestoreReasonRootSecretInvalid} {
 		t.Run(reason, func(t *testing.T) {
 			t.Parallel()
-			wantNothingStopped(t, reason)
+			b := newBench(t)
+			b.kubernetes.seedFails = fails(reason).Failure
+			b.wantNothingStopped(reason)
 		})
 	}
 }
 
-// wantNothingStopped has the seed report a failure of that reason.
-func wantNothingStopped(t *testing.T, reason string) {
+// Nor does a seed that needs more of its node's disk than it may use: the kubelet's words
+// say so, and no other one is made.
+func TestSeedThatIsEvicted(t *testing.T) {
+	t.Parallel()
 	b := newBench(t)
-	b.kubernetes.seedFails = fails(reason).Failure
+	b.kubernetes.evicted = "Pod ephemeral local storage usage exceeds the total limit of containers 1Gi. "
+	e := b.wantNothingStopped(v1beta2.ReasonScratchSpaceExceeded)
+	b.wantEvents(e, v1beta2.ReasonScratchSpaceExceeded)
+	if f := e.Status.Failure; f == nil || !strings.Contains(f.Message, "limits.ephemeral-storage in EtcdCluster x (Pod ephemeral local storage usage exceeds") {
+		t.Errorf("the failure is %+v", f)
+	}
+}
+
+// wantNothingStopped has a restore fail for that reason.
+func (b *bench) wantNothingStopped(reason string) *v1beta2.EtcdRestore {
+	b.t.Helper()
+	t := b.t
 	c := b.cluster("x")
 	before := map[string]types.UID{}
 	for _, name := range b.pods(c) {
@@ -177,6 +193,7 @@ func wantNothingStopped(t *testing.T, reason string) {
 		t.Errorf("the volumes are %v, want those of the old members", got)
 	}
 	b.wantMetric(1, "etcd_restore_failures_total", "x", b.namespace, reason)
+	return e
 }
 
 func (b *bench) pod(name string) *corev1.Pod {

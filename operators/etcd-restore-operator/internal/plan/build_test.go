@@ -205,6 +205,25 @@ func started(p *Pod) { prepared(p); p.Permit = PermitToStart }
 
 func ready(p *Pod) { started(p); p.Restored, p.Ready = true, true }
 
+// evicted has the kubelet stop the seed's Pod for lack of a resource of its node, or of its
+// own.
+func evicted(permanent bool) func(*Pod) {
+	return func(p *Pod) {
+		f := &agent.Failure{Reason: "NodeOutOfDisk", Message: "the Pod c-seed was evicted, since its node node ran short of disk space: raise spec.pod.resources.requests.ephemeral-storage in EtcdCluster c (The node was low on resource: ephemeral-storage.)"}
+		if permanent {
+			f = &agent.Failure{Reason: "ScratchSpaceExceeded", Message: "the Pod c-seed was evicted, since it needs more disk space than it may use: raise spec.pod.resources.limits.ephemeral-storage in EtcdCluster c (Pod ephemeral local storage usage exceeds the total limit of containers 1Gi.)", Permanent: true}
+		}
+		p.Finished, p.Evicted = true, f
+	}
+}
+
+// evictions has that counted when the restore was created.
+func evictions(n int32, last string) change {
+	return status(func(s *v1beta2.RestoreStatus) {
+		s.SeedEvictions = &v1beta2.SeedEvictions{Count: n, Seed: last, Time: metav1.Time{Time: born}}
+	})
+}
+
 // first has the old members stopped first.
 func first(s *scene) { s.Restore.Spec.StopMembers = v1beta2.StopMembersFirst }
 

@@ -193,6 +193,7 @@ func (w *world) partEffect(c *v1beta2.EtcdCluster, r *v1beta2.EtcdRestore, a Act
 		if w.isOffered(c, a.Name) {
 			return false
 		}
+		w.countEviction(r, a)
 		w.deletePod(a.UID)
 	case DeleteSeedClaim:
 		if w.isOffered(c, a.Name) {
@@ -227,6 +228,19 @@ func (w *world) isOffered(c *v1beta2.EtcdCluster, name string) bool {
 		w.fail("seed %s is deleted, which is handed over", name)
 	}
 	return true
+}
+
+// countEviction counts a seed that was evicted and is replaced, beside members that serve
+// or for a new cluster: some may be replaced unseen, since a cache lags or for another cause.
+func (w *world) countEviction(r *v1beta2.EtcdRestore, a DeleteSeed) {
+	p, uid := w.pod(a.UID), string(r.UID)
+	if p == nil || p.Evicted == nil || !p.Deleting.IsZero() || r.Status.Phase == back || w.stopped[uid] && !makesCluster(&r.Spec) {
+		return
+	}
+	w.evictions[uid]++
+	if w.evictions[uid] > 2*mostTries {
+		w.fail("seed after seed is evicted, and restore %s tells nobody", uid)
+	}
 }
 
 // alone is true if no other Pod of the cluster may run, or that is accepted.

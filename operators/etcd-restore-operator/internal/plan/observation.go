@@ -5,6 +5,7 @@ import (
 
 	"github.com/etcd-operators/etcd-operators/api/v1beta2"
 	"github.com/etcd-operators/etcd-operators/operators/etcd-restore-operator/internal/task"
+	"github.com/etcd-operators/etcd-operators/shared/agent"
 	"github.com/etcd-operators/etcd-operators/shared/creator"
 )
 
@@ -107,8 +108,10 @@ type Pod struct {
 	Node string
 	// Deleting is when its deletion was asked for; zero if it was not.
 	Deleting time.Time
-	// Finished is true when it has ended for good (evicted, for example).
+	// Finished is true when it has ended for good. Evicted is why the kubelet has evicted a
+	// seed, and what to do; nil if it has not.
 	Finished bool
+	Evicted  *agent.Failure
 	// Stopped is true when its deletion was asked for, and its node reports that all of its
 	// containers have ended: none of them is started again.
 	Stopped bool

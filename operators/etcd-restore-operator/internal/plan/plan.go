@@ -105,6 +105,7 @@ var (
 		awaitVersion,
 
 		// One seed, prepared while the old members serve,
+		seedEvicted,
 		dropSeed,
 		recordSeed,
 		createSeedClaim,
@@ -164,6 +165,7 @@ var (
 		awaitVersion,
 
 		// One seed, until it is adopted.
+		seedEvicted,
 		dropSeed,
 		recordSeed,
 		createSeedClaim,

@@ -702,7 +702,57 @@ func TestPlan(t *testing.T) {
 			o:      observe(seeded(), func(s *scene) { s.Pods, s.Claims = nil, nil }),
 			want:   decided{Reason: "SeedLost", Phase: seedingIs},
 		},
-		"seed is evicted": {
+		"seed is evicted beside members": {
+			reason: "the kubelet's words say why, and how often is remembered",
+			o:      observe(beside(evicted(false))),
+			want:   decided{Reason: "NodeOutOfDisk", Phase: verifying, Events: []string{"NodeOutOfDisk"}},
+		},
+		"seed was evicted a moment ago": {
+			reason: "its node still says that it has room",
+			o:      observe(beside(evicted(false)), evictions(1, "c-seed"), after(evictionPause-time.Second)),
+			want:   decided{Reason: "NodeOutOfDisk", Phase: verifying, WaitingFor: []string{"Pod c-seed"}, Events: []string{"NodeOutOfDisk"}},
+		},
+		"seed was evicted": {
+			reason: "another node may have room",
+			o:      observe(beside(evicted(false)), evictions(1, "c-seed"), after(evictionPause)),
+			want:   decided{Action: DeleteSeed{seedRef}, Reason: "SeedDeleted", Phase: verifying},
+		},
+		"the second one was evicted a moment ago": {
+			reason: "it waits for twice as long",
+			o:      observe(beside(evicted(false)), evictions(2, "c-seed"), after(2*evictionPause-time.Second)),
+			want:   decided{Reason: "NodeOutOfDisk", Phase: verifying, WaitingFor: []string{"Pod c-seed"}, Events: []string{"NodeOutOfDisk"}},
+		},
+		"three seeds were evicted before": {
+			reason: "nobody would ever see it, and nothing is lost yet",
+			o:      observe(beside(evicted(false)), evictions(3, "c-before")),
+			want:   decided{Reason: "NodeOutOfDisk", Phase: rolling, Events: []string{"NodeOutOfDisk"}},
+		},
+		"three seeds were evicted, of a new cluster": {
+			reason: "nothing is lost there either",
+			o:      observe(fresh, made, seeded(evicted(false)), evictions(3, "c-before")),
+			want:   decided{Reason: "NodeOutOfDisk", Phase: rolling, Events: []string{"NodeOutOfDisk"}},
+		},
+		"seed is evicted for a limit of its own": {
+			reason: "another one would be, too",
+			o:      observe(beside(evicted(true))),
+			want:   decided{Reason: "ScratchSpaceExceeded", Phase: rolling, Events: []string{"ScratchSpaceExceeded"}},
+		},
+		"seed is evicted after the members were stopped": {
+			reason: "the cluster is down until a seed runs, however many it takes",
+			o:      observe(seeded(evicted(true)), evictions(7, "c-before")),
+			want:   decided{Reason: "ScratchSpaceExceeded", Phase: seedingIs, Events: []string{"ScratchSpaceExceeded"}},
+		},
+		"the seventh seed was evicted": {
+			reason: "the pause grows no longer",
+			o:      observe(seeded(evicted(false)), evictions(7, "c-seed"), after(4*evictionPause)),
+			want:   decided{Action: DeleteSeed{seedRef}, Reason: "SeedDeleted", Phase: seedingIs},
+		},
+		"evicted, by a clock that was ahead": {
+			reason: "nobody waits for years",
+			o:      observe(beside(evicted(false)), evictions(1, "c-seed"), after(-time.Hour)),
+			want:   decided{Action: DeleteSeed{seedRef}, Reason: "SeedDeleted", Phase: verifying},
+		},
+		"seed has ended": {
 			reason: "it never comes back by itself",
 			o:      observe(seeded(func(p *Pod) { p.Finished = true })),
 			want:   decided{Action: DeleteSeed{seedRef}, Reason: "SeedDeleted", Phase: seedingIs},

@@ -3,6 +3,7 @@ package plan
 import (
 	"fmt"
 	"slices"
+	"time"
 
 	"github.com/etcd-operators/etcd-operators/api/v1beta2"
 	"github.com/etcd-operators/etcd-operators/operators/etcd-restore-operator/internal/task"
@@ -13,9 +14,50 @@ const (
 	seeding = v1beta2.RestoreSeeding
 	// mostTries is how often what prepares the seed is restarted while members serve that
 	// etcd-operator does not repair meanwhile. The agent itself tries several times at each, and the
-	// kubelet waits 10, 20 and 40 seconds between.
+	// kubelet waits 10, 20 and 40 seconds between. A seed that was evicted is replaced as
+	// often then, as the Pods of a Job are.
 	mostTries = 3
+	// evictionPause is between the first such seed and the next, and twice as long after
+	// each: a node says only after a while that it runs short of a resource, and until then
+	// evicts what is scheduled to it.
+	evictionPause = 10 * time.Second
 )
+
+// seedEvicted tells of a seed that the kubelet has evicted, before dropSeed replaces it.
+// While members serve nothing is lost yet, and the restore fails as a Job does; later only
+// another seed can end the outage.
+func seedEvicted(v *view) *step {
+	p := v.seed
+	if p == nil || p.Evicted == nil || !p.Deleting.IsZero() {
+		return nil
+	}
+	var told v1beta2.SeedEvictions
+	if e := v.last.SeedEvictions; e != nil {
+		told = *e
+	}
+	n, isNew := told.Count, told.Seed != p.Name
+	if isNew {
+		n++
+	}
+	reason, words := conditiontext.Reason(p.Evicted.Reason, v1beta2.RestoreReasonSeedFailed), conditiontext.Clip(p.Evicted.Message)
+	if (p.Evicted.Permanent || n > mostTries) && (v.serves() || v.fresh) {
+		return v.fail(reason, words+"; then create another EtcdRestore")
+	}
+	message := fmt.Sprintf("%s; another seed follows%s", words, v.offerFirst(nil))
+	if isNew {
+		s := record(v.preparing(), reason, message, func(st *v1beta2.RestoreStatus) {
+			st.SeedEvictions = &v1beta2.SeedEvictions{Count: n, Seed: p.Name, Time: *v.now()}
+		})
+		s.warn = true
+		return s
+	}
+	due := told.Time.Add(evictionPause << (min(max(n, 1), mostTries) - 1))
+	if v.Now.Before(told.Time.Time) || !v.Now.Before(due) {
+		return nil
+	}
+	v.wakeAt(due)
+	return warn(v.preparing(), reason, message, "Pod "+p.Name)
+}
 
 // dropSeed deletes a seed that will not serve, or that belongs to an earlier attempt:
 // first the offer of it, then its Pod, then its volume. The next seed has another name, so
@@ -72,6 +114,8 @@ func (v *view) seedLost() string {
 		return ""
 	case !p.Deleting.IsZero():
 		return "its Pod is being deleted"
+	case p.Evicted != nil:
+		return "its Pod was evicted"
 	case p.Finished:
 		return "its Pod has ended"
 	case p.Permit == PermitNone && !p.Ready && p.Result != nil && p.Result.Already:

@@ -71,6 +71,7 @@ func TestEveryMoment(t *testing.T) {
 		"the certificates go bad":  func(c *config, n int) { c.certsAt = n },
 		"the policy is removed":    func(c *config, n int) { c.policyAt = n },
 		"members are to be first":  func(c *config, n int) { c.firstAt = n },
+		"the seed is evicted":      func(c *config, n int) { c.evictAt = n },
 		"stuck, and then accepted": func(c *config, n int) { c.stickAt, c.acceptAt = 3, n },
 	}
 	runs := 0
@@ -412,6 +413,26 @@ func TestPlantedBugs(t *testing.T) {
 			}),
 			config: func(c *config) { c.tls, c.fresh, c.badJob = true, false, false },
 			says:   []string{"has not ended"},
+		},
+		"replaces evicted seeds for ever": {
+			reason: "the members are not repaired, and nobody is told",
+			plan:   without("seedEvicted"),
+			config: func(c *config) {
+				c.evicting, c.persistent, c.first, c.crowded, c.badJob, c.badSeed, c.faults = true, false, false, false, false, false, 300
+			},
+			says: []string{"seed after seed"},
+		},
+		"gives up when members are stopped": {
+			reason: "an outage that another seed would end",
+			plan: func(o Observation) Decision {
+				v := newView(o)
+				if p := v.seed; p != nil && p.Evicted != nil && v.held && v.last.Phase == v1beta2.RestoreSeeding && !v.adopted {
+					return v.decide(v.fail(p.Evicted.Reason, p.Evicted.Message))
+				}
+				return Plan(o)
+			},
+			config: func(c *config) { c.first, c.evicting, c.fresh = true, true, false },
+			says:   []string{"given up for an eviction"},
 		},
 		"a lost seed is not replaced": {
 			reason: "the restore waits for ever",

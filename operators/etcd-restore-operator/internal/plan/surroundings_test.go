@@ -1,6 +1,7 @@
 package plan
 
 import (
+	"fmt"
 	"maps"
 	"slices"
 	"strings"
@@ -121,6 +122,8 @@ func (w *world) prepareData(p *simPod, d *disk) {
 		p.Result = &task.Result{Failure: &agent.Failure{Reason: task.ReasonCorruptSnapshot, Message: "its digest is wrong", Permanent: true}}
 	case w.badSeed:
 		p.Result = &task.Result{Failure: &agent.Failure{Reason: task.ReasonChanged, Message: "another snapshot lies there", Permanent: true}}
+	case w.evicting && w.r.Intn(3) > 0:
+		w.evict(p)
 	case w.chance(4):
 		passing()
 	default:
@@ -316,13 +319,7 @@ func (w *world) fault() {
 	case 4:
 		w.stick()
 	case 5:
-		for _, p := range w.pods {
-			if p.restore != "" && w.r.Intn(2) == 0 {
-				w.say("the seed %s is evicted", p.Name)
-				p.Finished, p.Ready = true, false
-				w.version++
-			}
-		}
+		w.evictSeeds()
 	case 6:
 		for _, name := range slices.Sorted(maps.Keys(w.jobs)) {
 			if w.r.Intn(2) == 0 {
@@ -366,6 +363,30 @@ func (w *world) fault() {
 			w.addCluster("c", nil)
 		}
 	}
+}
+
+func (w *world) evictSeeds() {
+	for _, p := range w.pods {
+		if p.restore != "" && (w.evictAt > 0 || w.r.Intn(2) == 0) {
+			w.evict(p)
+		}
+	}
+}
+
+// evict is what the kubelet does to a seed when its node runs short of a resource, or when
+// it takes more than it may.
+func (w *world) evict(p *simPod) {
+	p.Finished, p.Ready = true, false
+	p.Evicted = &agent.Failure{Reason: v1beta2.ReasonNodeOutOfDisk, Message: fmt.Sprintf("the Pod %s was evicted, since its node node ran short of disk space", p.Name)}
+	if w.r.Intn(10) == 0 {
+		p.Evicted = &agent.Failure{Reason: agent.ReasonScratchSpaceExceeded, Message: fmt.Sprintf("the Pod %s was evicted, since it needs more disk space than it may use", p.Name), Permanent: true}
+	}
+	w.say("the seed is evicted: %s", p.Evicted.Message)
+	w.version++
+}
+
+func isEviction(reason string) bool {
+	return reason == v1beta2.ReasonNodeOutOfDisk || reason == agent.ReasonScratchSpaceExceeded
 }
 
 // vanish takes a Pod away at once: its node is gone.

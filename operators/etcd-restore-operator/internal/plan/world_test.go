@@ -35,6 +35,7 @@ type config struct {
 	silent     bool // members do not tell their revision
 	noPolicy   bool // nothing checks who creates restores
 	busy       bool // members write so much that they come near where the seed begins
+	evicting   bool // nodes have no room for what a seed fetches
 	// empty snapshots hold no key, which allowEmpty consents to; the others do not fit the
 	// cluster.
 	empty, allowEmpty, smallQuota, smallVolume bool
@@ -48,9 +49,9 @@ type config struct {
 	// cluster has, or the other way round.
 	tls, switchTLS bool
 	// At these moments, counted in chances to crash, something happens; 0: never.
-	crashAt, deleteAt, dropAt, acceptAt, vanishAt, wipeAt, pauseAt, stickAt, secondAt, anewAt, certsAt, firstAt, policyAt int
-	crashEvery                                                                                                            int  // crash at each such chance; 0: not
-	truthOnly                                                                                                             bool // decisions are judged by what comes of them alone
+	crashAt, deleteAt, dropAt, acceptAt, vanishAt, wipeAt, pauseAt, stickAt, secondAt, anewAt, certsAt, firstAt, policyAt, evictAt int
+	crashEvery                                                                                                                     int  // crash at each such chance; 0: not
+	truthOnly                                                                                                                      bool // decisions are judged by what comes of them alone
 	// Bugs of the operator around the planner.
 	staleBackward bool // caches are believed while a restore is rolled back
 	noLatch       bool // etcd-operator leaves the highest revision as it is when it adopts or is fenced
@@ -70,6 +71,7 @@ func randomConfig(r *rand.Rand) config {
 	c.empty, c.allowEmpty = r.Intn(10) == 0, r.Intn(3) > 0
 	c.smallQuota, c.smallVolume = r.Intn(20) == 0, r.Intn(20) == 0
 	c.noPolicy = r.Intn(20) == 0
+	c.evicting = r.Intn(10) == 0
 	return c
 }
 
@@ -159,14 +161,16 @@ type world struct {
 	// and adoptions are counted by restore.
 	highest   map[string]int64
 	adoptions map[string]int
-	// stopped are the restores that have stopped a member, by uid.
-	stopped map[string]bool
-	over    map[string]bool // restores that have ended, by uid
-	ruined  bool            // the data of a seed that was adopted is lost
-	noCerts bool            // the certificates of clusters with TLS are not right
-	idle    int             // looks that came to nothing and were to be followed at once
-	trace   []string
-	broken  string
+	// stopped are the restores that have stopped a member, by uid, and evictions are counted
+	// by restore: those of seeds that it has deleted while nothing was lost yet.
+	stopped   map[string]bool
+	evictions map[string]int
+	over      map[string]bool // restores that have ended, by uid
+	ruined    bool            // the data of a seed that was adopted is lost
+	noCerts   bool            // the certificates of clusters with TLS are not right
+	idle      int             // looks that came to nothing and were to be followed at once
+	trace     []string
+	broken    string
 }
 
 func newWorld(seed int64, c config, p planner) *world {
@@ -175,7 +179,7 @@ func newWorld(seed int64, c config, p planner) *world {
 		state:   state{restores: map[string]*v1beta2.EtcdRestore{}, clusters: map[string]*v1beta2.EtcdCluster{}, jobs: map[string]*simJob{}},
 		wakeAt:  map[string]time.Time{},
 		looked:  map[string]int{},
-		members: map[string][]string{}, madeBy: map[string]string{}, adoptions: map[string]int{}, stopped: map[string]bool{}, over: map[string]bool{},
+		members: map[string][]string{}, madeBy: map[string]string{}, adoptions: map[string]int{}, stopped: map[string]bool{}, evictions: map[string]int{}, over: map[string]bool{},
 		highest: map[string]int64{},
 	}
 	w.addCluster("c", nil)
@@ -356,7 +360,7 @@ func (w *world) events() {
 	}{
 		{w.deleteAt, w.deleteRestore}, {w.dropAt, w.dropCluster}, {w.acceptAt, w.accept},
 		{w.vanishAt, w.vanish}, {w.wipeAt, w.wipe}, {w.pauseAt, w.pause}, {w.stickAt, w.stick}, {w.secondAt, w.second}, {w.anewAt, w.anew}, {w.certsAt, w.loseCertificates},
-		{w.firstAt, w.stopFirst}, {w.policyAt, w.removePolicy},
+		{w.firstAt, w.stopFirst}, {w.policyAt, w.removePolicy}, {w.evictAt, w.evictSeeds},
 	} {
 		if e.at > 0 && e.at == w.chances {
 			e.do()
@@ -411,7 +415,7 @@ func (w *world) run() {
 
 // settle ends all that is wrong.
 func (w *world) settle() {
-	w.calm, w.settled, w.noCerts, w.busy = true, true, false, false
+	w.calm, w.settled, w.noCerts, w.busy, w.evicting = true, true, false, false, false
 	w.say("calm")
 	w.consent()
 	if w.crowded {
@@ -645,6 +649,9 @@ func (w *world) checkWrite(r *v1beta2.EtcdRestore, d *Decision) {
 	}
 	if (w.badJob || w.badSeed && !w.first) && w.stopped[uid] && !w.asksFirst(uid) {
 		w.fail("members were stopped for restore %s, which could not be prepared", uid)
+	}
+	if f := st.Failure; f != nil && r.Status.Failure == nil && isEviction(f.Reason) && w.stopped[uid] && !makesCluster(&r.Spec) {
+		w.fail("restore %s is given up for an eviction, and its members are stopped", uid)
 	}
 	if st.Phase == v1beta2.RestoreFailed && w.adoptions[uid] > 0 && w.lives(st.ClusterUID) {
 		w.fail("restore %s is called a failure, and its seed was adopted", uid)
