@@ -111,8 +111,13 @@ const (
 	// data is lost when they are stopped. Back it up, then set spec.acceptDataLoss.
 	RestoreReasonDataLossNotAccepted = "DataLossNotAccepted"
 	// RestoreReasonOperatorMissing: no etcd-operator has ever reconciled the EtcdCluster.
-	// Start one that watches its namespace, or correct the annotation scope.
+	// Start one that watches its namespace, or, if one runs with --cluster-wide, give the
+	// EtcdCluster the annotation scope.
 	RestoreReasonOperatorMissing = "OperatorMissing"
+	// RestoreReasonOperatorOtherScope: no etcd-operator has ever reconciled the EtcdCluster,
+	// whose annotation scope assigns it to one that runs with --cluster-wide. Start such a
+	// one, or remove the annotation if one runs in the namespace.
+	RestoreReasonOperatorOtherScope = "OperatorOtherScope"
 	// RestoreReasonOperatorTooOld: the etcd-operator of the cluster cannot take part in a
 	// restore. Replace its Deployment by that of this release.
 	RestoreReasonOperatorTooOld = "OperatorTooOld"

@@ -1,20 +1,24 @@
 package controller_test
 
 import (
+	"errors"
 	"fmt"
 	"net"
 	"net/http"
 	"os"
 	"slices"
 	"strings"
+	"sync/atomic"
 	"testing"
 	"time"
 
 	"github.com/prometheus/client_golang/prometheus"
 	corev1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/api/meta"
 	"k8s.io/apimachinery/pkg/api/resource"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/types"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 	"sigs.k8s.io/yaml"
 
@@ -56,6 +60,69 @@ func TestProgress(t *testing.T) {
 	b.complete(e)
 	if e.Status.Progress != "" {
 		t.Errorf("the progress is %q when all is done", e.Status.Progress)
+	}
+}
+
+// That nobody answers is told a minute after the fence was asked for, which the status
+// remembers, and not before.
+func TestOperatorMissing(t *testing.T) {
+	t.Parallel()
+	now := atomic.Pointer[time.Time]{}
+	b := newBench(t, func(r *controller.Reconciler) {
+		r.Now = func() time.Time {
+			if at := now.Load(); at != nil {
+				return *at
+			}
+			return time.Now()
+		}
+	})
+	b.etcdOperator.away.Store(true)
+	c := b.cluster("x", func(c *v1beta2.EtcdCluster) {
+		c.Annotations = map[string]string{v1beta2.AnnotationScope: v1beta2.ScopeClusterwide}
+	})
+	e := b.restore("x")
+	b.until(e, "the fence to be asked for", func(s *v1beta2.RestoreStatus) bool {
+		return s.FenceTime != nil && says(s, v1beta2.ConditionFenced, v1beta2.RestoreReasonFencing)
+	})
+	// look has the operator look again, at a time after the fence was asked for.
+	look := func(after time.Duration) {
+		at := e.Status.FenceTime.Add(after)
+		now.Store(&at)
+		n := b.reconciles()
+		b.touch(c)
+		etcdtest.Eventually(t, "another look", func() error {
+			if b.reconciles() == n {
+				return errors.New("there was none")
+			}
+			return nil
+		})
+		apiservertest.Read(t, b.client, e)
+	}
+	look(59 * time.Second)
+	if !says(&e.Status, v1beta2.ConditionFenced, v1beta2.RestoreReasonFencing) {
+		t.Errorf("after 59 s it says %+v", e.Status.Conditions)
+	}
+	look(time.Minute)
+	b.until(e, "it to be told that nobody answers", func(s *v1beta2.RestoreStatus) bool {
+		return says(s, v1beta2.ConditionFenced, v1beta2.RestoreReasonOperatorOtherScope)
+	})
+	b.wantEvents(e, v1beta2.RestoreReasonOperatorOtherScope)
+	b.etcdOperator.away.Store(false)
+	b.complete(e)
+}
+
+// says reports whether a condition has a reason.
+func says(s *v1beta2.RestoreStatus, kind, reason string) bool {
+	c := meta.FindStatusCondition(s.Conditions, kind)
+	return c != nil && c.Reason == reason
+}
+
+// touch changes an EtcdCluster in nothing that matters.
+func (b *bench) touch(c *v1beta2.EtcdCluster) {
+	b.t.Helper()
+	patch := client.RawPatch(types.MergePatchType, fmt.Appendf(nil, `{"metadata":{"annotations":{"touched":"%d"}}}`, b.reconciles()))
+	if err := b.client.Patch(apiservertest.Context(b.t), c, patch); err != nil {
+		b.t.Fatal(err)
 	}
 }
 

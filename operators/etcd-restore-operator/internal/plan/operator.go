@@ -31,13 +31,17 @@ func (v *view) operatorMissing() *step {
 	return warn(v1beta2.RestoreFencing, reason, message, "EtcdCluster "+v.name)
 }
 
-// whoIsMissing tells three cases apart by what is written in the EtcdCluster's status: it is
+// whoIsMissing tells four cases apart by what is written in the EtcdCluster's status: it is
 // empty until an operator of its scope has looked at it, and the archived operator writes no
 // observedGeneration.
 func (v *view) whoIsMissing() (reason, message string) {
 	st := &v.Cluster.Status
+	unseen := st.ObservedGeneration == 0 && st.Phase == v1beta2.PhaseNone && len(st.Conditions) == 0
 	switch {
-	case st.ObservedGeneration == 0 && st.Phase == v1beta2.PhaseNone && len(st.Conditions) == 0:
+	case unseen && v.clusterwide():
+		return v1beta2.RestoreReasonOperatorOtherScope, fmt.Sprintf(
+			"no etcd-operator of its scope has ever reconciled EtcdCluster %s: %s; no member was stopped", v.name, v.scopeAdvice())
+	case unseen:
 		return v1beta2.RestoreReasonOperatorMissing, fmt.Sprintf(
 			"no etcd-operator has ever reconciled EtcdCluster %s: %s; no member was stopped", v.name, v.scopeAdvice())
 	case st.ObservedGeneration == 0:
@@ -48,10 +52,15 @@ func (v *view) whoIsMissing() (reason, message string) {
 		"etcd-operator has not answered the restore of EtcdCluster %s for a minute: it is not running, or no longer reconciles this EtcdCluster; check it with kubectl get deployment,pods --all-namespaces -l app.kubernetes.io/name=etcd-operator, and %s; no member was stopped", v.name, v.scopeAdvice())
 }
 
+// clusterwide reports whether the EtcdCluster is for an etcd-operator with --cluster-wide.
+func (v *view) clusterwide() bool {
+	return v.Cluster.Annotations[v1beta2.AnnotationScope] == v1beta2.ScopeClusterwide
+}
+
 // scopeAdvice says which etcd-operator reconciles the EtcdCluster.
 func (v *view) scopeAdvice() string {
 	namespace := v.Restore.Namespace
-	if v.Cluster.Annotations[v1beta2.AnnotationScope] == v1beta2.ScopeClusterwide {
+	if v.clusterwide() {
 		return fmt.Sprintf("its annotation %s: %s assigns it to an etcd-operator that runs with --cluster-wide, so start one, or remove the annotation if one runs in the namespace %s", v1beta2.AnnotationScope, v1beta2.ScopeClusterwide, namespace)
 	}
 	return fmt.Sprintf("start an etcd-operator that watches the namespace %s (kubectl apply -k deploy/etcd-operator), or, if one runs with --cluster-wide, annotate the EtcdCluster with %s: %s", namespace, v1beta2.AnnotationScope, v1beta2.ScopeClusterwide)

@@ -647,7 +647,7 @@ func TestPlan(t *testing.T) {
 
 		// etcd-operator does not answer.
 		"nobody has ever looked": {
-			reason: "none runs, or it is of another scope",
+			reason: "none runs in the namespace: one that runs with --cluster-wide would need the annotation",
 			o:      observe(asked, askedLongAgo, func(s *scene) { s.Cluster.Status = v1beta2.ClusterStatus{} }),
 			want:   decided{Reason: "OperatorMissing", Phase: fencing, WaitingFor: []string{"EtcdCluster c"}, Events: []string{"OperatorMissing"}},
 		},
@@ -656,7 +656,7 @@ func TestPlan(t *testing.T) {
 			o: observe(asked, askedLongAgo, annotate(v1beta2.AnnotationScope, v1beta2.ScopeClusterwide), func(s *scene) {
 				s.Cluster.Status = v1beta2.ClusterStatus{}
 			}),
-			want: decided{Reason: "OperatorMissing", Phase: fencing, WaitingFor: []string{"EtcdCluster c"}, Events: []string{"OperatorMissing"}},
+			want: decided{Reason: "OperatorOtherScope", Phase: fencing, WaitingFor: []string{"EtcdCluster c"}, Events: []string{"OperatorOtherScope"}},
 		},
 		"it may only be slow": {
 			reason: "it ends what it has begun first",
