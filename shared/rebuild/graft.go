@@ -8,6 +8,8 @@ import (
 	"time"
 
 	"go.etcd.io/bbolt"
+
+	"github.com/etcd-operators/etcd-operators/shared/datadir"
 )
 
 // openTime bounds the wait for a database's lock, which nobody else holds.
@@ -18,7 +20,7 @@ var memberBuckets = []string{"members", "members_removed"}
 
 // openBolt opens a database, or makes one, as etcd does: without a list of free pages.
 func openBolt(path string) (*bbolt.DB, error) {
-	return bbolt.Open(path, FileMode, &bbolt.Options{Timeout: openTime, NoFreelistSync: true, FreelistType: bbolt.FreelistMapType})
+	return bbolt.Open(path, datadir.FileMode, &bbolt.Options{Timeout: openTime, NoFreelistSync: true, FreelistType: bbolt.FreelistMapType})
 }
 
 // makeStandIn makes a small database at a revision, for etcdutl to make a member's of.

@@ -14,6 +14,7 @@ import (
 
 	"github.com/etcd-operators/etcd-operators/shared/agent"
 	"github.com/etcd-operators/etcd-operators/shared/agent/runner"
+	"github.com/etcd-operators/etcd-operators/shared/datadir"
 )
 
 // Seed is the one member of the new cluster.
@@ -163,15 +164,6 @@ func syncAll(dir string) error {
 		if err != nil {
 			return err
 		}
-		return Sync(path)
+		return datadir.Sync(path)
 	})
-}
-
-// Sync puts a file, or the names in a folder, on the disk.
-func Sync(path string) error {
-	f, err := os.Open(path)
-	if err != nil {
-		return err
-	}
-	return errors.Join(f.Sync(), f.Close())
 }

@@ -23,6 +23,7 @@ import (
 
 	"github.com/etcd-operators/etcd-operators/shared/agent"
 	"github.com/etcd-operators/etcd-operators/shared/agent/runner"
+	"github.com/etcd-operators/etcd-operators/shared/datadir"
 )
 
 // alarm is the key of an alarm of a member.
@@ -45,7 +46,7 @@ func fetched(t *testing.T, dir string, c content) (file *os.File, dataDir string
 	}
 	sum := sha256.Sum256(database)
 	path := filepath.Join(dir, "snapshot")
-	if err := os.WriteFile(path, append(database, sum[:]...), FileMode); err != nil {
+	if err := os.WriteFile(path, append(database, sum[:]...), datadir.FileMode); err != nil {
 		t.Fatal(err)
 	}
 	file, err = os.OpenFile(path, os.O_RDWR, 0)
@@ -257,7 +258,7 @@ func TestAFileThatWasReplaced(t *testing.T) {
 	if err := os.Remove(file.Name()); err != nil {
 		t.Fatal(err)
 	}
-	if err := os.WriteFile(file.Name(), []byte("another"), FileMode); err != nil {
+	if err := os.WriteFile(file.Name(), []byte("another"), datadir.FileMode); err != nil {
 		t.Fatal(err)
 	}
 	if _, err := Restore(t.Context(), quiet, file, dataDir, theSeed(1000)); err == nil || !strings.Contains(err.Error(), "was replaced") {

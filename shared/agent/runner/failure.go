@@ -8,6 +8,7 @@ import (
 	"syscall"
 
 	"github.com/etcd-operators/etcd-operators/shared/agent"
+	"github.com/etcd-operators/etcd-operators/shared/datadir"
 	"github.com/etcd-operators/etcd-operators/shared/objectstore"
 )
 
@@ -40,9 +41,12 @@ func Passing(reason, format string, args ...any) error {
 func Explain(err error, access string) *agent.Failure {
 	var known *Error
 	var store *objectstore.Error
+	var taken *datadir.TakenError
 	switch {
 	case errors.As(err, &known):
 		return &agent.Failure{Reason: known.Reason, Message: known.Error(), Permanent: known.Permanent}
+	case errors.As(err, &taken):
+		return &agent.Failure{Reason: agent.ReasonDataDirTaken, Message: taken.Error(), Permanent: true}
 	case errors.As(err, &store):
 		return &agent.Failure{Reason: string(store.Reason), Message: err.Error(), Permanent: store.Permanent()}
 	default:

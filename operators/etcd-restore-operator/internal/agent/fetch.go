@@ -13,6 +13,7 @@ import (
 	"github.com/etcd-operators/etcd-operators/operators/etcd-restore-operator/internal/task"
 	"github.com/etcd-operators/etcd-operators/shared/agent"
 	"github.com/etcd-operators/etcd-operators/shared/agent/runner"
+	"github.com/etcd-operators/etcd-operators/shared/datadir"
 	"github.com/etcd-operators/etcd-operators/shared/rebuild"
 	"github.com/etcd-operators/etcd-operators/shared/snapshot"
 )
@@ -109,7 +110,7 @@ func (j *job) stage(dir string, from *stored, spare int64) (*os.File, error) {
 	if err := errors.Join(j.checkScratch(from.size), rebuild.CheckSpace(dir, j.unpacked(from), spare)); err != nil {
 		return nil, err
 	}
-	return os.OpenFile(filepath.Join(dir, "snapshot"), os.O_RDWR|os.O_CREATE|os.O_TRUNC, rebuild.FileMode)
+	return os.OpenFile(filepath.Join(dir, "snapshot"), os.O_RDWR|os.O_CREATE|os.O_TRUNC, datadir.FileMode)
 }
 
 // checkScratch refuses what is larger than the scratch space: the kubelet would evict the Pod.

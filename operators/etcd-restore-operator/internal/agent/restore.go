@@ -9,6 +9,7 @@ import (
 
 	"github.com/etcd-operators/etcd-operators/operators/etcd-restore-operator/internal/task"
 	"github.com/etcd-operators/etcd-operators/shared/agent/runner"
+	"github.com/etcd-operators/etcd-operators/shared/datadir"
 	"github.com/etcd-operators/etcd-operators/shared/rebuild"
 )
 
@@ -17,12 +18,12 @@ import (
 const maxRevision = int64(math.MaxInt64 / 2)
 
 // newPlace is where the data dir of the task's member is made.
-func newPlace(t task.Task) *rebuild.Place {
-	return rebuild.NewPlace(t.Member.DataDir, rebuild.Stamp{Restore: t.Restore, UID: t.UID, Member: t.Member.Name})
+func newPlace(t task.Task) *datadir.Place {
+	return datadir.New(t.Member.DataDir, datadir.Stamp{Restore: t.Restore, UID: t.UID, Member: t.Member.Name})
 }
 
 // restore prepares the data dir, unless that was done before, or the permit was withdrawn. With
-// the start permit it is the data dir at the end, without it await makes it so.
+// the start permit it is the data dir at the end, without it the launcher makes it so.
 func (j *job) restore(ctx context.Context) error {
 	place := newPlace(j.task)
 	over, p, err := j.isOver(place)
@@ -55,7 +56,7 @@ func (j *job) restore(ctx context.Context) error {
 }
 
 // isOver reports whether the data dir is made, and else tells the permit to make it.
-func (j *job) isOver(place *rebuild.Place) (over bool, p permit, err error) {
+func (j *job) isOver(place *datadir.Place) (over bool, p permit, err error) {
 	done, err := place.Done()
 	if err != nil {
 		return false, permitNone, err
@@ -84,7 +85,7 @@ type facts struct {
 
 // isPrepared reports whether an earlier start has prepared the data dir, and tells the same
 // as that did.
-func (j *job) isPrepared(place *rebuild.Place) (bool, error) {
+func (j *job) isPrepared(place *datadir.Place) (bool, error) {
 	noted, ok, err := place.Prepared()
 	if !ok || err != nil {
 		return false, err
@@ -100,7 +101,7 @@ func (j *job) isPrepared(place *rebuild.Place) (bool, error) {
 
 // rebuild fetches the snapshot, checks it unless that was done before, and makes the data
 // dir of it, beside the place where that will be.
-func (j *job) rebuild(ctx context.Context, p *rebuild.Place) error {
+func (j *job) rebuild(ctx context.Context, p *datadir.Place) error {
 	if err := p.Begin(); err != nil {
 		return err
 	}
@@ -125,7 +126,7 @@ func (j *job) rebuild(ctx context.Context, p *rebuild.Place) error {
 }
 
 // assemble makes the data dir of what was fetched.
-func (j *job) assemble(ctx context.Context, p *rebuild.Place, f *fetched) (*facts, error) {
+func (j *job) assemble(ctx context.Context, p *datadir.Place, f *fetched) (*facts, error) {
 	found, m := j.task.Want, j.task.Member
 	if found == nil {
 		var err error

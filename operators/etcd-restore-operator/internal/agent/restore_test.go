@@ -13,8 +13,8 @@ import (
 
 	"github.com/etcd-operators/etcd-operators/operators/etcd-restore-operator/internal/task"
 	"github.com/etcd-operators/etcd-operators/shared/agent"
+	"github.com/etcd-operators/etcd-operators/shared/datadir"
 	"github.com/etcd-operators/etcd-operators/shared/etcdtest"
-	"github.com/etcd-operators/etcd-operators/shared/rebuild"
 	"github.com/etcd-operators/etcd-operators/shared/s3test"
 )
 
@@ -250,15 +250,15 @@ func TestKilledAtAnyMoment(t *testing.T) {
 func TestKilledBetweenTheLastSteps(t *testing.T) {
 	t.Parallel()
 	o := startOrigin(t, etcdtest.Newest())
-	for name, back := range map[string]func(t *testing.T, p *rebuild.Place){
-		"before the folder is renamed": func(t *testing.T, p *rebuild.Place) {
+	for name, back := range map[string]func(t *testing.T, p *datadir.Place){
+		"before the folder is renamed": func(t *testing.T, p *datadir.Place) {
 			if err := os.Rename(p.DataDir, p.Made()); err != nil {
 				t.Fatal(err)
 			}
 		},
-		"before the marker": func(*testing.T, *rebuild.Place) {},
-		"before the marker is renamed": func(t *testing.T, p *rebuild.Place) {
-			if err := rebuild.WriteSynced(filepath.Join(p.Work, "marker"), []byte("half of")); err != nil {
+		"before the marker": func(*testing.T, *datadir.Place) {},
+		"before the marker is renamed": func(t *testing.T, p *datadir.Place) {
+			if err := datadir.WriteSynced(filepath.Join(p.Work, "marker"), []byte("half of")); err != nil {
 				t.Fatal(err)
 			}
 		},
@@ -273,7 +273,7 @@ func TestKilledBetweenTheLastSteps(t *testing.T) {
 			if err := p.Begin(); err != nil {
 				t.Fatal(err)
 			}
-			if err := rebuild.WriteSynced(p.Complete(), nil); err != nil {
+			if err := datadir.WriteSynced(p.Complete(), nil); err != nil {
 				t.Fatal(err)
 			}
 			back(t, p)

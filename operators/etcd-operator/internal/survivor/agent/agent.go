@@ -4,7 +4,7 @@
 // one member of it. It asks nothing of Kubernetes.
 //
 // All is made in a folder beside the data dir, which is renamed when it is on the disk; a
-// marker beside it, written last, says that the data dir is complete (rebuild.Place). The
+// marker beside it, written last, says that the data dir is complete (datadir.Place). The
 // agent may be killed at any line: what is half-done is removed and begun again. With the
 // marker, or without the Pod's permit, it does nothing at all, whenever it is started: the
 // data is etcd's from then on.
@@ -33,6 +33,7 @@ import (
 	"github.com/etcd-operators/etcd-operators/operators/etcd-operator/internal/survivor/task"
 	"github.com/etcd-operators/etcd-operators/shared/agent"
 	"github.com/etcd-operators/etcd-operators/shared/agent/runner"
+	"github.com/etcd-operators/etcd-operators/shared/datadir"
 	"github.com/etcd-operators/etcd-operators/shared/etcdclient"
 	"github.com/etcd-operators/etcd-operators/shared/rebuild"
 	"github.com/etcd-operators/etcd-operators/shared/snapshot"
@@ -115,7 +116,7 @@ func read(env string) (t task.Task, err error) {
 
 // carryOut makes the data dir, unless that was done before, or may not be any more.
 func carryOut(ctx context.Context, log *slog.Logger, t task.Task, result *task.Result) error {
-	place := rebuild.NewPlace(t.DataDir, rebuild.Stamp{Restore: "survivor " + t.Survivor, UID: t.Token, Member: t.Name})
+	place := datadir.New(t.DataDir, datadir.Stamp{Restore: "survivor " + t.Survivor, UID: t.Token, Member: t.Name})
 	done, err := place.Done()
 	if err != nil {
 		return err
@@ -124,7 +125,7 @@ func carryOut(ctx context.Context, log *slog.Logger, t task.Task, result *task.R
 		result.Already = true
 		return place.Clear() // what a kill after the last step has left
 	}
-	allowed, err := rebuild.IsPermitted(t.PermitFile, t.Token)
+	allowed, err := datadir.IsPermitted(t.PermitFile, t.Token)
 	if err != nil {
 		return err
 	}
@@ -150,7 +151,7 @@ func carryOut(ctx context.Context, log *slog.Logger, t task.Task, result *task.R
 }
 
 // remake takes the snapshot and makes what is to be the data dir of it.
-func remake(ctx context.Context, log *slog.Logger, t task.Task, place *rebuild.Place, result *task.Result) error {
+func remake(ctx context.Context, log *slog.Logger, t task.Task, place *datadir.Place, result *task.Result) error {
 	file, err := take(ctx, log, t, place, result)
 	if err != nil {
 		return err
@@ -168,7 +169,7 @@ func remake(ctx context.Context, log *slog.Logger, t task.Task, place *rebuild.P
 }
 
 // take streams the survivor's snapshot to a file, which the caller closes.
-func take(ctx context.Context, log *slog.Logger, t task.Task, place *rebuild.Place, result *task.Result) (_ *os.File, err error) {
+func take(ctx context.Context, log *slog.Logger, t task.Task, place *datadir.Place, result *task.Result) (_ *os.File, err error) {
 	ctx, cancel := context.WithCancelCause(ctx)
 	defer cancel(nil)
 	config := clientv3.Config{Context: ctx, Endpoints: []string{t.URL}, Logger: zap.NewNop()}
@@ -190,7 +191,7 @@ func take(ctx context.Context, log *slog.Logger, t task.Task, place *rebuild.Pla
 	if err := rebuild.CheckSpace(place.Work, size, rebuild.Slack); err != nil {
 		return nil, err
 	}
-	file, err := os.OpenFile(place.Snapshot(), os.O_RDWR|os.O_CREATE|os.O_TRUNC, rebuild.FileMode)
+	file, err := os.OpenFile(place.Snapshot(), os.O_RDWR|os.O_CREATE|os.O_TRUNC, datadir.FileMode)
 	if err != nil {
 		return nil, err
 	}

@@ -1,4 +1,4 @@
-package rebuild
+package datadir
 
 import (
 	"os"
@@ -8,7 +8,7 @@ import (
 
 // What is prepared is so from the last of its files on, and until it is the data dir.
 func TestPrepared(t *testing.T) {
-	p := NewPlace(filepath.Join(t.TempDir(), "data"), Stamp{Restore: "ns/r", UID: "u", Member: "m"})
+	p := New(filepath.Join(t.TempDir(), "data"), Stamp{Restore: "ns/r", UID: "u", Member: "m"})
 	want := func(when string, prepared bool) {
 		t.Helper()
 		facts, ok, err := p.Prepared()

@@ -1,14 +1,15 @@
-package rebuild
+// Package datadir makes etcd's data dir appear at once, and only when its Pod has the permit:
+// all is made in a folder beside it, on the same volume, which is then renamed. It imports
+// little, since the launcher needs it.
+package datadir
 
 import (
 	"encoding/json"
 	"errors"
+	"fmt"
 	"io/fs"
 	"os"
 	"path/filepath"
-
-	"github.com/etcd-operators/etcd-operators/shared/agent"
-	"github.com/etcd-operators/etcd-operators/shared/agent/runner"
 )
 
 const (
@@ -39,8 +40,8 @@ type Place struct {
 	stamp                 Stamp
 }
 
-// NewPlace is the place of a data dir.
-func NewPlace(dataDir string, s Stamp) *Place {
+// New is the place of a data dir.
+func New(dataDir string, s Stamp) *Place {
 	dir := filepath.Clean(dataDir)
 	return &Place{DataDir: dir, Marker: dir + ".restored", Work: dir + ".restoring-" + s.UID, stamp: s}
 }
@@ -65,7 +66,7 @@ func (p *Place) Done() (bool, error) {
 	}
 	var found Stamp
 	if json.Unmarshal(content, &found) != nil || found.UID != p.stamp.UID || found.Member != p.stamp.Member {
-		return false, taken(p.DataDir)
+		return false, &TakenError{p.DataDir}
 	}
 	return true, nil
 }
@@ -92,14 +93,17 @@ func (p *Place) CheckFree() error {
 		return nil
 	}
 	if err == nil && len(entries) > 0 {
-		return taken(p.DataDir)
+		return &TakenError{p.DataDir}
 	}
 	return err
 }
 
-// taken is the failure of a volume with data that is not ours.
-func taken(dataDir string) error {
-	return runner.Refuse(agent.ReasonDataDirTaken, "%s holds data that is not of this restore, and was not touched: delete the seed's PVC, so that the seed gets a new volume", filepath.Clean(dataDir))
+// TakenError is that of a volume with data that is not ours.
+type TakenError struct{ DataDir string }
+
+// Error says what to do about it.
+func (e *TakenError) Error() string {
+	return fmt.Sprintf("%s holds data that is not of this restore, and was not touched: delete the seed's PVC, so that the seed gets a new volume", e.DataDir)
 }
 
 // Begin makes the folder anew, without what an earlier start has left in it.
@@ -151,4 +155,13 @@ func WriteSynced(path string, content []byte) error {
 		return err
 	}
 	return errors.Join(Sync(path), Sync(filepath.Dir(path)))
+}
+
+// Sync puts a file, or the names in a folder, on the disk.
+func Sync(path string) error {
+	f, err := os.Open(path)
+	if err != nil {
+		return err
+	}
+	return errors.Join(f.Sync(), f.Close())
 }
