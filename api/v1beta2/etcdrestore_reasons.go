@@ -140,7 +140,8 @@ const (
 	// RestoreReasonSeedFailed: the seed could not restore the snapshot, and tries again. The
 	// message says why.
 	RestoreReasonSeedFailed = "SeedFailed"
-	// RestoreReasonSeedNotReady: etcd of the seed exited and is restarted. Look at its log.
+	// RestoreReasonSeedNotReady: etcd of the seed, or the launcher that waits to start it,
+	// exited and is restarted. Look at its log.
 	RestoreReasonSeedNotReady = "SeedNotReady"
 	// RestoreReasonRefused: the API server refuses an action of the operator. Lift what
 	// refuses it, such as a quota; the operator retries.
@@ -273,9 +274,6 @@ const (
 	// RestoreReasonPreparationFailed: the seed could not prepare its database, and did not
 	// report why. Look at its events, and at the log of the container in the message.
 	RestoreReasonPreparationFailed = "PreparationFailed"
-	// RestoreReasonNotPrepared: the seed may start, and its volume holds no database. Delete
-	// the seed's Pod, so that another one is made.
-	RestoreReasonNotPrepared = "NotPrepared"
 	// RestoreReasonResultInvalid: an agent reported success without what it found. Let
 	// operator and agent use images of one release.
 	RestoreReasonResultInvalid = "ResultInvalid"

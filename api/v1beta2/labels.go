@@ -212,8 +212,8 @@ const (
 	// AnnotationRestore on the Job of a restore, on its Pod and on the seed's Pod is the
 	// EtcdRestore's name.
 	AnnotationRestore = GroupName + "/restore"
-	// AnnotationRestorePermit on the seed's Pod is its permit, which the init containers read
-	// through the downward API. It has three states:
+	// AnnotationRestorePermit on the seed's Pod is its permit, which the init container that
+	// prepares and the launcher read through the downward API. It has three states:
 	//
 	// <uid of the EtcdRestore>/prepare: the snapshot may be fetched, checked and rebuilt,
 	// beside the data directory. etcd does not start.

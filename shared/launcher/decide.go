@@ -10,6 +10,9 @@ const (
 	ReasonHasWAL Reason = "HasWAL"
 	// ReasonPermitted means that there is no log, and an unused permit.
 	ReasonPermitted Reason = "Permitted"
+	// ReasonRestored means that there is no log in the data dir, and that a restore's start
+	// permit is given for what was prepared beside it.
+	ReasonRestored Reason = "Restored"
 	// ReasonNotItsTurn means that there is an unused permit, and that those which
 	// it says are to start first do not answer yet.
 	ReasonNotItsTurn Reason = "NotItsTurn"
@@ -51,6 +54,8 @@ type Decision struct {
 	// CatchUp makes the start one that only catches up with the cluster, and after
 	// which the launcher decides again.
 	CatchUp bool
+	// Publish makes what a restore has prepared the data dir before etcd starts.
+	Publish bool
 	// Refuse is true when there is a log, and it is not known to be this member's.
 	Refuse bool
 

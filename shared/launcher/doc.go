@@ -12,7 +12,8 @@
 //     this member is; no permit and no network is needed, so a cluster of
 //     which every Pod was lost comes back on its volumes alone.
 //   - It holds none: wait for a [StartPermit], use it up, then exec etcd with the
-//     state that the permit names.
+//     state that the permit names. Of a restore's seed, wait for the permit of the
+//     EtcdRestore instead, and exec etcd on what was prepared: see [Restore].
 //
 // Data that is marked as another member's, or another EtcdCluster's, is neither: the launcher
 // refuses to start etcd on it, and says so ([Refusing]).

@@ -17,7 +17,9 @@ const usage = `usage:
   etcd-launcher run --data-dir=DIR --permit-file=FILE --used-file=FILE
       --listen=ADDR --name=NAME --peer-url=URL
        [--cluster-uid=UID] [--former-cluster-uid=UID]... [--pod-uid-file=FILE]
-       [--check-compactions] [--check-at-start] -- etcd FLAGS...
+       [--check-compactions] [--check-at-start]
+       [--restore=NAMESPACE/NAME --restore-uid=UID --restore-permit-file=FILE]
+       -- etcd FLAGS...
       start etcd on the write-ahead log in DIR, or wait for a start permit
       without one
 `
@@ -94,9 +96,16 @@ func parseRun(args []string) (Options, error) {
 	fs.StringVar(&o.PodUIDFile, "pod-uid-file", "", "downward API file of the Pod's uid")
 	fs.BoolVar(&o.Checks.Compactions, "check-compactions", false, "have etcd compare what members have compacted, by whatever name its version knows the setting")
 	fs.BoolVar(&o.Checks.AtStart, "check-at-start", false, "have etcd compare its data with that of others before it serves")
+	var r Restore
+	fs.StringVar(&r.Name, "restore", "", "namespace/name of the EtcdRestore that has prepared the data")
+	fs.StringVar(&r.UID, "restore-uid", "", "its uid")
+	fs.StringVar(&r.PermitFile, "restore-permit-file", "", "downward API file of the annotation restore-permit")
 	if err := fs.Parse(args); err != nil {
 		return Options{}, err
 	}
 	o.Command = fs.Args()
+	if r != (Restore{}) {
+		o.Restore = &r
+	}
 	return o, o.validate()
 }

@@ -27,9 +27,9 @@ const rereadInterval = time.Second
 // readHeaderTimeout bounds what a client that sends nothing can hold open.
 const readHeaderTimeout = 5 * time.Second
 
-// Options say where a launcher finds what it needs. All are required, but for Checks and
-// those of its identity: a launcher without them does not say who it is, nor does it check
-// whose data it finds.
+// Options say where a launcher finds what it needs. All are required, but for Checks, Restore
+// and those of its identity: a launcher without them does not say who it is, nor does it
+// check whose data it finds.
 type Options struct {
 	Member Member
 	// ClusterUID is that of the EtcdCluster.
@@ -52,6 +52,8 @@ type Options struct {
 	Command []string
 	// Checks are those for corruption that etcd is to make.
 	Checks Checks
+	// Restore is set for the seed of a restore.
+	Restore *Restore
 
 	Log *slog.Logger
 }
@@ -67,6 +69,9 @@ func (o Options) validate() error {
 	}
 	if len(o.Command) == 0 {
 		return errors.New("no command: write it after --, as in -- etcd --name=…")
+	}
+	if o.Restore != nil {
+		return o.Restore.validate()
 	}
 	return nil
 }
@@ -151,6 +156,9 @@ func (o Options) decide() (Decision, error) {
 		// wrong with them keeps a member with data from starting.
 		return Decide(o.Member, true, 0, nil, nil), nil
 	}
+	if o.Restore != nil {
+		return o.decideRestore(), nil
+	}
 	used, err := readUsed(o.UsedFile)
 	if err != nil {
 		return Decision{}, err
@@ -163,6 +171,13 @@ func (o Options) decide() (Decision, error) {
 // burns the permit, and the operator gives another; a crash before it leaves
 // everything as it was.
 func (o Options) prepare(d Decision) error {
+	if d.Publish {
+		if err := o.publish(); err != nil {
+			return err
+		}
+	} else if o.Restore != nil {
+		o.finishPublishing()
+	}
 	if d.Use == 0 {
 		o.mark()
 		return nil
@@ -206,7 +221,7 @@ func (o Options) wait(ctx context.Context, d Decision) (Decision, error) {
 		<-served        //nolint:errcheck // http.ErrServerClosed
 	}()
 
-	changed, stop := watch(filepath.Dir(o.PermitFile), o.Log)
+	changed, stop := watch(o.permitDir(), o.Log)
 	defer stop()
 	for {
 		// After the watch has begun, so that no change is missed.
@@ -238,6 +253,14 @@ func (o Options) wait(ctx context.Context, d Decision) (Decision, error) {
 		case <-time.After(next):
 		}
 	}
+}
+
+// permitDir is the folder of the permit that counts.
+func (o Options) permitDir() string {
+	if o.Restore != nil {
+		return filepath.Dir(o.Restore.PermitFile)
+	}
+	return filepath.Dir(o.PermitFile)
 }
 
 // watch announces changes in dir. A downward API volume changes by renaming a

@@ -102,26 +102,32 @@ func newPod(t *testing.T, version, name string) *pod {
 // fake stands for the version of an etcd that is not one.
 const fake = "fake"
 
-// setPermit replaces the annotation's file as the kubelet's AtomicWriter does:
-// a new folder, and a symbolic link renamed over the old one.
+// setPermit replaces the annotation's file as the kubelet does.
 func (p *pod) setPermit(value string) {
 	p.t.Helper()
 	p.swaps++
-	folder := fmt.Sprintf("..folder%d", p.swaps)
-	write(p.t, filepath.Join(p.permitDir, folder, "permit"), value)
-	tmp := filepath.Join(p.permitDir, "..data_tmp")
+	swap(p.t, p.permitDir, p.swaps, value)
+}
+
+// swap replaces the file permit in a folder as the kubelet's AtomicWriter does: a new folder,
+// and a symbolic link renamed over the old one.
+func swap(t *testing.T, dir string, n int, value string) {
+	t.Helper()
+	folder := fmt.Sprintf("..folder%d", n)
+	write(t, filepath.Join(dir, folder, "permit"), value)
+	tmp := filepath.Join(dir, "..data_tmp")
 	if err := os.Symlink(folder, tmp); err != nil {
-		p.t.Fatal(err)
+		t.Fatal(err)
 	}
-	if err := os.Rename(tmp, filepath.Join(p.permitDir, "..data")); err != nil {
-		p.t.Fatal(err)
+	if err := os.Rename(tmp, filepath.Join(dir, "..data")); err != nil {
+		t.Fatal(err)
 	}
-	visible := filepath.Join(p.permitDir, "permit")
+	visible := filepath.Join(dir, "permit")
 	if _, err := os.Lstat(visible); err == nil {
 		return
 	}
 	if err := os.Symlink(filepath.Join("..data", "permit"), visible); err != nil {
-		p.t.Fatal(err)
+		t.Fatal(err)
 	}
 }
 
@@ -328,6 +334,8 @@ func TestCommandLine(t *testing.T) {
 		"no command":             {full[:len(full)-1], exitUsage},
 		"no name":                {slices.DeleteFunc(slices.Clone(full), func(s string) bool { return s == "--name=a" }), exitUsage},
 		"unknown flag":           {append([]string{"run", "--force"}, full[1:]...), exitUsage},
+		"half a restore":         {append([]string{"run", "--restore-uid=u"}, full[1:]...), exitUsage},
+		"a uid that is a way":    {append([]string{"run", "--restore=ns/r", "--restore-uid=../u", "--restore-permit-file=f"}, full[1:]...), exitUsage},
 		"no such program":        {append(slices.Clone(full[:len(full)-1]), "no-such-etcd"), exitError},
 		"install into no folder": {[]string{"install", filepath.Join(t.TempDir(), "no", "x")}, exitError},
 	}

@@ -80,6 +80,9 @@ type Options struct {
 	// FormerOwners are the uids of the EtcdClusters whose volume the member's was, as
 	// [FormerOwners] tells them.
 	FormerOwners []string
+	// Restore is set for the seed of a restore, whose Pod then has to mount the permit; nil
+	// for every other member.
+	Restore *launcher.Restore
 }
 
 // NewPod builds a member's Pod.
@@ -254,6 +257,9 @@ func launcherCommand(c *v1beta2.EtcdCluster, o Options) []string {
 	}
 	for _, uid := range o.FormerOwners {
 		command = append(command, "--former-cluster-uid="+uid)
+	}
+	if o.Restore != nil {
+		command = append(command, o.Restore.Flags()...)
 	}
 	return append(command, "--")
 }

@@ -46,7 +46,7 @@ const (
 )
 
 // quickSettings are those of a test.
-var quickSettings = settings{listen: "127.0.0.1:0", stall: 2 * time.Second, backoff: 50 * time.Millisecond, storeBackoff: 100 * time.Millisecond, progress: 50 * time.Millisecond, poll: 10 * time.Millisecond}
+var quickSettings = settings{listen: "127.0.0.1:0", stall: 2 * time.Second, backoff: 50 * time.Millisecond, storeBackoff: 100 * time.Millisecond, progress: 50 * time.Millisecond}
 
 // logs is what an agent has logged so far.
 type logs struct {

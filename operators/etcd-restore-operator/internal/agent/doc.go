@@ -20,11 +20,11 @@
 // computed, and that copy becomes the database. All is made in a folder beside the data dir,
 // while the members that the seed replaces may still serve.
 //
-// Another container awaits the start permit. Then the folder becomes the data dir; a marker
-// beside it, written last, says that the data dir is complete. The agent may be killed at
-// any line: what is half-done is removed and begun again, and what is prepared is kept. With
-// the marker, or without a permit, it does nothing at all, whenever it is started: the data
-// is etcd's from then on.
+// The seed's launcher awaits the start permit. Then the folder becomes the data dir; a
+// marker beside it, written last, says that the data dir is complete (package datadir). The
+// agent may be killed at any line: what is half-done is removed and begun again, and what is
+// prepared is kept. With the marker, or without a permit, it does nothing at all, whenever it
+// is started: the data is etcd's from then on.
 //
 // # When something breaks
 //

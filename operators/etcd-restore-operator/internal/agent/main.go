@@ -31,15 +31,13 @@ type settings struct {
 	// storeBackoff is the longest pause before a request to the store is tried again;
 	// 0: objectstore's default.
 	storeBackoff time.Duration
-	// poll is how often the start permit is looked for.
-	poll time.Duration
 	// progress is how often a line of log says how far it is.
 	progress time.Duration
 }
 
 var defaultSettings = settings{
 	listen: fmt.Sprintf(":%d", task.ProgressPort),
-	stall:  objectstore.DefaultStall, backoff: time.Second, progress: 10 * time.Second, poll: 100 * time.Millisecond,
+	stall:  objectstore.DefaultStall, backoff: time.Second, progress: 10 * time.Second,
 }
 
 // attempts is how often the whole is tried, for a store that restarts. After that it is up
@@ -117,9 +115,6 @@ func carryOut(ctx context.Context, log *slog.Logger, settings settings, env stri
 		defer j.progress.serve(j.settings.listen, j.log)()
 		return j.insist(ctx, j.verify)
 	}
-	if t.Await {
-		return j.await(ctx)
-	}
 	return j.restore(ctx)
 }
 
@@ -152,7 +147,7 @@ func read(env string) (t task.Task, err error) {
 		return t, runner.Refuse(agent.ReasonInvalidTask, "$%s holds no task: run operator and agent in the same version: %w", task.Env, err)
 	}
 	switch m := t.Member; {
-	case !t.Await && (t.S3 == nil) == (t.PVC == nil):
+	case (t.S3 == nil) == (t.PVC == nil):
 		return t, runner.Refuse(agent.ReasonInvalidTask, "the task must name either an S3 store or a volume")
 	case t.UID == "" || filepath.Base(t.UID) != t.UID:
 		return t, runner.Refuse(agent.ReasonInvalidTask, "the task has no usable uid: %q", t.UID)
@@ -160,7 +155,7 @@ func read(env string) (t task.Task, err error) {
 		return t, runner.Refuse(agent.ReasonInvalidTask, "the task must name either a key or a prefix of the S3 store")
 	case m != nil && t.S3 != nil && t.S3.Newest:
 		return t, runner.Refuse(agent.ReasonInvalidTask, "the task must name the snapshot to restore, and not only a prefix")
-	case m == nil && (t.Scratch == "" || t.Await):
+	case m == nil && t.Scratch == "":
 		return t, runner.Refuse(agent.ReasonInvalidTask, "the task names no folder to work in")
 	case m != nil && (m.Name == "" || m.PeerURL == "" || m.Token == "" || m.Revision <= 0 || !filepath.IsAbs(m.DataDir) || m.PermitFile == ""):
 		return t, runner.Refuse(agent.ReasonInvalidTask, "the task's member is incomplete: %+v", *m)

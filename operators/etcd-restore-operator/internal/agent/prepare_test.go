@@ -5,10 +5,8 @@ import (
 	"path/filepath"
 	"slices"
 	"testing"
-	"time"
 
 	"github.com/etcd-operators/etcd-operators/operators/etcd-restore-operator/internal/task"
-	"github.com/etcd-operators/etcd-operators/shared/agent"
 	"github.com/etcd-operators/etcd-operators/shared/etcdtest"
 	"github.com/etcd-operators/etcd-operators/shared/s3test"
 )
@@ -33,11 +31,6 @@ func preparing(t *testing.T, tk task.Task, m *etcdtest.Member, revision int64) t
 	tk.Member.Bump = bump
 	permitted(t, tk, uid+task.Prepare)
 	return tk
-}
-
-// waiting is the task of the container that waits for the start permit.
-func waiting(tk task.Task) task.Task {
-	return task.Task{Restore: tk.Restore, UID: tk.UID, Member: tk.Member, Await: true}
 }
 
 // mustBePrepared checks that there is no data dir, and nothing that was fetched.
@@ -72,20 +65,9 @@ func TestASeedIsPreparedAndThenStarts(t *testing.T) {
 	}
 	mustBePrepared(t, tk)
 
-	ended := make(chan task.Result, 1)
-	go func() {
-		_, result := carry(t.Context(), t, waiting(tk))
-		ended <- result
-	}()
-	select {
-	case got := <-ended:
-		t.Fatalf("it did not wait for its start permit: %+v", got)
-	case <-time.After(20 * quickSettings.poll):
-	}
-	mustBePrepared(t, tk)
 	permitted(t, tk, uid)
-	if got := <-ended; got.Failure != nil || got.Already {
-		t.Fatalf("got %+v", got)
+	if got := must(t, tk); got.Already || *got.Snapshot != *first.Snapshot {
+		t.Errorf("got %+v", got)
 	}
 	mustBeClean(t, tk)
 	m.Start(t, "new", m)
@@ -93,10 +75,8 @@ func TestASeedIsPreparedAndThenStarts(t *testing.T) {
 	checkRestored(t, connect(t, m), o, o.revision+bump)
 
 	// Nothing is done twice.
-	for _, again := range []task.Task{tk, waiting(tk)} {
-		if got := must(t, again); !got.Already {
-			t.Errorf("got %+v", got)
-		}
+	if got := must(t, tk); !got.Already {
+		t.Errorf("got %+v", got)
 	}
 }
 
@@ -146,25 +126,31 @@ func TestASnapshotThatCannotBePrepared(t *testing.T) {
 	}
 }
 
+// A permit that is revoked while the database is rebuilt is found: no launcher publishes that,
+// and the operator hears that another seed has to follow.
+func TestPermitRevokedMeanwhile(t *testing.T) {
+	t.Parallel()
+	o, s := startOrigin(t, etcdtest.Newest()), startStore(t)
+	s.put(t, "key", o.content)
+	tk := preparing(t, s.task(t, "key"), etcdtest.NewMember(t, etcdtest.Newest(), "seed"), bump)
+	permitted(t, tk, uid)
+	s.proxy.Inject(s3test.Fault{When: s3test.IsGet, Times: 1, Do: s3test.During(func() { permitted(t, tk, "") })})
+	if got := must(t, tk); !got.Already {
+		t.Errorf("got %+v", got)
+	}
+	mustBePrepared(t, tk)
+}
+
 // Without a permit, any more, nothing becomes the data dir, and the container ends.
-func TestAwaitEndsWithoutAPermit(t *testing.T) {
+func TestPreparedWithoutAPermit(t *testing.T) {
 	t.Parallel()
 	tk := preparing(t, onVolume(t, startOrigin(t, etcdtest.Newest()).content), etcdtest.NewMember(t, etcdtest.Newest(), "seed"), bump)
 	must(t, tk)
 	for _, permit := range []string{"", "another", "another" + task.Prepare} {
 		permitted(t, tk, permit)
-		if got := must(t, waiting(tk)); !got.Already {
+		if got := must(t, tk); !got.Already {
 			t.Errorf("with %q: got %+v", permit, got)
 		}
 	}
 	mustBePrepared(t, tk)
-}
-
-// A start permit for what was never prepared starts nothing.
-func TestAwaitOfNothing(t *testing.T) {
-	t.Parallel()
-	tk := preparing(t, onVolume(t, nil), etcdtest.NewMember(t, etcdtest.Newest(), "seed"), bump)
-	permitted(t, tk, uid)
-	code, result := carry(t.Context(), t, waiting(tk))
-	checkFailure(t, code, result, agent.ExitRetry, "NotPrepared", "delete the seed's Pod")
 }

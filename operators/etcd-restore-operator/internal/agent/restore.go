@@ -31,8 +31,7 @@ func (j *job) restore(ctx context.Context) error {
 		return err
 	}
 	if p == permitNone {
-		j.log.Info("restored nothing, since the permit was revoked")
-		j.result.Already = true
+		j.restoresNothing()
 		return nil
 	}
 	ready, err := j.isPrepared(place)
@@ -49,10 +48,20 @@ func (j *job) restore(ctx context.Context) error {
 		}
 	}
 	// The permit might have changed since.
-	if p, err = readPermit(j.task.Member.PermitFile, j.task.UID); p != permitStart || err != nil {
+	switch p, err = readPermit(j.task.Member.PermitFile, j.task.UID); {
+	case err != nil:
 		return err
+	case p == permitStart:
+		return place.Publish()
+	case p == permitNone: // the launcher would wait for ever
+		j.restoresNothing()
 	}
-	return place.Publish()
+	return nil
+}
+
+func (j *job) restoresNothing() {
+	j.log.Info("restored nothing, since the permit was revoked")
+	j.result.Already = true
 }
 
 // isOver reports whether the data dir is made, and else tells the permit to make it.

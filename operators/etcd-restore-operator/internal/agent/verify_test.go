@@ -34,7 +34,6 @@ func TestTasksThatMakeNoSense(t *testing.T) {
 		"a seed of the newest": `{"uid":"u","s3":{"bucket":"b","newest":true,"prefix":"p"},"want":{},"member":{"name":"a","peerURL":"http://a:1","token":"t","dataDir":"/d","permitFile":"/l","revision":1}}`,
 		"nowhere to work":      `{"uid":"u","pvc":{}}`,
 		"half a member":        `{"uid":"u","pvc":{},"want":{},"member":{"name":"a"}}`,
-		"nothing to wait for":  `{"uid":"u","scratch":"/s","await":true}`,
 	} {
 		t.Run(name, func(t *testing.T) {
 			code, result := carryRaw(t.Context(), t, quickSettings, env)

@@ -27,6 +27,7 @@ const (
 	scratchMount = "/scratch"
 	permitMount  = "/etc/etcd-restore/permit"
 	permitFile   = "permit"
+	permitPath   = permitMount + "/" + permitFile
 )
 
 // portProgress is the name of the port where the agent tells its progress.

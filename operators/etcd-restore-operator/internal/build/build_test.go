@@ -321,7 +321,7 @@ func TestTheSeedsNodeRunsEtcdsImage(t *testing.T) {
 			t.Errorf("it looks for %s, and etcd is %s", container.Image, p.Spec.Containers[0].Image)
 		}
 	}
-	if want := []string{member.ContainerLauncher, task.ContainerImage, task.ContainerRestore, task.ContainerAwait}; !slices.Equal(order, want) {
+	if want := []string{member.ContainerLauncher, task.ContainerImage, task.ContainerRestore}; !slices.Equal(order, want) {
 		t.Errorf("the init containers are %v, want %v", order, want)
 	}
 }

@@ -59,7 +59,7 @@ func ObservePod(r *v1beta2.EtcdRestore, p *corev1.Pod, now time.Time) (seen plan
 		seen.Deleting, seen.Stopped = deletionAsked(p), Stopped(p)
 	}
 	if s := agentpod.Container(p, member.ContainerEtcd); s != nil {
-		seen.Restarts = int(s.RestartCount)
+		seen.Restarts, seen.Launched = int(s.RestartCount), s.State.Running != nil
 	}
 	if !seen.Seed {
 		return seen, 0
@@ -69,14 +69,7 @@ func ObservePod(r *v1beta2.EtcdRestore, p *corev1.Pod, now time.Time) (seen plan
 		seen.Prepared = hasSucceeded(s)
 		seen.Result, seen.Tries = reading.Result(last(s)), int(s.RestartCount)
 	}
-	seen.Restored = seen.Prepared
-	if s := agentpod.Container(p, task.ContainerAwait); s != nil { // one of an earlier release has none
-		seen.Restored = hasSucceeded(s)
-		if r := reading.Result(last(s)); r != nil && r.Already {
-			seen.Result = r
-		}
-	}
-	seen.Waiting, again = agentpod.Waiting(p, now, member.ContainerLauncher, task.ContainerImage, task.ContainerRestore, task.ContainerAwait, member.ContainerEtcd)
+	seen.Waiting, again = agentpod.Waiting(p, now, member.ContainerLauncher, task.ContainerImage, task.ContainerRestore, member.ContainerEtcd)
 	return seen, again
 }
 

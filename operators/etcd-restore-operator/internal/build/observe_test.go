@@ -136,23 +136,28 @@ func TestObserveSeed(t *testing.T) {
 		"image": {"the node can't have etcd's image", func(p *corev1.Pod) {
 			p.Status.InitContainerStatuses = []corev1.ContainerStatus{over(member.ContainerLauncher, 0, ""), waiting(task.ContainerImage, "ErrImagePull", "no such tag")}
 		}, plan.Pod{Permit: plan.PermitToPrepare}, "no such tag"},
-		"prepared": {"it waits for its start permit", func(p *corev1.Pod) {
-			p.Status.InitContainerStatuses = []corev1.ContainerStatus{over(task.ContainerRestore, 0, text(t, done)), running(task.ContainerAwait)}
-		}, plan.Pod{Permit: plan.PermitToPrepare, Prepared: true, Result: &done}, ""},
-		"set up anew without a permit": {"nothing is restored any more", func(p *corev1.Pod) {
-			delete(p.Annotations, v1beta2.AnnotationRestorePermit)
-			p.Status.InitContainerStatuses = []corev1.ContainerStatus{over(task.ContainerRestore, 0, text(t, done)), over(task.ContainerAwait, 0, text(t, already))}
-		}, plan.Pod{Prepared: true, Restored: true, Result: &already}, ""},
-		"of an earlier release": {"it has no such container", func(p *corev1.Pod) {
-			p.Annotations[v1beta2.AnnotationRestorePermit] = string(restore(t, "pvc.restore.yaml").UID)
+		"prepared": {"its launcher is about to start", func(p *corev1.Pod) {
 			p.Status.InitContainerStatuses = []corev1.ContainerStatus{over(task.ContainerRestore, 0, text(t, done))}
-		}, plan.Pod{Permit: plan.PermitToStart, Prepared: true, Restored: true, Result: &done}, ""},
-		"restored": {"etcd starts", func(p *corev1.Pod) {
-			p.Annotations[v1beta2.AnnotationRestorePermit] = string(restore(t, "pvc.restore.yaml").UID)
-			p.Status.InitContainerStatuses = []corev1.ContainerStatus{over(task.ContainerRestore, 0, text(t, done)), over(task.ContainerAwait, 0, text(t, done))}
+		}, plan.Pod{Permit: plan.PermitToPrepare, Prepared: true, Result: &done}, ""},
+		"prepared, and etcd's container cannot be made": {"no member is stopped for it", func(p *corev1.Pod) {
+			p.Status.InitContainerStatuses = []corev1.ContainerStatus{over(task.ContainerRestore, 0, text(t, done))}
+			p.Status.ContainerStatuses = []corev1.ContainerStatus{waiting(member.ContainerEtcd, "CreateContainerConfigError", "no such Secret")}
+		}, plan.Pod{Permit: plan.PermitToPrepare, Prepared: true, Result: &done}, "no such Secret"},
+		"launched": {"it waits for its start permit", func(p *corev1.Pod) {
+			p.Status.InitContainerStatuses = []corev1.ContainerStatus{over(task.ContainerRestore, 0, text(t, done))}
 			p.Status.Phase = corev1.PodRunning
 			p.Status.ContainerStatuses = []corev1.ContainerStatus{running(member.ContainerEtcd)}
-		}, plan.Pod{Permit: plan.PermitToStart, Prepared: true, Restored: true, Result: &done}, ""},
+		}, plan.Pod{Permit: plan.PermitToPrepare, Prepared: true, Launched: true, Result: &done}, ""},
+		"set up anew without a permit": {"nothing is restored any more", func(p *corev1.Pod) {
+			delete(p.Annotations, v1beta2.AnnotationRestorePermit)
+			p.Status.InitContainerStatuses = []corev1.ContainerStatus{over(task.ContainerRestore, 0, text(t, already))}
+		}, plan.Pod{Prepared: true, Result: &already}, ""},
+		"restored": {"etcd starts", func(p *corev1.Pod) {
+			p.Annotations[v1beta2.AnnotationRestorePermit] = string(restore(t, "pvc.restore.yaml").UID)
+			p.Status.InitContainerStatuses = []corev1.ContainerStatus{over(task.ContainerRestore, 0, text(t, done))}
+			p.Status.Phase = corev1.PodRunning
+			p.Status.ContainerStatuses = []corev1.ContainerStatus{running(member.ContainerEtcd)}
+		}, plan.Pod{Permit: plan.PermitToStart, Prepared: true, Launched: true, Result: &done}, ""},
 		"serves": {"its permit was withdrawn, and it is this restore's all the same", func(p *corev1.Pod) {
 			delete(p.Annotations, v1beta2.AnnotationRestorePermit)
 			p.Status.InitContainerStatuses = []corev1.ContainerStatus{over(task.ContainerRestore, 0, text(t, done))}
@@ -160,7 +165,7 @@ func TestObserveSeed(t *testing.T) {
 			p.Status.ContainerStatuses = []corev1.ContainerStatus{running(member.ContainerEtcd)}
 			p.Status.ContainerStatuses[0].RestartCount = 2
 			p.Status.Conditions = []corev1.PodCondition{{Type: corev1.PodReady, Status: corev1.ConditionTrue}}
-		}, plan.Pod{Ready: true, Prepared: true, Restored: true, Restarts: 2, Result: &done}, ""},
+		}, plan.Pod{Ready: true, Prepared: true, Launched: true, Restarts: 2, Result: &done}, ""},
 		"ended": {"it never comes back", func(p *corev1.Pod) { p.Status.Phase = corev1.PodFailed }, plan.Pod{Permit: plan.PermitToPrepare, Finished: true}, ""},
 		"evicted": {"the kubelet's words, and the field to raise", func(p *corev1.Pod) {
 			p.Status.Phase, p.Status.Reason, p.Status.Message = corev1.PodFailed, "Evicted", "The node was low on resource: ephemeral-storage. "
@@ -175,13 +180,13 @@ func TestObserveSeed(t *testing.T) {
 			p.Status.Phase = corev1.PodFailed
 			p.Status.InitContainerStatuses = []corev1.ContainerStatus{over(task.ContainerRestore, 0, text(t, done))}
 			p.Status.ContainerStatuses = []corev1.ContainerStatus{over(member.ContainerEtcd, 137, "")}
-		}, plan.Pod{Permit: plan.PermitToPrepare, Prepared: true, Restored: true, Result: &done, Deleting: at(30).Time, Finished: true, Stopped: true}, ""},
+		}, plan.Pod{Permit: plan.PermitToPrepare, Prepared: true, Result: &done, Deleting: at(30).Time, Finished: true, Stopped: true}, ""},
 		"declared to have failed": {"the control plane has not heard of its node, where etcd may run", func(p *corev1.Pod) {
 			p.DeletionTimestamp, p.DeletionGracePeriodSeconds = new(at(60)), new(int64(30))
 			p.Status.Phase = corev1.PodFailed
 			p.Status.InitContainerStatuses = []corev1.ContainerStatus{over(task.ContainerRestore, 0, text(t, done))}
 			p.Status.ContainerStatuses = []corev1.ContainerStatus{running(member.ContainerEtcd)}
-		}, plan.Pod{Permit: plan.PermitToPrepare, Prepared: true, Restored: true, Result: &done, Deleting: at(30).Time, Finished: true}, ""},
+		}, plan.Pod{Permit: plan.PermitToPrepare, Prepared: true, Launched: true, Result: &done, Deleting: at(30).Time, Finished: true}, ""},
 	}
 	for label, tc := range cases {
 		t.Run(label, func(t *testing.T) {

@@ -11,6 +11,7 @@ import (
 	"github.com/etcd-operators/etcd-operators/operators/etcd-restore-operator/internal/plan"
 	"github.com/etcd-operators/etcd-operators/operators/etcd-restore-operator/internal/task"
 	"github.com/etcd-operators/etcd-operators/shared/agentpod"
+	"github.com/etcd-operators/etcd-operators/shared/launcher"
 	"github.com/etcd-operators/etcd-operators/shared/member"
 	"github.com/etcd-operators/etcd-operators/shared/podsecurity"
 )
@@ -23,10 +24,14 @@ import (
 // without the label of its owner no other Service of the cluster selects it either. That
 // comes with the start permit.
 //
-// The launcher gets no grant: with the data dir that the init containers have made, etcd
-// needs none, and without one it does not start.
+// etcd's container starts as soon as the database is prepared, while members serve, so that
+// no time is lost when they are stopped. Its launcher waits for the permit of the restore, and
+// takes no other.
 func Seed(r *v1beta2.EtcdRestore, c *v1beta2.EtcdCluster, create plan.CreateSeed, image string) (*corev1.Pod, error) {
-	pod, err := member.NewPod(c, member.Options{Name: create.Name, Version: create.Version, LauncherImage: image, Role: v1beta2.RoleSeed})
+	pod, err := member.NewPod(c, member.Options{
+		Name: create.Name, Version: create.Version, LauncherImage: image, Role: v1beta2.RoleSeed,
+		Restore: &launcher.Restore{Name: r.Namespace + "/" + r.Name, UID: string(r.UID), PermitFile: permitPath},
+	})
 	if err != nil {
 		return nil, err
 	}
@@ -47,19 +52,15 @@ func Seed(r *v1beta2.EtcdRestore, c *v1beta2.EtcdCluster, create plan.CreateSeed
 	told.Credentials = mountCredentials(&source, create.Credentials)
 	spec.Volumes = slices.Concat(spec.Volumes, source.Volumes, permit.Volumes)
 
-	data := corev1.VolumeMount{Name: member.VolumeData, MountPath: member.DataMount}
 	restore, err := agentContainer(task.ContainerRestore, image, told, policy.Resources, policy.Env...)
 	if err != nil {
 		return nil, fmt.Errorf("build Pod %s: %w", create.Name, err)
 	}
 	restore.Ports = ports()
-	restore.VolumeMounts = slices.Concat(source.Mounts, permit.Mounts, []corev1.VolumeMount{data})
-	await, err := agentContainer(task.ContainerAwait, image, awaitTask(r, c, create), policy.Resources)
-	if err != nil {
-		return nil, fmt.Errorf("build Pod %s: %w", create.Name, err)
-	}
-	await.VolumeMounts = append(permit.Mounts, data)
-	spec.InitContainers = append(spec.InitContainers, imageContainer(pod, policy.Resources), restore, await)
+	restore.VolumeMounts = slices.Concat(source.Mounts, permit.Mounts, []corev1.VolumeMount{{Name: member.VolumeData, MountPath: member.DataMount}})
+	spec.InitContainers = append(spec.InitContainers, imageContainer(pod, policy.Resources), restore)
+	etcd := &spec.Containers[0]
+	etcd.VolumeMounts = append(etcd.VolumeMounts, permit.Mounts...)
 	return pod, nil
 }
 
@@ -101,28 +102,16 @@ func agentContainer(name, image string, t task.Task, resources corev1.ResourceRe
 func seedTask(r *v1beta2.EtcdRestore, c *v1beta2.EtcdCluster, create plan.CreateSeed) task.Task {
 	t := newTask(r, create.Source)
 	t.Want = wanted(create.Want)
-	t.Member = taskMember(r, c, create)
-	t.Member.Revision, t.Member.Bump = create.Revision, create.Bump
-	return t
-}
-
-// awaitTask is that of the container which waits for the start permit.
-func awaitTask(r *v1beta2.EtcdRestore, c *v1beta2.EtcdCluster, create plan.CreateSeed) task.Task {
-	t := newTask(r, plan.Source{})
-	t.ClusterID, t.SkipHashCheck, t.Await = "", false, true
-	t.Member = taskMember(r, c, create)
-	t.Member.Revision = create.Revision
-	return t
-}
-
-func taskMember(r *v1beta2.EtcdRestore, c *v1beta2.EtcdCluster, create plan.CreateSeed) *task.Member {
-	return &task.Member{
+	t.Member = &task.Member{
 		Name:       create.Name,
 		PeerURL:    member.PeerURL(c, create.Name),
 		Token:      string(r.UID),
 		DataDir:    member.DataDir,
-		PermitFile: permitMount + "/" + permitFile,
+		PermitFile: permitPath,
+		Revision:   create.Revision,
+		Bump:       create.Bump,
 	}
+	return t
 }
 
 func wanted(s *v1beta2.RestoreSnapshot) *task.Snapshot {

@@ -421,6 +421,10 @@ func TestMembersAreStoppedForASeedThatIsReady(t *testing.T) {
 
 	seed.Status.InitContainerStatuses = []corev1.ContainerStatus{{Name: task.ContainerRestore, State: corev1.ContainerState{Terminated: &corev1.ContainerStateTerminated{}}}}
 	apiservertest.SetStatus(t, f.client, seed)
+	f.wantNothing("a seed whose launcher does not run", e, obs, stop)
+
+	seed.Status.ContainerStatuses = []corev1.ContainerStatus{{Name: member.ContainerEtcd, State: corev1.ContainerState{Running: &corev1.ContainerStateRunning{}}}}
+	apiservertest.SetStatus(t, f.client, seed)
 	if err := f.r.act(apiservertest.Context(t), e, obs, stop); err != nil || !f.gone(old) {
 		t.Errorf("error %v, gone %t", err, f.gone(old))
 	}

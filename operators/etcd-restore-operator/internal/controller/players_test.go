@@ -154,9 +154,6 @@ func (k *kubernetes) runMember(ctx context.Context, p *corev1.Pod) error {
 		return k.prepare(ctx, p)
 	}
 	p.Status.Phase = corev1.PodRunning
-	if n := len(p.Status.InitContainerStatuses); n == 1 {
-		p.Status.InitContainerStatuses = append(p.Status.InitContainerStatuses, ended(task.ContainerAwait, task.Result{}))
-	}
 	p.Status.Conditions = []corev1.PodCondition{
 		{Type: corev1.PodScheduled, Status: corev1.ConditionTrue},
 		{Type: corev1.PodReady, Status: corev1.ConditionTrue},
@@ -164,7 +161,7 @@ func (k *kubernetes) runMember(ctx context.Context, p *corev1.Pod) error {
 	return k.client.Status().Update(ctx, p)
 }
 
-// prepare is the seed's init container that prepares its database.
+// prepare is the seed's init container that prepares its database, and its launcher.
 func (k *kubernetes) prepare(ctx context.Context, p *corev1.Pod) error {
 	if ip := k.fetching.Load(); ip != nil {
 		if p.Status.PodIP != "" {
@@ -191,6 +188,10 @@ func (k *kubernetes) prepare(ctx context.Context, p *corev1.Pod) error {
 	}
 	p.Status.Phase = corev1.PodPending
 	p.Status.InitContainerStatuses = []corev1.ContainerStatus{ended(task.ContainerRestore, r)}
+	if r.Failure == nil { // its launcher waits
+		p.Status.Phase = corev1.PodRunning
+		p.Status.ContainerStatuses = []corev1.ContainerStatus{{Name: member.ContainerEtcd, State: corev1.ContainerState{Running: &corev1.ContainerStateRunning{}}}}
+	}
 	return k.client.Status().Update(ctx, p)
 }
 

@@ -198,12 +198,12 @@ func seeded(changes ...func(*Pod)) change {
 
 // prepared has its database rebuilt, and started the start permit.
 func prepared(p *Pod) {
-	p.Prepared, p.Result = true, &task.Result{Snapshot: found(), Revision: 1_005_000_000}
+	p.Prepared, p.Launched, p.Result = true, true, &task.Result{Snapshot: found(), Revision: 1_005_000_000}
 }
 
 func started(p *Pod) { prepared(p); p.Permit = PermitToStart }
 
-func ready(p *Pod) { started(p); p.Restored, p.Ready = true, true }
+func ready(p *Pod) { started(p); p.Ready = true }
 
 // evicted has the kubelet stop the seed's Pod for lack of a resource of its node, or of its
 // own.
@@ -248,6 +248,17 @@ func beside(changes ...func(*Pod)) change {
 func proven(s *scene) {
 	beside(prepared)(s)
 	s.Restore.Status.Snapshot = snapshotOf(found())
+}
+
+// unlaunched has its launcher not run, with more changes.
+func unlaunched(changes ...func(*Pod)) change {
+	return func(s *scene) {
+		p := &s.Pods[len(s.Pods)-1]
+		p.Launched = false
+		for _, c := range changes {
+			c(p)
+		}
+	}
 }
 
 // asks has the members asked, of which one has told this revision.

@@ -309,7 +309,7 @@ func (w *world) checkStop(r *v1beta2.EtcdRestore, a StopPods) bool {
 	uid := string(r.UID)
 	if a.Seed.Name != "" {
 		p := w.pod(a.Seed.UID)
-		ready := p != nil && p.Deleting.IsZero() && !p.Finished && p.Prepared
+		ready := p != nil && p.Deleting.IsZero() && !p.Finished && p.Prepared && p.Launched
 		if !ready && !w.noLive {
 			return false
 		}

@@ -122,10 +122,10 @@ type Pod struct {
 	// Prepared is true when the seed's database is rebuilt, beside its data dir, and etcd's
 	// image runs on its node.
 	Prepared bool
-	// Restored is true when that is its data dir, and etcd is started.
-	Restored bool
-	// Result is the last report of the init container that prepares, or of the one that
-	// awaits the start permit once that has found the permit withdrawn; nil if there is none.
+	// Launched is true while etcd's container runs: its launcher waits for the start permit,
+	// or it is etcd.
+	Launched bool
+	// Result is the last report of the init container that prepares; nil if there is none.
 	Result *task.Result
 	// Tries is how often the init container that prepares was restarted.
 	Tries int

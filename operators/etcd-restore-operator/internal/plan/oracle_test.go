@@ -221,7 +221,7 @@ func (j *judge) mayStop(a StopPods) {
 	switch {
 	case a.Seed.Name == "" && spec.StopMembers != v1beta2.StopMembersFirst && !slices.ContainsFunc(j.Pods, func(q Pod) bool { return q.Seed && q.Permit != PermitToPrepare }):
 		j.complain("members are stopped for no seed")
-	case a.Seed.Name != "" && (i < 0 || !j.Pods[i].Seed || a.Seed.Name != st.SeedMember || !j.Pods[i].Deleting.IsZero() || !j.Pods[i].Prepared):
+	case a.Seed.Name != "" && (i < 0 || !j.Pods[i].Seed || a.Seed.Name != st.SeedMember || !j.Pods[i].Deleting.IsZero() || !j.Pods[i].Prepared || !j.Pods[i].Launched):
 		j.complain("members are stopped for a seed that is not ready")
 	}
 	if a.Seed.Name != "" && j.Asked && j.Reported >= st.Revision {

@@ -114,6 +114,7 @@ var (
 		awaitPrepared,
 		recordPrepared,
 		checkPrepared,
+		awaitLauncher,
 		checkReached,
 		awaitConsent,
 

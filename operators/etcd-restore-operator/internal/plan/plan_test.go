@@ -571,6 +571,21 @@ func TestPlan(t *testing.T) {
 			o:      observe(proven, spec(func(s *v1beta2.RestoreSpec) { s.RevisionBump = new(int64(1_000_000_000)) })),
 			want:   decided{Reason: "RevisionBumpTooSmall", Phase: rolling, Events: []string{"RevisionBumpTooSmall"}},
 		},
+		"its launcher does not run yet": {
+			reason: "clients do not wait for a container to start",
+			o:      observe(proven, unlaunched()),
+			want:   decided{Reason: "Preparing", Phase: verifying, WaitingFor: []string{"Pod c-seed"}},
+		},
+		"its launcher cannot run": {
+			reason: "no member is stopped for a seed that does not start",
+			o:      observe(proven, unlaunched(func(p *Pod) { p.Waiting = "CreateContainerConfigError: secret \"x\" not found" })),
+			want:   decided{Reason: "SeedNotStarting", Phase: verifying, WaitingFor: []string{"Pod c-seed"}, Events: []string{"SeedNotStarting"}},
+		},
+		"its launcher ends again and again": {
+			reason: "its log says why",
+			o:      observe(proven, unlaunched(func(p *Pod) { p.Restarts = 2 })),
+			want:   decided{Reason: "SeedNotReady", Phase: verifying, WaitingFor: []string{"Pod c-seed"}, Events: []string{"SeedNotReady"}},
+		},
 		"how far are the members": {
 			reason: "they have written since the seed got its revision",
 			o:      observe(proven),
@@ -774,7 +789,7 @@ func TestPlan(t *testing.T) {
 		},
 		"seed starts": {
 			reason: "etcd loads its database",
-			o:      observe(seeded(started, func(p *Pod) { p.Restored = true })),
+			o:      observe(seeded(started)),
 			want:   decided{Reason: "SeedStarting", Phase: seedingIs, WaitingFor: []string{"Pod c-seed"}},
 		},
 		"seed is ready": {

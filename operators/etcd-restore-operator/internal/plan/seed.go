@@ -8,6 +8,7 @@ import (
 	"github.com/etcd-operators/etcd-operators/api/v1beta2"
 	"github.com/etcd-operators/etcd-operators/operators/etcd-restore-operator/internal/task"
 	"github.com/etcd-operators/etcd-operators/shared/conditiontext"
+	"github.com/etcd-operators/etcd-operators/shared/member"
 )
 
 const (
@@ -285,6 +286,21 @@ func checkPrepared(v *view) *step {
 	return nil
 }
 
+// awaitLauncher waits, before a member is stopped, until etcd's container runs: from then on
+// the start permit is all that it lacks, and clients wait for no image and no container.
+func awaitLauncher(v *view) *step {
+	p := v.seed
+	switch {
+	case p.Launched || p.Permit != PermitToPrepare || !v.serves():
+		return nil
+	case p.Waiting != "":
+		return warn(v.preparing(), v1beta2.RestoreReasonSeedNotStarting, fmt.Sprintf("seed %s does not start: %s", p.Name, conditiontext.Clip(p.Waiting)), "Pod "+p.Name)
+	case p.Restarts > 0:
+		return warn(v.preparing(), v1beta2.RestoreReasonSeedNotReady, fmt.Sprintf("the launcher of seed %s exited and is restarting: see the log of its container %s", p.Name, member.ContainerEtcd), "Pod "+p.Name)
+	}
+	return wait(v.preparing(), v1beta2.RestoreReasonPreparing, fmt.Sprintf("waiting for the launcher of seed %s, whose database is ready", p.Name), "Pod "+p.Name)
+}
+
 // permitStart lets the seed start, since no old member can serve clients.
 func permitStart(v *view) *step {
 	if v.seed.Permit != PermitToPrepare {
@@ -299,7 +315,7 @@ func awaitSeed(v *view) *step {
 	switch {
 	case p.Ready:
 		return nil
-	case !p.Restored && p.Result != nil && p.Result.Failure != nil:
+	case p.Result != nil && p.Result.Failure != nil:
 		s := warn(seeding, conditiontext.Reason(p.Result.Failure.Reason, v1beta2.RestoreReasonSeedFailed), fmt.Sprintf("seed %s retries: %s", p.Name, conditiontext.Clip(p.Result.Failure.Message)), "Pod "+p.Name)
 		s.progress = true
 		return s

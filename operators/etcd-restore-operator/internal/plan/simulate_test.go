@@ -174,6 +174,12 @@ func TestPlantedBugs(t *testing.T) {
 			config: func(c *config) { c.noLive, c.first = true, false },
 			says:   []string{"before its seed is ready", "before its snapshot is verified"},
 		},
+		"does not wait for the seed's launcher": {
+			reason: "members are stopped for a container that cannot be started",
+			plan:   without("awaitLauncher"),
+			config: func(c *config) { c.noLive, c.first = true, false },
+			says:   []string{"before its seed is ready"},
+		},
 		"stops them before there is a seed": {
 			reason: "the outage is as long as the fetch",
 			plan: func(o Observation) Decision {

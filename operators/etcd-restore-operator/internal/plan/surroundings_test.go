@@ -89,8 +89,11 @@ func (w *world) runPod(p *simPod) {
 	case p.restore != "" && !p.Prepared:
 		w.version++
 		w.prepareData(p, d)
-	case p.restore != "" && !p.Restored:
-		w.startData(p, d)
+	case p.restore != "" && !p.Launched:
+		p.Launched, p.runAt = true, w.in(1, 2)
+		w.version++
+	case p.restore != "" && d.by != p.restore:
+		w.publish(p, d)
 	case !p.Ready && (d.old || d.by != "" || p.restore == ""):
 		p.Ready = true
 		w.version++
@@ -132,25 +135,22 @@ func (w *world) prepareData(p *simPod, d *disk) {
 		}
 		*d = disk{prepared: p.restore, member: p.Name, revision: p.revision}
 		p.Prepared, p.Result = true, &task.Result{Snapshot: w.stored(), Revision: p.revision}
+		w.publish(p, d) // if it has its start permit already
 	}
 }
 
-// startData is the seed's init container await.
-func (w *world) startData(p *simPod, d *disk) {
-	switch {
-	case p.Permit == PermitNone, d.by == p.restore:
-		p.Result = &task.Result{Already: true}
-	case p.Permit == PermitToPrepare, d.prepared != p.restore:
-		return // it waits
-	default:
-		for _, r := range w.restores {
-			if string(r.UID) == p.restore && !w.alone(r, p.Name) {
-				w.fail("seed %s starts, and old members may run", p.Name)
-			}
-		}
-		d.by = p.restore
+// publish is the seed's launcher, and the end of its init container: without the start permit
+// both leave what is prepared as it is.
+func (w *world) publish(p *simPod, d *disk) {
+	if p.Permit != PermitToStart || d.prepared != p.restore {
+		return
 	}
-	p.Restored, p.runAt = true, w.in(1, 2)
+	for _, r := range w.restores {
+		if string(r.UID) == p.restore && !w.alone(r, p.Name) {
+			w.fail("seed %s starts, and old members may run", p.Name)
+		}
+	}
+	d.by, p.runAt = p.restore, w.in(1, 2)
 	w.version++
 }
 
@@ -416,7 +416,7 @@ func (w *world) wipe() {
 			w.ruined = w.ruined || w.adoptions[p.restore] > 0
 		}
 		w.say("the seed %s is set up anew: %+v", p.Name, *w.diskOf(p))
-		p.Prepared, p.Restored, p.Ready, p.runAt = false, false, false, w.now
+		p.Prepared, p.Launched, p.Ready, p.runAt = false, false, false, w.now
 		w.version++
 	}
 }

@@ -18,5 +18,4 @@ const (
 	ReasonChanged           = v1beta2.RestoreReasonSnapshotChanged
 	ReasonRevisionTooHigh   = v1beta2.RestoreReasonRevisionTooHigh
 	ReasonDataDirTaken      = v1beta2.ReasonDataDirTaken
-	ReasonNotPrepared       = v1beta2.RestoreReasonNotPrepared
 )

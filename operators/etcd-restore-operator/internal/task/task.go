@@ -24,9 +24,6 @@ const (
 	// ContainerRestore is the seed's init container that fetches and checks the snapshot,
 	// and rebuilds the database beside the data dir.
 	ContainerRestore = "restore"
-	// ContainerAwait is the one after that. It waits for the start permit, makes what was
-	// rebuilt the data dir, and ends.
-	ContainerAwait = "await"
 )
 
 // Prepare follows the EtcdRestore's uid in the annotation restore-permit while the seed may
@@ -63,9 +60,6 @@ type Task struct {
 	Want *Snapshot `json:"want,omitempty"`
 	// Member is the member whose data dir is made; nil to verify.
 	Member *Member `json:"member,omitempty"`
-	// Await waits for the start permit of what another container has prepared, and makes
-	// it the data dir; of the place of the snapshot nothing is set then.
-	Await bool `json:"await,omitempty"`
 
 	// Timeout bounds the whole; 0: nothing does, as long as the transfer makes
 	// progress. In JSON it is in nanoseconds.
