@@ -34,7 +34,7 @@ func autoInput(t *testing.T) *input {
 func (in *input) outcome(t *testing.T) outcome {
 	t.Helper()
 	in.parsed = nil
-	out, err := in.decide()
+	out, err := in.decided()
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -51,7 +51,7 @@ func (b *bench) keep() State {
 	if err != nil {
 		b.t.Fatal(err)
 	}
-	return s
+	return s.noted()
 }
 
 // report writes the trust to the status, as the controller does.
@@ -239,7 +239,7 @@ func TestRights(t *testing.T) {
 		reason plan.CertificateProblem
 		says   string
 	}{
-		"no right to read":  {true, plan.CertificatesMissing, "let the operator read it"},
+		"no right to read":  {true, plan.CertificatesMissing, "the operator is not allowed to read a Secret with certificates (read Secret"},
 		"no right to write": {false, plan.CertificatesPending, "cannot write Secret x-ca-tls"},
 	} {
 		t.Run(name, func(t *testing.T) {

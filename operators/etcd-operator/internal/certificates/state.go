@@ -164,7 +164,7 @@ func unknown(c *v1beta2.EtcdCluster, err error) State {
 	return State{
 		TLS: plan.TLS{
 			Wanted: true, Trust: announced(c), NoClientCertificate: c.ServerTLSSecret() != "", Problem: plan.CertificatesMissing,
-			Message: fmt.Sprintf("%s: let the operator read it", conditiontext.Clip(err.Error())), RequeueAfter: wrongDelay,
+			Message: fmt.Sprintf("the operator is not allowed to read a Secret with certificates (%s): grant it that right", conditiontext.Clip(err.Error())), RequeueAfter: wrongDelay,
 		},
 	}
 }

@@ -255,7 +255,7 @@ func TestStatic(t *testing.T) {
 			if row.change != nil {
 				row.change(t, in)
 			}
-			out, err := in.decide()
+			out, err := in.decided()
 			if err != nil || len(out.writes) > 0 {
 				t.Fatalf("%d writes, %v: the user's Secrets are not to be touched", len(out.writes), err)
 			}
@@ -298,7 +298,7 @@ func TestStaticTrust(t *testing.T) {
 	in := staticInput(t, by)
 	trust := func() string {
 		in.parsed = nil
-		out, err := in.decide()
+		out, err := in.decided()
 		if err != nil {
 			t.Fatal(err)
 		}

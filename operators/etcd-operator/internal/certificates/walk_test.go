@@ -108,7 +108,7 @@ func (w *world) note(format string, args ...any) {
 // pass is one look of an operator that decided at some time on what it had read, and ends
 // after some of its writes.
 func (w *world) pass(in *input, writes int) {
-	out, err := in.decide()
+	out, err := in.decided()
 	if err != nil {
 		w.t.Fatal(err)
 	}
@@ -331,7 +331,7 @@ func (w *world) settle() {
 		w.look()
 	}
 	in := w.input()
-	out, err := in.decide()
+	out, err := in.decided()
 	if err != nil || len(out.writes) > 0 || out.state.TLS.Rotation != "" || out.state.TLS.Problem != "" || out.state.TLS.RequeueAfter != 0 {
 		w.fail("it does not come to rest: %+v, %d writes, %v", out.state.TLS, len(out.writes), err)
 	}
