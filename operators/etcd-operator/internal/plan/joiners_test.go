@@ -9,7 +9,7 @@ import (
 func (w *world) strandedFor(d time.Duration, name string) *world {
 	return w.newJoiner(name).pod(name, func(p *Pod) {
 		p.Created, p.UnreadySince = now.Add(-d), now.Add(-d)
-		p.Node, p.Trouble, p.ImageUnavailable = "bad", "ImagePullBackOff: no route to the registry", true
+		p.Node, p.Trouble, p.ImageUnavailable = "n-bad", "ImagePullBackOff: no route to the registry", true
 	})
 }
 

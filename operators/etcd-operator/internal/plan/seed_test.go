@@ -14,7 +14,7 @@ func strandedSeed(d time.Duration) *world {
 	return begun(3).joiner("b").joiner("c").joiner("a").role("a", Seed).pod("a", func(p *Pod) {
 		p.StartPermit = &StartPermit{Attempt: 1, New: true, Members: []string{"a"}, Token: "token"}
 		p.Created, p.UnreadySince = now.Add(-d), now.Add(-d)
-		p.Node, p.Trouble, p.ImageUnavailable = "bad", "ImagePullBackOff: no route to the registry", true
+		p.Node, p.Trouble, p.ImageUnavailable = "n-bad", "ImagePullBackOff: no route to the registry", true
 		p.Answer = Answer{}
 	})
 }
@@ -34,7 +34,7 @@ func TestASeedThatNeverRuns(t *testing.T) {
 		},
 		"for longer": {
 			reason: "a person is asked for", seen: strandedSeed(strandedAge), want: started,
-			says: []string{"ImagePullBackOff: no route to the registry", "if you cordon bad first): kubectl -n ns delete pod a; no data is lost", "spec.version"},
+			says: []string{"ImagePullBackOff: no route to the registry", "if you cordon n-bad first): kubectl -n ns delete pod a; no data is lost", "spec.version"},
 		},
 		"since its containers are not made": {
 			reason: "a volume can't be mounted, and it has the name of the Pod", want: started,

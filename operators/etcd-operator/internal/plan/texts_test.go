@@ -64,6 +64,10 @@ func TestRareTexts(t *testing.T) {
 		"is cordoned; waiting for a replacement Pod":                nameless(emptied()),
 		"are gone): waiting for a replacement Pod":                  nameless(healthy(3).dead("c")),
 
+		// Clients that still find a member.
+		"waiting for kube-proxy to stop routing to member b before its removal":          emptied().joinedBy("d").role("b", Leaving).pod("b", justMarked),
+		"waiting for kube-proxy to stop routing to member b before its Pod is recreated": reshaped().aside("b").pod("b", justMarked),
+
 		// What keeps a member from being restarted.
 		"waiting to expand the next one: the cluster has a learner":             sized(3, 2*gibi).learner("d"),
 		"waiting to expand the next one: there are only 2 of 3 voters":          sized(2, 2*gibi).size(3),
@@ -94,6 +98,8 @@ func regrowing(n int) *world {
 	r.Phase, r.Members = v1beta2.RecoveryGrowing, []string{"d", "e", "f"}
 	return healthy(n).size(5).cluster(func(c *Cluster) { c.Recovery = &r })
 }
+
+func justMarked(p *Pod) { p.RoleSince = now }
 
 func justReady(p *Pod) { p.ReadySince = now }
 

@@ -48,8 +48,10 @@ func TestSimulate(t *testing.T) {
 		return
 	}
 	n := seeds(t)
-	stats, failures := runSeeds(*firstFlag, n, *allFlag, RandomConfig, plan.Plan)
+	said := newVoice(t)
+	stats, failures := runSeeds(*firstFlag, n, *allFlag, RandomConfig, said.of(plan.Plan))
 	t.Log(stats)
+	said.check(t)
 	told := map[string]int{}
 	for _, f := range failures {
 		if told[f.Invariant+": "+f.Kind]++; told[f.Invariant+": "+f.Kind] == 1 {

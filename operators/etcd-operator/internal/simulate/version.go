@@ -16,7 +16,7 @@ import (
 const (
 	goodRepository  = "r"
 	otherRepository = "s"
-	badRepository   = "bad"
+	badRepository   = "r2"
 
 	unpullablePatch = ".99"
 	crashingPatch   = ".98"
