@@ -363,7 +363,8 @@ func TestPlantedBugs(t *testing.T) {
 			reason: "a second restore begins where the first one did",
 			plan:   Plan,
 			config: func(c *config) {
-				c.noLatch, c.user, c.empty, c.smallQuota, c.smallVolume, c.badJob, c.badSeed = true, true, false, false, false, false, false
+				c.noLatch, c.user, c.silent = true, true, true
+				c.empty, c.smallQuota, c.smallVolume, c.badJob, c.badSeed, c.noPolicy, c.evicting = false, false, false, false, false, false, false
 			},
 			says: []string{"clients have seen"},
 		},

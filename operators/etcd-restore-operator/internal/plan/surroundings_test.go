@@ -188,9 +188,7 @@ func (w *world) etcdOperator(c *v1beta2.EtcdCluster) {
 		}
 		w.say("etcd-operator: %s is left to %s", c.Name, mark)
 		st.FencedBy = mark
-		if !w.noLatch {
-			w.latch(c)
-		}
+		w.latch(c)
 		if st.CurrentVersion == "" {
 			st.TargetVersion = "3.6.16"
 		}
@@ -245,7 +243,7 @@ func (w *world) adopt(c *v1beta2.EtcdCluster) bool {
 // the members; true if that is new.
 func (w *world) latch(c *v1beta2.EtcdCluster) bool {
 	last := c.Status.HighestRevision
-	if c.Status.CurrentVersion == "" {
+	if c.Status.CurrentVersion == "" || w.noLatch {
 		return false
 	}
 	c.Status.HighestRevision = v1beta2.LatchRevision(last, w.highest[string(c.UID)])

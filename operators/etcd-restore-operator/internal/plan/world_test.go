@@ -54,7 +54,7 @@ type config struct {
 	truthOnly                                                                                                                      bool // decisions are judged by what comes of them alone
 	// Bugs of the operator around the planner.
 	staleBackward bool // caches are believed while a restore is rolled back
-	noLatch       bool // etcd-operator leaves the highest revision as it is when it adopts or is fenced
+	noLatch       bool // etcd-operator never raises the highest revision
 	noLive        bool // actions are carried out without their preconditions
 }
 
