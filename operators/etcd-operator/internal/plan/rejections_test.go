@@ -196,6 +196,11 @@ func TestReject(t *testing.T) {
 
 // What an event says of an action that the API server refuses.
 func TestRefusedActionsAreDescribed(t *testing.T) {
+	refused := map[string]Rejection{
+		"create the PersistentVolumeClaim of a new member":     RejectedPod(NewPod{Name: "example-d", Role: Joiner}, true),
+		"create the PersistentVolumeClaim of the first member": RejectedPod(NewPod{Name: "example-a", Role: Seed}, true),
+		"create PersistentVolumeClaim example-c":               RejectedPod(NewPod{Name: "example-c", Role: Returning}, true),
+	}
 	for does, a := range map[string]Action{
 		"annotate Pod example-c":            GrantStartPermit{Name: "example-c"},
 		"annotate Pods":                     RevokeStartPermits{},
@@ -208,12 +213,14 @@ func TestRefusedActionsAreDescribed(t *testing.T) {
 		"expand PVCs":                       GrowClaim{Name: "example-c"},
 		"label Pods":                        SetRoles{},
 	} {
-		r := RejectedAction(a)
+		refused[does] = RejectedAction(a)
+	}
+	for does, r := range refused {
 		r.Words = quotaWords
 		reason, message := r.Describe()
 		messages.Note("Event "+reason, message)
 		if want := "cannot " + does + ": " + quotaWords + "; the operator retries at least every 2m0s"; message != want {
-			t.Errorf("%s: it says %q, want %q", KindOf(a), message, want)
+			t.Errorf("%s: it says %q, want %q", r.Kind, message, want)
 		}
 	}
 }
