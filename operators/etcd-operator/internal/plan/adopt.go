@@ -105,7 +105,7 @@ func (v *view) retainedClaims() (from string, refs []ClaimRef, why string) {
 			continue
 		}
 		if r.Reseed {
-			return "", nil, fmt.Sprintf("PVC %s was created for a recovery from a survivor, and others may hold data from before it: delete those, and remove the annotation %s from this one",
+			return "", nil, fmt.Sprintf("PVC %s was created for a recovery from a survivor, and others might hold data from before it: delete those, and remove the annotation %s from this one",
 				r.Name, v1beta2.AnnotationSurvivorPermit)
 		}
 		refs = append(refs, ClaimRef{r.Name, r.UID})

@@ -19,7 +19,7 @@ import (
 // done about it.
 const standTime = 30 * time.Second
 
-// doubt is something that may hold data, and has not been asked.
+// doubt is something that might hold data, and has not been asked.
 type doubt struct{ name, why string }
 
 // holders are the Pods that hold data of the cluster and have said so, and what may hold
@@ -38,13 +38,13 @@ func (v *view) findHolders() holders {
 		switch {
 		case !v.isOfOld(p), v.hasEnded(p), v.pvcMissing(p), p.isEmpty():
 		case a.Waiting:
-			h.doubts = append(h.doubts, doubt{p.Name, fmt.Sprintf("Pod %s may hold data: %s", p.Name, v.whyEmptinessUncertain(p))})
+			h.doubts = append(h.doubts, doubt{p.Name, fmt.Sprintf("Pod %s might hold data: %s", p.Name, v.whyEmptinessUncertain(p))})
 		case a.Blocked != "":
-			h.doubts = append(h.doubts, doubt{p.Name, fmt.Sprintf("Pod %s may hold data: %s", p.Name, a.Blocked)})
+			h.doubts = append(h.doubts, doubt{p.Name, fmt.Sprintf("Pod %s might hold data: %s", p.Name, a.Blocked)})
 		case !p.DeletingSince.IsZero() || p.Finished:
 			h.doubts = append(h.doubts, doubt{p.Name, fmt.Sprintf("Pod %s is being deleted or recreated", p.Name)})
 		case !a.Reached:
-			h.doubts = append(h.doubts, doubt{p.Name, fmt.Sprintf("Pod %s may hold data and does not answer (an etcd that was restarted without a quorum does not)", p.Name)})
+			h.doubts = append(h.doubts, doubt{p.Name, fmt.Sprintf("Pod %s might hold data and does not answer (an etcd that was restarted without a quorum does not)", p.Name)})
 		case !v.ours(a):
 			h.doubts = append(h.doubts, doubt{p.Name, fmt.Sprintf("Pod %s answers for another cluster, %016x", p.Name, a.ClusterID)})
 		default:
@@ -54,7 +54,7 @@ func (v *view) findHolders() holders {
 	for i := range v.Claims {
 		c := &v.Claims[i]
 		if v.pods[c.Name] == nil && !v.isStrayClaim(c) && (!v.isReseeding() || c.Name != v.Cluster.Recovery.Seed) {
-			h.doubts = append(h.doubts, doubt{c.Name, fmt.Sprintf("PVC %s may hold data, and no Pod runs on it", c.Name)})
+			h.doubts = append(h.doubts, doubt{c.Name, fmt.Sprintf("PVC %s might hold data, and no Pod runs on it", c.Name)})
 		}
 	}
 	return h

@@ -200,7 +200,7 @@ func (a AdoptSeed) record(s *v1beta2.ClusterStatus) {
 
 // RecordSurvivor latches in the status with whose data the cluster begins anew, before
 // anything is done about it (S13). It is carried out only if live lists have the same
-// Pods and claims, by uid, as the Observation: what may hold data has been asked.
+// Pods and claims, by uid, as the Observation: what might hold data has been asked.
 type RecordSurvivor struct{ Recovery Recovery }
 
 func (a RecordSurvivor) facts() facts                    { return facts{kind: "RecordSurvivor", record: a.record} }

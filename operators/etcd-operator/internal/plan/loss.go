@@ -23,7 +23,7 @@ func (v *view) lossReport(lost string) string {
 	return strings.Join(said, "; ")
 }
 
-// whoIsLeft names those who answer, with what they have, and what may hold data besides.
+// whoIsLeft names those who answer, with what they have, and what might hold data besides.
 func (v *view) whoIsLeft() string {
 	var left []string
 	h := v.findHolders()

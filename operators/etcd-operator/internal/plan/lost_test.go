@@ -123,7 +123,7 @@ func (w *world) deletingClaim(name string) *world {
 	return w
 }
 
-// S7: while a quorum is lost nothing is deleted that may hold data.
+// S7: while a quorum is lost nothing is deleted that might hold data.
 func TestLeftovers(t *testing.T) {
 	rows{
 		"the Pod of a removed member is deleted": {

@@ -292,7 +292,7 @@ func (v *view) isOld(name string) bool {
 	return v.isRegrowing() && !v.isMember(name) && slices.Contains(v.Cluster.Recovery.Members, name)
 }
 
-// isKept reports whether a Pod of an old member may hold data, and is kept: until the new
+// isKept reports whether a Pod of an old member might hold data, and is kept: until the new
 // cluster has size healthy voters.
 func (v *view) isKept(p *Pod) bool {
 	empty := p.isEmpty() || v.hasEnded(p) || v.pvcMissing(p)

@@ -71,7 +71,7 @@ func TestChooseSurvivor(t *testing.T) {
 		"nobody while something begun may land": {
 			reason: "an operator before this one may have made a Pod", seen: lost().since(landing - 1), because: "QuorumLost",
 		},
-		"nobody while one that may hold data does not answer": {
+		"nobody while one that might hold data does not answer": {
 			reason: "S9: it may know of more", seen: lost().silent("a"), because: "QuorumLost",
 		},
 		"nobody with a corrupt member": {
@@ -234,7 +234,7 @@ func TestLossReport(t *testing.T) {
 		"no backup": {
 			reason: "what to write if there is a snapshot elsewhere",
 			seen:   func() *world { w := lost(); w.o.BackupsKnown = true; return w.silent("a") }(),
-			words:  []string{"no EtcdBackup here has stored cluster 00000000000000c1", "BUCKET/KEY", "Pod a may hold data and does not answer"},
+			words:  []string{"no EtcdBackup here has stored cluster 00000000000000c1", "BUCKET/KEY", "Pod a might hold data and does not answer"},
 		},
 	}
 	for name, r := range rows {

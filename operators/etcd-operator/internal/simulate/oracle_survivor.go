@@ -58,7 +58,7 @@ func (k *check) holder(p *plan.Pod, r *plan.Recovery) *Violation {
 	case p.Persistent && p.Node == "" && !k.anyClaim(p.Name):
 		return nil
 	case !a.Reached || !k.ours(a):
-		return violation("S13", "a survivor is chosen, and %s, which may hold data, has not answered", p.Name)
+		return violation("S13", "a survivor is chosen, and %s, which might hold data, has not answered", p.Name)
 	case a.Read || a.Leader != 0:
 		return violation("S13", "a survivor is chosen, and %s has a leader", p.Name)
 	case slices.ContainsFunc(a.Alarms, func(x plan.Alarm) bool { return x.Kind == plan.Corrupt }):

@@ -303,7 +303,7 @@ func (w *world) checkSeedDrop(name string) {
 }
 
 // choosable reports whether, by the truth, nothing keeps the cluster from beginning anew:
-// there is somebody left, and all that may hold data answers.
+// there is somebody left, and all that might hold data answers.
 func (w *world) choosable() bool {
 	c := &w.cluster
 	if !c.survive && c.recover != c.clusterID || c.recovery != nil && c.recovery.Phase == "Growing" {
