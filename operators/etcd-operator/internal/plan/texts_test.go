@@ -26,10 +26,10 @@ func TestRareTexts(t *testing.T) {
 		"CA rotation is in progress":                      healthy(3).secure(func(t *TLS) { t.Rotation = "Another" }),
 
 		// What keeps a cluster from a survivor's data.
-		"Pod b might hold data: its launcher finds no data":                       lost().answer("b", func(a *Answer) { *a = Answer{Waiting: true} }),
-		"Pod b might hold data: the launcher of another Pod answers":              lost().answer("b", func(a *Answer) { *a = Answer{Blocked: "the launcher of another Pod answers"} }),
+		"Pod b might hold data: its launcher finds no data":                     lost().answer("b", func(a *Answer) { *a = Answer{Waiting: true} }),
+		"Pod b might hold data: the launcher of another Pod answers":            lost().answer("b", func(a *Answer) { *a = Answer{Blocked: "the launcher of another Pod answers"} }),
 		"Pod b is being deleted or recreated":                                   lost().deleting("b"),
-		"PVC z might hold data, and no Pod runs on it":                            lost().volumes().claim("z").rejected(Returning, "z"),
+		"PVC z might hold data, and no Pod runs on it":                          lost().volumes().claim("z").rejected(Returning, "z"),
 		`member b runs etcd "3.3.1", which this operator does not support`:      lost().pod("b", func(p *Pod) { p.Version = "3.3.1" }),
 		"cannot rebuild the cluster from a survivor: no revision is left":       lost().answer("b", func(a *Answer) { a.Revision = maxRevision }),
 		"aborted: it belongs to cluster 00000000000000c2":                       seeded().cluster(func(c *Cluster) { c.Recovery.ClusterID = otherCluster }),
