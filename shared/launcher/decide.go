@@ -21,6 +21,9 @@ const (
 	ReasonStartedBefore Reason = "StartedBefore"
 	// ReasonNoPermit means that there is no log and no permit yet.
 	ReasonNoPermit Reason = "NoPermit"
+	// ReasonNotPrepared means that there is no log in the data dir, and that a restore's seed
+	// has nothing that could become it.
+	ReasonNotPrepared Reason = "NotPrepared"
 	// ReasonPermitUsed means that the permit was used by an earlier start, whose
 	// data is gone or never came to be.
 	ReasonPermitUsed Reason = "PermitUsed"

@@ -45,6 +45,10 @@ func (o Options) decideRestore() Decision {
 	case err != nil:
 		return wait(ReasonPermitInvalid, fmt.Sprintf("read the start permit: %v", err))
 	case !permitted:
+		// While another cluster still serves, and can be left as it is.
+		if err := o.checkPrepared(); err != nil {
+			return wait(ReasonNotPrepared, err.Error())
+		}
 		return wait(ReasonNoPermit, fmt.Sprintf("no write-ahead log in the data dir: waiting for the start permit of EtcdRestore %s", o.Restore.Name))
 	}
 	d := Decide(o.Member, true, 0, nil, nil)
@@ -52,15 +56,18 @@ func (o Options) decideRestore() Decision {
 	return d
 }
 
-// publish makes what was prepared the data dir.
-func (o Options) publish() error {
+// checkPrepared returns why what was prepared cannot become the data dir.
+func (o Options) checkPrepared() error {
 	p := o.restored()
+	if err := p.CheckFree(); err != nil {
+		return err
+	}
 	_, ready, err := p.Prepared()
 	if err != nil {
 		return fmt.Errorf("look for what is prepared: %w", err)
 	}
 	if !ready {
-		return fmt.Errorf("nothing is prepared beside %s, although the start permit is given: delete the seed's Pod, so that another seed follows", p.DataDir)
+		return fmt.Errorf("nothing is prepared beside %s: delete the seed's Pod, so that another seed follows", p.DataDir)
 	}
 	hasWAL, err := HasWAL(p.Made())
 	if err != nil {
@@ -69,7 +76,15 @@ func (o Options) publish() error {
 	if !hasWAL {
 		return fmt.Errorf("what is prepared beside %s has no write-ahead log: delete the seed's Pod, so that another seed follows", p.DataDir)
 	}
-	if err := p.Publish(); err != nil {
+	return nil
+}
+
+// publish makes what was prepared the data dir.
+func (o Options) publish() error {
+	if err := o.checkPrepared(); err != nil {
+		return err
+	}
+	if err := o.restored().Publish(); err != nil {
 		return fmt.Errorf("make what is prepared the data dir: %w", err)
 	}
 	return nil

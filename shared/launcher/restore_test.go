@@ -119,7 +119,7 @@ func TestRestoredSeed(t *testing.T) {
 		r.fails(p.start(), "delete the seed's Pod")
 		r.permit("")
 		p.start()
-		p.waits(0, ReasonNoPermit)
+		p.waits(0, ReasonNotPrepared)
 	})
 }
 
@@ -188,12 +188,15 @@ func TestRestoredSeedWithoutData(t *testing.T) {
 		"other data": {func(r *restored) {
 			r.prepare(r.withLog)
 			write(r.t, filepath.Join(r.member.Dir, "precious"), "x")
-		}, "directory not empty"},
+		}, "holds data that is not of this restore"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			p := newPod(t, fake, "a")
 			r := restores(t, p)
 			tc.prepare(r)
+			c := p.start() // what is wrong shows before the permit
+			p.waits(0, ReasonNotPrepared)
+			c.Terminate()
 			r.permit(restoreUID)
 			r.fails(p.start(), tc.words)
 		})

@@ -17,6 +17,7 @@ import (
 	"github.com/etcd-operators/etcd-operators/operators/etcd-restore-operator/internal/plan"
 	"github.com/etcd-operators/etcd-operators/operators/etcd-restore-operator/internal/task"
 	"github.com/etcd-operators/etcd-operators/shared/apiservertest"
+	"github.com/etcd-operators/etcd-operators/shared/launcher"
 	"github.com/etcd-operators/etcd-operators/shared/member"
 )
 
@@ -423,8 +424,14 @@ func TestMembersAreStoppedForASeedThatIsReady(t *testing.T) {
 	apiservertest.SetStatus(t, f.client, seed)
 	f.wantNothing("a seed whose launcher does not run", e, obs, stop)
 
+	says := launcher.State{State: launcher.Waiting, Identity: launcher.Identity{PodUID: string(seed.UID)}, Reason: launcher.ReasonNotPrepared}
+	seed.Status.PodIP = ServeLauncher(t, func() launcher.State { return says })
+	seed.Status.PodIPs = []corev1.PodIP{{IP: seed.Status.PodIP}}
 	seed.Status.ContainerStatuses = []corev1.ContainerStatus{{Name: member.ContainerEtcd, State: corev1.ContainerState{Running: &corev1.ContainerStateRunning{}}}}
 	apiservertest.SetStatus(t, f.client, seed)
+	f.wantNothing("a seed whose launcher could not start etcd", e, obs, stop)
+
+	says.Reason = launcher.ReasonNoPermit
 	if err := f.r.act(apiservertest.Context(t), e, obs, stop); err != nil || !f.gone(old) {
 		t.Errorf("error %v, gone %t", err, f.gone(old))
 	}

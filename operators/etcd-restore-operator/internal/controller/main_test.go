@@ -51,6 +51,7 @@ func newBench(t *testing.T, changes ...func(*controller.Reconciler)) *bench {
 	t.Helper()
 	b := &bench{t: t, client: apiservertest.Client(t), namespace: apiservertest.Namespace(t)}
 	b.kubernetes = &kubernetes{client: b.client, namespace: b.namespace, result: verified()}
+	b.kubernetes.launcher = controller.ServeLauncher(t, b.kubernetes.waits)
 	b.etcdOperator = &etcdOperator{client: b.client, namespace: b.namespace}
 	play(t, b.kubernetes.tick)
 	play(t, b.etcdOperator.tick)

@@ -177,6 +177,7 @@ func (r *Reconciler) pods(ctx context.Context, e *v1beta2.EtcdRestore, o *observ
 	}
 	for i := range pods {
 		seen, again := build.ObservePod(e, &pods[i], o.Now)
+		askLauncher(ctx, &pods[i], &seen)
 		o.Pods, o.again = append(o.Pods, seen), sooner(o.again, again)
 		if seen.Seed {
 			o.noteAgents(pods[i : i+1])

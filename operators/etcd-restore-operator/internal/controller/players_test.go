@@ -18,6 +18,7 @@ import (
 	"github.com/etcd-operators/etcd-operators/api/v1beta2"
 	"github.com/etcd-operators/etcd-operators/operators/etcd-restore-operator/internal/task"
 	"github.com/etcd-operators/etcd-operators/shared/agent"
+	"github.com/etcd-operators/etcd-operators/shared/launcher"
 	"github.com/etcd-operators/etcd-operators/shared/member"
 )
 
@@ -65,6 +66,10 @@ type kubernetes struct {
 	evicted string
 	// fetching, while it is set, is the address at which an agent is at work.
 	fetching atomic.Pointer[string]
+	// launcher is the address of every seed's launcher, and launched the uid of the Pod whose
+	// launcher waits there.
+	launcher string
+	launched atomic.Pointer[string]
 	// seedless, while true, lets no seed become ready.
 	seedless atomic.Bool
 	// stuck, while true, lets no Pod end: its node does not answer.
@@ -189,10 +194,21 @@ func (k *kubernetes) prepare(ctx context.Context, p *corev1.Pod) error {
 	p.Status.Phase = corev1.PodPending
 	p.Status.InitContainerStatuses = []corev1.ContainerStatus{ended(task.ContainerRestore, r)}
 	if r.Failure == nil { // its launcher waits
-		p.Status.Phase = corev1.PodRunning
+		uid := string(p.UID)
+		k.launched.Store(&uid)
+		p.Status.Phase, p.Status.PodIP, p.Status.PodIPs = corev1.PodRunning, k.launcher, []corev1.PodIP{{IP: k.launcher}}
 		p.Status.ContainerStatuses = []corev1.ContainerStatus{{Name: member.ContainerEtcd, State: corev1.ContainerState{Running: &corev1.ContainerStateRunning{}}}}
 	}
 	return k.client.Status().Update(ctx, p)
+}
+
+// waits is what the launcher of the last seed says: it lacks the start permit alone.
+func (k *kubernetes) waits() launcher.State {
+	s := launcher.State{State: launcher.Waiting, Reason: launcher.ReasonNoPermit}
+	if uid := k.launched.Load(); uid != nil {
+		s.PodUID = *uid
+	}
+	return s
 }
 
 // seedTask is the task of a seed; an empty one if the Pod is none.

@@ -7,6 +7,7 @@ import (
 	"math"
 	"net"
 	"net/http"
+	"slices"
 	"strconv"
 	"strings"
 	"sync"
@@ -22,7 +23,8 @@ const (
 	maxMetrics = 4 << 20
 )
 
-// askRevision is the highest revision that a member tells, asked all at once; 0 if none does.
+// askRevision is the highest revision that the members tell, asked all at once; 0 unless all
+// of them do: one that is cut off tells an old one.
 func (o *observation) askRevision(ctx context.Context) int64 {
 	ctx, cancel := context.WithTimeout(ctx, progressTimeout)
 	defer cancel()
@@ -32,11 +34,10 @@ func (o *observation) askRevision(ctx context.Context) int64 {
 		asked.Go(func() { told[i] = revisionOf(ctx, net.JoinHostPort(ip, strconv.Itoa(member.MetricsPort))) })
 	}
 	asked.Wait()
-	highest := int64(0)
-	for _, revision := range told {
-		highest = max(highest, revision)
+	if len(told) == 0 || slices.Contains(told, 0) {
+		return 0
 	}
-	return highest
+	return slices.Max(told)
 }
 
 // revisionOf is the revision of the member at an address; 0 if it does not tell.

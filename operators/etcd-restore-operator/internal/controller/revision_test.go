@@ -69,3 +69,24 @@ func TestRevisionOfNoMember(t *testing.T) {
 		t.Errorf("of nobody: %d", got)
 	}
 }
+
+// One that does not answer might know of more than those that do.
+func TestAskRevision(t *testing.T) {
+	t.Parallel()
+	tells := func(revision string) string {
+		return serve(t, "/metrics", func(w http.ResponseWriter, _ *http.Request) { fmt.Fprintln(w, revisionMetric, revision) })
+	}
+	first, second := tells("7"), tells("9")
+	for name, tc := range map[string]struct {
+		members []string
+		want    int64
+	}{
+		"all answer":    {[]string{first, second}, 9},
+		"one is silent": {[]string{first, second, "127.0.0.1"}, 0},
+		"nobody is":     {nil, 0},
+	} {
+		if got := (&observation{members: tc.members}).askRevision(t.Context()); got != tc.want {
+			t.Errorf("%s: got %d, want %d", name, got, tc.want)
+		}
+	}
+}

@@ -122,8 +122,8 @@ type Pod struct {
 	// Prepared is true when the seed's database is rebuilt, beside its data dir, and etcd's
 	// image runs on its node.
 	Prepared bool
-	// Launched is true while etcd's container runs: its launcher waits for the start permit,
-	// or it is etcd.
+	// Launched is true while etcd's container runs; before the start permit, if its launcher
+	// says that it waits for that alone.
 	Launched bool
 	// Result is the last report of the init container that prepares; nil if there is none.
 	Result *task.Result

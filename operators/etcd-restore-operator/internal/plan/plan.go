@@ -15,6 +15,8 @@ const (
 	next = 250 * time.Millisecond
 	// fetching is while a snapshot is fetched: only the agent itself tells how far it is.
 	fetching = 2 * time.Second
+	// launching is while a launcher starts, which nothing reports but the launcher itself.
+	launching = time.Second
 	// retry is after the API server has refused an action: a quota might have room by then.
 	retry = 30 * time.Second
 	// idle is the slow fallback of a restore that waits.

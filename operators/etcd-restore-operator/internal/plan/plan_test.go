@@ -586,6 +586,16 @@ func TestPlan(t *testing.T) {
 			o:      observe(proven, unlaunched(func(p *Pod) { p.Restarts = 2 })),
 			want:   decided{Reason: "SeedNotReady", Phase: verifying, WaitingFor: []string{"Pod c-seed"}, Events: []string{"SeedNotReady"}},
 		},
+		"its launcher has ended too often": {
+			reason: "members that serve are not repaired meanwhile",
+			o:      observe(proven, unlaunched(func(p *Pod) { p.Restarts, p.Waiting = 3, "CrashLoopBackOff: back-off" })),
+			want:   decided{Reason: "PreparationFailed", Phase: rolling, Events: []string{"PreparationFailed"}},
+		},
+		"it begins lower than is settled": {
+			reason: "members were asked while it was made",
+			o:      observe(proven, status(func(s *v1beta2.RestoreStatus) { s.Revision = 1_600_000_000 }), asks(5_000_000)),
+			want:   decided{Action: DeleteSeed{seedRef}, Reason: "SeedDeleted", Phase: verifying},
+		},
 		"how far are the members": {
 			reason: "they have written since the seed got its revision",
 			o:      observe(proven),
@@ -756,6 +766,11 @@ func TestPlan(t *testing.T) {
 			reason: "the cluster is down until a seed runs, however many it takes",
 			o:      observe(seeded(evicted(true)), evictions(7, "c-before")),
 			want:   decided{Reason: "ScratchSpaceExceeded", Phase: seedingIs, Events: []string{"ScratchSpaceExceeded"}},
+		},
+		"seed is evicted while the members are being stopped": {
+			reason: "one of them is lost already, and another seed brings its data back",
+			o:      observe(beside(evicted(true)), func(s *scene) { s.Pods[0].Deleting = born }),
+			want:   decided{Reason: "ScratchSpaceExceeded", Phase: verifying, Events: []string{"ScratchSpaceExceeded"}},
 		},
 		"the seventh seed was evicted": {
 			reason: "the pause grows no longer",

@@ -41,7 +41,7 @@ func seedEvicted(v *view) *step {
 		n++
 	}
 	reason, words := conditiontext.Reason(p.Evicted.Reason, v1beta2.RestoreReasonSeedFailed), conditiontext.Clip(p.Evicted.Message)
-	if (p.Evicted.Permanent || n > mostTries) && (v.serves() || v.fresh) {
+	if (p.Evicted.Permanent || n > mostTries) && (v.allServe() || v.fresh) {
 		return v.fail(reason, words+"; then create another EtcdRestore")
 	}
 	message := fmt.Sprintf("%s; another seed follows%s", words, v.offerFirst(nil))
@@ -251,7 +251,9 @@ func recordPrepared(v *view) *step {
 	switch {
 	case p.Permit != PermitToPrepare:
 		return nil
-	case v.last.Snapshot != nil && (!told || r.Revision <= v.last.Revision):
+	case v.last.Snapshot != nil && told && r.Revision < v.last.Revision:
+		return v.dropPod(v.preparing(), p, fmt.Sprintf("it begins at revision %d, and the cluster has to begin at %d or later; another seed follows", r.Revision, v.last.Revision))
+	case v.last.Snapshot != nil && (!told || r.Revision == v.last.Revision):
 		return nil
 	case !told:
 		return v.fail(v1beta2.RestoreReasonResultInvalid, fmt.Sprintf("seed %s succeeded without reporting what it found: see the log of its container %s", p.Name, task.ContainerRestore))
@@ -293,12 +295,18 @@ func awaitLauncher(v *view) *step {
 	switch {
 	case p.Launched || p.Permit != PermitToPrepare || !v.serves():
 		return nil
+	case p.Restarts >= mostTries:
+		return v.fail(v1beta2.RestoreReasonPreparationFailed, fmt.Sprintf("the launcher of seed %s exited %d times: see the log of its container %s, then create another EtcdRestore", p.Name, p.Restarts, member.ContainerEtcd))
 	case p.Waiting != "":
-		return warn(v.preparing(), v1beta2.RestoreReasonSeedNotStarting, fmt.Sprintf("seed %s does not start: %s", p.Name, conditiontext.Clip(p.Waiting)), "Pod "+p.Name)
+		s := warn(v.preparing(), v1beta2.RestoreReasonSeedNotStarting, fmt.Sprintf("seed %s does not start: %s", p.Name, conditiontext.Clip(p.Waiting)), "Pod "+p.Name)
+		s.again = launching
+		return s
 	case p.Restarts > 0:
 		return warn(v.preparing(), v1beta2.RestoreReasonSeedNotReady, fmt.Sprintf("the launcher of seed %s exited and is restarting: see the log of its container %s", p.Name, member.ContainerEtcd), "Pod "+p.Name)
 	}
-	return wait(v.preparing(), v1beta2.RestoreReasonPreparing, fmt.Sprintf("waiting for the launcher of seed %s, whose database is ready", p.Name), "Pod "+p.Name)
+	s := wait(v.preparing(), v1beta2.RestoreReasonPreparing, fmt.Sprintf("waiting for the launcher of seed %s, whose database is ready", p.Name), "Pod "+p.Name)
+	s.again = launching
+	return s
 }
 
 // permitStart lets the seed start, since no old member can serve clients.

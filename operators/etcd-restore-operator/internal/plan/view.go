@@ -143,6 +143,13 @@ func (v *view) serves() bool {
 	return slices.ContainsFunc(v.old, func(p Pod) bool { return p.Deleting.IsZero() })
 }
 
+// allServe is true while no old member has been stopped, as far as can be seen: to give up
+// costs nothing then.
+func (v *view) allServe() bool {
+	stops := slices.ContainsFunc(v.old, func(p Pod) bool { return !p.Deleting.IsZero() })
+	return v.serves() && !stops && len(v.retired) == 0
+}
+
 // stopsFirst reports whether the old members are stopped before the seed is made. A seed
 // that is prepared, or at work, is not given up for that.
 func (v *view) stopsFirst() bool {

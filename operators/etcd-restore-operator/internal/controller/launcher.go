@@ -1,0 +1,34 @@
+package controller
+
+import (
+	"context"
+	"errors"
+	"net"
+	"strconv"
+
+	corev1 "k8s.io/api/core/v1"
+
+	"github.com/etcd-operators/etcd-operators/operators/etcd-restore-operator/internal/plan"
+	"github.com/etcd-operators/etcd-operators/shared/launcher"
+	"github.com/etcd-operators/etcd-operators/shared/member"
+)
+
+// askLauncher settles whether the launcher of a seed that is prepared lacks the start permit
+// alone. That its container runs does not show it: one that exits runs for a moment, again
+// and again.
+func askLauncher(ctx context.Context, pod *corev1.Pod, seen *plan.Pod) {
+	if !seen.Seed || !seen.Prepared || !seen.Launched || seen.Permit != plan.PermitToPrepare {
+		return
+	}
+	ctx, cancel := context.WithTimeout(ctx, progressTimeout)
+	defer cancel()
+	said, err := launcher.Ask(ctx, teller, net.JoinHostPort(pod.Status.PodIP, strconv.Itoa(member.MetricsPort)))
+	seen.Launched = err == nil && said.State == launcher.Waiting && said.PodUID == string(pod.UID) && said.Reason == launcher.ReasonNoPermit
+	switch {
+	case seen.Launched:
+	case err == nil && said.PodUID == string(pod.UID):
+		seen.Waiting = said.Message
+	case errors.Is(err, launcher.ErrNotWaiting):
+		seen.Waiting = "its launcher is of another version than the operator"
+	}
+}
