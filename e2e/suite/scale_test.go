@@ -50,7 +50,7 @@ func TestEvenSize(t *testing.T) {
 	c.resize(4)
 	c.settles(4, soon)
 	for _, cond := range c.State().Cluster.Status.Conditions {
-		if cond.Type == v1beta2.ConditionAvailable && !containsAll(cond.Message, []string{"even size of 4"}) {
+		if cond.Type == v1beta2.ConditionAvailable && !containsAll(cond.Message, []string{"4 members tolerate no more failures than 3", "use an odd size"}) {
 			t.Errorf("Available does not warn of the even size: %s", cond.Message)
 		}
 	}
