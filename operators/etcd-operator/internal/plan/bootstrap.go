@@ -90,7 +90,7 @@ func (v *view) strandedSeedAdvice() string {
 	}
 	objects := "pod"
 	if v.claims[seed.Name] != nil {
-		objects = "pod,pvc"
+		objects = "pvc,pod" // in this order, as in giveUpCommand
 	}
 	return fmt.Sprintf("the first member, %s, does not run on node %s: %s; %s; to start over (on another node if you cordon %s first): "+
 		"kubectl -n %s delete %s %s; no data is lost: the cluster has not served yet",

@@ -83,11 +83,12 @@ func (v *view) doubt(m Member, p *Pod) string {
 		p.Restarts-p.ProvenRestarts, p.LastExit.Code, p.Trouble, p.LastExit.lastWords(), v.whyDoubted(m, p), v.Cluster.Namespace, p.Name, v.giveUpCommand(p))
 }
 
-// giveUpCommand is how a person has a member's data deleted.
+// giveUpCommand is how a person has a member's data deleted. The PVC comes first: a Pod that is
+// recreated between the two would start on it again.
 func (v *view) giveUpCommand(p *Pod) string {
 	kinds := "pod"
 	if p.Persistent {
-		kinds = "pod,pvc"
+		kinds = "pvc,pod"
 	}
 	return fmt.Sprintf("kubectl -n %s delete %s %s", v.Cluster.Namespace, kinds, p.Name)
 }

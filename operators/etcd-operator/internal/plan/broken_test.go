@@ -101,7 +101,7 @@ func TestLastWordsAreTold(t *testing.T) {
 // Of a member that crashes, and is not replaced, a person reads why and what to do.
 func TestDoubtIsTold(t *testing.T) {
 	d := decided(healthy(3).volumes().pod("c", crashing(6, func(p *Pod) { p.ProvenImage = "" })).seen())
-	for _, want := range []string{"c: etcd has ended 6 times since it last served, last with exit code 2", "it has not served before in this Pod", "kubectl -n ns delete pod,pvc c"} {
+	for _, want := range []string{"c: etcd has ended 6 times since it last served, last with exit code 2", "it has not served before in this Pod", "kubectl -n ns delete pvc,pod c"} {
 		if !strings.Contains(d.Message, want) {
 			t.Errorf("it does not tell %q: %s", want, d.Message)
 		}

@@ -39,7 +39,7 @@ func TestASeedThatNeverRuns(t *testing.T) {
 		"since its containers are not made": {
 			reason: "a volume can't be mounted, and it has the name of the Pod", want: started,
 			seen: strandedSeed(strandedAge).volumes().claim("a").pod("a", func(p *Pod) { p.Trouble, p.Creating, p.Persistent = "", true, true }),
-			says: []string{"its containers are not created", "events of the Pod", "delete pod,pvc a;"},
+			says: []string{"its containers are not created", "events of the Pod", "delete pvc,pod a;"},
 		},
 		"while its Pod is being deleted": {
 			reason: "that is what was asked for", want: v1beta2.ClusterReasonCreating,
