@@ -378,8 +378,8 @@ type RecoveryPolicy struct {
 	// What the operator does when the data of a majority of the members is permanently
 	// lost. Manual: nothing; the conditions name the remaining members and the possible
 	// steps. Survivor: it starts a new cluster from the data of the most advanced remaining
-	// member; writes that had not reached that member are lost. Default Manual. To allow it
-	// once: kubectl annotate etcd NAME etcd.database.coreos.com/recover=<status.clusterID>.
+	// member; writes that had not reached that member are lost. Default Manual. To allow it once:
+	// kubectl annotate etcd NAME etcd.database.coreos.com/recover=<status.clusterID> --overwrite.
 	// +optional
 	// +kubebuilder:validation:MaxLength=32
 	// +kubebuilder:validation:XValidation:rule="self in ['Manual', 'Survivor']",messageExpression="'quorumLoss ' + self + ' is not supported: set Manual (a person decides) or Survivor (start again from the data of the most advanced member that is left)'"

@@ -51,7 +51,7 @@ func TestAPersonAsksForASurvivor(t *testing.T) {
 	survivor := c.leader()
 
 	c.losesAllBut(survivor)
-	asks := fmt.Sprintf("kubectl -n %s annotate etcd etcd %s=%s", s.ns, v1beta2.AnnotationRecover, before.ClusterID)
+	asks := fmt.Sprintf("kubectl -n %s annotate etcd etcd %s=%s --overwrite", s.ns, v1beta2.AnnotationRecover, before.ClusterID)
 	c.becomes("lost, and says what can be done", harness.ConditionSays(v1beta2.ConditionAvailable, false, "QuorumLost",
 		survivor+" (revision ", "quorumLoss: Survivor", asks, `"kind":"EtcdRestore"`), later)
 	c.tells("QuorumLost", survivor, "restore")

@@ -52,7 +52,7 @@ func (v *view) prospects() string {
 	case v.isRecoveryRequested():
 		return fmt.Sprintf("the cluster will be rebuilt from %s once the loss has lasted %s", chosen.Name, standTime)
 	}
-	return fmt.Sprintf("or rebuild the cluster from %s, without the writes that it has not received: set spec.recovery.quorumLoss: Survivor, or, for this once, kubectl -n %s annotate etcd %s %s=%016x",
+	return fmt.Sprintf("or rebuild the cluster from %s, without the writes that it has not received: set spec.recovery.quorumLoss: Survivor, or, for this once, kubectl -n %s annotate etcd %s %s=%016x --overwrite",
 		chosen.Name, v.Cluster.Namespace, v.Cluster.Name, v1beta2.AnnotationRecover, v.Cluster.ClusterID)
 }
 

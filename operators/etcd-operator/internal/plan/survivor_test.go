@@ -215,7 +215,7 @@ func TestLossReport(t *testing.T) {
 			reason: "a person decides", seen: lost().cluster(func(c *Cluster) { c.Survive = false }),
 			words: []string{
 				"the data of 3 of 5 voters is lost: c, d, e", "members that still have data: a (revision 60, committed index 199990), b (revision 70, committed index 200000)",
-				"set spec.recovery.quorumLoss: Survivor", "kubectl -n ns annotate etcd x etcd.database.coreos.com/recover=00000000000000c1",
+				"set spec.recovery.quorumLoss: Survivor", "kubectl -n ns annotate etcd x etcd.database.coreos.com/recover=00000000000000c1 --overwrite",
 				"EtcdBackups cannot be listed", `"kind":"EtcdRestore"`,
 			},
 		},
