@@ -113,8 +113,8 @@ func fenced(v *view) *step {
 		return nil
 	}
 	return wait(idle, v1beta2.ClusterReasonFenced, fmt.Sprintf(
-		"reconciliation suspended: the EtcdRestore with uid %s is in progress; delete it to abort; if it no longer exists: kubectl -n %s annotate etcd %s %s=%s",
-		f.By, v.Cluster.Namespace, v.Cluster.Name, v1beta2.AnnotationFenceLifted, f.By)).as(Untouchable)
+		"reconciliation suspended: the EtcdRestore with uid %s is in progress; delete it to abort; if it no longer exists, follow the runbook restore-waiting before you set the annotation %s to that uid",
+		f.By, v1beta2.AnnotationFenceLifted)).as(Untouchable)
 }
 
 // fence acknowledges the fence that a restore asks for, when nothing that was begun

@@ -67,6 +67,19 @@ func TestASeedThatTakesNoWrites(t *testing.T) {
 	}
 }
 
+// To lift a fence by hand has steps that come before it: no command that can be pasted is shown.
+func TestFencedNamesTheRunbook(t *testing.T) {
+	d := decided(healthy(3).fenced().seen())
+	if d.Reason != v1beta2.ClusterReasonFenced || strings.Contains(d.Message, "kubectl") {
+		t.Errorf("%s: %s", d.Reason, d.Message)
+	}
+	for _, w := range []string{"uid r1", "delete it to abort", "runbook restore-waiting", v1beta2.AnnotationFenceLifted} {
+		if !strings.Contains(d.Message, w) {
+			t.Errorf("%q is not in %s", w, d.Message)
+		}
+	}
+}
+
 func (w *world) since(ago time.Duration) *world { w.o.Since = now.Add(-ago); return w }
 
 var (
