@@ -58,9 +58,9 @@ type BackupStatus struct {
 	// Whether the backup is stored; for a repeated backup, whether the last one is.
 	// +optional
 	Succeeded bool `json:"succeeded"`
-	// Why the last backup failed. Empty after a success, and while a backup runs, unless an
-	// attempt of a repeated backup has failed and is retried. (The conditions report failed
-	// attempts of every backup.)
+	// Why the last backup failed, or why none is made, such as a spec that is refused. Empty
+	// after a success, and while a backup runs, unless an attempt of a repeated backup has
+	// failed and is retried. (The conditions report failed attempts of every backup.)
 	// +optional
 	Reason string `json:"Reason,omitempty"`
 	// The etcd version of the source of the newest good backup.

@@ -236,7 +236,8 @@ type OverwritePolicy string
 const (
 	// OverwriteSameCluster keeps backups of another or of an unknown cluster, and newer ones.
 	OverwriteSameCluster OverwritePolicy = "SameCluster"
-	// OverwriteAlways keeps nothing but minBackups of each cluster.
+	// OverwriteAlways spares minBackups of each cluster, and from deletion also backups that
+	// were made without a quorum or of an unhealthy member.
 	OverwriteAlways OverwritePolicy = "Always"
 )
 

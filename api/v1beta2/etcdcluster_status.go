@@ -272,7 +272,8 @@ type BootstrapStatus struct {
 	Adopted bool `json:"adopted,omitempty"`
 	// How much history etcd keeps if spec.etcd.autoCompactionRetention is not set. It is
 	// recorded when the cluster is created, so that another release of the operator does not
-	// change a running cluster. Empty: all of it.
+	// change a running cluster. Empty: all of it, as in a cluster that has adopted the volumes
+	// of an earlier EtcdCluster.
 	// +optional
 	AutoCompactionRetention string `json:"autoCompactionRetention,omitempty"`
 }

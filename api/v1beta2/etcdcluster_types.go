@@ -73,8 +73,9 @@ type ClusterSpec struct {
 	// The etcd version to run, such as 3.6.16, with or without a leading "v".
 	// If it is omitted, the operator chooses its default once, when the cluster is
 	// created. A change is rolled out to one member at a time: to any patch of the same
-	// minor, or to the next minor. The condition Upgrading reports the progress and, if
-	// there is no upgrade path, the version to set instead.
+	// minor, to the next minor, or back to the previous minor (3.5 at the earliest). The
+	// condition Upgrading reports the progress and, if there is no path, the version to set
+	// instead.
 	// +optional
 	// +kubebuilder:validation:MaxLength=64
 	// +kubebuilder:validation:XValidation:rule="self == '' || self.matches('^v?(0|[1-9][0-9]*)[.](0|[1-9][0-9]*)[.](0|[1-9][0-9]*)(-[0-9A-Za-z][-.0-9A-Za-z]*)?$')",message="version is not of the form X.Y.Z: set all three numbers, such as 3.6.16, v3.6.16 or 3.7.0-rc.1"
@@ -272,8 +273,8 @@ type EtcdPolicy struct {
 	// How much history etcd's automatic compaction keeps: a time such as 1h or 30m or,
 	// with autoCompactionMode: revision, a number of revisions. "0" turns compaction off:
 	// the database grows until it reaches its quota. Default: 1h for clusters that were
-	// created by a release with this default, else off; see
-	// status.bootstrap.autoCompactionRetention.
+	// created by a release with this default and have not adopted the volumes of an earlier
+	// EtcdCluster, else off; see status.bootstrap.autoCompactionRetention.
 	// +optional
 	// +kubebuilder:validation:MaxLength=32
 	// +kubebuilder:validation:XValidation:rule="self.matches('^([0-9]{1,18}|([0-9]{1,5}([.][0-9]{1,9})?(ms|s|m|h)){1,4})$')",message="autoCompactionRetention is a time with its unit, such as 1h or 30m, or, with autoCompactionMode: revision, a number of revisions such as \"10000\""
@@ -400,8 +401,8 @@ type MaintenancePolicy struct {
 	// +kubebuilder:validation:MaxLength=128
 	DefragmentSchedule string `json:"defragmentSchedule,omitempty"`
 
-	// The percentage of free space in a member's database, 1 to 99, above which all members
-	// are defragmented, at most once an hour. Databases of up to 100 MiB do not count.
+	// The percentage of free space in a member's database, 1 to 99, at or above which all
+	// members are defragmented, at most once an hour. Databases of up to 100 MiB do not count.
 	// Default: never.
 	// +optional
 	// +kubebuilder:validation:Minimum=1
