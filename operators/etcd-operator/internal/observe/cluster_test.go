@@ -94,15 +94,15 @@ func TestClusterAsSpecified(t *testing.T) {
 			}},
 		}
 		c.Finalizers = []string{"example.com/test"}
-		c.Annotations = map[string]string{v1beta2.AnnotationAdoptVolumes: v1beta2.AdoptAny}
+		c.Annotations = map[string]string{v1beta2.AnnotationAdoptVolumes: v1beta2.AdoptAny, v1beta2.AnnotationScope: v1beta2.ScopeClusterwide}
 	})
 	if err := b.client.Delete(apiservertest.Context(t), b.cluster.DeepCopy()); err != nil {
 		t.Fatal(err)
 	}
 	want := plan.Cluster{
 		Name: "x", Generation: 2, Deleting: true, Paused: true, Size: 5, Version: "3.7.3", WantedVersion: "3.7.3", Repository: "mirror/etcd",
-		Namespace: b.cluster.Namespace,
-		Template:  member.TemplateHash(b.cluster), Persistent: true, Storage: 1 << 30, Retain: true, AdoptVolumes: "true", VersionGiven: true, MemberTimeout: time.Minute,
+		Namespace: b.cluster.Namespace, Scope: v1beta2.ScopeClusterwide,
+		Template: member.TemplateHash(b.cluster), Persistent: true, Storage: 1 << 30, Retain: true, AdoptVolumes: "true", VersionGiven: true, MemberTimeout: time.Minute,
 		PeerURLFormat: "https://%s.x." + b.cluster.Namespace + ".svc:2380",
 		Maintenance:   plan.Maintenance{Compacts: true},
 	}

@@ -132,6 +132,7 @@ func (o *Observer) cluster(c *v1beta2.EtcdCluster) plan.Cluster {
 		Name:             c.Name,
 		Namespace:        c.Namespace,
 		Generation:       c.Generation,
+		Scope:            c.Annotations[v1beta2.AnnotationScope],
 		Deleting:         !c.DeletionTimestamp.IsZero(),
 		Paused:           c.Spec.Paused,
 		Size:             c.Spec.Size,

@@ -78,7 +78,12 @@ func (v *view) oldLeft() []string {
 // restoreToWrite is the command that creates the EtcdRestore that brings the cluster back.
 func (v *view) restoreToWrite() string {
 	c := &v.Cluster
-	name := fmt.Sprintf("%s-%08x", c.Name, c.ClusterID>>32)
+	// The name is fixed: an EtcdRestore that is created twice would restore twice, the second
+	// time over what was written after the first.
+	metadata := map[string]any{"name": fmt.Sprintf("%s-%08x", c.Name, c.ClusterID>>32)}
+	if c.Scope != "" {
+		metadata["annotations"] = map[string]string{v1beta2.AnnotationScope: c.Scope}
+	}
 	spec := map[string]any{"etcdCluster": map[string]string{"name": c.Name}, "target": string(v1beta2.TargetInPlace)}
 	var said string
 	switch {
@@ -94,11 +99,11 @@ func (v *view) restoreToWrite() string {
 	}
 	restore := map[string]any{
 		"apiVersion": v1beta2.GroupVersion.String(), "kind": "EtcdRestore",
-		"metadata": map[string]string{"name": name}, "spec": spec,
+		"metadata": metadata, "spec": spec,
 	}
 	content, err := json.Marshal(restore)
 	if err != nil {
-		return said // not reached: maps of strings can be written
+		return said // not reached: such maps can be written
 	}
 	return fmt.Sprintf("%s: echo '%s' | kubectl -n %s create -f -", said, content, c.Namespace)
 }

@@ -73,6 +73,8 @@ type Cluster struct {
 	Name       string
 	Namespace  string
 	Generation int64
+	// Scope is the annotation that says whose operators reconcile it; empty if it has none.
+	Scope string
 	// Deleting is true once the EtcdCluster has a deletion timestamp.
 	Deleting bool
 	Paused   bool

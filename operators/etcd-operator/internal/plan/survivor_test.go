@@ -231,6 +231,11 @@ func TestLossReport(t *testing.T) {
 				`: echo '{"apiVersion":"etcd.database.coreos.com/v1beta2","kind":"EtcdRestore","metadata":{"name":"x-00000000"},"spec":{"backupRef":{"name":"nightly"},"etcdCluster":{"name":"x"},"target":"InPlace"}}' | kubectl -n ns create -f -`,
 			},
 		},
+		"a cluster-wide operator": {
+			reason: "another ignores an EtcdRestore without its scope",
+			seen:   lost().cluster(func(c *Cluster) { c.Survive, c.Scope = false, "clusterwide" }),
+			words:  []string{`"metadata":{"annotations":{"etcd.database.coreos.com/scope":"clusterwide"},"name":"x-00000000"}`},
+		},
 		"no backup": {
 			reason: "what to write if there is a snapshot elsewhere",
 			seen:   func() *world { w := lost(); w.o.BackupsKnown = true; return w.silent("a") }(),
