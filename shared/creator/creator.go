@@ -5,6 +5,7 @@ package creator
 
 import (
 	"fmt"
+	"time"
 
 	"github.com/etcd-operators/etcd-operators/api/v1beta2"
 )
@@ -19,8 +20,14 @@ const (
 type Check struct {
 	// Passed is true if the policy is enforced, or if creators are trusted.
 	Passed bool
+	// Since is when the policy was bound: what is older was not checked. It is zero if
+	// creators are trusted.
+	Since time.Time
 	// Missing says why it is not enforced. It is empty if that is not known.
 	Missing string
+	// Forbidden means that Missing is about a permission: API servers learn of a new one
+	// with a lag.
+	Forbidden bool
 	// Unknown says why that is not known.
 	Unknown string
 }

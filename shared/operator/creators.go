@@ -50,7 +50,7 @@ func (c *Creators) Check(ctx context.Context, live client.Reader) creator.Check 
 	case meta.IsNoMatchError(err):
 		return creator.Check{Missing: "this Kubernetes has no ValidatingAdmissionPolicies (1.30 and later have them)"}
 	case apierrors.IsForbidden(err):
-		return creator.Check{Missing: "the operator has no permission to read " + name}
+		return creator.Check{Missing: "the operator has no permission to read " + name, Forbidden: true}
 	case err != nil:
 		return creator.Check{Unknown: fmt.Sprintf("read %s: %s", name, err)}
 	case binding.Spec.PolicyName != c.Policy:
@@ -58,5 +58,5 @@ func (c *Creators) Check(ctx context.Context, live client.Reader) creator.Check 
 	case !slices.Contains(binding.Spec.ValidationActions, admissionregistrationv1.Deny):
 		return creator.Check{Missing: name + " does not have Deny in its validationActions"}
 	}
-	return creator.Check{Passed: true}
+	return creator.Check{Passed: true, Since: binding.CreationTimestamp.Time}
 }

@@ -38,6 +38,9 @@ func TestCreatorsAreChecked(t *testing.T) {
 	}
 	apiservertest.Create(t, c, binding)
 	look("it refuses", "")
+	if got := creators.Check(apiservertest.Context(t), c); !got.Since.Equal(binding.CreationTimestamp.Time) {
+		t.Errorf("since %s, want %s", got.Since, binding.CreationTimestamp)
+	}
 	binding.Spec.ValidationActions = []admissionregistrationv1.ValidationAction{admissionregistrationv1.Warn}
 	if err := c.Update(apiservertest.Context(t), binding); err != nil {
 		t.Fatal(err)
@@ -64,7 +67,7 @@ func TestCreatorsAreCheckedByTheShippedRight(t *testing.T) {
 			to := apiservertest.Config()
 			to.Impersonate.UserName = "system:serviceaccount:" + namespace + ":" + operator
 			account, creators := apiservertest.ClientFor(t, to), &Creators{Policy: policy}
-			if got := creators.Check(apiservertest.Context(t), account); got.Passed || !strings.Contains(got.Missing, "no permission to read ValidatingAdmissionPolicyBinding "+policy) {
+			if got := creators.Check(apiservertest.Context(t), account); got.Passed || !got.Forbidden || !strings.Contains(got.Missing, "no permission to read ValidatingAdmissionPolicyBinding "+policy) {
 				t.Errorf("before: %+v", got)
 			}
 			admissiontest.Applies(t, "../..", []string{"-k", "deploy/" + operator + "/crd"})

@@ -2,7 +2,9 @@ package controller_test
 
 import (
 	"strings"
+	"sync/atomic"
 	"testing"
+	"time"
 
 	admissionregistrationv1 "k8s.io/api/admissionregistration/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
@@ -19,7 +21,11 @@ import (
 // What is restored in place needs none.
 func TestCreatorNotChecked(t *testing.T) {
 	t.Parallel()
-	b := newBench(t, func(r *controller.Reconciler) { r.Creators.Trusted = false })
+	var ahead atomic.Int64
+	b := newBench(t, func(r *controller.Reconciler) {
+		r.Creators.Trusted = false
+		r.Now = func() time.Time { return time.Now().Add(time.Duration(ahead.Load())) }
+	})
 	byTemplate := func(e *v1beta2.EtcdRestore) {
 		e.Spec.EtcdCluster = nil
 		e.Spec.ClusterTemplate = &v1beta2.ClusterTemplate{Spec: v1beta2.ClusterSpec{Size: 1, Version: "3.6.16"}}
@@ -34,9 +40,11 @@ func TestCreatorNotChecked(t *testing.T) {
 		b.wantEvents(e, "CreatorNotChecked")
 	}
 	const right = "the operator has no permission to read ValidatingAdmissionPolicyBinding etcdrestores.etcd.database.coreos.com"
+	ahead.Store(int64(2 * time.Minute)) // an API server would know of the right by then
 	refused("by-template", right, byTemplate)
 	c := b.cluster("x")
 	refused("copy", right, func(e *v1beta2.EtcdRestore) { e.Spec.EtcdCluster.Name, e.Spec.Target = "x", v1beta2.TargetNew })
+	ahead.Store(0)
 	inPlace := b.restore("x")
 	b.complete(inPlace)
 	b.wantRestored(inPlace, c)

@@ -20,16 +20,28 @@ func (v *view) asksCreator() bool {
 // checkCreator fails a restore by which somebody could get an EtcdCluster that they cannot
 // create.
 func checkCreator(v *view) *step {
+	const (
+		reason  = v1beta2.RestoreReasonCreatorNotChecked
+		binding = "ValidatingAdmissionPolicyBinding " + creator.RestorePolicy
+		why     = "the rights of this EtcdRestore's creator were not checked, and it creates an EtcdCluster: "
+	)
 	c := &v.Creator
 	switch {
-	case !v.asksCreator() || c.Passed:
+	case !v.asksCreator():
+		return nil
+	case c.Passed && c.Since.After(v.Restore.CreationTimestamp.Time):
+		return v.fail(reason, why+binding+" is newer than this EtcdRestore; create another EtcdRestore")
+	case c.Passed:
 		return nil
 	case c.Missing != "":
-		return v.fail(v1beta2.RestoreReasonCreatorNotChecked, fmt.Sprintf(
-			"the rights of this EtcdRestore's creator were not checked, and it creates an EtcdCluster: %s; %s, then create another EtcdRestore",
-			c.Missing, creator.Advice("etcd-restore-operator")))
+		message := fmt.Sprintf("%s%s; %s, then create another EtcdRestore", why, c.Missing, creator.Advice("etcd-restore-operator"))
+		if !c.Forbidden {
+			return v.fail(reason, message)
+		}
+		v.wakeAt(v.Now.Add(learning))
+		return v.missing(binding, reason, message)
 	}
-	s := warn(v1beta2.RestorePending, v1beta2.RestoreReasonCreatorNotChecked, fmt.Sprintf(
+	s := warn(v1beta2.RestorePending, reason, fmt.Sprintf(
 		"cannot find out whether the rights of this EtcdRestore's creator were checked: %s; retried every %s", conditiontext.Clip(cmp.Or(c.Unknown, "not asked yet")), retry))
 	s.again = retry
 	return s

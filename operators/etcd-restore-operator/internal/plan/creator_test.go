@@ -14,6 +14,8 @@ import (
 func TestCreatorNotChecked(t *testing.T) {
 	const absent = "ValidatingAdmissionPolicyBinding x does not exist"
 	missing, unknown := creator.Check{Missing: absent}, creator.Check{Unknown: "the server is down"}
+	forbidden := creator.Check{Missing: "no permission", Forbidden: true}
+	since := func(t time.Time) creator.Check { return creator.Check{Passed: true, Since: t} }
 	byTemplate := func(s *scene) { s.Restore.Spec, s.Cluster = template(s.Restore.Spec), nil }
 	byCopy := func(s *scene) {
 		s.Restore.Spec.Target, s.Restore.Spec.EtcdCluster.Name, s.Cluster = v1beta2.TargetNew, "t", nil
@@ -38,6 +40,10 @@ func TestCreatorNotChecked(t *testing.T) {
 			[]string{absent, "; run kubectl apply -k deploy/etcd-restore-operator/crd, or start the operator with --trust-creators, then create another EtcdRestore"},
 		},
 		"copy":           {"the same", observe(byCopy, creators(missing)), true, failed, []string{absent}},
+		"forbidden":      {"an API server might learn of the right soon", observe(byTemplate, creators(forbidden)), true, pending, []string{"no permission; run kubectl apply -k deploy/etcd-restore-operator/crd"}},
+		"still":          {"it would know of it by now", observe(byTemplate, creators(forbidden), after(time.Minute)), true, failed, []string{"no permission; run kubectl apply -k deploy/etcd-restore-operator/crd"}},
+		"too early":      {"it was created when nothing checked it", observe(byTemplate, creators(since(born.Add(time.Second)))), true, failed, []string{"is newer than this EtcdRestore; create another"}},
+		"in time":        {"API servers count in seconds", observe(byTemplate, creators(since(born))), true, "", nil},
 		"not known":      {"the API server might answer soon", observe(byTemplate, creators(unknown)), true, pending, []string{"the server is down", "retried every 30s"}},
 		"nobody looked":  {"that is no consent", observe(byTemplate, creators(creator.Check{})), true, pending, nil},
 		"out of time":    {"a wait ends as all do", observe(byTemplate, creators(unknown), spec(func(s *v1beta2.RestoreSpec) { s.TimeoutInSecond = 60 }), phase(pending), after(time.Hour)), true, failed, nil},
@@ -64,7 +70,7 @@ func TestCreatorNotChecked(t *testing.T) {
 			if d.Action != nil || d.Status.Phase != row.phase {
 				t.Errorf("%s: %T in phase %s: %s: %s", row.reason, d.Action, d.Status.Phase, d.Reason, d.Message)
 			}
-			if row.phase == pending && d.Again != retry {
+			if again := d.Again; row.phase == pending && again != retry && (row.o.Creator != forbidden || again != learning) {
 				t.Errorf("%s: looks again in %s", row.reason, d.Again)
 			}
 			for _, words := range row.says {

@@ -17,6 +17,8 @@ const (
 	fetching = 2 * time.Second
 	// launching is while a launcher starts, which nothing reports but the launcher itself.
 	launching = time.Second
+	// learning is while an API server might not know of a new permission yet.
+	learning = 5 * time.Second
 	// retry is after the API server has refused an action: a quota might have room by then.
 	retry = 30 * time.Second
 	// idle is the slow fallback of a restore that waits.

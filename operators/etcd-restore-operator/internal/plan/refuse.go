@@ -11,7 +11,7 @@ import (
 )
 
 // creationGrace is how long after its creation an EtcdRestore waits for what it names: both
-// might have been created at once.
+// might have been created at once, and so might a permission.
 const creationGrace = time.Minute
 
 // What admission refuses is refused here as well, for objects that are older than the
