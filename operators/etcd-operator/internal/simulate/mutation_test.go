@@ -13,6 +13,8 @@ import (
 	"testing"
 	"time"
 
+	"k8s.io/apimachinery/pkg/api/meta"
+
 	"github.com/etcd-operators/etcd-operators/api/v1beta2"
 	"github.com/etcd-operators/etcd-operators/operators/etcd-operator/internal/plan"
 )
@@ -1169,6 +1171,13 @@ func TestPlantedBugs(t *testing.T) {
 			config: spoiling(CorruptDisk),
 			by:     []string{liveness},
 		},
+		"damaged data that nobody is told to delete": {
+			reason:  "Degraded does not name the member that crashes",
+			planner: mute(v1beta2.ConditionDegraded),
+			config:  spoiling(CorruptDisk),
+			by:      []string{liveness},
+			seeds:   3000,
+		},
 		"all volumes grown at once": {
 			reason: "a volume counts as grown as soon as it was asked to",
 			planner: func(o plan.Observation) plan.Decision {
@@ -1479,6 +1488,17 @@ func forgetting(what func(*plan.Decision) bool) Planner {
 		d := plan.Plan(o)
 		if what(&d) {
 			d.Action = nil
+		}
+		return d
+	}
+}
+
+// mute is the planner whose condition of a type says nothing.
+func mute(kind string) Planner {
+	return func(o plan.Observation) plan.Decision {
+		d := plan.Plan(o)
+		if c := meta.FindStatusCondition(d.Status.Conditions, kind); c != nil {
+			c.Message = ""
 		}
 		return d
 	}

@@ -3,8 +3,10 @@ package simulate
 import (
 	"fmt"
 	"slices"
+	"strings"
 
 	"k8s.io/apimachinery/pkg/api/meta"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	"github.com/etcd-operators/etcd-operators/api/v1beta2"
 	"github.com/etcd-operators/etcd-operators/operators/etcd-operator/internal/plan"
@@ -73,6 +75,12 @@ func (w *world) tickPeople() {
 		}
 		return
 	}
+}
+
+// asks reports whether a condition is true, and its message has the words: users know no more
+// of what they are asked than that.
+func asks(c *metav1.Condition, words string) bool {
+	return c != nil && c.Status == metav1.ConditionTrue && strings.Contains(c.Message, words)
 }
 
 // obeyRemoval has the user remove the member that the planner names, if etcd does it.

@@ -206,7 +206,7 @@ func (w *world) obeyAdvice() {
 	w.obeyRemoval(l)
 	for _, a := range slices.Clone(l.disk.data.alarms) {
 		byUser := a.Kind == plan.NoSpace && !w.cfg.AutoRepair
-		told := a.Kind == plan.Corrupt && w.operators[0].last.Outcome == plan.AwaitsUser
+		told := a.Kind == plan.Corrupt && w.operators[0].last.Reason == v1beta2.ClusterReasonCorrupt
 		if byUser || told {
 			w.say("the user disarms %s of %x", a.Kind, a.MemberID)
 			w.appendEntry(l, entry{kind: disarm, id: a.MemberID, alarm: a.Kind})
@@ -223,8 +223,8 @@ const manyMembers = 7
 // obeySpaceLow is a user whose database fills faster than the operator, which has many members
 // to defragment and to restart, can make room: he raises the quota, as SpaceLow says.
 func (w *world) obeySpaceLow() {
-	told := meta.IsStatusConditionTrue(w.operators[0].last.Status.Conditions, v1beta2.ConditionSpaceLow)
-	if told && w.cluster.size >= manyMembers && w.isFull() && w.quota > 0 && w.quota < roomyQuota {
+	c := meta.FindStatusCondition(w.operators[0].last.Status.Conditions, v1beta2.ConditionSpaceLow)
+	if asks(c, "raise spec.etcd.quotaBackendBytes") && w.cluster.size >= manyMembers && w.isFull() && w.quota > 0 && w.quota < roomyQuota {
 		w.say("the user raises the quota, as SpaceLow says")
 		w.quota = roomyQuota
 	}

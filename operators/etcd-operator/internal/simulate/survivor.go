@@ -344,18 +344,19 @@ func (w *world) crowdedOut() bool {
 // data.
 func (w *world) obeyRoom() {
 	last := &w.operators[0].last
-	if last.DeleteEmpty == "" || !meta.IsStatusConditionTrue(last.Status.Conditions, v1beta2.ConditionDegraded) {
+	c := meta.FindStatusCondition(last.Status.Conditions, v1beta2.ConditionDegraded)
+	if last.DeleteEmpty == "" || !asks(c, "delete Pod "+last.DeleteEmpty) || c.Reason != v1beta2.ClusterReasonRecoveringFromSurvivor {
 		return
 	}
-	p, c := w.pod(last.DeleteEmpty), w.claim(last.DeleteEmpty)
-	if p == nil || c == nil || p.deleting != never || c.deleting {
+	p, cl := w.pod(last.DeleteEmpty), w.claim(last.DeleteEmpty)
+	if p == nil || cl == nil || p.deleting != never || cl.deleting {
 		return
 	}
-	if c.disk.data != nil {
+	if cl.disk.data != nil {
 		w.fail("S7", "the user is told to delete the volume of %s, which holds data", p.name)
 		return
 	}
 	w.say("the user deletes %s and its volume, as the planner says", p.name)
-	w.deleteClaim(c)
+	w.deleteClaim(cl)
 	w.deletePod(p)
 }

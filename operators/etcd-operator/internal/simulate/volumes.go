@@ -5,6 +5,8 @@ import (
 	"slices"
 	"time"
 
+	"k8s.io/apimachinery/pkg/api/meta"
+
 	"github.com/etcd-operators/etcd-operators/api/v1beta2"
 	"github.com/etcd-operators/etcd-operators/operators/etcd-operator/internal/plan"
 )
@@ -260,9 +262,10 @@ func (w *world) canBeRead(id uint64) bool {
 // obey is a user who does what the condition says of a member that crashes for ever.
 func (w *world) obey() {
 	last := &w.operators[0].last
+	c := meta.FindStatusCondition(last.Status.Conditions, v1beta2.ConditionDegraded)
 	for _, r := range w.runs {
 		p := w.pod(r.name)
-		if !r.disk.corrupt || p == nil || p.uid != r.uid || p.deleting != never || !slices.Contains(last.DeleteIfDamaged, r.name) {
+		if !r.disk.corrupt || p == nil || p.uid != r.uid || p.deleting != never || !slices.Contains(last.DeleteIfDamaged, r.name) || !asks(c, "pod "+r.name) {
 			continue
 		}
 		w.say("the user deletes %s and its volume", r.name)
