@@ -28,12 +28,18 @@ type Check struct {
 	// Forbidden means that Missing is about a permission: API servers learn of a new one
 	// with a lag.
 	Forbidden bool
+	// Unsupported means that this Kubernetes has no such policies.
+	Unsupported bool
 	// Unknown says why that is not known.
 	Unknown string
 }
 
-// Advice is what to do about a Check that has not passed, as the end of a sentence.
-// operator is the name of the one to which the policy belongs.
-func Advice(operator string) string {
-	return fmt.Sprintf("run kubectl apply -k deploy/%s/crd, or start the operator with --trust-creators", operator)
+// Advice is what to do about a Check that is Missing, as the end of a sentence. operator is
+// the name of the one to which the policy belongs.
+func (c *Check) Advice(operator string) string {
+	remedy := fmt.Sprintf("run kubectl apply -k deploy/%s/crd", operator)
+	if c.Unsupported {
+		remedy = "upgrade Kubernetes to 1.30 or later"
+	}
+	return remedy + ", or start the operator with --trust-creators"
 }

@@ -48,7 +48,7 @@ func (c *Creators) Check(ctx context.Context, live client.Reader) creator.Check 
 	case apierrors.IsNotFound(err):
 		return creator.Check{Missing: name + " does not exist"}
 	case meta.IsNoMatchError(err):
-		return creator.Check{Missing: "this Kubernetes has no ValidatingAdmissionPolicies (1.30 and later have them)"}
+		return creator.Check{Missing: "this Kubernetes has no ValidatingAdmissionPolicies", Unsupported: true}
 	case apierrors.IsForbidden(err):
 		return creator.Check{Missing: "the operator has no permission to read " + name, Forbidden: true}
 	case err != nil:

@@ -6,7 +6,6 @@ import (
 
 	"github.com/etcd-operators/etcd-operators/api/v1beta2"
 	"github.com/etcd-operators/etcd-operators/shared/conditiontext"
-	"github.com/etcd-operators/etcd-operators/shared/creator"
 )
 
 // AsksCreator reports whether the next backup is started only if the creator of the
@@ -46,7 +45,7 @@ func (v *view) checkCreator() {
 	if c.Missing != "" {
 		v.refusal = warn(v1beta2.BackupReasonCreatorNotChecked, fmt.Sprintf(
 			"the rights of this EtcdBackup's creator are not checked, and it uses %s: %s; %s; the backup then starts by itself",
-			reached(v.spec), c.Missing, creator.Advice("etcd-backup-operator")))
+			reached(v.spec), c.Missing, c.Advice("etcd-backup-operator")))
 		v.refusal.again = retry // a policy triggers no reconcile
 		return
 	}

@@ -34,7 +34,7 @@ func checkCreator(v *view) *step {
 	case c.Passed:
 		return nil
 	case c.Missing != "":
-		message := fmt.Sprintf("%s%s; %s, then create another EtcdRestore", why, c.Missing, creator.Advice("etcd-restore-operator"))
+		message := fmt.Sprintf("%s%s; %s, then create another EtcdRestore", why, c.Missing, c.Advice("etcd-restore-operator"))
 		if !c.Forbidden {
 			return v.fail(reason, message)
 		}
