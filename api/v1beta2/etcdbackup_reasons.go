@@ -117,9 +117,10 @@ const (
 	// Pod finds it out where the source is known by an address only.
 	BackupReasonStoreNotAllowed = "StoreNotAllowed"
 	// BackupReasonCreatorNotChecked: the backup uses a PVC or a ServiceAccount, and no
-	// ValidatingAdmissionPolicy checks whether its creator can. Apply the policy, or start
-	// the operator with --trust-creators, as the message says. The backup then starts by
-	// itself.
+	// ValidatingAdmissionPolicy checks whether its creator can. First delete the EtcdBackups
+	// whose creators you do not trust: a policy does not check those that exist. Then apply
+	// it, or start the operator with --trust-creators, as the message says. The backup then
+	// starts by itself.
 	BackupReasonCreatorNotChecked = "CreatorNotChecked"
 	// BackupReasonPathInvalid: spec.s3.path or spec.pvc.path cannot be used. Write it as
 	// mybucket/etcd.backup, or as backups/etcd.db.

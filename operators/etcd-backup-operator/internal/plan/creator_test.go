@@ -36,7 +36,7 @@ func TestCreatorNotChecked(t *testing.T) {
 	}{
 		"volume": {
 			"files of others", volume, missing, true, refused,
-			[]string{"PersistentVolumeClaim backups", absent, "; run kubectl apply -k deploy/etcd-backup-operator/crd, or start the operator with --trust-creators; the backup then starts by itself"},
+			[]string{"PersistentVolumeClaim backups", absent, "; first delete the EtcdBackups whose creators you do not trust, then run kubectl apply -k deploy/etcd-backup-operator/crd, or start the operator with --trust-creators; the backup then starts by itself"},
 		},
 		"account":         {"an identity of others", account("admin"), missing, true, refused, []string{"ServiceAccount admin", absent}},
 		"repeated":        {"each time", func(s *scene) { every(time.Hour)(s); volume(s); counted("every 1h0m0s", 0)(s); after(2 * time.Hour)(s) }, missing, true, refused, []string{absent}},
