@@ -51,5 +51,5 @@ func (v *view) checkCreator() {
 	}
 	v.source.wait = warn(v1beta2.BackupReasonCreatorNotChecked, fmt.Sprintf(
 		"cannot find out whether the rights of this EtcdBackup's creator are checked: %s; retried every %s", conditiontext.Clip(cmp.Or(c.Unknown, "not asked yet")), retry))
-	v.source.wait.again = retry
+	v.wakeAt(v.Now.Add(retry)) // also while another wait is told
 }

@@ -62,9 +62,12 @@ func (v *view) givenUp(r *run) (e end, ok bool) {
 }
 
 // blocksNextBackup is true for a run without a running Pod when another backup is due that
-// can't be started beside it.
+// can't be started beside it, and would be started in its place.
 func (v *view) blocksNextBackup(r *run) bool {
 	if r.job.Idle.IsZero() || v.spec.Suspend || !v.spec.Repeated() || v.schedule.String() == "" {
+		return false
+	}
+	if v.refusal != nil || (v.asksCreator() && !v.Creator.Passed) {
 		return false
 	}
 	if v.spec.Concurrency() == v1beta2.AllowConcurrent && v.counted() < maxJobs {

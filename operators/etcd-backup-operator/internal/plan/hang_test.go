@@ -9,6 +9,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	"github.com/etcd-operators/etcd-operators/api/v1beta2"
+	"github.com/etcd-operators/etcd-operators/shared/creator"
 )
 
 // hangsAt is a Job whose Pod is on a lost node, which is past doubt so long after the Job
@@ -37,6 +38,7 @@ func TestHang(t *testing.T) {
 		planned = v1beta2.BackupScheduled
 	)
 	hourly, counting := every(hour), counted("every 1h0m0s", 0)
+	asAdmin := spec(func(s *specOf) { s.Pod = &v1beta2.AgentPod{ServiceAccountName: "admin"} })
 	manyPending := func(s *scene) {
 		for i := range maxJobs {
 			started(time.Duration(i)*hour, isPending)(s)
@@ -106,6 +108,16 @@ func TestHang(t *testing.T) {
 			reason: "it is a failure, and what is due is not held up",
 			o:      observe(hourly, counting, started(0, isPending), after(hour)),
 			want:   decided{Reason: "JobStopping", RequeueAfter: hour, Phase: pending, Events: []string{"PodNotStarting"}},
+		},
+		"Pod pending, the next is refused": {
+			reason: "it was accepted, and there is nothing to make room for",
+			o:      observe(hourly, counting, asAdmin, creators(creator.Check{Missing: "there is no policy"}), started(0, isPending), after(hour)),
+			want:   decided{Reason: "CreatorNotChecked", RequeueAfter: retry, Phase: running, Events: []string{"CreatorNotChecked"}},
+		},
+		"Pod pending, the next might be refused": {
+			reason: "the same",
+			o:      observe(hourly, counting, asAdmin, creators(creator.Check{}), started(0, isPending), after(hour)),
+			want:   decided{Reason: "PodNotStarting", RequeueAfter: retry, Phase: pending, Events: []string{"PodNotStarting"}},
 		},
 		"Pod pending for a moment": {
 			reason: "with a short interval an image could never be pulled",
