@@ -46,7 +46,7 @@ func (v *view) whoIsMissing() (reason, message string) {
 			"no etcd-operator has ever reconciled EtcdCluster %s: %s; no member was stopped", v.name, v.scopeAdvice())
 	case st.ObservedGeneration == 0:
 		return v1beta2.RestoreReasonOperatorTooOld, fmt.Sprintf(
-			"the etcd-operator of EtcdCluster %s is too old for restores, like the archived coreos/etcd-operator: replace its Deployment with that of this release (kubectl apply -k deploy/etcd-operator); no member was stopped", v.name)
+			"the etcd-operator of EtcdCluster %s is too old for restores, like the archived coreos/etcd-operator: replace its Deployment with that of this release (%s); no member was stopped", v.name, v.install())
 	}
 	return v1beta2.RestoreReasonOperatorNotAnswering, fmt.Sprintf(
 		"etcd-operator has not answered the restore of EtcdCluster %s for a minute: it is not running, or no longer reconciles this EtcdCluster; check it with kubectl get deployment,pods --all-namespaces -l app.kubernetes.io/name=etcd-operator, and %s; no member was stopped", v.name, v.scopeAdvice())
@@ -61,7 +61,19 @@ func (v *view) clusterwide() bool {
 func (v *view) scopeAdvice() string {
 	namespace := v.Restore.Namespace
 	if v.clusterwide() {
-		return fmt.Sprintf("its annotation %s: %s assigns it to an etcd-operator that runs with --cluster-wide, so start one, or remove the annotation if one runs in the namespace %s", v1beta2.AnnotationScope, v1beta2.ScopeClusterwide, namespace)
+		return fmt.Sprintf("its annotation %s: %s assigns it to an etcd-operator that runs with --cluster-wide, so start one (%s), or remove the annotation if one runs in the namespace %s", v1beta2.AnnotationScope, v1beta2.ScopeClusterwide, v.install(), namespace)
 	}
-	return fmt.Sprintf("start an etcd-operator that watches the namespace %s (kubectl apply -k deploy/etcd-operator), or, if one runs with --cluster-wide, annotate the EtcdCluster with %s: %s", namespace, v1beta2.AnnotationScope, v1beta2.ScopeClusterwide)
+	return fmt.Sprintf("start an etcd-operator that watches the namespace %s (%s), or, if one runs with --cluster-wide, annotate the EtcdCluster with %s: %s", namespace, v.install(), v1beta2.AnnotationScope, v1beta2.ScopeClusterwide)
+}
+
+// install is how to install such an etcd-operator.
+func (v *view) install() string {
+	const deploy = "deploy/etcd-operator"
+	switch namespace := v.Restore.Namespace; {
+	case v.clusterwide():
+		return "kubectl apply -k " + deploy + "/cluster-wide"
+	case namespace != "default": // that of the kustomization
+		return "apply an overlay of " + deploy + " with namespace: " + namespace
+	}
+	return "kubectl apply -k " + deploy
 }
