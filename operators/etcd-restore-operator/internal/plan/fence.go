@@ -44,7 +44,7 @@ func (v *view) yield(uid string) *step {
 		}
 	}
 	return warn(v1beta2.RestorePending, v1beta2.RestoreReasonAnotherRestore, fmt.Sprintf(
-		"EtcdCluster %s is fenced by another EtcdRestore, with uid %s: this one begins when that one completes or fails; if no EtcdRestore has that uid, set the annotation %s of the EtcdCluster to it",
+		"EtcdCluster %s is fenced by another EtcdRestore, with uid %s: this one begins when that one completes or fails; if no EtcdRestore has that uid, follow the runbook restore-waiting before you set the annotation %s of the EtcdCluster to it",
 		v.name, conditiontext.Clip(uid), v1beta2.AnnotationFenceLifted), "EtcdRestore of uid "+conditiontext.Clip(uid))
 }
 
