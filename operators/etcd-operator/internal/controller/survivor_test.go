@@ -103,7 +103,7 @@ func TestBeginsAnew(t *testing.T) {
 	b.wantEvents("QuorumLost", "SurvivorChosen", "SurvivorAdopted", "RecoveryComplete")
 	// Backups were looked up before the loss was told.
 	for _, e := range b.eventsOf("QuorumLost") {
-		if !strings.Contains(e.Note, "EtcdBackup nightly has stored revision 55") {
+		if !strings.Contains(e.Note, "restore EtcdBackup nightly, which stored revision 55") {
 			t.Errorf("an event says: %s", e.Note)
 		}
 	}
