@@ -1,6 +1,7 @@
 package agent
 
 import (
+	"context"
 	"fmt"
 	"os"
 	"path/filepath"
@@ -272,4 +273,16 @@ func TestNotesOnTheSource(t *testing.T) {
 			}
 		})
 	})
+}
+
+// An endpoint whose status is refused at once is given up while the read beside it might
+// only begin.
+func TestAnEndpointThatFailsAtOnce(t *testing.T) {
+	ctx, cancel := context.WithCancel(t.Context())
+	cancel()
+	for range 2000 {
+		if a := askOne(ctx, "http://127.0.0.1:1", nil, nil, nil); a.err == nil {
+			t.Fatal("it answers")
+		}
+	}
 }

@@ -137,18 +137,18 @@ func askOne(ctx context.Context, endpoint string, config *tls.Config, as *etcdcl
 		as = nil
 	}
 	a := answer{member: member{endpoint: endpoint, as: as, withheld: withheld}}
-	a.conn, a.err = dial(endpoint, config, as)
-	if a.err != nil {
+	conn, err := dial(endpoint, config, as)
+	if a.conn, a.err = conn, err; err != nil {
 		return a
 	}
 	status := func() (*pb.StatusResponse, error) {
-		return pb.NewMaintenanceClient(a.conn).Status(ctx, &pb.StatusRequest{})
+		return pb.NewMaintenanceClient(conn).Status(ctx, &pb.StatusRequest{})
 	}
 	proof := make(chan reading, 1)
-	go func() { proof <- readIndex(ctx, a.conn) }() // it ends with ctx
+	go func() { proof <- readIndex(ctx, conn) }() // it ends with ctx, or with the connection
 	got, err := status()
 	if err != nil && obstacleOf(err) == unauthorized {
-		if err = as.Authenticate(ctx, a.conn); err == nil {
+		if err = as.Authenticate(ctx, conn); err == nil {
 			got, err = status()
 		}
 	}
@@ -156,7 +156,7 @@ func askOne(ctx context.Context, endpoint string, config *tls.Config, as *etcdcl
 		err = withheld
 	}
 	if err != nil {
-		_ = a.conn.Close() // nothing is under way on it
+		_ = conn.Close() // nobody needs what is under way on it
 		a.conn, a.err = nil, diagnose(ctx, endpoint, config, err)
 		return a
 	}
