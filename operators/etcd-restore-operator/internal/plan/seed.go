@@ -288,8 +288,8 @@ func checkPrepared(v *view) *step {
 	return nil
 }
 
-// awaitLauncher waits, before a member is stopped, until etcd's container runs: from then on
-// the start permit is all that it lacks, and clients wait for no image and no container.
+// awaitLauncher waits, before a member is stopped, until the seed's launcher says that it lacks
+// the start permit alone: from then on clients wait for no image and no container.
 func awaitLauncher(v *view) *step {
 	p := v.seed
 	switch {
