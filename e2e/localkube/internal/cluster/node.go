@@ -37,7 +37,7 @@ func (c Cluster) StopNode(ctx context.Context, n topology.Node) error {
 }
 
 // killNode ends all of the node's processes and forgets what a machine forgets that is switched off: mounts, pods'
-// network namespaces, everything in its run folder but its own network namespace.
+// links and network namespaces, everything in its run folder but its own network namespace.
 func (c Cluster) killNode(ctx context.Context, n topology.Node) error {
 	for _, name := range []string{kubelet(n), kubeProxy(n), containerd(n)} {
 		if err := c.daemons().Kill(ctx, name); err != nil {
@@ -53,6 +53,9 @@ func (c Cluster) killNode(ctx context.Context, n topology.Node) error {
 		return err
 	}
 	if err := cgroup.Kill(ctx); err != nil {
+		return err
+	}
+	if err := network.ForgetPods(ctx, dir.NetNS()); err != nil {
 		return err
 	}
 	entries, err := os.ReadDir(dir.Run)

@@ -1,9 +1,12 @@
 package network
 
 import (
+	"context"
+	"path/filepath"
 	"strings"
 	"testing"
 
+	"github.com/etcd-operators/etcd-operators/e2e/localkube/internal/shell"
 	"github.com/etcd-operators/etcd-operators/e2e/localkube/internal/topology"
 )
 
@@ -26,6 +29,48 @@ func TestCutTableDropsBothWaysOnTheNodesOwnLinkAndLeavesARP(t *testing.T) {
 	} {
 		if !strings.Contains(rules, want) {
 			t.Errorf("%q is missing in\n%s", want, rules)
+		}
+	}
+}
+
+func TestForgetPodsEndsTheLinkOfAPodWhoseNamespaceLives(t *testing.T) {
+	ctx, dir := t.Context(), t.TempDir()
+	node, pod := filepath.Join(dir, "node"), filepath.Join(dir, "pod")
+	for _, netns := range []string{node, pod} {
+		if err := makeNamespace(ctx, netns); err != nil {
+			t.Fatal(err)
+		}
+		t.Cleanup(func() {
+			if _, err := shell.Run(context.Background(), "umount", netns); err != nil {
+				t.Error(err)
+			}
+		})
+	}
+	links := func(netns string) string {
+		out, err := shell.Run(ctx, "nsenter", "--net="+netns, "ip", "-brief", "link")
+		if err != nil {
+			t.Fatal(err)
+		}
+		return out
+	}
+	inside := func(argv ...string) []string { return append(enter(node), argv...) }
+	if err := all(ctx,
+		inside("ip", "link", "add", topology.PodBridge, "type", "bridge"),
+		inside("ip", "link", "add", "veth1", "type", "veth", "peer", "name", "eth0", "netns", pod),
+		inside("ip", "link", "set", "veth1", "master", topology.PodBridge),
+		inside("ip", "link", "add", "veth2", "type", "veth", "peer", "name", "other"),
+	); err != nil {
+		t.Fatal(err)
+	}
+	for range 2 { // the second time there is nothing to forget
+		if err := ForgetPods(ctx, node); err != nil {
+			t.Fatal(err)
+		}
+		if got := links(pod); strings.Contains(got, "eth0") {
+			t.Errorf("the pod keeps its link:\n%s", got)
+		}
+		if got := links(node); strings.Contains(got, topology.PodBridge) || strings.Contains(got, "veth1") || !strings.Contains(got, "veth2") {
+			t.Errorf("the node keeps the wrong links:\n%s", got)
 		}
 	}
 }

@@ -3,8 +3,6 @@ package network
 import (
 	"context"
 	"errors"
-	"io/fs"
-	"os"
 	"slices"
 	"strings"
 
@@ -19,12 +17,7 @@ func Remove(ctx context.Context, before []string) error {
 	for _, n := range topology.All() {
 		errs = append(errs, Heal(ctx, n), deleteLink(ctx, n.Link()))
 	}
-	ports, err := portsOf(topology.PodBridge)
-	errs = append(errs, err)
-	for _, port := range ports {
-		errs = append(errs, deleteLink(ctx, port))
-	}
-	errs = append(errs, deleteLink(ctx, topology.PodBridge))
+	errs = append(errs, deletePods(ctx, nil))
 	errs = append(errs, deleteTable(ctx, nil, "ip "+topology.NetworkTable), ForgetServices(ctx, ""))
 	for _, family := range []string{"ip", "ip6"} {
 		errs = append(errs, cleanIptables(ctx, family, before))
@@ -113,15 +106,32 @@ func deleteLink(ctx context.Context, name string) error {
 	return nil
 }
 
-// portsOf lists the interfaces that are attached to a bridge.
-func portsOf(bridge string) ([]string, error) {
-	entries, err := os.ReadDir("/sys/class/net/" + bridge + "/brif")
-	if errors.Is(err, fs.ErrNotExist) {
-		return nil, nil
+// ForgetPods removes the links of a node's pods. A pod's network namespace outlives its processes for as long as one of
+// their connections waits for an acknowledgement, some two minutes on a node that was cut off. Until then it would
+// answer at an address that another pod has once the node runs again.
+func ForgetPods(ctx context.Context, netns string) error { return deletePods(ctx, enter(netns)) }
+
+// deletePods deletes the pods' bridge, and each pod's link at both ends; inside is as for applyTable.
+func deletePods(ctx context.Context, inside []string) error {
+	ip := func(args ...string) (string, error) {
+		argv := append(append(slices.Clone(inside), "ip"), args...)
+		return shell.Run(ctx, argv[0], argv[1:]...)
 	}
-	var ports []string
-	for _, entry := range entries {
-		ports = append(ports, entry.Name())
+	remove := func(link string) error {
+		_, err := ip("link", "delete", link)
+		if _, gone := ip("link", "show", link); gone != nil {
+			return nil //nolint:nilerr // its other end has ended it meanwhile
+		}
+		return err
 	}
-	return ports, err
+	if _, err := ip("link", "show", topology.PodBridge); err != nil {
+		return nil //nolint:nilerr // no pod has run here
+	}
+	ports, err := ip("-brief", "link", "show", "master", topology.PodBridge)
+	errs := []error{err}
+	for line := range strings.Lines(ports) {
+		name, _, _ := strings.Cut(strings.Fields(line)[0], "@")
+		errs = append(errs, remove(name))
+	}
+	return errors.Join(append(errs, remove(topology.PodBridge))...)
 }
