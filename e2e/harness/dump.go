@@ -2,6 +2,7 @@ package harness
 
 import (
 	"context"
+	"encoding/json"
 	"fmt"
 	"os"
 	"path/filepath"
@@ -54,7 +55,9 @@ func (e *Env) Dump(namespace, dir string) string {
 	out.WriteString(section("Pods", "pods.txt", "-n", namespace, "get", "pods", "-o", "wide", "-L", "etcd_role"))
 	out.WriteString(section("nodes", "nodes.txt", "get", "nodes"))
 	out.WriteString(tail(section("events", "events.txt", "-n", namespace, "get", "events", "--sort-by=.lastTimestamp"), 2*operatorTail))
-	out.WriteString(tail(section("the operators' log", "operator.log", "-n", namespace, "logs", "-l", operatorPods, "--tail=-1", "--prefix"), operatorTail))
+	for line := range strings.Lines(tail(section("the operators' log", "operator.log", "-n", namespace, "logs", "-l", operatorPods, "--tail=-1", "--prefix"), operatorTail)) {
+		out.WriteString(readable(line))
+	}
 	section("everything is in "+dir, "objects.yaml", "-n", namespace, "get", "etcd,etcdbk,etcdrs,jobs,cronjobs,pods,pvc,services,pdb,endpointslices,deployments", "-o", "yaml")
 	// What Secrets hold is left out.
 	section("Secrets are in "+dir, "secrets.txt", "-n", namespace, "get", "secrets", "-o",
@@ -89,6 +92,18 @@ func (e *Env) dumpPods(ctx context.Context, namespace, dir string) {
 func tail(text string, n int) string {
 	lines := strings.SplitAfter(text, "\n")
 	return strings.Join(lines[max(0, len(lines)-n-1):], "")
+}
+
+// readable is a line of an operator's log without its JSON; in the file it is whole.
+func readable(line string) string {
+	_, record, _ := strings.Cut(line, "] ")
+	var fields struct {
+		TS, Level, ControllerKind, Name, Msg, Error string
+	}
+	if err := json.Unmarshal([]byte(record), &fields); err != nil {
+		return line
+	}
+	return strings.TrimSpace(fmt.Sprintf("%s %s %s %s: %s %s", fields.TS, fields.Level, fields.ControllerKind, fields.Name, fields.Msg, fields.Error)) + "\n"
 }
 
 // SaveOperatorLog writes the operator's log to a file, for whoever wants to know
