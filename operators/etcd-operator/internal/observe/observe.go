@@ -393,7 +393,7 @@ func (o *Observer) pods(ctx context.Context, c *v1beta2.EtcdCluster, obs *plan.O
 	slices.Sort(obs.Unowned)
 	slices.Sort(obs.Orphans)
 	for _, p := range pods {
-		out := podOf(p)
+		out := PodOf(p)
 		out.Addressed = p.Status.PodIP != "" && addressed[p.Name] == p.Status.PodIP
 		out.Routed = routed[p.UID]
 		if out.NodeLostSince, out.Cordoned, err = o.node(ctx, p); err != nil {
@@ -441,7 +441,7 @@ func (o *Observer) endpoints(ctx context.Context, c *v1beta2.EtcdCluster, servic
 	return all, nil
 }
 
-// node tells since when the Pod's node is gone or not ready, and whether it is cordoned,
+// node tells since when the Pod's node is not ready, and whether it is cordoned,
 // as far as the operator may know.
 func (o *Observer) node(ctx context.Context, p *corev1.Pod) (lostSince time.Time, cordoned bool, err error) {
 	if o.Nodes == nil || p.Spec.NodeName == "" {
@@ -451,8 +451,9 @@ func (o *Observer) node(ctx context.Context, p *corev1.Pod) (lostSince time.Time
 	err = o.Nodes.Get(ctx, client.ObjectKey{Name: p.Spec.NodeName}, &node)
 	switch {
 	case apierrors.IsNotFound(err):
-		// The node's object is gone; the Pod went unready when its node did.
-		return transition(p.Status.Conditions, corev1.PodReady), false, nil
+		// Since when, nobody can tell: the Pod may have been unready before. Kubernetes takes
+		// the Pods of such a node away within a minute.
+		return time.Time{}, false, nil
 	case err != nil:
 		return time.Time{}, false, fmt.Errorf("read node %s: %w", p.Spec.NodeName, err)
 	}

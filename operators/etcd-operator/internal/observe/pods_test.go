@@ -248,7 +248,7 @@ func TestNodes(t *testing.T) {
 		"its node is ready":                              {"ready", unready, false, time.Time{}},
 		"its node is not ready":                          {"notready", ready, false, then.Time},
 		"nobody knows of its node":                       {"unknown", ready, false, then.Time},
-		"its node is gone, and the Pod not ready":        {"gone", unready, false, then.Time},
+		"its node is gone, and the Pod not ready":        {"gone", unready, false, time.Time{}},
 		"its node is gone, and the Pod was ready":        {"gone", ready, false, time.Time{}},
 		"its node is not ready, but nodes can't be read": {"notready", unready, true, time.Time{}},
 		"it has no node":                                 {"", unready, false, time.Time{}},

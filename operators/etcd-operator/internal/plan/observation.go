@@ -267,8 +267,8 @@ type Pod struct {
 	// Creating is true while the kubelet makes the Pod's containers: it pulls their
 	// images, and mounts their volumes.
 	Creating bool
-	// NodeLostSince is since when the Pod's node is gone or not ready; zero while
-	// it is ready, or when nodes may not be read.
+	// NodeLostSince is since when the Pod's node is not ready; zero while it is ready, when
+	// it is gone (Kubernetes then deletes the Pod), or when nodes may not be read.
 	NodeLostSince time.Time
 	// Cordoned is true when nothing more is scheduled to the Pod's node: it is to be
 	// emptied. False when nodes may not be read.
