@@ -46,9 +46,11 @@ type Reconciler struct {
 	// Client reads from caches.
 	Client   client.Client
 	Observer *observe.Observer
-	Actor    *act.Actor
-	Events   events.EventRecorder
-	Metrics  *metrics.Metrics
+	// Plan decides; nil: plan.Plan.
+	Plan    func(plan.Observation) plan.Decision
+	Actor   *act.Actor
+	Events  events.EventRecorder
+	Metrics *metrics.Metrics
 	// Comparisons are those of members' data.
 	Comparisons *consistency.Keeper
 	// Credentials are for clusters on which etcd's authentication is enabled.
@@ -116,15 +118,22 @@ func (r *Reconciler) Reconcile(ctx context.Context, req ctrl.Request) (ctrl.Resu
 	obs.Growth = r.growth.Note(req.NamespacedName, &obs)
 	obs.Rejections = r.rejections.of(&c)
 	obs.Comparison = r.Comparisons.Of(req.NamespacedName, c.UID)
-	d := plan.Plan(obs)
+	d := r.plan(obs)
 	if d.NamesBackups {
 		r.Observer.Backups(ctx, &c, &obs)
-		d = plan.Plan(obs)
+		d = r.plan(obs)
 	}
 	status, err := r.carryOut(ctx, &c, &obs, d)
 	r.Metrics.Observe(req.NamespacedName, &status, time.Since(begun))
 	r.Metrics.Members(req.NamespacedName, members(&obs))
 	return r.next(ctx, req.NamespacedName, d, err)
+}
+
+func (r *Reconciler) plan(o plan.Observation) plan.Decision {
+	if r.Plan != nil {
+		return r.Plan(o)
+	}
+	return plan.Plan(o)
 }
 
 // begin notes when this operator has begun to work: those before it have ended.
@@ -174,7 +183,7 @@ func (r *Reconciler) carryOut(ctx context.Context, c *v1beta2.EtcdCluster, obs *
 		}
 		if accepted { // the status says so at once
 			obs.Rejections = r.rejections.of(c)
-			d = plan.Plan(*obs)
+			d = r.plan(*obs)
 		}
 	}
 	var failed error

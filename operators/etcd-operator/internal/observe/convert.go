@@ -31,8 +31,9 @@ func Endpoint(c *v1beta2.EtcdCluster, name, ip string) etcdclient.Endpoint {
 	}
 }
 
-// podOf is what the planner needs of a Pod, but for its address, node and answer.
-func podOf(p *corev1.Pod) plan.Pod {
+// PodOf is what the planner needs of a Pod, but for whether it is published, its node and its
+// member's answer.
+func PodOf(p *corev1.Pod) plan.Pod {
 	out := plan.Pod{
 		Name:     p.Name,
 		UID:      string(p.UID),
@@ -180,7 +181,7 @@ func proven(p *corev1.Pod) (restarts int, image string) {
 // SamePod reports whether a Pod, read live, is as it was observed in what decides
 // whether a member may be restarted.
 func SamePod(p *corev1.Pod, seen *plan.Pod) bool {
-	now := podOf(p)
+	now := PodOf(p)
 	return now.Name == seen.Name && now.UID == seen.UID && now.Role == seen.Role && now.Version == seen.Version && now.Repository == seen.Repository &&
 		now.From == seen.From && now.DeletingSince.IsZero() == seen.DeletingSince.IsZero() && now.UnreadySince.IsZero() == seen.UnreadySince.IsZero()
 }
@@ -188,7 +189,7 @@ func SamePod(p *corev1.Pod, seen *plan.Pod) bool {
 // HasComeBack reports whether a Pod, read live, is ready or has found a node, and was not,
 // or had not, when it was observed.
 func HasComeBack(p *corev1.Pod, seen *plan.Pod) bool {
-	now := podOf(p)
+	now := PodOf(p)
 	return (now.UnreadySince.IsZero() && !seen.UnreadySince.IsZero()) || (now.Node != "" && seen.Node == "")
 }
 

@@ -70,30 +70,34 @@ func (w *world) askDowngrade(op *operator, t *todo, change func(*run, *birth) er
 
 // enableDowngrade is etcd that validates a downgrade, and enables it.
 func (w *world) enableDowngrade(op *operator, t *todo, a plan.EnableDowngrade) error {
-	return w.askDowngrade(op, t, func(_ *run, b *birth) error {
-		to := minorOf(a.To)
-		if to != b.minor-1 || b.downgrade != 0 {
-			return errConflict
-		}
-		if to < 5 {
-			w.fail("S10", "a downgrade to %s is enabled, which etcd does not carry out", a.To)
-		}
-		b.downgrade = to
-		w.say("a downgrade to 3.%d is enabled", to)
-		return nil
-	})
+	return w.askDowngrade(op, t, func(_ *run, b *birth) error { return w.enableBy(b, a.To) })
+}
+
+func (w *world) enableBy(b *birth, version string) error {
+	to := minorOf(version)
+	if to != b.minor-1 || b.downgrade != 0 {
+		return errConflict
+	}
+	if to < 5 {
+		w.fail("S10", "a downgrade to %s is enabled, which etcd does not carry out", version)
+	}
+	b.downgrade = to
+	w.say("a downgrade to 3.%d is enabled", to)
+	return nil
 }
 
 // cancelDowngrade is etcd that cancels a downgrade.
 func (w *world) cancelDowngrade(op *operator, t *todo) error {
-	return w.askDowngrade(op, t, func(_ *run, b *birth) error {
-		if b.downgrade == 0 {
-			return errConflict
-		}
-		b.downgrade = 0
-		w.say("the downgrade is cancelled")
-		return nil
-	})
+	return w.askDowngrade(op, t, func(_ *run, b *birth) error { return w.cancelBy(b) })
+}
+
+func (w *world) cancelBy(b *birth) error {
+	if b.downgrade == 0 {
+		return errConflict
+	}
+	b.downgrade = 0
+	w.say("the downgrade is cancelled")
+	return nil
 }
 
 // checkLowered: no member is restarted with an earlier minor unless etcd is being

@@ -6,6 +6,8 @@ import (
 	"strings"
 	"time"
 
+	corev1 "k8s.io/api/core/v1"
+
 	"github.com/etcd-operators/etcd-operators/operators/etcd-operator/internal/plan"
 )
 
@@ -46,7 +48,11 @@ func nodeName(i int) string { return fmt.Sprintf("n%d", i) }
 
 // pod is a Pod object. It is comparable: what changes is told to watchers.
 type pod struct {
-	name, uid     string
+	name, uid string
+	// object is what the shipped operator has made of it, and changes counts the changes that
+	// watchers were told of, for it; never changed in place.
+	object        *corev1.Pod
+	changes       int
 	role          plan.Role
 	roleAt        time.Duration
 	created       time.Duration
@@ -104,8 +110,11 @@ type claim struct {
 // claimObject is what watchers see of a claim. It is comparable.
 type claimObject struct {
 	name, uid string
-	deleting  bool
-	created   time.Duration
+	// object and changes are as those of a pod.
+	object   *corev1.PersistentVolumeClaim
+	changes  int
+	deleting bool
+	created  time.Duration
 	// retired is the restore that keeps it; it is no member's then.
 	retired string
 	// owner is the EtcdCluster of the name that it is of, by number, and retained is true
@@ -271,10 +280,12 @@ func (w *world) createPod(p *pod) {
 	w.pods = insert(w.pods, p, func(p *pod) string { return p.name })
 }
 
-func (w *world) createClaim(name string) {
-	w.claims = insert(w.claims, &claim{claimObject{
+func (w *world) createClaim(name string) *claim {
+	c := &claim{claimObject{
 		name: name, uid: w.uid(), created: w.now, owner: w.cluster.number, retained: w.cluster.retain, requested: w.cluster.storage, capacity: w.cluster.storage,
-	}, -1, &disk{}}, func(c *claim) string { return c.name })
+	}, -1, &disk{}}
+	w.claims = insert(w.claims, c, func(c *claim) string { return c.name })
+	return c
 }
 
 // deletePod asks for a Pod's deletion, with grace.

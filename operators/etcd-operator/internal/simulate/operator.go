@@ -63,6 +63,8 @@ type operator struct {
 	asked []pod
 	// disturbed is world.disturbed when it began to observe.
 	disturbed int
+	// shipped is the code that ships, in the place of the model of it; nil if it is the model.
+	shipped *shipped
 }
 
 type podEvent struct {
@@ -110,6 +112,9 @@ func (op *operator) relist(w *world) {
 	op.clusterQueue, op.podQueue, op.claimQueue = nil, nil, nil
 	op.todo, op.half, op.woken, op.last, op.since, op.reading = nil, nil, true, plan.Decision{}, w.now, nil
 	op.rejections, op.orphans = nil, nil
+	if op.shipped != nil {
+		op.shipped.relist()
+	}
 }
 
 // publish tells every operator's watches what has changed.
@@ -134,6 +139,7 @@ func (w *world) publish() {
 			w.publishedPods = append(w.publishedPods, *p)
 			w.tellPod(podEvent{*p, false})
 		case w.publishedPods[i] != *p:
+			p.changes++
 			w.publishedPods[i] = *p
 			w.tellPod(podEvent{*p, false})
 		}
@@ -152,6 +158,7 @@ func (w *world) publish() {
 			w.publishedClaims = append(w.publishedClaims, c.claimObject)
 			w.tellClaim(claimEvent{c.claimObject, false})
 		case w.publishedClaims[i] != c.claimObject:
+			c.changes++
 			w.publishedClaims[i] = c.claimObject
 			w.tellClaim(claimEvent{c.claimObject, false})
 		}
@@ -229,6 +236,10 @@ func (w *world) run(op *operator) {
 	if op.dead {
 		op.relist(w)
 		op.dead = false
+	}
+	if op.shipped != nil {
+		w.runShipped(op)
+		return
 	}
 	calls := 8
 	if !w.calm {
@@ -442,7 +453,7 @@ func (w *world) observePod(p *pod) plan.Pod {
 	}
 	if n := &w.nodes[p.node]; w.cfg.NodesReadable {
 		seen.Cordoned = n.cordoned && !n.gone
-		if n.lostSince != never {
+		if n.lostSince != never && !n.gone {
 			seen.NodeLostSince = epoch.Add(n.lostSince)
 		}
 	}

@@ -131,7 +131,11 @@ func (w *world) advanceLog(op *operator, a plan.AdvanceLog) error {
 		return errNobody
 	}
 	w.touch("raft's log grows")
-	for range a.Entries {
+	return w.appendNoops(r, a.Entries)
+}
+
+func (w *world) appendNoops(r *run, n int) error {
+	for range n {
 		if err := w.propose(r, entry{kind: noop}); err != nil {
 			return err
 		}

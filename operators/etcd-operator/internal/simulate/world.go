@@ -6,6 +6,8 @@ import (
 	"strings"
 	"time"
 
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
 	"github.com/etcd-operators/etcd-operators/api/v1beta2"
 	"github.com/etcd-operators/etcd-operators/operators/etcd-operator/internal/plan"
 )
@@ -70,6 +72,9 @@ type world struct {
 	// lates are calls of operators that take effect later.
 	lates   []late
 	planner Planner
+	// sleep lets the clock of the shipped code pass; children are its Services and budget.
+	sleep    func(time.Duration)
+	children map[string]client.Object
 
 	faults []Fault
 	next   int     // the first of faults that is not due yet
@@ -192,6 +197,7 @@ func newWorld(cfg Config, seed int64, planner Planner, faults []Fault) *world {
 	w := &world{
 		cfg: cfg, seed: uint64(seed), calm: cfg.Calm, planner: planner, main: -1, lost: -1,
 		faults: faults, learners: cfg.Learners, stats: newStats(), quota: cfg.Quota, secrets: newSecrets(),
+		sleep: func(time.Duration) {}, children: map[string]client.Object{},
 	}
 	w.cluster = etcdCluster{version: 1, generation: 1, size: cfg.Size, wanted: cfg.Version, repository: goodRepository, template: goodTemplate, status: &v1beta2.ClusterStatus{}, begun: never, repaired: never, storage: smallest, retain: cfg.Retain, survive: cfg.Survive}
 	if cfg.BornFenced {
@@ -214,7 +220,9 @@ func (w *world) sow() { w.random = newRandom(w.seed, uint64(w.step), 7) }
 // the client do what they do, and the operators some of what they want to do.
 func (w *world) advance() {
 	w.sow()
-	w.now += w.duration()
+	d := w.duration()
+	w.now += d
+	w.sleep(d)
 	w.startFaults()
 	w.landLates()
 	w.tickKubernetes()

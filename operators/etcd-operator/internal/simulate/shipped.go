@@ -1,0 +1,214 @@
+package simulate
+
+import (
+	"context"
+	"errors"
+	"iter"
+	"slices"
+	"strconv"
+	"time"
+
+	"github.com/prometheus/client_golang/prometheus"
+	"k8s.io/apimachinery/pkg/runtime"
+	ctrl "sigs.k8s.io/controller-runtime"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	"github.com/etcd-operators/etcd-operators/operators/etcd-operator/internal/act"
+	"github.com/etcd-operators/etcd-operators/operators/etcd-operator/internal/certificates"
+	"github.com/etcd-operators/etcd-operators/operators/etcd-operator/internal/consistency"
+	"github.com/etcd-operators/etcd-operators/operators/etcd-operator/internal/controller"
+	"github.com/etcd-operators/etcd-operators/operators/etcd-operator/internal/credentials"
+	"github.com/etcd-operators/etcd-operators/operators/etcd-operator/internal/metrics"
+	"github.com/etcd-operators/etcd-operators/operators/etcd-operator/internal/observe"
+	"github.com/etcd-operators/etcd-operators/operators/etcd-operator/internal/plan"
+)
+
+// namespace is where the EtcdCluster is.
+const namespace = "ns"
+
+// shipped is the code of etcd-operator that ships: the Reconciler with all that it calls, but
+// for the clients of Kubernetes and of etcd, in whose place the world answers. A reconcile is
+// a coroutine that stops before each of its calls to them; what happens meanwhile is the
+// world's affair.
+type shipped struct {
+	w          *world
+	op         *operator
+	reconciler *controller.Reconciler
+	// yield stops the reconcile before a call, resume lets it go on to the next one; resume is
+	// nil while none is under way. stop ends it where it stands, as a crash does.
+	yield  func(call string) bool
+	resume func() (call string, more bool)
+	stop   func()
+	// mishap is what happens to the call before which it stands; numFaults for nothing.
+	mishap FaultKind
+	// result and err are how the last reconcile ended.
+	result ctrl.Result
+	err    error
+}
+
+// errEnded ends a reconcile at a call: the operator has crashed.
+var errEnded = errors.New("the operator has ended")
+
+// ship makes an operator that is the shipped code.
+func (w *world) ship(op *operator, scheme *runtime.Scheme) {
+	s := &shipped{w: w, op: op, mishap: numFaults}
+	live, cached := &api{shipped: s, scheme: scheme}, &api{shipped: s, scheme: scheme, cached: true}
+	members := &members{s}
+	comparisons := consistency.New(members)
+	s.reconciler = &controller.Reconciler{
+		Client:       cached,
+		Observer:     &observe.Observer{Reader: cached, Live: live, Etcd: members, DefaultVersion: w.cfg.Version},
+		Plan:         s.plan,
+		Actor:        &act.Actor{Client: cached, Live: live, Etcd: members, Comparisons: comparisons, LauncherImage: "operator"},
+		Events:       silence{},
+		Metrics:      metrics.New(prometheus.NewRegistry()),
+		Comparisons:  comparisons,
+		Credentials:  &credentials.Keeper{Live: live},
+		Certificates: &certificates.Keeper{Client: cached, Live: live},
+	}
+	if w.cfg.NodesReadable {
+		s.reconciler.Observer.Nodes = cached
+	}
+	op.shipped = s
+}
+
+// plan is the planner between two looks: what it is told and what it decides is checked.
+func (s *shipped) plan(o plan.Observation) plan.Decision {
+	d := s.w.planner(o)
+	s.w.stats.Decisions++
+	if err := CheckDecision(o, d); err != nil {
+		s.w.fail(err.Invariant, "the operator decided %s: %s", describe(d), err.Message)
+	}
+	if s.w.trace != nil {
+		s.w.say("operator %s decides: %s (%s: %s)", s.op.id, describe(d), d.Reason, d.Message)
+	}
+	s.op.last = d
+	s.op.todo.seen, s.op.todo.decision = o, d
+	return d
+}
+
+// begin starts a reconcile, up to its first call.
+func (s *shipped) begin() {
+	s.op.todo = &todo{disturbed: s.w.disturbed}
+	s.resume, s.stop = iter.Pull(func(yield func(string) bool) {
+		defer func() {
+			if r := recover(); r != nil && r != errEnded { //nolint:errorlint // as it was thrown
+				panic(r)
+			}
+		}()
+		s.yield = yield
+		s.result, s.err = s.reconciler.Reconcile(context.Background(), ctrl.Request{NamespacedName: client.ObjectKey{Namespace: namespace, Name: clusterName}})
+	})
+}
+
+// call makes a call to the outside, before which the reconcile stops. lost is what the caller
+// is told of one whose reply is lost.
+func (s *shipped) call(ctx context.Context, what string, lost error, do func() error) error {
+	if !s.yield(what) {
+		panic(errEnded)
+	}
+	mishap := s.mishap
+	s.mishap = numFaults
+	if err := ctx.Err(); err != nil {
+		return err
+	}
+	if mishap == FailCall {
+		s.w.say("operator %s: %s fails", s.op.id, what)
+		return lost
+	}
+	err := do()
+	if mishap == LoseReply {
+		s.w.say("operator %s: the reply to %s is lost", s.op.id, what)
+		return lost
+	}
+	return err
+}
+
+// runShipped lets a shipped operator go on by some of its calls.
+func (w *world) runShipped(op *operator) {
+	s := op.shipped
+	calls := 30
+	if !w.calm {
+		calls = w.random.between(0, 20)
+	}
+	for ; calls > 0 && w.broken == nil && w.step >= op.deadUntil && w.step >= op.stalledUntil; calls-- {
+		if s.resume == nil {
+			w.deliver(op)
+			if !op.woken && w.now < op.wake && (w.calm || w.settling || !w.random.chance(5)) {
+				return
+			}
+			op.woken = false
+			s.begin()
+		} else if !w.befall(op) {
+			return
+		}
+		if _, more := s.resume(); !more {
+			if a := op.todo.decision.Action; a != nil && s.err == nil {
+				w.stats.Actions[plan.KindOf(a)]++
+			}
+			s.resume, op.todo = nil, nil
+			op.wake = w.now + s.pause()
+			if s.err != nil {
+				w.say("operator %s: %v", op.id, s.err)
+				op.wake, op.woken = w.now, true
+			}
+		}
+		w.publish()
+		w.checkTruth()
+	}
+}
+
+// pause is after how long the operator looks again, without the chance by which it spreads the
+// looks at idle clusters.
+func (s *shipped) pause() time.Duration {
+	if planned := s.op.last.RequeueAfter; planned <= s.result.RequeueAfter {
+		return planned
+	}
+	return s.result.RequeueAfter
+}
+
+// befall lets the fault happen that the operator's next call is to meet. It reports whether
+// the operator goes on.
+func (w *world) befall(op *operator) bool {
+	if op.mishapIn > 0 {
+		op.mishapIn--
+		return true
+	}
+	mishap := op.mishap
+	op.mishap = numFaults
+	switch mishap {
+	case StallOperator:
+		op.stalledUntil = w.step + 1 + w.random.below(30)
+		return false
+	case CrashOperator:
+		w.crashOperator(op, 1+w.random.below(10))
+		return false
+	default:
+		op.shipped.mishap = mishap
+		return true
+	}
+}
+
+// relist starts it anew: what it kept is lost.
+func (s *shipped) relist() {
+	if s.resume != nil {
+		s.stop()
+		s.resume = nil
+	}
+	s.w.ship(s.op, s.reconciler.Client.Scheme())
+}
+
+// address is that of a Pod, by the number in its uid.
+func address(uid string) string {
+	n, _ := strconv.Atoi(uid[1:]) // made by world.uid
+	return "10." + strconv.Itoa(n>>16&255) + "." + strconv.Itoa(n>>8&255) + "." + strconv.Itoa(n&255)
+}
+
+// runAt is what runs at the address of an endpoint; nil if nothing is heard there.
+func (s *shipped) runAt(addr string) *run {
+	i := slices.IndexFunc(s.w.runs, func(r *run) bool { return r.address != never && s.w.now >= r.address && address(r.uid)+":2379" == addr })
+	if i < 0 || !s.w.sees(s.op, s.w.runs[i].node) {
+		return nil
+	}
+	return s.w.runs[i]
+}

@@ -1,0 +1,406 @@
+package simulate
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+	"reflect"
+	"slices"
+
+	jsonpatch "github.com/evanphx/json-patch/v5"
+	corev1 "k8s.io/api/core/v1"
+	discoveryv1 "k8s.io/api/discovery/v1"
+	policyv1 "k8s.io/api/policy/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+	"k8s.io/apimachinery/pkg/types"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+	"sigs.k8s.io/controller-runtime/pkg/client/apiutil"
+
+	"github.com/etcd-operators/etcd-operators/api/v1beta2"
+	"github.com/etcd-operators/etcd-operators/operators/etcd-operator/internal/observe"
+	"github.com/etcd-operators/etcd-operators/operators/etcd-operator/internal/plan"
+	"github.com/etcd-operators/etcd-operators/shared/member"
+)
+
+// api is the API server as the shipped operator reaches it: for the kinds and verbs that it
+// uses, and no others (they panic). Reads of the cached one are of the operator's caches, and
+// are no calls.
+type api struct {
+	client.Client
+	*shipped
+	scheme *runtime.Scheme
+	cached bool
+}
+
+// timedOut is what is told of a call of which nobody knows whether it took effect.
+var timedOut = apierrors.NewTimeoutError("the API server did not answer in time", 0)
+
+var (
+	volumes  = schema.GroupResource{Resource: "persistentvolumeclaims"}
+	pods     = schema.GroupResource{Resource: "pods"}
+	clusters = schema.GroupResource{Group: v1beta2.GroupName, Resource: "etcdclusters"}
+)
+
+func (a *api) Scheme() *runtime.Scheme { return a.scheme }
+
+func (a *api) GroupVersionKindFor(o runtime.Object) (schema.GroupVersionKind, error) {
+	return apiutil.GVKForObject(o, a.scheme)
+}
+
+func (a *api) Status() client.SubResourceWriter { return status{shipped: a.shipped} }
+
+// read is a read of a cache, or a call.
+func (a *api) read(ctx context.Context, what string, do func() error) error {
+	if a.cached {
+		return do()
+	}
+	return a.call(ctx, what, timedOut, do)
+}
+
+func (a *api) Get(ctx context.Context, key client.ObjectKey, into client.Object, _ ...client.GetOption) error {
+	return a.read(ctx, fmt.Sprintf("reading %T %s", into, key.Name), func() error {
+		var found client.Object
+		switch into.(type) {
+		case *v1beta2.EtcdCluster:
+			found = a.w.object(a.clusterSeen())
+		case *corev1.Pod:
+			for _, p := range a.podsSeen() {
+				if p.name == key.Name {
+					found = a.w.podObject(&p)
+				}
+			}
+		case *corev1.PersistentVolumeClaim:
+			for _, c := range a.claimsSeen() {
+				if c.name == key.Name {
+					found = a.w.claimAsObject(&c)
+				}
+			}
+		case *corev1.Node:
+			found = a.w.nodeObject(key.Name)
+		case *corev1.Service, *policyv1.PodDisruptionBudget:
+			if o, ok := a.w.children[childKey(into, key.Name)]; ok {
+				found = o
+			}
+		default:
+			panic(fmt.Sprintf("%T is not simulated", into))
+		}
+		if found == nil {
+			return apierrors.NewNotFound(pods, key.Name)
+		}
+		reflect.ValueOf(into).Elem().Set(reflect.ValueOf(found.DeepCopyObject()).Elem())
+		return nil
+	})
+}
+
+func (a *api) List(ctx context.Context, into client.ObjectList, _ ...client.ListOption) error {
+	return a.read(ctx, fmt.Sprintf("listing %T", into), func() error {
+		switch list := into.(type) {
+		case *corev1.PodList:
+			for _, p := range a.podsSeen() {
+				list.Items = append(list.Items, *a.w.podObject(&p))
+			}
+		case *metav1.PartialObjectMetadataList: // of Pods
+			for _, p := range a.podsSeen() {
+				list.Items = append(list.Items, metav1.PartialObjectMetadata{ObjectMeta: a.w.podObject(&p).ObjectMeta})
+			}
+		case *corev1.PersistentVolumeClaimList:
+			for _, c := range a.claimsSeen() {
+				list.Items = append(list.Items, *a.w.claimAsObject(&c))
+			}
+		case *v1beta2.EtcdBackupList: // nobody has made any
+		case *discoveryv1.EndpointSliceList:
+			list.Items = append(list.Items, a.w.endpoints(a.podsSeen()))
+		default:
+			panic(fmt.Sprintf("%T is not simulated", into))
+		}
+		return nil
+	})
+}
+
+// clusterSeen is the EtcdCluster as a read finds it.
+func (a *api) clusterSeen() *etcdCluster {
+	if a.cached {
+		return &a.op.cluster
+	}
+	return &a.w.cluster
+}
+
+// podsSeen are the Pods as a read finds them.
+func (a *api) podsSeen() []pod {
+	if a.cached || a.w.cfg.has(NoLivePods) {
+		return a.op.pods
+	}
+	var all []pod
+	for _, p := range a.w.pods {
+		all = append(all, *p)
+	}
+	return all
+}
+
+// claimsSeen are the volumes as a read finds them.
+func (a *api) claimsSeen() []claimObject {
+	if a.cached {
+		return a.op.claims
+	}
+	var all []claimObject
+	for _, c := range a.w.claims {
+		all = append(all, c.claimObject)
+	}
+	return all
+}
+
+func (a *api) Create(ctx context.Context, o client.Object, _ ...client.CreateOption) error {
+	switch x := o.(type) {
+	case *corev1.Pod:
+		return a.call(ctx, "creating Pod "+x.Name, timedOut, func() error { return a.createPod(x) })
+	case *corev1.PersistentVolumeClaim:
+		return a.call(ctx, "creating PVC "+x.Name, timedOut, func() error { return a.createClaim(x) })
+	}
+	panic(fmt.Sprintf("%T is not simulated", o))
+}
+
+func (a *api) createPod(p *corev1.Pod) error {
+	if a.w.pod(p.Name) != nil {
+		return apierrors.NewAlreadyExists(pods, p.Name)
+	}
+	if a.w.during(RefusePods) {
+		return apierrors.NewForbidden(pods, p.Name, errRefused)
+	}
+	read := observe.PodOf(p)
+	a.w.touch("a Pod is made")
+	a.w.checkCreate(&plan.NewPod{Name: p.Name, Version: read.Version, Role: read.Role, StartPermit: read.StartPermit})
+	a.w.createPod(&pod{
+		object: p.DeepCopy(), name: p.Name, role: read.Role, permit: read.StartPermit, persistent: read.Persistent,
+		version: read.Version, repository: read.Repository, template: templateOf(p), learners: read.Learners,
+	})
+	return nil
+}
+
+func (a *api) createClaim(p *corev1.PersistentVolumeClaim) error {
+	if a.w.claim(p.Name) != nil {
+		return apierrors.NewAlreadyExists(volumes, p.Name)
+	}
+	if a.w.during(RefuseClaims) {
+		return apierrors.NewForbidden(volumes, p.Name, errRefused)
+	}
+	a.w.touch("a volume is made")
+	c := a.w.createClaim(p.Name)
+	c.object = p.DeepCopy()
+	p.UID, p.ResourceVersion = types.UID(c.uid), resourceVersion(c.changes)
+	return nil
+}
+
+func (a *api) Delete(ctx context.Context, o client.Object, options ...client.DeleteOption) error {
+	var how client.DeleteOptions
+	how.ApplyOptions(options)
+	return a.call(ctx, fmt.Sprintf("deleting %T %s", o, o.GetName()), timedOut, func() error {
+		switch x := o.(type) {
+		case *corev1.Pod:
+			p := a.w.pod(x.Name)
+			if p == nil {
+				return apierrors.NewNotFound(pods, x.Name)
+			}
+			if unmet(how.Preconditions, p.uid, p.resourceVersion()) {
+				return apierrors.NewConflict(pods, x.Name, errConflict)
+			}
+			a.w.touch("a Pod is deleted")
+			switch d := a.op.todo.decision.Action.(type) {
+			case plan.RecreatePod:
+				a.w.checkPodDeletion(p, false)
+				a.w.checkRecreate(a.op.todo, p)
+			case plan.DeletePod:
+				a.w.checkPodDeletion(p, len(d.Members) > 0)
+				a.w.checkKept(p)
+			default:
+				a.w.fail("S11", "%s deletes Pod %s", plan.KindOf(d), p.name)
+			}
+			a.w.deletePod(p)
+		case *corev1.PersistentVolumeClaim:
+			c := a.w.claim(x.Name)
+			if c == nil {
+				return apierrors.NewNotFound(volumes, x.Name)
+			}
+			if unmet(how.Preconditions, c.uid, resourceVersion(c.changes)) {
+				return apierrors.NewConflict(volumes, x.Name, errConflict)
+			}
+			a.w.touch("a volume is deleted")
+			a.w.checkClaimDeletion(c)
+			a.w.checkOldData(c.name, c.disk)
+			a.w.deleteClaim(c)
+		case *policyv1.PodDisruptionBudget:
+			delete(a.w.children, childKey(x, x.Name))
+			a.w.budget = 0
+		default:
+			panic(fmt.Sprintf("%T is not simulated", o))
+		}
+		return nil
+	})
+}
+
+// unmet reports whether a precondition does not hold.
+func unmet(p *metav1.Preconditions, uid, version string) bool {
+	return p != nil && ((p.UID != nil && string(*p.UID) != uid) || (p.ResourceVersion != nil && *p.ResourceVersion != version))
+}
+
+func (a *api) Patch(ctx context.Context, o client.Object, how client.Patch, _ ...client.PatchOption) error {
+	switch o.(type) {
+	case *corev1.Pod:
+		return a.call(ctx, "patching Pod "+o.GetName(), timedOut, func() error { return a.patchPod(o.GetName(), how) })
+	case *corev1.PersistentVolumeClaim:
+		return a.call(ctx, "patching PVC "+o.GetName(), timedOut, func() error { return a.patchClaim(o.GetName(), how) })
+	}
+	panic(fmt.Sprintf("a patch of %T is not simulated", o))
+}
+
+func (a *api) patchPod(name string, how client.Patch) error {
+	p := a.w.pod(name)
+	if p == nil {
+		return apierrors.NewNotFound(pods, name)
+	}
+	var next corev1.Pod
+	if err := patched(a.w.podObject(p), how, &next); err != nil {
+		return apierrors.NewInvalid(corev1.SchemeGroupVersion.WithKind("Pod").GroupKind(), name, nil)
+	}
+	a.w.touch("a Pod is changed")
+	read := observe.PodOf(&next)
+	if read.Role != p.role {
+		a.w.checkRole(p, read.Role)
+		p.role, p.roleAt = read.Role, a.w.now
+	}
+	if read.StartPermit != nil && (p.permit == nil || p.permit.Attempt != read.StartPermit.Attempt) {
+		a.w.checkPermit(p.name, read.StartPermit)
+	}
+	if read.Version != p.version || read.Repository != p.repository {
+		x, _ := a.op.todo.decision.Action.(plan.ChangeImage)
+		a.w.checkImage(a.op.todo, p, x)
+		p.version, p.repository = read.Version, read.Repository
+	}
+	p.permit, p.object = read.StartPermit, &next
+	return nil
+}
+
+func (a *api) patchClaim(name string, how client.Patch) error {
+	c := a.w.claim(name)
+	if c == nil {
+		return apierrors.NewNotFound(volumes, name)
+	}
+	var next corev1.PersistentVolumeClaim
+	is := a.w.claimAsObject(&c.claimObject)
+	if err := patched(is, how, &next); err != nil {
+		return err
+	}
+	if next.UID != is.UID || next.ResourceVersion != is.ResourceVersion {
+		return apierrors.NewConflict(volumes, name, errConflict)
+	}
+	a.w.touch("a volume is changed")
+	c.retained, c.version, c.object = member.IsRetained(&next), next.Annotations[member.AnnotationVersion], &next
+	return nil
+}
+
+// patched is an object after a patch.
+func patched(from client.Object, how client.Patch, into client.Object) error {
+	data, err := how.Data(from)
+	if err != nil {
+		return err
+	}
+	before, err := json.Marshal(from)
+	if err != nil {
+		return err
+	}
+	var after []byte
+	if how.Type() == types.MergePatchType {
+		after, err = jsonpatch.MergePatch(before, data)
+	} else {
+		var patch jsonpatch.Patch
+		if patch, err = jsonpatch.DecodePatch(data); err == nil {
+			after, err = patch.Apply(before)
+		}
+	}
+	if err != nil {
+		return err
+	}
+	return json.Unmarshal(after, into)
+}
+
+// Apply is server-side apply by one who owns all that he applies.
+func (a *api) Apply(ctx context.Context, what runtime.ApplyConfiguration, _ ...client.ApplyOption) error {
+	data, err := json.Marshal(what)
+	if err != nil {
+		return err
+	}
+	var u unstructured.Unstructured
+	if err := json.Unmarshal(data, &u.Object); err != nil {
+		return err
+	}
+	return a.call(ctx, "applying "+u.GetKind()+" "+u.GetName(), timedOut, func() error {
+		o, err := a.scheme.New(u.GroupVersionKind())
+		if err != nil {
+			return err
+		}
+		if err := runtime.DefaultUnstructuredConverter.FromUnstructured(u.Object, o); err != nil {
+			return err
+		}
+		a.w.touch("a child is changed")
+		if pdb, ok := o.(*policyv1.PodDisruptionBudget); ok {
+			a.w.budget = pdb.Spec.MinAvailable.IntValue()
+		}
+		a.w.children[childKey(o.(client.Object), u.GetName())] = o.(client.Object)
+		return nil
+	})
+}
+
+func childKey(o client.Object, name string) string { return fmt.Sprintf("%T %s", o, name) }
+
+// status writes the status of the EtcdCluster.
+type status struct {
+	client.SubResourceWriter
+	*shipped
+}
+
+func (s status) Update(ctx context.Context, o client.Object, _ ...client.SubResourceUpdateOption) error {
+	c, ok := o.(*v1beta2.EtcdCluster)
+	if !ok {
+		panic(fmt.Sprintf("%T is not simulated", o))
+	}
+	return s.call(ctx, "writing the status", timedOut, func() error {
+		if c.ResourceVersion != resourceVersion(s.w.cluster.version) {
+			return apierrors.NewConflict(clusters, c.Name, errConflict)
+		}
+		data, err := json.Marshal(c.Status)
+		if err != nil {
+			return err
+		}
+		var next v1beta2.ClusterStatus // times have the precision that JSON gives them
+		if err := json.Unmarshal(data, &next); err != nil {
+			return err
+		}
+		s.w.keepStatus(&next)
+		c.ResourceVersion = resourceVersion(s.w.cluster.version)
+		return nil
+	})
+}
+
+// silence records no events.
+type silence struct{}
+
+func (silence) Eventf(runtime.Object, runtime.Object, string, string, string, string, ...any) {}
+
+// endpoints is the EndpointSlice of both Services.
+func (w *world) endpoints(all []pod) discoveryv1.EndpointSlice {
+	var s discoveryv1.EndpointSlice
+	for _, p := range slices.Clone(all) {
+		if !p.addressed && !p.routed {
+			continue
+		}
+		e := discoveryv1.Endpoint{Conditions: discoveryv1.EndpointConditions{Ready: &p.routed}, TargetRef: &corev1.ObjectReference{UID: types.UID(p.uid)}}
+		if p.addressed {
+			e.Hostname, e.Addresses = &p.name, []string{address(p.uid)}
+		}
+		s.Endpoints = append(s.Endpoints, e)
+	}
+	return s
+}

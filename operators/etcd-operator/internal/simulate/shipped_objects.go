@@ -1,0 +1,164 @@
+package simulate
+
+import (
+	"fmt"
+	"strconv"
+	"strings"
+	"time"
+
+	corev1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/api/resource"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/types"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	"github.com/etcd-operators/etcd-operators/api/v1beta2"
+	"github.com/etcd-operators/etcd-operators/operators/etcd-operator/internal/plan"
+	"github.com/etcd-operators/etcd-operators/shared/member"
+)
+
+// envTemplate is the variable of etcd that tells the world which template a Pod was made of.
+const envTemplate = "ETCD_SIMULATED_TEMPLATE"
+
+// templateOf is the template that a Pod was made of.
+func templateOf(p *corev1.Pod) string {
+	for _, c := range p.Spec.Containers {
+		for _, e := range c.Env {
+			if e.Name == envTemplate {
+				return e.Value
+			}
+		}
+	}
+	return ""
+}
+
+// grace is the grace period of Pods.
+const grace = 30 * time.Second
+
+func clusterUID(number int) string { return fmt.Sprintf("cluster-%d", number) }
+
+func resourceVersion(n int) string { return strconv.Itoa(n) }
+
+func timeAt(d time.Duration) metav1.Time { return metav1.NewTime(epoch.Add(d)) }
+
+// object is the EtcdCluster as the API server has it.
+func (w *world) object(c *etcdCluster) *v1beta2.EtcdCluster {
+	o := &v1beta2.EtcdCluster{
+		ObjectMeta: metav1.ObjectMeta{
+			Name: clusterName, Namespace: namespace, UID: types.UID(clusterUID(c.number)), Generation: c.generation,
+			ResourceVersion: resourceVersion(c.version), CreationTimestamp: timeAt(0), Annotations: map[string]string{},
+		},
+		Spec: v1beta2.ClusterSpec{
+			Size: c.size, Version: c.wanted, Repository: c.repository, Paused: c.paused,
+			PodDisruptionBudget: &w.cfg.DisruptionBudget,
+			Recovery:            &v1beta2.RecoveryPolicy{MemberTimeout: &metav1.Duration{Duration: w.cfg.MemberTimeout}},
+		},
+		Status: *c.status.DeepCopy(),
+	}
+	o.Spec.Pod = &v1beta2.PodPolicy{EtcdEnv: []corev1.EnvVar{{Name: envTemplate, Value: c.wantedTemplate()}}}
+	if w.cfg.Persistent {
+		o.Spec.Pod.PersistentVolumeClaimSpec = &corev1.PersistentVolumeClaimSpec{
+			Resources: corev1.VolumeResourceRequirements{Requests: corev1.ResourceList{corev1.ResourceStorage: *resource.NewQuantity(c.storage, resource.BinarySI)}},
+		}
+	}
+	if c.deleting {
+		now := timeAt(w.now)
+		o.DeletionTimestamp = &now
+	}
+	return o
+}
+
+// keepStatus makes a status that of the EtcdCluster, and takes from it what the world goes by.
+func (w *world) keepStatus(st *v1beta2.ClusterStatus) {
+	c := &w.cluster
+	latched := c.clusterID
+	c.status = st
+	c.version++
+	c.current, c.target, c.index, c.upgradeSize = st.CurrentVersion, st.TargetVersion, uint64(st.VersionIndex), st.UpgradeSize
+	c.bootstrap = plan.Bootstrap{}
+	if b := st.Bootstrap; b != nil {
+		c.bootstrap = plan.Bootstrap{Member: b.Member, Token: b.Token, Adopted: b.Adopted}
+	}
+	c.clusterID, _ = strconv.ParseUint(st.ClusterID, 16, 64) // empty is none
+	if c.clusterID != latched {
+		w.latch(c.clusterID)
+	}
+}
+
+// podObject is a Pod as the API server has it.
+func (w *world) podObject(p *pod) *corev1.Pod {
+	o := p.object.DeepCopy()
+	o.UID, o.ResourceVersion, o.CreationTimestamp = types.UID(p.uid), p.resourceVersion(), timeAt(p.created)
+	o.Status = corev1.PodStatus{Phase: corev1.PodPending}
+	condition := func(kind corev1.PodConditionType, is bool, message string, since time.Duration) {
+		c := corev1.PodCondition{Type: kind, Status: corev1.ConditionFalse, Message: message, LastTransitionTime: timeAt(since)}
+		if is {
+			c.Status = corev1.ConditionTrue
+		}
+		o.Status.Conditions = append(o.Status.Conditions, c)
+	}
+	if p.deleting != never {
+		by, seconds := timeAt(p.deleting+grace), int64(grace/time.Second)
+		o.DeletionTimestamp, o.DeletionGracePeriodSeconds = &by, &seconds
+	}
+	condition(corev1.PodScheduled, p.node >= 0, p.unschedulable, p.created)
+	condition(corev1.PodReady, p.ready, "", p.readyAt)
+	if p.node >= 0 {
+		o.Spec.NodeName = nodeName(p.node)
+	}
+	if p.ip {
+		o.Status.PodIP = address(p.uid)
+	}
+	etcd := corev1.ContainerStatus{Name: member.ContainerEtcd, Ready: p.ready, RestartCount: int32(p.restarts)}
+	switch reason, message, _ := strings.Cut(p.trouble, ": "); {
+	case p.runningSince != never:
+		o.Status.Phase = corev1.PodRunning
+		etcd.ContainerID = fmt.Sprintf("containerd://%s-%d", p.uid, p.restarts)
+		etcd.State.Running = &corev1.ContainerStateRunning{StartedAt: timeAt(p.runningSince)}
+	case p.trouble != "":
+		etcd.State.Waiting = &corev1.ContainerStateWaiting{Reason: reason, Message: message}
+	default:
+		etcd.State.Waiting = &corev1.ContainerStateWaiting{Reason: "PodInitializing"}
+	}
+	if p.exit != (plan.Exit{}) {
+		etcd.LastTerminationState.Terminated = &corev1.ContainerStateTerminated{ExitCode: int32(p.exit.Code), Reason: p.exit.Reason, Message: p.exit.Words}
+	}
+	o.Status.ContainerStatuses = []corev1.ContainerStatus{etcd}
+	if p.finished {
+		o.Status.Phase = corev1.PodFailed
+	}
+	return o
+}
+
+// version_ is the Pod's resourceVersion.
+func (p *pod) resourceVersion() string { return resourceVersion(p.changes) }
+
+// nodeObject is a Node as the API server has it; nil if it has none of that name.
+func (w *world) nodeObject(name string) client.Object {
+	for i := range w.nodes {
+		n := &w.nodes[i]
+		if nodeName(i) != name || n.gone {
+			continue
+		}
+		ready := corev1.NodeCondition{Type: corev1.NodeReady, Status: corev1.ConditionTrue}
+		if n.lostSince != never {
+			ready.Status, ready.LastTransitionTime = corev1.ConditionUnknown, timeAt(n.lostSince)
+		}
+		return &corev1.Node{ObjectMeta: metav1.ObjectMeta{Name: name}, Spec: corev1.NodeSpec{Unschedulable: n.cordoned}, Status: corev1.NodeStatus{Conditions: []corev1.NodeCondition{ready}}}
+	}
+	return nil
+}
+
+// claimAsObject is a PersistentVolumeClaim as the API server has it.
+func (w *world) claimAsObject(c *claimObject) *corev1.PersistentVolumeClaim {
+	o := c.object.DeepCopy()
+	o.UID, o.ResourceVersion, o.CreationTimestamp = types.UID(c.uid), resourceVersion(c.changes), timeAt(c.created)
+	if c.deleting {
+		now := timeAt(w.now)
+		o.DeletionTimestamp = &now
+	}
+	o.Spec.Resources.Requests = corev1.ResourceList{corev1.ResourceStorage: *resource.NewQuantity(c.requested, resource.BinarySI)}
+	o.Status.Capacity = corev1.ResourceList{corev1.ResourceStorage: *resource.NewQuantity(c.capacity, resource.BinarySI)}
+	o.Status.Phase = corev1.ClaimBound
+	return o
+}

@@ -1,0 +1,116 @@
+package simulate
+
+import (
+	"flag"
+	"slices"
+	"strings"
+	"testing"
+	"testing/cryptotest"
+	"testing/synctest"
+	"time"
+
+	"k8s.io/apimachinery/pkg/runtime"
+	clientgoscheme "k8s.io/client-go/kubernetes/scheme"
+
+	"github.com/etcd-operators/etcd-operators/api/v1beta2"
+	"github.com/etcd-operators/etcd-operators/operators/etcd-operator/internal/plan"
+)
+
+// runShipped makes one run with the code that ships in the place of the model of it. The
+// clock and the random numbers that it sees are the run's own.
+func runShipped(t *testing.T, cfg Config, seed int64, faults []Fault, trace *story) (w *world) {
+	t.Helper()
+	scheme := runtime.NewScheme()
+	for _, add := range []func(*runtime.Scheme) error{clientgoscheme.AddToScheme, v1beta2.AddToScheme} {
+		if err := add(scheme); err != nil {
+			t.Fatal(err)
+		}
+	}
+	cryptotest.SetGlobalRandom(t, uint64(seed))
+	synctest.Test(t, func(*testing.T) {
+		time.Sleep(time.Until(epoch))
+		w = newWorld(cfg, seed, plan.Plan, faults)
+		w.trace, w.sleep = trace, func(d time.Duration) {
+			time.Sleep(d)
+			synctest.Wait() // for the deadlines that have passed
+		}
+		w.ship(w.operators[0], scheme)
+		for w.step < cfg.Steps && w.broken == nil {
+			w.advance()
+		}
+		if w.broken == nil && cfg.checks(liveness) {
+			w.settle()
+		}
+		w.stats.Runs, w.stats.Steps = 1, w.step
+		if s := w.operators[0].shipped; s.resume != nil {
+			s.stop()
+		}
+	})
+	return w
+}
+
+// shippedKinds are the kinds of faults that the shipped code is put to.
+var shippedKinds = []FaultKind{
+	KillContainer, HoldContainer, DeletePod, ForceDeletePod, FinishPod, DrainPod, StopNode, CutNode, SilenceNode, LoseNode,
+	WipeDisk, WipeWhileDown, WipeSeed, DeleteUserClaim, CorruptDisk, StarveMember, LoseMajority, KillLearner, KillLeader, MoveAway,
+	LeadLeaving, SlowMember, PartitionPeers, PartitionOperator, CrashOperator, StallOperator, LoseReply, FailCall,
+	LagPods, LagClaims, LagStatus, EditSize, Pause, EditVersion, EditRepository, EditTemplate, AskRestart, Cordon, Uncordon, Unschedulable, ImageTrouble, SlowAddress,
+	RefusePods, RefuseClaims,
+}
+
+// shippedConfig is a configuration as RandomConfig draws it, without what is not simulated
+// with the shipped code yet.
+func shippedConfig(seed int64) Config {
+	cfg := RandomConfig(seed)
+	cfg.Expansion, cfg.Retain, cfg.Existed, cfg.Quota, cfg.Live, cfg.AutoRepair, cfg.AbovePercent = growing, false, "", 0, 0, false, 0
+	cfg.Scheduled, cfg.Compares, cfg.TLS, cfg.BornFenced, cfg.Survive, cfg.Learners = false, false, false, false, false, 7
+	cfg.Formed = false
+	cfg.Kinds = slices.DeleteFunc(cfg.Kinds, func(k FaultKind) bool { return !slices.Contains(shippedKinds, k) })
+	if len(cfg.Kinds) == 0 {
+		cfg.Kinds = []FaultKind{KillContainer}
+	}
+	return cfg
+}
+
+var shippedFlag = flag.Int("shipped", 150, "how many seeds TestShipped runs")
+
+// TestShipped tries to break the code that ships.
+func TestShipped(t *testing.T) {
+	first, n := *firstFlag, int64(*shippedFlag)
+	if *seedFlag >= 0 {
+		first, n = *seedFlag, 1
+	}
+	stats := newStats()
+	failed := 0
+	for seed := first; seed < first+n; seed++ {
+		cfg := shippedConfig(seed)
+		var trace *story
+		if n == 1 {
+			trace = &story{}
+		}
+		w := runShipped(t, cfg, seed, RandomFaults(cfg, seed), trace)
+		stats.Add(w.stats)
+		if trace != nil {
+			t.Logf("%s\n%s", &cfg, strings.Join(trace.lines, "\n"))
+		}
+		if w.broken != nil {
+			failed++
+			t.Errorf("seed %d: %s: %s", seed, w.broken.invariant, w.broken.message)
+		}
+	}
+	t.Logf("%d of %d failed\n%s", failed, n, stats)
+}
+
+// TestShippedPlanted: without its live list of Pods the shipped code makes too many of them,
+// and the runs show it.
+func TestShippedPlanted(t *testing.T) {
+	for seed := range int64(150) {
+		cfg := shippedConfig(seed)
+		cfg.Planted, cfg.Kinds, cfg.Faults = []Bug{NoLivePods}, []FaultKind{LagPods, DeletePod, ForceDeletePod, CrashOperator, FinishPod, LoseNode, EditSize}, 20
+		if w := runShipped(t, cfg, seed, RandomFaults(cfg, seed), nil); w.broken != nil {
+			t.Logf("seed %d: %s: %s", seed, w.broken.invariant, w.broken.message)
+			return
+		}
+	}
+	t.Error("no run has shown it")
+}
