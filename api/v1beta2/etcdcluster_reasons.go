@@ -91,8 +91,8 @@ const (
 	// ClusterReasonUnknown: a reason was not in the form that the API takes; the message
 	// still holds.
 	ClusterReasonUnknown = "Unknown"
-	// ClusterReasonActionFailed: a step failed, with the error in the message. The operator
-	// retries.
+	// ClusterReasonActionFailed: a step failed, or etcd asks to wait with it; the message has
+	// the error. The operator retries. Also a reason of Available while the cluster starts.
 	ClusterReasonActionFailed = "ActionFailed"
 )
 

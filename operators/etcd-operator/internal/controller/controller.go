@@ -18,7 +18,6 @@ import (
 	corev1 "k8s.io/api/core/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/apimachinery/pkg/api/meta"
-	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/client-go/tools/events"
 	ctrl "sigs.k8s.io/controller-runtime"
 	"sigs.k8s.io/controller-runtime/pkg/client"
@@ -198,8 +197,8 @@ func (r *Reconciler) carryOut(ctx context.Context, c *v1beta2.EtcdCluster, obs *
 			return c.Status, failed // the next pass knows of it, and says so
 		}
 	}
-	if failed != nil && !refused(failed) {
-		d.Status.Conditions = explain(d.Status.Conditions, c.Generation, failed)
+	if failed != nil {
+		d.Status = plan.Failed(*obs, failed, refused(failed))
 	}
 	status, err := c.Status, error(nil)
 	if failed == nil || !plan.Records(d.Action) {
@@ -225,19 +224,6 @@ func (r *Reconciler) report(ctx context.Context, c *v1beta2.EtcdCluster, d plan.
 		r.replaced.Store(client.ObjectKeyFromObject(c), c.ResourceVersion)
 	}
 	return now.Status, err
-}
-
-// explain says in the condition Progressing that the action has failed, and why: a
-// Pod that the API server refuses, a quota that is used up.
-func explain(conditions []metav1.Condition, generation int64, failed error) []metav1.Condition {
-	meta.SetStatusCondition(&conditions, metav1.Condition{
-		Type: v1beta2.ConditionProgressing, Status: metav1.ConditionFalse, Reason: v1beta2.ClusterReasonActionFailed,
-		Message: failed.Error(), ObservedGeneration: generation,
-	})
-	for i := range conditions {
-		conditions[i].LastTransitionTime = metav1.Time{} // set when they are written
-	}
-	return conditions
 }
 
 // tell makes the log line, and the event if it gets one, of what was done, or of what has come to

@@ -47,7 +47,8 @@ type step struct {
 	childrenHeldBack []Rejection
 }
 
-// do is the step that carries out an action; the next one follows at once.
+// do is the step that carries out an action; the next one follows at once. The message is
+// told once the action has been carried out (see Failed).
 func do(a Action, reason, message string) *step {
 	return &step{action: a, reason: reason, message: message, requeueAfter: next}
 }
@@ -179,12 +180,29 @@ var rules = []rule{
 // Observation, and it returns the same Decision for the same Observation.
 func Plan(o Observation) Decision {
 	v := newView(o)
+	return v.decide(v.next())
+}
+
+// Failed is the status if the action that Plan decides on has failed, or if etcd asks to wait with
+// it: no condition says that it was carried out.
+func Failed(o Observation, failure error, isRefused bool) v1beta2.ClusterStatus {
+	v := newView(o)
+	s := v.next()
+	s.reason, s.message = v1beta2.ClusterReasonActionFailed, failure.Error()
+	s.outcome, s.brief, s.explained = Rejected, "", ""
+	if isRefused {
+		s.message, s.outcome = "waiting for etcd: "+s.message, InProgress
+	}
+	return v.status(s)
+}
+
+func (v *view) next() *step {
 	for _, r := range rules {
 		if s := r(v); s != nil {
-			return v.decide(v.awaitChildren(v.awaitRejected(s)))
+			return v.awaitChildren(v.awaitRejected(s))
 		}
 	}
-	return v.decide(rest(v)) // not reached: rest always answers
+	return rest(v) // not reached: rest always answers
 }
 
 func (v *view) decide(s *step) Decision {

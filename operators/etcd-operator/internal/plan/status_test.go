@@ -1,12 +1,14 @@
 package plan
 
 import (
+	"errors"
 	"reflect"
 	"slices"
 	"strings"
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
+	"k8s.io/apimachinery/pkg/api/meta"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	"github.com/etcd-operators/etcd-operators/api/v1beta2"
@@ -339,6 +341,36 @@ func TestAnIdleClusterWritesNothing(t *testing.T) {
 	second := decided(later.seen())
 	if !reflect.DeepEqual(first.Status, second.Status) {
 		t.Errorf("the status has changed (-first +second):\n%s", cmp.Diff(first.Status, second.Status))
+	}
+}
+
+// What has failed is not told as if it had been done, by no condition.
+func TestAFailedActionIsNotToldAsDone(t *testing.T) {
+	failed := errors.New("member a: etcd refuses")
+	for name, w := range map[string]*world{
+		"the first Pods":                  begun(3).dead("a", "b", "c"),
+		"a new member":                    healthy(3).size(4).joiner("d"),
+		"a member that is lost":           healthy(3).dead("c").joiner("d"),
+		"a cluster built from a survivor": reseeding(),
+		"an upgrade":                      healthy(3).wants("3.7.3"),
+	} {
+		d := decided(w.seen())
+		if d.Action == nil {
+			t.Fatalf("%s: %s, want an action", name, d.Message)
+		}
+		for _, isRefused := range []bool{false, true} {
+			st := Failed(w.seen(), failed, isRefused)
+			for _, c := range st.Conditions {
+				note(c.Type+"="+string(c.Status)+" "+c.Reason, c.Message)
+				if strings.Contains(c.Message, d.Message) {
+					t.Errorf("%s: %s tells of it as done: %q", name, c.Type, c.Message)
+				}
+			}
+			c := meta.FindStatusCondition(st.Conditions, v1beta2.ConditionProgressing)
+			if moves := c.Status == metav1.ConditionTrue; moves != isRefused || !strings.Contains(c.Message, failed.Error()) {
+				t.Errorf("%s: Progressing is %s: %q, want the error", name, c.Status, c.Message)
+			}
+		}
 	}
 }
 
