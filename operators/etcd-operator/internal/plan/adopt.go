@@ -48,7 +48,7 @@ func adoptVolumes(v *view) *step {
 		return do(TakeClaims{from, refs}, v1beta2.ClusterReasonAdoptingVolumes, fmt.Sprintf("adopted %d PVCs of the EtcdCluster with uid %s", len(refs), from))
 	}
 	first := Bootstrap{Member: v.Claims[0].Name, Token: cmp.Or(v.FreshToken, v.Claims[0].UID), Adopted: true}
-	return do(RecordBootstrap{Bootstrap: first, Version: v.adoptedVersion()}, v1beta2.ClusterReasonVolumesAdopted, fmt.Sprintf("starting from %d adopted PVCs", len(v.Claims))).announced()
+	return do(RecordBootstrap{Bootstrap: first, Version: v.adoptedVersion()}, v1beta2.ClusterReasonVolumesAdopted, fmt.Sprintf("adopted %d PVCs; the cluster starts from their data", len(v.Claims))).announced()
 }
 
 // adoptedVersion is the version that ran on the adopted volumes: the one recorded on them, or
@@ -132,12 +132,12 @@ func latchAdopted(v *view) *step {
 	}
 	if id, ok := v.adopted(); ok {
 		if runs := v.observedVersion(); runs != "" {
-			return do(RecordBootstrap{Bootstrap: *b, Version: runs}, v1beta2.ClusterReasonVolumesAdopted, fmt.Sprintf("members on the adopted PVCs run etcd %s, and none runs %s: recorded version corrected", runs, v.Cluster.Version)).announced()
+			return do(RecordBootstrap{Bootstrap: *b, Version: runs}, v1beta2.ClusterReasonVolumesAdopted, fmt.Sprintf("corrected the recorded version: members on the adopted PVCs run etcd %s, and none runs %s", runs, v.Cluster.Version)).announced()
 		}
 		return do(LatchClusterID{id}, v1beta2.ClusterReasonBootstrapped, fmt.Sprintf("a quorum of members on the adopted PVCs serves cluster %016x", id))
 	}
 	if v.isVersionCorrected() {
-		return do(RecordBootstrap{Bootstrap: *b, Version: v.Cluster.WantedVersion}, v1beta2.ClusterReasonVolumesAdopted, "starting the adopted PVCs with etcd "+v.Cluster.WantedVersion).announced()
+		return do(RecordBootstrap{Bootstrap: *b, Version: v.Cluster.WantedVersion}, v1beta2.ClusterReasonVolumesAdopted, "corrected the recorded version: the adopted PVCs start with etcd "+v.Cluster.WantedVersion).announced()
 	}
 	if s := corrupted(v); s != nil {
 		return s

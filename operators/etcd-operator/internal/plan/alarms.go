@@ -63,7 +63,7 @@ func disarmRemoved(v *view) *step {
 		if a.MemberID == 0 || v.name(a.MemberID) != "" {
 			continue
 		}
-		return do(DisarmAlarm{a.MemberID, Corrupt, v.list}, v1beta2.ClusterReasonAlarmDisarmed, fmt.Sprintf("disarming alarm CORRUPT of member %016x, which was removed", a.MemberID))
+		return do(DisarmAlarm{a.MemberID, Corrupt, v.list}, v1beta2.ClusterReasonAlarmDisarmed, fmt.Sprintf("disarmed alarm CORRUPT of member %016x, which was removed", a.MemberID))
 	}
 	return nil
 }
@@ -108,7 +108,7 @@ func repairSpace(v *view) *step {
 	if full == "" {
 		a := v.alarmsOf(NoSpace)[0]
 		return do(DisarmAlarm{a.MemberID, NoSpace, v.list}, v1beta2.ClusterReasonSpaceRepaired,
-			fmt.Sprintf("disarming alarm NOSPACE of member %s: every database is below %d %% of its quota", v.nameOrID(a.MemberID), roomyPercent))
+			fmt.Sprintf("disarmed alarm NOSPACE of member %s: every database is below %d %% of its quota", v.nameOrID(a.MemberID), roomyPercent))
 	}
 	if v.isRestarting() {
 		return nil // it is brought to its end first
@@ -122,7 +122,7 @@ func repairSpace(v *view) *step {
 	if why := v.disruptionBlocker(nil); why != "" {
 		return wait(v.blockerPollInterval(), v1beta2.ClusterReasonRepairingSpace, "waiting to compact and defragment: "+why)
 	}
-	return do(Compact{v.revision(), v.Now}, v1beta2.ClusterReasonRepairingSpace, fmt.Sprintf("compacting to revision %d, then defragmenting one member at a time: %s", v.revision(), full))
+	return do(Compact{v.revision(), v.Now}, v1beta2.ClusterReasonRepairingSpace, fmt.Sprintf("compacted to revision %d: %s; defragmentation follows, one member at a time", v.revision(), full))
 }
 
 // canRepairSpace reports whether another repair may win anything: nothing was compacted yet,

@@ -65,7 +65,7 @@ func returnReadyToService(v *view) *step {
 	if len(roles) == 0 {
 		return nil
 	}
-	return do(SetRoles{roles}, v1beta2.ClusterReasonSettingRoles, fmt.Sprintf("member %s serves again: routing clients to it", roles[0].Name))
+	return do(SetRoles{roles}, v1beta2.ClusterReasonSettingRoles, fmt.Sprintf("member %s serves again: clients are routed to it", roles[0].Name))
 }
 
 // kind is the condition, and the reason, that says what a refusal is about.

@@ -45,7 +45,7 @@ func recordBootstrap(v *view) *step {
 	}
 	fresh := Bootstrap{Member: v.FreshNames[0], Token: v.FreshToken}
 	return do(RecordBootstrap{Bootstrap: fresh, Version: v.firstVersion()},
-		v1beta2.ClusterReasonBootstrapping, fmt.Sprintf("starting the cluster with seed %s", fresh.Member))
+		v1beta2.ClusterReasonBootstrapping, fmt.Sprintf("chose %s as the seed that starts the cluster", fresh.Member))
 }
 
 // firstVersion is what a seed begins with: what is wanted, if that is run.
@@ -106,7 +106,7 @@ func dropOldSeeds(v *view) *step {
 	}
 	for i := range v.Pods {
 		if p := &v.Pods[i]; p.Role == Seed && p.Name != b.Member && p.DeletingSince.IsZero() {
-			return do(DeletePod{Name: p.Name, UID: p.UID}, v1beta2.ClusterReasonSeedDiscarded, fmt.Sprintf("deleting the Pod of seed %s, which never served", p.Name))
+			return do(DeletePod{Name: p.Name, UID: p.UID}, v1beta2.ClusterReasonSeedDiscarded, fmt.Sprintf("deleted the Pod of seed %s, which never served", p.Name))
 		}
 	}
 	return nil
@@ -123,7 +123,7 @@ func dropEndedJoiners(v *view) *step {
 		if !p.Finished || p.Role != Joiner || !p.DeletingSince.IsZero() || p.StartPermit != nil {
 			continue
 		}
-		step := do(DeletePod{Name: p.Name, UID: p.UID}, v1beta2.ClusterReasonDeletingPod, fmt.Sprintf("deleting Pod %s, which ended before it could join", p.Name)).unannounced()
+		step := do(DeletePod{Name: p.Name, UID: p.UID}, v1beta2.ClusterReasonDeletingPod, fmt.Sprintf("deleted Pod %s, which ended before it could join", p.Name)).unannounced()
 		if !v.isHeldBack(RejectedAction(step.action)) {
 			return step
 		}
@@ -146,7 +146,7 @@ func revokeSeedPermits(v *view) *step {
 	if len(pods) == 0 {
 		return nil
 	}
-	return do(RevokeStartPermits{pods}, v1beta2.ClusterReasonStartPermitRevoked, fmt.Sprintf("bootstrap complete: start permit of seed %s revoked", pods[0].Name))
+	return do(RevokeStartPermits{pods}, v1beta2.ClusterReasonStartPermitRevoked, fmt.Sprintf("revoked the start permit of seed %s: bootstrap is complete", pods[0].Name))
 }
 
 // createFirstPods makes the seed's Pod, and beside it the Pods of all who are to
@@ -173,7 +173,7 @@ func createFirstPods(v *view) *step {
 	if len(pods) == 0 {
 		return nil
 	}
-	return do(CreatePods{pods}, v1beta2.ClusterReasonCreatingMembers, creating(pods)).unannounced()
+	return do(CreatePods{pods}, v1beta2.ClusterReasonCreatingMembers, created(pods)).unannounced()
 }
 
 // restartSeed lets a seed begin again that ended before it had any data, and makes
@@ -188,13 +188,13 @@ func restartSeed(v *view) *step {
 		return s
 	}
 	if seed.Finished && seed.DeletingSince.IsZero() {
-		return do(DeletePod{Name: seed.Name, UID: seed.UID}, v1beta2.ClusterReasonRecreatingSeed, fmt.Sprintf("recreating the Pod of seed %s, which has ended", seed.Name))
+		return do(DeletePod{Name: seed.Name, UID: seed.UID}, v1beta2.ClusterReasonRecreatingSeed, fmt.Sprintf("deleted the Pod of seed %s, which has ended, to recreate it", seed.Name))
 	}
 	if !seed.Answer.Waiting || seed.canUsePermit() {
 		return nil
 	}
 	permit := StartPermit{Attempt: seed.Answer.Attempt + 1, New: true, Members: []string{b.Member}, Token: b.Token}
-	return do(GrantStartPermit{seed.Name, seed.UID, permit}, v1beta2.ClusterReasonStartingSeed, fmt.Sprintf("granting seed %s its start permit", seed.Name))
+	return do(GrantStartPermit{seed.Name, seed.UID, permit}, v1beta2.ClusterReasonStartingSeed, fmt.Sprintf("granted seed %s its start permit", seed.Name))
 }
 
 // hasBegun reports whether a seed serves a cluster of its own. One that is ending takes

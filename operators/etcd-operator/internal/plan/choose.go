@@ -160,7 +160,7 @@ func chooseSurvivor(v *view) *step {
 	}
 	r.Members = v.oldNames()
 	return do(RecordSurvivor{r}, v1beta2.ClusterReasonSurvivorChosen, fmt.Sprintf(
-		"%s; rebuilding the cluster from %s: revision %d, committed index %d, the highest of %s", v.quorumLost(), r.Survivor, r.Revision, r.Committed, strings.Join(r.Survivors, ", ")))
+		"chose survivor %s to rebuild the cluster from: revision %d, committed index %d, the highest of %s; %s", r.Survivor, r.Revision, r.Committed, strings.Join(r.Survivors, ", "), v.quorumLost()))
 }
 
 // oldNames are all names of members, and of what may be one's.

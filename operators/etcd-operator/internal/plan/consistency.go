@@ -98,7 +98,7 @@ func recordComparison(v *view) *step {
 	a := RecordConsistency{At: c.Ended, Revision: c.Revision, Result: c.Result, Differing: c.Differing}
 	switch c.Result {
 	case v1beta2.ResultMemberDiffers:
-		return do(a, string(c.Result), v.differingText(c.Differing, c.Revision)+"; replacing it")
+		return do(a, string(c.Result), v.differingText(c.Differing, c.Revision)+"; the operator replaces it")
 	case v1beta2.ResultNoMajority:
 		return do(a, string(c.Result), noMajorityText(c.Revision))
 	case v1beta2.ResultConsistent:
@@ -145,7 +145,7 @@ func beginComparison(v *view) *step {
 	if c := v.Comparison; c != nil && !v.isRecorded(c) && v.comparing() {
 		return nil
 	}
-	return do(CompareData{Members: v.list}, v1beta2.ClusterReasonComparingData, fmt.Sprintf("comparing the data of %d members", len(v.voters)))
+	return do(CompareData{Members: v.list}, v1beta2.ClusterReasonComparingData, fmt.Sprintf("started comparing the data of %d members", len(v.voters)))
 }
 
 // othersAgree reports whether a comparison that began after a member had ended has shown that
@@ -168,7 +168,7 @@ func compareOthers(v *view) *step {
 			continue
 		}
 		others := slices.DeleteFunc(slices.Clone(v.list), func(o Member) bool { return !v.healthy[o.ID] })
-		return do(CompareData{Members: others}, v1beta2.ClusterReasonComparingData, fmt.Sprintf("comparing the data of all other members: member %s refuses to start, because its data differs from that of another", m.Name))
+		return do(CompareData{Members: others}, v1beta2.ClusterReasonComparingData, fmt.Sprintf("started comparing the data of all other members: member %s refuses to start, because its data differs from that of another", m.Name))
 	}
 	return nil
 }
@@ -225,7 +225,7 @@ func (v *view) consistent(s *step) *metav1.Condition {
 	case v1beta2.ResultMemberDiffers:
 		said = "the member whose data differed was replaced; comparing all members again"
 		if len(c.Differing) > 0 {
-			said = v.differingText(c.Differing, c.Revision) + "; replacing it"
+			said = v.differingText(c.Differing, c.Revision) + "; the operator replaces it"
 		}
 	case v1beta2.ResultNoMajority:
 		said = noMajorityText(c.Revision)

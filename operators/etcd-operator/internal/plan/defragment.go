@@ -200,7 +200,7 @@ func (v *view) defragmentNext() *step {
 	if s := cmp.Or(v.drain(m, Defragmenting, reason, before), v.awaitUnrouted(m, reason, before)); s != nil {
 		return s
 	}
-	return do(Defragment{p.Name, p.UID, m.ID, v.list}, v1beta2.ClusterReasonDefragmentingMember, fmt.Sprintf("defragmenting member %s; %s", m.Name, v.defragmented()))
+	return do(Defragment{p.Name, p.UID, m.ID, v.list}, v1beta2.ClusterReasonDefragmentingMember, fmt.Sprintf("asked member %s to defragment its database; %s", m.Name, v.defragmented()))
 }
 
 // defragmentationBlocker says why no member may be defragmented now; empty if all members are healthy, and the one
@@ -234,7 +234,7 @@ func beginDefragment(v *view) *step {
 	if not := v.defragmentationBlocker(nil); not != "" {
 		return wait(v.blockerPollInterval(), v1beta2.ClusterReasonDefragmenting, "waiting to defragment: "+not)
 	}
-	return do(BeginDefragment{v.Now}, v1beta2.ClusterReasonDefragmentationStarted, "defragmenting one member at a time: "+why)
+	return do(BeginDefragment{v.Now}, v1beta2.ClusterReasonDefragmentationStarted, "started to defragment one member at a time: "+why)
 }
 
 // whyDefragment says why it is time for a round; empty if it is not.

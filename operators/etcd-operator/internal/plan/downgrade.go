@@ -77,7 +77,7 @@ func enableDowngrade(v *view) *step {
 	if why := v.disruptionBlocker(v.nextToRestart()); why != "" {
 		return wait(v.blockerPollInterval(), reason, fmt.Sprintf("waiting to enable etcd's downgrade to %s: %s", to, why))
 	}
-	return do(EnableDowngrade{to.String() + ".0"}, reason, fmt.Sprintf("lowering etcd's cluster version from %s to %s", told, to))
+	return do(EnableDowngrade{to.String() + ".0"}, reason, fmt.Sprintf("asked etcd to lower its cluster version from %s to %s", told, to))
 }
 
 // cancelDowngrade ends a downgrade that is not wanted any more, or that keeps a member
@@ -96,7 +96,7 @@ func cancelDowngrade(v *view) *step {
 	default:
 		return nil
 	}
-	return do(CancelDowngrade{}, v1beta2.ClusterReasonDowngradeCancelled, fmt.Sprintf("cancelling etcd's downgrade to %s: %s", to, why))
+	return do(CancelDowngrade{}, v1beta2.ClusterReasonDowngradeCancelled, fmt.Sprintf("cancelled etcd's downgrade to %s: %s", to, why))
 }
 
 // isAwaitingMember reports whether a member is to join.

@@ -22,7 +22,7 @@ const routeLag = time.Second
 // is done to the member then, such as "its removal".
 func (v *view) drain(m *Member, role Role, reason, next string) *step {
 	if p := v.pods[m.Name]; p != nil && p.Role != role {
-		return do(SetRoles{[]PodRole{{p.Name, p.UID, role}}}, reason, fmt.Sprintf("draining member %s before %s", m.Name, next))
+		return do(SetRoles{[]PodRole{{p.Name, p.UID, role}}}, reason, fmt.Sprintf("started draining member %s before %s", m.Name, next))
 	}
 	if m.ID != v.leader {
 		return nil
@@ -36,7 +36,7 @@ func (v *view) transferLeadership(m *Member) *step {
 	if transferee == nil {
 		return nil
 	}
-	return do(TransferLeadership{m.Name, transferee.Name, transferee.ID}, v1beta2.ClusterReasonTransferringLeadership, fmt.Sprintf("transferring leadership from %s to %s", m.Name, transferee.Name))
+	return do(TransferLeadership{m.Name, transferee.Name, transferee.ID}, v1beta2.ClusterReasonTransferringLeadership, fmt.Sprintf("transferred leadership from %s to %s", m.Name, transferee.Name))
 }
 
 // awaitUnrouted waits until no new clients are sent to a member that was marked; nil when

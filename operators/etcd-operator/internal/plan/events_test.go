@@ -2,6 +2,8 @@ package plan
 
 import (
 	"errors"
+	"regexp"
+	"strings"
 	"testing"
 	"time"
 
@@ -43,6 +45,18 @@ func TestWhatGetsAnEvent(t *testing.T) {
 		if told != tc.told || got != want {
 			t.Errorf("%s: told %t, %+v", name, told, got)
 		}
+	}
+}
+
+// ongoing is a part of a message that tells of something as if it were being done.
+var ongoing = regexp.MustCompile(`(^|[;:,] )[a-z]+ing `)
+
+// isToldAsDone fails for an action that is told as if it were going on. Its event, and the status
+// that has the same words, are written when it has been carried out.
+func isToldAsDone(t *testing.T, d *Decision) {
+	t.Helper()
+	if d.Action != nil && ongoing.MatchString(strings.ReplaceAll(d.Message, "nothing", "")) {
+		t.Errorf("%s is told as if it were going on: %q", KindOf(d.Action), d.Message)
 	}
 }
 

@@ -84,7 +84,7 @@ func adoptSeed(v *view) *step {
 		return s
 	}
 	return do(AdoptSeed{Restore: f.By, Name: name, UID: uid, ClusterID: a.ClusterID, Version: seed.Version},
-		v1beta2.ClusterReasonSeedAdopted, fmt.Sprintf("adopting the restore's seed %s: it serves cluster %016x (EtcdRestore with uid %s)", name, a.ClusterID, f.By))
+		v1beta2.ClusterReasonSeedAdopted, fmt.Sprintf("adopted the restore's seed %s: it serves cluster %016x (EtcdRestore with uid %s)", name, a.ClusterID, f.By))
 }
 
 // awaitWrite holds the adoption of a seed back until it has acknowledged a write: with the

@@ -111,7 +111,7 @@ func clearEndedJoiners(v *view) *step {
 		if !p.Finished || p.Role != Joiner || v.isMember(p.Name) || !p.DeletingSince.IsZero() || v.isKept(p) {
 			continue
 		}
-		step := do(DeletePod{p.Name, p.UID, v.list}, v1beta2.ClusterReasonDeletingPod, fmt.Sprintf("deleting Pod %s, which ended before it could join", p.Name)).unannounced()
+		step := do(DeletePod{p.Name, p.UID, v.list}, v1beta2.ClusterReasonDeletingPod, fmt.Sprintf("deleted Pod %s, which ended before it could join", p.Name)).unannounced()
 		if !v.isHeldBack(RejectedAction(step.action)) {
 			return step
 		}
@@ -129,7 +129,7 @@ func createJoiners(v *view) *step {
 	if len(pods) == 0 {
 		return nil
 	}
-	return do(CreatePods{pods}, v1beta2.ClusterReasonCreatingMembers, creating(pods)).unannounced()
+	return do(CreatePods{pods}, v1beta2.ClusterReasonCreatingMembers, created(pods)).unannounced()
 }
 
 // outgrownPods counts the Pods that were to become members and that are to be deleted
@@ -198,11 +198,11 @@ func (v *view) progress(p *Pod) string {
 
 // creating says how many Pods are created. They have no names that a reader could look up
 // before they exist, and another try would have other ones.
-func creating(pods []NewPod) string {
+func created(pods []NewPod) string {
 	if len(pods) == 1 {
-		return "creating the Pod of a new member"
+		return "created the Pod of a new member"
 	}
-	return fmt.Sprintf("creating the Pods of %d new members", len(pods))
+	return fmt.Sprintf("created the Pods of %d new members", len(pods))
 }
 
 func names(pods []NewPod) string {

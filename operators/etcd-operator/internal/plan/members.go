@@ -23,10 +23,10 @@ func setRoles(v *view) *step {
 		}
 		switch want := v.role(m, p, leaving); {
 		case want != p.Role:
-			message = fmt.Sprintf("labelling Pod %s as %s", p.Name, want)
+			message = fmt.Sprintf("labelled Pod %s as %s", p.Name, want)
 			roles = append(roles, PodRole{p.Name, p.UID, want})
 		case v.isUnproven(m, p):
-			message = fmt.Sprintf("recording that member %s serves after its restart", p.Name)
+			message = fmt.Sprintf("recorded that member %s serves after its restart", p.Name)
 			roles = append(roles, PodRole{p.Name, p.UID, want})
 		}
 	}
@@ -89,7 +89,7 @@ func removeStrays(v *view) *step {
 			why = fmt.Sprintf("there are %d voters already", len(v.voters))
 		}
 		if why != "" && v.canRemove(m) {
-			return do(v.remove(m), v1beta2.ClusterReasonMemberRemoved, fmt.Sprintf("removing learner %s: %s", v.nameOrID(m.ID), why))
+			return do(v.remove(m), v1beta2.ClusterReasonMemberRemoved, fmt.Sprintf("removed learner %s: %s", v.nameOrID(m.ID), why))
 		}
 	}
 	return nil
@@ -116,7 +116,7 @@ func promote(v *view) *step {
 	}
 	for _, m := range v.list {
 		if v.canPromote(m) && !v.isTerminatingOrLost(m) && !m.Foreign {
-			return do(Promote{m.ID, m.Name, v.list}, v1beta2.ClusterReasonMemberPromoted, fmt.Sprintf("promoting learner %s, which has caught up, to voter %d of %d",
+			return do(Promote{m.ID, m.Name, v.list}, v1beta2.ClusterReasonMemberPromoted, fmt.Sprintf("promoted learner %s, which has caught up, to voter %d of %d",
 				m.Name, len(v.voters)+1, v.Cluster.Size))
 		}
 	}
@@ -145,7 +145,7 @@ func removeLost(v *view) *step {
 				return s
 			}
 		}
-		return do(v.remove(m), v1beta2.ClusterReasonReplacingDeadMember, fmt.Sprintf("removing member %s: %s", m.Name, why)).explains(v1beta2.ConditionRecovering)
+		return do(v.remove(m), v1beta2.ClusterReasonReplacingDeadMember, fmt.Sprintf("removed member %s: %s", m.Name, why)).explains(v1beta2.ConditionRecovering)
 	}
 	return nil
 }
@@ -189,7 +189,7 @@ func addLearner(v *view) *step {
 	if v.learnerLimit(joiners[0]) > 1 && slices.ContainsFunc(joiners, v.aboutToJoin) {
 		return wait(fastPoll, v1beta2.ClusterReasonAddingMember, v.joinersProgress())
 	}
-	return do(AddLearner{joiners[0].Name, v.list}, v1beta2.ClusterReasonMemberAdded, fmt.Sprintf("adding member %s as a learner", joiners[0].Name))
+	return do(AddLearner{joiners[0].Name, v.list}, v1beta2.ClusterReasonMemberAdded, fmt.Sprintf("added member %s as a learner", joiners[0].Name))
 }
 
 // aboutToJoin reports whether a candidate is expected to wait within moments.
@@ -266,7 +266,7 @@ func grantStartPermit(v *view) *step {
 			continue
 		}
 		permit := StartPermit{Attempt: p.Answer.Attempt + 1, Members: members, Elsewhere: elsewhere, After: before, CatchUp: v.isCompacted()}
-		return do(GrantStartPermit{p.Name, p.UID, permit}, v1beta2.ClusterReasonStartingMember, fmt.Sprintf("granting member %s its start permit", p.Name))
+		return do(GrantStartPermit{p.Name, p.UID, permit}, v1beta2.ClusterReasonStartingMember, fmt.Sprintf("granted member %s its start permit", p.Name))
 	}
 	return nil
 }
@@ -321,7 +321,7 @@ func shrink(v *view) *step {
 		said, message := v.replacedBy(victim)
 		return do(v.remove(*victim), said, message)
 	}
-	return do(v.remove(*victim), v1beta2.ClusterReasonMemberRemoved, fmt.Sprintf("removing member %s: %d voters, %d wanted", victim.Name, len(v.voters), v.Cluster.Size))
+	return do(v.remove(*victim), v1beta2.ClusterReasonMemberRemoved, fmt.Sprintf("removed member %s, one of %d voters: %d wanted", victim.Name, len(v.voters), v.Cluster.Size))
 }
 
 // isOtherUnhealthy reports whether a voter with a Pod of the operator's is not healthy, beside

@@ -101,7 +101,7 @@ func (v *view) replacedBy(m *Member) (reason, message string) {
 	if !v.isCordoned(m) {
 		reason = v1beta2.ClusterReasonMemberUpdated
 	}
-	return reason, fmt.Sprintf("removing member %s, whose replacement has joined: %s", m.Name, v.whyMove(m))
+	return reason, fmt.Sprintf("removed member %s, whose replacement has joined: %s", m.Name, v.whyMove(m))
 }
 
 // removalBlocker says why a member that was replaced cannot be removed yet; empty if it can.

@@ -47,8 +47,8 @@ type step struct {
 	childrenHeldBack []Rejection
 }
 
-// do is the step that carries out an action; the next one follows at once. The message is
-// told once the action has been carried out (see Failed).
+// do is the step that carries out an action; the next one follows at once. The message says
+// what has been done, or begun: it is told once the action has been carried out (see Failed).
 func do(a Action, reason, message string) *step {
 	return &step{action: a, reason: reason, message: message, requeueAfter: next}
 }

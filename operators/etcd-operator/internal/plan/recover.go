@@ -17,7 +17,7 @@ func clearFinishedPods(v *view) *step {
 	for i := range v.Pods {
 		p := &v.Pods[i]
 		if p.Finished && p.Persistent && p.DeletingSince.IsZero() && v.claims[p.Name] != nil {
-			return do(DeletePod{Name: p.Name, UID: p.UID}, v1beta2.ClusterReasonRestartingMember, fmt.Sprintf("recreating the Pod of member %s, which has ended, on its volume", p.Name)).explains(v1beta2.ConditionRecovering)
+			return do(DeletePod{Name: p.Name, UID: p.UID}, v1beta2.ClusterReasonRestartingMember, fmt.Sprintf("deleted the Pod of member %s, which has ended, to recreate it on its volume", p.Name)).explains(v1beta2.ConditionRecovering)
 		}
 	}
 	return nil
@@ -52,7 +52,7 @@ func returnPods(v *view) *step {
 	if len(pods) == 0 {
 		return nil
 	}
-	s := do(CreatePods{pods}, v1beta2.ClusterReasonRestartingMember, fmt.Sprintf("recreating the Pods of %s on their volumes", names(pods)))
+	s := do(CreatePods{pods}, v1beta2.ClusterReasonRestartingMember, fmt.Sprintf("recreated the Pods of %s on their volumes", names(pods)))
 	if v.wasUpdating() {
 		s.reason = v1beta2.ClusterReasonUpdatingMembers
 		return s
@@ -154,7 +154,7 @@ func (v *view) yield(p *Pod) *step {
 	for _, givesWay := range []func(*Pod) bool{empty, voteless} {
 		for i := range v.Pods {
 			if j := &v.Pods[i]; j.Node != "" && j.Name != p.Name && j.DeletingSince.IsZero() && givesWay(j) {
-				return do(DeletePod{Name: j.Name, UID: j.UID}, v1beta2.ClusterReasonMakingRoom, fmt.Sprintf("deleting Pod %s to make room for unschedulable voter %s", j.Name, p.Name))
+				return do(DeletePod{Name: j.Name, UID: j.UID}, v1beta2.ClusterReasonMakingRoom, fmt.Sprintf("deleted Pod %s to make room for unschedulable voter %s", j.Name, p.Name))
 			}
 		}
 	}

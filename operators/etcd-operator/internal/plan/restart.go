@@ -138,8 +138,8 @@ func (v *view) blockerPollInterval() time.Duration {
 type restartMethod struct {
 	action Action
 	// reason is that of all of its steps. The others say what is done, such as "restart
-	// member a", "restarting member a" and "its restart".
-	reason, do, doing, noun string
+	// member a", "started the restart of member a" and "its restart".
+	reason, do, done, noun string
 }
 
 // recreates reports whether a member is restarted in another Pod.
@@ -153,10 +153,10 @@ func (m restartMethod) recreates() bool {
 func (v *view) restartOf(p *Pod) restartMethod {
 	if v.isToBeRecreated(p) && p.Version == v.desiredVersion() {
 		pod := "Pod " + p.Name
-		return restartMethod{RecreatePod{p.Name, p.UID}, v1beta2.ClusterReasonUpdatingMembers, "recreate " + pod, "recreating " + pod, "its Pod is recreated"}
+		return restartMethod{RecreatePod{p.Name, p.UID}, v1beta2.ClusterReasonUpdatingMembers, "recreate " + pod, "deleted " + pod + " to recreate it", "its Pod is recreated"}
 	}
 	with := fmt.Sprintf("member %s with %s", p.Name, v.image())
-	return restartMethod{ChangeImage{p.Name, p.UID, v.Cluster.Repository, v.desiredVersion()}, v1beta2.ClusterReasonUpgradingMember, "restart " + with, "restarting " + with, "its restart with " + v.image()}
+	return restartMethod{ChangeImage{p.Name, p.UID, v.Cluster.Repository, v.desiredVersion()}, v1beta2.ClusterReasonUpgradingMember, "restart " + with, "started the restart of " + with, "its restart with " + v.image()}
 }
 
 // restartMember takes the next member from its clients, from its leadership, and then
@@ -187,7 +187,7 @@ func restartMember(v *view) *step {
 	if s := cmp.Or(v.drain(m, Restarting, reason, how.noun), v.awaitUnrouted(m, reason, how.noun)); s != nil {
 		return s
 	}
-	message := how.doing
+	message := how.done
 	if how.recreates() {
 		message = v.updateProgress(message)
 	}
@@ -216,7 +216,7 @@ func repairImage(v *view) *step {
 			continue
 		}
 		return do(ChangeImage{p.Name, p.UID, v.Cluster.Repository, desired}, v1beta2.ClusterReasonRepairingImage,
-			fmt.Sprintf("changing the image of Pod %s, which does not run (%s), to etcd %s of %s", p.Name, p.Trouble, desired, v.Cluster.Repository))
+			fmt.Sprintf("changed the image of Pod %s, which does not run (%s), to etcd %s of %s", p.Name, p.Trouble, desired, v.Cluster.Repository))
 	}
 	return nil
 }

@@ -48,6 +48,7 @@ func (r *row) check(t *testing.T, o Observation) {
 	if got.Reason != r.because {
 		t.Errorf("Reason is %q (%s), want %q\nreason for this test: %s", got.Reason, got.Message, r.because, r.reason)
 	}
+	isToldAsDone(t, &got)
 	if got.RequeueAfter <= 0 || got.Message == "" {
 		t.Errorf("Again is %s and Message %q: a decision says both", got.RequeueAfter, got.Message)
 	}

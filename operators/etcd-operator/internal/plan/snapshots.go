@@ -54,8 +54,8 @@ func (v *view) advancePastOldLog(next string, index uint64) *step {
 			next, index, snapshotCount, "ETCD_SNAPSHOT_COUNT")).as(AwaitsUser).explains(v1beta2.ConditionUpgrading)
 	}
 	message := fmt.Sprintf(
-		"preparing the upgrade to etcd %s: appending empty raft entries up to index %d, so that every member writes a snapshot; etcd %s does not start on log entries of etcd 3.5",
-		next, index, next)
+		"started appending empty raft entries, up to index %d, for the upgrade to etcd %s: every member has to write a snapshot first, since etcd %s does not start on log entries of etcd 3.5",
+		index, next, next)
 	if lacking == 0 {
 		return wait(fastPoll, v1beta2.ClusterReasonWritingSnapshots, message).explains(v1beta2.ConditionUpgrading) // a member has not applied all of it yet
 	}

@@ -137,7 +137,7 @@ func dropStraySeeds(v *view) *step {
 		switch {
 		case !v.isStraySeed(p):
 		case p.DeletingSince.IsZero():
-			return do(DropSeed{Name: p.Name, PodUID: p.UID, Token: p.Reseed}, v1beta2.ClusterReasonSeedDiscarded, fmt.Sprintf("deleting seed %s: its recovery was aborted", p.Name))
+			return do(DropSeed{Name: p.Name, PodUID: p.UID, Token: p.Reseed}, v1beta2.ClusterReasonSeedDiscarded, fmt.Sprintf("deleted seed %s: its recovery was aborted", p.Name))
 		case !v.nodeLost(p):
 			return wait(shortly, v1beta2.ClusterReasonSeedDiscarded, fmt.Sprintf("waiting for seed %s to stop: its recovery was aborted", p.Name))
 		}
@@ -145,7 +145,7 @@ func dropStraySeeds(v *view) *step {
 	for i := range v.Claims {
 		c := &v.Claims[i]
 		if v.isStrayClaim(c) && !c.Deleting && v.pods[c.Name] == nil {
-			return do(DropSeed{Name: c.Name, ClaimUID: c.UID, Token: c.Reseed}, v1beta2.ClusterReasonSeedDiscarded, fmt.Sprintf("deleting the PVC of seed %s: its recovery was aborted", c.Name))
+			return do(DropSeed{Name: c.Name, ClaimUID: c.UID, Token: c.Reseed}, v1beta2.ClusterReasonSeedDiscarded, fmt.Sprintf("deleted the PVC of seed %s: its recovery was aborted", c.Name))
 		}
 	}
 	return nil
@@ -183,7 +183,7 @@ func markSurvivors(v *view) *step {
 	if len(roles) == 0 {
 		return nil
 	}
-	return do(SetRoles{roles}, v1beta2.ClusterReasonRecoveringFromSurvivor, fmt.Sprintf("removing %s from the client Service; their data is kept", strings.Join(names, ", ")))
+	return do(SetRoles{roles}, v1beta2.ClusterReasonRecoveringFromSurvivor, fmt.Sprintf("removed %s from the client Service; their data is kept", strings.Join(names, ", ")))
 }
 
 // isOfOld reports whether a Pod may have been a member of the cluster whose majority is
@@ -209,7 +209,7 @@ func createSurvivorsSeed(v *view) *step {
 	switch {
 	case seed == nil:
 		return do(CreatePods{[]NewPod{{Name: r.Seed, Role: Seed, Version: r.Version, Recovery: r}}}, v1beta2.ClusterReasonRecoveringFromSurvivor,
-			fmt.Sprintf("creating seed %s from a snapshot of survivor %s", r.Seed, r.Survivor))
+			fmt.Sprintf("created the Pod of seed %s, to be built from a snapshot of survivor %s", r.Seed, r.Survivor))
 	case seed.Node != "" || seed.Unschedulable == "":
 		return nil
 	}
@@ -218,7 +218,7 @@ func createSurvivorsSeed(v *view) *step {
 		// The Pod of a volume stays: without it nobody could tell that the volume is empty.
 		givesWay := v.isCandidate(j) || (j.isEmpty() && !j.canUsePermit() && j.Name != r.Seed)
 		if givesWay && !j.Persistent && j.Node != "" && j.DeletingSince.IsZero() {
-			return do(DeletePod{Name: j.Name, UID: j.UID}, v1beta2.ClusterReasonMakingRoom, fmt.Sprintf("deleting Pod %s to make room for unschedulable seed %s", j.Name, r.Seed))
+			return do(DeletePod{Name: j.Name, UID: j.UID}, v1beta2.ClusterReasonMakingRoom, fmt.Sprintf("deleted Pod %s to make room for unschedulable seed %s", j.Name, r.Seed))
 		}
 	}
 	return nil
@@ -266,7 +266,7 @@ func adoptSurvivor(v *view) *step {
 		return wait(v.pollInterval(seed), v1beta2.ClusterReasonRecoveringFromSurvivor, fmt.Sprintf("waiting for seed %s, built from a snapshot of survivor %s: %s", seed.Name, r.Survivor, v.progress(seed))+v.roomAdvice(seed))
 	}
 	if seed.SurvivorPermit {
-		return do(RevokeSurvivorPermit{seed.Name, seed.UID}, v1beta2.ClusterReasonRecoveringFromSurvivor, fmt.Sprintf("seed %s serves: revoking its permit to write its data dir", seed.Name))
+		return do(RevokeSurvivorPermit{seed.Name, seed.UID}, v1beta2.ClusterReasonRecoveringFromSurvivor, fmt.Sprintf("revoked the permit of seed %s to write its data dir: it serves", seed.Name))
 	}
 	if name := v.led(); name != "" {
 		return wait(fastPoll, v1beta2.ClusterReasonRecoveringFromSurvivor, fmt.Sprintf("waiting to see whether the old cluster serves again: %s has a leader", name))
@@ -312,7 +312,7 @@ func makeRoomForJoiner(v *view) *step {
 	}
 	for i := range v.Pods {
 		if p := &v.Pods[i]; v.isKept(p) && p.Node != "" && p.DeletingSince.IsZero() && v.onVolume(p) {
-			return do(DeletePod{p.Name, p.UID, v.list}, v1beta2.ClusterReasonMakingRoom, fmt.Sprintf("deleting Pod %s of the old cluster to make room for a new member; its volume is kept", p.Name))
+			return do(DeletePod{p.Name, p.UID, v.list}, v1beta2.ClusterReasonMakingRoom, fmt.Sprintf("deleted Pod %s of the old cluster to make room for a new member; its volume is kept", p.Name))
 		}
 	}
 	return nil

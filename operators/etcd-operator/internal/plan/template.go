@@ -84,7 +84,7 @@ func recreateBroken(v *view) *step {
 		if p.Role == Joiner || !v.hasOldTemplate(p) || !v.onVolume(p) || p.Finished || !p.DeletingSince.IsZero() || v.stuck(p) == "" {
 			continue
 		}
-		return do(DeletePod{Name: p.Name, UID: p.UID}, v1beta2.ClusterReasonUpdatingMembers, v.updateProgress(fmt.Sprintf("recreating Pod %s, which does not run (%s)", p.Name, v.stuck(p))))
+		return do(DeletePod{Name: p.Name, UID: p.UID}, v1beta2.ClusterReasonUpdatingMembers, v.updateProgress(fmt.Sprintf("deleted Pod %s, which does not run (%s), to recreate it", p.Name, v.stuck(p))))
 	}
 	return nil
 }

@@ -44,8 +44,8 @@ func TestRareTexts(t *testing.T) {
 		"aborted: its seed does not run: CrashLoopBackOff":                      seeded().silent("n1").pod("n1", func(p *Pod) { p.Trouble = "CrashLoopBackOff" }),
 		"aborted: its seed is unschedulable: 0/3 nodes are available":           seeded().pod("n1", unschedulable),
 		"waiting for seed n1 to stop: its recovery was aborted":                 seeded().cluster(func(c *Cluster) { c.Recovery = nil }).deleting("n1"),
-		"deleting the PVC of seed n1: its recovery was aborted":                 lost().volumes().claim("n1").claimOf("n1", func(c *Claim) { c.Reseed = "fresh-token" }),
-		"deleting Pod d of the old cluster to make room for a new member":       regrowing(3).volumes().add("d", Survivor, Answer{}).newJoiner("e").newJoiner("g").pod("g", unschedulable),
+		"deleted the PVC of seed n1: its recovery was aborted":                  lost().volumes().claim("n1").claimOf("n1", func(c *Claim) { c.Reseed = "fresh-token" }),
+		"deleted Pod d of the old cluster to make room for a new member":        regrowing(3).volumes().add("d", Survivor, Answer{}).newJoiner("e").newJoiner("g").pod("g", unschedulable),
 		"Pod d of the old cluster may block a new member, and holds its data":   regrowing(3).add("d", Survivor, Answer{}).newJoiner("e").pod("e", unschedulable),
 		"recovery complete: 5 voters are healthy in the cluster rebuilt from b": regrowing(5),
 
@@ -82,6 +82,7 @@ func TestRareTexts(t *testing.T) {
 		"member b does not answer reads":          inRound().answer("b", func(a *Answer) { a.Read = false }),
 	} {
 		d := decided(w.seen())
+		isToldAsDone(t, &d)
 		said := d.Reason + ": " + d.Message
 		for _, c := range d.Status.Conditions {
 			said += "\n" + c.Type + ": " + c.Message

@@ -58,7 +58,7 @@ func growVolume(v *view) *step {
 		return nil
 	}
 	return do(GrowClaim{Name: next.Name, UID: next.UID, From: next.Requested, Size: v.Cluster.Storage}, v1beta2.ClusterReasonExpandingVolume,
-		fmt.Sprintf("expanding PVC %s from %s to %s", next.Name, bytes(next.Requested), bytes(v.Cluster.Storage)))
+		fmt.Sprintf("started to expand PVC %s from %s to %s", next.Name, bytes(next.Requested), bytes(v.Cluster.Storage)))
 }
 
 // nextToGrow is a member's claim that asks for less than is wanted, and may ask for more:
