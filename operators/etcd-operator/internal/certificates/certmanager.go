@@ -157,5 +157,5 @@ func (in *input) renew(r role) *write {
 		to.Data = map[string][]byte{}
 	}
 	to.Data[corev1.TLSCertKey] = []byte{}
-	return &write{from: from, to: to, told: Event{Reason: v1beta2.ClusterReasonCertificateIssued, Message: fmt.Sprintf("asking cert-manager to reissue Certificate %s", requestName(in.cluster, r))}}
+	return &write{from: from, to: to, told: Event{Reason: v1beta2.ClusterReasonCertificateIssued, Message: fmt.Sprintf("asked cert-manager to reissue Certificate %s", requestName(in.cluster, r))}}
 }

@@ -88,7 +88,7 @@ func (in *input) request(r role) *request {
 		to.SetNamespace(like.Namespace)
 		to.SetLabels(like.Labels)
 		to.SetOwnerReferences(like.OwnerReferences)
-		return &request{role: r, to: to, told: Event{Reason: v1beta2.ClusterReasonCertificateIssued, Message: fmt.Sprintf("requesting Certificate %s from cert-manager", like.Name)}}
+		return &request{role: r, to: to, told: Event{Reason: v1beta2.ClusterReasonCertificateIssued, Message: fmt.Sprintf("asked cert-manager for Certificate %s", like.Name)}}
 	}
 	to := from.DeepCopy()
 	spec, _, _ := unstructured.NestedMap(to.Object, "spec")
@@ -105,7 +105,7 @@ func (in *input) request(r role) *request {
 		return nil
 	}
 	to.Object["spec"] = spec
-	return &request{role: r, from: from, to: to, told: Event{Reason: v1beta2.ClusterReasonCertificateIssued, Message: fmt.Sprintf("requesting Certificate %s from cert-manager again", to.GetName())}}
+	return &request{role: r, from: from, to: to, told: Event{Reason: v1beta2.ClusterReasonCertificateIssued, Message: fmt.Sprintf("asked cert-manager for Certificate %s again", to.GetName())}}
 }
 
 // answer is what cert-manager says of a Certificate that it has not issued.
