@@ -31,8 +31,9 @@ const (
 	// ClusterReasonPaused: spec.paused is true. Set it to false to resume reconciliation.
 	// Also a reason of Paused, Available, Degraded and Recovering.
 	ClusterReasonPaused = "Paused"
-	// ClusterReasonDeleting: the EtcdCluster is being deleted; Kubernetes deletes what it
-	// owns.
+	// ClusterReasonDeleting: the EtcdCluster is being deleted, once the finalizers in the
+	// message are removed; Kubernetes deletes what it owns. Also a reason of Available,
+	// Degraded and Recovering.
 	ClusterReasonDeleting = "Deleting"
 	// ClusterReasonNameConflict: an object of a name that the cluster needs belongs to
 	// someone else. Remove it, or rename the EtcdCluster.

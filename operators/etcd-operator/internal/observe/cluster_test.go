@@ -100,7 +100,7 @@ func TestClusterAsSpecified(t *testing.T) {
 		t.Fatal(err)
 	}
 	want := plan.Cluster{
-		Name: "x", Generation: 2, Deleting: true, Paused: true, Size: 5, Version: "3.7.3", WantedVersion: "3.7.3", Repository: "mirror/etcd",
+		Name: "x", Generation: 2, Deleting: true, Finalizers: []string{"example.com/test"}, Paused: true, Size: 5, Version: "3.7.3", WantedVersion: "3.7.3", Repository: "mirror/etcd",
 		Namespace: b.cluster.Namespace, Scope: v1beta2.ScopeClusterwide,
 		Template: member.TemplateHash(b.cluster), Persistent: true, Storage: 1 << 30, Retain: true, AdoptVolumes: "true", VersionGiven: true, MemberTimeout: time.Minute,
 		PeerURLFormat: "https://%s.x." + b.cluster.Namespace + ".svc:2380",

@@ -134,6 +134,7 @@ func (o *Observer) cluster(c *v1beta2.EtcdCluster) plan.Cluster {
 		Generation:       c.Generation,
 		Scope:            c.Annotations[v1beta2.AnnotationScope],
 		Deleting:         !c.DeletionTimestamp.IsZero(),
+		Finalizers:       c.Finalizers,
 		Paused:           c.Spec.Paused,
 		Size:             c.Spec.Size,
 		Version:          running,

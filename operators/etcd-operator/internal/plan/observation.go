@@ -75,9 +75,11 @@ type Cluster struct {
 	Generation int64
 	// Scope is the annotation that says whose operators reconcile it; empty if it has none.
 	Scope string
-	// Deleting is true once the EtcdCluster has a deletion timestamp.
-	Deleting bool
-	Paused   bool
+	// Deleting is true once the EtcdCluster has a deletion timestamp. It is deleted when it has
+	// no Finalizers any more.
+	Deleting   bool
+	Finalizers []string
+	Paused     bool
 	// Size is the number of voters wanted, 1 to 7.
 	Size int
 	// Version is what members run, without a leading v: the one recorded at

@@ -67,7 +67,7 @@ func (v *view) advancePastOldLog(next string, index uint64) *step {
 func (v *view) pendingUpgrade(s *step) *metav1.Condition {
 	c := &v.Cluster
 	next, refusal := nextVersion(c.Version, c.WantedVersion)
-	if c.ClusterID == 0 || c.Target != "" || refusal != "" || next == c.Version {
+	if c.ClusterID == 0 || c.Deleting || c.Target != "" || refusal != "" || next == c.Version {
 		return nil
 	}
 	reason, message := v1beta2.ClusterReasonUpgradePending, fmt.Sprintf("waiting to upgrade from etcd %s to %s: see the condition Progressing", c.Version, next)

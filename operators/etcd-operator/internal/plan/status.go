@@ -227,7 +227,7 @@ func (v *view) condition(kind string, is bool, reason, message string) metav1.Co
 func (v *view) available(s *step) metav1.Condition {
 	const kind = v1beta2.ConditionAvailable
 	switch {
-	case v.Cluster.Paused && !v.sure:
+	case v.isUnqueried():
 		return v.unqueried(kind)
 	case v.Cluster.Fence.By != "" && 2*len(v.readyVoters()) > v.Cluster.LastStatus.Size && v.Cluster.ClusterID != 0:
 		// They serve until the restore's seed is ready to take their place.
@@ -248,9 +248,17 @@ func (v *view) available(s *step) metav1.Condition {
 	return v.condition(kind, false, s.reason, s.message)
 }
 
-// unqueried is a condition of which a paused operator knows nothing.
+// isUnqueried reports whether the operator knows nothing of the members, since it does not query
+// those of a cluster that it is not to touch.
+func (v *view) isUnqueried() bool { return (v.Cluster.Paused || v.Cluster.Deleting) && !v.sure }
+
+// unqueried is a condition of which such an operator knows nothing.
 func (v *view) unqueried(kind string) metav1.Condition {
-	c := v.condition(kind, false, v1beta2.ClusterReasonPaused, "unknown: members are not queried while spec.paused is true")
+	reason, why := v1beta2.ClusterReasonPaused, "while spec.paused is true"
+	if v.Cluster.Deleting {
+		reason, why = v1beta2.ClusterReasonDeleting, "while the EtcdCluster is being deleted"
+	}
+	c := v.condition(kind, false, reason, "unknown: members are not queried "+why)
 	c.Status = metav1.ConditionUnknown
 	return c
 }
@@ -298,6 +306,9 @@ func (v *view) progressing(s *step) metav1.Condition {
 // degraded says which members are not healthy.
 func (v *view) degraded(s *step) metav1.Condition {
 	const kind = v1beta2.ConditionDegraded
+	if v.Cluster.Deleting {
+		return v.unqueried(kind)
+	}
 	if a := v.refused(); a != nil && s.outcome == Unauthorized {
 		c := v.condition(kind, false, s.reason, "member health is unknown: "+s.message)
 		c.Status = metav1.ConditionUnknown
@@ -326,7 +337,7 @@ func (v *view) degraded(s *step) metav1.Condition {
 	if v.Cluster.ClusterID == 0 {
 		return v.condition(kind, false, v1beta2.ClusterReasonCreating, "the cluster has not served yet")
 	}
-	if len(v.list) == 0 && v.Cluster.Paused {
+	if v.isUnqueried() {
 		return v.unqueried(kind)
 	}
 	if len(v.list) == 0 {
@@ -403,7 +414,7 @@ func (v *view) recovering(s *step) metav1.Condition {
 	switch {
 	case v.Cluster.ClusterID == 0:
 		return v.condition(kind, false, v1beta2.ClusterReasonNothingToRecover, "no member is lost")
-	case len(v.list) == 0 && v.Cluster.Paused:
+	case v.isUnqueried():
 		return v.unqueried(kind)
 	case v.isReseeding() || v.isRegrowing():
 		return v.condition(kind, true, v1beta2.ClusterReasonRecoveringFromSurvivor, v.recoveryStory(s))

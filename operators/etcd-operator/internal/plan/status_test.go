@@ -103,6 +103,12 @@ func TestConditions(t *testing.T) {
 		"paused": {healthy(3).silent("a", "b", "c").cluster(func(c *Cluster) { c.Paused = true }), []string{
 			"Available=Unknown Paused", "Progressing=False Paused", "Degraded=Unknown Paused", "Scaling=False AtSize",
 			"Recovering=Unknown Paused", "Upgrading=False AtVersion", "Paused=True Paused"}},
+		"being deleted": {deleted(healthy(3).wants("3.7.3").silent("a", "b", "c")), []string{
+			"Available=Unknown Deleting", "Progressing=True Deleting", "Degraded=Unknown Deleting", "Scaling=False AtSize",
+			"Recovering=Unknown Deleting", "Upgrading=False AtVersion", "Paused=False NotPaused"}},
+		"being deleted before it has served": {deleted(strandedSeed(strandedAge)), []string{
+			"Available=Unknown Deleting", "Progressing=True Deleting", "Degraded=Unknown Deleting", "Scaling=False Creating",
+			"Recovering=False NothingToRecover", "Upgrading=False Creating", "Paused=False NotPaused"}},
 	} {
 		s := decided(tc.seen.seen()).Status
 		if diff := cmp.Diff(tc.want, said(s)); diff != "" {
@@ -114,6 +120,11 @@ func TestConditions(t *testing.T) {
 			}
 		}
 	}
+}
+
+// deleted is a cluster that is being deleted, once these finalizers are removed.
+func deleted(w *world, finalizers ...string) *world {
+	return w.cluster(func(c *Cluster) { c.Deleting, c.Finalizers = true, finalizers })
 }
 
 // Nothing tells the operator of what it has written in the status: where the next decision
@@ -153,6 +164,8 @@ func TestMessages(t *testing.T) {
 		"an even size gains nothing":     {healthy(4), v1beta2.ConditionAvailable, []string{"1 of them can fail", "4 members tolerate no more failures than 3 do: use an odd size"}},
 		"who is not healthy and why":     {healthy(3).silent("c"), v1beta2.ConditionDegraded, []string{"c: ", "does not answer", "node-c"}},
 		"why it does not answer":         {healthy(3).silent("c").answer("c", func(a *Answer) { a.Trouble = "connection refused" }).pod("c", func(p *Pod) { p.RunningSince = old }), v1beta2.ConditionDegraded, []string{"c: it does not answer yet on node node-c: connection refused"}},
+		"what a deletion waits for":      {deleted(healthy(3).silent("a", "b", "c"), "example.com/backup"), v1beta2.ConditionProgressing, []string{"being deleted", "finalizers", "example.com/backup"}},
+		"why nobody is asked":            {deleted(healthy(3).silent("a", "b", "c")), v1beta2.ConditionDegraded, []string{"not queried", "being deleted"}},
 		"an alarm":                       {healthy(3).answer("c", func(a *Answer) { a.Errors = []string{"alarm:NOSPACE"} }), v1beta2.ConditionDegraded, []string{"c: alarm:NOSPACE"}},
 		"a foreign etcd":                 {healthy(3).answer("c", func(a *Answer) { a.ClusterID = otherCluster }), v1beta2.ConditionDegraded, []string{"c: ", "another cluster", "00000000000000c2"}},
 		"an image that can't be pulled":  {healthy(3).size(4).newJoiner("d").pod("d", func(p *Pod) { p.Node, p.Trouble, p.ImageUnavailable = "n", "ImagePullBackOff: no such image", true }), v1beta2.ConditionDegraded, []string{"d: ", "ImagePullBackOff: no such image"}},

@@ -18,7 +18,11 @@ func deleting(v *view) *step {
 	if !v.Cluster.Deleting {
 		return nil
 	}
-	return wait(idle, v1beta2.ClusterReasonDeleting, "the EtcdCluster is being deleted; Kubernetes deletes what it owns").as(Deleting)
+	said := "the EtcdCluster is being deleted"
+	if left := v.Cluster.Finalizers; len(left) > 0 {
+		said += fmt.Sprintf("; waiting for others to remove its finalizers: %s", strings.Join(left, ", "))
+	}
+	return wait(idle, v1beta2.ClusterReasonDeleting, said+"; Kubernetes deletes what it owns").as(Deleting)
 }
 
 // paused obeys spec.paused (S12).
