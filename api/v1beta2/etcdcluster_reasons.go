@@ -251,7 +251,7 @@ const (
 
 // The reasons of steps about alarms, space and data.
 const (
-	// ClusterReasonAlarmRaised: etcd has raised an alarm and refuses writes. See Degraded.
+	// ClusterReasonAlarmRaised: etcd has raised an alarm and refuses writes. See Available.
 	ClusterReasonAlarmRaised = "AlarmRaised"
 	// ClusterReasonAlarmCleared: an alarm is no longer raised.
 	ClusterReasonAlarmCleared = "AlarmCleared"

@@ -151,7 +151,7 @@ type ClusterStatus struct {
 	Written bool `json:"written,omitempty"`
 
 	// The alarms that etcd has raised. While one is active, etcd refuses writes; the
-	// condition Degraded says what to do.
+	// condition Available says what to do.
 	// +optional
 	// +listType=atomic
 	Alarms []AlarmStatus `json:"alarms,omitempty"`

@@ -414,7 +414,7 @@ type MaintenancePolicy struct {
 	// HISTORY OF KEYS IS LOST (their values are kept; a watcher of an older revision must
 	// list again), defragments one member after the other, and disarms the alarm when
 	// every database is below 80 % of its quota. If that does not free enough, the condition
-	// Degraded asks to delete keys or to raise the quota. Default false.
+	// Available asks to delete keys or to raise the quota. Default false.
 	// +optional
 	AutoRepairSpace bool `json:"autoRepairSpace,omitempty"`
 

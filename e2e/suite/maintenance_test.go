@@ -24,9 +24,8 @@ func TestSpace(t *testing.T) {
 		c.overwrites(fmt.Sprintf("filler-%d", i), 6<<20)
 	}
 	c.maintains(map[string]any{"autoRepairSpace": false})
-	c.becomes("told that there is no space", harness.All(
-		harness.Condition(v1beta2.ConditionAvailable, false, "NoSpace"),
-		degradedSays("NOSPACE", "delete keys", "raise the quota", "spec.maintenance.autoRepairSpace")), later)
+	c.becomes("told that there is no space", harness.ConditionSays(v1beta2.ConditionAvailable, false, "NoSpace",
+		"NOSPACE", "delete keys", "raise the quota", "spec.maintenance.autoRepairSpace"), later)
 
 	c.maintains(map[string]any{"autoRepairSpace": true})
 	c.becomes("repaired", harness.Condition(v1beta2.ConditionAvailable, true, "Serving"), later)
@@ -92,17 +91,5 @@ func defragmentedSince(round metav1.Time) harness.Check {
 			}
 		}
 		return ""
-	}
-}
-
-// degradedSays: the condition Degraded has all the words.
-func degradedSays(words ...string) harness.Check {
-	return func(s harness.State) string {
-		for _, c := range s.Cluster.Status.Conditions {
-			if c.Type == v1beta2.ConditionDegraded && containsAll(c.Message, words) {
-				return ""
-			}
-		}
-		return fmt.Sprintf("Degraded does not say %q", words)
 	}
 }

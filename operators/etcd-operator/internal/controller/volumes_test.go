@@ -116,9 +116,9 @@ func TestAdoption(t *testing.T) {
 
 	again := b.create("x", 3, withVolumes)
 	b.until(again, "it to refuse to begin", func(s *v1beta2.ClusterStatus) bool {
-		progressing := meta.FindStatusCondition(s.Conditions, v1beta2.ConditionProgressing)
-		return s.Phase == v1beta2.PhaseFailed && progressing != nil && progressing.Reason == "ClusterExisted" &&
-			strings.Contains(progressing.Message, names[0]) && strings.Contains(progressing.Message, v1beta2.AnnotationAdoptVolumes)
+		available := meta.FindStatusCondition(s.Conditions, v1beta2.ConditionAvailable)
+		return s.Phase == v1beta2.PhaseFailed && available != nil && available.Reason == "ClusterExisted" &&
+			strings.Contains(available.Message, names[0]) && strings.Contains(available.Message, v1beta2.AnnotationAdoptVolumes)
 	})
 	if n := len(b.pods(again)); n > 0 {
 		t.Fatalf("there are %d Pods", n)

@@ -50,7 +50,7 @@ func corrupted(v *view) *step {
 	if !v.sure || len(v.alarmsOf(Corrupt)) == 0 || (v.hasQuorum() && v.corruptIsKnown()) {
 		return nil
 	}
-	return wait(slowly, v1beta2.ClusterReasonCorrupt, v.alarmAdvice()).as(AwaitsUser)
+	return wait(slowly, v1beta2.ClusterReasonCorrupt, v.alarmAdvice()).as(AwaitsUser).inBrief(v.writesRefused())
 }
 
 // disarmRemoved takes back the CORRUPT alarm of a member that was removed: what is left

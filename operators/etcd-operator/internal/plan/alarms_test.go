@@ -178,14 +178,15 @@ func TestAlarmsAreTold(t *testing.T) {
 		"one that was removed":      {healthy(3).alarm(Corrupt, "z"), "False", "Corrupt", []string{"alarm CORRUPT on member 0000000000000023"}},
 		"none":                      {healthy(3), "True", "AllHealthy", []string{"all voters are healthy"}},
 	} {
-		st := decided(tc.seen.seen()).Status
-		available, degraded := conditionOf(st, v1beta2.ConditionAvailable), conditionOf(st, v1beta2.ConditionDegraded)
+		d := decided(tc.seen.seen())
+		isToldOnce(t, &d)
+		available, degraded := conditionOf(d.Status, v1beta2.ConditionAvailable), conditionOf(d.Status, v1beta2.ConditionDegraded)
 		if string(available.Status) != tc.available || degraded.Reason != tc.reason {
 			t.Errorf("%s: Available is %s, and Degraded has reason %s: %s", name, available.Status, degraded.Reason, degraded.Message)
 		}
 		for _, want := range tc.want {
-			if !contains(degraded.Message, want) {
-				t.Errorf("%s: it is said %q, want %q in it", name, degraded.Message, want)
+			if said := available.Message + "\n" + degraded.Message; !contains(said, want) {
+				t.Errorf("%s: it is said %q, want %q in it", name, said, want)
 			}
 		}
 	}

@@ -52,7 +52,7 @@ func EventsBetween(before, after *v1beta2.ClusterStatus, d *Decision) []Event {
 	}
 	for _, a := range after.Alarms {
 		if !slices.Contains(before.Alarms, a) {
-			tell(true, v1beta2.ClusterReasonAlarmRaised, whichAlarm(a)+" is raised: etcd refuses writes; the condition Available says what to do")
+			tell(true, v1beta2.ClusterReasonAlarmRaised, seeAvailable(whichAlarm(a)+" is raised: etcd refuses writes"))
 		}
 	}
 	for _, a := range before.Alarms {

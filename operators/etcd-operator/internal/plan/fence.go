@@ -51,8 +51,15 @@ func liftFence(v *view) *step {
 }
 
 // adoptSeed takes a restore's seed for the cluster, once it serves: the one Pod of
-// that uid, with a cluster of its own.
+// that uid, with a cluster of its own. The restore repeats what Progressing tells.
 func adoptSeed(v *view) *step {
+	if s := v.adoption(); s != nil {
+		return s.explains(v1beta2.ConditionProgressing)
+	}
+	return nil
+}
+
+func (v *view) adoption() *step {
 	f := &v.Cluster.Fence
 	name, uid, ok := f.Offered()
 	if !ok {

@@ -84,9 +84,12 @@ func (s *step) explains(condition string) *step {
 
 // inBrief says in a few words what the message says in many.
 func (s *step) inBrief(said string) *step {
-	s.brief = said + "; the condition Available says what to do"
+	s.brief = seeAvailable(said)
 	return s
 }
+
+// seeAvailable points to the condition that tells the rest.
+func seeAvailable(said string) string { return said + "; the condition Available says what to do" }
 
 // untilCertified marks a step that waits for what the condition CertificatesReady reports.
 func (s *step) untilCertified() *step {

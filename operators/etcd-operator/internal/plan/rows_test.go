@@ -49,6 +49,7 @@ func (r *row) check(t *testing.T, o Observation) {
 		t.Errorf("Reason is %q (%s), want %q\nreason for this test: %s", got.Reason, got.Message, r.because, r.reason)
 	}
 	isToldAsDone(t, &got)
+	isToldOnce(t, &got)
 	if got.RequeueAfter <= 0 || got.Message == "" {
 		t.Errorf("Again is %s and Message %q: a decision says both", got.RequeueAfter, got.Message)
 	}

@@ -212,7 +212,47 @@ func (v *view) conditions(s *step) []metav1.Condition {
 	if a := v.refused(); a != nil {
 		all = append(all, v.condition(a.kind(), true, a.kind(), v.whatIsMissing(a)))
 	}
+	tellOnce(all, s.explained)
 	return all
+}
+
+// aParagraph is how long a message is that no two conditions tell.
+const aParagraph = 150
+
+// tellOnce has one condition tell a paragraph, and the general ones point to it: told is by the one
+// that the step explains, else by one about a single topic, else by the first of these.
+func tellOnce(all []metav1.Condition, explained string) {
+	general := []string{v1beta2.ConditionAvailable, v1beta2.ConditionDegraded, v1beta2.ConditionProgressing, v1beta2.ConditionRecovering}
+	rank := func(c *metav1.Condition) int {
+		if c.Type == explained {
+			return -2
+		}
+		return slices.Index(general, c.Type) // -1 for a topic
+	}
+	var ranked []*metav1.Condition
+	for i := range all {
+		ranked = append(ranked, &all[i])
+	}
+	slices.SortStableFunc(ranked, func(a, b *metav1.Condition) int { return cmp.Compare(rank(a), rank(b)) })
+	for i, c := range ranked {
+		for _, told := range ranked[:i] {
+			if rank(c) >= 0 {
+				c.Message = pointTo(told, c.Message)
+			}
+		}
+	}
+}
+
+// pointTo is a message without the paragraph that a condition tells already.
+func pointTo(told *metav1.Condition, message string) string {
+	pointer := "see the condition " + told.Type
+	if len(message) >= aParagraph && strings.Contains(told.Message, message) {
+		return pointer
+	}
+	if before, after, found := strings.Cut(message, told.Message); found && len(told.Message) >= aParagraph && (before == "" || strings.HasSuffix(before, ": ")) {
+		return before + pointer + after
+	}
+	return message
 }
 
 func (v *view) condition(kind string, is bool, reason, message string) metav1.Condition {
@@ -345,6 +385,9 @@ func (v *view) degraded(s *step) metav1.Condition {
 	}
 	if len(v.alarms) > 0 {
 		said := v.alarmAdvice()
+		if v.sure {
+			said = seeAvailable(v.writesRefused())
+		}
 		if len(v.healthy) < len(v.voters) {
 			said += "; " + v.whoIsUnhealthy()
 		}

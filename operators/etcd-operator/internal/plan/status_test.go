@@ -114,12 +114,30 @@ func TestConditions(t *testing.T) {
 		if diff := cmp.Diff(tc.want, said(s)); diff != "" {
 			t.Errorf("%s (-want +got):\n%s", name, diff)
 		}
+		isToldOnce(t, &Decision{Status: s})
 		for _, c := range s.Conditions {
 			if c.Message == "" || c.ObservedGeneration != 4 || !c.LastTransitionTime.IsZero() {
 				t.Errorf("%s: condition %s has message %q, observedGeneration %d, time %s", name, c.Type, c.Message, c.ObservedGeneration, c.LastTransitionTime)
 			}
 		}
 	}
+}
+
+// isToldOnce fails for a paragraph that two conditions tell: one of them is to point to the other.
+func isToldOnce(t *testing.T, d *Decision) {
+	t.Helper()
+	for i, c := range d.Status.Conditions {
+		for j, other := range d.Status.Conditions {
+			if i != j && len(c.Message) >= aParagraph && strings.HasPrefix(other.Message, c.Message) {
+				t.Errorf("%s repeats %s: %q", other.Type, c.Type, c.Message)
+			}
+		}
+	}
+}
+
+// isTold reports whether a condition says something.
+func isTold(d *Decision, words string) bool {
+	return slices.ContainsFunc(d.Status.Conditions, func(c metav1.Condition) bool { return strings.Contains(c.Message, words) })
 }
 
 // deleted is a cluster that is being deleted, once these finalizers are removed.
@@ -178,6 +196,9 @@ func TestMessages(t *testing.T) {
 		"a conflict":                     {conflicted(nothing(3)), v1beta2.ConditionNameConflict, []string{"Service x-client (of EtcdCluster y)", "rename"}},
 		"how to end a conflict":          {orphansOf(conflicted(nothing(3))), v1beta2.ConditionNameConflict, []string{"Pod x-a", "kubectl -n ns delete pod/x-a service/x-client", "take a snapshot first"}},
 		"Pods that others have left":     {healthy(3).orphans("x-z (of EtcdCluster x)"), v1beta2.ConditionOrphanedPods, []string{"x-z (of EtcdCluster x)", "do not route to them"}},
+		"a conflict, shortly":            {orphansOf(conflicted(nothing(3))), v1beta2.ConditionDegraded, []string{"see the condition NameConflict"}},
+		"no space, shortly":              {full(), v1beta2.ConditionDegraded, []string{"etcd refuses writes: alarm NOSPACE on member b; the condition Available says what to do"}},
+		"what the restore repeats":       {offered().refused(WrongCredentials, "s").secret("s"), v1beta2.ConditionProgressing, []string{"waiting to adopt the restore's seed s", "right username"}},
 		"which version to write":         {nothing(3).cluster(func(c *Cluster) { c.Version = "3.4.1" }), v1beta2.ConditionVersionUnsupported, []string{"3.4.1", "spec.version", "3.4.29"}},
 		"a version change":               {upgrading("3.7.3").runs("b", "3.7.3"), v1beta2.ConditionUpgrading, []string{"1 of 3 members run quay.io/coreos/etcd:v3.7.3"}},
 		"a version change that skips":    {healthy(3).version("3.5.35").wants("3.7.3"), v1beta2.ConditionUpgrading, []string{"one minor at a time", "3.5.35", "to 3.6.16 first", "then to 3.7.3"}},

@@ -83,6 +83,7 @@ func TestRareTexts(t *testing.T) {
 	} {
 		d := decided(w.seen())
 		isToldAsDone(t, &d)
+		isToldOnce(t, &d)
 		said := d.Reason + ": " + d.Message
 		for _, c := range d.Status.Conditions {
 			said += "\n" + c.Type + ": " + c.Message

@@ -106,8 +106,7 @@ func awaitMembers(v *view) *step {
 // rest says that all is as it should be.
 func rest(v *view) *step {
 	if len(v.alarmsOf(NoSpace)) > 0 {
-		return wait(v.untilMaintenance(), v1beta2.ClusterReasonNoSpace, v.alarmAdvice()).as(AwaitsUser).
-			inBrief(v.writesRefused())
+		return wait(v.untilMaintenance(), v1beta2.ClusterReasonNoSpace, v.alarmAdvice()).as(AwaitsUser).inBrief(v.writesRefused())
 	}
 	return wait(v.untilMaintenance(), v1beta2.ClusterReasonUpToDate, fmt.Sprintf("%d of %d members are healthy", len(v.healthy), v.Cluster.Size)).as(UpToDate)
 }
