@@ -64,6 +64,13 @@ func TestRareTexts(t *testing.T) {
 		"is cordoned; waiting for a replacement Pod":                nameless(emptied()),
 		"are gone): waiting for a replacement Pod":                  nameless(healthy(3).dead("c")),
 
+		"waiting to begin: a member is being restarted": reshaped().shaped("a", "b").restarting("c", theVersion).deleting("c").pod("c", cordoned),
+
+		// A Pod whose volume was deleted before it was scheduled.
+		`c: its Pod is unschedulable: persistentvolumeclaim "example-c" not found`: healthy(3).volumes().silent("c").noClaim("c").pod("c", func(p *Pod) {
+			p.Node, p.Created, p.Unschedulable = "", now, `persistentvolumeclaim "example-c" not found`
+		}),
+
 		// Clients that still find a member.
 		"waiting for kube-proxy to stop routing to member b before its removal":          emptied().joinedBy("d").role("b", Leaving).pod("b", justMarked),
 		"waiting for kube-proxy to stop routing to member b before its Pod is recreated": reshaped().aside("b").pod("b", justMarked),
