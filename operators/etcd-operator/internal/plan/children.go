@@ -2,6 +2,8 @@ package plan
 
 import (
 	"slices"
+
+	"github.com/etcd-operators/etcd-operators/api/v1beta2"
 )
 
 // This file knows what the API server has refused of the plain children of an EtcdCluster:
@@ -62,7 +64,7 @@ func (v *view) childrenHeldBack(s *step) []Rejection {
 func (v *view) awaitChildren(s *step) *step {
 	held := v.childrenHeldBack(s)
 	if len(held) > 0 && s.action != nil {
-		s = wait(idle, held[0].reason(), v.rejections()).as(Rejected)
+		s = wait(idle, held[0].reason(), v.rejections()).as(Rejected).explains(v1beta2.ConditionDegraded)
 	}
 	s.childrenHeldBack = held
 	return s

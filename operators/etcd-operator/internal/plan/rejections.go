@@ -152,7 +152,7 @@ func (v *view) awaitRejected(s *step) *step {
 	}
 	for _, e := range effects(s.action) {
 		if r := v.heldBack(e); r != nil {
-			return wait(idle, r.reason(), v.rejections()).as(Rejected)
+			return wait(idle, r.reason(), v.rejections()).as(Rejected).explains(v1beta2.ConditionDegraded)
 		}
 	}
 	return s
@@ -169,7 +169,7 @@ func awaitAccepted(v *view) *step {
 	if r == nil {
 		return nil
 	}
-	return wait(v.joinersPollInterval(), r.reason(), v.rejections()).as(Rejected)
+	return wait(v.joinersPollInterval(), r.reason(), v.rejections()).as(Rejected).explains(v1beta2.ConditionDegraded)
 }
 
 // untilRetry shortens a wait to the next try of what the API server refuses.

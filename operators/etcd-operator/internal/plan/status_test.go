@@ -135,6 +135,12 @@ func isToldOnce(t *testing.T, d *Decision) {
 	}
 }
 
+// refusedAtLength has the API server say much.
+func refusedAtLength(w *world) *world {
+	w.o.Rejections[0].Words = `admission webhook "policy.company.com" denied the request: policy require-limits: every container of a Pod must have a memory limit`
+	return w
+}
+
 // isTold reports whether a condition says something.
 func isTold(d *Decision, words string) bool {
 	return slices.ContainsFunc(d.Status.Conditions, func(c metav1.Condition) bool { return strings.Contains(c.Message, words) })
@@ -197,6 +203,8 @@ func TestMessages(t *testing.T) {
 		"how to end a conflict":          {orphansOf(conflicted(nothing(3))), v1beta2.ConditionNameConflict, []string{"Pod x-a", "kubectl -n ns delete pod/x-a service/x-client", "take a snapshot first"}},
 		"Pods that others have left":     {healthy(3).orphans("x-z (of EtcdCluster x)"), v1beta2.ConditionOrphanedPods, []string{"x-z (of EtcdCluster x)", "do not route to them"}},
 		"a conflict, shortly":            {orphansOf(conflicted(nothing(3))), v1beta2.ConditionDegraded, []string{"see the condition NameConflict"}},
+		"what the API server refuses":    {refusedAtLength(begun(3).rejected(Seed, "a")), v1beta2.ConditionDegraded, []string{"cannot create the Pod of the first member", "webhook"}},
+		"that it refuses, shortly":       {refusedAtLength(begun(3).rejected(Seed, "a")), v1beta2.ConditionAvailable, []string{"see the condition Degraded"}},
 		"no space, shortly":              {full(), v1beta2.ConditionDegraded, []string{"etcd refuses writes: alarm NOSPACE on member b; the condition Available says what to do"}},
 		"what the restore repeats":       {offered().refused(WrongCredentials, "s").secret("s"), v1beta2.ConditionProgressing, []string{"waiting to adopt the restore's seed s", "right username"}},
 		"which version to write":         {nothing(3).cluster(func(c *Cluster) { c.Version = "3.4.1" }), v1beta2.ConditionVersionUnsupported, []string{"3.4.1", "spec.version", "3.4.29"}},
