@@ -121,7 +121,7 @@ func fenced(v *view) *step {
 	}
 	return wait(idle, v1beta2.ClusterReasonFenced, fmt.Sprintf(
 		"reconciliation suspended: the EtcdRestore with uid %s is in progress; delete it to abort; if it no longer exists, follow the runbook restore-waiting before you set the annotation %s to that uid",
-		f.By, v1beta2.AnnotationFenceLifted)).as(Untouchable)
+		f.By, v1beta2.AnnotationFenceLifted)).as(Untouchable).explains(v1beta2.ConditionProgressing)
 }
 
 // fence acknowledges the fence that a restore asks for, when nothing that was begun

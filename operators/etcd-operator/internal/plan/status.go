@@ -245,14 +245,11 @@ func tellOnce(all []metav1.Condition, explained string) {
 
 // pointTo is a message without the paragraph that a condition tells already.
 func pointTo(told *metav1.Condition, message string) string {
-	pointer := "see the condition " + told.Type
-	if len(message) >= aParagraph && strings.Contains(told.Message, message) {
-		return pointer
+	before, after, isRepeated := strings.Cut(message, told.Message)
+	if !isRepeated || len(told.Message) < aParagraph || (before != "" && !strings.HasSuffix(before, ": ")) {
+		return message
 	}
-	if before, after, found := strings.Cut(message, told.Message); found && len(told.Message) >= aParagraph && (before == "" || strings.HasSuffix(before, ": ")) {
-		return before + pointer + after
-	}
-	return message
+	return before + "see the condition " + told.Type + after
 }
 
 func (v *view) condition(kind string, is bool, reason, message string) metav1.Condition {

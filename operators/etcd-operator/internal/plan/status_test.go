@@ -135,15 +135,15 @@ func isToldOnce(t *testing.T, d *Decision) {
 	}
 }
 
+// crashingWhileGrowing waits to expand a volume until a member is healthy that crashes for ever.
+func crashingWhileGrowing() *world {
+	return sized(3, 2*gibi).silent("c").pod("c", crashing(5)).pod("c", func(p *Pod) { p.Trouble = "CrashLoopBackOff: back-off" }).lostNode(1, "b")
+}
+
 // refusedAtLength has the API server say much.
 func refusedAtLength(w *world) *world {
 	w.o.Rejections[0].Words = `admission webhook "policy.company.com" denied the request: policy require-limits: every container of a Pod must have a memory limit`
 	return w
-}
-
-// isTold reports whether a condition says something.
-func isTold(d *Decision, words string) bool {
-	return slices.ContainsFunc(d.Status.Conditions, func(c metav1.Condition) bool { return strings.Contains(c.Message, words) })
 }
 
 // deleted is a cluster that is being deleted, once these finalizers are removed.
@@ -202,6 +202,7 @@ func TestMessages(t *testing.T) {
 		"a conflict":                     {conflicted(nothing(3)), v1beta2.ConditionNameConflict, []string{"Service x-client (of EtcdCluster y)", "rename"}},
 		"how to end a conflict":          {orphansOf(conflicted(nothing(3))), v1beta2.ConditionNameConflict, []string{"Pod x-a", "kubectl -n ns delete pod/x-a service/x-client", "take a snapshot first"}},
 		"Pods that others have left":     {healthy(3).orphans("x-z (of EtcdCluster x)"), v1beta2.ConditionOrphanedPods, []string{"x-z (of EtcdCluster x)", "do not route to them"}},
+		"what ails a member":             {crashingWhileGrowing(), v1beta2.ConditionDegraded, []string{"only if you are sure that its data is damaged"}},
 		"a conflict, shortly":            {orphansOf(conflicted(nothing(3))), v1beta2.ConditionDegraded, []string{"see the condition NameConflict"}},
 		"what the API server refuses":    {refusedAtLength(begun(3).rejected(Seed, "a")), v1beta2.ConditionDegraded, []string{"cannot create the Pod of the first member", "webhook"}},
 		"that it refuses, shortly":       {refusedAtLength(begun(3).rejected(Seed, "a")), v1beta2.ConditionAvailable, []string{"see the condition Degraded"}},

@@ -263,7 +263,7 @@ func adoptSurvivor(v *view) *step {
 	a := &seed.Answer
 	alone := a.Read && !a.Learner && len(a.Members) == 1 && a.Members[0].ID == a.MemberID && a.Members[0].Name == seed.Name && !a.Members[0].Learner
 	if !alone || a.MemberID == 0 || a.ClusterID == 0 || a.ClusterID == v.Cluster.ClusterID {
-		return wait(v.pollInterval(seed), v1beta2.ClusterReasonRecoveringFromSurvivor, fmt.Sprintf("waiting for seed %s, built from a snapshot of survivor %s: %s", seed.Name, r.Survivor, v.progress(seed))+v.roomAdvice(seed))
+		return wait(v.pollInterval(seed), v1beta2.ClusterReasonRecoveringFromSurvivor, fmt.Sprintf("waiting for seed %s, built from a snapshot of survivor %s: %s", seed.Name, r.Survivor, v.progress(seed))+v.roomAdvice(seed)).explains(v1beta2.ConditionDegraded)
 	}
 	if seed.SurvivorPermit {
 		return do(RevokeSurvivorPermit{seed.Name, seed.UID}, v1beta2.ClusterReasonRecoveringFromSurvivor, fmt.Sprintf("revoked the permit of seed %s to write its data dir: it serves", seed.Name))

@@ -86,9 +86,9 @@ func awaitMembers(v *view) *step {
 		switch {
 		case m.isUnmanaged() && p == nil: // see awaitUnmanaged
 		case !v.healthy[m.ID] && p != nil:
-			return wait(v.pollInterval(p), v1beta2.ClusterReasonWaitingForMember, m.Name+": "+v.whyUnhealthy(m))
+			return wait(v.pollInterval(p), v1beta2.ClusterReasonWaitingForMember, v.whoIsMissing())
 		case !v.healthy[m.ID]:
-			return wait(shortly, v1beta2.ClusterReasonWaitingForMember, m.Name+": "+v.whyUnhealthy(m))
+			return wait(shortly, v1beta2.ClusterReasonWaitingForMember, v.whoIsMissing())
 		}
 	}
 	if !v.settled {
