@@ -77,7 +77,7 @@ func TestNoSpace(t *testing.T) {
 	b.until(c, "the alarm to be reported", func(s *v1beta2.ClusterStatus) bool {
 		return reason(s, v1beta2.ConditionAvailable) == "NoSpace" && reason(s, v1beta2.ConditionDegraded) == "NoSpace" && len(s.Alarms) > 0
 	})
-	if said := message(&c.Status, v1beta2.ConditionDegraded); !strings.Contains(said, "autoRepairSpace") || !strings.Contains(said, "quota") {
+	if said := message(&c.Status, v1beta2.ConditionAvailable); !strings.Contains(said, "autoRepairSpace") || !strings.Contains(said, "quota") {
 		t.Errorf("it is said: %s; want what to do", said)
 	}
 	if c.Status.ReadyMembers != "3/3" {
@@ -108,7 +108,7 @@ func TestNoSpaceToBeWon(t *testing.T) {
 	b.untilHealthy(c, 1)
 	cli := b.dial(b.serves(c))
 	told := func(s *v1beta2.ClusterStatus) bool {
-		return strings.Contains(message(s, v1beta2.ConditionDegraded), "did not free enough space: delete keys") && reason(s, v1beta2.ConditionProgressing) == "NoSpace"
+		return strings.Contains(message(s, v1beta2.ConditionAvailable), "did not free enough space: delete keys") && reason(s, v1beta2.ConditionProgressing) == "NoSpace"
 	}
 	// How much of the file is live when it is full depends on how etcd batches writes: the
 	// first repair may still win something.
