@@ -145,6 +145,11 @@ func TestMembersGoDownAMinor(t *testing.T) {
 			reason: "3.7 panics on what those of 3.5 have written meanwhile", seen: upgrading(theVersion).cluster(from35(7)),
 			do: exactly(RecordVersion{Current: theVersion, Index: theApplied}), because: "UpgradeFinished",
 		},
+		"all are up again, at another patch": {
+			reason: "as above", seen: healthy(3).runs("a", "3.6.17").runs("b", "3.6.17").runs("c", "3.6.17").wants("3.6.17").
+				cluster(func(c *Cluster) { c.Target = "3.6.17"; c.VersionIndex = 1 }),
+			do: exactly(RecordVersion{Current: "3.6.17", Index: theApplied}), because: "UpgradeFinished",
+		},
 		"set back half-way": {
 			reason: "members that are down go up by image", seen: downgrading().lowered("b").back().downgrade(""), do: setRole("b", Restarting), because: "UpgradingMember",
 		},

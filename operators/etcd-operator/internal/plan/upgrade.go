@@ -238,7 +238,7 @@ func finishVersion(v *view) *step {
 	}
 	index := c.VersionIndex
 	switch by := parseVersion(c.Target).compareMinor(parseVersion(c.Version)); {
-	case by > 0, c.Target == c.Version && index > 0: // members of an earlier minor may have run until now
+	case by > 0, by == 0 && index > 0: // members of an earlier minor may have run until now
 		index = v.applied
 	case by < 0:
 		index = 0 // what a later minor has run on holds nothing that could stop it another time
