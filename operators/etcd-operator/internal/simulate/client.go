@@ -6,7 +6,7 @@ import "github.com/etcd-operators/etcd-operators/operators/etcd-operator/interna
 // reaches some Pod that is marked as a voter and ready, and remembers each write
 // that was acknowledged.
 func (w *world) tickClient() {
-	if w.cfg.Idle && (w.settling || w.step%10 > 0) {
+	if w.cfg.Idle && w.settling || (w.cfg.Idle || w.during(FillSlowly)) && w.step%10 > 0 {
 		return
 	}
 	var serving []*pod

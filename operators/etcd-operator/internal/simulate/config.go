@@ -135,6 +135,7 @@ var laterFaults = []struct {
 	{15, 20, []FaultKind{RefusePods, RefuseClaims}},
 	{16, 25, []FaultKind{AddByHand, ChangePeerURL}},
 	{17, 45, []FaultKind{AlterData}},
+	{18, 20, []FaultKind{FillSlowly}},
 }
 
 // RandomConfig is a configuration drawn from the seed. Sizes, volumes, versions

@@ -181,6 +181,9 @@ const (
 	ChangePeerURL
 	// AlterData changes a voter's data, and nobody notices.
 	AlterData
+	// FillSlowly writes nearly as much as Fill, after which clients write seldom for a while:
+	// somebody has the time to read a warning.
+	FillSlowly
 
 	numFaults
 )
@@ -195,7 +198,7 @@ var faultNames = [numFaults]string{
 	"LackCredentials", "EditTemplate", "AskRestart", "Cordon", "Uncordon", "NameConflict", "Restore", "EraseFence",
 	"OldMarks", "DeleteCluster", "Unschedulable", "ImageTrouble", "SlowAddress", "ChangeLearners", "PassTime",
 	"LackCertificates", "SpoilCertificates", "RotateAuthority", "RefusePods", "RefuseClaims",
-	"AddByHand", "ChangePeerURL", "AlterData",
+	"AddByHand", "ChangePeerURL", "AlterData", "FillSlowly",
 }
 
 func (k FaultKind) String() string { return faultNames[k] }

@@ -41,7 +41,7 @@ func (w *world) inject(f Fault) bool {
 		op := w.operators[f.A%len(w.operators)]
 		op.cutOffUntil = w.step + f.For
 		op.cannotReach = func(node int) bool { return (f.B>>(node%8))&1 == 1 }
-	case Fill, CorruptMember, CorruptSomebody:
+	case Fill, FillSlowly, CorruptMember, CorruptSomebody:
 		return w.spoilDatabase(f)
 	case AlterData:
 		return w.alterData(f)

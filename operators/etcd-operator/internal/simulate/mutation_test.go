@@ -14,6 +14,7 @@ import (
 	"time"
 
 	"k8s.io/apimachinery/pkg/api/meta"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	"github.com/etcd-operators/etcd-operators/api/v1beta2"
 	"github.com/etcd-operators/etcd-operators/operators/etcd-operator/internal/plan"
@@ -1178,6 +1179,38 @@ func TestPlantedBugs(t *testing.T) {
 			by:      []string{liveness},
 			seeds:   3000,
 		},
+		"a database near its quota that nobody is told of": {
+			reason:  "SpaceLow is not there",
+			planner: unwarned,
+			config:  trickling,
+			by:      []string{space},
+		},
+		"a database near its quota that nobody is told of, by what comes of it": {
+			reason:  "as above, found when etcd refuses writes",
+			planner: unwarned,
+			config:  func(c *Config) { trickling(c); c.TruthOnly = true },
+			by:      []string{space},
+		},
+		"an empty volume that nobody is told to delete": {
+			reason:  "a survivor's seed finds no place, and Degraded does not name the Pod that takes it",
+			planner: keepingSilent(func(d *plan.Decision) bool { return d.DeleteEmpty != "" }),
+			config: func(c *Config) {
+				losingMany(c)
+				c.Persistent, c.AntiAffinity, c.Nodes = true, true, c.Size
+			},
+			by:    []string{liveness},
+			seeds: 6000,
+		},
+		"a member that nobody is told to remove": {
+			reason:  "a quorum lacks one whose data differs, and Degraded does not name whom a person is to remove",
+			planner: keepingSilent(func(d *plan.Decision) bool { return d.RemoveByHand != 0 }),
+			config: func(c *Config) {
+				altering(c)
+				c.Kinds = append(c.Kinds, DeleteUserClaim, LoseMajority, LoseNode)
+			},
+			by:    []string{liveness},
+			seeds: 6000,
+		},
 		"all volumes grown at once": {
 			reason: "a volume counts as grown as soon as it was asked to",
 			planner: func(o plan.Observation) plan.Decision {
@@ -1263,6 +1296,9 @@ func TestPlantedBugs(t *testing.T) {
 			// The seed that caught it last is tried first: the search takes minutes for all.
 			if seed, ok := caught[name]; ok && seed < int64(r.seeds) {
 				if _, f := Run(config(seed), seed, r.planner); f != nil {
+					if _, own := Run(config(seed), seed, plan.Plan); own != nil && config(seed).Planted == nil {
+						t.Errorf("the planner itself fails there, too: %s", own)
+					}
 					t.Logf("%s: noticed by %s: %s", r.reason, f.Invariant, f.Message)
 					return
 				}
@@ -1502,6 +1538,30 @@ func mute(kind string) Planner {
 		}
 		return d
 	}
+}
+
+// keepingSilent is the planner whose Degraded says nothing with some decisions.
+func keepingSilent(when func(*plan.Decision) bool) Planner {
+	silent := mute(v1beta2.ConditionDegraded)
+	return func(o plan.Observation) plan.Decision {
+		if d := plan.Plan(o); !when(&d) {
+			return d
+		}
+		return silent(o)
+	}
+}
+
+// unwarned is the planner that warns nobody of a database that fills.
+func unwarned(o plan.Observation) plan.Decision {
+	d := plan.Plan(o)
+	d.Status.Conditions = slices.DeleteFunc(d.Status.Conditions, func(c metav1.Condition) bool { return c.Type == v1beta2.ConditionSpaceLow })
+	return d
+}
+
+// trickling has databases that fill slowly.
+func trickling(c *Config) {
+	c.Quota, c.Idle, c.Formed, c.Steps = 60, true, true, 250
+	c.Kinds = []FaultKind{FillSlowly}
 }
 
 // reshaping has another shape of Pods wanted all the time, and what else matters.

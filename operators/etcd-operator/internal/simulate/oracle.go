@@ -60,6 +60,10 @@ func CheckDecision(o plan.Observation, d plan.Decision) *Violation {
 	if v := tellsNothing(&o, &d); v != nil {
 		return v
 	}
+	k := check{o: o, d: d}
+	if v := k.tellsOfSpace(); v != nil {
+		return v
+	}
 	if d.Action == nil {
 		return nil
 	}
@@ -69,7 +73,6 @@ func CheckDecision(o plan.Observation, d plan.Decision) *Violation {
 	case len(o.Conflicts) > 0:
 		return violation("S12", "acts although names belong to others")
 	}
-	k := check{o: o, d: d}
 	if v := k.refusedJustNow(); v != nil {
 		return v
 	}

@@ -4,6 +4,9 @@ import (
 	"slices"
 	"time"
 
+	"k8s.io/apimachinery/pkg/api/meta"
+
+	"github.com/etcd-operators/etcd-operators/api/v1beta2"
 	"github.com/etcd-operators/etcd-operators/operators/etcd-operator/internal/plan"
 )
 
@@ -21,6 +24,40 @@ func (k *check) isRepairingSpace() bool {
 		return k.ours(&p.Answer) && p.Answer.Read && slices.ContainsFunc(p.Answer.Alarms, func(a plan.Alarm) bool { return a.Kind == plan.NoSpace })
 	})
 }
+
+// tellsOfSpace: while a member tells that its database is nearly as large as its quota a person
+// is told so, and not while all tell that theirs are half empty.
+func (k *check) tellsOfSpace() *Violation {
+	if k.o.Cluster.ClusterID == 0 {
+		return nil
+	}
+	answers, roomy := 0, 0
+	near := ""
+	for _, m := range k.list() {
+		a := k.answer(m)
+		if a == nil || a.Quota <= 0 {
+			continue
+		}
+		answers++
+		if isNear(a.DBSizeInUse, a.Quota) {
+			near = m.Name
+		}
+		if max(a.DBSize, a.DBSizeInUse)*100 < a.Quota*fewPercent {
+			roomy++
+		}
+	}
+	c := meta.FindStatusCondition(k.d.Status.Conditions, v1beta2.ConditionSpaceLow)
+	switch {
+	case near != "" && !asks(c, "raise spec.etcd.quotaBackendBytes"):
+		return violation(space, "the database of %s is near its quota, and nobody is told", near)
+	case answers > 0 && roomy == answers && c != nil && !k.o.Growth.Known:
+		return violation(space, "%s is told, and all databases are half empty", c.Reason)
+	}
+	return nil
+}
+
+// fewPercent is the share of its quota below which no database needs a warning.
+const fewPercent = 40
 
 func (k *check) disarmAlarm(a plan.DisarmAlarm) *Violation {
 	if v := k.settled(a.Members); v != nil {

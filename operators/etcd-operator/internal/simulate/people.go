@@ -83,11 +83,13 @@ func asks(c *metav1.Condition, words string) bool {
 	return c != nil && c.Status == metav1.ConditionTrue && strings.Contains(c.Message, words)
 }
 
-// obeyRemoval has the user remove the member that the planner names, if etcd does it.
+// obeyRemoval has the user remove the member that the planner asks him to, by the command that
+// Degraded tells him, if etcd does it.
 func (w *world) obeyRemoval(l *run) {
 	last := &w.operators[0].last
 	id := last.RemoveByHand
-	if id == 0 || !meta.IsStatusConditionTrue(last.Status.Conditions, v1beta2.ConditionDegraded) {
+	c := meta.FindStatusCondition(last.Status.Conditions, v1beta2.ConditionDegraded)
+	if id == 0 || !asks(c, fmt.Sprintf("run etcdctl member remove %016x ", id)) {
 		return
 	}
 	m := findMember(l.disk.data.view, id)

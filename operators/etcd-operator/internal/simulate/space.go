@@ -22,6 +22,9 @@ const unit = 10 << 20
 // roomyQuota is one that nobody fills.
 const roomyQuota = 1_000_000
 
+// slowUnits is what FillSlowly leaves of the quota.
+const slowUnits = 10
+
 // longestDefragment is the longest time that a defragmentation takes.
 const longestDefragment = 60 * time.Second
 
@@ -109,7 +112,58 @@ func (w *world) raiseAlarms(l *run) {
 		if d.birth != l.disk.data.birth || d.size < w.quota || (r != l && !w.reaches(l, r)) || findMember(l.disk.data.view, d.id) == nil {
 			continue
 		}
+		w.checkWarned(d.birth)
 		w.alarm(l, plan.Alarm{MemberID: d.id, Kind: plan.NoSpace})
+	}
+	w.tellNearQuota(l)
+}
+
+// space is the invariant that a person is told before etcd refuses writes for want of space.
+const space = "Space"
+
+// nearPercent is the share of a quota at which a person must have been told of it, and
+// warnWithin how long an operator that nothing hinders may take until then: it looks once a
+// minute, at most.
+const (
+	nearPercent = 90
+	warnWithin  = 2 * time.Minute
+)
+
+// isNear reports whether so much of a quota is in use that a person is to be told.
+func isNear(inUse, quota int64) bool { return quota > 0 && inUse*100 >= quota*nearPercent }
+
+// tellNearQuota keeps since when the leader's database has been near its quota, with nothing that
+// hinders an operator in seeing it.
+func (w *world) tellNearQuota(l *run) {
+	if d := l.disk.data; d.birth != w.main {
+		return
+	} else if near := isNear(int64(d.inUse), int64(w.quota)); !near || w.isHindered() || len(d.alarms) > 0 {
+		w.nearSince, w.nearDisturbed = never, w.disturbed
+	} else if w.nearSince == never || w.nearDisturbed != w.disturbed {
+		w.nearSince, w.nearDisturbed = w.now, w.disturbed
+	}
+}
+
+// isHindered reports whether something lasts for which an operator may see nothing, or not say it.
+func (w *world) isHindered() bool {
+	for k := range numFaults {
+		if k != FillSlowly && w.during(k) {
+			return true
+		}
+	}
+	c, op := &w.cluster, w.operators[0]
+	return c.clusterID == 0 || c.deleting || c.fence.By != "" || op.dead || w.step < max(op.deadUntil, op.stalledUntil, op.cutOffUntil) ||
+		slices.ContainsFunc(w.nodes, func(n node) bool { return w.step < n.cut })
+}
+
+// checkWarned: before etcd refuses writes for want of space a person has been told, and of what
+// to do, unless it came too fast.
+func (w *world) checkWarned(birth int) {
+	if birth != w.main || w.nearSince == never || w.now-w.nearSince < warnWithin || w.nearDisturbed != w.disturbed {
+		return
+	}
+	if !asks(meta.FindStatusCondition(w.cluster.status.Conditions, v1beta2.ConditionSpaceLow), "raise spec.etcd.quotaBackendBytes") {
+		w.fail(space, "writes are refused, and for %s nobody was told that space is low", w.now-w.nearSince)
 	}
 }
 
@@ -149,6 +203,14 @@ func (w *world) spoilDatabase(f Fault) bool {
 		w.say("FAULT %s", Fill)
 		w.appendEntry(l, entry{kind: write, units: w.quota})
 		w.replicate(l)
+	case FillSlowly:
+		if w.quota == 0 || w.quota == roomyQuota || len(l.disk.data.alarms) > 0 {
+			return true
+		}
+		w.say("FAULT %s", f)
+		w.appendEntry(l, entry{kind: write, units: max(1, w.quota-slowUnits-l.disk.data.inUse)})
+		w.replicate(l)
+		w.until[FillSlowly] = max(w.until[FillSlowly], w.step+f.For)
 	case CorruptSomebody:
 		w.say("FAULT %s", CorruptSomebody)
 		w.alarm(l, plan.Alarm{Kind: plan.Corrupt})

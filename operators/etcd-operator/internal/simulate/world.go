@@ -89,6 +89,10 @@ type world struct {
 	lackingCertificate plan.CertificateProblem
 	// quota is what databases may grow to, in units; 0 for no limit.
 	quota int
+	// nearSince is since when the database has been near it, as any operator could see, and
+	// nearDisturbed is disturbed then.
+	nearSince     time.Duration
+	nearDisturbed int
 	// learners is the ETCD_MAX_LEARNERS that the next new Pod gets.
 	learners int
 	// adoptAt is the step from which on the user asks for the volumes of an earlier
@@ -196,7 +200,7 @@ type birth struct {
 func newWorld(cfg Config, seed int64, planner Planner, faults []Fault) *world {
 	w := &world{
 		cfg: cfg, seed: uint64(seed), calm: cfg.Calm, planner: planner, main: -1, lost: -1,
-		faults: faults, learners: cfg.Learners, stats: newStats(), quota: cfg.Quota, secrets: newSecrets(),
+		faults: faults, learners: cfg.Learners, stats: newStats(), quota: cfg.Quota, nearSince: never, secrets: newSecrets(),
 		sleep: func(time.Duration) {}, children: map[string]client.Object{},
 	}
 	w.cluster = etcdCluster{version: 1, generation: 1, size: cfg.Size, wanted: cfg.Version, repository: goodRepository, template: goodTemplate, status: &v1beta2.ClusterStatus{}, begun: never, repaired: never, storage: smallest, retain: cfg.Retain, survive: cfg.Survive}
