@@ -16,25 +16,21 @@ import (
 )
 
 // template is what the user says of the shape of a member's Pod. Fields are only ever
-// added here, and what is empty counts as omitted, so that a later release has the same
-// hash for the same spec.
+// added here, or to spec.pod, and what is empty counts as omitted, so that a later release has
+// the same hash for the same spec.
 type template struct {
-	Resources                     corev1.ResourceRequirements       `json:"resources,omitempty,omitzero"`
-	EtcdEnv                       []corev1.EnvVar                   `json:"etcdEnv,omitempty"`
-	Etcd                          *v1beta2.EtcdPolicy               `json:"etcd,omitempty"`
-	NodeSelector                  map[string]string                 `json:"nodeSelector,omitempty"`
-	Affinity                      *corev1.Affinity                  `json:"affinity,omitempty"`
-	AntiAffinity                  bool                              `json:"antiAffinity,omitempty"`
-	Tolerations                   []corev1.Toleration               `json:"tolerations,omitempty"`
-	TopologySpreadConstraints     []corev1.TopologySpreadConstraint `json:"topologySpreadConstraints,omitempty"`
-	NoSpread                      bool                              `json:"noSpread,omitempty"`
-	SecurityContext               *corev1.PodSecurityContext        `json:"securityContext,omitempty"`
-	ServiceAccountName            string                            `json:"serviceAccountName,omitempty"`
-	PriorityClassName             string                            `json:"priorityClassName,omitempty"`
-	ImagePullSecrets              []corev1.LocalObjectReference     `json:"imagePullSecrets,omitempty"`
-	TerminationGracePeriodSeconds *int64                            `json:"terminationGracePeriodSeconds,omitempty"`
-	Restart                       string                            `json:"restart,omitempty"`
-	TLS                           *tlsTemplate                      `json:"tls,omitempty"`
+	v1beta2.PodPolicy
+	Etcd     *v1beta2.EtcdPolicy `json:"etcd,omitempty"`
+	NoSpread bool                `json:"noSpread,omitempty"`
+	Restart  string              `json:"restart,omitempty"`
+	TLS      *tlsTemplate        `json:"tls,omitempty"`
+}
+
+// shapesNoPod leaves out what of spec.pod restarts no member. A new field does, unless it is here.
+func shapesNoPod(p *v1beta2.PodPolicy) {
+	p.Labels, p.Annotations = nil, nil                           // changed in place
+	p.PersistentVolumeClaimSpec, p.ClusterDomain = nil, ""       // immutable, but for a size that grows
+	p.Tmpfs, p.BusyboxImage, p.DNSTimeoutInSecond = false, "", 0 // nothing uses them
 }
 
 // TemplateHash is a short hash of what the user says of the shape of a member's Pod, of
@@ -47,16 +43,14 @@ type template struct {
 // member by itself.
 func TemplateHash(c *v1beta2.EtcdCluster) string {
 	p := podPolicy(c)
+	shapesNoPod(p)
 	data, err := json.Marshal(template{
-		Resources: p.Resources, EtcdEnv: p.EtcdEnv, Etcd: c.Spec.Etcd,
-		NodeSelector: p.NodeSelector, Affinity: p.Affinity, AntiAffinity: p.AntiAffinity, Tolerations: p.Tolerations,
-		TopologySpreadConstraints: p.TopologySpreadConstraints,
+		PodPolicy: *p,
+		Etcd:      c.Spec.Etcd,
 		// An empty list is not the same as none: it leaves out the default.
-		NoSpread:        p.TopologySpreadConstraints != nil && len(p.TopologySpreadConstraints) == 0,
-		SecurityContext: p.SecurityContext, ServiceAccountName: p.ServiceAccountName, PriorityClassName: p.PriorityClassName,
-		ImagePullSecrets: p.ImagePullSecrets, TerminationGracePeriodSeconds: p.TerminationGracePeriodSeconds,
-		Restart: c.Annotations[v1beta2.AnnotationRestart],
-		TLS:     newTLSTemplate(c),
+		NoSpread: p.TopologySpreadConstraints != nil && len(p.TopologySpreadConstraints) == 0,
+		Restart:  c.Annotations[v1beta2.AnnotationRestart],
+		TLS:      newTLSTemplate(c),
 	})
 	if err != nil {
 		panic(fmt.Sprintf("member: hash a template: %v", err)) // it has nothing that JSON lacks
