@@ -67,6 +67,7 @@ func TestUpdates(t *testing.T) {
 		"bump changed":          {reason: "the seed may be made", before: with(`revisionBump: 2000000000`), after: with(`revisionBump: 3000000000`), field: "spec", message: howMessage},
 		"verifyOnly":            {reason: "a check must not become a restore", before: with(`verifyOnly: true`), after: plain, field: "spec.verifyOnly", message: verifyMessage},
 		"verifyOnly later":      {reason: "a restore must not be left in the middle", before: plain, after: with(`verifyOnly: true`), field: "spec.verifyOnly", message: verifyMessage},
+		"empty snapshot later":  {reason: "the snapshot may be refused already", before: plain, after: with(`allowEmptySnapshot: true`), field: "spec.allowEmptySnapshot", message: "allowEmptySnapshot " + again},
 		"prefix":                {reason: "another snapshot was checked", before: s3(`prefix: b-1/a`), after: s3(`prefix: b-1/b`), field: "spec.s3", message: "s3 " + again},
 		"path for a prefix":     {reason: "another snapshot was checked", before: s3(`prefix: b-1/a`), after: s3(`path: b-1/a`), field: "spec.s3", message: "s3 " + again},
 		"timeout of a prefix":   {reason: "patience may end", before: s3(`prefix: b-1/a`), after: `{` + inPlace + `, timeoutInSecond: 60, backupStorageType: S3, s3: {prefix: b-1/a}}`},
