@@ -4,6 +4,8 @@ import (
 	"fmt"
 	"slices"
 	"time"
+
+	"github.com/etcd-operators/etcd-operators/shared/etcdversion"
 )
 
 // Config is what stays the same during a run.
@@ -138,6 +140,9 @@ var laterFaults = []struct {
 	{18, 20, []FaultKind{FillSlowly}},
 }
 
+// firstVersions are those that clusters begin with, most of them with the default.
+var firstVersions = slices.Sorted(slices.Values(append(etcdversion.All(), etcdversion.Default, "3.4.37", "3.5.30")))
+
 // RandomConfig is a configuration drawn from the seed. Sizes, volumes, versions
 // and faults of all kinds occur; each run has a subset of the kinds of faults, so
 // that rare combinations get their turn.
@@ -147,7 +152,7 @@ func RandomConfig(seed int64) Config {
 		Size:             pick(&r, 1, 2, 3, 3, 3, 3, 4, 5, 5, 6, 7),
 		Persistent:       r.chance(60),
 		LocalVolumes:     r.chance(40),
-		Version:          pick(&r, "3.4.37", "3.5.30", "3.5.35", "3.6.16", "3.6.16", "3.7.3"),
+		Version:          pick(&r, firstVersions...),
 		Learners:         7,
 		AntiAffinity:     r.chance(40),
 		NodesReadable:    r.chance(80),

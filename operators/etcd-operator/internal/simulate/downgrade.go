@@ -172,12 +172,12 @@ func (w *world) finallyBack(minor int) int {
 	c := &w.cluster
 	from := minorOf(c.current)
 	switch {
-	case c.target != "" && from > 7:
+	case c.target != "" && from > newestMinor:
 	case c.target != "" && minorOf(c.target) == from-1 && w.seed%2 == 0:
 		return from - 1
 	case c.target != "" && minorOf(c.target) == from-1:
 		return from // what was begun is taken back
-	case c.target == "" && from == minor && (from == 6 || from == 7) && w.seed%3 == 0:
+	case c.target == "" && from == minor && from > oldestMinor && from <= newestMinor && w.seed%3 == 0:
 		return from - 1
 	}
 	return 0

@@ -1,6 +1,10 @@
 package simulate
 
-import "slices"
+import (
+	"slices"
+
+	"github.com/etcd-operators/etcd-operators/shared/etcdversion"
+)
 
 // Minimise tells the story of a seed that fails: the same invariant broken in the
 // same way with as few faults as it finds, and with the shortest delays if they suffice.
@@ -22,7 +26,7 @@ func Minimise(f *Failure, planner Planner) *Failure {
 		func(c *Config) { c.Nodes = min(c.Nodes, 3) },
 		func(c *Config) { c.Weight = 1 },
 		func(c *Config) { c.Idle = false },
-		func(c *Config) { c.Version = "3.6.16" },
+		func(c *Config) { c.Version = etcdversion.Default },
 	} {
 		tried := cfg
 		if simpler(&tried); tried.largest() >= tried.Size && fails(tried, faults) {

@@ -6,7 +6,10 @@ import (
 	"strings"
 	"time"
 
+	"github.com/coreos/go-semver/semver"
+
 	"github.com/etcd-operators/etcd-operators/operators/etcd-operator/internal/plan"
+	"github.com/etcd-operators/etcd-operators/shared/etcdversion"
 )
 
 // This file is what versions and images matter to: kubelets, which pull them and
@@ -22,10 +25,50 @@ const (
 	crashingPatch   = ".98"
 )
 
+// olderPatches are those that people run beside the newest of a minor, or in place of one that is
+// not supported.
+var olderPatches = []string{"3.4.37", "3.5.30", "3.6.15"}
+
+// oldestMinor and newestMinor are those of the versions that are supported.
+var oldestMinor, newestMinor = minorOf(etcdversion.All()[0]), minorOf(etcdversion.Newest())
+
 // versions are what a user may write, the good ones first.
-var versions = []string{
-	"3.5.30", "3.5.35", "3.6.15", "3.6.16", "3.6.17", "3.7.3", "3.7.4",
-	"3.5.99", "3.6.99", "3.7.99", "3.6.98", "3.7.98", "3.4.37", "3.3.1", "3.8.0",
+var versions = func() []string {
+	var good, unpullable, crashing []string
+	for minor := oldestMinor; minor <= newestMinor; minor++ {
+		good = append(good, ofMinor(olderPatches, minor)...)
+		good = append(good, newestPatches(minor)...)
+		unpullable = append(unpullable, fmt.Sprintf("3.%d%s", minor, unpullablePatch))
+		if minor > oldestMinor {
+			crashing = append(crashing, fmt.Sprintf("3.%d%s", minor, crashingPatch))
+		}
+	}
+	return slices.Concat(good, unpullable, crashing, []string{olderPatches[0], "3.3.1", fmt.Sprintf("3.%d.0", newestMinor+1)})
+}()
+
+// newestPatches are the newest patch of a minor and, as long as there are any, one that is newer
+// than the operator knows.
+func newestPatches(minor int) []string {
+	newest := etcdversion.OfMinor(minor)
+	if minor == oldestMinor {
+		return []string{newest}
+	}
+	newer := semver.New(newest)
+	newer.BumpPatch()
+	return []string{newest, newer.String()}
+}
+
+// ofMinor are the versions of a minor.
+func ofMinor(versions []string, minor int) []string {
+	return slices.DeleteFunc(slices.Clone(versions), func(v string) bool { return minorOf(v) != minor })
+}
+
+// pickVersion picks one; it draws nothing if there is no choice.
+func (w *world) pickVersion(from []string) string {
+	if len(from) == 1 {
+		return from[0]
+	}
+	return pick(&w.random, from...)
 }
 
 // minorOf is the minor of a version 3.x.y.
@@ -171,26 +214,15 @@ func (w *world) finalVersion() string {
 		finalMinor = 0
 	}
 	switch {
-	case finalMinor == 6:
-		return pick(&w.random, "3.6.16", "3.6.17")
-	case finalMinor == 7:
-		return pick(&w.random, "3.7.3", "3.7.4")
-	case finalMinor == 5:
-		return "3.5.35"
+	case finalMinor > 0:
+		return w.pickVersion(newestPatches(finalMinor))
 	case w.cluster.target == "" && minor == 6 && w.cluster.index > 0 && w.cfg.Idle && !unadopted:
 		minor = 7 // and nobody writes
-	case w.cluster.target == "" && minor < 7 && !unadopted:
+	case w.cluster.target == "" && minor < newestMinor && !unadopted:
 		minor += int(w.seed % 2)
 	}
-	switch minor {
-	case 4:
-		return "3.4.37"
-	case 5:
-		return pick(&w.random, "3.5.30", "3.5.35")
-	case 6:
-		return pick(&w.random, "3.6.15", "3.6.16", "3.6.17")
-	case 7:
-		return pick(&w.random, "3.7.3", "3.7.4")
+	if good := slices.DeleteFunc(ofMinor(versions, minor), func(v string) bool { return !runnable(v) }); len(good) > 0 && minor <= newestMinor && minor > 3 {
+		return w.pickVersion(good)
 	}
 	return at
 }
