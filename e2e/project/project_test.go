@@ -143,11 +143,28 @@ func TestDependabot(t *testing.T) {
 		modules = append(modules, "/"+path.Dir(file))
 	}
 	slices.Sort(modules)
-	slices.Sort(got["gomod"])
+	got["gomod"] = expand(got["gomod"], modules)
 	want := map[string][]string{"gomod": modules, "docker": {"/"}, "github-actions": {"/"}}
 	if diff := cmp.Diff(want, got); diff != "" || config.Version != 2 {
 		t.Errorf("version %d, want 2; folders (-want +got):\n%s", config.Version, diff)
 	}
+}
+
+// expand are the folders that patterns match, sorted, and the patterns that match none.
+func expand(patterns, folders []string) []string {
+	var all []string
+	for _, pattern := range patterns {
+		matching := slices.DeleteFunc(slices.Clone(folders), func(folder string) bool {
+			matches, err := path.Match(pattern, folder)
+			return err != nil || !matches
+		})
+		if len(matching) == 0 {
+			matching = []string{pattern}
+		}
+		all = append(all, matching...)
+	}
+	slices.Sort(all)
+	return all
 }
 
 // GitHub leaves out a form that has a mistake, and tells no maintainer.

@@ -10,6 +10,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"github.com/etcd-operators/etcd-operators/e2e/harness"
+	"github.com/etcd-operators/etcd-operators/shared/etcdversion"
 )
 
 func TestCreate(t *testing.T) {
@@ -110,7 +111,7 @@ func (s *scene) metricsOf(operator, prefix string) string {
 // between is in all other tests.
 func TestVersions(t *testing.T) {
 	t.Parallel()
-	for _, version := range []string{"3.5.35", "v3.7.3"} {
+	for _, version := range []string{etcdversion.All()[0], "v" + etcdversion.Newest()} {
 		t.Run(version, func(t *testing.T) {
 			t.Parallel()
 			s := anOperator(t)

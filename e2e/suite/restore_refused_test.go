@@ -11,6 +11,7 @@ import (
 	"github.com/etcd-operators/etcd-operators/api/v1beta2"
 	"github.com/etcd-operators/etcd-operators/e2e/harness"
 	"github.com/etcd-operators/etcd-operators/e2e/snapshotcheck"
+	"github.com/etcd-operators/etcd-operators/shared/etcdversion"
 )
 
 // TestRestoresThatFail: what can't be restored is found out before anything of the
@@ -50,7 +51,7 @@ func TestRestoresThatFail(t *testing.T) {
 	refuse("BucketNotFound", inPlace, st.by(st.Endpoint, "no-such-bucket/key").from)
 	refuse("CredentialsInvalid", inPlace, good, harness.RestoredWith("wrong"))
 	refuse("WrongCluster", inPlace, good, harness.OfClusterID("0123456789abcdef"))
-	refuse("VersionMismatch", good, harness.AsTemplate(harness.Size(1), harness.Version("3.5.35")))
+	refuse("VersionMismatch", good, harness.AsTemplate(harness.Size(1), harness.Version(etcdversion.All()[0])))
 	refuse("VolumeTooSmall", good, harness.AsTemplate(harness.Size(1), harness.Volumes, volumesOf("1Mi")))
 	refuse("QuotaTooSmall", good, harness.AsTemplate(harness.Size(1), quotaOf("64Ki")))
 	for r, reason := range refused {

@@ -10,14 +10,15 @@ import (
 
 	"github.com/etcd-operators/etcd-operators/api/v1beta2"
 	"github.com/etcd-operators/etcd-operators/e2e/harness"
+	"github.com/etcd-operators/etcd-operators/shared/etcdversion"
 )
 
 // The versions of these tests, oldest first: the newest patches of the minors that are
 // run.
-const (
-	etcd35 = "3.5.35"
-	etcd36 = "3.6.16"
-	etcd37 = "3.7.3"
+var (
+	etcd35 = etcdversion.OfMinor(5)
+	etcd36 = etcdversion.OfMinor(6)
+	etcd37 = etcdversion.OfMinor(7)
 )
 
 // kinds are the ways in which members keep their data.

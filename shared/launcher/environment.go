@@ -11,6 +11,10 @@ import (
 	"slices"
 	"strings"
 	"time"
+
+	"github.com/coreos/go-semver/semver"
+
+	"github.com/etcd-operators/etcd-operators/shared/etcdversion"
 )
 
 // EnvSkipPeerSAN is the variable that keeps etcd 3.6 and later from comparing the names in
@@ -44,9 +48,9 @@ type Checks struct {
 // EnvFeatureGates is the variable in which etcd 3.6 and later have what was experimental.
 const EnvFeatureGates = "ETCD_FEATURE_GATES"
 
-// lastGated is the last minor that is known to have the gates. etcd refuses to start with a
-// gate that it does not know.
-const lastGated = 7
+// lastGated is the last minor that is known to have the gates: the newest that the tests of this
+// package run. etcd refuses to start with a gate that it does not know.
+var lastGated = int(semver.New(etcdversion.Newest()).Minor)
 
 // checkNames are a check's feature gate, and the variable that it had before 3.6, and still
 // has there. A Pod can't have both: 3.6 refuses to start with them, 3.5 knows but the one and

@@ -1,0 +1,57 @@
+package project
+
+import (
+	"fmt"
+	"os/exec"
+	"regexp"
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+
+	"github.com/etcd-operators/etcd-operators/shared/etcdversion"
+)
+
+// shownVersion is an etcd that a user is shown as one to run.
+var shownVersion = regexp.MustCompile(`(?:"?version"?: ?"?v?|coreos/etcd:v|currentVersion}'=)(3\.\d+\.\d+)\b`)
+
+// What users copy runs an etcd that the tests run: the examples are applied where there is no other.
+func TestPagesShowTestedVersions(t *testing.T) {
+	tracked, err := exec.CommandContext(t.Context(), "git", "-C", repoRoot, "ls-files", "README.md", "docs/tasks", "docs/runbooks", "docs/*.md", "examples", "deploy").Output()
+	if err != nil {
+		t.Fatal(err)
+	}
+	found := 0
+	for _, name := range strings.Fields(string(tracked)) {
+		if strings.HasPrefix(name, "docs/reference/") || strings.HasPrefix(name, "docs/design/") || strings.Contains(name, "/crd/") {
+			continue
+		}
+		for _, shown := range shownVersion.FindAllSubmatch(repoFile(t, name), -1) {
+			found++
+			if version := string(shown[1]); !slices.Contains(etcdversion.All(), version) {
+				t.Errorf("%s shows etcd %s, and the tests run %s: sed -i 's/%s/NEW/g' %s", name, version, strings.Join(etcdversion.All(), ", "), regexp.QuoteMeta(version), name)
+			}
+		}
+	}
+	if found < 15 {
+		t.Errorf("%d versions: too few to have been found by the right pattern", found)
+	}
+}
+
+// The support matrix is the one page that lists the supported minors.
+func TestSupportMatrix(t *testing.T) {
+	row := regexp.MustCompile(`(?m)^\| (3\.\d+) \| [^|]* \| (3\.\d+\.\d+) \|`)
+	var got []string
+	for _, found := range row.FindAllSubmatch(repoFile(t, "docs/support-matrix.md"), -1) {
+		got = append(got, fmt.Sprintf("%s: %s", found[1], found[2]))
+	}
+	slices.Reverse(got) // the newest comes first
+	var want []string
+	for i, minor := range etcdversion.Minors() {
+		want = append(want, minor+": "+etcdversion.All()[i])
+	}
+	if diff := cmp.Diff(want, got); diff != "" {
+		t.Errorf("docs/support-matrix.md (-want +got):\n%s", diff)
+	}
+}
