@@ -172,8 +172,8 @@ func TestVolumesAreAdopted(t *testing.T) {
 		"a version that can't be had is corrected by the user": {
 			reason: "nothing runs yet",
 			seen: resumed(1, "a").running("a", Answer{}).pod("x-a", func(p *Pod) { p.Trouble = "ImagePullBackOff" }).
-				cluster(func(c *Cluster) { c.WantedVersion = "3.6.17" }),
-			do: exactly(RecordBootstrap{Bootstrap{Member: "x-a", Token: "t", Adopted: true}, "3.6.17"}), because: "VolumesAdopted",
+				cluster(func(c *Cluster) { c.WantedVersion = "3.6.50" }),
+			do: exactly(RecordBootstrap{Bootstrap{Member: "x-a", Token: "t", Adopted: true}, "3.6.50"}), because: "VolumesAdopted",
 		},
 		"a version that no member runs is corrected before it is latched": {
 			reason: "an image that can't be pulled would hold up every other version",

@@ -100,7 +100,7 @@ func TestCompareData(t *testing.T) {
 		"not one member":                 {reason: "there is nobody to be compared with", seen: due(1), because: "UpToDate"},
 		"not while one is silent":        {reason: "S6", seen: due(3).silent("c"), because: "WaitingForMember"},
 		"not while there is a learner":   {reason: "S6", seen: due(3).learner("d"), because: "MemberRemoved", do: remove("d")},
-		"not while the version changes":  {reason: "S6", seen: due(3).wants("3.6.17"), because: "UpgradeStarted", do: exactly(RecordVersion{Current: theVersion, Target: "3.6.17", Size: 3})},
+		"not while the version changes":  {reason: "S6", seen: due(3).wants("3.6.50"), because: "UpgradeStarted", do: exactly(RecordVersion{Current: theVersion, Target: "3.6.50", Size: 3})},
 		"not a second one beside it":     {reason: "one at a time", seen: due(3).comparison("abc", stillRunning), because: "UpToDate"},
 		"not again at once":              {reason: "a member restarted meanwhile", seen: due(3).comparison("abc", func(c *Comparison) { c.Ended, c.Failed = now.Add(-time.Minute), "x" }), because: "UpToDate"},
 		"again later":                    {reason: "nothing was shown", seen: due(3).comparison("abc", func(c *Comparison) { c.Ended, c.Failed = now.Add(-comparisonPause), "x" }), do: compareData(), because: "ComparingData"},

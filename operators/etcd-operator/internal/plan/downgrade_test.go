@@ -146,9 +146,9 @@ func TestMembersGoDownAMinor(t *testing.T) {
 			do: exactly(RecordVersion{Current: theVersion, Index: theApplied}), because: "UpgradeFinished",
 		},
 		"all are up again, at another patch": {
-			reason: "as above", seen: healthy(3).runs("a", "3.6.17").runs("b", "3.6.17").runs("c", "3.6.17").wants("3.6.17").
-				cluster(func(c *Cluster) { c.Target = "3.6.17"; c.VersionIndex = 1 }),
-			do: exactly(RecordVersion{Current: "3.6.17", Index: theApplied}), because: "UpgradeFinished",
+			reason: "as above", seen: healthy(3).runs("a", "3.6.50").runs("b", "3.6.50").runs("c", "3.6.50").wants("3.6.50").
+				cluster(func(c *Cluster) { c.Target = "3.6.50"; c.VersionIndex = 1 }),
+			do: exactly(RecordVersion{Current: "3.6.50", Index: theApplied}), because: "UpgradeFinished",
 		},
 		"set back half-way": {
 			reason: "members that are down go up by image", seen: downgrading().lowered("b").back().downgrade(""), do: setRole("b", Restarting), because: "UpgradingMember",

@@ -86,7 +86,7 @@ func TestARefusalSilencesNoOtherRule(t *testing.T) {
 			reason: "S4: a replacement that can't be created is not coming", seen: healthy(3).dead("c").rejected(Joiner, "r"), because: "ReplacingDeadMember",
 		},
 		"no member is restarted while joiners are refused": {
-			reason: "S6", seen: healthy(3).size(5).rejected(Joiner, "r").cluster(func(c *Cluster) { c.WantedVersion = "3.6.17" }), because: v1beta2.ClusterReasonPodRejected,
+			reason: "S6", seen: healthy(3).size(5).rejected(Joiner, "r").cluster(func(c *Cluster) { c.WantedVersion = "3.6.50" }), because: v1beta2.ClusterReasonPodRejected,
 		},
 		"nothing is done while the seed's Pod is refused": {
 			reason: "S1: there is nothing to do without it", seen: begun(3).rejected(Seed, "a"), because: v1beta2.ClusterReasonPodRejected,

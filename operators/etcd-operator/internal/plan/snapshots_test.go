@@ -47,13 +47,13 @@ func TestLogOf35IsLeftBehind(t *testing.T) {
 			reason: "every entry takes space", seen: old35(0).alarm(NoSpace, "c"), because: "UpgradePending",
 		},
 		"not on the way to a patch": {
-			reason: "3.6 starts on it", seen: old35(0).wants("3.6.17"), do: exactly(RecordVersion{theVersion, "3.6.17", theApplied, 3}), because: "UpgradeStarted",
+			reason: "3.6 starts on it", seen: old35(0).wants("3.6.50"), do: exactly(RecordVersion{theVersion, "3.6.50", theApplied, 3}), because: "UpgradeStarted",
 		},
 		"not between patches of 3.7": {
 			reason: "its members have started on what there was", because: "UpgradeStarted",
-			seen: healthy(3).runs("a", "3.7.4").runs("b", "3.7.4").runs("c", "3.7.4").clusterVersion("3.7.0").wants("3.7.3").
-				cluster(func(c *Cluster) { c.Version, c.VersionIndex = "3.7.4", theApplied-5 }),
-			do: func(Observation) Action { return RecordVersion{"3.7.4", "3.7.3", 0, 3} },
+			seen: healthy(3).runs("a", "3.7.50").runs("b", "3.7.50").runs("c", "3.7.50").clusterVersion("3.7.0").wants("3.7.3").
+				cluster(func(c *Cluster) { c.Version, c.VersionIndex = "3.7.50", theApplied-5 }),
+			do: func(Observation) Action { return RecordVersion{"3.7.50", "3.7.3", 0, 3} },
 		},
 		"not when nothing is wanted": {
 			reason: "clients write sooner or later", seen: old35(0).wants(theVersion), because: "UpToDate",

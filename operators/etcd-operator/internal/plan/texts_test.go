@@ -53,7 +53,7 @@ func TestRareTexts(t *testing.T) {
 		"spec.maintenance.consistencyCheck is not a cron expression: expected 5 fields": healthy(3).cluster(func(c *Cluster) { c.Consistency.Invalid = "expected 5 fields" }),
 
 		// Versions.
-		"cannot roll back from etcd 3.8.1 to 3.7.3: no path is known":                        healthy(3).version("3.8.1").wants("3.7.3"),
+		"cannot roll back from etcd 3.99.1 to 3.7.3: no path is known":                       healthy(3).version("3.99.1").wants("3.7.3"),
 		"no upgrade path from etcd 3.3.1, which the cluster runs; set spec.version to 3.3.1": healthy(3).version("3.3.1").wants("3.6.16"),
 		"it has etcd 3.5.35, which cannot join this cluster":                                 healthy(3).size(4).unstarted("d").pod("d", func(p *Pod) { p.Version = "3.5.35" }),
 

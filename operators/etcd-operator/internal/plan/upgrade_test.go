@@ -78,13 +78,13 @@ func TestNextVersion(t *testing.T) {
 		"a skip":       {"3.5.35", "3.7.3", "3.5.35", true},
 		"a minor back": {"3.6.16", "3.5.35", "3.5.35", false},
 		"3.7 to 3.6":   {"3.7.3", "3.6.16", "3.6.16", false},
-		"a minor back to a newer patch than we know": {"3.6.16", "3.5.36", "3.5.36", false},
+		"a minor back to a newer patch than we know": {"3.6.16", "3.5.60", "3.5.60", false},
 		"a minor back by the newest patch":           {"3.6.15", "3.5.35", "3.6.16", false},
 		"a minor back to an earlier patch":           {"3.6.16", "3.5.34", "3.6.16", true},
 		"two minors back":                            {"3.7.3", "3.5.35", "3.7.3", true},
 		"3.5 to 3.4":                                 {"3.5.35", "3.4.37", "3.5.35", true},
 		"3.6 to 3.4":                                 {"3.6.16", "3.4.37", "3.6.16", true},
-		"back from a minor that nobody has tried":    {"3.8.0", "3.7.3", "3.8.0", true},
+		"back from a minor that nobody has tried":    {"3.99.0", "3.7.3", "3.99.0", true},
 		"a patch that is not run":                    {"3.5.35", "3.5.9", "3.5.35", true},
 		"what is no version of etcd":                 {"3.6.16", "4.0.0", "3.6.16", true},
 	} {
@@ -125,7 +125,7 @@ func TestVersionsAreRecorded(t *testing.T) {
 			reason: "what is recorded is where nobody goes back from", seen: upgrading("3.7.3").runs("a", "3.7.3").runs("b", "3.7.3").runs("c", "3.7.3"), because: "Upgrading",
 		},
 		"etcd has gone further than was recorded": {
-			reason: "its cluster version never goes down", seen: healthy(3).runs("a", "3.7.3").runs("b", "3.7.3").runs("c", "3.7.4").clusterVersion("3.7.0"),
+			reason: "its cluster version never goes down", seen: healthy(3).runs("a", "3.7.3").runs("b", "3.7.3").runs("c", "3.7.50").clusterVersion("3.7.0"),
 			do: exactly(RecordVersion{Current: "3.7.3", Index: theApplied}), because: "UpgradeFinished",
 		},
 		"once all have left that behind": {
@@ -133,7 +133,7 @@ func TestVersionsAreRecorded(t *testing.T) {
 			do: exactly(RecordVersion{theVersion, "3.7.3", 0, 3}), because: "UpgradeStarted",
 		},
 		"set to another patch half-way": {
-			reason: "the new wish counts", seen: upgrading("3.7.3").runs("b", "3.7.3").wants("3.7.4"), do: record(theVersion, "3.7.4"), because: "UpgradeRedirected",
+			reason: "the new wish counts", seen: upgrading("3.7.3").runs("b", "3.7.3").wants("3.7.50"), do: record(theVersion, "3.7.50"), because: "UpgradeRedirected",
 		},
 		"set to the next minor half-way to a patch": {
 			reason: "S10: members move to another minor once all are healthy", seen: healthy(3).wants("3.7.3").cluster(func(c *Cluster) { c.Target, c.UpgradeSize = "3.6.99", 3 }).runs("b", "3.6.99"),

@@ -507,7 +507,7 @@ func arbitraryExits(d *dice, p *plan.Pod, now time.Time) {
 // arbitraryVersions has members on their way, or to be, in one of three cases.
 func arbitraryVersions(d *dice, c *plan.Cluster) {
 	version := func() string {
-		return []string{c.Version, "3.6.17", "3.7.3", "3.5.35", "3.8.0", "3.4.1", "latest"}[d.below(7)]
+		return []string{c.Version, "3.6.50", "3.7.3", "3.5.35", "3.8.0", "3.4.1", "latest"}[d.below(7)]
 	}
 	if d.chance(3) {
 		c.WantedVersion = version()
