@@ -55,3 +55,22 @@ func TestSupportMatrix(t *testing.T) {
 		t.Errorf("docs/support-matrix.md (-want +got):\n%s", diff)
 	}
 }
+
+// A comment that says for which minors etcd's source was read for it says so for the newest: whoever
+// adds a minor reads the source again there.
+func TestSourceIsReadOfEachMinor(t *testing.T) {
+	said := regexp.MustCompile(`//.*\b3\.[045] to (3\.\d+)\b`)
+	minors := etcdversion.Minors()
+	newest := minors[len(minors)-1]
+	tracked, err := exec.CommandContext(t.Context(), "git", "-C", repoRoot, "grep", "-lE", "3[.][045] to 3[.]", "--", "*.go").Output()
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, name := range strings.Fields(string(tracked)) {
+		for _, until := range said.FindAllSubmatch(repoFile(t, name), -1) {
+			if string(until[1]) != newest {
+				t.Errorf("%s has a comment on etcd's source up to %s: read that of %s for it", name, until[1], newest)
+			}
+		}
+	}
+}
