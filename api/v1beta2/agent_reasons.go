@@ -4,8 +4,9 @@ package v1beta2
 // recover, and from what they work with. An EtcdBackup and an EtcdRestore have them in
 // conditions, and so have their events.
 
-// The reasons of an agent's failure, also of events. A failure that can pass is tried
-// again first.
+// The reasons of an agent's failure: of ConditionComplete and ConditionFailed, of
+// ConditionScheduled, ConditionVerified and ConditionHandedOff while they are about it, and of
+// events. A failure that can pass is tried again first.
 const (
 	// ReasonInvalidTask: the agent cannot use what the operator has told it, as when they
 	// are of different versions. Let operator and agent use images of one release, and
@@ -27,10 +28,11 @@ const (
 	// ReasonVolumeUnavailable: reads or writes of the volume fail. Check the volume and its
 	// storage.
 	ReasonVolumeUnavailable = "VolumeUnavailable"
-	// ReasonTimedOut: it took longer than its timeout. The message names the field to raise.
+	// ReasonTimedOut: it took longer than its timeout. Raise that, in the field that the
+	// message names; no data is lost.
 	ReasonTimedOut = "TimedOut"
 	// ReasonInterrupted: the agent was told to stop before it was done, as when its node is
-	// drained. It is tried again.
+	// drained. Nothing to do: it is tried again.
 	ReasonInterrupted = "Interrupted"
 	// ReasonCorruptSnapshot: the snapshot is damaged, cut short, or not one of etcd. Restore
 	// another one, and look for the cause where this one is stored.
@@ -52,8 +54,9 @@ const (
 	ReasonInternalError = "InternalError"
 )
 
-// The reasons of a failure that the store gives, beside AccessDenied, NoSpace and Stalled,
-// also of events.
+// The reasons of a failure that the store gives, beside AccessDenied, NoSpace and Stalled, of
+// the same conditions (such as ConditionComplete, ConditionFailed and ConditionScheduled), and
+// of events.
 const (
 	// ReasonBucketNotFound: the bucket does not exist. Create it, or correct its name, the
 	// endpoint or the region.
@@ -89,8 +92,9 @@ const (
 )
 
 // The reasons of a failure that the agent's Job and its Pods show when the agent itself has
-// reported nothing, also of events. Other reasons that Kubernetes gives a Job or a Pod, such
-// as BackoffLimitExceeded, are taken over as they are.
+// reported nothing: of the same conditions (such as ConditionComplete and ConditionFailed),
+// and of events. Other reasons that Kubernetes gives a Job or a Pod, such as
+// BackoffLimitExceeded, are taken over as they are.
 const (
 	// ReasonNodeLost: the Pod's node does not report, or does not stop the Pod. Repair the
 	// node, or delete it from Kubernetes.
@@ -104,8 +108,8 @@ const (
 	// ReasonNodeOutOfMemory: the Pod was evicted, because its node ran short of memory.
 	// Raise spec.pod.resources.requests.memory.
 	ReasonNodeOutOfMemory = "NodeOutOfMemory"
-	// ReasonEvicted: the Pod was evicted for another cause. The message has the kubelet's
-	// words.
+	// ReasonEvicted: the Pod was evicted for another cause. Read the message, which has the
+	// kubelet's words, and correct what it names.
 	ReasonEvicted = "Evicted"
 	// ReasonOOMKilled: the Pod ran out of memory. Raise spec.pod.resources.limits.memory.
 	ReasonOOMKilled = "OOMKilled"

@@ -4,10 +4,17 @@ package v1beta2
 // Those that a backup shares with a restore, such as those of the store, are in
 // agent_reasons.go.
 
-// The reasons of ConditionQuorum, and of the events that say the same.
+// The reasons of ConditionQuorum and ConditionFailed while nothing is wrong. Nothing to do.
 const (
-	// ReasonSourceHealthy: a quorum confirmed that the source was up to date. Nothing to do.
+	// ReasonSourceHealthy: a quorum confirmed that the source was up to date.
 	ReasonSourceHealthy = "SourceHealthy"
+	// BackupReasonNotFailed: no failure was reported.
+	BackupReasonNotFailed = "NotFailed"
+)
+
+// The reasons of ConditionQuorum when a backup that is stored is not a good one, and of
+// Warning events. It counts neither for retention nor as the newest good backup.
+const (
 	// ReasonNoQuorum: no quorum answered, so the backup might lack the latest writes. Bring
 	// back a majority of the members, and back the cluster up again.
 	ReasonNoQuorum = "BackupWithoutQuorum"
@@ -30,11 +37,9 @@ const (
 // status.history, and of events. Others are those of the agent, and Kubernetes' own of a Job
 // or Pod that failed, such as BackoffLimitExceeded or OOMKilled.
 const (
-	// BackupReasonSucceeded: the backup is stored; the message says where, and what to know
-	// of it.
+	// BackupReasonSucceeded: the backup is stored; the message says where, and what to know of
+	// it. Nothing to do, unless that says so.
 	BackupReasonSucceeded = "BackupSucceeded"
-	// BackupReasonNotFailed: no failure was reported. Only ConditionFailed has it.
-	BackupReasonNotFailed = "NotFailed"
 	// BackupReasonJobFailed: the Job failed, and its Pod did not report why. Read the events
 	// and the log of its Pod.
 	BackupReasonJobFailed = "JobFailed"
@@ -50,15 +55,13 @@ const (
 	BackupReasonReplaced = "Replaced"
 	// BackupReasonPodNotStarting: the Pod of a Job does not start; the message has the words
 	// of the scheduler or of the kubelet. Fix that, and it starts by itself. As the reason of
-	// a failure: it was given up for the next backup.
+	// a failure: it was given up for the next backup. Also a reason of ConditionScheduled.
 	BackupReasonPodNotStarting = "PodNotStarting"
 )
 
-// What happens to the backup that is due: the reasons of ConditionScheduled, of
-// ConditionComplete until a backup has ended, and of events if there is something to mend.
+// The reasons of ConditionScheduled, and of ConditionComplete until a backup has ended, while
+// there is nothing to warn of.
 const (
-	// BackupReasonStarted: the backup is running in a Job. Wait for it.
-	BackupReasonStarted = "BackupStarted"
 	// BackupReasonScheduled: the message says when the next backup is due. Nothing to do.
 	BackupReasonScheduled = "Scheduled"
 	// BackupReasonSuspended: spec.suspend is true. Set it to false to resume.
@@ -66,12 +69,6 @@ const (
 	// BackupReasonNothingDue: the schedule has no time left. Correct
 	// spec.backupPolicy.schedule if there should be more backups.
 	BackupReasonNothingDue = "NothingDue"
-	// BackupReasonClusterNotFound: there is no EtcdCluster of the name in spec.clusterRef.
-	// Create it, or correct the name; the backup starts by itself then.
-	BackupReasonClusterNotFound = "ClusterNotFound"
-	// BackupReasonClusterNotReady: the EtcdCluster has no ready member. Its conditions say
-	// why; the backup starts by itself when it has one.
-	BackupReasonClusterNotReady = "ClusterNotReady"
 	// BackupReasonPreviousRunning: the previous backup still runs, and
 	// spec.backupPolicy.concurrencyPolicy does not permit two at a time. Wait, or back up
 	// less often.
@@ -79,12 +76,6 @@ const (
 	// BackupReasonJobStopping: the Job of a backup that was given up is still being deleted.
 	// Wait; if it takes long, see what holds the Job.
 	BackupReasonJobStopping = "JobStopping"
-	// BackupReasonTooManyJobs: there are so many Jobs of this EtcdBackup that no other is
-	// started. See why they do not end or are not deleted.
-	BackupReasonTooManyJobs = "TooManyJobs"
-	// BackupReasonStartRefused: the API server rejects the Job, for example for a quota. Fix
-	// what the message says; the operator tries again every half minute.
-	BackupReasonStartRefused = "StartRefused"
 	// BackupReasonDeleting: the EtcdBackup is being deleted. Kubernetes stops its Jobs, and
 	// what is stored stays. Nothing to do; the status is not written any more.
 	BackupReasonDeleting = "Deleting"
@@ -94,9 +85,28 @@ const (
 	BackupReasonHandledByLegacyOperator = "HandledByLegacyOperator"
 )
 
-// What is wrong with the spec: the reasons of all conditions of an EtcdBackup that is
-// refused, and of the events about that. Edit the spec as the message says; the operator
-// resumes by itself.
+// What happens to the backup that is due: the reasons of ConditionScheduled, of
+// ConditionComplete until a backup has ended, and of events.
+const (
+	// BackupReasonStarted: the backup is running in a Job. Wait for it.
+	BackupReasonStarted = "BackupStarted"
+	// BackupReasonClusterNotFound: there is no EtcdCluster of the name in spec.clusterRef.
+	// Create it, or correct the name; the backup starts by itself then.
+	BackupReasonClusterNotFound = "ClusterNotFound"
+	// BackupReasonClusterNotReady: the EtcdCluster has no ready member. Read its conditions,
+	// which say why; the backup starts by itself when it has one.
+	BackupReasonClusterNotReady = "ClusterNotReady"
+	// BackupReasonTooManyJobs: there are so many Jobs of this EtcdBackup that no other is
+	// started. See why they do not end or are not deleted.
+	BackupReasonTooManyJobs = "TooManyJobs"
+	// BackupReasonStartRefused: the API server rejects the Job, for example for a quota. Fix
+	// what the message says; the operator tries again every half minute.
+	BackupReasonStartRefused = "StartRefused"
+)
+
+// What is wrong with the spec: the reasons of ConditionComplete, ConditionFailed and
+// ConditionScheduled of an EtcdBackup that is refused, and of the events about that. Edit the
+// spec as the message says; the operator resumes by itself.
 const (
 	// BackupReasonStorageMissing: spec.s3 or spec.pvc is not set, whichever spec.storageType
 	// asks for. Write it.
@@ -168,8 +178,8 @@ const (
 	// BackupReasonAuthenticationRequired: etcd's authentication rejects the backup. Set
 	// spec.authSecret, or correct the user and password in the Secret.
 	BackupReasonAuthenticationRequired = "AuthenticationRequired"
-	// BackupReasonPasswordWithheld: etcd requires a user, and the Secret does not say that
-	// its password is for that endpoint. The message has the command that says so.
+	// BackupReasonPasswordWithheld: etcd requires a user, and the Secret does not say that its
+	// password is for that endpoint. Run the command in the message, which says so.
 	BackupReasonPasswordWithheld = "PasswordWithheld"
 	// BackupReasonSourceLost: the member failed while it sent its snapshot. It is tried
 	// again; if that fails too, see the member's log.
@@ -197,7 +207,7 @@ const (
 // Reasons of the events about what the operator deletes, and about what it leaves out.
 const (
 	// BackupReasonExpired: the EtcdBackup is deleted, since spec.ttlSecondsAfterFinished is
-	// over. What is stored stays.
+	// over. Nothing to do: what is stored stays.
 	BackupReasonExpired = "Expired"
 	// BackupReasonJobStopped: a Job is deleted whose backup was given up. See the failure
 	// before it for why.
@@ -205,7 +215,7 @@ const (
 	// BackupReasonJobDeleted: a finished Job is deleted, since its result is in status.history
 	// and a newer Job is kept. Nothing to do.
 	BackupReasonJobDeleted = "JobDeleted"
-	// BackupReasonMissed: backups that were due were missed, for example while the operator was
-	// down. At most the newest of them is made up.
+	// BackupReasonMissed: backups that were due were missed. At most the newest of them is
+	// made up. Check whether the operator was down, or earlier backups took too long.
 	BackupReasonMissed = "BackupsMissed"
 )

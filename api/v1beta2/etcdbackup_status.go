@@ -14,8 +14,8 @@ const (
 	// BackupNone: the operator has not looked at the backup yet. If that lasts, see whether an
 	// etcd-backup-operator runs whose scope has this EtcdBackup.
 	BackupNone BackupPhase = ""
-	// BackupPending: it waits for a ready cluster, or for its Pod to start. The conditions say
-	// for what.
+	// BackupPending: it waits for a ready cluster, or for its Pod to start. Read the
+	// conditions, which say for what.
 	BackupPending BackupPhase = "Pending"
 	// BackupRunning: a Job makes the backup. Wait for it.
 	BackupRunning BackupPhase = "Running"
@@ -25,8 +25,8 @@ const (
 	BackupSuspended BackupPhase = "Suspended"
 	// BackupSucceeded: a one-shot backup is stored; status.snapshot says where. Nothing to do.
 	BackupSucceeded BackupPhase = "Succeeded"
-	// BackupFailed: a one-shot backup is not stored, or the spec cannot be carried out. Do
-	// what the condition ConditionFailed says.
+	// BackupFailed: a one-shot backup is not stored, or the spec cannot be carried out. Follow
+	// the message of ConditionFailed.
 	BackupFailed BackupPhase = "Failed"
 )
 

@@ -12,17 +12,22 @@ import (
 // cluster up, or see why its EtcdBackups fail.
 const ConditionBackedUp = "BackedUp"
 
-// The reasons of ConditionBackedUp, and of the event about it. etcd-backup-operator writes them.
+// The reasons of ConditionBackedUp, which etcd-backup-operator writes.
 const (
 	// ReasonBackedUp: the message says where the newest good backup lies, and of when.
 	// Nothing to do.
 	ReasonBackedUp = "BackedUp"
-	// ReasonBackupTooOld: it is older than spec.backup.maxAge allows. See why EtcdBackups
-	// of the cluster fail or are missing. Only this one has an event.
-	ReasonBackupTooOld = "BackupTooOld"
-	// ReasonNoGoodBackup: there is none of this cluster. One that was made without a quorum,
-	// or of the data before a restore, is none. Create an EtcdBackup of the cluster.
+	// ReasonNoGoodBackup: there is no good backup of this cluster. One that was made without a
+	// quorum, or of the data before a restore, does not count. Create an EtcdBackup of the
+	// cluster.
 	ReasonNoGoodBackup = "NoGoodBackup"
+)
+
+// The reason of ConditionBackedUp that also has a Warning event.
+const (
+	// ReasonBackupTooOld: the newest good backup is older than spec.backup.maxAge allows. See
+	// why EtcdBackups of the cluster fail or are missing.
+	ReasonBackupTooOld = "BackupTooOld"
 )
 
 // BackupMaxAge is Backup.MaxAge, or 0 for any age.

@@ -3,23 +3,28 @@ package v1beta2
 // The types of an EtcdCluster's conditions. The first seven are always set, the others
 // only while they have something to report.
 const (
-	// ConditionAvailable: a quorum of the members serves reads and writes. While it is
-	// False, read the message: clients cannot write.
+	// ConditionAvailable: a quorum of the members serves reads and writes. While it is False,
+	// read the message: clients cannot write. Unknown: spec.paused is true, and members are
+	// not queried.
 	ConditionAvailable = "Available"
 	// ConditionProgressing: the operator is changing the cluster. False means that the
 	// cluster is up to date, or that the operator waits for the user; the reason tells which.
 	ConditionProgressing = "Progressing"
-	// ConditionDegraded: a member is not healthy, members' data differs, or the operator cannot
-	// do its work at all. The message names the members and what to do. A cluster that forms
-	// or grows is not degraded.
+	// ConditionDegraded: a member is not healthy, members' data differs, or the operator
+	// cannot do its work at all. The message names the members and what to do. A cluster that
+	// forms or grows is not degraded. Unknown: members are not queried, or refuse to tell,
+	// such as for want of a certificate or of credentials.
 	ConditionDegraded = "Degraded"
 	// ConditionScaling: the operator adds or removes members to reach spec.size.
 	ConditionScaling = "Scaling"
-	// ConditionUpgrading: members move to another etcd version. The message counts them, and
-	// says what blocks the move.
+	// ConditionUpgrading: members move to another etcd version, or are to. The message counts
+	// them, and says what blocks the move. False with the reason VersionRefused: set another
+	// spec.version.
 	ConditionUpgrading = "Upgrading"
 	// ConditionRecovering: the operator restarts or replaces a lost member, or rebuilds the
-	// cluster from a survivor.
+	// cluster from a survivor. With the reason NoQuorum a member is lost that cannot be
+	// replaced before a quorum serves again. False with the reason QuorumLost: the operator
+	// waits for the user. Unknown: members are not queried, such as for want of a certificate.
 	ConditionRecovering = "Recovering"
 	// ConditionPaused: spec.paused is true. The operator changes nothing, and etcd keeps
 	// running.

@@ -12,17 +12,17 @@ type ClusterPhase string
 
 // The phases of a cluster.
 const (
-	// PhaseNone is a cluster that the operator has not observed yet. If it stays so, the
-	// operator does not run, or does not watch this namespace.
+	// PhaseNone is a cluster that the operator has not observed yet. If it stays so, check
+	// that the operator runs and watches this namespace.
 	PhaseNone ClusterPhase = ""
-	// PhaseCreating is a cluster whose first member does not serve yet. The condition
-	// Progressing says what it waits for.
+	// PhaseCreating is a cluster whose first member does not serve yet. If that lasts, read
+	// the condition Progressing.
 	PhaseCreating ClusterPhase = "Creating"
-	// PhaseRunning is a cluster that has served. The condition Available says whether it
+	// PhaseRunning is a cluster that has served. Read the condition Available for whether it
 	// does now.
 	PhaseRunning ClusterPhase = "Running"
-	// PhaseFailed is a cluster that cannot continue without its user; status.reason says
-	// why and what to do.
+	// PhaseFailed is a cluster that cannot continue without its user. Read status.reason,
+	// which says why, and do what the condition Available says.
 	PhaseFailed ClusterPhase = "Failed"
 )
 
@@ -249,13 +249,21 @@ type ConsistencyStatus struct {
 // ConsistencyResult is the result of a comparison of the members' data.
 type ConsistencyResult string
 
-// The results of a comparison.
+// The results of a comparison that finds no difference, which Consistent has as its reason.
 const (
-	// ResultConsistent: all members have the same data.
+	// ResultConsistent: all members have the same data. Nothing to do.
 	ResultConsistent ConsistencyResult = "Consistent"
-	// ResultMemberDiffers: a minority's data differs from that of the majority.
+)
+
+// The results of a comparison that finds a difference. They are also reasons of Consistent,
+// of Progressing, and of Warning events.
+const (
+	// ResultMemberDiffers: a minority's data differs from that of the majority, so that what
+	// clients read from it might have been wrong. Nothing to do: the operator replaces it.
 	ResultMemberDiffers ConsistencyResult = "MemberDiffers"
-	// ResultNoMajority: no majority of the members has the same data.
+	// ResultNoMajority: no majority of the members has the same data, so that what clients read
+	// might be wrong. Nothing is removed: find the member that is right, back it up, and restore
+	// the cluster from that, as the message says. Also a reason of Degraded.
 	ResultNoMajority ConsistencyResult = "NoMajority"
 )
 
@@ -300,13 +308,15 @@ type RecoveryPhase string
 
 // The phases of a recovery from a survivor.
 const (
-	// RecoverySeeding: a seed is created from the survivor's snapshot. The old cluster
-	// still counts: if it serves again, the recovery is aborted.
+	// RecoverySeeding: a seed is created from the survivor's snapshot. The old cluster still
+	// counts: if it serves again, the recovery is aborted. If it lasts, read the condition
+	// Recovering.
 	RecoverySeeding RecoveryPhase = "Seeding"
 	// RecoveryGrowing: the seed has become the cluster, and members are added until size
-	// voters are healthy and the Pods and PVCs of the old cluster are deleted.
+	// voters are healthy and the Pods and PVCs of the old cluster are deleted. If it lasts,
+	// read the condition Recovering.
 	RecoveryGrowing RecoveryPhase = "Growing"
-	// RecoveryComplete: the recovery is over, and only its record is kept.
+	// RecoveryComplete: the recovery is over, and only its record is kept. Nothing to do.
 	RecoveryComplete RecoveryPhase = "Complete"
 )
 

@@ -6,43 +6,44 @@ package v1beta2
 // are in agent_reasons.go; those of an EtcdCluster for which the restore waits are taken
 // over from it.
 
-// The reasons of steps before a member is stopped, also of events.
+// The reasons of steps that check the snapshot and prepare the seed, also of events. Unless
+// spec.stopMembers is First or a seed was lost, no member is stopped yet. Nothing to do where
+// nothing else is said; to abort, delete the EtcdRestore.
 const (
 	// RestoreReasonVerifying: a Job fetches and checks the snapshot. Nothing is touched yet.
+	// If it lasts, look at the Pod of the Job.
 	RestoreReasonVerifying = "Verifying"
-	// RestoreReasonResultLost: the Pod of the Job was deleted before its report was read.
-	// The Job is recreated.
+	// RestoreReasonResultLost: the Pod of the Job was deleted before its report was read, and
+	// the Job is recreated. If it happens again, find out what deletes Pods.
 	RestoreReasonResultLost = "ResultLost"
-	// RestoreReasonSnapshotVerified: the snapshot is good. With spec.verifyOnly the restore
-	// is finished. Also the reason of Verified from then on.
+	// RestoreReasonSnapshotVerified: the snapshot is good. With spec.verifyOnly the restore is
+	// finished, and nothing was restored. Also the reason of Verified from then on.
 	RestoreReasonSnapshotVerified = "SnapshotVerified"
 	// RestoreReasonClusterCreated: the new EtcdCluster is created, fenced for this restore.
 	RestoreReasonClusterCreated = "ClusterCreated"
 	// RestoreReasonFencing: etcd-operator is asked to suspend its reconciliation of the
-	// cluster. No member is stopped yet.
+	// cluster. No member is stopped yet. If it lasts, check that etcd-operator runs.
 	RestoreReasonFencing = "Fencing"
-	// RestoreReasonVersionPending: etcd-operator has not reported yet which version the
-	// cluster runs. If it lasts, check that etcd-operator runs.
-	RestoreReasonVersionPending = "VersionPending"
-	// RestoreReasonCertificatesPending: the seed needs certificates that are not issued yet.
-	// If it lasts, read the condition CertificatesReady of the EtcdCluster.
-	RestoreReasonCertificatesPending = "CertificatesPending"
 	// RestoreReasonPreparing: the first member of the restored cluster (the seed) is created,
 	// and rebuilds the database from the snapshot.
 	RestoreReasonPreparing = "Preparing"
-	// RestoreReasonSeedDeleted: a seed is deleted; the message says why.
+	// RestoreReasonSeedDeleted: a seed is deleted; the message says why. No data is lost:
+	// another seed follows, or the cluster returns to its old members.
 	RestoreReasonSeedDeleted = "SeedDeleted"
-	// RestoreReasonSeedLost: a seed was lost before it was adopted. Another one follows.
+	// RestoreReasonSeedLost: a seed was lost before it was adopted. No data is lost: another
+	// one follows, from the same snapshot.
 	RestoreReasonSeedLost = "SeedLost"
 	// RestoreReasonSeedWithdrawn: the hand-over of a seed is withdrawn, because it is lost or
-	// the restore is rolled back.
+	// the restore is rolled back. No data is lost.
 	RestoreReasonSeedWithdrawn = "SeedWithdrawn"
 )
 
-// The reasons of steps from the stop of the old members on, also of events.
+// The reasons of steps from the stop of the old members on, also of events. Nothing to do
+// where nothing else is said.
 const (
-	// RestoreReasonStoppingMembers: the old members are stopped. Members without volumes
-	// lose their data.
+	// RestoreReasonStoppingMembers: the old members are stopped, and nobody serves until the
+	// seed does. Members without volumes lose their data; the others get theirs back if the
+	// restore is rolled back.
 	RestoreReasonStoppingMembers = "StoppingMembers"
 	// RestoreReasonKeepingVolumes: the old members' volumes are kept until the restored
 	// cluster has its size.
@@ -52,41 +53,50 @@ const (
 	RestoreReasonSeedStarting = "SeedStarting"
 	// RestoreReasonSeedReady: the seed serves, and can never be restored again.
 	RestoreReasonSeedReady = "SeedReady"
-	// RestoreReasonSeedHandedOver: the seed is offered to etcd-operator. If it lasts, the
-	// message has what etcd-operator says.
+	// RestoreReasonSeedHandedOver: the seed is offered to etcd-operator. If it lasts, read the
+	// message, which has what etcd-operator says.
 	RestoreReasonSeedHandedOver = "SeedHandedOver"
 	// RestoreReasonSeedAdopted: the cluster serves what the snapshot holds, and takes writes.
 	// Also the reason of HandedOff and Fenced from then on.
 	RestoreReasonSeedAdopted = "SeedAdopted"
-	// RestoreReasonGrowing: etcd-operator adds members until the cluster has its size. If it
-	// lasts, read the conditions of the EtcdCluster.
-	RestoreReasonGrowing = "Growing"
 	// RestoreReasonVolumesDeleted: the restored cluster has its size, and the old members'
-	// volumes are deleted.
+	// volumes are deleted. What they held beyond the snapshot is gone.
 	RestoreReasonVolumesDeleted = "VolumesDeleted"
 	// RestoreReasonRestoreComplete: the cluster has its size, and serves what the snapshot
 	// holds. Nothing to do.
 	RestoreReasonRestoreComplete = "RestoreComplete"
 )
 
-// The reasons of steps of a rollback, and of those after a failure or a deletion, also of
-// events.
+// The reasons of Complete while it waits for etcd-operator and nothing is wrong.
 const (
-	// RestoreReasonDeleted: the EtcdRestore was deleted before its seed was adopted. The
-	// cluster returns to its old members.
-	RestoreReasonDeleted = "Deleted"
+	// RestoreReasonVersionPending: etcd-operator has not reported yet which version the
+	// cluster runs. If it lasts, check that etcd-operator runs.
+	RestoreReasonVersionPending = "VersionPending"
+	// RestoreReasonCertificatesPending: the seed needs certificates that are not issued yet.
+	// If it lasts, read the condition CertificatesReady of the EtcdCluster.
+	RestoreReasonCertificatesPending = "CertificatesPending"
+	// RestoreReasonGrowing: etcd-operator adds members until the cluster has its size. If it
+	// lasts, read the conditions of the EtcdCluster.
+	RestoreReasonGrowing = "Growing"
+)
+
+// The reasons of steps of a rollback, and of those after a failure or a deletion, also of
+// events. Nothing to do where nothing else is said: the cluster returns to its old members.
+const (
 	// RestoreReasonFenceWithdrawn: the request to fence the cluster is withdrawn. Nothing of
 	// the cluster was touched.
 	RestoreReasonFenceWithdrawn = "FenceWithdrawn"
 	// RestoreReasonClusterDeleted: the EtcdCluster that was created for this restore, and
 	// never served, is deleted.
 	RestoreReasonClusterDeleted = "ClusterDeleted"
-	// RestoreReasonVolumesReturned: the old members get their volumes back.
+	// RestoreReasonVolumesReturned: the old members get their volumes back, with their data.
 	RestoreReasonVolumesReturned = "VolumesReturned"
 	// RestoreReasonFenceLifted: the fence is lifted, and etcd-operator recreates the old
-	// members. As a failure: someone else has lifted it; create another EtcdRestore.
+	// members that have volumes. As a failure: someone else has lifted it; create another
+	// EtcdRestore.
 	RestoreReasonFenceLifted = "FenceLifted"
-	// RestoreReasonJobDeleted: the Job is deleted, because the restore has failed.
+	// RestoreReasonJobDeleted: the Job is deleted, because the restore has failed. See Failed
+	// for why.
 	RestoreReasonJobDeleted = "JobDeleted"
 	// RestoreReasonReleased: the finalizer is removed from the EtcdRestore, because nothing
 	// is left to roll back.
@@ -131,14 +141,15 @@ const (
 	// RestoreReasonPodNotStarting: the Pod that checks the snapshot does not start. Correct
 	// what the message names, such as a Secret, a volume or an image.
 	RestoreReasonPodNotStarting = "PodNotStarting"
-	// RestoreReasonVerificationFailed: a check of the snapshot failed, and is tried again.
-	// The message says why.
+	// RestoreReasonVerificationFailed: a check of the snapshot failed, and is tried again. If
+	// it fails again, correct what the message says.
 	RestoreReasonVerificationFailed = "VerificationFailed"
 	// RestoreReasonSeedNotStarting: the seed's Pod does not start. Correct what the message
 	// names; if there is no room for it beside the old members, set spec.stopMembers: First.
 	RestoreReasonSeedNotStarting = "SeedNotStarting"
-	// RestoreReasonSeedFailed: the seed could not restore the snapshot, and tries again. The
-	// message says why.
+	// RestoreReasonSeedFailed: the seed could not restore the snapshot, and tries again. If it
+	// fails again, correct what the message says, or delete the EtcdRestore to get the old
+	// members back.
 	RestoreReasonSeedFailed = "SeedFailed"
 	// RestoreReasonSeedNotReady: etcd of the seed, or the launcher that waits to start it,
 	// exited and is restarted. Look at its log.
@@ -156,7 +167,7 @@ const (
 	RestoreReasonTargetMissing = "TargetMissing"
 	// RestoreReasonTargetAmbiguous: two fields name different targets. Set only one of them.
 	RestoreReasonTargetAmbiguous = "TargetAmbiguous"
-	// RestoreReasonTargetUnknown: spec.target is neither InPlace nor New.
+	// RestoreReasonTargetUnknown: spec.target is neither InPlace nor New. Set one of them.
 	RestoreReasonTargetUnknown = "TargetUnknown"
 	// RestoreReasonNameInvalid: the new EtcdCluster gets the EtcdRestore's name, and cannot
 	// have it. Choose a shorter or simpler one.
@@ -175,14 +186,15 @@ const (
 	// message shows.
 	RestoreReasonPathInvalid = "PathInvalid"
 	// RestoreReasonClaimInvalid: pvc.claimName cannot be the name of a PersistentVolumeClaim.
+	// Correct it.
 	RestoreReasonClaimInvalid = "ClaimInvalid"
 	// RestoreReasonClusterIDInvalid: spec.clusterID is not 16 hexadecimal digits in lower
-	// case.
+	// case. Copy it from status.clusterID of the EtcdCluster.
 	RestoreReasonClusterIDInvalid = "ClusterIDInvalid"
 	// RestoreReasonRevisionBumpTooSmall: with this revisionBump, clients could see revisions
 	// run backwards. Leave it out, or set the value in the message.
 	RestoreReasonRevisionBumpTooSmall = "RevisionBumpTooSmall"
-	// RestoreReasonTimeoutInvalid: spec.timeoutInSecond is negative.
+	// RestoreReasonTimeoutInvalid: spec.timeoutInSecond is negative. Set 0 or more.
 	RestoreReasonTimeoutInvalid = "TimeoutInvalid"
 )
 
@@ -277,8 +289,8 @@ const (
 	// RestoreReasonResultInvalid: an agent reported success without what it found. Let
 	// operator and agent use images of one release.
 	RestoreReasonResultInvalid = "ResultInvalid"
-	// RestoreReasonRestoreFailed: a reason was not in the form that the API takes; the
-	// message still holds.
+	// RestoreReasonRestoreFailed: a reason was not in the form that the API takes. Read the
+	// message, which still holds.
 	RestoreReasonRestoreFailed = "RestoreFailed"
 )
 
@@ -288,13 +300,17 @@ const (
 	// RestoreReasonFenced: etcd-operator has suspended its reconciliation. To abort, delete
 	// the EtcdRestore.
 	RestoreReasonFenced = "Fenced"
-	// RestoreReasonNotFenced: etcd-operator reconciles the cluster.
+	// RestoreReasonNotFenced: etcd-operator reconciles the cluster. Nothing to do.
 	RestoreReasonNotFenced = "NotFenced"
-	// RestoreReasonNotHandedOff: no seed was created yet.
+	// RestoreReasonNotHandedOff: no seed was created yet. Nothing to do.
 	RestoreReasonNotHandedOff = "NotHandedOff"
-	// RestoreReasonNotFailed: the restore has not failed.
+	// RestoreReasonNotFailed: the restore has not failed. Nothing to do.
 	RestoreReasonNotFailed = "NotFailed"
-	// RestoreReasonRollingBack: the restore will fail once the cluster has returned to its
-	// old members. The message says why.
+	// RestoreReasonRollingBack: the restore will fail once the cluster has returned to its old
+	// members. Wait; the message says why it fails.
 	RestoreReasonRollingBack = "RollingBack"
+	// RestoreReasonDeleted: the EtcdRestore was deleted before its seed was adopted. Nothing
+	// to do: the cluster returns to its old members. It is in status.failure, and in the
+	// message of RollingBack.
+	RestoreReasonDeleted = "Deleted"
 )

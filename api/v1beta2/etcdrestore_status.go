@@ -11,25 +11,28 @@ type RestorePhase string
 
 // The phases of a restore.
 const (
-	// RestoreNone is a restore that the operator has not looked at yet.
+	// RestoreNone is a restore that the operator has not looked at yet. If it stays so, check
+	// that an etcd-restore-operator runs and watches this namespace.
 	RestoreNone RestorePhase = ""
 	// RestorePending waits for what it names, or for another restore of the cluster. Read
 	// status.waitingFor.
 	RestorePending RestorePhase = "Pending"
-	// RestoreVerifying fetches and checks the snapshot, and rebuilds its database in the
-	// seed's Pod, while the old members serve. No member is stopped before that has
-	// succeeded.
+	// RestoreVerifying fetches and checks the snapshot, and, unless spec.stopMembers is First,
+	// rebuilds its database in the seed's Pod, while the old members serve. No member is
+	// stopped before that has succeeded. If it lasts, read the message of ConditionComplete.
 	RestoreVerifying RestorePhase = "Verifying"
 	// RestoreVerified has checked the snapshot, which was all that was asked for
 	// (verifyOnly). It is an end, as Complete is. Nothing to do.
 	RestoreVerified RestorePhase = "Verified"
-	// RestoreFencing waits for etcd-operator to suspend its reconciliation of the cluster. If
-	// it lasts, read the message of ConditionComplete.
+	// RestoreFencing waits for etcd-operator to suspend its reconciliation of the cluster,
+	// and, if spec.stopMembers is First, stops the old members. If it lasts, read the message
+	// of ConditionComplete.
 	RestoreFencing RestorePhase = "Fencing"
-	// RestoreSeeding stops the old members and starts the seed. Deleting the EtcdRestore
-	// still rolls it back.
+	// RestoreSeeding stops the old members, if they run, and starts the seed. Wait for it, or
+	// delete the EtcdRestore, which still rolls it back.
 	RestoreSeeding RestorePhase = "Seeding"
-	// RestoreHandedOff has a cluster that serves, and that grows to its size.
+	// RestoreHandedOff has a cluster that serves, and that grows to its size. Wait for it; if
+	// it lasts, read the conditions of the EtcdCluster.
 	RestoreHandedOff RestorePhase = "HandedOff"
 	// RestoreComplete has a cluster of its full size. Nothing to do.
 	RestoreComplete RestorePhase = "Complete"

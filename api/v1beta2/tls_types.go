@@ -141,13 +141,15 @@ type MemberSecret struct {
 // +kubebuilder:validation:Enum="";TrustingBoth;Reissuing;DroppingOld
 type CARotation string
 
-// The steps of the replacement of a CA.
+// The steps of the replacement of a CA, which CertificatesReady has as its reason meanwhile.
 const (
-	// CATrustingBoth: members are restarted so that they trust the new CA as well.
+	// CATrustingBoth: members are restarted so that they trust the new CA as well. Nothing to
+	// do.
 	CATrustingBoth CARotation = "TrustingBoth"
-	// CAReissuing: all certificates are issued by the new CA, and clients load theirs.
+	// CAReissuing: all certificates are issued by the new CA, and clients load theirs. Restart
+	// clients that do not do so by themselves, before the old CA is dropped.
 	CAReissuing CARotation = "Reissuing"
-	// CADroppingOld: members are restarted so that they trust the new CA only.
+	// CADroppingOld: members are restarted so that they trust the new CA only. Nothing to do.
 	CADroppingOld CARotation = "DroppingOld"
 )
 
