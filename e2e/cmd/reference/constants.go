@@ -196,6 +196,11 @@ func isEventOnly(c *constant) bool {
 	return strings.Contains(c.name, "Event") && reasonName.MatchString(c.name) || eventsOnly.MatchString(c.group)
 }
 
+// isEvent reports whether events have a reason, also those of conditions.
+func isEvent(c *constant) bool {
+	return isReason(c) && (isEventOnly(c) || eventGroup.MatchString(c.group))
+}
+
 // writeGroups writes a table of each group of the constants that match, below what the group is.
 func writeGroups(w *strings.Builder, all []*constant, matches func(*constant) bool) {
 	var groups []string
@@ -246,12 +251,12 @@ func eventsPage(all []*constant) string {
 	var w strings.Builder
 	w.WriteString(page("Events", 3, "the constants in api/v1beta2",
 		"An operator writes an event for each action that it takes, and a warning for each problem that it finds. "+
-			"Its reason is one of these, or [that of a condition](conditions.md). "+
+			"Its reason is one of these; [conditions](conditions.md) have most of them, too. "+
 			"`kubectl events --for etcdcluster/example` shows the events of the last hour."))
 	for _, kind := range kinds {
 		var tables strings.Builder
 		writeGroups(&tables, all, func(c *constant) bool {
-			return c.kindOf() == kind.name && isReason(c) && (isEventOnly(c) || eventGroup.MatchString(c.group))
+			return c.kindOf() == kind.name && isEvent(c)
 		})
 		if tables.Len() > 0 {
 			fmt.Fprintf(&w, "\n## %s\n%s", kind.name, tables.String())
