@@ -16,7 +16,7 @@ func TestAuthentication(t *testing.T) {
 	s := anOperator(t)
 	st := allOperators(s)
 	c := s.cluster("etcd", harness.Size(3))
-	c.settles(3, soon)
+	c.settles(3, oneMinute)
 	w := c.writes()
 	w.enablesAuthentication("a-secret")
 
@@ -24,30 +24,30 @@ func TestAuthentication(t *testing.T) {
 	c.losesPods(gone)
 	c.becomes("without credentials", harness.All(
 		harness.Condition(v1beta2.ConditionCredentialsMissing, true, "CredentialsMissing"),
-		harness.Condition(v1beta2.ConditionAvailable, true, "Serving")), soon)
+		harness.Condition(v1beta2.ConditionAvailable, true, "Serving")), oneMinute)
 	c.tells("CredentialsMissing", "spec.auth.rootSecret", "username", "password")
 	s.backup("stranger", w.Writer, st.at("stranger.db"), harness.OfCluster(c.Name)).
-		becomes("refused", soon, harness.Refused("AuthenticationRequired", "spec.auth.rootSecret", "role root"))
+		becomes("refused", oneMinute, harness.Refused("AuthenticationRequired", "spec.auth.rootSecret", "role root"))
 
 	s.must(env.Client.Create(s.ctx, harness.RootSecret(s.ns, "etcd-root", "a-secret")))
 	s.must(c.Patch(s.ctx, map[string]any{"spec": map[string]any{"auth": map[string]any{"rootSecret": "etcd-root"}}}))
-	c.becomes("healthy again", harness.All(withoutMember(gone), harness.Healthy(3)), soon)
-	c.settles(3, soon)
+	c.becomes("healthy again", harness.All(withoutMember(gone), harness.Healthy(3)), oneMinute)
+	c.settles(3, oneMinute)
 	for _, p := range c.State().Pods {
 		if n := p.Status.ContainerStatuses[0].RestartCount; n > 0 {
 			t.Errorf("etcd of %s was restarted %d times", p.Name, n)
 		}
 	}
 	at := st.at("auth.db")
-	s.backup("backup", w.Writer, at, harness.OfCluster(c.Name)).isStored(soon)
+	s.backup("backup", w.Writer, at, harness.OfCluster(c.Name)).isStored(oneMinute)
 	w.lostNothing(3)
 	w.strangersAreRefused()
 
 	c.isDestroyed(c.members()...)
 	r := s.restore("restore", harness.InPlace(c.Name), at.from)
-	r.serves(soon)
-	r.completes(later)
-	c.settles(3, later)
+	r.serves(oneMinute)
+	r.completes(twoMinutes)
+	c.settles(3, twoMinutes)
 	w.strangersAreRefused()
 	if members, err := w.Members(s.ctx); err != nil || allServe(members, 3) != "" {
 		t.Errorf("root is told: %v, %s", err, allServe(members, 3))
@@ -58,7 +58,7 @@ func TestAuthentication(t *testing.T) {
 func (w *etcdClient) enablesAuthentication(password string) {
 	w.c.s.t.Helper()
 	w.c.s.must(w.EnableAuth(w.c.s.ctx, password))
-	w.goesOn(soon)
+	w.goesOn(oneMinute)
 	w.strangersAreRefused()
 }
 

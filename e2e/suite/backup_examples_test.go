@@ -22,10 +22,10 @@ func TestBackupExamples(t *testing.T) {
 	s := anOperator(t)
 	s.backsUp()
 	st := s.aStore()
-	s.within(soon, env.LoadKubectlImage)
+	s.within(oneMinute, env.LoadKubectlImage)
 	s.applyExample("cluster.yaml", func(text string) string { return text })
 	c := s.existing("example")
-	c.settles(3, soon)
+	c.settles(3, oneMinute)
 	w := c.writes()
 
 	toS3 := s.existingBackup("example-s3", w.Writer, st.at("example/etcd.backup"))
@@ -38,9 +38,9 @@ func TestBackupExamples(t *testing.T) {
 	if got := strings.Fields(s.kubectl("get", "etcdbk", "-o", "jsonpath={.items[*].metadata.name}")); !slices.Equal(got, want) {
 		t.Errorf("the examples are EtcdBackups %v, want %v", got, want)
 	}
-	toS3.isStored(soon)
-	toVolume.isStored(soon)
-	repeated.becomes("scheduled", soon, harness.AllOf(harness.InPhase(v1beta2.BackupScheduled), harness.BackupCondition(v1beta2.ConditionScheduled, true, "Scheduled")))
+	toS3.isStored(oneMinute)
+	toVolume.isStored(oneMinute)
+	repeated.becomes("scheduled", oneMinute, harness.AllOf(harness.InPhase(v1beta2.BackupScheduled), harness.BackupCondition(v1beta2.ConditionScheduled, true, "Scheduled")))
 	berlin, err := time.LoadLocation("Europe/Berlin")
 	s.must(err)
 	if next := repeated.Status().NextScheduleTime.In(berlin); next.Hour()%6 != 0 || next.Minute() != 0 {
@@ -56,7 +56,7 @@ func (s *scene) fromTheCronJob(w *etcdClient, st *store) {
 	s.t.Helper()
 	b := s.existingBackup("", w.Writer, st.at("example/etcd.backup"))
 	b.Backup = env.Backup(s.view, s.ns, s.byTheCronJob())
-	b.isStored(soon)
+	b.isStored(oneMinute)
 	s.kubectl("wait", "--for=condition=BackedUp", "--timeout=60s", "etcd", "--all")
 	if ttl := b.State().Backup.Spec.TTLSecondsAfterFinished; ttl == nil {
 		s.t.Errorf("%s is kept for ever", b.Name)
@@ -91,7 +91,7 @@ func (s *scene) applyExample(file string, change func(string) string) {
 	s.t.Helper()
 	text, err := os.ReadFile(filepath.Join(env.Root, "examples", file))
 	s.must(err)
-	s.within(soon, func(ctx context.Context) error {
+	s.within(oneMinute, func(ctx context.Context) error {
 		out, err := env.Kubectl.Apply(ctx, s.ns, change(string(text)))
 		if err != nil {
 			return fmt.Errorf("apply %s: %w: %s", file, err, out)

@@ -31,39 +31,39 @@ func TestBackupInterrupted(t *testing.T) {
 	s.backsUp()
 	st := s.aStore()
 	var proxy *harness.StallProxy
-	s.within(soon, func(ctx context.Context) (err error) {
+	s.within(oneMinute, func(ctx context.Context) (err error) {
 		proxy, err = env.StartStallProxy(ctx, s.view, s.ns)
 		return err
 	})
 	c := s.cluster("etcd", harness.Size(3))
-	c.settles(3, soon)
+	c.settles(3, oneMinute)
 	w := c.fills(bigBackup)
 	// inTheMiddle begins a backup to a key and returns when some of it is stored.
 	inTheMiddle := func(name, key string) *backup {
 		t.Helper()
 		s.must(proxy.Shut(s.ctx, theMiddle))
 		b := s.backup(name, w.Writer, st.by(proxy.Endpoint, bucket+"/"+key), harness.OfCluster(c.Name))
-		s.within(soon, proxy.Holds)
-		b.becomes("in the middle", soon, harness.InPhase(v1beta2.BackupRunning))
+		s.within(oneMinute, proxy.Holds)
+		b.becomes("in the middle", oneMinute, harness.InPhase(v1beta2.BackupRunning))
 		return b
 	}
 
 	b := inTheMiddle("operator-killed", "operator-killed")
 	agent := b.State().Pods[0].UID
 	s.must(env.KillDeployment(s.ctx, s.ns, harness.BackupOperatorName))
-	s.within(soon, func(ctx context.Context) error {
+	s.within(oneMinute, func(ctx context.Context) error {
 		return env.ScaleDeployment(ctx, s.view, s.ns, harness.BackupOperatorName, 0)
 	})
 	s.tell("there is no operator any more")
 	s.must(proxy.Open(s.ctx))
-	b.becomes("stored without an operator", soon, harness.JobEnded)
+	b.becomes("stored without an operator", oneMinute, harness.JobEnded)
 	if phase := b.Status().Phase; phase != v1beta2.BackupRunning {
 		t.Errorf("its phase is %s, but nobody is there to say so", phase)
 	}
-	s.within(soon, func(ctx context.Context) error {
+	s.within(oneMinute, func(ctx context.Context) error {
 		return env.ScaleDeployment(ctx, s.view, s.ns, harness.BackupOperatorName, 1)
 	})
-	b.isStored(soon)
+	b.isStored(oneMinute)
 	b.madeBy(agent)
 
 	b = inTheMiddle("source-killed", "source-killed")
@@ -76,19 +76,19 @@ func TestBackupInterrupted(t *testing.T) {
 			return source + " is still there"
 		}
 		return ""
-	}), soon)
+	}), oneMinute)
 	s.must(proxy.Open(s.ctx))
-	b.isStored(later)
+	b.isStored(twoMinutes)
 	b.madeBy(agent)
 	if again := b.source(); again == source {
 		t.Errorf("%s is the source, and was killed", again)
 	}
-	c.settles(3, later)
+	c.settles(3, twoMinutes)
 
 	b = inTheMiddle("job-deleted", "job-deleted")
 	s.kubectl("delete", "job", b.State().Jobs[0].Name)
 	s.must(proxy.Open(s.ctx))
-	b.isStored(later)
+	b.isStored(twoMinutes)
 	if first := b.Status().History; len(first) != 2 || first[1].Reason != "JobLost" {
 		t.Errorf("it is not told that the first Job was lost: %+v", first)
 	}
@@ -96,7 +96,7 @@ func TestBackupInterrupted(t *testing.T) {
 	before := st.objects()
 	b = inTheMiddle("deleted", "operator-killed")
 	s.must(b.Delete(s.ctx))
-	b.becomes("gone without a trace", soon, harness.NoTrace)
+	b.becomes("gone without a trace", oneMinute, harness.NoTrace)
 	s.must(proxy.Open(s.ctx))
 	if diff := cmp.Diff(before, st.objects()); diff != "" {
 		t.Errorf("in the bucket, after the deletion: -before +after\n%s", diff)
@@ -119,7 +119,7 @@ var taking = regexp.MustCompile(`"msg":"taking the snapshot","backup":"[^"]*","e
 // source is the member whose snapshot is taken, as the agent's log has it.
 func (b *backup) source() (member string) {
 	b.s.t.Helper()
-	b.s.within(soon, func(ctx context.Context) error {
+	b.s.within(oneMinute, func(ctx context.Context) error {
 		return harness.Poll(ctx, "a log that names the source", func(ctx context.Context) (string, error) {
 			log, err := b.Log(ctx)
 			all := taking.FindAllStringSubmatch(log, -1)
@@ -141,7 +141,7 @@ func TestManyBackups(t *testing.T) {
 	s.backsUp()
 	st := s.aStore()
 	c := s.cluster("etcd", harness.Size(1))
-	c.settles(1, soon)
+	c.settles(1, oneMinute)
 	w := c.writes()
 	began := time.Now()
 	var all []*backup
@@ -154,7 +154,7 @@ func TestManyBackups(t *testing.T) {
 	}
 	s.tell("%d backups are stored %.1f s after the first was created", many, time.Since(began).Seconds())
 	for _, b := range all {
-		b.isStored(soon)
+		b.isStored(oneMinute)
 		if n := len(b.State().Pods); n != 1 {
 			t.Errorf("%s took %d Pods", b.Name, n)
 		}

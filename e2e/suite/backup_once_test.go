@@ -27,7 +27,7 @@ func TestBackup(t *testing.T) {
 	st := s.aStore()
 	vol := s.aVolume("backups")
 	c := s.cluster("etcd", harness.Size(3))
-	c.settles(3, soon)
+	c.settles(3, oneMinute)
 	w := c.writes()
 
 	first := s.backup("by-endpoints", w.Writer, st.at("by/endpoints.db"), harness.OfEndpoints(c.endpoint()))
@@ -45,13 +45,13 @@ func TestBackup(t *testing.T) {
 		s.backup("volume-packed", w.Writer, vol.at("packed.db.zst"), ofCluster, harness.Packed, harness.IfAbsent),
 	}
 	for _, b := range all {
-		b.isStored(soon)
+		b.isStored(oneMinute)
 	}
 	for _, b := range all {
 		s.must(b.Delete(s.ctx))
 	}
 	for _, b := range all {
-		b.becomes("gone without a trace", soon, harness.NoTrace)
+		b.becomes("gone without a trace", oneMinute, harness.NoTrace)
 	}
 	want := []string{"by cluster/ünd $(name) + 100%", "by/endpoints.db", "packed.db.zst"}
 	if diff := cmp.Diff(want, sortedKeys(st.objects())); diff != "" {
@@ -63,16 +63,16 @@ func TestBackup(t *testing.T) {
 	st.holdsNothingHalf()
 
 	again := s.backup("again", w.Writer, st.at("by/endpoints.db"), ofCluster, harness.KeptFor(5*time.Second))
-	if newer := again.isStored(soon); newer.Revision <= got.Revision {
+	if newer := again.isStored(oneMinute); newer.Revision <= got.Revision {
 		t.Errorf("revision %d replaces %d", newer.Revision, got.Revision)
 	}
 	before := st.objects()
 	refused := s.backup("refused", w.Writer, st.at("by/endpoints.db"), ofCluster, harness.IfAbsent)
 	onVolume := s.backup("refused-on-volume", w.Writer, vol.at("packed.db.zst"), ofCluster, harness.IfAbsent)
-	refused.becomes("refused", soon, harness.Refused("AlreadyExists", "overwrite"))
-	onVolume.becomes("refused", soon, harness.Refused("AlreadyExists", "overwrite"))
+	refused.becomes("refused", oneMinute, harness.Refused("AlreadyExists", "overwrite"))
+	onVolume.becomes("refused", oneMinute, harness.Refused("AlreadyExists", "overwrite"))
 	refused.tells("AlreadyExists", "overwrite")
-	again.becomes("deleted after its time", soon, harness.NoTrace)
+	again.becomes("deleted after its time", oneMinute, harness.NoTrace)
 	if diff := cmp.Diff(before, st.objects()); diff != "" {
 		t.Errorf("in the bucket, after a refusal and the end of an EtcdBackup: -want +got\n%s", diff)
 	}
@@ -131,12 +131,12 @@ func TestBackupWithAMemberDown(t *testing.T) {
 	s.backsUp()
 	st := s.aStore()
 	c := s.cluster("etcd", harness.Size(3))
-	c.settles(3, soon)
+	c.settles(3, oneMinute)
 	w := c.writes()
 	down, members := c.follower(), c.members()
-	s.within(soon, func(ctx context.Context) error { return env.ScaleOperator(ctx, s.view, s.ns, 0) })
+	s.within(oneMinute, func(ctx context.Context) error { return env.ScaleOperator(ctx, s.view, s.ns, 0) })
 	c.losesPods(down)
-	c.podsEnd(soon)
+	c.podsEnd(oneMinute)
 
 	endpoints := []string{c.endpointOf(down), "http://nobody:2379"}
 	for _, m := range members {
@@ -148,13 +148,13 @@ func TestBackupWithAMemberDown(t *testing.T) {
 		s.backup("by-endpoints", w.Writer, st.at("by-endpoints"), harness.OfEndpoints(endpoints...)),
 		s.backup("by-cluster", w.Writer, st.at("by-cluster"), harness.OfCluster(c.Name)), // whose status is from before
 	} {
-		b.isStored(soon)
+		b.isStored(oneMinute)
 		if n := len(b.State().Pods); n != 1 {
 			t.Errorf("it took %d Pods", n)
 		}
 	}
-	s.within(soon, func(ctx context.Context) error { return env.ScaleOperator(ctx, s.view, s.ns, 1) })
-	c.settles(3, later)
+	s.within(oneMinute, func(ctx context.Context) error { return env.ScaleOperator(ctx, s.view, s.ns, 1) })
+	c.settles(3, twoMinutes)
 	w.lostNothing(3)
 }
 
@@ -172,7 +172,7 @@ func TestBackupOverTLS(t *testing.T) {
 	s.puts("stranger", theirs.Issue(t, "root").Files(theirs))
 	var endpoint string
 	var w *harness.Writer
-	s.within(soon, func(ctx context.Context) (err error) {
+	s.within(oneMinute, func(ctx context.Context) (err error) {
 		endpoint, w, err = env.StartTLSEtcd(ctx, s.view, s.ns, "secure", "servers", "client")
 		return err
 	})
@@ -183,10 +183,10 @@ func TestBackupOverTLS(t *testing.T) {
 	stranger := s.backup("stranger", w, st.at("stranger"), of, harness.WithTLS("stranger"), impatient)
 	standard := s.backup("standard", w, st.at("standard"), of, harness.WithTLS("client"))
 	legacy := s.backup("legacy", w, st.at("legacy"), of, harness.WithTLS("legacy-client"))
-	standard.isStored(soon)
-	legacy.isStored(soon)
-	bare.becomes("refused", soon, harness.Refused("TimedOut", "TLS", "clientTLSSecret"))
-	stranger.becomes("refused", soon, harness.Refused("TimedOut", "TLS", "clientTLSSecret"))
+	standard.isStored(oneMinute)
+	legacy.isStored(oneMinute)
+	bare.becomes("refused", oneMinute, harness.Refused("TimedOut", "TLS", "clientTLSSecret"))
+	stranger.becomes("refused", oneMinute, harness.Refused("TimedOut", "TLS", "clientTLSSecret"))
 	if diff := cmp.Diff([]string{"legacy", "standard"}, sortedKeys(st.objects())); diff != "" {
 		t.Errorf("in the bucket: -want +got\n%s", diff)
 	}

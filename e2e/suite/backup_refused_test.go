@@ -59,8 +59,8 @@ func TestBackupsThatFail(t *testing.T) {
 	s.must(env.Client.Create(s.ctx, harness.StoreCredentials(s.ns, "wrong", "somebody", "else")))
 	c := s.cluster("etcd", harness.Size(1))
 	other := s.cluster("other", harness.Size(1))
-	c.settles(1, soon)
-	other.settles(1, soon)
+	c.settles(1, oneMinute)
+	other.settles(1, oneMinute)
 	w := c.writes()
 	of := harness.OfEndpoints(c.endpoint())
 	impatient := harness.Policy(v1beta2.BackupPolicy{TimeoutInSecond: 8})
@@ -82,39 +82,39 @@ func TestBackupsThatFail(t *testing.T) {
 	noStore := s.backup("no-store", w.Writer, st.by("http://nobody:7070", bucket+"/refused"), of, impatient)
 
 	for reason, b := range refused {
-		b.becomes("refused: "+reason, soon, harness.Refused(reason))
+		b.becomes("refused: "+reason, oneMinute, harness.Refused(reason))
 		b.tells(reason)
 		if n := len(b.State().Pods); n != 1 {
 			t.Errorf("%s was tried by %d Pods, and nothing but a person can mend it", b.Name, n)
 		}
 	}
-	noEtcd.becomes("given up", soon, harness.Refused("TimedOut", "no endpoint answers", "nobody"))
-	noStore.becomes("given up", soon, harness.Refused("TimedOut", "the store cannot be reached", "nobody"))
-	badSchedule.becomes("refused", soon, harness.Refused("ScheduleInvalid", "schedule"))
-	noSecret.becomes("waiting for its Secret", soon, harness.Waiting("PodNotStarting", "later"))
-	noClaim.becomes("waiting for its volume", soon, harness.Waiting("PodNotStarting", "later"))
-	noCluster.becomes("waiting for its cluster", soon, harness.Waiting("ClusterNotFound", "later"))
+	noEtcd.becomes("given up", oneMinute, harness.Refused("TimedOut", "no endpoint answers", "nobody"))
+	noStore.becomes("given up", oneMinute, harness.Refused("TimedOut", "the store cannot be reached", "nobody"))
+	badSchedule.becomes("refused", oneMinute, harness.Refused("ScheduleInvalid", "schedule"))
+	noSecret.becomes("waiting for its Secret", oneMinute, harness.Waiting("PodNotStarting", "later"))
+	noClaim.becomes("waiting for its volume", oneMinute, harness.Waiting("PodNotStarting", "later"))
+	noCluster.becomes("waiting for its cluster", oneMinute, harness.Waiting("ClusterNotFound", "later"))
 	noSecret.tells("PodNotStarting", "later")
 	noCluster.tells("ClusterNotFound", "later")
 
 	s.must(env.Client.Create(s.ctx, st.Credentials("later")))
 	s.must(env.Client.Create(s.ctx, harness.Claim(s.ns, "later", "")))
 	late := s.cluster("later", harness.Size(1))
-	late.settles(1, soon)
+	late.settles(1, oneMinute)
 	// The kubelet looks for a Secret again after up to two minutes.
 	noSecret.isStored(3 * time.Minute)
-	noClaim.isStored(later)
+	noClaim.isStored(twoMinutes)
 	noCluster.acknowledged = nil // it is another cluster, that nobody writes to
-	noCluster.isStored(soon)
+	noCluster.isStored(oneMinute)
 
 	for _, r := range neighbour.Status().History {
 		if !r.Succeeded {
 			t.Errorf("the neighbour's backup of %s failed: %s: %s", r.ScheduledTime, r.Reason, r.Message)
 		}
 	}
-	neighbour.becomes("made many times", soon, harness.MadeTimes(5))
+	neighbour.becomes("made many times", oneMinute, harness.MadeTimes(5))
 	neighbour.suspend(true)
-	neighbour.becomes("suspended", soon, harness.InPhase(v1beta2.BackupSuspended))
+	neighbour.becomes("suspended", oneMinute, harness.InPhase(v1beta2.BackupSuspended))
 	for _, r := range neighbour.records() {
 		neighbour.opens(r, "")
 	}
@@ -132,7 +132,7 @@ func TestBackupToAFullVolume(t *testing.T) {
 	s := anOperator(t)
 	s.backsUp()
 	c := s.cluster("etcd", harness.Size(1))
-	c.settles(1, soon)
+	c.settles(1, oneMinute)
 	w := c.fills(1 << 20)
 	remove, err := env.SmallVolume(s.ctx, s.ns)
 	s.must(err)
@@ -144,7 +144,7 @@ func TestBackupToAFullVolume(t *testing.T) {
 	s.must(env.Client.Create(s.ctx, harness.Claim(s.ns, "small", s.ns)))
 	vol := s.existingVolume("small")
 	b := s.backup("too-big", w.Writer, vol.at("etcd.db"), harness.OfCluster(c.Name))
-	b.becomes("refused", soon, harness.Refused("NoSpace", "full"))
+	b.becomes("refused", oneMinute, harness.Refused("NoSpace", "full"))
 	b.tells("NoSpace", "full")
 	if files := vol.files(); len(files) > 0 {
 		t.Errorf("%v is left on the volume", files)

@@ -23,7 +23,7 @@ func TestRepeatedBackup(t *testing.T) {
 	st := s.aStore()
 	vol := s.aVolume("backups")
 	c := s.cluster("etcd", harness.Size(1))
-	c.settles(1, soon)
+	c.settles(1, oneMinute)
 	w := c.writes()
 	of := harness.OfEndpoints(c.endpoint())
 
@@ -44,12 +44,12 @@ func TestRepeatedBackup(t *testing.T) {
 
 	b := s.backup("every-second", w.Writer, st.at(path), of, harness.Policy(v1beta2.BackupPolicy{BackupIntervalInSecond: 1, MaxBackups: 2}))
 	onVolume := s.backup("volume", w.Writer, vol.at("etcd.db"), of, harness.Packed, harness.Policy(v1beta2.BackupPolicy{BackupIntervalInSecond: 2, MaxBackups: 1}))
-	b.becomes("made 4 times", later, harness.MadeTimes(4))
-	onVolume.becomes("made twice", soon, harness.MadeTimes(2))
+	b.becomes("made 4 times", twoMinutes, harness.MadeTimes(4))
+	onVolume.becomes("made twice", oneMinute, harness.MadeTimes(2))
 	b.suspend(true)
 	onVolume.suspend(true)
-	b.becomes("suspended", soon, harness.InPhase(v1beta2.BackupSuspended))
-	onVolume.becomes("suspended", soon, harness.InPhase(v1beta2.BackupSuspended))
+	b.becomes("suspended", oneMinute, harness.InPhase(v1beta2.BackupSuspended))
+	onVolume.becomes("suspended", oneMinute, harness.InPhase(v1beta2.BackupSuspended))
 
 	made := b.records()
 	want := slices.Concat(neighbours, b.names(made[:2]))
@@ -80,7 +80,7 @@ func TestRepeatedBackup(t *testing.T) {
 	}))
 	s.must(env.KillDeployment(s.ctx, s.ns, harness.BackupOperatorName))
 	b.suspend(false)
-	b.becomes("made again, by another operator", soon, func(s harness.BackupState) string {
+	b.becomes("made again, by another operator", oneMinute, func(s harness.BackupState) string {
 		if r := s.Backup.Status.History[0]; r.Name == last || !r.Succeeded {
 			return "the last one is " + r.Name + " " + r.Reason
 		}
@@ -90,10 +90,10 @@ func TestRepeatedBackup(t *testing.T) {
 		t.Logf("%d were missed, while one took longer than a second", missed)
 	}
 	s.must(b.Delete(s.ctx))
-	b.becomes("gone without a trace", soon, harness.NoTrace)
+	b.becomes("gone without a trace", oneMinute, harness.NoTrace)
 
 	scheduled.becomes("made at its time", 2*time.Minute, harness.MadeTimes(1))
-	scheduled.becomes("scheduled", soon, harness.AllOf(harness.InPhase(v1beta2.BackupScheduled), harness.BackupCondition(v1beta2.ConditionScheduled, true, "Scheduled")))
+	scheduled.becomes("scheduled", oneMinute, harness.AllOf(harness.InPhase(v1beta2.BackupScheduled), harness.BackupCondition(v1beta2.ConditionScheduled, true, "Scheduled")))
 	first := scheduled.records()[len(scheduled.records())-1]
 	if at := first.ScheduledTime.Time; at.Second() != 0 || at.Before(began) || at.Sub(began) > time.Minute {
 		t.Errorf("it was due at %s, want the first whole minute after %s", at, began)

@@ -20,7 +20,7 @@ func TestBackupsStayWhereTheyAreAllowed(t *testing.T) {
 	c := s.cluster("etcd", harness.Size(1), func(c *v1beta2.EtcdCluster) {
 		c.Spec.Backup = &v1beta2.ClusterBackup{AllowedStores: []string{"s3://" + bucket + "/allowed?endpoint=" + st.Endpoint}}
 	})
-	c.settles(1, soon)
+	c.settles(1, oneMinute)
 	w := c.writes()
 	of := harness.OfCluster(c.Name)
 	allowed := s.backup("allowed", w.Writer, st.at("allowed/etcd"), of)
@@ -28,10 +28,10 @@ func TestBackupsStayWhereTheyAreAllowed(t *testing.T) {
 	byService := s.backup("by-service", w.Writer, st.at("elsewhere/etcd"), harness.OfEndpoints(c.endpoint()))
 	byAddress := s.backup("by-address", w.Writer, st.at("elsewhere/etcd"), harness.OfEndpoints("http://"+c.State().Pods[0].Status.PodIP+":2379"))
 
-	allowed.isStored(soon)
-	byName.becomes("refused", soon, harness.Refused("StoreNotAllowed", "EtcdCluster "+c.Name+" does not allow", "spec.backup.allowedStores"))
-	byService.becomes("refused", soon, harness.Refused("StoreNotAllowed", "EtcdCluster "+c.Name+" does not allow"))
-	byAddress.becomes("refused by its Job", soon, harness.Refused("StoreNotAllowed", "the EtcdCluster of etcd cluster "))
+	allowed.isStored(oneMinute)
+	byName.becomes("refused", oneMinute, harness.Refused("StoreNotAllowed", "EtcdCluster "+c.Name+" does not allow", "spec.backup.allowedStores"))
+	byService.becomes("refused", oneMinute, harness.Refused("StoreNotAllowed", "EtcdCluster "+c.Name+" does not allow"))
+	byAddress.becomes("refused by its Job", oneMinute, harness.Refused("StoreNotAllowed", "the EtcdCluster of etcd cluster "))
 	for name := range st.objects() {
 		if !strings.HasPrefix(name, "allowed/") {
 			t.Errorf("%s was stored", name)

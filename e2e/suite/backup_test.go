@@ -25,7 +25,7 @@ func (s *scene) backsUp() {
 	s.t.Helper()
 	s.must(env.Install(s.ctx, s.ns, harness.Install{Operator: harness.BackupOperatorName}))
 	s.must(s.view.WatchBackups(s.ctx))
-	s.within(soon, func(ctx context.Context) error {
+	s.within(oneMinute, func(ctx context.Context) error {
 		return env.AwaitDeployment(ctx, s.view, s.ns, harness.BackupOperatorName)
 	})
 	s.tell("the backup operator runs in %s", s.ns)
@@ -53,7 +53,7 @@ type store struct {
 func (s *scene) aStore() *store {
 	s.t.Helper()
 	st := &store{s: s}
-	s.within(soon, func(ctx context.Context) (err error) {
+	s.within(oneMinute, func(ctx context.Context) (err error) {
 		st.Store, err = env.StartStore(ctx, s.view, s.ns, bucket)
 		return err
 	})
@@ -147,7 +147,7 @@ func (v *volume) look(ctx context.Context) (err error) {
 // files are the names of what is on the volume.
 func (v *volume) files() []string {
 	v.s.t.Helper()
-	v.s.within(soon, v.look)
+	v.s.within(oneMinute, v.look)
 	all, err := v.Files(v.s.ctx)
 	v.s.must(err)
 	var names []string
@@ -255,7 +255,7 @@ func (b *backup) tells(reason string, words ...string) {
 // words.
 func (s *scene) tellsOf(kind, name, reason string, words ...string) {
 	s.t.Helper()
-	s.within(soon, func(ctx context.Context) error {
+	s.within(oneMinute, func(ctx context.Context) error {
 		return harness.Poll(ctx, fmt.Sprintf("an event %s with %q about %s", reason, words, name), func(ctx context.Context) (string, error) {
 			var all eventsv1.EventList
 			if err := env.Client.List(ctx, &all, client.InNamespace(s.ns)); err != nil {

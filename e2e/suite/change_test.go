@@ -19,14 +19,14 @@ func TestChangeOfPods(t *testing.T) {
 	t.Parallel()
 	s := anOperator(t)
 	c := s.cluster("etcd", harness.Size(3), harness.Volumes)
-	c.settles(3, later)
+	c.settles(3, twoMinutes)
 	members, pods := c.members(), c.State().UIDs()
 	w := c.writes()
 
 	c.wantsPod(map[string]any{"resources": map[string]any{"requests": map[string]any{"cpu": "15m"}}})
 	c.becomes("changed", harness.All(podsRequest("15m"), harness.Settled(3)), anUpgrade)
-	c.becomes("of the same members", sameMembers(members), soon)
-	c.becomes("of other Pods", withoutPods(pods), soon)
+	c.becomes("of the same members", sameMembers(members), oneMinute)
+	c.becomes("of other Pods", withoutPods(pods), oneMinute)
 	for _, m := range members {
 		c.tells("MemberUpdated", m)
 	}
@@ -44,7 +44,7 @@ func TestChangeOfPods(t *testing.T) {
 			return "there are other Pods"
 		}
 		return ""
-	}, soon)
+	}, oneMinute)
 	w.noticedNoFailure()
 	w.lostNothing(3)
 }
@@ -55,11 +55,11 @@ func TestRestart(t *testing.T) {
 	t.Parallel()
 	s := anOperator(t)
 	c := s.cluster("etcd", harness.Size(3))
-	c.settles(3, later)
+	c.settles(3, twoMinutes)
 	members := c.members()
 	w := c.writes()
 	s.kubectl("annotate", "etcd", c.Name, v1beta2.AnnotationRestart+"=now")
-	c.becomes("replaced", harness.All(withoutMember(members[0]), withoutMember(members[1]), withoutMember(members[2]), harness.Settled(3)), longer)
+	c.becomes("replaced", harness.All(withoutMember(members[0]), withoutMember(members[1]), withoutMember(members[2]), harness.Settled(3)), fourMinutes)
 	for _, m := range members {
 		c.tells("MemberUpdated", m)
 	}
@@ -76,12 +76,12 @@ func TestChangeThatGoesWrong(t *testing.T) {
 			t.Parallel()
 			s := anOperator(t)
 			c := s.cluster("etcd", append(kind, harness.Size(3))...)
-			c.settles(3, later)
+			c.settles(3, twoMinutes)
 			members := c.members()
 			w := c.writes()
 
 			c.wantsPod(map[string]any{"resources": map[string]any{"requests": map[string]any{"cpu": "1000"}}})
-			c.becomes("stuck, and telling why", updatingSays("0 of 3", "Insufficient cpu", "revert it"), later)
+			c.becomes("stuck, and telling why", updatingSays("0 of 3", "Insufficient cpu", "revert it"), twoMinutes)
 			c.stays("Available", 3*time.Second, harness.Condition(v1beta2.ConditionAvailable, true, "Serving"))
 
 			c.wantsPod(map[string]any{"resources": nil})

@@ -22,7 +22,7 @@ func (c *cluster) writes() *etcdClient { c.s.t.Helper(); return c.writesFrom("")
 func (c *cluster) writesFrom(node string) *etcdClient {
 	c.s.t.Helper()
 	w := &etcdClient{c: c}
-	c.s.within(soon, func(ctx context.Context) (err error) {
+	c.s.within(oneMinute, func(ctx context.Context) (err error) {
 		w.Writer, err = c.StartWriter(ctx, node)
 		return err
 	})
@@ -34,7 +34,7 @@ func (c *cluster) writesFrom(node string) *etcdClient {
 func (c *cluster) fills(bytes int) *etcdClient {
 	c.s.t.Helper()
 	w := &etcdClient{c: c}
-	c.s.within(later, func(ctx context.Context) (err error) {
+	c.s.within(twoMinutes, func(ctx context.Context) (err error) {
 		w.Writer, err = c.Fill(ctx, bytes)
 		return err
 	})
@@ -53,7 +53,7 @@ func (c *cluster) holdsKeys(count int) *etcdClient {
 func (c *cluster) adds(name, prefix string, count int) *etcdClient {
 	c.s.t.Helper()
 	w := &etcdClient{c: c}
-	c.s.within(later, func(ctx context.Context) (err error) {
+	c.s.within(twoMinutes, func(ctx context.Context) (err error) {
 		w.Writer, err = c.Add(ctx, name, prefix, count)
 		return err
 	})

@@ -133,7 +133,7 @@ func (c *cluster) onNode(node string) string {
 // moment after what it tells of.
 func (c *cluster) tells(reason string, words ...string) {
 	c.s.t.Helper()
-	c.s.within(soon, func(ctx context.Context) error {
+	c.s.within(oneMinute, func(ctx context.Context) error {
 		return harness.Poll(ctx, fmt.Sprintf("an event %s with %q", reason, words), func(ctx context.Context) (string, error) {
 			var all eventsv1.EventList
 			if err := env.Client.List(ctx, &all, client.InNamespace(c.Namespace)); err != nil {

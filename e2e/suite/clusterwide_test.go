@@ -28,7 +28,7 @@ func aClusterWideOperator(t *testing.T) *scene {
 	s.view, err = env.Watch(ctx, s.ns)
 	s.must(err)
 	for _, operator := range harness.Operators {
-		s.within(soon, func(ctx context.Context) error { return env.AwaitDeployment(ctx, s.view, s.ns, operator) })
+		s.within(oneMinute, func(ctx context.Context) error { return env.AwaitDeployment(ctx, s.view, s.ns, operator) })
 		s.tell("%s runs in %s", operator, s.ns)
 	}
 	return s
@@ -47,9 +47,9 @@ func TestClusterWide(t *testing.T) {
 	beside := namespaced.cluster("annotated", harness.Size(1), harness.ClusterWide)
 	own := namespaced.cluster("own", harness.Size(1))
 
-	annotated.settles(3, soon)
-	beside.settles(1, soon)
-	own.settles(1, soon)
+	annotated.settles(3, oneMinute)
+	beside.settles(1, oneMinute)
+	own.settles(1, oneMinute)
 	plain.stays("left alone by an operator that it is not annotated for", 3*time.Second, func(s harness.State) string {
 		if len(s.Pods) > 0 || s.Cluster.Status.Phase != "" {
 			return "something was done to it"
@@ -57,14 +57,14 @@ func TestClusterWide(t *testing.T) {
 		return ""
 	})
 	w := annotated.writes()
-	home.within(soon, func(ctx context.Context) error { return env.KillOperator(ctx, home.ns) })
+	home.within(oneMinute, func(ctx context.Context) error { return env.KillOperator(ctx, home.ns) })
 	annotated.losesPods(annotated.follower())
-	annotated.settles(3, later)
+	annotated.settles(3, twoMinutes)
 
 	bare.must(bare.view.WatchBackups(bare.ctx))
 	st, of := bare.aStore(), harness.OfCluster(annotated.Name)
 	left := bare.backup("left", w.Writer, st.at("left"), of)
-	bare.backup("backup", w.Writer, st.at("backup"), of, harness.BackupClusterWide).isStored(soon)
+	bare.backup("backup", w.Writer, st.at("backup"), of, harness.BackupClusterWide).isStored(oneMinute)
 	left.stays("left alone by an operator that it is not annotated for", 3*time.Second, func(s harness.BackupState) string {
 		if len(s.Jobs) > 0 || s.Backup != nil && s.Backup.Status.Phase != "" {
 			return "something was done to it"
@@ -75,7 +75,7 @@ func TestClusterWide(t *testing.T) {
 	bare.must(bare.view.WatchRestores(bare.ctx))
 	alone := bare.restore("alone", harness.AsTemplate(harness.Size(1)), st.at("backup").from)
 	made := bare.restore("made", harness.AsTemplate(harness.Size(1), harness.ClusterWide), st.at("backup").from, harness.RestoreClusterWide)
-	made.completes(later)
+	made.completes(twoMinutes)
 	bare.existing(made.Name).isMirrored().holds(bare.snapshotAt(st.at("backup")))
 	if s := alone.State(); len(s.Jobs) > 0 || s.Restore == nil || s.Restore.Status.Phase != "" {
 		t.Errorf("something was done to a restore that no operator is annotated for: %+v", s)

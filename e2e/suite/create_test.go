@@ -21,10 +21,10 @@ func TestCreate(t *testing.T) {
 			s := anOperator(t)
 			began := time.Now()
 			c := s.cluster("etcd", harness.Size(n))
-			c.becomes(fmt.Sprintf("healthy with %d members", n), harness.Healthy(n), soon)
+			c.becomes(fmt.Sprintf("healthy with %d members", n), harness.Healthy(n), oneMinute)
 			t.Logf("%d members after %.1f s", n, time.Since(began).Seconds())
 			s.kubectl("wait", "--for=condition=Available", "--timeout=10s", "etcd/etcd")
-			c.settles(n, soon)
+			c.settles(n, oneMinute)
 
 			w := c.writes()
 			members, err := w.Members(s.ctx)
@@ -42,7 +42,7 @@ func TestWhatUsersSee(t *testing.T) {
 	t.Parallel()
 	s := anOperator(t)
 	c := s.cluster("users", harness.Size(3))
-	c.settles(3, soon)
+	c.settles(3, oneMinute)
 
 	services := strings.Fields(s.kubectl("get", "services", "-l", "etcd_cluster=users", "-o", "name"))
 	slices.Sort(services)
@@ -58,7 +58,7 @@ func TestWhatUsersSee(t *testing.T) {
 			t.Errorf("ports of Service %s: -want +got\n%s", svc.Name, diff)
 		}
 	}
-	c.becomes("protected by a PodDisruptionBudget of 2", budgetKeeps(2), soon)
+	c.becomes("protected by a PodDisruptionBudget of 2", budgetKeeps(2), oneMinute)
 
 	st := c.State().Cluster.Status
 	if st.ServiceName != "users-client" || st.ClientPort != 2379 || st.CurrentVersion == "" || st.Phase != "Running" || st.Leader == "" || st.ClusterID == "" {
@@ -116,13 +116,13 @@ func TestVersions(t *testing.T) {
 			t.Parallel()
 			s := anOperator(t)
 			c := s.cluster("etcd", harness.Size(3), harness.Version(version))
-			c.settles(3, later)
+			c.settles(3, twoMinutes)
 			if got, want := c.State().Cluster.Status.CurrentVersion, strings.TrimPrefix(version, "v"); got != want {
 				t.Errorf("status.currentVersion is %s, want %s", got, want)
 			}
 			w := c.writes()
 			c.losesPods(c.follower())
-			c.becomes("healthy again", harness.Healthy(3), later)
+			c.becomes("healthy again", harness.Healthy(3), twoMinutes)
 			w.lostNothing(3)
 		})
 	}

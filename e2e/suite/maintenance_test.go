@@ -18,18 +18,18 @@ func TestSpace(t *testing.T) {
 	t.Parallel()
 	s := anOperator(t)
 	c := s.cluster("etcd", harness.Size(3), harness.Setting("ETCD_QUOTA_BACKEND_BYTES", fmt.Sprint(16<<20)))
-	c.settles(3, later)
+	c.settles(3, twoMinutes)
 	members := c.members()
 	for i := range 3 { // the same keys: all but the last values are history
 		c.overwrites(fmt.Sprintf("filler-%d", i), 6<<20)
 	}
 	c.maintains(map[string]any{"autoRepairSpace": false})
 	c.becomes("told that there is no space", harness.ConditionSays(v1beta2.ConditionAvailable, false, "NoSpace",
-		"NOSPACE", "delete keys", "raise the quota", "spec.maintenance.autoRepairSpace"), later)
+		"NOSPACE", "delete keys", "raise the quota", "spec.maintenance.autoRepairSpace"), twoMinutes)
 
 	c.maintains(map[string]any{"autoRepairSpace": true})
-	c.becomes("repaired", harness.Condition(v1beta2.ConditionAvailable, true, "Serving"), later)
-	c.settles(3, soon)
+	c.becomes("repaired", harness.Condition(v1beta2.ConditionAvailable, true, "Serving"), twoMinutes)
+	c.settles(3, oneMinute)
 	c.tells("AlarmRaised", "NOSPACE")
 	for _, m := range members {
 		c.tells("MemberDefragmented", m)
@@ -45,13 +45,13 @@ func TestSpace(t *testing.T) {
 			return ""
 		}
 		return "no round has begun"
-	}, soon)
+	}, oneMinute)
 	round := c.lastRound()
 	c.maintains(map[string]any{"defragmentSchedule": "0 0 1 1 *"})
-	c.becomes("defragmented", defragmentedSince(round), later)
-	c.settles(3, soon)
+	c.becomes("defragmented", defragmentedSince(round), twoMinutes)
+	c.settles(3, oneMinute)
 	w.noticedNoFailure()
-	c.becomes("of the same members", sameMembers(members), soon)
+	c.becomes("of the same members", sameMembers(members), oneMinute)
 	w.lostNothing(3)
 }
 
@@ -59,7 +59,7 @@ func TestSpace(t *testing.T) {
 // are acknowledged or refused.
 func (c *cluster) overwrites(name string, bytes int) {
 	c.s.t.Helper()
-	c.s.within(later, func(ctx context.Context) error {
+	c.s.within(twoMinutes, func(ctx context.Context) error {
 		return c.Overwrite(ctx, name, bytes)
 	})
 	c.s.tell("%d MiB were written to %s, or refused", bytes>>20, c.Name)

@@ -44,7 +44,7 @@ func TestNodeLost(t *testing.T) {
 	all := []*cluster{strict, spread, volumes, patient}
 	clients, lost, members := map[*cluster]*etcdClient{}, map[*cluster]string{}, map[*cluster][]string{}
 	for _, c := range all {
-		c.settles(3, later)
+		c.settles(3, twoMinutes)
 		clients[c] = c.writesFrom(env.Local.NodeName(1))
 		lost[c], members[c] = c.onNode(env.Local.NodeName(theNode)), c.members()
 	}
@@ -68,7 +68,7 @@ func TestNodeLost(t *testing.T) {
 		harness.Condition(v1beta2.ConditionAvailable, true, ""), sameMembers(members[patient])))
 	for _, c := range all {
 		clients[c].noticed(anElection)
-		clients[c].goesOn(soon)
+		clients[c].goesOn(oneMinute)
 	}
 
 	s.getsNodeBack()
@@ -92,7 +92,7 @@ func TestNodeCutOff(t *testing.T) {
 	clients, lost := map[*cluster]*etcdClient{}, map[*cluster]string{}
 	all := []*cluster{hasty, patient}
 	for _, c := range all {
-		c.settles(3, later)
+		c.settles(3, twoMinutes)
 		clients[c] = c.writesFrom(env.Local.NodeName(1))
 		lost[c] = c.onNode(env.Local.NodeName(theNode))
 		s.must(clients[c].MoveLeader(s.ctx, lost[c]))
@@ -103,7 +103,7 @@ func TestNodeCutOff(t *testing.T) {
 	s.t.Cleanup(s.heals)
 	s.tell("node %d is cut off, and with it the leaders", theNode)
 	for _, c := range all {
-		clients[c].goesOn(soon)
+		clients[c].goesOn(oneMinute)
 		clients[c].noticed(anElection)
 	}
 	hasty.becomes("healed by another member", harness.All(withoutMember(lost[hasty]), harness.Healthy(3)), nodeLoss)
@@ -142,7 +142,7 @@ func TestOperatorCutOff(t *testing.T) {
 	}
 	s.operatorsAreSpread()
 	c := s.cluster("etcd", harness.Size(3), harness.OnePerNode, harness.Volumes)
-	c.settles(3, later)
+	c.settles(3, twoMinutes)
 	w := c.writesFrom(env.Local.NodeName(1))
 	lost, members := c.onNode(env.Local.NodeName(node)), c.members()
 	s.must(w.MoveLeader(s.ctx, lost))
@@ -151,7 +151,7 @@ func TestOperatorCutOff(t *testing.T) {
 			return "the leader is " + got
 		}
 		return ""
-	}, later)
+	}, twoMinutes)
 
 	s.must(env.Local.PartitionNode(s.ctx, node))
 	s.t.Cleanup(func() { s.restored(env.Local.HealNode, node) })
@@ -173,7 +173,7 @@ func TestOperatorCutOff(t *testing.T) {
 		}
 		return ""
 	}), untrue)
-	w.goesOn(soon)
+	w.goesOn(oneMinute)
 	w.noticed(anElection)
 
 	s.restored(env.Local.HealNode, node)
@@ -188,7 +188,7 @@ func TestOperatorCutOff(t *testing.T) {
 // leaderOf is the Pod of an operator that leads.
 func (s *scene) leaderOf(operator string) (leader *corev1.Pod) {
 	s.t.Helper()
-	s.within(soon, func(ctx context.Context) error {
+	s.within(oneMinute, func(ctx context.Context) error {
 		return harness.Poll(ctx, "a replica to lead", func(ctx context.Context) (objection string, err error) {
 			if leader, err = env.Leader(ctx, s.ns, operator); leader == nil {
 				objection = "none does"
@@ -219,11 +219,11 @@ func TestRestoreWithAMemberCutOff(t *testing.T) {
 	s.must(s.view.WatchBackups(s.ctx))
 	s.must(s.view.WatchRestores(s.ctx))
 	c := s.cluster("etcd", harness.Size(3), harness.OnePerNode, harness.Volumes)
-	c.settles(3, later)
+	c.settles(3, twoMinutes)
 	w := c.adds("first", "first/", 100)
 	// The volume is on the node of the first Pod that needs it.
 	b := s.backup("backup", w.Writer, s.aVolume("backups").at("etcd.db"), harness.OfCluster(c.Name), harness.MadeOn(env.Local.NodeName(1)))
-	b.becomes("stored", soon, harness.Stored)
+	b.becomes("stored", oneMinute, harness.Stored)
 	m := c.isMirroredFrom(env.Local.NodeName(1))
 	snapshot, cutOff := s.snapshotAt(b.to), c.onNode(env.Local.NodeName(theNode))
 
@@ -231,7 +231,7 @@ func TestRestoreWithAMemberCutOff(t *testing.T) {
 	s.t.Cleanup(s.heals)
 	s.tell("node %d is cut off", theNode)
 	r := s.restore("restore", harness.InPlace(c.Name), harness.FromBackup(b.Name), harness.MembersFirst)
-	r.becomes("waiting for the member that is cut off", later, harness.Every(harness.RestorePhases(v1beta2.RestoreFencing), harness.WaitsFor(cutOff)))
+	r.becomes("waiting for the member that is cut off", twoMinutes, harness.Every(harness.RestorePhases(v1beta2.RestoreFencing), harness.WaitsFor(cutOff)))
 	r.tells("OldMembersRunning", cutOff)
 	c.stays("without another member", 3*time.Second, func(s harness.State) string {
 		if len(s.Pods) != 1 || s.Pods[0].Name != cutOff {
@@ -240,7 +240,7 @@ func TestRestoreWithAMemberCutOff(t *testing.T) {
 		return ""
 	})
 	s.must(r.Patch(s.ctx, map[string]any{"spec": map[string]any{"acceptRunningOldMembers": true}}))
-	r.serves(soon)
+	r.serves(oneMinute)
 	m.holds(snapshot)
 
 	s.heals()
@@ -256,7 +256,7 @@ func TestNodeDrained(t *testing.T) {
 	needsNodeAccess(t)
 	s := anOperatorWith(t, harness.Install{OnNode: env.Local.NodeName(1)})
 	c := s.cluster("etcd", harness.Size(3)) // spread over the nodes, as far as possible
-	c.settles(3, soon)
+	c.settles(3, oneMinute)
 	w := c.writesFrom(env.Local.NodeName(1))
 	gone := c.onNode(env.Local.NodeName(theNode))
 	node := env.Local.NodeName(theNode)
@@ -267,7 +267,7 @@ func TestNodeDrained(t *testing.T) {
 	})
 	s.kubectl("drain", node, "--delete-emptydir-data", "--ignore-daemonsets", "--force", "--timeout=60s")
 	s.tell("%s is drained", node)
-	c.becomes("healed elsewhere", harness.All(withoutMember(gone), harness.Settled(3)), later)
+	c.becomes("healed elsewhere", harness.All(withoutMember(gone), harness.Settled(3)), twoMinutes)
 	w.noticed(anElection)
 	w.lostNothing(3)
 }
@@ -284,7 +284,7 @@ func TestNodesRestarted(t *testing.T) {
 	}
 	clients, uids := map[*cluster]*etcdClient{}, map[*cluster][]types.UID{}
 	for _, c := range all {
-		c.settles(3, later)
+		c.settles(3, twoMinutes)
 		clients[c] = c.writesFrom(env.Local.NodeName(1))
 		uids[c] = c.State().UIDs()
 	}
@@ -324,7 +324,7 @@ func TestNodeEmptied(t *testing.T) {
 	clients, gone := map[*cluster]*etcdClient{}, map[*cluster]string{}
 	node := env.Local.NodeName(theNode)
 	for _, c := range all {
-		c.settles(3, later)
+		c.settles(3, twoMinutes)
 		clients[c] = c.writesFrom(env.Local.NodeName(1))
 		gone[c] = c.onNode(node)
 	}
@@ -337,12 +337,12 @@ func TestNodeEmptied(t *testing.T) {
 	s.kubectl("cordon", node)
 	s.tell("%s is cordoned", node)
 	for _, c := range []*cluster{volumes, plain} {
-		c.becomes("moved elsewhere", harness.All(withoutMember(gone[c]), harness.Settled(3)), later)
+		c.becomes("moved elsewhere", harness.All(withoutMember(gone[c]), harness.Settled(3)), twoMinutes)
 		c.tells("MemberMoved", gone[c])
 		clients[c].noticed(aBlink)
 	}
 	strict.becomes("waiting for room", harness.All(sameMembers(members), harness.Condition(v1beta2.ConditionProgressing, true, "MovingMember"),
-		harness.Condition(v1beta2.ConditionDegraded, false, "")), soon)
+		harness.Condition(v1beta2.ConditionDegraded, false, "")), oneMinute)
 	clients[strict].noticedNoFailure()
 
 	// What has found no place goes now, and comes back with the node.
@@ -351,7 +351,7 @@ func TestNodeEmptied(t *testing.T) {
 	clients[strict].noticed(anElection)
 	s.kubectl("uncordon", node)
 	for _, c := range all {
-		c.settles(3, later)
+		c.settles(3, twoMinutes)
 		clients[c].lostNothing(3)
 	}
 }

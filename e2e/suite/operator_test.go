@@ -15,7 +15,7 @@ func TestOperatorKilledDuringGrowth(t *testing.T) {
 	t.Parallel()
 	s := anOperator(t)
 	c := s.cluster("etcd", harness.Size(1))
-	c.settles(1, soon)
+	c.settles(1, oneMinute)
 	w := c.writes()
 	c.resize(5)
 	for _, moment := range []struct {
@@ -33,11 +33,11 @@ func TestOperatorKilledDuringGrowth(t *testing.T) {
 			return atLeast(len(s.Cluster.Status.Members.Ready), 4, "voters")
 		}},
 	} {
-		c.becomes(moment.what, moment.check, soon)
+		c.becomes(moment.what, moment.check, oneMinute)
 		s.must(env.KillOperator(s.ctx, s.ns))
 		s.tell("the operator is killed")
 	}
-	c.settles(5, later)
+	c.settles(5, twoMinutes)
 	w.noticed(aBlink)
 	w.lostNothing(5)
 }
@@ -47,7 +47,7 @@ func TestOperatorKilledDuringShrinking(t *testing.T) {
 	t.Parallel()
 	s := anOperator(t)
 	c := s.cluster("etcd", harness.Size(5), harness.Volumes)
-	c.settles(5, later)
+	c.settles(5, twoMinutes)
 	w := c.writes()
 	c.resize(1)
 	for _, left := range []int{4, 2} {
@@ -56,11 +56,11 @@ func TestOperatorKilledDuringShrinking(t *testing.T) {
 				return fmt.Sprintf("%d members", n)
 			}
 			return ""
-		}, soon)
+		}, oneMinute)
 		s.must(env.KillOperator(s.ctx, s.ns))
 		s.tell("the operator is killed")
 	}
-	c.settles(1, later)
+	c.settles(1, twoMinutes)
 	w.noticed(aBlink)
 	w.lostNothing(1)
 }
@@ -71,17 +71,17 @@ func TestTwoOperatorsAtOnce(t *testing.T) {
 	t.Parallel()
 	s := anOperatorWith(t, harness.Install{Replicas: 2, Args: []string{"--leader-elect=false"}})
 	c := s.cluster("etcd", harness.Size(1))
-	c.settles(1, soon)
+	c.settles(1, oneMinute)
 	id := c.State().Cluster.Status.ClusterID
 	w := c.writes()
 	c.resize(5)
-	c.settles(5, later)
+	c.settles(5, twoMinutes)
 	w.noticed(aBlink)
 	c.losesPods(c.follower())
-	c.settles(5, later)
+	c.settles(5, twoMinutes)
 	w.noticed(aBlink)
 	c.resize(2)
-	c.settles(2, later)
+	c.settles(2, twoMinutes)
 	w.noticed(aBlink)
 	if got := c.State().Cluster.Status.ClusterID; got != id {
 		t.Errorf("it is cluster %s, and was %s", got, id)
@@ -94,14 +94,14 @@ func TestPause(t *testing.T) {
 	t.Parallel()
 	s := anOperator(t)
 	c := s.cluster("etcd", harness.Size(3), harness.Volumes)
-	c.settles(3, soon)
+	c.settles(3, oneMinute)
 	w := c.writes()
 	c.pause(true)
-	c.becomes("paused", harness.Condition(v1beta2.ConditionPaused, true, "Paused"), soon)
+	c.becomes("paused", harness.Condition(v1beta2.ConditionPaused, true, "Paused"), oneMinute)
 	gone := c.follower()
 	c.losesPods(gone)
 	c.resize(5)
-	c.podsEnd(soon)
+	c.podsEnd(oneMinute)
 	c.stays("as it was left", 5*time.Second, func(s harness.State) string {
 		if len(s.Pods) != 2 || len(s.Claims) != 3 {
 			return fmt.Sprintf("%d Pods and %d volumes, want 2 and 3", len(s.Pods), len(s.Claims))
@@ -110,8 +110,8 @@ func TestPause(t *testing.T) {
 	})
 	w.noticed(aBlink)
 	c.pause(false)
-	c.becomes("reconciled again", harness.Condition(v1beta2.ConditionPaused, false, ""), soon)
-	c.settles(5, later)
+	c.becomes("reconciled again", harness.Condition(v1beta2.ConditionPaused, false, ""), oneMinute)
+	c.settles(5, twoMinutes)
 	w.lostNothing(5)
 }
 
@@ -123,7 +123,7 @@ func TestPredecessorsDeployment(t *testing.T) {
 	s := aNamespace(t, "baseline")
 	s.install(harness.Install{})
 	s.must(env.ApplyExample(s.ctx, s.ns, "predecessor-deployment.yaml"))
-	s.within(soon, func(ctx context.Context) error { return env.AwaitOperator(ctx, s.view, s.ns) })
+	s.within(oneMinute, func(ctx context.Context) error { return env.AwaitOperator(ctx, s.view, s.ns) })
 	s.tell("the predecessor's Deployment runs")
 	// The Pods that it makes need no leniency.
 	s.kubectl("label", "--overwrite", "namespace/"+s.ns, "pod-security.kubernetes.io/enforce=restricted")
@@ -131,7 +131,7 @@ func TestPredecessorsDeployment(t *testing.T) {
 		t.Fatalf("it is not the predecessor's Deployment that runs: %s", out)
 	}
 	c := s.cluster("etcd", harness.Size(3))
-	c.settles(3, soon)
+	c.settles(3, oneMinute)
 	c.writes().lostNothing(3)
 }
 

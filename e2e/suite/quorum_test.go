@@ -17,11 +17,11 @@ func TestAllPodsDeletedWithoutVolumes(t *testing.T) {
 	t.Parallel()
 	s := anOperator(t)
 	c := s.cluster("etcd", harness.Size(3))
-	c.settles(3, soon)
+	c.settles(3, oneMinute)
 	w := c.writes()
 	before := c.State().Cluster.Status
 	c.losesPods(c.members()...)
-	c.podsEnd(later)
+	c.podsEnd(twoMinutes)
 	w.noticed(anOutage)
 	c.isLostForGood(before.ClusterID)
 	if diff := cmp.Diff(before.Bootstrap, c.State().Cluster.Status.Bootstrap); diff != "" {
@@ -36,7 +36,7 @@ func TestAllPodsDeletedWithoutVolumes(t *testing.T) {
 func (c *cluster) isLostForGood(id string) {
 	c.s.t.Helper()
 	isLost := harness.Condition(v1beta2.ConditionAvailable, false, "QuorumLost")
-	c.becomes("lost", isLost, later)
+	c.becomes("lost", isLost, twoMinutes)
 	c.stays("lost", 10*time.Second, harness.All(isLost, nobodyServes))
 	if st := c.State().Cluster.Status; st.ClusterID != id || st.Phase != v1beta2.PhaseFailed {
 		c.s.t.Errorf("cluster id %s, was %s; phase %s", st.ClusterID, id, st.Phase)
@@ -50,7 +50,7 @@ func TestMajorityDeletedWithoutVolumes(t *testing.T) {
 	t.Parallel()
 	s := anOperator(t)
 	c := s.cluster("etcd", harness.Size(3))
-	c.settles(3, soon)
+	c.settles(3, oneMinute)
 	survivor := c.leader()
 	var gone []string
 	for _, m := range c.members() {
@@ -61,7 +61,7 @@ func TestMajorityDeletedWithoutVolumes(t *testing.T) {
 	uid := c.State().Pod(survivor).UID
 	// Without grace: with it, they may be replaced before they are gone.
 	s.kubectl("delete", "pod", "--force", "--grace-period=0", gone[0], gone[1])
-	c.becomes("lost", harness.Condition(v1beta2.ConditionAvailable, false, "QuorumLost"), later)
+	c.becomes("lost", harness.Condition(v1beta2.ConditionAvailable, false, "QuorumLost"), twoMinutes)
 	c.stays("lost, with its survivor", 10*time.Second, func(s harness.State) string {
 		if p := s.Pod(survivor); p == nil || p.UID != uid || p.DeletionTimestamp != nil {
 			return "the survivor's Pod is touched"

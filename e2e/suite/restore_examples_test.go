@@ -15,17 +15,17 @@ func TestRestoreExamples(t *testing.T) {
 	t.Parallel()
 	s := anOperator(t)
 	st := allOperators(s)
-	s.within(soon, env.LoadKubectlImage)
+	s.within(oneMinute, env.LoadKubectlImage)
 	s.applyExample("cluster.yaml", func(text string) string { return text })
 	c := s.existing("example")
-	c.settles(3, soon)
+	c.settles(3, oneMinute)
 	w, m := c.adds("first", "first/", 1000), c.isMirrored()
 	s.applyExample("backup-pvc.yaml", st.added)
 	s.applyExample("backup-cronjob.yaml", st.added)
 	onVolume := s.existingBackup("example-pvc", w.Writer, s.existingVolume("etcd-backups").at("example/etcd.db.zst"))
-	onVolume.becomes("stored", soon, harness.Stored)
+	onVolume.becomes("stored", oneMinute, harness.Stored)
 	made := s.existingBackup(s.byTheCronJob(), w.Writer, st.at("example/etcd.backup"))
-	made.becomes("stored", soon, harness.Stored)
+	made.becomes("stored", oneMinute, harness.Stored)
 	snapshot := s.snapshotAt(made.to)
 	c.adds("more", "more/", 100)
 
@@ -42,13 +42,13 @@ func TestRestoreExamples(t *testing.T) {
 		t.Errorf("the examples are EtcdRestores %v, want %v", got, want)
 	}
 	for _, name := range want {
-		s.existingRestore(name).completes(longer)
+		s.existingRestore(name).completes(fourMinutes)
 	}
 	for _, name := range fresh {
-		s.existing(name).settles(3, soon)
+		s.existing(name).settles(3, oneMinute)
 		s.existing(name).isMirrored().holds(snapshot)
 	}
-	c.settles(3, soon)
+	c.settles(3, oneMinute)
 	m.holds(snapshot)
 	m.noticedRestores(1, len(inPlace))
 	if now := c.State().Cluster.UID; now != uid {

@@ -62,12 +62,12 @@ func TestRestoreInPlace(t *testing.T) {
 			s := anOperator(t)
 			st := allOperators(s)
 			c := s.cluster("etcd", append(tc.options, harness.Size(3))...)
-			c.settles(3, soon)
+			c.settles(3, oneMinute)
 			w := c.holdsKeys(tc.keys)
 			m := c.isMirrored()
 			at := tc.at(s, st)
 			b := s.backup("backup", w.Writer, at, append(tc.backup, harness.OfCluster(c.Name))...)
-			b.isStored(soon)
+			b.isStored(oneMinute)
 			snapshot := s.snapshotAt(at)
 			m.holds(snapshot)
 			c.adds("more", "more/", 500)
@@ -76,13 +76,13 @@ func TestRestoreInPlace(t *testing.T) {
 
 			c.isDestroyed(tc.lost(c)...)
 			r := s.restore("restore", harness.InPlace(c.Name), at.from)
-			status := r.serves(soon)
+			status := r.serves(oneMinute)
 			after := m.holds(snapshot)
 			if least := before.Status.HighestRevision + theLeastBump; status.Revision < least || after.Revision < status.Revision {
 				t.Errorf("it begins at revision %d, and is at %d, want %d at least", status.Revision, after.Revision, least)
 			}
-			r.completes(later)
-			c.settles(3, later)
+			r.completes(twoMinutes)
+			c.settles(3, twoMinutes)
 			m.noticedRestores(1, 1)
 			m.holds(snapshot)
 			now := c.State().Cluster
@@ -127,15 +127,15 @@ func (c *restoredCluster) againFromItsBackup() {
 	c.adds("again", "again/", 100)
 	reached := c.mirror.catchesUp().Revision
 	again := s.restore("again", harness.InPlace(c.Name), harness.FromBackup(c.backup.Name))
-	status := again.serves(soon)
+	status := again.serves(oneMinute)
 	if status.Revision < reached+theLeastBump {
 		s.t.Errorf("it begins at revision %d, want %d beyond %d at least", status.Revision, theLeastBump, reached)
 	}
 	if status.Snapshot.SHA256 != first.Snapshot.SHA256 || status.Snapshot.Location != first.Snapshot.Location {
 		s.t.Errorf("%+v was restored, want %+v", status.Snapshot, first.Snapshot)
 	}
-	again.completes(later)
-	c.settles(3, later)
+	again.completes(twoMinutes)
+	c.settles(3, twoMinutes)
 	c.mirror.noticedRestores(2, 2)
 	c.mirror.holds(s.snapshotAt(c.backup.to))
 	c.writes().lostNothing(3)
@@ -147,8 +147,8 @@ func (c *restoredCluster) restartsItsSeed() {
 	s := c.s
 	s.t.Helper()
 	// The Pod of a seed that was restored from a volume is recreated without that volume.
-	c.becomes("free of the backup's volume", mountsOnlyItsOwn, later)
-	c.settles(3, later)
+	c.becomes("free of the backup's volume", mountsOnlyItsOwn, twoMinutes)
+	c.settles(3, twoMinutes)
 	w := c.writes()
 	if env.Local != nil {
 		seed := c.restore.State().Seed
@@ -158,17 +158,17 @@ func (c *restoredCluster) restartsItsSeed() {
 		id := c.State().Cluster.Status.ClusterID
 		s.must(env.KillSandbox(seed))
 		s.tell("the sandbox of the seed is killed")
-		c.becomes("healthy again", harness.All(harness.Restarted(seed.Name, 1), harness.Healthy(3)), later)
+		c.becomes("healthy again", harness.All(harness.Restarted(seed.Name, 1), harness.Healthy(3)), twoMinutes)
 		w.noticed(anElection)
 		if got := c.State().Cluster.Status.ClusterID; got != id {
 			s.t.Errorf("it is cluster %s, and was %s", got, id)
 		}
 	}
 	w.lostNothing(3)
-	c.settles(3, later)
+	c.settles(3, twoMinutes)
 	pods := c.State().UIDs()
 	s.must(c.restore.Delete(s.ctx))
-	c.restore.becomes("gone without a trace", soon, harness.NoTraceOfRestore)
+	c.restore.becomes("gone without a trace", oneMinute, harness.NoTraceOfRestore)
 	// The operator might just be noting that the seed serves again.
 	c.stays("as it was", 3*time.Second, harness.All(harness.Healthy(3), samePods(pods)))
 }
@@ -178,7 +178,7 @@ func (c *restoredCluster) backsUpTo(claim string) {
 	c.s.t.Helper()
 	w := c.adds("later", "later/", 10)
 	b := c.s.backup("later", w.Writer, c.s.existingVolume(claim).at("in/later.db"), harness.OfCluster(c.Name))
-	b.becomes("stored", soon, harness.Stored)
+	b.becomes("stored", oneMinute, harness.Stored)
 }
 
 // mountsOnlyItsOwn: no member mounts another volume than its own.
@@ -231,26 +231,26 @@ func TestTwoRestoresAtOnce(t *testing.T) {
 	s := anOperator(t)
 	st := allOperators(s)
 	c := s.cluster("etcd", harness.Size(1))
-	c.settles(1, soon)
+	c.settles(1, oneMinute)
 	w := c.adds("first", "first/", 100)
-	s.backup("backup", w.Writer, st.at("etcd.db"), harness.OfCluster(c.Name)).becomes("stored", soon, harness.Stored)
+	s.backup("backup", w.Writer, st.at("etcd.db"), harness.OfCluster(c.Name)).becomes("stored", oneMinute, harness.Stored)
 	snapshot, m := s.snapshotAt(st.at("etcd.db")), c.isMirrored()
 	c.pause(true) // so that the first is not over before the second has begun
 	first := s.restore("first", harness.InPlace(c.Name), st.at("etcd.db").from)
-	first.becomes("waiting for the cluster", soon, harness.RestoreCondition(v1beta2.ConditionFenced, false, "", "paused"))
+	first.becomes("waiting for the cluster", oneMinute, harness.RestoreCondition(v1beta2.ConditionFenced, false, "", "paused"))
 	second := s.restore("second", harness.InPlace(c.Name), harness.FromBackup("backup"))
-	second.becomes("waiting for the first", soon, harness.WaitsFor(first.Name))
+	second.becomes("waiting for the first", oneMinute, harness.WaitsFor(first.Name))
 	c.pause(false)
-	one := first.completes(later)
+	one := first.completes(twoMinutes)
 	m.holds(snapshot)
-	two := second.completes(later)
+	two := second.completes(twoMinutes)
 	if two.Revision < one.Revision+theLeastBump {
 		t.Errorf("the second begins at revision %d, and the first at %d", two.Revision, one.Revision)
 	}
-	c.settles(1, soon)
+	c.settles(1, oneMinute)
 	m.holds(snapshot)
 	m.noticedRestores(1, 2) // the first may be over before the client is there again
-	s.within(soon, func(context.Context) error { return second.Delete(s.ctx) })
-	second.becomes("gone without a trace", soon, harness.NoTraceOfRestore)
+	s.within(oneMinute, func(context.Context) error { return second.Delete(s.ctx) })
+	second.becomes("gone without a trace", oneMinute, harness.NoTraceOfRestore)
 	c.writes().lostNothing(1)
 }

@@ -16,34 +16,34 @@ func TestRestoreToNewClusters(t *testing.T) {
 	st := allOperators(s)
 	vol := s.aVolume("backups")
 	old := s.cluster("etcd", harness.Size(3), harness.Volumes)
-	old.settles(3, soon)
+	old.settles(3, oneMinute)
 	w := old.writes()
 	inStore, onVolume := st.at("etcd.db.zst"), vol.at("etcd.db")
-	s.backup("packed", w.Writer, inStore, harness.OfCluster(old.Name), harness.Packed).isStored(soon)
-	s.backup("on-volume", w.Writer, onVolume, harness.OfCluster(old.Name)).isStored(soon)
+	s.backup("packed", w.Writer, inStore, harness.OfCluster(old.Name), harness.Packed).isStored(oneMinute)
+	s.backup("on-volume", w.Writer, onVolume, harness.OfCluster(old.Name)).isStored(oneMinute)
 	pods := old.State().UIDs()
 
 	ofOld := s.restore("copy", harness.AsNew(old.Name), inStore.from)
 	ofTemplate := s.restore("template", harness.AsTemplate(harness.Size(1)), onVolume.from)
-	s.restore(old.Name, harness.AsTemplate(harness.Size(1)), onVolume.from).isRefused(soon, "AlreadyExists", old.Name)
+	s.restore(old.Name, harness.AsTemplate(harness.Size(1)), onVolume.from).isRefused(oneMinute, "AlreadyExists", old.Name)
 	stuck := s.restore("stuck", harness.AsTemplate(harness.Size(1), harness.Nowhere), inStore.from)
 	for _, made := range []struct {
 		by      *restore
 		at      place
 		members int
 	}{{ofOld, inStore, 3}, {ofTemplate, onVolume, 1}} {
-		made.by.serves(soon)
+		made.by.serves(oneMinute)
 		c := s.existing(made.by.Name)
 		m := c.isMirrored()
 		m.holds(s.snapshotAt(made.at))
-		made.by.completes(later)
-		c.becomes("free of the backup's volume", mountsOnlyItsOwn, later)
-		c.settles(made.members, later)
+		made.by.completes(twoMinutes)
+		c.becomes("free of the backup's volume", mountsOnlyItsOwn, twoMinutes)
+		c.settles(made.members, twoMinutes)
 		if c.State().Cluster.Status.ClusterID == old.State().Cluster.Status.ClusterID {
 			t.Errorf("%s is taken for the cluster that it is a copy of", c.Name)
 		}
 		s.must(made.by.Delete(s.ctx))
-		made.by.becomes("gone without a trace", soon, harness.NoTraceOfRestore)
+		made.by.becomes("gone without a trace", oneMinute, harness.NoTraceOfRestore)
 		if why := harness.Settled(made.members)(c.State()); why != "" {
 			t.Errorf("without its EtcdRestore, %s: %s", c.Name, why)
 		}
@@ -55,15 +55,15 @@ func TestRestoreToNewClusters(t *testing.T) {
 	if why := samePods(pods)(old.State()); why != "" {
 		t.Errorf("the cluster that was copied was touched: %s", why)
 	}
-	stuck.becomes("waiting for a node that is not there", soon, harness.Every(harness.RestorePhases(v1beta2.RestoreVerifying), harness.WaitsFor("Pod ")))
+	stuck.becomes("waiting for a node that is not there", oneMinute, harness.Every(harness.RestorePhases(v1beta2.RestoreVerifying), harness.WaitsFor("Pod ")))
 	s.must(stuck.Delete(s.ctx))
-	stuck.becomes("gone without a trace", soon, harness.NoTraceOfRestore)
+	stuck.becomes("gone without a trace", oneMinute, harness.NoTraceOfRestore)
 	s.existing(stuck.Name).becomes("gone with it", func(s harness.State) string {
 		if s.Cluster != nil {
 			return "the EtcdCluster is still there"
 		}
 		return ""
-	}, soon)
+	}, oneMinute)
 	w.noticed(aBlink)
 	w.lostNothing(3)
 }

@@ -22,9 +22,9 @@ func TestRestoresThatFail(t *testing.T) {
 	st := allOperators(s)
 	s.must(env.Client.Create(s.ctx, harness.StoreCredentials(s.ns, "wrong", "somebody", "else")))
 	c := s.cluster("etcd", harness.Size(3))
-	c.settles(3, soon)
+	c.settles(3, oneMinute)
 	w := c.writes()
-	s.backup("backup", w.Writer, st.at("good.db"), harness.OfCluster(c.Name)).isStored(soon)
+	s.backup("backup", w.Writer, st.at("good.db"), harness.OfCluster(c.Name)).isStored(oneMinute)
 	damaged := func(how snapshotcheck.Damage) harness.RestoreOption {
 		t.Helper()
 		s.must(st.DamageObject(s.ctx, bucket, "good.db", string(how), how))
@@ -55,10 +55,10 @@ func TestRestoresThatFail(t *testing.T) {
 	refuse("VolumeTooSmall", good, harness.AsTemplate(harness.Size(1), harness.Volumes, volumesOf("1Mi")))
 	refuse("QuotaTooSmall", good, harness.AsTemplate(harness.Size(1), quotaOf("64Ki")))
 	for r, reason := range refused {
-		r.isRefused(later, reason)
+		r.isRefused(twoMinutes, reason)
 	}
-	noCluster.isRefused(later, "ClusterNotFound", "later")
-	noBackup.isRefused(later, "BackupNotFound", "later")
+	noCluster.isRefused(twoMinutes, "ClusterNotFound", "later")
+	noBackup.isRefused(twoMinutes, "BackupNotFound", "later")
 
 	c.stays("as it was", time.Second, harness.All(harness.Settled(3), samePods(pods)))
 	if now := c.State().Cluster; now.Status.FencedBy != "" || now.Annotations[v1beta2.AnnotationFence] != "" || now.Status.ClusterID != cluster.Status.ClusterID {

@@ -17,7 +17,7 @@ func (s *scene) restores() {
 	s.t.Helper()
 	s.must(env.Install(s.ctx, s.ns, harness.Install{Operator: harness.RestoreOperatorName}))
 	s.must(s.view.WatchRestores(s.ctx))
-	s.within(soon, func(ctx context.Context) error {
+	s.within(oneMinute, func(ctx context.Context) error {
 		return env.AwaitDeployment(ctx, s.view, s.ns, harness.RestoreOperatorName)
 	})
 	s.tell("the restore operator runs in %s", s.ns)
@@ -99,7 +99,7 @@ func (c *cluster) isMirrored() *mirrored { c.s.t.Helper(); return c.isMirroredFr
 func (c *cluster) isMirroredFrom(node string) *mirrored {
 	c.s.t.Helper()
 	m := &mirrored{c: c}
-	c.s.within(soon, func(ctx context.Context) (err error) {
+	c.s.within(oneMinute, func(ctx context.Context) (err error) {
 		m.Mirror, err = c.StartMirror(ctx, node)
 		return err
 	})
@@ -117,7 +117,7 @@ type mirrored struct {
 func (m *mirrored) holds(want mirror.Content) mirror.Content {
 	m.c.s.t.Helper()
 	var got mirror.Content
-	m.c.s.within(soon, func(ctx context.Context) (err error) {
+	m.c.s.within(oneMinute, func(ctx context.Context) (err error) {
 		got, err = m.Cluster(ctx)
 		return err
 	})
@@ -131,7 +131,7 @@ func (m *mirrored) holds(want mirror.Content) mirror.Content {
 // catchesUp: its copy is what the cluster holds.
 func (m *mirrored) catchesUp() mirror.State {
 	m.c.s.t.Helper()
-	m.c.s.within(soon, m.CatchesUp)
+	m.c.s.within(oneMinute, m.CatchesUp)
 	state, err := m.State(m.c.s.ctx)
 	m.c.s.must(err)
 	return state
@@ -152,7 +152,7 @@ func (m *mirrored) noticedRestores(least, most int) {
 func (s *scene) snapshotAt(p place) mirror.Content {
 	s.t.Helper()
 	var all mirror.Content
-	s.within(soon, func(ctx context.Context) (err error) {
+	s.within(oneMinute, func(ctx context.Context) (err error) {
 		all, err = p.keys(ctx)
 		return err
 	})

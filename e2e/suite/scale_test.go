@@ -17,7 +17,7 @@ func TestScale(t *testing.T) {
 			t.Parallel()
 			s := anOperator(t)
 			c := s.cluster("etcd", options...)
-			c.settles(3, soon)
+			c.settles(3, oneMinute)
 			w := c.writes()
 			for _, step := range []struct {
 				size, budget int
@@ -29,9 +29,9 @@ func TestScale(t *testing.T) {
 				{3, 2, c.scale},
 			} {
 				step.how(step.size)
-				c.becomes(sized(step.size), harness.Healthy(step.size), soon)
-				c.settles(step.size, soon)
-				c.becomes("protected as its size asks for", budgetKeeps(step.budget), soon)
+				c.becomes(sized(step.size), harness.Healthy(step.size), oneMinute)
+				c.settles(step.size, oneMinute)
+				c.becomes("protected as its size asks for", budgetKeeps(step.budget), oneMinute)
 				w.noticed(aBlink)
 			}
 			c.tells("MemberRemoved")
@@ -45,10 +45,10 @@ func TestEvenSize(t *testing.T) {
 	t.Parallel()
 	s := anOperator(t)
 	c := s.cluster("etcd", harness.Size(2))
-	c.settles(2, soon)
+	c.settles(2, oneMinute)
 	w := c.writes()
 	c.resize(4)
-	c.settles(4, soon)
+	c.settles(4, oneMinute)
 	for _, cond := range c.State().Cluster.Status.Conditions {
 		if cond.Type == v1beta2.ConditionAvailable && !containsAll(cond.Message, []string{"4 members tolerate no more failures than 3", "use an odd size"}) {
 			t.Errorf("Available does not warn of the even size: %s", cond.Message)

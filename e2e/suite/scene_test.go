@@ -16,13 +16,13 @@ import (
 const (
 	// testTimeout bounds one test.
 	testTimeout = 8 * time.Minute
-	// soon is for what takes a few seconds on an idle machine. Here three tests
+	// oneMinute is for what takes a few seconds on an idle machine. Here three tests
 	// share two busy cores.
-	soon = time.Minute
-	// later is for what takes a dozen seconds there.
-	later = 2 * time.Minute
-	// longer is for several of those, one after the other.
-	longer = 4 * time.Minute
+	oneMinute = time.Minute
+	// twoMinutes is for what takes a dozen seconds there.
+	twoMinutes = 2 * time.Minute
+	// fourMinutes is for several of those, one after the other.
+	fourMinutes = 4 * time.Minute
 )
 
 // scene is what one test plays in: a namespace of its own.
@@ -62,7 +62,7 @@ func anOperatorWith(t *testing.T, how harness.Install) *scene {
 func (s *scene) install(how harness.Install) {
 	s.t.Helper()
 	s.must(env.Install(s.ctx, s.ns, how))
-	s.within(soon, func(ctx context.Context) error { return env.AwaitOperator(ctx, s.view, s.ns) })
+	s.within(oneMinute, func(ctx context.Context) error { return env.AwaitOperator(ctx, s.view, s.ns) })
 	s.tell("the operator runs in %s", s.ns)
 }
 
@@ -75,7 +75,7 @@ func (s *scene) end() {
 			return
 		}
 	}
-	ctx, cancel := context.WithTimeout(context.Background(), soon)
+	ctx, cancel := context.WithTimeout(context.Background(), oneMinute)
 	defer cancel()
 	if err := env.SaveOperatorLog(ctx, s.ns, filepath.Join(env.Root, "out", "e2e", "logs", fileName(s.t)+".log")); err != nil {
 		s.t.Logf("the operator's log is not kept: %v", err)

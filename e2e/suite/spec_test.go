@@ -53,8 +53,8 @@ func TestUnsupportedVersion(t *testing.T) {
 	t.Parallel()
 	s := anOperator(t)
 	c := s.cluster("old", harness.Size(1), harness.Version("3.1.10"))
-	c.becomes("refused", harness.Condition(v1beta2.ConditionVersionUnsupported, true, ""), soon)
-	c.becomes("not Available", harness.Condition(v1beta2.ConditionAvailable, false, "VersionUnsupported"), soon)
+	c.becomes("refused", harness.Condition(v1beta2.ConditionVersionUnsupported, true, ""), oneMinute)
+	c.becomes("not Available", harness.Condition(v1beta2.ConditionAvailable, false, "VersionUnsupported"), oneMinute)
 	if n := len(c.State().Pods); n != 0 {
 		t.Errorf("%d Pods were made for a version that is not run", n)
 	}
@@ -66,9 +66,9 @@ func TestNameConflict(t *testing.T) {
 	s := anOperator(t)
 	s.kubectl("create", "service", "clusterip", "taken-client", "--tcp=80:80")
 	c := s.cluster("taken", harness.Size(1))
-	c.becomes("stopped by a name", harness.Condition(v1beta2.ConditionNameConflict, true, ""), soon)
+	c.becomes("stopped by a name", harness.Condition(v1beta2.ConditionNameConflict, true, ""), oneMinute)
 	s.kubectl("delete", "service", "taken-client")
-	c.settles(1, later) // a Service that was not ours is looked for once in a minute
+	c.settles(1, twoMinutes) // a Service that was not ours is looked for once in a minute
 }
 
 // TestDeletion: nothing of a deleted cluster is left.
@@ -77,14 +77,14 @@ func TestDeletion(t *testing.T) {
 	s := anOperator(t)
 	kept := s.cluster("kept", harness.Size(1), harness.Volumes)
 	c := s.cluster("etcd", harness.Size(3), harness.Volumes)
-	c.becomes("protected", harness.All(harness.Settled(3), budgetKeeps(2)), soon)
-	kept.settles(1, soon)
+	c.becomes("protected", harness.All(harness.Settled(3), budgetKeeps(2)), oneMinute)
+	kept.settles(1, oneMinute)
 	s.must(c.Delete(s.ctx))
-	c.becomes("gone without a trace", harness.Nothing, later)
+	c.becomes("gone without a trace", harness.Nothing, twoMinutes)
 	if out := s.kubectl("get", "pods,pvc,services,pdb,endpointslices", "-l", "etcd_cluster=etcd", "-o", "name"); out != "" {
 		t.Errorf("left over: %s", out)
 	}
-	kept.settles(1, soon)
+	kept.settles(1, oneMinute)
 }
 
 // TestDeletionWhileForming: also when it is not finished.
@@ -92,11 +92,11 @@ func TestDeletionWhileForming(t *testing.T) {
 	t.Parallel()
 	s := anOperator(t)
 	c := s.cluster("etcd", harness.Size(5), harness.Volumes)
-	c.becomes("forming", func(s harness.State) string { return atLeast(len(s.Pods), 1, "Pods") }, soon)
+	c.becomes("forming", func(s harness.State) string { return atLeast(len(s.Pods), 1, "Pods") }, oneMinute)
 	s.must(c.Delete(s.ctx))
-	c.becomes("gone without a trace", harness.Nothing, later)
+	c.becomes("gone without a trace", harness.Nothing, twoMinutes)
 	c = s.cluster("etcd", harness.Size(3), harness.Volumes)
-	c.settles(3, soon)
+	c.settles(3, oneMinute)
 }
 
 // TestExamples: each of them works as it stands.
@@ -129,7 +129,7 @@ func TestExamples(t *testing.T) {
 		default:
 			s.applyExample(base, func(text string) string { return text })
 			c := s.existing(want.name)
-			c.settles(want.size, later)
+			c.settles(want.size, twoMinutes)
 			s.must(c.Delete(s.ctx))
 		}
 	}

@@ -24,7 +24,7 @@ func TestBeginsAnewWithASurvivor(t *testing.T) {
 	t.Parallel()
 	s := anOperator(t)
 	c := s.cluster("etcd", harness.Size(3), harness.WithSurvivor)
-	c.settles(3, soon)
+	c.settles(3, oneMinute)
 	c.holdsKeys(1000)
 	m := c.isMirrored()
 	before, content := c.State().Cluster.Status, m.content()
@@ -44,7 +44,7 @@ func TestAPersonAsksForASurvivor(t *testing.T) {
 	t.Parallel()
 	s := anOperator(t)
 	c := s.cluster("etcd", harness.Size(3), harness.Volumes)
-	c.settles(3, soon)
+	c.settles(3, oneMinute)
 	c.holdsKeys(1000)
 	m := c.isMirrored()
 	before, content := c.State().Cluster.Status, m.content()
@@ -53,7 +53,7 @@ func TestAPersonAsksForASurvivor(t *testing.T) {
 	c.losesAllBut(survivor)
 	asks := fmt.Sprintf("kubectl -n %s annotate etcd etcd %s=%s --overwrite", s.ns, v1beta2.AnnotationRecover, before.ClusterID)
 	c.becomes("lost, and says what can be done", harness.ConditionSays(v1beta2.ConditionAvailable, false, "QuorumLost",
-		survivor+" (revision ", "quorumLoss: Survivor", asks, `"kind":"EtcdRestore"`), later)
+		survivor+" (revision ", "quorumLoss: Survivor", asks, `"kind":"EtcdRestore"`), twoMinutes)
 	c.tells("QuorumLost", survivor, "restore")
 	s.kubectl(strings.Fields(strings.TrimPrefix(asks, "kubectl "))...)
 	c.hasBegunAnew(before, survivor)
@@ -70,24 +70,24 @@ func TestTheRestoreThatIsNamed(t *testing.T) {
 	s := anOperator(t)
 	st := allOperators(s)
 	c := s.cluster("etcd", harness.Size(3), harness.WithSurvivor)
-	c.settles(3, soon)
+	c.settles(3, oneMinute)
 	w := c.holdsKeys(1000)
 	m := c.isMirrored()
 	content := m.content()
 	at := st.at("named")
-	s.backup("nightly", w.Writer, at, harness.OfCluster(c.Name)).isStored(soon)
+	s.backup("nightly", w.Writer, at, harness.OfCluster(c.Name)).isStored(oneMinute)
 
 	c.isDestroyed(c.members()...)
-	c.becomes("lost, and names a restore", harness.ConditionSays(v1beta2.ConditionAvailable, false, "QuorumLost", "restore EtcdBackup nightly, which stored revision"), later)
+	c.becomes("lost, and names a restore", harness.ConditionSays(v1beta2.ConditionAvailable, false, "QuorumLost", "restore EtcdBackup nightly, which stored revision"), twoMinutes)
 	name, manifest := c.restoreNamed()
 	file := filepath.Join(t.TempDir(), "restore.json")
 	s.must(os.WriteFile(file, []byte(manifest), 0o600))
 	s.kubectl("apply", "-f", file)
 	r := s.existingRestore(name)
-	r.serves(soon)
+	r.serves(oneMinute)
 	m.holds(content)
-	r.completes(later)
-	c.settles(3, later)
+	r.completes(twoMinutes)
+	c.settles(3, twoMinutes)
 	m.noticedRestores(1, 1)
 }
 
@@ -95,7 +95,7 @@ func TestTheRestoreThatIsNamed(t *testing.T) {
 func (m *mirrored) content() (now mirror.Content) {
 	m.c.s.t.Helper()
 	m.catchesUp()
-	m.c.s.within(soon, func(ctx context.Context) (err error) {
+	m.c.s.within(oneMinute, func(ctx context.Context) (err error) {
 		now, err = m.Cluster(ctx)
 		return err
 	})
@@ -126,14 +126,14 @@ func (c *cluster) hasBegunAnew(before v1beta2.ClusterStatus, survivor string) {
 			return fmt.Sprintf("it says %+v of its recovery", s.Cluster.Status.Recovery)
 		}
 		return ""
-	}, later)
-	c.settles(3, later)
+	}, twoMinutes)
+	c.settles(3, twoMinutes)
 	c.becomes("done with its recovery", func(s harness.State) string {
 		if r := s.Cluster.Status.Recovery; r == nil || r.Phase != v1beta2.RecoveryComplete {
 			return fmt.Sprintf("it says %+v of its recovery", r)
 		}
 		return harness.Condition(v1beta2.ConditionRecovering, false, "")(s)
-	}, later)
+	}, twoMinutes)
 	c.tells("SurvivorChosen", survivor)
 	c.tells("SurvivorAdopted", survivor, before.ClusterID, "are lost")
 }

@@ -19,12 +19,12 @@ func TestAutoTLS(t *testing.T) {
 	st := allOperators(s)
 	s.applyExample("cluster-tls.yaml", asItIs)
 	c := s.existing("example-tls")
-	c.settles(3, later)
-	c.becomes("ready", certificatesAre(true, ""), soon)
+	c.settles(3, twoMinutes)
+	c.becomes("ready", certificatesAre(true, ""), oneMinute)
 	s.kubectl("wait", "--for=condition=Complete", "--timeout=60s", "job/example-tls-client")
 	w, m := c.holdsKeys(500), c.isMirrored()
 	at := st.at("tls.db")
-	s.backup("backup", w.Writer, at, harness.OfCluster(c.Name)).isStored(soon)
+	s.backup("backup", w.Writer, at, harness.OfCluster(c.Name)).isStored(oneMinute)
 	snapshot := s.snapshotAt(at)
 	c.adds("more", "more/", 100)
 
@@ -36,17 +36,17 @@ func TestAutoTLS(t *testing.T) {
 	c.cantSwitch([]string{"TLS"}, nil, map[string]any{"auto": nil, "static": map[string]any{"operatorSecret": "o", "member": map[string]any{"serverSecret": "s"}}})
 
 	fresh := s.restore("copy", harness.AsNew(c.Name), at.from)
-	fresh.serves(soon)
+	fresh.serves(oneMinute)
 	beside := s.existing(fresh.Name)
-	fresh.completes(later)
+	fresh.completes(twoMinutes)
 	beside.isMirrored().holds(snapshot)
 	if a, b := s.secret("example-tls-ca-tls"), s.secret("copy-ca-tls"); bytes.Equal(a.Data["tls.crt"], b.Data["tls.crt"]) {
 		t.Error("the copy has the authority of the cluster that it is a copy of")
 	}
 	inPlace := s.restore("in-place", harness.InPlace(c.Name), at.from)
-	inPlace.serves(soon)
-	inPlace.completes(later)
-	c.settles(3, later)
+	inPlace.serves(oneMinute)
+	inPlace.completes(twoMinutes)
+	c.settles(3, twoMinutes)
 	m.holds(snapshot)
 	m.noticedRestores(1, 1)
 	c.writes().lostNothing(3)
@@ -66,13 +66,13 @@ func TestCertificatesAreReplaced(t *testing.T) {
 	s.backsUp()
 	store := s.aStore()
 	c := s.cluster("etcd", harness.Size(3), harness.Volumes, harness.AutoTLS, harness.CAOverlap(overlap))
-	c.settles(3, later)
+	c.settles(3, twoMinutes)
 	w, st := c.writes(), s.aStranger()
 	c.isRenewed(st)
 	w.noticedNoFailure()
 	c.hasItsAuthorityReplaced(w, func() { s.kubectl("annotate", "etcd", c.Name, v1beta2.AnnotationRotateCA+"=now") })
 	w.noticedNoFailure()
-	s.backup("backup", w.Writer, store.at("etcd.db"), harness.OfCluster(c.Name)).isStored(soon)
+	s.backup("backup", w.Writer, store.at("etcd.db"), harness.OfCluster(c.Name)).isStored(oneMinute)
 	w.lostNothing(3)
 	s.leaksNothing()
 }
@@ -82,15 +82,15 @@ func TestCertificatesAreReplaced(t *testing.T) {
 func (c *cluster) isRenewed(st *stranger) {
 	c.s.t.Helper()
 	before, old := c.restarts(), map[string]bool{}
-	st.sees(c, "its certificates", soon, func(_ string, a tlsprobe.Answer) bool {
+	st.sees(c, "its certificates", oneMinute, func(_ string, a tlsprobe.Answer) bool {
 		old[a.Serial] = true
 		return true
 	})
 	c.s.kubectl("annotate", "etcd", c.Name, v1beta2.AnnotationRenew+"=now")
 	for _, secret := range []string{"-peer-tls", "-server-tls", "-operator-tls", "-client-tls"} {
-		c.s.within(soon, c.secretHas(c.Name+secret, v1beta2.AnnotationRenew, "now"))
+		c.s.within(oneMinute, c.secretHas(c.Name+secret, v1beta2.AnnotationRenew, "now"))
 	}
-	st.sees(c, "its new certificates", soon, func(_ string, a tlsprobe.Answer) bool { return !old[a.Serial] })
+	st.sees(c, "its new certificates", oneMinute, func(_ string, a tlsprobe.Answer) bool { return !old[a.Serial] })
 	c.isUnrestarted(before)
 }
 
@@ -101,7 +101,7 @@ func (c *cluster) hasItsAuthorityReplaced(w *etcdClient, begin func()) {
 	c.s.t.Helper()
 	members, trust := c.members(), c.State().Cluster.Status.TLS.Trust
 	begin()
-	c.becomes("trusting both", rotation(v1beta2.CATrustingBoth), soon)
+	c.becomes("trusting both", rotation(v1beta2.CATrustingBoth), oneMinute)
 	c.s.must(w.Remount(c.s.ctx))
 	c.becomes("reissuing", rotation(v1beta2.CAReissuing), anUpgrade)
 	c.s.must(w.Remount(c.s.ctx))

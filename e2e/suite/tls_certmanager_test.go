@@ -18,18 +18,18 @@ const anotherName = "etcd.example.com"
 func TestCertManager(t *testing.T) {
 	t.Parallel()
 	s := anOperatorWith(t, harness.Install{CertManager: true})
-	s.within(soon, env.InstallCertManagerKinds)
+	s.within(oneMinute, env.InstallCertManagerKinds)
 	s.applyExample("cluster-tls-cert-manager.yaml", asItIs)
 	c := s.existing("example-issued")
-	c.becomes("waiting for cert-manager", harness.All(certificatesAre(false, "CertificatesPending"), withoutMembers), soon)
+	c.becomes("waiting for cert-manager", harness.All(certificatesAre(false, "CertificatesPending"), withoutMembers), oneMinute)
 	s.kubectl("wait", "--for=create", "certificate/example-issued-server", "--timeout=30s")
 	s.must(c.Patch(s.ctx, map[string]any{"spec": map[string]any{"TLS": map[string]any{"certManager": map[string]any{
 		"caOverlap": overlap.String(), "serverNames": []string{anotherName},
 	}}}}))
-	s.within(soon, s.certificateNames("example-issued-server", anotherName))
-	s.within(soon, func(ctx context.Context) error { return env.StartCertManager(ctx, s.view, s.ns) })
-	c.settles(3, later)
-	c.becomes("ready", certificatesAre(true, ""), soon)
+	s.within(oneMinute, s.certificateNames("example-issued-server", anotherName))
+	s.within(oneMinute, func(ctx context.Context) error { return env.StartCertManager(ctx, s.view, s.ns) })
+	c.settles(3, twoMinutes)
+	c.becomes("ready", certificatesAre(true, ""), oneMinute)
 
 	w, st := c.writes(), s.aStranger("example-issued-client-tls", "example-issued-peer-tls")
 	st.isLetIn(c, clientPort, "example-issued-client-tls")
@@ -40,7 +40,7 @@ func TestCertManager(t *testing.T) {
 	c.hasItsAuthorityReplaced(w, func() {
 		// Without its Secret, cert-manager makes another.
 		s.kubectl("delete", "secret", "example-ca")
-		s.within(soon, c.secretHas("example-ca", "cert-manager.io/certificate-name", "example-ca"))
+		s.within(oneMinute, c.secretHas("example-ca", "cert-manager.io/certificate-name", "example-ca"))
 		s.kubectl("annotate", "--overwrite", "etcd", c.Name, v1beta2.AnnotationRenew+"=again")
 	})
 	w.noticedNoFailure()

@@ -24,7 +24,7 @@ func TestStaticTLS(t *testing.T) {
 
 	s.applyExample("cluster-tls-static.yaml", asItIs)
 	c := s.existing(name)
-	c.becomes("without Secrets", certificatesAre(false, "CertificatesMissing", peers, servers, operator, "peer.crt", "tls.crt"), soon)
+	c.becomes("without Secrets", certificatesAre(false, "CertificatesMissing", peers, servers, operator, "peer.crt", "tls.crt"), oneMinute)
 	s.puts(operator, ours.Issue(t, "root").LegacyFiles("etcd-client", ours))
 	s.puts(peers, peer.Files(ours)) // the names of kubernetes.io/tls, beside the predecessor's
 	for _, bad := range []struct {
@@ -38,11 +38,11 @@ func TestStaticTLS(t *testing.T) {
 		{"with a foreign certificate", theirs.Issue(t, member, s.serverNames(name)...).LegacyFiles("server", ours), []string{servers, "not signed by a CA"}},
 	} {
 		s.puts(servers, bad.files)
-		c.becomes(bad.what, harness.All(certificatesAre(false, "CertificatesInvalid", bad.words...), withoutMembers), soon)
+		c.becomes(bad.what, harness.All(certificatesAre(false, "CertificatesInvalid", bad.words...), withoutMembers), oneMinute)
 	}
 	s.puts(servers, server.LegacyFiles("server", ours))
-	c.settles(3, later)
-	c.becomes("ready", certificatesAre(true, ""), soon)
+	c.settles(3, twoMinutes)
+	c.becomes("ready", certificatesAre(true, ""), oneMinute)
 
 	s.puts(app, ours.Issue(t, "app").Files(ours))
 	s.puts("foreign", theirs.Issue(t, "app").Files(ours))
@@ -63,7 +63,7 @@ func TestStaticTLS(t *testing.T) {
 	before := c.restarts()
 	next := ours.Issue(t, member, s.serverNames(name)...)
 	s.puts(servers, next.LegacyFiles("server", ours))
-	st.sees(c, "its new certificate", soon, func(port string, a tlsprobe.Answer) bool {
+	st.sees(c, "its new certificate", oneMinute, func(port string, a tlsprobe.Answer) bool {
 		return port != clientPort || a.Serial == next.Serial
 	})
 	c.isUnrestarted(before)
@@ -92,7 +92,7 @@ func TestStaticAuthorityIsReplaced(t *testing.T) {
 	members(old, old)
 	c := s.cluster(name, harness.Size(3), harness.Volumes, harness.StaticTLS(name), harness.MinTLS("TLS1.3"))
 	c.Certificate = app
-	c.settles(3, later)
+	c.settles(3, twoMinutes)
 	w, st := c.writes(), s.aStranger(app)
 	st.isRefusedByTLS12(c, app)
 
@@ -104,7 +104,7 @@ func TestStaticAuthorityIsReplaced(t *testing.T) {
 	clients(next, old, next)
 	s.must(w.Remount(s.ctx))
 	members(next, old, next)
-	st.sees(c, "certificates of the new authority", soon, func(_ string, a tlsprobe.Answer) bool { return a.Issuer == "CN=next" })
+	st.sees(c, "certificates of the new authority", oneMinute, func(_ string, a tlsprobe.Answer) bool { return a.Issuer == "CN=next" })
 	clients(next, next)
 	s.must(w.Remount(s.ctx))
 	members(next, next)

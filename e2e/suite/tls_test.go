@@ -58,7 +58,7 @@ type stranger struct {
 func (s *scene) aStranger(secrets ...string) *stranger {
 	s.t.Helper()
 	st := &stranger{s: s}
-	s.within(soon, func(ctx context.Context) (err error) {
+	s.within(oneMinute, func(ctx context.Context) (err error) {
 		st.Stranger, err = env.StartStranger(ctx, s.view, s.ns, secrets...)
 		return err
 	})

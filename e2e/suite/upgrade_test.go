@@ -36,25 +36,25 @@ func TestUpgrade(t *testing.T) {
 			t.Parallel()
 			s := anOperator(t)
 			c := s.cluster("etcd", append(kind, harness.Size(3), harness.Version(etcd35))...)
-			c.settles(3, later)
+			c.settles(3, twoMinutes)
 			members, pods := c.members(), c.State().UIDs()
 			w := c.writes()
 
 			c.wantsVersion(etcd37)
-			c.becomes("told the way", harness.Condition(v1beta2.ConditionUpgrading, false, "VersionRefused"), soon)
-			c.becomes("told what to write", upgradingSays("one minor at a time", etcd36+" first"), soon)
+			c.becomes("told the way", harness.Condition(v1beta2.ConditionUpgrading, false, "VersionRefused"), oneMinute)
+			c.becomes("told what to write", upgradingSays("one minor at a time", etcd36+" first"), oneMinute)
 
 			for _, version := range []string{etcd36, etcd37} {
 				w.noticed(aBlink)
 				c.wantsVersion(version)
 				c.becomes("at "+version, harness.AtVersion(version), anUpgrade)
-				c.settles(3, soon)
+				c.settles(3, oneMinute)
 				w.noticedNoFailure()
 				for _, m := range members {
 					c.tells("MemberUpgraded", m, version)
 				}
 			}
-			c.becomes("of the same members", sameMembers(members), soon)
+			c.becomes("of the same members", sameMembers(members), oneMinute)
 			if got := c.State().UIDs(); fmt.Sprint(got) != fmt.Sprint(pods) {
 				t.Errorf("the Pods are %v, and were %v", got, pods)
 			}
@@ -72,19 +72,19 @@ func TestUpgradeThatGoesWrong(t *testing.T) {
 			t.Parallel()
 			s := anOperator(t)
 			c := s.cluster("etcd", append(kind, harness.Size(3), harness.Version(etcd36))...)
-			c.settles(3, later)
+			c.settles(3, twoMinutes)
 			members := c.members()
 			w := c.writes()
 
 			c.wantsVersion("3.7.99")
-			c.becomes("stuck at one member", harness.All(upgradingSays("0 of 3", "3.7.99"), podsAtImage("v3.7.99", 1), harness.Condition(v1beta2.ConditionDegraded, true, "")), later)
-			c.becomes("telling the kubelet's words", upgradingSays("Pull", "set spec.version"), later)
+			c.becomes("stuck at one member", harness.All(upgradingSays("0 of 3", "3.7.99"), podsAtImage("v3.7.99", 1), harness.Condition(v1beta2.ConditionDegraded, true, "")), twoMinutes)
+			c.becomes("telling the kubelet's words", upgradingSays("Pull", "set spec.version"), twoMinutes)
 			c.stays("Available", 10*time.Second, harness.Condition(v1beta2.ConditionAvailable, true, "Serving"))
 
 			c.wantsVersion(etcd36)
 			c.becomes("back", harness.AtVersion(etcd36), anUpgrade)
-			c.settles(3, soon)
-			c.becomes("of the same members", sameMembers(members), soon)
+			c.settles(3, oneMinute)
+			c.becomes("of the same members", sameMembers(members), oneMinute)
 			w.noticedNoFailure()
 			w.lostNothing(3)
 		})
@@ -96,15 +96,15 @@ func TestUpgradeSetBack(t *testing.T) {
 	t.Parallel()
 	s := anOperator(t)
 	c := s.cluster("etcd", harness.Size(3), harness.Version(etcd36))
-	c.settles(3, later)
+	c.settles(3, twoMinutes)
 	members := c.members()
 	w := c.writes()
 	c.wantsVersion(etcd37)
-	c.becomes("half-way", podsAtImage("v"+etcd37, 1), later)
+	c.becomes("half-way", podsAtImage("v"+etcd37, 1), twoMinutes)
 	c.wantsVersion(etcd36)
 	c.becomes("back", harness.AtVersion(etcd36), anUpgrade)
-	c.settles(3, soon)
-	c.becomes("of the same members", sameMembers(members), soon)
+	c.settles(3, oneMinute)
+	c.becomes("of the same members", sameMembers(members), oneMinute)
 	c.tells("UpgradeRedirected", etcd36, etcd37)
 	w.noticedNoFailure()
 	w.lostNothing(3)
@@ -122,24 +122,24 @@ func TestDowngrade(t *testing.T) {
 			t.Parallel()
 			s := anOperator(t)
 			c := s.cluster("etcd", append(way.kind, harness.Size(3), harness.Version(from))...)
-			c.settles(3, later)
+			c.settles(3, twoMinutes)
 			members, pods := c.members(), c.State().UIDs()
 			w := c.writes()
 			c.wantsVersion(way.to)
 			c.becomes("back at "+way.to, harness.AtVersion(way.to), anUpgrade)
-			c.settles(3, soon)
+			c.settles(3, oneMinute)
 			w.noticedNoFailure()
 			for _, m := range members {
 				c.tells("MemberUpgraded", m, way.to)
 			}
-			c.becomes("of the same members", sameMembers(members), soon)
+			c.becomes("of the same members", sameMembers(members), oneMinute)
 			if got := c.State().UIDs(); fmt.Sprint(got) != fmt.Sprint(pods) {
 				t.Errorf("the Pods are %v, and were %v", got, pods)
 			}
 			w.lostNothing(3)
 			if way.to == etcd35 {
 				c.wantsVersion("3.4.37")
-				c.becomes("told that there is no way", upgradingSays("cannot roll back further", "set spec.version to "+etcd35), soon)
+				c.becomes("told that there is no way", upgradingSays("cannot roll back further", "set spec.version to "+etcd35), oneMinute)
 			}
 		})
 	}

@@ -17,12 +17,12 @@ func TestVerifyExamples(t *testing.T) {
 	st := allOperators(s)
 	s.applyExample("cluster.yaml", asItIs)
 	c := s.existing("example")
-	c.settles(3, soon)
+	c.settles(3, oneMinute)
 	w := c.writes()
 	of := func(b *v1beta2.EtcdBackup) { b.Spec.ClusterRef = &v1beta2.ClusterReference{Name: "example"} }
-	s.backup("once", w.Writer, st.at("example/etcd.backup"), of).isStored(soon)
+	s.backup("once", w.Writer, st.at("example/etcd.backup"), of).isStored(oneMinute)
 	s.backup("again", w.Writer, st.at("example/etcd"), of, harness.Policy(v1beta2.BackupPolicy{BackupIntervalInSecond: 5})).
-		becomes("stored, and due again", soon, harness.BackupCondition(v1beta2.ConditionComplete, true, "BackupSucceeded"))
+		becomes("stored, and due again", oneMinute, harness.BackupCondition(v1beta2.ConditionComplete, true, "BackupSucceeded"))
 	s.kubectl("patch", "etcdbk", "again", "--type=merge", "-p", `{"spec":{"suspend":true}}`)
 	before := c.State().Cluster
 
@@ -31,7 +31,7 @@ func TestVerifyExamples(t *testing.T) {
 	}
 	for _, name := range []string{"check", "what-is-left"} {
 		r := s.existingRestore(name)
-		r.becomes("verified", later, harness.RestoreVerified)
+		r.becomes("verified", twoMinutes, harness.RestoreVerified)
 	}
 	found := s.existingRestore("what-is-left").State().Restore.Status
 	if found.Catalogue == nil || found.Catalogue.Total == 0 || found.Catalogue.OtherObjects == 0 || found.Catalogue.Newest[0].Location != found.Snapshot.Location ||
@@ -49,7 +49,7 @@ func TestVerifyExamples(t *testing.T) {
 		r.Spec.S3 = &v1beta2.S3Source{Prefix: bucket + "/example/", AWSSecret: "aws", Endpoint: st.Endpoint, ForcePathStyle: true}
 		r.Spec.ClusterID = before.Status.ClusterID
 	})
-	status := newest.completes(longer)
+	status := newest.completes(fourMinutes)
 	if status.Snapshot.ClusterID != before.Status.ClusterID || !strings.HasPrefix(status.Snapshot.Location, "s3://"+bucket+"/example/etcd_v") {
 		t.Errorf("the snapshot is %+v", status.Snapshot)
 	}

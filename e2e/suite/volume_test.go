@@ -30,21 +30,21 @@ func TestVolumeEmptied(t *testing.T) {
 			t.Parallel()
 			s := anOperator(t)
 			c := s.cluster("etcd", harness.Size(3), harness.Volumes)
-			c.settles(3, soon)
+			c.settles(3, oneMinute)
 			w := c.writes()
 			id, victim := c.State().Cluster.Status.ClusterID, tc.victim(c)
 
-			s.within(soon, func(ctx context.Context) error { return env.ScaleOperator(ctx, s.view, s.ns, 0) })
+			s.within(oneMinute, func(ctx context.Context) error { return env.ScaleOperator(ctx, s.view, s.ns, 0) })
 			c.losesPods(victim)
-			c.podsEnd(soon)
+			c.podsEnd(oneMinute)
 			tc.meanwhile(c, w, victim)
-			s.within(soon, func(ctx context.Context) error { return c.WipeVolume(ctx, victim) })
+			s.within(oneMinute, func(ctx context.Context) error { return c.WipeVolume(ctx, victim) })
 			s.tell("the volume of %s is empty", victim)
-			s.within(soon, func(ctx context.Context) error { return env.ScaleOperator(ctx, s.view, s.ns, 1) })
+			s.within(oneMinute, func(ctx context.Context) error { return env.ScaleOperator(ctx, s.view, s.ns, 1) })
 
-			c.becomes("healed by another member", harness.All(withoutMember(victim), harness.Healthy(3)), later)
+			c.becomes("healed by another member", harness.All(withoutMember(victim), harness.Healthy(3)), twoMinutes)
 			w.noticed(aBlink)
-			c.settles(3, soon)
+			c.settles(3, oneMinute)
 			c.tells("ReplacingDeadMember", victim, "empty")
 			if got := c.State().Cluster.Status.ClusterID; got != id {
 				t.Errorf("it is cluster %s, and was %s", got, id)
@@ -60,15 +60,15 @@ func TestAllVolumesEmptied(t *testing.T) {
 	t.Parallel()
 	s := anOperator(t)
 	c := s.cluster("etcd", harness.Size(3), harness.Volumes)
-	c.settles(3, soon)
+	c.settles(3, oneMinute)
 	id, members := c.State().Cluster.Status.ClusterID, c.members()
-	s.within(soon, func(ctx context.Context) error { return env.ScaleOperator(ctx, s.view, s.ns, 0) })
+	s.within(oneMinute, func(ctx context.Context) error { return env.ScaleOperator(ctx, s.view, s.ns, 0) })
 	c.losesPods(members...)
-	c.podsEnd(soon)
+	c.podsEnd(oneMinute)
 	for _, m := range members {
-		s.within(soon, func(ctx context.Context) error { return c.WipeVolume(ctx, m) })
+		s.within(oneMinute, func(ctx context.Context) error { return c.WipeVolume(ctx, m) })
 	}
-	s.within(soon, func(ctx context.Context) error { return env.ScaleOperator(ctx, s.view, s.ns, 1) })
+	s.within(oneMinute, func(ctx context.Context) error { return env.ScaleOperator(ctx, s.view, s.ns, 1) })
 	c.isLostForGood(id)
 }
 
@@ -80,15 +80,15 @@ func TestVolumeSpoilt(t *testing.T) {
 	needsNodeAccess(t)
 	s := anOperator(t)
 	c := s.cluster("etcd", harness.Size(3), harness.Volumes)
-	c.settles(3, soon)
+	c.settles(3, oneMinute)
 	w := c.writes()
 	victim := c.follower()
-	s.within(soon, func(ctx context.Context) error { return c.SpoilLog(ctx, victim) })
+	s.within(oneMinute, func(ctx context.Context) error { return c.SpoilLog(ctx, victim) })
 	s.must(env.KillEtcd(victim))
 	s.tell("the log of %s is garbage, and its etcd was killed", victim)
-	c.becomes("healed by another member", harness.All(withoutMember(victim), harness.Healthy(3)), longer)
+	c.becomes("healed by another member", harness.All(withoutMember(victim), harness.Healthy(3)), fourMinutes)
 	w.noticed(anElection)
-	c.settles(3, soon)
+	c.settles(3, oneMinute)
 	c.tells("ReplacingDeadMember", victim, "crash-loops because its data is damaged")
 	w.lostNothing(3)
 }
@@ -110,19 +110,19 @@ func TestGrowth(t *testing.T) {
 		}
 	})
 	c := s.cluster("etcd", harness.Size(3), harness.Volumes, harness.OfClass(s.ns))
-	c.settles(3, soon)
+	c.settles(3, oneMinute)
 	w, before := c.writes(), c.restarts()
 	s.kubectl("patch", "etcd", "etcd", "--type=merge", "-p", growth)
 	for i := range 3 {
 		c.becomes("growing", harness.All(
 			harness.ConditionSays(v1beta2.ConditionStorageResizing, true, "ExpandingVolume", fmt.Sprintf("%d of 3 PVCs have 2Gi", i)),
 			asks(i+1),
-		), later)
+		), twoMinutes)
 		for _, claim := range c.State().Claims {
 			s.must(env.Resize(s.ctx, &claim))
 		}
 	}
-	c.becomes("settled", harness.All(harness.Settled(3), hasCapacity("2Gi")), later)
+	c.becomes("settled", harness.All(harness.Settled(3), hasCapacity("2Gi")), twoMinutes)
 	c.tells("ExpandingVolume", "from 1Gi to 2Gi")
 	c.isUnrestarted(before)
 	w.noticedNoFailure()
@@ -175,10 +175,10 @@ func TestGrowthRefused(t *testing.T) {
 			t.Parallel()
 			s := anOperatorWith(t, tc.install)
 			c := s.cluster("etcd", harness.Size(1), harness.Volumes)
-			c.settles(1, soon)
+			c.settles(1, oneMinute)
 			w := c.writes()
 			s.kubectl("patch", "etcd", "etcd", "--type=merge", "-p", growth)
-			c.becomes("told that it can't", harness.Condition(v1beta2.ConditionStorageResizing, false, "ExpansionRefused"), later)
+			c.becomes("told that it can't", harness.Condition(v1beta2.ConditionStorageResizing, false, "ExpansionRefused"), twoMinutes)
 			if said := s.kubectl("get", "etcd", "etcd", "-o", `jsonpath={.status.conditions[?(@.type=="StorageResizing")].message}`); !strings.Contains(said, tc.words) || !strings.Contains(said, "restore a backup") {
 				t.Errorf("it says %q, want %q in it, and what to do", said, tc.words)
 			}
@@ -197,16 +197,16 @@ func TestVolumesRetained(t *testing.T) {
 		c.Spec.Storage = &v1beta2.StoragePolicy{DeletionPolicy: v1beta2.VolumesRetain}
 	}
 	c := s.cluster("etcd", harness.Size(3), harness.Volumes, retain)
-	c.settles(3, soon)
+	c.settles(3, oneMinute)
 	w := c.holdsKeys(500)
 	id, members := c.State().Cluster.Status.ClusterID, c.members()
 	s.must(c.Delete(s.ctx))
-	c.becomes("gone but for its volumes", func(st harness.State) string { return atMost(len(st.Pods), 0, "Pods") }, later)
+	c.becomes("gone but for its volumes", func(st harness.State) string { return atMost(len(st.Pods), 0, "Pods") }, twoMinutes)
 
 	c = s.cluster("etcd", harness.Size(3), harness.Volumes, retain)
-	c.becomes("told that there are volumes", harness.Condition(v1beta2.ConditionProgressing, false, "ClusterExisted"), soon)
+	c.becomes("told that there are volumes", harness.Condition(v1beta2.ConditionProgressing, false, "ClusterExisted"), oneMinute)
 	s.kubectl("annotate", "etcd", "etcd", v1beta2.AnnotationAdoptVolumes+"="+v1beta2.AdoptAny)
-	c.settles(3, later)
+	c.settles(3, twoMinutes)
 	if got := c.State().Cluster.Status.ClusterID; got != id {
 		t.Errorf("it is cluster %s, and was %s", got, id)
 	}
@@ -217,12 +217,12 @@ func TestVolumesRetained(t *testing.T) {
 
 	// With the other policy they go with it.
 	s.kubectl("patch", "etcd", "etcd", "--type=merge", "-p", `{"spec":{"storage":{"deletionPolicy":"Delete"}}}`)
-	s.within(soon, func(ctx context.Context) error {
+	s.within(oneMinute, func(ctx context.Context) error {
 		_, err := env.Kubectl.Run(ctx, "-n", s.ns, "wait", "pvc", "-l", "etcd_cluster=etcd", "--for=jsonpath={.metadata.ownerReferences[0].kind}=EtcdCluster", "--timeout=50s")
 		return err
 	})
 	s.must(c.Delete(s.ctx))
-	c.becomes("gone without a trace", harness.Nothing, later)
+	c.becomes("gone without a trace", harness.Nothing, twoMinutes)
 }
 
 // atMost says that there are more of something than there should be.

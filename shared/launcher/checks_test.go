@@ -126,12 +126,12 @@ func TestCheckCompactions(t *testing.T) {
 		pods, running := trio(t, version, "--check-compactions")
 		running[2].Terminate()
 		etcdtest.Alter(t, pods[2].member.Dir, "true", "lies")
-		const soon = "ETCD_COMPACT_HASH_CHECK_TIME=100ms"
+		const frequentChecks = "ETCD_COMPACT_HASH_CHECK_TIME=100ms"
 		for i := range running {
 			if i < 2 {
 				running[i].Terminate()
 			}
-			running[i] = pods[i].start(soon)
+			running[i] = pods[i].start(frequentChecks)
 		}
 		cli := client(t, pods[0].member)
 		pods[0].member.WaitReady(t)

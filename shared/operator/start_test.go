@@ -35,9 +35,9 @@ import (
 )
 
 const (
-	// soon bounds what takes the operators a few seconds on an idle machine.
-	soon   = time.Minute
-	deploy = "../../deploy"
+	// oneMinute bounds what takes the operators a few seconds on an idle machine.
+	oneMinute = time.Minute
+	deploy    = "../../deploy"
 )
 
 var programs = map[string]Program{
@@ -114,7 +114,7 @@ func start(t *testing.T, name, namespace string, to *rest.Config) *replica {
 func (r *replica) says(want ...string) {
 	r.t.Helper()
 	var last string
-	err := wait.PollUntilContextTimeout(r.t.Context(), 50*time.Millisecond, soon, true, func(ctx context.Context) (bool, error) {
+	err := wait.PollUntilContextTimeout(r.t.Context(), 50*time.Millisecond, oneMinute, true, func(ctx context.Context) (bool, error) {
 		request, err := http.NewRequestWithContext(ctx, http.MethodGet, r.url+"/readyz", nil)
 		if err != nil {
 			return false, err
@@ -143,7 +143,7 @@ func (r *replica) isReady() {
 // works waits until the replica reconciles an object.
 func (r *replica) works(name string) {
 	r.t.Helper()
-	limit := time.After(soon)
+	limit := time.After(oneMinute)
 	for {
 		select {
 		case got := <-r.reconciles:
@@ -302,7 +302,7 @@ func warning(t *testing.T, namespace string) corev1.Event {
 	t.Helper()
 	c := apiservertest.Client(t)
 	var found corev1.Event
-	if err := wait.PollUntilContextTimeout(t.Context(), 50*time.Millisecond, soon, true, func(ctx context.Context) (bool, error) {
+	if err := wait.PollUntilContextTimeout(t.Context(), 50*time.Millisecond, oneMinute, true, func(ctx context.Context) (bool, error) {
 		var list corev1.EventList
 		if err := c.List(ctx, &list, client.InNamespace(namespace)); err != nil {
 			return false, err
@@ -357,7 +357,7 @@ func TestEachPermission(t *testing.T) {
 func granted(t *testing.T, c client.Client, needed rights, want string) {
 	t.Helper()
 	var last string
-	if err := wait.PollUntilContextTimeout(t.Context(), 20*time.Millisecond, soon, true, func(ctx context.Context) (bool, error) {
+	if err := wait.PollUntilContextTimeout(t.Context(), 20*time.Millisecond, oneMinute, true, func(ctx context.Context) (bool, error) {
 		asked := slices.Clone(needed)
 		last = ""
 		if err := asked.check(ctx, c); err != nil {
@@ -487,7 +487,7 @@ func TestPermissionTakenAway(t *testing.T) {
 
 func until(t *testing.T, objection func() string) {
 	t.Helper()
-	if err := wait.PollUntilContextTimeout(t.Context(), 20*time.Millisecond, soon, true, func(context.Context) (bool, error) { return objection() == "", nil }); err != nil {
+	if err := wait.PollUntilContextTimeout(t.Context(), 20*time.Millisecond, oneMinute, true, func(context.Context) (bool, error) { return objection() == "", nil }); err != nil {
 		t.Fatalf("%s: %v", objection(), err)
 	}
 }
