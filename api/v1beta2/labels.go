@@ -140,7 +140,7 @@ const (
 	// volumes are replaced.
 	AnnotationRestart = GroupName + "/restart"
 
-	// AnnotationTrust on a member's Pod is the hash of the authorities that it was made to
+	// AnnotationTrust on a member's Pod is the hash of the CAs that it was made to
 	// trust (status.tls.trust then).
 	AnnotationTrust = GroupName + "/trust"
 	// AnnotationRenew on an EtcdCluster whose certificates are issued for the user asks

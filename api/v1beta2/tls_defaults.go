@@ -101,8 +101,8 @@ func (t *IssuedTLS) Overlap() time.Duration {
 	return t.CAOverlap.Duration
 }
 
-// AuthorityLifetime is CALifetime, or DefaultCALifetime.
-func (t *AutoTLS) AuthorityLifetime() time.Duration {
+// EffectiveCALifetime is CALifetime, or DefaultCALifetime.
+func (t *AutoTLS) EffectiveCALifetime() time.Duration {
 	if t.CALifetime == nil {
 		return DefaultCALifetime
 	}

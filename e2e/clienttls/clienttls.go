@@ -1,5 +1,5 @@
 // Package clienttls is TLS as an application should have it: with a certificate and
-// authorities that are read from a mounted Secret at every handshake, so that a change of
+// CAs that are read from a mounted Secret at every handshake, so that a change of
 // either needs no restart.
 package clienttls
 
@@ -22,13 +22,13 @@ func Config(dir string) (*tls.Config, error) {
 	if _, err := certificate(dir); err != nil {
 		return nil, err
 	}
-	if _, err := authorities(dir); err != nil {
+	if _, err := trustedCAs(dir); err != nil {
 		return nil, err
 	}
 	return &tls.Config{
 		MinVersion:           tls.VersionTLS12,
 		GetClientCertificate: func(*tls.CertificateRequestInfo) (*tls.Certificate, error) { return certificate(dir) },
-		// crypto/tls knows one set of authorities for all handshakes: VerifyConnection
+		// crypto/tls knows one set of CAs for all handshakes: VerifyConnection
 		// does what this leaves out, with those of now.
 		InsecureSkipVerify: true,
 		VerifyConnection:   func(s tls.ConnectionState) error { return verify(dir, s) },
@@ -45,7 +45,7 @@ func certificate(dir string) (*tls.Certificate, error) {
 	return &pair, err
 }
 
-func authorities(dir string) (*x509.CertPool, error) {
+func trustedCAs(dir string) (*x509.CertPool, error) {
 	path := filepath.Join(dir, "ca.crt")
 	text, err := os.ReadFile(path)
 	if err != nil {
@@ -65,7 +65,7 @@ var (
 	errNoName       = errors.New("the server must be called by a DNS name")
 )
 
-// verify does what crypto/tls does of itself with the authorities that it was given once.
+// verify does what crypto/tls does of itself with the CAs that it was given once.
 func verify(dir string, s tls.ConnectionState) error {
 	if len(s.PeerCertificates) == 0 {
 		return errNothingShown
@@ -73,7 +73,7 @@ func verify(dir string, s tls.ConnectionState) error {
 	if s.ServerName == "" {
 		return errNoName
 	}
-	roots, err := authorities(dir)
+	roots, err := trustedCAs(dir)
 	if err != nil {
 		return err
 	}

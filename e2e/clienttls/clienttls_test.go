@@ -12,7 +12,7 @@ import (
 
 // TestConfig: one and the same Config follows what is mounted, in both directions.
 func TestConfig(t *testing.T) {
-	old, next := etcdtest.NewAuthority(t, "old"), etcdtest.NewAuthority(t, "next")
+	old, next := etcdtest.NewCA(t, "old"), etcdtest.NewCA(t, "next")
 	dir := t.TempDir()
 	etcdtest.Mount(t, dir, old.Issue(t, "client").Files(old))
 	config, err := Config(dir)
@@ -55,18 +55,18 @@ func TestConfigWithoutSecret(t *testing.T) {
 	if _, err := Config(t.TempDir()); err == nil {
 		t.Error("an empty folder is taken for a Secret")
 	}
-	a := etcdtest.NewAuthority(t, "a")
+	a := etcdtest.NewCA(t, "a")
 	files := a.Issue(t, "client").Files(a)
 	files["ca.crt"] = []byte("nothing")
 	dir := t.TempDir()
 	etcdtest.Mount(t, dir, files)
 	if _, err := Config(dir); err == nil {
-		t.Error("it needs no authority")
+		t.Error("it needs no CA")
 	}
 }
 
-// server takes only clients of its authority.
-func server(t *testing.T, a *etcdtest.Authority, name string) *httptest.Server {
+// server takes only clients of its CA.
+func server(t *testing.T, a *etcdtest.CA, name string) *httptest.Server {
 	t.Helper()
 	s := httptest.NewUnstartedServer(http.HandlerFunc(func(http.ResponseWriter, *http.Request) {}))
 	s.TLS = a.Issue(t, "server", name).Config(t, a)

@@ -39,7 +39,7 @@ func MinTLS(version string) Option {
 	return func(c *v1beta2.EtcdCluster) { c.Spec.TLS.MinVersion = version }
 }
 
-// CAOverlap sets how long a replaced authority is trusted. It comes after AutoTLS.
+// CAOverlap sets how long a replaced CA is trusted. It comes after AutoTLS.
 func CAOverlap(d time.Duration) Option {
 	return func(c *v1beta2.EtcdCluster) { c.Spec.Issued().CAOverlap = &metav1.Duration{Duration: d} }
 }

@@ -20,7 +20,7 @@ const (
 // certManagerKinds are those of its kinds that are needed.
 var certManagerKinds = []string{"issuers", "certificates", "certificaterequests"}
 
-// certManagerControllers are those that issue by an authority that is kept in a Secret.
+// certManagerControllers are those that issue by a CA that is kept in a Secret.
 var certManagerControllers = []string{
 	"issuers", "certificaterequests-approver", "certificaterequests-issuer-ca", "certificaterequests-issuer-selfsigned",
 	"certificates-trigger", "certificates-issuing", "certificates-key-manager",

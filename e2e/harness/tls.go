@@ -15,7 +15,7 @@ import (
 const etcdImage = v1beta2.DefaultRepository + ":v" + etcdversion.Default
 
 // StartTLSEtcd starts an etcd of one member, as somebody else might run it, and a writer.
-// It takes nobody without a certificate of its authority. name is that of its Pod and of
+// It takes nobody without a certificate of its CA. name is that of its Pod and of
 // its Service; servers and clients are the Secrets of both sides. It returns the URL.
 func (e *Env) StartTLSEtcd(ctx context.Context, v *View, namespace, name, servers, clients string) (url string, w *Writer, err error) {
 	host := name + "." + namespace

@@ -164,7 +164,7 @@ func TestBackupOverTLS(t *testing.T) {
 	s := aNamespace(t, "restricted")
 	s.backsUp()
 	st := s.aStore()
-	ours, theirs := etcdtest.NewAuthority(t, "ours"), etcdtest.NewAuthority(t, "theirs")
+	ours, theirs := etcdtest.NewCA(t, "ours"), etcdtest.NewCA(t, "theirs")
 	client := ours.Issue(t, "root")
 	s.puts("servers", ours.Issue(t, "etcd", "secure."+s.ns).Files(ours))
 	s.puts("client", client.Files(ours))

@@ -41,7 +41,7 @@ func TestAutoTLS(t *testing.T) {
 	fresh.completes(twoMinutes)
 	beside.isMirrored().holds(snapshot)
 	if a, b := s.secret("example-tls-ca-tls"), s.secret("copy-ca-tls"); bytes.Equal(a.Data["tls.crt"], b.Data["tls.crt"]) {
-		t.Error("the copy has the authority of the cluster that it is a copy of")
+		t.Error("the copy has the CA of the cluster that it is a copy of")
 	}
 	inPlace := s.restore("in-place", harness.InPlace(c.Name), at.from)
 	inPlace.serves(oneMinute)
@@ -53,12 +53,12 @@ func TestAutoTLS(t *testing.T) {
 	s.leaksNothing()
 }
 
-// overlap is how long the tests trust a replaced authority, once clients have been told to
+// overlap is how long the tests trust a replaced CA, once clients have been told to
 // look at their Secret.
 const overlap = 20 * time.Second
 
 // TestCertificatesAreReplaced: certificates are renewed without a restart, and then the
-// authority, while a client writes: no write fails for good, and none is lost. Backups
+// CA, while a client writes: no write fails for good, and none is lost. Backups
 // follow.
 func TestCertificatesAreReplaced(t *testing.T) {
 	t.Parallel()
@@ -70,7 +70,7 @@ func TestCertificatesAreReplaced(t *testing.T) {
 	w, st := c.writes(), s.aStranger()
 	c.isRenewed(st)
 	w.noticedNoFailure()
-	c.hasItsAuthorityReplaced(w, func() { s.kubectl("annotate", "etcd", c.Name, v1beta2.AnnotationRotateCA+"=now") })
+	c.hasItsCAReplaced(w, func() { s.kubectl("annotate", "etcd", c.Name, v1beta2.AnnotationRotateCA+"=now") })
 	w.noticedNoFailure()
 	s.backup("backup", w.Writer, store.at("etcd.db"), harness.OfCluster(c.Name)).isStored(oneMinute)
 	w.lostNothing(3)
@@ -94,10 +94,10 @@ func (c *cluster) isRenewed(st *stranger) {
 	c.isUnrestarted(before)
 }
 
-// hasItsAuthorityReplaced follows the steps from one authority to the next: applications
+// hasItsCAReplaced follows the steps from one CA to the next: applications
 // trust both before members show certificates of the new one, and have theirs before
 // members trust it alone.
-func (c *cluster) hasItsAuthorityReplaced(w *etcdClient, begin func()) {
+func (c *cluster) hasItsCAReplaced(w *etcdClient, begin func()) {
 	c.s.t.Helper()
 	members, trust := c.members(), c.State().Cluster.Status.TLS.Trust
 	begin()
@@ -109,18 +109,18 @@ func (c *cluster) hasItsAuthorityReplaced(w *etcdClient, begin func()) {
 	c.becomes("trusting the new one alone", rotation(""), anUpgrade)
 	c.becomes("settled with the same members", harness.All(sameMembers(members), harness.Settled(3)), anUpgrade)
 	if now := c.State().Cluster.Status.TLS.Trust; now == trust {
-		c.s.t.Errorf("it trusts the same authority as before: %s", now)
+		c.s.t.Errorf("it trusts the same CA as before: %s", now)
 	}
 }
 
-// rotation: the replacement of the authority has come so far.
+// rotation: the replacement of the CA has come so far.
 func rotation(step v1beta2.CARotation) harness.Check {
 	return func(s harness.State) string {
 		if s.Cluster.Status.TLS == nil {
 			return "the status tells nothing of certificates"
 		}
 		if got := s.Cluster.Status.TLS.Rotation; got != step {
-			return "the replacement of the authority has come to " + string(got)
+			return "the replacement of the CA has come to " + string(got)
 		}
 		return ""
 	}

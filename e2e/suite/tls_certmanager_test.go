@@ -13,7 +13,7 @@ import (
 const anotherName = "etcd.example.com"
 
 // TestCertManager: a cluster whose certificates cert-manager issues, that of the example,
-// waits for it, grows, and has them renewed. When the Issuer has another authority, that
+// waits for it, grows, and has them renewed. When the Issuer has another CA, that
 // is brought to members and clients in the same steps as the operator's own.
 func TestCertManager(t *testing.T) {
 	t.Parallel()
@@ -37,7 +37,7 @@ func TestCertManager(t *testing.T) {
 	st.isRefused(c, clientPort, "")
 	c.isRenewed(st)
 	w.noticedNoFailure()
-	c.hasItsAuthorityReplaced(w, func() {
+	c.hasItsCAReplaced(w, func() {
 		// Without its Secret, cert-manager makes another.
 		s.kubectl("delete", "secret", "example-ca")
 		s.within(oneMinute, c.secretHas("example-ca", "cert-manager.io/certificate-name", "example-ca"))

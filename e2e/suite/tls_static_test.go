@@ -18,7 +18,7 @@ func TestStaticTLS(t *testing.T) {
 	t.Parallel()
 	s := anOperator(t)
 	const name, member, operator, peers, servers, app = "example-static", "etcd-member", "example-operator", "example-peer", "example-server", "app"
-	ours, theirs := etcdtest.NewAuthority(t, "ours"), etcdtest.NewAuthority(t, "theirs")
+	ours, theirs := etcdtest.NewCA(t, "ours"), etcdtest.NewCA(t, "theirs")
 	peer := ours.Issue(t, member, s.peerNames(name)...)
 	server := ours.Issue(t, member, s.serverNames(name)...)
 
@@ -57,7 +57,7 @@ func TestStaticTLS(t *testing.T) {
 		st.isRefused(c, port, "foreign")
 		st.isRefusedInTheClear(c, port)
 	}
-	// The same authority has signed both: it is the name that tells clusters apart.
+	// The same CA has signed both: it is the name that tells clusters apart.
 	st.isRefused(c, peerPort, "neighbour")
 
 	before := c.restarts()
@@ -73,18 +73,18 @@ func TestStaticTLS(t *testing.T) {
 	s.leaksNothing()
 }
 
-// TestStaticAuthorityIsReplaced: the user replaces the authority of the certificates that
+// TestStaticCAIsReplaced: the user replaces the CA of the certificates that
 // they keep, by the three steps of docs/tasks/tls.md, while a client writes.
-func TestStaticAuthorityIsReplaced(t *testing.T) {
+func TestStaticCAIsReplaced(t *testing.T) {
 	t.Parallel()
 	s := anOperator(t)
 	const name, app = "etcd", "app"
-	old, next := etcdtest.NewAuthority(t, "old"), etcdtest.NewAuthority(t, "next")
-	members := func(by *etcdtest.Authority, trusted ...*etcdtest.Authority) {
+	old, next := etcdtest.NewCA(t, "old"), etcdtest.NewCA(t, "next")
+	members := func(by *etcdtest.CA, trusted ...*etcdtest.CA) {
 		s.puts(name+"-peer", by.Issue(t, "member", s.peerNames(name)...).Files(trusted...))
 		s.puts(name+"-server", by.Issue(t, "member", s.serverNames(name)...).Files(trusted...))
 	}
-	clients := func(by *etcdtest.Authority, trusted ...*etcdtest.Authority) {
+	clients := func(by *etcdtest.CA, trusted ...*etcdtest.CA) {
 		s.puts(name+"-operator", by.Issue(t, "root").Files(trusted...))
 		s.puts(app, by.Issue(t, app).Files(trusted...))
 	}
@@ -104,7 +104,7 @@ func TestStaticAuthorityIsReplaced(t *testing.T) {
 	clients(next, old, next)
 	s.must(w.Remount(s.ctx))
 	members(next, old, next)
-	st.sees(c, "certificates of the new authority", oneMinute, func(_ string, a tlsprobe.Answer) bool { return a.Issuer == "CN=next" })
+	st.sees(c, "certificates of the new CA", oneMinute, func(_ string, a tlsprobe.Answer) bool { return a.Issuer == "CN=next" })
 	clients(next, next)
 	s.must(w.Remount(s.ctx))
 	members(next, next)

@@ -51,7 +51,7 @@ func (c Caller) At(ctx context.Context, address string) (Answer, error) {
 		if err != nil {
 			return Answer{}, err
 		}
-		// It is shown also to a server that does not ask for one of its authority.
+		// It is shown also to a server that does not ask for one of its CA.
 		config.GetClientCertificate = func(*tls.CertificateRequestInfo) (*tls.Certificate, error) { return &pair, nil }
 	}
 	raw, err := (&net.Dialer{}).DialContext(ctx, "tcp", address)

@@ -11,7 +11,7 @@ import (
 )
 
 func TestAt(t *testing.T) {
-	ours, theirs := etcdtest.NewAuthority(t, "ours"), etcdtest.NewAuthority(t, "theirs")
+	ours, theirs := etcdtest.NewCA(t, "ours"), etcdtest.NewCA(t, "theirs")
 	shown := ours.Issue(t, "server", "127.0.0.1")
 	s := httptest.NewUnstartedServer(http.HandlerFunc(func(http.ResponseWriter, *http.Request) {}))
 	s.TLS = shown.Config(t, ours)
@@ -28,7 +28,7 @@ func TestAt(t *testing.T) {
 	for _, dir := range []string{good, legacy} {
 		got, err := Caller{Dir: dir}.At(t.Context(), address)
 		if err != nil || got.Refused != "" || got.Issuer != "CN=ours" || got.Serial != shown.Serial {
-			t.Errorf("with a certificate of the server's authority: %+v, %v", got, err)
+			t.Errorf("with a certificate of the server's CA: %+v, %v", got, err)
 		}
 	}
 	for dir, why := range map[string]string{"": "tls: certificate required", foreign: "tls: unknown certificate authority"} {

@@ -15,7 +15,7 @@ import (
 func TestTheNameInACertificate(t *testing.T) {
 	t.Parallel()
 	etcdtest.EachVersionAtOnce(t, func(t *testing.T, version string) {
-		ours := etcdtest.NewAuthority(t, "ours")
+		ours := etcdtest.NewCA(t, "ours")
 		server := t.TempDir()
 		etcdtest.Mount(t, server, ours.Issue(t, "server", "127.0.0.1").Files(ours))
 		m := etcdtest.NewMember(t, version, "m0")

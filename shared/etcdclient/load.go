@@ -34,7 +34,7 @@ func (e *TLSError) Error() string { return fmt.Sprintf("%s: %v", e.Keys, e.Err) 
 func (e *TLSError) Unwrap() error { return e.Err }
 
 // LoadTLS reads a client's TLS Secret that is mounted at dir, in either layout. Without
-// authorities in it, the system's are trusted. The error is [ErrNoCertificate] or a
+// CAs in it, the system's are trusted. The error is [ErrNoCertificate] or a
 // [*TLSError].
 func LoadTLS(dir string) (*tls.Config, error) {
 	for _, l := range tlsLayouts {

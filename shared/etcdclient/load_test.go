@@ -13,7 +13,7 @@ import (
 // A Secret of either layout is read, and what is wrong with one is told without what is
 // in it.
 func TestLoadTLS(t *testing.T) {
-	a := etcdtest.NewAuthority(t, "a")
+	a := etcdtest.NewCA(t, "a")
 	leaf, other := a.Issue(t, "root"), a.Issue(t, "root")
 	without := func(files map[string][]byte, key string) map[string][]byte {
 		delete(files, key)
@@ -28,19 +28,19 @@ func TestLoadTLS(t *testing.T) {
 		// keys are those that the error is about; empty if there is none, and - if there
 		// is no certificate at all.
 		keys string
-		// roots is false if the system's authorities are trusted.
+		// roots is false if the system's CAs are trusted.
 		roots bool
 	}{
-		"the predecessor's":             {files: leaf.LegacyFiles("etcd-client", a), roots: true},
-		"kubernetes.io/tls":             {files: leaf.Files(a), roots: true},
-		"no authorities":                {files: without(leaf.Files(a), "ca.crt")},
-		"no authorities, predecessor's": {files: without(leaf.LegacyFiles("etcd-client", a), "etcd-client-ca.crt")},
-		"nothing":                       {keys: "-"},
-		"a key without a certificate":   {files: without(leaf.Files(a), "tls.crt"), keys: "-"},
-		"a certificate without a key":   {files: without(leaf.Files(a), "tls.key"), keys: "tls.crt and tls.key"},
-		"another's key":                 {files: with(leaf.LegacyFiles("etcd-client", a), "etcd-client.key", other.Key), keys: "etcd-client.crt and etcd-client.key"},
-		"no PEM":                        {files: with(leaf.Files(a), "tls.crt", []byte("secret")), keys: "tls.crt and tls.key"},
-		"authorities that are none":     {files: with(leaf.Files(a), "ca.crt", []byte("secret")), keys: "ca.crt"},
+		"the predecessor's":           {files: leaf.LegacyFiles("etcd-client", a), roots: true},
+		"kubernetes.io/tls":           {files: leaf.Files(a), roots: true},
+		"no CAs":                      {files: without(leaf.Files(a), "ca.crt")},
+		"no CAs, predecessor's":       {files: without(leaf.LegacyFiles("etcd-client", a), "etcd-client-ca.crt")},
+		"nothing":                     {keys: "-"},
+		"a key without a certificate": {files: without(leaf.Files(a), "tls.crt"), keys: "-"},
+		"a certificate without a key": {files: without(leaf.Files(a), "tls.key"), keys: "tls.crt and tls.key"},
+		"another's key":               {files: with(leaf.LegacyFiles("etcd-client", a), "etcd-client.key", other.Key), keys: "etcd-client.crt and etcd-client.key"},
+		"no PEM":                      {files: with(leaf.Files(a), "tls.crt", []byte("secret")), keys: "tls.crt and tls.key"},
+		"CAs that are none":           {files: with(leaf.Files(a), "ca.crt", []byte("secret")), keys: "ca.crt"},
 	} {
 		dir := t.TempDir()
 		etcdtest.Mount(t, dir, row.files)

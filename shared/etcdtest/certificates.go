@@ -20,8 +20,8 @@ import (
 	"time"
 )
 
-// Authority signs certificates for tests.
-type Authority struct {
+// CA signs certificates for tests.
+type CA struct {
 	cert *x509.Certificate
 	key  *ecdsa.PrivateKey
 	// PEM is its certificate.
@@ -39,10 +39,10 @@ type Leaf struct {
 // serial counts the certificates that were made.
 var serial atomic.Int64
 
-// NewAuthority makes an authority that nobody trusts yet.
-func NewAuthority(t testing.TB, name string) *Authority {
+// NewCA makes a CA that nobody trusts yet.
+func NewCA(t testing.TB, name string) *CA {
 	t.Helper()
-	a := &Authority{key: newKey(t)}
+	a := &CA{key: newKey(t)}
 	a.cert = &x509.Certificate{
 		SerialNumber: big.NewInt(serial.Add(1)), Subject: pkix.Name{CommonName: name},
 		NotBefore: time.Now().Add(-time.Hour), NotAfter: time.Now().Add(time.Hour),
@@ -53,13 +53,13 @@ func NewAuthority(t testing.TB, name string) *Authority {
 }
 
 // Issue signs a certificate of this common name for these DNS names and IP addresses.
-func (a *Authority) Issue(t testing.TB, commonName string, names ...string) Leaf {
+func (a *CA) Issue(t testing.TB, commonName string, names ...string) Leaf {
 	t.Helper()
 	return a.IssueUntil(t, time.Now().Add(time.Hour), commonName, names...)
 }
 
 // IssueUntil is Issue for a certificate that ends at a moment, perhaps in the past.
-func (a *Authority) IssueUntil(t testing.TB, end time.Time, commonName string, names ...string) Leaf {
+func (a *CA) IssueUntil(t testing.TB, end time.Time, commonName string, names ...string) Leaf {
 	t.Helper()
 	cert := &x509.Certificate{
 		SerialNumber: big.NewInt(serial.Add(1)), Subject: pkix.Name{CommonName: commonName},
@@ -86,9 +86,8 @@ func (a *Authority) IssueUntil(t testing.TB, end time.Time, commonName string, n
 	}
 }
 
-// Config is how the owner of the certificate talks to those who are of one of the
-// authorities.
-func (l Leaf) Config(t testing.TB, trusted ...*Authority) *tls.Config {
+// Config is how the owner of the certificate talks to those who are of one of the CAs.
+func (l Leaf) Config(t testing.TB, trusted ...*CA) *tls.Config {
 	t.Helper()
 	pair, err := tls.X509KeyPair(l.Cert, l.Key)
 	if err != nil {
@@ -99,31 +98,30 @@ func (l Leaf) Config(t testing.TB, trusted ...*Authority) *tls.Config {
 	return config
 }
 
-// Trusting is how somebody without a certificate talks to those who are of one of the
-// authorities.
-func Trusting(trusted ...*Authority) *tls.Config {
+// Trusting is how somebody without a certificate talks to those who are of one of the CAs.
+func Trusting(trusted ...*CA) *tls.Config {
 	config := &tls.Config{MinVersion: tls.VersionTLS12, RootCAs: x509.NewCertPool()}
 	config.RootCAs.AppendCertsFromPEM(Bundle(trusted...))
 	return config
 }
 
-// Bundle is the PEM of all authorities.
-func Bundle(authorities ...*Authority) []byte {
+// Bundle is the PEM of all CAs.
+func Bundle(cas ...*CA) []byte {
 	var all []byte
-	for _, a := range authorities {
+	for _, a := range cas {
 		all = slices.Concat(all, a.PEM)
 	}
 	return all
 }
 
-// Files are those of a Secret of type kubernetes.io/tls with the authorities beside.
-func (l Leaf) Files(trusted ...*Authority) map[string][]byte {
+// Files are those of a Secret of type kubernetes.io/tls with the CAs beside.
+func (l Leaf) Files(trusted ...*CA) map[string][]byte {
 	return map[string][]byte{"tls.crt": l.Cert, "tls.key": l.Key, "ca.crt": Bundle(trusted...)}
 }
 
 // LegacyFiles are those of a Secret of the predecessor's: <prefix>.crt, <prefix>.key and
 // <prefix>-ca.crt.
-func (l Leaf) LegacyFiles(prefix string, trusted ...*Authority) map[string][]byte {
+func (l Leaf) LegacyFiles(prefix string, trusted ...*CA) map[string][]byte {
 	return map[string][]byte{prefix + ".crt": l.Cert, prefix + ".key": l.Key, prefix + "-ca.crt": Bundle(trusted...)}
 }
 

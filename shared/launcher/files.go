@@ -68,11 +68,11 @@ func peerTLS(argv []string) *tls.Config {
 	if err != nil {
 		return nil
 	}
-	authorities, err := os.ReadFile(files["--peer-trusted-ca-file"])
+	cas, err := os.ReadFile(files["--peer-trusted-ca-file"])
 	if err != nil {
 		return nil
 	}
 	roots := x509.NewCertPool()
-	roots.AppendCertsFromPEM(authorities)
+	roots.AppendCertsFromPEM(cas)
 	return &tls.Config{Certificates: []tls.Certificate{cert}, RootCAs: roots}
 }

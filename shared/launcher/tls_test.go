@@ -33,7 +33,7 @@ func secret(t *testing.T, files map[string][]byte) (dir string, flags []string) 
 }
 
 func TestPlace(t *testing.T) {
-	a := etcdtest.NewAuthority(t, "a")
+	a := etcdtest.NewCA(t, "a")
 	leaf := a.Issue(t, "m")
 	for name, row := range map[string]struct {
 		files map[string][]byte
@@ -60,7 +60,7 @@ func TestPlace(t *testing.T) {
 	_, argv := secret(t, map[string][]byte{"tls.crt": leaf.Cert, "tls.key": leaf.Key})
 	_, err := place(argv)
 	if err == nil {
-		t.Fatal("a Secret without authorities will do")
+		t.Fatal("a Secret without CAs will do")
 	}
 	for _, word := range []string{"--peer-trusted-ca-file", "peer-ca.crt", "/ca.crt", "add the key"} {
 		if !strings.Contains(err.Error(), word) {
@@ -68,7 +68,7 @@ func TestPlace(t *testing.T) {
 		}
 	}
 	if config := peerTLS(argv); config != nil {
-		t.Error("peers are asked by TLS without authorities")
+		t.Error("peers are asked by TLS without CAs")
 	}
 	if config := peerTLS([]string{"etcd", "--name=m"}); config != nil {
 		t.Error("peers are asked by TLS though there is none")
@@ -77,7 +77,7 @@ func TestPlace(t *testing.T) {
 
 // An etcd that listens shakes hands by TLS, long before it serves.
 func TestAnswersByTLS(t *testing.T) {
-	ours := etcdtest.NewAuthority(t, "ours")
+	ours := etcdtest.NewCA(t, "ours")
 	leaf := ours.Issue(t, "m", "127.0.0.1")
 	_, argv := secret(t, leaf.Files(ours))
 	config := peerTLS(argv)

@@ -34,7 +34,7 @@ func shapesNoPod(p *v1beta2.PodPolicy) {
 }
 
 // TemplateHash is a short hash of what the user says of the shape of a member's Pod, of
-// the restart that was asked for, and of the authorities that members are to trust. A
+// the restart that was asked for, and of the CAs that members are to trust. A
 // member whose Pod was made under another one is restarted, or replaced.
 //
 // Not in it are the version and the repository, which are changed in place; labels and

@@ -62,7 +62,7 @@ func TestTemplateHash(t *testing.T) {
 		"a restart":       {"it was asked for", plain, func(c *v1beta2.EtcdCluster) { c.Annotations = map[string]string{v1beta2.AnnotationRestart: "now"} }, true},
 
 		"TLS":                 {"the Pod has Secrets", plain, auto, true},
-		"other authorities":   {"etcd reads them once", auto, trusting("other"), true},
+		"other CAs":           {"etcd reads them once", auto, trusting("other"), true},
 		"cipher suites":       {"etcd reads them once", auto, tlsPolicy(func(p *v1beta2.TLSPolicy) { p.CipherSuites = []string{"a"} }), true},
 		"a version of TLS":    {"etcd reads it once", auto, tlsPolicy(func(p *v1beta2.TLSPolicy) { p.MinVersion = "TLS1.3" }), true},
 		"another peer Secret": {"the Pod has another", static("a", "b", "c"), static("x", "b", "c"), true},

@@ -14,7 +14,7 @@ import (
 // predecessor's places.
 const tlsMount = "/etc/etcdtls/member/"
 
-// caKey is the key of the authorities in a Secret of type kubernetes.io/tls, beside those
+// caKey is the key of the CAs in a Secret of type kubernetes.io/tls, beside those
 // that package corev1 names.
 const caKey = "ca.crt"
 
@@ -69,7 +69,7 @@ func tlsFlags(c *v1beta2.EtcdCluster, name string) []string {
 	}
 	if c.PeerTLSSecret() != "" {
 		// Every certificate of this cluster's members is for all of them. Those of
-		// another cluster are not, even of the same authority.
+		// another cluster are not, even of the same CA.
 		flags = append(flags, "--peer-cert-allowed-hostname="+Host(c, name))
 	}
 	return flags
@@ -124,7 +124,7 @@ type tlsTemplate struct {
 	ServerSecret string   `json:"serverSecret,omitempty"`
 	CipherSuites []string `json:"cipherSuites,omitempty"`
 	MinVersion   string   `json:"minVersion,omitempty"`
-	// Trust is that of the status: etcd reads the authorities once, when it starts.
+	// Trust is that of the status: etcd reads the CAs once, when it starts.
 	Trust string `json:"trust,omitempty"`
 }
 
@@ -138,7 +138,7 @@ func newTLSTemplate(c *v1beta2.EtcdCluster) *tlsTemplate {
 	}
 }
 
-// trust is the hash of the authorities that members are to trust; empty if it is not
+// trust is the hash of the CAs that members are to trust; empty if it is not
 // known, or there is no TLS.
 func trust(c *v1beta2.EtcdCluster) string {
 	if !c.UsesTLS() || c.Status.TLS == nil {

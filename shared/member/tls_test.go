@@ -34,11 +34,11 @@ func secured(name string) *v1beta2.EtcdCluster {
 }
 
 // peerLeaf and serverLeaf are certificates for the members of a cluster.
-func peerLeaf(t *testing.T, a *etcdtest.Authority, cluster string) etcdtest.Leaf {
+func peerLeaf(t *testing.T, a *etcdtest.CA, cluster string) etcdtest.Leaf {
 	return a.Issue(t, cluster+"-peer", "*."+cluster+".ns.svc")
 }
 
-func serverLeaf(t *testing.T, a *etcdtest.Authority, cluster string) etcdtest.Leaf {
+func serverLeaf(t *testing.T, a *etcdtest.CA, cluster string) etcdtest.Leaf {
 	return a.Issue(t, cluster+"-server", "*."+cluster+".ns.svc", "localhost", "127.0.0.1")
 }
 
@@ -46,7 +46,7 @@ func serverLeaf(t *testing.T, a *etcdtest.Authority, cluster string) etcdtest.Le
 // restart, and answers nobody who has none that is meant for it.
 func TestMembersWithTLS(t *testing.T) {
 	etcdtest.EachVersionAtOnce(t, func(t *testing.T, version string) {
-		ours, theirs := etcdtest.NewAuthority(t, "ours"), etcdtest.NewAuthority(t, "theirs")
+		ours, theirs := etcdtest.NewCA(t, "ours"), etcdtest.NewCA(t, "theirs")
 		root := ours.Issue(t, "root").Config(t, ours)
 		p, c := newPlace(t, version), secured("c")
 		standard := func() (peer, server map[string][]byte) {
@@ -105,7 +105,7 @@ func TestMembersWithTLS(t *testing.T) {
 }
 
 // checkDoors: both ports of a member are shut to everybody but those that they are for.
-func checkDoors(t *testing.T, m *running, ours, theirs *etcdtest.Authority) {
+func checkDoors(t *testing.T, m *running, ours, theirs *etcdtest.CA) {
 	t.Helper()
 	other := peerLeaf(t, ours, "other")
 	for name, tc := range map[string]struct {
@@ -117,12 +117,12 @@ func checkDoors(t *testing.T, m *running, ours, theirs *etcdtest.Authority) {
 		"a client with a name of its own": {ClientPort, ours.Issue(t, "root", "backup.example.com").Config(t, ours), true},
 		"a client in the clear":           {ClientPort, nil, false},
 		"a client without certificate":    {ClientPort, etcdtest.Trusting(ours), false},
-		"a client of another authority":   {ClientPort, theirs.Issue(t, "root").Config(t, ours), false},
+		"a client of another CA":          {ClientPort, theirs.Issue(t, "root").Config(t, ours), false},
 		"a client whose time is over":     {ClientPort, ours.IssueUntil(t, time.Now().Add(-time.Minute), "root").Config(t, ours), false},
 		"a member":                        {PeerPort, peerLeaf(t, ours, "c").Config(t, ours), true},
 		"a member in the clear":           {PeerPort, nil, false},
 		"a member without certificate":    {PeerPort, etcdtest.Trusting(ours), false},
-		"a member of another authority":   {PeerPort, peerLeaf(t, theirs, "c").Config(t, ours), false},
+		"a member of another CA":          {PeerPort, peerLeaf(t, theirs, "c").Config(t, ours), false},
 		"a member of another cluster":     {PeerPort, other.Config(t, ours), false},
 		"a client at the members' port":   {PeerPort, ours.Issue(t, "root").Config(t, ours), false},
 		"a member of another namespace":   {PeerPort, ours.Issue(t, "c-peer", "*.c.elsewhere.svc").Config(t, ours), false},
@@ -139,7 +139,7 @@ func checkDoors(t *testing.T, m *running, ours, theirs *etcdtest.Authority) {
 		}
 	}
 	for name, by := range map[string]*tls.Config{
-		"in the clear": nil, "without certificate": etcdtest.Trusting(ours), "of another authority": theirs.Issue(t, "root").Config(t, ours),
+		"in the clear": nil, "without certificate": etcdtest.Trusting(ours), "of another CA": theirs.Issue(t, "root").Config(t, ours),
 		"that does not trust the member": ours.Issue(t, "root").Config(t, theirs),
 	} {
 		if a := m.ask(by); a.Reached || a.Read || len(a.Members)+len(a.LocalMembers) > 0 {
@@ -150,7 +150,7 @@ func checkDoors(t *testing.T, m *running, ours, theirs *etcdtest.Authority) {
 
 // checkAuthentication: with etcd's authentication enabled, the operator is the user root by
 // its certificate, without a password, and an application is not.
-func checkAuthentication(t *testing.T, members []*running, ours *etcdtest.Authority) {
+func checkAuthentication(t *testing.T, members []*running, ours *etcdtest.CA) {
 	t.Helper()
 	root, client := ours.Issue(t, "root").Config(t, ours), ours.Issue(t, "c-client").Config(t, ours)
 	m := members[0]
@@ -212,7 +212,7 @@ func checkGateway(t *testing.T, m *running, by *tls.Config) {
 // Six members that join at once take turns by TLS, too, as they do in the clear: an etcd
 // that only listens shakes hands already.
 func TestTurnsWithTLS(t *testing.T) {
-	ours := etcdtest.NewAuthority(t, "ours")
+	ours := etcdtest.NewCA(t, "ours")
 	root := ours.Issue(t, "root").Config(t, ours)
 	p, c := newPlace(t, etcdtest.Newest()), secured("c")
 	peer, server := peerLeaf(t, ours, "c").Files(ours), serverLeaf(t, ours, "c").Files(ours)
@@ -231,13 +231,13 @@ func TestTurnsWithTLS(t *testing.T) {
 	}
 }
 
-// An authority is replaced in three steps, with a restart of each member in the first and
+// A CA is replaced in three steps, with a restart of each member in the first and
 // in the last, and members that have taken a step talk to those that have not.
-func TestAuthorityIsReplaced(t *testing.T) {
+func TestCAIsReplaced(t *testing.T) {
 	etcdtest.EachVersionAtOnce(t, func(t *testing.T, version string) {
-		old, fresh := etcdtest.NewAuthority(t, "authority"), etcdtest.NewAuthority(t, "authority")
+		old, fresh := etcdtest.NewCA(t, "CA"), etcdtest.NewCA(t, "CA")
 		p, c := newPlace(t, version), secured("c")
-		deliver := func(by *etcdtest.Authority, trusted ...*etcdtest.Authority) {
+		deliver := func(by *etcdtest.CA, trusted ...*etcdtest.CA) {
 			for _, m := range p.members {
 				m.deliver(peerLeaf(t, by, "c").Files(trusted...), serverLeaf(t, by, "c").Files(trusted...))
 			}
@@ -263,7 +263,7 @@ func TestAuthorityIsReplaced(t *testing.T) {
 			}
 		}
 		if a := p.members[0].ask(renewed); a.Reached {
-			t.Error("the new authority is trusted before it is anybody's")
+			t.Error("the new CA is trusted before it is anybody's")
 		}
 		deliver(old, old, fresh)
 		roll("trust both", root)
@@ -276,15 +276,15 @@ func TestAuthorityIsReplaced(t *testing.T) {
 		deliver(fresh, fresh)
 		roll("drop the old", renewed)
 		if a := p.members[0].ask(root); a.Reached {
-			t.Error("the old authority is trusted still")
+			t.Error("the old CA is trusted still")
 		}
 	})
 }
 
-// A Pod with another cluster's certificate, even of the same authority, is nobody's
+// A Pod with another cluster's certificate, even of the same CA, is nobody's
 // member, though the member list has its address.
 func TestNobodyIsImpersonated(t *testing.T) {
-	ours := etcdtest.NewAuthority(t, "ours")
+	ours := etcdtest.NewCA(t, "ours")
 	root := ours.Issue(t, "root").Config(t, ours)
 	p, c := newPlace(t, etcdtest.Newest()), secured("c")
 	seed := p.member(c, "seed", peerLeaf(t, ours, "c").Files(ours), serverLeaf(t, ours, "c").Files(ours))
@@ -310,7 +310,7 @@ func TestNobodyIsImpersonated(t *testing.T) {
 
 // What a member lacks of its Secrets is said, and costs no permit.
 func TestSecretWithoutKeys(t *testing.T) {
-	ours := etcdtest.NewAuthority(t, "ours")
+	ours := etcdtest.NewCA(t, "ours")
 	p, c := newPlace(t, etcdtest.Newest()), secured("c")
 	peer, server := peerLeaf(t, ours, "c").Files(ours), serverLeaf(t, ours, "c").Files(ours)
 	m := p.member(c, "seed", peer, map[string][]byte{"tls.crt": server["tls.crt"], "ca.crt": server["ca.crt"]})
@@ -414,7 +414,7 @@ func TestTLSSettings(t *testing.T) {
 // etcd accepts no other cipher suite and no older TLS than the spec says.
 func TestVersionAndCipherSuites(t *testing.T) {
 	const suite = tls.TLS_ECDHE_ECDSA_WITH_AES_128_GCM_SHA256 // etcd does not start without it
-	ours := etcdtest.NewAuthority(t, "ours")
+	ours := etcdtest.NewCA(t, "ours")
 	root := ours.Issue(t, "root").Config(t, ours)
 	etcdtest.EachVersionAtOnce(t, func(t *testing.T, version string) {
 		for name, row := range map[string]struct {

@@ -238,10 +238,10 @@ func hasCode(err error, want ...string) bool {
 // untrusted tells whether the store's certificate is what is wrong.
 func untrusted(err error) bool {
 	var verification *tls.CertificateVerificationError
-	var authority x509.UnknownAuthorityError
+	var unknownCA x509.UnknownAuthorityError
 	var host x509.HostnameError
 	var record tls.RecordHeaderError
-	return errors.Is(err, http.ErrSchemeMismatch) || errors.As(err, &verification) || errors.As(err, &authority) || errors.As(err, &host) || errors.As(err, &record)
+	return errors.Is(err, http.ErrSchemeMismatch) || errors.As(err, &verification) || errors.As(err, &unknownCA) || errors.As(err, &host) || errors.As(err, &record)
 }
 
 // cause is the innermost that tells something: the SDK wraps it in the names of the

@@ -215,7 +215,7 @@ func TestRolesOfSecrets(t *testing.T) {
 // TestCAsOfOthersSeeNoKeys: with s3.caSecret the author of an EtcdBackup says whom to trust
 // as a store. What STS answers, and what proves who a Pod is, are not for that one to see.
 func TestCAsOfOthersSeeNoKeys(t *testing.T) {
-	ca := etcdtest.NewAuthority(t, "attacker's")
+	ca := etcdtest.NewCA(t, "attacker's")
 	leaf := ca.Issue(t, "sts", "127.0.0.1")
 	pair, err := tls.X509KeyPair(leaf.Cert, leaf.Key)
 	if err != nil {

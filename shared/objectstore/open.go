@@ -105,7 +105,7 @@ func Open(ctx context.Context, settings Settings) (*Store, error) {
 	if err != nil {
 		return nil, s.fail("open", "", err)
 	}
-	pem, err := settings.authorities(secret)
+	pem, err := settings.trustedCAs(secret)
 	if err != nil {
 		return nil, s.fail("open", "", err)
 	}
@@ -194,7 +194,7 @@ func trust(pem []byte) func(*http.Transport) {
 			t.TLSClientConfig = &tls.Config{MinVersion: tls.VersionTLS12}
 		}
 		t.TLSClientConfig.RootCAs = x509.NewCertPool()
-		t.TLSClientConfig.RootCAs.AppendCertsFromPEM(pem) // authorities has tried it
+		t.TLSClientConfig.RootCAs.AppendCertsFromPEM(pem) // trustedCAs has tried it
 	}
 }
 

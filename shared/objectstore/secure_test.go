@@ -17,12 +17,12 @@ import (
 // privateName is a name that nobody but a proxy can resolve (RFC 6761).
 const privateName = "s3.private.test"
 
-// secure is a server behind TLS with a certificate of an authority of its own.
-func secure(t *testing.T) (*s3test.Server, *s3test.Proxy, *etcdtest.Authority) {
+// secure is a server behind TLS with a certificate of a CA of its own.
+func secure(t *testing.T) (*s3test.Server, *s3test.Proxy, *etcdtest.CA) {
 	t.Helper()
 	server := s3test.Start(t)
 	server.Bucket(t, bucket)
-	ca := etcdtest.NewAuthority(t, "private")
+	ca := etcdtest.NewCA(t, "private")
 	leaf := ca.Issue(t, "s3", "127.0.0.1", privateName)
 	pair, err := tls.X509KeyPair(leaf.Cert, leaf.Key)
 	if err != nil {
@@ -41,7 +41,7 @@ func mounted(t *testing.T, files map[string][]byte) string {
 
 func TestPrivateCA(t *testing.T) {
 	server, proxy, ca := secure(t)
-	another := etcdtest.NewAuthority(t, "another")
+	another := etcdtest.NewCA(t, "another")
 	// withBundle is a Secret with ca_bundle in its config, as the predecessor's users have.
 	withBundle := func(bundle string, more map[string][]byte) string {
 		files := map[string][]byte{

@@ -1,5 +1,5 @@
 // Command cert-manager is cert-manager's controller with only what issues certificates by
-// an authority that it keeps, in one namespace (the stock main pulls in every cloud SDK, for ACME). It
+// a CA that it keeps, in one namespace (the stock main pulls in every cloud SDK, for ACME). It
 // takes the flags of the stock one, which may run in its place.
 package main
 

@@ -111,7 +111,7 @@ var (
 )
 
 // detour is what may lead requests elsewhere than to the store that the task names; empty
-// if nothing does. A proxy sees only what is not encrypted, or encrypted for an authority
+// if nothing does. A proxy sees only what is not encrypted, or encrypted for a CA
 // that was added.
 func (j *job) detour() (string, error) {
 	for _, name := range endpointVariables {

@@ -88,7 +88,7 @@ func passwordIsWithheld(t *testing.T, version string) {
 // By TLS the password goes to the endpoints that the Secret names, and to no other, however
 // good its certificate is.
 func TestPasswordByTLS(t *testing.T) {
-	ours := etcdtest.NewAuthority(t, "ours")
+	ours := etcdtest.NewCA(t, "ours")
 	c := startSecure(t, etcdtest.Newest(), ours)
 	tlsDir := secret(t, ours.Issue(t, "nobody").Files(ours))
 	etcdtest.EnableAuthOf(t, c.members[0].DialSecure(t, ours.Issue(t, "root").Config(t, ours)), "secret")
@@ -198,7 +198,7 @@ func TestDetoursOfRestrictedClusters(t *testing.T) {
 		"another store by variable":   {"the SDK follows it", detour(plain), "", map[string]string{"AWS_ENDPOINT_URL_S3": "https://attacker.example.com"}, "AWS_ENDPOINT_URL_S3", ""},
 		"a proxy, https":              {"it sees nothing", detour(plain), "https://minio:9000", map[string]string{"HTTPS_PROXY": "http://proxy:3128"}, "", ""},
 		"a proxy, http":               {"it sees all", detour(plain), "http://minio:9000", map[string]string{"HTTP_PROXY": "http://attacker:3128"}, "HTTP_PROXY", ""},
-		"a proxy, and its authority":  {"it sees all", detour(plain + "ca_bundle = /x\n"), "https://minio:9000", map[string]string{"HTTPS_PROXY": "http://attacker:3128"}, "HTTPS_PROXY", ""},
+		"a proxy, and its CA":         {"it sees all", detour(plain + "ca_bundle = /x\n"), "https://minio:9000", map[string]string{"HTTPS_PROXY": "http://attacker:3128"}, "HTTPS_PROXY", ""},
 		"a proxy, and s3.caSecret":    {"it sees all", detour(plain), "https://minio:9000", map[string]string{"HTTPS_PROXY": "http://attacker:3128"}, "HTTPS_PROXY", "/ca"},
 	} {
 		t.Run(name, func(t *testing.T) {

@@ -25,8 +25,8 @@ func secret(t *testing.T, files map[string][]byte) string {
 }
 
 // startSecure starts a cluster of one member that serves clients by TLS, and trusts and is
-// trusted by whoever is of the authority, with one key in it.
-func startSecure(t *testing.T, version string, ours *etcdtest.Authority) *cluster {
+// trusted by whoever is of the CA, with one key in it.
+func startSecure(t *testing.T, version string, ours *etcdtest.CA) *cluster {
 	t.Helper()
 	c := &cluster{members: []*etcdtest.Member{etcdtest.NewMember(t, version, "m0")}, keys: map[string]string{"a": "b"}}
 	m := c.members[0]
@@ -57,13 +57,13 @@ func checkStored(t *testing.T, c *cluster, volume string, result task.Result) {
 }
 
 func TestTLS(t *testing.T) {
-	ours, others := etcdtest.NewAuthority(t, "ours"), etcdtest.NewAuthority(t, "others")
+	ours, others := etcdtest.NewCA(t, "ours"), etcdtest.NewCA(t, "others")
 	c := startSecure(t, etcdtest.Newest(), ours)
 	leaf := ours.Issue(t, "client")
 	for name, files := range map[string]map[string][]byte{
 		"the predecessor's names":        leaf.LegacyFiles("etcd-client", ours),
 		"the names of kubernetes.io/tls": leaf.Files(ours),
-		"one of two authorities":         leaf.Files(others, ours),
+		"one of two CAs":                 leaf.Files(others, ours),
 	} {
 		t.Run(name, func(t *testing.T) {
 			volume := t.TempDir()
@@ -80,9 +80,9 @@ func TestTLS(t *testing.T) {
 		change func(*task.Task)
 		words  string
 	}{
-		"another authority's": {reason: "the member is not trusted", files: leaf.Files(others), words: "certificate"},
-		"a stranger's":        {reason: "the member does not trust", files: others.Issue(t, "root").Files(ours), words: "certificate"},
-		"no certificate":      {reason: "the member asks for one", change: func(tk *task.Task) { tk.TLSDir = "" }, words: "certificate"},
+		"another CA's":   {reason: "the member is not trusted", files: leaf.Files(others), words: "certificate"},
+		"a stranger's":   {reason: "the member does not trust", files: others.Issue(t, "root").Files(ours), words: "certificate"},
+		"no certificate": {reason: "the member asks for one", change: func(tk *task.Task) { tk.TLSDir = "" }, words: "certificate"},
 		"another name": {reason: "the certificate is of another host", files: leaf.Files(ours), words: "certificate", change: func(tk *task.Task) {
 			tk.Endpoints = []string{"https://" + strings.Replace(c.members[0].Client, "127.0.0.1", "localhost", 1)}
 		}},
@@ -122,10 +122,10 @@ func (l *onLine) Write(p []byte) (int, error) {
 	return l.logs.Write(p)
 }
 
-// An authority is replaced while a backup is under way, and what is mounted follows late:
+// A CA is replaced while a backup is under way, and what is mounted follows late:
 // the next attempt is made with that, and succeeds.
 func TestCertificatesThatAreReplaced(t *testing.T) {
-	before, after := etcdtest.NewAuthority(t, "before"), etcdtest.NewAuthority(t, "after")
+	before, after := etcdtest.NewCA(t, "before"), etcdtest.NewCA(t, "after")
 	c := startSecure(t, etcdtest.Newest(), after)
 	volume, dir := t.TempDir(), secret(t, before.Issue(t, "root").Files(before))
 	env, err := json.Marshal(secured(c, volume, dir))
@@ -158,7 +158,7 @@ func TestCertificatesThatAreReplaced(t *testing.T) {
 // Secret beside, and with one any certificate will do.
 func TestTheNameInACertificate(t *testing.T) {
 	etcdtest.EachVersion(t, func(t *testing.T, version string) {
-		ours := etcdtest.NewAuthority(t, "ours")
+		ours := etcdtest.NewCA(t, "ours")
 		c := startSecure(t, version, ours)
 		cli := c.members[0].DialSecure(t, ours.Issue(t, "root").Config(t, ours))
 		etcdtest.EnableAuthOf(t, cli, "secret")
@@ -200,7 +200,7 @@ func TestTheNameInACertificate(t *testing.T) {
 // why must not be chance.
 func TestAStrangerIsToldWhy(t *testing.T) {
 	etcdtest.EachVersion(t, func(t *testing.T, version string) {
-		ours, others := etcdtest.NewAuthority(t, "ours"), etcdtest.NewAuthority(t, "theirs")
+		ours, others := etcdtest.NewCA(t, "ours"), etcdtest.NewCA(t, "theirs")
 		c := startSecure(t, version, ours)
 		for what, config := range map[string]*tls.Config{
 			"no certificate": etcdtest.Trusting(ours),

@@ -364,7 +364,7 @@ func TestPlan(t *testing.T) {
 			}}, Reason: "BackupStarted", RequeueAfter: next, Phase: running},
 		},
 		"https without a Secret": {
-			reason: "its certificate may be signed by an authority that everybody knows",
+			reason: "its certificate may be signed by a CA that everybody knows",
 			o:      observe(spec(func(s *v1beta2.BackupSpec) { s.EtcdEndpoints = []string{"https://etcd.example.org:2379"} })),
 			want: decided{Action: StartJob{Name: name(0), Scheduled: born, Endpoints: []string{
 				"https://etcd.example.org:2379",

@@ -33,7 +33,7 @@ const (
 
 // check returns what is wrong with a spec, or nil, and its schedule if it has one. An
 // https endpoint without clientTLSSecret is right: its certificate may be signed by an
-// authority that everybody knows.
+// CA that everybody knows.
 func check(spec *v1beta2.BackupSpec) (schedule.Schedule, *step) {
 	for _, c := range []func(*v1beta2.BackupSpec) *step{checkStorage, checkSource, checkPassword, checkPolicy, checkRest} {
 		if s := c(spec); s != nil {

@@ -10,7 +10,7 @@ import (
 	"github.com/etcd-operators/etcd-operators/shared/member"
 )
 
-// Keys of the authority's Secret, beside those of its present certificate and key, while
+// Keys of the CA's Secret, beside those of its present certificate and key, while
 // it is being replaced.
 const (
 	formerCert = "old.crt"
@@ -32,7 +32,7 @@ func (o *outcome) add(w *write) {
 	}
 }
 
-// auto decides for a cluster whose authority the operator is.
+// auto decides for a cluster whose CA the operator is.
 func (in *input) auto() (outcome, error) {
 	if wrong := in.strangers(append(in.mine(), in.ca)); len(wrong) > 0 {
 		return outcome{state: in.state(nil, wrong)}, nil
@@ -41,11 +41,11 @@ func (in *input) auto() (outcome, error) {
 		w, err := in.establish()
 		return outcome{state: in.state(nil, nil), writes: []write{w}}, err
 	}
-	present := readAuthority(in.ca.Data, common.cert, common.key)
+	present := readCA(in.ca.Data, common.cert, common.key)
 	if present == nil {
 		return outcome{state: in.state(nil, []problem{invalid("Secret %s no longer holds a CA certificate and its key: restore it, or delete it to have a new CA rotated in without downtime", in.ca.Name)})}, nil
 	}
-	t := in.rotate(authorities{present.cert}, parseAuthorities(in.ca.Data[formerCert]))
+	t := in.rotate(caSet{present.cert}, parseCAs(in.ca.Data[formerCert]))
 	if in.mustReplace(present, &t) {
 		w, err := in.replace()
 		return outcome{state: in.state(&t, nil), writes: []write{w}}, err
@@ -64,10 +64,10 @@ func (in *input) auto() (outcome, error) {
 	return out, nil
 }
 
-// establish makes the cluster's authority. If there were Secrets of another one, whose
+// establish makes the cluster's CA. If there were Secrets of another one, whose
 // own was lost, its certificates stay trusted until all members trust the new one.
 func (in *input) establish() (write, error) {
-	certPEM, keyPEM, err := newAuthority(in.cluster, in.cluster.Spec.TLS.Auto.AuthorityLifetime(), in.now)
+	certPEM, keyPEM, err := newCA(in.cluster, in.cluster.Spec.TLS.Auto.EffectiveCALifetime(), in.now)
 	if err != nil {
 		return write{}, err
 	}
@@ -77,22 +77,22 @@ func (in *input) establish() (write, error) {
 	return write{to: to, told: Event{Reason: v1beta2.ClusterReasonCertificateAuthorityChanged, Message: fmt.Sprintf("created the cluster's CA in Secret %s", to.Name)}}, nil
 }
 
-// mustReplace reports whether a new authority is to be made: two thirds of the life of
+// mustReplace reports whether a new CA is to be made: two thirds of the life of
 // the present one have passed, or the user asks for it. While one is being replaced, the
 // next waits.
-func (in *input) mustReplace(present *authority, t *rotation) bool {
+func (in *input) mustReplace(present *signingCA, t *rotation) bool {
 	if len(t.old) > 0 || (!t.trusted && in.now.Before(present.cert.NotAfter)) {
 		return false
 	}
 	asked := in.cluster.Annotations[v1beta2.AnnotationRotateCA]
 	return (asked != "" && in.ca.Annotations[v1beta2.AnnotationRotateCA] != asked) ||
-		due(present.cert, in.cluster.Spec.TLS.Auto.AuthorityLifetime(), in.now)
+		due(present.cert, in.cluster.Spec.TLS.Auto.EffectiveCALifetime(), in.now)
 }
 
-// replace makes a new authority beside the present one, which signs until all members
+// replace makes a new CA beside the present one, which signs until all members
 // trust the new one.
 func (in *input) replace() (write, error) {
-	certPEM, keyPEM, err := newAuthority(in.cluster, in.cluster.Spec.TLS.Auto.AuthorityLifetime(), in.now)
+	certPEM, keyPEM, err := newCA(in.cluster, in.cluster.Spec.TLS.Auto.EffectiveCALifetime(), in.now)
 	if err != nil {
 		return write{}, err
 	}
@@ -105,7 +105,7 @@ func (in *input) replace() (write, error) {
 	return write{from: in.ca, to: to, told: Event{Reason: v1beta2.ClusterReasonCertificateAuthorityChanged, Message: fmt.Sprintf("CA rotation started for Secret %s: members restart to trust both CAs", to.Name)}}, nil
 }
 
-// heed notes which wish for a new authority was fulfilled.
+// heed notes which wish for a new CA was fulfilled.
 func (in *input) heed(s *corev1.Secret) {
 	if asked := in.cluster.Annotations[v1beta2.AnnotationRotateCA]; asked != "" {
 		if s.Annotations == nil {
@@ -115,7 +115,7 @@ func (in *input) heed(s *corev1.Secret) {
 	}
 }
 
-// forget drops the former authority from the Secret: no other Secret has it any more.
+// forget drops the former CA from the Secret: no other Secret has it any more.
 func (in *input) forget() *write {
 	to := in.ca.DeepCopy()
 	to.Data = maps.Clone(in.ca.Data)
@@ -125,7 +125,7 @@ func (in *input) forget() *write {
 }
 
 // reissue makes the certificate that a role needs; nil if it has a good one.
-func (in *input) reissue(r role, t *rotation, present *authority) (*fresh, error) {
+func (in *input) reissue(r role, t *rotation, present *signingCA) (*fresh, error) {
 	p := in.pair(r)
 	signer := in.signer(r, p, t, present)
 	why := ""
@@ -138,7 +138,7 @@ func (in *input) reissue(r role, t *rotation, present *authority) (*fresh, error
 		}
 	case signer == nil:
 		return nil, nil
-	case !(authorities{signer.cert}).sign(p.leaf, p.through):
+	case !(caSet{signer.cert}).sign(p.leaf, p.through):
 		why = "the new CA has signed it"
 	case !in.renewed(in.kept[r]):
 		why = "its renewal was requested"
@@ -154,16 +154,16 @@ func (in *input) reissue(r role, t *rotation, present *authority) (*fresh, error
 	return &fresh{cert: certPEM, key: keyPEM, why: why}, nil
 }
 
-// signer is the authority that a role's certificate is to be of now; nil if that is one
+// signer is the CA that a role's certificate is to be of now; nil if that is one
 // whose key is lost, and the certificate stays as it is.
-func (in *input) signer(r role, p *pair, t *rotation, present *authority) *authority {
+func (in *input) signer(r role, p *pair, t *rotation, present *signingCA) *signingCA {
 	if len(t.old) == 0 || (p != nil && t.newest.sign(p.leaf, p.through)) {
 		return present
 	}
 	if t.trusted && (r != server || t.servers) {
 		return present
 	}
-	if former := readAuthority(in.ca.Data, formerCert, formerKey); former != nil {
+	if former := readCA(in.ca.Data, formerCert, formerKey); former != nil {
 		return former
 	}
 	if p == nil {

@@ -95,31 +95,31 @@ func TestAutoRenews(t *testing.T) {
 		"the same domain":  {func(in *input) { in.cluster.Spec.Pod = &v1beta2.PodPolicy{ClusterDomain: ".cluster.local"} }, "", ""},
 		"a Secret is gone": {func(in *input) { in.kept[applications] = nil }, "x-client-tls", plan.CertificatesPending},
 		"rubbish":          {func(in *input) { in.kept[peer].Data[common.key] = []byte("x") }, "x-peer-tls", plan.CertificatesInvalid},
-		"a foreign authority": {func(in *input) {
-			other := authorityAt(t, noon)
+		"a foreign CA": {func(in *input) {
+			other := caAt(t, noon)
 			in.kept[server].Data[common.ca] = append(in.kept[server].Data[common.ca], encode(other.cert.Raw)...)
 		}, "x-server-tls", ""},
 		"an added key that members would take": {func(in *input) { in.kept[peer].Data["peer.crt"] = []byte("x") }, "x-peer-tls", plan.CertificatesInvalid},
-		"a new authority is asked for":         {named(v1beta2.AnnotationRotateCA), "x-ca-tls", ""},
-		"a new authority, but a member is not ready": {func(in *input) {
+		"a new CA is asked for":                {named(v1beta2.AnnotationRotateCA), "x-ca-tls", ""},
+		"a new CA, but a member is not ready": {func(in *input) {
 			in.cluster.Annotations[v1beta2.AnnotationRotateCA] = "1"
 			in.pods[1].ready = false
 		}, "", ""},
-		"the authority, before two thirds": {func(in *input) {
+		"the CA, before two thirds": {func(in *input) {
 			in.now = noon.Add(2*365*day + 365*day + 121*day)
 			for _, r := range issuedRoles {
-				f, err := readAuthority(in.ca.Data, common.cert, common.key).fresh(in, r)
+				f, err := readCA(in.ca.Data, common.cert, common.key).fresh(in, r)
 				if err != nil {
 					t.Fatal(err)
 				}
 				in.kept[r].Data[common.cert], in.kept[r].Data[common.key] = f.cert, f.key
 			}
 		}, "", ""},
-		"the authority, at two thirds":        {after(5 * 365 * day / 3 * 2), "x-ca-tls", plan.CertificatesInvalid},
-		"the authority's Secret is gone":      {func(in *input) { in.ca = nil }, "x-ca-tls", ""},
-		"the authority's Secret is rubbish":   {func(in *input) { in.ca.Data[common.key] = nil }, "", plan.CertificatesInvalid},
-		"the authority's Secret is another's": {func(in *input) { in.ca.OwnerReferences[0].UID = "other" }, "", plan.CertificatesInvalid},
-		"a Secret is another's":               {func(in *input) { in.kept[server].OwnerReferences = nil }, "", plan.CertificatesInvalid},
+		"the CA, at two thirds":        {after(5 * 365 * day / 3 * 2), "x-ca-tls", plan.CertificatesInvalid},
+		"the CA's Secret is gone":      {func(in *input) { in.ca = nil }, "x-ca-tls", ""},
+		"the CA's Secret is rubbish":   {func(in *input) { in.ca.Data[common.key] = nil }, "", plan.CertificatesInvalid},
+		"the CA's Secret is another's": {func(in *input) { in.ca.OwnerReferences[0].UID = "other" }, "", plan.CertificatesInvalid},
+		"a Secret is another's":        {func(in *input) { in.kept[server].OwnerReferences = nil }, "", plan.CertificatesInvalid},
 	} {
 		t.Run(name, func(t *testing.T) {
 			in := autoInput(t)
@@ -135,7 +135,7 @@ func TestAutoRenews(t *testing.T) {
 }
 
 // fresh issues a certificate at the input's time.
-func (a *authority) fresh(in *input, r role) (*fresh, error) {
+func (a *signingCA) fresh(in *input, r role) (*fresh, error) {
 	certPEM, keyPEM, err := a.issue(in.cluster, r, in.cluster.Spec.Issued().Lifetime(), in.now)
 	return &fresh{cert: certPEM, key: keyPEM}, err
 }
@@ -227,7 +227,7 @@ func TestRotation(t *testing.T) {
 	in.restarted()
 	wantStep("", false)
 	if len(in.ca.Data) != 2 {
-		t.Errorf("the authority's Secret holds %d things", len(in.ca.Data))
+		t.Errorf("the CA's Secret holds %d things", len(in.ca.Data))
 	}
 	wantWrites("x-ca-tls")
 }
@@ -243,9 +243,9 @@ func TestRotationIsNotAskedForAtTheStart(t *testing.T) {
 	}
 }
 
-// An authority whose key is lost is replaced like one that is old: nothing changes for
+// A CA whose key is lost is replaced like one that is old: nothing changes for
 // anybody until all members trust the new one.
-func TestLostAuthority(t *testing.T) {
+func TestLostCA(t *testing.T) {
 	in := autoInput(t)
 	was := in.pair(server).leaf
 	in.ca = nil
@@ -254,16 +254,16 @@ func TestLostAuthority(t *testing.T) {
 	}
 	in.parsed = nil
 	if !in.pair(server).leaf.Equal(was) || len(in.bundle(peer)) != 2 {
-		t.Errorf("the server's certificate is another, or %d authorities are trusted", len(in.bundle(peer)))
+		t.Errorf("the server's certificate is another, or %d CAs are trusted", len(in.bundle(peer)))
 	}
 	in.cluster.Spec.Issued().ServerNames = []string{"late.example.com"}
 	if got := in.carryOut(t); got != "" {
-		t.Errorf("writes %q, and members know no authority that could", got)
+		t.Errorf("writes %q, and members know no CA that could", got)
 	}
 }
 
-// While an authority ends, nobody waits for what can't come any more.
-func TestExpiredAuthority(t *testing.T) {
+// While a CA ends, nobody waits for what can't come any more.
+func TestExpiredCA(t *testing.T) {
 	in := autoInput(t)
 	in.now = noon.Add(6 * 365 * day)
 	for range 6 {
@@ -271,7 +271,7 @@ func TestExpiredAuthority(t *testing.T) {
 	}
 	s := in.outcome(t).state
 	if s.TLS.Problem != "" || s.TLS.NoClientCertificate || s.TLS.Rotation != v1beta2.CADroppingOld || len(in.bundle(peer)) != 1 {
-		t.Errorf("got %+v, %d authorities", s.TLS, len(in.bundle(peer)))
+		t.Errorf("got %+v, %d CAs", s.TLS, len(in.bundle(peer)))
 	}
 }
 

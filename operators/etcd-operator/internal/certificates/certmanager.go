@@ -13,7 +13,7 @@ import (
 )
 
 // certManager decides for a cluster whose certificates cert-manager issues: into Secrets
-// that nobody uses, from where they are delivered when everybody knows their authority.
+// that nobody uses, from where they are delivered when everybody knows their CA.
 func (in *input) certManager() outcome {
 	wrong := in.strangers(in.mine())
 	for _, r := range issuedRoles {
@@ -88,10 +88,10 @@ func (in *input) readIssued() (pairs map[role]*pair, wrong []problem, told []Eve
 	return pairs, wrong, told
 }
 
-// follow finds how far the replacement of an authority has come. While certificates of
+// follow finds how far the replacement of a CA has come. While certificates of
 // two are issued, since cert-manager renews each in its own time, all are to be trusted.
 func (in *input) follow(pairs map[role]*pair) *rotation {
-	var newest authorities
+	var newest caSet
 	mixed := false
 	for _, r := range issuedRoles {
 		newest = newest.with(pairs[r].trusted)
@@ -105,7 +105,7 @@ func (in *input) follow(pairs map[role]*pair) *rotation {
 		if t.trusted {
 			t.step = v1beta2.CAReissuing
 		}
-		// Clients have half of the overlap to load the authorities.
+		// Clients have half of the overlap to load the CAs.
 		told := since(in.kept[server], annotationTrusted, t.wanted.id())
 		t.next = told.Add(in.cluster.Spec.Issued().Overlap() / 2)
 		t.servers = !told.IsZero() && !in.now.Before(t.next)
@@ -117,7 +117,7 @@ func (in *input) follow(pairs map[role]*pair) *rotation {
 }
 
 // next is what a role's Secret is to get of what was issued for it; nil if it has that,
-// or must wait until its authority is trusted.
+// or must wait until its CA is trusted.
 func (in *input) next(r role, t *rotation, p *pair) *fresh {
 	from := in.issued[r]
 	f := &fresh{cert: from.Data[common.cert], key: from.Data[common.key], why: "cert-manager has issued it"}
@@ -132,7 +132,7 @@ func (in *input) next(r role, t *rotation, p *pair) *fresh {
 	}
 	known := false
 	for _, a := range t.wanted {
-		one := authorities{a}
+		one := caSet{a}
 		known = known || (one.sign(current.leaf, current.through) && one.sign(p.leaf, p.through))
 	}
 	if known || (t.trusted && (r != server || t.servers)) {

@@ -51,7 +51,7 @@ func (b *bench) request(r role) *unstructured.Unstructured {
 }
 
 // issued does what cert-manager does: it issues what a Certificate asks for.
-func (b *bench) issued(by *authority, r role) {
+func (b *bench) issued(by *signingCA, r role) {
 	b.t.Helper()
 	spec := b.request(r).Object["spec"].(map[string]any)
 	lifetime, err := time.ParseDuration(spec["duration"].(string))
@@ -82,7 +82,7 @@ func (b *bench) wantSays(reason plan.CertificateProblem, text string) {
 	}
 }
 
-// From an API server without cert-manager to one whose issuer gets another authority.
+// From an API server without cert-manager to one whose issuer gets another CA.
 func TestCertManager(t *testing.T) {
 	b := newBench(t, certManagerPolicy())
 	b.wantSays(plan.CertificatesMissing, "cert-manager is not installed (there is no kind Certificate in cert-manager.io/v1): install it")
@@ -101,7 +101,7 @@ func TestCertManager(t *testing.T) {
 	apiservertest.SetStatus(t, b.client, denied)
 	b.wantSays(plan.CertificatesPending, `Certificate x-operator: the issuer "ours" is not there`)
 
-	first := authorityAt(t, time.Now())
+	first := caAt(t, time.Now())
 	for _, r := range issuedRoles {
 		b.issued(first, r)
 	}
@@ -134,7 +134,7 @@ func TestCertManager(t *testing.T) {
 		t.Error("what was issued anew was not delivered")
 	}
 
-	// The issuer's authority is another: it is trusted first.
+	// The issuer's CA is another: it is trusted first.
 	pod := &corev1.Pod{
 		ObjectMeta: metav1.ObjectMeta{
 			Name: "x-1", Namespace: b.cluster.Namespace, Labels: b.secret("x-peer-tls").Labels,
@@ -143,13 +143,13 @@ func TestCertManager(t *testing.T) {
 		Spec: corev1.PodSpec{Containers: []corev1.Container{{Name: "etcd", Image: "x"}}},
 	}
 	apiservertest.Create(t, b.client, pod)
-	second := authorityAt(t, time.Now())
+	second := caAt(t, time.Now())
 	was = string(b.secret("x-peer-tls").Data[common.cert])
 	for _, r := range issuedRoles {
 		b.issued(second, r)
 	}
 	state = b.keep()
-	if s := b.secret("x-peer-tls"); state.TLS.Rotation != v1beta2.CATrustingBoth || string(s.Data[common.cert]) != was || len(parseAuthorities(s.Data[common.ca])) != 2 {
+	if s := b.secret("x-peer-tls"); state.TLS.Rotation != v1beta2.CATrustingBoth || string(s.Data[common.cert]) != was || len(parseCAs(s.Data[common.ca])) != 2 {
 		t.Errorf("got %+v: members would show what nobody knows", state.TLS)
 	}
 }
@@ -167,7 +167,7 @@ func TestStrangers(t *testing.T) {
 	wantWell(t, b.keep())
 }
 
-// Two operators at once come to one authority.
+// Two operators at once come to one CA.
 func TestTwoOperators(t *testing.T) {
 	b := newBench(t, autoPolicy())
 	other := &Keeper{Client: b.client, Live: b.client}
@@ -187,9 +187,9 @@ func TestTwoOperators(t *testing.T) {
 	last := b.keep()
 	wantWell(t, last)
 	if mine.TLS.Problem == "" && mine.TLS.Trust != last.TLS.Trust {
-		t.Error("one authority took the place of another")
+		t.Error("one CA took the place of another")
 	}
-	if len(parseAuthorities(b.secret("x-peer-tls").Data[common.ca])) != 1 {
+	if len(parseCAs(b.secret("x-peer-tls").Data[common.ca])) != 1 {
 		t.Error("members trust both")
 	}
 }

@@ -38,9 +38,9 @@ func check(c *v1beta2.EtcdCluster, pairs map[role]*pair, now time.Time) []proble
 	return wrong
 }
 
-// verifier is whose authorities a certificate is held against: members know those beside
+// verifier is whose CAs a certificate is held against: members know those beside
 // the certificates that they show, and the operator those beside its own. What members
-// show to clients need not be of the authority that clients are of.
+// show to clients need not be of the CA that clients are of.
 func verifier(pairs map[role]*pair, r role) *pair {
 	switch r {
 	case peer:
@@ -106,10 +106,10 @@ func (p *pair) verify(by *pair, now time.Time) []problem {
 	return nil
 }
 
-// chain is the certificate with those that have signed it, up to an authority.
-func (p *pair) chain(by authorities, now time.Time) ([]*x509.Certificate, error) {
+// chain is the certificate with those that have signed it, up to a CA.
+func (p *pair) chain(by caSet, now time.Time) ([]*x509.Certificate, error) {
 	chains, err := p.leaf.Verify(x509.VerifyOptions{
-		Roots: by.pool(), Intermediates: authorities(p.through).pool(), CurrentTime: now,
+		Roots: by.pool(), Intermediates: caSet(p.through).pool(), CurrentTime: now,
 		KeyUsages: []x509.ExtKeyUsage{x509.ExtKeyUsageAny},
 	})
 	if err != nil {

@@ -34,7 +34,7 @@ type fresh struct {
 }
 
 // deliver is the write that gives a role's Secret what it is to have: a new certificate,
-// if there is one, and the authorities; nil if it has that.
+// if there is one, and the CAs; nil if it has that.
 func (in *input) deliver(r role, t *rotation, f *fresh) *write {
 	from := in.kept[r]
 	to := member.Secret(in.cluster, secretOf(in.cluster, r))
@@ -53,7 +53,7 @@ func (in *input) deliver(r role, t *rotation, f *fresh) *write {
 		}
 		told = Event{Reason: v1beta2.ClusterReasonCertificateIssued, Message: fmt.Sprintf("Secret %s has a new certificate: %s", to.Name, f.why)}
 	}
-	if !parseAuthorities(data[common.ca]).equal(t.wanted) || len(data[common.ca]) == 0 {
+	if !parseCAs(data[common.ca]).equal(t.wanted) || len(data[common.ca]) == 0 {
 		data[common.ca] = t.wanted.pem()
 		if f == nil {
 			told = Event{Reason: v1beta2.ClusterReasonTrustedCAsChanged, Message: fmt.Sprintf("Secret %s has changed CAs to trust", to.Name)}

@@ -28,14 +28,14 @@ const backdate = 5 * time.Minute
 // 20 octets.
 const serialBits = 127
 
-// authority can sign.
-type authority struct {
+// signingCA can sign.
+type signingCA struct {
 	cert *x509.Certificate
 	key  crypto.Signer
 }
 
-// readAuthority reads one from a Secret's data; nil if there is none that can sign.
-func readAuthority(data map[string][]byte, certName, keyName string) *authority {
+// readCA reads one from a Secret's data; nil if there is none that can sign.
+func readCA(data map[string][]byte, certName, keyName string) *signingCA {
 	certs, err := cert.ParseCertsPEM(data[certName])
 	if err != nil {
 		return nil
@@ -52,11 +52,11 @@ func readAuthority(data map[string][]byte, certName, keyName string) *authority 
 	if !ok || !public.Equal(signer.Public()) || !certs[0].IsCA {
 		return nil
 	}
-	return &authority{cert: certs[0], key: signer}
+	return &signingCA{cert: certs[0], key: signer}
 }
 
-// newAuthority makes one of the cluster's own. It returns its certificate and key, in PEM.
-func newAuthority(c *v1beta2.EtcdCluster, lifetime time.Duration, now time.Time) (certPEM, keyPEM []byte, err error) {
+// newCA makes one of the cluster's own. It returns its certificate and key, in PEM.
+func newCA(c *v1beta2.EtcdCluster, lifetime time.Duration, now time.Time) (certPEM, keyPEM []byte, err error) {
 	return create(&x509.Certificate{
 		Subject:               pkix.Name{CommonName: c.Name + "-ca"},
 		NotBefore:             now.Add(-backdate),
@@ -68,8 +68,8 @@ func newAuthority(c *v1beta2.EtcdCluster, lifetime time.Duration, now time.Time)
 	}, nil)
 }
 
-// issue makes a certificate of a role. It ends with its authority at the latest.
-func (a *authority) issue(c *v1beta2.EtcdCluster, r role, lifetime time.Duration, now time.Time) (certPEM, keyPEM []byte, err error) {
+// issue makes a certificate of a role. It ends with its CA at the latest.
+func (a *signingCA) issue(c *v1beta2.EtcdCluster, r role, lifetime time.Duration, now time.Time) (certPEM, keyPEM []byte, err error) {
 	names, addresses := namesOf(c, r)
 	end := now.Add(lifetime)
 	if end.After(a.cert.NotAfter) {
@@ -87,8 +87,8 @@ func (a *authority) issue(c *v1beta2.EtcdCluster, r role, lifetime time.Duration
 	}, a)
 }
 
-// create makes a key and a certificate for it, signed by an authority, or by itself.
-func create(template *x509.Certificate, by *authority) (certPEM, keyPEM []byte, err error) {
+// create makes a key and a certificate for it, signed by a CA, or by itself.
+func create(template *x509.Certificate, by *signingCA) (certPEM, keyPEM []byte, err error) {
 	key, err := ecdsa.GenerateKey(elliptic.P256(), rand.Reader)
 	if err != nil {
 		return nil, nil, fmt.Errorf("make a key: %w", err)
@@ -97,7 +97,7 @@ func create(template *x509.Certificate, by *authority) (certPEM, keyPEM []byte, 
 		return nil, nil, fmt.Errorf("draw a serial number: %w", err)
 	}
 	if by == nil {
-		by = &authority{cert: template, key: key}
+		by = &signingCA{cert: template, key: key}
 	}
 	raw, err := x509.CreateCertificate(rand.Reader, template, by.cert, key.Public(), by.key)
 	if err != nil {
@@ -121,9 +121,9 @@ func due(c *x509.Certificate, lifetime time.Duration, now time.Time) bool {
 	return !now.Before(begin.Add(life / 3 * 2))
 }
 
-// outdated tells whether a certificate of this authority is to be made anew: since it
+// outdated tells whether a certificate of this CA is to be made anew: since it
 // ends, and a new one would last longer, or since it is not for what it is to be for.
-func (a *authority) outdated(c *v1beta2.EtcdCluster, p *pair, lifetime time.Duration, now time.Time) bool {
+func (a *signingCA) outdated(c *v1beta2.EtcdCluster, p *pair, lifetime time.Duration, now time.Time) bool {
 	names, addresses := namesOf(c, p.role)
 	if !slices.Equal(p.leaf.DNSNames, names) || !slices.EqualFunc(p.leaf.IPAddresses, addresses, net.IP.Equal) {
 		return true

@@ -28,7 +28,7 @@ const (
 	// that are issued, in which only issuers write.
 	keptLasting   = 30 * time.Second
 	issuedLasting = 5 * time.Minute
-	// rounds is how often one look may read again what it has written: an authority, the
+	// rounds is how often one look may read again what it has written: a CA, the
 	// Secrets, and one more for a write that was refused.
 	rounds = 4
 
@@ -204,7 +204,7 @@ func (in *input) decide() (outcome, error) {
 	return outcome{state: in.state(nil, nil)}, nil
 }
 
-// read reads all that is needed. The authority comes last: what is written to the other
+// read reads all that is needed. The CA comes last: what is written to the other
 // Secrets, as they were read, is refused if they have changed since.
 func (k *Keeper) read(ctx context.Context, c *v1beta2.EtcdCluster, pods []pod) (*input, error) {
 	in := &input{cluster: c, kept: map[role]*corev1.Secret{}, pods: pods}

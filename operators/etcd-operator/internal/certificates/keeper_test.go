@@ -95,7 +95,7 @@ func TestAutoServes(t *testing.T) {
 	wantWell(t, state)
 	foreign := other.keep()
 	if len(state.Told) != 5 {
-		t.Errorf("told %v, want the authority and four certificates", state.Told)
+		t.Errorf("told %v, want the CA and four certificates", state.Told)
 	}
 	if left := time.Until(state.TLS.NotAfter); left < 89*24*time.Hour || left > 90*24*time.Hour {
 		t.Errorf("the first certificate ends in %s, want 90 days", left)

@@ -28,7 +28,7 @@ func invalid(format string, args ...any) problem {
 	return problem{plan.CertificatesInvalid, fmt.Sprintf(format, args...)}
 }
 
-// pair is a certificate with its key and the authorities beside it.
+// pair is a certificate with its key and the CAs beside it.
 type pair struct {
 	role   role
 	secret string
@@ -37,7 +37,7 @@ type pair struct {
 	shown   tls.Certificate
 	leaf    *x509.Certificate
 	through []*x509.Certificate
-	trusted authorities
+	trusted caSet
 }
 
 // readPair reads what is in a Secret. Each of the three keys may have the predecessor's
@@ -82,7 +82,7 @@ func readPair(r role, s *corev1.Secret) (*pair, []problem) {
 	for _, c := range chain {
 		p.shown.Certificate = append(p.shown.Certificate, c.Raw)
 	}
-	if p.trusted = parseAuthorities([]byte(content.ca)); len(p.trusted) == 0 {
+	if p.trusted = parseCAs([]byte(content.ca)); len(p.trusted) == 0 {
 		return nil, []problem{invalid("%s holds no readable certificate: write those of the CAs to trust there, in PEM", p.at(p.files.ca))}
 	}
 	return p, nil

@@ -20,7 +20,7 @@ import (
 
 // What cert-manager has issued and cannot be used, each with what its user has to correct.
 func TestUnusableIsNotDelivered(t *testing.T) {
-	by, other := authorityAt(t, noon), authorityAt(t, noon)
+	by, other := caAt(t, noon), caAt(t, noon)
 	for name, row := range map[string]struct {
 		change func(map[string][]byte)
 		says   string

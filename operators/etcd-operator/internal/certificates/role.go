@@ -23,7 +23,7 @@ const (
 )
 
 // issuedRoles are those for which certificates are issued, in the order in which a new
-// authority's are delivered.
+// CA's are delivered.
 var issuedRoles = []role{operator, applications, peer, server}
 
 // files are the names of a Secret's keys.

@@ -13,15 +13,15 @@ import (
 
 // Annotations on the Secrets that the operator writes.
 const (
-	// annotationIssued is the id of the newest authorities, and since when the Secret
+	// annotationIssued is the id of the newest CAs, and since when the Secret
 	// has had certificates of theirs, with a blank between.
 	annotationIssued = v1beta2.GroupName + "/issued"
-	// annotationTrusted is the id of the authorities in ca.crt, and since when they
+	// annotationTrusted is the id of the CAs in ca.crt, and since when they
 	// have been there, with a blank between.
 	annotationTrusted = v1beta2.GroupName + "/trusted"
 )
 
-// settling is how long authorities are in the Secrets before members are restarted for
+// settling is how long CAs are in the Secrets before members are restarted for
 // them: a kubelet that has not heard of them yet would mount the former ones. Kubelets
 // watch the Secrets of their Pods.
 const settling = 5 * time.Second
@@ -32,7 +32,7 @@ type input struct {
 	// kept are the Secrets of the roles, as the user or the operator keeps them; one
 	// that is not there is nil.
 	kept map[role]*corev1.Secret
-	// ca is the Secret of the cluster's own authority.
+	// ca is the Secret of the cluster's own CA.
 	ca *corev1.Secret
 	// requests and issued are cert-manager's Certificates and their Secrets.
 	requests map[role]*unstructured.Unstructured
@@ -45,7 +45,7 @@ type input struct {
 	now    time.Time
 }
 
-// pod is a member's Pod: the hash of the authorities that it was made to trust, and
+// pod is a member's Pod: the hash of the CAs that it was made to trust, and
 // whether it is ready.
 type pod struct {
 	name, trust string
@@ -53,11 +53,11 @@ type pod struct {
 }
 
 // parsed is what a Secret holds: nil if it can't be used, with what is wrong; and the
-// authorities, which may be there all the same.
+// CAs, which may be there all the same.
 type parsed struct {
 	pair   *pair
 	wrong  []problem
-	bundle authorities
+	bundle caSet
 }
 
 // of reads a role's Secret, once. There is nothing in one that does not exist.
@@ -68,7 +68,7 @@ func (in *input) of(r role) parsed {
 	var p parsed
 	if s := in.kept[r]; s != nil {
 		p.pair, p.wrong = readPair(r, s)
-		p.bundle = parseAuthorities(s.Data[common.ca])
+		p.bundle = parseCAs(s.Data[common.ca])
 	}
 	if in.parsed == nil {
 		in.parsed = map[role]parsed{}
@@ -80,8 +80,8 @@ func (in *input) of(r role) parsed {
 // pair is what a role's Secret holds; nil if it can't be used.
 func (in *input) pair(r role) *pair { return in.of(r).pair }
 
-// bundle is the authorities that a Secret of a role has.
-func (in *input) bundle(r role) authorities { return in.of(r).bundle }
+// bundle is the CAs that a Secret of a role has.
+func (in *input) bundle(r role) caSet { return in.of(r).bundle }
 
 // since reads one of the two annotations: from when on it holds for an id; zero if it
 // does not.
@@ -102,13 +102,13 @@ func (in *input) foreign(s *corev1.Secret) bool {
 	return s != nil && !metav1.IsControlledBy(s, in.cluster)
 }
 
-// rotation is how far the replacement of an authority has come.
+// rotation is how far the replacement of a CA has come.
 type rotation struct {
-	// newest are the authorities that certificates are to be of, and old are others
+	// newest are the CAs that certificates are to be of, and old are others
 	// that somebody may still trust, or show a certificate of.
-	newest, old authorities
+	newest, old caSet
 	// wanted are those that everybody is to trust now.
-	wanted authorities
+	wanted caSet
 	// trusted is true when nobody refuses a certificate of the newest: all members
 	// trust them, or nothing can be lost any more.
 	trusted bool
@@ -119,9 +119,9 @@ type rotation struct {
 	next time.Time
 }
 
-// rotate finds how far a replacement has come. remembered are authorities that were
+// rotate finds how far a replacement has come. remembered are CAs that were
 // trusted, beside those in the Secrets.
-func (in *input) rotate(newest, remembered authorities) rotation {
+func (in *input) rotate(newest, remembered caSet) rotation {
 	known := remembered
 	for _, r := range issuedRoles {
 		known = known.with(in.bundle(r))
@@ -164,7 +164,7 @@ func (in *input) rotate(newest, remembered authorities) rotation {
 
 // trust reports whether every member trusts exactly these: they are in all Secrets, and
 // each Pod was made after that, and is ready.
-func (in *input) trust(all authorities) bool {
+func (in *input) trust(all caSet) bool {
 	if len(in.pods) == 0 {
 		return true
 	}
@@ -183,7 +183,7 @@ func (in *input) trust(all authorities) bool {
 }
 
 // behind reports whether a member was made to trust others.
-func (in *input) behind(all authorities) bool {
+func (in *input) behind(all caSet) bool {
 	hash := trustHash(all, all)
 	for _, p := range in.pods {
 		if p.trust != "" && p.trust != hash {
@@ -193,9 +193,9 @@ func (in *input) behind(all authorities) bool {
 	return false
 }
 
-// moved reports whether all of these roles have certificates of the newest authorities,
+// moved reports whether all of these roles have certificates of the newest CAs,
 // and since when.
-func (in *input) moved(newest authorities, roles ...role) (bool, time.Time) {
+func (in *input) moved(newest caSet, roles ...role) (bool, time.Time) {
 	var last time.Time
 	for _, r := range roles {
 		p := in.pair(r)
@@ -213,8 +213,8 @@ func (in *input) moved(newest authorities, roles ...role) (bool, time.Time) {
 	return true, last
 }
 
-// dropping reports whether the old authorities were taken out of a Secret already.
-func (in *input) dropping(newest authorities) bool {
+// dropping reports whether the old CAs were taken out of a Secret already.
+func (in *input) dropping(newest caSet) bool {
 	for _, r := range issuedRoles {
 		if in.kept[r] != nil && in.bundle(r).equal(newest) {
 			return true

@@ -52,7 +52,7 @@ func (in *input) strangers(secrets []*corev1.Secret) []problem {
 	return wrong
 }
 
-// state tells of Secrets as they were read. t is nil while authorities are not known, and
+// state tells of Secrets as they were read. t is nil while CAs are not known, and
 // wrong is what else stands in the way.
 func (in *input) state(t *rotation, wrong []problem) State {
 	s := State{TLS: plan.TLS{Wanted: true, Trust: announced(in.cluster)}}
@@ -169,7 +169,7 @@ func unknown(c *v1beta2.EtcdCluster, err error) State {
 	}
 }
 
-// announce tells the hash of the authorities that members are to trust, once all Secrets
+// announce tells the hash of the CAs that members are to trust, once all Secrets
 // have them, and kubelets have had time to hear of that. Until then it stays as it was.
 func (in *input) announce(s *State, t *rotation) {
 	if !t.next.IsZero() {
@@ -198,8 +198,8 @@ func (s *State) requeueWithin(in time.Duration) {
 	}
 }
 
-// trustedBy are the authorities beside a certificate; none without one.
-func trustedBy(p *pair) authorities {
+// trustedBy are the CAs beside a certificate; none without one.
+func trustedBy(p *pair) caSet {
 	if p == nil {
 		return nil
 	}

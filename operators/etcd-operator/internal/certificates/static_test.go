@@ -21,19 +21,19 @@ import (
 // noon is when the pure tests are.
 var noon = time.Date(2026, 6, 1, 12, 0, 0, 0, time.UTC)
 
-// authorityAt makes an authority of ten years.
-func authorityAt(t *testing.T, at time.Time) *authority {
+// caAt makes a CA of ten years.
+func caAt(t *testing.T, at time.Time) *signingCA {
 	t.Helper()
-	certPEM, keyPEM, err := newAuthority(&v1beta2.EtcdCluster{}, 10*365*24*time.Hour, at)
+	certPEM, keyPEM, err := newCA(&v1beta2.EtcdCluster{}, 10*365*24*time.Hour, at)
 	if err != nil {
 		t.Fatal(err)
 	}
-	return readAuthority(map[string][]byte{"c": certPEM, "k": keyPEM}, "c", "k")
+	return readCA(map[string][]byte{"c": certPEM, "k": keyPEM}, "c", "k")
 }
 
 // userPair makes what a user's tool makes: for all members and the client Service, good
 // for all, for a year.
-func userPair(t *testing.T, by *authority, change func(*x509.Certificate)) (certPEM, keyPEM []byte) {
+func userPair(t *testing.T, by *signingCA, change func(*x509.Certificate)) (certPEM, keyPEM []byte) {
 	t.Helper()
 	template := &x509.Certificate{
 		Subject: pkix.Name{CommonName: "user"}, NotBefore: noon.Add(-time.Hour), NotAfter: noon.Add(365 * 24 * time.Hour),
@@ -52,7 +52,7 @@ func userPair(t *testing.T, by *authority, change func(*x509.Certificate)) (cert
 }
 
 // staticInput is a cluster whose user keeps good certificates, in the predecessor's layout.
-func staticInput(t *testing.T, by *authority) *input {
+func staticInput(t *testing.T, by *signingCA) *input {
 	t.Helper()
 	in := &input{now: noon, kept: map[role]*corev1.Secret{}, cluster: &v1beta2.EtcdCluster{
 		ObjectMeta: metav1.ObjectMeta{Name: "x", Namespace: "ns", UID: "u"},
@@ -72,17 +72,17 @@ func staticInput(t *testing.T, by *authority) *input {
 }
 
 // give puts another certificate in a Secret.
-func (in *input) give(t *testing.T, r role, by *authority, change func(*x509.Certificate)) {
+func (in *input) give(t *testing.T, r role, by *signingCA, change func(*x509.Certificate)) {
 	t.Helper()
 	data := in.kept[r].Data
 	data[archived[r].cert], data[archived[r].key] = userPair(t, by, change)
 }
 
-// giveRSA puts a certificate for an RSA key in the peers' Secret, of an authority between,
+// giveRSA puts a certificate for an RSA key in the peers' Secret, of a CA between,
 // with that one's certificate behind it.
 func (in *input) giveRSA(t *testing.T) {
 	t.Helper()
-	unbounded := func(name string, by *authority) (*authority, []byte) {
+	unbounded := func(name string, by *signingCA) (*signingCA, []byte) {
 		certPEM, keyPEM, err := create(&x509.Certificate{
 			Subject: pkix.Name{CommonName: name}, NotBefore: noon.Add(-time.Hour), NotAfter: noon.Add(time.Hour * 24 * 300),
 			KeyUsage: x509.KeyUsageCertSign, BasicConstraintsValid: true, IsCA: true,
@@ -90,7 +90,7 @@ func (in *input) giveRSA(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		return readAuthority(map[string][]byte{"c": certPEM, "k": keyPEM}, "c", "k"), certPEM
+		return readCA(map[string][]byte{"c": certPEM, "k": keyPEM}, "c", "k"), certPEM
 	}
 	root, rootPEM := unbounded("root", nil)
 	signer, between := unbounded("between", root)
@@ -113,15 +113,15 @@ func (in *input) giveRSA(t *testing.T) {
 }
 
 func TestStatic(t *testing.T) {
-	by, other := authorityAt(t, noon.Add(-time.Hour)), authorityAt(t, noon.Add(-time.Hour))
-	expired := authorityAt(t, noon.Add(-11*365*24*time.Hour))
+	by, other := caAt(t, noon.Add(-time.Hour)), caAt(t, noon.Add(-time.Hour))
+	expired := caAt(t, noon.Add(-11*365*24*time.Hour))
 	lacks := func(r role, key string) func(*testing.T, *input) {
 		return func(_ *testing.T, in *input) { delete(in.kept[r].Data, key) }
 	}
 	holds := func(r role, key, text string) func(*testing.T, *input) {
 		return func(_ *testing.T, in *input) { in.kept[r].Data[key] = []byte(text) }
 	}
-	given := func(r role, by *authority, change func(*x509.Certificate)) func(*testing.T, *input) {
+	given := func(r role, by *signingCA, change func(*x509.Certificate)) func(*testing.T, *input) {
 		return func(t *testing.T, in *input) { in.give(t, r, by, change) }
 	}
 	for name, row := range map[string]struct {
@@ -149,7 +149,7 @@ func TestStatic(t *testing.T) {
 		},
 		"no certificate": {change: lacks(server, "server.crt"), reason: plan.CertificatesMissing, says: []string{"Secret s has no key server.crt (or tls.crt): write"}},
 		"no key":         {change: lacks(operator, "etcd-client.key"), reason: plan.CertificatesMissing, says: []string{"Secret o has no key etcd-client.key (or tls.key): write"}, blind: true},
-		"no authority":   {change: lacks(peer, "peer-ca.crt"), reason: plan.CertificatesMissing, says: []string{"Secret p has no key peer-ca.crt (or ca.crt): write"}},
+		"no CA":          {change: lacks(peer, "peer-ca.crt"), reason: plan.CertificatesMissing, says: []string{"Secret p has no key peer-ca.crt (or ca.crt): write"}},
 		"several things": {
 			change: func(t *testing.T, in *input) {
 				delete(in.kept[peer].Data, "peer.key")
@@ -159,7 +159,7 @@ func TestStatic(t *testing.T) {
 		},
 		"unreadable certificate": {change: holds(peer, "peer.crt", "hush"), reason: plan.CertificatesInvalid, says: []string{"peer.crt of Secret p holds no readable certificate: write"}},
 		"unreadable key":         {change: holds(peer, "peer.key", "hush"), reason: plan.CertificatesInvalid, says: []string{"peer.key of Secret p holds no readable private key: write"}},
-		"unreadable authority":   {change: holds(peer, "peer-ca.crt", "hush"), reason: plan.CertificatesInvalid, says: []string{"peer-ca.crt of Secret p holds no readable certificate: write"}},
+		"unreadable CA":          {change: holds(peer, "peer-ca.crt", "hush"), reason: plan.CertificatesInvalid, says: []string{"peer-ca.crt of Secret p holds no readable certificate: write"}},
 		"another's key": {
 			change: func(t *testing.T, in *input) { _, in.kept[server].Data["server.key"] = userPair(t, by, nil) },
 			reason: plan.CertificatesInvalid, says: []string{"server.key of Secret s is not the private key of the certificate in server.crt: write"},
@@ -181,7 +181,7 @@ func TestStatic(t *testing.T) {
 			told:   "peer.crt of Secret p expires at 2026-06-08T12:00:00Z: write a new one before then",
 		},
 		"does not end soon": {change: given(peer, by, func(c *x509.Certificate) { c.NotAfter = noon.Add(expiryWarning + time.Second) })},
-		"peer of another authority": {
+		"peer of another CA": {
 			change: given(peer, other, nil),
 			reason: plan.CertificatesInvalid, says: []string{"peer.crt of Secret p is not signed by a CA in peer-ca.crt of Secret p"},
 		},
@@ -193,18 +193,18 @@ func TestStatic(t *testing.T) {
 			change: given(operator, other, nil),
 			reason: plan.CertificatesInvalid, says: []string{"etcd-client.crt of Secret o is not signed by a CA in server-ca.crt of Secret s"},
 		},
-		"clients of another authority than members": {change: func(t *testing.T, in *input) {
+		"clients of another CA than members": {change: func(t *testing.T, in *input) {
 			in.give(t, operator, other, nil)
 			in.kept[server].Data["server-ca.crt"] = encode(other.cert.Raw)
 		}},
-		"expired authority": {
+		"expired CA": {
 			change: func(t *testing.T, in *input) {
 				in.give(t, peer, expired, nil)
 				in.kept[peer].Data["peer-ca.crt"] = encode(expired.cert.Raw)
 			},
 			reason: plan.CertificatesInvalid, says: []string{"peer.crt of Secret p is refused by the CAs in peer-ca.crt of Secret p", "expired"},
 		},
-		"authority that is no authority": {
+		"trusted certificate that is no CA": {
 			change: func(_ *testing.T, in *input) { in.kept[peer].Data["peer-ca.crt"] = in.kept[server].Data["server.crt"] },
 			reason: plan.CertificatesInvalid, says: []string{"peer.crt of Secret p is not signed by"},
 		},
@@ -248,7 +248,7 @@ func TestStatic(t *testing.T) {
 			static.Member.ServerSecret, static.OperatorSecret = "", ""
 			in.kept = map[role]*corev1.Secret{peer: in.kept[peer]}
 		}},
-		"RSA, by an intermediate authority": {change: func(t *testing.T, in *input) { in.giveRSA(t) }},
+		"RSA, by an intermediate CA": {change: func(t *testing.T, in *input) { in.giveRSA(t) }},
 	} {
 		t.Run(name, func(t *testing.T) {
 			in := staticInput(t, by)
@@ -291,10 +291,10 @@ func TestStatic(t *testing.T) {
 	}
 }
 
-// The trust changes with the authorities alone, whatever their order; and it stays as it
+// The trust changes with the CAs alone, whatever their order; and it stays as it
 // was while something is wrong.
 func TestStaticTrust(t *testing.T) {
-	by, other := authorityAt(t, noon.Add(-time.Hour)), authorityAt(t, noon.Add(-time.Hour))
+	by, other := caAt(t, noon.Add(-time.Hour)), caAt(t, noon.Add(-time.Hour))
 	in := staticInput(t, by)
 	trust := func() string {
 		in.parsed = nil
@@ -314,7 +314,7 @@ func TestStaticTrust(t *testing.T) {
 	both := trust()
 	in.kept[server].Data["server-ca.crt"] = append(append(append([]byte{}, two...), one...), two...)
 	if both == first || trust() != both {
-		t.Error("the trust is to be that of the set of authorities")
+		t.Error("the trust is to be that of the set of CAs")
 	}
 	in.kept[peer].Data["peer-ca.crt"], in.kept[server].Data["server-ca.crt"] = in.kept[server].Data["server-ca.crt"], one
 	if got := trust(); got == both || got == first {
@@ -323,6 +323,6 @@ func TestStaticTrust(t *testing.T) {
 	in.cluster.Status.TLS = &v1beta2.TLSStatus{Trust: both}
 	in.kept[peer].Data["peer-ca.crt"] = two
 	if trust() != both {
-		t.Error("members would be restarted to trust authorities that have not signed their certificates")
+		t.Error("members would be restarted to trust CAs that have not signed their certificates")
 	}
 }

@@ -26,11 +26,11 @@ type world struct {
 	version int
 	members []*memberModel
 	now     time.Time
-	// issuers are the authorities of cert-manager's issuer, the present one last.
-	issuers []*authority
+	// issuers are the CAs of cert-manager's issuer, the present one last.
+	issuers []*signingCA
 	// seen are what a client may have loaded, and until when it may go on with that.
 	seen []loaded
-	// accepted are certificates, and authorities by which they were.
+	// accepted are certificates, and CAs by which they were.
 	accepted map[string]bool
 	trace    []string
 }
@@ -39,13 +39,13 @@ type world struct {
 // at each handshake.
 type memberModel struct {
 	pod
-	forPeers, forClients authorities
+	forPeers, forClients caSet
 }
 
 // loaded is what a client has read of its Secret.
 type loaded struct {
 	leaf    *pair
-	trusted authorities
+	trusted caSet
 	until   time.Time
 }
 
@@ -140,7 +140,7 @@ func (w *world) load(m *memberModel) {
 // look is the invariant.
 func (w *world) look() {
 	in := w.input()
-	accepts := func(who string, trusted authorities, p *pair) {
+	accepts := func(who string, trusted caSet, p *pair) {
 		if p == nil || len(trusted) == 0 {
 			return
 		}
@@ -198,13 +198,13 @@ func (w *world) fail(format string, args ...any) {
 	w.t.FailNow()
 }
 
-// newIssuer gives cert-manager's issuer another authority.
+// newIssuer gives cert-manager's issuer another CA.
 func (w *world) newIssuer() {
-	certPEM, keyPEM, err := newAuthority(w.cluster, 5*365*24*time.Hour, w.now)
+	certPEM, keyPEM, err := newCA(w.cluster, 5*365*24*time.Hour, w.now)
 	if err != nil {
 		w.t.Fatal(err)
 	}
-	w.issuers = append(w.issuers, readAuthority(map[string][]byte{"c": certPEM, "k": keyPEM}, "c", "k"))
+	w.issuers = append(w.issuers, readCA(map[string][]byte{"c": certPEM, "k": keyPEM}, "c", "k"))
 }
 
 // issue is cert-manager: it issues a certificate anew.
@@ -274,13 +274,13 @@ func (w *world) user() {
 	asked := strconv.Itoa(w.version)
 	kinds := 4
 	if w.cluster.Spec.TLS.CertManager != nil {
-		// Of a Secret that is deleted there may be only one of an authority that nobody
+		// Of a Secret that is deleted there may be only one of a CA that nobody
 		// knows yet.
 		kinds = 3
 	}
 	switch w.dice.IntN(kinds) {
 	case 0:
-		w.note("the user asks for a new authority")
+		w.note("the user asks for a new CA")
 		w.cluster.Annotations[v1beta2.AnnotationRotateCA] = asked
 	case 1:
 		w.note("the user asks for new certificates")
@@ -295,12 +295,12 @@ func (w *world) user() {
 	}
 }
 
-// manager is what cert-manager does: its issuer gets another authority, and certificates
+// manager is what cert-manager does: its issuer gets another CA, and certificates
 // follow one by one.
 func (w *world) manager() {
 	r := issuedRoles[w.dice.IntN(len(issuedRoles))]
 	if w.dice.IntN(8) == 0 {
-		w.note("the issuer has another authority")
+		w.note("the issuer has another CA")
 		w.newIssuer()
 	}
 	w.note("cert-manager issues that of the %s", r)
@@ -314,7 +314,7 @@ func (w *world) settle() {
 		if w.cluster.Spec.TLS.CertManager != nil {
 			for _, r := range issuedRoles {
 				s := w.secrets[issuedName(w.cluster, r)]
-				if len(s.Data[common.cert]) == 0 || !w.issuers[len(w.issuers)-1].cert.Equal(parseAuthorities(s.Data[common.ca])[0]) {
+				if len(s.Data[common.cert]) == 0 || !w.issuers[len(w.issuers)-1].cert.Equal(parseCAs(s.Data[common.ca])[0]) {
 					w.issue(r)
 				}
 			}
@@ -337,11 +337,11 @@ func (w *world) settle() {
 	}
 	for _, r := range issuedRoles {
 		if len(in.bundle(r)) != 1 {
-			w.fail("%d authorities are left in the Secret of the %s", len(in.bundle(r)), r)
+			w.fail("%d CAs are left in the Secret of the %s", len(in.bundle(r)), r)
 		}
 	}
 	if asked := w.cluster.Annotations[v1beta2.AnnotationRotateCA]; in.ca != nil && (asked != in.ca.Annotations[v1beta2.AnnotationRotateCA] || len(in.ca.Data) != 2) {
-		w.fail("the wish %q for a new authority was not fulfilled: %v", asked, in.ca.Annotations)
+		w.fail("the wish %q for a new CA was not fulfilled: %v", asked, in.ca.Annotations)
 	}
 	for _, r := range issuedRoles {
 		if !in.renewed(in.kept[r]) {

@@ -25,7 +25,7 @@ import (
 	"github.com/etcd-operators/etcd-operators/shared/member"
 )
 
-// withAuto has the operator issue certificates, and drop an authority that it has replaced
+// withAuto has the operator issue certificates, and drop a CA that it has replaced
 // as soon as that is safe.
 func withAuto(c *v1beta2.EtcdCluster) {
 	c.Spec.TLS = &v1beta2.TLSPolicy{Auto: &v1beta2.AutoTLS{IssuedTLS: v1beta2.IssuedTLS{CAOverlap: &metav1.Duration{Duration: 0}}}}
@@ -68,7 +68,7 @@ func (b *bench) uids(c *v1beta2.EtcdCluster) map[string]types.UID {
 }
 
 // A cluster whose certificates the operator issues grows and heals; its certificates are
-// renewed without a restart, and its authority is replaced with two restarts of each
+// renewed without a restart, and its CA is replaced with two restarts of each
 // member, on their volumes.
 func TestAutoTLS(t *testing.T) {
 	t.Parallel()
@@ -106,17 +106,17 @@ func TestAutoTLS(t *testing.T) {
 		t.Errorf("the Pods are %v, want %v as before, and they trust %s", now, before, c.Status.TLS.Trust)
 	}
 
-	authority := b.secretData(c.CATLSSecret())["tls.crt"]
+	ca := b.secretData(c.CATLSSecret())["tls.crt"]
 	made := b.countPods(c)
 	b.mark(c, v1beta2.AnnotationRotateCA, "1")
 	began := time.Now()
-	b.until(c, "the authority to be replaced", func(s *v1beta2.ClusterStatus) bool {
+	b.until(c, "the CA to be replaced", func(s *v1beta2.ClusterStatus) bool {
 		return s.TLS.Trust != trust && s.TLS.Rotation == "" && slices.Equal(b.secretData(c.OperatorTLSSecret())["ca.crt"], b.secretData(c.CATLSSecret())["tls.crt"]) && reason(s, v1beta2.ConditionProgressing) == "UpToDate"
 	})
 	t.Logf("in %s", time.Since(began).Round(time.Millisecond))
 	b.untilHealthy(c, 3)
-	if now := b.secretData(c.CATLSSecret())["tls.crt"]; slices.Equal(now, authority) {
-		t.Errorf("the authority is the one that it was")
+	if now := b.secretData(c.CATLSSecret())["tls.crt"]; slices.Equal(now, ca) {
+		t.Errorf("the CA is the one that it was")
 	}
 	if n := made(); n != 6 {
 		t.Errorf("%d Pods were made, want each of the 3 recreated twice", n)
@@ -233,18 +233,18 @@ func (b *bench) countPods(c *v1beta2.EtcdCluster) (made func() int) {
 // keys are those of the Secrets of this test's clusters.
 type keys struct {
 	*bench
-	authority *etcdtest.Authority
-	hosts     []string
+	ca    *etcdtest.CA
+	hosts []string
 }
 
-// write writes a Secret with a certificate, of another authority if one is given.
-func (k keys) write(name, commonName string, trusted ...*etcdtest.Authority) {
+// write writes a Secret with a certificate, of another CA if one is given.
+func (k keys) write(name, commonName string, trusted ...*etcdtest.CA) {
 	k.t.Helper()
-	by := k.authority
+	by := k.ca
 	if len(trusted) > 0 {
 		by = trusted[0]
 	} else {
-		trusted = []*etcdtest.Authority{by}
+		trusted = []*etcdtest.CA{by}
 	}
 	s := &corev1.Secret{ObjectMeta: metav1.ObjectMeta{Name: name, Namespace: k.namespace}, Type: corev1.SecretTypeTLS}
 	s.Data = by.Issue(k.t, commonName, k.hosts...).Files(trusted...)
@@ -270,13 +270,13 @@ func TestStaticTLS(t *testing.T) {
 	t.Parallel()
 	b := newBench(t)
 	podtest.StartKubelet(t, b.client, b.namespace)
-	k := keys{b, etcdtest.NewAuthority(t, "ours"), []string{"*.x." + b.namespace + ".svc", "x-client." + b.namespace + ".svc", "localhost", "127.0.0.1"}}
+	k := keys{b, etcdtest.NewCA(t, "ours"), []string{"*.x." + b.namespace + ".svc", "x-client." + b.namespace + ".svc", "localhost", "127.0.0.1"}}
 	c := b.create("x", 3, withVolumes, withStatic)
 	b.until(c, "the Secrets to be missed", func(s *v1beta2.ClusterStatus) bool {
 		return reason(s, v1beta2.ConditionCertificatesReady) == "CertificatesMissing" && reason(s, v1beta2.ConditionProgressing) == "CertificatesMissing"
 	})
 	k.write("peer", "peer")
-	k.write("server", "server", etcdtest.NewAuthority(t, "another"))
+	k.write("server", "server", etcdtest.NewCA(t, "another"))
 	k.write("operator", "root")
 	b.until(c, "the server's certificate to be refused", func(s *v1beta2.ClusterStatus) bool {
 		return reason(s, v1beta2.ConditionCertificatesReady) == "CertificatesInvalid"
@@ -312,10 +312,10 @@ func TestStaticTLS(t *testing.T) {
 	k.write("operator", "root")
 	b.untilHealthy(c, 5)
 
-	// The user lets another authority in, in the steps that keep everybody's trust.
-	second, trust, made := etcdtest.NewAuthority(t, "second"), c.Status.TLS.Trust, b.countPods(c)
+	// The user lets another CA in, in the steps that keep everybody's trust.
+	second, trust, made := etcdtest.NewCA(t, "second"), c.Status.TLS.Trust, b.countPods(c)
 	for _, name := range []string{"peer", "server", "operator"} {
-		k.write(name, "root", k.authority, second)
+		k.write(name, "root", k.ca, second)
 	}
 	b.mark(c, v1beta2.AnnotationRenew, "look") // no watch tells of Secrets: else it takes a minute
 	b.until(c, "members to trust both", func(s *v1beta2.ClusterStatus) bool {

@@ -144,7 +144,7 @@ func (v *view) certificates() *metav1.Condition {
 	return &c
 }
 
-// rotationStory says how far the replacement of an authority is.
+// rotationStory says how far the replacement of a CA is.
 func (v *view) rotationStory() string {
 	switch v.Cluster.TLS.Rotation {
 	case v1beta2.CATrustingBoth:
@@ -157,7 +157,7 @@ func (v *view) rotationStory() string {
 	return "CA rotation is in progress"
 }
 
-// trusting counts the Pods that were made for the authorities of today.
+// trusting counts the Pods that were made for the CAs of today.
 func (v *view) trusting() string {
 	n := 0
 	for i := range v.Pods {

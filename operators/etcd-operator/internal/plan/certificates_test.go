@@ -10,7 +10,7 @@ import (
 	"github.com/etcd-operators/etcd-operators/api/v1beta2"
 )
 
-// secure gives a cluster the certificates that it asks for, of authorities that were
+// secure gives a cluster the certificates that it asks for, of CAs that were
 // reported.
 func (w *world) secure(changes ...func(*TLS)) *world {
 	return w.cluster(func(c *Cluster) {
@@ -78,7 +78,7 @@ func TestCertificates(t *testing.T) {
 			reason: "what needs none is done",
 			seen:   healthy(3).dead("c").secure(wrong(CertificatesInvalid)), do: create(joiners(1)...), because: "CreatingMembers",
 		},
-		"members are restarted for other authorities": {
+		"members are restarted for other CAs": {
 			reason: "etcd reads them when it starts",
 			seen:   templated(healthy(3).volumes()).secure(func(t *TLS) { t.Trust = "t2" }).template("b", "before"),
 			do:     setRole("b", Restarting), because: v1beta2.ClusterReasonUpdatingMembers,
@@ -97,7 +97,7 @@ func TestCertificates(t *testing.T) {
 			reason: "a member that is ended would not start again",
 			seen:   templated(healthy(3).volumes()).secure(wrong(CertificatesMissing)).template("b", "before"), because: v1beta2.ClusterReasonUpdatingMembers,
 		},
-		"one without a volume is replaced for other authorities": {
+		"one without a volume is replaced for other CAs": {
 			reason: "another one is there before it goes",
 			seen:   templated(healthy(3)).secure().template("b", "before"), do: create(joiners(1)...), because: "CreatingMembers",
 		},
@@ -211,7 +211,7 @@ func TestCertificatesReady(t *testing.T) {
 		"all is well":       {healthy(3).secure(), "CertificatesReady=True CertificatesValid", "t1"},
 		"what is wrong":     {healthy(3).secure(wrong(CertificatesInvalid)), "CertificatesReady=False CertificatesInvalid", "t1"},
 		"what is not known": {healthy(3).secure(wrong(CertificatesMissing), func(t *TLS) { t.Trust = "" }), "CertificatesReady=False CertificatesMissing", "t1"},
-		"other authorities": {healthy(3).secure(func(t *TLS) { t.Trust, t.Rotation = "t2", v1beta2.CATrustingBoth }), "CertificatesReady=True TrustingBoth", "t2"},
+		"other CAs":         {healthy(3).secure(func(t *TLS) { t.Trust, t.Rotation = "t2", v1beta2.CATrustingBoth }), "CertificatesReady=True TrustingBoth", "t2"},
 		"a fence":           {healthy(3).secure(func(t *TLS) { t.Trust = "t2" }).marked(func(f *Fence) { f.By = "r1" }), "CertificatesReady=True CertificatesValid", "t2"},
 	} {
 		s := decided(tc.seen.seen()).Status

@@ -11,10 +11,10 @@ import (
 type TLS struct {
 	// Wanted is true when the spec asks for certificates.
 	Wanted bool
-	// Trust is the hash of the authorities that members are to trust; empty until all
+	// Trust is the hash of the CAs that members are to trust; empty until all
 	// Secrets are there.
 	Trust string
-	// Rotation is how far the replacement of an authority has come.
+	// Rotation is how far the replacement of a CA has come.
 	Rotation v1beta2.CARotation
 	// NotAfter is when the first of the certificates ends; zero if none is known.
 	NotAfter time.Time

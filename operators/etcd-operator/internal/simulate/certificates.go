@@ -11,20 +11,20 @@ import (
 
 // The model of certificates: who has signed those that members show, whom their Secrets
 // tell them to trust, and what each has read of that. etcd reads certificates at each
-// handshake, and authorities only when it starts: members whose views differ don't reach
+// handshake, and CAs only when it starts: members whose views differ don't reach
 // each other.
 //
-// The keeper of certificates is modelled as it is to be: a new authority is trusted by
+// The keeper of certificates is modelled as it is to be: a new CA is trusted by
 // all before it signs, and the old one until nothing of it is left. It goes by what is
 // written on Pods.
 
-// overlap is for how long an authority is trusted after the last certificate of it.
+// overlap is for how long a CA is trusted after the last certificate of it.
 const overlap = time.Minute
 
 // secrets are what the Secrets of a cluster hold.
 type secrets struct {
-	// leaf is the authority that has signed the certificates, trusted the set of those
-	// that are trusted, as bits. wanted is the authority that is to sign.
+	// leaf is the CA that has signed the certificates, trusted the set of those
+	// that are trusted, as bits. wanted is the CA that is to sign.
 	leaf, wanted int
 	trusted      uint64
 	// reissued is when the certificates were signed last.
@@ -34,7 +34,7 @@ type secrets struct {
 // newSecrets are those of a cluster that begins.
 func newSecrets() secrets { return secrets{trusted: 1, reissued: never} }
 
-// trust stands for the hash of the authorities that are trusted.
+// trust stands for the hash of the CAs that are trusted.
 func (s *secrets) trust() string { return fmt.Sprintf("trust%x", s.trusted) }
 
 func (s *secrets) rotating() bool { return s.leaf != s.wanted || bits.OnesCount64(s.trusted) > 1 }
@@ -51,14 +51,14 @@ func trustOf(s *v1beta2.ClusterStatus) string {
 	return s.TLS.Trust
 }
 
-// keepCertificates does the next step of the replacement of an authority.
+// keepCertificates does the next step of the replacement of a CA.
 func (w *world) keepCertificates() {
 	s := &w.secrets
 	switch {
 	case !w.cfg.TLS || w.cluster.paused || w.cluster.deleting || w.during(SpoilCertificates):
 	case s.leaf != s.wanted && s.trusted>>s.wanted&1 == 0:
 		s.trusted |= 1 << s.wanted
-		w.say("authority %d is to be trusted, too", s.wanted)
+		w.say("CA %d is to be trusted, too", s.wanted)
 		if w.cfg.has(EarlyLeaves) {
 			w.reissue()
 		}
@@ -66,21 +66,21 @@ func (w *world) keepCertificates() {
 		w.reissue()
 	case s.leaf == s.wanted && s.rotating() && (w.age(s.reissued) >= overlap && w.allTrust() || w.cfg.has(EarlyDrop)):
 		s.trusted = 1 << s.leaf
-		w.say("authority %d alone is to be trusted", s.leaf)
+		w.say("CA %d alone is to be trusted", s.leaf)
 		w.checkTrust()
 	}
 }
 
-// reissue lets the new authority sign all certificates.
+// reissue lets the new CA sign all certificates.
 func (w *world) reissue() {
 	s := &w.secrets
 	s.leaf, s.reissued = s.wanted, w.now
-	w.say("certificates are of authority %d", s.leaf)
+	w.say("certificates are of CA %d", s.leaf)
 	w.disturbed++
 	w.checkTrust()
 }
 
-// allTrust reports whether all Pods were made for the authorities of today, and serve.
+// allTrust reports whether all Pods were made for the CAs of today, and serve.
 func (w *world) allTrust() bool {
 	for _, p := range w.pods {
 		if p.trust != w.secrets.trust() || !p.ready || p.deleting != never {
@@ -99,15 +99,15 @@ func (w *world) checkTrust() {
 		switch {
 		case r.etcd == nil || p == nil || p.uid != r.uid || !w.kubeletTalks(r.node):
 		case r.trusted>>s.leaf&1 == 0:
-			w.fail(trustKept, "certificates are of authority %d, and %s was started before it was trusted", s.leaf, r.name)
+			w.fail(trustKept, "certificates are of CA %d, and %s was started before it was trusted", s.leaf, r.name)
 		case s.trusted>>r.leaf&1 == 0:
-			w.fail(trustKept, "authority %d is not trusted any more, and %s shows a certificate of it", r.leaf, r.name)
+			w.fail(trustKept, "CA %d is not trusted any more, and %s shows a certificate of it", r.leaf, r.name)
 		}
 	}
 }
 
 // trustKept is the invariant that no member is shut out by the replacement of an
-// authority; certified is the one that none begins, or is made to start, without the
+// CA; certified is the one that none begins, or is made to start, without the
 // certificates that the spec asks for.
 const (
 	trustKept = "Trust"
@@ -161,13 +161,13 @@ const lookAgain = 5 * time.Second
 
 var certificateProblems = []plan.CertificateProblem{plan.CertificatesMissing, plan.CertificatesInvalid, plan.CertificatesPending}
 
-// spoilCertificates is a user who deletes a Secret, or replaces the authority.
+// spoilCertificates is a user who deletes a Secret, or replaces the CA.
 func (w *world) spoilCertificates(f Fault) bool {
 	if !w.cfg.TLS {
 		return false
 	}
 	switch f.Kind {
-	case RotateAuthority:
+	case RotateCA:
 		if w.secrets.rotating() || w.secrets.wanted > 60 {
 			return false
 		}
@@ -189,7 +189,7 @@ func (w *world) checkStartable(t *todo, p *pod) {
 	}
 }
 
-// checkCertified: a Pod is made for authorities that are known.
+// checkCertified: a Pod is made for CAs that are known.
 func (w *world) checkCertified(seen *plan.Cluster, name string) {
 	if w.cfg.TLS && (seen.LastStatus.TLS == nil || seen.LastStatus.TLS.Trust == "") {
 		w.fail(certified, "Pod %s is made, and it is not known whom it is to trust", name)

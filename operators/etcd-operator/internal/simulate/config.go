@@ -114,9 +114,9 @@ const (
 	// TrustingLauncher: it does not ask the members that a start permit names whether it has
 	// started before.
 	TrustingLauncher
-	// EarlyLeaves: certificates are of a new authority before all members trust it.
+	// EarlyLeaves: certificates are of a new CA before all members trust it.
 	EarlyLeaves
-	// EarlyDrop: an authority that was replaced is not trusted any more before members have
+	// EarlyDrop: a CA that was replaced is not trusted any more before members have
 	// loaded the certificates of the new one.
 	EarlyDrop
 )
@@ -217,8 +217,8 @@ func RandomConfig(seed int64) Config {
 	if slices.Contains(cfg.Kinds, LackCredentials) { // of no account before
 		cfg.Kinds = append(cfg.Kinds, EnableAuth, EnableAuth)
 	}
-	if cfg.TLS && slices.Contains(cfg.Kinds, RotateAuthority) {
-		cfg.Kinds = append(cfg.Kinds, RotateAuthority, RotateAuthority)
+	if cfg.TLS && slices.Contains(cfg.Kinds, RotateCA) {
+		cfg.Kinds = append(cfg.Kinds, RotateCA, RotateCA)
 	}
 	if slices.Contains(cfg.Kinds, EraseFence) || slices.Contains(cfg.Kinds, OldMarks) || slices.Contains(cfg.Kinds, LateCall) {
 		cfg.Kinds = append(cfg.Kinds, Restore, Restore)

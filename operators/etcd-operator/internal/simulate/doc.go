@@ -21,7 +21,7 @@
 //   - version.go: images, and etcd's cluster version
 //   - space.go: databases that fill, alarms, compaction and defragmentation
 //   - template.go: the shape of Pods, and nodes that are to be emptied
-//   - certificates.go: authorities that are replaced, and certificates that are not there
+//   - certificates.go: CAs that are replaced, and certificates that are not there
 //   - client.go: a client that writes all the time
 //   - operator.go, act.go: lagging caches, observing, and carrying out a Decision
 //     one API call at a time, with the preconditions of the real act

@@ -168,9 +168,9 @@ const (
 	// SpoilCertificates takes the Secrets of the members away: what runs runs on, and no Pod
 	// starts.
 	SpoilCertificates
-	// RotateAuthority has another authority sign the certificates, with the steps that this
+	// RotateCA has another CA sign the certificates, with the steps that this
 	// takes.
-	RotateAuthority
+	RotateCA
 	// RefusePods and RefuseClaims make the API server refuse new Pods, or new volumes, as when
 	// a quota is used up.
 	RefusePods
@@ -197,7 +197,7 @@ var faultNames = [numFaults]string{
 	"SlowAnswers", "LagPods", "LagClaims", "LagStatus", "EditSize", "Pause", "EditVersion", "EditRepository", "EnableAuth",
 	"LackCredentials", "EditTemplate", "AskRestart", "Cordon", "Uncordon", "NameConflict", "Restore", "EraseFence",
 	"OldMarks", "DeleteCluster", "Unschedulable", "ImageTrouble", "SlowAddress", "ChangeLearners", "PassTime",
-	"LackCertificates", "SpoilCertificates", "RotateAuthority", "RefusePods", "RefuseClaims",
+	"LackCertificates", "SpoilCertificates", "RotateCA", "RefusePods", "RefuseClaims",
 	"AddByHand", "ChangePeerURL", "AlterData", "FillSlowly",
 }
 

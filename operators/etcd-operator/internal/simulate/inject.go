@@ -101,7 +101,7 @@ func (w *world) inject(f Fault) bool {
 		}
 		w.lacking = refusals[f.A%len(refusals)]
 		w.until[LackCredentials] = max(w.until[LackCredentials], w.step+f.For)
-	case LackCertificates, SpoilCertificates, RotateAuthority:
+	case LackCertificates, SpoilCertificates, RotateCA:
 		return w.spoilCertificates(f)
 	case AddByHand, ChangePeerURL:
 		return w.useEtcdctl(f)

@@ -64,7 +64,7 @@ type pod struct {
 	ip, addressed bool
 	persistent    bool
 	template      string
-	trust         string // the authorities that it was made to trust
+	trust         string // the CAs that it was made to trust
 	version       string
 	repository    string
 	// from is what the container runs, or ran last, while the image was changed and the

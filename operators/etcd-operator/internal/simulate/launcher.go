@@ -28,7 +28,7 @@ type run struct {
 	disk      *disk
 	version   string
 	template  string
-	// leaf is the authority of the certificate that it shows, mounted are those that its
+	// leaf is the CA of the certificate that it shows, mounted are those that its
 	// Secret tells it to trust, and trusted those that etcd has read when it started.
 	leaf             int
 	mounted, trusted uint64

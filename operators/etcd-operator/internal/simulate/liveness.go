@@ -19,7 +19,7 @@ const (
 	// stopped; each step is about four seconds.
 	liveSteps = 1500
 	// rotationSteps are those beside for every member to be restarted twice, for another
-	// authority.
+	// CA.
 	rotationSteps = 1000
 	// calmSteps is for how many steps it must be at rest, or say QuorumLost.
 	calmSteps = 10
@@ -151,7 +151,7 @@ func (w *world) whatIsWrong() string {
 		return why
 	}
 	if w.cfg.TLS && w.secrets.rotating() {
-		return "an authority is being replaced"
+		return "a CA is being replaced"
 	}
 	if c.current != c.wanted || c.target != "" {
 		return "another version is recorded: " + c.current + ", " + c.target

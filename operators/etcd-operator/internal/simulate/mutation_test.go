@@ -965,7 +965,7 @@ func TestPlantedBugs(t *testing.T) {
 			reason:  "that the Secret of members is gone is not looked at before one of them is ended",
 			planner: lie(func(o *plan.Observation) { o.Cluster.TLS.Problem = "" }),
 			config: func(c *Config) {
-				secured(SpoilCertificates, SpoilCertificates, SpoilCertificates, AskRestart, AskRestart, RotateAuthority)(c)
+				secured(SpoilCertificates, SpoilCertificates, SpoilCertificates, AskRestart, AskRestart, RotateCA)(c)
 				c.Persistent, c.TruthOnly = true, true
 			},
 			by: []string{"S6"},
@@ -979,7 +979,7 @@ func TestPlantedBugs(t *testing.T) {
 				}
 				return d
 			},
-			config: secured(RotateAuthority),
+			config: secured(RotateCA),
 			by:     []string{liveness},
 		},
 		"members taken for restarted": {
@@ -989,30 +989,30 @@ func TestPlantedBugs(t *testing.T) {
 					o.Pods[i].Template = o.Cluster.Template
 				}
 			}),
-			config: secured(RotateAuthority),
+			config: secured(RotateCA),
 			by:     []string{liveness},
 		},
-		"a new authority signs too early": {
+		"a new CA signs too early": {
 			reason:  "certificates are of it before every member was restarted to trust it",
 			planner: plan.Plan,
-			config:  func(c *Config) { secured(RotateAuthority)(c); c.Planted = []Bug{EarlyLeaves} },
+			config:  func(c *Config) { secured(RotateCA)(c); c.Planted = []Bug{EarlyLeaves} },
 			by:      []string{trustKept},
 		},
-		"a new authority signs too early, by what comes of it": {
+		"a new CA signs too early, by what comes of it": {
 			reason:  "as above, found where members don't reach each other any more, and nobody is left to restart them",
 			planner: plan.Plan,
 			config: func(c *Config) {
-				secured(RotateAuthority, KillContainer, KillContainer)(c)
+				secured(RotateCA, KillContainer, KillContainer)(c)
 				c.Planted, c.TruthOnly = []Bug{EarlyLeaves}, true
 			},
 			by:    []string{liveness},
 			seeds: 3000,
 		},
-		"an old authority dropped too early": {
+		"an old CA dropped too early": {
 			reason:  "it is not trusted any more before members have loaded the certificates of the new one",
 			planner: plan.Plan,
 			config: func(c *Config) {
-				secured(RotateAuthority, RotateAuthority, SilenceNode, SilenceNode, SilenceNode)(c)
+				secured(RotateCA, RotateCA, SilenceNode, SilenceNode, SilenceNode)(c)
 				c.Planted = []Bug{EarlyDrop}
 			},
 			by: []string{trustKept},

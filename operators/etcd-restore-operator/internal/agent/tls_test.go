@@ -14,7 +14,7 @@ func TestTLSIsSwitched(t *testing.T) {
 	etcdtest.EachVersion(t, func(t *testing.T, etcdVersion string) {
 		t.Parallel()
 		o := startOrigin(t, etcdVersion)
-		ours, dir := etcdtest.NewAuthority(t, "ours"), t.TempDir()
+		ours, dir := etcdtest.NewCA(t, "ours"), t.TempDir()
 		etcdtest.Mount(t, dir, ours.Issue(t, "member", "127.0.0.1").Files(ours))
 		secured := etcdtest.NewMember(t, etcdVersion, "secured")
 		secured.PeerURL = strings.Replace(secured.PeerURL, "http://", "https://", 1)

@@ -369,7 +369,7 @@ func TestPreconditions(t *testing.T) {
 	}
 }
 
-// A seed is made from the authorities that the cluster, read live, trusts, and from none if
+// A seed is made from the CAs that the cluster, read live, trusts, and from none if
 // it trusts none.
 func TestASeedNeedsCertificates(t *testing.T) {
 	t.Parallel()

@@ -10,7 +10,7 @@ import (
 	"github.com/etcd-operators/etcd-operators/shared/conditiontext"
 )
 
-// Trusts reports whether it is known which authorities the members of a cluster trust.
+// Trusts reports whether it is known which CAs the members of a cluster trust.
 // Without TLS there are none to know. A seed that was made before would be another Pod
 // than etcd-operator's, whose Secrets might not even be there.
 func Trusts(c *v1beta2.EtcdCluster) bool {
@@ -33,7 +33,7 @@ func awaitCertificates(v *view) *step {
 	return nil
 }
 
-// awaitTrust waits until etcd-operator has told which authorities the members trust.
+// awaitTrust waits until etcd-operator has told which CAs the members trust.
 func (v *view) awaitTrust(phase v1beta2.RestorePhase) *step {
 	if Trusts(v.Cluster) {
 		return nil

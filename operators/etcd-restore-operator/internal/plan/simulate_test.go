@@ -405,7 +405,7 @@ func TestPlantedBugs(t *testing.T) {
 			reason: "its Pod is another one than etcd-operator would make",
 			plan: lie(func(o *Observation) {
 				if o.Cluster != nil {
-					o.Cluster.Status.TLS = &v1beta2.TLSStatus{Trust: "authorities"}
+					o.Cluster.Status.TLS = &v1beta2.TLSStatus{Trust: "CAs"}
 				}
 			}),
 			config: func(c *config) { c.tls, c.fresh, c.template, c.noLive = true, true, false, true },

@@ -538,7 +538,7 @@ func (w *world) keepCertificates(c *v1beta2.EtcdCluster) bool {
 		st.Conditions = []metav1.Condition{bad}
 		return true
 	case !w.noCerts && (told || st.TLS == nil):
-		st.Conditions, st.TLS = nil, &v1beta2.TLSStatus{Trust: "authorities"}
+		st.Conditions, st.TLS = nil, &v1beta2.TLSStatus{Trust: "CAs"}
 		return true
 	}
 	return false

@@ -223,7 +223,7 @@ func (w *world) addCluster(name string, c *v1beta2.EtcdCluster) {
 	if c == nil {
 		c = newCluster(name, "", w.persistent)
 		if w.tls {
-			c.Spec.TLS, c.Status.TLS = &v1beta2.TLSPolicy{Auto: &v1beta2.AutoTLS{}}, &v1beta2.TLSStatus{Trust: "authorities"}
+			c.Spec.TLS, c.Status.TLS = &v1beta2.TLSPolicy{Auto: &v1beta2.AutoTLS{}}, &v1beta2.TLSStatus{Trust: "CAs"}
 		}
 		if w.smallQuota {
 			c.Spec.Etcd = &v1beta2.EtcdPolicy{QuotaBackendBytes: new(resource.MustParse("16Mi"))}

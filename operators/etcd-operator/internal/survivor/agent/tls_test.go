@@ -22,7 +22,7 @@ import (
 // secured is a survivor that serves clients by TLS, and the Secrets around it.
 type secured struct {
 	member *etcdtest.Member
-	ours   *etcdtest.Authority
+	ours   *etcdtest.CA
 	// root is the folder of the operators' Secret, and config is made of it.
 	root   string
 	config *tls.Config
@@ -32,7 +32,7 @@ type secured struct {
 // loseSecured is lose for members that serve clients by TLS, with authentication enabled.
 func loseSecured(t *testing.T, version string) *secured {
 	t.Helper()
-	s := &secured{ours: etcdtest.NewAuthority(t, "ours"), root: t.TempDir(), keys: 50}
+	s := &secured{ours: etcdtest.NewCA(t, "ours"), root: t.TempDir(), keys: 50}
 	server := t.TempDir()
 	etcdtest.Mount(t, server, s.ours.Issue(t, "server", "127.0.0.1").Files(s.ours))
 	leaf := s.ours.Issue(t, "root")
@@ -111,7 +111,7 @@ func TestASecuredSurvivor(t *testing.T) {
 func TestASurvivorThatIsNotTrusted(t *testing.T) {
 	t.Parallel()
 	s := loseSecured(t, etcdtest.Newest())
-	theirs := etcdtest.NewAuthority(t, "theirs")
+	theirs := etcdtest.NewCA(t, "theirs")
 	mounted := func(files map[string][]byte) string {
 		dir := t.TempDir()
 		etcdtest.Mount(t, dir, files)
@@ -122,7 +122,7 @@ func TestASurvivorThatIsNotTrusted(t *testing.T) {
 		change func(*task.Task)
 		want   string
 	}{
-		"another authority": {
+		"another CA": {
 			reason: "somebody else may stand in the survivor's place",
 			change: func(tk *task.Task) { tk.TLSDir = mounted(s.ours.Issue(t, "root").Files(theirs)) },
 			want:   reasonSourceLost,

@@ -11,22 +11,22 @@ import (
 	"k8s.io/client-go/util/cert"
 )
 
-// authorities is a set of certificates that are trusted.
-type authorities []*x509.Certificate
+// caSet is a set of CA certificates that are trusted.
+type caSet []*x509.Certificate
 
-// parseAuthorities reads PEM; what can't be read is none.
-func parseAuthorities(pem []byte) authorities {
+// parseCAs reads PEM; what can't be read is none.
+func parseCAs(pem []byte) caSet {
 	all, err := cert.ParseCertsPEM(pem)
 	if err != nil {
 		return nil
 	}
-	return authorities{}.with(all)
+	return caSet{}.with(all)
 }
 
-func (a authorities) has(c *x509.Certificate) bool { return slices.ContainsFunc(a, c.Equal) }
+func (a caSet) has(c *x509.Certificate) bool { return slices.ContainsFunc(a, c.Equal) }
 
 // with are those of both sets, in the order of the first.
-func (a authorities) with(b authorities) authorities {
+func (a caSet) with(b caSet) caSet {
 	all := slices.Clone(a)
 	for _, c := range b {
 		if !all.has(c) {
@@ -37,20 +37,20 @@ func (a authorities) with(b authorities) authorities {
 }
 
 // without are those that are not in b.
-func (a authorities) without(b authorities) authorities {
+func (a caSet) without(b caSet) caSet {
 	return slices.DeleteFunc(slices.Clone(a), b.has)
 }
 
-func (a authorities) equal(b authorities) bool {
+func (a caSet) equal(b caSet) bool {
 	return len(a.without(b)) == 0 && len(b.without(a)) == 0
 }
 
 // expired tells whether none of them is valid any more.
-func (a authorities) expired(now time.Time) bool {
+func (a caSet) expired(now time.Time) bool {
 	return !slices.ContainsFunc(a, func(c *x509.Certificate) bool { return now.Before(c.NotAfter) })
 }
 
-func (a authorities) pem() []byte {
+func (a caSet) pem() []byte {
 	var all []byte
 	for _, c := range a {
 		all = append(all, encode(c.Raw)...)
@@ -58,7 +58,7 @@ func (a authorities) pem() []byte {
 	return all
 }
 
-func (a authorities) pool() *x509.CertPool {
+func (a caSet) pool() *x509.CertPool {
 	pool := x509.NewCertPool()
 	for _, c := range a {
 		pool.AddCert(c)
@@ -67,7 +67,7 @@ func (a authorities) pool() *x509.CertPool {
 }
 
 // id is the same for the same set, in whichever order.
-func (a authorities) id() string {
+func (a caSet) id() string {
 	sums := make([]string, len(a))
 	for i, c := range a {
 		sum := sha256.Sum256(c.Raw)
@@ -78,18 +78,18 @@ func (a authorities) id() string {
 	return hex.EncodeToString(sum[:8])
 }
 
-// trustHash is that of the authorities that members trust: for each other, and for
+// trustHash is that of the CAs that members trust: for each other, and for
 // clients. A set that is empty stands for traffic in the clear.
-func trustHash(forPeers, forClients authorities) string {
+func trustHash(forPeers, forClients caSet) string {
 	sum := sha256.Sum256([]byte("peer " + forPeers.id() + "\nserver " + forClients.id()))
 	return hex.EncodeToString(sum[:8])
 }
 
 // sign tells whether one of them has signed a certificate, by itself or through others
 // that are shown with it, whatever the time is.
-func (a authorities) sign(c *x509.Certificate, through []*x509.Certificate) bool {
-	for _, authority := range a {
-		if c.Equal(authority) || c.CheckSignatureFrom(authority) == nil {
+func (a caSet) sign(c *x509.Certificate, through []*x509.Certificate) bool {
+	for _, one := range a {
+		if c.Equal(one) || c.CheckSignatureFrom(one) == nil {
 			return true
 		}
 	}

@@ -10,14 +10,14 @@ import (
 	"path/filepath"
 )
 
-// authorities are the certificates, in PEM, that alone are trusted to sign the store's;
+// trustedCAs are the certificates, in PEM, that alone are trusted to sign the store's;
 // nil: the system's, or those that AWS_CA_BUNDLE of the environment names.
-func (s Settings) authorities(secret *secret) ([]byte, error) {
+func (s Settings) trustedCAs(secret *secret) ([]byte, error) {
 	var pem []byte
 	var err error
 	switch {
 	case s.CADir != "":
-		pem, err = readAuthorities(s.CADir)
+		pem, err = readCAs(s.CADir)
 	case secret != nil && secret.config.CustomCABundle != "":
 		pem, err = s.bundle(secret.config.CustomCABundle)
 	default:
@@ -46,8 +46,8 @@ func (s Settings) bundle(path string) ([]byte, error) {
 	return pem, nil
 }
 
-// readAuthorities reads all files of a folder, as a Secret or a ConfigMap is mounted.
-func readAuthorities(dir string) ([]byte, error) {
+// readCAs reads all files of a folder, as a Secret or a ConfigMap is mounted.
+func readCAs(dir string) ([]byte, error) {
 	entries, err := os.ReadDir(dir)
 	if err != nil {
 		return nil, &withReason{InvalidSettings, err}
