@@ -138,6 +138,10 @@ const (
 	// the restored cluster. Repair their node, mark it out of service, or set
 	// spec.acceptRunningOldMembers.
 	RestoreReasonOldMembersRunning = "OldMembersRunning"
+	// RestoreReasonSeedNotStopping: a seed that is to be deleted does not stop, most often
+	// because its node is lost. Repair the node, mark it out of service, or set
+	// spec.acceptRunningOldMembers.
+	RestoreReasonSeedNotStopping = "SeedNotStopping"
 	// RestoreReasonPodNotStarting: the Pod that checks the snapshot does not start. Correct
 	// what the message names, such as a Secret, a volume or an image.
 	RestoreReasonPodNotStarting = "PodNotStarting"

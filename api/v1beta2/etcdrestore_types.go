@@ -163,9 +163,9 @@ type RestoreSpec struct {
 	// +optional
 	AllowEmptySnapshot bool `json:"allowEmptySnapshot,omitempty"`
 
-	// Continues although old members might still run, on a node that does not answer:
-	// clients that reach one would write to a second cluster. Can be set later.
-	// Default false: the restore waits until the Pod of each is deleted.
+	// Continues although old members, or a seed that is replaced, might still run, on a node
+	// that does not answer: clients that reach one would write to a second cluster. Can be
+	// set later. Default false: the restore waits until the Pod of each is deleted.
 	// +optional
 	AcceptRunningOldMembers bool `json:"acceptRunningOldMembers,omitempty"`
 

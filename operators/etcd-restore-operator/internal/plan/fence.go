@@ -14,6 +14,9 @@ import (
 // somebody else had stopped already may take its 30 s (shared/member).
 const slowToStop = 40 * time.Second
 
+// endRunning is what gets a restore on whose Pods do not end.
+const endRunning = "repair the node, or taint it with node.kubernetes.io/out-of-service if it is off, or set spec.acceptRunningOldMembers: true"
+
 // takeTurn lets restores of one cluster work one after the other: the one that was
 // created first, unless another has asked for the cluster already.
 func takeTurn(v *view) *step {
@@ -116,7 +119,7 @@ func stopPods(v *view) *step {
 		message += "; they have no volumes, so their data is lost"
 	}
 	stop := StopPods{Pods: pods}
-	if v.seed != nil && v.seed.Permit == PermitToPrepare {
+	if v.seed != nil && v.seed.Permit == PermitToPrepare && v.seed.Deleting.IsZero() {
 		stop.Seed = Ref{v.seed.Name, v.seed.UID}
 	}
 	s := do(v.stopping(), stop, v1beta2.RestoreReasonStoppingMembers, message)
@@ -165,11 +168,7 @@ func awaitPods(v *view) *step {
 		if p.Stopped {
 			continue
 		}
-		text := p.Name
-		if p.Node != "" {
-			text += " on node " + p.Node
-		}
-		names = append(names, text)
+		names = append(names, p.place())
 		due := p.Deleting.Add(slowToStop)
 		slow = slow || !v.Now.Before(due)
 		v.wakeAt(due)
@@ -181,8 +180,15 @@ func awaitPods(v *view) *step {
 		return wait(v.stopping(), v1beta2.RestoreReasonStoppingMembers, fmt.Sprintf("waiting for the old members to stop: %s", list(names)), v.oldNames()...)
 	}
 	return warn(v.stopping(), v1beta2.RestoreReasonOldMembersRunning, fmt.Sprintf(
-		"old members do not stop, and could still serve clients beside the restored cluster: %s; repair the node, or taint it with node.kubernetes.io/out-of-service if it is off, or set spec.acceptRunningOldMembers: true",
-		list(names)), v.oldNames()...)
+		"old members do not stop, and could still serve clients beside the restored cluster: %s; %s", list(names), endRunning), v.oldNames()...)
+}
+
+// place is a Pod with its node, if it has one.
+func (p *Pod) place() string {
+	if p.Node == "" {
+		return p.Name
+	}
+	return p.Name + " on node " + p.Node
 }
 
 // awaitVersion waits until etcd-operator has reported which version the seed has to run: it

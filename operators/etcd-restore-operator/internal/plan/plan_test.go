@@ -722,6 +722,31 @@ func TestPlan(t *testing.T) {
 			o:      observe(seeded(), func(s *scene) { s.Pods = nil }),
 			want:   decided{Action: DeleteSeedClaim{claimRef}, Reason: "SeedLost", Phase: seedingIs},
 		},
+		"seed stops": {
+			reason: "its grace period",
+			o:      observe(seeded(stopping), after(slowToStop-time.Second)),
+			want:   decided{Reason: "SeedDeleted", Phase: seedingIs, WaitingFor: []string{"Pod c-seed"}},
+		},
+		"seed does not stop": {
+			reason: "its node is lost: a person has to decide",
+			o:      observe(seeded(stopping, func(p *Pod) { p.Node = "n" }), after(slowToStop)),
+			want:   decided{Reason: "SeedNotStopping", Phase: seedingIs, WaitingFor: []string{"Pod c-seed"}, Events: []string{"SeedNotStopping"}},
+		},
+		"seed does not stop, and may run": {
+			reason: "the user accepts it",
+			o:      observe(seeded(stopping), after(slowToStop), accept),
+			want:   decided{Action: DeleteSeedClaim{claimRef}, Reason: "SeedLost", Phase: seedingIs},
+		},
+		"seed does not stop, and members are to be stopped first": {
+			reason: "what it takes of its node would be for the Job",
+			o:      observe(first, beside(stopping), after(slowToStop)),
+			want:   decided{Reason: "SeedNotStopping", Phase: verifying, WaitingFor: []string{"Pod c-seed"}, Events: []string{"SeedNotStopping"}},
+		},
+		"seed does not stop, may run, and members are to be stopped first": {
+			reason: "nobody waits for its node",
+			o:      observe(first, beside(stopping), after(slowToStop), accept),
+			want:   decided{Action: start, Reason: "Verifying", Phase: verifying},
+		},
 		"seed and volume are gone": {
 			reason: "another one has another name",
 			o:      observe(seeded(), func(s *scene) { s.Pods, s.Claims = nil, nil }),
@@ -917,6 +942,11 @@ func TestPlan(t *testing.T) {
 			reason: "it must not run beside old members",
 			o:      observe(seeded(ready, stopping), deleted),
 			want:   decided{Reason: "SeedDeleted", Phase: rolling, WaitingFor: []string{"Pod c-seed"}},
+		},
+		"deleted, and the seed's node is lost": {
+			reason: "only a person can say that it does not run",
+			o:      observe(seeded(ready, stopping), deleted, after(slowToStop)),
+			want:   decided{Reason: "SeedNotStopping", Phase: rolling, WaitingFor: []string{"Pod c-seed"}, Events: []string{"SeedNotStopping"}},
 		},
 		"deleted with the seed's volume": {
 			reason: "it is no member's",

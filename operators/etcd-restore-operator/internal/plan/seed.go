@@ -90,13 +90,17 @@ func dropSeed(v *view) *step {
 // dropPod deletes a seed's Pod, and waits until it is deleted, unless the user accepts Pods
 // that still run.
 func (v *view) dropPod(phase v1beta2.RestorePhase, p *Pod, why string) *step {
+	due := p.Deleting.Add(slowToStop)
 	switch {
 	case p.Deleting.IsZero():
 		return do(phase, DeleteSeed{Ref{p.Name, p.UID}}, v1beta2.RestoreReasonSeedDeleted, fmt.Sprintf("deleting seed %s: %s", p.Name, why))
 	case v.spec.AcceptRunningOldMembers:
 		return nil
+	case v.Now.Before(due):
+		v.wakeAt(due)
+		return wait(phase, v1beta2.RestoreReasonSeedDeleted, fmt.Sprintf("waiting for seed %s to stop: %s", p.Name, why), "Pod "+p.Name)
 	}
-	return wait(phase, v1beta2.RestoreReasonSeedDeleted, fmt.Sprintf("waiting for seed %s to stop: %s", p.Name, why), "Pod "+p.Name)
+	return warn(phase, v1beta2.RestoreReasonSeedNotStopping, fmt.Sprintf("seed %s does not stop, and could still run: %s; %s", p.place(), why, endRunning), "Pod "+p.Name)
 }
 
 // seedLost says why the recorded seed can no longer be adopted; empty if it can.

@@ -72,6 +72,7 @@ func TestEveryMoment(t *testing.T) {
 		"the policy is removed":    func(c *config, n int) { c.policyAt = n },
 		"members are to be first":  func(c *config, n int) { c.firstAt = n },
 		"the seed is evicted":      func(c *config, n int) { c.evictAt = n },
+		"the seed's node is lost":  func(c *config, n int) { c.dead, c.dieAt = true, n },
 		"stuck, and then accepted": func(c *config, n int) { c.stickAt, c.acceptAt = 3, n },
 	}
 	runs := 0
@@ -440,6 +441,19 @@ func TestPlantedBugs(t *testing.T) {
 			},
 			config: func(c *config) { c.first, c.evicting, c.fresh = true, true, false },
 			says:   []string{"given up for an eviction"},
+		},
+		"does not tell of a seed that does not stop": {
+			reason: "its node is lost, and nobody says that it does not run",
+			plan: lie(func(o *Observation) {
+				o.Pods = slices.Clone(o.Pods)
+				for i := range o.Pods {
+					if p := &o.Pods[i]; p.Seed && !p.Deleting.IsZero() {
+						p.Deleting = o.Now
+					}
+				}
+			}),
+			config: func(c *config) { c.dead = true },
+			says:   []string{"has not ended"},
 		},
 		"a lost seed is not replaced": {
 			reason: "the restore waits for ever",

@@ -25,7 +25,7 @@ type stored struct {
 // findSource finds where the snapshot lies. Once that was checked, it is there and
 // nowhere else, also if an EtcdBackup has stored newer ones.
 func findSource(v *view) *step {
-	if v.seed != nil {
+	if v.seed != nil && v.seed.Deleting.IsZero() {
 		return nil // it has been told
 	}
 	account := ""

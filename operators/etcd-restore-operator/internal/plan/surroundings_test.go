@@ -6,6 +6,7 @@ import (
 	"slices"
 	"strings"
 
+	"k8s.io/apimachinery/pkg/api/meta"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	"github.com/etcd-operators/etcd-operators/api/v1beta2"
@@ -100,11 +101,12 @@ func (w *world) runPod(p *simPod) {
 	}
 }
 
-// beside is how many other Pods of its cluster there are.
+// beside is how many other Pods of its cluster take room of nodes that there are.
 func (w *world) beside(p *simPod) int {
 	n := 0
 	for _, other := range w.pods {
-		if other.owner == p.owner && other.Name != p.Name {
+		lost := other.stuck && !other.Deleting.IsZero()
+		if other.owner == p.owner && other.Name != p.Name && !lost {
 			n++
 		}
 	}
@@ -303,6 +305,9 @@ func (w *world) heal(c *v1beta2.EtcdCluster) bool {
 
 // fault is something that goes wrong, or that somebody does.
 func (w *world) fault() {
+	if w.dead && w.r.Intn(8) == 0 {
+		w.die()
+	}
 	switch w.r.Intn(16) {
 	case 8:
 		w.loseCertificates()
@@ -438,6 +443,30 @@ func (w *world) stick() {
 	}
 }
 
+// die is the end of a seed's node: its Pod is deleted by the control plane, and nobody reports
+// that it has stopped.
+func (w *world) die() {
+	for _, p := range w.pods {
+		if p.restore != "" && w.adoptions[p.restore] == 0 {
+			w.say("the node of the seed %s is lost", p.Name)
+			p.stuck = true
+			w.deletePod(p.UID)
+			w.version++
+		}
+	}
+}
+
+// heed is a user who does what a restore asks for, whose nodes never come back.
+func (w *world) heed() {
+	for _, name := range slices.Sorted(maps.Keys(w.restores)) {
+		r := w.restores[name]
+		c := meta.FindStatusCondition(r.Status.Conditions, v1beta2.ConditionComplete)
+		if w.dead && c != nil && (c.Reason == v1beta2.RestoreReasonSeedNotStopping || c.Reason == v1beta2.RestoreReasonOldMembersRunning) {
+			w.acceptBy(r)
+		}
+	}
+}
+
 func (w *world) deleteRestore() {
 	for _, name := range []string{"second", "c", "n"} {
 		r := w.restores[name]
@@ -464,12 +493,19 @@ func (w *world) dropCluster() {
 
 func (w *world) accept() {
 	for _, name := range slices.Sorted(maps.Keys(w.restores)) {
-		r := w.restores[name]
-		w.say("EtcdRestore %s accepts old members that run", r.Name)
-		r.Spec.AcceptRunningOldMembers = true
-		r.Generation++
-		w.bump(&r.ObjectMeta)
+		w.acceptBy(w.restores[name])
 	}
+}
+
+func (w *world) acceptBy(r *v1beta2.EtcdRestore) {
+	if r.Spec.AcceptRunningOldMembers {
+		return
+	}
+	w.say("EtcdRestore %s accepts old members that run", r.Name)
+	r.Spec.AcceptRunningOldMembers = true
+	r.Generation++
+	w.bump(&r.ObjectMeta)
+	w.changed()
 }
 
 // stopFirst is a user who wants the old members to be stopped first.

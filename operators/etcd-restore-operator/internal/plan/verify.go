@@ -79,11 +79,7 @@ func makeWay(v *view) *step {
 	if p == nil || !v.fenced || !v.serves() {
 		return nil
 	}
-	const phase, why = v1beta2.RestoreVerifying, "the old members are stopped first (spec.stopMembers)"
-	if p.Deleting.IsZero() {
-		return do(phase, DeleteSeed{Ref{p.Name, p.UID}}, v1beta2.RestoreReasonSeedDeleted, fmt.Sprintf("deleting seed %s: %s", p.Name, why))
-	}
-	return wait(phase, v1beta2.RestoreReasonSeedDeleted, fmt.Sprintf("waiting for seed %s to stop: %s", p.Name, why), "Pod "+p.Name)
+	return v.dropPod(v1beta2.RestoreVerifying, p, "the old members are stopped first (spec.stopMembers)")
 }
 
 // recordSnapshot settles which snapshot is restored, if it is the one that was asked

@@ -36,6 +36,7 @@ type config struct {
 	noPolicy   bool // nothing checks who creates restores
 	busy       bool // members write so much that they come near where the seed begins
 	evicting   bool // nodes have no room for what a seed fetches
+	dead       bool // a seed's node that does not answer is never repaired
 	// empty snapshots hold no key, which allowEmpty consents to; the others do not fit the
 	// cluster.
 	empty, allowEmpty, smallQuota, smallVolume bool
@@ -49,7 +50,7 @@ type config struct {
 	// cluster has, or the other way round.
 	tls, switchTLS bool
 	// At these moments, counted in chances to crash, something happens; 0: never.
-	crashAt, deleteAt, dropAt, acceptAt, vanishAt, wipeAt, pauseAt, stickAt, secondAt, anewAt, certsAt, firstAt, policyAt, evictAt int
+	crashAt, deleteAt, dropAt, acceptAt, vanishAt, wipeAt, pauseAt, stickAt, secondAt, anewAt, certsAt, firstAt, policyAt, evictAt, dieAt int
 	crashEvery                                                                                                                     int  // crash at each such chance; 0: not
 	truthOnly                                                                                                                      bool // decisions are judged by what comes of them alone
 	// Bugs of the operator around the planner.
@@ -72,6 +73,7 @@ func randomConfig(r *rand.Rand) config {
 	c.smallQuota, c.smallVolume = r.Intn(20) == 0, r.Intn(20) == 0
 	c.noPolicy = r.Intn(20) == 0
 	c.evicting = r.Intn(10) == 0
+	c.dead = r.Intn(8) == 0
 	return c
 }
 
@@ -360,7 +362,7 @@ func (w *world) events() {
 	}{
 		{w.deleteAt, w.deleteRestore}, {w.dropAt, w.dropCluster}, {w.acceptAt, w.accept},
 		{w.vanishAt, w.vanish}, {w.wipeAt, w.wipe}, {w.pauseAt, w.pause}, {w.stickAt, w.stick}, {w.secondAt, w.second}, {w.anewAt, w.anew}, {w.certsAt, w.loseCertificates},
-		{w.firstAt, w.stopFirst}, {w.policyAt, w.removePolicy}, {w.evictAt, w.evictSeeds},
+		{w.firstAt, w.stopFirst}, {w.policyAt, w.removePolicy}, {w.evictAt, w.evictSeeds}, {w.dieAt, w.die},
 	} {
 		if e.at > 0 && e.at == w.chances {
 			e.do()
@@ -426,7 +428,7 @@ func (w *world) settle() {
 		w.bump(&c.ObjectMeta)
 	}
 	for _, p := range w.pods {
-		p.stuck = false
+		p.stuck = p.stuck && w.dead && p.restore != "" && w.adoptions[p.restore] == 0 && !p.Deleting.IsZero()
 	}
 	w.changed()
 }
@@ -436,6 +438,7 @@ func (w *world) step() {
 	w.now = w.now.Add(time.Second)
 	w.kubernetes()
 	w.clientsWrite()
+	w.heed()
 	for _, name := range slices.Sorted(maps.Keys(w.clusters)) {
 		if w.calm || w.r.Intn(3) == 0 {
 			w.etcdOperator(w.clusters[name])
