@@ -79,7 +79,7 @@ func (r *Reconciler) Reconcile(ctx context.Context, req ctrl.Request) (ctrl.Resu
 	}
 	d, status, err := r.carryOut(ctx, &e, seen)
 	r.Metrics.Observe(req.NamespacedName, &status, seen.Progress, time.Since(begun))
-	return after(ctx, sooner(d.Again, seen.again), err)
+	return after(ctx, sooner(d.RequeueAfter, seen.again), err)
 }
 
 // inScope reports whether this operator is the one to reconcile the EtcdRestore.

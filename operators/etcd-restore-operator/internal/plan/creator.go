@@ -43,6 +43,6 @@ func checkCreator(v *view) *step {
 	}
 	s := warn(v1beta2.RestorePending, reason, fmt.Sprintf(
 		"cannot find out whether the rights of this EtcdRestore's creator were checked: %s; retried every %s", conditiontext.Clip(cmp.Or(c.Unknown, "not asked yet")), retry))
-	s.again = retry
+	s.requeueAfter = retry
 	return s
 }

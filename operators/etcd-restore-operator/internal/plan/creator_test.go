@@ -70,8 +70,8 @@ func TestCreatorNotChecked(t *testing.T) {
 			if d.Action != nil || d.Status.Phase != row.phase {
 				t.Errorf("%s: %T in phase %s: %s: %s", row.reason, d.Action, d.Status.Phase, d.Reason, d.Message)
 			}
-			if again := d.Again; row.phase == pending && again != retry && (row.o.Creator != forbidden || again != learning) {
-				t.Errorf("%s: looks again in %s", row.reason, d.Again)
+			if again := d.RequeueAfter; row.phase == pending && again != retry && (row.o.Creator != forbidden || again != learning) {
+				t.Errorf("%s: looks again in %s", row.reason, d.RequeueAfter)
 			}
 			for _, words := range row.says {
 				if d.Reason != v1beta2.RestoreReasonCreatorNotChecked || !strings.Contains(d.Message, words) {

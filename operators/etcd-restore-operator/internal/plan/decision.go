@@ -22,9 +22,9 @@ type Decision struct {
 	// Events are what Status newly tells. The event of the Action itself, with Reason
 	// and Message, is not among them.
 	Events []Event
-	// Again is after how long the EtcdRestore is to be observed again even if no watch
+	// RequeueAfter is after how long the EtcdRestore is to be observed again even if no watch
 	// reports a change; 0 if watches suffice.
-	Again time.Duration
+	RequeueAfter time.Duration
 	// AskProgress is true while an agent may have progress to tell: the next
 	// Observation has it.
 	AskProgress bool

@@ -54,8 +54,8 @@ func (j *judge) words() {
 	if d := &j.Decision; d.Reason == "" || d.Message == "" || !conditiontext.IsReason(d.Reason) {
 		j.complain("no reason: %q: %q", d.Reason, d.Message)
 	}
-	if j.Again < 0 || j.Again > idle {
-		j.complain("again after %s", j.Again)
+	if j.RequeueAfter < 0 || j.RequeueAfter > idle {
+		j.complain("again after %s", j.RequeueAfter)
 	}
 }
 

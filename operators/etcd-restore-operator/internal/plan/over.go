@@ -19,7 +19,7 @@ func handledByLegacyOperator(v *view) *step {
 		return nil
 	}
 	s := wait(v.last.Phase, reasonHandledByLegacyOperator, "the archived operator carried out this restore: it is not repeated").quietly()
-	s.again = 0
+	s.requeueAfter = 0
 	return s
 }
 
@@ -43,6 +43,6 @@ func removeFinalizer(v *view) *step {
 // rest is a restore that is finished. It is never repeated.
 func rest(v *view) *step {
 	s := wait(v.last.Phase, reasonFinished, "the restore is finished and is not repeated: create another EtcdRestore to restore again").quietly()
-	s.again = 0
+	s.requeueAfter = 0
 	return s
 }

@@ -34,8 +34,8 @@ type step struct {
 	record func(*v1beta2.RestoreStatus)
 	// waitingFor names what is waited for.
 	waitingFor []string
-	// again is after how long to look again.
-	again time.Duration
+	// requeueAfter is after how long to look again.
+	requeueAfter time.Duration
 	// progress is true while an agent fetches, revision when members are to be asked for
 	// theirs first.
 	progress, revision bool
@@ -47,17 +47,17 @@ type step struct {
 
 // do is the step that carries out an action.
 func do(phase v1beta2.RestorePhase, a Action, reason, message string) *step {
-	return &step{phase: phase, action: a, reason: reason, message: message, again: next}
+	return &step{phase: phase, action: a, reason: reason, message: message, requeueAfter: next}
 }
 
 // record is the step that writes down what must be known before an effect.
 func record(phase v1beta2.RestorePhase, reason, message string, f func(*v1beta2.RestoreStatus)) *step {
-	return &step{phase: phase, reason: reason, message: message, record: f, again: next}
+	return &step{phase: phase, reason: reason, message: message, record: f, requeueAfter: next}
 }
 
 // wait is a state that lasts until something changes.
 func wait(phase v1beta2.RestorePhase, reason, message string, waitingFor ...string) *step {
-	return &step{phase: phase, reason: reason, message: message, waitingFor: waitingFor, again: idle}
+	return &step{phase: phase, reason: reason, message: message, waitingFor: waitingFor, requeueAfter: idle}
 }
 
 // warn is such a state that users should know of.
@@ -250,31 +250,31 @@ func (v *view) decide(s *step) Decision {
 	if s.action != nil && v.Refused != "" {
 		// Nothing was done: the same is tried again later.
 		refused := warn(s.phase, v1beta2.RestoreReasonRefused, fmt.Sprintf("the API server rejected %s, retried every %s: %s%s", s.action.Kind(), retry, conditiontext.Clip(v.Refused), v.offerFirst(s.action)))
-		refused.again, refused.quiet, refused.waitingFor = retry, s.quiet, s.waitingFor
+		refused.requeueAfter, refused.quiet, refused.waitingFor = retry, s.quiet, s.waitingFor
 		s = refused
 	}
 	return Decision{
-		Action:      s.action,
-		Reason:      s.reason,
-		Message:     s.message,
-		Events:      v.events(s),
-		Again:       v.again(s),
-		AskProgress: s.progress,
-		AskRevision: s.revision,
-		Status:      v.status(s),
+		Action:       s.action,
+		Reason:       s.reason,
+		Message:      s.message,
+		Events:       v.events(s),
+		RequeueAfter: v.requeueAfter(s),
+		AskProgress:  s.progress,
+		AskRevision:  s.revision,
+		Status:       v.status(s),
 	}
 }
 
-// again is the time until something may be different without a watch.
-func (v *view) again(s *step) time.Duration {
-	again := s.again
+// requeueAfter is the time until something may be different without a watch.
+func (v *view) requeueAfter(s *step) time.Duration {
+	after := s.requeueAfter
 	if s.progress {
-		again = min(again, fetching)
+		after = min(after, fetching)
 	}
-	if left := v.wake.Sub(v.Now); !v.wake.IsZero() && left > 0 && again > 0 {
-		again = min(again, max(left, time.Millisecond))
+	if left := v.wake.Sub(v.Now); !v.wake.IsZero() && left > 0 && after > 0 {
+		after = min(after, max(left, time.Millisecond))
 	}
-	return again
+	return after
 }
 
 // events are what the status newly tells. A step with an action has the event of that.

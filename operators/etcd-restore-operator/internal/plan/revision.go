@@ -105,7 +105,7 @@ func (v *view) askMembers() *step {
 		return nil
 	}
 	s := wait(v.preparing(), v1beta2.RestoreReasonPreparing, "asking the old members for their revision")
-	s.again, s.revision = next, true
+	s.requeueAfter, s.revision = next, true
 	return s
 }
 

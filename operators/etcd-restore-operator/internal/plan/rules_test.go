@@ -295,8 +295,8 @@ func TestProgress(t *testing.T) {
 	}
 	for label, row := range rows {
 		d := noted(row.o)
-		if d.Status.Progress != row.want || d.AskProgress != row.asks || (row.asks && d.Again > fetching) {
-			t.Errorf("%s: %s: %q, asks %t, again %s", label, row.reason, d.Status.Progress, d.AskProgress, d.Again)
+		if d.Status.Progress != row.want || d.AskProgress != row.asks || (row.asks && d.RequeueAfter > fetching) {
+			t.Errorf("%s: %s: %q, asks %t, again %s", label, row.reason, d.Status.Progress, d.AskProgress, d.RequeueAfter)
 		}
 	}
 }
@@ -460,7 +460,7 @@ func TestAgain(t *testing.T) {
 		"a Job that would hang":    {observe(first, phase(v1beta2.RestoreVerifying), job(hangs), after(8*time.Minute-time.Second)), time.Second},
 		"what the API has refused": {observe(func(s *scene) { s.Refused = "quota" }), retry},
 	} {
-		if got := noted(row.o).Again; got != row.want {
+		if got := noted(row.o).RequeueAfter; got != row.want {
 			t.Errorf("%s: again after %s, want %s", label, got, row.want)
 		}
 	}

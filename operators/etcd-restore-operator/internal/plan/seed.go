@@ -303,13 +303,13 @@ func awaitLauncher(v *view) *step {
 		return v.fail(v1beta2.RestoreReasonPreparationFailed, fmt.Sprintf("the launcher of seed %s exited %d times: see the log of its container %s, then create another EtcdRestore", p.Name, p.Restarts, member.ContainerEtcd))
 	case p.Waiting != "":
 		s := warn(v.preparing(), v1beta2.RestoreReasonSeedNotStarting, fmt.Sprintf("seed %s does not start: %s", p.Name, conditiontext.Clip(p.Waiting)), "Pod "+p.Name)
-		s.again = launching
+		s.requeueAfter = launching
 		return s
 	case p.Restarts > 0:
 		return warn(v.preparing(), v1beta2.RestoreReasonSeedNotReady, fmt.Sprintf("the launcher of seed %s exited and is restarting: see the log of its container %s", p.Name, member.ContainerEtcd), "Pod "+p.Name)
 	}
 	s := wait(v.preparing(), v1beta2.RestoreReasonPreparing, fmt.Sprintf("waiting for the launcher of seed %s, whose database is ready", p.Name), "Pod "+p.Name)
-	s.again = launching
+	s.requeueAfter = launching
 	return s
 }
 

@@ -469,8 +469,8 @@ func TestPlantedBugs(t *testing.T) {
 		"waits without a pause": {
 			reason: "the API server is asked all the time",
 			plan: instead(func(_ *Observation, d *Decision) {
-				if d.Again > 0 {
-					d.Again = next
+				if d.RequeueAfter > 0 {
+					d.RequeueAfter = next
 				}
 			}),
 			says: []string{"a hot loop"},

@@ -50,7 +50,7 @@ func dismiss(v *view) *step {
 		return s
 	}
 	s := wait(v.last.Phase, v1beta2.RestoreReasonDeleted, "the EtcdRestore is being deleted, and has touched no cluster").quietly()
-	s.again = 0
+	s.requeueAfter = 0
 	return s
 }
 

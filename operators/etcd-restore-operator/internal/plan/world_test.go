@@ -51,8 +51,8 @@ type config struct {
 	tls, switchTLS bool
 	// At these moments, counted in chances to crash, something happens; 0: never.
 	crashAt, deleteAt, dropAt, acceptAt, vanishAt, wipeAt, pauseAt, stickAt, secondAt, anewAt, certsAt, firstAt, policyAt, evictAt, dieAt int
-	crashEvery                                                                                                                     int  // crash at each such chance; 0: not
-	truthOnly                                                                                                                      bool // decisions are judged by what comes of them alone
+	crashEvery                                                                                                                            int  // crash at each such chance; 0: not
+	truthOnly                                                                                                                             bool // decisions are judged by what comes of them alone
 	// Bugs of the operator around the planner.
 	staleBackward bool // caches are believed while a restore is rolled back
 	noLatch       bool // etcd-operator never raises the highest revision
@@ -595,8 +595,8 @@ func (w *world) reconcile(name string) {
 	if w.crash("after it has written") {
 		return
 	}
-	if d.Again > 0 {
-		w.wakeAt[name] = w.now.Add(d.Again)
+	if d.RequeueAfter > 0 {
+		w.wakeAt[name] = w.now.Add(d.RequeueAfter)
 	}
 	w.checkIdle(&o, &d)
 }
@@ -607,7 +607,7 @@ func (w *world) checkIdle(o *Observation, d *Decision) {
 		w.idle = 0
 		return
 	}
-	if d.Again > 0 && d.Again <= next {
+	if d.RequeueAfter > 0 && d.RequeueAfter <= next {
 		w.idle++
 		if w.idle > 5 {
 			w.fail("a hot loop: %s: %s", d.Reason, d.Message)
