@@ -433,6 +433,14 @@ func TestIdleWritesNothing(t *testing.T) {
 	}
 }
 
+// A restore that is deleted on its way has failed for that, whatever its reason said before.
+func TestDeletedOnItsWay(t *testing.T) {
+	st := noted(observe(fenced, deleted, status(func(s *v1beta2.RestoreStatus) { s.Reason = "left by somebody" }))).Status
+	if st.Failure == nil || st.Failure.Reason != "Deleted" || st.Reason != "Deleted: "+st.Failure.Message {
+		t.Errorf("%q: %+v", st.Reason, st.Failure)
+	}
+}
+
 // A person is told once.
 func TestEventOnce(t *testing.T) {
 	o := observe(asked, func(s *scene) { s.Cluster.Spec.Paused = true })
@@ -458,7 +466,7 @@ func TestAgain(t *testing.T) {
 		"over":                     {observe(phase(v1beta2.RestoreComplete)), 0},
 		"a timeout of for ever":    {observe(asked, spec(func(s *v1beta2.RestoreSpec) { s.TimeoutInSecond = math.MaxInt64 })), idle},
 		"a Job that would hang":    {observe(first, phase(v1beta2.RestoreVerifying), job(hangs), after(8*time.Minute-time.Second)), time.Second},
-		"what the API has refused": {observe(func(s *scene) { s.Refused = "quota" }), retry},
+		"what the API has refused": {observe(first, func(s *scene) { s.Refused = "quota" }), retry},
 	} {
 		if got := noted(row.o).RequeueAfter; got != row.want {
 			t.Errorf("%s: again after %s, want %s", label, got, row.want)

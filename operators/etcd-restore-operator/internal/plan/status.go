@@ -24,7 +24,7 @@ func (v *view) status(s *step) v1beta2.RestoreStatus {
 	if st.SeedUID == "" && v.seed != nil {
 		st.SeedUID = v.seed.UID
 	}
-	if s.phase == v1beta2.RestoreRollingBack && st.Reason == "" {
+	if s.phase == v1beta2.RestoreRollingBack && v.deleted && st.Failure == nil {
 		setFailure(&st, v1beta2.RestoreReasonDeleted, "the EtcdRestore was deleted before its seed was adopted: the cluster returns to its old members")
 	}
 	st.WaitingFor = s.waitingFor
