@@ -195,7 +195,7 @@ func (r *Reconciler) create(ctx context.Context, o, owner client.Object) (made b
 	case err == nil:
 		return true, nil
 	case mayRefuse(err):
-		return false, fmt.Errorf("create %s %s: %w: %w", kindOf(o), o.GetName(), errRefused, err)
+		return false, fmt.Errorf("%w: %w", errRefused, err) // which names the object
 	case !apierrors.IsAlreadyExists(err):
 		return false, fmt.Errorf("create %s %s: %w", kindOf(o), o.GetName(), err)
 	}

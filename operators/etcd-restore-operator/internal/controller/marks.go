@@ -26,7 +26,7 @@ func (r *Reconciler) createCluster(ctx context.Context, e *v1beta2.EtcdRestore, 
 	case err == nil:
 		return nil
 	case mayRefuse(err):
-		return fmt.Errorf("create EtcdCluster %s: %w: %w", c.Name, errRefused, err)
+		return fmt.Errorf("%w: %w", errRefused, err) // which names the object
 	case !apierrors.IsAlreadyExists(err):
 		return fmt.Errorf("create EtcdCluster %s: %w", c.Name, err)
 	}

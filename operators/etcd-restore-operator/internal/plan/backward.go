@@ -14,7 +14,7 @@ func dismissUntouched(v *view) *step {
 	if !v.deleted || v.held {
 		return nil
 	}
-	return wait(v.last.Phase, reasonDeleting, "the EtcdRestore is being deleted, and has touched nothing").quietly()
+	return v.silent(reasonDeleting)
 }
 
 // withdrawFence withdraws a request for the fence that is not acknowledged. If etcd-operator

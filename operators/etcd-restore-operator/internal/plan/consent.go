@@ -20,9 +20,13 @@ func awaitConsent(v *view) *step {
 	if v.fenced {
 		phase = v.preparing()
 	}
+	upTo := ""
+	if seen := v.highest(); seen > 0 {
+		upTo = fmt.Sprintf(", up to revision %d", seen)
+	}
 	return warn(phase, v1beta2.RestoreReasonDataLossNotAccepted, fmt.Sprintf(
-		"the restore would delete the data of EtcdCluster %s, up to revision %d: its members have no volumes, and lose their data when they are stopped, even if the restore fails later; back it up with an EtcdBackup, then accept the loss: kubectl patch etcdrestore %s --type merge -p '{\"spec\":{\"acceptDataLoss\":true}}'",
-		v.name, v.highest(), v.Restore.Name), "spec.acceptDataLoss")
+		"the restore would delete the data of EtcdCluster %s%s: its members have no volumes, and lose their data when they are stopped, even if the restore fails later; back it up with an EtcdBackup, then accept the loss: kubectl patch etcdrestore %s --type merge -p '{\"spec\":{\"acceptDataLoss\":true}}'",
+		v.name, upTo, v.Restore.Name), "spec.acceptDataLoss")
 }
 
 // hasQuorum reports whether a quorum of the old members serves: as etcd-operator says, which

@@ -17,7 +17,7 @@ type Decision struct {
 	// Action is the one next action; nil for none.
 	Action Action
 	// Reason and Message say why: the same words in the event of the Action, the log
-	// and the condition. Reason is CamelCase.
+	// and the condition. Reason is CamelCase. Message is empty where nothing is told.
 	Reason, Message string
 	// Events are what Status newly tells. The event of the Action itself, with Reason
 	// and Message, is not among them.

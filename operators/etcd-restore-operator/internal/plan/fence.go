@@ -43,7 +43,7 @@ func (v *view) yield(uid string) *step {
 	for _, o := range v.Others {
 		if o.UID == uid {
 			return warn(v1beta2.RestorePending, v1beta2.RestoreReasonAnotherRestore, fmt.Sprintf(
-				"waiting for EtcdRestore %s, which restores EtcdCluster %s: this one begins when that one completes or fails; delete it to begin now", o.Name, v.name), "EtcdRestore "+o.Name)
+				"waiting for EtcdRestore %s, which restores EtcdCluster %s: this one begins when that one completes or fails; delete that one to begin now", o.Name, v.name), "EtcdRestore "+o.Name)
 		}
 	}
 	return warn(v1beta2.RestorePending, v1beta2.RestoreReasonAnotherRestore, fmt.Sprintf(

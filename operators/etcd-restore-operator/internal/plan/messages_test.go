@@ -25,6 +25,9 @@ const objects = `\b([abcnorv](-[a-z0-9]+)+|[cnorv])\b( on node [a-z]+)?`
 
 func TestMain(m *testing.M) { os.Exit(messages.Check(m.Run())) }
 
+// Whatever the planner can say is in the golden file, where it is read.
+func TestEveryTextIsInTheGoldenFile(t *testing.T) { messagetest.Complete(t) }
+
 // noted is Plan, and notes what the Decision says.
 func noted(o Observation) Decision {
 	d := Plan(o)
@@ -37,6 +40,12 @@ func noted(o Observation) Decision {
 			kind = "Warning "
 		}
 		messages.Note(kind+e.Reason, e.Message)
+	}
+	if f := d.Status.Failure; f != nil {
+		messages.Note("status.failure "+f.Reason, f.Message)
+	}
+	for _, object := range d.Status.WaitingFor {
+		messages.Note("status.waitingFor", object)
 	}
 	messages.NoteConditions(d.Status.Conditions)
 	return d

@@ -15,7 +15,7 @@ func release(v *view) *step {
 	case !v.deleted:
 		return nil
 	case !v.held:
-		return wait(v.last.Phase, reasonDeleting, "the EtcdRestore is being deleted; its seed was adopted, so nothing is touched").quietly()
+		return v.silent(reasonDeleting)
 	}
 	message := "removing the finalizer from the EtcdRestore: its seed was adopted, and no data is touched"
 	if len(v.retired) > 0 {

@@ -51,7 +51,7 @@ func (j *judge) adopted() bool {
 func (j *judge) held() bool { return slices.Contains(j.Restore.Finalizers, v1beta2.FinalizerRestore) }
 
 func (j *judge) words() {
-	if d := &j.Decision; d.Reason == "" || d.Message == "" || !conditiontext.IsReason(d.Reason) {
+	if d := &j.Decision; d.Reason == "" || d.Message == "" && d.Action != nil || !conditiontext.IsReason(d.Reason) {
 		j.complain("no reason: %q: %q", d.Reason, d.Message)
 	}
 	if j.RequeueAfter < 0 || j.RequeueAfter > idle {

@@ -6,7 +6,8 @@ import (
 	"github.com/etcd-operators/etcd-operators/api/v1beta2"
 )
 
-// The reasons of a Decision that changes nothing: no condition and no event has them.
+// The reasons of a Decision that changes nothing: no condition and no event has them, and
+// they come without a message.
 const (
 	reasonDeleting                = "Deleting"
 	reasonHandledByLegacyOperator = "HandledByLegacyOperator"
@@ -18,9 +19,7 @@ func handledByLegacyOperator(v *view) *step {
 	if !v.predecessors() {
 		return nil
 	}
-	s := wait(v.last.Phase, reasonHandledByLegacyOperator, "the archived operator carried out this restore: it is not repeated").quietly()
-	s.requeueAfter = 0
-	return s
+	return v.silent(reasonHandledByLegacyOperator)
 }
 
 // stopJob stops a verification that is no longer needed.
@@ -42,7 +41,10 @@ func removeFinalizer(v *view) *step {
 
 // rest is a restore that is finished. It is never repeated.
 func rest(v *view) *step {
-	s := wait(v.last.Phase, reasonFinished, "the restore is finished and is not repeated: create another EtcdRestore to restore again").quietly()
-	s.requeueAfter = 0
-	return s
+	return v.silent(reasonFinished)
+}
+
+// silent is a state in which nothing is done, and nothing is told beyond the last status.
+func (v *view) silent(reason string) *step {
+	return &step{phase: v.last.Phase, reason: reason, quiet: true}
 }

@@ -249,7 +249,7 @@ func (v *view) runbook() []rule {
 func (v *view) decide(s *step) Decision {
 	if s.action != nil && v.Refused != "" {
 		// Nothing was done: the same is tried again later.
-		refused := warn(s.phase, v1beta2.RestoreReasonRefused, fmt.Sprintf("the API server rejected %s, retried every %s: %s%s", s.action.Kind(), retry, conditiontext.Clip(v.Refused), v.offerFirst(s.action)))
+		refused := warn(s.phase, v1beta2.RestoreReasonRefused, fmt.Sprintf("cannot create %s, retried every %s: %s%s", v.created(s.action), retry, conditiontext.Clip(v.Refused), v.offerFirst(s.action)))
 		refused.requeueAfter, refused.quiet, refused.waitingFor = retry, s.quiet, s.waitingFor
 		s = refused
 	}
@@ -262,6 +262,22 @@ func (v *view) decide(s *step) Decision {
 		AskProgress:  s.progress,
 		AskRevision:  s.revision,
 		Status:       v.status(s),
+	}
+}
+
+// created is the object that an action creates; the API server refuses no other.
+func (v *view) created(a Action) string {
+	switch a := a.(type) {
+	case StartJob:
+		return "Job " + a.Name
+	case CreateCluster:
+		return "EtcdCluster " + v.name
+	case CreateSeedClaim:
+		return "PersistentVolumeClaim " + a.Name
+	case CreateSeed:
+		return "Pod " + a.Name
+	default:
+		return "objects"
 	}
 }
 

@@ -131,6 +131,11 @@ func TestPlan(t *testing.T) {
 			o:      observe(spec(func(s *v1beta2.RestoreSpec) { s.EtcdCluster = nil })),
 			want:   decided{Reason: "TargetMissing", Phase: failed, Events: []string{"TargetMissing"}},
 		},
+		"a new cluster cannot have the restore's name": {
+			reason: "members' host names begin with it",
+			o:      observe(fresh, noCluster, func(s *scene) { s.Restore.Name = "9.c" }),
+			want:   decided{Reason: "NameInvalid", Phase: failed, Events: []string{"NameInvalid"}},
+		},
 		"too slow": {
 			reason: "nothing was touched, and it has just failed",
 			o:      observe(verified, after(time.Minute), spec(func(s *v1beta2.RestoreSpec) { s.TimeoutInSecond = 60 })),
@@ -238,6 +243,16 @@ func TestPlan(t *testing.T) {
 			o:      observe(first, phase(verifying), job(func(j *Job) { j.Done, j.Failed, j.FailReason = true, true, "OOMKilled" })),
 			want:   decided{Reason: "OOMKilled", Phase: failed, Events: []string{"OOMKilled"}},
 		},
+		"Job succeeded without a report": {
+			reason: "nobody knows what it has found",
+			o:      observe(first, phase(verifying), job(func(j *Job) { j.Done, j.Result = true, &task.Result{} })),
+			want:   decided{Reason: "ResultInvalid", Phase: failed, Events: []string{"ResultInvalid"}},
+		},
+		"somebody deletes the Job": {
+			reason: "the next one has the same name",
+			o:      observe(first, phase(verifying), job(func(j *Job) { j.Deleting = true })),
+			want:   decided{Reason: "Verifying", Phase: verifying},
+		},
 		"report is lost": {
 			reason: "to check again costs nothing but time",
 			o:      observe(first, phase(verifying), job(func(j *Job) { j.Done = true })),
@@ -258,6 +273,16 @@ func TestPlan(t *testing.T) {
 			o:      observe(first, verified, func(s *scene) { s.Cluster.Status.CurrentVersion = "3.5.21" }),
 			want:   decided{Reason: "VersionMismatch", Phase: failed, Events: []string{"VersionMismatch"}},
 		},
+		"the cluster's version is none": {
+			reason: "nobody can tell whether its etcd can read the snapshot",
+			o:      observe(first, verified, func(s *scene) { s.Cluster.Status.CurrentVersion, s.Cluster.Spec.Version = "", "latest" }),
+			want:   decided{Reason: "VersionUnknown", Phase: failed, Events: []string{"VersionUnknown"}},
+		},
+		"the snapshot's version is none": {
+			reason: "nor whether it is data of a version that it knows",
+			o:      observe(first, verified, status(func(s *v1beta2.RestoreStatus) { s.Snapshot.EtcdVersion = "" })),
+			want:   decided{Reason: "VersionUnknown", Phase: failed, Events: []string{"VersionUnknown"}},
+		},
 		"small volumes": {
 			reason: "the seed would fill its volume",
 			o:      observe(first, verified, status(func(s *v1beta2.RestoreStatus) { s.Snapshot.DatabaseSize = 900 << 20 })),
@@ -267,6 +292,11 @@ func TestPlan(t *testing.T) {
 			reason: "the cluster has come further than the snapshot raised by it",
 			o:      observe(first, verified, spec(func(s *v1beta2.RestoreSpec) { s.RevisionBump = new(int64(1_000_000_000)) })),
 			want:   decided{Reason: "RevisionBumpTooSmall", Phase: failed, Events: []string{"RevisionBumpTooSmall"}},
+		},
+		"large bump": {
+			reason: "no revision is left beyond it",
+			o:      observe(first, verified, spec(func(s *v1beta2.RestoreSpec) { s.RevisionBump = new(maxRevision) })),
+			want:   decided{Reason: "RevisionTooHigh", Phase: failed, Events: []string{"RevisionTooHigh"}},
 		},
 		"an older restore": {
 			reason: "the one that was created first goes first",
@@ -334,6 +364,13 @@ func TestPlan(t *testing.T) {
 				s.Cluster.Status.Conditions = []metav1.Condition{{Type: v1beta2.ConditionCertificatesReady, Status: metav1.ConditionFalse, Reason: "CertificatesMissing", Message: "create s"}}
 			}),
 			want: decided{Reason: "CertificatesMissing", Phase: fencing, WaitingFor: []string{"EtcdCluster c"}, Events: []string{"CertificatesMissing"}},
+		},
+		"another object has the cluster's name": {
+			reason: "etcd-operator does nothing until somebody removes it",
+			o: observe(asked, func(s *scene) {
+				s.Cluster.Status.Conditions = []metav1.Condition{{Type: v1beta2.ConditionNameConflict, Status: metav1.ConditionTrue, Reason: "NameConflict", Message: "Service c belongs to something else"}}
+			}),
+			want: decided{Reason: "NameConflict", Phase: fencing, WaitingFor: []string{"EtcdCluster c"}, Events: []string{"NameConflict"}},
 		},
 		"certificates are being issued": {
 			reason: "that takes moments",
@@ -411,6 +448,11 @@ func TestPlan(t *testing.T) {
 			o:      observe(fenced, members("c-1"), withTLS(""), certificates("False", "CertificatesMissing")),
 			want:   decided{Reason: "CertificatesMissing", Phase: fencing, WaitingFor: []string{"EtcdCluster c"}, Events: []string{"CertificatesMissing"}},
 		},
+		"certificates are issued for the first time": {
+			reason: "the seed needs them, and etcd-operator says what keeps them",
+			o:      observe(fenced, members("c-1"), withTLS(""), certificates("False", "CertificatesPending"), issuing),
+			want:   decided{Reason: "CertificatesPending", Phase: fencing, WaitingFor: []string{"EtcdCluster c"}, Events: []string{"CertificatesPending"}},
+		},
 		"certificates have gone bad": {
 			reason: "the seed would not start, and the old members may serve yet",
 			o:      observe(fenced, members("c-1"), withTLS("x"), certificates("False", "CertificatesInvalid")),
@@ -445,6 +487,16 @@ func TestPlan(t *testing.T) {
 			reason: "its name and revision, before either is used",
 			o:      observe(fenced, retired("c-1")),
 			want:   decided{Reason: "Preparing", Phase: seedingIs},
+		},
+		"the seed's name is taken": {
+			reason: "the next look has another one",
+			o:      observe(fenced, members("c-fresh")),
+			want:   decided{Reason: "Preparing", Phase: verifying},
+		},
+		"somebody makes a Pod of the seed's name": {
+			reason: "it is no seed of this restore, and another one follows",
+			o:      observe(named, seedClaim, members("c-seed")),
+			want:   decided{Action: DeleteSeedClaim{claimRef}, Reason: "SeedLost", Phase: verifying},
 		},
 		"the seed's volume": {
 			reason: "before its Pod",
@@ -831,6 +883,11 @@ func TestPlan(t *testing.T) {
 			reason: "etcd loads its database",
 			o:      observe(seeded(started)),
 			want:   decided{Reason: "SeedStarting", Phase: seedingIs, WaitingFor: []string{"Pod c-seed"}},
+		},
+		"etcd of the seed ends again and again": {
+			reason: "its log says why",
+			o:      observe(seeded(started, func(p *Pod) { p.Restarts = 2 })),
+			want:   decided{Reason: "SeedNotReady", Phase: seedingIs, WaitingFor: []string{"Pod c-seed"}, Events: []string{"SeedNotReady"}},
 		},
 		"seed is ready": {
 			reason: "from here on what is lost is lost",

@@ -8,8 +8,8 @@ import (
 // Where no node holds the seed beside the members, the restore says what to do before it
 // stops one. Where none serves, the other order would change nothing.
 func TestNoRoomForTheSeed(t *testing.T) {
-	const words, offer = "0/3 nodes are available: 3 Insufficient memory.", "the old members still serve; if there is no room for the seed beside them, set spec.stopMembers: First"
-	unschedulable := func(p *Pod) { p.Waiting = words }
+	const words, offer = "0/3 nodes are available: 3 Insufficient memory", "; the old members still serve; if there is no room for the seed beside them, set spec.stopMembers: First"
+	unschedulable := func(p *Pod) { p.Waiting = words + "." }
 	for label, row := range map[string]struct {
 		o      Observation
 		offers bool

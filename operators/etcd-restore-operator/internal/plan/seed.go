@@ -3,6 +3,7 @@ package plan
 import (
 	"fmt"
 	"slices"
+	"strings"
 	"time"
 
 	"github.com/etcd-operators/etcd-operators/api/v1beta2"
@@ -226,7 +227,8 @@ func awaitPrepared(v *view) *step {
 		s.progress = true
 		return s
 	case p.Waiting != "":
-		return warn(v.preparing(), v1beta2.RestoreReasonSeedNotStarting, fmt.Sprintf("seed %s does not start: %s%s", p.Name, conditiontext.Clip(p.Waiting), v.offerFirst(nil)), "Pod "+p.Name)
+		why := strings.TrimSuffix(conditiontext.Clip(p.Waiting), ".") // the scheduler's words end in one
+		return warn(v.preparing(), v1beta2.RestoreReasonSeedNotStarting, fmt.Sprintf("seed %s does not start: %s%s", p.Name, why, v.offerFirst(nil)), "Pod "+p.Name)
 	}
 	s := wait(v.preparing(), v1beta2.RestoreReasonPreparing, v.making(), "Pod "+p.Name)
 	s.progress = true

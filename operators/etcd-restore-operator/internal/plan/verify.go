@@ -135,15 +135,21 @@ func (v *view) checkTold(s *v1beta2.RestoreSnapshot, told *stored) *refusal {
 	switch {
 	case told == nil:
 		return nil
-	case told.sha256 != "" && told.sha256 != s.SHA256, told.size > 0 && told.size != s.Size:
-		return &refusal{task.ReasonChanged, fmt.Sprintf(
-			"snapshot %s is not the one that EtcdBackup %s stored: that has %d bytes and sha256 %s, and this has %d and %s; restore another backup, or set backupStorageType and the location to restore this one anyway",
-			s.Location, v.spec.BackupRef.Name, told.size, conditiontext.Clip(told.sha256), s.Size, s.SHA256)}
+	case told.sha256 != "" && told.sha256 != s.SHA256:
+		return v.notStored(s, fmt.Sprintf("its sha256 is %s instead of %s", s.SHA256, conditiontext.Clip(told.sha256)))
+	case told.size > 0 && told.size != s.Size:
+		return v.notStored(s, fmt.Sprintf("it has %s instead of %s", v1beta2.ReadableSize(s.Size), v1beta2.ReadableSize(told.size)))
 	case told.clusterID != "" && s.ClusterID != "" && told.clusterID != s.ClusterID:
 		return &refusal{task.ReasonWrongCluster, fmt.Sprintf("snapshot %s is of cluster %s, but EtcdBackup %s stored one of cluster %s there: restore another backup", s.Location, s.ClusterID, v.spec.BackupRef.Name, conditiontext.Clip(told.clusterID))}
 	}
 	s.ClusterID = cmp.Or(s.ClusterID, conditiontext.Clip(told.clusterID))
 	return nil
+}
+
+func (v *view) notStored(s *v1beta2.RestoreSnapshot, difference string) *refusal {
+	return &refusal{task.ReasonChanged, fmt.Sprintf(
+		"snapshot %s is not the one that EtcdBackup %s stored: %s; restore another backup, or set backupStorageType and the location to restore this one anyway",
+		s.Location, v.spec.BackupRef.Name, difference)}
 }
 
 // checkSnapshot fails a restore that the cluster could not serve, as long as no seed is

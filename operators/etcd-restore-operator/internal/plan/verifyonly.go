@@ -49,9 +49,7 @@ func dismiss(v *view) *step {
 	if s := removeFinalizer(v); s != nil { // somebody else has put it on
 		return s
 	}
-	s := wait(v.last.Phase, v1beta2.RestoreReasonDeleted, "the EtcdRestore is being deleted, and has touched no cluster").quietly()
-	s.requeueAfter = 0
-	return s
+	return v.silent(reasonDeleting)
 }
 
 // recordVerified is the good end.

@@ -107,7 +107,7 @@ func TestVerifyOnly(t *testing.T) {
 		"deleted": {
 			reason: "its Job goes with it",
 			o:      observe(verifyOnly, job(), phase(v1beta2.RestoreVerifying), deleted),
-			want:   decided{Reason: "Deleted", Phase: v1beta2.RestoreVerifying},
+			want:   decided{Reason: "Deleting", Phase: v1beta2.RestoreVerifying},
 		},
 		"deleted, with a finalizer": {
 			reason: "somebody else has put it on",
