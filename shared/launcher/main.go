@@ -18,6 +18,7 @@ const usage = `usage:
       --listen=ADDR --name=NAME --peer-url=URL
        [--cluster-uid=UID] [--former-cluster-uid=UID]... [--pod-uid-file=FILE]
        [--check-compactions] [--check-at-start]
+       [--longest-wait=DURATION]
        [--restore=NAMESPACE/NAME --restore-uid=UID --restore-permit-file=FILE]
        -- etcd FLAGS...
       start etcd on the write-ahead log in DIR, or wait for a start permit
@@ -96,6 +97,7 @@ func parseRun(args []string) (Options, error) {
 	fs.StringVar(&o.PodUIDFile, "pod-uid-file", "", "downward API file of the Pod's uid")
 	fs.BoolVar(&o.Checks.Compactions, "check-compactions", false, "have etcd compare what members have compacted, by whatever name its version knows the setting")
 	fs.BoolVar(&o.Checks.AtStart, "check-at-start", false, "have etcd compare its data with that of others before it serves")
+	fs.DurationVar(&o.LongestWait, "longest-wait", longestWait, "after how long to leave the start of etcd to another launcher, in the container started anew; 0: never")
 	var r Restore
 	fs.StringVar(&r.Name, "restore", "", "namespace/name of the EtcdRestore that has prepared the data")
 	fs.StringVar(&r.UID, "restore-uid", "", "its uid")

@@ -27,8 +27,13 @@ const rereadInterval = time.Second
 // readHeaderTimeout bounds what a client that sends nothing can hold open.
 const readHeaderTimeout = 5 * time.Second
 
-// Options say where a launcher finds what it needs. All are required, but for Checks, Restore
-// and those of its identity: a launcher without them does not say who it is, nor does it
+// longestWait is how late a launcher may start etcd: the kubelet holds the liveness probe off for
+// half an hour from the start of the container, and most of that is for etcd to open its
+// database. A container that has run for so long is also started again without a pause.
+const longestWait = 10 * time.Minute
+
+// Options say where a launcher finds what it needs. All are required, but for Checks, Restore,
+// LongestWait and those of its identity: a launcher without them does not say who it is, nor does it
 // check whose data it finds.
 type Options struct {
 	Member Member
@@ -54,6 +59,9 @@ type Options struct {
 	Checks Checks
 	// Restore is set for the seed of a restore.
 	Restore *Restore
+	// LongestWait is after how long the launcher leaves the start of etcd to another one, in
+	// its container started anew; 0: never.
+	LongestWait time.Duration
 
 	Log *slog.Logger
 }
@@ -77,7 +85,7 @@ func (o Options) validate() error {
 }
 
 // Run waits until etcd may start and then becomes etcd: on success it does not
-// return. It returns nil when ctx is done first.
+// return. It returns nil when ctx is done first, or when it has waited for too long.
 //
 // An error means that the launcher cannot tell what is right, because a file
 // that it must trust cannot be read or written. It never starts etcd then.
@@ -89,6 +97,7 @@ func Run(ctx context.Context, o Options) error {
 	if err != nil {
 		return fmt.Errorf("find the command: %w", err)
 	}
+	begun := time.Now()
 	for {
 		d, err := o.next(ctx)
 		if err != nil {
@@ -104,6 +113,10 @@ func Run(ctx context.Context, o Options) error {
 			o.Log.Info("stopped before etcd was started")
 			return nil
 		default:
+		}
+		if waited := time.Since(begun); o.LongestWait > 0 && waited > o.LongestWait {
+			o.Log.Info("leave the start of etcd to another launcher, so that the liveness probe gives etcd its time", "reason", d.Reason, "waited", waited.String())
+			return nil
 		}
 		if err := o.prepare(d); err != nil {
 			return err

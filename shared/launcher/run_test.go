@@ -294,6 +294,22 @@ func TestLauncherEndsPromptlyAtSIGTERM(t *testing.T) {
 	}
 }
 
+// The kubelet holds the liveness probe off for some time from the start of the container: what
+// the launcher has waited of it is not left for etcd to open its database.
+func TestLauncherThatWaitedLongLeavesTheStartToAnother(t *testing.T) {
+	p := newPod(t, fake, "a")
+	p.flags = []string{"--longest-wait=1ms"}
+	c := p.start()
+	p.waits(0, ReasonNoPermit)
+	p.givePermit(1, StateNew, p.member)
+	if code := c.Wait(); code != exitOK || strings.Contains(c.Output(), "etcd runs") {
+		t.Errorf("exit code %d, want 0 without a start of etcd:\n%s", code, c.Output())
+	}
+
+	p.flags = nil
+	p.runsEtcd(p.start())
+}
+
 // etcd must find its port free however many probes and operators have asked the
 // launcher, and however many connections they hold open.
 func TestPortIsFreeForEtcdUnderLoad(t *testing.T) {

@@ -296,7 +296,8 @@ const livePath = "/health?serializable=true&exclude=NOSPACE&exclude=CORRUPT"
 // For the first half hour of a process it is held off: etcd opens its database and
 // replays its log before it listens, and to kill it meanwhile would make it begin
 // anew. That is enough for the largest database that etcd recommends (8 GiB) on a slow
-// disk. A startup probe would say sooner that it has come up, but readiness is not
+// disk. A launcher that has waited for some of it ends instead, and its container starts
+// anew. A startup probe would say sooner that it has come up, but readiness is not
 // asked for before a startup probe has passed, at a tick of a second: every member
 // would be ready that much later.
 func livenessProbe() *corev1.Probe {

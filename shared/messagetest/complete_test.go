@@ -19,7 +19,11 @@ type t struct { f int "a tag of it" }
 const word, name = "Waiting", "spec.version"
 
 func f() string {
-	return Sprintf("waiting for %d of %-3s members: %q is not %.1f %% full", "a, b") + "; delete it"
+	return Sprintf("waiting for %d of %-3s members: %q is not %.1f %% full; remove %[1]s from it", "a, b") + "; delete it"
+}
+
+func g() {
+	log.Info("a line of a log", "reason", err.Error())
 }
 `
 	file, err := parser.ParseFile(token.NewFileSet(), "x.go", source, 0)
@@ -30,7 +34,7 @@ func f() string {
 	for _, l := range literals(file) {
 		got = append(got, parts(l)...)
 	}
-	if diff := cmp.Diff([]string{"waiting for ", " is not ", "a, b", "; delete it"}, got); diff != "" {
+	if diff := cmp.Diff([]string{"waiting for ", " is not ", " full; remove ", " from it", "a, b", "; delete it"}, got); diff != "" {
 		t.Errorf("(-want +got):\n%s", diff)
 	}
 }
