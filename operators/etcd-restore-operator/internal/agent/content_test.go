@@ -156,7 +156,7 @@ func TestTheSeedTakesOnlyWhatWasVerified(t *testing.T) {
 	withoutSum.ETag = ""
 	mustFail(t, restore(withoutSum), task.ReasonChanged, "sha256")
 	s.put(t, "key", append(bytes.Clone(other.content), make([]byte, 512)...))
-	mustFail(t, restore(withoutETag), task.ReasonChanged, "its size is")
+	mustFail(t, restore(withoutETag), task.ReasonChanged, "its size in bytes is")
 }
 
 // An etcd that nothing was ever written to is backed up and restored as any other.

@@ -149,6 +149,25 @@ func TestTheNewestIsReplaced(t *testing.T) {
 	}
 }
 
+// Whatever is found is gone before it is read: somebody deletes faster than is fetched, and
+// another try may do better.
+func TestTheNewestIsDeletedEachTime(t *testing.T) {
+	t.Parallel()
+	s := startStore(t)
+	b := bucketName
+	for n := range attempts {
+		key := at("etcd", 1, attempts-n)
+		s.putAs(t, key, clusterID, []byte("soon pruned"))
+		s.proxy.Inject(s3test.Fault{When: s3test.IsGet, Times: 1, Do: s3test.During(func() {
+			if _, err := s.Client.DeleteObject(t.Context(), &s3.DeleteObjectInput{Bucket: &b, Key: &key}); err != nil {
+				t.Error(err)
+			}
+		})})
+	}
+	code, result := carry(t.Context(), t, s.under(t, "etcd"))
+	checkFailure(t, code, result, agent.ExitRetry, task.ReasonChanged, "since it was found to be the newest")
+}
+
 func TestCatalogue(t *testing.T) {
 	t.Parallel()
 	o := startOrigin(t, etcdtest.Newest())

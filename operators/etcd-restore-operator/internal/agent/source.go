@@ -61,7 +61,7 @@ func (j *job) open(ctx context.Context) (*stored, error) {
 	if err != nil {
 		return nil, err
 	}
-	if err := errors.Join(j.checkCluster(s), j.checkWanted("size", s.size, wanted(j.task.Want).Size)); err != nil {
+	if err := errors.Join(j.checkCluster(s), j.checkWanted("size in bytes", s.size, wanted(j.task.Want).Size)); err != nil {
 		return nil, errors.Join(err, s.Close())
 	}
 	return s, nil
@@ -96,9 +96,9 @@ func (j *job) openObject(ctx context.Context) (*stored, error) {
 	}
 	r, err := store.Get(ctx, key, etag)
 	if j.chosen != nil && (errors.Is(err, objectstore.Changed) || errors.Is(err, objectstore.NotFound)) {
-		// Retention, or somebody else, has replaced it since: the next attempt looks again.
+		// By retention, or by somebody else.
 		j.chosen = nil
-		return nil, runner.Passing(task.ReasonChanged, "%s was replaced or deleted since it was found to be the newest: %w", store.URL(key), err)
+		return nil, runner.Passing(task.ReasonChanged, "%s was replaced or deleted since it was found to be the newest: the next attempt looks for the newest again", store.URL(key))
 	}
 	if errors.Is(err, objectstore.Changed) && j.task.Want != nil {
 		return nil, j.changed("its ETag is no longer " + j.task.Want.ETag)

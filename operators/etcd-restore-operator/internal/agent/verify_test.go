@@ -164,6 +164,19 @@ func TestAPlaceThatIsWrong(t *testing.T) {
 		s.proxy.Inject(s3test.Fault{When: s3test.IsGet, Times: 1, Do: s3test.Answer(http.StatusForbidden, "AccessDenied")})
 		mustFail(t, s.task(t, "key"), "AccessDenied", "AccessDenied: injected by a test")
 	})
+	t.Run("a folder on the volume", func(t *testing.T) {
+		tk := onVolume(t, nil)
+		if err := os.Mkdir(filepath.Join(tk.PVC.Dir, "backups"), 0o700); err != nil {
+			t.Fatal(err)
+		}
+		tk.PVC.Path = "backups"
+		mustFail(t, tk, agent.ReasonInvalidPath, "pvc://claim/backups is not a file: correct pvc.path")
+	})
+	t.Run("a volume that refuses writes", func(t *testing.T) {
+		tk := s.task(t, "key")
+		tk.Scratch = "/sys" // also for root
+		mustFail(t, tk, agent.ReasonAccessDenied, "fsGroup")
+	})
 	t.Run("a link out of the volume", func(t *testing.T) {
 		tk := onVolume(t, nil)
 		if err := os.Symlink("/etc/passwd", filepath.Join(tk.PVC.Dir, "link")); err != nil {
