@@ -91,7 +91,7 @@ func carry(ctx context.Context, t *testing.T, tk task.Task, l *logs) (int, task.
 	return carryRaw(ctx, t, string(env), l)
 }
 
-func carryRaw(ctx context.Context, t *testing.T, env string, l *logs) (int, task.Result) {
+func carryRaw(ctx context.Context, t *testing.T, env string, l *logs, args ...string) (int, task.Result) {
 	t.Helper()
 	file := filepath.Join(t.TempDir(), "result")
 	t.Setenv(task.Env, env)
@@ -99,7 +99,7 @@ func carryRaw(ctx context.Context, t *testing.T, env string, l *logs) (int, task
 	if l == nil {
 		l = &logs{}
 	}
-	code := run(ctx, slog.New(slog.NewJSONHandler(l, nil)), quickLimits, nil)
+	code := run(ctx, slog.New(slog.NewJSONHandler(l, nil)), quickLimits, args)
 	content, err := os.ReadFile(file)
 	if err != nil {
 		t.Fatal(err)
@@ -114,7 +114,7 @@ func carryRaw(ctx context.Context, t *testing.T, env string, l *logs) (int, task
 	if result.Started.IsZero() || result.Finished.Before(result.Started) || (result.Failure == nil) != (code == agent.ExitDone) {
 		t.Errorf("exit code %d with the result %+v", code, result)
 	}
-	messages.NoteFailure(result.Failure)
+	note(result)
 	t.Cleanup(func() {
 		if t.Failed() {
 			t.Logf("the agent's log:\n%s", l)

@@ -210,6 +210,9 @@ func TestDetoursOfRestrictedClusters(t *testing.T) {
 			}
 			j := &job{task: task.Task{S3: &agent.S3{Bucket: "b", Key: "k", Endpoint: row.endpoint, SecretDir: row.dir, CADir: row.caDir}, Pinned: []string{id}}}
 			err := j.checkStore(cluster)
+			if err != nil {
+				note(task.Result{Failure: explain(t.Context(), err)})
+			}
 			if (err == nil) != (row.words == "") || err != nil && !strings.Contains(err.Error(), row.words) {
 				t.Errorf("%v, want %q: %s", err, row.words, row.reason)
 			}

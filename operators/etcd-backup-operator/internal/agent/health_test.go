@@ -158,6 +158,10 @@ func TestWithoutAQuorumNothingIsDeletedOrReplaced(t *testing.T) {
 	stranger := repeated
 	stranger.UID = "another"
 	mustFail(t, stranger, "AlreadyExists", 2, "cannot replace the backup")
+
+	stranger.Endpoints = []string{serve(t, &fake{content: snapshotOf(1024), status: complaining(1, 5, "etcdserver: the disk is on fire")})}
+	storeFile(t, dir, snapshotname.MarkedName("etcd", snapshotname.MarkUnhealthy, 5, due), of)
+	mustFail(t, stranger, "AlreadyExists", 2, "the best available source, is unhealthy: it reports errors: etcdserver: the disk is on fire")
 }
 
 func TestTheSourceOfARealCluster(t *testing.T) {

@@ -5,6 +5,7 @@ import (
 	"context"
 	"encoding/json"
 	"errors"
+	"io/fs"
 	"log/slog"
 	"os"
 	"os/exec"
@@ -35,6 +36,8 @@ func TestTasksThatMakeNoSense(t *testing.T) {
 			checkFailure(t, code, result, agent.ReasonInvalidTask, agent.ExitPermanent, "")
 		})
 	}
+	code, result := carryRaw(t.Context(), t, `{"endpoints":["http://a:1"],"pvc":{"dir":"/x","path":"y"}}`, nil, "--endpoint=http://b:1")
+	checkFailure(t, code, result, agent.ReasonInvalidTask, agent.ExitPermanent, "takes no arguments")
 }
 
 // TestAFullVolume mounts a small file system, and so needs to be root.
@@ -153,6 +156,15 @@ func TestMemory(t *testing.T) {
 				t.Errorf("%d KiB of memory were used, want at most %d", used, maxMemory)
 			}
 		})
+	}
+}
+
+// Root, which runs these tests, can write everywhere.
+func TestAVolumeThatIsNotWritable(t *testing.T) {
+	f := explain(t.Context(), &fs.PathError{Op: "mkdir", Path: "backups", Err: syscall.EACCES})
+	note(task.Result{Failure: f})
+	if f.Reason != agent.ReasonAccessDenied || !f.Permanent || !strings.Contains(f.Message, "fsGroup 65532") {
+		t.Errorf("got %+v", f)
 	}
 }
 

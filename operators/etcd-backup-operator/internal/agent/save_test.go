@@ -2,6 +2,7 @@ package agent
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"net/http"
 	"os"
@@ -347,6 +348,43 @@ func TestRetention(t *testing.T) {
 		mustFail(t, tk, "AccessDenied", agent.ExitPermanent, "s3:PutObject")
 		s.checkKeys(t, before...)
 	})
+}
+
+// brokenPlace is one that some requests fail at.
+type brokenPlace struct {
+	destination
+	lists, dates, looks error
+}
+
+func (p *brokenPlace) path() string { return "etcd" }
+
+func (p *brokenPlace) list(context.Context, string) ([]string, error) {
+	return []string{snapshotname.Name("etcd", 3, due.AddDate(0, 0, -1)), snapshotname.Name("etcd", 4, due.AddDate(0, 0, -2))}, p.lists
+}
+
+func (p *brokenPlace) clock(context.Context, string) (time.Time, error) { return due, p.dates }
+
+func (p *brokenPlace) look(context.Context, string) (found, error) {
+	return found{there: true}, p.looks
+}
+
+func (p *brokenPlace) remove(context.Context, []string) (int, error) { return 0, nil }
+
+func TestWhatKeepsRetentionFromDeleting(t *testing.T) {
+	gone := errors.New("the bucket does not exist")
+	for says, p := range map[string]brokenPlace{
+		"list older backups: the bucket does not exist":     {lists: gone},
+		"read the stored backup: the bucket does not exist": {dates: gone},
+		"read older backups: the bucket does not exist":     {looks: gone},
+	} {
+		j := &job{task: task.Task{Repeated: true, MaxBackups: 1, Time: due}, result: &task.Result{}}
+		err := j.prune(t.Context(), &p, snapshotname.Name("etcd", 5, due))
+		if err == nil || err.Error() != says {
+			t.Errorf("got %v, want %s", err, says)
+			continue
+		}
+		note(task.Result{RetentionError: err.Error()})
+	}
 }
 
 func TestNoSecretIsLogged(t *testing.T) {

@@ -3,9 +3,11 @@ package agent
 import (
 	"context"
 	"crypto/sha256"
+	"errors"
 	"net"
 	"os"
 	"slices"
+	"strings"
 	"testing"
 	"time"
 
@@ -192,5 +194,26 @@ func TestASilentEndpointHoldsNobodyUp(t *testing.T) {
 	mustSave(t, toPVC([]string{"http://" + l.Addr().String(), serve(t, &fake{content: snapshotOf(1024)})}, t.TempDir(), "file"))
 	if took := time.Since(start); took > quickLimits.ask {
 		t.Errorf("it took %s", took)
+	}
+}
+
+// Why an endpoint is not the source is one of the causes that failures have in brackets.
+func TestWhyAnEndpointIsNotTheSource(t *testing.T) {
+	late, cancel := context.WithCancel(t.Context())
+	cancel()
+	_, noURL := dial("example-client:2379", nil, nil)
+	_, noPassword := loadUser(t.TempDir())
+	learner := (&job{}).noMember([]answer{{member: member{endpoint: "http://a:2379", learner: true}}})
+	for says, err := range map[string]error{
+		"no answer in time": diagnose(late, "http://a:2379", nil, errors.New("context canceled")),
+		`endpoint "example-client:2379" is not a URL: set it to one like http://host:2379 or https://host:2379`: noURL,
+		"the Secret does not exist, or its key password is empty":                                               noPassword,
+		"it is a learner, whose data might lag behind":                                                          learner,
+	} {
+		if err == nil || !strings.Contains(err.Error(), says) {
+			t.Errorf("got %v, want %s", err, says)
+			continue
+		}
+		messages.NoteShape("a cause in another message", says)
 	}
 }

@@ -33,3 +33,6 @@ func noted(o Observation) Decision {
 	messages.NoteConditions(d.Status.Conditions)
 	return d
 }
+
+// Whatever the planner can say is in the golden file, where it is read.
+func TestEveryTextIsInTheGoldenFile(t *testing.T) { messagetest.Complete(t) }
