@@ -76,13 +76,6 @@ const (
 	// BackupReasonJobStopping: the Job of a backup that was given up is still being deleted.
 	// Wait; if it takes long, see what holds the Job.
 	BackupReasonJobStopping = "JobStopping"
-	// BackupReasonDeleting: the EtcdBackup is being deleted. Kubernetes stops its Jobs, and
-	// what is stored stays. Nothing to do; the status is not written any more.
-	BackupReasonDeleting = "Deleting"
-	// BackupReasonHandledByLegacyOperator: the archived operator made this one-shot backup,
-	// and it is not repeated. Create another EtcdBackup for a new one; the status stays as it
-	// is.
-	BackupReasonHandledByLegacyOperator = "HandledByLegacyOperator"
 )
 
 // What happens to the backup that is due: the reasons of ConditionScheduled, of

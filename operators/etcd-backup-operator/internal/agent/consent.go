@@ -100,7 +100,7 @@ func (j *job) checkStore(cluster uint64) error {
 	if err != nil || way == "" {
 		return err
 	}
-	return runner.Refuse(v1beta2.BackupReasonStoreNotAllowed, "the EtcdCluster of etcd cluster %s restricts its stores, and %s redirects to another one: set spec.s3.endpoint to the store's URL, and remove that setting", id, way)
+	return runner.Refuse(v1beta2.BackupReasonStoreNotAllowed, "the EtcdCluster of etcd cluster %s restricts its stores, and %s can redirect the backup to another one: remove that setting (spec.s3.endpoint takes the URL of a store that is not AWS)", id, way)
 }
 
 // Variables that lead requests to a store elsewhere.

@@ -74,7 +74,7 @@ func (j *job) permitted(ctx context.Context, to destination, name string, from m
 	case there.foreign:
 		return false, runner.Refuse(v1beta2.BackupReasonForeignFile, "cannot replace %s: it was not written by a backup operator, or was changed since; remove it, or choose another path", to.location(name))
 	case from.mark() != "":
-		return false, runner.Refuse(v1beta2.BackupReasonAlreadyExists, "cannot replace the backup at %s by one of an unhealthy source, or without a quorum: %s", to.location(name), from.problem())
+		return false, runner.Refuse(v1beta2.BackupReasonAlreadyExists, "cannot replace the backup at %s with one of an unhealthy source, or without a quorum: %s; repair the cluster, or choose another path", to.location(name), from.problem())
 	}
 	return true, j.replaceable(there, to.location(name), from)
 }

@@ -14,7 +14,7 @@ func AsksCreator(o Observation) bool { return newView(o).asksCreator() }
 
 // asksCreator is about a spec that is right otherwise.
 func (v *view) asksCreator() bool {
-	if v.handsOff() || reached(v.spec) == "" {
+	if v.isIgnored() || reached(v.spec) == "" {
 		return false
 	}
 	if v.spec.Repeated() {

@@ -14,7 +14,8 @@ type Decision struct {
 	// Action is the one next action; nil for none.
 	Action Action
 	// Reason and Message say why: the same words in the event of the Action, the log
-	// and the condition. Reason is CamelCase.
+	// and the condition. Reason is CamelCase. They are empty for an EtcdBackup that is
+	// ignored.
 	Reason  string
 	Message string
 	// Events are about what is new in Status: results, refusals, missed runs. The event

@@ -67,7 +67,7 @@ func remarks(r *task.Result) string {
 		all = append(all, n.Message)
 	}
 	if r.Spared > 0 {
-		all = append(all, fmt.Sprintf("kept %d older backups that spec.backupPolicy would delete, as they are of another cluster or a higher revision, or do not say what they are of: delete them yourself, or set spec.overwritePolicy to Always", r.Spared))
+		all = append(all, fmt.Sprintf("kept %d older backups that spec.backupPolicy would delete, as they are of another cluster, of a higher revision, or of an unknown cluster: delete them yourself, or set spec.overwritePolicy to Always", r.Spared))
 	}
 	if r.RetentionError != "" {
 		all = append(all, "cannot delete older backups: "+r.RetentionError)

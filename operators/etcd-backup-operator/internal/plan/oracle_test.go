@@ -5,6 +5,8 @@ import (
 	"fmt"
 	"slices"
 
+	apiequality "k8s.io/apimachinery/pkg/api/equality"
+
 	"github.com/etcd-operators/etcd-operators/api/v1beta2"
 	"github.com/etcd-operators/etcd-operators/shared/conditiontext"
 )
@@ -18,14 +20,17 @@ func oracle(o Observation, d Decision) (broken []string) {
 	complain := func(format string, args ...any) { broken = append(broken, fmt.Sprintf(format, args...)) }
 	last := &o.Backup.Status
 
+	if newView(o).isIgnored() {
+		if d.Action != nil || len(d.Events) > 0 || !apiequality.Semantic.DeepEqual(*last, d.Status) {
+			complain("%s although the EtcdBackup is ignored: %+v", d.Reason, d)
+		}
+		return broken
+	}
 	if d.Reason == "" || d.Message == "" || !conditiontext.IsReason(d.Reason) {
 		complain("no reason: %q: %q", d.Reason, d.Message)
 	}
 	if d.RequeueAfter < 0 || d.RequeueAfter > longest {
 		complain("again after %s", d.RequeueAfter)
-	}
-	if o.Backup.DeletionTimestamp != nil && d.Action != nil {
-		complain("%s although the EtcdBackup is being deleted", d.Action.Kind())
 	}
 	switch a := d.Action.(type) {
 	case StartJob:

@@ -74,10 +74,6 @@ var actions = []rule{
 // states says how things are, once the action is done: the first rule that has
 // something to say.
 var states = []rule{
-	// Nothing is done.
-	deleting,
-	endedBefore,
-
 	ended,
 	refuse,
 	podNotStarting,
@@ -92,10 +88,10 @@ var states = []rule{
 // Observation, and it returns the same Decision for the same Observation.
 func Plan(o Observation) Decision {
 	v := newView(o)
-	var act *step
-	if !v.handsOff() {
-		act = first(actions, v)
+	if v.isIgnored() {
+		return Decision{Status: *v.last.DeepCopy()}
 	}
+	act := first(actions, v)
 	state := first(states, v)
 	d := Decision{
 		Reason:       state.reason,
@@ -123,8 +119,6 @@ func first(rules []rule, v *view) *step {
 // again is the time until the first moment at which time alone changes something.
 func (v *view) again(act, state *step) time.Duration {
 	switch {
-	case v.handsOff():
-		return 0
 	case act != nil || v.anchored:
 		return next
 	case state.again > 0:
@@ -133,23 +127,6 @@ func (v *view) again(act, state *step) time.Duration {
 		return 0
 	}
 	return min(max(v.wake.Sub(v.Now), time.Millisecond), longest)
-}
-
-// deleting leaves an EtcdBackup that is being deleted to the garbage collector, which
-// follows the owner references and so stops its Jobs.
-func deleting(v *view) *step {
-	if v.Backup.DeletionTimestamp == nil {
-		return nil
-	}
-	return wait(v1beta2.BackupReasonDeleting, "EtcdBackup is being deleted: Kubernetes deletes its Jobs, and stored backups stay")
-}
-
-// endedBefore does not repeat a one-shot backup that the predecessor carried out.
-func endedBefore(v *view) *step {
-	if !v.isLegacy() {
-		return nil
-	}
-	return wait(v1beta2.BackupReasonHandledByLegacyOperator, "the archived operator made this backup, and it is not repeated: create another EtcdBackup for a new one")
 }
 
 // expire deletes a one-shot backup that has ended, when its time is up. Its end is in

@@ -57,26 +57,26 @@ func TestPlan(t *testing.T) {
 		o      Observation
 		want   decided
 	}{
-		// Hands off.
+		// Ignored.
 		"deleted": {
 			reason: "Kubernetes stops its Jobs by their owner references",
 			o:      observe(func(s *scene) { s.Backup.DeletionTimestamp = &metav1.Time{Time: born} }),
-			want:   decided{Reason: "Deleting"},
+			want:   decided{},
 		},
 		"deleted while running": {
 			reason: "the status stands as it was",
 			o:      observe(started(0, reported), func(s *scene) { s.Backup.DeletionTimestamp = &metav1.Time{Time: born} }),
-			want:   decided{Reason: "Deleting", Phase: running},
+			want:   decided{Phase: running},
 		},
 		"predecessor's success": {
 			reason: "a one-shot backup that the archived operator made is not repeated",
 			o:      observe(status(func(s *v1beta2.BackupStatus) { s.Succeeded = true })),
-			want:   decided{Reason: "HandledByLegacyOperator"},
+			want:   decided{},
 		},
 		"predecessor's failure": {
 			reason: "nor one that failed: it was never retried",
 			o:      observe(status(func(s *v1beta2.BackupStatus) { s.Reason = "no such bucket" })),
-			want:   decided{Reason: "HandledByLegacyOperator"},
+			want:   decided{},
 		},
 		"predecessor's repeated backup": {
 			reason: "it goes on, counted from its last success",

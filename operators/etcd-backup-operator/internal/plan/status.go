@@ -18,9 +18,6 @@ const maxDuration = 365 * 24 * time.Hour
 // Conditions carry no times: those are set when they are written.
 func (v *view) status(s *step) v1beta2.BackupStatus {
 	st := *v.last.DeepCopy()
-	if v.handsOff() {
-		return st
-	}
 	st.ObservedGeneration = v.Backup.Generation
 	st.Phase = v.phase(s)
 	st.History = v.history
@@ -189,9 +186,6 @@ func (v *view) startedMessage() string {
 
 // events are about what is new in the status.
 func (v *view) events(s *step) []Event {
-	if v.handsOff() {
-		return nil
-	}
 	var all []Event
 	for i := range v.recorded {
 		reason, message := tell(&v.recorded[i])

@@ -72,7 +72,7 @@ func newView(o Observation) *view {
 		scheduled:   o.Backup.Status.LastScheduleTime.DeepCopy(),
 		clock:       o.Backup.Status.Clock.DeepCopy(),
 	}
-	if v.handsOff() {
+	if v.isIgnored() {
 		return v
 	}
 	v.schedule, v.refusal = check(v.spec)
@@ -104,8 +104,10 @@ func newView(o Observation) *view {
 	return v
 }
 
-// handsOff is true when nothing at all may be done or written.
-func (v *view) handsOff() bool {
+// isIgnored is true for an EtcdBackup that nothing is done for, and whose status stays as it
+// is: one that is being deleted, of which the garbage collector stops the Jobs, or one that
+// the archived operator has carried out.
+func (v *view) isIgnored() bool {
 	return v.Backup.DeletionTimestamp != nil || v.isLegacy()
 }
 
