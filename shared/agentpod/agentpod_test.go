@@ -221,7 +221,7 @@ func TestReport(t *testing.T) {
 func TestExitCodeIsTold(t *testing.T) {
 	j := &batchv1.Job{}
 	j.Status.Conditions = []batchv1.JobCondition{{Type: batchv1.JobFailed, Status: corev1.ConditionTrue, Reason: "PodFailurePolicy", Message: "a Pod failed"}}
-	for code, want := range map[int32]string{0: "a Pod failed", 3: "the Pod p ended with exit code 3 and without a report: its log may say why"} {
+	for code, want := range map[int32]string{0: "a Pod failed", 3: "the Pod p ended with exit code 3 and without a report: see its log"} {
 		p := corev1.Pod{ObjectMeta: metav1.ObjectMeta{Name: "p"}}
 		p.Status.ContainerStatuses = []corev1.ContainerStatus{{Name: "agent", State: corev1.ContainerState{
 			Terminated: &corev1.ContainerStateTerminated{ExitCode: code},

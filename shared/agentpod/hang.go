@@ -67,7 +67,7 @@ func hang(j *batchv1.Job, newest []corev1.Pod) Hang {
 func podHang(pod *corev1.Pod) Hang {
 	if at := pod.DeletionTimestamp; at != nil {
 		return Hang{Deadline: at.Add(hangGrace), Reason: ReasonNodeLost, Message: fmt.Sprintf(
-			"the Pod %s was to end by %s and is still terminating: its node %s is probably lost; repair that, or delete it from Kubernetes",
+			"the Pod %s is still terminating, and its grace period ended at %s: its node %s is probably lost; repair the node, or delete it from Kubernetes",
 			pod.Name, conditiontext.Time(at.Time), pod.Spec.NodeName)}
 	}
 	ready, containers := condition(pod, corev1.PodReady), condition(pod, corev1.ContainersReady)

@@ -38,8 +38,8 @@ type State[R any] struct {
 	// Waiting says why the newest Pod of a Job that runs does not; empty if it does,
 	// or if it is too early to say.
 	Waiting string
-	// Again is after how long time alone makes more of it worth telling; 0: never.
-	Again time.Duration
+	// RequeueAfter is after how long time alone makes more of it worth telling; 0: never.
+	RequeueAfter time.Duration
 	// Hang says when a Job that runs does so for too long.
 	Hang Hang
 	// Idle is since when no Pod of a Job that runs does; zero while one runs.
@@ -65,7 +65,7 @@ func (r *Reading[R]) Observe(j *batchv1.Job, pods []corev1.Pod, now time.Time) S
 		seen.Hang, seen.Idle = hang(j, pods), r.idle(j, pods)
 	}
 	if running && j.DeletionTimestamp == nil {
-		seen.Waiting, seen.Again = r.waiting(j, pods, now)
+		seen.Waiting, seen.RequeueAfter = r.waiting(j, pods, now)
 	}
 	return seen
 }
@@ -118,15 +118,15 @@ func (r *Reading[R]) failure(c *batchv1.JobCondition, newest []corev1.Pod) (reas
 	case pod.Status.Reason != "": // DeadlineExceeded, for example
 		return pod.Status.Reason, fmt.Sprintf("the Pod %s was stopped: %s", pod.Name, pod.Status.Message)
 	case t != nil && t.ExitCode != 0:
-		return c.Reason, fmt.Sprintf("the Pod %s ended with exit code %d and without a report: its log may say why", pod.Name, t.ExitCode)
+		return c.Reason, fmt.Sprintf("the Pod %s ended with exit code %d and without a report: see its log", pod.Name, t.ExitCode)
 	}
 	return c.Reason, c.Message
 }
 
-func (r *Reading[R]) waiting(j *batchv1.Job, newest []corev1.Pod, now time.Time) (why string, again time.Duration) {
+func (r *Reading[R]) waiting(j *batchv1.Job, newest []corev1.Pod, now time.Time) (why string, requeueAfter time.Duration) {
 	if len(newest) == 0 {
 		return slow(j.CreationTimestamp, now, fmt.Sprintf(
-			"it has not been made: kubectl describe job %s says why (a quota, or a ServiceAccount that is not there)", j.Name))
+			"it has not been created: run kubectl describe job %s to see why, such as a quota or a missing ServiceAccount", j.Name))
 	}
 	return Waiting(&newest[0], now, r.Container)
 }

@@ -49,9 +49,9 @@ func (r *Reading[R]) Result(t *corev1.ContainerStateTerminated) *R {
 }
 
 // Waiting says why a Pod that is pending does not start these of its containers; empty
-// if it starts, or if it is too early to say. again is after how long time alone makes
-// that worth telling; 0: never.
-func Waiting(pod *corev1.Pod, now time.Time, containers ...string) (why string, again time.Duration) {
+// if it starts, or if it is too early to say. requeueAfter is after how long
+// time alone makes that worth telling; 0: never.
+func Waiting(pod *corev1.Pod, now time.Time, containers ...string) (why string, requeueAfter time.Duration) {
 	if pod.Status.Phase != corev1.PodPending || pod.DeletionTimestamp != nil {
 		return "", 0
 	}
@@ -59,7 +59,7 @@ func Waiting(pod *corev1.Pod, now time.Time, containers ...string) (why string, 
 		if c != nil && c.Message != "" {
 			return c.Message, 0
 		}
-		return slow(pod.CreationTimestamp, now, "it is on no node yet: a volume that it needs may still be made, else look whether the scheduler runs")
+		return slow(pod.CreationTimestamp, now, "it is not scheduled yet: wait if its volume is still being provisioned, else check that kube-scheduler runs")
 	}
 	begun := false
 	for _, name := range containers {
@@ -77,9 +77,9 @@ func Waiting(pod *corev1.Pod, now time.Time, containers ...string) (why string, 
 	}
 	needs := needs(pod)
 	if needs == "" {
-		return slow(placed(pod), now, fmt.Sprintf("its node %s prepares it, and takes long", pod.Spec.NodeName))
+		return slow(placed(pod), now, fmt.Sprintf("its node %s is slow to start it: see kubectl describe pod %s", pod.Spec.NodeName, pod.Name))
 	}
-	return slow(placed(pod), now, fmt.Sprintf("its node %s prepares it, and takes long: it needs %s, so look that that is there", pod.Spec.NodeName, needs))
+	return slow(placed(pod), now, fmt.Sprintf("its node %s is slow to start it: it needs %s; check that this exists", pod.Spec.NodeName, needs))
 }
 
 // slow says why only when it is so for long.

@@ -155,7 +155,7 @@ func isTooOld(now time.Time, c *v1beta2.EtcdCluster, n *v1beta2.ClusterBackupRec
 
 // condition is BackedUp. It changes with what it tells of, and once when the newest good
 // backup becomes too old; its age is a metric.
-func condition(now time.Time, c *v1beta2.EtcdCluster, status *v1beta2.ClusterBackupStatus) (tells *metav1.Condition, again time.Duration) {
+func condition(now time.Time, c *v1beta2.EtcdCluster, status *v1beta2.ClusterBackupStatus) (tells *metav1.Condition, requeueAfter time.Duration) {
 	tells = &metav1.Condition{Type: v1beta2.ConditionBackedUp, Status: metav1.ConditionFalse, ObservedGeneration: c.Generation}
 	n, maxAge := status.Newest, c.Spec.BackupMaxAge()
 	switch {
@@ -171,14 +171,14 @@ func condition(now time.Time, c *v1beta2.EtcdCluster, status *v1beta2.ClusterBac
 	default:
 		tells.Status, tells.Reason, tells.Message = metav1.ConditionTrue, v1beta2.ReasonBackedUp, "newest good backup: "+describe(n)
 		if maxAge > 0 {
-			again = max(n.CompletionTime.Add(maxAge).Sub(now), time.Millisecond)
+			requeueAfter = max(n.CompletionTime.Add(maxAge).Sub(now), time.Millisecond)
 		}
 	}
 	if f := status.LastFailure; f != nil && (n == nil || f.CompletionTime.After(n.CompletionTime.Time)) {
 		tells.Message += fmt.Sprintf("; EtcdBackup %s failed at %s: %s", f.Backup, conditiontext.Time(f.CompletionTime.Time), f.Reason)
 	}
 	tells.Message = conditiontext.Clip(tells.Message)
-	return tells, again
+	return tells, requeueAfter
 }
 
 func describe(n *v1beta2.ClusterBackupRecord) string {

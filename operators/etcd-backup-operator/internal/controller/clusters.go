@@ -109,13 +109,13 @@ func (r *clusters) keysOf(ctx context.Context, b *v1beta2.EtcdBackup) ([]client.
 func (r *clusters) Reconcile(ctx context.Context, req ctrl.Request) (ctrl.Result, error) {
 	ctx, cancel := context.WithTimeout(ctx, deadline)
 	defer cancel()
-	again, err := r.updateCluster(ctx, req.NamespacedName)
-	return after(ctx, again, err)
+	requeueAfter, err := r.updateCluster(ctx, req.NamespacedName)
+	return after(ctx, requeueAfter, err)
 }
 
 // updateCluster applies the state of a cluster's backups to its status, if it has changed.
-// again is after how long to look again; 0: when something changes.
-func (r *clusters) updateCluster(ctx context.Context, key client.ObjectKey) (again time.Duration, err error) {
+// requeueAfter is after how long to look again; 0: when something changes.
+func (r *clusters) updateCluster(ctx context.Context, key client.ObjectKey) (requeueAfter time.Duration, err error) {
 	if !r.kind.Served() {
 		return 0, nil
 	}

@@ -73,13 +73,13 @@ func (r *Reconciler) Reconcile(ctx context.Context, req ctrl.Request) (ctrl.Resu
 		r.Metrics.Forget(req.NamespacedName)
 		return ctrl.Result{}, nil
 	}
-	obs, again, err := r.observe(ctx, &b)
+	obs, requeueAfter, err := r.observe(ctx, &b)
 	if err != nil {
 		return ctrl.Result{}, fmt.Errorf("observe: %w", err)
 	}
 	d, status, err := r.carryOut(ctx, &b, obs)
 	r.Metrics.Observe(req.NamespacedName, &status, time.Since(begun))
-	return after(ctx, sooner(d.RequeueAfter, again), err)
+	return after(ctx, sooner(d.RequeueAfter, requeueAfter), err)
 }
 
 // inScope reports whether this operator is the one to reconcile the backup.
@@ -128,10 +128,10 @@ func sooner(a, b time.Duration) time.Duration {
 }
 
 // after is when to observe the backup again.
-func after(ctx context.Context, again time.Duration, err error) (ctrl.Result, error) {
+func after(ctx context.Context, requeueAfter time.Duration, err error) (ctrl.Result, error) {
 	switch {
 	case err == nil:
-		return ctrl.Result{RequeueAfter: again}, nil
+		return ctrl.Result{RequeueAfter: requeueAfter}, nil
 	case errors.Is(err, errStale), apierrors.IsConflict(err):
 		log.FromContext(ctx).V(1).Info("observing again", "because", err.Error())
 		return ctrl.Result{RequeueAfter: staleDelay}, nil

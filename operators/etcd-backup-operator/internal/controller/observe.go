@@ -17,9 +17,9 @@ import (
 	"github.com/etcd-operators/etcd-operators/operators/etcd-backup-operator/internal/plan"
 )
 
-// observe gathers all that plan may know of one EtcdBackup. again is after how long
+// observe gathers all that plan may know of one EtcdBackup. requeueAfter is after how long
 // time alone changes the observation; 0: never.
-func (r *Reconciler) observe(ctx context.Context, b *v1beta2.EtcdBackup) (obs plan.Observation, again time.Duration, err error) {
+func (r *Reconciler) observe(ctx context.Context, b *v1beta2.EtcdBackup) (obs plan.Observation, requeueAfter time.Duration, err error) {
 	obs = plan.Observation{Now: r.Now(), Backup: b.DeepCopy()}
 	if obs.Cluster, err = r.cluster(ctx, b); err != nil {
 		return obs, 0, err
@@ -36,22 +36,22 @@ func (r *Reconciler) observe(ctx context.Context, b *v1beta2.EtcdBackup) (obs pl
 		return obs, 0, err
 	}
 	jobs = append(jobs, lost...)
-	if obs.Jobs, again, err = seen(ctx, r.Client, b, jobs, obs.Now); err != nil {
+	if obs.Jobs, requeueAfter, err = seen(ctx, r.Client, b, jobs, obs.Now); err != nil {
 		return obs, 0, err
 	}
 	if slices.ContainsFunc(obs.Jobs, func(j plan.Job) bool { return ends(b, j) || hangs(b, j, obs.Now) }) {
-		if obs.Jobs, again, err = seen(ctx, r.live, b, jobs, obs.Now); err != nil {
+		if obs.Jobs, requeueAfter, err = seen(ctx, r.live, b, jobs, obs.Now); err != nil {
 			return obs, 0, err
 		}
 	}
 	if plan.AsksCreator(obs) {
 		obs.Creator = r.Creators.Check(ctx, r.live)
 	}
-	return obs, again, nil
+	return obs, requeueAfter, nil
 }
 
 // seen are Jobs with what their Pods tell, as a reader has them.
-func seen(ctx context.Context, reader client.Reader, b *v1beta2.EtcdBackup, jobs []batchv1.Job, now time.Time) (all []plan.Job, again time.Duration, err error) {
+func seen(ctx context.Context, reader client.Reader, b *v1beta2.EtcdBackup, jobs []batchv1.Job, now time.Time) (all []plan.Job, requeueAfter time.Duration, err error) {
 	pods, err := podsByJob(ctx, reader, b)
 	if err != nil {
 		return nil, 0, err
@@ -59,9 +59,9 @@ func seen(ctx context.Context, reader client.Reader, b *v1beta2.EtcdBackup, jobs
 	for i := range jobs {
 		j, wait := job.Observe(&jobs[i], pods[jobs[i].Name], now)
 		all = append(all, j)
-		again = sooner(again, wait)
+		requeueAfter = sooner(requeueAfter, wait)
 	}
-	return all, again, nil
+	return all, requeueAfter, nil
 }
 
 // ends reports whether a Job has newly ended and its Pods, as the cache has them, tell

@@ -28,8 +28,8 @@ func failed(f *agent.Failure) *task.Result {
 }
 
 // Observe is what plan needs of a Job and of those Pods that it controls, at the moment
-// now. again is after how long it changes by time alone; 0: never.
-func Observe(j *batchv1.Job, pods []corev1.Pod, now time.Time) (seen plan.Job, again time.Duration) {
+// now. requeueAfter is after how long it changes by time alone; 0: never.
+func Observe(j *batchv1.Job, pods []corev1.Pod, now time.Time) (seen plan.Job, requeueAfter time.Duration) {
 	s := reading.Observe(j, pods, now)
 	return plan.Job{
 		Name:        j.Name,
@@ -48,7 +48,7 @@ func Observe(j *batchv1.Job, pods []corev1.Pod, now time.Time) (seen plan.Job, a
 		HangReason:  s.Hang.Reason,
 		HangMessage: s.Hang.Message,
 		Idle:        s.Idle,
-	}, s.Again
+	}, s.RequeueAfter
 }
 
 // scheduled is when the backup was due, as Build has noted it.

@@ -46,7 +46,7 @@ func (v *view) checkCreator() {
 		v.refusal = warn(v1beta2.BackupReasonCreatorNotChecked, fmt.Sprintf(
 			"the rights of this EtcdBackup's creator are not checked, and it uses %s: %s; first delete the EtcdBackups whose creators you do not trust, then %s; the backup then starts by itself",
 			reached(v.spec), c.Missing, c.Advice("etcd-backup-operator")))
-		v.refusal.again = retry // a policy triggers no reconcile
+		v.refusal.requeueAfter = retry // a policy triggers no reconcile
 		return
 	}
 	v.source.wait = warn(v1beta2.BackupReasonCreatorNotChecked, fmt.Sprintf(

@@ -17,7 +17,7 @@ import (
 func hangsAt(later time.Duration) func(*Job) {
 	return func(j *Job) {
 		j.Deadline = j.Created.Add(later)
-		j.HangReason, j.HangMessage = "NodeLost", "the Pod p was to end and is still terminating: its node n is probably lost"
+		j.HangReason, j.HangMessage = "NodeLost", "the Pod p is still terminating, and its grace period ended at 2026-01-01T10:05:00Z: its node n is probably lost"
 	}
 }
 
@@ -167,7 +167,7 @@ func TestHang(t *testing.T) {
 func TestGivenUpIsSeen(t *testing.T) {
 	o := observe(every(time.Hour), counted("every 1h0m0s", 0), started(0, hangsAt(8*time.Minute)), after(8*time.Minute))
 	d := noted(o)
-	const message = "the Pod p was to end and is still terminating: its node n is probably lost; a snapshot might still be stored"
+	const message = "the Pod p is still terminating, and its grace period ended at 2026-01-01T10:05:00Z: its node n is probably lost; a snapshot might still be stored"
 	if len(d.Recorded) != 1 || d.Recorded[0].Reason != "NodeLost" || d.Recorded[0].Message != message || d.Recorded[0].Succeeded {
 		t.Errorf("recorded is %+v", d.Recorded)
 	}

@@ -32,8 +32,8 @@ const (
 type step struct {
 	action          Action
 	reason, message string
-	// again is after how long to look again; 0 if a watch or the clock says when.
-	again time.Duration
+	// requeueAfter is after how long to look again; 0 if a watch or the clock says when.
+	requeueAfter time.Duration
 	// warn is true for a state that a person should know of.
 	warn bool
 	// podNotStarting is true while the Pod of a backup that was started does not run.
@@ -98,7 +98,7 @@ func Plan(o Observation) Decision {
 		Message:      state.message,
 		Events:       v.events(state),
 		Recorded:     v.recorded,
-		RequeueAfter: v.again(act, state),
+		RequeueAfter: v.requeueAfter(act, state),
 		Status:       v.status(state),
 	}
 	if act != nil {
@@ -116,13 +116,13 @@ func first(rules []rule, v *view) *step {
 	return nil
 }
 
-// again is the time until the first moment at which time alone changes something.
-func (v *view) again(act, state *step) time.Duration {
+// requeueAfter is the time until the first moment at which time alone changes something.
+func (v *view) requeueAfter(act, state *step) time.Duration {
 	switch {
 	case act != nil || v.anchored:
 		return next
-	case state.again > 0:
-		return state.again
+	case state.requeueAfter > 0:
+		return state.requeueAfter
 	case v.wake.IsZero():
 		return 0
 	}
@@ -270,7 +270,7 @@ func suspended(v *view) *step {
 // rest waits for the next due time.
 func rest(v *view) *step {
 	if v.nextDue.IsZero() {
-		return wait(v1beta2.BackupReasonNothingDue, "no further backup is due: spec.backupPolicy.schedule has no time left")
+		return wait(v1beta2.BackupReasonNothingDue, "no further backup is due: spec.backupPolicy.schedule has no later time; correct it if there should be more backups")
 	}
 	return wait(v1beta2.BackupReasonScheduled, "next backup is due at "+conditiontext.Time(v.nextDue))
 }
@@ -291,7 +291,7 @@ func (v *view) blocker() *step {
 	case v.Refused != "":
 		s := warn(v1beta2.BackupReasonStartRefused, fmt.Sprintf("the API server rejects the backup's Job: %s; the operator retries every %s",
 			conditiontext.Clip(v.Refused), retry))
-		s.again = retry
+		s.requeueAfter = retry
 		return s
 	}
 	return nil

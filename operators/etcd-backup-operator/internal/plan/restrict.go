@@ -44,7 +44,7 @@ func refuseStore(o *Observation) *step {
 		s := warn(v1beta2.BackupReasonStoreNotAllowed, fmt.Sprintf(
 			"EtcdCluster %s does not allow backups in %s: use one of its spec.backup.allowedStores (%s), or add %s to them",
 			c.Name, store, conditiontext.Clip(strings.Join(c.Spec.AllowedStores(), ", ")), store))
-		s.again = retry // an edit of an EtcdCluster that only endpoints name triggers no reconcile
+		s.requeueAfter = retry // an edit of an EtcdCluster that only endpoints name triggers no reconcile
 		return s
 	}
 	return nil
@@ -61,7 +61,7 @@ func refuseMany(o *Observation) *step {
 	s := warn(v1beta2.BackupReasonTooManyRestrictedClusters, fmt.Sprintf(
 		"too many EtcdClusters restrict their stores: %d have spec.backup.allowedStores, and a Job can check at most %d; install an etcd-backup-operator without --cluster-wide in namespace %s, and remove the annotation %s from this EtcdBackup",
 		count, maxRestricted, o.Backup.Namespace, v1beta2.AnnotationScope))
-	s.again = retry // fewer EtcdClusters trigger no reconcile
+	s.requeueAfter = retry // fewer EtcdClusters trigger no reconcile
 	return s
 }
 

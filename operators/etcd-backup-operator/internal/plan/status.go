@@ -199,7 +199,7 @@ func (v *view) events(s *step) []Event {
 	}
 	if v.missed > 0 {
 		all = append(all, Event{Warning: true, Reason: v1beta2.BackupReasonMissed, Message: fmt.Sprintf(
-			"missed %d backups: at most the newest missed backup is made up; check whether the operator was down, or earlier backups took too long", v.missed)})
+			"scheduled backups missed: %d; at most the newest of them is still run; check whether the operator was down, or earlier backups took too long", v.missed)})
 	}
 	if s.warn && !v.isReported(s) {
 		all = append(all, Event{Warning: true, Reason: s.reason, Message: s.message})

@@ -42,7 +42,7 @@ func ObserveJob(j *batchv1.Job, pods []corev1.Pod, now time.Time) (seen plan.Job
 		Deadline:    s.Hang.Deadline,
 		HangReason:  s.Hang.Reason,
 		HangMessage: s.Hang.Message,
-	}, s.Again
+	}, s.RequeueAfter
 }
 
 // ObservePod is what plan needs of a Pod of the cluster that r restores.

@@ -68,7 +68,7 @@ func TestObserveJob(t *testing.T) {
 		"verified": {reason: "the Pod tells before the Job does", containers: []corev1.ContainerStatus{over(task.ContainerVerify, 0, text(t, good))}, want: plan.Job{Result: &good}},
 		"complete": {reason: "the Job has noticed", containers: []corev1.ContainerStatus{over(task.ContainerVerify, 0, text(t, good))}, conditions: []batchv1.JobCondition{complete}, want: plan.Job{Done: true, Result: &good}},
 		"refused": {reason: "the agent's words", containers: []corev1.ContainerStatus{over(task.ContainerVerify, 2, text(t, bad))}, conditions: []batchv1.JobCondition{failed},
-			want: plan.Job{Done: true, Failed: true, Result: &bad, FailReason: failed.Reason, FailMessage: "the Pod pod ended with exit code 2 and without a report: its log may say why"}},
+			want: plan.Job{Done: true, Failed: true, Result: &bad, FailReason: failed.Reason, FailMessage: "the Pod pod ended with exit code 2 and without a report: see its log"}},
 		"no image": {reason: "the kubelet's words", containers: []corev1.ContainerStatus{waiting(task.ContainerVerify, "ErrImagePull", "not found")}, want: plan.Job{Waiting: "ErrImagePull: not found"}},
 		"killed":   {reason: "it may have died in the middle of its report", containers: []corev1.ContainerStatus{over(task.ContainerVerify, 137, text(t, good))}},
 		"deleted":  {reason: "its Pod is not waited for", containers: []corev1.ContainerStatus{waiting(task.ContainerVerify, "ErrImagePull", "not found")}, deleting: true, want: plan.Job{Deleting: true}},
