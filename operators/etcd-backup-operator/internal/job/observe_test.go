@@ -113,7 +113,7 @@ func TestObserve(t *testing.T) {
 		"no image":          {reason: "the kubelet's words", now: 2, pods: []corev1.Pod{pod(1, waits("ErrImagePull", "not found"))}, want: plan.Job{Running: true}, waiting: "ErrImagePull: not found"},
 		"no message":        {reason: "the kubelet's word", now: 2, pods: []corev1.Pod{pod(1, waits("ImagePullBackOff", ""))}, want: plan.Job{Running: true}, waiting: "ImagePullBackOff"},
 		"unschedulable":     {reason: "the scheduler's words", now: 2, pods: []corev1.Pod{pod(1, unscheduled(`persistentvolumeclaim "backups" not found`))}, want: plan.Job{Running: true}, waiting: `persistentvolumeclaim "backups" not found`},
-		"no scheduler":      {reason: "nobody says anything", now: 20, pods: []corev1.Pod{pod(1, unscheduled(""))}, want: plan.Job{Running: true}, waiting: "on no node"},
+		"no scheduler":      {reason: "nobody says anything", now: 20, pods: []corev1.Pod{pod(1, unscheduled(""))}, want: plan.Job{Running: true}, waiting: "not scheduled yet"},
 		"runs":              {reason: "as it should be", now: 60, pods: []corev1.Pod{pod(1, runs)}, want: plan.Job{Running: true}},
 		"deleted":           {reason: "its Pod is not waited for", now: 60, deleting: true, want: plan.Job{Running: true, Deleting: true}},
 		"stored":            {reason: "the Pod tells before the Job does", now: 3, pods: []corev1.Pod{pod(1, ended(0, text(t, stored)))}, want: plan.Job{Running: true, Result: &stored}},

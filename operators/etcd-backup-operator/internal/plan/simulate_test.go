@@ -275,3 +275,32 @@ func TestPlantedBugs(t *testing.T) {
 		})
 	}
 }
+
+// A clock that is put back between a look and the write of what follows from it makes no
+// Job one that was given up too early: the deadline had passed when it was looked at.
+func TestTheClockIsPutBackBeforeAWrite(t *testing.T) {
+	for reason, hangs := range map[string]func(*simJob){
+		"NodeLost": func(j *simJob) {
+			j.lost, j.Deadline = true, born.Add(time.Minute)
+			j.HangReason, j.HangMessage = "NodeLost", "the node is lost"
+		},
+		"PodNotStarting": func(j *simJob) { j.Idle = born.Add(time.Minute - startGrace) },
+	} {
+		for _, skew := range []time.Duration{0, 148 * time.Second} {
+			w := newWorld(1, config{operators: 1, cron: "@every 45s"}, Plan)
+			w.calm = true
+			j := &simJob{hung: true, Job: Job{Name: JobName(w.backup, born), UID: "uid", Scheduled: born, Created: born, Running: true}}
+			hangs(j)
+			w.jobs[j.Name], w.all[j.Name] = j, j
+			w.logJobs()
+			w.deliver(w.operators[0])
+
+			w.now = born.Add(time.Minute)
+			o := w.observe(w.operators[0])
+			w.skew = skew
+			if d := w.plan(o); len(d.Recorded) != 1 || d.Recorded[0].Reason != reason || !w.write(o, d) || w.broken != "" {
+				t.Errorf("%s, put back by %s: %+v: %s", reason, skew, d.Recorded, w.broken)
+			}
+		}
+	}
+}

@@ -561,7 +561,7 @@ func (w *world) write(o Observation, d Decision) bool {
 		w.say("the write of the status is lost")
 		return false
 	}
-	w.checkWrite(d)
+	w.checkWrite(o, d)
 	w.backup.Status = *d.Status.DeepCopy()
 	w.logBackup()
 	// The reply may be lost, which the operator takes for an error.
@@ -709,7 +709,7 @@ func endedRecords(st *v1beta2.BackupStatus) int {
 }
 
 // checkWrite is what must hold whenever a status is written.
-func (w *world) checkWrite(d Decision) {
+func (w *world) checkWrite(o Observation, d Decision) {
 	var recorded []string
 	for _, r := range d.Status.History {
 		if isRecorded(w.backup.Status.History, r.Name) {
@@ -727,7 +727,7 @@ func (w *world) checkWrite(d Decision) {
 		case r.Succeeded && (!j.success || j.runs(w.now)):
 			w.fail("%s is recorded as a success, and is none", r.Name)
 		case j.hung && !r.Succeeded:
-			w.checkGivenUp(j, &r)
+			w.checkGivenUp(o, j, &r)
 		case !r.Succeeded && j.success && w.jobs[r.Name] != nil && !w.jobs[r.Name].Deleting:
 			w.fail("%s is recorded as %s, and has succeeded", r.Name, r.Reason)
 		case w.jobs[r.Name] != nil && j.runs(w.now):
@@ -769,12 +769,16 @@ func (w *world) checkNewest(d Decision) {
 }
 
 // checkGivenUp is what must hold of the record of a Job that hung once. Its node may have
-// come back since it was looked at.
-func (w *world) checkGivenUp(j *simJob, r *v1beta2.BackupRecord) {
+// come back since it was looked at, and the clock may have been put back.
+func (w *world) checkGivenUp(o Observation, j *simJob, r *v1beta2.BackupRecord) {
+	at := w.clock()
+	if o.Now.After(at) {
+		at = o.Now
+	}
 	switch {
-	case r.Reason == "NodeLost" && w.jobs[r.Name] != nil && j.lost && !isOverdue(&j.Job, w.clock()):
+	case r.Reason == "NodeLost" && w.jobs[r.Name] != nil && j.lost && !isOverdue(&j.Job, at):
 		w.fail("%s is given up before its deadline", r.Name)
-	case r.Reason == v1beta2.BackupReasonPodNotStarting && w.jobs[r.Name] != nil && !isIdle(&j.Job, w.clock()):
+	case r.Reason == v1beta2.BackupReasonPodNotStarting && w.jobs[r.Name] != nil && !isIdle(&j.Job, at):
 		w.fail("%s is given up and may start", r.Name)
 	}
 }
