@@ -63,6 +63,10 @@ type BackupStatus struct {
 	// failed and is retried. (The conditions report failed attempts of every backup.)
 	// +optional
 	Reason string `json:"Reason,omitempty"`
+	// Why the last backup failed, why none is made, or why an attempt failed that is retried:
+	// the reason and message of the condition Failed. Unset while nothing is wrong.
+	// +optional
+	Failure *BackupFailure `json:"failure,omitempty"`
 	// The etcd version of the source of the newest good backup.
 	// +optional
 	EtcdVersion string `json:"etcdVersion,omitempty"`
@@ -118,6 +122,14 @@ type BackupStatus struct {
 	// +listType=atomic
 	// +kubebuilder:validation:MaxItems=10
 	History []BackupRecord `json:"history,omitempty"`
+}
+
+// BackupFailure is why a backup failed, or is not made.
+type BackupFailure struct {
+	// The reason of the condition Failed, in CamelCase.
+	Reason string `json:"reason"`
+	// What is wrong, and what to do.
+	Message string `json:"message"`
 }
 
 // BackupClock is the state from which the due times of a repeated backup are computed. It

@@ -9,7 +9,7 @@ import (
 	"github.com/etcd-operators/etcd-operators/shared/apiservertest"
 )
 
-// What kubectl get shows, and the names it can be asked by.
+// What kubectl get shows of a backup with which nothing is wrong, and the names it can be asked by.
 func TestTableAndNames(t *testing.T) {
 	c := admissiontest.Client(t)
 	namespace := apiservertest.Namespace(t)
@@ -19,9 +19,9 @@ func TestTableAndNames(t *testing.T) {
 	}
 	u.Object["status"] = map[string]any{
 		"succeeded": true, "phase": "Scheduled", "lastSuccessDate": "2020-01-02T03:04:05Z", "nextScheduleTime": "2020-01-03T03:04:05Z",
-		"etcdRevision": int64(7), "Reason": "NoSpace: the bucket is full",
-		"conditions": []any{admissiontest.Condition("Complete", "False", "NoSpace"), admissiontest.Condition("Failed", "True", "NoSpace")},
-		"snapshot":   map[string]any{"location": "s3://b-1/k", "size": int64(1536), "readableSize": "1.5 KiB"},
+		"etcdRevision": int64(7),
+		"conditions":   []any{admissiontest.Condition("Complete", "True", "BackupSucceeded"), admissiontest.Condition("Failed", "False", "NotFailed")},
+		"snapshot":     map[string]any{"location": "s3://b-1/k", "size": int64(1536), "readableSize": "1.5 KiB"},
 	}
 	if err := c.Status().Update(apiservertest.Context(t), u); err != nil {
 		t.Fatal(err)
@@ -36,7 +36,7 @@ func TestTableAndNames(t *testing.T) {
 		{Name: "Name", Cell: "shown"},
 		{Name: "Succeeded", Cell: true},
 		{Name: "Phase", Cell: "Scheduled"},
-		{Name: "Status", Cell: "NoSpace"},
+		{Name: "Status", Cell: "BackupSucceeded"},
 		{Name: "Last Success", Cell: "long ago"},
 		{Name: "Size", Cell: "1.5 KiB"},
 		{Name: "Location", Cell: "s3://b-1/k"},
@@ -45,7 +45,7 @@ func TestTableAndNames(t *testing.T) {
 		{Name: "Interval", Wide: true},
 		{Name: "Next", Wide: true, Cell: "2020-01-03T03:04:05Z"},
 		{Name: "Revision", Wide: true, Cell: float64(7)},
-		{Name: "Reason", Wide: true, Cell: "NoSpace"},
+		{Name: "Reason", Wide: true},
 	}
 	if diff := cmp.Diff(want, columns); diff != "" {
 		t.Errorf("columns (-want +got):\n%s", diff)

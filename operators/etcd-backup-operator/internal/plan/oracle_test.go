@@ -1,6 +1,7 @@
 package plan
 
 import (
+	"cmp"
 	"encoding/json"
 	"fmt"
 	"slices"
@@ -144,6 +145,10 @@ func oracleStatus(o Observation, d Decision, complain func(string, ...any)) {
 	for _, c := range st.Conditions {
 		if !conditiontext.IsReason(c.Reason) || c.Message == "" {
 			complain("condition %s has the reason %q and the message %q", c.Type, c.Reason, c.Message)
+		}
+		none := v1beta2.BackupFailure{Reason: v1beta2.BackupReasonNotFailed, Message: "no failure reported"}
+		if f := *cmp.Or(st.Failure, &none); c.Type == v1beta2.ConditionFailed && (f.Reason != c.Reason || f.Message != c.Message) {
+			complain("the failure is %+v, and the condition Failed %+v", f, c)
 		}
 	}
 	// Of a one-shot backup that runs, a Reason would be read as its end.

@@ -34,7 +34,10 @@ func (v *view) status(s *step) v1beta2.BackupStatus {
 	if f := v.final(); f != nil || !v.spec.Repeated() {
 		st.Succeeded = f != nil && f.Succeeded
 	}
-	st.Reason = v.failure()
+	st.Reason, st.Failure = v.legacyReason(), nil
+	if f, _ := v.failure(); f != nil {
+		st.Failure = &v1beta2.BackupFailure{Reason: f.reason, Message: f.message}
+	}
 	st.Conditions = v.conditions(s)
 	return st
 }
@@ -84,21 +87,29 @@ func (v *view) phase(s *step) v1beta2.BackupPhase {
 	return v1beta2.BackupScheduled
 }
 
-// failure is the legacy status.Reason: empty while a backup is under way, but that of a
+// failure is what is wrong; nil if nothing is. isFinal is false while another attempt is made.
+func (v *view) failure() (f *step, isFinal bool) {
+	if v.refusal != nil {
+		return v.refusal, true
+	}
+	if r := v.final(); r != nil && !r.Succeeded {
+		return wait(r.Reason, r.Message), true
+	}
+	return retrying(v), false
+}
+
+// legacyReason is status.Reason: empty while a backup is under way, but that of a
 // repeated one tells the failure of an attempt. (For clients of the predecessor a one-shot
 // backup has ended once there is a Reason.)
-func (v *view) failure() string {
+func (v *view) legacyReason() string {
 	if s := retrying(v); s != nil && v.spec.Repeated() {
 		return s.reason + ": " + s.message
 	}
 	if len(v.active) > 0 {
 		return ""
 	}
-	if v.refusal != nil {
-		return v.refusal.reason + ": " + v.refusal.message
-	}
-	if f := v.final(); f != nil && !f.Succeeded {
-		return f.Reason + ": " + f.Message
+	if f, isFinal := v.failure(); isFinal {
+		return f.reason + ": " + f.message
 	}
 	return ""
 }
@@ -136,14 +147,8 @@ func (v *view) complete(s *step) metav1.Condition {
 
 func (v *view) hasFailed() metav1.Condition {
 	const kind = v1beta2.ConditionFailed
-	if v.refusal != nil {
-		return v.condition(kind, true, v.refusal.reason, v.refusal.message)
-	}
-	if f := v.final(); f != nil && !f.Succeeded {
-		return v.condition(kind, true, f.Reason, f.Message)
-	}
-	if s := retrying(v); s != nil {
-		return v.condition(kind, false, s.reason, s.message)
+	if f, isFinal := v.failure(); f != nil {
+		return v.condition(kind, isFinal, f.reason, f.message)
 	}
 	return v.condition(kind, false, v1beta2.BackupReasonNotFailed, "no failure reported")
 }

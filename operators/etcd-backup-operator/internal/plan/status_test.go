@@ -258,6 +258,9 @@ func TestFailedAttempt(t *testing.T) {
 	said := fmt.Sprintf("backup attempt failed: there is no bucket mybucket; Job %s retries for up to an hour", name(0))
 	first := noted(observe(started(0, reportedFailure(false)), after(3*time.Second)))
 	want := []metav1.Condition{condition("Complete", "False", "BucketNotFound", said), condition("Failed", "False", "BucketNotFound", said)}
+	if diff := cmp.Diff(&v1beta2.BackupFailure{Reason: "BucketNotFound", Message: said}, first.Status.Failure); diff != "" {
+		t.Errorf("one-shot: failure (-want +got):\n%s", diff)
+	}
 	if diff := cmp.Diff(want, first.Status.Conditions); diff != "" || first.Status.Reason != "" {
 		t.Errorf("one-shot: Reason %q, conditions (-want +got):\n%s", first.Status.Reason, diff)
 	}
