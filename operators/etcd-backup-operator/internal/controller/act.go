@@ -49,6 +49,9 @@ func (r *Reconciler) startJob(ctx context.Context, b *v1beta2.EtcdBackup, obs *p
 	if err := r.stillHolds(withServerTime(ctx, &serverTime), b, obs); err != nil {
 		return err
 	}
+	if err := r.stillChecked(ctx, obs); err != nil {
+		return err
+	}
 	j, err := job.Build(b, start, serverTime, r.Image)
 	if err != nil {
 		return err

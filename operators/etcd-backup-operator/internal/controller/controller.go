@@ -10,6 +10,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"sync/atomic"
 	"time"
 
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
@@ -49,6 +50,8 @@ type Reconciler struct {
 
 	// live reads from the API server itself.
 	live client.Reader
+	// checkedAt is when it last had the policy that checks Creators; nil if it had not.
+	checkedAt atomic.Pointer[time.Time]
 	// clusters are EtcdClusters: on a Kubernetes without etcd-operator there is no such
 	// kind.
 	clusters operator.Kind

@@ -45,7 +45,7 @@ func (r *Reconciler) observe(ctx context.Context, b *v1beta2.EtcdBackup) (obs pl
 		}
 	}
 	if plan.AsksCreator(obs) {
-		obs.Creator = r.Creators.Check(ctx, r.live)
+		obs.Creator = r.creators(ctx, obs.Now)
 	}
 	return obs, requeueAfter, nil
 }

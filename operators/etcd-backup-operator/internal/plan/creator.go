@@ -3,6 +3,7 @@ package plan
 import (
 	"cmp"
 	"fmt"
+	"time"
 
 	"github.com/etcd-operators/etcd-operators/api/v1beta2"
 	"github.com/etcd-operators/etcd-operators/shared/conditiontext"
@@ -21,6 +22,12 @@ func (v *view) asksCreator() bool {
 		return !v.spec.Suspend
 	}
 	return len(v.active) == 0 && v.final() == nil
+}
+
+// policyPoll is after how long to look for the policy again, which triggers no reconcile: a
+// tenth of the age of the EtcdBackup, since what was refused for long is not mended soon.
+func (v *view) policyPoll() time.Duration {
+	return min(max(v.Now.Sub(v.created())/10, retry), slowest)
 }
 
 // reached is the object that an EtcdBackup uses, and that its creator might not be able to;
@@ -46,7 +53,7 @@ func (v *view) checkCreator() {
 		v.refusal = warn(v1beta2.BackupReasonCreatorNotChecked, fmt.Sprintf(
 			"the rights of this EtcdBackup's creator are not checked, and it uses %s: %s; first delete the EtcdBackups whose creators you do not trust, then %s; the backup then starts by itself",
 			reached(v.spec), c.Missing, c.Advice("etcd-backup-operator")))
-		v.refusal.requeueAfter = retry // a policy triggers no reconcile
+		v.wakeAt(v.Now.Add(v.policyPoll()))
 		return
 	}
 	v.source.wait = warn(v1beta2.BackupReasonCreatorNotChecked, fmt.Sprintf(

@@ -1,6 +1,7 @@
 package plan
 
 import (
+	"cmp"
 	"strings"
 	"testing"
 	"time"
@@ -33,24 +34,27 @@ func TestCreatorNotChecked(t *testing.T) {
 		asks  bool
 		phase v1beta2.BackupPhase // while it is not started; empty if it is not held up
 		says  []string
+		poll  time.Duration // 0: half a minute
 	}{
 		"volume": {
 			"files of others", volume, missing, true, refused,
-			[]string{"PersistentVolumeClaim backups", absent, "; first delete the EtcdBackups whose creators you do not trust, then run kubectl apply -k deploy/etcd-backup-operator/crd, or start the operator with --trust-creators; the backup then starts by itself"},
+			[]string{"PersistentVolumeClaim backups", absent, "; first delete the EtcdBackups whose creators you do not trust, then run kubectl apply -k deploy/etcd-backup-operator/crd, or start the operator with --trust-creators; the backup then starts by itself"}, 0,
 		},
-		"account":         {"an identity of others", account("admin"), missing, true, refused, []string{"ServiceAccount admin", absent}},
-		"repeated":        {"each time", func(s *scene) { every(time.Hour)(s); volume(s); counted("every 1h0m0s", 0)(s); after(2 * time.Hour)(s) }, missing, true, refused, []string{absent}},
-		"repeated, runs":  {"the next one", func(s *scene) { every(time.Hour)(s); volume(s); started(time.Hour)(s) }, missing, true, v1beta2.BackupRunning, []string{absent}},
-		"not known":       {"the API server might answer soon, and who reads the old status takes a failure for the end", volume, unknown, true, waits, []string{"the server is down", "retried every 30s"}},
-		"nobody looked":   {"that is no consent", volume, creator.Check{}, true, waits, nil},
-		"checked":         {"they can use it themselves", volume, creator.Check{Passed: true}, true, "", nil},
-		"default account": {"every Pod has it", account("default"), missing, false, "", nil},
-		"to S3":           {"signed requests tell no key", func(*scene) {}, missing, false, "", nil},
-		"Secrets":         {"as the archived operator's manifests have it; the Job has rules of its own", secrets, missing, false, "", nil},
-		"it runs":         {"it was accepted", func(s *scene) { volume(s); started(0)(s) }, missing, false, "", nil},
-		"it has ended":    {"it was accepted", func(s *scene) { volume(s); before(0, "")(s) }, missing, false, "", nil},
-		"suspended":       {"nothing is started", func(s *scene) { every(time.Hour)(s); volume(s); suspend(s) }, missing, false, "", nil},
-		"being deleted":   {"nothing is started", func(s *scene) { volume(s); s.Backup.DeletionTimestamp = &metav1.Time{Time: born} }, missing, false, "", nil},
+		"refused for an hour": {"it might be mended", func(s *scene) { volume(s); after(time.Hour)(s) }, missing, true, refused, nil, 6 * time.Minute},
+		"refused for a month": {"the API server is not asked all the time", func(s *scene) { volume(s); after(30 * 24 * time.Hour)(s) }, missing, true, refused, nil, slowest},
+		"account":             {"an identity of others", account("admin"), missing, true, refused, []string{"ServiceAccount admin", absent}, 0},
+		"repeated":            {"each time", func(s *scene) { every(time.Hour)(s); volume(s); counted("every 1h0m0s", 0)(s); after(2 * time.Hour)(s) }, missing, true, refused, []string{absent}, slowest},
+		"repeated, runs":      {"the next one", func(s *scene) { every(time.Hour)(s); volume(s); started(time.Hour)(s) }, missing, true, v1beta2.BackupRunning, []string{absent}, 0},
+		"not known":           {"the API server might answer soon, and who reads the old status takes a failure for the end", volume, unknown, true, waits, []string{"the server is down", "retried every 30s"}, 0},
+		"nobody looked":       {"that is no consent", volume, creator.Check{}, true, waits, nil, 0},
+		"checked":             {"they can use it themselves", volume, creator.Check{Passed: true}, true, "", nil, 0},
+		"default account":     {"every Pod has it", account("default"), missing, false, "", nil, 0},
+		"to S3":               {"signed requests tell no key", func(*scene) {}, missing, false, "", nil, 0},
+		"Secrets":             {"as the archived operator's manifests have it; the Job has rules of its own", secrets, missing, false, "", nil, 0},
+		"it runs":             {"it was accepted", func(s *scene) { volume(s); started(0)(s) }, missing, false, "", nil, 0},
+		"it has ended":        {"it was accepted", func(s *scene) { volume(s); before(0, "")(s) }, missing, false, "", nil, 0},
+		"suspended":           {"nothing is started", func(s *scene) { every(time.Hour)(s); volume(s); suspend(s) }, missing, false, "", nil, 0},
+		"being deleted":       {"nothing is started", func(s *scene) { volume(s); s.Backup.DeletionTimestamp = &metav1.Time{Time: born} }, missing, false, "", nil, 0},
 	} {
 		t.Run(name, func(t *testing.T) {
 			o := observe(row.change, creators(row.Check))
@@ -67,7 +71,7 @@ func TestCreatorNotChecked(t *testing.T) {
 				}
 				return
 			}
-			if d.Action != nil || d.Status.Phase != row.phase || d.Reason != v1beta2.BackupReasonCreatorNotChecked || d.RequeueAfter != retry {
+			if d.Action != nil || d.Status.Phase != row.phase || d.Reason != v1beta2.BackupReasonCreatorNotChecked || d.RequeueAfter != cmp.Or(row.poll, retry) {
 				t.Errorf("%s: %T in phase %s, again in %s: %s: %s", row.reason, d.Action, d.Status.Phase, d.RequeueAfter, d.Reason, d.Message)
 			}
 			if ended := d.Status.Reason != ""; ended != (row.phase == refused) {

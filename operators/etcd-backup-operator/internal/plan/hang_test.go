@@ -112,7 +112,7 @@ func TestHang(t *testing.T) {
 		"Pod pending, the next is refused": {
 			reason: "it was accepted, and there is nothing to make room for",
 			o:      observe(hourly, counting, asAdmin, creators(creator.Check{Missing: "there is no policy"}), started(0, isPending), after(hour)),
-			want:   decided{Reason: "CreatorNotChecked", RequeueAfter: retry, Phase: running, Events: []string{"CreatorNotChecked"}},
+			want:   decided{Reason: "CreatorNotChecked", RequeueAfter: 6 * minute, Phase: running, Events: []string{"CreatorNotChecked"}},
 		},
 		"Pod pending, the next might be refused": {
 			reason: "the same",

@@ -15,6 +15,8 @@ const (
 	// retry is after how long a Job that the API server did not take is tried again:
 	// a quota may have room by then.
 	retry = 30 * time.Second
+	// slowest is how often at least to look for the policy that an EtcdBackup waits for.
+	slowest = 10 * time.Minute
 	// longest is how long to wait at most when a moment is waited for. Timers follow
 	// a clock that neither steps nor runs while a machine is suspended; the wall
 	// clock, which schedules follow, does both.
@@ -32,8 +34,6 @@ const (
 type step struct {
 	action          Action
 	reason, message string
-	// requeueAfter is after how long to look again; 0 if a watch or the clock says when.
-	requeueAfter time.Duration
 	// warn is true for a state that a person should know of.
 	warn bool
 	// podNotStarting is true while the Pod of a backup that was started does not run.
@@ -98,7 +98,7 @@ func Plan(o Observation) Decision {
 		Message:      state.message,
 		Events:       v.events(state),
 		Recorded:     v.recorded,
-		RequeueAfter: v.requeueAfter(act, state),
+		RequeueAfter: v.requeueAfter(act),
 		Status:       v.status(state),
 	}
 	if act != nil {
@@ -117,12 +117,10 @@ func first(rules []rule, v *view) *step {
 }
 
 // requeueAfter is the time until the first moment at which time alone changes something.
-func (v *view) requeueAfter(act, state *step) time.Duration {
+func (v *view) requeueAfter(act *step) time.Duration {
 	switch {
 	case act != nil || v.anchored:
 		return next
-	case state.requeueAfter > 0:
-		return state.requeueAfter
 	case v.wake.IsZero():
 		return 0
 	}
@@ -289,10 +287,9 @@ func (v *view) blocker() *step {
 		return warn(v1beta2.BackupReasonTooManyJobs, fmt.Sprintf("too many Jobs: this EtcdBackup has %d, and the backup of %s waits; check why they do not finish or are not deleted",
 			max(v.counted(), len(v.active)), conditiontext.Time(v.due)))
 	case v.Refused != "":
-		s := warn(v1beta2.BackupReasonStartRefused, fmt.Sprintf("the API server rejects the backup's Job: %s; the operator retries every %s",
+		v.wakeAt(v.Now.Add(retry))
+		return warn(v1beta2.BackupReasonStartRefused, fmt.Sprintf("the API server rejects the backup's Job: %s; the operator retries every %s",
 			conditiontext.Clip(v.Refused), retry))
-		s.requeueAfter = retry
-		return s
 	}
 	return nil
 }

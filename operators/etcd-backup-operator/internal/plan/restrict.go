@@ -41,11 +41,9 @@ func refuseStore(o *Observation) *step {
 			continue
 		}
 		store := storeOf(&o.Backup.Spec)
-		s := warn(v1beta2.BackupReasonStoreNotAllowed, fmt.Sprintf(
+		return warn(v1beta2.BackupReasonStoreNotAllowed, fmt.Sprintf(
 			"EtcdCluster %s does not allow backups in %s: use one of its spec.backup.allowedStores (%s), or add %s to them",
 			c.Name, store, conditiontext.Clip(strings.Join(c.Spec.AllowedStores(), ", ")), store))
-		s.requeueAfter = retry // an edit of an EtcdCluster that only endpoints name triggers no reconcile
-		return s
 	}
 	return nil
 }
@@ -58,11 +56,9 @@ func refuseMany(o *Observation) *step {
 	if count <= maxRestricted {
 		return nil
 	}
-	s := warn(v1beta2.BackupReasonTooManyRestrictedClusters, fmt.Sprintf(
+	return warn(v1beta2.BackupReasonTooManyRestrictedClusters, fmt.Sprintf(
 		"too many EtcdClusters restrict their stores: %d have spec.backup.allowedStores, and a Job can check at most %d; install an etcd-backup-operator without --cluster-wide in namespace %s, and remove the annotation %s from this EtcdBackup",
 		count, maxRestricted, o.Backup.Namespace, v1beta2.AnnotationScope))
-	s.requeueAfter = retry // fewer EtcdClusters trigger no reconcile
-	return s
 }
 
 // restrictedIDs are the etcd cluster ids of the EtcdClusters that do not allow the store,

@@ -1,6 +1,7 @@
 package plan
 
 import (
+	"cmp"
 	"math"
 	"slices"
 	"time"
@@ -77,10 +78,10 @@ func newView(o Observation) *view {
 	}
 	v.schedule, v.refusal = check(v.spec)
 	if v.refusal == nil {
-		v.refusal = refuseStore(&o)
-	}
-	if v.refusal == nil {
-		v.refusal = refuseMany(&o)
+		v.refusal = cmp.Or(refuseStore(&o), refuseMany(&o))
+		if v.refusal != nil {
+			v.wakeAt(o.Now.Add(retry)) // an edit of the EtcdClusters might trigger no reconcile
+		}
 	}
 	v.source = findSource(&o)
 	v.active = runs(&o)
