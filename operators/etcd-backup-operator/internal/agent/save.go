@@ -161,7 +161,7 @@ func (j *job) timedOut() error {
 	if j.failed == nil {
 		return ended(errTimedOut)
 	}
-	return runner.Refuse(agent.ReasonTimedOut, "%s; retried until spec.backupPolicy.timeoutInSecond was over", j.failed.Message)
+	return runner.Refuse(agent.ReasonTimedOut, "%s; retried until spec.backupPolicy.timeoutInSecond had passed", j.failed.Message)
 }
 
 // try does the whole once. An endpoint that breaks is added to broken.
