@@ -155,6 +155,10 @@ const (
 	// fails again, correct what the message says, or delete the EtcdRestore to get the old
 	// members back.
 	RestoreReasonSeedFailed = "SeedFailed"
+	// RestoreReasonSeedStopped: the seed's Pod ended, because its node refused or stopped it or
+	// because another Pod preempted it. Another seed follows; while members serve, the fourth
+	// such Pod fails the restore.
+	RestoreReasonSeedStopped = "SeedStopped"
 	// RestoreReasonSeedNotReady: etcd of the seed, or the launcher that waits to start it,
 	// exited and is restarted. Look at its log.
 	RestoreReasonSeedNotReady = "SeedNotReady"

@@ -118,7 +118,8 @@ type RestoreStatus struct {
 	// of another name.
 	// +optional
 	SeedUID string `json:"seedUID,omitempty"`
-	// How often the kubelet has evicted the seed's Pod; empty if it never has.
+	// How often the seed's Pod was evicted, refused by its node, or preempted; empty if it
+	// never was.
 	// +optional
 	SeedEvictions *SeedEvictions `json:"seedEvictions,omitempty"`
 	// The revision at which the restored cluster starts; all older ones are compacted. A
@@ -229,10 +230,10 @@ type CatalogueEntry struct {
 	Unconfirmed bool `json:"unconfirmed,omitempty"`
 }
 
-// SeedEvictions counts the seeds that the kubelet has evicted. While members serve that are
+// SeedEvictions counts the seeds that were evicted, refused by their node, or preempted. While members serve that are
 // to be stopped for the seed, the restore fails at the fourth.
 type SeedEvictions struct {
-	// How many seeds were evicted.
+	// How many such seeds there were.
 	Count int32 `json:"count"`
 	// The last of them: it counts once.
 	Seed string `json:"seed"`

@@ -2,6 +2,7 @@ package build
 
 import (
 	"encoding/json"
+	"fmt"
 	"slices"
 	"time"
 
@@ -48,12 +49,11 @@ func ObserveJob(j *batchv1.Job, pods []corev1.Pod, now time.Time) (seen plan.Job
 // ObservePod is what plan needs of a Pod of the cluster that r restores.
 func ObservePod(r *v1beta2.EtcdRestore, p *corev1.Pod, now time.Time) (seen plan.Pod, again time.Duration) {
 	seen = plan.Pod{
-		Name:     p.Name,
-		UID:      string(p.UID),
-		Seed:     madeBy(p, r),
-		Node:     p.Spec.NodeName,
-		Finished: p.Status.Phase == corev1.PodSucceeded || p.Status.Phase == corev1.PodFailed,
-		Ready:    ready(p),
+		Name:  p.Name,
+		UID:   string(p.UID),
+		Seed:  madeBy(p, r),
+		Node:  p.Spec.NodeName,
+		Ready: ready(p),
 	}
 	if p.DeletionTimestamp != nil {
 		seen.Deleting, seen.Stopped = deletionAsked(p), Stopped(p)
@@ -64,13 +64,43 @@ func ObservePod(r *v1beta2.EtcdRestore, p *corev1.Pod, now time.Time) (seen plan
 	if !seen.Seed {
 		return seen, 0
 	}
-	seen.Permit, seen.Evicted = permitOf(p, r), agentpod.Eviction(p, " in EtcdCluster "+p.Labels[v1beta2.LabelCluster])
+	seen.Permit, seen.Ended = permitOf(p, r), ended(p)
 	if s := agentpod.Container(p, task.ContainerRestore); s != nil {
 		seen.Prepared = hasSucceeded(s)
 		seen.Result, seen.Tries = reading.Result(last(s)), int(s.RestartCount)
 	}
 	seen.Waiting, again = agentpod.Waiting(p, now, member.ContainerLauncher, task.ContainerImage, task.ContainerRestore, member.ContainerEtcd)
 	return seen, again
+}
+
+// ended is why a seed has ended that nobody has deleted, or why it was preempted; nil if it
+// was not.
+func ended(p *corev1.Pod) *agent.Failure {
+	in := " in EtcdCluster " + p.Labels[v1beta2.LabelCluster]
+	stopped := func(format string, args ...any) *agent.Failure {
+		return &agent.Failure{Reason: v1beta2.RestoreReasonSeedStopped, Message: fmt.Sprintf("the Pod "+p.Name+" "+format, args...)}
+	}
+	if p.DeletionTimestamp != nil { // what has ended then was stopped for that
+		for _, c := range p.Status.Conditions {
+			if c.Type == corev1.DisruptionTarget && c.Status == corev1.ConditionTrue && c.Reason == corev1.PodReasonPreemptionByScheduler {
+				return stopped("was preempted by a Pod of higher priority: set spec.pod.priorityClassName%s (%s)", in, c.Message)
+			}
+		}
+		return nil
+	}
+	switch failure := agentpod.Eviction(p, in); {
+	case !hasEnded(p):
+		return nil
+	case failure != nil:
+		return failure
+	case p.Status.Reason != "": // such as OutOfcpu or NodeAffinity, of a node that refuses it
+		return stopped("was stopped on node %s: %s: %s", p.Spec.NodeName, p.Status.Reason, p.Status.Message)
+	}
+	return stopped("ended on node %s without a reason: see its events with kubectl events --for pod/%s", p.Spec.NodeName, p.Name)
+}
+
+func hasEnded(p *corev1.Pod) bool {
+	return p.Status.Phase == corev1.PodSucceeded || p.Status.Phase == corev1.PodFailed
 }
 
 // permitOf is what a seed is permitted.
@@ -88,9 +118,8 @@ func permitOf(p *corev1.Pod, r *v1beta2.EtcdRestore) plan.Permit {
 // will again, as its own kubelet says. That a Pod has failed can also be said by the control
 // plane, of a node that does not answer: its containers are then reported as running.
 func Stopped(p *corev1.Pod) bool {
-	ended := p.Status.Phase == corev1.PodSucceeded || p.Status.Phase == corev1.PodFailed
 	runs := func(s corev1.ContainerStatus) bool { return s.State.Running != nil }
-	return p.DeletionTimestamp != nil && ended && len(p.Status.ContainerStatuses) > 0 &&
+	return p.DeletionTimestamp != nil && hasEnded(p) && len(p.Status.ContainerStatuses) > 0 &&
 		!slices.ContainsFunc(slices.Concat(p.Status.InitContainerStatuses, p.Status.ContainerStatuses), runs)
 }
 

@@ -166,10 +166,23 @@ func TestObserveSeed(t *testing.T) {
 			p.Status.ContainerStatuses[0].RestartCount = 2
 			p.Status.Conditions = []corev1.PodCondition{{Type: corev1.PodReady, Status: corev1.ConditionTrue}}
 		}, plan.Pod{Ready: true, Prepared: true, Launched: true, Restarts: 2, Result: &done}, ""},
-		"ended": {"it never comes back", func(p *corev1.Pod) { p.Status.Phase = corev1.PodFailed }, plan.Pod{Permit: plan.PermitToPrepare, Finished: true}, ""},
+		"ended": {"it never comes back", func(p *corev1.Pod) { p.Status.Phase = corev1.PodFailed }, plan.Pod{Permit: plan.PermitToPrepare, Ended: &agent.Failure{
+			Reason: "SeedStopped", Message: "the Pod example-abcdefghij ended on node node without a reason: see its events with kubectl events --for pod/example-abcdefghij",
+		}}, ""},
+		"refused": {"its node has less room than the scheduler thought", func(p *corev1.Pod) {
+			p.Status.Phase, p.Status.Reason, p.Status.Message = corev1.PodFailed, "OutOfcpu", "Node didn't have enough resource: cpu, requested: 100, used: 1950, capacity: 2000"
+		}, plan.Pod{Permit: plan.PermitToPrepare, Ended: &agent.Failure{
+			Reason: "SeedStopped", Message: "the Pod example-abcdefghij was stopped on node node: OutOfcpu: Node didn't have enough resource: cpu, requested: 100, used: 1950, capacity: 2000",
+		}}, ""},
+		"preempted": {"it is deleted already, for another Pod", func(p *corev1.Pod) {
+			p.DeletionTimestamp, p.DeletionGracePeriodSeconds = new(at(60)), new(int64(30))
+			p.Status.Conditions = []corev1.PodCondition{{Type: corev1.DisruptionTarget, Status: corev1.ConditionTrue, Reason: "PreemptionByScheduler", Message: "default-scheduler: preempting to accommodate a higher priority pod"}}
+		}, plan.Pod{Permit: plan.PermitToPrepare, Deleting: at(30).Time, Ended: &agent.Failure{
+			Reason: "SeedStopped", Message: "the Pod example-abcdefghij was preempted by a Pod of higher priority: set spec.pod.priorityClassName in EtcdCluster example (default-scheduler: preempting to accommodate a higher priority pod)",
+		}}, ""},
 		"evicted": {"the kubelet's words, and the field to raise", func(p *corev1.Pod) {
 			p.Status.Phase, p.Status.Reason, p.Status.Message = corev1.PodFailed, "Evicted", "The node was low on resource: ephemeral-storage. "
-		}, plan.Pod{Permit: plan.PermitToPrepare, Finished: true, Evicted: &agent.Failure{
+		}, plan.Pod{Permit: plan.PermitToPrepare, Ended: &agent.Failure{
 			Reason: "NodeOutOfDisk", Message: "the Pod example-abcdefghij was evicted, since its node node ran short of disk space: raise spec.pod.resources.requests.ephemeral-storage in EtcdCluster example (The node was low on resource: ephemeral-storage.)",
 		}}, ""},
 		"deleted": {"since when, not until when", func(p *corev1.Pod) {
@@ -180,13 +193,13 @@ func TestObserveSeed(t *testing.T) {
 			p.Status.Phase = corev1.PodFailed
 			p.Status.InitContainerStatuses = []corev1.ContainerStatus{over(task.ContainerRestore, 0, text(t, done))}
 			p.Status.ContainerStatuses = []corev1.ContainerStatus{over(member.ContainerEtcd, 137, "")}
-		}, plan.Pod{Permit: plan.PermitToPrepare, Prepared: true, Result: &done, Deleting: at(30).Time, Finished: true, Stopped: true}, ""},
+		}, plan.Pod{Permit: plan.PermitToPrepare, Prepared: true, Result: &done, Deleting: at(30).Time, Stopped: true}, ""},
 		"declared to have failed": {"the control plane has not heard of its node, where etcd may run", func(p *corev1.Pod) {
 			p.DeletionTimestamp, p.DeletionGracePeriodSeconds = new(at(60)), new(int64(30))
 			p.Status.Phase = corev1.PodFailed
 			p.Status.InitContainerStatuses = []corev1.ContainerStatus{over(task.ContainerRestore, 0, text(t, done))}
 			p.Status.ContainerStatuses = []corev1.ContainerStatus{running(member.ContainerEtcd)}
-		}, plan.Pod{Permit: plan.PermitToPrepare, Prepared: true, Launched: true, Result: &done, Deleting: at(30).Time, Finished: true}, ""},
+		}, plan.Pod{Permit: plan.PermitToPrepare, Prepared: true, Launched: true, Result: &done, Deleting: at(30).Time}, ""},
 	}
 	for label, tc := range cases {
 		t.Run(label, func(t *testing.T) {

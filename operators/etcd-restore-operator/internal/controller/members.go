@@ -55,7 +55,7 @@ func (r *Reconciler) stillPrepared(ctx context.Context, t *target, seed plan.Ref
 	}
 	seen, _ := build.ObservePod(t.restore, pod, time.Time{}) // how long it takes is no matter here
 	askLauncher(ctx, pod, &seen)
-	if seen.UID != seed.UID || !seen.Seed || !seen.Prepared || !seen.Launched || seen.Finished || !seen.Deleting.IsZero() {
+	if seen.UID != seed.UID || !seen.Seed || !seen.Prepared || !seen.Launched || seen.Ended != nil || !seen.Deleting.IsZero() {
 		return fmt.Errorf("%w: seed %s is no longer ready", errStale, seed.Name)
 	}
 	return nil

@@ -213,8 +213,13 @@ func evicted(permanent bool) func(*Pod) {
 		if permanent {
 			f = &agent.Failure{Reason: "ScratchSpaceExceeded", Message: "the Pod c-seed was evicted, since it needs more disk space than it may use: raise spec.pod.resources.limits.ephemeral-storage in EtcdCluster c (Pod ephemeral local storage usage exceeds the total limit of containers 1Gi.)", Permanent: true}
 		}
-		p.Finished, p.Evicted = true, f
+		p.Ended = f
 	}
+}
+
+// ended has its node refuse it.
+func ended(p *Pod) {
+	p.Ended = &agent.Failure{Reason: v1beta2.RestoreReasonSeedStopped, Message: "the Pod " + p.Name + " was stopped on node node: OutOfcpu: Node didn't have enough resource: cpu"}
 }
 
 // evictions has that counted when the restore was created.

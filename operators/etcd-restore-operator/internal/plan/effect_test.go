@@ -230,16 +230,16 @@ func (w *world) isOffered(c *v1beta2.EtcdCluster, name string) bool {
 	return true
 }
 
-// countEviction counts a seed that was evicted and is replaced, beside members that serve
+// countEviction counts a seed that has ended and is replaced, beside members that serve
 // or for a new cluster: some may be replaced unseen, since a cache lags or for another cause.
 func (w *world) countEviction(r *v1beta2.EtcdRestore, a DeleteSeed) {
 	p, uid := w.pod(a.UID), string(r.UID)
-	if p == nil || p.Evicted == nil || !p.Deleting.IsZero() || r.Status.Phase == back || w.stopped[uid] && !makesCluster(&r.Spec) {
+	if p == nil || p.Ended == nil || !p.Deleting.IsZero() || r.Status.Phase == back || w.stopped[uid] && !makesCluster(&r.Spec) {
 		return
 	}
 	w.evictions[uid]++
 	if w.evictions[uid] > 2*mostTries {
-		w.fail("seed after seed is evicted, and restore %s tells nobody", uid)
+		w.fail("seed after seed ends, and restore %s tells nobody", uid)
 	}
 }
 
@@ -309,7 +309,7 @@ func (w *world) checkStop(r *v1beta2.EtcdRestore, a StopPods) bool {
 	uid := string(r.UID)
 	if a.Seed.Name != "" {
 		p := w.pod(a.Seed.UID)
-		ready := p != nil && p.Deleting.IsZero() && !p.Finished && p.Prepared && p.Launched
+		ready := p != nil && p.Deleting.IsZero() && !p.Finished && p.Ended == nil && p.Prepared && p.Launched
 		if !ready && !w.noLive {
 			return false
 		}

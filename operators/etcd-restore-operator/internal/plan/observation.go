@@ -108,10 +108,9 @@ type Pod struct {
 	Node string
 	// Deleting is when its deletion was asked for; zero if it was not.
 	Deleting time.Time
-	// Finished is true when it has ended for good. Evicted is why the kubelet has evicted a
-	// seed, and what to do; nil if it has not.
-	Finished bool
-	Evicted  *agent.Failure
+	// Ended is why a seed that nobody has deleted has ended for good, or why it was preempted,
+	// and what to do; nil if it has not.
+	Ended *agent.Failure
 	// Stopped is true when its deletion was asked for, and its node reports that all of its
 	// containers have ended: none of them is started again.
 	Stopped bool

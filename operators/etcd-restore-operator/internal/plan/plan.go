@@ -109,7 +109,7 @@ var (
 		awaitVersion,
 
 		// One seed, prepared while the old members serve,
-		seedEvicted,
+		seedEnded,
 		dropSeed,
 		recordSeed,
 		createSeedClaim,
@@ -170,7 +170,7 @@ var (
 		awaitVersion,
 
 		// One seed, until it is adopted.
-		seedEvicted,
+		seedEnded,
 		dropSeed,
 		recordSeed,
 		createSeedClaim,

@@ -834,6 +834,26 @@ func TestPlan(t *testing.T) {
 			o:      observe(fresh, made, seeded(evicted(false)), evictions(3, "c-before")),
 			want:   decided{Reason: "NodeOutOfDisk", Phase: rolling, Events: []string{"NodeOutOfDisk"}},
 		},
+		"its node refuses the seed": {
+			reason: "that is counted as an eviction is",
+			o:      observe(beside(ended)),
+			want:   decided{Reason: "SeedStopped", Phase: verifying, Events: []string{"SeedStopped"}},
+		},
+		"four nodes have refused seeds": {
+			reason: "a fifth would, too, and nothing is lost yet",
+			o:      observe(beside(ended), evictions(3, "c-before")),
+			want:   decided{Reason: "SeedStopped", Phase: rolling, Events: []string{"SeedStopped"}},
+		},
+		"the seed is preempted": {
+			reason: "its Pod is gone in a moment, and counts before that",
+			o:      observe(beside(ended, stopping)),
+			want:   decided{Reason: "SeedStopped", Phase: verifying, Events: []string{"SeedStopped"}},
+		},
+		"the seed was preempted": {
+			reason: "it is replaced once it is gone",
+			o:      observe(beside(ended, stopping), evictions(1, "c-seed")),
+			want:   decided{Reason: "SeedDeleted", Phase: verifying, WaitingFor: []string{"Pod c-seed"}},
+		},
 		"seed is evicted for a limit of its own": {
 			reason: "another one would be, too",
 			o:      observe(beside(evicted(true))),
@@ -861,7 +881,7 @@ func TestPlan(t *testing.T) {
 		},
 		"seed has ended": {
 			reason: "it never comes back by itself",
-			o:      observe(seeded(func(p *Pod) { p.Finished = true })),
+			o:      observe(seeded(ended), evictions(1, "c-seed"), after(evictionPause)),
 			want:   decided{Action: DeleteSeed{seedRef}, Reason: "SeedDeleted", Phase: seedingIs},
 		},
 		"seed is lost after it was offered": {

@@ -16,21 +16,21 @@ const (
 	seeding = v1beta2.RestoreSeeding
 	// mostTries is how often what prepares the seed is restarted while members serve that
 	// etcd-operator does not repair meanwhile. The agent itself tries several times at each, and the
-	// kubelet waits 10, 20 and 40 seconds between. A seed that was evicted is replaced as
-	// often then, as the Pods of a Job are.
+	// kubelet waits 10, 20 and 40 seconds between. A seed whose Pod has ended is
+	// replaced as often then, as the Pods of a Job are.
 	mostTries = 3
 	// evictionPause is between the first such seed and the next, and twice as long after
 	// each: a node says only after a while that it runs short of a resource, and until then
-	// evicts what is scheduled to it.
+	// evicts, or refuses, what is scheduled to it.
 	evictionPause = 10 * time.Second
 )
 
-// seedEvicted tells of a seed that the kubelet has evicted, before dropSeed replaces it.
-// While members serve nothing is lost yet, and the restore fails as a Job does; later only
-// another seed can end the outage.
-func seedEvicted(v *view) *step {
+// seedEnded tells of a seed that the kubelet has evicted or refused, or that was preempted,
+// before dropSeed replaces it. While members serve nothing is lost yet, and the restore fails
+// as a Job does; later only another seed can end the outage.
+func seedEnded(v *view) *step {
 	p := v.seed
-	if p == nil || p.Evicted == nil || !p.Deleting.IsZero() {
+	if p == nil || p.Ended == nil {
 		return nil
 	}
 	var told v1beta2.SeedEvictions
@@ -41,8 +41,8 @@ func seedEvicted(v *view) *step {
 	if isNew {
 		n++
 	}
-	reason, words := conditiontext.Reason(p.Evicted.Reason, v1beta2.RestoreReasonSeedFailed), conditiontext.Clip(p.Evicted.Message)
-	if (p.Evicted.Permanent || n > mostTries) && (v.allServe() || v.fresh) {
+	reason, words := conditiontext.Reason(p.Ended.Reason, v1beta2.RestoreReasonSeedFailed), conditiontext.Clip(p.Ended.Message)
+	if (p.Ended.Permanent || n > mostTries) && (v.allServe() || v.fresh) {
 		return v.fail(reason, words+"; then create another EtcdRestore")
 	}
 	message := fmt.Sprintf("%s; another seed follows%s", words, v.offerFirst(nil))
@@ -54,7 +54,7 @@ func seedEvicted(v *view) *step {
 		return s
 	}
 	due := told.Time.Add(evictionPause << (min(max(n, 1), mostTries) - 1))
-	if v.Now.Before(told.Time.Time) || !v.Now.Before(due) {
+	if v.Now.Before(told.Time.Time) || !v.Now.Before(due) || !p.Deleting.IsZero() {
 		return nil
 	}
 	v.wakeAt(due)
@@ -120,9 +120,7 @@ func (v *view) seedLost() string {
 		return ""
 	case !p.Deleting.IsZero():
 		return "its Pod is being deleted"
-	case p.Evicted != nil:
-		return "its Pod was evicted"
-	case p.Finished:
+	case p.Ended != nil:
 		return "its Pod has ended"
 	case p.Permit == PermitNone && !p.Ready && p.Result != nil && p.Result.Already:
 		// Its Pod was set up anew after it had served, perhaps on an empty disk.

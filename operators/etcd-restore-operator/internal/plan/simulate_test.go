@@ -424,7 +424,7 @@ func TestPlantedBugs(t *testing.T) {
 		},
 		"replaces evicted seeds for ever": {
 			reason: "the members are not repaired, and nobody is told",
-			plan:   without("seedEvicted"),
+			plan:   without("seedEnded"),
 			config: func(c *config) {
 				c.evicting, c.persistent, c.first, c.crowded, c.badJob, c.badSeed, c.faults = true, false, false, false, false, false, 300
 			},
@@ -434,8 +434,8 @@ func TestPlantedBugs(t *testing.T) {
 			reason: "an outage that another seed would end",
 			plan: func(o Observation) Decision {
 				v := newView(o)
-				if p := v.seed; p != nil && p.Evicted != nil && v.held && v.last.Phase == v1beta2.RestoreSeeding && !v.adopted {
-					return v.decide(v.fail(p.Evicted.Reason, p.Evicted.Message))
+				if p := v.seed; p != nil && p.Ended != nil && v.held && v.last.Phase == v1beta2.RestoreSeeding && !v.adopted {
+					return v.decide(v.fail(p.Ended.Reason, p.Ended.Message))
 				}
 				return Plan(o)
 			},

@@ -370,26 +370,33 @@ func (w *world) fault() {
 
 func (w *world) evictSeeds() {
 	for _, p := range w.pods {
-		if p.restore != "" && (w.evictAt > 0 || w.r.Intn(2) == 0) {
+		if p.restore != "" && !p.Finished && p.Deleting.IsZero() && (w.evictAt > 0 || w.r.Intn(2) == 0) {
 			w.evict(p)
 		}
 	}
 }
 
 // evict is what the kubelet does to a seed when its node runs short of a resource, or when
-// it takes more than it may.
+// it takes more than it may; a node may also refuse it, or another Pod preempt it.
 func (w *world) evict(p *simPod) {
-	p.Finished, p.Ready = true, false
-	p.Evicted = &agent.Failure{Reason: v1beta2.ReasonNodeOutOfDisk, Message: fmt.Sprintf("the Pod %s was evicted, since its node node ran short of disk space", p.Name)}
-	if w.r.Intn(10) == 0 {
-		p.Evicted = &agent.Failure{Reason: agent.ReasonScratchSpaceExceeded, Message: fmt.Sprintf("the Pod %s was evicted, since it needs more disk space than it may use", p.Name), Permanent: true}
+	switch n := w.r.Intn(10); {
+	case n == 0:
+		p.Ended = &agent.Failure{Reason: agent.ReasonScratchSpaceExceeded, Message: fmt.Sprintf("the Pod %s was evicted, since it needs more disk space than it may use", p.Name), Permanent: true}
+	case n < 4:
+		ended(&p.Pod)
+	case n < 6:
+		p.Ended = &agent.Failure{Reason: v1beta2.RestoreReasonSeedStopped, Message: fmt.Sprintf("the Pod %s was preempted", p.Name)}
+		w.deletePod(p.UID)
+	default:
+		p.Ended = &agent.Failure{Reason: v1beta2.ReasonNodeOutOfDisk, Message: fmt.Sprintf("the Pod %s was evicted, since its node node ran short of disk space", p.Name)}
 	}
-	w.say("the seed is evicted: %s", p.Evicted.Message)
+	p.Finished, p.Ready = p.Deleting.IsZero(), false
+	w.say("the seed ends: %s", p.Ended.Message)
 	w.version++
 }
 
 func isEviction(reason string) bool {
-	return reason == v1beta2.ReasonNodeOutOfDisk || reason == agent.ReasonScratchSpaceExceeded
+	return reason == v1beta2.ReasonNodeOutOfDisk || reason == agent.ReasonScratchSpaceExceeded || reason == v1beta2.RestoreReasonSeedStopped
 }
 
 // vanish takes a Pod away at once: its node is gone.

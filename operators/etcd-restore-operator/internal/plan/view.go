@@ -157,7 +157,7 @@ func (v *view) stopsFirst() bool {
 		return false
 	}
 	p := v.seed
-	return p == nil || !p.Deleting.IsZero() || p.Finished || (p.Permit == PermitToPrepare && !p.Prepared && p.Waiting != "")
+	return p == nil || !p.Deleting.IsZero() || p.Ended != nil || (p.Permit == PermitToPrepare && !p.Prepared && p.Waiting != "")
 }
 
 // preparing is the phase in which a seed is made: nothing is given up before the members

@@ -97,7 +97,9 @@ type simPod struct {
 	stopsAt        time.Time // when its containers have ended, once it is being deleted
 	goneAt         time.Time
 	stuck          bool
-	runAt          time.Time // when its next step is
+	// Finished is true when it has ended for good.
+	Finished bool
+	runAt    time.Time // when its next step is
 }
 
 type simClaim struct {
