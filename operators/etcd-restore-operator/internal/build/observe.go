@@ -65,6 +65,7 @@ func ObservePod(r *v1beta2.EtcdRestore, p *corev1.Pod, now time.Time) (seen plan
 		return seen, 0
 	}
 	seen.Permit, seen.Ended = permitOf(p, r), ended(p)
+	seen.Outdated = slices.ContainsFunc(p.Spec.InitContainers, func(c corev1.Container) bool { return c.Name == containerAwait })
 	if s := agentpod.Container(p, task.ContainerRestore); s != nil {
 		seen.Prepared = hasSucceeded(s)
 		seen.Result, seen.Tries = reading.Result(last(s)), int(s.RestartCount)
@@ -72,6 +73,10 @@ func ObservePod(r *v1beta2.EtcdRestore, p *corev1.Pod, now time.Time) (seen plan
 	seen.Waiting, again = agentpod.Waiting(p, now, member.ContainerLauncher, task.ContainerImage, task.ContainerRestore, member.ContainerEtcd)
 	return seen, again
 }
+
+// containerAwait is the last init container of a seed in earlier releases. It waits for the
+// start permit, and etcd's container starts after it.
+const containerAwait = "await"
 
 // ended is why a seed has ended that nobody has deleted, or why it was preempted; nil if it
 // was not.

@@ -180,6 +180,10 @@ func TestObserveSeed(t *testing.T) {
 		}, plan.Pod{Permit: plan.PermitToPrepare, Deleting: at(30).Time, Ended: &agent.Failure{
 			Reason: "SeedStopped", Message: "the Pod example-abcdefghij was preempted by a Pod of higher priority: set spec.pod.priorityClassName in EtcdCluster example (default-scheduler: preempting to accommodate a higher priority pod)",
 		}}, ""},
+		"of an earlier release": {"its last init container waits for the start permit", func(p *corev1.Pod) {
+			p.Spec.InitContainers = append(p.Spec.InitContainers, corev1.Container{Name: "await"})
+			p.Status.InitContainerStatuses = []corev1.ContainerStatus{over(task.ContainerRestore, 0, text(t, done)), running("await")}
+		}, plan.Pod{Permit: plan.PermitToPrepare, Prepared: true, Result: &done, Outdated: true}, ""},
 		"evicted": {"the kubelet's words, and the field to raise", func(p *corev1.Pod) {
 			p.Status.Phase, p.Status.Reason, p.Status.Message = corev1.PodFailed, "Evicted", "The node was low on resource: ephemeral-storage. "
 		}, plan.Pod{Permit: plan.PermitToPrepare, Ended: &agent.Failure{

@@ -121,6 +121,9 @@ type Pod struct {
 	// Prepared is true when the seed's database is rebuilt, beside its data dir, and etcd's
 	// image runs on its node.
 	Prepared bool
+	// Outdated is true of a seed that an earlier release has made, of which the launcher does
+	// not run before the start permit.
+	Outdated bool
 	// Launched is true while etcd's container runs; before the start permit, if its launcher
 	// says that it waits for that alone.
 	Launched bool

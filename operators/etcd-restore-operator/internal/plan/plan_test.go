@@ -854,6 +854,16 @@ func TestPlan(t *testing.T) {
 			o:      observe(beside(ended, stopping), evictions(1, "c-seed")),
 			want:   decided{Reason: "SeedDeleted", Phase: verifying, WaitingFor: []string{"Pod c-seed"}},
 		},
+		"an earlier release has made the seed": {
+			reason: "its launcher does not run before the start permit, so no member would ever be stopped",
+			o:      observe(proven, unlaunched(func(p *Pod) { p.Outdated = true })),
+			want:   decided{Action: DeleteSeed{seedRef}, Reason: "SeedDeleted", Phase: verifying},
+		},
+		"an earlier release has made the seed, and nobody serves": {
+			reason: "it starts by its permit, as it did there",
+			o:      observe(seeded(prepared, func(p *Pod) { p.Outdated, p.Launched = true, false })),
+			want:   decided{Action: PermitStart{seedRef}, Reason: "SeedStarting", Phase: seedingIs},
+		},
 		"seed is evicted for a limit of its own": {
 			reason: "another one would be, too",
 			o:      observe(beside(evicted(true))),

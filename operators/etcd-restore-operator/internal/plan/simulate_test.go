@@ -72,6 +72,7 @@ func TestEveryMoment(t *testing.T) {
 		"the policy is removed":    func(c *config, n int) { c.policyAt = n },
 		"members are to be first":  func(c *config, n int) { c.firstAt = n },
 		"the seed is evicted":      func(c *config, n int) { c.evictAt = n },
+		"the operator is updated":  func(c *config, n int) { c.updateAt = n },
 		"the seed's node is lost":  func(c *config, n int) { c.dead, c.dieAt = true, n },
 		"stuck, and then accepted": func(c *config, n int) { c.stickAt, c.acceptAt = 3, n },
 	}

@@ -90,6 +90,8 @@ func (w *world) runPod(p *simPod) {
 	case p.restore != "" && !p.Prepared:
 		w.version++
 		w.prepareData(p, d)
+	case p.restore != "" && p.Outdated && p.Permit == PermitToPrepare:
+		// Its init container waits for the start permit.
 	case p.restore != "" && !p.Launched:
 		p.Launched, p.runAt = true, w.in(1, 2)
 		w.version++
@@ -309,6 +311,8 @@ func (w *world) fault() {
 		w.die()
 	}
 	switch w.r.Intn(16) {
+	case 10:
+		w.update()
 	case 8:
 		w.loseCertificates()
 	case 9:
@@ -397,6 +401,17 @@ func (w *world) evict(p *simPod) {
 
 func isEviction(reason string) bool {
 	return reason == v1beta2.ReasonNodeOutOfDisk || reason == agent.ReasonScratchSpaceExceeded || reason == v1beta2.RestoreReasonSeedStopped
+}
+
+// update is another release of the operator: the seeds of the one before are of another shape.
+func (w *world) update() {
+	for _, p := range w.pods {
+		if p.restore != "" && p.Permit == PermitToPrepare {
+			w.say("the seed %s is of an earlier release", p.Name)
+			p.Outdated, p.Launched = true, false
+			w.version++
+		}
+	}
 }
 
 // vanish takes a Pod away at once: its node is gone.

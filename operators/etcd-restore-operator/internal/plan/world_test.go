@@ -50,9 +50,9 @@ type config struct {
 	// cluster has, or the other way round.
 	tls, switchTLS bool
 	// At these moments, counted in chances to crash, something happens; 0: never.
-	crashAt, deleteAt, dropAt, acceptAt, vanishAt, wipeAt, pauseAt, stickAt, secondAt, anewAt, certsAt, firstAt, policyAt, evictAt, dieAt int
-	crashEvery                                                                                                                            int  // crash at each such chance; 0: not
-	truthOnly                                                                                                                             bool // decisions are judged by what comes of them alone
+	crashAt, deleteAt, dropAt, acceptAt, vanishAt, wipeAt, pauseAt, stickAt, secondAt, anewAt, certsAt, firstAt, policyAt, evictAt, dieAt, updateAt int
+	crashEvery                                                                                                                                      int  // crash at each such chance; 0: not
+	truthOnly                                                                                                                                       bool // decisions are judged by what comes of them alone
 	// Bugs of the operator around the planner.
 	staleBackward bool // caches are believed while a restore is rolled back
 	noLatch       bool // etcd-operator never raises the highest revision
@@ -364,7 +364,7 @@ func (w *world) events() {
 	}{
 		{w.deleteAt, w.deleteRestore}, {w.dropAt, w.dropCluster}, {w.acceptAt, w.accept},
 		{w.vanishAt, w.vanish}, {w.wipeAt, w.wipe}, {w.pauseAt, w.pause}, {w.stickAt, w.stick}, {w.secondAt, w.second}, {w.anewAt, w.anew}, {w.certsAt, w.loseCertificates},
-		{w.firstAt, w.stopFirst}, {w.policyAt, w.removePolicy}, {w.evictAt, w.evictSeeds}, {w.dieAt, w.die},
+		{w.firstAt, w.stopFirst}, {w.policyAt, w.removePolicy}, {w.evictAt, w.evictSeeds}, {w.dieAt, w.die}, {w.updateAt, w.update},
 	} {
 		if e.at > 0 && e.at == w.chances {
 			e.do()
