@@ -29,7 +29,7 @@ const (
 	// storage.
 	ReasonVolumeUnavailable = "VolumeUnavailable"
 	// ReasonTimedOut: it took longer than its timeout. Raise that, in the field that the
-	// message names; no data is lost.
+	// message names.
 	ReasonTimedOut = "TimedOut"
 	// ReasonInterrupted: the agent was told to stop before it was done, as when its node is
 	// drained. Nothing to do: it is tried again.
@@ -47,7 +47,8 @@ const (
 	// does not say of which. Install a newer operator, or restore a later snapshot.
 	ReasonUnknownVersion = "UnknownVersion"
 	// ReasonDataDirTaken: the volume of the new member holds other data, which is left as it
-	// is. Delete its PersistentVolumeClaim, so that it gets a new volume.
+	// is. If nobody needs that data, delete its PersistentVolumeClaim, so that it gets a new
+	// volume.
 	ReasonDataDirTaken = "DataDirTaken"
 	// ReasonInternalError: the agent failed in a way that it does not know. Report it, with
 	// the message.

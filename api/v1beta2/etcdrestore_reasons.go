@@ -27,14 +27,14 @@ const (
 	// RestoreReasonPreparing: the first member of the restored cluster (the seed) is created,
 	// and rebuilds the database from the snapshot.
 	RestoreReasonPreparing = "Preparing"
-	// RestoreReasonSeedDeleted: a seed is deleted; the message says why. No data is lost:
-	// another seed follows, or the cluster returns to its old members.
+	// RestoreReasonSeedDeleted: a seed is deleted; the message says why. No data is lost by
+	// that: another seed follows, or the cluster returns to its old members.
 	RestoreReasonSeedDeleted = "SeedDeleted"
-	// RestoreReasonSeedLost: a seed was lost before it was adopted. No data is lost: another
-	// one follows, from the same snapshot.
+	// RestoreReasonSeedLost: a seed was lost before it was adopted. No data is lost by that:
+	// another one follows, from the same snapshot.
 	RestoreReasonSeedLost = "SeedLost"
 	// RestoreReasonSeedWithdrawn: the hand-over of a seed is withdrawn, because it is lost or
-	// the restore is rolled back. No data is lost.
+	// the restore is rolled back. No data is lost by that.
 	RestoreReasonSeedWithdrawn = "SeedWithdrawn"
 )
 
@@ -152,8 +152,8 @@ const (
 	// names; if there is no room for it beside the old members, set spec.stopMembers: First.
 	RestoreReasonSeedNotStarting = "SeedNotStarting"
 	// RestoreReasonSeedFailed: the seed could not restore the snapshot, and tries again. If it
-	// fails again, correct what the message says, or delete the EtcdRestore to get the old
-	// members back.
+	// fails again, correct what the message says, or delete the EtcdRestore to return to the
+	// old members that have volumes.
 	RestoreReasonSeedFailed = "SeedFailed"
 	// RestoreReasonSeedStopped: the seed's Pod ended, because its node refused or stopped it or
 	// because another Pod preempted it. Another seed follows; while members serve, the fourth
