@@ -133,7 +133,7 @@ var (
 	// opening is how a comment begins: the constant's name, then "is", ":" or the like.
 	opening = regexp.MustCompile(`^[A-Za-z0-9]+(?: is | are |: )`)
 	// written are words that begin with a small letter everywhere: names of programs and of fields.
-	written = regexp.MustCompile(`^(?:etcd|kubectl|spec\.|status\.|metadata\.)`)
+	written = regexp.MustCompile(`^(?:etcd|kubectl|[a-z0-9]+\.[a-z]|[a-z]+[A-Z])`)
 	blanks  = regexp.MustCompile(`\s+`)
 )
 

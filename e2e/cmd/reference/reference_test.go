@@ -39,6 +39,8 @@ const (
 const (
 	// ClusterReasonAddingMember: a member is being added.
 	ClusterReasonAddingMember = "AddingMember"
+	// ClusterReasonInvalid: s3.path, which revisionBump is not, is invalid.
+	ClusterReasonInvalid = "Invalid"
 )
 
 const (
@@ -60,6 +62,7 @@ const (
 		"### EtcdCluster conditions\n\n| Value | Meaning |\n| --- | --- |\n| `Available` | A quorum serves. |\n",
 		"\nThe reasons of `Available`.\n\n| Value | Meaning |\n| --- | --- |\n| `QuorumLost` | A loss of &lt;half&gt; of the members; see `Available`. |\n| `Other` |  |\n",
 		"| `AddingMember` | A member is being added. |\n",
+		"| `Invalid` | s3.path, which revisionBump is not, is invalid. |\n",
 		"| `Running` | One that runs. |\n",
 	} {
 		if !strings.Contains(conditions, row) {
