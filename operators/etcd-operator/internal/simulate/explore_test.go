@@ -88,7 +88,7 @@ func TestExplore(t *testing.T) {
 		},
 		"three members change their version and back, two faults": {
 			with(func(c *Config) { c.Formed = true }),
-			append(edits("3.7.3", "3.6.50", "3.6.99", "3.6.16"), menu(3, KillContainer, DeletePod, StopNode, CrashOperator, LoseReply)...), 2, 60,
+			append(edits("3.7.3", newestPatches(6)[1], "3.6.99", "3.6.16"), menu(3, KillContainer, DeletePod, StopNode, CrashOperator, LoseReply)...), 2, 60,
 		},
 		"three members with claims change their version, two faults": {
 			with(func(c *Config) { c.Persistent, c.Formed, c.Version = true, true, "3.5.35" }),
