@@ -112,5 +112,5 @@ func stop(v *view) *step {
 		return nil
 	}
 	return do(DeleteJob{Name: j.Name, UID: j.UID}, v1beta2.BackupReasonJobStopped, fmt.Sprintf(
-		"deleting Job %s: its backup is recorded as failed, and the Job could still start a Pod", j.Name))
+		"deleted Job %s: its backup is recorded as failed, and the Job could still start a Pod", j.Name))
 }

@@ -140,7 +140,7 @@ func expire(v *view) *step {
 		return nil
 	}
 	return do(DeleteBackup{}, v1beta2.BackupReasonExpired, fmt.Sprintf(
-		"deleting the EtcdBackup: it finished more than %d seconds ago (spec.ttlSecondsAfterFinished); stored backups stay", *ttl))
+		"deleted the EtcdBackup: it finished more than %d seconds ago (spec.ttlSecondsAfterFinished); stored backups stay", *ttl))
 }
 
 // replace stops the backups that run when the next is due and can be started.
@@ -151,7 +151,7 @@ func replace(v *view) *step {
 	for _, a := range v.active {
 		if a.job != nil && !a.job.Deleting {
 			return do(DeleteJob{Name: a.job.Name, UID: a.job.UID}, v1beta2.BackupReasonReplaced, fmt.Sprintf(
-				"deleting Job %s: the backup of %s is due, and spec.backupPolicy.concurrencyPolicy is Replace", a.Name, conditiontext.Time(v.due)))
+				"deleted Job %s: the backup of %s is due, and spec.backupPolicy.concurrencyPolicy is Replace", a.Name, conditiontext.Time(v.due)))
 		}
 	}
 	return nil
@@ -201,7 +201,7 @@ func deleteJobs(v *view) *step {
 			continue
 		}
 		return do(DeleteJob{Name: j.Name, UID: j.UID}, v1beta2.BackupReasonJobDeleted, fmt.Sprintf(
-			"deleting finished Job %s: its result is in status.history, and a newer Job is kept for its log", j.Name))
+			"deleted finished Job %s: its result is in status.history, and a newer Job is kept for its log", j.Name))
 	}
 	return nil
 }

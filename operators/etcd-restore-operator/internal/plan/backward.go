@@ -23,7 +23,7 @@ func withdrawFence(v *view) *step {
 	if !v.there || v.made || v.fenced || v.uid == "" || v.mark != v.uid || v.lifted == v.uid {
 		return nil
 	}
-	return do(back, WithdrawFence{}, v1beta2.RestoreReasonFenceWithdrawn, fmt.Sprintf("withdrawing the request to fence EtcdCluster %s; nothing of it was touched", v.name))
+	return do(back, WithdrawFence{}, v1beta2.RestoreReasonFenceWithdrawn, fmt.Sprintf("withdrew the request to fence EtcdCluster %s; nothing of it was touched", v.name))
 }
 
 // withdrawSeed makes sure that the seed cannot be adopted. If it already is, the
@@ -32,7 +32,7 @@ func withdrawSeed(v *view) *step {
 	if !v.offered {
 		return nil
 	}
-	return do(back, WithdrawSeed{}, v1beta2.RestoreReasonSeedWithdrawn, "withdrawing the hand-over of the seed before it is adopted")
+	return do(back, WithdrawSeed{}, v1beta2.RestoreReasonSeedWithdrawn, "withdrew the hand-over of the seed before it was adopted")
 }
 
 // deleteCluster deletes the EtcdCluster that this restore has made: it has never held
@@ -41,7 +41,7 @@ func deleteCluster(v *view) *step {
 	if !v.made || !v.there {
 		return nil
 	}
-	return do(back, DeleteCluster{UID: string(v.Cluster.UID)}, v1beta2.RestoreReasonClusterDeleted, fmt.Sprintf("deleting EtcdCluster %s, which was created for this restore and never served", v.name))
+	return do(back, DeleteCluster{UID: string(v.Cluster.UID)}, v1beta2.RestoreReasonClusterDeleted, fmt.Sprintf("deleted EtcdCluster %s, which was created for this restore and never served", v.name))
 }
 
 // deleteSeed deletes the seed, and all that were made before it.
@@ -68,7 +68,7 @@ func deleteSeedClaim(v *view) *step {
 	case !v.fenced || c == nil:
 		return nil
 	case !c.Deleting:
-		return do(back, DeleteSeedClaim{Ref{c.Name, c.UID}}, v1beta2.RestoreReasonSeedDeleted, fmt.Sprintf("deleting the volume of seed %s: the restore is rolled back", c.Name))
+		return do(back, DeleteSeedClaim{Ref{c.Name, c.UID}}, v1beta2.RestoreReasonSeedDeleted, fmt.Sprintf("deleted the volume of seed %s: the restore is rolled back", c.Name))
 	case v.spec.AcceptRunningOldMembers:
 		return nil
 	}
@@ -80,7 +80,7 @@ func returnClaims(v *view) *step {
 	if !v.fenced || len(v.retired) == 0 {
 		return nil
 	}
-	return do(back, ReturnClaims{v.retired}, v1beta2.RestoreReasonVolumesReturned, fmt.Sprintf("returning their volumes to the old members: %s", list(refNames(v.retired))))
+	return do(back, ReturnClaims{v.retired}, v1beta2.RestoreReasonVolumesReturned, fmt.Sprintf("returned their volumes to the old members: %s", list(refNames(v.retired))))
 }
 
 // liftFence ends the fence, once the cluster is as it was.
@@ -88,7 +88,7 @@ func liftFence(v *view) *step {
 	if !v.fenced || v.lifted == v.uid {
 		return nil
 	}
-	return do(back, LiftFence{}, v1beta2.RestoreReasonFenceLifted, fmt.Sprintf("lifting the fence of EtcdCluster %s: etcd-operator recreates the old members that have volumes", v.name))
+	return do(back, LiftFence{}, v1beta2.RestoreReasonFenceLifted, fmt.Sprintf("lifted the fence of EtcdCluster %s: etcd-operator recreates the old members that have volumes", v.name))
 }
 
 // awaitLift waits until etcd-operator reconciles the cluster again.

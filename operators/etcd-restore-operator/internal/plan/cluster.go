@@ -46,7 +46,7 @@ func createCluster(v *view) *step {
 	if !v.fresh || v.there {
 		return nil
 	}
-	return do(v1beta2.RestoreFencing, v.newCluster(), v1beta2.RestoreReasonClusterCreated, fmt.Sprintf("creating EtcdCluster %s, fenced for this restore from its start", v.name))
+	return do(v1beta2.RestoreFencing, v.newCluster(), v1beta2.RestoreReasonClusterCreated, fmt.Sprintf("created EtcdCluster %s, fenced for this restore from its start", v.name))
 }
 
 // newCluster is the EtcdCluster that a restore makes. From a template's annotations only

@@ -67,7 +67,7 @@ func askFence(v *view) *step {
 	case v.lifted == v.uid:
 		return v.fail(v1beta2.RestoreReasonFenceLifted, fmt.Sprintf("someone else lifted the fence of EtcdCluster %s (annotation %s): create another EtcdRestore", v.name, v1beta2.AnnotationFenceLifted))
 	case v.mark != v.uid:
-		return do(v1beta2.RestoreFencing, AskFence{}, v1beta2.RestoreReasonFencing, fmt.Sprintf("asking etcd-operator to suspend its reconciliation of EtcdCluster %s", v.name))
+		return do(v1beta2.RestoreFencing, AskFence{}, v1beta2.RestoreReasonFencing, fmt.Sprintf("asked etcd-operator to suspend its reconciliation of EtcdCluster %s", v.name))
 	}
 	return nil
 }
@@ -142,7 +142,7 @@ func retireClaims(v *view) *step {
 	if len(v.members) == 0 {
 		return nil
 	}
-	s := do(v.stopping(), RetireClaims{v.members}, v1beta2.RestoreReasonKeepingVolumes, fmt.Sprintf("keeping the old members' volumes until the restored cluster has its size: %s", list(refNames(v.members))))
+	s := do(v.stopping(), RetireClaims{v.members}, v1beta2.RestoreReasonKeepingVolumes, fmt.Sprintf("the old members' volumes are kept until the restored cluster has its size: %s", list(refNames(v.members))))
 	s.waitingFor = v.oldNames()
 	return s
 }

@@ -78,7 +78,7 @@ func deleteRetired(v *view) *step {
 	if len(v.retired) == 0 {
 		return nil
 	}
-	return do(handedOff, DeleteRetired{v.retired}, v1beta2.RestoreReasonVolumesDeleted, fmt.Sprintf("deleting the old members' volumes, since the restored cluster has its size: %s", list(refNames(v.retired))))
+	return do(handedOff, DeleteRetired{v.retired}, v1beta2.RestoreReasonVolumesDeleted, fmt.Sprintf("deleted the old members' volumes, since the restored cluster has its size: %s", list(refNames(v.retired))))
 }
 
 // complete is the end of a restore that has succeeded.

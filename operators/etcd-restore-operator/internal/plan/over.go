@@ -28,7 +28,7 @@ func stopJob(v *view) *step {
 	if j == nil || j.Done || j.Deleting || v.last.Phase != v1beta2.RestoreFailed {
 		return nil
 	}
-	return do(v.last.Phase, DeleteJob{Name: j.Name, UID: j.UID}, v1beta2.RestoreReasonJobDeleted, fmt.Sprintf("deleting Job %s, since the restore has failed", j.Name)).quietly()
+	return do(v.last.Phase, DeleteJob{Name: j.Name, UID: j.UID}, v1beta2.RestoreReasonJobDeleted, fmt.Sprintf("deleted Job %s, since the restore has failed", j.Name)).quietly()
 }
 
 // removeFinalizer lets an EtcdRestore be deleted that has ended.

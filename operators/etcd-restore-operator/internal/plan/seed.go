@@ -67,7 +67,7 @@ func seedEnded(v *view) *step {
 func dropSeed(v *view) *step {
 	why := v.seedLost()
 	if v.offered && (why != "" || v.seed == nil || v.seeded != v.offer(v.seed)) {
-		return do(v.preparing(), WithdrawSeed{}, v1beta2.RestoreReasonSeedWithdrawn, "withdrawing the hand-over of the lost seed: another seed follows")
+		return do(v.preparing(), WithdrawSeed{}, v1beta2.RestoreReasonSeedWithdrawn, "withdrew the hand-over of the lost seed: another seed follows")
 	}
 	for i := range v.strays {
 		if s := v.dropPod(v.preparing(), &v.strays[i], "it belongs to an earlier attempt"); s != nil {
@@ -83,7 +83,7 @@ func dropSeed(v *view) *step {
 		}
 	}
 	if c := v.seedClaim; c != nil && !c.Deleting {
-		return do(v.preparing(), DeleteSeedClaim{Ref{c.Name, c.UID}}, v1beta2.RestoreReasonSeedLost, fmt.Sprintf("deleting the volume of seed %s: %s", c.Name, why))
+		return do(v.preparing(), DeleteSeedClaim{Ref{c.Name, c.UID}}, v1beta2.RestoreReasonSeedLost, fmt.Sprintf("deleted the volume of seed %s: %s", c.Name, why))
 	}
 	return v.freshSeed(v1beta2.RestoreReasonSeedLost, fmt.Sprintf("seed %s is lost: %s; another seed follows", v.last.SeedMember, why))
 }
@@ -94,7 +94,7 @@ func (v *view) dropPod(phase v1beta2.RestorePhase, p *Pod, why string) *step {
 	due := p.Deleting.Add(slowToStop)
 	switch {
 	case p.Deleting.IsZero():
-		return do(phase, DeleteSeed{Ref{p.Name, p.UID}}, v1beta2.RestoreReasonSeedDeleted, fmt.Sprintf("deleting seed %s: %s", p.Name, why))
+		return do(phase, DeleteSeed{Ref{p.Name, p.UID}}, v1beta2.RestoreReasonSeedDeleted, fmt.Sprintf("deleted seed %s: %s", p.Name, why))
 	case v.spec.AcceptRunningOldMembers:
 		return nil
 	case v.Now.Before(due):
@@ -168,7 +168,7 @@ func createSeedClaim(v *view) *step {
 	if !v.persistent() || v.seed != nil || v.seedClaim != nil {
 		return nil
 	}
-	return do(v.preparing(), CreateSeedClaim{Name: v.last.SeedMember}, v1beta2.RestoreReasonPreparing, fmt.Sprintf("creating the volume of seed %s", v.last.SeedMember))
+	return do(v.preparing(), CreateSeedClaim{Name: v.last.SeedMember}, v1beta2.RestoreReasonPreparing, fmt.Sprintf("created the volume of seed %s", v.last.SeedMember))
 }
 
 // createSeed makes the seed's Pod.
@@ -320,7 +320,7 @@ func permitStart(v *view) *step {
 	if v.seed.Permit != PermitToPrepare {
 		return nil
 	}
-	return do(seeding, PermitStart{Ref{v.seed.Name, v.seed.UID}}, v1beta2.RestoreReasonSeedStarting, fmt.Sprintf("giving seed %s its start permit, since no old member runs; it begins at revision %d", v.seed.Name, v.last.Revision))
+	return do(seeding, PermitStart{Ref{v.seed.Name, v.seed.UID}}, v1beta2.RestoreReasonSeedStarting, fmt.Sprintf("gave seed %s its start permit, since no old member runs; it begins at revision %d", v.seed.Name, v.last.Revision))
 }
 
 // awaitSeed waits until the seed serves.
@@ -347,7 +347,7 @@ func withdrawPermit(v *view) *step {
 	if v.seed.Permit == PermitNone {
 		return nil
 	}
-	return do(seeding, WithdrawPermit{Ref{v.seed.Name, v.seed.UID}}, v1beta2.RestoreReasonSeedReady, fmt.Sprintf("revoking the start permit of seed %s, which serves", v.seed.Name))
+	return do(seeding, WithdrawPermit{Ref{v.seed.Name, v.seed.UID}}, v1beta2.RestoreReasonSeedReady, fmt.Sprintf("revoked the start permit of seed %s, which serves", v.seed.Name))
 }
 
 // handOff offers the seed to etcd-operator.
@@ -355,7 +355,7 @@ func handOff(v *view) *step {
 	if v.seeded == v.offer(v.seed) {
 		return nil
 	}
-	return do(seeding, HandOff{Ref{v.seed.Name, v.seed.UID}}, v1beta2.RestoreReasonSeedHandedOver, fmt.Sprintf("handing seed %s over to etcd-operator", v.seed.Name))
+	return do(seeding, HandOff{Ref{v.seed.Name, v.seed.UID}}, v1beta2.RestoreReasonSeedHandedOver, fmt.Sprintf("handed seed %s over to etcd-operator", v.seed.Name))
 }
 
 // awaitAdoption waits until etcd-operator has taken the seed for the cluster.

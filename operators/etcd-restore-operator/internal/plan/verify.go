@@ -59,7 +59,7 @@ func awaitJob(v *view) *step {
 		}
 		return v.fail(conditiontext.Reason(j.FailReason, v1beta2.RestoreReasonJobFailed), message)
 	case j.Done:
-		return do(phase, DeleteJob{Name: j.Name, UID: j.UID}, v1beta2.RestoreReasonResultLost, fmt.Sprintf("recreating Job %s, whose Pod was deleted before its report was read", j.Name))
+		return do(phase, DeleteJob{Name: j.Name, UID: j.UID}, v1beta2.RestoreReasonResultLost, fmt.Sprintf("deleted Job %s to create it again: its Pod was deleted before its report was read", j.Name))
 	case r != nil:
 		s := warn(phase, conditiontext.Reason(r.Failure.Reason, v1beta2.RestoreReasonVerificationFailed), fmt.Sprintf("Job %s retries: %s", j.Name, conditiontext.Clip(r.Failure.Message)))
 		s.progress = true
