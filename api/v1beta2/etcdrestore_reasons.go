@@ -157,7 +157,8 @@ const (
 	RestoreReasonSeedFailed = "SeedFailed"
 	// RestoreReasonSeedStopped: the seed's Pod ended, because its node refused or stopped it or
 	// because another Pod preempted it. Another seed follows; while members serve, the fourth
-	// such Pod fails the restore.
+	// such Pod fails the restore. Read in the message why, and make room on that node or give
+	// spec.pod of the EtcdCluster another place.
 	RestoreReasonSeedStopped = "SeedStopped"
 	// RestoreReasonSeedNotReady: etcd of the seed, or the launcher that waits to start it,
 	// exited and is restarted. Look at its log.
