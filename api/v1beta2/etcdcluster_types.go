@@ -368,8 +368,9 @@ const (
 // RecoveryPolicy says when lost members are replaced, and what happens when a majority
 // of them is permanently lost.
 type RecoveryPolicy struct {
-	// How long a member's node can be missing or not ready before the member is replaced,
-	// such as 5m or 1h30m. At least 10s; default 5m.
+	// How long a member's node can be not ready before the member is replaced, such as 5m or
+	// 1h30m. At least 10s; default 5m. Of a node that is deleted from Kubernetes, the Pods are
+	// deleted within a minute, and the member is recreated on its volume, or replaced.
 	// +optional
 	// +kubebuilder:validation:Type=string
 	// +kubebuilder:validation:MaxLength=32

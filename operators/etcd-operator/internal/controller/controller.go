@@ -174,7 +174,7 @@ func (r *Reconciler) carryOut(ctx context.Context, c *v1beta2.EtcdCluster, obs *
 		err := r.Actor.Children(ctx, c, d.Budget, d.ChildrenHeldBack...)
 		r.doubt(c, err)
 		if errors.Is(err, act.ErrStale) {
-			return r.reportStale(ctx, c, d, err), err
+			return r.reportStale(ctx, c, obs, d, err), err
 		}
 		accepted := r.rememberChildren(ctx, c, d, err)
 		if err != nil {
@@ -191,7 +191,7 @@ func (r *Reconciler) carryOut(ctx context.Context, c *v1beta2.EtcdCluster, obs *
 		r.doubt(c, failed)
 		r.Metrics.Acted(plan.KindOf(d.Action), result(failed))
 		if errors.Is(failed, act.ErrStale) {
-			return r.reportStale(ctx, c, d, failed), failed
+			return r.reportStale(ctx, c, obs, d, failed), failed
 		}
 		if r.remember(ctx, c, d.Action, failed) {
 			return c.Status, failed // the next pass knows of it, and says so

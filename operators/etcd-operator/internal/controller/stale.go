@@ -102,7 +102,7 @@ func (r *Reconciler) next(ctx context.Context, key client.ObjectKey, d plan.Deci
 // is done, and what differs: in the condition Progressing, as the metric
 // etcd_operator_stale_passes_total and, once, as an event. What the decision would record
 // with its action is not written.
-func (r *Reconciler) reportStale(ctx context.Context, c *v1beta2.EtcdCluster, d plan.Decision, stale error) v1beta2.ClusterStatus {
+func (r *Reconciler) reportStale(ctx context.Context, c *v1beta2.EtcdCluster, obs *plan.Observation, d plan.Decision, stale error) v1beta2.ClusterStatus {
 	lasts, first := r.stale.lasts(client.ObjectKeyFromObject(c), time.Now())
 	if !lasts {
 		return c.Status
@@ -110,6 +110,8 @@ func (r *Reconciler) reportStale(ctx context.Context, c *v1beta2.EtcdCluster, d 
 	r.Metrics.Stale(client.ObjectKeyFromObject(c))
 	if plan.Records(d.Action) {
 		d.Status = *c.Status.DeepCopy()
+	} else { // what was decided was not done
+		d.Status = plan.Failed(*obs, stale, false)
 	}
 	d.Action = nil
 	message := conditiontext.Clip(plan.Stalled(staleGrace, stale))

@@ -124,6 +124,11 @@ func TestStalenessThatLasts(t *testing.T) {
 	if c.Status.Bootstrap == nil {
 		t.Error("the latched beginning is gone from the status")
 	}
+	for _, condition := range c.Status.Conditions {
+		if strings.Contains(condition.Message, "created the Pod") {
+			t.Errorf("%s tells of Pods that were not created: %s", condition.Type, condition.Message)
+		}
+	}
 	b.wantEvents(v1beta2.ClusterReasonObservationStale)
 	tries := b.metric("etcd_operator_actions_total", "CreatePods", "stale")
 	// 25 ms that double make nine tries in some 12 s; watches add a few at the beginning.

@@ -79,6 +79,9 @@ func (s *shipped) plan(o plan.Observation) plan.Decision {
 	if err := CheckDecision(o, d); err != nil {
 		s.w.fail(err.Invariant, "the operator decided %s: %s", describe(d), err.Message)
 	}
+	if w := s.w; d.Outcome == plan.QuorumLost && !w.during(LagStatus) && len(s.op.clusterQueue)+len(s.op.podQueue)+len(s.op.claimQueue) == 0 {
+		w.checkQuorumLost()
+	}
 	if s.w.trace != nil {
 		s.w.say("operator %s decides: %s (%s: %s)", s.op.id, describe(d), d.Reason, d.Message)
 	}
@@ -151,6 +154,7 @@ func (w *world) runShipped(op *operator) {
 			if s.err != nil {
 				w.say("operator %s: %v", op.id, s.err)
 				op.wake, op.woken = w.now, true
+				op.last = plan.Decision{Outcome: plan.InProgress, Reason: s.err.Error()} // that is no rest
 			}
 		}
 		w.publish()

@@ -167,10 +167,13 @@ func (a *api) createPod(p *corev1.Pod) error {
 	if a.w.pod(p.Name) != nil {
 		return apierrors.NewAlreadyExists(pods, p.Name)
 	}
+	read := observe.PodOf(p)
 	if a.w.during(RefusePods) {
+		if a.w.claim(p.Name) != nil && read.Role != plan.Returning {
+			a.w.checkOrphans(a.op, p.Name)
+		}
 		return apierrors.NewForbidden(pods, p.Name, errRefused)
 	}
-	read := observe.PodOf(p)
 	a.w.touch("a Pod is made")
 	a.w.checkCreate(&plan.NewPod{Name: p.Name, Version: read.Version, Role: read.Role, StartPermit: read.StartPermit})
 	a.w.createPod(&pod{
@@ -277,6 +280,9 @@ func (a *api) patchPod(name string, how client.Patch) error {
 	if read.Version != p.version || read.Repository != p.repository {
 		x, _ := a.op.todo.decision.Action.(plan.ChangeImage)
 		a.w.checkImage(a.op.todo, p, x)
+		if p.from == "" {
+			p.from = p.version
+		}
 		p.version, p.repository = read.Version, read.Repository
 	}
 	p.permit, p.object = read.StartPermit, &next

@@ -72,6 +72,9 @@ func (w *world) object(c *etcdCluster) *v1beta2.EtcdCluster {
 func (w *world) keepStatus(st *v1beta2.ClusterStatus) {
 	c := &w.cluster
 	latched := c.clusterID
+	if st.CurrentVersion != c.current || st.TargetVersion != c.target {
+		w.checkRecord(plan.RecordVersion{Current: st.CurrentVersion, Target: st.TargetVersion})
+	}
 	c.status = st
 	c.version++
 	c.current, c.target, c.index, c.upgradeSize = st.CurrentVersion, st.TargetVersion, uint64(st.VersionIndex), st.UpgradeSize
@@ -110,10 +113,12 @@ func (w *world) podObject(p *pod) *corev1.Pod {
 		o.Status.PodIP = address(p.uid)
 	}
 	etcd := corev1.ContainerStatus{Name: member.ContainerEtcd, Ready: p.ready, RestartCount: int32(p.restarts)}
+	if r := w.runOf(p.uid); r != nil && r.started { // also while it is down
+		etcd.ContainerID = fmt.Sprintf("containerd://%s-%d", p.uid, p.restarts)
+	}
 	switch reason, message, _ := strings.Cut(p.trouble, ": "); {
 	case p.runningSince != never:
 		o.Status.Phase = corev1.PodRunning
-		etcd.ContainerID = fmt.Sprintf("containerd://%s-%d", p.uid, p.restarts)
 		etcd.State.Running = &corev1.ContainerStateRunning{StartedAt: timeAt(p.runningSince)}
 	case p.trouble != "":
 		etcd.State.Waiting = &corev1.ContainerStateWaiting{Reason: reason, Message: message}

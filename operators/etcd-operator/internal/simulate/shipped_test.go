@@ -72,6 +72,12 @@ func shippedConfig(seed int64) Config {
 	return cfg
 }
 
+// shippedActions are the kinds of actions that its runs come to.
+var shippedActions = []string{
+	"AddLearner", "CancelDowngrade", "ChangeImage", "CreatePods", "DeleteClaim", "DeletePod", "EnableDowngrade", "GrantStartPermit", "LatchClusterID",
+	"Promote", "RecordBootstrap", "RecordVersion", "RecreatePod", "RemoveMember", "RevokeStartPermits", "SetRoles", "TransferLeadership",
+}
+
 var shippedFlag = flag.Int("shipped", 150, "how many seeds TestShipped runs")
 
 // TestShipped tries to break the code that ships.
@@ -99,6 +105,11 @@ func TestShipped(t *testing.T) {
 		}
 	}
 	t.Logf("%d of %d failed\n%s", failed, n, stats)
+	for _, kind := range shippedActions {
+		if first == 0 && n >= 150 && stats.Actions[kind] == 0 {
+			t.Errorf("%s never happened", kind)
+		}
+	}
 }
 
 // TestShippedPlanted: without its live list of Pods the shipped code makes too many of them,
