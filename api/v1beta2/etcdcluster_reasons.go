@@ -101,8 +101,8 @@ const (
 	// Correct it.
 	ClusterReasonScheduleInvalid = "ScheduleInvalid"
 	// ClusterReasonExpansionRefused: a volume cannot be expanded to the storage that the spec
-	// asks for. Use a storage class with allowVolumeExpansion: true. Also a reason of
-	// StorageResizing.
+	// asks for. Use a storage class with allowVolumeExpansion: true, or lift what refuses it,
+	// such as a quota. Also a reason of StorageResizing.
 	ClusterReasonExpansionRefused = "ExpansionRefused"
 	// ClusterReasonWaitingForSnapshot: an upgrade waits until members write a snapshot, which
 	// takes too many entries to force. Lower spec.etcd.snapshotCount as the message says. Also

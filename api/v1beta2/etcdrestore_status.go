@@ -29,7 +29,7 @@ const (
 	// of ConditionComplete.
 	RestoreFencing RestorePhase = "Fencing"
 	// RestoreSeeding stops the old members, if they run, and starts the seed. Wait for it, or
-	// delete the EtcdRestore, which still rolls it back.
+	// delete the EtcdRestore, which still rolls it back; members without volumes are lost.
 	RestoreSeeding RestorePhase = "Seeding"
 	// RestoreHandedOff has a cluster that serves, and that grows to its size. Wait for it; if
 	// it lasts, read the conditions of the EtcdCluster.

@@ -104,6 +104,9 @@ func (v *view) awaitWrite(name string, a *Answer) *step {
 		return wait(shortly, v1beta2.ClusterReasonFenced, fmt.Sprintf("waiting for the restore's seed %s to acknowledge a write", name)).as(Untouchable)
 	}
 	advice := "delete the EtcdRestore to get the old members back"
+	if !v.Cluster.Persistent {
+		advice = "delete the EtcdRestore (the old members had no volumes, and do not come back)"
+	}
 	switch {
 	case slices.ContainsFunc(a.Alarms, func(a Alarm) bool { return a.Kind == NoSpace }):
 		advice = "its database has reached its quota: " + advice + ", raise spec.etcd.quotaBackendBytes, and restore again"
@@ -119,9 +122,13 @@ func fenced(v *view) *step {
 	if f.By == "" {
 		return nil
 	}
+	abort := "delete it to abort"
+	if !v.Cluster.Persistent {
+		abort += " (members that it has stopped do not come back, since they have no volumes)"
+	}
 	return wait(idle, v1beta2.ClusterReasonFenced, fmt.Sprintf(
-		"reconciliation suspended: the EtcdRestore with uid %s is in progress; delete it to abort; if it no longer exists, follow the runbook restore-waiting before you set the annotation %s to that uid",
-		f.By, v1beta2.AnnotationFenceLifted)).as(Untouchable).explains(v1beta2.ConditionProgressing)
+		"reconciliation suspended: the EtcdRestore with uid %s is in progress; %s; if it no longer exists, follow the runbook restore-waiting before you set the annotation %s to that uid",
+		f.By, abort, v1beta2.AnnotationFenceLifted)).as(Untouchable).explains(v1beta2.ConditionProgressing)
 }
 
 // fence acknowledges the fence that a restore asks for, when nothing that was begun

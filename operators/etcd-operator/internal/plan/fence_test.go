@@ -53,9 +53,14 @@ func TestASeedThatTakesNoWrites(t *testing.T) {
 		"not known yet": {Write{}, nil, []string{"waiting for the restore's seed s to acknowledge a write"}},
 		"no space":      {Write{Refused: noSpace}, []Alarm{{id("s"), NoSpace}}, []string{"cannot adopt the restore's seed s: it refuses writes", noSpace, "quotaBackendBytes"}},
 		"corrupt":       {Write{Refused: corrupt}, []Alarm{{0, Corrupt}}, []string{"cannot adopt the restore's seed s: it refuses writes", corrupt, "another snapshot"}},
-		"no alarm":      {Write{Refused: "etcdserver: too many requests"}, nil, []string{"cannot adopt the restore's seed s: it refuses writes", "too many requests", "delete the EtcdRestore"}},
+		"no alarm":      {Write{Refused: "etcdserver: too many requests"}, nil, []string{"cannot adopt the restore's seed s: it refuses writes", "too many requests", "delete the EtcdRestore", "do not come back"}},
+		"volumes":       {Write{Refused: noSpace}, nil, []string{"delete the EtcdRestore to get the old members back"}},
 	} {
-		d := decided(offered().answer("s", func(a *Answer) { a.Write, a.Alarms = tc.write, tc.alarms }).seen())
+		w := offered()
+		if name == "volumes" {
+			w.volumes()
+		}
+		d := decided(w.answer("s", func(a *Answer) { a.Write, a.Alarms = tc.write, tc.alarms }).seen())
 		if d.Action != nil || d.Reason != "Fenced" || d.RequeueAfter > shortly {
 			t.Errorf("%s: %v, %s again after %s", name, d.Action, d.Reason, d.RequeueAfter)
 		}

@@ -34,9 +34,9 @@ func keepVolumes(v *view) *step {
 		return nil
 	}
 	if v.Cluster.Retain {
-		return do(KeepClaims{other, true, version}, v1beta2.ClusterReasonRetentionEnabled, fmt.Sprintf("%d PVCs are kept when the EtcdCluster is deleted", len(other)))
+		return do(KeepClaims{other, true, version}, v1beta2.ClusterReasonRetentionEnabled, fmt.Sprintf("set %d PVC(s) to be kept when the EtcdCluster is deleted", len(other)))
 	}
-	return do(KeepClaims{Claims: other}, v1beta2.ClusterReasonRetentionDisabled, fmt.Sprintf("%d PVCs are deleted with the EtcdCluster", len(other)))
+	return do(KeepClaims{Claims: other}, v1beta2.ClusterReasonRetentionDisabled, fmt.Sprintf("set %d PVC(s) to be deleted when the EtcdCluster is deleted; nothing is deleted now", len(other)))
 }
 
 // neededVersion is the version of an etcd that starts on what members have: the one that
@@ -104,6 +104,9 @@ func (v *view) expansionBlocker(next *Claim) string {
 	return why
 }
 
+// otherStorage is what to do about volumes that cannot grow.
+const otherStorage = "use a class with allowVolumeExpansion: true, or restore a backup into a cluster with larger volumes"
+
 // growthRefused says why a claim can't grow to what is wanted; empty as long as nobody
 // has said so.
 func (v *view) growthRefused(c *Claim) string {
@@ -111,11 +114,11 @@ func (v *view) growthRefused(c *Claim) string {
 	case c.Requested >= v.Cluster.Storage:
 		return ""
 	case c.Expansion == ExpansionRefused && c.Class == "":
-		return fmt.Sprintf("cannot expand PVC %s: it has no storage class", c.Name)
+		return fmt.Sprintf("cannot expand PVC %s: it has no storage class; %s", c.Name, otherStorage)
 	case c.Expansion == ExpansionRefused:
-		return fmt.Sprintf("cannot expand PVC %s: storage class %s has allowVolumeExpansion: false", c.Name, c.Class)
+		return fmt.Sprintf("cannot expand PVC %s: storage class %s has allowVolumeExpansion: false; %s", c.Name, c.Class, otherStorage)
 	case c.RefusedSize == v.Cluster.Storage && v.Now.Sub(c.RefusedAt) < refusalAge:
-		return fmt.Sprintf("cannot expand PVC %s: %s", c.Name, c.Refusal)
+		return fmt.Sprintf("cannot expand PVC %s: %s; lift what refuses it, such as a quota, and the operator tries again", c.Name, c.Refusal)
 	}
 	return ""
 }
@@ -129,7 +132,7 @@ func (v *view) refusedGrowth() string {
 			continue
 		}
 		if why := v.growthRefused(c); why != "" {
-			return fmt.Sprintf("%s; use a class with allowVolumeExpansion: true, or restore a backup into a cluster with larger volumes; PVC %s keeps %s, and only new PVCs get %s",
+			return fmt.Sprintf("%s; PVC %s keeps %s, and only new PVCs get %s",
 				why, c.Name, bytes(max(c.Capacity, c.Requested)), bytes(v.Cluster.Storage))
 		}
 	}
