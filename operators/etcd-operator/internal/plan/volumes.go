@@ -118,7 +118,7 @@ func (v *view) growthRefused(c *Claim) string {
 	case c.Expansion == ExpansionRefused:
 		return fmt.Sprintf("cannot expand PVC %s: storage class %s has allowVolumeExpansion: false; %s", c.Name, c.Class, otherStorage)
 	case c.RefusedSize == v.Cluster.Storage && v.Now.Sub(c.RefusedAt) < refusalAge:
-		return fmt.Sprintf("cannot expand PVC %s: %s; lift what refuses it, such as a quota, and the operator tries again", c.Name, c.Refusal)
+		return fmt.Sprintf("cannot expand PVC %s: %s; if a quota or policy refuses it, lift that, and the operator tries again; else %s", c.Name, c.Refusal, otherStorage)
 	}
 	return ""
 }
