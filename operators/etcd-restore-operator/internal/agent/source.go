@@ -98,7 +98,7 @@ func (j *job) openObject(ctx context.Context) (*stored, error) {
 	if j.chosen != nil && (errors.Is(err, objectstore.Changed) || errors.Is(err, objectstore.NotFound)) {
 		// By retention, or by somebody else.
 		j.chosen = nil
-		return nil, runner.Passing(task.ReasonChanged, "%s was replaced or deleted since it was found to be the newest: the next attempt looks for the newest again", store.URL(key))
+		return nil, runner.Passing(task.ReasonChanged, "%s was replaced or deleted since it was found to be the newest: another attempt looks for the newest again; if there is none, create another EtcdRestore", store.URL(key))
 	}
 	if errors.Is(err, objectstore.Changed) && j.task.Want != nil {
 		return nil, j.changed("its ETag is no longer " + j.task.Want.ETag)

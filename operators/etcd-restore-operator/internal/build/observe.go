@@ -4,6 +4,7 @@ import (
 	"encoding/json"
 	"fmt"
 	"slices"
+	"strings"
 	"time"
 
 	batchv1 "k8s.io/api/batch/v1"
@@ -59,7 +60,10 @@ func ObservePod(r *v1beta2.EtcdRestore, p *corev1.Pod, now time.Time) (seen plan
 		seen.Deleting, seen.Stopped = deletionAsked(p), Stopped(p)
 	}
 	if s := agentpod.Container(p, member.ContainerEtcd); s != nil {
-		seen.Restarts, seen.Launched = int(s.RestartCount), s.State.Running != nil
+		seen.Launched = s.State.Running != nil
+		if t := last(s); t == nil || t.ExitCode != 0 {
+			seen.Restarts = int(s.RestartCount)
+		}
 	}
 	if !seen.Seed {
 		return seen, 0
@@ -99,7 +103,8 @@ func ended(p *corev1.Pod) *agent.Failure {
 	case failure != nil:
 		return failure
 	case p.Status.Reason != "": // such as OutOfcpu or NodeAffinity, of a node that refuses it
-		return stopped("was stopped on node %s: %s: %s", p.Spec.NodeName, p.Status.Reason, p.Status.Message)
+		return stopped("was stopped on node %s: %s: %s; make room on that node, or change spec.pod of EtcdCluster %s",
+			p.Spec.NodeName, p.Status.Reason, strings.TrimSuffix(p.Status.Message, "."), p.Labels[v1beta2.LabelCluster])
 	}
 	return stopped("ended on node %s without a reason: see its events with kubectl events --for pod/%s", p.Spec.NodeName, p.Name)
 }

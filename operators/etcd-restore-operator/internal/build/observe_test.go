@@ -166,13 +166,25 @@ func TestObserveSeed(t *testing.T) {
 			p.Status.ContainerStatuses[0].RestartCount = 2
 			p.Status.Conditions = []corev1.PodCondition{{Type: corev1.PodReady, Status: corev1.ConditionTrue}}
 		}, plan.Pod{Ready: true, Prepared: true, Launched: true, Restarts: 2, Result: &done}, ""},
+		"begun anew by its launcher": {"the launcher waited long, and left etcd its whole time", func(p *corev1.Pod) {
+			p.Status.InitContainerStatuses = []corev1.ContainerStatus{over(task.ContainerRestore, 0, text(t, done))}
+			p.Status.Phase = corev1.PodRunning
+			s := running(member.ContainerEtcd)
+			s.RestartCount, s.LastTerminationState = 1, over(member.ContainerEtcd, 0, "").State
+			p.Status.ContainerStatuses = []corev1.ContainerStatus{s}
+		}, plan.Pod{Permit: plan.PermitToPrepare, Prepared: true, Launched: true, Result: &done}, ""},
 		"ended": {"it never comes back", func(p *corev1.Pod) { p.Status.Phase = corev1.PodFailed }, plan.Pod{Permit: plan.PermitToPrepare, Ended: &agent.Failure{
 			Reason: "SeedStopped", Message: "the Pod example-abcdefghij ended on node node without a reason: see its events with kubectl events --for pod/example-abcdefghij",
 		}}, ""},
 		"refused": {"its node has less room than the scheduler thought", func(p *corev1.Pod) {
 			p.Status.Phase, p.Status.Reason, p.Status.Message = corev1.PodFailed, "OutOfcpu", "Node didn't have enough resource: cpu, requested: 100, used: 1950, capacity: 2000"
 		}, plan.Pod{Permit: plan.PermitToPrepare, Ended: &agent.Failure{
-			Reason: "SeedStopped", Message: "the Pod example-abcdefghij was stopped on node node: OutOfcpu: Node didn't have enough resource: cpu, requested: 100, used: 1950, capacity: 2000",
+			Reason: "SeedStopped", Message: "the Pod example-abcdefghij was stopped on node node: OutOfcpu: Node didn't have enough resource: cpu, requested: 100, used: 1950, capacity: 2000; make room on that node, or change spec.pod of EtcdCluster example",
+		}}, ""},
+		"shut down": {"its node was switched off in good order", func(p *corev1.Pod) {
+			p.Status.Phase, p.Status.Reason, p.Status.Message = corev1.PodFailed, "Terminated", "Pod was terminated in response to imminent node shutdown."
+		}, plan.Pod{Permit: plan.PermitToPrepare, Ended: &agent.Failure{
+			Reason: "SeedStopped", Message: "the Pod example-abcdefghij was stopped on node node: Terminated: Pod was terminated in response to imminent node shutdown; make room on that node, or change spec.pod of EtcdCluster example",
 		}}, ""},
 		"preempted": {"it is deleted already, for another Pod", func(p *corev1.Pod) {
 			p.DeletionTimestamp, p.DeletionGracePeriodSeconds = new(at(60)), new(int64(30))

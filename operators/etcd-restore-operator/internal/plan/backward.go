@@ -68,7 +68,7 @@ func deleteSeedClaim(v *view) *step {
 	case !v.fenced || c == nil:
 		return nil
 	case !c.Deleting:
-		return do(back, DeleteSeedClaim{Ref{c.Name, c.UID}}, v1beta2.RestoreReasonSeedDeleted, fmt.Sprintf("deleted the volume of seed %s: the restore is rolled back", c.Name))
+		return do(back, DeleteSeedClaim{Ref{c.Name, c.UID}}, v1beta2.RestoreReasonSeedDeleted, fmt.Sprintf("asked Kubernetes to delete the volume of seed %s: the restore is rolled back", c.Name))
 	case v.spec.AcceptRunningOldMembers:
 		return nil
 	}
@@ -88,7 +88,7 @@ func liftFence(v *view) *step {
 	if !v.fenced || v.lifted == v.uid {
 		return nil
 	}
-	return do(back, LiftFence{}, v1beta2.RestoreReasonFenceLifted, fmt.Sprintf("lifted the fence of EtcdCluster %s: etcd-operator recreates the old members that have volumes", v.name))
+	return do(back, LiftFence{}, v1beta2.RestoreReasonFenceLifted, fmt.Sprintf("asked etcd-operator to resume EtcdCluster %s: it recreates the old members that have volumes", v.name))
 }
 
 // awaitLift waits until etcd-operator reconciles the cluster again.

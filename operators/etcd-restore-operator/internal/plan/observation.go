@@ -134,7 +134,8 @@ type Pod struct {
 	// Waiting says, in the kubelet's or the scheduler's words, why the seed does not
 	// run; empty if it does.
 	Waiting string
-	// Restarts is how often etcd's container has ended.
+	// Restarts is how often etcd's container has ended; 0 if the last time was in good order,
+	// as of a launcher that has waited long.
 	Restarts int
 }
 

@@ -1,6 +1,7 @@
 package plan
 
 import (
+	"slices"
 	"testing"
 	"time"
 
@@ -58,6 +59,15 @@ func TestPlan(t *testing.T) {
 	claimRef := Ref{"c-seed", "claim of c-seed"}
 	create := CreateSeed{Name: "c-seed", Version: "3.6.16", Source: s3(), Want: snapshotOf(found()), Revision: 1_005_000_000, Bump: 1_000_000_000}
 	stopping := func(p *Pod) { p.Deleting = born }
+	leaving := func(names ...string) change {
+		return func(s *scene) {
+			for i := range s.Pods {
+				if slices.Contains(names, s.Pods[i].Name) {
+					stopping(&s.Pods[i])
+				}
+			}
+		}
+	}
 	stopOld := func(p *Pod) {
 		if !p.Seed {
 			p.Deleting = born
@@ -843,6 +853,16 @@ func TestPlan(t *testing.T) {
 			reason: "a fifth would, too, and nothing is lost yet",
 			o:      observe(beside(ended), evictions(3, "c-before")),
 			want:   decided{Reason: "SeedStopped", Phase: rolling, Events: []string{"SeedStopped"}},
+		},
+		"four nodes have refused seeds, and one member's node is lost": {
+			reason: "the others serve on, and nothing is lost by giving up",
+			o:      observe(beside(ended), members("c-3"), leaving("c-3"), evictions(3, "c-before")),
+			want:   decided{Reason: "SeedStopped", Phase: rolling, Events: []string{"SeedStopped"}},
+		},
+		"four nodes have refused seeds, and most members are being stopped": {
+			reason: "only another seed ends the outage",
+			o:      observe(beside(ended), members("c-3"), leaving("c-2", "c-3"), evictions(3, "c-before")),
+			want:   decided{Reason: "SeedStopped", Phase: verifying, Events: []string{"SeedStopped"}},
 		},
 		"the seed is preempted": {
 			reason: "its Pod is gone in a moment, and counts before that",

@@ -42,7 +42,7 @@ func seedEnded(v *view) *step {
 		n++
 	}
 	reason, words := conditiontext.Reason(p.Ended.Reason, v1beta2.RestoreReasonSeedFailed), conditiontext.Clip(p.Ended.Message)
-	if (p.Ended.Permanent || n > mostTries) && (v.allServe() || v.fresh) {
+	if (p.Ended.Permanent || n > mostTries) && (v.mostServe() || v.fresh) {
 		return v.fail(reason, words+"; then create another EtcdRestore")
 	}
 	message := fmt.Sprintf("%s; another seed follows%s", words, v.offerFirst(nil))
@@ -83,7 +83,7 @@ func dropSeed(v *view) *step {
 		}
 	}
 	if c := v.seedClaim; c != nil && !c.Deleting {
-		return do(v.preparing(), DeleteSeedClaim{Ref{c.Name, c.UID}}, v1beta2.RestoreReasonSeedLost, fmt.Sprintf("deleted the volume of seed %s: %s", c.Name, why))
+		return do(v.preparing(), DeleteSeedClaim{Ref{c.Name, c.UID}}, v1beta2.RestoreReasonSeedLost, fmt.Sprintf("asked Kubernetes to delete the volume of seed %s: %s", c.Name, why))
 	}
 	return v.freshSeed(v1beta2.RestoreReasonSeedLost, fmt.Sprintf("seed %s is lost: %s; another seed follows", v.last.SeedMember, why))
 }
@@ -94,7 +94,7 @@ func (v *view) dropPod(phase v1beta2.RestorePhase, p *Pod, why string) *step {
 	due := p.Deleting.Add(slowToStop)
 	switch {
 	case p.Deleting.IsZero():
-		return do(phase, DeleteSeed{Ref{p.Name, p.UID}}, v1beta2.RestoreReasonSeedDeleted, fmt.Sprintf("deleted seed %s: %s", p.Name, why))
+		return do(phase, DeleteSeed{Ref{p.Name, p.UID}}, v1beta2.RestoreReasonSeedDeleted, fmt.Sprintf("asked Kubernetes to delete seed %s: %s", p.Name, why))
 	case v.spec.AcceptRunningOldMembers:
 		return nil
 	case v.Now.Before(due):
@@ -320,7 +320,7 @@ func permitStart(v *view) *step {
 	if v.seed.Permit != PermitToPrepare {
 		return nil
 	}
-	return do(seeding, PermitStart{Ref{v.seed.Name, v.seed.UID}}, v1beta2.RestoreReasonSeedStarting, fmt.Sprintf("gave seed %s its start permit, since no old member runs; it begins at revision %d", v.seed.Name, v.last.Revision))
+	return do(seeding, PermitStart{Ref{v.seed.Name, v.seed.UID}}, v1beta2.RestoreReasonSeedStarting, fmt.Sprintf("gave seed %s its start permit; it begins at revision %d", v.seed.Name, v.last.Revision))
 }
 
 // awaitSeed waits until the seed serves.

@@ -138,7 +138,7 @@ func (v *view) checkTold(s *v1beta2.RestoreSnapshot, told *stored) *refusal {
 	case told.sha256 != "" && told.sha256 != s.SHA256:
 		return v.notStored(s, fmt.Sprintf("its sha256 is %s instead of %s", s.SHA256, conditiontext.Clip(told.sha256)))
 	case told.size > 0 && told.size != s.Size:
-		return v.notStored(s, fmt.Sprintf("it has %s instead of %s", v1beta2.ReadableSize(s.Size), v1beta2.ReadableSize(told.size)))
+		return v.notStored(s, fmt.Sprintf("it has %d bytes instead of %d", s.Size, told.size))
 	case told.clusterID != "" && s.ClusterID != "" && told.clusterID != s.ClusterID:
 		return &refusal{task.ReasonWrongCluster, fmt.Sprintf("snapshot %s is of cluster %s, but EtcdBackup %s stored one of cluster %s there: restore another backup", s.Location, s.ClusterID, v.spec.BackupRef.Name, conditiontext.Clip(told.clusterID))}
 	}

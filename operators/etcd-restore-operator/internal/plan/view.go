@@ -143,11 +143,16 @@ func (v *view) serves() bool {
 	return slices.ContainsFunc(v.old, func(p Pod) bool { return p.Deleting.IsZero() })
 }
 
-// allServe is true while no old member has been stopped, as far as can be seen: to give up
-// costs nothing then.
-func (v *view) allServe() bool {
-	stops := slices.ContainsFunc(v.old, func(p Pod) bool { return !p.Deleting.IsZero() })
-	return v.serves() && !stops && len(v.retired) == 0
+// mostServe is true while most old members are not being stopped: to give up costs nothing
+// then.
+func (v *view) mostServe() bool {
+	stop := 0
+	for _, p := range v.old {
+		if !p.Deleting.IsZero() {
+			stop++
+		}
+	}
+	return 2*stop < len(v.old) && len(v.retired) == 0
 }
 
 // stopsFirst reports whether the old members are stopped before the seed is made. A seed
