@@ -58,13 +58,13 @@ type BackupStatus struct {
 	// Whether the backup is stored; for a repeated backup, whether the last one is.
 	// +optional
 	Succeeded bool `json:"succeeded"`
-	// Why the last backup failed, or why none is made, such as a spec that is refused. Empty
+	// Why the last backup failed, or why the spec is refused. Empty
 	// after a success, and while a backup runs, unless an attempt of a repeated backup has
 	// failed and is retried. (The conditions report failed attempts of every backup.)
 	// +optional
 	Reason string `json:"Reason,omitempty"`
-	// Why the last backup failed, why none is made, or why an attempt failed that is retried:
-	// the reason and message of the condition Failed. Unset while nothing is wrong.
+	// Why the last backup failed, why the spec is refused, or why an attempt failed that is
+	// retried. What a backup waits for is in the conditions Complete and Scheduled.
 	// +optional
 	Failure *BackupFailure `json:"failure,omitempty"`
 	// The etcd version of the source of the newest good backup.

@@ -21,7 +21,7 @@ import (
 // +kubebuilder:printcolumn:name="Interval",type=integer,JSONPath=`.spec.backupPolicy.backupIntervalInSecond`,priority=1,description="Seconds from one backup to the next"
 // +kubebuilder:printcolumn:name="Next",type=string,JSONPath=`.status.nextScheduleTime`,priority=1,description="When the next backup is due"
 // +kubebuilder:printcolumn:name="Revision",type=integer,JSONPath=`.status.etcdRevision`,priority=1,description="The revision of the newest good backup"
-// +kubebuilder:printcolumn:name="Reason",type=string,JSONPath=`.status.failure.reason`,priority=1,description="Why the last backup or attempt failed, or why none is made"
+// +kubebuilder:printcolumn:name="Reason",type=string,JSONPath=`.status.failure.reason`,priority=1,description="Why the last backup or attempt failed, or why the spec is refused"
 type EtcdBackup struct {
 	metav1.TypeMeta   `json:",inline"`
 	metav1.ObjectMeta `json:"metadata,omitempty"`

@@ -34,6 +34,11 @@ func (r *Reconciler) act(ctx context.Context, b *v1beta2.EtcdBackup, obs *plan.O
 	case plan.StartJob:
 		return r.startJob(ctx, b, obs, x)
 	case plan.DeleteJob:
+		if x.Replaced { // in vain, if the next one is refused
+			if err := r.stillChecked(ctx, obs); err != nil {
+				return err
+			}
+		}
 		return r.deleteJob(ctx, b, x)
 	case plan.DeleteBackup:
 		return r.deleteBackup(ctx, b)

@@ -19,6 +19,11 @@ func (r *Reconciler) creators(ctx context.Context, now time.Time) creator.Check 
 	if at := r.checkedAt.Load(); at != nil && now.Sub(*at).Abs() < trustedFor {
 		return creator.Check{Passed: true}
 	}
+	return r.askCreators(ctx, now)
+}
+
+// askCreators reads the policy live.
+func (r *Reconciler) askCreators(ctx context.Context, now time.Time) creator.Check {
 	c := r.Creators.Check(ctx, r.live)
 	r.checkedAt.Store(nil)
 	if c.Passed {
@@ -27,13 +32,13 @@ func (r *Reconciler) creators(ctx context.Context, now time.Time) creator.Check 
 	return c
 }
 
-// stillChecked reads the policy live, if the Job that is to be created rests on it.
+// stillChecked reads the policy live, if the Job that is to be created, now or in the place of
+// one that is deleted for it, rests on it.
 func (r *Reconciler) stillChecked(ctx context.Context, obs *plan.Observation) error {
 	if !plan.AsksCreator(*obs) {
 		return nil
 	}
-	r.checkedAt.Store(nil)
-	if c := r.creators(ctx, obs.Now); !c.Passed {
+	if c := r.askCreators(ctx, obs.Now); !c.Passed {
 		return fmt.Errorf("%w: the rights of the creator are not checked any more", errStale)
 	}
 	return nil

@@ -58,12 +58,15 @@ func TestCreatorsAreAskedFor(t *testing.T) {
 	if err := r.stillChecked(t.Context(), volume); !errors.Is(err, errStale) || live.asked != 5 {
 		t.Errorf("a Job is created without it: %v", err)
 	}
-	look(time.Minute, false, 6, "it is known to be gone")
-	look(time.Minute, false, 7, "it might be back")
+	if err := r.act(t.Context(), volume.Backup, volume, plan.DeleteJob{Replaced: true}); !errors.Is(err, errStale) || live.asked != 6 {
+		t.Errorf("a Job is deleted for one that is not created without it: %v", err)
+	}
+	look(time.Minute, false, 7, "it is known to be gone")
+	look(time.Minute, false, 8, "it might be back")
 
 	s3 := volume.Backup.DeepCopy()
 	s3.Spec.StorageType, s3.Spec.PVC, s3.Spec.S3 = v1beta2.StorageS3, nil, &v1beta2.S3Source{Path: "bucket/key"}
-	if err := r.stillChecked(t.Context(), &plan.Observation{Backup: s3}); err != nil || live.asked != 7 {
+	if err := r.stillChecked(t.Context(), &plan.Observation{Backup: s3}); err != nil || live.asked != 8 {
 		t.Errorf("a Job that does not rest on it: %v with %d requests", err, live.asked)
 	}
 }

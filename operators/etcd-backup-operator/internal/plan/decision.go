@@ -84,7 +84,11 @@ type StartJob struct {
 
 // DeleteJob deletes one Job, by uid and with its Pods (propagation Background). That
 // it is gone already is success.
-type DeleteJob struct{ Name, UID string }
+type DeleteJob struct {
+	Name, UID string
+	// Replaced is true of a Job that runs, in whose place another is to start.
+	Replaced bool
+}
 
 // DeleteBackup deletes the EtcdBackup itself, by uid and resourceVersion, after
 // spec.ttlSecondsAfterFinished. What is stored stays.

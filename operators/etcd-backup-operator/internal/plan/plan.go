@@ -150,7 +150,7 @@ func replace(v *view) *step {
 	}
 	for _, a := range v.active {
 		if a.job != nil && !a.job.Deleting {
-			return do(DeleteJob{Name: a.job.Name, UID: a.job.UID}, v1beta2.BackupReasonReplaced, fmt.Sprintf(
+			return do(DeleteJob{Name: a.job.Name, UID: a.job.UID, Replaced: true}, v1beta2.BackupReasonReplaced, fmt.Sprintf(
 				"deleted Job %s: the backup of %s is due, and spec.backupPolicy.concurrencyPolicy is Replace", a.Name, conditiontext.Time(v.due)))
 		}
 	}

@@ -40,6 +40,12 @@ func remove(due time.Duration) DeleteJob {
 	return DeleteJob{Name: name(due), UID: "uid of " + name(due)}
 }
 
+func removeRunning(due time.Duration) DeleteJob {
+	a := remove(due)
+	a.Replaced = true
+	return a
+}
+
 // The rows stand in the order of the rules.
 func TestPlan(t *testing.T) {
 	const (
@@ -531,7 +537,7 @@ func TestPlan(t *testing.T) {
 		"replace": {
 			reason: "the old one is stopped first",
 			o:      observe(hourly, concurrency("Replace"), started(0), counted("every 1h0m0s", 0), after(hour)),
-			want:   decided{Action: remove(0), Reason: "Replaced", RequeueAfter: next, Phase: running},
+			want:   decided{Action: removeRunning(0), Reason: "Replaced", RequeueAfter: next, Phase: running},
 		},
 		"replace, stopping": {
 			reason: "it is asked for once",

@@ -196,3 +196,12 @@ func TestPasswordInTheClear(t *testing.T) {
 		t.Errorf("%+v", d)
 	}
 }
+
+// A backup that has ended is not looked at again, whatever the EtcdCluster allows since.
+func TestAnEndedBackupIsLeftAlone(t *testing.T) {
+	d := noted(observe(restrict(restricted("ns", "example", "00000000000000aa", "s3://allowed/etcd")),
+		spec(func(s *specOf) { s.EtcdEndpoints = []string{"http://example-client:2379"} }), before(0, "")))
+	if d.Action != nil || d.RequeueAfter != 0 || d.Status.Phase != v1beta2.BackupSucceeded {
+		t.Errorf("%v, %s, again after %s", d.Action, d.Status.Phase, d.RequeueAfter)
+	}
+}

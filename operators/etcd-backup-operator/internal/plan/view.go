@@ -77,11 +77,10 @@ func newView(o Observation) *view {
 		return v
 	}
 	v.schedule, v.refusal = check(v.spec)
+	byClusters := false
 	if v.refusal == nil {
 		v.refusal = cmp.Or(refuseStore(&o), refuseMany(&o))
-		if v.refusal != nil {
-			v.wakeAt(o.Now.Add(retry)) // an edit of the EtcdClusters might trigger no reconcile
-		}
+		byClusters = v.refusal != nil
 	}
 	v.source = findSource(&o)
 	v.active = runs(&o)
@@ -92,6 +91,9 @@ func newView(o Observation) *view {
 		v.clock, v.refusal = nil, nil
 	case v.refusal != nil:
 		v.adopt() // and beyond that the clock stands until the spec is corrected
+		if byClusters {
+			v.wakeAt(o.Now.Add(retry)) // an edit of the EtcdClusters might trigger no reconcile
+		}
 	case !v.spec.Repeated():
 		v.onceDue()
 	case v.spec.Suspend:
