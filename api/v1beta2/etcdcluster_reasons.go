@@ -215,7 +215,7 @@ const (
 	ClusterReasonUpdatingMembers = "UpdatingMembers"
 	// ClusterReasonMemberUpdated: a member runs in a Pod as the spec says.
 	ClusterReasonMemberUpdated = "MemberUpdated"
-	// ClusterReasonDeletingVolume: a PVC that is no member's, such as that of one that was
+	// ClusterReasonDeletingVolume: a PVC that belongs to no member, such as that of one that was
 	// removed, is deleted. The members have all of the cluster's data.
 	ClusterReasonDeletingVolume = "DeletingVolume"
 	// ClusterReasonRepairingImage: a Pod that cannot run its image gets the one that it is to
@@ -270,7 +270,7 @@ const (
 	ClusterReasonWaitingForMember = "WaitingForMember"
 	// ClusterReasonMovingMember: a member is replaced, because its node is cordoned.
 	ClusterReasonMovingMember = "MovingMember"
-	// ClusterReasonDeletingPod: a Pod that is no member's, or ended before it could join, is
+	// ClusterReasonDeletingPod: a Pod that belongs to no member, or ended before it could join, is
 	// deleted. No member's data is lost.
 	ClusterReasonDeletingPod = "DeletingPod"
 	// ClusterReasonDefragmenting: members are defragmented, one at a time. If it waits, the

@@ -82,10 +82,10 @@ type ClusterStatus struct {
 	// +optional
 	TargetVersion string `json:"targetVersion,omitempty"`
 
-	// The raft index at which the last member reached the minor of currentVersion; 0 for a
-	// cluster that began with this minor, or was downgraded to it. etcd 3.7 does not start
-	// on log entries of 3.5. A member has none of them any more once it has written a
-	// snapshot after this index.
+	// The raft index up to which members may have log entries of an earlier minor; 0 if none
+	// has, as in a cluster that began with this minor, or was downgraded to it. etcd 3.7 does
+	// not start on log entries of 3.5. A member has none of them any more once it has written
+	// a snapshot after this index.
 	// +optional
 	VersionIndex int64 `json:"versionIndex,omitempty"`
 

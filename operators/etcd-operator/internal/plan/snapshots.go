@@ -22,8 +22,17 @@ const snapshotCount = 10_000
 // on 3.5's requests of the v2 API, by which members published their names: "unmarshal
 // should never fail". They are left behind with the first snapshot after them.)
 func (v *view) oldLog(next string) uint64 {
-	if parseVersion(next).minor != 7 || parseVersion(v.Cluster.Version).minor >= 7 || v.Cluster.VersionIndex == 0 {
+	if parseVersion(next).minor != 7 || parseVersion(v.Cluster.Version).minor >= 7 {
 		return 0 // members that run 3.7 have left it behind
+	}
+	return v.oldEntries()
+}
+
+// oldEntries is raft's index up to which a member may still have to replay what an earlier minor
+// has written; 0 if none has.
+func (v *view) oldEntries() uint64 {
+	if v.Cluster.VersionIndex == 0 {
+		return 0
 	}
 	var last uint64
 	for _, m := range v.voters {

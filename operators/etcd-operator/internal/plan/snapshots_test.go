@@ -49,6 +49,9 @@ func TestLogOf35IsLeftBehind(t *testing.T) {
 		"not on the way to a patch": {
 			reason: "3.6 starts on it", seen: old35(0).wants("3.6.50"), do: exactly(RecordVersion{theVersion, "3.6.50", theApplied, 3}), because: "UpgradeStarted",
 		},
+		"on the way to a patch, with no such entry left": {
+			reason: "the next move to 3.7 has nothing to wait for", seen: old35(snapshotCount + 1).wants("3.6.50"), do: exactly(RecordVersion{theVersion, "3.6.50", 0, 3}), because: "UpgradeStarted",
+		},
 		"not between patches of 3.7": {
 			reason: "its members have started on what there was", because: "UpgradeStarted",
 			seen: healthy(3).runs("a", "3.7.50").runs("b", "3.7.50").runs("c", "3.7.50").clusterVersion("3.7.0").wants("3.7.3").

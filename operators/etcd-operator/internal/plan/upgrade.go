@@ -208,7 +208,7 @@ func beginVersion(v *view) *step {
 		return v.advancePastOldLog(next, index)
 	}
 	index := c.VersionIndex
-	if parseVersion(next).minor == 7 {
+	if to := parseVersion(next); to.minor == 7 || (to.compareMinor(parseVersion(c.Version)) == 0 && v.oldEntries() == 0) {
 		index = 0 // what there was of etcd 3.5 is left behind
 	}
 	return do(RecordVersion{c.Version, next, index, c.Size}, v1beta2.ClusterReasonUpgradeStarted, fmt.Sprintf("members move from etcd %s to %s, one at a time", c.Version, next))
