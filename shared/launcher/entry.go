@@ -18,51 +18,43 @@ const (
 	maxEntries = 1 << 20
 )
 
-// entry is what this package needs of etcd's answer at a peer URL's /members (etcd 3.4 to
+// Entry is what this package needs of etcd's answer at a peer URL's /members (etcd 3.4 to
 // 3.7, etcdhttp.peerMembersHandler; etcd itself asks it before it joins).
-type entry struct {
+type Entry struct {
 	PeerURLs   []string `json:"peerURLs"`
 	Name       string   `json:"name"`
 	ClientURLs []string `json:"clientURLs"`
 }
 
-// startedBefore asks the other members of a permit for their list, and returns the peer URL
-// of one in whose list m has started before; "" if there is none, or if none answers: then
-// etcd asks them, and does not start without an answer either.
-//
-// It is a second look at what the operator has seen before it gave the permit (S2 of the
-// operator's design): that the member has never had data. The permit may be a copy that the
-// kubelet has not renewed for long, and the record of the attempts used may have been lost
-// with the data.
-func startedBefore(ctx context.Context, m Member, peers []string, config *tls.Config) string {
+// memberLists asks at all peer URLs side by side, by TLS if config says how.
+func memberLists(ctx context.Context, peers []string, config *tls.Config) map[string][]Entry {
 	ctx, cancel := context.WithTimeout(ctx, entryAskTimeout)
 	defer cancel()
-	told := make(chan string, len(peers))
-	for _, peer := range peers {
-		go func() {
-			if hasStarted(entries(ctx, peer, config), m) {
-				told <- peer
-				return
-			}
-			told <- ""
-		}()
+	type told struct {
+		peer string
+		list []Entry
 	}
+	answers := make(chan told, len(peers))
+	for _, peer := range peers {
+		go func() { answers <- told{peer, entries(ctx, peer, config)} }()
+	}
+	lists := map[string][]Entry{}
 	for range peers {
-		if peer := <-told; peer != "" {
-			return peer
+		if a := <-answers; a.list != nil {
+			lists[a.peer] = a.list
 		}
 	}
-	return ""
+	return lists
 }
 
-func hasStarted(list []entry, m Member) bool {
-	return slices.ContainsFunc(list, func(e entry) bool {
+func hasStarted(list []Entry, m Member) bool {
+	return slices.ContainsFunc(list, func(e Entry) bool {
 		return slices.Contains(e.PeerURLs, m.PeerURL) && (e.Name != "" || len(e.ClientURLs) > 0)
 	})
 }
 
 // entries is the member list as the member at a peer URL has it; nil if it does not tell.
-func entries(ctx context.Context, peerURL string, config *tls.Config) []entry {
+func entries(ctx context.Context, peerURL string, config *tls.Config) []Entry {
 	req, err := http.NewRequestWithContext(ctx, http.MethodGet, peerURL+"/members", nil)
 	if err != nil {
 		return nil
@@ -74,7 +66,7 @@ func entries(ctx context.Context, peerURL string, config *tls.Config) []entry {
 		return nil
 	}
 	defer resp.Body.Close()
-	var list []entry
+	var list []Entry
 	if err := json.NewDecoder(io.LimitReader(resp.Body, maxEntries)).Decode(&list); err != nil || resp.StatusCode != http.StatusOK {
 		return nil
 	}

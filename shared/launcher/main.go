@@ -68,7 +68,7 @@ func run(ctx context.Context, args []string, log *slog.Logger) error {
 		}
 		return Install(args[1])
 	case "run":
-		o, err := parseRun(args[1:])
+		o, err := ParseRun(args[1:])
 		if err != nil {
 			return usageError{err}
 		}
@@ -79,7 +79,8 @@ func run(ctx context.Context, args []string, log *slog.Logger) error {
 	}
 }
 
-func parseRun(args []string) (Options, error) {
+// ParseRun reads the arguments of the command run, without its name.
+func ParseRun(args []string) (Options, error) {
 	var o Options
 	fs := flag.NewFlagSet("run", flag.ContinueOnError)
 	fs.SetOutput(io.Discard)

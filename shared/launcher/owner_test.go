@@ -113,7 +113,7 @@ func TestWhoseData(t *testing.T) {
 			if err != nil {
 				t.Fatal(err)
 			}
-			if diff := cmp.Diff(&owner{mine, "a"}, found); diff != "" {
+			if diff := cmp.Diff(&Owner{mine, "a"}, found); diff != "" {
 				t.Errorf("%s: %s", c.reason, diff)
 			}
 		})
@@ -127,7 +127,8 @@ func TestUnmarkedForWantOfRoom(t *testing.T) {
 	write(t, filepath.Join(dir, "member"), "a file where the folder is to be")
 	var log bytes.Buffer
 	o := Options{Member: Member{Name: "a"}, DataDir: dir, ClusterUID: "cluster-1", Log: slog.New(slog.NewTextHandler(&log, nil))}
-	if err := o.prepare(Decision{Exec: true, Reason: ReasonHasWAL}); err != nil {
+	l := New(o)
+	if err := l.Prepare(disk{o}, Decision{Exec: true, Reason: ReasonHasWAL}); err != nil {
 		t.Errorf("etcd is not started: %v", err)
 	}
 	if !strings.Contains(log.String(), "cannot note whose data this is") {
@@ -184,7 +185,7 @@ func TestCopyIsRefused(t *testing.T) {
 func TestMarkIsNoRemnant(t *testing.T) {
 	p := newPod(t, fake, "a")
 	p.of("cluster-1", "pod-1")
-	if err := writeOwner(p.member.Dir, owner{"cluster-1", "a"}); err != nil {
+	if err := writeOwner(p.member.Dir, Owner{"cluster-1", "a"}); err != nil {
 		t.Fatal(err)
 	}
 	if hasWAL, err := HasWAL(p.member.Dir); hasWAL || err != nil {

@@ -34,31 +34,16 @@ func (r *Restore) validate() error {
 }
 
 // restored is where the data of a restore's seed is made.
-func (o Options) restored() *datadir.Place {
-	return datadir.New(o.DataDir, datadir.Stamp{Restore: o.Restore.Name, UID: o.Restore.UID, Member: o.Member.Name})
+func (d disk) restored() *datadir.Place {
+	return datadir.New(d.DataDir, datadir.Stamp{Restore: d.Restore.Name, UID: d.Restore.UID, Member: d.Member.Name})
 }
 
-// decideRestore judges without a write-ahead log.
-func (o Options) decideRestore() Decision {
-	permitted, err := datadir.IsPermitted(o.Restore.PermitFile, o.Restore.UID)
-	switch {
-	case err != nil:
-		return wait(ReasonPermitInvalid, fmt.Sprintf("read the start permit: %v", err))
-	case !permitted:
-		// While another cluster still serves, and can be left as it is.
-		if err := o.checkPrepared(); err != nil {
-			return wait(ReasonNotPrepared, err.Error())
-		}
-		return wait(ReasonNoPermit, fmt.Sprintf("no write-ahead log in the data dir: waiting for the start permit of EtcdRestore %s", o.Restore.Name))
-	}
-	d := Decide(o.Member, true, 0, nil, nil)
-	d.Publish, d.Reason, d.Message = true, ReasonRestored, "the start permit of EtcdRestore "+o.Restore.Name+" is given"
-	return d
+func (d disk) IsRestorePermitted() (bool, error) {
+	return datadir.IsPermitted(d.Restore.PermitFile, d.Restore.UID)
 }
 
-// checkPrepared returns why what was prepared cannot become the data dir.
-func (o Options) checkPrepared() error {
-	p := o.restored()
+func (d disk) CheckPrepared() error {
+	p := d.restored()
 	if err := p.CheckFree(); err != nil {
 		return err
 	}
@@ -79,27 +64,21 @@ func (o Options) checkPrepared() error {
 	return nil
 }
 
-// publish makes what was prepared the data dir.
-func (o Options) publish() error {
-	if err := o.checkPrepared(); err != nil {
+func (d disk) Publish() error {
+	if err := d.CheckPrepared(); err != nil {
 		return err
 	}
-	if err := o.restored().Publish(); err != nil {
+	if err := d.restored().Publish(); err != nil {
 		return fmt.Errorf("make what is prepared the data dir: %w", err)
 	}
 	return nil
 }
 
-// finishPublishing does what a launcher was killed before that had just made the data dir.
-// The marker that it writes keeps an init container from restoring again; a member with
-// data starts without it.
-func (o Options) finishPublishing() {
-	p := o.restored()
+func (d disk) FinishPublishing() error {
+	p := d.restored()
 	renamed, err := p.Renamed()
 	if err == nil && renamed {
 		err = p.Finish()
 	}
-	if err != nil {
-		o.Log.Warn("cannot note that the data dir is restored", "error", err)
-	}
+	return err
 }

@@ -1,7 +1,6 @@
 package launcher
 
 import (
-	"bytes"
 	"context"
 	"encoding/json"
 	"errors"
@@ -9,7 +8,6 @@ import (
 	"log/slog"
 	"net"
 	"net/http"
-	"os"
 	"os/exec"
 	"path/filepath"
 	"sync/atomic"
@@ -18,11 +16,6 @@ import (
 
 	"github.com/fsnotify/fsnotify"
 )
-
-// rereadInterval is how often the permit is looked for when nothing announces
-// it: the node may be out of inotify instances, and a second is what a person
-// takes for "at once".
-const rereadInterval = time.Second
 
 // readHeaderTimeout bounds what a client that sends nothing can hold open.
 const readHeaderTimeout = 5 * time.Second
@@ -97,9 +90,9 @@ func Run(ctx context.Context, o Options) error {
 	if err != nil {
 		return fmt.Errorf("find the command: %w", err)
 	}
-	begun := time.Now()
+	begun, l := time.Now(), New(o)
 	for {
-		d, err := o.next(ctx)
+		d, err := o.next(ctx, &l)
 		if err != nil {
 			return err
 		}
@@ -118,7 +111,7 @@ func Run(ctx context.Context, o Options) error {
 			o.Log.Info("leave the start of etcd to another launcher, so that the liveness probe gives etcd its time", "reason", d.Reason, "waited", waited.String())
 			return nil
 		}
-		if err := o.prepare(d); err != nil {
+		if err := l.Prepare(disk{o}, d); err != nil {
 			return err
 		}
 		o.Log.Info("start etcd", "reason", d.Reason, "message", d.Message, "flags", d.Flags)
@@ -143,92 +136,30 @@ func (o Options) etcd(ctx context.Context, bin string) (argv, env []string, err 
 
 // next returns the decision to start etcd, as soon as there is one; another one only
 // when ctx is done first.
-func (o Options) next(ctx context.Context) (Decision, error) {
-	d, err := o.decide()
+func (o Options) next(ctx context.Context, l *Launcher) (Decision, error) {
+	d, err := l.decide(disk{o})
 	if err == nil && (!d.Exec || len(d.Peers) > 0) {
-		return o.wait(ctx, d)
+		return o.wait(ctx, l, d)
 	}
 	return d, err
 }
 
-// decide looks at the disk afresh and judges.
-func (o Options) decide() (Decision, error) {
-	hasWAL, err := HasWAL(o.DataDir)
-	if err != nil {
-		return Decision{}, err
-	}
-	if hasWAL {
-		refusal, err := o.refusal()
-		if err != nil {
-			refusal = err.Error()
-		}
-		if refusal != "" {
-			return Decision{Refuse: true, Reason: ReasonForeignData, Message: refusal}, nil
-		}
-		// The used-file and the permit are not even read: nothing that may be
-		// wrong with them keeps a member with data from starting.
-		return Decide(o.Member, true, 0, nil, nil), nil
-	}
-	if o.Restore != nil {
-		return o.decideRestore(), nil
-	}
-	used, err := readUsed(o.UsedFile)
-	if err != nil {
-		return Decision{}, err
-	}
-	permit, permitErr := readStartPermit(o.PermitFile)
-	return Decide(o.Member, false, used, permit, permitErr), nil
-}
-
-// prepare makes the decision durable. A crash after the attempt is recorded
-// burns the permit, and the operator gives another; a crash before it leaves
-// everything as it was.
-func (o Options) prepare(d Decision) error {
-	if d.Publish {
-		if err := o.publish(); err != nil {
-			return err
-		}
-	} else if o.Restore != nil {
-		o.finishPublishing()
-	}
-	if d.Use == 0 {
-		o.mark()
-		return nil
-	}
-	if err := writeUsed(o.UsedFile, d.Use); err != nil {
-		return err
-	}
-	remnants, err := hasRemnants(o.DataDir)
-	if err != nil {
-		return err
-	}
-	if remnants {
-		kept, err := setRemnantsAside(o.DataDir)
-		if err != nil {
-			return err
-		}
-		o.Log.Warn("the data dir held a member without a write-ahead log; it was set aside", "kept", kept)
-	}
-	o.mark()
-	return nil
-}
-
 // wait serves [State] until a decision is to exec, or ctx is done. When it
 // returns, the port is free.
-func (o Options) wait(ctx context.Context, d Decision) (Decision, error) {
-	w := waiter{o: o, since: time.Now()}
+func (o Options) wait(ctx context.Context, l *Launcher, d Decision) (Decision, error) {
+	w := waiter{Launcher: l}
 	if err := w.report(d); err != nil {
 		return d, err
 	}
 	// net.Listen sets SO_REUSEADDR and close-on-exec, and so does etcd's own:
 	// it can listen on the port as soon as this socket is closed.
-	l, err := (&net.ListenConfig{}).Listen(ctx, "tcp", o.Listen)
+	ln, err := (&net.ListenConfig{}).Listen(ctx, "tcp", o.Listen)
 	if err != nil {
 		return d, fmt.Errorf("serve the state: %w", err)
 	}
 	srv := &http.Server{Handler: w.handler(), ReadHeaderTimeout: readHeaderTimeout}
 	served := make(chan error, 1)
-	go func() { served <- srv.Serve(l) }()
+	go func() { served <- srv.Serve(ln) }()
 	defer func() {
 		_ = srv.Close() // closes the listener, whatever it returns
 		<-served        //nolint:errcheck // http.ErrServerClosed
@@ -238,20 +169,9 @@ func (o Options) wait(ctx context.Context, d Decision) (Decision, error) {
 	defer stop()
 	for {
 		// After the watch has begun, so that no change is missed.
-		if d, err = o.decide(); err != nil {
+		d, next, err := l.Look(ctx, disk{o})
+		if err != nil || d.Exec {
 			return d, err
-		}
-		next := rereadInterval
-		if d.Exec {
-			config := peerTLS(o.Command)
-			if missing := w.turn.missing(ctx, d, config); missing != "" {
-				next = turnInterval
-				d = wait(ReasonNotItsTurn, fmt.Sprintf("%s; after %s, which does not answer yet", d.Message, missing))
-			} else if peer := startedBefore(ctx, o.Member, d.Peers, config); peer != "" {
-				d = wait(ReasonStartedBefore, fmt.Sprintf("%s; but %s lists this member as one that has started before: its data is gone", d.Message, peer))
-			} else {
-				return d, nil
-			}
 		}
 		if err := w.report(d); err != nil {
 			return d, err
@@ -295,42 +215,23 @@ func watch(dir string, log *slog.Logger) (changed <-chan fsnotify.Event, stop fu
 
 // waiter is what a waiting launcher says of itself over HTTP.
 type waiter struct {
-	o Options
-	// since is when the first look at the disk found no log.
-	since time.Time
+	*Launcher
 	state atomic.Pointer[State]
 	last  Decision
-	turn  turn
 }
 
 // report makes d what is served, and logs it if it is news.
 func (w *waiter) report(d Decision) error {
-	used, err := readUsed(w.o.UsedFile)
+	state, err := w.State(disk{w.o}, d)
 	if err != nil {
 		return err
 	}
-	state := Waiting
-	if d.Refuse {
-		state = Refusing
-	}
-	w.state.Store(&State{State: state, Identity: w.o.identity(), Attempt: used, Reason: d.Reason, Message: d.Message, WaitedSeconds: time.Since(w.since).Seconds()})
+	w.state.Store(&state)
 	if d.Reason != w.last.Reason || d.Message != w.last.Message {
-		w.o.Log.Info("wait", "reason", d.Reason, "message", d.Message, "lastAttempt", used)
+		w.o.Log.Info("wait", "reason", d.Reason, "message", d.Message, "lastAttempt", state.Attempt)
 	}
 	w.last = d
 	return nil
-}
-
-// identity is who the launcher is; empty if that cannot be read.
-func (o Options) identity() Identity {
-	if o.ClusterUID == "" || o.PodUIDFile == "" {
-		return Identity{}
-	}
-	uid, err := os.ReadFile(o.PodUIDFile)
-	if err != nil || len(bytes.TrimSpace(uid)) == 0 {
-		return Identity{}
-	}
-	return Identity{PodUID: string(bytes.TrimSpace(uid)), Member: o.Member.Name, ClusterUID: o.ClusterUID}
 }
 
 // handler answers the probes of an etcd container: alive, but not ready.

@@ -25,23 +25,27 @@ type turn struct {
 }
 
 // missing returns the first peer URL that d is to come after and that does not
-// answer yet; "" when it is d's turn. They are asked by TLS if config says how.
-func (t *turn) missing(ctx context.Context, d Decision, config *tls.Config) string {
-	if t.attempt != d.Use {
-		*t = turn{attempt: d.Use, since: time.Now()}
+// answer yet; "" when it is d's turn.
+func (t *turn) missing(ctx context.Context, d Decision, h Host) string {
+	if len(d.After) == 0 {
+		return ""
 	}
-	if time.Since(t.since) > turnPatience {
+	if t.attempt != d.Use {
+		*t = turn{attempt: d.Use, since: h.Now()}
+	}
+	if h.Now().Sub(t.since) > turnPatience {
 		return ""
 	}
 	for _, peer := range d.After {
-		if !answers(ctx, peer, config) {
+		if !h.Serves(ctx, peer) {
 			return peer
 		}
 	}
 	return ""
 }
 
-// answers tells whether an etcd serves, and does not only listen, at a peer URL.
+// answers tells whether an etcd serves, and does not only listen, at a peer URL, asked by TLS if
+// config says how.
 // Any HTTP answer will do: one that does not serve says nothing at all. (It does shake
 // hands by TLS, so that a complaint about a certificate says nothing either.)
 func answers(ctx context.Context, peerURL string, config *tls.Config) bool {
