@@ -28,7 +28,7 @@ func (w *world) clone() *world {
 	disks := map[*disk]*disk{}
 	copyDisk := func(d *disk) *disk {
 		if disks[d] == nil {
-			disks[d] = &disk{restored: d.restored, corrupt: d.corrupt}
+			disks[d] = &disk{restored: d.restored, corrupt: d.corrupt, owner: d.owner}
 			if d.data != nil {
 				// Both may append to the log: neither in place.
 				d.data.log = slices.Clip(d.data.log)
@@ -151,7 +151,7 @@ func (w *world) key() uint64 {
 		w.putData(put, name, c.disk.data)
 	}
 	for _, r := range w.runs {
-		put("r", name(r.name), w.pod(r.name) != nil && w.pod(r.name).uid == r.uid, r.node, r.state, ago(r.due), r.failures, r.address == never, ago(r.address), ago(r.stopAt), r.used, ago(r.turn), r.catchUp, r.version, r.repository, r.begun, r.exit, r.started, left(r.oomUntil), r.leaf, r.mounted, r.trusted)
+		put("r", name(r.name), w.pod(r.name) != nil && w.pod(r.name).uid == r.uid, r.node, r.state, ago(r.due), r.failures, r.address == never, ago(r.address), ago(r.stopAt), r.used, r.said.Reason, r.catchUp, r.version, r.repository, r.begun, r.exit, r.started, left(r.oomUntil), r.leaf, r.mounted, r.trusted)
 		w.putData(put, name, r.disk.data)
 		if r.etcd == nil {
 			continue

@@ -78,7 +78,7 @@ type Config struct {
 	Planted []Bug
 }
 
-// Bug is a bug that can be planted in the model of act or of the launcher, to see
+// Bug is a bug that can be planted in the model of act, or in what the launcher is told, to see
 // that it matters, and that the simulator notices.
 type Bug int
 

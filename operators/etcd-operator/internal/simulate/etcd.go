@@ -250,6 +250,6 @@ func (w *world) wipe(d *disk) {
 			w.crash(r)
 		}
 	}
-	d.data, d.corrupt = nil, false
+	d.data, d.corrupt, d.owner = nil, false, nil
 	w.diskLost()
 }

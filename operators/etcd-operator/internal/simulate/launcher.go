@@ -6,6 +6,7 @@ import (
 	"time"
 
 	"github.com/etcd-operators/etcd-operators/operators/etcd-operator/internal/plan"
+	"github.com/etcd-operators/etcd-operators/shared/launcher"
 )
 
 // disk is a data dir: on a claim, or an emptyDir. data is nil while there is no
@@ -14,6 +15,8 @@ type disk struct {
 	data *data
 	// restored is true once a snapshot was put on it.
 	restored bool
+	// owner is whose data the launcher has marked it to hold; nil if it has not.
+	owner *launcher.Owner
 	// corrupt is true while etcd can't read what is on it.
 	corrupt bool
 }
@@ -58,10 +61,18 @@ type run struct {
 	// used is the last attempt that this Pod's launcher used. It is kept with the
 	// Pod, and recorded before etcd starts.
 	used int
-	// permit is what the launcher reads: the downward API lags behind the object.
-	permit *plan.StartPermit
-	// turn is since when it has had a new start permit and let others start first.
-	turn time.Duration
+	// permit is what the launcher reads: the downward API lags behind the object. annotation is
+	// the same as Kubernetes has it, and command the launcher's own; both are empty in a Pod of
+	// which the world knows no object.
+	permit     *plan.StartPermit
+	annotation string
+	command    []string
+	// launcher is the code that ships, said what it says of itself. While it has paused
+	// between two of its calls, resume lets it go on, and stop ends it there.
+	launcher launcher.Launcher
+	said     launcher.State
+	resume   func() (launcher.Decision, bool)
+	stop     func()
 	// catchUp is true while etcd runs only to catch up, and is started again then.
 	catchUp bool
 	etcd    *process
@@ -98,12 +109,16 @@ func (w *world) startRun(p *pod) {
 		return
 	}
 	p.trouble = ""
-	w.runs = append(w.runs, &run{
+	r := &run{
 		leaf: w.secrets.leaf, mounted: w.secrets.trusted,
 		name: p.name, uid: p.uid, node: p.node, persisted: p.persistent, disk: d,
 		version: p.version, repository: p.repository, template: p.template, learners: p.learners, snapshot: p.snapshot,
-		state: pulling, due: w.now + w.delay(5*time.Second), address: never, stopAt: never, turn: never,
-	})
+		state: pulling, due: w.now + w.delay(5*time.Second), address: never, stopAt: never,
+	}
+	if p.object != nil {
+		r.command = p.object.Spec.Containers[0].Command
+	}
+	w.runs = append(w.runs, r)
 }
 
 // tickRun is what a kubelet and the container itself do.
@@ -118,7 +133,7 @@ func (w *world) tickRun(r *run) {
 	}
 	if !w.nodeRuns(r.node) {
 		w.stopEtcd(r)
-		r.state, r.permit, r.address = powered, nil, never
+		r.state, r.permit, r.annotation, r.address = powered, nil, "", never
 		return
 	}
 	if w.kubeletTalks(r.node) {
@@ -144,7 +159,7 @@ func (w *world) tickRun(r *run) {
 			w.startContainer(r)
 		}
 	case waiting:
-		w.usePermit(r)
+		w.launch(r)
 	}
 }
 
@@ -179,6 +194,9 @@ func (w *world) reportRun(r *run, p *pod) {
 	}
 	if w.calm || w.random.chance(70) {
 		r.permit = p.permit
+		if p.object != nil {
+			r.annotation = p.object.Annotations[launcher.StartPermitAnnotation]
+		}
 	}
 }
 
@@ -203,6 +221,26 @@ func (w *world) startContainer(r *run) {
 			return
 		}
 	}
+	r.state, r.said, r.launcher = waiting, launcher.State{}, launcher.New(w.launcherOptions(r))
+	w.launch(r)
+}
+
+// constantFlags is a start permit that names whoever is a member now.
+func (w *world) constantFlags() *plan.StartPermit {
+	if w.main < 0 {
+		return nil
+	}
+	g := plan.StartPermit{Attempt: w.serial}
+	for _, m := range w.births[w.main].view {
+		g.Members = append(g.Members, m.Name)
+	}
+	slices.Sort(g.Members)
+	return &g
+}
+
+// exec is etcd as the launcher starts it.
+func (w *world) exec(r *run, decision launcher.Decision) {
+	r.trusted = r.mounted
 	if d := r.disk.data; d != nil {
 		if why := w.versionRefused(r, d.birth); why != "" {
 			w.say("%s refuses to start: %s", r.name, why)
@@ -217,27 +255,7 @@ func (w *world) startContainer(r *run) {
 		w.startEtcd(r)
 		return
 	}
-	r.state = waiting
-}
-
-// usePermit uses the start permit if there is a new one. The attempt is recorded before
-// etcd starts, so that whatever happens then, it is not used again.
-func (w *world) usePermit(r *run) {
-	if r.disk.data != nil {
-		w.startEtcd(r) // not reached: only etcd makes data
-		return
-	}
-	g := r.permit
-	if w.cfg.has(EagerLauncher) && (g == nil || !g.New) {
-		g = w.constantFlags()
-	}
-	if g == nil || (g.Attempt <= r.used && !w.cfg.has(ForgetfulLauncher)) {
-		return
-	}
-	if w.waitsItsTurn(r, g) || (w.startedBefore(r, g) && !w.cfg.has(TrustingLauncher)) {
-		return
-	}
-	r.used, r.turn, r.trusted = g.Attempt, never, r.mounted
+	g := flagsOf(decision)
 	if g.New {
 		w.beginCluster(r, g)
 		return
@@ -246,42 +264,6 @@ func (w *world) usePermit(r *run) {
 		w.say("%s refuses to start: %s", r.name, why)
 		w.fault(r)
 	}
-}
-
-// maxTurnWait is for how long a launcher lets others start first.
-const maxTurnWait = 5 * time.Second
-
-// waitsItsTurn reports whether a launcher still lets the members that its start permit
-// names start first. It saves time and no more, so it does not wait for long.
-func (w *world) waitsItsTurn(r *run, g *plan.StartPermit) bool {
-	if r.turn == never {
-		r.turn = w.now
-	}
-	return w.now-r.turn < maxTurnWait && slices.ContainsFunc(g.After, func(name string) bool {
-		return !slices.ContainsFunc(w.runs, func(q *run) bool { return q.name == name && q.etcd != nil && w.reaches(r, q) })
-	})
-}
-
-// startedBefore reports whether a member that the start permit names, and that answers, lists this
-// one as started: its data is gone, whatever the start permit says and the record of used ones.
-func (w *world) startedBefore(r *run, g *plan.StartPermit) bool {
-	return !g.New && slices.ContainsFunc(w.runs, func(q *run) bool {
-		return q != r && q.etcd != nil && slices.Contains(g.Members, q.name) && w.reaches(r, q) &&
-			slices.ContainsFunc(q.disk.data.view, func(m plan.Member) bool { return m.Name == r.name && m.Started })
-	})
-}
-
-// constantFlags is a start permit that names whoever is a member now.
-func (w *world) constantFlags() *plan.StartPermit {
-	if w.main < 0 {
-		return nil
-	}
-	g := plan.StartPermit{Attempt: w.serial}
-	for _, m := range w.births[w.main].view {
-		g.Members = append(g.Members, m.Name)
-	}
-	slices.Sort(g.Members)
-	return &g
 }
 
 // beginCluster is etcd with `new`: it makes a cluster of one, whose ids follow from
@@ -369,7 +351,12 @@ func (w *world) startEtcd(r *run) {
 	w.disturbed++
 }
 
+// stopEtcd ends what runs in the container: etcd, or the launcher.
 func (w *world) stopEtcd(r *run) {
+	if r.stop != nil {
+		r.stop()
+		r.resume, r.stop = nil, nil
+	}
 	if r.etcd == nil {
 		return
 	}

@@ -471,7 +471,7 @@ func (w *world) sees(op *operator, node int) bool {
 // answer is what a member says of itself.
 func (w *world) answer(r *run) plan.Answer {
 	if r.state == waiting {
-		return plan.Answer{Waiting: true, Attempt: r.used, Identified: true, Waited: w.now - r.since}
+		return plan.Answer{Waiting: true, Attempt: int(r.said.Attempt), Identified: true, Waited: time.Duration(r.said.WaitedSeconds * float64(time.Second))}
 	}
 	if r.etcd == nil || !r.etcd.serves || (w.busy(r) && hash(r.name)%2 == 0) {
 		return plan.Answer{}

@@ -193,6 +193,18 @@ func (w *world) befall(op *operator) bool {
 	}
 }
 
+// end ends all that has stopped before a call.
+func (w *world) end() {
+	for _, op := range w.operators {
+		if s := op.shipped; s != nil && s.resume != nil {
+			s.stop()
+		}
+	}
+	for _, r := range w.runs {
+		w.stopEtcd(r)
+	}
+}
+
 // relist starts it anew: what it kept is lost.
 func (s *shipped) relist() {
 	if s.resume != nil {

@@ -7,7 +7,6 @@ import (
 
 	"github.com/etcd-operators/etcd-operators/operators/etcd-operator/internal/plan"
 	"github.com/etcd-operators/etcd-operators/shared/etcdclient"
-	"github.com/etcd-operators/etcd-operators/shared/launcher"
 	"github.com/etcd-operators/etcd-operators/shared/member"
 )
 
@@ -33,10 +32,10 @@ func (m *members) answer(e etcdclient.Endpoint) etcdclient.Answer {
 	}
 	a := m.w.answer(r)
 	if a.Waiting {
-		return etcdclient.Answer{Launcher: &launcher.State{
-			State: launcher.Waiting, Attempt: int64(a.Attempt), WaitedSeconds: a.Waited.Seconds(),
-			Identity: launcher.Identity{PodUID: r.uid, Member: r.name, ClusterUID: clusterUID(m.w.cluster.number)},
-		}}
+		if r.said.State == "" {
+			return etcdclient.Answer{Err: "connection refused", Trouble: "it has not looked yet"}
+		}
+		return etcdclient.Answer{Launcher: &r.said}
 	}
 	out := etcdclient.Answer{
 		Reached: a.Reached, ClusterID: a.ClusterID, MemberID: a.MemberID, Leader: a.Leader, Term: a.Term, RaftIndex: a.Committed, AppliedIndex: a.Applied,

@@ -42,9 +42,7 @@ func runShipped(t *testing.T, cfg Config, seed int64, faults []Fault, trace *sto
 			w.settle()
 		}
 		w.stats.Runs, w.stats.Steps = 1, w.step
-		if s := w.operators[0].shipped; s.resume != nil {
-			s.stop()
-		}
+		w.end()
 	})
 	return w
 }
