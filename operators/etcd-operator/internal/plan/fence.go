@@ -47,7 +47,7 @@ func liftFence(v *view) *step {
 	if f.By == "" || f.By != f.Lifted {
 		return nil
 	}
-	return do(LiftFence{f.By}, v1beta2.ClusterReasonFenceLifted, fmt.Sprintf("reconciliation resumed: the EtcdRestore with uid %s ended without replacing the cluster", f.By))
+	return do(LiftFence{f.By}, v1beta2.ClusterReasonFenceLifted, "reconciliation resumed: the restore ended without replacing the cluster; "+v.nameOfRestore(f.By))
 }
 
 // adoptSeed takes a restore's seed for the cluster, once it serves: the one Pod of
@@ -91,7 +91,7 @@ func (v *view) adoption() *step {
 		return s
 	}
 	return do(AdoptSeed{Restore: f.By, Name: name, UID: uid, ClusterID: a.ClusterID, Version: seed.Version},
-		v1beta2.ClusterReasonSeedAdopted, fmt.Sprintf("adopted the restore's seed %s: it serves cluster %016x (EtcdRestore with uid %s)", name, a.ClusterID, f.By))
+		v1beta2.ClusterReasonSeedAdopted, fmt.Sprintf("adopted the restore's seed %s: it serves cluster %016x; %s", name, a.ClusterID, v.nameOfRestore(f.By)))
 }
 
 // awaitWrite holds the adoption of a seed back until it has acknowledged a write: with the
@@ -127,8 +127,8 @@ func fenced(v *view) *step {
 		abort += " (members that it has stopped do not come back, since they have no volumes)"
 	}
 	return wait(idle, v1beta2.ClusterReasonFenced, fmt.Sprintf(
-		"reconciliation suspended: the EtcdRestore with uid %s is in progress; %s; if it no longer exists, follow the runbook restore-waiting before you set the annotation %s to that uid",
-		f.By, abort, v1beta2.AnnotationFenceLifted)).as(Untouchable).explains(v1beta2.ConditionProgressing)
+		"reconciliation suspended: an EtcdRestore is in progress; %s; %s; if it no longer exists, follow the runbook restore-waiting before you set the annotation %s to that uid",
+		abort, v.nameOfRestore(f.By), v1beta2.AnnotationFenceLifted)).as(Untouchable).explains(v1beta2.ConditionProgressing)
 }
 
 // fence acknowledges the fence that a restore asks for, when nothing that was begun
@@ -141,7 +141,14 @@ func fence(v *view) *step {
 	}
 	untouched := v.Cluster.Bootstrap == nil && v.Cluster.ClusterID == 0
 	if left := landing - v.Now.Sub(v.Since); left > 0 && !untouched {
-		return wait(left, v1beta2.ClusterReasonFencing, fmt.Sprintf("suspending reconciliation for the EtcdRestore with uid %s: steps in flight end within %s", asked, landing))
+		return wait(left, v1beta2.ClusterReasonFencing, fmt.Sprintf("suspending reconciliation for a restore: steps in flight end within %s; %s", landing, v.nameOfRestore(asked)))
 	}
-	return do(AcknowledgeFence{asked}, v1beta2.ClusterReasonFenced, fmt.Sprintf("reconciliation suspended for the EtcdRestore with uid %s", asked)).as(Untouchable)
+	return do(AcknowledgeFence{asked}, v1beta2.ClusterReasonFenced, "reconciliation suspended for a restore; "+v.nameOfRestore(asked)).as(Untouchable)
+}
+
+// nameOfRestore says how to find a restore's name: its marks tell its uid alone. That is text
+// which others have written, and is no part of the command.
+func (v *view) nameOfRestore(uid string) string {
+	return fmt.Sprintf("the EtcdRestore has the uid %s: kubectl -n %s get etcdrs -o custom-columns=NAME:.metadata.name,UID:.metadata.uid",
+		uid, v.Cluster.Namespace)
 }

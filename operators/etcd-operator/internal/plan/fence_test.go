@@ -72,13 +72,14 @@ func TestASeedThatTakesNoWrites(t *testing.T) {
 	}
 }
 
-// To lift a fence by hand has steps that come before it: no command that can be pasted is shown.
+// To lift a fence by hand has steps that come before it: no command for it that can be pasted
+// is shown, but one that finds the EtcdRestore.
 func TestFencedNamesTheRunbook(t *testing.T) {
 	d := decided(healthy(3).fenced().seen())
-	if d.Reason != v1beta2.ClusterReasonFenced || strings.Contains(d.Message, "kubectl") {
+	if d.Reason != v1beta2.ClusterReasonFenced || strings.Contains(d.Message, "annotate") {
 		t.Errorf("%s: %s", d.Reason, d.Message)
 	}
-	for _, w := range []string{"uid r1", "delete it to abort", "runbook restore-waiting", v1beta2.AnnotationFenceLifted} {
+	for _, w := range []string{"uid r1: kubectl -n ns get etcdrs ", "delete it to abort", "runbook restore-waiting", v1beta2.AnnotationFenceLifted} {
 		if !strings.Contains(d.Message, w) {
 			t.Errorf("%q is not in %s", w, d.Message)
 		}
