@@ -304,7 +304,7 @@ func TestPromotion(t *testing.T) {
 			reason: "S5: within N", seen: four().answer("d", func(a *Answer) { a.Applied = theApplied - maxLag - 1 }), because: "WaitingForMember",
 		},
 		"a learner with an alarm gets none": {
-			reason: "S5: it is not healthy", seen: four().answer("d", func(a *Answer) { a.Errors = []string{"memberID:13 alarm:CORRUPT"} }), because: "WaitingForMember",
+			reason: "S5: it is not healthy", seen: four().answer("d", func(a *Answer) { a.Errors = []string{"etcdserver: too many requests"} }), because: "WaitingForMember",
 		},
 		"a learner of another cluster gets none": {
 			reason: "S5: it has the cluster's id", seen: four().answer("d", func(a *Answer) { a.ClusterID = otherCluster }), because: "WaitingForMember",

@@ -39,7 +39,7 @@ func TestWhenAMemberIsLost(t *testing.T) {
 		"its Pod is not scheduled, and nobody says why":        {three().pod("c", unschedulable).pod("c", func(p *Pod) { p.Unschedulable = "" }), false},
 		"a launcher that has a permit to start waits in it":    {three().wiped("c").permit("c", joinPermit(2, "a", "b", "c")), false},
 		"etcd of another cluster answers in its place":         {three().answer("c", func(a *Answer) { a.ClusterID = otherCluster }), false},
-		"it has an alarm":                                      {three().answer("c", func(a *Answer) { a.Errors = []string{"alarm:CORRUPT"} }), false},
+		"it reports an error":                                  {three().answer("c", func(a *Answer) { a.Errors = []string{"etcdserver: too many requests"} }), false},
 		"it has no leader":                                     {three().answer("c", func(a *Answer) { a.Leader = 0 }), false},
 	} {
 		d := decided(tc.seen.seen())

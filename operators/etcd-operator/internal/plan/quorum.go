@@ -220,10 +220,10 @@ func (v *view) whyUnhealthy(m Member) string {
 		return "its data differs from that of the majority"
 	case v.isCorrupt(m.ID):
 		return "alarm CORRUPT names it: its data differs from that of the others"
-	case len(a.Errors) > 0:
-		return strings.Join(a.Errors, ", ")
 	case a.Leader == 0:
 		return "it has no leader"
+	case len(a.Errors) > 0:
+		return fmt.Sprintf("etcd reports %q", strings.Join(a.Errors, ", "))
 	}
 	return "it is catching up"
 }

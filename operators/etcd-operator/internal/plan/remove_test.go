@@ -133,7 +133,7 @@ func TestWhoIsHealthy(t *testing.T) {
 		"it names another leader":       func(a *Answer) { a.Leader = id("b") },
 		"it has no leader":              func(a *Answer) { a.Leader = 0 },
 		"it is in another term":         func(a *Answer) { a.Term = theTerm - 1 },
-		"it reports an error":           func(a *Answer) { a.Errors = []string{"memberID:11 alarm:NOSPACE"} },
+		"it reports an error":           func(a *Answer) { a.Errors = []string{"etcdserver: too many requests"} },
 		"it is too far behind":          func(a *Answer) { a.Applied = theApplied - maxLag - 1 },
 		"it takes itself for a learner": func(a *Answer) { a.Learner = true },
 	} {

@@ -225,7 +225,7 @@ func TestMembersAreRestartedOneAtATime(t *testing.T) {
 			reason: "S10", seen: upgrading("3.7.3").answer("c", func(a *Answer) { a.Applied -= maxLag + 1 }), because: "WaitingForMember",
 		},
 		"not while there is an alarm": {
-			reason: "S10", seen: upgrading("3.7.3").answer("c", func(a *Answer) { a.Errors = []string{"alarm:NOSPACE"} }), because: "WaitingForMember",
+			reason: "S10", seen: upgrading("3.7.3").answer("c", func(a *Answer) { a.Errors = []string{"etcdserver: too many requests"} }), because: "WaitingForMember",
 		},
 		"not while a node is not ready": {
 			reason: "S10", seen: upgrading("3.7.3").pod("c", func(p *Pod) { p.NodeLostSince = now }), because: "UpgradingMember",
