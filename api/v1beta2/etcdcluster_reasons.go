@@ -123,10 +123,15 @@ const (
 	// ClusterReasonUnknown: a reason was not in the form that the API takes. Read the message,
 	// which still holds. Any condition can have it.
 	ClusterReasonUnknown = "Unknown"
-	// ClusterReasonActionFailed: a step failed, or etcd asks to wait with it, with the error in
-	// the message. Wait, since the operator retries; if it lasts, correct what the error names.
-	// Also a reason of Available while the cluster starts.
+	// ClusterReasonActionFailed: a step failed, with the error in the message. Wait, since the
+	// operator retries; if it lasts, correct what the error names. Also a reason of Available
+	// while the cluster starts.
 	ClusterReasonActionFailed = "ActionFailed"
+	// ClusterReasonWaitingForEtcd: etcd does not allow a step yet, as while it elects a leader
+	// or a member has only just started; the message has its words. Wait, since the operator
+	// retries; if it lasts, see which members are not healthy. Also a reason of Available while
+	// the cluster starts.
+	ClusterReasonWaitingForEtcd = "WaitingForEtcd"
 )
 
 // The reasons of Degraded and Progressing while the API server refuses a request of the

@@ -191,7 +191,7 @@ func Failed(o Observation, failure error, isRefused bool) v1beta2.ClusterStatus 
 	s.reason, s.message = v1beta2.ClusterReasonActionFailed, failure.Error()
 	s.outcome, s.brief, s.explained = Rejected, "", ""
 	if isRefused {
-		s.message, s.outcome = "waiting for etcd: "+s.message, InProgress
+		s.reason, s.message, s.outcome = v1beta2.ClusterReasonWaitingForEtcd, "waiting until etcd allows it: "+s.message, InProgress
 	}
 	return v.status(s)
 }

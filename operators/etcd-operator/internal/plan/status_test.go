@@ -390,7 +390,6 @@ func TestAnIdleClusterWritesNothing(t *testing.T) {
 
 // What has failed is not told as if it had been done, by no condition.
 func TestAFailedActionIsNotToldAsDone(t *testing.T) {
-	failed := errors.New("member a: etcd refuses")
 	for name, w := range map[string]*world{
 		"the first Pods":                  begun(3).dead("a", "b", "c"),
 		"a new member":                    healthy(3).size(4).joiner("d"),
@@ -402,7 +401,11 @@ func TestAFailedActionIsNotToldAsDone(t *testing.T) {
 		if d.Action == nil {
 			t.Fatalf("%s: %s, want an action", name, d.Message)
 		}
-		for _, isRefused := range []bool{false, true} {
+		for reason, failed := range map[string]error{
+			v1beta2.ClusterReasonActionFailed:   errors.New("add member example-d: no answer: the change may have happened"),
+			v1beta2.ClusterReasonWaitingForEtcd: errors.New("add member example-d: too few started members for this change"),
+		} {
+			isRefused := reason == v1beta2.ClusterReasonWaitingForEtcd
 			st := Failed(w.seen(), failed, isRefused)
 			for _, c := range st.Conditions {
 				note(c.Type+"="+string(c.Status)+" "+c.Reason, c.Message)
@@ -411,8 +414,8 @@ func TestAFailedActionIsNotToldAsDone(t *testing.T) {
 				}
 			}
 			c := meta.FindStatusCondition(st.Conditions, v1beta2.ConditionProgressing)
-			if moves := c.Status == metav1.ConditionTrue; moves != isRefused || !strings.Contains(c.Message, failed.Error()) {
-				t.Errorf("%s: Progressing is %s: %q, want the error", name, c.Status, c.Message)
+			if moves := c.Status == metav1.ConditionTrue; moves != isRefused || c.Reason != reason || !strings.Contains(c.Message, failed.Error()) {
+				t.Errorf("%s: Progressing is %s, %s: %q, want %s and the error", name, c.Status, c.Reason, c.Message, reason)
 			}
 		}
 	}
