@@ -141,7 +141,7 @@ const (
 	// admission policy denies it, or its PriorityClass does not exist. Lift what refuses it;
 	// the operator retries.
 	ClusterReasonPodRejected = "PodRejected"
-	// ClusterReasonVolumeRejected: a PersistentVolumeClaim cannot be created, as when a quota
+	// ClusterReasonVolumeRejected: a PVC cannot be created, as when a quota
 	// is used up. Lift what refuses it; the operator retries.
 	ClusterReasonVolumeRejected = "VolumeRejected"
 	// ClusterReasonServiceRejected: a Service cannot be created or updated. Lift what refuses

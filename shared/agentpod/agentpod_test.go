@@ -240,7 +240,7 @@ func TestNeeds(t *testing.T) {
 	f.Secret("b", "optional", "/b", true)
 	f.Claim("c", "claim", "/c", true)
 	pod := &corev1.Pod{Spec: corev1.PodSpec{Volumes: f.Volumes}}
-	if got, want := needs(pod), "the Secret needed and the volume of PersistentVolumeClaim claim"; got != want {
+	if got, want := needs(pod), "the Secret needed and the volume of PVC claim"; got != want {
 		t.Errorf("it needs %q, want %q", got, want)
 	}
 }

@@ -124,7 +124,7 @@ func needs(pod *corev1.Pod) string {
 		case v.ConfigMap != nil && (v.ConfigMap.Optional == nil || !*v.ConfigMap.Optional):
 			all = append(all, "the ConfigMap "+v.ConfigMap.Name)
 		case v.PersistentVolumeClaim != nil:
-			all = append(all, "the volume of PersistentVolumeClaim "+v.PersistentVolumeClaim.ClaimName)
+			all = append(all, "the volume of PVC "+v.PersistentVolumeClaim.ClaimName)
 		}
 	}
 	return strings.Join(all, " and ")

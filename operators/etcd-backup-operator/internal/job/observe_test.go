@@ -109,7 +109,7 @@ func TestObserve(t *testing.T) {
 		"just made":         {reason: "the Pod comes in a moment", now: 1, want: plan.Job{Running: true}, again: true},
 		"no Pod":            {reason: "only the Job's events say why", now: 6, want: plan.Job{Running: true}, waiting: "kubectl describe job"},
 		"pending":           {reason: "a start takes a moment", now: 2, pods: []corev1.Pod{pod(1)}, want: plan.Job{Running: true}, again: true},
-		"no Secret":         {reason: "the kubelet says nothing in the status", now: 20, pods: []corev1.Pod{pod(1, waits("ContainerCreating", ""))}, want: plan.Job{Running: true}, waiting: "it needs the Secret aws and the volume of PersistentVolumeClaim backups"},
+		"no Secret":         {reason: "the kubelet says nothing in the status", now: 20, pods: []corev1.Pod{pod(1, waits("ContainerCreating", ""))}, want: plan.Job{Running: true}, waiting: "it needs the Secret aws and the volume of PVC backups"},
 		"no image":          {reason: "the kubelet's words", now: 2, pods: []corev1.Pod{pod(1, waits("ErrImagePull", "not found"))}, want: plan.Job{Running: true}, waiting: "ErrImagePull: not found"},
 		"no message":        {reason: "the kubelet's word", now: 2, pods: []corev1.Pod{pod(1, waits("ImagePullBackOff", ""))}, want: plan.Job{Running: true}, waiting: "ImagePullBackOff"},
 		"unschedulable":     {reason: "the scheduler's words", now: 2, pods: []corev1.Pod{pod(1, unscheduled(`persistentvolumeclaim "backups" not found`))}, want: plan.Job{Running: true}, waiting: `persistentvolumeclaim "backups" not found`},

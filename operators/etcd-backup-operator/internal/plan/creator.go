@@ -35,7 +35,7 @@ func (v *view) policyPoll() time.Duration {
 func reached(spec *v1beta2.BackupSpec) string {
 	switch {
 	case spec.StorageType == v1beta2.StoragePVC && spec.PVC != nil:
-		return "PersistentVolumeClaim " + spec.PVC.ClaimName
+		return "PVC " + spec.PVC.ClaimName
 	case spec.Pod != nil && spec.Pod.ServiceAccountName != "" && spec.Pod.ServiceAccountName != "default":
 		return "ServiceAccount " + spec.Pod.ServiceAccountName
 	}

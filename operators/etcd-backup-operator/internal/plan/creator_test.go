@@ -38,7 +38,7 @@ func TestCreatorNotChecked(t *testing.T) {
 	}{
 		"volume": {
 			"files of others", volume, missing, true, refused,
-			[]string{"PersistentVolumeClaim backups", absent, "; first delete the EtcdBackups whose creators you do not trust, then run kubectl apply -k deploy/etcd-backup-operator/crd, or start the operator with --trust-creators; the backup then starts by itself"}, 0,
+			[]string{"PVC backups", absent, "; first delete the EtcdBackups whose creators you do not trust, then run kubectl apply -k deploy/etcd-backup-operator/crd, or start the operator with --trust-creators; the backup then starts by itself"}, 0,
 		},
 		"refused for an hour": {"it might be mended", func(s *scene) { volume(s); after(time.Hour)(s) }, missing, true, refused, nil, 6 * time.Minute},
 		"refused for a month": {"the API server is not asked all the time", func(s *scene) { volume(s); after(30 * 24 * time.Hour)(s) }, missing, true, refused, nil, slowest},

@@ -226,7 +226,7 @@ func (r *Rejection) Describe() (reason, message string) {
 func (r *Rejection) effect() string {
 	what := "Pod"
 	if r.Volume {
-		what = "PersistentVolumeClaim"
+		what = "PVC"
 	}
 	switch {
 	case r.Role == Joiner:

@@ -197,9 +197,9 @@ func TestReject(t *testing.T) {
 // What an event says of an action that the API server refuses.
 func TestRefusedActionsAreDescribed(t *testing.T) {
 	refused := map[string]Rejection{
-		"create the PersistentVolumeClaim of a new member":     RejectedPod(NewPod{Name: "example-d", Role: Joiner}, true),
-		"create the PersistentVolumeClaim of the first member": RejectedPod(NewPod{Name: "example-a", Role: Seed}, true),
-		"create PersistentVolumeClaim example-c":               RejectedPod(NewPod{Name: "example-c", Role: Returning}, true),
+		"create the PVC of a new member":     RejectedPod(NewPod{Name: "example-d", Role: Joiner}, true),
+		"create the PVC of the first member": RejectedPod(NewPod{Name: "example-a", Role: Seed}, true),
+		"create PVC example-c":               RejectedPod(NewPod{Name: "example-c", Role: Returning}, true),
 	}
 	for does, a := range map[string]Action{
 		"annotate Pod example-c":            GrantStartPermit{Name: "example-c"},

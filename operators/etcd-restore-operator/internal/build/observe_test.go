@@ -126,7 +126,7 @@ func TestObserveSeed(t *testing.T) {
 		}, plan.Pod{Permit: plan.PermitToPrepare}, "ErrImagePull: not found"},
 		"volume": {"the kubelet says nothing in the status", func(p *corev1.Pod) {
 			p.Status.InitContainerStatuses = []corev1.ContainerStatus{waiting(member.ContainerLauncher, "PodInitializing", "")}
-		}, plan.Pod{Permit: plan.PermitToPrepare}, "the volume of PersistentVolumeClaim backups"},
+		}, plan.Pod{Permit: plan.PermitToPrepare}, "the volume of PVC backups"},
 		"restores": {"it is at work", func(p *corev1.Pod) {
 			p.Status.InitContainerStatuses = []corev1.ContainerStatus{over(member.ContainerLauncher, 0, ""), running(task.ContainerRestore)}
 		}, plan.Pod{Permit: plan.PermitToPrepare}, ""},

@@ -104,7 +104,7 @@ func (r *Reconciler) liveClaim(ctx context.Context, t *target, ref plan.Ref) (*c
 	case apierrors.IsNotFound(err):
 		return nil, nil
 	case err != nil:
-		return nil, fmt.Errorf("read PersistentVolumeClaim %s: %w", ref.Name, err)
+		return nil, fmt.Errorf("read PVC %s: %w", ref.Name, err)
 	case string(claim.UID) != ref.UID || !member.Owns(t.cluster, &claim):
 		return nil, nil
 	}
@@ -122,11 +122,11 @@ func (r *Reconciler) deleteRetired(ctx context.Context, t *target, x plan.Delete
 			continue
 		}
 		if claim.Labels[v1beta2.LabelRetiredBy] != string(t.restore.UID) {
-			return fmt.Errorf("%w: PersistentVolumeClaim %s is not retired", errStale, ref.Name)
+			return fmt.Errorf("%w: PVC %s is not retired", errStale, ref.Name)
 		}
 		err = r.Client.Delete(ctx, claim, client.Preconditions{UID: &claim.UID, ResourceVersion: &claim.ResourceVersion})
 		if err != nil && !apierrors.IsNotFound(err) {
-			return staleIf(apierrors.IsConflict, err, "delete PersistentVolumeClaim "+ref.Name)
+			return staleIf(apierrors.IsConflict, err, "delete PVC "+ref.Name)
 		}
 	}
 	return nil

@@ -72,7 +72,7 @@ func deleteSeedClaim(v *view) *step {
 	case v.spec.AcceptRunningOldMembers:
 		return nil
 	}
-	return wait(back, v1beta2.RestoreReasonSeedDeleted, fmt.Sprintf("waiting for the volume of seed %s to be deleted", c.Name), "PersistentVolumeClaim "+c.Name)
+	return wait(back, v1beta2.RestoreReasonSeedDeleted, fmt.Sprintf("waiting for the volume of seed %s to be deleted", c.Name), "PVC "+c.Name)
 }
 
 // returnClaims returns their volumes to the old members.

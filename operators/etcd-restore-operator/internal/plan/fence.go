@@ -47,8 +47,8 @@ func (v *view) yield(uid string) *step {
 		}
 	}
 	return warn(v1beta2.RestorePending, v1beta2.RestoreReasonAnotherRestore, fmt.Sprintf(
-		"EtcdCluster %s is fenced by another EtcdRestore, with uid %s: this one begins when that one completes or fails; if no EtcdRestore has that uid, follow the runbook restore-waiting before you set the annotation %s of the EtcdCluster to it",
-		v.name, conditiontext.Clip(uid), v1beta2.AnnotationFenceLifted), "EtcdRestore of uid "+conditiontext.Clip(uid))
+		"EtcdCluster %s is fenced by another EtcdRestore, with uid %s: this one begins when that one completes or fails; to find it: kubectl -n %s get etcdrs -o custom-columns=NAME:.metadata.name,UID:.metadata.uid; if no EtcdRestore has that uid, follow the runbook restore-waiting before you set the annotation %s of the EtcdCluster to it",
+		v.name, conditiontext.Clip(uid), v.Restore.Namespace, v1beta2.AnnotationFenceLifted), "EtcdRestore of uid "+conditiontext.Clip(uid))
 }
 
 // addFinalizer comes before all that a rollback has to undo.

@@ -19,6 +19,7 @@ var messages = messagetest.New("the planner of etcd-restore-operator",
 	messagetest.Variable{Matches: regexp.MustCompile(objects + `(, ` + objects + `)*( and \d+ more)?`), As: "<name>"},
 	messagetest.Variable{Matches: regexp.MustCompile(`(EtcdBackup|EtcdCluster|seed) (a|b|t|other|settled)\b`), As: "$1 <name>"},
 	messagetest.Variable{Matches: regexp.MustCompile(`(?i)(EtcdRestore) (first|second)\b`), As: "$1 <name>"},
+	messagetest.Variable{Matches: regexp.MustCompile(`kubectl -<name> ns get etcdrs -<name>`), As: "kubectl -n ns get etcdrs -o"}, // they are no names
 )
 
 const objects = `\b([abcnorv](-[a-z0-9]+)+|[cnorv])\b( on node [a-z]+)?`

@@ -273,7 +273,7 @@ func (v *view) created(a Action) string {
 	case CreateCluster:
 		return "EtcdCluster " + v.name
 	case CreateSeedClaim:
-		return "PersistentVolumeClaim " + a.Name
+		return "PVC " + a.Name
 	case CreateSeed:
 		return "Pod " + a.Name
 	default:
