@@ -36,7 +36,7 @@ func (w *world) settle() {
 		w.advance()
 		// The last member of an earlier minor may have been lost on the way back, or another
 		// version been recorded meanwhile: then the user does as the planner says.
-		if w.main >= 0 && w.cluster.target == "" && w.operators[0].last.Reason == v1beta2.ClusterReasonVersionRefused {
+		if w.main >= 0 && w.cluster.target == "" && w.cluster.current != w.cluster.wanted && w.operators[0].last.Outcome == plan.AwaitsUser {
 			w.editVersion(w.finalVersion())
 		}
 		w.obeyAdvice()

@@ -345,7 +345,7 @@ func (k *check) recordBootstrap(a plan.RecordBootstrap) *Violation {
 	case a.Member == "" || a.Token == "":
 		return violation("S1", "records no name or no token")
 	case a.Adopted && c.Bootstrap != nil && *c.Bootstrap == a.Bootstrap && a.Version != c.Version && !slices.ContainsFunc(k.o.Pods, func(p plan.Pod) bool { return p.Answer.Reached }):
-		return nil // the version was mistold
+		return nil // the version that was noted is corrected
 	case a.Adopted && c.Bootstrap != nil && *c.Bootstrap == a.Bootstrap && k.runInsteadOf(a.Version, c.Version):
 		return nil // nobody runs what was noted
 	case a.Adopted != k.adopts():

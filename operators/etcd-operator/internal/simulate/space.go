@@ -268,7 +268,7 @@ func (w *world) obeyAdvice() {
 	w.obeyRemoval(l)
 	for _, a := range slices.Clone(l.disk.data.alarms) {
 		byUser := a.Kind == plan.NoSpace && !w.cfg.AutoRepair
-		told := a.Kind == plan.Corrupt && w.operators[0].last.Reason == v1beta2.ClusterReasonCorrupt
+		told := a.Kind == plan.Corrupt && w.operators[0].last.Outcome == plan.AwaitsUser
 		if byUser || told {
 			w.say("the user disarms %s of %x", a.Kind, a.MemberID)
 			w.appendEntry(l, entry{kind: disarm, id: a.MemberID, alarm: a.Kind})

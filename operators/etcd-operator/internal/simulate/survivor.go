@@ -345,7 +345,7 @@ func (w *world) crowdedOut() bool {
 func (w *world) obeyRoom() {
 	last := &w.operators[0].last
 	c := meta.FindStatusCondition(last.Status.Conditions, v1beta2.ConditionDegraded)
-	if last.DeleteEmpty == "" || !asks(c, "delete Pod "+last.DeleteEmpty) || c.Reason != v1beta2.ClusterReasonRecoveringFromSurvivor {
+	if last.DeleteEmpty == "" || !asks(c, "delete Pod "+last.DeleteEmpty) {
 		return
 	}
 	p, cl := w.pod(last.DeleteEmpty), w.claim(last.DeleteEmpty)
