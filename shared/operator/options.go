@@ -53,7 +53,7 @@ func (o *Options) Bind(fs *flag.FlagSet) {
 	fs.StringVar(&o.ListenAddr, "listen-addr", "0.0.0.0:8080", "address that serves /metrics, /healthz and /readyz")
 	fs.BoolVar(&o.ClusterWide, "cluster-wide", false, fmt.Sprintf(
 		"reconcile every %s, of all namespaces, that is annotated %s=%s, instead of those of the operator's own namespace", o.Kind, v1beta2.AnnotationScope, v1beta2.ScopeClusterwide))
-	fs.BoolVar(&o.CreateCRD, "create-crd", false, "install the CustomResourceDefinition at start; needs the rights to")
+	fs.BoolVar(&o.CreateCRD, "create-crd", false, "install the CustomResourceDefinition at start; needs the rights to create and patch CustomResourceDefinitions")
 	fs.BoolVar(&o.LeaderElect, "leader-elect", true, "enable leader election, so that one replica at a time reconciles")
 	fs.IntVar(&o.Workers, "workers", defaultWorkers, fmt.Sprintf("maximum concurrent reconciles of %s", o.Kind))
 	fs.StringVar(&o.Image, "image", os.Getenv("OPERATOR_IMAGE"),
