@@ -26,7 +26,7 @@ const (
 	// BackupSucceeded: a one-shot backup is stored; status.snapshot says where. Nothing to do.
 	BackupSucceeded BackupPhase = "Succeeded"
 	// BackupFailed: a one-shot backup is not stored, or the spec cannot be carried out. Follow
-	// the message of ConditionFailed.
+	// the message of the condition Failed.
 	BackupFailed BackupPhase = "Failed"
 )
 

@@ -20,7 +20,7 @@ func (r *EtcdRestore) ClusterName() string {
 	return r.Spec.EtcdCluster.Name
 }
 
-// Timeout is how long the restore may take until the hand-off, or 0 for as long as it
+// Timeout is how long the restore may take until the hand-over, or 0 for as long as it
 // takes.
 func (s *RestoreSpec) Timeout() time.Duration {
 	return seconds(s.TimeoutInSecond)

@@ -19,14 +19,15 @@ const (
 	RestorePending RestorePhase = "Pending"
 	// RestoreVerifying fetches and checks the snapshot, and, unless spec.stopMembers is First,
 	// rebuilds its database in the seed's Pod, while the old members serve. No member is
-	// stopped before that has succeeded. If it lasts, read the message of ConditionComplete.
+	// stopped before that has succeeded. If it lasts, read the message of the condition
+	// Complete.
 	RestoreVerifying RestorePhase = "Verifying"
 	// RestoreVerified has checked the snapshot, which was all that was asked for
 	// (verifyOnly). It is an end, as Complete is. Nothing to do.
 	RestoreVerified RestorePhase = "Verified"
 	// RestoreFencing waits for etcd-operator to suspend its reconciliation of the cluster,
 	// and, if spec.stopMembers is First, stops the old members. If it lasts, read the message
-	// of ConditionComplete.
+	// of the condition Complete.
 	RestoreFencing RestorePhase = "Fencing"
 	// RestoreSeeding stops the old members, if they run, and starts the seed. Wait for it, or
 	// delete the EtcdRestore, which still rolls it back; members without volumes are lost.
@@ -36,7 +37,7 @@ const (
 	RestoreHandedOff RestorePhase = "HandedOff"
 	// RestoreComplete has a cluster of its full size. Nothing to do.
 	RestoreComplete RestorePhase = "Complete"
-	// RestoreRollingBack has failed before the hand-off, and rolls back to the old members.
+	// RestoreRollingBack has failed before the hand-over, and rolls back to the old members.
 	// Wait for it to end.
 	RestoreRollingBack RestorePhase = "RollingBack"
 	// RestoreFailed has failed; status.reason says why. Correct that, and create another
@@ -60,7 +61,7 @@ const (
 // RestoreStatus is what the operator reports of a restore. Only the operator writes it,
 // and only when something in it has changed.
 type RestoreStatus struct {
-	// Whether the cluster serves what the snapshot holds: true from the hand-off on,
+	// Whether the cluster serves what the snapshot holds: true from the hand-over on,
 	// while etcd-operator still adds the other members. With verifyOnly: whether the
 	// snapshot is good.
 	// +optional

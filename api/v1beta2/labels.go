@@ -22,8 +22,9 @@ const (
 	// a cluster whose storage.deletionPolicy is Retain, in place of an owner reference, so
 	// that nothing deletes them with the EtcdCluster.
 	LabelOwner = GroupName + "/owner"
-	// LabelRole says what a member's Pod is now: one of the Role constants.
-	// The client Service and the PodDisruptionBudget select RoleVoter.
+	// LabelRole says what a member's Pod is now: seed, joiner, returning, learner, voter,
+	// leaving, restarting, defragmenting or survivor. The client Service and the
+	// PodDisruptionBudget select RoleVoter.
 	LabelRole = "etcd_role"
 
 	// LabelName, LabelInstance and LabelManagedBy are the labels that
@@ -152,7 +153,7 @@ const (
 
 	// AnnotationFence on an EtcdCluster asks etcd-operator to suspend its reconciliation.
 	// The value is the uid of the EtcdRestore that asks. It may be there from the
-	// EtcdCluster's creation on: then no member is made before the hand-off.
+	// EtcdCluster's creation on: then no member is made before the hand-over.
 	//
 	// status.fencedBy answers, as soon as nothing that etcd-operator has begun can
 	// still take effect. Until then the fence is withdrawn by removing the annotation
@@ -165,7 +166,7 @@ const (
 	// A uid fences once: one whose seed was adopted (status.adoptedSeed), or that
 	// AnnotationFenceLifted names, is passed over.
 	AnnotationFence = GroupName + "/fence"
-	// AnnotationSeeded on an EtcdCluster is the hand-off: <uid>/<Pod name>/<Pod uid>,
+	// AnnotationSeeded on an EtcdCluster is the hand-over: <uid>/<Pod name>/<Pod uid>,
 	// of the EtcdRestore whose fence it is and of the seed that it has made. It counts
 	// only while status.fencedBy is that uid. etcd-operator adopts the seed once it
 	// serves a cluster of its own, another than status.clusterID, as its only member;
@@ -178,7 +179,7 @@ const (
 	// uid, and touch the seed only after that.
 	AnnotationSeeded = GroupName + "/seeded"
 	// AnnotationFenceLifted on an EtcdCluster ends the fence of the uid that it names
-	// without a hand-off: status.fencedBy is empty again, and etcd-operator resumes
+	// without a hand-over: status.fencedBy is empty again, and etcd-operator resumes
 	// with what is there, and heals it. It is stronger than AnnotationFence and
 	// AnnotationSeeded of the same uid, and may stay. Only the restore that
 	// status.fencedBy names sets it (a person may in its place, when it is gone), and
@@ -222,7 +223,7 @@ const (
 	// directory, and etcd starts. It is given when no old member can serve clients any
 	// more.
 	//
-	// Absent: revoked, before the hand-off. Nothing is restored a second time: a seed
+	// Absent: revoked, before the hand-over. Nothing is restored a second time: a seed
 	// whose disk is lost from then on has lost its data, like any other member.
 	AnnotationRestorePermit = GroupName + "/restore-permit"
 	// AnnotationSurvivorPermit is the same on the seed's Pod of a recovery from a survivor,

@@ -148,7 +148,7 @@ func TestRestoreWithoutRoomForItsSeed(t *testing.T) {
 	w.lostNothing(3)
 }
 
-// TestRestoreGivenUp: before the hand-off, a restore that is deleted or fails gives the
+// TestRestoreGivenUp: before the hand-over, a restore that is deleted or fails gives the
 // cluster back as it was, with all that was written to it.
 func TestRestoreGivenUp(t *testing.T) {
 	t.Parallel()

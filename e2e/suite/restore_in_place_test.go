@@ -141,7 +141,7 @@ func (c *restoredCluster) againFromItsBackup() {
 	c.writes().lostNothing(3)
 }
 
-// restartsItsSeed: after the hand-off and writes, all that the seed's Pod ran is begun
+// restartsItsSeed: after the hand-over and writes, all that the seed's Pod ran is begun
 // anew, as when its node restarts. Nothing is restored again.
 func (c *restoredCluster) restartsItsSeed() {
 	s := c.s

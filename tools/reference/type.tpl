@@ -19,11 +19,12 @@ Used by: {{ range $i, $r := .SortedReferences }}{{ if $i }}, {{ end }}{{ markdow
 | `{{ .Name }}` _{{ markdownRenderType .Type }}_ | {{ template "type_members" . }} | {{ markdownRenderDefault .Default }} | {{ template "validation" .Validation }} |
 {{- end }}
 {{ end }}
-{{- if .EnumValues }}
+{{- if .EnumValues }}{{- /* The constant's name is Go's: what a user sees is the value. */}}
 | Value | Meaning |
 | --- | --- |
 {{- range .EnumValues }}
-| `{{ .Name }}` | {{ markdownRenderFieldDoc .Doc | replace "<br />" " " }} |
+{{- $meaning := regexReplaceAll "^[A-Z][A-Za-z0-9]+(:| is)? " (markdownRenderFieldDoc .Doc | replace "<br />" " ") "" }}
+| `{{ .Name }}` | {{ substr 0 1 $meaning | upper }}{{ substr 1 -1 $meaning }} |
 {{- end }}
 {{ end }}
 {{- end }}{{ end -}}

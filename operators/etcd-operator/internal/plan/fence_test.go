@@ -151,7 +151,7 @@ func TestFence(t *testing.T) {
 			reason: "S12", seen: broken().volumes().fenced(), because: "Fenced",
 		},
 		"not even if the annotation vanishes": {
-			reason: "S12: until hand-off or abort of that uid", seen: broken().volumes().fenced().marked(func(f *Fence) { f.Mark = "" }), because: "Fenced",
+			reason: "S12: until hand-over or abort of that uid", seen: broken().volumes().fenced().marked(func(f *Fence) { f.Mark = "" }), because: "Fenced",
 		},
 		"or is another's": {
 			reason: "the second waits", seen: broken().fenced().marked(func(f *Fence) { f.Mark = "r2" }), because: "Fenced",
@@ -181,7 +181,7 @@ func TestFence(t *testing.T) {
 func TestAdoption(t *testing.T) {
 	rows{
 		"a seed that serves is adopted": {
-			reason: "hand-off", seen: offered(), do: adopted, because: "SeedAdopted",
+			reason: "hand-over", seen: offered(), do: adopted, because: "SeedAdopted",
 		},
 		"with its volume": {
 			reason: "members have one each", seen: offered().volumes(), do: adopted, because: "SeedAdopted",

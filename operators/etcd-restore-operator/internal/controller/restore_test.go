@@ -238,7 +238,7 @@ func (b *bench) wantGivenBack(e *v1beta2.EtcdRestore, c *v1beta2.EtcdCluster) {
 	}
 }
 
-// Deleted before the hand-off, a restore gives all back.
+// Deleted before the hand-over, a restore gives all back.
 func TestDeletedBeforeHandOff(t *testing.T) {
 	t.Parallel()
 	b := newBench(t)
@@ -251,7 +251,7 @@ func TestDeletedBeforeHandOff(t *testing.T) {
 	b.wantGivenBack(e, c)
 }
 
-// After the hand-off, no data is touched.
+// After the hand-over, no data is touched.
 func TestDeletedAfterHandOff(t *testing.T) {
 	t.Parallel()
 	b := newBench(t)

@@ -85,7 +85,7 @@ type rule func(*view) *step
 // A restore follows one of six runbooks: these five, or that of verifyonly.go. In each, the
 // first rule that has something to say decides: order is behaviour.
 var (
-	// forward leads from the snapshot to the hand-off. The seed is ready to start before a
+	// forward leads from the snapshot to the hand-over. The seed is ready to start before a
 	// member is stopped.
 	forward = []rule{
 		// Is there anything to do at all?

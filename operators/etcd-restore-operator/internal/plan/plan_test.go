@@ -1013,7 +1013,7 @@ func TestPlan(t *testing.T) {
 			o:      observe(handed, serving("a", "b", "c"), func(s *scene) { s.Claims = nil }),
 			want:   decided{Reason: "RestoreComplete", Phase: completed, Events: []string{"RestoreComplete"}},
 		},
-		"cluster deleted after the hand-off": {
+		"cluster deleted after the hand-over": {
 			reason: "nothing is left to do",
 			o:      observe(handed, noCluster),
 			want:   decided{Reason: "ClusterGone", Phase: completed, Events: []string{"ClusterGone"}},

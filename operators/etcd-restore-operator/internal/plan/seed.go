@@ -341,7 +341,7 @@ func awaitSeed(v *view) *step {
 	return wait(seeding, v1beta2.RestoreReasonSeedStarting, fmt.Sprintf("waiting for etcd of seed %s to serve the restored data", p.Name), "Pod "+p.Name)
 }
 
-// withdrawPermit comes before the hand-off: from then on a disk that is lost has lost its
+// withdrawPermit comes before the hand-over: from then on a disk that is lost has lost its
 // data, and is never restored again.
 func withdrawPermit(v *view) *step {
 	if v.seed.Permit == PermitNone {

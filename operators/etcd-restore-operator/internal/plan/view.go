@@ -33,7 +33,7 @@ type view struct {
 	// fenced is true while etcd-operator has suspended its reconciliation, and offered
 	// while the cluster has a seed of this restore to adopt.
 	fenced, offered bool
-	// adopted is true from the hand-off on, for good.
+	// adopted is true from the hand-over on, for good.
 	adopted bool
 
 	// seed is the Pod of status.seedMember; nil if there is none. strays are seeds of
