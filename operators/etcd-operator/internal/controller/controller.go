@@ -123,7 +123,7 @@ func (r *Reconciler) Reconcile(ctx context.Context, req ctrl.Request) (ctrl.Resu
 		d = r.plan(obs)
 	}
 	status, err := r.carryOut(ctx, &c, &obs, d)
-	r.Metrics.Observe(req.NamespacedName, &status, time.Since(begun))
+	r.Metrics.Observe(req.NamespacedName, &status, !c.DeletionTimestamp.IsZero(), time.Since(begun))
 	r.Metrics.Members(req.NamespacedName, members(&obs))
 	return r.next(ctx, req.NamespacedName, d, err)
 }

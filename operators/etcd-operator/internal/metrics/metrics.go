@@ -43,6 +43,8 @@ type state struct {
 	// last was (or when it was first seen).
 	healthy     bool
 	lastHealthy time.Time
+	// deleting is whether nobody expects it to be healthy any more.
+	deleting bool
 	// ends is when the first of its certificates ends; zero if it has none, or none is known.
 	ends time.Time
 	// compared is when the members' data was last compared, zero if never, and consistent
@@ -82,7 +84,7 @@ func New(reg prometheus.Registerer) *Metrics {
 		clusters: prometheus.NewDesc("etcd_operator_clusters", "Number of EtcdClusters, by phase.", []string{"phase"}, nil),
 		members:  prometheus.NewDesc("etcd_operator_members", "Number of members of all EtcdClusters, by state (ready: serving; unready).", []string{"state"}, nil),
 		since: prometheus.NewDesc("etcd_operator_cluster_unhealthy_seconds",
-			"Seconds since the EtcdCluster was last available with all its members healthy; 0 while it is.", []string{"namespace", "name"}, nil),
+			"Seconds since the EtcdCluster was last available with all its members healthy; 0 while it is, absent while it is being deleted.", []string{"namespace", "name"}, nil),
 		size:   ofMember("etcd_operator_member_database_bytes", "Size of a member's database file, in bytes."),
 		inUse:  ofMember("etcd_operator_member_database_in_use_bytes", "Bytes of a member's database that are in use; defragmentation frees the rest."),
 		quota:  ofMember("etcd_operator_member_database_quota_bytes", "Quota of a member's database, in bytes; absent where it is unknown or unlimited."),
@@ -107,8 +109,9 @@ func (m *Metrics) Stale(key types.NamespacedName) {
 	m.stale.WithLabelValues(key.Namespace, key.Name).Inc()
 }
 
-// Observe notes the status of a cluster, and how long its reconcile took.
-func (m *Metrics) Observe(key types.NamespacedName, s *v1beta2.ClusterStatus, took time.Duration) {
+// Observe notes the status of a cluster, whether it is being deleted, and how long its reconcile
+// took.
+func (m *Metrics) Observe(key types.NamespacedName, s *v1beta2.ClusterStatus, deleting bool, took time.Duration) {
 	m.duration.Observe(took.Seconds())
 	m.mu.Lock()
 	defer m.mu.Unlock()
@@ -123,6 +126,7 @@ func (m *Metrics) Observe(key types.NamespacedName, s *v1beta2.ClusterStatus, to
 	if st.healthy {
 		st.lastHealthy = time.Now()
 	}
+	st.deleting = deleting
 	st.compared = time.Time{}
 	if s.Consistency != nil {
 		st.compared, st.consistent = s.Consistency.LastCheckTime.Time, s.Consistency.Result == v1beta2.ResultConsistent
@@ -184,7 +188,9 @@ func (m *Metrics) Collect(ch chan<- prometheus.Metric) {
 		if !s.healthy {
 			seconds = time.Since(s.lastHealthy).Seconds()
 		}
-		ch <- prometheus.MustNewConstMetric(m.since, prometheus.GaugeValue, seconds, key.Namespace, key.Name)
+		if !s.deleting {
+			ch <- prometheus.MustNewConstMetric(m.since, prometheus.GaugeValue, seconds, key.Namespace, key.Name)
+		}
 		if !s.ends.IsZero() {
 			ch <- prometheus.MustNewConstMetric(m.expiry, prometheus.GaugeValue, time.Until(s.ends).Seconds(), key.Namespace, key.Name)
 		}

@@ -71,10 +71,10 @@ etcd_operator_members{state="unready"} 0
 
 func TestClustersAndMembersAreCounted(t *testing.T) {
 	m, reg := newMetrics()
-	m.Observe(key("a"), status(v1beta2.PhaseCreating, 0, 3, false, false), time.Second)
-	m.Observe(key("a"), status(v1beta2.PhaseRunning, 3, 0, true, false), time.Second) // counts once, as it now is
-	m.Observe(key("b"), status(v1beta2.PhaseRunning, 2, 1, true, true), time.Second)
-	m.Observe(key("c"), status(v1beta2.PhaseFailed, 0, 1, false, true), time.Second)
+	m.Observe(key("a"), status(v1beta2.PhaseCreating, 0, 3, false, false), false, time.Second)
+	m.Observe(key("a"), status(v1beta2.PhaseRunning, 3, 0, true, false), false, time.Second) // counts once, as it now is
+	m.Observe(key("b"), status(v1beta2.PhaseRunning, 2, 1, true, true), false, time.Second)
+	m.Observe(key("c"), status(v1beta2.PhaseFailed, 0, 1, false, true), false, time.Second)
 	want(t, reg, clustersHelp+`etcd_operator_clusters{phase="Creating"} 0
 etcd_operator_clusters{phase="Failed"} 1
 etcd_operator_clusters{phase="Running"} 2
@@ -94,10 +94,22 @@ etcd_operator_clusters{phase="Running"} 1
 `+membersHelp+`etcd_operator_members{state="ready"} 3
 etcd_operator_members{state="unready"} 0
 `+`
-# HELP etcd_operator_cluster_unhealthy_seconds Seconds since the EtcdCluster was last available with all its members healthy; 0 while it is.
+# HELP etcd_operator_cluster_unhealthy_seconds Seconds since the EtcdCluster was last available with all its members healthy; 0 while it is, absent while it is being deleted.
 # TYPE etcd_operator_cluster_unhealthy_seconds gauge
 etcd_operator_cluster_unhealthy_seconds{name="a",namespace="ns"} 0
 `, "etcd_operator_clusters", "etcd_operator_members", "etcd_operator_cluster_unhealthy_seconds")
+}
+
+// A cluster that is being deleted, and waits for a finalizer, is no cluster that a person must
+// make healthy. Another one of its name is.
+func TestDeletedClustersAreNotUnhealthy(t *testing.T) {
+	m, _ := newMetrics()
+	for _, deleting := range []bool{false, true, false} {
+		m.Observe(key("a"), status(v1beta2.PhaseRunning, 0, 3, false, true), deleting, 0)
+		if got := testutil.CollectAndCount(m, "etcd_operator_cluster_unhealthy_seconds"); (got == 0) != deleting {
+			t.Errorf("%d clusters tell since when they are unhealthy; deleting: %t", got, deleting)
+		}
+	}
 }
 
 // How long certificates still last is told of clusters that have any.
@@ -106,8 +118,8 @@ func TestCertificateExpiry(t *testing.T) {
 	plain, secure := status(v1beta2.PhaseRunning, 3, 0, true, false), status(v1beta2.PhaseRunning, 3, 0, true, false)
 	end := metav1.NewTime(time.Now().Add(time.Hour))
 	secure.TLS = &v1beta2.TLSStatus{NotAfter: &end}
-	m.Observe(key("a"), plain, 0)
-	m.Observe(key("b"), secure, 0)
+	m.Observe(key("a"), plain, false, 0)
+	m.Observe(key("b"), secure, false, 0)
 	told := func() map[string]float64 {
 		families, err := reg.Gather()
 		if err != nil {
@@ -128,7 +140,7 @@ func TestCertificateExpiry(t *testing.T) {
 		t.Errorf("they last for %v seconds, want an hour for b alone", got)
 	}
 	secure.TLS.NotAfter = nil
-	m.Observe(key("b"), secure, 0)
+	m.Observe(key("b"), secure, false, 0)
 	if got := told(); len(got) > 0 {
 		t.Errorf("nothing is known of them, and they last for %v seconds", got)
 	}
@@ -158,13 +170,13 @@ func TestUnhealthySeconds(t *testing.T) {
 		"says nothing":            {},
 	} {
 		m, reg := newMetrics()
-		m.Observe(key("a"), bad, 0)
+		m.Observe(key("a"), bad, false, 0)
 		time.Sleep(20 * time.Millisecond)
-		m.Observe(key("a"), bad, 0)
+		m.Observe(key("a"), bad, false, 0)
 		if got := seconds(reg); got < 0.02 {
 			t.Errorf("%s: unhealthy for %g s, want at least 0.02", name, got)
 		}
-		m.Observe(key("a"), status(v1beta2.PhaseRunning, 3, 0, true, false), 0)
+		m.Observe(key("a"), status(v1beta2.PhaseRunning, 3, 0, true, false), false, 0)
 		if got := seconds(reg); got != 0 {
 			t.Errorf("%s, and then healthy: unhealthy for %g s, want 0", name, got)
 		}
@@ -176,7 +188,7 @@ func TestActionsAndDurations(t *testing.T) {
 	m.Acted("AddLearner", "ok")
 	m.Acted("AddLearner", "ok")
 	m.Acted("AddLearner", "refused")
-	m.Observe(key("a"), &v1beta2.ClusterStatus{}, 3*time.Millisecond)
+	m.Observe(key("a"), &v1beta2.ClusterStatus{}, false, 3*time.Millisecond)
 	want(t, reg, `
 # HELP etcd_operator_actions_total Actions, by kind and result (ok; stale: not carried out, because the cluster had changed; refused: etcd asked to wait; error).
 # TYPE etcd_operator_actions_total counter
@@ -192,7 +204,7 @@ etcd_operator_actions_total{action="AddLearner",result="refused"} 1
 func TestNamesAreAsPrometheusAsksFor(t *testing.T) {
 	m, reg := newMetrics()
 	m.Acted("AddLearner", "ok")
-	m.Observe(key("a"), status(v1beta2.PhaseRunning, 3, 0, true, false), time.Second)
+	m.Observe(key("a"), status(v1beta2.PhaseRunning, 3, 0, true, false), false, time.Second)
 	problems, err := testutil.GatherAndLint(reg)
 	if err != nil {
 		t.Fatal(err)
@@ -215,7 +227,7 @@ func TestNamesAreAsPrometheusAsksFor(t *testing.T) {
 func TestDatabases(t *testing.T) {
 	m, reg := newMetrics()
 	names := []string{"etcd_operator_member_database_bytes", "etcd_operator_member_database_in_use_bytes", "etcd_operator_member_database_quota_bytes", "etcd_operator_member_alarm"}
-	m.Observe(key("a"), status(v1beta2.PhaseRunning, 2, 0, true, false), time.Second)
+	m.Observe(key("a"), status(v1beta2.PhaseRunning, 2, 0, true, false), false, time.Second)
 	m.Members(key("a"), []metrics.Member{
 		{Name: "a-1", Size: 300, InUse: 200, Quota: 1000, Alarms: []string{"NOSPACE"}},
 		{Name: "a-2", Size: 400, InUse: 400},
