@@ -34,14 +34,14 @@ func (r *Reconciler) keepCertificates(ctx context.Context, c *v1beta2.EtcdCluste
 
 // tellCertificates makes an event when certificates have gone bad, or are right again, since
 // the status was written last, unless that is what the cluster waits for: that is told.
-func (r *Reconciler) tellCertificates(ctx context.Context, c *v1beta2.EtcdCluster, now *v1beta2.ClusterStatus, problem plan.CertificateProblem, d *plan.Decision) {
+func (r *Reconciler) tellCertificates(ctx context.Context, c *v1beta2.EtcdCluster, now *v1beta2.ClusterStatus, tls *plan.TLS, d *plan.Decision) {
 	was := meta.FindStatusCondition(c.Status.Conditions, v1beta2.ConditionCertificatesReady)
 	is := meta.FindStatusCondition(now.Conditions, v1beta2.ConditionCertificatesReady)
 	if is == nil || d.AwaitsCertificates || (was != nil && was.Status == is.Status && isReported(c, is.Type, is.Reason)) {
 		return
 	}
 	switch {
-	case is.Status == metav1.ConditionFalse && problem != plan.CertificatesPending:
+	case is.Status == metav1.ConditionFalse && !tls.IsPending():
 		log.FromContext(ctx).Info(is.Message, "reason", is.Reason)
 		r.Events.Eventf(c, nil, corev1.EventTypeWarning, is.Reason, "KeepCertificates", "%s", conditiontext.Clip(is.Message))
 	case is.Status == metav1.ConditionTrue && was != nil && was.Status == metav1.ConditionFalse:

@@ -205,7 +205,7 @@ func (r *Reconciler) carryOut(ctx context.Context, c *v1beta2.EtcdCluster, obs *
 		status, err = r.report(ctx, c, d)
 	}
 	if err == nil {
-		r.tellCertificates(ctx, c, &status, obs.Cluster.TLS.Problem, &d)
+		r.tellCertificates(ctx, c, &status, &obs.Cluster.TLS, &d)
 		r.tellChanges(ctx, c, &status, &d)
 	}
 	// What was done is told, whatever becomes of the status.

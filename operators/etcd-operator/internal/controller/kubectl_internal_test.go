@@ -113,7 +113,7 @@ func (s *story) observe(change observed) {
 	if err != nil {
 		s.t.Fatal(err)
 	}
-	s.r.tellCertificates(ctx, c, &status, o.Cluster.TLS.Problem, &d)
+	s.r.tellCertificates(ctx, c, &status, &o.Cluster.TLS, &d)
 	s.r.tellChanges(ctx, c, &status, &d)
 	s.r.tell(ctx, c, d)
 	apiservertest.Read(s.t, s.r.Actor.Client, s.cluster)

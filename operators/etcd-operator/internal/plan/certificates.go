@@ -134,7 +134,7 @@ func (v *view) certificates() *metav1.Condition {
 		return nil
 	case t.Problem != "":
 		c = v.condition(kind, false, string(t.Problem), t.Message)
-	case t.isPending():
+	case t.IsPending():
 		c = v.condition(kind, false, v1beta2.ClusterReasonCertificatesPending, "checking certificates")
 	case t.Rotation != "":
 		c = v.condition(kind, true, string(t.Rotation), v.rotationStory())
@@ -175,7 +175,7 @@ func (v *view) tlsStatus() *v1beta2.TLSStatus {
 	if !t.Wanted {
 		return nil
 	}
-	st := &v1beta2.TLSStatus{Trust: cmp.Or(t.Trust, v.recordedTrust()), Rotation: t.Rotation, Pending: t.isPending()}
+	st := &v1beta2.TLSStatus{Trust: cmp.Or(t.Trust, v.recordedTrust()), Rotation: t.Rotation, Pending: t.IsPending()}
 	if !t.NotAfter.IsZero() {
 		end := metav1.NewTime(t.NotAfter.Truncate(time.Second))
 		st.NotAfter = &end

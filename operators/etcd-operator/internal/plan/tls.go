@@ -30,8 +30,8 @@ type TLS struct {
 	NoClientCertificate bool
 }
 
-// isPending reports whether there is nothing to do but wait.
-func (t *TLS) isPending() bool {
+// IsPending reports whether there is nothing to do but wait.
+func (t *TLS) IsPending() bool {
 	return t.Problem == CertificatesPending || (t.Problem == "" && (t.Trust == "" || t.NoClientCertificate))
 }
 
