@@ -169,7 +169,7 @@ func (v *view) addOutlook(r *v1beta2.BackupRecord) {
 	case r.Lost && len(v.history)+1 < maxAttempts:
 		r.Message += "; the operator retries it"
 	default:
-		r.Message += "; it is not retried: fix the cause, then create another EtcdBackup"
+		r.Message += "; the data in etcd is not affected; the backup is not retried: fix the cause, then create another EtcdBackup"
 	}
 }
 

@@ -192,7 +192,7 @@ func TestStatus(t *testing.T) {
 			reason: "that is a failure",
 			o:      observe(before(0, "JobLost"), before(time.Second, "JobLost"), active(2*time.Second), after(time.Minute)),
 			want: fields{Reason: "JobLost: the Job was deleted before it reported a result; a snapshot might be stored; " +
-				"it is not retried: fix the cause, then create another EtcdBackup", History: 3, Complete: "False", Failed: "True"},
+				"the data in etcd is not affected; the backup is not retried: fix the cause, then create another EtcdBackup", History: 3, Complete: "False", Failed: "True"},
 		},
 	}
 	for label, r := range rows {
