@@ -16,7 +16,7 @@ import (
 func (w *world) refused(why Refusal, names ...string) *world {
 	w.reported()
 	for _, name := range names {
-		w.answer(name, func(a *Answer) { *a = Answer{Read: true, Refused: why, RefusedBecause: "because"} })
+		w.answer(name, func(a *Answer) { *a = Answer{Read: true, Refused: why, RefusedBecause: theRefusal} })
 	}
 	return w
 }
@@ -152,8 +152,8 @@ func TestWhatIsMissing(t *testing.T) {
 		want []string
 	}{
 		"no Secret is named":      {healthy(1).refused(NoCredentials, "a"), []string{"kubernetes.io/basic-auth", "keys username and password", "role root", "set spec.auth.rootSecret"}},
-		"the Secret has nothing":  {healthy(1).secret("s").refused(NoCredentials, "a"), []string{"Secret s", "password", "because"}},
-		"the password is wrong":   {healthy(1).secret("s").refused(WrongCredentials, "a"), []string{"Secret s", "right username", "because"}},
+		"the Secret has nothing":  {healthy(1).secret("s").refused(NoCredentials, "a"), []string{"Secret s", "password", theRefusal}},
+		"the password is wrong":   {healthy(1).secret("s").refused(WrongCredentials, "a"), []string{"Secret s", "right username", theRefusal}},
 		"the user is not root":    {healthy(1).secret("s").powerless(), []string{"lacks the role root: grant it", "Secret s"}},
 		"a seed that is restored": {offered().refused(NoCredentials, "s"), []string{"seed s", "set spec.auth.rootSecret"}},
 	} {
@@ -176,3 +176,5 @@ func TestASeedThatRefusesIsNotAdopted(t *testing.T) {
 		t.Error("with credentials it is not adopted either")
 	}
 }
+
+const theRefusal = "etcdserver: authentication failed, invalid user ID or password"

@@ -55,7 +55,7 @@ func TestBrokenData(t *testing.T) {
 		"a Pod in which it never served": waits("a setting may be bad", func(p *Pod) { p.ProvenImage = "" }),
 		"certificates that are in doubt": {
 			reason: "they may be what ails it", seen: healthy(3).volumes().pod("c", crashing(5)).cluster(func(c *Cluster) {
-				c.TLS = TLS{Wanted: true, Problem: CertificatesInvalid, Message: "Secret s: the key does not fit"}
+				c.TLS = TLS{Wanted: true, Problem: CertificatesInvalid, Message: "Secret etcd-server-tls: the key does not fit"}
 			}), because: "WaitingForMember",
 		},
 		"another one is not healthy": {

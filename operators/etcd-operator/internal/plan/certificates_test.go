@@ -23,7 +23,7 @@ func (w *world) secure(changes ...func(*TLS)) *world {
 }
 
 func wrong(problem CertificateProblem) func(*TLS) {
-	return func(t *TLS) { t.Problem, t.Message = problem, "Secret s is not there: create it" }
+	return func(t *TLS) { t.Problem, t.Message = problem, "Secret etcd-peer-tls is not there: create it" }
 }
 
 // noClientCertificate has an operator without a certificate: its members tell it nothing.

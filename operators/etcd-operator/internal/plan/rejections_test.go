@@ -9,7 +9,7 @@ import (
 	"github.com/etcd-operators/etcd-operators/api/v1beta2"
 )
 
-const quotaWords = "exceeded quota: q"
+const quotaWords = "exceeded quota: team, requested: pods=1, used: pods=10, limited: pods=10"
 
 // rejected are Pods that the API server has refused just now.
 func (w *world) rejected(role Role, names ...string) *world {

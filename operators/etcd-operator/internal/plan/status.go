@@ -280,7 +280,7 @@ func (v *view) available(s *step) metav1.Condition {
 	case v.sure:
 		return v.condition(kind, true, v1beta2.ClusterReasonServing, "a quorum serves, though the operator cannot reach all of its members")
 	case slices.ContainsFunc(v.Pods, func(p Pod) bool { return p.servesUnseen() }):
-		return v.condition(kind, true, v1beta2.ClusterReasonServing, "a quorum serves; etcd's authentication refuses the operator further details")
+		return v.condition(kind, true, v1beta2.ClusterReasonServing, "a quorum serves; the operator knows no more, since etcd's authentication refuses it")
 	}
 	return v.condition(kind, false, s.reason, s.message)
 }

@@ -249,7 +249,7 @@ func TestPhases(t *testing.T) {
 		"paused":                         {healthy(3).cluster(func(c *Cluster) { c.Paused = true }), v1beta2.PhaseRunning, false},
 		"quorum is lost":                 {healthy(3).noQuorum().dead("b", "c"), v1beta2.PhaseFailed, true},
 		"existed":                        {nothing(3).cluster(func(c *Cluster) { c.Existed = "its volumes exist" }), v1beta2.PhaseFailed, true},
-		"existed, and said it was there": {nothing(3).cluster(func(c *Cluster) { c.Existed = "so it says"; c.LastStatus.Phase = v1beta2.PhaseRunning }), v1beta2.PhaseRunning, false},
+		"existed, and said it was there": {nothing(3).cluster(func(c *Cluster) { c.Existed = "volume x-0 exists"; c.LastStatus.Phase = v1beta2.PhaseRunning }), v1beta2.PhaseRunning, false},
 	} {
 		s := decided(tc.seen.seen()).Status
 		if s.Phase != tc.want || (s.Reason != "") != tc.reason {
