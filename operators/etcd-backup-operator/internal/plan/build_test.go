@@ -180,7 +180,11 @@ func before(due time.Duration, reason string) change {
 		at := metav1.NewTime(born.Add(due))
 		r := v1beta2.BackupRecord{Name: JobName(s.Backup, at.Time), ScheduledTime: &at, CompletionTime: &metav1.Time{Time: at.Add(3 * time.Second)}, Reason: reason, Lost: reason == v1beta2.BackupReasonJobLost}
 		if r.Succeeded = reason == ""; !r.Succeeded {
-			r.Message = "it failed"
+			r.Message = map[string]string{
+				"NoSpace":                   "the volume is full: free space on it, or make it larger: write etcd.backup: no space left on device",
+				"NodeLost":                  "the Pod p is still terminating, and its grace period ended at 2026-01-01T10:05:00Z: its node n is probably lost; a snapshot might still be stored",
+				v1beta2.BackupReasonJobLost: "the Job was deleted before it reported a result; a snapshot might be stored",
+			}[reason]
 		}
 		st := &s.Backup.Status
 		st.History = append([]v1beta2.BackupRecord{r}, st.History...)

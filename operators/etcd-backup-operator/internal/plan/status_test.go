@@ -126,7 +126,7 @@ func TestStatus(t *testing.T) {
 		"between runs, failed": {
 			reason: "Reason says why",
 			o:      observe(hourly, kept(0, "NoSpace"), counted("every 1h0m0s", 0), after(hour/2)),
-			want:   fields{Reason: "NoSpace: it failed", Last: "01 10:00:00", Next: "01 11:00:00", History: 1, Complete: "False", Failed: "True", Scheduled: "True"},
+			want:   fields{Reason: "NoSpace: the volume is full: free space on it, or make it larger: write etcd.backup: no space left on device", Last: "01 10:00:00", Next: "01 11:00:00", History: 1, Complete: "False", Failed: "True", Scheduled: "True"},
 		},
 		"success after a failure": {
 			reason: "succeeded tells of the last run",
