@@ -284,7 +284,7 @@ func withTLS(trust string) change {
 func certificates(is metav1.ConditionStatus, reason string) change {
 	return func(s *scene) {
 		s.Cluster.Status.Conditions = append(s.Cluster.Status.Conditions, metav1.Condition{
-			Type: v1beta2.ConditionCertificatesReady, Status: is, Reason: reason, Message: "the words of etcd-operator",
+			Type: v1beta2.ConditionCertificatesReady, Status: is, Reason: reason, Message: noSecret,
 		})
 	}
 }
@@ -329,7 +329,7 @@ func handed(s *scene) {
 // givenUp is rolled back.
 func givenUp(s *scene) {
 	phase(v1beta2.RestoreRollingBack)(s)
-	setFailure(&s.Restore.Status, "TimedOut", "it took too long")
+	setFailure(&s.Restore.Status, "TimedOut", "the restore took longer than spec.timeoutInSecond allows: raise it, or remove it for no limit")
 }
 
 func find(t *testing.T, all []metav1.Condition, kind string) metav1.Condition {
@@ -342,3 +342,11 @@ func find(t *testing.T, all []metav1.Condition, kind string) metav1.Condition {
 	t.Fatalf("there is no condition %s", kind)
 	return metav1.Condition{}
 }
+
+// What the agent says (see testdata/messages.golden of package agent), and etcd-operator.
+const (
+	corruptSnapshot = "the snapshot is corrupt: it ends after 3 B, which are not a database and its sha256: restore another snapshot, or store this one again if the original is intact"
+	changedSnapshot = "s3://mybucket/etcd.backup is no longer the snapshot that was verified (its size in bytes is 20480, and was 40960): create another EtcdRestore to restore what is there now"
+	stalled         = "the transfer made no progress and was cut (get, s3://mybucket/etcd.backup: context deadline exceeded)"
+	noSecret        = "Secret etcd-peer-tls does not exist: create it with the keys peer.crt, peer.key and peer-ca.crt (or tls.crt, tls.key and ca.crt)"
+)

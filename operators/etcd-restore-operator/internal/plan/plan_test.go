@@ -371,7 +371,7 @@ func TestPlan(t *testing.T) {
 		"certificates are wrong": {
 			reason: "etcd-operator waits for a person, and what it says of them is passed on",
 			o: observe(asked, func(s *scene) {
-				s.Cluster.Status.Conditions = []metav1.Condition{{Type: v1beta2.ConditionCertificatesReady, Status: metav1.ConditionFalse, Reason: "CertificatesMissing", Message: "create s"}}
+				s.Cluster.Status.Conditions = []metav1.Condition{{Type: v1beta2.ConditionCertificatesReady, Status: metav1.ConditionFalse, Reason: "CertificatesMissing", Message: noSecret}}
 			}),
 			want: decided{Reason: "CertificatesMissing", Phase: fencing, WaitingFor: []string{"EtcdCluster c"}, Events: []string{"CertificatesMissing"}},
 		},
@@ -568,21 +568,21 @@ func TestPlan(t *testing.T) {
 		"a bad snapshot": {
 			reason: "all is given back, and no member was stopped",
 			o: observe(beside(func(p *Pod) {
-				p.Result = &task.Result{Failure: &agent.Failure{Reason: task.ReasonCorruptSnapshot, Message: "its digest is wrong", Permanent: true}}
+				p.Result = &task.Result{Failure: &agent.Failure{Reason: task.ReasonCorruptSnapshot, Message: corruptSnapshot, Permanent: true}}
 			})),
 			want: decided{Reason: task.ReasonCorruptSnapshot, Phase: rolling, Events: []string{task.ReasonCorruptSnapshot}},
 		},
 		"the store is silent, beside members": {
 			reason: "it may come back",
 			o: observe(beside(func(p *Pod) {
-				p.Tries, p.Waiting, p.Result = 2, "CrashLoopBackOff", &task.Result{Failure: &agent.Failure{Reason: agent.ReasonStalled, Message: "silence"}}
+				p.Tries, p.Waiting, p.Result = 2, "CrashLoopBackOff", &task.Result{Failure: &agent.Failure{Reason: agent.ReasonStalled, Message: stalled}}
 			})),
 			want: decided{Reason: agent.ReasonStalled, Phase: verifying, WaitingFor: []string{"Pod c-seed"}, Events: []string{agent.ReasonStalled}},
 		},
 		"the store stays silent": {
 			reason: "nobody heals the members meanwhile",
 			o: observe(beside(func(p *Pod) {
-				p.Tries, p.Waiting, p.Result = 3, "CrashLoopBackOff", &task.Result{Failure: &agent.Failure{Reason: agent.ReasonStalled, Message: "silence"}}
+				p.Tries, p.Waiting, p.Result = 3, "CrashLoopBackOff", &task.Result{Failure: &agent.Failure{Reason: agent.ReasonStalled, Message: stalled}}
 			})),
 			want: decided{Reason: agent.ReasonStalled, Phase: rolling, Events: []string{agent.ReasonStalled}},
 		},
@@ -768,14 +768,14 @@ func TestPlan(t *testing.T) {
 		"the snapshot has changed": {
 			reason: "only what was verified is restored",
 			o: observe(seeded(func(p *Pod) {
-				p.Result = &task.Result{Failure: &agent.Failure{Reason: task.ReasonChanged, Message: "another digest", Permanent: true}}
+				p.Result = &task.Result{Failure: &agent.Failure{Reason: task.ReasonChanged, Message: changedSnapshot, Permanent: true}}
 			})),
 			want: decided{Reason: task.ReasonChanged, Phase: rolling, Events: []string{task.ReasonChanged}},
 		},
 		"the store is silent": {
 			reason: "the kubelet starts the init container again",
 			o: observe(seeded(func(p *Pod) {
-				p.Result = &task.Result{Failure: &agent.Failure{Reason: agent.ReasonStalled, Message: "silence"}}
+				p.Result = &task.Result{Failure: &agent.Failure{Reason: agent.ReasonStalled, Message: stalled}}
 			})),
 			want: decided{Reason: agent.ReasonStalled, Phase: seedingIs, WaitingFor: []string{"Pod c-seed"}, Events: []string{agent.ReasonStalled}},
 		},

@@ -115,7 +115,7 @@ func TestCatalogue(t *testing.T) {
 		{Location: "s3://" + newestKey, Time: metav1.Date(2026, 3, 1, 12, 0, 0, 0, time.UTC), Revision: 42, ClusterID: "00000000000000c1", Size: 7},
 		{Location: "s3://mybucket/prod/etcd_noquorum_v41_2026-03-01-06:00:00", Time: metav1.Date(2026, 3, 1, 6, 0, 0, 0, time.UTC), Revision: 41, Size: 6, Unconfirmed: true},
 	}}
-	good, bad := &task.Result{Snapshot: foundNewest(), Catalogue: told}, &task.Result{Failure: &agent.Failure{Reason: "CorruptSnapshot", Message: "m", Permanent: true}, Catalogue: told}
+	good, bad := &task.Result{Snapshot: foundNewest(), Catalogue: told}, &task.Result{Failure: &agent.Failure{Reason: "CorruptSnapshot", Message: corruptSnapshot, Permanent: true}, Catalogue: told}
 	for name, c := range map[string]struct {
 		o    Observation
 		want *v1beta2.SnapshotCatalogue

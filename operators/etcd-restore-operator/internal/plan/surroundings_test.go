@@ -120,15 +120,15 @@ func (w *world) prepareData(p *simPod, d *disk) {
 	p.runAt, p.Node, p.Waiting = w.in(1, 4), "node", ""
 	passing := func() {
 		p.Tries++
-		p.Waiting, p.Result = "CrashLoopBackOff: back-off 10s", &task.Result{Failure: &agent.Failure{Reason: agent.ReasonStalled, Message: "the store went silent"}}
+		p.Waiting, p.Result = "CrashLoopBackOff: back-off 10s", &task.Result{Failure: &agent.Failure{Reason: agent.ReasonStalled, Message: stalled}}
 	}
 	switch {
 	case (d.by == p.restore && d.member == p.Name) || p.Permit == PermitNone:
 		p.Prepared, p.Result = true, &task.Result{Already: true}
 	case w.badJob:
-		p.Result = &task.Result{Failure: &agent.Failure{Reason: task.ReasonCorruptSnapshot, Message: "its digest is wrong", Permanent: true}}
+		p.Result = &task.Result{Failure: &agent.Failure{Reason: task.ReasonCorruptSnapshot, Message: corruptSnapshot, Permanent: true}}
 	case w.badSeed:
-		p.Result = &task.Result{Failure: &agent.Failure{Reason: task.ReasonChanged, Message: "another snapshot lies there", Permanent: true}}
+		p.Result = &task.Result{Failure: &agent.Failure{Reason: task.ReasonChanged, Message: changedSnapshot, Permanent: true}}
 	case w.evicting && w.r.Intn(3) > 0:
 		w.evict(p)
 	case w.chance(4):
@@ -588,7 +588,7 @@ func (w *world) hasTLS(uid string) bool {
 // takes also while the cluster is fenced; true if it has told something of them.
 func (w *world) keepCertificates(c *v1beta2.EtcdCluster) bool {
 	st := &c.Status
-	bad := metav1.Condition{Type: v1beta2.ConditionCertificatesReady, Status: metav1.ConditionFalse, Reason: "CertificatesMissing", Message: "there is no Secret"}
+	bad := metav1.Condition{Type: v1beta2.ConditionCertificatesReady, Status: metav1.ConditionFalse, Reason: "CertificatesMissing", Message: noSecret}
 	switch told := len(st.Conditions) > 0; {
 	case c.Spec.TLS == nil || w.chance(3):
 		return false

@@ -729,9 +729,9 @@ func (w *world) checkRest() {
 func (w *world) result() *task.Result {
 	switch {
 	case w.badJob:
-		return &task.Result{Failure: &agent.Failure{Reason: task.ReasonCorruptSnapshot, Message: "its digest is wrong", Permanent: true}}
+		return &task.Result{Failure: &agent.Failure{Reason: task.ReasonCorruptSnapshot, Message: corruptSnapshot, Permanent: true}}
 	case w.chance(4):
-		return &task.Result{Failure: &agent.Failure{Reason: agent.ReasonStalled, Message: "the store went silent"}}
+		return &task.Result{Failure: &agent.Failure{Reason: agent.ReasonStalled, Message: stalled}}
 	}
 	return &task.Result{Snapshot: w.stored()}
 }
