@@ -123,13 +123,12 @@ func (v *view) existedAdvice() string {
 }
 
 // latchAdopted makes the cluster that runs on adopted volumes this one, when a quorum of
-// its members says that it is one: of one id, and with no member of another name. It waits
-// for that as long as it takes.
+// its members says that it is one: of one id, and with no member of another name.
 func latchAdopted(v *view) *step {
-	b := v.Cluster.Bootstrap
-	if v.Cluster.ClusterID != 0 || b == nil || !b.Adopted {
+	if !v.Cluster.isAdopting() {
 		return nil
 	}
+	b := v.Cluster.Bootstrap
 	if id, ok := v.adopted(); ok {
 		if runs := v.observedVersion(); runs != "" {
 			return do(RecordBootstrap{Bootstrap: *b, Version: runs}, v1beta2.ClusterReasonVolumesAdopted, fmt.Sprintf("corrected the recorded version: members on the adopted PVCs run etcd %s, and none runs %s", runs, v.Cluster.Version)).announced()
@@ -139,8 +138,29 @@ func latchAdopted(v *view) *step {
 	if v.isVersionCorrected() {
 		return do(RecordBootstrap{Bootstrap: *b, Version: v.Cluster.WantedVersion}, v1beta2.ClusterReasonVolumesAdopted, "corrected the recorded version: the adopted PVCs start with etcd "+v.Cluster.WantedVersion).announced()
 	}
-	if s := corrupted(v); s != nil {
-		return s
+	return nil
+}
+
+// whileAdopting tries a rule only while it is not known yet whose data the adopted volumes have.
+func whileAdopting(r rule) rule {
+	return func(v *view) *step {
+		if !v.Cluster.isAdopting() {
+			return nil
+		}
+		return r(v)
+	}
+}
+
+// isAdopting reports whether the cluster begins with the volumes of an earlier one.
+func (c *Cluster) isAdopting() bool {
+	b := c.Bootstrap
+	return c.ClusterID == 0 && b != nil && b.Adopted
+}
+
+// awaitAdopted waits for a quorum of members on adopted volumes as long as it takes.
+func awaitAdopted(v *view) *step {
+	if !v.Cluster.isAdopting() {
+		return nil
 	}
 	requeueAfter := shortly
 	for i := range v.Pods {

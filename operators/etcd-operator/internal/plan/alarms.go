@@ -38,7 +38,7 @@ func (v *view) alarmsOf(kind AlarmKind) []Alarm {
 
 // isCorrupt reports whether a CORRUPT alarm or the last comparison names a member.
 func (v *view) isCorrupt(id uint64) bool {
-	return id != 0 && (slices.Contains(v.alarms, Alarm{id, Corrupt}) || v.differs(id))
+	return id != 0 && (slices.Contains(v.alarms, Alarm{id, Corrupt}) || v.Cluster.differs(id))
 }
 
 // corruptIsKnown reports whether etcd could tell of each CORRUPT alarm who it is.

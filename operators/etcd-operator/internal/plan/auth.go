@@ -29,7 +29,7 @@ func awaitCredentials(v *view) *step {
 	if v.Cluster.RootSecret != "" {
 		requeueAfter = slowly // no watch tells of a Secret
 	}
-	return wait(requeueAfter, refused.kind(), v.whatIsMissing(refused)).as(Unauthorized)
+	return wait(requeueAfter, refused.kind(), v.Cluster.whatIsMissing(refused)).as(Unauthorized)
 }
 
 // refused is the answer of a member that etcd's authentication cut short; nil if none
@@ -77,9 +77,9 @@ func (a *Answer) kind() string {
 }
 
 // whatIsMissing says what a person is to write.
-func (v *view) whatIsMissing(a *Answer) string {
+func (c *Cluster) whatIsMissing(a *Answer) string {
 	const consequence = "; members keep serving, but none is added, removed or changed meanwhile"
-	secret := v.Cluster.RootSecret
+	secret := c.RootSecret
 	switch {
 	case secret == "":
 		return "etcd's authentication is enabled, and the operator has no credentials: create a Secret of type kubernetes.io/basic-auth with the keys username and password of an etcd user that has the role root, and set spec.auth.rootSecret to its name" + consequence

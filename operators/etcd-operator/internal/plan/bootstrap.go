@@ -14,9 +14,9 @@ const firstAttempt = 1
 
 // isBootstrapping reports whether the cluster begins, with a seed: it has no id yet, and goes
 // not on with volumes of an earlier one.
-func (v *view) isBootstrapping() bool {
-	b := v.Cluster.Bootstrap
-	return v.Cluster.ClusterID == 0 && (b == nil || !b.Adopted)
+func (c *Cluster) isBootstrapping() bool {
+	b := c.Bootstrap
+	return c.ClusterID == 0 && (b == nil || !b.Adopted)
 }
 
 // existed refuses to begin where something already was.
@@ -30,7 +30,7 @@ func existed(v *view) *step {
 // recordBootstrap writes the seed's name and token down before anything else, and
 // again under another name when a seed is given up before it ever served.
 func recordBootstrap(v *view) *step {
-	if !v.isBootstrapping() {
+	if !v.Cluster.isBootstrapping() {
 		return nil
 	}
 	b := v.Cluster.Bootstrap
@@ -77,7 +77,7 @@ func (v *view) isGivenUp(seed *Pod) bool {
 // no client is sent to a seed before the cluster id is latched (S1).
 func (v *view) strandedSeedAdvice() string {
 	b := v.Cluster.Bootstrap
-	if !v.isBootstrapping() || b == nil {
+	if !v.Cluster.isBootstrapping() || b == nil {
 		return ""
 	}
 	seed := v.pods[b.Member]
@@ -101,7 +101,7 @@ func (v *view) strandedSeedAdvice() string {
 // served.
 func dropOldSeeds(v *view) *step {
 	b := v.Cluster.Bootstrap
-	if !v.isBootstrapping() || b == nil {
+	if !v.Cluster.isBootstrapping() || b == nil {
 		return nil
 	}
 	for i := range v.Pods {
@@ -115,7 +115,7 @@ func dropOldSeeds(v *view) *step {
 // dropEndedJoiners deletes the Pods of joiners that have ended for good before the cluster
 // has begun, such as those that were evicted: they never had a start permit.
 func dropEndedJoiners(v *view) *step {
-	if !v.isBootstrapping() || v.Cluster.Bootstrap == nil {
+	if !v.Cluster.isBootstrapping() || v.Cluster.Bootstrap == nil {
 		return nil
 	}
 	for i := range v.Pods {
@@ -123,9 +123,9 @@ func dropEndedJoiners(v *view) *step {
 		if !p.Finished || p.Role != Joiner || !p.DeletingSince.IsZero() || p.StartPermit != nil {
 			continue
 		}
-		step := do(DeletePod{Name: p.Name, UID: p.UID}, v1beta2.ClusterReasonDeletingPod, fmt.Sprintf("deleted Pod %s, which ended before it could join", p.Name)).unannounced()
-		if !v.isHeldBack(RejectedAction(step.action)) {
-			return step
+		s := do(DeletePod{Name: p.Name, UID: p.UID}, v1beta2.ClusterReasonDeletingPod, fmt.Sprintf("deleted Pod %s, which ended before it could join", p.Name)).unannounced()
+		if !v.isHeldBack(RejectedAction(s.action)) {
+			return s
 		}
 	}
 	return nil
@@ -138,7 +138,7 @@ func revokeSeedPermits(v *view) *step {
 	var pods []PodRef
 	for i := range v.Pods {
 		p := &v.Pods[i]
-		beginning := v.isBootstrapping() && v.Cluster.Bootstrap != nil && p.Name == v.Cluster.Bootstrap.Member && !hasBegun(p)
+		beginning := v.Cluster.isBootstrapping() && v.Cluster.Bootstrap != nil && p.Name == v.Cluster.Bootstrap.Member && !hasBegun(p)
 		if p.StartPermit != nil && p.StartPermit.New && !beginning {
 			pods = append(pods, PodRef{p.Name, p.UID})
 		}
@@ -154,7 +154,7 @@ func revokeSeedPermits(v *view) *step {
 // the room to itself.
 func createFirstPods(v *view) *step {
 	b := v.Cluster.Bootstrap
-	if !v.isBootstrapping() || b == nil {
+	if !v.Cluster.isBootstrapping() || b == nil {
 		return nil
 	}
 	var pods []NewPod
@@ -180,7 +180,7 @@ func createFirstPods(v *view) *step {
 // the Pod of one that has ended for good again.
 func restartSeed(v *view) *step {
 	b := v.Cluster.Bootstrap
-	if !v.isBootstrapping() || b == nil {
+	if !v.Cluster.isBootstrapping() || b == nil {
 		return nil
 	}
 	seed := v.pods[b.Member]
@@ -207,7 +207,7 @@ func hasBegun(seed *Pod) bool {
 
 // latchClusterID ends the beginning: from here on there is never another one.
 func latchClusterID(v *view) *step {
-	if !v.isBootstrapping() {
+	if !v.Cluster.isBootstrapping() {
 		return nil
 	}
 	seed := v.pods[v.Cluster.Bootstrap.Member]
@@ -216,7 +216,7 @@ func latchClusterID(v *view) *step {
 		return do(LatchClusterID{a.ClusterID}, v1beta2.ClusterReasonBootstrapped, fmt.Sprintf("seed %s serves cluster %016x", seed.Name, a.ClusterID))
 	}
 	if a.Refused != "" {
-		return wait(shortly, a.kind(), v.whatIsMissing(a)).as(Unauthorized)
+		return wait(shortly, a.kind(), v.Cluster.whatIsMissing(a)).as(Unauthorized)
 	}
 	return wait(v.pollInterval(seed), v1beta2.ClusterReasonStartingSeed, fmt.Sprintf("waiting for seed %s: %s", seed.Name, v.progress(seed)))
 }

@@ -28,7 +28,7 @@ func awaitCertificates(v *view) *step {
 		return wait(idle, string(t.Problem), "waiting for valid certificates before the cluster starts: "+t.Message).as(problemOutcome(t.Problem)).untilCertified()
 	case t.Trust == "" || t.NoClientCertificate:
 		return wait(shortly, v1beta2.ClusterReasonCertificatesPending, "waiting for certificates before the cluster starts").untilCertified()
-	case v.recordedTrust() != t.Trust:
+	case v.Cluster.recordedTrust() != t.Trust:
 		return wait(next, v1beta2.ClusterReasonCertificatesPending, "certificates are ready: recording which CAs members trust")
 	}
 	return nil
@@ -36,37 +36,48 @@ func awaitCertificates(v *view) *step {
 
 // recordedTrust is whom members are to trust, as it was last reported: Pods are made by
 // the status.
-func (v *view) recordedTrust() string {
-	if t := v.Cluster.LastStatus.TLS; t != nil {
+func (c *Cluster) recordedTrust() string {
+	if t := c.LastStatus.TLS; t != nil {
 		return t.Trust
 	}
 	return ""
 }
 
 // noClientCertificate reports whether the operator asks nobody, for want of a certificate.
-func (v *view) noClientCertificate() bool {
-	return v.Cluster.TLS.Wanted && v.Cluster.TLS.NoClientCertificate
+func (c *Cluster) noClientCertificate() bool {
+	return c.TLS.Wanted && c.TLS.NoClientCertificate
 }
 
 // awaitClientCertificate waits while the operator has no client certificate. That nobody answers says nothing then
 // (S9): no member is given up, added, changed or restarted, no loss is told, and no
 // recovery begins, goes on or is aborted. What is done rests on what Kubernetes says
-// alone: members get back the Pods on their volumes, and clients find those again whose
-// Pods are ready.
-func awaitClientCertificate(v *view) *step {
-	if !v.noClientCertificate() {
-		return nil
-	}
-	needNoAnswers := []rule{revokeSeedPermits}
-	if !v.isBootstrapping() && !v.isReseeding() {
-		needNoAnswers = append(needNoAnswers, keepVolumes, clearFinishedPods, returnPods, returnReadyToService)
-	}
-	for _, r := range needNoAnswers {
-		if s := r(v); s != nil {
-			return s
+// alone, by the rules needNoAnswers.
+func awaitClientCertificate(needNoAnswers ...rule) rule {
+	return func(v *view) *step {
+		if !v.Cluster.noClientCertificate() {
+			return nil
 		}
+		for _, r := range needNoAnswers {
+			if s := r(v); s != nil {
+				return s
+			}
+		}
+		return v.waitForClientCertificate()
 	}
-	s := wait(idle, v.noClientCertificateReason(), v.noClientCertificateText()).as(problemOutcome(v.Cluster.TLS.Problem))
+}
+
+// onceBegun tries a rule only when the cluster has begun, and does not begin anew.
+func onceBegun(r rule) rule {
+	return func(v *view) *step {
+		if v.Cluster.isBootstrapping() || v.Cluster.isReseeding() {
+			return nil
+		}
+		return r(v)
+	}
+}
+
+func (v *view) waitForClientCertificate() *step {
+	s := wait(idle, v.Cluster.noClientCertificateReason(), v.Cluster.noClientCertificateText()).as(problemOutcome(v.Cluster.TLS.Problem))
 	if v.Cluster.TLS.Problem == "" {
 		return s // CertificatesReady does not report it
 	}
@@ -74,14 +85,14 @@ func awaitClientCertificate(v *view) *step {
 }
 
 // noClientCertificateReason is why the operator has none.
-func (v *view) noClientCertificateReason() string {
-	return string(cmp.Or(v.Cluster.TLS.Problem, CertificatesMissing))
+func (c *Cluster) noClientCertificateReason() string {
+	return string(cmp.Or(c.TLS.Problem, CertificatesMissing))
 }
 
 // noClientCertificateText says what follows from that.
-func (v *view) noClientCertificateText() string {
+func (c *Cluster) noClientCertificateText() string {
 	return fmt.Sprintf("no usable client certificate: member health is unknown (%s); members keep serving, but none is added, removed or changed meanwhile",
-		cmp.Or(v.Cluster.TLS.Message, "the cause is unknown"))
+		cmp.Or(c.TLS.Message, "the cause is unknown"))
 }
 
 // isReady reports whether a Pod serves linearizable reads, as far as Kubernetes says.
@@ -92,7 +103,7 @@ func (p *Pod) isReady() bool {
 // serves reports whether a Pod serves although nobody tells how its member does. To an
 // operator without a client certificate its probe tells, which is a linearizable read, too.
 func (v *view) serves(p *Pod) bool {
-	return p.servesUnseen() || (v.noClientCertificate() && p.isReady())
+	return p.servesUnseen() || (v.Cluster.noClientCertificate() && p.isReady())
 }
 
 // readyVoters are the Pods that clients are sent to, by what Kubernetes says.
@@ -121,7 +132,7 @@ func (v *view) availableByReadiness() metav1.Condition {
 	if ready := v.readyVoters(); len(ready) > 0 {
 		return v.condition(kind, true, v1beta2.ClusterReasonServing, fmt.Sprintf("a quorum serves: Pods %s are ready (their probe is a linearizable read); the operator has no usable client certificate", strings.Join(ready, ", ")))
 	}
-	return v.condition(kind, false, v.noClientCertificateReason(), "no voter's Pod is ready; "+v.noClientCertificateText())
+	return v.condition(kind, false, v.Cluster.noClientCertificateReason(), "no voter's Pod is ready; "+v.Cluster.noClientCertificateText())
 }
 
 // certificates is the condition of those that the spec asks for; nil if it asks for none.
@@ -161,7 +172,7 @@ func (v *view) rotationStory() string {
 func (v *view) trusting() string {
 	n := 0
 	for i := range v.Pods {
-		if p := &v.Pods[i]; !v.hasOldTemplate(p) && v.recordedTrust() == v.Cluster.TLS.Trust {
+		if p := &v.Pods[i]; !v.hasOldTemplate(p) && v.Cluster.recordedTrust() == v.Cluster.TLS.Trust {
 			n++
 		}
 	}
@@ -175,7 +186,7 @@ func (v *view) tlsStatus() *v1beta2.TLSStatus {
 	if !t.Wanted {
 		return nil
 	}
-	st := &v1beta2.TLSStatus{Trust: cmp.Or(t.Trust, v.recordedTrust()), Rotation: t.Rotation, Pending: t.IsPending()}
+	st := &v1beta2.TLSStatus{Trust: cmp.Or(t.Trust, v.Cluster.recordedTrust()), Rotation: t.Rotation, Pending: t.IsPending()}
 	if !t.NotAfter.IsZero() {
 		end := metav1.NewTime(t.NotAfter.Truncate(time.Second))
 		st.NotAfter = &end

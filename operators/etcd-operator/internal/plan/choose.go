@@ -53,7 +53,7 @@ func (v *view) findHolders() holders {
 	}
 	for i := range v.Claims {
 		c := &v.Claims[i]
-		if v.pods[c.Name] == nil && !v.isStrayClaim(c) && (!v.isReseeding() || c.Name != v.Cluster.Recovery.Seed) {
+		if v.pods[c.Name] == nil && !v.Cluster.isStrayClaim(c) && (!v.Cluster.isReseeding() || c.Name != v.Cluster.Recovery.Seed) {
 			h.doubts = append(h.doubts, doubt{c.Name, fmt.Sprintf("PVC %s might hold data, and no Pod runs on it", c.Name)})
 		}
 	}
@@ -68,7 +68,7 @@ func tellsCorrupt(a *Answer) bool {
 // choice is the survivor with whose data the cluster may begin anew, or why there is none
 // as far as can be told.
 func (v *view) choice() (chosen *Pod, why string) {
-	if v.isRegrowing() {
+	if v.Cluster.isRegrowing() {
 		r := v.Cluster.Recovery
 		return nil, fmt.Sprintf("this cluster was rebuilt from %s and had not reached its size: it cannot be rebuilt a second time", r.Survivor)
 	}
@@ -103,7 +103,7 @@ func (v *view) choiceBlocker(p *Pod, asked []*Pod) string {
 	switch {
 	case a.Leader != 0 || a.Read:
 		return fmt.Sprintf("member %s has a leader", p.Name)
-	case tellsCorrupt(a) || v.differs(a.MemberID):
+	case tellsCorrupt(a) || v.Cluster.differs(a.MemberID):
 		return fmt.Sprintf("member %s reports alarm CORRUPT", p.Name)
 	case a.Applied < a.Committed:
 		return fmt.Sprintf("member %s has not applied all that it knows to be committed", p.Name)
@@ -176,7 +176,7 @@ func (v *view) oldNames() []string {
 	}
 	for i := range v.Claims {
 		c := &v.Claims[i]
-		if p := v.pods[c.Name]; !v.isStrayClaim(c) && (p == nil || v.isOfOld(p)) {
+		if p := v.pods[c.Name]; !v.Cluster.isStrayClaim(c) && (p == nil || v.isOfOld(p)) {
 			names = append(names, c.Name)
 		}
 	}

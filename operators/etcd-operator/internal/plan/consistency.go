@@ -71,7 +71,7 @@ func (v *view) hashesAlike() bool {
 }
 
 // differs reports whether the last comparison has found a member's data to differ.
-func (v *view) differs(id uint64) bool { return slices.Contains(v.Cluster.Consistency.Differing, id) }
+func (c *Cluster) differs(id uint64) bool { return slices.Contains(c.Consistency.Differing, id) }
 
 // voterIDs are sorted.
 func (v *view) voterIDs() []uint64 {
@@ -139,7 +139,7 @@ func noMajorityText(revision int64) string {
 // beginComparison compares the data of all members when that is due, nothing else is under
 // way, and all are healthy.
 func beginComparison(v *view) *step {
-	if !v.comparisonDue() || v.isChangingVersion() || v.nextToRestart() != nil || v.defragmentationBlocker(nil) != "" {
+	if !v.comparisonDue() || v.Cluster.isChangingVersion() || v.nextToRestart() != nil || v.defragmentationBlocker(nil) != "" {
 		return nil
 	}
 	if c := v.Comparison; c != nil && !v.isRecorded(c) && v.comparing() {

@@ -117,7 +117,7 @@ func (v *view) canDefragment(m Member) bool {
 		return false
 	}
 	moved, _ := v.toMove()
-	if !v.isRepairingSpace() && (v.isChangingVersion() || v.nextToRestart() != nil || moved != nil || len(v.voters) > v.Cluster.Size) {
+	if !v.isRepairingSpace() && (v.Cluster.isChangingVersion() || v.nextToRestart() != nil || moved != nil || len(v.voters) > v.Cluster.Size) {
 		return false
 	}
 	for _, o := range v.voters {
@@ -181,7 +181,7 @@ func (v *view) defragmentPollInterval(p *Pod) time.Duration {
 
 // defragmentMember goes on with a round, and not while members move to another image.
 func defragmentMember(v *view) *step {
-	if v.nextToDefragment() == nil || v.isChangingVersion() {
+	if v.nextToDefragment() == nil || v.Cluster.isChangingVersion() {
 		return nil
 	}
 	return v.defragmentNext()
@@ -228,7 +228,7 @@ func (v *view) defragmentationBlocker(next *Member) string {
 // beginDefragment begins a round, if it is time for one, or there is much to win.
 func beginDefragment(v *view) *step {
 	why := v.whyDefragment()
-	if why == "" || v.isChangingVersion() || v.nextToRestart() != nil {
+	if why == "" || v.Cluster.isChangingVersion() || v.nextToRestart() != nil {
 		return nil
 	}
 	if not := v.defragmentationBlocker(nil); not != "" {

@@ -47,8 +47,7 @@ func earlierMinor(a, b version, runs, wanted string) (next, refusal string) {
 }
 
 // isDowngrading reports whether members move to an earlier minor.
-func (v *view) isDowngrading() bool {
-	c := &v.Cluster
+func (c *Cluster) isDowngrading() bool {
 	return c.Target != "" && parseVersion(c.Target).compareMinor(parseVersion(c.Version)) < 0
 }
 
@@ -68,7 +67,7 @@ func (v *view) downgrade() version {
 func enableDowngrade(v *view) *step {
 	const reason = v1beta2.ClusterReasonLoweringClusterVersion
 	to, told := parseVersion(v.Cluster.Target), v.clusterVersion()
-	if !v.isDowngrading() || to.minor < oldestByDowngrade || told.compareMinor(to) <= 0 {
+	if !v.Cluster.isDowngrading() || to.minor < oldestByDowngrade || told.compareMinor(to) <= 0 {
 		return nil
 	}
 	if v.downgrade().compareMinor(to) == 0 {
@@ -88,7 +87,7 @@ func cancelDowngrade(v *view) *step {
 		return nil
 	}
 	why := ""
-	switch desired := parseVersion(v.desiredVersion()); {
+	switch desired := parseVersion(v.Cluster.desiredVersion()); {
 	case desired.compareMinor(to) != 0:
 		why = "members move to etcd " + desired.String()
 	case v.isAwaitingMember():
@@ -106,8 +105,8 @@ func (v *view) isAwaitingMember() bool {
 
 // isPartlyDowngraded reports whether members go down a minor, and not all that have Pods run it.
 func (v *view) isPartlyDowngraded() bool {
-	desired := parseVersion(v.desiredVersion())
-	return v.isDowngrading() && slices.ContainsFunc(v.voters, func(m Member) bool {
+	desired := parseVersion(v.Cluster.desiredVersion())
+	return v.Cluster.isDowngrading() && slices.ContainsFunc(v.voters, func(m Member) bool {
 		p := v.pods[m.Name]
 		return p != nil && parseVersion(p.runs()).compareMinor(desired) > 0
 	})
@@ -140,12 +139,12 @@ func (v *view) canReachEarlierMinor() bool {
 // imageDowngradeBlocker says why a member may not get an image of an earlier minor yet; empty if it
 // may, or is not to.
 func (v *view) imageDowngradeBlocker(p *Pod) string {
-	desired := parseVersion(v.desiredVersion())
+	desired := parseVersion(v.Cluster.desiredVersion())
 	later := parseVersion(p.Version).compareMinor(desired) > 0
-	if later && !v.isDowngrading() && !v.holdsVersion(desired) {
+	if later && !v.Cluster.isDowngrading() && !v.holdsVersion(desired) {
 		return fmt.Sprintf("no other member still runs etcd %s, so etcd can raise its cluster version at any moment", desired)
 	}
-	if !v.isDowngrading() || !later {
+	if !v.Cluster.isDowngrading() || !later {
 		return ""
 	}
 	switch data := parseVersion(p.Answer.StorageVersion); {
@@ -175,7 +174,7 @@ func (v *view) holdsVersion(at version) bool {
 
 // downgradeProgress says what members that go down a minor wait for; empty if for nothing.
 func (v *view) downgradeProgress() string {
-	if !v.isDowngrading() {
+	if !v.Cluster.isDowngrading() {
 		return ""
 	}
 	to, told := parseVersion(v.Cluster.Target), v.clusterVersion()

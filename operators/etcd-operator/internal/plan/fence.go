@@ -72,8 +72,8 @@ func (v *view) adoption() *step {
 	a := &seed.Answer
 	alone := a.Read && !a.Learner && len(a.Members) == 1 && a.Members[0].ID == a.MemberID && a.Members[0].Name == name && !a.Members[0].Learner
 	switch {
-	case v.noClientCertificate():
-		return wait(idle, v1beta2.ClusterReasonFenced, fmt.Sprintf("waiting to adopt the restore's seed %s: %s", name, v.noClientCertificateText())).as(Untouchable)
+	case v.Cluster.noClientCertificate():
+		return wait(idle, v1beta2.ClusterReasonFenced, fmt.Sprintf("waiting to adopt the restore's seed %s: %s", name, v.Cluster.noClientCertificateText())).as(Untouchable)
 	case seed.Finished || !seed.DeletingSince.IsZero():
 		return wait(shortly, v1beta2.ClusterReasonFenced, fmt.Sprintf("cannot adopt the restore's seed %s: it is terminating", name)).as(Untouchable)
 	case v.Cluster.Persistent && (!seed.Persistent || v.claims[name] == nil):
@@ -83,7 +83,7 @@ func (v *view) adoption() *step {
 	case a.Reached && a.Read && !alone:
 		return wait(shortly, v1beta2.ClusterReasonFenced, fmt.Sprintf("cannot adopt the restore's seed %s: it is not the only member of its cluster", name)).as(Untouchable)
 	case a.Refused != "":
-		return wait(shortly, v1beta2.ClusterReasonFenced, fmt.Sprintf("waiting to adopt the restore's seed %s: %s", name, v.whatIsMissing(a))).as(Untouchable)
+		return wait(shortly, v1beta2.ClusterReasonFenced, fmt.Sprintf("waiting to adopt the restore's seed %s: %s", name, v.Cluster.whatIsMissing(a))).as(Untouchable)
 	case !alone || a.ClusterID == 0 || a.MemberID == 0:
 		return wait(v.pollInterval(seed), v1beta2.ClusterReasonFenced, fmt.Sprintf("waiting for the restore's seed %s: %s", name, v.progress(seed))).as(Untouchable)
 	}

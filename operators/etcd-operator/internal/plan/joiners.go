@@ -111,9 +111,9 @@ func clearEndedJoiners(v *view) *step {
 		if !p.Finished || p.Role != Joiner || v.isMember(p.Name) || !p.DeletingSince.IsZero() || v.isKept(p) {
 			continue
 		}
-		step := do(DeletePod{p.Name, p.UID, v.list}, v1beta2.ClusterReasonDeletingPod, fmt.Sprintf("deleted Pod %s, which ended before it could join", p.Name)).unannounced()
-		if !v.isHeldBack(RejectedAction(step.action)) {
-			return step
+		s := do(DeletePod{p.Name, p.UID, v.list}, v1beta2.ClusterReasonDeletingPod, fmt.Sprintf("deleted Pod %s, which ended before it could join", p.Name)).unannounced()
+		if !v.isHeldBack(RejectedAction(s.action)) {
+			return s
 		}
 	}
 	return nil

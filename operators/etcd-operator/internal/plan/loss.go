@@ -45,7 +45,7 @@ func (v *view) whoIsLeft() string {
 func (v *view) prospects() string {
 	chosen, why := v.choice()
 	switch {
-	case why != "" && v.isRegrowing():
+	case why != "" && v.Cluster.isRegrowing():
 		return fmt.Sprintf("%s; remaining Pods and PVCs of cluster %016x are kept: %s", why, v.Cluster.Recovery.ClusterID, strings.Join(v.oldLeft(), ", "))
 	case why != "":
 		return "cannot rebuild the cluster from a survivor: " + why
@@ -125,7 +125,7 @@ func (v *view) lossPollInterval() time.Duration {
 func (v *view) quorumLostSince(s *step) *metav1.Time {
 	c := &v.Cluster
 	_, over := s.action.(AdoptSurvivor)
-	unobserved := c.Paused || c.Deleting || c.Fence.By != "" || v.noClientCertificate()
+	unobserved := c.Paused || c.Deleting || c.Fence.By != "" || v.Cluster.noClientCertificate()
 	if over || unobserved || c.ClusterID == 0 || v.hasQuorum() || v.quorumLost() == "" {
 		return nil
 	}

@@ -173,28 +173,40 @@ func (v *view) remove(m Member) RemoveMember {
 // about to wait too are waited for, so that all start together; none is added
 // while one starts, which would find another list than the one it was told.
 func addLearner(v *view) *step {
+	joiner := v.nextLearner()
+	switch {
+	case joiner == nil:
+		return nil
+	case !v.settled:
+		return wait(fastPoll, v1beta2.ClusterReasonAddingMember, "waiting for the last membership change to settle")
+	case v.othersAreAboutToJoin(joiner):
+		return wait(fastPoll, v1beta2.ClusterReasonAddingMember, v.joinersProgress())
+	}
+	return do(AddLearner{joiner.Name, v.list}, v1beta2.ClusterReasonMemberAdded, fmt.Sprintf("added member %s as a learner", joiner.Name))
+}
+
+// nextLearner is the Pod whose member is to be added next, at once or in a moment; nil if
+// there is none.
+func (v *view) nextLearner() *Pod {
 	joiners := v.candidates()
 	if v.missing() <= 0 || len(joiners) == 0 || !joiners[0].canJoin() || v.startingLearner() || v.growthWaits() {
 		return nil
 	}
-	if !v.settled {
-		return wait(fastPoll, v1beta2.ClusterReasonAddingMember, "waiting for the last membership change to settle")
-	}
-	if len(v.list) >= v.Cluster.Size+v.surplus() || v.learners() >= v.learnerLimit(joiners[0]) {
+	if v.settled && (len(v.list) >= v.Cluster.Size+v.surplus() || v.learners() >= v.learnerLimit(joiners[0])) {
 		return nil
 	}
-	if v.isOnlyReplacing() && (v.moveBlocker() != "" || joiners[0].Cordoned) {
+	if v.settled && v.isOnlyReplacing() && (v.moveBlocker() != "" || joiners[0].Cordoned) {
 		return nil // see awaitMove
 	}
-	if v.learnerLimit(joiners[0]) > 1 && slices.ContainsFunc(joiners, v.aboutToJoin) {
-		return wait(fastPoll, v1beta2.ClusterReasonAddingMember, v.joinersProgress())
-	}
-	return do(AddLearner{joiners[0].Name, v.list}, v1beta2.ClusterReasonMemberAdded, fmt.Sprintf("added member %s as a learner", joiners[0].Name))
+	return joiners[0]
 }
 
-// aboutToJoin reports whether a candidate is expected to wait within moments.
-func (v *view) aboutToJoin(p *Pod) bool {
-	return !p.canJoin() && p.Node != "" && p.Trouble == "" && p.NodeLostSince.IsZero() && v.Now.Sub(p.Created) < joinTogether
+// othersAreAboutToJoin reports whether Pods are expected to wait within moments, so that they
+// are added together with one that waits already.
+func (v *view) othersAreAboutToJoin(joiner *Pod) bool {
+	return v.learnerLimit(joiner) > 1 && slices.ContainsFunc(v.candidates(), func(p *Pod) bool {
+		return !p.canJoin() && p.Node != "" && p.Trouble == "" && p.NodeLostSince.IsZero() && v.Now.Sub(p.Created) < joinTogether
+	})
 }
 
 // startingLearner reports whether a member that has a permit to start has not done so
@@ -244,7 +256,7 @@ func (v *view) learnerLimit(joiner *Pod) int {
 // connection and keeps it waiting for 7 s (etcd's request timeout). Whoever can be
 // added is added first, so that the list does not change under it.
 func grantStartPermit(v *view) *step {
-	if !v.settled || addLearner(v) != nil {
+	if !v.settled || v.nextLearner() != nil {
 		return nil
 	}
 	var members, before []string

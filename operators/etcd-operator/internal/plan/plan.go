@@ -75,7 +75,14 @@ var rules = []rule{
 	legacy,
 	unsupported,
 	awaitCertificates,
-	awaitClientCertificate,
+	// Members get back the Pods on their volumes, and clients find those again whose Pods are ready.
+	awaitClientCertificate(
+		revokeSeedPermits,
+		onceBegun(keepVolumes),
+		onceBegun(clearFinishedPods),
+		onceBegun(returnPods),
+		onceBegun(returnReadyToService),
+	),
 
 	// One beginning (S1).
 	adoptVolumes,
@@ -103,6 +110,8 @@ var rules = []rule{
 	awaitCredentials,
 	makeRoom,
 	latchAdopted,
+	whileAdopting(corrupted),
+	awaitAdopted,
 	redirectUpgrade,
 
 	// Everything below needs one.

@@ -30,7 +30,7 @@ func awaitQuorum(v *view) *step {
 		}
 	}
 	s := wait(requeueAfter, v1beta2.ClusterReasonNoQuorum, "waiting for a quorum: "+v.whoIsMissing()+v.differingAdvice()).as(NoQuorum)
-	if len(v.knownVoters()) == 1 && v.wasUpdating() {
+	if len(v.knownVoters()) == 1 && v.Cluster.wasUpdating() {
 		s.reason, s.outcome = v1beta2.ClusterReasonUpdatingMembers, InProgress // the only member's Pod is recreated
 	}
 	if m, _ := v.memberToRemoveByHand(); m != nil {
@@ -54,7 +54,7 @@ func (v *view) differingAdvice() string {
 
 // isAnyDiffering reports whether the data of any voter differs.
 func (v *view) isAnyDiffering() bool {
-	return slices.ContainsFunc(v.voters, func(m Member) bool { return v.differs(m.ID) })
+	return slices.ContainsFunc(v.voters, func(m Member) bool { return v.Cluster.differs(m.ID) })
 }
 
 // memberToRemoveByHand is the member that a person is to remove next where a quorum lacks one
@@ -71,7 +71,7 @@ func (v *view) memberToRemoveByHand() (m *Member, why string) {
 		case v.healthy[m.ID] || m.isUnmanaged():
 		case v.dataGone(m):
 			lost = append(lost, m)
-		case v.differs(m.ID):
+		case v.Cluster.differs(m.ID):
 			differing = append(differing, m)
 		}
 	}
@@ -216,7 +216,7 @@ func (v *view) whyUnhealthy(m Member) string {
 		return v.progress(p)
 	case a.Refused != "":
 		return "etcd's authentication refuses the operator"
-	case v.differs(m.ID):
+	case v.Cluster.differs(m.ID):
 		return "its data differs from that of the majority"
 	case v.isCorrupt(m.ID):
 		return "alarm CORRUPT names it: its data differs from that of the others"

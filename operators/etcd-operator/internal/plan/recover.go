@@ -53,7 +53,7 @@ func returnPods(v *view) *step {
 		return nil
 	}
 	s := do(CreatePods{pods}, v1beta2.ClusterReasonRestartingMember, fmt.Sprintf("recreated the Pods of %s on their volumes", names(pods)))
-	if v.wasUpdating() {
+	if v.Cluster.wasUpdating() {
 		s.reason = v1beta2.ClusterReasonUpdatingMembers
 		return s
 	}
@@ -62,7 +62,7 @@ func returnPods(v *view) *step {
 
 // lacksPod reports whether a volume that may be a member's is to get its Pod.
 func (v *view) lacksPod(c *Claim) bool {
-	if v.pods[c.Name] != nil || c.Deleting || v.isOld(c.Name) || v.isStrayClaim(c) || c.Name == v.unusedName() {
+	if v.pods[c.Name] != nil || c.Deleting || v.isOld(c.Name) || v.Cluster.isStrayClaim(c) || c.Name == v.unusedName() {
 		return false
 	}
 	return !v.sure || v.canHaveData(c.Name)
@@ -75,8 +75,7 @@ func (v *view) lacksPod(c *Claim) bool {
 // only while it runs. By the turns of a single Pod there are as many minutes in which all
 // volumes get their Pods, however many never find a place.
 func (v *view) unplacedPod() *Pod {
-	b := v.Cluster.Bootstrap
-	if v.Cluster.ClusterID != 0 || b == nil || !b.Adopted || len(v.list) > 0 {
+	if !v.Cluster.isAdopting() || len(v.list) > 0 {
 		return nil
 	}
 	var oldest *Pod

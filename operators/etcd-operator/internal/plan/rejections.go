@@ -25,6 +25,9 @@ const (
 	maxRejections = 16
 )
 
+// creatingPods is the kind of the action CreatePods.
+const creatingPods = "CreatePods"
+
 // Rejection is an effect that the API server has refused for good: it has answered, and
 // nothing came of it. Conflicts, time-outs and stale reads are none.
 type Rejection struct {
@@ -100,7 +103,7 @@ func effects(a Action) []Rejection {
 
 // RejectedPod is the Rejection of a new Pod or of its volume.
 func RejectedPod(p NewPod, volume bool) Rejection {
-	return Rejection{Kind: KindOf(CreatePods{}), Role: p.Role, Volume: volume, Name: p.Name}
+	return Rejection{Kind: creatingPods, Role: p.Role, Volume: volume, Name: p.Name}
 }
 
 // RejectedAction is the Rejection of an action other than CreatePods.
@@ -136,12 +139,12 @@ func (v *view) isHeldBack(effect Rejection) bool { return v.heldBack(effect) != 
 
 // joinersHeldBack is the Rejection of joiners' Pods that are not to be tried yet.
 func (v *view) joinersHeldBack() *Rejection {
-	return v.heldBack(Rejection{Kind: KindOf(CreatePods{}), Role: Joiner})
+	return v.heldBack(Rejection{Kind: creatingPods, Role: Joiner})
 }
 
 // returnHeldBack is the Rejection of a member's Pod that is to be created again.
 func (v *view) returnHeldBack(m Member) *Rejection {
-	return v.heldBack(RejectedPod(NewPod{Name: m.Name, Role: Returning}, false))
+	return v.heldBack(Rejection{Kind: creatingPods, Role: Returning, Name: m.Name})
 }
 
 // awaitRejected waits in place of a step that the API server refuses. Rules whose effect
@@ -188,7 +191,7 @@ func (v *view) untilRetry(requeueAfter time.Duration) time.Duration {
 func (v *view) unusedName() string {
 	for i := range v.Rejections {
 		r := &v.Rejections[i]
-		if r.Kind == KindOf(CreatePods{}) && r.Role == Joiner && v.pods[r.Name] == nil && !v.isListedByAny(r.Name) {
+		if r.Kind == creatingPods && r.Role == Joiner && v.pods[r.Name] == nil && !v.isListedByAny(r.Name) {
 			return r.Name
 		}
 	}
@@ -250,19 +253,19 @@ func (r *Rejection) effect() string {
 // attempts say what actions on Pods and PVCs do to these. The name of the object follows if
 // there is but one.
 var attempts = map[string]string{
-	KindOf(ChangeImage{}):          "change the image of Pod",
-	KindOf(Defragment{}):           "annotate Pod",
-	KindOf(DeleteClaim{}):          "delete PVC",
-	KindOf(DeletePod{}):            "delete Pod",
-	KindOf(DropSeed{}):             "delete Pod",
-	KindOf(GrantStartPermit{}):     "annotate Pod",
-	KindOf(GrowClaim{}):            "expand PVCs",
-	KindOf(KeepClaims{}):           "change the owner of PVCs",
-	KindOf(RecreatePod{}):          "delete Pod",
-	KindOf(RevokeStartPermits{}):   "annotate Pods",
-	KindOf(RevokeSurvivorPermit{}): "annotate Pod",
-	KindOf(SetRoles{}):             "label Pods",
-	KindOf(TakeClaims{}):           "change the owner of PVCs",
+	"ChangeImage":          "change the image of Pod",
+	"Defragment":           "annotate Pod",
+	"DeleteClaim":          "delete PVC",
+	"DeletePod":            "delete Pod",
+	"DropSeed":             "delete Pod",
+	"GrantStartPermit":     "annotate Pod",
+	"GrowClaim":            "expand PVCs",
+	"KeepClaims":           "change the owner of PVCs",
+	"RecreatePod":          "delete Pod",
+	"RevokeStartPermits":   "annotate Pods",
+	"RevokeSurvivorPermit": "annotate Pod",
+	"SetRoles":             "label Pods",
+	"TakeClaims":           "change the owner of PVCs",
 }
 
 // rejections says what the API server refuses, in an order that does not change.

@@ -18,11 +18,11 @@ const settleTime = 2 * time.Second
 
 // hasOldImage reports whether a Pod has another image than a member is to run.
 func (v *view) hasOldImage(p *Pod) bool {
-	return p.Version != v.desiredVersion() || p.Repository != v.Cluster.Repository
+	return p.Version != v.Cluster.desiredVersion() || p.Repository != v.Cluster.Repository
 }
 
 // image is the image that members are to run.
-func (v *view) image() string { return fmt.Sprintf("%s:v%s", v.Cluster.Repository, v.desiredVersion()) }
+func (c *Cluster) image() string { return fmt.Sprintf("%s:v%s", c.Repository, c.desiredVersion()) }
 
 // nextToRestart is the voter that is to be restarted next: the one that is marked
 // already, else one that is to get another image, else one whose Pod is to be recreated;
@@ -142,21 +142,20 @@ type restartMethod struct {
 	reason, do, done, noun string
 }
 
-// recreates reports whether a member is restarted in another Pod.
-func (m restartMethod) recreates() bool {
-	_, recreates := m.action.(RecreatePod)
-	return recreates
+// restartsInNewPod reports whether a member is restarted in another Pod. That gets the
+// repository of the spec too, but not another version: that comes before.
+func (v *view) restartsInNewPod(p *Pod) bool {
+	return v.isToBeRecreated(p) && p.Version == v.Cluster.desiredVersion()
 }
 
-// restartOf is how a member is restarted next. A Pod that is recreated gets the
-// repository of the spec too, but not another version: that comes before.
+// restartOf is how a member is restarted next.
 func (v *view) restartOf(p *Pod) restartMethod {
-	if v.isToBeRecreated(p) && p.Version == v.desiredVersion() {
+	if v.restartsInNewPod(p) {
 		pod := "Pod " + p.Name
 		return restartMethod{RecreatePod{p.Name, p.UID}, v1beta2.ClusterReasonUpdatingMembers, "recreate " + pod, "deleted " + pod + " to recreate it", "its Pod is recreated"}
 	}
-	with := fmt.Sprintf("member %s with %s", p.Name, v.image())
-	return restartMethod{ChangeImage{p.Name, p.UID, v.Cluster.Repository, v.desiredVersion()}, v1beta2.ClusterReasonUpgradingMember, "restart " + with, "started the restart of " + with, "its restart with " + v.image()}
+	with := fmt.Sprintf("member %s with %s", p.Name, v.Cluster.image())
+	return restartMethod{ChangeImage{p.Name, p.UID, v.Cluster.Repository, v.Cluster.desiredVersion()}, v1beta2.ClusterReasonUpgradingMember, "restart " + with, "started the restart of " + with, "its restart with " + v.Cluster.image()}
 }
 
 // restartMember takes the next member from its clients, from its leadership, and then
@@ -178,7 +177,7 @@ func restartMember(v *view) *step {
 	if v.isBlockedByAlarm(p) {
 		return wait(shortly, reason, fmt.Sprintf("waiting to %s: %s", how.do, v.alarmText()))
 	}
-	if told := v.clusterVersion(); !isCompatible(told, v.desiredVersion()) {
+	if told := v.clusterVersion(); !isCompatible(told, v.Cluster.desiredVersion()) {
 		return wait(shortly, reason, fmt.Sprintf("waiting to %s: etcd's cluster version is %s", how.do, told))
 	}
 	if why := v.imageDowngradeBlocker(p); why != "" {
@@ -188,7 +187,7 @@ func restartMember(v *view) *step {
 		return s
 	}
 	message := how.done
-	if how.recreates() {
+	if v.restartsInNewPod(p) {
 		message = v.updateProgress(message)
 	}
 	return do(how.action, reason, message)
@@ -201,7 +200,7 @@ func restartMember(v *view) *step {
 func repairImage(v *view) *step {
 	for i := range v.Pods {
 		p := &v.Pods[i]
-		desired := v.desiredVersion()
+		desired := v.Cluster.desiredVersion()
 		if p.Role == Joiner {
 			desired = v.newPodVersion(p.Name)
 		}
@@ -209,7 +208,7 @@ func repairImage(v *view) *step {
 		if unchanged := p.From == "" && p.Version == v.Cluster.Version; broken && unchanged && !v.isIncompatible(p) {
 			desired, broken = p.Version, p.ImageUnavailable // its turn has not come: all that it may lack is the repository
 		}
-		if p.Role != Joiner && v.isDowngrading() && parseVersion(p.Version).compareMinor(parseVersion(desired)) > 0 {
+		if p.Role != Joiner && v.Cluster.isDowngrading() && parseVersion(p.Version).compareMinor(parseVersion(desired)) > 0 {
 			desired = v.Cluster.Version // nobody can tell whether its data is fit for an earlier minor yet
 		}
 		if !broken || (p.Version == desired && p.Repository == v.Cluster.Repository) {
@@ -225,10 +224,10 @@ func repairImage(v *view) *step {
 func returnToService(v *view) *step {
 	for _, m := range v.voters {
 		p := v.pods[m.Name]
-		if p == nil || p.Role != Restarting || p.From != "" || !v.healthy[m.ID] || v.hasOldImage(p) || v.isToBeRecreated(p) || v.wasUpdating() {
+		if p == nil || p.Role != Restarting || p.From != "" || !v.healthy[m.ID] || v.hasOldImage(p) || v.isToBeRecreated(p) || v.Cluster.wasUpdating() {
 			continue
 		}
-		return do(SetRoles{[]PodRole{{p.Name, p.UID, Voter}}}, v1beta2.ClusterReasonMemberUpgraded, fmt.Sprintf("member %s runs %s (%s members)", m.Name, v.image(), v.upgraded())).announced()
+		return do(SetRoles{[]PodRole{{p.Name, p.UID, Voter}}}, v1beta2.ClusterReasonMemberUpgraded, fmt.Sprintf("member %s runs %s (%s members)", m.Name, v.Cluster.image(), v.upgraded())).announced()
 	}
 	return nil
 }
@@ -279,7 +278,7 @@ func awaitRestart(v *view) *step {
 // isBlockedByAlarm reports whether a Pod gets no other version as long as an alarm is raised
 // (S10).
 func (v *view) isBlockedByAlarm(p *Pod) bool {
-	return p.Version != v.desiredVersion() && len(v.alarms) > 0
+	return p.Version != v.Cluster.desiredVersion() && len(v.alarms) > 0
 }
 
 // restartPollInterval is how soon to look again at a Pod whose container is restarted.

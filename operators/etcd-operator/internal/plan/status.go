@@ -210,7 +210,7 @@ func (v *view) conditions(s *step) []metav1.Condition {
 		all = append(all, v.condition(s.explained, true, s.reason, s.message))
 	}
 	if a := v.refused(); a != nil {
-		all = append(all, v.condition(a.kind(), true, a.kind(), v.whatIsMissing(a)))
+		all = append(all, v.condition(a.kind(), true, a.kind(), v.Cluster.whatIsMissing(a)))
 	}
 	tellOnce(all, s.explained)
 	return all
@@ -271,7 +271,7 @@ func (v *view) available(s *step) metav1.Condition {
 		return v.condition(kind, true, v1beta2.ClusterReasonServing, fmt.Sprintf("a quorum serves: Pods %s are ready (their probe is a linearizable read); lost members are not replaced meanwhile: %s", strings.Join(v.readyVoters(), ", "), s.message))
 	case v.Cluster.ClusterID == 0 || v.Cluster.Fence.By != "":
 		return v.condition(kind, false, s.reason, s.message)
-	case v.noClientCertificate():
+	case v.Cluster.noClientCertificate():
 		return v.availableByReadiness()
 	case v.sure && len(v.alarms) > 0:
 		return v.condition(kind, false, v.alarmReason(), v.alarmAdvice())
@@ -302,7 +302,7 @@ func (v *view) unqueried(kind string) metav1.Condition {
 
 // unknownHealth is a condition of which an operator without a client certificate knows nothing.
 func (v *view) unknownHealth(kind string) metav1.Condition {
-	c := v.condition(kind, false, v.noClientCertificateReason(), v.noClientCertificateText())
+	c := v.condition(kind, false, v.Cluster.noClientCertificateReason(), v.Cluster.noClientCertificateText())
 	c.Status = metav1.ConditionUnknown
 	return c
 }
@@ -351,13 +351,13 @@ func (v *view) degraded(s *step) metav1.Condition {
 		c.Status = metav1.ConditionUnknown
 		return c
 	}
-	if v.noClientCertificate() && v.Cluster.ClusterID != 0 {
+	if v.Cluster.noClientCertificate() && v.Cluster.ClusterID != 0 {
 		return v.unknownHealth(kind)
 	}
 	if s.outcome.isDegraded() {
 		return v.condition(kind, true, s.reason, cmp.Or(s.brief, s.message))
 	}
-	if v.isReseeding() {
+	if v.Cluster.isReseeding() {
 		return v.condition(kind, true, v1beta2.ClusterReasonRecoveringFromSurvivor, s.message)
 	}
 	if len(v.noted) > 0 {
@@ -456,9 +456,9 @@ func (v *view) recovering(s *step) metav1.Condition {
 		return v.condition(kind, false, v1beta2.ClusterReasonNothingToRecover, "no member is lost")
 	case v.isUnqueried():
 		return v.unqueried(kind)
-	case v.isReseeding() || v.isRegrowing():
+	case v.Cluster.isReseeding() || v.Cluster.isRegrowing():
 		return v.condition(kind, true, v1beta2.ClusterReasonRecoveringFromSurvivor, v.recoveryStory(s))
-	case v.noClientCertificate():
+	case v.Cluster.noClientCertificate():
 		return v.unknownHealth(kind)
 	}
 	lost := v.lostMember()
@@ -507,9 +507,9 @@ func (v *view) upgrading(s *step) metav1.Condition {
 	case pending != nil:
 		return *pending
 	case c.Target != "" && refusal != "":
-		return v.condition(kind, true, v1beta2.ClusterReasonVersionRefused, fmt.Sprintf("%s members run %s; %s", v.upgraded(), v.image(), refusal))
+		return v.condition(kind, true, v1beta2.ClusterReasonVersionRefused, fmt.Sprintf("%s members run %s; %s", v.upgraded(), v.Cluster.image(), refusal))
 	case c.Target != "" || v.isUpgradingAny():
-		return v.condition(kind, true, v1beta2.ClusterReasonUpgrading, fmt.Sprintf("%s members run %s%s", v.upgraded(), v.image(), cmp.Or(v.restartTrouble(), v.downgradeProgress())))
+		return v.condition(kind, true, v1beta2.ClusterReasonUpgrading, fmt.Sprintf("%s members run %s%s", v.upgraded(), v.Cluster.image(), cmp.Or(v.restartTrouble(), v.downgradeProgress())))
 	case refusal != "":
 		return v.condition(kind, false, v1beta2.ClusterReasonVersionRefused, refusal)
 	}

@@ -33,15 +33,15 @@ const (
 )
 
 // isReseeding reports whether a seed is being made of a survivor's snapshot.
-func (v *view) isReseeding() bool {
-	r := v.Cluster.Recovery
+func (c *Cluster) isReseeding() bool {
+	r := c.Recovery
 	return r != nil && r.Phase == v1beta2.RecoverySeeding
 }
 
 // isRegrowing reports whether the cluster has begun anew and has not grown to its size
 // since.
-func (v *view) isRegrowing() bool {
-	r := v.Cluster.Recovery
+func (c *Cluster) isRegrowing() bool {
+	r := c.Recovery
 	return r != nil && r.Phase == v1beta2.RecoveryGrowing
 }
 
@@ -49,7 +49,7 @@ func (v *view) isRegrowing() bool {
 // the seed is a stray one then, and whether it was given up need not be told by what is
 // left of it. The choice is made anew, if there still is one.
 func abortRecovery(v *view) *step {
-	if !v.isReseeding() {
+	if !v.Cluster.isReseeding() {
 		return nil
 	}
 	why := v.abortReason()
@@ -129,7 +129,7 @@ func (v *view) seedGivenUp() string {
 // dropStraySeeds deletes seeds of recoveries that were aborted: Pods, and then their
 // claims. While a quorum serves they are no member's, like others.
 func dropStraySeeds(v *view) *step {
-	if v.hasQuorum() || v.isReseeding() {
+	if v.hasQuorum() || v.Cluster.isReseeding() {
 		return nil
 	}
 	for i := range v.Pods {
@@ -144,7 +144,7 @@ func dropStraySeeds(v *view) *step {
 	}
 	for i := range v.Claims {
 		c := &v.Claims[i]
-		if v.isStrayClaim(c) && !c.Deleting && v.pods[c.Name] == nil {
+		if v.Cluster.isStrayClaim(c) && !c.Deleting && v.pods[c.Name] == nil {
 			return do(DropSeed{Name: c.Name, ClaimUID: c.UID, Token: c.Reseed}, v1beta2.ClusterReasonSeedDiscarded, fmt.Sprintf("deleted the PVC of seed %s: its recovery was aborted", c.Name))
 		}
 	}
@@ -154,23 +154,23 @@ func dropStraySeeds(v *view) *step {
 // isStraySeed reports whether a Pod was made as a survivor's seed and never adopted, and
 // is not the one that is being made.
 func (v *view) isStraySeed(p *Pod) bool {
-	return p.Role == Seed && v.isStrayToken(p.Reseed) && !v.ours(&p.Answer)
+	return p.Role == Seed && v.Cluster.isStrayToken(p.Reseed) && !v.ours(&p.Answer)
 }
 
 // isStrayClaim reports the same of a volume.
-func (v *view) isStrayClaim(c *Claim) bool { return v.isStrayToken(c.Reseed) }
+func (c *Cluster) isStrayClaim(claim *Claim) bool { return c.isStrayToken(claim.Reseed) }
 
-func (v *view) isStrayToken(token string) bool {
-	if token == "" || (v.Cluster.Bootstrap != nil && v.Cluster.Bootstrap.Token == token) {
+func (c *Cluster) isStrayToken(token string) bool {
+	if token == "" || (c.Bootstrap != nil && c.Bootstrap.Token == token) {
 		return false
 	}
 	// Of an earlier recovery that was adopted a member's Pod may still have the token.
-	return v.Cluster.Recovery == nil || v.Cluster.Recovery.Token != token
+	return c.Recovery == nil || c.Recovery.Token != token
 }
 
 // markSurvivors takes the clients from all Pods of the old cluster (S13).
 func markSurvivors(v *view) *step {
-	if !v.isReseeding() {
+	if !v.Cluster.isReseeding() {
 		return nil
 	}
 	var roles []PodRole
@@ -189,7 +189,7 @@ func markSurvivors(v *view) *step {
 // isOfOld reports whether a Pod may have been a member of the cluster whose majority is
 // lost.
 func (v *view) isOfOld(p *Pod) bool {
-	return !v.neverBegan(p) && !v.isStraySeed(p) && (!v.isReseeding() || p.Name != v.Cluster.Recovery.Seed)
+	return !v.neverBegan(p) && !v.isStraySeed(p) && (!v.Cluster.isReseeding() || p.Name != v.Cluster.Recovery.Seed)
 }
 
 // neverBegan reports whether a Pod was made to join and has never started etcd.
@@ -201,7 +201,7 @@ func (v *view) neverBegan(p *Pod) bool {
 // Recreated under its name it finds what it made, or begins anew: nobody has written to
 // it.
 func createSurvivorsSeed(v *view) *step {
-	if !v.isReseeding() {
+	if !v.Cluster.isReseeding() {
 		return nil
 	}
 	r := v.Cluster.Recovery
@@ -255,7 +255,7 @@ func (v *view) roomAdvice(seed *Pod) string {
 // adoptSurvivor puts the seed in the old cluster's place once it serves alone, and its
 // permit to write its data dir is revoked.
 func adoptSurvivor(v *view) *step {
-	if !v.isReseeding() {
+	if !v.Cluster.isReseeding() {
 		return nil
 	}
 	r := v.Cluster.Recovery
@@ -289,7 +289,7 @@ func (v *view) led() string {
 // isOld reports whether a name is of a member of the cluster that was lost, while the new
 // one has not grown to its size.
 func (v *view) isOld(name string) bool {
-	return v.isRegrowing() && !v.isMember(name) && slices.Contains(v.Cluster.Recovery.Members, name)
+	return v.Cluster.isRegrowing() && !v.isMember(name) && slices.Contains(v.Cluster.Recovery.Members, name)
 }
 
 // isKept reports whether a Pod of an old member might hold data, and is kept: until the new
@@ -320,7 +320,7 @@ func makeRoomForJoiner(v *view) *step {
 
 // completeRecovery ends a recovery when nothing is left of the old cluster.
 func completeRecovery(v *view) *step {
-	if !v.isRegrowing() || !v.hasRegrown() ||
+	if !v.Cluster.isRegrowing() || !v.hasRegrown() ||
 		slices.ContainsFunc(v.Pods, func(p Pod) bool { return v.isOld(p.Name) }) || slices.ContainsFunc(v.Claims, func(c Claim) bool { return v.isOld(c.Name) }) {
 		return nil
 	}
@@ -331,7 +331,7 @@ func completeRecovery(v *view) *step {
 // recoveryStory says how far a recovery is.
 func (v *view) recoveryStory(s *step) string {
 	r := v.Cluster.Recovery
-	if v.isReseeding() {
+	if v.Cluster.isReseeding() {
 		return s.message
 	}
 	story := fmt.Sprintf("the cluster was rebuilt from %s (revision %d) and has %d of %d voters; Pods and PVCs of the old cluster are kept until all new members are healthy",

@@ -30,7 +30,7 @@ func (v *view) isUpdating() bool {
 
 // wasUpdating reports whether some member's Pod was about to be recreated. Only words follow
 // from it: what a Pod that is gone was like can't be seen any more.
-func (v *view) wasUpdating() bool { return v.Cluster.LastStatus.UpdatingMember != "" }
+func (c *Cluster) wasUpdating() bool { return c.LastStatus.UpdatingMember != "" }
 
 // updatingMember is the member whose Pod a step recreates for the sake of its template, or the
 // one whose was, until it is a voter's again.
@@ -44,7 +44,7 @@ func (v *view) updatingMember(s *step) string {
 		}
 	case SetRoles:
 		for _, r := range a.Roles {
-			if p := v.pods[r.Name]; r.Role == Restarting && p != nil && v.restartOf(p).recreates() {
+			if p := v.pods[r.Name]; r.Role == Restarting && p != nil && v.restartsInNewPod(p) {
 				return r.Name
 			}
 		}
@@ -103,7 +103,7 @@ func (v *view) stuck(p *Pod) string {
 
 // returnUpdatedToService lets clients find a member again whose Pod was recreated.
 func returnUpdatedToService(v *view) *step {
-	if !v.isUpdating() && !v.wasUpdating() {
+	if !v.isUpdating() && !v.Cluster.wasUpdating() {
 		return nil
 	}
 	for _, m := range v.voters {
@@ -118,7 +118,7 @@ func returnUpdatedToService(v *view) *step {
 
 // awaitUpdate waits for a member whose Pod was recreated.
 func awaitUpdate(v *view) *step {
-	if !v.isUpdating() && !v.wasUpdating() {
+	if !v.isUpdating() && !v.Cluster.wasUpdating() {
 		return nil
 	}
 	for _, m := range v.voters {

@@ -36,9 +36,9 @@ func deleteLeftoverPods(v *view) *step {
 		if v.isMember(p.Name) || !p.DeletingSince.IsZero() || (v.isCandidate(p) && !needless[p.Name]) || v.isKept(p) {
 			continue
 		}
-		step := do(DeletePod{p.Name, p.UID, v.list}, v1beta2.ClusterReasonDeletingPod, fmt.Sprintf("deleted orphaned Pod %s", p.Name)).unannounced()
-		if !v.isHeldBack(RejectedAction(step.action)) {
-			return step
+		s := do(DeletePod{p.Name, p.UID, v.list}, v1beta2.ClusterReasonDeletingPod, fmt.Sprintf("deleted orphaned Pod %s", p.Name)).unannounced()
+		if !v.isHeldBack(RejectedAction(s.action)) {
+			return s
 		}
 	}
 	return nil
@@ -58,9 +58,9 @@ func deleteLeftoverClaims(v *view) *step {
 		if c.Name == v.unusedName() && v.missing() > len(v.candidates()) {
 			continue // its Pod is tried again
 		}
-		step := do(DeleteClaim{c.Name, c.UID, v.list}, v1beta2.ClusterReasonDeletingVolume, fmt.Sprintf("deleted orphaned PVC %s", c.Name))
-		if !v.isHeldBack(RejectedAction(step.action)) {
-			return step
+		s := do(DeleteClaim{c.Name, c.UID, v.list}, v1beta2.ClusterReasonDeletingVolume, fmt.Sprintf("deleted orphaned PVC %s", c.Name))
+		if !v.isHeldBack(RejectedAction(s.action)) {
+			return s
 		}
 	}
 	return nil

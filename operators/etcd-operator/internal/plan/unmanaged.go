@@ -22,7 +22,9 @@ func (m Member) isUnmanaged() bool { return m.Foreign || m.At != "" }
 func (v *view) countForeign() int {
 	n := 0
 	for _, m := range v.list {
-		n += int(boolInt(m.Foreign))
+		if m.Foreign {
+			n++
+		}
 	}
 	return n
 }

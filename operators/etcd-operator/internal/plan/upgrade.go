@@ -13,7 +13,7 @@ import (
 // all run it.
 
 // desiredVersion is the version that members are to run now.
-func (v *view) desiredVersion() string { return cmp.Or(v.Cluster.Target, v.Cluster.Version) }
+func (c *Cluster) desiredVersion() string { return cmp.Or(c.Target, c.Version) }
 
 // clusterVersion is etcd's cluster version: the highest that a member tells. It goes down
 // by etcd's downgrade API alone, and a member of an earlier minor does not start.
@@ -113,7 +113,7 @@ func redirectUpgrade(v *view) *step {
 	if c.Target == "" || !supported(c.Version) {
 		return nil
 	}
-	next, refusal := v.redirectedVersion()
+	next, refusal := v.Cluster.redirectedVersion()
 	if refusal != "" || next == c.Target || !v.canRedirect(next) {
 		return nil // see refuseVersion
 	}
@@ -124,7 +124,7 @@ func redirectUpgrade(v *view) *step {
 // current index if some of them might have run an earlier minor meanwhile. finishVersion
 // advances it further.
 func (v *view) redirectIndex() uint64 {
-	if v.isDowngrading() {
+	if v.Cluster.isDowngrading() {
 		return max(v.applied, v.Cluster.VersionIndex, 1)
 	}
 	return v.Cluster.VersionIndex
@@ -132,8 +132,7 @@ func (v *view) redirectIndex() uint64 {
 
 // redirectedVersion is the version that members can move to instead of Target. It is of the
 // minor of Version or of Target: another minor is a new upgrade, once all members are healthy.
-func (v *view) redirectedVersion() (next, refusal string) {
-	c := &v.Cluster
+func (c *Cluster) redirectedVersion() (next, refusal string) {
 	next, refusal = nextVersion(c.Version, c.WantedVersion)
 	if to := parseVersion(next); to.compareMinor(parseVersion(c.Target)) != 0 && to.compareMinor(parseVersion(c.Version)) != 0 {
 		next = c.Version
@@ -146,7 +145,7 @@ func (v *view) redirectedVersion() (next, refusal string) {
 // otherwise. There is no way back from there by image.
 func (v *view) observedUpgrade() string {
 	told := v.clusterVersion()
-	if !v.sure || told.compareMinor(parseVersion(v.desiredVersion())) <= 0 || told.compareMinor(parseVersion(v.Cluster.Version)) <= 0 {
+	if !v.sure || told.compareMinor(parseVersion(v.Cluster.desiredVersion())) <= 0 || told.compareMinor(parseVersion(v.Cluster.Version)) <= 0 {
 		return ""
 	}
 	var oldest string
@@ -247,8 +246,7 @@ func finishVersion(v *view) *step {
 }
 
 // isChangingVersion reports whether members move to another version, or are about to.
-func (v *view) isChangingVersion() bool {
-	c := &v.Cluster
+func (c *Cluster) isChangingVersion() bool {
 	next, refusal := nextVersion(c.Version, c.WantedVersion)
 	return c.Target != "" || (refusal == "" && next != c.Version)
 }
@@ -267,7 +265,7 @@ func (v *view) refusal() string {
 	c := &v.Cluster
 	next, why := nextVersion(c.Version, c.WantedVersion)
 	if c.Target != "" {
-		next, why = v.redirectedVersion()
+		next, why = v.Cluster.redirectedVersion()
 	}
 	if why == "" && c.Target != "" && next != c.Target && !v.canRedirect(next) {
 		return fmt.Sprintf("cannot roll back to etcd %s: etcd's cluster version may already be that of %s; set spec.version to %s", next, c.Target, c.Target)

@@ -244,7 +244,7 @@ func (v *view) loss(m Member) string {
 		return "its Pod has ended, and the data with it"
 	case v.isWiped(m, p):
 		return "its disk is empty although it had data"
-	case v.differs(m.ID) && v.corruptIsKnown():
+	case v.Cluster.differs(m.ID) && v.corruptIsKnown():
 		return "its data differs from that of the majority"
 	case v.isCorrupt(m.ID) && v.corruptIsKnown():
 		return "alarm CORRUPT names it: its data differs from that of the others"

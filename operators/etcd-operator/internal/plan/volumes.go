@@ -23,7 +23,7 @@ func keepVolumes(v *view) *step {
 	var other []ClaimRef
 	version := ""
 	if v.Cluster.Retain && v.Cluster.ClusterID != 0 {
-		version = v.neededVersion()
+		version = v.Cluster.neededVersion()
 	}
 	for i := range v.Claims {
 		if c := &v.Claims[i]; !c.Deleting && (c.Retained != v.Cluster.Retain || (version != "" && c.Version != version)) {
@@ -41,8 +41,7 @@ func keepVolumes(v *view) *step {
 
 // neededVersion is the version of an etcd that starts on what members have: the one that
 // runs, or the later of the two while they move. All may run that at once (S10).
-func (v *view) neededVersion() string {
-	c := &v.Cluster
+func (c *Cluster) neededVersion() string {
 	if c.Target != "" && parseVersion(c.Target).compare(parseVersion(c.Version)) > 0 {
 		return c.Target
 	}
