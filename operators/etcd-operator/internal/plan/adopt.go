@@ -7,6 +7,7 @@ import (
 	"strings"
 
 	"github.com/etcd-operators/etcd-operators/api/v1beta2"
+	"github.com/etcd-operators/etcd-operators/shared/etcdversion"
 )
 
 // The rules of this file let a new EtcdCluster go on with the volumes that an earlier one
@@ -66,7 +67,7 @@ func (v *view) adoptedVersion() string {
 func (v *view) notedVersion() string {
 	latest := ""
 	note := func(version string) {
-		if parseVersion(version).compare(parseVersion(latest)) > 0 {
+		if etcdversion.Parse(version).Compare(etcdversion.Parse(latest)) > 0 {
 			latest = version
 		}
 	}
@@ -177,7 +178,7 @@ func awaitAdopted(v *view) *step {
 // would wait for it.
 func (v *view) observedVersion() string {
 	noted, runs := v.Cluster.Version, v.oldestServing()
-	if runs == "" || parseVersion(runs).compareMinor(parseVersion(noted)) != 0 {
+	if runs == "" || etcdversion.Parse(runs).CompareMinor(etcdversion.Parse(noted)) != 0 {
 		return ""
 	}
 	for _, m := range v.list {
@@ -191,7 +192,7 @@ func (v *view) observedVersion() string {
 // isVersionCorrected reports whether the user has corrected the version that runs on the adopted
 // volumes, before any etcd ran there: to another patch, or to any if none is noted.
 func (v *view) isVersionCorrected() bool {
-	if noted := v.notedVersion(); noted != "" && parseVersion(noted).compareMinor(parseVersion(v.Cluster.WantedVersion)) != 0 {
+	if noted := v.notedVersion(); noted != "" && etcdversion.Parse(noted).CompareMinor(etcdversion.Parse(v.Cluster.WantedVersion)) != 0 {
 		return false
 	}
 	serves := slices.ContainsFunc(v.Pods, func(p Pod) bool { return p.Answer.Reached })

@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"github.com/etcd-operators/etcd-operators/api/v1beta2"
+	"github.com/etcd-operators/etcd-operators/operators/etcd-operator/internal/plan/quorum"
 )
 
 // This file chooses with whose data a cluster begins anew whose majority is lost for good:
@@ -118,7 +119,7 @@ func (v *view) choiceBlocker(p *Pod, asked []*Pod) string {
 			left++
 		}
 	}
-	if voters > 0 && left >= quorum(voters) {
+	if voters > 0 && left >= quorum.Majority(voters) {
 		return fmt.Sprintf("according to member %s, %d of %d voters are left and may serve again", p.Name, left, voters)
 	}
 	return ""

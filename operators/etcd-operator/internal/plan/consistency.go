@@ -10,6 +10,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	"github.com/etcd-operators/etcd-operators/api/v1beta2"
+	"github.com/etcd-operators/etcd-operators/shared/etcdversion"
 	"github.com/etcd-operators/etcd-operators/shared/schedule"
 )
 
@@ -61,12 +62,12 @@ const (
 // oldestComparable is the oldest etcd whose members hash the same data alike. One before it
 // leaves a key out that was deleted at the compacted revision, or does not, by what it had
 // compacted before (etcd-io/etcd pull request 18274).
-var oldestComparable = version{3, 5, 16}
+var oldestComparable = etcdversion.Version{Major: 3, Minor: 5, Patch: 16}
 
 // hashesAlike reports whether all healthy voters are known to hash the same data alike.
 func (v *view) hashesAlike() bool {
 	return !slices.ContainsFunc(v.voters, func(m Member) bool {
-		return v.healthy[m.ID] && !parseVersion(v.answer(m).Version).atLeast(oldestComparable)
+		return v.healthy[m.ID] && !etcdversion.Parse(v.answer(m).Version).AtLeast(oldestComparable)
 	})
 }
 

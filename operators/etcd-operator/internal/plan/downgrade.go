@@ -28,49 +28,49 @@ import (
 const oldestByDowngrade = 5
 
 // earlierMinor is nextVersion for a wanted version of an earlier minor.
-func earlierMinor(a, b version, runs, wanted string) (next, refusal string) {
-	newest := etcdversion.OfMinor(b.minor)
+func earlierMinor(a, b etcdversion.Version, runs, wanted string) (next, refusal string) {
+	newest := etcdversion.OfMinor(b.Minor)
 	switch {
-	case b.minor < oldestByDowngrade:
+	case b.Minor < oldestByDowngrade:
 		return runs, fmt.Sprintf("cannot roll back further than %s, the oldest that etcd's downgrade API leads to: the cluster runs %s; set spec.version to %s",
-			etcdversion.OfMinor(oldestByDowngrade), runs, cmp.Or(etcdversion.OfMinor(a.minor-1), runs))
-	case newest == "" || etcdversion.OfMinor(a.minor) == "":
+			etcdversion.OfMinor(oldestByDowngrade), runs, cmp.Or(etcdversion.OfMinor(a.Minor-1), runs))
+	case newest == "" || etcdversion.OfMinor(a.Minor) == "":
 		return runs, fmt.Sprintf("cannot roll back from etcd %s to %s: no path is known; set spec.version to %s", runs, wanted, runs)
-	case a.minor-b.minor > 1:
-		return runs, fmt.Sprintf("cannot roll back more than one minor at a time: the cluster runs %s; set spec.version to %s first, then to %s", runs, etcdversion.OfMinor(a.minor-1), wanted)
-	case !b.atLeast(parseVersion(newest)):
+	case a.Minor-b.Minor > 1:
+		return runs, fmt.Sprintf("cannot roll back more than one minor at a time: the cluster runs %s; set spec.version to %s first, then to %s", runs, etcdversion.OfMinor(a.Minor-1), wanted)
+	case !b.AtLeast(etcdversion.Parse(newest)):
 		return runs, fmt.Sprintf("cannot roll back from etcd %s to %s: %s is the oldest patch that members can go back to; set spec.version to %s", runs, wanted, newest, newest)
-	case !a.atLeast(parseVersion(etcdversion.OfMinor(a.minor))):
-		return etcdversion.OfMinor(a.minor), ""
+	case !a.AtLeast(etcdversion.Parse(etcdversion.OfMinor(a.Minor))):
+		return etcdversion.OfMinor(a.Minor), ""
 	}
 	return wanted, ""
 }
 
 // isDowngrading reports whether members move to an earlier minor.
 func (c *Cluster) isDowngrading() bool {
-	return c.Target != "" && parseVersion(c.Target).compareMinor(parseVersion(c.Version)) < 0
+	return c.Target != "" && etcdversion.Parse(c.Target).CompareMinor(etcdversion.Parse(c.Version)) < 0
 }
 
 // downgrade is the version that etcd is being downgraded to, as its members tell; zero if
 // it is not.
-func (v *view) downgrade() version {
+func (v *view) downgrade() etcdversion.Version {
 	for _, m := range v.list {
 		if a := v.answer(m); a != nil && a.Downgrade != "" {
-			return parseVersion(a.Downgrade)
+			return etcdversion.Parse(a.Downgrade)
 		}
 	}
-	return version{}
+	return etcdversion.Version{}
 }
 
 // enableDowngrade has etcd lower its cluster version, once, while all members are healthy, and
 // waits for it.
 func enableDowngrade(v *view) *step {
 	const reason = v1beta2.ClusterReasonLoweringClusterVersion
-	to, told := parseVersion(v.Cluster.Target), v.clusterVersion()
-	if !v.Cluster.isDowngrading() || to.minor < oldestByDowngrade || told.compareMinor(to) <= 0 {
+	to, told := etcdversion.Parse(v.Cluster.Target), v.clusterVersion()
+	if !v.Cluster.isDowngrading() || to.Minor < oldestByDowngrade || told.CompareMinor(to) <= 0 {
 		return nil
 	}
-	if v.downgrade().compareMinor(to) == 0 {
+	if v.downgrade().CompareMinor(to) == 0 {
 		return wait(fastPoll, reason, fmt.Sprintf("waiting for etcd to lower its cluster version from %s to %s", told, to))
 	}
 	if why := v.disruptionBlocker(v.nextToRestart()); why != "" {
@@ -83,12 +83,12 @@ func enableDowngrade(v *view) *step {
 // from joining.
 func cancelDowngrade(v *view) *step {
 	to := v.downgrade()
-	if to == (version{}) || v.canReachEarlierMinor() {
+	if to == (etcdversion.Version{}) || v.canReachEarlierMinor() {
 		return nil
 	}
 	why := ""
-	switch desired := parseVersion(v.Cluster.desiredVersion()); {
-	case desired.compareMinor(to) != 0:
+	switch desired := etcdversion.Parse(v.Cluster.desiredVersion()); {
+	case desired.CompareMinor(to) != 0:
 		why = "members move to etcd " + desired.String()
 	case v.isAwaitingMember():
 		why = "a member has to join, and etcd accepts none during a downgrade"
@@ -105,10 +105,10 @@ func (v *view) isAwaitingMember() bool {
 
 // isPartlyDowngraded reports whether members go down a minor, and not all that have Pods run it.
 func (v *view) isPartlyDowngraded() bool {
-	desired := parseVersion(v.Cluster.desiredVersion())
+	desired := etcdversion.Parse(v.Cluster.desiredVersion())
 	return v.Cluster.isDowngrading() && slices.ContainsFunc(v.voters, func(m Member) bool {
 		p := v.pods[m.Name]
-		return p != nil && parseVersion(p.runs()).compareMinor(desired) > 0
+		return p != nil && etcdversion.Parse(p.runs()).CompareMinor(desired) > 0
 	})
 }
 
@@ -117,7 +117,7 @@ func (v *view) isMixed() bool {
 	minors := map[int]bool{}
 	for _, m := range v.voters {
 		if p := v.pods[m.Name]; p != nil {
-			minors[parseVersion(p.runs()).minor] = true
+			minors[etcdversion.Parse(p.runs()).Minor] = true
 		}
 	}
 	return len(minors) > 1
@@ -131,7 +131,7 @@ func (v *view) canReachEarlierMinor() bool {
 		return true
 	}
 	return slices.ContainsFunc(v.Pods, func(p Pod) bool {
-		lower := p.From != "" && parseVersion(p.Version).compareMinor(parseVersion(p.From)) < 0
+		lower := p.From != "" && etcdversion.Parse(p.Version).CompareMinor(etcdversion.Parse(p.From)) < 0
 		return lower && (p.Answer.Reached || p.Trouble == "")
 	})
 }
@@ -139,22 +139,22 @@ func (v *view) canReachEarlierMinor() bool {
 // imageDowngradeBlocker says why a member may not get an image of an earlier minor yet; empty if it
 // may, or is not to.
 func (v *view) imageDowngradeBlocker(p *Pod) string {
-	desired := parseVersion(v.Cluster.desiredVersion())
-	later := parseVersion(p.Version).compareMinor(desired) > 0
+	desired := etcdversion.Parse(v.Cluster.desiredVersion())
+	later := etcdversion.Parse(p.Version).CompareMinor(desired) > 0
 	if later && !v.Cluster.isDowngrading() && !v.holdsVersion(desired) {
 		return fmt.Sprintf("no other member still runs etcd %s, so etcd can raise its cluster version at any moment", desired)
 	}
 	if !v.Cluster.isDowngrading() || !later {
 		return ""
 	}
-	switch data := parseVersion(p.Answer.StorageVersion); {
-	case data == (version{}):
+	switch data := etcdversion.Parse(p.Answer.StorageVersion); {
+	case data == (etcdversion.Version{}):
 		return "it does not report its storage version"
-	case data.compareMinor(desired) > 0:
+	case data.CompareMinor(desired) > 0:
 		return fmt.Sprintf("its storage version is still %s", data)
 	case v.holdsVersion(desired):
 		return ""
-	case v.downgrade().compareMinor(desired) != 0:
+	case v.downgrade().CompareMinor(desired) != 0:
 		return "etcd's downgrade was cancelled, and no member on the earlier minor keeps etcd from raising its cluster version"
 	case v.Now.Sub(v.Since) < landing:
 		return "an earlier request to cancel etcd's downgrade might still reach etcd; waiting until it has expired"
@@ -164,11 +164,11 @@ func (v *view) imageDowngradeBlocker(p *Pod) string {
 
 // holdsVersion reports whether a voter surely runs a minor, or an earlier one: etcd does
 // not raise its cluster version beyond that.
-func (v *view) holdsVersion(at version) bool {
+func (v *view) holdsVersion(at etcdversion.Version) bool {
 	return slices.ContainsFunc(v.voters, func(m Member) bool {
 		p, a := v.pods[m.Name], v.answer(m)
 		return p != nil && a != nil && p.From == "" && p.DeletingSince.IsZero() &&
-			parseVersion(p.Version).compareMinor(at) <= 0 && parseVersion(a.Version).compareMinor(at) <= 0
+			etcdversion.Parse(p.Version).CompareMinor(at) <= 0 && etcdversion.Parse(a.Version).CompareMinor(at) <= 0
 	})
 }
 
@@ -177,8 +177,8 @@ func (v *view) downgradeProgress() string {
 	if !v.Cluster.isDowngrading() {
 		return ""
 	}
-	to, told := parseVersion(v.Cluster.Target), v.clusterVersion()
-	if told.compareMinor(to) > 0 {
+	to, told := etcdversion.Parse(v.Cluster.Target), v.clusterVersion()
+	if told.CompareMinor(to) > 0 {
 		return fmt.Sprintf("; waiting for etcd to lower its cluster version from %s to %s", told, to)
 	}
 	if m := v.nextToRestart(); m != nil {

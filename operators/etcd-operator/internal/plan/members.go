@@ -5,6 +5,7 @@ import (
 	"slices"
 
 	"github.com/etcd-operators/etcd-operators/api/v1beta2"
+	"github.com/etcd-operators/etcd-operators/shared/etcdversion"
 )
 
 // The rules of this file change the member list, one settled change at a time
@@ -240,11 +241,11 @@ func (v *view) learnerLimit(joiner *Pod) int {
 		} else if m.Started {
 			return 1
 		}
-		if !parseVersion(running).atLeast(version{3, 6, 0}) {
+		if !etcdversion.Parse(running).AtLeast(etcdversion.Version{Major: 3, Minor: 6}) {
 			return 1
 		}
 	}
-	if !parseVersion(joiner.Version).atLeast(version{3, 6, 0}) {
+	if !etcdversion.Parse(joiner.Version).AtLeast(etcdversion.Version{Major: 3, Minor: 6}) {
 		return 1
 	}
 	return max(1, limit)
@@ -292,7 +293,7 @@ func (v *view) isCompacted() bool {
 	if v.Cluster.Fence.Adopted.Restore != "" || v.Cluster.Recovery != nil {
 		return true
 	}
-	if parseVersion(v.Cluster.Version).atLeast(version{3, 6, 0}) {
+	if etcdversion.Parse(v.Cluster.Version).AtLeast(etcdversion.Version{Major: 3, Minor: 6}) {
 		return v.applied > 100
 	}
 	return v.applied > 100_000

@@ -4,6 +4,7 @@ import (
 	"time"
 
 	"github.com/etcd-operators/etcd-operators/api/v1beta2"
+	"github.com/etcd-operators/etcd-operators/operators/etcd-operator/internal/plan/quorum"
 )
 
 // How soon to look again. What Kubernetes changes is reported by watches; what
@@ -276,5 +277,5 @@ func (v *view) budget(a Action) int {
 	if !v.Cluster.DisruptionBudget || max(v.Cluster.Size, voters) < 3 {
 		return NoBudget
 	}
-	return quorum(voters)
+	return quorum.Majority(voters)
 }

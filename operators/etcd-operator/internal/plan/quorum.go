@@ -7,6 +7,7 @@ import (
 	"strings"
 
 	"github.com/etcd-operators/etcd-operators/api/v1beta2"
+	"github.com/etcd-operators/etcd-operators/operators/etcd-operator/internal/plan/quorum"
 )
 
 // What this file says of a quorum that is away: whether it may come back, who is
@@ -112,7 +113,7 @@ func (v *view) quorumLost() string {
 	switch {
 	case len(voters) == 0:
 		return "no member is left, and no data"
-	case len(voters)-len(lost) >= quorum(len(voters)):
+	case len(voters)-len(lost) >= quorum.Majority(len(voters)):
 		return ""
 	}
 	return fmt.Sprintf("the data of %d of %d voters is lost: %s", len(lost), len(voters), strings.Join(lost, ", "))

@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"github.com/etcd-operators/etcd-operators/api/v1beta2"
+	"github.com/etcd-operators/etcd-operators/shared/etcdversion"
 )
 
 // The rules of this file give members another image, in place, or another Pod on their
@@ -208,7 +209,7 @@ func repairImage(v *view) *step {
 		if unchanged := p.From == "" && p.Version == v.Cluster.Version; broken && unchanged && !v.isIncompatible(p) {
 			desired, broken = p.Version, p.ImageUnavailable // its turn has not come: all that it may lack is the repository
 		}
-		if p.Role != Joiner && v.Cluster.isDowngrading() && parseVersion(p.Version).compareMinor(parseVersion(desired)) > 0 {
+		if p.Role != Joiner && v.Cluster.isDowngrading() && etcdversion.Parse(p.Version).CompareMinor(etcdversion.Parse(desired)) > 0 {
 			desired = v.Cluster.Version // nobody can tell whether its data is fit for an earlier minor yet
 		}
 		if !broken || (p.Version == desired && p.Repository == v.Cluster.Repository) {

@@ -7,6 +7,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	"github.com/etcd-operators/etcd-operators/api/v1beta2"
+	"github.com/etcd-operators/etcd-operators/shared/etcdversion"
 )
 
 // The rules of this file bring every member past what etcd 3.5 has left in its log, before
@@ -22,7 +23,7 @@ const snapshotCount = 10_000
 // on 3.5's requests of the v2 API, by which members published their names: "unmarshal
 // should never fail". They are left behind with the first snapshot after them.)
 func (v *view) oldLog(next string) uint64 {
-	if parseVersion(next).minor != 7 || parseVersion(v.Cluster.Version).minor >= 7 {
+	if etcdversion.Parse(next).Minor != 7 || etcdversion.Parse(v.Cluster.Version).Minor >= 7 {
 		return 0 // members that run 3.7 have left it behind
 	}
 	return v.oldEntries()

@@ -9,6 +9,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	"github.com/etcd-operators/etcd-operators/api/v1beta2"
+	"github.com/etcd-operators/etcd-operators/operators/etcd-operator/internal/plan/quorum"
 )
 
 // status is what the Observation implies, and the step that is taken on it.
@@ -318,9 +319,9 @@ func (v *view) tolerance() string {
 	case all == 1:
 		who = "1 voter serves"
 	}
-	msg := fmt.Sprintf("%s reads and writes; %d of them can fail", who, healthy-quorum(all))
+	msg := fmt.Sprintf("%s reads and writes; %d of them can fail", who, healthy-quorum.Majority(all))
 	switch {
-	case healthy > quorum(all):
+	case healthy > quorum.Majority(all):
 	case healthy < all:
 		msg = who + " reads and writes; the cluster tolerates no failure until more voters are healthy"
 	default:

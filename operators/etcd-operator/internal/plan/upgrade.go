@@ -6,6 +6,7 @@ import (
 	"slices"
 
 	"github.com/etcd-operators/etcd-operators/api/v1beta2"
+	"github.com/etcd-operators/etcd-operators/shared/etcdversion"
 )
 
 // The rules of this file say which version members move to (S10). It is latched in the
@@ -17,11 +18,11 @@ func (c *Cluster) desiredVersion() string { return cmp.Or(c.Target, c.Version) }
 
 // clusterVersion is etcd's cluster version: the highest that a member tells. It goes down
 // by etcd's downgrade API alone, and a member of an earlier minor does not start.
-func (v *view) clusterVersion() version {
-	var highest version
+func (v *view) clusterVersion() etcdversion.Version {
+	var highest etcdversion.Version
 	for _, m := range v.list {
 		if a := v.answer(m); a != nil {
-			if told := parseVersion(a.ClusterVersion); told.compare(highest) > 0 {
+			if told := etcdversion.Parse(a.ClusterVersion); told.Compare(highest) > 0 {
 				highest = told
 			}
 		}
@@ -42,24 +43,24 @@ func (v *view) newPodVersion(name string) string {
 		return c.Version // who serves may be a seed that was given up
 	}
 	if oldest := v.oldestServing(); oldest != "" {
-		if parseVersion(oldest).compareMinor(parseVersion(c.Version)) < 0 && v.isMixed() {
+		if etcdversion.Parse(oldest).CompareMinor(etcdversion.Parse(c.Version)) < 0 && v.isMixed() {
 			return c.Version // see isPartlyDowngraded
 		}
 		return oldest
 	}
-	if c.Target != "" && parseVersion(c.Target).compareMinor(parseVersion(c.Version)) > 0 {
+	if c.Target != "" && etcdversion.Parse(c.Target).CompareMinor(etcdversion.Parse(c.Version)) > 0 {
 		return c.Target
 	}
 	last := c.Version
 	for _, d := range c.LastStatus.MemberDetails {
-		ran := parseVersion(d.Version)
+		ran := etcdversion.Parse(d.Version)
 		switch {
 		case d.Name != name || d.Version == "":
-		case c.Target == c.Version && ran.compareMinor(parseVersion(c.Version)) < 0:
+		case c.Target == c.Version && ran.CompareMinor(etcdversion.Parse(c.Version)) < 0:
 			// On the way back up all may run Version already, and it starts on any data.
-		case c.Target != "" && ran.compare(parseVersion(c.Target)) == 0:
+		case c.Target != "" && ran.Compare(etcdversion.Parse(c.Target)) == 0:
 			last = c.Target // what etcd tells lacks what a tag may have behind the patch
-		case ran.compare(parseVersion(c.Version)) != 0:
+		case ran.Compare(etcdversion.Parse(c.Version)) != 0:
 			last = d.Version
 		}
 	}
@@ -73,7 +74,7 @@ func (v *view) oldestServing() string {
 		return ""
 	}
 	for _, m := range v.list {
-		if p := v.pods[m.Name]; v.answer(m) != nil && (oldest == "" || !parseVersion(p.runs()).atLeast(parseVersion(oldest))) {
+		if p := v.pods[m.Name]; v.answer(m) != nil && (oldest == "" || !etcdversion.Parse(p.runs()).AtLeast(etcdversion.Parse(oldest))) {
 			oldest = p.runs()
 		}
 	}
@@ -84,18 +85,18 @@ func (v *view) oldestServing() string {
 // known. One that has never started is not to begin with what all who serve have left
 // behind: the cluster version rises to theirs at any moment.
 func (v *view) isIncompatible(p *Pod) bool {
-	if oldest := v.oldestServing(); p.Role == Joiner && oldest != "" && parseVersion(p.Version).compareMinor(parseVersion(oldest)) < 0 {
+	if oldest := v.oldestServing(); p.Role == Joiner && oldest != "" && etcdversion.Parse(p.Version).CompareMinor(etcdversion.Parse(oldest)) < 0 {
 		return true
 	}
 	told := v.clusterVersion()
-	return told != version{} && !isCompatible(told, p.Version)
+	return told != etcdversion.Version{} && !isCompatible(told, p.Version)
 }
 
 // isCompatible reports whether an etcd starts in a cluster of a cluster version: it is of that
 // minor, or of the next.
-func isCompatible(cluster version, s string) bool {
-	has := parseVersion(s)
-	return has.compareMinor(cluster) >= 0 && has.compareMinor(version{cluster.major, cluster.minor + 1, 0}) <= 0
+func isCompatible(cluster etcdversion.Version, s string) bool {
+	has := etcdversion.Parse(s)
+	return has.CompareMinor(cluster) >= 0 && has.CompareMinor(etcdversion.Version{Major: cluster.Major, Minor: cluster.Minor + 1}) <= 0
 }
 
 // redirectUpgrade records another target version while members move to one: because the user
@@ -134,7 +135,7 @@ func (v *view) redirectIndex() uint64 {
 // minor of Version or of Target: another minor is a new upgrade, once all members are healthy.
 func (c *Cluster) redirectedVersion() (next, refusal string) {
 	next, refusal = nextVersion(c.Version, c.WantedVersion)
-	if to := parseVersion(next); to.compareMinor(parseVersion(c.Target)) != 0 && to.compareMinor(parseVersion(c.Version)) != 0 {
+	if to := etcdversion.Parse(next); to.CompareMinor(etcdversion.Parse(c.Target)) != 0 && to.CompareMinor(etcdversion.Parse(c.Version)) != 0 {
 		next = c.Version
 	}
 	return next, refusal
@@ -145,20 +146,20 @@ func (c *Cluster) redirectedVersion() (next, refusal string) {
 // otherwise. There is no way back from there by image.
 func (v *view) observedUpgrade() string {
 	told := v.clusterVersion()
-	if !v.sure || told.compareMinor(parseVersion(v.Cluster.desiredVersion())) <= 0 || told.compareMinor(parseVersion(v.Cluster.Version)) <= 0 {
+	if !v.sure || told.CompareMinor(etcdversion.Parse(v.Cluster.desiredVersion())) <= 0 || told.CompareMinor(etcdversion.Parse(v.Cluster.Version)) <= 0 {
 		return ""
 	}
 	var oldest string
 	for _, m := range v.voters {
 		p, a := v.pods[m.Name], v.answer(m)
-		if a == nil || p.From != "" || parseVersion(a.Version).compareMinor(parseVersion(p.Version)) != 0 {
+		if a == nil || p.From != "" || etcdversion.Parse(a.Version).CompareMinor(etcdversion.Parse(p.Version)) != 0 {
 			return ""
 		}
-		if oldest == "" || !parseVersion(p.Version).atLeast(parseVersion(oldest)) {
+		if oldest == "" || !etcdversion.Parse(p.Version).AtLeast(etcdversion.Parse(oldest)) {
 			oldest = p.Version
 		}
 	}
-	if parseVersion(oldest).compareMinor(told) != 0 {
+	if etcdversion.Parse(oldest).CompareMinor(told) != 0 {
 		return ""
 	}
 	return oldest
@@ -168,13 +169,13 @@ func (v *view) observedUpgrade() string {
 // an earlier minor they may only while etcd's cluster version is surely still that: a
 // voter runs it, and no image that was changed before can still reach that one.
 func (v *view) canRedirect(to string) bool {
-	if parseVersion(to).compareMinor(parseVersion(v.Cluster.Target)) >= 0 {
+	if etcdversion.Parse(to).CompareMinor(etcdversion.Parse(v.Cluster.Target)) >= 0 {
 		return true
 	}
-	if v.clusterVersion().compareMinor(parseVersion(to)) > 0 {
+	if v.clusterVersion().CompareMinor(etcdversion.Parse(to)) > 0 {
 		return false
 	}
-	old := func(s string) bool { return parseVersion(s).compareMinor(parseVersion(to)) <= 0 }
+	old := func(s string) bool { return etcdversion.Parse(s).CompareMinor(etcdversion.Parse(to)) <= 0 }
 	return v.Now.Sub(v.Since) >= landing && slices.ContainsFunc(v.knownVoters(), func(m Member) bool {
 		p := v.pods[m.Name]
 		switch {
@@ -200,14 +201,14 @@ func beginVersion(v *view) *step {
 	if len(v.alarms) > 0 {
 		return wait(shortly, v1beta2.ClusterReasonUpgradePending, fmt.Sprintf("waiting to upgrade from etcd %s to %s: %s", c.Version, next, v.alarmText())).explains(v1beta2.ConditionUpgrading)
 	}
-	if parseVersion(next).compareMinor(parseVersion(c.Version)) != 0 && v.clusterVersion().compareMinor(parseVersion(c.Version)) != 0 {
+	if etcdversion.Parse(next).CompareMinor(etcdversion.Parse(c.Version)) != 0 && v.clusterVersion().CompareMinor(etcdversion.Parse(c.Version)) != 0 {
 		return wait(shortly, v1beta2.ClusterReasonUpgradePending, "waiting for etcd to raise its cluster version to that of "+c.Version).explains(v1beta2.ConditionUpgrading)
 	}
 	if index := v.oldLog(next); index > 0 {
 		return v.advancePastOldLog(next, index)
 	}
 	index := c.VersionIndex
-	if to := parseVersion(next); to.minor == 7 || (to.compareMinor(parseVersion(c.Version)) == 0 && v.oldEntries() == 0) {
+	if to := etcdversion.Parse(next); to.Minor == 7 || (to.CompareMinor(etcdversion.Parse(c.Version)) == 0 && v.oldEntries() == 0) {
 		index = 0 // what there was of etcd 3.5 is left behind
 	}
 	return do(RecordVersion{c.Version, next, index, c.Size}, v1beta2.ClusterReasonUpgradeStarted, fmt.Sprintf("members move from etcd %s to %s, one at a time", c.Version, next))
@@ -229,14 +230,14 @@ func finishVersion(v *view) *step {
 	if why := v.disruptionBlocker(nil); why != "" {
 		return wait(v.blockerPollInterval(), v1beta2.ClusterReasonUpgrading, fmt.Sprintf("waiting to complete the move to etcd %s: %s", c.Target, why))
 	}
-	if told := v.clusterVersion(); told.compareMinor(parseVersion(c.Target)) != 0 {
+	if told := v.clusterVersion(); told.CompareMinor(etcdversion.Parse(c.Target)) != 0 {
 		return wait(fastPoll, v1beta2.ClusterReasonUpgrading, fmt.Sprintf("all members run etcd %s; waiting for etcd to change its cluster version, which is %s", c.Target, told))
 	}
-	if to := v.downgrade(); to != (version{}) {
+	if to := v.downgrade(); to != (etcdversion.Version{}) {
 		return wait(fastPoll, v1beta2.ClusterReasonUpgrading, fmt.Sprintf("all members run etcd %s; waiting for etcd to end its downgrade to %s", c.Target, to))
 	}
 	index := c.VersionIndex
-	switch by := parseVersion(c.Target).compareMinor(parseVersion(c.Version)); {
+	switch by := etcdversion.Parse(c.Target).CompareMinor(etcdversion.Parse(c.Version)); {
 	case by > 0, by == 0 && index > 0: // members of an earlier minor may have run until now
 		index = v.applied
 	case by < 0:

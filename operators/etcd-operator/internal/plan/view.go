@@ -5,6 +5,8 @@ import (
 	"fmt"
 	"slices"
 	"time"
+
+	"github.com/etcd-operators/etcd-operators/operators/etcd-operator/internal/plan/quorum"
 )
 
 // maxLag is how many log entries a member's applied index may be behind the
@@ -74,7 +76,7 @@ func newView(o Observation) *view {
 	v.Cluster.Size += v.foreign
 	v.wantedSize += v.foreign
 	v.findHealthy()
-	v.settled = v.sure && len(v.healthy) >= quorum(len(v.voters)) && v.agreed()
+	v.settled = v.hasQuorum() && v.agreed()
 	return v
 }
 
@@ -164,11 +166,9 @@ func (v *view) agreed() bool {
 	return true
 }
 
-func quorum(n int) int { return n/2 + 1 }
-
 // hasQuorum reports whether the healthy voters are a quorum (of H in V).
 func (v *view) hasQuorum() bool {
-	return v.sure && len(v.voters) > 0 && len(v.healthy) >= quorum(len(v.voters))
+	return v.sure && quorum.Holds(len(v.healthy), len(v.voters))
 }
 
 // canRemove reports whether the cluster keeps its quorum without the member (S4),
@@ -180,11 +180,7 @@ func (v *view) canRemove(m Member) bool {
 	if m.Learner {
 		return true
 	}
-	rest := len(v.healthy)
-	if v.healthy[m.ID] {
-		rest--
-	}
-	return len(v.voters) > 1 && rest >= quorum(len(v.voters)-1)
+	return quorum.SurvivesRemoval(len(v.voters), len(v.healthy), v.healthy[m.ID])
 }
 
 // canPromote reports whether the cluster would keep its quorum even if the learner
@@ -194,11 +190,7 @@ func (v *view) canPromote(m Member) bool {
 	if !v.settled || !m.Learner || !m.Started || !v.caughtUp(m) || v.pods[m.Name].StartPermit != nil {
 		return false
 	}
-	counted := len(v.healthy)
-	if len(v.voters) == 1 {
-		counted++
-	}
-	return counted >= quorum(len(v.voters)+1)
+	return quorum.SurvivesPromotion(len(v.voters), len(v.healthy))
 }
 
 // isMember reports whether the name is in the member list, or its Pod answers as one of

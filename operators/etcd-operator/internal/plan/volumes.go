@@ -8,6 +8,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	"github.com/etcd-operators/etcd-operators/api/v1beta2"
+	"github.com/etcd-operators/etcd-operators/shared/etcdversion"
 )
 
 // The rules of this file let volumes grow, and keep them in the form that the policy of
@@ -42,7 +43,7 @@ func keepVolumes(v *view) *step {
 // neededVersion is the version of an etcd that starts on what members have: the one that
 // runs, or the later of the two while they move. All may run that at once (S10).
 func (c *Cluster) neededVersion() string {
-	if c.Target != "" && parseVersion(c.Target).compare(parseVersion(c.Version)) > 0 {
+	if c.Target != "" && etcdversion.Parse(c.Target).Compare(etcdversion.Parse(c.Version)) > 0 {
 		return c.Target
 	}
 	return c.Version

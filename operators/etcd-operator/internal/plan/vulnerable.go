@@ -18,18 +18,18 @@ var authFixes = map[int]int{5: 33, 6: 14, 7: 1}
 
 // hasAuthFix reports whether an etcd has the fix. What is no version is nobody's to judge.
 func hasAuthFix(s string) bool {
-	v := parseVersion(s)
-	if v == (version{}) {
+	v := etcdversion.Parse(s)
+	if v == (etcdversion.Version{}) {
 		return true
 	}
-	newest := version{3, 7, authFixes[7]}
-	patch, known := authFixes[v.minor]
-	return v.compareMinor(newest) > 0 || (known && v.major == newest.major && v.patch >= patch)
+	newest := etcdversion.Version{Major: 3, Minor: 7, Patch: authFixes[7]}
+	patch, known := authFixes[v.Minor]
+	return v.CompareMinor(newest) > 0 || (known && v.Major == newest.Major && v.Patch >= patch)
 }
 
 // authFix is the version to set for the fix, in place of one that lacks it.
 func authFix(s string) string {
-	return cmp.Or(etcdversion.OfMinor(parseVersion(s).minor), etcdversion.OfMinor(5))
+	return cmp.Or(etcdversion.OfMinor(etcdversion.Parse(s).Minor), etcdversion.OfMinor(5))
 }
 
 // knownVulnerability is the condition that warns of etcd's authentication where it is
@@ -43,7 +43,7 @@ func (v *view) knownVulnerability() *metav1.Condition {
 	oldest := ""
 	for i := range v.Pods {
 		runs := v.Pods[i].runs()
-		if lacks := !hasAuthFix(runs); lacks && (oldest == "" || !parseVersion(runs).atLeast(parseVersion(oldest))) {
+		if lacks := !hasAuthFix(runs); lacks && (oldest == "" || !etcdversion.Parse(runs).AtLeast(etcdversion.Parse(oldest))) {
 			oldest = runs
 		}
 	}

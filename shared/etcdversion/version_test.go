@@ -1,9 +1,9 @@
-package plan
+package etcdversion
 
 import "testing"
 
-func TestParseVersion(t *testing.T) {
-	for text, want := range map[string]version{
+func TestParse(t *testing.T) {
+	for text, want := range map[string]Version{
 		"3.6.9":       {3, 6, 9},
 		"3.10.0":      {3, 10, 0},
 		"3.7.0-rc.1":  {3, 7, 0}, // a release candidate counts as its release
@@ -15,7 +15,7 @@ func TestParseVersion(t *testing.T) {
 		"not decided": {},
 		"":            {},
 	} {
-		if got := parseVersion(text); got != want {
+		if got := Parse(text); got != want {
 			t.Errorf("%q is %v, want %v", text, got, want)
 		}
 	}
