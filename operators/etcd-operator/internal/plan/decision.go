@@ -71,14 +71,14 @@ const (
 //
 //sumtype:decl
 type Action interface {
-	// facts also keeps the type sealed: a linter checks that each switch over it has all
+	// traits also keeps the type sealed: a linter checks that each switch over it has all
 	// actions.
-	facts() facts
+	traits() traits
 }
 
-// facts are what holds of an action wherever it goes. Its type says so, and no other place;
+// traits are what holds of an action wherever it goes. Its type says so, and no other place;
 // what it leaves out is false, or empty.
-type facts struct {
+type traits struct {
 	// kind names the action in metrics, events and logs, such as "AddLearner".
 	kind string
 	// record writes into the status what the action latches there; nil if it latches nothing,
@@ -102,22 +102,42 @@ type facts struct {
 }
 
 // KindOf names an action in metrics, events and logs.
-func KindOf(a Action) string { return a.facts().kind }
+func KindOf(a Action) string { return a.traits().kind }
 
 // Records reports whether an action is carried out by writing the status, or is done only
 // when that has succeeded.
-func Records(a Action) bool { return a != nil && a.facts().record != nil }
+func Records(a Action) bool { return a != nil && a.traits().record != nil }
 
 // Record writes into a status what an action latches there, if it does.
 func Record(a Action, s *v1beta2.ClusterStatus) {
 	if Records(a) {
-		a.facts().record(s)
+		a.traits().record(s)
 	}
+}
+
+// IsStep reports whether an action is a step on the way to something that is told when it is
+// there: it gets no event of its own.
+func IsStep(a Action) bool { return a.traits().step }
+
+// IsWarning reports whether the event of an action is a Warning.
+func IsWarning(a Action) bool { return a.traits().warning }
+
+// MemberOf is the name of the one member that the event of an action is about; empty if it is
+// about no single one.
+func MemberOf(a Action) string { return a.traits().member }
+
+// Adopts is the name of the Pod that is the cluster once an action is carried out; empty for
+// most, and for none.
+func Adopts(a Action) string {
+	if a == nil {
+		return ""
+	}
+	return a.traits().adopts
 }
 
 // IsOfFence reports whether an action is etcd-operator's part of a restore: it is written
 // against the EtcdCluster that was observed, which is fenced.
-func IsOfFence(a Action) bool { return a.facts().ofFence }
+func IsOfFence(a Action) bool { return a.traits().ofFence }
 
 // RecordBootstrap latches the seed's name and token, and the version that the
 // cluster begins with, in the status (S1). Nothing else is done before that has
@@ -128,8 +148,8 @@ type RecordBootstrap struct {
 	Version string
 }
 
-func (a RecordBootstrap) facts() facts {
-	return facts{kind: "RecordBootstrap", step: true, record: a.record}
+func (a RecordBootstrap) traits() traits {
+	return traits{kind: "RecordBootstrap", step: true, record: a.record}
 }
 
 func (a RecordBootstrap) record(s *v1beta2.ClusterStatus) {
@@ -140,7 +160,7 @@ func (a RecordBootstrap) record(s *v1beta2.ClusterStatus) {
 // LatchClusterID latches the cluster id that the seed reports (S1).
 type LatchClusterID struct{ ClusterID uint64 }
 
-func (a LatchClusterID) facts() facts                    { return facts{kind: "LatchClusterID", record: a.record} }
+func (a LatchClusterID) traits() traits                  { return traits{kind: "LatchClusterID", record: a.record} }
 func (a LatchClusterID) record(s *v1beta2.ClusterStatus) { s.ClusterID = hexID(a.ClusterID) }
 
 // RecordVersion latches in the status which version the cluster runs, and the one that
@@ -153,7 +173,7 @@ type RecordVersion struct {
 	Size            int
 }
 
-func (a RecordVersion) facts() facts { return facts{kind: "RecordVersion", record: a.record} }
+func (a RecordVersion) traits() traits { return traits{kind: "RecordVersion", record: a.record} }
 
 func (a RecordVersion) record(s *v1beta2.ClusterStatus) {
 	s.CurrentVersion, s.TargetVersion = a.Current, a.Target
@@ -163,8 +183,8 @@ func (a RecordVersion) record(s *v1beta2.ClusterStatus) {
 // AcknowledgeFence latches in the status that the cluster is left to a restore.
 type AcknowledgeFence struct{ Restore string }
 
-func (a AcknowledgeFence) facts() facts {
-	return facts{kind: "AcknowledgeFence", ofFence: true, record: a.record}
+func (a AcknowledgeFence) traits() traits {
+	return traits{kind: "AcknowledgeFence", ofFence: true, record: a.record}
 }
 
 func (a AcknowledgeFence) record(s *v1beta2.ClusterStatus) { s.FencedBy = a.Restore }
@@ -172,7 +192,7 @@ func (a AcknowledgeFence) record(s *v1beta2.ClusterStatus) { s.FencedBy = a.Rest
 // LiftFence takes that back.
 type LiftFence struct{ Restore string }
 
-func (a LiftFence) facts() facts                    { return facts{kind: "LiftFence", ofFence: true, record: a.record} }
+func (a LiftFence) traits() traits                  { return traits{kind: "LiftFence", ofFence: true, record: a.record} }
 func (a LiftFence) record(s *v1beta2.ClusterStatus) { s.FencedBy = "" }
 
 // AdoptSeed latches, in one write of the status, that the seed of a restore is the
@@ -187,8 +207,8 @@ type AdoptSeed struct {
 	Version string
 }
 
-func (a AdoptSeed) facts() facts {
-	return facts{kind: "AdoptSeed", ofFence: true, adopts: a.Name, record: a.record}
+func (a AdoptSeed) traits() traits {
+	return traits{kind: "AdoptSeed", ofFence: true, adopts: a.Name, record: a.record}
 }
 
 func (a AdoptSeed) record(s *v1beta2.ClusterStatus) {
@@ -203,15 +223,15 @@ func (a AdoptSeed) record(s *v1beta2.ClusterStatus) {
 // Pods and claims, by uid, as the Observation: what might hold data has been asked.
 type RecordSurvivor struct{ Recovery Recovery }
 
-func (a RecordSurvivor) facts() facts                    { return facts{kind: "RecordSurvivor", record: a.record} }
+func (a RecordSurvivor) traits() traits                  { return traits{kind: "RecordSurvivor", record: a.record} }
 func (a RecordSurvivor) record(s *v1beta2.ClusterStatus) { s.Recovery = a.Recovery.status() }
 
 // RevokeSurvivorPermit revokes the permit of a survivor's seed to make its data dir, by uid: a
 // disk that it loses from then on has lost its data (S2).
 type RevokeSurvivorPermit struct{ Name, UID string }
 
-func (a RevokeSurvivorPermit) facts() facts {
-	return facts{kind: "RevokeSurvivorPermit", object: a.Name, step: true}
+func (a RevokeSurvivorPermit) traits() traits {
+	return traits{kind: "RevokeSurvivorPermit", object: a.Name, step: true}
 }
 
 // AdoptSurvivor latches, in one write of the status, that the seed made of a survivor's
@@ -225,8 +245,8 @@ type AdoptSurvivor struct {
 	Token string
 }
 
-func (a AdoptSurvivor) facts() facts {
-	return facts{kind: "AdoptSurvivor", adopts: a.Name, record: a.record}
+func (a AdoptSurvivor) traits() traits {
+	return traits{kind: "AdoptSurvivor", adopts: a.Name, record: a.record}
 }
 
 func (a AdoptSurvivor) record(s *v1beta2.ClusterStatus) {
@@ -240,7 +260,7 @@ func (a AdoptSurvivor) record(s *v1beta2.ClusterStatus) {
 // is touched (S7).
 type DropSeed struct{ Name, PodUID, ClaimUID, Token string }
 
-func (a DropSeed) facts() facts { return facts{kind: "DropSeed", object: a.Name} }
+func (a DropSeed) traits() traits { return traits{kind: "DropSeed", object: a.Name} }
 
 // EndRecovery latches that a recovery is over: complete, or aborted before its seed
 // was adopted, so that no more is known of it.
@@ -249,7 +269,7 @@ type EndRecovery struct {
 	Complete bool
 }
 
-func (a EndRecovery) facts() facts { return facts{kind: "EndRecovery", record: a.record} }
+func (a EndRecovery) traits() traits { return traits{kind: "EndRecovery", record: a.record} }
 
 func (a EndRecovery) record(s *v1beta2.ClusterStatus) {
 	if !a.Complete {
@@ -266,7 +286,7 @@ func (a EndRecovery) record(s *v1beta2.ClusterStatus) {
 // still the cluster's.
 type CreatePods struct{ Pods []NewPod }
 
-func (CreatePods) facts() facts { return facts{kind: "CreatePods"} }
+func (CreatePods) traits() traits { return traits{kind: "CreatePods"} }
 
 // NewPod is one of the Pods to create.
 type NewPod struct {
@@ -283,7 +303,7 @@ type NewPod struct {
 // SetRoles sets the label etcd_role of Pods.
 type SetRoles struct{ Roles []PodRole }
 
-func (SetRoles) facts() facts { return facts{kind: "SetRoles", step: true} }
+func (SetRoles) traits() traits { return traits{kind: "SetRoles", step: true} }
 
 // PodRole is the role of one Pod, by uid.
 type PodRole struct {
@@ -297,14 +317,14 @@ type GrantStartPermit struct {
 	StartPermit StartPermit
 }
 
-func (a GrantStartPermit) facts() facts {
-	return facts{kind: "GrantStartPermit", object: a.Name, step: true}
+func (a GrantStartPermit) traits() traits {
+	return traits{kind: "GrantStartPermit", object: a.Name, step: true}
 }
 
 // RevokeStartPermits takes StartPermits away from Pods whose members have started (S2).
 type RevokeStartPermits struct{ Pods []PodRef }
 
-func (RevokeStartPermits) facts() facts { return facts{kind: "RevokeStartPermits", step: true} }
+func (RevokeStartPermits) traits() traits { return traits{kind: "RevokeStartPermits", step: true} }
 
 // PodRef names one Pod, by uid.
 type PodRef struct{ Name, UID string }
@@ -317,7 +337,7 @@ type AddLearner struct {
 	Members []Member
 }
 
-func (a AddLearner) facts() facts { return facts{kind: "AddLearner", member: a.Name} }
+func (a AddLearner) traits() traits { return traits{kind: "AddLearner", member: a.Name} }
 
 // Promote gives a learner its vote (S5).
 type Promote struct {
@@ -326,7 +346,7 @@ type Promote struct {
 	Members []Member
 }
 
-func (a Promote) facts() facts { return facts{kind: "Promote", member: a.Name} }
+func (a Promote) traits() traits { return traits{kind: "Promote", member: a.Name} }
 
 // RemoveMember takes a member out of the member list (S4). It is carried out only if all
 // Pods, read live, are as they were observed, and the member's is still as Pod says: the
@@ -338,7 +358,7 @@ type RemoveMember struct {
 	Pod     *Pod
 }
 
-func (a RemoveMember) facts() facts { return facts{kind: "RemoveMember", member: a.Name} }
+func (a RemoveMember) traits() traits { return traits{kind: "RemoveMember", member: a.Name} }
 
 // TransferLeadership asks the leader to transfer its leadership to another voter (S8).
 type TransferLeadership struct {
@@ -347,7 +367,7 @@ type TransferLeadership struct {
 	ToID     uint64
 }
 
-func (TransferLeadership) facts() facts { return facts{kind: "TransferLeadership", step: true} }
+func (TransferLeadership) traits() traits { return traits{kind: "TransferLeadership", step: true} }
 
 // EnableDowngrade asks etcd to lower its cluster version by a minor, which it validates
 // itself (S10): members of that minor may start then, once their data is brought to it. It
@@ -358,7 +378,7 @@ type EnableDowngrade struct {
 	To string
 }
 
-func (EnableDowngrade) facts() facts { return facts{kind: "EnableDowngrade"} }
+func (EnableDowngrade) traits() traits { return traits{kind: "EnableDowngrade"} }
 
 // CancelDowngrade takes that back. Etcd raises its cluster version again as soon as all
 // members are seen to run a later minor: so no image of an earlier one may be on its way
@@ -366,14 +386,14 @@ func (EnableDowngrade) facts() facts { return facts{kind: "EnableDowngrade"} }
 // as they were observed (S11). Etcd refuses a repetition.
 type CancelDowngrade struct{}
 
-func (CancelDowngrade) facts() facts { return facts{kind: "CancelDowngrade"} }
+func (CancelDowngrade) traits() traits { return traits{kind: "CancelDowngrade"} }
 
 // AdvanceLog has raft append so many entries to its log that change nothing, so that
 // members write the snapshot that their snapshot count asks for. More of them than needed
 // do no harm.
 type AdvanceLog struct{ Entries int }
 
-func (AdvanceLog) facts() facts { return facts{kind: "AdvanceLog"} }
+func (AdvanceLog) traits() traits { return traits{kind: "AdvanceLog"} }
 
 // ChangeImage gives the etcd container of a Pod another image, in place: its kubelet
 // ends the container and starts it anew in the same Pod, on the same data. It is
@@ -384,7 +404,7 @@ type ChangeImage struct {
 	Repository, Version string
 }
 
-func (a ChangeImage) facts() facts { return facts{kind: "ChangeImage", object: a.Name} }
+func (a ChangeImage) traits() traits { return traits{kind: "ChangeImage", object: a.Name} }
 
 // RecreatePod deletes the Pod of a member that serves, by uid and with grace, so that it is
 // recreated on its volume as the spec says now (S7). It is carried out only if the
@@ -392,7 +412,7 @@ func (a ChangeImage) facts() facts { return facts{kind: "ChangeImage", object: a
 // volume is still the member's (S6, S11).
 type RecreatePod struct{ Name, UID string }
 
-func (a RecreatePod) facts() facts { return facts{kind: "RecreatePod", object: a.Name} }
+func (a RecreatePod) traits() traits { return traits{kind: "RecreatePod", object: a.Name} }
 
 // DisarmAlarm takes an alarm of etcd back. It is carried out only if a linearizable
 // member list still equals Members: a CORRUPT alarm is disarmed only when the member that
@@ -404,7 +424,7 @@ type DisarmAlarm struct {
 	Members  []Member
 }
 
-func (DisarmAlarm) facts() facts { return facts{kind: "DisarmAlarm"} }
+func (DisarmAlarm) traits() traits { return traits{kind: "DisarmAlarm"} }
 
 // Compact drops all that was before a revision, where the user allows it and a database
 // has grown to its quota, and begins a round of defragmentations: At and Revision are
@@ -414,7 +434,7 @@ type Compact struct {
 	At       time.Time
 }
 
-func (a Compact) facts() facts { return facts{kind: "Compact", record: a.record} }
+func (a Compact) traits() traits { return traits{kind: "Compact", record: a.record} }
 
 func (a Compact) record(s *v1beta2.ClusterStatus) {
 	m := maintenanceOf(s)
@@ -426,7 +446,7 @@ func (a Compact) record(s *v1beta2.ClusterStatus) {
 // one of the same members is not begun while one runs.
 type CompareData struct{ Members []Member }
 
-func (CompareData) facts() facts { return facts{kind: "CompareData", step: true} }
+func (CompareData) traits() traits { return traits{kind: "CompareData", step: true} }
 
 // RecordConsistency latches in the status what a comparison has shown.
 type RecordConsistency struct {
@@ -436,8 +456,8 @@ type RecordConsistency struct {
 	Differing []uint64
 }
 
-func (a RecordConsistency) facts() facts {
-	return facts{kind: "RecordConsistency", step: a.Result == v1beta2.ResultConsistent, warning: true, record: a.record}
+func (a RecordConsistency) traits() traits {
+	return traits{kind: "RecordConsistency", step: a.Result == v1beta2.ResultConsistent, warning: true, record: a.record}
 }
 
 func (a RecordConsistency) record(s *v1beta2.ClusterStatus) {
@@ -450,7 +470,7 @@ func (a RecordConsistency) record(s *v1beta2.ClusterStatus) {
 // BeginDefragment latches in the status when a round of defragmentations began.
 type BeginDefragment struct{ At time.Time }
 
-func (a BeginDefragment) facts() facts { return facts{kind: "BeginDefragment", record: a.record} }
+func (a BeginDefragment) traits() traits { return traits{kind: "BeginDefragment", record: a.record} }
 func (a BeginDefragment) record(s *v1beta2.ClusterStatus) {
 	maintenanceOf(s).LastDefragmentTime = wholeSeconds(a.At)
 }
@@ -466,7 +486,7 @@ type Defragment struct {
 	Members   []Member
 }
 
-func (a Defragment) facts() facts { return facts{kind: "Defragment", object: a.Name, step: true} }
+func (a Defragment) traits() traits { return traits{kind: "Defragment", object: a.Name, step: true} }
 
 // DeletePod deletes one Pod, by uid and with grace, never by force: of a member
 // only to recreate it on its volume (S7). With Members set the Pod is no
@@ -476,7 +496,7 @@ type DeletePod struct {
 	Members   []Member
 }
 
-func (a DeletePod) facts() facts { return facts{kind: "DeletePod", object: a.Name} }
+func (a DeletePod) traits() traits { return traits{kind: "DeletePod", object: a.Name} }
 
 // DeleteClaim deletes a volume claim that is no member's any more, by uid, and only
 // if a linearizable member list still equals Members, a live read finds no Pod of its
@@ -486,7 +506,7 @@ type DeleteClaim struct {
 	Members   []Member
 }
 
-func (a DeleteClaim) facts() facts { return facts{kind: "DeleteClaim", object: a.Name} }
+func (a DeleteClaim) traits() traits { return traits{kind: "DeleteClaim", object: a.Name} }
 
 // GrowClaim lets a member's claim ask for more storage, by uid, and only if it still asks
 // for From bytes and no other of the cluster's is still growing (S6, S11). Nothing is done
@@ -496,7 +516,7 @@ type GrowClaim struct {
 	From, Size int64
 }
 
-func (GrowClaim) facts() facts { return facts{kind: "GrowClaim"} }
+func (GrowClaim) traits() traits { return traits{kind: "GrowClaim"} }
 
 // KeepClaims brings claims to the form in which the EtcdCluster's policy has them: with
 // Retain without an owner reference, so that nothing deletes them with it, and else with
@@ -508,7 +528,7 @@ type KeepClaims struct {
 	Version string
 }
 
-func (KeepClaims) facts() facts { return facts{kind: "KeepClaims"} }
+func (KeepClaims) traits() traits { return traits{kind: "KeepClaims"} }
 
 // TakeClaims makes claims that an earlier EtcdCluster of the uid From has left this one's,
 // by uid, and only those that, read live, are still From's and nobody's else. Nothing is
@@ -518,7 +538,7 @@ type TakeClaims struct {
 	Claims []ClaimRef
 }
 
-func (TakeClaims) facts() facts { return facts{kind: "TakeClaims", step: true} }
+func (TakeClaims) traits() traits { return traits{kind: "TakeClaims", step: true} }
 
 // ClaimRef names one claim, by uid.
 type ClaimRef struct{ Name, UID string }

@@ -25,11 +25,10 @@ type Event struct {
 
 // EventOf is the event of an action that was carried out, if it gets one.
 func EventOf(d *Decision) (Event, bool) {
-	if d.Action == nil || d.Announcement == Unannounced || (d.Action.facts().step && d.Announcement != Announced) {
+	if d.Action == nil || d.Announcement == Unannounced || (IsStep(d.Action) && d.Announcement != Announced) {
 		return Event{}, false
 	}
-	f := d.Action.facts()
-	return Event{Warning: f.warning, Reason: d.Reason, Action: f.kind, Message: d.Message, Member: f.member}, true
+	return Event{Warning: IsWarning(d.Action), Reason: d.Reason, Action: KindOf(d.Action), Message: d.Message, Member: MemberOf(d.Action)}, true
 }
 
 // warnings are the conditions that are there only while they are true, and that a user is

@@ -92,7 +92,7 @@ func Accept(all []Rejection, a Action) []Rejection {
 func effects(a Action) []Rejection {
 	x, ok := a.(CreatePods)
 	if !ok {
-		return []Rejection{{Kind: KindOf(a), Name: a.facts().object}}
+		return []Rejection{{Kind: KindOf(a), Name: a.traits().object}}
 	}
 	var all []Rejection
 	for _, p := range x.Pods {

@@ -65,9 +65,9 @@ func (v *view) status(s *step) v1beta2.ClusterStatus {
 	}
 	_, acknowledging := s.action.(AcknowledgeFence)
 	switch {
-	case s.adopts() != "":
+	case Adopts(s.action) != "":
 		st.TargetVersion, st.UpgradeSize = "", 0
-		v.listSeed(&st, s.adopts())
+		v.listSeed(&st, Adopts(s.action))
 	case c.Bootstrap == nil && (acknowledging || c.Fence.By != ""):
 		st.TargetVersion = c.Version // who restores it has to know
 	}
@@ -98,20 +98,12 @@ func (v *view) listSeed(st *v1beta2.ClusterStatus, name string) {
 	st.ReadyMembers = fmt.Sprintf("1/%d", v.Cluster.Size)
 }
 
-// adopts is the name of the Pod that is the cluster once a step is taken; empty for most.
-func (s *step) adopts() string {
-	if s.action == nil {
-		return ""
-	}
-	return s.action.facts().adopts
-}
-
 // highestRevision is a revision beyond all that clients have seen. What a cluster begins
 // with again is reached as soon as it is adopted: another restore may begin before the next
 // look.
 func (v *view) highestRevision(s *step) int64 {
 	seen := v.seenRevision()
-	if p := v.pods[s.adopts()]; p != nil {
+	if p := v.pods[Adopts(s.action)]; p != nil {
 		seen = max(seen, p.Answer.Revision)
 	}
 	return v1beta2.LatchRevision(v.Cluster.LastStatus.HighestRevision, seen)

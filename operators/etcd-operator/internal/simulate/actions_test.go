@@ -15,7 +15,7 @@ func declaredActions(path string) []string {
 		panic(err)
 	}
 	var kinds []string
-	for _, m := range regexp.MustCompile(`func \((?:\w+ )?(\w+)\) facts\(\) +facts +\{\s*return facts\{kind: "(\w+)"|\) facts\(\)`).FindAllSubmatch(source, -1) {
+	for _, m := range regexp.MustCompile(`func \((?:\w+ )?(\w+)\) traits\(\) +traits +\{\s*return traits\{kind: "(\w+)"|\) traits\(\)`).FindAllSubmatch(source, -1) {
 		if string(m[1]) != string(m[2]) || len(m[1]) == 0 {
 			panic(string(m[0]) + ": the kind of an action is to be the name of its type, and come first")
 		}
