@@ -9,7 +9,7 @@ import (
 // crashing is a member whose etcd has ended n times since it served.
 func crashing(n int, change ...func(*Pod)) func(*Pod) {
 	return func(p *Pod) {
-		p.Answer, p.Restarts, p.ProvenRestarts, p.ProvenImage = Answer{}, 2+n, 2, p.image()
+		p.Answer, p.Restarts, p.ProvenRestarts, p.ProvenImage = Answer{}, 2+n, 2, p.Repository+":v"+p.Version
 		p.LastExit, p.Looping, p.Trouble = Exit{2, "Error", "its database has no valid meta page", "panic: failed to open database"}, true, "CrashLoopBackOff: back-off"
 		p.UnreadySince = now.Add(-3 * time.Minute)
 		for _, c := range change {

@@ -78,7 +78,7 @@ func recordOf(result v1beta2.ConsistencyResult, differing ...string) wanted {
 func refusing(p *Pod) {
 	p.Answer, p.Restarts, p.Looping = Answer{}, damageExits, true
 	p.LastExit, p.Inconsistent = Exit{Code: 1, Reason: "Error"}, true
-	p.UnreadySince, p.Trouble, p.ProvenImage = now.Add(-5*time.Minute), "CrashLoopBackOff", p.image()
+	p.UnreadySince, p.Trouble, p.ProvenImage = now.Add(-5*time.Minute), "CrashLoopBackOff", p.Repository+":v"+p.Version
 }
 
 func TestCompareData(t *testing.T) {

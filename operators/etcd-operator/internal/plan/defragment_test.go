@@ -113,7 +113,7 @@ func TestRounds(t *testing.T) {
 		"then the next":                      {reason: "one after the other", seen: inRound().done("b"), do: setRole("c", Defragmenting), because: "Defragmenting"},
 		"the leader is last":                 {reason: "S8", seen: inRound().done("b", "c"), do: setRole("a", Defragmenting), because: "Defragmenting"},
 		"it transfers leadership first":      {reason: "S8", seen: inRound().done("b", "c").setAside("a"), do: transferLeadershipOf("a", "b"), because: "TransferringLeadership"},
-		"one alone has nobody to":            {reason: "the user wants it", seen: healthy(1).cluster(inRound().seen().Cluster.asRound).setAside("a"), do: defragment("a"), because: "DefragmentingMember"},
+		"one alone has nobody to":            {reason: "the user wants it", seen: healthy(1).cluster(asRound(inRound().seen().Cluster)).setAside("a"), do: defragment("a"), because: "DefragmentingMember"},
 		"not while clients are sent to it":   {reason: "they would wait", seen: inRound().setAside("b").pod("b", func(p *Pod) { p.Routed = true }), because: "Defragmenting"},
 		"not before every node has heard":    {reason: "they would wait", seen: inRound().setAside("b").pod("b", func(p *Pod) { p.RoleSince = now.Add(-time.Second / 2) }), because: "Defragmenting"},
 		"then it is defragmented":            {reason: "all is well", seen: inRound().setAside("b"), do: defragment("b"), because: "DefragmentingMember"},
@@ -138,7 +138,9 @@ func TestRounds(t *testing.T) {
 }
 
 // asRound makes a cluster one in this round.
-func (c Cluster) asRound(to *Cluster) { to.Maintenance = c.Maintenance }
+func asRound(c Cluster) func(*Cluster) {
+	return func(to *Cluster) { to.Maintenance = c.Maintenance }
+}
 
 // The next look is at the time of the schedule, if that is near; and it is latched since
 // when a schedule counts.

@@ -107,7 +107,7 @@ func (v *view) replacedBy(m *Member) (reason, message string) {
 // removalBlocker says why a member that was replaced cannot be removed yet; empty if it can.
 // A member that has been down for long is removed in its place (see victim).
 func (v *view) removalBlocker(victim *Member) string {
-	if v.surplus() == 0 || slices.ContainsFunc(v.voters, v.isLongDown) {
+	if v.surplus() == 0 || slices.ContainsFunc(v.voters, func(m Member) bool { return v.isLongDown(m) }) {
 		return ""
 	}
 	return v.disruptionBlocker(victim)

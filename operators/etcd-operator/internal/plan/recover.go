@@ -32,7 +32,7 @@ func returnPods(v *view) *step {
 		return nil // see latchAdopted
 	}
 	voters := v.knownVoters()
-	crowded := !v.hasQuorum() && slices.ContainsFunc(voters, v.unplaced)
+	crowded := !v.hasQuorum() && slices.ContainsFunc(voters, func(m Member) bool { return v.unplaced(m) })
 	var pods []NewPod
 	for i := range v.Claims {
 		c := &v.Claims[i]

@@ -229,8 +229,9 @@ func TestRefusedActionsAreDescribed(t *testing.T) {
 // it does.
 func TestEveryRefusedActionIsDescribed(t *testing.T) {
 	for _, a := range []Action{ChangeImage{}, Defragment{}, DeleteClaim{}, DeletePod{}, DropSeed{}, GrantStartPermit{}, GrowClaim{}, KeepClaims{}, RecreatePod{}, RevokeStartPermits{}, RevokeSurvivorPermit{}, SetRoles{}, TakeClaims{}} {
-		if r := RejectedAction(a); strings.Contains(r.effect(), r.Kind) {
-			t.Errorf("%s: it says %q", r.Kind, r.effect())
+		r := RejectedAction(a)
+		if _, message := r.Describe(); strings.Contains(message, r.Kind) {
+			t.Errorf("%s: it says %q", r.Kind, message)
 		}
 	}
 }

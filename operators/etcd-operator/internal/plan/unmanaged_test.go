@@ -123,7 +123,9 @@ func TestUnmanagedMembersAreReported(t *testing.T) {
 			}
 			n := 0
 			for _, m := range d.Status.MemberDetails {
-				n += int(boolInt(m.Unmanaged))
+				if m.Unmanaged {
+					n++
+				}
 			}
 			if n != 1 {
 				t.Errorf("%d members are told to be unmanaged, want 1: %+v", n, d.Status.MemberDetails)
