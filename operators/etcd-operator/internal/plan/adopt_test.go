@@ -58,11 +58,11 @@ func listed(names ...string) (list []Member) {
 func TestVolumesAreAdopted(t *testing.T) {
 	refs := func(names ...string) (all []ClaimRef) {
 		for _, n := range names {
-			all = append(all, ClaimRef{n, "claim-" + n})
+			all = append(all, ClaimRef{Name: n, UID: "claim-" + n})
 		}
 		return all
 	}
-	take := exactly(TakeClaims{"before", refs("a", "b")})
+	take := exactly(TakeClaims{From: "before", Claims: refs("a", "b")})
 	rows{
 		"nothing is begun over volumes that were left": {reason: "S1", seen: left(3, "a", "b"), because: "ClusterExisted"},
 		"they are taken when the user asks for them":   {reason: "by uid", seen: left(3, "a", "b").asks(v1beta2.AdoptAny), do: take, because: "AdoptingVolumes"},
@@ -116,7 +116,7 @@ func TestVolumesAreAdopted(t *testing.T) {
 		},
 		"the rest is taken after a crash": {
 			reason: "S11: what was taken is the cluster's own already, and nothing has begun",
-			seen:   left(3, "b").asks(v1beta2.AdoptAny).claim("a"), do: exactly(TakeClaims{"before", refs("b")}), because: "AdoptingVolumes",
+			seen:   left(3, "b").asks(v1beta2.AdoptAny).claim("a"), do: exactly(TakeClaims{From: "before", Claims: refs("b")}), because: "AdoptingVolumes",
 		},
 		"what was taken is not begun over when the user takes the wish back": {
 			reason: "S1", seen: left(3).claim("a"), because: "ClusterExisted",
@@ -124,18 +124,18 @@ func TestVolumesAreAdopted(t *testing.T) {
 		"when all are taken the beginning is recorded as such": {
 			reason: "S1: with the version that is noted, whatever is wanted",
 			seen:   left(3).asks(v1beta2.AdoptAny).claim("a").claimOf("a", func(c *Claim) { c.Version = "3.5.35" }),
-			do:     exactly(RecordBootstrap{Bootstrap{Member: "a", Token: "fresh-token", Adopted: true}, "3.5.35"}), because: "VolumesAdopted",
+			do:     exactly(RecordBootstrap{Bootstrap: Bootstrap{Member: "a", Token: "fresh-token", Adopted: true}, Version: "3.5.35"}), because: "VolumesAdopted",
 		},
 		"without a version they are not gone on with": {
 			reason: "S10: it might skip a minor", seen: left(3).asks(v1beta2.AdoptAny).claim("a"), because: "ClusterExisted",
 		},
 		"or with the one that the user names": {
 			reason: "he knows", seen: left(3).asks(v1beta2.AdoptAny).claim("a").cluster(func(c *Cluster) { c.VersionGiven = true }),
-			do: exactly(RecordBootstrap{Bootstrap{Member: "a", Token: "fresh-token", Adopted: true}, theVersion}), because: "VolumesAdopted",
+			do: exactly(RecordBootstrap{Bootstrap: Bootstrap{Member: "a", Token: "fresh-token", Adopted: true}, Version: theVersion}), because: "VolumesAdopted",
 		},
 		"a wish without volumes begins a cluster": {
 			reason: "there is nothing to lose", seen: nothing(3).asks(v1beta2.AdoptAny),
-			do: exactly(RecordBootstrap{Bootstrap{Member: "n1", Token: "fresh-token"}, theVersion}), because: "Bootstrapping",
+			do: exactly(RecordBootstrap{Bootstrap: Bootstrap{Member: "n1", Token: "fresh-token"}, Version: theVersion}), because: "Bootstrapping",
 		},
 		"a wish for volumes of somebody who has left none begins none": {
 			reason: "S1: they may be in another namespace", seen: nothing(3).asks("before"), because: "ClusterExisted",
@@ -154,7 +154,7 @@ func TestVolumesAreAdopted(t *testing.T) {
 		"two of three are a quorum": {
 			reason: "the third is replaced as any lost member",
 			seen:   resumed(3, "a", "b").running("a", answering("a", listed("a", "b", "c"), true)).running("b", answering("b", listed("a", "b", "c"), true)),
-			do:     exactly(LatchClusterID{theCluster}), because: "Bootstrapped",
+			do:     exactly(LatchClusterID{ClusterID: theCluster}), because: "Bootstrapped",
 		},
 		"members of two clusters are none": {
 			reason: "S1",
@@ -173,19 +173,19 @@ func TestVolumesAreAdopted(t *testing.T) {
 			reason: "nothing runs yet",
 			seen: resumed(1, "a").running("a", Answer{}).pod("x-a", func(p *Pod) { p.Trouble = "ImagePullBackOff" }).
 				cluster(func(c *Cluster) { c.WantedVersion = "3.6.50" }),
-			do: exactly(RecordBootstrap{Bootstrap{Member: "x-a", Token: "t", Adopted: true}, "3.6.50"}), because: "VolumesAdopted",
+			do: exactly(RecordBootstrap{Bootstrap: Bootstrap{Member: "x-a", Token: "t", Adopted: true}, Version: "3.6.50"}), because: "VolumesAdopted",
 		},
 		"a version that no member runs is corrected before it is latched": {
 			reason: "an image that can't be pulled would hold up every other version",
 			seen: resumed(3, "a", "b").running("a", answering("a", listed("a", "b", "c"), true)).running("b", answering("b", listed("a", "b", "c"), true)).
 				cluster(func(c *Cluster) { c.Version, c.WantedVersion = "3.6.99", "3.6.99" }),
-			do: exactly(RecordBootstrap{Bootstrap{Member: "x-a", Token: "t", Adopted: true}, theVersion}), because: "VolumesAdopted",
+			do: exactly(RecordBootstrap{Bootstrap: Bootstrap{Member: "x-a", Token: "t", Adopted: true}, Version: theVersion}), because: "VolumesAdopted",
 		},
 		"but not one that a member runs": {
 			reason: "the others follow it",
 			seen: resumed(3, "a", "b").running("a", answering("a", listed("a", "b", "c"), true)).running("b", answering("b", listed("a", "b", "c"), true)).
 				pod("x-b", func(p *Pod) { p.Version = "3.6.99" }).cluster(func(c *Cluster) { c.Version, c.WantedVersion = "3.6.99", "3.6.99" }),
-			do: exactly(LatchClusterID{theCluster}), because: "Bootstrapped",
+			do: exactly(LatchClusterID{ClusterID: theCluster}), because: "Bootstrapped",
 		},
 	}.run(t)
 }

@@ -59,7 +59,7 @@ func (w *world) repaired(ago time.Duration, revision int64) *world {
 }
 
 func disarm(kind AlarmKind, id uint64) wanted {
-	return func(o Observation) Action { return DisarmAlarm{id, kind, listOf(o)} }
+	return func(o Observation) Action { return DisarmAlarm{MemberID: id, Alarm: kind, Members: listOf(o)} }
 }
 
 // full is a cluster whose databases have grown to their quota.
@@ -69,7 +69,7 @@ func TestNoSpace(t *testing.T) {
 	rows{
 		"nothing is done unless the user allows it": {reason: "the history of keys is the user's", seen: full(), because: "NoSpace"},
 		"it is compacted first": {
-			reason: "a defragmentation frees only what nobody uses", seen: full().repairs(), do: exactly(Compact{1, now}), because: "RepairingSpace",
+			reason: "a defragmentation frees only what nobody uses", seen: full().repairs(), do: exactly(Compact{Revision: 1, At: now}), because: "RepairingSpace",
 		},
 		"not while a member is away": {reason: "S6", seen: full().repairs().silent("c"), because: "WaitingForMember"},
 		"not while a Pod is not ready": {
@@ -102,17 +102,17 @@ func TestNoSpace(t *testing.T) {
 		},
 		"again when keys were deleted": {
 			reason: "there is more to compact", seen: full().databases(101, 101).repairs().repaired(time.Hour, 1).done("a", "b", "c").answer("a", func(a *Answer) { a.Revision = 5 }),
-			do: exactly(Compact{5, now}), because: "RepairingSpace",
+			do: exactly(Compact{Revision: 5, At: now}), because: "RepairingSpace",
 		},
 		"again when there is free space": {
-			reason: "the compaction may have ended after the defragmentation", seen: full().repairs().repaired(time.Hour, 1).done("a", "b", "c"), do: exactly(Compact{1, now}), because: "RepairingSpace",
+			reason: "the compaction may have ended after the defragmentation", seen: full().repairs().repaired(time.Hour, 1).done("a", "b", "c"), do: exactly(Compact{Revision: 1, At: now}), because: "RepairingSpace",
 		},
 		"not for ever": {
 			reason: "all of it is live", seen: full().databases(101, 100).repairs().repaired(time.Hour, 1).done("a", "b", "c"), because: "NoSpace",
 		},
 		"a restart that has begun comes first": {
 			reason: "each would wait for the other", seen: full().repairs().aside("b").cluster(func(c *Cluster) { c.Repository = "mirror/etcd" }),
-			do: exactly(ChangeImage{"b", "uid-b", "mirror/etcd", theVersion}), because: "UpgradingMember",
+			do: exactly(ChangeImage{Name: "b", UID: "uid-b", Repository: "mirror/etcd", Version: theVersion}), because: "UpgradingMember",
 		},
 		"members are replaced all the same": {
 			reason: "it is no matter of members", seen: full().dead("c").joiner("d"), do: remove("c"), because: "ReplacingDeadMember",
@@ -152,7 +152,7 @@ func TestCorrupt(t *testing.T) {
 			reason: "who is named may be right", seen: healthy(3).alarm(Corrupt, "").alarm(Corrupt, "c").joiner("d"), because: "Corrupt",
 		},
 		"one that only the furthest has heard of": {
-			reason: "members apply an alarm one after the other: it is raised", seen: healthy(3).silent("c").newer("b", Alarm{id("c"), Corrupt}).joiner("d"),
+			reason: "members apply an alarm one after the other: it is raised", seen: healthy(3).silent("c").newer("b", Alarm{MemberID: id("c"), Kind: Corrupt}).joiner("d"),
 			do: remove("c"), because: "ReplacingDeadMember",
 		},
 		"one that the furthest knows to be disarmed": {

@@ -25,7 +25,7 @@ func TestOneBeginning(t *testing.T) {
 		"the seed's name and token are recorded before anything exists": {
 			reason: "S1: a crash after the seed's Pod must find out which one it was",
 			seen:   nothing(3),
-			do:     exactly(RecordBootstrap{Bootstrap{Member: "n1", Token: "fresh-token"}, theVersion}), because: "Bootstrapping",
+			do:     exactly(RecordBootstrap{Bootstrap: Bootstrap{Member: "n1", Token: "fresh-token"}, Version: theVersion}), because: "Bootstrapping",
 		},
 		"nothing is begun where a cluster existed": {
 			reason: "S1: losing everything never leads to a fresh empty cluster",
@@ -87,7 +87,7 @@ func TestOneBeginning(t *testing.T) {
 		"a seed whose node is gone for the timeout is begun again under another name": {
 			reason: "S1: it never served, and nobody could write to it",
 			seen:   seeding(3, Answer{}).lostNode(theTimeout, "a"),
-			do:     exactly(RecordBootstrap{Bootstrap{Member: "n1", Token: "fresh-token"}, theVersion}), because: "Bootstrapping",
+			do:     exactly(RecordBootstrap{Bootstrap: Bootstrap{Member: "n1", Token: "fresh-token"}, Version: theVersion}), because: "Bootstrapping",
 		},
 		"a seed that can't be scheduled has the room to itself": {
 			reason: "liveness: without it there is no cluster for the others to join",
@@ -100,15 +100,15 @@ func TestOneBeginning(t *testing.T) {
 		"a seed that answers is not given up, whatever its node's object says": {
 			reason: "S9: it lives",
 			seen:   seeding(3, serving("a")).pod("a", func(p *Pod) { p.StartPermit, p.NodeLostSince = nil, old }),
-			do:     exactly(LatchClusterID{theCluster}), because: "Bootstrapped",
+			do:     exactly(LatchClusterID{ClusterID: theCluster}), because: "Bootstrapped",
 		},
 		"the seed's start permit is withdrawn as soon as it serves": {
 			reason: "S2: a seed that counts never has a permit to begin without data, whatever its Pod loses",
-			seen:   seeding(3, serving("a")), do: exactly(RevokeStartPermits{[]PodRef{{"a", "uid-a"}}}), because: "StartPermitRevoked",
+			seen:   seeding(3, serving("a")), do: exactly(RevokeStartPermits{Pods: []PodRef{{Name: "a", UID: "uid-a"}}}), because: "StartPermitRevoked",
 		},
 		"the cluster id is latched when the seed alone serves it": {
 			reason: "S1: from here on there is never another beginning",
-			seen:   seeding(3, serving("a")).pod("a", func(p *Pod) { p.StartPermit = nil }), do: exactly(LatchClusterID{theCluster}), because: "Bootstrapped",
+			seen:   seeding(3, serving("a")).pod("a", func(p *Pod) { p.StartPermit = nil }), do: exactly(LatchClusterID{ClusterID: theCluster}), because: "Bootstrapped",
 		},
 		"the cluster id is not latched from a seed that is being deleted": {
 			reason: "the data goes with it, and after the latch nothing could be begun in its place",
@@ -150,15 +150,15 @@ func TestOneBeginning(t *testing.T) {
 		},
 		"the seed's start permit is withdrawn after the latch": {
 			reason: "S2: one that was under way has come late", seen: healthy(1).permit("a", seedPermit(1)),
-			do: exactly(RevokeStartPermits{[]PodRef{{"a", "uid-a"}}}), because: "StartPermitRevoked",
+			do: exactly(RevokeStartPermits{Pods: []PodRef{{Name: "a", UID: "uid-a"}}}), because: "StartPermitRevoked",
 		},
 		"the seed's start permit is withdrawn after the latch also while it does not answer": {
 			reason: "S2: an emptied disk must find no permit to begin", seen: healthy(1).permit("a", seedPermit(1)).silent("a"),
-			do: exactly(RevokeStartPermits{[]PodRef{{"a", "uid-a"}}}), because: "StartPermitRevoked",
+			do: exactly(RevokeStartPermits{Pods: []PodRef{{Name: "a", UID: "uid-a"}}}), because: "StartPermitRevoked",
 		},
 		"the start permit of a seed that was given up is withdrawn first": {
 			reason: "S1: a node that comes back must not begin a second cluster",
-			seen:   givenUp(), do: exactly(RevokeStartPermits{[]PodRef{{"z", "uid-z"}}}), because: "StartPermitRevoked",
+			seen:   givenUp(), do: exactly(RevokeStartPermits{Pods: []PodRef{{Name: "z", UID: "uid-z"}}}), because: "StartPermitRevoked",
 		},
 		"the Pod of a seed that was given up is deleted": {
 			reason: "S1: there is one seed", seen: givenUp().pod("z", func(p *Pod) { p.StartPermit = nil }), do: restart("z"), because: "SeedDiscarded",
@@ -204,7 +204,7 @@ func TestOneBeginningWithVolumes(t *testing.T) {
 		"a seed that can't be scheduled where its volume is, is begun again": {
 			reason: "liveness: the volume binds it to a place that has no room, and nothing is on it",
 			seen:   seeding(1, Answer{}).volumes().pod("a", unschedulable).pod("a", func(p *Pod) { p.Created = now.Add(-theTimeout) }),
-			do:     exactly(RecordBootstrap{Bootstrap{Member: "n1", Token: "fresh-token"}, theVersion}), because: "Bootstrapping",
+			do:     exactly(RecordBootstrap{Bootstrap: Bootstrap{Member: "n1", Token: "fresh-token"}, Version: theVersion}), because: "Bootstrapping",
 		},
 		"a seed that can't be scheduled where its volume is, is waited for at first": {
 			reason: "S9: the place may become free",

@@ -10,7 +10,7 @@ import (
 func crashing(n int, change ...func(*Pod)) func(*Pod) {
 	return func(p *Pod) {
 		p.Answer, p.Restarts, p.ProvenRestarts, p.ProvenImage = Answer{}, 2+n, 2, p.Repository+":v"+p.Version
-		p.LastExit, p.Looping, p.Trouble = Exit{2, "Error", "its database has no valid meta page", "panic: failed to open database"}, true, "CrashLoopBackOff: back-off"
+		p.LastExit, p.Looping, p.Trouble = Exit{Code: 2, Reason: "Error", Damage: "its database has no valid meta page", Words: "panic: failed to open database"}, true, "CrashLoopBackOff: back-off"
 		p.UnreadySince = now.Add(-3 * time.Minute)
 		for _, c := range change {
 			c(p)

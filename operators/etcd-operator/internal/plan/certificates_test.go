@@ -66,7 +66,7 @@ func TestCertificates(t *testing.T) {
 		},
 		"then the cluster begins": {
 			reason: "all is there",
-			seen:   nothing(3).secure(), do: exactly(RecordBootstrap{Bootstrap{Member: "n1", Token: "fresh-token"}, theVersion}), because: "Bootstrapping",
+			seen:   nothing(3).secure(), do: exactly(RecordBootstrap{Bootstrap: Bootstrap{Member: "n1", Token: "fresh-token"}, Version: theVersion}), because: "Bootstrapping",
 		},
 		"volumes are not adopted without certificates either": {
 			reason: "their members are not to start in the clear",
@@ -173,7 +173,7 @@ func TestNoClientCertificate(t *testing.T) {
 			seen:   healthy(1).noClientCertificate(CertificatesMissing).marked(func(f *Fence) { f.By, f.Seeded = "r1", "r1/a/uid-a" }), because: "Fenced",
 		},
 		"a restore goes ahead": {
-			reason: "it needs no word of the old members", seen: healthy(3).noClientCertificate(CertificatesMissing).asked(), do: exactly(AcknowledgeFence{"r1"}), because: "Fenced",
+			reason: "it needs no word of the old members", seen: healthy(3).noClientCertificate(CertificatesMissing).asked(), do: exactly(AcknowledgeFence{Restore: "r1"}), because: "Fenced",
 		},
 	}.run(t)
 }

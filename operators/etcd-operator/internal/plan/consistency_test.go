@@ -63,7 +63,7 @@ func showed(result v1beta2.ConsistencyResult, differing ...string) func(*Compari
 }
 
 func compareData() wanted {
-	return func(o Observation) Action { return CompareData{listOf(o)} }
+	return func(o Observation) Action { return CompareData{Members: listOf(o)} }
 }
 
 func recordOf(result v1beta2.ConsistencyResult, differing ...string) wanted {
@@ -120,11 +120,11 @@ func TestCompareData(t *testing.T) {
 		"one that refuses to start is kept": {
 			reason: "the other one may be wrong: its data is the only copy that is right then", seen: healthy(3).pod("c", refusing).comparison("ab", showed(tie)), because: "WaitingForMember",
 		},
-		"the others are compared":      {reason: "as above", seen: healthy(3).pod("c", refusing), do: func(o Observation) Action { return CompareData{listOf(o)[:2]} }, because: "ComparingData"},
+		"the others are compared":      {reason: "as above", seen: healthy(3).pod("c", refusing), do: func(o Observation) Action { return CompareData{Members: listOf(o)[:2]} }, because: "ComparingData"},
 		"it is replaced if they agree": {reason: "it is the minority", seen: healthy(3).pod("c", refusing).comparison("ab", showed(same)).joiner("d"), do: remove("c"), because: "ReplacingDeadMember"},
 		"not by an earlier comparison": {
 			reason: "they may have differed since", seen: healthy(3).pod("c", refusing).comparison("ab", func(c *Comparison) { showed(same)(c); c.Begun = now.Add(-time.Hour); c.Ended = c.Begun }),
-			do: func(o Observation) Action { return CompareData{listOf(o)[:2]} }, because: "ComparingData",
+			do: func(o Observation) Action { return CompareData{Members: listOf(o)[:2]} }, because: "ComparingData",
 		},
 		"not by one of fewer": {reason: "S9", seen: healthy(5).pod("c", refusing).comparison("ab", showed(same)), because: "WaitingForMember"},
 	}.run(t)

@@ -61,10 +61,12 @@ func answered(p *Pod) { p.Defragmented.Done = true }
 func unread(a *Answer) { a.Read, a.Members = false, nil }
 
 func defragment(name string) wanted {
-	return func(o Observation) Action { return Defragment{name, "uid-" + name, id(name), listOf(o)} }
+	return func(o Observation) Action {
+		return Defragment{Name: name, UID: "uid-" + name, ID: id(name), Members: listOf(o)}
+	}
 }
 
-func begin() wanted { return exactly(BeginDefragment{now}) }
+func begin() wanted { return exactly(BeginDefragment{At: now}) }
 
 func TestRoundsBegin(t *testing.T) {
 	percent := func(n int) func(*Cluster) { return func(c *Cluster) { c.Maintenance.AbovePercent = n } }

@@ -51,8 +51,8 @@ func (w *world) back() *world {
 }
 
 func TestMembersGoDownAMinor(t *testing.T) {
-	turn := exactly(RecordVersion{theVersion, theVersion, theApplied, 3})
-	enable, cancel := exactly(EnableDowngrade{"3.5.0"}), exactly(CancelDowngrade{})
+	turn := exactly(RecordVersion{Current: theVersion, Target: theVersion, Index: theApplied, Size: 3})
+	enable, cancel := exactly(EnableDowngrade{To: "3.5.0"}), exactly(CancelDowngrade{})
 	begun := func() *world { return upgrading(earlier).data("3.6.0") }
 	rows{
 		"the target is latched before anything is done": {

@@ -51,8 +51,8 @@ func TestASeedThatTakesNoWrites(t *testing.T) {
 		words  []string
 	}{
 		"not known yet": {Write{}, nil, []string{"waiting for the restore's seed s to acknowledge a write"}},
-		"no space":      {Write{Refused: noSpace}, []Alarm{{id("s"), NoSpace}}, []string{"cannot adopt the restore's seed s: it refuses writes", noSpace, "quotaBackendBytes"}},
-		"corrupt":       {Write{Refused: corrupt}, []Alarm{{0, Corrupt}}, []string{"cannot adopt the restore's seed s: it refuses writes", corrupt, "another snapshot"}},
+		"no space":      {Write{Refused: noSpace}, []Alarm{{MemberID: id("s"), Kind: NoSpace}}, []string{"cannot adopt the restore's seed s: it refuses writes", noSpace, "quotaBackendBytes"}},
+		"corrupt":       {Write{Refused: corrupt}, []Alarm{{MemberID: 0, Kind: Corrupt}}, []string{"cannot adopt the restore's seed s: it refuses writes", corrupt, "another snapshot"}},
 		"no alarm":      {Write{Refused: "etcdserver: too many requests"}, nil, []string{"cannot adopt the restore's seed s: it refuses writes", "too many requests", "delete the EtcdRestore", "do not come back"}},
 		"volumes":       {Write{Refused: noSpace}, nil, []string{"delete the EtcdRestore to get the old members back"}},
 	} {
@@ -89,8 +89,8 @@ func TestFencedNamesTheRunbook(t *testing.T) {
 func (w *world) since(ago time.Duration) *world { w.o.Since = now.Add(-ago); return w }
 
 var (
-	acknowledged = exactly(AcknowledgeFence{"r1"})
-	lifted       = exactly(LiftFence{"r1"})
+	acknowledged = exactly(AcknowledgeFence{Restore: "r1"})
+	lifted       = exactly(LiftFence{Restore: "r1"})
 	adopted      = exactly(AdoptSeed{Restore: "r1", Name: "s", UID: "uid-s", ClusterID: otherCluster, Version: theVersion})
 )
 
@@ -241,7 +241,7 @@ func TestAdoption(t *testing.T) {
 			reason: "it is a member like any other", seen: grown(), do: create(joiners(2)...), because: "CreatingMembers",
 		},
 		"and its permit to begin is taken away": {
-			reason: "S2", seen: grown().permit("s", StartPermit{Attempt: 1, New: true, Members: []string{"s"}}), do: exactly(RevokeStartPermits{[]PodRef{{"s", "uid-s"}}}), because: "StartPermitRevoked",
+			reason: "S2", seen: grown().permit("s", StartPermit{Attempt: 1, New: true, Members: []string{"s"}}), do: exactly(RevokeStartPermits{Pods: []PodRef{{Name: "s", UID: "uid-s"}}}), because: "StartPermitRevoked",
 		},
 		"Pods of old members are nobody's": {
 			reason: "their cluster is another",

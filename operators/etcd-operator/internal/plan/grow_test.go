@@ -262,22 +262,22 @@ func TestStartPermits(t *testing.T) {
 		},
 		"the start permit of a member that has started is withdrawn": {
 			reason: "S2: it was for once", seen: healthy(3).size(4).learner("d").permit("d", joinPermit(1, "a", "b", "c", "d")).answer("d", func(a *Answer) { a.Applied = 1 }),
-			do: exactly(RevokeStartPermits{[]PodRef{{"d", "uid-d"}}}), because: "MemberStarted",
+			do: exactly(RevokeStartPermits{Pods: []PodRef{{Name: "d", UID: "uid-d"}}}), because: "MemberStarted",
 		},
 		"the start permit of a member that does not answer is withdrawn too": {
 			reason: "S2: it has had data, or it would not be in the list as started", seen: healthy(3).permit("c", joinPermit(1, "a", "b", "c")).silent("c"),
-			do: exactly(RevokeStartPermits{[]PodRef{{"c", "uid-c"}}}), because: "MemberStarted",
+			do: exactly(RevokeStartPermits{Pods: []PodRef{{Name: "c", UID: "uid-c"}}}), because: "MemberStarted",
 		},
 		"the start permit of a learner that has lost its disk and its record is withdrawn": {
 			reason: "S2: attempt 0 is below the start permit's: it would start again without data",
 			seen: healthy(3).size(4).learner("d").permit("d", joinPermit(1, "a", "b", "c", "d")).
 				answer("d", func(a *Answer) { *a = Answer{Waiting: true} }),
-			do: exactly(RevokeStartPermits{[]PodRef{{"d", "uid-d"}}}), because: "MemberStarted",
+			do: exactly(RevokeStartPermits{Pods: []PodRef{{Name: "d", UID: "uid-d"}}}), because: "MemberStarted",
 		},
 		"a learner gets no vote before its start permit is withdrawn": {
 			reason: "S2: a serving voter that loses its disk and its record would start again without data",
 			seen:   healthy(3).size(4).learner("d").permit("d", joinPermit(1, "a", "b", "c", "d")),
-			do:     exactly(RevokeStartPermits{[]PodRef{{"d", "uid-d"}}}), because: "MemberStarted",
+			do:     exactly(RevokeStartPermits{Pods: []PodRef{{Name: "d", UID: "uid-d"}}}), because: "MemberStarted",
 		},
 	}.run(t)
 }

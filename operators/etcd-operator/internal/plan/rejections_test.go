@@ -67,7 +67,7 @@ func TestARefusalSilencesNoOtherRule(t *testing.T) {
 		},
 		"a seed is latched while joiners are refused": {
 			reason: "S1: what serves is the cluster",
-			seen:   begun(3).voter("a").role("a", Seed).rejected(Joiner, "r"), do: exactly(LatchClusterID{theCluster}), because: "Bootstrapped",
+			seen:   begun(3).voter("a").role("a", Seed).rejected(Joiner, "r"), do: exactly(LatchClusterID{ClusterID: theCluster}), because: "Bootstrapped",
 		},
 		"a member gets its role while joiners are refused": {
 			reason: "clients find it", seen: healthy(3).size(5).role("c", Joiner).rejected(Joiner, "r"), do: setRole("c", Voter), because: "SettingRoles",
@@ -180,10 +180,10 @@ func TestReject(t *testing.T) {
 	if _, news := Reject(all, r, at.Add(time.Hour)); !news {
 		t.Error("a refusal of what was not tried for an hour is no news")
 	}
-	if left := Accept(all, CreatePods{[]NewPod{{Name: "n1", Role: Joiner}}}); len(left) != 0 {
+	if left := Accept(all, CreatePods{Pods: []NewPod{{Name: "n1", Role: Joiner}}}); len(left) != 0 {
 		t.Errorf("%v is still known after a Pod was accepted", left)
 	}
-	if left := Accept(all, CreatePods{[]NewPod{{Name: "a", Role: Returning}}}); len(left) != 1 {
+	if left := Accept(all, CreatePods{Pods: []NewPod{{Name: "a", Role: Returning}}}); len(left) != 1 {
 		t.Errorf("%v is known after another Pod was accepted, want the refusal", left)
 	}
 	for i := range 100 {
@@ -206,8 +206,8 @@ func TestRefusedActionsAreDescribed(t *testing.T) {
 		"annotate Pods":                     RevokeStartPermits{},
 		"change the image of Pod example-c": ChangeImage{Name: "example-c"},
 		"change the owner of PVCs":          KeepClaims{},
-		"create the Pod of a new member":    CreatePods{[]NewPod{{Name: "example-d", Role: Joiner}}},
-		"create Pod example-c":              CreatePods{[]NewPod{{Name: "example-c", Role: Returning}}},
+		"create the Pod of a new member":    CreatePods{Pods: []NewPod{{Name: "example-d", Role: Joiner}}},
+		"create Pod example-c":              CreatePods{Pods: []NewPod{{Name: "example-c", Role: Returning}}},
 		"delete PVC example-c":              DeleteClaim{Name: "example-c"},
 		"delete Pod example-c":              DeletePod{Name: "example-c"},
 		"expand PVCs":                       GrowClaim{Name: "example-c"},

@@ -83,7 +83,7 @@ func create(pods ...NewPod) wanted {
 			pods[i].Version = theVersion
 		}
 	}
-	return exactly(CreatePods{pods})
+	return exactly(CreatePods{Pods: pods})
 }
 
 // joiners are n new Pods, under the first fresh names.
@@ -104,11 +104,11 @@ func returning(names ...string) wanted {
 }
 
 func addLearnerOf(name string) wanted {
-	return func(o Observation) Action { return AddLearner{name, listOf(o)} }
+	return func(o Observation) Action { return AddLearner{Name: name, Members: listOf(o)} }
 }
 
 func promoteOf(name string) wanted {
-	return func(o Observation) Action { return Promote{id(name), name, listOf(o)} }
+	return func(o Observation) Action { return Promote{ID: id(name), Name: name, Members: listOf(o)} }
 }
 
 func remove(name string) wanted {
@@ -118,15 +118,15 @@ func remove(name string) wanted {
 }
 
 func transferLeadershipOf(from, to string) wanted {
-	return exactly(TransferLeadership{from, to, id(to)})
+	return exactly(TransferLeadership{From: from, To: to, ToID: id(to)})
 }
 
 func setRole(name string, r Role) wanted {
-	return exactly(SetRoles{[]PodRole{{name, "uid-" + name, r}}})
+	return exactly(SetRoles{Roles: []PodRole{{Name: name, UID: "uid-" + name, Role: r}}})
 }
 
 func open(name string, g StartPermit) wanted {
-	return exactly(GrantStartPermit{name, "uid-" + name, g})
+	return exactly(GrantStartPermit{Name: name, UID: "uid-" + name, StartPermit: g})
 }
 
 // restart deletes a member's Pod, to recreate it.
@@ -134,9 +134,9 @@ func restart(name string) wanted { return exactly(DeletePod{Name: name, UID: "ui
 
 // discard deletes the Pod of no member.
 func discard(name string) wanted {
-	return func(o Observation) Action { return DeletePod{name, "uid-" + name, listOf(o)} }
+	return func(o Observation) Action { return DeletePod{Name: name, UID: "uid-" + name, Members: listOf(o)} }
 }
 
 func discardClaim(name string) wanted {
-	return func(o Observation) Action { return DeleteClaim{name, "claim-" + name, listOf(o)} }
+	return func(o Observation) Action { return DeleteClaim{Name: name, UID: "claim-" + name, Members: listOf(o)} }
 }

@@ -13,7 +13,7 @@ func old35(entries uint64) *world {
 	return healthy(3).cluster(from35(theApplied - entries)).wants("3.7.3")
 }
 
-func advance(entries int) wanted { return exactly(AdvanceLog{entries}) }
+func advance(entries int) wanted { return exactly(AdvanceLog{Entries: entries}) }
 
 func slowSnapshots(n int) func(*Pod) { return func(p *Pod) { p.SnapshotCount = n } }
 
@@ -47,16 +47,16 @@ func TestLogOf35IsLeftBehind(t *testing.T) {
 			reason: "every entry takes space", seen: old35(0).alarm(NoSpace, "c"), because: "UpgradePending",
 		},
 		"not on the way to a patch": {
-			reason: "3.6 starts on it", seen: old35(0).wants("3.6.50"), do: exactly(RecordVersion{theVersion, "3.6.50", theApplied, 3}), because: "UpgradeStarted",
+			reason: "3.6 starts on it", seen: old35(0).wants("3.6.50"), do: exactly(RecordVersion{Current: theVersion, Target: "3.6.50", Index: theApplied, Size: 3}), because: "UpgradeStarted",
 		},
 		"on the way to a patch, with no such entry left": {
-			reason: "the next move to 3.7 has nothing to wait for", seen: old35(snapshotCount + 1).wants("3.6.50"), do: exactly(RecordVersion{theVersion, "3.6.50", 0, 3}), because: "UpgradeStarted",
+			reason: "the next move to 3.7 has nothing to wait for", seen: old35(snapshotCount + 1).wants("3.6.50"), do: exactly(RecordVersion{Current: theVersion, Target: "3.6.50", Index: 0, Size: 3}), because: "UpgradeStarted",
 		},
 		"not between patches of 3.7": {
 			reason: "its members have started on what there was", because: "UpgradeStarted",
 			seen: healthy(3).runs("a", "3.7.50").runs("b", "3.7.50").runs("c", "3.7.50").clusterVersion("3.7.0").wants("3.7.3").
 				cluster(func(c *Cluster) { c.Version, c.VersionIndex = "3.7.50", theApplied-5 }),
-			do: func(Observation) Action { return RecordVersion{"3.7.50", "3.7.3", 0, 3} },
+			do: func(Observation) Action { return RecordVersion{Current: "3.7.50", Target: "3.7.3", Index: 0, Size: 3} },
 		},
 		"not when nothing is wanted": {
 			reason: "clients write sooner or later", seen: old35(0).wants(theVersion), because: "UpToDate",

@@ -29,7 +29,7 @@ func theRecovery() Recovery {
 	}
 }
 
-func chosen(Observation) Action { return RecordSurvivor{theRecovery()} }
+func chosen(Observation) Action { return RecordSurvivor{Recovery: theRecovery()} }
 
 // reseeding is lost when b was chosen, and its survivors are marked.
 func reseeding() *world {
@@ -75,7 +75,7 @@ func TestChooseSurvivor(t *testing.T) {
 			reason: "S9: it may know of more", seen: lost().silent("a"), because: "QuorumLost",
 		},
 		"nobody with a corrupt member": {
-			reason: "which of them is damaged is not said", seen: lost().answer("a", func(a *Answer) { a.Alarms = []Alarm{{10, Corrupt}} }), because: "QuorumLost",
+			reason: "which of them is damaged is not said", seen: lost().answer("a", func(a *Answer) { a.Alarms = []Alarm{{MemberID: 10, Kind: Corrupt}} }), because: "QuorumLost",
 		},
 		"nobody with a leader": {
 			reason: "the cluster may serve again", seen: lost().answer("a", func(a *Answer) { a.Leader = id("b") }), because: "QuorumLost",
@@ -110,21 +110,23 @@ func TestReseed(t *testing.T) {
 	rows{
 		"the survivors lose their clients first": {
 			reason: "S13: none of them may take a write that the seed lacks", seen: reseeding().role("a", Voter),
-			do: func(Observation) Action { return SetRoles{[]PodRole{{"a", "uid-a", Survivor}}} }, because: "RecoveringFromSurvivor",
+			do: func(Observation) Action { return SetRoles{Roles: []PodRole{{Name: "a", UID: "uid-a", Role: Survivor}}} }, because: "RecoveringFromSurvivor",
 		},
 		"then the seed is made": {
 			reason: "under its recorded name", seen: reseeding(),
 			do: func(o Observation) Action {
-				return CreatePods{[]NewPod{{Name: "n1", Role: Seed, Version: theVersion, Recovery: o.Cluster.Recovery}}}
+				return CreatePods{Pods: []NewPod{{Name: "n1", Role: Seed, Version: theVersion, Recovery: o.Cluster.Recovery}}}
 			}, because: "RecoveringFromSurvivor",
 		},
 		"its permit is revoked when it serves": {
 			reason: "S2: it is for once", seen: seeded().pod("n1", func(p *Pod) { p.SurvivorPermit = true }),
-			do: func(Observation) Action { return RevokeSurvivorPermit{"n1", "uid-n1"} }, because: "RecoveringFromSurvivor",
+			do: func(Observation) Action { return RevokeSurvivorPermit{Name: "n1", UID: "uid-n1"} }, because: "RecoveringFromSurvivor",
 		},
 		"and it is adopted": {
 			reason: "it serves alone, and the old cluster does not", seen: seeded(),
-			do: func(Observation) Action { return AdoptSurvivor{"n1", "uid-n1", otherCluster, r.Token} }, because: "SurvivorAdopted",
+			do: func(Observation) Action {
+				return AdoptSurvivor{Name: "n1", UID: "uid-n1", ClusterID: otherCluster, Token: r.Token}
+			}, because: "SurvivorAdopted",
 		},
 		"not while an old member has a leader": {
 			reason: "the old cluster may serve again", seen: seeded().answer("a", func(a *Answer) { a.Leader = id("b") }), because: "RecoveringFromSurvivor",
@@ -158,7 +160,9 @@ func TestReseed(t *testing.T) {
 		},
 		"a survivor that falls silent is not waited for": {
 			reason: "what it knew was told, it has no clients, and without the others it can't take a write", seen: seeded().silent("a"),
-			do: func(Observation) Action { return AdoptSurvivor{"n1", "uid-n1", otherCluster, r.Token} }, because: "SurvivorAdopted",
+			do: func(Observation) Action {
+				return AdoptSurvivor{Name: "n1", UID: "uid-n1", ClusterID: otherCluster, Token: r.Token}
+			}, because: "SurvivorAdopted",
 		},
 		"the seed of a recovery that was aborted is deleted": {
 			reason: "before the choice is made anew", seen: seeded().cluster(func(c *Cluster) { c.Recovery = nil }),

@@ -32,7 +32,7 @@ func (w *world) updating(name string) *world {
 	return w.cluster(func(c *Cluster) { c.LastStatus.UpdatingMember = name })
 }
 
-func recreate(name string) wanted { return exactly(RecreatePod{name, "uid-" + name}) }
+func recreate(name string) wanted { return exactly(RecreatePod{Name: name, UID: "uid-" + name}) }
 
 func backingOff(p *Pod) { p.Trouble, p.Answer = "CrashLoopBackOff: back-off", Answer{} }
 
@@ -117,7 +117,7 @@ func TestTemplatesUnderWhichNothingRuns(t *testing.T) {
 		},
 		"a seed that nobody can place": {
 			reason: "it has never served: it is begun anew", because: "Bootstrapping",
-			seen: begun(1).add("a", Seed, Answer{}).reshape().pod("a", unschedulable), do: exactly(RecordBootstrap{Bootstrap{Member: "n1", Token: "fresh-token"}, theVersion}),
+			seen: begun(1).add("a", Seed, Answer{}).reshape().pod("a", unschedulable), do: exactly(RecordBootstrap{Bootstrap: Bootstrap{Member: "n1", Token: "fresh-token"}, Version: theVersion}),
 		},
 	}.run(t)
 	if d := decided(place().seen()); !strings.Contains(d.Message, "0 of 3 members are up to date; waiting for member b: its Pod is unschedulable: 0/3 nodes") ||

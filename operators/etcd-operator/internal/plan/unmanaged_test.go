@@ -76,7 +76,7 @@ func TestUnmanagedMembers(t *testing.T) {
 		"who joins is told where it is": {
 			reason: "etcd compares the list that it is told with the members' own",
 			seen:   healthy(2).foreign("z", false, true).size(3).unstarted("n"),
-			do:     open("n", StartPermit{Attempt: 1, Members: []string{"a", "b", "n", "z"}, Elsewhere: []PeerURLs{{"z", "http://elsewhere:2380"}}, CatchUp: true}), because: "StartingMember",
+			do:     open("n", StartPermit{Attempt: 1, Members: []string{"a", "b", "n", "z"}, Elsewhere: []PeerURLs{{Name: "z", At: "http://elsewhere:2380"}}, CatchUp: true}), because: "StartingMember",
 		},
 		"a Pod that answers as a member is no leftover, whatever the list calls the member": {
 			reason: "matched by id", seen: withListName(healthy(3), "b", "other").size(2), because: left,

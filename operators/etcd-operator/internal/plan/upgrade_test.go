@@ -56,7 +56,7 @@ func record(current, target string) wanted {
 func from35(index uint64) func(*Cluster) { return func(c *Cluster) { c.VersionIndex = index } }
 
 func changeImage(name, version string) wanted {
-	return exactly(ChangeImage{name, "uid-" + name, theRepository, version})
+	return exactly(ChangeImage{Name: name, UID: "uid-" + name, Repository: theRepository, Version: version})
 }
 
 func pulled(p *Pod) { p.Trouble, p.ImageUnavailable = "ImagePullBackOff: no such image", true }
@@ -130,7 +130,7 @@ func TestVersionsAreRecorded(t *testing.T) {
 		},
 		"once all have left that behind": {
 			reason: "each has made a snapshot after it", seen: healthy(3).cluster(from35(theApplied - snapshotCount - 1)).wants("3.7.3"),
-			do: exactly(RecordVersion{theVersion, "3.7.3", 0, 3}), because: "UpgradeStarted",
+			do: exactly(RecordVersion{Current: theVersion, Target: "3.7.3", Index: 0, Size: 3}), because: "UpgradeStarted",
 		},
 		"set to another patch half-way": {
 			reason: "the new wish counts", seen: upgrading("3.7.3").runs("b", "3.7.3").wants("3.7.50"), do: record(theVersion, "3.7.50"), because: "UpgradeRedirected",
@@ -273,7 +273,7 @@ func TestMembersAreRestartedOneAtATime(t *testing.T) {
 		},
 		"another repository goes the same way": {
 			reason: "it is another image", seen: healthy(3).cluster(func(c *Cluster) { c.Repository = "mirror/etcd" }).aside("b"),
-			do: exactly(ChangeImage{"b", "uid-b", "mirror/etcd", theVersion}), because: "UpgradingMember",
+			do: exactly(ChangeImage{Name: "b", UID: "uid-b", Repository: "mirror/etcd", Version: theVersion}), because: "UpgradingMember",
 		},
 		"on the way back too": {
 			reason: "S10: etcd's cluster version is still the old one", seen: upgrading("3.7.3").wants(theVersion).cluster(func(c *Cluster) { c.Target = theVersion }).runs("b", "3.7.3").aside("b"),
@@ -302,7 +302,7 @@ func TestImagesThatDoNotRun(t *testing.T) {
 		},
 		"a seed whose version does not exist": {
 			reason: "it has never served: it is begun anew", seen: begun(1).add("a", Seed, Answer{}).pod("a", pulled).wants("3.7.3"),
-			do: exactly(RecordBootstrap{Bootstrap{Member: "n1", Token: "fresh-token"}, "3.7.3"}), because: "Bootstrapping",
+			do: exactly(RecordBootstrap{Bootstrap: Bootstrap{Member: "n1", Token: "fresh-token"}, Version: "3.7.3"}), because: "Bootstrapping",
 		},
 		"a seed whose repository does not exist": {
 			reason: "the same Pod may pull another image", seen: begun(1).add("a", Seed, Answer{}).pod("a", pulled).pod("a", func(p *Pod) { p.Repository = "typo" }),

@@ -92,7 +92,7 @@ func TestVolumesAreKeptAsThePolicySays(t *testing.T) {
 	retain := func(c *Cluster) { c.Retain = true }
 	refs := func(names ...string) (all []ClaimRef) {
 		for _, n := range names {
-			all = append(all, ClaimRef{n, "claim-" + n})
+			all = append(all, ClaimRef{Name: n, UID: "claim-" + n})
 		}
 		return all
 	}
@@ -100,19 +100,19 @@ func TestVolumesAreKeptAsThePolicySays(t *testing.T) {
 	rows{
 		"all are to stay": {
 			reason: "S12: deleting the EtcdCluster deletes no more than its policy says", seen: healthy(3).volumes().cluster(retain),
-			do: exactly(KeepClaims{refs("a", "b", "c"), true, theVersion}), because: "RetentionEnabled",
+			do: exactly(KeepClaims{Claims: refs("a", "b", "c"), Retain: true, Version: theVersion}), because: "RetentionEnabled",
 		},
 		"also without a quorum": {
 			reason: "the EtcdCluster may be deleted next, and etcd is not touched", seen: healthy(1).volumes().cluster(retain).noQuorum(),
-			do: exactly(KeepClaims{refs("a"), true, theVersion}), because: "RetentionEnabled",
+			do: exactly(KeepClaims{Claims: refs("a"), Retain: true, Version: theVersion}), because: "RetentionEnabled",
 		},
 		"only those that are not kept yet": {
-			reason: "a crash in between", seen: healthy(2).volumes().cluster(retain).claimOf("a", kept), do: exactly(KeepClaims{refs("b"), true, theVersion}), because: "RetentionEnabled",
+			reason: "a crash in between", seen: healthy(2).volumes().cluster(retain).claimOf("a", kept), do: exactly(KeepClaims{Claims: refs("b"), Retain: true, Version: theVersion}), because: "RetentionEnabled",
 		},
 		"they tell the later version while members move": {
 			reason: "S10: a member that has moved may have raised etcd's cluster version",
 			seen:   healthy(1).volumes().cluster(func(c *Cluster) { c.Retain, c.Target = true, "3.7.3" }).claimOf("a", kept),
-			do:     exactly(KeepClaims{refs("a"), true, "3.7.3"}), because: "RetentionEnabled",
+			do:     exactly(KeepClaims{Claims: refs("a"), Retain: true, Version: "3.7.3"}), because: "RetentionEnabled",
 		},
 		"all are to go": {
 			reason: "as the policy says", seen: healthy(1).volumes().claimOf("a", kept), do: exactly(KeepClaims{Claims: refs("a")}), because: "RetentionDisabled",
