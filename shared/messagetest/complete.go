@@ -21,9 +21,10 @@ var (
 	logs = []string{"Debug", "Info", "Warn", "Error"}
 )
 
-// Complete fails for each text in the sources of the package under test that the golden file
-// does not have: no test has produced the message that it is part of. Texts that begin with
-// one of some words are none of messages, and nor are those of log lines.
+// Complete fails for each text in the sources of the package under test, and of those in its
+// folder, that the golden file does not have: no test has produced the message that it is part
+// of. Texts that begin with one of some words are none of messages, and nor are those of log
+// lines.
 func Complete(t *testing.T, but ...string) {
 	t.Helper()
 	if *update {
@@ -37,6 +38,11 @@ func Complete(t *testing.T, but ...string) {
 	if err != nil {
 		t.Fatal(err)
 	}
+	below, err := filepath.Glob("*/*.go")
+	if err != nil {
+		t.Fatal(err)
+	}
+	sources = append(sources, below...)
 	isThere := func(part string) bool {
 		// The variables of a golden file of shapes are replaced.
 		return strings.Contains(string(golden), part) || strings.Contains(string(golden), New("").Shape(part))
