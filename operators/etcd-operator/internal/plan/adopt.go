@@ -7,6 +7,7 @@ import (
 	"strings"
 
 	"github.com/etcd-operators/etcd-operators/api/v1beta2"
+	"github.com/etcd-operators/etcd-operators/operators/etcd-operator/internal/plan/facts"
 	"github.com/etcd-operators/etcd-operators/shared/etcdversion"
 )
 
@@ -27,12 +28,12 @@ import (
 
 // adoptVolumes takes over the volumes that the EtcdCluster asks for, and then records that
 // it goes on with them.
-func adoptVolumes(v *view) *step {
+func adoptVolumes(v *facts.View) *step {
 	c := &v.Cluster
 	if c.AdoptVolumes == "" || c.ClusterID != 0 || c.Bootstrap != nil || len(v.Pods) > 0 {
 		return nil
 	}
-	from, refs, why := v.retainedClaims()
+	from, refs, why := retainedClaims(v)
 	switch {
 	case why != "":
 		return wait(idle, v1beta2.ClusterReasonClusterExisted, why).as(Existed)
@@ -43,20 +44,20 @@ func adoptVolumes(v *view) *step {
 			c.AdoptVolumes, v1beta2.LabelOwner, v1beta2.AnnotationAdoptVolumes)).as(Existed)
 	case !c.Persistent:
 		return wait(idle, v1beta2.ClusterReasonClusterExisted, "cannot adopt PVCs: this EtcdCluster has no volumes; delete it, and create it again with spec.pod.persistentVolumeClaimSpec").as(Existed)
-	case v.adoptedVersion() == "":
+	case adoptedVersion(v) == "":
 		return wait(idle, v1beta2.ClusterReasonClusterExisted, "cannot adopt PVCs: the etcd version that ran on them is not known; set spec.version to it").as(Existed)
 	case len(refs) > 0:
 		return do(TakeClaims{from, refs}, v1beta2.ClusterReasonAdoptingVolumes, fmt.Sprintf("adopted %d PVCs of the EtcdCluster with uid %s", len(refs), from))
 	}
-	first := Bootstrap{Member: v.Claims[0].Name, Token: cmp.Or(v.FreshToken, v.Claims[0].UID), Adopted: true}
-	return do(RecordBootstrap{Bootstrap: first, Version: v.adoptedVersion()}, v1beta2.ClusterReasonVolumesAdopted, fmt.Sprintf("adopted %d PVCs; the cluster starts from their data", len(v.Claims))).announced()
+	first := facts.Bootstrap{Member: v.Claims[0].Name, Token: cmp.Or(v.FreshToken, v.Claims[0].UID), Adopted: true}
+	return do(RecordBootstrap{Bootstrap: first, Version: adoptedVersion(v)}, v1beta2.ClusterReasonVolumesAdopted, fmt.Sprintf("adopted %d PVCs; the cluster starts from their data", len(v.Claims))).announced()
 }
 
 // adoptedVersion is the version that ran on the adopted volumes: the one recorded on them, or
 // the one that the user names; empty if neither is there. The cluster starts with it and then
 // moves to spec.version as in any upgrade (S10).
-func (v *view) adoptedVersion() string {
-	noted := v.notedVersion()
+func adoptedVersion(v *facts.View) string {
+	noted := notedVersion(v)
 	if noted == "" && v.Cluster.VersionGiven {
 		return v.Cluster.WantedVersion
 	}
@@ -64,7 +65,7 @@ func (v *view) adoptedVersion() string {
 }
 
 // notedVersion is the latest version that is noted on volumes; empty if none is.
-func (v *view) notedVersion() string {
+func notedVersion(v *facts.View) string {
 	latest := ""
 	note := func(version string) {
 		if etcdversion.Parse(version).Compare(etcdversion.Parse(latest)) > 0 {
@@ -82,7 +83,7 @@ func (v *view) notedVersion() string {
 
 // retainedClaims is whose volumes are asked for, and which those are. why says why they can't be
 // told.
-func (v *view) retainedClaims() (from string, refs []ClaimRef, why string) {
+func retainedClaims(v *facts.View) (from string, refs []ClaimRef, why string) {
 	var owners []string
 	for _, r := range v.Retained {
 		if !r.Deleting && !slices.Contains(owners, r.Owner) {
@@ -115,7 +116,7 @@ func (v *view) retainedClaims() (from string, refs []ClaimRef, why string) {
 }
 
 // existedAdvice says what may be done about a cluster that existed.
-func (v *view) existedAdvice() string {
+func existedAdvice(v *facts.View) string {
 	ways := "restore a backup, or delete this EtcdCluster and create it again to start empty"
 	if len(v.Retained) > 0 || len(v.Claims) > 0 {
 		ways = fmt.Sprintf("annotate this EtcdCluster with %s=%s to start from them, or delete them to start empty", v1beta2.AnnotationAdoptVolumes, v1beta2.AdoptAny)
@@ -125,18 +126,18 @@ func (v *view) existedAdvice() string {
 
 // latchAdopted makes the cluster that runs on adopted volumes this one, when a quorum of
 // its members says that it is one: of one id, and with no member of another name.
-func latchAdopted(v *view) *step {
-	if !v.Cluster.isAdopting() {
+func latchAdopted(v *facts.View) *step {
+	if !v.Cluster.IsAdopting() {
 		return nil
 	}
 	b := v.Cluster.Bootstrap
-	if id, ok := v.adopted(); ok {
-		if runs := v.observedVersion(); runs != "" {
+	if id, ok := adoptedID(v); ok {
+		if runs := observedVersion(v); runs != "" {
 			return do(RecordBootstrap{Bootstrap: *b, Version: runs}, v1beta2.ClusterReasonVolumesAdopted, fmt.Sprintf("corrected the recorded version: members on the adopted PVCs run etcd %s, and none runs %s", runs, v.Cluster.Version)).announced()
 		}
 		return do(LatchClusterID{id}, v1beta2.ClusterReasonBootstrapped, fmt.Sprintf("a quorum of members on the adopted PVCs serves cluster %016x", id))
 	}
-	if v.isVersionCorrected() {
+	if isVersionCorrected(v) {
 		return do(RecordBootstrap{Bootstrap: *b, Version: v.Cluster.WantedVersion}, v1beta2.ClusterReasonVolumesAdopted, "corrected the recorded version: the adopted PVCs start with etcd "+v.Cluster.WantedVersion).announced()
 	}
 	return nil
@@ -144,45 +145,39 @@ func latchAdopted(v *view) *step {
 
 // whileAdopting tries a rule only while it is not known yet whose data the adopted volumes have.
 func whileAdopting(r rule) rule {
-	return func(v *view) *step {
-		if !v.Cluster.isAdopting() {
+	return func(v *facts.View) *step {
+		if !v.Cluster.IsAdopting() {
 			return nil
 		}
 		return r(v)
 	}
 }
 
-// isAdopting reports whether the cluster begins with the volumes of an earlier one.
-func (c *Cluster) isAdopting() bool {
-	b := c.Bootstrap
-	return c.ClusterID == 0 && b != nil && b.Adopted
-}
-
 // awaitAdopted waits for a quorum of members on adopted volumes as long as it takes.
-func awaitAdopted(v *view) *step {
-	if !v.Cluster.isAdopting() {
+func awaitAdopted(v *facts.View) *step {
+	if !v.Cluster.IsAdopting() {
 		return nil
 	}
 	requeueAfter := shortly
 	for i := range v.Pods {
-		if v.pollInterval(&v.Pods[i]) == fastPoll {
+		if pollInterval(v, &v.Pods[i]) == fastPoll {
 			requeueAfter = fastPoll
 		}
 	}
-	return wait(requeueAfter, v1beta2.ClusterReasonAdoptingVolumes, fmt.Sprintf("waiting for a quorum of members on the adopted PVCs: %s; if a majority of the volumes is lost, restore a backup", v.whoIsMissing()+v.deferredPodsText()))
+	return wait(requeueAfter, v1beta2.ClusterReasonAdoptingVolumes, fmt.Sprintf("waiting for a quorum of members on the adopted PVCs: %s; if a majority of the volumes is lost, restore a backup", v.WhoIsMissing()+deferredPodsText(v)))
 }
 
 // observedVersion is the patch that the members on adopted volumes run, where it is another
 // one than was noted; empty otherwise. What no member runs, such as a version whose image
 // cannot be pulled, must not be latched as the one that they all run: every other version
 // would wait for it.
-func (v *view) observedVersion() string {
-	noted, runs := v.Cluster.Version, v.oldestServing()
+func observedVersion(v *facts.View) string {
+	noted, runs := v.Cluster.Version, v.OldestServing()
 	if runs == "" || etcdversion.Parse(runs).CompareMinor(etcdversion.Parse(noted)) != 0 {
 		return ""
 	}
-	for _, m := range v.list {
-		if v.answer(m) != nil && v.pods[m.Name].runs() == noted {
+	for _, m := range v.List {
+		if v.Answer(m) != nil && v.PodOf[m.Name].Runs() == noted {
 			return ""
 		}
 	}
@@ -191,19 +186,19 @@ func (v *view) observedVersion() string {
 
 // isVersionCorrected reports whether the user has corrected the version that runs on the adopted
 // volumes, before any etcd ran there: to another patch, or to any if none is noted.
-func (v *view) isVersionCorrected() bool {
-	if noted := v.notedVersion(); noted != "" && etcdversion.Parse(noted).CompareMinor(etcdversion.Parse(v.Cluster.WantedVersion)) != 0 {
+func isVersionCorrected(v *facts.View) bool {
+	if noted := notedVersion(v); noted != "" && etcdversion.Parse(noted).CompareMinor(etcdversion.Parse(v.Cluster.WantedVersion)) != 0 {
 		return false
 	}
-	serves := slices.ContainsFunc(v.Pods, func(p Pod) bool { return p.Answer.Reached })
-	troubled := slices.ContainsFunc(v.Pods, func(p Pod) bool { return p.Trouble != "" })
-	return v.Cluster.WantedVersion != v.Cluster.Version && supported(v.Cluster.WantedVersion) && troubled && !serves
+	serves := slices.ContainsFunc(v.Pods, func(p facts.Pod) bool { return p.Answer.Reached })
+	troubled := slices.ContainsFunc(v.Pods, func(p facts.Pod) bool { return p.Trouble != "" })
+	return v.Cluster.WantedVersion != v.Cluster.Version && facts.Supported(v.Cluster.WantedVersion) && troubled && !serves
 }
 
-// adopted is the cluster id that the members on adopted volumes have, and whether a
+// adoptedID is the cluster id that the members on adopted volumes have, and whether a
 // quorum of them says so.
-func (v *view) adopted() (id uint64, ok bool) {
-	if !v.hasQuorum() {
+func adoptedID(v *facts.View) (id uint64, ok bool) {
+	if !v.HasQuorum() {
 		return 0, false
 	}
 	for i := range v.Pods {
@@ -216,8 +211,8 @@ func (v *view) adopted() (id uint64, ok bool) {
 			id = a.ClusterID
 		}
 	}
-	for _, m := range v.list {
-		if !strings.HasPrefix(m.Name, v.Cluster.Name+"-") || (v.healthy[m.ID] && v.claims[m.Name] == nil) {
+	for _, m := range v.List {
+		if !strings.HasPrefix(m.Name, v.Cluster.Name+"-") || (v.Healthy[m.ID] && v.ClaimOf[m.Name] == nil) {
 			return 0, false
 		}
 	}

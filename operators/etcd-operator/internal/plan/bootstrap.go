@@ -4,6 +4,7 @@ import (
 	"fmt"
 
 	"github.com/etcd-operators/etcd-operators/api/v1beta2"
+	"github.com/etcd-operators/etcd-operators/operators/etcd-operator/internal/plan/facts"
 )
 
 // The rules of this file make the one beginning of a cluster (S1). All of them
@@ -12,45 +13,38 @@ import (
 // firstAttempt is the Attempt of the StartPermit that a seed is created with.
 const firstAttempt = 1
 
-// isBootstrapping reports whether the cluster begins, with a seed: it has no id yet, and goes
-// not on with volumes of an earlier one.
-func (c *Cluster) isBootstrapping() bool {
-	b := c.Bootstrap
-	return c.ClusterID == 0 && (b == nil || !b.Adopted)
-}
-
 // existed refuses to begin where something already was.
-func existed(v *view) *step {
+func existed(v *facts.View) *step {
 	if v.Cluster.ClusterID != 0 || v.Cluster.Bootstrap != nil || v.Cluster.Existed == "" {
 		return nil
 	}
-	return wait(idle, v1beta2.ClusterReasonClusterExisted, fmt.Sprintf("not starting an empty cluster: %s; %s", v.Cluster.Existed, v.existedAdvice())).as(Existed)
+	return wait(idle, v1beta2.ClusterReasonClusterExisted, fmt.Sprintf("not starting an empty cluster: %s; %s", v.Cluster.Existed, existedAdvice(v))).as(Existed)
 }
 
 // recordBootstrap writes the seed's name and token down before anything else, and
 // again under another name when a seed is given up before it ever served.
-func recordBootstrap(v *view) *step {
-	if !v.Cluster.isBootstrapping() {
+func recordBootstrap(v *facts.View) *step {
+	if !v.Cluster.IsBootstrapping() {
 		return nil
 	}
 	b := v.Cluster.Bootstrap
 	if b != nil {
-		seed := v.pods[b.Member]
-		if seed == nil || seed.Answer.Reached || seed.Answer.Refused != "" || !v.isGivenUp(seed) {
+		seed := v.PodOf[b.Member]
+		if seed == nil || seed.Answer.Reached || seed.Answer.Refused != "" || !isGivenUp(v, seed) {
 			return nil
 		}
 	}
 	if len(v.FreshNames) == 0 {
 		return wait(shortly, v1beta2.ClusterReasonBootstrapping, "choosing a name for the seed")
 	}
-	fresh := Bootstrap{Member: v.FreshNames[0], Token: v.FreshToken}
-	return do(RecordBootstrap{Bootstrap: fresh, Version: v.firstVersion()},
+	fresh := facts.Bootstrap{Member: v.FreshNames[0], Token: v.FreshToken}
+	return do(RecordBootstrap{Bootstrap: fresh, Version: firstVersion(v)},
 		v1beta2.ClusterReasonBootstrapping, fmt.Sprintf("chose %s as the seed that starts the cluster", fresh.Member))
 }
 
 // firstVersion is what a seed begins with: what is wanted, if that is run.
-func (v *view) firstVersion() string {
-	if supported(v.Cluster.WantedVersion) {
+func firstVersion(v *facts.View) string {
+	if facts.Supported(v.Cluster.WantedVersion) {
 		return v.Cluster.WantedVersion
 	}
 	return v.Cluster.Version
@@ -59,14 +53,14 @@ func (v *view) firstVersion() string {
 // isGivenUp reports whether a seed will not start in this place: its node is gone, or
 // the volume that it got is where it can't be scheduled, or it does not run and the user
 // has written another version or another shape of Pods meanwhile.
-func (v *view) isGivenUp(seed *Pod) bool {
-	if seed.Trouble != "" && !seed.Answer.Waiting && v.firstVersion() != v.Cluster.Version {
+func isGivenUp(v *facts.View, seed *facts.Pod) bool {
+	if seed.Trouble != "" && !seed.Answer.Waiting && firstVersion(v) != v.Cluster.Version {
 		return true
 	}
-	if v.hasOldTemplate(seed) && v.stuck(seed) != "" {
+	if v.HasOldTemplate(seed) && v.Stuck(seed) != "" {
 		return true
 	}
-	return v.nodeLost(seed) || (seed.Persistent && seed.Node == "" && seed.Unschedulable != "" && v.isExpired(seed.Created))
+	return v.NodeLost(seed) || (seed.Persistent && seed.Node == "" && seed.Unschedulable != "" && v.IsExpired(seed.Created))
 }
 
 // strandedSeedAdvice says what a person can do about a seed that does not come to run on a
@@ -75,13 +69,13 @@ func (v *view) isGivenUp(seed *Pod) bool {
 // nobody knows whether another place would do. A person who deletes the Pod has the seed
 // begin anew under the same name once its kubelet has let go of it. Nothing is lost by that:
 // no client is sent to a seed before the cluster id is latched (S1).
-func (v *view) strandedSeedAdvice() string {
+func strandedSeedAdvice(v *facts.View) string {
 	b := v.Cluster.Bootstrap
-	if !v.Cluster.isBootstrapping() || b == nil {
+	if !v.Cluster.IsBootstrapping() || b == nil {
 		return ""
 	}
-	seed := v.pods[b.Member]
-	if seed == nil || seed.Answer.Reached || seed.Answer.Refused != "" || seed.Finished || !seed.DeletingSince.IsZero() || !v.isStranded(seed) {
+	seed := v.PodOf[b.Member]
+	if seed == nil || seed.Answer.Reached || seed.Answer.Refused != "" || seed.Finished || !seed.DeletingSince.IsZero() || !v.IsStranded(seed) {
 		return ""
 	}
 	why, mend := seed.Trouble, "correct spec.version, spec.repository or spec.pod if one of them is wrong"
@@ -89,7 +83,7 @@ func (v *view) strandedSeedAdvice() string {
 		why, mend = "its containers are not created, as when a volume or a Secret is missing", "see the events of the Pod, and correct what they name"
 	}
 	objects := "pod"
-	if v.claims[seed.Name] != nil {
+	if v.ClaimOf[seed.Name] != nil {
 		objects = "pvc,pod" // in this order, as in giveUpCommand
 	}
 	return fmt.Sprintf("the first member, %s, does not run on node %s: %s; %s; to start over (on another node if you cordon %s first): "+
@@ -99,13 +93,13 @@ func (v *view) strandedSeedAdvice() string {
 
 // dropOldSeeds deletes the Pods of seeds that were given up before any of them
 // served.
-func dropOldSeeds(v *view) *step {
+func dropOldSeeds(v *facts.View) *step {
 	b := v.Cluster.Bootstrap
-	if !v.Cluster.isBootstrapping() || b == nil {
+	if !v.Cluster.IsBootstrapping() || b == nil {
 		return nil
 	}
 	for i := range v.Pods {
-		if p := &v.Pods[i]; p.Role == Seed && p.Name != b.Member && p.DeletingSince.IsZero() {
+		if p := &v.Pods[i]; p.Role == facts.Seed && p.Name != b.Member && p.DeletingSince.IsZero() {
 			return do(DeletePod{Name: p.Name, UID: p.UID}, v1beta2.ClusterReasonSeedDiscarded, fmt.Sprintf("deleted the Pod of seed %s, which never served", p.Name))
 		}
 	}
@@ -114,17 +108,17 @@ func dropOldSeeds(v *view) *step {
 
 // dropEndedJoiners deletes the Pods of joiners that have ended for good before the cluster
 // has begun, such as those that were evicted: they never had a start permit.
-func dropEndedJoiners(v *view) *step {
-	if !v.Cluster.isBootstrapping() || v.Cluster.Bootstrap == nil {
+func dropEndedJoiners(v *facts.View) *step {
+	if !v.Cluster.IsBootstrapping() || v.Cluster.Bootstrap == nil {
 		return nil
 	}
 	for i := range v.Pods {
 		p := &v.Pods[i]
-		if !p.Finished || p.Role != Joiner || !p.DeletingSince.IsZero() || p.StartPermit != nil {
+		if !p.Finished || p.Role != facts.Joiner || !p.DeletingSince.IsZero() || p.StartPermit != nil {
 			continue
 		}
 		s := do(DeletePod{Name: p.Name, UID: p.UID}, v1beta2.ClusterReasonDeletingPod, fmt.Sprintf("deleted Pod %s, which ended before it could join", p.Name)).unannounced()
-		if !v.isHeldBack(RejectedAction(s.action)) {
+		if !v.IsHeldBack(RejectedAction(s.action)) {
 			return s
 		}
 	}
@@ -134,11 +128,11 @@ func dropEndedJoiners(v *view) *step {
 // revokeSeedPermits takes the permit to begin a cluster from every Pod but the seed's,
 // and from that too once it serves: before the cluster id is latched, and its data counts
 // (S2). It needs no quorum.
-func revokeSeedPermits(v *view) *step {
+func revokeSeedPermits(v *facts.View) *step {
 	var pods []PodRef
 	for i := range v.Pods {
 		p := &v.Pods[i]
-		beginning := v.Cluster.isBootstrapping() && v.Cluster.Bootstrap != nil && p.Name == v.Cluster.Bootstrap.Member && !hasBegun(p)
+		beginning := v.Cluster.IsBootstrapping() && v.Cluster.Bootstrap != nil && p.Name == v.Cluster.Bootstrap.Member && !hasBegun(p)
 		if p.StartPermit != nil && p.StartPermit.New && !beginning {
 			pods = append(pods, PodRef{p.Name, p.UID})
 		}
@@ -152,23 +146,23 @@ func revokeSeedPermits(v *view) *step {
 // createFirstPods makes the seed's Pod, and beside it the Pods of all who are to
 // join, so that they start while the seed does. A seed that can't be scheduled has
 // the room to itself.
-func createFirstPods(v *view) *step {
+func createFirstPods(v *facts.View) *step {
 	b := v.Cluster.Bootstrap
-	if !v.Cluster.isBootstrapping() || b == nil {
+	if !v.Cluster.IsBootstrapping() || b == nil {
 		return nil
 	}
 	var pods []NewPod
-	if v.pods[b.Member] == nil {
-		seed := NewPod{Name: b.Member, Role: Seed, Version: v.newPodVersion(b.Member)}
+	if v.PodOf[b.Member] == nil {
+		seed := NewPod{Name: b.Member, Role: facts.Seed, Version: v.NewPodVersion(b.Member)}
 		// On a volume that exists there may be data, and etcd goes on with it: a start permit
 		// would stay unused, and lie there for the day that the disk is lost.
-		if v.claims[b.Member] == nil {
-			seed.StartPermit = &StartPermit{Attempt: firstAttempt, New: true, Members: []string{b.Member}, Token: b.Token}
+		if v.ClaimOf[b.Member] == nil {
+			seed.StartPermit = &facts.StartPermit{Attempt: firstAttempt, New: true, Members: []string{b.Member}, Token: b.Token}
 		}
 		pods = append(pods, seed)
 	}
-	if seed := v.pods[b.Member]; seed == nil || seed.Unschedulable == "" {
-		pods = append(pods, v.newJoiners(v.Cluster.Size-1-len(v.candidates())-v.outgrownPods())...)
+	if seed := v.PodOf[b.Member]; seed == nil || seed.Unschedulable == "" {
+		pods = append(pods, newJoiners(v, v.Cluster.Size-1-len(v.Candidates())-v.OutgrownPods())...)
 	}
 	if len(pods) == 0 {
 		return nil
@@ -178,45 +172,45 @@ func createFirstPods(v *view) *step {
 
 // restartSeed lets a seed begin again that ended before it had any data, and makes
 // the Pod of one that has ended for good again.
-func restartSeed(v *view) *step {
+func restartSeed(v *facts.View) *step {
 	b := v.Cluster.Bootstrap
-	if !v.Cluster.isBootstrapping() || b == nil {
+	if !v.Cluster.IsBootstrapping() || b == nil {
 		return nil
 	}
-	seed := v.pods[b.Member]
-	if s := v.yield(seed); s != nil {
+	seed := v.PodOf[b.Member]
+	if s := yield(v, seed); s != nil {
 		return s
 	}
 	if seed.Finished && seed.DeletingSince.IsZero() {
 		return do(DeletePod{Name: seed.Name, UID: seed.UID}, v1beta2.ClusterReasonRecreatingSeed, fmt.Sprintf("deleted the Pod of seed %s, which has ended, to recreate it", seed.Name))
 	}
-	if !seed.Answer.Waiting || seed.canUsePermit() {
+	if !seed.Answer.Waiting || seed.CanUsePermit() {
 		return nil
 	}
-	permit := StartPermit{Attempt: seed.Answer.Attempt + 1, New: true, Members: []string{b.Member}, Token: b.Token}
+	permit := facts.StartPermit{Attempt: seed.Answer.Attempt + 1, New: true, Members: []string{b.Member}, Token: b.Token}
 	return do(GrantStartPermit{seed.Name, seed.UID, permit}, v1beta2.ClusterReasonStartingSeed, fmt.Sprintf("granted seed %s its start permit", seed.Name))
 }
 
 // hasBegun reports whether a seed serves a cluster of its own. One that is ending takes
 // its data with it: it is begun anew.
-func hasBegun(seed *Pod) bool {
+func hasBegun(seed *facts.Pod) bool {
 	a := &seed.Answer
 	return !seed.Finished && seed.DeletingSince.IsZero() && a.Reached && a.Read && a.ClusterID != 0 &&
 		len(a.Members) == 1 && a.Members[0].Name == seed.Name && a.Members[0].ID == a.MemberID
 }
 
 // latchClusterID ends the beginning: from here on there is never another one.
-func latchClusterID(v *view) *step {
-	if !v.Cluster.isBootstrapping() {
+func latchClusterID(v *facts.View) *step {
+	if !v.Cluster.IsBootstrapping() {
 		return nil
 	}
-	seed := v.pods[v.Cluster.Bootstrap.Member]
+	seed := v.PodOf[v.Cluster.Bootstrap.Member]
 	a := &seed.Answer
 	if hasBegun(seed) {
 		return do(LatchClusterID{a.ClusterID}, v1beta2.ClusterReasonBootstrapped, fmt.Sprintf("seed %s serves cluster %016x", seed.Name, a.ClusterID))
 	}
 	if a.Refused != "" {
-		return wait(shortly, a.kind(), v.Cluster.whatIsMissing(a)).as(Unauthorized)
+		return wait(shortly, a.Kind(), v.Cluster.WhatIsMissing(a)).as(Unauthorized)
 	}
-	return wait(v.pollInterval(seed), v1beta2.ClusterReasonStartingSeed, fmt.Sprintf("waiting for seed %s: %s", seed.Name, v.progress(seed)))
+	return wait(pollInterval(v, seed), v1beta2.ClusterReasonStartingSeed, fmt.Sprintf("waiting for seed %s: %s", seed.Name, v.Progress(seed)))
 }

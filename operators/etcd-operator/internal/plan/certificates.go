@@ -9,6 +9,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	"github.com/etcd-operators/etcd-operators/api/v1beta2"
+	"github.com/etcd-operators/etcd-operators/operators/etcd-operator/internal/plan/facts"
 )
 
 // The rules of this file are for clusters whose traffic is to be by TLS. A cluster begins
@@ -18,7 +19,7 @@ import (
 // if all members were silent, and does no more than give them back their Pods.
 
 // awaitCertificates waits with the beginning of a cluster, however long that takes.
-func awaitCertificates(v *view) *step {
+func awaitCertificates(v *facts.View) *step {
 	t := &v.Cluster.TLS
 	if !t.Wanted || v.Cluster.Bootstrap != nil {
 		return nil
@@ -28,24 +29,10 @@ func awaitCertificates(v *view) *step {
 		return wait(idle, string(t.Problem), "waiting for valid certificates before the cluster starts: "+t.Message).as(problemOutcome(t.Problem)).untilCertified()
 	case t.Trust == "" || t.NoClientCertificate:
 		return wait(shortly, v1beta2.ClusterReasonCertificatesPending, "waiting for certificates before the cluster starts").untilCertified()
-	case v.Cluster.recordedTrust() != t.Trust:
+	case v.Cluster.RecordedTrust() != t.Trust:
 		return wait(next, v1beta2.ClusterReasonCertificatesPending, "certificates are ready: recording which CAs members trust")
 	}
 	return nil
-}
-
-// recordedTrust is whom members are to trust, as it was last reported: Pods are made by
-// the status.
-func (c *Cluster) recordedTrust() string {
-	if t := c.LastStatus.TLS; t != nil {
-		return t.Trust
-	}
-	return ""
-}
-
-// noClientCertificate reports whether the operator asks nobody, for want of a certificate.
-func (c *Cluster) noClientCertificate() bool {
-	return c.TLS.Wanted && c.TLS.NoClientCertificate
 }
 
 // awaitClientCertificate waits while the operator has no client certificate. That nobody answers says nothing then
@@ -53,8 +40,8 @@ func (c *Cluster) noClientCertificate() bool {
 // recovery begins, goes on or is aborted. What is done rests on what Kubernetes says
 // alone, by the rules needNoAnswers.
 func awaitClientCertificate(needNoAnswers ...rule) rule {
-	return func(v *view) *step {
-		if !v.Cluster.noClientCertificate() {
+	return func(v *facts.View) *step {
+		if !v.Cluster.NoClientCertificate() {
 			return nil
 		}
 		for _, r := range needNoAnswers {
@@ -62,55 +49,33 @@ func awaitClientCertificate(needNoAnswers ...rule) rule {
 				return s
 			}
 		}
-		return v.waitForClientCertificate()
+		return waitForClientCertificate(v)
 	}
 }
 
 // onceBegun tries a rule only when the cluster has begun, and does not begin anew.
 func onceBegun(r rule) rule {
-	return func(v *view) *step {
-		if v.Cluster.isBootstrapping() || v.Cluster.isReseeding() {
+	return func(v *facts.View) *step {
+		if v.Cluster.IsBootstrapping() || v.Cluster.IsReseeding() {
 			return nil
 		}
 		return r(v)
 	}
 }
 
-func (v *view) waitForClientCertificate() *step {
-	s := wait(idle, v.Cluster.noClientCertificateReason(), v.Cluster.noClientCertificateText()).as(problemOutcome(v.Cluster.TLS.Problem))
+func waitForClientCertificate(v *facts.View) *step {
+	s := wait(idle, v.Cluster.NoClientCertificateReason(), v.Cluster.NoClientCertificateText()).as(problemOutcome(v.Cluster.TLS.Problem))
 	if v.Cluster.TLS.Problem == "" {
 		return s // CertificatesReady does not report it
 	}
 	return s.untilCertified()
 }
 
-// noClientCertificateReason is why the operator has none.
-func (c *Cluster) noClientCertificateReason() string {
-	return string(cmp.Or(c.TLS.Problem, CertificatesMissing))
-}
-
-// noClientCertificateText says what follows from that.
-func (c *Cluster) noClientCertificateText() string {
-	return fmt.Sprintf("no usable client certificate: member health is unknown (%s); members keep serving, but none is added, removed or changed meanwhile",
-		cmp.Or(c.TLS.Message, "the cause is unknown"))
-}
-
-// isReady reports whether a Pod serves linearizable reads, as far as Kubernetes says.
-func (p *Pod) isReady() bool {
-	return p.UnreadySince.IsZero() && !p.ReadySince.IsZero() && p.DeletingSince.IsZero() && p.NodeLostSince.IsZero() && !p.Finished && p.IP != ""
-}
-
-// serves reports whether a Pod serves although nobody tells how its member does. To an
-// operator without a client certificate its probe tells, which is a linearizable read, too.
-func (v *view) serves(p *Pod) bool {
-	return p.servesUnseen() || (v.Cluster.noClientCertificate() && p.isReady())
-}
-
 // readyVoters are the Pods that clients are sent to, by what Kubernetes says.
-func (v *view) readyVoters() []string {
+func readyVoters(v *facts.View) []string {
 	var ready []string
 	for i := range v.Pods {
-		if p := &v.Pods[i]; p.Role == Voter && p.isReady() {
+		if p := &v.Pods[i]; p.Role == facts.Voter && p.IsReady() {
 			ready = append(ready, p.Name)
 		}
 	}
@@ -119,24 +84,24 @@ func (v *view) readyVoters() []string {
 
 // unfitToStart says why a member that is restarted may not come back; empty if nothing is
 // known to be in its way. One whose Secret is gone runs on, and starts no more.
-func (v *view) unfitToStart() string {
-	if t := &v.Cluster.TLS; t.Problem == CertificatesMissing || t.Problem == CertificatesInvalid {
+func unfitToStart(v *facts.View) string {
+	if t := &v.Cluster.TLS; t.Problem == facts.CertificatesMissing || t.Problem == facts.CertificatesInvalid {
 		return t.Message
 	}
 	return ""
 }
 
 // availableByReadiness is the condition Available of a cluster that nobody is asked of.
-func (v *view) availableByReadiness() metav1.Condition {
+func availableByReadiness(v *facts.View) metav1.Condition {
 	const kind = v1beta2.ConditionAvailable
-	if ready := v.readyVoters(); len(ready) > 0 {
-		return v.condition(kind, true, v1beta2.ClusterReasonServing, fmt.Sprintf("a quorum serves: Pods %s are ready (their probe is a linearizable read); the operator has no usable client certificate", strings.Join(ready, ", ")))
+	if ready := readyVoters(v); len(ready) > 0 {
+		return condition(v, kind, true, v1beta2.ClusterReasonServing, fmt.Sprintf("a quorum serves: Pods %s are ready (their probe is a linearizable read); the operator has no usable client certificate", strings.Join(ready, ", ")))
 	}
-	return v.condition(kind, false, v.Cluster.noClientCertificateReason(), "no voter's Pod is ready; "+v.Cluster.noClientCertificateText())
+	return condition(v, kind, false, v.Cluster.NoClientCertificateReason(), "no voter's Pod is ready; "+v.Cluster.NoClientCertificateText())
 }
 
 // certificates is the condition of those that the spec asks for; nil if it asks for none.
-func (v *view) certificates() *metav1.Condition {
+func certificates(v *facts.View) *metav1.Condition {
 	const kind = v1beta2.ConditionCertificatesReady
 	t := &v.Cluster.TLS
 	var c metav1.Condition
@@ -144,35 +109,35 @@ func (v *view) certificates() *metav1.Condition {
 	case !t.Wanted:
 		return nil
 	case t.Problem != "":
-		c = v.condition(kind, false, string(t.Problem), t.Message)
+		c = condition(v, kind, false, string(t.Problem), t.Message)
 	case t.IsPending():
-		c = v.condition(kind, false, v1beta2.ClusterReasonCertificatesPending, "checking certificates")
+		c = condition(v, kind, false, v1beta2.ClusterReasonCertificatesPending, "checking certificates")
 	case t.Rotation != "":
-		c = v.condition(kind, true, string(t.Rotation), v.rotationStory())
+		c = condition(v, kind, true, string(t.Rotation), rotationStory(v))
 	default:
-		c = v.condition(kind, true, v1beta2.ClusterReasonCertificatesValid, "all certificates are valid")
+		c = condition(v, kind, true, v1beta2.ClusterReasonCertificatesValid, "all certificates are valid")
 	}
 	return &c
 }
 
 // rotationStory says how far the replacement of a CA is.
-func (v *view) rotationStory() string {
+func rotationStory(v *facts.View) string {
 	switch v.Cluster.TLS.Rotation {
 	case v1beta2.CATrustingBoth:
-		return "CA rotation: " + v.trusting() + " trust both CAs; members restart one at a time"
+		return "CA rotation: " + trusting(v) + " trust both CAs; members restart one at a time"
 	case v1beta2.CAReissuing:
 		return "CA rotation: all certificates are signed by the new CA; the old CA is trusted until clients have loaded theirs"
 	case v1beta2.CADroppingOld:
-		return "CA rotation: " + v.trusting() + " trust only the new CA; members restart one at a time"
+		return "CA rotation: " + trusting(v) + " trust only the new CA; members restart one at a time"
 	}
 	return "CA rotation is in progress"
 }
 
 // trusting counts the Pods that were made for the CAs of today.
-func (v *view) trusting() string {
+func trusting(v *facts.View) string {
 	n := 0
 	for i := range v.Pods {
-		if p := &v.Pods[i]; !v.hasOldTemplate(p) && v.Cluster.recordedTrust() == v.Cluster.TLS.Trust {
+		if p := &v.Pods[i]; !v.HasOldTemplate(p) && v.Cluster.RecordedTrust() == v.Cluster.TLS.Trust {
 			n++
 		}
 	}
@@ -181,12 +146,12 @@ func (v *view) trusting() string {
 
 // tlsStatus is what the status tells of certificates: whom to trust is kept while it is
 // not known.
-func (v *view) tlsStatus() *v1beta2.TLSStatus {
+func tlsStatus(v *facts.View) *v1beta2.TLSStatus {
 	t := &v.Cluster.TLS
 	if !t.Wanted {
 		return nil
 	}
-	st := &v1beta2.TLSStatus{Trust: cmp.Or(t.Trust, v.Cluster.recordedTrust()), Rotation: t.Rotation, Pending: t.IsPending()}
+	st := &v1beta2.TLSStatus{Trust: cmp.Or(t.Trust, v.Cluster.RecordedTrust()), Rotation: t.Rotation, Pending: t.IsPending()}
 	if !t.NotAfter.IsZero() {
 		end := metav1.NewTime(t.NotAfter.Truncate(time.Second))
 		st.NotAfter = &end
@@ -195,7 +160,7 @@ func (v *view) tlsStatus() *v1beta2.TLSStatus {
 }
 
 // requeueSooner shortens a wait to what certificates that are waited for ask for.
-func (v *view) requeueSooner(requeueAfter time.Duration) time.Duration {
+func requeueSooner(v *facts.View, requeueAfter time.Duration) time.Duration {
 	if t := &v.Cluster.TLS; t.RequeueAfter > 0 {
 		return min(requeueAfter, t.RequeueAfter)
 	}

@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"github.com/etcd-operators/etcd-operators/api/v1beta2"
+	"github.com/etcd-operators/etcd-operators/operators/etcd-operator/internal/plan/facts"
 	"github.com/etcd-operators/etcd-operators/operators/etcd-operator/internal/plan/quorum"
 )
 
@@ -16,37 +17,37 @@ import (
 // nothing of the log. There is a choice only while there is no doubt: all that may hold
 // data has answered, of the one cluster, and by no member's list is it a majority.
 
-// standTime is for how long a majority must have been seen to be lost before anything is
-// done about it.
-const standTime = 30 * time.Second
-
 // doubt is something that might hold data, and has not been asked.
 type doubt struct{ name, why string }
 
 // holders are the Pods that hold data of the cluster and have said so, and what may hold
 // data and has not.
 type holders struct {
-	asked  []*Pod
+	asked  []*facts.Pod
 	doubts []doubt
 }
 
+// standTime is for how long a majority must have been seen to be lost before anything is
+// done about it.
+const standTime = 30 * time.Second
+
 // findHolders goes through all Pods and volumes but those of recoveries' seeds.
-func (v *view) findHolders() holders {
+func findHolders(v *facts.View) holders {
 	var h holders
 	for i := range v.Pods {
 		p := &v.Pods[i]
 		a := &p.Answer
 		switch {
-		case !v.isOfOld(p), v.hasEnded(p), v.pvcMissing(p), p.isEmpty():
+		case !isOfOld(v, p), v.HasEnded(p), v.PVCMissing(p), p.IsEmpty():
 		case a.Waiting:
-			h.doubts = append(h.doubts, doubt{p.Name, fmt.Sprintf("Pod %s might hold data: %s", p.Name, v.whyEmptinessUncertain(p))})
+			h.doubts = append(h.doubts, doubt{p.Name, fmt.Sprintf("Pod %s might hold data: %s", p.Name, v.WhyEmptinessUncertain(p))})
 		case a.Blocked != "":
 			h.doubts = append(h.doubts, doubt{p.Name, fmt.Sprintf("Pod %s might hold data: %s", p.Name, a.Blocked)})
 		case !p.DeletingSince.IsZero() || p.Finished:
 			h.doubts = append(h.doubts, doubt{p.Name, fmt.Sprintf("Pod %s is being deleted or recreated", p.Name)})
 		case !a.Reached:
 			h.doubts = append(h.doubts, doubt{p.Name, fmt.Sprintf("Pod %s might hold data and does not answer (an etcd that was restarted without a quorum does not)", p.Name)})
-		case !v.ours(a):
+		case !v.Ours(a):
 			h.doubts = append(h.doubts, doubt{p.Name, fmt.Sprintf("Pod %s answers for another cluster, %016x", p.Name, a.ClusterID)})
 		default:
 			h.asked = append(h.asked, p)
@@ -54,7 +55,7 @@ func (v *view) findHolders() holders {
 	}
 	for i := range v.Claims {
 		c := &v.Claims[i]
-		if v.pods[c.Name] == nil && !v.Cluster.isStrayClaim(c) && (!v.Cluster.isReseeding() || c.Name != v.Cluster.Recovery.Seed) {
+		if v.PodOf[c.Name] == nil && !v.Cluster.IsStrayClaim(c) && (!v.Cluster.IsReseeding() || c.Name != v.Cluster.Recovery.Seed) {
 			h.doubts = append(h.doubts, doubt{c.Name, fmt.Sprintf("PVC %s might hold data, and no Pod runs on it", c.Name)})
 		}
 	}
@@ -62,18 +63,18 @@ func (v *view) findHolders() holders {
 }
 
 // tellsCorrupt reports whether a member tells of the alarm CORRUPT, of itself or of another.
-func tellsCorrupt(a *Answer) bool {
-	return slices.ContainsFunc(a.Alarms, func(x Alarm) bool { return x.Kind == Corrupt })
+func tellsCorrupt(a *facts.Answer) bool {
+	return slices.ContainsFunc(a.Alarms, func(x facts.Alarm) bool { return x.Kind == facts.Corrupt })
 }
 
 // choice is the survivor with whose data the cluster may begin anew, or why there is none
 // as far as can be told.
-func (v *view) choice() (chosen *Pod, why string) {
-	if v.Cluster.isRegrowing() {
+func choice(v *facts.View) (chosen *facts.Pod, why string) {
+	if v.Cluster.IsRegrowing() {
 		r := v.Cluster.Recovery
 		return nil, fmt.Sprintf("this cluster was rebuilt from %s and had not reached its size: it cannot be rebuilt a second time", r.Survivor)
 	}
-	h := v.findHolders()
+	h := findHolders(v)
 	if len(h.doubts) > 0 {
 		return nil, h.doubts[0].why
 	}
@@ -81,17 +82,17 @@ func (v *view) choice() (chosen *Pod, why string) {
 		return nil, "no remaining member answers"
 	}
 	for _, p := range h.asked {
-		if why := v.choiceBlocker(p, h.asked); why != "" {
+		if why := choiceBlocker(v, p, h.asked); why != "" {
 			return nil, why
 		}
 	}
-	chosen = slices.MaxFunc(h.asked, func(a, b *Pod) int {
+	chosen = slices.MaxFunc(h.asked, func(a, b *facts.Pod) int {
 		x, y := &a.Answer, &b.Answer
 		return cmp.Or(cmp.Compare(x.Committed, y.Committed), cmp.Compare(x.Revision, y.Revision), strings.Compare(b.Name, a.Name))
 	})
 	switch {
-	case chosen.runs() == "" || !supported(chosen.runs()):
-		return nil, fmt.Sprintf("member %s runs etcd %q, which this operator does not support", chosen.Name, chosen.runs())
+	case chosen.Runs() == "" || !facts.Supported(chosen.Runs()):
+		return nil, fmt.Sprintf("member %s runs etcd %q, which this operator does not support", chosen.Name, chosen.Runs())
 	case max(v.Cluster.LastStatus.HighestRevision, chosen.Answer.Revision) > maxRevision-minBump:
 		return nil, "no revision is left to begin at"
 	}
@@ -99,12 +100,12 @@ func (v *view) choice() (chosen *Pod, why string) {
 }
 
 // choiceBlocker says why a survivor's answer leaves no choice; empty if it does.
-func (v *view) choiceBlocker(p *Pod, asked []*Pod) string {
+func choiceBlocker(v *facts.View, p *facts.Pod, asked []*facts.Pod) string {
 	a := &p.Answer
 	switch {
 	case a.Leader != 0 || a.Read:
 		return fmt.Sprintf("member %s has a leader", p.Name)
-	case tellsCorrupt(a) || v.Cluster.differs(a.MemberID):
+	case tellsCorrupt(a) || v.Cluster.Differs(a.MemberID):
 		return fmt.Sprintf("member %s reports alarm CORRUPT", p.Name)
 	case a.Applied < a.Committed:
 		return fmt.Sprintf("member %s has not applied all that it knows to be committed", p.Name)
@@ -115,7 +116,7 @@ func (v *view) choiceBlocker(p *Pod, asked []*Pod) string {
 			continue
 		}
 		voters++
-		if slices.ContainsFunc(asked, func(q *Pod) bool { return q.Answer.MemberID == m.ID }) {
+		if slices.ContainsFunc(asked, func(q *facts.Pod) bool { return q.Answer.MemberID == m.ID }) {
 			left++
 		}
 	}
@@ -126,58 +127,58 @@ func (v *view) choiceBlocker(p *Pod, asked []*Pod) string {
 }
 
 // isRecoveryRequested reports whether the user wants the cluster to begin anew.
-func (v *view) isRecoveryRequested() bool {
+func isRecoveryRequested(v *facts.View) bool {
 	c := &v.Cluster
 	return c.ClusterID != 0 && (c.Survive || c.Recover == fmt.Sprintf("%016x", c.ClusterID))
 }
 
 // standing is how long the loss has still to stand, and what was begun before it to land,
 // before anything is done about it.
-func (v *view) standing() time.Duration {
+func standing(v *facts.View) time.Duration {
 	if v.Cluster.QuorumLostSince.IsZero() {
 		return standTime
 	}
-	return max(0, standTime-v.Now.Sub(v.Cluster.QuorumLostSince), landing-v.Now.Sub(v.Since))
+	return max(0, standTime-v.Now.Sub(v.Cluster.QuorumLostSince), facts.Landing-v.Now.Sub(v.Since))
 }
 
 // chooseSurvivor latches the choice.
-func chooseSurvivor(v *view) *step {
-	if v.hasQuorum() || v.quorumLost() == "" || !v.isRecoveryRequested() || v.standing() > 0 || len(v.FreshNames) == 0 || v.FreshToken == "" {
+func chooseSurvivor(v *facts.View) *step {
+	if v.HasQuorum() || v.QuorumLost() == "" || !isRecoveryRequested(v) || standing(v) > 0 || len(v.FreshNames) == 0 || v.FreshToken == "" {
 		return nil
 	}
-	chosen, why := v.choice()
+	chosen, why := choice(v)
 	if why != "" {
 		return nil // see awaitQuorum
 	}
 	a := &chosen.Answer
-	r := Recovery{
+	r := facts.Recovery{
 		Phase: v1beta2.RecoverySeeding, ClusterID: v.Cluster.ClusterID,
 		Survivor: chosen.Name, SurvivorUID: chosen.UID, MemberID: a.MemberID, Committed: a.Committed, Revision: a.Revision,
 		BeginsAt: max(v.Cluster.LastStatus.HighestRevision, a.Revision) + minBump,
-		Seed:     v.FreshNames[0], Token: v.FreshToken, Version: chosen.runs(),
+		Seed:     v.FreshNames[0], Token: v.FreshToken, Version: chosen.Runs(),
 	}
-	for _, p := range v.findHolders().asked {
+	for _, p := range findHolders(v).asked {
 		r.Survivors = append(r.Survivors, p.Name)
 	}
-	r.Members = v.oldNames()
+	r.Members = oldNames(v)
 	return do(RecordSurvivor{r}, v1beta2.ClusterReasonSurvivorChosen, fmt.Sprintf(
-		"chose survivor %s to rebuild the cluster from: revision %d, committed index %d, the highest of %s; %s", r.Survivor, r.Revision, r.Committed, strings.Join(r.Survivors, ", "), v.quorumLost()))
+		"chose survivor %s to rebuild the cluster from: revision %d, committed index %d, the highest of %s; %s", r.Survivor, r.Revision, r.Committed, strings.Join(r.Survivors, ", "), v.QuorumLost()))
 }
 
 // oldNames are all names of members, and of what may be one's.
-func (v *view) oldNames() []string {
+func oldNames(v *facts.View) []string {
 	var names []string
-	for _, m := range append(v.knownVoters(), v.list...) {
+	for _, m := range append(v.KnownVoters(), v.List...) {
 		names = append(names, m.Name)
 	}
 	for i := range v.Pods {
-		if p := &v.Pods[i]; v.isOfOld(p) {
+		if p := &v.Pods[i]; isOfOld(v, p) {
 			names = append(names, p.Name)
 		}
 	}
 	for i := range v.Claims {
 		c := &v.Claims[i]
-		if p := v.pods[c.Name]; !v.Cluster.isStrayClaim(c) && (p == nil || v.isOfOld(p)) {
+		if p := v.PodOf[c.Name]; !v.Cluster.IsStrayClaim(c) && (p == nil || isOfOld(v, p)) {
 			names = append(names, c.Name)
 		}
 	}

@@ -5,6 +5,7 @@ import (
 	"time"
 
 	"github.com/etcd-operators/etcd-operators/api/v1beta2"
+	"github.com/etcd-operators/etcd-operators/operators/etcd-operator/internal/plan/facts"
 )
 
 // What this file says is how a member is taken from its clients and from its leadership,
@@ -20,19 +21,19 @@ const routeLag = time.Second
 // drain marks a member's Pod with the role in which no new clients are sent to it, and
 // then transfers its leadership. It is nil when both have been done. next says what
 // is done to the member then, such as "its removal".
-func (v *view) drain(m *Member, role Role, reason, next string) *step {
-	if p := v.pods[m.Name]; p != nil && p.Role != role {
+func drain(v *facts.View, m *facts.Member, role facts.Role, reason, next string) *step {
+	if p := v.PodOf[m.Name]; p != nil && p.Role != role {
 		return do(SetRoles{[]PodRole{{p.Name, p.UID, role}}}, reason, fmt.Sprintf("started draining member %s before %s", m.Name, next))
 	}
-	if m.ID != v.leader {
+	if m.ID != v.Leader {
 		return nil
 	}
-	return v.transferLeadership(m)
+	return transferLeadership(v, m)
 }
 
 // transferLeadership moves leadership from a member to a transferee; nil if there is none.
-func (v *view) transferLeadership(m *Member) *step {
-	transferee := v.transferee(*m)
+func transferLeadership(v *facts.View, m *facts.Member) *step {
+	transferee := transferee(v, *m)
 	if transferee == nil {
 		return nil
 	}
@@ -41,8 +42,8 @@ func (v *view) transferLeadership(m *Member) *step {
 
 // awaitUnrouted waits until no new clients are sent to a member that was marked; nil when
 // none are.
-func (v *view) awaitUnrouted(m *Member, reason, next string) *step {
-	p := v.pods[m.Name]
+func awaitUnrouted(v *facts.View, m *facts.Member, reason, next string) *step {
+	p := v.PodOf[m.Name]
 	if p == nil {
 		return nil
 	}

@@ -9,6 +9,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	"github.com/etcd-operators/etcd-operators/api/v1beta2"
+	"github.com/etcd-operators/etcd-operators/operators/etcd-operator/internal/plan/facts"
 )
 
 // What gets an event is decided here alone: one for each thing that a user would tell a
@@ -51,12 +52,12 @@ func EventsBetween(before, after *v1beta2.ClusterStatus, d *Decision) []Event {
 	}
 	for _, a := range after.Alarms {
 		if !slices.Contains(before.Alarms, a) {
-			tell(true, v1beta2.ClusterReasonAlarmRaised, seeAvailable(whichAlarm(a)+" is raised: etcd refuses writes"))
+			tell(true, v1beta2.ClusterReasonAlarmRaised, facts.SeeAvailable(facts.WhichAlarm(a)+" is raised: etcd refuses writes"))
 		}
 	}
 	for _, a := range before.Alarms {
 		if !slices.Contains(after.Alarms, a) {
-			tell(false, v1beta2.ClusterReasonAlarmCleared, whichAlarm(a)+" is cleared")
+			tell(false, v1beta2.ClusterReasonAlarmCleared, facts.WhichAlarm(a)+" is cleared")
 		}
 	}
 	was, is := meta.FindStatusCondition(before.Conditions, v1beta2.ConditionAvailable), meta.FindStatusCondition(after.Conditions, v1beta2.ConditionAvailable)

@@ -9,6 +9,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	"github.com/etcd-operators/etcd-operators/api/v1beta2"
+	"github.com/etcd-operators/etcd-operators/operators/etcd-operator/internal/plan/facts"
 )
 
 // This file says of a cluster whose majority is lost for good who is left, and what a
@@ -16,17 +17,17 @@ import (
 
 // lossReport is the message of QuorumLost, in one line. The first words are what events
 // have room for.
-func (v *view) lossReport(lost string) string {
-	said := []string{lost, v.whoIsLeft()}
-	said = append(said, "nothing is deleted: bring the lost volumes or nodes back, and the cluster serves again", v.prospects())
-	said = append(said, v.restoreToWrite())
+func lossReport(v *facts.View, lost string) string {
+	said := []string{lost, whoIsLeft(v)}
+	said = append(said, "nothing is deleted: bring the lost volumes or nodes back, and the cluster serves again", prospects(v))
+	said = append(said, restoreToWrite(v))
 	return strings.Join(said, "; ")
 }
 
 // whoIsLeft names those who answer, with what they have, and what might hold data besides.
-func (v *view) whoIsLeft() string {
+func whoIsLeft(v *facts.View) string {
 	var left []string
-	h := v.findHolders()
+	h := findHolders(v)
 	for _, p := range h.asked {
 		left = append(left, fmt.Sprintf("%s (revision %d, committed index %d)", p.Name, p.Answer.Revision, p.Answer.Committed))
 	}
@@ -42,14 +43,14 @@ func (v *view) whoIsLeft() string {
 
 // prospects says whether the cluster begins anew with a survivor's data, and how a person
 // lets it.
-func (v *view) prospects() string {
-	chosen, why := v.choice()
+func prospects(v *facts.View) string {
+	chosen, why := choice(v)
 	switch {
-	case why != "" && v.Cluster.isRegrowing():
-		return fmt.Sprintf("%s; remaining Pods and PVCs of cluster %016x are kept: %s", why, v.Cluster.Recovery.ClusterID, strings.Join(v.oldLeft(), ", "))
+	case why != "" && v.Cluster.IsRegrowing():
+		return fmt.Sprintf("%s; remaining Pods and PVCs of cluster %016x are kept: %s", why, v.Cluster.Recovery.ClusterID, strings.Join(oldLeft(v), ", "))
 	case why != "":
 		return "cannot rebuild the cluster from a survivor: " + why
-	case v.isRecoveryRequested():
+	case isRecoveryRequested(v):
 		return fmt.Sprintf("the cluster will be rebuilt from %s once the loss has lasted %s", chosen.Name, standTime)
 	}
 	return fmt.Sprintf("or rebuild the cluster from %s, without the writes that it has not received: set spec.recovery.quorumLoss: Survivor, or, for this once, kubectl -n %s annotate etcd %s %s=%016x --overwrite",
@@ -57,15 +58,15 @@ func (v *view) prospects() string {
 }
 
 // oldLeft are the Pods and volumes of the cluster that was lost before.
-func (v *view) oldLeft() []string {
+func oldLeft(v *facts.View) []string {
 	left := []string{}
 	for i := range v.Pods {
-		if p := &v.Pods[i]; v.isOld(p.Name) {
+		if p := &v.Pods[i]; v.IsOld(p.Name) {
 			left = append(left, p.Name)
 		}
 	}
 	for i := range v.Claims {
-		if c := &v.Claims[i]; v.isOld(c.Name) && v.pods[c.Name] == nil {
+		if c := &v.Claims[i]; v.IsOld(c.Name) && v.PodOf[c.Name] == nil {
 			left = append(left, c.Name)
 		}
 	}
@@ -76,7 +77,7 @@ func (v *view) oldLeft() []string {
 }
 
 // restoreToWrite is the command that creates the EtcdRestore that brings the cluster back.
-func (v *view) restoreToWrite() string {
+func restoreToWrite(v *facts.View) string {
 	c := &v.Cluster
 	// The name is fixed: an EtcdRestore that is created twice would restore twice, the second
 	// time over what was written after the first.
@@ -110,11 +111,11 @@ func (v *view) restoreToWrite() string {
 
 // lossPollInterval is how soon to look again at a cluster that is lost: soon while the loss
 // has not stood for long, or a survivor is to be chosen.
-func (v *view) lossPollInterval() time.Duration {
+func lossPollInterval(v *facts.View) time.Duration {
 	switch {
-	case v.standing() > 0:
-		return min(max(v.standing(), fastPoll), shortly)
-	case v.isRecoveryRequested():
+	case standing(v) > 0:
+		return min(max(standing(v), fastPoll), shortly)
+	case isRecoveryRequested(v):
 		return shortly
 	}
 	return idle
@@ -122,11 +123,11 @@ func (v *view) lossPollInterval() time.Duration {
 
 // quorumLostSince is since when a majority's data has been lost in every Observation. It
 // is latched in the status: an operator that starts goes on counting.
-func (v *view) quorumLostSince(s *step) *metav1.Time {
+func quorumLostSince(v *facts.View, s *step) *metav1.Time {
 	c := &v.Cluster
 	_, over := s.action.(AdoptSurvivor)
-	unobserved := c.Paused || c.Deleting || c.Fence.By != "" || v.Cluster.noClientCertificate()
-	if over || unobserved || c.ClusterID == 0 || v.hasQuorum() || v.quorumLost() == "" {
+	unobserved := c.Paused || c.Deleting || c.Fence.By != "" || v.Cluster.NoClientCertificate()
+	if over || unobserved || c.ClusterID == 0 || v.HasQuorum() || v.QuorumLost() == "" {
 		return nil
 	}
 	if since := c.LastStatus.QuorumLostSince; since != nil {

@@ -1,6 +1,9 @@
 package plan
 
-import "github.com/etcd-operators/etcd-operators/api/v1beta2"
+import (
+	"github.com/etcd-operators/etcd-operators/api/v1beta2"
+	"github.com/etcd-operators/etcd-operators/operators/etcd-operator/internal/plan/facts"
+)
 
 // Outcome is what a Decision means for the cluster. Code asks for it, and never for the
 // reason or the message: those are for people.
@@ -35,6 +38,18 @@ const (
 	Existed
 )
 
+// Announcement is whether a carried out action gets an event.
+type Announcement int
+
+const (
+	// ByKind: as it is for the kind of the action (see steps).
+	ByKind Announcement = iota
+	// Announced: it gets one.
+	Announced
+	// Unannounced: it gets none, because another action's event tells of it.
+	Unannounced
+)
+
 // AwaitsUser reports whether nothing more happens until somebody else acts.
 func (o Outcome) AwaitsUser() bool { return o >= Rejected }
 
@@ -58,18 +73,6 @@ func (o Outcome) skipsChildren() bool {
 	return false
 }
 
-// Announcement is whether a carried out action gets an event.
-type Announcement int
-
-const (
-	// ByKind: as it is for the kind of the action (see steps).
-	ByKind Announcement = iota
-	// Announced: it gets one.
-	Announced
-	// Unannounced: it gets none, because another action's event tells of it.
-	Unannounced
-)
-
 // as gives a step its outcome.
 func (s *step) as(o Outcome) *step {
 	s.outcome = o
@@ -84,12 +87,9 @@ func (s *step) explains(condition string) *step {
 
 // inBrief says in a few words what the message says in many.
 func (s *step) inBrief(said string) *step {
-	s.brief = seeAvailable(said)
+	s.brief = facts.SeeAvailable(said)
 	return s
 }
-
-// seeAvailable points to the condition that tells the rest.
-func seeAvailable(said string) string { return said + "; the condition Available says what to do" }
 
 // untilCertified marks a step that waits for what the condition CertificatesReady reports.
 func (s *step) untilCertified() *step {
@@ -110,8 +110,8 @@ func (s *step) unannounced() *step {
 }
 
 // problemOutcome is the outcome of waiting for certificates.
-func problemOutcome(p CertificateProblem) Outcome {
-	if p == CertificatesPending {
+func problemOutcome(p facts.CertificateProblem) Outcome {
+	if p == facts.CertificatesPending {
 		return InProgress
 	}
 	return NoCertificate

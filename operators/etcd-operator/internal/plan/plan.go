@@ -4,24 +4,8 @@ import (
 	"time"
 
 	"github.com/etcd-operators/etcd-operators/api/v1beta2"
+	"github.com/etcd-operators/etcd-operators/operators/etcd-operator/internal/plan/facts"
 	"github.com/etcd-operators/etcd-operators/operators/etcd-operator/internal/plan/quorum"
-)
-
-// How soon to look again. What Kubernetes changes is reported by watches; what
-// etcd and the launchers change is not.
-const (
-	// next is after an action: what it did to etcd shows at once.
-	next = 10 * time.Millisecond
-	// fastPoll is for something that takes a fraction of a second and that no watch
-	// reports: a launcher or an etcd that starts, a learner that catches up.
-	fastPoll = 100 * time.Millisecond
-	// shortly is for the same when it has already taken long, and for what etcd
-	// itself refuses for a few seconds after a change.
-	shortly = 2 * time.Second
-	// slowly is for what has not come about for minutes, and may never.
-	slowly = 15 * time.Second
-	// idle is the slow fallback of a cluster that is as it should be.
-	idle = time.Minute
 )
 
 // step is what a rule says: an action, or a wait.
@@ -45,8 +29,28 @@ type step struct {
 	// removeByHand is the member that the message asks the user to remove; 0 if none.
 	removeByHand uint64
 	// childrenHeldBack are the refused children that are not to be tried yet.
-	childrenHeldBack []Rejection
+	childrenHeldBack []facts.Rejection
 }
+
+// rule returns the step that it asks for, or nil if the next rule is to be tried.
+type rule func(*facts.View) *step
+
+// How soon to look again. What Kubernetes changes is reported by watches; what
+// etcd and the launchers change is not.
+const (
+	// next is after an action: what it did to etcd shows at once.
+	next = 10 * time.Millisecond
+	// fastPoll is for something that takes a fraction of a second and that no watch
+	// reports: a launcher or an etcd that starts, a learner that catches up.
+	fastPoll = 100 * time.Millisecond
+	// shortly is for the same when it has already taken long, and for what etcd
+	// itself refuses for a few seconds after a change.
+	shortly = 2 * time.Second
+	// slowly is for what has not come about for minutes, and may never.
+	slowly = 15 * time.Second
+	// idle is the slow fallback of a cluster that is as it should be.
+	idle = time.Minute
+)
 
 // do is the step that carries out an action; the next one follows at once. The message says
 // what has been done, or begun: it is told once the action has been carried out (see Failed).
@@ -58,9 +62,6 @@ func do(a Action, reason, message string) *step {
 func wait(requeueAfter time.Duration, reason, message string) *step {
 	return &step{reason: reason, message: message, requeueAfter: requeueAfter}
 }
-
-// rule returns the step that it asks for, or nil if the next rule is to be tried.
-type rule func(*view) *step
 
 // rules is the runbook: the first rule that has something to say decides. Order
 // is behaviour.
@@ -188,37 +189,37 @@ var rules = []rule{
 
 // Plan decides the next step for one EtcdCluster. It never panics, whatever the
 // Observation, and it returns the same Decision for the same Observation.
-func Plan(o Observation) Decision {
-	v := newView(o)
-	return v.decide(v.next())
+func Plan(o facts.Observation) Decision {
+	v := facts.NewView(o)
+	return decide(v, firstStep(v))
 }
 
 // Failed is the status if the action that Plan decides on has failed, or if etcd asks to wait with
 // it: no condition says that it was carried out.
-func Failed(o Observation, failure error, isRefused bool) v1beta2.ClusterStatus {
-	v := newView(o)
-	s := v.next()
+func Failed(o facts.Observation, failure error, isRefused bool) v1beta2.ClusterStatus {
+	v := facts.NewView(o)
+	s := firstStep(v)
 	s.reason, s.message = v1beta2.ClusterReasonActionFailed, failure.Error()
 	s.outcome, s.brief, s.explained = Rejected, "", ""
 	if isRefused {
 		s.reason, s.message, s.outcome = v1beta2.ClusterReasonWaitingForEtcd, "waiting until etcd allows it: "+s.message, InProgress
 	}
-	return v.status(s)
+	return Of(v, s)
 }
 
-func (v *view) next() *step {
+func firstStep(v *facts.View) *step {
 	for _, r := range rules {
 		if s := r(v); s != nil {
-			return v.awaitChildren(v.awaitRejected(s))
+			return awaitChildren(v, awaitRejected(v, s))
 		}
 	}
 	return rest(v) // not reached: rest always answers
 }
 
-func (v *view) decide(s *step) Decision {
-	status := v.status(s)
-	requeueAfter := v.untilRetry(v.requeueSooner(s.requeueAfter))
-	if v.latches(&status) {
+func decide(v *facts.View, s *step) Decision {
+	status := Of(v, s)
+	requeueAfter := untilRetry(v, requeueSooner(v, s.requeueAfter))
+	if latches(v, &status) {
 		requeueAfter = min(requeueAfter, next)
 	}
 	return Decision{
@@ -227,8 +228,8 @@ func (v *view) decide(s *step) Decision {
 		Reason:       s.reason,
 		Message:      s.message,
 		RequeueAfter: requeueAfter,
-		SkipChildren: v.skipsChildren(s),
-		Budget:       v.budget(s.action),
+		SkipChildren: skipsChildren(v, s),
+		Budget:       budget(v, s.action),
 		Status:       status,
 
 		Announcement: s.announcement,
@@ -236,8 +237,8 @@ func (v *view) decide(s *step) Decision {
 
 		AwaitsCertificates: s.awaitsCertificates,
 		RemoveByHand:       s.removeByHand,
-		DeleteEmpty:        v.deleteEmpty,
-		DeleteIfDamaged:    v.deleteIfDamaged,
+		DeleteEmpty:        v.DeleteEmpty,
+		DeleteIfDamaged:    v.DeleteIfDamaged,
 		MemberLost:         s.memberLost,
 		PodStuck:           s.podStuck,
 
@@ -247,7 +248,7 @@ func (v *view) decide(s *step) Decision {
 
 // latches reports whether a status differs from the last one in what is read again from
 // it: nothing tells the operator of what it has written itself.
-func (v *view) latches(status *v1beta2.ClusterStatus) bool {
+func latches(v *facts.View, status *v1beta2.ClusterStatus) bool {
 	was, is := v1beta2.TLSStatus{}, v1beta2.TLSStatus{}
 	if t := v.Cluster.LastStatus.TLS; t != nil {
 		was = *t
@@ -260,22 +261,22 @@ func (v *view) latches(status *v1beta2.ClusterStatus) bool {
 }
 
 // skipsChildren reports whether nothing at all of the cluster may be touched.
-func (v *view) skipsChildren(s *step) bool {
+func skipsChildren(v *facts.View, s *step) bool {
 	return v.Cluster.Fence.Stands() || s.outcome.skipsChildren()
 }
 
 // budget is the quorum of the voters, counting one that is about to get its vote.
 // It is lowered only after a removal has settled.
-func (v *view) budget(a Action) int {
-	if !v.settled || v.Cluster.Deleting || v.Cluster.Paused || v.Cluster.Fence.Stands() {
-		return KeepBudget
+func budget(v *facts.View, a Action) int {
+	if !v.Settled || v.Cluster.Deleting || v.Cluster.Paused || v.Cluster.Fence.Stands() {
+		return facts.KeepBudget
 	}
-	voters := len(v.voters)
+	voters := len(v.Voters)
 	if _, ok := a.(Promote); ok {
 		voters++
 	}
 	if !v.Cluster.DisruptionBudget || max(v.Cluster.Size, voters) < 3 {
-		return NoBudget
+		return facts.NoBudget
 	}
 	return quorum.Majority(voters)
 }

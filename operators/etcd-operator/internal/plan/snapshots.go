@@ -7,6 +7,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	"github.com/etcd-operators/etcd-operators/api/v1beta2"
+	"github.com/etcd-operators/etcd-operators/operators/etcd-operator/internal/plan/facts"
 	"github.com/etcd-operators/etcd-operators/shared/etcdversion"
 )
 
@@ -22,23 +23,23 @@ const snapshotCount = 10_000
 // written, if it is about to go to a version that cannot; 0 if none has. (3.7.3 panics
 // on 3.5's requests of the v2 API, by which members published their names: "unmarshal
 // should never fail". They are left behind with the first snapshot after them.)
-func (v *view) oldLog(next string) uint64 {
+func oldLog(v *facts.View, next string) uint64 {
 	if etcdversion.Parse(next).Minor != 7 || etcdversion.Parse(v.Cluster.Version).Minor >= 7 {
 		return 0 // members that run 3.7 have left it behind
 	}
-	return v.oldEntries()
+	return oldEntries(v)
 }
 
 // oldEntries is raft's index up to which a member may still have to replay what an earlier minor
 // has written; 0 if none has.
-func (v *view) oldEntries() uint64 {
+func oldEntries(v *facts.View) uint64 {
 	if v.Cluster.VersionIndex == 0 {
 		return 0
 	}
 	var last uint64
-	for _, m := range v.voters {
-		p := v.pods[m.Name]
-		if until := v.Cluster.VersionIndex + uint64(cmp.Or(p.SnapshotCount, snapshotCount)); v.answer(m).Applied <= until {
+	for _, m := range v.Voters {
+		p := v.PodOf[m.Name]
+		if until := v.Cluster.VersionIndex + uint64(cmp.Or(p.SnapshotCount, snapshotCount)); v.Answer(m).Applied <= until {
 			last = max(last, until+1)
 		}
 	}
@@ -56,8 +57,8 @@ const (
 
 // advancePastOldLog has raft's log grow to an index at which every member has written a snapshot
 // after what etcd 3.5 has left in it. No key is written, and the revision stays.
-func (v *view) advancePastOldLog(next string, index uint64) *step {
-	lacking := index - min(index, v.applied)
+func advancePastOldLog(v *facts.View, next string, index uint64) *step {
+	lacking := index - min(index, v.Applied)
 	if lacking > mostEntries {
 		return wait(slowly, v1beta2.ClusterReasonWaitingForSnapshot, fmt.Sprintf(
 			"the upgrade to etcd %s waits until members write a snapshot: it does not start on log entries of etcd 3.5, and the next snapshot comes only at raft index %d; set spec.etcd.snapshotCount to %d (and remove %s from spec.pod.etcdEnv)",
@@ -74,9 +75,9 @@ func (v *view) advancePastOldLog(next string, index uint64) *step {
 
 // pendingUpgrade is the condition Upgrading of a cluster that is to move to another
 // version, and of which no member has been told so yet; nil if there is none.
-func (v *view) pendingUpgrade(s *step) *metav1.Condition {
+func pendingUpgrade(v *facts.View, s *step) *metav1.Condition {
 	c := &v.Cluster
-	next, refusal := nextVersion(c.Version, c.WantedVersion)
+	next, refusal := facts.NextVersion(c.Version, c.WantedVersion)
 	if c.ClusterID == 0 || c.Deleting || c.Target != "" || refusal != "" || next == c.Version {
 		return nil
 	}
@@ -84,6 +85,6 @@ func (v *view) pendingUpgrade(s *step) *metav1.Condition {
 	if s.explained == v1beta2.ConditionUpgrading {
 		reason, message = s.reason, s.message
 	}
-	pending := v.condition(v1beta2.ConditionUpgrading, true, reason, message)
+	pending := condition(v, v1beta2.ConditionUpgrading, true, reason, message)
 	return &pending
 }

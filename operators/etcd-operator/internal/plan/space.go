@@ -6,24 +6,13 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	"github.com/etcd-operators/etcd-operators/api/v1beta2"
+	"github.com/etcd-operators/etcd-operators/operators/etcd-operator/internal/plan/facts"
 )
-
-// This file warns before a database reaches its quota, at which etcd refuses writes (see
-// alarms.go). The warning is all that happens here.
-
-// Growth is how fast the databases fill, by what was seen of them in the last hours.
-type Growth struct {
-	// Known is false while too little was seen.
-	Known bool
-	// PerHour is by how many bytes more of the fullest database are in use each hour; what a
-	// compaction frees each time does not count. It may be negative.
-	PerHour int64
-}
 
 // When SpaceLow becomes true, and until when it stays so, which keeps it from coming and
 // going: shares of the quota in percent, and hours.
 const (
-	usedPercent, usedUntilPercent       = roomyPercent, 75
+	usedPercent, usedUntilPercent       = facts.RoomyPercent, 75
 	filePercent, fileUntilPercent       = 95, 90
 	fillingPercent, fillingUntilPercent = 50, 45
 	fullWithin, fullWithinUntil         = 24, 48
@@ -31,17 +20,17 @@ const (
 
 // spaceLow is the condition that says that the databases come near their quota; nil if they
 // do not. Its words change only with its reason, and with the alarm.
-func (v *view) spaceLow() *metav1.Condition {
-	why := v.shortage()
+func spaceLow(v *facts.View) *metav1.Condition {
+	why := shortage(v)
 	if why == "" {
 		return nil
 	}
-	c := v.condition(v1beta2.ConditionSpaceLow, true, string(why), v.spaceAdvice(why))
+	c := condition(v, v1beta2.ConditionSpaceLow, true, string(why), spaceAdvice(v, why))
 	return &c
 }
 
 // lastShortage is why there was little space last.
-func (v *view) lastShortage() v1beta2.SpaceShortage {
+func lastShortage(v *facts.View) v1beta2.SpaceShortage {
 	if m := v.Cluster.LastStatus.Maintenance; m != nil {
 		return m.Shortage
 	}
@@ -50,15 +39,15 @@ func (v *view) lastShortage() v1beta2.SpaceShortage {
 
 // shortage is why there is little space; empty if there is enough. It is as it was if no member
 // tells of its database, because nobody asks them or none answers.
-func (v *view) shortage() v1beta2.SpaceShortage {
+func shortage(v *facts.View) v1beta2.SpaceShortage {
 	if v.Cluster.ClusterID == 0 {
 		return ""
 	}
-	was := v.lastShortage()
+	was := lastShortage(v)
 	var used, file int64
 	known, full, empties := false, false, true
-	for _, m := range v.list {
-		a := v.answer(m)
+	for _, m := range v.List {
+		a := v.Answer(m)
 		if a == nil || a.Quota <= 0 {
 			continue
 		}
@@ -85,14 +74,14 @@ func (v *view) shortage() v1beta2.SpaceShortage {
 func percent(a, b int64) int64 { return a / max(1, b/100) }
 
 // spaceAdvice says what a reason of SpaceLow means, and what to do.
-func (v *view) spaceAdvice(reason v1beta2.SpaceShortage) string {
+func spaceAdvice(v *facts.View, reason v1beta2.SpaceShortage) string {
 	const consequence = "at the quota etcd refuses all writes"
 	what := map[v1beta2.SpaceShortage]string{
 		v1beta2.ShortageQuotaNearlyUsed: fmt.Sprintf("more than %d %% of the database quota is in use, and ", usedUntilPercent),
 		v1beta2.ShortageFillingUp:       "the database quota is used up within a day or two, at the growth of the last hours, and ",
 		v1beta2.ShortageFileNearQuota:   fmt.Sprintf("a database's file has more than %d %% of its quota, though much of it is free, and ", fileUntilPercent),
 	}[reason] + consequence
-	if len(v.alarmsOf(NoSpace)) > 0 {
+	if len(v.AlarmsOf(facts.NoSpace)) > 0 {
 		what = "a database has reached its quota, and etcd refuses all writes (alarm NOSPACE)"
 	}
 	if reason == v1beta2.ShortageFileNearQuota {

@@ -9,47 +9,48 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	"github.com/etcd-operators/etcd-operators/api/v1beta2"
+	"github.com/etcd-operators/etcd-operators/operators/etcd-operator/internal/plan/facts"
 	"github.com/etcd-operators/etcd-operators/operators/etcd-operator/internal/plan/quorum"
 )
 
-// status is what the Observation implies, and the step that is taken on it.
+// Of is what the Observation implies, and the step that is taken on it.
 // Conditions carry no times: those are set when they are written. Whatever changes
 // all the time is left to metrics, so that an idle cluster writes nothing.
-func (v *view) status(s *step) v1beta2.ClusterStatus {
+func Of(v *facts.View, s *step) v1beta2.ClusterStatus {
 	c := &v.Cluster
 	st := v1beta2.ClusterStatus{
-		Phase:              v.phase(s),
+		Phase:              phase(v, s),
 		ControlPaused:      c.Paused,
 		ObservedGeneration: c.Generation,
-		Size:               len(v.list),
+		Size:               len(v.List),
 		ServiceName:        c.LastStatus.ServiceName,
 		ClientPort:         c.LastStatus.ClientPort,
-		MinAvailable:       v.minAvailable(s),
+		MinAvailable:       minAvailable(v, s),
 		Selector:           c.LastStatus.Selector,
 		CurrentVersion:     c.LastStatus.CurrentVersion,
 		TargetVersion:      c.Target,
 		VersionIndex:       c.LastStatus.VersionIndex,
 		UpgradeSize:        c.UpgradeSize,
-		UpdatingMember:     v.updatingMember(s),
+		UpdatingMember:     updatingMember(v, s),
 		Bootstrap:          c.LastStatus.Bootstrap,
 		ClusterID:          c.LastStatus.ClusterID,
 		FencedBy:           c.LastStatus.FencedBy,
 		AdoptedSeed:        c.LastStatus.AdoptedSeed,
 		AwaitsQuorum:       s.outcome == NoQuorum || s.outcome == QuorumLost,
-		QuorumLostSince:    v.quorumLostSince(s),
+		QuorumLostSince:    quorumLostSince(v, s),
 		Recovery:           c.LastStatus.Recovery,
-		HighestRevision:    v.highestRevision(s),
-		Written:            c.LastStatus.Written || v.seenRevision() > firstRevision,
-		Leader:             v.name(v.leader),
-		Alarms:             v.alarmStatus(),
-		Maintenance:        v.maintenanceStatus(),
-		Consistency:        v.consistencyStatus(),
-		TLS:                v.tlsStatus(),
+		HighestRevision:    highestRevision(v, s),
+		Written:            c.LastStatus.Written || seenRevision(v) > firstRevision,
+		Leader:             v.Name(v.Leader),
+		Alarms:             v.AlarmStatus(),
+		Maintenance:        maintenanceStatus(v),
+		Consistency:        consistencyStatus(v),
+		TLS:                tlsStatus(v),
 	}
 	if st.Phase == v1beta2.PhaseFailed {
 		st.Reason = cmp.Or(s.brief, s.message)
 	}
-	v.listMembers(&st)
+	listMembers(v, &st)
 	last := &c.LastStatus
 	if record, ok := s.action.(RecordVersion); ok {
 		st.TargetVersion, st.UpgradeSize = record.Target, record.Size
@@ -59,7 +60,7 @@ func (v *view) status(s *step) v1beta2.ClusterStatus {
 		// Nobody was asked: the last report stands.
 		st.Size, st.Leader, st.MemberDetails, st.Members, st.ReadyMembers = last.Size, last.Leader, last.MemberDetails, last.Members, last.ReadyMembers
 		st.Alarms = last.Alarms
-	case len(v.list) == 0 && c.ClusterID != 0:
+	case len(v.List) == 0 && c.ClusterID != 0:
 		// Nobody could tell: who the members are is as it was.
 		st.Size, st.MemberDetails, st.Alarms = last.Size, last.MemberDetails, last.Alarms
 	}
@@ -67,20 +68,20 @@ func (v *view) status(s *step) v1beta2.ClusterStatus {
 	switch {
 	case Adopts(s.action) != "":
 		st.TargetVersion, st.UpgradeSize = "", 0
-		v.listSeed(&st, Adopts(s.action))
+		listSeed(v, &st, Adopts(s.action))
 	case c.Bootstrap == nil && (acknowledging || c.Fence.By != ""):
 		st.TargetVersion = c.Version // who restores it has to know
 	}
-	st.Conditions = v.conditions(s)
+	st.Conditions = conditions(v, s)
 	return st
 }
 
 // minAvailable is that of the budget, as it is once the step is taken.
-func (v *view) minAvailable(s *step) int {
+func minAvailable(v *facts.View, s *step) int {
 	if v.ForeignBudget != "" {
 		return 0
 	}
-	if budget := v.budget(s.action); !v.budgetIsRefused() && budget != KeepBudget && !v.skipsChildren(s) {
+	if budget := budget(v, s.action); !budgetIsRefused(v) && budget != facts.KeepBudget && !skipsChildren(v, s) {
 		return budget
 	}
 	return v.Cluster.LastStatus.MinAvailable
@@ -88,8 +89,8 @@ func (v *view) minAvailable(s *step) int {
 
 // listSeed makes the adopted seed the one member: those of the old cluster are none
 // any more, and what is lost must never be told by them.
-func (v *view) listSeed(st *v1beta2.ClusterStatus, name string) {
-	p := v.pods[name]
+func listSeed(v *facts.View, st *v1beta2.ClusterStatus, name string) {
+	p := v.PodOf[name]
 	st.Size, st.Leader = 1, name
 	st.MemberDetails = []v1beta2.MemberDetail{{
 		Name: name, ID: fmt.Sprintf("%016x", p.Answer.MemberID), Role: v1beta2.MemberVoter, Version: p.Answer.Version, Node: p.Node,
@@ -101,19 +102,19 @@ func (v *view) listSeed(st *v1beta2.ClusterStatus, name string) {
 // highestRevision is a revision beyond all that clients have seen. What a cluster begins
 // with again is reached as soon as it is adopted: another restore may begin before the next
 // look.
-func (v *view) highestRevision(s *step) int64 {
-	seen := v.seenRevision()
-	if p := v.pods[Adopts(s.action)]; p != nil {
+func highestRevision(v *facts.View, s *step) int64 {
+	seen := seenRevision(v)
+	if p := v.PodOf[Adopts(s.action)]; p != nil {
 		seen = max(seen, p.Answer.Revision)
 	}
 	return v1beta2.LatchRevision(v.Cluster.LastStatus.HighestRevision, seen)
 }
 
 // seenRevision is the highest that members of this cluster have reported; 0 if none has.
-func (v *view) seenRevision() int64 {
+func seenRevision(v *facts.View) int64 {
 	var seen int64
 	for i := range v.Pods {
-		if a := &v.Pods[i].Answer; v.Cluster.ClusterID != 0 && v.ours(a) {
+		if a := &v.Pods[i].Answer; v.Cluster.ClusterID != 0 && v.Ours(a) {
 			seen = max(seen, a.Revision)
 		}
 	}
@@ -123,7 +124,7 @@ func (v *view) seenRevision() int64 {
 // firstRevision is that of an etcd that nothing was ever written to.
 const firstRevision = 1
 
-func (v *view) phase(s *step) v1beta2.ClusterPhase {
+func phase(v *facts.View, s *step) v1beta2.ClusterPhase {
 	switch {
 	case s.outcome == Existed && v.Cluster.LastStatus.Phase == v1beta2.PhaseRunning:
 		return v1beta2.PhaseRunning // which shows that it existed
@@ -136,9 +137,9 @@ func (v *view) phase(s *step) v1beta2.ClusterPhase {
 }
 
 // listMembers fills in who the members are and which of them serve.
-func (v *view) listMembers(st *v1beta2.ClusterStatus) {
-	for _, m := range v.list {
-		d := v1beta2.MemberDetail{Name: m.Name, ID: fmt.Sprintf("%016x", m.ID), Role: v1beta2.MemberVoter, Unmanaged: m.isUnmanaged()}
+func listMembers(v *facts.View, st *v1beta2.ClusterStatus) {
+	for _, m := range v.List {
+		d := v1beta2.MemberDetail{Name: m.Name, ID: fmt.Sprintf("%016x", m.ID), Role: v1beta2.MemberVoter, Unmanaged: m.IsUnmanaged()}
 		if d.Name == "" || len(d.Name) > maxMemberName || isListed(st.MemberDetails, d.Name) {
 			d.Name = d.ID
 		}
@@ -151,15 +152,15 @@ func (v *view) listMembers(st *v1beta2.ClusterStatus) {
 		case m.Learner:
 			d.Role = v1beta2.MemberLearner
 		}
-		if p := v.pods[m.Name]; p != nil {
-			d.Node, d.Version = p.Node, p.runs()
+		if p := v.PodOf[m.Name]; p != nil {
+			d.Node, d.Version = p.Node, p.Runs()
 		}
-		if a := v.answer(m); a != nil {
+		if a := v.Answer(m); a != nil {
 			d.Version = a.Version
 		}
 		st.MemberDetails = append(st.MemberDetails, d)
-		p := v.pods[m.Name]
-		if v.healthy[m.ID] || (p != nil && v.serves(p)) {
+		p := v.PodOf[m.Name]
+		if v.Healthy[m.ID] || (p != nil && v.Serves(p)) {
 			st.Members.Ready = append(st.Members.Ready, m.Name)
 		} else {
 			st.Members.Unready = append(st.Members.Unready, m.Name)
@@ -167,15 +168,15 @@ func (v *view) listMembers(st *v1beta2.ClusterStatus) {
 	}
 	for i := range v.Pods {
 		p := &v.Pods[i]
-		if !v.isMember(p.Name) && v.serves(p) {
+		if !v.IsMember(p.Name) && v.Serves(p) {
 			st.Members.Ready = append(st.Members.Ready, p.Name)
 			continue
 		}
-		if !v.isMember(p.Name) && p.DeletingSince.IsZero() {
+		if !v.IsMember(p.Name) && p.DeletingSince.IsZero() {
 			st.Members.Unready = append(st.Members.Unready, p.Name)
 		}
 	}
-	st.ReadyMembers = fmt.Sprintf("%d/%d", len(st.Members.Ready), v.ownSize())
+	st.ReadyMembers = fmt.Sprintf("%d/%d", len(st.Members.Ready), ownSize(v))
 }
 
 // maxMemberName is how long a host name may be (RFC 1035); a member's name is part of one.
@@ -188,22 +189,22 @@ func isListed(details []v1beta2.MemberDetail, name string) bool {
 }
 
 // conditions are in a fixed order: what a person wants to know first comes first.
-func (v *view) conditions(s *step) []metav1.Condition {
-	all := []metav1.Condition{v.available(s), v.progressing(s), v.degraded(s), v.scaling(), v.recovering(s), v.upgrading(s), v.isPaused()}
-	for _, c := range []*metav1.Condition{v.resizing(), v.orphaned(), v.unmanaged(), v.consistent(s), v.certificates(), v.knownVulnerability(), v.spaceLow()} {
+func conditions(v *facts.View, s *step) []metav1.Condition {
+	all := []metav1.Condition{available(v, s), progressing(v, s), degraded(v, s), scaling(v), recovering(v, s), upgradingCondition(v, s), isPaused(v)}
+	for _, c := range []*metav1.Condition{resizing(v), orphaned(v), unmanaged(v), consistent(v, s), certificates(v), knownVulnerability(v), spaceLow(v)} {
 		if c != nil { // there is something to say of it
 			all = append(all, *c)
 		}
 	}
 	if v.ForeignBudget != "" && s.explained != v1beta2.ConditionNameConflict {
-		all = append(all, v.condition(v1beta2.ConditionNameConflict, true, v1beta2.ClusterReasonNameConflict, fmt.Sprintf(
+		all = append(all, condition(v, v1beta2.ConditionNameConflict, true, v1beta2.ClusterReasonNameConflict, fmt.Sprintf(
 			"%s belongs to others, so members can be evicted at the same time; remove it, or set spec.podDisruptionBudget: false", v.ForeignBudget)))
 	}
 	if slices.Contains(onlyExplained, s.explained) {
-		all = append(all, v.condition(s.explained, true, s.reason, s.message))
+		all = append(all, condition(v, s.explained, true, s.reason, s.message))
 	}
-	if a := v.refused(); a != nil {
-		all = append(all, v.condition(a.kind(), true, a.kind(), v.Cluster.whatIsMissing(a)))
+	if a := v.Refused(); a != nil {
+		all = append(all, condition(v, a.Kind(), true, a.Kind(), v.Cluster.WhatIsMissing(a)))
 	}
 	tellOnce(all, s.explained)
 	return all
@@ -245,7 +246,7 @@ func pointTo(told *metav1.Condition, message string) string {
 	return before + "see the condition " + told.Type + after
 }
 
-func (v *view) condition(kind string, is bool, reason, message string) metav1.Condition {
+func condition(v *facts.View, kind string, is bool, reason, message string) metav1.Condition {
 	c := metav1.Condition{Type: kind, Status: metav1.ConditionFalse, Reason: reason, Message: message, ObservedGeneration: v.Cluster.Generation}
 	if is {
 		c.Status = metav1.ConditionTrue
@@ -254,56 +255,56 @@ func (v *view) condition(kind string, is bool, reason, message string) metav1.Co
 }
 
 // available says whether a quorum serves reads and writes.
-func (v *view) available(s *step) metav1.Condition {
+func available(v *facts.View, s *step) metav1.Condition {
 	const kind = v1beta2.ConditionAvailable
 	switch {
-	case v.isUnqueried():
-		return v.unqueried(kind)
-	case v.Cluster.Fence.By != "" && 2*len(v.readyVoters()) > v.Cluster.LastStatus.Size && v.Cluster.ClusterID != 0:
+	case isUnqueried(v):
+		return unqueried(v, kind)
+	case v.Cluster.Fence.By != "" && 2*len(readyVoters(v)) > v.Cluster.LastStatus.Size && v.Cluster.ClusterID != 0:
 		// They serve until the restore's seed is ready to take their place.
-		return v.condition(kind, true, v1beta2.ClusterReasonServing, fmt.Sprintf("a quorum serves: Pods %s are ready (their probe is a linearizable read); lost members are not replaced meanwhile: %s", strings.Join(v.readyVoters(), ", "), s.message))
+		return condition(v, kind, true, v1beta2.ClusterReasonServing, fmt.Sprintf("a quorum serves: Pods %s are ready (their probe is a linearizable read); lost members are not replaced meanwhile: %s", strings.Join(readyVoters(v), ", "), s.message))
 	case v.Cluster.ClusterID == 0 || v.Cluster.Fence.By != "":
-		return v.condition(kind, false, s.reason, s.message)
-	case v.Cluster.noClientCertificate():
-		return v.availableByReadiness()
-	case v.sure && len(v.alarms) > 0:
-		return v.condition(kind, false, v.alarmReason(), v.alarmAdvice())
-	case v.hasQuorum():
-		return v.condition(kind, true, v1beta2.ClusterReasonServing, v.tolerance())
-	case v.sure:
-		return v.condition(kind, true, v1beta2.ClusterReasonServing, "a quorum serves, though the operator cannot reach all of its members")
-	case slices.ContainsFunc(v.Pods, func(p Pod) bool { return p.servesUnseen() }):
-		return v.condition(kind, true, v1beta2.ClusterReasonServing, "a quorum serves; the operator knows no more, since etcd's authentication refuses it")
+		return condition(v, kind, false, s.reason, s.message)
+	case v.Cluster.NoClientCertificate():
+		return availableByReadiness(v)
+	case v.Sure && len(v.Alarms) > 0:
+		return condition(v, kind, false, alarmReason(v), v.AlarmAdvice())
+	case v.HasQuorum():
+		return condition(v, kind, true, v1beta2.ClusterReasonServing, tolerance(v))
+	case v.Sure:
+		return condition(v, kind, true, v1beta2.ClusterReasonServing, "a quorum serves, though the operator cannot reach all of its members")
+	case slices.ContainsFunc(v.Pods, func(p facts.Pod) bool { return p.ServesUnseen() }):
+		return condition(v, kind, true, v1beta2.ClusterReasonServing, "a quorum serves; the operator knows no more, since etcd's authentication refuses it")
 	}
-	return v.condition(kind, false, s.reason, s.message)
+	return condition(v, kind, false, s.reason, s.message)
 }
 
 // isUnqueried reports whether the operator knows nothing of the members, since it does not query
 // those of a cluster that it is not to touch.
-func (v *view) isUnqueried() bool { return (v.Cluster.Paused || v.Cluster.Deleting) && !v.sure }
+func isUnqueried(v *facts.View) bool { return (v.Cluster.Paused || v.Cluster.Deleting) && !v.Sure }
 
 // unqueried is a condition of which such an operator knows nothing.
-func (v *view) unqueried(kind string) metav1.Condition {
+func unqueried(v *facts.View, kind string) metav1.Condition {
 	reason, why := v1beta2.ClusterReasonPaused, "while spec.paused is true"
 	if v.Cluster.Deleting {
 		reason, why = v1beta2.ClusterReasonDeleting, "while the EtcdCluster is being deleted"
 	}
-	c := v.condition(kind, false, reason, "unknown: members are not queried "+why)
+	c := condition(v, kind, false, reason, "unknown: members are not queried "+why)
 	c.Status = metav1.ConditionUnknown
 	return c
 }
 
 // unknownHealth is a condition of which an operator without a client certificate knows nothing.
-func (v *view) unknownHealth(kind string) metav1.Condition {
-	c := v.condition(kind, false, v.Cluster.noClientCertificateReason(), v.Cluster.noClientCertificateText())
+func unknownHealth(v *facts.View, kind string) metav1.Condition {
+	c := condition(v, kind, false, v.Cluster.NoClientCertificateReason(), v.Cluster.NoClientCertificateText())
 	c.Status = metav1.ConditionUnknown
 	return c
 }
 
 // tolerance says how many more members may fail, counted from those that are healthy now,
 // and warns of a size that gains nothing.
-func (v *view) tolerance() string {
-	all, healthy := len(v.voters), len(v.healthy)
+func tolerance(v *facts.View) string {
+	all, healthy := len(v.Voters), len(v.Healthy)
 	who := fmt.Sprintf("%d voters serve", all)
 	switch {
 	case healthy < all:
@@ -325,199 +326,202 @@ func (v *view) tolerance() string {
 	return msg
 }
 
-func (v *view) progressing(s *step) metav1.Condition {
-	if v.isRoutine(s) {
+func progressing(v *facts.View, s *step) metav1.Condition {
+	if isRoutine(v, s) {
 		s = rest(v)
 	}
 	moving := s.outcome != UpToDate && !s.outcome.AwaitsUser()
-	return v.condition(v1beta2.ConditionProgressing, moving, s.reason, cmp.Or(s.brief, s.message))
+	return condition(v, v1beta2.ConditionProgressing, moving, s.reason, cmp.Or(s.brief, s.message))
 }
 
 // degraded says which members are not healthy.
-func (v *view) degraded(s *step) metav1.Condition {
+func degraded(v *facts.View, s *step) metav1.Condition {
 	const kind = v1beta2.ConditionDegraded
 	if v.Cluster.Deleting {
-		return v.unqueried(kind)
+		return unqueried(v, kind)
 	}
-	if a := v.refused(); a != nil && s.outcome == Unauthorized {
-		c := v.condition(kind, false, s.reason, "member health is unknown: "+s.message)
+	if a := v.Refused(); a != nil && s.outcome == Unauthorized {
+		c := condition(v, kind, false, s.reason, "member health is unknown: "+s.message)
 		c.Status = metav1.ConditionUnknown
 		return c
 	}
-	if v.Cluster.noClientCertificate() && v.Cluster.ClusterID != 0 {
-		return v.unknownHealth(kind)
+	if v.Cluster.NoClientCertificate() && v.Cluster.ClusterID != 0 {
+		return unknownHealth(v, kind)
 	}
 	if s.outcome.isDegraded() {
-		return v.condition(kind, true, s.reason, cmp.Or(s.brief, s.message))
+		return condition(v, kind, true, s.reason, cmp.Or(s.brief, s.message))
 	}
-	if v.Cluster.isReseeding() {
-		return v.condition(kind, true, v1beta2.ClusterReasonRecoveringFromSurvivor, s.message)
+	if v.Cluster.IsReseeding() {
+		return condition(v, kind, true, v1beta2.ClusterReasonRecoveringFromSurvivor, s.message)
 	}
-	if len(v.noted) > 0 {
-		said := v.rejections()
-		if len(v.healthy) < len(v.voters) {
-			said += "; " + v.whoIsUnhealthy()
+	if len(v.Noted) > 0 {
+		said := v.RejectionsText()
+		if len(v.Healthy) < len(v.Voters) {
+			said += "; " + whoIsUnhealthy(v)
 		}
-		return v.condition(kind, true, v.noted[0].reason(), said)
+		return condition(v, kind, true, v.Noted[0].Reason(), said)
 	}
-	if advice := v.strandedSeedAdvice(); advice != "" {
+	if advice := strandedSeedAdvice(v); advice != "" {
 		s.podStuck = true
-		return v.condition(kind, true, v1beta2.ClusterReasonSeedUnhealthy, advice)
+		return condition(v, kind, true, v1beta2.ClusterReasonSeedUnhealthy, advice)
 	}
 	if v.Cluster.ClusterID == 0 {
-		return v.condition(kind, false, v1beta2.ClusterReasonCreating, "the cluster has not served yet")
+		return condition(v, kind, false, v1beta2.ClusterReasonCreating, "the cluster has not served yet")
 	}
-	if v.isUnqueried() {
-		return v.unqueried(kind)
+	if isUnqueried(v) {
+		return unqueried(v, kind)
 	}
-	if len(v.list) == 0 {
-		return v.condition(kind, true, s.reason, s.message)
+	if len(v.List) == 0 {
+		return condition(v, kind, true, s.reason, s.message)
 	}
-	if len(v.alarms) > 0 {
-		said := v.alarmAdvice()
-		if v.sure {
-			said = seeAvailable(v.writesRefused())
+	if len(v.Alarms) > 0 {
+		said := v.AlarmAdvice()
+		if v.Sure {
+			said = facts.SeeAvailable(v.WritesRefused())
 		}
-		if len(v.healthy) < len(v.voters) {
-			said += "; " + v.whoIsUnhealthy()
+		if len(v.Healthy) < len(v.Voters) {
+			said += "; " + whoIsUnhealthy(v)
 		}
-		return v.condition(kind, true, v.alarmReason(), said)
+		return condition(v, kind, true, alarmReason(v), said)
 	}
-	if len(v.healthy) < len(v.voters) {
-		isUnpulled := func(m Member) bool { p := v.pods[m.Name]; return p != nil && !v.healthy[m.ID] && p.ImageUnavailable }
-		return v.unhealthy(s, slices.ContainsFunc(v.voters, isUnpulled), v1beta2.ClusterReasonMembersUnhealthy, v.whoIsUnhealthy())
+	if len(v.Healthy) < len(v.Voters) {
+		isUnpulled := func(m facts.Member) bool {
+			p := v.PodOf[m.Name]
+			return p != nil && !v.Healthy[m.ID] && p.ImageUnavailable
+		}
+		return unhealthy(v, s, slices.ContainsFunc(v.Voters, isUnpulled), v1beta2.ClusterReasonMembersUnhealthy, whoIsUnhealthy(v))
 	}
-	if c := v.consistency(s); c.Result == v1beta2.ResultNoMajority {
-		return v.condition(kind, true, string(c.Result), noMajorityText(c.Revision))
+	if c := consistency(v, s); c.Result == v1beta2.ResultNoMajority {
+		return condition(v, kind, true, string(c.Result), facts.NoMajorityText(c.Revision))
 	}
 	var troubled []string
-	for _, p := range v.candidates() {
-		if v.isOnlyReplacing() {
+	for _, p := range v.Candidates() {
+		if v.IsOnlyReplacing() {
 			break // nobody misses it; see awaitMove
 		}
 		if why := strings.TrimSpace(p.Trouble + p.Unschedulable); why != "" {
-			troubled = append(troubled, p.Name+": "+v.progress(p))
+			troubled = append(troubled, p.Name+": "+v.Progress(p))
 		}
 	}
 	if len(troubled) > 0 {
-		return v.unhealthy(s, slices.ContainsFunc(v.candidates(), func(p *Pod) bool { return p.ImageUnavailable }), v1beta2.ClusterReasonJoinersUnhealthy, strings.Join(troubled, "; "))
+		return unhealthy(v, s, slices.ContainsFunc(v.Candidates(), func(p *facts.Pod) bool { return p.ImageUnavailable }), v1beta2.ClusterReasonJoinersUnhealthy, strings.Join(troubled, "; "))
 	}
-	return v.condition(kind, false, v1beta2.ClusterReasonAllHealthy, "all voters are healthy")
+	return condition(v, kind, false, v1beta2.ClusterReasonAllHealthy, "all voters are healthy")
 }
 
 // unhealthy is Degraded for a reason, or for that of an image that cannot be pulled.
-func (v *view) unhealthy(s *step, unpulled bool, reason, said string) metav1.Condition {
+func unhealthy(v *facts.View, s *step, unpulled bool, reason, said string) metav1.Condition {
 	if unpulled {
 		s.podStuck = true
 		reason = v1beta2.ClusterReasonImageNotPulled
 		said += "; set spec.version or spec.repository to an image that the nodes can pull"
 	}
-	return v.condition(v1beta2.ConditionDegraded, true, reason, said)
+	return condition(v, v1beta2.ConditionDegraded, true, reason, said)
 }
 
-// whoIsUnhealthy is whoIsMissing, and what a person can do where the operator does nothing.
-func (v *view) whoIsUnhealthy() string {
-	if v.hasQuorum() {
-		return v.whoIsMissing()
+// whoIsUnhealthy is WhoIsMissing, and what a person can do where the operator does nothing.
+func whoIsUnhealthy(v *facts.View) string {
+	if v.HasQuorum() {
+		return v.WhoIsMissing()
 	}
-	return v.whoIsMissing() + v.differingAdvice()
+	return v.WhoIsMissing() + v.DifferingAdvice()
 }
 
-func (v *view) scaling() metav1.Condition {
+func scaling(v *facts.View) metav1.Condition {
 	const kind = v1beta2.ConditionScaling
-	n := len(v.voters)
+	n := len(v.Voters)
 	switch {
 	case v.Cluster.ClusterID == 0:
-		return v.condition(kind, false, v1beta2.ClusterReasonCreating, fmt.Sprintf("no member serves yet; %d wanted", v.Cluster.Size))
-	case v.sure && v.Cluster.Target != "" && (v.wantedSize > v.Cluster.Size || v.wantedSize < n):
-		return v.condition(kind, true, v1beta2.ClusterReasonWaitingForUpgrade, fmt.Sprintf("%d voters; scaling to %d once all members run %s", n, v.wantedSize, v.Cluster.Target))
-	case !v.sure || n == v.Cluster.Size:
-		return v.condition(kind, false, v1beta2.ClusterReasonAtSize, fmt.Sprintf("size is %d", v.ownSize()))
-	case n == v.Cluster.Size+v.surplus():
-		return v.condition(kind, false, v1beta2.ClusterReasonAtSize, fmt.Sprintf("size is %d, plus one member that replaces another", v.Cluster.Size))
+		return condition(v, kind, false, v1beta2.ClusterReasonCreating, fmt.Sprintf("no member serves yet; %d wanted", v.Cluster.Size))
+	case v.Sure && v.Cluster.Target != "" && (v.WantedSize > v.Cluster.Size || v.WantedSize < n):
+		return condition(v, kind, true, v1beta2.ClusterReasonWaitingForUpgrade, fmt.Sprintf("%d voters; scaling to %d once all members run %s", n, v.WantedSize, v.Cluster.Target))
+	case !v.Sure || n == v.Cluster.Size:
+		return condition(v, kind, false, v1beta2.ClusterReasonAtSize, fmt.Sprintf("size is %d", ownSize(v)))
+	case n == v.Cluster.Size+v.Surplus():
+		return condition(v, kind, false, v1beta2.ClusterReasonAtSize, fmt.Sprintf("size is %d, plus one member that replaces another", v.Cluster.Size))
 	case n < v.Cluster.Size:
-		return v.condition(kind, true, v1beta2.ClusterReasonScalingUp, fmt.Sprintf("%d of %d voters", n, v.Cluster.Size))
+		return condition(v, kind, true, v1beta2.ClusterReasonScalingUp, fmt.Sprintf("%d of %d voters", n, v.Cluster.Size))
 	}
-	return v.condition(kind, true, v1beta2.ClusterReasonScalingDown, fmt.Sprintf("%d voters, %d wanted", n, v.Cluster.Size))
+	return condition(v, kind, true, v1beta2.ClusterReasonScalingDown, fmt.Sprintf("%d voters, %d wanted", n, v.Cluster.Size))
 }
 
 // recovering says which lost members are being brought back or replaced.
-func (v *view) recovering(s *step) metav1.Condition {
+func recovering(v *facts.View, s *step) metav1.Condition {
 	const kind = v1beta2.ConditionRecovering
 	switch {
 	case v.Cluster.ClusterID == 0:
-		return v.condition(kind, false, v1beta2.ClusterReasonNothingToRecover, "no member is lost")
-	case v.isUnqueried():
-		return v.unqueried(kind)
-	case v.Cluster.isReseeding() || v.Cluster.isRegrowing():
-		return v.condition(kind, true, v1beta2.ClusterReasonRecoveringFromSurvivor, v.recoveryStory(s))
-	case v.Cluster.noClientCertificate():
-		return v.unknownHealth(kind)
+		return condition(v, kind, false, v1beta2.ClusterReasonNothingToRecover, "no member is lost")
+	case isUnqueried(v):
+		return unqueried(v, kind)
+	case v.Cluster.IsReseeding() || v.Cluster.IsRegrowing():
+		return condition(v, kind, true, v1beta2.ClusterReasonRecoveringFromSurvivor, recoveryStory(v, s))
+	case v.Cluster.NoClientCertificate():
+		return unknownHealth(v, kind)
 	}
-	lost := v.lostMember()
+	lost := lostMember(v)
 	if s.outcome != QuorumLost { // its message names them all
 		s.memberLost = lost
 	}
 	switch {
 	case s.explained == kind:
-		return v.condition(kind, true, s.reason, s.message)
-	case lost != "" && !v.hasQuorum():
-		return v.condition(kind, true, v1beta2.ClusterReasonNoQuorum, lost)
+		return condition(v, kind, true, s.reason, s.message)
+	case lost != "" && !v.HasQuorum():
+		return condition(v, kind, true, v1beta2.ClusterReasonNoQuorum, lost)
 	case lost != "":
-		return v.condition(kind, true, v1beta2.ClusterReasonReplacingDeadMember, lost)
+		return condition(v, kind, true, v1beta2.ClusterReasonReplacingDeadMember, lost)
 	case s.outcome == QuorumLost:
-		return v.condition(kind, false, s.reason, s.brief)
+		return condition(v, kind, false, s.reason, s.brief)
 	}
-	return v.condition(kind, false, v1beta2.ClusterReasonNothingToRecover, "no member is lost")
+	return condition(v, kind, false, v1beta2.ClusterReasonNothingToRecover, "no member is lost")
 }
 
 // lostMember says which member is lost, why, and what becomes of it; empty if none is.
-func (v *view) lostMember() string {
-	for _, m := range v.list {
-		why := v.loss(m)
+func lostMember(v *facts.View) string {
+	for _, m := range v.List {
+		why := v.Loss(m)
 		switch {
 		case why == "":
-		case v.hasQuorum():
-			return fmt.Sprintf("member %s is lost: %s; the operator replaces it", v.nameOrID(m.ID), why)
+		case v.HasQuorum():
+			return fmt.Sprintf("member %s is lost: %s; the operator replaces it", v.NameOrID(m.ID), why)
 		default:
-			return fmt.Sprintf("member %s is lost: %s; it cannot be replaced without a quorum", v.nameOrID(m.ID), why)
+			return fmt.Sprintf("member %s is lost: %s; it cannot be replaced without a quorum", v.NameOrID(m.ID), why)
 		}
 	}
 	return ""
 }
 
-func (v *view) upgrading(s *step) metav1.Condition {
+func upgradingCondition(v *facts.View, s *step) metav1.Condition {
 	const kind = v1beta2.ConditionUpgrading
 	c := &v.Cluster
 	refusal := ""
 	if c.Bootstrap != nil {
-		refusal = v.refusal()
+		refusal = v.Refusal()
 	}
-	pending := v.pendingUpgrade(s)
+	pending := pendingUpgrade(v, s)
 	switch {
-	case v.startsUpgrade(s):
-		return v.condition(kind, true, v1beta2.ClusterReasonUpgrading, s.message)
+	case startsUpgrade(v, s):
+		return condition(v, kind, true, v1beta2.ClusterReasonUpgrading, s.message)
 	case pending != nil:
 		return *pending
 	case c.Target != "" && refusal != "":
-		return v.condition(kind, true, v1beta2.ClusterReasonVersionRefused, fmt.Sprintf("%s members run %s; %s", v.upgraded(), v.Cluster.image(), refusal))
-	case c.Target != "" || v.isUpgradingAny():
-		return v.condition(kind, true, v1beta2.ClusterReasonUpgrading, fmt.Sprintf("%s members run %s%s", v.upgraded(), v.Cluster.image(), cmp.Or(v.restartTrouble(), v.downgradeProgress())))
+		return condition(v, kind, true, v1beta2.ClusterReasonVersionRefused, fmt.Sprintf("%s members run %s; %s", v.Upgraded(), v.Cluster.Image(), refusal))
+	case c.Target != "" || isUpgradingAny(v):
+		return condition(v, kind, true, v1beta2.ClusterReasonUpgrading, fmt.Sprintf("%s members run %s%s", v.Upgraded(), v.Cluster.Image(), cmp.Or(restartTrouble(v), downgradeProgress(v))))
 	case refusal != "":
-		return v.condition(kind, false, v1beta2.ClusterReasonVersionRefused, refusal)
+		return condition(v, kind, false, v1beta2.ClusterReasonVersionRefused, refusal)
 	}
 	if c.ClusterID == 0 {
-		return v.condition(kind, false, v1beta2.ClusterReasonCreating, fmt.Sprintf("no member serves yet; starting with etcd %s", c.Version))
+		return condition(v, kind, false, v1beta2.ClusterReasonCreating, fmt.Sprintf("no member serves yet; starting with etcd %s", c.Version))
 	}
-	return v.condition(kind, false, v1beta2.ClusterReasonAtVersion, "the version is "+c.Version)
+	return condition(v, kind, false, v1beta2.ClusterReasonAtVersion, "the version is "+c.Version)
 }
 
 // restartTrouble says of the members that are being restarted why they do not run, in the
 // kubelet's words.
-func (v *view) restartTrouble() string {
+func restartTrouble(v *facts.View) string {
 	var said string
-	for _, m := range v.voters {
-		if p := v.pods[m.Name]; p != nil && p.isRestarting() && p.Trouble != "" {
+	for _, m := range v.Voters {
+		if p := v.PodOf[m.Name]; p != nil && p.IsRestarting() && p.Trouble != "" {
 			said += fmt.Sprintf("; %s: %s", m.Name, p.Trouble)
 		}
 	}
@@ -527,9 +531,9 @@ func (v *view) restartTrouble() string {
 	return said
 }
 
-func (v *view) isPaused() metav1.Condition {
+func isPaused(v *facts.View) metav1.Condition {
 	if v.Cluster.Paused {
-		return v.condition(v1beta2.ConditionPaused, true, v1beta2.ClusterReasonPaused, "reconciliation paused by spec.paused: etcd keeps running, but no lost member is replaced; set spec.paused: false to resume")
+		return condition(v, v1beta2.ConditionPaused, true, v1beta2.ClusterReasonPaused, "reconciliation paused by spec.paused: etcd keeps running, but no lost member is replaced; set spec.paused: false to resume")
 	}
-	return v.condition(v1beta2.ConditionPaused, false, v1beta2.ClusterReasonNotPaused, "reconciliation is active")
+	return condition(v, v1beta2.ConditionPaused, false, v1beta2.ClusterReasonNotPaused, "reconciliation is active")
 }

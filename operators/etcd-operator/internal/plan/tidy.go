@@ -5,6 +5,7 @@ import (
 	"time"
 
 	"github.com/etcd-operators/etcd-operators/api/v1beta2"
+	"github.com/etcd-operators/etcd-operators/operators/etcd-operator/internal/plan/facts"
 )
 
 // The rules of this file clear away what is no member's, and wait for the rest.
@@ -12,32 +13,32 @@ import (
 
 // deleteLeftoverPods deletes Pods that are no member's: of removed members, and
 // joiners that are not needed any more.
-func deleteLeftoverPods(v *view) *step {
-	if !v.settled {
+func deleteLeftoverPods(v *facts.View) *step {
+	if !v.Settled {
 		return nil
 	}
 	needless := map[string]bool{}
-	joiners := v.candidates()
-	for n := max(0, v.joinersWanted()); n < len(joiners); n++ {
+	joiners := v.Candidates()
+	for n := max(0, joinersWanted(v)); n < len(joiners); n++ {
 		needless[joiners[n].Name] = true
 	}
-	if p := v.strandedForLong(); p != nil {
+	if p := strandedForLong(v); p != nil {
 		needless[p.Name] = true
 	}
 	for _, p := range joiners {
 		// On a node that is to be emptied it can take nobody's place; another one may find
 		// a better one, and if not, there is no harm in trying again after a while.
-		if v.isOnlyReplacing() && p.Cordoned && v.Now.Sub(p.Created) > oldPodAge {
+		if v.IsOnlyReplacing() && p.Cordoned && v.Now.Sub(p.Created) > facts.OldPodAge {
 			needless[p.Name] = true
 		}
 	}
 	for i := range v.Pods {
 		p := &v.Pods[i]
-		if v.isMember(p.Name) || !p.DeletingSince.IsZero() || (v.isCandidate(p) && !needless[p.Name]) || v.isKept(p) {
+		if v.IsMember(p.Name) || !p.DeletingSince.IsZero() || (v.IsCandidate(p) && !needless[p.Name]) || v.IsKept(p) {
 			continue
 		}
-		s := do(DeletePod{p.Name, p.UID, v.list}, v1beta2.ClusterReasonDeletingPod, fmt.Sprintf("deleted orphaned Pod %s", p.Name)).unannounced()
-		if !v.isHeldBack(RejectedAction(s.action)) {
+		s := do(DeletePod{p.Name, p.UID, v.List}, v1beta2.ClusterReasonDeletingPod, fmt.Sprintf("deleted orphaned Pod %s", p.Name)).unannounced()
+		if !v.IsHeldBack(RejectedAction(s.action)) {
 			return s
 		}
 	}
@@ -46,20 +47,20 @@ func deleteLeftoverPods(v *view) *step {
 
 // deleteLeftoverClaims deletes volumes that are no member's and that no Pod uses
 // (S7).
-func deleteLeftoverClaims(v *view) *step {
-	if !v.settled {
+func deleteLeftoverClaims(v *facts.View) *step {
+	if !v.Settled {
 		return nil
 	}
 	for i := range v.Claims {
 		c := &v.Claims[i]
-		if v.isMember(c.Name) || c.Deleting || v.pods[c.Name] != nil || (v.isOld(c.Name) && !v.hasRegrown()) {
+		if v.IsMember(c.Name) || c.Deleting || v.PodOf[c.Name] != nil || (v.IsOld(c.Name) && !v.HasRegrown()) {
 			continue
 		}
-		if c.Name == v.unusedName() && v.missing() > len(v.candidates()) {
+		if c.Name == v.UnusedName() && v.Missing() > len(v.Candidates()) {
 			continue // its Pod is tried again
 		}
-		s := do(DeleteClaim{c.Name, c.UID, v.list}, v1beta2.ClusterReasonDeletingVolume, fmt.Sprintf("deleted orphaned PVC %s", c.Name))
-		if !v.isHeldBack(RejectedAction(s.action)) {
+		s := do(DeleteClaim{c.Name, c.UID, v.List}, v1beta2.ClusterReasonDeletingVolume, fmt.Sprintf("deleted orphaned PVC %s", c.Name))
+		if !v.IsHeldBack(RejectedAction(s.action)) {
 			return s
 		}
 	}
@@ -67,36 +68,36 @@ func deleteLeftoverClaims(v *view) *step {
 }
 
 // awaitReplacement waits for a Pod that can take a lost member's place.
-func awaitReplacement(v *view) *step {
-	for _, m := range v.voters {
-		if why := v.loss(m); why != "" && v.canRemove(m) {
-			return wait(v.joinersPollInterval(), v1beta2.ClusterReasonReplacingDeadMember, fmt.Sprintf("replacing lost member %s (%s): %s", m.Name, why, v.joinersProgress())).explains(v1beta2.ConditionRecovering)
+func awaitReplacement(v *facts.View) *step {
+	for _, m := range v.Voters {
+		if why := v.Loss(m); why != "" && v.CanRemove(m) {
+			return wait(joinersPollInterval(v), v1beta2.ClusterReasonReplacingDeadMember, fmt.Sprintf("replacing lost member %s (%s): %s", m.Name, why, joinersProgress(v))).explains(v1beta2.ConditionRecovering)
 		}
 	}
 	return nil
 }
 
 // awaitMembers waits while a quorum serves but not everyone is there yet.
-func awaitMembers(v *view) *step {
-	if v.missing() > 0 && len(v.candidates()) > 0 && !v.isOnlyReplacing() {
-		return wait(v.joinersPollInterval(), v1beta2.ClusterReasonAddingMember, v.joinersProgress())
+func awaitMembers(v *facts.View) *step {
+	if v.Missing() > 0 && len(v.Candidates()) > 0 && !v.IsOnlyReplacing() {
+		return wait(joinersPollInterval(v), v1beta2.ClusterReasonAddingMember, joinersProgress(v))
 	}
-	for _, m := range v.list {
-		p := v.pods[m.Name]
+	for _, m := range v.List {
+		p := v.PodOf[m.Name]
 		switch {
-		case m.isUnmanaged() && p == nil: // see awaitUnmanaged
-		case !v.healthy[m.ID] && p != nil:
-			return wait(v.pollInterval(p), v1beta2.ClusterReasonWaitingForMember, v.whoIsMissing())
-		case !v.healthy[m.ID]:
-			return wait(shortly, v1beta2.ClusterReasonWaitingForMember, v.whoIsMissing())
+		case m.IsUnmanaged() && p == nil: // see awaitUnmanaged
+		case !v.Healthy[m.ID] && p != nil:
+			return wait(pollInterval(v, p), v1beta2.ClusterReasonWaitingForMember, v.WhoIsMissing())
+		case !v.Healthy[m.ID]:
+			return wait(shortly, v1beta2.ClusterReasonWaitingForMember, v.WhoIsMissing())
 		}
 	}
-	if !v.settled {
+	if !v.Settled {
 		return wait(fastPoll, v1beta2.ClusterReasonWaitingForMember, "waiting for the last membership change to settle")
 	}
 	for i := range v.Pods {
 		p := &v.Pods[i]
-		if comes := v.isOnlyReplacing() && v.isCandidate(p); !comes && !v.isMember(p.Name) { // see awaitMove
+		if comes := v.IsOnlyReplacing() && v.IsCandidate(p); !comes && !v.IsMember(p.Name) { // see awaitMove
 			return wait(idle, v1beta2.ClusterReasonDeletingPod, fmt.Sprintf("Pod %s is being deleted", p.Name))
 		}
 	}
@@ -104,44 +105,44 @@ func awaitMembers(v *view) *step {
 }
 
 // rest says that all is as it should be.
-func rest(v *view) *step {
-	if len(v.alarmsOf(NoSpace)) > 0 {
-		return wait(v.untilMaintenance(), v1beta2.ClusterReasonNoSpace, v.alarmAdvice()).as(AwaitsUser).inBrief(v.writesRefused())
+func rest(v *facts.View) *step {
+	if len(v.AlarmsOf(facts.NoSpace)) > 0 {
+		return wait(untilMaintenance(v), v1beta2.ClusterReasonNoSpace, v.AlarmAdvice()).as(AwaitsUser).inBrief(v.WritesRefused())
 	}
-	return wait(v.untilMaintenance(), v1beta2.ClusterReasonUpToDate, fmt.Sprintf("%d of %d members are healthy", len(v.healthy), v.Cluster.Size)).as(UpToDate)
+	return wait(untilMaintenance(v), v1beta2.ClusterReasonUpToDate, fmt.Sprintf("%d of %d members are healthy", len(v.Healthy), v.Cluster.Size)).as(UpToDate)
 }
 
 // canAnyJoin reports whether a replacement waits.
-func (v *view) canAnyJoin() bool {
-	joiners := v.candidates()
-	return len(joiners) > 0 && joiners[0].canJoin()
+func canAnyJoin(v *facts.View) bool {
+	joiners := v.Candidates()
+	return len(joiners) > 0 && joiners[0].CanJoin()
 }
 
 // joinersPollInterval is how soon to look again at Pods that are to join.
-func (v *view) joinersPollInterval() time.Duration {
-	for _, p := range v.candidates() {
-		if v.pollInterval(p) == fastPoll {
+func joinersPollInterval(v *facts.View) time.Duration {
+	for _, p := range v.Candidates() {
+		if pollInterval(v, p) == fastPoll {
 			return fastPoll
 		}
 	}
-	if len(v.candidates()) == 0 && v.learners() == 0 && v.joinersHeldBack() != nil {
+	if len(v.Candidates()) == 0 && v.Learners() == 0 && v.JoinersHeldBack() != nil {
 		return idle
 	}
 	return shortly
 }
 
 // joinersProgress says what the next Pod to join waits for.
-func (v *view) joinersProgress() string {
-	for _, p := range v.candidates() {
-		if !p.canJoin() {
-			return fmt.Sprintf("waiting for Pod %s: %s", p.Name, v.progress(p))
+func joinersProgress(v *facts.View) string {
+	for _, p := range v.Candidates() {
+		if !p.CanJoin() {
+			return fmt.Sprintf("waiting for Pod %s: %s", p.Name, v.Progress(p))
 		}
 	}
-	for _, p := range v.candidates() {
+	for _, p := range v.Candidates() {
 		return fmt.Sprintf("waiting for etcd to accept another member: Pod %s is ready to join", p.Name)
 	}
-	if v.missing() > 0 && v.joinersHeldBack() != nil {
-		return v.rejections()
+	if v.Missing() > 0 && v.JoinersHeldBack() != nil {
+		return v.RejectionsText()
 	}
 	return "waiting for a replacement Pod"
 }

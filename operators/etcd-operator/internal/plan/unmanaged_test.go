@@ -140,7 +140,7 @@ func TestAForeignVoterIsNotLost(t *testing.T) {
 	w := healthy(2).foreign("z", false, true)
 	last := decided(w.seen()).Status
 	o := w.dead("b").lastStatus(last).silent("a").seen()
-	if v := newView(o); v.quorumLost() != "" || len(v.knownVoters()) != 3 {
-		t.Errorf("the loss of %d voters is %q, want none of 3: one is lost", len(v.knownVoters()), v.quorumLost())
+	if v := newView(o); v.QuorumLost() != "" || len(v.KnownVoters()) != 3 {
+		t.Errorf("the loss of %d voters is %q, want none of 3: one is lost", len(v.KnownVoters()), v.QuorumLost())
 	}
 }

@@ -7,6 +7,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	"github.com/etcd-operators/etcd-operators/api/v1beta2"
+	"github.com/etcd-operators/etcd-operators/operators/etcd-operator/internal/plan/facts"
 	"github.com/etcd-operators/etcd-operators/shared/etcdversion"
 )
 
@@ -14,7 +15,7 @@ import (
 
 // deleting leaves a cluster that is being deleted to the garbage collector, which
 // follows the owner references (S12).
-func deleting(v *view) *step {
+func deleting(v *facts.View) *step {
 	if !v.Cluster.Deleting {
 		return nil
 	}
@@ -26,7 +27,7 @@ func deleting(v *view) *step {
 }
 
 // paused obeys spec.paused (S12).
-func paused(v *view) *step {
+func paused(v *facts.View) *step {
 	if !v.Cluster.Paused {
 		return nil
 	}
@@ -34,7 +35,7 @@ func paused(v *view) *step {
 }
 
 // conflict touches neither objects of others, nor this cluster while they have its names (S12).
-func conflict(v *view) *step {
+func conflict(v *facts.View) *step {
 	if len(v.Conflicts) == 0 {
 		return nil
 	}
@@ -49,17 +50,17 @@ func conflict(v *view) *step {
 }
 
 // orphaned is the condition OrphanedPods; nil if there are none.
-func (v *view) orphaned() *metav1.Condition {
+func orphaned(v *facts.View) *metav1.Condition {
 	if len(v.Orphans) == 0 {
 		return nil
 	}
-	c := v.condition(v1beta2.ConditionOrphanedPods, true, v1beta2.ConditionOrphanedPods, fmt.Sprintf(
+	c := condition(v, v1beta2.ConditionOrphanedPods, true, v1beta2.ConditionOrphanedPods, fmt.Sprintf(
 		"Pods with this cluster's labels belong to others: %s; the cluster's Services do not route to them, but Services, budgets and policies of your own can still select them", strings.Join(v.Orphans, ", ")))
 	return &c
 }
 
 // legacy does not touch a cluster of the archived operator.
-func legacy(v *view) *step {
+func legacy(v *facts.View) *step {
 	if len(v.LegacyPods) == 0 {
 		return nil
 	}
@@ -69,10 +70,10 @@ func legacy(v *view) *step {
 
 // unsupported refuses to start an etcd that lacks what this operator relies on:
 // learners and the health endpoints.
-func unsupported(v *view) *step {
-	if v.Cluster.Bootstrap != nil || supported(v.Cluster.Version) {
+func unsupported(v *facts.View) *step {
+	if v.Cluster.Bootstrap != nil || facts.Supported(v.Cluster.Version) {
 		return nil
 	}
 	return wait(idle, v1beta2.ClusterReasonVersionUnsupported, fmt.Sprintf("etcd %s is not supported; set spec.version to %s or later, such as %s",
-		v.Cluster.Version, oldestSupported, etcdversion.Newest())).as(Untouchable).explains(v1beta2.ConditionVersionUnsupported)
+		v.Cluster.Version, facts.OldestSupported, etcdversion.Newest())).as(Untouchable).explains(v1beta2.ConditionVersionUnsupported)
 }

@@ -7,6 +7,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	"github.com/etcd-operators/etcd-operators/api/v1beta2"
+	"github.com/etcd-operators/etcd-operators/operators/etcd-operator/internal/plan/facts"
 	"github.com/etcd-operators/etcd-operators/shared/etcdversion"
 )
 
@@ -36,13 +37,13 @@ func authFix(s string) string {
 // enabled, or is to be, and members lack its last fix; nil if there is nothing to warn of.
 // (Whether it is enabled shows without a question: somebody has named credentials for it,
 // or a member refuses the operator.)
-func (v *view) knownVulnerability() *metav1.Condition {
-	if v.Cluster.ClusterID == 0 || (v.Cluster.RootSecret == "" && v.refused() == nil) {
+func knownVulnerability(v *facts.View) *metav1.Condition {
+	if v.Cluster.ClusterID == 0 || (v.Cluster.RootSecret == "" && v.Refused() == nil) {
 		return nil
 	}
 	oldest := ""
 	for i := range v.Pods {
-		runs := v.Pods[i].runs()
+		runs := v.Pods[i].Runs()
 		if lacks := !hasAuthFix(runs); lacks && (oldest == "" || !etcdversion.Parse(runs).AtLeast(etcdversion.Parse(oldest))) {
 			oldest = runs
 		}
@@ -51,11 +52,11 @@ func (v *view) knownVulnerability() *metav1.Condition {
 		return nil
 	}
 	message := fmt.Sprintf("etcd %s has a known vulnerability in its authentication (%s), which this cluster uses; ", oldest, authAdvisory)
-	if _, refusal := nextVersion(v.Cluster.Version, v.Cluster.WantedVersion); refusal == "" && hasAuthFix(v.Cluster.WantedVersion) {
+	if _, refusal := facts.NextVersion(v.Cluster.Version, v.Cluster.WantedVersion); refusal == "" && hasAuthFix(v.Cluster.WantedVersion) {
 		message += fmt.Sprintf("the members move to %s, which has the fix", v.Cluster.WantedVersion)
 	} else {
 		message += fmt.Sprintf("set spec.version to %s, or to another version that has the fix (3.5.33, 3.6.14, 3.7.1 or later)", authFix(oldest))
 	}
-	c := v.condition(v1beta2.ConditionKnownVulnerability, true, v1beta2.ClusterReasonVulnerableVersion, message)
+	c := condition(v, v1beta2.ConditionKnownVulnerability, true, v1beta2.ClusterReasonVulnerableVersion, message)
 	return &c
 }

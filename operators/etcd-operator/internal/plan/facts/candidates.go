@@ -1,0 +1,105 @@
+package facts
+
+import (
+	"slices"
+	"time"
+)
+
+// StrandedAge is for how long a joiner's Pod must not have come to run on its node before
+// another one is tried elsewhere: longer than images take to be pulled and volumes to be
+// attached, as a rule.
+const StrandedAge = 5 * time.Minute
+
+// IsStranded reports whether a Pod that is to join does not come to run on its node: its
+// image can't be pulled there, or its containers are not made.
+func (v *Objects) IsStranded(p *Pod) bool {
+	held := p.Creating || p.Trouble != ""
+	return held && p.Node != "" && !p.Answer.Waiting && !p.UnreadySince.IsZero() && v.Now.Sub(p.UnreadySince) >= StrandedAge
+}
+
+// OutgrownPods counts the Pods that were to become members and that are to be deleted
+// first, since the spec asks for other ones.
+func (v *Losses) OutgrownPods() int {
+	n := 0
+	for i := range v.Pods {
+		if p := &v.Pods[i]; p.Role == Joiner && v.HasOldTemplate(p) && !v.IsMember(p.Name) && p.DeletingSince.IsZero() {
+			n++
+		}
+	}
+	return n
+}
+
+// LacksPod reports whether a volume that may be a member's is to get its Pod.
+func (v *Losses) LacksPod(c *Claim) bool {
+	if v.PodOf[c.Name] != nil || c.Deleting || v.IsOld(c.Name) || v.Cluster.IsStrayClaim(c) || c.Name == v.UnusedName() {
+		return false
+	}
+	return !v.Sure || v.canHaveData(c.Name)
+}
+
+// UnusedName is the name of a joiner that the API server has refused: no Pod has had it,
+// and no list has it, not even an outdated one: then it is used up, as those of all Pods that
+// were there (S7). Its claim may exist, and is used by the Pod that is created next.
+func (v *Objects) UnusedName() string {
+	for i := range v.Rejections {
+		r := &v.Rejections[i]
+		if r.Kind == CreatingPods && r.Role == Joiner && v.PodOf[r.Name] == nil && !v.isListedByAny(r.Name) {
+			return r.Name
+		}
+	}
+	return ""
+}
+
+// isListedByAny reports whether any member of this cluster that answers lists a name.
+func (v *Objects) isListedByAny(name string) bool {
+	return slices.ContainsFunc(v.Pods, func(p Pod) bool {
+		return v.Ours(&p.Answer) && slices.ContainsFunc(p.Answer.Members, func(m Member) bool { return m.Name == name })
+	})
+}
+
+// Candidates are the Pods that wait to become members, the readiest first.
+func (v *Losses) Candidates() []*Pod {
+	var found []*Pod
+	for i := range v.Pods {
+		if p := &v.Pods[i]; v.IsCandidate(p) {
+			found = append(found, p)
+		}
+	}
+	slices.SortStableFunc(found, func(a, b *Pod) int { return rank(a) - rank(b) })
+	return found
+}
+
+// rank orders candidates: those that can join, those that run, those that are
+// scheduled, the rest.
+func rank(p *Pod) int {
+	switch {
+	case p.CanJoin():
+		return 0
+	case p.Answer.Waiting:
+		return 1
+	case p.Node != "":
+		return 2
+	}
+	return 3
+}
+
+// IsCandidate reports whether a Pod may still become a member: it never was one.
+func (v *Losses) IsCandidate(p *Pod) bool {
+	return p.Role == Joiner && !v.IsMember(p.Name) && !v.isUnusable(p)
+}
+
+// isUnusable reports whether a Pod that is no member cannot become one: it has been one
+// before, it will not run again, it would come to another member list (S3), or the spec
+// asks for another one.
+func (v *Losses) isUnusable(p *Pod) bool {
+	if p.Finished || !p.DeletingSince.IsZero() || v.NodeLost(p) || p.StartPermit != nil || p.Answer.Reached || p.Answer.Refused != "" || p.Answer.Attempt > 0 {
+		return true
+	}
+	return v.PVCMissing(p) || v.isOnRetiredVolume(p) || v.FewerLearners(p) || v.IsIncompatible(p) || v.HasOldTemplate(p)
+}
+
+// isOnRetiredVolume reports whether a Pod runs on a volume that is not the cluster's: one that
+// a restore has retired.
+func (v *Objects) isOnRetiredVolume(p *Pod) bool {
+	return p.Persistent && v.ClaimOf[p.Name] == nil && v.Now.Sub(p.Created) > cacheLag
+}

@@ -1,0 +1,75 @@
+package facts
+
+import (
+	"fmt"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/etcd-operators/etcd-operators/api/v1beta2"
+	"github.com/etcd-operators/etcd-operators/shared/schedule"
+)
+
+// The rules of this file compare the data of all members on a schedule. The comparison runs
+// beside the reconciles; only its result is recorded, once. A member that a comparison has
+// named is treated as one that an alarm CORRUPT names, but writes go on.
+
+// Consistency is when members' data is compared, and what the last comparison has shown.
+type Consistency struct {
+	// Schedule says when; the zero Schedule is never. Invalid is why the one that is wanted
+	// can't be read.
+	Schedule schedule.Schedule
+	Invalid  string
+	// Since is when the last comparison ended, or, before the first, when the EtcdCluster
+	// was created.
+	Since time.Time
+	// Result is that of the last comparison, at Revision; empty before the first.
+	Result   v1beta2.ConsistencyResult
+	Revision int64
+	// Differing are the ids of the members that it has found to differ from a majority.
+	Differing []uint64
+}
+
+// Comparison is one that was begun.
+type Comparison struct {
+	// Members are the ids of those who are compared, sorted.
+	Members []uint64
+	// Begun is when it began.
+	Begun time.Time
+	// Ended is when it ended; zero while it runs. What follows is set only then.
+	Ended time.Time
+	// Failed is why it has shown nothing; empty if it has.
+	Failed string
+	// Revision is the one at which data was compared, twice if it differs.
+	Revision int64
+	Result   v1beta2.ConsistencyResult
+	// Differing are the ids of those who differ from a majority, sorted.
+	Differing []uint64
+}
+
+// Differs reports whether the last comparison has found a member's data to differ.
+func (c *Cluster) Differs(id uint64) bool { return slices.Contains(c.Consistency.Differing, id) }
+
+func ConsistentText(revision int64) string {
+	return fmt.Sprintf("all members have the same data at revision %d", revision)
+}
+
+// DifferingText names those who differ.
+func (v *View) DifferingText(ids []uint64, revision int64) string {
+	var names []string
+	for _, id := range ids {
+		names = append(names, v.NameOrID(id))
+	}
+	return fmt.Sprintf("data of member %s differs from the majority at revision %d, by two comparisons", strings.Join(names, ", "), revision)
+}
+
+func NoMajorityText(revision int64) string {
+	return fmt.Sprintf("members' data differs at revision %d, and no majority has the same: nothing is removed; compare the members (etcdctl endpoint hashkv --cluster, and a key that you know with etcdctl get --consistency=s at each member), back up the one that is right (etcdctl snapshot save), and restore the cluster from that with an EtcdRestore, or from an earlier EtcdBackup", revision)
+}
+
+// OthersAgree reports whether a comparison that began after a member had ended has shown that
+// the data of all others is the same.
+func (v *Members) OthersAgree(p *Pod) bool {
+	c := v.Comparison
+	return c != nil && c.Result == v1beta2.ResultConsistent && c.Begun.After(p.UnreadySince) && !p.UnreadySince.IsZero() && slices.Equal(c.Members, v.healthyIDs())
+}

@@ -1,0 +1,250 @@
+package facts
+
+import (
+	"cmp"
+	"fmt"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/etcd-operators/etcd-operators/api/v1beta2"
+)
+
+// This file knows what the API server has refused of the plain children of an EtcdCluster:
+// its Services, its PodDisruptionBudget, and the labels of Pods and PVCs. They are brought to
+// what they are to be before an action is carried out, so none is while one of them is
+// refused: members need their addresses, and evictions their bound.
+
+// This file knows what the API server has refused: a Pod for which a quota has no room, a
+// volume that an admission policy denies. The operator remembers it, tries again less and
+// less often, and the rules go on without it where that is safe.
+
+// Rejection is an effect that the API server has refused for good: it has answered, and
+// nothing came of it. Conflicts, time-outs and stale reads are none.
+type Rejection struct {
+	// Kind is the action's. Of CreatePods Role is the Pod's, and Volume is true if its
+	// claim was refused, not the Pod itself.
+	Kind   string
+	Role   Role
+	Volume bool
+	// Name is the object's. A joiner's Pod has no name that matters: the next try may use
+	// this one again, for which there may be a claim that no Pod has ever used.
+	Name string
+	// Words are the API server's, without the object's name.
+	Words string
+	// Generation is the EtcdCluster's: an edit of the spec makes the next try due.
+	Generation int64
+	// Times is how often it was refused in a row, Until the time of the next try.
+	Times int
+	Until time.Time
+}
+
+// The Kinds of Rejections of children.
+const (
+	ApplyService = "ApplyService"
+	ApplyBudget  = "ApplyPodDisruptionBudget"
+	DeleteBudget = "DeletePodDisruptionBudget"
+	LabelMembers = "LabelMembers"
+)
+
+// IsOfChild reports whether it is of a child that is brought to what it is to be together
+// with a budget of so much (see Decision.Budget).
+func (r *Rejection) IsOfChild(budget int) bool {
+	switch r.Kind {
+	case ApplyService, LabelMembers:
+		return true
+	case ApplyBudget:
+		return budget > NoBudget
+	case DeleteBudget:
+		return budget == NoBudget
+	}
+	return false
+}
+
+// AcceptChildren returns what is remembered once the children were brought to what they are
+// to be, but for those that were held back or refused, and for those of the same kind: the
+// first of a kind that is refused stands for the others.
+func AcceptChildren(all []Rejection, budget int, but ...Rejection) []Rejection {
+	return slices.DeleteFunc(slices.Clone(all), func(r Rejection) bool {
+		return r.IsOfChild(budget) && !slices.ContainsFunc(but, func(b Rejection) bool { return b.Kind == r.Kind || b.Kind == LabelMembers })
+	})
+}
+
+func (r *Rejection) IsOfBudget() bool { return r.Kind == ApplyBudget || r.Kind == DeleteBudget }
+
+const (
+	// KeepBudget leaves the PodDisruptionBudget as it is: the voters are not known
+	// for certain.
+	KeepBudget = -1
+	// NoBudget means that there is none to be.
+	NoBudget = 0
+)
+
+const (
+	// FirstPause and LongestPause bound the time between two tries of what the API server
+	// refuses. Nobody tells the operator when a quota has room again, so the longest is how
+	// long a user waits at most; with the largest size it still makes less than six
+	// requests a minute.
+	FirstPause   = time.Second
+	LongestPause = 2 * time.Minute
+	// MaxRejections bounds how many the operator remembers of one cluster: the oldest go.
+	MaxRejections = 16
+)
+
+// CreatingPods is the kind of the action CreatePods.
+const CreatingPods = "CreatePods"
+
+// SameEffect reports whether two are of the same effect. The Pods of joiners are one.
+func (r *Rejection) SameEffect(o *Rejection) bool {
+	return r.Kind == o.Kind && r.Role == o.Role && (r.Name == o.Name || r.Role == Joiner)
+}
+
+// Reject returns what is remembered once an effect was refused at a moment: by its
+// Kind, Role, Volume, Name, Words and Generation. It tells whether this is news, and not
+// another try.
+func Reject(all []Rejection, r Rejection, at time.Time) (now []Rejection, news bool) {
+	r.Times = 1
+	for _, old := range all {
+		if !r.SameEffect(&old) {
+			now = append(now, old)
+			continue
+		}
+		// What nobody has tried for long is told again.
+		if old.Generation == r.Generation && at.Sub(old.Until) < LongestPause {
+			r.Times = old.Times + 1
+		}
+	}
+	pause := FirstPause
+	for range r.Times - 1 {
+		if pause *= 2; pause > LongestPause {
+			pause = LongestPause
+			break
+		}
+	}
+	r.Until = at.Add(pause)
+	now = append(now, r)
+	return now[max(0, len(now)-MaxRejections):], r.Times == 1
+}
+
+// rejection is what is known of an effect that was refused; nil if nothing is.
+func (v *Objects) rejection(effect Rejection) *Rejection {
+	for i := range v.Rejections {
+		if r := &v.Rejections[i]; r.SameEffect(&effect) && r.Generation == v.Cluster.Generation {
+			return r
+		}
+	}
+	return nil
+}
+
+// HeldBack returns the Rejection of an effect that a rule asks for, if that is not to be
+// tried yet. It notes the Rejection for the status, also when the next try is due.
+func (v *Objects) HeldBack(effect Rejection) *Rejection {
+	r := v.rejection(effect)
+	if r == nil {
+		return nil
+	}
+	if !slices.Contains(v.Noted, r) {
+		v.Noted = append(v.Noted, r)
+	}
+	if !v.Now.Before(r.Until) {
+		return nil
+	}
+	return r
+}
+
+func (v *Objects) IsHeldBack(effect Rejection) bool { return v.HeldBack(effect) != nil }
+
+// JoinersHeldBack is the Rejection of joiners' Pods that are not to be tried yet.
+func (v *Objects) JoinersHeldBack() *Rejection {
+	return v.HeldBack(Rejection{Kind: CreatingPods, Role: Joiner})
+}
+
+// returnHeldBack is the Rejection of a member's Pod that is to be created again.
+func (v *Objects) returnHeldBack(m Member) *Rejection {
+	return v.HeldBack(Rejection{Kind: CreatingPods, Role: Returning, Name: m.Name})
+}
+
+func (r *Rejection) Reason() string {
+	switch {
+	case r.Volume:
+		return v1beta2.ClusterReasonVolumeRejected
+	case r.Role != "":
+		return v1beta2.ClusterReasonPodRejected
+	case r.Kind == ApplyService:
+		return v1beta2.ClusterReasonServiceRejected
+	case r.IsOfBudget():
+		return v1beta2.ClusterReasonPodDisruptionBudgetRejected
+	}
+	return v1beta2.ClusterReasonActionRejected
+}
+
+// Describe returns the reason and the message of a Rejection, as an event tells it.
+func (r *Rejection) Describe() (reason, message string) {
+	return r.Reason(), tried(r)
+}
+
+// effect says what was refused. A Pod that was not created has no name that a reader could
+// look up, unless a member has it.
+func (r *Rejection) effect() string {
+	what := "Pod"
+	if r.Volume {
+		what = "PVC"
+	}
+	switch {
+	case r.Role == Joiner:
+		return fmt.Sprintf("create the %s of a new member", what)
+	case r.Role == Seed:
+		return fmt.Sprintf("create the %s of the first member", what)
+	case r.Role != "":
+		return fmt.Sprintf("create %s %s", what, r.Name)
+	case r.Kind == ApplyService:
+		return "create or update Service " + r.Name
+	case r.Kind == ApplyBudget:
+		return "create or update PodDisruptionBudget " + r.Name
+	case r.Kind == DeleteBudget:
+		return "delete PodDisruptionBudget " + r.Name
+	case r.Kind == LabelMembers:
+		return "update the labels of Pods and PVCs"
+	}
+	return strings.TrimSpace(cmp.Or(attempts[r.Kind], r.Kind) + " " + r.Name)
+}
+
+// attempts say what actions on Pods and PVCs do to these. The name of the object follows if
+// there is but one.
+var attempts = map[string]string{
+	"ChangeImage":          "change the image of Pod",
+	"Defragment":           "annotate Pod",
+	"DeleteClaim":          "delete PVC",
+	"DeletePod":            "delete Pod",
+	"DropSeed":             "delete Pod",
+	"GrantStartPermit":     "annotate Pod",
+	"GrowClaim":            "expand PVCs",
+	"KeepClaims":           "change the owner of PVCs",
+	"RecreatePod":          "delete Pod",
+	"RevokeStartPermits":   "annotate Pods",
+	"RevokeSurvivorPermit": "annotate Pod",
+	"SetRoles":             "label Pods",
+	"TakeClaims":           "change the owner of PVCs",
+}
+
+// RejectionsText says what the API server refuses, in an order that does not change.
+func (v *Objects) RejectionsText() string { return tried(v.Noted...) }
+
+// tried says what was refused, what follows, and what a person can do who can't have the
+// API server accept it.
+func tried(refused ...*Rejection) string {
+	var said []string
+	meanwhile, instead := "", ""
+	for _, r := range refused {
+		said = append(said, fmt.Sprintf("cannot %s: %s", r.effect(), r.Words))
+		if r.IsOfChild(NoBudget) || r.Kind == ApplyBudget {
+			meanwhile = ", and changes no member until then"
+		}
+		if r.Kind == ApplyBudget {
+			instead = "; spec.podDisruptionBudget: false does without a budget"
+		}
+	}
+	slices.SortFunc(said, cmp.Compare)
+	said = slices.Compact(said)
+	return fmt.Sprintf("%s; the operator retries at least every %s%s%s", strings.Join(said, "; "), LongestPause, meanwhile, instead)
+}
