@@ -7,7 +7,9 @@ import (
 	"strings"
 
 	"github.com/etcd-operators/etcd-operators/api/v1beta2"
+	"github.com/etcd-operators/etcd-operators/operators/etcd-operator/internal/plan/action"
 	"github.com/etcd-operators/etcd-operators/operators/etcd-operator/internal/plan/facts"
+	"github.com/etcd-operators/etcd-operators/operators/etcd-operator/internal/plan/step"
 	"github.com/etcd-operators/etcd-operators/shared/etcdversion"
 )
 
@@ -28,7 +30,7 @@ import (
 
 // adoptVolumes takes over the volumes that the EtcdCluster asks for, and then records that
 // it goes on with them.
-func adoptVolumes(v *facts.View) *step {
+func adoptVolumes(v *facts.View) *step.Step {
 	c := &v.Cluster
 	if c.AdoptVolumes == "" || c.ClusterID != 0 || c.Bootstrap != nil || len(v.Pods) > 0 {
 		return nil
@@ -36,21 +38,21 @@ func adoptVolumes(v *facts.View) *step {
 	from, refs, why := retainedClaims(v)
 	switch {
 	case why != "":
-		return wait(idle, v1beta2.ClusterReasonClusterExisted, why).as(Existed)
+		return step.Wait(step.Idle, v1beta2.ClusterReasonClusterExisted, why).As(action.Existed)
 	case len(refs) == 0 && len(v.Claims) == 0 && c.AdoptVolumes == v1beta2.AdoptAny:
 		return nil // there is nothing to go on with
 	case len(refs) == 0 && len(v.Claims) == 0:
-		return wait(idle, v1beta2.ClusterReasonClusterExisted, fmt.Sprintf("no PVCs found of an EtcdCluster with uid %s: use the uid in their label %s, or remove the annotation %s to start empty",
-			c.AdoptVolumes, v1beta2.LabelOwner, v1beta2.AnnotationAdoptVolumes)).as(Existed)
+		return step.Wait(step.Idle, v1beta2.ClusterReasonClusterExisted, fmt.Sprintf("no PVCs found of an EtcdCluster with uid %s: use the uid in their label %s, or remove the annotation %s to start empty",
+			c.AdoptVolumes, v1beta2.LabelOwner, v1beta2.AnnotationAdoptVolumes)).As(action.Existed)
 	case !c.Persistent:
-		return wait(idle, v1beta2.ClusterReasonClusterExisted, "cannot adopt PVCs: this EtcdCluster has no volumes; delete it, and create it again with spec.pod.persistentVolumeClaimSpec").as(Existed)
+		return step.Wait(step.Idle, v1beta2.ClusterReasonClusterExisted, "cannot adopt PVCs: this EtcdCluster has no volumes; delete it, and create it again with spec.pod.persistentVolumeClaimSpec").As(action.Existed)
 	case adoptedVersion(v) == "":
-		return wait(idle, v1beta2.ClusterReasonClusterExisted, "cannot adopt PVCs: the etcd version that ran on them is not known; set spec.version to it").as(Existed)
+		return step.Wait(step.Idle, v1beta2.ClusterReasonClusterExisted, "cannot adopt PVCs: the etcd version that ran on them is not known; set spec.version to it").As(action.Existed)
 	case len(refs) > 0:
-		return do(TakeClaims{from, refs}, v1beta2.ClusterReasonAdoptingVolumes, fmt.Sprintf("adopted %d PVCs of the EtcdCluster with uid %s", len(refs), from))
+		return step.Do(action.TakeClaims{From: from, Claims: refs}, v1beta2.ClusterReasonAdoptingVolumes, fmt.Sprintf("adopted %d PVCs of the EtcdCluster with uid %s", len(refs), from))
 	}
 	first := facts.Bootstrap{Member: v.Claims[0].Name, Token: cmp.Or(v.FreshToken, v.Claims[0].UID), Adopted: true}
-	return do(RecordBootstrap{Bootstrap: first, Version: adoptedVersion(v)}, v1beta2.ClusterReasonVolumesAdopted, fmt.Sprintf("adopted %d PVCs; the cluster starts from their data", len(v.Claims))).announced()
+	return step.Do(action.RecordBootstrap{Bootstrap: first, Version: adoptedVersion(v)}, v1beta2.ClusterReasonVolumesAdopted, fmt.Sprintf("adopted %d PVCs; the cluster starts from their data", len(v.Claims))).Announced()
 }
 
 // adoptedVersion is the version that ran on the adopted volumes: the one recorded on them, or
@@ -83,7 +85,7 @@ func notedVersion(v *facts.View) string {
 
 // retainedClaims is whose volumes are asked for, and which those are. why says why they can't be
 // told.
-func retainedClaims(v *facts.View) (from string, refs []ClaimRef, why string) {
+func retainedClaims(v *facts.View) (from string, refs []action.ClaimRef, why string) {
 	var owners []string
 	for _, r := range v.Retained {
 		if !r.Deleting && !slices.Contains(owners, r.Owner) {
@@ -110,7 +112,7 @@ func retainedClaims(v *facts.View) (from string, refs []ClaimRef, why string) {
 			return "", nil, fmt.Sprintf("PVC %s was created for a recovery from a survivor, and others might hold data from before it: delete those, and remove the annotation %s from this one",
 				r.Name, v1beta2.AnnotationSurvivorPermit)
 		}
-		refs = append(refs, ClaimRef{r.Name, r.UID})
+		refs = append(refs, action.ClaimRef{Name: r.Name, UID: r.UID})
 	}
 	return from, refs, ""
 }
@@ -126,26 +128,26 @@ func existedAdvice(v *facts.View) string {
 
 // latchAdopted makes the cluster that runs on adopted volumes this one, when a quorum of
 // its members says that it is one: of one id, and with no member of another name.
-func latchAdopted(v *facts.View) *step {
+func latchAdopted(v *facts.View) *step.Step {
 	if !v.Cluster.IsAdopting() {
 		return nil
 	}
 	b := v.Cluster.Bootstrap
 	if id, ok := adoptedID(v); ok {
 		if runs := observedVersion(v); runs != "" {
-			return do(RecordBootstrap{Bootstrap: *b, Version: runs}, v1beta2.ClusterReasonVolumesAdopted, fmt.Sprintf("corrected the recorded version: members on the adopted PVCs run etcd %s, and none runs %s", runs, v.Cluster.Version)).announced()
+			return step.Do(action.RecordBootstrap{Bootstrap: *b, Version: runs}, v1beta2.ClusterReasonVolumesAdopted, fmt.Sprintf("corrected the recorded version: members on the adopted PVCs run etcd %s, and none runs %s", runs, v.Cluster.Version)).Announced()
 		}
-		return do(LatchClusterID{id}, v1beta2.ClusterReasonBootstrapped, fmt.Sprintf("a quorum of members on the adopted PVCs serves cluster %016x", id))
+		return step.Do(action.LatchClusterID{ClusterID: id}, v1beta2.ClusterReasonBootstrapped, fmt.Sprintf("a quorum of members on the adopted PVCs serves cluster %016x", id))
 	}
 	if isVersionCorrected(v) {
-		return do(RecordBootstrap{Bootstrap: *b, Version: v.Cluster.WantedVersion}, v1beta2.ClusterReasonVolumesAdopted, "corrected the recorded version: the adopted PVCs start with etcd "+v.Cluster.WantedVersion).announced()
+		return step.Do(action.RecordBootstrap{Bootstrap: *b, Version: v.Cluster.WantedVersion}, v1beta2.ClusterReasonVolumesAdopted, "corrected the recorded version: the adopted PVCs start with etcd "+v.Cluster.WantedVersion).Announced()
 	}
 	return nil
 }
 
 // whileAdopting tries a rule only while it is not known yet whose data the adopted volumes have.
-func whileAdopting(r rule) rule {
-	return func(v *facts.View) *step {
+func whileAdopting(r step.Rule) step.Rule {
+	return func(v *facts.View) *step.Step {
 		if !v.Cluster.IsAdopting() {
 			return nil
 		}
@@ -154,17 +156,17 @@ func whileAdopting(r rule) rule {
 }
 
 // awaitAdopted waits for a quorum of members on adopted volumes as long as it takes.
-func awaitAdopted(v *facts.View) *step {
+func awaitAdopted(v *facts.View) *step.Step {
 	if !v.Cluster.IsAdopting() {
 		return nil
 	}
-	requeueAfter := shortly
+	requeueAfter := step.Shortly
 	for i := range v.Pods {
-		if pollInterval(v, &v.Pods[i]) == fastPoll {
-			requeueAfter = fastPoll
+		if step.PollInterval(v, &v.Pods[i]) == step.FastPoll {
+			requeueAfter = step.FastPoll
 		}
 	}
-	return wait(requeueAfter, v1beta2.ClusterReasonAdoptingVolumes, fmt.Sprintf("waiting for a quorum of members on the adopted PVCs: %s; if a majority of the volumes is lost, restore a backup", v.WhoIsMissing()+deferredPodsText(v)))
+	return step.Wait(requeueAfter, v1beta2.ClusterReasonAdoptingVolumes, fmt.Sprintf("waiting for a quorum of members on the adopted PVCs: %s; if a majority of the volumes is lost, restore a backup", v.WhoIsMissing()+deferredPodsText(v)))
 }
 
 // observedVersion is the patch that the members on adopted volumes run, where it is another

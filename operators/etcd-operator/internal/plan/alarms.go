@@ -5,21 +5,23 @@ import (
 	"slices"
 
 	"github.com/etcd-operators/etcd-operators/api/v1beta2"
+	"github.com/etcd-operators/etcd-operators/operators/etcd-operator/internal/plan/action"
 	"github.com/etcd-operators/etcd-operators/operators/etcd-operator/internal/plan/facts"
+	"github.com/etcd-operators/etcd-operators/operators/etcd-operator/internal/plan/step"
 )
 
 // corrupted waits for a person where the alarms leave no quorum whose data agrees, or
 // where nobody knows who is wrong: nothing tells which data is the right one.
-func corrupted(v *facts.View) *step {
+func corrupted(v *facts.View) *step.Step {
 	if !v.Sure || len(v.AlarmsOf(facts.Corrupt)) == 0 || (v.HasQuorum() && v.CorruptIsKnown()) {
 		return nil
 	}
-	return wait(slowly, v1beta2.ClusterReasonCorrupt, v.AlarmAdvice()).as(AwaitsUser).inBrief(v.WritesRefused())
+	return step.Wait(step.Slowly, v1beta2.ClusterReasonCorrupt, v.AlarmAdvice()).As(action.AwaitsUser).InBrief(v.WritesRefused())
 }
 
 // disarmRemoved takes back the CORRUPT alarm of a member that was removed: what is left
 // agrees.
-func disarmRemoved(v *facts.View) *step {
+func disarmRemoved(v *facts.View) *step.Step {
 	if !v.Settled {
 		return nil
 	}
@@ -27,14 +29,14 @@ func disarmRemoved(v *facts.View) *step {
 		if a.MemberID == 0 || v.Name(a.MemberID) != "" {
 			continue
 		}
-		return do(DisarmAlarm{a.MemberID, facts.Corrupt, v.List}, v1beta2.ClusterReasonAlarmDisarmed, fmt.Sprintf("disarmed alarm CORRUPT of member %016x, which was removed", a.MemberID))
+		return step.Do(action.DisarmAlarm{MemberID: a.MemberID, Alarm: facts.Corrupt, Members: v.List}, v1beta2.ClusterReasonAlarmDisarmed, fmt.Sprintf("disarmed alarm CORRUPT of member %016x, which was removed", a.MemberID))
 	}
 	return nil
 }
 
 // transferFromCorrupt takes leadership from a member that is corrupt, before anybody
 // gets a snapshot of its data (S8).
-func transferFromCorrupt(v *facts.View) *step {
+func transferFromCorrupt(v *facts.View) *step.Step {
 	if !v.Settled || v.Leader == 0 || !v.IsCorrupt(v.Leader) {
 		return nil
 	}
@@ -42,20 +44,20 @@ func transferFromCorrupt(v *facts.View) *step {
 	if i < 0 {
 		return nil
 	}
-	return transferLeadership(v, &v.Voters[i])
+	return step.TransferLeadership(v, &v.Voters[i])
 }
 
 // repairSpace makes room where databases have grown to their quota, if the user allows
 // it: it compacts, has the members defragmented one after the other, and takes the alarm
 // back.
-func repairSpace(v *facts.View) *step {
+func repairSpace(v *facts.View) *step.Step {
 	if !v.IsRepairingSpace() || !v.Settled {
 		return nil
 	}
 	full := v.WhoIsFull()
 	if full == "" {
 		a := v.AlarmsOf(facts.NoSpace)[0]
-		return do(DisarmAlarm{a.MemberID, facts.NoSpace, v.List}, v1beta2.ClusterReasonSpaceRepaired,
+		return step.Do(action.DisarmAlarm{MemberID: a.MemberID, Alarm: facts.NoSpace, Members: v.List}, v1beta2.ClusterReasonSpaceRepaired,
 			fmt.Sprintf("disarmed alarm NOSPACE of member %s: every database is below %d %% of its quota", v.NameOrID(a.MemberID), facts.RoomyPercent))
 	}
 	if v.IsRestarting() {
@@ -68,9 +70,9 @@ func repairSpace(v *facts.View) *step {
 		return nil
 	}
 	if why := v.DisruptionBlocker(nil); why != "" {
-		return wait(blockerPollInterval(v), v1beta2.ClusterReasonRepairingSpace, "waiting to compact and defragment: "+why)
+		return step.Wait(step.BlockerPollInterval(v), v1beta2.ClusterReasonRepairingSpace, "waiting to compact and defragment: "+why)
 	}
-	return do(Compact{v.Revision(), v.Now}, v1beta2.ClusterReasonRepairingSpace, fmt.Sprintf("compacted to revision %d: %s; defragmentation follows, one member at a time", v.Revision(), full))
+	return step.Do(action.Compact{Revision: v.Revision(), At: v.Now}, v1beta2.ClusterReasonRepairingSpace, fmt.Sprintf("compacted to revision %d: %s; defragmentation follows, one member at a time", v.Revision(), full))
 }
 
 // alarmReason is the reason of the conditions while alarms are raised.

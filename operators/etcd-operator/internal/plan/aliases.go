@@ -4,7 +4,77 @@
 package plan
 
 import (
+	"github.com/etcd-operators/etcd-operators/operators/etcd-operator/internal/plan/action"
 	"github.com/etcd-operators/etcd-operators/operators/etcd-operator/internal/plan/facts"
+)
+
+type (
+	Action               = action.Action
+	RecordBootstrap      = action.RecordBootstrap
+	LatchClusterID       = action.LatchClusterID
+	RecordVersion        = action.RecordVersion
+	AcknowledgeFence     = action.AcknowledgeFence
+	LiftFence            = action.LiftFence
+	AdoptSeed            = action.AdoptSeed
+	RecordSurvivor       = action.RecordSurvivor
+	RevokeSurvivorPermit = action.RevokeSurvivorPermit
+	AdoptSurvivor        = action.AdoptSurvivor
+	DropSeed             = action.DropSeed
+	EndRecovery          = action.EndRecovery
+	CreatePods           = action.CreatePods
+	NewPod               = action.NewPod
+	SetRoles             = action.SetRoles
+	PodRole              = action.PodRole
+	GrantStartPermit     = action.GrantStartPermit
+	RevokeStartPermits   = action.RevokeStartPermits
+	PodRef               = action.PodRef
+	AddLearner           = action.AddLearner
+	Promote              = action.Promote
+	RemoveMember         = action.RemoveMember
+	TransferLeadership   = action.TransferLeadership
+	EnableDowngrade      = action.EnableDowngrade
+	CancelDowngrade      = action.CancelDowngrade
+	AdvanceLog           = action.AdvanceLog
+	ChangeImage          = action.ChangeImage
+	RecreatePod          = action.RecreatePod
+	DisarmAlarm          = action.DisarmAlarm
+	Compact              = action.Compact
+	CompareData          = action.CompareData
+	RecordConsistency    = action.RecordConsistency
+	BeginDefragment      = action.BeginDefragment
+	Defragment           = action.Defragment
+	DeletePod            = action.DeletePod
+	DeleteClaim          = action.DeleteClaim
+	GrowClaim            = action.GrowClaim
+	KeepClaims           = action.KeepClaims
+	TakeClaims           = action.TakeClaims
+	ClaimRef             = action.ClaimRef
+	Outcome              = action.Outcome
+	Announcement         = action.Announcement
+)
+
+const (
+	InProgress  = action.InProgress
+	UpToDate    = action.UpToDate
+	NoQuorum    = action.NoQuorum
+	Deleting    = action.Deleting
+	Rejected    = action.Rejected
+	AwaitsUser  = action.AwaitsUser
+	QuorumLost  = action.QuorumLost
+	Paused      = action.Paused
+	Existed     = action.Existed
+	Announced   = action.Announced
+	Unannounced = action.Unannounced
+)
+
+var (
+	KindOf         = action.KindOf
+	Records        = action.Records
+	Record         = action.Record
+	IsOfFence      = action.IsOfFence
+	Accept         = action.Accept
+	RejectedPod    = action.RejectedPod
+	RejectedAction = action.RejectedAction
 )
 
 type (

@@ -5,7 +5,9 @@ import (
 	"slices"
 
 	"github.com/etcd-operators/etcd-operators/api/v1beta2"
+	"github.com/etcd-operators/etcd-operators/operators/etcd-operator/internal/plan/action"
 	"github.com/etcd-operators/etcd-operators/operators/etcd-operator/internal/plan/facts"
+	"github.com/etcd-operators/etcd-operators/operators/etcd-operator/internal/plan/step"
 )
 
 // The rules of this file are for clusters on which etcd's own authentication is enabled,
@@ -17,7 +19,7 @@ import (
 // is done to it but what needs no word of etcd's, which is above, and that clients find
 // those again who have come back. That etcd does not tell who is there says nothing of
 // who is (S9). Where no quorum answers anybody, that is what comes first.
-func awaitCredentials(v *facts.View) *step {
+func awaitCredentials(v *facts.View) *step.Step {
 	refused := v.Refused()
 	serves := slices.ContainsFunc(v.Pods, func(p facts.Pod) bool { return p.ServesUnseen() })
 	if !serves || v.HasQuorum() {
@@ -26,30 +28,30 @@ func awaitCredentials(v *facts.View) *step {
 	if s := returnReadyToService(v); s != nil {
 		return s
 	}
-	requeueAfter := idle
+	requeueAfter := step.Idle
 	if v.Cluster.RootSecret != "" {
-		requeueAfter = slowly // no watch tells of a Secret
+		requeueAfter = step.Slowly // no watch tells of a Secret
 	}
-	return wait(requeueAfter, refused.Kind(), v.Cluster.WhatIsMissing(refused)).as(Unauthorized)
+	return step.Wait(requeueAfter, refused.Kind(), v.Cluster.WhatIsMissing(refused)).As(action.Unauthorized)
 }
 
 // returnReadyToService lets clients find the voters again, by the last report, whose Pods were
 // taken from them and serve again. Each has this cluster's data (S1), on a member's volume
 // or since it refuses a stranger: a cluster that begins anew, or that the operator has not
 // taken over, does not get as far as this rule.
-func returnReadyToService(v *facts.View) *step {
-	var roles []PodRole
+func returnReadyToService(v *facts.View) *step.Step {
+	var roles []action.PodRole
 	for _, m := range v.KnownVoters() {
 		p := v.PodOf[m.Name]
 		if p == nil || !v.Serves(p) || v.Cluster.ClusterID == 0 || !p.DeletingSince.IsZero() || p.From != "" {
 			continue
 		}
 		if p.Role == facts.Returning || p.Role == facts.Restarting {
-			roles = append(roles, PodRole{p.Name, p.UID, facts.Voter})
+			roles = append(roles, action.PodRole{Name: p.Name, UID: p.UID, Role: facts.Voter})
 		}
 	}
 	if len(roles) == 0 {
 		return nil
 	}
-	return do(SetRoles{roles}, v1beta2.ClusterReasonSettingRoles, fmt.Sprintf("member %s serves again: clients are routed to it", roles[0].Name))
+	return step.Do(action.SetRoles{Roles: roles}, v1beta2.ClusterReasonSettingRoles, fmt.Sprintf("member %s serves again: clients are routed to it", roles[0].Name))
 }

@@ -4,7 +4,9 @@ import (
 	"fmt"
 
 	"github.com/etcd-operators/etcd-operators/api/v1beta2"
+	"github.com/etcd-operators/etcd-operators/operators/etcd-operator/internal/plan/action"
 	"github.com/etcd-operators/etcd-operators/operators/etcd-operator/internal/plan/facts"
+	"github.com/etcd-operators/etcd-operators/operators/etcd-operator/internal/plan/step"
 )
 
 // The rules of this file make the one beginning of a cluster (S1). All of them
@@ -14,16 +16,16 @@ import (
 const firstAttempt = 1
 
 // existed refuses to begin where something already was.
-func existed(v *facts.View) *step {
+func existed(v *facts.View) *step.Step {
 	if v.Cluster.ClusterID != 0 || v.Cluster.Bootstrap != nil || v.Cluster.Existed == "" {
 		return nil
 	}
-	return wait(idle, v1beta2.ClusterReasonClusterExisted, fmt.Sprintf("not starting an empty cluster: %s; %s", v.Cluster.Existed, existedAdvice(v))).as(Existed)
+	return step.Wait(step.Idle, v1beta2.ClusterReasonClusterExisted, fmt.Sprintf("not starting an empty cluster: %s; %s", v.Cluster.Existed, existedAdvice(v))).As(action.Existed)
 }
 
 // recordBootstrap writes the seed's name and token down before anything else, and
 // again under another name when a seed is given up before it ever served.
-func recordBootstrap(v *facts.View) *step {
+func recordBootstrap(v *facts.View) *step.Step {
 	if !v.Cluster.IsBootstrapping() {
 		return nil
 	}
@@ -35,10 +37,10 @@ func recordBootstrap(v *facts.View) *step {
 		}
 	}
 	if len(v.FreshNames) == 0 {
-		return wait(shortly, v1beta2.ClusterReasonBootstrapping, "choosing a name for the seed")
+		return step.Wait(step.Shortly, v1beta2.ClusterReasonBootstrapping, "choosing a name for the seed")
 	}
 	fresh := facts.Bootstrap{Member: v.FreshNames[0], Token: v.FreshToken}
-	return do(RecordBootstrap{Bootstrap: fresh, Version: firstVersion(v)},
+	return step.Do(action.RecordBootstrap{Bootstrap: fresh, Version: firstVersion(v)},
 		v1beta2.ClusterReasonBootstrapping, fmt.Sprintf("chose %s as the seed that starts the cluster", fresh.Member))
 }
 
@@ -93,14 +95,14 @@ func strandedSeedAdvice(v *facts.View) string {
 
 // dropOldSeeds deletes the Pods of seeds that were given up before any of them
 // served.
-func dropOldSeeds(v *facts.View) *step {
+func dropOldSeeds(v *facts.View) *step.Step {
 	b := v.Cluster.Bootstrap
 	if !v.Cluster.IsBootstrapping() || b == nil {
 		return nil
 	}
 	for i := range v.Pods {
 		if p := &v.Pods[i]; p.Role == facts.Seed && p.Name != b.Member && p.DeletingSince.IsZero() {
-			return do(DeletePod{Name: p.Name, UID: p.UID}, v1beta2.ClusterReasonSeedDiscarded, fmt.Sprintf("deleted the Pod of seed %s, which never served", p.Name))
+			return step.Do(action.DeletePod{Name: p.Name, UID: p.UID}, v1beta2.ClusterReasonSeedDiscarded, fmt.Sprintf("deleted the Pod of seed %s, which never served", p.Name))
 		}
 	}
 	return nil
@@ -108,7 +110,7 @@ func dropOldSeeds(v *facts.View) *step {
 
 // dropEndedJoiners deletes the Pods of joiners that have ended for good before the cluster
 // has begun, such as those that were evicted: they never had a start permit.
-func dropEndedJoiners(v *facts.View) *step {
+func dropEndedJoiners(v *facts.View) *step.Step {
 	if !v.Cluster.IsBootstrapping() || v.Cluster.Bootstrap == nil {
 		return nil
 	}
@@ -117,8 +119,8 @@ func dropEndedJoiners(v *facts.View) *step {
 		if !p.Finished || p.Role != facts.Joiner || !p.DeletingSince.IsZero() || p.StartPermit != nil {
 			continue
 		}
-		s := do(DeletePod{Name: p.Name, UID: p.UID}, v1beta2.ClusterReasonDeletingPod, fmt.Sprintf("deleted Pod %s, which ended before it could join", p.Name)).unannounced()
-		if !v.IsHeldBack(RejectedAction(s.action)) {
+		s := step.Do(action.DeletePod{Name: p.Name, UID: p.UID}, v1beta2.ClusterReasonDeletingPod, fmt.Sprintf("deleted Pod %s, which ended before it could join", p.Name)).Unannounced()
+		if !v.IsHeldBack(action.RejectedAction(s.Action)) {
 			return s
 		}
 	}
@@ -128,32 +130,32 @@ func dropEndedJoiners(v *facts.View) *step {
 // revokeSeedPermits takes the permit to begin a cluster from every Pod but the seed's,
 // and from that too once it serves: before the cluster id is latched, and its data counts
 // (S2). It needs no quorum.
-func revokeSeedPermits(v *facts.View) *step {
-	var pods []PodRef
+func revokeSeedPermits(v *facts.View) *step.Step {
+	var pods []action.PodRef
 	for i := range v.Pods {
 		p := &v.Pods[i]
 		beginning := v.Cluster.IsBootstrapping() && v.Cluster.Bootstrap != nil && p.Name == v.Cluster.Bootstrap.Member && !hasBegun(p)
 		if p.StartPermit != nil && p.StartPermit.New && !beginning {
-			pods = append(pods, PodRef{p.Name, p.UID})
+			pods = append(pods, action.PodRef{Name: p.Name, UID: p.UID})
 		}
 	}
 	if len(pods) == 0 {
 		return nil
 	}
-	return do(RevokeStartPermits{pods}, v1beta2.ClusterReasonStartPermitRevoked, fmt.Sprintf("revoked the start permit of seed %s: bootstrap is complete", pods[0].Name))
+	return step.Do(action.RevokeStartPermits{Pods: pods}, v1beta2.ClusterReasonStartPermitRevoked, fmt.Sprintf("revoked the start permit of seed %s: bootstrap is complete", pods[0].Name))
 }
 
 // createFirstPods makes the seed's Pod, and beside it the Pods of all who are to
 // join, so that they start while the seed does. A seed that can't be scheduled has
 // the room to itself.
-func createFirstPods(v *facts.View) *step {
+func createFirstPods(v *facts.View) *step.Step {
 	b := v.Cluster.Bootstrap
 	if !v.Cluster.IsBootstrapping() || b == nil {
 		return nil
 	}
-	var pods []NewPod
+	var pods []action.NewPod
 	if v.PodOf[b.Member] == nil {
-		seed := NewPod{Name: b.Member, Role: facts.Seed, Version: v.NewPodVersion(b.Member)}
+		seed := action.NewPod{Name: b.Member, Role: facts.Seed, Version: v.NewPodVersion(b.Member)}
 		// On a volume that exists there may be data, and etcd goes on with it: a start permit
 		// would stay unused, and lie there for the day that the disk is lost.
 		if v.ClaimOf[b.Member] == nil {
@@ -162,33 +164,33 @@ func createFirstPods(v *facts.View) *step {
 		pods = append(pods, seed)
 	}
 	if seed := v.PodOf[b.Member]; seed == nil || seed.Unschedulable == "" {
-		pods = append(pods, newJoiners(v, v.Cluster.Size-1-len(v.Candidates())-v.OutgrownPods())...)
+		pods = append(pods, step.NewJoiners(v, v.Cluster.Size-1-len(v.Candidates())-v.OutgrownPods())...)
 	}
 	if len(pods) == 0 {
 		return nil
 	}
-	return do(CreatePods{pods}, v1beta2.ClusterReasonCreatingMembers, created(pods)).unannounced()
+	return step.Do(action.CreatePods{Pods: pods}, v1beta2.ClusterReasonCreatingMembers, step.Created(pods)).Unannounced()
 }
 
 // restartSeed lets a seed begin again that ended before it had any data, and makes
 // the Pod of one that has ended for good again.
-func restartSeed(v *facts.View) *step {
+func restartSeed(v *facts.View) *step.Step {
 	b := v.Cluster.Bootstrap
 	if !v.Cluster.IsBootstrapping() || b == nil {
 		return nil
 	}
 	seed := v.PodOf[b.Member]
-	if s := yield(v, seed); s != nil {
+	if s := step.Yield(v, seed); s != nil {
 		return s
 	}
 	if seed.Finished && seed.DeletingSince.IsZero() {
-		return do(DeletePod{Name: seed.Name, UID: seed.UID}, v1beta2.ClusterReasonRecreatingSeed, fmt.Sprintf("deleted the Pod of seed %s, which has ended, to recreate it", seed.Name))
+		return step.Do(action.DeletePod{Name: seed.Name, UID: seed.UID}, v1beta2.ClusterReasonRecreatingSeed, fmt.Sprintf("deleted the Pod of seed %s, which has ended, to recreate it", seed.Name))
 	}
 	if !seed.Answer.Waiting || seed.CanUsePermit() {
 		return nil
 	}
 	permit := facts.StartPermit{Attempt: seed.Answer.Attempt + 1, New: true, Members: []string{b.Member}, Token: b.Token}
-	return do(GrantStartPermit{seed.Name, seed.UID, permit}, v1beta2.ClusterReasonStartingSeed, fmt.Sprintf("granted seed %s its start permit", seed.Name))
+	return step.Do(action.GrantStartPermit{Name: seed.Name, UID: seed.UID, StartPermit: permit}, v1beta2.ClusterReasonStartingSeed, fmt.Sprintf("granted seed %s its start permit", seed.Name))
 }
 
 // hasBegun reports whether a seed serves a cluster of its own. One that is ending takes
@@ -200,17 +202,17 @@ func hasBegun(seed *facts.Pod) bool {
 }
 
 // latchClusterID ends the beginning: from here on there is never another one.
-func latchClusterID(v *facts.View) *step {
+func latchClusterID(v *facts.View) *step.Step {
 	if !v.Cluster.IsBootstrapping() {
 		return nil
 	}
 	seed := v.PodOf[v.Cluster.Bootstrap.Member]
 	a := &seed.Answer
 	if hasBegun(seed) {
-		return do(LatchClusterID{a.ClusterID}, v1beta2.ClusterReasonBootstrapped, fmt.Sprintf("seed %s serves cluster %016x", seed.Name, a.ClusterID))
+		return step.Do(action.LatchClusterID{ClusterID: a.ClusterID}, v1beta2.ClusterReasonBootstrapped, fmt.Sprintf("seed %s serves cluster %016x", seed.Name, a.ClusterID))
 	}
 	if a.Refused != "" {
-		return wait(shortly, a.Kind(), v.Cluster.WhatIsMissing(a)).as(Unauthorized)
+		return step.Wait(step.Shortly, a.Kind(), v.Cluster.WhatIsMissing(a)).As(action.Unauthorized)
 	}
-	return wait(pollInterval(v, seed), v1beta2.ClusterReasonStartingSeed, fmt.Sprintf("waiting for seed %s: %s", seed.Name, v.Progress(seed)))
+	return step.Wait(step.PollInterval(v, seed), v1beta2.ClusterReasonStartingSeed, fmt.Sprintf("waiting for seed %s: %s", seed.Name, v.Progress(seed)))
 }

@@ -10,6 +10,7 @@ import (
 
 	"github.com/etcd-operators/etcd-operators/api/v1beta2"
 	"github.com/etcd-operators/etcd-operators/operators/etcd-operator/internal/plan/facts"
+	"github.com/etcd-operators/etcd-operators/operators/etcd-operator/internal/plan/step"
 )
 
 // The rules of this file are for clusters whose traffic is to be by TLS. A cluster begins
@@ -19,18 +20,18 @@ import (
 // if all members were silent, and does no more than give them back their Pods.
 
 // awaitCertificates waits with the beginning of a cluster, however long that takes.
-func awaitCertificates(v *facts.View) *step {
+func awaitCertificates(v *facts.View) *step.Step {
 	t := &v.Cluster.TLS
 	if !t.Wanted || v.Cluster.Bootstrap != nil {
 		return nil
 	}
 	switch {
 	case t.Problem != "":
-		return wait(idle, string(t.Problem), "waiting for valid certificates before the cluster starts: "+t.Message).as(problemOutcome(t.Problem)).untilCertified()
+		return step.Wait(step.Idle, string(t.Problem), "waiting for valid certificates before the cluster starts: "+t.Message).As(problemOutcome(t.Problem)).UntilCertified()
 	case t.Trust == "" || t.NoClientCertificate:
-		return wait(shortly, v1beta2.ClusterReasonCertificatesPending, "waiting for certificates before the cluster starts").untilCertified()
+		return step.Wait(step.Shortly, v1beta2.ClusterReasonCertificatesPending, "waiting for certificates before the cluster starts").UntilCertified()
 	case v.Cluster.RecordedTrust() != t.Trust:
-		return wait(next, v1beta2.ClusterReasonCertificatesPending, "certificates are ready: recording which CAs members trust")
+		return step.Wait(step.AtOnce, v1beta2.ClusterReasonCertificatesPending, "certificates are ready: recording which CAs members trust")
 	}
 	return nil
 }
@@ -39,8 +40,8 @@ func awaitCertificates(v *facts.View) *step {
 // (S9): no member is given up, added, changed or restarted, no loss is told, and no
 // recovery begins, goes on or is aborted. What is done rests on what Kubernetes says
 // alone, by the rules needNoAnswers.
-func awaitClientCertificate(needNoAnswers ...rule) rule {
-	return func(v *facts.View) *step {
+func awaitClientCertificate(needNoAnswers ...step.Rule) step.Rule {
+	return func(v *facts.View) *step.Step {
 		if !v.Cluster.NoClientCertificate() {
 			return nil
 		}
@@ -54,8 +55,8 @@ func awaitClientCertificate(needNoAnswers ...rule) rule {
 }
 
 // onceBegun tries a rule only when the cluster has begun, and does not begin anew.
-func onceBegun(r rule) rule {
-	return func(v *facts.View) *step {
+func onceBegun(r step.Rule) step.Rule {
+	return func(v *facts.View) *step.Step {
 		if v.Cluster.IsBootstrapping() || v.Cluster.IsReseeding() {
 			return nil
 		}
@@ -63,12 +64,12 @@ func onceBegun(r rule) rule {
 	}
 }
 
-func waitForClientCertificate(v *facts.View) *step {
-	s := wait(idle, v.Cluster.NoClientCertificateReason(), v.Cluster.NoClientCertificateText()).as(problemOutcome(v.Cluster.TLS.Problem))
+func waitForClientCertificate(v *facts.View) *step.Step {
+	s := step.Wait(step.Idle, v.Cluster.NoClientCertificateReason(), v.Cluster.NoClientCertificateText()).As(problemOutcome(v.Cluster.TLS.Problem))
 	if v.Cluster.TLS.Problem == "" {
 		return s // CertificatesReady does not report it
 	}
-	return s.untilCertified()
+	return s.UntilCertified()
 }
 
 // readyVoters are the Pods that clients are sent to, by what Kubernetes says.
@@ -157,12 +158,4 @@ func tlsStatus(v *facts.View) *v1beta2.TLSStatus {
 		st.NotAfter = &end
 	}
 	return st
-}
-
-// requeueSooner shortens a wait to what certificates that are waited for ask for.
-func requeueSooner(v *facts.View, requeueAfter time.Duration) time.Duration {
-	if t := &v.Cluster.TLS; t.RequeueAfter > 0 {
-		return min(requeueAfter, t.RequeueAfter)
-	}
-	return requeueAfter
 }

@@ -8,8 +8,10 @@ import (
 	"time"
 
 	"github.com/etcd-operators/etcd-operators/api/v1beta2"
+	"github.com/etcd-operators/etcd-operators/operators/etcd-operator/internal/plan/action"
 	"github.com/etcd-operators/etcd-operators/operators/etcd-operator/internal/plan/facts"
 	"github.com/etcd-operators/etcd-operators/operators/etcd-operator/internal/plan/quorum"
+	"github.com/etcd-operators/etcd-operators/operators/etcd-operator/internal/plan/step"
 )
 
 // This file chooses with whose data a cluster begins anew whose majority is lost for good:
@@ -142,7 +144,7 @@ func standing(v *facts.View) time.Duration {
 }
 
 // chooseSurvivor latches the choice.
-func chooseSurvivor(v *facts.View) *step {
+func chooseSurvivor(v *facts.View) *step.Step {
 	if v.HasQuorum() || v.QuorumLost() == "" || !isRecoveryRequested(v) || standing(v) > 0 || len(v.FreshNames) == 0 || v.FreshToken == "" {
 		return nil
 	}
@@ -161,7 +163,7 @@ func chooseSurvivor(v *facts.View) *step {
 		r.Survivors = append(r.Survivors, p.Name)
 	}
 	r.Members = oldNames(v)
-	return do(RecordSurvivor{r}, v1beta2.ClusterReasonSurvivorChosen, fmt.Sprintf(
+	return step.Do(action.RecordSurvivor{Recovery: r}, v1beta2.ClusterReasonSurvivorChosen, fmt.Sprintf(
 		"chose survivor %s to rebuild the cluster from: revision %d, committed index %d, the highest of %s; %s", r.Survivor, r.Revision, r.Committed, strings.Join(r.Survivors, ", "), v.QuorumLost()))
 }
 

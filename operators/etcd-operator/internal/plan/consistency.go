@@ -8,7 +8,9 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	"github.com/etcd-operators/etcd-operators/api/v1beta2"
+	"github.com/etcd-operators/etcd-operators/operators/etcd-operator/internal/plan/action"
 	"github.com/etcd-operators/etcd-operators/operators/etcd-operator/internal/plan/facts"
+	"github.com/etcd-operators/etcd-operators/operators/etcd-operator/internal/plan/step"
 	"github.com/etcd-operators/etcd-operators/shared/etcdversion"
 )
 
@@ -49,29 +51,29 @@ func isRecorded(v *facts.View, c *facts.Comparison) bool {
 
 // recordComparison latches what a comparison of the voters has shown. Those who differ are
 // removed only after that.
-func recordComparison(v *facts.View) *step {
+func recordComparison(v *facts.View) *step.Step {
 	c := v.Comparison
 	if c == nil || c.Ended.IsZero() || c.Failed != "" || !v.Settled || isRecorded(v, c) || !slices.Equal(c.Members, voterIDs(v)) {
 		return nil
 	}
-	a := RecordConsistency{At: c.Ended, Revision: c.Revision, Result: c.Result, Differing: c.Differing}
+	a := action.RecordConsistency{At: c.Ended, Revision: c.Revision, Result: c.Result, Differing: c.Differing}
 	switch c.Result {
 	case v1beta2.ResultMemberDiffers:
-		return do(a, string(c.Result), v.DifferingText(c.Differing, c.Revision)+"; the operator replaces it")
+		return step.Do(a, string(c.Result), v.DifferingText(c.Differing, c.Revision)+"; the operator replaces it")
 	case v1beta2.ResultNoMajority:
-		return do(a, string(c.Result), facts.NoMajorityText(c.Revision))
+		return step.Do(a, string(c.Result), facts.NoMajorityText(c.Revision))
 	case v1beta2.ResultConsistent:
 	}
-	return do(a, string(v1beta2.ResultConsistent), facts.ConsistentText(c.Revision))
+	return step.Do(a, string(v1beta2.ResultConsistent), facts.ConsistentText(c.Revision))
 }
 
 // isRoutine reports whether a step is a comparison that finds all as it is to be: the status
 // of an idle cluster is written once for it, with the result.
-func isRoutine(v *facts.View, s *step) bool {
-	switch a := s.action.(type) {
-	case CompareData:
+func isRoutine(v *facts.View, s *step.Step) bool {
+	switch a := s.Action.(type) {
+	case action.CompareData:
 		return len(a.Members) == len(v.Voters)
-	case RecordConsistency:
+	case action.RecordConsistency:
 		return a.Result == v1beta2.ResultConsistent && len(v.Healthy) == len(v.Voters)
 	default:
 		return false
@@ -80,27 +82,27 @@ func isRoutine(v *facts.View, s *step) bool {
 
 // beginComparison compares the data of all members when that is due, nothing else is under
 // way, and all are healthy.
-func beginComparison(v *facts.View) *step {
+func beginComparison(v *facts.View) *step.Step {
 	if !comparisonDue(v) || v.Cluster.IsChangingVersion() || v.NextToRestart() != nil || defragmentationBlocker(v, nil) != "" {
 		return nil
 	}
 	if c := v.Comparison; c != nil && !isRecorded(v, c) && comparing(v) {
 		return nil
 	}
-	return do(CompareData{Members: v.List}, v1beta2.ClusterReasonComparingData, fmt.Sprintf("started comparing the data of %d members", len(v.Voters)))
+	return step.Do(action.CompareData{Members: v.List}, v1beta2.ClusterReasonComparingData, fmt.Sprintf("started comparing the data of %d members", len(v.Voters)))
 }
 
 // compareOthers compares the data of all others when a member refuses to start, since its
 // data differs from that of one of them: which of the two is right shows by that. One that
 // differs from others who agree is replaced.
-func compareOthers(v *facts.View) *step {
+func compareOthers(v *facts.View) *step.Step {
 	for _, m := range v.Voters {
 		p := v.PodOf[m.Name]
 		if p == nil || !p.Inconsistent || !v.IsCrashing(p) || v.OthersAgree(p) || len(v.Healthy) < len(v.Voters)-1 || !v.HasQuorum() || !hashesAlike(v) || comparing(v) {
 			continue
 		}
 		others := slices.DeleteFunc(slices.Clone(v.List), func(o facts.Member) bool { return !v.Healthy[o.ID] })
-		return do(CompareData{Members: others}, v1beta2.ClusterReasonComparingData, fmt.Sprintf("started comparing the data of all other members: member %s refuses to start, because its data differs from that of another", m.Name))
+		return step.Do(action.CompareData{Members: others}, v1beta2.ClusterReasonComparingData, fmt.Sprintf("started comparing the data of all other members: member %s refuses to start, because its data differs from that of another", m.Name))
 	}
 	return nil
 }
@@ -129,26 +131,26 @@ func comparisonDue(v *facts.View) bool {
 }
 
 // refuseComparisonSchedule says what is wrong with a schedule that can't be read.
-func refuseComparisonSchedule(v *facts.View) *step {
+func refuseComparisonSchedule(v *facts.View) *step.Step {
 	if why := v.Cluster.Consistency.Invalid; why != "" {
-		return wait(idle, v1beta2.ClusterReasonScheduleInvalid, fmt.Sprintf(
-			"spec.maintenance.consistencyCheck is not a cron expression: %s; use for example 0 3 * * 0, @daily, CRON_TZ=Europe/Berlin 30 3 * * 1-5, or Never", why)).as(AwaitsUser)
+		return step.Wait(step.Idle, v1beta2.ClusterReasonScheduleInvalid, fmt.Sprintf(
+			"spec.maintenance.consistencyCheck is not a cron expression: %s; use for example 0 3 * * 0, @daily, CRON_TZ=Europe/Berlin 30 3 * * 1-5, or Never", why)).As(action.AwaitsUser)
 	}
 	return nil
 }
 
 // consistency is what the last comparison has shown, the one that the step records included:
 // its result and the conditions are written together.
-func consistency(v *facts.View, s *step) facts.Consistency {
+func consistency(v *facts.View, s *step.Step) facts.Consistency {
 	c := v.Cluster.Consistency
-	if a, ok := s.action.(RecordConsistency); ok {
+	if a, ok := s.Action.(action.RecordConsistency); ok {
 		c.Since, c.Result, c.Revision, c.Differing = a.At, a.Result, a.Revision, a.Differing
 	}
 	return c
 }
 
 // consistent is the condition of that name; nil before the first comparison.
-func consistent(v *facts.View, s *step) *metav1.Condition {
+func consistent(v *facts.View, s *step.Step) *metav1.Condition {
 	c := consistency(v, s)
 	said := facts.ConsistentText(c.Revision)
 	switch c.Result {

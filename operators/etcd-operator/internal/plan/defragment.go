@@ -8,7 +8,9 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	"github.com/etcd-operators/etcd-operators/api/v1beta2"
+	"github.com/etcd-operators/etcd-operators/operators/etcd-operator/internal/plan/action"
 	"github.com/etcd-operators/etcd-operators/operators/etcd-operator/internal/plan/facts"
+	"github.com/etcd-operators/etcd-operators/operators/etcd-operator/internal/plan/step"
 )
 
 const (
@@ -50,15 +52,15 @@ func canDefragment(v *facts.View, m facts.Member) bool {
 }
 
 // returnDefragmentedToService lets clients find a member again that was defragmented.
-func returnDefragmentedToService(v *facts.View) *step {
+func returnDefragmentedToService(v *facts.View) *step.Step {
 	for _, m := range v.Voters {
 		p := v.PodOf[m.Name]
 		if p == nil || p.Role != facts.Defragmenting || p.Defragmented.Since.IsZero() || p.Defragmented.Since.Before(p.RoleSince) || v.IsDefragmenting(p) || !v.Healthy[m.ID] {
 			continue
 		}
 		a := v.Answer(m)
-		return do(SetRoles{[]PodRole{{p.Name, p.UID, facts.Voter}}}, v1beta2.ClusterReasonMemberDefragmented, fmt.Sprintf(
-			"member %s is defragmented: its database had %s and has %s; %s", m.Name, v1beta2.ReadableSize(p.Defragmented.Before), v1beta2.ReadableSize(a.DBSize), defragmented(v))).announced()
+		return step.Do(action.SetRoles{Roles: []action.PodRole{{Name: p.Name, UID: p.UID, Role: facts.Voter}}}, v1beta2.ClusterReasonMemberDefragmented, fmt.Sprintf(
+			"member %s is defragmented: its database had %s and has %s; %s", m.Name, v1beta2.ReadableSize(p.Defragmented.Before), v1beta2.ReadableSize(a.DBSize), defragmented(v))).Announced()
 	}
 	return nil
 }
@@ -77,13 +79,13 @@ func defragmented(v *facts.View) string {
 // awaitDefragment waits for the member that is being defragmented. It may take minutes,
 // and the member may not answer meanwhile: it is not lost (S9), and its liveness probe
 // leaves it that time.
-func awaitDefragment(v *facts.View) *step {
+func awaitDefragment(v *facts.View) *step.Step {
 	for _, m := range v.Voters {
 		p := v.PodOf[m.Name]
 		if p == nil || !v.IsDefragmenting(p) {
 			continue
 		}
-		return wait(defragmentPollInterval(v, p), v1beta2.ClusterReasonDefragmenting, fmt.Sprintf("waiting for member %s to be defragmented; %s", m.Name, defragmented(v)))
+		return step.Wait(defragmentPollInterval(v, p), v1beta2.ClusterReasonDefragmenting, fmt.Sprintf("waiting for member %s to be defragmented; %s", m.Name, defragmented(v)))
 	}
 	return nil
 }
@@ -92,15 +94,15 @@ func awaitDefragment(v *facts.View) *step {
 func defragmentPollInterval(v *facts.View, p *facts.Pod) time.Duration {
 	switch took := v.Now.Sub(p.Defragmented.Since); {
 	case took > facts.OldPodAge:
-		return slowly
+		return step.Slowly
 	case took > facts.NewPodAge:
-		return shortly
+		return step.Shortly
 	}
-	return fastPoll
+	return step.FastPoll
 }
 
 // defragmentMember goes on with a round, and not while members move to another image.
-func defragmentMember(v *facts.View) *step {
+func defragmentMember(v *facts.View) *step.Step {
 	if v.NextToDefragment() == nil || v.Cluster.IsChangingVersion() {
 		return nil
 	}
@@ -109,18 +111,18 @@ func defragmentMember(v *facts.View) *step {
 
 // defragmentNext takes the next member from its clients, from its leadership, and then
 // defragments it.
-func defragmentNext(v *facts.View) *step {
+func defragmentNext(v *facts.View) *step.Step {
 	const reason = v1beta2.ClusterReasonDefragmenting
 	m := v.NextToDefragment()
 	p := v.PodOf[m.Name]
 	if why := defragmentationBlocker(v, m); why != "" {
-		return wait(blockerPollInterval(v), reason, fmt.Sprintf("waiting to defragment member %s: %s; %s", m.Name, why, defragmented(v)))
+		return step.Wait(step.BlockerPollInterval(v), reason, fmt.Sprintf("waiting to defragment member %s: %s; %s", m.Name, why, defragmented(v)))
 	}
 	before := "its defragmentation; " + defragmented(v)
-	if s := cmp.Or(drain(v, m, facts.Defragmenting, reason, before), awaitUnrouted(v, m, reason, before)); s != nil {
+	if s := cmp.Or(step.Drain(v, m, facts.Defragmenting, reason, before), step.AwaitUnrouted(v, m, reason, before)); s != nil {
 		return s
 	}
-	return do(Defragment{p.Name, p.UID, m.ID, v.List}, v1beta2.ClusterReasonDefragmentingMember, fmt.Sprintf("asked member %s to defragment its database; %s", m.Name, defragmented(v)))
+	return step.Do(action.Defragment{Name: p.Name, UID: p.UID, ID: m.ID, Members: v.List}, v1beta2.ClusterReasonDefragmentingMember, fmt.Sprintf("asked member %s to defragment its database; %s", m.Name, defragmented(v)))
 }
 
 // defragmentationBlocker says why no member may be defragmented now; empty if all members are healthy, and the one
@@ -146,15 +148,15 @@ func defragmentationBlocker(v *facts.View, next *facts.Member) string {
 }
 
 // beginDefragment begins a round, if it is time for one, or there is much to win.
-func beginDefragment(v *facts.View) *step {
+func beginDefragment(v *facts.View) *step.Step {
 	why := whyDefragment(v)
 	if why == "" || v.Cluster.IsChangingVersion() || v.NextToRestart() != nil {
 		return nil
 	}
 	if not := defragmentationBlocker(v, nil); not != "" {
-		return wait(blockerPollInterval(v), v1beta2.ClusterReasonDefragmenting, "waiting to defragment: "+not)
+		return step.Wait(step.BlockerPollInterval(v), v1beta2.ClusterReasonDefragmenting, "waiting to defragment: "+not)
 	}
-	return do(BeginDefragment{v.Now}, v1beta2.ClusterReasonDefragmentationStarted, "started to defragment one member at a time: "+why)
+	return step.Do(action.BeginDefragment{At: v.Now}, v1beta2.ClusterReasonDefragmentationStarted, "started to defragment one member at a time: "+why)
 }
 
 // whyDefragment says why it is time for a round; empty if it is not.
@@ -186,24 +188,11 @@ func due(v *facts.View) time.Time {
 	return newest
 }
 
-// untilMaintenance is how soon to look again at a cluster that is as it should be.
-func untilMaintenance(v *facts.View) time.Duration {
-	m := &v.Cluster.Maintenance
-	if m.Schedule.String() == "" {
-		return idle
-	}
-	at := m.Schedule.Next(m.CountedFrom(), v.Now)
-	if at.IsZero() {
-		return idle
-	}
-	return max(next, min(idle, at.Sub(v.Now)))
-}
-
 // refuseSchedule says what is wrong with a schedule that can't be read.
-func refuseSchedule(v *facts.View) *step {
+func refuseSchedule(v *facts.View) *step.Step {
 	if why := v.Cluster.Maintenance.Invalid; why != "" {
-		return wait(idle, v1beta2.ClusterReasonScheduleInvalid, fmt.Sprintf(
-			"spec.maintenance.defragmentSchedule is not a cron expression: %s; use for example 0 3 * * 0, @daily, or CRON_TZ=Europe/Berlin 30 3 * * 1-5", why)).as(AwaitsUser)
+		return step.Wait(step.Idle, v1beta2.ClusterReasonScheduleInvalid, fmt.Sprintf(
+			"spec.maintenance.defragmentSchedule is not a cron expression: %s; use for example 0 3 * * 0, @daily, or CRON_TZ=Europe/Berlin 30 3 * * 1-5", why)).As(action.AwaitsUser)
 	}
 	return nil
 }

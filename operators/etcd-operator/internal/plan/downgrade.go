@@ -5,30 +5,32 @@ import (
 	"slices"
 
 	"github.com/etcd-operators/etcd-operators/api/v1beta2"
+	"github.com/etcd-operators/etcd-operators/operators/etcd-operator/internal/plan/action"
 	"github.com/etcd-operators/etcd-operators/operators/etcd-operator/internal/plan/facts"
+	"github.com/etcd-operators/etcd-operators/operators/etcd-operator/internal/plan/step"
 	"github.com/etcd-operators/etcd-operators/shared/etcdversion"
 )
 
 // enableDowngrade has etcd lower its cluster version, once, while all members are healthy, and
 // waits for it.
-func enableDowngrade(v *facts.View) *step {
+func enableDowngrade(v *facts.View) *step.Step {
 	const reason = v1beta2.ClusterReasonLoweringClusterVersion
 	to, told := etcdversion.Parse(v.Cluster.Target), v.ClusterVersion()
 	if !v.Cluster.IsDowngrading() || to.Minor < facts.OldestByDowngrade || told.CompareMinor(to) <= 0 {
 		return nil
 	}
 	if v.Downgrade().CompareMinor(to) == 0 {
-		return wait(fastPoll, reason, fmt.Sprintf("waiting for etcd to lower its cluster version from %s to %s", told, to))
+		return step.Wait(step.FastPoll, reason, fmt.Sprintf("waiting for etcd to lower its cluster version from %s to %s", told, to))
 	}
 	if why := v.DisruptionBlocker(v.NextToRestart()); why != "" {
-		return wait(blockerPollInterval(v), reason, fmt.Sprintf("waiting to enable etcd's downgrade to %s: %s", to, why))
+		return step.Wait(step.BlockerPollInterval(v), reason, fmt.Sprintf("waiting to enable etcd's downgrade to %s: %s", to, why))
 	}
-	return do(EnableDowngrade{to.String() + ".0"}, reason, fmt.Sprintf("asked etcd to lower its cluster version from %s to %s", told, to))
+	return step.Do(action.EnableDowngrade{To: to.String() + ".0"}, reason, fmt.Sprintf("asked etcd to lower its cluster version from %s to %s", told, to))
 }
 
 // cancelDowngrade ends a downgrade that is not wanted any more, or that keeps a member
 // from joining.
-func cancelDowngrade(v *facts.View) *step {
+func cancelDowngrade(v *facts.View) *step.Step {
 	to := v.Downgrade()
 	if to == (etcdversion.Version{}) || canReachEarlierMinor(v) {
 		return nil
@@ -42,7 +44,7 @@ func cancelDowngrade(v *facts.View) *step {
 	default:
 		return nil
 	}
-	return do(CancelDowngrade{}, v1beta2.ClusterReasonDowngradeCancelled, fmt.Sprintf("cancelled etcd's downgrade to %s: %s", to, why))
+	return step.Do(action.CancelDowngrade{}, v1beta2.ClusterReasonDowngradeCancelled, fmt.Sprintf("cancelled etcd's downgrade to %s: %s", to, why))
 }
 
 // isAwaitingMember reports whether a member is to join.

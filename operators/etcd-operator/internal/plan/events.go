@@ -9,6 +9,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	"github.com/etcd-operators/etcd-operators/api/v1beta2"
+	"github.com/etcd-operators/etcd-operators/operators/etcd-operator/internal/plan/action"
 	"github.com/etcd-operators/etcd-operators/operators/etcd-operator/internal/plan/facts"
 )
 
@@ -26,10 +27,10 @@ type Event struct {
 
 // EventOf is the event of an action that was carried out, if it gets one.
 func EventOf(d *Decision) (Event, bool) {
-	if d.Action == nil || d.Announcement == Unannounced || (IsStep(d.Action) && d.Announcement != Announced) {
+	if d.Action == nil || d.Announcement == action.Unannounced || (action.IsStep(d.Action) && d.Announcement != action.Announced) {
 		return Event{}, false
 	}
-	return Event{Warning: IsWarning(d.Action), Reason: d.Reason, Action: KindOf(d.Action), Message: d.Message, Member: MemberOf(d.Action)}, true
+	return Event{Warning: action.IsWarning(d.Action), Reason: d.Reason, Action: action.KindOf(d.Action), Message: d.Message, Member: action.MemberOf(d.Action)}, true
 }
 
 // warnings are the conditions that are there only while they are true, and that a user is
@@ -63,7 +64,7 @@ func EventsBetween(before, after *v1beta2.ClusterStatus, d *Decision) []Event {
 	was, is := meta.FindStatusCondition(before.Conditions, v1beta2.ConditionAvailable), meta.FindStatusCondition(after.Conditions, v1beta2.ConditionAvailable)
 	switch {
 	case was == nil || is == nil:
-	case was.Status == metav1.ConditionTrue && is.Status == metav1.ConditionFalse && d.Outcome == NoQuorum:
+	case was.Status == metav1.ConditionTrue && is.Status == metav1.ConditionFalse && d.Outcome == action.NoQuorum:
 		tell(true, v1beta2.ClusterReasonNoQuorum, is.Message)
 	case was.Status == metav1.ConditionFalse && before.AwaitsQuorum && is.Status == metav1.ConditionTrue:
 		tell(false, v1beta2.ClusterReasonQuorumRegained, is.Message)
@@ -76,7 +77,7 @@ func EventsBetween(before, after *v1beta2.ClusterStatus, d *Decision) []Event {
 		warn(v1beta2.ConditionDegraded)
 	}
 	is = meta.FindStatusCondition(after.Conditions, v1beta2.ConditionNameConflict)
-	if is != nil && meta.FindStatusCondition(before.Conditions, is.Type) == nil && d.Outcome != Conflicting {
+	if is != nil && meta.FindStatusCondition(before.Conditions, is.Type) == nil && d.Outcome != action.Conflicting {
 		tell(true, is.Reason, is.Message)
 	}
 	was, is = meta.FindStatusCondition(before.Conditions, v1beta2.ConditionPaused), meta.FindStatusCondition(after.Conditions, v1beta2.ConditionPaused)

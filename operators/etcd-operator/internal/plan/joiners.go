@@ -3,37 +3,17 @@ package plan
 import (
 	"fmt"
 	"slices"
-	"strings"
 	"time"
 
 	"github.com/etcd-operators/etcd-operators/api/v1beta2"
+	"github.com/etcd-operators/etcd-operators/operators/etcd-operator/internal/plan/action"
 	"github.com/etcd-operators/etcd-operators/operators/etcd-operator/internal/plan/facts"
+	"github.com/etcd-operators/etcd-operators/operators/etcd-operator/internal/plan/step"
 )
 
 // joinTogether is for how long after its creation the others wait for a Pod, so
 // that all are added before the first of them starts.
 const joinTogether = 5 * time.Second
-
-// newJoiners are n Pods with fresh names; none if n is not positive, or if the API server
-// refuses them. A name whose Pod was refused comes first, so that its volume is used.
-func newJoiners(v *facts.View, n int) []NewPod {
-	if n <= 0 || v.JoinersHeldBack() != nil {
-		return nil
-	}
-	var pods []NewPod
-	for _, name := range append([]string{v.UnusedName()}, v.FreshNames...) {
-		if len(pods) >= n {
-			break
-		}
-		if name == "" {
-			continue
-		}
-		if b := v.Cluster.Bootstrap; b == nil || name != b.Member {
-			pods = append(pods, NewPod{Name: name, Role: facts.Joiner, Version: v.NewPodVersion(name)})
-		}
-	}
-	return pods
-}
 
 // joinersWanted is how many Pods there are to be of members to come: as many as are
 // missing, and one more while one is stranded. That one stays meanwhile: it keeps the
@@ -67,7 +47,7 @@ func strandedForLong(v *facts.View) *facts.Pod {
 
 // clearEndedJoiners deletes the Pods of joiners that have ended for good, such as those
 // that were evicted, before others are created.
-func clearEndedJoiners(v *facts.View) *step {
+func clearEndedJoiners(v *facts.View) *step.Step {
 	if !v.Settled {
 		return nil
 	}
@@ -76,8 +56,8 @@ func clearEndedJoiners(v *facts.View) *step {
 		if !p.Finished || p.Role != facts.Joiner || v.IsMember(p.Name) || !p.DeletingSince.IsZero() || v.IsKept(p) {
 			continue
 		}
-		s := do(DeletePod{p.Name, p.UID, v.List}, v1beta2.ClusterReasonDeletingPod, fmt.Sprintf("deleted Pod %s, which ended before it could join", p.Name)).unannounced()
-		if !v.IsHeldBack(RejectedAction(s.action)) {
+		s := step.Do(action.DeletePod{Name: p.Name, UID: p.UID, Members: v.List}, v1beta2.ClusterReasonDeletingPod, fmt.Sprintf("deleted Pod %s, which ended before it could join", p.Name)).Unannounced()
+		if !v.IsHeldBack(action.RejectedAction(s.Action)) {
 			return s
 		}
 	}
@@ -86,50 +66,19 @@ func clearEndedJoiners(v *facts.View) *step {
 
 // createJoiners makes the Pods of members to come. They are scheduled, addressed
 // and waiting before anything is done to the member list.
-func createJoiners(v *facts.View) *step {
+func createJoiners(v *facts.View) *step.Step {
 	if growthWaits(v) || v.OutgrownPods() > 0 {
 		return nil
 	}
-	pods := newJoiners(v, joinersWanted(v)-len(v.Candidates()))
+	pods := step.NewJoiners(v, joinersWanted(v)-len(v.Candidates()))
 	if len(pods) == 0 {
 		return nil
 	}
-	return do(CreatePods{pods}, v1beta2.ClusterReasonCreatingMembers, created(pods)).unannounced()
+	return step.Do(action.CreatePods{Pods: pods}, v1beta2.ClusterReasonCreatingMembers, step.Created(pods)).Unannounced()
 }
 
 // growthWaits reports whether a member is being restarted or defragmented and none is
 // lost: nobody is added meanwhile.
 func growthWaits(v *facts.View) bool {
 	return (v.IsRestarting() || isDefragmentingAny(v)) && !slices.ContainsFunc(v.List, v.IsTerminatingOrLost)
-}
-
-// pollInterval is how soon to look again at a Pod that is starting.
-func pollInterval(v *facts.View, p *facts.Pod) time.Duration {
-	switch age := v.Now.Sub(p.Created); {
-	case p.Answer.Waiting && p.Answer.Identified && p.Answer.Waited < facts.EmptyFor && p.Role != facts.Joiner:
-		return fastPoll // in some seconds it is known that its data is lost
-	case age > facts.OldPodAge:
-		return slowly
-	case p.Trouble != "" || age > facts.NewPodAge:
-		return shortly
-	}
-	return fastPoll
-}
-
-// creating says how many Pods are created. They have no names that a reader could look up
-// before they exist, and another try would have other ones.
-func created(pods []NewPod) string {
-	if len(pods) == 1 {
-		return "created the Pod of a new member"
-	}
-	return fmt.Sprintf("created the Pods of %d new members", len(pods))
-}
-
-func names(pods []NewPod) string {
-	var all []string
-	for _, p := range pods {
-		all = append(all, p.Name)
-	}
-	slices.Sort(all)
-	return strings.Join(all, ", ")
 }

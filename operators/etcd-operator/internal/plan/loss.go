@@ -9,7 +9,9 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	"github.com/etcd-operators/etcd-operators/api/v1beta2"
+	"github.com/etcd-operators/etcd-operators/operators/etcd-operator/internal/plan/action"
 	"github.com/etcd-operators/etcd-operators/operators/etcd-operator/internal/plan/facts"
+	"github.com/etcd-operators/etcd-operators/operators/etcd-operator/internal/plan/step"
 )
 
 // This file says of a cluster whose majority is lost for good who is left, and what a
@@ -114,18 +116,18 @@ func restoreToWrite(v *facts.View) string {
 func lossPollInterval(v *facts.View) time.Duration {
 	switch {
 	case standing(v) > 0:
-		return min(max(standing(v), fastPoll), shortly)
+		return min(max(standing(v), step.FastPoll), step.Shortly)
 	case isRecoveryRequested(v):
-		return shortly
+		return step.Shortly
 	}
-	return idle
+	return step.Idle
 }
 
 // quorumLostSince is since when a majority's data has been lost in every Observation. It
 // is latched in the status: an operator that starts goes on counting.
-func quorumLostSince(v *facts.View, s *step) *metav1.Time {
+func quorumLostSince(v *facts.View, s *step.Step) *metav1.Time {
 	c := &v.Cluster
-	_, over := s.action.(AdoptSurvivor)
+	_, over := s.Action.(action.AdoptSurvivor)
 	unobserved := c.Paused || c.Deleting || c.Fence.By != "" || v.Cluster.NoClientCertificate()
 	if over || unobserved || c.ClusterID == 0 || v.HasQuorum() || v.QuorumLost() == "" {
 		return nil

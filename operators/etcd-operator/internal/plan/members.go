@@ -5,7 +5,9 @@ import (
 	"slices"
 
 	"github.com/etcd-operators/etcd-operators/api/v1beta2"
+	"github.com/etcd-operators/etcd-operators/operators/etcd-operator/internal/plan/action"
 	"github.com/etcd-operators/etcd-operators/operators/etcd-operator/internal/plan/facts"
+	"github.com/etcd-operators/etcd-operators/operators/etcd-operator/internal/plan/step"
 	"github.com/etcd-operators/etcd-operators/shared/etcdversion"
 )
 
@@ -14,9 +16,9 @@ import (
 
 // setRoles writes on each Pod what its member is. The client Service and the
 // PodDisruptionBudget follow the label.
-func setRoles(v *facts.View) *step {
+func setRoles(v *facts.View) *step.Step {
 	leaving := victim(v)
-	var roles []PodRole
+	var roles []action.PodRole
 	var message string
 	for _, m := range v.List {
 		p := v.PodOf[m.Name]
@@ -26,16 +28,16 @@ func setRoles(v *facts.View) *step {
 		switch want := role(v, m, p, leaving); {
 		case want != p.Role:
 			message = fmt.Sprintf("labelled Pod %s as %s", p.Name, want)
-			roles = append(roles, PodRole{p.Name, p.UID, want})
+			roles = append(roles, action.PodRole{Name: p.Name, UID: p.UID, Role: want})
 		case v.IsUnproven(m, p):
 			message = fmt.Sprintf("recorded that member %s serves after its restart", p.Name)
-			roles = append(roles, PodRole{p.Name, p.UID, want})
+			roles = append(roles, action.PodRole{Name: p.Name, UID: p.UID, Role: want})
 		}
 	}
 	if len(roles) == 0 {
 		return nil
 	}
-	return do(SetRoles{roles}, v1beta2.ClusterReasonSettingRoles, message)
+	return step.Do(action.SetRoles{Roles: roles}, v1beta2.ClusterReasonSettingRoles, message)
 }
 
 // role is what a member's Pod is to be marked as. A member that is not healthy
@@ -66,22 +68,22 @@ func role(v *facts.View, m facts.Member, p *facts.Pod, leaving *facts.Member) fa
 // once (S2). That they are in the list as started says that they have had data, whether
 // they answer or not. It comes before promote: a voter never has a permit to start without
 // data, whatever its Pod loses.
-func revokeStartPermits(v *facts.View) *step {
-	var pods []PodRef
+func revokeStartPermits(v *facts.View) *step.Step {
+	var pods []action.PodRef
 	for _, m := range v.List {
 		if p := v.PodOf[m.Name]; p != nil && p.StartPermit != nil && m.Started {
-			pods = append(pods, PodRef{p.Name, p.UID})
+			pods = append(pods, action.PodRef{Name: p.Name, UID: p.UID})
 		}
 	}
 	if len(pods) == 0 {
 		return nil
 	}
-	return do(RevokeStartPermits{pods}, v1beta2.ClusterReasonMemberStarted, fmt.Sprintf("member %s has started", pods[len(pods)-1].Name))
+	return step.Do(action.RevokeStartPermits{Pods: pods}, v1beta2.ClusterReasonMemberStarted, fmt.Sprintf("member %s has started", pods[len(pods)-1].Name))
 }
 
 // removeStrays removes members without a vote that will never start or are not
 // wanted: what a crashed operator left half done, and learners that are lost.
-func removeStrays(v *facts.View) *step {
+func removeStrays(v *facts.View) *step.Step {
 	for _, m := range v.List {
 		if !m.Learner || m.IsUnmanaged() {
 			continue
@@ -91,7 +93,7 @@ func removeStrays(v *facts.View) *step {
 			why = fmt.Sprintf("there are %d voters already", len(v.Voters))
 		}
 		if why != "" && v.CanRemove(m) {
-			return do(removal(v, m), v1beta2.ClusterReasonMemberRemoved, fmt.Sprintf("removed learner %s: %s", v.NameOrID(m.ID), why))
+			return step.Do(removal(v, m), v1beta2.ClusterReasonMemberRemoved, fmt.Sprintf("removed learner %s: %s", v.NameOrID(m.ID), why))
 		}
 	}
 	return nil
@@ -109,7 +111,7 @@ func staying(v *facts.View) int {
 }
 
 // promote gives one learner that has caught up its vote (S5).
-func promote(v *facts.View) *step {
+func promote(v *facts.View) *step.Step {
 	if len(v.Voters) >= v.Cluster.Size+v.Surplus() {
 		return nil
 	}
@@ -118,7 +120,7 @@ func promote(v *facts.View) *step {
 	}
 	for _, m := range v.List {
 		if v.CanPromote(m) && !v.IsTerminatingOrLost(m) && !m.Foreign {
-			return do(Promote{m.ID, m.Name, v.List}, v1beta2.ClusterReasonMemberPromoted, fmt.Sprintf("promoted learner %s, which has caught up, to voter %d of %d",
+			return step.Do(action.Promote{ID: m.ID, Name: m.Name, Members: v.List}, v1beta2.ClusterReasonMemberPromoted, fmt.Sprintf("promoted learner %s, which has caught up, to voter %d of %d",
 				m.Name, len(v.Voters)+1, v.Cluster.Size))
 		}
 	}
@@ -130,7 +132,7 @@ func promote(v *facts.View) *step {
 // node that comes back heals it (S4). Nothing heals a member whose disk is empty, or which
 // a CORRUPT alarm names (and etcd refuses writes as long as it does), and its Pod may be
 // what takes the replacement's place: it is not waited for.
-func removeLost(v *facts.View) *step {
+func removeLost(v *facts.View) *step.Step {
 	for _, m := range v.Voters {
 		why := v.Loss(m)
 		// One that leads is alive, whatever is known of its Pod.
@@ -143,11 +145,11 @@ func removeLost(v *facts.View) *step {
 			continue // see awaitReplacement
 		}
 		if v.Answer(m) != nil { // as one that is ready it would count for the PodDisruptionBudget until it has ended
-			if s := drain(v, &m, facts.Leaving, v1beta2.ClusterReasonReplacingDeadMember, "its removal: "+why); s != nil {
+			if s := step.Drain(v, &m, facts.Leaving, v1beta2.ClusterReasonReplacingDeadMember, "its removal: "+why); s != nil {
 				return s
 			}
 		}
-		return do(removal(v, m), v1beta2.ClusterReasonReplacingDeadMember, fmt.Sprintf("removed member %s: %s", m.Name, why)).explains(v1beta2.ConditionRecovering)
+		return step.Do(removal(v, m), v1beta2.ClusterReasonReplacingDeadMember, fmt.Sprintf("removed member %s: %s", m.Name, why)).Explains(v1beta2.ConditionRecovering)
 	}
 	return nil
 }
@@ -167,24 +169,24 @@ func hasReplacement(v *facts.View) bool {
 	return n >= v.Cluster.Size
 }
 
-func removal(v *facts.View, m facts.Member) RemoveMember {
-	return RemoveMember{ID: m.ID, Name: m.Name, Members: v.List, Pod: v.PodOf[m.Name]}
+func removal(v *facts.View, m facts.Member) action.RemoveMember {
+	return action.RemoveMember{ID: m.ID, Name: m.Name, Members: v.List, Pod: v.PodOf[m.Name]}
 }
 
 // addLearner adds the members whose Pods wait, one after the other. Those that are
 // about to wait too are waited for, so that all start together; none is added
 // while one starts, which would find another list than the one it was told.
-func addLearner(v *facts.View) *step {
+func addLearner(v *facts.View) *step.Step {
 	joiner := nextLearner(v)
 	switch {
 	case joiner == nil:
 		return nil
 	case !v.Settled:
-		return wait(fastPoll, v1beta2.ClusterReasonAddingMember, "waiting for the last membership change to settle")
+		return step.Wait(step.FastPoll, v1beta2.ClusterReasonAddingMember, "waiting for the last membership change to settle")
 	case othersAreAboutToJoin(v, joiner):
-		return wait(fastPoll, v1beta2.ClusterReasonAddingMember, joinersProgress(v))
+		return step.Wait(step.FastPoll, v1beta2.ClusterReasonAddingMember, joinersProgress(v))
 	}
-	return do(AddLearner{joiner.Name, v.List}, v1beta2.ClusterReasonMemberAdded, fmt.Sprintf("added member %s as a learner", joiner.Name))
+	return step.Do(action.AddLearner{Name: joiner.Name, Members: v.List}, v1beta2.ClusterReasonMemberAdded, fmt.Sprintf("added member %s as a learner", joiner.Name))
 }
 
 // nextLearner is the Pod whose member is to be added next, at once or in a moment; nil if
@@ -216,7 +218,7 @@ func othersAreAboutToJoin(v *facts.View, joiner *facts.Pod) bool {
 func startingLearner(v *facts.View) bool {
 	for _, m := range v.List {
 		p := v.PodOf[m.Name]
-		if !m.Started && p != nil && p.CanUsePermit() && p.NodeLostSince.IsZero() && pollInterval(v, p) == fastPoll {
+		if !m.Started && p != nil && p.CanUsePermit() && p.NodeLostSince.IsZero() && step.PollInterval(v, p) == step.FastPoll {
 			return true
 		}
 	}
@@ -255,7 +257,7 @@ func learnerLimit(v *facts.View, joiner *facts.Pod) int {
 // joins asks every other member first, and one that is just starting too accepts the
 // connection and keeps it waiting for 7 s (etcd's request timeout). Whoever can be
 // added is added first, so that the list does not change under it.
-func grantStartPermit(v *facts.View) *step {
+func grantStartPermit(v *facts.View) *step.Step {
 	if !v.Settled || nextLearner(v) != nil {
 		return nil
 	}
@@ -278,7 +280,7 @@ func grantStartPermit(v *facts.View) *step {
 			continue
 		}
 		permit := facts.StartPermit{Attempt: p.Answer.Attempt + 1, Members: members, Elsewhere: elsewhere, After: before, CatchUp: isCompacted(v)}
-		return do(GrantStartPermit{p.Name, p.UID, permit}, v1beta2.ClusterReasonStartingMember, fmt.Sprintf("granted member %s its start permit", p.Name))
+		return step.Do(action.GrantStartPermit{Name: p.Name, UID: p.UID, StartPermit: permit}, v1beta2.ClusterReasonStartingMember, fmt.Sprintf("granted member %s its start permit", p.Name))
 	}
 	return nil
 }
@@ -308,7 +310,7 @@ func canShrink(v *facts.View, victim *facts.Member) bool {
 
 // shrink removes one member more than size asks for: its clients first, then its
 // leadership, then its vote.
-func shrink(v *facts.View) *step {
+func shrink(v *facts.View) *step.Step {
 	victim := victim(v)
 	if victim == nil || !canShrink(v, victim) || removalBlocker(v, victim) != "" {
 		return nil // a change of the version is brought to its end first
@@ -318,22 +320,22 @@ func shrink(v *facts.View) *step {
 		reason = moveReason(v, victim)
 	}
 	if !v.CanRemove(*victim) {
-		return wait(shortly, reason, fmt.Sprintf("waiting to remove member %s until the others keep quorum: %s", victim.Name, v.WhoIsMissing()))
+		return step.Wait(step.Shortly, reason, fmt.Sprintf("waiting to remove member %s until the others keep quorum: %s", victim.Name, v.WhoIsMissing()))
 	}
 	if v.Healthy[victim.ID] && isOtherUnhealthy(v, victim) {
-		return wait(shortly, reason, fmt.Sprintf("waiting to remove member %s until all others are healthy: %s", victim.Name, v.WhoIsMissing()))
+		return step.Wait(step.Shortly, reason, fmt.Sprintf("waiting to remove member %s until all others are healthy: %s", victim.Name, v.WhoIsMissing()))
 	}
-	if s := drain(v, victim, facts.Leaving, reason, "its removal"); s != nil {
+	if s := step.Drain(v, victim, facts.Leaving, reason, "its removal"); s != nil {
 		return s
 	}
 	if v.WhyMove(victim) != "" {
-		if s := awaitUnrouted(v, victim, reason, "its removal"); s != nil {
+		if s := step.AwaitUnrouted(v, victim, reason, "its removal"); s != nil {
 			return s
 		}
 		said, message := replacedBy(v, victim)
-		return do(removal(v, *victim), said, message)
+		return step.Do(removal(v, *victim), said, message)
 	}
-	return do(removal(v, *victim), v1beta2.ClusterReasonMemberRemoved, fmt.Sprintf("removed member %s, one of %d voters: %d wanted", victim.Name, len(v.Voters), v.Cluster.Size))
+	return step.Do(removal(v, *victim), v1beta2.ClusterReasonMemberRemoved, fmt.Sprintf("removed member %s, one of %d voters: %d wanted", victim.Name, len(v.Voters), v.Cluster.Size))
 }
 
 // isOtherUnhealthy reports whether a voter with a Pod of the operator's is not healthy, beside
@@ -384,24 +386,6 @@ func victim(v *facts.View) *facts.Member {
 		}
 	}
 	return victim
-}
-
-// transferee is a healthy voter to take over the lead from the one that leaves: the one that
-// has been ready the longest. Most clients are with it, when others have been restarted
-// since; and the writes of its own clients wait while it takes over, where those that come
-// to the old leader are dropped, and those to the others too, without a word (raft).
-func transferee(v *facts.View, from facts.Member) *facts.Member {
-	var transferee *facts.Member
-	for i := range v.Voters {
-		m := &v.Voters[i]
-		if m.ID == from.ID || !v.Healthy[m.ID] {
-			continue
-		}
-		if transferee == nil || v.PodOf[m.Name].ReadySince.Before(v.PodOf[transferee.Name].ReadySince) {
-			transferee = m
-		}
-	}
-	return transferee
 }
 
 func boolInt(b bool) int64 {

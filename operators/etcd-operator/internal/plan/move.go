@@ -6,6 +6,7 @@ import (
 
 	"github.com/etcd-operators/etcd-operators/api/v1beta2"
 	"github.com/etcd-operators/etcd-operators/operators/etcd-operator/internal/plan/facts"
+	"github.com/etcd-operators/etcd-operators/operators/etcd-operator/internal/plan/step"
 )
 
 // moveReason is the reason of what is done to replace a member.
@@ -57,14 +58,14 @@ func isLongDown(v *facts.View, m facts.Member) bool {
 }
 
 // awaitNewcomer waits for the learner that is to take the place of a member.
-func awaitNewcomer(v *facts.View) *step {
+func awaitNewcomer(v *facts.View) *step.Step {
 	m, why := v.ToMove()
 	if v.Surplus() == 0 || len(v.Healthy) < len(v.Voters) || v.Learners() == 0 {
 		return nil
 	}
 	for _, l := range v.List {
 		if p := v.PodOf[l.Name]; l.Learner && p != nil {
-			return wait(pollInterval(v, p), moveReason(v, m), moveProgress(v, m, why, fmt.Sprintf("waiting for member %s: %s", l.Name, v.WhyUnhealthy(l))))
+			return step.Wait(step.PollInterval(v, p), moveReason(v, m), moveProgress(v, m, why, fmt.Sprintf("waiting for member %s: %s", l.Name, v.WhyUnhealthy(l))))
 		}
 	}
 	return nil
@@ -73,27 +74,27 @@ func awaitNewcomer(v *facts.View) *step {
 // awaitMove waits for a Pod that is to take the place of a member, and for the moment to
 // go on. Where there is no room for it all stays as it is, and whatever else there is to
 // do has been done.
-func awaitMove(v *facts.View) *step {
+func awaitMove(v *facts.View) *step.Step {
 	m, why := v.ToMove()
 	if m == nil {
 		return nil
 	}
 	if v.Surplus() == 0 {
-		return wait(blockerPollInterval(v), moveReason(v, m), moveProgress(v, m, why, "waiting to begin: "+v.MoveBlocker()))
+		return step.Wait(step.BlockerPollInterval(v), moveReason(v, m), moveProgress(v, m, why, "waiting to begin: "+v.MoveBlocker()))
 	}
 	for _, p := range v.Candidates() {
 		switch {
 		case p.Cordoned:
-			return wait(shortly, moveReason(v, m), moveProgress(v, m, why, fmt.Sprintf("no room for the replacement: node %s of Pod %s is cordoned too", p.Node, p.Name)))
+			return step.Wait(step.Shortly, moveReason(v, m), moveProgress(v, m, why, fmt.Sprintf("no room for the replacement: node %s of Pod %s is cordoned too", p.Node, p.Name)))
 		case !p.CanJoin():
-			return wait(joinersPollInterval(v), moveReason(v, m), moveProgress(v, m, why, fmt.Sprintf("waiting for Pod %s: %s%s", p.Name, v.Progress(p), v.RevertAdvice(p))))
+			return step.Wait(joinersPollInterval(v), moveReason(v, m), moveProgress(v, m, why, fmt.Sprintf("waiting for Pod %s: %s%s", p.Name, v.Progress(p), v.RevertAdvice(p))))
 		}
 	}
 	if held := v.DisruptionBlocker(victim(v)); held != "" {
-		return wait(blockerPollInterval(v), moveReason(v, m), moveProgress(v, m, why, "waiting to continue: "+held))
+		return step.Wait(step.BlockerPollInterval(v), moveReason(v, m), moveProgress(v, m, why, "waiting to continue: "+held))
 	}
 	if v.JoinersHeldBack() != nil {
-		return wait(idle, moveReason(v, m), moveProgress(v, m, why, v.RejectionsText()))
+		return step.Wait(step.Idle, moveReason(v, m), moveProgress(v, m, why, v.RejectionsText()))
 	}
-	return wait(shortly, moveReason(v, m), moveProgress(v, m, why, "waiting for a replacement Pod"))
+	return step.Wait(step.Shortly, moveReason(v, m), moveProgress(v, m, why, "waiting for a replacement Pod"))
 }

@@ -2,20 +2,27 @@ package plan
 
 import (
 	"github.com/etcd-operators/etcd-operators/operators/etcd-operator/internal/plan/facts"
+	"github.com/etcd-operators/etcd-operators/operators/etcd-operator/internal/plan/step"
 )
 
 // Limits that the tables are about.
 const (
 	damageExits   = facts.DamageExits
 	emptyFor      = facts.EmptyFor
+	fastPoll      = step.FastPoll
 	firstPause    = facts.FirstPause
+	idle          = step.Idle
 	landing       = facts.Landing
 	longestPause  = facts.LongestPause
 	maxLag        = facts.MaxLag
 	maxRejections = facts.MaxRejections
 	newPodAge     = facts.NewPodAge
+	next          = step.AtOnce
 	oldPodAge     = facts.OldPodAge
+	routeLag      = step.RouteLag
 	settleTime    = facts.SettleTime
+	shortly       = step.Shortly
+	slowly        = step.Slowly
 	strandedAge   = facts.StrandedAge
 )
 

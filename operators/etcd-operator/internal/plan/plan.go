@@ -1,71 +1,15 @@
 package plan
 
 import (
-	"time"
-
 	"github.com/etcd-operators/etcd-operators/api/v1beta2"
+	"github.com/etcd-operators/etcd-operators/operators/etcd-operator/internal/plan/action"
 	"github.com/etcd-operators/etcd-operators/operators/etcd-operator/internal/plan/facts"
-	"github.com/etcd-operators/etcd-operators/operators/etcd-operator/internal/plan/quorum"
+	"github.com/etcd-operators/etcd-operators/operators/etcd-operator/internal/plan/step"
 )
-
-// step is what a rule says: an action, or a wait.
-type step struct {
-	action          Action
-	outcome         Outcome
-	reason, message string
-	requeueAfter    time.Duration
-	// brief is what all but the event and Available say instead of a message that is long.
-	brief string
-	// explained is the condition, beside Progressing, that has the reason and message.
-	explained    string
-	announcement Announcement
-	// namesBackups is true when the message tells of EtcdBackups.
-	namesBackups bool
-	// awaitsCertificates is true when the step waits for what CertificatesReady reports.
-	awaitsCertificates bool
-	// memberLost and podStuck are what the conditions have found (see Decision).
-	memberLost string
-	podStuck   bool
-	// removeByHand is the member that the message asks the user to remove; 0 if none.
-	removeByHand uint64
-	// childrenHeldBack are the refused children that are not to be tried yet.
-	childrenHeldBack []facts.Rejection
-}
-
-// rule returns the step that it asks for, or nil if the next rule is to be tried.
-type rule func(*facts.View) *step
-
-// How soon to look again. What Kubernetes changes is reported by watches; what
-// etcd and the launchers change is not.
-const (
-	// next is after an action: what it did to etcd shows at once.
-	next = 10 * time.Millisecond
-	// fastPoll is for something that takes a fraction of a second and that no watch
-	// reports: a launcher or an etcd that starts, a learner that catches up.
-	fastPoll = 100 * time.Millisecond
-	// shortly is for the same when it has already taken long, and for what etcd
-	// itself refuses for a few seconds after a change.
-	shortly = 2 * time.Second
-	// slowly is for what has not come about for minutes, and may never.
-	slowly = 15 * time.Second
-	// idle is the slow fallback of a cluster that is as it should be.
-	idle = time.Minute
-)
-
-// do is the step that carries out an action; the next one follows at once. The message says
-// what has been done, or begun: it is told once the action has been carried out (see Failed).
-func do(a Action, reason, message string) *step {
-	return &step{action: a, reason: reason, message: message, requeueAfter: next}
-}
-
-// wait is the step that does nothing for now.
-func wait(requeueAfter time.Duration, reason, message string) *step {
-	return &step{reason: reason, message: message, requeueAfter: requeueAfter}
-}
 
 // rules is the runbook: the first rule that has something to say decides. Order
 // is behaviour.
-var rules = []rule{
+var rules = []step.Rule{
 	// What must not be touched.
 	deleting,
 	paused,
@@ -184,7 +128,7 @@ var rules = []rule{
 	refuseComparisonSchedule,
 	awaitGrowth,
 
-	rest,
+	step.Rest,
 }
 
 // Plan decides the next step for one EtcdCluster. It never panics, whatever the
@@ -199,50 +143,50 @@ func Plan(o facts.Observation) Decision {
 func Failed(o facts.Observation, failure error, isRefused bool) v1beta2.ClusterStatus {
 	v := facts.NewView(o)
 	s := firstStep(v)
-	s.reason, s.message = v1beta2.ClusterReasonActionFailed, failure.Error()
-	s.outcome, s.brief, s.explained = Rejected, "", ""
+	s.Reason, s.Message = v1beta2.ClusterReasonActionFailed, failure.Error()
+	s.Outcome, s.Brief, s.Explained = action.Rejected, "", ""
 	if isRefused {
-		s.reason, s.message, s.outcome = v1beta2.ClusterReasonWaitingForEtcd, "waiting until etcd allows it: "+s.message, InProgress
+		s.Reason, s.Message, s.Outcome = v1beta2.ClusterReasonWaitingForEtcd, "waiting until etcd allows it: "+s.Message, action.InProgress
 	}
 	return Of(v, s)
 }
 
-func firstStep(v *facts.View) *step {
+func firstStep(v *facts.View) *step.Step {
 	for _, r := range rules {
 		if s := r(v); s != nil {
-			return awaitChildren(v, awaitRejected(v, s))
+			return step.AwaitChildren(v, step.AwaitRejected(v, s))
 		}
 	}
-	return rest(v) // not reached: rest always answers
+	return step.Rest(v) // not reached: rest always answers
 }
 
-func decide(v *facts.View, s *step) Decision {
+func decide(v *facts.View, s *step.Step) Decision {
 	status := Of(v, s)
-	requeueAfter := untilRetry(v, requeueSooner(v, s.requeueAfter))
+	requeueAfter := step.UntilRetry(v, step.RequeueSooner(v, s.RequeueAfter))
 	if latches(v, &status) {
-		requeueAfter = min(requeueAfter, next)
+		requeueAfter = min(requeueAfter, step.AtOnce)
 	}
 	return Decision{
-		Action:       s.action,
-		Outcome:      s.outcome,
-		Reason:       s.reason,
-		Message:      s.message,
+		Action:       s.Action,
+		Outcome:      s.Outcome,
+		Reason:       s.Reason,
+		Message:      s.Message,
 		RequeueAfter: requeueAfter,
-		SkipChildren: skipsChildren(v, s),
-		Budget:       budget(v, s.action),
+		SkipChildren: step.SkipsChildren(v, s),
+		Budget:       step.Budget(v, s.Action),
 		Status:       status,
 
-		Announcement: s.announcement,
-		NamesBackups: s.namesBackups,
+		Announcement: s.Announcement,
+		NamesBackups: s.NamesBackups,
 
-		AwaitsCertificates: s.awaitsCertificates,
-		RemoveByHand:       s.removeByHand,
+		AwaitsCertificates: s.AwaitsCertificates,
+		RemoveByHand:       s.RemoveByHand,
 		DeleteEmpty:        v.DeleteEmpty,
 		DeleteIfDamaged:    v.DeleteIfDamaged,
-		MemberLost:         s.memberLost,
-		PodStuck:           s.podStuck,
+		MemberLost:         s.MemberLost,
+		PodStuck:           s.PodStuck,
 
-		ChildrenHeldBack: s.childrenHeldBack,
+		ChildrenHeldBack: s.ChildrenHeldBack,
 	}
 }
 
@@ -258,25 +202,4 @@ func latches(v *facts.View, status *v1beta2.ClusterStatus) bool {
 	}
 	return was.Trust != is.Trust || was.Rotation != is.Rotation ||
 		(v.Cluster.LastStatus.QuorumLostSince == nil) != (status.QuorumLostSince == nil)
-}
-
-// skipsChildren reports whether nothing at all of the cluster may be touched.
-func skipsChildren(v *facts.View, s *step) bool {
-	return v.Cluster.Fence.Stands() || s.outcome.skipsChildren()
-}
-
-// budget is the quorum of the voters, counting one that is about to get its vote.
-// It is lowered only after a removal has settled.
-func budget(v *facts.View, a Action) int {
-	if !v.Settled || v.Cluster.Deleting || v.Cluster.Paused || v.Cluster.Fence.Stands() {
-		return facts.KeepBudget
-	}
-	voters := len(v.Voters)
-	if _, ok := a.(Promote); ok {
-		voters++
-	}
-	if !v.Cluster.DisruptionBudget || max(v.Cluster.Size, voters) < 3 {
-		return facts.NoBudget
-	}
-	return quorum.Majority(voters)
 }

@@ -6,7 +6,9 @@ import (
 	"time"
 
 	"github.com/etcd-operators/etcd-operators/api/v1beta2"
+	"github.com/etcd-operators/etcd-operators/operators/etcd-operator/internal/plan/action"
 	"github.com/etcd-operators/etcd-operators/operators/etcd-operator/internal/plan/facts"
+	"github.com/etcd-operators/etcd-operators/operators/etcd-operator/internal/plan/step"
 )
 
 // The rules of this file need no quorum: they give members back the Pods that run on
@@ -14,11 +16,11 @@ import (
 
 // clearFinishedPods deletes the Pod of a member that has ended for good, so that
 // it can be recreated on its volume (S7).
-func clearFinishedPods(v *facts.View) *step {
+func clearFinishedPods(v *facts.View) *step.Step {
 	for i := range v.Pods {
 		p := &v.Pods[i]
 		if p.Finished && p.Persistent && p.DeletingSince.IsZero() && v.ClaimOf[p.Name] != nil {
-			return do(DeletePod{Name: p.Name, UID: p.UID}, v1beta2.ClusterReasonRestartingMember, fmt.Sprintf("deleted the Pod of member %s, which has ended, to recreate it on its volume", p.Name)).explains(v1beta2.ConditionRecovering)
+			return step.Do(action.DeletePod{Name: p.Name, UID: p.UID}, v1beta2.ClusterReasonRestartingMember, fmt.Sprintf("deleted the Pod of member %s, which has ended, to recreate it on its volume", p.Name)).Explains(v1beta2.ConditionRecovering)
 		}
 	}
 	return nil
@@ -28,13 +30,13 @@ func clearFinishedPods(v *facts.View) *step {
 // that were running a moment ago heal the cluster together. Their launchers start
 // etcd only where there is data. A volume that is known to be no member's is left
 // to deleteLeftoverClaims.
-func returnPods(v *facts.View) *step {
+func returnPods(v *facts.View) *step.Step {
 	if v.UnplacedPod() != nil {
 		return nil // see latchAdopted
 	}
 	voters := v.KnownVoters()
 	crowded := !v.HasQuorum() && slices.ContainsFunc(voters, func(m facts.Member) bool { return unplaced(v, m) })
-	var pods []NewPod
+	var pods []action.NewPod
 	for i := range v.Claims {
 		c := &v.Claims[i]
 		if !v.LacksPod(c) {
@@ -44,8 +46,8 @@ func returnPods(v *facts.View) *step {
 		if crowded && !slices.ContainsFunc(voters, func(m facts.Member) bool { return m.Name == c.Name }) {
 			continue
 		}
-		p := NewPod{Name: c.Name, Role: facts.Returning, Version: v.NewPodVersion(c.Name)}
-		if v.IsHeldBack(RejectedPod(p, false)) {
+		p := action.NewPod{Name: c.Name, Role: facts.Returning, Version: v.NewPodVersion(c.Name)}
+		if v.IsHeldBack(action.RejectedPod(p, false)) {
 			continue // the others heal what they can
 		}
 		pods = append(pods, p)
@@ -53,12 +55,12 @@ func returnPods(v *facts.View) *step {
 	if len(pods) == 0 {
 		return nil
 	}
-	s := do(CreatePods{pods}, v1beta2.ClusterReasonRestartingMember, fmt.Sprintf("recreated the Pods of %s on their volumes", names(pods)))
+	s := step.Do(action.CreatePods{Pods: pods}, v1beta2.ClusterReasonRestartingMember, fmt.Sprintf("recreated the Pods of %s on their volumes", step.Names(pods)))
 	if v.Cluster.WasUpdating() {
-		s.reason = v1beta2.ClusterReasonUpdatingMembers
+		s.Reason = v1beta2.ClusterReasonUpdatingMembers
 		return s
 	}
-	return s.explains(v1beta2.ConditionRecovering)
+	return s.Explains(v1beta2.ConditionRecovering)
 }
 
 // deferredPodsText says which Pods are not recreated while another one is to find a place, and
@@ -81,7 +83,7 @@ func deferredPodsText(v *facts.View) string {
 // makeRoom deletes a Pod that has no data where a voter's can't be scheduled and no
 // quorum answers: the first may be what takes the second's place, and without the
 // second there is never a quorum again. Volumes stay.
-func makeRoom(v *facts.View) *step {
+func makeRoom(v *facts.View) *step.Step {
 	// Of adopted volumes nobody knows yet which are voters'.
 	lost := v.Cluster.ClusterID != 0 && v.QuorumLost() != ""
 	if v.HasQuorum() || lost {
@@ -89,7 +91,7 @@ func makeRoom(v *facts.View) *step {
 	}
 	for _, m := range v.KnownVoters() {
 		if p := v.PodOf[m.Name]; p != nil && v.HasTurn(p) {
-			if s := yield(v, p); s != nil {
+			if s := step.Yield(v, p); s != nil {
 				return s
 			}
 		}
@@ -101,26 +103,4 @@ func makeRoom(v *facts.View) *step {
 func unplaced(v *facts.View, m facts.Member) bool {
 	p := v.PodOf[m.Name]
 	return p != nil && p.Node == "" && p.Unschedulable != "" && v.HasTurn(p)
-}
-
-// yield deletes a Pod, if there is one on a node that has no data or, in the last
-// resort, has no vote and keeps its data on its volume, in favour of a Pod that
-// can't be scheduled.
-func yield(v *facts.View, p *facts.Pod) *step {
-	if p.Unschedulable == "" || v.PVCMissing(p) || p.Node != "" || !p.DeletingSince.IsZero() {
-		return nil
-	}
-	empty := func(j *facts.Pod) bool { return v.IsCandidate(j) || (j.Answer.Waiting && v.OnVolume(j)) }
-	voteless := func(j *facts.Pod) bool {
-		mayVote := j.Role == facts.Voter || (j.Answer.Reached && !j.Answer.Learner) || j.Answer.Refused != ""
-		return !mayVote && v.OnVolume(j) && !slices.ContainsFunc(v.KnownVoters(), func(m facts.Member) bool { return m.Name == j.Name })
-	}
-	for _, givesWay := range []func(*facts.Pod) bool{empty, voteless} {
-		for i := range v.Pods {
-			if j := &v.Pods[i]; j.Node != "" && j.Name != p.Name && j.DeletingSince.IsZero() && givesWay(j) {
-				return do(DeletePod{Name: j.Name, UID: j.UID}, v1beta2.ClusterReasonMakingRoom, fmt.Sprintf("deleted Pod %s to make room for unschedulable voter %s", j.Name, p.Name))
-			}
-		}
-	}
-	return nil
 }

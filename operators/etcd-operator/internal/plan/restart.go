@@ -4,16 +4,17 @@ import (
 	"cmp"
 	"fmt"
 	"slices"
-	"time"
 
 	"github.com/etcd-operators/etcd-operators/api/v1beta2"
+	"github.com/etcd-operators/etcd-operators/operators/etcd-operator/internal/plan/action"
 	"github.com/etcd-operators/etcd-operators/operators/etcd-operator/internal/plan/facts"
+	"github.com/etcd-operators/etcd-operators/operators/etcd-operator/internal/plan/step"
 	"github.com/etcd-operators/etcd-operators/shared/etcdversion"
 )
 
 // restartMethod is how a member is restarted.
 type restartMethod struct {
-	action Action
+	action action.Action
 	// reason is that of all of its steps. The others say what is done, such as "restart
 	// member a", "started the restart of member a" and "its restart".
 	reason, do, done, noun string
@@ -28,35 +29,19 @@ func isUpgradingAny(v *facts.View) bool {
 	})
 }
 
-// blockerPollInterval is how soon to look again at what is not well: soon while a member that
-// was restarted comes back or settles.
-func blockerPollInterval(v *facts.View) time.Duration {
-	for _, m := range v.Voters {
-		p := v.PodOf[m.Name]
-		if p == nil {
-			continue
-		}
-		comesBack := !p.UnreadySince.IsZero() && v.Now.Sub(p.UnreadySince) < facts.NewPodAge
-		if settles := v.Now.Sub(p.ReadySince) < facts.SettleTime; comesBack || settles {
-			return fastPoll
-		}
-	}
-	return shortly
-}
-
 // restartOf is how a member is restarted next.
 func restartOf(v *facts.View, p *facts.Pod) restartMethod {
 	if v.RestartsInNewPod(p) {
 		pod := "Pod " + p.Name
-		return restartMethod{RecreatePod{p.Name, p.UID}, v1beta2.ClusterReasonUpdatingMembers, "recreate " + pod, "deleted " + pod + " to recreate it", "its Pod is recreated"}
+		return restartMethod{action.RecreatePod{Name: p.Name, UID: p.UID}, v1beta2.ClusterReasonUpdatingMembers, "recreate " + pod, "deleted " + pod + " to recreate it", "its Pod is recreated"}
 	}
 	with := fmt.Sprintf("member %s with %s", p.Name, v.Cluster.Image())
-	return restartMethod{ChangeImage{p.Name, p.UID, v.Cluster.Repository, v.Cluster.DesiredVersion()}, v1beta2.ClusterReasonUpgradingMember, "restart " + with, "started the restart of " + with, "its restart with " + v.Cluster.Image()}
+	return restartMethod{action.ChangeImage{Name: p.Name, UID: p.UID, Repository: v.Cluster.Repository, Version: v.Cluster.DesiredVersion()}, v1beta2.ClusterReasonUpgradingMember, "restart " + with, "started the restart of " + with, "its restart with " + v.Cluster.Image()}
 }
 
 // restartMember takes the next member from its clients, from its leadership, and then
 // gives it another image, or deletes its Pod for another one.
-func restartMember(v *facts.View) *step {
+func restartMember(v *facts.View) *step.Step {
 	m := v.NextToRestart()
 	if m == nil {
 		return nil
@@ -65,35 +50,35 @@ func restartMember(v *facts.View) *step {
 	how := restartOf(v, p)
 	reason := how.reason
 	if why := unfitToStart(v); why != "" {
-		return wait(idle, reason, fmt.Sprintf("waiting to %s: certificates are not valid: %s", how.do, why))
+		return step.Wait(step.Idle, reason, fmt.Sprintf("waiting to %s: certificates are not valid: %s", how.do, why))
 	}
 	if why := v.DisruptionBlocker(m); why != "" {
-		return wait(blockerPollInterval(v), reason, fmt.Sprintf("waiting to %s: %s", how.do, why))
+		return step.Wait(step.BlockerPollInterval(v), reason, fmt.Sprintf("waiting to %s: %s", how.do, why))
 	}
 	if v.IsBlockedByAlarm(p) {
-		return wait(shortly, reason, fmt.Sprintf("waiting to %s: %s", how.do, v.AlarmText()))
+		return step.Wait(step.Shortly, reason, fmt.Sprintf("waiting to %s: %s", how.do, v.AlarmText()))
 	}
 	if told := v.ClusterVersion(); !facts.IsCompatible(told, v.Cluster.DesiredVersion()) {
-		return wait(shortly, reason, fmt.Sprintf("waiting to %s: etcd's cluster version is %s", how.do, told))
+		return step.Wait(step.Shortly, reason, fmt.Sprintf("waiting to %s: etcd's cluster version is %s", how.do, told))
 	}
 	if why := v.ImageDowngradeBlocker(p); why != "" {
-		return wait(shortly, reason, fmt.Sprintf("waiting to %s: %s", how.do, why))
+		return step.Wait(step.Shortly, reason, fmt.Sprintf("waiting to %s: %s", how.do, why))
 	}
-	if s := cmp.Or(drain(v, m, facts.Restarting, reason, how.noun), awaitUnrouted(v, m, reason, how.noun)); s != nil {
+	if s := cmp.Or(step.Drain(v, m, facts.Restarting, reason, how.noun), step.AwaitUnrouted(v, m, reason, how.noun)); s != nil {
 		return s
 	}
 	message := how.done
 	if v.RestartsInNewPod(p) {
 		message = v.UpdateProgress(message)
 	}
-	return do(how.action, reason, message)
+	return step.Do(how.action, reason, message)
 }
 
 // repairImage gives a Pod that can't run its image another one, when another one is to
 // run: an image that can't be pulled, or that does not start, and that the user has
 // taken back. It needs no quorum, since nothing runs there. A member that was never
 // changed keeps its version until its turn.
-func repairImage(v *facts.View) *step {
+func repairImage(v *facts.View) *step.Step {
 	for i := range v.Pods {
 		p := &v.Pods[i]
 		desired := v.Cluster.DesiredVersion()
@@ -110,20 +95,20 @@ func repairImage(v *facts.View) *step {
 		if !broken || (p.Version == desired && p.Repository == v.Cluster.Repository) {
 			continue
 		}
-		return do(ChangeImage{p.Name, p.UID, v.Cluster.Repository, desired}, v1beta2.ClusterReasonRepairingImage,
+		return step.Do(action.ChangeImage{Name: p.Name, UID: p.UID, Repository: v.Cluster.Repository, Version: desired}, v1beta2.ClusterReasonRepairingImage,
 			fmt.Sprintf("changed the image of Pod %s, which does not run (%s), to etcd %s of %s", p.Name, p.Trouble, desired, v.Cluster.Repository))
 	}
 	return nil
 }
 
 // returnToService lets clients find a member again that runs what it is to run.
-func returnToService(v *facts.View) *step {
+func returnToService(v *facts.View) *step.Step {
 	for _, m := range v.Voters {
 		p := v.PodOf[m.Name]
 		if p == nil || p.Role != facts.Restarting || p.From != "" || !v.Healthy[m.ID] || v.HasOldImage(p) || v.IsToBeRecreated(p) || v.Cluster.WasUpdating() {
 			continue
 		}
-		return do(SetRoles{[]PodRole{{p.Name, p.UID, facts.Voter}}}, v1beta2.ClusterReasonMemberUpgraded, fmt.Sprintf("member %s runs %s (%s members)", m.Name, v.Cluster.Image(), v.Upgraded())).announced()
+		return step.Do(action.SetRoles{Roles: []action.PodRole{{Name: p.Name, UID: p.UID, Role: facts.Voter}}}, v1beta2.ClusterReasonMemberUpgraded, fmt.Sprintf("member %s runs %s (%s members)", m.Name, v.Cluster.Image(), v.Upgraded())).Announced()
 	}
 	return nil
 }
@@ -145,7 +130,7 @@ func shouldServeAgain(v *facts.View, m facts.Member) bool {
 }
 
 // awaitRestart waits for the member that is being restarted.
-func awaitRestart(v *facts.View) *step {
+func awaitRestart(v *facts.View) *step.Step {
 	for _, m := range v.Voters {
 		p := v.PodOf[m.Name]
 		if p == nil || !p.IsRestarting() || (v.Healthy[m.ID] && p.From == "") || (v.HasOldTemplate(p) && !p.DeletingSince.IsZero()) {
@@ -155,20 +140,7 @@ func awaitRestart(v *facts.View) *step {
 		if !v.Healthy[m.ID] {
 			why = v.WhyUnhealthy(m)
 		}
-		return wait(restartPollInterval(v, p), v1beta2.ClusterReasonUpgradingMember, fmt.Sprintf("waiting for member %s to restart with %s:v%s: %s", m.Name, p.Repository, p.Version, why))
+		return step.Wait(step.RestartPollInterval(v, p), v1beta2.ClusterReasonUpgradingMember, fmt.Sprintf("waiting for member %s to restart with %s:v%s: %s", m.Name, p.Repository, p.Version, why))
 	}
 	return nil
-}
-
-// restartPollInterval is how soon to look again at a Pod whose container is restarted.
-func restartPollInterval(v *facts.View, p *facts.Pod) time.Duration {
-	switch down := v.Now.Sub(p.UnreadySince); {
-	case p.UnreadySince.IsZero():
-		return fastPoll
-	case down > facts.OldPodAge:
-		return slowly
-	case p.Trouble != "" || down > facts.NewPodAge:
-		return shortly
-	}
-	return fastPoll
 }

@@ -7,7 +7,9 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	"github.com/etcd-operators/etcd-operators/api/v1beta2"
+	"github.com/etcd-operators/etcd-operators/operators/etcd-operator/internal/plan/action"
 	"github.com/etcd-operators/etcd-operators/operators/etcd-operator/internal/plan/facts"
+	"github.com/etcd-operators/etcd-operators/operators/etcd-operator/internal/plan/step"
 	"github.com/etcd-operators/etcd-operators/shared/etcdversion"
 )
 
@@ -57,33 +59,33 @@ const (
 
 // advancePastOldLog has raft's log grow to an index at which every member has written a snapshot
 // after what etcd 3.5 has left in it. No key is written, and the revision stays.
-func advancePastOldLog(v *facts.View, next string, index uint64) *step {
+func advancePastOldLog(v *facts.View, next string, index uint64) *step.Step {
 	lacking := index - min(index, v.Applied)
 	if lacking > mostEntries {
-		return wait(slowly, v1beta2.ClusterReasonWaitingForSnapshot, fmt.Sprintf(
+		return step.Wait(step.Slowly, v1beta2.ClusterReasonWaitingForSnapshot, fmt.Sprintf(
 			"the upgrade to etcd %s waits until members write a snapshot: it does not start on log entries of etcd 3.5, and the next snapshot comes only at raft index %d; set spec.etcd.snapshotCount to %d (and remove %s from spec.pod.etcdEnv)",
-			next, index, snapshotCount, "ETCD_SNAPSHOT_COUNT")).as(AwaitsUser).explains(v1beta2.ConditionUpgrading)
+			next, index, snapshotCount, "ETCD_SNAPSHOT_COUNT")).As(action.AwaitsUser).Explains(v1beta2.ConditionUpgrading)
 	}
 	message := fmt.Sprintf(
 		"started appending empty raft entries, up to index %d, for the upgrade to etcd %s: every member has to write a snapshot first, since etcd %s does not start on log entries of etcd 3.5",
 		index, next, next)
 	if lacking == 0 {
-		return wait(fastPoll, v1beta2.ClusterReasonWritingSnapshots, message).explains(v1beta2.ConditionUpgrading) // a member has not applied all of it yet
+		return step.Wait(step.FastPoll, v1beta2.ClusterReasonWritingSnapshots, message).Explains(v1beta2.ConditionUpgrading) // a member has not applied all of it yet
 	}
-	return do(AdvanceLog{int(min(lacking, entriesPerStep))}, v1beta2.ClusterReasonWritingSnapshots, message).explains(v1beta2.ConditionUpgrading)
+	return step.Do(action.AdvanceLog{Entries: int(min(lacking, entriesPerStep))}, v1beta2.ClusterReasonWritingSnapshots, message).Explains(v1beta2.ConditionUpgrading)
 }
 
 // pendingUpgrade is the condition Upgrading of a cluster that is to move to another
 // version, and of which no member has been told so yet; nil if there is none.
-func pendingUpgrade(v *facts.View, s *step) *metav1.Condition {
+func pendingUpgrade(v *facts.View, s *step.Step) *metav1.Condition {
 	c := &v.Cluster
 	next, refusal := facts.NextVersion(c.Version, c.WantedVersion)
 	if c.ClusterID == 0 || c.Deleting || c.Target != "" || refusal != "" || next == c.Version {
 		return nil
 	}
 	reason, message := v1beta2.ClusterReasonUpgradePending, fmt.Sprintf("waiting to upgrade from etcd %s to %s: see the condition Progressing", c.Version, next)
-	if s.explained == v1beta2.ConditionUpgrading {
-		reason, message = s.reason, s.message
+	if s.Explained == v1beta2.ConditionUpgrading {
+		reason, message = s.Reason, s.Message
 	}
 	pending := condition(v, v1beta2.ConditionUpgrading, true, reason, message)
 	return &pending

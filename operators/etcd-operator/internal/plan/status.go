@@ -9,14 +9,16 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	"github.com/etcd-operators/etcd-operators/api/v1beta2"
+	"github.com/etcd-operators/etcd-operators/operators/etcd-operator/internal/plan/action"
 	"github.com/etcd-operators/etcd-operators/operators/etcd-operator/internal/plan/facts"
 	"github.com/etcd-operators/etcd-operators/operators/etcd-operator/internal/plan/quorum"
+	"github.com/etcd-operators/etcd-operators/operators/etcd-operator/internal/plan/step"
 )
 
 // Of is what the Observation implies, and the step that is taken on it.
 // Conditions carry no times: those are set when they are written. Whatever changes
 // all the time is left to metrics, so that an idle cluster writes nothing.
-func Of(v *facts.View, s *step) v1beta2.ClusterStatus {
+func Of(v *facts.View, s *step.Step) v1beta2.ClusterStatus {
 	c := &v.Cluster
 	st := v1beta2.ClusterStatus{
 		Phase:              phase(v, s),
@@ -36,7 +38,7 @@ func Of(v *facts.View, s *step) v1beta2.ClusterStatus {
 		ClusterID:          c.LastStatus.ClusterID,
 		FencedBy:           c.LastStatus.FencedBy,
 		AdoptedSeed:        c.LastStatus.AdoptedSeed,
-		AwaitsQuorum:       s.outcome == NoQuorum || s.outcome == QuorumLost,
+		AwaitsQuorum:       s.Outcome == action.NoQuorum || s.Outcome == action.QuorumLost,
 		QuorumLostSince:    quorumLostSince(v, s),
 		Recovery:           c.LastStatus.Recovery,
 		HighestRevision:    highestRevision(v, s),
@@ -48,15 +50,15 @@ func Of(v *facts.View, s *step) v1beta2.ClusterStatus {
 		TLS:                tlsStatus(v),
 	}
 	if st.Phase == v1beta2.PhaseFailed {
-		st.Reason = cmp.Or(s.brief, s.message)
+		st.Reason = cmp.Or(s.Brief, s.Message)
 	}
 	listMembers(v, &st)
 	last := &c.LastStatus
-	if record, ok := s.action.(RecordVersion); ok {
+	if record, ok := s.Action.(action.RecordVersion); ok {
 		st.TargetVersion, st.UpgradeSize = record.Target, record.Size
 	}
 	switch {
-	case c.Paused || c.Deleting || c.Fence.By != "" || s.outcome == Existed:
+	case c.Paused || c.Deleting || c.Fence.By != "" || s.Outcome == action.Existed:
 		// Nobody was asked: the last report stands.
 		st.Size, st.Leader, st.MemberDetails, st.Members, st.ReadyMembers = last.Size, last.Leader, last.MemberDetails, last.Members, last.ReadyMembers
 		st.Alarms = last.Alarms
@@ -64,11 +66,11 @@ func Of(v *facts.View, s *step) v1beta2.ClusterStatus {
 		// Nobody could tell: who the members are is as it was.
 		st.Size, st.MemberDetails, st.Alarms = last.Size, last.MemberDetails, last.Alarms
 	}
-	_, acknowledging := s.action.(AcknowledgeFence)
+	_, acknowledging := s.Action.(action.AcknowledgeFence)
 	switch {
-	case Adopts(s.action) != "":
+	case action.Adopts(s.Action) != "":
 		st.TargetVersion, st.UpgradeSize = "", 0
-		listSeed(v, &st, Adopts(s.action))
+		listSeed(v, &st, action.Adopts(s.Action))
 	case c.Bootstrap == nil && (acknowledging || c.Fence.By != ""):
 		st.TargetVersion = c.Version // who restores it has to know
 	}
@@ -77,11 +79,11 @@ func Of(v *facts.View, s *step) v1beta2.ClusterStatus {
 }
 
 // minAvailable is that of the budget, as it is once the step is taken.
-func minAvailable(v *facts.View, s *step) int {
+func minAvailable(v *facts.View, s *step.Step) int {
 	if v.ForeignBudget != "" {
 		return 0
 	}
-	if budget := budget(v, s.action); !budgetIsRefused(v) && budget != facts.KeepBudget && !skipsChildren(v, s) {
+	if budget := step.Budget(v, s.Action); !budgetIsRefused(v) && budget != facts.KeepBudget && !step.SkipsChildren(v, s) {
 		return budget
 	}
 	return v.Cluster.LastStatus.MinAvailable
@@ -102,9 +104,9 @@ func listSeed(v *facts.View, st *v1beta2.ClusterStatus, name string) {
 // highestRevision is a revision beyond all that clients have seen. What a cluster begins
 // with again is reached as soon as it is adopted: another restore may begin before the next
 // look.
-func highestRevision(v *facts.View, s *step) int64 {
+func highestRevision(v *facts.View, s *step.Step) int64 {
 	seen := seenRevision(v)
-	if p := v.PodOf[Adopts(s.action)]; p != nil {
+	if p := v.PodOf[action.Adopts(s.Action)]; p != nil {
 		seen = max(seen, p.Answer.Revision)
 	}
 	return v1beta2.LatchRevision(v.Cluster.LastStatus.HighestRevision, seen)
@@ -124,11 +126,11 @@ func seenRevision(v *facts.View) int64 {
 // firstRevision is that of an etcd that nothing was ever written to.
 const firstRevision = 1
 
-func phase(v *facts.View, s *step) v1beta2.ClusterPhase {
+func phase(v *facts.View, s *step.Step) v1beta2.ClusterPhase {
 	switch {
-	case s.outcome == Existed && v.Cluster.LastStatus.Phase == v1beta2.PhaseRunning:
+	case s.Outcome == action.Existed && v.Cluster.LastStatus.Phase == v1beta2.PhaseRunning:
 		return v1beta2.PhaseRunning // which shows that it existed
-	case s.outcome == QuorumLost || s.outcome == Existed:
+	case s.Outcome == action.QuorumLost || s.Outcome == action.Existed:
 		return v1beta2.PhaseFailed
 	case v.Cluster.ClusterID != 0:
 		return v1beta2.PhaseRunning
@@ -189,24 +191,24 @@ func isListed(details []v1beta2.MemberDetail, name string) bool {
 }
 
 // conditions are in a fixed order: what a person wants to know first comes first.
-func conditions(v *facts.View, s *step) []metav1.Condition {
+func conditions(v *facts.View, s *step.Step) []metav1.Condition {
 	all := []metav1.Condition{available(v, s), progressing(v, s), degraded(v, s), scaling(v), recovering(v, s), upgradingCondition(v, s), isPaused(v)}
 	for _, c := range []*metav1.Condition{resizing(v), orphaned(v), unmanaged(v), consistent(v, s), certificates(v), knownVulnerability(v), spaceLow(v)} {
 		if c != nil { // there is something to say of it
 			all = append(all, *c)
 		}
 	}
-	if v.ForeignBudget != "" && s.explained != v1beta2.ConditionNameConflict {
+	if v.ForeignBudget != "" && s.Explained != v1beta2.ConditionNameConflict {
 		all = append(all, condition(v, v1beta2.ConditionNameConflict, true, v1beta2.ClusterReasonNameConflict, fmt.Sprintf(
 			"%s belongs to others, so members can be evicted at the same time; remove it, or set spec.podDisruptionBudget: false", v.ForeignBudget)))
 	}
-	if slices.Contains(onlyExplained, s.explained) {
-		all = append(all, condition(v, s.explained, true, s.reason, s.message))
+	if slices.Contains(onlyExplained, s.Explained) {
+		all = append(all, condition(v, s.Explained, true, s.Reason, s.Message))
 	}
 	if a := v.Refused(); a != nil {
 		all = append(all, condition(v, a.Kind(), true, a.Kind(), v.Cluster.WhatIsMissing(a)))
 	}
-	tellOnce(all, s.explained)
+	tellOnce(all, s.Explained)
 	return all
 }
 
@@ -255,16 +257,16 @@ func condition(v *facts.View, kind string, is bool, reason, message string) meta
 }
 
 // available says whether a quorum serves reads and writes.
-func available(v *facts.View, s *step) metav1.Condition {
+func available(v *facts.View, s *step.Step) metav1.Condition {
 	const kind = v1beta2.ConditionAvailable
 	switch {
 	case isUnqueried(v):
 		return unqueried(v, kind)
 	case v.Cluster.Fence.By != "" && 2*len(readyVoters(v)) > v.Cluster.LastStatus.Size && v.Cluster.ClusterID != 0:
 		// They serve until the restore's seed is ready to take their place.
-		return condition(v, kind, true, v1beta2.ClusterReasonServing, fmt.Sprintf("a quorum serves: Pods %s are ready (their probe is a linearizable read); lost members are not replaced meanwhile: %s", strings.Join(readyVoters(v), ", "), s.message))
+		return condition(v, kind, true, v1beta2.ClusterReasonServing, fmt.Sprintf("a quorum serves: Pods %s are ready (their probe is a linearizable read); lost members are not replaced meanwhile: %s", strings.Join(readyVoters(v), ", "), s.Message))
 	case v.Cluster.ClusterID == 0 || v.Cluster.Fence.By != "":
-		return condition(v, kind, false, s.reason, s.message)
+		return condition(v, kind, false, s.Reason, s.Message)
 	case v.Cluster.NoClientCertificate():
 		return availableByReadiness(v)
 	case v.Sure && len(v.Alarms) > 0:
@@ -276,7 +278,7 @@ func available(v *facts.View, s *step) metav1.Condition {
 	case slices.ContainsFunc(v.Pods, func(p facts.Pod) bool { return p.ServesUnseen() }):
 		return condition(v, kind, true, v1beta2.ClusterReasonServing, "a quorum serves; the operator knows no more, since etcd's authentication refuses it")
 	}
-	return condition(v, kind, false, s.reason, s.message)
+	return condition(v, kind, false, s.Reason, s.Message)
 }
 
 // isUnqueried reports whether the operator knows nothing of the members, since it does not query
@@ -326,33 +328,33 @@ func tolerance(v *facts.View) string {
 	return msg
 }
 
-func progressing(v *facts.View, s *step) metav1.Condition {
+func progressing(v *facts.View, s *step.Step) metav1.Condition {
 	if isRoutine(v, s) {
-		s = rest(v)
+		s = step.Rest(v)
 	}
-	moving := s.outcome != UpToDate && !s.outcome.AwaitsUser()
-	return condition(v, v1beta2.ConditionProgressing, moving, s.reason, cmp.Or(s.brief, s.message))
+	moving := s.Outcome != action.UpToDate && !s.Outcome.AwaitsUser()
+	return condition(v, v1beta2.ConditionProgressing, moving, s.Reason, cmp.Or(s.Brief, s.Message))
 }
 
 // degraded says which members are not healthy.
-func degraded(v *facts.View, s *step) metav1.Condition {
+func degraded(v *facts.View, s *step.Step) metav1.Condition {
 	const kind = v1beta2.ConditionDegraded
 	if v.Cluster.Deleting {
 		return unqueried(v, kind)
 	}
-	if a := v.Refused(); a != nil && s.outcome == Unauthorized {
-		c := condition(v, kind, false, s.reason, "member health is unknown: "+s.message)
+	if a := v.Refused(); a != nil && s.Outcome == action.Unauthorized {
+		c := condition(v, kind, false, s.Reason, "member health is unknown: "+s.Message)
 		c.Status = metav1.ConditionUnknown
 		return c
 	}
 	if v.Cluster.NoClientCertificate() && v.Cluster.ClusterID != 0 {
 		return unknownHealth(v, kind)
 	}
-	if s.outcome.isDegraded() {
-		return condition(v, kind, true, s.reason, cmp.Or(s.brief, s.message))
+	if s.Outcome.IsDegraded() {
+		return condition(v, kind, true, s.Reason, cmp.Or(s.Brief, s.Message))
 	}
 	if v.Cluster.IsReseeding() {
-		return condition(v, kind, true, v1beta2.ClusterReasonRecoveringFromSurvivor, s.message)
+		return condition(v, kind, true, v1beta2.ClusterReasonRecoveringFromSurvivor, s.Message)
 	}
 	if len(v.Noted) > 0 {
 		said := v.RejectionsText()
@@ -362,7 +364,7 @@ func degraded(v *facts.View, s *step) metav1.Condition {
 		return condition(v, kind, true, v.Noted[0].Reason(), said)
 	}
 	if advice := strandedSeedAdvice(v); advice != "" {
-		s.podStuck = true
+		s.PodStuck = true
 		return condition(v, kind, true, v1beta2.ClusterReasonSeedUnhealthy, advice)
 	}
 	if v.Cluster.ClusterID == 0 {
@@ -372,7 +374,7 @@ func degraded(v *facts.View, s *step) metav1.Condition {
 		return unqueried(v, kind)
 	}
 	if len(v.List) == 0 {
-		return condition(v, kind, true, s.reason, s.message)
+		return condition(v, kind, true, s.Reason, s.Message)
 	}
 	if len(v.Alarms) > 0 {
 		said := v.AlarmAdvice()
@@ -410,9 +412,9 @@ func degraded(v *facts.View, s *step) metav1.Condition {
 }
 
 // unhealthy is Degraded for a reason, or for that of an image that cannot be pulled.
-func unhealthy(v *facts.View, s *step, unpulled bool, reason, said string) metav1.Condition {
+func unhealthy(v *facts.View, s *step.Step, unpulled bool, reason, said string) metav1.Condition {
 	if unpulled {
-		s.podStuck = true
+		s.PodStuck = true
 		reason = v1beta2.ClusterReasonImageNotPulled
 		said += "; set spec.version or spec.repository to an image that the nodes can pull"
 	}
@@ -446,7 +448,7 @@ func scaling(v *facts.View) metav1.Condition {
 }
 
 // recovering says which lost members are being brought back or replaced.
-func recovering(v *facts.View, s *step) metav1.Condition {
+func recovering(v *facts.View, s *step.Step) metav1.Condition {
 	const kind = v1beta2.ConditionRecovering
 	switch {
 	case v.Cluster.ClusterID == 0:
@@ -459,18 +461,18 @@ func recovering(v *facts.View, s *step) metav1.Condition {
 		return unknownHealth(v, kind)
 	}
 	lost := lostMember(v)
-	if s.outcome != QuorumLost { // its message names them all
-		s.memberLost = lost
+	if s.Outcome != action.QuorumLost { // its message names them all
+		s.MemberLost = lost
 	}
 	switch {
-	case s.explained == kind:
-		return condition(v, kind, true, s.reason, s.message)
+	case s.Explained == kind:
+		return condition(v, kind, true, s.Reason, s.Message)
 	case lost != "" && !v.HasQuorum():
 		return condition(v, kind, true, v1beta2.ClusterReasonNoQuorum, lost)
 	case lost != "":
 		return condition(v, kind, true, v1beta2.ClusterReasonReplacingDeadMember, lost)
-	case s.outcome == QuorumLost:
-		return condition(v, kind, false, s.reason, s.brief)
+	case s.Outcome == action.QuorumLost:
+		return condition(v, kind, false, s.Reason, s.Brief)
 	}
 	return condition(v, kind, false, v1beta2.ClusterReasonNothingToRecover, "no member is lost")
 }
@@ -490,7 +492,7 @@ func lostMember(v *facts.View) string {
 	return ""
 }
 
-func upgradingCondition(v *facts.View, s *step) metav1.Condition {
+func upgradingCondition(v *facts.View, s *step.Step) metav1.Condition {
 	const kind = v1beta2.ConditionUpgrading
 	c := &v.Cluster
 	refusal := ""
@@ -500,7 +502,7 @@ func upgradingCondition(v *facts.View, s *step) metav1.Condition {
 	pending := pendingUpgrade(v, s)
 	switch {
 	case startsUpgrade(v, s):
-		return condition(v, kind, true, v1beta2.ClusterReasonUpgrading, s.message)
+		return condition(v, kind, true, v1beta2.ClusterReasonUpgrading, s.Message)
 	case pending != nil:
 		return *pending
 	case c.Target != "" && refusal != "":

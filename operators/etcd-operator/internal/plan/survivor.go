@@ -7,7 +7,9 @@ import (
 	"strings"
 
 	"github.com/etcd-operators/etcd-operators/api/v1beta2"
+	"github.com/etcd-operators/etcd-operators/operators/etcd-operator/internal/plan/action"
 	"github.com/etcd-operators/etcd-operators/operators/etcd-operator/internal/plan/facts"
+	"github.com/etcd-operators/etcd-operators/operators/etcd-operator/internal/plan/step"
 )
 
 // The rules of this file begin a cluster anew whose majority is lost for good, with the
@@ -36,7 +38,7 @@ const (
 // abortRecovery gives a recovery up whose seed was not adopted. That is latched first:
 // the seed is a stray one then, and whether it was given up need not be told by what is
 // left of it. The choice is made anew, if there still is one.
-func abortRecovery(v *facts.View) *step {
+func abortRecovery(v *facts.View) *step.Step {
 	if !v.Cluster.IsReseeding() {
 		return nil
 	}
@@ -45,7 +47,7 @@ func abortRecovery(v *facts.View) *step {
 		return nil
 	}
 	r := v.Cluster.Recovery
-	return do(EndRecovery{Token: r.Token}, v1beta2.ClusterReasonRecoveryAborted, "recovery from survivor "+r.Survivor+" aborted: "+why)
+	return step.Do(action.EndRecovery{Token: r.Token}, v1beta2.ClusterReasonRecoveryAborted, "recovery from survivor "+r.Survivor+" aborted: "+why)
 }
 
 // abortReason says why a recovery is not brought to its end; empty if it is.
@@ -116,7 +118,7 @@ func seedGivenUp(v *facts.View) string {
 
 // dropStraySeeds deletes seeds of recoveries that were aborted: Pods, and then their
 // claims. While a quorum serves they are no member's, like others.
-func dropStraySeeds(v *facts.View) *step {
+func dropStraySeeds(v *facts.View) *step.Step {
 	if v.HasQuorum() || v.Cluster.IsReseeding() {
 		return nil
 	}
@@ -125,15 +127,15 @@ func dropStraySeeds(v *facts.View) *step {
 		switch {
 		case !isStraySeed(v, p):
 		case p.DeletingSince.IsZero():
-			return do(DropSeed{Name: p.Name, PodUID: p.UID, Token: p.Reseed}, v1beta2.ClusterReasonSeedDiscarded, fmt.Sprintf("deleted seed %s: its recovery was aborted", p.Name))
+			return step.Do(action.DropSeed{Name: p.Name, PodUID: p.UID, Token: p.Reseed}, v1beta2.ClusterReasonSeedDiscarded, fmt.Sprintf("deleted seed %s: its recovery was aborted", p.Name))
 		case !v.NodeLost(p):
-			return wait(shortly, v1beta2.ClusterReasonSeedDiscarded, fmt.Sprintf("waiting for seed %s to stop: its recovery was aborted", p.Name))
+			return step.Wait(step.Shortly, v1beta2.ClusterReasonSeedDiscarded, fmt.Sprintf("waiting for seed %s to stop: its recovery was aborted", p.Name))
 		}
 	}
 	for i := range v.Claims {
 		c := &v.Claims[i]
 		if v.Cluster.IsStrayClaim(c) && !c.Deleting && v.PodOf[c.Name] == nil {
-			return do(DropSeed{Name: c.Name, ClaimUID: c.UID, Token: c.Reseed}, v1beta2.ClusterReasonSeedDiscarded, fmt.Sprintf("deleted the PVC of seed %s: its recovery was aborted", c.Name))
+			return step.Do(action.DropSeed{Name: c.Name, ClaimUID: c.UID, Token: c.Reseed}, v1beta2.ClusterReasonSeedDiscarded, fmt.Sprintf("deleted the PVC of seed %s: its recovery was aborted", c.Name))
 		}
 	}
 	return nil
@@ -146,21 +148,21 @@ func isStraySeed(v *facts.View, p *facts.Pod) bool {
 }
 
 // markSurvivors takes the clients from all Pods of the old cluster (S13).
-func markSurvivors(v *facts.View) *step {
+func markSurvivors(v *facts.View) *step.Step {
 	if !v.Cluster.IsReseeding() {
 		return nil
 	}
-	var roles []PodRole
+	var roles []action.PodRole
 	var names []string
 	for i := range v.Pods {
 		if p := &v.Pods[i]; isOfOld(v, p) && p.Role != facts.Survivor {
-			roles, names = append(roles, PodRole{p.Name, p.UID, facts.Survivor}), append(names, p.Name)
+			roles, names = append(roles, action.PodRole{Name: p.Name, UID: p.UID, Role: facts.Survivor}), append(names, p.Name)
 		}
 	}
 	if len(roles) == 0 {
 		return nil
 	}
-	return do(SetRoles{roles}, v1beta2.ClusterReasonRecoveringFromSurvivor, fmt.Sprintf("removed %s from the client Service; their data is kept", strings.Join(names, ", ")))
+	return step.Do(action.SetRoles{Roles: roles}, v1beta2.ClusterReasonRecoveringFromSurvivor, fmt.Sprintf("removed %s from the client Service; their data is kept", strings.Join(names, ", ")))
 }
 
 // isOfOld reports whether a Pod may have been a member of the cluster whose majority is
@@ -177,7 +179,7 @@ func neverBegan(v *facts.View, p *facts.Pod) bool {
 // createSurvivorsSeed makes the seed's Pod, on a volume of its own where members have one.
 // Recreated under its name it finds what it made, or begins anew: nobody has written to
 // it.
-func createSurvivorsSeed(v *facts.View) *step {
+func createSurvivorsSeed(v *facts.View) *step.Step {
 	if !v.Cluster.IsReseeding() {
 		return nil
 	}
@@ -185,7 +187,7 @@ func createSurvivorsSeed(v *facts.View) *step {
 	seed := v.PodOf[r.Seed]
 	switch {
 	case seed == nil:
-		return do(CreatePods{[]NewPod{{Name: r.Seed, Role: facts.Seed, Version: r.Version, Recovery: r}}}, v1beta2.ClusterReasonRecoveringFromSurvivor,
+		return step.Do(action.CreatePods{Pods: []action.NewPod{{Name: r.Seed, Role: facts.Seed, Version: r.Version, Recovery: r}}}, v1beta2.ClusterReasonRecoveringFromSurvivor,
 			fmt.Sprintf("created the Pod of seed %s, to be built from a snapshot of survivor %s", r.Seed, r.Survivor))
 	case seed.Node != "" || seed.Unschedulable == "":
 		return nil
@@ -195,7 +197,7 @@ func createSurvivorsSeed(v *facts.View) *step {
 		// The Pod of a volume stays: without it nobody could tell that the volume is empty.
 		givesWay := v.IsCandidate(j) || (j.IsEmpty() && !j.CanUsePermit() && j.Name != r.Seed)
 		if givesWay && !j.Persistent && j.Node != "" && j.DeletingSince.IsZero() {
-			return do(DeletePod{Name: j.Name, UID: j.UID}, v1beta2.ClusterReasonMakingRoom, fmt.Sprintf("deleted Pod %s to make room for unschedulable seed %s", j.Name, r.Seed))
+			return step.Do(action.DeletePod{Name: j.Name, UID: j.UID}, v1beta2.ClusterReasonMakingRoom, fmt.Sprintf("deleted Pod %s to make room for unschedulable seed %s", j.Name, r.Seed))
 		}
 	}
 	return nil
@@ -231,7 +233,7 @@ func roomAdvice(v *facts.View, seed *facts.Pod) string {
 
 // adoptSurvivor puts the seed in the old cluster's place once it serves alone, and its
 // permit to write its data dir is revoked.
-func adoptSurvivor(v *facts.View) *step {
+func adoptSurvivor(v *facts.View) *step.Step {
 	if !v.Cluster.IsReseeding() {
 		return nil
 	}
@@ -240,15 +242,15 @@ func adoptSurvivor(v *facts.View) *step {
 	a := &seed.Answer
 	alone := a.Read && !a.Learner && len(a.Members) == 1 && a.Members[0].ID == a.MemberID && a.Members[0].Name == seed.Name && !a.Members[0].Learner
 	if !alone || a.MemberID == 0 || a.ClusterID == 0 || a.ClusterID == v.Cluster.ClusterID {
-		return wait(pollInterval(v, seed), v1beta2.ClusterReasonRecoveringFromSurvivor, fmt.Sprintf("waiting for seed %s, built from a snapshot of survivor %s: %s", seed.Name, r.Survivor, v.Progress(seed))+roomAdvice(v, seed)).explains(v1beta2.ConditionDegraded)
+		return step.Wait(step.PollInterval(v, seed), v1beta2.ClusterReasonRecoveringFromSurvivor, fmt.Sprintf("waiting for seed %s, built from a snapshot of survivor %s: %s", seed.Name, r.Survivor, v.Progress(seed))+roomAdvice(v, seed)).Explains(v1beta2.ConditionDegraded)
 	}
 	if seed.SurvivorPermit {
-		return do(RevokeSurvivorPermit{seed.Name, seed.UID}, v1beta2.ClusterReasonRecoveringFromSurvivor, fmt.Sprintf("revoked the permit of seed %s to write its data dir: it serves", seed.Name))
+		return step.Do(action.RevokeSurvivorPermit{Name: seed.Name, UID: seed.UID}, v1beta2.ClusterReasonRecoveringFromSurvivor, fmt.Sprintf("revoked the permit of seed %s to write its data dir: it serves", seed.Name))
 	}
 	if name := led(v); name != "" {
-		return wait(fastPoll, v1beta2.ClusterReasonRecoveringFromSurvivor, fmt.Sprintf("waiting to see whether the old cluster serves again: %s has a leader", name))
+		return step.Wait(step.FastPoll, v1beta2.ClusterReasonRecoveringFromSurvivor, fmt.Sprintf("waiting to see whether the old cluster serves again: %s has a leader", name))
 	}
-	return do(AdoptSurvivor{seed.Name, seed.UID, a.ClusterID, r.Token}, v1beta2.ClusterReasonSurvivorAdopted, fmt.Sprintf(
+	return step.Do(action.AdoptSurvivor{Name: seed.Name, UID: seed.UID, ClusterID: a.ClusterID, Token: r.Token}, v1beta2.ClusterReasonSurvivorAdopted, fmt.Sprintf(
 		"cluster %016x replaces %016x: it has all that survivor %s knew to be committed, up to revision %d (index %d), and continues at revision %d; writes that only lost members had acknowledged, beyond revision %d, are lost (no member had reported revision %d or later)",
 		a.ClusterID, r.ClusterID, r.Survivor, r.Revision, r.Committed, r.BeginsAt, r.Revision, v.Cluster.LastStatus.HighestRevision))
 }
@@ -265,33 +267,33 @@ func led(v *facts.View) string {
 
 // makeRoomForJoiner deletes the Pod of an old member that is in the way of one that is to join:
 // its data stays on its volume.
-func makeRoomForJoiner(v *facts.View) *step {
+func makeRoomForJoiner(v *facts.View) *step.Step {
 	if !v.Settled || !slices.ContainsFunc(v.Candidates(), func(p *facts.Pod) bool { return p.Node == "" && p.Unschedulable != "" }) {
 		return nil
 	}
 	for i := range v.Pods {
 		if p := &v.Pods[i]; v.IsKept(p) && p.Node != "" && p.DeletingSince.IsZero() && v.OnVolume(p) {
-			return do(DeletePod{p.Name, p.UID, v.List}, v1beta2.ClusterReasonMakingRoom, fmt.Sprintf("deleted Pod %s of the old cluster to make room for a new member; its volume is kept", p.Name))
+			return step.Do(action.DeletePod{Name: p.Name, UID: p.UID, Members: v.List}, v1beta2.ClusterReasonMakingRoom, fmt.Sprintf("deleted Pod %s of the old cluster to make room for a new member; its volume is kept", p.Name))
 		}
 	}
 	return nil
 }
 
 // completeRecovery ends a recovery when nothing is left of the old cluster.
-func completeRecovery(v *facts.View) *step {
+func completeRecovery(v *facts.View) *step.Step {
 	if !v.Cluster.IsRegrowing() || !v.HasRegrown() ||
 		slices.ContainsFunc(v.Pods, func(p facts.Pod) bool { return v.IsOld(p.Name) }) || slices.ContainsFunc(v.Claims, func(c facts.Claim) bool { return v.IsOld(c.Name) }) {
 		return nil
 	}
 	r := v.Cluster.Recovery
-	return do(EndRecovery{r.Token, true}, v1beta2.ClusterReasonRecoveryComplete, fmt.Sprintf("recovery complete: %d voters are healthy in the cluster rebuilt from %s", len(v.Voters), r.Survivor))
+	return step.Do(action.EndRecovery{Token: r.Token, Complete: true}, v1beta2.ClusterReasonRecoveryComplete, fmt.Sprintf("recovery complete: %d voters are healthy in the cluster rebuilt from %s", len(v.Voters), r.Survivor))
 }
 
 // recoveryStory says how far a recovery is.
-func recoveryStory(v *facts.View, s *step) string {
+func recoveryStory(v *facts.View, s *step.Step) string {
 	r := v.Cluster.Recovery
 	if v.Cluster.IsReseeding() {
-		return s.message
+		return s.Message
 	}
 	story := fmt.Sprintf("the cluster was rebuilt from %s (revision %d) and has %d of %d voters; Pods and PVCs of the old cluster are kept until all new members are healthy",
 		r.Survivor, r.Revision, len(v.Voters), v.Cluster.Size)

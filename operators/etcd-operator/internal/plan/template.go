@@ -5,7 +5,9 @@ import (
 	"slices"
 
 	"github.com/etcd-operators/etcd-operators/api/v1beta2"
+	"github.com/etcd-operators/etcd-operators/operators/etcd-operator/internal/plan/action"
 	"github.com/etcd-operators/etcd-operators/operators/etcd-operator/internal/plan/facts"
+	"github.com/etcd-operators/etcd-operators/operators/etcd-operator/internal/plan/step"
 )
 
 // isUpdating reports whether some voter's Pod is not as the spec says.
@@ -15,15 +17,15 @@ func isUpdating(v *facts.View) bool {
 
 // updatingMember is the member whose Pod a step recreates for the sake of its template, or the
 // one whose was, until it is a voter's again.
-func updatingMember(v *facts.View, s *step) string {
-	switch a := s.action.(type) {
-	case RecreatePod:
+func updatingMember(v *facts.View, s *step.Step) string {
+	switch a := s.Action.(type) {
+	case action.RecreatePod:
 		return a.Name
-	case DeletePod:
+	case action.DeletePod:
 		if p := v.PodOf[a.Name]; p != nil && v.IsToBeRecreated(p) {
 			return a.Name
 		}
-	case SetRoles:
+	case action.SetRoles:
 		for _, r := range a.Roles {
 			if p := v.PodOf[r.Name]; r.Role == facts.Restarting && p != nil && v.RestartsInNewPod(p) {
 				return r.Name
@@ -43,19 +45,19 @@ func updatingMember(v *facts.View, s *step) string {
 // another template than that of the spec, so that it is recreated on its volume as the
 // spec says now: an edit that went wrong is healed by the next one. It needs no quorum,
 // since nothing runs there. S7: the volume stays, and what never started has no data.
-func recreateBroken(v *facts.View) *step {
+func recreateBroken(v *facts.View) *step.Step {
 	for i := range v.Pods {
 		p := &v.Pods[i]
 		if p.Role == facts.Joiner || !v.HasOldTemplate(p) || !v.OnVolume(p) || p.Finished || !p.DeletingSince.IsZero() || v.Stuck(p) == "" {
 			continue
 		}
-		return do(DeletePod{Name: p.Name, UID: p.UID}, v1beta2.ClusterReasonUpdatingMembers, v.UpdateProgress(fmt.Sprintf("deleted Pod %s, which does not run (%s), to recreate it", p.Name, v.Stuck(p))))
+		return step.Do(action.DeletePod{Name: p.Name, UID: p.UID}, v1beta2.ClusterReasonUpdatingMembers, v.UpdateProgress(fmt.Sprintf("deleted Pod %s, which does not run (%s), to recreate it", p.Name, v.Stuck(p))))
 	}
 	return nil
 }
 
 // returnUpdatedToService lets clients find a member again whose Pod was recreated.
-func returnUpdatedToService(v *facts.View) *step {
+func returnUpdatedToService(v *facts.View) *step.Step {
 	if !isUpdating(v) && !v.Cluster.WasUpdating() {
 		return nil
 	}
@@ -64,13 +66,13 @@ func returnUpdatedToService(v *facts.View) *step {
 		if p == nil || p.Role != facts.Returning || !v.Healthy[m.ID] || v.HasOldTemplate(p) || p.Template == "" {
 			continue
 		}
-		return do(SetRoles{[]PodRole{{p.Name, p.UID, facts.Voter}}}, v1beta2.ClusterReasonMemberUpdated, fmt.Sprintf("member %s runs in an updated Pod (%s members)", m.Name, v.Updated())).announced()
+		return step.Do(action.SetRoles{Roles: []action.PodRole{{Name: p.Name, UID: p.UID, Role: facts.Voter}}}, v1beta2.ClusterReasonMemberUpdated, fmt.Sprintf("member %s runs in an updated Pod (%s members)", m.Name, v.Updated())).Announced()
 	}
 	return nil
 }
 
 // awaitUpdate waits for a member whose Pod was recreated.
-func awaitUpdate(v *facts.View) *step {
+func awaitUpdate(v *facts.View) *step.Step {
 	if !isUpdating(v) && !v.Cluster.WasUpdating() {
 		return nil
 	}
@@ -79,7 +81,7 @@ func awaitUpdate(v *facts.View) *step {
 		if v.Healthy[m.ID] || p == nil || (p.Role != facts.Returning && p.DeletingSince.IsZero()) {
 			continue
 		}
-		return wait(pollInterval(v, p), v1beta2.ClusterReasonUpdatingMembers, v.UpdateProgress(fmt.Sprintf("waiting for member %s: %s%s", m.Name, v.WhyUnhealthy(m), v.RevertAdvice(p))))
+		return step.Wait(step.PollInterval(v, p), v1beta2.ClusterReasonUpdatingMembers, v.UpdateProgress(fmt.Sprintf("waiting for member %s: %s%s", m.Name, v.WhyUnhealthy(m), v.RevertAdvice(p))))
 	}
 	return nil
 }

@@ -5,7 +5,9 @@ import (
 	"time"
 
 	"github.com/etcd-operators/etcd-operators/api/v1beta2"
+	"github.com/etcd-operators/etcd-operators/operators/etcd-operator/internal/plan/action"
 	"github.com/etcd-operators/etcd-operators/operators/etcd-operator/internal/plan/facts"
+	"github.com/etcd-operators/etcd-operators/operators/etcd-operator/internal/plan/step"
 )
 
 // The rules of this file clear away what is no member's, and wait for the rest.
@@ -13,7 +15,7 @@ import (
 
 // deleteLeftoverPods deletes Pods that are no member's: of removed members, and
 // joiners that are not needed any more.
-func deleteLeftoverPods(v *facts.View) *step {
+func deleteLeftoverPods(v *facts.View) *step.Step {
 	if !v.Settled {
 		return nil
 	}
@@ -37,8 +39,8 @@ func deleteLeftoverPods(v *facts.View) *step {
 		if v.IsMember(p.Name) || !p.DeletingSince.IsZero() || (v.IsCandidate(p) && !needless[p.Name]) || v.IsKept(p) {
 			continue
 		}
-		s := do(DeletePod{p.Name, p.UID, v.List}, v1beta2.ClusterReasonDeletingPod, fmt.Sprintf("deleted orphaned Pod %s", p.Name)).unannounced()
-		if !v.IsHeldBack(RejectedAction(s.action)) {
+		s := step.Do(action.DeletePod{Name: p.Name, UID: p.UID, Members: v.List}, v1beta2.ClusterReasonDeletingPod, fmt.Sprintf("deleted orphaned Pod %s", p.Name)).Unannounced()
+		if !v.IsHeldBack(action.RejectedAction(s.Action)) {
 			return s
 		}
 	}
@@ -47,7 +49,7 @@ func deleteLeftoverPods(v *facts.View) *step {
 
 // deleteLeftoverClaims deletes volumes that are no member's and that no Pod uses
 // (S7).
-func deleteLeftoverClaims(v *facts.View) *step {
+func deleteLeftoverClaims(v *facts.View) *step.Step {
 	if !v.Settled {
 		return nil
 	}
@@ -59,8 +61,8 @@ func deleteLeftoverClaims(v *facts.View) *step {
 		if c.Name == v.UnusedName() && v.Missing() > len(v.Candidates()) {
 			continue // its Pod is tried again
 		}
-		s := do(DeleteClaim{c.Name, c.UID, v.List}, v1beta2.ClusterReasonDeletingVolume, fmt.Sprintf("deleted orphaned PVC %s", c.Name))
-		if !v.IsHeldBack(RejectedAction(s.action)) {
+		s := step.Do(action.DeleteClaim{Name: c.Name, UID: c.UID, Members: v.List}, v1beta2.ClusterReasonDeletingVolume, fmt.Sprintf("deleted orphaned PVC %s", c.Name))
+		if !v.IsHeldBack(action.RejectedAction(s.Action)) {
 			return s
 		}
 	}
@@ -68,48 +70,40 @@ func deleteLeftoverClaims(v *facts.View) *step {
 }
 
 // awaitReplacement waits for a Pod that can take a lost member's place.
-func awaitReplacement(v *facts.View) *step {
+func awaitReplacement(v *facts.View) *step.Step {
 	for _, m := range v.Voters {
 		if why := v.Loss(m); why != "" && v.CanRemove(m) {
-			return wait(joinersPollInterval(v), v1beta2.ClusterReasonReplacingDeadMember, fmt.Sprintf("replacing lost member %s (%s): %s", m.Name, why, joinersProgress(v))).explains(v1beta2.ConditionRecovering)
+			return step.Wait(joinersPollInterval(v), v1beta2.ClusterReasonReplacingDeadMember, fmt.Sprintf("replacing lost member %s (%s): %s", m.Name, why, joinersProgress(v))).Explains(v1beta2.ConditionRecovering)
 		}
 	}
 	return nil
 }
 
 // awaitMembers waits while a quorum serves but not everyone is there yet.
-func awaitMembers(v *facts.View) *step {
+func awaitMembers(v *facts.View) *step.Step {
 	if v.Missing() > 0 && len(v.Candidates()) > 0 && !v.IsOnlyReplacing() {
-		return wait(joinersPollInterval(v), v1beta2.ClusterReasonAddingMember, joinersProgress(v))
+		return step.Wait(joinersPollInterval(v), v1beta2.ClusterReasonAddingMember, joinersProgress(v))
 	}
 	for _, m := range v.List {
 		p := v.PodOf[m.Name]
 		switch {
 		case m.IsUnmanaged() && p == nil: // see awaitUnmanaged
 		case !v.Healthy[m.ID] && p != nil:
-			return wait(pollInterval(v, p), v1beta2.ClusterReasonWaitingForMember, v.WhoIsMissing())
+			return step.Wait(step.PollInterval(v, p), v1beta2.ClusterReasonWaitingForMember, v.WhoIsMissing())
 		case !v.Healthy[m.ID]:
-			return wait(shortly, v1beta2.ClusterReasonWaitingForMember, v.WhoIsMissing())
+			return step.Wait(step.Shortly, v1beta2.ClusterReasonWaitingForMember, v.WhoIsMissing())
 		}
 	}
 	if !v.Settled {
-		return wait(fastPoll, v1beta2.ClusterReasonWaitingForMember, "waiting for the last membership change to settle")
+		return step.Wait(step.FastPoll, v1beta2.ClusterReasonWaitingForMember, "waiting for the last membership change to settle")
 	}
 	for i := range v.Pods {
 		p := &v.Pods[i]
 		if comes := v.IsOnlyReplacing() && v.IsCandidate(p); !comes && !v.IsMember(p.Name) { // see awaitMove
-			return wait(idle, v1beta2.ClusterReasonDeletingPod, fmt.Sprintf("Pod %s is being deleted", p.Name))
+			return step.Wait(step.Idle, v1beta2.ClusterReasonDeletingPod, fmt.Sprintf("Pod %s is being deleted", p.Name))
 		}
 	}
 	return nil
-}
-
-// rest says that all is as it should be.
-func rest(v *facts.View) *step {
-	if len(v.AlarmsOf(facts.NoSpace)) > 0 {
-		return wait(untilMaintenance(v), v1beta2.ClusterReasonNoSpace, v.AlarmAdvice()).as(AwaitsUser).inBrief(v.WritesRefused())
-	}
-	return wait(untilMaintenance(v), v1beta2.ClusterReasonUpToDate, fmt.Sprintf("%d of %d members are healthy", len(v.Healthy), v.Cluster.Size)).as(UpToDate)
 }
 
 // canAnyJoin reports whether a replacement waits.
@@ -121,14 +115,14 @@ func canAnyJoin(v *facts.View) bool {
 // joinersPollInterval is how soon to look again at Pods that are to join.
 func joinersPollInterval(v *facts.View) time.Duration {
 	for _, p := range v.Candidates() {
-		if pollInterval(v, p) == fastPoll {
-			return fastPoll
+		if step.PollInterval(v, p) == step.FastPoll {
+			return step.FastPoll
 		}
 	}
 	if len(v.Candidates()) == 0 && v.Learners() == 0 && v.JoinersHeldBack() != nil {
-		return idle
+		return step.Idle
 	}
-	return shortly
+	return step.Shortly
 }
 
 // joinersProgress says what the next Pod to join waits for.

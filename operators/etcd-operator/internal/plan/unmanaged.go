@@ -4,7 +4,9 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	"github.com/etcd-operators/etcd-operators/api/v1beta2"
+	"github.com/etcd-operators/etcd-operators/operators/etcd-operator/internal/plan/action"
 	"github.com/etcd-operators/etcd-operators/operators/etcd-operator/internal/plan/facts"
+	"github.com/etcd-operators/etcd-operators/operators/etcd-operator/internal/plan/step"
 )
 
 // ownSize is how many members of the operator's own there are to be: Cluster.Size without
@@ -13,12 +15,12 @@ func ownSize(v *facts.View) int { return v.Cluster.Size - v.Foreign }
 
 // awaitUnmanaged waits for a person, before what can wait: restarts, moves and changes of
 // the version.
-func awaitUnmanaged(v *facts.View) *step {
+func awaitUnmanaged(v *facts.View) *step.Step {
 	said := v.UnmanagedText()
 	if said == "" {
 		return nil
 	}
-	return wait(idle, v1beta2.ClusterReasonUnmanagedMembers, said).as(AwaitsUser)
+	return step.Wait(step.Idle, v1beta2.ClusterReasonUnmanagedMembers, said).As(action.AwaitsUser)
 }
 
 // unmanaged is the condition UnmanagedMembers; nil if there are none.

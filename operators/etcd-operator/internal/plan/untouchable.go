@@ -7,7 +7,9 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	"github.com/etcd-operators/etcd-operators/api/v1beta2"
+	"github.com/etcd-operators/etcd-operators/operators/etcd-operator/internal/plan/action"
 	"github.com/etcd-operators/etcd-operators/operators/etcd-operator/internal/plan/facts"
+	"github.com/etcd-operators/etcd-operators/operators/etcd-operator/internal/plan/step"
 	"github.com/etcd-operators/etcd-operators/shared/etcdversion"
 )
 
@@ -15,7 +17,7 @@ import (
 
 // deleting leaves a cluster that is being deleted to the garbage collector, which
 // follows the owner references (S12).
-func deleting(v *facts.View) *step {
+func deleting(v *facts.View) *step.Step {
 	if !v.Cluster.Deleting {
 		return nil
 	}
@@ -23,19 +25,19 @@ func deleting(v *facts.View) *step {
 	if left := v.Cluster.Finalizers; len(left) > 0 {
 		said += fmt.Sprintf("; waiting for others to remove its finalizers: %s", strings.Join(left, ", "))
 	}
-	return wait(idle, v1beta2.ClusterReasonDeleting, said+"; Kubernetes deletes what it owns").as(Deleting)
+	return step.Wait(step.Idle, v1beta2.ClusterReasonDeleting, said+"; Kubernetes deletes what it owns").As(action.Deleting)
 }
 
 // paused obeys spec.paused (S12).
-func paused(v *facts.View) *step {
+func paused(v *facts.View) *step.Step {
 	if !v.Cluster.Paused {
 		return nil
 	}
-	return wait(idle, v1beta2.ClusterReasonPaused, "reconciliation paused by spec.paused: etcd keeps running, but no lost member is replaced; set spec.paused: false to resume").as(Paused)
+	return step.Wait(step.Idle, v1beta2.ClusterReasonPaused, "reconciliation paused by spec.paused: etcd keeps running, but no lost member is replaced; set spec.paused: false to resume").As(action.Paused)
 }
 
 // conflict touches neither objects of others, nor this cluster while they have its names (S12).
-func conflict(v *facts.View) *step {
+func conflict(v *facts.View) *step.Step {
 	if len(v.Conflicts) == 0 {
 		return nil
 	}
@@ -46,7 +48,7 @@ func conflict(v *facts.View) *step {
 	if v.OrphansInTheWay {
 		said += "; the Pods run etcd of an earlier EtcdCluster of this name, whose data can be lost with them: take a snapshot first (etcdctl snapshot save)"
 	}
-	return wait(idle, v1beta2.ClusterReasonNameConflict, said).as(Conflicting).explains(v1beta2.ConditionNameConflict)
+	return step.Wait(step.Idle, v1beta2.ClusterReasonNameConflict, said).As(action.Conflicting).Explains(v1beta2.ConditionNameConflict)
 }
 
 // orphaned is the condition OrphanedPods; nil if there are none.
@@ -60,20 +62,20 @@ func orphaned(v *facts.View) *metav1.Condition {
 }
 
 // legacy does not touch a cluster of the archived operator.
-func legacy(v *facts.View) *step {
+func legacy(v *facts.View) *step.Step {
 	if len(v.LegacyPods) == 0 {
 		return nil
 	}
-	return wait(idle, v1beta2.ClusterReasonLegacyMembers, fmt.Sprintf("Pods %s belong to the archived operator and are not touched; follow the migration guide",
-		strings.Join(v.LegacyPods, ", "))).as(Untouchable)
+	return step.Wait(step.Idle, v1beta2.ClusterReasonLegacyMembers, fmt.Sprintf("Pods %s belong to the archived operator and are not touched; follow the migration guide",
+		strings.Join(v.LegacyPods, ", "))).As(action.Untouchable)
 }
 
 // unsupported refuses to start an etcd that lacks what this operator relies on:
 // learners and the health endpoints.
-func unsupported(v *facts.View) *step {
+func unsupported(v *facts.View) *step.Step {
 	if v.Cluster.Bootstrap != nil || facts.Supported(v.Cluster.Version) {
 		return nil
 	}
-	return wait(idle, v1beta2.ClusterReasonVersionUnsupported, fmt.Sprintf("etcd %s is not supported; set spec.version to %s or later, such as %s",
-		v.Cluster.Version, facts.OldestSupported, etcdversion.Newest())).as(Untouchable).explains(v1beta2.ConditionVersionUnsupported)
+	return step.Wait(step.Idle, v1beta2.ClusterReasonVersionUnsupported, fmt.Sprintf("etcd %s is not supported; set spec.version to %s or later, such as %s",
+		v.Cluster.Version, facts.OldestSupported, etcdversion.Newest())).As(action.Untouchable).Explains(v1beta2.ConditionVersionUnsupported)
 }

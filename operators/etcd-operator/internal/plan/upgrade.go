@@ -4,21 +4,23 @@ import (
 	"fmt"
 
 	"github.com/etcd-operators/etcd-operators/api/v1beta2"
+	"github.com/etcd-operators/etcd-operators/operators/etcd-operator/internal/plan/action"
 	"github.com/etcd-operators/etcd-operators/operators/etcd-operator/internal/plan/facts"
+	"github.com/etcd-operators/etcd-operators/operators/etcd-operator/internal/plan/step"
 	"github.com/etcd-operators/etcd-operators/shared/etcdversion"
 )
 
 // redirectUpgrade records another target version while members move to one: because the user
 // has set another, or because etcd has raised its cluster version beyond the recorded one. It
 // needs no quorum: nothing is done to a member.
-func redirectUpgrade(v *facts.View) *step {
+func redirectUpgrade(v *facts.View) *step.Step {
 	c := &v.Cluster
 	if isPartlyDowngraded(v) && v.HasQuorum() && isAwaitingMember(v) {
-		return do(RecordVersion{c.Version, c.Version, redirectIndex(v), c.UpgradeSize}, v1beta2.ClusterReasonUpgradeRedirected,
+		return step.Do(action.RecordVersion{Current: c.Version, Target: c.Version, Index: redirectIndex(v), Size: c.UpgradeSize}, v1beta2.ClusterReasonUpgradeRedirected,
 			fmt.Sprintf("downgrade paused so that a member can join: members return to etcd %s; it resumes afterwards", c.Version))
 	}
 	if observed := observedUpgrade(v); observed != "" {
-		return do(RecordVersion{Current: observed, Index: v.Applied}, v1beta2.ClusterReasonUpgradeFinished, fmt.Sprintf("all members run etcd %s or later, and etcd has raised its cluster version to it", observed))
+		return step.Do(action.RecordVersion{Current: observed, Index: v.Applied}, v1beta2.ClusterReasonUpgradeFinished, fmt.Sprintf("all members run etcd %s or later, and etcd has raised its cluster version to it", observed))
 	}
 	if c.Target == "" || !facts.Supported(c.Version) {
 		return nil
@@ -27,7 +29,7 @@ func redirectUpgrade(v *facts.View) *step {
 	if refusal != "" || next == c.Target || !v.CanRedirect(next) {
 		return nil // see refuseVersion
 	}
-	return do(RecordVersion{c.Version, next, redirectIndex(v), c.UpgradeSize}, v1beta2.ClusterReasonUpgradeRedirected, fmt.Sprintf("members move to etcd %s instead of %s", next, c.Target))
+	return step.Do(action.RecordVersion{Current: c.Version, Target: next, Index: redirectIndex(v), Size: c.UpgradeSize}, v1beta2.ClusterReasonUpgradeRedirected, fmt.Sprintf("members move to etcd %s instead of %s", next, c.Target))
 }
 
 // redirectIndex is VersionIndex for members that move to another version than planned: the
@@ -65,20 +67,20 @@ func observedUpgrade(v *facts.View) string {
 }
 
 // beginVersion latches the version to move to, if another one is wanted.
-func beginVersion(v *facts.View) *step {
+func beginVersion(v *facts.View) *step.Step {
 	c := &v.Cluster
 	next, refusal := facts.NextVersion(c.Version, c.WantedVersion)
 	if c.Target != "" || refusal != "" || next == c.Version {
 		return nil
 	}
 	if why := v.DisruptionBlocker(nil); why != "" {
-		return wait(blockerPollInterval(v), v1beta2.ClusterReasonUpgradePending, fmt.Sprintf("waiting to upgrade from etcd %s to %s: %s", c.Version, next, why)).explains(v1beta2.ConditionUpgrading)
+		return step.Wait(step.BlockerPollInterval(v), v1beta2.ClusterReasonUpgradePending, fmt.Sprintf("waiting to upgrade from etcd %s to %s: %s", c.Version, next, why)).Explains(v1beta2.ConditionUpgrading)
 	}
 	if len(v.Alarms) > 0 {
-		return wait(shortly, v1beta2.ClusterReasonUpgradePending, fmt.Sprintf("waiting to upgrade from etcd %s to %s: %s", c.Version, next, v.AlarmText())).explains(v1beta2.ConditionUpgrading)
+		return step.Wait(step.Shortly, v1beta2.ClusterReasonUpgradePending, fmt.Sprintf("waiting to upgrade from etcd %s to %s: %s", c.Version, next, v.AlarmText())).Explains(v1beta2.ConditionUpgrading)
 	}
 	if etcdversion.Parse(next).CompareMinor(etcdversion.Parse(c.Version)) != 0 && v.ClusterVersion().CompareMinor(etcdversion.Parse(c.Version)) != 0 {
-		return wait(shortly, v1beta2.ClusterReasonUpgradePending, "waiting for etcd to raise its cluster version to that of "+c.Version).explains(v1beta2.ConditionUpgrading)
+		return step.Wait(step.Shortly, v1beta2.ClusterReasonUpgradePending, "waiting for etcd to raise its cluster version to that of "+c.Version).Explains(v1beta2.ConditionUpgrading)
 	}
 	if index := oldLog(v, next); index > 0 {
 		return advancePastOldLog(v, next, index)
@@ -87,30 +89,30 @@ func beginVersion(v *facts.View) *step {
 	if to := etcdversion.Parse(next); to.Minor == 7 || (to.CompareMinor(etcdversion.Parse(c.Version)) == 0 && oldEntries(v) == 0) {
 		index = 0 // what there was of etcd 3.5 is left behind
 	}
-	return do(RecordVersion{c.Version, next, index, c.Size}, v1beta2.ClusterReasonUpgradeStarted, fmt.Sprintf("members move from etcd %s to %s, one at a time", c.Version, next))
+	return step.Do(action.RecordVersion{Current: c.Version, Target: next, Index: index, Size: c.Size}, v1beta2.ClusterReasonUpgradeStarted, fmt.Sprintf("members move from etcd %s to %s, one at a time", c.Version, next))
 }
 
 // startsUpgrade reports whether a step latches the version to move to.
-func startsUpgrade(v *facts.View, s *step) bool {
-	record, ok := s.action.(RecordVersion)
+func startsUpgrade(v *facts.View, s *step.Step) bool {
+	record, ok := s.Action.(action.RecordVersion)
 	return ok && v.Cluster.Target == "" && record.Target != ""
 }
 
 // finishVersion records the version that all members have come to, once etcd itself
 // has: it raises its cluster version within seconds.
-func finishVersion(v *facts.View) *step {
+func finishVersion(v *facts.View) *step.Step {
 	c := &v.Cluster
 	if c.Target == "" {
 		return nil
 	}
 	if why := v.DisruptionBlocker(nil); why != "" {
-		return wait(blockerPollInterval(v), v1beta2.ClusterReasonUpgrading, fmt.Sprintf("waiting to complete the move to etcd %s: %s", c.Target, why))
+		return step.Wait(step.BlockerPollInterval(v), v1beta2.ClusterReasonUpgrading, fmt.Sprintf("waiting to complete the move to etcd %s: %s", c.Target, why))
 	}
 	if told := v.ClusterVersion(); told.CompareMinor(etcdversion.Parse(c.Target)) != 0 {
-		return wait(fastPoll, v1beta2.ClusterReasonUpgrading, fmt.Sprintf("all members run etcd %s; waiting for etcd to change its cluster version, which is %s", c.Target, told))
+		return step.Wait(step.FastPoll, v1beta2.ClusterReasonUpgrading, fmt.Sprintf("all members run etcd %s; waiting for etcd to change its cluster version, which is %s", c.Target, told))
 	}
 	if to := v.Downgrade(); to != (etcdversion.Version{}) {
-		return wait(fastPoll, v1beta2.ClusterReasonUpgrading, fmt.Sprintf("all members run etcd %s; waiting for etcd to end its downgrade to %s", c.Target, to))
+		return step.Wait(step.FastPoll, v1beta2.ClusterReasonUpgrading, fmt.Sprintf("all members run etcd %s; waiting for etcd to end its downgrade to %s", c.Target, to))
 	}
 	index := c.VersionIndex
 	switch by := etcdversion.Parse(c.Target).CompareMinor(etcdversion.Parse(c.Version)); {
@@ -119,13 +121,13 @@ func finishVersion(v *facts.View) *step {
 	case by < 0:
 		index = 0 // what a later minor has run on holds nothing that could stop it another time
 	}
-	return do(RecordVersion{Current: c.Target, Index: index}, v1beta2.ClusterReasonUpgradeFinished, "all members run etcd "+c.Target)
+	return step.Do(action.RecordVersion{Current: c.Target, Index: index}, v1beta2.ClusterReasonUpgradeFinished, "all members run etcd "+c.Target)
 }
 
 // refuseVersion says why members do not move to the version in the spec.
-func refuseVersion(v *facts.View) *step {
+func refuseVersion(v *facts.View) *step.Step {
 	if why := v.Refusal(); why != "" {
-		return wait(idle, v1beta2.ClusterReasonVersionRefused, why).as(AwaitsUser)
+		return step.Wait(step.Idle, v1beta2.ClusterReasonVersionRefused, why).As(action.AwaitsUser)
 	}
 	return nil
 }

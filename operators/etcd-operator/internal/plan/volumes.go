@@ -6,54 +6,56 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	"github.com/etcd-operators/etcd-operators/api/v1beta2"
+	"github.com/etcd-operators/etcd-operators/operators/etcd-operator/internal/plan/action"
 	"github.com/etcd-operators/etcd-operators/operators/etcd-operator/internal/plan/facts"
+	"github.com/etcd-operators/etcd-operators/operators/etcd-operator/internal/plan/step"
 )
 
 // keepVolumes brings the members' claims to the form of storage.deletionPolicy, all at
 // once. It needs no quorum, and it comes early: the EtcdCluster may be deleted next.
-func keepVolumes(v *facts.View) *step {
-	var other []ClaimRef
+func keepVolumes(v *facts.View) *step.Step {
+	var other []action.ClaimRef
 	version := ""
 	if v.Cluster.Retain && v.Cluster.ClusterID != 0 {
 		version = v.Cluster.NeededVersion()
 	}
 	for i := range v.Claims {
 		if c := &v.Claims[i]; !c.Deleting && (c.Retained != v.Cluster.Retain || (version != "" && c.Version != version)) {
-			other = append(other, ClaimRef{c.Name, c.UID})
+			other = append(other, action.ClaimRef{Name: c.Name, UID: c.UID})
 		}
 	}
 	if len(other) == 0 {
 		return nil
 	}
 	if v.Cluster.Retain {
-		return do(KeepClaims{other, true, version}, v1beta2.ClusterReasonRetentionEnabled, fmt.Sprintf("set %d PVC(s) to be kept when the EtcdCluster is deleted", len(other)))
+		return step.Do(action.KeepClaims{Claims: other, Retain: true, Version: version}, v1beta2.ClusterReasonRetentionEnabled, fmt.Sprintf("set %d PVC(s) to be kept when the EtcdCluster is deleted", len(other)))
 	}
-	return do(KeepClaims{Claims: other}, v1beta2.ClusterReasonRetentionDisabled, fmt.Sprintf("set %d PVC(s) to be deleted when the EtcdCluster is deleted; nothing is deleted now", len(other)))
+	return step.Do(action.KeepClaims{Claims: other}, v1beta2.ClusterReasonRetentionDisabled, fmt.Sprintf("set %d PVC(s) to be deleted when the EtcdCluster is deleted; nothing is deleted now", len(other)))
 }
 
 // growVolume lets the next volume ask for the storage that is wanted. It is done while
 // all members are healthy, or to the volume of the one member that is not: a disk that is full may be
 // what ails it (S6).
-func growVolume(v *facts.View) *step {
+func growVolume(v *facts.View) *step.Step {
 	next := v.NextToGrow()
 	if next == nil || v.Growing() != nil || v.ExpansionBlocker(next) != "" {
 		return nil
 	}
-	return do(GrowClaim{Name: next.Name, UID: next.UID, From: next.Requested, Size: v.Cluster.Storage}, v1beta2.ClusterReasonExpandingVolume,
+	return step.Do(action.GrowClaim{Name: next.Name, UID: next.UID, From: next.Requested, Size: v.Cluster.Storage}, v1beta2.ClusterReasonExpandingVolume,
 		fmt.Sprintf("started to expand PVC %s from %s to %s", next.Name, facts.Bytes(next.Requested), facts.Bytes(v.Cluster.Storage)))
 }
 
 // awaitGrowth waits for the volume that grows, of which Kubernetes tells, or until the next
 // one may; or it says why volumes do not grow although they are to.
-func awaitGrowth(v *facts.View) *step {
+func awaitGrowth(v *facts.View) *step.Step {
 	if c := v.Growing(); c != nil {
-		return wait(idle, v1beta2.ClusterReasonExpandingVolume, fmt.Sprintf("expanding PVC %s to %s%s", c.Name, facts.Bytes(c.Requested), facts.Pending(c)))
+		return step.Wait(step.Idle, v1beta2.ClusterReasonExpandingVolume, fmt.Sprintf("expanding PVC %s to %s%s", c.Name, facts.Bytes(c.Requested), facts.Pending(c)))
 	}
 	if next := v.NextToGrow(); next != nil {
-		return wait(blockerPollInterval(v), v1beta2.ClusterReasonExpandingVolume, fmt.Sprintf("waiting to expand PVC %s: %s", next.Name, v.ExpansionBlocker(next)))
+		return step.Wait(step.BlockerPollInterval(v), v1beta2.ClusterReasonExpandingVolume, fmt.Sprintf("waiting to expand PVC %s: %s", next.Name, v.ExpansionBlocker(next)))
 	}
 	if why := v.RefusedGrowth(); why != "" {
-		return wait(idle, v1beta2.ClusterReasonExpansionRefused, why).as(AwaitsUser)
+		return step.Wait(step.Idle, v1beta2.ClusterReasonExpansionRefused, why).As(action.AwaitsUser)
 	}
 	return nil
 }

@@ -1,0 +1,73 @@
+package step
+
+import (
+	"fmt"
+	"slices"
+	"strings"
+
+	"github.com/etcd-operators/etcd-operators/api/v1beta2"
+	"github.com/etcd-operators/etcd-operators/operators/etcd-operator/internal/plan/action"
+	"github.com/etcd-operators/etcd-operators/operators/etcd-operator/internal/plan/facts"
+)
+
+// NewJoiners are n Pods with fresh names; none if n is not positive, or if the API server
+// refuses them. A name whose Pod was refused comes first, so that its volume is used.
+func NewJoiners(v *facts.View, n int) []action.NewPod {
+	if n <= 0 || v.JoinersHeldBack() != nil {
+		return nil
+	}
+	var pods []action.NewPod
+	for _, name := range append([]string{v.UnusedName()}, v.FreshNames...) {
+		if len(pods) >= n {
+			break
+		}
+		if name == "" {
+			continue
+		}
+		if b := v.Cluster.Bootstrap; b == nil || name != b.Member {
+			pods = append(pods, action.NewPod{Name: name, Role: facts.Joiner, Version: v.NewPodVersion(name)})
+		}
+	}
+	return pods
+}
+
+// Created says how many Pods are created. They have no names that a reader could look up
+// before they exist, and another try would have other ones.
+func Created(pods []action.NewPod) string {
+	if len(pods) == 1 {
+		return "created the Pod of a new member"
+	}
+	return fmt.Sprintf("created the Pods of %d new members", len(pods))
+}
+
+// Names are those of Pods to be made, sorted.
+func Names(pods []action.NewPod) string {
+	var all []string
+	for _, p := range pods {
+		all = append(all, p.Name)
+	}
+	slices.Sort(all)
+	return strings.Join(all, ", ")
+}
+
+// Yield deletes a Pod, if there is one on a node that has no data or, in the last
+// resort, has no vote and keeps its data on its volume, in favour of a Pod that
+// can't be scheduled.
+func Yield(v *facts.View, p *facts.Pod) *Step {
+	if p.Unschedulable == "" || v.PVCMissing(p) || p.Node != "" || !p.DeletingSince.IsZero() {
+		return nil
+	}
+	empty := func(j *facts.Pod) bool { return v.IsCandidate(j) || (j.Answer.Waiting && v.OnVolume(j)) }
+	voteless := func(j *facts.Pod) bool {
+		mayVote := j.Role == facts.Voter || (j.Answer.Reached && !j.Answer.Learner) || j.Answer.Refused != ""
+		return !mayVote && v.OnVolume(j) && !slices.ContainsFunc(v.KnownVoters(), func(m facts.Member) bool { return m.Name == j.Name })
+	}
+	for _, givesWay := range []func(*facts.Pod) bool{empty, voteless} {
+		for i := range v.Pods {
+			if j := &v.Pods[i]; j.Node != "" && j.Name != p.Name && j.DeletingSince.IsZero() && givesWay(j) {
+				return Do(action.DeletePod{Name: j.Name, UID: j.UID}, v1beta2.ClusterReasonMakingRoom, fmt.Sprintf("deleted Pod %s to make room for unschedulable voter %s", j.Name, p.Name))
+			}
+		}
+	}
+	return nil
+}
