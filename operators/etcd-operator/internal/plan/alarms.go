@@ -74,11 +74,3 @@ func repairSpace(v *facts.View) *step.Step {
 	}
 	return step.Do(action.Compact{Revision: v.Revision(), At: v.Now}, v1beta2.ClusterReasonRepairingSpace, fmt.Sprintf("compacted to revision %d: %s; defragmentation follows, one member at a time", v.Revision(), full))
 }
-
-// alarmReason is the reason of the conditions while alarms are raised.
-func alarmReason(v *facts.View) string {
-	if len(v.AlarmsOf(facts.Corrupt)) > 0 {
-		return v1beta2.ClusterReasonCorrupt
-	}
-	return v1beta2.ClusterReasonNoSpace
-}

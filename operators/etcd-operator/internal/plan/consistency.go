@@ -5,8 +5,6 @@ import (
 	"slices"
 	"time"
 
-	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
-
 	"github.com/etcd-operators/etcd-operators/api/v1beta2"
 	"github.com/etcd-operators/etcd-operators/operators/etcd-operator/internal/plan/action"
 	"github.com/etcd-operators/etcd-operators/operators/etcd-operator/internal/plan/facts"
@@ -67,19 +65,6 @@ func recordComparison(v *facts.View) *step.Step {
 	return step.Do(a, string(v1beta2.ResultConsistent), facts.ConsistentText(c.Revision))
 }
 
-// isRoutine reports whether a step is a comparison that finds all as it is to be: the status
-// of an idle cluster is written once for it, with the result.
-func isRoutine(v *facts.View, s *step.Step) bool {
-	switch a := s.Action.(type) {
-	case action.CompareData:
-		return len(a.Members) == len(v.Voters)
-	case action.RecordConsistency:
-		return a.Result == v1beta2.ResultConsistent && len(v.Healthy) == len(v.Voters)
-	default:
-		return false
-	}
-}
-
 // beginComparison compares the data of all members when that is due, nothing else is under
 // way, and all are healthy.
 func beginComparison(v *facts.View) *step.Step {
@@ -137,48 +122,4 @@ func refuseComparisonSchedule(v *facts.View) *step.Step {
 			"spec.maintenance.consistencyCheck is not a cron expression: %s; use for example 0 3 * * 0, @daily, CRON_TZ=Europe/Berlin 30 3 * * 1-5, or Never", why)).As(action.AwaitsUser)
 	}
 	return nil
-}
-
-// consistency is what the last comparison has shown, the one that the step records included:
-// its result and the conditions are written together.
-func consistency(v *facts.View, s *step.Step) facts.Consistency {
-	c := v.Cluster.Consistency
-	if a, ok := s.Action.(action.RecordConsistency); ok {
-		c.Since, c.Result, c.Revision, c.Differing = a.At, a.Result, a.Revision, a.Differing
-	}
-	return c
-}
-
-// consistent is the condition of that name; nil before the first comparison.
-func consistent(v *facts.View, s *step.Step) *metav1.Condition {
-	c := consistency(v, s)
-	said := facts.ConsistentText(c.Revision)
-	switch c.Result {
-	case "":
-		return nil
-	case v1beta2.ResultMemberDiffers:
-		said = "the member whose data differed was replaced; comparing all members again"
-		if len(c.Differing) > 0 {
-			said = v.DifferingText(c.Differing, c.Revision) + "; the operator replaces it"
-		}
-	case v1beta2.ResultNoMajority:
-		said = facts.NoMajorityText(c.Revision)
-	case v1beta2.ResultConsistent:
-	}
-	cond := condition(v, v1beta2.ConditionConsistent, c.Result == v1beta2.ResultConsistent, string(c.Result), said)
-	return &cond
-}
-
-// consistencyStatus carries on what the last comparison has shown, without those who are
-// members no more.
-func consistencyStatus(v *facts.View) *v1beta2.ConsistencyStatus {
-	last := v.Cluster.LastStatus.Consistency
-	if last == nil || !v.Settled || len(last.DifferingMembers) == 0 {
-		return last
-	}
-	now := last.DeepCopy()
-	now.DifferingMembers = slices.DeleteFunc(now.DifferingMembers, func(id string) bool {
-		return !slices.ContainsFunc(v.List, func(m facts.Member) bool { return fmt.Sprintf("%016x", m.ID) == id })
-	})
-	return now
 }

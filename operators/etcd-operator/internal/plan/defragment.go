@@ -5,8 +5,6 @@ import (
 	"fmt"
 	"time"
 
-	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
-
 	"github.com/etcd-operators/etcd-operators/api/v1beta2"
 	"github.com/etcd-operators/etcd-operators/operators/etcd-operator/internal/plan/action"
 	"github.com/etcd-operators/etcd-operators/operators/etcd-operator/internal/plan/facts"
@@ -195,43 +193,4 @@ func refuseSchedule(v *facts.View) *step.Step {
 			"spec.maintenance.defragmentSchedule is not a cron expression: %s; use for example 0 3 * * 0, @daily, or CRON_TZ=Europe/Berlin 30 3 * * 1-5", why)).As(action.AwaitsUser)
 	}
 	return nil
-}
-
-// maintenanceStatus carries on what is latched, and latches since when the schedule counts and
-// why there is little space, so that this does not come and go (see shortage).
-func maintenanceStatus(v *facts.View) *v1beta2.MaintenanceStatus {
-	st, why := scheduleStatus(v), shortage(v)
-	if why == lastShortage(v) {
-		return st
-	}
-	if st == nil {
-		st = &v1beta2.MaintenanceStatus{}
-	}
-	st = st.DeepCopy()
-	st.Shortage = why
-	if *st == (v1beta2.MaintenanceStatus{}) {
-		return nil
-	}
-	return st
-}
-
-// scheduleStatus latches since when the schedule counts: what was due before it was written is
-// not made up for.
-func scheduleStatus(v *facts.View) *v1beta2.MaintenanceStatus {
-	c := &v.Cluster
-	last := c.LastStatus.Maintenance
-	text := c.Maintenance.Schedule.String()
-	if (last == nil && text == "") || (last != nil && last.Schedule == text) || c.Fence.By != "" || c.Paused || c.Deleting {
-		return last
-	}
-	st := v1beta2.MaintenanceStatus{}
-	if last != nil {
-		st = *last.DeepCopy()
-	}
-	st.Schedule, st.ScheduleSince = text, nil
-	if text != "" {
-		since := metav1.NewTime(v.Now.Truncate(time.Second))
-		st.ScheduleSince = &since
-	}
-	return &st
 }

@@ -73,20 +73,3 @@ func canReachEarlierMinor(v *facts.View) bool {
 		return lower && (p.Answer.Reached || p.Trouble == "")
 	})
 }
-
-// downgradeProgress says what members that go down a minor wait for; empty if for nothing.
-func downgradeProgress(v *facts.View) string {
-	if !v.Cluster.IsDowngrading() {
-		return ""
-	}
-	to, told := etcdversion.Parse(v.Cluster.Target), v.ClusterVersion()
-	if told.CompareMinor(to) > 0 {
-		return fmt.Sprintf("; waiting for etcd to lower its cluster version from %s to %s", told, to)
-	}
-	if m := v.NextToRestart(); m != nil {
-		if why := v.ImageDowngradeBlocker(v.PodOf[m.Name]); why != "" {
-			return fmt.Sprintf("; %s: %s", m.Name, why)
-		}
-	}
-	return ""
-}

@@ -6,10 +6,7 @@ import (
 	"strings"
 	"time"
 
-	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
-
 	"github.com/etcd-operators/etcd-operators/api/v1beta2"
-	"github.com/etcd-operators/etcd-operators/operators/etcd-operator/internal/plan/action"
 	"github.com/etcd-operators/etcd-operators/operators/etcd-operator/internal/plan/facts"
 	"github.com/etcd-operators/etcd-operators/operators/etcd-operator/internal/plan/step"
 )
@@ -121,20 +118,4 @@ func lossPollInterval(v *facts.View) time.Duration {
 		return step.Shortly
 	}
 	return step.Idle
-}
-
-// quorumLostSince is since when a majority's data has been lost in every Observation. It
-// is latched in the status: an operator that starts goes on counting.
-func quorumLostSince(v *facts.View, s *step.Step) *metav1.Time {
-	c := &v.Cluster
-	_, over := s.Action.(action.AdoptSurvivor)
-	unobserved := c.Paused || c.Deleting || c.Fence.By != "" || v.Cluster.NoClientCertificate()
-	if over || unobserved || c.ClusterID == 0 || v.HasQuorum() || v.QuorumLost() == "" {
-		return nil
-	}
-	if since := c.LastStatus.QuorumLostSince; since != nil {
-		return since
-	}
-	now := metav1.NewTime(v.Now.Truncate(time.Second))
-	return &now
 }

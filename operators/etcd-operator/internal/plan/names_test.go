@@ -1,15 +1,19 @@
 package plan
 
 import (
+	"github.com/etcd-operators/etcd-operators/operators/etcd-operator/internal/plan/bootstrap"
 	"github.com/etcd-operators/etcd-operators/operators/etcd-operator/internal/plan/facts"
+	"github.com/etcd-operators/etcd-operators/operators/etcd-operator/internal/plan/status"
 	"github.com/etcd-operators/etcd-operators/operators/etcd-operator/internal/plan/step"
 )
 
 // Limits that the tables are about.
 const (
+	aParagraph    = status.AParagraph
 	damageExits   = facts.DamageExits
 	emptyFor      = facts.EmptyFor
 	fastPoll      = step.FastPoll
+	firstAttempt  = bootstrap.FirstAttempt
 	firstPause    = facts.FirstPause
 	idle          = step.Idle
 	landing       = facts.Landing

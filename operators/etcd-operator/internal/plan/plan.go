@@ -2,46 +2,51 @@ package plan
 
 import (
 	"github.com/etcd-operators/etcd-operators/api/v1beta2"
+	"github.com/etcd-operators/etcd-operators/operators/etcd-operator/internal/plan/access"
 	"github.com/etcd-operators/etcd-operators/operators/etcd-operator/internal/plan/action"
+	"github.com/etcd-operators/etcd-operators/operators/etcd-operator/internal/plan/bootstrap"
 	"github.com/etcd-operators/etcd-operators/operators/etcd-operator/internal/plan/facts"
+	"github.com/etcd-operators/etcd-operators/operators/etcd-operator/internal/plan/fence"
+	"github.com/etcd-operators/etcd-operators/operators/etcd-operator/internal/plan/status"
 	"github.com/etcd-operators/etcd-operators/operators/etcd-operator/internal/plan/step"
+	"github.com/etcd-operators/etcd-operators/operators/etcd-operator/internal/plan/volumes"
 )
 
 // rules is the runbook: the first rule that has something to say decides. Order
 // is behaviour.
 var rules = []step.Rule{
 	// What must not be touched.
-	deleting,
-	paused,
-	conflict,
-	liftFence,
-	adoptSeed,
-	fenced,
-	fence,
-	legacy,
-	unsupported,
-	awaitCertificates,
+	fence.Deleting,
+	fence.Paused,
+	fence.Conflict,
+	fence.LiftFence,
+	fence.AdoptSeed,
+	fence.Fenced,
+	fence.Fence,
+	fence.Legacy,
+	fence.Unsupported,
+	access.AwaitCertificates,
 	// Members get back the Pods on their volumes, and clients find those again whose Pods are ready.
-	awaitClientCertificate(
-		revokeSeedPermits,
-		onceBegun(keepVolumes),
-		onceBegun(clearFinishedPods),
-		onceBegun(returnPods),
-		onceBegun(returnReadyToService),
+	access.AwaitClientCertificate(
+		bootstrap.RevokeSeedPermits,
+		access.OnceBegun(volumes.KeepVolumes),
+		access.OnceBegun(clearFinishedPods),
+		access.OnceBegun(returnPods),
+		access.OnceBegun(access.ReturnReadyToService),
 	),
 
 	// One beginning (S1).
-	adoptVolumes,
-	existed,
-	recordBootstrap,
-	revokeSeedPermits,
-	dropOldSeeds,
-	dropEndedJoiners,
+	bootstrap.AdoptVolumes,
+	bootstrap.Existed,
+	bootstrap.RecordBootstrap,
+	bootstrap.RevokeSeedPermits,
+	bootstrap.DropOldSeeds,
+	bootstrap.DropEndedJoiners,
 	repairImage,
 	recreateBroken,
-	createFirstPods,
-	restartSeed,
-	latchClusterID,
+	bootstrap.CreateFirstPods,
+	bootstrap.RestartSeed,
+	bootstrap.LatchClusterID,
 
 	// A majority is lost for good, and the cluster begins anew with a survivor's data (S13).
 	abortRecovery,
@@ -50,14 +55,14 @@ var rules = []step.Rule{
 	adoptSurvivor,
 
 	// What needs no quorum: give members back their Pods.
-	keepVolumes,
+	volumes.KeepVolumes,
 	clearFinishedPods,
 	returnPods,
-	awaitCredentials,
+	access.AwaitCredentials,
 	makeRoom,
-	latchAdopted,
-	whileAdopting(corrupted),
-	awaitAdopted,
+	bootstrap.LatchAdopted,
+	bootstrap.WhileAdopting(corrupted),
+	bootstrap.AwaitAdopted,
 	redirectUpgrade,
 
 	// Everything below needs one.
@@ -94,7 +99,7 @@ var rules = []step.Rule{
 	completeRecovery,
 
 	// Volumes grow one at a time, while all members are healthy (S6).
-	growVolume,
+	volumes.GrowVolume,
 
 	compareOthers,
 	awaitReplacement,
@@ -126,7 +131,7 @@ var rules = []step.Rule{
 	refuseVersion,
 	refuseSchedule,
 	refuseComparisonSchedule,
-	awaitGrowth,
+	volumes.AwaitGrowth,
 
 	step.Rest,
 }
@@ -148,7 +153,7 @@ func Failed(o facts.Observation, failure error, isRefused bool) v1beta2.ClusterS
 	if isRefused {
 		s.Reason, s.Message, s.Outcome = v1beta2.ClusterReasonWaitingForEtcd, "waiting until etcd allows it: "+s.Message, action.InProgress
 	}
-	return Of(v, s)
+	return status.Of(v, s)
 }
 
 func firstStep(v *facts.View) *step.Step {
@@ -161,7 +166,7 @@ func firstStep(v *facts.View) *step.Step {
 }
 
 func decide(v *facts.View, s *step.Step) Decision {
-	status := Of(v, s)
+	status := status.Of(v, s)
 	requeueAfter := step.UntilRetry(v, step.RequeueSooner(v, s.RequeueAfter))
 	if latches(v, &status) {
 		requeueAfter = min(requeueAfter, step.AtOnce)

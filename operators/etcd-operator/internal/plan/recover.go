@@ -3,7 +3,6 @@ package plan
 import (
 	"fmt"
 	"slices"
-	"time"
 
 	"github.com/etcd-operators/etcd-operators/api/v1beta2"
 	"github.com/etcd-operators/etcd-operators/operators/etcd-operator/internal/plan/action"
@@ -32,7 +31,7 @@ func clearFinishedPods(v *facts.View) *step.Step {
 // to deleteLeftoverClaims.
 func returnPods(v *facts.View) *step.Step {
 	if v.UnplacedPod() != nil {
-		return nil // see latchAdopted
+		return nil // see LatchAdopted
 	}
 	voters := v.KnownVoters()
 	crowded := !v.HasQuorum() && slices.ContainsFunc(voters, func(m facts.Member) bool { return unplaced(v, m) })
@@ -61,23 +60,6 @@ func returnPods(v *facts.View) *step.Step {
 		return s
 	}
 	return s.Explains(v1beta2.ConditionRecovering)
-}
-
-// deferredPodsText says which Pods are not recreated while another one is to find a place, and
-// until when, as it continues a sentence; empty if there are none.
-func deferredPodsText(v *facts.View) string {
-	p := v.UnplacedPod()
-	if p == nil {
-		return ""
-	}
-	until := p.Created.Add((v.Now.Sub(p.Created)/facts.OldPodAge + 1) * facts.OldPodAge)
-	var said string
-	for i := range v.Claims {
-		if c := &v.Claims[i]; v.LacksPod(c) {
-			said += fmt.Sprintf("; %s: its Pod is recreated once Pod %s is scheduled, or at %s", c.Name, p.Name, until.UTC().Format(time.RFC3339))
-		}
-	}
-	return said
 }
 
 // makeRoom deletes a Pod that has no data where a voter's can't be scheduled and no

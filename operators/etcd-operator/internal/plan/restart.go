@@ -3,7 +3,6 @@ package plan
 import (
 	"cmp"
 	"fmt"
-	"slices"
 
 	"github.com/etcd-operators/etcd-operators/api/v1beta2"
 	"github.com/etcd-operators/etcd-operators/operators/etcd-operator/internal/plan/action"
@@ -18,15 +17,6 @@ type restartMethod struct {
 	// reason is that of all of its steps. The others say what is done, such as "restart
 	// member a", "started the restart of member a" and "its restart".
 	reason, do, done, noun string
-}
-
-// isUpgradingAny reports whether some member is to get another image, or is being restarted
-// with it.
-func isUpgradingAny(v *facts.View) bool {
-	return slices.ContainsFunc(v.Voters, func(m facts.Member) bool {
-		p := v.PodOf[m.Name]
-		return p != nil && (v.HasOldImage(p) || p.From != "" || (p.Role == facts.Restarting && !v.HasOldTemplate(p)))
-	})
 }
 
 // restartOf is how a member is restarted next.

@@ -4,8 +4,6 @@ import (
 	"cmp"
 	"fmt"
 
-	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
-
 	"github.com/etcd-operators/etcd-operators/api/v1beta2"
 	"github.com/etcd-operators/etcd-operators/operators/etcd-operator/internal/plan/action"
 	"github.com/etcd-operators/etcd-operators/operators/etcd-operator/internal/plan/facts"
@@ -73,20 +71,4 @@ func advancePastOldLog(v *facts.View, next string, index uint64) *step.Step {
 		return step.Wait(step.FastPoll, v1beta2.ClusterReasonWritingSnapshots, message).Explains(v1beta2.ConditionUpgrading) // a member has not applied all of it yet
 	}
 	return step.Do(action.AdvanceLog{Entries: int(min(lacking, entriesPerStep))}, v1beta2.ClusterReasonWritingSnapshots, message).Explains(v1beta2.ConditionUpgrading)
-}
-
-// pendingUpgrade is the condition Upgrading of a cluster that is to move to another
-// version, and of which no member has been told so yet; nil if there is none.
-func pendingUpgrade(v *facts.View, s *step.Step) *metav1.Condition {
-	c := &v.Cluster
-	next, refusal := facts.NextVersion(c.Version, c.WantedVersion)
-	if c.ClusterID == 0 || c.Deleting || c.Target != "" || refusal != "" || next == c.Version {
-		return nil
-	}
-	reason, message := v1beta2.ClusterReasonUpgradePending, fmt.Sprintf("waiting to upgrade from etcd %s to %s: see the condition Progressing", c.Version, next)
-	if s.Explained == v1beta2.ConditionUpgrading {
-		reason, message = s.Reason, s.Message
-	}
-	pending := condition(v, v1beta2.ConditionUpgrading, true, reason, message)
-	return &pending
 }

@@ -288,19 +288,3 @@ func completeRecovery(v *facts.View) *step.Step {
 	r := v.Cluster.Recovery
 	return step.Do(action.EndRecovery{Token: r.Token, Complete: true}, v1beta2.ClusterReasonRecoveryComplete, fmt.Sprintf("recovery complete: %d voters are healthy in the cluster rebuilt from %s", len(v.Voters), r.Survivor))
 }
-
-// recoveryStory says how far a recovery is.
-func recoveryStory(v *facts.View, s *step.Step) string {
-	r := v.Cluster.Recovery
-	if v.Cluster.IsReseeding() {
-		return s.Message
-	}
-	story := fmt.Sprintf("the cluster was rebuilt from %s (revision %d) and has %d of %d voters; Pods and PVCs of the old cluster are kept until all new members are healthy",
-		r.Survivor, r.Revision, len(v.Voters), v.Cluster.Size)
-	for i := range v.Pods {
-		if p := &v.Pods[i]; v.IsKept(p) && !v.OnVolume(p) && slices.ContainsFunc(v.Candidates(), func(p *facts.Pod) bool { return p.Unschedulable != "" }) {
-			story += fmt.Sprintf("; Pod %s of the old cluster may block a new member, and holds its data: add a node, or delete the Pod", p.Name)
-		}
-	}
-	return story
-}

@@ -15,32 +15,6 @@ func isUpdating(v *facts.View) bool {
 	return slices.ContainsFunc(v.Voters, func(m facts.Member) bool { p := v.PodOf[m.Name]; return p != nil && v.HasOldTemplate(p) })
 }
 
-// updatingMember is the member whose Pod a step recreates for the sake of its template, or the
-// one whose was, until it is a voter's again.
-func updatingMember(v *facts.View, s *step.Step) string {
-	switch a := s.Action.(type) {
-	case action.RecreatePod:
-		return a.Name
-	case action.DeletePod:
-		if p := v.PodOf[a.Name]; p != nil && v.IsToBeRecreated(p) {
-			return a.Name
-		}
-	case action.SetRoles:
-		for _, r := range a.Roles {
-			if p := v.PodOf[r.Name]; r.Role == facts.Restarting && p != nil && v.RestartsInNewPod(p) {
-				return r.Name
-			}
-		}
-	default: // no other is about a Pod's template
-	}
-	last := v.Cluster.LastStatus.UpdatingMember
-	p := v.PodOf[last]
-	if (p == nil && v.ClaimOf[last] != nil) || (p != nil && (p.Role != facts.Voter || !p.DeletingSince.IsZero())) {
-		return last
-	}
-	return ""
-}
-
 // recreateBroken deletes a Pod that can't run, or can't be placed, if it was made under
 // another template than that of the spec, so that it is recreated on its volume as the
 // spec says now: an edit that went wrong is healed by the next one. It needs no quorum,

@@ -92,12 +92,6 @@ func beginVersion(v *facts.View) *step.Step {
 	return step.Do(action.RecordVersion{Current: c.Version, Target: next, Index: index, Size: c.Size}, v1beta2.ClusterReasonUpgradeStarted, fmt.Sprintf("members move from etcd %s to %s, one at a time", c.Version, next))
 }
 
-// startsUpgrade reports whether a step latches the version to move to.
-func startsUpgrade(v *facts.View, s *step.Step) bool {
-	record, ok := s.Action.(action.RecordVersion)
-	return ok && v.Cluster.Target == "" && record.Target != ""
-}
-
 // finishVersion records the version that all members have come to, once etcd itself
 // has: it raises its cluster version within seconds.
 func finishVersion(v *facts.View) *step.Step {

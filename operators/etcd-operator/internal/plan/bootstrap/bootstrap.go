@@ -1,4 +1,4 @@
-package plan
+package bootstrap
 
 import (
 	"fmt"
@@ -12,20 +12,20 @@ import (
 // The rules of this file make the one beginning of a cluster (S1). All of them
 // are silent once the cluster id is latched.
 
-// firstAttempt is the Attempt of the StartPermit that a seed is created with.
-const firstAttempt = 1
+// FirstAttempt is the Attempt of the StartPermit that a seed is created with.
+const FirstAttempt = 1
 
-// existed refuses to begin where something already was.
-func existed(v *facts.View) *step.Step {
+// Existed refuses to begin where something already was.
+func Existed(v *facts.View) *step.Step {
 	if v.Cluster.ClusterID != 0 || v.Cluster.Bootstrap != nil || v.Cluster.Existed == "" {
 		return nil
 	}
 	return step.Wait(step.Idle, v1beta2.ClusterReasonClusterExisted, fmt.Sprintf("not starting an empty cluster: %s; %s", v.Cluster.Existed, existedAdvice(v))).As(action.Existed)
 }
 
-// recordBootstrap writes the seed's name and token down before anything else, and
+// RecordBootstrap writes the seed's name and token down before anything else, and
 // again under another name when a seed is given up before it ever served.
-func recordBootstrap(v *facts.View) *step.Step {
+func RecordBootstrap(v *facts.View) *step.Step {
 	if !v.Cluster.IsBootstrapping() {
 		return nil
 	}
@@ -65,37 +65,9 @@ func isGivenUp(v *facts.View, seed *facts.Pod) bool {
 	return v.NodeLost(seed) || (seed.Persistent && seed.Node == "" && seed.Unschedulable != "" && v.IsExpired(seed.Created))
 }
 
-// strandedSeedAdvice says what a person can do about a seed that does not come to run on a
-// node which is there; empty if it does, or may soon. It is not given up: until its Pod is
-// gone its kubelet may start it after all, with the permit to begin that it has (S2), and
-// nobody knows whether another place would do. A person who deletes the Pod has the seed
-// begin anew under the same name once its kubelet has let go of it. Nothing is lost by that:
-// no client is sent to a seed before the cluster id is latched (S1).
-func strandedSeedAdvice(v *facts.View) string {
-	b := v.Cluster.Bootstrap
-	if !v.Cluster.IsBootstrapping() || b == nil {
-		return ""
-	}
-	seed := v.PodOf[b.Member]
-	if seed == nil || seed.Answer.Reached || seed.Answer.Refused != "" || seed.Finished || !seed.DeletingSince.IsZero() || !v.IsStranded(seed) {
-		return ""
-	}
-	why, mend := seed.Trouble, "correct spec.version, spec.repository or spec.pod if one of them is wrong"
-	if why == "" { // an edit alone changes nothing: it may still be on its way
-		why, mend = "its containers are not created, as when a volume or a Secret is missing", "see the events of the Pod, and correct what they name"
-	}
-	objects := "pod"
-	if v.ClaimOf[seed.Name] != nil {
-		objects = "pvc,pod" // in this order, as in giveUpCommand
-	}
-	return fmt.Sprintf("the first member, %s, does not run on node %s: %s; %s; to start over (on another node if you cordon %s first): "+
-		"kubectl -n %s delete %s %s; no data is lost: the cluster has not served yet",
-		seed.Name, seed.Node, why, mend, seed.Node, v.Cluster.Namespace, objects, seed.Name)
-}
-
-// dropOldSeeds deletes the Pods of seeds that were given up before any of them
+// DropOldSeeds deletes the Pods of seeds that were given up before any of them
 // served.
-func dropOldSeeds(v *facts.View) *step.Step {
+func DropOldSeeds(v *facts.View) *step.Step {
 	b := v.Cluster.Bootstrap
 	if !v.Cluster.IsBootstrapping() || b == nil {
 		return nil
@@ -108,9 +80,9 @@ func dropOldSeeds(v *facts.View) *step.Step {
 	return nil
 }
 
-// dropEndedJoiners deletes the Pods of joiners that have ended for good before the cluster
+// DropEndedJoiners deletes the Pods of joiners that have ended for good before the cluster
 // has begun, such as those that were evicted: they never had a start permit.
-func dropEndedJoiners(v *facts.View) *step.Step {
+func DropEndedJoiners(v *facts.View) *step.Step {
 	if !v.Cluster.IsBootstrapping() || v.Cluster.Bootstrap == nil {
 		return nil
 	}
@@ -127,10 +99,10 @@ func dropEndedJoiners(v *facts.View) *step.Step {
 	return nil
 }
 
-// revokeSeedPermits takes the permit to begin a cluster from every Pod but the seed's,
+// RevokeSeedPermits takes the permit to begin a cluster from every Pod but the seed's,
 // and from that too once it serves: before the cluster id is latched, and its data counts
 // (S2). It needs no quorum.
-func revokeSeedPermits(v *facts.View) *step.Step {
+func RevokeSeedPermits(v *facts.View) *step.Step {
 	var pods []action.PodRef
 	for i := range v.Pods {
 		p := &v.Pods[i]
@@ -145,10 +117,10 @@ func revokeSeedPermits(v *facts.View) *step.Step {
 	return step.Do(action.RevokeStartPermits{Pods: pods}, v1beta2.ClusterReasonStartPermitRevoked, fmt.Sprintf("revoked the start permit of seed %s: bootstrap is complete", pods[0].Name))
 }
 
-// createFirstPods makes the seed's Pod, and beside it the Pods of all who are to
+// CreateFirstPods makes the seed's Pod, and beside it the Pods of all who are to
 // join, so that they start while the seed does. A seed that can't be scheduled has
 // the room to itself.
-func createFirstPods(v *facts.View) *step.Step {
+func CreateFirstPods(v *facts.View) *step.Step {
 	b := v.Cluster.Bootstrap
 	if !v.Cluster.IsBootstrapping() || b == nil {
 		return nil
@@ -159,7 +131,7 @@ func createFirstPods(v *facts.View) *step.Step {
 		// On a volume that exists there may be data, and etcd goes on with it: a start permit
 		// would stay unused, and lie there for the day that the disk is lost.
 		if v.ClaimOf[b.Member] == nil {
-			seed.StartPermit = &facts.StartPermit{Attempt: firstAttempt, New: true, Members: []string{b.Member}, Token: b.Token}
+			seed.StartPermit = &facts.StartPermit{Attempt: FirstAttempt, New: true, Members: []string{b.Member}, Token: b.Token}
 		}
 		pods = append(pods, seed)
 	}
@@ -172,9 +144,9 @@ func createFirstPods(v *facts.View) *step.Step {
 	return step.Do(action.CreatePods{Pods: pods}, v1beta2.ClusterReasonCreatingMembers, step.Created(pods)).Unannounced()
 }
 
-// restartSeed lets a seed begin again that ended before it had any data, and makes
+// RestartSeed lets a seed begin again that ended before it had any data, and makes
 // the Pod of one that has ended for good again.
-func restartSeed(v *facts.View) *step.Step {
+func RestartSeed(v *facts.View) *step.Step {
 	b := v.Cluster.Bootstrap
 	if !v.Cluster.IsBootstrapping() || b == nil {
 		return nil
@@ -201,8 +173,8 @@ func hasBegun(seed *facts.Pod) bool {
 		len(a.Members) == 1 && a.Members[0].Name == seed.Name && a.Members[0].ID == a.MemberID
 }
 
-// latchClusterID ends the beginning: from here on there is never another one.
-func latchClusterID(v *facts.View) *step.Step {
+// LatchClusterID ends the beginning: from here on there is never another one.
+func LatchClusterID(v *facts.View) *step.Step {
 	if !v.Cluster.IsBootstrapping() {
 		return nil
 	}

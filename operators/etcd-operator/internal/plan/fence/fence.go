@@ -1,4 +1,4 @@
-package plan
+package fence
 
 import (
 	"fmt"
@@ -10,8 +10,8 @@ import (
 	"github.com/etcd-operators/etcd-operators/operators/etcd-operator/internal/plan/step"
 )
 
-// liftFence ends the fence of a restore that has given up.
-func liftFence(v *facts.View) *step.Step {
+// LiftFence ends the fence of a restore that has given up.
+func LiftFence(v *facts.View) *step.Step {
 	f := &v.Cluster.Fence
 	if f.By == "" || f.By != f.Lifted {
 		return nil
@@ -19,9 +19,9 @@ func liftFence(v *facts.View) *step.Step {
 	return step.Do(action.LiftFence{Restore: f.By}, v1beta2.ClusterReasonFenceLifted, "reconciliation resumed: the restore ended without replacing the cluster; "+nameOfRestore(v, f.By))
 }
 
-// adoptSeed takes a restore's seed for the cluster, once it serves: the one Pod of
+// AdoptSeed takes a restore's seed for the cluster, once it serves: the one Pod of
 // that uid, with a cluster of its own. The restore repeats what Progressing tells.
-func adoptSeed(v *facts.View) *step.Step {
+func AdoptSeed(v *facts.View) *step.Step {
 	if s := adoption(v); s != nil {
 		return s.Explains(v1beta2.ConditionProgressing)
 	}
@@ -85,8 +85,8 @@ func awaitWrite(v *facts.View, name string, a *facts.Answer) *step.Step {
 	return step.Wait(step.Shortly, v1beta2.ClusterReasonFenced, fmt.Sprintf("cannot adopt the restore's seed %s: it refuses writes, and etcd says %q; %s", name, a.Write.Refused, advice)).As(action.Untouchable)
 }
 
-// fenced touches nothing while a restore is at work, whatever becomes of its mark.
-func fenced(v *facts.View) *step.Step {
+// Fenced touches nothing while a restore is at work, whatever becomes of its mark.
+func Fenced(v *facts.View) *step.Step {
 	f := &v.Cluster.Fence
 	if f.By == "" {
 		return nil
@@ -100,10 +100,10 @@ func fenced(v *facts.View) *step.Step {
 		abort, nameOfRestore(v, f.By), v1beta2.AnnotationFenceLifted)).As(action.Untouchable).Explains(v1beta2.ConditionProgressing)
 }
 
-// fence acknowledges the fence that a restore asks for, when nothing that was begun
+// Fence acknowledges the fence that a restore asks for, when nothing that was begun
 // before can still come about. What this operator has begun has ended, since it takes
 // one step at a time. Before a bootstrap is recorded nobody has begun anything.
-func fence(v *facts.View) *step.Step {
+func Fence(v *facts.View) *step.Step {
 	asked := v.Cluster.Fence.Asked()
 	if asked == "" {
 		return nil

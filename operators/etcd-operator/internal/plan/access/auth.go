@@ -1,4 +1,4 @@
-package plan
+package access
 
 import (
 	"fmt"
@@ -15,17 +15,17 @@ import (
 // nor how they do, and takes no change of members. What can still be seen is who serves
 // linearizable reads: etcd asks the quorum before it refuses one.
 
-// awaitCredentials waits while etcd refuses the operator. The cluster serves on: nothing
+// AwaitCredentials waits while etcd refuses the operator. The cluster serves on: nothing
 // is done to it but what needs no word of etcd's, which is above, and that clients find
 // those again who have come back. That etcd does not tell who is there says nothing of
 // who is (S9). Where no quorum answers anybody, that is what comes first.
-func awaitCredentials(v *facts.View) *step.Step {
+func AwaitCredentials(v *facts.View) *step.Step {
 	refused := v.Refused()
 	serves := slices.ContainsFunc(v.Pods, func(p facts.Pod) bool { return p.ServesUnseen() })
 	if !serves || v.HasQuorum() {
 		return nil // one may refuse for a moment: its token is new
 	}
-	if s := returnReadyToService(v); s != nil {
+	if s := ReturnReadyToService(v); s != nil {
 		return s
 	}
 	requeueAfter := step.Idle
@@ -35,11 +35,11 @@ func awaitCredentials(v *facts.View) *step.Step {
 	return step.Wait(requeueAfter, refused.Kind(), v.Cluster.WhatIsMissing(refused)).As(action.Unauthorized)
 }
 
-// returnReadyToService lets clients find the voters again, by the last report, whose Pods were
+// ReturnReadyToService lets clients find the voters again, by the last report, whose Pods were
 // taken from them and serve again. Each has this cluster's data (S1), on a member's volume
 // or since it refuses a stranger: a cluster that begins anew, or that the operator has not
 // taken over, does not get as far as this rule.
-func returnReadyToService(v *facts.View) *step.Step {
+func ReturnReadyToService(v *facts.View) *step.Step {
 	var roles []action.PodRole
 	for _, m := range v.KnownVoters() {
 		p := v.PodOf[m.Name]

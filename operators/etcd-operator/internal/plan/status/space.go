@@ -1,4 +1,4 @@
-package plan
+package status
 
 import (
 	"fmt"

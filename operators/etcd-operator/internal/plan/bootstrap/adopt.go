@@ -1,10 +1,11 @@
-package plan
+package bootstrap
 
 import (
 	"cmp"
 	"fmt"
 	"slices"
 	"strings"
+	"time"
 
 	"github.com/etcd-operators/etcd-operators/api/v1beta2"
 	"github.com/etcd-operators/etcd-operators/operators/etcd-operator/internal/plan/action"
@@ -28,9 +29,9 @@ import (
 //     answers. With fewer volumes than that it waits, and says so: what is missing may
 //     come back. With a quorum but not all, the others are replaced as any lost member.
 
-// adoptVolumes takes over the volumes that the EtcdCluster asks for, and then records that
+// AdoptVolumes takes over the volumes that the EtcdCluster asks for, and then records that
 // it goes on with them.
-func adoptVolumes(v *facts.View) *step.Step {
+func AdoptVolumes(v *facts.View) *step.Step {
 	c := &v.Cluster
 	if c.AdoptVolumes == "" || c.ClusterID != 0 || c.Bootstrap != nil || len(v.Pods) > 0 {
 		return nil
@@ -126,9 +127,9 @@ func existedAdvice(v *facts.View) string {
 	return ways
 }
 
-// latchAdopted makes the cluster that runs on adopted volumes this one, when a quorum of
+// LatchAdopted makes the cluster that runs on adopted volumes this one, when a quorum of
 // its members says that it is one: of one id, and with no member of another name.
-func latchAdopted(v *facts.View) *step.Step {
+func LatchAdopted(v *facts.View) *step.Step {
 	if !v.Cluster.IsAdopting() {
 		return nil
 	}
@@ -145,8 +146,8 @@ func latchAdopted(v *facts.View) *step.Step {
 	return nil
 }
 
-// whileAdopting tries a rule only while it is not known yet whose data the adopted volumes have.
-func whileAdopting(r step.Rule) step.Rule {
+// WhileAdopting tries a rule only while it is not known yet whose data the adopted volumes have.
+func WhileAdopting(r step.Rule) step.Rule {
 	return func(v *facts.View) *step.Step {
 		if !v.Cluster.IsAdopting() {
 			return nil
@@ -155,8 +156,8 @@ func whileAdopting(r step.Rule) step.Rule {
 	}
 }
 
-// awaitAdopted waits for a quorum of members on adopted volumes as long as it takes.
-func awaitAdopted(v *facts.View) *step.Step {
+// AwaitAdopted waits for a quorum of members on adopted volumes as long as it takes.
+func AwaitAdopted(v *facts.View) *step.Step {
 	if !v.Cluster.IsAdopting() {
 		return nil
 	}
@@ -219,4 +220,21 @@ func adoptedID(v *facts.View) (id uint64, ok bool) {
 		}
 	}
 	return id, id != 0
+}
+
+// deferredPodsText says which Pods are not recreated while another one is to find a place, and
+// until when, as it continues a sentence; empty if there are none.
+func deferredPodsText(v *facts.View) string {
+	p := v.UnplacedPod()
+	if p == nil {
+		return ""
+	}
+	until := p.Created.Add((v.Now.Sub(p.Created)/facts.OldPodAge + 1) * facts.OldPodAge)
+	var said string
+	for i := range v.Claims {
+		if c := &v.Claims[i]; v.LacksPod(c) {
+			said += fmt.Sprintf("; %s: its Pod is recreated once Pod %s is scheduled, or at %s", c.Name, p.Name, until.UTC().Format(time.RFC3339))
+		}
+	}
+	return said
 }

@@ -1,9 +1,7 @@
-package plan
+package volumes
 
 import (
 	"fmt"
-
-	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	"github.com/etcd-operators/etcd-operators/api/v1beta2"
 	"github.com/etcd-operators/etcd-operators/operators/etcd-operator/internal/plan/action"
@@ -11,9 +9,9 @@ import (
 	"github.com/etcd-operators/etcd-operators/operators/etcd-operator/internal/plan/step"
 )
 
-// keepVolumes brings the members' claims to the form of storage.deletionPolicy, all at
+// KeepVolumes brings the members' claims to the form of storage.deletionPolicy, all at
 // once. It needs no quorum, and it comes early: the EtcdCluster may be deleted next.
-func keepVolumes(v *facts.View) *step.Step {
+func KeepVolumes(v *facts.View) *step.Step {
 	var other []action.ClaimRef
 	version := ""
 	if v.Cluster.Retain && v.Cluster.ClusterID != 0 {
@@ -33,10 +31,10 @@ func keepVolumes(v *facts.View) *step.Step {
 	return step.Do(action.KeepClaims{Claims: other}, v1beta2.ClusterReasonRetentionDisabled, fmt.Sprintf("set %d PVC(s) to be deleted when the EtcdCluster is deleted; nothing is deleted now", len(other)))
 }
 
-// growVolume lets the next volume ask for the storage that is wanted. It is done while
+// GrowVolume lets the next volume ask for the storage that is wanted. It is done while
 // all members are healthy, or to the volume of the one member that is not: a disk that is full may be
 // what ails it (S6).
-func growVolume(v *facts.View) *step.Step {
+func GrowVolume(v *facts.View) *step.Step {
 	next := v.NextToGrow()
 	if next == nil || v.Growing() != nil || v.ExpansionBlocker(next) != "" {
 		return nil
@@ -45,9 +43,9 @@ func growVolume(v *facts.View) *step.Step {
 		fmt.Sprintf("started to expand PVC %s from %s to %s", next.Name, facts.Bytes(next.Requested), facts.Bytes(v.Cluster.Storage)))
 }
 
-// awaitGrowth waits for the volume that grows, of which Kubernetes tells, or until the next
+// AwaitGrowth waits for the volume that grows, of which Kubernetes tells, or until the next
 // one may; or it says why volumes do not grow although they are to.
-func awaitGrowth(v *facts.View) *step.Step {
+func AwaitGrowth(v *facts.View) *step.Step {
 	if c := v.Growing(); c != nil {
 		return step.Wait(step.Idle, v1beta2.ClusterReasonExpandingVolume, fmt.Sprintf("expanding PVC %s to %s%s", c.Name, facts.Bytes(c.Requested), facts.Pending(c)))
 	}
@@ -58,43 +56,4 @@ func awaitGrowth(v *facts.View) *step.Step {
 		return step.Wait(step.Idle, v1beta2.ClusterReasonExpansionRefused, why).As(action.AwaitsUser)
 	}
 	return nil
-}
-
-// resizing is the condition of volumes that grow, or cannot; nil if there is none to
-// tell of.
-func resizing(v *facts.View) *metav1.Condition {
-	const kind = v1beta2.ConditionStorageResizing
-	var c metav1.Condition
-	next, growing := v.NextToGrow(), v.Growing()
-	switch {
-	case v.Cluster.Paused || v.Cluster.Deleting || v.Cluster.Fence.By != "":
-		return nil
-	case growing != nil:
-		c = condition(v, kind, true, v1beta2.ClusterReasonExpandingVolume, fmt.Sprintf("%s PVCs have %s; expanding PVC %s from %s%s",
-			grownVolumes(v), facts.Bytes(v.Cluster.Storage), growing.Name, facts.Bytes(growing.Capacity), facts.Pending(growing)))
-	case next != nil:
-		c = condition(v, kind, true, v1beta2.ClusterReasonExpandingVolume, fmt.Sprintf("%s PVCs have %s", grownVolumes(v), facts.Bytes(v.Cluster.Storage)))
-		if why := v.ExpansionBlocker(next); why != "" {
-			c.Message += "; waiting to expand the next one: " + why
-		}
-	case v.RefusedGrowth() != "":
-		c = condition(v, kind, false, v1beta2.ClusterReasonExpansionRefused, v.RefusedGrowth())
-	default:
-		return nil
-	}
-	return &c
-}
-
-// grownVolumes counts the volumes that have the storage that is wanted: "2 of 3".
-func grownVolumes(v *facts.View) string {
-	n, all := 0, 0
-	for _, m := range v.List {
-		if c := v.ClaimOf[m.Name]; c != nil {
-			all++
-			if c.Capacity >= v.Cluster.Storage {
-				n++
-			}
-		}
-	}
-	return fmt.Sprintf("%d of %d", n, all)
 }

@@ -1,10 +1,8 @@
-package plan
+package fence
 
 import (
 	"fmt"
 	"strings"
-
-	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	"github.com/etcd-operators/etcd-operators/api/v1beta2"
 	"github.com/etcd-operators/etcd-operators/operators/etcd-operator/internal/plan/action"
@@ -15,9 +13,9 @@ import (
 
 // The rules of this file say when a cluster is not to be touched at all.
 
-// deleting leaves a cluster that is being deleted to the garbage collector, which
+// Deleting leaves a cluster that is being deleted to the garbage collector, which
 // follows the owner references (S12).
-func deleting(v *facts.View) *step.Step {
+func Deleting(v *facts.View) *step.Step {
 	if !v.Cluster.Deleting {
 		return nil
 	}
@@ -28,16 +26,16 @@ func deleting(v *facts.View) *step.Step {
 	return step.Wait(step.Idle, v1beta2.ClusterReasonDeleting, said+"; Kubernetes deletes what it owns").As(action.Deleting)
 }
 
-// paused obeys spec.paused (S12).
-func paused(v *facts.View) *step.Step {
+// Paused obeys spec.paused (S12).
+func Paused(v *facts.View) *step.Step {
 	if !v.Cluster.Paused {
 		return nil
 	}
 	return step.Wait(step.Idle, v1beta2.ClusterReasonPaused, "reconciliation paused by spec.paused: etcd keeps running, but no lost member is replaced; set spec.paused: false to resume").As(action.Paused)
 }
 
-// conflict touches neither objects of others, nor this cluster while they have its names (S12).
-func conflict(v *facts.View) *step.Step {
+// Conflict touches neither objects of others, nor this cluster while they have its names (S12).
+func Conflict(v *facts.View) *step.Step {
 	if len(v.Conflicts) == 0 {
 		return nil
 	}
@@ -51,18 +49,8 @@ func conflict(v *facts.View) *step.Step {
 	return step.Wait(step.Idle, v1beta2.ClusterReasonNameConflict, said).As(action.Conflicting).Explains(v1beta2.ConditionNameConflict)
 }
 
-// orphaned is the condition OrphanedPods; nil if there are none.
-func orphaned(v *facts.View) *metav1.Condition {
-	if len(v.Orphans) == 0 {
-		return nil
-	}
-	c := condition(v, v1beta2.ConditionOrphanedPods, true, v1beta2.ConditionOrphanedPods, fmt.Sprintf(
-		"Pods with this cluster's labels belong to others: %s; the cluster's Services do not route to them, but Services, budgets and policies of your own can still select them", strings.Join(v.Orphans, ", ")))
-	return &c
-}
-
-// legacy does not touch a cluster of the archived operator.
-func legacy(v *facts.View) *step.Step {
+// Legacy does not touch a cluster of the archived operator.
+func Legacy(v *facts.View) *step.Step {
 	if len(v.LegacyPods) == 0 {
 		return nil
 	}
@@ -70,9 +58,9 @@ func legacy(v *facts.View) *step.Step {
 		strings.Join(v.LegacyPods, ", "))).As(action.Untouchable)
 }
 
-// unsupported refuses to start an etcd that lacks what this operator relies on:
+// Unsupported refuses to start an etcd that lacks what this operator relies on:
 // learners and the health endpoints.
-func unsupported(v *facts.View) *step.Step {
+func Unsupported(v *facts.View) *step.Step {
 	if v.Cluster.Bootstrap != nil || facts.Supported(v.Cluster.Version) {
 		return nil
 	}
