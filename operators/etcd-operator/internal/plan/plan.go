@@ -7,6 +7,10 @@ import (
 	"github.com/etcd-operators/etcd-operators/operators/etcd-operator/internal/plan/bootstrap"
 	"github.com/etcd-operators/etcd-operators/operators/etcd-operator/internal/plan/facts"
 	"github.com/etcd-operators/etcd-operators/operators/etcd-operator/internal/plan/fence"
+	"github.com/etcd-operators/etcd-operators/operators/etcd-operator/internal/plan/maintenance"
+	"github.com/etcd-operators/etcd-operators/operators/etcd-operator/internal/plan/membership"
+	"github.com/etcd-operators/etcd-operators/operators/etcd-operator/internal/plan/recovery"
+	"github.com/etcd-operators/etcd-operators/operators/etcd-operator/internal/plan/rollout"
 	"github.com/etcd-operators/etcd-operators/operators/etcd-operator/internal/plan/status"
 	"github.com/etcd-operators/etcd-operators/operators/etcd-operator/internal/plan/step"
 	"github.com/etcd-operators/etcd-operators/operators/etcd-operator/internal/plan/volumes"
@@ -30,8 +34,8 @@ var rules = []step.Rule{
 	access.AwaitClientCertificate(
 		bootstrap.RevokeSeedPermits,
 		access.OnceBegun(volumes.KeepVolumes),
-		access.OnceBegun(clearFinishedPods),
-		access.OnceBegun(returnPods),
+		access.OnceBegun(membership.ClearFinishedPods),
+		access.OnceBegun(membership.ReturnPods),
 		access.OnceBegun(access.ReturnReadyToService),
 	),
 
@@ -42,95 +46,95 @@ var rules = []step.Rule{
 	bootstrap.RevokeSeedPermits,
 	bootstrap.DropOldSeeds,
 	bootstrap.DropEndedJoiners,
-	repairImage,
-	recreateBroken,
+	rollout.RepairImage,
+	rollout.RecreateBroken,
 	bootstrap.CreateFirstPods,
 	bootstrap.RestartSeed,
 	bootstrap.LatchClusterID,
 
 	// A majority is lost for good, and the cluster begins anew with a survivor's data (S13).
-	abortRecovery,
-	markSurvivors,
-	createSurvivorsSeed,
-	adoptSurvivor,
+	recovery.AbortRecovery,
+	recovery.MarkSurvivors,
+	recovery.CreateSurvivorsSeed,
+	recovery.AdoptSurvivor,
 
 	// What needs no quorum: give members back their Pods.
 	volumes.KeepVolumes,
-	clearFinishedPods,
-	returnPods,
+	membership.ClearFinishedPods,
+	membership.ReturnPods,
 	access.AwaitCredentials,
-	makeRoom,
+	membership.MakeRoom,
 	bootstrap.LatchAdopted,
-	bootstrap.WhileAdopting(corrupted),
+	bootstrap.WhileAdopting(maintenance.Corrupted),
 	bootstrap.AwaitAdopted,
-	redirectUpgrade,
+	rollout.RedirectUpgrade,
 
 	// Everything below needs one.
-	dropStraySeeds,
-	chooseSurvivor,
-	corrupted,
-	awaitQuorum,
-	cancelDowngrade,
-	clearEndedJoiners,
-	createJoiners,
-	grantStartPermit,
-	returnToService,
-	returnUpdatedToService,
-	returnDefragmentedToService,
-	setRoles,
-	revokeStartPermits,
+	recovery.DropStraySeeds,
+	recovery.ChooseSurvivor,
+	maintenance.Corrupted,
+	recovery.AwaitQuorum,
+	rollout.CancelDowngrade,
+	membership.ClearEndedJoiners,
+	membership.CreateJoiners,
+	membership.GrantStartPermit,
+	rollout.ReturnToService,
+	rollout.ReturnUpdatedToService,
+	maintenance.ReturnDefragmentedToService,
+	membership.SetRoles,
+	membership.RevokeStartPermits,
 
 	// Alarms: what a removed member has left behind, and who is not to hand on its data.
-	disarmRemoved,
-	recordComparison,
-	transferFromCorrupt,
+	maintenance.DisarmRemoved,
+	maintenance.RecordComparison,
+	maintenance.TransferFromCorrupt,
 
 	// Membership, one settled change at a time (S3).
-	removeStrays,
-	promote,
-	removeLost,
-	addLearner,
-	shrink,
+	membership.RemoveStrays,
+	membership.Promote,
+	membership.RemoveLost,
+	membership.AddLearner,
+	membership.Shrink,
 
 	// Tidy up.
-	makeRoomForJoiner,
-	deleteLeftoverPods,
-	deleteLeftoverClaims,
-	completeRecovery,
+	recovery.MakeRoomForJoiner,
+	membership.DeleteLeftoverPods,
+	membership.DeleteLeftoverClaims,
+	recovery.CompleteRecovery,
 
 	// Volumes grow one at a time, while all members are healthy (S6).
 	volumes.GrowVolume,
 
-	compareOthers,
-	awaitReplacement,
-	awaitRestart,
-	awaitUpdate,
-	awaitNewcomer,
-	awaitDefragment,
-	awaitMembers,
-	awaitUnmanaged,
-	awaitAccepted,
+	maintenance.CompareOthers,
+	membership.AwaitReplacement,
+	rollout.AwaitRestart,
+	rollout.AwaitUpdate,
+	membership.AwaitNewcomer,
+	maintenance.AwaitDefragment,
+	membership.AwaitMembers,
+	membership.AwaitUnmanaged,
+	membership.AwaitAccepted,
 
 	// Space, when there is none.
-	repairSpace,
+	maintenance.RepairSpace,
 
 	// Versions, images and templates, one member at a time, while all members are healthy (S6, S10).
-	enableDowngrade,
-	restartMember,
-	finishVersion,
-	beginVersion,
-	awaitMove,
+	rollout.EnableDowngrade,
+	rollout.RestartMember,
+	rollout.FinishVersion,
+	rollout.BeginVersion,
+	membership.AwaitMove,
 
 	// Space, one member at a time, while all members are healthy (S6, S8).
-	defragmentMember,
-	beginDefragment,
+	maintenance.DefragmentMember,
+	maintenance.BeginDefragment,
 
 	// Whether all members have the same data, while they are healthy.
-	beginComparison,
+	maintenance.BeginComparison,
 
-	refuseVersion,
-	refuseSchedule,
-	refuseComparisonSchedule,
+	rollout.RefuseVersion,
+	maintenance.RefuseSchedule,
+	maintenance.RefuseComparisonSchedule,
 	volumes.AwaitGrowth,
 
 	step.Rest,

@@ -105,7 +105,7 @@ func degraded(v *facts.View, s *step.Step) metav1.Condition {
 	var troubled []string
 	for _, p := range v.Candidates() {
 		if v.IsOnlyReplacing() {
-			break // nobody misses it; see awaitMove
+			break // nobody misses it; see AwaitMove
 		}
 		if why := strings.TrimSpace(p.Trouble + p.Unschedulable); why != "" {
 			troubled = append(troubled, p.Name+": "+v.Progress(p))

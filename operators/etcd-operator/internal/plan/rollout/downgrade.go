@@ -1,4 +1,4 @@
-package plan
+package rollout
 
 import (
 	"fmt"
@@ -11,9 +11,9 @@ import (
 	"github.com/etcd-operators/etcd-operators/shared/etcdversion"
 )
 
-// enableDowngrade has etcd lower its cluster version, once, while all members are healthy, and
+// EnableDowngrade has etcd lower its cluster version, once, while all members are healthy, and
 // waits for it.
-func enableDowngrade(v *facts.View) *step.Step {
+func EnableDowngrade(v *facts.View) *step.Step {
 	const reason = v1beta2.ClusterReasonLoweringClusterVersion
 	to, told := etcdversion.Parse(v.Cluster.Target), v.ClusterVersion()
 	if !v.Cluster.IsDowngrading() || to.Minor < facts.OldestByDowngrade || told.CompareMinor(to) <= 0 {
@@ -28,9 +28,9 @@ func enableDowngrade(v *facts.View) *step.Step {
 	return step.Do(action.EnableDowngrade{To: to.String() + ".0"}, reason, fmt.Sprintf("asked etcd to lower its cluster version from %s to %s", told, to))
 }
 
-// cancelDowngrade ends a downgrade that is not wanted any more, or that keeps a member
+// CancelDowngrade ends a downgrade that is not wanted any more, or that keeps a member
 // from joining.
-func cancelDowngrade(v *facts.View) *step.Step {
+func CancelDowngrade(v *facts.View) *step.Step {
 	to := v.Downgrade()
 	if to == (etcdversion.Version{}) || canReachEarlierMinor(v) {
 		return nil

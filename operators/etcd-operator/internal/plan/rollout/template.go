@@ -1,4 +1,4 @@
-package plan
+package rollout
 
 import (
 	"fmt"
@@ -15,11 +15,11 @@ func isUpdating(v *facts.View) bool {
 	return slices.ContainsFunc(v.Voters, func(m facts.Member) bool { p := v.PodOf[m.Name]; return p != nil && v.HasOldTemplate(p) })
 }
 
-// recreateBroken deletes a Pod that can't run, or can't be placed, if it was made under
+// RecreateBroken deletes a Pod that can't run, or can't be placed, if it was made under
 // another template than that of the spec, so that it is recreated on its volume as the
 // spec says now: an edit that went wrong is healed by the next one. It needs no quorum,
 // since nothing runs there. S7: the volume stays, and what never started has no data.
-func recreateBroken(v *facts.View) *step.Step {
+func RecreateBroken(v *facts.View) *step.Step {
 	for i := range v.Pods {
 		p := &v.Pods[i]
 		if p.Role == facts.Joiner || !v.HasOldTemplate(p) || !v.OnVolume(p) || p.Finished || !p.DeletingSince.IsZero() || v.Stuck(p) == "" {
@@ -30,8 +30,8 @@ func recreateBroken(v *facts.View) *step.Step {
 	return nil
 }
 
-// returnUpdatedToService lets clients find a member again whose Pod was recreated.
-func returnUpdatedToService(v *facts.View) *step.Step {
+// ReturnUpdatedToService lets clients find a member again whose Pod was recreated.
+func ReturnUpdatedToService(v *facts.View) *step.Step {
 	if !isUpdating(v) && !v.Cluster.WasUpdating() {
 		return nil
 	}
@@ -45,8 +45,8 @@ func returnUpdatedToService(v *facts.View) *step.Step {
 	return nil
 }
 
-// awaitUpdate waits for a member whose Pod was recreated.
-func awaitUpdate(v *facts.View) *step.Step {
+// AwaitUpdate waits for a member whose Pod was recreated.
+func AwaitUpdate(v *facts.View) *step.Step {
 	if !isUpdating(v) && !v.Cluster.WasUpdating() {
 		return nil
 	}

@@ -1,4 +1,4 @@
-package plan
+package rollout
 
 import (
 	"cmp"
@@ -15,9 +15,9 @@ import (
 // any of them runs 3.7. A member writes a snapshot each time that it has applied so many
 // entries, and an idle cluster has none to apply: the operator appends them (AdvanceLog).
 
-// snapshotCount is after how many log entries etcd makes a snapshot, from 3.6 on
+// SnapshotCount is after how many log entries etcd makes a snapshot, from 3.6 on
 // (etcdserver.DefaultSnapshotCount).
-const snapshotCount = 10_000
+const SnapshotCount = 10_000
 
 // oldLog is raft's index up to which a member may still have to replay what etcd 3.5 has
 // written, if it is about to go to a version that cannot; 0 if none has. (3.7.3 panics
@@ -39,7 +39,7 @@ func oldEntries(v *facts.View) uint64 {
 	var last uint64
 	for _, m := range v.Voters {
 		p := v.PodOf[m.Name]
-		if until := v.Cluster.VersionIndex + uint64(cmp.Or(p.SnapshotCount, snapshotCount)); v.Answer(m).Applied <= until {
+		if until := v.Cluster.VersionIndex + uint64(cmp.Or(p.SnapshotCount, SnapshotCount)); v.Answer(m).Applied <= until {
 			last = max(last, until+1)
 		}
 	}
@@ -47,22 +47,22 @@ func oldEntries(v *facts.View) uint64 {
 }
 
 const (
-	// entriesPerStep is how many entries are appended before the members are observed
+	// EntriesPerStep is how many entries are appended before the members are observed
 	// again: about a second of a disk that syncs in 30 ms.
-	entriesPerStep = 500
-	// mostEntries is how many entries the operator appends in all: those of etcd 3.5's own
+	EntriesPerStep = 500
+	// MostEntries is how many entries the operator appends in all: those of etcd 3.5's own
 	// snapshot count, and as many again. They take some minutes.
-	mostEntries = 200_000
+	MostEntries = 200_000
 )
 
 // advancePastOldLog has raft's log grow to an index at which every member has written a snapshot
 // after what etcd 3.5 has left in it. No key is written, and the revision stays.
 func advancePastOldLog(v *facts.View, next string, index uint64) *step.Step {
 	lacking := index - min(index, v.Applied)
-	if lacking > mostEntries {
+	if lacking > MostEntries {
 		return step.Wait(step.Slowly, v1beta2.ClusterReasonWaitingForSnapshot, fmt.Sprintf(
 			"the upgrade to etcd %s waits until members write a snapshot: it does not start on log entries of etcd 3.5, and the next snapshot comes only at raft index %d; set spec.etcd.snapshotCount to %d (and remove %s from spec.pod.etcdEnv)",
-			next, index, snapshotCount, "ETCD_SNAPSHOT_COUNT")).As(action.AwaitsUser).Explains(v1beta2.ConditionUpgrading)
+			next, index, SnapshotCount, "ETCD_SNAPSHOT_COUNT")).As(action.AwaitsUser).Explains(v1beta2.ConditionUpgrading)
 	}
 	message := fmt.Sprintf(
 		"started appending empty raft entries, up to index %d, for the upgrade to etcd %s: every member has to write a snapshot first, since etcd %s does not start on log entries of etcd 3.5",
@@ -70,5 +70,5 @@ func advancePastOldLog(v *facts.View, next string, index uint64) *step.Step {
 	if lacking == 0 {
 		return step.Wait(step.FastPoll, v1beta2.ClusterReasonWritingSnapshots, message).Explains(v1beta2.ConditionUpgrading) // a member has not applied all of it yet
 	}
-	return step.Do(action.AdvanceLog{Entries: int(min(lacking, entriesPerStep))}, v1beta2.ClusterReasonWritingSnapshots, message).Explains(v1beta2.ConditionUpgrading)
+	return step.Do(action.AdvanceLog{Entries: int(min(lacking, EntriesPerStep))}, v1beta2.ClusterReasonWritingSnapshots, message).Explains(v1beta2.ConditionUpgrading)
 }

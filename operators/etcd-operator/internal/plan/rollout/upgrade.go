@@ -1,4 +1,4 @@
-package plan
+package rollout
 
 import (
 	"fmt"
@@ -10,10 +10,10 @@ import (
 	"github.com/etcd-operators/etcd-operators/shared/etcdversion"
 )
 
-// redirectUpgrade records another target version while members move to one: because the user
+// RedirectUpgrade records another target version while members move to one: because the user
 // has set another, or because etcd has raised its cluster version beyond the recorded one. It
 // needs no quorum: nothing is done to a member.
-func redirectUpgrade(v *facts.View) *step.Step {
+func RedirectUpgrade(v *facts.View) *step.Step {
 	c := &v.Cluster
 	if isPartlyDowngraded(v) && v.HasQuorum() && isAwaitingMember(v) {
 		return step.Do(action.RecordVersion{Current: c.Version, Target: c.Version, Index: redirectIndex(v), Size: c.UpgradeSize}, v1beta2.ClusterReasonUpgradeRedirected,
@@ -27,13 +27,13 @@ func redirectUpgrade(v *facts.View) *step.Step {
 	}
 	next, refusal := v.Cluster.RedirectedVersion()
 	if refusal != "" || next == c.Target || !v.CanRedirect(next) {
-		return nil // see refuseVersion
+		return nil // see RefuseVersion
 	}
 	return step.Do(action.RecordVersion{Current: c.Version, Target: next, Index: redirectIndex(v), Size: c.UpgradeSize}, v1beta2.ClusterReasonUpgradeRedirected, fmt.Sprintf("members move to etcd %s instead of %s", next, c.Target))
 }
 
 // redirectIndex is VersionIndex for members that move to another version than planned: the
-// current index if some of them might have run an earlier minor meanwhile. finishVersion
+// current index if some of them might have run an earlier minor meanwhile. FinishVersion
 // advances it further.
 func redirectIndex(v *facts.View) uint64 {
 	if v.Cluster.IsDowngrading() {
@@ -66,8 +66,8 @@ func observedUpgrade(v *facts.View) string {
 	return oldest
 }
 
-// beginVersion latches the version to move to, if another one is wanted.
-func beginVersion(v *facts.View) *step.Step {
+// BeginVersion latches the version to move to, if another one is wanted.
+func BeginVersion(v *facts.View) *step.Step {
 	c := &v.Cluster
 	next, refusal := facts.NextVersion(c.Version, c.WantedVersion)
 	if c.Target != "" || refusal != "" || next == c.Version {
@@ -92,9 +92,9 @@ func beginVersion(v *facts.View) *step.Step {
 	return step.Do(action.RecordVersion{Current: c.Version, Target: next, Index: index, Size: c.Size}, v1beta2.ClusterReasonUpgradeStarted, fmt.Sprintf("members move from etcd %s to %s, one at a time", c.Version, next))
 }
 
-// finishVersion records the version that all members have come to, once etcd itself
+// FinishVersion records the version that all members have come to, once etcd itself
 // has: it raises its cluster version within seconds.
-func finishVersion(v *facts.View) *step.Step {
+func FinishVersion(v *facts.View) *step.Step {
 	c := &v.Cluster
 	if c.Target == "" {
 		return nil
@@ -118,8 +118,8 @@ func finishVersion(v *facts.View) *step.Step {
 	return step.Do(action.RecordVersion{Current: c.Target, Index: index}, v1beta2.ClusterReasonUpgradeFinished, "all members run etcd "+c.Target)
 }
 
-// refuseVersion says why members do not move to the version in the spec.
-func refuseVersion(v *facts.View) *step.Step {
+// RefuseVersion says why members do not move to the version in the spec.
+func RefuseVersion(v *facts.View) *step.Step {
 	if why := v.Refusal(); why != "" {
 		return step.Wait(step.Idle, v1beta2.ClusterReasonVersionRefused, why).As(action.AwaitsUser)
 	}

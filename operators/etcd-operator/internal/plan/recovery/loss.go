@@ -1,4 +1,4 @@
-package plan
+package recovery
 
 import (
 	"encoding/json"
@@ -7,12 +7,16 @@ import (
 	"time"
 
 	"github.com/etcd-operators/etcd-operators/api/v1beta2"
+	"github.com/etcd-operators/etcd-operators/operators/etcd-operator/internal/plan/action"
 	"github.com/etcd-operators/etcd-operators/operators/etcd-operator/internal/plan/facts"
 	"github.com/etcd-operators/etcd-operators/operators/etcd-operator/internal/plan/step"
 )
 
 // This file says of a cluster whose majority is lost for good who is left, and what a
 // person can do.
+
+// What this file says of a quorum that is away: whether it may come back, who is
+// missing, and why.
 
 // lossReport is the message of QuorumLost, in one line. The first words are what events
 // have room for.
@@ -50,7 +54,7 @@ func prospects(v *facts.View) string {
 	case why != "":
 		return "cannot rebuild the cluster from a survivor: " + why
 	case isRecoveryRequested(v):
-		return fmt.Sprintf("the cluster will be rebuilt from %s once the loss has lasted %s", chosen.Name, standTime)
+		return fmt.Sprintf("the cluster will be rebuilt from %s once the loss has lasted %s", chosen.Name, StandTime)
 	}
 	return fmt.Sprintf("or rebuild the cluster from %s, without the writes that it has not received: set spec.recovery.quorumLoss: Survivor, or, for this once, kubectl -n %s annotate etcd %s %s=%016x --overwrite",
 		chosen.Name, v.Cluster.Namespace, v.Cluster.Name, v1beta2.AnnotationRecover, v.Cluster.ClusterID)
@@ -118,4 +122,31 @@ func lossPollInterval(v *facts.View) time.Duration {
 		return step.Shortly
 	}
 	return step.Idle
+}
+
+// AwaitQuorum waits while no quorum answers: nothing is added, removed or deleted
+// meanwhile (S4, S7, S9).
+func AwaitQuorum(v *facts.View) *step.Step {
+	if v.HasQuorum() {
+		return nil
+	}
+	if why := v.QuorumLost(); why != "" {
+		s := step.Wait(lossPollInterval(v), v1beta2.ClusterReasonQuorumLost, lossReport(v, why)).As(action.QuorumLost).InBrief(why)
+		s.NamesBackups = true
+		return s
+	}
+	requeueAfter := step.Shortly
+	for i := range v.Pods {
+		if p := &v.Pods[i]; step.PollInterval(v, p) == step.FastPoll || (p.IsRestarting() && step.RestartPollInterval(v, p) == step.FastPoll) {
+			requeueAfter = step.FastPoll
+		}
+	}
+	s := step.Wait(requeueAfter, v1beta2.ClusterReasonNoQuorum, "waiting for a quorum: "+v.WhoIsMissing()+v.DifferingAdvice()).As(action.NoQuorum)
+	if len(v.KnownVoters()) == 1 && v.Cluster.WasUpdating() {
+		s.Reason, s.Outcome = v1beta2.ClusterReasonUpdatingMembers, action.InProgress // the only member's Pod is recreated
+	}
+	if m, _ := v.MemberToRemoveByHand(); m != nil {
+		s.RemoveByHand = m.ID
+	}
+	return s
 }

@@ -1,4 +1,4 @@
-package plan
+package membership
 
 import (
 	"fmt"
@@ -13,9 +13,9 @@ import (
 // The rules of this file need no quorum: they give members back the Pods that run on
 // their volumes, and the room for them. No volume is touched.
 
-// clearFinishedPods deletes the Pod of a member that has ended for good, so that
+// ClearFinishedPods deletes the Pod of a member that has ended for good, so that
 // it can be recreated on its volume (S7).
-func clearFinishedPods(v *facts.View) *step.Step {
+func ClearFinishedPods(v *facts.View) *step.Step {
 	for i := range v.Pods {
 		p := &v.Pods[i]
 		if p.Finished && p.Persistent && p.DeletingSince.IsZero() && v.ClaimOf[p.Name] != nil {
@@ -25,11 +25,11 @@ func clearFinishedPods(v *facts.View) *step.Step {
 	return nil
 }
 
-// returnPods recreates the missing Pods of volumes, all of them at once: members
+// ReturnPods recreates the missing Pods of volumes, all of them at once: members
 // that were running a moment ago heal the cluster together. Their launchers start
 // etcd only where there is data. A volume that is known to be no member's is left
-// to deleteLeftoverClaims.
-func returnPods(v *facts.View) *step.Step {
+// to DeleteLeftoverClaims.
+func ReturnPods(v *facts.View) *step.Step {
 	if v.UnplacedPod() != nil {
 		return nil // see LatchAdopted
 	}
@@ -62,10 +62,10 @@ func returnPods(v *facts.View) *step.Step {
 	return s.Explains(v1beta2.ConditionRecovering)
 }
 
-// makeRoom deletes a Pod that has no data where a voter's can't be scheduled and no
+// MakeRoom deletes a Pod that has no data where a voter's can't be scheduled and no
 // quorum answers: the first may be what takes the second's place, and without the
 // second there is never a quorum again. Volumes stay.
-func makeRoom(v *facts.View) *step.Step {
+func MakeRoom(v *facts.View) *step.Step {
 	// Of adopted volumes nobody knows yet which are voters'.
 	lost := v.Cluster.ClusterID != 0 && v.QuorumLost() != ""
 	if v.HasQuorum() || lost {

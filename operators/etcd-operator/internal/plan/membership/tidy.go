@@ -1,8 +1,7 @@
-package plan
+package membership
 
 import (
 	"fmt"
-	"time"
 
 	"github.com/etcd-operators/etcd-operators/api/v1beta2"
 	"github.com/etcd-operators/etcd-operators/operators/etcd-operator/internal/plan/action"
@@ -13,9 +12,9 @@ import (
 // The rules of this file clear away what is no member's, and wait for the rest.
 // They are reached only while a quorum answers (S7).
 
-// deleteLeftoverPods deletes Pods that are no member's: of removed members, and
+// DeleteLeftoverPods deletes Pods that are no member's: of removed members, and
 // joiners that are not needed any more.
-func deleteLeftoverPods(v *facts.View) *step.Step {
+func DeleteLeftoverPods(v *facts.View) *step.Step {
 	if !v.Settled {
 		return nil
 	}
@@ -47,9 +46,9 @@ func deleteLeftoverPods(v *facts.View) *step.Step {
 	return nil
 }
 
-// deleteLeftoverClaims deletes volumes that are no member's and that no Pod uses
+// DeleteLeftoverClaims deletes volumes that are no member's and that no Pod uses
 // (S7).
-func deleteLeftoverClaims(v *facts.View) *step.Step {
+func DeleteLeftoverClaims(v *facts.View) *step.Step {
 	if !v.Settled {
 		return nil
 	}
@@ -69,25 +68,15 @@ func deleteLeftoverClaims(v *facts.View) *step.Step {
 	return nil
 }
 
-// awaitReplacement waits for a Pod that can take a lost member's place.
-func awaitReplacement(v *facts.View) *step.Step {
-	for _, m := range v.Voters {
-		if why := v.Loss(m); why != "" && v.CanRemove(m) {
-			return step.Wait(joinersPollInterval(v), v1beta2.ClusterReasonReplacingDeadMember, fmt.Sprintf("replacing lost member %s (%s): %s", m.Name, why, joinersProgress(v))).Explains(v1beta2.ConditionRecovering)
-		}
-	}
-	return nil
-}
-
-// awaitMembers waits while a quorum serves but not everyone is there yet.
-func awaitMembers(v *facts.View) *step.Step {
+// AwaitMembers waits while a quorum serves but not everyone is there yet.
+func AwaitMembers(v *facts.View) *step.Step {
 	if v.Missing() > 0 && len(v.Candidates()) > 0 && !v.IsOnlyReplacing() {
 		return step.Wait(joinersPollInterval(v), v1beta2.ClusterReasonAddingMember, joinersProgress(v))
 	}
 	for _, m := range v.List {
 		p := v.PodOf[m.Name]
 		switch {
-		case m.IsUnmanaged() && p == nil: // see awaitUnmanaged
+		case m.IsUnmanaged() && p == nil: // see AwaitUnmanaged
 		case !v.Healthy[m.ID] && p != nil:
 			return step.Wait(step.PollInterval(v, p), v1beta2.ClusterReasonWaitingForMember, v.WhoIsMissing())
 		case !v.Healthy[m.ID]:
@@ -99,44 +88,19 @@ func awaitMembers(v *facts.View) *step.Step {
 	}
 	for i := range v.Pods {
 		p := &v.Pods[i]
-		if comes := v.IsOnlyReplacing() && v.IsCandidate(p); !comes && !v.IsMember(p.Name) { // see awaitMove
+		if comes := v.IsOnlyReplacing() && v.IsCandidate(p); !comes && !v.IsMember(p.Name) { // see AwaitMove
 			return step.Wait(step.Idle, v1beta2.ClusterReasonDeletingPod, fmt.Sprintf("Pod %s is being deleted", p.Name))
 		}
 	}
 	return nil
 }
 
-// canAnyJoin reports whether a replacement waits.
-func canAnyJoin(v *facts.View) bool {
-	joiners := v.Candidates()
-	return len(joiners) > 0 && joiners[0].CanJoin()
-}
-
-// joinersPollInterval is how soon to look again at Pods that are to join.
-func joinersPollInterval(v *facts.View) time.Duration {
-	for _, p := range v.Candidates() {
-		if step.PollInterval(v, p) == step.FastPoll {
-			return step.FastPoll
-		}
+// AwaitUnmanaged waits for a person, before what can wait: restarts, moves and changes of
+// the version.
+func AwaitUnmanaged(v *facts.View) *step.Step {
+	said := v.UnmanagedText()
+	if said == "" {
+		return nil
 	}
-	if len(v.Candidates()) == 0 && v.Learners() == 0 && v.JoinersHeldBack() != nil {
-		return step.Idle
-	}
-	return step.Shortly
-}
-
-// joinersProgress says what the next Pod to join waits for.
-func joinersProgress(v *facts.View) string {
-	for _, p := range v.Candidates() {
-		if !p.CanJoin() {
-			return fmt.Sprintf("waiting for Pod %s: %s", p.Name, v.Progress(p))
-		}
-	}
-	for _, p := range v.Candidates() {
-		return fmt.Sprintf("waiting for etcd to accept another member: Pod %s is ready to join", p.Name)
-	}
-	if v.Missing() > 0 && v.JoinersHeldBack() != nil {
-		return v.RejectionsText()
-	}
-	return "waiting for a replacement Pod"
+	return step.Wait(step.Idle, v1beta2.ClusterReasonUnmanagedMembers, said).As(action.AwaitsUser)
 }

@@ -1,4 +1,4 @@
-package plan
+package maintenance
 
 import (
 	"cmp"
@@ -19,38 +19,8 @@ const (
 	roundPause = time.Hour
 )
 
-// isDefragmentingAny reports whether some member is.
-func isDefragmentingAny(v *facts.View) bool {
-	for _, m := range v.Voters {
-		if p := v.PodOf[m.Name]; p != nil && v.IsDefragmenting(p) {
-			return true
-		}
-	}
-	return false
-}
-
-// canDefragment reports whether a member that is marked stays so until its turn has come,
-// because nothing else comes first.
-func canDefragment(v *facts.View, m facts.Member) bool {
-	next := v.NextToDefragment()
-	if next == nil || next.ID != m.ID || len(v.Voters) < v.Cluster.Size || len(v.List) > len(v.Voters) || v.IsRestarting() {
-		return false
-	}
-	moved, _ := v.ToMove()
-	if !v.IsRepairingSpace() && (v.Cluster.IsChangingVersion() || v.NextToRestart() != nil || moved != nil || len(v.Voters) > v.Cluster.Size) {
-		return false
-	}
-	for _, o := range v.Voters {
-		p := v.PodOf[o.Name]
-		if p == nil || !v.Healthy[o.ID] || !p.DeletingSince.IsZero() || !p.UnreadySince.IsZero() || !p.NodeLostSince.IsZero() {
-			return false
-		}
-	}
-	return true
-}
-
-// returnDefragmentedToService lets clients find a member again that was defragmented.
-func returnDefragmentedToService(v *facts.View) *step.Step {
+// ReturnDefragmentedToService lets clients find a member again that was defragmented.
+func ReturnDefragmentedToService(v *facts.View) *step.Step {
 	for _, m := range v.Voters {
 		p := v.PodOf[m.Name]
 		if p == nil || p.Role != facts.Defragmenting || p.Defragmented.Since.IsZero() || p.Defragmented.Since.Before(p.RoleSince) || v.IsDefragmenting(p) || !v.Healthy[m.ID] {
@@ -74,10 +44,10 @@ func defragmented(v *facts.View) string {
 	return fmt.Sprintf("%d of %d members done", n, len(v.Voters))
 }
 
-// awaitDefragment waits for the member that is being defragmented. It may take minutes,
+// AwaitDefragment waits for the member that is being defragmented. It may take minutes,
 // and the member may not answer meanwhile: it is not lost (S9), and its liveness probe
 // leaves it that time.
-func awaitDefragment(v *facts.View) *step.Step {
+func AwaitDefragment(v *facts.View) *step.Step {
 	for _, m := range v.Voters {
 		p := v.PodOf[m.Name]
 		if p == nil || !v.IsDefragmenting(p) {
@@ -99,8 +69,8 @@ func defragmentPollInterval(v *facts.View, p *facts.Pod) time.Duration {
 	return step.FastPoll
 }
 
-// defragmentMember goes on with a round, and not while members move to another image.
-func defragmentMember(v *facts.View) *step.Step {
+// DefragmentMember goes on with a round, and not while members move to another image.
+func DefragmentMember(v *facts.View) *step.Step {
 	if v.NextToDefragment() == nil || v.Cluster.IsChangingVersion() {
 		return nil
 	}
@@ -145,8 +115,8 @@ func defragmentationBlocker(v *facts.View, next *facts.Member) string {
 	return ""
 }
 
-// beginDefragment begins a round, if it is time for one, or there is much to win.
-func beginDefragment(v *facts.View) *step.Step {
+// BeginDefragment begins a round, if it is time for one, or there is much to win.
+func BeginDefragment(v *facts.View) *step.Step {
 	why := whyDefragment(v)
 	if why == "" || v.Cluster.IsChangingVersion() || v.NextToRestart() != nil {
 		return nil
@@ -186,8 +156,8 @@ func due(v *facts.View) time.Time {
 	return newest
 }
 
-// refuseSchedule says what is wrong with a schedule that can't be read.
-func refuseSchedule(v *facts.View) *step.Step {
+// RefuseSchedule says what is wrong with a schedule that can't be read.
+func RefuseSchedule(v *facts.View) *step.Step {
 	if why := v.Cluster.Maintenance.Invalid; why != "" {
 		return step.Wait(step.Idle, v1beta2.ClusterReasonScheduleInvalid, fmt.Sprintf(
 			"spec.maintenance.defragmentSchedule is not a cron expression: %s; use for example 0 3 * * 0, @daily, or CRON_TZ=Europe/Berlin 30 3 * * 1-5", why)).As(action.AwaitsUser)

@@ -1,4 +1,4 @@
-package plan
+package recovery
 
 import (
 	"fmt"
@@ -16,29 +16,29 @@ import (
 // data of the most advanced survivor, if its user has said so. They keep S13: two clusters
 // never both take writes, and the survivors' data outlives the doubt.
 //
-//   - The choice is latched in the status before anything is done (chooseSurvivor).
+//   - The choice is latched in the status before anything is done (ChooseSurvivor).
 //   - The survivors lose their clients before the seed exists, so that none of them can
 //     take a write that the seed lacks, even if the lost members came back
-//     (markSurvivors).
+//     (MarkSurvivors).
 //   - The seed is a Pod of another name, with a cluster id of its own. Nobody is sent to
 //     it before one write of the status puts it in the old cluster's place
-//     (adoptSurvivor). Until then the old cluster is the truth: whatever casts a doubt on
-//     its loss aborts the recovery (abortRecovery).
+//     (AdoptSurvivor). Until then the old cluster is the truth: whatever casts a doubt on
+//     its loss aborts the recovery (AbortRecovery).
 //   - What the survivors hold is kept until the new cluster has size healthy voters.
 
 const (
-	// minBump is by how much the revision is raised at least, so that nobody who watched
+	// MinBump is by how much the revision is raised at least, so that nobody who watched
 	// sees time run backwards: five hours of 50,000 writes a second, for as long as the
 	// operator may have been away.
-	minBump = int64(1_000_000_000)
-	// maxRevision is the highest revision that a cluster begins at.
-	maxRevision = int64(math.MaxInt64 / 2)
+	MinBump = int64(1_000_000_000)
+	// MaxRevision is the highest revision that a cluster begins at.
+	MaxRevision = int64(math.MaxInt64 / 2)
 )
 
-// abortRecovery gives a recovery up whose seed was not adopted. That is latched first:
+// AbortRecovery gives a recovery up whose seed was not adopted. That is latched first:
 // the seed is a stray one then, and whether it was given up need not be told by what is
 // left of it. The choice is made anew, if there still is one.
-func abortRecovery(v *facts.View) *step.Step {
+func AbortRecovery(v *facts.View) *step.Step {
 	if !v.Cluster.IsReseeding() {
 		return nil
 	}
@@ -116,9 +116,9 @@ func seedGivenUp(v *facts.View) string {
 	return ""
 }
 
-// dropStraySeeds deletes seeds of recoveries that were aborted: Pods, and then their
+// DropStraySeeds deletes seeds of recoveries that were aborted: Pods, and then their
 // claims. While a quorum serves they are no member's, like others.
-func dropStraySeeds(v *facts.View) *step.Step {
+func DropStraySeeds(v *facts.View) *step.Step {
 	if v.HasQuorum() || v.Cluster.IsReseeding() {
 		return nil
 	}
@@ -147,8 +147,8 @@ func isStraySeed(v *facts.View, p *facts.Pod) bool {
 	return p.Role == facts.Seed && v.Cluster.IsStrayToken(p.Reseed) && !v.Ours(&p.Answer)
 }
 
-// markSurvivors takes the clients from all Pods of the old cluster (S13).
-func markSurvivors(v *facts.View) *step.Step {
+// MarkSurvivors takes the clients from all Pods of the old cluster (S13).
+func MarkSurvivors(v *facts.View) *step.Step {
 	if !v.Cluster.IsReseeding() {
 		return nil
 	}
@@ -176,10 +176,10 @@ func neverBegan(v *facts.View, p *facts.Pod) bool {
 	return p.Role == facts.Joiner && p.StartPermit == nil && !p.Answer.Reached && p.Answer.Attempt == 0 && !v.IsMember(p.Name)
 }
 
-// createSurvivorsSeed makes the seed's Pod, on a volume of its own where members have one.
+// CreateSurvivorsSeed makes the seed's Pod, on a volume of its own where members have one.
 // Recreated under its name it finds what it made, or begins anew: nobody has written to
 // it.
-func createSurvivorsSeed(v *facts.View) *step.Step {
+func CreateSurvivorsSeed(v *facts.View) *step.Step {
 	if !v.Cluster.IsReseeding() {
 		return nil
 	}
@@ -231,9 +231,9 @@ func roomAdvice(v *facts.View, seed *facts.Pod) string {
 	return "; add a node, or make room on one"
 }
 
-// adoptSurvivor puts the seed in the old cluster's place once it serves alone, and its
+// AdoptSurvivor puts the seed in the old cluster's place once it serves alone, and its
 // permit to write its data dir is revoked.
-func adoptSurvivor(v *facts.View) *step.Step {
+func AdoptSurvivor(v *facts.View) *step.Step {
 	if !v.Cluster.IsReseeding() {
 		return nil
 	}
@@ -265,9 +265,9 @@ func led(v *facts.View) string {
 	return ""
 }
 
-// makeRoomForJoiner deletes the Pod of an old member that is in the way of one that is to join:
+// MakeRoomForJoiner deletes the Pod of an old member that is in the way of one that is to join:
 // its data stays on its volume.
-func makeRoomForJoiner(v *facts.View) *step.Step {
+func MakeRoomForJoiner(v *facts.View) *step.Step {
 	if !v.Settled || !slices.ContainsFunc(v.Candidates(), func(p *facts.Pod) bool { return p.Node == "" && p.Unschedulable != "" }) {
 		return nil
 	}
@@ -279,8 +279,8 @@ func makeRoomForJoiner(v *facts.View) *step.Step {
 	return nil
 }
 
-// completeRecovery ends a recovery when nothing is left of the old cluster.
-func completeRecovery(v *facts.View) *step.Step {
+// CompleteRecovery ends a recovery when nothing is left of the old cluster.
+func CompleteRecovery(v *facts.View) *step.Step {
 	if !v.Cluster.IsRegrowing() || !v.HasRegrown() ||
 		slices.ContainsFunc(v.Pods, func(p facts.Pod) bool { return v.IsOld(p.Name) }) || slices.ContainsFunc(v.Claims, func(c facts.Claim) bool { return v.IsOld(c.Name) }) {
 		return nil

@@ -1,4 +1,4 @@
-package plan
+package maintenance
 
 import (
 	"fmt"
@@ -13,11 +13,11 @@ import (
 )
 
 const (
-	// comparisonPause is for how long nothing is compared again after a comparison that has
+	// ComparisonPause is for how long nothing is compared again after a comparison that has
 	// shown nothing: such as one during which a member restarted.
-	comparisonPause = 10 * time.Minute
-	// recheckPause is how soon data is compared again of which no majority was the same.
-	recheckPause = time.Hour
+	ComparisonPause = 10 * time.Minute
+	// RecheckPause is how soon data is compared again of which no majority was the same.
+	RecheckPause = time.Hour
 )
 
 // oldestComparable is the oldest etcd whose members hash the same data alike. One before it
@@ -47,9 +47,9 @@ func isRecorded(v *facts.View, c *facts.Comparison) bool {
 	return !c.Ended.IsZero() && !c.Ended.Truncate(time.Second).After(v.Cluster.Consistency.Since)
 }
 
-// recordComparison latches what a comparison of the voters has shown. Those who differ are
+// RecordComparison latches what a comparison of the voters has shown. Those who differ are
 // removed only after that.
-func recordComparison(v *facts.View) *step.Step {
+func RecordComparison(v *facts.View) *step.Step {
 	c := v.Comparison
 	if c == nil || c.Ended.IsZero() || c.Failed != "" || !v.Settled || isRecorded(v, c) || !slices.Equal(c.Members, voterIDs(v)) {
 		return nil
@@ -65,9 +65,9 @@ func recordComparison(v *facts.View) *step.Step {
 	return step.Do(a, string(v1beta2.ResultConsistent), facts.ConsistentText(c.Revision))
 }
 
-// beginComparison compares the data of all members when that is due, nothing else is under
+// BeginComparison compares the data of all members when that is due, nothing else is under
 // way, and all are healthy.
-func beginComparison(v *facts.View) *step.Step {
+func BeginComparison(v *facts.View) *step.Step {
 	if !comparisonDue(v) || v.Cluster.IsChangingVersion() || v.NextToRestart() != nil || defragmentationBlocker(v, nil) != "" {
 		return nil
 	}
@@ -77,10 +77,10 @@ func beginComparison(v *facts.View) *step.Step {
 	return step.Do(action.CompareData{Members: v.List}, v1beta2.ClusterReasonComparingData, fmt.Sprintf("started comparing the data of %d members", len(v.Voters)))
 }
 
-// compareOthers compares the data of all others when a member refuses to start, since its
+// CompareOthers compares the data of all others when a member refuses to start, since its
 // data differs from that of one of them: which of the two is right shows by that. One that
 // differs from others who agree is replaced.
-func compareOthers(v *facts.View) *step.Step {
+func CompareOthers(v *facts.View) *step.Step {
 	for _, m := range v.Voters {
 		p := v.PodOf[m.Name]
 		if p == nil || !p.Inconsistent || !v.IsCrashing(p) || v.OthersAgree(p) || len(v.Healthy) < len(v.Voters)-1 || !v.HasQuorum() || !hashesAlike(v) || comparing(v) {
@@ -95,7 +95,7 @@ func compareOthers(v *facts.View) *step.Step {
 // comparing reports whether a comparison runs, or has shown nothing just now.
 func comparing(v *facts.View) bool {
 	c := v.Comparison
-	return c != nil && (c.Ended.IsZero() || v.Now.Sub(c.Ended) < comparisonPause)
+	return c != nil && (c.Ended.IsZero() || v.Now.Sub(c.Ended) < ComparisonPause)
 }
 
 // comparisonDue reports whether it is time for a comparison. One member has nobody to be
@@ -108,15 +108,15 @@ func comparisonDue(v *facts.View) bool {
 	switch {
 	case c.Result == v1beta2.ResultMemberDiffers && len(c.Differing) == 0:
 		return true // they were removed
-	case c.Result == v1beta2.ResultNoMajority && v.Now.Sub(c.Since) >= recheckPause:
+	case c.Result == v1beta2.ResultNoMajority && v.Now.Sub(c.Since) >= RecheckPause:
 		return true
 	}
 	newest, _ := c.Schedule.Due(c.Since, v.Now)
 	return !newest.IsZero()
 }
 
-// refuseComparisonSchedule says what is wrong with a schedule that can't be read.
-func refuseComparisonSchedule(v *facts.View) *step.Step {
+// RefuseComparisonSchedule says what is wrong with a schedule that can't be read.
+func RefuseComparisonSchedule(v *facts.View) *step.Step {
 	if why := v.Cluster.Consistency.Invalid; why != "" {
 		return step.Wait(step.Idle, v1beta2.ClusterReasonScheduleInvalid, fmt.Sprintf(
 			"spec.maintenance.consistencyCheck is not a cron expression: %s; use for example 0 3 * * 0, @daily, CRON_TZ=Europe/Berlin 30 3 * * 1-5, or Never", why)).As(action.AwaitsUser)

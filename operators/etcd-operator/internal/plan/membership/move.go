@@ -1,4 +1,4 @@
-package plan
+package membership
 
 import (
 	"fmt"
@@ -57,8 +57,8 @@ func isLongDown(v *facts.View, m facts.Member) bool {
 	return p != nil && !v.Healthy[m.ID] && !p.UnreadySince.IsZero() && v.Now.Sub(p.UnreadySince) > facts.OldPodAge
 }
 
-// awaitNewcomer waits for the learner that is to take the place of a member.
-func awaitNewcomer(v *facts.View) *step.Step {
+// AwaitNewcomer waits for the learner that is to take the place of a member.
+func AwaitNewcomer(v *facts.View) *step.Step {
 	m, why := v.ToMove()
 	if v.Surplus() == 0 || len(v.Healthy) < len(v.Voters) || v.Learners() == 0 {
 		return nil
@@ -71,10 +71,10 @@ func awaitNewcomer(v *facts.View) *step.Step {
 	return nil
 }
 
-// awaitMove waits for a Pod that is to take the place of a member, and for the moment to
+// AwaitMove waits for a Pod that is to take the place of a member, and for the moment to
 // go on. Where there is no room for it all stays as it is, and whatever else there is to
 // do has been done.
-func awaitMove(v *facts.View) *step.Step {
+func AwaitMove(v *facts.View) *step.Step {
 	m, why := v.ToMove()
 	if m == nil {
 		return nil

@@ -1,4 +1,4 @@
-package plan
+package recovery
 
 import (
 	"cmp"
@@ -29,9 +29,9 @@ type holders struct {
 	doubts []doubt
 }
 
-// standTime is for how long a majority must have been seen to be lost before anything is
+// StandTime is for how long a majority must have been seen to be lost before anything is
 // done about it.
-const standTime = 30 * time.Second
+const StandTime = 30 * time.Second
 
 // findHolders goes through all Pods and volumes but those of recoveries' seeds.
 func findHolders(v *facts.View) holders {
@@ -95,7 +95,7 @@ func choice(v *facts.View) (chosen *facts.Pod, why string) {
 	switch {
 	case chosen.Runs() == "" || !facts.Supported(chosen.Runs()):
 		return nil, fmt.Sprintf("member %s runs etcd %q, which this operator does not support", chosen.Name, chosen.Runs())
-	case max(v.Cluster.LastStatus.HighestRevision, chosen.Answer.Revision) > maxRevision-minBump:
+	case max(v.Cluster.LastStatus.HighestRevision, chosen.Answer.Revision) > MaxRevision-MinBump:
 		return nil, "no revision is left to begin at"
 	}
 	return chosen, ""
@@ -138,25 +138,25 @@ func isRecoveryRequested(v *facts.View) bool {
 // before anything is done about it.
 func standing(v *facts.View) time.Duration {
 	if v.Cluster.QuorumLostSince.IsZero() {
-		return standTime
+		return StandTime
 	}
-	return max(0, standTime-v.Now.Sub(v.Cluster.QuorumLostSince), facts.Landing-v.Now.Sub(v.Since))
+	return max(0, StandTime-v.Now.Sub(v.Cluster.QuorumLostSince), facts.Landing-v.Now.Sub(v.Since))
 }
 
-// chooseSurvivor latches the choice.
-func chooseSurvivor(v *facts.View) *step.Step {
+// ChooseSurvivor latches the choice.
+func ChooseSurvivor(v *facts.View) *step.Step {
 	if v.HasQuorum() || v.QuorumLost() == "" || !isRecoveryRequested(v) || standing(v) > 0 || len(v.FreshNames) == 0 || v.FreshToken == "" {
 		return nil
 	}
 	chosen, why := choice(v)
 	if why != "" {
-		return nil // see awaitQuorum
+		return nil // see AwaitQuorum
 	}
 	a := &chosen.Answer
 	r := facts.Recovery{
 		Phase: v1beta2.RecoverySeeding, ClusterID: v.Cluster.ClusterID,
 		Survivor: chosen.Name, SurvivorUID: chosen.UID, MemberID: a.MemberID, Committed: a.Committed, Revision: a.Revision,
-		BeginsAt: max(v.Cluster.LastStatus.HighestRevision, a.Revision) + minBump,
+		BeginsAt: max(v.Cluster.LastStatus.HighestRevision, a.Revision) + MinBump,
 		Seed:     v.FreshNames[0], Token: v.FreshToken, Version: chosen.Runs(),
 	}
 	for _, p := range findHolders(v).asked {

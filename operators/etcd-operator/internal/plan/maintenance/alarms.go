@@ -1,4 +1,4 @@
-package plan
+package maintenance
 
 import (
 	"fmt"
@@ -10,18 +10,18 @@ import (
 	"github.com/etcd-operators/etcd-operators/operators/etcd-operator/internal/plan/step"
 )
 
-// corrupted waits for a person where the alarms leave no quorum whose data agrees, or
+// Corrupted waits for a person where the alarms leave no quorum whose data agrees, or
 // where nobody knows who is wrong: nothing tells which data is the right one.
-func corrupted(v *facts.View) *step.Step {
+func Corrupted(v *facts.View) *step.Step {
 	if !v.Sure || len(v.AlarmsOf(facts.Corrupt)) == 0 || (v.HasQuorum() && v.CorruptIsKnown()) {
 		return nil
 	}
 	return step.Wait(step.Slowly, v1beta2.ClusterReasonCorrupt, v.AlarmAdvice()).As(action.AwaitsUser).InBrief(v.WritesRefused())
 }
 
-// disarmRemoved takes back the CORRUPT alarm of a member that was removed: what is left
+// DisarmRemoved takes back the CORRUPT alarm of a member that was removed: what is left
 // agrees.
-func disarmRemoved(v *facts.View) *step.Step {
+func DisarmRemoved(v *facts.View) *step.Step {
 	if !v.Settled {
 		return nil
 	}
@@ -34,9 +34,9 @@ func disarmRemoved(v *facts.View) *step.Step {
 	return nil
 }
 
-// transferFromCorrupt takes leadership from a member that is corrupt, before anybody
+// TransferFromCorrupt takes leadership from a member that is corrupt, before anybody
 // gets a snapshot of its data (S8).
-func transferFromCorrupt(v *facts.View) *step.Step {
+func TransferFromCorrupt(v *facts.View) *step.Step {
 	if !v.Settled || v.Leader == 0 || !v.IsCorrupt(v.Leader) {
 		return nil
 	}
@@ -47,10 +47,10 @@ func transferFromCorrupt(v *facts.View) *step.Step {
 	return step.TransferLeadership(v, &v.Voters[i])
 }
 
-// repairSpace makes room where databases have grown to their quota, if the user allows
+// RepairSpace makes room where databases have grown to their quota, if the user allows
 // it: it compacts, has the members defragmented one after the other, and takes the alarm
 // back.
-func repairSpace(v *facts.View) *step.Step {
+func RepairSpace(v *facts.View) *step.Step {
 	if !v.IsRepairingSpace() || !v.Settled {
 		return nil
 	}

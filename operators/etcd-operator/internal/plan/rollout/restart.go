@@ -1,4 +1,4 @@
-package plan
+package rollout
 
 import (
 	"cmp"
@@ -19,6 +19,15 @@ type restartMethod struct {
 	reason, do, done, noun string
 }
 
+// unfitToStart says why a member that is restarted may not come back; empty if nothing is
+// known to be in its way. One whose Secret is gone runs on, and starts no more.
+func unfitToStart(v *facts.View) string {
+	if t := &v.Cluster.TLS; t.Problem == facts.CertificatesMissing || t.Problem == facts.CertificatesInvalid {
+		return t.Message
+	}
+	return ""
+}
+
 // restartOf is how a member is restarted next.
 func restartOf(v *facts.View, p *facts.Pod) restartMethod {
 	if v.RestartsInNewPod(p) {
@@ -29,9 +38,9 @@ func restartOf(v *facts.View, p *facts.Pod) restartMethod {
 	return restartMethod{action.ChangeImage{Name: p.Name, UID: p.UID, Repository: v.Cluster.Repository, Version: v.Cluster.DesiredVersion()}, v1beta2.ClusterReasonUpgradingMember, "restart " + with, "started the restart of " + with, "its restart with " + v.Cluster.Image()}
 }
 
-// restartMember takes the next member from its clients, from its leadership, and then
+// RestartMember takes the next member from its clients, from its leadership, and then
 // gives it another image, or deletes its Pod for another one.
-func restartMember(v *facts.View) *step.Step {
+func RestartMember(v *facts.View) *step.Step {
 	m := v.NextToRestart()
 	if m == nil {
 		return nil
@@ -64,11 +73,11 @@ func restartMember(v *facts.View) *step.Step {
 	return step.Do(how.action, reason, message)
 }
 
-// repairImage gives a Pod that can't run its image another one, when another one is to
+// RepairImage gives a Pod that can't run its image another one, when another one is to
 // run: an image that can't be pulled, or that does not start, and that the user has
 // taken back. It needs no quorum, since nothing runs there. A member that was never
 // changed keeps its version until its turn.
-func repairImage(v *facts.View) *step.Step {
+func RepairImage(v *facts.View) *step.Step {
 	for i := range v.Pods {
 		p := &v.Pods[i]
 		desired := v.Cluster.DesiredVersion()
@@ -91,8 +100,8 @@ func repairImage(v *facts.View) *step.Step {
 	return nil
 }
 
-// returnToService lets clients find a member again that runs what it is to run.
-func returnToService(v *facts.View) *step.Step {
+// ReturnToService lets clients find a member again that runs what it is to run.
+func ReturnToService(v *facts.View) *step.Step {
 	for _, m := range v.Voters {
 		p := v.PodOf[m.Name]
 		if p == nil || p.Role != facts.Restarting || p.From != "" || !v.Healthy[m.ID] || v.HasOldImage(p) || v.IsToBeRecreated(p) || v.Cluster.WasUpdating() {
@@ -103,24 +112,8 @@ func returnToService(v *facts.View) *step.Step {
 	return nil
 }
 
-// shouldServeAgain reports whether a member that was marked for a restart, and that is not
-// changed yet, is to serve clients again, because something else comes first.
-func shouldServeAgain(v *facts.View, m facts.Member) bool {
-	next := v.NextToRestart()
-	if next == nil || next.ID != m.ID || len(v.Voters) < v.Cluster.Size || len(v.List) > len(v.Voters) || v.IsBlockedByAlarm(v.PodOf[m.Name]) {
-		return true
-	}
-	for _, o := range v.Voters {
-		p := v.PodOf[o.Name]
-		if p == nil || !p.DeletingSince.IsZero() || !p.UnreadySince.IsZero() || !p.NodeLostSince.IsZero() {
-			return true
-		}
-	}
-	return false
-}
-
-// awaitRestart waits for the member that is being restarted.
-func awaitRestart(v *facts.View) *step.Step {
+// AwaitRestart waits for the member that is being restarted.
+func AwaitRestart(v *facts.View) *step.Step {
 	for _, m := range v.Voters {
 		p := v.PodOf[m.Name]
 		if p == nil || !p.IsRestarting() || (v.Healthy[m.ID] && p.From == "") || (v.HasOldTemplate(p) && !p.DeletingSince.IsZero()) {

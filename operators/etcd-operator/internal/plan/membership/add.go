@@ -1,0 +1,288 @@
+package membership
+
+import (
+	"fmt"
+	"slices"
+	"time"
+
+	"github.com/etcd-operators/etcd-operators/api/v1beta2"
+	"github.com/etcd-operators/etcd-operators/operators/etcd-operator/internal/plan/action"
+	"github.com/etcd-operators/etcd-operators/operators/etcd-operator/internal/plan/facts"
+	"github.com/etcd-operators/etcd-operators/operators/etcd-operator/internal/plan/step"
+	"github.com/etcd-operators/etcd-operators/shared/etcdversion"
+)
+
+// isDefragmentingAny reports whether some member is.
+func isDefragmentingAny(v *facts.View) bool {
+	for _, m := range v.Voters {
+		if p := v.PodOf[m.Name]; p != nil && v.IsDefragmenting(p) {
+			return true
+		}
+	}
+	return false
+}
+
+// JoinTogether is for how long after its creation the others wait for a Pod, so
+// that all are added before the first of them starts.
+const JoinTogether = 5 * time.Second
+
+// joinersWanted is how many Pods there are to be of members to come: as many as are
+// missing, and one more while one is stranded. That one stays meanwhile: it keeps the
+// place on its node from the next one, and may run after all.
+func joinersWanted(v *facts.View) int {
+	n := v.Missing()
+	if n > 0 && slices.ContainsFunc(v.Candidates(), v.IsStranded) {
+		n++
+	}
+	return n
+}
+
+// strandedForLong is the oldest Pod that is to join, if all that there may be are stranded:
+// it gives way to another one; nil if not.
+func strandedForLong(v *facts.View) *facts.Pod {
+	var oldest *facts.Pod
+	joiners := v.Candidates()
+	for _, p := range joiners {
+		if !v.IsStranded(p) {
+			return nil
+		}
+		if oldest == nil || p.Created.Before(oldest.Created) {
+			oldest = p
+		}
+	}
+	if v.Missing() <= 0 || len(joiners) <= v.Missing() {
+		return nil
+	}
+	return oldest
+}
+
+// ClearEndedJoiners deletes the Pods of joiners that have ended for good, such as those
+// that were evicted, before others are created.
+func ClearEndedJoiners(v *facts.View) *step.Step {
+	if !v.Settled {
+		return nil
+	}
+	for i := range v.Pods {
+		p := &v.Pods[i]
+		if !p.Finished || p.Role != facts.Joiner || v.IsMember(p.Name) || !p.DeletingSince.IsZero() || v.IsKept(p) {
+			continue
+		}
+		s := step.Do(action.DeletePod{Name: p.Name, UID: p.UID, Members: v.List}, v1beta2.ClusterReasonDeletingPod, fmt.Sprintf("deleted Pod %s, which ended before it could join", p.Name)).Unannounced()
+		if !v.IsHeldBack(action.RejectedAction(s.Action)) {
+			return s
+		}
+	}
+	return nil
+}
+
+// CreateJoiners makes the Pods of members to come. They are scheduled, addressed
+// and waiting before anything is done to the member list.
+func CreateJoiners(v *facts.View) *step.Step {
+	if growthWaits(v) || v.OutgrownPods() > 0 {
+		return nil
+	}
+	pods := step.NewJoiners(v, joinersWanted(v)-len(v.Candidates()))
+	if len(pods) == 0 {
+		return nil
+	}
+	return step.Do(action.CreatePods{Pods: pods}, v1beta2.ClusterReasonCreatingMembers, step.Created(pods)).Unannounced()
+}
+
+// growthWaits reports whether a member is being restarted or defragmented and none is
+// lost: nobody is added meanwhile.
+func growthWaits(v *facts.View) bool {
+	return (v.IsRestarting() || isDefragmentingAny(v)) && !slices.ContainsFunc(v.List, v.IsTerminatingOrLost)
+}
+
+// Promote gives one learner that has caught up its vote (S5).
+func Promote(v *facts.View) *step.Step {
+	if len(v.Voters) >= v.Cluster.Size+v.Surplus() {
+		return nil
+	}
+	if len(v.Voters) >= v.Cluster.Size && len(v.Healthy) < len(v.Voters) {
+		return nil // see AwaitMembers
+	}
+	for _, m := range v.List {
+		if v.CanPromote(m) && !v.IsTerminatingOrLost(m) && !m.Foreign {
+			return step.Do(action.Promote{ID: m.ID, Name: m.Name, Members: v.List}, v1beta2.ClusterReasonMemberPromoted, fmt.Sprintf("promoted learner %s, which has caught up, to voter %d of %d",
+				m.Name, len(v.Voters)+1, v.Cluster.Size))
+		}
+	}
+	return nil
+}
+
+// AddLearner adds the members whose Pods wait, one after the other. Those that are
+// about to wait too are waited for, so that all start together; none is added
+// while one starts, which would find another list than the one it was told.
+func AddLearner(v *facts.View) *step.Step {
+	joiner := nextLearner(v)
+	switch {
+	case joiner == nil:
+		return nil
+	case !v.Settled:
+		return step.Wait(step.FastPoll, v1beta2.ClusterReasonAddingMember, "waiting for the last membership change to settle")
+	case othersAreAboutToJoin(v, joiner):
+		return step.Wait(step.FastPoll, v1beta2.ClusterReasonAddingMember, joinersProgress(v))
+	}
+	return step.Do(action.AddLearner{Name: joiner.Name, Members: v.List}, v1beta2.ClusterReasonMemberAdded, fmt.Sprintf("added member %s as a learner", joiner.Name))
+}
+
+// nextLearner is the Pod whose member is to be added next, at once or in a moment; nil if
+// there is none.
+func nextLearner(v *facts.View) *facts.Pod {
+	joiners := v.Candidates()
+	if v.Missing() <= 0 || len(joiners) == 0 || !joiners[0].CanJoin() || startingLearner(v) || growthWaits(v) {
+		return nil
+	}
+	if v.Settled && (len(v.List) >= v.Cluster.Size+v.Surplus() || v.Learners() >= learnerLimit(v, joiners[0])) {
+		return nil
+	}
+	if v.Settled && v.IsOnlyReplacing() && (v.MoveBlocker() != "" || joiners[0].Cordoned) {
+		return nil // see AwaitMove
+	}
+	return joiners[0]
+}
+
+// othersAreAboutToJoin reports whether Pods are expected to wait within moments, so that they
+// are added together with one that waits already.
+func othersAreAboutToJoin(v *facts.View, joiner *facts.Pod) bool {
+	return learnerLimit(v, joiner) > 1 && slices.ContainsFunc(v.Candidates(), func(p *facts.Pod) bool {
+		return !p.CanJoin() && p.Node != "" && p.Trouble == "" && p.NodeLostSince.IsZero() && v.Now.Sub(p.Created) < JoinTogether
+	})
+}
+
+// startingLearner reports whether a member that has a permit to start has not done so
+// yet, though it should at any moment.
+func startingLearner(v *facts.View) bool {
+	for _, m := range v.List {
+		p := v.PodOf[m.Name]
+		if !m.Started && p != nil && p.CanUsePermit() && p.NodeLostSince.IsZero() && step.PollInterval(v, p) == step.FastPoll {
+			return true
+		}
+	}
+	return false
+}
+
+// learnerLimit is how many learners there may be at a time: several only where
+// every member, and the one to join, is known to apply the same limit (S3). Members
+// with different limits would apply different lists, for good.
+func learnerLimit(v *facts.View, joiner *facts.Pod) int {
+	limit := joiner.Learners
+	for _, m := range v.List {
+		p := v.PodOf[m.Name]
+		if p == nil || p.Learners != limit {
+			return 1
+		}
+		// One that has never started has only its image to tell.
+		running := p.Version
+		if a := v.Answer(m); a != nil {
+			running = a.Version
+		} else if m.Started {
+			return 1
+		}
+		if !etcdversion.Parse(running).AtLeast(etcdversion.Version{Major: 3, Minor: 6}) {
+			return 1
+		}
+	}
+	if !etcdversion.Parse(joiner.Version).AtLeast(etcdversion.Version{Major: 3, Minor: 6}) {
+		return 1
+	}
+	return max(1, limit)
+}
+
+// GrantStartPermit lets a member start that is in the list, has never started, and whose
+// launcher waits (S2). It starts after those that got a permit before it: an etcd that
+// joins asks every other member first, and one that is just starting too accepts the
+// connection and keeps it waiting for 7 s (etcd's request timeout). Whoever can be
+// added is added first, so that the list does not change under it.
+func GrantStartPermit(v *facts.View) *step.Step {
+	if !v.Settled || nextLearner(v) != nil {
+		return nil
+	}
+	var members, before []string
+	var elsewhere []facts.PeerURLs
+	for _, m := range v.List {
+		members = append(members, m.Name)
+		if m.At != "" {
+			elsewhere = append(elsewhere, facts.PeerURLs{Name: m.Name, At: m.At})
+		}
+		if p := v.PodOf[m.Name]; !m.Started && p != nil && p.CanUsePermit() {
+			before = append(before, m.Name)
+		}
+	}
+	slices.Sort(members)
+	slices.Sort(before)
+	for _, m := range v.List {
+		p := v.PodOf[m.Name]
+		if m.Started || p == nil || !p.CanJoin() || p.CanUsePermit() || v.FewerLearners(p) {
+			continue
+		}
+		permit := facts.StartPermit{Attempt: p.Answer.Attempt + 1, Members: members, Elsewhere: elsewhere, After: before, CatchUp: isCompacted(v)}
+		return step.Do(action.GrantStartPermit{Name: p.Name, UID: p.UID, StartPermit: permit}, v1beta2.ClusterReasonStartingMember, fmt.Sprintf("granted member %s its start permit", p.Name))
+	}
+	return nil
+}
+
+// isCompacted reports whether the leader has most likely dropped the first entry of its
+// log, so that it sends a snapshot to whoever joins. It drops entries when it has
+// applied so many: every memorySnapshotCount from 3.6 on, and before
+// DefaultSnapshotCount (both in etcdserver). The log of a restored seed begins with a
+// snapshot.
+func isCompacted(v *facts.View) bool {
+	if v.Cluster.Fence.Adopted.Restore != "" || v.Cluster.Recovery != nil {
+		return true
+	}
+	if etcdversion.Parse(v.Cluster.Version).AtLeast(etcdversion.Version{Major: 3, Minor: 6}) {
+		return v.Applied > 100
+	}
+	return v.Applied > 100_000
+}
+
+// AwaitAccepted waits for Pods of joiners that the API server refuses: nothing is done to
+// members while some are missing (S6). Those that are to take the place of a member that
+// serves are waited for in AwaitMove.
+func AwaitAccepted(v *facts.View) *step.Step {
+	if v.Missing() <= len(v.Candidates()) || v.IsOnlyReplacing() {
+		return nil
+	}
+	r := v.JoinersHeldBack()
+	if r == nil {
+		return nil
+	}
+	return step.Wait(joinersPollInterval(v), r.Reason(), v.RejectionsText()).As(action.Rejected).Explains(v1beta2.ConditionDegraded)
+}
+
+// canAnyJoin reports whether a replacement waits.
+func canAnyJoin(v *facts.View) bool {
+	joiners := v.Candidates()
+	return len(joiners) > 0 && joiners[0].CanJoin()
+}
+
+// joinersPollInterval is how soon to look again at Pods that are to join.
+func joinersPollInterval(v *facts.View) time.Duration {
+	for _, p := range v.Candidates() {
+		if step.PollInterval(v, p) == step.FastPoll {
+			return step.FastPoll
+		}
+	}
+	if len(v.Candidates()) == 0 && v.Learners() == 0 && v.JoinersHeldBack() != nil {
+		return step.Idle
+	}
+	return step.Shortly
+}
+
+// joinersProgress says what the next Pod to join waits for.
+func joinersProgress(v *facts.View) string {
+	for _, p := range v.Candidates() {
+		if !p.CanJoin() {
+			return fmt.Sprintf("waiting for Pod %s: %s", p.Name, v.Progress(p))
+		}
+	}
+	for _, p := range v.Candidates() {
+		return fmt.Sprintf("waiting for etcd to accept another member: Pod %s is ready to join", p.Name)
+	}
+	if v.Missing() > 0 && v.JoinersHeldBack() != nil {
+		return v.RejectionsText()
+	}
+	return "waiting for a replacement Pod"
+}
