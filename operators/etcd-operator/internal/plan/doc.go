@@ -8,12 +8,12 @@
 // the Observation implies. It keeps nothing between calls; etcd's member list
 // and the API server are the only state.
 //
-// Start reading in plan.go: the rules are listed there in the order in which
+// Start reading in runbook.go: the rules are listed there in the order in which
 // they are tried. The invariants that they keep are named S1 to S13 in comments
 // and are checked, step by step and under faults, by package simulate next to
 // this one.
 //
 // The terms: V are the voters of etcd's own member list; H are the voters of V
-// that are healthy in this Observation (see View); q(n) is the smallest majority
+// that are healthy in this Observation (see facts.View); q(n) is the smallest majority
 // of n.
 package plan

@@ -2,143 +2,11 @@ package plan
 
 import (
 	"github.com/etcd-operators/etcd-operators/api/v1beta2"
-	"github.com/etcd-operators/etcd-operators/operators/etcd-operator/internal/plan/access"
 	"github.com/etcd-operators/etcd-operators/operators/etcd-operator/internal/plan/action"
-	"github.com/etcd-operators/etcd-operators/operators/etcd-operator/internal/plan/bootstrap"
 	"github.com/etcd-operators/etcd-operators/operators/etcd-operator/internal/plan/facts"
-	"github.com/etcd-operators/etcd-operators/operators/etcd-operator/internal/plan/fence"
-	"github.com/etcd-operators/etcd-operators/operators/etcd-operator/internal/plan/maintenance"
-	"github.com/etcd-operators/etcd-operators/operators/etcd-operator/internal/plan/membership"
-	"github.com/etcd-operators/etcd-operators/operators/etcd-operator/internal/plan/recovery"
-	"github.com/etcd-operators/etcd-operators/operators/etcd-operator/internal/plan/rollout"
 	"github.com/etcd-operators/etcd-operators/operators/etcd-operator/internal/plan/status"
 	"github.com/etcd-operators/etcd-operators/operators/etcd-operator/internal/plan/step"
-	"github.com/etcd-operators/etcd-operators/operators/etcd-operator/internal/plan/volumes"
 )
-
-// rules is the runbook: the first rule that has something to say decides. Order
-// is behaviour.
-var rules = []step.Rule{
-	// What must not be touched.
-	fence.Deleting,
-	fence.Paused,
-	fence.Conflict,
-	fence.LiftFence,
-	fence.AdoptSeed,
-	fence.Fenced,
-	fence.Fence,
-	fence.Legacy,
-	fence.Unsupported,
-	access.AwaitCertificates,
-	// Members get back the Pods on their volumes, and clients find those again whose Pods are ready.
-	access.AwaitClientCertificate(
-		bootstrap.RevokeSeedPermits,
-		access.OnceBegun(volumes.KeepVolumes),
-		access.OnceBegun(membership.ClearFinishedPods),
-		access.OnceBegun(membership.ReturnPods),
-		access.OnceBegun(access.ReturnReadyToService),
-	),
-
-	// One beginning (S1).
-	bootstrap.AdoptVolumes,
-	bootstrap.Existed,
-	bootstrap.RecordBootstrap,
-	bootstrap.RevokeSeedPermits,
-	bootstrap.DropOldSeeds,
-	bootstrap.DropEndedJoiners,
-	rollout.RepairImage,
-	rollout.RecreateBroken,
-	bootstrap.CreateFirstPods,
-	bootstrap.RestartSeed,
-	bootstrap.LatchClusterID,
-
-	// A majority is lost for good, and the cluster begins anew with a survivor's data (S13).
-	recovery.AbortRecovery,
-	recovery.MarkSurvivors,
-	recovery.CreateSurvivorsSeed,
-	recovery.AdoptSurvivor,
-
-	// What needs no quorum: give members back their Pods.
-	volumes.KeepVolumes,
-	membership.ClearFinishedPods,
-	membership.ReturnPods,
-	access.AwaitCredentials,
-	membership.MakeRoom,
-	bootstrap.LatchAdopted,
-	bootstrap.WhileAdopting(maintenance.Corrupted),
-	bootstrap.AwaitAdopted,
-	rollout.RedirectUpgrade,
-
-	// Everything below needs one.
-	recovery.DropStraySeeds,
-	recovery.ChooseSurvivor,
-	maintenance.Corrupted,
-	recovery.AwaitQuorum,
-	rollout.CancelDowngrade,
-	membership.ClearEndedJoiners,
-	membership.CreateJoiners,
-	membership.GrantStartPermit,
-	rollout.ReturnToService,
-	rollout.ReturnUpdatedToService,
-	maintenance.ReturnDefragmentedToService,
-	membership.SetRoles,
-	membership.RevokeStartPermits,
-
-	// Alarms: what a removed member has left behind, and who is not to hand on its data.
-	maintenance.DisarmRemoved,
-	maintenance.RecordComparison,
-	maintenance.TransferFromCorrupt,
-
-	// Membership, one settled change at a time (S3).
-	membership.RemoveStrays,
-	membership.Promote,
-	membership.RemoveLost,
-	membership.AddLearner,
-	membership.Shrink,
-
-	// Tidy up.
-	recovery.MakeRoomForJoiner,
-	membership.DeleteLeftoverPods,
-	membership.DeleteLeftoverClaims,
-	recovery.CompleteRecovery,
-
-	// Volumes grow one at a time, while all members are healthy (S6).
-	volumes.GrowVolume,
-
-	maintenance.CompareOthers,
-	membership.AwaitReplacement,
-	rollout.AwaitRestart,
-	rollout.AwaitUpdate,
-	membership.AwaitNewcomer,
-	maintenance.AwaitDefragment,
-	membership.AwaitMembers,
-	membership.AwaitUnmanaged,
-	membership.AwaitAccepted,
-
-	// Space, when there is none.
-	maintenance.RepairSpace,
-
-	// Versions, images and templates, one member at a time, while all members are healthy (S6, S10).
-	rollout.EnableDowngrade,
-	rollout.RestartMember,
-	rollout.FinishVersion,
-	rollout.BeginVersion,
-	membership.AwaitMove,
-
-	// Space, one member at a time, while all members are healthy (S6, S8).
-	maintenance.DefragmentMember,
-	maintenance.BeginDefragment,
-
-	// Whether all members have the same data, while they are healthy.
-	maintenance.BeginComparison,
-
-	rollout.RefuseVersion,
-	maintenance.RefuseSchedule,
-	maintenance.RefuseComparisonSchedule,
-	volumes.AwaitGrowth,
-
-	step.Rest,
-}
 
 // Plan decides the next step for one EtcdCluster. It never panics, whatever the
 // Observation, and it returns the same Decision for the same Observation.
@@ -170,9 +38,9 @@ func firstStep(v *facts.View) *step.Step {
 }
 
 func decide(v *facts.View, s *step.Step) Decision {
-	status := status.Of(v, s)
+	st := status.Of(v, s)
 	requeueAfter := step.UntilRetry(v, step.RequeueSooner(v, s.RequeueAfter))
-	if latches(v, &status) {
+	if latches(v, &st) {
 		requeueAfter = min(requeueAfter, step.AtOnce)
 	}
 	return Decision{
@@ -183,7 +51,7 @@ func decide(v *facts.View, s *step.Step) Decision {
 		RequeueAfter: requeueAfter,
 		SkipChildren: step.SkipsChildren(v, s),
 		Budget:       step.Budget(v, s.Action),
-		Status:       status,
+		Status:       st,
 
 		Announcement: s.Announcement,
 		NamesBackups: s.NamesBackups,
@@ -201,14 +69,14 @@ func decide(v *facts.View, s *step.Step) Decision {
 
 // latches reports whether a status differs from the last one in what is read again from
 // it: nothing tells the operator of what it has written itself.
-func latches(v *facts.View, status *v1beta2.ClusterStatus) bool {
+func latches(v *facts.View, st *v1beta2.ClusterStatus) bool {
 	was, is := v1beta2.TLSStatus{}, v1beta2.TLSStatus{}
 	if t := v.Cluster.LastStatus.TLS; t != nil {
 		was = *t
 	}
-	if t := status.TLS; t != nil {
+	if t := st.TLS; t != nil {
 		is = *t
 	}
 	return was.Trust != is.Trust || was.Rotation != is.Rotation ||
-		(v.Cluster.LastStatus.QuorumLostSince == nil) != (status.QuorumLostSince == nil)
+		(v.Cluster.LastStatus.QuorumLostSince == nil) != (st.QuorumLostSince == nil)
 }

@@ -1,0 +1,138 @@
+package plan
+
+import (
+	"github.com/etcd-operators/etcd-operators/operators/etcd-operator/internal/plan/access"
+	"github.com/etcd-operators/etcd-operators/operators/etcd-operator/internal/plan/bootstrap"
+	"github.com/etcd-operators/etcd-operators/operators/etcd-operator/internal/plan/fence"
+	"github.com/etcd-operators/etcd-operators/operators/etcd-operator/internal/plan/maintenance"
+	"github.com/etcd-operators/etcd-operators/operators/etcd-operator/internal/plan/membership"
+	"github.com/etcd-operators/etcd-operators/operators/etcd-operator/internal/plan/recovery"
+	"github.com/etcd-operators/etcd-operators/operators/etcd-operator/internal/plan/rollout"
+	"github.com/etcd-operators/etcd-operators/operators/etcd-operator/internal/plan/step"
+	"github.com/etcd-operators/etcd-operators/operators/etcd-operator/internal/plan/volumes"
+)
+
+// rules is the runbook: the first rule that has something to say decides. Order is behaviour;
+// beside each rule is why it stands where it stands.
+var rules = []step.Rule{
+	// What must not be touched (S12).
+	fence.Deleting,           // what is deleted needs nothing else
+	fence.Paused,             // the user's word, before all that the operator would do
+	fence.Conflict,           // objects of others are in the way of each step below
+	fence.LiftFence,          // before Fenced, which would wait for it for ever
+	fence.AdoptSeed,          // the same: the restore's seed ends the fence
+	fence.Fenced,             // a restore is at work: nothing below is tried
+	fence.Fence,              // a restore asks: before anything else is begun
+	fence.Legacy,             // below, Pods are created and deleted
+	fence.Unsupported,        // before a version is recorded that cannot run
+	access.AwaitCertificates, // before the beginning: Pods are made for the recorded CAs
+	access.AwaitClientCertificate( // below, the silence of a member says something
+		bootstrap.RevokeSeedPermits,           // a seed may serve already
+		access.OnceBegun(volumes.KeepVolumes), // the order of these is that of below
+		access.OnceBegun(membership.ClearFinishedPods),
+		access.OnceBegun(membership.ReturnPods),
+		access.OnceBegun(access.ReturnReadyToService), // last: it needs the Pods
+	),
+
+	// One beginning (S1).
+	bootstrap.AdoptVolumes,      // before Existed, which refuses to begin beside volumes
+	bootstrap.Existed,           // before a seed is named
+	bootstrap.RecordBootstrap,   // before any Pod is created
+	bootstrap.RevokeSeedPermits, // before the cluster id is latched, and the seed's data counts (S2)
+	bootstrap.DropOldSeeds,      // before Pods are created in the places that they hold
+	bootstrap.DropEndedJoiners,  // the same
+	rollout.RepairImage,         // before all waits for a Pod: without it that one never runs
+	rollout.RecreateBroken,      // after RepairImage, which does with less
+	bootstrap.CreateFirstPods,   // after whatever held their places
+	bootstrap.RestartSeed,       // needs the seed's Pod
+	bootstrap.LatchClusterID,    // waits for the seed: below, the cluster has begun
+
+	// A majority is lost for good, and the cluster begins anew with a survivor's data (S13).
+	recovery.AbortRecovery,       // before each step: a doubt ends the recovery
+	recovery.MarkSurvivors,       // before the seed exists survivors have no clients
+	recovery.CreateSurvivorsSeed, // after the survivors are marked
+	recovery.AdoptSurvivor,       // waits for the seed: nothing below is done to the old cluster
+
+	// What needs no quorum: give members back their Pods.
+	volumes.KeepVolumes,                            // early: the EtcdCluster may be deleted next
+	membership.ClearFinishedPods,                   // before ReturnPods, which needs the name
+	membership.ReturnPods,                          // before all that asks members: silent ones come back
+	access.AwaitCredentials,                        // below, etcd has to tell who is there
+	membership.MakeRoom,                            // after ReturnPods: the Pod without a place is there
+	bootstrap.LatchAdopted,                         // after adopted volumes have their Pods
+	bootstrap.WhileAdopting(maintenance.Corrupted), // before the wait, which would hide it
+	bootstrap.AwaitAdopted,                         // below, the cluster id is known
+	rollout.RedirectUpgrade,                        // no quorum needed: it may be the upgrade that broke it
+
+	// Everything below needs one.
+	recovery.DropStraySeeds,                 // before another survivor is chosen
+	recovery.ChooseSurvivor,                 // before AwaitQuorum, which would wait for ever
+	maintenance.Corrupted,                   // before AwaitQuorum: it says more of the same
+	recovery.AwaitQuorum,                    // below, members and volumes are changed (S4, S7, S9)
+	rollout.CancelDowngrade,                 // before anyone joins: etcd takes nobody during a downgrade
+	membership.ClearEndedJoiners,            // before others are created
+	membership.CreateJoiners,                // before removals: a replacement waits first (S4)
+	membership.GrantStartPermit,             // before the next change: who was added starts
+	rollout.ReturnToService,                 // before SetRoles, which would not tell of it
+	rollout.ReturnUpdatedToService,          // the same
+	maintenance.ReturnDefragmentedToService, // the same
+	membership.SetRoles,                     // before changes of members: clients follow the roles
+	membership.RevokeStartPermits,           // before Promote: a voter never has one (S2)
+
+	// Alarms: what a removed member has left behind, and who is not to hand on its data.
+	maintenance.DisarmRemoved,       // first: etcd refuses writes until then
+	maintenance.RecordComparison,    // before RemoveLost, which goes by what is recorded
+	maintenance.TransferFromCorrupt, // before AddLearner: a leader sends its data to who joins (S8)
+
+	// Membership, one settled change at a time (S3).
+	membership.RemoveStrays, // before AddLearner: they take its place
+	membership.Promote,      // before removals: with more voters the quorum bears them
+	membership.RemoveLost,   // before AddLearner: etcd adds nobody while too few are connected
+	membership.AddLearner,   // after the lost ones are removed
+	membership.Shrink,       // last: a member too many does no harm
+
+	// Tidy up.
+	recovery.MakeRoomForJoiner,      // before leftovers: a new member waits for the place
+	membership.DeleteLeftoverPods,   // after all changes of the list that they could belong to
+	membership.DeleteLeftoverClaims, // after the Pods that use them
+	recovery.CompleteRecovery,       // when nothing is left of the old cluster
+
+	// Volumes grow one at a time, while all members are healthy (S6).
+	volumes.GrowVolume, // before the waits: a full disk may be what ails a member
+
+	// Who is waited for, the most urgent first. Below, all members are healthy.
+	maintenance.CompareOthers,   // before AwaitReplacement: it shows whose data is wrong
+	membership.AwaitReplacement, // of a member that is lost
+	rollout.AwaitRestart,        // of a member that the operator has stopped
+	rollout.AwaitUpdate,         // the same
+	membership.AwaitNewcomer,    // before AwaitMembers: it says whom it replaces
+	maintenance.AwaitDefragment, // the same: it says what the member does
+	membership.AwaitMembers,     // of whoever else is missing
+	membership.AwaitUnmanaged,   // below is what can wait for a person
+	membership.AwaitAccepted,    // last: AwaitMembers says more where there are Pods
+
+	// Space, when there is none.
+	maintenance.RepairSpace, // before versions: none changes while an alarm is raised (S10)
+
+	// Versions, images and templates, one member at a time, while all members are healthy (S6, S10).
+	rollout.EnableDowngrade, // before any image of the earlier minor
+	rollout.RestartMember,   // before FinishVersion: all members are to run it
+	rollout.FinishVersion,   // before BeginVersion: one change at a time
+	rollout.BeginVersion,    // when the last one is finished
+	membership.AwaitMove,    // after restarts: a move that finds no room holds none of them up
+
+	// Space, one member at a time, while all members are healthy (S6, S8).
+	maintenance.DefragmentMember, // after versions: a restart is more urgent than space
+	maintenance.BeginDefragment,  // when the last round is over
+
+	// Whether all members have the same data, while they are healthy.
+	maintenance.BeginComparison, // after all that restarts members, which would spoil it
+
+	// What a user has to change, and what Kubernetes does: nothing else waits for these.
+	rollout.RefuseVersion,
+	maintenance.RefuseSchedule,
+	maintenance.RefuseComparisonSchedule,
+	volumes.AwaitGrowth,
+
+	step.Rest, // always answers
+}
