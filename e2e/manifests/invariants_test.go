@@ -22,13 +22,23 @@ const invariantsPage = "docs/design/invariants.md"
 
 // tablePackages are the packages whose functions the table names, as package.function.
 var tablePackages = map[string]string{
-	"plan":       "operators/etcd-operator/internal/plan",
-	"act":        "operators/etcd-operator/internal/act",
-	"observe":    "operators/etcd-operator/internal/observe",
-	"controller": "operators/etcd-operator/internal/controller",
-	"simulate":   "operators/etcd-operator/internal/simulate",
-	"launcher":   "shared/launcher",
-	"suite":      "e2e/suite",
+	"plan":        "operators/etcd-operator/internal/plan",
+	"access":      "operators/etcd-operator/internal/plan/access",
+	"bootstrap":   "operators/etcd-operator/internal/plan/bootstrap",
+	"facts":       "operators/etcd-operator/internal/plan/facts",
+	"fence":       "operators/etcd-operator/internal/plan/fence",
+	"maintenance": "operators/etcd-operator/internal/plan/maintenance",
+	"membership":  "operators/etcd-operator/internal/plan/membership",
+	"recovery":    "operators/etcd-operator/internal/plan/recovery",
+	"rollout":     "operators/etcd-operator/internal/plan/rollout",
+	"step":        "operators/etcd-operator/internal/plan/step",
+	"volumes":     "operators/etcd-operator/internal/plan/volumes",
+	"act":         "operators/etcd-operator/internal/act",
+	"observe":     "operators/etcd-operator/internal/observe",
+	"controller":  "operators/etcd-operator/internal/controller",
+	"simulate":    "operators/etcd-operator/internal/simulate",
+	"launcher":    "shared/launcher",
+	"suite":       "e2e/suite",
 }
 
 // citation is how comments, tests' reasons and documents name an invariant. The store S3 is
