@@ -37,7 +37,7 @@ const (
 type Announcement int
 
 const (
-	// ByKind: as it is for the kind of the action (see steps).
+	// ByKind: as it is for the kind of the action (see IsStep).
 	ByKind Announcement = iota
 	// Announced: it gets one.
 	Announced

@@ -24,7 +24,7 @@ import (
 //     cluster, and all that is made are the Pods of those volumes. Their launchers start
 //     etcd only where there is data.
 //   - Where one of them finds no place, those without data give way to it, and get their Pods
-//     back some minutes later: it may be the one that has the data (see placing).
+//     back some minutes later: it may be the one that has the data (see UnplacedPod).
 //   - The cluster id is latched when a quorum of the members that etcd itself lists
 //     answers. With fewer volumes than that it waits, and says so: what is missing may
 //     come back. With a quorum but not all, the others are replaced as any lost member.

@@ -4,10 +4,6 @@ import (
 	"slices"
 )
 
-// The rules of this file are about etcd's alarms. While one is raised, etcd refuses
-// writes on all members; members can be changed and a quorum is seen to answer all the
-// same (etcd 3.5 to 3.7).
-
 // AlarmKind is what an alarm is about.
 type AlarmKind string
 

@@ -6,11 +6,6 @@ import (
 	"github.com/etcd-operators/etcd-operators/api/v1beta2"
 )
 
-// This file is about members that people have added or changed with etcdctl. The operator
-// cannot tell what runs behind a name or a peer URL that it did not give: it never removes
-// such a member, reports it, and counts it in each quorum (S9). What is lost of its own it
-// replaces all the same; nothing that can wait is done.
-
 // Answer is what one member said when asked at Observation.Now. The zero Answer
 // is that of a Pod that could not be reached, which says nothing of whether it
 // lives (S9).

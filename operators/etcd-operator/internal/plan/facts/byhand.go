@@ -7,6 +7,11 @@ import (
 	"strings"
 )
 
+// This file is about members that people have added or changed with etcdctl. The operator
+// cannot tell what runs behind a name or a peer URL that it did not give: it never removes
+// such a member, reports it, and counts it in each quorum (S9). What is lost of its own it
+// replaces all the same; nothing that can wait is done.
+
 // DifferingAdvice says what a person can do where a quorum lacks a member whose data differs:
 // the operator removes none without a quorum of the others. Empty if no member's data differs.
 func (v *Losses) DifferingAdvice() string {

@@ -11,13 +11,6 @@ import (
 	"github.com/etcd-operators/etcd-operators/shared/schedule"
 )
 
-// The rules of this file defragment members in rounds: one member at a time, followers
-// first, and only while all members are healthy (S6, S8). When a round began is latched in the
-// status; which members it has come to is written on their Pods.
-
-// This file warns before a database reaches its quota, at which etcd refuses writes (see
-// alarms.go). The warning is all that happens here.
-
 // Maintenance is what may be done about space in the members' databases, and what was.
 type Maintenance struct {
 	// Schedule says when all members are defragmented; the zero Schedule is never.

@@ -10,10 +10,6 @@ import (
 	"github.com/etcd-operators/etcd-operators/shared/schedule"
 )
 
-// The rules of this file compare the data of all members on a schedule. The comparison runs
-// beside the reconciles; only its result is recorded, once. A member that a comparison has
-// named is treated as one that an alarm CORRUPT names, but writes go on.
-
 // Consistency is when members' data is compared, and what the last comparison has shown.
 type Consistency struct {
 	// Schedule says when; the zero Schedule is never. Invalid is why the one that is wanted

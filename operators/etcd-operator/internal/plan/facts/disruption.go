@@ -6,14 +6,6 @@ import (
 	"time"
 )
 
-// The rules of this file replace a member that is healthy: another one is added first,
-// and it is removed after (S4, S6). They do no more than say that there is to be one
-// member more than size for the time being: it is created, added, promoted, and the
-// other one removed by the rules that grow and shrink a cluster.
-
-// The rules of this file give members another image, in place, or another Pod on their
-// volume: one at a time, followers first, and only while all members are healthy (S6, S8, S10).
-
 // Missing is how many members are to be added, to reach size and to replace those
 // that are lost or terminating, or are to be moved.
 func (v *View) Missing() int {
@@ -31,7 +23,7 @@ func (v *View) Missing() int {
 // leader last; it is nil if there is none, and while a member is unmanaged.
 func (v *Versions) ToMove() (next *Member, why string) {
 	if slices.ContainsFunc(v.List, Member.IsUnmanaged) {
-		return nil, "" // see awaitUnmanaged
+		return nil, "" // see AwaitUnmanaged
 	}
 	for i := range v.Voters {
 		m := &v.Voters[i]

@@ -5,10 +5,6 @@ import (
 	"time"
 )
 
-// The rules of this file give members Pods as the spec says now. With a volume a
-// member's Pod is deleted and recreated on it, one at a time, followers first, and only
-// while all members are healthy (see restart.go); without, the member is replaced (see move.go).
-
 // volumeLost reports whether a Pod can't run any more since its volume is gone from under
 // its claim. For the member timeout it may come back: a person can make the
 // PersistentVolume again.

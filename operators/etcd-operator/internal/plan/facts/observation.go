@@ -6,11 +6,6 @@ import (
 	"github.com/etcd-operators/etcd-operators/api/v1beta2"
 )
 
-// The rules of this file give a cluster out of our hands for a restore, and take it
-// back: from the restore's seed, or as it was (S12). Each is one write of the status,
-// against the EtcdCluster as it was observed, so of two operators one makes it, and
-// none makes it for marks that have changed.
-
 // Observation is all that Plan may know of one EtcdCluster at one moment. Its
 // parts may be of slightly different age: Pods and Claims come from caches that
 // can lag, Answers were asked for at Now.

@@ -10,14 +10,14 @@ import (
 	"github.com/etcd-operators/etcd-operators/api/v1beta2"
 )
 
-// This file knows what the API server has refused of the plain children of an EtcdCluster:
-// its Services, its PodDisruptionBudget, and the labels of Pods and PVCs. They are brought to
-// what they are to be before an action is carried out, so none is while one of them is
-// refused: members need their addresses, and evictions their bound.
-
 // This file knows what the API server has refused: a Pod for which a quota has no room, a
 // volume that an admission policy denies. The operator remembers it, tries again less and
 // less often, and the rules go on without it where that is safe.
+//
+// It knows the same of the plain children of an EtcdCluster: its Services, its
+// PodDisruptionBudget, and the labels of Pods and PVCs. They are brought to
+// what they are to be before an action is carried out, so none is while one of them is
+// refused: members need their addresses, and evictions their bound.
 
 // Rejection is an effect that the API server has refused for good: it has answered, and
 // nothing came of it. Conflicts, time-outs and stale reads are none.

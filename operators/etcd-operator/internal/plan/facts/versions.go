@@ -8,10 +8,6 @@ import (
 	"github.com/etcd-operators/etcd-operators/shared/etcdversion"
 )
 
-// The rules of this file say which version members move to (S10). It is latched in the
-// status before the first of them is changed, and recorded as the one that runs when
-// all run it.
-
 // IsDowngrading reports whether members move to an earlier minor.
 func (c *Cluster) IsDowngrading() bool {
 	return c.Target != "" && etcdversion.Parse(c.Target).CompareMinor(etcdversion.Parse(c.Version)) < 0
@@ -103,7 +99,7 @@ func (v *Versions) NewPodVersion(name string) string {
 	}
 	if oldest := v.OldestServing(); oldest != "" {
 		if etcdversion.Parse(oldest).CompareMinor(etcdversion.Parse(c.Version)) < 0 && v.isMixed() {
-			return c.Version // see isPartlyDowngraded
+			return c.Version // half-way down to an earlier minor
 		}
 		return oldest
 	}

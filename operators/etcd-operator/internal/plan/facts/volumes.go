@@ -7,9 +7,6 @@ import (
 	"k8s.io/apimachinery/pkg/api/resource"
 )
 
-// The rules of this file let volumes grow, and keep them in the form that the policy of
-// their deletion asks for. etcd is not touched by either.
-
 // refusalAge is for how long the API server's refusal of a growth stands, before it is
 // asked again: a quota may have been raised.
 const refusalAge = 10 * time.Minute

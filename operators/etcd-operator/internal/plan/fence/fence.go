@@ -10,6 +10,11 @@ import (
 	"github.com/etcd-operators/etcd-operators/operators/etcd-operator/internal/plan/step"
 )
 
+// The rules of this file give a cluster out of our hands for a restore, and take it
+// back: from the restore's seed, or as it was (S12). Each is one write of the status,
+// against the EtcdCluster as it was observed, so of two operators one makes it, and
+// none makes it for marks that have changed.
+
 // LiftFence ends the fence of a restore that has given up.
 func LiftFence(v *facts.View) *step.Step {
 	f := &v.Cluster.Fence

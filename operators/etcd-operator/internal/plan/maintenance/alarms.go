@@ -10,6 +10,10 @@ import (
 	"github.com/etcd-operators/etcd-operators/operators/etcd-operator/internal/plan/step"
 )
 
+// The rules of this file are about etcd's alarms. While one is raised, etcd refuses
+// writes on all members; members can be changed and a quorum is seen to answer all the
+// same (etcd 3.5 to 3.7).
+
 // Corrupted waits for a person where the alarms leave no quorum whose data agrees, or
 // where nobody knows who is wrong: nothing tells which data is the right one.
 func Corrupted(v *facts.View) *step.Step {

@@ -12,6 +12,10 @@ import (
 	"github.com/etcd-operators/etcd-operators/shared/etcdversion"
 )
 
+// The rules of this file compare the data of all members on a schedule. The comparison runs
+// beside the reconciles; only its result is recorded, once. A member that a comparison has
+// named is treated as one that an alarm CORRUPT names, but writes go on.
+
 const (
 	// ComparisonPause is for how long nothing is compared again after a comparison that has
 	// shown nothing: such as one during which a member restarted.

@@ -11,6 +11,10 @@ import (
 	"github.com/etcd-operators/etcd-operators/operators/etcd-operator/internal/plan/step"
 )
 
+// The rules of this file defragment members in rounds: one member at a time, followers
+// first, and only while all members are healthy (S6, S8). When a round began is latched in the
+// status; which members it has come to is written on their Pods.
+
 const (
 	// leastDefragmented is the size of a database below which free space in it is left
 	// alone.

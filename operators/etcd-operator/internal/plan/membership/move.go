@@ -9,6 +9,11 @@ import (
 	"github.com/etcd-operators/etcd-operators/operators/etcd-operator/internal/plan/step"
 )
 
+// The rules of this file replace a member that is healthy: another one is added first,
+// and it is removed after (S4, S6). They do no more than say that there is to be one
+// member more than size for the time being: it is created, added, promoted, and the
+// other one removed by the rules that grow and shrink a cluster.
+
 // moveReason is the reason of what is done to replace a member.
 func moveReason(v *facts.View, m *facts.Member) string {
 	if isCordoned(v, m) {

@@ -11,6 +11,20 @@ import (
 	"github.com/etcd-operators/etcd-operators/shared/etcdversion"
 )
 
+// The rules of this file take members down one minor, by etcd's downgrade API (S10). Etcd
+// first lowers its cluster version, then each member brings its data to it, and then its
+// image is changed as on the way up (restart.go). Etcd ends the downgrade itself when all
+// members run the earlier minor.
+//
+// While it is downgraded etcd takes no new members: none joins a cluster whose cluster
+// version is not the next one above its own minor (etcdserver.allowedVersionRange). And
+// etcd 3.5 must not replay a log in which several learners were added at once: it would
+// leave out all but one of them (S3). The snapshot that etcd forces as it lowers its
+// cluster version keeps members from that, and those who join from a leader that was
+// restarted since. So if a member is to join half-way all go up again first, and it joins
+// with the later minor; the downgrade then starts again, with another snapshot, once
+// all members are healthy.
+
 // EnableDowngrade has etcd lower its cluster version, once, while all members are healthy, and
 // waits for it.
 func EnableDowngrade(v *facts.View) *step.Step {

@@ -11,6 +11,9 @@ import (
 	"github.com/etcd-operators/etcd-operators/shared/etcdversion"
 )
 
+// The rules of this file give members another image, in place, or another Pod on their
+// volume: one at a time, followers first, and only while all members are healthy (S6, S8, S10).
+
 // restartMethod is how a member is restarted.
 type restartMethod struct {
 	action action.Action

@@ -10,6 +10,10 @@ import (
 	"github.com/etcd-operators/etcd-operators/operators/etcd-operator/internal/plan/step"
 )
 
+// The rules of this file give members Pods as the spec says now. With a volume a
+// member's Pod is deleted and recreated on it, one at a time, followers first, and only
+// while all members are healthy (see restart.go); without, the member is replaced (see package membership).
+
 // isUpdating reports whether some voter's Pod is not as the spec says.
 func isUpdating(v *facts.View) bool {
 	return slices.ContainsFunc(v.Voters, func(m facts.Member) bool { p := v.PodOf[m.Name]; return p != nil && v.HasOldTemplate(p) })

@@ -10,6 +10,10 @@ import (
 	"github.com/etcd-operators/etcd-operators/shared/etcdversion"
 )
 
+// The rules of this file say which version members move to (S10). It is latched in the
+// status before the first of them is changed, and recorded as the one that runs when
+// all run it.
+
 // RedirectUpgrade records another target version while members move to one: because the user
 // has set another, or because etcd has raised its cluster version beyond the recorded one. It
 // needs no quorum: nothing is done to a member.

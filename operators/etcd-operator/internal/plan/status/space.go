@@ -9,6 +9,9 @@ import (
 	"github.com/etcd-operators/etcd-operators/operators/etcd-operator/internal/plan/facts"
 )
 
+// This file warns before a database reaches its quota, at which etcd refuses writes (see
+// package maintenance). The warning is all that happens here.
+
 // When SpaceLow becomes true, and until when it stays so, which keeps it from coming and
 // going: shares of the quota in percent, and hours.
 const (

@@ -9,6 +9,9 @@ import (
 	"github.com/etcd-operators/etcd-operators/operators/etcd-operator/internal/plan/step"
 )
 
+// The rules of this file let volumes grow, and keep them in the form that the policy of
+// their deletion asks for. etcd is not touched by either.
+
 // KeepVolumes brings the members' claims to the form of storage.deletionPolicy, all at
 // once. It needs no quorum, and it comes early: the EtcdCluster may be deleted next.
 func KeepVolumes(v *facts.View) *step.Step {
