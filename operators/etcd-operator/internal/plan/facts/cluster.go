@@ -183,6 +183,8 @@ func (c *Cluster) NoClientCertificateText() string {
 		cmp.Or(c.TLS.Message, "the cause is unknown"))
 }
 
+// CountedFrom is when the schedule counts from: the last round, or, if that is later, when the
+// schedule was first seen.
 func (m *Maintenance) CountedFrom() time.Time {
 	if m.Begun.After(m.Since) {
 		return m.Begun

@@ -46,6 +46,7 @@ type Comparison struct {
 // Differs reports whether the last comparison has found a member's data to differ.
 func (c *Cluster) Differs(id uint64) bool { return slices.Contains(c.Consistency.Differing, id) }
 
+// ConsistentText says of a comparison that all members agree.
 func ConsistentText(revision int64) string {
 	return fmt.Sprintf("all members have the same data at revision %d", revision)
 }
@@ -59,6 +60,7 @@ func (v *View) DifferingText(ids []uint64, revision int64) string {
 	return fmt.Sprintf("data of member %s differs from the majority at revision %d, by two comparisons", strings.Join(names, ", "), revision)
 }
 
+// NoMajorityText says of one that no majority agrees, and what a person can do.
 func NoMajorityText(revision int64) string {
 	return fmt.Sprintf("members' data differs at revision %d, and no majority has the same: nothing is removed; compare the members (etcdctl endpoint hashkv --cluster, and a key that you know with etcdctl get --consistency=s at each member), back up the one that is right (etcdctl snapshot save), and restore the cluster from that with an EtcdRestore, or from an earlier EtcdBackup", revision)
 }

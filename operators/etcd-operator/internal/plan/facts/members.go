@@ -10,69 +10,6 @@ import (
 	"github.com/etcd-operators/etcd-operators/operators/etcd-operator/internal/plan/quorum"
 )
 
-// NameOrID is how a member is told to a person; empty for id 0.
-func (v *Members) NameOrID(id uint64) string {
-	if id == 0 {
-		return ""
-	}
-	return cmp.Or(v.Name(id), fmt.Sprintf("%016x", id))
-}
-
-// healthyIDs are sorted.
-func (v *Members) healthyIDs() []uint64 { return slices.Sorted(maps.Keys(v.Healthy)) }
-
-func (v *Members) Learners() int { return len(v.List) - len(v.Voters) }
-
-// KnownVoters are the voters, or while nobody tells (a member that restarts without
-// quorum does not answer) those that were last reported. What is lost is said by
-// them, and which Pod without data gives way; nothing else rests on them.
-func (v *Members) KnownVoters() []Member {
-	if len(v.List) > 0 {
-		return v.Voters
-	}
-	var voters []Member
-	for _, d := range v.Cluster.LastStatus.MemberDetails {
-		if d.Role == v1beta2.MemberVoter {
-			voters = append(voters, Member{Name: d.Name, Started: true, Foreign: d.Unmanaged})
-		}
-	}
-	b := v.Cluster.Bootstrap
-	if len(voters) == 0 && b != nil && b.Adopted {
-		// Whoever has a volume may have a vote.
-		for _, c := range v.Claims {
-			voters = append(voters, Member{Name: c.Name, Started: true})
-		}
-		return voters
-	}
-	if len(voters) == 0 && b != nil {
-		// Nothing has been reported since the seed served.
-		voters = append(voters, Member{Name: b.Member, Started: true})
-	}
-	return voters
-}
-
-// canHaveData reports whether the name is that of a member which has had data. We
-// make no voter that has not.
-func (v *Members) canHaveData(name string) bool {
-	for _, m := range v.List {
-		if m.Name == name {
-			return m.Started || !m.Learner
-		}
-	}
-	return false
-}
-
-// countForeign counts the members that the operator did not make.
-func (v *Members) countForeign() int {
-	n := 0
-	for _, m := range v.List {
-		if m.Foreign {
-			n++
-		}
-	}
-	return n
-}
-
 // MaxLag is how many log entries a member's applied index may be behind the
 // leader's for the member to count as caught up. It is etcd's own default of
 // SnapshotCatchUpEntries: a member that is nearer needs no snapshot.
@@ -217,4 +154,68 @@ func (v *Members) Name(id uint64) string {
 		}
 	}
 	return ""
+}
+
+// NameOrID is how a member is told to a person; empty for id 0.
+func (v *Members) NameOrID(id uint64) string {
+	if id == 0 {
+		return ""
+	}
+	return cmp.Or(v.Name(id), fmt.Sprintf("%016x", id))
+}
+
+// healthyIDs are sorted.
+func (v *Members) healthyIDs() []uint64 { return slices.Sorted(maps.Keys(v.Healthy)) }
+
+// Learners counts the members without a vote.
+func (v *Members) Learners() int { return len(v.List) - len(v.Voters) }
+
+// KnownVoters are the voters, or while nobody tells (a member that restarts without
+// quorum does not answer) those that were last reported. What is lost is said by
+// them, and which Pod without data gives way; nothing else rests on them.
+func (v *Members) KnownVoters() []Member {
+	if len(v.List) > 0 {
+		return v.Voters
+	}
+	var voters []Member
+	for _, d := range v.Cluster.LastStatus.MemberDetails {
+		if d.Role == v1beta2.MemberVoter {
+			voters = append(voters, Member{Name: d.Name, Started: true, Foreign: d.Unmanaged})
+		}
+	}
+	b := v.Cluster.Bootstrap
+	if len(voters) == 0 && b != nil && b.Adopted {
+		// Whoever has a volume may have a vote.
+		for _, c := range v.Claims {
+			voters = append(voters, Member{Name: c.Name, Started: true})
+		}
+		return voters
+	}
+	if len(voters) == 0 && b != nil {
+		// Nothing has been reported since the seed served.
+		voters = append(voters, Member{Name: b.Member, Started: true})
+	}
+	return voters
+}
+
+// canHaveData reports whether the name is that of a member which has had data. We
+// make no voter that has not.
+func (v *Members) canHaveData(name string) bool {
+	for _, m := range v.List {
+		if m.Name == name {
+			return m.Started || !m.Learner
+		}
+	}
+	return false
+}
+
+// countForeign counts the members that the operator did not make.
+func (v *Members) countForeign() int {
+	n := 0
+	for _, m := range v.List {
+		if m.Foreign {
+			n++
+		}
+	}
+	return n
 }

@@ -36,6 +36,8 @@ func (c *Cluster) IsRegrowing() bool {
 // IsStrayClaim reports the same of a volume.
 func (c *Cluster) IsStrayClaim(claim *Claim) bool { return c.IsStrayToken(claim.Reseed) }
 
+// IsStrayToken reports whether a token is of a recovery whose seed was never adopted, and is
+// not the one that is being made.
 func (c *Cluster) IsStrayToken(token string) bool {
 	if token == "" || (c.Bootstrap != nil && c.Bootstrap.Token == token) {
 		return false

@@ -70,6 +70,7 @@ func AcceptChildren(all []Rejection, budget int, but ...Rejection) []Rejection {
 	})
 }
 
+// IsOfBudget reports whether it is of the PodDisruptionBudget.
 func (r *Rejection) IsOfBudget() bool { return r.Kind == ApplyBudget || r.Kind == DeleteBudget }
 
 const (
@@ -152,6 +153,7 @@ func (v *Objects) HeldBack(effect Rejection) *Rejection {
 	return r
 }
 
+// IsHeldBack reports whether an effect that a rule asks for is not to be tried yet.
 func (v *Objects) IsHeldBack(effect Rejection) bool { return v.HeldBack(effect) != nil }
 
 // JoinersHeldBack is the Rejection of joiners' Pods that are not to be tried yet.
@@ -164,6 +166,7 @@ func (v *Objects) returnHeldBack(m Member) *Rejection {
 	return v.HeldBack(Rejection{Kind: CreatingPods, Role: Returning, Name: m.Name})
 }
 
+// Reason is that of a step which waits for the next try.
 func (r *Rejection) Reason() string {
 	switch {
 	case r.Volume:
