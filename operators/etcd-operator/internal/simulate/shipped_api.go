@@ -5,13 +5,13 @@ import (
 	"encoding/json"
 	"fmt"
 	"reflect"
-	"slices"
 
 	jsonpatch "github.com/evanphx/json-patch/v5"
 	corev1 "k8s.io/api/core/v1"
 	discoveryv1 "k8s.io/api/discovery/v1"
 	policyv1 "k8s.io/api/policy/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	"k8s.io/apimachinery/pkg/api/meta"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime"
@@ -89,7 +89,12 @@ func (a *api) Get(ctx context.Context, key client.ObjectKey, into client.Object,
 			panic(fmt.Sprintf("%T is not simulated", into))
 		}
 		if found == nil {
-			return apierrors.NewNotFound(pods, key.Name)
+			gvk, err := a.GroupVersionKindFor(into)
+			if err != nil {
+				return err
+			}
+			plural, _ := meta.UnsafeGuessKindToResource(gvk)
+			return apierrors.NewNotFound(plural.GroupResource(), key.Name)
 		}
 		reflect.ValueOf(into).Elem().Set(reflect.ValueOf(found.DeepCopyObject()).Elem())
 		return nil
@@ -398,7 +403,7 @@ func (silence) Eventf(runtime.Object, runtime.Object, string, string, string, st
 // endpoints is the EndpointSlice of both Services.
 func (w *world) endpoints(all []pod) discoveryv1.EndpointSlice {
 	var s discoveryv1.EndpointSlice
-	for _, p := range slices.Clone(all) {
+	for _, p := range all {
 		if !p.addressed && !p.routed {
 			continue
 		}

@@ -35,6 +35,9 @@ func runShipped(t *testing.T, cfg Config, seed int64, faults []Fault, trace *sto
 			synctest.Wait() // for the deadlines that have passed
 		}
 		w.ship(w.operators[0], scheme)
+		if cfg.Formed {
+			w.form()
+		}
 		for w.step < cfg.Steps && w.broken == nil {
 			w.advance()
 		}
@@ -62,7 +65,6 @@ func shippedConfig(seed int64) Config {
 	cfg := RandomConfig(seed)
 	cfg.Expansion, cfg.Retain, cfg.Existed, cfg.Quota, cfg.Live, cfg.AutoRepair, cfg.AbovePercent = growing, false, "", 0, 0, false, 0
 	cfg.Scheduled, cfg.Compares, cfg.TLS, cfg.BornFenced, cfg.Survive, cfg.Learners = false, false, false, false, false, 7
-	cfg.Formed = false
 	cfg.Kinds = slices.DeleteFunc(cfg.Kinds, func(k FaultKind) bool { return !slices.Contains(shippedKinds, k) })
 	if len(cfg.Kinds) == 0 {
 		cfg.Kinds = []FaultKind{KillContainer}
