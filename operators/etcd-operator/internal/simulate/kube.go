@@ -9,6 +9,7 @@ import (
 	corev1 "k8s.io/api/core/v1"
 
 	"github.com/etcd-operators/etcd-operators/operators/etcd-operator/internal/plan"
+	"github.com/etcd-operators/etcd-operators/shared/member"
 )
 
 const (
@@ -284,6 +285,9 @@ func (w *world) createClaim(name string) *claim {
 	c := &claim{claimObject{
 		name: name, uid: w.uid(), created: w.now, owner: w.cluster.number, retained: w.cluster.retain, requested: w.cluster.storage, capacity: w.cluster.storage,
 	}, -1, &disk{}}
+	if w.ships() {
+		c.set(member.NewClaim(w.object(&w.cluster), name))
+	}
 	w.claims = insert(w.claims, c, func(c *claim) string { return c.name })
 	return c
 }

@@ -242,6 +242,10 @@ func (w *world) constantFlags() *plan.StartPermit {
 func (w *world) exec(r *run, decision launcher.Decision) {
 	r.trusted = r.mounted
 	if d := r.disk.data; d != nil {
+		if !w.isOfOwner(r) {
+			w.fault(r)
+			return
+		}
 		if why := w.versionRefused(r, d.birth); why != "" {
 			w.say("%s refuses to start: %s", r.name, why)
 			w.fault(r)
@@ -346,6 +350,7 @@ func (w *world) crash(r *run) {
 
 func (w *world) startEtcd(r *run) {
 	r.state, r.trusted = running, r.mounted
+	w.noteOwner(r)
 	w.replay(r)
 	r.etcd = &process{since: w.now}
 	w.disturbed++

@@ -69,6 +69,9 @@ func (w *world) ship(op *operator, scheme *runtime.Scheme) {
 	if w.cfg.NodesReadable {
 		s.reconciler.Observer.Nodes = cached
 	}
+	if w.cfg.readsClasses() {
+		s.reconciler.Observer.Classes = cached
+	}
 	op.shipped = s
 }
 

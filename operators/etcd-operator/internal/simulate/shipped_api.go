@@ -10,10 +10,12 @@ import (
 	corev1 "k8s.io/api/core/v1"
 	discoveryv1 "k8s.io/api/discovery/v1"
 	policyv1 "k8s.io/api/policy/v1"
+	storagev1 "k8s.io/api/storage/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/apimachinery/pkg/api/meta"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/labels"
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/apimachinery/pkg/types"
@@ -23,7 +25,6 @@ import (
 	"github.com/etcd-operators/etcd-operators/api/v1beta2"
 	"github.com/etcd-operators/etcd-operators/operators/etcd-operator/internal/observe"
 	"github.com/etcd-operators/etcd-operators/operators/etcd-operator/internal/plan"
-	"github.com/etcd-operators/etcd-operators/shared/member"
 )
 
 // api is the API server as the shipped operator reaches it: for the kinds and verbs that it
@@ -81,6 +82,8 @@ func (a *api) Get(ctx context.Context, key client.ObjectKey, into client.Object,
 			}
 		case *corev1.Node:
 			found = a.w.nodeObject(key.Name)
+		case *storagev1.StorageClass:
+			found = a.w.class()
 		case *corev1.Service, *policyv1.PodDisruptionBudget:
 			if o, ok := a.w.children[childKey(into, key.Name)]; ok {
 				found = o
@@ -101,7 +104,9 @@ func (a *api) Get(ctx context.Context, key client.ObjectKey, into client.Object,
 	})
 }
 
-func (a *api) List(ctx context.Context, into client.ObjectList, _ ...client.ListOption) error {
+func (a *api) List(ctx context.Context, into client.ObjectList, options ...client.ListOption) error {
+	var which client.ListOptions
+	which.ApplyOptions(options)
 	return a.read(ctx, fmt.Sprintf("listing %T", into), func() error {
 		switch list := into.(type) {
 		case *corev1.PodList:
@@ -114,7 +119,9 @@ func (a *api) List(ctx context.Context, into client.ObjectList, _ ...client.List
 			}
 		case *corev1.PersistentVolumeClaimList:
 			for _, c := range a.claimsSeen() {
-				list.Items = append(list.Items, *a.w.claimAsObject(&c))
+				if o := a.w.claimAsObject(&c); which.LabelSelector.Matches(labels.Set(o.Labels)) {
+					list.Items = append(list.Items, *o)
+				}
 			}
 		case *v1beta2.EtcdBackupList: // nobody has made any
 		case *discoveryv1.EndpointSliceList:
@@ -197,7 +204,8 @@ func (a *api) createClaim(p *corev1.PersistentVolumeClaim) error {
 	}
 	a.w.touch("a volume is made")
 	c := a.w.createClaim(p.Name)
-	c.object = p.DeepCopy()
+	c.set(p.DeepCopy())
+	c.capacity = c.requested
 	p.UID, p.ResourceVersion = types.UID(c.uid), resourceVersion(c.changes)
 	return nil
 }
@@ -307,9 +315,7 @@ func (a *api) patchClaim(name string, how client.Patch) error {
 	if next.UID != is.UID || next.ResourceVersion != is.ResourceVersion {
 		return apierrors.NewConflict(volumes, name, errConflict)
 	}
-	a.w.touch("a volume is changed")
-	c.retained, c.version, c.object = member.IsRetained(&next), next.Annotations[member.AnnotationVersion], &next
-	return nil
+	return a.w.changeClaim(c, &next)
 }
 
 // patched is an object after a patch.

@@ -35,7 +35,9 @@ func templateOf(p *corev1.Pod) string {
 // grace is the grace period of Pods.
 const grace = 30 * time.Second
 
-func clusterUID(number int) string { return fmt.Sprintf("cluster-%d", number) }
+const clusterUIDs = "cluster-%d"
+
+func clusterUID(number int) string { return fmt.Sprintf(clusterUIDs, number) }
 
 func resourceVersion(n int) string { return strconv.Itoa(n) }
 
@@ -60,6 +62,12 @@ func (w *world) object(c *etcdCluster) *v1beta2.EtcdCluster {
 		o.Spec.Pod.PersistentVolumeClaimSpec = &corev1.PersistentVolumeClaimSpec{
 			Resources: corev1.VolumeResourceRequirements{Requests: corev1.ResourceList{corev1.ResourceStorage: *resource.NewQuantity(c.storage, resource.BinarySI)}},
 		}
+	}
+	if c.retain {
+		o.Spec.Storage = &v1beta2.StoragePolicy{DeletionPolicy: v1beta2.VolumesRetain}
+	}
+	if c.adopt {
+		o.Annotations[v1beta2.AnnotationAdoptVolumes] = v1beta2.AdoptAny
 	}
 	if c.deleting {
 		now := timeAt(w.now)
@@ -162,7 +170,9 @@ func (w *world) claimAsObject(c *claimObject) *corev1.PersistentVolumeClaim {
 		now := timeAt(w.now)
 		o.DeletionTimestamp = &now
 	}
-	o.Spec.Resources.Requests = corev1.ResourceList{corev1.ResourceStorage: *resource.NewQuantity(c.requested, resource.BinarySI)}
+	if o.Spec.StorageClassName == nil {
+		o.Spec.StorageClassName = new(className)
+	}
 	o.Status.Capacity = corev1.ResourceList{corev1.ResourceStorage: *resource.NewQuantity(c.capacity, resource.BinarySI)}
 	o.Status.Phase = corev1.ClaimBound
 	return o

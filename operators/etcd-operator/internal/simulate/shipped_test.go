@@ -44,7 +44,7 @@ func runShipped(t *testing.T, cfg Config, seed int64, faults []Fault, trace *sto
 		if w.broken == nil && cfg.checks(liveness) {
 			w.settle()
 		}
-		w.stats.Runs, w.stats.Steps = 1, w.step
+		w.stats.Runs, w.stats.Steps, w.stats.QuorumLost = 1, w.step, boolInt(w.broken == nil && w.majorityLost)
 		w.end()
 	})
 	return w
@@ -57,13 +57,14 @@ var shippedKinds = []FaultKind{
 	LeadLeaving, SlowMember, PartitionPeers, PartitionOperator, CrashOperator, StallOperator, LoseReply, FailCall,
 	LagPods, LagClaims, LagStatus, EditSize, Pause, EditVersion, EditRepository, EditTemplate, AskRestart, Cordon, Uncordon, Unschedulable, ImageTrouble, SlowAddress,
 	RefusePods, RefuseClaims,
+	EditStorage, EditPolicy, Recreate, BringBack,
 }
 
 // shippedConfig is a configuration as RandomConfig draws it, without what is not simulated
 // with the shipped code yet.
 func shippedConfig(seed int64) Config {
 	cfg := RandomConfig(seed)
-	cfg.Expansion, cfg.Retain, cfg.Existed, cfg.Quota, cfg.Live, cfg.AutoRepair, cfg.AbovePercent = growing, false, "", 0, 0, false, 0
+	cfg.Existed, cfg.Quota, cfg.Live, cfg.AutoRepair, cfg.AbovePercent = "", 0, 0, false, 0
 	cfg.Scheduled, cfg.Compares, cfg.TLS, cfg.BornFenced, cfg.Survive, cfg.Learners = false, false, false, false, false, 7
 	cfg.Kinds = slices.DeleteFunc(cfg.Kinds, func(k FaultKind) bool { return !slices.Contains(shippedKinds, k) })
 	if len(cfg.Kinds) == 0 {
@@ -74,8 +75,8 @@ func shippedConfig(seed int64) Config {
 
 // shippedActions are the kinds of actions that its runs come to.
 var shippedActions = []string{
-	"AddLearner", "CancelDowngrade", "ChangeImage", "CreatePods", "DeleteClaim", "DeletePod", "EnableDowngrade", "GrantStartPermit", "LatchClusterID",
-	"Promote", "RecordBootstrap", "RecordVersion", "RecreatePod", "RemoveMember", "RevokeStartPermits", "SetRoles", "TransferLeadership",
+	"AddLearner", "CancelDowngrade", "ChangeImage", "CreatePods", "DeleteClaim", "DeletePod", "EnableDowngrade", "GrantStartPermit", "GrowClaim", "KeepClaims",
+	"LatchClusterID", "Promote", "RecordBootstrap", "RecordVersion", "RecreatePod", "RemoveMember", "RevokeStartPermits", "SetRoles", "TakeClaims", "TransferLeadership",
 }
 
 var shippedFlag = flag.Int("shipped", 150, "how many seeds TestShipped runs")

@@ -106,6 +106,7 @@ func (w *world) recreate(f Fault) bool {
 		template: c.template, storage: c.storage, retain: f.B%2 == 0, survive: c.survive, begun: never, repaired: never, status: &v1beta2.ClusterStatus{},
 	}
 	w.budget, w.adoptAt = 0, w.step+1
+	clear(w.children)
 	if f.A%2 == 0 {
 		w.adoptAt += f.For
 	}
@@ -203,14 +204,20 @@ func (w *world) takeClaim(ref plan.ClaimRef, from string) error {
 		return errGone
 	}
 	w.touch("a volume is taken")
+	w.checkTaken(c)
+	c.owner, c.retained = w.cluster.number, w.cluster.retain
+	return nil
+}
+
+// checkTaken: volumes of an earlier cluster are taken only where somebody has asked for them,
+// and by one that has not begun.
+func (w *world) checkTaken(c *claim) {
 	if w.cluster.bootstrap.Member != "" {
 		w.fail("S1", "volume %s is taken by a cluster that has begun", c.name)
 	}
 	if !w.cluster.adopt {
 		w.fail("S12", "volume %s is taken, and nobody has asked for it", c.name)
 	}
-	c.owner, c.retained = w.cluster.number, w.cluster.retain
-	return nil
 }
 
 // checkGrowth: volumes grow one at a time (S6), and none but to what is asked for.

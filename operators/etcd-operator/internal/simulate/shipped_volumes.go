@@ -1,0 +1,108 @@
+package simulate
+
+import (
+	"errors"
+	"fmt"
+	"slices"
+	"strings"
+
+	corev1 "k8s.io/api/core/v1"
+	storagev1 "k8s.io/api/storage/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	"github.com/etcd-operators/etcd-operators/api/v1beta2"
+	"github.com/etcd-operators/etcd-operators/shared/member"
+)
+
+// This file is the volumes of the shipped code: PersistentVolumeClaims as the API server has
+// them, and what the world goes by of them.
+
+// className is the StorageClass of all volumes.
+const className = "class"
+
+// errFrozen is what the API server says of a volume that cannot grow.
+var errFrozen = errors.New("the storage class that provisions the volume must support resize")
+
+// readsClasses reports whether operators may read StorageClasses.
+func (c *Config) readsClasses() bool { return c.Expansion == growing || c.Expansion == frozen }
+
+func (w *world) class() *storagev1.StorageClass {
+	grows := w.cfg.Expansion < frozen
+	return &storagev1.StorageClass{ObjectMeta: metav1.ObjectMeta{Name: className}, AllowVolumeExpansion: &grows}
+}
+
+// ships reports whether the operators are the shipped code.
+func (w *world) ships() bool { return len(w.operators) > 0 && w.operators[0].shipped != nil }
+
+// set takes from a claim's object what the world goes by.
+func (c *claimObject) set(o *corev1.PersistentVolumeClaim) {
+	owner := o.Labels[v1beta2.LabelOwner]
+	if ref := metav1.GetControllerOf(o); ref != nil {
+		owner = string(ref.UID)
+	}
+	c.object, c.owner, c.retained = o, clusterNumber(owner), member.IsRetained(o)
+	c.version, c.reseed = o.Annotations[member.AnnotationVersion], o.Annotations[v1beta2.AnnotationSurvivorPermit]
+	c.requested = o.Spec.Resources.Requests.Storage().Value()
+}
+
+// clusterNumber is the number in clusterUID; -1 if it is none.
+func clusterNumber(uid string) int {
+	n := -1
+	_, _ = fmt.Sscanf(uid, clusterUIDs, &n)
+	return n
+}
+
+// changeClaim is a change of a claim that the API server is asked for.
+func (w *world) changeClaim(c *claim, next *corev1.PersistentVolumeClaim) error {
+	switch size := next.Spec.Resources.Requests.Storage().Value(); {
+	case size < c.requested:
+		return apierrors.NewInvalid(corev1.SchemeGroupVersion.WithKind("PersistentVolumeClaim").GroupKind(), c.name, nil)
+	case size > c.requested && w.cfg.Expansion >= frozen:
+		return apierrors.NewForbidden(volumes, c.name, errFrozen)
+	}
+	w.touch("a volume is changed")
+	before := c.owner
+	c.set(next)
+	if c.owner != before {
+		w.checkTaken(c)
+	}
+	return nil
+}
+
+// ownersOf are the uids of the EtcdClusters whose data a launcher may start on, as the shipped
+// code has told it; nil if that is not known. The first is that of its own.
+func (w *world) ownersOf(r *run) []string {
+	p := w.pod(r.name)
+	if p == nil || p.uid != r.uid || p.object == nil {
+		return nil
+	}
+	const is, was = "--cluster-uid=", "--former-cluster-uid="
+	var owners []string
+	for _, c := range p.object.Spec.Containers {
+		for _, flag := range c.Command {
+			if strings.HasPrefix(flag, is) || strings.HasPrefix(flag, was) {
+				_, uid, _ := strings.Cut(flag, "=")
+				owners = append(owners, uid)
+			}
+		}
+	}
+	return owners
+}
+
+// isOfOwner reports whether a launcher takes the data that it finds for its own.
+func (w *world) isOfOwner(r *run) bool {
+	owners, found := w.ownersOf(r), r.disk.data.owner
+	if owners == nil || found == "" || slices.Contains(owners, found) {
+		return true
+	}
+	w.say("%s does not start: its data is of EtcdCluster %s", r.name, found)
+	return false
+}
+
+// noteOwner is what a launcher writes beside the data.
+func (w *world) noteOwner(r *run) {
+	if owners := w.ownersOf(r); owners != nil {
+		r.disk.data.owner = owners[0]
+	}
+}
