@@ -186,7 +186,7 @@ func (w *world) effect(op *operator, t *todo, n int) (more bool, err error) {
 	case plan.Compact:
 		return w.compact(op, a, n)
 	case plan.DisarmAlarm:
-		return false, w.changeMembers(op, t, a.Members, func(r *run) error { return w.disarmAlarm(t, r, a) })
+		return false, w.askEtcd(op, t, a.Members, func(r *run) error { return w.disarmAlarm(t, r, a) })
 	case plan.Defragment:
 		return w.defragment(op, t, a, n)
 	case plan.RecordSurvivor:
@@ -231,9 +231,9 @@ func (w *world) effect(op *operator, t *todo, n int) (more bool, err error) {
 			return nil
 		})
 	case plan.AddLearner:
-		return false, w.changeMembers(op, t, a.Members, func(r *run) error { return w.addMember(r, a.Name) })
+		return false, w.askEtcd(op, t, a.Members, func(r *run) error { return w.addMember(r, a.Name) })
 	case plan.Promote:
-		return false, w.changeMembers(op, t, a.Members, func(r *run) error {
+		return false, w.askEtcd(op, t, a.Members, func(r *run) error {
 			before := w.look(r)
 			err := w.promoteMember(r, a.ID)
 			if err == nil {
@@ -250,6 +250,7 @@ func (w *world) effect(op *operator, t *todo, n int) (more bool, err error) {
 			if l := w.leaderOf(r); l != nil && l.disk.data.id == a.ID && w.sees(op, l.node) && !t.looked {
 				return errConflict // it leads now (S8)
 			}
+			w.asked++
 			err := w.removeMember(r, a.ID)
 			if err == nil {
 				w.checkRemoval(t, before, a)

@@ -46,6 +46,14 @@ func (w *world) changeMembers(op *operator, t *todo, members []plan.Member, chan
 	return change(r)
 }
 
+// askEtcd asks a member for a change if the member list is still the one decided on.
+func (w *world) askEtcd(op *operator, t *todo, members []plan.Member, change func(*run) error) error {
+	return w.changeMembers(op, t, members, func(r *run) error {
+		w.asked++
+		return change(r)
+	})
+}
+
 func (w *world) askLeader(op *operator, a plan.TransferLeadership) error {
 	for _, r := range w.etcds() {
 		if r.name == a.From && r.etcd.leading && w.sees(op, r.node) {
@@ -53,6 +61,7 @@ func (w *world) askLeader(op *operator, a plan.TransferLeadership) error {
 				return errUnauthorized
 			}
 			w.touch("the leader is moved")
+			w.asked++
 			return w.transferLeadership(r, a.ToID)
 		}
 	}

@@ -97,83 +97,116 @@ var keySeed = maphash.MakeSeed()
 // numbers, and how long the history is. (How long it is matters to etcd's 90 percent
 // rule for promotions alone; that is let go.)
 func (w *world) key() uint64 {
-	var b strings.Builder
-	names := w.names()
-	name := func(s string) int { return slices.Index(names, s) }
-	ago := func(t time.Duration) time.Duration {
-		if t == never {
-			return never
-		}
-		return min(max(w.now-t, -longAgo), longAgo)
-	}
-	left := func(until int) int { return max(0, until-w.step) }
-	put := func(args ...any) { fmt.Fprintln(&b, args...) }
+	t := &teller{w: w, names: w.names()}
+	t.kubernetes()
+	t.etcd()
+	t.operators()
+	// Ids of members follow from names and serials: the same in the same order.
+	return maphash.String(keySeed, canonicalIDs(t.b.String()))
+}
 
-	c := &w.cluster
-	put(c.number, c.adopt, c.storage, c.retain, left(w.adoptAt))
-	put(c.size, c.wanted, c.repository, c.template, c.restart, c.current, c.target, c.index, c.upgradeSize, ago(c.begun), ago(c.repaired), w.quota, c.paused, c.deleting, name(c.bootstrap.Member), c.clusterID != 0, w.main, len(w.births), w.budget, w.learners, w.majorityLost)
-	for i := range w.births {
-		put(w.births[i].minor, w.births[i].downgrade, w.births[i].oldIndex, w.births[i].authAt > 0)
+// teller writes down what a world is like.
+type teller struct {
+	w     *world
+	names []string
+	b     strings.Builder
+}
+
+func (t *teller) put(args ...any) { fmt.Fprintln(&t.b, args...) }
+
+// name stands for a name by its place among all, or is the name itself.
+func (t *teller) name(s string) any {
+	if t.names == nil {
+		return s
 	}
-	put(c.survive, c.recover == c.clusterID, w.lost, w.grown)
+	return slices.Index(t.names, s)
+}
+
+func (t *teller) ago(at time.Duration) time.Duration {
+	if at == never {
+		return never
+	}
+	return min(max(t.w.now-at, -longAgo), longAgo)
+}
+
+func (t *teller) left(until int) int { return max(0, until-t.w.step) }
+
+// kubernetes is what the API server knows, and what will happen.
+func (t *teller) kubernetes() {
+	c := &t.w.cluster
+	t.put(c.number, c.adopt, c.storage, c.retain, t.left(t.w.adoptAt))
+	t.put(c.size, c.wanted, c.repository, c.template, c.restart, c.current, c.target, c.index, c.upgradeSize, t.ago(c.begun), t.ago(c.repaired), t.w.quota, c.paused, c.deleting, t.name(c.bootstrap.Member), c.clusterID != 0, t.w.main, len(t.w.births), t.w.budget, t.w.learners, t.w.majorityLost)
+	t.put(c.survive, c.recover == c.clusterID, t.w.lost, t.w.grown)
 	if r := c.recovery; r != nil {
-		put(r.Phase, name(r.Survivor), name(r.Seed), r.ClusterID == c.clusterID, len(r.Survivors), len(r.Members))
+		t.put(r.Phase, t.name(r.Survivor), t.name(r.Seed), r.ClusterID == c.clusterID, len(r.Survivors), len(r.Members))
 	}
-	put(c.fence.Mark, c.fence.By, c.fence.Lifted, c.fence.Seeded != "", c.fence.Adopted.Restore, len(w.lates))
-	for _, r := range w.restores {
-		put("x", r.stage, r.givesUp, left(r.until), name(r.seed), r.adopted, r.done)
+	t.put(c.fence.Mark, c.fence.By, c.fence.Lifted, c.fence.Seeded != "", c.fence.Adopted.Restore, len(t.w.lates))
+	for _, r := range t.w.restores {
+		t.put("x", r.stage, r.givesUp, t.left(r.until), t.name(r.seed), r.adopted, r.done)
 	}
-	put(w.lacking, w.secrets.wanted-w.secrets.leaf, bits.OnesCount64(w.secrets.trusted), ago(w.secrets.reissued), w.lackingCertificate, c.recordedTrust() == w.secrets.trust())
-	for k := range w.until {
-		if left(w.until[k]) > 0 {
-			put(k, left(w.until[k]))
+	t.put(t.w.lacking, t.w.secrets.wanted-t.w.secrets.leaf, bits.OnesCount64(t.w.secrets.trusted), t.ago(t.w.secrets.reissued), t.w.lackingCertificate, c.recordedTrust() == t.w.secrets.trust())
+	for k := range t.w.until {
+		if t.left(t.w.until[k]) > 0 {
+			t.put(k, t.left(t.w.until[k]))
 		}
 	}
-	for i := range w.nodes {
-		n := &w.nodes[i]
-		put("n", left(n.off), left(n.silent), left(n.cut), n.gone, n.cordoned, ago(n.silentSince), ago(n.lostSince))
+	for i := range t.w.nodes {
+		n := &t.w.nodes[i]
+		t.put("n", t.left(n.off), t.left(n.silent), t.left(n.cut), n.gone, n.cordoned, t.ago(n.silentSince), t.ago(n.lostSince))
 	}
-	putPod := func(p *pod) {
-		put("p", name(p.name), p.role, ago(p.created), ago(p.deleting), p.finished, p.node, p.unschedulable, p.trouble, p.ip, p.addressed, p.learners, p.version, p.repository, p.template, p.trust, p.from, p.ready, ago(p.readyAt), p.routed, w.now-p.roleAt < time.Second, ago(p.defragmented), p.defragmentDone, p.recovery != nil, p.survivorPermit, len(w.attic),
-			min(p.restarts-p.provenRestarts, 6), p.exit, p.looping, ago(p.runningSince), p.provenImage == p.image())
-		if p.permit != nil {
-			put(p.permit.Attempt, p.permit.New, p.permit.CatchUp, len(p.permit.After))
-			for _, m := range p.permit.Members {
-				put(name(m))
-			}
-		}
+	for _, p := range t.w.pods {
+		t.pod(p)
 	}
-	for _, p := range w.pods {
-		putPod(p)
+	for _, c := range t.w.claims {
+		t.put("c", t.name(c.name), c.deleting, c.node, c.retired, c.disk.restored, c.disk.corrupt, c.owner, c.retained, c.version, c.requested, c.capacity, c.refused)
 	}
-	for _, c := range w.claims {
-		put("c", name(c.name), c.deleting, c.node, c.retired, c.disk.restored, c.disk.corrupt, c.owner, c.retained, c.version, c.requested, c.capacity, c.refused)
-		w.putData(put, name, c.disk.data)
+}
+
+// etcd is what members run, and what is on their disks.
+func (t *teller) etcd() {
+	for i := range t.w.births {
+		t.put(t.w.births[i].minor, t.w.births[i].downgrade, t.w.births[i].oldIndex, t.w.births[i].authAt > 0)
 	}
-	for _, r := range w.runs {
-		put("r", name(r.name), w.pod(r.name) != nil && w.pod(r.name).uid == r.uid, r.node, r.state, ago(r.due), r.failures, r.address == never, ago(r.address), ago(r.stopAt), r.used, r.said.Reason, r.catchUp, r.version, r.repository, r.begun, r.exit, r.started, left(r.oomUntil), r.leaf, r.mounted, r.trusted)
-		w.putData(put, name, r.disk.data)
+	for _, c := range t.w.claims {
+		t.data(c.disk.data)
+	}
+	for _, r := range t.w.runs {
+		t.put("r", t.name(r.name), t.w.pod(r.name) != nil && t.w.pod(r.name).uid == r.uid, r.node, r.state, t.ago(r.due), r.failures, r.address == never, t.ago(r.address), t.ago(r.stopAt), r.used, r.said.Reason, r.catchUp, r.version, r.repository, r.begun, r.exit, r.started, t.left(r.oomUntil), r.leaf, r.mounted, r.trusted)
+		t.data(r.disk.data)
 		if r.etcd == nil {
 			continue
 		}
-		put(r.etcd.leader, r.etcd.leading, r.etcd.serves, max(0, r.etcd.busyUntil-w.now))
+		t.put(r.etcd.leader, r.etcd.leading, r.etcd.serves, max(0, r.etcd.busyUntil-t.w.now))
 		for _, p := range r.etcd.peers {
-			put(p.id, len(r.disk.data.log)-p.match, p.active == never, min(ago(p.active), 2*healthInterval))
+			t.put(p.id, len(r.disk.data.log)-p.match, p.active == never, min(t.ago(p.active), 2*healthInterval))
 		}
 	}
-	for _, op := range w.operators {
-		put("o", min(ago(op.since), 15*time.Second), left(op.deadUntil), left(op.stalledUntil), op.mishap, op.mishapIn, op.woken, max(0, op.wake-w.now), op.cluster.status == w.cluster.status, op.cluster == w.cluster, len(op.clusterQueue), len(op.podQueue), len(op.claimQueue))
+}
+
+// operators is what they know, and are about to do.
+func (t *teller) operators() {
+	for _, op := range t.w.operators {
+		t.put("o", min(t.ago(op.since), 15*time.Second), t.left(op.deadUntil), t.left(op.stalledUntil), op.mishap, op.mishapIn, op.woken, max(0, op.wake-t.w.now), op.cluster.status == t.w.cluster.status, op.cluster == t.w.cluster, len(op.clusterQueue), len(op.podQueue), len(op.claimQueue))
 		for i := range op.pods {
-			if p := w.pod(op.pods[i].name); p == nil || *p != op.pods[i] {
-				putPod(&op.pods[i])
+			if p := t.w.pod(op.pods[i].name); p == nil || *p != op.pods[i] {
+				t.pod(&op.pods[i])
 			}
 		}
 		if op.todo != nil {
-			put(describe(op.todo.decision), op.todo.next)
+			t.put(describe(op.todo.decision), op.todo.next)
 		}
 	}
-	// Ids of members follow from names and serials: the same in the same order.
-	return maphash.String(keySeed, canonicalIDs(b.String()))
+}
+
+func (t *teller) pod(p *pod) {
+	t.put("p", t.name(p.name), p.role, t.ago(p.created), t.ago(p.deleting), p.finished, p.node, p.unschedulable, p.trouble, p.ip, p.addressed, p.learners, p.version, p.repository, p.template, p.trust, p.from, p.ready, t.ago(p.readyAt), p.routed, t.w.now-p.roleAt < time.Second, t.ago(p.defragmented), p.defragmentDone, p.recovery != nil, p.survivorPermit, len(t.w.attic),
+		min(p.restarts-p.provenRestarts, 6), p.exit, p.looping, t.ago(p.runningSince), p.provenImage == p.image())
+	if p.permit != nil {
+		t.put(p.permit.Attempt, p.permit.New, p.permit.CatchUp, len(p.permit.After))
+		for _, m := range p.permit.Members {
+			t.put(t.name(m))
+		}
+	}
 }
 
 // names are all names in use, sorted: a name stands for its place among them.
@@ -197,18 +230,18 @@ func (w *world) names() []string {
 	return slices.Compact(all)
 }
 
-func (w *world) putData(put func(...any), name func(string) int, d *data) {
+func (t *teller) data(d *data) {
 	if d == nil {
 		return
 	}
-	truth := w.births[d.birth].committed
+	truth := t.w.births[d.birth].committed
 	common := commonPrefix(truth, d.log)
-	put("d", d.birth, d.alarms, d.size, d.inUse, name(d.name), d.id, w.highestTerm()-d.term, len(truth)-common, len(truth)-d.committed, len(truth)-d.applied, d.told, d.stored, d.altered, len(d.snapView), len(d.baseView))
+	t.put("d", d.birth, d.alarms, d.size, d.inUse, t.name(d.name), d.id, t.w.highestTerm()-d.term, len(truth)-common, len(truth)-d.committed, len(truth)-d.applied, d.told, d.stored, d.altered, len(d.snapView), len(d.baseView))
 	for _, e := range d.log[common:] {
-		put(e.kind, name(e.name))
+		t.put(e.kind, t.name(e.name))
 	}
 	for _, m := range d.view {
-		put(name(m.Name), m.ID, m.Learner, m.Started)
+		t.put(t.name(m.Name), m.ID, m.Learner, m.Started)
 	}
 }
 

@@ -34,7 +34,8 @@
 //     the fuzz test uses it with Observations that no model would produce
 //   - minimise.go, trace.go: from a failing run to a short story
 //   - clone.go, explore.go: every run of a small configuration
-//   - shipped.go: the code that ships in the place of operator.go and act.go, with
+//   - shipped.go: the code that ships in the place of operator.go and act.go, compared with them in
+//     shipped_compare.go, with
 //     shipped_api.go, shipped_objects.go and shipped_etcd.go as its outside
 //
 // To look at one failing seed: go test -run TestSimulate -seed N -v. For many:

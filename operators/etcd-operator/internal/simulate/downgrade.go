@@ -65,6 +65,7 @@ func (w *world) askDowngrade(op *operator, t *todo, change func(*run, *birth) er
 		return errNobody
 	}
 	w.touch("etcd is asked for a downgrade")
+	w.asked++
 	return change(r, &w.births[r.disk.data.birth])
 }
 

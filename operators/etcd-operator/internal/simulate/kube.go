@@ -59,6 +59,7 @@ type pod struct {
 	created       time.Duration
 	deleting      time.Duration // never: not being deleted
 	finished      bool
+	owner         int // the EtcdCluster of the name that it is of, by number
 	node          int // -1: not scheduled
 	unschedulable string
 	trouble       string
@@ -278,6 +279,7 @@ func (w *world) schedule(p *pod) {
 
 func (w *world) createPod(p *pod) {
 	p.uid, p.created, p.deleting, p.node, p.readyAt, p.defragmented, p.runningSince = w.uid(), w.now, never, -1, w.now, never, never
+	p.owner = w.cluster.number
 	w.pods = insert(w.pods, p, func(p *pod) string { return p.name })
 }
 

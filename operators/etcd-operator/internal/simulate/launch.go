@@ -25,10 +25,6 @@ type host struct {
 	yield func(launcher.Decision) bool
 }
 
-// ships reports whether the world plays with the shipped code. Its runs are not cloned, so that
-// a launcher may be stopped in the middle.
-func (w *world) ships() bool { return len(w.operators) > 0 && w.operators[0].shipped != nil }
-
 // launcherOptions are those of the container's command line. A Pod that has none is of the
 // model, whose names are enough.
 func (w *world) launcherOptions(r *run) launcher.Options {

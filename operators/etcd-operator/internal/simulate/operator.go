@@ -375,8 +375,19 @@ func (w *world) observe(op *operator) (plan.Observation, []pod) {
 	if w.during(NameConflict) {
 		o.Conflicts = []string{"Service " + clusterName + " of somebody else"}
 	}
+	var asked []pod
 	for i := range op.pods {
-		o.Pods = append(o.Pods, w.observePod(&op.pods[i]))
+		switch p := &op.pods[i]; {
+		case p.owner == c.number:
+			asked = append(asked, *p)
+			o.Pods = append(o.Pods, w.observePod(p))
+		case p.deleting != never || p.finished:
+		case c.bootstrap.Member == "" && c.clusterID == 0:
+			o.Conflicts = append(o.Conflicts, "Pod "+p.name+" (of EtcdCluster "+clusterName+")")
+			o.OrphansInTheWay = true
+		default:
+			o.Orphans = append(o.Orphans, p.name+" (of EtcdCluster "+clusterName+")")
+		}
 	}
 	for _, c := range op.claims {
 		if c.retired == "" {
@@ -386,7 +397,7 @@ func (w *world) observe(op *operator) (plan.Observation, []pod) {
 	for i := range v1beta2.MaxSize {
 		o.FreshNames = append(o.FreshNames, fmt.Sprintf("%s-%s%d", clusterName, op.id, op.names+i))
 	}
-	return o, slices.Clone(op.pods)
+	return o, asked
 }
 
 // ask lets the members of some of the Pods speak for themselves, now.
@@ -442,7 +453,7 @@ func (w *world) observePod(p *pod) plan.Pod {
 		seen.UnreadySince = epoch.Add(p.readyAt)
 	}
 	if p.deleting != never {
-		seen.DeletingSince = epoch.Add(p.deleting)
+		seen.DeletingSince = epoch.Add(p.deleting + grace)
 	}
 	if p.node < 0 {
 		return seen
@@ -470,6 +481,9 @@ func (w *world) sees(op *operator, node int) bool {
 
 // answer is what a member says of itself.
 func (w *world) answer(r *run) plan.Answer {
+	if r.state == waiting && r.said.State == "" {
+		return plan.Answer{} // it has not looked yet
+	}
 	if r.state == waiting {
 		return plan.Answer{Waiting: true, Attempt: int(r.said.Attempt), Identified: true, Waited: time.Duration(r.said.WaitedSeconds * float64(time.Second))}
 	}
@@ -498,7 +512,9 @@ func (w *world) answer(r *run) plan.Answer {
 	}
 	a.Alarms = d.alarms
 	a.DBSize, a.DBSizeInUse, a.Quota = int64(d.size)*unit, int64(d.inUse)*unit, int64(w.quota)*unit
-	if !a.Learner {
+	if a.Learner {
+		a.Read = false // it does not tell the member list
+	} else {
 		a.Members = d.view
 	}
 	a.Write = w.write(r, read)

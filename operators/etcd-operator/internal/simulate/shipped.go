@@ -41,6 +41,15 @@ type shipped struct {
 	stop   func()
 	// mishap is what happens to the call before which it stands; numFaults for nothing.
 	mishap FaultKind
+	// model is what the model observed in its place, when members were about to be asked, and
+	// told what they said; compared is true once that was compared.
+	model    *plan.Observation
+	told     map[string]plan.Answer
+	compared bool
+	// undisturbed has a decision carried out at once, without mishaps, to compare what comes of
+	// it with what the model makes of it: predicted; empty before the decision.
+	undisturbed bool
+	predicted   string
 	// result and err are how the last reconcile ended.
 	result ctrl.Result
 	err    error
@@ -77,6 +86,10 @@ func (w *world) ship(op *operator, scheme *runtime.Scheme) {
 
 // plan is the planner between two looks: what it is told and what it decides is checked.
 func (s *shipped) plan(o plan.Observation) plan.Decision {
+	if !s.compared {
+		s.compared = true
+		s.compareObservation(&o)
+	}
 	d := s.w.planner(o)
 	s.w.stats.Decisions++
 	if err := CheckDecision(o, d); err != nil {
@@ -90,12 +103,17 @@ func (s *shipped) plan(o plan.Observation) plan.Decision {
 	}
 	s.op.last = d
 	s.op.todo.seen, s.op.todo.decision = o, d
+	if s.undisturbed {
+		s.predicted = s.predict(o, d)
+	}
 	return d
 }
 
 // begin starts a reconcile, up to its first call.
 func (s *shipped) begin() {
 	s.op.todo = &todo{disturbed: s.w.disturbed}
+	s.model, s.told, s.compared = nil, map[string]plan.Answer{}, false
+	s.undisturbed, s.predicted = s.w.random.chance(30), ""
 	s.resume, s.stop = iter.Pull(func(yield func(string) bool) {
 		defer func() {
 			if r := recover(); r != nil && r != errEnded { //nolint:errorlint // as it was thrown
@@ -145,10 +163,15 @@ func (w *world) runShipped(op *operator) {
 			}
 			op.woken = false
 			s.begin()
-		} else if !w.befall(op) {
+		} else if s.predicted == "" && !w.befall(op) {
 			return
 		}
-		if _, more := s.resume(); !more {
+		_, more := s.resume()
+		for more && s.predicted != "" {
+			_, more = s.resume()
+		}
+		if !more {
+			s.compareEffect()
 			if a := op.todo.decision.Action; a != nil && s.err == nil {
 				w.stats.Actions[plan.KindOf(a)]++
 			}

@@ -285,7 +285,7 @@ func (a *api) patchPod(name string, how client.Patch) error {
 	read := observe.PodOf(&next)
 	if read.Role != p.role {
 		a.w.checkRole(p, read.Role)
-		p.role, p.roleAt = read.Role, a.w.now
+		p.role = read.Role
 	}
 	if read.StartPermit != nil && (p.permit == nil || p.permit.Attempt != read.StartPermit.Attempt) {
 		a.w.checkPermit(p.name, read.StartPermit)
@@ -299,6 +299,10 @@ func (a *api) patchPod(name string, how client.Patch) error {
 		p.version, p.repository = read.Version, read.Repository
 	}
 	p.permit, p.object = read.StartPermit, &next
+	p.provenRestarts, p.provenImage = read.ProvenRestarts, read.ProvenImage
+	if !read.RoleSince.IsZero() {
+		p.roleAt = read.RoleSince.Sub(epoch)
+	}
 	return nil
 }
 

@@ -15,6 +15,7 @@ type members struct{ *shipped }
 
 func (m *members) Ask(ctx context.Context, endpoints []etcdclient.Endpoint) map[string]etcdclient.Answer {
 	answers := map[string]etcdclient.Answer{}
+	m.model = m.modelled()
 	_ = m.call(ctx, "asking members", nil, func() error { // who does not answer is left out
 		for _, e := range endpoints {
 			answers[e.Name] = m.answer(e)
@@ -31,10 +32,8 @@ func (m *members) answer(e etcdclient.Endpoint) etcdclient.Answer {
 		return etcdclient.Answer{Err: "i/o timeout", Trouble: "the connection timed out"}
 	}
 	a := m.w.answer(r)
+	m.told[e.Name] = a
 	if a.Waiting {
-		if r.said.State == "" {
-			return etcdclient.Answer{Err: "connection refused", Trouble: "it has not looked yet"}
-		}
 		return etcdclient.Answer{Launcher: &r.said}
 	}
 	out := etcdclient.Answer{
@@ -78,6 +77,7 @@ func (m *members) change(ctx context.Context, what string, via []etcdclient.Endp
 				continue
 			}
 			m.w.touch(what)
+			m.w.asked++
 			return asTold(do(r))
 		}
 		return etcdclient.ErrUnreachable

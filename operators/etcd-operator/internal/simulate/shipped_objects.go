@@ -57,6 +57,7 @@ func (w *world) object(c *etcdCluster) *v1beta2.EtcdCluster {
 		},
 		Status: *c.status.DeepCopy(),
 	}
+	o.Spec.Etcd = &v1beta2.EtcdPolicy{SnapshotCount: new(int64(snapshotEntries))}
 	o.Spec.Pod = &v1beta2.PodPolicy{EtcdEnv: []corev1.EnvVar{{Name: envTemplate, Value: c.wantedTemplate()}}}
 	if w.cfg.Persistent {
 		o.Spec.Pod.PersistentVolumeClaimSpec = &corev1.PersistentVolumeClaimSpec{
@@ -134,7 +135,11 @@ func (w *world) podObject(p *pod) *corev1.Pod {
 		etcd.State.Waiting = &corev1.ContainerStateWaiting{Reason: "PodInitializing"}
 	}
 	if p.exit != (plan.Exit{}) {
-		etcd.LastTerminationState.Terminated = &corev1.ContainerStateTerminated{ExitCode: int32(p.exit.Code), Reason: p.exit.Reason, Message: p.exit.Words}
+		words := p.exit.Words
+		if p.exit.Damage != "" {
+			words = `{"level":"fatal","msg":"failed to open database","path":"db","error":"invalid database"}`
+		}
+		etcd.LastTerminationState.Terminated = &corev1.ContainerStateTerminated{ExitCode: int32(p.exit.Code), Reason: p.exit.Reason, Message: words}
 	}
 	o.Status.ContainerStatuses = []corev1.ContainerStatus{etcd}
 	if p.finished {

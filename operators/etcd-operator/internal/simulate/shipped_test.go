@@ -14,6 +14,7 @@ import (
 
 	"github.com/etcd-operators/etcd-operators/api/v1beta2"
 	"github.com/etcd-operators/etcd-operators/operators/etcd-operator/internal/plan"
+	"github.com/etcd-operators/etcd-operators/shared/member"
 )
 
 // runShipped makes one run with the code that ships in the place of the model of it. The
@@ -65,7 +66,7 @@ var shippedKinds = []FaultKind{
 func shippedConfig(seed int64) Config {
 	cfg := RandomConfig(seed)
 	cfg.Existed, cfg.Quota, cfg.Live, cfg.AutoRepair, cfg.AbovePercent = "", 0, 0, false, 0
-	cfg.Scheduled, cfg.Compares, cfg.TLS, cfg.BornFenced, cfg.Survive, cfg.Learners = false, false, false, false, false, 7
+	cfg.Scheduled, cfg.Compares, cfg.TLS, cfg.BornFenced, cfg.Survive, cfg.Learners = false, false, false, false, false, member.MaxLearners
 	cfg.Kinds = slices.DeleteFunc(cfg.Kinds, func(k FaultKind) bool { return !slices.Contains(shippedKinds, k) })
 	if len(cfg.Kinds) == 0 {
 		cfg.Kinds = []FaultKind{KillContainer}

@@ -4,7 +4,9 @@ import (
 	"errors"
 	"fmt"
 	"slices"
+	"strconv"
 	"strings"
+	"time"
 
 	corev1 "k8s.io/api/core/v1"
 	storagev1 "k8s.io/api/storage/v1"
@@ -43,6 +45,12 @@ func (c *claimObject) set(o *corev1.PersistentVolumeClaim) {
 	}
 	c.object, c.owner, c.retained = o, clusterNumber(owner), member.IsRetained(o)
 	c.version, c.reseed = o.Annotations[member.AnnotationVersion], o.Annotations[v1beta2.AnnotationSurvivorPermit]
+	c.refused, c.refusedAt = 0, 0
+	if words := strings.Fields(o.Annotations[v1beta2.AnnotationGrowthRefused]); len(words) > 1 {
+		c.refused, _ = strconv.ParseInt(words[0], 10, 64) // as the operator writes it
+		at, _ := time.Parse(time.RFC3339, words[1])
+		c.refusedAt = at.Sub(epoch)
+	}
 	c.requested = o.Spec.Resources.Requests.Storage().Value()
 }
 

@@ -174,6 +174,7 @@ func (w *world) advanceLog(op *operator, a plan.AdvanceLog) error {
 		return errNobody
 	}
 	w.touch("raft's log grows")
+	w.asked++
 	return w.appendNoops(r, a.Entries)
 }
 

@@ -1,7 +1,6 @@
 package simulate
 
 import (
-	"fmt"
 	"slices"
 	"time"
 
@@ -99,7 +98,12 @@ func (w *world) recreate(f Fault) bool {
 	for _, p := range slices.Clone(w.pods) {
 		w.dropPod(p)
 	}
-	w.runs = slices.DeleteFunc(w.runs, func(r *run) bool { return r.persisted })
+	w.runs = slices.DeleteFunc(w.runs, func(r *run) bool {
+		if r.persisted {
+			w.stopEtcd(r)
+		}
+		return r.persisted
+	})
 	w.lates = nil
 	w.cluster = etcdCluster{
 		number: c.number + 1, version: c.version + 1, generation: c.generation + 1, size: c.size, wanted: c.wanted, repository: c.repository,
@@ -137,7 +141,10 @@ func (w *world) observeClaim(o *plan.Observation, c *etcdCluster, v *claimObject
 	}
 	claim := plan.Claim{
 		Name: v.name, UID: v.uid, Deleting: v.deleting, Created: epoch.Add(v.created), Reseed: v.reseed, Retained: v.retained, Version: v.version,
-		Requested: v.requested, Capacity: v.capacity, Class: "class", RefusedSize: v.refused, RefusedAt: epoch.Add(v.refusedAt), Refusal: "forbidden",
+		Requested: v.requested, Capacity: v.capacity, Class: className,
+	}
+	if v.refused != 0 {
+		claim.RefusedSize, claim.RefusedAt, claim.Refusal = v.refused, epoch.Add(v.refusedAt), errFrozen.Error()
 	}
 	switch w.cfg.Expansion {
 	case growing:
@@ -151,7 +158,7 @@ func (w *world) observeClaim(o *plan.Observation, c *etcdCluster, v *claimObject
 	}
 }
 
-func ownerName(n int) string { return fmt.Sprintf("owner%d", n) }
+func ownerName(n int) string { return clusterUID(n) }
 
 // noOtherClaims is the live look before a beginning is recorded.
 func (w *world) noOtherClaims(a plan.RecordBootstrap) error {

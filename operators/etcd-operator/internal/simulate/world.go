@@ -108,6 +108,8 @@ type world struct {
 	// settling is true once faults have stopped: from then on operators look only when
 	// a watch tells them to, or when they said that they would.
 	settling bool
+	// asked counts the changes that operators have asked etcd for.
+	asked int
 	// configured is true when a member list changed in this step.
 	configured bool
 

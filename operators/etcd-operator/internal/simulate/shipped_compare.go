@@ -1,0 +1,100 @@
+package simulate
+
+import (
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+	"github.com/google/go-cmp/cmp/cmpopts"
+
+	"github.com/etcd-operators/etcd-operators/operators/etcd-operator/internal/plan"
+)
+
+// This file ties the model of the operator to the code that ships. In the same world both must
+// observe the same; and of the same decision, if nothing happens meanwhile, the same must
+// come, whether it is carried out or a precondition does not hold.
+
+// modelled is what the model observes in the place of the shipped code, but for the answers of
+// members.
+func (s *shipped) modelled() *plan.Observation {
+	o, _ := s.w.observe(s.op)
+	return &o
+}
+
+// compareObservation fails if the shipped code has observed something else than the model.
+func (s *shipped) compareObservation(o *plan.Observation) {
+	m := s.model
+	if m == nil { // no member was asked, so that nothing has happened since it began to look
+		m = s.modelled()
+	}
+	for i := range m.Pods {
+		p := &m.Pods[i]
+		if a, ok := s.told[p.Name]; ok {
+			if a.Reached && a.Quota == 0 { // the model's for no limit; etcd has its default
+				a.Quota = 2 << 30
+			}
+			p.Answer = a
+		}
+		if p.ReadySince.IsZero() && i < len(o.Pods) && o.Pods[i].From == "" {
+			p.From = "" // a container that is reported late is taken for one that came after the change
+		}
+	}
+	if diff := cmp.Diff(m, o, likeness...); diff != "" {
+		s.w.fail("Model", "the shipped code observes something else than the model:\n%s", diff)
+	}
+}
+
+// likeness leaves out what the model has no part of.
+var likeness = []cmp.Option{
+	cmpopts.EquateEmpty(),
+	cmpopts.EquateApproxTime(time.Second), // the API server has whole seconds
+	cmpopts.IgnoreFields(plan.Observation{}, "Now", "Since", "FreshNames", "FreshToken", "Rejections", "Comparison", "Growth"),
+	cmpopts.IgnoreFields(plan.Cluster{}, "Namespace", "PeerURLFormat", "Template", "LastStatus", "Existed", "Consistency", "Maintenance"),
+	cmpopts.IgnoreFields(plan.Pod{}, "IP", "Template", "Created", "Creating", "RoleSince"),
+	cmpopts.IgnoreFields(plan.Exit{}, "Words"),
+	cmpopts.IgnoreFields(plan.Answer{}, "Trouble", "Blocked"),
+	cmpopts.IgnoreFields(plan.Claim{}, "Refusal"),
+}
+
+// predict is what the model makes of the world by the decision of the shipped code.
+func (s *shipped) predict(o plan.Observation, d plan.Decision) string {
+	w := s.w.clone()
+	op := w.operators[slices.Index(s.w.operators, s.op)]
+	op.version = op.cluster.version
+	t := &todo{seen: o, decision: d, disturbed: w.disturbed}
+	if !d.SkipChildren {
+		_ = w.setBudget(&o.Cluster, d.Budget) // what is there meanwhile shows
+	}
+	for n, more := 1, d.Action != nil; more; n++ {
+		more, _ = w.effect(op, t, n)
+	}
+	for _, p := range w.pods {
+		if s.w.pod(p.name) == nil { // the template that the model's are of is told by a variable
+			p.template = op.cluster.wantedTemplate()
+		}
+		if p.permit != nil { // nor does an Observation tell what only saves time
+			p.permit = &plan.StartPermit{Attempt: p.permit.Attempt, New: p.permit.New, Members: p.permit.Members}
+		}
+	}
+	return w.told()
+}
+
+// told is what Kubernetes is like, and how often etcd was asked for a change. What etcd makes of
+// that depends on which member is asked, and each side asks the one that it likes.
+func (w *world) told() string {
+	t := &teller{w: w}
+	t.kubernetes()
+	t.put("changes asked of etcd:", w.asked)
+	return t.b.String()
+}
+
+// compareEffect fails if something else has come of a decision than the model makes of it.
+func (s *shipped) compareEffect() {
+	if s.predicted == "" {
+		return
+	}
+	if diff := cmp.Diff(strings.Split(s.predicted, "\n"), strings.Split(s.w.told(), "\n")); diff != "" {
+		s.w.fail("Model", "something else comes of %s than the model makes of it:\n%s", describe(s.op.todo.decision), diff)
+	}
+}
