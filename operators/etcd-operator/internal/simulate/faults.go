@@ -281,6 +281,9 @@ func (w *world) stopFaults() {
 	if w.adoptAt > 0 {
 		w.adoptAt = w.step
 	}
+	if w.bornAt > 0 {
+		w.bornAt = w.step
+	}
 	w.edit(func(c *etcdCluster) {
 		c.paused, c.wanted = false, w.finalVersion()
 		if c.repository == badRepository {

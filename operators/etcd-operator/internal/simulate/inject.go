@@ -50,6 +50,7 @@ func (w *world) inject(f Fault) bool {
 			return true
 		}
 		w.operators = append(w.operators, newOperator(w, "b"))
+		w.shipBeside(w.operators[1])
 	case EditSize:
 		size := 1 + f.A%w.cfg.largest()
 		w.say("the user sets size %d", size)

@@ -86,6 +86,8 @@ type pod struct {
 	// while its init container may make the data dir.
 	recovery       *plan.Recovery
 	survivorPermit bool
+	// unseeded is why its agent has not made the data dir; empty if it has, or there is none.
+	unseeded string
 	// ready is what its kubelet said last, at readyAt; routed is true while the client
 	// Service has its address.
 	ready   bool
@@ -180,6 +182,7 @@ func (w *world) tickKubernetes() {
 	for _, r := range slices.Clone(w.runs) {
 		w.tickRun(r)
 	}
+	w.collect()
 	w.tickVolumes()
 	for _, c := range slices.Clone(w.claims) {
 		if c.deleting && w.pod(c.name) == nil {

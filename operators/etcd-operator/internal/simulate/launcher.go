@@ -76,6 +76,8 @@ type run struct {
 	// catchUp is true while etcd runs only to catch up, and is started again then.
 	catchUp bool
 	etcd    *process
+	// unseeded is that of its Pod.
+	unseeded string
 }
 
 // containerState is the state of the etcd container.
@@ -182,6 +184,7 @@ func (w *world) reportRun(r *run, p *pod) {
 	case r.state == crashed && r.failures > 1:
 		p.trouble = "CrashLoopBackOff: back-off restarting failed container"
 	}
+	p.unseeded = r.unseeded
 	p.restarts, p.exit, p.looping, p.runningSince = r.restarts, r.exit, r.state == crashed && r.failures > 1, never
 	if r.state == running || r.state == waiting {
 		p.runningSince = r.since
@@ -215,7 +218,8 @@ func (w *world) startContainer(r *run) {
 		w.restoreData(r)
 	}
 	if p := w.pod(r.name); p != nil && p.uid == r.uid && p.recovery != nil && p.survivorPermit && r.disk.data == nil {
-		if why := w.takeSnapshot(r, p.recovery); why != "" {
+		why := w.takeSnapshot(r, p.recovery)
+		if r.unseeded = why; why != "" {
 			w.say("%s gets no snapshot: %s", r.name, why)
 			w.crash(r)
 			return

@@ -82,7 +82,7 @@ func (w *world) whatIsWrong() string {
 	last := &w.operators[0].last
 	switch {
 	case c.deleting:
-		return ""
+		return w.remains()
 	case slices.ContainsFunc(w.restores, func(r *restore) bool { return !r.done && !r.adopted }):
 		return "a restore is not done"
 	case w.cfg.Existed != "" && c.fence.Adopted.Restore == "":

@@ -215,7 +215,7 @@ func (w *world) deliver(op *operator) {
 // sameButStatus reports whether two versions of an EtcdCluster differ only in the status,
 // which wakes nobody.
 func sameButStatus(a, b etcdCluster) bool {
-	return a.generation == b.generation && a.number == b.number && a.deleting == b.deleting && a.adopt == b.adopt && a.recover == b.recover &&
+	return a.generation == b.generation && a.number == b.number && a.deleting == b.deleting && a.gone == b.gone && a.adopt == b.adopt && a.recover == b.recover &&
 		a.restart == b.restart && a.fence.Mark == b.fence.Mark && a.fence.Seeded == b.fence.Seeded && a.fence.Lifted == b.fence.Lifted
 }
 

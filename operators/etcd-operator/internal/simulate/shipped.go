@@ -95,7 +95,7 @@ func (s *shipped) plan(o plan.Observation) plan.Decision {
 	if err := CheckDecision(o, d); err != nil {
 		s.w.fail(err.Invariant, "the operator decided %s: %s", describe(d), err.Message)
 	}
-	if w := s.w; d.Outcome == plan.QuorumLost && !w.during(LagStatus) && len(s.op.clusterQueue)+len(s.op.podQueue)+len(s.op.claimQueue) == 0 {
+	if w := s.w; d.Outcome == plan.QuorumLost && !w.during(LagStatus) && len(w.operators) == 1 && len(s.op.clusterQueue)+len(s.op.podQueue)+len(s.op.claimQueue) == 0 {
 		w.checkQuorumLost()
 	}
 	if s.w.trace != nil {

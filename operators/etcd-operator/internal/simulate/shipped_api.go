@@ -67,7 +67,9 @@ func (a *api) Get(ctx context.Context, key client.ObjectKey, into client.Object,
 		var found client.Object
 		switch into.(type) {
 		case *v1beta2.EtcdCluster:
-			found = a.w.object(a.clusterSeen())
+			if c := a.clusterSeen(); !c.gone {
+				found = a.w.object(c)
+			}
 		case *corev1.Pod:
 			for _, p := range a.podsSeen() {
 				if p.name == key.Name {
@@ -191,6 +193,7 @@ func (a *api) createPod(p *corev1.Pod) error {
 	a.w.createPod(&pod{
 		object: p.DeepCopy(), name: p.Name, role: read.Role, permit: read.StartPermit, persistent: read.Persistent,
 		version: read.Version, repository: read.Repository, template: templateOf(p), learners: read.Learners,
+		recovery: taskOf(p), survivorPermit: read.SurvivorPermit,
 	})
 	return nil
 }
@@ -231,6 +234,8 @@ func (a *api) Delete(ctx context.Context, o client.Object, options ...client.Del
 			case plan.DeletePod:
 				a.w.checkPodDeletion(p, len(d.Members) > 0)
 				a.w.checkKept(p)
+			case plan.DropSeed:
+				a.w.checkSeedDrop(p.name)
 			default:
 				a.w.fail("S11", "%s deletes Pod %s", plan.KindOf(d), p.name)
 			}
@@ -244,8 +249,12 @@ func (a *api) Delete(ctx context.Context, o client.Object, options ...client.Del
 				return apierrors.NewConflict(volumes, x.Name, errConflict)
 			}
 			a.w.touch("a volume is deleted")
-			a.w.checkClaimDeletion(c)
-			a.w.checkOldData(c.name, c.disk)
+			if _, drops := a.op.todo.decision.Action.(plan.DropSeed); drops {
+				a.w.checkSeedDrop(c.name)
+			} else {
+				a.w.checkClaimDeletion(c)
+				a.w.checkOldData(c.name, c.disk)
+			}
 			a.w.deleteClaim(c)
 		case *policyv1.PodDisruptionBudget:
 			delete(a.w.children, childKey(x, x.Name))
@@ -298,6 +307,7 @@ func (a *api) patchPod(name string, how client.Patch) error {
 		}
 		p.version, p.repository = read.Version, read.Repository
 	}
+	p.survivorPermit = read.SurvivorPermit
 	p.permit, p.object = read.StartPermit, &next
 	p.provenRestarts, p.provenImage = read.ProvenRestarts, read.ProvenImage
 	if !read.RoleSince.IsZero() {
@@ -388,6 +398,9 @@ func (s status) Update(ctx context.Context, o client.Object, _ ...client.SubReso
 		panic(fmt.Sprintf("%T is not simulated", o))
 	}
 	return s.call(ctx, "writing the status", timedOut, func() error {
+		if s.w.cluster.gone || c.UID != types.UID(clusterUID(s.w.cluster.number)) {
+			return apierrors.NewNotFound(clusters, c.Name)
+		}
 		if c.ResourceVersion != resourceVersion(s.w.cluster.version) {
 			return apierrors.NewConflict(clusters, c.Name, errConflict)
 		}

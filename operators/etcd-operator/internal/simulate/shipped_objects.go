@@ -67,12 +67,17 @@ func (w *world) object(c *etcdCluster) *v1beta2.EtcdCluster {
 	if c.retain {
 		o.Spec.Storage = &v1beta2.StoragePolicy{DeletionPolicy: v1beta2.VolumesRetain}
 	}
+	if c.survive {
+		o.Spec.Recovery.QuorumLoss = v1beta2.QuorumLossSurvivor
+	}
+	if c.recover != 0 {
+		o.Annotations[v1beta2.AnnotationRecover] = fmt.Sprintf("%016x", c.recover)
+	}
 	if c.adopt {
 		o.Annotations[v1beta2.AnnotationAdoptVolumes] = v1beta2.AdoptAny
 	}
 	if c.deleting {
-		now := timeAt(w.now)
-		o.DeletionTimestamp = &now
+		o.DeletionTimestamp, o.Finalizers = new(timeAt(0)), []string{metav1.FinalizerDeleteDependents}
 	}
 	return o
 }
@@ -80,21 +85,13 @@ func (w *world) object(c *etcdCluster) *v1beta2.EtcdCluster {
 // keepStatus makes a status that of the EtcdCluster, and takes from it what the world goes by.
 func (w *world) keepStatus(st *v1beta2.ClusterStatus) {
 	c := &w.cluster
-	latched := c.clusterID
 	if st.CurrentVersion != c.current || st.TargetVersion != c.target {
 		w.checkRecord(plan.RecordVersion{Current: st.CurrentVersion, Target: st.TargetVersion})
 	}
 	c.status = st
 	c.version++
 	c.current, c.target, c.index, c.upgradeSize = st.CurrentVersion, st.TargetVersion, uint64(st.VersionIndex), st.UpgradeSize
-	c.bootstrap = plan.Bootstrap{}
-	if b := st.Bootstrap; b != nil {
-		c.bootstrap = plan.Bootstrap{Member: b.Member, Token: b.Token, Adopted: b.Adopted}
-	}
-	c.clusterID, _ = strconv.ParseUint(st.ClusterID, 16, 64) // empty is none
-	if c.clusterID != latched {
-		w.latch(c.clusterID)
-	}
+	w.keepLatched(st)
 }
 
 // podObject is a Pod as the API server has it.
@@ -142,6 +139,9 @@ func (w *world) podObject(p *pod) *corev1.Pod {
 		etcd.LastTerminationState.Terminated = &corev1.ContainerStateTerminated{ExitCode: int32(p.exit.Code), Reason: p.exit.Reason, Message: words}
 	}
 	o.Status.ContainerStatuses = []corev1.ContainerStatus{etcd}
+	if p.unseeded != "" {
+		seedStatus(&o.Status, p.unseeded)
+	}
 	if p.finished {
 		o.Status.Phase = corev1.PodFailed
 	}

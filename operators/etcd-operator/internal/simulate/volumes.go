@@ -87,7 +87,7 @@ func (w *world) recreate(f Fault) bool {
 	c := &w.cluster
 	calm := !slices.ContainsFunc(w.pods, func(p *pod) bool { return p.node >= 0 && !w.kubeletTalks(p.node) })
 	kept := len(w.claims) > 0 && !slices.ContainsFunc(w.claims, func(c *claim) bool { return !w.isMembers(c) || !c.retained || c.version == "" || c.reseed != "" })
-	if !calm || !kept || w.main < 0 || c.clusterID == 0 || c.target != "" || len(w.restores) > 0 || c.deleting || w.cfg.Existed != "" {
+	if (!calm && !w.ships()) || !kept || w.main < 0 || c.clusterID == 0 || c.target != "" || len(w.restores) > 0 || c.deleting || w.cfg.Existed != "" {
 		return false
 	}
 	// What has only been begun can't be told from what has served.
@@ -95,6 +95,14 @@ func (w *world) recreate(f Fault) bool {
 		return false
 	}
 	w.say("FAULT %s: EtcdCluster %d", f.Kind, c.number+1)
+	next := etcdCluster{
+		number: c.number + 1, version: c.version + 1, generation: c.generation + 1, size: c.size, wanted: c.wanted, repository: c.repository,
+		template: c.template, storage: c.storage, retain: f.B%2 == 0, survive: c.survive, begun: never, repaired: never, status: &v1beta2.ClusterStatus{},
+	}
+	if w.ships() {
+		w.recreateLater(f, next)
+		return true
+	}
 	for _, p := range slices.Clone(w.pods) {
 		w.dropPod(p)
 	}
@@ -104,13 +112,8 @@ func (w *world) recreate(f Fault) bool {
 		}
 		return r.persisted
 	})
-	w.lates = nil
-	w.cluster = etcdCluster{
-		number: c.number + 1, version: c.version + 1, generation: c.generation + 1, size: c.size, wanted: c.wanted, repository: c.repository,
-		template: c.template, storage: c.storage, retain: f.B%2 == 0, survive: c.survive, begun: never, repaired: never, status: &v1beta2.ClusterStatus{},
-	}
+	w.cluster, w.lates = next, nil
 	w.budget, w.adoptAt = 0, w.step+1
-	clear(w.children)
 	if f.A%2 == 0 {
 		w.adoptAt += f.For
 	}

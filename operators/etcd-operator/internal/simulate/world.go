@@ -98,6 +98,8 @@ type world struct {
 	// adoptAt is the step from which on the user asks for the volumes of an earlier
 	// EtcdCluster; 0 if there was none.
 	adoptAt int
+	// bornAt is the step from which on the next EtcdCluster is there; 0 if it is.
+	bornAt int
 	// disturbed counts everything that changed who runs and who reaches whom: what
 	// was true at an observation need not be true after it.
 	disturbed int
@@ -152,6 +154,7 @@ type etcdCluster struct {
 	retain    bool
 	paused    bool
 	deleting  bool
+	gone      bool           // it is not there: any more, or yet
 	bootstrap plan.Bootstrap // zero: none
 	clusterID uint64
 	fence     plan.Fence
