@@ -50,6 +50,8 @@ type shipped struct {
 	// it with what the model makes of it: predicted; empty before the decision.
 	undisturbed bool
 	predicted   string
+	// looked is how many fences had been acknowledged when it read the EtcdCluster live last.
+	looked int
 	// result and err are how the last reconcile ended.
 	result ctrl.Result
 	err    error
@@ -140,7 +142,9 @@ func (s *shipped) call(ctx context.Context, what string, lost error, do func() e
 		s.w.say("operator %s: %s fails", s.op.id, what)
 		return lost
 	}
+	s.w.acting = s
 	err := do()
+	s.w.acting = nil
 	if mishap == LoseReply {
 		s.w.say("operator %s: the reply to %s is lost", s.op.id, what)
 		return lost

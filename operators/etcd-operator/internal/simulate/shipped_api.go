@@ -67,6 +67,9 @@ func (a *api) Get(ctx context.Context, key client.ObjectKey, into client.Object,
 		var found client.Object
 		switch into.(type) {
 		case *v1beta2.EtcdCluster:
+			if !a.cached {
+				a.looked = a.w.fences
+			}
 			if c := a.clusterSeen(); !c.gone {
 				found = a.w.object(c)
 			}

@@ -162,7 +162,6 @@ func (m *members) AppendEntries(ctx context.Context, via []etcdclient.Endpoint, 
 
 // What follows is not simulated with the shipped code yet; its runs do not come to it.
 
-func (m *members) TryWrite(context.Context, etcdclient.Endpoint) error { panic("not simulated") }
 func (m *members) Disarm(context.Context, []etcdclient.Endpoint, etcdclient.Alarm) error {
 	panic("not simulated")
 }

@@ -32,6 +32,9 @@ func templateOf(p *corev1.Pod) string {
 	return ""
 }
 
+// damagedWords are the last ones of an etcd that cannot read its database.
+const damagedWords = `{"level":"fatal","msg":"failed to open database","path":"/var/etcd/data/member/snap/db","error":"invalid database"}`
+
 // grace is the grace period of Pods.
 const grace = 30 * time.Second
 
@@ -67,6 +70,7 @@ func (w *world) object(c *etcdCluster) *v1beta2.EtcdCluster {
 	if c.retain {
 		o.Spec.Storage = &v1beta2.StoragePolicy{DeletionPolicy: v1beta2.VolumesRetain}
 	}
+	c.markFence(o)
 	if c.survive {
 		o.Spec.Recovery.QuorumLoss = v1beta2.QuorumLossSurvivor
 	}
@@ -85,13 +89,20 @@ func (w *world) object(c *etcdCluster) *v1beta2.EtcdCluster {
 // keepStatus makes a status that of the EtcdCluster, and takes from it what the world goes by.
 func (w *world) keepStatus(st *v1beta2.ClusterStatus) {
 	c := &w.cluster
-	if st.CurrentVersion != c.current || st.TargetVersion != c.target {
-		w.checkRecord(plan.RecordVersion{Current: st.CurrentVersion, Target: st.TargetVersion})
+	target := st.TargetVersion
+	if st.Bootstrap == nil {
+		target = "" // it tells a restore what is wanted
 	}
+	if id(st.ClusterID) == c.clusterID && (st.CurrentVersion != c.current || target != c.target) {
+		w.checkRecord(plan.RecordVersion{Current: st.CurrentVersion, Target: target})
+		if st.FencedBy == c.fence.By {
+			w.touch("a version is recorded")
+		}
+	}
+	w.keepLatched(st)
 	c.status = st
 	c.version++
-	c.current, c.target, c.index, c.upgradeSize = st.CurrentVersion, st.TargetVersion, uint64(st.VersionIndex), st.UpgradeSize
-	w.keepLatched(st)
+	c.current, c.target, c.index, c.upgradeSize = st.CurrentVersion, target, uint64(st.VersionIndex), st.UpgradeSize
 }
 
 // podObject is a Pod as the API server has it.
@@ -132,11 +143,11 @@ func (w *world) podObject(p *pod) *corev1.Pod {
 		etcd.State.Waiting = &corev1.ContainerStateWaiting{Reason: "PodInitializing"}
 	}
 	if p.exit != (plan.Exit{}) {
-		words := p.exit.Words
+		said := p.exit.Words
 		if p.exit.Damage != "" {
-			words = `{"level":"fatal","msg":"failed to open database","path":"db","error":"invalid database"}`
+			said = damagedWords
 		}
-		etcd.LastTerminationState.Terminated = &corev1.ContainerStateTerminated{ExitCode: int32(p.exit.Code), Reason: p.exit.Reason, Message: words}
+		etcd.LastTerminationState.Terminated = &corev1.ContainerStateTerminated{ExitCode: int32(p.exit.Code), Reason: p.exit.Reason, Message: said}
 	}
 	o.Status.ContainerStatuses = []corev1.ContainerStatus{etcd}
 	if p.unseeded != "" {
@@ -175,6 +186,7 @@ func (w *world) claimAsObject(c *claimObject) *corev1.PersistentVolumeClaim {
 		now := timeAt(w.now)
 		o.DeletionTimestamp = &now
 	}
+	c.markRetired(o)
 	if o.Spec.StorageClassName == nil {
 		o.Spec.StorageClassName = new(className)
 	}

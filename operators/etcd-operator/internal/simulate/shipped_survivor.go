@@ -2,6 +2,7 @@ package simulate
 
 import (
 	"encoding/json"
+	"reflect"
 	"strconv"
 
 	corev1 "k8s.io/api/core/v1"
@@ -62,7 +63,20 @@ func (w *world) keepLatched(st *v1beta2.ClusterStatus) {
 		c.bootstrap = plan.Bootstrap{Member: b.Member, Token: b.Token, Adopted: b.Adopted}
 	}
 	grows := func(r *plan.Recovery) bool { return r != nil && r.Phase == v1beta2.RecoveryGrowing }
+	if s := st.AdoptedSeed; s != nil {
+		c.fence.Adopted = *s
+	}
+	adopted := c.fence.Adopted != was.fence.Adopted
+	if !adopted && (c.bootstrap != was.bootstrap || c.clusterID != was.clusterID || st.FencedBy == was.fence.By && !reflect.DeepEqual(st.Recovery, was.status.Recovery)) {
+		w.touch("a beginning is latched")
+	}
+	if st.FencedBy != "" && c.fence.By == "" {
+		w.fences++
+	}
+	c.fence.By = st.FencedBy
 	switch begun := c.clusterID != was.clusterID; {
+	case adopted:
+		w.adopt(plan.AdoptSeed{Restore: c.fence.Adopted.Restore, Name: c.fence.Adopted.Pod, UID: c.fence.Adopted.PodUID, ClusterID: c.clusterID})
 	case begun && grows(c.recovery) && !grows(was.recovery):
 		a := plan.AdoptSurvivor{Name: c.bootstrap.Member, ClusterID: c.clusterID, Token: c.bootstrap.Token}
 		if p := w.pod(a.Name); p != nil {
@@ -71,8 +85,5 @@ func (w *world) keepLatched(st *v1beta2.ClusterStatus) {
 		w.beginAnew(a)
 	case begun:
 		w.latch(c.clusterID)
-	}
-	if c.bootstrap != was.bootstrap || c.clusterID != was.clusterID {
-		w.touch("a beginning is latched")
 	}
 }

@@ -35,6 +35,7 @@ func runShipped(t *testing.T, cfg Config, seed int64, faults []Fault, trace *sto
 			time.Sleep(d)
 			synctest.Wait() // for the deadlines that have passed
 		}
+		w.existed()
 		w.ship(w.operators[0], scheme)
 		if cfg.Formed {
 			w.form()
@@ -59,17 +60,24 @@ var shippedKinds = []FaultKind{
 	LagPods, LagClaims, LagStatus, EditSize, Pause, EditVersion, EditRepository, EditTemplate, AskRestart, Cordon, Uncordon, Unschedulable, ImageTrouble, SlowAddress,
 	RefusePods, RefuseClaims,
 	EditStorage, EditPolicy, Recreate, BringBack, SecondOperator, DeleteCluster, WantSurvivor,
+	Restore, EraseFence, OldMarks,
 }
 
 // shippedConfig is a configuration as RandomConfig draws it, without what is not simulated
-// with the shipped code yet. Every tenth has a majority lost.
+// with the shipped code yet. Of ten, one has mostly restores, and one loses a majority.
 func shippedConfig(seed int64) Config {
 	cfg := RandomConfig(seed)
-	if seed%10 == 9 {
+	switch seed % 10 {
+	case 8:
+		restoring(StallOperator, StallOperator, LagStatus, SecondOperator, EditSize, DeletePod, KillContainer, EraseFence, OldMarks)(&cfg)
+	case 9:
 		cfg = losing(seed)
 	}
-	cfg.Existed, cfg.Quota, cfg.Live, cfg.AutoRepair, cfg.AbovePercent = "", 0, 0, false, 0
-	cfg.Scheduled, cfg.Compares, cfg.TLS, cfg.BornFenced, cfg.Learners = false, false, false, false, member.MaxLearners
+	// A status that shows an earlier cluster does not say so any more once a fence was
+	// acknowledged, or reconciliation paused: the planner forgets it (S1).
+	cfg.Existed = ""
+	cfg.Quota, cfg.Live, cfg.AutoRepair, cfg.AbovePercent = 0, 0, false, 0
+	cfg.Scheduled, cfg.Compares, cfg.TLS, cfg.Learners = false, false, false, member.MaxLearners
 	cfg.Kinds = slices.DeleteFunc(cfg.Kinds, func(k FaultKind) bool { return !slices.Contains(shippedKinds, k) })
 	if len(cfg.Kinds) == 0 {
 		cfg.Kinds = []FaultKind{KillContainer}
@@ -79,9 +87,9 @@ func shippedConfig(seed int64) Config {
 
 // shippedActions are the kinds of actions that its runs come to.
 var shippedActions = []string{
-	"AddLearner", "AdoptSurvivor", "ChangeImage", "CreatePods", "DeleteClaim", "DeletePod", "EnableDowngrade", "GrantStartPermit", "GrowClaim",
-	"KeepClaims", "LatchClusterID", "Promote", "RecordBootstrap", "RecordSurvivor", "RecordVersion", "RecreatePod", "RemoveMember",
-	"RevokeStartPermits", "RevokeSurvivorPermit", "SetRoles", "TransferLeadership",
+	"AcknowledgeFence", "AddLearner", "AdoptSeed", "AdoptSurvivor", "ChangeImage", "CreatePods", "DeleteClaim", "DeletePod", "EnableDowngrade",
+	"GrantStartPermit", "GrowClaim", "KeepClaims", "LatchClusterID", "LiftFence", "Promote", "RecordBootstrap", "RecordSurvivor", "RecordVersion",
+	"RecreatePod", "RemoveMember", "RevokeStartPermits", "RevokeSurvivorPermit", "SetRoles", "TransferLeadership",
 }
 
 // seldomActions are those that few of them come to.

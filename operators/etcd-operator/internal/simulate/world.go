@@ -67,6 +67,10 @@ type world struct {
 
 	operators []*operator
 	restores  []*restore
+	// acting is the shipped operator whose call is carried out, and fences counts those that
+	// were acknowledged.
+	acting *shipped
+	fences int
 	// begunAt is the revision at which the last restore that was adopted began.
 	begunAt int64
 	// lates are calls of operators that take effect later.

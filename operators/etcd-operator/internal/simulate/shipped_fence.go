@@ -1,0 +1,97 @@
+package simulate
+
+import (
+	"context"
+	"errors"
+
+	corev1 "k8s.io/api/core/v1"
+
+	"github.com/etcd-operators/etcd-operators/api/v1beta2"
+	"github.com/etcd-operators/etcd-operators/shared/etcdclient"
+	"github.com/etcd-operators/etcd-operators/shared/launcher"
+	"github.com/etcd-operators/etcd-operators/shared/member"
+)
+
+// This file is what a restore is to the shipped code: marks on the EtcdCluster, a seed's Pod, and
+// volumes that were retired. The restore itself is the model's.
+
+// markFence writes on an EtcdCluster what a restore and the operator tell each other.
+func (c *etcdCluster) markFence(o *v1beta2.EtcdCluster) {
+	for key, value := range map[string]string{
+		v1beta2.AnnotationFence: c.fence.Mark, v1beta2.AnnotationSeeded: c.fence.Seeded, v1beta2.AnnotationFenceLifted: c.fence.Lifted,
+	} {
+		if value != "" {
+			o.Annotations[key] = value
+		}
+	}
+}
+
+// markRetired puts the label of a restore that keeps a volume in the place of the cluster's.
+func (c *claimObject) markRetired(o *corev1.PersistentVolumeClaim) {
+	if c.retired != "" {
+		delete(o.Labels, v1beta2.LabelCluster)
+		o.Labels[v1beta2.LabelRetiredBy] = c.retired
+	}
+}
+
+// shipSeed makes the Pod of a restore's seed an object, as the shipped code finds it.
+func (w *world) shipSeed(p *pod, restore string) {
+	if !w.ships() {
+		return
+	}
+	c := w.cluster
+	c.repository = p.repository
+	if badTemplate(c.template) {
+		c.template = goodTemplate
+	}
+	o, err := member.NewPod(w.object(&c), member.Options{
+		Name: p.name, Version: p.version, LauncherImage: "operator", Role: v1beta2.RoleSeed,
+		Restore: &launcher.Restore{Name: namespace + "/restore", UID: restore, PermitFile: "/permit"},
+	})
+	if err != nil {
+		panic(err) // the world has made it what it is
+	}
+	delete(o.Labels, v1beta2.LabelOwner) // no Service selects it
+	p.object, p.template = o, templateOf(o)
+}
+
+// existed gives the EtcdCluster a status that the archived operator may have left.
+func (w *world) existed() {
+	if w.cfg.Existed == "" {
+		return
+	}
+	w.cluster.status = &v1beta2.ClusterStatus{Phase: v1beta2.PhaseRunning}
+	if w.seed%2 == 0 {
+		w.cluster.status = &v1beta2.ClusterStatus{Members: v1beta2.MembersStatus{Ready: []string{"c-0000"}}}
+	}
+	for _, op := range w.operators {
+		op.cluster = w.cluster
+	}
+}
+
+// lookedBefore reports whether the operator that acts is one of two and has read the EtcdCluster
+// live before the other one has acknowledged the fence. With leader election it is the one that
+// has lost its lease; the window is the moment between that look and the call after it, for which
+// the API server has no precondition.
+func (w *world) lookedBefore() bool {
+	return len(w.operators) > 1 && w.acting != nil && w.acting.looked < w.fences
+}
+
+var errNoRoom = errors.New("etcdserver: mvcc: database space exceeded")
+
+// TryWrite is the write that a seed is to acknowledge; it is of no cluster that has clients.
+func (m *members) TryWrite(ctx context.Context, e etcdclient.Endpoint) error {
+	return m.call(ctx, "writing to "+e.Name, etcdclient.ErrOutcomeUnknown, func() error {
+		r := m.runAt(e.Addr)
+		if r == nil || r.etcd == nil || !r.etcd.serves {
+			return etcdclient.ErrUnreachable
+		}
+		switch told := m.w.write(r, m.w.readable(r)); {
+		case told.Acknowledged:
+			return nil
+		case told.Refused != "":
+			return errNoRoom
+		}
+		return etcdclient.ErrUnreachable
+	})
+}
