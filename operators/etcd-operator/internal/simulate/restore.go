@@ -375,6 +375,8 @@ type late struct {
 	operator int
 	todo     todo
 	n        int
+	// land carries out one of the shipped code.
+	land func()
 }
 
 // sendLate lets a call take effect later than its operator believes, within the
@@ -394,7 +396,7 @@ func (w *world) sendLate(op *operator, n int) bool {
 	if n == 0 || len(w.operators) > 1 || w.unchanged(&t.seen.Cluster) != nil {
 		return false
 	}
-	w.lates = append(w.lates, late{w.now + time.Duration(w.random.below(11))*time.Second, slices.Index(w.operators, op), *t, n})
+	w.lates = append(w.lates, late{at: w.now + time.Duration(w.random.below(11))*time.Second, operator: slices.Index(w.operators, op), todo: *t, n: n})
 	w.say("operator %s: the call is under way", op.id)
 	return true
 }
@@ -404,6 +406,11 @@ func (w *world) landLates() {
 	w.lates = slices.DeleteFunc(w.lates, func(l late) bool {
 		if w.now < l.at {
 			return false
+		}
+		if l.land != nil {
+			l.land()
+			w.disturbed++
+			return true
 		}
 		t := l.todo
 		t.sent = true

@@ -52,6 +52,11 @@ type shipped struct {
 	predicted   string
 	// looked is how many fences had been acknowledged when it read the EtcdCluster live last.
 	looked int
+	// next is the call before which it stands; writes is true of one that changes something in
+	// Kubernetes, and odd is how that takes effect; numFaults for as it should.
+	next   string
+	writes bool
+	odd    FaultKind
 	// result and err are how the last reconcile ended.
 	result ctrl.Result
 	err    error
@@ -62,7 +67,7 @@ var errEnded = errors.New("the operator has ended")
 
 // ship makes an operator that is the shipped code.
 func (w *world) ship(op *operator, scheme *runtime.Scheme) {
-	s := &shipped{w: w, op: op, mishap: numFaults}
+	s := &shipped{w: w, op: op, mishap: numFaults, odd: numFaults}
 	live, cached := &api{shipped: s, scheme: scheme}, &api{shipped: s, scheme: scheme, cached: true}
 	members := &members{s}
 	comparisons := consistency.New(members)
@@ -135,6 +140,9 @@ func (s *shipped) call(ctx context.Context, what string, lost error, do func() e
 	}
 	mishap := s.mishap
 	s.mishap = numFaults
+	if s.oddly(mishap) {
+		mishap = numFaults
+	}
 	if err := ctx.Err(); err != nil {
 		return err
 	}
@@ -170,11 +178,11 @@ func (w *world) runShipped(op *operator) {
 		} else if s.predicted == "" && !w.befall(op) {
 			return
 		}
-		_, more := s.resume()
+		next, more := s.resume()
 		for more && s.predicted != "" {
-			_, more = s.resume()
+			next, more = s.resume()
 		}
-		if !more {
+		if s.next = next; !more {
 			s.compareEffect()
 			if a := op.todo.decision.Action; a != nil && s.err == nil {
 				w.stats.Actions[plan.KindOf(a)]++
@@ -209,8 +217,15 @@ func (w *world) befall(op *operator) bool {
 		return true
 	}
 	mishap := op.mishap
+	if mishap == TearCall && !op.shipped.tears() {
+		return true
+	}
 	op.mishap = numFaults
 	switch mishap {
+	case TearCall:
+		op.stalledUntil = w.step + 1 + w.random.below(5)
+		w.disturbed++ // what happens meanwhile cannot be known
+		return false
 	case StallOperator:
 		op.stalledUntil = w.step + 1 + w.random.below(30)
 		return false

@@ -173,9 +173,9 @@ func (a *api) claimsSeen() []claimObject {
 func (a *api) Create(ctx context.Context, o client.Object, _ ...client.CreateOption) error {
 	switch x := o.(type) {
 	case *corev1.Pod:
-		return a.call(ctx, "creating Pod "+x.Name, timedOut, func() error { return a.createPod(x) })
+		return a.write(ctx, "creating Pod "+x.Name, timedOut, func() error { return a.createPod(x) })
 	case *corev1.PersistentVolumeClaim:
-		return a.call(ctx, "creating PVC "+x.Name, timedOut, func() error { return a.createClaim(x) })
+		return a.write(ctx, "creating PVC "+x.Name, timedOut, func() error { return a.createClaim(x) })
 	}
 	panic(fmt.Sprintf("%T is not simulated", o))
 }
@@ -219,7 +219,7 @@ func (a *api) createClaim(p *corev1.PersistentVolumeClaim) error {
 func (a *api) Delete(ctx context.Context, o client.Object, options ...client.DeleteOption) error {
 	var how client.DeleteOptions
 	how.ApplyOptions(options)
-	return a.call(ctx, fmt.Sprintf("deleting %T %s", o, o.GetName()), timedOut, func() error {
+	return a.write(ctx, fmt.Sprintf("deleting %T %s", o, o.GetName()), timedOut, func() error {
 		switch x := o.(type) {
 		case *corev1.Pod:
 			p := a.w.pod(x.Name)
@@ -277,9 +277,9 @@ func unmet(p *metav1.Preconditions, uid, version string) bool {
 func (a *api) Patch(ctx context.Context, o client.Object, how client.Patch, _ ...client.PatchOption) error {
 	switch o.(type) {
 	case *corev1.Pod:
-		return a.call(ctx, "patching Pod "+o.GetName(), timedOut, func() error { return a.patchPod(o.GetName(), how) })
+		return a.write(ctx, "patching Pod "+o.GetName(), timedOut, func() error { return a.patchPod(o.GetName(), how) })
 	case *corev1.PersistentVolumeClaim:
-		return a.call(ctx, "patching PVC "+o.GetName(), timedOut, func() error { return a.patchClaim(o.GetName(), how) })
+		return a.write(ctx, "patching PVC "+o.GetName(), timedOut, func() error { return a.patchClaim(o.GetName(), how) })
 	}
 	panic(fmt.Sprintf("a patch of %T is not simulated", o))
 }
@@ -370,7 +370,7 @@ func (a *api) Apply(ctx context.Context, what runtime.ApplyConfiguration, _ ...c
 	if err := json.Unmarshal(data, &u.Object); err != nil {
 		return err
 	}
-	return a.call(ctx, "applying "+u.GetKind()+" "+u.GetName(), timedOut, func() error {
+	return a.write(ctx, "applying "+u.GetKind()+" "+u.GetName(), timedOut, func() error {
 		o, err := a.scheme.New(u.GroupVersionKind())
 		if err != nil {
 			return err

@@ -60,17 +60,19 @@ var shippedKinds = []FaultKind{
 	LagPods, LagClaims, LagStatus, EditSize, Pause, EditVersion, EditRepository, EditTemplate, AskRestart, Cordon, Uncordon, Unschedulable, ImageTrouble, SlowAddress,
 	RefusePods, RefuseClaims,
 	EditStorage, EditPolicy, Recreate, BringBack, SecondOperator, DeleteCluster, WantSurvivor,
-	Restore, EraseFence, OldMarks,
+	Restore, EraseFence, OldMarks, LateCall, RepeatCall, TearCall,
 }
 
 // shippedConfig is a configuration as RandomConfig draws it, without what is not simulated
 // with the shipped code yet. Of ten, one has mostly restores, and one loses a majority.
 func shippedConfig(seed int64) Config {
 	cfg := RandomConfig(seed)
-	switch seed % 10 {
+	switch seed % 20 {
 	case 8:
-		restoring(StallOperator, StallOperator, LagStatus, SecondOperator, EditSize, DeletePod, KillContainer, EraseFence, OldMarks)(&cfg)
-	case 9:
+		restoring(StallOperator, StallOperator, LagStatus, SecondOperator, EditSize, DeletePod, KillContainer, TearCall, EraseFence, OldMarks)(&cfg)
+	case 18:
+		restoring(LateCall, LateCall, LateCall, RepeatCall, EditSize, EditSize, DeletePod, CrashOperator, EraseFence, OldMarks)(&cfg)
+	case 9, 19:
 		cfg = losing(seed)
 	}
 	// A status that shows an earlier cluster does not say so any more once a fence was
