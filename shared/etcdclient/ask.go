@@ -120,7 +120,7 @@ func (c Client) Ask(ctx context.Context, endpoints []Endpoint) map[string]Answer
 	ctx, cancel := context.WithTimeout(ctx, cmp.Or(c.Deadline, DefaultDeadline))
 	defer cancel()
 
-	used := sessionOf(ctx).current()
+	used := SessionOf(ctx).current()
 	answers := make([]Answer, len(endpoints))
 	var wg, expected sync.WaitGroup
 	var answered atomic.Int64
@@ -145,7 +145,7 @@ func (c Client) Ask(ctx context.Context, endpoints []Endpoint) map[string]Answer
 	wg.Wait()
 
 	if !slices.ContainsFunc(answers, func(a Answer) bool { return a.Reached }) {
-		sessionOf(ctx).discard(used)
+		SessionOf(ctx).discard(used)
 	}
 	byName := make(map[string]Answer, len(endpoints))
 	for i, e := range endpoints {
@@ -179,26 +179,7 @@ func (c Client) askEtcd(ctx context.Context, e Endpoint, d *dialer) Answer {
 	}
 	defer conn.Close()
 
-	s := sessionOf(ctx)
-	used := s.current()
-	a, denied := c.questions(ctx, e, conn, d, used)
-	if s == nil && powerlessName(used, denied) {
-		return a.refused(errPowerlessName)
-	}
-	if denied != nil && (s == nil || a.Read) { // without a quorum there is no token to be had
-		failed := s.renew(ctx, conn.ActiveConnection(), used)
-		if failed != nil && !s.gaveUp(used) {
-			return a.refused(failed)
-		}
-		a, denied = c.questions(ctx, e, conn, d, s.current())
-		if failed != nil && denied != nil {
-			return a.refused(failed)
-		}
-	}
-	if denied == nil && !s.mayAll() {
-		return a.refused(errPowerless)
-	}
-	return a
+	return SessionOf(ctx).Ask(ctx, conn.ActiveConnection(), func(token string) (Answer, error) { return c.questions(ctx, e, conn, d, token) })
 }
 
 // refused is an answer that etcd's authentication cut short, if that is why.
@@ -245,7 +226,7 @@ func (c Client) questions(ctx context.Context, e Endpoint, conn *clientv3.Client
 	read := canRead(readErr)
 	if wantsToken(statusErr) && rpctypes.ErrorDesc(readErr) == rpctypes.ErrorDesc(rpctypes.ErrGRPCNotSupportedForLearner) {
 		// It has the token of the others, or none; it can't give one itself.
-		sessionOf(ctx).discard(used)
+		SessionOf(ctx).discard(used)
 	}
 	if statusErr != nil {
 		return Answer{Err: rpctypes.Error(statusErr).Error(), Trouble: d.trouble(statusErr), Read: read}, denied

@@ -157,7 +157,7 @@ func (c Client) changeBy(ctx context.Context, e Endpoint, d *dialer, do func(*cl
 		return err
 	}
 	defer conn.Close()
-	return sessionOf(ctx).Try(ctx, conn.ActiveConnection(), func() error { return do(conn) })
+	return SessionOf(ctx).Try(ctx, conn.ActiveConnection(), func() error { return do(conn) })
 }
 
 // translate adds our sentinel to etcd's error, which stays in the chain.

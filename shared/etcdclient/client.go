@@ -71,8 +71,8 @@ func By(ctx context.Context, config *tls.Config) context.Context {
 	return context.WithValue(ctx, tlsKey{}, config)
 }
 
-// tlsOf is how a context says to use TLS, nil for none.
-func tlsOf(ctx context.Context) *tls.Config {
+// ConfigOf is how a context says to use TLS, nil for none.
+func ConfigOf(ctx context.Context) *tls.Config {
 	config, _ := ctx.Value(tlsKey{}).(*tls.Config)
 	return config
 }
@@ -124,8 +124,8 @@ func (c Client) connect(ctx context.Context, e Endpoint, d *dialer) (*clientv3.C
 		Logger: zap.NewNop(),
 	}
 	cfg.DialOptions = append(cfg.DialOptions, limits()...)
-	cfg.DialOptions = append(cfg.DialOptions, sessionOf(ctx).DialOptions()...)
-	if config := tlsOf(ctx); config != nil {
+	cfg.DialOptions = append(cfg.DialOptions, SessionOf(ctx).DialOptions()...)
+	if config := ConfigOf(ctx); config != nil {
 		cfg.Endpoints = []string{"https://" + e.Addr}
 		cfg.TLS = config
 		if e.ServerName != "" {

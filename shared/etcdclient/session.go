@@ -83,8 +83,8 @@ func As(ctx context.Context, s *Session) context.Context {
 	return context.WithValue(ctx, sessionKey{}, s)
 }
 
-// sessionOf is the session of a context, nil for a stranger.
-func sessionOf(ctx context.Context) *Session {
+// SessionOf is the session of a context, nil for a stranger.
+func SessionOf(ctx context.Context) *Session {
 	s, _ := ctx.Value(sessionKey{}).(*Session)
 	return s
 }
@@ -97,16 +97,16 @@ func (s *Session) DialOptions() []grpc.DialOption {
 	}
 	return []grpc.DialOption{
 		grpc.WithChainUnaryInterceptor(func(ctx context.Context, method string, req, reply any, cc *grpc.ClientConn, invoker grpc.UnaryInvoker, opts ...grpc.CallOption) error {
-			return invoker(s.sign(ctx), method, req, reply, cc, opts...)
+			return invoker(s.Sign(ctx), method, req, reply, cc, opts...)
 		}),
 		grpc.WithChainStreamInterceptor(func(ctx context.Context, desc *grpc.StreamDesc, cc *grpc.ClientConn, method string, streamer grpc.Streamer, opts ...grpc.CallOption) (grpc.ClientStream, error) {
-			return streamer(s.sign(ctx), desc, cc, method, opts...)
+			return streamer(s.Sign(ctx), desc, cc, method, opts...)
 		}),
 	}
 }
 
-// sign adds the token to a request, if there is one.
-func (s *Session) sign(ctx context.Context) context.Context {
+// Sign adds the token to a request, if there is one.
+func (s *Session) Sign(ctx context.Context) context.Context {
 	if token := s.current(); token != "" {
 		return metadata.AppendToOutgoingContext(ctx, rpctypes.TokenFieldNameGRPC, token)
 	}
@@ -147,6 +147,31 @@ func (s *Session) Try(ctx context.Context, conn grpc.ClientConnInterface, reques
 		return err
 	}
 	return failed
+}
+
+// Ask asks a member all that there is to ask, as [Client.Ask] does, and once more by another
+// token where that is what it lacks. Questions are made with a token, and say how etcd's
+// authentication refused one of them for want of a token that it takes; nil if it refused none.
+func (s *Session) Ask(ctx context.Context, conn grpc.ClientConnInterface, questions func(token string) (Answer, error)) Answer {
+	used := s.current()
+	a, denied := questions(used)
+	if s == nil && powerlessName(used, denied) {
+		return a.refused(errPowerlessName)
+	}
+	if denied != nil && (s == nil || a.Read) { // without a quorum there is no token to be had
+		failed := s.renew(ctx, conn, used)
+		if failed != nil && !s.gaveUp(used) {
+			return a.refused(failed)
+		}
+		a, denied = questions(s.current())
+		if failed != nil && denied != nil {
+			return a.refused(failed)
+		}
+	}
+	if denied == nil && !s.mayAll() {
+		return a.refused(errPowerless)
+	}
+	return a
 }
 
 // gaveUp reports whether a token that was used is not shown any more: then the name in the

@@ -19,7 +19,7 @@ const undecided = "not_decided"
 // 3.4 to 3.7.
 func (c Client) clusterVersion(ctx context.Context, e Endpoint) string {
 	scheme := "http"
-	config := tlsOf(ctx)
+	config := ConfigOf(ctx)
 	if config != nil {
 		scheme, config = "https", config.Clone()
 		config.ServerName = e.ServerName

@@ -18,11 +18,15 @@ func recovery(c *v1beta2.EtcdCluster, out *plan.Cluster) {
 	if since := c.Status.QuorumLostSince; since != nil {
 		out.QuorumLostSince = since.Time
 	}
-	r := c.Status.Recovery
+	out.Recovery = RecoveryOf(c.Status.Recovery)
+}
+
+// RecoveryOf is a recovery as the status records it; nil if it records none.
+func RecoveryOf(r *v1beta2.RecoveryStatus) *plan.Recovery {
 	if r == nil {
-		return
+		return nil
 	}
-	out.Recovery = &plan.Recovery{
+	return &plan.Recovery{
 		Phase: r.Phase, ClusterID: parseID(r.ClusterID),
 		Survivor: r.Survivor, SurvivorUID: r.SurvivorUID, MemberID: parseID(r.MemberID),
 		Committed: uint64(max(0, r.CommittedIndex)), Revision: r.Revision, BeginsAt: r.BeginsAt,

@@ -40,19 +40,28 @@ var refusals = []plan.Refusal{plan.NoCredentials, plan.WrongCredentials, plan.No
 
 // refuses says why a member refuses the operator, empty if it does not.
 func (w *world) refuses(r *run) plan.Refusal {
-	b := &w.births[r.disk.data.birth]
-	if b.authAt == 0 || r.disk.data.applied < b.authAt || !w.during(LackCredentials) {
+	if !w.authenticates(r) || !w.during(LackCredentials) {
 		return ""
 	}
 	return w.lacking
+}
+
+// authenticates reports whether a member knows that authentication is enabled.
+func (w *world) authenticates(r *run) bool {
+	b := &w.births[r.disk.data.birth]
+	return b.authAt > 0 && r.disk.data.applied >= b.authAt
+}
+
+// tellsStrangers reports whether an etcd tells its status to those whom it does not know.
+func tellsStrangers(version string) bool {
+	return strings.HasPrefix(version, "3.4.") || version == "3.5.30"
 }
 
 // authenticated is what remains of a member's answer when etcd's authentication has had
 // its say.
 func (w *world) authenticated(r *run, a plan.Answer) plan.Answer {
 	d := r.disk.data
-	b := &w.births[d.birth]
-	if b.authAt == 0 || d.applied < b.authAt {
+	if w.ships() || !w.authenticates(r) {
 		return a
 	}
 	why := w.refuses(r)
@@ -61,7 +70,7 @@ func (w *world) authenticated(r *run, a plan.Answer) plan.Answer {
 		return plan.Answer{} // it has forgotten the token, and without a quorum there is no other
 	case why == "":
 		return a
-	case why == plan.NotRoot || strings.HasPrefix(r.version, "3.4.") || r.version == "3.5.30":
+	case why == plan.NotRoot || tellsStrangers(r.version):
 		a.Refused, a.RefusedBecause = why, "the model says so"
 		return a // any user is told who the members are, and by old patches anybody
 	}

@@ -93,6 +93,10 @@ func (w *world) allTrust() bool {
 // checkTrust: a member that runs trusts those who sign now, and shows a certificate of
 // those who are trusted now: else the others would reach it no more.
 func (w *world) checkTrust() {
+	if w.ships() {
+		w.checkIssued()
+		return
+	}
 	s := &w.secrets
 	for _, r := range w.runs {
 		p := w.pod(r.name)
@@ -116,13 +120,19 @@ const (
 
 // mount is a kubelet that brings a Pod's Secrets up to date.
 func (w *world) mount(r *run) {
-	if !w.during(SpoilCertificates) {
+	switch {
+	case w.ships():
+		w.mountIssued(r)
+	case !w.during(SpoilCertificates):
 		r.leaf, r.mounted = w.secrets.leaf, w.secrets.trusted
 	}
 }
 
 // trustEachOther reports whether two members take each other's certificates.
 func (w *world) trustEachOther(a, b *run) bool {
+	if w.ships() {
+		return !w.cfg.TLS || takeEachOther(a.issued[peerTLS], b.issued[peerTLS])
+	}
 	return !w.cfg.TLS || (a.trusted>>b.leaf&1 == 1 && b.trusted>>a.leaf&1 == 1)
 }
 
@@ -166,6 +176,9 @@ func (w *world) spoilCertificates(f Fault) bool {
 	if !w.cfg.TLS {
 		return false
 	}
+	if w.ships() {
+		return w.spoilIssued(f)
+	}
 	switch f.Kind {
 	case RotateCA:
 		if w.secrets.rotating() || w.secrets.wanted > 60 {
@@ -184,7 +197,7 @@ func (w *world) spoilCertificates(f Fault) bool {
 
 // checkStartable: no member is ended, to be started again, whose Secret is gone (S6).
 func (w *world) checkStartable(t *todo, p *pod) {
-	if w.during(SpoilCertificates) && t.disturbed == w.disturbed && !t.sent {
+	if w.during(SpoilCertificates) && w.now-w.issued.lostAt > noticeWithin && t.disturbed == w.disturbed && !t.sent {
 		w.fail("S6", "%s is restarted, and the Secret that it needs to start is gone", p.name)
 	}
 }

@@ -74,6 +74,8 @@ type Config struct {
 	Only []string
 	// TruthOnly leaves out CheckDecision: only what came of a decision counts.
 	TruthOnly bool
+	// Compared has the shipped code compared with the model of it.
+	Compared bool
 	// Planted are bugs in what surrounds the planner.
 	Planted []Bug
 }

@@ -12,11 +12,8 @@ type data struct {
 	birth       int
 	cluster, id uint64
 	name        string
-	// owner is the EtcdCluster whose launcher has started etcd on it, by uid, where the shipped
-	// code tells that.
-	owner string
-	term  uint64
-	log   []entry // shared with others up to its length, never changed in place
+	term        uint64
+	log         []entry // shared with others up to its length, never changed in place
 	// committed and applied count entries of log.
 	committed, applied int
 	// view is this member's own member list, never changed in place.

@@ -275,6 +275,7 @@ func (w *world) stopFaults() {
 		r.until = 0
 	}
 	w.makeRoom()
+	w.dropSpoiltCA()
 	for _, op := range w.operators {
 		op.cutOffUntil, op.stalledUntil, op.deadUntil, op.mishap = 0, 0, 0, numFaults
 	}

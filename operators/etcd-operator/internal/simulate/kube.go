@@ -77,6 +77,8 @@ type pod struct {
 	// snapshot is the restore whose snapshot the init container puts on an empty
 	// disk; empty if there is no such container.
 	snapshot string
+	// quota is what a shipped operator has given its database, in units; 0 if it has not.
+	quota int
 	// defragmented is when its member was last asked to defragment, sizeBefore how large the
 	// database was; defragmentDone is true once the member has answered.
 	defragmented   time.Duration

@@ -2,6 +2,7 @@ package simulate
 
 import (
 	"context"
+	"errors"
 	"iter"
 	"log/slog"
 	"slices"
@@ -17,8 +18,6 @@ import (
 
 // host is a container as its launcher reaches it.
 type host struct {
-	// Of a restore's seed it is asked nothing: the model of its init container makes the data dir.
-	launcher.RestoreHost
 	w *world
 	r *run
 	// yield stops the launcher between two of its calls; nil where it is not stopped.
@@ -183,6 +182,7 @@ func (h *host) Serves(_ context.Context, url string) bool {
 
 // peer is the etcd that is heard at a peer URL.
 func (h *host) peer(url string) *run {
+	h.w.loadCAs(h.r) // it reads them each time
 	i := slices.IndexFunc(h.w.runs, func(q *run) bool {
 		return q != h.r && q.etcd != nil && q.name == member.NameFromURL(url) && h.w.reaches(h.r, q)
 	})
@@ -213,3 +213,16 @@ func (h *host) MemberLists(_ context.Context, urls []string) map[string][]launch
 	}
 	return lists
 }
+
+// The model of a restore's init container makes the data dir itself, so that a launcher finds
+// nothing prepared: its data is there, or was lost.
+
+func (*host) IsRestorePermitted() (bool, error) { return false, nil }
+
+func (*host) CheckPrepared() error { return errNothingPrepared }
+
+func (*host) Publish() error { return errNothingPrepared }
+
+func (*host) FinishPublishing() error { return nil }
+
+var errNothingPrepared = errors.New("nothing is prepared")

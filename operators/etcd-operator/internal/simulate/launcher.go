@@ -35,11 +35,14 @@ type run struct {
 	// Secret tells it to trust, and trusted those that etcd has read when it started.
 	leaf             int
 	mounted, trusted uint64
+	// issued are its certificates, of a shipped operator.
+	issued [numTLS]side
 	// repository is that of the image; begun is true once a container of it was started.
 	repository string
 	begun      bool
 	learners   int
 	snapshot   string
+	quota      int // that of the Pod
 
 	state containerState
 	// due is when the state changes by itself.
@@ -103,7 +106,7 @@ func (w *world) startRun(p *pod) {
 	} else {
 		d = &disk{}
 	}
-	if w.cfg.TLS && w.during(SpoilCertificates) {
+	if w.cfg.TLS && (w.during(SpoilCertificates) || !w.mountable()) {
 		return // its Secrets can't be mounted
 	}
 	if w.during(ImageTrouble) {
@@ -114,7 +117,7 @@ func (w *world) startRun(p *pod) {
 	r := &run{
 		leaf: w.secrets.leaf, mounted: w.secrets.trusted,
 		name: p.name, uid: p.uid, node: p.node, persisted: p.persistent, disk: d,
-		version: p.version, repository: p.repository, template: p.template, learners: p.learners, snapshot: p.snapshot,
+		version: p.version, repository: p.repository, template: p.template, learners: p.learners, snapshot: p.snapshot, quota: p.quota,
 		state: pulling, due: w.now + w.delay(5*time.Second), address: never, stopAt: never,
 	}
 	if p.object != nil {
@@ -244,12 +247,8 @@ func (w *world) constantFlags() *plan.StartPermit {
 
 // exec is etcd as the launcher starts it.
 func (w *world) exec(r *run, decision launcher.Decision) {
-	r.trusted = r.mounted
+	w.loadCAs(r)
 	if d := r.disk.data; d != nil {
-		if !w.isOfOwner(r) {
-			w.fault(r)
-			return
-		}
 		if why := w.versionRefused(r, d.birth); why != "" {
 			w.say("%s refuses to start: %s", r.name, why)
 			w.fault(r)
@@ -353,8 +352,8 @@ func (w *world) crash(r *run) {
 }
 
 func (w *world) startEtcd(r *run) {
-	r.state, r.trusted = running, r.mounted
-	w.noteOwner(r)
+	r.state = running
+	w.loadCAs(r)
 	w.replay(r)
 	r.etcd = &process{since: w.now}
 	w.disturbed++

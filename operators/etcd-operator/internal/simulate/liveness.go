@@ -42,6 +42,7 @@ func (w *world) settle() {
 		w.obeyAdvice()
 		if i > 300 {
 			w.obey()
+			w.deleteKeys()
 		}
 		if i > liveSteps/2 {
 			w.obeySpaceLow()
@@ -67,7 +68,7 @@ func (w *world) settle() {
 
 // liveSteps bounds how long this cluster may take.
 func (w *world) liveSteps() int {
-	if w.secrets.reissued != never || w.secrets.rotating() {
+	if w.secrets.reissued != never || w.secrets.rotating() || len(w.issued.cas) > 1 {
 		return liveSteps + rotationSteps
 	}
 	return liveSteps
@@ -150,7 +151,7 @@ func (w *world) whatIsWrong() string {
 	if why := w.volumesWrong(); why != "" {
 		return why
 	}
-	if w.cfg.TLS && w.secrets.rotating() {
+	if w.cfg.TLS && (w.secrets.rotating() || w.isRotating()) {
 		return "a CA is being replaced"
 	}
 	if c.current != c.wanted || c.target != "" {

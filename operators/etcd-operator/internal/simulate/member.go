@@ -23,6 +23,7 @@ var (
 	errNotFound    = errors.New("etcdserver: member not found")
 	errNotLearner  = errors.New("etcdserver: can only promote a learner member")
 	errExists      = errors.New("etcdserver: Peer URLs already exists")
+	errNoSpace     = errors.New("etcdserver: mvcc: database space exceeded")
 )
 
 // connectedVoters counts the voters, itself included, that a member has been

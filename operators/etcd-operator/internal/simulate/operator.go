@@ -216,7 +216,7 @@ func (w *world) deliver(op *operator) {
 // which wakes nobody.
 func sameButStatus(a, b etcdCluster) bool {
 	return a.generation == b.generation && a.number == b.number && a.deleting == b.deleting && a.gone == b.gone && a.adopt == b.adopt && a.recover == b.recover &&
-		a.restart == b.restart && a.fence.Mark == b.fence.Mark && a.fence.Seeded == b.fence.Seeded && a.fence.Lifted == b.fence.Lifted
+		a.restart == b.restart && a.rotate == b.rotate && a.fence.Mark == b.fence.Mark && a.fence.Seeded == b.fence.Seeded && a.fence.Lifted == b.fence.Lifted
 }
 
 // due is how many of n queued events arrive now.
@@ -511,7 +511,7 @@ func (w *world) answer(r *run) plan.Answer {
 		a.Errors = append(a.Errors, "etcdserver: no leader")
 	}
 	a.Alarms = d.alarms
-	a.DBSize, a.DBSizeInUse, a.Quota = int64(d.size)*unit, int64(d.inUse)*unit, int64(w.quota)*unit
+	a.DBSize, a.DBSizeInUse, a.Quota = int64(d.size)*unit, int64(d.inUse)*unit, int64(w.quotaOf(r))*unit
 	if a.Learner {
 		a.Read = false // it does not tell the member list
 	} else {

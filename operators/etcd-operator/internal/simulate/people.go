@@ -53,6 +53,8 @@ func (w *world) useEtcdctl(f Fault) bool {
 
 // tickPeople undoes what people have done, when they are done.
 func (w *world) tickPeople() {
+	w.keepStatic()
+	w.keepRootSecret()
 	if w.main < 0 {
 		return
 	}

@@ -298,7 +298,7 @@ func (w *world) write(r *run, read bool) plan.Write {
 	case !read || !w.births[r.disk.data.birth].restored:
 		return plan.Write{}
 	case w.refusesWrites(r):
-		return plan.Write{Refused: "etcdserver: mvcc: database space exceeded"}
+		return plan.Write{Refused: errNoSpace.Error()}
 	}
 	return plan.Write{Acknowledged: true}
 }

@@ -26,6 +26,8 @@ import (
 // namespace is where the EtcdCluster is.
 const namespace = "ns"
 
+var theCluster = client.ObjectKey{Namespace: namespace, Name: clusterName}
+
 // shipped is the code of etcd-operator that ships: the Reconciler with all that it calls, but
 // for the clients of Kubernetes and of etcd, in whose place the world answers. A reconcile is
 // a coroutine that stops before each of its calls to them; what happens meanwhile is the
@@ -39,6 +41,10 @@ type shipped struct {
 	yield  func(call string) bool
 	resume func() (call string, more bool)
 	stop   func()
+	// blocked is false once a call under way is answered; nil while none takes time.
+	blocked func() bool
+	// questions are those of a comparison of data.
+	questions chan question
 	// mishap is what happens to the call before which it stands; numFaults for nothing.
 	mishap FaultKind
 	// model is what the model observed in its place, when members were about to be asked, and
@@ -67,7 +73,7 @@ var errEnded = errors.New("the operator has ended")
 
 // ship makes an operator that is the shipped code.
 func (w *world) ship(op *operator, scheme *runtime.Scheme) {
-	s := &shipped{w: w, op: op, mishap: numFaults, odd: numFaults}
+	s := &shipped{w: w, op: op, mishap: numFaults, odd: numFaults, questions: make(chan question)}
 	live, cached := &api{shipped: s, scheme: scheme}, &api{shipped: s, scheme: scheme, cached: true}
 	members := &members{s}
 	comparisons := consistency.New(members)
@@ -93,7 +99,7 @@ func (w *world) ship(op *operator, scheme *runtime.Scheme) {
 
 // plan is the planner between two looks: what it is told and what it decides is checked.
 func (s *shipped) plan(o plan.Observation) plan.Decision {
-	if !s.compared {
+	if s.w.cfg.Compared && !s.compared {
 		s.compared = true
 		s.compareObservation(&o)
 	}
@@ -120,7 +126,7 @@ func (s *shipped) plan(o plan.Observation) plan.Decision {
 func (s *shipped) begin() {
 	s.op.todo = &todo{disturbed: s.w.disturbed}
 	s.model, s.told, s.compared = nil, map[string]plan.Answer{}, false
-	s.undisturbed, s.predicted = s.w.random.chance(30), ""
+	s.undisturbed, s.predicted = s.w.cfg.Compared && s.w.random.chance(30), ""
 	s.resume, s.stop = iter.Pull(func(yield func(string) bool) {
 		defer func() {
 			if r := recover(); r != nil && r != errEnded { //nolint:errorlint // as it was thrown
@@ -128,7 +134,7 @@ func (s *shipped) begin() {
 			}
 		}()
 		s.yield = yield
-		s.result, s.err = s.reconciler.Reconcile(context.Background(), ctrl.Request{NamespacedName: client.ObjectKey{Namespace: namespace, Name: clusterName}})
+		s.result, s.err = s.reconciler.Reconcile(context.Background(), ctrl.Request{NamespacedName: theCluster})
 	})
 }
 
@@ -160,12 +166,24 @@ func (s *shipped) call(ctx context.Context, what string, lost error, do func() e
 	return err
 }
 
+// wait lets a call under way take time, until it is done or its context has ended.
+func (s *shipped) wait(ctx context.Context, what string, done func() bool) {
+	s.blocked = func() bool { return !done() && ctx.Err() == nil }
+	defer func() { s.blocked = nil }()
+	if s.blocked() && !s.yield(what) {
+		panic(errEnded)
+	}
+}
+
 // runShipped lets a shipped operator go on by some of its calls.
 func (w *world) runShipped(op *operator) {
 	s := op.shipped
 	calls := 30
 	if !w.calm {
 		calls = w.random.between(0, 20)
+	}
+	if w.cfg.TLS { // a look at the certificates takes some twenty
+		calls *= 3
 	}
 	for ; calls > 0 && w.broken == nil && w.step >= op.deadUntil && w.step >= op.stalledUntil; calls-- {
 		if s.resume == nil {
@@ -175,7 +193,7 @@ func (w *world) runShipped(op *operator) {
 			}
 			op.woken = false
 			s.begin()
-		} else if s.predicted == "" && !w.befall(op) {
+		} else if (s.blocked != nil && s.blocked()) || (s.predicted == "" && !w.befall(op)) {
 			return
 		}
 		next, more := s.resume()
@@ -241,8 +259,8 @@ func (w *world) befall(op *operator) bool {
 // end ends all that has stopped before a call.
 func (w *world) end() {
 	for _, op := range w.operators {
-		if s := op.shipped; s != nil && s.resume != nil {
-			s.stop()
+		if op.shipped != nil {
+			op.shipped.end()
 		}
 	}
 	for _, r := range w.runs {
@@ -252,11 +270,17 @@ func (w *world) end() {
 
 // relist starts it anew: what it kept is lost.
 func (s *shipped) relist() {
+	s.end()
+	s.w.ship(s.op, s.reconciler.Client.Scheme())
+}
+
+// end ends what runs of it.
+func (s *shipped) end() {
 	if s.resume != nil {
 		s.stop()
 		s.resume = nil
 	}
-	s.w.ship(s.op, s.reconciler.Client.Scheme())
+	s.reconciler.Comparisons.Forget(theCluster)
 }
 
 // address is that of a Pod, by the number in its uid.

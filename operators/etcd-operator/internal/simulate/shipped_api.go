@@ -89,7 +89,7 @@ func (a *api) Get(ctx context.Context, key client.ObjectKey, into client.Object,
 			found = a.w.nodeObject(key.Name)
 		case *storagev1.StorageClass:
 			found = a.w.class()
-		case *corev1.Service, *policyv1.PodDisruptionBudget:
+		case *corev1.Service, *policyv1.PodDisruptionBudget, *corev1.Secret:
 			if o, ok := a.w.children[childKey(into, key.Name)]; ok {
 				found = o
 			}
@@ -120,7 +120,7 @@ func (a *api) List(ctx context.Context, into client.ObjectList, options ...clien
 			}
 		case *metav1.PartialObjectMetadataList: // of Pods
 			for _, p := range a.podsSeen() {
-				list.Items = append(list.Items, metav1.PartialObjectMetadata{ObjectMeta: a.w.podObject(&p).ObjectMeta})
+				list.Items = append(list.Items, metav1.PartialObjectMetadata{ObjectMeta: podMeta(&p)})
 			}
 		case *corev1.PersistentVolumeClaimList:
 			for _, c := range a.claimsSeen() {
@@ -176,6 +176,8 @@ func (a *api) Create(ctx context.Context, o client.Object, _ ...client.CreateOpt
 		return a.write(ctx, "creating Pod "+x.Name, timedOut, func() error { return a.createPod(x) })
 	case *corev1.PersistentVolumeClaim:
 		return a.write(ctx, "creating PVC "+x.Name, timedOut, func() error { return a.createClaim(x) })
+	case *corev1.Secret:
+		return a.write(ctx, "creating Secret "+x.Name, timedOut, func() error { return a.createSecret(x) })
 	}
 	panic(fmt.Sprintf("%T is not simulated", o))
 }
@@ -184,6 +186,7 @@ func (a *api) createPod(p *corev1.Pod) error {
 	if a.w.pod(p.Name) != nil {
 		return apierrors.NewAlreadyExists(pods, p.Name)
 	}
+	p = a.w.otherLearners(p)
 	read := observe.PodOf(p)
 	if a.w.during(RefusePods) {
 		if a.w.claim(p.Name) != nil && read.Role != plan.Returning {
@@ -193,9 +196,10 @@ func (a *api) createPod(p *corev1.Pod) error {
 	}
 	a.w.touch("a Pod is made")
 	a.w.checkCreate(&plan.NewPod{Name: p.Name, Version: read.Version, Role: read.Role, StartPermit: read.StartPermit})
+	a.w.checkCertified(&a.op.todo.seen.Cluster, p.Name)
 	a.w.createPod(&pod{
 		object: p.DeepCopy(), name: p.Name, role: read.Role, permit: read.StartPermit, persistent: read.Persistent,
-		version: read.Version, repository: read.Repository, template: templateOf(p), learners: read.Learners,
+		version: read.Version, repository: read.Repository, template: templateOf(p), learners: read.Learners, quota: quotaOf(p), trust: p.Annotations[v1beta2.AnnotationTrust],
 		recovery: taskOf(p), survivorPermit: read.SurvivorPermit,
 	})
 	return nil
@@ -232,6 +236,7 @@ func (a *api) Delete(ctx context.Context, o client.Object, options ...client.Del
 			a.w.touch("a Pod is deleted")
 			switch d := a.op.todo.decision.Action.(type) {
 			case plan.RecreatePod:
+				a.w.checkStartable(a.op.todo, p)
 				a.w.checkPodDeletion(p, false)
 				a.w.checkRecreate(a.op.todo, p)
 			case plan.DeletePod:
@@ -280,6 +285,8 @@ func (a *api) Patch(ctx context.Context, o client.Object, how client.Patch, _ ..
 		return a.write(ctx, "patching Pod "+o.GetName(), timedOut, func() error { return a.patchPod(o.GetName(), how) })
 	case *corev1.PersistentVolumeClaim:
 		return a.write(ctx, "patching PVC "+o.GetName(), timedOut, func() error { return a.patchClaim(o.GetName(), how) })
+	case *corev1.Secret:
+		return a.write(ctx, "patching Secret "+o.GetName(), timedOut, func() error { return a.patchSecret(o, how) })
 	}
 	panic(fmt.Sprintf("a patch of %T is not simulated", o))
 }

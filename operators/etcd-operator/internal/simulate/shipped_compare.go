@@ -1,6 +1,7 @@
 package simulate
 
 import (
+	"reflect"
 	"slices"
 	"strings"
 	"time"
@@ -28,12 +29,15 @@ func (s *shipped) compareObservation(o *plan.Observation) {
 	if m == nil { // no member was asked, so that nothing has happened since it began to look
 		m = s.modelled()
 	}
+	for _, name := range o.Conflicts {
+		if strings.HasPrefix(name, "Service ") { // of which the model has none
+			m.Conflicts = append(m.Conflicts, name)
+		}
+	}
+	slices.Sort(m.Conflicts)
 	for i := range m.Pods {
 		p := &m.Pods[i]
 		if a, ok := s.told[p.Name]; ok {
-			if a.Reached && a.Quota == 0 { // the model's for no limit; etcd has its default
-				a.Quota = 2 << 30
-			}
 			p.Answer = a
 		}
 		if p.ReadySince.IsZero() && i < len(o.Pods) && o.Pods[i].From == "" {
@@ -49,11 +53,11 @@ func (s *shipped) compareObservation(o *plan.Observation) {
 var likeness = []cmp.Option{
 	cmpopts.EquateEmpty(),
 	cmpopts.EquateApproxTime(time.Second), // the API server has whole seconds
-	cmpopts.IgnoreFields(plan.Observation{}, "Now", "Since", "FreshNames", "FreshToken", "Rejections", "Comparison", "Growth"),
-	cmpopts.IgnoreFields(plan.Cluster{}, "Namespace", "PeerURLFormat", "Template", "LastStatus", "Existed", "Consistency", "Maintenance"),
+	cmpopts.IgnoreFields(plan.Observation{}, "Now", "Since", "FreshNames", "FreshToken", "Rejections", "Comparison", "Growth", "ForeignBudget"),
+	cmpopts.IgnoreFields(plan.Cluster{}, "Namespace", "PeerURLFormat", "Template", "LastStatus", "Existed", "RootSecret", "Finalizers", "Consistency", "Maintenance"),
 	cmpopts.IgnoreFields(plan.Pod{}, "IP", "Template", "Created", "Creating", "RoleSince"),
 	cmpopts.IgnoreFields(plan.Exit{}, "Words"),
-	cmpopts.IgnoreFields(plan.Answer{}, "Trouble", "Blocked"),
+	cmpopts.IgnoreFields(plan.Answer{}, "Trouble", "Blocked", "Quota", "Write"),
 	cmpopts.IgnoreFields(plan.Claim{}, "Refusal"),
 }
 
@@ -62,6 +66,9 @@ func (s *shipped) predict(o plan.Observation, d plan.Decision) string {
 	w := s.w.clone()
 	op := w.operators[slices.Index(s.w.operators, s.op)]
 	op.version = op.cluster.version
+	if reflect.DeepEqual(op.cluster.status.Recovery, w.cluster.status.Recovery) {
+		o.Cluster.Recovery = w.cluster.recovery // the model compares by identity
+	}
 	t := &todo{seen: o, decision: d, disturbed: w.disturbed}
 	if !d.SkipChildren {
 		_ = w.setBudget(&o.Cluster, d.Budget) // what is there meanwhile shows

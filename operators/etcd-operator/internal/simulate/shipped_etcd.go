@@ -1,6 +1,7 @@
 package simulate
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -18,7 +19,7 @@ func (m *members) Ask(ctx context.Context, endpoints []etcdclient.Endpoint) map[
 	m.model = m.modelled()
 	_ = m.call(ctx, "asking members", nil, func() error { // who does not answer is left out
 		for _, e := range endpoints {
-			answers[e.Name] = m.answer(e)
+			answers[e.Name] = m.answer(ctx, e)
 		}
 		return nil
 	})
@@ -26,25 +27,36 @@ func (m *members) Ask(ctx context.Context, endpoints []etcdclient.Endpoint) map[
 }
 
 // answer is what is heard at the address of an endpoint.
-func (m *members) answer(e etcdclient.Endpoint) etcdclient.Answer {
+func (m *members) answer(ctx context.Context, e etcdclient.Endpoint) etcdclient.Answer {
 	r := m.runAt(e.Addr)
 	if r == nil {
 		return etcdclient.Answer{Err: "i/o timeout", Trouble: "the connection timed out"}
+	}
+	if !m.shakesHands(ctx, r) {
+		return etcdclient.Answer{Err: "tls: unknown certificate authority", Trouble: "the TLS handshake failed"}
 	}
 	a := m.w.answer(r)
 	m.told[e.Name] = a
 	if a.Waiting {
 		return etcdclient.Answer{Launcher: &r.said}
 	}
+	if !a.Reached {
+		return etcdclient.Answer{}
+	}
+	return etcdclient.SessionOf(ctx).Ask(ctx, authenticator{m, r}, func(token string) (etcdclient.Answer, error) {
+		a := m.asEtcd(m.w.answer(r))
+		return m.w.withheld(r, a, m.w.denied(r, token))
+	})
+}
+
+// asEtcd is an answer as etcd gives it.
+func (m *members) asEtcd(a plan.Answer) etcdclient.Answer {
 	out := etcdclient.Answer{
 		Reached: a.Reached, ClusterID: a.ClusterID, MemberID: a.MemberID, Leader: a.Leader, Term: a.Term, RaftIndex: a.Committed, AppliedIndex: a.Applied,
 		Learner: a.Learner, Version: a.Version, ClusterVersion: a.ClusterVersion, StorageVersion: a.StorageVersion, Downgrade: a.Downgrade,
-		DBSize: a.DBSize, DBSizeInUse: a.DBSizeInUse, Quota: a.Quota, Revision: a.Revision, Errors: a.Errors, Read: a.Read,
-		Refused: etcdclient.Refusal(a.Refused), RefusedBecause: a.RefusedBecause,
+		DBSize: a.DBSize, DBSizeInUse: a.DBSizeInUse, Revision: a.Revision, Errors: a.Errors, Read: a.Read,
 	}
-	for _, alarm := range a.Alarms {
-		out.Alarms = append(out.Alarms, etcdclient.Alarm{MemberID: alarm.MemberID, Kind: etcdclient.AlarmKind(alarm.Kind)})
-	}
+	toldOfSpace(&out, a)
 	list := m.listed(a.Members)
 	if a.Read {
 		out.Members = list
@@ -59,7 +71,7 @@ func (m *members) listed(view []plan.Member) []etcdclient.Member {
 	c := m.w.object(&m.w.cluster)
 	var out []etcdclient.Member
 	for _, x := range view {
-		e := etcdclient.Member{ID: x.ID, PeerURLs: []string{member.PeerURL(c, x.Name)}, Learner: x.Learner, Started: x.Started}
+		e := etcdclient.Member{ID: x.ID, PeerURLs: []string{cmp.Or(x.At, member.PeerURL(c, x.Name))}, Learner: x.Learner, Started: x.Started}
 		if x.Started {
 			e.Name = x.Name
 		}
@@ -73,12 +85,13 @@ func (m *members) change(ctx context.Context, what string, via []etcdclient.Endp
 	return m.call(ctx, what, etcdclient.ErrOutcomeUnknown, func() error {
 		for _, e := range via {
 			r := m.runAt(e.Addr)
-			if r == nil || r.etcd == nil || !r.etcd.serves {
+			if r == nil || r.etcd == nil || !r.etcd.serves || !m.shakesHands(ctx, r) {
 				continue
 			}
-			m.w.touch(what)
-			m.w.asked++
-			return asTold(do(r))
+			if m.w.busy(r) {
+				return etcdclient.ErrOutcomeUnknown
+			}
+			return m.authenticated(ctx, what, r, do)
 		}
 		return etcdclient.ErrUnreachable
 	})
@@ -123,9 +136,17 @@ func (m *members) Remove(ctx context.Context, via []etcdclient.Endpoint, id uint
 		if err == nil {
 			a, _ := m.op.todo.decision.Action.(plan.RemoveMember)
 			m.w.checkRemoval(m.op.todo, before, a)
+			m.w.checkNotByHand(m.op.todo, before, id)
 		}
 		return err
 	})
+}
+
+// checkNotByHand: what a person has added or moved is that person's (S9).
+func (w *world) checkNotByHand(t *todo, before truth, id uint64) {
+	if m := findMember(before.view, id); m != nil && (m.Foreign || m.At != "") && t.disturbed == w.disturbed {
+		w.fail("S9", "%s is removed, and a person has added or moved it", m.Name)
+	}
 }
 
 func (m *members) MoveLeader(ctx context.Context, leader etcdclient.Endpoint, id uint64) error {
@@ -158,17 +179,4 @@ func asRefused(err, as error) error {
 
 func (m *members) AppendEntries(ctx context.Context, via []etcdclient.Endpoint, n int) error {
 	return m.change(ctx, "appending entries", via, func(r *run) error { return m.w.appendNoops(r, n) })
-}
-
-// What follows is not simulated with the shipped code yet; its runs do not come to it.
-
-func (m *members) Disarm(context.Context, []etcdclient.Endpoint, etcdclient.Alarm) error {
-	panic("not simulated")
-}
-func (m *members) Compact(context.Context, []etcdclient.Endpoint, int64) error {
-	panic("not simulated")
-}
-func (m *members) Defragment(context.Context, etcdclient.Endpoint) error { panic("not simulated") }
-func (m *members) HashKV(context.Context, etcdclient.Endpoint, int64) (etcdclient.Hash, error) {
-	panic("not simulated")
 }

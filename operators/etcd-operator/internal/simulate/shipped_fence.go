@@ -2,7 +2,6 @@ package simulate
 
 import (
 	"context"
-	"errors"
 
 	corev1 "k8s.io/api/core/v1"
 
@@ -77,8 +76,6 @@ func (w *world) lookedBefore() bool {
 	return len(w.operators) > 1 && w.acting != nil && w.acting.looked < w.fences
 }
 
-var errNoRoom = errors.New("etcdserver: mvcc: database space exceeded")
-
 // TryWrite is the write that a seed is to acknowledge; it is of no cluster that has clients.
 func (m *members) TryWrite(ctx context.Context, e etcdclient.Endpoint) error {
 	return m.call(ctx, "writing to "+e.Name, etcdclient.ErrOutcomeUnknown, func() error {
@@ -90,7 +87,7 @@ func (m *members) TryWrite(ctx context.Context, e etcdclient.Endpoint) error {
 		case told.Acknowledged:
 			return nil
 		case told.Refused != "":
-			return errNoRoom
+			return errNoSpace
 		}
 		return etcdclient.ErrUnreachable
 	})

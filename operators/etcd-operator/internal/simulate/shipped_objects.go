@@ -21,10 +21,13 @@ import (
 const envTemplate = "ETCD_SIMULATED_TEMPLATE"
 
 // templateOf is the template that a Pod was made of.
-func templateOf(p *corev1.Pod) string {
+func templateOf(p *corev1.Pod) string { return envOf(p, envTemplate) }
+
+// envOf is what a variable of a Pod's etcd is; empty if there is none.
+func envOf(p *corev1.Pod, name string) string {
 	for _, c := range p.Spec.Containers {
 		for _, e := range c.Env {
-			if e.Name == envTemplate {
+			if e.Name == name {
 				return e.Value
 			}
 		}
@@ -34,6 +37,30 @@ func templateOf(p *corev1.Pod) string {
 
 // damagedWords are the last ones of an etcd that cannot read its database.
 const damagedWords = `{"level":"fatal","msg":"failed to open database","path":"/var/etcd/data/member/snap/db","error":"invalid database"}`
+
+// ownLearners stands for the operator's own limit of learners.
+const ownLearners = 7
+
+// otherLearners is a Pod that another release of the operator would make, or somebody else
+// has changed.
+func (w *world) otherLearners(p *corev1.Pod) *corev1.Pod {
+	limit := w.cfg.Learners
+	if plan.Role(p.Labels[v1beta2.LabelRole]) == plan.Joiner {
+		limit, w.learners = w.learners, limit
+	}
+	if limit == ownLearners {
+		return p
+	}
+	p = p.DeepCopy()
+	for i := range p.Spec.Containers {
+		for j := range p.Spec.Containers[i].Env {
+			if e := &p.Spec.Containers[i].Env[j]; e.Name == member.EnvMaxLearners {
+				e.Value = strconv.Itoa(limit)
+			}
+		}
+	}
+	return p
+}
 
 // grace is the grace period of Pods.
 const grace = 30 * time.Second
@@ -56,11 +83,12 @@ func (w *world) object(c *etcdCluster) *v1beta2.EtcdCluster {
 		Spec: v1beta2.ClusterSpec{
 			Size: c.size, Version: c.wanted, Repository: c.repository, Paused: c.paused,
 			PodDisruptionBudget: &w.cfg.DisruptionBudget,
+			Etcd:                w.etcdPolicy(),
+			Maintenance:         w.maintenancePolicy(),
 			Recovery:            &v1beta2.RecoveryPolicy{MemberTimeout: &metav1.Duration{Duration: w.cfg.MemberTimeout}},
 		},
 		Status: *c.status.DeepCopy(),
 	}
-	o.Spec.Etcd = &v1beta2.EtcdPolicy{SnapshotCount: new(int64(snapshotEntries))}
 	o.Spec.Pod = &v1beta2.PodPolicy{EtcdEnv: []corev1.EnvVar{{Name: envTemplate, Value: c.wantedTemplate()}}}
 	if w.cfg.Persistent {
 		o.Spec.Pod.PersistentVolumeClaimSpec = &corev1.PersistentVolumeClaimSpec{
@@ -79,6 +107,10 @@ func (w *world) object(c *etcdCluster) *v1beta2.EtcdCluster {
 	}
 	if c.adopt {
 		o.Annotations[v1beta2.AnnotationAdoptVolumes] = v1beta2.AdoptAny
+	}
+	o.Spec.Auth = &v1beta2.AuthPolicy{RootSecret: rootSecret}
+	if w.cfg.TLS {
+		w.askForTLS(c, o)
 	}
 	if c.deleting {
 		o.DeletionTimestamp, o.Finalizers = new(timeAt(0)), []string{metav1.FinalizerDeleteDependents}
@@ -103,23 +135,19 @@ func (w *world) keepStatus(st *v1beta2.ClusterStatus) {
 	c.status = st
 	c.version++
 	c.current, c.target, c.index, c.upgradeSize = st.CurrentVersion, target, uint64(st.VersionIndex), st.UpgradeSize
+	w.keepMaintenance(st)
+	w.checkDiffering(st)
 }
 
 // podObject is a Pod as the API server has it.
 func (w *world) podObject(p *pod) *corev1.Pod {
-	o := p.object.DeepCopy()
-	o.UID, o.ResourceVersion, o.CreationTimestamp = types.UID(p.uid), p.resourceVersion(), timeAt(p.created)
-	o.Status = corev1.PodStatus{Phase: corev1.PodPending}
+	o := &corev1.Pod{TypeMeta: p.object.TypeMeta, ObjectMeta: podMeta(p), Spec: *p.object.Spec.DeepCopy(), Status: corev1.PodStatus{Phase: corev1.PodPending}}
 	condition := func(kind corev1.PodConditionType, is bool, message string, since time.Duration) {
 		c := corev1.PodCondition{Type: kind, Status: corev1.ConditionFalse, Message: message, LastTransitionTime: timeAt(since)}
 		if is {
 			c.Status = corev1.ConditionTrue
 		}
 		o.Status.Conditions = append(o.Status.Conditions, c)
-	}
-	if p.deleting != never {
-		by, seconds := timeAt(p.deleting+grace), int64(grace/time.Second)
-		o.DeletionTimestamp, o.DeletionGracePeriodSeconds = &by, &seconds
 	}
 	condition(corev1.PodScheduled, p.node >= 0, p.unschedulable, p.created)
 	condition(corev1.PodReady, p.ready, "", p.readyAt)
@@ -159,7 +187,18 @@ func (w *world) podObject(p *pod) *corev1.Pod {
 	return o
 }
 
-// version_ is the Pod's resourceVersion.
+// podMeta is the metadata of that.
+func podMeta(p *pod) metav1.ObjectMeta {
+	o := *p.object.ObjectMeta.DeepCopy()
+	o.UID, o.ResourceVersion, o.CreationTimestamp = types.UID(p.uid), p.resourceVersion(), timeAt(p.created)
+	if p.deleting != never {
+		by, seconds := timeAt(p.deleting+grace), int64(grace/time.Second)
+		o.DeletionTimestamp, o.DeletionGracePeriodSeconds = &by, &seconds
+	}
+	return o
+}
+
+// resourceVersion is that of the object.
 func (p *pod) resourceVersion() string { return resourceVersion(p.changes) }
 
 // nodeObject is a Node as the API server has it; nil if it has none of that name.

@@ -8,6 +8,7 @@ import (
 	corev1 "k8s.io/api/core/v1"
 
 	"github.com/etcd-operators/etcd-operators/api/v1beta2"
+	"github.com/etcd-operators/etcd-operators/operators/etcd-operator/internal/observe"
 	"github.com/etcd-operators/etcd-operators/operators/etcd-operator/internal/plan"
 	"github.com/etcd-operators/etcd-operators/operators/etcd-operator/internal/survivor"
 	"github.com/etcd-operators/etcd-operators/operators/etcd-operator/internal/survivor/task"
@@ -21,14 +22,6 @@ import (
 func id(s string) uint64 {
 	n, _ := strconv.ParseUint(s, 16, 64) // empty is none
 	return n
-}
-
-// recoveryOf is what the world goes by of a recovery in the status.
-func recoveryOf(r *v1beta2.RecoveryStatus) *plan.Recovery {
-	if r == nil {
-		return nil
-	}
-	return &plan.Recovery{Phase: r.Phase, ClusterID: id(r.ClusterID), Survivor: r.Survivor, Seed: r.Seed, Token: r.Token, Survivors: r.Survivors, Members: r.Members}
 }
 
 // taskOf is what the agent of a Pod is to do; nil if it has none.
@@ -57,7 +50,7 @@ func seedStatus(st *corev1.PodStatus, failed string) {
 func (w *world) keepLatched(st *v1beta2.ClusterStatus) {
 	c := &w.cluster
 	was := *c
-	c.recovery, c.clusterID = recoveryOf(st.Recovery), id(st.ClusterID)
+	c.recovery, c.clusterID = observe.RecoveryOf(st.Recovery), id(st.ClusterID)
 	c.bootstrap = plan.Bootstrap{}
 	if b := st.Bootstrap; b != nil {
 		c.bootstrap = plan.Bootstrap{Member: b.Member, Token: b.Token, Adopted: b.Adopted}

@@ -52,35 +52,50 @@ func runShipped(t *testing.T, cfg Config, seed int64, faults []Fault, trace *sto
 	return w
 }
 
-// shippedKinds are the kinds of faults that the shipped code is put to.
-var shippedKinds = []FaultKind{
-	KillContainer, HoldContainer, DeletePod, ForceDeletePod, FinishPod, DrainPod, StopNode, CutNode, SilenceNode, LoseNode,
-	WipeDisk, WipeWhileDown, WipeSeed, DeleteUserClaim, CorruptDisk, StarveMember, LoseMajority, KillLearner, KillLeader, MoveAway,
-	LeadLeaving, SlowMember, PartitionPeers, PartitionOperator, CrashOperator, StallOperator, LoseReply, FailCall,
-	LagPods, LagClaims, LagStatus, EditSize, Pause, EditVersion, EditRepository, EditTemplate, AskRestart, Cordon, Uncordon, Unschedulable, ImageTrouble, SlowAddress,
-	RefusePods, RefuseClaims,
-	EditStorage, EditPolicy, Recreate, BringBack, SecondOperator, DeleteCluster, WantSurvivor,
-	Restore, EraseFence, OldMarks, LateCall, RepeatCall, TearCall,
-}
+// What the shipped code is put to comes in two halves that are not played together yet: what
+// becomes of the objects in Kubernetes, and of etcd's data, users and certificates.
+var (
+	shippedKinds = []FaultKind{
+		KillContainer, HoldContainer, DeletePod, ForceDeletePod, FinishPod, DrainPod, StopNode, CutNode, SilenceNode, LoseNode,
+		WipeDisk, WipeWhileDown, WipeSeed, DeleteUserClaim, CorruptDisk, StarveMember, LoseMajority, KillLearner, KillLeader, MoveAway,
+		LeadLeaving, SlowMember, PartitionPeers, PartitionOperator, CrashOperator, StallOperator, LoseReply, FailCall,
+		LagPods, LagClaims, LagStatus, EditSize, Pause, EditVersion, EditRepository, EditTemplate, AskRestart, Cordon, Uncordon, Unschedulable, ImageTrouble, SlowAddress,
+		RefusePods, RefuseClaims,
+	}
+	kubernetesKinds = []FaultKind{
+		EditStorage, EditPolicy, Recreate, BringBack, SecondOperator, DeleteCluster, WantSurvivor,
+		Restore, EraseFence, OldMarks, LateCall, RepeatCall, TearCall,
+	}
+	etcdKinds = []FaultKind{
+		Fill, FillSlowly, CorruptMember, CorruptSomebody, AlterData,
+		AddByHand, ChangePeerURL, ChangeLearners, EnableAuth, LackCredentials,
+		LackCertificates, SpoilCertificates, RotateCA,
+	}
+)
 
 // shippedConfig is a configuration as RandomConfig draws it, without what is not simulated
-// with the shipped code yet. Of ten, one has mostly restores, and one loses a majority.
+// with the shipped code yet. Of the first half, one in five has mostly restores, and one loses a
+// majority; it is compared with the model.
 func shippedConfig(seed int64) Config {
 	cfg := RandomConfig(seed)
 	switch seed % 20 {
+	case 4, 14:
+		cfg = losing(seed)
 	case 8:
 		restoring(StallOperator, StallOperator, LagStatus, SecondOperator, EditSize, DeletePod, KillContainer, TearCall, EraseFence, OldMarks)(&cfg)
 	case 18:
 		restoring(LateCall, LateCall, LateCall, RepeatCall, EditSize, EditSize, DeletePod, CrashOperator, EraseFence, OldMarks)(&cfg)
-	case 9, 19:
-		cfg = losing(seed)
 	}
-	// A status that shows an earlier cluster does not say so any more once a fence was
-	// acknowledged, or reconciliation paused: the planner forgets it (S1).
-	cfg.Existed = ""
-	cfg.Quota, cfg.Live, cfg.AutoRepair, cfg.AbovePercent = 0, 0, false, 0
-	cfg.Scheduled, cfg.Compares, cfg.TLS, cfg.Learners = false, false, false, member.MaxLearners
-	cfg.Kinds = slices.DeleteFunc(cfg.Kinds, func(k FaultKind) bool { return !slices.Contains(shippedKinds, k) })
+	kinds := slices.Clone(shippedKinds)
+	if cfg.Compared = seed%2 == 0; cfg.Compared {
+		kinds = append(kinds, kubernetesKinds...)
+		cfg.Quota, cfg.Live, cfg.AutoRepair, cfg.AbovePercent = 0, 0, false, 0
+		cfg.Scheduled, cfg.Compares, cfg.TLS, cfg.Learners = false, false, false, member.MaxLearners
+	} else {
+		kinds = append(kinds, etcdKinds...)
+		cfg.Expansion, cfg.Retain, cfg.BornFenced, cfg.Survive, cfg.Formed = growing, false, false, false, false
+	}
+	cfg.Kinds = slices.DeleteFunc(cfg.Kinds, func(k FaultKind) bool { return !slices.Contains(kinds, k) })
 	if len(cfg.Kinds) == 0 {
 		cfg.Kinds = []FaultKind{KillContainer}
 	}
@@ -89,9 +104,10 @@ func shippedConfig(seed int64) Config {
 
 // shippedActions are the kinds of actions that its runs come to.
 var shippedActions = []string{
-	"AcknowledgeFence", "AddLearner", "AdoptSeed", "AdoptSurvivor", "ChangeImage", "CreatePods", "DeleteClaim", "DeletePod", "EnableDowngrade",
-	"GrantStartPermit", "GrowClaim", "KeepClaims", "LatchClusterID", "LiftFence", "Promote", "RecordBootstrap", "RecordSurvivor", "RecordVersion",
-	"RecreatePod", "RemoveMember", "RevokeStartPermits", "RevokeSurvivorPermit", "SetRoles", "TransferLeadership",
+	"AcknowledgeFence", "AddLearner", "AdoptSeed", "AdoptSurvivor", "BeginDefragment", "CancelDowngrade", "ChangeImage", "Compact", "CompareData", "CreatePods",
+	"Defragment", "DeleteClaim", "DeletePod", "DisarmAlarm", "EnableDowngrade", "GrantStartPermit", "GrowClaim", "KeepClaims", "LatchClusterID", "LiftFence",
+	"Promote", "RecordBootstrap", "RecordConsistency", "RecordSurvivor", "RecordVersion", "RecreatePod", "RemoveMember", "RevokeStartPermits", "RevokeSurvivorPermit",
+	"SetRoles", "TransferLeadership",
 }
 
 // seldomActions are those that few of them come to.

@@ -3,7 +3,6 @@ package simulate
 import (
 	"errors"
 	"fmt"
-	"slices"
 	"strconv"
 	"strings"
 	"time"
@@ -76,41 +75,4 @@ func (w *world) changeClaim(c *claim, next *corev1.PersistentVolumeClaim) error 
 		w.checkTaken(c)
 	}
 	return nil
-}
-
-// ownersOf are the uids of the EtcdClusters whose data a launcher may start on, as the shipped
-// code has told it; nil if that is not known. The first is that of its own.
-func (w *world) ownersOf(r *run) []string {
-	p := w.pod(r.name)
-	if p == nil || p.uid != r.uid || p.object == nil {
-		return nil
-	}
-	const is, was = "--cluster-uid=", "--former-cluster-uid="
-	var owners []string
-	for _, c := range p.object.Spec.Containers {
-		for _, flag := range c.Command {
-			if strings.HasPrefix(flag, is) || strings.HasPrefix(flag, was) {
-				_, uid, _ := strings.Cut(flag, "=")
-				owners = append(owners, uid)
-			}
-		}
-	}
-	return owners
-}
-
-// isOfOwner reports whether a launcher takes the data that it finds for its own.
-func (w *world) isOfOwner(r *run) bool {
-	owners, found := w.ownersOf(r), r.disk.data.owner
-	if owners == nil || found == "" || slices.Contains(owners, found) {
-		return true
-	}
-	w.say("%s does not start: its data is of EtcdCluster %s", r.name, found)
-	return false
-}
-
-// noteOwner is what a launcher writes beside the data.
-func (w *world) noteOwner(r *run) {
-	if owners := w.ownersOf(r); owners != nil {
-		r.disk.data.owner = owners[0]
-	}
 }

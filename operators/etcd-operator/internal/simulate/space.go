@@ -28,9 +28,11 @@ const slowUnits = 10
 // longestDefragment is the longest time that a defragmentation takes.
 const longestDefragment = 60 * time.Second
 
-// rounds is the schedule of the runs that have one.
+// everyRound is the schedule of the runs that have one.
+const everyRound = "*/20 * * * *"
+
 var rounds = func() schedule.Schedule {
-	s, err := schedule.Parse("*/20 * * * *")
+	s, err := schedule.Parse(everyRound)
 	if err != nil {
 		panic(err)
 	}
@@ -109,7 +111,7 @@ func (w *world) raiseAlarms(l *run) {
 	}
 	for _, r := range w.etcds() {
 		d := r.disk.data
-		if d.birth != l.disk.data.birth || d.size < w.quota || (r != l && !w.reaches(l, r)) || findMember(l.disk.data.view, d.id) == nil {
+		if d.birth != l.disk.data.birth || d.size < w.quotaOf(r) || (r != l && !w.reaches(l, r)) || findMember(l.disk.data.view, d.id) == nil {
 			continue
 		}
 		w.checkWarned(d.birth)
@@ -137,7 +139,7 @@ func isNear(inUse, quota int64) bool { return quota > 0 && inUse*100 >= quota*ne
 func (w *world) tellNearQuota(l *run) {
 	if d := l.disk.data; d.birth != w.main {
 		return
-	} else if near := isNear(int64(d.inUse), int64(w.quota)); !near || w.isHindered() || len(d.alarms) > 0 {
+	} else if near := isNear(int64(d.inUse), int64(w.quotaOf(l))); !near || w.isHindered() || len(d.alarms) > 0 {
 		w.nearSince, w.nearDisturbed = never, w.disturbed
 	} else if w.nearSince == never || w.nearDisturbed != w.disturbed {
 		w.nearSince, w.nearDisturbed = w.now, w.disturbed
@@ -179,6 +181,23 @@ func (w *world) alarm(l *run, a plan.Alarm) {
 	w.replicate(l)
 }
 
+// quotaOf is what the database of a member may grow to, in units: what its Pod says, if that
+// says anything.
+func (w *world) quotaOf(r *run) int {
+	if r.quota > 0 {
+		return r.quota
+	}
+	return w.quota
+}
+
+// raiseQuota is a user who does so: the members of a shipped operator restart for it.
+func (w *world) raiseQuota() {
+	w.quota = roomyQuota
+	if w.ships() {
+		w.edit(func(*etcdCluster) {})
+	}
+}
+
 // mainLeader is the leader of the cluster, if it has a quorum; nil if there is none.
 func (w *world) mainLeader() *run {
 	for _, r := range w.etcds() {
@@ -201,14 +220,14 @@ func (w *world) spoilDatabase(f Fault) bool {
 			return true
 		}
 		w.say("FAULT %s", Fill)
-		w.appendEntry(l, entry{kind: write, units: w.quota})
+		w.appendEntry(l, entry{kind: write, units: w.quotaOf(l)})
 		w.replicate(l)
 	case FillSlowly:
 		if w.quota == 0 || w.quota == roomyQuota || len(l.disk.data.alarms) > 0 {
 			return true
 		}
 		w.say("FAULT %s", f)
-		w.appendEntry(l, entry{kind: write, units: max(1, w.quota-slowUnits-l.disk.data.inUse)})
+		w.appendEntry(l, entry{kind: write, units: max(1, w.quotaOf(l)-slowUnits-l.disk.data.inUse)})
 		w.replicate(l)
 		w.until[FillSlowly] = max(w.until[FillSlowly], w.step+f.For)
 	case CorruptSomebody:
@@ -250,7 +269,7 @@ func (w *world) repairable() bool { return w.cfg.AutoRepair && w.cfg.Live*10 <= 
 func (w *world) makeRoom() {
 	if !w.repairable() {
 		w.say("the user raises the quota")
-		w.quota = roomyQuota
+		w.raiseQuota()
 	}
 }
 
@@ -288,7 +307,7 @@ func (w *world) obeySpaceLow() {
 	c := meta.FindStatusCondition(w.operators[0].last.Status.Conditions, v1beta2.ConditionSpaceLow)
 	if asks(c, "raise spec.etcd.quotaBackendBytes") && w.cluster.size >= manyMembers && w.isFull() && w.quota > 0 && w.quota < roomyQuota {
 		w.say("the user raises the quota, as SpaceLow says")
-		w.quota = roomyQuota
+		w.raiseQuota()
 	}
 }
 
@@ -317,10 +336,15 @@ func (w *world) compact(op *operator, a plan.Compact, n int) (more bool, err err
 		return false, errNobody
 	}
 	w.touch("the database is compacted")
+	return true, w.compactBy(r)
+}
+
+// compactBy is the call that compacts, which nobody makes who need not.
+func (w *world) compactBy(r *run) error {
 	if !w.cfg.AutoRepair || !slices.ContainsFunc(w.births[w.main].committed, func(e entry) bool { return e.kind == raise && e.alarm == plan.NoSpace }) {
 		w.fail("Alarm", "the database is compacted, and nobody asked for it")
 	}
-	return true, w.propose(r, entry{kind: compact})
+	return w.propose(r, entry{kind: compact})
 }
 
 // disarmAlarm is the call that takes an alarm back.
@@ -339,8 +363,8 @@ func (w *world) checkDisarm(t *todo, a plan.DisarmAlarm) {
 	}
 	for _, q := range w.etcds() {
 		// One operator may disarm what another has, and writes have filled again.
-		if d := q.disk.data; len(w.operators) == 1 && d.birth == w.main && d.size >= w.quota && slices.Contains(d.alarms, plan.Alarm{MemberID: a.MemberID, Kind: a.Alarm}) {
-			w.fail("Alarm", "NOSPACE is disarmed, and the database of %s has %d of %d", q.name, d.size, w.quota)
+		if d := q.disk.data; len(w.operators) == 1 && d.birth == w.main && d.size >= w.quotaOf(q) && slices.Contains(d.alarms, plan.Alarm{MemberID: a.MemberID, Kind: a.Alarm}) {
+			w.fail("Alarm", "NOSPACE is disarmed, and the database of %s has %d of %d", q.name, d.size, w.quotaOf(q))
 		}
 	}
 }
@@ -375,12 +399,16 @@ func (w *world) defragment(op *operator, t *todo, a plan.Defragment, n int) (mor
 			return false, errUnavailable
 		}
 		w.checkDefragment(t, r, a)
-		w.say("%s defragments", r.name)
-		r.etcd.busyUntil = w.now + w.delay(longestDefragment)
+		w.beginDefragment(r)
 		return !w.busy(r), nil
 	}
 	p.defragmentDone = true
 	return false, nil
+}
+
+func (w *world) beginDefragment(r *run) {
+	w.say("%s defragments", r.name)
+	r.etcd.busyUntil = w.now + w.delay(longestDefragment)
 }
 
 // checkDefragment: a member is taken from its work only while all others do theirs (S6),

@@ -91,6 +91,10 @@ type world struct {
 	// the operator's while LackCertificates lasts.
 	secrets            secrets
 	lackingCertificate plan.CertificateProblem
+	// tokens are those that etcd has given to a shipped operator.
+	tokens map[string]*token
+	// issued are the Secrets of a shipped operator.
+	issued issued
 	// quota is what databases may grow to, in units; 0 for no limit.
 	quota int
 	// nearSince is since when the database has been near it, as any operator could see, and
@@ -142,6 +146,8 @@ type etcdCluster struct {
 	// template is what the spec says of Pods, restart counts what an annotation asks for.
 	template string
 	restart  int
+	// rotate counts the new CAs that an annotation asks for.
+	rotate int
 	// current and target are the versions that are latched in the status.
 	current, target string
 	index           uint64
@@ -248,6 +254,7 @@ func (w *world) advance() {
 	for _, op := range w.operators {
 		w.run(op)
 	}
+	w.answerHashes()
 	w.step++
 }
 
