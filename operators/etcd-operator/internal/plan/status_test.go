@@ -258,6 +258,34 @@ func TestPhases(t *testing.T) {
 	}
 }
 
+// What shows that a cluster existed stays in the status whatever is decided, or the next look would
+// begin an empty one (S1). It may be the only sign: an EtcdCluster of the archived operator without
+// volumes has no other.
+func TestSignsOfAnEarlierClusterStay(t *testing.T) {
+	for sign, last := range map[string]v1beta2.ClusterStatus{
+		"it was running": {Phase: v1beta2.PhaseRunning},
+		"it had members": {Phase: v1beta2.PhaseFailed, Members: v1beta2.MembersStatus{Ready: []string{"x-0000"}, Unready: []string{"x-0001"}}},
+	} {
+		for situation, change := range map[string]func(*world) *world{
+			"nothing else":          func(w *world) *world { return w },
+			"a restore asks":        (*world).asked,
+			"a restore is at work":  (*world).fenced,
+			"it is paused":          func(w *world) *world { return w.cluster(func(c *Cluster) { c.Paused = true }) },
+			"it is being deleted":   func(w *world) *world { return w.cluster(func(c *Cluster) { c.Deleting = true }) },
+			"its version is no one": func(w *world) *world { return w.cluster(func(c *Cluster) { c.Version = "3.1.10" }) },
+		} {
+			w := change(nothing(3).cluster(func(c *Cluster) { c.Existed, c.LastStatus = "its volumes exist", last }))
+			now := decided(w.seen()).Status
+			if last.Phase == v1beta2.PhaseRunning && now.Phase != last.Phase {
+				t.Errorf("%s, and %s: the phase becomes %s", sign, situation, now.Phase)
+			}
+			if diff := cmp.Diff(last.Members, now.Members); diff != "" {
+				t.Errorf("%s, and %s: members (-want +got):\n%s", sign, situation, diff)
+			}
+		}
+	}
+}
+
 func TestWhoIsThere(t *testing.T) {
 	s := decided(healthy(3).size(4).silent("c").learner("d").unstarted("e").newJoiner("f").seen()).Status
 	want := v1beta2.ClusterStatus{

@@ -146,8 +146,8 @@ func Of(v *facts.View, s *step.Step) v1beta2.ClusterStatus {
 		st.TargetVersion, st.UpgradeSize = record.Target, record.Size
 	}
 	switch {
-	case c.Paused || c.Deleting || c.Fence.By != "" || s.Outcome == action.Existed:
-		// Nobody was asked: the last report stands.
+	case c.Paused || c.Deleting || c.Fence.By != "" || c.Existed != "":
+		// Nobody was asked, or it shows that there was a cluster (S1): the last report stands.
 		st.Size, st.Leader, st.MemberDetails, st.Members, st.ReadyMembers = last.Size, last.Leader, last.MemberDetails, last.Members, last.ReadyMembers
 		st.Alarms = last.Alarms
 	case len(v.List) == 0 && c.ClusterID != 0:
@@ -216,7 +216,7 @@ const firstRevision = 1
 
 func phase(v *facts.View, s *step.Step) v1beta2.ClusterPhase {
 	switch {
-	case s.Outcome == action.Existed && v.Cluster.LastStatus.Phase == v1beta2.PhaseRunning:
+	case v.Cluster.Existed != "" && v.Cluster.LastStatus.Phase == v1beta2.PhaseRunning:
 		return v1beta2.PhaseRunning // which shows that it existed
 	case s.Outcome == action.QuorumLost || s.Outcome == action.Existed:
 		return v1beta2.PhaseFailed
