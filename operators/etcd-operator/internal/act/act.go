@@ -4,8 +4,8 @@
 // second operator (S11): the EtcdCluster is read live immediately before each effect (it
 // must not be fenced either, S12), Pods and claims are touched by uid, a member change is
 // made only while etcd's own linearizable member list is still the one that it was
-// decided on, and Pods are created only while a live list of them is. If a precondition
-// does not hold, nothing is done, the error is ErrStale, and the cluster is to be
+// decided on, and Pods are created only while a live list of them is. The list of the
+// preconditions is in preconditions.go. If one does not hold, nothing is done, the error is ErrStale, and the cluster is to be
 // observed again.
 //
 // A crash at any line is safe: each action leaves either nothing or a state that
@@ -20,6 +20,7 @@ import (
 
 	"k8s.io/apimachinery/pkg/api/equality"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	"k8s.io/apimachinery/pkg/types"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"github.com/etcd-operators/etcd-operators/api/v1beta2"
@@ -72,7 +73,7 @@ func (a *Actor) act(ctx context.Context, c *v1beta2.EtcdCluster, obs *plan.Obser
 	ctx, cancel := context.WithTimeout(ctx, deadline)
 	defer cancel()
 	if !plan.IsOfFence(action) {
-		if err := a.unchanged(ctx, c); err != nil {
+		if err := a.unchanged(ctx, c, BeforeAction); err != nil {
 			return err
 		}
 	}
@@ -142,26 +143,36 @@ func (a *Actor) act(ctx context.Context, c *v1beta2.EtcdCluster, obs *plan.Obser
 	return fmt.Errorf("action %s is not known", plan.KindOf(action))
 }
 
-// unchanged reads the EtcdCluster live and compares what decisions rest on. No effect
-// is decided on while a fence stands, so one that stands now is new.
-func (a *Actor) unchanged(ctx context.Context, c *v1beta2.EtcdCluster) error {
+// unchanged reads the EtcdCluster live, right before what, and compares what decisions
+// rest on.
+func (a *Actor) unchanged(ctx context.Context, c *v1beta2.EtcdCluster, before Precondition) error {
 	var live v1beta2.EtcdCluster
-	if err := a.Live.Get(ctx, client.ObjectKeyFromObject(c), &live); err != nil {
-		if apierrors.IsNotFound(err) {
-			return fmt.Errorf("%w: the EtcdCluster no longer exists", ErrStale)
-		}
+	if err := a.Live.Get(ctx, client.ObjectKeyFromObject(c), &live); client.IgnoreNotFound(err) != nil {
 		return fmt.Errorf("read EtcdCluster: %w", err)
 	}
-	same := live.UID == c.UID && live.Generation == c.Generation && live.DeletionTimestamp.IsZero() == c.DeletionTimestamp.IsZero() &&
-		live.Status.ClusterID == c.Status.ClusterID && bootstrapOf(&live) == bootstrapOf(c) && equality.Semantic.DeepEqual(live.Status.Recovery, c.Status.Recovery) &&
-		live.Status.CurrentVersion == c.Status.CurrentVersion && live.Status.TargetVersion == c.Status.TargetVersion
-	if !same {
-		return fmt.Errorf("%w: the EtcdCluster has changed", ErrStale)
-	}
-	if f := observe.Fence(&live); f.Stands() {
-		return fmt.Errorf("%w: the EtcdCluster is fenced", ErrStale)
+	if what := difference(&live, c); refuses(before, what != "") {
+		return fmt.Errorf("%w: the EtcdCluster %s", ErrStale, what)
 	}
 	return nil
+}
+
+// difference is what has become of an EtcdCluster; empty if nothing that decisions rest on.
+// No effect is decided on while a fence stands, so one that stands now is new.
+func difference(live, c *v1beta2.EtcdCluster) string {
+	f := observe.Fence(live)
+	switch {
+	case refuses(SameCluster, live.UID != c.UID): // one that is gone has none
+		return "no longer exists"
+	case refuses(SameSpec, live.Generation != c.Generation || live.DeletionTimestamp.IsZero() != c.DeletionTimestamp.IsZero()),
+		refuses(SameClusterID, live.Status.ClusterID != c.Status.ClusterID),
+		refuses(SameBootstrap, bootstrapOf(live) != bootstrapOf(c)),
+		refuses(SameRecovery, !equality.Semantic.DeepEqual(live.Status.Recovery, c.Status.Recovery)),
+		refuses(SameVersions, live.Status.CurrentVersion != c.Status.CurrentVersion || live.Status.TargetVersion != c.Status.TargetVersion):
+		return "has changed"
+	case refuses(NotFenced, f.Stands()):
+		return "is fenced"
+	}
+	return ""
 }
 
 func bootstrapOf(c *v1beta2.EtcdCluster) v1beta2.BootstrapStatus {
@@ -172,11 +183,28 @@ func bootstrapOf(c *v1beta2.EtcdCluster) v1beta2.BootstrapStatus {
 }
 
 // staleIf turns an error that shows a failed precondition into ErrStale.
-func staleIf(failed func(error) bool, err error, what string) error {
-	if err != nil && failed(err) {
+func staleIf(p Precondition, failed func(error) bool, err error, what string) error {
+	if err != nil && refuses(p, failed(err)) {
 		return fmt.Errorf("%w: %s: %w", ErrStale, what, err)
 	}
 	return wrap(err, what)
+}
+
+// deleteIf deletes an object if it still has that uid and, unless it is empty, that
+// resource version.
+func (a *Actor) deleteIf(ctx context.Context, p Precondition, o client.Object, uid types.UID, version, what string) error {
+	var as client.Preconditions
+	if demands(p) {
+		as.UID = &uid
+		if version != "" {
+			as.ResourceVersion = &version
+		}
+	}
+	err := a.Client.Delete(ctx, o, as)
+	if apierrors.IsNotFound(err) {
+		p = StillThere
+	}
+	return staleIf(p, goneOrOther, err, what)
 }
 
 func wrap(err error, what string) error {

@@ -136,15 +136,15 @@ func (a *Actor) apply(ctx context.Context, c *v1beta2.EtcdCluster, want, current
 	case apierrors.IsNotFound(err):
 	case err != nil:
 		return fmt.Errorf("read %s %s: %w", kindOf(want), want.GetName(), err)
-	case !metav1.IsControlledBy(current, c) && kindOf(want) == "PodDisruptionBudget":
+	case kindOf(want) == "PodDisruptionBudget" && refuses(BudgetIsOurs, !metav1.IsControlledBy(current, c)):
 		// The cluster goes on without its budget; the status reports the conflict.
 		return nil
-	case !metav1.IsControlledBy(current, c):
+	case kindOf(want) == "Service" && refuses(ServiceIsOurs, !metav1.IsControlledBy(current, c)):
 		return fmt.Errorf("%w: %s %s belongs to someone else", ErrStale, kindOf(want), want.GetName())
 	case covers(current, want):
 		return nil
 	}
-	if err := a.unchanged(ctx, c); err != nil {
+	if err := a.unchanged(ctx, c, BeforeChild); err != nil {
 		return err
 	}
 	content, err := runtime.DefaultUnstructuredConverter.ToUnstructured(want)
@@ -211,16 +211,18 @@ func contains(all, some map[string]string) bool {
 func (a *Actor) deleteBudget(ctx context.Context, c *v1beta2.EtcdCluster) error {
 	var pdb policyv1.PodDisruptionBudget
 	err := a.Client.Get(ctx, types.NamespacedName{Namespace: c.Namespace, Name: member.DisruptionBudget(c, 1).Name}, &pdb)
-	if apierrors.IsNotFound(err) || (err == nil && (!metav1.IsControlledBy(&pdb, c) || pdb.DeletionTimestamp != nil)) {
+	switch {
+	case apierrors.IsNotFound(err):
+		return nil
+	case err != nil:
+		return fmt.Errorf("read PodDisruptionBudget: %w", err)
+	case refuses(BudgetIsOurs, !metav1.IsControlledBy(&pdb, c)), pdb.DeletionTimestamp != nil:
 		return nil
 	}
-	if err != nil {
-		return fmt.Errorf("read PodDisruptionBudget: %w", err)
-	}
-	if err := a.unchanged(ctx, c); err != nil {
+	if err := a.unchanged(ctx, c, BeforeNoBudget); err != nil {
 		return err
 	}
-	return client.IgnoreNotFound(wrap(a.Client.Delete(ctx, &pdb, client.Preconditions{UID: &pdb.UID}), "delete PodDisruptionBudget "+pdb.Name))
+	return client.IgnoreNotFound(a.deleteIf(ctx, BudgetAsRead, &pdb, pdb.UID, "", "delete PodDisruptionBudget "+pdb.Name))
 }
 
 func kindOf(o client.Object) string {

@@ -34,10 +34,10 @@ func (a *Actor) noOtherClaims(ctx context.Context, c *v1beta2.EtcdCluster, x pla
 	}
 	for i := range claims {
 		mayStay := c.Status.Bootstrap != nil || x.Adopted
-		if mayStay && member.Owns(c, &claims[i]) || x.Adopted && claims[i].Labels[v1beta2.LabelOwner] != "" {
-			continue
+		stays := mayStay && member.Owns(c, &claims[i]) || x.Adopted && claims[i].Labels[v1beta2.LabelOwner] != ""
+		if refuses(NoOtherClaims, !stays) {
+			return fmt.Errorf("%w: PVC %s exists", ErrStale, claims[i].Name)
 		}
-		return fmt.Errorf("%w: PVC %s exists", ErrStale, claims[i].Name)
 	}
 	return nil
 }
@@ -59,22 +59,19 @@ func (a *Actor) growClaim(ctx context.Context, c *v1beta2.EtcdCluster, x plan.Gr
 	var claim *corev1.PersistentVolumeClaim
 	for i := range claims {
 		p := &claims[i]
-		if !observe.IsMembers(p, c) {
-			continue
-		}
 		requested, capacity := p.Spec.Resources.Requests.Storage(), p.Status.Capacity.Storage()
-		if p.Name == x.Name && string(p.UID) == x.UID && requested.Value() == x.From {
+		switch {
+		case !observe.IsMembers(p, c):
+		case p.Name == x.Name && !refuses(GrowsAsObserved, string(p.UID) != x.UID || requested.Value() != x.From):
 			claim = p
-			continue
-		}
-		if p.DeletionTimestamp == nil && !capacity.IsZero() && capacity.Cmp(*requested) < 0 {
+		case refuses(GrowsAlone, p.DeletionTimestamp == nil && !capacity.IsZero() && capacity.Cmp(*requested) < 0):
 			return fmt.Errorf("%w: PVC %s is being expanded", ErrStale, p.Name)
 		}
 	}
 	if claim == nil {
 		return fmt.Errorf("%w: PVC %s has changed", ErrStale, x.Name)
 	}
-	if err := a.unchanged(ctx, c); err != nil {
+	if err := a.unchanged(ctx, c, BeforeGrowth); err != nil {
 		return err
 	}
 	size := resource.NewQuantity(x.Size, resource.BinarySI)
@@ -107,13 +104,15 @@ func (a *Actor) patchClaim(ctx context.Context, claim *corev1.PersistentVolumeCl
 		meta = map[string]any{}
 		fields["metadata"] = meta
 	}
-	meta["uid"], meta["resourceVersion"] = claim.UID, claim.ResourceVersion
+	if demands(PatchedAsRead) {
+		meta["uid"], meta["resourceVersion"] = claim.UID, claim.ResourceVersion
+	}
 	data, err := json.Marshal(fields)
 	if err != nil {
 		return fmt.Errorf("patch PVC %s: %w", claim.Name, err)
 	}
 	live := &corev1.PersistentVolumeClaim{ObjectMeta: metav1.ObjectMeta{Name: claim.Name, Namespace: claim.Namespace}}
-	return staleIf(goneOrOther, a.Client.Patch(ctx, live, client.RawPatch(types.MergePatchType, data)), "patch volume "+claim.Name)
+	return staleIf(PatchedAsRead, goneOrOther, a.Client.Patch(ctx, live, client.RawPatch(types.MergePatchType, data)), "patch volume "+claim.Name)
 }
 
 // owned is how a claim's metadata says that it is the EtcdCluster's.
@@ -126,14 +125,11 @@ func owned(c *v1beta2.EtcdCluster, retain bool) map[string]any {
 
 func (a *Actor) keepClaims(ctx context.Context, c *v1beta2.EtcdCluster, x plan.KeepClaims) error {
 	for _, ref := range x.Claims {
-		claim, err := a.membersClaim(ctx, c, ref.Name)
+		claim, err := a.observedClaim(ctx, c, ref.Name, ref.UID)
 		if err != nil {
 			return err
 		}
-		if string(claim.UID) != ref.UID {
-			return fmt.Errorf("%w: PVC %s was replaced", ErrStale, ref.Name)
-		}
-		if err := a.unchanged(ctx, c); err != nil {
+		if err := a.unchanged(ctx, c, BeforeKeeping); err != nil {
 			return err
 		}
 		metadata := owned(c, x.Retain)
@@ -151,13 +147,13 @@ func (a *Actor) takeClaims(ctx context.Context, c *v1beta2.EtcdCluster, x plan.T
 	for _, ref := range x.Claims {
 		var claim corev1.PersistentVolumeClaim
 		if err := a.Live.Get(ctx, client.ObjectKey{Namespace: c.Namespace, Name: ref.Name}, &claim); err != nil {
-			return staleIf(apierrors.IsNotFound, err, "read volume "+ref.Name)
+			return staleIf(StillThere, apierrors.IsNotFound, err, "read volume "+ref.Name)
 		}
 		theirs := member.IsRetained(&claim) && claim.Labels[v1beta2.LabelOwner] == x.From && claim.Labels[v1beta2.LabelCluster] == c.Name
-		if string(claim.UID) != ref.UID || claim.DeletionTimestamp != nil || !theirs {
+		if refuses(SameClaim, string(claim.UID) != ref.UID) || refuses(TakenIsThere, claim.DeletionTimestamp != nil) || refuses(TakenIsRetained, !theirs) {
 			return fmt.Errorf("%w: PVC %s has changed", ErrStale, ref.Name)
 		}
-		if err := a.unchanged(ctx, c); err != nil {
+		if err := a.unchanged(ctx, c, BeforeTaking); err != nil {
 			return err
 		}
 		metadata := owned(c, c.Spec.RetainsVolumes())

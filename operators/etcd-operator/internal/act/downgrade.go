@@ -18,7 +18,7 @@ func (a *Actor) enableDowngrade(ctx context.Context, c *v1beta2.EtcdCluster, obs
 		return err
 	}
 	err := a.Etcd.EnableDowngrade(ctx, voters(c, obs), x.To)
-	return staleIf(func(err error) bool { return errors.Is(err, etcdclient.ErrDowngradeRefused) }, err, "lower etcd's cluster version")
+	return staleIf(Downgrade, func(err error) bool { return errors.Is(err, etcdclient.ErrDowngradeRefused) }, err, "lower etcd's cluster version")
 }
 
 // cancelDowngrade takes that back, if all Pods, read live, are as they were observed: no
@@ -28,7 +28,7 @@ func (a *Actor) cancelDowngrade(ctx context.Context, c *v1beta2.EtcdCluster, obs
 		return err
 	}
 	err := a.Etcd.CancelDowngrade(ctx, laterFirst(obs, voters(c, obs)))
-	return staleIf(func(err error) bool { return errors.Is(err, etcdclient.ErrNoDowngrade) }, err, "cancel etcd's downgrade")
+	return staleIf(Downgrade, func(err error) bool { return errors.Is(err, etcdclient.ErrNoDowngrade) }, err, "cancel etcd's downgrade")
 }
 
 // laterFirst puts the members of etcd 3.5 last: they cancel a downgrade and do not answer.
@@ -48,5 +48,5 @@ func (a *Actor) podsUnchanged(ctx context.Context, c *v1beta2.EtcdCluster, obs *
 	if _, err := a.allAsObserved(ctx, c, obs); err != nil {
 		return err
 	}
-	return a.unchanged(ctx, c)
+	return a.unchanged(ctx, c, BeforeDowngrade)
 }

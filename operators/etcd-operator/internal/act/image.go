@@ -22,7 +22,7 @@ import (
 // joined by a second one (S6). The image and the marks that tell of it are one patch, of
 // the Pod as it was read.
 func (a *Actor) changeImage(ctx context.Context, c *v1beta2.EtcdCluster, obs *plan.Observation, x plan.ChangeImage) error {
-	pod, err := a.asObserved(ctx, c, obs, x.Name)
+	pod, err := a.asObserved(ctx, c, obs, x.Name, x.UID)
 	if err != nil {
 		return err
 	}
@@ -30,13 +30,12 @@ func (a *Actor) changeImage(ctx context.Context, c *v1beta2.EtcdCluster, obs *pl
 	if i < 0 {
 		return fmt.Errorf("change the image of Pod %s: it has no container %s", x.Name, member.ContainerEtcd)
 	}
-	if err := a.unchanged(ctx, c); err != nil {
+	if err := a.unchanged(ctx, c, BeforeImage); err != nil {
 		return err
 	}
 	image := x.Repository + ":v" + x.Version
 	seen := podNamed(obs, x.Name)
-	return a.patchPod(ctx, c, x.Name, x.UID,
-		op("test", "/metadata/resourceVersion", pod.ResourceVersion),
+	return a.patchPod(ctx, c, x.Name, as(ImageAsRead, pod),
 		op("replace", fmt.Sprintf("/spec/containers/%d/image", i), image),
 		annotation(v1beta2.AnnotationImage, image),
 		annotation(member.AnnotationVersion, x.Version),
@@ -44,14 +43,14 @@ func (a *Actor) changeImage(ctx context.Context, c *v1beta2.EtcdCluster, obs *pl
 		annotation(v1beta2.AnnotationChangedFrom, cmp.Or(seen.From, seen.Version)+" "+observe.ContainerID(pod)))
 }
 
-// asObserved returns a Pod, read live together with all others of the cluster, if they
-// are as they were observed.
-func (a *Actor) asObserved(ctx context.Context, c *v1beta2.EtcdCluster, obs *plan.Observation, name string) (*corev1.Pod, error) {
+// asObserved returns the Pod of a name and uid, read live together with all others of the
+// cluster, if they are as they were observed.
+func (a *Actor) asObserved(ctx context.Context, c *v1beta2.EtcdCluster, obs *plan.Observation, name, uid string) (*corev1.Pod, error) {
 	pods, err := a.allAsObserved(ctx, c, obs)
 	if err != nil {
 		return nil, err
 	}
-	if pods[name] == nil {
+	if refuses(Observed, pods[name] == nil || string(pods[name].UID) != uid) {
 		return nil, fmt.Errorf("%w: Pod %s no longer exists", ErrStale, name)
 	}
 	return pods[name], nil
@@ -60,24 +59,34 @@ func (a *Actor) asObserved(ctx context.Context, c *v1beta2.EtcdCluster, obs *pla
 // allAsObserved returns the Pods of the cluster by name, read live, if they are as they
 // were observed and no member has another.
 func (a *Actor) allAsObserved(ctx context.Context, c *v1beta2.EtcdCluster, obs *plan.Observation) (map[string]*corev1.Pod, error) {
+	found, err := a.livePods(ctx, c, obs, SamePods, observe.SamePod)
+	if err != nil {
+		return nil, err
+	}
+	return found, a.noneUnseen(ctx, c, obs)
+}
+
+// livePods returns the Pods of the cluster by name, read live, which must be those that were
+// observed, each the same as it was then.
+func (a *Actor) livePods(ctx context.Context, c *v1beta2.EtcdCluster, obs *plan.Observation, p Precondition, same func(*corev1.Pod, *plan.Pod) bool) (map[string]*corev1.Pod, error) {
 	var list corev1.PodList
 	if err := a.Live.List(ctx, &list, client.InNamespace(c.Namespace), client.MatchingLabels(member.Selector(c.Name))); err != nil {
 		return nil, fmt.Errorf("list Pods: %w", err)
 	}
 	found := map[string]*corev1.Pod{}
 	for i := range list.Items {
-		p := &list.Items[i]
-		if !metav1.IsControlledBy(p, c) {
+		pod := &list.Items[i]
+		if !metav1.IsControlledBy(pod, c) {
 			continue
 		}
-		seen := podNamed(obs, p.Name)
-		if seen == nil || !observe.SamePod(p, seen) {
-			return nil, fmt.Errorf("%w: Pod %s has changed", ErrStale, p.Name)
+		seen := podNamed(obs, pod.Name)
+		if refuses(p, seen == nil || !same(pod, seen)) {
+			return nil, fmt.Errorf("%w: Pod %s has changed", ErrStale, pod.Name)
 		}
-		found[p.Name] = p
+		found[pod.Name] = pod
 	}
-	if len(found) != len(obs.Pods) {
+	if refuses(AllPods, slices.ContainsFunc(obs.Pods, func(p plan.Pod) bool { return found[p.Name] == nil })) {
 		return nil, fmt.Errorf("%w: there are other Pods than were observed", ErrStale)
 	}
-	return found, a.noneUnseen(ctx, c, obs)
+	return found, nil
 }

@@ -50,7 +50,7 @@ func (a *Actor) compact(ctx context.Context, c *v1beta2.EtcdCluster, obs *plan.O
 // to be done is written on the Pod first: of two operators one gets to do it, and after a
 // crash it is known that a member may be at it.
 func (a *Actor) defragment(ctx context.Context, c *v1beta2.EtcdCluster, obs *plan.Observation, x plan.Defragment) error {
-	pod, err := a.asObserved(ctx, c, obs, x.Name)
+	pod, err := a.asObserved(ctx, c, obs, x.Name, x.UID)
 	if err != nil {
 		return err
 	}
@@ -63,8 +63,7 @@ func (a *Actor) defragment(ctx context.Context, c *v1beta2.EtcdCluster, obs *pla
 	}
 	seen := podNamed(obs, x.Name)
 	mark := fmt.Sprintf("%s %d", time.Now().UTC().Format(time.RFC3339Nano), seen.Answer.DBSize)
-	if err := a.patchPod(ctx, c, x.Name, x.UID,
-		op("test", "/metadata/resourceVersion", pod.ResourceVersion),
+	if err := a.patchPod(ctx, c, x.Name, as(DefragmentAsRead, pod),
 		annotation(v1beta2.AnnotationDefragmented, mark)); err != nil {
 		return err
 	}
@@ -77,7 +76,7 @@ func (a *Actor) defragment(ctx context.Context, c *v1beta2.EtcdCluster, obs *pla
 	case err != nil:
 		return fmt.Errorf("defragment member %s: %w", x.Name, err)
 	}
-	return a.patchPod(ctx, c, x.Name, x.UID, annotation(v1beta2.AnnotationDefragmented, mark+" done"))
+	return a.patchPod(ctx, c, x.Name, of(DefragmentOfPod, x.UID), annotation(v1beta2.AnnotationDefragmented, mark+" done"))
 }
 
 // Comparisons compares members' data, beside everything else; consistency.Keeper does.

@@ -19,16 +19,18 @@ import (
 func (a *Actor) sameMembers(ctx context.Context, c *v1beta2.EtcdCluster, obs *plan.Observation, want []plan.Member, leaving ...uint64) error {
 	answers := a.Etcd.Ask(ctx, voters(c, obs))
 	for _, answer := range answers {
-		if slices.Contains(leaving, answer.Leader) {
+		if refuses(LeadsNot, slices.Contains(leaving, answer.Leader)) {
 			return fmt.Errorf("%w: member %x leads now", ErrStale, answer.Leader)
 		}
 	}
+	listed := false
 	for _, answer := range answers {
-		if len(answer.Members) > 0 && slices.Equal(observe.Members(c, answer.Members), want) {
-			return a.unchanged(ctx, c)
-		}
+		listed = listed || len(answer.Members) > 0 && slices.Equal(observe.Members(c, answer.Members), want)
 	}
-	return fmt.Errorf("%w: the member list has changed, or cannot be read", ErrStale)
+	if refuses(SameMembers, !listed) {
+		return fmt.Errorf("%w: the member list has changed, or cannot be read", ErrStale)
+	}
+	return a.unchanged(ctx, c, BeforeEtcd)
 }
 
 func (a *Actor) addLearner(ctx context.Context, c *v1beta2.EtcdCluster, obs *plan.Observation, x plan.AddLearner) error {
@@ -56,8 +58,10 @@ func (a *Actor) removeMember(ctx context.Context, c *v1beta2.EtcdCluster, obs *p
 	if err != nil {
 		return err
 	}
-	pod := pods[x.Name]
-	if (pod == nil) != (x.Pod == nil) || (pod != nil && (string(pod.UID) != x.Pod.UID || !observe.SameStartPermit(pod, x.Pod) || observe.HasComeBack(pod, x.Pod))) {
+	pod, seen := pods[x.Name], x.Pod
+	both := pod != nil && seen != nil
+	if refuses(RemovedPod, (pod == nil) != (seen == nil) || both && string(pod.UID) != seen.UID) ||
+		both && (refuses(RemovedPermit, !observe.SameStartPermit(pod, seen)) || refuses(RemovedNotBack, observe.HasComeBack(pod, seen))) {
 		return fmt.Errorf("%w: Pod %s has changed", ErrStale, x.Name)
 	}
 	if err := a.noUnseenClaim(ctx, c, obs, x.Name); err != nil {
@@ -71,7 +75,7 @@ func (a *Actor) removeMember(ctx context.Context, c *v1beta2.EtcdCluster, obs *p
 
 func (a *Actor) transferLeadership(ctx context.Context, c *v1beta2.EtcdCluster, obs *plan.Observation, x plan.TransferLeadership) error {
 	p := podNamed(obs, x.From)
-	if p == nil {
+	if refuses(Observed, p == nil) {
 		return fmt.Errorf("%w: leader %s was not observed", ErrStale, x.From)
 	}
 	return wrap(a.Etcd.MoveLeader(ctx, observe.Endpoint(c, p.Name, p.IP), x.ToID), "move leadership to "+x.To)

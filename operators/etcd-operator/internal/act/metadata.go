@@ -55,11 +55,10 @@ func (a *Actor) labelPod(ctx context.Context, c *v1beta2.EtcdCluster, p *corev1.
 	if p.Labels == nil { // a patch adds to what is there
 		ops = append([]jsonpatch.Operation{op("add", "/metadata/labels", map[string]string{})}, ops...)
 	}
-	if err := a.unchanged(ctx, c); err != nil {
+	if err := a.unchanged(ctx, c, BeforeLabels); err != nil {
 		return err
 	}
-	ops = append([]jsonpatch.Operation{op("test", "/metadata/resourceVersion", p.ResourceVersion)}, ops...)
-	if err := a.patchPod(ctx, c, p.Name, string(p.UID), ops...); !errors.Is(err, ErrStale) {
+	if err := a.patchPod(ctx, c, p.Name, as(LabelsAsRead, p), ops...); !errors.Is(err, ErrStale) {
 		return err
 	}
 	return nil // it has changed, and is looked at again

@@ -1,7 +1,6 @@
 package act
 
 import (
-	"cmp"
 	"context"
 	"encoding/json"
 	"fmt"
@@ -72,14 +71,14 @@ func (a *Actor) createPod(ctx context.Context, c *v1beta2.EtcdCluster, p plan.Ne
 			return err
 		}
 	}
-	if err := a.unchanged(ctx, c); err != nil {
+	if err := a.unchanged(ctx, c, BeforePod); err != nil {
 		return err
 	}
 	err = a.Client.Create(ctx, pod)
 	if isRejection(err) {
 		return rejected(c, plan.RejectedPod(p, false), fmt.Errorf("create Pod %s: %w", p.Name, err))
 	}
-	return staleIf(apierrors.IsAlreadyExists, err, "create Pod "+p.Name)
+	return staleIf(NameIsFree, apierrors.IsAlreadyExists, err, "create Pod "+p.Name)
 }
 
 // samePods compares the names of the cluster's Pods, read live, with those that
@@ -100,7 +99,7 @@ func (a *Actor) samePods(ctx context.Context, c *v1beta2.EtcdCluster, obs *plan.
 	for _, p := range obs.Pods {
 		seen[p.Name] = true
 	}
-	if !maps.Equal(live, seen) {
+	if refuses(SameNames, !maps.Equal(live, seen)) {
 		return fmt.Errorf("%w: there are other Pods than were observed", ErrStale)
 	}
 	return a.noneUnseen(ctx, c, obs)
@@ -121,12 +120,21 @@ func (a *Actor) membersClaim(ctx context.Context, c *v1beta2.EtcdCluster, name s
 	var claim corev1.PersistentVolumeClaim
 	err := a.Live.Get(ctx, client.ObjectKey{Namespace: c.Namespace, Name: name}, &claim)
 	if err != nil {
-		return nil, staleIf(apierrors.IsNotFound, err, "read volume "+name)
+		return nil, staleIf(StillThere, apierrors.IsNotFound, err, "read volume "+name)
 	}
-	if !observe.IsMembers(&claim, c) {
+	if refuses(ClaimIsMembers, !observe.IsMembers(&claim, c)) {
 		return nil, fmt.Errorf("%w: PVC %s no longer belongs to the cluster", ErrStale, name)
 	}
 	return &claim, nil
+}
+
+// observedClaim reads a member's volume live that is to be of that uid.
+func (a *Actor) observedClaim(ctx context.Context, c *v1beta2.EtcdCluster, name, uid string) (*corev1.PersistentVolumeClaim, error) {
+	claim, err := a.membersClaim(ctx, c, name)
+	if err == nil && refuses(SameClaim, string(claim.UID) != uid) {
+		return nil, fmt.Errorf("%w: PVC %s was replaced", ErrStale, name)
+	}
+	return claim, err
 }
 
 func (a *Actor) createClaim(ctx context.Context, c *v1beta2.EtcdCluster, p plan.NewPod) (*corev1.PersistentVolumeClaim, error) {
@@ -138,7 +146,7 @@ func (a *Actor) createClaim(ctx context.Context, c *v1beta2.EtcdCluster, p plan.
 	if p.Recovery != nil {
 		claim.Annotations = map[string]string{v1beta2.AnnotationSurvivorPermit: p.Recovery.Token}
 	}
-	if err := a.unchanged(ctx, c); err != nil {
+	if err := a.unchanged(ctx, c, BeforeVolume); err != nil {
 		return nil, err
 	}
 	err := a.Client.Create(ctx, claim)
@@ -150,13 +158,13 @@ func (a *Actor) createClaim(ctx context.Context, c *v1beta2.EtcdCluster, p plan.
 	if err := a.Live.Get(ctx, client.ObjectKeyFromObject(claim), &live); err != nil {
 		return nil, fmt.Errorf("read PVC %s: %w", name, err)
 	}
-	switch {
-	case p.Role == plan.Joiner && !member.Owns(c, &live):
+	switch foreign := refuses(ClaimIsOurs, !member.Owns(c, &live)); {
+	case foreign && p.Role == plan.Joiner:
 		return nil, fmt.Errorf("%w: PVC %s belongs to someone else", ErrNameTaken, name)
-	case p.Role == plan.Joiner && (!observe.IsMembers(&live, c) || live.DeletionTimestamp != nil):
-		return nil, fmt.Errorf("%w: PVC %s no longer belongs to the cluster", ErrNameTaken, name)
-	case !member.Owns(c, &live):
+	case foreign:
 		return nil, fmt.Errorf("PVC %s belongs to someone else", name)
+	case p.Role == plan.Joiner && refuses(ClaimIsUsable, !observe.IsMembers(&live, c) || live.DeletionTimestamp != nil):
+		return nil, fmt.Errorf("%w: PVC %s no longer belongs to the cluster", ErrNameTaken, name)
 	}
 	return &live, nil
 }
@@ -176,37 +184,59 @@ func annotation(name, value string) jsonpatch.Operation {
 	return op("add", annotationsPath+"/"+strings.ReplaceAll(name, "/", "~1"), value)
 }
 
-// patchPod patches a Pod only if its uid, and whatever else ops test, is as
-// expected.
-func (a *Actor) patchPod(ctx context.Context, c *v1beta2.EtcdCluster, name, uid string, ops ...jsonpatch.Operation) error {
-	ops = append([]jsonpatch.Operation{op("test", "/metadata/uid", uid)}, ops...)
+// tests are what a patch tests first, and the precondition that they are.
+type tests struct {
+	Precondition
+	ops []jsonpatch.Operation
+}
+
+// of tests for a uid.
+func of(p Precondition, uid string) tests {
+	return tests{p, []jsonpatch.Operation{op("test", "/metadata/uid", uid)}}
+}
+
+// as tests whether a Pod is as it was read.
+func as(p Precondition, pod *corev1.Pod) tests {
+	t := of(p, string(pod.UID))
+	return tests{p, append(t.ops, op("test", "/metadata/resourceVersion", pod.ResourceVersion))}
+}
+
+// patchPod patches a Pod only if it passes the tests.
+func (a *Actor) patchPod(ctx context.Context, c *v1beta2.EtcdCluster, name string, tests tests, ops ...jsonpatch.Operation) error {
+	if demands(tests.Precondition) {
+		ops = append(tests.ops, ops...)
+	}
 	data, err := json.Marshal(ops)
 	if err != nil {
 		return fmt.Errorf("patch Pod %s: %w", name, err)
 	}
 	pod := &corev1.Pod{ObjectMeta: metav1.ObjectMeta{Name: name, Namespace: c.Namespace}}
 	err = a.Client.Patch(ctx, pod, client.RawPatch(types.JSONPatchType, data))
-	// A test that fails is reported as invalid.
-	return staleIf(func(err error) bool { return apierrors.IsNotFound(err) || apierrors.IsInvalid(err) }, err, "patch Pod "+name)
+	if apierrors.IsNotFound(err) {
+		return staleIf(StillThere, apierrors.IsNotFound, err, "patch Pod "+name)
+	}
+	return staleIf(tests.Precondition, apierrors.IsInvalid, err, "patch Pod "+name) // so a failed test is reported
 }
 
 func (a *Actor) setRoles(ctx context.Context, c *v1beta2.EtcdCluster, obs *plan.Observation, x plan.SetRoles) error {
 	for _, r := range x.Roles {
 		seen := podNamed(obs, r.Name)
-		if seen == nil {
+		if refuses(Observed, seen == nil) {
 			return fmt.Errorf("%w: Pod %s was not observed", ErrStale, r.Name)
 		}
-		if err := a.unchanged(ctx, c); err != nil {
+		if err := a.unchanged(ctx, c, BeforeRole); err != nil {
 			return err
 		}
 		ops := []jsonpatch.Operation{
-			op("test", rolePath, string(seen.Role)), op("replace", rolePath, string(r.Role)),
+			op("replace", rolePath, string(r.Role)),
 			annotation(v1beta2.AnnotationRoleSince, obs.Now.UTC().Format(time.RFC3339Nano)),
 		}
 		if r.Role == plan.Voter { // which serves
 			ops = append(ops, annotation(v1beta2.AnnotationProven, observe.Proven(seen)))
 		}
-		if err := a.patchPod(ctx, c, r.Name, r.UID, ops...); err != nil {
+		tests := of(SameRole, r.UID)
+		tests.ops = append(tests.ops, op("test", rolePath, string(seen.Role)))
+		if err := a.patchPod(ctx, c, r.Name, tests, ops...); err != nil {
 			return err
 		}
 	}
@@ -214,15 +244,15 @@ func (a *Actor) setRoles(ctx context.Context, c *v1beta2.EtcdCluster, obs *plan.
 }
 
 func (a *Actor) grantStartPermit(ctx context.Context, c *v1beta2.EtcdCluster, x plan.GrantStartPermit) error {
-	return a.patchPod(ctx, c, x.Name, x.UID, op("add", permitPath, permitOf(c, x.StartPermit).String()))
+	return a.patchPod(ctx, c, x.Name, of(PermitOfSamePod, x.UID), op("add", permitPath, permitOf(c, x.StartPermit).String()))
 }
 
 func (a *Actor) revokeStartPermits(ctx context.Context, c *v1beta2.EtcdCluster, x plan.RevokeStartPermits) error {
 	for _, p := range x.Pods {
-		if err := a.unchanged(ctx, c); err != nil {
+		if err := a.unchanged(ctx, c, BeforeRevocation); err != nil {
 			return err
 		}
-		if err := a.patchPod(ctx, c, p.Name, p.UID, op("remove", permitPath, nil)); err != nil {
+		if err := a.patchPod(ctx, c, p.Name, of(RevocationOfPod, p.UID), op("remove", permitPath, nil)); err != nil {
 			return err
 		}
 	}
@@ -257,14 +287,12 @@ func (a *Actor) deletePod(ctx context.Context, c *v1beta2.EtcdCluster, obs *plan
 			return err
 		}
 	}
-	uid := types.UID(x.UID)
 	pod := &corev1.Pod{ObjectMeta: metav1.ObjectMeta{Name: x.Name, Namespace: c.Namespace}}
-	err := a.Client.Delete(ctx, pod, client.Preconditions{UID: &uid})
-	return staleIf(goneOrOther, err, "delete Pod "+x.Name)
+	return a.deleteIf(ctx, DeletionOfSamePod, pod, types.UID(x.UID), "", "delete Pod "+x.Name)
 }
 
 func (a *Actor) deleteClaim(ctx context.Context, c *v1beta2.EtcdCluster, obs *plan.Observation, x plan.DeleteClaim) error {
-	claim, err := a.membersClaim(ctx, c, x.Name)
+	claim, err := a.observedClaim(ctx, c, x.Name, x.UID)
 	if err != nil {
 		return err
 	}
@@ -275,9 +303,7 @@ func (a *Actor) deleteClaim(ctx context.Context, c *v1beta2.EtcdCluster, obs *pl
 		return err
 	}
 	// As it was read: a restore that retires it meanwhile keeps it.
-	uid := types.UID(x.UID)
-	err = a.Client.Delete(ctx, claim, client.Preconditions{UID: &uid, ResourceVersion: &claim.ResourceVersion})
-	return staleIf(goneOrOther, err, "delete volume "+x.Name)
+	return a.deleteIf(ctx, ClaimAsRead, claim, claim.UID, claim.ResourceVersion, "delete volume "+x.Name)
 }
 
 // noPod looks live whether no Pod has that name. One of the cluster's gets back the labels
@@ -286,10 +312,11 @@ func (a *Actor) noPod(ctx context.Context, c *v1beta2.EtcdCluster, name string) 
 	if err := a.noUnseenPod(ctx, c, name); err != nil {
 		return err
 	}
-	if _, err := a.livePod(ctx, c, name); !apierrors.IsNotFound(err) {
-		return cmp.Or(err, fmt.Errorf("%w: Pod %s exists", ErrStale, name))
+	_, err := a.livePod(ctx, c, name)
+	if refuses(NoPodOfClaim, err == nil) {
+		return fmt.Errorf("%w: Pod %s exists", ErrStale, name)
 	}
-	return nil
+	return client.IgnoreNotFound(err)
 }
 
 func (a *Actor) livePod(ctx context.Context, c *v1beta2.EtcdCluster, name string) (*corev1.Pod, error) {
@@ -301,9 +328,9 @@ func (a *Actor) livePod(ctx context.Context, c *v1beta2.EtcdCluster, name string
 func (a *Actor) seedIsThere(ctx context.Context, c *v1beta2.EtcdCluster, x plan.AdoptSeed) error {
 	pod, err := a.livePod(ctx, c, x.Name)
 	if err != nil {
-		return staleIf(apierrors.IsNotFound, err, "read seed "+x.Name)
+		return staleIf(StillThere, apierrors.IsNotFound, err, "read seed "+x.Name)
 	}
-	if string(pod.UID) != x.UID || pod.DeletionTimestamp != nil || !metav1.IsControlledBy(pod, c) {
+	if refuses(SeedIsThere, string(pod.UID) != x.UID || pod.DeletionTimestamp != nil || !metav1.IsControlledBy(pod, c)) {
 		return fmt.Errorf("%w: Pod %s has changed", ErrStale, x.Name)
 	}
 	return nil

@@ -3,9 +3,6 @@ package act
 import (
 	"context"
 
-	"k8s.io/apimachinery/pkg/types"
-	"sigs.k8s.io/controller-runtime/pkg/client"
-
 	"github.com/etcd-operators/etcd-operators/api/v1beta2"
 	"github.com/etcd-operators/etcd-operators/operators/etcd-operator/internal/plan"
 )
@@ -15,17 +12,15 @@ import (
 // about to be (S6). It is deleted as it was read. A crash after it leaves a volume without
 // a Pod, for which the next Observation asks for one.
 func (a *Actor) recreatePod(ctx context.Context, c *v1beta2.EtcdCluster, obs *plan.Observation, x plan.RecreatePod) error {
-	pod, err := a.asObserved(ctx, c, obs, x.Name)
+	pod, err := a.asObserved(ctx, c, obs, x.Name, x.UID)
 	if err != nil {
 		return err
 	}
 	if _, err := a.membersClaim(ctx, c, x.Name); err != nil {
 		return err
 	}
-	if err := a.unchanged(ctx, c); err != nil {
+	if err := a.unchanged(ctx, c, BeforeRecreation); err != nil {
 		return err
 	}
-	uid := types.UID(x.UID)
-	err = a.Client.Delete(ctx, pod, client.Preconditions{UID: &uid, ResourceVersion: &pod.ResourceVersion})
-	return staleIf(goneOrOther, err, "delete Pod "+x.Name)
+	return a.deleteIf(ctx, RecreationAsRead, pod, pod.UID, pod.ResourceVersion, "delete Pod "+x.Name)
 }

@@ -5,6 +5,7 @@ import (
 	"fmt"
 
 	"k8s.io/apimachinery/pkg/api/equality"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/apimachinery/pkg/labels"
 
 	"github.com/etcd-operators/etcd-operators/api/v1beta2"
@@ -34,7 +35,11 @@ func (a *Actor) Report(ctx context.Context, c *v1beta2.EtcdCluster, d plan.Decis
 	if equality.Semantic.DeepEqual(c.Status, next.Status) {
 		return c, nil
 	}
+	if !demands(StatusAsRead) {
+		next.ResourceVersion = ""
+	}
 	if err := a.Client.Status().Update(ctx, next); err != nil {
+		_ = refuses(StatusAsRead, apierrors.IsConflict(err))
 		return c, fmt.Errorf("write status: %w", err)
 	}
 	return next, nil

@@ -3,10 +3,11 @@ package act
 import (
 	"context"
 	"fmt"
+	"maps"
+	"slices"
 
 	corev1 "k8s.io/api/core/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
-	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
@@ -26,7 +27,7 @@ const survivorsPath = annotationsPath + "/etcd.database.coreos.com~1survivor-per
 // sameHolders compares what may hold a member's data, read live, with what was observed:
 // Pods and volumes, by uid. A cache that lags would else hide a member that nobody asked.
 func (a *Actor) sameHolders(ctx context.Context, c *v1beta2.EtcdCluster, obs *plan.Observation) error {
-	if _, err := a.livePods(ctx, c, obs); err != nil {
+	if _, err := a.livePods(ctx, c, obs, SameHolders, isHolder); err != nil {
 		return err
 	}
 	var claims corev1.PersistentVolumeClaimList
@@ -43,59 +44,34 @@ func (a *Actor) sameHolders(ctx context.Context, c *v1beta2.EtcdCluster, obs *pl
 		if !observe.IsMembers(claim, c) {
 			continue
 		}
-		if n++; seen[claim.Name] != string(claim.UID) {
+		if n++; refuses(SameHolderClaims, seen[claim.Name] != string(claim.UID)) {
 			return fmt.Errorf("%w: PVC %s was not observed", ErrStale, claim.Name)
 		}
 	}
-	if n != len(seen) {
+	if refuses(AllHolderClaims, n < len(seen)) {
 		return fmt.Errorf("%w: there are other PVCs than were observed", ErrStale)
 	}
 	return a.noneUnseen(ctx, c, obs)
 }
 
-// livePods reads the cluster's Pods, which must be those that were observed, by uid.
-func (a *Actor) livePods(ctx context.Context, c *v1beta2.EtcdCluster, obs *plan.Observation) ([]corev1.Pod, error) {
-	var list corev1.PodList
-	if err := a.Live.List(ctx, &list, client.InNamespace(c.Namespace), client.MatchingLabels(member.Selector(c.Name))); err != nil {
-		return nil, fmt.Errorf("list Pods: %w", err)
-	}
-	var ours []corev1.Pod
-	for i := range list.Items {
-		p := &list.Items[i]
-		if !metav1.IsControlledBy(p, c) {
-			continue
-		}
-		seen := podNamed(obs, p.Name)
-		if seen == nil || seen.UID != string(p.UID) || seen.DeletingSince.IsZero() != p.DeletionTimestamp.IsZero() {
-			return nil, fmt.Errorf("%w: Pod %s has changed", ErrStale, p.Name)
-		}
-		ours = append(ours, *p)
-	}
-	if len(ours) != len(obs.Pods) {
-		return nil, fmt.Errorf("%w: there are other Pods than were observed", ErrStale)
-	}
-	return ours, nil
+// isHolder reports whether a Pod is the one that was observed.
+func isHolder(p *corev1.Pod, seen *plan.Pod) bool {
+	return seen.UID == string(p.UID) && seen.DeletingSince.IsZero() == p.DeletionTimestamp.IsZero()
 }
 
 // canAdoptSurvivor looks whether the seed is still there, and no other Pod of the cluster
 // can get clients: all are as they were observed, and have the role that they had.
 func (a *Actor) canAdoptSurvivor(ctx context.Context, c *v1beta2.EtcdCluster, obs *plan.Observation, x plan.AdoptSurvivor) error {
-	pods, err := a.livePods(ctx, c, obs)
+	pods, err := a.livePods(ctx, c, obs, SameHolders, isHolder)
 	if err != nil {
 		return err
 	}
-	found := false
-	for i := range pods {
-		p := &pods[i]
-		if p.Name == x.Name {
-			found = string(p.UID) == x.UID && p.DeletionTimestamp.IsZero()
-			continue
-		}
-		if p.Labels[v1beta2.LabelRole] == v1beta2.RoleVoter {
-			return fmt.Errorf("%w: Pod %s is not yet excluded from the client Service", ErrStale, p.Name)
+	for _, name := range slices.Sorted(maps.Keys(pods)) {
+		if refuses(NoOtherServes, name != x.Name && pods[name].Labels[v1beta2.LabelRole] == v1beta2.RoleVoter) {
+			return fmt.Errorf("%w: Pod %s is not yet excluded from the client Service", ErrStale, name)
 		}
 	}
-	if !found {
+	if p := pods[x.Name]; refuses(SurvivorsSeed, p == nil || string(p.UID) != x.UID || !p.DeletionTimestamp.IsZero()) {
 		return fmt.Errorf("%w: seed %s has changed", ErrStale, x.Name)
 	}
 	return nil
@@ -103,37 +79,34 @@ func (a *Actor) canAdoptSurvivor(ctx context.Context, c *v1beta2.EtcdCluster, ob
 
 // revokeSurvivorPermit revokes a seed's permit to make a data dir.
 func (a *Actor) revokeSurvivorPermit(ctx context.Context, c *v1beta2.EtcdCluster, x plan.RevokeSurvivorPermit) error {
-	return a.patchPod(ctx, c, x.Name, x.UID, op("remove", survivorsPath, nil))
+	return a.patchPod(ctx, c, x.Name, of(RevocationOfSeed, x.UID), op("remove", survivorsPath, nil))
 }
 
 // dropSeed deletes a seed's Pod, or its volume when no Pod has its name, if it was made for
 // the recovery and the cluster has not begun with it.
 func (a *Actor) dropSeed(ctx context.Context, c *v1beta2.EtcdCluster, x plan.DropSeed) error {
-	if c.Status.Bootstrap != nil && c.Status.Bootstrap.Token == x.Token {
+	if refuses(SeedNotAdopted, c.Status.Bootstrap != nil && c.Status.Bootstrap.Token == x.Token) {
 		return fmt.Errorf("%w: seed %s is the cluster", ErrStale, x.Name)
 	}
 	pod, err := a.livePod(ctx, c, x.Name)
 	switch {
 	case err != nil && !apierrors.IsNotFound(err):
 		return fmt.Errorf("read seed %s: %w", x.Name, err)
-	case err == nil && (x.PodUID == "" || survivor.Token(pod) != x.Token):
+	case err == nil && refuses(SeedPod, x.PodUID == "" || survivor.Token(pod) != x.Token):
 		return fmt.Errorf("%w: Pod %s exists, and is not the seed", ErrStale, x.Name)
 	case err == nil:
-		uid := types.UID(x.PodUID)
-		return staleIf(goneOrOther, a.Client.Delete(ctx, pod, client.Preconditions{UID: &uid}), "delete seed "+x.Name)
-	case x.ClaimUID == "":
+		return a.deleteIf(ctx, SeedOfUID, pod, types.UID(x.PodUID), "", "delete seed "+x.Name)
+	case refuses(SeedExists, x.ClaimUID == ""):
 		return fmt.Errorf("%w: seed %s no longer exists", ErrStale, x.Name)
 	}
-	claim, err := a.membersClaim(ctx, c, x.Name)
+	claim, err := a.observedClaim(ctx, c, x.Name, x.ClaimUID)
 	if err != nil {
 		return err
 	}
-	if claim.Annotations[v1beta2.AnnotationSurvivorPermit] != x.Token {
+	if refuses(SeedClaim, claim.Annotations[v1beta2.AnnotationSurvivorPermit] != x.Token) {
 		return fmt.Errorf("%w: PVC %s is not the seed's", ErrStale, x.Name)
 	}
-	uid := types.UID(x.ClaimUID)
-	err = a.Client.Delete(ctx, claim, client.Preconditions{UID: &uid, ResourceVersion: &claim.ResourceVersion})
-	return staleIf(goneOrOther, err, "delete the volume of seed "+x.Name)
+	return a.deleteIf(ctx, ClaimAsRead, claim, claim.UID, claim.ResourceVersion, "delete the volume of seed "+x.Name)
 }
 
 // reseed makes a Pod a survivor's seed.

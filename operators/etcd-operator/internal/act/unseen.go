@@ -81,7 +81,10 @@ func (a *Actor) noUnseenPod(ctx context.Context, c *v1beta2.EtcdCluster, name st
 	if err := a.labelPod(ctx, c, pod); err != nil {
 		return err
 	}
-	return fmt.Errorf("%w: Pod %s exists and was not observed: lost labels are restored", ErrStale, name)
+	if refuses(NoUnseenPod, true) {
+		return fmt.Errorf("%w: Pod %s exists and was not observed: lost labels are restored", ErrStale, name)
+	}
+	return nil
 }
 
 // noUnseenClaim reads live a member's claim that was not observed: it may have lost its
@@ -106,8 +109,10 @@ func (a *Actor) noUnseenClaim(ctx context.Context, c *v1beta2.EtcdCluster, obs *
 		if err := a.labelClaim(ctx, c, &claim); err != nil {
 			return err
 		}
-		return fmt.Errorf("%w: PVC %s exists and was not observed: lost labels are restored", ErrStale, name)
-	case len(claim.OwnerReferences) == 0 && claim.Labels[v1beta2.LabelOwner] == "":
+		if refuses(NoUnseenClaim, true) {
+			return fmt.Errorf("%w: PVC %s exists and was not observed: lost labels are restored", ErrStale, name)
+		}
+	case refuses(NoNobodysClaim, len(claim.OwnerReferences) == 0 && claim.Labels[v1beta2.LabelOwner] == ""):
 		// Whose it is nobody can tell, and it may hold the member's data (S9, S12).
 		return fmt.Errorf("%w: PVC %s has neither an owner reference nor the label %s: if it is this cluster's, kubectl -n %s label pvc %s %s=%s, else delete it",
 			ErrStale, name, v1beta2.LabelOwner, c.Namespace, name, v1beta2.LabelOwner, c.UID)
@@ -122,7 +127,7 @@ func (a *Actor) labelClaim(ctx context.Context, c *v1beta2.EtcdCluster, claim *c
 	if contains(claim.Labels, labels) {
 		return nil
 	}
-	if err := a.unchanged(ctx, c); err != nil {
+	if err := a.unchanged(ctx, c, BeforeLabels); err != nil {
 		return err
 	}
 	err := a.patchClaim(ctx, claim, map[string]any{"metadata": map[string]any{"labels": labels}})
