@@ -44,8 +44,9 @@ test-unit: localkube ## Run the tests that need no Kubernetes (but a real API se
 	@$(LOCALKUBE) build
 	@$(TEST_ENV) && set -e && for m in $(MODULES); do \
 	  echo "== $$m"; \
-	  (cd $$m && go test -timeout 20m $$(go list ./... | grep -v -e e2e/suite -e e2e/site)); \
+	  (cd $$m && go test -timeout 20m $$(go list ./... | grep -v -e e2e/suite -e e2e/site -e internal/simulate)); \
 	done
+	cd operators/etcd-operator && go test -tags simulation -timeout 20m ./internal/simulate
 
 .PHONY: test-e2e
 test-e2e: localkube images bin/gotestsum ## Run the end-to-end tests on a real Kubernetes (KUBECONFIG, if set)
@@ -59,7 +60,16 @@ test-docs: docs ## Test the site of docs/ in a real browser
 
 .PHONY: simulate
 simulate: ## Try to break etcd-operator, with SEEDS random runs from number FIRST on
-	cd operators/etcd-operator && go test ./internal/simulate -run 'Test(Simulate|Shipped)$$' -seeds $(SEEDS) -shipped $(SHIPPED) -first $(FIRST) -timeout 0 -v
+	cd operators/etcd-operator && go test -tags simulation ./internal/simulate -run 'Test(Simulate|Shipped)$$' -seeds $(SEEDS) -shipped $(SHIPPED) -first $(FIRST) -timeout 0 -v
+
+.PHONY: simulate-cover
+simulate-cover: ## Show which functions of etcd-operator SHIPPED runs of its shipped code cover, and what share of their statements
+	@mkdir -p out
+	@cd operators/etcd-operator && go test -tags simulation ./internal/simulate -run 'TestShipped$$' -shipped $(SHIPPED) -first $(FIRST) -timeout 0 \
+	  -coverprofile ../../out/simulate.cover -coverpkg ./internal/act,./internal/observe,./internal/controller && \
+	  go tool cover -func ../../out/simulate.cover && \
+	  awk -F '[/: ]' 'NR > 1 {p = $$(NF-4); all[p] += $$(NF-1); if ($$NF > 0) hit[p] += $$(NF-1)} END {for (p in all) printf "%-12s %5.1f%% of %d statements\n", p, 100 * hit[p] / all[p], all[p]}' ../../out/simulate.cover
+	@echo 'line by line: go tool cover -html out/simulate.cover'
 
 .PHONY: bench
 bench: localkube images ## Measure against the floor, side by side in one run

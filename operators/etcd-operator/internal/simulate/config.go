@@ -76,6 +76,9 @@ type Config struct {
 	TruthOnly bool
 	// Compared has the shipped code compared with the model of it.
 	Compared bool
+	// Meddles is before how many of a hundred calls of the shipped operator something else
+	// happens first: that nothing else does is what its preconditions are for.
+	Meddles int
 	// Planted are bugs in what surrounds the planner.
 	Planted []Bug
 }

@@ -16,8 +16,8 @@
 //
 //   - world.go: the state of everything, and the order of things within a step
 //   - kube.go: nodes, scheduler, kubelets, volumes
-//   - launch.go: the launcher that ships, in the world's containers (S2)
-//   - launcher.go: what a container does besides, and how etcd starts
+//   - container.go: what a container does when it starts, and how etcd does
+//   - launcher.go: the launcher that ships, in those containers (S2)
 //   - etcd.go, member.go: logs, elections, commits; the calls that change members
 //   - version.go: images, and etcd's cluster version
 //   - space.go: databases that fill, alarms, compaction and defragmentation

@@ -1,373 +1,228 @@
 package simulate
 
 import (
+	"context"
+	"errors"
+	"iter"
+	"log/slog"
 	"slices"
 	"strings"
 	"time"
 
 	"github.com/etcd-operators/etcd-operators/operators/etcd-operator/internal/plan"
 	"github.com/etcd-operators/etcd-operators/shared/launcher"
+	"github.com/etcd-operators/etcd-operators/shared/member"
 )
 
-// disk is a data dir: on a claim, or an emptyDir. data is nil while there is no
-// write-ahead log in it.
-type disk struct {
-	data *data
-	// restored is true once a snapshot was put on it.
-	restored bool
-	// owner is whose data the launcher has marked it to hold; nil if it has not.
-	owner *launcher.Owner
-	// corrupt is true while etcd can't read what is on it.
-	corrupt bool
+// This file runs the launcher that ships in the world's containers.
+
+// host is a container as its launcher reaches it.
+type host struct {
+	w *world
+	r *run
+	// yield stops the launcher between two of its calls; nil where it is not stopped.
+	yield func(launcher.Decision) bool
 }
 
-// run is what really runs on a node for one Pod object: its sandbox and the etcd
-// container in it, with the launcher or etcd. It outlives the object on a node
-// that does not hear of the object's end.
-type run struct {
-	name, uid string
-	node      int
-	persisted bool
-	disk      *disk
-	version   string
-	template  string
-	// leaf is the CA of the certificate that it shows, mounted are those that its
-	// Secret tells it to trust, and trusted those that etcd has read when it started.
-	leaf             int
-	mounted, trusted uint64
-	// issued are its certificates, of a shipped operator.
-	issued [numTLS]side
-	// repository is that of the image; begun is true once a container of it was started.
-	repository string
-	begun      bool
-	learners   int
-	snapshot   string
-	quota      int // that of the Pod
-
-	state containerState
-	// due is when the state changes by itself.
-	due      time.Duration
-	failures int
-	// restarts counts the starts of the container but the first, exit is how it ended
-	// last, since is when it was started last. Until oomUntil, a step, it gets too
-	// little memory.
-	started  bool
-	restarts int
-	exit     plan.Exit
-	since    time.Duration
-	oomUntil int
-	// address is when the Pod's address is published; never while it has none.
-	address time.Duration
-	// stopAt is when etcd has ended after a request to delete the Pod.
-	stopAt time.Duration
-
-	// used is the last attempt that this Pod's launcher used. It is kept with the
-	// Pod, and recorded before etcd starts.
-	used int
-	// permit is what the launcher reads: the downward API lags behind the object. annotation is
-	// the same as Kubernetes has it, and command the launcher's own; both are empty in a Pod of
-	// which the world knows no object.
-	permit     *plan.StartPermit
-	annotation string
-	command    []string
-	// launcher is the code that ships, said what it says of itself. While it has paused
-	// between two of its calls, resume lets it go on, and stop ends it there.
-	launcher launcher.Launcher
-	said     launcher.State
-	resume   func() (launcher.Decision, bool)
-	stop     func()
-	// catchUp is true while etcd runs only to catch up, and is started again then.
-	catchUp bool
-	etcd    *process
-	// unseeded is that of its Pod.
-	unseeded string
-}
-
-// containerState is the state of the etcd container.
-type containerState int
-
-const (
-	pulling containerState = iota // until due
-	waiting                       // the launcher waits for a start permit
-	running                       // etcd
-	crashed                       // until due
-	powered                       // down with its node
-)
-
-// startRun is a kubelet that hears of a Pod for its node.
-func (w *world) startRun(p *pod) {
-	var d *disk
-	if p.persistent {
-		c := w.claim(p.name)
-		if c == nil || slices.ContainsFunc(w.runs, func(r *run) bool { return r.disk == c.disk }) {
-			return // no volume, or it is still in use elsewhere
+// launcherOptions are those of the container's command line. A Pod that has none is of the
+// model, whose names are enough.
+func (w *world) launcherOptions(r *run) launcher.Options {
+	o := launcher.Options{Member: launcher.Member{Name: r.name, PeerURL: peerURL(r.name)}}
+	if r.command != nil {
+		args := slices.Concat(r.command[2:], []string{"etcd"}) // after the program and the word run
+		var err error
+		if o, err = launcher.ParseRun(args); err != nil {
+			panic(err)
 		}
-		d = c.disk
-	} else {
-		d = &disk{}
 	}
-	if w.cfg.TLS && (w.during(SpoilCertificates) || !w.mountable()) {
-		return // its Secrets can't be mounted
-	}
-	if w.during(ImageTrouble) {
-		p.trouble = "ImagePullBackOff: no such host"
+	o.Log = slog.New(slog.DiscardHandler)
+	return o
+}
+
+// launch lets a launcher look, and starts etcd if it says so.
+func (w *world) launch(r *run) {
+	if !w.ships() {
+		h := &host{w: w, r: r}
+		if d, ok := h.look(); ok {
+			w.exec(r, d)
+		}
 		return
 	}
-	p.trouble = ""
-	r := &run{
-		leaf: w.secrets.leaf, mounted: w.secrets.trusted,
-		name: p.name, uid: p.uid, node: p.node, persisted: p.persistent, disk: d,
-		version: p.version, repository: p.repository, template: p.template, learners: p.learners, snapshot: p.snapshot, quota: p.quota,
-		state: pulling, due: w.now + w.delay(5*time.Second), address: never, stopAt: never,
+	if r.resume == nil {
+		r.resume, r.stop = iter.Pull(func(yield func(launcher.Decision) bool) {
+			defer func() {
+				if e := recover(); e != nil && e != errEnded { //nolint:errorlint // as it was thrown
+					panic(e)
+				}
+			}()
+			h := &host{w: w, r: r, yield: yield}
+			if d, ok := h.look(); ok {
+				yield(d)
+			}
+		})
 	}
-	if p.object != nil {
-		r.command = p.object.Spec.Containers[0].Command
-	}
-	w.runs = append(w.runs, r)
-}
-
-// tickRun is what a kubelet and the container itself do.
-func (w *world) tickRun(r *run) {
-	p := w.pod(r.name)
-	if p != nil && p.uid != r.uid {
-		p = nil
-	}
-	if w.nodes[r.node].gone {
-		w.dropRun(r)
-		return
-	}
-	if !w.nodeRuns(r.node) {
-		w.stopEtcd(r)
-		r.state, r.permit, r.annotation, r.address = powered, nil, "", never
-		return
-	}
-	if w.kubeletTalks(r.node) {
-		if p == nil {
-			w.dropRun(r)
-			return
-		}
-		if p.deleting != never && r.stopAt == never {
-			r.stopAt = w.now + stopTime
-		}
-		if r.stopAt != never && w.now >= r.stopAt {
-			w.dropRun(r)
-			w.dropPod(p)
-			return
-		}
-		w.mount(r)
-		w.changeImage(r, p)
-		w.reportRun(r, p)
-	}
-	switch r.state {
-	case pulling, crashed, powered:
-		if w.now >= r.due && !w.unpullable(r) {
-			w.startContainer(r)
-		}
-	case waiting:
-		w.launch(r)
-	}
-}
-
-// reportRun is how a kubelet tells of the Pod's state, and lets the container know
-// of the Pod's annotations.
-func (w *world) reportRun(r *run, p *pod) {
-	if r.address == never && r.state != powered {
-		longest := 5 * time.Second
-		if w.during(SlowAddress) {
-			longest = 60 * time.Second
-		}
-		r.address = w.now + w.delay(longest)
-	}
-	p.ip = r.address != never
-	p.addressed = p.ip && w.now >= r.address
-	p.trouble = ""
-	switch {
-	case w.unpullable(r):
-		p.trouble = "ImagePullBackOff: not found"
-	case r.state == crashed && r.failures > 1:
-		p.trouble = "CrashLoopBackOff: back-off restarting failed container"
-	}
-	p.unseeded = r.unseeded
-	p.restarts, p.exit, p.looping, p.runningSince = r.restarts, r.exit, r.state == crashed && r.failures > 1, never
-	if r.state == running || r.state == waiting {
-		p.runningSince = r.since
-	}
-	if r.begun && r.version == p.version && r.repository == p.repository {
-		p.from = ""
-	}
-	if ready := w.ready(p); ready != p.ready {
-		p.ready, p.readyAt = ready, w.now
-	}
-	if w.calm || w.random.chance(70) {
-		r.permit = p.permit
-		if p.object != nil {
-			r.annotation = p.object.Annotations[launcher.StartPermitAnnotation]
-		}
-	}
-}
-
-// startContainer is the launcher as it starts: with a log it needs nobody's permit.
-func (w *world) startContainer(r *run) {
-	r.catchUp, r.begun, r.since = false, true, w.now
-	if r.started {
-		r.restarts++
-	}
-	r.started = true
-	if crashes(r.version) || strings.HasPrefix(r.template, crashingTemplate) {
-		w.fault(r)
-		return
-	}
-	if r.snapshot != "" && r.disk.data == nil && !r.disk.restored {
-		w.restoreData(r)
-	}
-	if p := w.pod(r.name); p != nil && p.uid == r.uid && p.recovery != nil && p.survivorPermit && r.disk.data == nil {
-		why := w.takeSnapshot(r, p.recovery)
-		if r.unseeded = why; why != "" {
-			w.say("%s gets no snapshot: %s", r.name, why)
-			w.crash(r)
-			return
-		}
-	}
-	r.state, r.said, r.launcher = waiting, launcher.State{}, launcher.New(w.launcherOptions(r))
-	w.launch(r)
-}
-
-// constantFlags is a start permit that names whoever is a member now.
-func (w *world) constantFlags() *plan.StartPermit {
-	if w.main < 0 {
-		return nil
-	}
-	g := plan.StartPermit{Attempt: w.serial}
-	for _, m := range w.births[w.main].view {
-		g.Members = append(g.Members, m.Name)
-	}
-	slices.Sort(g.Members)
-	return &g
-}
-
-// exec is etcd as the launcher starts it.
-func (w *world) exec(r *run, decision launcher.Decision) {
-	w.loadCAs(r)
-	if d := r.disk.data; d != nil {
-		if why := w.versionRefused(r, d.birth); why != "" {
-			w.say("%s refuses to start: %s", r.name, why)
-			w.fault(r)
-			return
-		}
-		if why := w.endsAtOnce(r); why != (plan.Exit{}) {
-			w.crash(r)
-			r.exit = why
-			return
-		}
-		w.startEtcd(r)
-		return
-	}
-	g := flagsOf(decision)
-	if g.New {
-		w.beginCluster(r, g)
-		return
-	}
-	if why := w.join(r, g); why != "" {
-		w.say("%s refuses to start: %s", r.name, why)
-		w.fault(r)
-	}
-}
-
-// beginCluster is etcd with `new`: it makes a cluster of one, whose ids follow from
-// the token and the name.
-func (w *world) beginCluster(r *run, g *plan.StartPermit) {
-	w.checkBirth(r, g)
-	id := hash(r.name, g.Token)
-	b := birth{member: r.name, uid: r.uid, token: g.Token, cluster: hash(r.name, g.Token, "cluster"), minor: minorOf(r.version)}
-	w.births = append(w.births, b)
-	d := &data{birth: len(w.births) - 1, cluster: b.cluster, id: id, name: r.name}
-	d.log = []entry{w.entry(entry{kind: addVoter, id: id, name: r.name, term: 1}, nil)}
-	d.term, d.committed, d.told, d.stored = 1, 1, b.minor, b.minor
-	r.disk.data = d
-	w.say("%s begins cluster %x with token %s", r.name, b.cluster, g.Token)
-	w.startEtcd(r)
-	w.checkHistory(d)
-	w.apply(r)
-}
-
-// join is etcd with `existing` and without a log. It asks the members that it is
-// told of for their list, and starts only if that names exactly those. It returns
-// why it does not.
-func (w *world) join(r *run, g *plan.StartPermit) string {
-	if !w.addressed(r) {
-		return "its own name can't be looked up"
-	}
-	var from *run
-	start := w.random.below(len(w.runs))
-	for i := range w.runs {
-		q := w.runs[(start+i)%len(w.runs)]
-		if q != r && q.etcd != nil && slices.Contains(g.Members, q.name) && w.reaches(r, q) && len(q.disk.data.view) > 0 {
-			from = q
-			break
-		}
-	}
-	if from == nil {
-		return "no member answers"
-	}
-	var names []string
-	var self *plan.Member
-	learners := 0
-	for i, m := range from.disk.data.view {
-		names = append(names, m.Name)
-		if m.Name == r.name {
-			self = &from.disk.data.view[i]
-		}
-		if m.Learner {
-			learners++
-		}
-	}
-	slices.Sort(names)
-	if !slices.Equal(names, g.Members) || self == nil {
-		return "the member list differs from the one that it was told"
-	}
-	if learners > learnerLimit(r) {
-		return "too many learners"
-	}
-	if why := w.versionRefused(r, from.disk.data.birth); why != "" {
-		return why
-	}
-	b := &w.births[from.disk.data.birth]
-	if b.downgrade > 0 && minorOf(r.version)+1 != b.minor {
-		return "the cluster is being downgraded"
-	}
-	w.checkJoin(r, from.disk.data.birth, *self)
-	r.disk.data = &data{birth: from.disk.data.birth, cluster: from.disk.data.cluster, id: self.ID, name: r.name, told: b.minor, stored: b.minor}
-	r.catchUp = g.CatchUp
-	w.say("%s joins", r.name)
-	w.startEtcd(r)
-	return ""
-}
-
-// crash ends the container; its kubelet starts it again after a while.
-func (w *world) crash(r *run) {
-	w.stopEtcd(r)
-	r.failures++
-	r.state, r.exit = crashed, killedExit
-	r.due = w.now + min(longestBackoff, time.Second<<min(r.failures, 6)) + w.delay(2*time.Second)
-}
-
-func (w *world) startEtcd(r *run) {
-	r.state = running
-	w.loadCAs(r)
-	w.replay(r)
-	r.etcd = &process{since: w.now}
-	w.disturbed++
-}
-
-// stopEtcd ends what runs in the container: etcd, or the launcher.
-func (w *world) stopEtcd(r *run) {
-	if r.stop != nil {
+	d, more := r.resume()
+	if d.Exec || !more {
 		r.stop()
 		r.resume, r.stop = nil, nil
 	}
-	if r.etcd == nil {
-		return
+	if d.Exec {
+		w.exec(r, d)
 	}
-	r.etcd = nil
-	w.disturbed++
 }
+
+// look is one look, and what a launcher does before it becomes etcd.
+func (h *host) look() (launcher.Decision, bool) {
+	d, _, err := h.r.launcher.Look(context.Background(), h)
+	if err == nil && d.Exec {
+		err = h.r.launcher.Prepare(h, d)
+	}
+	if err == nil && !d.Exec {
+		h.r.said, err = h.r.launcher.State(h, d)
+	}
+	if err != nil {
+		panic(err) // the world's disks tell no errors
+	}
+	return d, d.Exec
+}
+
+// pause lets the world go on between two calls of the launcher, sometimes for good.
+func (h *host) pause() {
+	if h.yield != nil && !h.w.calm && h.w.random.chance(20) && !h.yield(launcher.Decision{}) {
+		panic(errEnded)
+	}
+}
+
+func (h *host) Now() time.Time { return epoch.Add(h.w.now) }
+
+func (h *host) PodUID() string { return h.r.uid }
+
+func (h *host) HasWAL() (bool, error) { return h.r.disk.data != nil, nil }
+
+func (h *host) Owner() (*launcher.Owner, error) { return h.r.disk.owner, nil }
+
+func (h *host) Mark(o launcher.Owner) error {
+	h.pause()
+	h.r.disk.owner = &o
+	return nil
+}
+
+func (*host) SetRemnantsAside() (string, error) { return "", nil }
+
+func (h *host) StartPermit() (*launcher.StartPermit, error) {
+	h.pause()
+	if h.r.command != nil {
+		return launcher.ParseStartPermit([]byte(h.r.annotation))
+	}
+	g := h.r.permit
+	if h.w.cfg.has(EagerLauncher) && (g == nil || !g.New) {
+		g = h.w.constantFlags()
+	}
+	if g == nil {
+		return nil, nil
+	}
+	out := &launcher.StartPermit{Attempt: int64(g.Attempt), State: launcher.StateExisting, Token: g.Token, CatchUp: g.CatchUp}
+	if g.New {
+		out.State = launcher.StateNew
+	}
+	var peers []member.Peer
+	for _, name := range g.Members {
+		peers = append(peers, member.Peer{Name: name, URL: peerURL(name)})
+	}
+	out.InitialCluster = member.InitialCluster(peers)
+	for _, name := range g.After {
+		out.After = append(out.After, peerURL(name))
+	}
+	if h.w.cfg.has(ForgetfulLauncher) {
+		out.Attempt = max(out.Attempt, int64(h.r.used)+1)
+	}
+	return out, nil
+}
+
+// peerURL is that of a member whose Pod is the model's.
+func peerURL(name string) string {
+	return "http://" + name + "." + clusterName + "." + namespace + ".svc:2380"
+}
+
+// flagsOf is what etcd is told by the flags of a Decision.
+func flagsOf(d launcher.Decision) *plan.StartPermit {
+	g := &plan.StartPermit{Attempt: int(d.Use), CatchUp: d.CatchUp}
+	for _, f := range d.Flags {
+		switch name, value, _ := strings.Cut(f, "="); name {
+		case "--initial-cluster":
+			for entry := range strings.SplitSeq(value, ",") {
+				name, _, _ := strings.Cut(entry, "=")
+				g.Members = append(g.Members, name)
+			}
+			slices.Sort(g.Members)
+		case "--initial-cluster-state":
+			g.New = value == string(launcher.StateNew)
+		case "--initial-cluster-token":
+			g.Token = value
+		default:
+			panic("the launcher starts etcd with " + f)
+		}
+	}
+	return g
+}
+
+func (h *host) Used() (int64, error) { return int64(h.r.used), nil }
+
+func (h *host) RecordUse(attempt int64) error {
+	h.pause()
+	h.r.used = int(attempt)
+	h.pause()
+	return nil
+}
+
+func (h *host) Serves(_ context.Context, url string) bool {
+	h.pause()
+	return h.peer(url) != nil
+}
+
+// peer is the etcd that is heard at a peer URL.
+func (h *host) peer(url string) *run {
+	h.w.loadCAs(h.r) // it reads them each time
+	i := slices.IndexFunc(h.w.runs, func(q *run) bool {
+		return q != h.r && q.etcd != nil && q.name == member.NameFromURL(url) && h.w.reaches(h.r, q)
+	})
+	if i < 0 {
+		return nil
+	}
+	return h.w.runs[i]
+}
+
+func (h *host) MemberLists(_ context.Context, urls []string) map[string][]launcher.Entry {
+	h.pause()
+	lists := map[string][]launcher.Entry{}
+	for _, url := range urls {
+		q := h.peer(url)
+		if q == nil || h.w.cfg.has(TrustingLauncher) {
+			continue
+		}
+		for _, m := range q.disk.data.view {
+			e := launcher.Entry{PeerURLs: []string{peerURL(m.Name)}}
+			if m.Name == h.r.name {
+				e.PeerURLs = []string{h.w.launcherOptions(h.r).Member.PeerURL}
+			}
+			if m.Started {
+				e.Name = m.Name
+			}
+			lists[url] = append(lists[url], e)
+		}
+	}
+	return lists
+}
+
+// The model of a restore's init container makes the data dir itself, so that a launcher finds
+// nothing prepared: its data is there, or was lost.
+
+func (*host) IsRestorePermitted() (bool, error) { return false, nil }
+
+func (*host) CheckPrepared() error { return errNothingPrepared }
+
+func (*host) Publish() error { return errNothingPrepared }
+
+func (*host) FinishPublishing() error { return nil }
+
+var errNothingPrepared = errors.New("nothing is prepared")

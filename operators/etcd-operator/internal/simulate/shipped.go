@@ -45,6 +45,8 @@ type shipped struct {
 	blocked func() bool
 	// questions are those of a comparison of data.
 	questions chan question
+	// looks is what was seen before.
+	looks looks
 	// mishap is what happens to the call before which it stands; numFaults for nothing.
 	mishap FaultKind
 	// model is what the model observed in its place, when members were about to be asked, and
@@ -114,7 +116,7 @@ func (s *shipped) plan(o plan.Observation) plan.Decision {
 	if s.w.trace != nil {
 		s.w.say("operator %s decides: %s (%s: %s)", s.op.id, describe(d), d.Reason, d.Message)
 	}
-	s.op.last = d
+	s.op.last, s.looks = d, looks{base: s.looks.base}
 	s.op.todo.seen, s.op.todo.decision = o, d
 	if s.undisturbed {
 		s.predicted = s.predict(o, d)
@@ -124,7 +126,7 @@ func (s *shipped) plan(o plan.Observation) plan.Decision {
 
 // begin starts a reconcile, up to its first call.
 func (s *shipped) begin() {
-	s.op.todo = &todo{disturbed: s.w.disturbed}
+	s.op.todo, s.looks = &todo{disturbed: s.w.disturbed}, looks{base: s.op.cluster}
 	s.model, s.told, s.compared = nil, map[string]plan.Answer{}, false
 	s.undisturbed, s.predicted = s.w.cfg.Compared && s.w.random.chance(30), ""
 	s.resume, s.stop = iter.Pull(func(yield func(string) bool) {
@@ -157,7 +159,7 @@ func (s *shipped) call(ctx context.Context, what string, lost error, do func() e
 		return lost
 	}
 	s.w.acting = s
-	err := do()
+	err := s.carry(what, do)
 	s.w.acting = nil
 	if mishap == LoseReply {
 		s.w.say("operator %s: the reply to %s is lost", s.op.id, what)
@@ -193,8 +195,12 @@ func (w *world) runShipped(op *operator) {
 			}
 			op.woken = false
 			s.begin()
-		} else if (s.blocked != nil && s.blocked()) || (s.predicted == "" && !w.befall(op)) {
+		} else if s.blocked != nil && s.blocked() {
 			return
+		} else if s.predicted == "" {
+			if w.meddle(op); !w.befall(op) {
+				return
+			}
 		}
 		next, more := s.resume()
 		for more && s.predicted != "" {

@@ -148,7 +148,7 @@ func (a *api) clusterSeen() *etcdCluster {
 
 // podsSeen are the Pods as a read finds them.
 func (a *api) podsSeen() []pod {
-	if a.cached || a.w.cfg.has(NoLivePods) {
+	if a.cached {
 		return a.op.pods
 	}
 	var all []pod
@@ -411,7 +411,7 @@ func (s status) Update(ctx context.Context, o client.Object, _ ...client.SubReso
 		if s.w.cluster.gone || c.UID != types.UID(clusterUID(s.w.cluster.number)) {
 			return apierrors.NewNotFound(clusters, c.Name)
 		}
-		if c.ResourceVersion != resourceVersion(s.w.cluster.version) {
+		if c.ResourceVersion != "" && c.ResourceVersion != resourceVersion(s.w.cluster.version) {
 			return apierrors.NewConflict(clusters, c.Name, errConflict)
 		}
 		data, err := json.Marshal(c.Status)

@@ -21,6 +21,7 @@ func (m *members) Ask(ctx context.Context, endpoints []etcdclient.Endpoint) map[
 		for _, e := range endpoints {
 			answers[e.Name] = m.answer(ctx, e)
 		}
+		m.looks.answers = answers
 		return nil
 	})
 	return answers

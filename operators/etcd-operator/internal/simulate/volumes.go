@@ -147,7 +147,7 @@ func (w *world) observeClaim(o *plan.Observation, c *etcdCluster, v *claimObject
 		Requested: v.requested, Capacity: v.capacity, Class: className,
 	}
 	if v.refused != 0 {
-		claim.RefusedSize, claim.RefusedAt, claim.Refusal = v.refused, epoch.Add(v.refusedAt), errFrozen.Error()
+		claim.RefusedSize, claim.RefusedAt, claim.Refusal = v.refused, epoch.Add(v.refusedAt), "forbidden"
 	}
 	switch w.cfg.Expansion {
 	case growing:

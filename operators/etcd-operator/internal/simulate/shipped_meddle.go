@@ -1,0 +1,56 @@
+package simulate
+
+import "strings"
+
+// meddle lets something happen between two calls of the shipped operator: another operator
+// is a step ahead, there is another Pod of the name that the call is about, or one of the
+// run's faults comes about.
+func (w *world) meddle(op *operator) {
+	if w.settling || !w.random.chance(w.cfg.Meddles) {
+		return
+	}
+	kind := w.cfg.Kinds[w.random.below(len(w.cfg.Kinds))]
+	f := Fault{Step: w.step, Kind: kind, A: w.random.below(1000), B: w.random.below(1000), For: pick(&w.random, 3, 10, 30)}
+	switch target := w.pod(op.shipped.next[strings.LastIndexByte(op.shipped.next, ' ')+1:]); {
+	case w.random.chance(50):
+		w.another(op)
+	case target != nil && w.random.chance(50) && (target.persistent || !w.tooMuch(func(r *run) bool { return r.uid == target.uid })):
+		w.say("FAULT %s: %s", ForceDeletePod, target.name)
+		w.dropPod(target)
+		w.disturbed++
+		w.publish()
+		w.another(op)
+	case kind != PartitionPeers && w.inject(f): // members that are parted need a moment to notice
+		w.stats.Faults[kind]++
+		w.disturbed++
+	}
+	w.publish()
+	w.checkTruth()
+}
+
+// another is a second operator, which has lost its lease and does not know it: it makes one
+// whole reconcile, with caches that don't lag.
+func (w *world) another(op *operator) {
+	if len(w.operators) == 1 {
+		b := newOperator(w, "b")
+		b.stalledUntil = w.step + w.cfg.Steps // until faults stop it makes no other steps
+		w.operators = append(w.operators, b)
+		w.ship(b, op.shipped.reconciler.Client.Scheme())
+	}
+	b := w.operators[1]
+	if b == op || b.shipped.resume != nil {
+		return
+	}
+	until := w.until
+	w.until[LagPods], w.until[LagClaims], w.until[LagStatus] = 0, 0, 0
+	w.deliver(b)
+	w.until = until
+	w.say("operator %s is ahead", b.id)
+	s := b.shipped
+	for s.begin(); w.broken == nil; w.publish() {
+		if _, more := s.resume(); !more {
+			s.resume, b.todo = nil, nil
+			return
+		}
+	}
+}

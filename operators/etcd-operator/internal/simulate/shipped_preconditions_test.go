@@ -1,0 +1,242 @@
+//go:build simulation
+
+package simulate
+
+import (
+	"fmt"
+	"maps"
+	"os"
+	"regexp"
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/etcd-operators/etcd-operators/operators/etcd-operator/internal/act"
+)
+
+// planted is what the runs show of a precondition of act.
+type planted struct {
+	// by are the invariants of which one finds that it is left out.
+	by []string
+	// config changes a configuration to where it matters; without it, the seeds of
+	// TestShipped come to it.
+	config func(*Config)
+	// guarded is why nothing comes of it when it is left out: something else keeps the
+	// same. unplayed is what the shipped code is not put to yet that it takes.
+	guarded, unplayed string
+}
+
+const (
+	needLuck       = "an operator that grants a permit on an older observation, or a node that is found, between two calls: act.TestMembership"
+	needRestores   = "restores"
+	needSurvivors  = "survivors"
+	needVolumes    = "volumes that grow, stay or are adopted"
+	needSpace      = "databases that fill"
+	needStrangers  = "objects of others, and lost labels"
+	needRecreation = "an EtcdCluster that is deleted and made again"
+	ownNames       = "the planner names only what it has observed"
+	byServer       = "the server refuses it: this only says that it is to be observed again"
+)
+
+// preconditionRows has a row for each precondition of act.
+var preconditionRows = map[act.Precondition]planted{
+	act.SameCluster:   {unplayed: needRecreation},
+	act.SameSpec:      {by: []string{"S11"}},
+	act.SameClusterID: {guarded: "who decides before the id is latched only latches it, and StatusAsRead refuses that"},
+	act.SameBootstrap: {guarded: "who decides before the beginning is recorded only records one, and StatusAsRead refuses that"},
+	act.SameRecovery:  {unplayed: needSurvivors},
+	act.SameVersions:  {guarded: "who decides before a version is recorded only records one, and StatusAsRead refuses that"},
+	act.NotFenced:     {unplayed: needRestores},
+
+	act.BeforeAction:     {by: []string{"S11"}},
+	act.BeforePod:        {by: []string{"S11"}},
+	act.BeforeVolume:     {by: []string{"S11"}, config: withVolumes},
+	act.BeforeEtcd:       {by: []string{"S11"}},
+	act.BeforeImage:      {by: []string{"S11"}, config: rolling},
+	act.BeforeRecreation: {by: []string{"S11"}, config: recreating},
+	act.BeforeRole:       {by: []string{"S11"}, config: scaling},
+	act.BeforeRevocation: {by: []string{"S11"}, config: withVolumes},
+	act.BeforeDowngrade:  {by: []string{"S11"}, config: rolling},
+	act.BeforeGrowth:     {unplayed: needVolumes},
+	act.BeforeKeeping:    {unplayed: needVolumes},
+	act.BeforeTaking:     {unplayed: needVolumes},
+	act.BeforeChild:      {by: []string{"S11"}},
+	act.BeforeNoBudget:   {by: []string{"S11"}, config: scaling},
+	act.BeforeLabels:     {unplayed: needStrangers},
+
+	act.SameMembers: {by: []string{"S3", "S4", "S7"}, config: scaling},
+	act.LeadsNot:    {by: []string{"S8"}, config: leadLeaving},
+	act.Downgrade:   {guarded: byServer},
+
+	act.Observed:          {guarded: ownNames},
+	act.SameNames:         {by: []string{"S11"}},
+	act.SamePods:          {by: []string{"S4", "S6"}},
+	act.AllPods:           {by: []string{"S4", "S6", "S11"}, config: rolling},
+	act.NoUnseenPod:       {guarded: "NoPodOfClaim looks for the same Pod where a volume is deleted, and SameNames, SamePods and AllPods for all that have their labels"},
+	act.NoUnseenClaim:     {by: []string{"S9"}, config: scaling},
+	act.NoNobodysClaim:    {unplayed: needStrangers},
+	act.RemovedPod:        {guarded: "SamePods and AllPods compare the same Pod by uid"},
+	act.RemovedPermit:     {unplayed: needLuck},
+	act.RemovedNotBack:    {unplayed: needLuck},
+	act.NoPodOfClaim:      {guarded: "NoUnseenPod has refused it for each Pod of the cluster"},
+	act.SeedIsThere:       {unplayed: needRestores},
+	act.StillThere:        {guarded: byServer},
+	act.NameIsFree:        {guarded: byServer},
+	act.ImageAsRead:       {by: []string{"S6"}, config: rolling},
+	act.DefragmentAsRead:  {unplayed: needSpace},
+	act.DefragmentOfPod:   {unplayed: needSpace},
+	act.LabelsAsRead:      {unplayed: needStrangers},
+	act.RecreationAsRead:  {by: []string{"S6"}, config: recreating},
+	act.SameRole:          {by: []string{"S11"}},
+	act.PermitOfSamePod:   {by: []string{"S2"}, config: scaling},
+	act.RevocationOfPod:   {by: []string{"S11"}},
+	act.DeletionOfSamePod: {by: []string{"S7"}, config: withVolumes},
+
+	act.NoOtherClaims:   {unplayed: needRecreation},
+	act.ClaimIsMembers:  {unplayed: needRestores},
+	act.SameClaim:       {unplayed: needRecreation},
+	act.ClaimAsRead:     {unplayed: needRestores},
+	act.PatchedAsRead:   {unplayed: needVolumes},
+	act.ClaimIsOurs:     {unplayed: needStrangers},
+	act.ClaimIsUsable:   {unplayed: needRestores},
+	act.GrowsAlone:      {unplayed: needVolumes},
+	act.GrowsAsObserved: {unplayed: needVolumes},
+	act.TakenIsThere:    {unplayed: needVolumes},
+	act.TakenIsRetained: {unplayed: needVolumes},
+
+	act.SameHolders:      {unplayed: needSurvivors},
+	act.SameHolderClaims: {unplayed: needSurvivors},
+	act.AllHolderClaims:  {unplayed: needSurvivors},
+	act.NoOtherServes:    {unplayed: needSurvivors},
+	act.SurvivorsSeed:    {unplayed: needSurvivors},
+	act.SeedNotAdopted:   {unplayed: needSurvivors},
+	act.SeedPod:          {unplayed: needSurvivors},
+	act.SeedOfUID:        {unplayed: needSurvivors},
+	act.SeedExists:       {unplayed: needSurvivors},
+	act.SeedClaim:        {unplayed: needSurvivors},
+	act.RevocationOfSeed: {unplayed: needSurvivors},
+
+	act.ServiceIsOurs: {unplayed: needStrangers},
+	act.BudgetIsOurs:  {unplayed: needStrangers},
+	act.BudgetAsRead:  {unplayed: needStrangers},
+	act.StatusAsRead:  {by: []string{"S11"}},
+}
+
+// withVolumes has members with volumes.
+func withVolumes(c *Config) {
+	c.Persistent, c.Steps, c.Meddles = true, 250, 25
+	c.Kinds = append(c.Kinds, EditSize, EditSize)
+	c.Faults = 20
+}
+
+// rolling has versions and images that change.
+func rolling(c *Config) {
+	c.Kinds, c.Faults = []FaultKind{EditVersion, EditVersion, EditVersion, EditRepository, KillContainer, MoveAway}, 20
+	c.Size, c.Nodes = max(3, c.Size), max(c.Nodes, 4, c.Size)
+}
+
+// recreating has templates that change, of members with volumes.
+func recreating(c *Config) {
+	c.Kinds, c.Faults = []FaultKind{EditTemplate, AskRestart, Cordon, Uncordon, KillContainer, MoveAway}, 20
+	c.Persistent, c.Size, c.Nodes, c.Steps, c.Meddles = true, max(3, c.Size), max(c.Nodes, 4, c.Size), 250, 25
+}
+
+// scaling has members with volumes that come, go and are replaced.
+func scaling(c *Config) {
+	c.Kinds, c.Faults = []FaultKind{EditSize, EditSize, DeletePod, ForceDeletePod, WipeDisk, DeleteUserClaim, LagPods, LagClaims, StallOperator}, 20
+	c.Persistent, c.Nodes = true, max(c.Nodes, 5, c.Size)
+}
+
+// leadLeaving moves the lead to members that are about to leave.
+func leadLeaving(c *Config) {
+	c.Kinds, c.Faults = []FaultKind{EditSize, EditSize, LeadLeaving, MoveAway}, 20
+	c.Size, c.Nodes = 5, max(c.Nodes, 5)
+}
+
+// declaredPreconditions are the names of all, read from where they are declared.
+func declaredPreconditions(t *testing.T) map[act.Precondition]string {
+	t.Helper()
+	source, err := os.ReadFile("../act/preconditions.go")
+	if err != nil {
+		t.Fatal(err)
+	}
+	names := map[act.Precondition]string{}
+	for _, m := range regexp.MustCompile(`(?m)^\t(\w+) +Precondition = "(.+)"$`).FindAllSubmatch(source, -1) {
+		names[act.Precondition(m[2])] = string(m[1])
+	}
+	return names
+}
+
+func init() { afterShipped = reportPreconditions }
+
+// reportPreconditions tells how often each precondition has failed, and which of them never
+// did because what it takes is not played. If all seeds were run, each of the others has to
+// be among those that did.
+func reportPreconditions(t *testing.T, all bool) {
+	var lines, apart []string
+	names := declaredPreconditions(t)
+	for p, name := range names {
+		row, ok := preconditionRows[p]
+		n := act.Refusals[p]
+		switch {
+		case !ok:
+			t.Errorf("%s has no row in preconditionRows", name)
+		case row.unplayed != "" && n == 0:
+			apart = append(apart, name+" ("+row.unplayed+")")
+			continue
+		case row.unplayed != "":
+			t.Logf("%s has failed: its row can say by which invariant it is found", name)
+		case n == 0 && all && row.config == nil && row.guarded == "":
+			t.Errorf("%s has never failed", name)
+		}
+		lines = append(lines, fmt.Sprintf("%7d %-18s %s", n, name, p))
+	}
+	for p := range preconditionRows {
+		if names[p] == "" {
+			t.Errorf("there is no precondition %q", p)
+		}
+	}
+	slices.Sort(lines)
+	slices.Sort(apart)
+	t.Logf("preconditions that failed:\n%s\nnot played yet: %s", strings.Join(lines, "\n"), strings.Join(apart, ", "))
+}
+
+// TestShippedPlanted: without each of its preconditions the shipped code does what an
+// invariant forbids, and the runs show it; or something else keeps the same.
+func TestShippedPlanted(t *testing.T) {
+	defer func() { act.Omitted = "" }()
+	names := declaredPreconditions(t)
+	for _, p := range slices.Sorted(maps.Keys(preconditionRows)) {
+		row := preconditionRows[p]
+		if row.unplayed != "" {
+			continue
+		}
+		t.Run(names[p], func(t *testing.T) {
+			seeds := int64(100)
+			if row.guarded != "" {
+				seeds = 4
+			}
+			act.Omitted, act.Refusals = p, map[act.Precondition]int{}
+			for seed := range seeds {
+				cfg := meddledConfig(seed)
+				cfg.Meddles, cfg.Only = 15, row.by
+				if row.config != nil {
+					row.config(&cfg)
+				}
+				if w := runShipped(t, cfg, seed, RandomFaults(cfg, seed), nil); w.broken != nil {
+					t.Logf("seed %d: %s: %s", seed, w.broken.invariant, w.broken.message)
+					if row.guarded != "" {
+						t.Error("it is not guarded: " + row.guarded)
+					}
+					return
+				}
+				if row.guarded != "" && act.Refusals[p] > 0 {
+					return
+				}
+			}
+			if row.guarded == "" {
+				t.Errorf("no run has shown it; it has failed %d times", act.Refusals[p])
+			}
+		})
+	}
+}
