@@ -133,7 +133,7 @@ func isStatic(t *testing.T, name string, program []byte, root string) {
 	for _, s := range info.Settings {
 		settings[s.Key] = s.Value
 	}
-	for key, want := range map[string]string{"-trimpath": "true", "CGO_ENABLED": "0"} {
+	for key, want := range map[string]string{"-trimpath": "true", "CGO_ENABLED": "0", "-tags": ""} {
 		if settings[key] != want {
 			t.Errorf("%s was built with %s=%q", name, key, settings[key])
 		}

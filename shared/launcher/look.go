@@ -81,6 +81,7 @@ func (l *Launcher) decide(h Host) (Decision, error) {
 // burns the permit, and the operator gives another; a crash before it leaves
 // everything as it was.
 func (l *Launcher) Prepare(h Host, d Decision) error {
+	l.since = time.Time{} // what it finds next counts from then on
 	if d.Publish {
 		if err := h.Publish(); err != nil {
 			return err

@@ -286,6 +286,21 @@ func TestSignsOfAnEarlierClusterStay(t *testing.T) {
 	}
 }
 
+// Where its Pods are the only sign, the status names them before they can vanish.
+func TestPodsOfAnEarlierClusterAreWrittenDown(t *testing.T) {
+	for situation, change := range map[string]func(*world) *world{
+		"nothing else":         func(w *world) *world { return w },
+		"a restore asks":       (*world).asked,
+		"a restore is at work": (*world).fenced,
+		"it is paused":         func(w *world) *world { return w.cluster(func(c *Cluster) { c.Paused = true }) },
+	} {
+		w := change(nothing(3).newJoiner("f").cluster(func(c *Cluster) { c.Existed = "its volumes exist" }))
+		if s := decided(w.seen()).Status; len(s.Members.Ready)+len(s.Members.Unready) == 0 {
+			t.Errorf("%s: the status names no members", situation)
+		}
+	}
+}
+
 func TestWhoIsThere(t *testing.T) {
 	s := decided(healthy(3).size(4).silent("c").learner("d").unstarted("e").newJoiner("f").seen()).Status
 	want := v1beta2.ClusterStatus{

@@ -146,8 +146,10 @@ func Of(v *facts.View, s *step.Step) v1beta2.ClusterStatus {
 		st.TargetVersion, st.UpgradeSize = record.Target, record.Size
 	}
 	switch {
+	case c.Existed != "" && len(last.Members.Ready)+len(last.Members.Unready) == 0:
+		// Who is seen now may be all that shows that there was a cluster (S1).
 	case c.Paused || c.Deleting || c.Fence.By != "" || c.Existed != "":
-		// Nobody was asked, or it shows that there was a cluster (S1): the last report stands.
+		// Nobody was asked, or it shows that there was a cluster: the last report stands.
 		st.Size, st.Leader, st.MemberDetails, st.Members, st.ReadyMembers = last.Size, last.Leader, last.MemberDetails, last.Members, last.ReadyMembers
 		st.Alarms = last.Alarms
 	case len(v.List) == 0 && c.ClusterID != 0:
