@@ -17,7 +17,7 @@ VULNDB ?= https://vuln.go.dev
 # How many runs "make simulate" plays, from which one on.
 SEEDS ?= 100000
 FIRST ?= 0
-# How many more of them with the code that ships, each of which takes ten times as long.
+# How many more of them with the code that ships, each of which takes ten to twenty times as long.
 SHIPPED ?= 5000
 
 LOCALKUBE := bin/localkube

@@ -127,10 +127,10 @@ const (
 	// operator retries; if it lasts, correct what the error names. Also a reason of Available
 	// while the cluster starts.
 	ClusterReasonActionFailed = "ActionFailed"
-	// ClusterReasonWaitingForEtcd: etcd does not allow a step yet, as while it elects a leader
-	// or a member has only just started; the message has its words. Wait, since the operator
-	// retries; if it lasts, see which members are not healthy. Also a reason of Available while
-	// the cluster starts.
+	// ClusterReasonWaitingForEtcd: etcd does not allow a step yet, for example while it elects a
+	// leader or while a member has only just started; the message says why. Wait, since the
+	// operator retries; if it lasts, see which members are not healthy. Also a reason of Available
+	// while the cluster starts.
 	ClusterReasonWaitingForEtcd = "WaitingForEtcd"
 )
 

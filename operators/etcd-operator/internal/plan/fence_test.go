@@ -79,7 +79,7 @@ func TestFencedNamesTheRunbook(t *testing.T) {
 	if d.Reason != v1beta2.ClusterReasonFenced || strings.Contains(d.Message, "annotate") {
 		t.Errorf("%s: %s", d.Reason, d.Message)
 	}
-	for _, w := range []string{"uid r1: kubectl -n ns get etcdrs ", "delete it to abort", "runbook restore-waiting", v1beta2.AnnotationFenceLifted} {
+	for _, w := range []string{"uid r1; to find it: kubectl -n ns get etcdrs ", "delete it to abort", "runbook restore-waiting", v1beta2.AnnotationFenceLifted} {
 		if !strings.Contains(d.Message, w) {
 			t.Errorf("%q is not in %s", w, d.Message)
 		}

@@ -4,7 +4,7 @@
 //
 // A run is deterministic: one seed number decides the configuration, the moment
 // and target of every fault, and every delay. There is no real time, no
-// goroutine, no Kubernetes and no etcd in it. After every step the invariants S1
+// Kubernetes and no etcd in it, and one goroutine runs at a time. After every step the invariants S1
 // to S13 of docs/design/invariants.md are checked from the model's truth (what really runs
 // where, what is on which disk, what a quorum has committed), not from what the
 // planner believes. At the end faults stop, and the cluster must come to rest at
@@ -38,8 +38,8 @@
 //     shipped_compare.go, with
 //     shipped_api.go, shipped_objects.go and shipped_etcd.go as its outside
 //
-// To look at one failing seed: go test -run TestSimulate -seed N -v. For many:
-// go test -run TestSimulate -seeds N.
+// To look at one failing seed: go test -run TestSimulate -seed N -v, or
+// go test -tags simulation -run 'TestShipped$' -seed N -v. For many: -seeds N, or -shipped N.
 //
 // Faults are bounded where no operator could keep an invariant. An emptyDir may be lost
 // with the record of used start permits beside it, and the launcher's copy of the start permit may be as

@@ -1,6 +1,7 @@
 package simulate
 
 import (
+	"errors"
 	"reflect"
 	"slices"
 	"strings"
@@ -74,7 +75,10 @@ func (s *shipped) predict(o plan.Observation, d plan.Decision) string {
 		_ = w.setBudget(&o.Cluster, d.Budget) // what is there meanwhile shows
 	}
 	for n, more := 1, d.Action != nil; more; n++ {
-		more, _ = w.effect(op, t, n)
+		var err error
+		if more, err = w.effect(op, t, n); err != nil && !errors.Is(err, errRefused) {
+			break // as act does
+		}
 	}
 	for _, p := range w.pods {
 		if s.w.pod(p.name) == nil { // the template that the model's are of is told by a variable

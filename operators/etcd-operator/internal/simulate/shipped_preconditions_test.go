@@ -22,7 +22,7 @@ type planted struct {
 	// TestShipped come to it.
 	config func(*Config)
 	// guarded is why nothing comes of it when it is left out: something else keeps the
-	// same. unplayed is what the shipped code is not put to yet that it takes.
+	// same. unplayed is what it takes that is not played yet where the runs are meddled with.
 	guarded, unplayed string
 }
 
@@ -201,10 +201,10 @@ func reportPreconditions(t *testing.T, all bool) {
 	t.Logf("preconditions that failed:\n%s\nnot played yet: %s", strings.Join(lines, "\n"), strings.Join(apart, ", "))
 }
 
-// TestShippedPlanted: without each of its preconditions the shipped code does what an
-// invariant forbids, and the runs show it; or something else keeps the same.
+// TestShippedPlanted: without each of those of its preconditions that the runs come to, the shipped
+// code does what an invariant forbids, and the runs show it; or something else keeps the same.
 func TestShippedPlanted(t *testing.T) {
-	defer func() { act.Omitted = "" }()
+	defer func() { act.Omitted, act.Refusals = "", map[act.Precondition]int{} }()
 	names := declaredPreconditions(t)
 	for _, p := range slices.Sorted(maps.Keys(preconditionRows)) {
 		row := preconditionRows[p]
@@ -227,6 +227,10 @@ func TestShippedPlanted(t *testing.T) {
 					t.Logf("seed %d: %s: %s", seed, w.broken.invariant, w.broken.message)
 					if row.guarded != "" {
 						t.Error("it is not guarded: " + row.guarded)
+					}
+					act.Omitted = ""
+					if w := runShipped(t, cfg, seed, RandomFaults(cfg, seed), nil); w.broken != nil {
+						t.Errorf("seed %d breaks without it, too: %s: %s", seed, w.broken.invariant, w.broken.message)
 					}
 					return
 				}

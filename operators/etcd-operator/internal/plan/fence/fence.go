@@ -123,6 +123,6 @@ func Fence(v *facts.View) *step.Step {
 // nameOfRestore says how to find a restore's name: its marks tell its uid alone. That is text
 // which others have written, and is no part of the command.
 func nameOfRestore(v *facts.View, uid string) string {
-	return fmt.Sprintf("the EtcdRestore has the uid %s: kubectl -n %s get etcdrs -o custom-columns=NAME:.metadata.name,UID:.metadata.uid",
+	return fmt.Sprintf("the EtcdRestore has the uid %s; to find it: kubectl -n %s get etcdrs -o custom-columns=NAME:.metadata.name,UID:.metadata.uid",
 		uid, v.Cluster.Namespace)
 }
