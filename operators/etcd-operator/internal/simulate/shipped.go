@@ -58,6 +58,8 @@ type shipped struct {
 	// it with what the model makes of it: predicted; empty before the decision.
 	undisturbed bool
 	predicted   string
+	// fresh is true when the decision rests on the status as it is.
+	fresh bool
 	// looked is how many fences had been acknowledged when it read the EtcdCluster live last.
 	looked int
 	// next is the call before which it stands; writes is true of one that changes something in
@@ -119,7 +121,7 @@ func (s *shipped) plan(o plan.Observation) plan.Decision {
 	s.op.last, s.looks = d, looks{base: s.looks.base}
 	s.op.todo.seen, s.op.todo.decision = o, d
 	if s.undisturbed {
-		s.predicted = s.predict(o, d)
+		s.predicted, s.fresh = s.predict(o, d), s.op.cluster.version == s.w.cluster.version
 	}
 	return d
 }
@@ -190,7 +192,7 @@ func (w *world) runShipped(op *operator) {
 	for ; calls > 0 && w.broken == nil && w.step >= op.deadUntil && w.step >= op.stalledUntil; calls-- {
 		if s.resume == nil {
 			w.deliver(op)
-			if !op.woken && w.now < op.wake && (w.calm || w.settling || !w.random.chance(5)) {
+			if !op.woken && (op.wake == never || w.now < op.wake) && (w.calm || w.settling || !w.random.chance(5)) {
 				return
 			}
 			op.woken = false
@@ -212,7 +214,9 @@ func (w *world) runShipped(op *operator) {
 				w.stats.Actions[plan.KindOf(a)]++
 			}
 			s.resume, op.todo = nil, nil
-			op.wake = w.now + s.pause()
+			if op.wake = s.pause(); op.wake != never {
+				op.wake += w.now
+			}
 			if s.err != nil {
 				w.say("operator %s: %v", op.id, s.err)
 				op.wake, op.woken = w.now, true
@@ -225,12 +229,16 @@ func (w *world) runShipped(op *operator) {
 }
 
 // pause is after how long the operator looks again, without the chance by which it spreads the
-// looks at idle clusters.
+// looks at idle clusters; never if only a watch is to wake it.
 func (s *shipped) pause() time.Duration {
-	if planned := s.op.last.RequeueAfter; planned <= s.result.RequeueAfter {
+	planned, told := s.op.last.RequeueAfter, s.result.RequeueAfter
+	switch {
+	case told == 0:
+		return never
+	case planned <= told && told <= planned+planned/5+1:
 		return planned
 	}
-	return s.result.RequeueAfter
+	return told
 }
 
 // befall lets the fault happen that the operator's next call is to meet. It reports whether

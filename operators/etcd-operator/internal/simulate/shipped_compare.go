@@ -9,6 +9,7 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 	"github.com/google/go-cmp/cmp/cmpopts"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	"github.com/etcd-operators/etcd-operators/operators/etcd-operator/internal/plan"
 )
@@ -105,7 +106,13 @@ func (s *shipped) compareEffect() {
 	if s.predicted == "" {
 		return
 	}
+	d := s.op.todo.decision
+	if d.Action == nil && s.err == nil && s.fresh {
+		if diff := cmp.Diff(d.Status, *s.w.cluster.status, cmpopts.EquateEmpty(), cmpopts.EquateApproxTime(time.Second), cmpopts.IgnoreFields(metav1.Condition{}, "LastTransitionTime")); diff != "" {
+			s.w.fail("Model", "the status that is written is not the one that was decided on:\n%s", diff)
+		}
+	}
 	if diff := cmp.Diff(strings.Split(s.predicted, "\n"), strings.Split(s.w.told(), "\n")); diff != "" {
-		s.w.fail("Model", "something else comes of %s than the model makes of it:\n%s", describe(s.op.todo.decision), diff)
+		s.w.fail("Model", "something else comes of %s than the model makes of it:\n%s", describe(d), diff)
 	}
 }
