@@ -2,6 +2,7 @@ package volumes
 
 import (
 	"fmt"
+	"strings"
 
 	"github.com/etcd-operators/etcd-operators/api/v1beta2"
 	"github.com/etcd-operators/etcd-operators/operators/etcd-operator/internal/plan/action"
@@ -16,22 +17,24 @@ import (
 // once. It needs no quorum, and it comes early: the EtcdCluster may be deleted next.
 func KeepVolumes(v *facts.View) *step.Step {
 	var other []action.ClaimRef
+	var all []string
 	version := ""
 	if v.Cluster.Retain && v.Cluster.ClusterID != 0 {
 		version = v.Cluster.NeededVersion()
 	}
 	for i := range v.Claims {
 		if c := &v.Claims[i]; !c.Deleting && (c.Retained != v.Cluster.Retain || (version != "" && c.Version != version)) {
-			other = append(other, action.ClaimRef{Name: c.Name, UID: c.UID})
+			other, all = append(other, action.ClaimRef{Name: c.Name, UID: c.UID}), append(all, c.Name)
 		}
 	}
 	if len(other) == 0 {
 		return nil
 	}
+	names := strings.Join(all, ", ")
 	if v.Cluster.Retain {
-		return step.Do(action.KeepClaims{Claims: other, Retain: true, Version: version}, v1beta2.ClusterReasonRetentionEnabled, fmt.Sprintf("set %d PVC(s) to be kept when the EtcdCluster is deleted", len(other)))
+		return step.Do(action.KeepClaims{Claims: other, Retain: true, Version: version}, v1beta2.ClusterReasonRetentionEnabled, "these PVCs will be kept when the EtcdCluster is deleted: "+names)
 	}
-	return step.Do(action.KeepClaims{Claims: other}, v1beta2.ClusterReasonRetentionDisabled, fmt.Sprintf("set %d PVC(s) to be deleted when the EtcdCluster is deleted; nothing is deleted now", len(other)))
+	return step.Do(action.KeepClaims{Claims: other}, v1beta2.ClusterReasonRetentionDisabled, "these PVCs will be deleted together with the EtcdCluster; nothing is deleted now: "+names)
 }
 
 // GrowVolume lets the next volume ask for the storage that is wanted. It is done while
