@@ -12,7 +12,7 @@ const (
 	LabelMember = "etcd_node"
 	// LabelRetiredBy is on the PVC of an old member, in place of LabelCluster, while
 	// an EtcdRestore keeps it for a roll-back and after: the value is the
-	// EtcdRestore's uid. Such a PVC is no member's: etcd-operator neither makes a Pod
+	// EtcdRestore's uid. Such a PVC belongs to no member: etcd-operator neither makes a Pod
 	// for it nor deletes it. The restore operator sets it, and gives the PVC back by
 	// putting LabelCluster in its place again.
 	LabelRetiredBy = GroupName + "/retired-by"

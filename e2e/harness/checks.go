@@ -124,7 +124,7 @@ func servingPods(n int) Check {
 			}
 			switch {
 			case !slices.Contains(s.Cluster.Status.Members.Ready, p.Name):
-				return fmt.Sprintf("Pod %s is no member's", p.Name)
+				return fmt.Sprintf("Pod %s belongs to no member", p.Name)
 			case p.Labels[v1beta2.LabelRole] != v1beta2.RoleVoter:
 				return fmt.Sprintf("Pod %s is marked %s", p.Name, p.Labels[v1beta2.LabelRole])
 			case !podReady(p):

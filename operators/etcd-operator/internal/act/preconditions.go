@@ -1,7 +1,7 @@
 package act
 
 // Precondition is one of the checks that act makes right before an effect, because the
-// world may not be any more as it was observed. If it fails nothing is done, and the cluster
+// world might no longer be as it was observed. If it fails nothing is done, and the cluster
 // is observed again. The simulation counts how often each has failed, and shows what comes
 // of it when one is left out.
 type Precondition string

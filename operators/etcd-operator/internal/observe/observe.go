@@ -43,9 +43,9 @@ type Observer struct {
 	// Reader reads from caches of Pods, PersistentVolumeClaims, Services,
 	// PodDisruptionBudgets and EndpointSlices.
 	Reader client.Reader
-	// Nodes reads Nodes from a cache; nil where the operator may not.
+	// Nodes reads Nodes from a cache; nil where the operator cannot.
 	Nodes client.Reader
-	// Classes reads StorageClasses from a cache; nil where the operator may not.
+	// Classes reads StorageClasses from a cache; nil where the operator cannot.
 	Classes client.Reader
 	// Live reads EtcdBackups from the API server, while a majority is lost; nil: they
 	// are not looked at.

@@ -21,7 +21,7 @@ import (
 //     a name that exists is refused.
 //   - Pods and claims are changed and deleted by uid; a role is set only on a Pod that
 //     still has the one that was observed.
-//   - Members are changed, and what is no member's is deleted, only if a
+//   - Members are changed, and what belongs to no member is deleted, only if a
 //     linearizable member list equals the one that was decided on.
 //   - A Pod gets another image, or is deleted to be recreated, and etcd a request for a
 //     downgrade, only if a live list of the Pods shows all of them as they were observed.

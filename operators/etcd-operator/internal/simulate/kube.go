@@ -121,7 +121,7 @@ type claimObject struct {
 	changes  int
 	deleting bool
 	created  time.Duration
-	// retired is the restore that keeps it; it is no member's then.
+	// retired is the restore that keeps it; it belongs to no member then.
 	retired string
 	// owner is the EtcdCluster of the name that it is of, by number, and retained is true
 	// if it is not deleted with that.

@@ -121,11 +121,11 @@ func (w *world) whatIsWrong() string {
 	case len(view) != c.size:
 		return "the size is not reached: " + describeMembers(view)
 	case len(w.pods) != c.size:
-		return "there are Pods that are no member's, or too few"
+		return "there are Pods that belong to no member, or too few"
 	case c.clusterID == 0:
 		return "the volumes are not adopted"
 	case w.cfg.Persistent && len(w.claims) != c.size, !w.cfg.Persistent && len(w.claims) != 0:
-		return "there are volumes that are no member's, or too few"
+		return "there are volumes that belong to no member, or too few"
 	}
 	if name := w.whoDiffers(); name != "" {
 		return "a member has other data than the majority: " + name

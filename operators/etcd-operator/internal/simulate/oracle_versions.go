@@ -17,7 +17,7 @@ func (k *check) told() int {
 	for i := range k.o.Pods {
 		a := &k.o.Pods[i].Answer
 		if m := findMember(list, a.MemberID); list != nil && (m == nil || m.Name != k.o.Pods[i].Name) {
-			continue // it is no member's
+			continue // it belongs to no member
 		}
 		if k.ours(a) && a.ClusterVersion != "" {
 			highest = max(highest, minorOf(a.ClusterVersion))

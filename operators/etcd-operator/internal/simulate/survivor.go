@@ -294,7 +294,7 @@ func (w *world) checkKept(p *pod) {
 	}
 }
 
-// checkSeedDrop: what is deleted as a seed is no member's, of the old cluster or the new
+// checkSeedDrop: what is deleted as a seed belongs to no member, of the old cluster or the new
 // (S7).
 func (w *world) checkSeedDrop(name string) {
 	if w.memberNamed(name) != nil {

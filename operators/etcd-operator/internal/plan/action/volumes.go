@@ -4,7 +4,7 @@ import (
 	"github.com/etcd-operators/etcd-operators/operators/etcd-operator/internal/plan/facts"
 )
 
-// DeleteClaim deletes a volume claim that is no member's any more, by uid, and only
+// DeleteClaim deletes a PVC that no longer belongs to a member, by uid, and only
 // if a linearizable member list still equals Members, a live read finds no Pod of its
 // name, and another that it is still the cluster's (S7, S11).
 type DeleteClaim struct {

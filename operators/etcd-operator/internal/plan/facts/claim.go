@@ -39,7 +39,7 @@ type Claim struct {
 type Expansion int
 
 const (
-	// ExpansionUnknown is that of a class that may not be read, or is gone.
+	// ExpansionUnknown is that of a class that cannot be read, or is gone.
 	ExpansionUnknown Expansion = iota
 	// ExpansionAllowed is that of a class with allowVolumeExpansion.
 	ExpansionAllowed

@@ -89,10 +89,10 @@ type Pod struct {
 	// images, and mounts their volumes.
 	Creating bool
 	// NodeLostSince is since when the Pod's node is not ready; zero while it is ready, when
-	// it is gone (Kubernetes then deletes the Pod), or when nodes may not be read.
+	// it is gone (Kubernetes then deletes the Pod), or when nodes cannot be read.
 	NodeLostSince time.Time
 	// Cordoned is true when nothing more is scheduled to the Pod's node: it is to be
-	// emptied. False when nodes may not be read.
+	// emptied. False when nodes cannot be read.
 	Cordoned bool
 	// Addressed is true when the headless Service publishes the Pod's address
 	// under the member's name, so that looking it up finds it.

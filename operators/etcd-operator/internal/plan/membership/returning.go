@@ -27,7 +27,7 @@ func ClearFinishedPods(v *facts.View) *step.Step {
 
 // ReturnPods recreates the missing Pods of volumes, all of them at once: members
 // that were running a moment ago heal the cluster together. Their launchers start
-// etcd only where there is data. A volume that is known to be no member's is left
+// etcd only where there is data. A volume that is known to belong to no member is left
 // to DeleteLeftoverClaims.
 func ReturnPods(v *facts.View) *step.Step {
 	if v.UnplacedPod() != nil {

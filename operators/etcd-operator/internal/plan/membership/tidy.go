@@ -9,10 +9,10 @@ import (
 	"github.com/etcd-operators/etcd-operators/operators/etcd-operator/internal/plan/step"
 )
 
-// The rules of this file clear away what is no member's, and wait for the rest.
+// The rules of this file clear away what belongs to no member, and wait for the rest.
 // They are reached only while a quorum answers (S7).
 
-// DeleteLeftoverPods deletes Pods that are no member's: of removed members, and
+// DeleteLeftoverPods deletes Pods that belong to no member: of removed members, and
 // joiners that are not needed any more.
 func DeleteLeftoverPods(v *facts.View) *step.Step {
 	if !v.Settled {
@@ -46,7 +46,7 @@ func DeleteLeftoverPods(v *facts.View) *step.Step {
 	return nil
 }
 
-// DeleteLeftoverClaims deletes volumes that are no member's and that no Pod uses
+// DeleteLeftoverClaims deletes volumes that belong to no member and that no Pod uses
 // (S7).
 func DeleteLeftoverClaims(v *facts.View) *step.Step {
 	if !v.Settled {

@@ -117,7 +117,7 @@ func seedGivenUp(v *facts.View) string {
 }
 
 // DropStraySeeds deletes seeds of recoveries that were aborted: Pods, and then their
-// claims. While a quorum serves they are no member's, like others.
+// claims. While a quorum serves they belong to no member, like others.
 func DropStraySeeds(v *facts.View) *step.Step {
 	if v.HasQuorum() || v.Cluster.IsReseeding() {
 		return nil

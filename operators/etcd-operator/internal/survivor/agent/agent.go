@@ -114,7 +114,7 @@ func read(env string) (t task.Task, err error) {
 	return t, nil
 }
 
-// carryOut makes the data dir, unless that was done before, or may not be any more.
+// carryOut makes the data dir, unless that was done before, or is no longer permitted.
 func carryOut(ctx context.Context, log *slog.Logger, t task.Task, result *task.Result) error {
 	place := datadir.New(t.DataDir, datadir.Stamp{Restore: "survivor " + t.Survivor, UID: t.Token, Member: t.Name})
 	done, err := place.Done()

@@ -45,7 +45,7 @@ type Result struct {
 	// Size is that of the snapshot in bytes, and Revision the last one in it.
 	Size     int64 `json:"size,omitempty"`
 	Revision int64 `json:"revision,omitempty"`
-	// Already says that the data dir had been made before, or may not be any more, and
+	// Already says that the data dir had been made before, or that it is no longer permitted, and
 	// that nothing was done.
 	Already bool `json:"already,omitempty"`
 	// Started and Finished bound the agent's work.
