@@ -82,9 +82,9 @@ func TestNoSpace(t *testing.T) {
 			reason: "they do not while an alarm is raised: neither would ever go on", seen: full().repairs().repaired(10*time.Second, 1).wants("3.7.3").cluster(func(c *Cluster) { c.Target = "3.7.3" }),
 			do: setRole("b", Defragmenting), because: "Defragmenting",
 		},
-		"though there are too many": {
-			reason: "as above: who leaves waits for the change of the version", seen: full().repairs().size(2).repaired(10*time.Second, 1).wants("3.7.3").cluster(func(c *Cluster) { c.Target = "3.7.3" }),
-			do: setRole("b", Defragmenting), because: "Defragmenting",
+		"one that is not wanted leaves first": {
+			reason: "as above: its replacement has the quota that the user has raised", seen: full().repairs().size(2).repaired(10*time.Second, 1).wants("3.7.3").cluster(func(c *Cluster) { c.Target = "3.7.3" }),
+			do: setRole("b", Leaving), because: "ScalingDown",
 		},
 		"the alarm is taken back when all have room": {
 			reason: "etcd takes writes again", seen: full().databases(20, 20).repairs().repaired(10*time.Second, 1), do: disarm(NoSpace, id("b")), because: "SpaceRepaired",
@@ -123,6 +123,29 @@ func TestNoSpace(t *testing.T) {
 		},
 		"one that was to get it serves on": {
 			reason: "clients are to find it", seen: upgrading("3.7.3").aside("b").alarm(NoSpace, "b").databases(101, 20), do: setRole("b", Voter), because: "SettingRoles",
+		},
+	}.run(t)
+}
+
+// A quota that the user raises while members move to another version gets to them before
+// that goes on: nothing else ends the alarm that it waits for.
+func TestNoSpaceWhileTheVersionChanges(t *testing.T) {
+	full := func() *world { return upgrading("3.7.3").volumes().reshape().alarm(NoSpace, "b").databases(101, 20) }
+	rows{
+		"a member is restarted with it":  {reason: "members read their quota when they start", seen: full(), do: setRole("b", Restarting), because: "UpdatingMembers"},
+		"in another Pod":                 {reason: "S10: the version waits for the alarm", seen: full().aside("b"), do: recreate("b"), because: "UpdatingMembers"},
+		"that runs the version it ran":   {reason: "S10: the version waits for the alarm", seen: full().gone("b").updating("b"), do: returning("b"), because: "UpdatingMembers"},
+		"one that has moved already too": {reason: "its quota counts as well", seen: full().runs("b", "3.7.3").shaped("c").aside("b"), do: recreate("b"), because: "UpdatingMembers"},
+		"each of them":                   {reason: "their quotas count as well", seen: full().shaped("b"), do: setRole("c", Restarting), because: "UpdatingMembers"},
+		"then the alarm is waited for":   {reason: "S10: no alarms", seen: full().shaped("a", "b", "c"), because: "UpgradingMember"},
+		"and the version changes":        {reason: "nothing is in its way", seen: upgrading("3.7.3").volumes().reshape().shaped("a", "b", "c"), do: setRole("b", Restarting), because: "UpgradingMember"},
+		"without volumes another member comes": {
+			reason: "S7: its data would go with its Pod", seen: upgrading("3.7.3").reshape().alarm(NoSpace, "b").databases(101, 20),
+			do: create(joiners(1)...), because: "CreatingMembers",
+		},
+		"and the first goes": {
+			reason: "there is one more than are wanted", seen: upgrading("3.7.3").reshape().voter("d").shaped("d").alarm(NoSpace, "b").databases(101, 20),
+			do: setRole("b", Leaving), because: "UpdatingMembers",
 		},
 	}.run(t)
 }

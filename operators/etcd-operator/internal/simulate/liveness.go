@@ -42,7 +42,6 @@ func (w *world) settle() {
 		w.obeyAdvice()
 		if i > 300 {
 			w.obey()
-			w.deleteKeys()
 		}
 		if i > liveSteps/2 {
 			w.obeySpaceLow()

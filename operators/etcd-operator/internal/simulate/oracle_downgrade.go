@@ -75,10 +75,15 @@ func (k *check) canLower(p *plan.Pod, minor int) bool {
 	})
 }
 
-// grows checks that a cluster does not grow between two members of an upgrade (S6).
+// grows checks that a cluster does not grow between two members of an upgrade (S6), but for
+// one in the place of another while an alarm stops the upgrade.
 func (k *check) grows(members []plan.Member) *Violation {
-	if c := &k.o.Cluster; c.Target == "" || c.UpgradeSize == 0 || len(members) < c.UpgradeSize {
+	c := &k.o.Cluster
+	if c.Target == "" || c.UpgradeSize == 0 || len(members) < c.UpgradeSize {
 		return nil
+	}
+	if len(k.alarms) > 0 && len(members) == c.UpgradeSize && slices.ContainsFunc(members, k.displaced) {
+		return k.wholly("")
 	}
 	return violation("S6", "a member is added to %d while members move to %s", len(members), k.o.Cluster.Target)
 }

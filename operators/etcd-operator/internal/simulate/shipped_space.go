@@ -5,11 +5,9 @@ import (
 	"context"
 	"slices"
 	"strconv"
-	"strings"
 	"time"
 
 	corev1 "k8s.io/api/core/v1"
-	"k8s.io/apimachinery/pkg/api/meta"
 	"k8s.io/apimachinery/pkg/api/resource"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
@@ -57,27 +55,6 @@ func (w *world) keepMaintenance(st *v1beta2.ClusterStatus) {
 	}
 	if m := st.Maintenance; m != nil {
 		c.begun, c.repaired, c.compacted = at(m.LastDefragmentTime), at(m.LastRepairTime), m.CompactedRevision
-	}
-}
-
-// deleteKeys is a user whose new quota does not come to members soon, and who does the other
-// thing that he is told: he deletes keys, and makes room by hand where the operator does not.
-func (w *world) deleteKeys() {
-	c := meta.FindStatusCondition(w.cluster.status.Conditions, v1beta2.ConditionAvailable)
-	l := w.mainLeader()
-	if !w.ships() || l == nil || c == nil || !strings.Contains(c.Message, "delete keys") || w.cfg.Live <= 1 && w.cfg.AutoRepair {
-		return
-	}
-	w.say("the user deletes keys")
-	w.cfg.Live = min(w.cfg.Live, 1)
-	if w.cfg.AutoRepair {
-		return
-	}
-	w.say("the user compacts and defragments")
-	w.appendEntry(l, entry{kind: compact})
-	w.replicate(l)
-	for _, r := range w.etcds() {
-		r.disk.data.size = r.disk.data.inUse
 	}
 }
 

@@ -66,7 +66,7 @@ func (v *View) Surplus() int {
 // MoveBlocker says why no member is added for the sake of another just now.
 func (v *View) MoveBlocker() string {
 	switch {
-	case v.Cluster.Target != "":
+	case v.IsMovingOn():
 		return "an upgrade is in progress"
 	case v.IsRestarting():
 		return "a member is being restarted"
@@ -88,13 +88,16 @@ func (v *Objects) HasOldImage(p *Pod) bool {
 }
 
 // NextToRestart is the voter that is to be restarted next: the one that is marked
-// already, else one that is to get another image, else one whose Pod is to be recreated;
-// a follower first, the leader last. It is nil if there is none.
+// already, else one that is to get another image, else one whose Pod is to be recreated,
+// which comes first if the image waits for an alarm; a follower first, the leader last. It
+// is nil if there is none.
 func (v *Versions) NextToRestart() *Member {
+	getsImage := func(p *Pod) bool { return v.HasOldImage(p) && !v.IsBlockedByAlarm(p) }
 	for _, needs := range []func(*Pod) bool{
-		func(p *Pod) bool { return p.Role == Restarting && (v.HasOldImage(p) || v.IsToBeRecreated(p)) },
-		v.HasOldImage,
+		func(p *Pod) bool { return p.Role == Restarting && (getsImage(p) || v.IsToBeRecreated(p)) },
+		getsImage,
 		v.IsToBeRecreated,
+		v.HasOldImage,
 	} {
 		var next *Member
 		for i := range v.Voters {
@@ -169,9 +172,10 @@ func (v *Objects) podDisruptionBlocker(m Member, isNext bool) string {
 }
 
 // RestartsInNewPod reports whether a member is restarted in another Pod. That gets the
-// repository of the spec too, but not another version: that comes before.
-func (v *Objects) RestartsInNewPod(p *Pod) bool {
-	return v.IsToBeRecreated(p) && p.Version == v.Cluster.DesiredVersion()
+// repository of the spec too, but not another version: that comes before, unless an alarm
+// is in its way, which what the user has changed may end (a quota that was raised).
+func (v *Versions) RestartsInNewPod(p *Pod) bool {
+	return v.IsToBeRecreated(p) && (p.Version == v.Cluster.DesiredVersion() || v.IsBlockedByAlarm(p))
 }
 
 // Upgraded counts the voters that run what they are to run: "2 of 3".
@@ -190,6 +194,9 @@ func (v *Versions) Upgraded() string {
 func (v *Versions) IsBlockedByAlarm(p *Pod) bool {
 	return p.Version != v.Cluster.DesiredVersion() && len(v.Alarms) > 0
 }
+
+// IsMovingOn reports whether members move to another version, and no alarm stops that.
+func (v *Versions) IsMovingOn() bool { return v.Cluster.Target != "" && len(v.Alarms) == 0 }
 
 // ExpansionBlocker says why a volume does not grow now; empty if it may.
 func (v *View) ExpansionBlocker(next *Claim) string {

@@ -102,7 +102,7 @@ func RevokeStartPermits(v *facts.View) *step.Step {
 
 // canShrink reports whether nothing is under way that is brought to its end first.
 func canShrink(v *facts.View, victim *facts.Member) bool {
-	return v.Cluster.Target == "" && !v.IsRestarting() && !slices.ContainsFunc(v.Voters, func(m facts.Member) bool {
+	return !v.IsMovingOn() && !v.IsRestarting() && !slices.ContainsFunc(v.Voters, func(m facts.Member) bool {
 		p := v.PodOf[m.Name]
 		return p != nil && p.Role == facts.Defragmenting && (m.ID != victim.ID || v.IsDefragmenting(p))
 	})
@@ -112,7 +112,10 @@ func canShrink(v *facts.View, victim *facts.Member) bool {
 // changed yet, is to serve clients again, because something else comes first.
 func shouldServeAgain(v *facts.View, m facts.Member) bool {
 	next := v.NextToRestart()
-	if next == nil || next.ID != m.ID || len(v.Voters) < v.Cluster.Size || len(v.List) > len(v.Voters) || v.IsBlockedByAlarm(v.PodOf[m.Name]) {
+	if next == nil || next.ID != m.ID || len(v.Voters) < v.Cluster.Size || len(v.List) > len(v.Voters) {
+		return true
+	}
+	if p := v.PodOf[m.Name]; v.IsBlockedByAlarm(p) && !v.RestartsInNewPod(p) {
 		return true
 	}
 	for _, o := range v.Voters {

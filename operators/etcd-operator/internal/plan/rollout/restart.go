@@ -41,6 +41,17 @@ func restartOf(v *facts.View, p *facts.Pod) restartMethod {
 	return restartMethod{action.ChangeImage{Name: p.Name, UID: p.UID, Repository: v.Cluster.Repository, Version: v.Cluster.DesiredVersion()}, v1beta2.ClusterReasonUpgradingMember, "restart " + with, "started the restart of " + with, "its restart with " + v.Cluster.Image()}
 }
 
+// imageBlocker says why a member may not get the image of another version now; empty if it may.
+func imageBlocker(v *facts.View, p *facts.Pod) string {
+	if v.IsBlockedByAlarm(p) {
+		return v.AlarmText()
+	}
+	if told := v.ClusterVersion(); !facts.IsCompatible(told, v.Cluster.DesiredVersion()) {
+		return fmt.Sprintf("etcd's cluster version is %s", told)
+	}
+	return v.ImageDowngradeBlocker(p)
+}
+
 // RestartMember takes the next member from its clients, from its leadership, and then
 // gives it another image, or deletes its Pod for another one.
 func RestartMember(v *facts.View) *step.Step {
@@ -57,13 +68,7 @@ func RestartMember(v *facts.View) *step.Step {
 	if why := v.DisruptionBlocker(m); why != "" {
 		return step.Wait(step.BlockerPollInterval(v), reason, fmt.Sprintf("waiting to %s: %s", how.do, why))
 	}
-	if v.IsBlockedByAlarm(p) {
-		return step.Wait(step.Shortly, reason, fmt.Sprintf("waiting to %s: %s", how.do, v.AlarmText()))
-	}
-	if told := v.ClusterVersion(); !facts.IsCompatible(told, v.Cluster.DesiredVersion()) {
-		return step.Wait(step.Shortly, reason, fmt.Sprintf("waiting to %s: etcd's cluster version is %s", how.do, told))
-	}
-	if why := v.ImageDowngradeBlocker(p); why != "" {
+	if why := imageBlocker(v, p); why != "" && !v.RestartsInNewPod(p) {
 		return step.Wait(step.Shortly, reason, fmt.Sprintf("waiting to %s: %s", how.do, why))
 	}
 	if s := cmp.Or(step.Drain(v, m, facts.Restarting, reason, how.noun), step.AwaitUnrouted(v, m, reason, how.noun)); s != nil {
