@@ -243,8 +243,17 @@ func (a *Actor) setRoles(ctx context.Context, c *v1beta2.EtcdCluster, obs *plan.
 	return nil
 }
 
+// grantStartPermit gives it to the Pod as it is now. One that arrives late is refused: another
+// operator may have granted and withdrawn one meanwhile, and given the seed up.
 func (a *Actor) grantStartPermit(ctx context.Context, c *v1beta2.EtcdCluster, x plan.GrantStartPermit) error {
-	return a.patchPod(ctx, c, x.Name, of(PermitOfSamePod, x.UID), op("add", permitPath, permitOf(c, x.StartPermit).String()))
+	pod, err := a.livePod(ctx, c, x.Name)
+	if err != nil {
+		return staleIf(StillThere, apierrors.IsNotFound, err, "read Pod "+x.Name)
+	}
+	if refuses(PermitOfSamePod, string(pod.UID) != x.UID) {
+		return fmt.Errorf("%w: Pod %s was replaced", ErrStale, x.Name)
+	}
+	return a.patchPod(ctx, c, x.Name, as(PermitAsRead, pod), op("add", permitPath, permitOf(c, x.StartPermit).String()))
 }
 
 func (a *Actor) revokeStartPermits(ctx context.Context, c *v1beta2.EtcdCluster, x plan.RevokeStartPermits) error {

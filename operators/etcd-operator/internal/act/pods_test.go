@@ -1,6 +1,7 @@
 package act_test
 
 import (
+	"context"
 	"errors"
 	"testing"
 
@@ -159,6 +160,38 @@ func TestSetRoles(t *testing.T) {
 		t.Fatal(err)
 	}
 	wantStale(t, "the Pod is gone", b.act(obs, to("x-a", uid, plan.Voter)))
+}
+
+// changing is a live reader whose Pods change as soon as they are read.
+type changing struct {
+	client.Client
+	change func(*corev1.Pod)
+}
+
+func (c changing) Get(ctx context.Context, key client.ObjectKey, into client.Object, opts ...client.GetOption) error {
+	if err := c.Client.Get(ctx, key, into, opts...); err != nil {
+		return err
+	}
+	pod, ok := into.(*corev1.Pod)
+	if !ok {
+		return nil
+	}
+	next := pod.DeepCopy()
+	c.change(next)
+	return c.Update(ctx, next)
+}
+
+// A start permit that comes late, after another operator has withdrawn the first one or given
+// the seed up, is refused (S2).
+func TestALateStartPermitIsRefused(t *testing.T) {
+	b := newBench(t)
+	obs := b.make(plan.NewPod{Name: "x-a", Role: plan.Joiner})
+	b.actor.Live = changing{b.client, func(p *corev1.Pod) { p.Annotations["example.com/changed"] = "meanwhile" }}
+	grant := plan.GrantStartPermit{Name: "x-a", UID: podIn(obs, "x-a").UID, StartPermit: plan.StartPermit{Attempt: 3, Members: []string{"x-a"}}}
+	wantStale(t, "the Pod has changed since it was read", b.act(obs, grant))
+	if podIn(b.observe(), "x-a").StartPermit != nil {
+		t.Error("the Pod has a permit to start")
+	}
 }
 
 func TestStartPermits(t *testing.T) {

@@ -66,6 +66,7 @@ const (
 	RecreationAsRead  Precondition = "the Pod that is deleted to be recreated is as it was read (S6)"
 	SameRole          Precondition = "the Pod whose role is changed is the observed one, by uid, and has the role that it had"
 	PermitOfSamePod   Precondition = "the Pod that gets a start permit is the observed one, by uid (S2)"
+	PermitAsRead      Precondition = "the Pod that gets a start permit is as it was read (S2)"
 	RevocationOfPod   Precondition = "the Pod whose start permit is revoked is the observed one, by uid"
 	DefragmentOfPod   Precondition = "the Pod that is marked as defragmented is the observed one, by uid"
 	DeletionOfSamePod Precondition = "the Pod that is deleted is the observed one, by uid (S7)"

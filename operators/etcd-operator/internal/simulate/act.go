@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"errors"
 	"fmt"
+	"slices"
 	"time"
 
 	"github.com/etcd-operators/etcd-operators/api/v1beta2"
@@ -217,6 +218,12 @@ func (w *world) effect(op *operator, t *todo, n int) (more bool, err error) {
 		return n+1 < len(a.Roles), w.setRole(&t.seen, a.Roles[n])
 	case plan.GrantStartPermit:
 		return false, w.patchPod(a.Name, a.UID, func(p *pod) error {
+			asRead := func(q plan.Pod) bool {
+				return q.UID == p.uid && samePod(p, &q) && samePermit(p.permit, q.StartPermit)
+			}
+			if t.sent && !slices.ContainsFunc(t.seen.Pods, asRead) {
+				return errConflict // its resourceVersion is another one
+			}
 			w.checkPermit(p.name, &a.StartPermit)
 			p.permit = &a.StartPermit
 			return nil

@@ -102,13 +102,15 @@ func (w *world) canRemove(t *todo, a plan.RemoveMember) bool {
 	if !w.samePods(t.seen.Pods) || (p == nil) != (a.Pod == nil) {
 		return false
 	}
-	attempt := func(g *plan.StartPermit) int {
-		if g == nil {
-			return 0
-		}
-		return g.Attempt
+	return p == nil || (samePermit(p.permit, a.Pod.StartPermit) && (p.node < 0 || a.Pod.Node != ""))
+}
+
+// samePermit reports whether two start permits, of which there may be none, are the same.
+func samePermit(a, b *plan.StartPermit) bool {
+	if a == nil || b == nil {
+		return a == b
 	}
-	return p == nil || (attempt(p.permit) == attempt(a.Pod.StartPermit) && (p.node < 0 || a.Pod.Node != ""))
+	return a.Attempt == b.Attempt
 }
 
 // isMembers reports whether a volume, read live, is one that a member may have.

@@ -89,6 +89,7 @@ var preconditionRows = map[act.Precondition]planted{
 	act.RecreationAsRead:  {by: []string{"S6"}, config: recreating},
 	act.SameRole:          {by: []string{"S11"}},
 	act.PermitOfSamePod:   {by: []string{"S2"}, config: scaling},
+	act.PermitAsRead:      {unplayed: needLuck},
 	act.RevocationOfPod:   {by: []string{"S11"}},
 	act.DeletionOfSamePod: {by: []string{"S7"}, config: withVolumes},
 
