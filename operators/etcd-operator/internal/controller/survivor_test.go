@@ -82,10 +82,7 @@ func TestBeginsAnew(t *testing.T) {
 		return s.Recovery != nil && s.Recovery.Phase == v1beta2.RecoveryComplete && s.QuorumLostSince == nil
 	})
 
-	now := b.pods(c)
-	if len(now) != 3 {
-		t.Errorf("there are %d Pods, want 3", len(now))
-	}
+	now := b.podsLeft(c, 3)
 	for _, p := range now {
 		if p.UID == survivor.UID {
 			t.Errorf("the survivor's Pod is still there")
