@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"encoding/json"
 	"strings"
+	"time"
 
 	"k8s.io/apimachinery/pkg/api/meta"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
@@ -37,6 +38,14 @@ func EqualStatus(a, b any) (bool, error) {
 	}
 	y, err := json.Marshal(b)
 	return bytes.Equal(x, y), err
+}
+
+// Sooner is the shorter of two waits, of which 0 is none.
+func Sooner(a, b time.Duration) time.Duration {
+	if a == 0 || b == 0 {
+		return max(a, b)
+	}
+	return min(a, b)
 }
 
 // maxNote is the longest text of an event, in bytes, that the API server takes.

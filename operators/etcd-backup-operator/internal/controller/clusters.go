@@ -21,6 +21,7 @@ import (
 
 	"github.com/etcd-operators/etcd-operators/api/v1beta2"
 	"github.com/etcd-operators/etcd-operators/operators/etcd-backup-operator/internal/backedup"
+	"github.com/etcd-operators/etcd-operators/operators/etcd-backup-operator/internal/report"
 	"github.com/etcd-operators/etcd-operators/shared/operator"
 )
 
@@ -144,7 +145,7 @@ func (r *clusters) updateCluster(ctx context.Context, key client.ObjectKey) (req
 		return min(v.RequeueAfter, longest), err
 	}
 	if wait := r.toWait(key, content, now); wait > 0 {
-		return sooner(wait, min(v.RequeueAfter, longest)), nil
+		return operator.Sooner(wait, min(v.RequeueAfter, longest)), nil
 	}
 	if err := r.apply(ctx, &c, v.Status, wanted); err != nil {
 		return 0, err
@@ -153,7 +154,7 @@ func (r *clusters) updateCluster(ctx context.Context, key client.ObjectKey) (req
 	// Whether it is news: a warning is told once.
 	if v.TooOld && (before == nil || before.Reason != wanted.Reason) {
 		log.FromContext(ctx).Info(wanted.Message, "reason", wanted.Reason, "warning", true)
-		operator.Event(r.Events, &c, corev1.EventTypeWarning, wanted.Reason, actionBackup, wanted.Message)
+		operator.Event(r.Events, &c, corev1.EventTypeWarning, wanted.Reason, report.ActionBackup, wanted.Message)
 	}
 	return min(v.RequeueAfter, longest), nil
 }

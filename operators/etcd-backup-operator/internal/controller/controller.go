@@ -1,6 +1,6 @@
 // Package controller is the loop of etcd-backup-operator: one reconcile observes an
-// EtcdBackup with its Jobs and their Pods, plans one step (package plan), carries it
-// out and reports. It keeps nothing between reconciles but what metrics count.
+// EtcdBackup with its Jobs and their Pods, plans one step, carries it out and reports
+// (packages observe, plan, act and report). It keeps nothing between reconciles but what metrics count.
 //
 // Reconciles are driven by watches of EtcdBackups, Jobs, Pods and EtcdClusters, and by
 // the clock where a backup is due at a time.
@@ -10,7 +10,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"sync/atomic"
 	"time"
 
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
@@ -20,8 +19,11 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/log"
 
 	"github.com/etcd-operators/etcd-operators/api/v1beta2"
+	"github.com/etcd-operators/etcd-operators/operators/etcd-backup-operator/internal/act"
 	"github.com/etcd-operators/etcd-operators/operators/etcd-backup-operator/internal/metrics"
+	"github.com/etcd-operators/etcd-operators/operators/etcd-backup-operator/internal/observe"
 	"github.com/etcd-operators/etcd-operators/operators/etcd-backup-operator/internal/plan"
+	"github.com/etcd-operators/etcd-operators/operators/etcd-backup-operator/internal/report"
 	"github.com/etcd-operators/etcd-operators/shared/operator"
 )
 
@@ -48,10 +50,9 @@ type Reconciler struct {
 	// Now is the clock.
 	Now func() time.Time
 
-	// live reads from the API server itself.
-	live client.Reader
-	// checkedAt is when it last had the policy that checks Creators; nil if it had not.
-	checkedAt atomic.Pointer[time.Time]
+	observer observe.Observer
+	actor    act.Actor
+	reporter report.Reporter
 	// clusters are EtcdClusters: on a Kubernetes without etcd-operator there is no such
 	// kind.
 	clusters operator.Kind
@@ -76,13 +77,13 @@ func (r *Reconciler) Reconcile(ctx context.Context, req ctrl.Request) (ctrl.Resu
 		r.Metrics.Forget(req.NamespacedName)
 		return ctrl.Result{}, nil
 	}
-	obs, requeueAfter, err := r.observe(ctx, &b)
+	obs, requeueAfter, err := r.observer.Observe(ctx, &b)
 	if err != nil {
 		return ctrl.Result{}, fmt.Errorf("observe: %w", err)
 	}
 	d, status, err := r.carryOut(ctx, &b, obs)
 	r.Metrics.Observe(req.NamespacedName, &status, time.Since(begun))
-	return after(ctx, sooner(d.RequeueAfter, requeueAfter), err)
+	return after(ctx, operator.Sooner(d.RequeueAfter, requeueAfter), err)
 }
 
 // inScope reports whether this operator is the one to reconcile the backup.
@@ -97,37 +98,29 @@ func (r *Reconciler) inScope(b *v1beta2.EtcdBackup) bool {
 // after the status: its events are lost then, but the status says the same.
 func (r *Reconciler) carryOut(ctx context.Context, b *v1beta2.EtcdBackup, obs plan.Observation) (plan.Decision, v1beta2.BackupStatus, error) {
 	d := plan.Plan(obs)
-	err := r.act(ctx, b, &obs, d.Action)
-	if refused(err) {
+	err := r.actor.Act(ctx, b, &obs, d.Action)
+	if errors.Is(err, act.ErrRefused) {
 		// The status says so, and when it is tried again.
 		log.FromContext(ctx).Info("the API server rejects the Job", "error", err.Error())
 		obs.Refused = err.Error()
 		d = plan.Plan(obs)
-		err = r.act(ctx, b, &obs, d.Action)
+		err = r.actor.Act(ctx, b, &obs, d.Action)
 	}
 	if err != nil {
 		return d, b.Status, err
 	}
 	if d.Action != nil {
-		r.tellAction(ctx, b, d)
+		r.reporter.TellAction(ctx, b, d)
 	}
 	if _, gone := d.Action.(plan.DeleteBackup); gone {
 		return d, b.Status, nil
 	}
-	status, err := r.report(ctx, b, d.Status)
+	status, err := r.reporter.WriteStatus(ctx, b, d.Status)
 	if err != nil {
 		return d, status, err
 	}
-	r.tell(ctx, b, d)
+	r.reporter.TellChanges(ctx, b, d)
 	return d, status, nil
-}
-
-// sooner is the shorter of two waits, of which 0 is none.
-func sooner(a, b time.Duration) time.Duration {
-	if a == 0 || b == 0 {
-		return max(a, b)
-	}
-	return min(a, b)
 }
 
 // after is when to observe the backup again.
@@ -135,7 +128,7 @@ func after(ctx context.Context, requeueAfter time.Duration, err error) (ctrl.Res
 	switch {
 	case err == nil:
 		return ctrl.Result{RequeueAfter: requeueAfter}, nil
-	case errors.Is(err, errStale), apierrors.IsConflict(err):
+	case errors.Is(err, act.ErrStale), apierrors.IsConflict(err):
 		log.FromContext(ctx).V(1).Info("observing again", "because", err.Error())
 		return ctrl.Result{RequeueAfter: staleDelay}, nil
 	}

@@ -15,7 +15,10 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/reconcile"
 
 	"github.com/etcd-operators/etcd-operators/api/v1beta2"
+	"github.com/etcd-operators/etcd-operators/operators/etcd-backup-operator/internal/act"
 	"github.com/etcd-operators/etcd-operators/operators/etcd-backup-operator/internal/backedup"
+	"github.com/etcd-operators/etcd-operators/operators/etcd-backup-operator/internal/observe"
+	"github.com/etcd-operators/etcd-operators/operators/etcd-backup-operator/internal/report"
 )
 
 const (
@@ -38,8 +41,7 @@ func (r *Reconciler) SetupWithManager(ctx context.Context, mgr ctrl.Manager, wor
 	if err := mgr.GetFieldIndexer().IndexField(ctx, &v1beta2.EtcdBackup{}, clusterIDIndex, byClusterID); err != nil {
 		return err
 	}
-	var err error
-	if r.live, err = liveReader(mgr); err != nil {
+	if err := r.assemble(mgr); err != nil {
 		return err
 	}
 	c, err := ctrl.NewControllerManagedBy(mgr).
@@ -57,6 +59,19 @@ func (r *Reconciler) SetupWithManager(ctx context.Context, mgr ctrl.Manager, wor
 	}
 	// It is served once etcd-operator is installed. Backups of endpoints need none.
 	return r.clusters.Watch(mgr, c, &v1beta2.EtcdCluster{}, r.ofCluster)
+}
+
+// assemble makes what a reconcile consists of.
+func (r *Reconciler) assemble(mgr ctrl.Manager) error {
+	live, err := act.LiveReader(mgr)
+	if err != nil {
+		return err
+	}
+	creators := &observe.Creators{Policy: r.Creators, Live: live}
+	r.observer = observe.Observer{Client: r.Client, Live: live, Clusters: &r.clusters, Creators: creators, Now: r.Now}
+	r.actor = act.Actor{Client: r.Client, Live: live, Creators: creators, Metrics: r.Metrics, Image: r.Image, BeforeDeletion: r.backedUp.updateBeforeDeletion}
+	r.reporter = report.Reporter{Client: r.Client, Events: r.Events, Metrics: r.Metrics}
+	return nil
 }
 
 func options(workers int) controller.Options {

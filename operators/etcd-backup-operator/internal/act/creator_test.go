@@ -1,4 +1,4 @@
-package controller
+package act
 
 import (
 	"context"
@@ -10,6 +10,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"github.com/etcd-operators/etcd-operators/api/v1beta2"
+	"github.com/etcd-operators/etcd-operators/operators/etcd-backup-operator/internal/observe"
 	"github.com/etcd-operators/etcd-operators/operators/etcd-backup-operator/internal/plan"
 	"github.com/etcd-operators/etcd-operators/shared/operator"
 )
@@ -34,11 +35,12 @@ func (b *bindings) Get(_ context.Context, key client.ObjectKey, o client.Object,
 // The API server is asked for the policy now and then, and before each Job that rests on it.
 func TestCreatorsAreAskedFor(t *testing.T) {
 	live := &bindings{}
-	r := &Reconciler{live: live, Creators: operator.Creators{Policy: "p"}}
+	creators := &observe.Creators{Policy: operator.Creators{Policy: "p"}, Live: live}
+	a := &Actor{Creators: creators}
 	begun := time.Date(2026, 1, 1, 10, 0, 0, 0, time.UTC)
 	look := func(after time.Duration, passed bool, asked int, reason string) {
 		t.Helper()
-		if c := r.creators(t.Context(), begun.Add(after)); c.Passed != passed || live.asked != asked {
+		if c := creators.Check(t.Context(), begun.Add(after)); c.Passed != passed || live.asked != asked {
 			t.Errorf("%s: passed %t with %d requests, want %t with %d", reason, c.Passed, live.asked, passed, asked)
 		}
 	}
@@ -50,15 +52,15 @@ func TestCreatorsAreAskedFor(t *testing.T) {
 	volume := &plan.Observation{Now: begun, Backup: &v1beta2.EtcdBackup{Spec: v1beta2.BackupSpec{
 		EtcdEndpoints: []string{"http://x-client:2379"}, StorageType: v1beta2.StoragePVC, PVC: &v1beta2.PVCSource{ClaimName: "backups", Path: "etcd.db"},
 	}}}
-	if err := r.stillChecked(t.Context(), volume); err != nil || live.asked != 4 {
+	if err := a.stillChecked(t.Context(), volume); err != nil || live.asked != 4 {
 		t.Errorf("before a Job: %v with %d requests", err, live.asked)
 	}
 	live.absent = true
 	look(time.Minute, true, 4, "nobody starts anything by that")
-	if err := r.stillChecked(t.Context(), volume); !errors.Is(err, errStale) || live.asked != 5 {
+	if err := a.stillChecked(t.Context(), volume); !errors.Is(err, ErrStale) || live.asked != 5 {
 		t.Errorf("a Job is created without it: %v", err)
 	}
-	if err := r.act(t.Context(), volume.Backup, volume, plan.DeleteJob{Replaced: true}); !errors.Is(err, errStale) || live.asked != 6 {
+	if err := a.Act(t.Context(), volume.Backup, volume, plan.DeleteJob{Replaced: true}); !errors.Is(err, ErrStale) || live.asked != 6 {
 		t.Errorf("a Job is deleted for one that is not created without it: %v", err)
 	}
 	look(time.Minute, false, 7, "it is known to be gone")
@@ -66,7 +68,7 @@ func TestCreatorsAreAskedFor(t *testing.T) {
 
 	s3 := volume.Backup.DeepCopy()
 	s3.Spec.StorageType, s3.Spec.PVC, s3.Spec.S3 = v1beta2.StorageS3, nil, &v1beta2.S3Source{Path: "bucket/key"}
-	if err := r.stillChecked(t.Context(), &plan.Observation{Backup: s3}); err != nil || live.asked != 8 {
+	if err := a.stillChecked(t.Context(), &plan.Observation{Backup: s3}); err != nil || live.asked != 8 {
 		t.Errorf("a Job that does not rest on it: %v with %d requests", err, live.asked)
 	}
 }

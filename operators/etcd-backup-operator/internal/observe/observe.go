@@ -1,4 +1,7 @@
-package controller
+// Package observe gathers all that the planner may know of one EtcdBackup into one
+// plan.Observation: the EtcdBackup, its Jobs and their Pods, its EtcdCluster, and those
+// that say where their backups can be stored. It decides nothing.
+package observe
 
 import (
 	"context"
@@ -15,37 +18,53 @@ import (
 	"github.com/etcd-operators/etcd-operators/api/v1beta2"
 	"github.com/etcd-operators/etcd-operators/operators/etcd-backup-operator/internal/job"
 	"github.com/etcd-operators/etcd-operators/operators/etcd-backup-operator/internal/plan"
+	"github.com/etcd-operators/etcd-operators/shared/operator"
 )
 
-// observe gathers all that plan may know of one EtcdBackup. requeueAfter is after how long
+// Observer makes Observations.
+type Observer struct {
+	// Client reads from caches.
+	Client client.Reader
+	// Live reads from the API server itself.
+	Live client.Reader
+	// Clusters are EtcdClusters: on a Kubernetes without etcd-operator there is no such
+	// kind.
+	Clusters *operator.Kind
+	// Creators are those of EtcdBackups.
+	Creators *Creators
+	// Now is the clock.
+	Now func() time.Time
+}
+
+// Observe gathers all that plan may know of one EtcdBackup. requeueAfter is after how long
 // time alone changes the observation; 0: never.
-func (r *Reconciler) observe(ctx context.Context, b *v1beta2.EtcdBackup) (obs plan.Observation, requeueAfter time.Duration, err error) {
-	obs = plan.Observation{Now: r.Now(), Backup: b.DeepCopy()}
-	if obs.Cluster, err = r.cluster(ctx, b); err != nil {
+func (o *Observer) Observe(ctx context.Context, b *v1beta2.EtcdBackup) (obs plan.Observation, requeueAfter time.Duration, err error) {
+	obs = plan.Observation{Now: o.Now(), Backup: b.DeepCopy()}
+	if obs.Cluster, err = o.cluster(ctx, b); err != nil {
 		return obs, 0, err
 	}
-	if obs.Restricted, err = r.restricted(ctx); err != nil {
+	if obs.Restricted, err = o.restricted(ctx); err != nil {
 		return obs, 0, err
 	}
-	jobs, err := ownJobs(ctx, r.Client, b)
+	jobs, err := OwnJobs(ctx, o.Client, b)
 	if err != nil {
 		return obs, 0, err
 	}
-	lost, err := r.unseen(ctx, b, jobs)
+	lost, err := o.unseen(ctx, b, jobs)
 	if err != nil {
 		return obs, 0, err
 	}
 	jobs = append(jobs, lost...)
-	if obs.Jobs, requeueAfter, err = seen(ctx, r.Client, b, jobs, obs.Now); err != nil {
+	if obs.Jobs, requeueAfter, err = seen(ctx, o.Client, b, jobs, obs.Now); err != nil {
 		return obs, 0, err
 	}
 	if slices.ContainsFunc(obs.Jobs, func(j plan.Job) bool { return ends(b, j) || hangs(b, j, obs.Now) }) {
-		if obs.Jobs, requeueAfter, err = seen(ctx, r.live, b, jobs, obs.Now); err != nil {
+		if obs.Jobs, requeueAfter, err = seen(ctx, o.Live, b, jobs, obs.Now); err != nil {
 			return obs, 0, err
 		}
 	}
 	if plan.AsksCreator(obs) {
-		obs.Creator = r.creators(ctx, obs.Now)
+		obs.Creator = o.Creators.Check(ctx, obs.Now)
 	}
 	return obs, requeueAfter, nil
 }
@@ -59,7 +78,7 @@ func seen(ctx context.Context, reader client.Reader, b *v1beta2.EtcdBackup, jobs
 	for i := range jobs {
 		j, wait := job.Observe(&jobs[i], pods[jobs[i].Name], now)
 		all = append(all, j)
-		requeueAfter = sooner(requeueAfter, wait)
+		requeueAfter = operator.Sooner(requeueAfter, wait)
 	}
 	return all, requeueAfter, nil
 }
@@ -82,13 +101,13 @@ func isRecorded(b *v1beta2.EtcdBackup, j plan.Job) bool {
 }
 
 // cluster is the EtcdCluster that the backup refers to; nil if there is none.
-func (r *Reconciler) cluster(ctx context.Context, b *v1beta2.EtcdBackup) (*v1beta2.EtcdCluster, error) {
-	if b.Spec.ClusterRef == nil || !r.clusters.Served() {
+func (o *Observer) cluster(ctx context.Context, b *v1beta2.EtcdBackup) (*v1beta2.EtcdCluster, error) {
+	if b.Spec.ClusterRef == nil || !o.Clusters.Served() {
 		return nil, nil
 	}
 	var c v1beta2.EtcdCluster
 	key := client.ObjectKey{Namespace: b.Namespace, Name: b.Spec.ClusterRef.Name}
-	if err := r.Client.Get(ctx, key, &c); err != nil {
+	if err := o.Client.Get(ctx, key, &c); err != nil {
 		if apierrors.IsNotFound(err) {
 			return nil, nil
 		}
@@ -99,12 +118,12 @@ func (r *Reconciler) cluster(ctx context.Context, b *v1beta2.EtcdBackup) (*v1bet
 
 // restricted are the EtcdClusters, of all namespaces that the operator serves, that say where
 // their backups can be stored.
-func (r *Reconciler) restricted(ctx context.Context) ([]v1beta2.EtcdCluster, error) {
-	if !r.clusters.Served() {
+func (o *Observer) restricted(ctx context.Context) ([]v1beta2.EtcdCluster, error) {
+	if !o.Clusters.Served() {
 		return nil, nil
 	}
 	var list v1beta2.EtcdClusterList
-	if err := r.Client.List(ctx, &list, client.UnsafeDisableDeepCopy); err != nil {
+	if err := o.Client.List(ctx, &list, client.UnsafeDisableDeepCopy); err != nil {
 		return nil, fmt.Errorf("list EtcdClusters: %w", err)
 	}
 	var all []v1beta2.EtcdCluster
@@ -116,8 +135,8 @@ func (r *Reconciler) restricted(ctx context.Context) ([]v1beta2.EtcdCluster, err
 	return all, nil
 }
 
-// ownJobs are the Jobs that this very EtcdBackup controls.
-func ownJobs(ctx context.Context, reader client.Reader, b *v1beta2.EtcdBackup) ([]batchv1.Job, error) {
+// OwnJobs are the Jobs that this very EtcdBackup controls.
+func OwnJobs(ctx context.Context, reader client.Reader, b *v1beta2.EtcdBackup) ([]batchv1.Job, error) {
 	var list batchv1.JobList
 	if err := reader.List(ctx, &list, client.InNamespace(b.Namespace), client.MatchingLabels(job.Selector(b.Name))); err != nil {
 		return nil, fmt.Errorf("list Jobs: %w", err)
@@ -127,14 +146,14 @@ func ownJobs(ctx context.Context, reader client.Reader, b *v1beta2.EtcdBackup) (
 
 // unseen are the Jobs that the status calls active and that the cache does not have
 // yet. Those that the API server does not have either are gone.
-func (r *Reconciler) unseen(ctx context.Context, b *v1beta2.EtcdBackup, cached []batchv1.Job) ([]batchv1.Job, error) {
+func (o *Observer) unseen(ctx context.Context, b *v1beta2.EtcdBackup, cached []batchv1.Job) ([]batchv1.Job, error) {
 	var all []batchv1.Job
 	for _, a := range b.Status.Active {
 		if slices.ContainsFunc(cached, func(j batchv1.Job) bool { return j.Name == a.Name }) {
 			continue
 		}
 		var j batchv1.Job
-		err := r.live.Get(ctx, client.ObjectKey{Namespace: b.Namespace, Name: a.Name}, &j)
+		err := o.Live.Get(ctx, client.ObjectKey{Namespace: b.Namespace, Name: a.Name}, &j)
 		if err != nil && !apierrors.IsNotFound(err) {
 			return nil, fmt.Errorf("read Job %s: %w", a.Name, err)
 		}

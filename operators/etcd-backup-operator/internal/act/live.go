@@ -1,4 +1,4 @@
-package controller
+package act
 
 import (
 	"context"
@@ -19,8 +19,8 @@ func withServerTime(ctx context.Context, at *time.Time) context.Context {
 	return context.WithValue(ctx, serverTimeKey{}, at)
 }
 
-// liveReader reads from the API server itself, and its clock if withServerTime asks for it.
-func liveReader(mgr ctrl.Manager) (client.Reader, error) {
+// LiveReader reads from the API server itself, and its clock if withServerTime asks for it.
+func LiveReader(mgr ctrl.Manager) (client.Reader, error) {
 	config := rest.CopyConfig(mgr.GetConfig())
 	config.Wrap(func(next http.RoundTripper) http.RoundTripper { return timed{next} })
 	return client.New(config, client.Options{Scheme: mgr.GetScheme(), Mapper: mgr.GetRESTMapper()})

@@ -1,0 +1,175 @@
+// Package act carries out one plan.Action, idempotently.
+//
+// Every effect carries its precondition: before a Job is created the EtcdBackup, its Jobs
+// and the policy that checks its creator are read live; Jobs are deleted by uid, and an
+// EtcdBackup as it was read. If one does not hold, nothing is done. ErrStale and a conflict
+// mean that the EtcdBackup is to be observed again.
+package act
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"slices"
+	"time"
+
+	batchv1 "k8s.io/api/batch/v1"
+	corev1 "k8s.io/api/core/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/types"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	"github.com/etcd-operators/etcd-operators/api/v1beta2"
+	"github.com/etcd-operators/etcd-operators/operators/etcd-backup-operator/internal/job"
+	"github.com/etcd-operators/etcd-operators/operators/etcd-backup-operator/internal/metrics"
+	"github.com/etcd-operators/etcd-operators/operators/etcd-backup-operator/internal/observe"
+	"github.com/etcd-operators/etcd-operators/operators/etcd-backup-operator/internal/plan"
+)
+
+// ErrStale says that the observation is out of date, and that nothing was done.
+var ErrStale = errors.New("the observation is out of date")
+
+// ErrRefused says that the API server rejects a Job, for good or for now. A person must fix something
+// before the action can succeed.
+var ErrRefused = errors.New("rejected")
+
+// Actor carries actions out.
+type Actor struct {
+	// Client writes.
+	Client client.Client
+	// Live reads from the API server itself. One that [LiveReader] makes tells its clock, too.
+	Live client.Reader
+	// Creators are those of EtcdBackups.
+	Creators *observe.Creators
+	Metrics  *metrics.Metrics
+	// Image is the operator's own, which Jobs run.
+	Image string
+	// BeforeDeletion is called with an EtcdBackup that is to be deleted. It is not, if that
+	// fails.
+	BeforeDeletion func(context.Context, *v1beta2.EtcdBackup) error
+}
+
+// Act carries one action out; nil is none. Each is safe to repeat.
+func (a *Actor) Act(ctx context.Context, b *v1beta2.EtcdBackup, obs *plan.Observation, action plan.Action) error {
+	switch x := action.(type) {
+	case plan.StartJob:
+		return a.startJob(ctx, b, obs, x)
+	case plan.DeleteJob:
+		if x.Replaced { // in vain, if the next one is refused
+			if err := a.stillChecked(ctx, obs); err != nil {
+				return err
+			}
+		}
+		return a.deleteJob(ctx, b, x)
+	case plan.DeleteBackup:
+		return a.deleteBackup(ctx, b)
+	}
+	return nil
+}
+
+// startJob makes a Job, if what was observed still holds at the API server itself: so
+// neither a cache that lags nor a second operator starts a backup twice or beside
+// another.
+func (a *Actor) startJob(ctx context.Context, b *v1beta2.EtcdBackup, obs *plan.Observation, start plan.StartJob) error {
+	var serverTime time.Time
+	if err := a.stillHolds(withServerTime(ctx, &serverTime), b, obs); err != nil {
+		return err
+	}
+	if err := a.stillChecked(ctx, obs); err != nil {
+		return err
+	}
+	j, err := job.Build(b, start, serverTime, a.Image)
+	if err != nil {
+		return err
+	}
+	err = a.Client.Create(ctx, j)
+	switch {
+	case err == nil:
+		a.Metrics.Started(client.ObjectKeyFromObject(b))
+		return nil
+	case apierrors.IsAlreadyExists(err):
+		return a.adopted(ctx, b, start.Name)
+	case apierrors.IsForbidden(err) && !apierrors.HasStatusCause(err, corev1.NamespaceTerminatingCause), apierrors.IsInvalid(err), apierrors.IsBadRequest(err):
+		return fmt.Errorf("create Job %s: %w: %w", start.Name, ErrRefused, err)
+	}
+	return fmt.Errorf("create Job %s: %w", start.Name, err)
+}
+
+// stillHolds reads the EtcdBackup and its Jobs live.
+func (a *Actor) stillHolds(ctx context.Context, b *v1beta2.EtcdBackup, obs *plan.Observation) error {
+	var live v1beta2.EtcdBackup
+	if err := a.Live.Get(ctx, client.ObjectKeyFromObject(b), &live); err != nil {
+		if apierrors.IsNotFound(err) {
+			return fmt.Errorf("%w: the EtcdBackup is gone", ErrStale)
+		}
+		return fmt.Errorf("read EtcdBackup: %w", err)
+	}
+	if live.UID != b.UID || live.ResourceVersion != b.ResourceVersion {
+		return fmt.Errorf("%w: the EtcdBackup has changed", ErrStale)
+	}
+	jobs, err := observe.OwnJobs(ctx, a.Live, b)
+	if err != nil {
+		return err
+	}
+	var now, then []string
+	for i := range jobs {
+		now = append(now, jobs[i].Name)
+	}
+	for i := range obs.Jobs {
+		then = append(then, obs.Jobs[i].Name)
+	}
+	slices.Sort(now)
+	slices.Sort(then)
+	if !slices.Equal(now, then) {
+		return fmt.Errorf("%w: the Jobs are %v, not %v", ErrStale, now, then)
+	}
+	return nil
+}
+
+// stillChecked reads the policy live, if the Job that is to be created, now or in the place of
+// one that is deleted for it, rests on it.
+func (a *Actor) stillChecked(ctx context.Context, obs *plan.Observation) error {
+	if !plan.AsksCreator(*obs) {
+		return nil
+	}
+	if c := a.Creators.Ask(ctx, obs.Now); !c.Passed {
+		return fmt.Errorf("%w: the rights of the creator are not checked any more", ErrStale)
+	}
+	return nil
+}
+
+// adopted reports success if the Job that exists is this EtcdBackup's.
+func (a *Actor) adopted(ctx context.Context, b *v1beta2.EtcdBackup, name string) error {
+	var j batchv1.Job
+	if err := a.Live.Get(ctx, client.ObjectKey{Namespace: b.Namespace, Name: name}, &j); err != nil {
+		return fmt.Errorf("read Job %s: %w", name, err)
+	}
+	if !metav1.IsControlledBy(&j, b) {
+		return fmt.Errorf("%w: Job %s exists already and does not belong to this EtcdBackup: delete it", ErrRefused, name)
+	}
+	return nil
+}
+
+func (a *Actor) deleteJob(ctx context.Context, b *v1beta2.EtcdBackup, d plan.DeleteJob) error {
+	j := &batchv1.Job{ObjectMeta: metav1.ObjectMeta{Namespace: b.Namespace, Name: d.Name}}
+	err := a.Client.Delete(ctx, j, client.Preconditions{UID: new(types.UID(d.UID))}, client.PropagationPolicy(metav1.DeletePropagationBackground))
+	// Of another uid it is another Job, and the one that was meant is gone.
+	if err != nil && !apierrors.IsNotFound(err) && !apierrors.IsConflict(err) {
+		return fmt.Errorf("delete Job %s: %w", d.Name, err)
+	}
+	return nil
+}
+
+// deleteBackup deletes the EtcdBackup, unless it has changed since it was read. The status
+// of its EtcdCluster has its results by then.
+func (a *Actor) deleteBackup(ctx context.Context, b *v1beta2.EtcdBackup) error {
+	if err := a.BeforeDeletion(ctx, b); err != nil {
+		return err
+	}
+	err := a.Client.Delete(ctx, b.DeepCopy(), client.Preconditions{UID: &b.UID, ResourceVersion: &b.ResourceVersion}, client.PropagationPolicy(metav1.DeletePropagationBackground))
+	if err != nil && !apierrors.IsNotFound(err) {
+		return fmt.Errorf("delete EtcdBackup: %w", err)
+	}
+	return nil
+}
