@@ -1,7 +1,7 @@
 // Package controller is the loop of etcd-restore-operator: one reconcile observes an
 // EtcdRestore with its Job, its EtcdCluster and the Pods and volumes of that, plans one
-// step (package plan), carries it out and reports. It keeps nothing between reconciles
-// but what metrics count.
+// step, carries it out and reports (packages observe, plan, act and report). It keeps
+// nothing between reconciles but what metrics count.
 //
 // Reconciles are driven by watches of EtcdRestores, Jobs, Pods, volumes, EtcdClusters
 // and EtcdBackups, and by the clock while the agent tells its progress.
@@ -13,7 +13,6 @@ import (
 	"fmt"
 	"time"
 
-	corev1 "k8s.io/api/core/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/client-go/tools/events"
 	ctrl "sigs.k8s.io/controller-runtime"
@@ -21,8 +20,11 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/log"
 
 	"github.com/etcd-operators/etcd-operators/api/v1beta2"
+	"github.com/etcd-operators/etcd-operators/operators/etcd-restore-operator/internal/act"
 	"github.com/etcd-operators/etcd-operators/operators/etcd-restore-operator/internal/metrics"
+	"github.com/etcd-operators/etcd-operators/operators/etcd-restore-operator/internal/observe"
 	"github.com/etcd-operators/etcd-operators/operators/etcd-restore-operator/internal/plan"
+	"github.com/etcd-operators/etcd-operators/operators/etcd-restore-operator/internal/report"
 	"github.com/etcd-operators/etcd-operators/shared/operator"
 )
 
@@ -51,6 +53,9 @@ type Reconciler struct {
 	// Now is the clock.
 	Now func() time.Time
 
+	observer observe.Observer
+	actor    act.Actor
+	reporter report.Reporter
 	// clusters and backups are EtcdClusters and EtcdBackups: where their operator is not
 	// installed there is no such kind.
 	clusters, backups operator.Kind
@@ -69,22 +74,17 @@ func (r *Reconciler) Reconcile(ctx context.Context, req ctrl.Request) (ctrl.Resu
 		}
 		return ctrl.Result{}, fmt.Errorf("read EtcdRestore: %w", err)
 	}
-	if !r.inScope(&e) {
+	if !operator.InScope(&e, r.ClusterWide) {
 		r.Metrics.Forget(req.NamespacedName)
 		return ctrl.Result{}, nil
 	}
-	seen, err := r.observe(ctx, &e)
+	seen, err := r.observer.Observe(ctx, &e)
 	if err != nil {
 		return ctrl.Result{}, fmt.Errorf("observe: %w", err)
 	}
 	d, status, err := r.carryOut(ctx, &e, seen)
 	r.Metrics.Observe(req.NamespacedName, &status, seen.Progress, time.Since(begun))
-	return after(ctx, sooner(d.RequeueAfter, seen.again), err)
-}
-
-// inScope reports whether this operator is the one to reconcile the EtcdRestore.
-func (r *Reconciler) inScope(e *v1beta2.EtcdRestore) bool {
-	return r.ClusterWide == (e.Annotations[v1beta2.AnnotationScope] == v1beta2.ScopeClusterwide)
+	return after(ctx, operator.Sooner(d.RequeueAfter, seen.RequeueAfter), err)
 }
 
 // carryOut decides, and does what was decided in the order action, status, events. It
@@ -92,38 +92,38 @@ func (r *Reconciler) inScope(e *v1beta2.EtcdRestore) bool {
 //
 // A crash after the action is safe: the next observation shows its effect. So is one
 // after the status, whose events are then never told; the status tells the same.
-func (r *Reconciler) carryOut(ctx context.Context, e *v1beta2.EtcdRestore, seen *observation) (plan.Decision, v1beta2.RestoreStatus, error) {
+func (r *Reconciler) carryOut(ctx context.Context, e *v1beta2.EtcdRestore, seen *observe.Observation) (plan.Decision, v1beta2.RestoreStatus, error) {
 	d := plan.Plan(seen.Observation)
 	if d.AskRevision {
-		seen.Asked, seen.Reported = true, seen.askRevision(ctx)
+		seen.Asked, seen.Reported = true, seen.AskRevision(ctx)
 		d = plan.Plan(seen.Observation)
 	}
 	if d.Action == nil && d.AskProgress {
-		seen.Progress = seen.ask(ctx)
+		seen.Progress = seen.AskProgress(ctx)
 		d = plan.Plan(seen.Observation)
 	}
-	err := r.act(ctx, e, &seen.Observation, d.Action)
-	if errors.Is(err, errRefused) {
+	err := r.actor.Act(ctx, e, &seen.Observation, d.Action)
+	if errors.Is(err, act.ErrRefused) {
 		// The status says so, and when it is tried again.
 		log.FromContext(ctx).Info("the API server rejected an object", "error", err.Error())
 		seen.Refused = err.Error()
 		d = plan.Plan(seen.Observation)
-		err = r.act(ctx, e, &seen.Observation, d.Action)
+		err = r.actor.Act(ctx, e, &seen.Observation, d.Action)
 	}
 	if err != nil {
 		return d, e.Status, err
 	}
 	if d.Action != nil {
-		r.tellAction(ctx, e, d)
+		r.reporter.TellAction(ctx, e, d)
 	}
 	if leaves(e) {
 		return d, e.Status, nil
 	}
-	status, err := r.report(ctx, e, d.Status)
+	status, err := r.reporter.WriteStatus(ctx, e, d.Status)
 	if err != nil {
 		return d, status, err
 	}
-	r.tell(ctx, e, d)
+	r.reporter.TellChanges(ctx, e, d)
 	return d, status, nil
 }
 
@@ -132,29 +132,14 @@ func leaves(e *v1beta2.EtcdRestore) bool {
 	return e.DeletionTimestamp != nil && len(e.Finalizers) == 0
 }
 
-// sooner is the shorter of two waits, of which 0 is none.
-func sooner(a, b time.Duration) time.Duration {
-	if a == 0 || b == 0 {
-		return max(a, b)
-	}
-	return min(a, b)
-}
-
 // after says when to look at the restore again.
 func after(ctx context.Context, again time.Duration, err error) (ctrl.Result, error) {
 	switch {
 	case err == nil:
 		return ctrl.Result{RequeueAfter: again}, nil
-	case errors.Is(err, errStale), apierrors.IsConflict(err):
+	case errors.Is(err, act.ErrStale), apierrors.IsConflict(err):
 		log.FromContext(ctx).V(1).Info("observing again", "because", err.Error())
 		return ctrl.Result{RequeueAfter: staleDelay}, nil
 	}
 	return ctrl.Result{}, err
-}
-
-// mayRefuse reports whether a user must correct something before the API server accepts
-// the request: a quota, a field.
-func mayRefuse(err error) bool {
-	return apierrors.IsForbidden(err) && !apierrors.HasStatusCause(err, corev1.NamespaceTerminatingCause) ||
-		apierrors.IsInvalid(err) || apierrors.IsBadRequest(err)
 }

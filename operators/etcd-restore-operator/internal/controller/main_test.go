@@ -19,6 +19,7 @@ import (
 
 	"github.com/etcd-operators/etcd-operators/api/v1beta2"
 	"github.com/etcd-operators/etcd-operators/operators/etcd-restore-operator/internal/controller"
+	"github.com/etcd-operators/etcd-operators/operators/etcd-restore-operator/internal/launchertest"
 	"github.com/etcd-operators/etcd-operators/operators/etcd-restore-operator/internal/metrics"
 	"github.com/etcd-operators/etcd-operators/shared/apiservertest"
 	"github.com/etcd-operators/etcd-operators/shared/creator"
@@ -51,7 +52,7 @@ func newBench(t *testing.T, changes ...func(*controller.Reconciler)) *bench {
 	t.Helper()
 	b := &bench{t: t, client: apiservertest.Client(t), namespace: apiservertest.Namespace(t)}
 	b.kubernetes = &kubernetes{client: b.client, namespace: b.namespace, result: verified()}
-	b.kubernetes.launcher = controller.ServeLauncher(t, b.kubernetes.waits)
+	b.kubernetes.launcher = launchertest.ServeState(t, b.kubernetes.waits)
 	b.etcdOperator = &etcdOperator{client: b.client, namespace: b.namespace}
 	play(t, b.kubernetes.tick)
 	play(t, b.etcdOperator.tick)

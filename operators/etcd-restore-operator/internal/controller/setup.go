@@ -15,7 +15,10 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/reconcile"
 
 	"github.com/etcd-operators/etcd-operators/api/v1beta2"
+	"github.com/etcd-operators/etcd-operators/operators/etcd-restore-operator/internal/act"
+	"github.com/etcd-operators/etcd-operators/operators/etcd-restore-operator/internal/observe"
 	"github.com/etcd-operators/etcd-operators/operators/etcd-restore-operator/internal/plan"
+	"github.com/etcd-operators/etcd-operators/operators/etcd-restore-operator/internal/report"
 )
 
 const (
@@ -24,10 +27,8 @@ const (
 	retryMost  = 30 * time.Second
 )
 
-// The indexes of EtcdRestores.
+// The indexes of EtcdRestores, beside [observe.ClusterIndex].
 const (
-	// clusterIndex finds those of an EtcdCluster.
-	clusterIndex = "cluster"
 	// templateIndex finds those that make one like an EtcdCluster.
 	templateIndex = "template"
 	// backupIndex finds those that refer to an EtcdBackup.
@@ -37,11 +38,14 @@ const (
 // SetupWithManager registers the watches. workers is how many restores are reconciled
 // at a time; none waits for a restore to end.
 func (r *Reconciler) SetupWithManager(ctx context.Context, mgr ctrl.Manager, workers int) error {
-	for name, of := range map[string]func(*v1beta2.EtcdRestore) string{clusterIndex: plan.ClusterName, templateIndex: plan.TemplateName, backupIndex: plan.BackupName} {
+	for name, of := range map[string]func(*v1beta2.EtcdRestore) string{observe.ClusterIndex: plan.ClusterName, templateIndex: plan.TemplateName, backupIndex: plan.BackupName} {
 		if err := mgr.GetFieldIndexer().IndexField(ctx, &v1beta2.EtcdRestore{}, name, by(of)); err != nil {
 			return err
 		}
 	}
+	r.observer = observe.Observer{Client: r.Client, Live: r.Live, Clusters: &r.clusters, Backups: &r.backups, ClusterWide: r.ClusterWide, Creators: r.Creators, Now: r.Now}
+	r.actor = act.Actor{Client: r.Client, Live: r.Live, Metrics: r.Metrics, Image: r.Image}
+	r.reporter = report.Reporter{Client: r.Client, Events: r.Events, Metrics: r.Metrics}
 	c, err := ctrl.NewControllerManagedBy(mgr).
 		For(&v1beta2.EtcdRestore{}).
 		Owns(&batchv1.Job{}).
@@ -76,7 +80,7 @@ func by(of func(*v1beta2.EtcdRestore) string) client.IndexerFunc {
 func (r *Reconciler) besides(ctx context.Context, o client.Object) []reconcile.Request {
 	e := o.(*v1beta2.EtcdRestore)
 	var others []reconcile.Request
-	for _, request := range r.restores(ctx, e.Namespace, clusterIndex, plan.ClusterName(e)) {
+	for _, request := range r.restores(ctx, e.Namespace, observe.ClusterIndex, plan.ClusterName(e)) {
 		if request.Name != e.Name {
 			others = append(others, request)
 		}
@@ -100,11 +104,11 @@ func (r *Reconciler) ofPod(ctx context.Context, pod client.Object) []reconcile.R
 func (r *Reconciler) ofOwned(ctx context.Context, o client.Object) []reconcile.Request {
 	for _, owner := range o.GetOwnerReferences() {
 		if owner.Kind == "EtcdCluster" {
-			return r.restores(ctx, o.GetNamespace(), clusterIndex, owner.Name)
+			return r.restores(ctx, o.GetNamespace(), observe.ClusterIndex, owner.Name)
 		}
 	}
 	if o.GetLabels()[v1beta2.LabelOwner] != "" {
-		return r.restores(ctx, o.GetNamespace(), clusterIndex, o.GetLabels()[v1beta2.LabelInstance])
+		return r.restores(ctx, o.GetNamespace(), observe.ClusterIndex, o.GetLabels()[v1beta2.LabelInstance])
 	}
 	return nil
 }
@@ -112,7 +116,7 @@ func (r *Reconciler) ofOwned(ctx context.Context, o client.Object) []reconcile.R
 // ofCluster maps an EtcdCluster to the EtcdRestores of it, and to those that make one
 // like it.
 func (r *Reconciler) ofCluster(ctx context.Context, c client.Object) []reconcile.Request {
-	return append(r.restores(ctx, c.GetNamespace(), clusterIndex, c.GetName()), r.restores(ctx, c.GetNamespace(), templateIndex, c.GetName())...)
+	return append(r.restores(ctx, c.GetNamespace(), observe.ClusterIndex, c.GetName()), r.restores(ctx, c.GetNamespace(), templateIndex, c.GetName())...)
 }
 
 // ofBackup maps an EtcdBackup to the EtcdRestores that refer to it.
@@ -131,7 +135,7 @@ func (r *Reconciler) restores(ctx context.Context, namespace, index, value strin
 	var all []reconcile.Request
 	for i := range list.Items {
 		e := &list.Items[i]
-		if !ended(e) || len(e.Finalizers) > 0 {
+		if !observe.Ended(e) || len(e.Finalizers) > 0 {
 			all = append(all, reconcile.Request{NamespacedName: client.ObjectKeyFromObject(e)})
 		}
 	}

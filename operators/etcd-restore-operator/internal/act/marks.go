@@ -1,4 +1,4 @@
-package controller
+package act
 
 import (
 	"context"
@@ -19,41 +19,41 @@ import (
 
 // The actions of this file are on the EtcdCluster: they make, remove and mark it.
 
-func (r *Reconciler) createCluster(ctx context.Context, e *v1beta2.EtcdRestore, create plan.CreateCluster) error {
+func (a *Actor) createCluster(ctx context.Context, e *v1beta2.EtcdRestore, create plan.CreateCluster) error {
 	c := build.Cluster(e, create)
-	err := r.Client.Create(ctx, c)
+	err := a.Client.Create(ctx, c)
 	switch {
 	case err == nil:
 		return nil
 	case mayRefuse(err):
-		return fmt.Errorf("%w: %w", errRefused, err) // which names the object
+		return fmt.Errorf("%w: %w", ErrRefused, err) // which names the object
 	case !apierrors.IsAlreadyExists(err):
 		return fmt.Errorf("create EtcdCluster %s: %w", c.Name, err)
 	}
 	var live v1beta2.EtcdCluster
-	if err := r.Live.Get(ctx, client.ObjectKeyFromObject(c), &live); err != nil {
+	if err := a.Live.Get(ctx, client.ObjectKeyFromObject(c), &live); err != nil {
 		return staleIf(apierrors.IsNotFound, err, "read EtcdCluster "+c.Name)
 	}
 	if live.Annotations[v1beta2.AnnotationRestoredBy] != string(e.UID) {
-		return fmt.Errorf("%w: EtcdCluster %s already exists", errStale, c.Name)
+		return fmt.Errorf("%w: EtcdCluster %s already exists", ErrStale, c.Name)
 	}
 	return nil
 }
 
 // deleteCluster deletes an EtcdCluster that this restore has made, as it was read: a seed
 // that is adopted meanwhile keeps it.
-func (r *Reconciler) deleteCluster(ctx context.Context, t *target, d plan.DeleteCluster) error {
+func (a *Actor) deleteCluster(ctx context.Context, t *target, d plan.DeleteCluster) error {
 	c, uid := t.cluster, string(t.restore.UID)
 	_, offered := t.offered()
 	switch {
 	case string(c.UID) != d.UID:
 		return nil
 	case c.Annotations[v1beta2.AnnotationRestoredBy] != uid:
-		return fmt.Errorf("%w: this restore has not made EtcdCluster %s", errStale, c.Name)
+		return fmt.Errorf("%w: this restore has not made EtcdCluster %s", ErrStale, c.Name)
 	case c.Status.AdoptedSeed != nil && c.Status.AdoptedSeed.Restore == uid, offered:
-		return fmt.Errorf("%w: EtcdCluster %s has been handed over", errStale, c.Name)
+		return fmt.Errorf("%w: EtcdCluster %s has been handed over", ErrStale, c.Name)
 	}
-	err := r.Client.Delete(ctx, c, client.Preconditions{UID: &c.UID, ResourceVersion: &c.ResourceVersion}, client.PropagationPolicy(metav1.DeletePropagationBackground))
+	err := a.Client.Delete(ctx, c, client.Preconditions{UID: &c.UID, ResourceVersion: &c.ResourceVersion}, client.PropagationPolicy(metav1.DeletePropagationBackground))
 	if apierrors.IsNotFound(err) {
 		return nil
 	}
@@ -61,31 +61,31 @@ func (r *Reconciler) deleteCluster(ctx context.Context, t *target, d plan.Delete
 }
 
 // askFence asks for the fence, of the EtcdCluster as it was observed.
-func (r *Reconciler) askFence(ctx context.Context, t *target) error {
-	return r.annotate(ctx, t, func(marks map[string]string) { marks[v1beta2.AnnotationFence] = string(t.restore.UID) })
+func (a *Actor) askFence(ctx context.Context, t *target) error {
+	return a.annotate(ctx, t, func(marks map[string]string) { marks[v1beta2.AnnotationFence] = string(t.restore.UID) })
 }
 
 // withdrawFence withdraws that request, if it is not acknowledged.
-func (r *Reconciler) withdrawFence(ctx context.Context, t *target) error {
+func (a *Actor) withdrawFence(ctx context.Context, t *target) error {
 	if t.fenced() {
-		return fmt.Errorf("%w: the fence is acknowledged", errStale)
+		return fmt.Errorf("%w: the fence is acknowledged", ErrStale)
 	}
 	if t.cluster.Annotations[v1beta2.AnnotationFence] != string(t.restore.UID) {
 		return nil
 	}
 	t.observed = t.cluster
-	return r.annotate(ctx, t, func(marks map[string]string) { delete(marks, v1beta2.AnnotationFence) })
+	return a.annotate(ctx, t, func(marks map[string]string) { delete(marks, v1beta2.AnnotationFence) })
 }
 
 // annotate changes annotations of the EtcdCluster at the resourceVersion that was
 // observed.
-func (r *Reconciler) annotate(ctx context.Context, t *target, change func(map[string]string)) error {
+func (a *Actor) annotate(ctx context.Context, t *target, change func(map[string]string)) error {
 	next := t.observed.DeepCopy()
 	if next.Annotations == nil {
 		next.Annotations = map[string]string{}
 	}
 	change(next.Annotations)
-	err := r.Client.Patch(ctx, next, client.MergeFromWithOptions(t.observed, client.MergeFromWithOptimisticLock{}))
+	err := a.Client.Patch(ctx, next, client.MergeFromWithOptions(t.observed, client.MergeFromWithOptimisticLock{}))
 	return staleIf(goneOrChanged, err, "mark EtcdCluster "+next.Name)
 }
 
@@ -100,14 +100,14 @@ func (t *target) offered() (pod plan.Ref, ok bool) {
 }
 
 // handOff hands the seed over.
-func (r *Reconciler) handOff(ctx context.Context, t *target, x plan.HandOff) error {
+func (a *Actor) handOff(ctx context.Context, t *target, x plan.HandOff) error {
 	ops := t.whileFenced()
 	ops = append(ops, t.set(v1beta2.AnnotationSeeded, fmt.Sprintf("%s/%s/%s", t.restore.UID, x.Name, x.UID))...)
-	return r.patchCluster(ctx, t, append(ops, t.dropFence()...))
+	return a.patchCluster(ctx, t, append(ops, t.dropFence()...))
 }
 
 // withdrawSeed withdraws that offer.
-func (r *Reconciler) withdrawSeed(ctx context.Context, t *target) error {
+func (a *Actor) withdrawSeed(ctx context.Context, t *target) error {
 	if _, ok := t.offered(); !ok {
 		return nil
 	}
@@ -115,13 +115,13 @@ func (r *Reconciler) withdrawSeed(ctx context.Context, t *target) error {
 	ops := append(t.whileFenced(),
 		op("test", path, t.cluster.Annotations[v1beta2.AnnotationSeeded]),
 		op("remove", path, nil))
-	return r.patchCluster(ctx, t, ops)
+	return a.patchCluster(ctx, t, ops)
 }
 
 // liftFence returns the cluster to etcd-operator.
-func (r *Reconciler) liftFence(ctx context.Context, t *target) error {
+func (a *Actor) liftFence(ctx context.Context, t *target) error {
 	ops := append(t.whileFenced(), t.set(v1beta2.AnnotationFenceLifted, string(t.restore.UID))...)
-	return r.patchCluster(ctx, t, append(ops, t.dropFence()...))
+	return a.patchCluster(ctx, t, append(ops, t.dropFence()...))
 }
 
 // whileFenced tests that it is this EtcdCluster, and that it is left to this restore.
@@ -162,17 +162,17 @@ func labelPath(label string) string {
 	return "/metadata/labels/" + strings.ReplaceAll(label, "/", "~1")
 }
 
-func (r *Reconciler) patchCluster(ctx context.Context, t *target, ops []jsonpatch.Operation) error {
-	return r.patch(ctx, t.cluster.DeepCopy(), ops)
+func (a *Actor) patchCluster(ctx context.Context, t *target, ops []jsonpatch.Operation) error {
+	return a.patch(ctx, t.cluster.DeepCopy(), ops)
 }
 
 // patch patches an object, if all that ops test is as expected.
-func (r *Reconciler) patch(ctx context.Context, o client.Object, ops []jsonpatch.Operation) error {
+func (a *Actor) patch(ctx context.Context, o client.Object, ops []jsonpatch.Operation) error {
 	data, err := json.Marshal(ops)
 	if err != nil {
 		return fmt.Errorf("patch %s %s: %w", kindOf(o), o.GetName(), err)
 	}
-	err = r.Client.Patch(ctx, o, client.RawPatch(types.JSONPatchType, data))
+	err = a.Client.Patch(ctx, o, client.RawPatch(types.JSONPatchType, data))
 	// A test that fails is reported as invalid.
 	failed := func(err error) bool { return goneOrChanged(err) || apierrors.IsInvalid(err) }
 	return staleIf(failed, err, fmt.Sprintf("patch %s %s", kindOf(o), o.GetName()))

@@ -1,4 +1,4 @@
-package controller
+package observe
 
 import (
 	"context"
@@ -13,10 +13,10 @@ import (
 	"github.com/etcd-operators/etcd-operators/shared/member"
 )
 
-// askLauncher settles whether the launcher of a seed that is prepared lacks the start permit
+// AskLauncher settles whether the launcher of a seed that is prepared lacks the start permit
 // alone. That its container runs does not show it: one that exits runs for a moment, again
 // and again.
-func askLauncher(ctx context.Context, pod *corev1.Pod, seen *plan.Pod) {
+func AskLauncher(ctx context.Context, pod *corev1.Pod, seen *plan.Pod) {
 	if !seen.Seed || !seen.Prepared || !seen.Launched || seen.Permit != plan.PermitToPrepare {
 		return
 	}

@@ -1,4 +1,4 @@
-package controller
+package observe
 
 import (
 	"bufio"
@@ -23,14 +23,14 @@ const (
 	maxMetrics = 4 << 20
 )
 
-// askRevision is the highest revision that the members tell, asked all at once; 0 unless all
+// AskRevision is the highest revision that the members tell, asked all at once; 0 unless all
 // of them do: one that is cut off tells an old one.
-func (o *observation) askRevision(ctx context.Context) int64 {
+func (obs *Observation) AskRevision(ctx context.Context) int64 {
 	ctx, cancel := context.WithTimeout(ctx, progressTimeout)
 	defer cancel()
-	told := make([]int64, len(o.members))
+	told := make([]int64, len(obs.members))
 	var asked sync.WaitGroup
-	for i, ip := range o.members {
+	for i, ip := range obs.members {
 		asked.Go(func() { told[i] = revisionOf(ctx, net.JoinHostPort(ip, strconv.Itoa(member.MetricsPort))) })
 	}
 	asked.Wait()

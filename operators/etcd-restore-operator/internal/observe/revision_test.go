@@ -1,4 +1,4 @@
-package controller
+package observe
 
 import (
 	"fmt"
@@ -11,6 +11,7 @@ import (
 	clientv3 "go.etcd.io/etcd/client/v3"
 	"go.uber.org/zap"
 
+	"github.com/etcd-operators/etcd-operators/operators/etcd-restore-operator/internal/launchertest"
 	"github.com/etcd-operators/etcd-operators/shared/etcdtest"
 )
 
@@ -74,7 +75,7 @@ func TestRevisionOfNoMember(t *testing.T) {
 func TestAskRevision(t *testing.T) {
 	t.Parallel()
 	tells := func(revision string) string {
-		return serve(t, "/metrics", func(w http.ResponseWriter, _ *http.Request) { fmt.Fprintln(w, revisionMetric, revision) })
+		return launchertest.Serve(t, "/metrics", func(w http.ResponseWriter, _ *http.Request) { fmt.Fprintln(w, revisionMetric, revision) })
 	}
 	first, second := tells("7"), tells("9")
 	for name, tc := range map[string]struct {
@@ -85,7 +86,7 @@ func TestAskRevision(t *testing.T) {
 		"one is silent": {[]string{first, second, "127.0.0.1"}, 0},
 		"nobody is":     {nil, 0},
 	} {
-		if got := (&observation{members: tc.members}).askRevision(t.Context()); got != tc.want {
+		if got := (&Observation{members: tc.members}).AskRevision(t.Context()); got != tc.want {
 			t.Errorf("%s: got %d, want %d", name, got, tc.want)
 		}
 	}

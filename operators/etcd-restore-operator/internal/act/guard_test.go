@@ -1,4 +1,4 @@
-package controller
+package act
 
 import (
 	"strings"
@@ -23,7 +23,7 @@ func TestActRefusesForVerifyOnly(t *testing.T) {
 		plan.StopPods{Pods: []plan.Ref{refOf(pod)}}, plan.RetireClaims{Claims: []plan.Ref{refOf(claim)}}, plan.CreateSeedClaim{Name: "x-s"}, f.createSeed(),
 		plan.DeleteSeed{Ref: refOf(pod)}, plan.DeleteSeedClaim{Ref: refOf(claim)}, plan.LiftFence{}, plan.DeleteRetired{Claims: []plan.Ref{refOf(claim)}},
 	} {
-		err := f.r.act(apiservertest.Context(t), e, o, a)
+		err := f.a.Act(apiservertest.Context(t), e, o, a)
 		if err == nil || !strings.Contains(err.Error(), "only verifies") {
 			t.Errorf("%s: %v, want a refusal", a.Kind(), err)
 		}

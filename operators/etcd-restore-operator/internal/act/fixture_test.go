@@ -1,4 +1,4 @@
-package controller
+package act
 
 import (
 	"fmt"
@@ -27,7 +27,7 @@ type fixture struct {
 	t         *testing.T
 	client    client.Client
 	namespace string
-	r         *Reconciler
+	a         *Actor
 
 	restore *v1beta2.EtcdRestore
 	cluster *v1beta2.EtcdCluster
@@ -38,7 +38,7 @@ func newFixture(t *testing.T) *fixture {
 	t.Helper()
 	c := apiservertest.Client(t)
 	f := &fixture{t: t, client: c, namespace: apiservertest.Namespace(t)}
-	f.r = &Reconciler{Client: c, Live: c, Metrics: metrics.New(prometheus.NewRegistry()), Image: image}
+	f.a = &Actor{Client: c, Live: c, Metrics: metrics.New(prometheus.NewRegistry()), Image: image}
 	f.restore = &v1beta2.EtcdRestore{
 		ObjectMeta: metav1.ObjectMeta{Name: "x", Namespace: f.namespace},
 		Spec: v1beta2.RestoreSpec{

@@ -1,4 +1,4 @@
-package controller
+package act
 
 import (
 	"context"
@@ -14,6 +14,7 @@ import (
 
 	"github.com/etcd-operators/etcd-operators/api/v1beta2"
 	"github.com/etcd-operators/etcd-operators/operators/etcd-restore-operator/internal/build"
+	"github.com/etcd-operators/etcd-operators/operators/etcd-restore-operator/internal/observe"
 	"github.com/etcd-operators/etcd-operators/operators/etcd-restore-operator/internal/plan"
 	"github.com/etcd-operators/etcd-operators/operators/etcd-restore-operator/internal/task"
 	"github.com/etcd-operators/etcd-operators/shared/member"
@@ -31,12 +32,12 @@ func (t *target) pod(name string) *corev1.Pod {
 // stop. What it has acknowledged is on its disk, and outlives its being killed.
 const stopGrace = client.GracePeriodSeconds(1)
 
-func (r *Reconciler) stopPods(ctx context.Context, t *target, x plan.StopPods) error {
-	if err := r.stillPrepared(ctx, t, x.Seed); err != nil {
+func (a *Actor) stopPods(ctx context.Context, t *target, x plan.StopPods) error {
+	if err := a.stillPrepared(ctx, t, x.Seed); err != nil {
 		return err
 	}
 	for _, p := range x.Pods {
-		if err := r.delete(ctx, t.pod(p.Name), p.UID, stopGrace); err != nil {
+		if err := a.delete(ctx, t.pod(p.Name), p.UID, stopGrace); err != nil {
 			return err
 		}
 	}
@@ -45,28 +46,28 @@ func (r *Reconciler) stopPods(ctx context.Context, t *target, x plan.StopPods) e
 
 // stillPrepared makes sure that the seed for which members are stopped is ready to start at
 // this very moment; without one there is nothing to look at.
-func (r *Reconciler) stillPrepared(ctx context.Context, t *target, seed plan.Ref) error {
+func (a *Actor) stillPrepared(ctx context.Context, t *target, seed plan.Ref) error {
 	if seed.Name == "" {
 		return nil
 	}
 	pod := t.pod(seed.Name)
-	if err := r.Live.Get(ctx, client.ObjectKeyFromObject(pod), pod); err != nil {
+	if err := a.Live.Get(ctx, client.ObjectKeyFromObject(pod), pod); err != nil {
 		return staleIf(apierrors.IsNotFound, err, "read seed "+seed.Name)
 	}
 	seen, _ := build.ObservePod(t.restore, pod, time.Time{}) // how long it takes is no matter here
-	askLauncher(ctx, pod, &seen)
+	observe.AskLauncher(ctx, pod, &seen)
 	if seen.UID != seed.UID || !seen.Seed || !seen.Prepared || !seen.Launched || seen.Ended != nil || !seen.Deleting.IsZero() {
-		return fmt.Errorf("%w: seed %s is no longer ready", errStale, seed.Name)
+		return fmt.Errorf("%w: seed %s is no longer ready", ErrStale, seed.Name)
 	}
 	return nil
 }
 
-func (r *Reconciler) retireClaims(ctx context.Context, t *target, x plan.RetireClaims) error {
-	return r.relabel(ctx, t, x.Claims, mark{v1beta2.LabelCluster, t.cluster.Name}, mark{v1beta2.LabelRetiredBy, string(t.restore.UID)})
+func (a *Actor) retireClaims(ctx context.Context, t *target, x plan.RetireClaims) error {
+	return a.relabel(ctx, t, x.Claims, mark{v1beta2.LabelCluster, t.cluster.Name}, mark{v1beta2.LabelRetiredBy, string(t.restore.UID)})
 }
 
-func (r *Reconciler) returnClaims(ctx context.Context, t *target, x plan.ReturnClaims) error {
-	return r.relabel(ctx, t, x.Claims, mark{v1beta2.LabelRetiredBy, string(t.restore.UID)}, mark{v1beta2.LabelCluster, t.cluster.Name})
+func (a *Actor) returnClaims(ctx context.Context, t *target, x plan.ReturnClaims) error {
+	return a.relabel(ctx, t, x.Claims, mark{v1beta2.LabelRetiredBy, string(t.restore.UID)}, mark{v1beta2.LabelCluster, t.cluster.Name})
 }
 
 // mark is a label and its value.
@@ -74,9 +75,9 @@ type mark struct{ label, value string }
 
 // relabel puts one label in the place of another, on each volume as it is read. One that
 // does not have the first is left alone.
-func (r *Reconciler) relabel(ctx context.Context, t *target, claims []plan.Ref, from, to mark) error {
+func (a *Actor) relabel(ctx context.Context, t *target, claims []plan.Ref, from, to mark) error {
 	for _, ref := range claims {
-		claim, err := r.liveClaim(ctx, t, ref)
+		claim, err := a.liveClaim(ctx, t, ref)
 		if err != nil {
 			return err
 		}
@@ -89,7 +90,7 @@ func (r *Reconciler) relabel(ctx context.Context, t *target, claims []plan.Ref, 
 			op("remove", labelPath(from.label), nil),
 			op("add", labelPath(to.label), to.value),
 		}
-		if err := r.patch(ctx, claim, ops); err != nil {
+		if err := a.patch(ctx, claim, ops); err != nil {
 			return err
 		}
 	}
@@ -97,9 +98,9 @@ func (r *Reconciler) relabel(ctx context.Context, t *target, claims []plan.Ref, 
 }
 
 // liveClaim reads a volume of the cluster live; nil if there is none.
-func (r *Reconciler) liveClaim(ctx context.Context, t *target, ref plan.Ref) (*corev1.PersistentVolumeClaim, error) {
+func (a *Actor) liveClaim(ctx context.Context, t *target, ref plan.Ref) (*corev1.PersistentVolumeClaim, error) {
 	var claim corev1.PersistentVolumeClaim
-	err := r.Live.Get(ctx, client.ObjectKey{Namespace: t.cluster.Namespace, Name: ref.Name}, &claim)
+	err := a.Live.Get(ctx, client.ObjectKey{Namespace: t.cluster.Namespace, Name: ref.Name}, &claim)
 	switch {
 	case apierrors.IsNotFound(err):
 		return nil, nil
@@ -112,9 +113,9 @@ func (r *Reconciler) liveClaim(ctx context.Context, t *target, ref plan.Ref) (*c
 }
 
 // deleteRetired deletes old members' volumes, as they are read.
-func (r *Reconciler) deleteRetired(ctx context.Context, t *target, x plan.DeleteRetired) error {
+func (a *Actor) deleteRetired(ctx context.Context, t *target, x plan.DeleteRetired) error {
 	for _, ref := range x.Claims {
-		claim, err := r.liveClaim(ctx, t, ref)
+		claim, err := a.liveClaim(ctx, t, ref)
 		if err != nil {
 			return err
 		}
@@ -122,9 +123,9 @@ func (r *Reconciler) deleteRetired(ctx context.Context, t *target, x plan.Delete
 			continue
 		}
 		if claim.Labels[v1beta2.LabelRetiredBy] != string(t.restore.UID) {
-			return fmt.Errorf("%w: PVC %s is not retired", errStale, ref.Name)
+			return fmt.Errorf("%w: PVC %s is not retired", ErrStale, ref.Name)
 		}
-		err = r.Client.Delete(ctx, claim, client.Preconditions{UID: &claim.UID, ResourceVersion: &claim.ResourceVersion})
+		err = a.Client.Delete(ctx, claim, client.Preconditions{UID: &claim.UID, ResourceVersion: &claim.ResourceVersion})
 		if err != nil && !apierrors.IsNotFound(err) {
 			return staleIf(apierrors.IsConflict, err, "delete PVC "+ref.Name)
 		}
@@ -132,34 +133,34 @@ func (r *Reconciler) deleteRetired(ctx context.Context, t *target, x plan.Delete
 	return nil
 }
 
-func (r *Reconciler) createSeedClaim(ctx context.Context, t *target, x plan.CreateSeedClaim) error {
+func (a *Actor) createSeedClaim(ctx context.Context, t *target, x plan.CreateSeedClaim) error {
 	claim := member.NewClaim(t.cluster, x.Name)
 	if claim == nil {
-		return fmt.Errorf("%w: the members of EtcdCluster %s have no volumes", errStale, t.cluster.Name)
+		return fmt.Errorf("%w: the members of EtcdCluster %s have no volumes", ErrStale, t.cluster.Name)
 	}
-	_, err := r.create(ctx, claim, t.cluster)
+	_, err := a.create(ctx, claim, t.cluster)
 	return err
 }
 
-func (r *Reconciler) createSeed(ctx context.Context, t *target, x plan.CreateSeed) error {
+func (a *Actor) createSeed(ctx context.Context, t *target, x plan.CreateSeed) error {
 	if !plan.Trusts(t.cluster) {
-		return fmt.Errorf("%w: the certificates of EtcdCluster %s are not issued", errStale, t.cluster.Name)
+		return fmt.Errorf("%w: the certificates of EtcdCluster %s are not issued", ErrStale, t.cluster.Name)
 	}
-	pod, err := build.Seed(t.restore, t.cluster, x, r.Image)
+	pod, err := build.Seed(t.restore, t.cluster, x, a.Image)
 	if err != nil {
-		return fmt.Errorf("%w: %w", errRefused, err)
+		return fmt.Errorf("%w: %w", ErrRefused, err)
 	}
-	made, err := r.create(ctx, pod, t.cluster)
+	made, err := a.create(ctx, pod, t.cluster)
 	if made && x.Want == nil {
-		r.Metrics.Started(client.ObjectKeyFromObject(t.restore))
+		a.Metrics.Started(client.ObjectKeyFromObject(t.restore))
 	}
 	return err
 }
 
 // alone checks that the seed is the only Pod of the cluster that might run: old members that
 // might are ignored only if the user accepts that, and they are being deleted.
-func (r *Reconciler) alone(ctx context.Context, t *target, seed string) error {
-	pods, err := podsOf(ctx, r.Live, t.cluster)
+func (a *Actor) alone(ctx context.Context, t *target, seed string) error {
+	pods, err := observe.PodsOf(ctx, a.Live, t.cluster)
 	if err != nil {
 		return err
 	}
@@ -168,44 +169,44 @@ func (r *Reconciler) alone(ctx context.Context, t *target, seed string) error {
 		if p.Name == seed || build.Stopped(p) || p.DeletionTimestamp != nil && t.restore.Spec.AcceptRunningOldMembers {
 			continue
 		}
-		return fmt.Errorf("%w: Pod %s still exists", errStale, p.Name)
+		return fmt.Errorf("%w: Pod %s still exists", ErrStale, p.Name)
 	}
 	return nil
 }
 
-func (r *Reconciler) deleteSeed(ctx context.Context, t *target, x plan.DeleteSeed) error {
+func (a *Actor) deleteSeed(ctx context.Context, t *target, x plan.DeleteSeed) error {
 	if pod, ok := t.offered(); ok && pod.UID == x.UID {
-		return fmt.Errorf("%w: seed %s is handed over", errStale, x.Name)
+		return fmt.Errorf("%w: seed %s is handed over", ErrStale, x.Name)
 	}
-	return r.delete(ctx, t.pod(x.Name), x.UID, stopGrace)
+	return a.delete(ctx, t.pod(x.Name), x.UID, stopGrace)
 }
 
-func (r *Reconciler) deleteSeedClaim(ctx context.Context, t *target, x plan.DeleteSeedClaim) error {
+func (a *Actor) deleteSeedClaim(ctx context.Context, t *target, x plan.DeleteSeedClaim) error {
 	if pod, ok := t.offered(); ok && pod.Name == x.Name {
-		return fmt.Errorf("%w: seed %s is handed over", errStale, x.Name)
+		return fmt.Errorf("%w: seed %s is handed over", ErrStale, x.Name)
 	}
 	claim := &corev1.PersistentVolumeClaim{ObjectMeta: metav1.ObjectMeta{Namespace: t.cluster.Namespace, Name: x.Name}}
-	return r.delete(ctx, claim, x.UID)
+	return a.delete(ctx, claim, x.UID)
 }
 
 // permitStart gives the seed its start permit, and the label by which the cluster's
 // Services select it as they do any other member.
-func (r *Reconciler) permitStart(ctx context.Context, t *target, x plan.PermitStart) error {
-	if err := r.alone(ctx, t, x.Name); err != nil {
+func (a *Actor) permitStart(ctx context.Context, t *target, x plan.PermitStart) error {
+	if err := a.alone(ctx, t, x.Name); err != nil {
 		return err
 	}
 	pod := t.pod(x.Name)
-	if err := r.Live.Get(ctx, client.ObjectKeyFromObject(pod), pod); err != nil {
+	if err := a.Live.Get(ctx, client.ObjectKeyFromObject(pod), pod); err != nil {
 		return staleIf(apierrors.IsNotFound, err, "read seed "+x.Name)
 	}
 	if pod.UID != types.UID(x.UID) || pod.DeletionTimestamp != nil {
-		return fmt.Errorf("%w: seed %s is another Pod, or is being deleted", errStale, x.Name)
+		return fmt.Errorf("%w: seed %s is another Pod, or is being deleted", ErrStale, x.Name)
 	}
 	const annotation = v1beta2.AnnotationRestorePermit
 	if pod.Annotations[annotation] == string(t.restore.UID) {
 		return nil
 	}
-	return r.patch(ctx, pod, []jsonpatch.Operation{
+	return a.patch(ctx, pod, []jsonpatch.Operation{
 		op("test", "/metadata/uid", pod.UID),
 		op("test", annotationPath(annotation), string(t.restore.UID)+task.Prepare),
 		op("replace", annotationPath(annotation), t.restore.UID),
@@ -214,18 +215,18 @@ func (r *Reconciler) permitStart(ctx context.Context, t *target, x plan.PermitSt
 }
 
 // withdrawPermit withdraws the seed's permit.
-func (r *Reconciler) withdrawPermit(ctx context.Context, t *target, x plan.WithdrawPermit) error {
+func (a *Actor) withdrawPermit(ctx context.Context, t *target, x plan.WithdrawPermit) error {
 	pod := t.pod(x.Name)
-	if err := r.Live.Get(ctx, client.ObjectKeyFromObject(pod), pod); err != nil {
+	if err := a.Live.Get(ctx, client.ObjectKeyFromObject(pod), pod); err != nil {
 		return staleIf(apierrors.IsNotFound, err, "read seed "+x.Name)
 	}
 	if pod.UID != types.UID(x.UID) {
-		return fmt.Errorf("%w: seed %s is another Pod", errStale, x.Name)
+		return fmt.Errorf("%w: seed %s is another Pod", ErrStale, x.Name)
 	}
 	if _, ok := pod.Annotations[v1beta2.AnnotationRestorePermit]; !ok {
 		return nil
 	}
-	return r.patch(ctx, pod, []jsonpatch.Operation{
+	return a.patch(ctx, pod, []jsonpatch.Operation{
 		op("test", "/metadata/uid", pod.UID),
 		op("remove", annotationPath(v1beta2.AnnotationRestorePermit), nil),
 	})

@@ -1,52 +1,15 @@
-package controller
+package observe
 
 import (
-	"encoding/json"
-	"fmt"
-	"net"
-	"net/http"
-	"os"
-	"sync/atomic"
 	"testing"
-	"time"
 
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
+	"github.com/etcd-operators/etcd-operators/operators/etcd-restore-operator/internal/launchertest"
 	"github.com/etcd-operators/etcd-operators/operators/etcd-restore-operator/internal/plan"
 	"github.com/etcd-operators/etcd-operators/shared/launcher"
-	"github.com/etcd-operators/etcd-operators/shared/member"
 )
-
-// served counts the addresses of serve.
-var served atomic.Int32
-
-// ServeLauncher serves what a launcher says until the test ends, and returns its address.
-func ServeLauncher(t testing.TB, says func() launcher.State) (ip string) {
-	t.Helper()
-	return serve(t, launcher.StatePath, func(w http.ResponseWriter, _ *http.Request) {
-		if err := json.NewEncoder(w).Encode(says()); err != nil {
-			t.Error(err)
-		}
-	})
-}
-
-// serve serves one path of a member's metrics port until the test ends, and returns the
-// address: of all of 127.0.0.0/8 Linux answers, and the process's id keeps packages apart.
-func serve(t testing.TB, path string, answer http.HandlerFunc) (ip string) {
-	t.Helper()
-	ip = fmt.Sprintf("127.%d.%d.%d", 80+served.Add(1)%170, os.Getpid()/256%250, 1+os.Getpid()%250)
-	listener, err := net.Listen("tcp", net.JoinHostPort(ip, fmt.Sprint(member.MetricsPort)))
-	if err != nil {
-		t.Fatal(err)
-	}
-	mux := http.NewServeMux()
-	mux.Handle(path, answer)
-	s := &http.Server{ReadHeaderTimeout: time.Minute, Handler: mux}
-	go func() { _ = s.Serve(listener) }() // until it is closed
-	t.Cleanup(func() { _ = s.Close() })   // nobody asks any more
-	return ip
-}
 
 // Members are stopped only for a launcher that says itself that it lacks the permit alone.
 func TestAskLauncher(t *testing.T) {
@@ -67,9 +30,9 @@ func TestAskLauncher(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			said := waits
 			tc.change(&said)
-			ip := ServeLauncher(t, func() launcher.State { return said })
+			ip := launchertest.ServeState(t, func() launcher.State { return said })
 			seen := plan.Pod{Seed: true, Prepared: true, Launched: true, Permit: plan.PermitToPrepare}
-			askLauncher(t.Context(), &corev1.Pod{ObjectMeta: metav1.ObjectMeta{UID: "1"}, Status: corev1.PodStatus{PodIP: ip}}, &seen)
+			AskLauncher(t.Context(), &corev1.Pod{ObjectMeta: metav1.ObjectMeta{UID: "1"}, Status: corev1.PodStatus{PodIP: ip}}, &seen)
 			if seen.Launched != tc.want || seen.Waiting != tc.waiting {
 				t.Errorf("%s: launched %t, waiting %q; want %t, %q", tc.reason, seen.Launched, seen.Waiting, tc.want, tc.waiting)
 			}
@@ -77,7 +40,7 @@ func TestAskLauncher(t *testing.T) {
 	}
 	t.Run("nobody answers", func(t *testing.T) {
 		seen := plan.Pod{Seed: true, Prepared: true, Launched: true, Permit: plan.PermitToPrepare}
-		askLauncher(t.Context(), &corev1.Pod{Status: corev1.PodStatus{PodIP: "127.0.0.1"}}, &seen)
+		AskLauncher(t.Context(), &corev1.Pod{Status: corev1.PodStatus{PodIP: "127.0.0.1"}}, &seen)
 		if seen.Launched {
 			t.Error("it counts as launched")
 		}

@@ -1,4 +1,4 @@
-package controller
+package act
 
 import (
 	"errors"
@@ -14,6 +14,7 @@ import (
 
 	"github.com/etcd-operators/etcd-operators/api/v1beta2"
 	"github.com/etcd-operators/etcd-operators/operators/etcd-restore-operator/internal/build"
+	"github.com/etcd-operators/etcd-operators/operators/etcd-restore-operator/internal/launchertest"
 	"github.com/etcd-operators/etcd-operators/operators/etcd-restore-operator/internal/plan"
 	"github.com/etcd-operators/etcd-operators/operators/etcd-restore-operator/internal/task"
 	"github.com/etcd-operators/etcd-operators/shared/apiservertest"
@@ -162,7 +163,7 @@ func TestActions(t *testing.T) {
 			f := newFixture(t)
 			a, did := tc.make(f)
 			e, obs := f.observed()
-			if err := f.r.act(apiservertest.Context(t), e, obs, a); err != nil {
+			if err := f.a.Act(apiservertest.Context(t), e, obs, a); err != nil {
 				t.Fatal(err)
 			}
 			if !did() {
@@ -170,7 +171,7 @@ func TestActions(t *testing.T) {
 			}
 			before := f.state()
 			e, obs = f.observed()
-			if err := f.r.act(apiservertest.Context(t), e, obs, a); err != nil && !errors.Is(err, errStale) {
+			if err := f.a.Act(apiservertest.Context(t), e, obs, a); err != nil && !errors.Is(err, ErrStale) {
 				t.Errorf("again: %v", err)
 			}
 			if after := f.state(); !maps.Equal(before, after) && label != "LiftFence" && label != "HandOff" {
@@ -192,7 +193,7 @@ func TestVolumesThatAreKept(t *testing.T) {
 			a, did := actionCases[label].make(f)
 			for _, when := range []string{"at first", "again"} {
 				e, obs := f.observed()
-				if err := f.r.act(apiservertest.Context(t), e, obs, a); err != nil && (when == "at first" || !errors.Is(err, errStale)) {
+				if err := f.a.Act(apiservertest.Context(t), e, obs, a); err != nil && (when == "at first" || !errors.Is(err, ErrStale)) {
 					t.Fatalf("%s: %v", when, err)
 				}
 				if !did() {
@@ -207,8 +208,8 @@ func TestVolumesThatAreKept(t *testing.T) {
 func (f *fixture) wantNothing(why string, e *v1beta2.EtcdRestore, obs *plan.Observation, a plan.Action) {
 	f.t.Helper()
 	before := f.state()
-	if err := f.r.act(apiservertest.Context(f.t), e, obs, a); err != nil && !errors.Is(err, errStale) {
-		f.t.Errorf("%s: error %v, want %v", why, err, errStale)
+	if err := f.a.Act(apiservertest.Context(f.t), e, obs, a); err != nil && !errors.Is(err, ErrStale) {
+		f.t.Errorf("%s: error %v, want %v", why, err, ErrStale)
 	}
 	if after := f.state(); !maps.Equal(before, after) {
 		f.t.Errorf("%s: %v became %v", why, before, after)
@@ -287,8 +288,8 @@ func TestPatchesTestTheFence(t *testing.T) {
 			seen := &target{restore: e, cluster: f.cluster.DeepCopy(), observed: f.cluster.DeepCopy()}
 			f.fencedBy("another")
 			before := f.state()
-			if err := f.r.actWhileFenced(apiservertest.Context(t), seen, a); !errors.Is(err, errStale) {
-				t.Errorf("error %v, want %v", err, errStale)
+			if err := f.a.actWhileFenced(apiservertest.Context(t), seen, a); !errors.Is(err, ErrStale) {
+				t.Errorf("error %v, want %v", err, ErrStale)
 			}
 			if after := f.state(); !maps.Equal(before, after) {
 				t.Errorf("%v became %v", before, after)
@@ -382,7 +383,7 @@ func TestASeedNeedsCertificates(t *testing.T) {
 
 	f.cluster.Status.TLS = &v1beta2.TLSStatus{Trust: "live"}
 	apiservertest.SetStatus(t, f.client, f.cluster)
-	if err := f.r.act(apiservertest.Context(t), e, obs, f.createSeed()); err != nil {
+	if err := f.a.Act(apiservertest.Context(t), e, obs, f.createSeed()); err != nil {
 		t.Fatal(err)
 	}
 	p := &corev1.Pod{ObjectMeta: metav1.ObjectMeta{Name: "x-s", Namespace: f.namespace}}
@@ -405,7 +406,7 @@ func TestAcceptRunningOldMembers(t *testing.T) {
 
 	apiservertest.Bind(t, f.client, old, "node")
 	apiservertest.Delete(t, f.client, old) // it stays: there is no kubelet
-	if err := f.r.act(apiservertest.Context(t), e, obs, start); err != nil {
+	if err := f.a.Act(apiservertest.Context(t), e, obs, start); err != nil {
 		t.Error(err)
 	}
 }
@@ -425,14 +426,14 @@ func TestMembersAreStoppedForASeedThatIsReady(t *testing.T) {
 	f.wantNothing("a seed whose launcher does not run", e, obs, stop)
 
 	says := launcher.State{State: launcher.Waiting, Identity: launcher.Identity{PodUID: string(seed.UID)}, Reason: launcher.ReasonNotPrepared}
-	seed.Status.PodIP = ServeLauncher(t, func() launcher.State { return says })
+	seed.Status.PodIP = launchertest.ServeState(t, func() launcher.State { return says })
 	seed.Status.PodIPs = []corev1.PodIP{{IP: seed.Status.PodIP}}
 	seed.Status.ContainerStatuses = []corev1.ContainerStatus{{Name: member.ContainerEtcd, State: corev1.ContainerState{Running: &corev1.ContainerStateRunning{}}}}
 	apiservertest.SetStatus(t, f.client, seed)
 	f.wantNothing("a seed whose launcher could not start etcd", e, obs, stop)
 
 	says.Reason = launcher.ReasonNoPermit
-	if err := f.r.act(apiservertest.Context(t), e, obs, stop); err != nil || !f.gone(old) {
+	if err := f.a.Act(apiservertest.Context(t), e, obs, stop); err != nil || !f.gone(old) {
 		t.Errorf("error %v, gone %t", err, f.gone(old))
 	}
 }
@@ -449,8 +450,8 @@ func TestHandOffWithoutAnnotations(t *testing.T) {
 	e, _ := f.observed()
 	seen := &target{restore: e, cluster: f.cluster.DeepCopy(), observed: f.cluster.DeepCopy()}
 	f.mark("example.com/a", "b")
-	if err := f.r.handOff(apiservertest.Context(t), seen, plan.HandOff{Ref: refOf(p)}); !errors.Is(err, errStale) {
-		t.Errorf("with an annotation that has come meanwhile: error %v, want %v", err, errStale)
+	if err := f.a.handOff(apiservertest.Context(t), seen, plan.HandOff{Ref: refOf(p)}); !errors.Is(err, ErrStale) {
+		t.Errorf("with an annotation that has come meanwhile: error %v, want %v", err, ErrStale)
 	}
 	if got := f.annotations(); got["example.com/a"] != "b" || got[v1beta2.AnnotationSeeded] != "" {
 		t.Errorf("the annotations are %v", got)
@@ -487,8 +488,8 @@ func TestForeignObjects(t *testing.T) {
 			o.SetOwnerReferences(nil)
 			apiservertest.Create(t, f.client, o)
 			e, obs := f.observed()
-			if err := f.r.act(apiservertest.Context(t), e, obs, a); !errors.Is(err, errRefused) {
-				t.Errorf("error %v, want %v", err, errRefused)
+			if err := f.a.Act(apiservertest.Context(t), e, obs, a); !errors.Is(err, ErrRefused) {
+				t.Errorf("error %v, want %v", err, ErrRefused)
 			}
 		})
 	}

@@ -1,4 +1,4 @@
-package controller
+package observe
 
 import (
 	"context"
@@ -33,19 +33,19 @@ var teller = &http.Client{
 }
 
 // noteAgents notes where an agent runs.
-func (o *observation) noteAgents(pods []corev1.Pod) {
+func (obs *Observation) noteAgents(pods []corev1.Pod) {
 	for i := range pods {
 		if build.Works(&pods[i]) {
-			o.agents = append(o.agents, pods[i].Status.PodIP)
+			obs.agents = append(obs.agents, pods[i].Status.PodIP)
 		}
 	}
 }
 
-// ask is how far the agent is that runs now; nil if none tells.
-func (o *observation) ask(ctx context.Context) *task.Progress {
+// AskProgress is how far the agent is that runs now; nil if none tells.
+func (obs *Observation) AskProgress(ctx context.Context) *task.Progress {
 	ctx, cancel := context.WithTimeout(ctx, progressTimeout)
 	defer cancel()
-	for _, ip := range o.agents {
+	for _, ip := range obs.agents {
 		if p, err := progressOf(ctx, net.JoinHostPort(ip, strconv.Itoa(task.ProgressPort))); err == nil {
 			return p
 		}
