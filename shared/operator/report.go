@@ -2,14 +2,18 @@ package operator
 
 import (
 	"bytes"
+	"context"
 	"encoding/json"
+	"fmt"
 	"strings"
-	"time"
 
+	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/api/meta"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/client-go/tools/events"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+	"sigs.k8s.io/controller-runtime/pkg/log"
 )
 
 // Dated is the conditions of after, each with the time since when it holds: what is as it
@@ -40,12 +44,18 @@ func EqualStatus(a, b any) (bool, error) {
 	return bytes.Equal(x, y), err
 }
 
-// Sooner is the shorter of two waits, of which 0 is none.
-func Sooner(a, b time.Duration) time.Duration {
-	if a == 0 || b == 0 {
-		return max(a, b)
+// UpdateStatus writes the status of an object once, and only if it is not the same as before,
+// and reports whether it has. It fails with a conflict if the object has changed since it was
+// read: then nothing is recorded.
+func UpdateStatus(ctx context.Context, to client.StatusClient, o client.Object, before, after any) (written bool, err error) {
+	same, err := EqualStatus(before, after)
+	if err != nil || same {
+		return false, err
 	}
-	return min(a, b)
+	if err := to.Status().Update(ctx, o); err != nil {
+		return false, fmt.Errorf("write status: %w", err)
+	}
+	return true, nil
 }
 
 // maxNote is the longest text of an event, in bytes, that the API server takes.
@@ -55,6 +65,16 @@ const maxNote = 1024
 // kind is one of package corev1's EventType constants.
 func Event(to events.EventRecorder, about runtime.Object, kind, reason, action, note string) {
 	to.Eventf(about, nil, kind, reason, action, "%s", clipped(note))
+}
+
+// Tell makes the event and the log line of what was found, rather than done.
+func Tell(ctx context.Context, to events.EventRecorder, about runtime.Object, warning bool, reason, action, message string) {
+	kind := corev1.EventTypeNormal
+	if warning {
+		kind = corev1.EventTypeWarning
+	}
+	log.FromContext(ctx).Info(message, "reason", reason, "warning", warning)
+	Event(to, about, kind, reason, action, message)
 }
 
 // clipped is a note that fits an event.

@@ -14,7 +14,6 @@ import (
 	"time"
 
 	batchv1 "k8s.io/api/batch/v1"
-	corev1 "k8s.io/api/core/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
@@ -25,6 +24,7 @@ import (
 	"github.com/etcd-operators/etcd-operators/operators/etcd-backup-operator/internal/metrics"
 	"github.com/etcd-operators/etcd-operators/operators/etcd-backup-operator/internal/observe"
 	"github.com/etcd-operators/etcd-operators/operators/etcd-backup-operator/internal/plan"
+	"github.com/etcd-operators/etcd-operators/shared/operator"
 )
 
 // ErrStale says that the observation is out of date, and that nothing was done.
@@ -90,7 +90,7 @@ func (a *Actor) startJob(ctx context.Context, b *v1beta2.EtcdBackup, obs *plan.O
 		return nil
 	case apierrors.IsAlreadyExists(err):
 		return a.adopted(ctx, b, start.Name)
-	case apierrors.IsForbidden(err) && !apierrors.HasStatusCause(err, corev1.NamespaceTerminatingCause), apierrors.IsInvalid(err), apierrors.IsBadRequest(err):
+	case operator.IsRefused(err):
 		return fmt.Errorf("create Job %s: %w: %w", start.Name, ErrRefused, err)
 	}
 	return fmt.Errorf("create Job %s: %w", start.Name, err)

@@ -8,7 +8,6 @@ import (
 	"sync"
 	"time"
 
-	corev1 "k8s.io/api/core/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/apimachinery/pkg/api/meta"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
@@ -20,6 +19,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/reconcile"
 
 	"github.com/etcd-operators/etcd-operators/api/v1beta2"
+	"github.com/etcd-operators/etcd-operators/operators/etcd-backup-operator/internal/act"
 	"github.com/etcd-operators/etcd-operators/operators/etcd-backup-operator/internal/backedup"
 	"github.com/etcd-operators/etcd-operators/operators/etcd-backup-operator/internal/report"
 	"github.com/etcd-operators/etcd-operators/shared/operator"
@@ -57,7 +57,7 @@ func (r *clusters) setUp(mgr ctrl.Manager, workers int) error {
 	c, err := ctrl.NewControllerManagedBy(mgr).
 		Named("etcdcluster-backups").
 		Watches(&v1beta2.EtcdBackup{}, handler.EnqueueRequestsFromMapFunc(r.ofBackup)).
-		WithOptions(options(workers)).
+		WithOptions(operator.ControllerOptions(workers)).
 		Build(r)
 	if err != nil {
 		return err
@@ -111,7 +111,7 @@ func (r *clusters) Reconcile(ctx context.Context, req ctrl.Request) (ctrl.Result
 	ctx, cancel := context.WithTimeout(ctx, deadline)
 	defer cancel()
 	requeueAfter, err := r.updateCluster(ctx, req.NamespacedName)
-	return after(ctx, requeueAfter, err)
+	return operator.Result(ctx, requeueAfter, err, act.ErrStale)
 }
 
 // updateCluster applies the state of a cluster's backups to its status, if it has changed.
@@ -153,8 +153,7 @@ func (r *clusters) updateCluster(ctx context.Context, key client.ObjectKey) (req
 	r.remember(key, content, now)
 	// Whether it is news: a warning is told once.
 	if v.TooOld && (before == nil || before.Reason != wanted.Reason) {
-		log.FromContext(ctx).Info(wanted.Message, "reason", wanted.Reason, "warning", true)
-		operator.Event(r.Events, &c, corev1.EventTypeWarning, wanted.Reason, report.ActionBackup, wanted.Message)
+		operator.Tell(ctx, r.Events, &c, true, wanted.Reason, report.ActionBackup, wanted.Message)
 	}
 	return min(v.RequeueAfter, longest), nil
 }

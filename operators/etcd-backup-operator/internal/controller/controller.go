@@ -27,12 +27,8 @@ import (
 	"github.com/etcd-operators/etcd-operators/shared/operator"
 )
 
-const (
-	// staleDelay lets a cache catch up with what is already written.
-	staleDelay = 25 * time.Millisecond
-	// deadline bounds what one reconcile asks of the API server.
-	deadline = 30 * time.Second
-)
+// deadline bounds what one reconcile asks of the API server.
+const deadline = 30 * time.Second
 
 // Reconciler reconciles the EtcdBackups of its scope.
 type Reconciler struct {
@@ -73,7 +69,7 @@ func (r *Reconciler) Reconcile(ctx context.Context, req ctrl.Request) (ctrl.Resu
 		}
 		return ctrl.Result{}, fmt.Errorf("read EtcdBackup: %w", err)
 	}
-	if !r.inScope(&b) {
+	if !operator.InScope(&b, r.ClusterWide) {
 		r.Metrics.Forget(req.NamespacedName)
 		return ctrl.Result{}, nil
 	}
@@ -83,12 +79,7 @@ func (r *Reconciler) Reconcile(ctx context.Context, req ctrl.Request) (ctrl.Resu
 	}
 	d, status, err := r.carryOut(ctx, &b, obs)
 	r.Metrics.Observe(req.NamespacedName, &status, time.Since(begun))
-	return after(ctx, operator.Sooner(d.RequeueAfter, requeueAfter), err)
-}
-
-// inScope reports whether this operator is the one to reconcile the backup.
-func (r *Reconciler) inScope(b *v1beta2.EtcdBackup) bool {
-	return r.ClusterWide == (b.Annotations[v1beta2.AnnotationScope] == v1beta2.ScopeClusterwide)
+	return operator.Result(ctx, operator.Sooner(d.RequeueAfter, requeueAfter), err, act.ErrStale)
 }
 
 // carryOut decides, and does what was decided in the order action, status, events. It
@@ -121,16 +112,4 @@ func (r *Reconciler) carryOut(ctx context.Context, b *v1beta2.EtcdBackup, obs pl
 	}
 	r.reporter.TellChanges(ctx, b, d)
 	return d, status, nil
-}
-
-// after is when to observe the backup again.
-func after(ctx context.Context, requeueAfter time.Duration, err error) (ctrl.Result, error) {
-	switch {
-	case err == nil:
-		return ctrl.Result{RequeueAfter: requeueAfter}, nil
-	case errors.Is(err, act.ErrStale), apierrors.IsConflict(err):
-		log.FromContext(ctx).V(1).Info("observing again", "because", err.Error())
-		return ctrl.Result{RequeueAfter: staleDelay}, nil
-	}
-	return ctrl.Result{}, err
 }

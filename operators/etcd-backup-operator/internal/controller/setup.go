@@ -2,14 +2,11 @@ package controller
 
 import (
 	"context"
-	"time"
 
 	batchv1 "k8s.io/api/batch/v1"
 	corev1 "k8s.io/api/core/v1"
-	"k8s.io/client-go/util/workqueue"
 	ctrl "sigs.k8s.io/controller-runtime"
 	"sigs.k8s.io/controller-runtime/pkg/client"
-	"sigs.k8s.io/controller-runtime/pkg/controller"
 	"sigs.k8s.io/controller-runtime/pkg/handler"
 	"sigs.k8s.io/controller-runtime/pkg/log"
 	"sigs.k8s.io/controller-runtime/pkg/reconcile"
@@ -19,13 +16,10 @@ import (
 	"github.com/etcd-operators/etcd-operators/operators/etcd-backup-operator/internal/backedup"
 	"github.com/etcd-operators/etcd-operators/operators/etcd-backup-operator/internal/observe"
 	"github.com/etcd-operators/etcd-operators/operators/etcd-backup-operator/internal/report"
+	"github.com/etcd-operators/etcd-operators/shared/operator"
 )
 
 const (
-	// retryFirst and retryMost bound the pause after a failed reconcile.
-	retryFirst = 50 * time.Millisecond
-	retryMost  = 30 * time.Second
-
 	// clusterIndex finds the EtcdBackups that refer to an EtcdCluster.
 	clusterIndex = "spec.clusterRef.name"
 	// clusterIDIndex finds those that have stored a snapshot of a cluster's id.
@@ -48,7 +42,7 @@ func (r *Reconciler) SetupWithManager(ctx context.Context, mgr ctrl.Manager, wor
 		For(&v1beta2.EtcdBackup{}).
 		Owns(&batchv1.Job{}).
 		Watches(&corev1.Pod{}, handler.EnqueueRequestsFromMapFunc(ofPod)).
-		WithOptions(options(workers)).
+		WithOptions(operator.ControllerOptions(workers)).
 		Build(r)
 	if err != nil {
 		return err
@@ -72,13 +66,6 @@ func (r *Reconciler) assemble(mgr ctrl.Manager) error {
 	r.actor = act.Actor{Client: r.Client, Live: live, Creators: creators, Metrics: r.Metrics, Image: r.Image, BeforeDeletion: r.backedUp.updateBeforeDeletion}
 	r.reporter = report.Reporter{Client: r.Client, Events: r.Events, Metrics: r.Metrics}
 	return nil
-}
-
-func options(workers int) controller.Options {
-	return controller.Options{
-		MaxConcurrentReconciles: workers,
-		RateLimiter:             workqueue.NewTypedItemExponentialFailureRateLimiter[reconcile.Request](retryFirst, retryMost),
-	}
 }
 
 // ofPod maps the Pod of a Job to the EtcdBackup that its annotation names.

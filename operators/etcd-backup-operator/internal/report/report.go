@@ -4,7 +4,6 @@ package report
 
 import (
 	"context"
-	"fmt"
 
 	corev1 "k8s.io/api/core/v1"
 	"k8s.io/client-go/tools/events"
@@ -34,12 +33,9 @@ func (r *Reporter) WriteStatus(ctx context.Context, b *v1beta2.EtcdBackup, statu
 	next := b.DeepCopy()
 	next.Status = status
 	next.Status.Conditions = operator.Dated(b.DeepCopy().Status.Conditions, status.Conditions)
-	same, err := operator.EqualStatus(&b.Status, &next.Status)
-	if err != nil || same {
+	written, err := operator.UpdateStatus(ctx, r.Client, next, &b.Status, &next.Status)
+	if err != nil || !written {
 		return b.Status, err
-	}
-	if err := r.Client.Status().Update(ctx, next); err != nil {
-		return b.Status, fmt.Errorf("write status: %w", err)
 	}
 	return next.Status, nil
 }
@@ -53,12 +49,7 @@ func (r *Reporter) TellAction(ctx context.Context, b *v1beta2.EtcdBackup, d plan
 // TellChanges makes the events, log lines and counts of what is new in the status.
 func (r *Reporter) TellChanges(ctx context.Context, b *v1beta2.EtcdBackup, d plan.Decision) {
 	for _, e := range d.Events {
-		kind := corev1.EventTypeNormal
-		if e.Warning {
-			kind = corev1.EventTypeWarning
-		}
-		log.FromContext(ctx).Info(e.Message, "reason", e.Reason, "warning", e.Warning)
-		operator.Event(r.Events, b, kind, e.Reason, ActionBackup, e.Message)
+		operator.Tell(ctx, r.Events, b, e.Warning, e.Reason, ActionBackup, e.Message)
 	}
 	for i := range d.Recorded {
 		r.Metrics.Ended(client.ObjectKeyFromObject(b), &d.Recorded[i])

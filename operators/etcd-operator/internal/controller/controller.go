@@ -34,6 +34,7 @@ import (
 	"github.com/etcd-operators/etcd-operators/operators/etcd-operator/internal/plan"
 	"github.com/etcd-operators/etcd-operators/shared/conditiontext"
 	"github.com/etcd-operators/etcd-operators/shared/etcdclient"
+	"github.com/etcd-operators/etcd-operators/shared/operator"
 )
 
 // refusalDelay is how soon a change is tried again that etcd asked to wait with: its
@@ -96,7 +97,7 @@ func (r *Reconciler) Reconcile(ctx context.Context, req ctrl.Request) (ctrl.Resu
 		}
 		return ctrl.Result{}, fmt.Errorf("read EtcdCluster: %w", err)
 	}
-	if !r.inScope(&c) {
+	if !operator.InScope(&c, r.ClusterWide) {
 		r.Metrics.Forget(req.NamespacedName)
 		r.rejections.forget(req.NamespacedName)
 		return ctrl.Result{}, nil
@@ -160,11 +161,6 @@ func (r *Reconciler) doubt(c *v1beta2.EtcdCluster, err error) {
 	if !answered {
 		r.unsure.Store(client.ObjectKeyFromObject(c), time.Now())
 	}
-}
-
-// inScope reports whether this operator is the one to look after the cluster.
-func (r *Reconciler) inScope(c *v1beta2.EtcdCluster) bool {
-	return r.ClusterWide == (c.Annotations[v1beta2.AnnotationScope] == v1beta2.ScopeClusterwide)
 }
 
 // carryOut does what was decided, and says so: in the order children, action,

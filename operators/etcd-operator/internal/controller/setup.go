@@ -4,16 +4,13 @@ import (
 	"context"
 	"slices"
 	"strings"
-	"time"
 
 	corev1 "k8s.io/api/core/v1"
 	discoveryv1 "k8s.io/api/discovery/v1"
 	policyv1 "k8s.io/api/policy/v1"
-	"k8s.io/client-go/util/workqueue"
 	ctrl "sigs.k8s.io/controller-runtime"
 	"sigs.k8s.io/controller-runtime/pkg/builder"
 	"sigs.k8s.io/controller-runtime/pkg/client"
-	"sigs.k8s.io/controller-runtime/pkg/controller"
 	"sigs.k8s.io/controller-runtime/pkg/event"
 	"sigs.k8s.io/controller-runtime/pkg/handler"
 	"sigs.k8s.io/controller-runtime/pkg/log"
@@ -22,16 +19,11 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/reconcile"
 
 	"github.com/etcd-operators/etcd-operators/api/v1beta2"
+	"github.com/etcd-operators/etcd-operators/shared/operator"
 )
 
-const (
-	// retryFirst and retryMost bound the pause after a failed reconcile.
-	retryFirst = 50 * time.Millisecond
-	retryMost  = 30 * time.Second
-
-	// nodeIndex finds the Pods of a node.
-	nodeIndex = "spec.nodeName"
-)
+// nodeIndex finds the Pods of a node.
+const nodeIndex = "spec.nodeName"
 
 // SetupWithManager registers the watches. workers is how many clusters are
 // reconciled at a time; one of them waits at most for its own members.
@@ -45,10 +37,7 @@ func (r *Reconciler) SetupWithManager(ctx context.Context, mgr ctrl.Manager, wor
 		Watches(&corev1.Service{}, byName).
 		Watches(&policyv1.PodDisruptionBudget{}, byName, builder.WithPredicates(predicate.GenerationChangedPredicate{})).
 		Watches(&discoveryv1.EndpointSlice{}, byLabel).
-		WithOptions(controller.Options{
-			MaxConcurrentReconciles: workers,
-			RateLimiter:             workqueue.NewTypedItemExponentialFailureRateLimiter[reconcile.Request](retryFirst, retryMost),
-		})
+		WithOptions(operator.ControllerOptions(workers))
 	if r.Observer.Nodes != nil {
 		byNode := func(o client.Object) []string { return []string{o.(*corev1.Pod).Spec.NodeName} }
 		if err := mgr.GetFieldIndexer().IndexField(ctx, &corev1.Pod{}, nodeIndex, byNode); err != nil {

@@ -25,6 +25,7 @@ import (
 	"github.com/etcd-operators/etcd-operators/operators/etcd-restore-operator/internal/metrics"
 	"github.com/etcd-operators/etcd-operators/operators/etcd-restore-operator/internal/plan"
 	"github.com/etcd-operators/etcd-operators/shared/member"
+	"github.com/etcd-operators/etcd-operators/shared/operator"
 )
 
 // ErrStale says that the world is not as it was observed: nothing was done.
@@ -212,7 +213,7 @@ func (a *Actor) create(ctx context.Context, o, owner client.Object) (made bool, 
 	switch {
 	case err == nil:
 		return true, nil
-	case mayRefuse(err):
+	case operator.IsRefused(err):
 		return false, fmt.Errorf("%w: %w", ErrRefused, err) // which names the object
 	case !apierrors.IsAlreadyExists(err):
 		return false, fmt.Errorf("create %s %s: %w", kindOf(o), o.GetName(), err)
@@ -262,11 +263,4 @@ func staleIf(failed func(error) bool, err error, what string) error {
 		return fmt.Errorf("%w: %s: %w", ErrStale, what, err)
 	}
 	return fmt.Errorf("%s: %w", what, err)
-}
-
-// mayRefuse reports whether a user must correct something before the API server accepts
-// the request: a quota, a field.
-func mayRefuse(err error) bool {
-	return apierrors.IsForbidden(err) && !apierrors.HasStatusCause(err, corev1.NamespaceTerminatingCause) ||
-		apierrors.IsInvalid(err) || apierrors.IsBadRequest(err)
 }

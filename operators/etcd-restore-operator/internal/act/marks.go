@@ -15,6 +15,7 @@ import (
 	"github.com/etcd-operators/etcd-operators/api/v1beta2"
 	"github.com/etcd-operators/etcd-operators/operators/etcd-restore-operator/internal/build"
 	"github.com/etcd-operators/etcd-operators/operators/etcd-restore-operator/internal/plan"
+	"github.com/etcd-operators/etcd-operators/shared/operator"
 )
 
 // The actions of this file are on the EtcdCluster: they make, remove and mark it.
@@ -25,7 +26,7 @@ func (a *Actor) createCluster(ctx context.Context, e *v1beta2.EtcdRestore, creat
 	switch {
 	case err == nil:
 		return nil
-	case mayRefuse(err):
+	case operator.IsRefused(err):
 		return fmt.Errorf("%w: %w", ErrRefused, err) // which names the object
 	case !apierrors.IsAlreadyExists(err):
 		return fmt.Errorf("create EtcdCluster %s: %w", c.Name, err)

@@ -28,12 +28,8 @@ import (
 	"github.com/etcd-operators/etcd-operators/shared/operator"
 )
 
-const (
-	// staleDelay lets a cache catch up with what is already written.
-	staleDelay = 25 * time.Millisecond
-	// deadline bounds what one reconcile asks of the API server.
-	deadline = 30 * time.Second
-)
+// deadline bounds what one reconcile asks of the API server.
+const deadline = 30 * time.Second
 
 // Reconciler reconciles the EtcdRestores of its scope.
 type Reconciler struct {
@@ -84,7 +80,7 @@ func (r *Reconciler) Reconcile(ctx context.Context, req ctrl.Request) (ctrl.Resu
 	}
 	d, status, err := r.carryOut(ctx, &e, seen)
 	r.Metrics.Observe(req.NamespacedName, &status, seen.Progress, time.Since(begun))
-	return after(ctx, operator.Sooner(d.RequeueAfter, seen.RequeueAfter), err)
+	return operator.Result(ctx, operator.Sooner(d.RequeueAfter, seen.RequeueAfter), err, act.ErrStale)
 }
 
 // carryOut decides, and does what was decided in the order action, status, events. It
@@ -130,16 +126,4 @@ func (r *Reconciler) carryOut(ctx context.Context, e *v1beta2.EtcdRestore, seen 
 // leaves reports whether an EtcdRestore disappears as soon as it was written last.
 func leaves(e *v1beta2.EtcdRestore) bool {
 	return e.DeletionTimestamp != nil && len(e.Finalizers) == 0
-}
-
-// after says when to look at the restore again.
-func after(ctx context.Context, again time.Duration, err error) (ctrl.Result, error) {
-	switch {
-	case err == nil:
-		return ctrl.Result{RequeueAfter: again}, nil
-	case errors.Is(err, act.ErrStale), apierrors.IsConflict(err):
-		log.FromContext(ctx).V(1).Info("observing again", "because", err.Error())
-		return ctrl.Result{RequeueAfter: staleDelay}, nil
-	}
-	return ctrl.Result{}, err
 }

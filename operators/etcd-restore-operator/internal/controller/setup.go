@@ -2,14 +2,11 @@ package controller
 
 import (
 	"context"
-	"time"
 
 	batchv1 "k8s.io/api/batch/v1"
 	corev1 "k8s.io/api/core/v1"
-	"k8s.io/client-go/util/workqueue"
 	ctrl "sigs.k8s.io/controller-runtime"
 	"sigs.k8s.io/controller-runtime/pkg/client"
-	"sigs.k8s.io/controller-runtime/pkg/controller"
 	"sigs.k8s.io/controller-runtime/pkg/handler"
 	"sigs.k8s.io/controller-runtime/pkg/log"
 	"sigs.k8s.io/controller-runtime/pkg/reconcile"
@@ -19,12 +16,7 @@ import (
 	"github.com/etcd-operators/etcd-operators/operators/etcd-restore-operator/internal/observe"
 	"github.com/etcd-operators/etcd-operators/operators/etcd-restore-operator/internal/plan"
 	"github.com/etcd-operators/etcd-operators/operators/etcd-restore-operator/internal/report"
-)
-
-const (
-	// retryFirst and retryMost bound the pause after a failed reconcile.
-	retryFirst = 50 * time.Millisecond
-	retryMost  = 30 * time.Second
+	"github.com/etcd-operators/etcd-operators/shared/operator"
 )
 
 // The indexes of EtcdRestores, beside [observe.ClusterIndex].
@@ -52,10 +44,7 @@ func (r *Reconciler) SetupWithManager(ctx context.Context, mgr ctrl.Manager, wor
 		Watches(&v1beta2.EtcdRestore{}, handler.EnqueueRequestsFromMapFunc(r.besides)).
 		Watches(&corev1.Pod{}, handler.EnqueueRequestsFromMapFunc(r.ofPod)).
 		Watches(&corev1.PersistentVolumeClaim{}, handler.EnqueueRequestsFromMapFunc(r.ofOwned)).
-		WithOptions(controller.Options{
-			MaxConcurrentReconciles: workers,
-			RateLimiter:             workqueue.NewTypedItemExponentialFailureRateLimiter[reconcile.Request](retryFirst, retryMost),
-		}).
+		WithOptions(operator.ControllerOptions(workers)).
 		Build(r)
 	if err != nil {
 		return err

@@ -4,7 +4,6 @@ package report
 
 import (
 	"context"
-	"fmt"
 
 	corev1 "k8s.io/api/core/v1"
 	"k8s.io/client-go/tools/events"
@@ -31,12 +30,9 @@ func (r *Reporter) WriteStatus(ctx context.Context, e *v1beta2.EtcdRestore, stat
 	next := e.DeepCopy()
 	next.Status = status
 	next.Status.Conditions = operator.Dated(e.DeepCopy().Status.Conditions, status.Conditions)
-	same, err := operator.EqualStatus(&e.Status, &next.Status)
-	if err != nil || same {
+	written, err := operator.UpdateStatus(ctx, r.Client, next, &e.Status, &next.Status)
+	if err != nil || !written {
 		return e.Status, err
-	}
-	if err := r.Client.Status().Update(ctx, next); err != nil {
-		return e.Status, fmt.Errorf("write status: %w", err)
 	}
 	r.Metrics.Changed(client.ObjectKeyFromObject(e), &e.Status, &next.Status)
 	return next.Status, nil
@@ -51,11 +47,6 @@ func (r *Reporter) TellAction(ctx context.Context, e *v1beta2.EtcdRestore, d pla
 // TellChanges makes the events and log lines of what the status newly tells.
 func (r *Reporter) TellChanges(ctx context.Context, e *v1beta2.EtcdRestore, d plan.Decision) {
 	for _, event := range d.Events {
-		kind := corev1.EventTypeNormal
-		if event.Warning {
-			kind = corev1.EventTypeWarning
-		}
-		log.FromContext(ctx).Info(event.Message, "reason", event.Reason, "warning", event.Warning)
-		operator.Event(r.Events, e, kind, event.Reason, "Restore", event.Message)
+		operator.Tell(ctx, r.Events, e, event.Warning, event.Reason, "Restore", event.Message)
 	}
 }
