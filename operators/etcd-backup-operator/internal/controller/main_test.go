@@ -12,7 +12,6 @@ import (
 	"github.com/prometheus/client_golang/prometheus"
 	batchv1 "k8s.io/api/batch/v1"
 	corev1 "k8s.io/api/core/v1"
-	eventsv1 "k8s.io/api/events/v1"
 	"k8s.io/apimachinery/pkg/api/meta"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	ctrl "sigs.k8s.io/controller-runtime"
@@ -27,6 +26,7 @@ import (
 	"github.com/etcd-operators/etcd-operators/shared/creator"
 	"github.com/etcd-operators/etcd-operators/shared/etcdtest"
 	"github.com/etcd-operators/etcd-operators/shared/operator"
+	"github.com/etcd-operators/etcd-operators/shared/operatortest"
 )
 
 func TestMain(m *testing.M) { os.Exit(apiservertest.Main(m)) }
@@ -99,11 +99,7 @@ func (b *bench) create(name string, changes ...func(*v1beta2.EtcdBackup)) *v1bet
 // edit changes an EtcdBackup as a user does.
 func (b *bench) edit(e *v1beta2.EtcdBackup, change func(*v1beta2.EtcdBackup)) {
 	b.t.Helper()
-	etcdtest.Eventually(b.t, "the edit to be accepted", func() error {
-		apiservertest.Read(b.t, b.client, e)
-		change(e)
-		return b.client.Update(apiservertest.Context(b.t), e)
-	})
+	operatortest.Edit(b.t, b.client, e, change)
 }
 
 // until waits for a backup's status.
@@ -239,57 +235,13 @@ func condition(s *v1beta2.BackupStatus, kind string) string {
 // wantEvents waits for an event of each reason about a backup.
 func (b *bench) wantEvents(e *v1beta2.EtcdBackup, reasons ...string) {
 	b.t.Helper()
-	etcdtest.Eventually(b.t, fmt.Sprintf("the events %v", reasons), func() error {
-		var list eventsv1.EventList
-		if err := b.client.List(apiservertest.Context(b.t), &list, client.InNamespace(b.namespace)); err != nil {
-			return err
-		}
-		var seen []string
-		for _, event := range list.Items {
-			if event.Regarding.UID == e.UID {
-				seen = append(seen, event.Reason)
-			}
-		}
-		for _, reason := range reasons {
-			if !slices.Contains(seen, reason) {
-				return fmt.Errorf("there are %v", seen)
-			}
-		}
-		return nil
-	})
+	operatortest.WantEvents(b.t, b.client, e, reasons...)
 }
 
 // wantMetric waits for a metric to have a value: it follows the status.
 func (b *bench) wantMetric(want float64, name string, labels ...string) {
 	b.t.Helper()
-	etcdtest.Eventually(b.t, name+" to follow the status", func() error {
-		if got, _ := b.metric(name, labels...); got != want {
-			return fmt.Errorf("it is %v, want %v", got, want)
-		}
-		return nil
-	})
-}
-
-// metric is the value of a series with these values of its labels, in their order, and
-// whether there is such a series.
-func (b *bench) metric(name string, labels ...string) (value float64, ok bool) {
-	b.t.Helper()
-	families, err := b.metrics.Gather()
-	if err != nil {
-		b.t.Fatal(err)
-	}
-	for _, f := range families {
-		for _, m := range f.GetMetric() {
-			var values []string
-			for _, l := range m.GetLabel() {
-				values = append(values, l.GetValue())
-			}
-			if f.GetName() == name && slices.Equal(values, labels) {
-				return m.GetGauge().GetValue() + m.GetCounter().GetValue(), true
-			}
-		}
-	}
-	return 0, false
+	operatortest.WantMetric(b.t, b.metrics, want, name, labels...)
 }
 
 // told is what a Job's agent is told to do.

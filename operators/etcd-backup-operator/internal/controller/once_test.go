@@ -20,6 +20,7 @@ import (
 	"github.com/etcd-operators/etcd-operators/shared/agent"
 	"github.com/etcd-operators/etcd-operators/shared/apiservertest"
 	"github.com/etcd-operators/etcd-operators/shared/etcdtest"
+	"github.com/etcd-operators/etcd-operators/shared/operatortest"
 )
 
 // A backup is made by one Job, and told as soon as its Pod has told it.
@@ -61,7 +62,7 @@ func TestOnce(t *testing.T) {
 
 	apiservertest.Delete(t, b.client, e)
 	etcdtest.Eventually(t, "its series to end", func() error {
-		if _, ok := b.metric("etcd_backup_size_bytes", "x", b.namespace); ok {
+		if _, ok := operatortest.Metric(t, b.metrics, "etcd_backup_size_bytes", "x", b.namespace); ok {
 			return fmt.Errorf("it is still there")
 		}
 		return nil

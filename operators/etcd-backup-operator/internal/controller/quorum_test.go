@@ -7,6 +7,7 @@ import (
 
 	"github.com/etcd-operators/etcd-operators/api/v1beta2"
 	"github.com/etcd-operators/etcd-operators/shared/agent"
+	"github.com/etcd-operators/etcd-operators/shared/operatortest"
 )
 
 // What the agent says of the quorum goes to each record, and of the last backup to the
@@ -36,7 +37,7 @@ func TestBackupWithoutQuorum(t *testing.T) {
 		}
 		b.wantMetric(metric, "etcd_backup_quorum", "x", b.namespace)
 	}
-	if _, ok := b.metric("etcd_backup_quorum", "x", b.namespace); !ok {
+	if _, ok := operatortest.Metric(t, b.metrics, "etcd_backup_quorum", "x", b.namespace); !ok {
 		t.Error("there is no series that says 0")
 	}
 	if r := e.Status.History[1]; r.Name != done[0].Name || r.Quorum == nil || !*r.Quorum {

@@ -1,16 +1,15 @@
 package metrics
 
 import (
-	"strings"
 	"testing"
 	"time"
 
 	"github.com/prometheus/client_golang/prometheus"
-	"github.com/prometheus/client_golang/prometheus/testutil"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
 
 	"github.com/etcd-operators/etcd-operators/api/v1beta2"
+	"github.com/etcd-operators/etcd-operators/shared/operatortest"
 )
 
 // The age is that of the moment at which it is asked for; a cluster that nobody backs up
@@ -51,7 +50,5 @@ etcd_backup_cluster_last_success_timestamp_seconds{cluster="good",namespace="ns"
 # TYPE etcd_backup_cluster_size_bytes gauge
 etcd_backup_cluster_size_bytes{cluster="good",namespace="ns"} 2048
 `
-	if err := testutil.GatherAndCompare(registry, strings.NewReader(want)); err != nil {
-		t.Error(err)
-	}
+	operatortest.WantMetrics(t, registry, want)
 }

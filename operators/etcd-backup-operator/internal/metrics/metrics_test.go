@@ -1,16 +1,15 @@
 package metrics
 
 import (
-	"strings"
 	"testing"
 	"time"
 
 	"github.com/prometheus/client_golang/prometheus"
-	"github.com/prometheus/client_golang/prometheus/testutil"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
 
 	"github.com/etcd-operators/etcd-operators/api/v1beta2"
+	"github.com/etcd-operators/etcd-operators/shared/operatortest"
 )
 
 func TestMetrics(t *testing.T) {
@@ -76,15 +75,5 @@ etcd_backup_successes_total{name="good",namespace="ns"} 1
 		"etcd_backup_age_seconds", "etcd_backup_attempts_total", "etcd_backup_backups", "etcd_backup_duration_seconds", "etcd_backup_failures_total",
 		"etcd_backup_last_success_timestamp_seconds", "etcd_backup_quorum", "etcd_backup_size_bytes", "etcd_backup_successes_total",
 	}
-	if err := testutil.GatherAndCompare(registry, strings.NewReader(want), names...); err != nil {
-		t.Error(err)
-	}
-	// What Prometheus' own linter has to say of them.
-	problems, err := testutil.GatherAndLint(registry)
-	if err != nil {
-		t.Fatal(err)
-	}
-	for _, p := range problems {
-		t.Errorf("%s: %s", p.Metric, p.Text)
-	}
+	operatortest.WantMetrics(t, registry, want, names...)
 }

@@ -27,6 +27,7 @@ import (
 	"github.com/etcd-operators/etcd-operators/shared/apiservertest"
 	"github.com/etcd-operators/etcd-operators/shared/etcdclient"
 	"github.com/etcd-operators/etcd-operators/shared/etcdtest"
+	"github.com/etcd-operators/etcd-operators/shared/operatortest"
 )
 
 func TestMain(m *testing.M) {
@@ -96,11 +97,7 @@ func (b *bench) create(name string, size int, changes ...func(*v1beta2.EtcdClust
 // edit changes an EtcdCluster as a user does.
 func (b *bench) edit(c *v1beta2.EtcdCluster, change func(*v1beta2.EtcdCluster)) {
 	b.t.Helper()
-	etcdtest.Eventually(b.t, "the edit to be accepted", func() error {
-		apiservertest.Read(b.t, b.client, c)
-		change(c)
-		return b.client.Update(apiservertest.Context(b.t), c)
-	})
+	operatortest.Edit(b.t, b.client, c, change)
 }
 
 // until waits for a cluster's status.

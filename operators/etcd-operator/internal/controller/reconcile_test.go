@@ -2,7 +2,6 @@ package controller_test
 
 import (
 	"fmt"
-	"slices"
 	"strings"
 	"testing"
 
@@ -17,6 +16,7 @@ import (
 	"github.com/etcd-operators/etcd-operators/operators/etcd-operator/internal/controller"
 	"github.com/etcd-operators/etcd-operators/shared/apiservertest"
 	"github.com/etcd-operators/etcd-operators/shared/etcdtest"
+	"github.com/etcd-operators/etcd-operators/shared/operatortest"
 )
 
 // Without a kubelet a cluster comes as far as its Pods: all of them at once, after its
@@ -178,24 +178,9 @@ func (b *bench) reconciled() {
 	})
 }
 
-// metric is the value of a series with these values of its labels, in their order; of
-// a histogram, how many it has counted. It is 0 while there is none.
+// metric is the value of a series, as [operatortest.Metric]; 0 while there is none.
 func (b *bench) metric(name string, labels ...string) float64 {
 	b.t.Helper()
-	families, err := b.metrics.Gather()
-	if err != nil {
-		b.t.Fatal(err)
-	}
-	for _, f := range families {
-		for _, m := range f.GetMetric() {
-			var values []string
-			for _, l := range m.GetLabel() {
-				values = append(values, l.GetValue())
-			}
-			if f.GetName() == name && slices.Equal(values, labels) {
-				return m.GetGauge().GetValue() + m.GetCounter().GetValue() + float64(m.GetHistogram().GetSampleCount())
-			}
-		}
-	}
-	return 0
+	value, _ := operatortest.Metric(b.t, b.metrics, name, labels...)
+	return value
 }

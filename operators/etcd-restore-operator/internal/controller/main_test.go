@@ -11,7 +11,6 @@ import (
 
 	"github.com/prometheus/client_golang/prometheus"
 	corev1 "k8s.io/api/core/v1"
-	eventsv1 "k8s.io/api/events/v1"
 	"k8s.io/apimachinery/pkg/api/resource"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	ctrl "sigs.k8s.io/controller-runtime"
@@ -26,6 +25,7 @@ import (
 	"github.com/etcd-operators/etcd-operators/shared/etcdtest"
 	"github.com/etcd-operators/etcd-operators/shared/member"
 	"github.com/etcd-operators/etcd-operators/shared/operator"
+	"github.com/etcd-operators/etcd-operators/shared/operatortest"
 )
 
 func TestMain(m *testing.M) { os.Exit(apiservertest.Main(m)) }
@@ -204,70 +204,18 @@ func (b *bench) claims(label, value string) []string {
 // wantEvents waits for an event of each reason about a restore.
 func (b *bench) wantEvents(e *v1beta2.EtcdRestore, reasons ...string) {
 	b.t.Helper()
-	etcdtest.Eventually(b.t, fmt.Sprintf("the events %v", reasons), func() error {
-		var list eventsv1.EventList
-		if err := b.client.List(apiservertest.Context(b.t), &list, client.InNamespace(b.namespace)); err != nil {
-			return err
-		}
-		var seen []string
-		for _, event := range list.Items {
-			if event.Regarding.UID == e.UID {
-				seen = append(seen, event.Reason)
-			}
-		}
-		for _, reason := range reasons {
-			if !slices.Contains(seen, reason) {
-				return fmt.Errorf("there are %v", seen)
-			}
-		}
-		return nil
-	})
-}
-
-// metric is the value of a series with these values of its labels, in their order, and
-// whether there is such a series.
-func (b *bench) metric(name string, labels ...string) (value float64, ok bool) {
-	b.t.Helper()
-	families, err := b.metrics.Gather()
-	if err != nil {
-		b.t.Fatal(err)
-	}
-	for _, f := range families {
-		for _, m := range f.GetMetric() {
-			var values []string
-			for _, l := range m.GetLabel() {
-				values = append(values, l.GetValue())
-			}
-			if f.GetName() == name && slices.Equal(values, labels) {
-				return m.GetGauge().GetValue() + m.GetCounter().GetValue(), true
-			}
-		}
-	}
-	return 0, false
+	operatortest.WantEvents(b.t, b.client, e, reasons...)
 }
 
 // wantMetric waits for a metric to have a value: it follows the status.
 func (b *bench) wantMetric(want float64, name string, labels ...string) {
 	b.t.Helper()
-	etcdtest.Eventually(b.t, name+" to follow the status", func() error {
-		if got, _ := b.metric(name, labels...); got != want {
-			return fmt.Errorf("it is %v, want %v", got, want)
-		}
-		return nil
-	})
+	operatortest.WantMetric(b.t, b.metrics, want, name, labels...)
 }
 
 // reconciles is how many there were.
-func (b *bench) reconciles() uint64 {
+func (b *bench) reconciles() float64 {
 	b.t.Helper()
-	families, err := b.metrics.Gather()
-	if err != nil {
-		b.t.Fatal(err)
-	}
-	for _, f := range families {
-		if f.GetName() == "etcd_restore_reconcile_duration_seconds" {
-			return f.GetMetric()[0].GetHistogram().GetSampleCount()
-		}
-	}
-	return 0
+	n, _ := operatortest.Metric(b.t, b.metrics, "etcd_restore_reconcile_duration_seconds")
+	return n
 }

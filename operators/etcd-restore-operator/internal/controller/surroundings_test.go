@@ -120,7 +120,7 @@ func says(s *v1beta2.RestoreStatus, kind, reason string) bool {
 // touch changes an EtcdCluster in nothing that matters.
 func (b *bench) touch(c *v1beta2.EtcdCluster) {
 	b.t.Helper()
-	patch := client.RawPatch(types.MergePatchType, fmt.Appendf(nil, `{"metadata":{"annotations":{"touched":"%d"}}}`, b.reconciles()))
+	patch := client.RawPatch(types.MergePatchType, fmt.Appendf(nil, `{"metadata":{"annotations":{"touched":"%.0f"}}}`, b.reconciles()))
 	if err := b.client.Patch(apiservertest.Context(b.t), c, patch); err != nil {
 		b.t.Fatal(err)
 	}

@@ -1,17 +1,16 @@
 package metrics
 
 import (
-	"strings"
 	"testing"
 	"time"
 
 	"github.com/prometheus/client_golang/prometheus"
-	"github.com/prometheus/client_golang/prometheus/testutil"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
 
 	"github.com/etcd-operators/etcd-operators/api/v1beta2"
 	"github.com/etcd-operators/etcd-operators/operators/etcd-restore-operator/internal/task"
+	"github.com/etcd-operators/etcd-operators/shared/operatortest"
 )
 
 func TestMetrics(t *testing.T) {
@@ -82,15 +81,5 @@ etcd_restore_successes_total{name="good",namespace="ns"} 1
 		"etcd_restore_attempts_total", "etcd_restore_duration_seconds", "etcd_restore_failures_total", "etcd_restore_fetched_bytes",
 		"etcd_restore_hand_off_seconds", "etcd_restore_restores", "etcd_restore_size_bytes", "etcd_restore_successes_total",
 	}
-	if err := testutil.GatherAndCompare(registry, strings.NewReader(want), names...); err != nil {
-		t.Error(err)
-	}
-	// What Prometheus' own linter has to say of them.
-	problems, err := testutil.GatherAndLint(registry)
-	if err != nil {
-		t.Fatal(err)
-	}
-	for _, p := range problems {
-		t.Errorf("%s: %s", p.Metric, p.Text)
-	}
+	operatortest.WantMetrics(t, registry, want, names...)
 }
