@@ -106,7 +106,7 @@ func (r *Reconciler) carryOut(ctx context.Context, b *v1beta2.EtcdBackup, obs pl
 	if _, gone := d.Action.(plan.DeleteBackup); gone {
 		return d, b.Status, nil
 	}
-	status, err := r.reporter.WriteStatus(ctx, b, d.Status)
+	status, err := r.actor.Report(ctx, b, d.Status)
 	if err != nil {
 		return d, status, err
 	}

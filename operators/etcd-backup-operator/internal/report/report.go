@@ -1,5 +1,5 @@
-// Package report tells what was observed and done: in the status of an EtcdBackup, as
-// events, in the log, and in the metrics. It decides nothing.
+// Package report tells what was done, and what has newly come about, in events, in the log
+// and in the metrics. It decides nothing. The status is written by package act.
 package report
 
 import (
@@ -21,23 +21,8 @@ const ActionBackup = "Backup"
 
 // Reporter tells of EtcdBackups.
 type Reporter struct {
-	Client  client.StatusClient
 	Events  events.EventRecorder
 	Metrics *metrics.Metrics
-}
-
-// WriteStatus writes a status once, and only if anything in it has changed. It fails with a
-// conflict if the EtcdBackup has changed since b was read: then nothing is recorded. It
-// returns the status as it is now.
-func (r *Reporter) WriteStatus(ctx context.Context, b *v1beta2.EtcdBackup, status v1beta2.BackupStatus) (v1beta2.BackupStatus, error) {
-	next := b.DeepCopy()
-	next.Status = status
-	next.Status.Conditions = operator.Dated(b.DeepCopy().Status.Conditions, status.Conditions)
-	written, err := operator.UpdateStatus(ctx, r.Client, next, &b.Status, &next.Status)
-	if err != nil || !written {
-		return b.Status, err
-	}
-	return next.Status, nil
 }
 
 // TellAction makes the event and the log line of what was done.

@@ -115,7 +115,7 @@ func (r *Reconciler) carryOut(ctx context.Context, e *v1beta2.EtcdRestore, seen 
 	if leaves(e) {
 		return d, e.Status, nil
 	}
-	status, err := r.reporter.WriteStatus(ctx, e, d.Status)
+	status, err := r.actor.Report(ctx, e, d.Status)
 	if err != nil {
 		return d, status, err
 	}

@@ -37,7 +37,7 @@ func (r *Reconciler) SetupWithManager(ctx context.Context, mgr ctrl.Manager, wor
 	}
 	r.observer = observe.Observer{Client: r.Client, Live: r.Live, Clusters: &r.clusters, Backups: &r.backups, ClusterWide: r.ClusterWide, Creators: r.Creators, Now: r.Now}
 	r.actor = act.Actor{Client: r.Client, Live: r.Live, Metrics: r.Metrics, Image: r.Image}
-	r.reporter = report.Reporter{Client: r.Client, Events: r.Events, Metrics: r.Metrics}
+	r.reporter = report.Reporter{Events: r.Events}
 	c, err := ctrl.NewControllerManagedBy(mgr).
 		For(&v1beta2.EtcdRestore{}).
 		Owns(&batchv1.Job{}).

@@ -1,5 +1,5 @@
-// Package report tells what was observed and done: in the status of an EtcdRestore, as
-// events, in the log, and in the metrics. It decides nothing.
+// Package report tells what was done, and what has newly come about, in events and in the
+// log. It decides nothing. The status is written by package act.
 package report
 
 import (
@@ -7,35 +7,16 @@ import (
 
 	corev1 "k8s.io/api/core/v1"
 	"k8s.io/client-go/tools/events"
-	"sigs.k8s.io/controller-runtime/pkg/client"
 	"sigs.k8s.io/controller-runtime/pkg/log"
 
 	"github.com/etcd-operators/etcd-operators/api/v1beta2"
-	"github.com/etcd-operators/etcd-operators/operators/etcd-restore-operator/internal/metrics"
 	"github.com/etcd-operators/etcd-operators/operators/etcd-restore-operator/internal/plan"
 	"github.com/etcd-operators/etcd-operators/shared/operator"
 )
 
 // Reporter tells of EtcdRestores.
 type Reporter struct {
-	Client  client.StatusClient
-	Events  events.EventRecorder
-	Metrics *metrics.Metrics
-}
-
-// WriteStatus writes a status once, and only if anything in it has changed. It fails with a
-// conflict if the EtcdRestore has changed since e was read: then nothing is recorded. It
-// returns the status as it is now.
-func (r *Reporter) WriteStatus(ctx context.Context, e *v1beta2.EtcdRestore, status v1beta2.RestoreStatus) (v1beta2.RestoreStatus, error) {
-	next := e.DeepCopy()
-	next.Status = status
-	next.Status.Conditions = operator.Dated(e.DeepCopy().Status.Conditions, status.Conditions)
-	written, err := operator.UpdateStatus(ctx, r.Client, next, &e.Status, &next.Status)
-	if err != nil || !written {
-		return e.Status, err
-	}
-	r.Metrics.Changed(client.ObjectKeyFromObject(e), &e.Status, &next.Status)
-	return next.Status, nil
+	Events events.EventRecorder
 }
 
 // TellAction makes the event and the log line of what was done.
