@@ -68,7 +68,7 @@ simulate: ## Try to break etcd-operator, with SEEDS random runs from number FIRS
 simulate-cover: ## Show which functions of etcd-operator SHIPPED runs of its shipped code cover, and what share of their statements
 	@mkdir -p out
 	@cd operators/etcd-operator && go test -tags simulation ./internal/simulate -run 'TestShipped$$' -shipped $(SHIPPED) -first $(FIRST) -timeout 0 \
-	  -coverprofile ../../out/simulate.cover -coverpkg ./internal/act,./internal/observe,./internal/controller && \
+	  -coverprofile ../../out/simulate.cover -coverpkg ./internal/act,./internal/observe,./internal/report,./internal/controller && \
 	  go tool cover -func ../../out/simulate.cover && \
 	  awk -F '[/: ]' 'NR > 1 {p = $$(NF-4); all[p] += $$(NF-1); if ($$NF > 0) hit[p] += $$(NF-1)} END {for (p in all) printf "%-12s %5.1f%% of %d statements\n", p, 100 * hit[p] / all[p], all[p]}' ../../out/simulate.cover
 	@echo 'line by line: go tool cover -html out/simulate.cover'

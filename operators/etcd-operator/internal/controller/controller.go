@@ -1,6 +1,6 @@
 // Package controller is the loop of etcd-operator: one reconcile observes an
-// EtcdCluster, plans one step, carries it out and reports (packages observe, plan
-// and act). What it keeps between reconciles spares requests, and may be lost at any
+// EtcdCluster, plans one step, carries it out and reports (packages observe, plan, act
+// and report). What it keeps between reconciles spares requests, and may be lost at any
 // moment.
 //
 // Reconciles are driven by watches. A timer looks after what no watch reports: an
@@ -15,9 +15,7 @@ import (
 	"sync"
 	"time"
 
-	corev1 "k8s.io/api/core/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
-	"k8s.io/apimachinery/pkg/api/meta"
 	"k8s.io/client-go/tools/events"
 	ctrl "sigs.k8s.io/controller-runtime"
 	"sigs.k8s.io/controller-runtime/pkg/client"
@@ -32,7 +30,7 @@ import (
 	"github.com/etcd-operators/etcd-operators/operators/etcd-operator/internal/metrics"
 	"github.com/etcd-operators/etcd-operators/operators/etcd-operator/internal/observe"
 	"github.com/etcd-operators/etcd-operators/operators/etcd-operator/internal/plan"
-	"github.com/etcd-operators/etcd-operators/shared/conditiontext"
+	"github.com/etcd-operators/etcd-operators/operators/etcd-operator/internal/report"
 	"github.com/etcd-operators/etcd-operators/shared/etcdclient"
 	"github.com/etcd-operators/etcd-operators/shared/operator"
 )
@@ -125,9 +123,11 @@ func (r *Reconciler) Reconcile(ctx context.Context, req ctrl.Request) (ctrl.Resu
 	}
 	status, err := r.carryOut(ctx, &c, &obs, d)
 	r.Metrics.Observe(req.NamespacedName, &status, !c.DeletionTimestamp.IsZero(), time.Since(begun))
-	r.Metrics.Members(req.NamespacedName, members(&obs))
+	r.Metrics.Members(req.NamespacedName, report.Members(&obs))
 	return r.next(ctx, req.NamespacedName, d, err)
 }
+
+func (r *Reconciler) reporter() report.Reporter { return report.Reporter{Events: r.Events} }
 
 func (r *Reconciler) plan(o plan.Observation) plan.Decision {
 	if r.Plan != nil {
@@ -201,12 +201,12 @@ func (r *Reconciler) carryOut(ctx context.Context, c *v1beta2.EtcdCluster, obs *
 		status, err = r.report(ctx, c, d)
 	}
 	if err == nil {
-		r.tellCertificates(ctx, c, &status, &obs.Cluster.TLS, &d)
-		r.tellChanges(ctx, c, &status, &d)
+		r.reporter().TellCertificates(ctx, c, &status, &obs.Cluster.TLS, &d)
+		r.reporter().TellChanges(ctx, c, &status, &d)
 	}
 	// What was done is told, whatever becomes of the status.
 	if failed == nil && (err == nil || (d.Action != nil && !plan.Records(d.Action))) {
-		r.tell(ctx, c, d)
+		r.reporter().TellStep(ctx, c, d)
 	}
 	return status, errors.Join(failed, err)
 }
@@ -220,71 +220,6 @@ func (r *Reconciler) report(ctx context.Context, c *v1beta2.EtcdCluster, d plan.
 		r.replaced.Store(client.ObjectKeyFromObject(c), c.ResourceVersion)
 	}
 	return now.Status, err
-}
-
-// tell makes the log line, and the event if it gets one, of what was done, or of what has come to
-// stand in the way.
-func (r *Reconciler) tell(ctx context.Context, c *v1beta2.EtcdCluster, d plan.Decision) {
-	reported := isReported(c, v1beta2.ConditionProgressing, d.Reason)
-	if _, repeated := d.Action.(plan.AdvanceLog); repeated && reported {
-		return // one of many alike
-	}
-	if d.Action != nil {
-		log.FromContext(ctx).Info(d.Message, "action", plan.KindOf(d.Action), "reason", d.Reason)
-		if e, ok := plan.EventOf(&d); ok {
-			r.Events.Eventf(c, related(c, e.Member), eventType(e), e.Reason, e.Action, "%s", conditiontext.Clip(e.Message))
-		}
-		return
-	}
-	if reported || d.Outcome == plan.Rejected { // told by remember
-		return
-	}
-	log.FromContext(ctx).Info(d.Message, "reason", d.Reason)
-	if d.Outcome.AwaitsUser() {
-		r.Events.Eventf(c, nil, corev1.EventTypeWarning, d.Reason, "Wait", "%s", conditiontext.Clip(d.Message))
-	}
-}
-
-// isReported reports whether the status has a condition for this reason already: its event was
-// made then. Whether a reason is news is all that is asked of it, and never which one it is.
-func isReported(c *v1beta2.EtcdCluster, condition, reason string) bool {
-	was := meta.FindStatusCondition(c.Status.Conditions, condition)
-	return was != nil && was.Reason == reason
-}
-
-// tellChanges makes the events of what has changed since the status was written last.
-func (r *Reconciler) tellChanges(ctx context.Context, c *v1beta2.EtcdCluster, now *v1beta2.ClusterStatus, d *plan.Decision) {
-	for _, e := range plan.EventsBetween(&c.Status, now, d) {
-		log.FromContext(ctx).Info(e.Message, "reason", e.Reason)
-		r.Events.Eventf(c, nil, eventType(e), e.Reason, e.Action, "%s", conditiontext.Clip(e.Message))
-	}
-}
-
-func eventType(e plan.Event) string {
-	if e.Warning {
-		return corev1.EventTypeWarning
-	}
-	return corev1.EventTypeNormal
-}
-
-// members is what metrics tell of the members that have answered.
-func members(obs *plan.Observation) []metrics.Member {
-	var all []metrics.Member
-	for i := range obs.Pods {
-		p := &obs.Pods[i]
-		a := &p.Answer
-		if !a.Reached || a.ClusterID != obs.Cluster.ClusterID {
-			continue
-		}
-		m := metrics.Member{Name: p.Name, Size: a.DBSize, InUse: a.DBSizeInUse, Quota: a.Quota}
-		for _, alarm := range a.Alarms {
-			if alarm.MemberID == a.MemberID {
-				m.Alarms = append(m.Alarms, string(alarm.Kind))
-			}
-		}
-		all = append(all, m)
-	}
-	return all
 }
 
 // after says when to look at the cluster again.

@@ -113,9 +113,9 @@ func (s *story) observe(change observed) {
 	if err != nil {
 		s.t.Fatal(err)
 	}
-	s.r.tellCertificates(ctx, c, &status, &o.Cluster.TLS, &d)
-	s.r.tellChanges(ctx, c, &status, &d)
-	s.r.tell(ctx, c, d)
+	s.r.reporter().TellCertificates(ctx, c, &status, &o.Cluster.TLS, &d)
+	s.r.reporter().TellChanges(ctx, c, &status, &d)
+	s.r.reporter().TellStep(ctx, c, d)
 	apiservertest.Read(s.t, s.r.Actor.Client, s.cluster)
 }
 

@@ -7,15 +7,12 @@ import (
 	"sync"
 	"time"
 
-	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/types"
 	"sigs.k8s.io/controller-runtime/pkg/client"
-	"sigs.k8s.io/controller-runtime/pkg/log"
 
 	"github.com/etcd-operators/etcd-operators/api/v1beta2"
 	"github.com/etcd-operators/etcd-operators/operators/etcd-operator/internal/act"
 	"github.com/etcd-operators/etcd-operators/operators/etcd-operator/internal/plan"
-	"github.com/etcd-operators/etcd-operators/shared/conditiontext"
 )
 
 // rejections holds what the API server has refused of each EtcdCluster, by its name, and
@@ -101,9 +98,7 @@ func (r *Reconciler) tellRejections(ctx context.Context, c *v1beta2.EtcdCluster,
 		if known, news = plan.Reject(known, rejection, time.Now()); !news {
 			continue
 		}
-		reason, message := rejection.Describe()
-		log.FromContext(ctx).Info(message, "action", rejection.Kind, "reason", reason)
-		r.Events.Eventf(c, nil, corev1.EventTypeWarning, reason, rejection.Kind, "%s", conditiontext.Clip(message))
+		r.reporter().TellRejection(ctx, c, rejection)
 	}
 	return known
 }

@@ -7,7 +7,6 @@ import (
 	"sync"
 	"time"
 
-	corev1 "k8s.io/api/core/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/apimachinery/pkg/api/meta"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
@@ -117,8 +116,7 @@ func (r *Reconciler) reportStale(ctx context.Context, c *v1beta2.EtcdCluster, ob
 	message := conditiontext.Clip(plan.Stalled(staleGrace, stale))
 	d.Status.Conditions = stalledConditions(d.Status.Conditions, c.Generation, message)
 	if first {
-		log.FromContext(ctx).Info(message, "reason", v1beta2.ClusterReasonObservationStale)
-		r.Events.Eventf(c, nil, corev1.EventTypeWarning, v1beta2.ClusterReasonObservationStale, "Observe", "%s", message)
+		r.reporter().TellStale(ctx, c, message)
 	}
 	status, err := r.report(ctx, c, d)
 	if err != nil && !apierrors.IsConflict(err) {

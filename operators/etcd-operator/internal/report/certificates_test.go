@@ -1,4 +1,4 @@
-package controller
+package report
 
 import (
 	"strings"
@@ -25,8 +25,8 @@ func TestOnlyCertificatesThatAPersonMustMendAreAWarning(t *testing.T) {
 		o := plan.Observation{Cluster: plan.Cluster{Namespace: "ns", Name: "x", Size: 3, Version: "3.6.16", TLS: tc.tls, Fence: plan.Fence{Mark: "r1"}}}
 		d := plan.Plan(o)
 		recorder := events.NewFakeRecorder(1)
-		r := &Reconciler{Events: recorder}
-		r.tellCertificates(t.Context(), &v1beta2.EtcdCluster{}, &d.Status, &o.Cluster.TLS, &d)
+		r := Reporter{Events: recorder}
+		r.TellCertificates(t.Context(), &v1beta2.EtcdCluster{}, &d.Status, &o.Cluster.TLS, &d)
 		select {
 		case e := <-recorder.Events:
 			if !tc.warned || !strings.HasPrefix(e, "Warning") {

@@ -1,4 +1,4 @@
-package controller
+package report
 
 import (
 	"context"
@@ -28,10 +28,10 @@ func TestEachMemberHasItsEvents(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	r := &Reconciler{Events: broadcaster.NewRecorder(scheme, "etcd-operator")}
+	r := Reporter{Events: broadcaster.NewRecorder(scheme, "etcd-operator")}
 	c := &v1beta2.EtcdCluster{ObjectMeta: metav1.ObjectMeta{Name: "x", Namespace: "ns", UID: "u", ResourceVersion: "7"}}
 	for _, name := range []string{"x-a", "x-b"} {
-		r.tell(t.Context(), c, plan.Decision{Action: plan.AddLearner{Name: name}, Reason: "MemberAdded", Message: "member " + name + " is added as a learner"})
+		r.TellStep(t.Context(), c, plan.Decision{Action: plan.AddLearner{Name: name}, Reason: "MemberAdded", Message: "member " + name + " is added as a learner"})
 	}
 	var told int
 	err = wait.PollUntilContextTimeout(t.Context(), 10*time.Millisecond, 10*time.Second, true, func(ctx context.Context) (bool, error) {
