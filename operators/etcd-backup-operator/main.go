@@ -6,7 +6,6 @@ package main
 
 import (
 	"context"
-	"flag"
 	"time"
 
 	batchv1 "k8s.io/api/batch/v1"
@@ -30,31 +29,29 @@ import (
 const apiQPS, apiBurst = 100, 200
 
 func main() {
-	creators := operator.Creators{Policy: creator.BackupPolicy}
 	operator.Main(&operator.Program{
 		Name:       "etcd-backup-operator",
 		Kind:       "EtcdBackup",
 		Definition: crd.EtcdBackups,
 		QPS:        apiQPS,
 		Burst:      apiBurst,
-		Flags: func(fs *flag.FlagSet) {
-			creators.Bind(fs, "whoever can create EtcdBackups can then use the PersistentVolumeClaims and ServiceAccounts of the namespace as if they could create Pods")
-		},
+
+		CreatorPolicy: creator.BackupPolicy,
+		CreatorsCan:   "whoever can create EtcdBackups can then use the PersistentVolumeClaims and ServiceAccounts of the namespace as if they could create Pods",
+
 		Caches: caches,
-		SetUp: func(ctx context.Context, mgr ctrl.Manager, o *operator.Options) error {
-			return setUp(ctx, mgr, o, creators)
-		},
+		SetUp:  setUp,
 	})
 }
 
-func setUp(ctx context.Context, mgr ctrl.Manager, o *operator.Options, creators operator.Creators) error {
+func setUp(ctx context.Context, mgr ctrl.Manager, o *operator.Options) error {
 	r := &controller.Reconciler{
 		Client:      mgr.GetClient(),
 		Events:      mgr.GetEventRecorder(o.Name),
 		Metrics:     metrics.New(ctrlmetrics.Registry),
 		Image:       o.Image,
 		ClusterWide: o.ClusterWide,
-		Creators:    creators,
+		Creators:    o.Creators,
 		Now:         time.Now,
 	}
 	return r.SetupWithManager(ctx, mgr, o.Workers)

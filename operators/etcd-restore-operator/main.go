@@ -8,7 +8,6 @@ package main
 
 import (
 	"context"
-	"flag"
 	"time"
 
 	batchv1 "k8s.io/api/batch/v1"
@@ -34,7 +33,6 @@ import (
 const apiQPS, apiBurst = 100, 200
 
 func main() {
-	creators := operator.Creators{Policy: creator.RestorePolicy}
 	operator.Main(&operator.Program{
 		Name:       "etcd-restore-operator",
 		Kind:       "EtcdRestore",
@@ -42,17 +40,16 @@ func main() {
 		Related:    []operator.Dependency{{Operator: "etcd-operator", Definition: crd.EtcdClusters}},
 		QPS:        apiQPS,
 		Burst:      apiBurst,
-		Flags: func(fs *flag.FlagSet) {
-			creators.Bind(fs, "whoever can create EtcdRestores can then get EtcdClusters as if they could create them, with any image and any Secret of the namespace")
-		},
+
+		CreatorPolicy: creator.RestorePolicy,
+		CreatorsCan:   "whoever can create EtcdRestores can then get EtcdClusters as if they could create them, with any image and any Secret of the namespace",
+
 		Caches: caches,
-		SetUp: func(ctx context.Context, mgr ctrl.Manager, o *operator.Options) error {
-			return setUp(ctx, mgr, o, creators)
-		},
+		SetUp:  setUp,
 	})
 }
 
-func setUp(ctx context.Context, mgr ctrl.Manager, o *operator.Options, creators operator.Creators) error {
+func setUp(ctx context.Context, mgr ctrl.Manager, o *operator.Options) error {
 	r := &controller.Reconciler{
 		Client:      mgr.GetClient(),
 		Live:        mgr.GetAPIReader(),
@@ -60,7 +57,7 @@ func setUp(ctx context.Context, mgr ctrl.Manager, o *operator.Options, creators 
 		Metrics:     metrics.New(ctrlmetrics.Registry),
 		Image:       o.Image,
 		ClusterWide: o.ClusterWide,
-		Creators:    creators,
+		Creators:    o.Creators,
 		Now:         time.Now,
 	}
 	return r.SetupWithManager(ctx, mgr, o.Workers)

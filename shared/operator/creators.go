@@ -28,9 +28,9 @@ type Creators struct {
 	Trusted bool
 }
 
-// Bind registers the flag --trust-creators. can says what whoever can create the objects can
+// bind registers the flag --trust-creators. can says what whoever can create the objects can
 // do with it.
-func (c *Creators) Bind(fs *flag.FlagSet, can string) {
+func (c *Creators) bind(fs *flag.FlagSet, can string) {
 	fs.BoolVar(&c.Trusted, "trust-creators", false, fmt.Sprintf("do not require the ValidatingAdmissionPolicy %s: %s", c.Policy, can))
 }
 

@@ -38,6 +38,11 @@ type Program struct {
 	// Related are kinds of other operators that it needs beside its own.
 	Related []Dependency
 
+	// CreatorPolicy is the ValidatingAdmissionPolicy that checks the rights of those who
+	// create objects of Kind; empty: they need no check. CreatorsCan is the sentence on what
+	// they can do without it.
+	CreatorPolicy, CreatorsCan string
+
 	// Flags registers flags of its own; nil: there are none.
 	Flags func(*flag.FlagSet)
 	// Learn asks what must be known before the caches are set up, with a client that
@@ -63,6 +68,10 @@ func (p *Program) run(ctx context.Context, args []string) error {
 	logs.BindFlags(fs)
 	o := &Options{Name: p.Name, Kind: p.Kind}
 	o.Bind(fs)
+	if p.CreatorPolicy != "" {
+		o.Creators.Policy = p.CreatorPolicy
+		o.Creators.bind(fs, p.CreatorsCan)
+	}
 	if p.Flags != nil {
 		p.Flags(fs)
 	}

@@ -36,6 +36,8 @@ type Options struct {
 	// Image is the operator's own, which some Pods that it makes run. After Prepare it
 	// is known.
 	Image string
+	// Creators are those of objects of Kind.
+	Creators Creators
 	// Version asks only for the version.
 	Version bool
 
