@@ -27,6 +27,11 @@ type Info struct {
 	DatabaseSize int64
 	// Revision is where a cluster with this data goes on.
 	Revision int64
+	// CompactedRevision is the oldest revision that all keys can still be read at, so that
+	// the snapshot holds each revision from here to Revision; 0 if nothing was ever
+	// compacted. A compaction that was scheduled and not finished counts: it might have
+	// removed some records already, and etcd finishes it when it starts.
+	CompactedRevision int64
 	// TotalKeys is how many keys a cluster with this data has.
 	TotalKeys int64
 	// EtcdVersion is the minor version of etcd whose data it is, such as 3.6.
@@ -67,9 +72,10 @@ func Inspect(ctx context.Context, f *os.File) (info Info, err error) {
 		return info, err
 	}
 	info.DatabaseSize, info.Alarms, info.AuthEnabled = d.size(), in.alarms, in.authEnabled
-	if info.Revision, err = in.revision(); err != nil {
+	if info.CompactedRevision, err = in.compacted(); err != nil {
 		return info, err
 	}
+	info.Revision = max(in.last, info.CompactedRevision, firstRevision)
 	if info.EtcdVersion, err = in.version(); err != nil {
 		return info, err
 	}
@@ -148,9 +154,9 @@ func (in *inspection) event(e element) error {
 // firstRevision is that of an etcd that nothing was ever written to.
 const firstRevision = 1
 
-// revision is the newest in the history, or that of a compaction that took all of it.
-func (in *inspection) revision() (int64, error) {
-	revision := max(in.last, firstRevision)
+// compacted is the revision of the newest compaction, be it finished or only scheduled; 0 if
+// there was none. It can be newer than all records: a compaction removes deletions, too.
+func (in *inspection) compacted() (revision int64, err error) {
 	for _, name := range []string{keyFinishedCompact, keyScheduledCompact} {
 		value, ok := in.settings[name]
 		if !ok {

@@ -17,23 +17,26 @@ import (
 
 func TestInspect(t *testing.T) {
 	for name, c := range map[string]struct {
-		content  content
-		version  string
-		revision int64 // 0: that of the newest event
+		content   content
+		version   string
+		revision  int64 // 0: that of the newest event
+		compacted int64
 	}{
-		"a few keys, in a page of another":  {content{pageSize: 4096, events: some(2), meta: of36}, "3.6", 0},
-		"many pages":                        {content{pageSize: 512, events: some(2000), valueSize: 20, meta: of36}, "3.6", 0},
-		"values larger than a page":         {content{pageSize: 4096, events: some(20), valueSize: 40_000, meta: of36}, "3.6", 0},
-		"large pages":                       {content{pageSize: 64 << 10, events: some(2000), valueSize: 100, meta: of36}, "3.6", 0},
-		"a list of free pages":              {content{pageSize: 512, events: some(1000), valueSize: 20, meta: of36, freelist: true}, "3.6", 0},
-		"of 3.5":                            {content{events: some(10), cluster: map[string]string{keyClusterVersion: "3.5.0"}}, "3.5", 0},
-		"of 3.7, its cluster still of 3.6":  {content{events: some(10), meta: map[string]string{keyStorageVersion: "3.7.0"}, cluster: map[string]string{keyClusterVersion: "3.6.0"}}, "3.7", 0},
-		"all deleted":                       {content{events: []string{"a", "-a"}, meta: of36}, "3.6", 3},
-		"deleted and written again":         {content{events: []string{"a", "-a", "a", "b", "-b"}, meta: of36}, "3.6", 6},
-		"all deleted and compacted":         {content{meta: merged(of36, keyFinishedCompact, string(revisionKey(77, false)))}, "3.6", 77},
-		"what a restore writes":             {content{events: some(10), raw: map[string]string{string(revisionKey(1000, false)): ""}, meta: of36}, "3.6", 1000},
-		"nothing was ever written":          {content{meta: of36}, "3.6", 1},
-		"compacted behind the newest event": {content{events: some(10), meta: merged(of36, keyScheduledCompact, string(revisionKey(5, false)))}, "3.6", 0},
+		"a few keys, in a page of another":   {content{pageSize: 4096, events: some(2), meta: of36}, "3.6", 0, 0},
+		"many pages":                         {content{pageSize: 512, events: some(2000), valueSize: 20, meta: of36}, "3.6", 0, 0},
+		"values larger than a page":          {content{pageSize: 4096, events: some(20), valueSize: 40_000, meta: of36}, "3.6", 0, 0},
+		"large pages":                        {content{pageSize: 64 << 10, events: some(2000), valueSize: 100, meta: of36}, "3.6", 0, 0},
+		"a list of free pages":               {content{pageSize: 512, events: some(1000), valueSize: 20, meta: of36, freelist: true}, "3.6", 0, 0},
+		"of 3.5":                             {content{events: some(10), cluster: map[string]string{keyClusterVersion: "3.5.0"}}, "3.5", 0, 0},
+		"of 3.7, its cluster still of 3.6":   {content{events: some(10), meta: map[string]string{keyStorageVersion: "3.7.0"}, cluster: map[string]string{keyClusterVersion: "3.6.0"}}, "3.7", 0, 0},
+		"all deleted":                        {content{events: []string{"a", "-a"}, meta: of36}, "3.6", 3, 0},
+		"deleted and written again":          {content{events: []string{"a", "-a", "a", "b", "-b"}, meta: of36}, "3.6", 6, 0},
+		"all deleted and compacted":          {content{meta: merged(of36, keyFinishedCompact, string(revisionKey(77, false)))}, "3.6", 77, 77},
+		"what a restore writes":              {content{events: some(10), raw: map[string]string{string(revisionKey(1000, false)): ""}, meta: of36}, "3.6", 1000, 0},
+		"nothing was ever written":           {content{meta: of36}, "3.6", 1, 0},
+		"a compaction that was not finished": {content{events: some(10), meta: merged(merged(of36, keyFinishedCompact, string(revisionKey(3, false))), keyScheduledCompact, string(revisionKey(6, false)))}, "3.6", 0, 6},
+		"a compaction that was finished":     {content{events: some(10), meta: merged(merged(of36, keyFinishedCompact, string(revisionKey(6, false))), keyScheduledCompact, string(revisionKey(6, false)))}, "3.6", 0, 6},
+		"compacted behind the newest event":  {content{events: some(10), meta: merged(of36, keyScheduledCompact, string(revisionKey(5, false)))}, "3.6", 0, 5},
 	} {
 		t.Run(name, func(t *testing.T) {
 			path := build(t, c.content)
@@ -41,7 +44,7 @@ func TestInspect(t *testing.T) {
 			if err != nil {
 				t.Fatal(err)
 			}
-			want.EtcdVersion = c.version
+			want.EtcdVersion, want.CompactedRevision = c.version, c.compacted
 			if c.revision != 0 {
 				want.Revision = c.revision
 			}
