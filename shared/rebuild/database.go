@@ -48,6 +48,8 @@ type database struct {
 	pages uint64
 	// root is the page of the bucket of buckets.
 	root, freelist, txid uint64
+	// metaAt is the offset of that meta page.
+	metaAt uint64
 }
 
 // open maps a file. The caller closes the database, and the file.
@@ -110,7 +112,7 @@ func (d *database) takeMeta(id, offset uint64) error {
 	}
 	txid := order.Uint64(m[48:])
 	if id == 0 || txid > d.txid {
-		d.pageSize, d.txid = pageSize, txid
+		d.pageSize, d.txid, d.metaAt = pageSize, txid, offset
 		d.root, d.freelist, d.pages = order.Uint64(m[16:]), order.Uint64(m[32:]), order.Uint64(m[40:])
 	}
 	return nil

@@ -32,7 +32,9 @@ type content struct {
 	raw           map[string]string
 	// alarms and users are keys and values of the buckets alarm and authUsers.
 	alarms, users map[string]string
-	auth          bool
+	// leased are keys and values of the bucket lease.
+	leased map[string]string
+	auth   bool
 }
 
 // of36 is what etcd 3.6 writes into the bucket meta.
@@ -70,7 +72,7 @@ func build(t testing.TB, c content) string {
 	if err != nil {
 		t.Fatal(err)
 	}
-	names := []string{bucketAlarm, bucketAuth, bucketAuthUsers, bucketCluster, bucketKey, "lease", "members", bucketMeta}
+	names := []string{bucketAlarm, bucketAuth, bucketAuthUsers, bucketCluster, bucketKey, bucketLease, "members", bucketMeta}
 	if c.with != "" {
 		names = append(names, c.with)
 	}
@@ -101,6 +103,9 @@ func build(t testing.TB, c content) string {
 		}
 		for k, v := range c.users {
 			put(tx, bucketAuthUsers, []byte(k), []byte(v))
+		}
+		for k, v := range c.leased {
+			put(tx, bucketLease, []byte(k), []byte(v))
 		}
 		if c.auth {
 			put(tx, bucketAuth, []byte(keyAuthEnabled), []byte{1})

@@ -12,6 +12,11 @@
 // stays small, however large the file. That its sha256 is right is package snapshot's to
 // say, while the file is fetched.
 //
+// # An earlier revision
+//
+// A snapshot holds all of history since the last compaction. [CutAt] takes away what is
+// later than a revision, in place, before Restore makes a data dir of the rest.
+//
 // # Restoring
 //
 // [Restore] makes a data dir of one member by etcd's own etcdutl, of the newest minor:

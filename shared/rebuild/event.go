@@ -17,7 +17,7 @@ const (
 	fieldKey         protowire.Number = 1
 	fieldModRevision protowire.Number = 3
 	fieldValue       protowire.Number = 5
-	fieldLast        protowire.Number = 6
+	fieldLease       protowire.Number = 6 // the last one
 )
 
 // event is one key that was written or deleted at a revision.
@@ -27,6 +27,8 @@ type event struct {
 	// key is part of the mapped file. It is empty for what a restore writes to raise
 	// the revision, which etcd never shows.
 	key []byte
+	// lease is 0 if it has none.
+	lease uint64
 }
 
 func parseRevision(b []byte) (main int64, deleted bool, err error) {
@@ -60,7 +62,7 @@ func parseEvent(e element) (ev event, err error) {
 			return ev, notDecodable(ev)
 		}
 		rest = rest[n:]
-		if bytes := number == fieldKey || number == fieldValue; number > fieldLast || bytes != (kind == protowire.BytesType) || !bytes && kind != protowire.VarintType {
+		if bytes := number == fieldKey || number == fieldValue; number > fieldLease || bytes != (kind == protowire.BytesType) || !bytes && kind != protowire.VarintType {
 			return ev, notDecodable(ev)
 		}
 		switch number {
@@ -68,6 +70,8 @@ func parseEvent(e element) (ev event, err error) {
 			ev.key, n = protowire.ConsumeBytes(rest)
 		case fieldModRevision:
 			modified, n = protowire.ConsumeVarint(rest)
+		case fieldLease:
+			ev.lease, n = protowire.ConsumeVarint(rest)
 		default:
 			n = protowire.ConsumeFieldValue(number, kind, rest)
 		}

@@ -180,13 +180,18 @@ func LastRevision(ctx context.Context, f *os.File) (revision int64, err error) {
 		return 0, err
 	}
 	defer d.close()
-	w := d.newWalk()
-	buckets, err := d.buckets(ctx, w)
+	buckets, err := d.buckets(ctx, d.newWalk())
 	if err != nil {
 		return 0, err
 	}
+	return d.lastRevision(ctx, buckets[bucketKey])
+}
+
+// lastRevision is the newest in a bucket of keys, given its value.
+func (d *database) lastRevision(ctx context.Context, bucket []byte) (revision int64, err error) {
+	w := d.newWalk()
 	w.backwards = true
-	err = w.bucket(ctx, buckets[bucketKey], func(e element) error {
+	err = w.bucket(ctx, bucket, func(e element) error {
 		ev, err := parseEvent(e)
 		revision = ev.revision
 		return errors.Join(err, errEnough)

@@ -10,6 +10,9 @@ type walk struct {
 	*database
 	// backwards visits the last key first.
 	backwards bool
+	// exact demands that a branch has the very first key of each page that it leads to, as
+	// bbolt relies on where it changes a page. It is for walks that are not backwards.
+	exact bool
 	// used has a bit for every page.
 	used []byte
 }
@@ -91,40 +94,53 @@ func (w *walk) branch(ctx context.Context, p []byte, b bounds, visit func(elemen
 	if n == 0 {
 		return damaged("a branch leads nowhere")
 	}
-	key := func(i uint64) ([]byte, error) {
-		at := headerSize + i*elementSize
-		if at+elementSize > uint64(len(p)) {
-			return nil, damaged("a branch is larger than its page")
-		}
-		return cut(p, at+uint64(order.Uint32(p[at:])), uint64(order.Uint32(p[at+4:])))
-	}
 	for i := range n {
 		if w.backwards {
 			i = n - 1 - i
 		}
-		from, err := key(i)
+		from, child, err := branchElement(p, i)
 		if err != nil {
 			return err
 		}
 		below := bounds{from: from, to: b.to}
 		if i+1 < n {
-			if below.to, err = key(i + 1); err != nil {
+			if below.to, _, err = branchElement(p, i+1); err != nil {
 				return err
 			}
+		}
+		if w.exact && i == 0 && b.from != nil && !bytes.Equal(from, b.from) {
+			return wrongBranch()
 		}
 		if bytes.Compare(from, b.from) < 0 || below.to != nil && bytes.Compare(from, below.to) >= 0 {
 			return damaged("the keys of a branch are out of order")
 		}
-		if err := w.page(ctx, order.Uint64(p[headerSize+i*elementSize+8:]), below, visit); err != nil {
+		if err := w.page(ctx, child, below, visit); err != nil {
 			return err
 		}
 	}
 	return nil
 }
 
+func wrongBranch() error { return damaged("a branch does not have the first key below it") }
+
+// branchElement is the first key below a page that a branch leads to, and the page.
+func branchElement(p []byte, i uint64) (key []byte, child uint64, err error) {
+	at := headerSize + i*elementSize
+	if at+elementSize > uint64(len(p)) {
+		return nil, 0, damaged("a branch is larger than its page")
+	}
+	key, err = cut(p, at+uint64(order.Uint32(p[at:])), uint64(order.Uint32(p[at+4:])))
+	return key, order.Uint64(p[at+8:]), err
+}
+
 // leaf visits the keys of a leaf.
 func (w *walk) leaf(p []byte, b bounds, visit func(element) error) error {
 	n := count(p)
+	if w.exact && b.from != nil {
+		if first, err := leafElement(p, 0); err != nil || n == 0 || !bytes.Equal(first.key, b.from) {
+			return wrongBranch()
+		}
+	}
 	var last []byte
 	for i := range n {
 		if w.backwards {
