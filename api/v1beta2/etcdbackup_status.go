@@ -167,6 +167,11 @@ type BackupSnapshot struct {
 	// least this revision.
 	// +optional
 	Revision int64 `json:"revision,omitempty"`
+	// The oldest revision that it can be restored to: that of etcd's last compaction before
+	// it was taken, or 1. Empty if a compaction came between, and in records of older
+	// operators.
+	// +optional
+	OldestRevision int64 `json:"oldestRevision,omitempty"`
 	// etcd's own id of the cluster, 16 hexadecimal digits.
 	// +optional
 	ClusterID string `json:"clusterID,omitempty"`
@@ -238,6 +243,11 @@ type BackupRecord struct {
 	// The source's revision just before the snapshot.
 	// +optional
 	Revision int64 `json:"revision,omitempty"`
+	// The oldest revision that it can be restored to: that of etcd's last compaction before
+	// it was taken, or 1. Empty if a compaction came between, and in records of older
+	// operators.
+	// +optional
+	OldestRevision int64 `json:"oldestRevision,omitempty"`
 	// etcd's own id of the cluster.
 	// +optional
 	ClusterID string `json:"clusterID,omitempty"`

@@ -184,11 +184,13 @@ func (j *job) try(ctx context.Context, to destination, broken map[string]bool) (
 		return "", errors.Join(err, from.conn.Close())
 	}
 	j.log.Info("taking the snapshot", "endpoint", from.endpoint, "member", hex(from.id), "cluster", hex(from.cluster), "revision", from.revision, "version", from.version, "leader", from.leader, "quorum", from.quorum, "problem", from.problem())
+	oldest := j.oldestRevision(ctx, from)
 	s, err := open(ctx, from, j.limits.stall, j.advice())
 	if err != nil {
 		return "", errors.Join(err, from.conn.Close())
 	}
 	defer s.close()
+	oldest = j.confirmOldest(ctx, from, oldest) // etcd has settled what it sends
 	defer runner.Narrate(j.limits.progress, func() { j.log.Info("snapshot in progress", "bytes", s.received.Load()) })()
 	verified := snapshot.NewReader(s)
 	stored := measured(verified)
@@ -201,11 +203,12 @@ func (j *job) try(ctx context.Context, to destination, broken map[string]bool) (
 	}
 	// What lies there may be another when all has passed.
 	checked := &guarded{Reader: stored, check: func() error { _, err := j.permitted(ctx, to, name, from); return err }}
-	if err := to.put(ctx, name, checked, j.metadata(from), replace); err != nil {
+	if err := to.put(ctx, name, checked, j.metadata(from, oldest), replace); err != nil {
 		return "", err
 	}
 	r := j.result
 	r.Size, r.SHA256, r.SnapshotSize = stored.Size(), stored.SHA256(), verified.Size()
+	r.OldestRevision = oldest
 	r.Revision, r.EtcdVersion, r.ClusterID, r.MemberID = from.revision, from.version, hex(from.cluster), hex(from.id)
 	r.Quorum, r.Unhealthy, r.Notes = new(from.quorum && !from.leaderless), from.unhealthyReason(), notes(&from)
 	return name, nil
@@ -218,13 +221,14 @@ type measured interface {
 	SHA256() string
 }
 
-// metadata is what is known before the snapshot is taken.
-func (j *job) metadata(from member) map[string]string {
+// metadata is what is known before the snapshot is stored. oldest is the oldest revision that
+// it holds; 0: not known.
+func (j *job) metadata(from member, oldest int64) map[string]string {
 	compression := j.task.Compression
 	if compression == "" {
 		compression = "none"
 	}
-	return map[string]string{
+	m := map[string]string{
 		metaCluster:    hex(from.cluster),
 		"member-id":    hex(from.id),
 		"etcd-version": from.version,
@@ -234,6 +238,10 @@ func (j *job) metadata(from member) map[string]string {
 		metaUID:        j.task.UID,
 		metaMark:       from.mark(),
 	}
+	if oldest > 0 {
+		m["oldest-revision"] = strconv.FormatInt(oldest, 10)
+	}
+	return m
 }
 
 // hex is how etcdctl writes ids, but always with 16 digits.

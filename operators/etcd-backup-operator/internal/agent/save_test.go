@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"log/slog"
 	"net/http"
 	"os"
 	"path/filepath"
@@ -21,6 +22,50 @@ import (
 	"github.com/etcd-operators/etcd-operators/shared/s3test"
 	"github.com/etcd-operators/etcd-operators/shared/snapshotname"
 )
+
+// A snapshot says from which revision on it can be restored: that of the last compaction.
+func TestTheOldestRevisionIsRecorded(t *testing.T) {
+	s := startStore(t)
+	etcdtest.EachVersion(t, func(t *testing.T, version string) {
+		c := startCluster(t, version, 1)
+		c.fill(t, 20, 10)
+		for _, compacted := range []int64{0, 5, 21} {
+			if compacted > 0 {
+				if _, err := c.client(t).Compact(t.Context(), compacted); err != nil {
+					t.Fatal(err)
+				}
+			}
+			want := fmt.Sprint(max(compacted, 1))
+			place := s.place(t, "dir/"+version+"-"+want)
+			result := mustSave(t, toS3(c.endpoints(), place))
+			if got := s.object(t, place.Key).Metadata["oldest-revision"]; got != want || fmt.Sprint(result.OldestRevision) != want {
+				t.Errorf("compacted at %d, the metadata says %q, and the result %d", compacted, got, result.OldestRevision)
+			}
+		}
+	})
+}
+
+// What etcd has compacted while its snapshot began might be in it, or not: nothing is told then.
+func TestACompactionMeanwhile(t *testing.T) {
+	c := startCluster(t, etcdtest.Newest(), 1)
+	c.fill(t, 20, 10)
+	j := &job{task: task.Task{Endpoints: c.endpoints()}, log: slog.New(slog.DiscardHandler), limits: quickLimits}
+	from, err := j.source(t.Context(), nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer from.conn.Close()
+	oldest := j.oldestRevision(t.Context(), from)
+	if _, err := c.client(t).Compact(t.Context(), 9); err != nil {
+		t.Fatal(err)
+	}
+	if got := j.confirmOldest(t.Context(), from, oldest); oldest != 1 || got != 0 {
+		t.Errorf("the oldest was %d, and is %d", oldest, got)
+	}
+	if got := j.oldestRevision(t.Context(), from); got != 9 || j.confirmOldest(t.Context(), from, got) != 9 {
+		t.Errorf("the oldest is %d", got)
+	}
+}
 
 func TestEveryVersionIsSaved(t *testing.T) {
 	s := startStore(t)

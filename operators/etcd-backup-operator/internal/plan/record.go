@@ -180,7 +180,7 @@ func (v *view) succeeded(r *run) end {
 	e.record.Location = conditiontext.Clip(result.Location)
 	e.record.Size = result.Size
 	e.record.SHA256 = conditiontext.Clip(result.SHA256)
-	e.record.Revision = result.Revision
+	e.record.Revision, e.record.OldestRevision = result.Revision, max(result.OldestRevision, 0)
 	e.record.ClusterID = conditiontext.Clip(result.ClusterID)
 	e.record.Quorum, e.record.Unhealthy = result.Quorum, conditiontext.Clip(result.Unhealthy)
 	e.record.Message = conditiontext.Clip(remarks(result))

@@ -58,6 +58,7 @@ func (v *view) describeSnapshot(st *v1beta2.BackupStatus) {
 		ReadableSize:   v1beta2.ReadableSize(r.Size),
 		SHA256:         conditiontext.Clip(r.SHA256),
 		Revision:       r.Revision,
+		OldestRevision: max(r.OldestRevision, 0),
 		ClusterID:      conditiontext.Clip(r.ClusterID),
 		MemberID:       conditiontext.Clip(r.MemberID),
 		EtcdVersion:    conditiontext.Clip(r.EtcdVersion),

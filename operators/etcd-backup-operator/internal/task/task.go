@@ -101,7 +101,10 @@ type Result struct {
 	Notes []Note `json:"notes,omitempty"`
 	// Revision is the source's just before the stream: the snapshot holds at least
 	// that.
-	Revision    int64  `json:"revision,omitempty"`
+	Revision int64 `json:"revision,omitempty"`
+	// OldestRevision is the oldest that the snapshot holds; 0: not known.
+	OldestRevision int64 `json:"oldestRevision,omitempty"`
+
 	EtcdVersion string `json:"etcdVersion,omitempty"`
 	// ClusterID and MemberID are etcd's own, 16 hexadecimal digits.
 	ClusterID string `json:"clusterID,omitempty"`
