@@ -203,6 +203,9 @@ const (
 	// RestoreReasonRevisionBumpTooSmall: with this revisionBump, clients could see revisions
 	// run backwards. Leave it out, or set the value in the message.
 	RestoreReasonRevisionBumpTooSmall = "RevisionBumpTooSmall"
+	// RestoreReasonRevisionInvalid: spec.revision is negative. Set it to a revision of the
+	// backed-up cluster.
+	RestoreReasonRevisionInvalid = "RevisionInvalid"
 	// RestoreReasonTimeoutInvalid: spec.timeoutInSecond is negative. Set 0 or more.
 	RestoreReasonTimeoutInvalid = "TimeoutInvalid"
 )
@@ -245,9 +248,15 @@ const (
 	// RestoreReasonSnapshotNotFound: there is no snapshot at the place. Correct s3.path,
 	// s3.prefix or pvc.path.
 	RestoreReasonSnapshotNotFound = "SnapshotNotFound"
-	// RestoreReasonAmbiguousPrefix: s3.prefix leads to snapshots of several backups. Set a
-	// longer one, or spec.clusterID.
+	// RestoreReasonAmbiguousPrefix: s3.prefix leads to snapshots of several backups, or holds
+	// the revision more than once. Set a longer one, or spec.clusterID.
 	RestoreReasonAmbiguousPrefix = "AmbiguousPrefix"
+	// RestoreReasonRevisionNotHeld: no snapshot that is known holds spec.revision; nothing is
+	// touched. Set a revision that the message names, or restore another snapshot.
+	RestoreReasonRevisionNotHeld = "RevisionNotHeld"
+	// RestoreReasonClusterAmbiguous: snapshots of several clusters hold spec.revision. Set
+	// spec.clusterID to the one that is meant.
+	RestoreReasonClusterAmbiguous = "ClusterAmbiguous"
 	// RestoreReasonWrongCluster: the snapshot is of another cluster than the one that was
 	// asked for, or does not say of which it is. Name another snapshot, or leave out
 	// spec.clusterID.

@@ -100,6 +100,9 @@ type RestoreStatus struct {
 	// The snapshot, as it was verified: only exactly this one is restored.
 	// +optional
 	Snapshot *RestoreSnapshot `json:"snapshot,omitempty"`
+	// What is restored of the snapshot. Only with spec.revision.
+	// +optional
+	Restored *RestoredState `json:"restored,omitempty"`
 	// The snapshots under s3.prefix. Only with verifyOnly.
 	// +optional
 	Catalogue *SnapshotCatalogue `json:"catalogue,omitempty"`
@@ -170,6 +173,10 @@ type RestoreSnapshot struct {
 	// Its revision.
 	// +optional
 	Revision int64 `json:"revision,omitempty"`
+	// The oldest revision that it can be restored to: that of etcd's last compaction before
+	// it was taken, or 1.
+	// +optional
+	OldestRevision int64 `json:"oldestRevision,omitempty"`
 	// How many keys it holds.
 	// +optional
 	TotalKeys int64 `json:"totalKeys,omitempty"`
@@ -191,6 +198,22 @@ type RestoreSnapshot struct {
 	// passwords of that time.
 	// +optional
 	AuthEnabled bool `json:"authEnabled,omitempty"`
+}
+
+// RestoredState is what is restored of a snapshot that reaches beyond it.
+type RestoredState struct {
+	// The revision of the backed-up cluster at which every key is restored: spec.revision.
+	Revision int64 `json:"revision"`
+	// How many keys there were at that revision.
+	// +optional
+	TotalKeys int64 `json:"totalKeys,omitempty"`
+	// How many later revisions the snapshot has, which are left out.
+	// +optional
+	RevisionsLeftOut int64 `json:"revisionsLeftOut,omitempty"`
+	// How many keys had a lease at that revision which the snapshot no longer has. They are
+	// left out, or restored without a lease, as spec.leasedKeys says.
+	// +optional
+	KeysWithoutLease int64 `json:"keysWithoutLease,omitempty"`
 }
 
 // SnapshotCatalogue lists the snapshots under a prefix of a store.
@@ -219,6 +242,9 @@ type CatalogueEntry struct {
 	// The revision of its source, by its name.
 	// +optional
 	Revision int64 `json:"revision,omitempty"`
+	// The oldest revision that it can be restored to, if the object's metadata has it.
+	// +optional
+	OldestRevision int64 `json:"oldestRevision,omitempty"`
 	// etcd's id of the cluster that it was taken of, if the object's metadata has it.
 	// +optional
 	ClusterID string `json:"clusterID,omitempty"`

@@ -71,6 +71,7 @@ type EtcdRestoreList struct {
 // +kubebuilder:validation:XValidation:rule="has(self.etcdCluster) == has(oldSelf.etcdCluster) && (!has(self.etcdCluster) || self.etcdCluster == oldSelf.etcdCluster) && (has(self.target) && self.target.size() > 0) == (has(oldSelf.target) && oldSelf.target.size() > 0) && (!has(self.target) || !has(oldSelf.target) || self.target == oldSelf.target) && has(self.clusterTemplate) == has(oldSelf.clusterTemplate) && (!has(self.clusterTemplate) || self.clusterTemplate == oldSelf.clusterTemplate)",reason=FieldValueForbidden,message="etcdCluster, target and clusterTemplate cannot be changed, since a restore is done once: delete this EtcdRestore, and create another one"
 // +kubebuilder:validation:XValidation:rule="(has(self.backupStorageType) && self.backupStorageType.size() > 0) == (has(oldSelf.backupStorageType) && oldSelf.backupStorageType.size() > 0) && (!has(self.backupStorageType) || !has(oldSelf.backupStorageType) || self.backupStorageType == oldSelf.backupStorageType) && has(self.s3) == has(oldSelf.s3) && has(self.pvc) == has(oldSelf.pvc) && (!has(self.pvc) || self.pvc == oldSelf.pvc) && has(self.backupRef) == has(oldSelf.backupRef) && (has(self.clusterID) && self.clusterID.size() > 0) == (has(oldSelf.clusterID) && oldSelf.clusterID.size() > 0) && (!has(self.clusterID) || !has(oldSelf.clusterID) || self.clusterID == oldSelf.clusterID) && (has(self.skipHashCheck) && self.skipHashCheck) == (has(oldSelf.skipHashCheck) && oldSelf.skipHashCheck)",reason=FieldValueForbidden,message="backupStorageType, s3, pvc, backupRef, clusterID and skipHashCheck cannot be changed, since a restore is done once: delete this EtcdRestore, and create another one"
 // +kubebuilder:validation:XValidation:rule="has(self.revisionBump) == has(oldSelf.revisionBump) && (!has(self.revisionBump) || self.revisionBump == oldSelf.revisionBump) && has(self.pod) == has(oldSelf.pod) && (!has(self.pod) || self.pod == oldSelf.pod)",reason=FieldValueForbidden,message="revisionBump and pod cannot be changed, since a restore is done once: delete this EtcdRestore, and create another one"
+// +kubebuilder:validation:XValidation:rule="(has(self.revision) ? self.revision : 0) == (has(oldSelf.revision) ? oldSelf.revision : 0) && (has(self.leasedKeys) && self.leasedKeys == 'Keep') == (has(oldSelf.leasedKeys) && oldSelf.leasedKeys == 'Keep')",fieldPath=".revision",reason=FieldValueForbidden,message="revision and leasedKeys cannot be changed, since a restore is done once: delete this EtcdRestore, and create another one"
 // +kubebuilder:validation:XValidation:rule="(has(self.verifyOnly) && self.verifyOnly) == (has(oldSelf.verifyOnly) && oldSelf.verifyOnly)",fieldPath=".verifyOnly",reason=FieldValueForbidden,message="verifyOnly cannot be changed, since a restore is done once: create another EtcdRestore to restore what this one has verified"
 // +kubebuilder:validation:XValidation:rule="(has(self.allowEmptySnapshot) && self.allowEmptySnapshot) == (has(oldSelf.allowEmptySnapshot) && oldSelf.allowEmptySnapshot)",fieldPath=".allowEmptySnapshot",reason=FieldValueForbidden,message="allowEmptySnapshot cannot be changed, since a restore is done once: delete this EtcdRestore, and create another one"
 // +kubebuilder:validation:XValidation:rule="(has(self.acceptRunningOldMembers) && self.acceptRunningOldMembers) || !(has(oldSelf.acceptRunningOldMembers) && oldSelf.acceptRunningOldMembers)",fieldPath=".acceptRunningOldMembers",reason=FieldValueForbidden,message="acceptRunningOldMembers cannot be withdrawn, since the restore might have continued because of it: keep it true, or delete this EtcdRestore, and create another one"
@@ -131,6 +132,20 @@ type RestoreSpec struct {
 	// coreos/etcd-operator have it.
 	// +optional
 	OSS *OSSSource `json:"oss,omitempty"`
+
+	// Restores every key as it was at this revision of the backed-up cluster, instead of all
+	// that the snapshot holds. A snapshot holds every revision from the last compaction before
+	// it was taken up to its own. With backupRef without entry, and with s3.prefix, the oldest
+	// snapshot that holds this revision is taken. Default: the snapshot's own revision.
+	// +optional
+	// +kubebuilder:validation:XValidation:rule="self > 0",message="revision must be more than 0: set it to the last revision that is to be kept, or remove it to restore all that the snapshot holds"
+	Revision int64 `json:"revision,omitempty"`
+
+	// With revision: what happens to keys that had a lease at that revision which was revoked,
+	// or expired, before the snapshot was taken. Drop leaves them out, since their owner has
+	// given them up. Keep restores them without a lease: they never expire. Default Drop.
+	// +optional
+	LeasedKeys LeasedKeys `json:"leasedKeys,omitempty"`
 
 	// Fetches and verifies the snapshot, and does nothing else: no cluster needs to exist,
 	// and none is changed, whatever else is set here. The phase ends in Verified, and
@@ -208,6 +223,18 @@ const (
 	StopMembersFirst StopMembers = "First"
 	// StopMembersWhenSeedIsReady stops them when the seed's database is ready to start.
 	StopMembersWhenSeedIsReady StopMembers = "WhenSeedIsReady"
+)
+
+// LeasedKeys says what happens to keys whose lease the snapshot no longer has.
+//
+// +kubebuilder:validation:Enum="";Drop;Keep
+type LeasedKeys string
+
+const (
+	// LeasedKeysDrop leaves them out.
+	LeasedKeysDrop LeasedKeys = "Drop"
+	// LeasedKeysKeep restores them without a lease.
+	LeasedKeysKeep LeasedKeys = "Keep"
 )
 
 // RestoreTarget says which cluster a snapshot is restored to.

@@ -155,6 +155,8 @@ func read(env string) (t task.Task, err error) {
 		return t, runner.Refuse(agent.ReasonInvalidTask, "the task must name either a key or a prefix of the S3 store")
 	case m != nil && t.S3 != nil && t.S3.Newest:
 		return t, runner.Refuse(agent.ReasonInvalidTask, "the task must name the snapshot to restore, and not only a prefix")
+	case t.Revision < 0:
+		return t, runner.Refuse(agent.ReasonInvalidTask, "the task's revision is negative: %d", t.Revision)
 	case m == nil && t.Scratch == "":
 		return t, runner.Refuse(agent.ReasonInvalidTask, "the task names no folder to work in")
 	case m != nil && (m.Name == "" || m.PeerURL == "" || m.Token == "" || m.Revision <= 0 || !filepath.IsAbs(m.DataDir) || m.PermitFile == ""):

@@ -4,7 +4,10 @@ import (
 	"cmp"
 	"context"
 	"encoding/json"
+	"fmt"
+	"math"
 	"slices"
+	"strconv"
 	"strings"
 	"unicode"
 	"unicode/utf8"
@@ -44,7 +47,7 @@ type listing struct {
 	paths []string
 }
 
-// choose finds the newest snapshot under the prefix, once: from then on it is that one,
+// choose finds the newest snapshot under the prefix, or the one for the task's revision, once: from then on it is that one,
 // whatever is stored meanwhile.
 func (j *job) choose(ctx context.Context, store *objectstore.Store) error {
 	if j.chosen != nil {
@@ -66,12 +69,16 @@ func (j *job) choose(ctx context.Context, store *objectstore.Store) error {
 		return runner.Refuse(task.ReasonAmbiguousPrefix, "ambiguous prefix: %s has snapshots of several backups (%s): set a longer s3.prefix, or spec.clusterID", where, strings.Join(all.paths[:min(len(all.paths), maxPaths)], ", "))
 	}
 	chosen := &candidates[0]
-	if j.task.ClusterID != "" {
-		if chosen, err = j.ofCluster(ctx, store, candidates); err != nil {
-			return err
-		}
+	switch {
+	case j.task.Revision > 0:
+		chosen, err = j.holding(ctx, store, candidates)
+	case j.task.ClusterID != "":
+		chosen, err = j.ofCluster(ctx, store, candidates)
 	}
-	j.log.Info("chose the newest snapshot", "location", store.URL(chosen.Key), "etag", chosen.ETag, "of", all.total)
+	if err != nil {
+		return err
+	}
+	j.log.Info("chose a snapshot", "location", store.URL(chosen.Key), "etag", chosen.ETag, "of", all.total)
 	j.chosen = &chosen.Object
 	return nil
 }
@@ -128,13 +135,84 @@ func (j *job) ofCluster(ctx context.Context, store *objectstore.Store, candidate
 	return nil, runner.Refuse(task.ReasonWrongCluster, "none of the newest %d snapshots under %s records that it is of cluster %s: correct spec.clusterID or s3.prefix, or name a snapshot in s3.path (those of the archived operator record no cluster)", len(candidates), store.URL(j.task.S3.Prefix), j.task.ClusterID)
 }
 
+// holding is the oldest that holds the task's revision, since it has the least to leave out.
+// Objects of an earlier release do not tell how far they go back: one of them is taken where no
+// other is known to hold it.
+func (j *job) holding(ctx context.Context, store *objectstore.Store, candidates []lying) (*lying, error) {
+	var sure, perhaps []lying
+	var clusters, perhapsOf []string
+	before, after := int64(0), int64(math.MaxInt64)
+	for _, c := range candidates {
+		if c.Revision < j.task.Revision {
+			if j.task.ClusterID == "" {
+				before = max(before, c.Revision)
+			}
+			continue
+		}
+		o, err := store.Stat(ctx, c.Key)
+		if err != nil {
+			return nil, err
+		}
+		of := o.Metadata[clusterIDKey]
+		if j.task.ClusterID != "" && of != j.task.ClusterID {
+			continue
+		}
+		switch oldest := oldestOf(o); {
+		case oldest == 0:
+			perhaps, perhapsOf = append(perhaps, c), append(perhapsOf, of)
+		case oldest <= j.task.Revision:
+			sure, clusters = append(sure, c), append(clusters, of)
+		default:
+			after = min(after, oldest)
+		}
+	}
+	if len(sure) == 0 {
+		sure, clusters = perhaps, perhapsOf
+	}
+	clusters = slices.Compact(slices.Sorted(slices.Values(slices.DeleteFunc(clusters, func(id string) bool { return id == "" }))))
+	switch {
+	case len(sure) == 0:
+		return nil, j.holdsNone(store, before, after)
+	case len(clusters) > 1:
+		return nil, runner.Refuse(task.ReasonClusterAmbiguous, "snapshots of several clusters under %s hold revision %d: set spec.clusterID to one of %s", store.URL(j.task.S3.Prefix), j.task.Revision, strings.Join(clusters, ", "))
+	}
+	chosen := slices.MinFunc(sure, func(a, b lying) int { return cmp.Compare(a.Revision, b.Revision) })
+	return &chosen, nil
+}
+
+// oldestOf is the oldest revision that an object says that it holds; 0 if it does not say.
+func oldestOf(o objectstore.Object) int64 {
+	n, err := strconv.ParseInt(o.Metadata[oldestRevisionKey], 10, 64)
+	if err != nil {
+		return 0
+	}
+	return max(n, 0)
+}
+
+// holdsNone refuses a revision. before and after are the nearest that snapshots hold; before is 0,
+// and after the highest number, if none does.
+func (j *job) holdsNone(store *objectstore.Store, before, after int64) error {
+	var near []string
+	if before > 0 {
+		near = append(near, fmt.Sprintf("the snapshots before it end at revision %d", before))
+	}
+	if after < math.MaxInt64 {
+		near = append(near, fmt.Sprintf("those after it begin at revision %d", after))
+	}
+	where := store.URL(j.task.S3.Prefix)
+	if len(near) == 0 {
+		return runner.Refuse(task.ReasonRevisionNotHeld, "no snapshot under %s holds revision %d: correct s3.prefix, spec.clusterID or spec.revision", where, j.task.Revision)
+	}
+	return runner.Refuse(task.ReasonRevisionNotHeld, "no snapshot under %s holds revision %d: %s; set spec.revision to one that a snapshot holds, or back the cluster up again before etcd compacts that revision", where, j.task.Revision, strings.Join(near, ", and "))
+}
+
 // catalogue is what is reported of a listing.
 func catalogue(ctx context.Context, store *objectstore.Store, all *listing) *task.Catalogue {
 	c := &task.Catalogue{Total: all.total, Others: all.others}
 	for _, l := range all.newest[:min(len(all.newest), task.MaxEntries)] {
 		e := task.Entry{Name: store.URL(l.Key), Size: l.Size}
 		if o, err := store.Stat(ctx, l.Key); err == nil { // else it is told without
-			e.ClusterID = o.Metadata[clusterIDKey]
+			e.ClusterID, e.OldestRevision = o.Metadata[clusterIDKey], oldestOf(o)
 		}
 		c.Entries = append(c.Entries, e)
 	}

@@ -89,7 +89,13 @@ func (j *job) isOver(place *datadir.Place) (over bool, p permit, err error) {
 // the container.
 type facts struct {
 	Snapshot *task.Snapshot `json:"snapshot"`
+	Cut      *task.Cut      `json:"cut,omitempty"`
 	Revision int64          `json:"revision"`
+}
+
+// isAt reports whether the database is as it was at a revision; 0: at the snapshot's own.
+func (f *facts) isAt(revision int64) bool {
+	return f.Cut == nil && revision == 0 || f.Cut != nil && f.Cut.Revision == revision
 }
 
 // isPrepared reports whether an earlier start has prepared the data dir, and tells the same
@@ -101,9 +107,9 @@ func (j *job) isPrepared(place *datadir.Place) (bool, error) {
 	}
 	var f facts
 	unreadable := json.Unmarshal(noted, &f)
-	ok = unreadable == nil && f.Snapshot != nil && (j.task.Want == nil || *f.Snapshot == *j.task.Want)
+	ok = unreadable == nil && f.Snapshot != nil && f.isAt(j.task.Revision) && (j.task.Want == nil || *f.Snapshot == *j.task.Want)
 	if ok {
-		j.result.Snapshot, j.result.Revision = f.Snapshot, f.Revision
+		j.result.Snapshot, j.result.Cut, j.result.Revision = f.Snapshot, f.Cut, f.Revision
 	}
 	return ok, nil // what is not ok is rebuilt
 }
@@ -130,7 +136,7 @@ func (j *job) rebuild(ctx context.Context, p *datadir.Place) error {
 	if err := p.Prepare(noted); err != nil {
 		return err
 	}
-	j.result.Snapshot, j.result.Revision = made.Snapshot, made.Revision
+	j.result.Snapshot, j.result.Cut, j.result.Revision = made.Snapshot, made.Cut, made.Revision
 	return nil
 }
 
@@ -150,6 +156,10 @@ func (j *job) assemble(ctx context.Context, p *datadir.Place, f *fetched) (*fact
 	if m.Bump > 0 {
 		revision = max(revision, found.Revision+m.Bump)
 	}
+	cut, err := j.cut(ctx, f)
+	if err != nil {
+		return nil, err
+	}
 	j.log.Info("rebuilding the data dir", "member", m.Name, "revision", revision)
 	made, err := rebuild.Restore(ctx, j.log, f.file, p.Made(), rebuild.Seed{Name: m.Name, PeerURL: m.PeerURL, Token: m.Token, Revision: revision})
 	if err != nil {
@@ -158,5 +168,31 @@ func (j *job) assemble(ctx context.Context, p *datadir.Place, f *fetched) (*fact
 	if len(made.ClearedAlarms) > 0 {
 		j.log.Info("cleared the alarms of the snapshot", "alarms", made.ClearedAlarms)
 	}
-	return &facts{Snapshot: found, Revision: revision}, nil
+	return &facts{Snapshot: found, Cut: cut, Revision: revision}, nil
+}
+
+// cut brings the database to what it was at the task's revision; nil if it has none.
+func (j *job) cut(ctx context.Context, f *fetched) (*task.Cut, error) {
+	r := j.task.Revision
+	if r == 0 {
+		return nil, nil
+	}
+	j.log.Info("leaving out what came after the revision", "revision", r)
+	leased := rebuild.DropLeasedKeys
+	if j.task.KeepLeasedKeys {
+		leased = rebuild.KeepLeasedKeys
+	}
+	cut, err := rebuild.CutAt(ctx, f.file, r, leased)
+	if err != nil {
+		return nil, err
+	}
+	info, err := rebuild.Inspect(ctx, f.file) // what we have made is held to the same rules
+	if err != nil {
+		return nil, err
+	}
+	if info.Revision > r {
+		return nil, fmt.Errorf("the database is still at revision %d, and not at %d", info.Revision, r)
+	}
+	j.log.Info("left out what came after the revision", "revision", r, "keys", info.TotalKeys, "keysWithoutLease", cut.LeasedKeysWithoutLease)
+	return &task.Cut{Revision: r, TotalKeys: info.TotalKeys, WithoutLease: cut.LeasedKeysWithoutLease}, nil
 }

@@ -14,9 +14,12 @@ import (
 	"github.com/etcd-operators/etcd-operators/shared/objectstore"
 )
 
-// clusterIDKey is where etcd-backup-operator writes a snapshot's cluster among the
-// object's user metadata.
-const clusterIDKey = "cluster-id"
+// Where etcd-backup-operator writes a snapshot's cluster, and the oldest revision that it holds,
+// among the object's user metadata.
+const (
+	clusterIDKey      = "cluster-id"
+	oldestRevisionKey = "oldest-revision"
+)
 
 // stored is a snapshot as it is stored, which is read once.
 type stored struct {

@@ -44,8 +44,16 @@ func (j *job) examine(ctx context.Context, f *fetched) (*task.Snapshot, error) {
 	if err := j.checkCredentials(ctx, f.file, info.AuthEnabled); err != nil {
 		return nil, err
 	}
+	if r := j.task.Revision; r > 0 && (r < oldest(info) || r > info.Revision) {
+		return nil, runner.Refuse(task.ReasonRevisionNotHeld, "the snapshot %s holds revisions %d to %d, and not revision %d: set spec.revision to one of them, or restore another snapshot", f.found.Location, oldest(info), info.Revision, r)
+	}
 	found := f.found
 	found.DatabaseSize, found.Revision, found.TotalKeys, found.EtcdVersion = info.DatabaseSize, info.Revision, info.TotalKeys, info.EtcdVersion
+	found.OldestRevision = oldest(info)
 	found.Alarms, found.AuthEnabled = strings.Join(info.Alarms, ","), info.AuthEnabled
 	return &found, nil
 }
+
+// oldest is the oldest revision that a snapshot can be restored to: at that of a compaction
+// etcd still knows every key.
+func oldest(info rebuild.Info) int64 { return max(info.CompactedRevision, 1) }

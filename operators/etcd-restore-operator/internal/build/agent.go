@@ -52,8 +52,11 @@ func resources() corev1.ResourceRequirements {
 func newTask(r *v1beta2.EtcdRestore, s plan.Source) task.Task {
 	t := task.Task{
 		SkipHashCheck: r.Spec.SkipHashCheck,
-		Restore:       r.Namespace + "/" + r.Name,
-		UID:           string(r.UID),
+		Revision:      r.Spec.Revision,
+
+		KeepLeasedKeys: r.Spec.LeasedKeys == v1beta2.LeasedKeysKeep,
+		Restore:        r.Namespace + "/" + r.Name,
+		UID:            string(r.UID),
 	}
 	if r.Spec.BackupRef == nil {
 		// Else the EtcdBackup knows which cluster it has stored, and plan compares.

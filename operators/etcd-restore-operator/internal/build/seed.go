@@ -125,12 +125,14 @@ func wanted(s *v1beta2.RestoreSnapshot) *task.Snapshot {
 		ETag:         s.ETag,
 		DatabaseSize: s.DatabaseSize,
 		Revision:     s.Revision,
-		TotalKeys:    s.TotalKeys,
-		EtcdVersion:  s.EtcdVersion,
-		ClusterID:    s.ClusterID,
-		Compression:  string(s.Compression),
-		Alarms:       s.ClearedAlarms,
-		AuthEnabled:  s.AuthEnabled,
+
+		OldestRevision: s.OldestRevision,
+		TotalKeys:      s.TotalKeys,
+		EtcdVersion:    s.EtcdVersion,
+		ClusterID:      s.ClusterID,
+		Compression:    string(s.Compression),
+		Alarms:         s.ClearedAlarms,
+		AuthEnabled:    s.AuthEnabled,
 	}
 }
 

@@ -59,12 +59,16 @@ func quotaOf(spec *v1beta2.ClusterSpec) int64 {
 // checkEmpty refuses a snapshot without a key that would replace a cluster which has held
 // some, unless that is written down.
 func (v *view) checkEmpty() *refusal {
-	if v.last.Snapshot.TotalKeys > 0 || v.spec.AllowEmptySnapshot || !v.hasHeldKeys() {
+	keys, what := v.last.Snapshot.TotalKeys, ""
+	if r := v.last.Restored; r != nil {
+		keys, what = r.TotalKeys, fmt.Sprintf(" as of revision %d", r.Revision)
+	}
+	if keys > 0 || v.spec.AllowEmptySnapshot || !v.hasHeldKeys() {
 		return nil
 	}
 	return &refusal{task.ReasonEmptySnapshot, fmt.Sprintf(
-		"snapshot %s is empty, and the keys of EtcdCluster %s would be lost: restore another snapshot, or create another EtcdRestore with allowEmptySnapshot: true",
-		v.last.Snapshot.Location, v.name)}
+		"snapshot %s is empty%s, and the keys of EtcdCluster %s would be lost: restore another snapshot, or create another EtcdRestore with allowEmptySnapshot: true",
+		v.last.Snapshot.Location, what, v.name)}
 }
 
 // hasHeldKeys reports whether something was written to the cluster that is restored in

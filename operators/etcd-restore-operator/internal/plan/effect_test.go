@@ -299,6 +299,9 @@ func (w *world) permitStart(r *v1beta2.EtcdRestore, a PermitStart) bool {
 	if r.Status.Snapshot == nil {
 		w.fail("seed %s may start before its snapshot is recorded", a.Name)
 	}
+	if r.Spec.Revision > 0 && w.cut() == nil {
+		w.fail("seed %s may start, and holds what came after revision %d", a.Name, r.Spec.Revision)
+	}
 	p.Permit = PermitToStart
 	return true
 }

@@ -73,7 +73,7 @@ func (v *view) catalogue() *v1beta2.SnapshotCatalogue {
 			continue
 		}
 		c.Newest = append(c.Newest, v1beta2.CatalogueEntry{
-			Location: location, Time: metav1.Time{Time: s.Time}, Revision: s.Revision,
+			Location: location, Time: metav1.Time{Time: s.Time}, Revision: s.Revision, OldestRevision: max(e.OldestRevision, 0),
 			ClusterID: conditiontext.Clip(e.ClusterID), Size: max(e.Size, 0), Unconfirmed: snapshotname.Marked(path),
 		})
 	}

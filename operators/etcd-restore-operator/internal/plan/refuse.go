@@ -109,6 +109,8 @@ func checkRest(r *v1beta2.EtcdRestore) *refusal {
 	case spec.RevisionBump != nil && *spec.RevisionBump < minBump:
 		return &refusal{v1beta2.RestoreReasonRevisionBumpTooSmall, fmt.Sprintf(
 			"revisionBump %d is too small: set at least %d, or remove it; with less, clients of the old cluster could see its revisions a second time", *spec.RevisionBump, minBump)}
+	case spec.Revision < 0:
+		return &refusal{v1beta2.RestoreReasonRevisionInvalid, fmt.Sprintf("revision %d is negative: set it to the last revision that is to be kept, or remove it", spec.Revision)}
 	case spec.TimeoutInSecond < 0:
 		return &refusal{v1beta2.RestoreReasonTimeoutInvalid, fmt.Sprintf("timeoutInSecond %d is negative: set 0 or more", spec.TimeoutInSecond)}
 	}

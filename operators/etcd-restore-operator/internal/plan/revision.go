@@ -209,9 +209,18 @@ func (v *view) meanwhile() string {
 // alarmCorrupt is etcd's alarm of a member whose data differs from that of the others.
 const alarmCorrupt = "CORRUPT"
 
-// describe tells of a snapshot.
-func describe(s *v1beta2.RestoreSnapshot) string {
+// describe tells of a snapshot, and of what is restored of it; nil if that is all, or not
+// known yet.
+func (v *view) describe(s *v1beta2.RestoreSnapshot, restored *v1beta2.RestoredState) string {
 	text := fmt.Sprintf("snapshot %s is valid: %s, revision %d, %d keys, etcd %s", s.Location, s.ReadableSize, s.Revision, s.TotalKeys, s.EtcdVersion)
+	switch r := v.spec.Revision; {
+	case restored != nil:
+		text += fmt.Sprintf("; it is restored as of revision %d with %d keys, and the %d later revisions are left out", restored.Revision, restored.TotalKeys, restored.RevisionsLeftOut)
+	case r > 0 && v.spec.VerifyOnly:
+		text += fmt.Sprintf("; it can be restored as of revision %d", r)
+	case r > 0:
+		text += fmt.Sprintf("; it is restored as of revision %d", r)
+	}
 	if s.ClearedAlarms != "" {
 		text += fmt.Sprintf("; it was taken while etcd had raised the alarm %s, which is cleared in the restored cluster", s.ClearedAlarms)
 	}

@@ -10,6 +10,7 @@ import (
 	"testing"
 
 	"github.com/etcd-operators/etcd-operators/api/v1beta2"
+	"github.com/etcd-operators/etcd-operators/operators/etcd-restore-operator/internal/task"
 )
 
 // seeds is how many runs there are of what must hold: go test -run TestSimulate -seeds N.
@@ -466,6 +467,20 @@ func TestPlantedBugs(t *testing.T) {
 			plan:   Plan,
 			config: func(c *config) { c.staleBackward, c.user, c.badSeed, c.lag, c.persistent = true, true, true, 8, true },
 			says:   []string{"is not as it was", "is let go", "is fenced", "was not given back", "is left", "runs"},
+		},
+		"does not look at the restored revision": {
+			reason: "what was to be undone is restored, too",
+			plan: lie(func(o *Observation) {
+				for i := range o.Pods {
+					if r := o.Pods[i].Result; r != nil && r.Snapshot != nil {
+						told := *r
+						told.Cut = &task.Cut{Revision: o.Restore.Spec.Revision, TotalKeys: 1}
+						o.Pods[i].Result = &told
+					}
+				}
+			}),
+			config: func(c *config) { c.asOf, c.uncut = true, true },
+			says:   []string{"holds what came after"},
 		},
 		"waits without a pause": {
 			reason: "the API server is asked all the time",

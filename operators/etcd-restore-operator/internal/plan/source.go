@@ -7,6 +7,7 @@ import (
 	"strings"
 
 	"github.com/etcd-operators/etcd-operators/api/v1beta2"
+	"github.com/etcd-operators/etcd-operators/operators/etcd-restore-operator/internal/task"
 	"github.com/etcd-operators/etcd-operators/shared/conditiontext"
 )
 
@@ -77,6 +78,9 @@ func (v *view) pick(b *v1beta2.EtcdBackup) (*stored, *step) {
 	if entry := v.spec.BackupRef.Entry; entry != "" {
 		return v.pickEntry(b, entry)
 	}
+	if r := v.spec.Revision; r > 0 && hasStored(b) {
+		return v.pickRevision(b, r)
+	}
 	if s := b.Status.Snapshot; s != nil && s.Location != "" {
 		return &stored{location: s.Location}, nil
 	}
@@ -124,6 +128,9 @@ func (v *view) pickEntry(b *v1beta2.EtcdBackup, entry string) (*stored, *step) {
 			"EtcdBackup %s has no backup %s in its status.history: set backupRef.entry to a name in it, or set backupStorageType and the location of an older snapshot", b.Name, conditiontext.Clip(entry)))
 	case !found.Succeeded || found.Location == "":
 		return nil, v.fail(v1beta2.RestoreReasonEntryFailed, fmt.Sprintf("backup %s of EtcdBackup %s failed and was not stored: %s", conditiontext.Clip(entry), b.Name, conditiontext.Clip(found.Message)))
+	}
+	if r, oldest := v.spec.Revision, found.OldestRevision; r > 0 && r < oldest {
+		return nil, v.fail(task.ReasonRevisionNotHeld, fmt.Sprintf("backup %s of EtcdBackup %s holds revisions %d to %d, and not revision %d: set spec.revision to one of them, or restore another backup", conditiontext.Clip(entry), b.Name, oldest, found.Revision, r))
 	}
 	return &stored{location: found.Location}, nil
 }

@@ -92,7 +92,7 @@ func recordSnapshot(v *view) *step {
 	if r := v.checkIdentity(s); r != nil {
 		return v.fail(r.reason, r.message)
 	}
-	return record(v1beta2.RestoreVerifying, v1beta2.RestoreReasonSnapshotVerified, describe(s), func(st *v1beta2.RestoreStatus) { st.Snapshot = s }).news()
+	return record(v1beta2.RestoreVerifying, v1beta2.RestoreReasonSnapshotVerified, v.describe(s, nil), func(st *v1beta2.RestoreStatus) { st.Snapshot = s }).news()
 }
 
 // snapshotOf is what is written of a snapshot.
@@ -105,14 +105,24 @@ func snapshotOf(s *task.Snapshot) *v1beta2.RestoreSnapshot {
 		SHA256:       conditiontext.Clip(s.SHA256),
 		ETag:         conditiontext.Clip(s.ETag),
 		Revision:     s.Revision,
-		TotalKeys:    s.TotalKeys,
-		EtcdVersion:  conditiontext.Clip(s.EtcdVersion),
-		ClusterID:    conditiontext.Clip(s.ClusterID),
-		Compression:  v1beta2.Compression(conditiontext.Clip(s.Compression)),
+
+		OldestRevision: max(s.OldestRevision, 0),
+		TotalKeys:      s.TotalKeys,
+		EtcdVersion:    conditiontext.Clip(s.EtcdVersion),
+		ClusterID:      conditiontext.Clip(s.ClusterID),
+		Compression:    v1beta2.Compression(conditiontext.Clip(s.Compression)),
 
 		ClearedAlarms: conditiontext.Clip(s.Alarms),
 		AuthEnabled:   s.AuthEnabled,
 	}
+}
+
+// restoredOf is what is written of a snapshot as it was at a revision; nil if nobody has cut it.
+func restoredOf(s *v1beta2.RestoreSnapshot, c *task.Cut) *v1beta2.RestoredState {
+	if c == nil {
+		return nil
+	}
+	return &v1beta2.RestoredState{Revision: c.Revision, TotalKeys: max(c.TotalKeys, 0), RevisionsLeftOut: max(s.Revision-c.Revision, 0), KeysWithoutLease: max(c.WithoutLease, 0)}
 }
 
 // checkIdentity holds a snapshot against what is known of the one that was asked for, and

@@ -41,6 +41,9 @@ type config struct {
 	// cluster.
 	empty, allowEmpty, smallQuota, smallVolume bool
 
+	// asOf is true of restores as of a revision; uncut seeds restore all of their snapshot.
+	asOf, uncut bool
+
 	timeout int64
 	faults  int // steps in which things go wrong
 	quiet   int // steps before all that is wrong is ended, when only one thing is
@@ -74,6 +77,8 @@ func randomConfig(r *rand.Rand) config {
 	c.noPolicy = r.Intn(20) == 0
 	c.evicting = r.Intn(10) == 0
 	c.dead = r.Intn(8) == 0
+	c.asOf = r.Intn(4) == 0
+	c.uncut = c.asOf && r.Intn(6) == 0
 	return c
 }
 
@@ -251,6 +256,9 @@ func (w *world) addRestore(name string, fresh bool) {
 	r.CreationTimestamp = metav1.NewTime(w.now)
 	r.Spec.AllowEmptySnapshot = w.allowEmpty
 	r.Spec.TimeoutInSecond, r.Spec.AcceptDataLoss = w.timeout, w.faults == 0 || w.r.Intn(2) == 0
+	if w.asOf {
+		r.Spec.Revision = asOf
+	}
 	if w.first {
 		r.Spec.StopMembers = v1beta2.StopMembersFirst
 	}
@@ -743,6 +751,17 @@ func (w *world) stored() *task.Snapshot {
 		s.TotalKeys, s.Revision = 0, 1
 	}
 	return s
+}
+
+// asOf is the revision of restores as of one.
+const asOf = 20
+
+// cut is what a seed tells of the revision that it restored; nil: it restored all.
+func (w *world) cut() *task.Cut {
+	if !w.asOf || w.uncut {
+		return nil
+	}
+	return &task.Cut{Revision: asOf, TotalKeys: w.stored().TotalKeys}
 }
 
 // asksFirst is true if an EtcdRestore wants members to be stopped first.

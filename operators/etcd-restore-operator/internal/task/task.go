@@ -50,6 +50,11 @@ type Task struct {
 	SkipHashCheck bool `json:"skipHashCheck,omitempty"`
 	// ClusterID is the only cluster whose snapshot is taken; empty: any is.
 	ClusterID string `json:"clusterID,omitempty"`
+	// Revision is at which the snapshot is restored; 0: at its own. Of several under a prefix
+	// the oldest is taken that holds it.
+	Revision int64 `json:"revision,omitempty"`
+	// KeepLeasedKeys keeps the keys at that revision whose lease the snapshot no longer has.
+	KeepLeasedKeys bool `json:"keepLeasedKeys,omitempty"`
 	// Credentials are what etcd-operator will show the restored cluster; nil: they are
 	// not checked.
 	Credentials *Credentials `json:"credentials,omitempty"`
@@ -108,6 +113,8 @@ type Result struct {
 	// Catalogue is what lies under the prefix, if it was asked for; a failure may have one,
 	// too.
 	Catalogue *Catalogue `json:"catalogue,omitempty"`
+	// Cut is what was left out of the database, of one that was rebuilt at Task.Revision.
+	Cut *Cut `json:"cut,omitempty"`
 	// Revision is where the cluster begins, of a database that was rebuilt.
 	Revision int64 `json:"revision,omitempty"`
 	// Already says that nothing was done: the data dir was restored before, or the permit
@@ -132,7 +139,10 @@ type Snapshot struct {
 	// DatabaseSize is in bytes, unpacked and without the digest.
 	DatabaseSize int64 `json:"databaseSize"`
 	Revision     int64 `json:"revision"`
-	TotalKeys    int64 `json:"totalKeys"`
+	// OldestRevision is the oldest that it can be restored to; 0 if an earlier release did
+	// not tell.
+	OldestRevision int64 `json:"oldestRevision,omitempty"`
+	TotalKeys      int64 `json:"totalKeys"`
 	// EtcdVersion is the minor version of etcd whose data it is, such as 3.6.
 	EtcdVersion string `json:"etcdVersion"`
 	// ClusterID is etcd's own, 16 hexadecimal digits; empty if nothing tells.
@@ -144,6 +154,15 @@ type Snapshot struct {
 	Alarms string `json:"alarms,omitempty"`
 	// AuthEnabled says that etcd's authentication was enabled.
 	AuthEnabled bool `json:"authEnabled,omitempty"`
+}
+
+// Cut is a snapshot as it was at a revision.
+type Cut struct {
+	Revision int64 `json:"revision"`
+	// TotalKeys is how many keys there were.
+	TotalKeys int64 `json:"totalKeys"`
+	// WithoutLease is how many keys had a lease that the snapshot no longer has.
+	WithoutLease int64 `json:"withoutLease,omitempty"`
 }
 
 // Progress is how far a transfer is.
@@ -173,6 +192,7 @@ type Entry struct {
 	// Name is its location without the Base.
 	Name string `json:"n"`
 	Size int64  `json:"s,omitempty"`
-	// ClusterID is empty if the object does not tell.
-	ClusterID string `json:"c,omitempty"`
+	// ClusterID is empty, and OldestRevision 0, if the object does not tell.
+	ClusterID      string `json:"c,omitempty"`
+	OldestRevision int64  `json:"o,omitempty"`
 }

@@ -1,0 +1,108 @@
+package plan
+
+import (
+	"cmp"
+	"fmt"
+	"path"
+	"slices"
+	"strings"
+
+	"github.com/etcd-operators/etcd-operators/api/v1beta2"
+	"github.com/etcd-operators/etcd-operators/operators/etcd-restore-operator/internal/task"
+	"github.com/etcd-operators/etcd-operators/shared/conditiontext"
+)
+
+// restoredRevision is the revision of the snapshot that is restored, as far as a seed has told;
+// 0: the snapshot's own, or nobody has told.
+func (v *view) restoredRevision() int64 {
+	if r := v.last.Restored; r != nil {
+		return r.Revision
+	}
+	return 0
+}
+
+// hasStored reports whether an EtcdBackup tells of a snapshot.
+func hasStored(b *v1beta2.EtcdBackup) bool {
+	return len(goodRecords(b, "")) > 0
+}
+
+// goodRecords are the snapshots that a restore may choose by itself, of a cluster; empty: of
+// any.
+func goodRecords(b *v1beta2.EtcdBackup, clusterID string) []v1beta2.BackupRecord {
+	return slices.DeleteFunc(slices.Clone(b.Status.History), func(r v1beta2.BackupRecord) bool {
+		other := clusterID != "" && r.ClusterID != "" && r.ClusterID != clusterID
+		return other || !r.Succeeded || r.Location == "" || r.Unhealthy != "" || r.Quorum != nil && !*r.Quorum
+	})
+}
+
+// pickRevision is the oldest of the snapshots of an EtcdBackup that holds a revision: it has the
+// least to leave out. One of an earlier release does not tell how far it goes back, and is
+// taken where no other is known to do: the agent finds out.
+func (v *view) pickRevision(b *v1beta2.EtcdBackup, revision int64) (*stored, *step) {
+	good := goodRecords(b, v.spec.ClusterID)
+	var holding, perhaps []v1beta2.BackupRecord
+	for _, r := range good {
+		switch {
+		case r.Revision < revision:
+		case r.OldestRevision == 0:
+			perhaps = append(perhaps, r)
+		case r.OldestRevision <= revision:
+			holding = append(holding, r)
+		}
+	}
+	if len(holding) == 0 {
+		holding = perhaps
+	}
+	if len(holding) == 0 {
+		return nil, v.holdsNone(b, good, revision)
+	}
+	if ids := clusterIDs(holding); len(ids) > 1 {
+		return nil, v.fail(task.ReasonClusterAmbiguous, fmt.Sprintf(
+			"snapshots of several clusters hold revision %d: set spec.clusterID to one of %s", revision, conditiontext.Clip(strings.Join(ids, ", "))))
+	}
+	chosen := slices.MinFunc(holding, func(a, b v1beta2.BackupRecord) int { return cmp.Compare(a.Revision, b.Revision) })
+	return &stored{location: chosen.Location}, nil
+}
+
+// clusterIDs are those that are told, each once.
+func clusterIDs(records []v1beta2.BackupRecord) []string {
+	var ids []string
+	for _, r := range records {
+		if r.ClusterID != "" {
+			ids = append(ids, r.ClusterID)
+		}
+	}
+	slices.Sort(ids)
+	return slices.Compact(ids)
+}
+
+// holdsNone refuses a revision that no snapshot is known to hold. The status of the EtcdBackup
+// might lag.
+func (v *view) holdsNone(b *v1beta2.EtcdBackup, good []v1beta2.BackupRecord, revision int64) *step {
+	object := "EtcdBackup " + b.Name
+	if len(good) == 0 {
+		return v.missing(object, task.ReasonWrongCluster, fmt.Sprintf("EtcdBackup %s has no snapshot of cluster %s in its status.history: correct spec.clusterID or backupRef.name", b.Name, v.spec.ClusterID))
+	}
+	newest := slices.MaxFunc(good, func(a, b v1beta2.BackupRecord) int { return cmp.Compare(a.Revision, b.Revision) }).Revision
+	advice := "set spec.revision to one that a snapshot holds, or name the location of an older snapshot instead of backupRef"
+	if revision > newest {
+		if len(b.Status.Active) > 0 {
+			return warn(v1beta2.RestorePending, v1beta2.RestoreReasonBackupNotReady, fmt.Sprintf("waiting for EtcdBackup %s to store a snapshot that holds revision %d", b.Name, revision), object)
+		}
+		advice = "back the cluster up again before etcd compacts that revision, and restore that backup"
+	}
+	return v.missing(object, task.ReasonRevisionNotHeld, fmt.Sprintf("no snapshot of EtcdBackup %s holds revision %d (%s): %s", b.Name, revision, conditiontext.Clip(coverage(good)), advice))
+}
+
+// coverage says which revisions snapshots hold.
+func coverage(records []v1beta2.BackupRecord) string {
+	var all []string
+	for _, r := range records {
+		what := fmt.Sprintf("ends at %d", r.Revision)
+		if r.OldestRevision > 0 {
+			what = fmt.Sprintf("holds %d to %d", r.OldestRevision, r.Revision)
+		}
+		all = append(all, cmp.Or(r.Name, path.Base(r.Location))+" "+what)
+	}
+	return strings.Join(all, ", ")
+}
