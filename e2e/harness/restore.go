@@ -94,6 +94,11 @@ func FromBackup(name string) RestoreOption {
 	return func(r *v1beta2.EtcdRestore) { r.Spec.BackupRef = &v1beta2.BackupReference{Name: name} }
 }
 
+// AsOf restores what the snapshot holds of that revision.
+func AsOf(revision int64) RestoreOption {
+	return func(r *v1beta2.EtcdRestore) { r.Spec.Revision = revision }
+}
+
 // RestoredWith takes the store's credentials from that Secret.
 func RestoredWith(secret string) RestoreOption {
 	return func(r *v1beta2.EtcdRestore) { r.Spec.S3.AWSSecret = secret }

@@ -145,6 +145,11 @@ func (w *Writer) EnableAuth(ctx context.Context, password string) error {
 	return w.ask(ctx, "POST", "enable-auth", url.Values{"password": {password}}, &struct{}{})
 }
 
+// DeleteKeys deletes all keys that begin with a prefix, and tells the revision of that.
+func (w *Writer) DeleteKeys(ctx context.Context, prefix string) (revision int64, err error) {
+	return revision, w.ask(ctx, "POST", "delete", url.Values{"prefix": {prefix}}, &revision)
+}
+
 // Stranger is what etcd tells a client that shows no credentials; empty if it answers.
 func (w *Writer) Stranger(ctx context.Context) (told string, err error) {
 	return told, w.ask(ctx, "GET", "stranger", nil, &told)

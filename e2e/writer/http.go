@@ -22,6 +22,7 @@ const verifyTimeout = 90 * time.Second
 //	GET  /members       etcd's member list, with what each says of itself ([]Member)
 //	POST /move-leader?to=NAME
 //	POST /enable-auth?password=WORD
+//	POST /delete?prefix=PREFIX  the revision at which all keys with it are deleted (int64)
 //	GET  /stranger      what etcd tells a client without credentials (string)
 //
 // stop makes Run return, and returns when it has.
@@ -55,6 +56,10 @@ func (w *Writer) Handler(stop func()) http.Handler {
 	})
 	mux.HandleFunc("POST /enable-auth", func(rw http.ResponseWriter, r *http.Request) {
 		answer(rw, struct{}{}, w.EnableAuth(r.Context(), r.URL.Query().Get("password")))
+	})
+	mux.HandleFunc("POST /delete", func(rw http.ResponseWriter, r *http.Request) {
+		revision, err := w.Delete(r.Context(), r.URL.Query().Get("prefix"))
+		answer(rw, revision, err)
 	})
 	mux.HandleFunc("GET /stranger", func(rw http.ResponseWriter, r *http.Request) {
 		told, err := w.Stranger(r.Context())
