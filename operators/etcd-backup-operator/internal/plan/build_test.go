@@ -140,7 +140,7 @@ func started(due time.Duration, changes ...func(*Job)) change {
 // reported has what the agent reports of a snapshot that is stored.
 func reported(j *Job) {
 	j.Result = &task.Result{
-		Location: "s3://mybucket/etcd.backup", Size: 2048, SHA256: "abc", SnapshotSize: 4096, Revision: 42, EtcdVersion: "3.6.16",
+		Location: "s3://mybucket/etcd.backup", Size: 2048, SHA256: "abc", SnapshotSize: 4096, Revision: 42, OldestRevision: 7, EtcdVersion: "3.6.16",
 		ClusterID: "00000000000000c1", MemberID: "00000000000000a1", Duration: 1.5,
 		Started: j.Scheduled.Add(time.Second), Finished: j.Scheduled.Add(3 * time.Second),
 	}
