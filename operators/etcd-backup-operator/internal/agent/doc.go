@@ -13,8 +13,9 @@
 // buffers on its way: verified (package snapshot), compressed if asked for, and stored
 // (package objectstore, or a file). A stream that is short or damaged ends in an
 // error, and so does whatever would store it: nothing that looks like a backup is left.
-// When all is stored, and only then, older backups are deleted (package retention). A backup
-// is replaced or deleted only if its metadata names the same cluster (see permitted).
+// The metadata tells which revisions it holds (see oldestRevision). When all is stored, and
+// only then, older backups are deleted (package retention). A backup is replaced or deleted
+// only if its metadata names the same cluster (see permitted).
 //
 // # When something breaks
 //

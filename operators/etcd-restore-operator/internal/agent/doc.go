@@ -20,6 +20,10 @@
 // computed, and that copy becomes the database. All is made in a folder beside the data dir,
 // while the members that the seed replaces may still serve.
 //
+// As of a revision (Task.Revision), what came later is cut away first (package rebuild), and
+// what is left is checked once more. Under a prefix, the objects' metadata tells which of them
+// hold the revision.
+//
 // The seed's launcher awaits the start permit. Then the folder becomes the data dir; a
 // marker beside it, written last, says that the data dir is complete (package datadir). The
 // agent may be killed at any line: what is half-done is removed and begun again, and what is

@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"context"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"math"
 	"slices"
@@ -150,6 +151,9 @@ func (j *job) holding(ctx context.Context, store *objectstore.Store, candidates 
 			continue
 		}
 		o, err := store.Stat(ctx, c.Key)
+		if errors.Is(err, objectstore.NotFound) {
+			continue // retention has deleted it since it was listed
+		}
 		if err != nil {
 			return nil, err
 		}

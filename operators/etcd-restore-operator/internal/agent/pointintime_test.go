@@ -3,7 +3,9 @@ package agent
 import (
 	"bytes"
 	"maps"
+	"net/http"
 	"path/filepath"
+	"strings"
 	"testing"
 
 	"github.com/aws/aws-sdk-go-v2/service/s3"
@@ -12,6 +14,7 @@ import (
 	"github.com/etcd-operators/etcd-operators/operators/etcd-restore-operator/internal/task"
 	"github.com/etcd-operators/etcd-operators/shared/agent"
 	"github.com/etcd-operators/etcd-operators/shared/etcdtest"
+	"github.com/etcd-operators/etcd-operators/shared/s3test"
 )
 
 // as is what an etcd held at a revision.
@@ -142,6 +145,23 @@ func TestTheSnapshotUnderAPrefixThatHoldsARevision(t *testing.T) {
 				t.Errorf("found %s, want %s", found.Location, c.want)
 			}
 		})
+	}
+}
+
+// Retention may delete a snapshot while the restore looks for the revision.
+func TestASnapshotThatIsDeletedMeanwhile(t *testing.T) {
+	t.Parallel()
+	o, s := startOrigin(t, etcdtest.Newest()), startStore(t)
+	gone, kept := at("a/etcd", 205, 1), at("a/etcd", 211, 2)
+	s.put(t, gone, o.content)
+	s.put(t, kept, o.content)
+	s.proxy.Inject(s3test.Fault{Do: s3test.Answer(404, "NoSuchKey"), When: func(r *http.Request) bool {
+		return r.Method == http.MethodHead && strings.Contains(r.URL.Path, "_v205_")
+	}})
+	tk := s.under(t, "a/")
+	tk.Revision = 180
+	if found := must(t, tk).Snapshot; found.Location != "s3://"+bucketName+"/"+kept {
+		t.Errorf("found %s", found.Location)
 	}
 }
 
