@@ -41,13 +41,14 @@ type Cut struct {
 // RevisionError is the failure of a revision that a snapshot does not hold.
 type RevisionError struct {
 	Revision int64
-	// Compacted and Newest are the oldest and the newest revision that it holds.
+	// Compacted and Newest are the oldest and the newest revision that it holds. Compacted
+	// is that of its last compaction, or 1.
 	Compacted, Newest int64
 }
 
 // Error implements error.
 func (e *RevisionError) Error() string {
-	return fmt.Sprintf("the snapshot does not hold revision %d: its history begins at revision %d, the last compaction, and ends at revision %d", e.Revision, e.Compacted, e.Newest)
+	return fmt.Sprintf("the snapshot does not hold revision %d: it holds revisions %d to %d: choose one of these, or another snapshot", e.Revision, e.Compacted, e.Newest)
 }
 
 // CutAt brings a database to exactly what it was at a revision, for Restore to go on with.
@@ -56,14 +57,14 @@ func (e *RevisionError) Error() string {
 // another one is a [RevisionError]. Restore must go on from beyond what was the newest, or
 // clients would see revisions again that meant something else.
 //
-// All records of later revisions are taken away. All else stays as it is in the snapshot:
-// users and roles, alarms, and leases, with a lease that was granted later having no keys.
+// All records of later revisions are removed. All else stays as it is in the snapshot: users
+// and roles, alarms, and leases; a lease that was granted later has no keys.
 //
 // The records are in the order of their revisions, so that the later ones are the end of a
-// tree: its right edge is written anew behind the last page, and what was beyond becomes
-// free pages. So the work does not grow with what is taken away, the volume never holds the
-// database twice, and the file is as large as before. What takes time is to look for
-// [LeasedKeys] in the records that stay.
+// tree. Its right edge is written anew behind the last page, over a digest if there is one,
+// and the pages beyond the edge become free. So the work does not grow with what is removed,
+// the volume never holds the database twice, and the file is as large as before. What takes
+// time is to look for [LeasedKeys] in the records that stay.
 //
 // Up to the moment at which the edge is written, an error leaves the database as it was.
 // After an error that comes later, and there are only those of writing, and of a context
