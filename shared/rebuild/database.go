@@ -17,6 +17,7 @@ const (
 	formatVersion = 2
 
 	headerSize  = 16 // of a page: id 8, flags 2, count 2, overflow 4
+	countAt     = 10 // in a page's header
 	elementSize = 16 // of a page's table of contents
 	bucketSize  = 16 // of a bucket's value: root 8, sequence 8
 	metaSize    = 64

@@ -81,7 +81,7 @@ func inlineEdge(page []byte, at uint64, limit []byte) (*edge, error) {
 	if err != nil {
 		return nil, err
 	}
-	return &edge{patches: []patch{{at + 10, order.AppendUint16(nil, uint16(len(n.elements)))}}}, nil
+	return &edge{patches: []patch{{at + countAt, order.AppendUint16(nil, uint16(len(n.elements)))}}}, nil
 }
 
 // nodeOf reads the elements of a page whose keys are before limit; nil: all.
@@ -176,8 +176,8 @@ func (w *walk) repair(path []node) ([]node, error) {
 }
 
 // layOut plans the pages of a path behind the last page, then a meta page that knows of
-// them, and then the root of the bucket, whose value is at an offset: whatever the file is
-// cut off by, it is as before, or done.
+// them, and last the root of the bucket, whose value is at an offset: before that is written,
+// all is as before.
 func (d *database) layOut(path []node, bucketAt uint64) *edge {
 	if len(path) == 0 {
 		path = []node{{leaf: true}}
@@ -221,7 +221,7 @@ func (n node) page(id, pageSize uint64) []byte {
 	p = append(p, make([]byte, pages*pageSize-uint64(len(p)))...)
 	order.PutUint64(p, id)
 	order.PutUint16(p[8:], flag)
-	order.PutUint16(p[10:], uint16(len(n.elements)))
+	order.PutUint16(p[countAt:], uint16(len(n.elements)))
 	order.PutUint32(p[12:], uint32(pages-1))
 	return p
 }

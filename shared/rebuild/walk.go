@@ -86,7 +86,7 @@ func (w *walk) take(id uint64) ([]byte, error) {
 }
 
 func flags(page []byte) uint16 { return order.Uint16(page[8:]) }
-func count(page []byte) uint64 { return uint64(order.Uint16(page[10:])) }
+func count(page []byte) uint64 { return uint64(order.Uint16(page[countAt:])) }
 
 // branch visits the pages that a branch leads to.
 func (w *walk) branch(ctx context.Context, p []byte, b bounds, visit func(element) error) error {
