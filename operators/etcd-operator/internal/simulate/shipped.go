@@ -60,8 +60,10 @@ type shipped struct {
 	predicted   string
 	// fresh is true when the decision rests on the status as it is.
 	fresh bool
-	// looked is how many fences had been acknowledged when it read the EtcdCluster live last.
-	looked int
+	// fenceLook is its last live look at whether the EtcdCluster is fenced; spent once it has made
+	// a call that is none. calledAt is when it made the last one.
+	fenceLook fenceLook
+	calledAt  time.Duration
 	// next is the call before which it stands; writes is true of one that changes something in
 	// Kubernetes, and odd is how that takes effect; numFaults for as it should.
 	next   string
@@ -160,9 +162,10 @@ func (s *shipped) call(ctx context.Context, what string, lost error, do func() e
 		s.w.say("operator %s: %s fails", s.op.id, what)
 		return lost
 	}
-	s.w.acting = s
+	s.calledAt, s.w.acting = s.w.now, s
 	err := s.carry(what, do)
 	s.w.acting = nil
+	s.fenceLook.spent = s.fenceLook.spent || !isRead(what)
 	if mishap == LoseReply {
 		s.w.say("operator %s: the reply to %s is lost", s.op.id, what)
 		return lost

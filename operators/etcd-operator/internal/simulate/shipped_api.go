@@ -68,7 +68,7 @@ func (a *api) Get(ctx context.Context, key client.ObjectKey, into client.Object,
 		switch into.(type) {
 		case *v1beta2.EtcdCluster:
 			if !a.cached {
-				a.looked = a.w.fences
+				a.noteLook()
 			}
 			if c := a.clusterSeen(); !c.gone {
 				found = a.w.object(c)

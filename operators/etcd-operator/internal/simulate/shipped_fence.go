@@ -2,6 +2,8 @@ package simulate
 
 import (
 	"context"
+	"strings"
+	"time"
 
 	corev1 "k8s.io/api/core/v1"
 
@@ -68,13 +70,36 @@ func (w *world) existed() {
 	}
 }
 
-// lookedBefore reports whether the operator that acts is one of two and has read the EtcdCluster
-// live before the other one has acknowledged the fence. With leader election it is the one that
-// has lost its lease; the window is the moment between that look and the call after it, for which
-// the API server has no precondition.
-func (w *world) lookedBefore() bool {
-	return len(w.operators) > 1 && w.acting != nil && w.acting.looked < w.fences
+// fenceLook is a live look at whether the EtcdCluster is fenced: how many fences had been
+// acknowledged then, and when that was. spent is true once a call was made upon it.
+type fenceLook struct {
+	fences int
+	at     time.Duration
+	spent  bool
 }
+
+// noteLook notes a live read of the EtcdCluster.
+func (s *shipped) noteLook() { s.fenceLook = fenceLook{fences: s.w.fences, at: s.w.now} }
+
+// isRead tells the reads of Kubernetes by what the operator says of its calls.
+func isRead(call string) bool {
+	return strings.HasPrefix(call, "reading ") || strings.HasPrefix(call, "listing ")
+}
+
+// lookedBefore reports whether the operator that acts is one of two, and makes the one call for
+// which it has looked before the other one acknowledged the fence. The API server has no
+// precondition for that moment (docs/design/invariants.md). All other calls are without excuse:
+// a second one upon that look, one after another look, or one after the deadline of an action.
+func (w *world) lookedBefore() bool {
+	if len(w.operators) < 2 || w.acting == nil {
+		return false
+	}
+	l := w.acting.fenceLook
+	return l.fences < w.fences && !l.spent && w.acting.calledAt-l.at <= actionTime
+}
+
+// actionTime is the deadline of an action (act.deadline).
+const actionTime = 10 * time.Second
 
 // TryWrite is the write that a seed is to acknowledge; it is of no cluster that has clients.
 func (m *members) TryWrite(ctx context.Context, e etcdclient.Endpoint) error {

@@ -49,7 +49,7 @@ func (s *shipped) oddly(mishap FaultKind) bool {
 func (s *shipped) sendLate(what string, t *todo, do func() error) {
 	w, op := s.w, s.op
 	w.say("operator %s: %s is under way", op.id, what)
-	acting := &shipped{looked: s.looked}
+	acting := &shipped{fenceLook: s.fenceLook, calledAt: s.calledAt}
 	land := func() {
 		was, sent := op.todo, todo{}
 		if t != nil {
