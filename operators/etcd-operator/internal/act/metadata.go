@@ -27,8 +27,10 @@ func (a *Actor) metadata(ctx context.Context, c *v1beta2.EtcdCluster) (labelled 
 		return false, fmt.Errorf("list Pods: %w", err)
 	}
 	labelled = true
+	found := map[string]bool{}
 	for i := range list.Items {
 		p := &list.Items[i]
+		found[p.Name] = true
 		if !metav1.IsControlledBy(p, c) {
 			continue
 		}
@@ -36,6 +38,9 @@ func (a *Actor) metadata(ctx context.Context, c *v1beta2.EtcdCluster) (labelled 
 		if err := a.labelPod(ctx, c, p); err != nil {
 			return false, err
 		}
+	}
+	if err := a.podLabels(ctx, c, found); err != nil {
+		return false, err
 	}
 	return labelled, a.claimLabels(ctx, c, list.Items)
 }

@@ -63,6 +63,9 @@ func knownNames(c *v1beta2.EtcdCluster, obs *plan.Observation) []string {
 			names[d.Name] = true
 		}
 	}
+	if b := c.Status.Bootstrap; b != nil && c.Status.ClusterID == "" {
+		names[b.Member] = true
+	}
 	delete(names, "")
 	return slices.Sorted(maps.Keys(names))
 }
@@ -116,6 +119,21 @@ func (a *Actor) noUnseenClaim(ctx context.Context, c *v1beta2.EtcdCluster, obs *
 		// Whose it is nobody can tell, and it may hold the member's data (S9, S12).
 		return fmt.Errorf("%w: PVC %s has neither an owner reference nor the label %s: if it is this cluster's, kubectl -n %s label pvc %s %s=%s, else delete it",
 			ErrStale, name, v1beta2.LabelOwner, c.Namespace, name, v1beta2.LabelOwner, c.UID)
+	}
+	return nil
+}
+
+// podLabels puts back the labels of members' Pods that a list does not find. Without that one
+// which is needed for a quorum would count as lost for ever: no action is decided on, and so
+// nothing else looks for it.
+func (a *Actor) podLabels(ctx context.Context, c *v1beta2.EtcdCluster, found map[string]bool) error {
+	for _, name := range knownNames(c, &plan.Observation{}) {
+		if found[name] {
+			continue
+		}
+		if err := a.noUnseenPod(ctx, c, name); err != nil && !errors.Is(err, ErrStale) {
+			return err
+		}
 	}
 	return nil
 }

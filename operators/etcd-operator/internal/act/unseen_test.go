@@ -98,6 +98,27 @@ func TestWhatHasLostItsLabelsIsNotGone(t *testing.T) {
 	}
 }
 
+// Nothing is decided while a quorum seems to be lost, so nothing asks for a Pod that has lost its
+// labels: it gets them back all the same. So does a seed that no status names as a member yet.
+func TestPodsGetTheirLabelsBackBesideAnyDecision(t *testing.T) {
+	for _, label := range []string{v1beta2.LabelApp, v1beta2.LabelCluster} {
+		t.Run(label, func(t *testing.T) {
+			b := newBench(t)
+			b.make(plan.NewPod{Name: "x-a", Role: plan.Seed}, plan.NewPod{Name: "x-b", Role: plan.Voter})
+			b.members("x-b")
+			b.status(func(s *v1beta2.ClusterStatus) { s.Bootstrap = &v1beta2.BootstrapStatus{Member: "x-a", Token: "t"} })
+			b.strip(b.pod("x-a"), label)
+			b.strip(b.pod("x-b"), label)
+			b.mustHaveChildren(plan.KeepBudget)
+			for _, name := range []string{"x-a", "x-b"} {
+				if podIn(b.observe(), name) == nil {
+					t.Errorf("Pod %s is not observed: its labels are %v", name, b.pod(name).Labels)
+				}
+			}
+		})
+	}
+}
+
 // A volume whose owner nobody can tell is not taken over, and its member is not removed.
 func TestAVolumeWithoutAnOwner(t *testing.T) {
 	b := newBench(t, withVolumes)
