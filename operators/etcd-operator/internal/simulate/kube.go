@@ -214,7 +214,7 @@ func (w *world) tickNode(i int) {
 
 // tickPod is what controllers and the scheduler do with a Pod object.
 func (w *world) tickPod(p *pod) {
-	p.routed = p.ready && p.role == plan.Voter && p.deleting == never
+	p.routed = p.ready && p.role == plan.Voter && p.deleting == never && !p.unlabelled()
 	if p.node < 0 {
 		w.schedule(p)
 		return

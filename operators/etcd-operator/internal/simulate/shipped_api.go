@@ -5,6 +5,7 @@ import (
 	"encoding/json"
 	"fmt"
 	"reflect"
+	"slices"
 
 	jsonpatch "github.com/evanphx/json-patch/v5"
 	corev1 "k8s.io/api/core/v1"
@@ -116,11 +117,15 @@ func (a *api) List(ctx context.Context, into client.ObjectList, options ...clien
 		switch list := into.(type) {
 		case *corev1.PodList:
 			for _, p := range a.podsSeen() {
-				list.Items = append(list.Items, *a.w.podObject(&p))
+				if o := a.w.podObject(&p); which.LabelSelector.Matches(labels.Set(o.Labels)) {
+					list.Items = append(list.Items, *o)
+				}
 			}
 		case *metav1.PartialObjectMetadataList: // of Pods
 			for _, p := range a.podsSeen() {
-				list.Items = append(list.Items, metav1.PartialObjectMetadata{ObjectMeta: podMeta(&p)})
+				if o := podMeta(&p); which.LabelSelector.Matches(labels.Set(o.Labels)) {
+					list.Items = append(list.Items, metav1.PartialObjectMetadata{ObjectMeta: o})
+				}
 			}
 		case *corev1.PersistentVolumeClaimList:
 			for _, c := range a.claimsSeen() {
@@ -148,8 +153,8 @@ func (a *api) clusterSeen() *etcdCluster {
 
 // podsSeen are the Pods as a read finds them.
 func (a *api) podsSeen() []pod {
-	if a.cached {
-		return a.op.pods
+	if a.cached { // controller.Caches
+		return slices.DeleteFunc(slices.Clone(a.op.pods), func(p pod) bool { return p.object.Labels[v1beta2.LabelApp] != v1beta2.AppEtcd })
 	}
 	var all []pod
 	for _, p := range a.w.pods {
@@ -437,7 +442,7 @@ func (silence) Eventf(runtime.Object, runtime.Object, string, string, string, st
 func (w *world) endpoints(all []pod) discoveryv1.EndpointSlice {
 	var s discoveryv1.EndpointSlice
 	for _, p := range all {
-		if !p.addressed && !p.routed {
+		if !p.addressed && !p.routed || p.unlabelled() {
 			continue
 		}
 		e := discoveryv1.Endpoint{Conditions: discoveryv1.EndpointConditions{Ready: &p.routed}, TargetRef: &corev1.ObjectReference{UID: types.UID(p.uid)}}

@@ -24,8 +24,9 @@ type looks struct {
 	pods    []pod
 	looked  bool
 	answers map[string]etcdclient.Answer
-	// found are the Pods and PVCs that were found by name.
-	found []string
+	// found are the Pods and PVCs that were found by name, and versions those of the Pods.
+	found    []string
+	versions map[string]string
 }
 
 // sameEtcdCluster reports whether nothing has changed that decisions rest on.
@@ -69,10 +70,18 @@ func (s *shipped) carry(call string, do func() error) error {
 	case strings.HasPrefix(call, "listing *v1.PodList"), strings.HasPrefix(call, "listing *v1.PartialObjectMetadataList"):
 		l.pods, l.looked = nil, true
 		for _, p := range s.w.pods {
-			l.pods = append(l.pods, *p)
+			if !p.unlabelled() {
+				l.pods = append(l.pods, *p)
+			}
 		}
 	case strings.HasPrefix(call, "reading ") && err == nil:
 		l.found = append(l.found, strings.TrimPrefix(call, "reading "))
+		if before != nil && strings.HasPrefix(call, "reading *v1.Pod ") {
+			if l.versions == nil {
+				l.versions = map[string]string{}
+			}
+			l.versions[name] = before.resourceVersion()
+		}
 	case call == "asking members":
 		l.cluster = nil
 	case call == "writing the status":
@@ -123,6 +132,12 @@ func (s *shipped) checkEffect(call, name string, target *pod) {
 	}
 	if target == nil {
 		target = &pod{} // not one that this is about
+	}
+	if p := s.w.pod(name); p != nil && target.unlabelled() && !p.unlabelled() { // its labels are put back
+		if s.looks.versions[name] != target.resourceVersion() {
+			s.w.fail("S11", "%s, which has changed since it was read", call)
+		}
+		return
 	}
 	isOther := func(uid string) bool { return target.uid != "" && target.uid != uid }
 	switch x := t.decision.Action.(type) {
@@ -177,10 +192,16 @@ func (s *shipped) isOurs(name string) bool {
 	return c != nil && observe.IsMembers(s.w.claimAsObject(&c.claimObject), s.w.object(&s.w.cluster))
 }
 
-// checkNames: the cluster had Pods of those names that were observed, and no volume of a
+// checkNames: the cluster had Pods of those names that were observed, and no Pod or volume of a
 // member that was not.
 func (s *shipped) checkNames(call, invariant string) {
 	for _, f := range s.looks.found {
+		if name, isPod := strings.CutPrefix(f, "*v1.Pod "); isPod {
+			p := s.w.pod(name)
+			if p != nil && !s.w.left(p.object) && !slices.ContainsFunc(s.op.todo.seen.Pods, func(o plan.Pod) bool { return o.Name == name }) {
+				s.w.fail("S9", "%s, and Pod %s was found that was not observed", call, name)
+			}
+		}
 		name, isClaim := strings.CutPrefix(f, "*v1.PersistentVolumeClaim ")
 		if isClaim && !strings.HasSuffix(call, " "+name) && s.isOurs(name) && !slices.ContainsFunc(s.op.todo.seen.Claims, func(c plan.Claim) bool { return c.Name == name }) {
 			s.w.fail("S9", "%s, and volume %s was found that was not observed", call, name)

@@ -1,10 +1,14 @@
 package simulate
 
-import "strings"
+import (
+	"strings"
+
+	"github.com/etcd-operators/etcd-operators/api/v1beta2"
+)
 
 // meddle lets something happen between two calls of the shipped operator: another operator
-// is a step ahead, there is another Pod of the name that the call is about, or one of the
-// run's faults comes about.
+// is a step ahead, there is another Pod of the name that the call is about, a user takes a label
+// from a Pod, or one of the run's faults comes about.
 func (w *world) meddle(op *operator) {
 	if w.settling || !w.random.chance(w.cfg.Meddles) {
 		return
@@ -14,6 +18,8 @@ func (w *world) meddle(op *operator) {
 	switch target := w.pod(op.shipped.next[strings.LastIndexByte(op.shipped.next, ' ')+1:]); {
 	case w.random.chance(50):
 		w.another(op)
+	case len(w.pods) > 0 && w.random.chance(15):
+		w.takeLabel(w.pods[f.A%len(w.pods)], f.B)
 	case target != nil && w.random.chance(50) && (target.persistent || !w.tooMuch(func(r *run) bool { return r.uid == target.uid })):
 		w.say("FAULT %s: %s", ForceDeletePod, target.name)
 		w.dropPod(target)
@@ -53,4 +59,23 @@ func (w *world) another(op *operator) {
 			return
 		}
 	}
+}
+
+// takeLabel takes one of the labels that lists select by from the Pod of a member, or of the
+// recorded seed. Its etcd runs on. (One of neither is found no more, and stays.)
+func (w *world) takeLabel(p *pod, n int) {
+	key := []string{v1beta2.LabelApp, v1beta2.LabelCluster}[n%2]
+	isMember := w.main >= 0 && w.memberNamed(p.name) != nil || w.main < 0 && w.cluster.bootstrap.Member == p.name
+	if !isMember || p.deleting != never || p.unlabelled() {
+		return
+	}
+	w.say("a user takes the label %s from Pod %s", key, p.name)
+	p.object = p.object.DeepCopy()
+	delete(p.object.Labels, key)
+	w.disturbed++
+}
+
+// unlabelled reports whether lists, and Services, do not find a Pod.
+func (p *pod) unlabelled() bool {
+	return p.object != nil && (p.object.Labels[v1beta2.LabelApp] == "" || p.object.Labels[v1beta2.LabelCluster] == "")
 }

@@ -32,7 +32,7 @@ const (
 	needSurvivors  = "survivors"
 	needVolumes    = "volumes that grow, stay or are adopted"
 	needSpace      = "databases that fill"
-	needStrangers  = "objects of others, and lost labels"
+	needStrangers  = "objects of others, and PVCs that have lost their labels"
 	needRecreation = "an EtcdCluster that is deleted and made again"
 	ownNames       = "the planner names only what it has observed"
 	byServer       = "the server refuses it: this only says that it is to be observed again"
@@ -62,7 +62,7 @@ var preconditionRows = map[act.Precondition]planted{
 	act.BeforeTaking:     {unplayed: needVolumes},
 	act.BeforeChild:      {by: []string{"S11"}},
 	act.BeforeNoBudget:   {by: []string{"S11"}, config: scaling},
-	act.BeforeLabels:     {unplayed: needStrangers},
+	act.BeforeLabels:     {by: []string{"S11"}, config: scaling},
 
 	act.SameMembers: {by: []string{"S3", "S4", "S7"}, config: scaling},
 	act.LeadsNot:    {by: []string{"S8"}, config: leadLeaving},
@@ -72,20 +72,20 @@ var preconditionRows = map[act.Precondition]planted{
 	act.SameNames:         {by: []string{"S11"}},
 	act.SamePods:          {by: []string{"S4", "S6"}},
 	act.AllPods:           {by: []string{"S4", "S6", "S11"}, config: rolling},
-	act.NoUnseenPod:       {guarded: "NoPodOfClaim looks for the same Pod where a volume is deleted, and SameNames, SamePods and AllPods for all that have their labels"},
+	act.NoUnseenPod:       {by: []string{"S9"}},
 	act.NoUnseenClaim:     {by: []string{"S9"}, config: scaling},
 	act.NoNobodysClaim:    {unplayed: needStrangers},
 	act.RemovedPod:        {guarded: "SamePods and AllPods compare the same Pod by uid"},
 	act.RemovedPermit:     {unplayed: needLuck},
 	act.RemovedNotBack:    {unplayed: needLuck},
-	act.NoPodOfClaim:      {guarded: "NoUnseenPod has refused it for each Pod of the cluster"},
+	act.NoPodOfClaim:      {guarded: "NoUnseenPod has refused it for each Pod of the cluster, whatever its labels"},
 	act.SeedIsThere:       {unplayed: needRestores},
 	act.StillThere:        {guarded: byServer},
 	act.NameIsFree:        {guarded: byServer},
 	act.ImageAsRead:       {by: []string{"S6"}, config: rolling},
 	act.DefragmentAsRead:  {unplayed: needSpace},
 	act.DefragmentOfPod:   {unplayed: needSpace},
-	act.LabelsAsRead:      {unplayed: needStrangers},
+	act.LabelsAsRead:      {by: []string{"S11"}},
 	act.RecreationAsRead:  {by: []string{"S6"}, config: recreating},
 	act.SameRole:          {by: []string{"S11"}},
 	act.PermitOfSamePod:   {by: []string{"S2"}, config: scaling},
