@@ -152,7 +152,7 @@ func (w *world) deleteClaimByUID(op *operator, t *todo, a plan.DeleteClaim) erro
 		return errConflict
 	}
 	return w.changeMembers(op, t, a.Members, func(*run) error {
-		w.checkClaimDeletion(c)
+		w.checkClaimDeletion(c, t)
 		w.checkOldData(c.name, c.disk)
 		w.deleteClaim(c)
 		return nil

@@ -90,6 +90,8 @@ type todo struct {
 	// sent is true of a call that takes effect later: it was looked before.
 	sent      bool
 	disturbed int // world.disturbed at the observation
+	// intact is true if a quorum of the shipped code's cluster had its data when members were asked.
+	intact bool
 	// marked is when it was written on a Pod what is to be done to it.
 	marked time.Duration
 }
@@ -443,6 +445,12 @@ func (w *world) observePod(p *pod) plan.Pod {
 	}
 	if p.defragmented != never {
 		seen.Defragmented = plan.Defragmented{Since: epoch.Add(p.defragmented), Before: int64(p.sizeBefore) * unit, Done: p.defragmentDone}
+	}
+	if p.unseeded != "" { // what has ended, and waits, is its agent's container
+		seen.LastExit, seen.Restarts, seen.Looping = plan.Exit{}, 0, false
+		if seen.Trouble != "" {
+			seen.Trouble = agentFailure + ": " + p.unseeded
+		}
 	}
 	if p.recovery != nil {
 		seen.Reseed, seen.SurvivorPermit = p.recovery.Token, p.survivorPermit

@@ -121,7 +121,7 @@ func (s *shipped) plan(o plan.Observation) plan.Decision {
 		s.w.say("operator %s decides: %s (%s: %s)", s.op.id, describe(d), d.Reason, d.Message)
 	}
 	s.op.last, s.looks = d, looks{base: s.looks.base}
-	s.op.todo.seen, s.op.todo.decision = o, d
+	s.op.todo.seen, s.op.todo.decision, s.op.todo.intact = o, d, false
 	if s.undisturbed {
 		s.predicted, s.fresh = s.predict(o, d), s.op.cluster.version == s.w.cluster.version
 	}

@@ -265,7 +265,7 @@ func (a *api) Delete(ctx context.Context, o client.Object, options ...client.Del
 			if _, drops := a.op.todo.decision.Action.(plan.DropSeed); drops {
 				a.w.checkSeedDrop(c.name)
 			} else {
-				a.w.checkClaimDeletion(c)
+				a.w.checkClaimDeletion(c, a.op.todo)
 				a.w.checkOldData(c.name, c.disk)
 			}
 			a.w.deleteClaim(c)

@@ -22,6 +22,10 @@ func (m *members) Ask(ctx context.Context, endpoints []etcdclient.Endpoint) map[
 			answers[e.Name] = m.answer(ctx, e)
 		}
 		m.looks.answers = answers
+		if m.w.main >= 0 {
+			view := m.w.births[m.w.main].view
+			m.op.todo.intact = m.w.intact(view) >= quorum(countVoters(view))
+		}
 		return nil
 	})
 	return answers

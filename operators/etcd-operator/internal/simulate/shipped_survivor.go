@@ -18,6 +18,9 @@ import (
 // This file is what a survivor's seed is to the shipped code: the Pod with its agent, and what
 // the status tells of it.
 
+// agentFailure is the reason that the agent of a survivor's seed gives when it has failed.
+const agentFailure = "Survivor"
+
 // id is one of etcd, as it is written; 0 if it is none.
 func id(s string) uint64 {
 	n, _ := strconv.ParseUint(s, 16, 64) // empty is none
@@ -40,7 +43,7 @@ func taskOf(p *corev1.Pod) *plan.Recovery {
 func seedStatus(st *corev1.PodStatus, failed string) {
 	etcd := &st.ContainerStatuses[0]
 	init := corev1.ContainerStatus{Name: survivor.Container, RestartCount: etcd.RestartCount, State: etcd.State}
-	words, _ := json.Marshal(task.Result{Failure: &agent.Failure{Reason: "Survivor", Message: failed}}) // it is only strings
+	words, _ := json.Marshal(task.Result{Failure: &agent.Failure{Reason: agentFailure, Message: failed}}) // it is only strings
 	init.LastTerminationState.Terminated = &corev1.ContainerStateTerminated{ExitCode: 1, Reason: "Error", Message: string(words)}
 	*etcd = corev1.ContainerStatus{Name: etcd.Name, State: corev1.ContainerState{Waiting: &corev1.ContainerStateWaiting{Reason: "PodInitializing"}}}
 	st.Phase, st.InitContainerStatuses = corev1.PodPending, []corev1.ContainerStatus{init}
