@@ -132,7 +132,7 @@ func (w *world) deleteByUID(op *operator, t *todo, a plan.DeletePod) error {
 	}
 	do := func(*run) error {
 		w.touch("a Pod is deleted")
-		w.checkPodDeletion(p, len(a.Members) > 0)
+		w.checkPodDeletion(t, p, len(a.Members) > 0)
 		w.checkKept(p)
 		w.deletePod(p)
 		return nil

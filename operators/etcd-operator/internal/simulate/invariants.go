@@ -454,18 +454,21 @@ func (w *world) checkRefused(r *run, birth int) {
 
 // checkPodDeletion: the Pod of a member is deleted only to be recreated on its
 // claim (S7).
-func (w *world) checkPodDeletion(p *pod, leftover bool) {
+func (w *world) checkPodDeletion(t *todo, p *pod, leftover bool) {
 	if w.main < 0 {
 		return
 	}
-	if w.memberNamed(p.name) == nil {
+	m := w.memberNamed(p.name)
+	if m == nil {
 		return
 	}
-	if leftover {
+	// An addition may have been on its way when the members were asked.
+	added := t.asked != nil && !m.Started && !slices.ContainsFunc(t.asked.view, func(x plan.Member) bool { return x.Name == p.name })
+	if leftover && !added {
 		w.fail("S7", "Pod %s is deleted as nobody's, and it is a member's", p.name)
 		return
 	}
-	if m := w.memberNamed(p.name); p.role == plan.Joiner && m != nil && !m.Started {
+	if p.role == plan.Joiner && !m.Started {
 		return // it has no data: no more is lost than a start
 	}
 	if r := w.runOf(p.uid); r == nil || r.disk.data == nil {
@@ -491,7 +494,7 @@ func (w *world) checkClaimDeletion(c *claim, t *todo) {
 	if w.memberNamed(c.name) != nil {
 		w.fail("S7", "volume %s is deleted, and it is a member's", c.name)
 	}
-	if w.intact(view) < quorum(countVoters(view)) && !t.intact {
+	if w.intact(view) < quorum(countVoters(view)) && (t.asked == nil || !t.asked.intact) {
 		w.fail("S7", "volume %s is deleted while quorum is lost", c.name)
 	}
 }

@@ -90,10 +90,17 @@ type todo struct {
 	// sent is true of a call that takes effect later: it was looked before.
 	sent      bool
 	disturbed int // world.disturbed at the observation
-	// intact is true if a quorum of the shipped code's cluster had its data when members were asked.
-	intact bool
+	// asked is what was so when the shipped code asked the members last, right before an effect;
+	// nil if it has not, or of the model.
+	asked *asked
 	// marked is when it was written on a Pod what is to be done to it.
 	marked time.Duration
+}
+
+// asked is the true member list, and whether a quorum of it had its data.
+type asked struct {
+	view   []plan.Member
+	intact bool
 }
 
 func newOperator(w *world, id string) *operator {

@@ -49,17 +49,10 @@ type shipped struct {
 	looks looks
 	// mishap is what happens to the call before which it stands; numFaults for nothing.
 	mishap FaultKind
-	// model is what the model observed in its place, when members were about to be asked, and
-	// told what they said; compared is true once that was compared.
-	model    *plan.Observation
-	told     map[string]plan.Answer
-	compared bool
-	// undisturbed has a decision carried out at once, without mishaps, to compare what comes of
-	// it with what the model makes of it: predicted; empty before the decision.
-	undisturbed bool
-	predicted   string
-	// fresh is true when the decision rests on the status as it is.
-	fresh bool
+	// likened is how this reconcile is compared with the model, and remembered what the one before
+	// has left.
+	likened    likened
+	remembered *remembered
 	// fenceLook is its last live look at whether the EtcdCluster is fenced; spent once it has made
 	// a call that is none. calledAt is when it made the last one.
 	fenceLook fenceLook
@@ -105,8 +98,8 @@ func (w *world) ship(op *operator, scheme *runtime.Scheme) {
 
 // plan is the planner between two looks: what it is told and what it decides is checked.
 func (s *shipped) plan(o plan.Observation) plan.Decision {
-	if s.w.cfg.Compared && !s.compared {
-		s.compared = true
+	if s.w.cfg.Compared && !s.likened.observed {
+		s.likened.observed = true
 		s.compareObservation(&o)
 	}
 	d := s.w.planner(o)
@@ -121,9 +114,9 @@ func (s *shipped) plan(o plan.Observation) plan.Decision {
 		s.w.say("operator %s decides: %s (%s: %s)", s.op.id, describe(d), d.Reason, d.Message)
 	}
 	s.op.last, s.looks = d, looks{base: s.looks.base}
-	s.op.todo.seen, s.op.todo.decision, s.op.todo.intact = o, d, false
-	if s.undisturbed {
-		s.predicted, s.fresh = s.predict(o, d), s.op.cluster.version == s.w.cluster.version
+	s.op.todo.seen, s.op.todo.decision, s.op.todo.asked = o, d, nil
+	if s.likened.undisturbed {
+		s.likened.predicted, s.likened.fresh = s.predict(o, d), s.op.cluster.version == s.w.cluster.version
 	}
 	return d
 }
@@ -131,8 +124,7 @@ func (s *shipped) plan(o plan.Observation) plan.Decision {
 // begin starts a reconcile, up to its first call.
 func (s *shipped) begin() {
 	s.op.todo, s.looks = &todo{disturbed: s.w.disturbed}, looks{base: s.op.cluster}
-	s.model, s.told, s.compared = nil, map[string]plan.Answer{}, false
-	s.undisturbed, s.predicted = s.w.cfg.Compared && s.w.random.chance(30), ""
+	s.likened = likened{told: map[string]plan.Answer{}, undisturbed: s.w.cfg.Compared && s.w.random.chance(30)}
 	s.resume, s.stop = iter.Pull(func(yield func(string) bool) {
 		defer func() {
 			if r := recover(); r != nil && r != errEnded { //nolint:errorlint // as it was thrown
@@ -202,13 +194,13 @@ func (w *world) runShipped(op *operator) {
 			s.begin()
 		} else if s.blocked != nil && s.blocked() {
 			return
-		} else if s.predicted == "" {
+		} else if s.likened.predicted == "" {
 			if w.meddle(op); !w.befall(op) {
 				return
 			}
 		}
 		next, more := s.resume()
-		for more && s.predicted != "" {
+		for more && s.likened.predicted != "" {
 			next, more = s.resume()
 		}
 		if s.next = next; !more {

@@ -242,10 +242,10 @@ func (a *api) Delete(ctx context.Context, o client.Object, options ...client.Del
 			switch d := a.op.todo.decision.Action.(type) {
 			case plan.RecreatePod:
 				a.w.checkStartable(a.op.todo, p)
-				a.w.checkPodDeletion(p, false)
+				a.w.checkPodDeletion(a.op.todo, p, false)
 				a.w.checkRecreate(a.op.todo, p)
 			case plan.DeletePod:
-				a.w.checkPodDeletion(p, len(d.Members) > 0)
+				a.w.checkPodDeletion(a.op.todo, p, len(d.Members) > 0)
 				a.w.checkKept(p)
 			case plan.DropSeed:
 				a.w.checkSeedDrop(p.name)

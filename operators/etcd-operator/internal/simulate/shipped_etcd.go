@@ -16,7 +16,7 @@ type members struct{ *shipped }
 
 func (m *members) Ask(ctx context.Context, endpoints []etcdclient.Endpoint) map[string]etcdclient.Answer {
 	answers := map[string]etcdclient.Answer{}
-	m.model = m.modelled()
+	m.likened.model = m.modelled()
 	_ = m.call(ctx, "asking members", nil, func() error { // who does not answer is left out
 		for _, e := range endpoints {
 			answers[e.Name] = m.answer(ctx, e)
@@ -24,7 +24,7 @@ func (m *members) Ask(ctx context.Context, endpoints []etcdclient.Endpoint) map[
 		m.looks.answers = answers
 		if m.w.main >= 0 {
 			view := m.w.births[m.w.main].view
-			m.op.todo.intact = m.w.intact(view) >= quorum(countVoters(view))
+			m.op.todo.asked = &asked{view, m.w.intact(view) >= quorum(countVoters(view))}
 		}
 		return nil
 	})
@@ -41,7 +41,7 @@ func (m *members) answer(ctx context.Context, e etcdclient.Endpoint) etcdclient.
 		return etcdclient.Answer{Err: "tls: unknown certificate authority", Trouble: "the TLS handshake failed"}
 	}
 	a := m.w.answer(r)
-	m.told[e.Name] = a
+	m.likened.told[e.Name] = a
 	if a.Waiting {
 		return etcdclient.Answer{Launcher: &r.said}
 	}

@@ -267,7 +267,7 @@ func (w *world) repairable() bool { return w.cfg.AutoRepair && w.cfg.Live*10 <= 
 
 // makeRoom is a user who raises the quota where the operator can't make room.
 func (w *world) makeRoom() {
-	if !w.repairable() {
+	if w.quota > 0 && !w.repairable() {
 		w.say("the user raises the quota")
 		w.raiseQuota()
 	}

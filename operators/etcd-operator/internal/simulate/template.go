@@ -115,7 +115,7 @@ func (w *world) recreatePod(t *todo, a plan.RecreatePod) error {
 	}
 	w.touch("a Pod is deleted to be recreated")
 	w.checkStartable(t, p)
-	w.checkPodDeletion(p, false)
+	w.checkPodDeletion(t, p, false)
 	w.checkRecreate(t, p)
 	w.deletePod(p)
 	return nil
