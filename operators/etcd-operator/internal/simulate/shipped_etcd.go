@@ -5,6 +5,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"slices"
 
 	"github.com/etcd-operators/etcd-operators/operators/etcd-operator/internal/plan"
 	"github.com/etcd-operators/etcd-operators/shared/etcdclient"
@@ -120,7 +121,10 @@ func asTold(err error) error {
 
 func (m *members) AddLearner(ctx context.Context, via []etcdclient.Endpoint, peerURL string) (uint64, error) {
 	name := member.NameFromURL(peerURL)
-	return 0, m.change(ctx, "adding a learner", via, func(r *run) error { return m.w.addMember(r, name) })
+	return 0, m.change(ctx, "adding a learner", via, func(r *run) error {
+		m.w.checkAddition(m.op.todo, name)
+		return m.w.addMember(r, name)
+	})
 }
 
 func (m *members) Promote(ctx context.Context, via []etcdclient.Endpoint, id uint64) error {
@@ -139,12 +143,40 @@ func (m *members) Remove(ctx context.Context, via []etcdclient.Endpoint, id uint
 		before := m.w.look(r)
 		err := m.w.removeMember(r, id)
 		if err == nil {
-			a, _ := m.op.todo.decision.Action.(plan.RemoveMember)
-			m.w.checkRemoval(m.op.todo, before, a)
+			m.w.checkRemoval(m.op.todo, before, removalOf(m.op.todo, before, id))
 			m.w.checkNotByHand(m.op.todo, before, id)
 		}
 		return err
 	})
+}
+
+// removalOf is the removal that was sent, which may be another one than was decided on.
+func removalOf(t *todo, before truth, id uint64) plan.RemoveMember {
+	a, _ := t.decision.Action.(plan.RemoveMember)
+	if a.ID == id {
+		return a
+	}
+	a = plan.RemoveMember{ID: id}
+	if m := findMember(before.view, id); m != nil {
+		a.Name = m.Name
+	}
+	for i := range t.seen.Pods {
+		if p := &t.seen.Pods[i]; p.Name == a.Name {
+			a.Pod = p
+		}
+	}
+	return a
+}
+
+// checkAddition: the learner that is added is the one that was decided on (S3), and no member that
+// was removed before (S7).
+func (w *world) checkAddition(t *todo, name string) {
+	if a, _ := t.decision.Action.(plan.AddLearner); a.Name != name {
+		w.fail("S3", "%q is added, and %q was decided on", name, a.Name)
+	}
+	if w.main >= 0 && slices.Contains(w.births[w.main].removed, name) {
+		w.fail("S7", "%s is added, and was removed before", name)
+	}
 }
 
 // checkNotByHand: what a person has added or moved is that person's (S9).

@@ -77,8 +77,13 @@ func (m *members) Disarm(ctx context.Context, via []etcdclient.Endpoint, a etcdc
 	})
 }
 
-func (m *members) Compact(ctx context.Context, via []etcdclient.Endpoint, _ int64) error {
-	return m.change(ctx, "compacting", via, m.w.compactBy)
+func (m *members) Compact(ctx context.Context, via []etcdclient.Endpoint, revision int64) error {
+	return m.change(ctx, "compacting", via, func(r *run) error {
+		if a, _ := m.op.todo.decision.Action.(plan.Compact); a.Revision != revision {
+			m.w.fail("Alarm", "the database is compacted to revision %d, and %d was decided on", revision, a.Revision)
+		}
+		return m.w.compactBy(r)
+	})
 }
 
 // Defragment returns once the member has done it, which may be long after its caller has lost
