@@ -194,7 +194,7 @@ func (h *host) peer(url string) *run {
 
 func (h *host) MemberLists(_ context.Context, urls []string) map[string][]launcher.Entry {
 	h.pause()
-	lists := map[string][]launcher.Entry{}
+	lists, own := map[string][]launcher.Entry{}, h.w.launcherOptions(h.r).Member.PeerURL
 	for _, url := range urls {
 		q := h.peer(url)
 		if q == nil || h.w.cfg.has(TrustingLauncher) {
@@ -203,7 +203,7 @@ func (h *host) MemberLists(_ context.Context, urls []string) map[string][]launch
 		for _, m := range q.disk.data.view {
 			e := launcher.Entry{PeerURLs: []string{peerURL(m.Name)}}
 			if m.Name == h.r.name {
-				e.PeerURLs = []string{h.w.launcherOptions(h.r).Member.PeerURL}
+				e.PeerURLs = []string{own}
 			}
 			if m.Started {
 				e.Name = m.Name

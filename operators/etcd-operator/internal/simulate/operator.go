@@ -85,7 +85,8 @@ type todo struct {
 	// torn makes it stand still between the last look and the change that it is the
 	// precondition of; looked is true when it has.
 	torn, looked bool
-	// refused is true once the API server has refused a part of it.
+	// refused is true once a part of it was refused: by the API server, or by etcd in the shipped
+	// code's.
 	refused bool
 	// sent is true of a call that takes effect later: it was looked before.
 	sent      bool

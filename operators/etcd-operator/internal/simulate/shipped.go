@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"github.com/prometheus/client_golang/prometheus"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/apimachinery/pkg/runtime"
 	ctrl "sigs.k8s.io/controller-runtime"
 	"sigs.k8s.io/controller-runtime/pkg/client"
@@ -157,7 +158,10 @@ func (s *shipped) call(ctx context.Context, what string, lost error, do func() e
 	s.calledAt, s.w.acting = s.w.now, s
 	err := s.carry(what, do)
 	s.w.acting = nil
-	s.fenceLook.spent = s.fenceLook.spent || !isRead(what)
+	if !isRead(what) {
+		s.fenceLook.spent = true
+		s.op.todo.refused = s.op.todo.refused || err != nil && !apierrors.IsAlreadyExists(err) && !apierrors.IsNotFound(err)
+	}
 	if mishap == LoseReply {
 		s.w.say("operator %s: the reply to %s is lost", s.op.id, what)
 		return lost
@@ -205,7 +209,7 @@ func (w *world) runShipped(op *operator) {
 		}
 		if s.next = next; !more {
 			s.compareEffect()
-			if a := op.todo.decision.Action; a != nil && s.err == nil {
+			if a := op.todo.decision.Action; a != nil && s.err == nil && !op.todo.refused {
 				w.stats.Actions[plan.KindOf(a)]++
 			}
 			s.resume, op.todo = nil, nil

@@ -270,6 +270,11 @@ func (a *api) Delete(ctx context.Context, o client.Object, options ...client.Del
 			}
 			a.w.deleteClaim(c)
 		case *policyv1.PodDisruptionBudget:
+			if a.w.children[childKey(x, x.Name)] == nil {
+				return apierrors.NewNotFound(policyv1.Resource("poddisruptionbudgets"), x.Name)
+			}
+			a.w.touch("the PodDisruptionBudget is deleted")
+			a.w.checkBudget(a.op.todo, plan.NoBudget)
 			delete(a.w.children, childKey(x, x.Name))
 			a.w.budget = 0
 		default:
@@ -393,10 +398,18 @@ func (a *api) Apply(ctx context.Context, what runtime.ApplyConfiguration, _ ...c
 		a.w.touch("a child is changed")
 		if pdb, ok := o.(*policyv1.PodDisruptionBudget); ok {
 			a.w.budget = pdb.Spec.MinAvailable.IntValue()
+			a.w.checkBudget(a.op.todo, a.w.budget)
 		}
 		a.w.children[childKey(o.(client.Object), u.GetName())] = o.(client.Object)
 		return nil
 	})
+}
+
+// checkBudget: the PodDisruptionBudget becomes what was decided on.
+func (w *world) checkBudget(t *todo, n int) {
+	if t.decision.Budget != n {
+		w.fail("Budget", "the PodDisruptionBudget becomes %d, and %d was decided on", n, t.decision.Budget)
+	}
 }
 
 func childKey(o client.Object, name string) string { return fmt.Sprintf("%T %s", o, name) }
