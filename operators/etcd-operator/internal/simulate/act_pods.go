@@ -118,11 +118,14 @@ func (w *world) isMembers(c *claim) bool {
 	return c != nil && c.retired == "" && !c.deleting && c.owner == w.cluster.number
 }
 
-// hasUnseenClaim reports whether there is a member's claim that was not observed.
-func (w *world) hasUnseenClaim(t *todo, name string) bool {
-	seen := slices.ContainsFunc(t.seen.Claims, func(c plan.Claim) bool { return c.Name == name })
-	c := w.claim(name)
-	return !seen && c != nil && w.isMembers(c)
+// hasUnseenClaim reports whether there is a claim that was not observed, of one of the members or
+// of a Pod that was.
+func (w *world) hasUnseenClaim(t *todo, members []plan.Member) bool {
+	return slices.ContainsFunc(w.claims, func(c *claim) bool {
+		isKnown := slices.ContainsFunc(members, func(m plan.Member) bool { return m.Name == c.name }) ||
+			slices.ContainsFunc(t.seen.Pods, func(p plan.Pod) bool { return p.Name == c.name })
+		return isKnown && w.isMembers(c) && !slices.ContainsFunc(t.seen.Claims, func(o plan.Claim) bool { return o.Name == c.name })
+	})
 }
 
 func (w *world) deleteByUID(op *operator, t *todo, a plan.DeletePod) error {
