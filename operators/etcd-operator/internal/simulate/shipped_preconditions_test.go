@@ -57,8 +57,8 @@ var preconditionRows = map[act.Precondition]planted{
 	act.BeforeRole:       {by: []string{"S11"}, config: scaling},
 	act.BeforeRevocation: {by: []string{"S11"}, config: withVolumes},
 	act.BeforeDowngrade:  {by: []string{"S11"}, config: rolling},
-	act.BeforeGrowth:     {unplayed: needVolumes},
-	act.BeforeKeeping:    {unplayed: needVolumes},
+	act.BeforeGrowth:     {by: []string{"S11"}, config: editingVolumes},
+	act.BeforeKeeping:    {by: []string{"S11"}, config: editingVolumes},
 	act.BeforeTaking:     {unplayed: needVolumes},
 	act.BeforeChild:      {by: []string{"S11"}},
 	act.BeforeNoBudget:   {by: []string{"S11"}, config: scaling},
@@ -128,6 +128,12 @@ func withVolumes(c *Config) {
 	c.Persistent, c.Steps, c.Meddles = true, 250, 25
 	c.Kinds = append(c.Kinds, EditSize, EditSize)
 	c.Faults = 20
+}
+
+// editingVolumes has volumes that grow, stay and do not.
+func editingVolumes(c *Config) {
+	c.Kinds, c.Faults = []FaultKind{EditStorage, EditPolicy, EditPolicy, EditSize, KillContainer}, 20
+	c.Persistent, c.Size, c.Nodes, c.Steps, c.Meddles = true, max(3, c.Size), max(c.Nodes, 4, c.Size), 250, 25
 }
 
 // rolling has versions and images that change.
