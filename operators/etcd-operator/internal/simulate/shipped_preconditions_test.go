@@ -46,7 +46,7 @@ var preconditionRows = map[act.Precondition]planted{
 	act.SameBootstrap: {guarded: "who decides before the beginning is recorded only records one, and StatusAsRead refuses that"},
 	act.SameRecovery:  {unplayed: needSurvivors},
 	act.SameVersions:  {guarded: "who decides before a version is recorded only records one, and StatusAsRead refuses that"},
-	act.NotFenced:     {unplayed: needRestores},
+	act.NotFenced:     {by: []string{"S12"}, config: fencing},
 
 	act.BeforeAction:     {by: []string{"S11"}},
 	act.BeforePod:        {by: []string{"S11"}},
@@ -134,6 +134,12 @@ func withVolumes(c *Config) {
 func editingVolumes(c *Config) {
 	c.Kinds, c.Faults = []FaultKind{EditStorage, EditPolicy, EditPolicy, EditSize, KillContainer}, 20
 	c.Persistent, c.Size, c.Nodes, c.Steps, c.Meddles = true, max(3, c.Size), max(c.Nodes, 4, c.Size), 250, 25
+}
+
+// fencing has restores of clusters that change.
+func fencing(c *Config) {
+	restoring(EditSize, EditSize, EditSize, DeletePod)(c)
+	c.Steps, c.Meddles = 250, 25
 }
 
 // rolling has versions and images that change.
