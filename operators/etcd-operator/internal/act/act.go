@@ -25,7 +25,8 @@ import (
 
 	"github.com/etcd-operators/etcd-operators/api/v1beta2"
 	"github.com/etcd-operators/etcd-operators/operators/etcd-operator/internal/observe"
-	"github.com/etcd-operators/etcd-operators/operators/etcd-operator/internal/plan"
+	"github.com/etcd-operators/etcd-operators/operators/etcd-operator/internal/plan/action"
+	"github.com/etcd-operators/etcd-operators/operators/etcd-operator/internal/plan/facts"
 )
 
 // ErrStale means that the world is not any more as it was observed. Nothing was
@@ -60,87 +61,87 @@ type Actor struct {
 //
 // What the API server refuses for good is a RejectedError. One that lets a volume grow is
 // noted on the volume instead.
-func (a *Actor) Act(ctx context.Context, c *v1beta2.EtcdCluster, obs *plan.Observation, action plan.Action) error {
-	err := a.act(ctx, c, obs, action)
+func (a *Actor) Act(ctx context.Context, c *v1beta2.EtcdCluster, obs *facts.Observation, decided action.Action) error {
+	err := a.act(ctx, c, obs, decided)
 	var known *RejectedError
-	if _, grows := action.(plan.GrowClaim); grows || !isRejection(err) || errors.As(err, &known) {
+	if _, grows := decided.(action.GrowClaim); grows || !isRejection(err) || errors.As(err, &known) {
 		return err
 	}
-	return rejected(c, plan.RejectedAction(action), err)
+	return rejected(c, action.RejectedAction(decided), err)
 }
 
-func (a *Actor) act(ctx context.Context, c *v1beta2.EtcdCluster, obs *plan.Observation, action plan.Action) error {
+func (a *Actor) act(ctx context.Context, c *v1beta2.EtcdCluster, obs *facts.Observation, decided action.Action) error {
 	ctx, cancel := context.WithTimeout(ctx, deadline)
 	defer cancel()
-	if !plan.IsOfFence(action) {
+	if !action.IsOfFence(decided) {
 		if err := a.unchanged(ctx, c, BeforeAction); err != nil {
 			return err
 		}
 	}
-	switch x := action.(type) {
-	case plan.AcknowledgeFence, plan.LiftFence:
+	switch x := decided.(type) {
+	case action.AcknowledgeFence, action.LiftFence:
 		return nil
-	case plan.AdoptSeed:
+	case action.AdoptSeed:
 		return a.seedIsThere(ctx, c, x)
-	case plan.RecordBootstrap:
+	case action.RecordBootstrap:
 		return a.noOtherClaims(ctx, c, x)
-	case plan.LatchClusterID, plan.RecordVersion, plan.BeginDefragment, plan.EndRecovery, plan.RecordConsistency:
+	case action.LatchClusterID, action.RecordVersion, action.BeginDefragment, action.EndRecovery, action.RecordConsistency:
 		return nil
-	case plan.CompareData:
+	case action.CompareData:
 		a.compareData(ctx, c, obs, x)
 		return nil
-	case plan.Compact:
+	case action.Compact:
 		return a.compact(ctx, c, obs, x)
-	case plan.DisarmAlarm:
+	case action.DisarmAlarm:
 		return a.disarmAlarm(ctx, c, obs, x)
-	case plan.Defragment:
+	case action.Defragment:
 		return a.defragment(ctx, c, obs, x)
-	case plan.RecordSurvivor:
+	case action.RecordSurvivor:
 		return a.sameHolders(ctx, c, obs)
-	case plan.AdoptSurvivor:
+	case action.AdoptSurvivor:
 		return a.canAdoptSurvivor(ctx, c, obs, x)
-	case plan.RevokeSurvivorPermit:
+	case action.RevokeSurvivorPermit:
 		return a.revokeSurvivorPermit(ctx, c, x)
-	case plan.DropSeed:
+	case action.DropSeed:
 		return a.dropSeed(ctx, c, x)
-	case plan.CreatePods:
+	case action.CreatePods:
 		return a.createPods(ctx, c, obs, x)
-	case plan.SetRoles:
+	case action.SetRoles:
 		return a.setRoles(ctx, c, obs, x)
-	case plan.GrantStartPermit:
+	case action.GrantStartPermit:
 		return a.grantStartPermit(ctx, c, x)
-	case plan.RevokeStartPermits:
+	case action.RevokeStartPermits:
 		return a.revokeStartPermits(ctx, c, x)
-	case plan.AddLearner:
+	case action.AddLearner:
 		return a.addLearner(ctx, c, obs, x)
-	case plan.Promote:
+	case action.Promote:
 		return a.promote(ctx, c, obs, x)
-	case plan.RemoveMember:
+	case action.RemoveMember:
 		return a.removeMember(ctx, c, obs, x)
-	case plan.TransferLeadership:
+	case action.TransferLeadership:
 		return a.transferLeadership(ctx, c, obs, x)
-	case plan.EnableDowngrade:
+	case action.EnableDowngrade:
 		return a.enableDowngrade(ctx, c, obs, x)
-	case plan.CancelDowngrade:
+	case action.CancelDowngrade:
 		return a.cancelDowngrade(ctx, c, obs)
-	case plan.AdvanceLog:
+	case action.AdvanceLog:
 		return a.advanceLog(ctx, c, obs, x)
-	case plan.ChangeImage:
+	case action.ChangeImage:
 		return a.changeImage(ctx, c, obs, x)
-	case plan.RecreatePod:
+	case action.RecreatePod:
 		return a.recreatePod(ctx, c, obs, x)
-	case plan.DeletePod:
+	case action.DeletePod:
 		return a.deletePod(ctx, c, obs, x)
-	case plan.DeleteClaim:
+	case action.DeleteClaim:
 		return a.deleteClaim(ctx, c, obs, x)
-	case plan.GrowClaim:
+	case action.GrowClaim:
 		return a.growClaim(ctx, c, x)
-	case plan.KeepClaims:
+	case action.KeepClaims:
 		return a.keepClaims(ctx, c, x)
-	case plan.TakeClaims:
+	case action.TakeClaims:
 		return a.takeClaims(ctx, c, x)
 	}
-	return fmt.Errorf("action %s is not known", plan.KindOf(action))
+	return fmt.Errorf("action %s is not known", action.KindOf(decided))
 }
 
 // unchanged reads the EtcdCluster live, right before what, and compares what decisions

@@ -21,7 +21,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"github.com/etcd-operators/etcd-operators/api/v1beta2"
-	"github.com/etcd-operators/etcd-operators/operators/etcd-operator/internal/plan"
+	"github.com/etcd-operators/etcd-operators/operators/etcd-operator/internal/plan/facts"
 	"github.com/etcd-operators/etcd-operators/shared/member"
 )
 
@@ -35,16 +35,16 @@ const FieldOwner = client.FieldOwner("etcd-operator")
 //
 // What the API server refuses for good is a RejectedError: of the first Service that is,
 // and of the budget. Those that are held back, refused just now, are not tried.
-func (a *Actor) Children(ctx context.Context, c *v1beta2.EtcdCluster, budget int, heldBack ...plan.Rejection) error {
+func (a *Actor) Children(ctx context.Context, c *v1beta2.EtcdCluster, budget int, heldBack ...facts.Rejection) error {
 	ctx, cancel := context.WithTimeout(ctx, deadline)
 	defer cancel()
 	held := heldChildren(heldBack)
-	if held.has(plan.LabelMembers, "") {
+	if held.has(facts.LabelMembers, "") {
 		return nil // Services select by labels
 	}
 	labelled, err := a.metadata(ctx, c)
 	if err != nil {
-		return rejectedChild(c, plan.LabelMembers, "", err)
+		return rejectedChild(c, facts.LabelMembers, "", err)
 	}
 	var refused *RejectedError
 	if err := a.services(ctx, c, labelled, held); err != nil && !errors.As(err, &refused) {
@@ -61,21 +61,21 @@ func (a *Actor) Children(ctx context.Context, c *v1beta2.EtcdCluster, budget int
 }
 
 // heldChildren are those that are not tried.
-type heldChildren []plan.Rejection
+type heldChildren []facts.Rejection
 
 func (h heldChildren) has(kind, name string) bool {
-	return slices.ContainsFunc(h, func(r plan.Rejection) bool { return r.Kind == kind && r.Name == name })
+	return slices.ContainsFunc(h, func(r facts.Rejection) bool { return r.Kind == kind && r.Name == name })
 }
 
 // services applies the Services up to the first one that is refused: what refuses it will
 // refuse the next one, too, and one event is enough.
 func (a *Actor) services(ctx context.Context, c *v1beta2.EtcdCluster, labelled bool, held heldChildren) error {
 	for _, svc := range []*corev1.Service{member.PeerService(c), member.ClientService(c)} {
-		if held.has(plan.ApplyService, svc.Name) {
+		if held.has(facts.ApplyService, svc.Name) {
 			return nil
 		}
 		if err := a.applySelecting(ctx, c, svc, &corev1.Service{}, labelled); err != nil {
-			return rejectedChild(c, plan.ApplyService, svc.Name, err)
+			return rejectedChild(c, facts.ApplyService, svc.Name, err)
 		}
 	}
 	return nil
@@ -83,20 +83,20 @@ func (a *Actor) services(ctx context.Context, c *v1beta2.EtcdCluster, labelled b
 
 // budget brings the PodDisruptionBudget to the minAvailable of the decision.
 func (a *Actor) budget(ctx context.Context, c *v1beta2.EtcdCluster, minAvailable int, labelled bool, held heldChildren) error {
-	if minAvailable == plan.KeepBudget {
+	if minAvailable == facts.KeepBudget {
 		return nil
 	}
 	want := member.DisruptionBudget(c, max(minAvailable, 1))
-	if minAvailable == plan.NoBudget {
-		if held.has(plan.DeleteBudget, want.Name) {
+	if minAvailable == facts.NoBudget {
+		if held.has(facts.DeleteBudget, want.Name) {
 			return nil
 		}
-		return rejectedChild(c, plan.DeleteBudget, want.Name, a.deleteBudget(ctx, c))
+		return rejectedChild(c, facts.DeleteBudget, want.Name, a.deleteBudget(ctx, c))
 	}
-	if held.has(plan.ApplyBudget, want.Name) {
+	if held.has(facts.ApplyBudget, want.Name) {
 		return nil
 	}
-	return rejectedChild(c, plan.ApplyBudget, want.Name, a.applySelecting(ctx, c, want, &policyv1.PodDisruptionBudget{}, labelled))
+	return rejectedChild(c, facts.ApplyBudget, want.Name, a.applySelecting(ctx, c, want, &policyv1.PodDisruptionBudget{}, labelled))
 }
 
 // rejectedChild is the error of a child; a RejectedError if the API server has refused it.
@@ -104,7 +104,7 @@ func rejectedChild(c *v1beta2.EtcdCluster, kind, name string, err error) error {
 	if !isRejection(err) {
 		return err
 	}
-	return rejected(c, plan.Rejection{Kind: kind, Name: name}, err)
+	return rejected(c, facts.Rejection{Kind: kind, Name: name}, err)
 }
 
 // applySelecting applies what selects Pods. While a cache shows a Pod without the owner's

@@ -11,7 +11,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"github.com/etcd-operators/etcd-operators/api/v1beta2"
-	"github.com/etcd-operators/etcd-operators/operators/etcd-operator/internal/plan"
+	"github.com/etcd-operators/etcd-operators/operators/etcd-operator/internal/plan/facts"
 	"github.com/etcd-operators/etcd-operators/shared/apiservertest"
 	"github.com/etcd-operators/etcd-operators/shared/member"
 )
@@ -48,7 +48,7 @@ func (b *bench) minAvailable() int {
 
 func TestServices(t *testing.T) {
 	b := newBench(t)
-	b.mustHaveChildren(plan.KeepBudget)
+	b.mustHaveChildren(facts.KeepBudget)
 
 	peer, cl := b.service("x"), b.service("x-client")
 	if peer.Spec.ClusterIP != corev1.ClusterIPNone || !peer.Spec.PublishNotReadyAddresses {
@@ -83,7 +83,7 @@ func TestChildrenAreNotWrittenTwice(t *testing.T) {
 	counting := &countingWrites{Client: b.client}
 	b.actor.Client = counting
 	b.mustHaveChildren(2)
-	b.mustHaveChildren(plan.KeepBudget)
+	b.mustHaveChildren(facts.KeepBudget)
 	if after := versions(); after != before || counting.writes != 0 {
 		t.Errorf("%d writes, versions %v, before %v", counting.writes, after, before)
 	}
@@ -194,7 +194,7 @@ func TestForeignServicesAreLeftAlone(t *testing.T) {
 func TestBudget(t *testing.T) {
 	b := newBench(t)
 	for _, step := range []struct{ budget, want int }{
-		{plan.NoBudget, 0}, {plan.KeepBudget, 0}, {1, 1}, {2, 2}, {plan.KeepBudget, 2}, {3, 3}, {2, 2}, {plan.NoBudget, 0}, {plan.NoBudget, 0}, {2, 2},
+		{facts.NoBudget, 0}, {facts.KeepBudget, 0}, {1, 1}, {2, 2}, {facts.KeepBudget, 2}, {3, 3}, {2, 2}, {facts.NoBudget, 0}, {facts.NoBudget, 0}, {2, 2},
 	} {
 		b.mustHaveChildren(step.budget)
 		if got := b.minAvailable(); got != step.want {
@@ -216,8 +216,8 @@ func TestForeignBudgetsAreLeftAlone(t *testing.T) {
 		Spec:       policyv1.PodDisruptionBudgetSpec{MinAvailable: new(intstr.FromInt32(7)), Selector: &metav1.LabelSelector{}},
 	}
 	apiservertest.Create(t, b.client, foreign)
-	b.mustHaveChildren(plan.NoBudget)
-	b.mustHaveChildren(plan.KeepBudget)
+	b.mustHaveChildren(facts.NoBudget)
+	b.mustHaveChildren(facts.KeepBudget)
 	b.mustHaveChildren(2)
 	if got := b.minAvailable(); got != 7 {
 		t.Errorf("minAvailable is %d, want the 7 of somebody else", got)

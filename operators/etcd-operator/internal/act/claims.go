@@ -17,7 +17,7 @@ import (
 
 	"github.com/etcd-operators/etcd-operators/api/v1beta2"
 	"github.com/etcd-operators/etcd-operators/operators/etcd-operator/internal/observe"
-	"github.com/etcd-operators/etcd-operators/operators/etcd-operator/internal/plan"
+	"github.com/etcd-operators/etcd-operators/operators/etcd-operator/internal/plan/action"
 	"github.com/etcd-operators/etcd-operators/shared/member"
 )
 
@@ -27,7 +27,7 @@ import (
 // noOtherClaims looks, before a beginning is recorded, whether there are claims of the
 // cluster's name that the beginning would be made over. Those of a seed that was given up
 // are the cluster's own.
-func (a *Actor) noOtherClaims(ctx context.Context, c *v1beta2.EtcdCluster, x plan.RecordBootstrap) error {
+func (a *Actor) noOtherClaims(ctx context.Context, c *v1beta2.EtcdCluster, x action.RecordBootstrap) error {
 	claims, err := a.liveClaims(ctx, c)
 	if err != nil {
 		return err
@@ -51,7 +51,7 @@ func (a *Actor) liveClaims(ctx context.Context, c *v1beta2.EtcdCluster) ([]corev
 	return list.Items, nil
 }
 
-func (a *Actor) growClaim(ctx context.Context, c *v1beta2.EtcdCluster, x plan.GrowClaim) error {
+func (a *Actor) growClaim(ctx context.Context, c *v1beta2.EtcdCluster, x action.GrowClaim) error {
 	claims, err := a.liveClaims(ctx, c)
 	if err != nil {
 		return err
@@ -123,7 +123,7 @@ func owned(c *v1beta2.EtcdCluster, retain bool) map[string]any {
 	return map[string]any{"ownerReferences": []metav1.OwnerReference{member.Owner(c)}, "labels": map[string]any{v1beta2.LabelOwner: nil}}
 }
 
-func (a *Actor) keepClaims(ctx context.Context, c *v1beta2.EtcdCluster, x plan.KeepClaims) error {
+func (a *Actor) keepClaims(ctx context.Context, c *v1beta2.EtcdCluster, x action.KeepClaims) error {
 	for _, ref := range x.Claims {
 		claim, err := a.observedClaim(ctx, c, ref.Name, ref.UID)
 		if err != nil {
@@ -143,7 +143,7 @@ func (a *Actor) keepClaims(ctx context.Context, c *v1beta2.EtcdCluster, x plan.K
 	return nil
 }
 
-func (a *Actor) takeClaims(ctx context.Context, c *v1beta2.EtcdCluster, x plan.TakeClaims) error {
+func (a *Actor) takeClaims(ctx context.Context, c *v1beta2.EtcdCluster, x action.TakeClaims) error {
 	for _, ref := range x.Claims {
 		var claim corev1.PersistentVolumeClaim
 		if err := a.Live.Get(ctx, client.ObjectKey{Namespace: c.Namespace, Name: ref.Name}, &claim); err != nil {

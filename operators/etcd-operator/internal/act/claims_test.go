@@ -15,7 +15,8 @@ import (
 
 	"github.com/etcd-operators/etcd-operators/api/v1beta2"
 	"github.com/etcd-operators/etcd-operators/operators/etcd-operator/internal/act"
-	"github.com/etcd-operators/etcd-operators/operators/etcd-operator/internal/plan"
+	"github.com/etcd-operators/etcd-operators/operators/etcd-operator/internal/plan/action"
+	"github.com/etcd-operators/etcd-operators/operators/etcd-operator/internal/plan/facts"
 	"github.com/etcd-operators/etcd-operators/shared/apiservertest"
 	"github.com/etcd-operators/etcd-operators/shared/member"
 )
@@ -38,8 +39,8 @@ func (b *bench) live(claim *corev1.PersistentVolumeClaim) *corev1.PersistentVolu
 	return claim
 }
 
-func ref(claim *corev1.PersistentVolumeClaim) []plan.ClaimRef {
-	return []plan.ClaimRef{{Name: claim.Name, UID: string(claim.UID)}}
+func ref(claim *corev1.PersistentVolumeClaim) []action.ClaimRef {
+	return []action.ClaimRef{{Name: claim.Name, UID: string(claim.UID)}}
 }
 
 // leftBy makes a claim one that an earlier EtcdCluster has left.
@@ -53,7 +54,7 @@ func leftBy(uid string) func(*corev1.PersistentVolumeClaim) {
 func TestKeepClaims(t *testing.T) {
 	b := newBench(t, withVolumes)
 	claim := b.claimed("x-a")
-	keep := plan.KeepClaims{Claims: ref(claim), Retain: true, Version: "3.6.16"}
+	keep := action.KeepClaims{Claims: ref(claim), Retain: true, Version: "3.6.16"}
 	for range 2 { // S11
 		if err := b.act(b.observe(), keep); err != nil {
 			t.Fatal(err)
@@ -63,7 +64,7 @@ func TestKeepClaims(t *testing.T) {
 			t.Errorf("the claim has the owners %v, labels %v, annotations %v", claim.OwnerReferences, claim.Labels, claim.Annotations)
 		}
 	}
-	if err := b.act(b.observe(), plan.KeepClaims{Claims: ref(claim)}); err != nil {
+	if err := b.act(b.observe(), action.KeepClaims{Claims: ref(claim)}); err != nil {
 		t.Fatal(err)
 	}
 	if b.live(claim); member.IsRetained(claim) || !metav1.IsControlledBy(claim, b.cluster) {
@@ -72,7 +73,7 @@ func TestKeepClaims(t *testing.T) {
 	keep.Claims[0].UID = "another"
 	wantStale(t, "a claim of another uid", b.act(b.observe(), keep))
 	theirs := b.claimed("x-b", leftBy("before"))
-	wantStale(t, "somebody else's claim", b.act(b.observe(), plan.KeepClaims{Claims: ref(theirs)}))
+	wantStale(t, "somebody else's claim", b.act(b.observe(), action.KeepClaims{Claims: ref(theirs)}))
 }
 
 // A member whose volume is there is not removed, though the cache does not show it (S9).
@@ -80,7 +81,7 @@ func TestNoRemovalOverAClaim(t *testing.T) {
 	b := newBench(t, withVolumes)
 	unseen := b.observe()
 	b.claimed("x-a")
-	err := b.act(unseen, plan.RemoveMember{ID: 1, Name: "x-a", Members: []plan.Member{{ID: 1, Name: "x-a", Started: true}}})
+	err := b.act(unseen, action.RemoveMember{ID: 1, Name: "x-a", Members: []facts.Member{{ID: 1, Name: "x-a", Started: true}}})
 	if !errors.Is(err, act.ErrStale) || !strings.Contains(err.Error(), "PVC x-a exists") {
 		t.Errorf("the member is removed: %v, want it to be stale, since its volume is there", err)
 	}
@@ -91,18 +92,18 @@ func TestTakeClaims(t *testing.T) {
 	b := newBench(t, withVolumes)
 	left, other, owned := b.claimed("x-a", leftBy("before")), b.claimed("x-b", leftBy("another")), b.claimed("x-c")
 	for _, claim := range []*corev1.PersistentVolumeClaim{other, owned} {
-		wantStale(t, claim.Name, b.act(b.observe(), plan.TakeClaims{From: "before", Claims: ref(claim)}))
+		wantStale(t, claim.Name, b.act(b.observe(), action.TakeClaims{From: "before", Claims: ref(claim)}))
 	}
-	if err := b.act(b.observe(), plan.TakeClaims{From: "before", Claims: ref(left)}); err != nil {
+	if err := b.act(b.observe(), action.TakeClaims{From: "before", Claims: ref(left)}); err != nil {
 		t.Fatal(err)
 	}
 	if b.live(left); !metav1.IsControlledBy(left, b.cluster) || left.Labels[v1beta2.LabelOwner] != "" {
 		t.Errorf("the claim has the owners %v, labels %v", left.OwnerReferences, left.Labels)
 	}
-	wantStale(t, "a second time", b.act(b.observe(), plan.TakeClaims{From: "before", Claims: ref(left)}))
+	wantStale(t, "a second time", b.act(b.observe(), action.TakeClaims{From: "before", Claims: ref(left)}))
 
 	// Its launcher is told whose data it finds there.
-	if err := b.act(b.observe(), plan.CreatePods{Pods: []plan.NewPod{{Name: "x-a", Role: plan.Returning, Version: "3.6.16"}}}); err != nil {
+	if err := b.act(b.observe(), action.CreatePods{Pods: []action.NewPod{{Name: "x-a", Role: facts.Returning, Version: "3.6.16"}}}); err != nil {
 		t.Fatal(err)
 	}
 	pod := &corev1.Pod{}
@@ -118,13 +119,13 @@ func TestTakeClaims(t *testing.T) {
 func TestNoBeginningOverClaims(t *testing.T) {
 	b := newBench(t, withVolumes)
 	obs := b.observe()
-	record := plan.RecordBootstrap{Bootstrap: plan.Bootstrap{Member: "x-a", Token: "t"}, Version: "3.6.16"}
+	record := action.RecordBootstrap{Bootstrap: facts.Bootstrap{Member: "x-a", Token: "t"}, Version: "3.6.16"}
 	if err := b.act(obs, record); err != nil {
 		t.Fatal(err)
 	}
 	left := b.claimed("x-a", leftBy("before"))
 	wantStale(t, "over a claim that was left", b.act(obs, record))
-	if err := b.act(b.observe(), plan.TakeClaims{From: "before", Claims: ref(left)}); err != nil {
+	if err := b.act(b.observe(), action.TakeClaims{From: "before", Claims: ref(left)}); err != nil {
 		t.Fatal(err)
 	}
 	wantStale(t, "over a claim that was taken", b.act(b.observe(), record))
@@ -138,7 +139,7 @@ func TestNoBeginningOverClaims(t *testing.T) {
 func TestGrowClaim(t *testing.T) {
 	b := newBench(t, withVolumes)
 	claim := b.claimed("x-a")
-	grow := plan.GrowClaim{Name: "x-a", UID: string(claim.UID), From: 1 << 30, Size: 2 << 30}
+	grow := action.GrowClaim{Name: "x-a", UID: string(claim.UID), From: 1 << 30, Size: 2 << 30}
 	if err := b.act(b.observe(), grow); err == nil {
 		t.Error("a claim without a class grows")
 	}

@@ -11,7 +11,8 @@ import (
 
 	"github.com/etcd-operators/etcd-operators/api/v1beta2"
 	"github.com/etcd-operators/etcd-operators/operators/etcd-operator/internal/consistency"
-	"github.com/etcd-operators/etcd-operators/operators/etcd-operator/internal/plan"
+	"github.com/etcd-operators/etcd-operators/operators/etcd-operator/internal/plan/action"
+	"github.com/etcd-operators/etcd-operators/operators/etcd-operator/internal/plan/facts"
 	"github.com/etcd-operators/etcd-operators/shared/etcdclient"
 	"github.com/etcd-operators/etcd-operators/shared/etcdtest"
 )
@@ -52,7 +53,7 @@ func (h *hashers) calls() []hashed {
 
 // comparing is a bench with three voters that answer and hash: 7 and 9 alike, 8 as told.
 // The first one leads, and has the newest revision.
-func comparing(t *testing.T, value uint32) (*bench, *hashers, *consistency.Keeper, *plan.Observation) {
+func comparing(t *testing.T, value uint32) (*bench, *hashers, *consistency.Keeper, *facts.Observation) {
 	t.Helper()
 	b := newBench(t)
 	h := &hashers{members: map[string]etcdclient.Hash{
@@ -62,23 +63,23 @@ func comparing(t *testing.T, value uint32) (*bench, *hashers, *consistency.Keepe
 	}}
 	keeper := consistency.New(h)
 	b.actor.Comparisons = keeper
-	obs := b.make(plan.NewPod{Name: "x-aaaaaaaaaa", Role: plan.Voter}, plan.NewPod{Name: "x-bbbbbbbbbb", Role: plan.Voter}, plan.NewPod{Name: "x-cccccccccc", Role: plan.Voter})
+	obs := b.make(action.NewPod{Name: "x-aaaaaaaaaa", Role: facts.Voter}, action.NewPod{Name: "x-bbbbbbbbbb", Role: facts.Voter}, action.NewPod{Name: "x-cccccccccc", Role: facts.Voter})
 	obs.Cluster.ClusterID = comparedCluster
 	for i := range obs.Pods {
-		obs.Pods[i].Answer = plan.Answer{Read: true, MemberID: uint64(7 + i), Leader: 7, Revision: int64(44 - i), DBSize: 1000}
+		obs.Pods[i].Answer = facts.Answer{Read: true, MemberID: uint64(7 + i), Leader: 7, Revision: int64(44 - i), DBSize: 1000}
 	}
 	return b, h, keeper, obs
 }
 
 // threeVoters is the list that the members of comparing tell.
-var threeVoters = []plan.Member{
+var threeVoters = []facts.Member{
 	{ID: 7, Name: "x-aaaaaaaaaa", Started: true}, {ID: 8, Name: "x-bbbbbbbbbb", Started: true}, {ID: 9, Name: "x-cccccccccc", Started: true},
 }
 
 // shown waits for the end of the comparison of a bench's cluster.
-func (b *bench) shown(keeper *consistency.Keeper) *plan.Comparison {
+func (b *bench) shown(keeper *consistency.Keeper) *facts.Comparison {
 	b.t.Helper()
-	var shown *plan.Comparison
+	var shown *facts.Comparison
 	etcdtest.Eventually(b.t, "the comparison to end", func() error {
 		if shown = keeper.Of(client.ObjectKeyFromObject(b.cluster), b.cluster.UID); shown == nil || shown.Ended.IsZero() {
 			return errors.New("it runs")
@@ -95,7 +96,7 @@ func TestCompareData(t *testing.T) {
 	for name, row := range map[string]struct {
 		reason    string
 		value     uint32
-		members   []plan.Member
+		members   []facts.Member
 		asked     []hashed
 		result    v1beta2.ConsistencyResult
 		differing []uint64
@@ -117,7 +118,7 @@ func TestCompareData(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			bench, h, keeper, obs := comparing(t, row.value)
-			if err := bench.act(obs, plan.CompareData{Members: row.members}); err != nil {
+			if err := bench.act(obs, action.CompareData{Members: row.members}); err != nil {
 				t.Fatal(err)
 			}
 			shown := bench.shown(keeper)
@@ -137,7 +138,7 @@ func TestCompareDataOfAStranger(t *testing.T) {
 	stranger := h.members["x-bbbbbbbbbb"]
 	stranger.ClusterID++
 	h.members["x-bbbbbbbbbb"] = stranger
-	if err := b.act(obs, plan.CompareData{Members: threeVoters}); err != nil {
+	if err := b.act(obs, action.CompareData{Members: threeVoters}); err != nil {
 		t.Fatal(err)
 	}
 	if shown := b.shown(keeper); shown.Failed == "" || shown.Result != "" || len(shown.Differing) > 0 {
@@ -149,12 +150,12 @@ func TestCompareDataOfAStranger(t *testing.T) {
 // observed.
 func TestCompareDataIsStale(t *testing.T) {
 	b, h, keeper, obs := comparing(t, 1)
-	unseen := slices.Concat(threeVoters, []plan.Member{{ID: 10, Name: "x-dddddddddd", Started: true}})
-	if err := b.act(obs, plan.CompareData{Members: unseen}); err != nil {
+	unseen := slices.Concat(threeVoters, []facts.Member{{ID: 10, Name: "x-dddddddddd", Started: true}})
+	if err := b.act(obs, action.CompareData{Members: unseen}); err != nil {
 		t.Fatal(err)
 	}
 	b.update(func(c *v1beta2.EtcdCluster) { c.Spec.Paused = true })
-	wantStale(t, "the user has changed the spec", b.act(obs, plan.CompareData{Members: threeVoters}))
+	wantStale(t, "the user has changed the spec", b.act(obs, action.CompareData{Members: threeVoters}))
 	if keeper.Of(client.ObjectKeyFromObject(b.cluster), b.cluster.UID) != nil || len(h.calls()) > 0 {
 		t.Errorf("a comparison was begun: %v were asked", h.calls())
 	}

@@ -4,7 +4,8 @@ import (
 	"context"
 	"testing"
 
-	"github.com/etcd-operators/etcd-operators/operators/etcd-operator/internal/plan"
+	"github.com/etcd-operators/etcd-operators/operators/etcd-operator/internal/plan/action"
+	"github.com/etcd-operators/etcd-operators/operators/etcd-operator/internal/plan/facts"
 	"github.com/etcd-operators/etcd-operators/shared/etcdclient"
 )
 
@@ -28,18 +29,18 @@ func (d *downgrading) CancelDowngrade(_ context.Context, via []etcdclient.Endpoi
 // Etcd is asked for a downgrade, by the leader, while all Pods are as they were (S6, S11).
 func TestDowngradesAreAskedFor(t *testing.T) {
 	for name, tc := range map[string]struct {
-		do      plan.Action
+		do      action.Action
 		refusal error
 		asked   string
 	}{
-		"enabled":   {plan.EnableDowngrade{To: "3.5.0"}, etcdclient.ErrDowngradeRefused, "x-b to 3.5.0"},
-		"cancelled": {plan.CancelDowngrade{}, etcdclient.ErrNoDowngrade, "x-a not to"}, // 3.5 does not answer
+		"enabled":   {action.EnableDowngrade{To: "3.5.0"}, etcdclient.ErrDowngradeRefused, "x-b to 3.5.0"},
+		"cancelled": {action.CancelDowngrade{}, etcdclient.ErrNoDowngrade, "x-a not to"}, // 3.5 does not answer
 	} {
 		t.Run(name, func(t *testing.T) {
 			b := newBench(t)
-			obs := b.make(plan.NewPod{Name: "x-a", Role: plan.Voter}, plan.NewPod{Name: "x-b", Role: plan.Voter})
+			obs := b.make(action.NewPod{Name: "x-a", Role: facts.Voter}, action.NewPod{Name: "x-b", Role: facts.Voter})
 			for i := range obs.Pods {
-				obs.Pods[i].Answer = plan.Answer{
+				obs.Pods[i].Answer = facts.Answer{
 					Reached: true, Read: true, ClusterID: obs.Cluster.ClusterID, MemberID: uint64(i + 1), Leader: 2, Version: []string{"3.6.16", "3.5.35"}[i],
 				}
 			}
@@ -55,7 +56,7 @@ func TestDowngradesAreAskedFor(t *testing.T) {
 			wantStale(t, "etcd that is further than was seen", b.act(obs, tc.do))
 
 			etcd.asked = nil
-			if err := b.act(obs, plan.SetRoles{Roles: []plan.PodRole{{Name: "x-a", UID: podIn(obs, "x-a").UID, Role: plan.Restarting}}}); err != nil {
+			if err := b.act(obs, action.SetRoles{Roles: []action.PodRole{{Name: "x-a", UID: podIn(obs, "x-a").UID, Role: facts.Restarting}}}); err != nil {
 				t.Fatal(err)
 			}
 			wantStale(t, "a Pod that has changed", b.act(obs, tc.do))

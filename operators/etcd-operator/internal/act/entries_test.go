@@ -5,7 +5,8 @@ import (
 	"errors"
 	"testing"
 
-	"github.com/etcd-operators/etcd-operators/operators/etcd-operator/internal/plan"
+	"github.com/etcd-operators/etcd-operators/operators/etcd-operator/internal/plan/action"
+	"github.com/etcd-operators/etcd-operators/operators/etcd-operator/internal/plan/facts"
 	"github.com/etcd-operators/etcd-operators/shared/etcdclient"
 )
 
@@ -42,13 +43,13 @@ func TestTheLogGrows(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			b := newBench(t)
-			obs := b.make(plan.NewPod{Name: "x-a", Role: plan.Voter}, plan.NewPod{Name: "x-b", Role: plan.Voter}, plan.NewPod{Name: "x-c", Role: plan.Voter})
+			obs := b.make(action.NewPod{Name: "x-a", Role: facts.Voter}, action.NewPod{Name: "x-b", Role: facts.Voter}, action.NewPod{Name: "x-c", Role: facts.Voter})
 			for i := range obs.Pods {
-				obs.Pods[i].Answer = plan.Answer{Reached: true, Read: i > 0, ClusterID: obs.Cluster.ClusterID, MemberID: uint64(i + 1), Leader: 3}
+				obs.Pods[i].Answer = facts.Answer{Reached: true, Read: i > 0, ClusterID: obs.Cluster.ClusterID, MemberID: uint64(i + 1), Leader: 3}
 			}
 			etcd := &appending{untouched: untouched{t}, answer: tc.answer}
 			b.actor.Etcd = etcd
-			if err := b.act(obs, plan.AdvanceLog{Entries: 7}); !errors.Is(err, tc.want) {
+			if err := b.act(obs, action.AdvanceLog{Entries: 7}); !errors.Is(err, tc.want) {
 				t.Errorf("error %v, want %v", err, tc.want)
 			}
 			if etcd.n != 7 || len(etcd.via) != 2 || etcd.via[0] != "x-c" {

@@ -5,7 +5,7 @@ import (
 
 	"github.com/etcd-operators/etcd-operators/api/v1beta2"
 	"github.com/etcd-operators/etcd-operators/operators/etcd-operator/internal/observe"
-	"github.com/etcd-operators/etcd-operators/operators/etcd-operator/internal/plan"
+	"github.com/etcd-operators/etcd-operators/operators/etcd-operator/internal/plan/facts"
 	"github.com/etcd-operators/etcd-operators/shared/etcdclient"
 )
 
@@ -29,7 +29,7 @@ type Etcd interface {
 
 // voters are the members through which a change can be made: those whose
 // linearizable read succeeded, the leader first, since it needs to ask nobody.
-func voters(c *v1beta2.EtcdCluster, obs *plan.Observation) []etcdclient.Endpoint {
+func voters(c *v1beta2.EtcdCluster, obs *facts.Observation) []etcdclient.Endpoint {
 	var leader, others []etcdclient.Endpoint
 	for i := range obs.Pods {
 		p := &obs.Pods[i]

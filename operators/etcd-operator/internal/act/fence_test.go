@@ -12,6 +12,8 @@ import (
 
 	"github.com/etcd-operators/etcd-operators/api/v1beta2"
 	"github.com/etcd-operators/etcd-operators/operators/etcd-operator/internal/plan"
+	"github.com/etcd-operators/etcd-operators/operators/etcd-operator/internal/plan/action"
+	"github.com/etcd-operators/etcd-operators/operators/etcd-operator/internal/plan/facts"
 	"github.com/etcd-operators/etcd-operators/shared/apiservertest"
 	"github.com/etcd-operators/etcd-operators/shared/etcdclient"
 	"github.com/etcd-operators/etcd-operators/shared/member"
@@ -38,7 +40,7 @@ func (f *fencing) Patch(ctx context.Context, o client.Object, p client.Patch, op
 
 // S12: a fence holds from the next effect on, in the middle of an action too.
 func TestAFenceInTheMiddleOfAnAction(t *testing.T) {
-	pods := []plan.NewPod{{Name: "x-a", Role: plan.Joiner}, {Name: "x-b", Role: plan.Joiner}}
+	pods := []action.NewPod{{Name: "x-a", Role: facts.Joiner}, {Name: "x-b", Role: facts.Joiner}}
 	t.Run("between Pods", func(t *testing.T) {
 		b := newBench(t)
 		b.actor.Client = &fencing{b.client, b}
@@ -59,8 +61,8 @@ func TestAFenceInTheMiddleOfAnAction(t *testing.T) {
 		b := newBench(t)
 		obs := b.make(pods...)
 		b.actor.Client = &fencing{b.client, b}
-		wantStale(t, "setting roles", b.act(obs, plan.SetRoles{Roles: []plan.PodRole{
-			{Name: "x-a", UID: podIn(obs, "x-a").UID, Role: plan.Learner}, {Name: "x-b", UID: podIn(obs, "x-b").UID, Role: plan.Learner},
+		wantStale(t, "setting roles", b.act(obs, action.SetRoles{Roles: []action.PodRole{
+			{Name: "x-a", UID: podIn(obs, "x-a").UID, Role: facts.Learner}, {Name: "x-b", UID: podIn(obs, "x-b").UID, Role: facts.Learner},
 		}}))
 		if a, b := b.pod("x-a").Labels[v1beta2.LabelRole], b.pod("x-b").Labels[v1beta2.LabelRole]; a != v1beta2.RoleLearner || b != v1beta2.RoleJoiner {
 			t.Errorf("the roles are %s and %s, want only the first to be set", a, b)
@@ -70,10 +72,10 @@ func TestAFenceInTheMiddleOfAnAction(t *testing.T) {
 		b := newBench(t)
 		obs := b.make(pods...)
 		obs.Cluster.ClusterID = 0xc1
-		obs.Pods[1].Answer = plan.Answer{Reached: true, Read: true, ClusterID: 0xc1}
-		list := []plan.Member{{ID: 2, Name: "x-b", Started: true}}
+		obs.Pods[1].Answer = facts.Answer{Reached: true, Read: true, ClusterID: 0xc1}
+		list := []facts.Member{{ID: 2, Name: "x-b", Started: true}}
 		b.actor.Etcd = fencingEtcd{listing{untouched{t}, []etcdclient.Member{{ID: 2, Name: "x-b", Started: true}}}, b}
-		wantStale(t, "deleting a Pod", b.act(obs, plan.DeletePod{Name: "x-a", UID: podIn(obs, "x-a").UID, Members: list}))
+		wantStale(t, "deleting a Pod", b.act(obs, action.DeletePod{Name: "x-a", UID: podIn(obs, "x-a").UID, Members: list}))
 		if !b.exists(&corev1.Pod{}, "x-a") {
 			t.Error("the Pod was deleted")
 		}
@@ -120,8 +122,8 @@ func TestRetiredVolumesAreLeftAlone(t *testing.T) {
 			if err := b.client.Update(apiservertest.Context(t), claim); err != nil {
 				t.Fatal(err)
 			}
-			wantStale(t, "a Pod that returns", b.act(obs, creating(plan.NewPod{Name: "x-a", Role: plan.Returning})))
-			wantStale(t, "the end of the volume", b.act(obs, plan.DeleteClaim{Name: "x-a", UID: string(claim.UID), Members: []plan.Member{{ID: 2, Name: "x-b"}}}))
+			wantStale(t, "a Pod that returns", b.act(obs, creating(action.NewPod{Name: "x-a", Role: facts.Returning})))
+			wantStale(t, "the end of the volume", b.act(obs, action.DeleteClaim{Name: "x-a", UID: string(claim.UID), Members: []facts.Member{{ID: 2, Name: "x-b"}}}))
 			if b.exists(&corev1.Pod{}, "x-a") || !b.exists(&corev1.PersistentVolumeClaim{}, "x-a") {
 				t.Error("something was done")
 			}
@@ -133,27 +135,27 @@ func TestRetiredVolumesAreLeftAlone(t *testing.T) {
 // that has changed.
 func TestReportOfAFence(t *testing.T) {
 	b := newBench(t)
-	record := func(a plan.Action) {
+	record := func(a action.Action) {
 		t.Helper()
 		d := plan.Plan(*b.observe())
 		d.Action = a
 		if err := b.act(b.observe(), a); err != nil {
-			t.Fatalf("%s: %v", plan.KindOf(a), err)
+			t.Fatalf("%s: %v", action.KindOf(a), err)
 		}
 		b.mustReport(d)
 	}
 	b.update(fence)
 	before := b.observe()
-	record(plan.AcknowledgeFence{Restore: "r1"})
+	record(action.AcknowledgeFence{Restore: "r1"})
 	if s := b.cluster.Status; s.FencedBy != "r1" || s.TargetVersion != "3.6.16" || s.CurrentVersion != "" || s.Bootstrap != nil {
 		t.Errorf("fenced: the status is %+v", s)
 	}
-	record(plan.LiftFence{Restore: "r1"})
+	record(action.LiftFence{Restore: "r1"})
 	if s := b.cluster.Status; s.FencedBy != "" || b.observe().Cluster.Existed != "" {
 		t.Errorf("lifted: the status is %+v", s)
 	}
 
-	record(plan.AcknowledgeFence{Restore: "r2"})
+	record(action.AcknowledgeFence{Restore: "r2"})
 	if s := b.cluster.Status; s.FencedBy != "r2" {
 		t.Errorf("fenced again: the status is %+v", s)
 	}
@@ -162,7 +164,7 @@ func TestReportOfAFence(t *testing.T) {
 		t.Fatal(err)
 	}
 	apiservertest.Create(t, b.client, seed)
-	record(plan.AdoptSeed{Restore: "r2", Name: "x-s", UID: string(seed.UID), ClusterID: 0xc2, Version: "3.7.3"})
+	record(action.AdoptSeed{Restore: "r2", Name: "x-s", UID: string(seed.UID), ClusterID: 0xc2, Version: "3.7.3"})
 	s := b.cluster.Status
 	want := &v1beta2.AdoptedSeed{Restore: "r2", Pod: "x-s", PodUID: string(seed.UID)}
 	if diff := cmp.Diff(want, s.AdoptedSeed); diff != "" {
@@ -181,7 +183,7 @@ func TestReportOfAFence(t *testing.T) {
 	old := b.cluster.DeepCopy()
 	b.update(func(c *v1beta2.EtcdCluster) { delete(c.Annotations, v1beta2.AnnotationFence) })
 	d := plan.Plan(*before)
-	d.Action = plan.AcknowledgeFence{Restore: "r3"}
+	d.Action = action.AcknowledgeFence{Restore: "r3"}
 	if _, err := b.actor.Report(apiservertest.Context(t), old, d); !apierrors.IsConflict(err) {
 		t.Errorf("a fence that was taken back: error %v, want a conflict", err)
 	}
@@ -190,8 +192,8 @@ func TestReportOfAFence(t *testing.T) {
 // The seed is the Pod that was handed over, by uid, and the EtcdCluster's.
 func TestTheSeedIsReadLive(t *testing.T) {
 	b := newBench(t)
-	obs := b.make(plan.NewPod{Name: "x-s", Role: plan.Joiner}, plan.NewPod{Name: "x-other", Role: plan.Joiner})
-	adopt := plan.AdoptSeed{Restore: "r1", Name: "x-s", UID: podIn(obs, "x-s").UID, ClusterID: 0xc2}
+	obs := b.make(action.NewPod{Name: "x-s", Role: facts.Joiner}, action.NewPod{Name: "x-other", Role: facts.Joiner})
+	adopt := action.AdoptSeed{Restore: "r1", Name: "x-s", UID: podIn(obs, "x-s").UID, ClusterID: 0xc2}
 	if err := b.act(obs, adopt); err != nil {
 		t.Error(err)
 	}
@@ -207,7 +209,7 @@ func TestTheSeedIsReadLive(t *testing.T) {
 	if err := b.client.Update(apiservertest.Context(t), foreign); err != nil {
 		t.Fatal(err)
 	}
-	wantStale(t, "a Pod that is not the EtcdCluster's", b.act(obs, plan.AdoptSeed{Restore: "r1", Name: "x-other", UID: podIn(obs, "x-other").UID}))
+	wantStale(t, "a Pod that is not the EtcdCluster's", b.act(obs, action.AdoptSeed{Restore: "r1", Name: "x-other", UID: podIn(obs, "x-other").UID}))
 
 	apiservertest.Bind(t, b.client, b.pod("x-s"), "node")
 	if err := b.client.Delete(apiservertest.Context(t), b.pod("x-s")); err != nil {

@@ -11,6 +11,7 @@ import (
 
 	"github.com/etcd-operators/etcd-operators/api/v1beta2"
 	"github.com/etcd-operators/etcd-operators/operators/etcd-operator/internal/plan"
+	"github.com/etcd-operators/etcd-operators/operators/etcd-operator/internal/plan/action"
 	"github.com/etcd-operators/etcd-operators/shared/apiservertest"
 )
 
@@ -40,7 +41,7 @@ func TestReportKeepsWhatOthersApply(t *testing.T) {
 	before := b.cluster.DeepCopy()
 
 	d := plan.Plan(*b.observe())
-	d.Action = plan.LatchClusterID{ClusterID: 0xc1}
+	d.Action = action.LatchClusterID{ClusterID: 0xc1}
 	b.mustReport(d)
 	if b.cluster.Status.ClusterID == "" || b.cluster.ResourceVersion == before.ResourceVersion {
 		t.Fatal("nothing was written")

@@ -12,7 +12,8 @@ import (
 
 	"github.com/etcd-operators/etcd-operators/api/v1beta2"
 	"github.com/etcd-operators/etcd-operators/operators/etcd-operator/internal/observe"
-	"github.com/etcd-operators/etcd-operators/operators/etcd-operator/internal/plan"
+	"github.com/etcd-operators/etcd-operators/operators/etcd-operator/internal/plan/action"
+	"github.com/etcd-operators/etcd-operators/operators/etcd-operator/internal/plan/facts"
 	"github.com/etcd-operators/etcd-operators/shared/member"
 )
 
@@ -21,7 +22,7 @@ import (
 // restarts at this moment, or that this one's cache does not show as restarted, is not
 // joined by a second one (S6). The image and the marks that tell of it are one patch, of
 // the Pod as it was read.
-func (a *Actor) changeImage(ctx context.Context, c *v1beta2.EtcdCluster, obs *plan.Observation, x plan.ChangeImage) error {
+func (a *Actor) changeImage(ctx context.Context, c *v1beta2.EtcdCluster, obs *facts.Observation, x action.ChangeImage) error {
 	pod, err := a.asObserved(ctx, c, obs, x.Name, x.UID)
 	if err != nil {
 		return err
@@ -45,7 +46,7 @@ func (a *Actor) changeImage(ctx context.Context, c *v1beta2.EtcdCluster, obs *pl
 
 // asObserved returns the Pod of a name and uid, read live together with all others of the
 // cluster, if they are as they were observed.
-func (a *Actor) asObserved(ctx context.Context, c *v1beta2.EtcdCluster, obs *plan.Observation, name, uid string) (*corev1.Pod, error) {
+func (a *Actor) asObserved(ctx context.Context, c *v1beta2.EtcdCluster, obs *facts.Observation, name, uid string) (*corev1.Pod, error) {
 	pods, err := a.allAsObserved(ctx, c, obs)
 	if err != nil {
 		return nil, err
@@ -58,7 +59,7 @@ func (a *Actor) asObserved(ctx context.Context, c *v1beta2.EtcdCluster, obs *pla
 
 // allAsObserved returns the Pods of the cluster by name, read live, if they are as they
 // were observed and no member has another.
-func (a *Actor) allAsObserved(ctx context.Context, c *v1beta2.EtcdCluster, obs *plan.Observation) (map[string]*corev1.Pod, error) {
+func (a *Actor) allAsObserved(ctx context.Context, c *v1beta2.EtcdCluster, obs *facts.Observation) (map[string]*corev1.Pod, error) {
 	found, err := a.livePods(ctx, c, obs, SamePods, observe.SamePod)
 	if err != nil {
 		return nil, err
@@ -68,7 +69,7 @@ func (a *Actor) allAsObserved(ctx context.Context, c *v1beta2.EtcdCluster, obs *
 
 // livePods returns the Pods of the cluster by name, read live, which must be those that were
 // observed, each the same as it was then.
-func (a *Actor) livePods(ctx context.Context, c *v1beta2.EtcdCluster, obs *plan.Observation, p Precondition, same func(*corev1.Pod, *plan.Pod) bool) (map[string]*corev1.Pod, error) {
+func (a *Actor) livePods(ctx context.Context, c *v1beta2.EtcdCluster, obs *facts.Observation, p Precondition, same func(*corev1.Pod, *facts.Pod) bool) (map[string]*corev1.Pod, error) {
 	var list corev1.PodList
 	if err := a.Live.List(ctx, &list, client.InNamespace(c.Namespace), client.MatchingLabels(member.Selector(c.Name))); err != nil {
 		return nil, fmt.Errorf("list Pods: %w", err)
@@ -85,7 +86,7 @@ func (a *Actor) livePods(ctx context.Context, c *v1beta2.EtcdCluster, obs *plan.
 		}
 		found[pod.Name] = pod
 	}
-	if refuses(AllPods, slices.ContainsFunc(obs.Pods, func(p plan.Pod) bool { return found[p.Name] == nil })) {
+	if refuses(AllPods, slices.ContainsFunc(obs.Pods, func(p facts.Pod) bool { return found[p.Name] == nil })) {
 		return nil, fmt.Errorf("%w: there are other Pods than were observed", ErrStale)
 	}
 	return found, nil

@@ -9,7 +9,8 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	"github.com/etcd-operators/etcd-operators/api/v1beta2"
-	"github.com/etcd-operators/etcd-operators/operators/etcd-operator/internal/plan"
+	"github.com/etcd-operators/etcd-operators/operators/etcd-operator/internal/plan/action"
+	"github.com/etcd-operators/etcd-operators/operators/etcd-operator/internal/plan/facts"
 	"github.com/etcd-operators/etcd-operators/shared/apiservertest"
 	"github.com/etcd-operators/etcd-operators/shared/member"
 )
@@ -25,12 +26,12 @@ func (b *bench) contained(name, id string) {
 // A Pod gets another image in place, and tells until when it was not started.
 func TestChangeImage(t *testing.T) {
 	b := newBench(t)
-	b.make(plan.NewPod{Name: "x-a", Role: plan.Voter}, plan.NewPod{Name: "x-b", Role: plan.Voter})
+	b.make(action.NewPod{Name: "x-a", Role: facts.Voter}, action.NewPod{Name: "x-b", Role: facts.Voter})
 	b.contained("x-a", "containerd://1")
 	obs := b.observe()
 	before := b.pod("x-a")
-	change := func(version string) plan.ChangeImage {
-		return plan.ChangeImage{Name: "x-a", UID: string(before.UID), Repository: "mirror/etcd", Version: version}
+	change := func(version string) action.ChangeImage {
+		return action.ChangeImage{Name: "x-a", UID: string(before.UID), Repository: "mirror/etcd", Version: version}
 	}
 	if err := b.act(obs, change("3.7.3")); err != nil {
 		t.Fatal(err)
@@ -48,7 +49,7 @@ func TestChangeImage(t *testing.T) {
 	}
 
 	wantStale(t, "a cache that does not show the change", b.act(obs, change("3.7.3")))
-	wantStale(t, "another Pod of the name", b.act(b.observe(), plan.ChangeImage{Name: "x-a", UID: "other", Repository: "mirror/etcd", Version: "3.7.4"}))
+	wantStale(t, "another Pod of the name", b.act(b.observe(), action.ChangeImage{Name: "x-a", UID: "other", Repository: "mirror/etcd", Version: "3.7.4"}))
 
 	// Changed again before it was started, it has still run what it ran before.
 	if err := b.act(b.observe(), change("3.7.4")); err != nil {
@@ -68,13 +69,13 @@ func TestChangeImageOnlyBesideOthersAsTheyWere(t *testing.T) {
 	for name, change := range map[string]func(*bench){
 		"another image": func(b *bench) {
 			seen := b.observe()
-			if err := b.act(seen, plan.ChangeImage{Name: "x-b", UID: podIn(seen, "x-b").UID, Repository: "mirror/etcd", Version: "3.7.3"}); err != nil {
+			if err := b.act(seen, action.ChangeImage{Name: "x-b", UID: podIn(seen, "x-b").UID, Repository: "mirror/etcd", Version: "3.7.3"}); err != nil {
 				b.t.Fatal(err)
 			}
 		},
 		"another role": func(b *bench) {
 			seen := b.observe()
-			if err := b.act(seen, plan.SetRoles{Roles: []plan.PodRole{{Name: "x-b", UID: podIn(seen, "x-b").UID, Role: plan.Restarting}}}); err != nil {
+			if err := b.act(seen, action.SetRoles{Roles: []action.PodRole{{Name: "x-b", UID: podIn(seen, "x-b").UID, Role: facts.Restarting}}}); err != nil {
 				b.t.Fatal(err)
 			}
 		},
@@ -90,13 +91,13 @@ func TestChangeImageOnlyBesideOthersAsTheyWere(t *testing.T) {
 			p.Status.Conditions = []corev1.PodCondition{{Type: corev1.PodReady, Status: corev1.ConditionTrue, LastTransitionTime: metav1.NewTime(time.Now())}}
 			apiservertest.SetStatus(b.t, b.client, p)
 		},
-		"beside another": func(b *bench) { b.make(plan.NewPod{Name: "x-c", Role: plan.Joiner}) },
+		"beside another": func(b *bench) { b.make(action.NewPod{Name: "x-c", Role: facts.Joiner}) },
 	} {
 		t.Run(name, func(t *testing.T) {
 			b := newBench(t)
-			obs := b.make(plan.NewPod{Name: "x-a", Role: plan.Voter}, plan.NewPod{Name: "x-b", Role: plan.Voter})
+			obs := b.make(action.NewPod{Name: "x-a", Role: facts.Voter}, action.NewPod{Name: "x-b", Role: facts.Voter})
 			change(b)
-			wantStale(t, "the other Pod is "+name, b.act(obs, plan.ChangeImage{Name: "x-a", UID: podIn(obs, "x-a").UID, Repository: "mirror/etcd", Version: "3.7.3"}))
+			wantStale(t, "the other Pod is "+name, b.act(obs, action.ChangeImage{Name: "x-a", UID: podIn(obs, "x-a").UID, Repository: "mirror/etcd", Version: "3.7.3"}))
 			if got := b.pod("x-a").Annotations[v1beta2.AnnotationChangedFrom]; got != "" {
 				t.Errorf("it is marked as changed from %s", got)
 			}

@@ -15,7 +15,8 @@ import (
 	"github.com/etcd-operators/etcd-operators/api/v1beta2"
 	"github.com/etcd-operators/etcd-operators/operators/etcd-operator/internal/act"
 	"github.com/etcd-operators/etcd-operators/operators/etcd-operator/internal/observe"
-	"github.com/etcd-operators/etcd-operators/operators/etcd-operator/internal/plan"
+	"github.com/etcd-operators/etcd-operators/operators/etcd-operator/internal/plan/action"
+	"github.com/etcd-operators/etcd-operators/operators/etcd-operator/internal/plan/facts"
 	"github.com/etcd-operators/etcd-operators/shared/apiservertest"
 	"github.com/etcd-operators/etcd-operators/shared/etcdclient"
 )
@@ -55,11 +56,11 @@ func withVolumes(c *v1beta2.EtcdCluster) {
 }
 
 // observe is what the operator sees now, of members that don't answer.
-func (b *bench) observe() *plan.Observation {
+func (b *bench) observe() *facts.Observation {
 	b.t.Helper()
 	apiservertest.Read(b.t, b.client, b.cluster)
 	o := observe.Observer{Reader: b.client, Etcd: silent{}, DefaultVersion: "3.6.16"}
-	obs, err := o.Observe(apiservertest.Context(b.t), b.cluster, plan.TLS{})
+	obs, err := o.Observe(apiservertest.Context(b.t), b.cluster, facts.TLS{})
 	if err != nil {
 		b.t.Fatal(err)
 	}
@@ -67,21 +68,21 @@ func (b *bench) observe() *plan.Observation {
 }
 
 // act carries an action out that was decided on obs.
-func (b *bench) act(obs *plan.Observation, a plan.Action) error {
+func (b *bench) act(obs *facts.Observation, a action.Action) error {
 	b.t.Helper()
 	return b.actor.Act(apiservertest.Context(b.t), b.cluster, obs, a)
 }
 
 // creating makes Pods of one version.
-func creating(pods ...plan.NewPod) plan.CreatePods {
+func creating(pods ...action.NewPod) action.CreatePods {
 	for i := range pods {
 		pods[i].Version = "3.6.16"
 	}
-	return plan.CreatePods{Pods: pods}
+	return action.CreatePods{Pods: pods}
 }
 
 // make creates Pods through the actor, and returns what is then observed.
-func (b *bench) make(pods ...plan.NewPod) *plan.Observation {
+func (b *bench) make(pods ...action.NewPod) *facts.Observation {
 	b.t.Helper()
 	if err := b.act(b.observe(), creating(pods...)); err != nil {
 		b.t.Fatal(err)
@@ -125,7 +126,7 @@ func wantStale(t *testing.T, what string, err error) {
 }
 
 // podIn is a Pod as it was observed.
-func podIn(obs *plan.Observation, name string) *plan.Pod {
+func podIn(obs *facts.Observation, name string) *facts.Pod {
 	for i := range obs.Pods {
 		if obs.Pods[i].Name == name {
 			return &obs.Pods[i]

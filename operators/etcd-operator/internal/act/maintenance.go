@@ -13,7 +13,8 @@ import (
 	"github.com/etcd-operators/etcd-operators/api/v1beta2"
 	"github.com/etcd-operators/etcd-operators/operators/etcd-operator/internal/consistency"
 	"github.com/etcd-operators/etcd-operators/operators/etcd-operator/internal/observe"
-	"github.com/etcd-operators/etcd-operators/operators/etcd-operator/internal/plan"
+	"github.com/etcd-operators/etcd-operators/operators/etcd-operator/internal/plan/action"
+	"github.com/etcd-operators/etcd-operators/operators/etcd-operator/internal/plan/facts"
 	"github.com/etcd-operators/etcd-operators/shared/etcdclient"
 )
 
@@ -25,7 +26,7 @@ import (
 const callTime = 5 * time.Second
 
 // disarmAlarm takes an alarm back while the member list is the one decided on.
-func (a *Actor) disarmAlarm(ctx context.Context, c *v1beta2.EtcdCluster, obs *plan.Observation, x plan.DisarmAlarm) error {
+func (a *Actor) disarmAlarm(ctx context.Context, c *v1beta2.EtcdCluster, obs *facts.Observation, x action.DisarmAlarm) error {
 	if err := a.sameMembers(ctx, c, obs, x.Members); err != nil {
 		return err
 	}
@@ -35,7 +36,7 @@ func (a *Actor) disarmAlarm(ctx context.Context, c *v1beta2.EtcdCluster, obs *pl
 
 // compact compacts through a voter. One that has not done all of it in time does it all
 // the same.
-func (a *Actor) compact(ctx context.Context, c *v1beta2.EtcdCluster, obs *plan.Observation, x plan.Compact) error {
+func (a *Actor) compact(ctx context.Context, c *v1beta2.EtcdCluster, obs *facts.Observation, x action.Compact) error {
 	ctx, cancel := context.WithTimeout(ctx, callTime)
 	defer cancel()
 	err := a.Etcd.Compact(ctx, voters(c, obs), x.Revision)
@@ -49,7 +50,7 @@ func (a *Actor) compact(ctx context.Context, c *v1beta2.EtcdCluster, obs *plan.O
 // live, are as they were observed, and if it does not lead, unless it is alone. What is
 // to be done is written on the Pod first: of two operators one gets to do it, and after a
 // crash it is known that a member may be at it.
-func (a *Actor) defragment(ctx context.Context, c *v1beta2.EtcdCluster, obs *plan.Observation, x plan.Defragment) error {
+func (a *Actor) defragment(ctx context.Context, c *v1beta2.EtcdCluster, obs *facts.Observation, x action.Defragment) error {
 	pod, err := a.asObserved(ctx, c, obs, x.Name, x.UID)
 	if err != nil {
 		return err
@@ -86,7 +87,7 @@ type Comparisons interface {
 
 // compareData begins a comparison, in which the leader, through which all writes go, comes
 // last.
-func (a *Actor) compareData(ctx context.Context, c *v1beta2.EtcdCluster, obs *plan.Observation, x plan.CompareData) {
+func (a *Actor) compareData(ctx context.Context, c *v1beta2.EtcdCluster, obs *facts.Observation, x action.CompareData) {
 	var members []consistency.Member
 	var leader uint64
 	for _, m := range x.Members {

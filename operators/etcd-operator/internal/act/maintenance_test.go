@@ -11,6 +11,8 @@ import (
 
 	"github.com/etcd-operators/etcd-operators/api/v1beta2"
 	"github.com/etcd-operators/etcd-operators/operators/etcd-operator/internal/plan"
+	"github.com/etcd-operators/etcd-operators/operators/etcd-operator/internal/plan/action"
+	"github.com/etcd-operators/etcd-operators/operators/etcd-operator/internal/plan/facts"
 	"github.com/etcd-operators/etcd-operators/shared/apiservertest"
 	"github.com/etcd-operators/etcd-operators/shared/etcdclient"
 )
@@ -57,17 +59,17 @@ func (s spacious) Defragment(ctx context.Context, member etcdclient.Endpoint) er
 }
 
 // spaciousBench has two voters, x-aaaaaaaaaa (which leads) and x-bbbbbbbbbb, of which members tell.
-func spaciousBench(t *testing.T) (*bench, *spacious, func() *plan.Observation) {
+func spaciousBench(t *testing.T) (*bench, *spacious, func() *facts.Observation) {
 	t.Helper()
 	b := newBench(t)
 	s := &spacious{listing: listing{untouched{t}, []etcdclient.Member{
 		{ID: 7, Name: "x-aaaaaaaaaa", Started: true}, {ID: 8, Name: "x-bbbbbbbbbb", Started: true},
 	}}, leader: 7, calls: new([]string)}
-	b.make(plan.NewPod{Name: "x-aaaaaaaaaa", Role: plan.Voter}, plan.NewPod{Name: "x-bbbbbbbbbb", Role: plan.Defragmenting})
-	return b, s, func() *plan.Observation {
+	b.make(action.NewPod{Name: "x-aaaaaaaaaa", Role: facts.Voter}, action.NewPod{Name: "x-bbbbbbbbbb", Role: facts.Defragmenting})
+	return b, s, func() *facts.Observation {
 		obs := b.observe()
 		for i := range obs.Pods {
-			obs.Pods[i].Answer = plan.Answer{Read: true, MemberID: uint64(7 + i), Leader: 7, DBSize: 1000}
+			obs.Pods[i].Answer = facts.Answer{Read: true, MemberID: uint64(7 + i), Leader: 7, DBSize: 1000}
 		}
 		b.actor.Etcd = *s
 		return obs
@@ -75,16 +77,16 @@ func spaciousBench(t *testing.T) (*bench, *spacious, func() *plan.Observation) {
 }
 
 // voters is the list that spaciousBench's members tell.
-var twoVoters = []plan.Member{{ID: 7, Name: "x-aaaaaaaaaa", Started: true}, {ID: 8, Name: "x-bbbbbbbbbb", Started: true}}
+var twoVoters = []facts.Member{{ID: 7, Name: "x-aaaaaaaaaa", Started: true}, {ID: 8, Name: "x-bbbbbbbbbb", Started: true}}
 
 // It is written on the Pod before a member is asked to defragment, and after, and of two
 // who have seen the same one does it.
 func TestDefragment(t *testing.T) {
 	b, s, see := spaciousBench(t)
 	obs := see()
-	action := plan.Defragment{Name: "x-bbbbbbbbbb", UID: podIn(obs, "x-bbbbbbbbbb").UID, ID: 8, Members: twoVoters}
+	defragment := action.Defragment{Name: "x-bbbbbbbbbb", UID: podIn(obs, "x-bbbbbbbbbb").UID, ID: 8, Members: twoVoters}
 	began := time.Now()
-	if err := b.act(obs, action); err != nil {
+	if err := b.act(obs, defragment); err != nil {
 		t.Fatal(err)
 	}
 	if want := []string{"defragment x-bbbbbbbbbb"}; !slices.Equal(*s.calls, want) {
@@ -99,7 +101,7 @@ func TestDefragment(t *testing.T) {
 	obs = see()
 	s.err = errors.New("no space left on device")
 	b.actor.Etcd = *s
-	if err := b.act(obs, action); err == nil || !strings.Contains(err.Error(), "no space left") {
+	if err := b.act(obs, defragment); err == nil || !strings.Contains(err.Error(), "no space left") {
 		t.Errorf("error %v, want etcd's", err)
 	}
 	again := podIn(see(), "x-bbbbbbbbbb").Defragmented
@@ -107,21 +109,21 @@ func TestDefragment(t *testing.T) {
 		t.Errorf("after an error it is observed as %+v", again)
 	}
 	*s.calls = nil
-	for what, stale := range map[string]func() (*plan.Observation, plan.Defragment){
-		"another member list": func() (*plan.Observation, plan.Defragment) {
-			return see(), plan.Defragment{Name: "x-bbbbbbbbbb", UID: action.UID, ID: 8, Members: twoVoters[:1]}
+	for what, stale := range map[string]func() (*facts.Observation, action.Defragment){
+		"another member list": func() (*facts.Observation, action.Defragment) {
+			return see(), action.Defragment{Name: "x-bbbbbbbbbb", UID: defragment.UID, ID: 8, Members: twoVoters[:1]}
 		},
-		"it leads": func() (*plan.Observation, plan.Defragment) { s.leader = 8; return see(), action },
-		"another Pod of the name": func() (*plan.Observation, plan.Defragment) {
+		"it leads": func() (*facts.Observation, action.Defragment) { s.leader = 8; return see(), defragment },
+		"another Pod of the name": func() (*facts.Observation, action.Defragment) {
 			s.leader = 7
-			return see(), plan.Defragment{Name: "x-bbbbbbbbbb", UID: "other", ID: 8, Members: twoVoters}
+			return see(), action.Defragment{Name: "x-bbbbbbbbbb", UID: "other", ID: 8, Members: twoVoters}
 		},
-		"another role": func() (*plan.Observation, plan.Defragment) {
+		"another role": func() (*facts.Observation, action.Defragment) {
 			obs := see()
-			if err := b.act(obs, plan.SetRoles{Roles: []plan.PodRole{{Name: "x-aaaaaaaaaa", UID: podIn(obs, "x-aaaaaaaaaa").UID, Role: plan.Restarting}}}); err != nil {
+			if err := b.act(obs, action.SetRoles{Roles: []action.PodRole{{Name: "x-aaaaaaaaaa", UID: podIn(obs, "x-aaaaaaaaaa").UID, Role: facts.Restarting}}}); err != nil {
 				t.Fatal(err)
 			}
-			return obs, action
+			return obs, defragment
 		},
 	} {
 		s.leader = 7
@@ -140,7 +142,7 @@ func TestDefragmentTakesLong(t *testing.T) {
 	s.holds = true
 	obs := see()
 	began := time.Now()
-	if err := b.act(obs, plan.Defragment{Name: "x-bbbbbbbbbb", UID: podIn(obs, "x-bbbbbbbbbb").UID, ID: 8, Members: twoVoters}); err != nil {
+	if err := b.act(obs, action.Defragment{Name: "x-bbbbbbbbbb", UID: podIn(obs, "x-bbbbbbbbbb").UID, ID: 8, Members: twoVoters}); err != nil {
 		t.Fatal(err)
 	}
 	if took := time.Since(began); took > 9*time.Second {
@@ -154,8 +156,8 @@ func TestDefragmentTakesLong(t *testing.T) {
 // An alarm is taken back while the member list is the one decided on.
 func TestDisarm(t *testing.T) {
 	b, s, see := spaciousBench(t)
-	wantStale(t, "another member list", b.act(see(), plan.DisarmAlarm{MemberID: 9, Alarm: plan.Corrupt, Members: twoVoters[:1]}))
-	if err := b.act(see(), plan.DisarmAlarm{MemberID: 9, Alarm: plan.Corrupt, Members: twoVoters}); err != nil {
+	wantStale(t, "another member list", b.act(see(), action.DisarmAlarm{MemberID: 9, Alarm: facts.Corrupt, Members: twoVoters[:1]}))
+	if err := b.act(see(), action.DisarmAlarm{MemberID: 9, Alarm: facts.Corrupt, Members: twoVoters}); err != nil {
 		t.Fatal(err)
 	}
 	if want := []string{"disarm CORRUPT of 9"}; !slices.Equal(*s.calls, want) {
@@ -163,14 +165,14 @@ func TestDisarm(t *testing.T) {
 	}
 	obs := see()
 	b.update(func(c *v1beta2.EtcdCluster) { c.Spec.Maintenance = &v1beta2.MaintenancePolicy{AutoRepairSpace: true} })
-	wantStale(t, "the user has changed the spec", b.act(obs, plan.DisarmAlarm{MemberID: 9, Alarm: plan.Corrupt, Members: twoVoters}))
+	wantStale(t, "the user has changed the spec", b.act(obs, action.DisarmAlarm{MemberID: 9, Alarm: facts.Corrupt, Members: twoVoters}))
 }
 
 // A repair is recorded when etcd has compacted, and begins a round.
 func TestCompact(t *testing.T) {
 	b, s, see := spaciousBench(t)
 	obs := see()
-	compact := plan.Compact{Revision: 41, At: obs.Now}
+	compact := action.Compact{Revision: 41, At: obs.Now}
 	if err := b.act(obs, compact); err != nil {
 		t.Fatal(err)
 	}
@@ -185,7 +187,7 @@ func TestCompact(t *testing.T) {
 
 	later := obs.Now.Add(time.Hour)
 	apiservertest.Read(t, b.client, b.cluster)
-	b.mustReport(plan.Decision{Action: plan.BeginDefragment{At: later}, Status: b.cluster.Status})
+	b.mustReport(plan.Decision{Action: action.BeginDefragment{At: later}, Status: b.cluster.Status})
 	after := b.observe().Cluster.Maintenance
 	if !after.Begun.Equal(later.Truncate(time.Second)) || !after.Repaired.Equal(m.Repaired) || after.CompactedRevision != 41 {
 		t.Errorf("a round is recorded: %+v", after)

@@ -7,7 +7,8 @@ import (
 
 	"github.com/etcd-operators/etcd-operators/api/v1beta2"
 	"github.com/etcd-operators/etcd-operators/operators/etcd-operator/internal/observe"
-	"github.com/etcd-operators/etcd-operators/operators/etcd-operator/internal/plan"
+	"github.com/etcd-operators/etcd-operators/operators/etcd-operator/internal/plan/action"
+	"github.com/etcd-operators/etcd-operators/operators/etcd-operator/internal/plan/facts"
 	"github.com/etcd-operators/etcd-operators/shared/member"
 )
 
@@ -16,7 +17,7 @@ import (
 // its time. Its own strict-reconfig-check guards the moment that remains between this and
 // the change. None of leaving may lead (S8): a leader that is removed from two may end
 // before the other knows.
-func (a *Actor) sameMembers(ctx context.Context, c *v1beta2.EtcdCluster, obs *plan.Observation, want []plan.Member, leaving ...uint64) error {
+func (a *Actor) sameMembers(ctx context.Context, c *v1beta2.EtcdCluster, obs *facts.Observation, want []facts.Member, leaving ...uint64) error {
 	answers := a.Etcd.Ask(ctx, voters(c, obs))
 	for _, answer := range answers {
 		if refuses(LeadsNot, slices.Contains(leaving, answer.Leader)) {
@@ -33,7 +34,7 @@ func (a *Actor) sameMembers(ctx context.Context, c *v1beta2.EtcdCluster, obs *pl
 	return a.unchanged(ctx, c, BeforeEtcd)
 }
 
-func (a *Actor) addLearner(ctx context.Context, c *v1beta2.EtcdCluster, obs *plan.Observation, x plan.AddLearner) error {
+func (a *Actor) addLearner(ctx context.Context, c *v1beta2.EtcdCluster, obs *facts.Observation, x action.AddLearner) error {
 	if err := a.sameMembers(ctx, c, obs, x.Members); err != nil {
 		return err
 	}
@@ -41,7 +42,7 @@ func (a *Actor) addLearner(ctx context.Context, c *v1beta2.EtcdCluster, obs *pla
 	return wrap(err, "add member "+x.Name)
 }
 
-func (a *Actor) promote(ctx context.Context, c *v1beta2.EtcdCluster, obs *plan.Observation, x plan.Promote) error {
+func (a *Actor) promote(ctx context.Context, c *v1beta2.EtcdCluster, obs *facts.Observation, x action.Promote) error {
 	if err := a.sameMembers(ctx, c, obs, x.Members); err != nil {
 		return err
 	}
@@ -53,7 +54,7 @@ func (a *Actor) promote(ctx context.Context, c *v1beta2.EtcdCluster, obs *plan.O
 // decided on; and the others', since those who are to stay a quorum may lose their data
 // with them (S4). Nor does it remove one whose Pod or volume is there although it was not
 // seen (S9; see noneUnseen).
-func (a *Actor) removeMember(ctx context.Context, c *v1beta2.EtcdCluster, obs *plan.Observation, x plan.RemoveMember) error {
+func (a *Actor) removeMember(ctx context.Context, c *v1beta2.EtcdCluster, obs *facts.Observation, x action.RemoveMember) error {
 	pods, err := a.allAsObserved(ctx, c, obs)
 	if err != nil {
 		return err
@@ -73,7 +74,7 @@ func (a *Actor) removeMember(ctx context.Context, c *v1beta2.EtcdCluster, obs *p
 	return wrap(a.Etcd.Remove(ctx, voters(c, obs), x.ID), "remove member "+x.Name)
 }
 
-func (a *Actor) transferLeadership(ctx context.Context, c *v1beta2.EtcdCluster, obs *plan.Observation, x plan.TransferLeadership) error {
+func (a *Actor) transferLeadership(ctx context.Context, c *v1beta2.EtcdCluster, obs *facts.Observation, x action.TransferLeadership) error {
 	p := podNamed(obs, x.From)
 	if refuses(Observed, p == nil) {
 		return fmt.Errorf("%w: leader %s was not observed", ErrStale, x.From)

@@ -8,7 +8,8 @@ import (
 	corev1 "k8s.io/api/core/v1"
 
 	"github.com/etcd-operators/etcd-operators/operators/etcd-operator/internal/observe"
-	"github.com/etcd-operators/etcd-operators/operators/etcd-operator/internal/plan"
+	"github.com/etcd-operators/etcd-operators/operators/etcd-operator/internal/plan/action"
+	"github.com/etcd-operators/etcd-operators/operators/etcd-operator/internal/plan/facts"
 	"github.com/etcd-operators/etcd-operators/operators/etcd-operator/internal/podtest"
 	"github.com/etcd-operators/etcd-operators/shared/apiservertest"
 	"github.com/etcd-operators/etcd-operators/shared/etcdclient"
@@ -24,7 +25,7 @@ type live struct {
 }
 
 // see is what is observed now: of Kubernetes, and of the members that run.
-func (l *live) see() *plan.Observation {
+func (l *live) see() *facts.Observation {
 	l.t.Helper()
 	obs := l.observe()
 	var endpoints []etcdclient.Endpoint
@@ -39,14 +40,14 @@ func (l *live) see() *plan.Observation {
 			continue
 		}
 		p.IP = l.ips[p.Name]
-		p.Answer = plan.Answer{Reached: a.Reached, ClusterID: a.ClusterID, MemberID: a.MemberID, Leader: a.Leader, Learner: a.Learner, Read: a.Read, Members: observe.Members(l.cluster, a.Members)}
+		p.Answer = facts.Answer{Reached: a.Reached, ClusterID: a.ClusterID, MemberID: a.MemberID, Leader: a.Leader, Learner: a.Learner, Read: a.Read, Members: observe.Members(l.cluster, a.Members)}
 		obs.Cluster.ClusterID = a.ClusterID
 	}
 	return obs
 }
 
 // list is the member list as a member tells it.
-func list(obs *plan.Observation) []plan.Member {
+func list(obs *facts.Observation) []facts.Member {
 	for i := range obs.Pods {
 		if a := &obs.Pods[i].Answer; a.Read {
 			return a.Members
@@ -55,7 +56,7 @@ func list(obs *plan.Observation) []plan.Member {
 	return nil
 }
 
-func named(list []plan.Member, name string) *plan.Member {
+func named(list []facts.Member, name string) *facts.Member {
 	for i := range list {
 		if list[i].Name == name {
 			return &list[i]
@@ -66,11 +67,11 @@ func named(list []plan.Member, name string) *plan.Member {
 
 // eventually carries an action out on what is observed at that time, and again while
 // etcd asks to wait.
-func (l *live) eventually(what string, action func(*plan.Observation) plan.Action) {
+func (l *live) eventually(what string, act func(*facts.Observation) action.Action) {
 	l.t.Helper()
 	etcdtest.Eventually(l.t, what, func() error {
 		obs := l.see()
-		return l.bench.act(obs, action(obs))
+		return l.bench.act(obs, act(obs))
 	})
 }
 
@@ -89,21 +90,21 @@ func testMembership(t *testing.T, version string) {
 	l.ips["x-a"] = ip
 	seed.Start(t, "new", seed)
 	seed.WaitReady(t)
-	b.make(plan.NewPod{Name: "x-a", Role: plan.Voter}, plan.NewPod{Name: "x-b", Role: plan.Joiner})
+	b.make(action.NewPod{Name: "x-a", Role: facts.Voter}, action.NewPod{Name: "x-b", Role: facts.Joiner})
 
 	obs := l.see()
 	alone := list(obs)
 	if len(alone) != 1 || !alone[0].Started {
 		t.Fatalf("the member list is %+v", alone)
 	}
-	other := []plan.Member{{ID: 1, Name: "x-z", Started: true}}
-	wantStale(t, "another list", b.act(obs, plan.AddLearner{Name: "x-b", Members: other}))
-	wantStale(t, "another list", b.act(obs, plan.Promote{ID: alone[0].ID, Name: "x-a", Members: other}))
+	other := []facts.Member{{ID: 1, Name: "x-z", Started: true}}
+	wantStale(t, "another list", b.act(obs, action.AddLearner{Name: "x-b", Members: other}))
+	wantStale(t, "another list", b.act(obs, action.Promote{ID: alone[0].ID, Name: "x-a", Members: other}))
 	if got := list(l.see()); !slices.Equal(got, alone) {
 		t.Fatalf("the member list is %+v, want it unchanged", got)
 	}
 
-	add := plan.AddLearner{Name: "x-b", Members: alone}
+	add := action.AddLearner{Name: "x-b", Members: alone}
 	if err := b.act(obs, add); err != nil {
 		t.Fatal(err)
 	}
@@ -114,25 +115,25 @@ func testMembership(t *testing.T, version string) {
 	if len(both) != 2 || added == nil || !added.Learner || added.Started {
 		t.Fatalf("the member list is %+v, want x-b in it as an unstarted learner: its name is in its peer URL", both)
 	}
-	if err := b.act(obs, plan.Promote{ID: added.ID, Name: "x-b", Members: both}); !errors.Is(err, etcdclient.ErrLearnerNotReady) {
+	if err := b.act(obs, action.Promote{ID: added.ID, Name: "x-b", Members: both}); !errors.Is(err, etcdclient.ErrLearnerNotReady) {
 		t.Errorf("promoting a learner that has not started: %v, want ErrLearnerNotReady", err)
 	}
 
-	removal := plan.RemoveMember{ID: added.ID, Name: "x-b", Members: both, Pod: podIn(obs, "x-b")}
+	removal := action.RemoveMember{ID: added.ID, Name: "x-b", Members: both, Pod: podIn(obs, "x-b")}
 	t.Run("a member is removed only while all Pods are as they were observed", func(t *testing.T) {
-		for name, pod := range map[string]*plan.Pod{
+		for name, pod := range map[string]*facts.Pod{
 			"there was none":      nil,
 			"another one":         {Name: "x-b", UID: "other"},
-			"with a start permit": {Name: "x-b", UID: removal.Pod.UID, StartPermit: &plan.StartPermit{Attempt: 1}},
+			"with a start permit": {Name: "x-b", UID: removal.Pod.UID, StartPermit: &facts.StartPermit{Attempt: 1}},
 		} {
-			wantStale(t, name, b.act(obs, plan.RemoveMember{ID: added.ID, Name: "x-b", Members: both, Pod: pod}))
+			wantStale(t, name, b.act(obs, action.RemoveMember{ID: added.ID, Name: "x-b", Members: both, Pod: pod}))
 		}
-		wantStale(t, "its Pod is gone", b.act(obs, plan.RemoveMember{ID: added.ID, Name: "x-gone", Members: both, Pod: removal.Pod}))
-		wantStale(t, "another list", b.act(obs, plan.RemoveMember{ID: added.ID, Name: "x-b", Members: alone, Pod: removal.Pod}))
+		wantStale(t, "its Pod is gone", b.act(obs, action.RemoveMember{ID: added.ID, Name: "x-gone", Members: both, Pod: removal.Pod}))
+		wantStale(t, "another list", b.act(obs, action.RemoveMember{ID: added.ID, Name: "x-b", Members: alone, Pod: removal.Pod}))
 		three := *obs
-		three.Pods = append(slices.Clone(obs.Pods), plan.Pod{Name: "x-c", UID: "u"})
+		three.Pods = append(slices.Clone(obs.Pods), facts.Pod{Name: "x-c", UID: "u"})
 		wantStale(t, "another member's Pod is gone", b.act(&three, removal))
-		if err := b.act(obs, plan.GrantStartPermit{Name: "x-b", UID: removal.Pod.UID, StartPermit: plan.StartPermit{Attempt: 1, Members: []string{"x-a", "x-b"}}}); err != nil {
+		if err := b.act(obs, action.GrantStartPermit{Name: "x-b", UID: removal.Pod.UID, StartPermit: facts.StartPermit{Attempt: 1, Members: []string{"x-a", "x-b"}}}); err != nil {
 			t.Fatal(err)
 		}
 		wantStale(t, "it got a start permit meanwhile", b.act(obs, removal))
@@ -162,28 +163,28 @@ func (l *live) secondVoter(seed *etcdtest.Member) {
 	second.WaitServing(t)
 	l.ips["x-b"] = ip
 
-	l.eventually("x-b to be promoted", func(obs *plan.Observation) plan.Action {
-		return plan.Promote{ID: id, Name: "x-b", Members: list(obs)}
+	l.eventually("x-b to be promoted", func(obs *facts.Observation) action.Action {
+		return action.Promote{ID: id, Name: "x-b", Members: list(obs)}
 	})
 	second.WaitReady(t)
-	l.eventually("x-b to lead", func(*plan.Observation) plan.Action {
-		return plan.TransferLeadership{From: "x-a", To: "x-b", ToID: id}
+	l.eventually("x-b to lead", func(*facts.Observation) action.Action {
+		return action.TransferLeadership{From: "x-a", To: "x-b", ToID: id}
 	})
 	if a := podIn(l.see(), "x-b").Answer; a.Leader != id {
 		t.Errorf("the leader is %x, want x-b, %x", a.Leader, id)
 	}
 	obs := l.see()
 	wantStale(t, "it leads: a leader that is removed from two may end before the other knows",
-		l.bench.act(obs, plan.RemoveMember{ID: id, Name: "x-b", Members: list(obs), Pod: podIn(obs, "x-b")}))
+		l.bench.act(obs, action.RemoveMember{ID: id, Name: "x-b", Members: list(obs), Pod: podIn(obs, "x-b")}))
 	if got := list(l.see()); len(got) != 2 {
 		t.Fatalf("the member list is %+v, want it unchanged", got)
 	}
 	first := podIn(obs, "x-a").Answer.MemberID
-	l.eventually("x-a to lead", func(*plan.Observation) plan.Action {
-		return plan.TransferLeadership{From: "x-b", To: "x-a", ToID: first}
+	l.eventually("x-a to lead", func(*facts.Observation) action.Action {
+		return action.TransferLeadership{From: "x-b", To: "x-a", ToID: first}
 	})
-	l.eventually("x-b to be removed", func(obs *plan.Observation) plan.Action {
-		return plan.RemoveMember{ID: id, Name: "x-b", Members: list(obs), Pod: podIn(obs, "x-b")}
+	l.eventually("x-b to be removed", func(obs *facts.Observation) action.Action {
+		return action.RemoveMember{ID: id, Name: "x-b", Members: list(obs), Pod: podIn(obs, "x-b")}
 	})
 	if got := list(l.see()); len(got) != 1 || got[0].ID == id {
 		t.Errorf("the member list is %+v, want x-a only", got)
@@ -194,20 +195,20 @@ func (l *live) secondVoter(seed *etcdtest.Member) {
 func TestMembershipWithoutAnAnswer(t *testing.T) {
 	b := newBench(t)
 	b.actor.Etcd = etcdclient.Client{}
-	obs := b.make(plan.NewPod{Name: "x-a", Role: plan.Voter})
-	list := []plan.Member{{ID: 1, Name: "x-a", Started: true}}
+	obs := b.make(action.NewPod{Name: "x-a", Role: facts.Voter})
+	list := []facts.Member{{ID: 1, Name: "x-a", Started: true}}
 	obs.Cluster.ClusterID = 0xc1
 	p := podIn(obs, "x-a")
-	p.IP, p.Answer = podtest.Address(t), plan.Answer{Reached: true, Read: true, ClusterID: 0xc1, Members: list}
-	for _, a := range []plan.Action{
-		plan.AddLearner{Name: "x-b", Members: list}, plan.Promote{ID: 1, Name: "x-a", Members: list},
-		plan.RemoveMember{ID: 1, Name: "x-a", Members: list, Pod: p}, plan.DeletePod{Name: "x-a", UID: p.UID, Members: list},
+	p.IP, p.Answer = podtest.Address(t), facts.Answer{Reached: true, Read: true, ClusterID: 0xc1, Members: list}
+	for _, a := range []action.Action{
+		action.AddLearner{Name: "x-b", Members: list}, action.Promote{ID: 1, Name: "x-a", Members: list},
+		action.RemoveMember{ID: 1, Name: "x-a", Members: list, Pod: p}, action.DeletePod{Name: "x-a", UID: p.UID, Members: list},
 	} {
-		wantStale(t, plan.KindOf(a), b.act(obs, a))
+		wantStale(t, action.KindOf(a), b.act(obs, a))
 	}
 	p.Answer.ClusterID = 0xc2
-	wantStale(t, "the voter is of another cluster", b.act(obs, plan.AddLearner{Name: "x-b", Members: list}))
-	wantStale(t, "the leader was not observed", b.act(obs, plan.TransferLeadership{From: "x-z", To: "x-a", ToID: 1}))
+	wantStale(t, "the voter is of another cluster", b.act(obs, action.AddLearner{Name: "x-b", Members: list}))
+	wantStale(t, "the leader was not observed", b.act(obs, action.TransferLeadership{From: "x-z", To: "x-a", ToID: 1}))
 	if !b.exists(&corev1.Pod{}, "x-a") {
 		t.Error("a Pod was deleted")
 	}

@@ -11,7 +11,8 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"github.com/etcd-operators/etcd-operators/api/v1beta2"
-	"github.com/etcd-operators/etcd-operators/operators/etcd-operator/internal/plan"
+	"github.com/etcd-operators/etcd-operators/operators/etcd-operator/internal/plan/action"
+	"github.com/etcd-operators/etcd-operators/operators/etcd-operator/internal/plan/facts"
 	"github.com/etcd-operators/etcd-operators/shared/apiservertest"
 	"github.com/etcd-operators/etcd-operators/shared/member"
 )
@@ -77,7 +78,7 @@ func (b *bench) selectByOwner() int {
 // narrowed in a later pass: at no moment is a voter without its clients.
 func TestServicesAreNarrowedAfterPodsAreLabelled(t *testing.T) {
 	b := newBench(t)
-	b.make(plan.NewPod{Name: "x-a", Role: plan.Voter})
+	b.make(action.NewPod{Name: "x-a", Role: facts.Voter})
 	b.strip(b.pod("x-a"), v1beta2.LabelOwner)
 	apiservertest.Read(t, b.client, b.cluster)
 	for _, o := range []client.Object{member.PeerService(b.cluster), member.ClientService(b.cluster), member.DisruptionBudget(b.cluster, 1)} {

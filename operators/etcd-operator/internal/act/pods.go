@@ -18,7 +18,8 @@ import (
 
 	"github.com/etcd-operators/etcd-operators/api/v1beta2"
 	"github.com/etcd-operators/etcd-operators/operators/etcd-operator/internal/observe"
-	"github.com/etcd-operators/etcd-operators/operators/etcd-operator/internal/plan"
+	"github.com/etcd-operators/etcd-operators/operators/etcd-operator/internal/plan/action"
+	"github.com/etcd-operators/etcd-operators/operators/etcd-operator/internal/plan/facts"
 	"github.com/etcd-operators/etcd-operators/shared/launcher"
 	"github.com/etcd-operators/etcd-operators/shared/member"
 )
@@ -27,7 +28,7 @@ import (
 
 // createPods creates Pods and, where members are persistent, their claims first: a
 // claim without a Pod is either given one or deleted later.
-func (a *Actor) createPods(ctx context.Context, c *v1beta2.EtcdCluster, obs *plan.Observation, x plan.CreatePods) error {
+func (a *Actor) createPods(ctx context.Context, c *v1beta2.EtcdCluster, obs *facts.Observation, x action.CreatePods) error {
 	if err := a.samePods(ctx, c, obs); err != nil {
 		return err
 	}
@@ -36,7 +37,7 @@ func (a *Actor) createPods(ctx context.Context, c *v1beta2.EtcdCluster, obs *pla
 		err := a.createPod(ctx, c, p)
 		refused = joinRejected(refused, err)
 		// Each member that returns helps. Of the others one is refused as the next.
-		if err != nil && (refused == nil || p.Role != plan.Returning) {
+		if err != nil && (refused == nil || p.Role != facts.Returning) {
 			return err
 		}
 	}
@@ -47,11 +48,11 @@ func (a *Actor) createPods(ctx context.Context, c *v1beta2.EtcdCluster, obs *pla
 }
 
 // createPod creates one Pod, and its claim.
-func (a *Actor) createPod(ctx context.Context, c *v1beta2.EtcdCluster, p plan.NewPod) error {
+func (a *Actor) createPod(ctx context.Context, c *v1beta2.EtcdCluster, p action.NewPod) error {
 	claim, err := a.claimFor(ctx, c, p)
 	if err != nil {
 		if isRejection(err) {
-			return rejected(c, plan.RejectedPod(p, true), err)
+			return rejected(c, action.RejectedPod(p, true), err)
 		}
 		return err
 	}
@@ -76,7 +77,7 @@ func (a *Actor) createPod(ctx context.Context, c *v1beta2.EtcdCluster, p plan.Ne
 	}
 	err = a.Client.Create(ctx, pod)
 	if isRejection(err) {
-		return rejected(c, plan.RejectedPod(p, false), fmt.Errorf("create Pod %s: %w", p.Name, err))
+		return rejected(c, action.RejectedPod(p, false), fmt.Errorf("create Pod %s: %w", p.Name, err))
 	}
 	return staleIf(NameIsFree, apierrors.IsAlreadyExists, err, "create Pod "+p.Name)
 }
@@ -84,7 +85,7 @@ func (a *Actor) createPod(ctx context.Context, c *v1beta2.EtcdCluster, p plan.Ne
 // samePods compares the names of the cluster's Pods, read live, with those that
 // were observed: a cache that lags would else make Pods twice, and one that has lost a
 // label would get another in its place.
-func (a *Actor) samePods(ctx context.Context, c *v1beta2.EtcdCluster, obs *plan.Observation) error {
+func (a *Actor) samePods(ctx context.Context, c *v1beta2.EtcdCluster, obs *facts.Observation) error {
 	var list metav1.PartialObjectMetadataList
 	list.SetGroupVersionKind(corev1.SchemeGroupVersion.WithKind("PodList"))
 	if err := a.Live.List(ctx, &list, client.InNamespace(c.Namespace), client.MatchingLabels(member.Selector(c.Name))); err != nil {
@@ -108,8 +109,8 @@ func (a *Actor) samePods(ctx context.Context, c *v1beta2.EtcdCluster, obs *plan.
 // claimFor makes the volume of a new Pod, and looks whether that of one which returns
 // is still a member's: it would start there what a restore has retired. It returns nil for a
 // Pod without a volume.
-func (a *Actor) claimFor(ctx context.Context, c *v1beta2.EtcdCluster, p plan.NewPod) (*corev1.PersistentVolumeClaim, error) {
-	if p.Role != plan.Returning {
+func (a *Actor) claimFor(ctx context.Context, c *v1beta2.EtcdCluster, p action.NewPod) (*corev1.PersistentVolumeClaim, error) {
+	if p.Role != facts.Returning {
 		return a.createClaim(ctx, c, p)
 	}
 	return a.membersClaim(ctx, c, p.Name)
@@ -137,7 +138,7 @@ func (a *Actor) observedClaim(ctx context.Context, c *v1beta2.EtcdCluster, name,
 	return claim, err
 }
 
-func (a *Actor) createClaim(ctx context.Context, c *v1beta2.EtcdCluster, p plan.NewPod) (*corev1.PersistentVolumeClaim, error) {
+func (a *Actor) createClaim(ctx context.Context, c *v1beta2.EtcdCluster, p action.NewPod) (*corev1.PersistentVolumeClaim, error) {
 	name := p.Name
 	claim := member.NewClaim(c, name)
 	if claim == nil {
@@ -159,11 +160,11 @@ func (a *Actor) createClaim(ctx context.Context, c *v1beta2.EtcdCluster, p plan.
 		return nil, fmt.Errorf("read PVC %s: %w", name, err)
 	}
 	switch foreign := refuses(ClaimIsOurs, !member.Owns(c, &live)); {
-	case foreign && p.Role == plan.Joiner:
+	case foreign && p.Role == facts.Joiner:
 		return nil, fmt.Errorf("%w: PVC %s belongs to someone else", ErrNameTaken, name)
 	case foreign:
 		return nil, fmt.Errorf("PVC %s belongs to someone else", name)
-	case p.Role == plan.Joiner && refuses(ClaimIsUsable, !observe.IsMembers(&live, c) || live.DeletionTimestamp != nil):
+	case p.Role == facts.Joiner && refuses(ClaimIsUsable, !observe.IsMembers(&live, c) || live.DeletionTimestamp != nil):
 		return nil, fmt.Errorf("%w: PVC %s no longer belongs to the cluster", ErrNameTaken, name)
 	}
 	return &live, nil
@@ -218,7 +219,7 @@ func (a *Actor) patchPod(ctx context.Context, c *v1beta2.EtcdCluster, name strin
 	return staleIf(tests.Precondition, apierrors.IsInvalid, err, "patch Pod "+name) // so a failed test is reported
 }
 
-func (a *Actor) setRoles(ctx context.Context, c *v1beta2.EtcdCluster, obs *plan.Observation, x plan.SetRoles) error {
+func (a *Actor) setRoles(ctx context.Context, c *v1beta2.EtcdCluster, obs *facts.Observation, x action.SetRoles) error {
 	for _, r := range x.Roles {
 		seen := podNamed(obs, r.Name)
 		if refuses(Observed, seen == nil) {
@@ -231,7 +232,7 @@ func (a *Actor) setRoles(ctx context.Context, c *v1beta2.EtcdCluster, obs *plan.
 			op("replace", rolePath, string(r.Role)),
 			annotation(v1beta2.AnnotationRoleSince, obs.Now.UTC().Format(time.RFC3339Nano)),
 		}
-		if r.Role == plan.Voter { // which serves
+		if r.Role == facts.Voter { // which serves
 			ops = append(ops, annotation(v1beta2.AnnotationProven, observe.Proven(seen)))
 		}
 		tests := of(SameRole, r.UID)
@@ -245,7 +246,7 @@ func (a *Actor) setRoles(ctx context.Context, c *v1beta2.EtcdCluster, obs *plan.
 
 // grantStartPermit gives it to the Pod as it is now. One that arrives late is refused: another
 // operator may have granted and withdrawn one meanwhile, and given the seed up.
-func (a *Actor) grantStartPermit(ctx context.Context, c *v1beta2.EtcdCluster, x plan.GrantStartPermit) error {
+func (a *Actor) grantStartPermit(ctx context.Context, c *v1beta2.EtcdCluster, x action.GrantStartPermit) error {
 	pod, err := a.livePod(ctx, c, x.Name)
 	if err != nil {
 		return staleIf(StillThere, apierrors.IsNotFound, err, "read Pod "+x.Name)
@@ -256,7 +257,7 @@ func (a *Actor) grantStartPermit(ctx context.Context, c *v1beta2.EtcdCluster, x 
 	return a.patchPod(ctx, c, x.Name, as(PermitAsRead, pod), op("add", permitPath, permitOf(c, x.StartPermit).String()))
 }
 
-func (a *Actor) revokeStartPermits(ctx context.Context, c *v1beta2.EtcdCluster, x plan.RevokeStartPermits) error {
+func (a *Actor) revokeStartPermits(ctx context.Context, c *v1beta2.EtcdCluster, x action.RevokeStartPermits) error {
 	for _, p := range x.Pods {
 		if err := a.unchanged(ctx, c, BeforeRevocation); err != nil {
 			return err
@@ -269,11 +270,11 @@ func (a *Actor) revokeStartPermits(ctx context.Context, c *v1beta2.EtcdCluster, 
 }
 
 // permitOf writes a start permit as the launcher reads it.
-func permitOf(c *v1beta2.EtcdCluster, g plan.StartPermit) *launcher.StartPermit {
+func permitOf(c *v1beta2.EtcdCluster, g facts.StartPermit) *launcher.StartPermit {
 	var peers []member.Peer
 	for _, name := range g.Members {
 		urls := []string{member.PeerURL(c, name)}
-		if i := slices.IndexFunc(g.Elsewhere, func(e plan.PeerURLs) bool { return e.Name == name }); i >= 0 {
+		if i := slices.IndexFunc(g.Elsewhere, func(e facts.PeerURLs) bool { return e.Name == name }); i >= 0 {
 			urls = strings.Split(g.Elsewhere[i].At, ",")
 		}
 		for _, url := range urls {
@@ -290,7 +291,7 @@ func permitOf(c *v1beta2.EtcdCluster, g plan.StartPermit) *launcher.StartPermit 
 	return out
 }
 
-func (a *Actor) deletePod(ctx context.Context, c *v1beta2.EtcdCluster, obs *plan.Observation, x plan.DeletePod) error {
+func (a *Actor) deletePod(ctx context.Context, c *v1beta2.EtcdCluster, obs *facts.Observation, x action.DeletePod) error {
 	if x.Members != nil {
 		if err := a.sameMembers(ctx, c, obs, x.Members); err != nil {
 			return err
@@ -300,7 +301,7 @@ func (a *Actor) deletePod(ctx context.Context, c *v1beta2.EtcdCluster, obs *plan
 	return a.deleteIf(ctx, DeletionOfSamePod, pod, types.UID(x.UID), "", "delete Pod "+x.Name)
 }
 
-func (a *Actor) deleteClaim(ctx context.Context, c *v1beta2.EtcdCluster, obs *plan.Observation, x plan.DeleteClaim) error {
+func (a *Actor) deleteClaim(ctx context.Context, c *v1beta2.EtcdCluster, obs *facts.Observation, x action.DeleteClaim) error {
 	claim, err := a.observedClaim(ctx, c, x.Name, x.UID)
 	if err != nil {
 		return err
@@ -334,7 +335,7 @@ func (a *Actor) livePod(ctx context.Context, c *v1beta2.EtcdCluster, name string
 }
 
 // seedIsThere looks whether a restore's seed is still the Pod that was handed over.
-func (a *Actor) seedIsThere(ctx context.Context, c *v1beta2.EtcdCluster, x plan.AdoptSeed) error {
+func (a *Actor) seedIsThere(ctx context.Context, c *v1beta2.EtcdCluster, x action.AdoptSeed) error {
 	pod, err := a.livePod(ctx, c, x.Name)
 	if err != nil {
 		return staleIf(StillThere, apierrors.IsNotFound, err, "read seed "+x.Name)
@@ -345,8 +346,8 @@ func (a *Actor) seedIsThere(ctx context.Context, c *v1beta2.EtcdCluster, x plan.
 	return nil
 }
 
-func podNamed(obs *plan.Observation, name string) *plan.Pod {
-	i := slices.IndexFunc(obs.Pods, func(p plan.Pod) bool { return p.Name == name })
+func podNamed(obs *facts.Observation, name string) *facts.Pod {
+	i := slices.IndexFunc(obs.Pods, func(p facts.Pod) bool { return p.Name == name })
 	if i < 0 {
 		return nil
 	}

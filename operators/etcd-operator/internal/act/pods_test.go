@@ -13,7 +13,8 @@ import (
 	"github.com/etcd-operators/etcd-operators/api/v1beta2"
 	"github.com/etcd-operators/etcd-operators/operators/etcd-operator/internal/act"
 	"github.com/etcd-operators/etcd-operators/operators/etcd-operator/internal/observe"
-	"github.com/etcd-operators/etcd-operators/operators/etcd-operator/internal/plan"
+	"github.com/etcd-operators/etcd-operators/operators/etcd-operator/internal/plan/action"
+	"github.com/etcd-operators/etcd-operators/operators/etcd-operator/internal/plan/facts"
 	"github.com/etcd-operators/etcd-operators/shared/apiservertest"
 	"github.com/etcd-operators/etcd-operators/shared/etcdclient"
 	"github.com/etcd-operators/etcd-operators/shared/launcher"
@@ -24,17 +25,17 @@ import (
 // meant.
 func TestCreatePods(t *testing.T) {
 	b := newBench(t)
-	permit := &plan.StartPermit{Attempt: 1, New: true, Members: []string{"x-seed"}, Token: "token"}
-	obs := b.make(plan.NewPod{Name: "x-seed", Role: plan.Seed, StartPermit: permit}, plan.NewPod{Name: "x-joiner", Role: plan.Joiner})
+	permit := &facts.StartPermit{Attempt: 1, New: true, Members: []string{"x-seed"}, Token: "token"}
+	obs := b.make(action.NewPod{Name: "x-seed", Role: facts.Seed, StartPermit: permit}, action.NewPod{Name: "x-joiner", Role: facts.Joiner})
 
 	seed, joiner := podIn(obs, "x-seed"), podIn(obs, "x-joiner")
 	if seed == nil || joiner == nil || len(obs.Pods) != 2 {
 		t.Fatalf("Pods %v, want x-joiner and x-seed", obs.Pods)
 	}
-	if diff := cmp.Diff(permit, seed.StartPermit); diff != "" || seed.Role != plan.Seed || seed.Persistent {
+	if diff := cmp.Diff(permit, seed.StartPermit); diff != "" || seed.Role != facts.Seed || seed.Persistent {
 		t.Errorf("the seed is %+v; start permit (-want +got):\n%s", seed, diff)
 	}
-	if joiner.StartPermit != nil || joiner.Role != plan.Joiner || joiner.Version != "3.6.16" || joiner.Learners != member.MaxLearners {
+	if joiner.StartPermit != nil || joiner.Role != facts.Joiner || joiner.Version != "3.6.16" || joiner.Learners != member.MaxLearners {
 		t.Errorf("the joiner is %+v", joiner)
 	}
 	if !metav1.IsControlledBy(b.pod("x-seed"), b.cluster) {
@@ -57,14 +58,14 @@ func TestCreatePodsWithVolumes(t *testing.T) {
 	b := newBench(t, withVolumes)
 	there := member.NewClaim(b.cluster, "x-b")
 	apiservertest.Create(t, b.client, there)
-	obs := b.make(plan.NewPod{Name: "x-a", Role: plan.Joiner}, plan.NewPod{Name: "x-b", Role: plan.Returning})
+	obs := b.make(action.NewPod{Name: "x-a", Role: facts.Joiner}, action.NewPod{Name: "x-b", Role: facts.Returning})
 	if !podIn(obs, "x-a").Persistent || !podIn(obs, "x-b").Persistent {
 		t.Errorf("Pods %+v, want them to use volumes", obs.Pods)
 	}
 	if len(obs.Claims) != 2 || obs.Claims[1].UID != string(there.UID) {
 		t.Errorf("claims %+v, want a new x-a, and x-b as it was", obs.Claims)
 	}
-	wantStale(t, "a volume that is gone", b.act(obs, creating(plan.NewPod{Name: "x-c", Role: plan.Returning})))
+	wantStale(t, "a volume that is gone", b.act(obs, creating(action.NewPod{Name: "x-c", Role: facts.Returning})))
 	if b.exists(&corev1.PersistentVolumeClaim{}, "x-c") {
 		t.Error("a Pod that returns is for a volume that there is, and never for a new one")
 	}
@@ -74,7 +75,7 @@ func TestCreatePodsWithVolumes(t *testing.T) {
 func TestCreatePodsAfterACrash(t *testing.T) {
 	b := newBench(t, withVolumes)
 	apiservertest.Create(t, b.client, member.NewClaim(b.cluster, "x-a"))
-	obs := b.make(plan.NewPod{Name: "x-a", Role: plan.Joiner})
+	obs := b.make(action.NewPod{Name: "x-a", Role: facts.Joiner})
 	if podIn(obs, "x-a") == nil {
 		t.Error("there is no Pod x-a")
 	}
@@ -85,7 +86,7 @@ func TestVolumesOfOthersAreNotUsed(t *testing.T) {
 	foreign := member.NewClaim(b.cluster, "x-a")
 	foreign.OwnerReferences, foreign.Labels = nil, nil
 	apiservertest.Create(t, b.client, foreign)
-	err := b.act(b.observe(), creating(plan.NewPod{Name: "x-a", Role: plan.Joiner}))
+	err := b.act(b.observe(), creating(action.NewPod{Name: "x-a", Role: facts.Joiner}))
 	if err == nil || errors.Is(err, act.ErrStale) {
 		t.Errorf("error %v, want one that says whose the volume is", err)
 	}
@@ -98,8 +99,8 @@ func TestVolumesOfOthersAreNotUsed(t *testing.T) {
 func TestCreatePodsOnlyBesideThoseThatWereObserved(t *testing.T) {
 	b := newBench(t)
 	before := b.observe()
-	after := b.make(plan.NewPod{Name: "x-a", Role: plan.Joiner})
-	another := creating(plan.NewPod{Name: "x-b", Role: plan.Joiner})
+	after := b.make(action.NewPod{Name: "x-a", Role: facts.Joiner})
+	another := creating(action.NewPod{Name: "x-b", Role: facts.Joiner})
 
 	wantStale(t, "a Pod has come", b.act(before, another))
 	a := b.pod("x-a")
@@ -122,11 +123,11 @@ func TestCreatePodsBesideThoseOfOthers(t *testing.T) {
 		}
 	}
 	apiservertest.Create(t, b.client, foreign("x-foreign"), foreign("x-b"))
-	obs := b.make(plan.NewPod{Name: "x-a", Role: plan.Joiner})
+	obs := b.make(action.NewPod{Name: "x-a", Role: facts.Joiner})
 	if len(obs.Pods) != 1 {
 		t.Errorf("Pods %+v, want x-a only", obs.Pods)
 	}
-	wantStale(t, "the name is taken", b.act(obs, creating(plan.NewPod{Name: "x-b", Role: plan.Joiner})))
+	wantStale(t, "the name is taken", b.act(obs, creating(action.NewPod{Name: "x-b", Role: facts.Joiner})))
 	if got := b.pod("x-b"); got.Spec.Containers[0].Image != "other" || len(got.OwnerReferences) != 0 {
 		t.Error("the Pod of somebody else was changed")
 	}
@@ -134,32 +135,32 @@ func TestCreatePodsBesideThoseOfOthers(t *testing.T) {
 
 func TestSetRoles(t *testing.T) {
 	b := newBench(t)
-	obs := b.make(plan.NewPod{Name: "x-a", Role: plan.Joiner}, plan.NewPod{Name: "x-b", Role: plan.Joiner})
-	to := func(name, uid string, r plan.Role) plan.SetRoles {
-		return plan.SetRoles{Roles: []plan.PodRole{{Name: name, UID: uid, Role: r}}}
+	obs := b.make(action.NewPod{Name: "x-a", Role: facts.Joiner}, action.NewPod{Name: "x-b", Role: facts.Joiner})
+	to := func(name, uid string, r facts.Role) action.SetRoles {
+		return action.SetRoles{Roles: []action.PodRole{{Name: name, UID: uid, Role: r}}}
 	}
 	uid := podIn(obs, "x-a").UID
 
-	wantStale(t, "another Pod of the name", b.act(obs, to("x-a", "other", plan.Voter)))
-	wantStale(t, "no Pod of the name was observed", b.act(obs, to("x-z", uid, plan.Voter)))
+	wantStale(t, "another Pod of the name", b.act(obs, to("x-a", "other", facts.Voter)))
+	wantStale(t, "no Pod of the name was observed", b.act(obs, to("x-z", uid, facts.Voter)))
 	if got := b.pod("x-a").Labels[v1beta2.LabelRole]; got != v1beta2.RoleJoiner {
 		t.Fatalf("the role is %s, want it unchanged", got)
 	}
-	both := plan.SetRoles{Roles: []plan.PodRole{{Name: "x-a", UID: uid, Role: plan.Learner}, {Name: "x-b", UID: podIn(obs, "x-b").UID, Role: plan.Voter}}}
+	both := action.SetRoles{Roles: []action.PodRole{{Name: "x-a", UID: uid, Role: facts.Learner}, {Name: "x-b", UID: podIn(obs, "x-b").UID, Role: facts.Voter}}}
 	if err := b.act(obs, both); err != nil {
 		t.Fatal(err)
 	}
 	if a, bb := b.pod("x-a").Labels[v1beta2.LabelRole], b.pod("x-b").Labels[v1beta2.LabelRole]; a != v1beta2.RoleLearner || bb != v1beta2.RoleVoter {
 		t.Errorf("the roles are %s and %s, want learner and voter", a, bb)
 	}
-	wantStale(t, "the role was changed by another operator", b.act(obs, to("x-a", uid, plan.Voter)))
+	wantStale(t, "the role was changed by another operator", b.act(obs, to("x-a", uid, facts.Voter)))
 	if got := b.pod("x-a").Labels[v1beta2.LabelRole]; got != v1beta2.RoleLearner {
 		t.Errorf("the role is %s, want what the other operator made it", got)
 	}
 	if err := b.client.Delete(apiservertest.Context(t), b.pod("x-a")); err != nil {
 		t.Fatal(err)
 	}
-	wantStale(t, "the Pod is gone", b.act(obs, to("x-a", uid, plan.Voter)))
+	wantStale(t, "the Pod is gone", b.act(obs, to("x-a", uid, facts.Voter)))
 }
 
 // changing is a live reader whose Pods change as soon as they are read.
@@ -185,9 +186,9 @@ func (c changing) Get(ctx context.Context, key client.ObjectKey, into client.Obj
 // the seed up, is refused (S2).
 func TestALateStartPermitIsRefused(t *testing.T) {
 	b := newBench(t)
-	obs := b.make(plan.NewPod{Name: "x-a", Role: plan.Joiner})
+	obs := b.make(action.NewPod{Name: "x-a", Role: facts.Joiner})
 	b.actor.Live = changing{b.client, func(p *corev1.Pod) { p.Annotations["example.com/changed"] = "meanwhile" }}
-	grant := plan.GrantStartPermit{Name: "x-a", UID: podIn(obs, "x-a").UID, StartPermit: plan.StartPermit{Attempt: 3, Members: []string{"x-a"}}}
+	grant := action.GrantStartPermit{Name: "x-a", UID: podIn(obs, "x-a").UID, StartPermit: facts.StartPermit{Attempt: 3, Members: []string{"x-a"}}}
 	wantStale(t, "the Pod has changed since it was read", b.act(obs, grant))
 	if podIn(b.observe(), "x-a").StartPermit != nil {
 		t.Error("the Pod has a permit to start")
@@ -196,16 +197,16 @@ func TestALateStartPermitIsRefused(t *testing.T) {
 
 func TestStartPermits(t *testing.T) {
 	b := newBench(t)
-	obs := b.make(plan.NewPod{Name: "x-a", Role: plan.Joiner})
+	obs := b.make(action.NewPod{Name: "x-a", Role: facts.Joiner})
 	uid := podIn(obs, "x-a").UID
-	permit := plan.StartPermit{Attempt: 3, Members: []string{"x-a", "x-b"}}
+	permit := facts.StartPermit{Attempt: 3, Members: []string{"x-a", "x-b"}}
 
-	wantStale(t, "another Pod of the name", b.act(obs, plan.GrantStartPermit{Name: "x-a", UID: "other", StartPermit: permit}))
+	wantStale(t, "another Pod of the name", b.act(obs, action.GrantStartPermit{Name: "x-a", UID: "other", StartPermit: permit}))
 	if podIn(b.observe(), "x-a").StartPermit != nil {
 		t.Fatal("the Pod has a permit to start")
 	}
 	for range 2 { // repetition is harmless
-		if err := b.act(obs, plan.GrantStartPermit{Name: "x-a", UID: uid, StartPermit: permit}); err != nil {
+		if err := b.act(obs, action.GrantStartPermit{Name: "x-a", UID: uid, StartPermit: permit}); err != nil {
 			t.Fatal(err)
 		}
 	}
@@ -220,8 +221,8 @@ func TestStartPermits(t *testing.T) {
 		t.Errorf("the launcher would not use the start permit: %v", err)
 	}
 
-	permit = plan.StartPermit{Attempt: 4, Members: []string{"x-a", "x-b", "x-c"}, After: []string{"x-c"}, CatchUp: true}
-	if err := b.act(obs, plan.GrantStartPermit{Name: "x-a", UID: uid, StartPermit: permit}); err != nil {
+	permit = facts.StartPermit{Attempt: 4, Members: []string{"x-a", "x-b", "x-c"}, After: []string{"x-c"}, CatchUp: true}
+	if err := b.act(obs, action.GrantStartPermit{Name: "x-a", UID: uid, StartPermit: permit}); err != nil {
 		t.Fatal(err)
 	}
 	g, err = launcher.ParseStartPermit([]byte(b.pod("x-a").Annotations[v1beta2.AnnotationStartPermit]))
@@ -232,11 +233,11 @@ func TestStartPermits(t *testing.T) {
 		t.Errorf("the launcher would not start after x-c, or not catch up first: %+v, %v", g, err)
 	}
 
-	wantStale(t, "another Pod of the name", b.act(obs, plan.RevokeStartPermits{Pods: []plan.PodRef{{Name: "x-a", UID: "other"}}}))
+	wantStale(t, "another Pod of the name", b.act(obs, action.RevokeStartPermits{Pods: []action.PodRef{{Name: "x-a", UID: "other"}}}))
 	if podIn(b.observe(), "x-a").StartPermit == nil {
 		t.Fatal("the start permit of another Pod was withdrawn")
 	}
-	closing := plan.RevokeStartPermits{Pods: []plan.PodRef{{Name: "x-a", UID: uid}}}
+	closing := action.RevokeStartPermits{Pods: []action.PodRef{{Name: "x-a", UID: uid}}}
 	if err := b.act(obs, closing); err != nil {
 		t.Fatal(err)
 	}
@@ -252,15 +253,15 @@ func TestStartPermits(t *testing.T) {
 // A member's Pod is deleted by uid, and never by force.
 func TestDeletePod(t *testing.T) {
 	b := newBench(t)
-	obs := b.make(plan.NewPod{Name: "x-a", Role: plan.Joiner})
+	obs := b.make(action.NewPod{Name: "x-a", Role: facts.Joiner})
 	apiservertest.Bind(t, b.client, b.pod("x-a"), "node")
 	uid := podIn(obs, "x-a").UID
 
-	wantStale(t, "another Pod of the name", b.act(obs, plan.DeletePod{Name: "x-a", UID: "other"}))
+	wantStale(t, "another Pod of the name", b.act(obs, action.DeletePod{Name: "x-a", UID: "other"}))
 	if !b.exists(&corev1.Pod{}, "x-a") {
 		t.Fatal("another Pod was deleted")
 	}
-	if err := b.act(obs, plan.DeletePod{Name: "x-a", UID: uid}); err != nil {
+	if err := b.act(obs, action.DeletePod{Name: "x-a", UID: uid}); err != nil {
 		t.Fatal(err)
 	}
 	p := b.pod("x-a")
@@ -273,25 +274,25 @@ func TestDeletePod(t *testing.T) {
 	if err := b.client.Delete(apiservertest.Context(t), p, client.GracePeriodSeconds(0)); err != nil {
 		t.Fatal(err)
 	}
-	wantStale(t, "the Pod is gone", b.act(obs, plan.DeletePod{Name: "x-a", UID: uid}))
+	wantStale(t, "the Pod is gone", b.act(obs, action.DeletePod{Name: "x-a", UID: uid}))
 }
 
 // S7: the Pod of no member, and its volume, are deleted only while a linearizable
 // member list is the one that it was decided on.
 func TestLeftoversAreDeletedByTheMemberListOnly(t *testing.T) {
 	b := newBench(t, withVolumes)
-	obs := b.make(plan.NewPod{Name: "x-a", Role: plan.Leaving}, plan.NewPod{Name: "x-b", Role: plan.Voter})
+	obs := b.make(action.NewPod{Name: "x-a", Role: facts.Leaving}, action.NewPod{Name: "x-b", Role: facts.Voter})
 	obs.Cluster.ClusterID = 0xc1
 	for i := range obs.Pods {
 		if p := &obs.Pods[i]; p.Name == "x-b" {
-			p.IP, p.Answer = "192.0.2.1", plan.Answer{Reached: true, Read: true, ClusterID: 0xc1}
+			p.IP, p.Answer = "192.0.2.1", facts.Answer{Reached: true, Read: true, ClusterID: 0xc1}
 		}
 	}
 	now := []etcdclient.Member{{ID: 2, Name: "x-b", PeerURLs: []string{member.PeerURL(b.cluster, "x-b")}, Started: true}}
 	list := observe.Members(b.cluster, now)
 	more := append([]etcdclient.Member{{ID: 1, Name: "x-a", PeerURLs: []string{member.PeerURL(b.cluster, "x-a")}, Started: true}}, now...)
-	pod := plan.DeletePod{Name: "x-a", UID: podIn(obs, "x-a").UID, Members: list}
-	claim := plan.DeleteClaim{Name: "x-a", UID: obs.Claims[0].UID, Members: list}
+	pod := action.DeletePod{Name: "x-a", UID: podIn(obs, "x-a").UID, Members: list}
+	claim := action.DeleteClaim{Name: "x-a", UID: obs.Claims[0].UID, Members: list}
 
 	b.actor.Etcd = listing{untouched{t}, more}
 	wantStale(t, "it is a member again", b.act(obs, pod))

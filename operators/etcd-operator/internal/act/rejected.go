@@ -8,23 +8,23 @@ import (
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 
 	"github.com/etcd-operators/etcd-operators/api/v1beta2"
-	"github.com/etcd-operators/etcd-operators/operators/etcd-operator/internal/plan"
+	"github.com/etcd-operators/etcd-operators/operators/etcd-operator/internal/plan/facts"
 )
 
 // RejectedError means that the API server has refused effects for good: it has answered,
 // and nothing came of them. It is of no use to try them again at once.
 type RejectedError struct {
 	// Rejections are at least one.
-	Rejections []plan.Rejection
+	Rejections []facts.Rejection
 	err        error
 }
 
 func (e *RejectedError) Error() string { return e.err.Error() }
 func (e *RejectedError) Unwrap() error { return e.err }
 
-func rejected(c *v1beta2.EtcdCluster, r plan.Rejection, err error) error {
+func rejected(c *v1beta2.EtcdCluster, r facts.Rejection, err error) error {
 	r.Generation, r.Words = c.Generation, wordsWithout(r.Name, err)
-	return &RejectedError{[]plan.Rejection{r}, err}
+	return &RejectedError{[]facts.Rejection{r}, err}
 }
 
 // joinRejected is the RejectedError of both, of which either may be nil.

@@ -11,7 +11,8 @@ import (
 
 	"github.com/etcd-operators/etcd-operators/api/v1beta2"
 	"github.com/etcd-operators/etcd-operators/operators/etcd-operator/internal/act"
-	"github.com/etcd-operators/etcd-operators/operators/etcd-operator/internal/plan"
+	"github.com/etcd-operators/etcd-operators/operators/etcd-operator/internal/plan/action"
+	"github.com/etcd-operators/etcd-operators/operators/etcd-operator/internal/plan/facts"
 	"github.com/etcd-operators/etcd-operators/shared/apiservertest"
 	"github.com/etcd-operators/etcd-operators/shared/member"
 )
@@ -28,7 +29,7 @@ func (b *bench) quota(name corev1.ResourceName) *corev1.ResourceQuota {
 }
 
 // rejections are what an error says that the API server has refused.
-func rejections(t *testing.T, err error) []plan.Rejection {
+func rejections(t *testing.T, err error) []facts.Rejection {
 	t.Helper()
 	var refused *act.RejectedError
 	if !errors.As(err, &refused) {
@@ -42,10 +43,10 @@ func rejections(t *testing.T, err error) []plan.Rejection {
 func TestAPodThatIsRefused(t *testing.T) {
 	b := newBench(t, withVolumes)
 	q := b.quota(corev1.ResourcePods)
-	pods := creating(plan.NewPod{Name: "x-a", Role: plan.Joiner, Version: "3.6.16"}, plan.NewPod{Name: "x-b", Role: plan.Joiner, Version: "3.6.16"})
+	pods := creating(action.NewPod{Name: "x-a", Role: facts.Joiner, Version: "3.6.16"}, action.NewPod{Name: "x-b", Role: facts.Joiner, Version: "3.6.16"})
 	err := b.act(b.observe(), pods)
 	got := rejections(t, err)
-	if len(got) != 1 || got[0].Kind != "CreatePods" || got[0].Role != plan.Joiner || got[0].Name != "x-a" || got[0].Volume || got[0].Generation != b.cluster.Generation {
+	if len(got) != 1 || got[0].Kind != "CreatePods" || got[0].Role != facts.Joiner || got[0].Name != "x-a" || got[0].Volume || got[0].Generation != b.cluster.Generation {
 		t.Errorf("%+v were refused, want the Pod of x-a", got)
 	}
 	if !strings.Contains(got[0].Words, "exceeded quota: q") || strings.Contains(got[0].Words, "x-a") {
@@ -68,7 +69,7 @@ func TestPodsThatReturnAreAllTried(t *testing.T) {
 	}
 	b.quota(corev1.ResourcePods)
 	got := rejections(t, b.act(b.observe(), creating(
-		plan.NewPod{Name: "x-a", Role: plan.Returning, Version: "3.6.16"}, plan.NewPod{Name: "x-b", Role: plan.Returning, Version: "3.6.16"})))
+		action.NewPod{Name: "x-a", Role: facts.Returning, Version: "3.6.16"}, action.NewPod{Name: "x-b", Role: facts.Returning, Version: "3.6.16"})))
 	if len(got) != 2 || got[0].Name != "x-a" || got[1].Name != "x-b" {
 		t.Errorf("%+v were refused, want x-a and x-b", got)
 	}
@@ -77,7 +78,7 @@ func TestPodsThatReturnAreAllTried(t *testing.T) {
 func TestAVolumeThatIsRefused(t *testing.T) {
 	b := newBench(t, withVolumes)
 	b.quota(corev1.ResourcePersistentVolumeClaims)
-	got := rejections(t, b.act(b.observe(), creating(plan.NewPod{Name: "x-a", Role: plan.Joiner, Version: "3.6.16"})))
+	got := rejections(t, b.act(b.observe(), creating(action.NewPod{Name: "x-a", Role: facts.Joiner, Version: "3.6.16"})))
 	if len(got) != 1 || !got[0].Volume {
 		t.Errorf("%+v were refused, want a volume", got)
 	}
@@ -97,7 +98,7 @@ func TestANameThatIsTaken(t *testing.T) {
 			if len(claim.Finalizers) > 0 {
 				apiservertest.Delete(t, b.client, claim)
 			}
-			err := b.act(b.observe(), creating(plan.NewPod{Name: "x-a", Role: plan.Joiner, Version: "3.6.16"}))
+			err := b.act(b.observe(), creating(action.NewPod{Name: "x-a", Role: facts.Joiner, Version: "3.6.16"}))
 			if !errors.Is(err, act.ErrNameTaken) || b.exists(&corev1.Pod{}, "x-a") {
 				t.Errorf("the error is %v, want that the name is taken, and no Pod", err)
 			}
@@ -106,7 +107,7 @@ func TestANameThatIsTaken(t *testing.T) {
 }
 
 // refused are the children that the API server has refused.
-func (b *bench) refused(budget int, heldBack ...plan.Rejection) []plan.Rejection {
+func (b *bench) refused(budget int, heldBack ...facts.Rejection) []facts.Rejection {
 	b.t.Helper()
 	return rejections(b.t, b.actor.Children(apiservertest.Context(b.t), b.cluster, budget, heldBack...))
 }
@@ -117,7 +118,7 @@ func TestServicesThatAreRefused(t *testing.T) {
 	b := newBench(t)
 	q := b.quota(corev1.ResourceServices)
 	got := b.refused(2)
-	if len(got) != 1 || got[0].Kind != plan.ApplyService || got[0].Name != "x" || got[0].Generation != b.cluster.Generation {
+	if len(got) != 1 || got[0].Kind != facts.ApplyService || got[0].Name != "x" || got[0].Generation != b.cluster.Generation {
 		t.Errorf("%+v were refused, want the Service x", got)
 	}
 	if !strings.Contains(got[0].Words, "exceeded quota: q") {
@@ -141,7 +142,7 @@ func TestABudgetThatIsRefused(t *testing.T) {
 	b := newBench(t)
 	q := b.quota("count/poddisruptionbudgets.policy")
 	got := b.refused(2)
-	if len(got) != 1 || got[0].Kind != plan.ApplyBudget || got[0].Name != "x" || !strings.Contains(got[0].Words, "exceeded quota: q") {
+	if len(got) != 1 || got[0].Kind != facts.ApplyBudget || got[0].Name != "x" || !strings.Contains(got[0].Words, "exceeded quota: q") {
 		t.Errorf("%+v were refused, want the budget x", got)
 	}
 	if !b.exists(&corev1.Service{}, "x") || !b.exists(&corev1.Service{}, "x-client") {

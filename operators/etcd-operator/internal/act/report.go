@@ -10,6 +10,7 @@ import (
 
 	"github.com/etcd-operators/etcd-operators/api/v1beta2"
 	"github.com/etcd-operators/etcd-operators/operators/etcd-operator/internal/plan"
+	"github.com/etcd-operators/etcd-operators/operators/etcd-operator/internal/plan/action"
 	"github.com/etcd-operators/etcd-operators/shared/member"
 )
 
@@ -25,7 +26,7 @@ func (a *Actor) Report(ctx context.Context, c *v1beta2.EtcdCluster, d plan.Decis
 	next.Status.ServiceName = member.ClientService(c).Name
 	next.Status.ClientPort = member.ClientPort
 	next.Status.Selector = labels.SelectorFromSet(member.Selector(c.Name)).String()
-	plan.Record(d.Action, &next.Status)
+	action.Record(d.Action, &next.Status)
 	if b := next.Status.Bootstrap; b != nil && !b.Adopted { // the data of an earlier cluster keeps the history that it has
 		b.AutoCompactionRetention = member.DefaultRetention(c)
 	}

@@ -14,6 +14,8 @@ import (
 
 	"github.com/etcd-operators/etcd-operators/api/v1beta2"
 	"github.com/etcd-operators/etcd-operators/operators/etcd-operator/internal/plan"
+	"github.com/etcd-operators/etcd-operators/operators/etcd-operator/internal/plan/action"
+	"github.com/etcd-operators/etcd-operators/operators/etcd-operator/internal/plan/facts"
 	"github.com/etcd-operators/etcd-operators/shared/apiservertest"
 )
 
@@ -68,7 +70,7 @@ func (b *bench) mustReport(d plan.Decision) {
 func TestReportLatches(t *testing.T) {
 	b := newBench(t)
 	d := b.report()
-	begin, ok := d.Action.(plan.RecordBootstrap)
+	begin, ok := d.Action.(action.RecordBootstrap)
 	if !ok {
 		t.Fatalf("the first action is %T, want RecordBootstrap", d.Action)
 	}
@@ -82,7 +84,7 @@ func TestReportLatches(t *testing.T) {
 	}
 
 	d = plan.Plan(*b.observe())
-	d.Action = plan.LatchClusterID{ClusterID: 0xc1}
+	d.Action = action.LatchClusterID{ClusterID: 0xc1}
 	b.mustReport(d)
 	if b.cluster.Status.ClusterID != "00000000000000c1" || b.observe().Cluster.ClusterID != 0xc1 {
 		t.Errorf("the cluster id is %q, want 00000000000000c1", b.cluster.Status.ClusterID)
@@ -94,14 +96,14 @@ func TestReportLatches(t *testing.T) {
 	}
 
 	d = plan.Plan(*b.observe())
-	d.Action = plan.RecordVersion{Current: "3.6.16", Target: "3.7.3", Index: 7, Size: 3}
+	d.Action = action.RecordVersion{Current: "3.6.16", Target: "3.7.3", Index: 7, Size: 3}
 	b.mustReport(d)
 	b.mustReport(plan.Plan(*b.observe()))
 	if s, c := b.cluster.Status, b.observe().Cluster; s.CurrentVersion != "3.6.16" || s.TargetVersion != "3.7.3" || s.VersionIndex != 7 || s.UpgradeSize != 3 || c.UpgradeSize != 3 || c.Target != "3.7.3" || c.VersionIndex != 7 {
 		t.Errorf("version %s, on the way to %q since %d, is observed as %+v", s.CurrentVersion, s.TargetVersion, s.VersionIndex, c)
 	}
 	d = plan.Plan(*b.observe())
-	d.Action = plan.RecordVersion{Current: "3.7.3", Index: 9}
+	d.Action = action.RecordVersion{Current: "3.7.3", Index: 9}
 	b.mustReport(d)
 	b.mustReport(plan.Plan(*b.observe()))
 	if s := b.cluster.Status; s.CurrentVersion != "3.7.3" || s.TargetVersion != "" || s.VersionIndex != 9 || s.UpgradeSize != 0 {
@@ -177,20 +179,20 @@ func TestReportFailsWithAConflict(t *testing.T) {
 // A cluster that begins keeps an hour of its history, and one that began without that is
 // not changed by it: neither when it begins once more, nor on the volumes of an earlier one.
 func TestCompactionIsLatched(t *testing.T) {
-	begin := func(adopted bool) plan.RecordBootstrap {
-		return plan.RecordBootstrap{Bootstrap: plan.Bootstrap{Member: "x-a", Token: "new", Adopted: adopted}, Version: "3.6.16"}
+	begin := func(adopted bool) action.RecordBootstrap {
+		return action.RecordBootstrap{Bootstrap: facts.Bootstrap{Member: "x-a", Token: "new", Adopted: adopted}, Version: "3.6.16"}
 	}
 	for name, tc := range map[string]struct {
 		before *v1beta2.BootstrapStatus
-		do     plan.Action
+		do     action.Action
 		want   string
 	}{
 		"a beginning":          {nil, begin(false), "1h"},
 		"with earlier volumes": {nil, begin(true), ""},
 		"once more":            {&v1beta2.BootstrapStatus{Member: "x-b", Token: "t", AutoCompactionRetention: "5h"}, begin(false), "5h"},
 		"once more, without":   {&v1beta2.BootstrapStatus{Member: "x-b", Token: "t"}, begin(false), ""},
-		"a restore":            {&v1beta2.BootstrapStatus{Member: "x-b", Token: "t"}, plan.AdoptSeed{Restore: "r", Name: "x-a", ClusterID: 7}, ""},
-		"a restore anew":       {nil, plan.AdoptSeed{Restore: "r", Name: "x-a", ClusterID: 7}, "1h"},
+		"a restore":            {&v1beta2.BootstrapStatus{Member: "x-b", Token: "t"}, action.AdoptSeed{Restore: "r", Name: "x-a", ClusterID: 7}, ""},
+		"a restore anew":       {nil, action.AdoptSeed{Restore: "r", Name: "x-a", ClusterID: 7}, "1h"},
 	} {
 		b := newBench(t)
 		if tc.before != nil {

@@ -9,27 +9,28 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"github.com/etcd-operators/etcd-operators/api/v1beta2"
-	"github.com/etcd-operators/etcd-operators/operators/etcd-operator/internal/plan"
+	"github.com/etcd-operators/etcd-operators/operators/etcd-operator/internal/plan/action"
+	"github.com/etcd-operators/etcd-operators/operators/etcd-operator/internal/plan/facts"
 	"github.com/etcd-operators/etcd-operators/shared/apiservertest"
 )
 
 // everyAction is one action of each kind on the members x-a and x-b.
-func everyAction(obs *plan.Observation) []plan.Action {
+func everyAction(obs *facts.Observation) []action.Action {
 	a := podIn(obs, "x-a")
-	list := []plan.Member{{ID: 1, Name: "x-a", Started: true}}
-	return []plan.Action{
-		plan.ChangeImage{Name: "x-a", UID: podIn(obs, "x-a").UID, Repository: "other", Version: "3.7.3"},
-		creating(plan.NewPod{Name: "x-new", Role: plan.Joiner}),
-		plan.SetRoles{Roles: []plan.PodRole{{Name: a.Name, UID: a.UID, Role: plan.Voter}}},
-		plan.GrantStartPermit{Name: a.Name, UID: a.UID, StartPermit: plan.StartPermit{Attempt: 9, Members: []string{"x-a", "x-b"}}},
-		plan.RevokeStartPermits{Pods: []plan.PodRef{{Name: a.Name, UID: a.UID}}},
-		plan.AddLearner{Name: "x-b", Members: list},
-		plan.Promote{ID: 1, Name: "x-a", Members: list},
-		plan.RemoveMember{ID: 1, Name: "x-a", Members: list, Pod: a},
-		plan.TransferLeadership{From: "x-a", To: "x-b", ToID: 2},
-		plan.DeletePod{Name: a.Name, UID: a.UID},
-		plan.DeletePod{Name: a.Name, UID: a.UID, Members: list},
-		plan.DeleteClaim{Name: "x-a", UID: "uid", Members: list},
+	list := []facts.Member{{ID: 1, Name: "x-a", Started: true}}
+	return []action.Action{
+		action.ChangeImage{Name: "x-a", UID: podIn(obs, "x-a").UID, Repository: "other", Version: "3.7.3"},
+		creating(action.NewPod{Name: "x-new", Role: facts.Joiner}),
+		action.SetRoles{Roles: []action.PodRole{{Name: a.Name, UID: a.UID, Role: facts.Voter}}},
+		action.GrantStartPermit{Name: a.Name, UID: a.UID, StartPermit: facts.StartPermit{Attempt: 9, Members: []string{"x-a", "x-b"}}},
+		action.RevokeStartPermits{Pods: []action.PodRef{{Name: a.Name, UID: a.UID}}},
+		action.AddLearner{Name: "x-b", Members: list},
+		action.Promote{ID: 1, Name: "x-a", Members: list},
+		action.RemoveMember{ID: 1, Name: "x-a", Members: list, Pod: a},
+		action.TransferLeadership{From: "x-a", To: "x-b", ToID: 2},
+		action.DeletePod{Name: a.Name, UID: a.UID},
+		action.DeletePod{Name: a.Name, UID: a.UID, Members: list},
+		action.DeleteClaim{Name: "x-a", UID: "uid", Members: list},
 	}
 }
 
@@ -76,12 +77,12 @@ func TestAChangedClusterIsLeftAlone(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			b := newBench(t)
 			obs := b.make(
-				plan.NewPod{Name: "x-a", Role: plan.Joiner, StartPermit: &plan.StartPermit{Attempt: 1, Members: []string{"x-a"}}},
-				plan.NewPod{Name: "x-b", Role: plan.Joiner})
+				action.NewPod{Name: "x-a", Role: facts.Joiner, StartPermit: &facts.StartPermit{Attempt: 1, Members: []string{"x-a"}}},
+				action.NewPod{Name: "x-b", Role: facts.Joiner})
 			before := b.everything()
 			change(b)
 			for _, a := range everyAction(obs) {
-				wantStale(t, plan.KindOf(a), b.act(obs, a))
+				wantStale(t, action.KindOf(a), b.act(obs, a))
 			}
 			if after := b.everything(); after != before {
 				t.Errorf("something was done: before %s, after %s", before, after)
@@ -97,9 +98,9 @@ func fence(c *v1beta2.EtcdCluster) {
 // What is written in the status all the time does not make a decision stale.
 func TestAReportIsNoChange(t *testing.T) {
 	b := newBench(t)
-	obs := b.make(plan.NewPod{Name: "x-a", Role: plan.Joiner})
+	obs := b.make(action.NewPod{Name: "x-a", Role: facts.Joiner})
 	b.status(func(s *v1beta2.ClusterStatus) { s.ReadyMembers, s.Leader = "1/3", "x-a" })
-	if err := b.act(obs, plan.SetRoles{Roles: []plan.PodRole{{Name: "x-a", UID: podIn(obs, "x-a").UID, Role: plan.Learner}}}); err != nil {
+	if err := b.act(obs, action.SetRoles{Roles: []action.PodRole{{Name: "x-a", UID: podIn(obs, "x-a").UID, Role: facts.Learner}}}); err != nil {
 		t.Error(err)
 	}
 }
@@ -109,9 +110,9 @@ func TestLatchesAreLeftToReport(t *testing.T) {
 	b := newBench(t)
 	obs := b.observe()
 	before := b.cluster.ResourceVersion
-	for _, a := range []plan.Action{plan.RecordBootstrap{Bootstrap: plan.Bootstrap{Member: "x-a", Token: "t"}}, plan.LatchClusterID{ClusterID: 1}} {
+	for _, a := range []action.Action{action.RecordBootstrap{Bootstrap: facts.Bootstrap{Member: "x-a", Token: "t"}}, action.LatchClusterID{ClusterID: 1}} {
 		if err := b.act(obs, a); err != nil {
-			t.Errorf("%s: %v", plan.KindOf(a), err)
+			t.Errorf("%s: %v", action.KindOf(a), err)
 		}
 	}
 	apiservertest.Read(t, b.client, b.cluster)
@@ -119,7 +120,7 @@ func TestLatchesAreLeftToReport(t *testing.T) {
 		t.Error("Act wrote the EtcdCluster")
 	}
 	b.update(func(c *v1beta2.EtcdCluster) { c.Spec.Paused = true })
-	wantStale(t, "RecordBootstrap", b.act(obs, plan.RecordBootstrap{}))
+	wantStale(t, "RecordBootstrap", b.act(obs, action.RecordBootstrap{}))
 }
 
 // status writes the status as another operator does.

@@ -13,7 +13,8 @@ import (
 
 	"github.com/etcd-operators/etcd-operators/api/v1beta2"
 	"github.com/etcd-operators/etcd-operators/operators/etcd-operator/internal/observe"
-	"github.com/etcd-operators/etcd-operators/operators/etcd-operator/internal/plan"
+	"github.com/etcd-operators/etcd-operators/operators/etcd-operator/internal/plan/action"
+	"github.com/etcd-operators/etcd-operators/operators/etcd-operator/internal/plan/facts"
 	"github.com/etcd-operators/etcd-operators/operators/etcd-operator/internal/survivor"
 	"github.com/etcd-operators/etcd-operators/operators/etcd-operator/internal/survivor/task"
 	"github.com/etcd-operators/etcd-operators/shared/member"
@@ -26,7 +27,7 @@ const survivorsPath = annotationsPath + "/etcd.database.coreos.com~1survivor-per
 
 // sameHolders compares what may hold a member's data, read live, with what was observed:
 // Pods and volumes, by uid. A cache that lags would else hide a member that nobody asked.
-func (a *Actor) sameHolders(ctx context.Context, c *v1beta2.EtcdCluster, obs *plan.Observation) error {
+func (a *Actor) sameHolders(ctx context.Context, c *v1beta2.EtcdCluster, obs *facts.Observation) error {
 	if _, err := a.livePods(ctx, c, obs, SameHolders, isHolder); err != nil {
 		return err
 	}
@@ -55,13 +56,13 @@ func (a *Actor) sameHolders(ctx context.Context, c *v1beta2.EtcdCluster, obs *pl
 }
 
 // isHolder reports whether a Pod is the one that was observed.
-func isHolder(p *corev1.Pod, seen *plan.Pod) bool {
+func isHolder(p *corev1.Pod, seen *facts.Pod) bool {
 	return seen.UID == string(p.UID) && seen.DeletingSince.IsZero() == p.DeletionTimestamp.IsZero()
 }
 
 // canAdoptSurvivor looks whether the seed is still there, and no other Pod of the cluster
 // can get clients: all are as they were observed, and have the role that they had.
-func (a *Actor) canAdoptSurvivor(ctx context.Context, c *v1beta2.EtcdCluster, obs *plan.Observation, x plan.AdoptSurvivor) error {
+func (a *Actor) canAdoptSurvivor(ctx context.Context, c *v1beta2.EtcdCluster, obs *facts.Observation, x action.AdoptSurvivor) error {
 	pods, err := a.livePods(ctx, c, obs, SameHolders, isHolder)
 	if err != nil {
 		return err
@@ -78,13 +79,13 @@ func (a *Actor) canAdoptSurvivor(ctx context.Context, c *v1beta2.EtcdCluster, ob
 }
 
 // revokeSurvivorPermit revokes a seed's permit to make a data dir.
-func (a *Actor) revokeSurvivorPermit(ctx context.Context, c *v1beta2.EtcdCluster, x plan.RevokeSurvivorPermit) error {
+func (a *Actor) revokeSurvivorPermit(ctx context.Context, c *v1beta2.EtcdCluster, x action.RevokeSurvivorPermit) error {
 	return a.patchPod(ctx, c, x.Name, of(RevocationOfSeed, x.UID), op("remove", survivorsPath, nil))
 }
 
 // dropSeed deletes a seed's Pod, or its volume when no Pod has its name, if it was made for
 // the recovery and the cluster has not begun with it.
-func (a *Actor) dropSeed(ctx context.Context, c *v1beta2.EtcdCluster, x plan.DropSeed) error {
+func (a *Actor) dropSeed(ctx context.Context, c *v1beta2.EtcdCluster, x action.DropSeed) error {
 	if refuses(SeedNotAdopted, c.Status.Bootstrap != nil && c.Status.Bootstrap.Token == x.Token) {
 		return fmt.Errorf("%w: seed %s is the cluster", ErrStale, x.Name)
 	}
@@ -110,7 +111,7 @@ func (a *Actor) dropSeed(ctx context.Context, c *v1beta2.EtcdCluster, x plan.Dro
 }
 
 // reseed makes a Pod a survivor's seed.
-func (a *Actor) reseed(c *v1beta2.EtcdCluster, pod *corev1.Pod, r *plan.Recovery) error {
+func (a *Actor) reseed(c *v1beta2.EtcdCluster, pod *corev1.Pod, r *facts.Recovery) error {
 	return survivor.AddTo(pod, c, a.LauncherImage, task.Task{
 		Survivor: r.Survivor, URL: member.ClientURL(c, r.Survivor),
 		ClusterID: fmt.Sprintf("%016x", r.ClusterID), MemberID: fmt.Sprintf("%016x", r.MemberID), Committed: r.Committed,

@@ -14,7 +14,7 @@ import (
 
 	"github.com/etcd-operators/etcd-operators/api/v1beta2"
 	"github.com/etcd-operators/etcd-operators/operators/etcd-operator/internal/observe"
-	"github.com/etcd-operators/etcd-operators/operators/etcd-operator/internal/plan"
+	"github.com/etcd-operators/etcd-operators/operators/etcd-operator/internal/plan/facts"
 	"github.com/etcd-operators/etcd-operators/shared/member"
 )
 
@@ -25,7 +25,7 @@ import (
 // noneUnseen reads live, by name, the Pods and claims of members that were not observed.
 // If one of them exists, a list does not show it: its labels are put back, and the cluster
 // is to be observed again. So no member counts as gone because a label is.
-func (a *Actor) noneUnseen(ctx context.Context, c *v1beta2.EtcdCluster, obs *plan.Observation) error {
+func (a *Actor) noneUnseen(ctx context.Context, c *v1beta2.EtcdCluster, obs *facts.Observation) error {
 	for _, name := range knownNames(c, obs) {
 		if podNamed(obs, name) == nil {
 			if err := a.noUnseenPod(ctx, c, name); err != nil {
@@ -41,7 +41,7 @@ func (a *Actor) noneUnseen(ctx context.Context, c *v1beta2.EtcdCluster, obs *pla
 
 // knownNames are the names of the cluster's members, as etcd, the status, Pods and claims
 // tell them, in order.
-func knownNames(c *v1beta2.EtcdCluster, obs *plan.Observation) []string {
+func knownNames(c *v1beta2.EtcdCluster, obs *facts.Observation) []string {
 	names := map[string]bool{}
 	for i := range obs.Pods {
 		p := &obs.Pods[i]
@@ -92,8 +92,8 @@ func (a *Actor) noUnseenPod(ctx context.Context, c *v1beta2.EtcdCluster, name st
 
 // noUnseenClaim reads live a member's claim that was not observed: it may have lost its
 // labels, and a cache may lag behind a restore that has given volumes back.
-func (a *Actor) noUnseenClaim(ctx context.Context, c *v1beta2.EtcdCluster, obs *plan.Observation, name string) error {
-	if !c.Spec.Persistent() || slices.ContainsFunc(obs.Claims, func(p plan.Claim) bool { return p.Name == name }) {
+func (a *Actor) noUnseenClaim(ctx context.Context, c *v1beta2.EtcdCluster, obs *facts.Observation, name string) error {
+	if !c.Spec.Persistent() || slices.ContainsFunc(obs.Claims, func(p facts.Claim) bool { return p.Name == name }) {
 		return nil
 	}
 	var claim corev1.PersistentVolumeClaim
@@ -127,7 +127,7 @@ func (a *Actor) noUnseenClaim(ctx context.Context, c *v1beta2.EtcdCluster, obs *
 // which is needed for a quorum would count as lost for ever: no action is decided on, and so
 // nothing else looks for it.
 func (a *Actor) podLabels(ctx context.Context, c *v1beta2.EtcdCluster, found map[string]bool) error {
-	for _, name := range knownNames(c, &plan.Observation{}) {
+	for _, name := range knownNames(c, &facts.Observation{}) {
 		if found[name] {
 			continue
 		}
@@ -178,7 +178,7 @@ func (a *Actor) claimLabels(ctx context.Context, c *v1beta2.EtcdCluster, pods []
 		if !mounts(p, p.Name) || found[p.Name] || !metav1.IsControlledBy(p, c) || p.DeletionTimestamp != nil {
 			continue
 		}
-		if err := a.noUnseenClaim(ctx, c, &plan.Observation{}, p.Name); err != nil && !errors.Is(err, ErrStale) {
+		if err := a.noUnseenClaim(ctx, c, &facts.Observation{}, p.Name); err != nil && !errors.Is(err, ErrStale) {
 			return err
 		}
 	}

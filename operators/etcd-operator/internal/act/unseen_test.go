@@ -9,7 +9,8 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"github.com/etcd-operators/etcd-operators/api/v1beta2"
-	"github.com/etcd-operators/etcd-operators/operators/etcd-operator/internal/plan"
+	"github.com/etcd-operators/etcd-operators/operators/etcd-operator/internal/plan/action"
+	"github.com/etcd-operators/etcd-operators/operators/etcd-operator/internal/plan/facts"
 	"github.com/etcd-operators/etcd-operators/shared/apiservertest"
 	"github.com/etcd-operators/etcd-operators/shared/member"
 )
@@ -45,40 +46,40 @@ func (b *bench) claim(name string) *corev1.PersistentVolumeClaim {
 // A Pod or volume that has lost its labels is in no list. Whatever rests on its absence is
 // not done; it gets its labels back, and is seen again (S9).
 func TestWhatHasLostItsLabelsIsNotGone(t *testing.T) {
-	actions := map[string]func(*plan.Observation) plan.Action{
-		"its member is not removed": func(*plan.Observation) plan.Action {
-			return plan.RemoveMember{ID: 1, Name: "x-a", Members: []plan.Member{{ID: 1, Name: "x-a", Started: true}}}
+	actions := map[string]func(*facts.Observation) action.Action{
+		"its member is not removed": func(*facts.Observation) action.Action {
+			return action.RemoveMember{ID: 1, Name: "x-a", Members: []facts.Member{{ID: 1, Name: "x-a", Started: true}}}
 		},
-		"no other takes its place": func(*plan.Observation) plan.Action {
-			return creating(plan.NewPod{Name: "x-new", Role: plan.Joiner})
+		"no other takes its place": func(*facts.Observation) action.Action {
+			return creating(action.NewPod{Name: "x-new", Role: facts.Joiner})
 		},
-		"no other member is restarted": func(obs *plan.Observation) plan.Action {
-			return plan.ChangeImage{Name: "x-b", UID: podIn(obs, "x-b").UID, Repository: "other", Version: "3.7.3"}
+		"no other member is restarted": func(obs *facts.Observation) action.Action {
+			return action.ChangeImage{Name: "x-b", UID: podIn(obs, "x-b").UID, Repository: "other", Version: "3.7.3"}
 		},
-		"no survivor is chosen without it": func(*plan.Observation) plan.Action { return plan.RecordSurvivor{} },
+		"no survivor is chosen without it": func(*facts.Observation) action.Action { return action.RecordSurvivor{} },
 	}
 	for _, label := range []string{v1beta2.LabelApp, v1beta2.LabelCluster} {
-		for what, action := range actions {
+		for what, decided := range actions {
 			t.Run("a Pod without "+label+": "+what, func(t *testing.T) {
 				b := newBench(t)
-				b.make(plan.NewPod{Name: "x-a", Role: plan.Voter}, plan.NewPod{Name: "x-b", Role: plan.Voter})
+				b.make(action.NewPod{Name: "x-a", Role: facts.Voter}, action.NewPod{Name: "x-b", Role: facts.Voter})
 				b.members("x-a", "x-b")
 				b.strip(b.pod("x-a"), label)
 				obs := b.observe()
 				if podIn(obs, "x-a") != nil {
 					t.Fatal("the Pod was observed")
 				}
-				wantStale(t, what, b.act(obs, action(obs)))
+				wantStale(t, what, b.act(obs, decided(obs)))
 				if b.exists(&corev1.Pod{}, "x-new") {
 					t.Error("a Pod was made")
 				}
-				if p := podIn(b.observe(), "x-a"); p == nil || p.Role != plan.Voter {
+				if p := podIn(b.observe(), "x-a"); p == nil || p.Role != facts.Voter {
 					t.Errorf("the Pod is observed as %+v, want a voter: its labels are %v", p, b.pod("x-a").Labels)
 				}
 			})
 			t.Run("a volume without "+label+": "+what, func(t *testing.T) {
 				b := newBench(t, withVolumes)
-				b.make(plan.NewPod{Name: "x-a", Role: plan.Voter}, plan.NewPod{Name: "x-b", Role: plan.Voter})
+				b.make(action.NewPod{Name: "x-a", Role: facts.Voter}, action.NewPod{Name: "x-b", Role: facts.Voter})
 				b.members("x-a", "x-b")
 				uid := b.pod("x-a").UID
 				if err := b.client.Delete(apiservertest.Context(t), b.pod("x-a"), client.GracePeriodSeconds(0), client.Preconditions{UID: &uid}); err != nil {
@@ -89,7 +90,7 @@ func TestWhatHasLostItsLabelsIsNotGone(t *testing.T) {
 				if len(obs.Claims) != 1 {
 					t.Fatalf("%d volumes were observed, want that of x-b", len(obs.Claims))
 				}
-				wantStale(t, what, b.act(obs, action(obs)))
+				wantStale(t, what, b.act(obs, decided(obs)))
 				if n := len(b.observe().Claims); n != 2 {
 					t.Errorf("%d volumes are observed, want both: the labels are %v", n, b.claim("x-a").Labels)
 				}
@@ -104,12 +105,12 @@ func TestPodsGetTheirLabelsBackBesideAnyDecision(t *testing.T) {
 	for _, label := range []string{v1beta2.LabelApp, v1beta2.LabelCluster} {
 		t.Run(label, func(t *testing.T) {
 			b := newBench(t)
-			b.make(plan.NewPod{Name: "x-a", Role: plan.Seed}, plan.NewPod{Name: "x-b", Role: plan.Voter})
+			b.make(action.NewPod{Name: "x-a", Role: facts.Seed}, action.NewPod{Name: "x-b", Role: facts.Voter})
 			b.members("x-b")
 			b.status(func(s *v1beta2.ClusterStatus) { s.Bootstrap = &v1beta2.BootstrapStatus{Member: "x-a", Token: "t"} })
 			b.strip(b.pod("x-a"), label)
 			b.strip(b.pod("x-b"), label)
-			b.mustHaveChildren(plan.KeepBudget)
+			b.mustHaveChildren(facts.KeepBudget)
 			for _, name := range []string{"x-a", "x-b"} {
 				if podIn(b.observe(), name) == nil {
 					t.Errorf("Pod %s is not observed: its labels are %v", name, b.pod(name).Labels)
@@ -122,11 +123,11 @@ func TestPodsGetTheirLabelsBackBesideAnyDecision(t *testing.T) {
 // A volume whose owner nobody can tell is not taken over, and its member is not removed.
 func TestAVolumeWithoutAnOwner(t *testing.T) {
 	b := newBench(t, withVolumes)
-	b.make(plan.NewPod{Name: "x-b", Role: plan.Voter})
+	b.make(action.NewPod{Name: "x-b", Role: facts.Voter})
 	b.members("x-a", "x-b")
 	claim := b.claimed("x-a", func(p *corev1.PersistentVolumeClaim) { p.OwnerReferences, p.Labels = nil, nil })
 	before := claim.ResourceVersion
-	wantStale(t, "it may hold the member's data", b.act(b.observe(), plan.RemoveMember{ID: 1, Name: "x-a"}))
+	wantStale(t, "it may hold the member's data", b.act(b.observe(), action.RemoveMember{ID: 1, Name: "x-a"}))
 	if b.live(claim).ResourceVersion != before {
 		t.Errorf("the volume was changed: %v", claim.Labels)
 	}
@@ -138,7 +139,7 @@ func TestLabelsArePutBack(t *testing.T) {
 	for _, label := range []string{v1beta2.LabelMember, v1beta2.LabelManagedBy, v1beta2.LabelRole, v1beta2.LabelCluster, v1beta2.LabelApp} {
 		t.Run(label, func(t *testing.T) {
 			b := newBench(t, withVolumes)
-			b.make(plan.NewPod{Name: "x-a", Role: plan.Voter})
+			b.make(action.NewPod{Name: "x-a", Role: facts.Voter})
 			pod := b.pod("x-a")
 			hidden := label == v1beta2.LabelCluster || label == v1beta2.LabelApp
 			if !hidden { // of a Pod that is in no list only noneUnseen knows
@@ -147,7 +148,7 @@ func TestLabelsArePutBack(t *testing.T) {
 			if label != v1beta2.LabelRole {
 				b.strip(b.claim("x-a"), label)
 			}
-			b.mustHaveChildren(plan.KeepBudget)
+			b.mustHaveChildren(facts.KeepBudget)
 			if _, ok := b.pod("x-a").Labels[label]; !ok {
 				t.Errorf("the Pod has the labels %v", b.pod("x-a").Labels)
 			}
@@ -156,7 +157,7 @@ func TestLabelsArePutBack(t *testing.T) {
 				t.Errorf("the volume has the labels %v", got)
 			}
 			versions := b.everything()
-			if b.mustHaveChildren(plan.KeepBudget); b.everything() != versions {
+			if b.mustHaveChildren(facts.KeepBudget); b.everything() != versions {
 				t.Error("something was written although nothing was missing")
 			}
 		})

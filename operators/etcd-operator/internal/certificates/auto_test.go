@@ -9,7 +9,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	"github.com/etcd-operators/etcd-operators/api/v1beta2"
-	"github.com/etcd-operators/etcd-operators/operators/etcd-operator/internal/plan"
+	"github.com/etcd-operators/etcd-operators/operators/etcd-operator/internal/plan/facts"
 	"github.com/etcd-operators/etcd-operators/shared/member"
 )
 
@@ -72,12 +72,12 @@ func TestAutoRenews(t *testing.T) {
 	for name, row := range map[string]struct {
 		change func(*input)
 		writes string
-		reason plan.CertificateProblem
+		reason facts.CertificateProblem
 	}{
 		"idle":              {func(*input) {}, "", ""},
 		"before two thirds": {after(60*day - time.Second), "", ""},
 		"two thirds":        {after(60 * day), allFour, ""},
-		"expired":           {after(91 * day), allFour, plan.CertificatesInvalid},
+		"expired":           {after(91 * day), allFour, facts.CertificatesInvalid},
 		"the user asks":     {named(v1beta2.AnnotationRenew), allFour, ""},
 		"a shorter life": {func(in *input) {
 			in.cluster.Spec.Issued().CertificateLifetime = &metav1.Duration{Duration: time.Hour}
@@ -91,15 +91,15 @@ func TestAutoRenews(t *testing.T) {
 			in.cluster.Spec.Issued().CertificateLifetime = &metav1.Duration{Duration: 1000 * time.Hour * 24}
 		}, "", ""},
 		"another name":     {func(in *input) { in.cluster.Spec.Issued().ServerNames = []string{"etcd.example.com", "192.0.2.1"} }, "x-server-tls", ""},
-		"another domain":   {func(in *input) { in.cluster.Spec.Pod = &v1beta2.PodPolicy{ClusterDomain: ".example.org."} }, "x-peer-tls x-server-tls", plan.CertificatesInvalid},
+		"another domain":   {func(in *input) { in.cluster.Spec.Pod = &v1beta2.PodPolicy{ClusterDomain: ".example.org."} }, "x-peer-tls x-server-tls", facts.CertificatesInvalid},
 		"the same domain":  {func(in *input) { in.cluster.Spec.Pod = &v1beta2.PodPolicy{ClusterDomain: ".cluster.local"} }, "", ""},
-		"a Secret is gone": {func(in *input) { in.kept[applications] = nil }, "x-client-tls", plan.CertificatesPending},
-		"rubbish":          {func(in *input) { in.kept[peer].Data[common.key] = []byte("x") }, "x-peer-tls", plan.CertificatesInvalid},
+		"a Secret is gone": {func(in *input) { in.kept[applications] = nil }, "x-client-tls", facts.CertificatesPending},
+		"rubbish":          {func(in *input) { in.kept[peer].Data[common.key] = []byte("x") }, "x-peer-tls", facts.CertificatesInvalid},
 		"a foreign CA": {func(in *input) {
 			other := caAt(t, noon)
 			in.kept[server].Data[common.ca] = append(in.kept[server].Data[common.ca], encode(other.cert.Raw)...)
 		}, "x-server-tls", ""},
-		"an added key that members would take": {func(in *input) { in.kept[peer].Data["peer.crt"] = []byte("x") }, "x-peer-tls", plan.CertificatesInvalid},
+		"an added key that members would take": {func(in *input) { in.kept[peer].Data["peer.crt"] = []byte("x") }, "x-peer-tls", facts.CertificatesInvalid},
 		"a new CA is asked for":                {named(v1beta2.AnnotationRotateCA), "x-ca-tls", ""},
 		"a new CA, but a member is not ready": {func(in *input) {
 			in.cluster.Annotations[v1beta2.AnnotationRotateCA] = "1"
@@ -115,11 +115,11 @@ func TestAutoRenews(t *testing.T) {
 				in.kept[r].Data[common.cert], in.kept[r].Data[common.key] = f.cert, f.key
 			}
 		}, "", ""},
-		"the CA, at two thirds":        {after(5 * 365 * day / 3 * 2), "x-ca-tls", plan.CertificatesInvalid},
+		"the CA, at two thirds":        {after(5 * 365 * day / 3 * 2), "x-ca-tls", facts.CertificatesInvalid},
 		"the CA's Secret is gone":      {func(in *input) { in.ca = nil }, "x-ca-tls", ""},
-		"the CA's Secret is rubbish":   {func(in *input) { in.ca.Data[common.key] = nil }, "", plan.CertificatesInvalid},
-		"the CA's Secret is another's": {func(in *input) { in.ca.OwnerReferences[0].UID = "other" }, "", plan.CertificatesInvalid},
-		"a Secret is another's":        {func(in *input) { in.kept[server].OwnerReferences = nil }, "", plan.CertificatesInvalid},
+		"the CA's Secret is rubbish":   {func(in *input) { in.ca.Data[common.key] = nil }, "", facts.CertificatesInvalid},
+		"the CA's Secret is another's": {func(in *input) { in.ca.OwnerReferences[0].UID = "other" }, "", facts.CertificatesInvalid},
+		"a Secret is another's":        {func(in *input) { in.kept[server].OwnerReferences = nil }, "", facts.CertificatesInvalid},
 	} {
 		t.Run(name, func(t *testing.T) {
 			in := autoInput(t)

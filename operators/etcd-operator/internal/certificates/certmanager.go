@@ -9,7 +9,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	"github.com/etcd-operators/etcd-operators/api/v1beta2"
-	"github.com/etcd-operators/etcd-operators/operators/etcd-operator/internal/plan"
+	"github.com/etcd-operators/etcd-operators/operators/etcd-operator/internal/plan/facts"
 )
 
 // certManager decides for a cluster whose certificates cert-manager issues: into Secrets
@@ -61,7 +61,7 @@ func (in *input) readIssued() (pairs map[role]*pair, wrong []problem, told []Eve
 		var bad *problem
 		switch {
 		case s == nil || len(s.Data[common.cert]) == 0 || len(s.Data[common.key]) == 0:
-			bad = &problem{plan.CertificatesPending, fmt.Sprintf("cert-manager has not issued Certificate %s: %s", name, in.answer(r))}
+			bad = &problem{facts.CertificatesPending, fmt.Sprintf("cert-manager has not issued Certificate %s: %s", name, in.answer(r))}
 		case len(s.Data[common.ca]) == 0:
 			w := missing("cert-manager has issued Certificate %s without its CA (ca.crt of Secret %s): name an issuer that writes it, such as one of type CA, in spec.TLS.certManager.issuerRef", name, s.Name)
 			bad = &w

@@ -12,7 +12,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"github.com/etcd-operators/etcd-operators/api/v1beta2"
-	"github.com/etcd-operators/etcd-operators/operators/etcd-operator/internal/plan"
+	"github.com/etcd-operators/etcd-operators/operators/etcd-operator/internal/plan/facts"
 	"github.com/etcd-operators/etcd-operators/shared/apiservertest"
 )
 
@@ -75,7 +75,7 @@ func (b *bench) issued(by *signingCA, r role) {
 	}
 }
 
-func (b *bench) wantSays(reason plan.CertificateProblem, text string) {
+func (b *bench) wantSays(reason facts.CertificateProblem, text string) {
 	b.t.Helper()
 	if s := b.keep(); s.TLS.Problem != reason || !strings.Contains(s.TLS.Message, text) || s.TLS.RequeueAfter == 0 {
 		b.t.Fatalf("got %+v, again in %s; want %s, %q", s.TLS, s.TLS.RequeueAfter, reason, text)
@@ -85,10 +85,10 @@ func (b *bench) wantSays(reason plan.CertificateProblem, text string) {
 // From an API server without cert-manager to one whose issuer gets another CA.
 func TestCertManager(t *testing.T) {
 	b := newBench(t, certManagerPolicy())
-	b.wantSays(plan.CertificatesMissing, "cert-manager is not installed (there is no kind Certificate in cert-manager.io/v1): install it")
+	b.wantSays(facts.CertificatesMissing, "cert-manager is not installed (there is no kind Certificate in cert-manager.io/v1): install it")
 	apiservertest.Install(t, apiservertest.Config(), certificateDefinition())
 
-	b.wantSays(plan.CertificatesPending, "cert-manager has not issued Certificate x-operator: no status yet")
+	b.wantSays(facts.CertificatesPending, "cert-manager has not issued Certificate x-operator: no status yet")
 	spec := b.request(server).Object["spec"].(map[string]any)
 	if spec["commonName"] != "x-server" || spec["secretName"] != "x-server-issued-tls" || spec["duration"] != "2160h0m0s" || len(spec["dnsNames"].([]any)) != 8 || len(spec["ipAddresses"].([]any)) != 2 {
 		t.Errorf("the Certificate is %v", spec)
@@ -99,7 +99,7 @@ func TestCertManager(t *testing.T) {
 	denied := b.request(operator)
 	denied.Object["status"] = map[string]any{"conditions": []any{map[string]any{"type": "Ready", "status": "False", "message": `the issuer "ours" is not there`}}}
 	apiservertest.SetStatus(t, b.client, denied)
-	b.wantSays(plan.CertificatesPending, `Certificate x-operator: the issuer "ours" is not there`)
+	b.wantSays(facts.CertificatesPending, `Certificate x-operator: the issuer "ours" is not there`)
 
 	first := caAt(t, time.Now())
 	for _, r := range issuedRoles {
@@ -159,7 +159,7 @@ func TestStrangers(t *testing.T) {
 	b := newBench(t, autoPolicy())
 	theirs := &corev1.Secret{ObjectMeta: metav1.ObjectMeta{Name: "x-peer-tls", Namespace: b.cluster.Namespace}, Data: map[string][]byte{"a": []byte("b")}}
 	apiservertest.Create(t, b.client, theirs)
-	b.wantSays(plan.CertificatesInvalid, "Secret x-peer-tls does not belong to this EtcdCluster, which needs its name: delete it")
+	b.wantSays(facts.CertificatesInvalid, "Secret x-peer-tls does not belong to this EtcdCluster, which needs its name: delete it")
 	if s := b.secret("x-peer-tls"); s.ResourceVersion != theirs.ResourceVersion {
 		t.Error("it was written")
 	}

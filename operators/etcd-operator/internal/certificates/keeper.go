@@ -15,7 +15,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"github.com/etcd-operators/etcd-operators/api/v1beta2"
-	"github.com/etcd-operators/etcd-operators/operators/etcd-operator/internal/plan"
+	"github.com/etcd-operators/etcd-operators/operators/etcd-operator/internal/plan/facts"
 	"github.com/etcd-operators/etcd-operators/shared/conditiontext"
 	"github.com/etcd-operators/etcd-operators/shared/member"
 )
@@ -293,7 +293,7 @@ func (k *Keeper) write(ctx context.Context, w write) (bool, *problem) {
 		done, err = k.change(ctx, w.from, w.to)
 	}
 	if err != nil {
-		return false, &problem{plan.CertificatesPending, fmt.Sprintf("cannot write Secret %s: %s", w.to.Name, conditiontext.Clip(err.Error()))}
+		return false, &problem{facts.CertificatesPending, fmt.Sprintf("cannot write Secret %s: %s", w.to.Name, conditiontext.Clip(err.Error()))}
 	}
 	return done, nil
 }

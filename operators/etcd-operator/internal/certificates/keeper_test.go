@@ -17,7 +17,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"github.com/etcd-operators/etcd-operators/api/v1beta2"
-	"github.com/etcd-operators/etcd-operators/operators/etcd-operator/internal/plan"
+	"github.com/etcd-operators/etcd-operators/operators/etcd-operator/internal/plan/facts"
 	"github.com/etcd-operators/etcd-operators/shared/apiservertest"
 	"github.com/etcd-operators/etcd-operators/shared/member"
 )
@@ -200,7 +200,7 @@ func TestPaused(t *testing.T) {
 	b := newBench(t, autoPolicy())
 	b.update(func(c *v1beta2.EtcdCluster) { c.Spec.Paused = true })
 	state := b.keep()
-	if state.TLS.Problem != plan.CertificatesPending || !strings.Contains(state.TLS.Message, "spec.paused") || !state.TLS.NoClientCertificate {
+	if state.TLS.Problem != facts.CertificatesPending || !strings.Contains(state.TLS.Message, "spec.paused") || !state.TLS.NoClientCertificate {
 		t.Errorf("got %+v", state.TLS)
 	}
 	var found corev1.SecretList
@@ -236,11 +236,11 @@ func (r refusing) Create(_ context.Context, o client.Object, _ ...client.CreateO
 func TestRights(t *testing.T) {
 	for name, row := range map[string]struct {
 		reads  bool
-		reason plan.CertificateProblem
+		reason facts.CertificateProblem
 		says   string
 	}{
-		"no right to read":  {true, plan.CertificatesMissing, "the operator is not allowed to read a Secret with certificates (read Secret"},
-		"no right to write": {false, plan.CertificatesPending, "cannot write Secret x-ca-tls"},
+		"no right to read":  {true, facts.CertificatesMissing, "the operator is not allowed to read a Secret with certificates (read Secret"},
+		"no right to write": {false, facts.CertificatesPending, "cannot write Secret x-ca-tls"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			b := newBench(t, autoPolicy())

@@ -10,22 +10,22 @@ import (
 	"k8s.io/client-go/util/cert"
 	"k8s.io/client-go/util/keyutil"
 
-	"github.com/etcd-operators/etcd-operators/operators/etcd-operator/internal/plan"
+	"github.com/etcd-operators/etcd-operators/operators/etcd-operator/internal/plan/facts"
 )
 
 // problem is something wrong with a certificate, and what to do about it.
 type problem struct {
-	kind    plan.CertificateProblem
+	kind    facts.CertificateProblem
 	message string
 }
 
 // missing and invalid make the problems of the two kinds.
 func missing(format string, args ...any) problem {
-	return problem{plan.CertificatesMissing, fmt.Sprintf(format, args...)}
+	return problem{facts.CertificatesMissing, fmt.Sprintf(format, args...)}
 }
 
 func invalid(format string, args ...any) problem {
-	return problem{plan.CertificatesInvalid, fmt.Sprintf(format, args...)}
+	return problem{facts.CertificatesInvalid, fmt.Sprintf(format, args...)}
 }
 
 // pair is a certificate with its key and the CAs beside it.

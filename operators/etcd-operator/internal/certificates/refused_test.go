@@ -15,7 +15,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"github.com/etcd-operators/etcd-operators/api/v1beta2"
-	"github.com/etcd-operators/etcd-operators/operators/etcd-operator/internal/plan"
+	"github.com/etcd-operators/etcd-operators/operators/etcd-operator/internal/plan/facts"
 )
 
 // What cert-manager has issued and cannot be used, each with what its user has to correct.
@@ -77,12 +77,12 @@ func TestRefusedCertificatesAreTold(t *testing.T) {
 	resource := schema.GroupResource{Group: certManagerGroup, Resource: "certificates"}
 	for name, row := range map[string]struct {
 		err  error
-		kind plan.CertificateProblem
+		kind facts.CertificateProblem
 		says string
 	}{
-		"no right":  {apierrors.NewForbidden(resource, "x-peer", errors.New("no such right")), plan.CertificatesMissing, "the operator is not allowed to request certificates from cert-manager ("},
-		"no number": {apierrors.NewBadRequest("spec.duration is too short"), plan.CertificatesInvalid, "cert-manager rejects the Certificates that spec.TLS.certManager asks for (spec.duration is too short): correct it"},
-		"a failure": {apierrors.NewInternalError(errors.New("no leader")), plan.CertificatesPending, "cannot write Certificate x-peer: Internal error occurred: no leader"},
+		"no right":  {apierrors.NewForbidden(resource, "x-peer", errors.New("no such right")), facts.CertificatesMissing, "the operator is not allowed to request certificates from cert-manager ("},
+		"no number": {apierrors.NewBadRequest("spec.duration is too short"), facts.CertificatesInvalid, "cert-manager rejects the Certificates that spec.TLS.certManager asks for (spec.duration is too short): correct it"},
+		"a failure": {apierrors.NewInternalError(errors.New("no leader")), facts.CertificatesPending, "cannot write Certificate x-peer: Internal error occurred: no leader"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			to := &unstructured.Unstructured{}

@@ -10,7 +10,7 @@ import (
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
-	"github.com/etcd-operators/etcd-operators/operators/etcd-operator/internal/plan"
+	"github.com/etcd-operators/etcd-operators/operators/etcd-operator/internal/plan/facts"
 	"github.com/etcd-operators/etcd-operators/shared/conditiontext"
 )
 
@@ -59,7 +59,7 @@ func (k *Keeper) request(ctx context.Context, q request) (bool, *problem) {
 	}
 	wrong := refusal(err)
 	if wrong == nil {
-		wrong = &problem{plan.CertificatesPending, fmt.Sprintf("cannot write Certificate %s: %s", q.to.GetName(), conditiontext.Clip(err.Error()))}
+		wrong = &problem{facts.CertificatesPending, fmt.Sprintf("cannot write Certificate %s: %s", q.to.GetName(), conditiontext.Clip(err.Error()))}
 	}
 	return false, wrong
 }

@@ -10,7 +10,7 @@ import (
 	corev1 "k8s.io/api/core/v1"
 
 	"github.com/etcd-operators/etcd-operators/api/v1beta2"
-	"github.com/etcd-operators/etcd-operators/operators/etcd-operator/internal/plan"
+	"github.com/etcd-operators/etcd-operators/operators/etcd-operator/internal/plan/facts"
 	"github.com/etcd-operators/etcd-operators/shared/conditiontext"
 )
 
@@ -23,7 +23,7 @@ const (
 
 // State is what is known of a cluster's certificates.
 type State struct {
-	TLS plan.TLS
+	TLS facts.TLS
 	// Config is for calls to the members (etcdclient.By); nil if they serve clients in
 	// the clear, or if the operator has nothing to show to them.
 	Config *tls.Config
@@ -55,7 +55,7 @@ func (in *input) strangers(secrets []*corev1.Secret) []problem {
 // state tells of Secrets as they were read. t is nil while CAs are not known, and
 // wrong is what else stands in the way.
 func (in *input) state(t *rotation, wrong []problem) State {
-	s := State{TLS: plan.TLS{Wanted: true, Trust: announced(in.cluster)}}
+	s := State{TLS: facts.TLS{Wanted: true, Trust: announced(in.cluster)}}
 	wrong = append(wrong, in.hindered...)
 	explained := len(wrong) > 0 && in.cluster.Spec.Issued() != nil
 	pairs := map[role]*pair{}
@@ -110,13 +110,13 @@ func (in *input) absent(r role, name string) problem {
 	if in.cluster.Spec.Paused {
 		message = fmt.Sprintf("Secret %s does not exist: it is created once spec.paused is not set", name)
 	}
-	return problem{plan.CertificatesPending, message}
+	return problem{facts.CertificatesPending, message}
 }
 
 // explain sums up what is wrong. What somebody has to do comes before what is waited for.
 func (in *input) explain(s *State, wrong []problem) {
 	var said []string
-	for _, kind := range []plan.CertificateProblem{plan.CertificatesMissing, plan.CertificatesInvalid, plan.CertificatesPending} {
+	for _, kind := range []facts.CertificateProblem{facts.CertificatesMissing, facts.CertificatesInvalid, facts.CertificatesPending} {
 		for _, w := range wrong {
 			if w.kind != kind {
 				continue
@@ -132,7 +132,7 @@ func (in *input) explain(s *State, wrong []problem) {
 	s.TLS.Message = strings.Join(said, "; ")
 	switch s.TLS.Problem {
 	case "":
-	case plan.CertificatesPending:
+	case facts.CertificatesPending:
 		s.requeueWithin(pendingDelay)
 	default:
 		s.requeueWithin(wrongDelay)
@@ -162,8 +162,8 @@ func announced(c *v1beta2.EtcdCluster) string {
 // unknown is the State of a cluster whose Secrets the operator is not allowed to read.
 func unknown(c *v1beta2.EtcdCluster, err error) State {
 	return State{
-		TLS: plan.TLS{
-			Wanted: true, Trust: announced(c), NoClientCertificate: c.ServerTLSSecret() != "", Problem: plan.CertificatesMissing,
+		TLS: facts.TLS{
+			Wanted: true, Trust: announced(c), NoClientCertificate: c.ServerTLSSecret() != "", Problem: facts.CertificatesMissing,
 			Message: fmt.Sprintf("the operator is not allowed to read a Secret with certificates (%s): grant it that right", conditiontext.Clip(err.Error())), RequeueAfter: wrongDelay,
 		},
 	}

@@ -15,7 +15,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	"github.com/etcd-operators/etcd-operators/api/v1beta2"
-	"github.com/etcd-operators/etcd-operators/operators/etcd-operator/internal/plan"
+	"github.com/etcd-operators/etcd-operators/operators/etcd-operator/internal/plan/facts"
 )
 
 // noon is when the pure tests are.
@@ -126,7 +126,7 @@ func TestStatic(t *testing.T) {
 	}
 	for name, row := range map[string]struct {
 		change func(*testing.T, *input)
-		reason plan.CertificateProblem
+		reason facts.CertificateProblem
 		says   []string
 		blind  bool
 		told   string
@@ -141,40 +141,40 @@ func TestStatic(t *testing.T) {
 		"both layouts: members take the predecessor's": {change: holds(peer, common.cert, "rubbish")},
 		"no Secret": {
 			change: func(_ *testing.T, in *input) { in.kept[peer] = nil },
-			reason: plan.CertificatesMissing, says: []string{"Secret p does not exist: create it with the keys peer.crt, peer.key and peer-ca.crt (or tls.crt, tls.key and ca.crt)"},
+			reason: facts.CertificatesMissing, says: []string{"Secret p does not exist: create it with the keys peer.crt, peer.key and peer-ca.crt (or tls.crt, tls.key and ca.crt)"},
 		},
 		"no operator's Secret": {
 			change: func(_ *testing.T, in *input) { in.kept[operator] = nil }, blind: true,
-			reason: plan.CertificatesMissing, says: []string{"Secret o does not exist", "etcd-client-ca.crt"},
+			reason: facts.CertificatesMissing, says: []string{"Secret o does not exist", "etcd-client-ca.crt"},
 		},
-		"no certificate": {change: lacks(server, "server.crt"), reason: plan.CertificatesMissing, says: []string{"Secret s has no key server.crt (or tls.crt): write"}},
-		"no key":         {change: lacks(operator, "etcd-client.key"), reason: plan.CertificatesMissing, says: []string{"Secret o has no key etcd-client.key (or tls.key): write"}, blind: true},
-		"no CA":          {change: lacks(peer, "peer-ca.crt"), reason: plan.CertificatesMissing, says: []string{"Secret p has no key peer-ca.crt (or ca.crt): write"}},
+		"no certificate": {change: lacks(server, "server.crt"), reason: facts.CertificatesMissing, says: []string{"Secret s has no key server.crt (or tls.crt): write"}},
+		"no key":         {change: lacks(operator, "etcd-client.key"), reason: facts.CertificatesMissing, says: []string{"Secret o has no key etcd-client.key (or tls.key): write"}, blind: true},
+		"no CA":          {change: lacks(peer, "peer-ca.crt"), reason: facts.CertificatesMissing, says: []string{"Secret p has no key peer-ca.crt (or ca.crt): write"}},
 		"several things": {
 			change: func(t *testing.T, in *input) {
 				delete(in.kept[peer].Data, "peer.key")
 				in.give(t, server, by, func(c *x509.Certificate) { c.DNSNames = nil })
 			},
-			reason: plan.CertificatesMissing, says: []string{"peer.key", "; ", "*.x.ns.svc"},
+			reason: facts.CertificatesMissing, says: []string{"peer.key", "; ", "*.x.ns.svc"},
 		},
-		"unreadable certificate": {change: holds(peer, "peer.crt", "hush"), reason: plan.CertificatesInvalid, says: []string{"peer.crt of Secret p holds no readable certificate: write"}},
-		"unreadable key":         {change: holds(peer, "peer.key", "hush"), reason: plan.CertificatesInvalid, says: []string{"peer.key of Secret p holds no readable private key: write"}},
-		"unreadable CA":          {change: holds(peer, "peer-ca.crt", "hush"), reason: plan.CertificatesInvalid, says: []string{"peer-ca.crt of Secret p holds no readable certificate: write"}},
+		"unreadable certificate": {change: holds(peer, "peer.crt", "hush"), reason: facts.CertificatesInvalid, says: []string{"peer.crt of Secret p holds no readable certificate: write"}},
+		"unreadable key":         {change: holds(peer, "peer.key", "hush"), reason: facts.CertificatesInvalid, says: []string{"peer.key of Secret p holds no readable private key: write"}},
+		"unreadable CA":          {change: holds(peer, "peer-ca.crt", "hush"), reason: facts.CertificatesInvalid, says: []string{"peer-ca.crt of Secret p holds no readable certificate: write"}},
 		"another's key": {
 			change: func(t *testing.T, in *input) { _, in.kept[server].Data["server.key"] = userPair(t, by, nil) },
-			reason: plan.CertificatesInvalid, says: []string{"server.key of Secret s is not the private key of the certificate in server.crt: write"},
+			reason: facts.CertificatesInvalid, says: []string{"server.key of Secret s is not the private key of the certificate in server.crt: write"},
 		},
 		"expired": {
 			change: given(server, by, func(c *x509.Certificate) { c.NotAfter = noon }),
-			reason: plan.CertificatesInvalid, says: []string{"server.crt of Secret s expired at 2026-06-01T12:00:00Z: write"},
+			reason: facts.CertificatesInvalid, says: []string{"server.crt of Secret s expired at 2026-06-01T12:00:00Z: write"},
 		},
 		"operator's expired": {
 			change: given(operator, by, func(c *x509.Certificate) { c.NotAfter = noon.Add(-time.Second) }), blind: true,
-			reason: plan.CertificatesInvalid, says: []string{"etcd-client.crt of Secret o expired"},
+			reason: facts.CertificatesInvalid, says: []string{"etcd-client.crt of Secret o expired"},
 		},
 		"not yet valid": {
 			change: given(peer, by, func(c *x509.Certificate) { c.NotBefore = noon.Add(time.Second) }),
-			reason: plan.CertificatesInvalid, says: []string{"peer.crt of Secret p is not valid before 2026-06-01T12:00:01Z"},
+			reason: facts.CertificatesInvalid, says: []string{"peer.crt of Secret p is not valid before 2026-06-01T12:00:01Z"},
 		},
 		"ends soon": {
 			change: given(peer, by, func(c *x509.Certificate) { c.NotAfter = noon.Add(expiryWarning) }),
@@ -183,15 +183,15 @@ func TestStatic(t *testing.T) {
 		"does not end soon": {change: given(peer, by, func(c *x509.Certificate) { c.NotAfter = noon.Add(expiryWarning + time.Second) })},
 		"peer of another CA": {
 			change: given(peer, other, nil),
-			reason: plan.CertificatesInvalid, says: []string{"peer.crt of Secret p is not signed by a CA in peer-ca.crt of Secret p"},
+			reason: facts.CertificatesInvalid, says: []string{"peer.crt of Secret p is not signed by a CA in peer-ca.crt of Secret p"},
 		},
 		"server of one that the operator does not know": {
 			change: given(server, other, nil),
-			reason: plan.CertificatesInvalid, says: []string{"server.crt of Secret s is not signed by a CA in etcd-client-ca.crt of Secret o"},
+			reason: facts.CertificatesInvalid, says: []string{"server.crt of Secret s is not signed by a CA in etcd-client-ca.crt of Secret o"},
 		},
 		"operator of one that members do not know": {
 			change: given(operator, other, nil),
-			reason: plan.CertificatesInvalid, says: []string{"etcd-client.crt of Secret o is not signed by a CA in server-ca.crt of Secret s"},
+			reason: facts.CertificatesInvalid, says: []string{"etcd-client.crt of Secret o is not signed by a CA in server-ca.crt of Secret s"},
 		},
 		"clients of another CA than members": {change: func(t *testing.T, in *input) {
 			in.give(t, operator, other, nil)
@@ -202,40 +202,40 @@ func TestStatic(t *testing.T) {
 				in.give(t, peer, expired, nil)
 				in.kept[peer].Data["peer-ca.crt"] = encode(expired.cert.Raw)
 			},
-			reason: plan.CertificatesInvalid, says: []string{"peer.crt of Secret p is refused by the CAs in peer-ca.crt of Secret p", "expired"},
+			reason: facts.CertificatesInvalid, says: []string{"peer.crt of Secret p is refused by the CAs in peer-ca.crt of Secret p", "expired"},
 		},
 		"trusted certificate that is no CA": {
 			change: func(_ *testing.T, in *input) { in.kept[peer].Data["peer-ca.crt"] = in.kept[server].Data["server.crt"] },
-			reason: plan.CertificatesInvalid, says: []string{"peer.crt of Secret p is not signed by"},
+			reason: facts.CertificatesInvalid, says: []string{"peer.crt of Secret p is not signed by"},
 		},
 		"peer for clients alone": {
 			change: given(peer, by, func(c *x509.Certificate) { c.ExtKeyUsage = c.ExtKeyUsage[1:] }),
-			reason: plan.CertificatesInvalid, says: []string{"peer.crt of Secret p lacks the extended key usage server auth"},
+			reason: facts.CertificatesInvalid, says: []string{"peer.crt of Secret p lacks the extended key usage server auth"},
 		},
 		"peer for servers alone": {
 			change: given(peer, by, func(c *x509.Certificate) { c.ExtKeyUsage = c.ExtKeyUsage[:1] }),
-			reason: plan.CertificatesInvalid, says: []string{"peer.crt of Secret p lacks the extended key usage client auth"},
+			reason: facts.CertificatesInvalid, says: []string{"peer.crt of Secret p lacks the extended key usage client auth"},
 		},
 		"server for servers alone": {change: given(server, by, func(c *x509.Certificate) { c.ExtKeyUsage = c.ExtKeyUsage[:1] })},
 		"operator for servers alone": {
 			change: given(operator, by, func(c *x509.Certificate) { c.ExtKeyUsage = c.ExtKeyUsage[:1] }),
-			reason: plan.CertificatesInvalid, says: []string{"etcd-client.crt of Secret o lacks the extended key usage client auth"},
+			reason: facts.CertificatesInvalid, says: []string{"etcd-client.crt of Secret o lacks the extended key usage client auth"},
 		},
 		"for anything": {change: given(peer, by, func(c *x509.Certificate) { c.ExtKeyUsage = []x509.ExtKeyUsage{x509.ExtKeyUsageAny} })},
 		"unbounded":    {change: given(peer, by, func(c *x509.Certificate) { c.ExtKeyUsage = nil })},
 		"peer for another cluster": {
 			change: given(peer, by, func(c *x509.Certificate) { c.DNSNames = []string{"*.y.ns.svc"} }),
-			reason: plan.CertificatesInvalid, says: []string{"peer.crt of Secret p is not for *.x.ns.svc: write"},
+			reason: facts.CertificatesInvalid, says: []string{"peer.crt of Secret p is not for *.x.ns.svc: write"},
 		},
 		"server for members alone": {
 			change: given(server, by, func(c *x509.Certificate) { c.DNSNames = c.DNSNames[:1] }),
-			reason: plan.CertificatesInvalid, says: []string{"server.crt of Secret s is not for x-client.ns.svc: write"},
+			reason: facts.CertificatesInvalid, says: []string{"server.crt of Secret s is not for x-client.ns.svc: write"},
 		},
 		"a domain that it is not for": {
 			change: func(_ *testing.T, in *input) {
 				in.cluster.Spec.Pod = &v1beta2.PodPolicy{ClusterDomain: ".example.org"}
 			},
-			reason: plan.CertificatesInvalid, says: []string{"peer.crt of Secret p is not for *.x.ns.svc.example.org", "server.crt of Secret s is not for *.x.ns.svc.example.org"},
+			reason: facts.CertificatesInvalid, says: []string{"peer.crt of Secret p is not for *.x.ns.svc.example.org", "server.crt of Secret s is not for *.x.ns.svc.example.org"},
 		},
 		"a domain that it is for": {change: func(t *testing.T, in *input) {
 			in.cluster.Spec.Pod = &v1beta2.PodPolicy{ClusterDomain: ".example.org"}

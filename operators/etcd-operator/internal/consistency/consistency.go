@@ -20,7 +20,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"github.com/etcd-operators/etcd-operators/api/v1beta2"
-	"github.com/etcd-operators/etcd-operators/operators/etcd-operator/internal/plan"
+	"github.com/etcd-operators/etcd-operators/operators/etcd-operator/internal/plan/facts"
 	"github.com/etcd-operators/etcd-operators/shared/etcdclient"
 )
 
@@ -66,7 +66,7 @@ type kept struct {
 	uid   types.UID
 	ids   []uint64
 	begun time.Time
-	shown *plan.Comparison
+	shown *facts.Comparison
 	stop  context.CancelFunc
 }
 
@@ -102,7 +102,7 @@ func (k *Keeper) Begin(ctx context.Context, key client.ObjectKey, uid types.UID,
 }
 
 // Of is the last comparison of an EtcdCluster; nil if there is none.
-func (k *Keeper) Of(key client.ObjectKey, uid types.UID) *plan.Comparison {
+func (k *Keeper) Of(key client.ObjectKey, uid types.UID) *facts.Comparison {
 	k.mu.Lock()
 	defer k.mu.Unlock()
 	now := k.all[key]
@@ -110,7 +110,7 @@ func (k *Keeper) Of(key client.ObjectKey, uid types.UID) *plan.Comparison {
 	case now == nil || now.uid != uid:
 		return nil
 	case now.shown == nil:
-		return &plan.Comparison{Members: now.ids, Begun: now.begun}
+		return &facts.Comparison{Members: now.ids, Begun: now.begun}
 	}
 	shown := *now.shown
 	return &shown
@@ -130,7 +130,7 @@ func (k *Keeper) forget(key client.ObjectKey) {
 	}
 }
 
-func (k *Keeper) inTurn(ctx context.Context, clusterID uint64, members []Member) plan.Comparison {
+func (k *Keeper) inTurn(ctx context.Context, clusterID uint64, members []Member) facts.Comparison {
 	select {
 	case k.turn <- struct{}{}:
 		defer func() { <-k.turn }()
@@ -150,14 +150,14 @@ var errUnlike = errors.New("members were compacted or written to in between")
 
 // compare asks all members until two rounds in a row have shown the same, or one that all
 // agree.
-func (k *Keeper) compare(ctx context.Context, clusterID uint64, members []Member) (plan.Comparison, error) {
-	var before plan.Comparison
+func (k *Keeper) compare(ctx context.Context, clusterID uint64, members []Member) (facts.Comparison, error) {
+	var before facts.Comparison
 	err := errUnlike
 	revision := lowest(members)
 	for i := range maxRounds {
 		var hashes []etcdclient.Hash
 		if hashes, err = k.round(ctx, clusterID, members, revision); err != nil && !errors.Is(err, errUnlike) {
-			return plan.Comparison{}, err
+			return facts.Comparison{}, err
 		}
 		for j := range hashes {
 			members[j].Revision = hashes[j].Revision
@@ -177,7 +177,7 @@ func (k *Keeper) compare(ctx context.Context, clusterID uint64, members []Member
 		}
 		before, err = now, errors.New("two comparisons had different results")
 	}
-	return plan.Comparison{}, err
+	return facts.Comparison{}, err
 }
 
 func lowest(members []Member) int64 {
@@ -215,8 +215,8 @@ func (k *Keeper) ask(ctx context.Context, m Member, revision int64) (etcdclient.
 }
 
 // judge says who differs from a majority of all.
-func judge(hashes []etcdclient.Hash) plan.Comparison {
-	out := plan.Comparison{Result: v1beta2.ResultNoMajority, Revision: cmp.Or(hashes[0].HashRevision, hashes[0].Revision)}
+func judge(hashes []etcdclient.Hash) facts.Comparison {
+	out := facts.Comparison{Result: v1beta2.ResultNoMajority, Revision: cmp.Or(hashes[0].HashRevision, hashes[0].Revision)}
 	groups := map[uint32][]uint64{}
 	for _, h := range hashes {
 		groups[h.Value] = append(groups[h.Value], h.MemberID)

@@ -15,7 +15,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"github.com/etcd-operators/etcd-operators/api/v1beta2"
-	"github.com/etcd-operators/etcd-operators/operators/etcd-operator/internal/plan"
+	"github.com/etcd-operators/etcd-operators/operators/etcd-operator/internal/plan/facts"
 	"github.com/etcd-operators/etcd-operators/shared/etcdclient"
 	"github.com/etcd-operators/etcd-operators/shared/etcdtest"
 )
@@ -50,9 +50,9 @@ func membersNamed(names string) (all []Member) {
 }
 
 // until waits for what a comparison has shown.
-func until(t *testing.T, k *Keeper) *plan.Comparison {
+func until(t *testing.T, k *Keeper) *facts.Comparison {
 	t.Helper()
-	var shown *plan.Comparison
+	var shown *facts.Comparison
 	etcdtest.Eventually(t, "the comparison to end", func() error {
 		if shown = k.Of(theKey, "uid"); shown == nil || shown.Ended.IsZero() {
 			return errors.New("it runs")

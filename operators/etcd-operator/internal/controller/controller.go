@@ -30,6 +30,8 @@ import (
 	"github.com/etcd-operators/etcd-operators/operators/etcd-operator/internal/metrics"
 	"github.com/etcd-operators/etcd-operators/operators/etcd-operator/internal/observe"
 	"github.com/etcd-operators/etcd-operators/operators/etcd-operator/internal/plan"
+	"github.com/etcd-operators/etcd-operators/operators/etcd-operator/internal/plan/action"
+	"github.com/etcd-operators/etcd-operators/operators/etcd-operator/internal/plan/facts"
 	"github.com/etcd-operators/etcd-operators/operators/etcd-operator/internal/report"
 	"github.com/etcd-operators/etcd-operators/shared/etcdclient"
 	"github.com/etcd-operators/etcd-operators/shared/operator"
@@ -45,7 +47,7 @@ type Reconciler struct {
 	Client   client.Client
 	Observer *observe.Observer
 	// Plan decides; nil: plan.Plan.
-	Plan    func(plan.Observation) plan.Decision
+	Plan    func(facts.Observation) plan.Decision
 	Actor   *act.Actor
 	Events  events.EventRecorder
 	Metrics *metrics.Metrics
@@ -129,7 +131,7 @@ func (r *Reconciler) Reconcile(ctx context.Context, req ctrl.Request) (ctrl.Resu
 
 func (r *Reconciler) reporter() report.Reporter { return report.Reporter{Events: r.Events} }
 
-func (r *Reconciler) plan(o plan.Observation) plan.Decision {
+func (r *Reconciler) plan(o facts.Observation) plan.Decision {
 	if r.Plan != nil {
 		return r.Plan(o)
 	}
@@ -165,7 +167,7 @@ func (r *Reconciler) doubt(c *v1beta2.EtcdCluster, err error) {
 
 // carryOut does what was decided, and says so: in the order children, action,
 // status, event. It returns the status as it then is.
-func (r *Reconciler) carryOut(ctx context.Context, c *v1beta2.EtcdCluster, obs *plan.Observation, d plan.Decision) (v1beta2.ClusterStatus, error) {
+func (r *Reconciler) carryOut(ctx context.Context, c *v1beta2.EtcdCluster, obs *facts.Observation, d plan.Decision) (v1beta2.ClusterStatus, error) {
 	if !d.SkipChildren {
 		err := r.Actor.Children(ctx, c, d.Budget, d.ChildrenHeldBack...)
 		r.doubt(c, err)
@@ -185,7 +187,7 @@ func (r *Reconciler) carryOut(ctx context.Context, c *v1beta2.EtcdCluster, obs *
 	if d.Action != nil {
 		failed = r.Actor.Act(ctx, c, obs, d.Action)
 		r.doubt(c, failed)
-		r.Metrics.Acted(plan.KindOf(d.Action), result(failed))
+		r.Metrics.Acted(action.KindOf(d.Action), result(failed))
 		if errors.Is(failed, act.ErrStale) {
 			return r.reportStale(ctx, c, obs, d, failed), failed
 		}
@@ -197,7 +199,7 @@ func (r *Reconciler) carryOut(ctx context.Context, c *v1beta2.EtcdCluster, obs *
 		d.Status = plan.Failed(*obs, failed, refused(failed))
 	}
 	status, err := c.Status, error(nil)
-	if failed == nil || !plan.Records(d.Action) {
+	if failed == nil || !action.Records(d.Action) {
 		status, err = r.report(ctx, c, d)
 	}
 	if err == nil {
@@ -205,7 +207,7 @@ func (r *Reconciler) carryOut(ctx context.Context, c *v1beta2.EtcdCluster, obs *
 		r.reporter().TellChanges(ctx, c, &status, &d)
 	}
 	// What was done is told, whatever becomes of the status.
-	if failed == nil && (err == nil || (d.Action != nil && !plan.Records(d.Action))) {
+	if failed == nil && (err == nil || (d.Action != nil && !action.Records(d.Action))) {
 		r.reporter().TellStep(ctx, c, d)
 	}
 	return status, errors.Join(failed, err)

@@ -11,6 +11,7 @@ import (
 	"github.com/etcd-operators/etcd-operators/api/v1beta2"
 	"github.com/etcd-operators/etcd-operators/operators/etcd-operator/internal/act"
 	"github.com/etcd-operators/etcd-operators/operators/etcd-operator/internal/plan"
+	"github.com/etcd-operators/etcd-operators/operators/etcd-operator/internal/plan/facts"
 	"github.com/etcd-operators/etcd-operators/shared/apiservertest"
 	"github.com/etcd-operators/etcd-operators/shared/kubectltest"
 )
@@ -128,24 +129,24 @@ const (
 var now = time.Now()
 
 // observed is what is seen of a cluster, beside its spec and its status.
-type observed func(plan.Observation) plan.Observation
+type observed func(facts.Observation) facts.Observation
 
 // start is what the spec and the status tell.
-func (s *story) start() plan.Observation {
+func (s *story) start() facts.Observation {
 	spec, last := &s.cluster.Spec, &s.cluster.Status
-	o := plan.Observation{
+	o := facts.Observation{
 		Now: now, FreshToken: "fresh-token", FreshNames: []string{"example-a", "example-b", "example-c", "example-d", "example-e", "example-f", "example-g"},
-		Cluster: plan.Cluster{
+		Cluster: facts.Cluster{
 			Name: s.cluster.Name, Namespace: s.cluster.Namespace, Generation: s.cluster.Generation, Paused: spec.Paused, Size: spec.Size,
 			Version: theVersion, WantedVersion: spec.Version, Target: last.TargetVersion, UpgradeSize: last.UpgradeSize,
 			Repository: theRepository, MemberTimeout: 5 * time.Minute, DisruptionBudget: true, Persistent: true, LastStatus: *last,
 		},
 	}
 	if spec.TLS != nil {
-		o.Cluster.TLS = plan.TLS{Wanted: true, Trust: "t1", NotAfter: now.Add(24 * time.Hour)}
+		o.Cluster.TLS = facts.TLS{Wanted: true, Trust: "t1", NotAfter: now.Add(24 * time.Hour)}
 	}
 	if b := last.Bootstrap; b != nil {
-		o.Cluster.Bootstrap = &plan.Bootstrap{Member: b.Member, Token: b.Token}
+		o.Cluster.Bootstrap = &facts.Bootstrap{Member: b.Member, Token: b.Token}
 	}
 	if last.ClusterID != "" {
 		o.Cluster.ClusterID = theClusterID
@@ -156,25 +157,25 @@ func (s *story) start() plan.Observation {
 	return o
 }
 
-func nothing() observed { return func(o plan.Observation) plan.Observation { return o } }
+func nothing() observed { return func(o facts.Observation) facts.Observation { return o } }
 
 func memberID(name string) uint64 { return 0x91bc3c398fb3c140 + uint64(name[0]) }
 
 func podName(name string) string { return "example-" + name }
 
 // withPod adds a member's Pod, and its volume.
-func withPod(o *plan.Observation, name string, role plan.Role, a plan.Answer) {
-	o.Pods = append(o.Pods, plan.Pod{
+func withPod(o *facts.Observation, name string, role facts.Role, a facts.Answer) {
+	o.Pods = append(o.Pods, facts.Pod{
 		Name: podName(name), UID: "uid-" + name, Role: role, Created: now.Add(-time.Hour), IP: "10.0.0.1", Node: "node-" + name, Addressed: true,
 		ReadySince: now.Add(-time.Hour), RunningSince: now.Add(-time.Hour),
 		Persistent: true, Version: theVersion, Repository: theRepository, Learners: 6, Answer: a,
 	})
-	o.Claims = append(o.Claims, plan.Claim{Name: podName(name), UID: "claim-" + name, Created: now.Add(-time.Hour)})
+	o.Claims = append(o.Claims, facts.Claim{Name: podName(name), UID: "claim-" + name, Created: now.Add(-time.Hour)})
 }
 
 // answer is that of a member that serves.
-func answer(name string) plan.Answer {
-	return plan.Answer{
+func answer(name string) facts.Answer {
+	return facts.Answer{
 		Reached: true, ClusterID: theClusterID, MemberID: memberID(name), Leader: memberID("a"), Term: 2, Committed: 200_000, Applied: 200_000,
 		Revision: 180_000, Version: theVersion, ClusterVersion: "3.6.0", Read: true, DBSize: 80 << 20, DBSizeInUse: 60 << 20, Quota: 2 << 30,
 	}
@@ -182,25 +183,25 @@ func answer(name string) plan.Answer {
 
 // seedServes is the first member, before its cluster id is recorded.
 func seedServes() observed {
-	return func(o plan.Observation) plan.Observation {
+	return func(o facts.Observation) facts.Observation {
 		a := answer("a")
-		a.Members = []plan.Member{{ID: memberID("a"), Name: podName("a"), Started: true}}
-		withPod(&o, "a", plan.Seed, a)
+		a.Members = []facts.Member{{ID: memberID("a"), Name: podName("a"), Started: true}}
+		withPod(&o, "a", facts.Seed, a)
 		return o
 	}
 }
 
 // voters are members that serve.
 func voters(names ...string) observed {
-	return func(o plan.Observation) plan.Observation {
-		var list []plan.Member
+	return func(o facts.Observation) facts.Observation {
+		var list []facts.Member
 		for _, name := range names {
-			list = append(list, plan.Member{ID: memberID(name), Name: podName(name), Started: true})
+			list = append(list, facts.Member{ID: memberID(name), Name: podName(name), Started: true})
 		}
 		for _, name := range names {
 			a := answer(name)
 			a.Members = list
-			withPod(&o, name, plan.Voter, a)
+			withPod(&o, name, facts.Voter, a)
 		}
 		return o
 	}
@@ -208,10 +209,10 @@ func voters(names ...string) observed {
 
 // joins are Pods that wait to become members.
 func (f observed) joins(names ...string) observed {
-	return func(o plan.Observation) plan.Observation {
+	return func(o facts.Observation) facts.Observation {
 		o = f(o)
 		for _, name := range names {
-			withPod(&o, name, plan.Joiner, plan.Answer{Waiting: true, Identified: true})
+			withPod(&o, name, facts.Joiner, facts.Answer{Waiting: true, Identified: true})
 			o.Pods[len(o.Pods)-1].Created = now.Add(-3 * time.Second)
 		}
 		return o
@@ -220,22 +221,22 @@ func (f observed) joins(names ...string) observed {
 
 // learner is a member without a vote yet.
 func (f observed) learner(name string) observed {
-	return func(o plan.Observation) plan.Observation {
+	return func(o facts.Observation) facts.Observation {
 		o = f(o)
-		learner := plan.Member{ID: memberID(name), Name: podName(name), Started: true, Learner: true}
+		learner := facts.Member{ID: memberID(name), Name: podName(name), Started: true, Learner: true}
 		for i := range o.Pods {
 			o.Pods[i].Answer.Members = append(slices.Clone(o.Pods[i].Answer.Members), learner)
 		}
 		a := answer(name)
 		a.Learner, a.Read = true, false
-		withPod(&o, name, plan.Learner, a)
+		withPod(&o, name, facts.Learner, a)
 		return o
 	}
 }
 
 // all changes every Pod.
-func (f observed) all(change func(*plan.Pod)) observed {
-	return func(o plan.Observation) plan.Observation {
+func (f observed) all(change func(*facts.Pod)) observed {
+	return func(o facts.Observation) facts.Observation {
 		o = f(o)
 		for i := range o.Pods {
 			change(&o.Pods[i])
@@ -245,8 +246,8 @@ func (f observed) all(change func(*plan.Pod)) observed {
 }
 
 // pod changes a member's Pod.
-func (f observed) pod(name string, change func(*plan.Pod)) observed {
-	return f.all(func(p *plan.Pod) {
+func (f observed) pod(name string, change func(*facts.Pod)) observed {
+	return f.all(func(p *facts.Pod) {
 		if p.Name == podName(name) {
 			change(p)
 		}
@@ -256,8 +257,8 @@ func (f observed) pod(name string, change func(*plan.Pod)) observed {
 // silent are members that do not answer.
 func (f observed) silent(names ...string) observed {
 	for _, name := range names {
-		f = f.pod(name, func(p *plan.Pod) {
-			p.Answer, p.UnreadySince, p.ReadySince = plan.Answer{Trouble: "connection refused"}, now.Add(-time.Minute), time.Time{}
+		f = f.pod(name, func(p *facts.Pod) {
+			p.Answer, p.UnreadySince, p.ReadySince = facts.Answer{Trouble: "connection refused"}, now.Add(-time.Minute), time.Time{}
 		})
 	}
 	return f
@@ -265,12 +266,12 @@ func (f observed) silent(names ...string) observed {
 
 // nodeLost is a member whose node has not been ready for so long.
 func (f observed) nodeLost(name string, ago time.Duration) observed {
-	return f.silent(name).pod(name, func(p *plan.Pod) { p.NodeLostSince, p.Answer = now.Add(-ago), plan.Answer{Trouble: "i/o timeout"} })
+	return f.silent(name).pod(name, func(p *facts.Pod) { p.NodeLostSince, p.Answer = now.Add(-ago), facts.Answer{Trouble: "i/o timeout"} })
 }
 
 // noQuorum are members without a leader.
 func (f observed) noQuorum() observed {
-	return f.all(func(p *plan.Pod) {
+	return f.all(func(p *facts.Pod) {
 		p.Answer.Read, p.Answer.Leader, p.Answer.Errors = false, 0, []string{"etcdserver: no leader"}
 		p.UnreadySince, p.ReadySince = now.Add(-time.Minute), time.Time{}
 	})
@@ -278,11 +279,11 @@ func (f observed) noQuorum() observed {
 
 // gone are members without Pod and volume.
 func (f observed) gone(names ...string) observed {
-	return func(o plan.Observation) plan.Observation {
+	return func(o facts.Observation) facts.Observation {
 		o = f(o)
 		for _, name := range names {
-			o.Pods = slices.DeleteFunc(o.Pods, func(p plan.Pod) bool { return p.Name == podName(name) })
-			o.Claims = slices.DeleteFunc(o.Claims, func(c plan.Claim) bool { return c.Name == podName(name) })
+			o.Pods = slices.DeleteFunc(o.Pods, func(p facts.Pod) bool { return p.Name == podName(name) })
+			o.Claims = slices.DeleteFunc(o.Claims, func(c facts.Claim) bool { return c.Name == podName(name) })
 		}
 		return o
 	}
@@ -290,50 +291,50 @@ func (f observed) gone(names ...string) observed {
 
 // restarting is a member whose container is being replaced by one of another version.
 func (f observed) restarting(name, to string) observed {
-	return f.silent(name).pod(name, func(p *plan.Pod) {
-		p.Role, p.From, p.Version, p.UnreadySince = plan.Restarting, p.Version, to, now.Add(-10*time.Second)
+	return f.silent(name).pod(name, func(p *facts.Pod) {
+		p.Role, p.From, p.Version, p.UnreadySince = facts.Restarting, p.Version, to, now.Add(-10*time.Second)
 	})
 }
 
 // runs is a member that has been restarted with another version.
 func (f observed) runs(name, version string) observed {
-	return f.pod(name, func(p *plan.Pod) { p.Version, p.Answer.Version = version, version })
+	return f.pod(name, func(p *facts.Pod) { p.Version, p.Answer.Version = version, version })
 }
 
 // backup is an EtcdBackup that has stored the cluster.
 func (f observed) backup() observed {
-	return func(o plan.Observation) plan.Observation {
+	return func(o facts.Observation) facts.Observation {
 		o = f(o)
-		o.BackupsKnown, o.Backup = true, &plan.Backup{Name: "nightly", Revision: 178_000, Finished: now.Add(-time.Hour)}
+		o.BackupsKnown, o.Backup = true, &facts.Backup{Name: "nightly", Revision: 178_000, Finished: now.Add(-time.Hour)}
 		return o
 	}
 }
 
 // unpulled is a member whose image its node cannot pull.
 func (f observed) unpulled(name, why string) observed {
-	return f.pod(name, func(p *plan.Pod) { p.Trouble, p.ImageUnavailable, p.RunningSince = why, true, time.Time{} })
+	return f.pod(name, func(p *facts.Pod) { p.Trouble, p.ImageUnavailable, p.RunningSince = why, true, time.Time{} })
 }
 
 // full is a cluster with the alarm that a member's database has grown to its quota.
 func (f observed) full(name string) observed {
-	return f.all(func(p *plan.Pod) {
-		p.Answer.Alarms = []plan.Alarm{{MemberID: memberID(name), Kind: plan.NoSpace}}
+	return f.all(func(p *facts.Pod) {
+		p.Answer.Alarms = []facts.Alarm{{MemberID: memberID(name), Kind: facts.NoSpace}}
 		p.Answer.DBSize, p.Answer.DBSizeInUse = 2<<30+4096, 2<<30-1<<20
 	})
 }
 
 // unasked are members that the operator does not query.
-func (f observed) unasked() observed { return f.all(func(p *plan.Pod) { p.Answer = plan.Answer{} }) }
+func (f observed) unasked() observed { return f.all(func(p *facts.Pod) { p.Answer = facts.Answer{} }) }
 
 // expired is a cluster whose certificate for the operator is out of date, as
 // package certificates tells it.
 func (f observed) expired() observed {
 	f = f.unasked()
-	return func(o plan.Observation) plan.Observation {
+	return func(o facts.Observation) facts.Observation {
 		o = f(o)
 		end := now.Add(-time.Hour)
-		o.Cluster.TLS = plan.TLS{
-			Wanted: true, Trust: "t1", NotAfter: end, NoClientCertificate: true, RequeueAfter: time.Minute, Problem: plan.CertificatesInvalid,
+		o.Cluster.TLS = facts.TLS{
+			Wanted: true, Trust: "t1", NotAfter: end, NoClientCertificate: true, RequeueAfter: time.Minute, Problem: facts.CertificatesInvalid,
 			Message: fmt.Sprintf("the certificate in etcd-client.crt of Secret etcd-client-tls expired at %s: write a new one", end.UTC().Format(time.RFC3339)),
 		}
 		return o

@@ -13,6 +13,8 @@ import (
 	"github.com/etcd-operators/etcd-operators/api/v1beta2"
 	"github.com/etcd-operators/etcd-operators/operators/etcd-operator/internal/act"
 	"github.com/etcd-operators/etcd-operators/operators/etcd-operator/internal/plan"
+	"github.com/etcd-operators/etcd-operators/operators/etcd-operator/internal/plan/action"
+	"github.com/etcd-operators/etcd-operators/operators/etcd-operator/internal/plan/facts"
 )
 
 // rejections holds what the API server has refused of each EtcdCluster, by its name, and
@@ -25,11 +27,11 @@ type rejections struct {
 
 type rejectionsOf struct {
 	uid types.UID
-	all []plan.Rejection
+	all []facts.Rejection
 }
 
 // of are those of a cluster. They are never changed in place.
-func (r *rejections) of(c *v1beta2.EtcdCluster) []plan.Rejection {
+func (r *rejections) of(c *v1beta2.EtcdCluster) []facts.Rejection {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	known := r.all[client.ObjectKeyFromObject(c)]
@@ -39,7 +41,7 @@ func (r *rejections) of(c *v1beta2.EtcdCluster) []plan.Rejection {
 	return known.all
 }
 
-func (r *rejections) set(c *v1beta2.EtcdCluster, all []plan.Rejection) {
+func (r *rejections) set(c *v1beta2.EtcdCluster, all []facts.Rejection) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	key := client.ObjectKeyFromObject(c)
@@ -61,12 +63,12 @@ func (r *rejections) forget(key client.ObjectKey) {
 
 // remember notes how an action ended, and makes an event and a log line of what the API
 // server refuses: once, not for each try. It reports whether it refused anything.
-func (r *Reconciler) remember(ctx context.Context, c *v1beta2.EtcdCluster, a plan.Action, failed error) bool {
+func (r *Reconciler) remember(ctx context.Context, c *v1beta2.EtcdCluster, a action.Action, failed error) bool {
 	known := r.rejections.of(c)
 	var refused *act.RejectedError
 	if !errors.As(failed, &refused) {
 		if (failed == nil || errors.Is(failed, act.ErrNameTaken)) && len(known) > 0 {
-			r.rejections.set(c, plan.Accept(known, a))
+			r.rejections.set(c, action.Accept(known, a))
 		}
 		return false
 	}
@@ -85,17 +87,17 @@ func (r *Reconciler) rememberChildren(ctx context.Context, c *v1beta2.EtcdCluste
 	} else if failed != nil || len(known) == 0 {
 		return false
 	}
-	left := plan.AcceptChildren(known, d.Budget, but...)
+	left := facts.AcceptChildren(known, d.Budget, but...)
 	r.rejections.set(c, left)
 	return len(left) < len(known)
 }
 
 // tellRejections makes an event and a log line of each refusal that is news, and returns
 // what is known with them.
-func (r *Reconciler) tellRejections(ctx context.Context, c *v1beta2.EtcdCluster, known []plan.Rejection, refused *act.RejectedError) []plan.Rejection {
+func (r *Reconciler) tellRejections(ctx context.Context, c *v1beta2.EtcdCluster, known []facts.Rejection, refused *act.RejectedError) []facts.Rejection {
 	for _, rejection := range refused.Rejections {
 		var news bool
-		if known, news = plan.Reject(known, rejection, time.Now()); !news {
+		if known, news = facts.Reject(known, rejection, time.Now()); !news {
 			continue
 		}
 		r.reporter().TellRejection(ctx, c, rejection)

@@ -17,6 +17,8 @@ import (
 	"github.com/etcd-operators/etcd-operators/api/v1beta2"
 	"github.com/etcd-operators/etcd-operators/operators/etcd-operator/internal/act"
 	"github.com/etcd-operators/etcd-operators/operators/etcd-operator/internal/plan"
+	"github.com/etcd-operators/etcd-operators/operators/etcd-operator/internal/plan/action"
+	"github.com/etcd-operators/etcd-operators/operators/etcd-operator/internal/plan/facts"
 	"github.com/etcd-operators/etcd-operators/shared/conditiontext"
 )
 
@@ -101,13 +103,13 @@ func (r *Reconciler) next(ctx context.Context, key client.ObjectKey, d plan.Deci
 // is done, and what differs: in the condition Progressing, as the metric
 // etcd_operator_stale_passes_total and, once, as an event. What the decision would record
 // with its action is not written.
-func (r *Reconciler) reportStale(ctx context.Context, c *v1beta2.EtcdCluster, obs *plan.Observation, d plan.Decision, stale error) v1beta2.ClusterStatus {
+func (r *Reconciler) reportStale(ctx context.Context, c *v1beta2.EtcdCluster, obs *facts.Observation, d plan.Decision, stale error) v1beta2.ClusterStatus {
 	lasts, first := r.stale.lasts(client.ObjectKeyFromObject(c), time.Now())
 	if !lasts {
 		return c.Status
 	}
 	r.Metrics.Stale(client.ObjectKeyFromObject(c))
-	if plan.Records(d.Action) {
+	if action.Records(d.Action) {
 		d.Status = *c.Status.DeepCopy()
 	} else { // what was decided was not done
 		d.Status = plan.Failed(*obs, stale, false)

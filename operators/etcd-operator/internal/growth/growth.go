@@ -13,7 +13,7 @@ import (
 
 	"k8s.io/apimachinery/pkg/types"
 
-	"github.com/etcd-operators/etcd-operators/operators/etcd-operator/internal/plan"
+	"github.com/etcd-operators/etcd-operators/operators/etcd-operator/internal/plan/facts"
 )
 
 const (
@@ -46,7 +46,7 @@ type sample struct {
 }
 
 // Note takes down what an Observation shows, and returns how fast the databases fill.
-func (k *Keeper) Note(key types.NamespacedName, o *plan.Observation) plan.Growth {
+func (k *Keeper) Note(key types.NamespacedName, o *facts.Observation) facts.Growth {
 	inUse := fullest(o)
 	k.mu.Lock()
 	defer k.mu.Unlock()
@@ -73,7 +73,7 @@ func (k *Keeper) Forget(key types.NamespacedName) {
 
 // fullest is how many bytes are in use of the fullest database of a member that answered; 0
 // if none did.
-func fullest(o *plan.Observation) int64 {
+func fullest(o *facts.Observation) int64 {
 	var most int64
 	for i := range o.Pods {
 		if a := &o.Pods[i].Answer; a.Reached && o.Cluster.ClusterID != 0 && a.ClusterID == o.Cluster.ClusterID {
@@ -96,15 +96,15 @@ func (s *series) add(now time.Time, inUse int64) {
 
 // growth compares the least of the first half with the least of the second: so what each
 // compaction frees again does not count.
-func (s *series) growth(now time.Time) plan.Growth {
+func (s *series) growth(now time.Time) facts.Growth {
 	n := len(s.seen)
 	if n < leastSamples || now.Sub(s.seen[n-1].begun) > 2*interval {
-		return plan.Growth{}
+		return facts.Growth{}
 	}
 	half := n / 2
 	took := s.seen[half].begun.Sub(s.seen[0].begun)
 	grown := least(s.seen[half:]) - least(s.seen[:half])
-	return plan.Growth{Known: true, PerHour: int64(float64(grown) / took.Hours())}
+	return facts.Growth{Known: true, PerHour: int64(float64(grown) / took.Hours())}
 }
 
 func least(all []sample) int64 {

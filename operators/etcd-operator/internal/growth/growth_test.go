@@ -6,7 +6,7 @@ import (
 
 	"k8s.io/apimachinery/pkg/types"
 
-	"github.com/etcd-operators/etcd-operators/operators/etcd-operator/internal/plan"
+	"github.com/etcd-operators/etcd-operators/operators/etcd-operator/internal/plan/facts"
 )
 
 var (
@@ -18,21 +18,21 @@ const mebibyte = 1 << 20
 
 // seen is an Observation, some minutes after the beginning, of members of which the fullest
 // has so many bytes in use.
-func seen(minute int, inUse int64) *plan.Observation {
-	o := &plan.Observation{Now: begun.Add(time.Duration(minute) * time.Minute), Cluster: plan.Cluster{ClusterID: 7}}
-	o.Pods = []plan.Pod{
-		{Name: "a", Answer: plan.Answer{Reached: true, ClusterID: 7, DBSizeInUse: inUse / 2}},
-		{Name: "b", Answer: plan.Answer{Reached: true, ClusterID: 7, DBSizeInUse: inUse}},
-		{Name: "c", Answer: plan.Answer{Reached: true, ClusterID: 8, DBSizeInUse: inUse * 9}},
+func seen(minute int, inUse int64) *facts.Observation {
+	o := &facts.Observation{Now: begun.Add(time.Duration(minute) * time.Minute), Cluster: facts.Cluster{ClusterID: 7}}
+	o.Pods = []facts.Pod{
+		{Name: "a", Answer: facts.Answer{Reached: true, ClusterID: 7, DBSizeInUse: inUse / 2}},
+		{Name: "b", Answer: facts.Answer{Reached: true, ClusterID: 7, DBSizeInUse: inUse}},
+		{Name: "c", Answer: facts.Answer{Reached: true, ClusterID: 8, DBSizeInUse: inUse * 9}},
 		{Name: "d"},
 	}
 	return o
 }
 
 // after is what is told after so many minutes, each of which is observed.
-func after(minutes int, inUse func(minute int) int64) plan.Growth {
+func after(minutes int, inUse func(minute int) int64) facts.Growth {
 	var k Keeper
-	var told plan.Growth
+	var told facts.Growth
 	for i := range minutes {
 		told = k.Note(key, seen(i, inUse(i)))
 	}
@@ -45,17 +45,17 @@ func TestGrowth(t *testing.T) {
 	for name, tc := range map[string]struct {
 		minutes int
 		inUse   func(int) int64
-		want    plan.Growth
+		want    facts.Growth
 	}{
-		"a moment":              {1, steady, plan.Growth{}},
-		"less than three hours": {170, steady, plan.Growth{}},
-		"a steady growth":       {360, steady, plan.Growth{Known: true, PerHour: 60 * mebibyte}},
-		"one of weeks":          {20_000, steady, plan.Growth{Known: true, PerHour: 60 * mebibyte}},
-		"none":                  {360, func(int) int64 { return mebibyte }, plan.Growth{Known: true}},
-		"an hour of history that is compacted each hour": {360, sawtooth, plan.Growth{Known: true}},
-		"the same from the earliest moment on":           {180, sawtooth, plan.Growth{Known: true}},
-		"one that shrinks":                               {360, func(m int) int64 { return int64(1000-m) * mebibyte }, plan.Growth{Known: true, PerHour: -60 * mebibyte}},
-		"nobody answers":                                 {360, func(int) int64 { return 0 }, plan.Growth{}},
+		"a moment":              {1, steady, facts.Growth{}},
+		"less than three hours": {170, steady, facts.Growth{}},
+		"a steady growth":       {360, steady, facts.Growth{Known: true, PerHour: 60 * mebibyte}},
+		"one of weeks":          {20_000, steady, facts.Growth{Known: true, PerHour: 60 * mebibyte}},
+		"none":                  {360, func(int) int64 { return mebibyte }, facts.Growth{Known: true}},
+		"an hour of history that is compacted each hour": {360, sawtooth, facts.Growth{Known: true}},
+		"the same from the earliest moment on":           {180, sawtooth, facts.Growth{Known: true}},
+		"one that shrinks":                               {360, func(m int) int64 { return int64(1000-m) * mebibyte }, facts.Growth{Known: true, PerHour: -60 * mebibyte}},
+		"nobody answers":                                 {360, func(int) int64 { return 0 }, facts.Growth{}},
 	} {
 		if got := after(tc.minutes, tc.inUse); got != tc.want {
 			t.Errorf("%s: %+v, want %+v", name, got, tc.want)

@@ -18,7 +18,7 @@ import (
 
 	"github.com/etcd-operators/etcd-operators/api/v1beta2"
 	"github.com/etcd-operators/etcd-operators/operators/etcd-operator/internal/observe"
-	"github.com/etcd-operators/etcd-operators/operators/etcd-operator/internal/plan"
+	"github.com/etcd-operators/etcd-operators/operators/etcd-operator/internal/plan/facts"
 	"github.com/etcd-operators/etcd-operators/operators/etcd-operator/internal/podtest"
 	"github.com/etcd-operators/etcd-operators/shared/apiservertest"
 	"github.com/etcd-operators/etcd-operators/shared/etcdclient"
@@ -41,14 +41,14 @@ func testSeed(t *testing.T, version string) {
 	// A seed looks up nobody's name, not even its own.
 	a.PeerURL = member.PeerURL(b.cluster, "x-aaaaaaaaaa")
 	b.runs(b.pod("x-aaaaaaaaaa"), ip)
-	if got := seen(t, b.observe(), "x-aaaaaaaaaa").Answer; !cmp.Equal(got, plan.Answer{Trouble: "connection refused", Members: []plan.Member{}}) {
+	if got := seen(t, b.observe(), "x-aaaaaaaaaa").Answer; !cmp.Equal(got, facts.Answer{Trouble: "connection refused", Members: []facts.Member{}}) {
 		t.Errorf("where nothing listens the answer is %+v", got)
 	}
 
 	a.Start(t, "new", a)
 	a.WaitReady(t)
 	seed := seen(t, b.observe(), "x-aaaaaaaaaa").Answer
-	alone := []plan.Member{{ID: seed.MemberID, Name: "x-aaaaaaaaaa", Started: true}}
+	alone := []facts.Member{{ID: seed.MemberID, Name: "x-aaaaaaaaaa", Started: true}}
 	if diff := cmp.Diff(alone, seed.Members); diff != "" || !seed.Reached || !seed.Read || seed.Learner || seed.Waiting || seed.ClusterID == 0 ||
 		seed.MemberID == 0 || seed.Leader != seed.MemberID || seed.Term == 0 || seed.Applied == 0 || seed.Revision == 0 || seed.Version != version || seed.ClusterVersion != version[:3]+".0" || len(seed.Errors) > 0 {
 		t.Errorf("the seed says %+v; members (-want +got):\n%s", seed, diff)
@@ -60,7 +60,7 @@ func testSeed(t *testing.T, version string) {
 		t.Fatal(err)
 	}
 	list := seen(t, b.observe(), "x-aaaaaaaaaa").Answer.Members
-	if !slices.Contains(list, plan.Member{ID: phantom, Name: "x-phantom000", Learner: true}) || !slices.IsSortedFunc(list, byID) {
+	if !slices.Contains(list, facts.Member{ID: phantom, Name: "x-phantom000", Learner: true}) || !slices.IsSortedFunc(list, byID) {
 		t.Errorf("the list is %+v, want x-phantom000 in it by the name in its peer URL, sorted by id", list)
 	}
 }
@@ -72,32 +72,32 @@ func TestWhatIsToldIsNotMixedUp(t *testing.T) {
 	b := newBench(t)
 	cluster := []etcdclient.Member{{ID: 1, Name: "x-aaaaaaaaaa", PeerURLs: []string{member.PeerURL(b.cluster, "x-aaaaaaaaaa")}, Started: true}}
 	local := append(slices.Clone(cluster), etcdclient.Member{ID: 2, Name: "x-bbbbbbbbbb", PeerURLs: []string{member.PeerURL(b.cluster, "x-bbbbbbbbbb")}, Started: true})
-	one := []plan.Member{{ID: 1, Name: "x-aaaaaaaaaa", Started: true}}
-	two := append(slices.Clone(one), plan.Member{ID: 2, Name: "x-bbbbbbbbbb", Started: true})
+	one := []facts.Member{{ID: 1, Name: "x-aaaaaaaaaa", Started: true}}
+	two := append(slices.Clone(one), facts.Member{ID: 2, Name: "x-bbbbbbbbbb", Started: true})
 	told := etcdclient.Answer{
 		Reached: true, ClusterID: 7, MemberID: 1, Leader: 2, Term: 3, RaftIndex: 40, AppliedIndex: 30, Revision: 20,
 		Members: cluster, LocalMembers: local, Read: true,
 	}
-	want := plan.Answer{Reached: true, ClusterID: 7, MemberID: 1, Leader: 2, Term: 3, Committed: 40, Applied: 30, Revision: 20, Read: true, Members: one}
+	want := facts.Answer{Reached: true, ClusterID: 7, MemberID: 1, Leader: 2, Term: 3, Committed: 40, Applied: 30, Revision: 20, Read: true, Members: one}
 	b.runs(b.pod("x-aaaaaaaaaa"), "10.0.0.1")
 	for name, row := range map[string]struct {
 		reason string
-		told   func(etcdclient.Answer, plan.Answer) (etcdclient.Answer, plan.Answer)
+		told   func(etcdclient.Answer, facts.Answer) (etcdclient.Answer, facts.Answer)
 	}{
 		"with a quorum": {
 			reason: "a linearizable read gave the cluster's list; the survivor with the most committed entries has not applied all of them yet",
-			told:   func(a etcdclient.Answer, w plan.Answer) (etcdclient.Answer, plan.Answer) { return a, w },
+			told:   func(a etcdclient.Answer, w facts.Answer) (etcdclient.Answer, facts.Answer) { return a, w },
 		},
 		"without a quorum": {
 			reason: "no read succeeded: its own list tells how many members there were",
-			told: func(a etcdclient.Answer, w plan.Answer) (etcdclient.Answer, plan.Answer) {
+			told: func(a etcdclient.Answer, w facts.Answer) (etcdclient.Answer, facts.Answer) {
 				a.Read, a.Members, w.Read, w.Members = false, nil, false, two
 				return a, w
 			},
 		},
 		"a read without a list": {
 			reason: "no change of members is decided by a list that was not read",
-			told: func(a etcdclient.Answer, w plan.Answer) (etcdclient.Answer, plan.Answer) {
+			told: func(a etcdclient.Answer, w facts.Answer) (etcdclient.Answer, facts.Answer) {
 				a.Members, w.Read, w.Members = nil, false, two
 				return a, w
 			},
@@ -115,7 +115,7 @@ func TestWhatIsToldIsNotMixedUp(t *testing.T) {
 	}
 }
 
-func byID(a, b plan.Member) int {
+func byID(a, b facts.Member) int {
 	if a.ID < b.ID {
 		return -1
 	}
@@ -134,15 +134,15 @@ func TestASeedRefusesStrangers(t *testing.T) {
 		a.EnableAuth(t, "secret")
 		b.runs(b.pod("x-aaaaaaaaaa"), ip)
 		stranger := seen(t, b.observe(), "x-aaaaaaaaaa").Answer
-		want := plan.Answer{Read: true, Members: []plan.Member{}, Refused: plan.NoCredentials, RefusedBecause: stranger.RefusedBecause}
+		want := facts.Answer{Read: true, Members: []facts.Member{}, Refused: facts.NoCredentials, RefusedBecause: stranger.RefusedBecause}
 		if diff := cmp.Diff(want, stranger); diff != "" || stranger.RefusedBecause == "" {
 			t.Errorf("to a stranger it says (-want +got):\n%s", diff)
 		}
-		for password, want := range map[string]plan.Refusal{"guessed": plan.WrongCredentials, "secret": ""} {
+		for password, want := range map[string]facts.Refusal{"guessed": facts.WrongCredentials, "secret": ""} {
 			session := etcdclient.NewSession(func(context.Context) (etcdclient.Credentials, error) {
 				return etcdclient.Credentials{Username: "root", Password: password}, nil
 			})
-			obs, err := b.observer.Observe(etcdclient.As(apiservertest.Context(t), session), b.cluster, plan.TLS{})
+			obs, err := b.observer.Observe(etcdclient.As(apiservertest.Context(t), session), b.cluster, facts.TLS{})
 			if err != nil {
 				t.Fatal(err)
 			}
@@ -199,18 +199,18 @@ func TestALauncherAnswers(t *testing.T) {
 	cases := map[string]struct {
 		reason string
 		change func(o *launcher.Options, podUIDFile string)
-		want   plan.Answer
+		want   facts.Answer
 		says   string
 	}{
-		"its own":               {"it has no data", nil, plan.Answer{Waiting: true, Attempt: 3, Identified: true}, ""},
-		"of an earlier release": {"it does not say whose it is", func(o *launcher.Options, _ string) { o.PodUIDFile = "" }, plan.Answer{Waiting: true, Attempt: 3}, ""},
-		"of another Pod":        {"an address that is stale", func(_ *launcher.Options, f string) { write(t, f, ofAnother) }, plan.Answer{}, "that of member x-a, Pod uid " + ofAnother},
-		"of another member":     {"the same", func(o *launcher.Options, _ string) { o.Member.Name = "x-b" }, plan.Answer{}, "that of member x-b"},
-		"of another cluster":    {"the same", func(o *launcher.Options, _ string) { o.ClusterUID = ofAnother }, plan.Answer{}, "EtcdCluster uid " + ofAnother},
+		"its own":               {"it has no data", nil, facts.Answer{Waiting: true, Attempt: 3, Identified: true}, ""},
+		"of an earlier release": {"it does not say whose it is", func(o *launcher.Options, _ string) { o.PodUIDFile = "" }, facts.Answer{Waiting: true, Attempt: 3}, ""},
+		"of another Pod":        {"an address that is stale", func(_ *launcher.Options, f string) { write(t, f, ofAnother) }, facts.Answer{}, "that of member x-a, Pod uid " + ofAnother},
+		"of another member":     {"the same", func(o *launcher.Options, _ string) { o.Member.Name = "x-b" }, facts.Answer{}, "that of member x-b"},
+		"of another cluster":    {"the same", func(o *launcher.Options, _ string) { o.ClusterUID = ofAnother }, facts.Answer{}, "EtcdCluster uid " + ofAnother},
 		"on a copy of some volume": {"the data is another member's", func(o *launcher.Options, _ string) {
 			write(t, filepath.Join(o.DataDir, "member", "wal", "0.wal"), "")
 			write(t, filepath.Join(o.DataDir, "member", "etcd-launcher.json"), `{"clusterUID":"`+ofAnother+`","member":"x-z"}`)
-		}, plan.Answer{}, "does not start etcd: the data is that of member x-z of the EtcdCluster of uid " + ofAnother},
+		}, facts.Answer{}, "does not start etcd: the data is that of member x-z of the EtcdCluster of uid " + ofAnother},
 	}
 	for name, c := range cases {
 		t.Run(name, func(t *testing.T) {
@@ -290,7 +290,7 @@ func TestPeopleUseEtcdctl(t *testing.T) {
 			added, err = ctl.MemberAddAsLearner(ctx, []string{"http://192.0.2.2:2380", "http://x-foreign.example.com:2380"})
 			return err
 		})
-		want := []plan.Member{
+		want := []facts.Member{
 			{ID: first.MemberID, Name: "x-aaaaaaaaaa", Started: true, At: "http://192.0.2.1:2380"},
 			{
 				ID: added.Member.ID, Name: fmt.Sprintf("%016x", added.Member.ID), Learner: true, Foreign: true,
@@ -311,29 +311,29 @@ func TestMembersOfOneName(t *testing.T) {
 	for name, tc := range map[string]struct {
 		reason string
 		given  []etcdclient.Member
-		want   []plan.Member
+		want   []facts.Member
 	}{
 		"another says the same name": {
 			"a person has started it under the name of ours",
 			[]etcdclient.Member{{ID: 2, Name: "x-aaaaaaaaaa", PeerURLs: []string{own}, Started: true}, {ID: 1, Name: "x-aaaaaaaaaa", PeerURLs: []string{"http://other:2380"}, Started: true}},
-			[]plan.Member{{ID: 1, Name: "x-aaaaaaaaaa-0000000000000001", Started: true, Foreign: true, At: "http://other:2380"}, {ID: 2, Name: "x-aaaaaaaaaa", Started: true}},
+			[]facts.Member{{ID: 1, Name: "x-aaaaaaaaaa-0000000000000001", Started: true, Foreign: true, At: "http://other:2380"}, {ID: 2, Name: "x-aaaaaaaaaa", Started: true}},
 		},
 		"neither is at its place": {
 			"nobody can tell which of them the Pod is",
 			[]etcdclient.Member{{ID: 2, Name: "x-aaaaaaaaaa", PeerURLs: []string{"http://a:2380"}}, {ID: 1, Name: "x-aaaaaaaaaa", PeerURLs: []string{"http://b:2380"}}},
-			[]plan.Member{{ID: 1, Name: "x-aaaaaaaaaa-0000000000000001", Foreign: true, At: "http://b:2380"}, {ID: 2, Name: "x-aaaaaaaaaa-0000000000000002", Foreign: true, At: "http://a:2380"}},
+			[]facts.Member{{ID: 1, Name: "x-aaaaaaaaaa-0000000000000001", Foreign: true, At: "http://b:2380"}, {ID: 2, Name: "x-aaaaaaaaaa-0000000000000002", Foreign: true, At: "http://a:2380"}},
 		},
 		"one of ours that has not started": {
 			"what a crashed operator left half done", []etcdclient.Member{{ID: 1, PeerURLs: []string{own}, Learner: true}},
-			[]plan.Member{{ID: 1, Name: "x-aaaaaaaaaa", Learner: true}},
+			[]facts.Member{{ID: 1, Name: "x-aaaaaaaaaa", Learner: true}},
 		},
 		"one that serves in our domain under another name": {
 			"only the cluster's own Pods are published there", []etcdclient.Member{{ID: 1, Name: "x-seed", PeerURLs: []string{member.PeerURL(c, "x-seed")}, Started: true}},
-			[]plan.Member{{ID: 1, Name: "x-seed", Started: true}},
+			[]facts.Member{{ID: 1, Name: "x-seed", Started: true}},
 		},
 		"one in our domain that is not of our naming": {
 			"the operator makes no such name", []etcdclient.Member{{ID: 1, PeerURLs: []string{member.PeerURL(c, "mine")}}},
-			[]plan.Member{{ID: 1, Name: "mine", Foreign: true, At: member.PeerURL(c, "mine")}},
+			[]facts.Member{{ID: 1, Name: "mine", Foreign: true, At: member.PeerURL(c, "mine")}},
 		},
 	} {
 		t.Run(name, func(t *testing.T) {

@@ -9,7 +9,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	"github.com/etcd-operators/etcd-operators/operators/etcd-operator/internal/observe"
-	"github.com/etcd-operators/etcd-operators/operators/etcd-operator/internal/plan"
+	"github.com/etcd-operators/etcd-operators/operators/etcd-operator/internal/plan/facts"
 	"github.com/etcd-operators/etcd-operators/shared/apiservertest"
 	"github.com/etcd-operators/etcd-operators/shared/member"
 )
@@ -20,7 +20,7 @@ func TestMembersAreAskedWithACertificate(t *testing.T) {
 	b := newBench(t)
 	b.runs(b.pod("x-a"), "10.0.0.1")
 	apiservertest.Read(t, b.client, b.cluster)
-	known := plan.TLS{Wanted: true, Trust: "t1"}
+	known := facts.TLS{Wanted: true, Trust: "t1"}
 	obs, err := b.observer.Observe(apiservertest.Context(t), b.cluster, known)
 	if err != nil {
 		t.Fatal(err)
@@ -47,14 +47,14 @@ func TestMembersAreAskedWithACertificate(t *testing.T) {
 
 // A Pod that is ready, or has found a node, is not any more what was given up.
 func TestWhoHasComeBack(t *testing.T) {
-	unready := plan.Pod{UnreadySince: time.Now()}
-	placed := plan.Pod{UnreadySince: time.Now(), Node: "n"}
+	unready := facts.Pod{UnreadySince: time.Now()}
+	placed := facts.Pod{UnreadySince: time.Now(), Node: "n"}
 	ready := func(p *corev1.Pod) {
 		p.Status.Conditions = []corev1.PodCondition{{Type: corev1.PodReady, Status: corev1.ConditionTrue}}
 	}
 	onNode := func(p *corev1.Pod) { p.Spec.NodeName = "n" }
 	for name, tc := range map[string]struct {
-		seen plan.Pod
+		seen facts.Pod
 		now  func(*corev1.Pod)
 		want bool
 	}{

@@ -13,13 +13,13 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"github.com/etcd-operators/etcd-operators/api/v1beta2"
-	"github.com/etcd-operators/etcd-operators/operators/etcd-operator/internal/plan"
+	"github.com/etcd-operators/etcd-operators/operators/etcd-operator/internal/plan/facts"
 	"github.com/etcd-operators/etcd-operators/shared/member"
 )
 
 // claimOf is what the planner needs of a claim, but for what its class allows.
-func claimOf(p *corev1.PersistentVolumeClaim) plan.Claim {
-	c := plan.Claim{
+func claimOf(p *corev1.PersistentVolumeClaim) facts.Claim {
+	c := facts.Claim{
 		Name: p.Name, UID: string(p.UID), Deleting: p.DeletionTimestamp != nil, Created: p.CreationTimestamp.Time,
 		Lost: p.Status.Phase == corev1.ClaimLost, Retained: member.IsRetained(p),
 		Requested: p.Spec.Resources.Requests.Storage().Value(), Capacity: p.Status.Capacity.Storage().Value(),
@@ -72,12 +72,12 @@ func refusal(p *corev1.PersistentVolumeClaim) (size int64, at time.Time, words s
 }
 
 // expansion looks whether a claim's class lets volumes grow, where classes may be read.
-func (o *Observer) expansion(ctx context.Context, c *plan.Claim) error {
+func (o *Observer) expansion(ctx context.Context, c *facts.Claim) error {
 	if o.Classes == nil {
 		return nil
 	}
 	if c.Class == "" {
-		c.Expansion = plan.ExpansionRefused
+		c.Expansion = facts.ExpansionRefused
 		return nil
 	}
 	var class storagev1.StorageClass
@@ -88,9 +88,9 @@ func (o *Observer) expansion(ctx context.Context, c *plan.Claim) error {
 	case err != nil:
 		return fmt.Errorf("read StorageClass %s: %w", c.Class, err)
 	}
-	c.Expansion = plan.ExpansionRefused
+	c.Expansion = facts.ExpansionRefused
 	if class.AllowVolumeExpansion != nil && *class.AllowVolumeExpansion {
-		c.Expansion = plan.ExpansionAllowed
+		c.Expansion = facts.ExpansionAllowed
 	}
 	return nil
 }

@@ -12,7 +12,7 @@ import (
 
 	"github.com/etcd-operators/etcd-operators/api/v1beta2"
 	"github.com/etcd-operators/etcd-operators/operators/etcd-operator/internal/observe"
-	"github.com/etcd-operators/etcd-operators/operators/etcd-operator/internal/plan"
+	"github.com/etcd-operators/etcd-operators/operators/etcd-operator/internal/plan/facts"
 	"github.com/etcd-operators/etcd-operators/shared/apiservertest"
 	"github.com/etcd-operators/etcd-operators/shared/member"
 )
@@ -34,12 +34,12 @@ func TestClaimThatGrows(t *testing.T) {
 		Conditions: []corev1.PersistentVolumeClaimCondition{{Type: corev1.PersistentVolumeClaimResizing, Status: corev1.ConditionTrue, Message: "slowly"}},
 	}
 	apiservertest.SetStatus(t, b.client, c)
-	want := plan.Claim{
+	want := facts.Claim{
 		Name: "x-a", UID: string(c.UID), Created: c.CreationTimestamp.Time, Lost: true, Retained: true, Version: "3.6.16",
 		Requested: 2 << 30, Capacity: 1 << 30, Resizing: "it is being resized: slowly", Class: *c.Spec.StorageClassName,
 		RefusedSize: 3 << 30, RefusedAt: at, Refusal: "no more than that",
 	}
-	if diff := cmp.Diff([]plan.Claim{want}, b.observe().Claims); diff != "" {
+	if diff := cmp.Diff([]facts.Claim{want}, b.observe().Claims); diff != "" {
 		t.Errorf("(-want +got):\n%s", diff)
 	}
 }
@@ -54,9 +54,9 @@ func TestExpansion(t *testing.T) {
 		apiservertest.Create(t, b.client, class)
 		t.Cleanup(func() { _ = b.client.Delete(apiservertest.Context(t), class) }) // of no namespace
 	}
-	want := map[string]plan.Expansion{}
-	for class, expansion := range map[string]plan.Expansion{
-		"fast": plan.ExpansionAllowed, "slow": plan.ExpansionRefused, "old": plan.ExpansionRefused, "gone": plan.ExpansionUnknown,
+	want := map[string]facts.Expansion{}
+	for class, expansion := range map[string]facts.Expansion{
+		"fast": facts.ExpansionAllowed, "slow": facts.ExpansionRefused, "old": facts.ExpansionRefused, "gone": facts.ExpansionUnknown,
 	} {
 		c := claim(b, "x-"+class, "")
 		c.Spec.StorageClassName = new(class + "-of-" + b.cluster.Namespace)
@@ -66,14 +66,14 @@ func TestExpansion(t *testing.T) {
 	none := claim(b, "x-none", "")
 	none.Spec.StorageClassName = new("")
 	apiservertest.Create(t, b.client, none)
-	want["x-none"] = plan.ExpansionRefused
+	want["x-none"] = facts.ExpansionRefused
 
 	o := observe.Observer{Reader: b.client, Classes: b.client, Etcd: b.asked, DefaultVersion: "3.6.16"}
-	obs, err := o.Observe(apiservertest.Context(t), b.cluster, plan.TLS{})
+	obs, err := o.Observe(apiservertest.Context(t), b.cluster, facts.TLS{})
 	if err != nil {
 		t.Fatal(err)
 	}
-	got := map[string]plan.Expansion{}
+	got := map[string]facts.Expansion{}
 	for _, c := range obs.Claims {
 		got[c.Name] = c.Expansion
 	}
@@ -81,7 +81,7 @@ func TestExpansion(t *testing.T) {
 		t.Errorf("(-want +got):\n%s", diff)
 	}
 	for _, c := range b.observe().Claims {
-		if c.Expansion != plan.ExpansionUnknown {
+		if c.Expansion != facts.ExpansionUnknown {
 			t.Errorf("%s: %v is known without a right to know it", c.Name, c.Expansion)
 		}
 	}
@@ -95,7 +95,7 @@ func TestRetained(t *testing.T) {
 	left.Annotations = map[string]string{member.AnnotationVersion: "3.5.35"}
 	apiservertest.Create(t, b.client, left, claim(b, "x-b", "another"))
 	obs := b.observe()
-	want := []plan.Retained{{Name: "x-a", UID: string(left.UID), Owner: "before", Version: "3.5.35"}}
+	want := []facts.Retained{{Name: "x-a", UID: string(left.UID), Owner: "before", Version: "3.5.35"}}
 	if diff := cmp.Diff(want, obs.Retained); diff != "" {
 		t.Errorf("(-want +got):\n%s", diff)
 	}
@@ -109,7 +109,7 @@ func TestRetained(t *testing.T) {
 func TestExits(t *testing.T) {
 	b := newBench(t)
 	p := b.pod("x-a")
-	p.Annotations = map[string]string{v1beta2.AnnotationProven: observe.Proven(&plan.Pod{Restarts: 2, Repository: "quay.io/coreos/etcd", Version: "3.6.16"})}
+	p.Annotations = map[string]string{v1beta2.AnnotationProven: observe.Proven(&facts.Pod{Restarts: 2, Repository: "quay.io/coreos/etcd", Version: "3.6.16"})}
 	if err := b.client.Update(apiservertest.Context(t), p); err != nil {
 		t.Fatal(err)
 	}
@@ -120,7 +120,7 @@ func TestExits(t *testing.T) {
 	}}
 	apiservertest.SetStatus(t, b.client, p)
 	seen := b.observe().Pods[0]
-	if seen.Restarts != 7 || seen.LastExit != (plan.Exit{Code: 2, Reason: "Error", Damage: "its write-ahead log has no beginning", Words: "panic: cannot use none as id"}) || !seen.Looping || seen.ProvenRestarts != 2 || seen.ProvenImage != "quay.io/coreos/etcd:v3.6.16" {
+	if seen.Restarts != 7 || seen.LastExit != (facts.Exit{Code: 2, Reason: "Error", Damage: "its write-ahead log has no beginning", Words: "panic: cannot use none as id"}) || !seen.Looping || seen.ProvenRestarts != 2 || seen.ProvenImage != "quay.io/coreos/etcd:v3.6.16" {
 		t.Errorf("it is seen as %+v", seen)
 	}
 	started := metav1.Now().Rfc3339Copy()

@@ -18,21 +18,21 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"github.com/etcd-operators/etcd-operators/api/v1beta2"
-	"github.com/etcd-operators/etcd-operators/operators/etcd-operator/internal/plan"
+	"github.com/etcd-operators/etcd-operators/operators/etcd-operator/internal/plan/facts"
 	"github.com/etcd-operators/etcd-operators/shared/apiservertest"
 	"github.com/etcd-operators/etcd-operators/shared/member"
 )
 
 // byItself leaves out what TestConsistency looks at: it depends on uid and time.
-var byItself = cmpopts.IgnoreFields(plan.Cluster{}, "Consistency")
+var byItself = cmpopts.IgnoreFields(facts.Cluster{}, "Consistency")
 
 // What is left out of the spec has its default, and what is latched is read back.
 func TestCluster(t *testing.T) {
 	b := newBench(t)
 	obs := b.observe()
-	want := plan.Cluster{
+	want := facts.Cluster{
 		Name: "x", Generation: 1, Size: 3, Version: "3.6.16", WantedVersion: "3.6.16", Repository: v1beta2.DefaultRepository, Template: member.TemplateHash(b.cluster), MemberTimeout: 5 * time.Minute, DisruptionBudget: true,
-		Maintenance: plan.Maintenance{Compacts: true}, Namespace: b.cluster.Namespace, PeerURLFormat: "http://%s.x." + b.cluster.Namespace + ".svc:2380",
+		Maintenance: facts.Maintenance{Compacts: true}, Namespace: b.cluster.Namespace, PeerURLFormat: "http://%s.x." + b.cluster.Namespace + ".svc:2380",
 	}
 	if diff := cmp.Diff(want, obs.Cluster, byItself); diff != "" {
 		t.Errorf("a new cluster (-want +got):\n%s", diff)
@@ -43,7 +43,7 @@ func TestCluster(t *testing.T) {
 	})
 	obs = b.observe()
 	want.Version, want.WantedVersion, want.ClusterID, want.Maintenance.Compacts = "3.5.35", "3.5.35", 0xc1, false
-	want.Bootstrap, want.LastStatus = &plan.Bootstrap{Member: "x-seed", Token: "token"}, b.cluster.Status
+	want.Bootstrap, want.LastStatus = &facts.Bootstrap{Member: "x-seed", Token: "token"}, b.cluster.Status
 	if diff := cmp.Diff(want, obs.Cluster, byItself); diff != "" {
 		t.Errorf("a cluster that runs (-want +got):\n%s", diff)
 	}
@@ -99,12 +99,12 @@ func TestClusterAsSpecified(t *testing.T) {
 	if err := b.client.Delete(apiservertest.Context(t), b.cluster.DeepCopy()); err != nil {
 		t.Fatal(err)
 	}
-	want := plan.Cluster{
+	want := facts.Cluster{
 		Name: "x", Generation: 2, Deleting: true, Finalizers: []string{"example.com/test"}, Paused: true, Size: 5, Version: "3.7.3", WantedVersion: "3.7.3", Repository: "mirror/etcd",
 		Namespace: b.cluster.Namespace, Scope: v1beta2.ScopeClusterwide,
 		Template: member.TemplateHash(b.cluster), Persistent: true, Storage: 1 << 30, Retain: true, AdoptVolumes: "true", VersionGiven: true, MemberTimeout: time.Minute,
 		PeerURLFormat: "https://%s.x." + b.cluster.Namespace + ".svc:2380",
-		Maintenance:   plan.Maintenance{Compacts: true},
+		Maintenance:   facts.Maintenance{Compacts: true},
 	}
 	if diff := cmp.Diff(want, b.observe().Cluster, byItself); diff != "" {
 		t.Errorf("(-want +got):\n%s", diff)
@@ -194,7 +194,7 @@ func TestClaims(t *testing.T) {
 	if err := b.client.Delete(apiservertest.Context(t), first); err != nil {
 		t.Fatal(err)
 	}
-	want := []plan.Claim{
+	want := []facts.Claim{
 		{Name: "x-a", UID: string(first.UID), Deleting: true, Created: first.CreationTimestamp.Time, Requested: 1 << 30},
 		{Name: "x-b", UID: string(second.UID), Created: second.CreationTimestamp.Time, Requested: 1 << 30},
 	}
@@ -329,7 +329,7 @@ func TestUnreadable(t *testing.T) {
 	for i := range 20 {
 		reader := &failing{Client: b.client, after: i}
 		b.observer.Reader, b.observer.Nodes = reader, reader
-		_, err := b.observer.Observe(apiservertest.Context(t), b.cluster, plan.TLS{})
+		_, err := b.observer.Observe(apiservertest.Context(t), b.cluster, facts.TLS{})
 		if reader.after >= 0 {
 			if err != nil {
 				t.Errorf("error %v, and every read succeeded", err)

@@ -13,7 +13,7 @@ import (
 
 	"github.com/etcd-operators/etcd-operators/api/v1beta2"
 	"github.com/etcd-operators/etcd-operators/operators/etcd-operator/internal/lastwords"
-	"github.com/etcd-operators/etcd-operators/operators/etcd-operator/internal/plan"
+	"github.com/etcd-operators/etcd-operators/operators/etcd-operator/internal/plan/facts"
 	"github.com/etcd-operators/etcd-operators/operators/etcd-operator/internal/survivor"
 	"github.com/etcd-operators/etcd-operators/shared/conditiontext"
 	"github.com/etcd-operators/etcd-operators/shared/etcdclient"
@@ -33,11 +33,11 @@ func Endpoint(c *v1beta2.EtcdCluster, name, ip string) etcdclient.Endpoint {
 
 // PodOf is what the planner needs of a Pod, but for whether it is published, its node and its
 // member's answer.
-func PodOf(p *corev1.Pod) plan.Pod {
-	out := plan.Pod{
+func PodOf(p *corev1.Pod) facts.Pod {
+	out := facts.Pod{
 		Name:     p.Name,
 		UID:      string(p.UID),
-		Role:     plan.Role(p.Labels[v1beta2.LabelRole]),
+		Role:     facts.Role(p.Labels[v1beta2.LabelRole]),
 		Created:  p.CreationTimestamp.Time,
 		Finished: p.Status.Phase == corev1.PodFailed || p.Status.Phase == corev1.PodSucceeded,
 		IP:       p.Status.PodIP,
@@ -139,7 +139,7 @@ func changedFrom(p *corev1.Pod) string {
 const inconsistent = "found data inconsistency with peers"
 
 // readExits reads how the etcd container fares.
-func readExits(p *corev1.Pod, out *plan.Pod) {
+func readExits(p *corev1.Pod, out *facts.Pod) {
 	for _, s := range p.Status.ContainerStatuses {
 		if s.Name != member.ContainerEtcd {
 			continue
@@ -150,7 +150,7 @@ func readExits(p *corev1.Pod, out *plan.Pod) {
 			last = s.State.Terminated
 		}
 		if last != nil {
-			out.LastExit = plan.Exit{Code: int(last.ExitCode), Reason: last.Reason, Damage: lastwords.Damage(last.Message), Words: lastwords.Last(last.Message)}
+			out.LastExit = facts.Exit{Code: int(last.ExitCode), Reason: last.Reason, Damage: lastwords.Damage(last.Message), Words: lastwords.Last(last.Message)}
 			out.Inconsistent = strings.Contains(last.Message, inconsistent)
 		}
 		if s.State.Running != nil {
@@ -164,7 +164,7 @@ func readExits(p *corev1.Pod, out *plan.Pod) {
 }
 
 // Proven writes down that a member serves in a Pod.
-func Proven(p *plan.Pod) string {
+func Proven(p *facts.Pod) string {
 	return fmt.Sprintf("%d %s:v%s", p.Restarts, p.Repository, p.Version)
 }
 
@@ -180,7 +180,7 @@ func proven(p *corev1.Pod) (restarts int, image string) {
 
 // SamePod reports whether a Pod, read live, is as it was observed in what decides
 // whether a member may be restarted.
-func SamePod(p *corev1.Pod, seen *plan.Pod) bool {
+func SamePod(p *corev1.Pod, seen *facts.Pod) bool {
 	now := PodOf(p)
 	return now.Name == seen.Name && now.UID == seen.UID && now.Role == seen.Role && now.Version == seen.Version && now.Repository == seen.Repository &&
 		now.From == seen.From && now.DeletingSince.IsZero() == seen.DeletingSince.IsZero() && now.UnreadySince.IsZero() == seen.UnreadySince.IsZero()
@@ -188,19 +188,19 @@ func SamePod(p *corev1.Pod, seen *plan.Pod) bool {
 
 // HasComeBack reports whether a Pod, read live, is ready or has found a node, and was not,
 // or had not, when it was observed.
-func HasComeBack(p *corev1.Pod, seen *plan.Pod) bool {
+func HasComeBack(p *corev1.Pod, seen *facts.Pod) bool {
 	now := PodOf(p)
 	return (now.UnreadySince.IsZero() && !seen.UnreadySince.IsZero()) || (now.Node != "" && seen.Node == "")
 }
 
 // permitOf reads the permit to start from the Pod. One that can't be read is none:
 // the launcher can't use it either.
-func permitOf(p *corev1.Pod) *plan.StartPermit {
+func permitOf(p *corev1.Pod) *facts.StartPermit {
 	g, err := launcher.ParseStartPermit([]byte(p.Annotations[v1beta2.AnnotationStartPermit]))
 	if err != nil || g == nil {
 		return nil
 	}
-	out := &plan.StartPermit{Attempt: int(g.Attempt), New: g.State != launcher.StateExisting, Token: g.Token}
+	out := &facts.StartPermit{Attempt: int(g.Attempt), New: g.State != launcher.StateExisting, Token: g.Token}
 	for entry := range strings.SplitSeq(g.InitialCluster, ",") {
 		name, _, _ := strings.Cut(entry, "=")
 		out.Members = append(out.Members, name)
@@ -211,7 +211,7 @@ func permitOf(p *corev1.Pod) *plan.StartPermit {
 }
 
 // SameStartPermit reports whether a Pod carries the start permit that it was observed with.
-func SameStartPermit(p *corev1.Pod, seen *plan.Pod) bool {
+func SameStartPermit(p *corev1.Pod, seen *facts.Pod) bool {
 	now := permitOf(p)
 	if now == nil || seen.StartPermit == nil {
 		return now == nil && seen.StartPermit == nil
@@ -243,20 +243,20 @@ func troubled(p *corev1.Pod) *corev1.ContainerStateWaiting {
 
 // defragmentedOf reads what is written on a Pod of its member's last defragmentation.
 // What can't be read is none.
-func defragmentedOf(p *corev1.Pod) plan.Defragmented {
+func defragmentedOf(p *corev1.Pod) facts.Defragmented {
 	words := strings.Fields(p.Annotations[v1beta2.AnnotationDefragmented])
 	if len(words) < 2 {
-		return plan.Defragmented{}
+		return facts.Defragmented{}
 	}
 	since, err := time.Parse(time.RFC3339, words[0])
 	if err != nil {
-		return plan.Defragmented{}
+		return facts.Defragmented{}
 	}
 	before, err := strconv.ParseInt(words[1], 10, 64)
 	if err != nil {
-		return plan.Defragmented{}
+		return facts.Defragmented{}
 	}
-	return plan.Defragmented{Since: since, Before: before, Done: len(words) > 2}
+	return facts.Defragmented{Since: since, Before: before, Done: len(words) > 2}
 }
 
 // defaultQuota is etcd's own (DefaultQuotaBytes of its package storage).
@@ -283,8 +283,8 @@ func quotaOf(p *corev1.Pod) int64 {
 }
 
 // answerOf is what the planner needs of a member's answer.
-func answerOf(c *v1beta2.EtcdCluster, a etcdclient.Answer) plan.Answer {
-	out := plan.Answer{
+func answerOf(c *v1beta2.EtcdCluster, a etcdclient.Answer) facts.Answer {
+	out := facts.Answer{
 		Reached:   a.Reached,
 		Trouble:   conditiontext.Clip(a.Trouble),
 		ClusterID: a.ClusterID,
@@ -305,7 +305,7 @@ func answerOf(c *v1beta2.EtcdCluster, a etcdclient.Answer) plan.Answer {
 		Members: Members(c, a.Members),
 
 		ClusterVersion: a.ClusterVersion,
-		Refused:        plan.Refusal(a.Refused),
+		Refused:        facts.Refusal(a.Refused),
 		RefusedBecause: a.RefusedBecause,
 		StorageVersion: a.StorageVersion,
 		Downgrade:      a.Downgrade,
@@ -331,44 +331,44 @@ func stranger(a etcdclient.Answer, p *corev1.Pod) string {
 // launcherAnswer is what the planner needs of what a launcher said that was asked at a Pod's
 // address. An address may be another Pod's by now: who says that he is not this Pod's is not
 // believed. Launchers of earlier releases do not say.
-func launcherAnswer(s *launcher.State, p *corev1.Pod, clusterUID string) plan.Answer {
+func launcherAnswer(s *launcher.State, p *corev1.Pod, clusterUID string) facts.Answer {
 	whose := launcher.Identity{PodUID: string(p.UID), Member: p.Name, ClusterUID: clusterUID}
 	identified := s.Identity != launcher.Identity{}
 	switch {
 	case identified && s.Identity != whose:
-		return plan.Answer{Blocked: fmt.Sprintf("the launcher of another Pod answers at its address %s: that of member %.253s, Pod uid %.64s, EtcdCluster uid %.64s",
+		return facts.Answer{Blocked: fmt.Sprintf("the launcher of another Pod answers at its address %s: that of member %.253s, Pod uid %.64s, EtcdCluster uid %.64s",
 			p.Status.PodIP, s.Member, s.PodUID, s.ClusterUID)}
 	case s.State == launcher.Refusing:
-		return plan.Answer{Blocked: fmt.Sprintf("its launcher does not start etcd: %.500s; give the member its own volume back, or delete Pod %s and its PVC to have it replaced",
+		return facts.Answer{Blocked: fmt.Sprintf("its launcher does not start etcd: %.500s; give the member its own volume back, or delete Pod %s and its PVC to have it replaced",
 			s.Message, p.Name)}
 	}
-	return plan.Answer{
+	return facts.Answer{
 		Waiting: true, Attempt: int(s.Attempt),
 		Identified: identified, Waited: time.Duration(s.WaitedSeconds * float64(time.Second)),
 	}
 }
 
-func alarmsOf(list []etcdclient.Alarm) []plan.Alarm {
-	var out []plan.Alarm
+func alarmsOf(list []etcdclient.Alarm) []facts.Alarm {
+	var out []facts.Alarm
 	for _, a := range list {
-		out = append(out, plan.Alarm{MemberID: a.MemberID, Kind: plan.AlarmKind(a.Kind)})
+		out = append(out, facts.Alarm{MemberID: a.MemberID, Kind: facts.AlarmKind(a.Kind)})
 	}
 	return out
 }
 
 // Members are the entries of a member list as the planner sees them, sorted by id, each
 // with a name of its own.
-func Members(c *v1beta2.EtcdCluster, list []etcdclient.Member) []plan.Member {
-	out := make([]plan.Member, 0, len(list))
+func Members(c *v1beta2.EtcdCluster, list []etcdclient.Member) []facts.Member {
+	out := make([]facts.Member, 0, len(list))
 	for _, m := range list {
 		out = append(out, memberOf(c, m))
 	}
-	slices.SortFunc(out, func(a, b plan.Member) int { return cmp.Compare(a.ID, b.ID) })
+	slices.SortFunc(out, func(a, b facts.Member) int { return cmp.Compare(a.ID, b.ID) })
 	// Of two that have published one name, the one at that name's peer URL has it. Which
 	// of two others the Pod is nobody can tell.
 	published := slices.Clone(out)
 	for i, m := range published {
-		another := slices.ContainsFunc(published, func(o plan.Member) bool { return o.ID != m.ID && o.Name == m.Name })
+		another := slices.ContainsFunc(published, func(o facts.Member) bool { return o.ID != m.ID && o.Name == m.Name })
 		if another && m.At != "" {
 			out[i].Name, out[i].Foreign = fmt.Sprintf("%s-%016x", m.Name, m.ID), true
 		}
@@ -379,8 +379,8 @@ func Members(c *v1beta2.EtcdCluster, list []etcdclient.Member) []plan.Member {
 // memberOf is one entry of a member list. etcd keeps the name under which a member has
 // published itself with its id: a peer URL that a person has changed does not make it
 // another's. An entry that has not started has only its peer URL to tell.
-func memberOf(c *v1beta2.EtcdCluster, m etcdclient.Member) plan.Member {
-	out := plan.Member{ID: m.ID, Name: conditiontext.Clip(m.Name), Learner: m.Learner, Started: m.Started}
+func memberOf(c *v1beta2.EtcdCluster, m etcdclient.Member) facts.Member {
+	out := facts.Member{ID: m.ID, Name: conditiontext.Clip(m.Name), Learner: m.Learner, Started: m.Started}
 	if out.Name == "" && len(m.PeerURLs) == 1 {
 		out.Name = member.NameFromURL(m.PeerURLs[0])
 	}

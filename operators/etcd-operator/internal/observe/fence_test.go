@@ -6,7 +6,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"github.com/etcd-operators/etcd-operators/api/v1beta2"
-	"github.com/etcd-operators/etcd-operators/operators/etcd-operator/internal/plan"
+	"github.com/etcd-operators/etcd-operators/operators/etcd-operator/internal/plan/facts"
 	"github.com/etcd-operators/etcd-operators/shared/apiservertest"
 )
 
@@ -20,7 +20,7 @@ func TestFence(t *testing.T) {
 	b.status(func(s *v1beta2.ClusterStatus) {
 		s.FencedBy, s.AdoptedSeed = "r2", &v1beta2.AdoptedSeed{Restore: "r0", Pod: "x-p", PodUID: "u"}
 	})
-	want := plan.Fence{
+	want := facts.Fence{
 		Mark: "r3", Seeded: "r2/x-s/uid", Lifted: "r1", By: "r2", Adopted: v1beta2.AdoptedSeed{Restore: "r0", Pod: "x-p", PodUID: "u"},
 	}
 	if diff := cmp.Diff(want, b.observe().Cluster.Fence); diff != "" {

@@ -14,7 +14,7 @@ import (
 
 	"github.com/etcd-operators/etcd-operators/api/v1beta2"
 	"github.com/etcd-operators/etcd-operators/operators/etcd-operator/internal/observe"
-	"github.com/etcd-operators/etcd-operators/operators/etcd-operator/internal/plan"
+	"github.com/etcd-operators/etcd-operators/operators/etcd-operator/internal/plan/facts"
 	"github.com/etcd-operators/etcd-operators/shared/apiservertest"
 	"github.com/etcd-operators/etcd-operators/shared/etcdclient"
 	"github.com/etcd-operators/etcd-operators/shared/member"
@@ -48,10 +48,10 @@ func newBench(t *testing.T, changes ...func(*v1beta2.EtcdCluster)) *bench {
 	return b
 }
 
-func (b *bench) observe() plan.Observation {
+func (b *bench) observe() facts.Observation {
 	b.t.Helper()
 	apiservertest.Read(b.t, b.client, b.cluster)
-	obs, err := b.observer.Observe(apiservertest.Context(b.t), b.cluster, plan.TLS{})
+	obs, err := b.observer.Observe(apiservertest.Context(b.t), b.cluster, facts.TLS{})
 	if err != nil {
 		b.t.Fatal(err)
 	}
@@ -91,7 +91,7 @@ func (b *bench) status(change func(*v1beta2.ClusterStatus)) {
 }
 
 // seen is what was observed of one Pod.
-func seen(t *testing.T, obs plan.Observation, name string) plan.Pod {
+func seen(t *testing.T, obs facts.Observation, name string) facts.Pod {
 	t.Helper()
 	for _, p := range obs.Pods {
 		if p.Name == name {
@@ -99,7 +99,7 @@ func seen(t *testing.T, obs plan.Observation, name string) plan.Pod {
 		}
 	}
 	t.Fatalf("Pod %s was not observed", name)
-	return plan.Pod{}
+	return facts.Pod{}
 }
 
 // asked remembers who was asked, and lets nobody answer but by answers.

@@ -10,7 +10,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	"github.com/etcd-operators/etcd-operators/api/v1beta2"
-	"github.com/etcd-operators/etcd-operators/operators/etcd-operator/internal/plan"
+	"github.com/etcd-operators/etcd-operators/operators/etcd-operator/internal/plan/facts"
 	"github.com/etcd-operators/etcd-operators/shared/etcdclient"
 	"github.com/etcd-operators/etcd-operators/shared/member"
 )
@@ -45,14 +45,14 @@ func TestDefragmented(t *testing.T) {
 	then := time.Date(2026, 10, 1, 12, 0, 0, 5000, time.UTC)
 	for name, tc := range map[string]struct {
 		written string
-		want    plan.Defragmented
+		want    facts.Defragmented
 	}{
-		"x-never":   {"", plan.Defragmented{}},
-		"x-asked":   {"2026-10-01T12:00:00.000005Z 300", plan.Defragmented{Since: then, Before: 300}},
-		"x-done":    {"2026-10-01T12:00:00.000005Z 300 done", plan.Defragmented{Since: then, Before: 300, Done: true}},
-		"x-edited":  {"yesterday", plan.Defragmented{}},
-		"x-edited2": {"yesterday 300 done", plan.Defragmented{}},
-		"x-edited3": {"2026-10-01T12:00:00Z much", plan.Defragmented{}},
+		"x-never":   {"", facts.Defragmented{}},
+		"x-asked":   {"2026-10-01T12:00:00.000005Z 300", facts.Defragmented{Since: then, Before: 300}},
+		"x-done":    {"2026-10-01T12:00:00.000005Z 300 done", facts.Defragmented{Since: then, Before: 300, Done: true}},
+		"x-edited":  {"yesterday", facts.Defragmented{}},
+		"x-edited2": {"yesterday 300 done", facts.Defragmented{}},
+		"x-edited3": {"2026-10-01T12:00:00Z much", facts.Defragmented{}},
 	} {
 		b := newBench(t)
 		b.pod(name, func(p *corev1.Pod) { p.Annotations[v1beta2.AnnotationDefragmented] = tc.written })
@@ -90,7 +90,7 @@ func TestQuota(t *testing.T) {
 		if a.Quota != tc.want || a.DBSize != 30 || a.DBSizeInUse != 20 {
 			t.Errorf("%s has a quota of %d, and %d of %d bytes in use; want %d", name, a.Quota, a.DBSizeInUse, a.DBSize, tc.want)
 		}
-		if diff := cmp.Diff([]plan.Alarm{{MemberID: 7, Kind: plan.NoSpace}, {Kind: plan.Corrupt}}, a.Alarms); diff != "" {
+		if diff := cmp.Diff([]facts.Alarm{{MemberID: 7, Kind: facts.NoSpace}, {Kind: facts.Corrupt}}, a.Alarms); diff != "" {
 			t.Errorf("alarms (-want +got):\n%s", diff)
 		}
 	}

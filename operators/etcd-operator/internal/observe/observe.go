@@ -25,7 +25,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"github.com/etcd-operators/etcd-operators/api/v1beta2"
-	"github.com/etcd-operators/etcd-operators/operators/etcd-operator/internal/plan"
+	"github.com/etcd-operators/etcd-operators/operators/etcd-operator/internal/plan/facts"
 	"github.com/etcd-operators/etcd-operators/shared/conditiontext"
 	"github.com/etcd-operators/etcd-operators/shared/etcdclient"
 	"github.com/etcd-operators/etcd-operators/shared/member"
@@ -58,8 +58,8 @@ type Observer struct {
 
 // Observe gathers the Observation of one EtcdCluster with these certificates. It returns
 // an error only if a cache cannot be read.
-func (o *Observer) Observe(ctx context.Context, c *v1beta2.EtcdCluster, certificates plan.TLS) (plan.Observation, error) {
-	obs := plan.Observation{Cluster: o.cluster(c), FreshToken: member.Suffix(rand.Reader)}
+func (o *Observer) Observe(ctx context.Context, c *v1beta2.EtcdCluster, certificates facts.TLS) (facts.Observation, error) {
+	obs := facts.Observation{Cluster: o.cluster(c), FreshToken: member.Suffix(rand.Reader)}
 	obs.Cluster.TLS = certificates
 	for range v1beta2.MaxSize + 1 {
 		obs.FreshNames = append(obs.FreshNames, member.Name(c.Name, member.Suffix(rand.Reader)))
@@ -85,15 +85,15 @@ func (o *Observer) Observe(ctx context.Context, c *v1beta2.EtcdCluster, certific
 // asks reports whether members can be asked, and what they say of themselves can matter.
 // Of a cluster that is left to a restore only the seed's answer does, once it is handed
 // over.
-func asks(c *plan.Cluster) bool {
+func asks(c *facts.Cluster) bool {
 	_, _, offered := c.Fence.Offered()
 	return !c.Paused && !c.Deleting && !c.TLS.NoClientCertificate && (c.Fence.By == "" || offered)
 }
 
 // Fence reads the marks that a restore and this operator leave for each other on an
 // EtcdCluster.
-func Fence(c *v1beta2.EtcdCluster) plan.Fence {
-	f := plan.Fence{
+func Fence(c *v1beta2.EtcdCluster) facts.Fence {
+	f := facts.Fence{
 		Mark:   c.Annotations[v1beta2.AnnotationFence],
 		Seeded: c.Annotations[v1beta2.AnnotationSeeded],
 		Lifted: c.Annotations[v1beta2.AnnotationFenceLifted],
@@ -113,7 +113,7 @@ func IsMembers(claim *corev1.PersistentVolumeClaim, c *v1beta2.EtcdCluster) bool
 }
 
 // cluster is what the planner needs of the EtcdCluster itself.
-func (o *Observer) cluster(c *v1beta2.EtcdCluster) plan.Cluster {
+func (o *Observer) cluster(c *v1beta2.EtcdCluster) facts.Cluster {
 	wanted, target := strings.TrimPrefix(c.Spec.Version, "v"), ""
 	if c.Status.Bootstrap != nil {
 		target = c.Status.TargetVersion
@@ -128,7 +128,7 @@ func (o *Observer) cluster(c *v1beta2.EtcdCluster) plan.Cluster {
 	if wanted == "" {
 		wanted = cmp.Or(target, running)
 	}
-	out := plan.Cluster{
+	out := facts.Cluster{
 		Name:             c.Name,
 		Namespace:        c.Namespace,
 		Generation:       c.Generation,
@@ -166,7 +166,7 @@ func (o *Observer) cluster(c *v1beta2.EtcdCluster) plan.Cluster {
 	}
 	recovery(c, &out)
 	if b := c.Status.Bootstrap; b != nil {
-		out.Bootstrap = &plan.Bootstrap{Member: b.Member, Token: b.Token, Adopted: b.Adopted}
+		out.Bootstrap = &facts.Bootstrap{Member: b.Member, Token: b.Token, Adopted: b.Adopted}
 	}
 	if id := c.Status.ClusterID; id != "" {
 		// Only this operator writes it; what is not a number latches all the same.
@@ -176,8 +176,8 @@ func (o *Observer) cluster(c *v1beta2.EtcdCluster) plan.Cluster {
 }
 
 // maintenance is what may be done about space, and what was.
-func maintenance(c *v1beta2.EtcdCluster) plan.Maintenance {
-	out := plan.Maintenance{Compacts: member.Compacts(c)}
+func maintenance(c *v1beta2.EtcdCluster) facts.Maintenance {
+	out := facts.Maintenance{Compacts: member.Compacts(c)}
 	if m := c.Spec.Maintenance; m != nil {
 		out.AbovePercent, out.AutoRepairSpace = m.DefragmentAbovePercent, m.AutoRepairSpace
 		if m.DefragmentSchedule != "" {
@@ -196,8 +196,8 @@ func maintenance(c *v1beta2.EtcdCluster) plan.Maintenance {
 }
 
 // consistency is when the members' data is compared, and what that has shown.
-func consistency(c *v1beta2.EtcdCluster) plan.Consistency {
-	out := plan.Consistency{Since: c.CreationTimestamp.Time}
+func consistency(c *v1beta2.EtcdCluster) facts.Consistency {
+	out := facts.Consistency{Since: c.CreationTimestamp.Time}
 	expression := daily(c.UID)
 	if m := c.Spec.Maintenance; m != nil && m.ConsistencyCheck != "" {
 		expression = m.ConsistencyCheck
@@ -238,7 +238,7 @@ func timeOf(t *metav1.Time) time.Time {
 
 // existed says why a cluster of this name is known to have existed although
 // nothing of its beginning is recorded (S1).
-func existed(c *v1beta2.EtcdCluster, obs *plan.Observation) string {
+func existed(c *v1beta2.EtcdCluster, obs *facts.Observation) string {
 	if c.Status.Bootstrap != nil || c.Status.ClusterID != "" {
 		return ""
 	}
@@ -261,7 +261,7 @@ func existed(c *v1beta2.EtcdCluster, obs *plan.Observation) string {
 // conflicts finds objects of names that the cluster needs and that are not its own. A
 // cluster cannot do without its Services: its members would not find each other, or
 // clients would find another's. Without its budget it can.
-func (o *Observer) conflicts(ctx context.Context, c *v1beta2.EtcdCluster, obs *plan.Observation) error {
+func (o *Observer) conflicts(ctx context.Context, c *v1beta2.EtcdCluster, obs *facts.Observation) error {
 	peer, cl := member.PeerService(c), member.ClientService(c)
 	needed := map[string]client.Object{"Service " + peer.Name: peer, "Service " + cl.Name: cl}
 	const budget = "PodDisruptionBudget "
@@ -291,7 +291,7 @@ func (o *Observer) conflicts(ctx context.Context, c *v1beta2.EtcdCluster, obs *p
 }
 
 // conflict notes an object that is not the cluster's.
-func conflict(obs *plan.Observation, kind string, obj client.Object) {
+func conflict(obs *facts.Observation, kind string, obj client.Object) {
 	obs.Conflicts = append(obs.Conflicts, kind+ownerOf(obj))
 	if metav1.GetControllerOf(obj) == nil {
 		obs.Unowned = append(obs.Unowned, strings.ToLower(strings.Replace(kind, " ", "/", 1)))
@@ -302,7 +302,7 @@ func conflict(obs *plan.Observation, kind string, obj client.Object) {
 // --cascade=orphan leaves some, whose etcd runs on. A cluster that has not begun does not
 // begin beside them; one that has goes on, since its Services do not select them. Those
 // that are ending are not in the way.
-func orphan(c *v1beta2.EtcdCluster, obs *plan.Observation, p *corev1.Pod) {
+func orphan(c *v1beta2.EtcdCluster, obs *facts.Observation, p *corev1.Pod) {
 	ended := p.Status.Phase == corev1.PodFailed || p.Status.Phase == corev1.PodSucceeded
 	switch {
 	case p.DeletionTimestamp != nil || ended:
@@ -323,7 +323,7 @@ func ownerOf(obj client.Object) string {
 
 // claims reads the volumes; those of an earlier cluster of this name show that
 // one existed.
-func (o *Observer) claims(ctx context.Context, c *v1beta2.EtcdCluster, obs *plan.Observation) error {
+func (o *Observer) claims(ctx context.Context, c *v1beta2.EtcdCluster, obs *facts.Observation) error {
 	var list corev1.PersistentVolumeClaimList
 	if err := o.Reader.List(ctx, &list, client.InNamespace(c.Namespace), client.MatchingLabels(member.Selector(c.Name))); err != nil {
 		return fmt.Errorf("list volumes: %w", err)
@@ -335,7 +335,7 @@ func (o *Observer) claims(ctx context.Context, c *v1beta2.EtcdCluster, obs *plan
 		case !member.Owns(c, p):
 			others = append(others, p.Name)
 			if member.IsRetained(p) {
-				obs.Retained = append(obs.Retained, plan.Retained{
+				obs.Retained = append(obs.Retained, facts.Retained{
 					Name: p.Name, UID: string(p.UID), Owner: p.Labels[v1beta2.LabelOwner], Deleting: p.DeletionTimestamp != nil, Version: p.Annotations[member.AnnotationVersion],
 					Reseed: p.Annotations[v1beta2.AnnotationSurvivorPermit] != "",
 				})
@@ -355,14 +355,14 @@ func (o *Observer) claims(ctx context.Context, c *v1beta2.EtcdCluster, obs *plan
 	if len(others) > 0 {
 		obs.Cluster.Existed = fmt.Sprintf("PVCs of an earlier cluster of this name exist: %s", strings.Join(others, ", "))
 	}
-	slices.SortFunc(obs.Retained, func(a, b plan.Retained) int { return strings.Compare(a.Name, b.Name) })
-	slices.SortFunc(obs.Claims, func(a, b plan.Claim) int { return strings.Compare(a.Name, b.Name) })
+	slices.SortFunc(obs.Retained, func(a, b facts.Retained) int { return strings.Compare(a.Name, b.Name) })
+	slices.SortFunc(obs.Claims, func(a, b facts.Claim) int { return strings.Compare(a.Name, b.Name) })
 	return nil
 }
 
 // pods reads the Pods, and returns those that can be asked in the order of
 // Observation.Pods.
-func (o *Observer) pods(ctx context.Context, c *v1beta2.EtcdCluster, obs *plan.Observation) ([]*corev1.Pod, error) {
+func (o *Observer) pods(ctx context.Context, c *v1beta2.EtcdCluster, obs *facts.Observation) ([]*corev1.Pod, error) {
 	var list corev1.PodList
 	if err := o.Reader.List(ctx, &list, client.InNamespace(c.Namespace), client.MatchingLabels(member.Selector(c.Name))); err != nil {
 		return nil, fmt.Errorf("list Pods: %w", err)
@@ -477,7 +477,7 @@ func transition(conditions []corev1.PodCondition, kind corev1.PodConditionType) 
 }
 
 // ask asks every Pod that has an address what it says of itself.
-func (o *Observer) ask(ctx context.Context, c *v1beta2.EtcdCluster, pods []*corev1.Pod, obs *plan.Observation) {
+func (o *Observer) ask(ctx context.Context, c *v1beta2.EtcdCluster, pods []*corev1.Pod, obs *facts.Observation) {
 	var endpoints []etcdclient.Endpoint
 	for _, p := range pods {
 		ended := p.Status.Phase == corev1.PodFailed || p.Status.Phase == corev1.PodSucceeded
@@ -504,7 +504,7 @@ func (o *Observer) ask(ctx context.Context, c *v1beta2.EtcdCluster, pods []*core
 				obs.Pods[i].Answer = launcherAnswer(a.Launcher, pods[i], string(c.UID))
 			}
 			if why := stranger(a, pods[i]); why != "" {
-				obs.Pods[i].Answer = plan.Answer{Blocked: why}
+				obs.Pods[i].Answer = facts.Answer{Blocked: why}
 				continue
 			}
 			if q := &obs.Pods[i].Answer.Quota; a.Reached && *q == 0 {

@@ -10,7 +10,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	"github.com/etcd-operators/etcd-operators/api/v1beta2"
-	"github.com/etcd-operators/etcd-operators/operators/etcd-operator/internal/plan"
+	"github.com/etcd-operators/etcd-operators/operators/etcd-operator/internal/plan/facts"
 	"github.com/etcd-operators/etcd-operators/shared/apiservertest"
 	"github.com/etcd-operators/etcd-operators/shared/etcdclient"
 	"github.com/etcd-operators/etcd-operators/shared/member"
@@ -22,10 +22,10 @@ func TestPods(t *testing.T) {
 		p.Annotations[v1beta2.AnnotationStartPermit] = `{"attempt":2,"state":"new","initialCluster":"x-a=http://x-a:2380","token":"t"}`
 	})
 	b.runs(p, "10.0.0.1")
-	want := plan.Pod{
-		Name: "x-a", UID: string(p.UID), Role: plan.Voter, Created: p.CreationTimestamp.Time, IP: "10.0.0.1", Node: "node-of-x-a",
+	want := facts.Pod{
+		Name: "x-a", UID: string(p.UID), Role: facts.Voter, Created: p.CreationTimestamp.Time, IP: "10.0.0.1", Node: "node-of-x-a",
 		Version: "3.6.16", Repository: v1beta2.DefaultRepository, Template: member.TemplateHash(b.cluster), UnreadySince: p.CreationTimestamp.Time, Learners: member.MaxLearners,
-		StartPermit: &plan.StartPermit{Attempt: 2, New: true, Members: []string{"x-a"}, Token: "t"},
+		StartPermit: &facts.StartPermit{Attempt: 2, New: true, Members: []string{"x-a"}, Token: "t"},
 	}
 	if diff := cmp.Diff(want, seen(t, b.observe(), "x-a")); diff != "" {
 		t.Errorf("(-want +got):\n%s", diff)
@@ -81,7 +81,7 @@ func TestGrantsOfRestoredSeeds(t *testing.T) {
 	b.pod("x-s", func(p *corev1.Pod) {
 		p.Annotations[v1beta2.AnnotationStartPermit] = `{"attempt":1,"state":"restored","initialCluster":"x-s=http://x-s:2380","token":"t"}`
 	})
-	want := &plan.StartPermit{Attempt: 1, New: true, Members: []string{"x-s"}, Token: "t"}
+	want := &facts.StartPermit{Attempt: 1, New: true, Members: []string{"x-s"}, Token: "t"}
 	if diff := cmp.Diff(want, seen(t, b.observe(), "x-s").StartPermit); diff != "" {
 		t.Errorf("(-want +got):\n%s", diff)
 	}
@@ -94,32 +94,32 @@ func TestTroubles(t *testing.T) {
 	}
 	for name, tc := range map[string]struct {
 		status func(*corev1.PodStatus)
-		want   plan.Pod
+		want   facts.Pod
 	}{
-		"none": {func(*corev1.PodStatus) {}, plan.Pod{}},
+		"none": {func(*corev1.PodStatus) {}, facts.Pod{}},
 		"its containers are being made": {func(s *corev1.PodStatus) {
 			s.ContainerStatuses = []corev1.ContainerStatus{waiting("ContainerCreating", "")}
-		}, plan.Pod{}},
+		}, facts.Pod{}},
 		"its init container runs": {func(s *corev1.PodStatus) {
 			s.ContainerStatuses = []corev1.ContainerStatus{waiting("PodInitializing", "")}
-		}, plan.Pod{}},
+		}, facts.Pod{}},
 		"its image can't be pulled": {func(s *corev1.PodStatus) {
 			s.ContainerStatuses = []corev1.ContainerStatus{waiting("ImagePullBackOff", "no such image")}
-		}, plan.Pod{Trouble: "ImagePullBackOff: no such image", ImageUnavailable: true}},
+		}, facts.Pod{Trouble: "ImagePullBackOff: no such image", ImageUnavailable: true}},
 		"the launcher's can't be pulled": {func(s *corev1.PodStatus) {
 			s.InitContainerStatuses = []corev1.ContainerStatus{waiting("ErrImagePull", "")}
-		}, plan.Pod{Trouble: "ErrImagePull", ImageUnavailable: true}},
+		}, facts.Pod{Trouble: "ErrImagePull", ImageUnavailable: true}},
 		"etcd crashes": {func(s *corev1.PodStatus) {
 			s.ContainerStatuses = []corev1.ContainerStatus{waiting("CrashLoopBackOff", "back-off 10s")}
-		}, plan.Pod{Trouble: "CrashLoopBackOff: back-off 10s"}},
-		"it was evicted":    {func(s *corev1.PodStatus) { s.Phase = corev1.PodFailed }, plan.Pod{Finished: true}},
-		"it has ended well": {func(s *corev1.PodStatus) { s.Phase = corev1.PodSucceeded }, plan.Pod{Finished: true}},
+		}, facts.Pod{Trouble: "CrashLoopBackOff: back-off 10s"}},
+		"it was evicted":    {func(s *corev1.PodStatus) { s.Phase = corev1.PodFailed }, facts.Pod{Finished: true}},
+		"it has ended well": {func(s *corev1.PodStatus) { s.Phase = corev1.PodSucceeded }, facts.Pod{Finished: true}},
 		"it can't be scheduled": {func(s *corev1.PodStatus) {
 			s.Conditions = []corev1.PodCondition{{Type: corev1.PodScheduled, Status: corev1.ConditionFalse, Reason: "Unschedulable", Message: "0/3 nodes"}}
-		}, plan.Pod{Unschedulable: "0/3 nodes"}},
+		}, facts.Pod{Unschedulable: "0/3 nodes"}},
 		"it is scheduled": {func(s *corev1.PodStatus) {
 			s.Conditions = []corev1.PodCondition{{Type: corev1.PodScheduled, Status: corev1.ConditionTrue, Message: "m"}}
-		}, plan.Pod{}},
+		}, facts.Pod{}},
 	} {
 		b := newBench(t)
 		b.runs(b.pod("x-a"), "10.0.0.1", tc.status)

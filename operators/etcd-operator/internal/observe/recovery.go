@@ -8,11 +8,11 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"github.com/etcd-operators/etcd-operators/api/v1beta2"
-	"github.com/etcd-operators/etcd-operators/operators/etcd-operator/internal/plan"
+	"github.com/etcd-operators/etcd-operators/operators/etcd-operator/internal/plan/facts"
 )
 
 // recovery reads what is wanted and what was latched of a majority's loss.
-func recovery(c *v1beta2.EtcdCluster, out *plan.Cluster) {
+func recovery(c *v1beta2.EtcdCluster, out *facts.Cluster) {
 	out.Survive = c.Spec.Recovery != nil && c.Spec.Recovery.QuorumLoss == v1beta2.QuorumLossSurvivor
 	out.Recover = c.Annotations[v1beta2.AnnotationRecover]
 	if since := c.Status.QuorumLostSince; since != nil {
@@ -22,11 +22,11 @@ func recovery(c *v1beta2.EtcdCluster, out *plan.Cluster) {
 }
 
 // RecoveryOf is a recovery as the status records it; nil if it records none.
-func RecoveryOf(r *v1beta2.RecoveryStatus) *plan.Recovery {
+func RecoveryOf(r *v1beta2.RecoveryStatus) *facts.Recovery {
 	if r == nil {
 		return nil
 	}
-	return &plan.Recovery{
+	return &facts.Recovery{
 		Phase: r.Phase, ClusterID: parseID(r.ClusterID),
 		Survivor: r.Survivor, SurvivorUID: r.SurvivorUID, MemberID: parseID(r.MemberID),
 		Committed: uint64(max(0, r.CommittedIndex)), Revision: r.Revision, BeginsAt: r.BeginsAt,
@@ -50,7 +50,7 @@ const backupsDeadline = 5 * time.Second
 // Backups adds the newest stored snapshot of a cluster to its Observation, for a Decision
 // that names it. Where EtcdBackups are not installed, or cannot be read, the Observation
 // stays as it is.
-func (o *Observer) Backups(ctx context.Context, c *v1beta2.EtcdCluster, obs *plan.Observation) {
+func (o *Observer) Backups(ctx context.Context, c *v1beta2.EtcdCluster, obs *facts.Observation) {
 	if o.Live == nil {
 		return
 	}
@@ -67,7 +67,7 @@ func (o *Observer) Backups(ctx context.Context, c *v1beta2.EtcdCluster, obs *pla
 			continue
 		}
 		if obs.Backup == nil || s.CompletionTime.After(obs.Backup.Finished) {
-			obs.Backup = &plan.Backup{Name: list.Items[i].Name, Revision: s.Revision, Finished: s.CompletionTime.Time}
+			obs.Backup = &facts.Backup{Name: list.Items[i].Name, Revision: s.Revision, Finished: s.CompletionTime.Time}
 		}
 	}
 }

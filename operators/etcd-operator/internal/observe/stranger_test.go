@@ -4,7 +4,7 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/etcd-operators/etcd-operators/operators/etcd-operator/internal/plan"
+	"github.com/etcd-operators/etcd-operators/operators/etcd-operator/internal/plan/facts"
 	"github.com/etcd-operators/etcd-operators/shared/etcdclient"
 )
 
@@ -29,7 +29,7 @@ func TestEtcdAtAnAddressOfBefore(t *testing.T) {
 			if !strings.Contains(got.Blocked, c.says) || (c.says != "") == got.Reached {
 				t.Errorf("it is seen as %+v", got)
 			}
-			if c.says != "" && (got.Committed != 0 || got.Reached != (plan.Answer{}).Reached) {
+			if c.says != "" && (got.Committed != 0 || got.Reached != (facts.Answer{}).Reached) {
 				t.Errorf("what it says is believed: %+v", got)
 			}
 		})

@@ -5,7 +5,7 @@ import (
 	"errors"
 	"time"
 
-	"github.com/etcd-operators/etcd-operators/operators/etcd-operator/internal/plan"
+	"github.com/etcd-operators/etcd-operators/operators/etcd-operator/internal/plan/facts"
 	"github.com/etcd-operators/etcd-operators/shared/conditiontext"
 	"github.com/etcd-operators/etcd-operators/shared/etcdclient"
 )
@@ -16,7 +16,7 @@ const writeDeadline = 2 * time.Second
 
 // tryWrite has the seed that a restore hands over acknowledge a write, if it serves reads.
 // That nobody answered in time says nothing, and is tried again with the next look.
-func (o *Observer) tryWrite(ctx context.Context, endpoints []etcdclient.Endpoint, obs *plan.Observation) {
+func (o *Observer) tryWrite(ctx context.Context, endpoints []etcdclient.Endpoint, obs *facts.Observation) {
 	name, uid, offered := obs.Cluster.Fence.Offered()
 	if !offered {
 		return
@@ -34,15 +34,15 @@ func (o *Observer) tryWrite(ctx context.Context, endpoints []etcdclient.Endpoint
 	}
 }
 
-func (o *Observer) write(ctx context.Context, e etcdclient.Endpoint) plan.Write {
+func (o *Observer) write(ctx context.Context, e etcdclient.Endpoint) facts.Write {
 	ctx, cancel := context.WithTimeout(ctx, writeDeadline)
 	defer cancel()
 	err := o.Etcd.TryWrite(ctx, e)
 	switch {
 	case err == nil:
-		return plan.Write{Acknowledged: true}
+		return facts.Write{Acknowledged: true}
 	case errors.Is(err, etcdclient.ErrOutcomeUnknown), errors.Is(err, etcdclient.ErrUnreachable), ctx.Err() != nil:
-		return plan.Write{}
+		return facts.Write{}
 	}
-	return plan.Write{Refused: conditiontext.Clip(err.Error())}
+	return facts.Write{Refused: conditiontext.Clip(err.Error())}
 }

@@ -6,7 +6,7 @@ import (
 	"testing"
 
 	"github.com/etcd-operators/etcd-operators/api/v1beta2"
-	"github.com/etcd-operators/etcd-operators/operators/etcd-operator/internal/plan"
+	"github.com/etcd-operators/etcd-operators/operators/etcd-operator/internal/plan/facts"
 	"github.com/etcd-operators/etcd-operators/shared/apiservertest"
 	"github.com/etcd-operators/etcd-operators/shared/etcdclient"
 )
@@ -24,17 +24,17 @@ func TestWhoIsWrittenTo(t *testing.T) {
 		answer       etcdclient.Answer
 		refusal      error
 		tried        bool
-		want         plan.Write
+		want         facts.Write
 	}{
-		{"not handed over", "", read, nil, false, plan.Write{}},
-		{"another Pod of the name", "r1/x-s/other", read, nil, false, plan.Write{}},
-		{"another restore's", "r0/x-s/" + string(seed.UID), read, nil, false, plan.Write{}},
-		{"handed over", "r1/x-s/" + string(seed.UID), read, nil, true, plan.Write{Acknowledged: true}},
-		{"no quorum yet", "r1/x-s/" + string(seed.UID), etcdclient.Answer{Reached: true}, nil, false, plan.Write{}},
-		{"not let in", "r1/x-s/" + string(seed.UID), etcdclient.Answer{Read: true, Refused: etcdclient.WrongCredentials}, nil, false, plan.Write{}},
-		{"refused", "r1/x-s/" + string(seed.UID), read, errors.New("no space"), true, plan.Write{Refused: "no space"}},
-		{"no answer", "r1/x-s/" + string(seed.UID), read, etcdclient.ErrOutcomeUnknown, true, plan.Write{}},
-		{"out of reach", "r1/x-s/" + string(seed.UID), read, etcdclient.ErrUnreachable, true, plan.Write{}},
+		{"not handed over", "", read, nil, false, facts.Write{}},
+		{"another Pod of the name", "r1/x-s/other", read, nil, false, facts.Write{}},
+		{"another restore's", "r0/x-s/" + string(seed.UID), read, nil, false, facts.Write{}},
+		{"handed over", "r1/x-s/" + string(seed.UID), read, nil, true, facts.Write{Acknowledged: true}},
+		{"no quorum yet", "r1/x-s/" + string(seed.UID), etcdclient.Answer{Reached: true}, nil, false, facts.Write{}},
+		{"not let in", "r1/x-s/" + string(seed.UID), etcdclient.Answer{Read: true, Refused: etcdclient.WrongCredentials}, nil, false, facts.Write{}},
+		{"refused", "r1/x-s/" + string(seed.UID), read, errors.New("no space"), true, facts.Write{Refused: "no space"}},
+		{"no answer", "r1/x-s/" + string(seed.UID), read, etcdclient.ErrOutcomeUnknown, true, facts.Write{}},
+		{"out of reach", "r1/x-s/" + string(seed.UID), read, etcdclient.ErrUnreachable, true, facts.Write{}},
 	} {
 		b.asked.answers, b.asked.refusal, b.asked.written = map[string]etcdclient.Answer{"x-s": tc.answer, "x-a": read}, tc.refusal, nil
 		apiservertest.Read(t, b.client, b.cluster)

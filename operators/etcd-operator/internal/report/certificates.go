@@ -11,6 +11,7 @@ import (
 	"github.com/etcd-operators/etcd-operators/api/v1beta2"
 	"github.com/etcd-operators/etcd-operators/operators/etcd-operator/internal/certificates"
 	"github.com/etcd-operators/etcd-operators/operators/etcd-operator/internal/plan"
+	"github.com/etcd-operators/etcd-operators/operators/etcd-operator/internal/plan/facts"
 	"github.com/etcd-operators/etcd-operators/shared/conditiontext"
 )
 
@@ -28,7 +29,7 @@ func (r Reporter) TellKept(ctx context.Context, c *v1beta2.EtcdCluster, told []c
 
 // TellCertificates makes an event when certificates have gone bad, or are right again, since
 // the status was written last, unless that is what the cluster waits for: that is told.
-func (r Reporter) TellCertificates(ctx context.Context, c *v1beta2.EtcdCluster, now *v1beta2.ClusterStatus, tls *plan.TLS, d *plan.Decision) {
+func (r Reporter) TellCertificates(ctx context.Context, c *v1beta2.EtcdCluster, now *v1beta2.ClusterStatus, tls *facts.TLS, d *plan.Decision) {
 	was := meta.FindStatusCondition(c.Status.Conditions, v1beta2.ConditionCertificatesReady)
 	is := meta.FindStatusCondition(now.Conditions, v1beta2.ConditionCertificatesReady)
 	if is == nil || d.AwaitsCertificates || (was != nil && was.Status == is.Status && isReported(c, is.Type, is.Reason)) {

@@ -2,11 +2,11 @@ package report
 
 import (
 	"github.com/etcd-operators/etcd-operators/operators/etcd-operator/internal/metrics"
-	"github.com/etcd-operators/etcd-operators/operators/etcd-operator/internal/plan"
+	"github.com/etcd-operators/etcd-operators/operators/etcd-operator/internal/plan/facts"
 )
 
 // Members is what metrics tell of the members that have answered.
-func Members(obs *plan.Observation) []metrics.Member {
+func Members(obs *facts.Observation) []metrics.Member {
 	var all []metrics.Member
 	for i := range obs.Pods {
 		p := &obs.Pods[i]

@@ -12,6 +12,7 @@ import (
 
 	"github.com/etcd-operators/etcd-operators/api/v1beta2"
 	"github.com/etcd-operators/etcd-operators/operators/etcd-operator/internal/plan"
+	"github.com/etcd-operators/etcd-operators/operators/etcd-operator/internal/plan/action"
 	"github.com/etcd-operators/etcd-operators/shared/operator"
 )
 
@@ -31,7 +32,7 @@ func TestEachMemberHasItsEvents(t *testing.T) {
 	r := Reporter{Events: broadcaster.NewRecorder(scheme, "etcd-operator")}
 	c := &v1beta2.EtcdCluster{ObjectMeta: metav1.ObjectMeta{Name: "x", Namespace: "ns", UID: "u", ResourceVersion: "7"}}
 	for _, name := range []string{"x-a", "x-b"} {
-		r.TellStep(t.Context(), c, plan.Decision{Action: plan.AddLearner{Name: name}, Reason: "MemberAdded", Message: "member " + name + " is added as a learner"})
+		r.TellStep(t.Context(), c, plan.Decision{Action: action.AddLearner{Name: name}, Reason: "MemberAdded", Message: "member " + name + " is added as a learner"})
 	}
 	var told int
 	err = wait.PollUntilContextTimeout(t.Context(), 10*time.Millisecond, 10*time.Second, true, func(ctx context.Context) (bool, error) {

@@ -12,6 +12,8 @@ import (
 
 	"github.com/etcd-operators/etcd-operators/api/v1beta2"
 	"github.com/etcd-operators/etcd-operators/operators/etcd-operator/internal/plan"
+	"github.com/etcd-operators/etcd-operators/operators/etcd-operator/internal/plan/action"
+	"github.com/etcd-operators/etcd-operators/operators/etcd-operator/internal/plan/facts"
 	"github.com/etcd-operators/etcd-operators/shared/conditiontext"
 )
 
@@ -24,17 +26,17 @@ type Reporter struct {
 // stand in the way.
 func (r Reporter) TellStep(ctx context.Context, c *v1beta2.EtcdCluster, d plan.Decision) {
 	reported := isReported(c, v1beta2.ConditionProgressing, d.Reason)
-	if _, repeated := d.Action.(plan.AdvanceLog); repeated && reported {
+	if _, repeated := d.Action.(action.AdvanceLog); repeated && reported {
 		return // one of many alike
 	}
 	if d.Action != nil {
-		log.FromContext(ctx).Info(d.Message, "action", plan.KindOf(d.Action), "reason", d.Reason)
+		log.FromContext(ctx).Info(d.Message, "action", action.KindOf(d.Action), "reason", d.Reason)
 		if e, ok := plan.EventOf(&d); ok {
 			r.Events.Eventf(c, related(c, e.Member), eventType(e), e.Reason, e.Action, "%s", conditiontext.Clip(e.Message))
 		}
 		return
 	}
-	if reported || d.Outcome == plan.Rejected { // told by TellRejection
+	if reported || d.Outcome == action.Rejected { // told by TellRejection
 		return
 	}
 	log.FromContext(ctx).Info(d.Message, "reason", d.Reason)
@@ -59,7 +61,7 @@ func (r Reporter) TellChanges(ctx context.Context, c *v1beta2.EtcdCluster, now *
 }
 
 // TellRejection makes the event and the log line of an effect that the API server refuses.
-func (r Reporter) TellRejection(ctx context.Context, c *v1beta2.EtcdCluster, rejection plan.Rejection) {
+func (r Reporter) TellRejection(ctx context.Context, c *v1beta2.EtcdCluster, rejection facts.Rejection) {
 	reason, message := rejection.Describe()
 	log.FromContext(ctx).Info(message, "action", rejection.Kind, "reason", reason)
 	r.Events.Eventf(c, nil, corev1.EventTypeWarning, reason, rejection.Kind, "%s", conditiontext.Clip(message))

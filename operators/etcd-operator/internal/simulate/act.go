@@ -8,7 +8,8 @@ import (
 	"time"
 
 	"github.com/etcd-operators/etcd-operators/api/v1beta2"
-	"github.com/etcd-operators/etcd-operators/operators/etcd-operator/internal/plan"
+	"github.com/etcd-operators/etcd-operators/operators/etcd-operator/internal/plan/action"
+	"github.com/etcd-operators/etcd-operators/operators/etcd-operator/internal/plan/facts"
 )
 
 // This file carries decisions out as the real act does: one API call at a time,
@@ -85,9 +86,9 @@ func (w *world) call(op *operator) {
 	}
 	op.todo.next++
 	if err != nil {
-		w.say("operator %s: %s: %v", op.id, plan.KindOf(op.todo.decision.Action), err)
+		w.say("operator %s: %s: %v", op.id, action.KindOf(op.todo.decision.Action), err)
 	} else if n == 1 {
-		w.stats.Actions[plan.KindOf(op.todo.decision.Action)]++
+		w.stats.Actions[action.KindOf(op.todo.decision.Action)]++
 	}
 	switch mishap {
 	case RepeatCall:
@@ -112,7 +113,7 @@ func (w *world) call(op *operator) {
 		return
 	}
 	if (err == nil && !op.todo.refused) || errors.Is(err, errTaken) {
-		op.rejections = plan.Accept(op.rejections, op.todo.decision.Action)
+		op.rejections = action.Accept(op.rejections, op.todo.decision.Action)
 	}
 	op.todo = nil
 	if !errors.Is(err, errConflict) && !errors.Is(err, errGone) && !errors.Is(err, errTaken) {
@@ -123,12 +124,12 @@ func (w *world) call(op *operator) {
 // remember notes that the API server has refused call number n of a decision, which was to
 // make a Pod or its volume.
 func (w *world) remember(op *operator, n int) {
-	pods := op.todo.decision.Action.(plan.CreatePods).Pods
+	pods := op.todo.decision.Action.(action.CreatePods).Pods
 	p, volume := pods[(n-1)/2], (n-1)%2 == 0
-	r := plan.RejectedPod(p, volume)
+	r := action.RejectedPod(p, volume)
 	r.Words, r.Generation = errRefused.Error(), op.todo.seen.Cluster.Generation
-	op.rejections, _ = plan.Reject(op.rejections, r, epoch.Add(w.now))
-	if !volume && w.claim(p.Name) != nil && p.Role != plan.Returning {
+	op.rejections, _ = facts.Reject(op.rejections, r, epoch.Add(w.now))
+	if !volume && w.claim(p.Name) != nil && p.Role != facts.Returning {
 		w.checkOrphans(op, p.Name)
 	}
 }
@@ -151,13 +152,13 @@ func (w *world) effect(op *operator, t *todo, n int) (more bool, err error) {
 		return false, err
 	}
 	switch a := t.decision.Action.(type) {
-	case plan.AcknowledgeFence:
+	case action.AcknowledgeFence:
 		return false, w.writeStatus(op, func(c *etcdCluster) { c.fence.By = a.Restore })
-	case plan.LiftFence:
+	case action.LiftFence:
 		return false, w.writeStatus(op, func(c *etcdCluster) { c.fence.By = "" })
-	case plan.AdoptSeed:
+	case action.AdoptSeed:
 		return false, w.adoptSeed(op, t, a)
-	case plan.RecordBootstrap:
+	case action.RecordBootstrap:
 		if err := w.noOtherClaims(a); err != nil {
 			return false, err
 		}
@@ -165,7 +166,7 @@ func (w *world) effect(op *operator, t *todo, n int) (more bool, err error) {
 			w.touch("a beginning is recorded")
 			c.bootstrap, c.current = a.Bootstrap, a.Version
 		})
-	case plan.LatchClusterID:
+	case action.LatchClusterID:
 		err := w.writeStatus(op, func(c *etcdCluster) {
 			w.touch("a cluster id is latched")
 			c.clusterID = a.ClusterID
@@ -174,31 +175,31 @@ func (w *world) effect(op *operator, t *todo, n int) (more bool, err error) {
 			w.latch(a.ClusterID)
 		}
 		return false, err
-	case plan.BeginDefragment:
+	case action.BeginDefragment:
 		return false, w.writeStatus(op, func(c *etcdCluster) {
 			w.touch("a round is recorded")
 			c.begun = a.At.Sub(epoch).Truncate(time.Second)
 		})
-	case plan.CompareData:
+	case action.CompareData:
 		w.compareData(op, a)
 		return false, nil
-	case plan.RecordConsistency:
+	case action.RecordConsistency:
 		return false, w.recordConsistency(op, a)
-	case plan.Compact:
+	case action.Compact:
 		return w.compact(op, a, n)
-	case plan.DisarmAlarm:
+	case action.DisarmAlarm:
 		return false, w.askEtcd(op, t, a.Members, func(r *run) error { return w.disarmAlarm(t, r, a) })
-	case plan.Defragment:
+	case action.Defragment:
 		return w.defragment(op, t, a, n)
-	case plan.RecordSurvivor:
+	case action.RecordSurvivor:
 		return false, w.recordSurvivor(op, t, a)
-	case plan.AdoptSurvivor:
+	case action.AdoptSurvivor:
 		return false, w.adoptSurvivor(op, t, a)
-	case plan.EndRecovery:
+	case action.EndRecovery:
 		return false, w.endRecovery(op, a)
-	case plan.DropSeed:
+	case action.DropSeed:
 		return false, w.dropSurvivorsSeed(a)
-	case plan.RevokeSurvivorPermit:
+	case action.RevokeSurvivorPermit:
 		return false, w.patchPod(a.Name, a.UID, func(p *pod) error {
 			if !p.survivorPermit {
 				return errConflict
@@ -206,19 +207,19 @@ func (w *world) effect(op *operator, t *todo, n int) (more bool, err error) {
 			p.survivorPermit = false
 			return nil
 		})
-	case plan.RecordVersion:
+	case action.RecordVersion:
 		return false, w.writeStatus(op, func(c *etcdCluster) {
 			w.touch("a version is recorded")
 			w.checkRecord(a)
 			c.current, c.target, c.index, c.upgradeSize = a.Current, a.Target, a.Index, a.Size
 		})
-	case plan.CreatePods:
+	case action.CreatePods:
 		return w.createPods(&t.seen, a, n, t.sent)
-	case plan.SetRoles:
+	case action.SetRoles:
 		return n+1 < len(a.Roles), w.setRole(&t.seen, a.Roles[n])
-	case plan.GrantStartPermit:
+	case action.GrantStartPermit:
 		return false, w.patchPod(a.Name, a.UID, func(p *pod) error {
-			asRead := func(q plan.Pod) bool {
+			asRead := func(q facts.Pod) bool {
 				return q.UID == p.uid && samePod(p, &q) && samePermit(p.permit, q.StartPermit)
 			}
 			if t.sent && !slices.ContainsFunc(t.seen.Pods, asRead) {
@@ -228,7 +229,7 @@ func (w *world) effect(op *operator, t *todo, n int) (more bool, err error) {
 			p.permit = &a.StartPermit
 			return nil
 		})
-	case plan.RevokeStartPermits:
+	case action.RevokeStartPermits:
 		r := a.Pods[n]
 		return n+1 < len(a.Pods), w.patchPod(r.Name, r.UID, func(p *pod) error {
 			if p.permit == nil {
@@ -237,9 +238,9 @@ func (w *world) effect(op *operator, t *todo, n int) (more bool, err error) {
 			p.permit = nil
 			return nil
 		})
-	case plan.AddLearner:
+	case action.AddLearner:
 		return false, w.askEtcd(op, t, a.Members, func(r *run) error { return w.addMember(r, a.Name) })
-	case plan.Promote:
+	case action.Promote:
 		return false, w.askEtcd(op, t, a.Members, func(r *run) error {
 			before := w.look(r)
 			err := w.promoteMember(r, a.ID)
@@ -248,7 +249,7 @@ func (w *world) effect(op *operator, t *todo, n int) (more bool, err error) {
 			}
 			return err
 		})
-	case plan.RemoveMember:
+	case action.RemoveMember:
 		if !t.looked && (!w.canRemove(t, a) || w.hasUnseenClaim(t, a.Members)) {
 			return false, errConflict
 		}
@@ -264,35 +265,35 @@ func (w *world) effect(op *operator, t *todo, n int) (more bool, err error) {
 			}
 			return err
 		})
-	case plan.TransferLeadership:
+	case action.TransferLeadership:
 		return false, w.askLeader(op, a)
-	case plan.EnableDowngrade:
+	case action.EnableDowngrade:
 		return false, w.enableDowngrade(op, t, a)
-	case plan.CancelDowngrade:
+	case action.CancelDowngrade:
 		return false, w.cancelDowngrade(op, t)
-	case plan.AdvanceLog:
+	case action.AdvanceLog:
 		return false, w.advanceLog(op, a)
-	case plan.ChangeImage:
+	case action.ChangeImage:
 		return false, w.giveImage(t, a)
-	case plan.RecreatePod:
+	case action.RecreatePod:
 		return false, w.recreatePod(t, a)
-	case plan.DeletePod:
+	case action.DeletePod:
 		return false, w.deleteByUID(op, t, a)
-	case plan.DeleteClaim:
+	case action.DeleteClaim:
 		return false, w.deleteClaimByUID(op, t, a)
-	case plan.GrowClaim:
+	case action.GrowClaim:
 		return false, w.growClaim(a)
-	case plan.KeepClaims:
+	case action.KeepClaims:
 		return n+1 < len(a.Claims), w.keepClaim(a.Claims[n], a)
-	case plan.TakeClaims:
+	case action.TakeClaims:
 		return n+1 < len(a.Claims), w.takeClaim(a.Claims[n], a.From)
 	}
 	return false, fmt.Errorf("unknown action %T", t.decision.Action)
 }
 
-func isPatch(a plan.Action) bool {
+func isPatch(a action.Action) bool {
 	switch a.(type) {
-	case plan.SetRoles, plan.GrantStartPermit, plan.RevokeStartPermits:
+	case action.SetRoles, action.GrantStartPermit, action.RevokeStartPermits:
 		return true
 	default:
 		return false
@@ -300,12 +301,12 @@ func isPatch(a plan.Action) bool {
 }
 
 // unchanged reads the EtcdCluster live.
-func (w *world) unchanged(seen *plan.Cluster) error {
+func (w *world) unchanged(seen *facts.Cluster) error {
 	if w.cfg.has(NoLiveRead) {
 		return nil
 	}
 	c := &w.cluster
-	var b plan.Bootstrap
+	var b facts.Bootstrap
 	if seen.Bootstrap != nil {
 		b = *seen.Bootstrap
 	}
@@ -323,9 +324,9 @@ func (w *world) unchanged(seen *plan.Cluster) error {
 // is written against the version that was observed.
 func (w *world) permitted(t *todo) error {
 	switch a := t.decision.Action.(type) {
-	case plan.AcknowledgeFence, plan.LiftFence, plan.AdoptSeed:
+	case action.AcknowledgeFence, action.LiftFence, action.AdoptSeed:
 		return nil
-	case plan.SetRoles, plan.GrantStartPermit, plan.RevokeStartPermits:
+	case action.SetRoles, action.GrantStartPermit, action.RevokeStartPermits:
 		if w.cfg.has(NoLiveReadForPatches) && isPatch(a) {
 			return nil
 		}
@@ -343,13 +344,13 @@ func (w *world) permitted(t *todo) error {
 }
 
 // adoptSeed is one write of the status, if the Pod is still the one that was observed.
-func (w *world) adoptSeed(op *operator, t *todo, a plan.AdoptSeed) error {
+func (w *world) adoptSeed(op *operator, t *todo, a action.AdoptSeed) error {
 	if p := w.pod(a.Name); p == nil || p.uid != a.UID || p.deleting != never {
 		return errGone
 	}
 	err := w.writeStatus(op, func(c *etcdCluster) {
 		c.fence.By, c.fence.Adopted = "", v1beta2.AdoptedSeed{Restore: a.Restore, Pod: a.Name, PodUID: a.UID}
-		c.bootstrap, c.clusterID, c.status = plan.Bootstrap{Member: a.Name, Token: a.Restore}, a.ClusterID, &t.decision.Status
+		c.bootstrap, c.clusterID, c.status = facts.Bootstrap{Member: a.Name, Token: a.Restore}, a.ClusterID, &t.decision.Status
 		c.current, c.target, c.index, c.upgradeSize = cmp.Or(a.Version, c.current), "", 0, 0
 		c.repaired, c.compacted = never, 0
 		c.recovery = nil

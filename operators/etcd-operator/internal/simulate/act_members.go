@@ -3,7 +3,8 @@ package simulate
 import (
 	"slices"
 
-	"github.com/etcd-operators/etcd-operators/operators/etcd-operator/internal/plan"
+	"github.com/etcd-operators/etcd-operators/operators/etcd-operator/internal/plan/action"
+	"github.com/etcd-operators/etcd-operators/operators/etcd-operator/internal/plan/facts"
 )
 
 // This file is what an operator asks of etcd; see act.go.
@@ -20,7 +21,7 @@ func (w *world) endpoint(op *operator) *run {
 }
 
 // changeMembers does something if the member list is still the one decided on.
-func (w *world) changeMembers(op *operator, t *todo, members []plan.Member, change func(*run) error) error {
+func (w *world) changeMembers(op *operator, t *todo, members []facts.Member, change func(*run) error) error {
 	r := w.endpoint(op)
 	if r == nil {
 		return errNobody
@@ -47,14 +48,14 @@ func (w *world) changeMembers(op *operator, t *todo, members []plan.Member, chan
 }
 
 // askEtcd asks a member for a change if the member list is still the one decided on.
-func (w *world) askEtcd(op *operator, t *todo, members []plan.Member, change func(*run) error) error {
+func (w *world) askEtcd(op *operator, t *todo, members []facts.Member, change func(*run) error) error {
 	return w.changeMembers(op, t, members, func(r *run) error {
 		w.asked++
 		return change(r)
 	})
 }
 
-func (w *world) askLeader(op *operator, a plan.TransferLeadership) error {
+func (w *world) askLeader(op *operator, a action.TransferLeadership) error {
 	for _, r := range w.etcds() {
 		if r.name == a.From && r.etcd.leading && w.sees(op, r.node) {
 			if w.refuses(r) != "" {

@@ -3,14 +3,15 @@ package simulate
 import (
 	"slices"
 
-	"github.com/etcd-operators/etcd-operators/operators/etcd-operator/internal/plan"
+	"github.com/etcd-operators/etcd-operators/operators/etcd-operator/internal/plan/action"
+	"github.com/etcd-operators/etcd-operators/operators/etcd-operator/internal/plan/facts"
 )
 
 // This file is what an operator does to Pods, volumes and the budget; see act.go.
 
 // setBudget brings the PodDisruptionBudget to what it is to be.
-func (w *world) setBudget(seen *plan.Cluster, budget int) error {
-	if budget == plan.KeepBudget || budget == w.budget {
+func (w *world) setBudget(seen *facts.Cluster, budget int) error {
+	if budget == facts.KeepBudget || budget == w.budget {
 		return nil
 	}
 	if err := w.unchanged(seen); err != nil {
@@ -21,24 +22,24 @@ func (w *world) setBudget(seen *plan.Cluster, budget int) error {
 	return nil
 }
 
-func (w *world) createPods(seen *plan.Observation, a plan.CreatePods, n int, sent bool) (more bool, err error) {
+func (w *world) createPods(seen *facts.Observation, a action.CreatePods, n int, sent bool) (more bool, err error) {
 	pods := a.Pods
-	if n == 0 && !w.cfg.has(NoLiveNames) && !sent && !slices.EqualFunc(w.pods, seen.Pods, func(a *pod, b plan.Pod) bool { return a.name == b.Name }) {
+	if n == 0 && !w.cfg.has(NoLiveNames) && !sent && !slices.EqualFunc(w.pods, seen.Pods, func(a *pod, b facts.Pod) bool { return a.name == b.Name }) {
 		return false, errConflict
 	}
 	np := pods[n/2]
 	more = n+1 < 2*len(pods)
-	if np.Role == plan.Returning && !sent && !w.isMembers(w.claim(np.Name)) {
+	if np.Role == facts.Returning && !sent && !w.isMembers(w.claim(np.Name)) {
 		return false, errConflict
 	}
 	if n%2 == 0 {
-		if c := w.claim(np.Name); c != nil && np.Role == plan.Joiner && !w.isMembers(c) {
+		if c := w.claim(np.Name); c != nil && np.Role == facts.Joiner && !w.isMembers(c) {
 			return false, errTaken
 		}
-		if w.cfg.Persistent && np.Role != plan.Returning && w.claim(np.Name) == nil && w.during(RefuseClaims) {
+		if w.cfg.Persistent && np.Role != facts.Returning && w.claim(np.Name) == nil && w.during(RefuseClaims) {
 			return false, errRefused
 		}
-		if w.cfg.Persistent && np.Role != plan.Returning && w.claim(np.Name) == nil {
+		if w.cfg.Persistent && np.Role != facts.Returning && w.claim(np.Name) == nil {
 			w.touch("a volume is made")
 			w.createClaim(np.Name)
 			if np.Recovery != nil {
@@ -51,13 +52,13 @@ func (w *world) createPods(seen *plan.Observation, a plan.CreatePods, n int, sen
 		return more, errThere
 	}
 	if w.during(RefusePods) {
-		return more && np.Role == plan.Returning, errRefused
+		return more && np.Role == facts.Returning, errRefused
 	}
 	w.touch("a Pod is made")
 	w.checkCreate(&np)
 	w.checkCertified(&seen.Cluster, np.Name)
 	learners := w.cfg.Learners
-	if np.Role == plan.Joiner {
+	if np.Role == facts.Joiner {
 		learners, w.learners = w.learners, learners
 	}
 	w.createPod(&pod{
@@ -68,14 +69,14 @@ func (w *world) createPods(seen *plan.Observation, a plan.CreatePods, n int, sen
 	return more, nil
 }
 
-func (w *world) setRole(seen *plan.Observation, r plan.PodRole) error {
+func (w *world) setRole(seen *facts.Observation, r action.PodRole) error {
 	return w.patchPod(r.Name, r.UID, func(p *pod) error {
-		if !slices.ContainsFunc(seen.Pods, func(q plan.Pod) bool { return q.Name == r.Name && q.Role == p.role }) {
+		if !slices.ContainsFunc(seen.Pods, func(q facts.Pod) bool { return q.Name == r.Name && q.Role == p.role }) {
 			return errConflict
 		}
 		w.checkRole(p, r.Role)
 		p.role, p.roleAt = r.Role, w.now
-		if i := slices.IndexFunc(seen.Pods, func(q plan.Pod) bool { return q.Name == r.Name }); r.Role == plan.Voter {
+		if i := slices.IndexFunc(seen.Pods, func(q facts.Pod) bool { return q.Name == r.Name }); r.Role == facts.Voter {
 			q := &seen.Pods[i]
 			p.provenRestarts, p.provenImage = q.Restarts, q.Repository+":v"+q.Version
 		}
@@ -94,7 +95,7 @@ func (w *world) patchPod(name, uid string, change func(*pod) error) error {
 
 // canRemove reads the Pods live: all are as they were observed, and the member's has the
 // start permit that it had, and was not placed since.
-func (w *world) canRemove(t *todo, a plan.RemoveMember) bool {
+func (w *world) canRemove(t *todo, a action.RemoveMember) bool {
 	if w.cfg.has(NoLivePod) {
 		return true
 	}
@@ -106,7 +107,7 @@ func (w *world) canRemove(t *todo, a plan.RemoveMember) bool {
 }
 
 // samePermit reports whether two start permits, of which there may be none, are the same.
-func samePermit(a, b *plan.StartPermit) bool {
+func samePermit(a, b *facts.StartPermit) bool {
 	if a == nil || b == nil {
 		return a == b
 	}
@@ -120,15 +121,15 @@ func (w *world) isMembers(c *claim) bool {
 
 // hasUnseenClaim reports whether there is a claim that was not observed, of one of the members or
 // of a Pod that was.
-func (w *world) hasUnseenClaim(t *todo, members []plan.Member) bool {
+func (w *world) hasUnseenClaim(t *todo, members []facts.Member) bool {
 	return slices.ContainsFunc(w.claims, func(c *claim) bool {
-		isKnown := slices.ContainsFunc(members, func(m plan.Member) bool { return m.Name == c.name }) ||
-			slices.ContainsFunc(t.seen.Pods, func(p plan.Pod) bool { return p.Name == c.name })
-		return isKnown && w.isMembers(c) && !slices.ContainsFunc(t.seen.Claims, func(o plan.Claim) bool { return o.Name == c.name })
+		isKnown := slices.ContainsFunc(members, func(m facts.Member) bool { return m.Name == c.name }) ||
+			slices.ContainsFunc(t.seen.Pods, func(p facts.Pod) bool { return p.Name == c.name })
+		return isKnown && w.isMembers(c) && !slices.ContainsFunc(t.seen.Claims, func(o facts.Claim) bool { return o.Name == c.name })
 	})
 }
 
-func (w *world) deleteByUID(op *operator, t *todo, a plan.DeletePod) error {
+func (w *world) deleteByUID(op *operator, t *todo, a action.DeletePod) error {
 	p := w.pod(a.Name)
 	if p == nil || (p.uid != a.UID && !w.cfg.has(NoUID)) {
 		return errGone
@@ -146,7 +147,7 @@ func (w *world) deleteByUID(op *operator, t *todo, a plan.DeletePod) error {
 	return w.changeMembers(op, t, a.Members, do)
 }
 
-func (w *world) deleteClaimByUID(op *operator, t *todo, a plan.DeleteClaim) error {
+func (w *world) deleteClaimByUID(op *operator, t *todo, a action.DeleteClaim) error {
 	c := w.claim(a.Name)
 	if c == nil || (c.uid != a.UID && !w.cfg.has(NoUID)) {
 		return errGone

@@ -6,6 +6,8 @@ import (
 	"time"
 
 	"github.com/etcd-operators/etcd-operators/operators/etcd-operator/internal/plan"
+	"github.com/etcd-operators/etcd-operators/operators/etcd-operator/internal/plan/action"
+	"github.com/etcd-operators/etcd-operators/operators/etcd-operator/internal/plan/facts"
 )
 
 // TestDataFindsItsPlace: of many adopted volumes one has data, and others that never had any
@@ -71,22 +73,22 @@ func crowded(t *testing.T, seed int64, planner Planner) *world {
 }
 
 // recreatesAtOnce recreates the Pods of adopted volumes while others find no place.
-func recreatesAtOnce(o plan.Observation) plan.Decision {
+func recreatesAtOnce(o facts.Observation) plan.Decision {
 	d := plan.Plan(o)
 	c := &o.Cluster
-	told := slices.ContainsFunc(o.Pods, func(p plan.Pod) bool { return len(p.Answer.Members) > 0 })
-	unplaced := slices.ContainsFunc(o.Pods, func(p plan.Pod) bool { return p.Unschedulable != "" && p.Node == "" })
+	told := slices.ContainsFunc(o.Pods, func(p facts.Pod) bool { return len(p.Answer.Members) > 0 })
+	unplaced := slices.ContainsFunc(o.Pods, func(p facts.Pod) bool { return p.Unschedulable != "" && p.Node == "" })
 	if c.ClusterID != 0 || c.Bootstrap == nil || !c.Bootstrap.Adopted || told || !unplaced || d.Reason != "AdoptingVolumes" && d.Reason != "MakingRoom" {
 		return d
 	}
-	var pods []plan.NewPod
+	var pods []action.NewPod
 	for _, cl := range o.Claims {
-		if !cl.Deleting && !slices.ContainsFunc(o.Pods, func(p plan.Pod) bool { return p.Name == cl.Name }) {
-			pods = append(pods, plan.NewPod{Name: cl.Name, Role: plan.Returning, Version: c.Version})
+		if !cl.Deleting && !slices.ContainsFunc(o.Pods, func(p facts.Pod) bool { return p.Name == cl.Name }) {
+			pods = append(pods, action.NewPod{Name: cl.Name, Role: facts.Returning, Version: c.Version})
 		}
 	}
 	if len(pods) > 0 {
-		d.Action = plan.CreatePods{Pods: pods}
+		d.Action = action.CreatePods{Pods: pods}
 	}
 	return d
 }

@@ -4,7 +4,7 @@ import (
 	"errors"
 	"strings"
 
-	"github.com/etcd-operators/etcd-operators/operators/etcd-operator/internal/plan"
+	"github.com/etcd-operators/etcd-operators/operators/etcd-operator/internal/plan/facts"
 )
 
 // The model of etcd's own authentication. The user enables it at some moment: an entry
@@ -36,10 +36,10 @@ func (w *world) enableAuth(f Fault) bool {
 	return true
 }
 
-var refusals = []plan.Refusal{plan.NoCredentials, plan.WrongCredentials, plan.NotRoot}
+var refusals = []facts.Refusal{facts.NoCredentials, facts.WrongCredentials, facts.NotRoot}
 
 // refuses says why a member refuses the operator, empty if it does not.
-func (w *world) refuses(r *run) plan.Refusal {
+func (w *world) refuses(r *run) facts.Refusal {
 	if !w.authenticates(r) || !w.during(LackCredentials) {
 		return ""
 	}
@@ -59,7 +59,7 @@ func tellsStrangers(version string) bool {
 
 // authenticated is what remains of a member's answer when etcd's authentication has had
 // its say.
-func (w *world) authenticated(r *run, a plan.Answer) plan.Answer {
+func (w *world) authenticated(r *run, a facts.Answer) facts.Answer {
 	d := r.disk.data
 	if w.ships() || !w.authenticates(r) {
 		return a
@@ -67,12 +67,12 @@ func (w *world) authenticated(r *run, a plan.Answer) plan.Answer {
 	why := w.refuses(r)
 	switch {
 	case why == "" && !a.Read && !a.Learner && d.id%2 == 0:
-		return plan.Answer{} // it has forgotten the token, and without a quorum there is no other
+		return facts.Answer{} // it has forgotten the token, and without a quorum there is no other
 	case why == "":
 		return a
-	case why == plan.NotRoot || tellsStrangers(r.version):
+	case why == facts.NotRoot || tellsStrangers(r.version):
 		a.Refused, a.RefusedBecause = why, "the model says so"
 		return a // any user is told who the members are, and by old patches anybody
 	}
-	return plan.Answer{Read: a.Read && !a.Learner, Refused: why, RefusedBecause: "the model says so"}
+	return facts.Answer{Read: a.Read && !a.Learner, Refused: why, RefusedBecause: "the model says so"}
 }

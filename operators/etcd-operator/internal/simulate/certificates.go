@@ -6,7 +6,7 @@ import (
 	"time"
 
 	"github.com/etcd-operators/etcd-operators/api/v1beta2"
-	"github.com/etcd-operators/etcd-operators/operators/etcd-operator/internal/plan"
+	"github.com/etcd-operators/etcd-operators/operators/etcd-operator/internal/plan/facts"
 )
 
 // The model of certificates: who has signed those that members show, whom their Secrets
@@ -137,12 +137,12 @@ func (w *world) trustEachOther(a, b *run) bool {
 }
 
 // certificates are what an operator sees of them.
-func (w *world) certificates() plan.TLS {
+func (w *world) certificates() facts.TLS {
 	if !w.cfg.TLS {
-		return plan.TLS{}
+		return facts.TLS{}
 	}
 	s := &w.secrets
-	t := plan.TLS{Wanted: true, Trust: s.trust(), NotAfter: epoch.Add(1000 * time.Hour)}
+	t := facts.TLS{Wanted: true, Trust: s.trust(), NotAfter: epoch.Add(1000 * time.Hour)}
 	switch {
 	case s.leaf != s.wanted:
 		t.Rotation = v1beta2.CATrustingBoth
@@ -152,11 +152,11 @@ func (w *world) certificates() plan.TLS {
 		t.Rotation = v1beta2.CADroppingOld
 	}
 	if w.during(SpoilCertificates) {
-		t.Trust, t.Problem, t.Message = "", plan.CertificatesMissing, "the Secret of the members is gone"
+		t.Trust, t.Problem, t.Message = "", facts.CertificatesMissing, "the Secret of the members is gone"
 	}
 	if w.during(LackCertificates) {
 		t.NoClientCertificate, t.Problem, t.Message = true, w.lackingCertificate, "the model says so"
-		if t.Problem != plan.CertificatesInvalid {
+		if t.Problem != facts.CertificatesInvalid {
 			t.Trust = ""
 		}
 	}
@@ -169,7 +169,7 @@ func (w *world) certificates() plan.TLS {
 // lookAgain is how soon an operator looks again at certificates that it waits for.
 const lookAgain = 5 * time.Second
 
-var certificateProblems = []plan.CertificateProblem{plan.CertificatesMissing, plan.CertificatesInvalid, plan.CertificatesPending}
+var certificateProblems = []facts.CertificateProblem{facts.CertificatesMissing, facts.CertificatesInvalid, facts.CertificatesPending}
 
 // spoilCertificates is a user who deletes a Secret, or replaces the CA.
 func (w *world) spoilCertificates(f Fault) bool {
@@ -203,7 +203,7 @@ func (w *world) checkStartable(t *todo, p *pod) {
 }
 
 // checkCertified: a Pod is made for CAs that are known.
-func (w *world) checkCertified(seen *plan.Cluster, name string) {
+func (w *world) checkCertified(seen *facts.Cluster, name string) {
 	if w.cfg.TLS && (seen.LastStatus.TLS == nil || seen.LastStatus.TLS.Trust == "") {
 		w.fail(certified, "Pod %s is made, and it is not known whom it is to trust", name)
 	}

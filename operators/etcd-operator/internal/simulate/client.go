@@ -1,6 +1,6 @@
 package simulate
 
-import "github.com/etcd-operators/etcd-operators/operators/etcd-operator/internal/plan"
+import "github.com/etcd-operators/etcd-operators/operators/etcd-operator/internal/plan/facts"
 
 // tickClient is a client of the cluster's Service that writes all the time. It
 // reaches some Pod that is marked as a voter and ready, and remembers each write
@@ -11,7 +11,7 @@ func (w *world) tickClient() {
 	}
 	var serving []*pod
 	for _, p := range w.pods {
-		if p.role == plan.Voter && p.deleting == never && w.ready(p) {
+		if p.role == facts.Voter && p.deleting == never && w.ready(p) {
 			serving = append(serving, p)
 		}
 	}

@@ -8,7 +8,8 @@ import (
 	"time"
 
 	"github.com/etcd-operators/etcd-operators/api/v1beta2"
-	"github.com/etcd-operators/etcd-operators/operators/etcd-operator/internal/plan"
+	"github.com/etcd-operators/etcd-operators/operators/etcd-operator/internal/plan/action"
+	"github.com/etcd-operators/etcd-operators/operators/etcd-operator/internal/plan/facts"
 	"github.com/etcd-operators/etcd-operators/shared/schedule"
 )
 
@@ -30,14 +31,14 @@ const longestComparison = 90 * time.Second
 
 // reading is a comparison that an operator has begun. It is never changed in place.
 type reading struct {
-	members []plan.Member
+	members []facts.Member
 	ends    time.Duration
-	shown   plan.Comparison
+	shown   facts.Comparison
 }
 
 // consistency is what an operator reads of spec and status.
-func (w *world) consistency(c *etcdCluster) plan.Consistency {
-	out := plan.Consistency{Since: epoch}
+func (w *world) consistency(c *etcdCluster) facts.Consistency {
+	out := facts.Consistency{Since: epoch}
 	if w.cfg.Compares {
 		out.Schedule = comparisons
 	}
@@ -73,7 +74,7 @@ func (w *world) alterData(f Fault) bool {
 }
 
 // compareData begins a comparison.
-func (w *world) compareData(op *operator, a plan.CompareData) {
+func (w *world) compareData(op *operator, a action.CompareData) {
 	if op.reading != nil && op.reading.shown.Ended.IsZero() {
 		return
 	}
@@ -88,7 +89,7 @@ func (w *world) compareData(op *operator, a plan.CompareData) {
 
 // comparison is what an operator knows of the one that it has begun. It ends when the
 // operator looks: the data is compared as it is then.
-func (w *world) comparison(op *operator) *plan.Comparison {
+func (w *world) comparison(op *operator) *facts.Comparison {
 	r := op.reading
 	if r == nil {
 		return nil
@@ -102,7 +103,7 @@ func (w *world) comparison(op *operator) *plan.Comparison {
 	return &shown
 }
 
-func (w *world) compared(op *operator, r *reading) plan.Comparison {
+func (w *world) compared(op *operator, r *reading) facts.Comparison {
 	out := r.shown
 	out.Ended, out.Revision, out.Result = epoch.Add(w.now), 1, v1beta2.ResultConsistent
 	groups := map[int][]uint64{}
@@ -137,7 +138,7 @@ func (w *world) compared(op *operator, r *reading) plan.Comparison {
 }
 
 // recordConsistency is the write of the status.
-func (w *world) recordConsistency(op *operator, a plan.RecordConsistency) error {
+func (w *world) recordConsistency(op *operator, a action.RecordConsistency) error {
 	return w.writeStatus(op, func(c *etcdCluster) {
 		w.touch("a comparison is recorded")
 		st := *op.last.Status.DeepCopy()
@@ -178,7 +179,7 @@ func (w *world) whoDiffers() string {
 	return ""
 }
 
-func (k *check) compareData(a plan.CompareData) *Violation {
+func (k *check) compareData(a action.CompareData) *Violation {
 	list := k.list()
 	if v := k.settled(list); v != nil {
 		return v
@@ -191,7 +192,7 @@ func (k *check) compareData(a plan.CompareData) *Violation {
 	return nil
 }
 
-func (k *check) recordConsistency(a plan.RecordConsistency) *Violation {
+func (k *check) recordConsistency(a action.RecordConsistency) *Violation {
 	if v := k.settled(k.list()); v != nil {
 		return v
 	}

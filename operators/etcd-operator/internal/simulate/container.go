@@ -5,7 +5,7 @@ import (
 	"strings"
 	"time"
 
-	"github.com/etcd-operators/etcd-operators/operators/etcd-operator/internal/plan"
+	"github.com/etcd-operators/etcd-operators/operators/etcd-operator/internal/plan/facts"
 	"github.com/etcd-operators/etcd-operators/shared/launcher"
 )
 
@@ -53,7 +53,7 @@ type run struct {
 	// little memory.
 	started  bool
 	restarts int
-	exit     plan.Exit
+	exit     facts.Exit
 	since    time.Duration
 	oomUntil int
 	// address is when the Pod's address is published; never while it has none.
@@ -67,7 +67,7 @@ type run struct {
 	// permit is what the launcher reads: the downward API lags behind the object. annotation is
 	// the same as Kubernetes has it, and command the launcher's own; both are empty in a Pod of
 	// which the world knows no object.
-	permit     *plan.StartPermit
+	permit     *facts.StartPermit
 	annotation string
 	command    []string
 	// launcher is the code that ships, said what it says of itself. While it has paused
@@ -233,11 +233,11 @@ func (w *world) startContainer(r *run) {
 }
 
 // constantFlags is a start permit that names whoever is a member now.
-func (w *world) constantFlags() *plan.StartPermit {
+func (w *world) constantFlags() *facts.StartPermit {
 	if w.main < 0 {
 		return nil
 	}
-	g := plan.StartPermit{Attempt: w.serial}
+	g := facts.StartPermit{Attempt: w.serial}
 	for _, m := range w.births[w.main].view {
 		g.Members = append(g.Members, m.Name)
 	}
@@ -254,7 +254,7 @@ func (w *world) exec(r *run, decision launcher.Decision) {
 			w.fault(r)
 			return
 		}
-		if why := w.endsAtOnce(r); why != (plan.Exit{}) {
+		if why := w.endsAtOnce(r); why != (facts.Exit{}) {
 			w.crash(r)
 			r.exit = why
 			return
@@ -275,7 +275,7 @@ func (w *world) exec(r *run, decision launcher.Decision) {
 
 // beginCluster is etcd with `new`: it makes a cluster of one, whose ids follow from
 // the token and the name.
-func (w *world) beginCluster(r *run, g *plan.StartPermit) {
+func (w *world) beginCluster(r *run, g *facts.StartPermit) {
 	w.checkBirth(r, g)
 	id := hash(r.name, g.Token)
 	b := birth{member: r.name, uid: r.uid, token: g.Token, cluster: hash(r.name, g.Token, "cluster"), minor: minorOf(r.version)}
@@ -293,7 +293,7 @@ func (w *world) beginCluster(r *run, g *plan.StartPermit) {
 // join is etcd with `existing` and without a log. It asks the members that it is
 // told of for their list, and starts only if that names exactly those. It returns
 // why it does not.
-func (w *world) join(r *run, g *plan.StartPermit) string {
+func (w *world) join(r *run, g *facts.StartPermit) string {
 	if !w.addressed(r) {
 		return "its own name can't be looked up"
 	}
@@ -310,7 +310,7 @@ func (w *world) join(r *run, g *plan.StartPermit) string {
 		return "no member answers"
 	}
 	var names []string
-	var self *plan.Member
+	var self *facts.Member
 	learners := 0
 	for i, m := range from.disk.data.view {
 		names = append(names, m.Name)

@@ -4,7 +4,8 @@ import (
 	"fmt"
 	"slices"
 
-	"github.com/etcd-operators/etcd-operators/operators/etcd-operator/internal/plan"
+	"github.com/etcd-operators/etcd-operators/operators/etcd-operator/internal/plan/action"
+	"github.com/etcd-operators/etcd-operators/operators/etcd-operator/internal/plan/facts"
 )
 
 // This file is etcd's downgrade API: who may ask for what, how the cluster version goes
@@ -70,7 +71,7 @@ func (w *world) askDowngrade(op *operator, t *todo, change func(*run, *birth) er
 }
 
 // enableDowngrade is etcd that validates a downgrade, and enables it.
-func (w *world) enableDowngrade(op *operator, t *todo, a plan.EnableDowngrade) error {
+func (w *world) enableDowngrade(op *operator, t *todo, a action.EnableDowngrade) error {
 	return w.askDowngrade(op, t, func(_ *run, b *birth) error { return w.enableBy(b, a.To) })
 }
 
@@ -115,7 +116,7 @@ func (w *world) checkLowered(t *todo, r *run, to string) {
 		return
 	case b.downgrade == minor || t.disturbed != w.disturbed || t.sent:
 		return
-	case !slices.ContainsFunc(b.view, func(m plan.Member) bool {
+	case !slices.ContainsFunc(b.view, func(m facts.Member) bool {
 		q := w.member(w.main, m.ID)
 		return q != nil && minorOf(q.version) <= minor
 	}):

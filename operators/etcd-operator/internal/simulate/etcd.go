@@ -3,7 +3,7 @@ package simulate
 import (
 	"time"
 
-	"github.com/etcd-operators/etcd-operators/operators/etcd-operator/internal/plan"
+	"github.com/etcd-operators/etcd-operators/operators/etcd-operator/internal/plan/facts"
 )
 
 // data is a member's data dir: its identity, raft's durable state, and what it has
@@ -17,9 +17,9 @@ type data struct {
 	// committed and applied count entries of log.
 	committed, applied int
 	// view is this member's own member list, never changed in place.
-	view []plan.Member
+	view []facts.Member
 	// alarms are those that it knows to be raised, never changed in place.
-	alarms []plan.Alarm
+	alarms []facts.Alarm
 	// size is what the database takes, inUse what of it is in use; in units.
 	size, inUse int
 	// told is the minor of the cluster version as this member has it, stored that of its
@@ -31,11 +31,11 @@ type data struct {
 	// after these: from there on it replays the log when it starts. (Those that are made
 	// as the log grows are let go: who writes little has none.)
 	snap     int
-	snapView []plan.Member
+	snapView []facts.Member
 	// base and baseView are those of the snapshot that it was started on: whoever lacks
 	// entries before gets that one from it, since its log begins there.
 	base     int
-	baseView []plan.Member
+	baseView []facts.Member
 }
 
 // entry is an entry of raft's log. An entry has the same serial wherever it is,
@@ -48,7 +48,7 @@ type entry struct {
 	index uint64
 	id    uint64
 	name  string
-	alarm plan.AlarmKind
+	alarm facts.AlarmKind
 	// hand is true of a member that a person adds; at are its peer URLs, if they are not the
 	// operator's.
 	hand bool
@@ -124,7 +124,7 @@ func (w *world) entry(e entry, log []entry) entry {
 
 func quorum(n int) int { return n/2 + 1 }
 
-func findMember(view []plan.Member, id uint64) *plan.Member {
+func findMember(view []facts.Member, id uint64) *facts.Member {
 	for i := range view {
 		if view[i].ID == id {
 			return &view[i]
@@ -133,12 +133,12 @@ func findMember(view []plan.Member, id uint64) *plan.Member {
 	return nil
 }
 
-func isVoter(view []plan.Member, id uint64) bool {
+func isVoter(view []facts.Member, id uint64) bool {
 	m := findMember(view, id)
 	return m != nil && !m.Learner
 }
 
-func countVoters(view []plan.Member) int {
+func countVoters(view []facts.Member) int {
 	n := 0
 	for _, m := range view {
 		if !m.Learner {

@@ -9,6 +9,8 @@ import (
 
 	"github.com/etcd-operators/etcd-operators/api/v1beta2"
 	"github.com/etcd-operators/etcd-operators/operators/etcd-operator/internal/plan"
+	"github.com/etcd-operators/etcd-operators/operators/etcd-operator/internal/plan/action"
+	"github.com/etcd-operators/etcd-operators/operators/etcd-operator/internal/plan/facts"
 )
 
 // FuzzPlan gives the planner arbitrary Observations, also such as no world would
@@ -41,7 +43,7 @@ func TestArbitraryObservations(t *testing.T) {
 			t.Fatalf("observation %d", i)
 		}
 		if d.Action != nil {
-			actions[plan.KindOf(d.Action)]++
+			actions[action.KindOf(d.Action)]++
 		}
 	}
 	var counts []string
@@ -56,7 +58,7 @@ func TestArbitraryObservations(t *testing.T) {
 	}
 }
 
-func checkObservation(t *testing.T, o plan.Observation) plan.Decision {
+func checkObservation(t *testing.T, o facts.Observation) plan.Decision {
 	d := plan.Plan(o)
 	if v := CheckDecision(o, d); v != nil {
 		t.Errorf("%s: %s\ndecision: %s (%s: %s)\n%s", v.Invariant, v.Message, describe(d), d.Reason, d.Message, describeObservation(o))
@@ -93,13 +95,13 @@ func (d *dice) strange(n int) bool { return d.odd > 0 && d.chance(n*(4-d.odd)) }
 
 // observationFrom makes an Observation: mostly a plausible one, with anything
 // implausible here and there.
-func observationFrom(d *dice) plan.Observation {
+func observationFrom(d *dice) facts.Observation {
 	d.odd = d.below(4)
-	o := plan.Observation{Now: epoch.Add(time.Hour), FreshToken: "fresh"}
-	o.Cluster = plan.Cluster{
+	o := facts.Observation{Now: epoch.Add(time.Hour), FreshToken: "fresh"}
+	o.Cluster = facts.Cluster{
 		Name: clusterName, Generation: 1, Size: 1 + d.below(7), Version: "3.6.16", WantedVersion: "3.6.16", Repository: goodRepository,
 		Persistent: d.chance(2), MemberTimeout: 5 * time.Minute, DisruptionBudget: !d.chance(4),
-		Paused: d.strange(30), Deleting: d.strange(30), TLS: plan.TLS{Wanted: d.strange(40)},
+		Paused: d.strange(30), Deleting: d.strange(30), TLS: facts.TLS{Wanted: d.strange(40)},
 	}
 	c := &o.Cluster
 	if d.strange(8) {
@@ -123,7 +125,7 @@ func observationFrom(d *dice) plan.Observation {
 		c.Existed = "volumes were kept"
 	}
 	if !d.chance(8) {
-		c.Bootstrap = &plan.Bootstrap{Member: memberName(0), Token: "t"}
+		c.Bootstrap = &facts.Bootstrap{Member: memberName(0), Token: "t"}
 	}
 	if !d.chance(4) {
 		c.ClusterID = 77
@@ -144,7 +146,7 @@ func observationFrom(d *dice) plan.Observation {
 	}
 	if c.Fence.By != "" && d.chance(2) {
 		o.Pods = append(o.Pods, arbitrarySeed(d, c, o.Now))
-		o.Claims = append(o.Claims, plan.Claim{Name: "c-r", UID: "vr", Created: o.Now})
+		o.Claims = append(o.Claims, facts.Claim{Name: "c-r", UID: "vr", Created: o.Now})
 	}
 	if d.strange(6) && len(o.Pods) > 1 {
 		i := d.below(len(o.Pods))
@@ -152,7 +154,7 @@ func observationFrom(d *dice) plan.Observation {
 	}
 	for i := range d.below(9) {
 		if c.Persistent && !d.strange(5) || d.strange(12) {
-			o.Claims = append(o.Claims, plan.Claim{
+			o.Claims = append(o.Claims, facts.Claim{
 				Name: memberName(i), UID: fmt.Sprintf("v%d", i), Deleting: d.strange(10),
 				Created: o.Now.Add(-time.Duration(d.below(600)) * time.Second),
 			})
@@ -168,14 +170,14 @@ func observationFrom(d *dice) plan.Observation {
 
 // arbitraryRejectedChildren has the API server have refused Services, the budget or labels
 // in one of eight Observations. It draws last: the others are what they were before it came.
-func arbitraryRejectedChildren(d *dice, o *plan.Observation) {
+func arbitraryRejectedChildren(d *dice, o *facts.Observation) {
 	if d.below(8) > 0 {
 		return
 	}
-	kinds := []string{plan.ApplyService, plan.ApplyBudget, plan.DeleteBudget, plan.LabelMembers}
+	kinds := []string{facts.ApplyService, facts.ApplyBudget, facts.DeleteBudget, facts.LabelMembers}
 	for range 1 + d.below(2) {
-		r := plan.Rejection{Kind: kinds[d.below(len(kinds))], Name: "c", Words: "exceeded quota", Generation: o.Cluster.Generation}
-		if r.Kind == plan.LabelMembers {
+		r := facts.Rejection{Kind: kinds[d.below(len(kinds))], Name: "c", Words: "exceeded quota", Generation: o.Cluster.Generation}
+		if r.Kind == facts.LabelMembers {
 			r.Name = ""
 		}
 		if d.strange(8) {
@@ -183,7 +185,7 @@ func arbitraryRejectedChildren(d *dice, o *plan.Observation) {
 		}
 		at := o.Now.Add(-time.Duration(d.below(150)) * time.Second)
 		for range 1 + d.below(9) {
-			o.Rejections, _ = plan.Reject(o.Rejections, r, at)
+			o.Rejections, _ = facts.Reject(o.Rejections, r, at)
 		}
 	}
 }
@@ -191,28 +193,28 @@ func arbitraryRejectedChildren(d *dice, o *plan.Observation) {
 // arbitraryRejections has the API server have refused effects, some of which are to be tried
 // again by now, in one of four Observations. It draws last: the others are what they were
 // before it came.
-func arbitraryRejections(d *dice, o *plan.Observation) {
+func arbitraryRejections(d *dice, o *facts.Observation) {
 	if d.below(4) > 0 {
 		return
 	}
-	pods := plan.KindOf(plan.CreatePods{})
+	pods := action.KindOf(action.CreatePods{})
 	ofOne := []string{"GrantStartPermit", "RevokeSurvivorPermit", "DropSeed", "ChangeImage", "RecreatePod", "Defragment", "DeletePod", "DeleteClaim"}
 	for range 1 + d.below(4) {
-		r := plan.Rejection{Kind: pods, Words: "exceeded quota", Generation: o.Cluster.Generation}
+		r := facts.Rejection{Kind: pods, Words: "exceeded quota", Generation: o.Cluster.Generation}
 		r.Name = memberName(d.below(9))
 		switch d.below(6) {
 		case 0, 1:
-			r.Role, r.Volume = plan.Joiner, d.chance(2)
+			r.Role, r.Volume = facts.Joiner, d.chance(2)
 			if d.chance(2) && len(o.FreshNames) > 0 {
 				r.Name = "c-refused"
-				if d.chance(2) && !slices.ContainsFunc(o.Claims, func(c plan.Claim) bool { return c.Name == r.Name }) {
-					o.Claims = append(o.Claims, plan.Claim{Name: r.Name, UID: "vrefused", Created: o.Now.Add(-time.Minute)})
+				if d.chance(2) && !slices.ContainsFunc(o.Claims, func(c facts.Claim) bool { return c.Name == r.Name }) {
+					o.Claims = append(o.Claims, facts.Claim{Name: r.Name, UID: "vrefused", Created: o.Now.Add(-time.Minute)})
 				}
 			}
 		case 2:
-			r.Role = plan.Returning
+			r.Role = facts.Returning
 		case 3:
-			r.Role, r.Volume = plan.Seed, d.chance(3)
+			r.Role, r.Volume = facts.Seed, d.chance(3)
 		default:
 			r.Kind = actionKinds[d.below(len(actionKinds))]
 			if !slices.Contains(ofOne, r.Kind) {
@@ -224,14 +226,14 @@ func arbitraryRejections(d *dice, o *plan.Observation) {
 		}
 		at := o.Now.Add(-time.Duration(d.below(150)) * time.Second)
 		for range 1 + d.below(9) {
-			o.Rejections, _ = plan.Reject(o.Rejections, r, at)
+			o.Rejections, _ = facts.Reject(o.Rejections, r, at)
 		}
 	}
 }
 
 // arbitraryConsistency has members' data compared, due, under way or shown in one of four
 // Observations. It draws last: the others are what they were before it came.
-func arbitraryConsistency(d *dice, o *plan.Observation, members []plan.Member) {
+func arbitraryConsistency(d *dice, o *facts.Observation, members []facts.Member) {
 	if d.below(4) > 0 {
 		return
 	}
@@ -258,7 +260,7 @@ func arbitraryConsistency(d *dice, o *plan.Observation, members []plan.Member) {
 		}
 	}
 	if d.chance(2) {
-		o.Comparison = &plan.Comparison{Members: ids, Begun: o.Now.Add(-time.Hour)}
+		o.Comparison = &facts.Comparison{Members: ids, Begun: o.Now.Add(-time.Hour)}
 		if d.chance(2) {
 			o.Comparison.Ended, o.Comparison.Revision, o.Comparison.Result = o.Now.Add(-time.Duration(d.below(60))*time.Minute), 60, results[d.below(3)]
 			if o.Comparison.Result == v1beta2.ResultMemberDiffers {
@@ -269,7 +271,7 @@ func arbitraryConsistency(d *dice, o *plan.Observation, members []plan.Member) {
 }
 
 // arbitraryDay has one thing of day two happen at a time, nothing, or all at once.
-func arbitraryDay(d *dice, o *plan.Observation, members []plan.Member) {
+func arbitraryDay(d *dice, o *facts.Observation, members []facts.Member) {
 	things := []func(){
 		func() { arbitraryDatabases(d, o, members) },
 		func() { arbitraryRefusals(d, o) },
@@ -289,7 +291,7 @@ func arbitraryDay(d *dice, o *plan.Observation, members []plan.Member) {
 
 // leaveNothingElse has no member to add, to remove or to change; some clusters that came
 // from etcd 3.5 are to go to 3.7.
-func leaveNothingElse(o *plan.Observation, members []plan.Member) {
+func leaveNothingElse(o *facts.Observation, members []facts.Member) {
 	c := &o.Cluster
 	c.Size, c.Target, c.WantedVersion = max(1, countVoters(members)), "", c.Version
 	if minorOf(c.Version) == 6 && len(o.Pods)%3 == 0 {
@@ -298,14 +300,14 @@ func leaveNothingElse(o *plan.Observation, members []plan.Member) {
 	for i := range o.Pods {
 		p := &o.Pods[i]
 		p.Version, p.Repository, p.Template, p.Cordoned = c.Version, c.Repository, c.Template, false
-		if p.Role == plan.Restarting {
-			p.Role = plan.Voter
+		if p.Role == facts.Restarting {
+			p.Role = facts.Voter
 		}
 	}
 }
 
 // arbitraryRefusals let some members take the operator for nobody.
-func arbitraryRefusals(d *dice, o *plan.Observation) {
+func arbitraryRefusals(d *dice, o *facts.Observation) {
 	if !d.strange(3) {
 		return
 	}
@@ -317,12 +319,12 @@ func arbitraryRefusals(d *dice, o *plan.Observation) {
 }
 
 // arbitraryCertificates has certificates asked for, mostly as they are to be.
-func arbitraryCertificates(d *dice, o *plan.Observation) {
+func arbitraryCertificates(d *dice, o *facts.Observation) {
 	if !d.chance(3) {
 		return
 	}
 	c := &o.Cluster
-	c.TLS = plan.TLS{Wanted: true, Trust: "trust1"}
+	c.TLS = facts.TLS{Wanted: true, Trust: "trust1"}
 	if !d.chance(4) {
 		c.LastStatus.TLS = &v1beta2.TLSStatus{Trust: []string{"trust1", "trust2", ""}[d.below(3)]}
 	}
@@ -342,19 +344,19 @@ func arbitraryCertificates(d *dice, o *plan.Observation) {
 	for i := range o.Pods {
 		p := &o.Pods[i]
 		if !d.strange(4) {
-			p.Answer = plan.Answer{}
+			p.Answer = facts.Answer{}
 		}
 		if d.chance(2) {
 			p.IP, p.UnreadySince, p.ReadySince = "10.0.0.1", time.Time{}, o.Now.Add(-time.Minute)
 		}
 		if d.strange(4) {
-			p.Role = plan.Returning
+			p.Role = facts.Returning
 		}
 	}
 }
 
 // arbitraryDatabases gives members databases and alarms.
-func arbitraryDatabases(d *dice, o *plan.Observation, members []plan.Member) {
+func arbitraryDatabases(d *dice, o *facts.Observation, members []facts.Member) {
 	arbitraryMaintenance(d, &o.Cluster, o.Now)
 	alarms := arbitraryAlarms(d, members)
 	if d.chance(4) {
@@ -362,7 +364,7 @@ func arbitraryDatabases(d *dice, o *plan.Observation, members []plan.Member) {
 	}
 	for i := range o.Pods {
 		p := &o.Pods[i]
-		if p.Role == plan.Voter {
+		if p.Role == facts.Voter {
 			arbitraryDefragmentation(d, &o.Cluster, p, o.Now)
 		}
 		if !p.Answer.Reached {
@@ -376,16 +378,16 @@ func arbitraryDatabases(d *dice, o *plan.Observation, members []plan.Member) {
 }
 
 // arbitraryRound has a round under way, and little else.
-func arbitraryRound(d *dice, o *plan.Observation, members []plan.Member) {
+func arbitraryRound(d *dice, o *facts.Observation, members []facts.Member) {
 	c := &o.Cluster
 	c.Size, c.WantedVersion, c.Target, c.Maintenance.AbovePercent, c.Maintenance.Begun = len(members), c.Version, "", 20, o.Now.Add(-time.Minute)
-	if i := d.below(max(1, len(o.Pods))); i < len(o.Pods) && o.Pods[i].Role == plan.Voter {
-		o.Pods[i].Role = plan.Defragmenting
+	if i := d.below(max(1, len(o.Pods))); i < len(o.Pods) && o.Pods[i].Role == facts.Voter {
+		o.Pods[i].Role = facts.Defragmenting
 	}
 }
 
 // arbitraryMaintenance has a round to begin, or under way, in half of the cases.
-func arbitraryMaintenance(d *dice, c *plan.Cluster, now time.Time) {
+func arbitraryMaintenance(d *dice, c *facts.Cluster, now time.Time) {
 	m := &c.Maintenance
 	m.AutoRepairSpace = d.chance(2)
 	if d.chance(4) {
@@ -403,12 +405,12 @@ func arbitraryMaintenance(d *dice, c *plan.Cluster, now time.Time) {
 }
 
 // arbitraryDefragmentation has a member's database in any stage.
-func arbitraryDefragmentation(d *dice, c *plan.Cluster, p *plan.Pod, now time.Time) {
+func arbitraryDefragmentation(d *dice, c *facts.Cluster, p *facts.Pod, now time.Time) {
 	if d.chance(8) {
-		p.Role = plan.Defragmenting
+		p.Role = facts.Defragmenting
 	}
 	if d.chance(4) {
-		p.Defragmented = plan.Defragmented{Since: c.Maintenance.Begun.Add(time.Duration(d.below(100)-50) * time.Second), Before: 1, Done: d.chance(2)}
+		p.Defragmented = facts.Defragmented{Since: c.Maintenance.Begun.Add(time.Duration(d.below(100)-50) * time.Second), Before: 1, Done: d.chance(2)}
 	}
 	if d.strange(8) {
 		p.RoleSince = now.Add(-time.Duration(d.below(20)) * time.Second)
@@ -416,7 +418,7 @@ func arbitraryDefragmentation(d *dice, c *plan.Cluster, p *plan.Pod, now time.Ti
 }
 
 // arbitrarySpace gives a member's database a size.
-func arbitrarySpace(d *dice, a *plan.Answer) {
+func arbitrarySpace(d *dice, a *facts.Answer) {
 	a.Quota, a.DBSize = 1000<<20, []int64{1000 << 20, 200 << 20, 0}[d.below(3)]
 	a.DBSizeInUse = a.DBSize / int64(1+d.below(3))
 	if d.strange(12) {
@@ -425,11 +427,11 @@ func arbitrarySpace(d *dice, a *plan.Answer) {
 }
 
 // arbitraryAlarms are raised in one of four cases.
-func arbitraryAlarms(d *dice, members []plan.Member) []plan.Alarm {
-	var alarms []plan.Alarm
+func arbitraryAlarms(d *dice, members []facts.Member) []facts.Alarm {
+	var alarms []facts.Alarm
 	for d.chance(4) {
-		alarms = append(alarms, plan.Alarm{
-			MemberID: []uint64{members[d.below(len(members))].ID, 0, 998}[d.below(3)], Kind: []plan.AlarmKind{plan.NoSpace, plan.NoSpace, plan.Corrupt}[d.below(3)],
+		alarms = append(alarms, facts.Alarm{
+			MemberID: []uint64{members[d.below(len(members))].ID, 0, 998}[d.below(3)], Kind: []facts.AlarmKind{facts.NoSpace, facts.NoSpace, facts.Corrupt}[d.below(3)],
 		})
 	}
 	return alarms
@@ -437,9 +439,9 @@ func arbitraryAlarms(d *dice, members []plan.Member) []plan.Alarm {
 
 // arbitraryVolumes lets claims grow, or be left by an earlier EtcdCluster, and what is on
 // them break.
-func arbitraryVolumes(d *dice, o *plan.Observation) {
+func arbitraryVolumes(d *dice, o *facts.Observation) {
 	for i := range o.Pods {
-		if o.Pods[i].Role == plan.Voter && d.chance(8) {
+		if o.Pods[i].Role == facts.Voter && d.chance(8) {
 			arbitraryExits(d, &o.Pods[i], o.Now)
 		}
 	}
@@ -452,7 +454,7 @@ func arbitraryVolumes(d *dice, o *plan.Observation) {
 	for i := range o.Claims {
 		claim := &o.Claims[i]
 		claim.Requested, claim.Capacity, claim.Retained = int64(1+d.below(3)), int64(d.below(3)), c.Retain != d.strange(6)
-		claim.Expansion = plan.Expansion(d.below(3))
+		claim.Expansion = facts.Expansion(d.below(3))
 		switch {
 		case d.strange(6):
 			claim.RefusedSize, claim.RefusedAt = 2, o.Now.Add(-time.Duration(d.below(1200))*time.Second)
@@ -474,7 +476,7 @@ func arbitraryVolumes(d *dice, o *plan.Observation) {
 	if d.chance(2) {
 		c.Bootstrap, o.Pods = nil, nil
 		for i := range d.below(4) {
-			o.Retained = append(o.Retained, plan.Retained{
+			o.Retained = append(o.Retained, facts.Retained{
 				Name: memberName(i), UID: fmt.Sprintf("v%d", i), Owner: fmt.Sprintf("owner%d", 1+d.below(2)*d.below(2)), Deleting: d.strange(6), Version: []string{"", "3.6.16", "3.5.35"}[d.below(3)],
 			})
 		}
@@ -488,9 +490,9 @@ func arbitraryVolumes(d *dice, o *plan.Observation) {
 }
 
 // arbitraryExits lets a member's etcd have ended, now and then.
-func arbitraryExits(d *dice, p *plan.Pod, now time.Time) {
+func arbitraryExits(d *dice, p *facts.Pod, now time.Time) {
 	p.Restarts, p.ProvenRestarts, p.ProvenImage = d.below(8), d.below(3), p.Repository+":v"+p.Version
-	p.LastExit = []plan.Exit{{Code: 2, Reason: "Error", Damage: "d"}, {Code: 1, Reason: "Error"}, {Code: 1, Reason: "Error", Damage: "d"}, {Code: 137, Reason: "OOMKilled"}, {}}[d.below(5)]
+	p.LastExit = []facts.Exit{{Code: 2, Reason: "Error", Damage: "d"}, {Code: 1, Reason: "Error"}, {Code: 1, Reason: "Error", Damage: "d"}, {Code: 137, Reason: "OOMKilled"}, {}}[d.below(5)]
 	p.Looping, p.Creating = !d.chance(3), d.chance(6)
 	p.UnreadySince = now.Add(-time.Duration(d.below(600)) * time.Second)
 	if d.chance(3) {
@@ -500,12 +502,12 @@ func arbitraryExits(d *dice, p *plan.Pod, now time.Time) {
 		p.ProvenImage = ""
 	}
 	if !d.strange(3) {
-		p.Answer = plan.Answer{}
+		p.Answer = facts.Answer{}
 	}
 }
 
 // arbitraryVersions has members on their way, or to be, in one of three cases.
-func arbitraryVersions(d *dice, c *plan.Cluster) {
+func arbitraryVersions(d *dice, c *facts.Cluster) {
 	version := func() string {
 		return []string{c.Version, "3.6.50", "3.7.3", "3.5.35", "3.8.0", "3.4.1", "latest"}[d.below(7)]
 	}
@@ -527,14 +529,14 @@ func arbitraryVersions(d *dice, c *plan.Cluster) {
 }
 
 // arbitraryImage gives a Pod what it may have in a change of its image.
-func arbitraryImage(d *dice, c *plan.Cluster, p *plan.Pod, now time.Time) {
+func arbitraryImage(d *dice, c *facts.Cluster, p *facts.Pod, now time.Time) {
 	p.Repository = goodRepository
 	if c.Target != "" && d.chance(2) {
 		p.Version = c.Target
 	}
 	switch {
 	case d.chance(6):
-		p.Role = plan.Restarting
+		p.Role = facts.Restarting
 	case d.strange(12):
 		p.From = c.Version
 	case d.strange(12):
@@ -549,7 +551,7 @@ func arbitraryImage(d *dice, c *plan.Cluster, p *plan.Pod, now time.Time) {
 }
 
 // arbitraryFence sets marks of restores, mostly none.
-func arbitraryFence(d *dice, o *plan.Observation) {
+func arbitraryFence(d *dice, o *facts.Observation) {
 	o.Since = o.Now.Add(-time.Duration(d.below(30)) * time.Second)
 	if !d.chance(6) {
 		return
@@ -566,7 +568,7 @@ func arbitraryFence(d *dice, o *plan.Observation) {
 
 // arbitraryLoss has a majority lost in some cases, and the cluster about to begin anew, or
 // beginning, or grown.
-func arbitraryLoss(d *dice, o *plan.Observation) {
+func arbitraryLoss(d *dice, o *facts.Observation) {
 	c := &o.Cluster
 	c.Survive = d.chance(3)
 	if d.chance(8) {
@@ -578,7 +580,7 @@ func arbitraryLoss(d *dice, o *plan.Observation) {
 	if !d.chance(4) {
 		return
 	}
-	r := &plan.Recovery{
+	r := &facts.Recovery{
 		Phase:     []v1beta2.RecoveryPhase{v1beta2.RecoverySeeding, v1beta2.RecoverySeeding, v1beta2.RecoveryGrowing, v1beta2.RecoveryComplete}[d.below(4)],
 		ClusterID: 77, Survivor: memberName(0), SurvivorUID: "u0", MemberID: 100, Committed: 100_000, Revision: 9, BeginsAt: 1_000_000_009,
 		Seed: "c-seed", Token: "anew", Version: "3.6.16", Survivors: []string{memberName(0)}, Members: []string{memberName(0), memberName(1), memberName(2), memberName(8)},
@@ -604,40 +606,40 @@ func arbitraryLoss(d *dice, o *plan.Observation) {
 				p.Answer.Committed -= uint64(d.below(20_000))
 			}
 			if d.strange(20) {
-				p.Answer.Alarms = []plan.Alarm{{MemberID: 100, Kind: plan.Corrupt}}
+				p.Answer.Alarms = []facts.Alarm{{MemberID: 100, Kind: facts.Corrupt}}
 			}
 		}
 		if c.Recovery != nil && !d.chance(3) {
-			p.Role = plan.Survivor
+			p.Role = facts.Survivor
 		}
 	}
 	if !d.chance(3) {
 		return
 	}
-	self := plan.Member{ID: 600, Name: "c-seed", Started: true}
-	p := plan.Pod{
-		Name: "c-seed", UID: "useed", Role: plan.Seed, Created: o.Now.Add(-time.Second), Node: "n1", Persistent: c.Persistent,
+	self := facts.Member{ID: 600, Name: "c-seed", Started: true}
+	p := facts.Pod{
+		Name: "c-seed", UID: "useed", Role: facts.Seed, Created: o.Now.Add(-time.Second), Node: "n1", Persistent: c.Persistent,
 		Version: c.Version, Learners: 7, Reseed: "anew", SurvivorPermit: d.chance(2), Finished: d.strange(12),
 	}
 	if d.strange(6) {
 		p.Reseed = "other"
 	}
-	p.Answer = arbitraryAnswer(d, c, self, []plan.Member{self})
+	p.Answer = arbitraryAnswer(d, c, self, []facts.Member{self})
 	p.Answer.ClusterID = 99
 	o.Pods = append(o.Pods, p)
 	if c.Persistent {
-		o.Claims = append(o.Claims, plan.Claim{Name: "c-seed", UID: "vseed", Created: o.Now, Reseed: p.Reseed})
+		o.Claims = append(o.Claims, facts.Claim{Name: "c-seed", UID: "vseed", Created: o.Now, Reseed: p.Reseed})
 	}
 }
 
 // arbitrarySeed is a Pod that may have been handed over.
-func arbitrarySeed(d *dice, c *plan.Cluster, now time.Time) plan.Pod {
-	self := plan.Member{ID: 500, Name: "c-r", Started: true}
-	p := plan.Pod{
-		Name: "c-r", UID: "ur", Role: plan.Seed, Created: now.Add(-time.Second), Node: "n1", Addressed: true, Persistent: c.Persistent && !d.strange(6),
+func arbitrarySeed(d *dice, c *facts.Cluster, now time.Time) facts.Pod {
+	self := facts.Member{ID: 500, Name: "c-r", Started: true}
+	p := facts.Pod{
+		Name: "c-r", UID: "ur", Role: facts.Seed, Created: now.Add(-time.Second), Node: "n1", Addressed: true, Persistent: c.Persistent && !d.strange(6),
 		Version: c.Version, Learners: 7, Finished: d.strange(12),
 	}
-	p.Answer = arbitraryAnswer(d, c, self, []plan.Member{self})
+	p.Answer = arbitraryAnswer(d, c, self, []facts.Member{self})
 	if !d.strange(6) {
 		p.Answer.ClusterID = 99
 	}
@@ -653,10 +655,10 @@ func arbitrarySeed(d *dice, c *plan.Cluster, now time.Time) plan.Pod {
 func memberName(i int) string { return fmt.Sprintf("c-m%d", i) }
 
 // arbitraryMembers is a member list: some voters, perhaps learners, mostly started.
-func arbitraryMembers(d *dice) []plan.Member {
-	var list []plan.Member
+func arbitraryMembers(d *dice) []facts.Member {
+	var list []facts.Member
 	for i := range 1 + d.below(7) {
-		m := plan.Member{ID: uint64(100 + i), Name: memberName(i), Started: !d.strange(8)}
+		m := facts.Member{ID: uint64(100 + i), Name: memberName(i), Started: !d.strange(8)}
 		if i > 0 && d.chance(4) {
 			m.Learner = true
 			m.Started = d.chance(2)
@@ -666,13 +668,13 @@ func arbitraryMembers(d *dice) []plan.Member {
 	return list
 }
 
-func arbitraryPod(d *dice, c *plan.Cluster, i int, members []plan.Member, now time.Time) plan.Pod {
+func arbitraryPod(d *dice, c *facts.Cluster, i int, members []facts.Member, now time.Time) facts.Pod {
 	ago := func() time.Time {
 		return now.Add(-[]time.Duration{time.Second, 30 * time.Second, 4 * time.Minute, 6 * time.Minute, time.Hour}[d.below(5)])
 	}
-	p := plan.Pod{
+	p := facts.Pod{
 		Name: memberName(i), UID: fmt.Sprintf("u%d", i), Created: ago(), Node: "n1", Addressed: !d.strange(6),
-		Persistent: c.Persistent, Template: goodTemplate, Version: c.Version, Learners: 7, Role: plan.Joiner,
+		Persistent: c.Persistent, Template: goodTemplate, Version: c.Version, Learners: 7, Role: facts.Joiner,
 	}
 	switch {
 	case d.chance(6):
@@ -680,7 +682,7 @@ func arbitraryPod(d *dice, c *plan.Cluster, i int, members []plan.Member, now ti
 	case d.chance(12):
 		p.Cordoned = true
 	}
-	var self *plan.Member
+	var self *facts.Member
 	for j := range members {
 		if members[j].Name == p.Name {
 			self = &members[j]
@@ -689,14 +691,14 @@ func arbitraryPod(d *dice, c *plan.Cluster, i int, members []plan.Member, now ti
 	switch {
 	case self == nil || !self.Started:
 	case self.Learner:
-		p.Role = plan.Learner
+		p.Role = facts.Learner
 	default:
-		p.Role = plan.Voter
+		p.Role = facts.Voter
 	}
 	if d.strange(3) {
-		p.Role = []plan.Role{plan.Voter, plan.Learner, plan.Joiner, plan.Returning, plan.Leaving, plan.Seed}[d.below(6)]
+		p.Role = []facts.Role{facts.Voter, facts.Learner, facts.Joiner, facts.Returning, facts.Leaving, facts.Seed}[d.below(6)]
 	}
-	if p.Role == plan.Voter {
+	if p.Role == facts.Voter {
 		arbitraryImage(d, c, &p, now)
 	}
 	switch {
@@ -721,7 +723,7 @@ func arbitraryPod(d *dice, c *plan.Cluster, i int, members []plan.Member, now ti
 		p.Persistent = !p.Persistent
 	}
 	if (self != nil && !self.Started && d.chance(3)) || d.strange(6) {
-		p.StartPermit = &plan.StartPermit{Attempt: 1 + d.below(3), New: d.strange(6), Members: []string{p.Name}, Token: "t"}
+		p.StartPermit = &facts.StartPermit{Attempt: 1 + d.below(3), New: d.strange(6), Members: []string{p.Name}, Token: "t"}
 	}
 	switch {
 	case p.Node == "" || p.Finished || d.strange(6): // nothing runs there, or nobody answers
@@ -737,24 +739,24 @@ func arbitraryPod(d *dice, c *plan.Cluster, i int, members []plan.Member, now ti
 }
 
 // arbitraryRefusal is what a member tells whom etcd's authentication does not know.
-func arbitraryRefusal(d *dice, a plan.Answer) plan.Answer {
+func arbitraryRefusal(d *dice, a facts.Answer) facts.Answer {
 	why := refusals[d.below(len(refusals))]
 	if d.chance(2) {
 		a.Refused = why
 		return a
 	}
-	return plan.Answer{Read: a.Read && d.chance(3), Refused: why}
+	return facts.Answer{Read: a.Read && d.chance(3), Refused: why}
 }
 
 // arbitraryWait is what a launcher says that finds no data.
-func arbitraryWait(d *dice, attempt int) plan.Answer {
-	return plan.Answer{Waiting: true, Attempt: attempt, Identified: !d.strange(4), Waited: time.Duration(5-5*boolInt(d.strange(4))) * time.Second}
+func arbitraryWait(d *dice, attempt int) facts.Answer {
+	return facts.Answer{Waiting: true, Attempt: attempt, Identified: !d.strange(4), Waited: time.Duration(5-5*boolInt(d.strange(4))) * time.Second}
 }
 
 // arbitraryAnswer is what a member of a cluster says that is led by the first
 // member, or something else.
-func arbitraryAnswer(d *dice, c *plan.Cluster, self plan.Member, members []plan.Member) plan.Answer {
-	a := plan.Answer{
+func arbitraryAnswer(d *dice, c *facts.Cluster, self facts.Member, members []facts.Member) facts.Answer {
+	a := facts.Answer{
 		Reached: true, ClusterID: 77, MemberID: self.ID, Leader: members[0].ID, Term: 5, Committed: 100_000, Applied: 100_000, Revision: 9,
 		Learner: self.Learner, Version: c.Version, ClusterVersion: fmt.Sprintf("3.%d.0", minorOf(c.Version)), Read: !self.Learner,
 	}
@@ -770,12 +772,12 @@ func arbitraryAnswer(d *dice, c *plan.Cluster, self plan.Member, members []plan.
 	if minorOf(a.Version) > 5 || d.strange(6) {
 		a.StorageVersion = []string{a.ClusterVersion, a.ClusterVersion, "3.6.0", ""}[d.below(4)]
 	}
-	a.Write = plan.Write{Acknowledged: true}
+	a.Write = facts.Write{Acknowledged: true}
 	switch {
 	case d.strange(10):
-		a.Write = plan.Write{}
+		a.Write = facts.Write{}
 	case d.strange(10):
-		a.Write = plan.Write{Refused: "etcdserver: corrupt cluster"}
+		a.Write = facts.Write{Refused: "etcdserver: corrupt cluster"}
 	}
 	if !a.Learner {
 		a.Members = members
@@ -808,7 +810,7 @@ func arbitraryAnswer(d *dice, c *plan.Cluster, self plan.Member, members []plan.
 }
 
 // describeObservation tells an Observation a line per object.
-func describeObservation(o plan.Observation) string {
+func describeObservation(o facts.Observation) string {
 	var b strings.Builder
 	c := o.Cluster
 	c.LastStatus = v1beta2.ClusterStatus{}
@@ -818,7 +820,7 @@ func describeObservation(o plan.Observation) string {
 	}
 	for _, p := range o.Pods {
 		a, g := p.Answer, p.StartPermit
-		p.Answer, p.StartPermit = plan.Answer{}, nil
+		p.Answer, p.StartPermit = facts.Answer{}, nil
 		since := func(t time.Time) string {
 			if t.IsZero() {
 				return "-"

@@ -3,7 +3,7 @@ package simulate
 import (
 	"slices"
 
-	"github.com/etcd-operators/etcd-operators/operators/etcd-operator/internal/plan"
+	"github.com/etcd-operators/etcd-operators/operators/etcd-operator/internal/plan/facts"
 )
 
 // How each kind of fault comes about: which target it finds, and what it does to it.
@@ -65,7 +65,7 @@ func (w *world) inject(f Fault) bool {
 		if w.cluster.fence.Mark == "" {
 			return false
 		}
-		w.mark(func(f *plan.Fence) { f.Mark = "" })
+		w.mark(func(f *facts.Fence) { f.Mark = "" })
 	case OldMarks:
 		return w.putBackMarks(f)
 	case DeleteCluster:
@@ -134,7 +134,7 @@ func (w *world) putBackMarks(f Fault) bool {
 	}
 	r := old[f.A%len(old)]
 	w.say("FAULT %s: of restore %s", OldMarks, r.uid)
-	w.mark(func(f *plan.Fence) { f.Seeded = r.offer() })
+	w.mark(func(f *facts.Fence) { f.Seeded = r.offer() })
 	return true
 }
 
@@ -198,10 +198,10 @@ func (w *world) drain(p *pod) bool {
 	if p.deleting != never || p.node < 0 {
 		return false
 	}
-	if p.role == plan.Voter && w.budget > 0 {
+	if p.role == facts.Voter && w.budget > 0 {
 		healthy := 0
 		for _, q := range w.pods {
-			if q.role == plan.Voter && q.deleting == never && w.ready(q) {
+			if q.role == facts.Voter && q.deleting == never && w.ready(q) {
 				healthy++
 			}
 		}
@@ -360,7 +360,7 @@ func (w *world) moveSomewhere(l *run, n int) bool {
 func (w *world) moveToLeaving(l *run) bool {
 	for _, p := range w.pods {
 		r := w.runOf(p.uid)
-		if p.role == plan.Leaving && r != nil && r != l && r.etcd != nil && w.transferLeadership(l, r.disk.data.id) == nil {
+		if p.role == facts.Leaving && r != nil && r != l && r.etcd != nil && w.transferLeadership(l, r.disk.data.id) == nil {
 			w.say("FAULT %s: from %s to %s", LeadLeaving, l.name, p.name)
 			return true
 		}

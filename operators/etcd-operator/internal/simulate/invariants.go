@@ -4,7 +4,8 @@ import (
 	"slices"
 
 	"github.com/etcd-operators/etcd-operators/api/v1beta2"
-	"github.com/etcd-operators/etcd-operators/operators/etcd-operator/internal/plan"
+	"github.com/etcd-operators/etcd-operators/operators/etcd-operator/internal/plan/action"
+	"github.com/etcd-operators/etcd-operators/operators/etcd-operator/internal/plan/facts"
 )
 
 // This file checks the invariants of docs/design/invariants.md against the truth. What is
@@ -22,9 +23,9 @@ func (w *world) checkTruth() {
 	joiners := 0
 	for _, p := range w.pods {
 		switch {
-		case p.role == plan.Voter:
+		case p.role == facts.Voter:
 			w.checkVoter(p)
-		case p.role == plan.Joiner && p.deleting == never:
+		case p.role == facts.Joiner && p.deleting == never:
 			joiners++
 		}
 	}
@@ -84,7 +85,7 @@ func (w *world) checkLists() {
 
 // checkBirth: etcd starts with `new` only as the recorded seed, never where a
 // cluster has been (S1, S2).
-func (w *world) checkBirth(r *run, g *plan.StartPermit) {
+func (w *world) checkBirth(r *run, g *facts.StartPermit) {
 	c := &w.cluster
 	switch {
 	case w.cfg.Existed != "" && c.fence.Adopted.Restore == "":
@@ -131,8 +132,8 @@ func (w *world) checkLatch(id uint64) {
 
 // checkCreate: before the seed's Pod exists its bootstrap is recorded (S1), nobody
 // is created with the mark of a voter, and names of former members stay unused (S7).
-func (w *world) checkCreate(p *plan.NewPod) {
-	if p.Role == plan.Voter {
+func (w *world) checkCreate(p *action.NewPod) {
+	if p.Role == facts.Voter {
 		w.fail("S1", "Pod %s is created with the role of a voter", p.Name)
 	}
 	if p.StartPermit != nil {
@@ -141,13 +142,13 @@ func (w *world) checkCreate(p *plan.NewPod) {
 	if c := w.claim(p.Name); c != nil && c.retired != "" {
 		w.fail("S7", "Pod %s is made on a volume that a restore has retired", p.Name)
 	}
-	if c := w.claim(p.Name); p.Role == plan.Joiner && c != nil && c.disk.data != nil {
+	if c := w.claim(p.Name); p.Role == facts.Joiner && c != nil && c.disk.data != nil {
 		w.fail("S2", "joiner %s is made on a volume with data: it would start without a permit", p.Name)
 	}
 	// One that returns to a volume may be a former member's while no quorum says who
 	// the members are: etcd, if there is data, is told that it was removed.
 	for _, b := range w.births {
-		if p.Role != plan.Returning && slices.Contains(b.removed, p.Name) {
+		if p.Role != facts.Returning && slices.Contains(b.removed, p.Name) {
 			w.fail("S7", "Pod %s gets the name of a member that was removed", p.Name)
 		}
 	}
@@ -155,7 +156,7 @@ func (w *world) checkCreate(p *plan.NewPod) {
 
 // checkPermit: a permit to start with `new` is for the recorded seed alone, before the
 // cluster id is latched (S1, S2).
-func (w *world) checkPermit(name string, g *plan.StartPermit) {
+func (w *world) checkPermit(name string, g *facts.StartPermit) {
 	if p := w.pod(name); p != nil && w.cluster.bootstrap.Member == name {
 		if r := w.runOf(p.uid); r != nil && r.used >= g.Attempt {
 			return // one that was under way for long, and was used: it lets nobody start
@@ -170,8 +171,8 @@ func (w *world) checkPermit(name string, g *plan.StartPermit) {
 }
 
 // checkRole: clients are sent to voters of the latched cluster only (S1).
-func (w *world) checkRole(p *pod, role plan.Role) {
-	if role == plan.Voter && w.cluster.clusterID == 0 {
+func (w *world) checkRole(p *pod, role facts.Role) {
+	if role == facts.Voter && w.cluster.clusterID == 0 {
 		w.fail("S1", "Pod %s is marked voter before the cluster id is latched", p.name)
 	}
 }
@@ -181,7 +182,7 @@ func (w *world) checkRole(p *pod, role plan.Role) {
 // that published itself between the Observation and the start permit; that does no harm
 // while it has no vote, so the check is of voters that have started: who could have
 // voted, or confirmed a write.
-func (w *world) checkJoin(r *run, b int, self plan.Member) {
+func (w *world) checkJoin(r *run, b int, self facts.Member) {
 	m := findMember(w.births[b].view, self.ID)
 	if m != nil && m.Started && !m.Learner {
 		w.fail("S2", "%s starts without data, and its entry is of a voter that had some", r.name)
@@ -216,7 +217,7 @@ func (w *world) diskLost() {
 
 // intact counts the voters whose data still exists where their Pod, or one made
 // again, finds it.
-func (w *world) intact(view []plan.Member) int {
+func (w *world) intact(view []facts.Member) int {
 	n := 0
 	for _, m := range view {
 		if !m.Learner && w.hasData(m.ID) {
@@ -299,7 +300,7 @@ func commonPrefix(a, b []entry) int {
 type truth struct {
 	birth  int
 	leader uint64
-	view   []plan.Member
+	view   []facts.Member
 	// alive are the ids of the voters that run and that the leader reaches.
 	alive []uint64
 	// learnerAlive are those of learners.
@@ -330,7 +331,7 @@ func (w *world) look(r *run) truth {
 // checkPromotion: a learner that was given a vote was alive, and the others are a
 // quorum without it, except from one voter to two (S5). What died after the
 // Observation cannot be known.
-func (w *world) checkPromotion(t *todo, before truth, a plan.Promote) {
+func (w *world) checkPromotion(t *todo, before truth, a action.Promote) {
 	voters := countVoters(before.view)
 	if t.disturbed == w.disturbed {
 		if !slices.Contains(before.learnersAlive, a.ID) {
@@ -342,7 +343,7 @@ func (w *world) checkPromotion(t *todo, before truth, a plan.Promote) {
 	}
 	// The budget is raised before (docs/design/architecture.md). Of two operators
 	// one may lower it in between, for a moment.
-	if len(w.operators) == 1 && w.cfg.DisruptionBudget && max(voters+1, t.seen.Cluster.Size) >= 3 && w.budget < quorum(voters+1) && t.decision.Budget != plan.KeepBudget {
+	if len(w.operators) == 1 && w.cfg.DisruptionBudget && max(voters+1, t.seen.Cluster.Size) >= 3 && w.budget < quorum(voters+1) && t.decision.Budget != facts.KeepBudget {
 		w.fail("Budget", "learner %s becomes voter %d and the PodDisruptionBudget is %d", a.Name, voters+1, w.budget)
 	}
 }
@@ -350,7 +351,7 @@ func (w *world) checkPromotion(t *todo, before truth, a plan.Promote) {
 // checkRemoval: what remains is a quorum that lives (S4) and has data, the leader
 // was asked to step aside (S8), and nobody is removed who merely does not answer
 // (S9).
-func (w *world) checkRemoval(t *todo, before truth, a plan.RemoveMember) {
+func (w *world) checkRemoval(t *todo, before truth, a action.RemoveMember) {
 	m := findMember(before.view, a.ID)
 	if m == nil || m.Learner {
 		return
@@ -375,7 +376,7 @@ func (w *world) checkRemoval(t *todo, before truth, a plan.RemoveMember) {
 			w.fail("S9", "member %s is removed, and its data is whole", a.Name)
 		}
 	}
-	if rest := slices.DeleteFunc(slices.Clone(before.view), func(m plan.Member) bool { return m.ID == a.ID }); !w.majorityLost && w.intact(rest) < quorum(voters) {
+	if rest := slices.DeleteFunc(slices.Clone(before.view), func(m facts.Member) bool { return m.ID == a.ID }); !w.majorityLost && w.intact(rest) < quorum(voters) {
 		w.fail("S4", "member %s is removed and leaves %d voters, of which %d have data", a.Name, voters, w.intact(rest))
 	}
 }
@@ -405,7 +406,7 @@ func (w *world) given(name string) bool {
 // checkImage: a member is restarted with another image only while all others live (S6)
 // and another one leads (S8), and only with one that its cluster takes (S10). What does
 // not run may get any that its cluster takes.
-func (w *world) checkImage(t *todo, p *pod, a plan.ChangeImage) {
+func (w *world) checkImage(t *todo, p *pod, a action.ChangeImage) {
 	if w.main < 0 {
 		return
 	}
@@ -439,7 +440,7 @@ func (w *world) checkImage(t *todo, p *pod, a plan.ChangeImage) {
 
 // checkRecord: the version that is recorded as the one that runs is not beyond what
 // members can go on with (S10).
-func (w *world) checkRecord(a plan.RecordVersion) {
+func (w *world) checkRecord(a action.RecordVersion) {
 	if w.main >= 0 && a.Target == "" && minorOf(a.Current) < w.births[w.main].minor {
 		w.fail("S10", "%s is recorded, and the cluster version is 3.%d", a.Current, w.births[w.main].minor)
 	}
@@ -463,12 +464,12 @@ func (w *world) checkPodDeletion(t *todo, p *pod, leftover bool) {
 		return
 	}
 	// An addition may have been on its way when the members were asked.
-	added := t.asked != nil && !m.Started && !slices.ContainsFunc(t.asked.view, func(x plan.Member) bool { return x.Name == p.name })
+	added := t.asked != nil && !m.Started && !slices.ContainsFunc(t.asked.view, func(x facts.Member) bool { return x.Name == p.name })
 	if leftover && !added {
 		w.fail("S7", "Pod %s is deleted as nobody's, and it is a member's", p.name)
 		return
 	}
-	if p.role == plan.Joiner && !m.Started {
+	if p.role == facts.Joiner && !m.Started {
 		return // it has no data: no more is lost than a start
 	}
 	if r := w.runOf(p.uid); r == nil || r.disk.data == nil {
@@ -502,7 +503,7 @@ func (w *world) checkClaimDeletion(c *claim, t *todo) {
 // checkDrain: a voter that the PodDisruptionBudget lets go does not cost the quorum
 // (docs/design/architecture.md).
 func (w *world) checkDrain(p *pod) {
-	if !w.cfg.DisruptionBudget || w.main < 0 || p.role != plan.Voter || w.budget == 0 || len(w.operators) > 1 {
+	if !w.cfg.DisruptionBudget || w.main < 0 || p.role != facts.Voter || w.budget == 0 || len(w.operators) > 1 {
 		return
 	}
 	b := &w.births[w.main]
@@ -521,7 +522,7 @@ func (w *world) checkDrain(p *pod) {
 }
 
 // memberNamed is the entry of the true member list with a name; nil if there is none.
-func (w *world) memberNamed(name string) *plan.Member {
+func (w *world) memberNamed(name string) *facts.Member {
 	view := w.births[w.main].view
 	for i := range view {
 		if view[i].Name == name {

@@ -8,7 +8,7 @@ import (
 
 	corev1 "k8s.io/api/core/v1"
 
-	"github.com/etcd-operators/etcd-operators/operators/etcd-operator/internal/plan"
+	"github.com/etcd-operators/etcd-operators/operators/etcd-operator/internal/plan/facts"
 	"github.com/etcd-operators/etcd-operators/shared/member"
 )
 
@@ -54,7 +54,7 @@ type pod struct {
 	// watchers were told of, for it; never changed in place.
 	object        *corev1.Pod
 	changes       int
-	role          plan.Role
+	role          facts.Role
 	roleAt        time.Duration
 	created       time.Duration
 	deleting      time.Duration // never: not being deleted
@@ -73,7 +73,7 @@ type pod struct {
 	// container has not been restarted since.
 	from     string
 	learners int
-	permit   *plan.StartPermit // never changed in place
+	permit   *facts.StartPermit // never changed in place
 	// snapshot is the restore whose snapshot the init container puts on an empty
 	// disk; empty if there is no such container.
 	snapshot string
@@ -86,7 +86,7 @@ type pod struct {
 	defragmentDone bool
 	// recovery is the one whose seed it was made as; nil if it was not. survivorPermit is true
 	// while its init container may make the data dir.
-	recovery       *plan.Recovery
+	recovery       *facts.Recovery
 	survivorPermit bool
 	// unseeded is why its agent has not made the data dir; empty if it has, or there is none.
 	unseeded string
@@ -97,7 +97,7 @@ type pod struct {
 	routed  bool
 	// What its kubelet says of its container, and what was noted when it served last.
 	restarts       int
-	exit           plan.Exit
+	exit           facts.Exit
 	looping        bool
 	runningSince   time.Duration // never: it does not run
 	provenRestarts int
@@ -214,7 +214,7 @@ func (w *world) tickNode(i int) {
 
 // tickPod is what controllers and the scheduler do with a Pod object.
 func (w *world) tickPod(p *pod) {
-	p.routed = p.ready && p.role == plan.Voter && p.deleting == never && !p.unlabelled()
+	p.routed = p.ready && p.role == facts.Voter && p.deleting == never && !p.unlabelled()
 	if p.node < 0 {
 		w.schedule(p)
 		return

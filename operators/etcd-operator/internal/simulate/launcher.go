@@ -9,7 +9,7 @@ import (
 	"strings"
 	"time"
 
-	"github.com/etcd-operators/etcd-operators/operators/etcd-operator/internal/plan"
+	"github.com/etcd-operators/etcd-operators/operators/etcd-operator/internal/plan/facts"
 	"github.com/etcd-operators/etcd-operators/shared/launcher"
 	"github.com/etcd-operators/etcd-operators/shared/member"
 )
@@ -145,8 +145,8 @@ func peerURL(name string) string {
 }
 
 // flagsOf is what etcd is told by the flags of a Decision.
-func flagsOf(d launcher.Decision) *plan.StartPermit {
-	g := &plan.StartPermit{Attempt: int(d.Use), CatchUp: d.CatchUp}
+func flagsOf(d launcher.Decision) *facts.StartPermit {
+	g := &facts.StartPermit{Attempt: int(d.Use), CatchUp: d.CatchUp}
 	for _, f := range d.Flags {
 		switch name, value, _ := strings.Cut(f, "="); name {
 		case "--initial-cluster":

@@ -8,7 +8,8 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	"github.com/etcd-operators/etcd-operators/api/v1beta2"
-	"github.com/etcd-operators/etcd-operators/operators/etcd-operator/internal/plan"
+	"github.com/etcd-operators/etcd-operators/operators/etcd-operator/internal/plan/action"
+	"github.com/etcd-operators/etcd-operators/operators/etcd-operator/internal/plan/facts"
 )
 
 // liveness is the invariant that a cluster comes to rest once faults stop.
@@ -36,7 +37,7 @@ func (w *world) settle() {
 		w.advance()
 		// The last member of an earlier minor may have been lost on the way back, or another
 		// version been recorded meanwhile: then the user does as the planner says.
-		if w.main >= 0 && w.cluster.target == "" && w.cluster.current != w.cluster.wanted && w.operators[0].last.Outcome == plan.AwaitsUser {
+		if w.main >= 0 && w.cluster.target == "" && w.cluster.current != w.cluster.wanted && w.operators[0].last.Outcome == action.AwaitsUser {
 			w.editVersion(w.finalVersion())
 		}
 		w.obeyAdvice()
@@ -101,8 +102,8 @@ func (w *world) whatIsWrong() string {
 		intact, voters := w.knownIntact(view)
 		switch {
 		case intact >= quorum(voters):
-		case c.clusterID == 0 && c.bootstrap.Adopted && last.Outcome == plan.InProgress: // it says what to do then
-		case last.Outcome != plan.QuorumLost:
+		case c.clusterID == 0 && c.bootstrap.Adopted && last.Outcome == action.InProgress: // it says what to do then
+		case last.Outcome != action.QuorumLost:
 			return "a majority's data is lost, and the planner does not say QuorumLost"
 		case w.choosable():
 			return "a majority's data is lost, and the cluster does not begin anew with a survivor's"
@@ -131,7 +132,7 @@ func (w *world) whatIsWrong() string {
 	}
 	for _, m := range view {
 		p := w.pod(m.Name)
-		if p == nil || p.deleting != never || p.role != plan.Voter || !w.ready(p) {
+		if p == nil || p.deleting != never || p.role != facts.Voter || !w.ready(p) {
 			return "a member does not serve: " + m.Name
 		}
 		if p.version != c.wanted || p.repository != c.repository || p.from != "" {
@@ -175,14 +176,14 @@ func isFalse(st v1beta2.ClusterStatus, kind string) bool {
 // volume that no Pod can use, such as one on a node that is gone, cannot be looked
 // at; that a learner got its vote is known to nobody if it and the leader were lost at
 // that moment; and what is left of a member that was removed looks like a member.
-func (w *world) knownIntact(view []plan.Member) (intact, voters int) {
+func (w *world) knownIntact(view []facts.Member) (intact, voters int) {
 	reported := func(name string) bool {
 		return slices.ContainsFunc(w.cluster.status.MemberDetails, func(d v1beta2.MemberDetail) bool {
 			return d.Name == name && d.Role == v1beta2.MemberVoter
 		})
 	}
 	// The data of a member that a person has moved elsewhere may be there.
-	moved := func(m plan.Member) bool {
+	moved := func(m facts.Member) bool {
 		return m.At != "" || slices.ContainsFunc(w.cluster.status.MemberDetails, func(d v1beta2.MemberDetail) bool { return d.Name == m.Name && d.Unmanaged })
 	}
 	for _, m := range view {

@@ -6,7 +6,7 @@ import (
 	"slices"
 	"time"
 
-	"github.com/etcd-operators/etcd-operators/operators/etcd-operator/internal/plan"
+	"github.com/etcd-operators/etcd-operators/operators/etcd-operator/internal/plan/facts"
 )
 
 // healthInterval is how long a member must have been connected to another for etcd
@@ -43,7 +43,7 @@ func (w *world) connectedVoters(r *run) int {
 	return n
 }
 
-func startedVoters(view []plan.Member, but uint64) (started, all int) {
+func startedVoters(view []facts.Member, but uint64) (started, all int) {
 	for _, m := range view {
 		if m.Learner || m.ID == but {
 			continue
@@ -59,7 +59,7 @@ func startedVoters(view []plan.Member, but uint64) (started, all int) {
 // addMember is MemberAddAsLearner asked of one member.
 func (w *world) addMember(r *run, name string) error {
 	view := r.disk.data.view
-	if slices.ContainsFunc(view, func(m plan.Member) bool { return m.Name == name }) {
+	if slices.ContainsFunc(view, func(m facts.Member) bool { return m.Name == name }) {
 		return errExists
 	}
 	if n := countVoters(view); n > 1 && w.connectedVoters(r) < quorum(n+1) {

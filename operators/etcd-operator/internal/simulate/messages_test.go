@@ -8,6 +8,7 @@ import (
 	"testing"
 
 	"github.com/etcd-operators/etcd-operators/operators/etcd-operator/internal/plan"
+	"github.com/etcd-operators/etcd-operators/operators/etcd-operator/internal/plan/facts"
 )
 
 // voice checks that all that the planner says in runs is in its golden file, where it is read:
@@ -41,7 +42,7 @@ func newVoice(t *testing.T) *voice {
 
 // of is a planner whose messages are checked.
 func (v *voice) of(planner Planner) Planner {
-	return func(o plan.Observation) plan.Decision {
+	return func(o facts.Observation) plan.Decision {
 		d := planner(o)
 		v.mutex.Lock()
 		defer v.mutex.Unlock()

@@ -9,6 +9,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"github.com/etcd-operators/etcd-operators/operators/etcd-operator/internal/plan"
+	"github.com/etcd-operators/etcd-operators/operators/etcd-operator/internal/plan/facts"
 )
 
 // formed is a calm world with a cluster of some size.
@@ -153,8 +154,8 @@ func TestDeadLearnerIsPromoted(t *testing.T) {
 func (w *world) joiner(t *testing.T, name string, l *run) *run {
 	t.Helper()
 	w.createClaim(name)
-	w.createPod(&pod{name: name, role: plan.Joiner, persistent: true, version: w.cfg.Version, learners: w.cfg.Learners})
-	g := plan.StartPermit{Attempt: 1}
+	w.createPod(&pod{name: name, role: facts.Joiner, persistent: true, version: w.cfg.Version, learners: w.cfg.Learners})
+	g := facts.StartPermit{Attempt: 1}
 	for _, m := range l.disk.data.view {
 		g.Members = append(g.Members, m.Name)
 	}
@@ -174,7 +175,7 @@ func TestWipedVoter(t *testing.T) {
 	w := formed(t, func(c *Config) { c.Only, c.Planted = []string{history}, []Bug{TrustingLauncher} }) // another one keeps it out
 	r := w.follower()
 	w.wipe(r.disk)
-	g := plan.StartPermit{Attempt: r.used + 1}
+	g := facts.StartPermit{Attempt: r.used + 1}
 	for _, m := range w.births[w.main].view {
 		g.Members = append(g.Members, m.Name)
 	}

@@ -18,6 +18,8 @@ import (
 
 	"github.com/etcd-operators/etcd-operators/api/v1beta2"
 	"github.com/etcd-operators/etcd-operators/operators/etcd-operator/internal/plan"
+	"github.com/etcd-operators/etcd-operators/operators/etcd-operator/internal/plan/action"
+	"github.com/etcd-operators/etcd-operators/operators/etcd-operator/internal/plan/facts"
 )
 
 // manySeeds is from how many seeds on a test run is taken to have time.
@@ -43,7 +45,7 @@ func TestPlantedBugs(t *testing.T) {
 	rows := map[string]row{
 		"refusals that nobody remembers": {
 			reason: "each try of a Pod that is refused makes another volume",
-			planner: lie(func(o *plan.Observation) {
+			planner: lie(func(o *facts.Observation) {
 				o.Rejections = nil
 			}),
 			config: func(c *Config) {
@@ -53,10 +55,10 @@ func TestPlantedBugs(t *testing.T) {
 		},
 		"the volume of a joiner that was refused, for another's": {
 			reason: "the name of a member that is down is taken for one whose Pod was refused: it starts on data without a permit",
-			planner: lie(func(o *plan.Observation) {
+			planner: lie(func(o *facts.Observation) {
 				for _, c := range o.Claims {
-					if !slices.ContainsFunc(o.Pods, func(p plan.Pod) bool { return p.Name == c.Name }) {
-						o.Rejections = append(slices.Clone(o.Rejections), plan.Rejection{Kind: "CreatePods", Role: plan.Joiner, Name: c.Name})
+					if !slices.ContainsFunc(o.Pods, func(p facts.Pod) bool { return p.Name == c.Name }) {
+						o.Rejections = append(slices.Clone(o.Rejections), facts.Rejection{Kind: "CreatePods", Role: facts.Joiner, Name: c.Name})
 					}
 				}
 			}),
@@ -67,14 +69,14 @@ func TestPlantedBugs(t *testing.T) {
 		},
 		"off-by-one quorum": {
 			reason: "one voter that does not answer is counted as healthy",
-			planner: lie(func(o *plan.Observation) {
+			planner: lie(func(o *facts.Observation) {
 				pretendHealthy(o, 1)
 			}),
 			by: []string{"S3", "S4", "S5"},
 		},
 		"off-by-one quorum, by what comes of it": {
 			reason: "as above, found in the truth alone",
-			planner: lie(func(o *plan.Observation) {
+			planner: lie(func(o *facts.Observation) {
 				pretendHealthy(o, 1)
 			}),
 			config: func(c *Config) { c.TruthOnly = true },
@@ -83,8 +85,8 @@ func TestPlantedBugs(t *testing.T) {
 		},
 		"what people do with etcdctl is not seen": {
 			reason: "a member that a person has added, or moved, is taken for the operator's own",
-			planner: func(o plan.Observation) plan.Decision {
-				told := map[uint64]plan.Member{}
+			planner: func(o facts.Observation) plan.Decision {
+				told := map[uint64]facts.Member{}
 				unheard := o
 				unheard.Pods = slices.Clone(o.Pods)
 				for i := range unheard.Pods {
@@ -96,7 +98,7 @@ func TestPlantedBugs(t *testing.T) {
 					}
 				}
 				d := plan.Plan(unheard)
-				if x, ok := d.Action.(plan.RemoveMember); ok {
+				if x, ok := d.Action.(action.RemoveMember); ok {
 					x.Members = slices.Clone(x.Members)
 					for i := range x.Members {
 						x.Members[i] = told[x.Members[i].ID]
@@ -110,7 +112,7 @@ func TestPlantedBugs(t *testing.T) {
 		},
 		"bootstrap on unreachable": {
 			reason: "when nobody answers, the cluster is taken for new",
-			planner: lie(func(o *plan.Observation) {
+			planner: lie(func(o *facts.Observation) {
 				if !anyAnswer(o) && o.Cluster.ClusterID != 0 {
 					takeForNew(o)
 					o.Cluster.Bootstrap = nil
@@ -127,10 +129,10 @@ func TestPlantedBugs(t *testing.T) {
 		},
 		"fresh cluster after quorum loss": {
 			reason: "once the data of a majority is lost, a seed is started again under the recorded name",
-			planner: func(o plan.Observation) plan.Decision {
+			planner: func(o facts.Observation) plan.Decision {
 				d := plan.Plan(o)
 				b := o.Cluster.Bootstrap
-				if d.Outcome != plan.QuorumLost || b == nil {
+				if d.Outcome != action.QuorumLost || b == nil {
 					return d
 				}
 				for _, p := range o.Pods {
@@ -145,18 +147,18 @@ func TestPlantedBugs(t *testing.T) {
 		},
 		"removing before checking health": {
 			reason: "every voter is taken for healthy",
-			planner: lie(func(o *plan.Observation) {
+			planner: lie(func(o *facts.Observation) {
 				pretendHealthy(o, len(o.Pods))
 			}),
 			by: []string{"S3", "S4", "S6"},
 		},
 		"forgetting a phantom member": {
 			reason: "a member that was added and never started is not seen",
-			planner: lie(func(o *plan.Observation) {
+			planner: lie(func(o *facts.Observation) {
 				for i := range o.Pods {
 					a := &o.Pods[i].Answer
-					a.Members = slices.DeleteFunc(slices.Clone(a.Members), func(m plan.Member) bool {
-						return !m.Started && !slices.ContainsFunc(o.Pods, func(p plan.Pod) bool { return p.Name == m.Name })
+					a.Members = slices.DeleteFunc(slices.Clone(a.Members), func(m facts.Member) bool {
+						return !m.Started && !slices.ContainsFunc(o.Pods, func(p facts.Pod) bool { return p.Name == m.Name })
 					})
 				}
 			}),
@@ -165,7 +167,7 @@ func TestPlantedBugs(t *testing.T) {
 		},
 		"members changed by who is not root": {
 			reason: "that etcd refuses the operator is passed over, where it tells who the members are",
-			planner: lie(func(o *plan.Observation) {
+			planner: lie(func(o *facts.Observation) {
 				for i := range o.Pods {
 					o.Pods[i].Answer.Refused = ""
 				}
@@ -175,10 +177,10 @@ func TestPlantedBugs(t *testing.T) {
 		},
 		"a refusal for the loss of a quorum": {
 			reason: "that etcd tells nothing is taken for the loss of all that it would tell, and a person gives the cluster up",
-			planner: func(o plan.Observation) plan.Decision {
+			planner: func(o facts.Observation) plan.Decision {
 				d := plan.Plan(o)
 				if d.Reason == v1beta2.ConditionCredentialsMissing || d.Reason == v1beta2.ConditionCredentialsInvalid {
-					d.Outcome = plan.QuorumLost
+					d.Outcome = action.QuorumLost
 				}
 				return d
 			},
@@ -187,7 +189,7 @@ func TestPlantedBugs(t *testing.T) {
 		},
 		"the first survivor": {
 			reason: "the one that comes first is chosen, and not the most advanced",
-			planner: lie(func(o *plan.Observation) {
+			planner: lie(func(o *facts.Observation) {
 				for i := range o.Pods {
 					o.Pods[i].Answer.Committed = 100
 				}
@@ -198,7 +200,7 @@ func TestPlantedBugs(t *testing.T) {
 		},
 		"the survivor of the highest term": {
 			reason: "the term tells whose election was the last, and not who has the most of the log",
-			planner: lie(func(o *plan.Observation) {
+			planner: lie(func(o *facts.Observation) {
 				for i := range o.Pods {
 					if a := &o.Pods[i].Answer; a.Reached && !a.Read {
 						a.Committed, a.Applied, a.Revision = a.Term, a.Term, int64(a.Term)
@@ -216,11 +218,11 @@ func TestPlantedBugs(t *testing.T) {
 		},
 		"whoever does not answer has no data": {
 			reason: "a member that does not answer is taken for one without data",
-			planner: lie(func(o *plan.Observation) {
+			planner: lie(func(o *facts.Observation) {
 				if anyAnswer(o) {
 					for i := range o.Pods {
-						if p := &o.Pods[i]; !p.Answer.Reached && p.Role != plan.Joiner {
-							p.Answer = plan.Answer{Waiting: true, Attempt: 1, Identified: true, Waited: time.Hour}
+						if p := &o.Pods[i]; !p.Answer.Reached && p.Role != facts.Joiner {
+							p.Answer = facts.Answer{Waiting: true, Attempt: 1, Identified: true, Waited: time.Hour}
 						}
 					}
 				}
@@ -231,11 +233,11 @@ func TestPlantedBugs(t *testing.T) {
 		},
 		"clients stay with the survivors": {
 			reason: "the seed is made, and adopted, without taking the survivors' clients",
-			planner: lie(func(o *plan.Observation) {
+			planner: lie(func(o *facts.Observation) {
 				if r := o.Cluster.Recovery; r != nil && r.Phase == v1beta2.RecoverySeeding {
 					for i := range o.Pods {
 						if o.Pods[i].Name != r.Seed {
-							o.Pods[i].Role = plan.Survivor
+							o.Pods[i].Role = facts.Survivor
 						}
 					}
 				}
@@ -246,7 +248,7 @@ func TestPlantedBugs(t *testing.T) {
 		},
 		"a permit that is not withdrawn": {
 			reason: "a seed that loses its disk after it was adopted is made anew from the survivor",
-			planner: func(o plan.Observation) plan.Decision {
+			planner: func(o facts.Observation) plan.Decision {
 				seeding := o.Cluster.Recovery != nil && o.Cluster.Recovery.Phase == v1beta2.RecoverySeeding
 				for i := range o.Pods {
 					o.Pods[i].SurvivorPermit = o.Pods[i].SurvivorPermit && !seeding
@@ -259,7 +261,7 @@ func TestPlantedBugs(t *testing.T) {
 		},
 		"survivors are not kept": {
 			reason: "what is left of the old cluster is deleted as soon as the new one serves",
-			planner: lie(func(o *plan.Observation) {
+			planner: lie(func(o *facts.Observation) {
 				if r := o.Cluster.Recovery; r != nil && r.Phase == v1beta2.RecoveryGrowing {
 					o.Cluster.Recovery = nil
 				}
@@ -270,19 +272,19 @@ func TestPlantedBugs(t *testing.T) {
 		},
 		"a recovery that nothing calls off": {
 			reason: "the old cluster serves again, and the new one is put in its place",
-			planner: lie(func(o *plan.Observation) {
+			planner: lie(func(o *facts.Observation) {
 				r := o.Cluster.Recovery
 				if r == nil || r.Phase != v1beta2.RecoverySeeding {
 					return
 				}
 				for i := range o.Pods {
 					if p := &o.Pods[i]; p.Name != r.Seed && p.Name != r.Survivor {
-						p.Answer = plan.Answer{Waiting: true, Attempt: 1}
+						p.Answer = facts.Answer{Waiting: true, Attempt: 1}
 					} else if a := &p.Answer; a.ClusterID == r.ClusterID {
 						a.Leader, a.Read, a.Committed, a.Members = 0, false, r.Committed, nil
 					}
 				}
-				o.Claims = slices.DeleteFunc(slices.Clone(o.Claims), func(c plan.Claim) bool { return c.Name != r.Seed && c.Name != r.Survivor })
+				o.Claims = slices.DeleteFunc(slices.Clone(o.Claims), func(c facts.Claim) bool { return c.Name != r.Seed && c.Name != r.Survivor })
 			}),
 			config: func(c *Config) { losingMany(c); c.Persistent, c.TruthOnly = true, true },
 			by:     []string{"S13", "S1", liveness},
@@ -302,7 +304,7 @@ func TestPlantedBugs(t *testing.T) {
 		},
 		"learner limits that differ": {
 			reason: "all Pods are taken to run with the same limit",
-			planner: lie(func(o *plan.Observation) {
+			planner: lie(func(o *facts.Observation) {
 				for i := range o.Pods {
 					o.Pods[i].Learners = 7
 				}
@@ -313,7 +315,7 @@ func TestPlantedBugs(t *testing.T) {
 		},
 		"learner limits of others not looked at": {
 			reason: "how many learners there may be is told by the one that is to join, and others have been made with a smaller limit",
-			planner: func(o plan.Observation) plan.Decision {
+			planner: func(o facts.Observation) plan.Decision {
 				d := plan.Plan(o)
 				list := list(&o)
 				learners := len(list) - countVoters(list)
@@ -321,8 +323,8 @@ func TestPlantedBugs(t *testing.T) {
 					return d
 				}
 				for _, p := range o.Pods {
-					if p.Role == plan.Joiner && p.Answer.Waiting && p.Addressed && p.Learners > learners && !slices.ContainsFunc(list, func(m plan.Member) bool { return m.Name == p.Name }) {
-						d.Action = plan.AddLearner{Name: p.Name, Members: list}
+					if p.Role == facts.Joiner && p.Answer.Waiting && p.Addressed && p.Learners > learners && !slices.ContainsFunc(list, func(m facts.Member) bool { return m.Name == p.Name }) {
+						d.Action = action.AddLearner{Name: p.Name, Members: list}
 					}
 				}
 				return d
@@ -336,7 +338,7 @@ func TestPlantedBugs(t *testing.T) {
 		},
 		"several learners on 3.5": {
 			reason: "members of 3.5 are taken for 3.6",
-			planner: lie(func(o *plan.Observation) {
+			planner: lie(func(o *facts.Observation) {
 				for i := range o.Pods {
 					o.Pods[i].Version, o.Pods[i].Answer.Version = "3.6.16", "3.6.16"
 				}
@@ -386,10 +388,10 @@ func TestPlantedBugs(t *testing.T) {
 		},
 		"a vote before the start permit is withdrawn": {
 			reason: "a voter that serves has a permit to start, and its Pod loses its data and the record of start permits together",
-			planner: lie(func(o *plan.Observation) {
+			planner: lie(func(o *facts.Observation) {
 				for i := range o.Pods {
 					p := &o.Pods[i]
-					if slices.ContainsFunc(list(o), func(m plan.Member) bool { return m.Name == p.Name && m.Started }) {
+					if slices.ContainsFunc(list(o), func(m facts.Member) bool { return m.Name == p.Name && m.Started }) {
 						p.StartPermit = nil
 					}
 				}
@@ -406,9 +408,9 @@ func TestPlantedBugs(t *testing.T) {
 		},
 		"a latch before the seed's start permit is withdrawn": {
 			reason: "the seed whose data counts has a permit to begin, and its Pod loses its data and the record of start permits together",
-			planner: lie(func(o *plan.Observation) {
+			planner: lie(func(o *facts.Observation) {
 				for i := range o.Pods {
-					if o.Pods[i].Role == plan.Seed {
+					if o.Pods[i].Role == facts.Seed {
 						o.Pods[i].StartPermit = nil
 					}
 				}
@@ -419,7 +421,7 @@ func TestPlantedBugs(t *testing.T) {
 		},
 		"a seed's start permit withdrawn only with a quorum": {
 			reason: "of a seed that was given up the permit to begin stays while nobody serves",
-			planner: lie(func(o *plan.Observation) {
+			planner: lie(func(o *facts.Observation) {
 				for i := range o.Pods {
 					if p := &o.Pods[i]; reader(o) == nil && p.StartPermit != nil && p.StartPermit.New && (o.Cluster.Bootstrap == nil || o.Cluster.Bootstrap.Member != p.Name) {
 						p.StartPermit = nil
@@ -435,7 +437,7 @@ func TestPlantedBugs(t *testing.T) {
 		},
 		"removing who is merely unknown": {
 			reason: "who does not answer is taken for lost with its node",
-			planner: lie(func(o *plan.Observation) {
+			planner: lie(func(o *facts.Observation) {
 				for i := range o.Pods {
 					if a := &o.Pods[i].Answer; !a.Reached && !a.Waiting {
 						o.Pods[i].NodeLostSince = o.Now.Add(-o.Cluster.MemberTimeout)
@@ -446,9 +448,9 @@ func TestPlantedBugs(t *testing.T) {
 		},
 		"no hand-over": {
 			reason: "the leader is removed instead of being asked to step aside",
-			planner: func(o plan.Observation) plan.Decision {
+			planner: func(o facts.Observation) plan.Decision {
 				d := plan.Plan(o)
-				if m, ok := d.Action.(plan.TransferLeadership); ok {
+				if m, ok := d.Action.(action.TransferLeadership); ok {
 					d.Action = removal(&o, m.From)
 				}
 				return d
@@ -459,16 +461,16 @@ func TestPlantedBugs(t *testing.T) {
 		},
 		"paused is ignored": {
 			reason:  "spec.paused is not looked at",
-			planner: lie(func(o *plan.Observation) { o.Cluster.Paused = false }),
+			planner: lie(func(o *facts.Observation) { o.Cluster.Paused = false }),
 			by:      []string{"S12"},
 		},
 		"a claim deleted too early": {
 			reason: "the volume of a member that has no Pod is deleted",
-			planner: func(o plan.Observation) plan.Decision {
+			planner: func(o facts.Observation) plan.Decision {
 				d := plan.Plan(o)
 				for _, c := range o.Claims {
-					if list := list(&o); len(list) > 0 && !slices.ContainsFunc(o.Pods, func(p plan.Pod) bool { return p.Name == c.Name }) {
-						d.Action = plan.DeleteClaim{Name: c.Name, UID: c.UID, Members: list}
+					if list := list(&o); len(list) > 0 && !slices.ContainsFunc(o.Pods, func(p facts.Pod) bool { return p.Name == c.Name }) {
+						d.Action = action.DeleteClaim{Name: c.Name, UID: c.UID, Members: list}
 					}
 				}
 				return d
@@ -477,7 +479,7 @@ func TestPlantedBugs(t *testing.T) {
 		},
 		"budget off by one": {
 			reason: "the PodDisruptionBudget is one too low",
-			planner: func(o plan.Observation) plan.Decision {
+			planner: func(o facts.Observation) plan.Decision {
 				d := plan.Plan(o)
 				if d.Budget > 0 {
 					d.Budget--
@@ -488,9 +490,9 @@ func TestPlantedBugs(t *testing.T) {
 		},
 		"a step that is never taken": {
 			reason: "leftover Pods are never deleted",
-			planner: func(o plan.Observation) plan.Decision {
+			planner: func(o facts.Observation) plan.Decision {
 				d := plan.Plan(o)
-				if _, ok := d.Action.(plan.DeletePod); ok {
+				if _, ok := d.Action.(action.DeletePod); ok {
 					d.Action = nil
 				}
 				return d
@@ -499,7 +501,7 @@ func TestPlantedBugs(t *testing.T) {
 		},
 		"forgetting to look again": {
 			reason: "after a wait nobody looks before something happens in Kubernetes",
-			planner: func(o plan.Observation) plan.Decision {
+			planner: func(o facts.Observation) plan.Decision {
 				d := plan.Plan(o)
 				if d.Action == nil {
 					d.RequeueAfter = 24 * time.Hour
@@ -566,13 +568,13 @@ func TestPlantedBugs(t *testing.T) {
 		},
 		"acknowledging while something is under way": {
 			reason:  "an operator that has just started does not wait for what the one before has begun",
-			planner: lie(func(o *plan.Observation) { o.Since = time.Time{} }),
+			planner: lie(func(o *facts.Observation) { o.Since = time.Time{} }),
 			config:  restoring(LateCall, LateCall, LateCall, DeletePod, FinishPod, KillContainer, EditSize),
 			by:      []string{"S12"},
 		},
 		"acknowledging while something is under way, by what comes of it": {
 			reason:  "as above, found where it takes effect",
-			planner: lie(func(o *plan.Observation) { o.Since = time.Time{} }),
+			planner: lie(func(o *facts.Observation) { o.Since = time.Time{} }),
 			config: func(c *Config) {
 				restoring(LateCall, LateCall, LateCall, DeletePod, FinishPod, KillContainer, EditSize)(c)
 				c.TruthOnly = true
@@ -592,13 +594,13 @@ func TestPlantedBugs(t *testing.T) {
 		},
 		"a fence that is only as good as its annotation": {
 			reason:  "once the annotation has vanished the cluster is looked after again",
-			planner: lie(func(o *plan.Observation) { o.Cluster.Fence.By = "" }),
+			planner: lie(func(o *facts.Observation) { o.Cluster.Fence.By = "" }),
 			config:  restoring(EraseFence, EraseFence, EditSize, LagStatus),
 			by:      []string{"S12"},
 		},
 		"a new cluster begun in spite of its fence": {
 			reason:  "an EtcdCluster that was made for a restore gets a seed at once",
-			planner: lie(func(o *plan.Observation) { o.Cluster.Fence = plan.Fence{} }),
+			planner: lie(func(o *facts.Observation) { o.Cluster.Fence = facts.Fence{} }),
 			config: func(c *Config) {
 				restoring()(c)
 				c.Formed, c.BornFenced = false, true
@@ -627,13 +629,13 @@ func TestPlantedBugs(t *testing.T) {
 		},
 		"adopting what has been given up": {
 			reason:  "a seed is taken although its restore has lifted the fence",
-			planner: lie(func(o *plan.Observation) { o.Cluster.Fence.Lifted = "" }),
+			planner: lie(func(o *facts.Observation) { o.Cluster.Fence.Lifted = "" }),
 			config:  restoring(SecondOperator, LagStatus, StallOperator),
 			by:      []string{liveness},
 		},
 		"adopting a seed that refuses writes": {
 			reason: "the restore is called a success, and every write is refused",
-			planner: lie(func(o *plan.Observation) {
+			planner: lie(func(o *facts.Observation) {
 				for i := range o.Pods {
 					o.Pods[i].Answer.Write.Acknowledged = true
 				}
@@ -643,9 +645,9 @@ func TestPlantedBugs(t *testing.T) {
 		},
 		"an adoption that leaves the highest revision": {
 			reason: "a second restore begins at the revision of the first",
-			planner: func(o plan.Observation) plan.Decision {
+			planner: func(o facts.Observation) plan.Decision {
 				d := plan.Plan(o)
-				if _, ok := d.Action.(plan.AdoptSeed); ok {
+				if _, ok := d.Action.(action.AdoptSeed); ok {
 					d.Status.HighestRevision = o.Cluster.LastStatus.HighestRevision
 				}
 				return d
@@ -655,9 +657,9 @@ func TestPlantedBugs(t *testing.T) {
 		},
 		"keeping the old cluster id": {
 			reason: "the seed is adopted under the id of the cluster that was",
-			planner: func(o plan.Observation) plan.Decision {
+			planner: func(o facts.Observation) plan.Decision {
 				d := plan.Plan(o)
-				if a, ok := d.Action.(plan.AdoptSeed); ok && o.Cluster.ClusterID != 0 {
+				if a, ok := d.Action.(action.AdoptSeed); ok && o.Cluster.ClusterID != 0 {
 					a.ClusterID = o.Cluster.ClusterID
 					d.Action = a
 				}
@@ -674,15 +676,15 @@ func TestPlantedBugs(t *testing.T) {
 		},
 		"the leader restarted": {
 			reason: "it is not asked to step aside",
-			planner: func(o plan.Observation) plan.Decision {
+			planner: func(o facts.Observation) plan.Decision {
 				d := plan.Plan(o)
-				m, ok := d.Action.(plan.TransferLeadership)
+				m, ok := d.Action.(action.TransferLeadership)
 				if !ok {
 					return d
 				}
 				for _, p := range o.Pods {
-					if p.Name == m.From && p.Role == plan.Restarting {
-						d.Action = plan.ChangeImage{Name: p.Name, UID: p.UID, Repository: o.Cluster.Repository, Version: o.Cluster.Target}
+					if p.Name == m.From && p.Role == facts.Restarting {
+						d.Action = action.ChangeImage{Name: p.Name, UID: p.UID, Repository: o.Cluster.Repository, Version: o.Cluster.Target}
 					}
 				}
 				return d
@@ -692,13 +694,13 @@ func TestPlantedBugs(t *testing.T) {
 		},
 		"a minor skipped": {
 			reason:  "members go straight to what is wanted",
-			planner: lie(func(o *plan.Observation) { o.Cluster.Target = o.Cluster.WantedVersion }),
+			planner: lie(func(o *facts.Observation) { o.Cluster.Target = o.Cluster.WantedVersion }),
 			config:  changing(),
 			by:      []string{"S10"},
 		},
 		"back when it is too late": {
 			reason: "members go back to an earlier minor whatever etcd's cluster version is",
-			planner: lie(func(o *plan.Observation) {
+			planner: lie(func(o *facts.Observation) {
 				if minorOf(o.Cluster.WantedVersion) >= minorOf(o.Cluster.Target) {
 					return
 				}
@@ -713,24 +715,24 @@ func TestPlantedBugs(t *testing.T) {
 		},
 		"down before etcd's cluster version is": {
 			reason: "members that are to go down are restarted at once",
-			planner: lie(func(o *plan.Observation) {
-				pretendLowered(o, func(a *plan.Answer, to string) { a.ClusterVersion, a.StorageVersion, a.Downgrade = to, to, to })
+			planner: lie(func(o *facts.Observation) {
+				pretendLowered(o, func(a *facts.Answer, to string) { a.ClusterVersion, a.StorageVersion, a.Downgrade = to, to, to })
 			}),
 			config: func(c *Config) { changing()(c); c.TruthOnly, c.Version = true, "3.6.16" },
 			by:     []string{"S10"},
 		},
 		"down before the data is": {
 			reason: "members are restarted as soon as etcd's cluster version has gone down",
-			planner: lie(func(o *plan.Observation) {
-				pretendLowered(o, func(a *plan.Answer, to string) { a.StorageVersion = to })
+			planner: lie(func(o *facts.Observation) {
+				pretendLowered(o, func(a *facts.Answer, to string) { a.StorageVersion = to })
 			}),
 			config: func(c *Config) { changing()(c); c.TruthOnly, c.Version = true, "3.6.16" },
 			by:     []string{"S10"},
 		},
 		"down although the downgrade was cancelled": {
 			reason: "etcd's cluster version is taken to stay where it is",
-			planner: lie(func(o *plan.Observation) {
-				pretendLowered(o, func(a *plan.Answer, to string) { a.Downgrade = to })
+			planner: lie(func(o *facts.Observation) {
+				pretendLowered(o, func(a *facts.Answer, to string) { a.Downgrade = to })
 			}),
 			config: func(c *Config) { changing(EditVersion, EditVersion)(c); c.Version = "3.6.16" },
 			by:     []string{"S10", liveness},
@@ -762,7 +764,7 @@ func TestPlantedBugs(t *testing.T) {
 		},
 		"growing between two members": {
 			reason:  "the size that is wanted counts at once",
-			planner: lie(func(o *plan.Observation) { o.Cluster.UpgradeSize = 0 }),
+			planner: lie(func(o *facts.Observation) { o.Cluster.UpgradeSize = 0 }),
 			config:  changing(EditSize, EditSize, EditSize),
 			by:      []string{"S6"},
 			seeds:   3000,
@@ -779,14 +781,14 @@ func TestPlantedBugs(t *testing.T) {
 		},
 		"the log of 3.5 forgotten": {
 			reason:  "members move to 3.7 as soon as they run 3.6",
-			planner: lie(func(o *plan.Observation) { o.Cluster.VersionIndex = 0 }),
+			planner: lie(func(o *facts.Observation) { o.Cluster.VersionIndex = 0 }),
 			config:  func(c *Config) { changing(EditVersion, EditVersion)(c); c.Version, c.Weight = "3.5.35", 1 },
 			by:      []string{"S10"},
 			seeds:   3000,
 		},
 		"a bad image kept": {
 			reason: "what does not run is not given another image",
-			planner: func(o plan.Observation) plan.Decision {
+			planner: func(o facts.Observation) plan.Decision {
 				d := plan.Plan(o)
 				if d.Reason == "RepairingImage" {
 					d.Action = nil
@@ -832,7 +834,7 @@ func TestPlantedBugs(t *testing.T) {
 		"a bad template kept": {
 			reason: "what does not run is not recreated when the spec is set back",
 			planner: forgetting(func(d *plan.Decision) bool {
-				_, ok := d.Action.(plan.DeletePod)
+				_, ok := d.Action.(action.DeletePod)
 				return ok && d.Reason == "UpdatingMembers"
 			}),
 			config: func(c *Config) { reshaping()(c); c.Persistent = true },
@@ -840,7 +842,7 @@ func TestPlantedBugs(t *testing.T) {
 		},
 		"a template forgotten": {
 			reason: "members are taken to have the Pods that the spec asks for",
-			planner: lie(func(o *plan.Observation) {
+			planner: lie(func(o *facts.Observation) {
 				for i := range o.Pods {
 					o.Pods[i].Template = o.Cluster.Template
 				}
@@ -850,7 +852,7 @@ func TestPlantedBugs(t *testing.T) {
 		},
 		"a cordoned node forgotten": {
 			reason: "nodes are taken for such as may be used",
-			planner: lie(func(o *plan.Observation) {
+			planner: lie(func(o *facts.Observation) {
 				for i := range o.Pods {
 					o.Pods[i].Cordoned = false
 				}
@@ -860,9 +862,9 @@ func TestPlantedBugs(t *testing.T) {
 		},
 		"moved to where it may not stay": {
 			reason: "the node of the one that takes the place is not looked at",
-			planner: lie(func(o *plan.Observation) {
+			planner: lie(func(o *facts.Observation) {
 				for i := range o.Pods {
-					if o.Pods[i].Role == plan.Joiner {
+					if o.Pods[i].Role == facts.Joiner {
 						o.Pods[i].Cordoned = false
 					}
 				}
@@ -873,9 +875,9 @@ func TestPlantedBugs(t *testing.T) {
 		},
 		"removed before another one is there": {
 			reason: "a member that is to be replaced is removed first",
-			planner: func(o plan.Observation) plan.Decision {
+			planner: func(o facts.Observation) plan.Decision {
 				d := plan.Plan(o)
-				if a, ok := d.Action.(plan.AddLearner); ok && len(a.Members) >= o.Cluster.Size {
+				if a, ok := d.Action.(action.AddLearner); ok && len(a.Members) >= o.Cluster.Size {
 					for _, p := range o.Pods {
 						if p.Cordoned && p.Answer.Reached && p.Answer.MemberID != p.Answer.Leader {
 							d.Action = removal(&o, p.Name)
@@ -889,7 +891,7 @@ func TestPlantedBugs(t *testing.T) {
 		},
 		"alarms taken for errors": {
 			reason: "no member is healthy while there is no space, so nothing is done about that",
-			planner: lie(func(o *plan.Observation) {
+			planner: lie(func(o *facts.Observation) {
 				for i := range o.Pods {
 					for _, a := range o.Pods[i].Answer.Alarms {
 						o.Pods[i].Answer.Errors = append(o.Pods[i].Answer.Errors, string(a.Kind))
@@ -907,7 +909,7 @@ func TestPlantedBugs(t *testing.T) {
 		},
 		"a full database disarmed": {
 			reason: "the alarm is taken back before the members are defragmented",
-			planner: lie(func(o *plan.Observation) {
+			planner: lie(func(o *facts.Observation) {
 				for i := range o.Pods {
 					o.Pods[i].Answer.DBSize = 1
 				}
@@ -917,7 +919,7 @@ func TestPlantedBugs(t *testing.T) {
 		},
 		"no client certificate taken for silence": {
 			reason: "an operator without a certificate decides as if members had been asked",
-			planner: lie(func(o *plan.Observation) {
+			planner: lie(func(o *facts.Observation) {
 				o.Cluster.TLS.NoClientCertificate, o.Cluster.TLS.Problem = false, ""
 			}),
 			config: secured(LackCertificates, LackCertificates, EditSize, DeletePod, Unschedulable),
@@ -925,10 +927,10 @@ func TestPlantedBugs(t *testing.T) {
 		},
 		"a loss told without a client certificate": {
 			reason: "that nobody was asked is passed over where a majority's Pods have ended, and a person gives the cluster up",
-			planner: func(o plan.Observation) plan.Decision {
+			planner: func(o facts.Observation) plan.Decision {
 				d := plan.Plan(o)
 				if o.Cluster.TLS.NoClientCertificate && o.Cluster.ClusterID != 0 {
-					d.Outcome = plan.QuorumLost
+					d.Outcome = action.QuorumLost
 				}
 				return d
 			},
@@ -937,11 +939,11 @@ func TestPlantedBugs(t *testing.T) {
 		},
 		"clients sent to whoever has come back": {
 			reason: "an operator without a client certificate does not wait until a Pod is ready, or was a voter's",
-			planner: func(o plan.Observation) plan.Decision {
+			planner: func(o facts.Observation) plan.Decision {
 				d := plan.Plan(o)
 				for _, p := range o.Pods {
-					if d.Action == nil && o.Cluster.TLS.NoClientCertificate && o.Cluster.ClusterID != 0 && !d.SkipChildren && p.Role == plan.Returning {
-						d.Action = plan.SetRoles{Roles: []plan.PodRole{{Name: p.Name, UID: p.UID, Role: plan.Voter}}}
+					if d.Action == nil && o.Cluster.TLS.NoClientCertificate && o.Cluster.ClusterID != 0 && !d.SkipChildren && p.Role == facts.Returning {
+						d.Action = action.SetRoles{Roles: []action.PodRole{{Name: p.Name, UID: p.UID, Role: facts.Voter}}}
 					}
 				}
 				return d
@@ -954,7 +956,7 @@ func TestPlantedBugs(t *testing.T) {
 		},
 		"begun without certificates": {
 			reason:  "nobody looks whether they are there",
-			planner: lie(func(o *plan.Observation) { o.Cluster.TLS.Wanted = false }),
+			planner: lie(func(o *facts.Observation) { o.Cluster.TLS.Wanted = false }),
 			config: func(c *Config) {
 				secured(LackCertificates, SpoilCertificates)(c)
 				c.Formed, c.TruthOnly = false, true
@@ -963,7 +965,7 @@ func TestPlantedBugs(t *testing.T) {
 		},
 		"restarted without a Secret": {
 			reason:  "that the Secret of members is gone is not looked at before one of them is ended",
-			planner: lie(func(o *plan.Observation) { o.Cluster.TLS.Problem = "" }),
+			planner: lie(func(o *facts.Observation) { o.Cluster.TLS.Problem = "" }),
 			config: func(c *Config) {
 				secured(SpoilCertificates, SpoilCertificates, SpoilCertificates, AskRestart, AskRestart, RotateCA)(c)
 				c.Persistent, c.TruthOnly = true, true
@@ -972,7 +974,7 @@ func TestPlantedBugs(t *testing.T) {
 		},
 		"a trust that nobody hears of": {
 			reason: "whom members are to trust is not reported once they run, so that none is restarted for it",
-			planner: func(o plan.Observation) plan.Decision {
+			planner: func(o facts.Observation) plan.Decision {
 				d := plan.Plan(o)
 				if o.Cluster.Bootstrap != nil && o.Cluster.LastStatus.TLS != nil {
 					d.Status.TLS = o.Cluster.LastStatus.TLS
@@ -984,7 +986,7 @@ func TestPlantedBugs(t *testing.T) {
 		},
 		"members taken for restarted": {
 			reason: "Pods are not compared with whom they were made to trust",
-			planner: lie(func(o *plan.Observation) {
+			planner: lie(func(o *facts.Observation) {
 				for i := range o.Pods {
 					o.Pods[i].Template = o.Cluster.Template
 				}
@@ -1019,15 +1021,15 @@ func TestPlantedBugs(t *testing.T) {
 		},
 		"a corrupt member trusted": {
 			reason: "the alarm is taken back, and the member that it names stays",
-			planner: func(o plan.Observation) plan.Decision {
+			planner: func(o facts.Observation) plan.Decision {
 				d := plan.Plan(o)
 				a := reader(&o)
 				if a == nil || d.SkipChildren {
 					return d
 				}
 				for _, alarm := range a.Alarms {
-					if alarm.Kind == plan.Corrupt {
-						d.Action = plan.DisarmAlarm{MemberID: alarm.MemberID, Alarm: alarm.Kind, Members: a.Members}
+					if alarm.Kind == facts.Corrupt {
+						d.Action = action.DisarmAlarm{MemberID: alarm.MemberID, Alarm: alarm.Kind, Members: a.Members}
 					}
 				}
 				return d
@@ -1055,7 +1057,7 @@ func TestPlantedBugs(t *testing.T) {
 		},
 		"another one removed than differs": {
 			reason: "a member of the majority is taken for the one that differs",
-			planner: lie(func(o *plan.Observation) {
+			planner: lie(func(o *facts.Observation) {
 				if c := o.Comparison; c != nil && len(c.Differing) == 1 {
 					wrong := *c
 					i := slices.IndexFunc(c.Members, func(id uint64) bool { return id != c.Differing[0] })
@@ -1068,7 +1070,7 @@ func TestPlantedBugs(t *testing.T) {
 		},
 		"a majority called different": {
 			reason: "all but one are removed, where no majority has the same data",
-			planner: lie(func(o *plan.Observation) {
+			planner: lie(func(o *facts.Observation) {
 				if c := o.Comparison; c != nil && c.Result == v1beta2.ResultNoMajority {
 					wrong := *c
 					wrong.Result, wrong.Differing = v1beta2.ResultMemberDiffers, c.Members[1:]
@@ -1086,15 +1088,15 @@ func TestPlantedBugs(t *testing.T) {
 		},
 		"the leader defragmented": {
 			reason: "it is not asked to step aside",
-			planner: func(o plan.Observation) plan.Decision {
+			planner: func(o facts.Observation) plan.Decision {
 				d := plan.Plan(o)
-				m, ok := d.Action.(plan.TransferLeadership)
+				m, ok := d.Action.(action.TransferLeadership)
 				if !ok {
 					return d
 				}
 				for _, p := range o.Pods {
-					if p.Name == m.From && p.Role == plan.Defragmenting {
-						d.Action = plan.Defragment{Name: p.Name, UID: p.UID, ID: p.Answer.MemberID, Members: list(&o)}
+					if p.Name == m.From && p.Role == facts.Defragmenting {
+						d.Action = action.Defragment{Name: p.Name, UID: p.UID, ID: p.Answer.MemberID, Members: list(&o)}
 					}
 				}
 				return d
@@ -1104,10 +1106,10 @@ func TestPlantedBugs(t *testing.T) {
 		},
 		"a round that is never over": {
 			reason: "which members are done is forgotten",
-			planner: lie(func(o *plan.Observation) {
+			planner: lie(func(o *facts.Observation) {
 				for i := range o.Pods {
-					if o.Pods[i].Role != plan.Defragmenting {
-						o.Pods[i].Defragmented = plan.Defragmented{}
+					if o.Pods[i].Role != facts.Defragmenting {
+						o.Pods[i].Defragmented = facts.Defragmented{}
 					}
 				}
 			}),
@@ -1126,7 +1128,7 @@ func TestPlantedBugs(t *testing.T) {
 		},
 		"one look at an empty disk": {
 			reason: "a launcher that has just begun to wait is believed",
-			planner: lie(func(o *plan.Observation) {
+			planner: lie(func(o *facts.Observation) {
 				for i := range o.Pods {
 					o.Pods[i].Answer.Waited += time.Minute
 				}
@@ -1137,10 +1139,10 @@ func TestPlantedBugs(t *testing.T) {
 		},
 		"too little memory taken for broken data": {
 			reason: "a member that is killed whenever it starts is taken for one that ends by itself",
-			planner: lie(func(o *plan.Observation) {
+			planner: lie(func(o *facts.Observation) {
 				for i := range o.Pods {
 					if e := &o.Pods[i].LastExit; e.Reason == "OOMKilled" {
-						*e = plan.Exit{Code: 2, Reason: "Error", Damage: "d"}
+						*e = facts.Exit{Code: 2, Reason: "Error", Damage: "d"}
 					}
 				}
 			}),
@@ -1150,11 +1152,11 @@ func TestPlantedBugs(t *testing.T) {
 		},
 		"a slow start taken for broken data": {
 			reason: "one exit is enough",
-			planner: lie(func(o *plan.Observation) {
+			planner: lie(func(o *facts.Observation) {
 				for i := range o.Pods {
 					if p := &o.Pods[i]; p.LastExit.Code > 0 && !p.UnreadySince.IsZero() && p.Restarts > p.ProvenRestarts {
 						p.Restarts, p.UnreadySince, p.Looping = p.ProvenRestarts+5, o.Now.Add(-time.Hour), true
-						p.LastExit = plan.Exit{Code: 1, Reason: "Error", Damage: "d"}
+						p.LastExit = facts.Exit{Code: 1, Reason: "Error", Damage: "d"}
 					}
 				}
 			}),
@@ -1164,7 +1166,7 @@ func TestPlantedBugs(t *testing.T) {
 		},
 		"broken data kept": {
 			reason: "a member that crashes for ever is waited for",
-			planner: lie(func(o *plan.Observation) {
+			planner: lie(func(o *facts.Observation) {
 				for i := range o.Pods {
 					o.Pods[i].Restarts = o.Pods[i].ProvenRestarts
 				}
@@ -1213,7 +1215,7 @@ func TestPlantedBugs(t *testing.T) {
 		},
 		"all volumes grown at once": {
 			reason: "a volume counts as grown as soon as it was asked to",
-			planner: func(o plan.Observation) plan.Decision {
+			planner: func(o facts.Observation) plan.Decision {
 				o.Claims = slices.Clone(o.Claims)
 				for i := range o.Claims {
 					o.Claims[i].Capacity = o.Claims[i].Requested
@@ -1228,11 +1230,11 @@ func TestPlantedBugs(t *testing.T) {
 		},
 		"volumes grown whoever is down": {
 			reason: "nobody looks whether all is well",
-			planner: func(o plan.Observation) plan.Decision {
+			planner: func(o facts.Observation) plan.Decision {
 				d := plan.Plan(o)
 				for _, c := range o.Claims {
 					if d.Action == nil && c.Requested < o.Cluster.Storage && len(list(&o)) > 0 {
-						d.Action = plan.GrowClaim{Name: c.Name, UID: c.UID, From: c.Requested, Size: o.Cluster.Storage}
+						d.Action = action.GrowClaim{Name: c.Name, UID: c.UID, From: c.Requested, Size: o.Cluster.Storage}
 					}
 				}
 				return d
@@ -1242,7 +1244,7 @@ func TestPlantedBugs(t *testing.T) {
 		},
 		"a fresh cluster over volumes that were kept": {
 			reason: "an EtcdCluster begins whatever volumes of its name there are",
-			planner: lie(func(o *plan.Observation) {
+			planner: lie(func(o *facts.Observation) {
 				o.Cluster.Existed, o.Cluster.AdoptVolumes, o.Retained = "", "", nil
 			}),
 			config: func(c *Config) {
@@ -1253,9 +1255,9 @@ func TestPlantedBugs(t *testing.T) {
 		},
 		"adopted volumes begun anew": {
 			reason: "the beginning that is recorded for volumes that were adopted is taken for a seed's",
-			planner: lie(func(o *plan.Observation) {
+			planner: lie(func(o *facts.Observation) {
 				if b := o.Cluster.Bootstrap; b != nil {
-					o.Cluster.Bootstrap = &plan.Bootstrap{Member: b.Member, Token: b.Token}
+					o.Cluster.Bootstrap = &facts.Bootstrap{Member: b.Member, Token: b.Token}
 				}
 			}),
 			config: func(c *Config) { spoiling(Recreate, Recreate, WipeDisk, WipeDisk)(c); c.Gentle = false },
@@ -1264,7 +1266,7 @@ func TestPlantedBugs(t *testing.T) {
 		},
 		"volumes taken that nobody asked for": {
 			reason:  "the annotation is not looked at",
-			planner: lie(func(o *plan.Observation) { o.Cluster.AdoptVolumes = v1beta2.AdoptAny }),
+			planner: lie(func(o *facts.Observation) { o.Cluster.AdoptVolumes = v1beta2.AdoptAny }),
 			config:  func(c *Config) { spoiling(Recreate, Recreate)(c); c.TruthOnly = true },
 			by:      []string{"S12"},
 		},
@@ -1354,8 +1356,8 @@ func writeCaught(t *testing.T, caught map[string]int64) {
 }
 
 // lie is the planner that is told something else than what was observed.
-func lie(change func(*plan.Observation)) Planner {
-	return func(o plan.Observation) plan.Decision {
+func lie(change func(*facts.Observation)) Planner {
+	return func(o facts.Observation) plan.Decision {
 		o.Pods = slices.Clone(o.Pods)
 		change(&o)
 		return plan.Plan(o)
@@ -1377,18 +1379,18 @@ func withAuth(c *Config) {
 }
 
 // takeForNew takes a cluster of which nobody answers for one that has not begun.
-func takeForNew(o *plan.Observation) {
+func takeForNew(o *facts.Observation) {
 	if !anyAnswer(o) {
 		o.Cluster.ClusterID, o.Pods, o.Claims = 0, nil, nil
 	}
 }
 
-func anyAnswer(o *plan.Observation) bool {
-	return slices.ContainsFunc(o.Pods, func(p plan.Pod) bool { return p.Answer.Reached })
+func anyAnswer(o *facts.Observation) bool {
+	return slices.ContainsFunc(o.Pods, func(p facts.Pod) bool { return p.Answer.Reached })
 }
 
 // reader is an answer with a linearizable read; nil if there is none.
-func reader(o *plan.Observation) *plan.Answer {
+func reader(o *facts.Observation) *facts.Answer {
 	for i := range o.Pods {
 		if o.Pods[i].Answer.Read {
 			return &o.Pods[i].Answer
@@ -1397,7 +1399,7 @@ func reader(o *plan.Observation) *plan.Answer {
 	return nil
 }
 
-func list(o *plan.Observation) []plan.Member {
+func list(o *facts.Observation) []facts.Member {
 	if a := reader(o); a != nil {
 		return a.Members
 	}
@@ -1405,7 +1407,7 @@ func list(o *plan.Observation) []plan.Member {
 }
 
 // pretendHealthy gives up to n voters the answer of a healthy one.
-func pretendHealthy(o *plan.Observation, n int) {
+func pretendHealthy(o *facts.Observation, n int) {
 	a := reader(o)
 	if a == nil {
 		return
@@ -1424,7 +1426,7 @@ func pretendHealthy(o *plan.Observation, n int) {
 
 // pretendLearners gives learners that do not answer the answer of one that has
 // caught up.
-func pretendLearners(o *plan.Observation) {
+func pretendLearners(o *facts.Observation) {
 	a := reader(o)
 	if a == nil {
 		return
@@ -1440,14 +1442,14 @@ func pretendLearners(o *plan.Observation) {
 	}
 }
 
-func newPermit(p *plan.Pod, b *plan.Bootstrap) plan.GrantStartPermit {
-	return plan.GrantStartPermit{Name: p.Name, UID: p.UID, StartPermit: plan.StartPermit{
+func newPermit(p *facts.Pod, b *facts.Bootstrap) action.GrantStartPermit {
+	return action.GrantStartPermit{Name: p.Name, UID: p.UID, StartPermit: facts.StartPermit{
 		Attempt: p.Answer.Attempt + 1, New: true, Members: []string{p.Name}, Token: b.Token,
 	}}
 }
 
 // restartSeed is a planner for which `new` is a constant of the seed.
-func restartSeed(o plan.Observation) plan.Decision {
+func restartSeed(o facts.Observation) plan.Decision {
 	d := plan.Plan(o)
 	if b := o.Cluster.Bootstrap; b != nil && !o.Cluster.Paused && !o.Cluster.Deleting {
 		for i := range o.Pods {
@@ -1460,7 +1462,7 @@ func restartSeed(o plan.Observation) plan.Decision {
 }
 
 // restartMembers is a planner for which whoever is in the list may start.
-func restartMembers(o plan.Observation) plan.Decision {
+func restartMembers(o facts.Observation) plan.Decision {
 	d := plan.Plan(o)
 	if o.Cluster.Paused || o.Cluster.Deleting {
 		return d
@@ -1472,17 +1474,17 @@ func restartMembers(o plan.Observation) plan.Decision {
 	slices.Sort(names)
 	for _, p := range o.Pods {
 		if slices.Contains(names, p.Name) && p.Answer.Waiting && (p.StartPermit == nil || p.StartPermit.Attempt <= p.Answer.Attempt) {
-			d.Action = plan.GrantStartPermit{Name: p.Name, UID: p.UID, StartPermit: plan.StartPermit{Attempt: p.Answer.Attempt + 1, Members: names}}
+			d.Action = action.GrantStartPermit{Name: p.Name, UID: p.UID, StartPermit: facts.StartPermit{Attempt: p.Answer.Attempt + 1, Members: names}}
 		}
 	}
 	return d
 }
 
 // removal is the action that removes a member by name.
-func removal(o *plan.Observation, name string) plan.Action {
+func removal(o *facts.Observation, name string) action.Action {
 	for _, m := range list(o) {
 		if m.Name == name {
-			r := plan.RemoveMember{ID: m.ID, Name: name, Members: list(o)}
+			r := action.RemoveMember{ID: m.ID, Name: name, Members: list(o)}
 			for i := range o.Pods {
 				if o.Pods[i].Name == name {
 					r.Pod = &o.Pods[i]
@@ -1520,7 +1522,7 @@ func shrinking(c *Config) {
 
 // forgetting is the planner that does not carry out some of what it decides.
 func forgetting(what func(*plan.Decision) bool) Planner {
-	return func(o plan.Observation) plan.Decision {
+	return func(o facts.Observation) plan.Decision {
 		d := plan.Plan(o)
 		if what(&d) {
 			d.Action = nil
@@ -1531,7 +1533,7 @@ func forgetting(what func(*plan.Decision) bool) Planner {
 
 // mute is the planner whose condition of a type says nothing.
 func mute(kind string) Planner {
-	return func(o plan.Observation) plan.Decision {
+	return func(o facts.Observation) plan.Decision {
 		d := plan.Plan(o)
 		if c := meta.FindStatusCondition(d.Status.Conditions, kind); c != nil {
 			c.Message = ""
@@ -1543,7 +1545,7 @@ func mute(kind string) Planner {
 // keepingSilent is the planner whose Degraded says nothing with some decisions.
 func keepingSilent(when func(*plan.Decision) bool) Planner {
 	silent := mute(v1beta2.ConditionDegraded)
-	return func(o plan.Observation) plan.Decision {
+	return func(o facts.Observation) plan.Decision {
 		if d := plan.Plan(o); !when(&d) {
 			return d
 		}
@@ -1552,7 +1554,7 @@ func keepingSilent(when func(*plan.Decision) bool) Planner {
 }
 
 // unwarned is the planner that warns nobody of a database that fills.
-func unwarned(o plan.Observation) plan.Decision {
+func unwarned(o facts.Observation) plan.Decision {
 	d := plan.Plan(o)
 	d.Status.Conditions = slices.DeleteFunc(d.Status.Conditions, func(c metav1.Condition) bool { return c.Type == v1beta2.ConditionSpaceLow })
 	return d
@@ -1583,7 +1585,7 @@ func emptying(kinds ...FaultKind) func(*Config) {
 }
 
 // pretendRecreated gives a member whose Pod is recreated the look of one that has come back.
-func pretendRecreated(o *plan.Observation) {
+func pretendRecreated(o *facts.Observation) {
 	a := reader(o)
 	if a == nil {
 		return
@@ -1591,9 +1593,9 @@ func pretendRecreated(o *plan.Observation) {
 	for i := range o.Pods {
 		p := &o.Pods[i]
 		for _, m := range a.Members {
-			if m.Name == p.Name && !m.Learner && (p.Role == plan.Returning || !p.DeletingSince.IsZero()) {
+			if m.Name == p.Name && !m.Learner && (p.Role == facts.Returning || !p.DeletingSince.IsZero()) {
 				p.Answer = *a
-				p.Answer.MemberID, p.DeletingSince, p.UnreadySince, p.ReadySince, p.Role = m.ID, time.Time{}, time.Time{}, time.Time{}, plan.Voter
+				p.Answer.MemberID, p.DeletingSince, p.UnreadySince, p.ReadySince, p.Role = m.ID, time.Time{}, time.Time{}, time.Time{}, facts.Voter
 				p.Template = o.Cluster.Template
 			}
 		}
@@ -1601,12 +1603,12 @@ func pretendRecreated(o *plan.Observation) {
 }
 
 // pretendVolumes gives every member a volume.
-func pretendVolumes(o *plan.Observation) {
+func pretendVolumes(o *facts.Observation) {
 	for i := range o.Pods {
 		p := &o.Pods[i]
 		if !p.Persistent {
 			p.Persistent = true
-			o.Claims = append(o.Claims, plan.Claim{Name: p.Name, UID: "v", Created: p.Created})
+			o.Claims = append(o.Claims, facts.Claim{Name: p.Name, UID: "v", Created: p.Created})
 		}
 	}
 }
@@ -1639,9 +1641,9 @@ func altering(c *Config) {
 
 // without is a planner that never takes an action of a kind.
 func without(kind string) Planner {
-	return func(o plan.Observation) plan.Decision {
+	return func(o facts.Observation) plan.Decision {
 		d := plan.Plan(o)
-		if d.Action != nil && plan.KindOf(d.Action) == kind {
+		if d.Action != nil && action.KindOf(d.Action) == kind {
 			d.Action = nil
 		}
 		return d
@@ -1650,7 +1652,7 @@ func without(kind string) Planner {
 
 // pretendDefragmented gives a member that is being defragmented the look of one that is
 // done.
-func pretendDefragmented(o *plan.Observation) {
+func pretendDefragmented(o *facts.Observation) {
 	a := reader(o)
 	if a == nil {
 		return
@@ -1676,7 +1678,7 @@ func spoiling(kinds ...FaultKind) func(*Config) {
 }
 
 // pretendLowered lets members say something else while they are to go down a minor.
-func pretendLowered(o *plan.Observation, change func(a *plan.Answer, to string)) {
+func pretendLowered(o *facts.Observation, change func(a *facts.Answer, to string)) {
 	to := minorOf(o.Cluster.Target)
 	if to == 0 || to >= minorOf(o.Cluster.Version) {
 		return
@@ -1687,21 +1689,21 @@ func pretendLowered(o *plan.Observation, change func(a *plan.Answer, to string))
 }
 
 // cancelAtOnce cancels a downgrade that is not wanted any more, whatever is under way.
-func cancelAtOnce(o plan.Observation) plan.Decision {
+func cancelAtOnce(o facts.Observation) plan.Decision {
 	d := plan.Plan(o)
-	if o.Cluster.Target != o.Cluster.Version || plan.Records(d.Action) {
+	if o.Cluster.Target != o.Cluster.Version || action.Records(d.Action) {
 		return d
 	}
 	for i := range o.Pods {
 		if o.Pods[i].From != "" && o.Pods[i].Answer.Downgrade != "" {
-			d.Action = plan.CancelDowngrade{}
+			d.Action = action.CancelDowngrade{}
 		}
 	}
 	return d
 }
 
 // pretendRestarted gives a member that is being restarted the look of one that has been.
-func pretendRestarted(o *plan.Observation) {
+func pretendRestarted(o *facts.Observation) {
 	a := reader(o)
 	if a == nil {
 		return
@@ -1709,7 +1711,7 @@ func pretendRestarted(o *plan.Observation) {
 	for i := range o.Pods {
 		p := &o.Pods[i]
 		for _, m := range a.Members {
-			if m.Name == p.Name && (p.From != "" || p.Role == plan.Restarting && p.Version == o.Cluster.Target) {
+			if m.Name == p.Name && (p.From != "" || p.Role == facts.Restarting && p.Version == o.Cluster.Target) {
 				p.Answer = *a
 				p.Answer.MemberID, p.From, p.UnreadySince, p.ReadySince = m.ID, "", time.Time{}, time.Time{}
 			}
@@ -1726,7 +1728,7 @@ func restoring(kinds ...FaultKind) func(*Config) {
 }
 
 // takeByName hands over whatever Pod has the name that was handed over.
-func takeByName(o *plan.Observation) {
+func takeByName(o *facts.Observation) {
 	f := &o.Cluster.Fence
 	name, _, ok := f.Offered()
 	for _, p := range o.Pods {
@@ -1737,7 +1739,7 @@ func takeByName(o *plan.Observation) {
 }
 
 // takeAlways takes what was handed over once for what is handed over.
-func takeAlways(o *plan.Observation) {
+func takeAlways(o *facts.Observation) {
 	f := &o.Cluster.Fence
 	if uid, _, ok := strings.Cut(f.Seeded, "/"); ok {
 		f.By, f.Adopted, o.Cluster.ClusterID = uid, v1beta2.AdoptedSeed{}, 0

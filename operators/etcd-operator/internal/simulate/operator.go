@@ -10,6 +10,8 @@ import (
 
 	"github.com/etcd-operators/etcd-operators/api/v1beta2"
 	"github.com/etcd-operators/etcd-operators/operators/etcd-operator/internal/plan"
+	"github.com/etcd-operators/etcd-operators/operators/etcd-operator/internal/plan/action"
+	"github.com/etcd-operators/etcd-operators/operators/etcd-operator/internal/plan/facts"
 )
 
 // operator is one running operator: its caches, and what it is about to do.
@@ -36,7 +38,7 @@ type operator struct {
 	// names counts the fresh names that it has used.
 	names int
 	// rejections are what the API server has refused, as package controller remembers it.
-	rejections []plan.Rejection
+	rejections []facts.Rejection
 	// orphans are the volumes that it has made for Pods which were refused.
 	orphans []string
 	// todo is what it is carrying out; nil if nothing.
@@ -56,7 +58,7 @@ type operator struct {
 	mishapIn int
 	// half is an Observation for which half of the members have been asked; the
 	// others are asked in a later step.
-	half *plan.Observation
+	half *facts.Observation
 	// reading is the comparison of data that it has begun last; nil if none.
 	reading *reading
 	// asked are the Pods of the last Observation.
@@ -79,7 +81,7 @@ type claimEvent struct {
 
 // todo is a decision that is being carried out, one API call at a time.
 type todo struct {
-	seen     plan.Observation
+	seen     facts.Observation
 	decision plan.Decision
 	next     int // number of the next call
 	// torn makes it stand still between the last look and the change that it is the
@@ -100,7 +102,7 @@ type todo struct {
 
 // asked is the true member list, and whether a quorum of it had its data.
 type asked struct {
-	view   []plan.Member
+	view   []facts.Member
 	intact bool
 }
 
@@ -296,7 +298,7 @@ func (w *world) reconcile(op *operator) {
 	w.decide(op, o)
 }
 
-func (w *world) decide(op *operator, o plan.Observation) {
+func (w *world) decide(op *operator, o facts.Observation) {
 	d := w.planner(o)
 	w.stats.Decisions++
 	if err := CheckDecision(o, d); err != nil && w.broken == nil && !w.cfg.TruthOnly {
@@ -306,7 +308,7 @@ func (w *world) decide(op *operator, o plan.Observation) {
 		}
 	}
 	// While the status lags, or is written by two, what it says of the voters may be old.
-	if d.Outcome == plan.QuorumLost && !w.during(SlowAnswers) && !w.during(LagStatus) && len(w.operators) == 1 && len(op.clusterQueue)+len(op.podQueue)+len(op.claimQueue) == 0 {
+	if d.Outcome == action.QuorumLost && !w.during(SlowAnswers) && !w.during(LagStatus) && len(w.operators) == 1 && len(op.clusterQueue)+len(op.podQueue)+len(op.claimQueue) == 0 {
 		w.checkQuorumLost()
 	}
 	op.last, op.woken = d, false
@@ -324,11 +326,11 @@ func (w *world) decide(op *operator, o plan.Observation) {
 	if w.trace != nil {
 		w.say("operator %s decides: %s (%s: %s)", op.id, describe(d), d.Reason, d.Message)
 	}
-	if c, ok := d.Action.(plan.CreatePods); ok && len(c.Pods) > 0 {
+	if c, ok := d.Action.(action.CreatePods); ok && len(c.Pods) > 0 {
 		op.names += v1beta2.MaxSize
 	}
 	switch d.Action.(type) {
-	case plan.RecordBootstrap, plan.RecordSurvivor:
+	case action.RecordBootstrap, action.RecordSurvivor:
 		op.names += v1beta2.MaxSize
 	default: // no other takes fresh names
 	}
@@ -347,12 +349,12 @@ func (w *world) report(op *operator) {
 
 // observe is what the operator gathers from its caches, and the Pods whose members
 // it is to ask.
-func (w *world) observe(op *operator) (plan.Observation, []pod) {
+func (w *world) observe(op *operator) (facts.Observation, []pod) {
 	c := &op.cluster
 	op.version = c.version
-	o := plan.Observation{
+	o := facts.Observation{
 		Now: epoch.Add(w.now), Since: epoch.Add(op.since),
-		Cluster: plan.Cluster{
+		Cluster: facts.Cluster{
 			Name: clusterName, Generation: c.generation, Deleting: c.deleting, Paused: c.paused, Size: c.size, PeerURLFormat: "http://%s.c.ns.svc:2380",
 			Version: cmp.Or(c.current, c.wanted), Target: c.target, UpgradeSize: c.upgradeSize, VersionIndex: c.index, WantedVersion: c.wanted, Repository: c.repository, Template: c.wantedTemplate(), Persistent: w.cfg.Persistent,
 			MemberTimeout: w.cfg.MemberTimeout, DisruptionBudget: w.cfg.DisruptionBudget,
@@ -361,7 +363,7 @@ func (w *world) observe(op *operator) (plan.Observation, []pod) {
 			Retain: c.retain, VersionGiven: true,
 			Survive: c.survive, Recovery: c.recovery, TLS: w.certificates(),
 		},
-		Pods:       make([]plan.Pod, 0, len(op.pods)),
+		Pods:       make([]facts.Pod, 0, len(op.pods)),
 		FreshToken: fmt.Sprintf("%s%d", op.id, op.names),
 		Rejections: op.rejections,
 	}
@@ -411,7 +413,7 @@ func (w *world) observe(op *operator) (plan.Observation, []pod) {
 }
 
 // ask lets the members of some of the Pods speak for themselves, now.
-func (w *world) ask(op *operator, o *plan.Observation, from, to int) {
+func (w *world) ask(op *operator, o *facts.Observation, from, to int) {
 	for i := from; i < to && !o.Cluster.TLS.NoClientCertificate; i++ {
 		p := &op.asked[i]
 		r := w.runOf(p.uid)
@@ -426,22 +428,22 @@ func (w *world) ask(op *operator, o *plan.Observation, from, to int) {
 
 // answerAt is what is heard at the address of a Pod that does not run any more: nothing, or
 // another Pod that has got it meanwhile. Whoever answers says who it is, but for learners.
-func (w *world) answerAt(op *operator, p *pod) plan.Answer {
+func (w *world) answerAt(op *operator, p *pod) facts.Answer {
 	for _, q := range w.runs {
 		if q.address == never || w.now < q.address || hash(p.uid, q.uid)%2 != 0 || !w.sees(op, q.node) {
 			continue
 		}
 		a := w.answer(q)
 		if a.Waiting || len(a.Members) > 0 {
-			return plan.Answer{Blocked: q.name + " answers at its address"}
+			return facts.Answer{Blocked: q.name + " answers at its address"}
 		}
 		return a
 	}
-	return plan.Answer{}
+	return facts.Answer{}
 }
 
-func (w *world) observePod(p *pod) plan.Pod {
-	seen := plan.Pod{
+func (w *world) observePod(p *pod) facts.Pod {
+	seen := facts.Pod{
 		Name: p.name, UID: p.uid, Role: p.role, RoleSince: epoch.Add(p.roleAt), Created: epoch.Add(p.created), Finished: p.finished,
 		Unschedulable: p.unschedulable, Trouble: p.trouble, ImageUnavailable: strings.HasPrefix(p.trouble, "ImagePullBackOff"), Addressed: p.addressed,
 		Persistent: p.persistent, Template: p.template, Version: p.version, Repository: p.repository, From: p.from, Learners: p.learners, StartPermit: p.permit,
@@ -452,10 +454,10 @@ func (w *world) observePod(p *pod) plan.Pod {
 		seen.RunningSince = epoch.Add(p.runningSince)
 	}
 	if p.defragmented != never {
-		seen.Defragmented = plan.Defragmented{Since: epoch.Add(p.defragmented), Before: int64(p.sizeBefore) * unit, Done: p.defragmentDone}
+		seen.Defragmented = facts.Defragmented{Since: epoch.Add(p.defragmented), Before: int64(p.sizeBefore) * unit, Done: p.defragmentDone}
 	}
 	if p.unseeded != "" { // what has ended, and waits, is its agent's container
-		seen.LastExit, seen.Restarts, seen.Looping = plan.Exit{}, 0, false
+		seen.LastExit, seen.Restarts, seen.Looping = facts.Exit{}, 0, false
 		if seen.Trouble != "" {
 			seen.Trouble = agentFailure + ": " + p.unseeded
 		}
@@ -496,22 +498,22 @@ func (w *world) sees(op *operator, node int) bool {
 }
 
 // answer is what a member says of itself.
-func (w *world) answer(r *run) plan.Answer {
+func (w *world) answer(r *run) facts.Answer {
 	if r.state == waiting && r.said.State == "" {
-		return plan.Answer{} // it has not looked yet
+		return facts.Answer{} // it has not looked yet
 	}
 	if r.state == waiting {
-		return plan.Answer{Waiting: true, Attempt: int(r.said.Attempt), Identified: true, Waited: time.Duration(r.said.WaitedSeconds * float64(time.Second))}
+		return facts.Answer{Waiting: true, Attempt: int(r.said.Attempt), Identified: true, Waited: time.Duration(r.said.WaitedSeconds * float64(time.Second))}
 	}
 	if r.etcd == nil || !r.etcd.serves || (w.busy(r) && hash(r.name)%2 == 0) {
-		return plan.Answer{}
+		return facts.Answer{}
 	}
 	read := w.readable(r)
 	if r.etcd == nil {
-		return plan.Answer{}
+		return facts.Answer{}
 	}
 	d := r.disk.data
-	a := plan.Answer{
+	a := facts.Answer{
 		Reached: true, ClusterID: d.cluster, MemberID: d.id, Leader: r.etcd.leader, Term: d.term,
 		Version: r.version, ClusterVersion: fmt.Sprintf("3.%d.0", max(d.told, w.births[d.birth].minor)), StorageVersion: storageVersion(r),
 		Downgrade: downgradeTold(&w.births[d.birth]), Read: read, Learner: !isVoter(d.view, d.id),

@@ -7,6 +7,8 @@ import (
 	"time"
 
 	"github.com/etcd-operators/etcd-operators/operators/etcd-operator/internal/plan"
+	"github.com/etcd-operators/etcd-operators/operators/etcd-operator/internal/plan/action"
+	"github.com/etcd-operators/etcd-operators/operators/etcd-operator/internal/plan/facts"
 )
 
 // maxLag is N of docs/design/invariants.md: how many log entries behind the leader a member
@@ -39,7 +41,7 @@ func camelCase(s string) bool {
 // S1 to S13 demand as far as an operator can know. It is written from
 // docs/design/invariants.md, apart from the planner, and says nil if all is well. The
 // Observation may be anything, also what no world would show.
-func CheckDecision(o plan.Observation, d plan.Decision) *Violation {
+func CheckDecision(o facts.Observation, d plan.Decision) *Violation {
 	switch {
 	case d.RequeueAfter <= 0:
 		return violation("Decision", "looks again after %s", d.RequeueAfter)
@@ -77,11 +79,11 @@ func CheckDecision(o plan.Observation, d plan.Decision) *Violation {
 		return v
 	}
 	switch a := d.Action.(type) {
-	case plan.AcknowledgeFence:
+	case action.AcknowledgeFence:
 		return k.acknowledge(a)
-	case plan.LiftFence:
+	case action.LiftFence:
 		return k.lift(a)
-	case plan.AdoptSeed:
+	case action.AdoptSeed:
 		return k.adopt(a)
 	default:
 		return k.whileUnfenced()
@@ -106,71 +108,71 @@ func (k *check) whileUnfenced() *Violation {
 		return v
 	}
 	switch a := k.d.Action.(type) {
-	case plan.AcknowledgeFence, plan.LiftFence, plan.AdoptSeed:
-		return violation("Decision", "%s is no action of an unfenced cluster", plan.KindOf(a))
-	case plan.GrowClaim:
+	case action.AcknowledgeFence, action.LiftFence, action.AdoptSeed:
+		return violation("Decision", "%s is no action of an unfenced cluster", action.KindOf(a))
+	case action.GrowClaim:
 		return k.growClaim(a)
-	case plan.KeepClaims:
+	case action.KeepClaims:
 		return k.keepClaims(a)
-	case plan.TakeClaims:
+	case action.TakeClaims:
 		return k.takeClaims(a)
-	case plan.RecordBootstrap:
+	case action.RecordBootstrap:
 		return k.recordBootstrap(a)
-	case plan.LatchClusterID:
+	case action.LatchClusterID:
 		return k.latch(a)
-	case plan.RecordSurvivor:
+	case action.RecordSurvivor:
 		return k.recordSurvivor(a)
-	case plan.AdoptSurvivor:
+	case action.AdoptSurvivor:
 		return k.adoptSurvivor(a)
-	case plan.RevokeSurvivorPermit:
+	case action.RevokeSurvivorPermit:
 		return k.revokeSurvivorPermit(a)
-	case plan.DropSeed:
+	case action.DropSeed:
 		return k.dropSeed(a)
-	case plan.EndRecovery:
+	case action.EndRecovery:
 		return k.endRecovery(a)
-	case plan.RecordVersion:
+	case action.RecordVersion:
 		return k.recordVersion(a)
-	case plan.DisarmAlarm:
+	case action.DisarmAlarm:
 		return k.disarmAlarm(a)
-	case plan.Compact:
+	case action.Compact:
 		return k.compact(a)
-	case plan.CompareData:
+	case action.CompareData:
 		return k.compareData(a)
-	case plan.RecordConsistency:
+	case action.RecordConsistency:
 		return k.recordConsistency(a)
-	case plan.BeginDefragment:
+	case action.BeginDefragment:
 		return k.beginDefragment(a)
-	case plan.Defragment:
+	case action.Defragment:
 		return k.defragment(a)
-	case plan.EnableDowngrade:
+	case action.EnableDowngrade:
 		return k.enableDowngrade(a)
-	case plan.CancelDowngrade:
+	case action.CancelDowngrade:
 		return k.cancelDowngrade()
-	case plan.AdvanceLog:
+	case action.AdvanceLog:
 		return k.advanceLog(a)
-	case plan.ChangeImage:
+	case action.ChangeImage:
 		return k.changeImage(a)
-	case plan.RecreatePod:
+	case action.RecreatePod:
 		return k.recreatePod(a)
-	case plan.CreatePods:
+	case action.CreatePods:
 		return k.createPods(a)
-	case plan.SetRoles:
+	case action.SetRoles:
 		return k.setRoles(a)
-	case plan.GrantStartPermit:
+	case action.GrantStartPermit:
 		return k.grantStartPermit(a)
-	case plan.RevokeStartPermits:
+	case action.RevokeStartPermits:
 		return k.revokeStartPermits(a)
-	case plan.AddLearner:
+	case action.AddLearner:
 		return k.addLearner(a)
-	case plan.Promote:
+	case action.Promote:
 		return k.promote(a)
-	case plan.RemoveMember:
+	case action.RemoveMember:
 		return k.removeMember(a)
-	case plan.TransferLeadership:
+	case action.TransferLeadership:
 		return k.transferLeadership(a)
-	case plan.DeletePod:
+	case action.DeletePod:
 		return k.deletePod(a)
-	case plan.DeleteClaim:
+	case action.DeleteClaim:
 		return k.deleteClaim(a)
 	}
 	return violation("Decision", "unknown action %T", k.d.Action)
@@ -179,26 +181,26 @@ func (k *check) whileUnfenced() *Violation {
 // refusedJustNow: what the API server has refused is not tried again before its time, unless
 // the spec was edited since.
 func (k *check) refusedJustNow() *Violation {
-	refused := func(kind string, role plan.Role, name string) bool {
-		return slices.ContainsFunc(k.o.Rejections, func(r plan.Rejection) bool {
-			same := r.Kind == kind && r.Role == role && (r.Name == name || role == plan.Joiner)
+	refused := func(kind string, role facts.Role, name string) bool {
+		return slices.ContainsFunc(k.o.Rejections, func(r facts.Rejection) bool {
+			same := r.Kind == kind && r.Role == role && (r.Name == name || role == facts.Joiner)
 			return same && r.Generation == k.o.Cluster.Generation && k.o.Now.Before(r.Until)
 		})
 	}
 	for _, r := range k.o.Rejections {
 		if k.isWantedChild(r.Kind) && refused(r.Kind, "", r.Name) {
-			return violation("Rejected", "%s is done, though %s %s, which comes before, was refused just now", plan.KindOf(k.d.Action), r.Kind, r.Name)
+			return violation("Rejected", "%s is done, though %s %s, which comes before, was refused just now", action.KindOf(k.d.Action), r.Kind, r.Name)
 		}
 	}
-	if a, ok := k.d.Action.(plan.CreatePods); ok {
+	if a, ok := k.d.Action.(action.CreatePods); ok {
 		for _, p := range a.Pods {
-			if refused(plan.KindOf(a), p.Role, p.Name) {
+			if refused(action.KindOf(a), p.Role, p.Name) {
 				return violation("Rejected", "creates Pod %s as %s, which was refused just now", p.Name, p.Role)
 			}
 		}
 		return nil
 	}
-	if r := plan.RejectedAction(k.d.Action); refused(r.Kind, "", r.Name) {
+	if r := action.RejectedAction(k.d.Action); refused(r.Kind, "", r.Name) {
 		return violation("Rejected", "%s %s is tried, and was refused just now", r.Kind, r.Name)
 	}
 	return nil
@@ -208,12 +210,12 @@ func (k *check) refusedJustNow() *Violation {
 // this kind.
 func (k *check) isWantedChild(kind string) bool {
 	switch kind {
-	case plan.ApplyService, plan.LabelMembers:
+	case facts.ApplyService, facts.LabelMembers:
 		return !k.d.SkipChildren
-	case plan.ApplyBudget:
-		return !k.d.SkipChildren && k.d.Budget > plan.NoBudget && k.o.ForeignBudget == ""
-	case plan.DeleteBudget:
-		return !k.d.SkipChildren && k.d.Budget == plan.NoBudget && k.o.ForeignBudget == ""
+	case facts.ApplyBudget:
+		return !k.d.SkipChildren && k.d.Budget > facts.NoBudget && k.o.ForeignBudget == ""
+	case facts.DeleteBudget:
+		return !k.d.SkipChildren && k.d.Budget == facts.NoBudget && k.o.ForeignBudget == ""
 	}
 	return false
 }
@@ -222,7 +224,7 @@ func (k *check) isWantedChild(kind string) bool {
 // a seed that begins is without a permit to begin a cluster (S2): it needs no quorum.
 func (k *check) permitsToBegin() *Violation {
 	switch k.d.Action.(type) {
-	case plan.RevokeStartPermits, plan.RecordBootstrap, plan.TakeClaims:
+	case action.RevokeStartPermits, action.RecordBootstrap, action.TakeClaims:
 		return nil
 	default:
 	}
@@ -230,7 +232,7 @@ func (k *check) permitsToBegin() *Violation {
 	for _, p := range k.o.Pods {
 		begins := c.ClusterID == 0 && c.Bootstrap != nil && !c.Bootstrap.Adopted && p.Name == c.Bootstrap.Member
 		if p.StartPermit != nil && p.StartPermit.New && !begins {
-			return violation("S2", "%s is done while %s may begin a cluster", plan.KindOf(k.d.Action), p.Name)
+			return violation("S2", "%s is done while %s may begin a cluster", action.KindOf(k.d.Action), p.Name)
 		}
 	}
 	return nil
@@ -238,19 +240,19 @@ func (k *check) permitsToBegin() *Violation {
 
 // check is one Decision under examination.
 type check struct {
-	o plan.Observation
+	o facts.Observation
 	d plan.Decision
 
 	// Set by settled: the voters and learners of the member list, and H.
-	voters, learners []plan.Member
+	voters, learners []facts.Member
 	healthy          map[uint64]bool
 	leader           uint64
 	applied          uint64
-	alarms           []plan.Alarm
+	alarms           []facts.Alarm
 }
 
-func (k *check) pod(name string) *plan.Pod {
-	i := slices.IndexFunc(k.o.Pods, func(p plan.Pod) bool { return p.Name == name })
+func (k *check) pod(name string) *facts.Pod {
+	i := slices.IndexFunc(k.o.Pods, func(p facts.Pod) bool { return p.Name == name })
 	if i < 0 {
 		return nil
 	}
@@ -258,7 +260,7 @@ func (k *check) pod(name string) *plan.Pod {
 }
 
 func (k *check) hasClaim(name string) bool {
-	return slices.ContainsFunc(k.o.Claims, func(c plan.Claim) bool { return c.Name == name && !c.Deleting })
+	return slices.ContainsFunc(k.o.Claims, func(c facts.Claim) bool { return c.Name == name && !c.Deleting })
 }
 
 // podIs checks that an effect goes to a Pod that was observed, by uid (S11).
@@ -269,12 +271,12 @@ func (k *check) podIs(name, uid string) *Violation {
 	return nil
 }
 
-func (k *check) ours(a *plan.Answer) bool {
+func (k *check) ours(a *facts.Answer) bool {
 	return a.Reached && (k.o.Cluster.ClusterID == 0 || a.ClusterID == k.o.Cluster.ClusterID)
 }
 
 // answer is the answer of a member itself; nil if it did not give one.
-func (k *check) answer(m plan.Member) *plan.Answer {
+func (k *check) answer(m facts.Member) *facts.Answer {
 	p := k.pod(m.Name)
 	if p == nil || !k.ours(&p.Answer) || p.Answer.MemberID != m.ID {
 		return nil
@@ -291,7 +293,7 @@ func (k *check) asked() bool {
 // deadline is how long an effect may be under way.
 const deadline = 10 * time.Second
 
-func (k *check) acknowledge(a plan.AcknowledgeFence) *Violation {
+func (k *check) acknowledge(a action.AcknowledgeFence) *Violation {
 	c := &k.o.Cluster
 	if c.Fence.By != "" || a.Restore != c.Fence.Mark || !k.asked() {
 		return violation("S12", "the fence of restore %s is acknowledged, which does not ask for it", a.Restore)
@@ -302,14 +304,14 @@ func (k *check) acknowledge(a plan.AcknowledgeFence) *Violation {
 	return nil
 }
 
-func (k *check) lift(a plan.LiftFence) *Violation {
+func (k *check) lift(a action.LiftFence) *Violation {
 	if f := &k.o.Cluster.Fence; a.Restore == "" || f.By != a.Restore || f.Lifted != a.Restore {
 		return violation("S12", "the fence of restore %s is lifted, which has not given it up", a.Restore)
 	}
 	return nil
 }
 
-func (k *check) adopt(a plan.AdoptSeed) *Violation {
+func (k *check) adopt(a action.AdoptSeed) *Violation {
 	c := &k.o.Cluster
 	f := &c.Fence
 	if a.Restore == "" || f.By != a.Restore || f.Adopted.Restore == a.Restore || f.Lifted == a.Restore || f.Seeded != a.Restore+"/"+a.Name+"/"+a.UID {
@@ -327,7 +329,7 @@ func (k *check) adopt(a plan.AdoptSeed) *Violation {
 		return violation("S1", "cluster id %x is latched over %x, and seed %s reports %x", a.ClusterID, c.ClusterID, a.Name, an.ClusterID)
 	case len(an.Members) != 1 || an.Members[0].ID != an.MemberID || an.Members[0].Name != a.Name:
 		return violation("S1", "seed %s is adopted, and is not all of its cluster", a.Name)
-	case c.Persistent && !k.hasClaim(a.Name) && !slices.ContainsFunc(k.o.Claims, func(c plan.Claim) bool { return c.Name == a.Name }):
+	case c.Persistent && !k.hasClaim(a.Name) && !slices.ContainsFunc(k.o.Claims, func(c facts.Claim) bool { return c.Name == a.Name }):
 		return violation("S7", "seed %s is adopted without a volume", a.Name)
 	case k.d.Status.HighestRevision < an.Revision:
 		return violation("S12", "seed %s is adopted at revision %d, and the highest revision is %d: another restore may begin there", a.Name, an.Revision, k.d.Status.HighestRevision)
@@ -337,14 +339,14 @@ func (k *check) adopt(a plan.AdoptSeed) *Violation {
 	return nil
 }
 
-func (k *check) recordBootstrap(a plan.RecordBootstrap) *Violation {
+func (k *check) recordBootstrap(a action.RecordBootstrap) *Violation {
 	c := &k.o.Cluster
 	switch {
 	case c.ClusterID != 0:
 		return violation("S1", "records another bootstrap after the cluster id was latched")
 	case a.Member == "" || a.Token == "":
 		return violation("S1", "records no name or no token")
-	case a.Adopted && c.Bootstrap != nil && *c.Bootstrap == a.Bootstrap && a.Version != c.Version && !slices.ContainsFunc(k.o.Pods, func(p plan.Pod) bool { return p.Answer.Reached }):
+	case a.Adopted && c.Bootstrap != nil && *c.Bootstrap == a.Bootstrap && a.Version != c.Version && !slices.ContainsFunc(k.o.Pods, func(p facts.Pod) bool { return p.Answer.Reached }):
 		return nil // the version that was noted is corrected
 	case a.Adopted && c.Bootstrap != nil && *c.Bootstrap == a.Bootstrap && k.runInsteadOf(a.Version, c.Version):
 		return nil // nobody runs what was noted
@@ -368,13 +370,13 @@ func (k *check) recordBootstrap(a plan.RecordBootstrap) *Violation {
 // runInsteadOf reports whether members that serve run one patch, and none the other.
 func (k *check) runInsteadOf(one, other string) bool {
 	runs := func(version string) bool {
-		return slices.ContainsFunc(k.o.Pods, func(p plan.Pod) bool { return p.Answer.Reached && cmp.Or(p.From, p.Version) == version })
+		return slices.ContainsFunc(k.o.Pods, func(p facts.Pod) bool { return p.Answer.Reached && cmp.Or(p.From, p.Version) == version })
 	}
-	serves := slices.ContainsFunc(k.o.Pods, func(p plan.Pod) bool { return p.Answer.Read })
+	serves := slices.ContainsFunc(k.o.Pods, func(p facts.Pod) bool { return p.Answer.Read })
 	return serves && minorOf(one) == minorOf(other) && runs(one) && !runs(other)
 }
 
-func (k *check) latch(a plan.LatchClusterID) *Violation {
+func (k *check) latch(a action.LatchClusterID) *Violation {
 	c := &k.o.Cluster
 	if c.ClusterID != 0 || c.Bootstrap == nil || a.ClusterID == 0 {
 		return violation("S1", "latches cluster id %x over %x", a.ClusterID, c.ClusterID)

@@ -4,6 +4,8 @@ import (
 	"slices"
 
 	"github.com/etcd-operators/etcd-operators/operators/etcd-operator/internal/plan"
+	"github.com/etcd-operators/etcd-operators/operators/etcd-operator/internal/plan/action"
+	"github.com/etcd-operators/etcd-operators/operators/etcd-operator/internal/plan/facts"
 )
 
 // What the oracle asks of clusters whose traffic is to be by TLS. Actions on fences are not
@@ -25,9 +27,9 @@ func (k *check) certificates() *Violation {
 		return nil
 	case t.NoClientCertificate && !k.isWithoutAnswers():
 		return violation("S9", "acts although it asks nobody, for want of a certificate")
-	case t.Problem == plan.CertificatesMissing || t.Problem == plan.CertificatesInvalid:
+	case t.Problem == facts.CertificatesMissing || t.Problem == facts.CertificatesInvalid:
 		switch k.d.Action.(type) {
-		case plan.RecreatePod, plan.ChangeImage:
+		case action.RecreatePod, action.ChangeImage:
 			if p := k.pod(touched(k.d.Action)); p != nil && p.Answer.Read {
 				return violation("S6", "%s is restarted, and may not start again for want of a certificate", p.Name)
 			}
@@ -38,11 +40,11 @@ func (k *check) certificates() *Violation {
 }
 
 // touched is the name of the Pod that is restarted.
-func touched(a plan.Action) string {
+func touched(a action.Action) string {
 	switch x := a.(type) {
-	case plan.RecreatePod:
+	case action.RecreatePod:
 		return x.Name
-	case plan.ChangeImage:
+	case action.ChangeImage:
 		return x.Name
 	default:
 		return ""
@@ -52,21 +54,21 @@ func touched(a plan.Action) string {
 // isWithoutAnswers reports whether an action needs no word of any member.
 func (k *check) isWithoutAnswers() bool {
 	switch a := k.d.Action.(type) {
-	case plan.KeepClaims:
+	case action.KeepClaims:
 		return true
-	case plan.RevokeStartPermits:
-		return !slices.ContainsFunc(a.Pods, func(r plan.PodRef) bool {
+	case action.RevokeStartPermits:
+		return !slices.ContainsFunc(a.Pods, func(r action.PodRef) bool {
 			p := k.pod(r.Name)
 			return p == nil || p.StartPermit == nil || !p.StartPermit.New
 		})
-	case plan.DeletePod:
+	case action.DeletePod:
 		p := k.pod(a.Name)
-		onVolume := slices.ContainsFunc(k.o.Claims, func(c plan.Claim) bool { return c.Name == a.Name })
+		onVolume := slices.ContainsFunc(k.o.Claims, func(c facts.Claim) bool { return c.Name == a.Name })
 		return p != nil && p.Finished && p.Persistent && onVolume
-	case plan.CreatePods:
-		return !slices.ContainsFunc(a.Pods, func(p plan.NewPod) bool { return p.Role != plan.Returning })
-	case plan.SetRoles:
-		return !slices.ContainsFunc(a.Roles, func(r plan.PodRole) bool { return r.Role != plan.Voter || !k.readyUnseen(k.pod(r.Name)) })
+	case action.CreatePods:
+		return !slices.ContainsFunc(a.Pods, func(p action.NewPod) bool { return p.Role != facts.Returning })
+	case action.SetRoles:
+		return !slices.ContainsFunc(a.Roles, func(r action.PodRole) bool { return r.Role != facts.Voter || !k.readyUnseen(k.pod(r.Name)) })
 	default:
 		return false
 	}
@@ -74,14 +76,14 @@ func (k *check) isWithoutAnswers() bool {
 
 // readyUnseen reports whether a Pod is one of the latched cluster's voters although nobody
 // was asked: it was when that could be told last, and is ready, as by a linearizable read.
-func (k *check) readyUnseen(p *plan.Pod) bool {
-	return p != nil && k.o.Cluster.TLS.Wanted && k.o.Cluster.TLS.NoClientCertificate && k.o.Cluster.ClusterID != 0 && (p.Role == plan.Returning || p.Role == plan.Restarting) &&
+func (k *check) readyUnseen(p *facts.Pod) bool {
+	return p != nil && k.o.Cluster.TLS.Wanted && k.o.Cluster.TLS.NoClientCertificate && k.o.Cluster.ClusterID != 0 && (p.Role == facts.Returning || p.Role == facts.Restarting) &&
 		p.UnreadySince.IsZero() && p.DeletingSince.IsZero() && !p.Finished && k.isReportedVoter(p.Name)
 }
 
 // tellsNothing checks what an operator says that asks nobody: no loss.
-func tellsNothing(o *plan.Observation, d *plan.Decision) *Violation {
-	if t := &o.Cluster.TLS; t.Wanted && t.NoClientCertificate && (d.Outcome == plan.QuorumLost || d.Status.QuorumLostSince != nil) {
+func tellsNothing(o *facts.Observation, d *plan.Decision) *Violation {
+	if t := &o.Cluster.TLS; t.Wanted && t.NoClientCertificate && (d.Outcome == action.QuorumLost || d.Status.QuorumLostSince != nil) {
 		return violation("S9", "tells of a loss although it asks nobody, for want of a certificate")
 	}
 	return nil

@@ -3,7 +3,8 @@ package simulate
 import (
 	"slices"
 
-	"github.com/etcd-operators/etcd-operators/operators/etcd-operator/internal/plan"
+	"github.com/etcd-operators/etcd-operators/operators/etcd-operator/internal/plan/action"
+	"github.com/etcd-operators/etcd-operators/operators/etcd-operator/internal/plan/facts"
 )
 
 // What the oracle asks of etcd's downgrade API (S6, S10).
@@ -27,10 +28,10 @@ func (k *check) downgrade() int {
 	return -1
 }
 
-func (k *check) enableDowngrade(a plan.EnableDowngrade) *Violation {
+func (k *check) enableDowngrade(a action.EnableDowngrade) *Violation {
 	but := ""
 	for i := range k.o.Pods {
-		if k.o.Pods[i].Role == plan.Restarting {
+		if k.o.Pods[i].Role == facts.Restarting {
 			but = k.o.Pods[i].Name
 		}
 	}
@@ -62,14 +63,14 @@ func (k *check) cancelDowngrade() *Violation {
 
 // canLower reports whether a member may be given an earlier minor: its data is brought to
 // that, and etcd's cluster version is held there.
-func (k *check) canLower(p *plan.Pod, minor int) bool {
+func (k *check) canLower(p *facts.Pod, minor int) bool {
 	if minorOf(p.Version) <= minor {
 		return true
 	}
 	if data := p.Answer.StorageVersion; data == "" || minorOf(data) > minor {
 		return false
 	}
-	return k.downgrade() == minor || slices.ContainsFunc(k.voters, func(m plan.Member) bool {
+	return k.downgrade() == minor || slices.ContainsFunc(k.voters, func(m facts.Member) bool {
 		a := k.answer(m)
 		return a != nil && minorOf(a.Version) <= minor && minorOf(k.pod(m.Name).Version) <= minor
 	})
@@ -77,7 +78,7 @@ func (k *check) canLower(p *plan.Pod, minor int) bool {
 
 // grows checks that a cluster does not grow between two members of an upgrade (S6), but for
 // one in the place of another while an alarm stops the upgrade.
-func (k *check) grows(members []plan.Member) *Violation {
+func (k *check) grows(members []facts.Member) *Violation {
 	c := &k.o.Cluster
 	if c.Target == "" || c.UpgradeSize == 0 || len(members) < c.UpgradeSize {
 		return nil

@@ -4,14 +4,15 @@ import (
 	"slices"
 	"time"
 
-	"github.com/etcd-operators/etcd-operators/operators/etcd-operator/internal/plan"
+	"github.com/etcd-operators/etcd-operators/operators/etcd-operator/internal/plan/action"
+	"github.com/etcd-operators/etcd-operators/operators/etcd-operator/internal/plan/facts"
 )
 
 // What the oracle asks of actions on etcd: changes of membership, and leadership.
 
 // settled checks that a membership change was decided on the list of the newest
 // linearizable read, that H is a quorum of it, and that all of H agree (S3).
-func (k *check) settled(members []plan.Member) *Violation {
+func (k *check) settled(members []facts.Member) *Violation {
 	if k.o.Cluster.ClusterID == 0 {
 		return violation("S1", "changes members before the cluster id is latched")
 	}
@@ -47,7 +48,7 @@ func (k *check) settled(members []plan.Member) *Violation {
 	return nil
 }
 
-func (k *check) addLearner(a plan.AddLearner) *Violation {
+func (k *check) addLearner(a action.AddLearner) *Violation {
 	if v := k.settled(a.Members); v != nil {
 		return v
 	}
@@ -58,7 +59,7 @@ func (k *check) addLearner(a plan.AddLearner) *Violation {
 	if p == nil || p.Node == "" || !p.Addressed || !p.Answer.Waiting {
 		return violation("S4", "%s is added, and its Pod does not wait under its address", a.Name)
 	}
-	if slices.ContainsFunc(a.Members, func(m plan.Member) bool { return m.Name == a.Name }) {
+	if slices.ContainsFunc(a.Members, func(m facts.Member) bool { return m.Name == a.Name }) {
 		return violation("S3", "%s is added twice", a.Name)
 	}
 	if v := k.surplus(a.Members, p); v != nil {
@@ -79,7 +80,7 @@ func (k *check) addLearner(a plan.AddLearner) *Violation {
 	return nil
 }
 
-func (k *check) promote(a plan.Promote) *Violation {
+func (k *check) promote(a action.Promote) *Violation {
 	if v := k.settled(a.Members); v != nil {
 		return v
 	}
@@ -100,13 +101,13 @@ func (k *check) promote(a plan.Promote) *Violation {
 	if n := len(k.voters); n > 1 && len(k.healthy) < quorum(n+1) {
 		return violation("S5", "%d of %d voters are healthy without learner %s", len(k.healthy), n, a.Name)
 	}
-	if b := k.d.Budget; k.o.Cluster.DisruptionBudget && b != plan.KeepBudget && max(k.size(), len(k.voters)+1) >= 3 && b < quorum(len(k.voters)+1) {
+	if b := k.d.Budget; k.o.Cluster.DisruptionBudget && b != facts.KeepBudget && max(k.size(), len(k.voters)+1) >= 3 && b < quorum(len(k.voters)+1) {
 		return violation("Budget", "%s becomes voter %d under a PodDisruptionBudget of %d", a.Name, len(k.voters)+1, b)
 	}
 	return nil
 }
 
-func (k *check) removeMember(a plan.RemoveMember) *Violation {
+func (k *check) removeMember(a action.RemoveMember) *Violation {
 	if v := k.settled(a.Members); v != nil {
 		return v
 	}
@@ -183,25 +184,25 @@ func (k *check) dataGone(name string) bool {
 	if p == nil {
 		return !k.hasClaim(name)
 	}
-	onVolume := p.Persistent && slices.ContainsFunc(k.o.Claims, func(c plan.Claim) bool { return c.Name == name })
+	onVolume := p.Persistent && slices.ContainsFunc(k.o.Claims, func(c facts.Claim) bool { return c.Name == name })
 	return isEmpty(p) || (p.Answer.Waiting && k.neverStarted(name)) || (p.Finished && !onVolume) || (p.Persistent && p.Node == "" && !onVolume)
 }
 
 // neverStarted reports whether a member that is listed has had no data yet.
 func (k *check) neverStarted(name string) bool {
-	return slices.ContainsFunc(k.o.Pods, func(p plan.Pod) bool {
-		return k.ours(&p.Answer) && slices.ContainsFunc(p.Answer.Members, func(m plan.Member) bool { return m.Name == name && !m.Started })
+	return slices.ContainsFunc(k.o.Pods, func(p facts.Pod) bool {
+		return k.ours(&p.Answer) && slices.ContainsFunc(p.Answer.Members, func(m facts.Member) bool { return m.Name == name && !m.Started })
 	})
 }
 
 // isEmpty reports whether a Pod's own launcher has found no data for seconds.
-func isEmpty(p *plan.Pod) bool {
+func isEmpty(p *facts.Pod) bool {
 	return p.Answer.Waiting && p.Answer.Identified && p.Answer.Waited >= 3*time.Second
 }
 
 // standing counts the members that are not given up: voters, and learners that
 // answer and can take a lost voter's place.
-func (k *check) standing(list []plan.Member) int {
+func (k *check) standing(list []facts.Member) int {
 	n := 0
 	for _, m := range list {
 		answers := k.answer(m) != nil
@@ -212,14 +213,14 @@ func (k *check) standing(list []plan.Member) int {
 	return n
 }
 
-func (k *check) replacementWaits(members []plan.Member) bool {
-	return slices.ContainsFunc(k.o.Pods, func(p plan.Pod) bool {
-		return p.Role == plan.Joiner && p.Answer.Waiting && p.Node != "" &&
-			!slices.ContainsFunc(members, func(m plan.Member) bool { return m.Name == p.Name })
+func (k *check) replacementWaits(members []facts.Member) bool {
+	return slices.ContainsFunc(k.o.Pods, func(p facts.Pod) bool {
+		return p.Role == facts.Joiner && p.Answer.Waiting && p.Node != "" &&
+			!slices.ContainsFunc(members, func(m facts.Member) bool { return m.Name == p.Name })
 	})
 }
 
-func (k *check) transferLeadership(a plan.TransferLeadership) *Violation {
+func (k *check) transferLeadership(a action.TransferLeadership) *Violation {
 	for i := range k.o.Pods {
 		an := &k.o.Pods[i].Answer
 		if !k.ours(an) || !an.Read || an.Leader == 0 {

@@ -7,21 +7,22 @@ import (
 	"k8s.io/apimachinery/pkg/api/meta"
 
 	"github.com/etcd-operators/etcd-operators/api/v1beta2"
-	"github.com/etcd-operators/etcd-operators/operators/etcd-operator/internal/plan"
+	"github.com/etcd-operators/etcd-operators/operators/etcd-operator/internal/plan/action"
+	"github.com/etcd-operators/etcd-operators/operators/etcd-operator/internal/plan/facts"
 )
 
 // What the oracle asks of alarms and of space (S6, S8). An alarm is taken back only when
 // what it was raised for is gone.
 
 func (k *check) isCorrupt(id uint64) bool {
-	return slices.Contains(k.alarms, plan.Alarm{MemberID: id, Kind: plan.Corrupt}) || slices.Contains(k.o.Cluster.Consistency.Differing, id)
+	return slices.Contains(k.alarms, facts.Alarm{MemberID: id, Kind: facts.Corrupt}) || slices.Contains(k.o.Cluster.Consistency.Differing, id)
 }
 
 // isRepairingSpace reports whether there is no space, as somebody knows of whom a quorum has
 // answered, and the user wants it to be made.
 func (k *check) isRepairingSpace() bool {
-	return k.o.Cluster.Maintenance.AutoRepairSpace && slices.ContainsFunc(k.o.Pods, func(p plan.Pod) bool {
-		return k.ours(&p.Answer) && p.Answer.Read && slices.ContainsFunc(p.Answer.Alarms, func(a plan.Alarm) bool { return a.Kind == plan.NoSpace })
+	return k.o.Cluster.Maintenance.AutoRepairSpace && slices.ContainsFunc(k.o.Pods, func(p facts.Pod) bool {
+		return k.ours(&p.Answer) && p.Answer.Read && slices.ContainsFunc(p.Answer.Alarms, func(a facts.Alarm) bool { return a.Kind == facts.NoSpace })
 	})
 }
 
@@ -59,16 +60,16 @@ func (k *check) tellsOfSpace() *Violation {
 // fewPercent is the share of its quota below which no database needs a warning.
 const fewPercent = 40
 
-func (k *check) disarmAlarm(a plan.DisarmAlarm) *Violation {
+func (k *check) disarmAlarm(a action.DisarmAlarm) *Violation {
 	if v := k.settled(a.Members); v != nil {
 		return v
 	}
 	switch {
-	case !slices.Contains(k.alarms, plan.Alarm{MemberID: a.MemberID, Kind: a.Alarm}):
+	case !slices.Contains(k.alarms, facts.Alarm{MemberID: a.MemberID, Kind: a.Alarm}):
 		return violation("Alarm", "%s of %x is disarmed, and is not raised", a.Alarm, a.MemberID)
-	case a.Alarm == plan.Corrupt && (a.MemberID == 0 || findMember(a.Members, a.MemberID) != nil):
+	case a.Alarm == facts.Corrupt && (a.MemberID == 0 || findMember(a.Members, a.MemberID) != nil):
 		return violation("Alarm", "CORRUPT of %x is disarmed, and it is a member's, or nobody's", a.MemberID)
-	case a.Alarm == plan.Corrupt:
+	case a.Alarm == facts.Corrupt:
 		return nil
 	case !k.o.Cluster.Maintenance.AutoRepairSpace:
 		return violation("Alarm", "%s is disarmed, and the user does not want that", a.Alarm)
@@ -81,21 +82,21 @@ func (k *check) disarmAlarm(a plan.DisarmAlarm) *Violation {
 	return nil
 }
 
-func (k *check) compact(a plan.Compact) *Violation {
+func (k *check) compact(a action.Compact) *Violation {
 	if v := k.settled(k.list()); v != nil {
 		return v
 	}
 	if !k.isRepairingSpace() {
 		return violation("Alarm", "the database is compacted, and nobody asked for it")
 	}
-	told := slices.ContainsFunc(k.o.Pods, func(p plan.Pod) bool { return k.ours(&p.Answer) && p.Answer.Revision >= a.Revision })
+	told := slices.ContainsFunc(k.o.Pods, func(p facts.Pod) bool { return k.ours(&p.Answer) && p.Answer.Revision >= a.Revision })
 	if !told || a.At != k.o.Now {
 		return violation("Alarm", "the database is compacted to revision %d, at %s", a.Revision, a.At)
 	}
 	return nil
 }
 
-func (k *check) beginDefragment(a plan.BeginDefragment) *Violation {
+func (k *check) beginDefragment(a action.BeginDefragment) *Violation {
 	m := &k.o.Cluster.Maintenance
 	switch {
 	case m.Schedule.String() == "" && m.AbovePercent == 0:
@@ -108,7 +109,7 @@ func (k *check) beginDefragment(a plan.BeginDefragment) *Violation {
 	return k.wholly("")
 }
 
-func (k *check) defragment(a plan.Defragment) *Violation {
+func (k *check) defragment(a action.Defragment) *Violation {
 	if v := k.podIs(a.Name, a.UID); v != nil {
 		return v
 	}
@@ -122,7 +123,7 @@ func (k *check) defragment(a plan.Defragment) *Violation {
 	switch {
 	case m == nil || m.Name != a.Name:
 		return violation("S6", "%s is not in the list", a.Name)
-	case p.Role != plan.Defragmenting || p.Routed:
+	case p.Role != facts.Defragmenting || p.Routed:
 		return violation("S6", "%s is defragmented while clients are sent to it", a.Name)
 	case a.ID == k.leader && len(a.Members) > 1:
 		return violation("S8", "%s is defragmented, and it leads", a.Name)

@@ -5,7 +5,8 @@ import (
 	"slices"
 	"time"
 
-	"github.com/etcd-operators/etcd-operators/operators/etcd-operator/internal/plan"
+	"github.com/etcd-operators/etcd-operators/operators/etcd-operator/internal/plan/action"
+	"github.com/etcd-operators/etcd-operators/operators/etcd-operator/internal/plan/facts"
 )
 
 // What the oracle asks of a cluster that begins anew with a survivor's data (S13).
@@ -13,7 +14,7 @@ import (
 // standTime is for how long the loss must have been seen.
 const standTime = 30 * time.Second
 
-func (k *check) recordSurvivor(a plan.RecordSurvivor) *Violation {
+func (k *check) recordSurvivor(a action.RecordSurvivor) *Violation {
 	c, r := &k.o.Cluster, &a.Recovery
 	switch {
 	case c.ClusterID == 0 || r.ClusterID != c.ClusterID:
@@ -48,12 +49,12 @@ func (k *check) recordSurvivor(a plan.RecordSurvivor) *Violation {
 
 // holder checks that a Pod has no data, or has answered and knows of no more than the
 // chosen one.
-func (k *check) holder(p *plan.Pod, r *plan.Recovery) *Violation {
+func (k *check) holder(p *facts.Pod, r *facts.Recovery) *Violation {
 	a := &p.Answer
 	switch {
-	case isEmpty(p), p.Role == plan.Joiner && p.StartPermit == nil && !a.Reached, p.Role == plan.Seed && p.Reseed != "" && !k.ours(a):
+	case isEmpty(p), p.Role == facts.Joiner && p.StartPermit == nil && !a.Reached, p.Role == facts.Seed && p.Reseed != "" && !k.ours(a):
 		return nil
-	case p.Finished && !(p.Persistent && slices.ContainsFunc(k.o.Claims, func(c plan.Claim) bool { return c.Name == p.Name })):
+	case p.Finished && !(p.Persistent && slices.ContainsFunc(k.o.Claims, func(c facts.Claim) bool { return c.Name == p.Name })):
 		return nil
 	case p.Persistent && p.Node == "" && !k.anyClaim(p.Name):
 		return nil
@@ -61,7 +62,7 @@ func (k *check) holder(p *plan.Pod, r *plan.Recovery) *Violation {
 		return violation("S13", "a survivor is chosen, and %s, which might hold data, has not answered", p.Name)
 	case a.Read || a.Leader != 0:
 		return violation("S13", "a survivor is chosen, and %s has a leader", p.Name)
-	case slices.ContainsFunc(a.Alarms, func(x plan.Alarm) bool { return x.Kind == plan.Corrupt }):
+	case slices.ContainsFunc(a.Alarms, func(x facts.Alarm) bool { return x.Kind == facts.Corrupt }):
 		return violation("S13", "a survivor is chosen, and %s tells of CORRUPT", p.Name)
 	case a.Committed > r.Committed || a.Committed == r.Committed && a.Revision > r.Revision:
 		return violation("S13", "%s is chosen with index %d, and %s has %d", r.Survivor, r.Committed, p.Name, a.Committed)
@@ -74,7 +75,7 @@ func (k *check) holder(p *plan.Pod, r *plan.Recovery) *Violation {
 			continue
 		}
 		voters++
-		if slices.ContainsFunc(k.o.Pods, func(q plan.Pod) bool { return k.ours(&q.Answer) && q.Answer.MemberID == m.ID }) {
+		if slices.ContainsFunc(k.o.Pods, func(q facts.Pod) bool { return k.ours(&q.Answer) && q.Answer.MemberID == m.ID }) {
 			left++
 		}
 	}
@@ -85,7 +86,7 @@ func (k *check) holder(p *plan.Pod, r *plan.Recovery) *Violation {
 }
 
 func (k *check) anyClaim(name string) bool {
-	return slices.ContainsFunc(k.o.Claims, func(c plan.Claim) bool { return c.Name == name })
+	return slices.ContainsFunc(k.o.Claims, func(c facts.Claim) bool { return c.Name == name })
 }
 
 // isReseeding reports whether a seed is being made, of the cluster that is latched.
@@ -96,10 +97,10 @@ func (k *check) isReseeding() bool {
 
 // servesAgain reports whether a member of the old cluster serves.
 func (k *check) servesAgain() bool {
-	return slices.ContainsFunc(k.o.Pods, func(p plan.Pod) bool { return k.ours(&p.Answer) && p.Answer.Read })
+	return slices.ContainsFunc(k.o.Pods, func(p facts.Pod) bool { return k.ours(&p.Answer) && p.Answer.Read })
 }
 
-func (k *check) survivorsSeed(p *plan.NewPod) *Violation {
+func (k *check) survivorsSeed(p *action.NewPod) *Violation {
 	r := k.o.Cluster.Recovery
 	switch {
 	case !k.isReseeding() || p.Recovery != r || p.Name != r.Seed || p.StartPermit != nil:
@@ -113,14 +114,14 @@ func (k *check) survivorsSeed(p *plan.NewPod) *Violation {
 // marked: no Pod of the old cluster gets clients.
 func (k *check) marked() *Violation {
 	for _, p := range k.o.Pods {
-		if p.Name != k.o.Cluster.Recovery.Seed && p.Role == plan.Voter {
+		if p.Name != k.o.Cluster.Recovery.Seed && p.Role == facts.Voter {
 			return violation("S13", "the cluster begins anew, and %s gets clients", p.Name)
 		}
 	}
 	return nil
 }
 
-func (k *check) adoptSurvivor(a plan.AdoptSurvivor) *Violation {
+func (k *check) adoptSurvivor(a action.AdoptSurvivor) *Violation {
 	r := k.o.Cluster.Recovery
 	if !k.isReseeding() || a.Token != r.Token || a.Name != r.Seed {
 		return violation("S13", "seed %s is adopted, which is not the recorded one", a.Name)
@@ -152,7 +153,7 @@ func (k *check) adoptSurvivor(a plan.AdoptSurvivor) *Violation {
 	return k.marked()
 }
 
-func (k *check) revokeSurvivorPermit(a plan.RevokeSurvivorPermit) *Violation {
+func (k *check) revokeSurvivorPermit(a action.RevokeSurvivorPermit) *Violation {
 	if v := k.podIs(a.Name, a.UID); v != nil {
 		return v
 	}
@@ -163,7 +164,7 @@ func (k *check) revokeSurvivorPermit(a plan.RevokeSurvivorPermit) *Violation {
 }
 
 // dropSeed: what is deleted was made for a recovery, and never adopted (S7).
-func (k *check) dropSeed(a plan.DropSeed) *Violation {
+func (k *check) dropSeed(a action.DropSeed) *Violation {
 	if b := k.o.Cluster.Bootstrap; a.Token == "" || b != nil && b.Token == a.Token {
 		return violation("S7", "%s is deleted as a seed of token %q", a.Name, a.Token)
 	}
@@ -171,25 +172,25 @@ func (k *check) dropSeed(a plan.DropSeed) *Violation {
 		if v := k.podIs(a.Name, a.PodUID); v != nil {
 			return v
 		}
-		if p := k.pod(a.Name); p.Reseed != a.Token || p.Role != plan.Seed || k.ours(&p.Answer) {
+		if p := k.pod(a.Name); p.Reseed != a.Token || p.Role != facts.Seed || k.ours(&p.Answer) {
 			return violation("S7", "Pod %s is deleted as a seed, and is another", a.Name)
 		}
 		return nil
 	}
-	if k.pod(a.Name) != nil || !slices.ContainsFunc(k.o.Claims, func(c plan.Claim) bool { return c.Name == a.Name && c.UID == a.ClaimUID && c.Reseed == a.Token }) {
+	if k.pod(a.Name) != nil || !slices.ContainsFunc(k.o.Claims, func(c facts.Claim) bool { return c.Name == a.Name && c.UID == a.ClaimUID && c.Reseed == a.Token }) {
 		return violation("S7", "volume %s is deleted as a seed's, and is another", a.Name)
 	}
 	return nil
 }
 
-func (k *check) endRecovery(a plan.EndRecovery) *Violation {
+func (k *check) endRecovery(a action.EndRecovery) *Violation {
 	r := k.o.Cluster.Recovery
 	switch {
 	case r == nil || a.Token != r.Token:
 		return violation("S13", "recovery %q is ended, which is not the recorded one", a.Token)
 	case !a.Complete && r.Phase != "Seeding":
 		return violation("S13", "a recovery is aborted whose seed was adopted")
-	case a.Complete && (r.Phase != "Growing" || slices.ContainsFunc(k.o.Pods, func(p plan.Pod) bool { return k.isOld(p.Name) })):
+	case a.Complete && (r.Phase != "Growing" || slices.ContainsFunc(k.o.Pods, func(p facts.Pod) bool { return k.isOld(p.Name) })):
 		return violation("S13", "a recovery is complete, and something is left of the old cluster")
 	}
 	return nil
@@ -203,14 +204,14 @@ func (k *check) isOld(name string) bool {
 
 // listed reports whether a member list that was read has a name.
 func (k *check) listed(name string) bool {
-	return slices.ContainsFunc(k.o.Pods, func(p plan.Pod) bool {
-		return k.ours(&p.Answer) && p.Answer.Read && slices.ContainsFunc(p.Answer.Members, func(m plan.Member) bool { return m.Name == name })
+	return slices.ContainsFunc(k.o.Pods, func(p facts.Pod) bool {
+		return k.ours(&p.Answer) && p.Answer.Read && slices.ContainsFunc(p.Answer.Members, func(m facts.Member) bool { return m.Name == name })
 	})
 }
 
 // keeps: a Pod of the old cluster whose data goes with it is kept while fewer than size
 // voters are healthy. settled was asked before.
-func (k *check) keeps(p *plan.Pod) *Violation {
+func (k *check) keeps(p *facts.Pod) *Violation {
 	empty := isEmpty(p) || p.Finished || p.Persistent && k.anyClaim(p.Name) || p.Persistent && p.Node == ""
 	if k.isOld(p.Name) && !empty && len(k.healthy) < k.o.Cluster.Size {
 		return violation("S13", "Pod %s of the old cluster is deleted, and %d of %d voters are healthy", p.Name, len(k.healthy), k.o.Cluster.Size)

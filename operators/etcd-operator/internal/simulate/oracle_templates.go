@@ -3,13 +3,14 @@ package simulate
 import (
 	"slices"
 
-	"github.com/etcd-operators/etcd-operators/operators/etcd-operator/internal/plan"
+	"github.com/etcd-operators/etcd-operators/operators/etcd-operator/internal/plan/action"
+	"github.com/etcd-operators/etcd-operators/operators/etcd-operator/internal/plan/facts"
 )
 
 // What the oracle asks of Pods that are recreated, and of members that are replaced
 // although nothing is wrong with them (S4, S6, S7, S8).
 
-func (k *check) recreatePod(a plan.RecreatePod) *Violation {
+func (k *check) recreatePod(a action.RecreatePod) *Violation {
 	if v := k.podIs(a.Name, a.UID); v != nil {
 		return v
 	}
@@ -24,7 +25,7 @@ func (k *check) recreatePod(a plan.RecreatePod) *Violation {
 		return v
 	}
 	switch {
-	case p.Role != plan.Restarting || p.Routed:
+	case p.Role != facts.Restarting || p.Routed:
 		return violation("S6", "%s is restarted while clients are sent to it", a.Name)
 	case p.Answer.MemberID == k.leader && len(k.voters) > 1:
 		return violation("S8", "%s is restarted, and it leads", a.Name)
@@ -33,14 +34,14 @@ func (k *check) recreatePod(a plan.RecreatePod) *Violation {
 }
 
 // displaced reports whether a member is to be replaced although it is healthy.
-func (k *check) displaced(m plan.Member) bool {
+func (k *check) displaced(m facts.Member) bool {
 	p := k.pod(m.Name)
 	return p != nil && !m.Learner && (p.Cordoned || (!p.Persistent && p.Template != "" && p.Template != k.o.Cluster.Template))
 }
 
 // surplus checks an addition beyond the size: one is allowed, for the sake of a voter that
 // is to be replaced, while all members are healthy, and of a Pod that may stay where it is.
-func (k *check) surplus(members []plan.Member, joiner *plan.Pod) *Violation {
+func (k *check) surplus(members []facts.Member, joiner *facts.Pod) *Violation {
 	if len(members) < k.o.Cluster.Size {
 		return nil
 	}

@@ -7,23 +7,25 @@ import (
 	"time"
 
 	"github.com/etcd-operators/etcd-operators/operators/etcd-operator/internal/plan"
+	"github.com/etcd-operators/etcd-operators/operators/etcd-operator/internal/plan/action"
+	"github.com/etcd-operators/etcd-operators/operators/etcd-operator/internal/plan/facts"
 )
 
 // TestOracleBelievesTheNewestRead: members apply a change of alarms, or of members, one after
 // the other. The oracle judges a Decision by the one that has applied the most, whatever
 // order their Pods come in.
 func TestOracleBelievesTheNewestRead(t *testing.T) {
-	list := []plan.Member{{ID: 10, Name: "a", Started: true}, {ID: 11, Name: "b", Started: true}, {ID: 12, Name: "c", Started: true}}
+	list := []facts.Member{{ID: 10, Name: "a", Started: true}, {ID: 11, Name: "b", Started: true}, {ID: 12, Name: "c", Started: true}}
 	two := list[:2]
-	corrupt := func(id uint64) []plan.Alarm { return []plan.Alarm{{MemberID: id, Kind: plan.Corrupt}} }
-	removeC := plan.RemoveMember{ID: 12, Name: "c", Members: list}
-	addD := plan.AddLearner{Name: "d", Members: two}
+	corrupt := func(id uint64) []facts.Alarm { return []facts.Alarm{{MemberID: id, Kind: facts.Corrupt}} }
+	removeC := action.RemoveMember{ID: 12, Name: "c", Members: list}
+	addD := action.AddLearner{Name: "d", Members: two}
 	for name, tc := range map[string]struct {
 		reason        string
-		older, newest []plan.Alarm
+		older, newest []facts.Alarm
 		// members is what all list; earlier, if set, what the older one does.
-		members, earlier []plan.Member
-		action           plan.Action
+		members, earlier []facts.Member
+		action           action.Action
 		want             string
 	}{
 		"an alarm that is raised just now": {
@@ -44,8 +46,8 @@ func TestOracleBelievesTheNewestRead(t *testing.T) {
 	} {
 		for _, order := range []string{"ab", "ba"} {
 			t.Run(name+", "+order, func(t *testing.T) {
-				answer := func(id, applied uint64, alarms []plan.Alarm, members []plan.Member) plan.Answer {
-					return plan.Answer{
+				answer := func(id, applied uint64, alarms []facts.Alarm, members []facts.Member) facts.Answer {
+					return facts.Answer{
 						Reached: true, Read: true, ClusterID: 1, MemberID: id, Leader: 10, Term: 2, Applied: applied,
 						Version: "3.6.16", Alarms: alarms, Members: members,
 					}
@@ -54,17 +56,17 @@ func TestOracleBelievesTheNewestRead(t *testing.T) {
 				if tc.earlier != nil {
 					older = tc.earlier
 				}
-				o := plan.Observation{
-					Now: epoch, Cluster: plan.Cluster{ClusterID: 1, Size: 3, MemberTimeout: time.Minute},
-					Pods: []plan.Pod{
-						{Name: "a", Role: plan.Voter, Node: "n0", Answer: answer(10, 100, tc.older, older)},
-						{Name: "b", Role: plan.Voter, Node: "n1", Answer: answer(11, 101, tc.newest, tc.members)},
-						{Name: "c", Role: plan.Voter, Node: "n2"},
-						{Name: "d", Role: plan.Joiner, Node: "n3", Addressed: true, Answer: plan.Answer{Waiting: true}},
+				o := facts.Observation{
+					Now: epoch, Cluster: facts.Cluster{ClusterID: 1, Size: 3, MemberTimeout: time.Minute},
+					Pods: []facts.Pod{
+						{Name: "a", Role: facts.Voter, Node: "n0", Answer: answer(10, 100, tc.older, older)},
+						{Name: "b", Role: facts.Voter, Node: "n1", Answer: answer(11, 101, tc.newest, tc.members)},
+						{Name: "c", Role: facts.Voter, Node: "n2"},
+						{Name: "d", Role: facts.Joiner, Node: "n3", Addressed: true, Answer: facts.Answer{Waiting: true}},
 					},
 				}
 				if order == "ba" {
-					slices.SortFunc(o.Pods[:2], func(a, b plan.Pod) int { return cmp.Compare(b.Name, a.Name) })
+					slices.SortFunc(o.Pods[:2], func(a, b facts.Pod) int { return cmp.Compare(b.Name, a.Name) })
 				}
 				got := ""
 				if v := CheckDecision(o, plan.Decision{Action: tc.action, RequeueAfter: time.Second, Reason: "Test", Message: "test"}); v != nil {

@@ -5,7 +5,8 @@ import (
 	"fmt"
 	"slices"
 
-	"github.com/etcd-operators/etcd-operators/operators/etcd-operator/internal/plan"
+	"github.com/etcd-operators/etcd-operators/operators/etcd-operator/internal/plan/action"
+	"github.com/etcd-operators/etcd-operators/operators/etcd-operator/internal/plan/facts"
 )
 
 // What the oracle asks of versions and images (S6, S8, S10).
@@ -29,8 +30,8 @@ func (k *check) told() int {
 // newest is the linearizable read that tells the latest of etcd's log: the furthest applied of
 // the highest term. Members apply a change of members, or of alarms, one after the other, and
 // what only an earlier read shows is over by the newest. It is nil if no read succeeded.
-func (k *check) newest() *plan.Answer {
-	var found *plan.Answer
+func (k *check) newest() *facts.Answer {
+	var found *facts.Answer
 	for i := range k.o.Pods {
 		a := &k.o.Pods[i].Answer
 		if !k.ours(a) || !a.Read || a.Learner || len(a.Members) == 0 {
@@ -44,7 +45,7 @@ func (k *check) newest() *plan.Answer {
 }
 
 // list is the member list of the newest linearizable read; nil if there is none.
-func (k *check) list() []plan.Member {
+func (k *check) list() []facts.Member {
 	if a := k.newest(); a != nil {
 		return a.Members
 	}
@@ -65,14 +66,14 @@ func (k *check) wholly(but string) *Violation {
 		switch {
 		case p.From != "" || !p.UnreadySince.IsZero() || !p.DeletingSince.IsZero() || !p.NodeLostSince.IsZero():
 			return violation("S6", "Pod %s is not well", m.Name)
-		case p.Role != plan.Voter && m.Name != but:
+		case p.Role != facts.Voter && m.Name != but:
 			return violation("S6", "Pod %s is a %s", m.Name, p.Role)
 		}
 	}
 	return nil
 }
 
-func (k *check) recordVersion(a plan.RecordVersion) *Violation {
+func (k *check) recordVersion(a action.RecordVersion) *Violation {
 	c := &k.o.Cluster
 	from, to := minorOf(c.Version), minorOf(a.Target)
 	switch {
@@ -123,9 +124,9 @@ func (k *check) holdsBack(minor int) bool {
 
 // advanceLog: raft's log is made to grow only for the sake of what etcd 3.5 has left in it,
 // and while all members are healthy.
-func (k *check) advanceLog(a plan.AdvanceLog) *Violation {
+func (k *check) advanceLog(a action.AdvanceLog) *Violation {
 	c := &k.o.Cluster
-	old := slices.ContainsFunc(k.o.Pods, func(p plan.Pod) bool {
+	old := slices.ContainsFunc(k.o.Pods, func(p facts.Pod) bool {
 		return k.ours(&p.Answer) && p.Answer.Applied <= c.VersionIndex+uint64(cmp.Or(p.SnapshotCount, 10_000))
 	})
 	switch {
@@ -137,7 +138,7 @@ func (k *check) advanceLog(a plan.AdvanceLog) *Violation {
 	return k.wholly("")
 }
 
-func (k *check) changeImage(a plan.ChangeImage) *Violation {
+func (k *check) changeImage(a action.ChangeImage) *Violation {
 	if v := k.podIs(a.Name, a.UID); v != nil {
 		return v
 	}
@@ -149,7 +150,7 @@ func (k *check) changeImage(a plan.ChangeImage) *Violation {
 		if p.Trouble == "" || p.Answer.Waiting {
 			return violation("S6", "Pod %s gets another image, and nothing says that it does not run", a.Name)
 		}
-		if minor := minorOf(a.Version); p.Role != plan.Joiner && minor < minorOf(p.Version) && minor < minorOf(k.o.Cluster.Version) {
+		if minor := minorOf(a.Version); p.Role != facts.Joiner && minor < minorOf(p.Version) && minor < minorOf(k.o.Cluster.Version) {
 			return violation("S10", "%s gets etcd %s, and nobody tells the version of its data", a.Name, a.Version)
 		}
 		return nil
@@ -159,7 +160,7 @@ func (k *check) changeImage(a plan.ChangeImage) *Violation {
 	}
 	told := k.told()
 	switch minor := minorOf(a.Version); {
-	case p.Role != plan.Restarting || p.Routed:
+	case p.Role != facts.Restarting || p.Routed:
 		return violation("S6", "%s is restarted while clients are sent to it", a.Name)
 	case p.Answer.MemberID == k.leader && len(k.voters) > 1:
 		return violation("S8", "%s is restarted, and it leads", a.Name)

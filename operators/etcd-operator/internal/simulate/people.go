@@ -9,7 +9,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	"github.com/etcd-operators/etcd-operators/api/v1beta2"
-	"github.com/etcd-operators/etcd-operators/operators/etcd-operator/internal/plan"
+	"github.com/etcd-operators/etcd-operators/operators/etcd-operator/internal/plan/facts"
 )
 
 // The model of people who use etcdctl: they add a learner of their own, or change the peer
@@ -32,7 +32,7 @@ func (w *world) useEtcdctl(f Fault) bool {
 	view := l.disk.data.view
 	switch f.Kind {
 	case AddByHand:
-		if slices.ContainsFunc(view, func(m plan.Member) bool { return m.Learner }) {
+		if slices.ContainsFunc(view, func(m facts.Member) bool { return m.Learner }) {
 			return false
 		}
 		w.serial++

@@ -3,7 +3,7 @@ package simulate
 import (
 	"slices"
 
-	"github.com/etcd-operators/etcd-operators/operators/etcd-operator/internal/plan"
+	"github.com/etcd-operators/etcd-operators/operators/etcd-operator/internal/plan/facts"
 )
 
 // etcd's side of the model: connections, elections, replication and the membership
@@ -310,18 +310,18 @@ func (w *world) wasRemoved(d *data) bool {
 
 // applied is a member list after an entry. A learner beyond the limit of the member
 // that applies it is left out there, and only there.
-func applied(view []plan.Member, e entry, limit int) []plan.Member {
+func applied(view []facts.Member, e entry, limit int) []facts.Member {
 	view = slices.Clone(view)
 	switch e.kind {
 	case addVoter, addLearner:
 		if e.kind == addLearner && len(view)-countVoters(view) >= limit {
 			return view
 		}
-		if slices.ContainsFunc(view, func(m plan.Member) bool { return m.ID == e.id || m.Name == e.name }) {
+		if slices.ContainsFunc(view, func(m facts.Member) bool { return m.ID == e.id || m.Name == e.name }) {
 			return view
 		}
-		view = append(view, plan.Member{ID: e.id, Name: e.name, Learner: e.kind == addLearner, Foreign: e.hand, At: e.at})
-		slices.SortFunc(view, func(a, b plan.Member) int {
+		view = append(view, facts.Member{ID: e.id, Name: e.name, Learner: e.kind == addLearner, Foreign: e.hand, At: e.at})
+		slices.SortFunc(view, func(a, b facts.Member) int {
 			if a.ID < b.ID {
 				return -1
 			}
@@ -340,7 +340,7 @@ func applied(view []plan.Member, e entry, limit int) []plan.Member {
 			m.At = e.at
 		}
 	case remove:
-		view = slices.DeleteFunc(view, func(m plan.Member) bool { return m.ID == e.id })
+		view = slices.DeleteFunc(view, func(m facts.Member) bool { return m.ID == e.id })
 	}
 	return view
 }

@@ -5,7 +5,8 @@ import (
 	"slices"
 	"time"
 
-	"github.com/etcd-operators/etcd-operators/operators/etcd-operator/internal/plan"
+	"github.com/etcd-operators/etcd-operators/operators/etcd-operator/internal/plan/action"
+	"github.com/etcd-operators/etcd-operators/operators/etcd-operator/internal/plan/facts"
 )
 
 // This file is the other side of a fence: a restore that asks for it, stops the old
@@ -92,7 +93,7 @@ func (w *world) restoreCall(r *restore) {
 	case r.stage == asking:
 		if f.By == "" && f.Asked() == "" {
 			w.say("restore %s asks for a fence", r.uid)
-			w.mark(func(f *plan.Fence) { f.Mark = r.uid })
+			w.mark(func(f *facts.Fence) { f.Mark = r.uid })
 		}
 	case r.stage == stopping:
 		w.stopOldPods(r)
@@ -113,7 +114,7 @@ func (w *world) restoreCall(r *restore) {
 		}
 	case f.Seeded != r.offer():
 		w.say("restore %s hands seed %s over", r.uid, r.seed)
-		w.mark(func(f *plan.Fence) {
+		w.mark(func(f *facts.Fence) {
 			f.Seeded = r.offer()
 			if f.Mark == r.uid {
 				f.Mark = ""
@@ -125,7 +126,7 @@ func (w *world) restoreCall(r *restore) {
 func (r *restore) offer() string { return r.uid + "/" + r.seed + "/" + r.seedUID }
 
 // mark changes annotations of the EtcdCluster.
-func (w *world) mark(change func(*plan.Fence)) {
+func (w *world) mark(change func(*facts.Fence)) {
 	change(&w.cluster.fence)
 	w.cluster.version++
 }
@@ -169,7 +170,7 @@ func (w *world) makeSeed(r *restore) {
 	if w.cfg.TLS && w.cluster.recordedTrust() == "" {
 		return // the Secrets may not be there
 	}
-	p := &pod{template: w.seedTemplate(), trust: w.cluster.recordedTrust(), name: r.seed, role: plan.Seed, persistent: w.cfg.Persistent, version: w.seedVersion(), repository: goodRepository, learners: w.cfg.Learners, snapshot: r.uid}
+	p := &pod{template: w.seedTemplate(), trust: w.cluster.recordedTrust(), name: r.seed, role: facts.Seed, persistent: w.cfg.Persistent, version: w.seedVersion(), repository: goodRepository, learners: w.cfg.Learners, snapshot: r.uid}
 	w.shipSeed(p, r.uid)
 	w.createPod(p)
 	r.seedUID, r.stage = p.uid, starting
@@ -203,7 +204,7 @@ func (w *world) seedLost(r *restore) bool {
 func (w *world) dropSeed(r *restore) {
 	p := w.pod(r.seed)
 	if w.cluster.fence.Seeded == r.offer() && (p != nil || r.gaveUp) {
-		w.mark(func(f *plan.Fence) { f.Seeded = "" })
+		w.mark(func(f *facts.Fence) { f.Seeded = "" })
 		return
 	}
 	if p != nil {
@@ -233,12 +234,12 @@ func (w *world) abortRestore(r *restore) {
 	case f.By != r.uid:
 		// It was never acknowledged, or has been lifted.
 		if f.Mark == r.uid {
-			w.mark(func(f *plan.Fence) { f.Mark = "" })
+			w.mark(func(f *facts.Fence) { f.Mark = "" })
 		}
 		r.done = true
 	case f.Lifted != r.uid:
 		w.say("restore %s lifts its fence", r.uid)
-		w.mark(func(f *plan.Fence) {
+		w.mark(func(f *facts.Fence) {
 			f.Lifted = r.uid
 			if f.Mark == r.uid {
 				f.Mark = ""
@@ -293,14 +294,14 @@ const refusal = 5 * time.Minute
 
 // write is what becomes of the write that is tried at the seed that is handed over. Here it
 // is told of every seed, so that what adopts the wrong one is not kept from it by chance.
-func (w *world) write(r *run, read bool) plan.Write {
+func (w *world) write(r *run, read bool) facts.Write {
 	switch {
 	case !read || !w.births[r.disk.data.birth].restored:
-		return plan.Write{}
+		return facts.Write{}
 	case w.refusesWrites(r):
-		return plan.Write{Refused: errNoSpace.Error()}
+		return facts.Write{Refused: errNoSpace.Error()}
 	}
-	return plan.Write{Acknowledged: true}
+	return facts.Write{Acknowledged: true}
 }
 
 // refusesWrites reports whether a seed has no room for writes yet.
@@ -310,7 +311,7 @@ func (w *world) refusesWrites(r *run) bool {
 }
 
 // adopt makes the history that a restore's seed goes on with the cluster's.
-func (w *world) adopt(a plan.AdoptSeed) {
+func (w *world) adopt(a action.AdoptSeed) {
 	w.checkAdoption(a)
 	for i := range w.births {
 		if w.births[i].uid != a.UID {
@@ -338,7 +339,7 @@ func (w *world) touch(what string) {
 
 // checkAdoption: the seed is the Pod that was handed over, by uid, once, and its own
 // cluster id is latched (S1, S12).
-func (w *world) checkAdoption(a plan.AdoptSeed) {
+func (w *world) checkAdoption(a action.AdoptSeed) {
 	i := slices.IndexFunc(w.restores, func(r *restore) bool { return r.uid == a.Restore })
 	if i < 0 || w.restores[i].seedUID != a.UID || w.restores[i].stage != offering {
 		w.fail("S12", "Pod %s (%s) is adopted, and restore %s has not handed it over", a.Name, a.UID, a.Restore)
@@ -385,8 +386,8 @@ type late struct {
 func (w *world) sendLate(op *operator, n int) bool {
 	t := op.todo
 	switch a := t.decision.Action.(type) {
-	case plan.CreatePods, plan.SetRoles, plan.GrantStartPermit, plan.RevokeStartPermits, plan.ChangeImage, plan.RecreatePod, plan.EnableDowngrade, plan.CancelDowngrade:
-	case plan.DeletePod:
+	case action.CreatePods, action.SetRoles, action.GrantStartPermit, action.RevokeStartPermits, action.ChangeImage, action.RecreatePod, action.EnableDowngrade, action.CancelDowngrade:
+	case action.DeletePod:
 		if len(a.Members) > 0 {
 			return false
 		}

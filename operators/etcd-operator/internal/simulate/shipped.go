@@ -22,6 +22,8 @@ import (
 	"github.com/etcd-operators/etcd-operators/operators/etcd-operator/internal/metrics"
 	"github.com/etcd-operators/etcd-operators/operators/etcd-operator/internal/observe"
 	"github.com/etcd-operators/etcd-operators/operators/etcd-operator/internal/plan"
+	"github.com/etcd-operators/etcd-operators/operators/etcd-operator/internal/plan/action"
+	"github.com/etcd-operators/etcd-operators/operators/etcd-operator/internal/plan/facts"
 )
 
 // namespace is where the EtcdCluster is.
@@ -98,7 +100,7 @@ func (w *world) ship(op *operator, scheme *runtime.Scheme) {
 }
 
 // plan is the planner between two looks: what it is told and what it decides is checked.
-func (s *shipped) plan(o plan.Observation) plan.Decision {
+func (s *shipped) plan(o facts.Observation) plan.Decision {
 	if s.w.cfg.Compared && !s.likened.observed {
 		s.likened.observed = true
 		s.compareObservation(&o)
@@ -108,7 +110,7 @@ func (s *shipped) plan(o plan.Observation) plan.Decision {
 	if err := CheckDecision(o, d); err != nil {
 		s.w.fail(err.Invariant, "the operator decided %s: %s", describe(d), err.Message)
 	}
-	if w := s.w; d.Outcome == plan.QuorumLost && !w.during(LagStatus) && len(w.operators) == 1 && len(s.op.clusterQueue)+len(s.op.podQueue)+len(s.op.claimQueue) == 0 {
+	if w := s.w; d.Outcome == action.QuorumLost && !w.during(LagStatus) && len(w.operators) == 1 && len(s.op.clusterQueue)+len(s.op.podQueue)+len(s.op.claimQueue) == 0 {
 		w.checkQuorumLost()
 	}
 	if s.w.trace != nil {
@@ -125,7 +127,7 @@ func (s *shipped) plan(o plan.Observation) plan.Decision {
 // begin starts a reconcile, up to its first call.
 func (s *shipped) begin() {
 	s.op.todo, s.looks = &todo{disturbed: s.w.disturbed}, looks{base: s.op.cluster}
-	s.likened = likened{told: map[string]plan.Answer{}, undisturbed: s.w.cfg.Compared && s.w.random.chance(30)}
+	s.likened = likened{told: map[string]facts.Answer{}, undisturbed: s.w.cfg.Compared && s.w.random.chance(30)}
 	s.resume, s.stop = iter.Pull(func(yield func(string) bool) {
 		defer func() {
 			if r := recover(); r != nil && r != errEnded { //nolint:errorlint // as it was thrown
@@ -210,7 +212,7 @@ func (w *world) runShipped(op *operator) {
 		if s.next = next; !more {
 			s.compareEffect()
 			if a := op.todo.decision.Action; a != nil && s.err == nil && !op.todo.refused {
-				w.stats.Actions[plan.KindOf(a)]++
+				w.stats.Actions[action.KindOf(a)]++
 			}
 			s.resume, op.todo = nil, nil
 			if op.wake = s.pause(); op.wake != never {
@@ -219,7 +221,7 @@ func (w *world) runShipped(op *operator) {
 			if s.err != nil {
 				w.say("operator %s: %v", op.id, s.err)
 				op.wake, op.woken = w.now, true
-				op.last = plan.Decision{Outcome: plan.InProgress, Reason: s.err.Error()} // that is no rest
+				op.last = plan.Decision{Outcome: action.InProgress, Reason: s.err.Error()} // that is no rest
 			}
 		}
 		w.publish()

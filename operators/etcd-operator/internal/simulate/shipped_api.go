@@ -25,7 +25,8 @@ import (
 
 	"github.com/etcd-operators/etcd-operators/api/v1beta2"
 	"github.com/etcd-operators/etcd-operators/operators/etcd-operator/internal/observe"
-	"github.com/etcd-operators/etcd-operators/operators/etcd-operator/internal/plan"
+	"github.com/etcd-operators/etcd-operators/operators/etcd-operator/internal/plan/action"
+	"github.com/etcd-operators/etcd-operators/operators/etcd-operator/internal/plan/facts"
 )
 
 // api is the API server as the shipped operator reaches it: for the kinds and verbs that it
@@ -194,13 +195,13 @@ func (a *api) createPod(p *corev1.Pod) error {
 	p = a.w.otherLearners(p)
 	read := observe.PodOf(p)
 	if a.w.during(RefusePods) {
-		if a.w.claim(p.Name) != nil && read.Role != plan.Returning {
+		if a.w.claim(p.Name) != nil && read.Role != facts.Returning {
 			a.w.checkOrphans(a.op, p.Name)
 		}
 		return apierrors.NewForbidden(pods, p.Name, errRefused)
 	}
 	a.w.touch("a Pod is made")
-	a.w.checkCreate(&plan.NewPod{Name: p.Name, Version: read.Version, Role: read.Role, StartPermit: read.StartPermit})
+	a.w.checkCreate(&action.NewPod{Name: p.Name, Version: read.Version, Role: read.Role, StartPermit: read.StartPermit})
 	a.w.checkCertified(&a.op.todo.seen.Cluster, p.Name)
 	a.w.createPod(&pod{
 		object: p.DeepCopy(), name: p.Name, role: read.Role, permit: read.StartPermit, persistent: read.Persistent,
@@ -240,17 +241,17 @@ func (a *api) Delete(ctx context.Context, o client.Object, options ...client.Del
 			}
 			a.w.touch("a Pod is deleted")
 			switch d := a.op.todo.decision.Action.(type) {
-			case plan.RecreatePod:
+			case action.RecreatePod:
 				a.w.checkStartable(a.op.todo, p)
 				a.w.checkPodDeletion(a.op.todo, p, false)
 				a.w.checkRecreate(a.op.todo, p)
-			case plan.DeletePod:
+			case action.DeletePod:
 				a.w.checkPodDeletion(a.op.todo, p, len(d.Members) > 0)
 				a.w.checkKept(p)
-			case plan.DropSeed:
+			case action.DropSeed:
 				a.w.checkSeedDrop(p.name)
 			default:
-				a.w.fail("S11", "%s deletes Pod %s", plan.KindOf(d), p.name)
+				a.w.fail("S11", "%s deletes Pod %s", action.KindOf(d), p.name)
 			}
 			a.w.deletePod(p)
 		case *corev1.PersistentVolumeClaim:
@@ -262,7 +263,7 @@ func (a *api) Delete(ctx context.Context, o client.Object, options ...client.Del
 				return apierrors.NewConflict(volumes, x.Name, errConflict)
 			}
 			a.w.touch("a volume is deleted")
-			if _, drops := a.op.todo.decision.Action.(plan.DropSeed); drops {
+			if _, drops := a.op.todo.decision.Action.(action.DropSeed); drops {
 				a.w.checkSeedDrop(c.name)
 			} else {
 				a.w.checkClaimDeletion(c, a.op.todo)
@@ -274,7 +275,7 @@ func (a *api) Delete(ctx context.Context, o client.Object, options ...client.Del
 				return apierrors.NewNotFound(policyv1.Resource("poddisruptionbudgets"), x.Name)
 			}
 			a.w.touch("the PodDisruptionBudget is deleted")
-			a.w.checkBudget(a.op.todo, plan.NoBudget)
+			a.w.checkBudget(a.op.todo, facts.NoBudget)
 			delete(a.w.children, childKey(x, x.Name))
 			a.w.budget = 0
 		default:
@@ -320,7 +321,7 @@ func (a *api) patchPod(name string, how client.Patch) error {
 		a.w.checkPermit(p.name, read.StartPermit)
 	}
 	if read.Version != p.version || read.Repository != p.repository {
-		x, _ := a.op.todo.decision.Action.(plan.ChangeImage)
+		x, _ := a.op.todo.decision.Action.(action.ChangeImage)
 		a.w.checkImage(a.op.todo, p, x)
 		if p.from == "" {
 			p.from = p.version

@@ -15,7 +15,7 @@ import (
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
-	"github.com/etcd-operators/etcd-operators/operators/etcd-operator/internal/plan"
+	"github.com/etcd-operators/etcd-operators/operators/etcd-operator/internal/plan/facts"
 	"github.com/etcd-operators/etcd-operators/shared/etcdclient"
 )
 
@@ -48,12 +48,12 @@ func (w *world) keepRootSecret() {
 	s := &corev1.Secret{ObjectMeta: metav1.ObjectMeta{Name: rootSecret, Namespace: namespace}}
 	if w.during(LackCredentials) {
 		switch w.lacking {
-		case plan.NoCredentials:
+		case facts.NoCredentials:
 			delete(w.children, childKey(s, rootSecret))
 			return
-		case plan.WrongCredentials:
+		case facts.WrongCredentials:
 			password = "wrong"
-		case plan.NotRoot:
+		case facts.NotRoot:
 			user = weakUser
 		}
 	}

@@ -13,6 +13,8 @@ import (
 
 	"github.com/etcd-operators/etcd-operators/api/v1beta2"
 	"github.com/etcd-operators/etcd-operators/operators/etcd-operator/internal/plan"
+	"github.com/etcd-operators/etcd-operators/operators/etcd-operator/internal/plan/action"
+	"github.com/etcd-operators/etcd-operators/operators/etcd-operator/internal/plan/facts"
 )
 
 // This file ties the model of the operator to the code that ships. In the same world both must
@@ -23,8 +25,8 @@ import (
 type likened struct {
 	// model is what the model observed in its place, when members were about to be asked, and
 	// told what they said; observed is true once that was compared.
-	model    *plan.Observation
-	told     map[string]plan.Answer
+	model    *facts.Observation
+	told     map[string]facts.Answer
 	observed bool
 	// undisturbed has its decision carried out at once, without mishaps, to compare what comes of
 	// it with what the model makes of it: predicted; empty before the decision.
@@ -38,18 +40,18 @@ type likened struct {
 // refuses for the EtcdCluster of that number.
 type remembered struct {
 	number     int
-	rejections []plan.Rejection
+	rejections []facts.Rejection
 }
 
 // modelled is what the model observes in the place of the shipped code, but for the answers of
 // members.
-func (s *shipped) modelled() *plan.Observation {
+func (s *shipped) modelled() *facts.Observation {
 	o, _ := s.w.observe(s.op)
 	return &o
 }
 
 // compareObservation fails if the shipped code has observed something else than the model.
-func (s *shipped) compareObservation(o *plan.Observation) {
+func (s *shipped) compareObservation(o *facts.Observation) {
 	m := s.likened.model
 	if m == nil { // no member was asked, so that nothing has happened since it began to look
 		m = s.modelled()
@@ -70,8 +72,8 @@ func (s *shipped) compareObservation(o *plan.Observation) {
 		if a, ok := s.likened.told[p.Name]; ok {
 			p.Answer = a
 		}
-		if i < len(o.Pods) && o.Pods[i].Answer.Write == (plan.Write{}) {
-			p.Answer.Write = plan.Write{} // it asks only the seed that is handed over for one
+		if i < len(o.Pods) && o.Pods[i].Answer.Write == (facts.Write{}) {
+			p.Answer.Write = facts.Write{} // it asks only the seed that is handed over for one
 		}
 		if p.ReadySince.IsZero() && i < len(o.Pods) && o.Pods[i].From == "" {
 			p.From = "" // a container that is reported late is taken for one that came after the change
@@ -84,7 +86,7 @@ func (s *shipped) compareObservation(o *plan.Observation) {
 
 // inOwnWords tells of an Observation's texts, which each side has its own of, only what rules ask of
 // them: whether a Pod is of the spec's template, and whether a cluster has existed before.
-func inOwnWords(o *plan.Observation) *plan.Observation {
+func inOwnWords(o *facts.Observation) *facts.Observation {
 	c := *o
 	c.Pods = slices.Clone(o.Pods)
 	for i := range c.Pods {
@@ -113,13 +115,13 @@ func inOwnWords(o *plan.Observation) *plan.Observation {
 var likeness = []cmp.Option{
 	cmpopts.EquateEmpty(),
 	cmpopts.EquateApproxTime(time.Second), // the API server has whole seconds
-	cmpopts.IgnoreFields(plan.Observation{}, "Now", "Since", "FreshNames", "FreshToken", "Comparison", "Growth", "ForeignBudget"),
-	cmpopts.IgnoreFields(plan.Cluster{}, "Namespace", "PeerURLFormat", "LastStatus", "RootSecret", "Finalizers", "Consistency", "Maintenance"),
-	cmpopts.IgnoreFields(plan.Pod{}, "IP", "Creating", "RoleSince"),
-	cmpopts.IgnoreFields(plan.Exit{}, "Words"),
-	cmpopts.IgnoreFields(plan.Answer{}, "Trouble", "Blocked", "Quota"),
-	cmpopts.IgnoreFields(plan.Claim{}, "Refusal"),
-	cmpopts.IgnoreFields(plan.Rejection{}, "Words"),
+	cmpopts.IgnoreFields(facts.Observation{}, "Now", "Since", "FreshNames", "FreshToken", "Comparison", "Growth", "ForeignBudget"),
+	cmpopts.IgnoreFields(facts.Cluster{}, "Namespace", "PeerURLFormat", "LastStatus", "RootSecret", "Finalizers", "Consistency", "Maintenance"),
+	cmpopts.IgnoreFields(facts.Pod{}, "IP", "Creating", "RoleSince"),
+	cmpopts.IgnoreFields(facts.Exit{}, "Words"),
+	cmpopts.IgnoreFields(facts.Answer{}, "Trouble", "Blocked", "Quota"),
+	cmpopts.IgnoreFields(facts.Claim{}, "Refusal"),
+	cmpopts.IgnoreFields(facts.Rejection{}, "Words"),
 }
 
 // statusLikeness leaves out what act.Report adds to a status, and keeps of the one before: the
@@ -133,7 +135,7 @@ var statusLikeness = []cmp.Option{
 }
 
 // predict is what the model makes of the world by the decision of the shipped code.
-func (s *shipped) predict(o plan.Observation, d plan.Decision) string {
+func (s *shipped) predict(o facts.Observation, d plan.Decision) string {
 	w := s.w.clone()
 	op := w.operators[slices.Index(s.w.operators, s.op)]
 	op.version = op.cluster.version
@@ -154,7 +156,7 @@ func (s *shipped) predict(o plan.Observation, d plan.Decision) string {
 		}
 	}
 	if d.Action != nil && (err == nil && !t.refused || errors.Is(err, errTaken)) {
-		op.rejections = plan.Accept(op.rejections, d.Action)
+		op.rejections = action.Accept(op.rejections, d.Action)
 	}
 	s.remembered = &remembered{s.looks.base.number, op.rejections}
 	for _, p := range w.pods {
@@ -162,7 +164,7 @@ func (s *shipped) predict(o plan.Observation, d plan.Decision) string {
 			p.template = op.cluster.wantedTemplate()
 		}
 		if p.permit != nil { // nor does an Observation tell what only saves time
-			p.permit = &plan.StartPermit{Attempt: p.permit.Attempt, New: p.permit.New, Members: p.permit.Members}
+			p.permit = &facts.StartPermit{Attempt: p.permit.Attempt, New: p.permit.New, Members: p.permit.Members}
 		}
 	}
 	return w.told()

@@ -7,7 +7,8 @@ import (
 	"fmt"
 	"slices"
 
-	"github.com/etcd-operators/etcd-operators/operators/etcd-operator/internal/plan"
+	"github.com/etcd-operators/etcd-operators/operators/etcd-operator/internal/plan/action"
+	"github.com/etcd-operators/etcd-operators/operators/etcd-operator/internal/plan/facts"
 	"github.com/etcd-operators/etcd-operators/shared/etcdclient"
 	"github.com/etcd-operators/etcd-operators/shared/member"
 )
@@ -56,7 +57,7 @@ func (m *members) answer(ctx context.Context, e etcdclient.Endpoint) etcdclient.
 }
 
 // asEtcd is an answer as etcd gives it.
-func (m *members) asEtcd(a plan.Answer) etcdclient.Answer {
+func (m *members) asEtcd(a facts.Answer) etcdclient.Answer {
 	out := etcdclient.Answer{
 		Reached: a.Reached, ClusterID: a.ClusterID, MemberID: a.MemberID, Leader: a.Leader, Term: a.Term, RaftIndex: a.Committed, AppliedIndex: a.Applied,
 		Learner: a.Learner, Version: a.Version, ClusterVersion: a.ClusterVersion, StorageVersion: a.StorageVersion, Downgrade: a.Downgrade,
@@ -73,7 +74,7 @@ func (m *members) asEtcd(a plan.Answer) etcdclient.Answer {
 }
 
 // listed is a member list as etcd gives it.
-func (m *members) listed(view []plan.Member) []etcdclient.Member {
+func (m *members) listed(view []facts.Member) []etcdclient.Member {
 	c := m.w.object(&m.w.cluster)
 	var out []etcdclient.Member
 	for _, x := range view {
@@ -132,7 +133,7 @@ func (m *members) Promote(ctx context.Context, via []etcdclient.Endpoint, id uin
 		before := m.w.look(r)
 		err := m.w.promoteMember(r, id)
 		if err == nil {
-			m.w.checkPromotion(m.op.todo, before, plan.Promote{ID: id})
+			m.w.checkPromotion(m.op.todo, before, action.Promote{ID: id})
 		}
 		return err
 	})
@@ -151,12 +152,12 @@ func (m *members) Remove(ctx context.Context, via []etcdclient.Endpoint, id uint
 }
 
 // removalOf is the removal that was sent, which may be another one than was decided on.
-func removalOf(t *todo, before truth, id uint64) plan.RemoveMember {
-	a, _ := t.decision.Action.(plan.RemoveMember)
+func removalOf(t *todo, before truth, id uint64) action.RemoveMember {
+	a, _ := t.decision.Action.(action.RemoveMember)
 	if a.ID == id {
 		return a
 	}
-	a = plan.RemoveMember{ID: id}
+	a = action.RemoveMember{ID: id}
 	if m := findMember(before.view, id); m != nil {
 		a.Name = m.Name
 	}
@@ -171,7 +172,7 @@ func removalOf(t *todo, before truth, id uint64) plan.RemoveMember {
 // checkAddition: the learner that is added is the one that was decided on (S3), and no member that
 // was removed before (S7).
 func (w *world) checkAddition(t *todo, name string) {
-	if a, _ := t.decision.Action.(plan.AddLearner); a.Name != name {
+	if a, _ := t.decision.Action.(action.AddLearner); a.Name != name {
 		w.fail("S3", "%q is added, and %q was decided on", name, a.Name)
 	}
 	if w.main >= 0 && slices.Contains(w.births[w.main].removed, name) {

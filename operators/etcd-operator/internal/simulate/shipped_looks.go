@@ -6,7 +6,8 @@ import (
 	"strings"
 
 	"github.com/etcd-operators/etcd-operators/operators/etcd-operator/internal/observe"
-	"github.com/etcd-operators/etcd-operators/operators/etcd-operator/internal/plan"
+	"github.com/etcd-operators/etcd-operators/operators/etcd-operator/internal/plan/action"
+	"github.com/etcd-operators/etcd-operators/operators/etcd-operator/internal/plan/facts"
 	"github.com/etcd-operators/etcd-operators/shared/etcdclient"
 )
 
@@ -38,7 +39,7 @@ func sameEtcdCluster(a, b *etcdCluster) bool {
 }
 
 // sameAsSeen reports whether a Pod is as it was observed, as far as restarts go.
-func sameAsSeen(p *pod, seen *plan.Pod) bool {
+func sameAsSeen(p *pod, seen *facts.Pod) bool {
 	return seen != nil && p.uid == seen.UID && p.role == seen.Role && p.version == seen.Version && p.repository == seen.Repository &&
 		(p.deleting == never) == seen.DeletingSince.IsZero() && p.ready == seen.UnreadySince.IsZero()
 }
@@ -106,7 +107,7 @@ func (s *shipped) carry(call string, do func() error) error {
 func (s *shipped) checkCluster(call string) {
 	l := &s.looks
 	switch s.op.todo.decision.Action.(type) {
-	case plan.Defragment, plan.GrowClaim:
+	case action.Defragment, action.GrowClaim:
 		if l.patches > 1 {
 			return // the second of their patches follows upon the first
 		}
@@ -125,8 +126,8 @@ func (s *shipped) checkCluster(call string) {
 // checkEffect: what an effect rests on was so when it was last looked at.
 func (s *shipped) checkEffect(call, name string, target *pod) {
 	t := s.op.todo
-	seen := func(name string) *plan.Pod {
-		i := slices.IndexFunc(t.seen.Pods, func(p plan.Pod) bool { return p.Name == name })
+	seen := func(name string) *facts.Pod {
+		i := slices.IndexFunc(t.seen.Pods, func(p facts.Pod) bool { return p.Name == name })
 		if i < 0 {
 			return nil
 		}
@@ -146,43 +147,43 @@ func (s *shipped) checkEffect(call, name string, target *pod) {
 	}
 	isOther := func(uid string) bool { return target.uid != "" && target.uid != uid }
 	switch x := t.decision.Action.(type) {
-	case plan.CreatePods:
+	case action.CreatePods:
 		s.checkNames(call, "S11")
-	case plan.SetRoles:
+	case action.SetRoles:
 		if p := seen(name); p != nil && (isOther(p.UID) || p.Role != target.role) {
 			s.w.fail("S11", "%s, which is another one or has another role meanwhile", call)
 		}
-	case plan.GrantStartPermit:
+	case action.GrantStartPermit:
 		if isOther(x.UID) {
 			s.w.fail("S2", "%s, which gets the permit of another one of its name", call)
 		}
-	case plan.RevokeStartPermits:
+	case action.RevokeStartPermits:
 		if p := seen(name); p != nil && isOther(p.UID) {
 			s.w.fail("S11", "%s, which is another one of its name", call)
 		}
-	case plan.AddLearner:
+	case action.AddLearner:
 		s.checkList(call, x.Members, "S3", 0)
-	case plan.Promote:
+	case action.Promote:
 		s.checkList(call, x.Members, "S3", 0)
-	case plan.RemoveMember:
+	case action.RemoveMember:
 		s.checkList(call, x.Members, "S4", x.ID)
 		s.checkPods(call, "S4")
 		s.checkRemoved(call, x)
-	case plan.ChangeImage, plan.RecreatePod:
+	case action.ChangeImage, action.RecreatePod:
 		s.checkPods(call, "S6")
 		if target.uid != "" && !slices.Contains(s.looks.pods, *target) {
 			s.w.fail("S6", "%s, which has changed since it was read", call)
 		}
-	case plan.EnableDowngrade, plan.CancelDowngrade:
+	case action.EnableDowngrade, action.CancelDowngrade:
 		s.checkPods(call, "S6")
-	case plan.DeletePod:
+	case action.DeletePod:
 		if isOther(x.UID) {
 			s.w.fail("S7", "%s, which is another one of its name", call)
 		}
 		if x.Members != nil {
 			s.checkList(call, x.Members, "S7", 0)
 		}
-	case plan.DeleteClaim:
+	case action.DeleteClaim:
 		s.checkList(call, x.Members, "S7", 0)
 		if slices.Contains(s.looks.found, "*v1.Pod "+name) {
 			s.w.fail("S7", "%s, and a Pod of that name was found", call)
@@ -203,18 +204,18 @@ func (s *shipped) checkNames(call, invariant string) {
 	for _, f := range s.looks.found {
 		if name, isPod := strings.CutPrefix(f, "*v1.Pod "); isPod {
 			p := s.w.pod(name)
-			if p != nil && !s.w.left(p.object) && !slices.ContainsFunc(s.op.todo.seen.Pods, func(o plan.Pod) bool { return o.Name == name }) {
+			if p != nil && !s.w.left(p.object) && !slices.ContainsFunc(s.op.todo.seen.Pods, func(o facts.Pod) bool { return o.Name == name }) {
 				s.w.fail("S9", "%s, and Pod %s was found that was not observed", call, name)
 			}
 		}
 		name, isClaim := strings.CutPrefix(f, "*v1.PersistentVolumeClaim ")
-		if isClaim && !strings.HasSuffix(call, " "+name) && s.isOurs(name) && !slices.ContainsFunc(s.op.todo.seen.Claims, func(c plan.Claim) bool { return c.Name == name }) {
+		if isClaim && !strings.HasSuffix(call, " "+name) && s.isOurs(name) && !slices.ContainsFunc(s.op.todo.seen.Claims, func(c facts.Claim) bool { return c.Name == name }) {
 			s.w.fail("S9", "%s, and volume %s was found that was not observed", call, name)
 		}
 	}
 	same := len(s.looks.pods) == len(s.op.todo.seen.Pods)
 	for _, p := range s.looks.pods {
-		same = same && slices.ContainsFunc(s.op.todo.seen.Pods, func(o plan.Pod) bool { return o.Name == p.name })
+		same = same && slices.ContainsFunc(s.op.todo.seen.Pods, func(o facts.Pod) bool { return o.Name == p.name })
 	}
 	if !s.looks.looked || !same {
 		s.w.fail(invariant, "%s, and there were other Pods than were observed", call)
@@ -226,7 +227,7 @@ func (s *shipped) checkPods(call, invariant string) {
 	s.checkNames(call, invariant)
 	for i := range s.looks.pods {
 		p := &s.looks.pods[i]
-		if j := slices.IndexFunc(s.op.todo.seen.Pods, func(o plan.Pod) bool { return o.Name == p.name }); j >= 0 && !sameAsSeen(p, &s.op.todo.seen.Pods[j]) {
+		if j := slices.IndexFunc(s.op.todo.seen.Pods, func(o facts.Pod) bool { return o.Name == p.name }); j >= 0 && !sameAsSeen(p, &s.op.todo.seen.Pods[j]) {
 			s.w.fail(invariant, "%s, and Pod %s was not as it was observed", call, p.name)
 		}
 	}
@@ -234,7 +235,7 @@ func (s *shipped) checkPods(call, invariant string) {
 
 // checkRemoved: the Pod of a member that is removed has not been given a permit, and has not
 // come back.
-func (s *shipped) checkRemoved(call string, x plan.RemoveMember) {
+func (s *shipped) checkRemoved(call string, x action.RemoveMember) {
 	for i := range s.looks.pods {
 		if p := &s.looks.pods[i]; p.name == x.Name && x.Pod != nil {
 			if (p.permit == nil) != (x.Pod.StartPermit == nil) || p.permit != nil && p.permit.Attempt != x.Pod.StartPermit.Attempt || p.node >= 0 && x.Pod.Node == "" {
@@ -246,7 +247,7 @@ func (s *shipped) checkRemoved(call string, x plan.RemoveMember) {
 
 // checkList: a member that was asked has told the list that was decided on, and none that it
 // is led by the one that leaves.
-func (s *shipped) checkList(call string, want []plan.Member, invariant string, leaves uint64) {
+func (s *shipped) checkList(call string, want []facts.Member, invariant string, leaves uint64) {
 	told := false
 	for _, a := range s.looks.answers {
 		told = told || len(a.Members) > 0 && slices.Equal(observe.Members(s.w.object(&s.w.cluster), a.Members), want)

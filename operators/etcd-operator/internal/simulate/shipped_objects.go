@@ -13,7 +13,8 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"github.com/etcd-operators/etcd-operators/api/v1beta2"
-	"github.com/etcd-operators/etcd-operators/operators/etcd-operator/internal/plan"
+	"github.com/etcd-operators/etcd-operators/operators/etcd-operator/internal/plan/action"
+	"github.com/etcd-operators/etcd-operators/operators/etcd-operator/internal/plan/facts"
 	"github.com/etcd-operators/etcd-operators/shared/member"
 )
 
@@ -45,7 +46,7 @@ const ownLearners = 7
 // has changed.
 func (w *world) otherLearners(p *corev1.Pod) *corev1.Pod {
 	limit := w.cfg.Learners
-	if plan.Role(p.Labels[v1beta2.LabelRole]) == plan.Joiner {
+	if facts.Role(p.Labels[v1beta2.LabelRole]) == facts.Joiner {
 		limit, w.learners = w.learners, limit
 	}
 	if limit == ownLearners {
@@ -126,7 +127,7 @@ func (w *world) keepStatus(st *v1beta2.ClusterStatus) {
 		target = "" // it tells a restore what is wanted
 	}
 	if id(st.ClusterID) == c.clusterID && (st.CurrentVersion != c.current || target != c.target) {
-		w.checkRecord(plan.RecordVersion{Current: st.CurrentVersion, Target: target})
+		w.checkRecord(action.RecordVersion{Current: st.CurrentVersion, Target: target})
 		if st.FencedBy == c.fence.By {
 			w.touch("a version is recorded")
 		}
@@ -170,7 +171,7 @@ func (w *world) podObject(p *pod) *corev1.Pod {
 	default:
 		etcd.State.Waiting = &corev1.ContainerStateWaiting{Reason: "PodInitializing"}
 	}
-	if p.exit != (plan.Exit{}) {
+	if p.exit != (facts.Exit{}) {
 		said := p.exit.Words
 		if p.exit.Damage != "" {
 			said = damagedWords

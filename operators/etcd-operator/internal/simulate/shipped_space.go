@@ -12,7 +12,8 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	"github.com/etcd-operators/etcd-operators/api/v1beta2"
-	"github.com/etcd-operators/etcd-operators/operators/etcd-operator/internal/plan"
+	"github.com/etcd-operators/etcd-operators/operators/etcd-operator/internal/plan/action"
+	"github.com/etcd-operators/etcd-operators/operators/etcd-operator/internal/plan/facts"
 	"github.com/etcd-operators/etcd-operators/shared/etcdclient"
 	"github.com/etcd-operators/etcd-operators/shared/member"
 )
@@ -59,7 +60,7 @@ func (w *world) keepMaintenance(st *v1beta2.ClusterStatus) {
 }
 
 // toldOfSpace is what a member tells of alarms and of space.
-func toldOfSpace(out *etcdclient.Answer, a plan.Answer) {
+func toldOfSpace(out *etcdclient.Answer, a facts.Answer) {
 	for _, alarm := range a.Alarms {
 		out.Alarms = append(out.Alarms, etcdclient.Alarm{MemberID: alarm.MemberID, Kind: etcdclient.AlarmKind(alarm.Kind)})
 	}
@@ -73,13 +74,13 @@ func toldOfSpace(out *etcdclient.Answer, a plan.Answer) {
 
 func (m *members) Disarm(ctx context.Context, via []etcdclient.Endpoint, a etcdclient.Alarm) error {
 	return m.change(ctx, "disarming an alarm", via, func(r *run) error {
-		return m.w.disarmAlarm(m.op.todo, r, plan.DisarmAlarm{MemberID: a.MemberID, Alarm: plan.AlarmKind(a.Kind)})
+		return m.w.disarmAlarm(m.op.todo, r, action.DisarmAlarm{MemberID: a.MemberID, Alarm: facts.AlarmKind(a.Kind)})
 	})
 }
 
 func (m *members) Compact(ctx context.Context, via []etcdclient.Endpoint, revision int64) error {
 	return m.change(ctx, "compacting", via, func(r *run) error {
-		if a, _ := m.op.todo.decision.Action.(plan.Compact); a.Revision != revision {
+		if a, _ := m.op.todo.decision.Action.(action.Compact); a.Revision != revision {
 			m.w.fail("Alarm", "the database is compacted to revision %d, and %d was decided on", revision, a.Revision)
 		}
 		return m.w.compactBy(r)
@@ -90,7 +91,7 @@ func (m *members) Compact(ctx context.Context, via []etcdclient.Endpoint, revisi
 // patience.
 func (m *members) Defragment(ctx context.Context, e etcdclient.Endpoint) error {
 	return m.change(ctx, "defragmenting "+e.Name, []etcdclient.Endpoint{e}, func(r *run) error {
-		a, _ := m.op.todo.decision.Action.(plan.Defragment)
+		a, _ := m.op.todo.decision.Action.(action.Defragment)
 		m.w.checkDefragment(m.op.todo, r, a)
 		m.w.beginDefragment(r)
 		m.wait(ctx, "", func() bool { return r.etcd == nil || !m.w.busy(r) })

@@ -9,7 +9,8 @@ import (
 
 	"github.com/etcd-operators/etcd-operators/api/v1beta2"
 	"github.com/etcd-operators/etcd-operators/operators/etcd-operator/internal/observe"
-	"github.com/etcd-operators/etcd-operators/operators/etcd-operator/internal/plan"
+	"github.com/etcd-operators/etcd-operators/operators/etcd-operator/internal/plan/action"
+	"github.com/etcd-operators/etcd-operators/operators/etcd-operator/internal/plan/facts"
 	"github.com/etcd-operators/etcd-operators/operators/etcd-operator/internal/survivor"
 	"github.com/etcd-operators/etcd-operators/operators/etcd-operator/internal/survivor/task"
 	"github.com/etcd-operators/etcd-operators/shared/agent"
@@ -28,12 +29,12 @@ func id(s string) uint64 {
 }
 
 // taskOf is what the agent of a Pod is to do; nil if it has none.
-func taskOf(p *corev1.Pod) *plan.Recovery {
+func taskOf(p *corev1.Pod) *facts.Recovery {
 	t := survivor.TaskOf(p)
 	if t == nil {
 		return nil
 	}
-	return &plan.Recovery{
+	return &facts.Recovery{
 		Survivor: t.Survivor, ClusterID: id(t.ClusterID), MemberID: id(t.MemberID), Committed: t.Committed, Seed: t.Name, Token: t.Token, BeginsAt: t.Revision,
 	}
 }
@@ -54,11 +55,11 @@ func (w *world) keepLatched(st *v1beta2.ClusterStatus) {
 	c := &w.cluster
 	was := *c
 	c.recovery, c.clusterID = observe.RecoveryOf(st.Recovery), id(st.ClusterID)
-	c.bootstrap = plan.Bootstrap{}
+	c.bootstrap = facts.Bootstrap{}
 	if b := st.Bootstrap; b != nil {
-		c.bootstrap = plan.Bootstrap{Member: b.Member, Token: b.Token, Adopted: b.Adopted}
+		c.bootstrap = facts.Bootstrap{Member: b.Member, Token: b.Token, Adopted: b.Adopted}
 	}
-	grows := func(r *plan.Recovery) bool { return r != nil && r.Phase == v1beta2.RecoveryGrowing }
+	grows := func(r *facts.Recovery) bool { return r != nil && r.Phase == v1beta2.RecoveryGrowing }
 	if s := st.AdoptedSeed; s != nil {
 		c.fence.Adopted = *s
 	}
@@ -72,9 +73,9 @@ func (w *world) keepLatched(st *v1beta2.ClusterStatus) {
 	c.fence.By = st.FencedBy
 	switch begun := c.clusterID != was.clusterID; {
 	case adopted:
-		w.adopt(plan.AdoptSeed{Restore: c.fence.Adopted.Restore, Name: c.fence.Adopted.Pod, UID: c.fence.Adopted.PodUID, ClusterID: c.clusterID})
+		w.adopt(action.AdoptSeed{Restore: c.fence.Adopted.Restore, Name: c.fence.Adopted.Pod, UID: c.fence.Adopted.PodUID, ClusterID: c.clusterID})
 	case begun && grows(c.recovery) && !grows(was.recovery):
-		a := plan.AdoptSurvivor{Name: c.bootstrap.Member, ClusterID: c.clusterID, Token: c.bootstrap.Token}
+		a := action.AdoptSurvivor{Name: c.bootstrap.Member, ClusterID: c.clusterID, Token: c.bootstrap.Token}
 		if p := w.pod(a.Name); p != nil {
 			a.UID = p.uid
 		}

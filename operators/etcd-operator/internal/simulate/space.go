@@ -9,7 +9,8 @@ import (
 	"k8s.io/apimachinery/pkg/api/meta"
 
 	"github.com/etcd-operators/etcd-operators/api/v1beta2"
-	"github.com/etcd-operators/etcd-operators/operators/etcd-operator/internal/plan"
+	"github.com/etcd-operators/etcd-operators/operators/etcd-operator/internal/plan/action"
+	"github.com/etcd-operators/etcd-operators/operators/etcd-operator/internal/plan/facts"
 	"github.com/etcd-operators/etcd-operators/shared/schedule"
 )
 
@@ -40,8 +41,8 @@ var rounds = func() schedule.Schedule {
 }()
 
 // maintenance is what an operator reads of spec and status.
-func (w *world) maintenance(c *etcdCluster) plan.Maintenance {
-	m := plan.Maintenance{AbovePercent: w.cfg.AbovePercent, AutoRepairSpace: w.cfg.AutoRepair, CompactedRevision: c.compacted}
+func (w *world) maintenance(c *etcdCluster) facts.Maintenance {
+	m := facts.Maintenance{AbovePercent: w.cfg.AbovePercent, AutoRepairSpace: w.cfg.AutoRepair, CompactedRevision: c.compacted}
 	if w.cfg.Scheduled {
 		m.Schedule = rounds
 	}
@@ -84,7 +85,7 @@ func (w *world) keep(_ *data, e entry) bool {
 
 // store is what an entry does to a member's database and alarms.
 func (w *world) store(d *data, e entry) {
-	a := plan.Alarm{MemberID: e.id, Kind: e.alarm}
+	a := facts.Alarm{MemberID: e.id, Kind: e.alarm}
 	switch e.kind {
 	case write:
 		d.inUse += e.units
@@ -99,7 +100,7 @@ func (w *world) store(d *data, e entry) {
 			d.alarms = append(slices.Clip(slices.Clone(d.alarms)), a)
 		}
 	case disarm:
-		d.alarms = slices.DeleteFunc(slices.Clone(d.alarms), func(b plan.Alarm) bool { return a == b })
+		d.alarms = slices.DeleteFunc(slices.Clone(d.alarms), func(b facts.Alarm) bool { return a == b })
 	}
 }
 
@@ -115,7 +116,7 @@ func (w *world) raiseAlarms(l *run) {
 			continue
 		}
 		w.checkWarned(d.birth)
-		w.alarm(l, plan.Alarm{MemberID: d.id, Kind: plan.NoSpace})
+		w.alarm(l, facts.Alarm{MemberID: d.id, Kind: facts.NoSpace})
 	}
 	w.tellNearQuota(l)
 }
@@ -170,7 +171,7 @@ func (w *world) checkWarned(birth int) {
 }
 
 // alarm raises one through the leader, unless it is raised, or about to be.
-func (w *world) alarm(l *run, a plan.Alarm) {
+func (w *world) alarm(l *run, a facts.Alarm) {
 	d := l.disk.data
 	pending := slices.ContainsFunc(d.log[min(d.applied, len(d.log)):], func(e entry) bool { return e.kind == raise && e.id == a.MemberID && e.alarm == a.Kind })
 	if pending || slices.Contains(d.alarms, a) {
@@ -232,7 +233,7 @@ func (w *world) spoilDatabase(f Fault) bool {
 		w.until[FillSlowly] = max(w.until[FillSlowly], w.step+f.For)
 	case CorruptSomebody:
 		w.say("FAULT %s", CorruptSomebody)
-		w.alarm(l, plan.Alarm{Kind: plan.Corrupt})
+		w.alarm(l, facts.Alarm{Kind: facts.Corrupt})
 	case CorruptMember:
 		r := w.target(f.A, func(r *run) bool {
 			return r.etcd != nil && r.disk.data.birth == w.main && findMember(l.disk.data.view, r.disk.data.id) != nil
@@ -241,13 +242,13 @@ func (w *world) spoilDatabase(f Fault) bool {
 			return false
 		}
 		w.say("FAULT %s: %s", CorruptMember, r.name)
-		w.alarm(l, plan.Alarm{MemberID: r.disk.data.id, Kind: plan.Corrupt})
+		w.alarm(l, facts.Alarm{MemberID: r.disk.data.id, Kind: facts.Corrupt})
 	}
 	return true
 }
 
 // alarms are those that the cluster has truly raised.
-func (w *world) alarms() []plan.Alarm {
+func (w *world) alarms() []facts.Alarm {
 	if l := w.mainLeader(); l != nil {
 		return l.disk.data.alarms
 	}
@@ -258,7 +259,7 @@ func (w *world) alarms() []plan.Alarm {
 // has truly shown it to differ from a majority.
 func (w *world) isCorrupt(id uint64) bool {
 	return slices.Contains(w.differed, id) || slices.ContainsFunc(w.runs, func(r *run) bool {
-		return r.disk.data != nil && r.disk.data.birth == w.main && slices.Contains(r.disk.data.alarms, plan.Alarm{MemberID: id, Kind: plan.Corrupt})
+		return r.disk.data != nil && r.disk.data.birth == w.main && slices.Contains(r.disk.data.alarms, facts.Alarm{MemberID: id, Kind: facts.Corrupt})
 	})
 }
 
@@ -286,8 +287,8 @@ func (w *world) obeyAdvice() {
 	}
 	w.obeyRemoval(l)
 	for _, a := range slices.Clone(l.disk.data.alarms) {
-		byUser := a.Kind == plan.NoSpace && !w.cfg.AutoRepair
-		told := a.Kind == plan.Corrupt && w.operators[0].last.Outcome == plan.AwaitsUser
+		byUser := a.Kind == facts.NoSpace && !w.cfg.AutoRepair
+		told := a.Kind == facts.Corrupt && w.operators[0].last.Outcome == action.AwaitsUser
 		if byUser || told {
 			w.say("the user disarms %s of %x", a.Kind, a.MemberID)
 			w.appendEntry(l, entry{kind: disarm, id: a.MemberID, alarm: a.Kind})
@@ -323,7 +324,7 @@ func (w *world) alarmNames() string {
 }
 
 // compact is the compaction through a member, and then the write of the status.
-func (w *world) compact(op *operator, a plan.Compact, n int) (more bool, err error) {
+func (w *world) compact(op *operator, a action.Compact, n int) (more bool, err error) {
 	if n == 1 {
 		return false, w.writeStatus(op, func(c *etcdCluster) {
 			w.touch("a repair is recorded")
@@ -341,29 +342,29 @@ func (w *world) compact(op *operator, a plan.Compact, n int) (more bool, err err
 
 // compactBy is the call that compacts, which nobody makes who need not.
 func (w *world) compactBy(r *run) error {
-	if !w.cfg.AutoRepair || !slices.ContainsFunc(w.births[w.main].committed, func(e entry) bool { return e.kind == raise && e.alarm == plan.NoSpace }) {
+	if !w.cfg.AutoRepair || !slices.ContainsFunc(w.births[w.main].committed, func(e entry) bool { return e.kind == raise && e.alarm == facts.NoSpace }) {
 		w.fail("Alarm", "the database is compacted, and nobody asked for it")
 	}
 	return w.propose(r, entry{kind: compact})
 }
 
 // disarmAlarm is the call that takes an alarm back.
-func (w *world) disarmAlarm(t *todo, r *run, a plan.DisarmAlarm) error {
+func (w *world) disarmAlarm(t *todo, r *run, a action.DisarmAlarm) error {
 	w.checkDisarm(t, a)
 	return w.propose(r, entry{kind: disarm, id: a.MemberID, alarm: a.Alarm})
 }
 
 // checkDisarm: no alarm is taken back while what it was raised for is still so.
-func (w *world) checkDisarm(t *todo, a plan.DisarmAlarm) {
-	if a.Alarm == plan.Corrupt && (a.MemberID == 0 || findMember(w.births[w.main].view, a.MemberID) != nil) {
+func (w *world) checkDisarm(t *todo, a action.DisarmAlarm) {
+	if a.Alarm == facts.Corrupt && (a.MemberID == 0 || findMember(w.births[w.main].view, a.MemberID) != nil) {
 		w.fail("Alarm", "the CORRUPT of %x is disarmed, and it is a member's, or nobody's", a.MemberID)
 	}
-	if a.Alarm != plan.NoSpace || t.disturbed != w.disturbed {
+	if a.Alarm != facts.NoSpace || t.disturbed != w.disturbed {
 		return
 	}
 	for _, q := range w.etcds() {
 		// One operator may disarm what another has, and writes have filled again.
-		if d := q.disk.data; len(w.operators) == 1 && d.birth == w.main && d.size >= w.quotaOf(q) && slices.Contains(d.alarms, plan.Alarm{MemberID: a.MemberID, Kind: a.Alarm}) {
+		if d := q.disk.data; len(w.operators) == 1 && d.birth == w.main && d.size >= w.quotaOf(q) && slices.Contains(d.alarms, facts.Alarm{MemberID: a.MemberID, Kind: a.Alarm}) {
 			w.fail("Alarm", "NOSPACE is disarmed, and the database of %s has %d of %d", q.name, d.size, w.quotaOf(q))
 		}
 	}
@@ -371,7 +372,7 @@ func (w *world) checkDisarm(t *todo, a plan.DisarmAlarm) {
 
 // defragment is what act does: it looks, writes on the Pod, makes the call within its
 // deadline, and writes that it was answered.
-func (w *world) defragment(op *operator, t *todo, a plan.Defragment, n int) (more bool, err error) {
+func (w *world) defragment(op *operator, t *todo, a action.Defragment, n int) (more bool, err error) {
 	p := w.pod(a.Name)
 	if p == nil || p.uid != a.UID {
 		return false, errGone
@@ -413,7 +414,7 @@ func (w *world) beginDefragment(r *run) {
 
 // checkDefragment: a member is taken from its work only while all others do theirs (S6),
 // and another one leads (S8).
-func (w *world) checkDefragment(t *todo, r *run, a plan.Defragment) {
+func (w *world) checkDefragment(t *todo, r *run, a action.Defragment) {
 	if t.disturbed != w.disturbed || w.main < 0 {
 		return
 	}

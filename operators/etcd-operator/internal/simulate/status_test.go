@@ -11,6 +11,7 @@ import (
 	"github.com/etcd-operators/etcd-operators/api/v1beta2"
 	"github.com/etcd-operators/etcd-operators/operators/etcd-operator/internal/act"
 	"github.com/etcd-operators/etcd-operators/operators/etcd-operator/internal/plan"
+	"github.com/etcd-operators/etcd-operators/operators/etcd-operator/internal/plan/facts"
 	"github.com/etcd-operators/etcd-operators/shared/apiservertest"
 )
 
@@ -49,7 +50,7 @@ func TestEveryStatusIsAccepted(t *testing.T) {
 }
 
 // carryOn is what the last status has a part in.
-func carryOn(o *plan.Observation, last v1beta2.ClusterStatus) {
+func carryOn(o *facts.Observation, last v1beta2.ClusterStatus) {
 	c := &o.Cluster
 	c.LastStatus = last
 	c.LastStatus.Recovery = nil
@@ -60,7 +61,7 @@ func carryOn(o *plan.Observation, last v1beta2.ClusterStatus) {
 
 // oddWords has others say what nobody expects: texts that are too long or no UTF-8, and
 // member lists with a name twice, an empty one, or thousands of them.
-func oddWords(d *dice, o *plan.Observation) {
+func oddWords(d *dice, o *facts.Observation) {
 	word := func() string {
 		return []string{"", "a word", strings.Repeat("long ", 20_000), strings.Repeat("ä", 40_000), "no \xff\xfe UTF-8", "\x00", strings.Repeat("x", 300)}[d.below(7)]
 	}
@@ -69,7 +70,7 @@ func oddWords(d *dice, o *plan.Observation) {
 		o.Conflicts = append(o.Conflicts, word())
 	}
 	if d.chance(6) {
-		o.Cluster.TLS.Problem, o.Cluster.TLS.Message = plan.CertificateProblem(word()), word()
+		o.Cluster.TLS.Problem, o.Cluster.TLS.Message = facts.CertificateProblem(word()), word()
 	}
 	list := oddList(d)
 	for i := range o.Pods {
@@ -92,7 +93,7 @@ func oddWords(d *dice, o *plan.Observation) {
 		case 1:
 			a.Version = word()
 		case 2:
-			a.Alarms = []plan.Alarm{{MemberID: 100, Kind: plan.AlarmKind(word())}}
+			a.Alarms = []facts.Alarm{{MemberID: 100, Kind: facts.AlarmKind(word())}}
 		case 3:
 			a.Members = list
 		}
@@ -100,18 +101,18 @@ func oddWords(d *dice, o *plan.Observation) {
 }
 
 // oddList is a member list that no etcd of the operator's has.
-func oddList(d *dice) []plan.Member {
+func oddList(d *dice) []facts.Member {
 	list := arbitraryMembers(d)
 	switch d.below(4) {
 	case 0:
-		list = append(list, plan.Member{ID: 900, Name: list[0].Name, Started: true})
+		list = append(list, facts.Member{ID: 900, Name: list[0].Name, Started: true})
 	case 1:
-		list = append(list, plan.Member{ID: 900, Started: true}, plan.Member{ID: 901}, plan.Member{ID: 901})
+		list = append(list, facts.Member{ID: 900, Started: true}, facts.Member{ID: 901}, facts.Member{ID: 901})
 	case 2:
-		list = append(list, plan.Member{ID: 900, Name: strings.Repeat("n", 100_000), Started: true})
+		list = append(list, facts.Member{ID: 900, Name: strings.Repeat("n", 100_000), Started: true})
 	default:
 		for i := range 5000 {
-			list = append(list, plan.Member{ID: uint64(1000 + i), Name: fmt.Sprintf("%s%d", strings.Repeat("n", 500), i), Learner: true})
+			list = append(list, facts.Member{ID: uint64(1000 + i), Name: fmt.Sprintf("%s%d", strings.Repeat("n", 500), i), Learner: true})
 		}
 	}
 	return list

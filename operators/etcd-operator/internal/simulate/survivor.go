@@ -7,7 +7,8 @@ import (
 	"k8s.io/apimachinery/pkg/api/meta"
 
 	"github.com/etcd-operators/etcd-operators/api/v1beta2"
-	"github.com/etcd-operators/etcd-operators/operators/etcd-operator/internal/plan"
+	"github.com/etcd-operators/etcd-operators/operators/etcd-operator/internal/plan/action"
+	"github.com/etcd-operators/etcd-operators/operators/etcd-operator/internal/plan/facts"
 )
 
 // This file is what the loss of a majority matters to: the faults that bring it about, the
@@ -100,7 +101,7 @@ func (w *world) wantSurvivor(f Fault) bool {
 }
 
 // recordSurvivor is one write of the status, if live lists have the same Pods and volumes.
-func (w *world) recordSurvivor(op *operator, t *todo, a plan.RecordSurvivor) error {
+func (w *world) recordSurvivor(op *operator, t *todo, a action.RecordSurvivor) error {
 	if !w.cfg.has(NoLiveHolders) {
 		if !w.samePodUIDs(&t.seen) {
 			return errConflict
@@ -110,7 +111,7 @@ func (w *world) recordSurvivor(op *operator, t *todo, a plan.RecordSurvivor) err
 			if c.retired != "" {
 				continue
 			}
-			if n++; !slices.ContainsFunc(t.seen.Claims, func(s plan.Claim) bool { return s.Name == c.name && s.UID == c.uid }) {
+			if n++; !slices.ContainsFunc(t.seen.Claims, func(s facts.Claim) bool { return s.Name == c.name && s.UID == c.uid }) {
 				return errConflict
 			}
 		}
@@ -125,16 +126,16 @@ func (w *world) recordSurvivor(op *operator, t *todo, a plan.RecordSurvivor) err
 	})
 }
 
-func (w *world) samePodUIDs(seen *plan.Observation) bool {
-	return slices.EqualFunc(w.pods, seen.Pods, func(p *pod, s plan.Pod) bool {
+func (w *world) samePodUIDs(seen *facts.Observation) bool {
+	return slices.EqualFunc(w.pods, seen.Pods, func(p *pod, s facts.Pod) bool {
 		return p.name == s.Name && p.uid == s.UID && (p.deleting == never) == s.DeletingSince.IsZero()
 	})
 }
 
 // adoptSurvivor is one write of the status, if the Pods are those that were observed, and
 // no other one gets clients.
-func (w *world) adoptSurvivor(op *operator, t *todo, a plan.AdoptSurvivor) error {
-	if !w.samePodUIDs(&t.seen) || slices.ContainsFunc(w.pods, func(p *pod) bool { return p.name != a.Name && p.role == plan.Voter }) {
+func (w *world) adoptSurvivor(op *operator, t *todo, a action.AdoptSurvivor) error {
+	if !w.samePodUIDs(&t.seen) || slices.ContainsFunc(w.pods, func(p *pod) bool { return p.name != a.Name && p.role == facts.Voter }) {
 		return errConflict
 	}
 	err := w.writeStatus(op, func(c *etcdCluster) {
@@ -142,7 +143,7 @@ func (w *world) adoptSurvivor(op *operator, t *todo, a plan.AdoptSurvivor) error
 		r := *c.recovery
 		r.Phase = "Growing"
 		c.recovery = &r
-		c.bootstrap, c.clusterID, c.status = plan.Bootstrap{Member: a.Name, Token: a.Token}, a.ClusterID, &t.decision.Status
+		c.bootstrap, c.clusterID, c.status = facts.Bootstrap{Member: a.Name, Token: a.Token}, a.ClusterID, &t.decision.Status
 		c.current, c.target, c.index, c.upgradeSize = r.Version, "", 0, 0
 		c.repaired, c.compacted = never, 0
 	})
@@ -152,7 +153,7 @@ func (w *world) adoptSurvivor(op *operator, t *todo, a plan.AdoptSurvivor) error
 	return err
 }
 
-func (w *world) endRecovery(op *operator, a plan.EndRecovery) error {
+func (w *world) endRecovery(op *operator, a action.EndRecovery) error {
 	return w.writeStatus(op, func(c *etcdCluster) {
 		w.touch("a recovery is ended")
 		if !a.Complete {
@@ -166,7 +167,7 @@ func (w *world) endRecovery(op *operator, a plan.EndRecovery) error {
 }
 
 // dropSurvivorsSeed deletes a seed's Pod, or its volume if no Pod has its name.
-func (w *world) dropSurvivorsSeed(a plan.DropSeed) error {
+func (w *world) dropSurvivorsSeed(a action.DropSeed) error {
 	if w.cluster.bootstrap.Token == a.Token {
 		return errOther
 	}
@@ -192,7 +193,7 @@ func (w *world) dropSurvivorsSeed(a plan.DropSeed) error {
 // takeSnapshot is the seed's init container: it makes a data dir from the survivor's
 // snapshot, of a new cluster with one member, or says why it can't. The ids of that follow
 // from its name and the token.
-func (w *world) takeSnapshot(r *run, rec *plan.Recovery) string {
+func (w *world) takeSnapshot(r *run, rec *facts.Recovery) string {
 	var from *run
 	for _, q := range w.runs {
 		if q.etcd != nil && q.etcd.serves && q.disk.data.id == rec.MemberID && q.disk.data.cluster == rec.ClusterID && w.connected(r.node, q.node) {
@@ -224,7 +225,7 @@ func (w *world) takeSnapshot(r *run, rec *plan.Recovery) string {
 
 // beginAnew makes the history that a survivor's seed goes on with the cluster's, and checks
 // that nothing is lost with it that could be kept.
-func (w *world) beginAnew(a plan.AdoptSurvivor) {
+func (w *world) beginAnew(a action.AdoptSurvivor) {
 	next := -1
 	for i := range w.births {
 		if b := &w.births[i]; b.reseeded && b.member == a.Name && b.token == a.Token && b.cluster == a.ClusterID {
@@ -313,12 +314,12 @@ func (w *world) choosable() bool {
 	for _, p := range w.pods {
 		r := w.runOf(p.uid)
 		switch {
-		case p.deleting != never || r == nil && p.role != plan.Joiner:
+		case p.deleting != never || r == nil && p.role != facts.Joiner:
 			return false
 		case r == nil || r.state == waiting:
 		case r.etcd == nil || !r.etcd.serves || r.disk.data.birth != w.main || !w.nodeReady(p.node):
 			return false
-		case slices.ContainsFunc(r.disk.data.alarms, func(a plan.Alarm) bool { return a.Kind == plan.Corrupt }):
+		case slices.ContainsFunc(r.disk.data.alarms, func(a facts.Alarm) bool { return a.Kind == facts.Corrupt }):
 			return false // nobody knows whose data is right
 		default:
 			left++

@@ -4,6 +4,7 @@ import (
 	"testing"
 
 	"github.com/etcd-operators/etcd-operators/operators/etcd-operator/internal/plan"
+	"github.com/etcd-operators/etcd-operators/operators/etcd-operator/internal/plan/action"
 )
 
 // losing is a configuration in which a majority is lost, and a survivor wanted.
@@ -56,9 +57,9 @@ func TestBeginsAnew(t *testing.T) {
 	if len(failures) > 0 {
 		t.Fatalf("%d of %d runs failed: %s", len(failures), stats.Runs, count(told))
 	}
-	for _, a := range []plan.Action{plan.RecordSurvivor{}, plan.AdoptSurvivor{}, plan.DropSeed{}, plan.EndRecovery{}} {
-		if got := stats.Actions[plan.KindOf(a)]; got < n/100 {
-			t.Errorf("%s was done %d times in %d runs", plan.KindOf(a), got, n)
+	for _, a := range []action.Action{action.RecordSurvivor{}, action.AdoptSurvivor{}, action.DropSeed{}, action.EndRecovery{}} {
+		if got := stats.Actions[action.KindOf(a)]; got < n/100 {
+			t.Errorf("%s was done %d times in %d runs", action.KindOf(a), got, n)
 		}
 	}
 }

@@ -5,7 +5,8 @@ import (
 	"slices"
 	"strings"
 
-	"github.com/etcd-operators/etcd-operators/operators/etcd-operator/internal/plan"
+	"github.com/etcd-operators/etcd-operators/operators/etcd-operator/internal/plan/action"
+	"github.com/etcd-operators/etcd-operators/operators/etcd-operator/internal/plan/facts"
 )
 
 // This file is what a user asks of the shape of Pods, and of nodes that are to be
@@ -87,7 +88,7 @@ func (w *world) uncordonForRoom() {
 	if w.cfg.AntiAffinity {
 		needed = w.cluster.size + 1
 	}
-	down := w.main < 0 || slices.ContainsFunc(w.births[w.main].view, func(m plan.Member) bool {
+	down := w.main < 0 || slices.ContainsFunc(w.births[w.main].view, func(m facts.Member) bool {
 		p := w.pod(m.Name)
 		return w.member(w.main, m.ID) == nil || p == nil || p.deleting != never
 	})
@@ -102,13 +103,13 @@ func (w *world) uncordonForRoom() {
 }
 
 // recreatePod is the deletion of a member's Pod that is to be recreated.
-func (w *world) recreatePod(t *todo, a plan.RecreatePod) error {
+func (w *world) recreatePod(t *todo, a action.RecreatePod) error {
 	p := w.pod(a.Name)
 	switch {
 	case p == nil || p.uid != a.UID:
 		return errGone
 	case w.cfg.has(NoLivePods):
-	case t.sent && !slices.ContainsFunc(t.seen.Pods, func(q plan.Pod) bool { return q.UID == p.uid && samePod(p, &q) }):
+	case t.sent && !slices.ContainsFunc(t.seen.Pods, func(q facts.Pod) bool { return q.UID == p.uid && samePod(p, &q) }):
 		return errConflict // its resourceVersion is another one
 	case !t.sent && (!w.samePods(t.seen.Pods) || !w.isMembers(w.claim(a.Name))):
 		return errConflict

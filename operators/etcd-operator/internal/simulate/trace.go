@@ -6,6 +6,8 @@ import (
 	"time"
 
 	"github.com/etcd-operators/etcd-operators/operators/etcd-operator/internal/plan"
+	"github.com/etcd-operators/etcd-operators/operators/etcd-operator/internal/plan/action"
+	"github.com/etcd-operators/etcd-operators/operators/etcd-operator/internal/plan/facts"
 )
 
 // story is what happened, a line each. A line that says what the last two said is
@@ -36,46 +38,46 @@ func describe(d plan.Decision) string {
 	}
 	s := fmt.Sprintf("%+v", d.Action)
 	switch a := d.Action.(type) {
-	case plan.CreatePods:
+	case action.CreatePods:
 		var all []string
 		for _, p := range a.Pods {
 			all = append(all, fmt.Sprintf("%s as %s", p.Name, p.Role))
 		}
 		s = strings.Join(all, ", ")
-	case plan.SetRoles:
+	case action.SetRoles:
 		var all []string
 		for _, r := range a.Roles {
 			all = append(all, fmt.Sprintf("%s=%s", r.Name, r.Role))
 		}
 		s = strings.Join(all, ", ")
-	case plan.GrantStartPermit:
+	case action.GrantStartPermit:
 		s = fmt.Sprintf("%s attempt %d for %v", a.Name, a.StartPermit.Attempt, a.StartPermit.Members)
-	case plan.ChangeImage:
+	case action.ChangeImage:
 		s = fmt.Sprintf("%s to %s:v%s", a.Name, a.Repository, a.Version)
-	case plan.DisarmAlarm:
+	case action.DisarmAlarm:
 		s = fmt.Sprintf("%s of %x", a.Alarm, a.MemberID)
-	case plan.Compact:
+	case action.Compact:
 		s = fmt.Sprintf("to %d", a.Revision)
-	case plan.BeginDefragment:
+	case action.BeginDefragment:
 		s = ""
-	case plan.Defragment:
+	case action.Defragment:
 		s = a.Name
-	case plan.AddLearner:
+	case action.AddLearner:
 		s = fmt.Sprintf("%s to %s", a.Name, describeMembers(a.Members))
-	case plan.Promote:
+	case action.Promote:
 		s = fmt.Sprintf("%s of %s", a.Name, describeMembers(a.Members))
-	case plan.RemoveMember:
+	case action.RemoveMember:
 		s = fmt.Sprintf("%s from %s", a.Name, describeMembers(a.Members))
-	case plan.DeletePod:
+	case action.DeletePod:
 		s = fmt.Sprintf("%s (%s)", a.Name, a.UID)
-	case plan.DeleteClaim:
+	case action.DeleteClaim:
 		s = fmt.Sprintf("%s (%s)", a.Name, a.UID)
 	default: // as it is printed
 	}
-	return plan.KindOf(d.Action) + " " + s
+	return action.KindOf(d.Action) + " " + s
 }
 
-func describeMembers(members []plan.Member) string {
+func describeMembers(members []facts.Member) string {
 	var all []string
 	for _, m := range members {
 		s := m.Name

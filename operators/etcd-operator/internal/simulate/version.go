@@ -8,7 +8,8 @@ import (
 
 	"github.com/coreos/go-semver/semver"
 
-	"github.com/etcd-operators/etcd-operators/operators/etcd-operator/internal/plan"
+	"github.com/etcd-operators/etcd-operators/operators/etcd-operator/internal/plan/action"
+	"github.com/etcd-operators/etcd-operators/operators/etcd-operator/internal/plan/facts"
 	"github.com/etcd-operators/etcd-operators/shared/etcdversion"
 )
 
@@ -168,7 +169,7 @@ func (w *world) raiseVersion(l *run) {
 }
 
 // advanceLog is a member that is asked for entries that change nothing.
-func (w *world) advanceLog(op *operator, a plan.AdvanceLog) error {
+func (w *world) advanceLog(op *operator, a action.AdvanceLog) error {
 	r := w.endpoint(op)
 	if r == nil {
 		return errNobody
@@ -229,7 +230,7 @@ func (w *world) finalVersion() string {
 }
 
 // samePods reports whether the Pods, read live, are as they were observed.
-func (w *world) samePods(seen []plan.Pod) bool {
+func (w *world) samePods(seen []facts.Pod) bool {
 	if len(w.pods) != len(seen) {
 		return false
 	}
@@ -242,19 +243,19 @@ func (w *world) samePods(seen []plan.Pod) bool {
 	return true
 }
 
-func samePod(p *pod, q *plan.Pod) bool {
+func samePod(p *pod, q *facts.Pod) bool {
 	return p.role == q.Role && p.version == q.Version && p.repository == q.Repository && p.from == q.From &&
 		(p.deleting == never) == q.DeletingSince.IsZero() && p.ready == q.UnreadySince.IsZero()
 }
 
 // giveImage is the patch of a Pod's image.
-func (w *world) giveImage(t *todo, a plan.ChangeImage) error {
+func (w *world) giveImage(t *todo, a action.ChangeImage) error {
 	p := w.pod(a.Name)
 	switch {
 	case p == nil || p.uid != a.UID:
 		return errGone
 	case w.cfg.has(NoLivePods):
-	case t.sent && !slices.ContainsFunc(t.seen.Pods, func(q plan.Pod) bool { return q.UID == p.uid && samePod(p, &q) }):
+	case t.sent && !slices.ContainsFunc(t.seen.Pods, func(q facts.Pod) bool { return q.UID == p.uid && samePod(p, &q) }):
 		return errConflict // its resourceVersion is another one
 	case !t.sent && !w.samePods(t.seen.Pods):
 		return errConflict

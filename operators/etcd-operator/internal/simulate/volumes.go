@@ -7,7 +7,8 @@ import (
 	"k8s.io/apimachinery/pkg/api/meta"
 
 	"github.com/etcd-operators/etcd-operators/api/v1beta2"
-	"github.com/etcd-operators/etcd-operators/operators/etcd-operator/internal/plan"
+	"github.com/etcd-operators/etcd-operators/operators/etcd-operator/internal/plan/action"
+	"github.com/etcd-operators/etcd-operators/operators/etcd-operator/internal/plan/facts"
 )
 
 // This file is what becomes of volumes: they break, they grow, and they outlive their
@@ -27,23 +28,23 @@ const (
 const smallest, largest = 1, 3
 
 // killedExit is how a process ends that is killed.
-var killedExit = plan.Exit{Code: 137, Reason: "Error"}
+var killedExit = facts.Exit{Code: 137, Reason: "Error"}
 
 // fault is an etcd, or a launcher, that ends by itself with an error.
 func (w *world) fault(r *run) {
 	w.crash(r)
-	r.exit = plan.Exit{Code: 1 + len(r.name)%2, Reason: "Error"}
+	r.exit = facts.Exit{Code: 1 + len(r.name)%2, Reason: "Error"}
 }
 
 // endsAtOnce is how an etcd ends as soon as it is started on its data; zero if it does not.
-func (w *world) endsAtOnce(r *run) plan.Exit {
+func (w *world) endsAtOnce(r *run) facts.Exit {
 	switch {
 	case w.step < r.oomUntil:
-		return plan.Exit{Code: 137, Reason: "OOMKilled"}
+		return facts.Exit{Code: 137, Reason: "OOMKilled"}
 	case r.disk.corrupt:
-		return plan.Exit{Code: 2, Reason: "Error", Damage: "its database has no valid meta page"}
+		return facts.Exit{Code: 2, Reason: "Error", Damage: "its database has no valid meta page"}
 	}
-	return plan.Exit{}
+	return facts.Exit{}
 }
 
 // spoil lets a member's etcd end again and again: of its data, or of too little memory.
@@ -56,7 +57,7 @@ func (w *world) spoil(f Fault) bool {
 	if f.Kind == StarveMember {
 		r.oomUntil = w.step + f.For
 		w.crash(r)
-		r.exit = plan.Exit{Code: 137, Reason: "OOMKilled"}
+		r.exit = facts.Exit{Code: 137, Reason: "OOMKilled"}
 		return true
 	}
 	r.disk.corrupt = true
@@ -91,7 +92,7 @@ func (w *world) recreate(f Fault) bool {
 		return false
 	}
 	// What has only been begun can't be told from what has served.
-	if slices.ContainsFunc(w.births[w.main].view, func(m plan.Member) bool { return !m.Started }) {
+	if slices.ContainsFunc(w.births[w.main].view, func(m facts.Member) bool { return !m.Started }) {
 		return false
 	}
 	w.say("FAULT %s: EtcdCluster %d", f.Kind, c.number+1)
@@ -136,13 +137,13 @@ func (w *world) tickVolumes() {
 }
 
 // observeClaim tells of one claim that no restore keeps.
-func (w *world) observeClaim(o *plan.Observation, c *etcdCluster, v *claimObject) {
+func (w *world) observeClaim(o *facts.Observation, c *etcdCluster, v *claimObject) {
 	if v.owner != c.number {
-		o.Retained = append(o.Retained, plan.Retained{Name: v.name, UID: v.uid, Owner: ownerName(v.owner), Deleting: v.deleting, Version: v.version, Reseed: v.reseed != ""})
+		o.Retained = append(o.Retained, facts.Retained{Name: v.name, UID: v.uid, Owner: ownerName(v.owner), Deleting: v.deleting, Version: v.version, Reseed: v.reseed != ""})
 		o.Cluster.Existed = "volumes of an earlier cluster exist"
 		return
 	}
-	claim := plan.Claim{
+	claim := facts.Claim{
 		Name: v.name, UID: v.uid, Deleting: v.deleting, Created: epoch.Add(v.created), Reseed: v.reseed, Retained: v.retained, Version: v.version,
 		Requested: v.requested, Capacity: v.capacity, Class: className,
 	}
@@ -151,9 +152,9 @@ func (w *world) observeClaim(o *plan.Observation, c *etcdCluster, v *claimObject
 	}
 	switch w.cfg.Expansion {
 	case growing:
-		claim.Expansion = plan.ExpansionAllowed
+		claim.Expansion = facts.ExpansionAllowed
 	case frozen:
-		claim.Expansion = plan.ExpansionRefused
+		claim.Expansion = facts.ExpansionRefused
 	}
 	o.Claims = append(o.Claims, claim)
 	if c.bootstrap.Member == "" && c.fence.By == "" {
@@ -164,7 +165,7 @@ func (w *world) observeClaim(o *plan.Observation, c *etcdCluster, v *claimObject
 func ownerName(n int) string { return clusterUID(n) }
 
 // noOtherClaims is the live look before a beginning is recorded.
-func (w *world) noOtherClaims(a plan.RecordBootstrap) error {
+func (w *world) noOtherClaims(a action.RecordBootstrap) error {
 	if w.cfg.has(NoLiveClaims) {
 		return nil
 	}
@@ -178,7 +179,7 @@ func (w *world) noOtherClaims(a plan.RecordBootstrap) error {
 	return nil
 }
 
-func (w *world) growClaim(a plan.GrowClaim) error {
+func (w *world) growClaim(a action.GrowClaim) error {
 	c := w.claim(a.Name)
 	if c == nil || c.uid != a.UID || !w.isMembers(c) || c.requested != a.From {
 		return errGone
@@ -195,7 +196,7 @@ func (w *world) growClaim(a plan.GrowClaim) error {
 	return nil
 }
 
-func (w *world) keepClaim(ref plan.ClaimRef, a plan.KeepClaims) error {
+func (w *world) keepClaim(ref action.ClaimRef, a action.KeepClaims) error {
 	c := w.claim(ref.Name)
 	if c == nil || c.uid != ref.UID || !w.isMembers(c) {
 		return errGone
@@ -208,7 +209,7 @@ func (w *world) keepClaim(ref plan.ClaimRef, a plan.KeepClaims) error {
 	return nil
 }
 
-func (w *world) takeClaim(ref plan.ClaimRef, from string) error {
+func (w *world) takeClaim(ref action.ClaimRef, from string) error {
 	c := w.claim(ref.Name)
 	if c == nil || c.uid != ref.UID || c.deleting || !c.retained || ownerName(c.owner) != from {
 		return errGone
@@ -263,11 +264,11 @@ func (w *world) volumesWrong() string {
 }
 
 // restOutcome is that of an operator which has nothing left to do.
-func (w *world) restOutcome() plan.Outcome {
+func (w *world) restOutcome() action.Outcome {
 	if slices.ContainsFunc(w.claims, func(c *claim) bool { return c.requested < w.cluster.storage }) {
-		return plan.AwaitsUser // the volumes can't grow
+		return action.AwaitsUser // the volumes can't grow
 	}
-	return plan.UpToDate
+	return action.UpToDate
 }
 
 // canBeRead reports whether data of a member is there that only etcd can't read.
@@ -302,7 +303,7 @@ func (k *check) adopts() bool {
 	return c.AdoptVolumes != "" && c.Bootstrap == nil && c.ClusterID == 0 && len(k.o.Pods) == 0 && len(k.o.Retained)+len(k.o.Claims) > 0
 }
 
-func (k *check) takeClaims(a plan.TakeClaims) *Violation {
+func (k *check) takeClaims(a action.TakeClaims) *Violation {
 	if !k.adopts() || len(a.Claims) == 0 {
 		return violation("S12", "volumes are taken, and nobody has asked for them")
 	}
@@ -310,7 +311,7 @@ func (k *check) takeClaims(a plan.TakeClaims) *Violation {
 		return violation("S12", "volumes of %s are taken, and those of %s were asked for", a.From, want)
 	}
 	for _, r := range a.Claims {
-		if !slices.ContainsFunc(k.o.Retained, func(c plan.Retained) bool {
+		if !slices.ContainsFunc(k.o.Retained, func(c facts.Retained) bool {
 			return c.Name == r.Name && c.UID == r.UID && c.Owner == a.From && !c.Deleting
 		}) {
 			return violation("S11", "volume %s is taken, and was not left by %s", r.Name, a.From)
@@ -319,11 +320,11 @@ func (k *check) takeClaims(a plan.TakeClaims) *Violation {
 	return nil
 }
 
-func (k *check) recordAdopted(a plan.RecordBootstrap) *Violation {
+func (k *check) recordAdopted(a action.RecordBootstrap) *Violation {
 	if c := &k.o.Cluster; c.Bootstrap != nil || !k.hasOrHadClaim(a.Member) || len(k.o.Pods) > 0 {
 		return violation("S1", "a beginning on adopted volumes is recorded, and there are none, or another one")
 	}
-	if slices.ContainsFunc(k.o.Retained, func(r plan.Retained) bool {
+	if slices.ContainsFunc(k.o.Retained, func(r facts.Retained) bool {
 		return !r.Deleting && (k.o.Cluster.AdoptVolumes == v1beta2.AdoptAny || k.o.Cluster.AdoptVolumes == r.Owner)
 	}) {
 		return violation("S1", "a beginning is recorded before all volumes are taken")
@@ -332,11 +333,11 @@ func (k *check) recordAdopted(a plan.RecordBootstrap) *Violation {
 }
 
 func (k *check) hasOrHadClaim(name string) bool {
-	return slices.ContainsFunc(k.o.Claims, func(c plan.Claim) bool { return c.Name == name })
+	return slices.ContainsFunc(k.o.Claims, func(c facts.Claim) bool { return c.Name == name })
 }
 
 // latchAdopted: a quorum of the members that etcd lists answers with that id.
-func (k *check) latchAdopted(a plan.LatchClusterID) *Violation {
+func (k *check) latchAdopted(a action.LatchClusterID) *Violation {
 	list := k.list()
 	voters, same := 0, 0
 	for _, m := range list {
@@ -354,7 +355,7 @@ func (k *check) latchAdopted(a plan.LatchClusterID) *Violation {
 	return nil
 }
 
-func (k *check) keepClaims(a plan.KeepClaims) *Violation {
+func (k *check) keepClaims(a action.KeepClaims) *Violation {
 	if a.Retain != k.o.Cluster.Retain || len(a.Claims) == 0 {
 		return violation("S7", "volumes are kept against the policy")
 	}
@@ -362,7 +363,7 @@ func (k *check) keepClaims(a plan.KeepClaims) *Violation {
 		return violation("S10", "etcd %s is noted on volumes, which run %s", a.Version, c.Version)
 	}
 	for _, r := range a.Claims {
-		if !slices.ContainsFunc(k.o.Claims, func(c plan.Claim) bool {
+		if !slices.ContainsFunc(k.o.Claims, func(c facts.Claim) bool {
 			return c.Name == r.Name && c.UID == r.UID && (c.Retained != a.Retain || c.Version != a.Version)
 		}) {
 			return violation("S11", "no volume %s of uid %s was observed that is kept otherwise", r.Name, r.UID)
@@ -371,12 +372,12 @@ func (k *check) keepClaims(a plan.KeepClaims) *Violation {
 	return nil
 }
 
-func (k *check) growClaim(a plan.GrowClaim) *Violation {
-	i := slices.IndexFunc(k.o.Claims, func(c plan.Claim) bool { return c.Name == a.Name && c.UID == a.UID && c.Requested == a.From })
+func (k *check) growClaim(a action.GrowClaim) *Violation {
+	i := slices.IndexFunc(k.o.Claims, func(c facts.Claim) bool { return c.Name == a.Name && c.UID == a.UID && c.Requested == a.From })
 	if i < 0 || a.Size != k.o.Cluster.Storage || a.Size <= a.From {
 		return violation("S11", "volume %s (%s) is to grow from %d to %d, and was not observed so", a.Name, a.UID, a.From, a.Size)
 	}
-	if c := &k.o.Claims[i]; c.Expansion == plan.ExpansionRefused {
+	if c := &k.o.Claims[i]; c.Expansion == facts.ExpansionRefused {
 		return violation("Volumes", "volume %s is to grow, and its class does not allow it", a.Name)
 	}
 	list := k.list()
@@ -398,7 +399,7 @@ func (k *check) growClaim(a plan.GrowClaim) *Violation {
 
 // broken reports whether a member's etcd has ended by itself, of its data, five times and for two
 // minutes, since it served in this Pod with this image (S9).
-func (k *check) broken(p *plan.Pod) bool {
+func (k *check) broken(p *facts.Pod) bool {
 	code := p.LastExit.Code
 	return p.LastExit.Damage != "" && (code == 1 || code == 2) && p.LastExit.Reason != "OOMKilled" && p.Restarts-p.ProvenRestarts >= 5 && p.ProvenImage == p.Repository+":v"+p.Version &&
 		!p.UnreadySince.IsZero() && k.o.Now.Sub(p.UnreadySince) >= 2*time.Minute
@@ -408,13 +409,13 @@ func (k *check) broken(p *plan.Pod) bool {
 // waiting for, for the member timeout.
 func (k *check) crowdsOut(name string) bool {
 	p := k.pod(name)
-	return p != nil && k.broken(p) && slices.ContainsFunc(k.o.Pods, func(j plan.Pod) bool {
-		return j.Role == plan.Joiner && j.Node == "" && j.Unschedulable != "" && k.o.Now.Sub(j.Created) >= k.o.Cluster.MemberTimeout
+	return p != nil && k.broken(p) && slices.ContainsFunc(k.o.Pods, func(j facts.Pod) bool {
+		return j.Role == facts.Joiner && j.Node == "" && j.Unschedulable != "" && k.o.Now.Sub(j.Created) >= k.o.Cluster.MemberTimeout
 	})
 }
 
 // volumeLost reports whether the volume of a Pod that does not run has been lost.
-func (k *check) volumeLost(p *plan.Pod) bool {
-	return slices.ContainsFunc(k.o.Claims, func(c plan.Claim) bool { return c.Name == p.Name && c.Lost }) &&
+func (k *check) volumeLost(p *facts.Pod) bool {
+	return slices.ContainsFunc(k.o.Claims, func(c facts.Claim) bool { return c.Name == p.Name && c.Lost }) &&
 		!p.UnreadySince.IsZero() && k.o.Now.Sub(p.UnreadySince) >= k.o.Cluster.MemberTimeout
 }

@@ -10,10 +10,11 @@ import (
 
 	"github.com/etcd-operators/etcd-operators/api/v1beta2"
 	"github.com/etcd-operators/etcd-operators/operators/etcd-operator/internal/plan"
+	"github.com/etcd-operators/etcd-operators/operators/etcd-operator/internal/plan/facts"
 )
 
 // Planner is the function under test.
-type Planner func(plan.Observation) plan.Decision
+type Planner func(facts.Observation) plan.Decision
 
 // epoch is the moment at which every run begins.
 var epoch = time.Date(2026, 1, 1, 0, 0, 0, 0, time.UTC)
@@ -86,11 +87,11 @@ type world struct {
 	// until holds, for each kind of fault that lasts, the step at which it ends.
 	until [numFaults]int
 	// lacking is what is wrong with the operator's credentials while LackCredentials lasts.
-	lacking plan.Refusal
+	lacking facts.Refusal
 	// secrets are the certificates of members, and lackingCertificate is what is wrong with
 	// the operator's while LackCertificates lasts.
 	secrets            secrets
-	lackingCertificate plan.CertificateProblem
+	lackingCertificate facts.CertificateProblem
 	// tokens are those that etcd has given to a shipped operator.
 	tokens map[string]*token
 	// issued are the Secrets of a shipped operator.
@@ -164,15 +165,15 @@ type etcdCluster struct {
 	retain    bool
 	paused    bool
 	deleting  bool
-	gone      bool           // it is not there: any more, or yet
-	bootstrap plan.Bootstrap // zero: none
+	gone      bool            // it is not there: any more, or yet
+	bootstrap facts.Bootstrap // zero: none
 	clusterID uint64
-	fence     plan.Fence
+	fence     facts.Fence
 	// survive and recover say that it may begin anew with a survivor's data, every time or
 	// in place of the cluster of that id; recovery is latched, and never changed in place.
 	survive  bool
 	recover  uint64
-	recovery *plan.Recovery
+	recovery *facts.Recovery
 	// status is what was last reported; never changed in place.
 	status *v1beta2.ClusterStatus
 }
@@ -185,7 +186,7 @@ type birth struct {
 	// committed is what a quorum has committed: the true history.
 	committed []entry
 	// view is the member list after it.
-	view []plan.Member
+	view []facts.Member
 	// removed are the names of members that were taken out, removedIDs their ids.
 	removed    []string
 	removedIDs []uint64

@@ -1,6 +1,3 @@
-// The names by which the other packages know what stands in the packages below. They are
-// removed one by one as those packages are changed.
-
 package plan
 
 import (
@@ -8,6 +5,7 @@ import (
 	"github.com/etcd-operators/etcd-operators/operators/etcd-operator/internal/plan/facts"
 )
 
+// The tables of this package have the names of the packages below without these.
 type (
 	Action               = action.Action
 	RecordBootstrap      = action.RecordBootstrap
