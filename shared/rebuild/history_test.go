@@ -86,16 +86,21 @@ func makeHistory(t *testing.T, version string, r *rand.Rand) *history {
 	return h
 }
 
+// takeSnapshot awaits that the cluster has agreed on its version: Inspect asks for that.
 func (h *history) takeSnapshot(t *testing.T) {
 	t.Helper()
-	stream, err := h.c.Snapshot(t.Context())
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer stream.Close()
-	if h.snapshot, err = io.ReadAll(stream); err != nil {
-		t.Fatal(err)
-	}
+	etcdtest.Eventually(t, "a snapshot that says its version", func() error {
+		stream, err := h.c.Snapshot(t.Context())
+		if err != nil {
+			return err
+		}
+		defer stream.Close()
+		if h.snapshot, err = io.ReadAll(stream); err != nil {
+			return err
+		}
+		_, err = Inspect(t.Context(), copyOf(t, h.snapshot))
+		return err
+	})
 }
 
 // key is one of few, so that they are written again.
