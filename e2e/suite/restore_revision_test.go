@@ -6,7 +6,6 @@ import (
 
 	"github.com/etcd-operators/etcd-operators/api/v1beta2"
 	"github.com/etcd-operators/etcd-operators/e2e/harness"
-	"github.com/etcd-operators/etcd-operators/e2e/writer"
 )
 
 // TestRestoreToARevision: somebody deletes the wrong keys, and others go on writing. From a
@@ -23,9 +22,9 @@ func TestRestoreToARevision(t *testing.T) {
 	c.adds("more", "more/", 300)
 	m.catchesUp()
 	want := m.content()
-	wrong := w.deletesByMistake(writer.DefaultPrefix)
-	late := c.adds("late", "late/", 200)
-	b := s.backup("backup", late.Writer, st.at("revision.db.zst"), harness.Packed, harness.OfCluster(c.Name))
+	wrong := w.deletesByMistake("more/")
+	c.adds("late", "late/", 200)
+	b := s.backup("backup", w.Writer, st.at("revision.db.zst"), harness.Packed, harness.OfCluster(c.Name))
 	stored := b.isStored(oneMinute)
 	if stored.OldestRevision < 1 || stored.OldestRevision >= wrong || stored.Revision <= wrong {
 		t.Fatalf("the backup holds revisions %d to %d, and the keys were deleted at %d", stored.OldestRevision, stored.Revision, wrong)
