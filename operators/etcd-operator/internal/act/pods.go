@@ -254,6 +254,9 @@ func (a *Actor) grantStartPermit(ctx context.Context, c *v1beta2.EtcdCluster, x 
 	if refuses(PermitOfSamePod, string(pod.UID) != x.UID) {
 		return fmt.Errorf("%w: Pod %s was replaced", ErrStale, x.Name)
 	}
+	if err := a.unchanged(ctx, c, BeforePermit); err != nil {
+		return err
+	}
 	return a.patchPod(ctx, c, x.Name, as(PermitAsRead, pod), op("add", permitPath, permitOf(c, x.StartPermit).String()))
 }
 

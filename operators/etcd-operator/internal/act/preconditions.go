@@ -27,6 +27,7 @@ const (
 	BeforeImage      Precondition = "the EtcdCluster has not changed before a Pod gets another image"
 	BeforeRecreation Precondition = "the EtcdCluster has not changed before a member's Pod is deleted to be recreated"
 	BeforeRole       Precondition = "the EtcdCluster has not changed before the role of each Pod is changed"
+	BeforePermit     Precondition = "the EtcdCluster has not changed after the Pod that gets a start permit was read (S2)"
 	BeforeRevocation Precondition = "the EtcdCluster has not changed before each start permit is revoked"
 	BeforeDowngrade  Precondition = "the EtcdCluster has not changed before etcd's downgrade is enabled or cancelled"
 	BeforeGrowth     Precondition = "the EtcdCluster has not changed before a PVC is expanded"

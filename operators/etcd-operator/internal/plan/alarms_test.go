@@ -107,6 +107,13 @@ func TestNoSpace(t *testing.T) {
 		"again when there is free space": {
 			reason: "the compaction may have ended after the defragmentation", seen: full().repairs().repaired(time.Hour, 1).done("a", "b", "c"), do: exactly(Compact{Revision: 1, At: now}), because: "RepairingSpace",
 		},
+		"not again before a member has another quota": {
+			reason: "what was not won is not won now, and the user may have raised it", seen: full().volumes().reshape().repairs().repaired(time.Hour, 1).done("a", "b", "c"), do: setRole("b", Restarting), because: "UpdatingMembers",
+		},
+		"again where no member can start": {
+			reason: "each would wait for the other", do: exactly(Compact{Revision: 1, At: now}), because: "RepairingSpace",
+			seen: full().volumes().reshape().repairs().repaired(time.Hour, 1).done("a", "b", "c").cluster(func(c *Cluster) { c.TLS = TLS{Problem: CertificatesInvalid, Message: "expired"} }),
+		},
 		"not for ever": {
 			reason: "all of it is live", seen: full().databases(101, 100).repairs().repaired(time.Hour, 1).done("a", "b", "c"), because: "NoSpace",
 		},
@@ -132,9 +139,17 @@ func TestNoSpace(t *testing.T) {
 func TestNoSpaceWhileTheVersionChanges(t *testing.T) {
 	full := func() *world { return upgrading("3.7.3").volumes().reshape().alarm(NoSpace, "b").databases(101, 20) }
 	rows{
-		"a member is restarted with it":  {reason: "members read their quota when they start", seen: full(), do: setRole("b", Restarting), because: "UpdatingMembers"},
-		"in another Pod":                 {reason: "S10: the version waits for the alarm", seen: full().aside("b"), do: recreate("b"), because: "UpdatingMembers"},
-		"that runs the version it ran":   {reason: "S10: the version waits for the alarm", seen: full().gone("b").updating("b"), do: returning("b"), because: "UpdatingMembers"},
+		"a member is restarted with it": {reason: "members read their quota when they start", seen: full(), do: setRole("b", Restarting), because: "UpdatingMembers"},
+		"in another Pod":                {reason: "S10: the version waits for the alarm", seen: full().aside("b"), do: recreate("b"), because: "UpdatingMembers"},
+		"that runs the version it ran":  {reason: "S10: the version waits for the alarm", seen: full().gone("b").updating("b"), do: returning("b"), because: "UpdatingMembers"},
+		"one that had moved goes on with what it ran": {
+			reason: "S10: no version changes", seen: full().runs("c", "3.7.3").gone("b").updating("b").ran("b", "3.7.3"),
+			do: create(NewPod{Name: "b", Role: Returning, Version: "3.7.3"}), because: "UpdatingMembers",
+		},
+		"an only member goes on with what it ran": {
+			reason: "S10: no version changes", seen: healthy(1).wants("3.7.3").cluster(func(c *Cluster) { c.Target, c.UpgradeSize = "3.7.3", 1 }).volumes().gone("a").updating("a").ran("a", theVersion),
+			do: create(NewPod{Name: "a", Role: Returning, Version: theVersion}), because: "UpdatingMembers",
+		},
 		"one that has moved already too": {reason: "its quota counts as well", seen: full().runs("b", "3.7.3").shaped("c").aside("b"), do: recreate("b"), because: "UpdatingMembers"},
 		"each of them":                   {reason: "their quotas count as well", seen: full().shaped("b"), do: setRole("c", Restarting), because: "UpdatingMembers"},
 		"then the alarm is waited for":   {reason: "S10: no alarms", seen: full().shaped("a", "b", "c"), because: "UpgradingMember"},
@@ -148,6 +163,13 @@ func TestNoSpaceWhileTheVersionChanges(t *testing.T) {
 			do: setRole("b", Leaving), because: "UpdatingMembers",
 		},
 	}.run(t)
+}
+
+// ran has the last status tell what a member ran.
+func (w *world) ran(name, version string) *world {
+	return w.cluster(func(c *Cluster) {
+		c.LastStatus.MemberDetails = append(c.LastStatus.MemberDetails, v1beta2.MemberDetail{Name: name, Version: version})
+	})
 }
 
 func TestCorrupt(t *testing.T) {

@@ -71,6 +71,7 @@ func (v *voice) hear(message string) {
 var others = []string{
 	"not found", "such host", "node fits", "nodes have much", "failed container", "forbidden", "Service somebody else",
 	"status the archived operator", "volumes earlier cluster exist", "the Secret the members gone", "the model says",
+	"the does not answer", // the survivor, says the agent's container
 	"storage class class has allowVolumeExpansion", "adopted PVCs the EtcdCluster with uid",
 }
 

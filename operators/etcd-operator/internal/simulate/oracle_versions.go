@@ -164,6 +164,8 @@ func (k *check) changeImage(a action.ChangeImage) *Violation {
 		return violation("S6", "%s is restarted while clients are sent to it", a.Name)
 	case p.Answer.MemberID == k.leader && len(k.voters) > 1:
 		return violation("S8", "%s is restarted, and it leads", a.Name)
+	case len(k.alarms) > 0 && a.Version != p.Version:
+		return violation("S10", "%s gets etcd %s while an alarm is raised", a.Name, a.Version)
 	case minor < minorOf(k.o.Cluster.Version) && !k.canLower(p, minor):
 		return violation("S10", "%s gets etcd %s, and may not go down", a.Name, a.Version)
 	case minor < told || minor > told+1:

@@ -157,6 +157,9 @@ func (s *shipped) checkEffect(call, name string, target *pod) {
 		if isOther(x.UID) {
 			s.w.fail("S2", "%s, which gets the permit of another one of its name", call)
 		}
+		if target.uid != "" && s.looks.versions[name] != target.resourceVersion() {
+			s.w.fail("S2", "%s, which has changed since it was read", call)
+		}
 	case action.RevokeStartPermits:
 		if p := seen(name); p != nil && isOther(p.UID) {
 			s.w.fail("S11", "%s, which is another one of its name", call)

@@ -55,6 +55,7 @@ var preconditionRows = map[act.Precondition]planted{
 	act.BeforeImage:      {by: []string{"S11"}, config: rolling},
 	act.BeforeRecreation: {by: []string{"S11"}, config: recreating},
 	act.BeforeRole:       {by: []string{"S11"}, config: scaling},
+	act.BeforePermit:     {guarded: "BeforeAction has looked a moment before"},
 	act.BeforeRevocation: {by: []string{"S11"}, config: withVolumes},
 	act.BeforeDowngrade:  {by: []string{"S11"}, config: rolling},
 	act.BeforeGrowth:     {by: []string{"S11"}, config: editingVolumes},
@@ -89,7 +90,7 @@ var preconditionRows = map[act.Precondition]planted{
 	act.RecreationAsRead:  {by: []string{"S6"}, config: recreating},
 	act.SameRole:          {by: []string{"S11"}},
 	act.PermitOfSamePod:   {by: []string{"S2"}, config: scaling},
-	act.PermitAsRead:      {unplayed: needLuck},
+	act.PermitAsRead:      {by: []string{"S2"}},
 	act.RevocationOfPod:   {by: []string{"S11"}},
 	act.DeletionOfSamePod: {by: []string{"S7"}, config: withVolumes},
 

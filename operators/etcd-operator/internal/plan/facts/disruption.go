@@ -178,6 +178,15 @@ func (v *Versions) RestartsInNewPod(p *Pod) bool {
 	return v.IsToBeRecreated(p) && (p.Version == v.Cluster.DesiredVersion() || v.IsBlockedByAlarm(p))
 }
 
+// UnfitToStart says why a member that is restarted may not come back; empty if nothing is
+// known to be in its way. One whose Secret is gone runs on, and starts no more.
+func (v *Objects) UnfitToStart() string {
+	if t := &v.Cluster.TLS; t.Problem == CertificatesMissing || t.Problem == CertificatesInvalid {
+		return t.Message
+	}
+	return ""
+}
+
 // Upgraded counts the voters that run what they are to run: "2 of 3".
 func (v *Versions) Upgraded() string {
 	n := 0

@@ -26,16 +26,23 @@ func (v *View) IsRepairingSpace() bool {
 }
 
 // CanRepairSpace reports whether another repair may win anything: nothing was compacted yet,
-// or some time ago and there is more to compact, or space that is still free in a file.
+// or some time ago and there is more to compact, or space that is still free in a file. A
+// member that gets another Pod, with a quota that was raised perhaps, comes first then.
 func (v *View) CanRepairSpace() bool {
 	m := &v.Cluster.Maintenance
-	if !m.Repaired.IsZero() && v.Now.Sub(m.Repaired) < repairPause {
+	if !m.Repaired.IsZero() && (v.Now.Sub(m.Repaired) < repairPause || v.getsAnotherPod()) {
 		return false
 	}
 	return v.Revision() > m.CompactedRevision || slices.ContainsFunc(v.Voters, func(m Member) bool {
 		a := v.Answer(m)
 		return a != nil && !hasRoom(a) && a.FreePercent() >= wonPercent
 	})
+}
+
+// getsAnotherPod reports whether a member is restarted in another Pod next.
+func (v *View) getsAnotherPod() bool {
+	next := v.NextToRestart()
+	return next != nil && v.RestartsInNewPod(v.PodOf[next.Name]) && v.UnfitToStart() == ""
 }
 
 // Revision is the highest that a member of the list tells.

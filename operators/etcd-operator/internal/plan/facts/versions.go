@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"slices"
 
+	"github.com/etcd-operators/etcd-operators/api/v1beta2"
 	"github.com/etcd-operators/etcd-operators/shared/etcdversion"
 )
 
@@ -91,13 +92,18 @@ func (v *Versions) ClusterVersion() etcdversion.Version {
 // NewPodVersion is what a Pod that is made now is to run: the oldest version of those
 // that serve, which the cluster version allows as long as they run. While nobody can
 // tell, a Pod goes on with what it ran; on the way up with Target, since all may run
-// that already, and any can.
+// that already, and any can. One that is recreated while the version waits for an alarm
+// goes on with what it ran as well (S10), unless all others run a later minor already.
 func (v *Versions) NewPodVersion(name string) string {
 	c := &v.Cluster
 	if c.ClusterID == 0 {
 		return c.Version // who serves may be a seed that was given up
 	}
-	if oldest := v.OldestServing(); oldest != "" {
+	oldest, ran := v.OldestServing(), c.ran(name)
+	if c.Target != "" && c.LastStatus.UpdatingMember == name && ran != "" && etcdversion.Parse(ran).CompareMinor(etcdversion.Parse(oldest)) >= 0 {
+		return ran
+	}
+	if oldest != "" {
 		if etcdversion.Parse(oldest).CompareMinor(etcdversion.Parse(c.Version)) < 0 && v.isMixed() {
 			return c.Version // half-way down to an earlier minor
 		}
@@ -106,20 +112,27 @@ func (v *Versions) NewPodVersion(name string) string {
 	if c.Target != "" && etcdversion.Parse(c.Target).CompareMinor(etcdversion.Parse(c.Version)) > 0 {
 		return c.Target
 	}
-	last := c.Version
-	for _, d := range c.LastStatus.MemberDetails {
-		ran := etcdversion.Parse(d.Version)
-		switch {
-		case d.Name != name || d.Version == "":
-		case c.Target == c.Version && ran.CompareMinor(etcdversion.Parse(c.Version)) < 0:
-			// On the way back up all may run Version already, and it starts on any data.
-		case c.Target != "" && ran.Compare(etcdversion.Parse(c.Target)) == 0:
-			last = c.Target // what etcd tells lacks what a tag may have behind the patch
-		case ran.Compare(etcdversion.Parse(c.Version)) != 0:
-			last = d.Version
-		}
+	return cmp.Or(ran, c.Version)
+}
+
+// ran is the version that a member ran when it was last told of; empty if nothing tells, and
+// on the way back up of one that had gone down: all may run Version already, and it starts on
+// any data.
+func (c *Cluster) ran(name string) string {
+	i := slices.IndexFunc(c.LastStatus.MemberDetails, func(d v1beta2.MemberDetail) bool { return d.Name == name && d.Version != "" })
+	if i < 0 {
+		return ""
 	}
-	return last
+	told := c.LastStatus.MemberDetails[i].Version
+	switch ran := etcdversion.Parse(told); {
+	case c.Target == c.Version && ran.CompareMinor(etcdversion.Parse(c.Version)) < 0:
+		return ""
+	case c.Target != "" && ran.Compare(etcdversion.Parse(c.Target)) == 0:
+		return c.Target // what etcd tells lacks what a tag may have behind the patch
+	case ran.Compare(etcdversion.Parse(c.Version)) == 0:
+		return c.Version
+	}
+	return told
 }
 
 // OldestServing is the oldest version that a member who answers runs, if a quorum does.

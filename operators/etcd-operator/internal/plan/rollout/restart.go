@@ -22,15 +22,6 @@ type restartMethod struct {
 	reason, do, done, noun string
 }
 
-// unfitToStart says why a member that is restarted may not come back; empty if nothing is
-// known to be in its way. One whose Secret is gone runs on, and starts no more.
-func unfitToStart(v *facts.View) string {
-	if t := &v.Cluster.TLS; t.Problem == facts.CertificatesMissing || t.Problem == facts.CertificatesInvalid {
-		return t.Message
-	}
-	return ""
-}
-
 // restartOf is how a member is restarted next.
 func restartOf(v *facts.View, p *facts.Pod) restartMethod {
 	if v.RestartsInNewPod(p) {
@@ -62,7 +53,7 @@ func RestartMember(v *facts.View) *step.Step {
 	p := v.PodOf[m.Name]
 	how := restartOf(v, p)
 	reason := how.reason
-	if why := unfitToStart(v); why != "" {
+	if why := v.UnfitToStart(); why != "" {
 		return step.Wait(step.Idle, reason, fmt.Sprintf("waiting to %s: certificates are not valid: %s", how.do, why))
 	}
 	if why := v.DisruptionBlocker(m); why != "" {
