@@ -23,9 +23,13 @@ const (
 	maxLeases = 4 << 20
 	// maxFound is how many keys are remembered at a time, in some 20 MiB.
 	maxFound = 1 << 18
-	// maxChanged bounds what is changed in one transaction, in bytes: bbolt keeps it in
-	// memory.
+	// maxChanged is when a transaction has enough, in bytes that bbolt writes: whole leaves,
+	// of which the last can go beyond it. bbolt keeps them in memory. The file grows by about
+	// one transaction, as the next one uses the pages that this one frees.
 	maxChanged = 4 << 20
+	// maxBeside is how many other keys a leaf can have that is larger than a page: bbolt
+	// splits it if it has more than four keys.
+	maxBeside = 3
 )
 
 // leaseSearch looks for keys that have a lease which does not exist. They are remembered by
@@ -161,13 +165,17 @@ func (s *leaseSearch) change(ctx context.Context, f *os.File, leased LeasedKeys)
 
 // changeSome changes records until that is enough for a transaction, and returns the rest.
 func changeSome(b *bbolt.Bucket, records [][revisionSize]byte, leased LeasedKeys) ([][revisionSize]byte, error) {
+	b.FillPercent = 0 // or a leaf that becomes small is merged with a sibling, which can be large
+	pageSize, cursor := b.Tx().DB().Info().PageSize, b.Cursor()
+	var counted []byte
 	for size := 0; len(records) > 0 && size < maxChanged; records = records[1:] {
 		record := records[0][:]
+		beside, last := valuesBeside(cursor, record, counted)
+		size, counted = size+pageSize+beside, last
 		value := b.Get(record)
 		if value == nil {
 			return nil, damaged("it has no record %x", record)
 		}
-		size += len(value) + b.Tx().DB().Info().PageSize
 		if leased == KeepLeasedKeys {
 			if err := b.Put(record, fieldsOf(value, func(n protowire.Number) bool { return n != fieldLease })); err != nil {
 				return nil, err
@@ -183,6 +191,27 @@ func changeSome(b *bbolt.Bucket, records [][revisionSize]byte, leased LeasedKeys
 		}
 	}
 	return records, nil
+}
+
+// valuesBeside is the size of all values that can be in the same large leaf as a record, its
+// own included, without those of keys up to counted. It also returns the last key counted.
+func valuesBeside(c *bbolt.Cursor, record, counted []byte) (size int, last []byte) {
+	c.Seek(record)
+	for range maxBeside {
+		key, value := c.Prev()
+		if bytes.Compare(key, counted) <= 0 {
+			break
+		}
+		size += len(value)
+	}
+	key, value := c.Seek(record)
+	for i := 0; i <= maxBeside && key != nil; i++ {
+		if bytes.Compare(key, counted) > 0 {
+			size, counted = size+len(value), key
+		}
+		key, value = c.Next()
+	}
+	return size, counted
 }
 
 // fieldsOf is a KeyValue, which was read before, with some of its fields only.

@@ -9,8 +9,10 @@ import (
 )
 
 // Slack is what etcd needs beside its database, in bytes: 160 MiB, for two segments of its
-// log of 64 MB each, which are made at once, and for what is written at first. The
-// restore operator refuses volumes without as much before it touches the cluster.
+// log of 64 MB each, which are made at once, and for what is written at first. It is also
+// enough for what CutAt makes a database grow by: some 10 MiB with values of up to 1.5 MiB,
+// etcd's default limit. The restore operator refuses volumes without as much before it
+// touches the cluster.
 const Slack = 160 << 20
 
 // CheckSpace refuses, before anything is fetched, what does not fit on a folder's volume: a
