@@ -180,6 +180,10 @@ type RestoreSnapshot struct {
 	// How many keys it holds.
 	// +optional
 	TotalKeys int64 `json:"totalKeys,omitempty"`
+	// How many keys there were at spec.revision, with those whose lease the snapshot no longer
+	// has. Only of a snapshot that was verified before the members were stopped.
+	// +optional
+	KeysAtRevision *int64 `json:"keysAtRevision,omitempty"`
 	// The version of etcd whose data it is, such as 3.6.
 	// +optional
 	EtcdVersion string `json:"etcdVersion,omitempty"`

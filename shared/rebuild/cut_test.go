@@ -47,6 +47,15 @@ func read(t testing.TB, path string) []byte {
 	return content
 }
 
+// readOnly opens a file that it makes read-only, as one on a volume that is.
+func readOnly(t testing.TB, path string) *os.File {
+	t.Helper()
+	if err := os.Chmod(path, 0o400); err != nil {
+		t.Fatal(err)
+	}
+	return openFile(t, path)
+}
+
 // naiveCut says what is to be left of all that a database holds.
 func naiveCut(t testing.TB, all map[string]map[string]string, revision int64, leased LeasedKeys) (lost int64) {
 	t.Helper()
@@ -171,6 +180,10 @@ func TestCutAt(t *testing.T) {
 					if revision < info.Revision {
 						lost = naiveCut(t, want, revision, leased)
 					}
+					planned, err := PlanCut(t.Context(), readOnly(t, f.Name()), revision)
+					if err != nil || !bytes.Equal(original, read(t, f.Name())) {
+						t.Fatalf("%s: planned %d, %v, or the file was changed", what, planned, err)
+					}
 					done, err := CutAt(t.Context(), f, revision, leased)
 					if err != nil || done.LeasedKeysWithoutLease != lost {
 						t.Fatalf("%s: got %+v, %v, want %d", what, done, err, lost)
@@ -181,6 +194,12 @@ func TestCutAt(t *testing.T) {
 					after, err := Inspect(t.Context(), f)
 					if err != nil || after.Revision != revision || after.CompactedRevision != info.CompactedRevision {
 						t.Fatalf("%s: got %+v, %v", what, after, err)
+					}
+					if leased == DropLeasedKeys {
+						planned -= lost
+					}
+					if planned != after.TotalKeys {
+						t.Fatalf("%s: planned %d keys of %d", what, planned, after.TotalKeys)
 					}
 					checkBolt(t, f.Name(), r)
 					if t.Failed() {
@@ -258,12 +277,15 @@ func TestCutAtRefuses(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			f := copyOf(t, read(t, build(t, content{events: some(2000), meta: tc.meta})))
 			before := read(t, f.Name())
-			_, err := CutAt(t.Context(), f, tc.revision, DropLeasedKeys)
-			var known *runner.Error
-			var got *RevisionError
-			want := RevisionError{Revision: tc.revision, Compacted: tc.oldest, Newest: 2000 + 667 + 286 + 1}
-			if !errors.As(err, &got) || !errors.As(err, &known) || !known.Permanent || *got != want {
-				t.Errorf("got %v, want %v", err, &want)
+			_, cutting := CutAt(t.Context(), f, tc.revision, DropLeasedKeys)
+			_, planning := PlanCut(t.Context(), f, tc.revision)
+			for _, err := range []error{cutting, planning} {
+				var known *runner.Error
+				var got *RevisionError
+				want := RevisionError{Revision: tc.revision, Compacted: tc.oldest, Newest: 2000 + 667 + 286 + 1}
+				if !errors.As(err, &got) || !errors.As(err, &known) || !known.Permanent || *got != want {
+					t.Errorf("got %v, want %v", err, &want)
+				}
 			}
 			if !bytes.Equal(before, read(t, f.Name())) {
 				t.Error("the file was changed")

@@ -51,7 +51,11 @@ func TestRestoreAsOfARevision(t *testing.T) {
 					tk.Revision = r
 					var found *task.Snapshot
 					if before {
-						found = must(t, tk).Snapshot
+						first := must(t, tk)
+						if c := first.Cut; c == nil || c.Revision != r || c.TotalKeys != int64(len(want)) {
+							t.Errorf("verified %+v, want %d keys", c, len(want))
+						}
+						found = first.Snapshot
 					}
 					m := etcdtest.NewMember(t, etcd, "seed")
 					tk = restoring(t, tk, found, m, o.revision+bump)

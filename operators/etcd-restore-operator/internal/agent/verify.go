@@ -22,8 +22,36 @@ func (j *job) verify(ctx context.Context) error {
 		return err
 	}
 	defer func() { _ = f.file.Close() }() // it was only read
-	j.result.Snapshot, err = j.examine(ctx, f)
-	return err
+	found, err := j.examine(ctx, f)
+	if err != nil {
+		return err
+	}
+	cut, err := j.planCut(ctx, f)
+	if err != nil {
+		return err
+	}
+	j.result.Snapshot, j.result.Cut = found, cut
+	return nil
+}
+
+// planCut counts the keys at the task's revision, before anything is stopped for it; nil if it
+// has none.
+func (j *job) planCut(ctx context.Context, f *fetched) (*task.Cut, error) {
+	r := j.task.Revision
+	if r == 0 {
+		return nil, nil
+	}
+	keys, err := rebuild.PlanCut(ctx, f.file, r)
+	if f.inPlace != nil {
+		if changed := f.inPlace.checkUnchanged(); changed != nil {
+			return nil, changed
+		}
+	}
+	if err != nil {
+		return nil, err
+	}
+	j.log.Info("the snapshot can be restored as of the revision", "revision", r, "keys", keys)
+	return &task.Cut{Revision: r, TotalKeys: keys}, nil
 }
 
 // examine finds out all about a snapshot that was fetched, or why it cannot be restored.

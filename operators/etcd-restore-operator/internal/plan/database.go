@@ -60,6 +60,9 @@ func quotaOf(spec *v1beta2.ClusterSpec) int64 {
 // some, unless that is written down.
 func (v *view) checkEmpty() *refusal {
 	keys, what := v.last.Snapshot.TotalKeys, ""
+	if n := v.last.Snapshot.KeysAtRevision; n != nil {
+		keys, what = *n, fmt.Sprintf(" as of revision %d", v.spec.Revision)
+	}
 	if r := v.last.Restored; r != nil {
 		keys, what = r.TotalKeys, fmt.Sprintf(" as of revision %d", r.Revision)
 	}

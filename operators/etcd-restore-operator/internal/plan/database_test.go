@@ -11,6 +11,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	"github.com/etcd-operators/etcd-operators/api/v1beta2"
+	"github.com/etcd-operators/etcd-operators/operators/etcd-restore-operator/internal/task"
 )
 
 // etcd refuses writes on a database that has reached its quota: that is said before anything
@@ -114,6 +115,38 @@ func TestEmptySnapshot(t *testing.T) {
 			t.Error(d.Message)
 		}
 	})
+}
+
+// Of a revision, the keys count that are there at it, and not those of the whole snapshot.
+func TestEmptyAtARevision(t *testing.T) {
+	keys := func(n int64) *task.Cut { return &task.Cut{Revision: 20, TotalKeys: n} }
+	rows := map[string]struct {
+		reason   string
+		snapshot int64
+		cut      *task.Cut
+		refused  string
+	}{
+		"none there":         {reason: "all would be lost", snapshot: 7, cut: keys(0), refused: "is empty as of revision 20"},
+		"deleted later":      {reason: "that is what is undone", cut: keys(5)},
+		"both":               {reason: "nothing is lost", snapshot: 7, cut: keys(5)},
+		"an earlier agent's": {reason: "it has not counted them", snapshot: 7},
+		"another revision's": {reason: "it is not what was asked for", snapshot: 7, cut: &task.Cut{Revision: 19}},
+	}
+	for label, row := range rows {
+		t.Run(label, func(t *testing.T) {
+			o := observe(first, phase(v1beta2.RestoreVerifying), asOfRevision(20), job(reported))
+			o.Job.Result.Snapshot.TotalKeys, o.Job.Result.Cut = row.snapshot, row.cut
+			d := noted(o)
+			if d.Status.Snapshot == nil {
+				t.Fatalf("%s: %s", d.Reason, d.Message)
+			}
+			o.Restore.Status, o.Job = d.Status, nil
+			d = noted(o)
+			if (d.Reason == "EmptySnapshot") != (row.refused != "") || !strings.Contains(d.Message, row.refused) {
+				t.Errorf("%s: %s: %s", row.reason, d.Reason, d.Message)
+			}
+		})
+	}
 }
 
 // What the Job compares with the users of the snapshot.

@@ -218,6 +218,9 @@ func (v *view) describe(s *v1beta2.RestoreSnapshot, restored *v1beta2.RestoredSt
 		text += fmt.Sprintf("; it is restored as of revision %d with %d keys, and the %d later revisions are left out", restored.Revision, restored.TotalKeys, restored.RevisionsLeftOut)
 	case r > 0 && v.spec.VerifyOnly:
 		text += fmt.Sprintf("; it can be restored as of revision %d", r)
+		if n := s.KeysAtRevision; n != nil {
+			text += fmt.Sprintf(" with %d keys", *n)
+		}
 	case r > 0:
 		text += fmt.Sprintf("; it is restored as of revision %d", r)
 	}

@@ -89,6 +89,9 @@ func recordSnapshot(v *view) *step {
 		return nil
 	}
 	s := snapshotOf(v.Job.Result.Snapshot)
+	if c := v.Job.Result.Cut; c != nil && v.spec.Revision > 0 && c.Revision == v.spec.Revision {
+		s.KeysAtRevision = &c.TotalKeys
+	}
 	if r := v.checkIdentity(s); r != nil {
 		return v.fail(r.reason, r.message)
 	}

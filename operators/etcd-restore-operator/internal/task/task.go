@@ -113,7 +113,8 @@ type Result struct {
 	// Catalogue is what lies under the prefix, if it was asked for; a failure may have one,
 	// too.
 	Catalogue *Catalogue `json:"catalogue,omitempty"`
-	// Cut is what was left out of the database, of one that was rebuilt at Task.Revision.
+	// Cut is the database as it was rebuilt at Task.Revision, or, of a verification, as it can
+	// be: its TotalKeys then count those WithoutLease.
 	Cut *Cut `json:"cut,omitempty"`
 	// Revision is where the cluster begins, of a database that was rebuilt.
 	Revision int64 `json:"revision,omitempty"`
