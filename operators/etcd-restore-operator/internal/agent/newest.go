@@ -141,7 +141,7 @@ func (j *job) ofCluster(ctx context.Context, store *objectstore.Store, candidate
 // other is known to hold it.
 func (j *job) holding(ctx context.Context, store *objectstore.Store, candidates []lying) (*lying, error) {
 	var sure, perhaps []lying
-	var clusters, perhapsOf []string
+	var clusters []string
 	before, after := int64(0), int64(math.MaxInt64)
 	for _, c := range candidates {
 		if c.Revision < j.task.Revision {
@@ -163,7 +163,7 @@ func (j *job) holding(ctx context.Context, store *objectstore.Store, candidates 
 		}
 		switch oldest := oldestOf(o); {
 		case oldest == 0:
-			perhaps, perhapsOf = append(perhaps, c), append(perhapsOf, of)
+			perhaps, clusters = append(perhaps, c), append(clusters, of)
 		case oldest <= j.task.Revision:
 			sure, clusters = append(sure, c), append(clusters, of)
 		default:
@@ -171,7 +171,7 @@ func (j *job) holding(ctx context.Context, store *objectstore.Store, candidates 
 		}
 	}
 	if len(sure) == 0 {
-		sure, clusters = perhaps, perhapsOf
+		sure = perhaps
 	}
 	clusters = slices.Compact(slices.Sorted(slices.Values(slices.DeleteFunc(clusters, func(id string) bool { return id == "" }))))
 	switch {

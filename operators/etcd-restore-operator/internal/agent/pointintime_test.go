@@ -123,6 +123,8 @@ func TestTheSnapshotUnderAPrefixThatHoldsARevision(t *testing.T) {
 	put(at("old/etcd", 300, 2), "", "not a number")
 	put(at("two/etcd", 211, 1), clusterID, "150")
 	put(at("two/etcd", 211, 2), other, "150")
+	put(at("perhaps/etcd", 211, 1), clusterID, "150")
+	put(at("perhaps/etcd", 211, 2), other, "")
 	for name, c := range map[string]struct {
 		prefix, cluster string
 		revision        int64
@@ -134,6 +136,7 @@ func TestTheSnapshotUnderAPrefixThatHoldsARevision(t *testing.T) {
 		"of an earlier release":  {prefix: "old/", revision: 180, want: at("old/etcd", 211, 1)},
 		"of one of two clusters": {prefix: "two/", revision: 180, cluster: clusterID, want: at("two/etcd", 211, 1)},
 		"of which cluster?":      {prefix: "two/", revision: 180, reason: task.ReasonClusterAmbiguous, words: other + ", " + clusterID},
+		"perhaps of another":     {prefix: "perhaps/", revision: 180, reason: task.ReasonClusterAmbiguous, words: other + ", " + clusterID},
 		"in a gap":               {prefix: "a/", revision: 300, reason: task.ReasonRevisionNotHeld, words: "the snapshots before it end at revision 211, and those after it begin at revision 500"},
 		"too new":                {prefix: "a/", revision: 901, reason: task.ReasonRevisionNotHeld, words: "end at revision 900"},
 		"of no cluster":          {prefix: "a/", revision: 180, cluster: other, reason: task.ReasonRevisionNotHeld, words: "spec.clusterID"},
