@@ -135,8 +135,9 @@ type RestoreSpec struct {
 
 	// Restores every key as it was at this revision of the backed-up cluster, instead of all
 	// that the snapshot holds. A snapshot holds every revision from the last compaction before
-	// it was taken up to its own. With backupRef without entry, and with s3.prefix, the oldest
-	// snapshot that holds this revision is taken. Default: the snapshot's own revision.
+	// it was taken up to its own. With backupRef without entry, the newest snapshot in its
+	// status.history that holds this revision is taken; with s3.prefix, the oldest. Default:
+	// the snapshot's own revision.
 	// +optional
 	// +kubebuilder:validation:XValidation:rule="self > 0",message="revision must be more than 0: set it to the last revision that is to be kept, or remove it to restore all that the snapshot holds"
 	Revision int64 `json:"revision,omitempty"`

@@ -2,6 +2,7 @@ package plan
 
 import (
 	"fmt"
+	"reflect"
 	"slices"
 	"strings"
 
@@ -288,7 +289,7 @@ func (j *judge) status() {
 		j.complain("it is called a success before the adoption")
 	case !over && last.Phase != "" && st.Reason != "" && st.Phase != v1beta2.RestoreFailed && st.Phase != v1beta2.RestoreRollingBack && last.Reason == "":
 		j.complain("a reason in phase %s", st.Phase)
-	case last.Snapshot != nil && (st.Snapshot == nil || *st.Snapshot != *last.Snapshot):
+	case last.Snapshot != nil && (st.Snapshot == nil || !reflect.DeepEqual(st.Snapshot, last.Snapshot)):
 		j.complain("the snapshot has changed")
 	case last.ClusterUID != "" && st.ClusterUID != last.ClusterUID:
 		j.complain("the cluster has changed")

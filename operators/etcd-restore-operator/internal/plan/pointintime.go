@@ -35,9 +35,10 @@ func goodRecords(b *v1beta2.EtcdBackup, clusterID string) []v1beta2.BackupRecord
 	})
 }
 
-// pickRevision is the oldest of the snapshots of an EtcdBackup that holds a revision: it has the
-// least to leave out. One of an earlier release does not tell how far it goes back, and is
-// taken where no other is known to do: the agent finds out.
+// pickRevision is the newest of the snapshots of an EtcdBackup that holds a revision: its
+// status still lists snapshots that retention has deleted, the oldest ones. One of an earlier
+// release does not tell how far it goes back. Where no other is known to hold the revision, the
+// oldest of these is taken, which is the likeliest: the agent finds out.
 func (v *view) pickRevision(b *v1beta2.EtcdBackup, revision int64) (*stored, *step) {
 	good := goodRecords(b, v.spec.ClusterID)
 	var holding, perhaps []v1beta2.BackupRecord
@@ -50,18 +51,19 @@ func (v *view) pickRevision(b *v1beta2.EtcdBackup, revision int64) (*stored, *st
 			holding = append(holding, r)
 		}
 	}
-	if len(holding) == 0 {
-		holding = perhaps
-	}
-	if len(holding) == 0 {
+	ids := clusterIDs(append(slices.Clone(holding), perhaps...))
+	switch {
+	case len(holding)+len(perhaps) == 0:
 		return nil, v.holdsNone(b, good, revision)
-	}
-	if ids := clusterIDs(holding); len(ids) > 1 {
+	case len(ids) > 1:
 		return nil, v.fail(task.ReasonClusterAmbiguous, fmt.Sprintf(
 			"snapshots of several clusters hold revision %d: set spec.clusterID to one of %s", revision, conditiontext.Clip(strings.Join(ids, ", "))))
 	}
-	chosen := slices.MinFunc(holding, func(a, b v1beta2.BackupRecord) int { return cmp.Compare(a.Revision, b.Revision) })
-	return &stored{location: chosen.Location}, nil
+	byRevision := func(a, b v1beta2.BackupRecord) int { return cmp.Compare(a.Revision, b.Revision) }
+	if len(holding) > 0 {
+		return &stored{location: slices.MaxFunc(holding, byRevision).Location}, nil
+	}
+	return &stored{location: slices.MinFunc(perhaps, byRevision).Location}, nil
 }
 
 // clusterIDs are those that are told, each once.

@@ -16,8 +16,8 @@ func asOfRevision(r int64) change {
 	return spec(func(s *v1beta2.RestoreSpec) { s.Revision = r })
 }
 
-// Of an EtcdBackup the oldest snapshot is taken that holds the revision, and nothing is touched
-// when none does.
+// Of an EtcdBackup the newest snapshot is taken that holds the revision, since retention might
+// have deleted older ones that its status still lists; and nothing is touched when none does.
 func TestTheSnapshotThatHoldsARevision(t *testing.T) {
 	const one, two = "00000000000000c1", "00000000000000c2"
 	entryOf := func(name string, oldest, revision int64, cluster string) v1beta2.BackupRecord {
@@ -47,9 +47,9 @@ func TestTheSnapshotThatHoldsARevision(t *testing.T) {
 		words    string
 	}{
 		"in one":                         {reason: "the only one", history: known, revision: 850, want: "b-9"},
-		"in two":                         {reason: "the oldest has the least to leave out", history: known, revision: 750, want: "b-8"},
+		"in two":                         {reason: "retention deletes the newest last", history: known, revision: 750, want: "b-9"},
 		"at a compaction":                {reason: "all keys can still be read there", history: known, revision: 100, want: "b-7"},
-		"a snapshot's own":               {reason: "there is nothing to leave out", history: known, revision: 400, want: "b-7"},
+		"a snapshot's own":               {reason: "a newer one holds it, too", history: known, revision: 400, want: "b-8"},
 		"compacted":                      {reason: "nobody has it any more", history: known, revision: 99, changes: []change{late}, says: task.ReasonRevisionNotHeld, words: "b-9 holds 700 to 900, b-8 holds 300 to 800, b-7 holds 100 to 400"},
 		"too new":                        {reason: "the cluster may have it yet", history: known, revision: 901, changes: []change{late}, says: task.ReasonRevisionNotHeld, words: "back the cluster up again"},
 		"too new, running":               {reason: "it may hold it", history: known, revision: 901, changes: []change{late, running}, says: "BackupNotReady", words: "revision 901"},
@@ -57,10 +57,17 @@ func TestTheSnapshotThatHoldsARevision(t *testing.T) {
 		"too new for an older release's": {reason: "nobody knows how far they go back", history: []v1beta2.BackupRecord{entryOf("b-2", 0, 900, one)}, revision: 901, changes: []change{late}, says: task.ReasonRevisionNotHeld, words: "(b-2 ends at 900)"},
 		"not confirmed":                  {reason: "a person names such a snapshot", history: append([]v1beta2.BackupRecord{failed, noQuorum, unhealthy}, known...), revision: 940, changes: []change{late}, says: task.ReasonRevisionNotHeld, words: "b-9 holds 700 to 900"},
 		"an older release's": {
-			reason: "the agent finds out how far it goes back", history: []v1beta2.BackupRecord{entryOf("b-2", 0, 900, one), entryOf("b-1", 0, 500, "")}, revision: 450, want: "b-1",
+			reason: "of those that do not tell, the oldest is the likeliest to reach back", history: []v1beta2.BackupRecord{entryOf("b-2", 0, 900, one), entryOf("b-1", 0, 500, "")}, revision: 450, want: "b-1",
 		},
 		"one that tells first": {reason: "it is known to hold it", history: []v1beta2.BackupRecord{entryOf("b-2", 100, 900, one), entryOf("b-1", 0, 500, one)}, revision: 450, want: "b-2"},
 		"of two clusters":      {reason: "which is meant?", history: []v1beta2.BackupRecord{entryOf("b-2", 1, 900, two), entryOf("b-1", 1, 950, one)}, revision: 450, says: task.ReasonClusterAmbiguous, words: one + ", " + two},
+		"perhaps of another": {
+			reason: "which is meant?", history: []v1beta2.BackupRecord{entryOf("b-2", 1, 900, two), entryOf("b-1", 0, 950, one)}, revision: 450,
+			says: task.ReasonClusterAmbiguous, words: one + ", " + two,
+		},
+		"not of another, which ends before": {
+			reason: "it cannot hold it", history: []v1beta2.BackupRecord{entryOf("b-2", 1, 900, two), entryOf("b-1", 0, 449, one)}, revision: 450, want: "b-2",
+		},
 		"of one of them": {
 			reason: "it is told", history: []v1beta2.BackupRecord{entryOf("b-2", 1, 900, two), entryOf("b-1", 1, 950, one)}, revision: 450,
 			changes: []change{spec(func(s *v1beta2.RestoreSpec) { s.ClusterID = one })}, want: "b-1",
