@@ -72,7 +72,7 @@ func (j *job) choose(ctx context.Context, store *objectstore.Store) error {
 	chosen := &candidates[0]
 	switch {
 	case j.task.Revision > 0:
-		chosen, err = j.holding(ctx, store, candidates)
+		chosen, err = j.holding(ctx, store, all, candidates)
 	case j.task.ClusterID != "":
 		chosen, err = j.ofCluster(ctx, store, candidates)
 	}
@@ -139,7 +139,7 @@ func (j *job) ofCluster(ctx context.Context, store *objectstore.Store, candidate
 // holding is the oldest that holds the task's revision, since it has the least to leave out.
 // Objects of an earlier release do not tell how far they go back: one of them is taken where no
 // other is known to hold it.
-func (j *job) holding(ctx context.Context, store *objectstore.Store, candidates []lying) (*lying, error) {
+func (j *job) holding(ctx context.Context, store *objectstore.Store, all *listing, candidates []lying) (*lying, error) {
 	var sure, perhaps []lying
 	var clusters []string
 	before, after := int64(0), int64(math.MaxInt64)
@@ -176,7 +176,7 @@ func (j *job) holding(ctx context.Context, store *objectstore.Store, candidates 
 	clusters = slices.Compact(slices.Sorted(slices.Values(slices.DeleteFunc(clusters, func(id string) bool { return id == "" }))))
 	switch {
 	case len(sure) == 0:
-		return nil, j.holdsNone(store, before, after)
+		return nil, revisionNotHeld(store.URL(j.task.S3.Prefix), j.task.Revision, all, before, after)
 	case len(clusters) > 1:
 		return nil, runner.Refuse(task.ReasonClusterAmbiguous, "snapshots of several clusters under %s hold revision %d: set spec.clusterID to one of %s", store.URL(j.task.S3.Prefix), j.task.Revision, strings.Join(clusters, ", "))
 	}
@@ -193,9 +193,9 @@ func oldestOf(o objectstore.Object) int64 {
 	return max(n, 0)
 }
 
-// holdsNone refuses a revision. before and after are the nearest that snapshots hold; before is 0,
-// and after the highest number, if none does.
-func (j *job) holdsNone(store *objectstore.Store, before, after int64) error {
+// revisionNotHeld refuses a revision. before and after are the nearest that snapshots hold;
+// before is 0, and after the highest number, if none does.
+func revisionNotHeld(where string, revision int64, all *listing, before, after int64) error {
 	var near []string
 	if before > 0 {
 		near = append(near, fmt.Sprintf("the snapshots before it end at revision %d", before))
@@ -203,11 +203,14 @@ func (j *job) holdsNone(store *objectstore.Store, before, after int64) error {
 	if after < math.MaxInt64 {
 		near = append(near, fmt.Sprintf("those after it begin at revision %d", after))
 	}
-	where := store.URL(j.task.S3.Prefix)
-	if len(near) == 0 {
-		return runner.Refuse(task.ReasonRevisionNotHeld, "no snapshot under %s holds revision %d: correct s3.prefix, spec.clusterID or spec.revision", where, j.task.Revision)
+	none, other := "no snapshot", "back the cluster up again before etcd compacts that revision"
+	if all.total > maxCandidates {
+		none, other = fmt.Sprintf("none of the newest %d snapshots", maxCandidates), "set a longer s3.prefix to search older ones"
 	}
-	return runner.Refuse(task.ReasonRevisionNotHeld, "no snapshot under %s holds revision %d: %s; set spec.revision to one that a snapshot holds, or back the cluster up again before etcd compacts that revision", where, j.task.Revision, strings.Join(near, ", and "))
+	if len(near) == 0 {
+		return runner.Refuse(task.ReasonRevisionNotHeld, "%s under %s holds revision %d: correct s3.prefix, spec.clusterID or spec.revision", none, where, revision)
+	}
+	return runner.Refuse(task.ReasonRevisionNotHeld, "%s under %s holds revision %d: %s; set spec.revision to one that a snapshot holds, or %s", none, where, revision, strings.Join(near, ", and "), other)
 }
 
 // catalogue is what is reported of a listing.

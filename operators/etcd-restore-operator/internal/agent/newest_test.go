@@ -239,3 +239,20 @@ func TestAnyNumberUnderAPrefix(t *testing.T) {
 		t.Errorf("the newest of %d is %s", all.total, all.newest[0].Name)
 	}
 }
+
+// Where older snapshots were not searched for a revision, they are not said to lack it.
+func TestARevisionThatTheNewestDoNotHold(t *testing.T) {
+	for name, c := range map[string]struct {
+		total int64
+		want  string
+	}{
+		"all were searched": {maxCandidates, "no snapshot under s3://b/p holds revision 5: those after it begin at revision 9; set spec.revision to one that a snapshot holds, or back the cluster up again before etcd compacts that revision"},
+		"older ones exist":  {maxCandidates + 1, "none of the newest 1000 snapshots under s3://b/p holds revision 5: those after it begin at revision 9; set spec.revision to one that a snapshot holds, or set a longer s3.prefix to search older ones"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			if err := revisionNotHeld("s3://b/p", 5, &listing{total: c.total}, 0, 9); err.Error() != c.want {
+				t.Error(err)
+			}
+		})
+	}
+}

@@ -87,13 +87,16 @@ func (v *view) holdsNone(b *v1beta2.EtcdBackup, good []v1beta2.BackupRecord, rev
 	}
 	newest := slices.MaxFunc(good, func(a, b v1beta2.BackupRecord) int { return cmp.Compare(a.Revision, b.Revision) }).Revision
 	advice := "set spec.revision to one that a snapshot holds, or name the location of an older snapshot instead of backupRef"
+	if strings.HasPrefix(good[0].Location, schemeS3) {
+		advice = "set spec.revision to one that a snapshot holds, or set s3.prefix instead of backupRef to search all that are stored"
+	}
 	if revision > newest {
 		if len(b.Status.Active) > 0 {
 			return warn(v1beta2.RestorePending, v1beta2.RestoreReasonBackupNotReady, fmt.Sprintf("waiting for EtcdBackup %s to store a snapshot that holds revision %d", b.Name, revision), object)
 		}
 		advice = "back the cluster up again before etcd compacts that revision, and restore that backup"
 	}
-	return v.missing(object, task.ReasonRevisionNotHeld, fmt.Sprintf("no snapshot of EtcdBackup %s holds revision %d (%s): %s", b.Name, revision, conditiontext.Clip(coverage(good)), advice))
+	return v.missing(object, task.ReasonRevisionNotHeld, fmt.Sprintf("no snapshot in status.history of EtcdBackup %s holds revision %d (%s): %s", b.Name, revision, conditiontext.Clip(coverage(good)), advice))
 }
 
 // coverage says which revisions snapshots hold.
