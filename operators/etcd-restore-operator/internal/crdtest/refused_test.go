@@ -22,6 +22,7 @@ const (
 	fileMessage       = "path is not the path of a file on the volume: set it to one like backups/etcd.db, without a slash at either end, without .., and with at most 255 characters between slashes"
 	idMessage         = "clusterID is invalid: set it to the 16 lower-case hexadecimal digits in status.clusterID of the EtcdCluster"
 	bumpMessage       = "revisionBump must be more than 0, since revisions never go back: set at least 1000000000, or remove it"
+	leasedMessage     = "leasedKeys is only for a restore to a revision: set revision, or remove leasedKeys"
 	asOfMessage       = "revision must be more than 0: set it to the last revision that is to be kept, or remove it to restore all that the snapshot holds"
 	labelEnding       = " is set by the operators (as are all labels of etcd.database.coreos.com/*); remove it or use another key"
 	noteEnding        = " is set by the operators (as are all annotations of etcd.database.coreos.com/* but scope); remove it or use another key"
@@ -96,6 +97,8 @@ func TestRefused(t *testing.T) {
 		"revision 0":              {Reason: "there is no such revision", Spec: with(`revision: 0`), Field: "spec.revision", Message: asOfMessage},
 		"negative revision":       {Reason: "there is no such revision", Spec: with(`revision: -1`), Field: "spec.revision", Message: asOfMessage},
 		"keys of a lease":         {Reason: "a typo must not mean Drop", Spec: with(`revision: 5, leasedKeys: keep`), Field: "spec.leasedKeys", Message: `supported values: "", "Drop", "Keep"`},
+		"leased keys alone":       {Reason: "without revision they are all restored", Spec: with(`leasedKeys: Keep`), Field: "spec.leasedKeys", Message: leasedMessage},
+		"leased keys, dropped":    {Reason: "without revision they are all restored", Spec: with(`leasedKeys: Drop`), Field: "spec.leasedKeys", Message: leasedMessage},
 		"negative timeout":        {Reason: "time goes forward", Spec: with(`timeoutInSecond: -1`), Field: "spec.timeoutInSecond", Message: "should be greater than or equal to 0"},
 		"label etcd_cluster":      {Reason: "the Pod would be taken for a member", Spec: with(`pod: {labels: {etcd_cluster: x}}`), Field: "spec.pod.labels", Message: "etcd_cluster" + podLabelEnding},
 		"annotation":              {Reason: "it is ours", Spec: with(`pod: {annotations: {etcd.database.coreos.com/restore-permit: z}}`), Field: "spec.pod.annotations", Message: "etcd.database.coreos.com/restore-permit" + podNoteEnding},
