@@ -248,8 +248,8 @@ const (
 	// RestoreReasonSnapshotNotFound: there is no snapshot at the place. Correct s3.path,
 	// s3.prefix or pvc.path.
 	RestoreReasonSnapshotNotFound = "SnapshotNotFound"
-	// RestoreReasonAmbiguousPrefix: s3.prefix leads to snapshots of several backups, or holds
-	// the revision more than once. Set a longer one, or spec.clusterID.
+	// RestoreReasonAmbiguousPrefix: s3.prefix leads to snapshots of several backups. Set a
+	// longer one, or spec.clusterID.
 	RestoreReasonAmbiguousPrefix = "AmbiguousPrefix"
 	// RestoreReasonRevisionNotHeld: no snapshot that is known holds spec.revision; nothing is
 	// touched. Set a revision that the message names, or restore another snapshot.

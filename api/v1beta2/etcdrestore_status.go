@@ -208,7 +208,8 @@ type RestoreSnapshot struct {
 type RestoredState struct {
 	// The revision of the backed-up cluster at which every key is restored: spec.revision.
 	Revision int64 `json:"revision"`
-	// How many keys there were at that revision.
+	// How many keys are restored: those that there were at that revision, without
+	// keysWithoutLease unless spec.leasedKeys is Keep.
 	// +optional
 	TotalKeys int64 `json:"totalKeys,omitempty"`
 	// How many later revisions the snapshot has, which are left out.
