@@ -119,12 +119,13 @@ func TestTheRestoredRevisionIsRecorded(t *testing.T) {
 			reason: "the Job does not cut", o: observe(first, asOfRevision(20), seeded(cutAt(&task.Cut{Revision: 20, TotalKeys: 5}))),
 			says: "SnapshotVerified", want: &v1beta2.RestoredState{Revision: 20, TotalKeys: 5, RevisionsLeftOut: 22},
 		},
-		"not cut":             {reason: "what was to be undone would be restored", o: observe(asOfRevision(20), beside(prepared)), says: "ResultInvalid"},
-		"cut at another":      {reason: "it is not what was asked for", o: observe(asOfRevision(20), beside(cutAt(&task.Cut{Revision: 21}))), says: "ResultInvalid"},
-		"nothing left":        {reason: "all keys would be lost", o: observe(asOfRevision(20), recordedCut(&v1beta2.RestoredState{Revision: 20}), beside(cutAt(&task.Cut{Revision: 20})), keepSnapshot), says: "EmptySnapshot", want: &v1beta2.RestoredState{Revision: 20}},
-		"without a revision":  {reason: "nothing is told of a cut", o: observe(beside(prepared)), says: "SnapshotVerified"},
-		"only to be verified": {reason: "it says that it could be", o: observe(asOfRevision(20), verifyOnly, phase(v1beta2.RestoreVerifying), job(reported)), says: "SnapshotVerified"},
-		"recorded, and ready": {reason: "members are stopped", o: observe(asOfRevision(20), recordedCut(&v1beta2.RestoredState{Revision: 20, TotalKeys: 5}), beside(cutAt(&task.Cut{Revision: 20, TotalKeys: 5})), keepSnapshot), says: "StoppingMembers", want: &v1beta2.RestoredState{Revision: 20, TotalKeys: 5}},
+		"not cut":               {reason: "what was to be undone would be restored", o: observe(asOfRevision(20), beside(prepared)), says: "ResultInvalid"},
+		"cut at another":        {reason: "it is not what was asked for", o: observe(asOfRevision(20), beside(cutAt(&task.Cut{Revision: 21}))), says: "ResultInvalid"},
+		"nothing left":          {reason: "all keys would be lost", o: observe(asOfRevision(20), recordedCut(&v1beta2.RestoredState{Revision: 20}), beside(cutAt(&task.Cut{Revision: 20})), keepSnapshot), says: "EmptySnapshot", want: &v1beta2.RestoredState{Revision: 20}},
+		"without a revision":    {reason: "nothing is told of a cut", o: observe(beside(prepared)), says: "SnapshotVerified"},
+		"only to be verified":   {reason: "it says that it could be", o: observe(asOfRevision(20), verifyOnly, phase(v1beta2.RestoreVerifying), job(reported)), says: "SnapshotVerified"},
+		"verified, and counted": {reason: "it says with how many keys", o: observe(asOfRevision(20), verifyOnly, phase(v1beta2.RestoreVerifying), job(reported), func(s *scene) { s.Job.Result.Cut = &task.Cut{Revision: 20, TotalKeys: 5} }), says: "SnapshotVerified"},
+		"recorded, and ready":   {reason: "members are stopped", o: observe(asOfRevision(20), recordedCut(&v1beta2.RestoredState{Revision: 20, TotalKeys: 5}), beside(cutAt(&task.Cut{Revision: 20, TotalKeys: 5})), keepSnapshot), says: "StoppingMembers", want: &v1beta2.RestoredState{Revision: 20, TotalKeys: 5}},
 	}
 	for label, row := range rows {
 		t.Run(label, func(t *testing.T) {
