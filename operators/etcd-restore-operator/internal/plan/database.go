@@ -16,6 +16,9 @@ const (
 	// quotaSlack is what a restored database must be able to grow by before etcd refuses
 	// writes: 1 MiB, for what etcd itself writes while the cluster grows.
 	quotaSlack = int64(1 << 20)
+	// cutSlack is what the database may grow by, beside that, when it is cut at a revision
+	// (see package rebuild).
+	cutSlack = int64(16 << 20)
 	// fewRevisions is the highest revision that is reported of a cluster with less than a
 	// thousand, and of one that nothing was ever written to.
 	fewRevisions = int64(2_000)
@@ -24,6 +27,9 @@ const (
 // checkQuota refuses a database that etcd would take no writes on.
 func (v *view) checkQuota() *refusal {
 	quota, need := quotaOf(v.clusterSpec()), sum(v.last.Snapshot.DatabaseSize, quotaSlack)
+	if v.spec.Revision > 0 {
+		need = sum(need, cutSlack)
+	}
 	if quota == 0 || quota >= need {
 		return nil
 	}

@@ -27,11 +27,14 @@ func TestQuota(t *testing.T) {
 		env      []corev1.EnvVar
 		database int64
 		want     string // at least so many bytes are asked for; empty: it fits
+		revision int64  // that it is restored as of
 	}{
 		"small":                     {reason: "2 GiB are etcd's default", database: 26 << 20},
 		"just fits":                 {reason: "there is room for what etcd writes itself", database: 2*gib - 1<<20},
 		"the default":               {reason: "the first write would be refused", database: 2 * gib, want: "2148532224"},
 		"no room to grow":           {reason: "nor would there be room for a write", database: 2*gib - 1<<20 + 1, want: "2147483649"},
+		"as of a revision":          {reason: "a cut may make it larger", database: 2*gib - 17<<20, revision: 40},
+		"no room for the cut":       {reason: "a cut may make it larger", database: 2*gib - 17<<20 + 1, revision: 40, want: "2147483649"},
 		"a larger quota":            {reason: "it is asked for", quota: "8Gi", database: 5 * gib},
 		"a smaller one":             {reason: "it is asked for", quota: "16Mi", database: 26 << 20, want: "28311552"},
 		"by the environment":        {reason: "that takes precedence", quota: "8Gi", env: env("16777216"), database: 26 << 20, want: "28311552"},
@@ -50,7 +53,7 @@ func TestQuota(t *testing.T) {
 		if row.quota != "" {
 			o.Cluster.Spec.Etcd = &v1beta2.EtcdPolicy{QuotaBackendBytes: new(resource.MustParse(row.quota))}
 		}
-		o.Restore.Status.Snapshot.DatabaseSize = row.database
+		o.Restore.Status.Snapshot.DatabaseSize, o.Restore.Spec.Revision = row.database, row.revision
 		d := noted(o)
 		if (d.Reason == "QuotaTooSmall") != (row.want != "") || !strings.Contains(d.Message, row.want) {
 			t.Errorf("%s: %s: %s: %s", label, row.reason, d.Reason, d.Message)
