@@ -63,8 +63,9 @@ func (e *RevisionError) Error() string {
 // The records are in the order of their revisions, so that the later ones are the end of a
 // tree. Its right edge is written anew behind the last page, over a digest if there is one,
 // and the pages beyond the edge become free. So the work does not grow with what is removed,
-// the volume never holds the database twice, and the file grows by the edge alone. What takes
-// time is to look for [LeasedKeys] in the records that stay.
+// the volume never holds the database twice, and the file grows by the edge alone, and by
+// some MiB more where leased keys are changed. What takes time is to look for [LeasedKeys] in
+// the records that stay.
 //
 // Up to the moment at which the edge is written, an error leaves the database as it was.
 // After an error that comes later, and there are only those of writing, and of a context
