@@ -3,6 +3,7 @@ package observe
 import (
 	"context"
 	"fmt"
+	"slices"
 	"strconv"
 	"strings"
 	"time"
@@ -16,6 +17,52 @@ import (
 	"github.com/etcd-operators/etcd-operators/operators/etcd-operator/internal/plan/facts"
 	"github.com/etcd-operators/etcd-operators/shared/member"
 )
+
+// IsMembers reports whether a volume is a member's, or may be: it is the EtcdCluster's,
+// and no restore has retired it.
+func IsMembers(claim *corev1.PersistentVolumeClaim, c *v1beta2.EtcdCluster) bool {
+	_, retired := claim.Labels[v1beta2.LabelRetiredBy]
+	return claim.Labels[v1beta2.LabelCluster] == c.Name && !retired && member.Owns(c, claim)
+}
+
+// claims reads the volumes; those of an earlier cluster of this name show that
+// one existed.
+func (o *Observer) claims(ctx context.Context, c *v1beta2.EtcdCluster, obs *facts.Observation) error {
+	var list corev1.PersistentVolumeClaimList
+	if err := o.Reader.List(ctx, &list, client.InNamespace(c.Namespace), client.MatchingLabels(member.Selector(c.Name))); err != nil {
+		return fmt.Errorf("list volumes: %w", err)
+	}
+	var others []string
+	for i := range list.Items {
+		p := &list.Items[i]
+		switch {
+		case !member.Owns(c, p):
+			others = append(others, p.Name)
+			if member.IsRetained(p) {
+				obs.Retained = append(obs.Retained, facts.Retained{
+					Name: p.Name, UID: string(p.UID), Owner: p.Labels[v1beta2.LabelOwner], Deleting: p.DeletionTimestamp != nil, Version: p.Annotations[member.AnnotationVersion],
+					Reseed: p.Annotations[v1beta2.AnnotationSurvivorPermit] != "",
+				})
+			}
+			continue
+		case !IsMembers(p, c):
+			continue
+		}
+		claim := claimOf(p)
+		claim.Reseed = p.Annotations[v1beta2.AnnotationSurvivorPermit]
+		if err := o.expansion(ctx, &claim); err != nil {
+			return err
+		}
+		obs.Claims = append(obs.Claims, claim)
+	}
+	slices.Sort(others)
+	if len(others) > 0 {
+		obs.Cluster.Existed = fmt.Sprintf("PVCs of an earlier cluster of this name exist: %s", strings.Join(others, ", "))
+	}
+	slices.SortFunc(obs.Retained, func(a, b facts.Retained) int { return strings.Compare(a.Name, b.Name) })
+	slices.SortFunc(obs.Claims, func(a, b facts.Claim) int { return strings.Compare(a.Name, b.Name) })
+	return nil
+}
 
 // claimOf is what the planner needs of a claim, but for what its class allows.
 func claimOf(p *corev1.PersistentVolumeClaim) facts.Claim {
