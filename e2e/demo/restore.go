@@ -136,7 +136,7 @@ func (s *stage) tidyRestore(ctx context.Context) error {
 		return nil //nolint:nilerr // nothing was installed
 	}
 	for _, words := range [][]string{
-		{"etcdrs", name}, {"pod", name + "-mirror"}, {"deployment", harness.RestoreOperatorName, "--cascade=foreground"},
+		{"etcdrs", name, undone}, {"pod", name + "-mirror"}, {"deployment", harness.RestoreOperatorName, "--cascade=foreground"},
 		{"-k", "deploy/etcd-restore-operator/base"},
 	} {
 		if err := s.kubectl(ctx, append(append([]string{"delete"}, words...), "--ignore-not-found")...); err != nil {

@@ -5,10 +5,12 @@ import (
 	"errors"
 	"fmt"
 	"path/filepath"
+	"slices"
 	"strings"
 	"time"
 
 	"github.com/etcd-operators/etcd-operators/e2e/harness"
+	"github.com/etcd-operators/etcd-operators/e2e/mirror"
 	"github.com/etcd-operators/etcd-operators/e2e/writer"
 )
 
@@ -31,6 +33,8 @@ type stage struct {
 	written []writer.Span
 	store   *harness.Store
 	watcher *harness.Mirror
+	// wanted is what the cluster held before the mistake.
+	wanted mirror.Content
 }
 
 func show(ctx context.Context, env *harness.Env, say *narrator) error {
@@ -39,6 +43,7 @@ func show(ctx context.Context, env *harness.Env, say *narrator) error {
 	s := &stage{env: env, say: say, eyes: newOnlooker(say)}
 	for _, act := range []func(context.Context) error{
 		s.install, s.form, s.write, s.grow, s.heal, s.shrink, s.backUp, s.look, s.judge, s.destroy, s.restore,
+		s.mistake, s.undo,
 	} {
 		if err := act(ctx); err != nil {
 			return err
@@ -183,7 +188,7 @@ func (s *stage) until(ctx context.Context, what string, check harness.Check) err
 
 // kubectl types a command, and shows it and what it prints.
 func (s *stage) kubectl(ctx context.Context, args ...string) error {
-	s.say.command(append([]string{"kubectl"}, args...)...)
+	s.say.command(append([]string{"kubectl"}, quoted(args)...)...)
 	cmd := s.env.Kubectl.Command(ctx, append([]string{"-n", namespace}, args...)...)
 	cmd.Dir = s.env.Root
 	out, err := cmd.CombinedOutput()
@@ -192,6 +197,17 @@ func (s *stage) kubectl(ctx context.Context, args ...string) error {
 		return fmt.Errorf("kubectl %s: %w", strings.Join(args, " "), err)
 	}
 	return nil
+}
+
+// quoted are words as a shell wants them.
+func quoted(words []string) []string {
+	out := slices.Clone(words)
+	for i, w := range out {
+		if w == "" || strings.ContainsAny(w, " {}") {
+			out[i] = "'" + w + "'"
+		}
+	}
+	return out
 }
 
 // tidy removes from a cluster that stays up what the show has put there; the

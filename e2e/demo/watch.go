@@ -76,7 +76,7 @@ func (o *onlooker) look(s harness.State) {
 // onRestore is a check that first tells what is new of a restore.
 func (o *onlooker) onRestore(check harness.RestoreCheck) harness.RestoreCheck {
 	return func(s harness.RestoreState) string {
-		if s.Restore != nil && s.Restore.Status.Phase != o.phase {
+		if s.Restore != nil && s.Restore.Status.Phase != "" && s.Restore.Status.Phase != o.phase {
 			o.phase = s.Restore.Status.Phase
 			o.say.now("EtcdRestore phase: %s", o.phase)
 		}
