@@ -6,7 +6,7 @@
 //
 //	make bench                            all of it
 //	cd e2e && go run ./bench -quick       fewer rounds, and 20 clusters at most
-//	cd e2e && go run ./bench -only heal   one part: ready, scale, heal, upgrade, many, backup, upload, seed or restore
+//	cd e2e && go run ./bench -only heal   one part: ready, scale, heal, upgrade, many, backup, upload, seed, cut or restore
 package main
 
 import (
@@ -132,6 +132,7 @@ var localParts = []part{
 	{"backup", measureBackup},
 	{"upload", measureUpload},
 	{"seed", measureSeed},
+	{"cut", measureCut},
 }
 
 // parts are measured in this order, after those.
