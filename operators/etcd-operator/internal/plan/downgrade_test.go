@@ -45,6 +45,11 @@ func (w *world) lowered(names ...string) *world {
 
 func (w *world) justStarted() *world { w.o.Since = now.Add(-landing + 1); return w }
 
+// noRoomToMove is a member that is to be replaced, and a Pod for that without a place.
+func noRoomToMove(w *world) *world {
+	return w.pod("b", cordoned).joiner("d").pod("d", unschedulable)
+}
+
 // back is a user who has changed his mind, and a planner that has heard of it.
 func (w *world) back() *world {
 	return w.wants(theVersion).cluster(func(c *Cluster) { c.Target = theVersion })
@@ -126,6 +131,18 @@ func TestMembersGoDownAMinor(t *testing.T) {
 		"not while one may get the earlier image at any moment": {
 			reason: "S10: it would not start if the cluster version rose before", because: "UpgradingMember",
 			seen: downgrading().back().restarting("b", earlier),
+		},
+		"a replacement that finds no room keeps nobody up": {
+			reason: "the members would move down and up again for ever", seen: noRoomToMove(begun()), do: enable, because: "LoweringClusterVersion",
+		},
+		"nor does it half-way": {
+			reason: "it joins when all run the earlier minor", seen: noRoomToMove(downgrading().lowered("b")).downgrade(""), do: setRole("c", Restarting), because: "UpgradingMember",
+		},
+		"nor one that could join": {
+			reason: "a replacement waits until all members have moved", seen: begun().pod("b", cordoned).joiner("d"), do: enable, because: "LoweringClusterVersion",
+		},
+		"beside a lost member it is needed": {
+			reason: "etcd lets none join otherwise", seen: noRoomToMove(downgrading().lowered("a")).dead("c"), do: turn, because: "UpgradeRedirected",
 		},
 		"one whose image can't be pulled is no obstacle": {
 			reason: "what does not run holds the cluster version", because: "RepairingImage", do: changeImage("b", theVersion),

@@ -61,9 +61,11 @@ func CancelDowngrade(v *facts.View) *step.Step {
 	return step.Do(action.CancelDowngrade{}, v1beta2.ClusterReasonDowngradeCancelled, fmt.Sprintf("cancelled etcd's downgrade to %s: %s", to, why))
 }
 
-// isAwaitingMember reports whether a member is to join.
+// isAwaitingMember reports whether a member is to join. One that is only to replace another waits
+// until all members have moved.
 func isAwaitingMember(v *facts.View) bool {
-	return v.Missing() > 0 || slices.ContainsFunc(v.List, func(m facts.Member) bool { return !m.Started })
+	waits := v.IsMovingOn() && v.IsOnlyReplacing()
+	return v.Missing() > 0 && !waits || slices.ContainsFunc(v.List, func(m facts.Member) bool { return !m.Started })
 }
 
 // isPartlyDowngraded reports whether members go down a minor, and not all that have Pods run it.
