@@ -464,7 +464,8 @@ func (w *world) checkPodDeletion(t *todo, p *pod, leftover bool) {
 		return
 	}
 	// An addition may have been on its way when the members were asked.
-	added := t.asked != nil && !m.Started && !slices.ContainsFunc(t.asked.view, func(x facts.Member) bool { return x.Name == p.name })
+	asked := w.askedBefore(t)
+	added := asked != nil && !m.Started && !slices.ContainsFunc(asked.view, func(x facts.Member) bool { return x.Name == p.name })
 	if leftover && !added {
 		w.fail("S7", "Pod %s is deleted as nobody's, and it is a member's", p.name)
 		return
@@ -495,7 +496,7 @@ func (w *world) checkClaimDeletion(c *claim, t *todo) {
 	if w.memberNamed(c.name) != nil {
 		w.fail("S7", "volume %s is deleted, and it is a member's", c.name)
 	}
-	if w.intact(view) < quorum(countVoters(view)) && (t.asked == nil || !t.asked.intact) {
+	if asked := w.askedBefore(t); w.intact(view) < quorum(countVoters(view)) && (asked == nil || !asked.intact) {
 		w.fail("S7", "volume %s is deleted while quorum is lost", c.name)
 	}
 }

@@ -102,8 +102,18 @@ type todo struct {
 
 // asked is the true member list, and whether a quorum of it had its data.
 type asked struct {
+	at     time.Duration
 	view   []facts.Member
 	intact bool
+}
+
+// askedBefore is what was so when the shipped code asked the members for the effect that it is
+// about to have; nil if it has not within the deadline of an action.
+func (w *world) askedBefore(t *todo) *asked {
+	if t.asked == nil || w.acting == nil || w.acting.calledAt-t.asked.at > actionTime {
+		return nil
+	}
+	return t.asked
 }
 
 func newOperator(w *world, id string) *operator {

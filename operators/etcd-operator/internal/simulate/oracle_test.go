@@ -79,3 +79,26 @@ func TestOracleBelievesTheNewestRead(t *testing.T) {
 		}
 	}
 }
+
+// TestAnAnswerExcusesForALimitedTime: what members told excuses an effect within the deadline of an
+// action, also one that lands later.
+func TestAnAnswerExcusesForALimitedTime(t *testing.T) {
+	heard := &asked{at: time.Minute}
+	for name, tc := range map[string]struct {
+		todo    todo
+		acting  *shipped
+		excuses bool
+		reason  string
+	}{
+		"at once":         {todo{asked: heard}, &shipped{calledAt: time.Minute}, true, "it was looked right before"},
+		"in time":         {todo{asked: heard}, &shipped{calledAt: time.Minute + actionTime}, true, "the action may last so long"},
+		"too late":        {todo{asked: heard}, &shipped{calledAt: time.Minute + actionTime + 1}, false, "no action lasts so long"},
+		"nobody asked":    {todo{}, &shipped{calledAt: time.Minute}, false, "nothing was told"},
+		"the model's own": {todo{asked: heard}, nil, false, "it does not ask"},
+	} {
+		w := &world{acting: tc.acting, now: time.Hour}
+		if got := w.askedBefore(&tc.todo) != nil; got != tc.excuses {
+			t.Errorf("%s: it excuses is %v: %s", name, got, tc.reason)
+		}
+	}
+}

@@ -26,7 +26,7 @@ func (m *members) Ask(ctx context.Context, endpoints []etcdclient.Endpoint) map[
 		m.looks.answers = answers
 		if m.w.main >= 0 {
 			view := m.w.births[m.w.main].view
-			m.op.todo.asked = &asked{view, m.w.intact(view) >= quorum(countVoters(view))}
+			m.op.todo.asked = &asked{m.w.now, view, m.w.intact(view) >= quorum(countVoters(view))}
 		}
 		return nil
 	})
