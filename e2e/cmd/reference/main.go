@@ -58,7 +58,7 @@ func makePages(ctx context.Context, root string) (map[string]string, error) {
 	var metrics, flags strings.Builder
 	for _, operator := range operators {
 		folder := filepath.Join(root, "operators", operator)
-		series, err := parseMetrics(filepath.Join(folder, "internal/metrics"))
+		series, err := parseMetrics(filepath.Join(folder, "internal/metrics"), filepath.Join(root, "shared/operator"))
 		if err != nil {
 			return nil, err
 		}

@@ -1,8 +1,10 @@
 package main
 
 import (
+	"cmp"
 	"fmt"
 	"go/ast"
+	"maps"
 	"slices"
 	"strings"
 )
@@ -15,15 +17,26 @@ type series struct {
 
 // parseMetrics returns the metrics that a package makes, in the order of its sources: those of
 // prometheus.New…(prometheus.…Opts{…}, labels), of prometheus.NewDesc(name, help, labels, …), and of functions in the
-// same file that call it.
-func parseMetrics(folder string) ([]series, error) {
+// same file, or in the folders of helpers, that call them with names of their own.
+func parseMetrics(folder string, helpersIn ...string) ([]series, error) {
 	files, _, err := parseFolder(folder)
 	if err != nil {
 		return nil, err
 	}
+	shared := map[string]helper{}
+	for _, folder := range helpersIn {
+		files, _, err := parseFolder(folder)
+		if err != nil {
+			return nil, err
+		}
+		for _, file := range files {
+			maps.Copy(shared, metricHelpers(file))
+		}
+	}
 	var all []series
 	for _, file := range files {
-		helpers := descHelpers(file)
+		helpers := maps.Clone(shared)
+		maps.Copy(helpers, metricHelpers(file))
 		ast.Inspect(file, func(node ast.Node) bool {
 			call, ok := node.(*ast.CallExpr)
 			if !ok || len(call.Args) == 0 {
@@ -39,11 +52,11 @@ func parseMetrics(folder string) ([]series, error) {
 				return true
 			}
 			help, _ := evaluate(call.Args[1], nil)
-			labels := slices.Clone(common)
+			labels := slices.Clone(common.labels)
 			for _, arg := range call.Args[2:] {
 				labels = append(labels, stringsIn(arg)...)
 			}
-			all = append(all, series{name: name, help: help, typ: typeByName(name), labels: labels})
+			all = append(all, series{name: name, help: help, typ: cmp.Or(common.typ, typeByName(name)), labels: labels})
 			return true
 		})
 	}
@@ -55,15 +68,28 @@ func parseMetrics(folder string) ([]series, error) {
 	return all, nil
 }
 
-// descHelpers are the functions in a file that make a prometheus.Desc from a name that they are given, with the labels
-// that they always add.
-func descHelpers(file *ast.File) map[string][]string {
-	helpers := map[string][]string{}
+// helper is a function that makes a metric from a name that it is given: with labels that it
+// always adds, and of a type, if its name does not tell.
+type helper struct {
+	labels []string
+	typ    string
+}
+
+// metricHelpers are the helpers in a file, by name.
+func metricHelpers(file *ast.File) map[string]helper {
+	helpers := map[string]helper{}
 	note := func(name string, body ast.Node) {
 		ast.Inspect(body, func(node ast.Node) bool {
-			if call, ok := node.(*ast.CallExpr); ok && calledName(call) == "NewDesc" && len(call.Args) > 2 {
+			call, ok := node.(*ast.CallExpr)
+			switch {
+			case !ok:
+			case calledName(call) == "NewDesc" && len(call.Args) > 2:
 				if _, isName := call.Args[0].(*ast.Ident); isName {
-					helpers[name] = stringsIn(call.Args[2])
+					helpers[name] = helper{labels: stringsIn(call.Args[2])}
+				}
+			case calledName(call) == "NewHistogram":
+				if s, ok := optsSeries(call); ok && s.name == "" {
+					helpers[name] = helper{typ: s.typ}
 				}
 			}
 			return true

@@ -92,7 +92,18 @@ func New() {
 		prometheus.NewDesc("b", "B.", []string{"phase"}, nil),
 		each("c", "C."),
 		each("d_total", "D"+"D.", "reason"),
+		operator.OfObject("e", "E.", "member"),
+		operator.Duration("f", "F."),
 	)
+}
+`), write(t, "objects.go", `package operator
+
+func OfObject(name, help string, more ...string) *prometheus.Desc {
+	return prometheus.NewDesc(name, help, append([]string{"namespace"}, more...), nil)
+}
+
+func Duration(name, help string) prometheus.Histogram {
+	return prometheus.NewHistogram(prometheus.HistogramOpts{Name: name, Help: help})
 }
 `))
 	if err != nil {
@@ -103,6 +114,8 @@ func New() {
 		{name: "b", help: "B.", typ: "gauge", labels: []string{"phase"}},
 		{name: "c", help: "C.", typ: "gauge", labels: []string{"namespace", "name"}},
 		{name: "d_total", help: "DD.", typ: "counter", labels: []string{"namespace", "name", "reason"}},
+		{name: "e", help: "E.", typ: "gauge", labels: []string{"namespace", "member"}},
+		{name: "f", help: "F.", typ: "histogram"},
 	}
 	if !reflect.DeepEqual(got, want) {
 		t.Errorf("got  %+v\nwant %+v", got, want)
@@ -113,7 +126,7 @@ func New() {
 func TestMetricsOfOperators(t *testing.T) {
 	for _, operator := range operators {
 		dir := filepath.Join("../../../operators", operator, "internal/metrics")
-		all, err := parseMetrics(dir)
+		all, err := parseMetrics(dir, "../../../shared/operator")
 		if err != nil {
 			t.Fatal(err)
 		}
