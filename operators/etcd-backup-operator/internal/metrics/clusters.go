@@ -1,7 +1,6 @@
 package metrics
 
 import (
-	"sync"
 	"time"
 
 	"github.com/prometheus/client_golang/prometheus"
@@ -9,6 +8,7 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 
 	"github.com/etcd-operators/etcd-operators/api/v1beta2"
+	"github.com/etcd-operators/etcd-operators/shared/operator"
 )
 
 // Clusters are the metrics of EtcdClusters, whichever EtcdBackups back them up. They are
@@ -23,8 +23,7 @@ type Clusters struct {
 	// now is the clock.
 	now func() time.Time
 
-	mu  sync.Mutex
-	all map[types.NamespacedName]cluster
+	*operator.Objects[cluster]
 }
 
 // cluster is what is known of one EtcdCluster.
@@ -44,7 +43,7 @@ func newClusters(reg prometheus.Registerer) *Clusters {
 		age:         each("etcd_backup_cluster_age_seconds", "Seconds since the newest good backup of the EtcdCluster was finished."),
 		size:        each("etcd_backup_cluster_size_bytes", "Size of the newest good backup of the EtcdCluster, as it is stored."),
 		now:         time.Now,
-		all:         map[types.NamespacedName]cluster{},
+		Objects:     operator.NewObjects(func() *cluster { return &cluster{} }),
 	}
 	reg.MustRegister(m)
 	return m
@@ -60,16 +59,7 @@ func (m *Clusters) Observe(key types.NamespacedName, status *v1beta2.ClusterBack
 	if status != nil {
 		c.status = *status.DeepCopy()
 	}
-	m.mu.Lock()
-	defer m.mu.Unlock()
-	m.all[key] = c
-}
-
-// Forget drops an EtcdCluster that is gone.
-func (m *Clusters) Forget(key types.NamespacedName) {
-	m.mu.Lock()
-	defer m.mu.Unlock()
-	delete(m.all, key)
+	m.Note(key, func(all *cluster) { *all = c })
 }
 
 // Describe implements prometheus.Collector.
@@ -81,18 +71,14 @@ func (m *Clusters) Describe(ch chan<- *prometheus.Desc) {
 
 // Collect implements prometheus.Collector.
 func (m *Clusters) Collect(ch chan<- prometheus.Metric) {
-	m.mu.Lock()
-	defer m.mu.Unlock()
-	for key, c := range m.all {
-		send := func(d *prometheus.Desc, kind prometheus.ValueType, value float64) {
-			ch <- prometheus.MustNewConstMetric(d, kind, value, key.Namespace, key.Name)
-		}
-		send(m.backedUp, prometheus.GaugeValue, oneIf(c.backedUp))
+	m.Each(func(key types.NamespacedName, c *cluster) {
+		send := operator.SeriesOf(ch, key)
+		send(m.backedUp, prometheus.GaugeValue, operator.OneIf(c.backedUp))
 		send(m.failures, prometheus.CounterValue, float64(c.status.Failures))
 		if n := c.status.Newest; n != nil {
 			send(m.lastSuccess, prometheus.GaugeValue, float64(n.CompletionTime.Unix()))
 			send(m.age, prometheus.GaugeValue, max(0, m.now().Sub(n.CompletionTime.Time).Seconds()))
 			send(m.size, prometheus.GaugeValue, float64(n.Size))
 		}
-	}
+	})
 }

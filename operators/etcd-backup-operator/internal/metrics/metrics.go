@@ -4,7 +4,6 @@
 package metrics
 
 import (
-	"sync"
 	"time"
 
 	"github.com/prometheus/client_golang/prometheus"
@@ -13,6 +12,7 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 
 	"github.com/etcd-operators/etcd-operators/api/v1beta2"
+	"github.com/etcd-operators/etcd-operators/shared/operator"
 )
 
 // Metrics are the operator's own.
@@ -35,8 +35,7 @@ type Metrics struct {
 	// now is the clock.
 	now func() time.Time
 
-	mu  sync.Mutex
-	all map[types.NamespacedName]*state
+	*operator.Objects[state]
 }
 
 // state is what is known of one EtcdBackup. What is counted is counted from the start
@@ -55,28 +54,21 @@ type state struct {
 
 // New makes the metrics and registers them.
 func New(reg prometheus.Registerer) *Metrics {
-	each := func(name, help string, more ...string) *prometheus.Desc {
-		return prometheus.NewDesc(name, help, append([]string{"namespace", "name"}, more...), nil)
-	}
 	m := &Metrics{
-		duration: prometheus.NewHistogram(prometheus.HistogramOpts{
-			Name:    "etcd_backup_reconcile_duration_seconds",
-			Help:    "How long one reconcile of an EtcdBackup took.",
-			Buckets: prometheus.ExponentialBuckets(0.001, 2.5, 10),
-		}),
-		backups: prometheus.NewDesc("etcd_backup_backups", "EtcdBackups, by phase.", []string{"phase"}, nil),
+		duration: operator.ReconcileDuration("etcd_backup_reconcile_duration_seconds", "How long one reconcile of an EtcdBackup took."),
+		backups:  prometheus.NewDesc("etcd_backup_backups", "EtcdBackups, by phase.", []string{"phase"}, nil),
 
-		attempts:     each("etcd_backup_attempts_total", "Jobs that were started for the EtcdBackup."),
-		successes:    each("etcd_backup_successes_total", "Backups of the EtcdBackup that were stored."),
-		failures:     each("etcd_backup_failures_total", "Backups of the EtcdBackup that failed, by reason.", "reason"),
-		lastSuccess:  each("etcd_backup_last_success_timestamp_seconds", "When the newest good backup of the EtcdBackup was finished, in seconds since 1970."),
-		age:          each("etcd_backup_age_seconds", "Seconds since the newest good backup of the EtcdBackup was finished."),
-		size:         each("etcd_backup_size_bytes", "Size of the newest good backup of the EtcdBackup, as it is stored."),
-		lastDuration: each("etcd_backup_duration_seconds", "How long the newest good backup of the EtcdBackup took."),
-		quorum:       each("etcd_backup_quorum", "Whether the last backup of the EtcdBackup that was stored is of a healthy member with a quorum: 1 or 0."),
+		attempts:     operator.OfObject("etcd_backup_attempts_total", "Jobs that were started for the EtcdBackup."),
+		successes:    operator.OfObject("etcd_backup_successes_total", "Backups of the EtcdBackup that were stored."),
+		failures:     operator.OfObject("etcd_backup_failures_total", "Backups of the EtcdBackup that failed, by reason.", "reason"),
+		lastSuccess:  operator.OfObject("etcd_backup_last_success_timestamp_seconds", "When the newest good backup of the EtcdBackup was finished, in seconds since 1970."),
+		age:          operator.OfObject("etcd_backup_age_seconds", "Seconds since the newest good backup of the EtcdBackup was finished."),
+		size:         operator.OfObject("etcd_backup_size_bytes", "Size of the newest good backup of the EtcdBackup, as it is stored."),
+		lastDuration: operator.OfObject("etcd_backup_duration_seconds", "How long the newest good backup of the EtcdBackup took."),
+		quorum:       operator.OfObject("etcd_backup_quorum", "Whether the last backup of the EtcdBackup that was stored is of a healthy member with a quorum: 1 or 0."),
 
-		now: time.Now,
-		all: map[types.NamespacedName]*state{},
+		now:     time.Now,
+		Objects: operator.NewObjects(func() *state { return &state{failures: map[string]float64{}} }),
 	}
 	m.Clusters = newClusters(reg)
 	reg.MustRegister(m.duration, m)
@@ -85,53 +77,32 @@ func New(reg prometheus.Registerer) *Metrics {
 
 // Started counts a Job that was made.
 func (m *Metrics) Started(key types.NamespacedName) {
-	m.mu.Lock()
-	defer m.mu.Unlock()
-	m.of(key).attempts++
+	m.Note(key, func(s *state) { s.attempts++ })
 }
 
 // Ended counts a backup that ended.
 func (m *Metrics) Ended(key types.NamespacedName, r *v1beta2.BackupRecord) {
-	m.mu.Lock()
-	defer m.mu.Unlock()
-	s := m.of(key)
-	if r.Succeeded {
-		s.successes++
-		return
-	}
-	s.failures[r.Reason]++
+	m.Note(key, func(s *state) {
+		if r.Succeeded {
+			s.successes++
+			return
+		}
+		s.failures[r.Reason]++
+	})
 }
 
 // Observe notes the status of an EtcdBackup, and how long its reconcile took.
 func (m *Metrics) Observe(key types.NamespacedName, status *v1beta2.BackupStatus, took time.Duration) {
 	m.duration.Observe(took.Seconds())
-	m.mu.Lock()
-	defer m.mu.Unlock()
-	s := m.of(key)
-	s.phase, s.lastSuccess, s.snapshot, s.quorum = status.Phase, nil, status.Snapshot.DeepCopy(), nil
-	if t := status.LastSuccessDate; t != nil {
-		s.lastSuccess = &t.Time
-	}
-	if c := meta.FindStatusCondition(status.Conditions, v1beta2.ConditionQuorum); c != nil {
-		s.quorum = new(c.Status == metav1.ConditionTrue)
-	}
-}
-
-// Forget drops an EtcdBackup that is gone.
-func (m *Metrics) Forget(key types.NamespacedName) {
-	m.mu.Lock()
-	defer m.mu.Unlock()
-	delete(m.all, key)
-}
-
-// of is the state of an EtcdBackup; the caller holds the lock.
-func (m *Metrics) of(key types.NamespacedName) *state {
-	s := m.all[key]
-	if s == nil {
-		s = &state{failures: map[string]float64{}}
-		m.all[key] = s
-	}
-	return s
+	m.Note(key, func(s *state) {
+		s.phase, s.lastSuccess, s.snapshot, s.quorum = status.Phase, nil, status.Snapshot.DeepCopy(), nil
+		if t := status.LastSuccessDate; t != nil {
+			s.lastSuccess = &t.Time
+		}
+		if c := meta.FindStatusCondition(status.Conditions, v1beta2.ConditionQuorum); c != nil {
+			s.quorum = new(c.Status == metav1.ConditionTrue)
+		}
+	})
 }
 
 // Describe implements prometheus.Collector.
@@ -149,30 +120,23 @@ var phases = []v1beta2.BackupPhase{
 
 // Collect implements prometheus.Collector.
 func (m *Metrics) Collect(ch chan<- prometheus.Metric) {
-	m.mu.Lock()
-	defer m.mu.Unlock()
 	counts := map[v1beta2.BackupPhase]int{}
-	for key, s := range m.all {
+	m.Each(func(key types.NamespacedName, s *state) {
 		counts[s.phase]++
-		m.collect(ch, key, s)
-	}
-	for _, phase := range phases {
-		ch <- prometheus.MustNewConstMetric(m.backups, prometheus.GaugeValue, float64(counts[phase]), string(phase))
-	}
+		m.collect(operator.SeriesOf(ch, key), s)
+	})
+	operator.ByPhase(ch, m.backups, counts, phases...)
 }
 
 // collect sends the series of one EtcdBackup.
-func (m *Metrics) collect(ch chan<- prometheus.Metric, key types.NamespacedName, s *state) {
-	send := func(d *prometheus.Desc, kind prometheus.ValueType, value float64, more ...string) {
-		ch <- prometheus.MustNewConstMetric(d, kind, value, append([]string{key.Namespace, key.Name}, more...)...)
-	}
+func (m *Metrics) collect(send operator.Send, s *state) {
 	send(m.attempts, prometheus.CounterValue, s.attempts)
 	send(m.successes, prometheus.CounterValue, s.successes)
 	for reason, n := range s.failures {
 		send(m.failures, prometheus.CounterValue, n, reason)
 	}
 	if s.quorum != nil {
-		send(m.quorum, prometheus.GaugeValue, oneIf(*s.quorum))
+		send(m.quorum, prometheus.GaugeValue, operator.OneIf(*s.quorum))
 	}
 	if s.lastSuccess != nil {
 		send(m.lastSuccess, prometheus.GaugeValue, float64(s.lastSuccess.Unix()))
@@ -184,12 +148,4 @@ func (m *Metrics) collect(ch chan<- prometheus.Metric, key types.NamespacedName,
 	if s.snapshot != nil && s.snapshot.Duration != nil {
 		send(m.lastDuration, prometheus.GaugeValue, s.snapshot.Duration.Seconds())
 	}
-}
-
-// oneIf is 1 for what is true, and 0 for what is not.
-func oneIf(b bool) float64 {
-	if b {
-		return 1
-	}
-	return 0
 }

@@ -4,7 +4,6 @@
 package metrics
 
 import (
-	"sync"
 	"time"
 
 	"github.com/prometheus/client_golang/prometheus"
@@ -12,6 +11,7 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 
 	"github.com/etcd-operators/etcd-operators/api/v1beta2"
+	"github.com/etcd-operators/etcd-operators/shared/operator"
 )
 
 // Metrics are the operator's own.
@@ -30,8 +30,7 @@ type Metrics struct {
 	compared *prometheus.Desc
 	differs  *prometheus.Desc
 
-	mu  sync.Mutex
-	all map[types.NamespacedName]*state
+	*operator.Objects[state]
 }
 
 // state is what was last seen of one EtcdCluster.
@@ -76,26 +75,22 @@ func New(reg prometheus.Registerer) *Metrics {
 			Name: "etcd_operator_stale_passes_total",
 			Help: "Reconciles that did nothing because the operator's caches and the API server have disagreed for more than a few seconds; the condition Progressing says about what.",
 		}, []string{"namespace", "name"}),
-		duration: prometheus.NewHistogram(prometheus.HistogramOpts{
-			Name:    "etcd_operator_reconcile_duration_seconds",
-			Help:    "Duration of a reconcile of an EtcdCluster, in seconds.",
-			Buckets: prometheus.ExponentialBuckets(0.001, 2.5, 10),
-		}),
+		duration: operator.ReconcileDuration("etcd_operator_reconcile_duration_seconds", "Duration of a reconcile of an EtcdCluster, in seconds."),
 		clusters: prometheus.NewDesc("etcd_operator_clusters", "Number of EtcdClusters, by phase.", []string{"phase"}, nil),
 		members:  prometheus.NewDesc("etcd_operator_members", "Number of members of all EtcdClusters, by state (ready: serving; unready).", []string{"state"}, nil),
-		since: prometheus.NewDesc("etcd_operator_cluster_unhealthy_seconds",
-			"Seconds since the EtcdCluster was last available with all its members healthy; 0 while it is, absent while it is being deleted.", []string{"namespace", "name"}, nil),
-		size:   ofMember("etcd_operator_member_database_bytes", "Size of a member's database file, in bytes."),
-		inUse:  ofMember("etcd_operator_member_database_in_use_bytes", "Bytes of a member's database that are in use; defragmentation frees the rest."),
-		quota:  ofMember("etcd_operator_member_database_quota_bytes", "Quota of a member's database, in bytes; absent where it is unknown or unlimited."),
-		alarms: ofMember("etcd_operator_member_alarm", "1 for each etcd alarm of a member, by kind (NOSPACE, CORRUPT).", "kind"),
-		expiry: prometheus.NewDesc("etcd_operator_certificate_expiry_seconds",
-			"Seconds until the first certificate of the EtcdCluster expires, CAs included; negative after that. Absent without TLS.", []string{"namespace", "name"}, nil),
-		compared: prometheus.NewDesc("etcd_operator_consistency_check_timestamp_seconds",
-			"Unix time of the last comparison of the members' data; absent before the first.", []string{"namespace", "name"}, nil),
-		differs: prometheus.NewDesc("etcd_operator_data_inconsistent",
-			"1 if the last comparison of the members' data found a difference, else 0; absent before the first.", []string{"namespace", "name"}, nil),
-		all: map[types.NamespacedName]*state{},
+		since: operator.OfObject("etcd_operator_cluster_unhealthy_seconds",
+			"Seconds since the EtcdCluster was last available with all its members healthy; 0 while it is, absent while it is being deleted."),
+		size:   operator.OfObject("etcd_operator_member_database_bytes", "Size of a member's database file, in bytes.", "member"),
+		inUse:  operator.OfObject("etcd_operator_member_database_in_use_bytes", "Bytes of a member's database that are in use; defragmentation frees the rest.", "member"),
+		quota:  operator.OfObject("etcd_operator_member_database_quota_bytes", "Quota of a member's database, in bytes; absent where it is unknown or unlimited.", "member"),
+		alarms: operator.OfObject("etcd_operator_member_alarm", "1 for each etcd alarm of a member, by kind (NOSPACE, CORRUPT).", "member", "kind"),
+		expiry: operator.OfObject("etcd_operator_certificate_expiry_seconds",
+			"Seconds until the first certificate of the EtcdCluster expires, CAs included; negative after that. Absent without TLS."),
+		compared: operator.OfObject("etcd_operator_consistency_check_timestamp_seconds",
+			"Unix time of the last comparison of the members' data; absent before the first."),
+		differs: operator.OfObject("etcd_operator_data_inconsistent",
+			"1 if the last comparison of the members' data found a difference, else 0; absent before the first."),
+		Objects: operator.NewObjects(func() *state { return &state{lastHealthy: time.Now()} }),
 	}
 	reg.MustRegister(m.actions, m.stale, m.duration, m)
 	return m
@@ -113,50 +108,33 @@ func (m *Metrics) Stale(key types.NamespacedName) {
 // took.
 func (m *Metrics) Observe(key types.NamespacedName, s *v1beta2.ClusterStatus, deleting bool, took time.Duration) {
 	m.duration.Observe(took.Seconds())
-	m.mu.Lock()
-	defer m.mu.Unlock()
-	st := m.all[key]
-	if st == nil {
-		st = &state{lastHealthy: time.Now()}
-		m.all[key] = st
-	}
-	st.phase, st.ready, st.unready = s.Phase, len(s.Members.Ready), len(s.Members.Unready)
-	st.healthy = meta.IsStatusConditionTrue(s.Conditions, v1beta2.ConditionAvailable) &&
-		!meta.IsStatusConditionTrue(s.Conditions, v1beta2.ConditionDegraded)
-	if st.healthy {
-		st.lastHealthy = time.Now()
-	}
-	st.deleting = deleting
-	st.compared = time.Time{}
-	if s.Consistency != nil {
-		st.compared, st.consistent = s.Consistency.LastCheckTime.Time, s.Consistency.Result == v1beta2.ResultConsistent
-	}
-	st.ends = time.Time{}
-	if s.TLS != nil && s.TLS.NotAfter != nil {
-		st.ends = s.TLS.NotAfter.Time
-	}
+	m.Note(key, func(st *state) {
+		st.phase, st.ready, st.unready = s.Phase, len(s.Members.Ready), len(s.Members.Unready)
+		st.healthy = meta.IsStatusConditionTrue(s.Conditions, v1beta2.ConditionAvailable) &&
+			!meta.IsStatusConditionTrue(s.Conditions, v1beta2.ConditionDegraded)
+		if st.healthy {
+			st.lastHealthy = time.Now()
+		}
+		st.deleting = deleting
+		st.compared = time.Time{}
+		if s.Consistency != nil {
+			st.compared, st.consistent = s.Consistency.LastCheckTime.Time, s.Consistency.Result == v1beta2.ResultConsistent
+		}
+		st.ends = time.Time{}
+		if s.TLS != nil && s.TLS.NotAfter != nil {
+			st.ends = s.TLS.NotAfter.Time
+		}
+	})
 }
 
-// ofMember describes a metric that has one series for each member of each EtcdCluster.
-func ofMember(name, help string, more ...string) *prometheus.Desc {
-	return prometheus.NewDesc(name, help, append([]string{"namespace", "name", "member"}, more...), nil)
-}
-
-// Members notes what the members of a cluster have said, of those that were observed: a
-// cluster that was not observed has none.
+// Members notes what the members of a cluster have said that was just observed.
 func (m *Metrics) Members(key types.NamespacedName, members []Member) {
-	m.mu.Lock()
-	defer m.mu.Unlock()
-	if st := m.all[key]; st != nil {
-		st.of = members
-	}
+	m.Note(key, func(st *state) { st.of = members })
 }
 
 // Forget drops a cluster that is gone.
 func (m *Metrics) Forget(key types.NamespacedName) {
-	m.mu.Lock()
-	defer m.mu.Unlock()
-	delete(m.all, key)
+	m.Objects.Forget(key)
 	m.stale.DeleteLabelValues(key.Namespace, key.Name)
 }
 
@@ -176,54 +154,46 @@ func (m *Metrics) Describe(ch chan<- *prometheus.Desc) {
 
 // Collect implements prometheus.Collector.
 func (m *Metrics) Collect(ch chan<- prometheus.Metric) {
-	m.mu.Lock()
-	defer m.mu.Unlock()
-	phases := map[v1beta2.ClusterPhase]int{v1beta2.PhaseCreating: 0, v1beta2.PhaseRunning: 0, v1beta2.PhaseFailed: 0}
+	phases := map[v1beta2.ClusterPhase]int{}
 	ready, unready := 0, 0
-	for key, s := range m.all {
+	m.Each(func(key types.NamespacedName, s *state) {
 		phases[s.phase]++
 		ready += s.ready
 		unready += s.unready
-		seconds := 0.0
-		if !s.healthy {
-			seconds = time.Since(s.lastHealthy).Seconds()
-		}
-		if !s.deleting {
-			ch <- prometheus.MustNewConstMetric(m.since, prometheus.GaugeValue, seconds, key.Namespace, key.Name)
-		}
-		if !s.ends.IsZero() {
-			ch <- prometheus.MustNewConstMetric(m.expiry, prometheus.GaugeValue, time.Until(s.ends).Seconds(), key.Namespace, key.Name)
-		}
-		if !s.compared.IsZero() {
-			differs := 1.0
-			if s.consistent {
-				differs = 0
-			}
-			ch <- prometheus.MustNewConstMetric(m.compared, prometheus.GaugeValue, float64(s.compared.Unix()), key.Namespace, key.Name)
-			ch <- prometheus.MustNewConstMetric(m.differs, prometheus.GaugeValue, differs, key.Namespace, key.Name)
-		}
-		for _, x := range s.of {
-			m.collectMember(ch, key, x)
-		}
-	}
-	for phase, n := range phases {
-		ch <- prometheus.MustNewConstMetric(m.clusters, prometheus.GaugeValue, float64(n), string(phase))
-	}
+		m.collect(operator.SeriesOf(ch, key), s)
+	})
+	operator.ByPhase(ch, m.clusters, phases, v1beta2.PhaseCreating, v1beta2.PhaseRunning, v1beta2.PhaseFailed)
 	ch <- prometheus.MustNewConstMetric(m.members, prometheus.GaugeValue, float64(ready), "ready")
 	ch <- prometheus.MustNewConstMetric(m.members, prometheus.GaugeValue, float64(unready), "unready")
 }
 
-// collectMember tells of one member.
-func (m *Metrics) collectMember(ch chan<- prometheus.Metric, key types.NamespacedName, x Member) {
-	gauge := func(desc *prometheus.Desc, value float64, more ...string) {
-		ch <- prometheus.MustNewConstMetric(desc, prometheus.GaugeValue, value, append([]string{key.Namespace, key.Name, x.Name}, more...)...)
+// collect sends the series of one cluster, and of its members.
+func (m *Metrics) collect(send operator.Send, s *state) {
+	gauge := func(metric *prometheus.Desc, value float64, more ...string) {
+		send(metric, prometheus.GaugeValue, value, more...)
 	}
-	gauge(m.size, float64(x.Size))
-	gauge(m.inUse, float64(x.InUse))
-	if x.Quota > 0 {
-		gauge(m.quota, float64(x.Quota))
+	if !s.deleting {
+		seconds := 0.0
+		if !s.healthy {
+			seconds = time.Since(s.lastHealthy).Seconds()
+		}
+		gauge(m.since, seconds)
 	}
-	for _, kind := range x.Alarms {
-		gauge(m.alarms, 1, kind)
+	if !s.ends.IsZero() {
+		gauge(m.expiry, time.Until(s.ends).Seconds())
+	}
+	if !s.compared.IsZero() {
+		gauge(m.compared, float64(s.compared.Unix()))
+		gauge(m.differs, operator.OneIf(!s.consistent))
+	}
+	for _, x := range s.of {
+		gauge(m.size, float64(x.Size), x.Name)
+		gauge(m.inUse, float64(x.InUse), x.Name)
+		if x.Quota > 0 {
+			gauge(m.quota, float64(x.Quota), x.Name)
+		}
+		for _, kind := range x.Alarms {
+			gauge(m.alarms, 1, x.Name, kind)
+		}
 	}
 }

@@ -224,7 +224,6 @@ func TestDatabases(t *testing.T) {
 		{Name: "a-1", Size: 300, InUse: 200, Quota: 1000, Alarms: []string{"NOSPACE"}},
 		{Name: "a-2", Size: 400, InUse: 400},
 	})
-	m.Members(key("never seen"), []metrics.Member{{Name: "b-1"}})
 	want(t, reg, `
 # HELP etcd_operator_member_alarm 1 for each etcd alarm of a member, by kind (NOSPACE, CORRUPT).
 # TYPE etcd_operator_member_alarm gauge

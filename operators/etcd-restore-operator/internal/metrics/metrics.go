@@ -4,7 +4,6 @@
 package metrics
 
 import (
-	"sync"
 	"time"
 
 	"github.com/prometheus/client_golang/prometheus"
@@ -13,6 +12,7 @@ import (
 
 	"github.com/etcd-operators/etcd-operators/api/v1beta2"
 	"github.com/etcd-operators/etcd-operators/operators/etcd-restore-operator/internal/task"
+	"github.com/etcd-operators/etcd-operators/shared/operator"
 )
 
 // Metrics are the operator's own.
@@ -28,8 +28,7 @@ type Metrics struct {
 	handOff   *prometheus.Desc
 	duration  *prometheus.Desc
 
-	mu  sync.Mutex
-	all map[types.NamespacedName]*state
+	*operator.Objects[state]
 }
 
 // state is what is known of one EtcdRestore. What is counted is counted from the start
@@ -45,26 +44,19 @@ type state struct {
 
 // New makes the metrics and registers them.
 func New(reg prometheus.Registerer) *Metrics {
-	each := func(name, help string, more ...string) *prometheus.Desc {
-		return prometheus.NewDesc(name, help, append([]string{"namespace", "name"}, more...), nil)
-	}
 	m := &Metrics{
-		reconcile: prometheus.NewHistogram(prometheus.HistogramOpts{
-			Name:    "etcd_restore_reconcile_duration_seconds",
-			Help:    "Duration of one reconcile of an EtcdRestore, in seconds.",
-			Buckets: prometheus.ExponentialBuckets(0.001, 2.5, 10),
-		}),
-		restores: prometheus.NewDesc("etcd_restore_restores", "EtcdRestores, by phase.", []string{"phase"}, nil),
+		reconcile: operator.ReconcileDuration("etcd_restore_reconcile_duration_seconds", "Duration of one reconcile of an EtcdRestore, in seconds."),
+		restores:  prometheus.NewDesc("etcd_restore_restores", "EtcdRestores, by phase.", []string{"phase"}, nil),
 
-		attempts:  each("etcd_restore_attempts_total", "Verifications of the snapshot that were started, each by a Job or a seed."),
-		successes: each("etcd_restore_successes_total", "1 once the restored cluster was handed over and serves, and 0 before."),
-		failures:  each("etcd_restore_failures_total", "1 for the reason for which the EtcdRestore failed.", "reason"),
-		fetched:   each("etcd_restore_fetched_bytes", "Bytes of the snapshot that the running agent has fetched."),
-		size:      each("etcd_restore_size_bytes", "Size of the snapshot, as it is stored."),
-		handOff:   each("etcd_restore_hand_off_seconds", "Seconds from the start of the restore until the cluster served the restored data."),
-		duration:  each("etcd_restore_duration_seconds", "Seconds from the start of the restore until the cluster had its full size."),
+		attempts:  operator.OfObject("etcd_restore_attempts_total", "Verifications of the snapshot that were started, each by a Job or a seed."),
+		successes: operator.OfObject("etcd_restore_successes_total", "1 once the restored cluster was handed over and serves, and 0 before."),
+		failures:  operator.OfObject("etcd_restore_failures_total", "1 for the reason for which the EtcdRestore failed.", "reason"),
+		fetched:   operator.OfObject("etcd_restore_fetched_bytes", "Bytes of the snapshot that the running agent has fetched."),
+		size:      operator.OfObject("etcd_restore_size_bytes", "Size of the snapshot, as it is stored."),
+		handOff:   operator.OfObject("etcd_restore_hand_off_seconds", "Seconds from the start of the restore until the cluster served the restored data."),
+		duration:  operator.OfObject("etcd_restore_duration_seconds", "Seconds from the start of the restore until the cluster had its full size."),
 
-		all: map[types.NamespacedName]*state{},
+		Objects: operator.NewObjects(func() *state { return &state{failures: map[string]float64{}} }),
 	}
 	reg.MustRegister(m.reconcile, m)
 	return m
@@ -72,22 +64,19 @@ func New(reg prometheus.Registerer) *Metrics {
 
 // Started counts a Job that was made.
 func (m *Metrics) Started(key types.NamespacedName) {
-	m.mu.Lock()
-	defer m.mu.Unlock()
-	m.of(key).attempts++
+	m.Note(key, func(s *state) { s.attempts++ })
 }
 
 // Changed counts how a restore ended, if the status that was written newly says so.
 func (m *Metrics) Changed(key types.NamespacedName, before, after *v1beta2.RestoreStatus) {
-	m.mu.Lock()
-	defer m.mu.Unlock()
-	s := m.of(key)
-	if after.Succeeded && !before.Succeeded {
-		s.successes++
-	}
-	if after.Phase == v1beta2.RestoreFailed && before.Phase != v1beta2.RestoreFailed {
-		s.failures[reason(after)]++
-	}
+	m.Note(key, func(s *state) {
+		if after.Succeeded && !before.Succeeded {
+			s.successes++
+		}
+		if after.Phase == v1beta2.RestoreFailed && before.Phase != v1beta2.RestoreFailed {
+			s.failures[reason(after)]++
+		}
+	})
 }
 
 // reason is why a restore failed.
@@ -102,30 +91,12 @@ func reason(s *v1beta2.RestoreStatus) string {
 // told), and how long its reconcile took.
 func (m *Metrics) Observe(key types.NamespacedName, status *v1beta2.RestoreStatus, progress *task.Progress, took time.Duration) {
 	m.reconcile.Observe(took.Seconds())
-	m.mu.Lock()
-	defer m.mu.Unlock()
-	s := m.of(key)
-	s.status, s.fetched = *status.DeepCopy(), nil
-	if progress != nil {
-		s.fetched = &progress.Fetched
-	}
-}
-
-// Forget drops an EtcdRestore that was deleted.
-func (m *Metrics) Forget(key types.NamespacedName) {
-	m.mu.Lock()
-	defer m.mu.Unlock()
-	delete(m.all, key)
-}
-
-// of is the state of an EtcdRestore; the caller holds the lock.
-func (m *Metrics) of(key types.NamespacedName) *state {
-	s := m.all[key]
-	if s == nil {
-		s = &state{failures: map[string]float64{}}
-		m.all[key] = s
-	}
-	return s
+	m.Note(key, func(s *state) {
+		s.status, s.fetched = *status.DeepCopy(), nil
+		if progress != nil {
+			s.fetched = &progress.Fetched
+		}
+	})
 }
 
 // Describe implements prometheus.Collector.
@@ -143,23 +114,16 @@ var phases = []v1beta2.RestorePhase{
 
 // Collect implements prometheus.Collector.
 func (m *Metrics) Collect(ch chan<- prometheus.Metric) {
-	m.mu.Lock()
-	defer m.mu.Unlock()
 	counts := map[v1beta2.RestorePhase]int{}
-	for key, s := range m.all {
+	m.Each(func(key types.NamespacedName, s *state) {
 		counts[s.status.Phase]++
-		m.collect(ch, key, s)
-	}
-	for _, phase := range phases {
-		ch <- prometheus.MustNewConstMetric(m.restores, prometheus.GaugeValue, float64(counts[phase]), string(phase))
-	}
+		m.collect(operator.SeriesOf(ch, key), s)
+	})
+	operator.ByPhase(ch, m.restores, counts, phases...)
 }
 
 // collect sends the series of one EtcdRestore.
-func (m *Metrics) collect(ch chan<- prometheus.Metric, key types.NamespacedName, s *state) {
-	send := func(d *prometheus.Desc, kind prometheus.ValueType, value float64, more ...string) {
-		ch <- prometheus.MustNewConstMetric(d, kind, value, append([]string{key.Namespace, key.Name}, more...)...)
-	}
+func (m *Metrics) collect(send operator.Send, s *state) {
 	took := func(d *prometheus.Desc, until *metav1.Time) {
 		if begun := s.status.StartTime; begun != nil && until != nil {
 			send(d, prometheus.GaugeValue, max(0, until.Sub(begun.Time).Seconds()))
