@@ -93,7 +93,7 @@ func (a *api) Get(ctx context.Context, key client.ObjectKey, into client.Object,
 			found = a.w.class()
 		case *corev1.Service, *policyv1.PodDisruptionBudget, *corev1.Secret:
 			if o, ok := a.w.children[childKey(into, key.Name)]; ok {
-				found = o
+				found = o.DeepCopyObject().(client.Object)
 			}
 		default:
 			panic(fmt.Sprintf("%T is not simulated", into))
@@ -106,7 +106,7 @@ func (a *api) Get(ctx context.Context, key client.ObjectKey, into client.Object,
 			plural, _ := meta.UnsafeGuessKindToResource(gvk)
 			return apierrors.NewNotFound(plural.GroupResource(), key.Name)
 		}
-		reflect.ValueOf(into).Elem().Set(reflect.ValueOf(found.DeepCopyObject()).Elem())
+		reflect.ValueOf(into).Elem().Set(reflect.ValueOf(found).Elem())
 		return nil
 	})
 }
@@ -118,14 +118,14 @@ func (a *api) List(ctx context.Context, into client.ObjectList, options ...clien
 		switch list := into.(type) {
 		case *corev1.PodList:
 			for _, p := range a.podsSeen() {
-				if o := a.w.podObject(&p); which.LabelSelector.Matches(labels.Set(o.Labels)) {
-					list.Items = append(list.Items, *o)
+				if which.LabelSelector.Matches(labels.Set(p.object.Labels)) {
+					list.Items = append(list.Items, *a.w.podObject(&p))
 				}
 			}
 		case *metav1.PartialObjectMetadataList: // of Pods
 			for _, p := range a.podsSeen() {
-				if o := podMeta(&p); which.LabelSelector.Matches(labels.Set(o.Labels)) {
-					list.Items = append(list.Items, metav1.PartialObjectMetadata{ObjectMeta: o})
+				if which.LabelSelector.Matches(labels.Set(p.object.Labels)) {
+					list.Items = append(list.Items, metav1.PartialObjectMetadata{ObjectMeta: podMeta(&p)})
 				}
 			}
 		case *corev1.PersistentVolumeClaimList:

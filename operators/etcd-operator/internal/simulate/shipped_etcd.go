@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"slices"
 
+	"github.com/etcd-operators/etcd-operators/api/v1beta2"
 	"github.com/etcd-operators/etcd-operators/operators/etcd-operator/internal/plan/action"
 	"github.com/etcd-operators/etcd-operators/operators/etcd-operator/internal/plan/facts"
 	"github.com/etcd-operators/etcd-operators/shared/etcdclient"
@@ -75,8 +76,10 @@ func (m *members) asEtcd(a facts.Answer) etcdclient.Answer {
 
 // listed is a member list as etcd gives it.
 func (m *members) listed(view []facts.Member) []etcdclient.Member {
-	c := m.w.object(&m.w.cluster)
-	var out []etcdclient.Member
+	bare := m.w.cluster // URLs do not depend on the status
+	bare.status = &v1beta2.ClusterStatus{}
+	c := m.w.object(&bare)
+	out := make([]etcdclient.Member, 0, len(view))
 	for _, x := range view {
 		e := etcdclient.Member{ID: x.ID, PeerURLs: []string{cmp.Or(x.At, member.PeerURL(c, x.Name))}, Learner: x.Learner, Started: x.Started}
 		if x.Started {

@@ -140,9 +140,9 @@ func (w *world) keepStatus(st *v1beta2.ClusterStatus) {
 	w.checkDiffering(st)
 }
 
-// podObject is a Pod as the API server has it.
+// podObject is a Pod as the API server has it. Its spec is the Pod's own: nobody changes that in place.
 func (w *world) podObject(p *pod) *corev1.Pod {
-	o := &corev1.Pod{TypeMeta: p.object.TypeMeta, ObjectMeta: podMeta(p), Spec: *p.object.Spec.DeepCopy(), Status: corev1.PodStatus{Phase: corev1.PodPending}}
+	o := &corev1.Pod{TypeMeta: p.object.TypeMeta, ObjectMeta: podMeta(p), Spec: p.object.Spec, Status: corev1.PodStatus{Phase: corev1.PodPending}}
 	condition := func(kind corev1.PodConditionType, is bool, message string, since time.Duration) {
 		c := corev1.PodCondition{Type: kind, Status: corev1.ConditionFalse, Message: message, LastTransitionTime: timeAt(since)}
 		if is {

@@ -2,6 +2,7 @@ package simulate
 
 import (
 	"flag"
+	"runtime/debug"
 	"slices"
 	"strings"
 	"testing"
@@ -16,6 +17,9 @@ import (
 	"github.com/etcd-operators/etcd-operators/operators/etcd-operator/internal/plan"
 	"github.com/etcd-operators/etcd-operators/shared/member"
 )
+
+// Runs leave much garbage and keep little: collecting it less often saves a sixth of their time.
+func init() { debug.SetGCPercent(400) }
 
 // runShipped makes one run with the code that ships in the place of the model of it. The
 // clock and the random numbers that it sees are the run's own.
