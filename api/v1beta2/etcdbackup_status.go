@@ -172,6 +172,11 @@ type BackupSnapshot struct {
 	// operators.
 	// +optional
 	OldestRevision int64 `json:"oldestRevision,omitempty"`
+	// What the source hashed its data to. An EtcdRestore compares it with what it has
+	// rebuilt. Absent if the source's database in use is larger than 2 GiB, if it is older
+	// than etcd 3.5.16, if a compaction came between, or if it did not answer in time.
+	// +optional
+	Hash *SnapshotHash `json:"hash,omitempty"`
 	// etcd's own id of the cluster, 16 hexadecimal digits.
 	// +optional
 	ClusterID string `json:"clusterID,omitempty"`
@@ -200,6 +205,18 @@ type BackupSnapshot struct {
 	// +optional
 	// +nullable
 	CompletionTime *metav1.Time `json:"completionTime,omitempty"`
+}
+
+// SnapshotHash is etcd's own hash of its data (HashKV).
+type SnapshotHash struct {
+	// The hash of all that the cluster held at the revision.
+	Value int64 `json:"value"`
+	// The revision at which it was computed.
+	Revision int64 `json:"revision"`
+	// The revision of etcd's last compaction before that; 0: there was none. Hashes are
+	// comparable only if this is the same.
+	// +optional
+	CompactedRevision int64 `json:"compactedRevision,omitempty"`
 }
 
 // BackupRecord is one backup that ended.
@@ -248,6 +265,11 @@ type BackupRecord struct {
 	// operators.
 	// +optional
 	OldestRevision int64 `json:"oldestRevision,omitempty"`
+	// What the source hashed its data to. An EtcdRestore compares it with what it has
+	// rebuilt. Absent if the source's database in use is larger than 2 GiB, if it is older
+	// than etcd 3.5.16, if a compaction came between, or if it did not answer in time.
+	// +optional
+	Hash *SnapshotHash `json:"hash,omitempty"`
 	// etcd's own id of the cluster.
 	// +optional
 	ClusterID string `json:"clusterID,omitempty"`

@@ -61,7 +61,7 @@ const bucketName = "backups"
 var due = time.Date(2026, 3, 1, 12, 0, 0, 0, time.UTC)
 
 // quickLimits are those of a test. A member that is asked may be slow on a busy machine.
-var quickLimits = limits{ask: 5 * time.Second, stragglers: time.Second, quorum: time.Second, stall: 2 * time.Second, backoff: 50 * time.Millisecond, maxBackoff: time.Second, storeBackoff: 100 * time.Millisecond, progress: 50 * time.Millisecond}
+var quickLimits = limits{ask: 5 * time.Second, stragglers: time.Second, quorum: time.Second, stall: 2 * time.Second, backoff: 50 * time.Millisecond, maxBackoff: time.Second, hash: 5 * time.Second, storeBackoff: 100 * time.Millisecond, progress: 50 * time.Millisecond}
 
 // logs is what an agent has logged so far.
 type logs struct {
@@ -233,6 +233,9 @@ func checkFile(t *testing.T, c *cluster, r io.Reader, result task.Result) {
 	}
 	if n != result.SnapshotSize || digest.Size() != result.Size || digest.SHA256() != result.SHA256 || (packed != nil) != (n != digest.Size()) {
 		t.Errorf("stored are %d bytes of a snapshot of %d, sha256 %s; the result says %+v", digest.Size(), n, digest.SHA256(), result)
+	}
+	if result.Hash == nil || result.Hash.Revision != result.Revision {
+		t.Errorf("the hash is %+v, want one of revision %d", result.Hash, result.Revision)
 	}
 	if keys := etcdtest.SnapshotKeys(t, c.members[0].Version, file); !maps.Equal(keys, c.keys) {
 		t.Errorf("the snapshot has %d keys, want the %d that were written", len(keys), len(c.keys))

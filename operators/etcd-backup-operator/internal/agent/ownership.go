@@ -3,11 +3,8 @@ package agent
 import (
 	"context"
 	"crypto/rand"
-	"crypto/sha256"
 	"encoding/json"
 	"errors"
-	"fmt"
-	"io"
 	"io/fs"
 	"os"
 	"path"
@@ -15,6 +12,7 @@ import (
 
 	"github.com/etcd-operators/etcd-operators/api/v1beta2"
 	"github.com/etcd-operators/etcd-operators/shared/agent/runner"
+	"github.com/etcd-operators/etcd-operators/shared/sidecar"
 )
 
 // A volume belongs to whoever claimed it, and whoever may create EtcdBackups is not to
@@ -25,12 +23,7 @@ import (
 
 const (
 	// ownDir marks a directory as the operator's.
-	ownDir = ".etcd-backups"
-	// tailSize is how much of a file's end identifies it. A plain snapshot ends in the
-	// sha256 of all that comes before, a packed one in as much of what can't be guessed.
-	tailSize = 4 << 10
-	// maxSidecar is far more than a description has.
-	maxSidecar = 64 << 10
+	ownDir = sidecar.Dir
 	// lostAndFound is in the root of every new volume with ext4.
 	lostAndFound = "lost+found"
 )
@@ -128,72 +121,8 @@ func (v *volume) makeBelow(dir string) error {
 	return v.root.MkdirAll(path.Join(dir, ownDir), dirMode)
 }
 
-// sidecar is the name of the file that describes a snapshot.
-func sidecar(name string) string { return path.Join(path.Dir(name), ownDir, path.Base(name)) }
-
-// fingerprint distinguishes snapshots without reading all of it.
-type fingerprint struct {
-	Size int64 `json:"size"`
-	// Tail is the sha256 of the last tailSize bytes, in hexadecimal digits.
-	Tail string `json:"tail"`
-}
-
-// described is the entry in a sidecar for one content of a file. While a file is replaced,
-// there are two.
-type described struct {
-	fingerprint
-	Metadata map[string]string `json:"metadata"`
-}
-
-// fingerprint reads that of a file.
-func (v *volume) fingerprint(name string) (is fingerprint, err error) {
-	f, err := v.root.Open(name)
-	if err != nil {
-		return is, err
-	}
-	defer func() { _ = f.Close() }() // it was only read
-	info, err := f.Stat()
-	if err != nil {
-		return is, err
-	}
-	is.Size = info.Size()
-	digest := sha256.New()
-	if _, err := io.Copy(digest, io.NewSectionReader(f, max(0, is.Size-tailSize), tailSize)); err != nil {
-		return is, err
-	}
-	is.Tail = fmt.Sprintf("%x", digest.Sum(nil))
-	return is, nil
-}
-
-// description is the entry in a file's sidecar for the content that the file has; nil if
-// there is none.
-func (v *volume) description(name string) (*described, error) {
-	is, err := v.fingerprint(name)
-	if err != nil {
-		return nil, err
-	}
-	f, err := v.root.Open(sidecar(name))
-	if errors.Is(err, fs.ErrNotExist) {
-		return nil, nil
-	}
-	if err != nil {
-		return nil, err
-	}
-	defer func() { _ = f.Close() }() // it was only read
-	var all []described
-	if json.NewDecoder(io.LimitReader(f, maxSidecar)).Decode(&all) != nil {
-		all = nil // a damaged one counts as empty
-	}
-	for i := range all {
-		if all[i].fingerprint == is {
-			return &all[i], nil
-		}
-	}
-	return nil, nil
-}
-
 // writeSidecar replaces the sidecar of a file at once.
-func (v *volume) writeSidecar(name string, all []described) error {
+func (v *volume) writeSidecar(name string, all []sidecar.Entry) error {
 	content, err := json.Marshal(all)
 	if err != nil {
 		return err
@@ -210,7 +139,7 @@ func (v *volume) writeSidecar(name string, all []described) error {
 	}
 	err = errors.Join(err, f.Close())
 	if err == nil {
-		err = v.root.Rename(temporary, sidecar(name))
+		err = v.root.Rename(temporary, sidecar.Name(name))
 	}
 	if err != nil {
 		return errors.Join(err, v.discard(temporary))
@@ -230,7 +159,7 @@ func (v *volume) look(_ context.Context, name string) (found, error) {
 	if !info.Mode().IsRegular() {
 		return found{there: true, foreign: true}, nil
 	}
-	is, err := v.description(name)
+	is, err := sidecar.Read(v.root, name)
 	if err != nil {
 		return found{}, err
 	}

@@ -10,6 +10,7 @@ import (
 
 	"github.com/etcd-operators/etcd-operators/api/v1beta2"
 	"github.com/etcd-operators/etcd-operators/shared/agent"
+	"github.com/etcd-operators/etcd-operators/shared/sidecar"
 )
 
 // Whoever may create EtcdBackups names any claim of the namespace and any path on it.
@@ -93,24 +94,24 @@ func TestSidecarsOutliveCrashes(t *testing.T) {
 			t.Errorf("%s: %+v, %v; want revision %d", step, got, err, want)
 		}
 	}
-	write := func(name, content string) fingerprint {
+	write := func(name, content string) sidecar.Fingerprint {
 		t.Helper()
 		if err := os.WriteFile(filepath.Join(dir, name), []byte(content), 0o600); err != nil {
 			t.Fatal(err)
 		}
-		f, err := v.fingerprint(name)
+		f, err := sidecar.FingerprintOf(v.root, name)
 		if err != nil {
 			t.Fatal(err)
 		}
 		return f
 	}
 	is("before", 3)
-	old, err := v.description("file")
+	old, err := sidecar.Read(v.root, "file")
 	if err != nil {
 		t.Fatal(err)
 	}
-	next := described{fingerprint: write("new", "y"), Metadata: of(7, 5)}
-	if err := v.writeSidecar("file", []described{next, *old}); err != nil {
+	next := sidecar.Entry{Fingerprint: write("new", "y"), Metadata: of(7, 5)}
+	if err := v.writeSidecar("file", []sidecar.Entry{next, *old}); err != nil {
 		t.Fatal(err)
 	}
 	is("described, not there yet", 3)

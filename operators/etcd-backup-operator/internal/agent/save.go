@@ -33,6 +33,8 @@ type limits struct {
 	backoff, maxBackoff time.Duration
 	// report is how long after its Job a Pod begins that tries for long; see reportAfter.
 	report time.Duration
+	// hash is how long a member may take to hash its data.
+	hash time.Duration
 	// storeBackoff is the longest pause before a request to the store is tried again;
 	// 0: objectstore's default.
 	storeBackoff time.Duration
@@ -42,7 +44,7 @@ type limits struct {
 
 var defaultLimits = limits{
 	ask: 5 * time.Second, stragglers: time.Second, quorum: 30 * time.Second, stall: objectstore.DefaultStall,
-	backoff: time.Second, maxBackoff: maxBackoff, report: reportAfter, progress: 10 * time.Second,
+	backoff: time.Second, maxBackoff: maxBackoff, report: reportAfter, hash: 20 * time.Second, progress: 10 * time.Second,
 }
 
 // attempts is how often the whole is tried at least: enough for a member that restarts,
@@ -191,6 +193,7 @@ func (j *job) try(ctx context.Context, to destination, broken map[string]bool) (
 	}
 	defer s.close()
 	oldest = j.confirmOldest(ctx, from, oldest) // etcd has settled what it sends
+	hash := j.hash(ctx, from, oldest)
 	defer runner.Narrate(j.limits.progress, func() { j.log.Info("snapshot in progress", "bytes", s.received.Load()) })()
 	verified := snapshot.NewReader(s)
 	stored := measured(verified)
@@ -203,12 +206,12 @@ func (j *job) try(ctx context.Context, to destination, broken map[string]bool) (
 	}
 	// What lies there may be another when all has passed.
 	checked := &guarded{Reader: stored, check: func() error { _, err := j.permitted(ctx, to, name, from); return err }}
-	if err := to.put(ctx, name, checked, j.metadata(from, oldest), replace); err != nil {
+	if err := to.put(ctx, name, checked, j.metadata(from, oldest, hash), replace); err != nil {
 		return "", err
 	}
 	r := j.result
 	r.Size, r.SHA256, r.SnapshotSize = stored.Size(), stored.SHA256(), verified.Size()
-	r.OldestRevision = oldest
+	r.OldestRevision, r.Hash = oldest, hash
 	r.Revision, r.EtcdVersion, r.ClusterID, r.MemberID = from.revision, from.version, hex(from.cluster), hex(from.id)
 	r.Quorum, r.Unhealthy, r.Notes = new(from.quorum && !from.leaderless), from.unhealthyReason(), notes(&from)
 	return name, nil
@@ -222,8 +225,8 @@ type measured interface {
 }
 
 // metadata is what is known before the snapshot is stored. oldest is the oldest revision that
-// it holds; 0: not known.
-func (j *job) metadata(from member, oldest int64) map[string]string {
+// it holds; 0: not known. hash is nil if there is none.
+func (j *job) metadata(from member, oldest int64, hash *snapshot.Hash) map[string]string {
 	compression := j.task.Compression
 	if compression == "" {
 		compression = "none"
@@ -238,6 +241,7 @@ func (j *job) metadata(from member, oldest int64) map[string]string {
 		metaUID:        j.task.UID,
 		metaMark:       from.mark(),
 	}
+	hash.AddTo(m)
 	if oldest > 0 {
 		m["oldest-revision"] = strconv.FormatInt(oldest, 10)
 	}

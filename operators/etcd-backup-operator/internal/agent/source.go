@@ -45,9 +45,11 @@ type member struct {
 	withheld    error // why as is nil although there is a password
 	cluster, id uint64
 	revision    int64
-	version     string
-	leader      bool
-	learner     bool
+	// size is that of its database in use, in bytes.
+	size    int64
+	version string
+	leader  bool
+	learner bool
 	// health is whether it is fit to be the source.
 	health
 }
@@ -163,6 +165,7 @@ func askOne(ctx context.Context, endpoint string, config *tls.Config, as *etcdcl
 	h := got.GetHeader()
 	a.cluster, a.id, a.revision = h.GetClusterId(), h.GetMemberId(), h.GetRevision()
 	a.version, a.leader, a.learner = got.GetVersion(), got.GetLeader() == h.GetMemberId(), got.GetIsLearner()
+	a.size = got.GetDbSizeInUse()
 	a.health = examine(got)
 	if r := <-proof; r.quorum {
 		// Status was answered beside the read, so its revision may be older.

@@ -17,6 +17,7 @@ import (
 	"github.com/etcd-operators/etcd-operators/api/v1beta2"
 	"github.com/etcd-operators/etcd-operators/shared/agent"
 	"github.com/etcd-operators/etcd-operators/shared/agent/runner"
+	"github.com/etcd-operators/etcd-operators/shared/sidecar"
 )
 
 const (
@@ -148,15 +149,15 @@ type onlyWriter struct{ io.Writer }
 
 // describeAndPublish gives a complete file its name, and describes it in its sidecar. A
 // crash in between leaves entries for both what was there and the new file: which of them
-// is true follows from the file itself (see sidecar).
+// is true follows from the file itself (see package sidecar).
 func (v *volume) describeAndPublish(temporary, name string, metadata map[string]string, replace bool) error {
-	is, err := v.fingerprint(temporary)
+	is, err := sidecar.FingerprintOf(v.root, temporary)
 	if err != nil {
 		return err
 	}
-	own := described{fingerprint: is, Metadata: metadata}
-	both := []described{own}
-	if was, err := v.description(name); err == nil && was != nil {
+	own := sidecar.Entry{Fingerprint: is, Metadata: metadata}
+	both := []sidecar.Entry{own}
+	if was, err := sidecar.Read(v.root, name); err == nil && was != nil {
 		both = append(both, *was)
 	}
 	if err := v.writeSidecar(name, both); err != nil {
@@ -165,7 +166,7 @@ func (v *volume) describeAndPublish(temporary, name string, metadata map[string]
 	if err := v.publish(temporary, name, replace); err != nil {
 		return err
 	}
-	return v.writeSidecar(name, []described{own})
+	return v.writeSidecar(name, []sidecar.Entry{own})
 }
 
 // publish gives a complete file its name.
@@ -249,7 +250,7 @@ func (v *volume) names(dir string) ([]string, error) {
 func (v *volume) remove(_ context.Context, names []string) (deleted int, err error) {
 	for _, name := range names {
 		// The file first: a description without a file harms nobody.
-		for _, file := range []string{name, sidecar(name)} {
+		for _, file := range []string{name, sidecar.Name(name)} {
 			if err := v.root.Remove(file); err != nil && !errors.Is(err, fs.ErrNotExist) {
 				return deleted, err
 			}

@@ -11,6 +11,7 @@ import (
 	"github.com/etcd-operators/etcd-operators/operators/etcd-backup-operator/internal/task"
 	"github.com/etcd-operators/etcd-operators/shared/agent"
 	"github.com/etcd-operators/etcd-operators/shared/creator"
+	"github.com/etcd-operators/etcd-operators/shared/snapshot"
 )
 
 // born is when the EtcdBackups of the tests were created.
@@ -141,6 +142,7 @@ func started(due time.Duration, changes ...func(*Job)) change {
 func reported(j *Job) {
 	j.Result = &task.Result{
 		Location: "s3://mybucket/etcd.backup", Size: 2048, SHA256: "abc", SnapshotSize: 4096, Revision: 42, OldestRevision: 7, EtcdVersion: "3.6.16",
+		Hash:      &snapshot.Hash{Value: 4_000_000_000, Revision: 42, CompactedRevision: 7},
 		ClusterID: "00000000000000c1", MemberID: "00000000000000a1", Duration: 1.5,
 		Started: j.Scheduled.Add(time.Second), Finished: j.Scheduled.Add(3 * time.Second),
 	}

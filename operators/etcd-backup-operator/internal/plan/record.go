@@ -181,10 +181,19 @@ func (v *view) succeeded(r *run) end {
 	e.record.Size = result.Size
 	e.record.SHA256 = conditiontext.Clip(result.SHA256)
 	e.record.Revision, e.record.OldestRevision = result.Revision, max(result.OldestRevision, 0)
+	e.record.Hash = hashOf(result)
 	e.record.ClusterID = conditiontext.Clip(result.ClusterID)
 	e.record.Quorum, e.record.Unhealthy = result.Quorum, conditiontext.Clip(result.Unhealthy)
 	e.record.Message = conditiontext.Clip(remarks(result))
 	return e
+}
+
+// hashOf is what is written of a snapshot's hash; nil if it has none.
+func hashOf(r *task.Result) *v1beta2.SnapshotHash {
+	if r.Hash == nil {
+		return nil
+	}
+	return &v1beta2.SnapshotHash{Value: int64(r.Hash.Value), Revision: r.Hash.Revision, CompactedRevision: max(r.Hash.CompactedRevision, 0)}
 }
 
 // newRecord has the times of a run. Those of another machine's clock are at most Now.

@@ -59,6 +59,7 @@ func (v *view) describeSnapshot(st *v1beta2.BackupStatus) {
 		SHA256:         conditiontext.Clip(r.SHA256),
 		Revision:       r.Revision,
 		OldestRevision: max(r.OldestRevision, 0),
+		Hash:           hashOf(r),
 		ClusterID:      conditiontext.Clip(r.ClusterID),
 		MemberID:       conditiontext.Clip(r.MemberID),
 		EtcdVersion:    conditiontext.Clip(r.EtcdVersion),

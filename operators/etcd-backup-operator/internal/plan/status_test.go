@@ -46,9 +46,10 @@ func TestStatusOfSuccess(t *testing.T) {
 
 	d := noted(observe(written, job(0, reported), after(4*time.Second)))
 	stored := "backup stored at s3://mybucket/etcd.backup: 2.0 KiB, revision 42"
+	hash := &v1beta2.SnapshotHash{Value: 4_000_000_000, Revision: 42, CompactedRevision: 7}
 	record := v1beta2.BackupRecord{
 		Name: name(0), ScheduledTime: timeAt(0), StartTime: timeAt(time.Second), CompletionTime: timeAt(3 * time.Second), Succeeded: true,
-		Location: "s3://mybucket/etcd.backup", Size: 2048, SHA256: "abc", Revision: 42, OldestRevision: 7, ClusterID: "00000000000000c1",
+		Location: "s3://mybucket/etcd.backup", Size: 2048, SHA256: "abc", Revision: 42, OldestRevision: 7, Hash: hash, ClusterID: "00000000000000c1",
 	}
 	want = v1beta2.BackupStatus{
 		Succeeded:          true,
@@ -62,7 +63,7 @@ func TestStatusOfSuccess(t *testing.T) {
 			condition("Failed", "False", "NotFailed", "no failure reported"),
 		},
 		Snapshot: &v1beta2.BackupSnapshot{
-			Location: "s3://mybucket/etcd.backup", Size: 2048, ReadableSize: "2.0 KiB", SHA256: "abc", Revision: 42, OldestRevision: 7, EtcdVersion: "3.6.16",
+			Location: "s3://mybucket/etcd.backup", Size: 2048, ReadableSize: "2.0 KiB", SHA256: "abc", Revision: 42, OldestRevision: 7, Hash: hash, EtcdVersion: "3.6.16",
 			ClusterID: "00000000000000c1", MemberID: "00000000000000a1", Duration: &metav1.Duration{Duration: 1500 * time.Millisecond},
 			CompletionTime: timeAt(3 * time.Second),
 		},

@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"github.com/etcd-operators/etcd-operators/shared/agent"
+	"github.com/etcd-operators/etcd-operators/shared/snapshot"
 )
 
 // Env is the environment variable of the agent's container that holds the Task, as
@@ -104,6 +105,8 @@ type Result struct {
 	Revision int64 `json:"revision,omitempty"`
 	// OldestRevision is the oldest that the snapshot holds; 0: not known.
 	OldestRevision int64 `json:"oldestRevision,omitempty"`
+	// Hash is what the source told of what the snapshot holds; nil if it could not be had.
+	Hash *snapshot.Hash `json:"hash,omitempty"`
 
 	EtcdVersion string `json:"etcdVersion,omitempty"`
 	// ClusterID and MemberID are etcd's own, 16 hexadecimal digits.

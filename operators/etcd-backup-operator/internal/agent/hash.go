@@ -1,0 +1,74 @@
+package agent
+
+import (
+	"cmp"
+	"context"
+	"time"
+
+	pb "go.etcd.io/etcd/api/v3/etcdserverpb"
+
+	"github.com/etcd-operators/etcd-operators/api/v1beta2"
+	"github.com/etcd-operators/etcd-operators/shared/etcdversion"
+	"github.com/etcd-operators/etcd-operators/shared/snapshot"
+)
+
+// maxHashed is the largest database that a member is asked to hash, in bytes in use. It reads
+// all of it, and applies no writes meanwhile: one to three seconds for 2 GiB in memory.
+const maxHashed = 2 << 30
+
+// stableHash is the first etcd that hashes the same data to the same value, whether it was
+// compacted by an older one or not.
+var stableHash = etcdversion.Version{Major: 3, Minor: 5, Patch: 16}
+
+// hash asks a member for its HashKV at a revision that the snapshot holds, once the snapshot is
+// fixed; nil if it does not tell one that can be compared. No backup fails for it. oldest is
+// the oldest revision of the snapshot; 0: not known.
+func (j *job) hash(ctx context.Context, from member, oldest int64) *snapshot.Hash {
+	switch {
+	case from.size > maxHashed:
+		return j.notHashed("its database in use is larger than " + v1beta2.ReadableSize(maxHashed))
+	case !etcdversion.Parse(from.version).AtLeast(stableHash):
+		return j.notHashed("etcd " + from.version + " hashes the same data to different values")
+	}
+	ctx, cancel := context.WithTimeout(ctx, j.limits.hash)
+	defer cancel()
+	begun := time.Now()
+	h, err := hashKV(ctx, from, from.revision)
+	if err == nil && h.CompactedRevision < oldest && oldest > 1 {
+		// Of the moment of a compaction etcd has kept a hash of records that the snapshot has
+		// no more. That of its newest revision it computes.
+		h, err = hashKV(ctx, from, 0)
+	}
+	if err != nil {
+		return j.notHashed(err.Error())
+	}
+	compacted, err := isCompacted(ctx, from, from.revision) // then a 3.5 might tell the hash of another revision
+	switch {
+	case err != nil:
+		return j.notHashed(err.Error())
+	case compacted || h.Revision != from.revision || h.CompactedRevision > h.Revision || h.CompactedRevision < oldest && oldest > 1:
+		return j.notHashed("etcd was written to or compacted meanwhile")
+	}
+	j.log.Info("hashed the source", "hash", h.Value, "revision", h.Revision, "compactedRevision", h.CompactedRevision, "seconds", time.Since(begun).Seconds())
+	return h
+}
+
+func (j *job) notHashed(why string) *snapshot.Hash {
+	j.log.Info("not recording a hash of the source", "reason", why)
+	return nil
+}
+
+// hashKV asks for the hash at a revision; 0: at the newest.
+func hashKV(ctx context.Context, m member, revision int64) (*snapshot.Hash, error) {
+	var got *pb.HashKVResponse
+	err := m.as.Try(ctx, m.conn, func() (err error) {
+		got, err = pb.NewMaintenanceClient(m.conn).HashKV(ctx, &pb.HashKVRequest{Revision: revision})
+		return err
+	})
+	if err != nil {
+		return nil, err
+	}
+	// Before 3.6 it does not say of which revision it is.
+	revision = cmp.Or(got.GetHashRevision(), revision, got.GetHeader().GetRevision())
+	return &snapshot.Hash{Value: got.GetHash(), Revision: revision, CompactedRevision: max(got.GetCompactRevision(), 0)}, nil
+}
