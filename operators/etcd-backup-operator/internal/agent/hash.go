@@ -7,7 +7,6 @@ import (
 
 	pb "go.etcd.io/etcd/api/v3/etcdserverpb"
 
-	"github.com/etcd-operators/etcd-operators/api/v1beta2"
 	"github.com/etcd-operators/etcd-operators/shared/etcdversion"
 	"github.com/etcd-operators/etcd-operators/shared/snapshot"
 )
@@ -24,11 +23,9 @@ var stableHash = etcdversion.Version{Major: 3, Minor: 5, Patch: 16}
 // fixed; nil if it does not tell one that can be compared. No backup fails for it. oldest is
 // the oldest revision of the snapshot; 0: not known.
 func (j *job) hash(ctx context.Context, from member, oldest int64) *snapshot.Hash {
-	switch {
-	case from.size > maxHashed:
-		return j.notHashed("its database in use is larger than " + v1beta2.ReadableSize(maxHashed))
-	case !etcdversion.Parse(from.version).AtLeast(stableHash):
-		return j.notHashed("etcd " + from.version + " hashes the same data to different values")
+	if from.size > maxHashed || !etcdversion.Parse(from.version).AtLeast(stableHash) {
+		j.log.Info("not recording a hash of the source, whose database is too large or whose etcd is too old", "databaseSizeInUse", from.size, "most", maxHashed, "version", from.version)
+		return nil
 	}
 	ctx, cancel := context.WithTimeout(ctx, j.limits.hash)
 	defer cancel()
@@ -39,23 +36,20 @@ func (j *job) hash(ctx context.Context, from member, oldest int64) *snapshot.Has
 		// no more. That of its newest revision it computes.
 		h, err = hashKV(ctx, from, 0)
 	}
-	if err != nil {
-		return j.notHashed(err.Error())
+	compacted := false
+	if err == nil { // of a revision that is compacted since, etcd 3.5 might tell the hash of another
+		compacted, err = isCompacted(ctx, from, from.revision)
 	}
-	compacted, err := isCompacted(ctx, from, from.revision) // then a 3.5 might tell the hash of another revision
-	switch {
-	case err != nil:
-		return j.notHashed(err.Error())
-	case compacted || h.Revision != from.revision || h.CompactedRevision > h.Revision || h.CompactedRevision < oldest && oldest > 1:
-		return j.notHashed("etcd was written to or compacted meanwhile")
+	if err != nil {
+		j.log.Info("not recording a hash of the source, which did not tell one", "error", err)
+		return nil
+	}
+	if compacted || h.Revision != from.revision || h.CompactedRevision > h.Revision || h.CompactedRevision < oldest && oldest > 1 {
+		j.log.Info("not recording a hash of the source, which was written to or compacted meanwhile", "told", *h, "revision", from.revision, "oldest", oldest)
+		return nil
 	}
 	j.log.Info("hashed the source", "hash", h.Value, "revision", h.Revision, "compactedRevision", h.CompactedRevision, "seconds", time.Since(begun).Seconds())
 	return h
-}
-
-func (j *job) notHashed(why string) *snapshot.Hash {
-	j.log.Info("not recording a hash of the source", "reason", why)
-	return nil
 }
 
 // hashKV asks for the hash at a revision; 0: at the newest.
