@@ -17,6 +17,7 @@ import (
 	"github.com/aws/aws-sdk-go-v2/feature/s3/transfermanager"
 
 	"github.com/etcd-operators/etcd-operators/shared/objectstore"
+	"github.com/etcd-operators/etcd-operators/shared/objectstore/s3"
 )
 
 const (
@@ -35,8 +36,8 @@ type uploader struct {
 	put  func(context.Context, io.Reader) error
 }
 
-// uploaders are package objectstore and, beside it, the SDK's transfer manager: as it is by
-// default, and with the parts, the buffers and the checksums of objectstore.
+// uploaders are package objectstore/s3 and, beside it, the SDK's transfer manager: as it is by
+// default, and with the parts, the buffers and the checksums of ours.
 var uploaders = []uploader{
 	{"objectstore", putOurs},
 	{"transfermanager", putSDK(func(*transfermanager.Options) {})},
@@ -47,7 +48,7 @@ var uploaders = []uploader{
 }
 
 func putOurs(ctx context.Context, r io.Reader) error {
-	store, err := objectstore.Open(ctx, objectstore.Settings{
+	store, err := s3.Open(ctx, s3.Settings{
 		Bucket: bucket, Endpoint: os.Getenv(storeURLVariable), ForcePathStyle: true, SecretDir: os.Getenv(secretVariable)})
 	if err != nil {
 		return err

@@ -1,9 +1,18 @@
 package agent
 
-// S3 is a place in an S3 store.
-type S3 struct {
-	Bucket string `json:"bucket"`
-	Key    string `json:"key,omitempty"`
+import (
+	"cmp"
+	"strings"
+
+	"github.com/etcd-operators/etcd-operators/api/v1beta2"
+)
+
+// Store is a place in an object store.
+type Store struct {
+	// Type is S3 if it is empty.
+	Type   v1beta2.StorageType `json:"type,omitempty"`
+	Bucket string              `json:"bucket"`
+	Key    string              `json:"key,omitempty"`
 	// Newest says that, in place of the object of that Key, the newest snapshot is meant
 	// whose key begins with Prefix; empty: of the whole bucket.
 	Newest bool   `json:"newest,omitempty"`
@@ -29,6 +38,9 @@ type S3 struct {
 	// Secret is that Secret's name, for what a person is told.
 	Secret string `json:"secret,omitempty"`
 }
+
+// Field is the field of a spec that tells of the place.
+func (s *Store) Field() string { return strings.ToLower(string(cmp.Or(s.Type, v1beta2.StorageS3))) }
 
 // PVC is a place on a volume.
 type PVC struct {

@@ -69,16 +69,17 @@ func (f *Files) Store(name string, s *v1beta2.S3Source, secretDir string, option
 // caDir is where CAs are mounted beside a store's Secret.
 func caDir(secretDir string) string { return secretDir + "-ca" }
 
-// S3 is a place in a store as an agent is told of it, for which [Files.Store] has mounted
+// S3 is a place in S3 as an agent is told of it, for which [Files.Store] has mounted
 // what is needed.
-func S3(s *v1beta2.S3Source, secretDir string) *agent.S3 {
+func S3(s *v1beta2.S3Source, secretDir string) *agent.Store {
 	bucket, key := s.BucketAndKey()
 	prefix := ""
 	if s.Prefix != "" {
 		key = ""
 		bucket, prefix = s.BucketAndPrefix()
 	}
-	place := &agent.S3{
+	place := &agent.Store{
+		Type:   v1beta2.StorageS3,
 		Bucket: bucket, Key: key, Newest: s.Prefix != "", Prefix: prefix,
 		Endpoint: s.EndpointURL(), ForcePathStyle: s.ForcePathStyle, Region: s.Region,
 		StorageClass: s.StorageClass, ServerSideEncryption: s.ServerSideEncryption, KMSKeyID: s.KMSKeyID,

@@ -2,55 +2,17 @@ package objectstore
 
 import (
 	"bytes"
-	"crypto/x509"
-	"errors"
 	"fmt"
-	"io/fs"
 	"os"
 	"path/filepath"
 )
 
-// trustedCAs are the certificates, in PEM, that alone are trusted to sign the store's;
-// nil: the system's, or those that AWS_CA_BUNDLE of the environment names.
-func (s Settings) trustedCAs(secret *secret) ([]byte, error) {
-	var pem []byte
-	var err error
-	switch {
-	case s.CADir != "":
-		pem, err = readCAs(s.CADir)
-	case secret != nil && secret.config.CustomCABundle != "":
-		pem, err = s.bundle(secret.config.CustomCABundle)
-	default:
-		return nil, nil
-	}
-	if err == nil && !x509.NewCertPool().AppendCertsFromPEM(pem) {
-		err = &withReason{InvalidSettings, errors.New("the store's CA (s3.caSecret, s3.caConfigMap, or ca_bundle in the Secret's config) holds no certificate: write it in PEM, beginning with -----BEGIN CERTIFICATE-----")}
-	}
-	return pem, err
-}
-
-// bundle reads the key of the Secret that ca_bundle names. Of a path on the machine where
-// the config was written the last part is left, and no path leads elsewhere in the Pod.
-func (s Settings) bundle(path string) ([]byte, error) {
-	key := filepath.Base(path)
-	pem, err := os.ReadFile(filepath.Join(s.SecretDir, key))
-	if errors.Is(err, fs.ErrNotExist) {
-		return nil, &withReason{InvalidSettings, fmt.Errorf("ca_bundle in the Secret's config is %s, and the Secret has no such key: add the key %s with the CA's certificate to the Secret and write ca_bundle = %s, or name a Secret with the key ca.crt in s3.caSecret", path, key, key)}
-	}
-	if err == nil && len(bytes.TrimSpace(pem)) == 0 {
-		err = errors.New("it is empty")
-	}
-	if err != nil {
-		return nil, &withReason{InvalidSettings, fmt.Errorf("ca_bundle in the Secret's config is %s: %w", path, err)}
-	}
-	return pem, nil
-}
-
-// readCAs reads all files of a folder, as a Secret or a ConfigMap is mounted.
-func readCAs(dir string) ([]byte, error) {
+// ReadCAs reads all files of a folder, as a Secret or a ConfigMap is mounted that the field
+// caSecret or caConfigMap of a source names.
+func ReadCAs(dir, source string) ([]byte, error) {
 	entries, err := os.ReadDir(dir)
 	if err != nil {
-		return nil, &withReason{InvalidSettings, err}
+		return nil, Because(InvalidSettings, err)
 	}
 	var all []byte
 	for _, e := range entries {
@@ -59,12 +21,12 @@ func readCAs(dir string) ([]byte, error) {
 		}
 		pem, err := os.ReadFile(filepath.Join(dir, e.Name()))
 		if err != nil {
-			return nil, &withReason{InvalidSettings, err}
+			return nil, Because(InvalidSettings, err)
 		}
 		all = append(append(all, pem...), '\n')
 	}
 	if len(bytes.TrimSpace(all)) == 0 {
-		return nil, &withReason{InvalidSettings, errors.New("there is no CA certificate: write it, in PEM, under the key ca.crt of the Secret that s3.caSecret names, or under any key of the ConfigMap that s3.caConfigMap names")}
+		return nil, Because(InvalidSettings, fmt.Errorf("there is no CA certificate: write it, in PEM, under the key ca.crt of the Secret that %[1]s.caSecret names, or under any key of the ConfigMap that %[1]s.caConfigMap names", source))
 	}
 	return all, nil
 }

@@ -2,17 +2,12 @@ package objectstore
 
 import (
 	"cmp"
-	"context"
 	"crypto/tls"
 	"crypto/x509"
 	"errors"
 	"fmt"
 	"net/http"
-	"strings"
-
-	"github.com/aws/aws-sdk-go-v2/aws"
-	awshttp "github.com/aws/aws-sdk-go-v2/aws/transport/http"
-	"github.com/aws/smithy-go"
+	"time"
 
 	"github.com/etcd-operators/etcd-operators/api/v1beta2"
 )
@@ -47,13 +42,13 @@ var advice = map[Reason]string{
 	BucketNotFound:  "the bucket does not exist: create it, or correct the bucket's name in the path, the endpoint or the region",
 	NotFound:        "no such object: correct the path",
 	AlreadyExists:   "an object of this name exists already, and spec.overwrite is false: choose another path, or remove the object",
-	AccessDenied:    "access denied: grant these credentials s3:PutObject, s3:GetObject, s3:DeleteObject, s3:AbortMultipartUpload and s3:ListBucket on the bucket",
+	AccessDenied:    "access denied: grant these credentials the right to read, write, delete and list objects of the bucket",
 	ClockSkewed:     "the clock of the Pod's node and the store's clock are too far apart, and the store refuses the signature: correct the node's clock (NTP); the credentials are not the cause",
-	ObjectArchived:  "the object is archived (storage class GLACIER, DEEP_ARCHIVE or an archive tier) and cannot be read: restore it from the archive first (aws s3api restore-object), wait until that is done, and then try again",
+	ObjectArchived:  "the object is archived and cannot be read: restore it from the archive first, wait until that is done, and then try again",
 	InvalidSettings: "the store rejects these settings: correct them",
 	NoSpace:         "the store is full: free space, or raise the quota",
 	TooLarge:        "the object is too large to be stored",
-	TLSInvalid:      "the store's certificate is not trusted: use an endpoint whose certificate is valid for its name, and if a private CA has signed it, name a Secret with its certificate (key ca.crt) in s3.caSecret",
+	TLSInvalid:      "the store's certificate is not trusted: use an endpoint whose certificate is valid for its name",
 	Changed:         "the object was replaced while it was read",
 	Stalled:         "the transfer made no progress and was cut",
 	Unavailable:     "the store cannot be reached, or fails: check the endpoint, the network and the store",
@@ -62,20 +57,22 @@ var advice = map[Reason]string{
 // Error is what the store, the network or the settings refused.
 type Error struct {
 	Reason Reason
-	// Op is what was asked, Key of which object, if any.
-	Op, Bucket, Key string
+	// Op is what was asked, Where of which bucket or object.
+	Op, Where string
 	// Advice says what to do, if more is known than the reason alone says.
 	Advice string
-	Err    error
+	// Cause is what the store said, if that is shorter than Err.
+	Cause string
+	Err   error
 }
 
 // Error implements error: the advice first, the cause behind it.
 func (e *Error) Error() string {
-	where := "bucket " + e.Bucket
-	if e.Key != "" {
-		where = "s3://" + e.Bucket + "/" + e.Key
+	cause := e.Cause
+	if cause == "" {
+		cause = e.Err.Error()
 	}
-	return fmt.Sprintf("%s (%s, %s: %s)", cmp.Or(e.Advice, advice[e.Reason]), e.Op, where, cause(e.Err))
+	return fmt.Sprintf("%s (%s, %s: %s)", cmp.Or(e.Advice, advice[e.Reason]), e.Op, e.Where, cause)
 }
 
 // Unwrap lets errors.Is and errors.As find the reason and the cause.
@@ -94,6 +91,20 @@ func (e *Error) Permanent() bool {
 	}
 }
 
+// Skew says by how much the node's clock differs from the store's; empty if the store's
+// is not known. date is the header Date of its answer.
+func Skew(date string, now time.Time) string {
+	there, bad := http.ParseTime(date)
+	if bad != nil {
+		return ""
+	}
+	by, which := now.Sub(there).Round(time.Second), "ahead of"
+	if by < 0 {
+		by, which = -by, "behind"
+	}
+	return fmt.Sprintf("the clock of the Pod's node is %s %s the store's, and the store refuses the signature: correct the node's clock (NTP); the credentials are not the cause", by, which)
+}
+
 // ReadError says that not the store failed but the stream that was to be stored.
 type ReadError struct{ Err error }
 
@@ -103,98 +114,35 @@ func (e *ReadError) Error() string { return fmt.Sprintf("read what is to be stor
 // Unwrap returns the stream's own error.
 func (e *ReadError) Unwrap() error { return e.Err }
 
-// withReason is a cause whose reason is known.
-type withReason struct {
+// Because is a cause whose reason is known.
+func Because(reason Reason, err error) error { return &because{reason, err} }
+
+type because struct {
 	reason Reason
 	err    error
 }
 
-func (w *withReason) Error() string { return w.err.Error() }
-func (w *withReason) Unwrap() error { return w.err }
+func (b *because) Error() string { return b.err.Error() }
+func (b *because) Unwrap() error { return b.err }
 
-func (s *Store) refuse(reason Reason, words string) error {
-	return s.fail("open", "", &withReason{reason, errors.New(words)})
-}
-
-// fail makes an *Error of an error of the SDK. A context that ended keeps its own.
-func (s *Store) fail(op, key string, err error) error {
-	var already *Error
-	var read *ReadError
-	if err == nil || errors.As(err, &already) || errors.As(err, &read) {
-		return err
-	}
-	return &Error{Reason: reasonOf(err), Op: op, Bucket: s.settings.Bucket, Key: key, Advice: s.advise(err), Err: err}
-}
-
-// codes are those of S3 and of its kin that tell more than a status
-// (https://docs.aws.amazon.com/AmazonS3/latest/API/ErrorResponses.html).
-var codes = map[string]Reason{
-	"NoSuchBucket":                       BucketNotFound,
-	"NoSuchKey":                          NotFound,
-	"NotFound":                           NotFound,
-	"AccessDenied":                       AccessDenied,
-	"AllAccessDisabled":                  AccessDenied,
-	"AccountProblem":                     AccessDenied,
-	"KMS.DisabledException":              InvalidSettings,
-	"KMS.NotFoundException":              InvalidSettings,
-	"KMS.KMSInvalidStateException":       InvalidSettings,
-	"InvalidAccessKeyId":                 CredentialsInvalid,
-	"XAdminUserNotFound":                 CredentialsInvalid, // versitygw's
-	"SignatureDoesNotMatch":              CredentialsInvalid,
-	"ExpiredToken":                       CredentialsInvalid,
-	"InvalidToken":                       CredentialsInvalid,
-	"TokenRefreshRequired":               CredentialsInvalid,
-	"InvalidSecurity":                    CredentialsInvalid,
-	"NotSignedUp":                        CredentialsInvalid,
-	"RequestTimeTooSkewed":               ClockSkewed,
-	"InvalidObjectState":                 ObjectArchived,
-	"PreconditionFailed":                 AlreadyExists,
-	"InvalidBucketName":                  InvalidSettings,
-	"InvalidStorageClass":                InvalidSettings,
-	"InvalidArgument":                    InvalidSettings,
-	"InvalidRequest":                     InvalidSettings,
-	"InvalidEncryptionAlgorithmError":    InvalidSettings,
-	"PermanentRedirect":                  InvalidSettings,
-	"AuthorizationHeaderMalformed":       InvalidSettings, // signed for another region
-	"IllegalLocationConstraintException": InvalidSettings,
-	"NotImplemented":                     InvalidSettings,
-	"QuotaExceeded":                      NoSpace,
-	"XMinioStorageFull":                  NoSpace,
-	"InsufficientCapacity":               NoSpace,
-	"EntityTooLarge":                     TooLarge,
-	// What another try may mend, whatever the status says.
-	"NoSuchUpload":               Unavailable, // somebody aborted it
-	"RequestTimeout":             Unavailable,
-	"OperationAborted":           Unavailable,
-	"ConditionalRequestConflict": Unavailable,
-	"BadDigest":                  Unavailable,
-	"IncompleteBody":             Unavailable,
-	"XAmzContentSHA256Mismatch":  Unavailable,
-}
-
-func reasonOf(err error) Reason {
-	var known *withReason
-	if errors.As(err, &known) {
+// KnownReason is that of a cause that says it, of a request that was cut, or of a server
+// that is not trusted; empty if none of these is known.
+func KnownReason(err error) Reason {
+	var known *because
+	var stalled *StalledError
+	switch {
+	case errors.As(err, &known):
 		return known.reason
-	}
-	var stalled *stalledError
-	if errors.As(err, &stalled) {
+	case errors.As(err, &stalled):
 		return Stalled
-	}
-	if untrusted(err) {
+	case Untrusted(err):
 		return TLSInvalid
 	}
-	var api smithy.APIError
-	if errors.As(err, &api) {
-		if reason, ok := codes[api.ErrorCode()]; ok {
-			return reason
-		}
-	}
-	return reasonOfStatus(statusOf(err))
+	return ""
 }
 
-// reasonOfStatus is for answers without a code, as those to HEAD are.
-func reasonOfStatus(status int) Reason {
+// ReasonOfStatus is for answers without a code, as those to HEAD are.
+func ReasonOfStatus(status int) Reason {
 	switch status {
 	case http.StatusUnauthorized:
 		return CredentialsInvalid
@@ -213,54 +161,11 @@ func reasonOfStatus(status int) Reason {
 	}
 }
 
-// statusOf is the answer's HTTP status, 0 if there was none.
-func statusOf(err error) int {
-	var answer *awshttp.ResponseError
-	if errors.As(err, &answer) {
-		return answer.HTTPStatusCode()
-	}
-	return 0
-}
-
-func hasCode(err error, want ...string) bool {
-	var api smithy.APIError
-	if !errors.As(err, &api) {
-		return false
-	}
-	for _, code := range want {
-		if api.ErrorCode() == code {
-			return true
-		}
-	}
-	return false
-}
-
-// untrusted tells whether the store's certificate is what is wrong.
-func untrusted(err error) bool {
+// Untrusted tells whether the store's certificate is what is wrong.
+func Untrusted(err error) bool {
 	var verification *tls.CertificateVerificationError
 	var unknownCA x509.UnknownAuthorityError
 	var host x509.HostnameError
 	var record tls.RecordHeaderError
 	return errors.Is(err, http.ErrSchemeMismatch) || errors.As(err, &verification) || errors.As(err, &unknownCA) || errors.As(err, &host) || errors.As(err, &record)
-}
-
-// cause is the innermost that tells something: the SDK wraps it in the names of the
-// operation, the host and the request, several times.
-func cause(err error) string {
-	if stopped := new(aws.RequestCanceledError); errors.As(err, &stopped) || errors.Is(err, context.Canceled) {
-		return "cancelled"
-	}
-	var api smithy.APIError
-	if errors.As(err, &api) {
-		words := api.ErrorCode()
-		if message := api.ErrorMessage(); message != "" {
-			words += ": " + message
-		}
-		return words
-	}
-	var op *smithy.OperationError
-	if errors.As(err, &op) {
-		err = op.Err
-	}
-	return strings.TrimPrefix(err.Error(), "https response error ")
 }

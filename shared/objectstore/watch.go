@@ -1,6 +1,7 @@
 package objectstore
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -8,35 +9,46 @@ import (
 	"net/http"
 	"sync"
 	"time"
-
-	"github.com/aws/aws-sdk-go-v2/aws"
 )
 
-// stalledError is that of a request that was cut. The SDK takes it for a broken
-// connection, and tries the request again.
-type stalledError struct{ after time.Duration }
+// StalledError is that of a request that was cut. SDKs take it for a broken connection, and
+// try the request again.
+type StalledError struct{ after time.Duration }
 
-func (e *stalledError) Error() string         { return fmt.Sprintf("no progress for %s", e.after) }
-func (e *stalledError) ConnectionError() bool { return true }
+// Error implements error.
+func (e *StalledError) Error() string { return fmt.Sprintf("no progress for %s", e.after) }
+
+// ConnectionError tells AWS' SDK what it is.
+func (e *StalledError) ConnectionError() bool { return true }
+
+// DefaultStall is long enough for what the kernel has buffered to pass a slow network, and
+// short beside a backup.
+const DefaultStall = time.Minute
 
 // stallKey is a context's, for a request that may be silent for longer.
 type stallKey struct{}
 
-func withStall(ctx context.Context, stall time.Duration) context.Context {
+// WithStall lets a request be silent for longer.
+func WithStall(ctx context.Context, stall time.Duration) context.Context {
 	return context.WithValue(ctx, stallKey{}, stall)
 }
 
-// watched cuts requests that make no progress: no byte of the body is taken or given
-// for the time stall, or no answer comes for as long. The SDK calls Do once for every
-// try, so that only the try is lost.
-type watched struct {
-	client aws.HTTPClient
-	stall  time.Duration
+// Watched cuts requests that make no progress: no byte of the body is taken or given
+// for the time Stall, or no answer comes for as long. SDKs call it once for every try, so
+// that only the try is lost.
+type Watched struct {
+	// Send sends a request.
+	Send func(*http.Request) (*http.Response, error)
+	// Stall is DefaultStall if it is 0.
+	Stall time.Duration
 }
 
+// RoundTrip implements http.RoundTripper.
+func (w *Watched) RoundTrip(req *http.Request) (*http.Response, error) { return w.Do(req) }
+
 // Do implements aws.HTTPClient.
-func (w *watched) Do(req *http.Request) (*http.Response, error) {
-	stall := w.stall
+func (w *Watched) Do(req *http.Request) (*http.Response, error) {
+	stall := cmp.Or(w.Stall, DefaultStall)
 	if longer, ok := req.Context().Value(stallKey{}).(time.Duration); ok {
 		stall = max(stall, longer)
 	}
@@ -47,7 +59,7 @@ func (w *watched) Do(req *http.Request) (*http.Response, error) {
 	if req.Body != nil && req.Body != http.NoBody {
 		req.Body = &sent{ReadCloser: req.Body, dog: dog}
 	}
-	resp, err := w.client.Do(req)
+	resp, err := w.Send(req)
 	dog.disarm()
 	if err != nil {
 		err = reasonFor(ctx, err)
@@ -60,7 +72,7 @@ func (w *watched) Do(req *http.Request) (*http.Response, error) {
 
 // reasonFor is err, or that the watchdog has cut the request.
 func reasonFor(ctx context.Context, err error) error {
-	var stalled *stalledError
+	var stalled *StalledError
 	if errors.As(context.Cause(ctx), &stalled) {
 		return stalled
 	}
@@ -79,7 +91,7 @@ func (d *watchdog) arm() {
 	d.mu.Lock()
 	defer d.mu.Unlock()
 	if d.timer == nil {
-		d.timer = time.AfterFunc(d.stall, func() { d.cancel(&stalledError{d.stall}) })
+		d.timer = time.AfterFunc(d.stall, func() { d.cancel(&StalledError{d.stall}) })
 		return
 	}
 	d.timer.Reset(d.stall)
@@ -102,7 +114,7 @@ func (s *sent) Read(p []byte) (int, error) {
 	return s.ReadCloser.Read(p)
 }
 
-// received is an answer's body. It is watched only while it is read: a reader that
+// received is an answer's body. It is Watched only while it is read: a reader that
 // takes its time is no stall.
 type received struct {
 	io.ReadCloser

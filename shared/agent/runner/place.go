@@ -11,16 +11,17 @@ import (
 
 	"github.com/etcd-operators/etcd-operators/shared/agent"
 	"github.com/etcd-operators/etcd-operators/shared/objectstore"
+	"github.com/etcd-operators/etcd-operators/shared/objectstore/s3"
 )
 
 // OpenStore opens the store that a place is in. A request that makes no progress is cut
 // after the time stall, and the pauses before it is tried again are at most maxBackoff;
 // 0: objectstore's defaults.
-func OpenStore(ctx context.Context, s *agent.S3, stall, maxBackoff time.Duration) (*objectstore.Store, error) {
-	return objectstore.Open(ctx, objectstore.Settings{
+func OpenStore(ctx context.Context, s *agent.Store, stall, maxBackoff time.Duration) (objectstore.Store, error) {
+	return s3.Open(ctx, s3.Settings{
 		Bucket: s.Bucket, Endpoint: s.Endpoint, Region: s.Region, ForcePathStyle: s.ForcePathStyle, SecretDir: s.SecretDir, Secret: s.Secret,
 		StorageClass: s.StorageClass, ServerSideEncryption: s.ServerSideEncryption, KMSKeyID: s.KMSKeyID,
-		Tags: s.Tags, Checksums: objectstore.Checksums(s.Checksums), CADir: s.CADir,
+		Tags: s.Tags, Checksums: s3.Checksums(s.Checksums), CADir: s.CADir,
 		Stall: stall, MaxBackoff: maxBackoff,
 	})
 }

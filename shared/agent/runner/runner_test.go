@@ -26,8 +26,8 @@ func TestExplain(t *testing.T) {
 	}{
 		"known for good":     {Refuse("Known", "do %s", "this"), "Known", agent.ExitPermanent, "do this"},
 		"known, passing":     {fmt.Errorf("wrapped: %w", Passing("Known", "wait")), "Known", agent.ExitRetry, "wait"},
-		"a store's refusal":  {&objectstore.Error{Reason: objectstore.BucketNotFound, Bucket: "b", Err: errors.New("x")}, "BucketNotFound", agent.ExitPermanent, "create it"},
-		"a store's bad day":  {&objectstore.Error{Reason: objectstore.Unavailable, Bucket: "b", Err: errors.New("x")}, "StoreUnavailable", agent.ExitRetry, "network"},
+		"a store's refusal":  {&objectstore.Error{Reason: objectstore.BucketNotFound, Where: "bucket b", Err: errors.New("x")}, "BucketNotFound", agent.ExitPermanent, "create it"},
+		"a store's bad day":  {&objectstore.Error{Reason: objectstore.Unavailable, Where: "bucket b", Err: errors.New("x")}, "StoreUnavailable", agent.ExitRetry, "network"},
 		"a full volume":      {path(syscall.ENOSPC), agent.ReasonNoSpace, agent.ExitPermanent, "larger"},
 		"a quota":            {path(syscall.EDQUOT), agent.ReasonNoSpace, agent.ExitPermanent, "larger"},
 		"no right":           {path(syscall.EACCES), agent.ReasonAccessDenied, agent.ExitPermanent, "let it in"},

@@ -257,8 +257,8 @@ func startStore(t *testing.T) *store {
 }
 
 // place is a key in the store, behind its proxy.
-func (s *store) place(t *testing.T, key string) *agent.S3 {
-	return &agent.S3{Bucket: bucketName, Key: key, Endpoint: s.proxy.Endpoint, ForcePathStyle: true, SecretDir: s.SecretDir(t)}
+func (s *store) place(t *testing.T, key string) *agent.Store {
+	return &agent.Store{Bucket: bucketName, Key: key, Endpoint: s.proxy.Endpoint, ForcePathStyle: true, SecretDir: s.SecretDir(t)}
 }
 
 func (s *store) object(t *testing.T, key string) *s3.GetObjectOutput {
@@ -311,9 +311,9 @@ func oneShot(endpoints []string) task.Task {
 	return task.Task{Endpoints: endpoints, Overwrite: true, Time: due, Backup: "ns/name", UID: "0123-uid"}
 }
 
-func toS3(endpoints []string, place *agent.S3) task.Task {
+func toS3(endpoints []string, place *agent.Store) task.Task {
 	t := oneShot(endpoints)
-	t.S3 = place
+	t.Store = place
 	return t
 }
 

@@ -10,22 +10,22 @@ import (
 	"github.com/etcd-operators/etcd-operators/shared/objectstore"
 )
 
-// bucket stores into S3.
+// bucket stores into an object store.
 type bucket struct {
 	*job
-	store *objectstore.Store
+	store objectstore.Store
 	journal
 }
 
 func openBucket(ctx context.Context, j *job) (*bucket, error) {
-	store, err := runner.OpenStore(ctx, j.task.S3, j.limits.stall, j.limits.storeBackoff)
+	store, err := runner.OpenStore(ctx, j.task.Store, j.limits.stall, j.limits.storeBackoff)
 	if err != nil {
 		return nil, err
 	}
 	return &bucket{job: j, store: store, journal: journal{job: j, store: store}}, nil
 }
 
-func (b *bucket) path() string                { return b.task.S3.Key }
+func (b *bucket) path() string                { return b.task.Store.Key }
 func (b *bucket) location(name string) string { return b.store.URL(name) }
 
 // prepare aborts the upload of an attempt at this very backup that was killed. Bucket and
@@ -59,7 +59,7 @@ func (b *bucket) put(ctx context.Context, name string, r io.Reader, metadata map
 	_, err := b.store.Put(ctx, name, r, objectstore.PutOptions{
 		Metadata: metadata,
 		IfAbsent: !replace,
-		Begun:    func(ctx context.Context, id string) { b.noteBegun(ctx, objectstore.Upload{Key: name, ID: id}) },
+		Begun:    b.noteBegun,
 	})
 	b.ended(ctx, err == nil)
 	if errors.Is(err, objectstore.AlreadyExists) && (b.task.Overwrite || b.task.Repeated) {

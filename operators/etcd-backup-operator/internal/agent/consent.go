@@ -93,7 +93,7 @@ func (j *job) checkStore(cluster uint64) error {
 	if slices.Contains(j.task.Forbidden, id) {
 		return runner.Refuse(v1beta2.BackupReasonStoreNotAllowed, "the EtcdCluster of etcd cluster %s does not allow this store: use one of its spec.backup.allowedStores, or add this store to them", id)
 	}
-	if !slices.Contains(j.task.Pinned, id) || j.task.S3 == nil {
+	if !slices.Contains(j.task.Pinned, id) || j.task.Store == nil {
 		return nil
 	}
 	way, err := j.detour()
@@ -115,7 +115,7 @@ var (
 // that was added.
 func (j *job) detour() (string, error) {
 	for _, name := range endpointVariables {
-		if j.task.S3.Endpoint == "" && os.Getenv(name) != "" {
+		if j.task.Store.Endpoint == "" && os.Getenv(name) != "" {
 			return "the variable " + name, nil
 		}
 	}
@@ -123,14 +123,14 @@ func (j *job) detour() (string, error) {
 	if err != nil {
 		return "", err
 	}
-	ours = ours || j.task.S3.CADir != ""
+	ours = ours || j.task.Store.CADir != ""
 	trusts := slices.ContainsFunc(trustVariables, func(name string) bool { return os.Getenv(name) != "" })
 	for _, name := range proxyVariables {
-		if os.Getenv(name) != "" && (ours || trusts || strings.HasPrefix(strings.ToLower(j.task.S3.Endpoint), "http://")) {
+		if os.Getenv(name) != "" && (ours || trusts || strings.HasPrefix(strings.ToLower(j.task.Store.Endpoint), "http://")) {
 			return "the variable " + name, nil
 		}
 	}
-	if found, err := j.inFiles("endpoint_url"); j.task.S3.Endpoint == "" && (found || err != nil) {
+	if found, err := j.inFiles("endpoint_url"); j.task.Store.Endpoint == "" && (found || err != nil) {
 		return "endpoint_url in the Secret that s3.awsSecret names", err
 	}
 	return "", nil
@@ -138,11 +138,11 @@ func (j *job) detour() (string, error) {
 
 // inFiles reports whether AWS' files in the mounted Secret have a setting.
 func (j *job) inFiles(setting string) (bool, error) {
-	if j.task.S3.SecretDir == "" {
+	if j.task.Store.SecretDir == "" {
 		return false, nil
 	}
 	for _, name := range []string{"config", "credentials"} {
-		content, err := os.ReadFile(filepath.Join(j.task.S3.SecretDir, name))
+		content, err := os.ReadFile(filepath.Join(j.task.Store.SecretDir, name))
 		if err != nil && !errors.Is(err, fs.ErrNotExist) {
 			return false, err
 		}

@@ -208,7 +208,7 @@ func TestDetoursOfRestrictedClusters(t *testing.T) {
 			for key, value := range row.env {
 				t.Setenv(key, value)
 			}
-			j := &job{task: task.Task{S3: &agent.S3{Bucket: "b", Key: "k", Endpoint: row.endpoint, SecretDir: row.dir, CADir: row.caDir}, Pinned: []string{id}}}
+			j := &job{task: task.Task{Store: &agent.Store{Bucket: "b", Key: "k", Endpoint: row.endpoint, SecretDir: row.dir, CADir: row.caDir}, Pinned: []string{id}}}
 			err := j.checkStore(cluster)
 			if err != nil {
 				note(task.Result{Failure: explain(t.Context(), err)})

@@ -32,7 +32,7 @@ const (
 // the bucket (AbortIncompleteMultipartUpload) is to remove them.
 type journal struct {
 	*job
-	store *objectstore.Store
+	store objectstore.Store
 	// noted is the upload of which the note is there; nil if none is.
 	noted *objectstore.Upload
 }
@@ -40,7 +40,7 @@ type journal struct {
 // note is the name of this run's note.
 func (n *journal) note() string {
 	run := sha256.Sum256(fmt.Appendf(nil, "%s/%d", n.task.UID, n.task.Time.Unix()))
-	return fmt.Sprintf("%s.unfinished-%x", n.task.S3.Key, run[:8])
+	return fmt.Sprintf("%s.unfinished-%x", n.task.Store.Key, run[:8])
 }
 
 // noteBegun notes an upload. The backup proceeds without a note.
@@ -104,5 +104,5 @@ func (n *journal) recover(ctx context.Context) error {
 // parse reads a note; ok is false if it is none of this run.
 func (n *journal) parse(content []byte) (u objectstore.Upload, ok bool) {
 	err := json.Unmarshal(content, &u)
-	return u, err == nil && strings.HasPrefix(u.Key, n.task.S3.Key) && u.ID != ""
+	return u, err == nil && strings.HasPrefix(u.Key, n.task.Store.Key) && u.ID != ""
 }

@@ -190,7 +190,7 @@ func TestWhatIsInterruptedLeavesNoNote(t *testing.T) {
 func TestAStoreIsAskedFirst(t *testing.T) {
 	s := startStore(t)
 	tk := toS3([]string{serve(t, &fake{content: snapshotOf(1024)})}, s.place(t, "key"))
-	tk.S3.Bucket = "nowhere"
+	tk.Store.Bucket = "nowhere"
 	j := &job{task: tk, log: slog.New(slog.DiscardHandler), limits: quickLimits}
 	b, err := openBucket(t.Context(), j)
 	if err != nil {

@@ -59,8 +59,8 @@ func read(env string) (t task.Task, err error) {
 	switch {
 	case len(t.Endpoints) == 0:
 		return t, runner.Refuse(agent.ReasonInvalidTask, "the task has no endpoint")
-	case (t.S3 == nil) == (t.PVC == nil):
-		return t, runner.Refuse(agent.ReasonInvalidTask, "the task must name either an S3 store or a volume")
+	case (t.Store == nil) == (t.PVC == nil):
+		return t, runner.Refuse(agent.ReasonInvalidTask, "the task must name either an object store or a volume")
 	case t.Compression != "" && t.Compression != zstd:
 		return t, runner.Refuse(agent.ReasonInvalidTask, "the task asks for compression %q, which this agent does not support", t.Compression)
 	}

@@ -28,7 +28,7 @@ func TestTasksThatMakeNoSense(t *testing.T) {
 		"no JSON":        "{",
 		"no endpoint":    `{"pvc":{"dir":"/x","path":"y"}}`,
 		"nowhere to":     `{"endpoints":["http://a:1"]}`,
-		"two places":     `{"endpoints":["http://a:1"],"pvc":{},"s3":{}}`,
+		"two places":     `{"endpoints":["http://a:1"],"pvc":{},"store":{}}`,
 		"strange format": `{"endpoints":["http://a:1"],"pvc":{},"compression":"lzw"}`,
 	} {
 		t.Run(name, func(t *testing.T) {
@@ -128,8 +128,8 @@ func TestMemory(t *testing.T) {
 		"S3": toS3(c.endpoints(), s.place(t, "key")), "S3 with zstd": toS3(c.endpoints(), s.place(t, "key.zst")), "a volume": toPVC(c.endpoints(), dir, "file"),
 	} {
 		t.Run(name, func(t *testing.T) {
-			if tk.S3 != nil {
-				tk.S3.Endpoint = s.Endpoint
+			if tk.Store != nil {
+				tk.Store.Endpoint = s.Endpoint
 			}
 			if strings.Contains(name, zstd) {
 				tk.Compression = zstd

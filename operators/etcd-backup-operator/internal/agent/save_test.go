@@ -269,8 +269,8 @@ func TestWhatUsersGetWrong(t *testing.T) {
 		reason string
 		words  string
 	}{
-		"no such bucket":            {task: toS3(nil, s.place(t, "key")), change: func(tk *task.Task) { tk.S3.Bucket = "nowhere" }, reason: "BucketNotFound", words: "create it"},
-		"wrong credentials":         {task: toS3(nil, s.place(t, "key")), change: func(tk *task.Task) { tk.S3.SecretDir = s3test.SecretDir(t, s.AccessKey, "x") }, reason: "CredentialsInvalid", words: "aws_secret_access_key"},
+		"no such bucket":            {task: toS3(nil, s.place(t, "key")), change: func(tk *task.Task) { tk.Store.Bucket = "nowhere" }, reason: "BucketNotFound", words: "create it"},
+		"wrong credentials":         {task: toS3(nil, s.place(t, "key")), change: func(tk *task.Task) { tk.Store.SecretDir = s3test.SecretDir(t, s.AccessKey, "x") }, reason: "CredentialsInvalid", words: "aws_secret_access_key"},
 		"an object is there":        {task: toS3(nil, s.place(t, "there")), change: func(tk *task.Task) { tk.Overwrite = false }, reason: v1beta2.BackupReasonAlreadyExists, words: "overwrite"},
 		"a file is there":           {task: toPVC(nil, dir, "there"), change: func(tk *task.Task) { tk.Overwrite = false }, reason: v1beta2.BackupReasonAlreadyExists, words: "overwrite"},
 		"a file of somebody else":   {task: toPVC(nil, dir, "there"), reason: v1beta2.BackupReasonForeignFile, words: "remove it"},
@@ -306,7 +306,7 @@ func TestWhatUsersGetWrong(t *testing.T) {
 	})
 	t.Run("a store that is not there", func(t *testing.T) {
 		tk := toS3(c.endpoints(), s.place(t, "key"))
-		tk.S3.Endpoint = "http://127.0.0.1:1"
+		tk.Store.Endpoint = "http://127.0.0.1:1"
 		mustFail(t, tk, "StoreUnavailable", agent.ExitRetry, "endpoint")
 	})
 }

@@ -12,6 +12,7 @@ import (
 	"github.com/etcd-operators/etcd-operators/shared/agent/runner"
 	"github.com/etcd-operators/etcd-operators/shared/kubectltest"
 	"github.com/etcd-operators/etcd-operators/shared/objectstore"
+	"github.com/etcd-operators/etcd-operators/shared/objectstore/s3"
 )
 
 // What kubectl shows of a backup whose credentials the store refuses.
@@ -22,8 +23,8 @@ func TestKubectl(t *testing.T) {
 	j := b.job(e)
 	refused := fails(v1beta2.ReasonCredentialsInvalid, true)
 	refused.Failure = runner.Explain(&objectstore.Error{
-		Reason: objectstore.CredentialsInvalid, Op: "put", Bucket: "bucket", Key: "example",
-		Advice: objectstore.Settings{SecretDir: "/secret", Secret: "aws"}.CredentialsAdvice(),
+		Reason: objectstore.CredentialsInvalid, Op: "put", Where: "s3://bucket/example",
+		Advice: s3.Settings{SecretDir: "/secret", Secret: "aws"}.CredentialsAdvice(),
 		Err:    errors.New("api error InvalidAccessKeyId: The AWS Access Key Id you provided does not exist in our records"),
 	}, "")
 	b.ends(b.pod(&j), agent.ExitPermanent, refused)

@@ -90,7 +90,7 @@ func newTask(b *v1beta2.EtcdBackup, start plan.StartJob, serverTime time.Time) t
 	}
 	switch s := b.Spec; {
 	case s.StorageType == v1beta2.StorageS3 && s.S3 != nil:
-		t.S3 = agentpod.S3(s.S3, awsMount)
+		t.Store = agentpod.S3(s.S3, awsMount)
 	case s.StorageType == v1beta2.StoragePVC && s.PVC != nil:
 		t.PVC = agentpod.PVC(s.PVC, backupMount)
 	}

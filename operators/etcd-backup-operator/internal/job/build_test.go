@@ -121,8 +121,8 @@ func TestTaskRoundTrip(t *testing.T) {
 			if diff := cmp.Diff(want, got); diff != "" {
 				t.Errorf("-written +read:\n%s", diff)
 			}
-			if (got.S3 == nil) == (got.PVC == nil) {
-				t.Errorf("S3 is %v and PVC is %v, want one of them", got.S3, got.PVC)
+			if (got.Store == nil) == (got.PVC == nil) {
+				t.Errorf("S3 is %v and PVC is %v, want one of them", got.Store, got.PVC)
 			}
 		})
 	}
@@ -148,8 +148,8 @@ func TestDollarSigns(t *testing.T) {
 	if err := json.Unmarshal([]byte(value), &got); err != nil {
 		t.Fatal(err)
 	}
-	if strings.Contains(value, "$") || got.S3.Key != "$(HOME)/$$" {
-		t.Errorf("the key is %q in %s", got.S3.Key, value)
+	if strings.Contains(value, "$") || got.Store.Key != "$(HOME)/$$" {
+		t.Errorf("the key is %q in %s", got.Store.Key, value)
 	}
 }
 

@@ -41,9 +41,9 @@ type Task struct {
 	Forbidden []string `json:"forbidden,omitempty"`
 	Pinned    []string `json:"pinned,omitempty"`
 
-	// Of S3 and PVC, one is set: where the snapshot goes.
-	S3  *agent.S3  `json:"s3,omitempty"`
-	PVC *agent.PVC `json:"pvc,omitempty"`
+	// Of Store and PVC, one is set: where the snapshot goes.
+	Store *agent.Store `json:"store,omitempty"`
+	PVC   *agent.PVC   `json:"pvc,omitempty"`
 
 	// Compression is empty or "zstd".
 	Compression string `json:"compression,omitempty"`

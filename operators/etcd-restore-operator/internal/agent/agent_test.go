@@ -173,7 +173,7 @@ func (s *store) put(t *testing.T, key string, content []byte) {
 // task verifies an object of the store, behind its proxy.
 func (s *store) task(t *testing.T, key string) task.Task {
 	return task.Task{
-		S3:      &agent.S3{Bucket: bucketName, Key: key, Endpoint: s.proxy.Endpoint, ForcePathStyle: true, SecretDir: s.SecretDir(t)},
+		Store:   &agent.Store{Bucket: bucketName, Key: key, Endpoint: s.proxy.Endpoint, ForcePathStyle: true, SecretDir: s.SecretDir(t)},
 		Scratch: t.TempDir(), Restore: "ns/name", UID: uid,
 	}
 }

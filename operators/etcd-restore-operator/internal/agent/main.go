@@ -147,13 +147,13 @@ func read(env string) (t task.Task, err error) {
 		return t, runner.Refuse(agent.ReasonInvalidTask, "$%s holds no task: run operator and agent in the same version: %w", task.Env, err)
 	}
 	switch m := t.Member; {
-	case (t.S3 == nil) == (t.PVC == nil):
-		return t, runner.Refuse(agent.ReasonInvalidTask, "the task must name either an S3 store or a volume")
+	case (t.Store == nil) == (t.PVC == nil):
+		return t, runner.Refuse(agent.ReasonInvalidTask, "the task must name either an object store or a volume")
 	case t.UID == "" || filepath.Base(t.UID) != t.UID:
 		return t, runner.Refuse(agent.ReasonInvalidTask, "the task has no usable uid: %q", t.UID)
-	case t.S3 != nil && (t.S3.Key == "") != t.S3.Newest:
-		return t, runner.Refuse(agent.ReasonInvalidTask, "the task must name either a key or a prefix of the S3 store")
-	case m != nil && t.S3 != nil && t.S3.Newest:
+	case t.Store != nil && (t.Store.Key == "") != t.Store.Newest:
+		return t, runner.Refuse(agent.ReasonInvalidTask, "the task must name either a key or a prefix of the store")
+	case m != nil && t.Store != nil && t.Store.Newest:
 		return t, runner.Refuse(agent.ReasonInvalidTask, "the task must name the snapshot to restore, and not only a prefix")
 	case t.Revision < 0:
 		return t, runner.Refuse(agent.ReasonInvalidTask, "the task's revision is negative: %d", t.Revision)

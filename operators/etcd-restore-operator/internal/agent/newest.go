@@ -50,12 +50,12 @@ type listing struct {
 
 // choose finds the newest snapshot under the prefix, or the one for the task's revision, once: from then on it is that one,
 // whatever is stored meanwhile.
-func (j *job) choose(ctx context.Context, store *objectstore.Store) error {
+func (j *job) choose(ctx context.Context, store objectstore.Store) error {
 	if j.chosen != nil {
 		return nil
 	}
-	where := store.URL(j.task.S3.Prefix)
-	all, err := list(ctx, store, j.task.S3.Prefix)
+	where := store.URL(j.task.Store.Prefix)
+	all, err := list(ctx, store, j.task.Store.Prefix)
 	if err != nil {
 		return err
 	}
@@ -85,7 +85,7 @@ func (j *job) choose(ctx context.Context, store *objectstore.Store) error {
 }
 
 // list reads what lies under a prefix, however much that is.
-func list(ctx context.Context, store *objectstore.Store, prefix string) (*listing, error) {
+func list(ctx context.Context, store objectstore.Store, prefix string) (*listing, error) {
 	all := &listing{}
 	for o, err := range store.List(ctx, prefix) {
 		if err != nil {
@@ -123,7 +123,7 @@ func (l *listing) trim() {
 }
 
 // ofCluster is the newest that is of the task's cluster, as the objects tell.
-func (j *job) ofCluster(ctx context.Context, store *objectstore.Store, candidates []lying) (*lying, error) {
+func (j *job) ofCluster(ctx context.Context, store objectstore.Store, candidates []lying) (*lying, error) {
 	for i := range candidates {
 		o, err := store.Stat(ctx, candidates[i].Key)
 		if err != nil {
@@ -133,13 +133,13 @@ func (j *job) ofCluster(ctx context.Context, store *objectstore.Store, candidate
 			return &candidates[i], nil
 		}
 	}
-	return nil, runner.Refuse(task.ReasonWrongCluster, "none of the newest %d snapshots under %s records that it is of cluster %s: correct spec.clusterID or s3.prefix, or name a snapshot in s3.path (those of the archived operator record no cluster)", len(candidates), store.URL(j.task.S3.Prefix), j.task.ClusterID)
+	return nil, runner.Refuse(task.ReasonWrongCluster, "none of the newest %d snapshots under %s records that it is of cluster %s: correct spec.clusterID or s3.prefix, or name a snapshot in s3.path (those of the archived operator record no cluster)", len(candidates), store.URL(j.task.Store.Prefix), j.task.ClusterID)
 }
 
 // holding is the oldest that holds the task's revision, since it has the least to leave out.
 // Objects of an earlier release do not tell how far they go back: one of them is taken where no
 // other is known to hold it.
-func (j *job) holding(ctx context.Context, store *objectstore.Store, all *listing, candidates []lying) (*lying, error) {
+func (j *job) holding(ctx context.Context, store objectstore.Store, all *listing, candidates []lying) (*lying, error) {
 	var sure, perhaps []lying
 	var clusters []string
 	before, after := int64(0), int64(math.MaxInt64)
@@ -176,9 +176,9 @@ func (j *job) holding(ctx context.Context, store *objectstore.Store, all *listin
 	clusters = slices.Compact(slices.Sorted(slices.Values(slices.DeleteFunc(clusters, func(id string) bool { return id == "" }))))
 	switch {
 	case len(sure) == 0:
-		return nil, revisionNotHeld(store.URL(j.task.S3.Prefix), j.task.Revision, all, before, after)
+		return nil, revisionNotHeld(store.URL(j.task.Store.Prefix), j.task.Revision, all, before, after)
 	case len(clusters) > 1:
-		return nil, runner.Refuse(task.ReasonClusterAmbiguous, "snapshots of several clusters under %s hold revision %d: set spec.clusterID to one of %s", store.URL(j.task.S3.Prefix), j.task.Revision, strings.Join(clusters, ", "))
+		return nil, runner.Refuse(task.ReasonClusterAmbiguous, "snapshots of several clusters under %s hold revision %d: set spec.clusterID to one of %s", store.URL(j.task.Store.Prefix), j.task.Revision, strings.Join(clusters, ", "))
 	}
 	chosen := slices.MinFunc(sure, func(a, b lying) int { return cmp.Compare(a.Revision, b.Revision) })
 	return &chosen, nil
@@ -214,7 +214,7 @@ func revisionNotHeld(where string, revision int64, all *listing, before, after i
 }
 
 // catalogue is what is reported of a listing.
-func catalogue(ctx context.Context, store *objectstore.Store, all *listing) *task.Catalogue {
+func catalogue(ctx context.Context, store objectstore.Store, all *listing) *task.Catalogue {
 	c := &task.Catalogue{Total: all.total, Others: all.others}
 	for _, l := range all.newest[:min(len(all.newest), task.MaxEntries)] {
 		e := task.Entry{Name: store.URL(l.Key), Size: l.Size}

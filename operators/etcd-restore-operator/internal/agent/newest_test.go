@@ -38,7 +38,7 @@ func (s *store) putAs(t *testing.T, key, cluster string, content []byte) {
 // under is a task that verifies the newest snapshot under a prefix.
 func (s *store) under(t *testing.T, prefix string) task.Task {
 	tk := s.task(t, "")
-	tk.S3.Newest, tk.S3.Prefix = true, prefix
+	tk.Store.Newest, tk.Store.Prefix = true, prefix
 	return tk
 }
 

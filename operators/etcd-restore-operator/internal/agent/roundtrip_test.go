@@ -90,7 +90,7 @@ func checkFound(t *testing.T, o *origin, found *task.Snapshot, tk task.Task) {
 	if found.Revision != o.revision || found.TotalKeys != int64(len(o.state)) || found.EtcdVersion != minor(o.member.Version) || found.DatabaseSize != int64(len(o.content)-32) {
 		t.Errorf("found %+v; want revision %d, %d keys, version %s and %d bytes", found, o.revision, len(o.state), o.member.Version, len(o.content)-32)
 	}
-	if (found.ETag != "") != (tk.S3 != nil) || (found.ClusterID == clusterID) != (tk.S3 != nil) || len(found.SHA256) != 64 {
+	if (found.ETag != "") != (tk.Store != nil) || (found.ClusterID == clusterID) != (tk.Store != nil) || len(found.SHA256) != 64 {
 		t.Errorf("found %+v", found)
 	}
 }

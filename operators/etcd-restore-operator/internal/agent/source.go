@@ -86,12 +86,12 @@ func wanted(s *task.Snapshot) task.Snapshot {
 }
 
 func (j *job) openObject(ctx context.Context) (*stored, error) {
-	store, err := runner.OpenStore(ctx, j.task.S3, j.settings.stall, j.settings.storeBackoff)
+	store, err := runner.OpenStore(ctx, j.task.Store, j.settings.stall, j.settings.storeBackoff)
 	if err != nil {
 		return nil, err
 	}
-	key, etag := j.task.S3.Key, wanted(j.task.Want).ETag
-	if j.task.S3.Newest {
+	key, etag := j.task.Store.Key, wanted(j.task.Want).ETag
+	if j.task.Store.Newest {
 		if err := j.choose(ctx, store); err != nil {
 			return nil, err
 		}

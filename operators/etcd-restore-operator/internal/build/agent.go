@@ -64,7 +64,7 @@ func newTask(r *v1beta2.EtcdRestore, s plan.Source) task.Task {
 	}
 	switch {
 	case s.S3 != nil:
-		t.S3 = agentpod.S3(s.S3, storeMount)
+		t.Store = agentpod.S3(s.S3, storeMount)
 		t.Catalogue = r.Spec.VerifyOnly && s.S3.Prefix != ""
 	case s.PVC != nil:
 		t.PVC = agentpod.PVC(s.PVC, backupMount)

@@ -195,7 +195,7 @@ func TestTasks(t *testing.T) {
 			r, c := restore(t, file), cluster(t, file)
 			spec := job(t, r).Spec.Template.Spec
 			verify := taskIn(t, spec.Containers, task.ContainerVerify)
-			if verify.Member != nil || verify.Want != nil || verify.Scratch == "" || (verify.S3 == nil) == (verify.PVC == nil) {
+			if verify.Member != nil || verify.Want != nil || verify.Scratch == "" || (verify.Store == nil) == (verify.PVC == nil) {
 				t.Errorf("the task of the Job is %+v", verify)
 			}
 			for _, v := range spec.Volumes {

@@ -29,8 +29,8 @@ func TestTaskOfAPrefix(t *testing.T) {
 					}
 				}
 			}
-			if got.S3 == nil || !got.S3.Newest || got.S3.Bucket != "mybucket" || got.S3.Key != "" || got.Catalogue != only || got.ClusterID != r.Spec.ClusterID {
-				t.Errorf("the task is %+v, %+v", got, got.S3)
+			if got.Store == nil || !got.Store.Newest || got.Store.Bucket != "mybucket" || got.Store.Key != "" || got.Catalogue != only || got.ClusterID != r.Spec.ClusterID {
+				t.Errorf("the task is %+v, %+v", got, got.Store)
 			}
 		})
 	}

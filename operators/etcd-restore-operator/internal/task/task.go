@@ -38,9 +38,9 @@ const (
 
 // Task is what one container does: it verifies a snapshot, or, with Member, restores it.
 type Task struct {
-	// Of S3 and PVC, one is set: where the snapshot lies.
-	S3  *agent.S3  `json:"s3,omitempty"`
-	PVC *agent.PVC `json:"pvc,omitempty"`
+	// Of Store and PVC, one is set: where the snapshot lies.
+	Store *agent.Store `json:"store,omitempty"`
+	PVC   *agent.PVC   `json:"pvc,omitempty"`
 	// Scratch is a folder for what cannot be checked where it lies.
 	Scratch string `json:"scratch,omitempty"`
 	// ScratchLimit is how many bytes it may hold before the kubelet evicts the Pod; 0: any.
@@ -58,7 +58,7 @@ type Task struct {
 	// Credentials are what etcd-operator will show the restored cluster; nil: they are
 	// not checked.
 	Credentials *Credentials `json:"credentials,omitempty"`
-	// Catalogue asks for a list of what lies under the prefix of S3, beside the newest.
+	// Catalogue asks for a list of what lies under the prefix of Store, beside the newest.
 	Catalogue bool `json:"catalogue,omitempty"`
 	// Want is what a verification has found, of a restore: nothing else is restored. nil:
 	// nobody has verified it before, and the restore does.

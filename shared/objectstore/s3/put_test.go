@@ -1,4 +1,4 @@
-package objectstore
+package s3
 
 import (
 	"bytes"
@@ -19,6 +19,7 @@ import (
 
 	"github.com/aws/aws-sdk-go-v2/service/s3"
 
+	"github.com/etcd-operators/etcd-operators/shared/objectstore"
 	"github.com/etcd-operators/etcd-operators/shared/s3test"
 )
 
@@ -88,7 +89,7 @@ func TestPutStoresWhatItReads(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			want, stored := content(size), make(chan int, 100)
-			got, err := store.Put(t.Context(), "a/"+name, plain(want), PutOptions{Metadata: map[string]string{"cluster-id": "cafe"}, Progress: func(n int) { stored <- n }})
+			got, err := store.Put(t.Context(), "a/"+name, plain(want), objectstore.PutOptions{Metadata: map[string]string{"cluster-id": "cafe"}, Progress: func(n int) { stored <- n }})
 			if err != nil || got != int64(size) {
 				t.Fatalf("stored %d bytes: %v; want %d", got, err, size)
 			}
@@ -150,7 +151,7 @@ func TestPutSurvives(t *testing.T) {
 				f := proxy.Inject(fault)
 				defer func() { f.When = func(*http.Request) bool { return false } }()
 				want, key := content(size), fmt.Sprintf("%s-%t", name, ifAbsent)
-				if _, err := store.Put(t.Context(), key, plain(want), PutOptions{IfAbsent: ifAbsent}); err != nil {
+				if _, err := store.Put(t.Context(), key, plain(want), objectstore.PutOptions{IfAbsent: ifAbsent}); err != nil {
 					t.Fatal(err)
 				}
 				if hits := proxy.Hits(f); hits == 0 || hits < fault.Times {
@@ -179,7 +180,7 @@ func TestSmallPutSurvives(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			f := proxy.Inject(fault)
-			if _, err := store.Put(t.Context(), name, plain([]byte("some bytes")), PutOptions{IfAbsent: true}); err != nil {
+			if _, err := store.Put(t.Context(), name, plain([]byte("some bytes")), objectstore.PutOptions{IfAbsent: true}); err != nil {
 				t.Fatal(err)
 			}
 			if proxy.Hits(f) != fault.Times {
@@ -205,11 +206,11 @@ func TestPutLeavesNothing(t *testing.T) {
 		"a large source that breaks":         {size: 3*smallPart + 1, end: errSource, want: errSource},
 		"a source that is short":             {size: 3*smallPart + 1, end: io.ErrUnexpectedEOF, want: io.ErrUnexpectedEOF},
 		"a source whose error wraps the end": {size: 100, end: fmt.Errorf("lost: %w", io.EOF), want: io.EOF},
-		"a part that is refused": {size: 3 * smallPart, end: io.EOF, want: AccessDenied, faults: []s3test.Fault{
+		"a part that is refused": {size: 3 * smallPart, end: io.EOF, want: objectstore.AccessDenied, faults: []s3test.Fault{
 			{When: s3test.IsPart("2"), Do: s3test.Answer(http.StatusForbidden, "AccessDenied")}}},
-		"a store that is full": {size: 3 * smallPart, end: io.EOF, want: NoSpace, faults: []s3test.Fault{
+		"a store that is full": {size: 3 * smallPart, end: io.EOF, want: objectstore.NoSpace, faults: []s3test.Fault{
 			{When: s3test.IsPart("3"), Do: s3test.Answer(http.StatusForbidden, "QuotaExceeded")}}},
-		"an end that is refused": {size: 3 * smallPart, end: io.EOF, want: AccessDenied, faults: []s3test.Fault{
+		"an end that is refused": {size: 3 * smallPart, end: io.EOF, want: objectstore.AccessDenied, faults: []s3test.Fault{
 			{When: s3test.IsComplete, Do: s3test.Answer(http.StatusForbidden, "AccessDenied")}}},
 		"an abort that needs tries": {size: 2 * smallPart, end: errSource, want: errSource, faults: []s3test.Fault{
 			{When: s3test.IsAbort, Times: 2, Do: s3test.Answer(http.StatusServiceUnavailable, "SlowDown")}}},
@@ -220,12 +221,12 @@ func TestPutLeavesNothing(t *testing.T) {
 				defer func() { injected.When = func(*http.Request) bool { return false } }()
 			}
 			source := io.MultiReader(plain(content(c.size)), iotest.ErrReader(c.end))
-			_, err := store.Put(t.Context(), "key", source, PutOptions{})
+			_, err := store.Put(t.Context(), "key", source, objectstore.PutOptions{})
 			if !errors.Is(err, c.want) {
 				t.Fatalf("got %v, want %v", err, c.want)
 			}
-			var read *ReadError
-			if errors.As(err, &read) == errors.As(c.want, new(Reason)) {
+			var read *objectstore.ReadError
+			if errors.As(err, &read) == errors.As(c.want, new(objectstore.Reason)) {
 				t.Errorf("%v: a ReadError is only that of the source", err)
 			}
 			checkNothing(t, server)
@@ -237,7 +238,7 @@ func TestPutThatIsCancelledLeavesNothing(t *testing.T) {
 	server, proxy, store := setup(t)
 	ctx, cancel := context.WithCancel(t.Context())
 	proxy.Inject(s3test.Fault{When: s3test.IsPart("2"), Times: 1, Do: s3test.During(cancel)})
-	if _, err := store.Put(ctx, "key", plain(content(6*smallPart)), PutOptions{}); err == nil {
+	if _, err := store.Put(ctx, "key", plain(content(6*smallPart)), objectstore.PutOptions{}); err == nil {
 		t.Fatal("it was stored")
 	}
 	checkNothing(t, server)
@@ -245,15 +246,15 @@ func TestPutThatIsCancelledLeavesNothing(t *testing.T) {
 
 func TestPutReplacesOnlyAtItsEnd(t *testing.T) {
 	server, _, store := setup(t)
-	if _, err := store.Put(t.Context(), "key", plain([]byte("old")), PutOptions{}); err != nil {
+	if _, err := store.Put(t.Context(), "key", plain([]byte("old")), objectstore.PutOptions{}); err != nil {
 		t.Fatal(err)
 	}
 	source := io.MultiReader(plain(content(2*smallPart)), iotest.ErrReader(errSource))
-	if _, err := store.Put(t.Context(), "key", source, PutOptions{}); !errors.Is(err, errSource) {
+	if _, err := store.Put(t.Context(), "key", source, objectstore.PutOptions{}); !errors.Is(err, errSource) {
 		t.Fatalf("got %v, want %v", err, errSource)
 	}
 	check(t, server, "key", []byte("old"))
-	if _, err := store.Put(t.Context(), "key", plain([]byte("new")), PutOptions{}); err != nil {
+	if _, err := store.Put(t.Context(), "key", plain([]byte("new")), objectstore.PutOptions{}); err != nil {
 		t.Fatal(err)
 	}
 	check(t, server, "key", []byte("new"))
@@ -276,9 +277,9 @@ func TestPutIfAbsent(t *testing.T) {
 				if _, err := server.Client.PutObject(t.Context(), &s3.PutObjectInput{Bucket: ptr(bucket), Key: ptr("key"), Body: bytes.NewReader(old)}); err != nil {
 					t.Fatal(err)
 				}
-				_, err := store.Put(t.Context(), "key", plain(content(size)), PutOptions{IfAbsent: true})
-				if !errors.Is(err, AlreadyExists) {
-					t.Fatalf("got %v, want %v", err, AlreadyExists)
+				_, err := store.Put(t.Context(), "key", plain(content(size)), objectstore.PutOptions{IfAbsent: true})
+				if !errors.Is(err, objectstore.AlreadyExists) {
+					t.Fatalf("got %v, want %v", err, objectstore.AlreadyExists)
 				}
 				check(t, server, "key", old)
 				if left := server.Uploads(t, bucket); len(left) > 0 {
@@ -290,9 +291,9 @@ func TestPutIfAbsent(t *testing.T) {
 	t.Run("neither to be seen nor to be refused", func(t *testing.T) {
 		proxy.Inject(s3test.Fault{When: s3test.IsMethod(http.MethodHead), Times: 1, Do: s3test.Answer(http.StatusForbidden, "")})
 		proxy.Inject(s3test.Fault{When: s3test.IsPut, Times: 1, Do: s3test.Answer(http.StatusNotImplemented, "NotImplemented")})
-		_, err := store.Put(t.Context(), "key", plain(old), PutOptions{IfAbsent: true})
-		if !errors.Is(err, AccessDenied) || !strings.Contains(err.Error(), "s3:ListBucket") {
-			t.Errorf("got %v, want %v that names the right s3:ListBucket", err, AccessDenied)
+		_, err := store.Put(t.Context(), "key", plain(old), objectstore.PutOptions{IfAbsent: true})
+		if !errors.Is(err, objectstore.AccessDenied) || !strings.Contains(err.Error(), "s3:ListBucket") {
+			t.Errorf("got %v, want %v that names the right s3:ListBucket", err, objectstore.AccessDenied)
 		}
 	})
 }
@@ -309,24 +310,24 @@ func TestErrorsSayWhatToDo(t *testing.T) {
 	for name, c := range map[string]struct {
 		change func(*Settings)
 		fault  *s3test.Fault
-		want   Reason
+		want   objectstore.Reason
 		words  string
 	}{
-		"no such bucket": {change: func(s *Settings) { s.Bucket = "nowhere" }, want: BucketNotFound, words: "create it"},
+		"no such bucket": {change: func(s *Settings) { s.Bucket = "nowhere" }, want: objectstore.BucketNotFound, words: "create it"},
 		"wrong access key": {
 			change: func(s *Settings) { s.SecretDir, s.Secret = s3test.SecretDir(t, "nobody", "x"), "aws" },
-			want:   CredentialsInvalid, words: "aws_access_key_id and aws_secret_access_key under [default] in the key credentials of Secret aws",
+			want:   objectstore.CredentialsInvalid, words: "aws_access_key_id and aws_secret_access_key under [default] in the key credentials of Secret aws",
 		},
-		"wrong secret key":    {change: func(s *Settings) { s.SecretDir = s3test.SecretDir(t, server.AccessKey, "x") }, want: CredentialsInvalid, words: "aws_secret_access_key"},
-		"an empty Secret":     {change: func(s *Settings) { s.SecretDir = empty }, want: CredentialsInvalid, words: "neither the key credentials nor the key config"},
-		"no profile default":  {change: func(s *Settings) { s.SecretDir = junk }, want: CredentialsInvalid, words: "[default]"},
-		"no bucket":           {change: func(s *Settings) { s.Bucket = "" }, want: InvalidSettings, words: "bucket/key"},
-		"another region":      {change: func(s *Settings) { s.Region = "eu-central-1" }, want: InvalidSettings, words: "region"},
-		"nobody there":        {change: func(s *Settings) { s.Endpoint = "http://127.0.0.1:1" }, want: Unavailable, words: "endpoint"},
-		"TLS where is none":   {change: func(s *Settings) { s.Endpoint = strings.Replace(proxy.Endpoint, "http:", "https:", 1) }, want: TLSInvalid, words: "certificate"},
-		"access denied":       {fault: &s3test.Fault{When: s3test.IsPut, Times: 1, Do: s3test.Answer(http.StatusForbidden, "AccessDenied")}, want: AccessDenied, words: "s3:PutObject"},
-		"full":                {fault: &s3test.Fault{When: s3test.IsPut, Times: 1, Do: s3test.Answer(http.StatusInsufficientStorage, "XMinioStorageFull")}, want: NoSpace, words: "quota"},
-		"a store that is ill": {fault: &s3test.Fault{When: s3test.IsPut, Times: attempts, Do: s3test.Answer(http.StatusServiceUnavailable, "SlowDown")}, want: Unavailable, words: "SlowDown"},
+		"wrong secret key":    {change: func(s *Settings) { s.SecretDir = s3test.SecretDir(t, server.AccessKey, "x") }, want: objectstore.CredentialsInvalid, words: "aws_secret_access_key"},
+		"an empty Secret":     {change: func(s *Settings) { s.SecretDir = empty }, want: objectstore.CredentialsInvalid, words: "neither the key credentials nor the key config"},
+		"no profile default":  {change: func(s *Settings) { s.SecretDir = junk }, want: objectstore.CredentialsInvalid, words: "[default]"},
+		"no bucket":           {change: func(s *Settings) { s.Bucket = "" }, want: objectstore.InvalidSettings, words: "bucket/key"},
+		"another region":      {change: func(s *Settings) { s.Region = "eu-central-1" }, want: objectstore.InvalidSettings, words: "region"},
+		"nobody there":        {change: func(s *Settings) { s.Endpoint = "http://127.0.0.1:1" }, want: objectstore.Unavailable, words: "endpoint"},
+		"TLS where is none":   {change: func(s *Settings) { s.Endpoint = strings.Replace(proxy.Endpoint, "http:", "https:", 1) }, want: objectstore.TLSInvalid, words: "certificate"},
+		"access denied":       {fault: &s3test.Fault{When: s3test.IsPut, Times: 1, Do: s3test.Answer(http.StatusForbidden, "AccessDenied")}, want: objectstore.AccessDenied, words: "s3:PutObject"},
+		"full":                {fault: &s3test.Fault{When: s3test.IsPut, Times: 1, Do: s3test.Answer(http.StatusInsufficientStorage, "XMinioStorageFull")}, want: objectstore.NoSpace, words: "quota"},
+		"a store that is ill": {fault: &s3test.Fault{When: s3test.IsPut, Times: attempts, Do: s3test.Answer(http.StatusServiceUnavailable, "SlowDown")}, want: objectstore.Unavailable, words: "SlowDown"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel() // they wait for each other's pauses otherwise
@@ -341,13 +342,13 @@ func TestErrorsSayWhatToDo(t *testing.T) {
 			}
 			store, err := Open(t.Context(), s)
 			if err == nil {
-				_, err = store.Put(t.Context(), "key", plain([]byte("x")), PutOptions{})
+				_, err = store.Put(t.Context(), "key", plain([]byte("x")), objectstore.PutOptions{})
 			}
 			if !errors.Is(err, c.want) || !strings.Contains(err.Error(), c.words) {
 				t.Errorf("got %v, want %v and words of %q", err, c.want, c.words)
 			}
-			var e *Error
-			if errors.As(err, &e) && e.Permanent() != (c.want != Unavailable) {
+			var e *objectstore.Error
+			if errors.As(err, &e) && e.Permanent() != (c.want != objectstore.Unavailable) {
 				t.Errorf("permanent %t", e.Permanent())
 			}
 			if err != nil && strings.Contains(err.Error(), server.SecretKey) {
@@ -362,7 +363,7 @@ func TestNamedCredentialsComeBeforeTheEnvironment(t *testing.T) {
 	t.Setenv("AWS_ACCESS_KEY_ID", "somebody-else")
 	t.Setenv("AWS_SECRET_ACCESS_KEY", "x")
 	store := open(t, settings(t, server, proxy.Endpoint))
-	if _, err := store.Put(t.Context(), "key", plain([]byte("x")), PutOptions{}); err != nil {
+	if _, err := store.Put(t.Context(), "key", plain([]byte("x")), objectstore.PutOptions{}); err != nil {
 		t.Error(err)
 	}
 }
@@ -373,14 +374,14 @@ func TestWithoutASecretTheDefaultChainIsAsked(t *testing.T) {
 	t.Setenv("AWS_SECRET_ACCESS_KEY", server.SecretKey)
 	s := settings(t, server, proxy.Endpoint)
 	s.SecretDir = ""
-	if _, err := open(t, s).Put(t.Context(), "key", plain([]byte("x")), PutOptions{}); err != nil {
+	if _, err := open(t, s).Put(t.Context(), "key", plain([]byte("x")), objectstore.PutOptions{}); err != nil {
 		t.Error(err)
 	}
 }
 
 func TestTag(t *testing.T) {
 	server, _, store := setup(t)
-	if _, err := store.Put(t.Context(), "key", plain([]byte("x")), PutOptions{}); err != nil {
+	if _, err := store.Put(t.Context(), "key", plain([]byte("x")), objectstore.PutOptions{}); err != nil {
 		t.Fatal(err)
 	}
 	if err := store.Tag(t.Context(), "key", map[string]string{"sha256": "cafe"}); err != nil {
@@ -404,7 +405,7 @@ func TestAbortUpload(t *testing.T) {
 		ids = append(ids, *out.UploadId)
 	}
 	for range 2 { // the second time it is gone
-		if err := store.AbortUpload(t.Context(), Upload{Key: "key", ID: ids[0]}); err != nil {
+		if err := store.AbortUpload(t.Context(), objectstore.Upload{Key: "key", ID: ids[0]}); err != nil {
 			t.Fatal(err)
 		}
 	}
@@ -427,7 +428,7 @@ func TestALostBeginAbortsNobodysUpload(t *testing.T) {
 		other = *out.UploadId
 		s3test.CutAnswer(w, r, forth)
 	}})
-	if _, err := store.Put(t.Context(), "key", plain(content(2*smallPart)), PutOptions{}); err != nil {
+	if _, err := store.Put(t.Context(), "key", plain(content(2*smallPart)), objectstore.PutOptions{}); err != nil {
 		t.Fatal(err)
 	}
 	if _, err := server.Client.ListParts(t.Context(), &s3.ListPartsInput{Bucket: ptr(bucket), Key: ptr("key"), UploadId: &other}); err != nil {
@@ -443,15 +444,15 @@ func TestSmallObjects(t *testing.T) {
 	if got, err := store.ReadSmall(t.Context(), "key", 7); err != nil || string(got) != "content" {
 		t.Errorf("read %q: %v", got, err)
 	}
-	if got, err := store.ReadSmall(t.Context(), "key", 6); !errors.Is(err, TooLarge) {
+	if got, err := store.ReadSmall(t.Context(), "key", 6); !errors.Is(err, objectstore.TooLarge) {
 		t.Errorf("read %q: %v", got, err)
 	}
-	if got, err := store.ReadSmall(t.Context(), "nothing", 6); !errors.Is(err, NotFound) {
+	if got, err := store.ReadSmall(t.Context(), "nothing", 6); !errors.Is(err, objectstore.NotFound) {
 		t.Errorf("read %q: %v", got, err)
 	}
 	nowhere := settings(t, server, server.Endpoint)
 	nowhere.Bucket = "nowhere"
-	if got, err := open(t, nowhere).ReadSmall(t.Context(), "key", 6); !errors.Is(err, BucketNotFound) {
+	if got, err := open(t, nowhere).ReadSmall(t.Context(), "key", 6); !errors.Is(err, objectstore.BucketNotFound) {
 		t.Errorf("read %q: %v", got, err)
 	}
 }

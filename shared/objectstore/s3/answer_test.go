@@ -1,4 +1,4 @@
-package objectstore
+package s3
 
 import (
 	"errors"
@@ -10,6 +10,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/etcd-operators/etcd-operators/shared/objectstore"
 	"github.com/etcd-operators/etcd-operators/shared/s3test"
 )
 
@@ -39,7 +40,7 @@ func TestRefusalsNameTheirTrueCause(t *testing.T) {
 	hourAgo := func() string { return time.Now().Add(-time.Hour).UTC().Format(http.TimeFormat) }
 	for name, c := range map[string]struct {
 		handle    http.HandlerFunc
-		want      Reason
+		want      objectstore.Reason
 		words     []string
 		never     []string
 		permanent bool
@@ -49,27 +50,27 @@ func TestRefusalsNameTheirTrueCause(t *testing.T) {
 				w.Header().Set("Date", hourAgo())
 				refuse(w, r, http.StatusForbidden, "RequestTimeTooSkewed")
 			},
-			want: ClockSkewed, words: []string{"the clock of the Pod's node is 1h0m", "ahead of the store's", "NTP"}, never: []string{"aws_access_key_id"},
+			want: objectstore.ClockSkewed, words: []string{"the clock of the Pod's node is 1h0m", "ahead of the store's", "NTP"}, never: []string{"aws_access_key_id"},
 		},
 		"a clock, and a store that does not tell its own": {
 			handle: func(w http.ResponseWriter, r *http.Request) {
 				w.Header()["Date"] = nil
 				refuse(w, r, http.StatusForbidden, "RequestTimeTooSkewed")
 			},
-			want: ClockSkewed, words: []string{"the node's clock", "NTP"}, never: []string{"aws_access_key_id"},
+			want: objectstore.ClockSkewed, words: []string{"the node's clock", "NTP"}, never: []string{"aws_access_key_id"},
 		},
 		"an object in the archive": {
 			handle: func(w http.ResponseWriter, r *http.Request) {
 				refuse(w, r, http.StatusForbidden, "InvalidObjectState")
 			},
-			want: ObjectArchived, words: []string{"restore it from the archive first"}, never: []string{"s3:GetObject", "access denied"}, permanent: true,
+			want: objectstore.ObjectArchived, words: []string{"restore it from the archive first"}, never: []string{"s3:GetObject", "access denied"}, permanent: true,
 		},
 		"another region, named at once": {
 			handle: func(w http.ResponseWriter, r *http.Request) {
 				w.Header().Set("x-amz-bucket-region", "eu-central-1")
 				refuse(w, r, http.StatusMovedPermanently, "PermanentRedirect")
 			},
-			want: InvalidSettings, words: []string{"set s3.region: eu-central-1"}, permanent: true,
+			want: objectstore.InvalidSettings, words: []string{"set s3.region: eu-central-1"}, permanent: true,
 		},
 		"another region, named when it is asked for": {
 			handle: func(w http.ResponseWriter, r *http.Request) {
@@ -78,7 +79,7 @@ func TestRefusalsNameTheirTrueCause(t *testing.T) {
 				}
 				refuse(w, r, http.StatusMovedPermanently, "PermanentRedirect")
 			},
-			want: InvalidSettings, words: []string{"set s3.region: ap-south-1"}, permanent: true,
+			want: objectstore.InvalidSettings, words: []string{"set s3.region: ap-south-1"}, permanent: true,
 		},
 		"a signature for another region": {
 			handle: func(w http.ResponseWriter, r *http.Request) {
@@ -87,19 +88,19 @@ func TestRefusalsNameTheirTrueCause(t *testing.T) {
 				}
 				refuse(w, r, http.StatusBadRequest, "AuthorizationHeaderMalformed")
 			},
-			want: InvalidSettings, words: []string{"set s3.region: sa-east-1"}, permanent: true,
+			want: objectstore.InvalidSettings, words: []string{"set s3.region: sa-east-1"}, permanent: true,
 		},
 		"another region that nobody names": {
 			handle: func(w http.ResponseWriter, r *http.Request) {
 				refuse(w, r, http.StatusMovedPermanently, "PermanentRedirect")
 			},
-			want: InvalidSettings, words: []string{"correct s3.region"}, permanent: true,
+			want: objectstore.InvalidSettings, words: []string{"correct s3.region"}, permanent: true,
 		},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			_, err := scripted(t, c.handle).Get(t.Context(), "key", "")
-			var e *Error
+			var e *objectstore.Error
 			if !errors.Is(err, c.want) || !errors.As(err, &e) {
 				t.Fatalf("got %v, want %v", err, c.want)
 			}
@@ -126,8 +127,8 @@ func TestRegion(t *testing.T) {
 	t.Setenv("AWS_ACCESS_KEY_ID", "x")
 	t.Setenv("AWS_SECRET_ACCESS_KEY", "x")
 	_, err := Open(t.Context(), Settings{Bucket: bucket})
-	if !errors.Is(err, InvalidSettings) || !strings.Contains(err.Error(), "set s3.region") {
-		t.Errorf("AWS without a region: got %v, want %v that says to set s3.region", err, InvalidSettings)
+	if !errors.Is(err, objectstore.InvalidSettings) || !strings.Contains(err.Error(), "set s3.region") {
+		t.Errorf("AWS without a region: got %v, want %v that says to set s3.region", err, objectstore.InvalidSettings)
 	}
 	if s := open(t, Settings{Bucket: bucket, Endpoint: "https://s3.example.com"}); s.client.Options().Region != DefaultRegion {
 		t.Errorf("the region is %s, want %s", s.client.Options().Region, DefaultRegion)
@@ -158,10 +159,10 @@ func TestSignedHeaders(t *testing.T) {
 			w.Header().Set("ETag", "x")
 		}
 	})
-	if _, err := store.Put(t.Context(), "small", plain([]byte("x")), PutOptions{}); err != nil {
+	if _, err := store.Put(t.Context(), "small", plain([]byte("x")), objectstore.PutOptions{}); err != nil {
 		t.Fatal(err)
 	}
-	if _, err := store.Put(t.Context(), "large", plain(content(smallPart+1)), PutOptions{}); err != nil {
+	if _, err := store.Put(t.Context(), "large", plain(content(smallPart+1)), objectstore.PutOptions{}); err != nil {
 		t.Fatal(err)
 	}
 	r, err := store.Get(t.Context(), "key", "")

@@ -1,4 +1,4 @@
-package objectstore
+package s3
 
 import (
 	"bytes"
@@ -9,11 +9,12 @@ import (
 	"io"
 	"maps"
 	"net/url"
-	"time"
 
 	"github.com/aws/aws-sdk-go-v2/aws"
 	"github.com/aws/aws-sdk-go-v2/service/s3"
 	"github.com/aws/aws-sdk-go-v2/service/s3/types"
+
+	"github.com/etcd-operators/etcd-operators/shared/objectstore"
 )
 
 // Sizes of an upload. S3 takes at most 10,000 parts of an object, none but the last
@@ -40,29 +41,11 @@ func partSize(number int) int {
 	return largePart
 }
 
-// tokenKey is the user metadata that tells the object of one Put from that of another.
-const tokenKey = "upload"
-
-// PutOptions say how an object is stored.
-type PutOptions struct {
-	// Metadata is the object's user metadata: lower-case names, ASCII values.
-	Metadata map[string]string
-	// IfAbsent refuses with AlreadyExists where there is an object of that key. In
-	// stores without conditional writes, one that comes up meanwhile is replaced.
-	IfAbsent bool
-	// Begun, if not nil, is told of the id of a multipart upload before its first part is
-	// stored. Objects of one part have none.
-	Begun func(ctx context.Context, uploadID string)
-	// Progress, if not nil, is called with the number of bytes stored since its last
-	// call, from several goroutines.
-	Progress func(bytes int)
-}
-
 // put is one Put under way.
 type put struct {
 	*Store
 	key     string
-	options PutOptions
+	options objectstore.PutOptions
 	// token is in the metadata, so that an object whose completion was not answered
 	// can be told from what was there before.
 	token string
@@ -70,12 +53,8 @@ type put struct {
 	blind bool
 }
 
-// Put stores what r holds under key, and returns its size. The object appears, or
-// replaces the one that was there, only after r has ended in io.EOF and all of it is
-// stored. After an error, and when ctx ends, nothing is left; only a store that can't
-// be reached any more may keep parts, which never become an object. An error of r
-// comes back as a *ReadError, all others as an *Error.
-func (s *Store) Put(ctx context.Context, key string, r io.Reader, options PutOptions) (int64, error) {
+// Put implements objectstore.Store.
+func (s *Store) Put(ctx context.Context, key string, r io.Reader, options objectstore.PutOptions) (int64, error) {
 	p := &put{Store: s, key: key, options: options, token: rand.Text()}
 	if options.IfAbsent {
 		if err := p.checkAbsent(ctx); err != nil {
@@ -83,7 +62,7 @@ func (s *Store) Put(ctx context.Context, key string, r io.Reader, options PutOpt
 		}
 	}
 	buffer := make([]byte, partSize(1))
-	n, last, err := fill(r, buffer)
+	n, last, err := objectstore.Fill(r, buffer)
 	if err != nil {
 		return 0, err
 	}
@@ -91,21 +70,6 @@ func (s *Store) Put(ctx context.Context, key string, r io.Reader, options PutOpt
 		return int64(n), p.single(ctx, buffer[:n])
 	}
 	return p.multipart(ctx, r, buffer)
-}
-
-// fill reads until the buffer is full or r ends; last says that it has.
-func fill(r io.Reader, buffer []byte) (n int, last bool, err error) {
-	for n < len(buffer) {
-		more, err := r.Read(buffer[n:])
-		n += more
-		if err == io.EOF { // itself: an error that wraps it is no end
-			return n, true, nil
-		}
-		if err != nil {
-			return n, false, &ReadError{err}
-		}
-	}
-	return n, false, nil
 }
 
 // single stores a small object by one request.
@@ -145,10 +109,10 @@ func (p *put) checkAbsent(ctx context.Context) error {
 	_, err := p.Stat(ctx, p.key)
 	switch {
 	case err == nil:
-		return p.fail("look for an earlier object", p.key, &withReason{AlreadyExists, errThere})
-	case errors.Is(err, NotFound):
+		return p.fail("look for an earlier object", p.key, objectstore.Because(objectstore.AlreadyExists, errThere))
+	case errors.Is(err, objectstore.NotFound):
 		return nil
-	case errors.Is(err, AccessDenied):
+	case errors.Is(err, objectstore.AccessDenied):
 		// So S3 answers for an object that isn't there to those who may read it
 		// but not list the bucket. The conditional write will tell.
 		p.blind = true
@@ -177,26 +141,26 @@ func (p *put) unconditionally(err error) bool {
 // answer to it may have been lost, and a second try refused for the first one's sake.
 func (p *put) stored(ctx context.Context, err error, size int64) bool {
 	switch p.reason(err) {
-	case AlreadyExists, Unavailable, Stalled:
+	case objectstore.AlreadyExists, objectstore.Unavailable, objectstore.Stalled:
 	default:
 		return false
 	}
 	there, err := p.Stat(ctx, p.key)
-	return err == nil && there.Size == size && there.Metadata[tokenKey] == p.token
+	return err == nil && there.Size == size && there.Metadata[objectstore.TokenKey] == p.token
 }
 
-func (p *put) reason(err error) Reason {
-	if reason := reasonOf(err); reason != NotFound { // an upload that is gone
+func (p *put) reason(err error) objectstore.Reason {
+	if reason := reasonOf(err); reason != objectstore.NotFound { // an upload that is gone
 		return reason
 	}
-	return Unavailable
+	return objectstore.Unavailable
 }
 
 // refused makes the error of a write.
 func (p *put) refused(op string, err error) error {
 	if p.blind && hasCode(err, "NotImplemented") {
-		return p.fail(op, p.key, &withReason{AccessDenied,
-			fmt.Errorf("this store cannot refuse to replace objects, and these credentials cannot see whether there is one: grant s3:ListBucket: %w", err)})
+		return p.fail(op, p.key, objectstore.Because(objectstore.AccessDenied,
+			fmt.Errorf("this store cannot refuse to replace objects, and these credentials cannot see whether there is one: grant s3:ListBucket: %w", err)))
 	}
 	return p.fail(op, p.key, err)
 }
@@ -206,7 +170,7 @@ func (p *put) metadata() map[string]string {
 	if m == nil {
 		m = map[string]string{}
 	}
-	m[tokenKey] = p.token
+	m[objectstore.TokenKey] = p.token
 	return m
 }
 
@@ -242,23 +206,13 @@ func (s *Store) Tag(ctx context.Context, key string, tags map[string]string) err
 	return s.fail("tag", key, err)
 }
 
-// Object is one that is stored.
-type Object struct {
-	Key      string
-	Size     int64
-	ETag     string
-	Modified time.Time
-	// Metadata is only known to Stat and Get.
-	Metadata map[string]string
-}
-
-// Stat says what is stored under key.
-func (s *Store) Stat(ctx context.Context, key string) (Object, error) {
+// Stat implements objectstore.Store.
+func (s *Store) Stat(ctx context.Context, key string) (objectstore.Object, error) {
 	out, err := s.client.HeadObject(ctx, &s3.HeadObjectInput{Bucket: &s.settings.Bucket, Key: &key}, s.quick)
 	if err != nil {
-		return Object{}, s.fail("look at", key, err)
+		return objectstore.Object{}, s.fail("look at", key, err)
 	}
-	return Object{
+	return objectstore.Object{
 		Key: key, Size: aws.ToInt64(out.ContentLength), ETag: aws.ToString(out.ETag),
 		Modified: aws.ToTime(out.LastModified), Metadata: out.Metadata,
 	}, nil

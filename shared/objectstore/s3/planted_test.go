@@ -1,4 +1,4 @@
-package objectstore
+package s3
 
 import (
 	"bytes"
@@ -7,6 +7,7 @@ import (
 	"testing"
 	"testing/iotest"
 
+	"github.com/etcd-operators/etcd-operators/shared/objectstore"
 	"github.com/etcd-operators/etcd-operators/shared/s3test"
 )
 
@@ -22,7 +23,7 @@ func TestAShortReadIsNoEnd(t *testing.T) {
 		"nothing now and then":      &hesitant{r: bytes.NewReader(want)},
 	} {
 		t.Run(name, func(t *testing.T) {
-			n, err := store.Put(t.Context(), "key", source, PutOptions{})
+			n, err := store.Put(t.Context(), "key", source, objectstore.PutOptions{})
 			if err != nil || n != int64(len(want)) {
 				t.Fatalf("stored %d bytes: %v; want %d", n, err, len(want))
 			}
@@ -54,7 +55,7 @@ func TestNothingIsCompletedAfterAShortRead(t *testing.T) {
 			completed := proxy.Inject(s3test.Fault{When: s3test.IsComplete, Do: s3test.During(func() {})})
 			for _, size := range []int{100, smallPart + 100, 3*smallPart + 100} {
 				source := io.MultiReader(plain(content(size)), iotest.ErrReader(end))
-				if _, err := store.Put(t.Context(), "key", source, PutOptions{}); !errors.Is(err, end) {
+				if _, err := store.Put(t.Context(), "key", source, objectstore.PutOptions{}); !errors.Is(err, end) {
 					t.Errorf("%d bytes: got %v, want %v", size, err, end)
 				}
 			}
@@ -75,7 +76,7 @@ func TestAResumedReadIsOfOneObject(t *testing.T) {
 	for i := range second {
 		second[i] ^= 0xff
 	}
-	if _, err := store.Put(t.Context(), "key", plain(first), PutOptions{}); err != nil {
+	if _, err := store.Put(t.Context(), "key", plain(first), objectstore.PutOptions{}); err != nil {
 		t.Fatal(err)
 	}
 	proxy.Inject(s3test.Fault{When: s3test.IsGet, Times: 1, Do: s3test.CutDownload(100_000)})
@@ -84,12 +85,12 @@ func TestAResumedReadIsOfOneObject(t *testing.T) {
 		t.Fatal(err)
 	}
 	defer r.Close()
-	if _, err := store.Put(t.Context(), "key", plain(second), PutOptions{}); err != nil {
+	if _, err := store.Put(t.Context(), "key", plain(second), objectstore.PutOptions{}); err != nil {
 		t.Fatal(err)
 	}
 	got, err := io.ReadAll(r)
-	if !errors.Is(err, Changed) {
-		t.Errorf("got %d bytes and %v, want %v", len(got), err, Changed)
+	if !errors.Is(err, objectstore.Changed) {
+		t.Errorf("got %d bytes and %v, want %v", len(got), err, objectstore.Changed)
 	}
 	if !bytes.HasPrefix(first, got) {
 		t.Error("what was read is of two objects")

@@ -1,4 +1,4 @@
-package objectstore
+package s3
 
 import (
 	"bytes"
@@ -10,13 +10,14 @@ import (
 	"testing"
 	"time"
 
+	"github.com/etcd-operators/etcd-operators/shared/objectstore"
 	"github.com/etcd-operators/etcd-operators/shared/s3test"
 )
 
 func TestGet(t *testing.T) {
 	_, proxy, store := setup(t)
 	want := content(1 << 20)
-	if _, err := store.Put(t.Context(), "key", plain(want), PutOptions{}); err != nil {
+	if _, err := store.Put(t.Context(), "key", plain(want), objectstore.PutOptions{}); err != nil {
 		t.Fatal(err)
 	}
 	stat, err := store.Stat(t.Context(), "key")
@@ -48,17 +49,17 @@ func TestGet(t *testing.T) {
 		})
 	}
 	t.Run("nothing of that name", func(t *testing.T) {
-		if _, err := store.Get(t.Context(), "other", ""); !errors.Is(err, NotFound) {
-			t.Errorf("got %v, want %v", err, NotFound)
+		if _, err := store.Get(t.Context(), "other", ""); !errors.Is(err, objectstore.NotFound) {
+			t.Errorf("got %v, want %v", err, objectstore.NotFound)
 		}
 	})
 	t.Run("another object than was asked for", func(t *testing.T) {
-		if _, err := store.Get(t.Context(), "key", `"d41d8cd98f00b204e9800998ecf8427e"`); !errors.Is(err, Changed) {
-			t.Errorf("got %v, want %v", err, Changed)
+		if _, err := store.Get(t.Context(), "key", `"d41d8cd98f00b204e9800998ecf8427e"`); !errors.Is(err, objectstore.Changed) {
+			t.Errorf("got %v, want %v", err, objectstore.Changed)
 		}
 	})
 	t.Run("replaced in the middle by as many bytes", func(t *testing.T) {
-		if _, err := store.Put(t.Context(), "twin", plain(content(300_000)), PutOptions{}); err != nil {
+		if _, err := store.Put(t.Context(), "twin", plain(content(300_000)), objectstore.PutOptions{}); err != nil {
 			t.Fatal(err)
 		}
 		proxy.Inject(s3test.Fault{When: isGet, Times: 1, Do: s3test.CutDownload(100_000)})
@@ -67,11 +68,11 @@ func TestGet(t *testing.T) {
 			t.Fatal(err)
 		}
 		defer r.Close()
-		if _, err := store.Put(t.Context(), "twin", plain(make([]byte, 300_000)), PutOptions{}); err != nil {
+		if _, err := store.Put(t.Context(), "twin", plain(make([]byte, 300_000)), objectstore.PutOptions{}); err != nil {
 			t.Fatal(err)
 		}
-		if _, err := io.ReadAll(r); !errors.Is(err, Changed) {
-			t.Errorf("got %v, want %v: half of one object and half of another", err, Changed)
+		if _, err := io.ReadAll(r); !errors.Is(err, objectstore.Changed) {
+			t.Errorf("got %v, want %v: half of one object and half of another", err, objectstore.Changed)
 		}
 	})
 	t.Run("replaced in the middle", func(t *testing.T) {
@@ -81,11 +82,11 @@ func TestGet(t *testing.T) {
 			t.Fatal(err)
 		}
 		defer r.Close()
-		if _, err := store.Put(t.Context(), "key", plain(content(999)), PutOptions{}); err != nil {
+		if _, err := store.Put(t.Context(), "key", plain(content(999)), objectstore.PutOptions{}); err != nil {
 			t.Fatal(err)
 		}
-		if _, err := io.ReadAll(r); !errors.Is(err, Changed) {
-			t.Errorf("got %v, want %v", err, Changed)
+		if _, err := io.ReadAll(r); !errors.Is(err, objectstore.Changed) {
+			t.Errorf("got %v, want %v", err, objectstore.Changed)
 		}
 	})
 }
@@ -96,7 +97,7 @@ func TestASlowReaderIsNoStall(t *testing.T) {
 	s.Stall = 100 * time.Millisecond
 	store := open(t, s)
 	want := content(4 << 20) // more than lies in buffers between
-	if _, err := store.Put(t.Context(), "key", plain(want), PutOptions{}); err != nil {
+	if _, err := store.Put(t.Context(), "key", plain(want), objectstore.PutOptions{}); err != nil {
 		t.Fatal(err)
 	}
 	cut := proxy.Inject(s3test.Fault{When: s3test.IsMethod(http.MethodGet), Do: s3test.During(func() {})})
@@ -121,11 +122,11 @@ func TestListAndDeleteAnyNumber(t *testing.T) {
 	for i := range number {
 		key := fmt.Sprintf("a%04d", i)
 		keys = append(keys, key)
-		if _, err := store.Put(t.Context(), key, plain([]byte("x")), PutOptions{}); err != nil {
+		if _, err := store.Put(t.Context(), key, plain([]byte("x")), objectstore.PutOptions{}); err != nil {
 			t.Fatal(err)
 		}
 	}
-	if _, err := store.Put(t.Context(), "b", plain([]byte("x")), PutOptions{}); err != nil {
+	if _, err := store.Put(t.Context(), "b", plain([]byte("x")), objectstore.PutOptions{}); err != nil {
 		t.Fatal(err)
 	}
 	var listed []string
@@ -140,16 +141,16 @@ func TestListAndDeleteAnyNumber(t *testing.T) {
 	}
 	deny := proxy.Inject(s3test.Fault{When: s3test.IsMethod(http.MethodDelete), Times: 1, Do: s3test.Answer(http.StatusForbidden, "AccessDenied")})
 	n, err := store.Delete(t.Context(), append(keys, "not there")...)
-	if n != number || !errors.Is(err, AccessDenied) || proxy.Hits(deny) != 1 {
-		t.Errorf("deleted %d: %v; want all but one of %d, and %v", n, err, number+1, AccessDenied)
+	if n != number || !errors.Is(err, objectstore.AccessDenied) || proxy.Hits(deny) != 1 {
+		t.Errorf("deleted %d: %v; want all but one of %d, and %v", n, err, number+1, objectstore.AccessDenied)
 	}
 	if left := server.Keys(t, bucket); len(left) != 2 || left[1] != "b" {
 		t.Errorf("%v are left, want one and b", left)
 	}
 	proxy.Inject(s3test.Fault{Do: s3test.Answer(http.StatusForbidden, "AccessDenied")})
 	for _, err := range store.List(t.Context(), "a") {
-		if !errors.Is(err, AccessDenied) {
-			t.Errorf("got %v, want %v", err, AccessDenied)
+		if !errors.Is(err, objectstore.AccessDenied) {
+			t.Errorf("got %v, want %v", err, objectstore.AccessDenied)
 		}
 	}
 }

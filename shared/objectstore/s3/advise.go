@@ -1,4 +1,4 @@
-package objectstore
+package s3
 
 import (
 	"context"
@@ -10,6 +10,8 @@ import (
 	"github.com/aws/aws-sdk-go-v2/aws"
 	awshttp "github.com/aws/aws-sdk-go-v2/aws/transport/http"
 	"github.com/aws/aws-sdk-go-v2/service/s3"
+
+	"github.com/etcd-operators/etcd-operators/shared/objectstore"
 )
 
 const (
@@ -27,10 +29,10 @@ func (s *Store) advise(err error) string {
 	switch {
 	case errors.As(err, &secret):
 		return secret.advice(s.settings.secretName())
-	case reasonOf(err) == CredentialsInvalid:
+	case reasonOf(err) == objectstore.CredentialsInvalid:
 		return s.settings.CredentialsAdvice()
 	case hasCode(err, "RequestTimeTooSkewed"):
-		return skew(err, time.Now())
+		return objectstore.Skew(headerOf(err, "Date"), time.Now())
 	case misdirected(err):
 		region := s.regionOf(err)
 		if region == "" {
@@ -38,21 +40,14 @@ func (s *Store) advise(err error) string {
 		}
 		return fmt.Sprintf("the bucket is in the region %s: set s3.region: %s, or region = %s under [default] in the Secret's config", region, region, region)
 	}
-	return ""
+	return advice[reasonOf(err)]
 }
 
-// skew says by how much the node's clock differs from the store's; empty if the store's
-// is not known.
-func skew(err error, now time.Time) string {
-	there, bad := http.ParseTime(headerOf(err, "Date"))
-	if bad != nil {
-		return ""
-	}
-	by, which := now.Sub(there).Round(time.Second), "ahead of"
-	if by < 0 {
-		by, which = -by, "behind"
-	}
-	return fmt.Sprintf("the clock of the Pod's node is %s %s the store's, and the store refuses the signature: correct the node's clock (NTP); the credentials are not the cause", by, which)
+// advice is what S3 means by a reason.
+var advice = map[objectstore.Reason]string{
+	objectstore.AccessDenied:   "access denied: grant these credentials s3:PutObject, s3:GetObject, s3:DeleteObject, s3:AbortMultipartUpload and s3:ListBucket on the bucket",
+	objectstore.ObjectArchived: "the object is archived (storage class GLACIER, DEEP_ARCHIVE or an archive tier) and cannot be read: restore it from the archive first (aws s3api restore-object), wait until that is done, and then try again",
+	objectstore.TLSInvalid:     "the store's certificate is not trusted: use an endpoint whose certificate is valid for its name, and if a private CA has signed it, name a Secret with its certificate (key ca.crt) in s3.caSecret",
 }
 
 // misdirected tells whether a request went to, or was signed for, another region than

@@ -1,4 +1,4 @@
-package objectstore
+package s3
 
 import (
 	"crypto/tls"
@@ -11,6 +11,7 @@ import (
 	"testing"
 
 	"github.com/etcd-operators/etcd-operators/shared/etcdtest"
+	"github.com/etcd-operators/etcd-operators/shared/objectstore"
 	"github.com/etcd-operators/etcd-operators/shared/s3test"
 )
 
@@ -59,20 +60,20 @@ func TestPrivateCA(t *testing.T) {
 	}
 	for name, c := range map[string]struct {
 		caDir, secretDir string
-		want             Reason // empty: it works
+		want             objectstore.Reason // empty: it works
 		words            string
 	}{
-		"nobody says which":          {want: TLSInvalid, words: "s3.caSecret"},
+		"nobody says which":          {want: objectstore.TLSInvalid, words: "s3.caSecret"},
 		"a Secret":                   {caDir: mounted(t, map[string][]byte{"ca.crt": ca.PEM})},
 		"a ConfigMap of several":     {caDir: mounted(t, map[string][]byte{"a.crt": another.PEM, "bundle.pem": ca.PEM})},
-		"another CA":                 {caDir: mounted(t, map[string][]byte{"ca.crt": another.PEM}), want: TLSInvalid, words: "private CA"},
-		"an empty Secret":            {caDir: mounted(t, nil), want: InvalidSettings, words: "key ca.crt"},
-		"no PEM":                     {caDir: mounted(t, map[string][]byte{"ca.crt": []byte("x")}), want: InvalidSettings, words: "BEGIN CERTIFICATE"},
+		"another CA":                 {caDir: mounted(t, map[string][]byte{"ca.crt": another.PEM}), want: objectstore.TLSInvalid, words: "private CA"},
+		"an empty Secret":            {caDir: mounted(t, nil), want: objectstore.InvalidSettings, words: "key ca.crt"},
+		"no PEM":                     {caDir: mounted(t, map[string][]byte{"ca.crt": []byte("x")}), want: objectstore.InvalidSettings, words: "BEGIN CERTIFICATE"},
 		"ca_bundle: a key":           {secretDir: withBundle("ca.pem", map[string][]byte{"ca.pem": ca.PEM})},
 		"ca_bundle: from a laptop":   {secretDir: withBundle("/home/me/.aws/ca.pem", map[string][]byte{"ca.pem": ca.PEM})},
-		"ca_bundle: in the Pod":      {secretDir: withBundle(elsewhere, nil), want: InvalidSettings, words: "add the key ca.pem"},
-		"ca_bundle: nowhere":         {secretDir: withBundle("/home/me/.aws/ca.pem", nil), want: InvalidSettings, words: "add the key ca.pem"},
-		"ca_bundle: of no PEM":       {secretDir: withBundle("ca.pem", map[string][]byte{"ca.pem": []byte("x")}), want: InvalidSettings, words: "BEGIN CERTIFICATE"},
+		"ca_bundle: in the Pod":      {secretDir: withBundle(elsewhere, nil), want: objectstore.InvalidSettings, words: "add the key ca.pem"},
+		"ca_bundle: nowhere":         {secretDir: withBundle("/home/me/.aws/ca.pem", nil), want: objectstore.InvalidSettings, words: "add the key ca.pem"},
+		"ca_bundle: of no PEM":       {secretDir: withBundle("ca.pem", map[string][]byte{"ca.pem": []byte("x")}), want: objectstore.InvalidSettings, words: "BEGIN CERTIFICATE"},
 		"the field before ca_bundle": {secretDir: withBundle("none.pem", nil), caDir: mounted(t, map[string][]byte{"ca.crt": ca.PEM})},
 	} {
 		t.Run(name, func(t *testing.T) {
@@ -83,7 +84,7 @@ func TestPrivateCA(t *testing.T) {
 			}
 			store, err := Open(t.Context(), s)
 			if err == nil {
-				_, err = store.Put(t.Context(), "key", plain([]byte("x")), PutOptions{})
+				_, err = store.Put(t.Context(), "key", plain([]byte("x")), objectstore.PutOptions{})
 			}
 			switch {
 			case c.want == "" && err != nil:
@@ -114,7 +115,7 @@ func TestProxyChild(t *testing.T) {
 	}
 	store := open(t, Settings{Bucket: bucket, Endpoint: endpoint, ForcePathStyle: true, SecretDir: os.Getenv(childSecret), CADir: os.Getenv(childCA)})
 	want := content(smallPart + 1)
-	if _, err := store.Put(t.Context(), "key", plain(want), PutOptions{}); err != nil {
+	if _, err := store.Put(t.Context(), "key", plain(want), objectstore.PutOptions{}); err != nil {
 		t.Fatal(err)
 	}
 	t.Log(childIsStored)

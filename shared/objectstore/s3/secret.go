@@ -1,4 +1,4 @@
-package objectstore
+package s3
 
 import (
 	"context"
@@ -7,6 +7,8 @@ import (
 	"path/filepath"
 
 	"github.com/aws/aws-sdk-go-v2/config"
+
+	"github.com/etcd-operators/etcd-operators/shared/objectstore"
 )
 
 // secret is what AWS' files in a Secret say, and where they are.
@@ -31,14 +33,14 @@ func (s Settings) secret(ctx context.Context) (*secret, error) {
 		o.ConfigFiles, o.CredentialsFiles = append([]string{}, files["config"]...), append([]string{}, files["credentials"]...)
 	})
 	if err != nil {
-		return nil, &withReason{CredentialsInvalid, err}
+		return nil, objectstore.Because(objectstore.CredentialsInvalid, err)
 	}
 	if err := checkSecret(&shared); err != nil {
-		return nil, &withReason{CredentialsInvalid, err}
+		return nil, objectstore.Because(objectstore.CredentialsInvalid, err)
 	}
 	if shared.RoleARN != "" && s.CADir != "" {
 		// Whoever stands for STS reads the role's keys: not for the author of an EtcdBackup.
-		return nil, &withReason{InvalidSettings, errors.New("role_arn in the Secret's config cannot be combined with s3.caSecret or s3.caConfigMap: remove these, and name the CA in ca_bundle of the Secret's config")}
+		return nil, objectstore.Because(objectstore.InvalidSettings, errors.New("role_arn in the Secret's config cannot be combined with s3.caSecret or s3.caConfigMap: remove these, and name the CA in ca_bundle of the Secret's config"))
 	}
 	return &secret{files, shared}, nil
 }
@@ -54,11 +56,11 @@ func (s Settings) secretFiles() (map[string][]string, error) {
 			continue
 		}
 		if !errors.Is(err, fs.ErrNotExist) {
-			return nil, &withReason{CredentialsInvalid, err}
+			return nil, objectstore.Because(objectstore.CredentialsInvalid, err)
 		}
 	}
 	if len(files) == 0 {
-		return nil, &withReason{CredentialsInvalid, errors.New("the Secret has neither the key credentials nor the key config, or does not exist")}
+		return nil, objectstore.Because(objectstore.CredentialsInvalid, errors.New("the Secret has neither the key credentials nor the key config, or does not exist"))
 	}
 	return files, nil
 }

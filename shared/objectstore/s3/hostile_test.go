@@ -1,4 +1,4 @@
-package objectstore
+package s3
 
 import (
 	"crypto/tls"
@@ -20,6 +20,7 @@ import (
 	"github.com/aws/aws-sdk-go-v2/config"
 
 	"github.com/etcd-operators/etcd-operators/shared/etcdtest"
+	"github.com/etcd-operators/etcd-operators/shared/objectstore"
 )
 
 // What the files of a hostile Secret, or a hostile EtcdBackup, are after: a file that is
@@ -128,8 +129,8 @@ func TestHostileSecrets(t *testing.T) {
 				t.Error("the program was run")
 				_ = os.Remove(marker)
 			}
-			if !errors.Is(err, CredentialsInvalid) {
-				t.Fatalf("got %v, want %v", err, CredentialsInvalid)
+			if !errors.Is(err, objectstore.CredentialsInvalid) {
+				t.Fatalf("got %v, want %v", err, objectstore.CredentialsInvalid)
 			}
 			for _, words := range []string{c.key, "aws_secret_access_key", "pod.serviceAccountName"} {
 				if !strings.Contains(err.Error(), words) {
@@ -232,11 +233,11 @@ func TestCAsOfOthersSeeNoKeys(t *testing.T) {
 	for name, c := range map[string]struct {
 		env   map[string]string
 		caDir string
-		want  Reason // empty: it works
+		want  objectstore.Reason // empty: it works
 		says  string
 	}{
-		"the creator's CA":   {caDir: caDir, want: CredentialsInvalid},
-		"no CA":              {want: CredentialsInvalid},
+		"the creator's CA":   {caDir: caDir, want: objectstore.CredentialsInvalid},
+		"no CA":              {want: objectstore.CredentialsInvalid},
 		"the Pod's CA":       {env: map[string]string{"AWS_CA_BUNDLE": bundle}, says: rootPassword},
 		"the Pod's, and one": {env: map[string]string{"AWS_CA_BUNDLE": bundle}, caDir: caDir, says: rootPassword},
 	} {
@@ -263,7 +264,7 @@ func TestCAsOfOthersSeeNoKeys(t *testing.T) {
 		before := sts.told()
 		dir := mounted(t, map[string][]byte{"config": []byte("[default]\nregion = us-east-1\nservices = mine\nrole_arn = arn:aws:iam::1:role/x\naws_access_key_id = a\naws_secret_access_key = b\n[services mine]\nsts =\n  endpoint_url = " + server.URL + "\n")})
 		_, err := Open(t.Context(), Settings{Bucket: bucket, SecretDir: dir, CADir: caDir})
-		if !errors.Is(err, InvalidSettings) || !strings.Contains(err.Error(), "role_arn") || !strings.Contains(err.Error(), "ca_bundle") {
+		if !errors.Is(err, objectstore.InvalidSettings) || !strings.Contains(err.Error(), "role_arn") || !strings.Contains(err.Error(), "ca_bundle") {
 			t.Errorf("got %v", err)
 		}
 		if heard := strings.TrimPrefix(sts.told(), before); heard != "" {

@@ -1,4 +1,4 @@
-package objectstore
+package s3
 
 import (
 	"errors"
@@ -12,6 +12,7 @@ import (
 
 	"github.com/aws/aws-sdk-go-v2/service/s3"
 
+	"github.com/etcd-operators/etcd-operators/shared/objectstore"
 	"github.com/etcd-operators/etcd-operators/shared/s3test"
 )
 
@@ -66,7 +67,7 @@ func TestChecksums(t *testing.T) {
 			store := open(t, s)
 			for _, size := range []int{10, 3*smallPart + 1} {
 				key := fmt.Sprintf("%d", size)
-				if _, err := store.Put(t.Context(), key, plain(content(size)), PutOptions{}); err != nil {
+				if _, err := store.Put(t.Context(), key, plain(content(size)), objectstore.PutOptions{}); err != nil {
 					t.Fatal(err)
 				}
 				check(t, server, key, content(size))
@@ -79,7 +80,7 @@ func TestChecksums(t *testing.T) {
 	t.Run("one that is not known", func(t *testing.T) {
 		s := settings(t, server, server.Endpoint)
 		s.Checksums = "Always"
-		if _, err := Open(t.Context(), s); !errors.Is(err, InvalidSettings) || !strings.Contains(err.Error(), "WhenRequired") {
+		if _, err := Open(t.Context(), s); !errors.Is(err, objectstore.InvalidSettings) || !strings.Contains(err.Error(), "WhenRequired") {
 			t.Errorf("got %v", err)
 		}
 	})
@@ -97,7 +98,7 @@ func TestAStoreThatWantsDigests(t *testing.T) {
 					s := settings(t, server, proxy.Endpoint)
 					s.Checksums = checksums
 					store := open(t, s)
-					if _, err := store.Put(t.Context(), "key", plain(content(size)), PutOptions{IfAbsent: absent}); err != nil {
+					if _, err := store.Put(t.Context(), "key", plain(content(size)), objectstore.PutOptions{IfAbsent: absent}); err != nil {
 						t.Fatal(err)
 					}
 					check(t, server, "key", content(size))
@@ -137,8 +138,8 @@ func TestHeadersOfWhatIsStored(t *testing.T) {
 	s.Tags = map[string]string{"team": "etcd", "cost": "a b"}
 	store := open(t, s)
 	for _, size := range []int{1, 2 * smallPart} {
-		if _, err := store.Put(t.Context(), "key", plain(content(size)), PutOptions{}); !errors.Is(err, InvalidSettings) {
-			t.Errorf("got %v, want %v", err, InvalidSettings)
+		if _, err := store.Put(t.Context(), "key", plain(content(size)), objectstore.PutOptions{}); !errors.Is(err, objectstore.InvalidSettings) {
+			t.Errorf("got %v, want %v", err, objectstore.InvalidSettings)
 		}
 	}
 	if seen != 2 {
@@ -163,7 +164,7 @@ func TestTagsOfTheSettingsStay(t *testing.T) {
 		}
 		return all
 	}
-	if _, err := store.Put(t.Context(), "key", plain([]byte("x")), PutOptions{}); err != nil {
+	if _, err := store.Put(t.Context(), "key", plain([]byte("x")), objectstore.PutOptions{}); err != nil {
 		t.Fatal(err)
 	}
 	if got := tags(); got["team"] != "etcd" || len(got) != 1 {

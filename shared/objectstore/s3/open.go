@@ -1,4 +1,4 @@
-package objectstore
+package s3
 
 import (
 	"bytes"
@@ -21,6 +21,8 @@ import (
 	"github.com/aws/aws-sdk-go-v2/feature/ec2/imds"
 	"github.com/aws/aws-sdk-go-v2/service/s3"
 	"github.com/aws/smithy-go/logging"
+
+	"github.com/etcd-operators/etcd-operators/shared/objectstore"
 )
 
 // Settings say which bucket of which store is meant, and who asks.
@@ -56,7 +58,7 @@ type Settings struct {
 	// or the environment says, else ChecksumsWhenRequired.
 	Checksums Checksums
 
-	// Stall is how long a request may make no progress; 0: DefaultStall.
+	// Stall is how long a request may make no progress; 0: objectstore.DefaultStall.
 	Stall time.Duration
 	// MaxBackoff is the longest pause before a request is tried again; 0:
 	// DefaultMaxBackoff.
@@ -66,9 +68,6 @@ type Settings struct {
 const (
 	// DefaultRegion is what most stores other than AWS take requests to be signed for.
 	DefaultRegion = "us-east-1"
-	// DefaultStall is long enough for what the kernel has buffered to pass a slow
-	// network, and short beside a backup.
-	DefaultStall = time.Minute
 	// completeStall is for the request that puts an upload's parts together: AWS
 	// documents that it may take minutes, and others copy the parts.
 	completeStall = 15 * time.Minute
@@ -86,7 +85,7 @@ const (
 // profile is the one of an INI file that is used, as the predecessor did.
 const profile = "default"
 
-// Store is one bucket.
+// Store is one bucket. It implements objectstore.Store.
 type Store struct {
 	settings Settings
 	client   *s3.Client
@@ -99,7 +98,7 @@ type Store struct {
 func Open(ctx context.Context, settings Settings) (*Store, error) {
 	s := &Store{settings: settings}
 	if settings.Bucket == "" {
-		return nil, s.refuse(InvalidSettings, "the path has no bucket: set it to bucket/key")
+		return nil, s.refuse(objectstore.InvalidSettings, "the path has no bucket: set it to bucket/key")
 	}
 	secret, err := settings.secret(ctx)
 	if err != nil {
@@ -111,25 +110,25 @@ func Open(ctx context.Context, settings Settings) (*Store, error) {
 	}
 	cfg, err := config.LoadDefaultConfig(ctx, loadOptions(settings, secret, pem)...)
 	if err != nil {
-		return nil, s.fail("open", "", &withReason{CredentialsInvalid, err})
+		return nil, s.fail("open", "", objectstore.Because(objectstore.CredentialsInvalid, err))
 	}
 	if cfg.Region == "" && settings.Endpoint == "" && cfg.BaseEndpoint == nil {
-		return nil, s.refuse(InvalidSettings, "no region is known, and AWS has buckets in many: set s3.region, or region under [default] in the Secret's config")
+		return nil, s.refuse(objectstore.InvalidSettings, "no region is known, and AWS has buckets in many: set s3.region, or region under [default] in the Secret's config")
 	}
 	if cfg.Region == "" {
 		cfg.Region = DefaultRegion
 	}
 	if s.checksum, err = settings.checksums(cfg); err != nil {
-		return nil, s.fail("open", "", &withReason{InvalidSettings, err})
+		return nil, s.fail("open", "", objectstore.Because(objectstore.InvalidSettings, err))
 	}
 	if err := checkCredentials(ctx, cfg); err != nil {
-		return nil, s.fail("open", "", &withReason{CredentialsInvalid, err})
+		return nil, s.fail("open", "", objectstore.Because(objectstore.CredentialsInvalid, err))
 	}
 	if pem != nil {
 		cfg.HTTPClient = awshttp.NewBuildableClient().WithTransportOptions(tune, trust(pem))
 	}
 	// Around what the configuration made of it, which may hold CA certificates.
-	cfg.HTTPClient = &watched{client: cfg.HTTPClient, stall: settings.stall()}
+	cfg.HTTPClient = &objectstore.Watched{Send: cfg.HTTPClient.Do, Stall: settings.Stall}
 	s.client = s3.NewFromConfig(cfg, s.options)
 	return s, nil
 }
@@ -137,15 +136,8 @@ func Open(ctx context.Context, settings Settings) (*Store, error) {
 // Bucket is the name of the bucket.
 func (s *Store) Bucket() string { return s.settings.Bucket }
 
-// URL is how people write where an object lies.
+// URL implements objectstore.Store.
 func (s *Store) URL(key string) string { return "s3://" + s.settings.Bucket + "/" + key }
-
-func (s Settings) stall() time.Duration {
-	if s.Stall > 0 {
-		return s.Stall
-	}
-	return DefaultStall
-}
 
 // loadOptions are those of the SDK. The CAs of a Secret are trusted where its keys are used;
 // those that stand alone are for the store, not for servers that are shown who the Pod is.
@@ -233,7 +225,7 @@ func (s *Store) quick(o *s3.Options) { o.Retryer = s.settings.retryer(quickAttem
 
 // distrust says that a certificate is no better the next time.
 func distrust(err error) aws.Ternary {
-	if untrusted(err) {
+	if objectstore.Untrusted(err) {
 		return aws.FalseTernary
 	}
 	return aws.UnknownTernary

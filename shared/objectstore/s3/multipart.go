@@ -1,4 +1,4 @@
-package objectstore
+package s3
 
 import (
 	"bytes"
@@ -11,6 +11,8 @@ import (
 	"github.com/aws/aws-sdk-go-v2/service/s3"
 	"github.com/aws/aws-sdk-go-v2/service/s3/types"
 	"golang.org/x/sync/errgroup"
+
+	"github.com/etcd-operators/etcd-operators/shared/objectstore"
 )
 
 const (
@@ -72,7 +74,7 @@ func (p *put) create(ctx context.Context) (id string, err error) {
 	}
 	id = *out.UploadId
 	if p.options.Begun != nil {
-		p.options.Begun(ctx, id)
+		p.options.Begun(ctx, objectstore.Upload{Key: p.key, ID: id})
 	}
 	return id, nil
 }
@@ -116,7 +118,7 @@ func (p *put) parts(ctx context.Context, id string, r io.Reader, first []byte) (
 			if want := partSize(len(parts) + 1); len(buffer) < want {
 				buffer = make([]byte, want)
 			}
-			n, last, err := fill(r, buffer)
+			n, last, err := objectstore.Fill(r, buffer)
 			if err != nil {
 				return err
 			}
@@ -135,11 +137,11 @@ func (p *put) parts(ctx context.Context, id string, r io.Reader, first []byte) (
 
 // ended refuses if there is more to store than parts can hold.
 func (p *put) ended(r io.Reader) error {
-	switch n, _, err := fill(r, make([]byte, 1)); {
+	switch n, _, err := objectstore.Fill(r, make([]byte, 1)); {
 	case err != nil:
 		return err
 	case n > 0:
-		return p.fail("store", p.key, &withReason{TooLarge, fmt.Errorf("it has more than %d bytes", int64(MaxSize))})
+		return p.fail("store", p.key, objectstore.Because(objectstore.TooLarge, fmt.Errorf("it has more than %d bytes", int64(MaxSize))))
 	}
 	return nil
 }
@@ -175,7 +177,7 @@ func (p *put) complete(ctx context.Context, id string, parts []*types.CompletedP
 		MultipartUpload: &types.CompletedMultipartUpload{Parts: list},
 		IfNoneMatch:     p.ifNoneMatch(),
 	}
-	ctx = withStall(ctx, completeStall)
+	ctx = objectstore.WithStall(ctx, completeStall)
 	_, err := p.client.CompleteMultipartUpload(ctx, in)
 	if p.unconditionally(err) {
 		in.IfNoneMatch = nil
@@ -189,8 +191,8 @@ func (p *put) complete(ctx context.Context, id string, parts []*types.CompletedP
 
 // gone makes a bare "not found" of an upload what it is: somebody aborted it.
 func (p *put) gone(err error) error {
-	if reasonOf(err) == NotFound {
-		return &withReason{Unavailable, err}
+	if reasonOf(err) == objectstore.NotFound {
+		return objectstore.Because(objectstore.Unavailable, err)
 	}
 	return err
 }
@@ -214,5 +216,5 @@ func (s *Store) abort(ctx context.Context, key, id string) error {
 }
 
 func noUpload(err error) bool {
-	return hasCode(err, "NoSuchUpload") || reasonOf(err) == NotFound
+	return hasCode(err, "NoSuchUpload") || reasonOf(err) == objectstore.NotFound
 }
