@@ -38,7 +38,8 @@ const (
 	// another one, and look for the cause where this one is stored.
 	ReasonCorruptSnapshot = "CorruptSnapshot"
 	// ReasonEmptySnapshot: the snapshot holds no key, and the cluster that it would replace
-	// has held some. Restore another one, or set spec.allowEmptySnapshot.
+	// has held some; or it holds no key under spec.prefixes. Restore another one, or set
+	// spec.allowEmptySnapshot.
 	ReasonEmptySnapshot = "EmptySnapshot"
 	// ReasonSnapshotTooOld: the data is of an etcd before 3.5. Restore it with etcdctl of
 	// that version, upgrade to 3.5, and take a new snapshot.

@@ -174,7 +174,8 @@ const (
 	// RestoreReasonTargetMissing: the spec does not say which cluster is restored, or how.
 	// Set etcdCluster.name and target, or clusterTemplate.
 	RestoreReasonTargetMissing = "TargetMissing"
-	// RestoreReasonTargetAmbiguous: two fields name different targets. Set only one of them.
+	// RestoreReasonTargetAmbiguous: two fields name different targets, or spec.prefixes is set
+	// for a restore in place. Set only one of them.
 	RestoreReasonTargetAmbiguous = "TargetAmbiguous"
 	// RestoreReasonTargetUnknown: spec.target is neither InPlace nor New. Set one of them.
 	RestoreReasonTargetUnknown = "TargetUnknown"

@@ -100,7 +100,7 @@ type RestoreStatus struct {
 	// The snapshot, as it was verified: only exactly this one is restored.
 	// +optional
 	Snapshot *RestoreSnapshot `json:"snapshot,omitempty"`
-	// What is restored of the snapshot. Only with spec.revision.
+	// What is restored of the snapshot. Only with spec.revision or spec.prefixes.
 	// +optional
 	Restored *RestoredState `json:"restored,omitempty"`
 	// The snapshots under s3.prefix. Only with verifyOnly.
@@ -181,7 +181,8 @@ type RestoreSnapshot struct {
 	// +optional
 	TotalKeys int64 `json:"totalKeys,omitempty"`
 	// How many keys there were at spec.revision, with those whose lease the snapshot no longer
-	// has. Only of a snapshot that was verified before the members were stopped.
+	// has; with spec.prefixes, only keys under these. Only of a snapshot that was verified
+	// before the members were stopped.
 	// +optional
 	KeysAtRevision *int64 `json:"keysAtRevision,omitempty"`
 	// The version of etcd whose data it is, such as 3.6.
@@ -204,17 +205,23 @@ type RestoreSnapshot struct {
 	AuthEnabled bool `json:"authEnabled,omitempty"`
 }
 
-// RestoredState is what is restored of a snapshot that reaches beyond it.
+// RestoredState is what is restored of a snapshot that holds more.
 type RestoredState struct {
-	// The revision of the backed-up cluster at which every key is restored: spec.revision.
+	// The revision of the backed-up cluster at which every key is restored: spec.revision, or
+	// the snapshot's own.
 	Revision int64 `json:"revision"`
-	// How many keys are restored: those that there were at that revision, without
-	// keysWithoutLease unless spec.leasedKeys is Keep.
+	// How many keys are restored: those that there were at that revision (under
+	// spec.prefixes, if these are set), without keysWithoutLease unless spec.leasedKeys is
+	// Keep.
 	// +optional
 	TotalKeys int64 `json:"totalKeys,omitempty"`
 	// How many later revisions the snapshot has, which are left out.
 	// +optional
 	RevisionsLeftOut int64 `json:"revisionsLeftOut,omitempty"`
+	// How many keys there were at that revision that do not begin with one of spec.prefixes:
+	// they are left out. Only with spec.prefixes.
+	// +optional
+	KeysLeftOut *int64 `json:"keysLeftOut,omitempty"`
 	// How many keys had a lease at that revision which the snapshot no longer has. They are
 	// left out, or restored without a lease, as spec.leasedKeys says.
 	// +optional

@@ -69,10 +69,12 @@ type EtcdRestoreList struct {
 // +kubebuilder:validation:XValidation:rule="!(has(self.backupStorageType) && self.backupStorageType == 'S3') || !has(self.pvc) || has(self.backupRef)",fieldPath=".pvc",reason=FieldValueForbidden,message="backupStorageType is S3: remove pvc, or set backupStorageType: PVC and remove s3"
 // +kubebuilder:validation:XValidation:rule="!(has(self.backupStorageType) && self.backupStorageType == 'PVC') || !has(self.s3) || has(self.backupRef)",fieldPath=".s3",reason=FieldValueForbidden,message="backupStorageType is PVC: remove s3, or set backupStorageType: S3 and remove pvc"
 // +kubebuilder:validation:XValidation:rule="!(has(self.leasedKeys) && self.leasedKeys.size() > 0) || has(self.revision)",fieldPath=".leasedKeys",reason=FieldValueForbidden,message="leasedKeys is only for a restore to a revision: set revision, or remove leasedKeys"
+// +kubebuilder:validation:XValidation:rule="!(has(self.prefixes) && self.prefixes.size() > 0) || has(self.clusterTemplate) || (has(self.target) && self.target == 'New') || (has(self.verifyOnly) && self.verifyOnly)",fieldPath=".prefixes",reason=FieldValueForbidden,message="prefixes cannot be restored in place, since all other keys of the cluster would be lost: set target: New, or clusterTemplate instead of etcdCluster, and copy the keys from the new cluster"
 // +kubebuilder:validation:XValidation:rule="has(self.etcdCluster) == has(oldSelf.etcdCluster) && (!has(self.etcdCluster) || self.etcdCluster == oldSelf.etcdCluster) && (has(self.target) && self.target.size() > 0) == (has(oldSelf.target) && oldSelf.target.size() > 0) && (!has(self.target) || !has(oldSelf.target) || self.target == oldSelf.target) && has(self.clusterTemplate) == has(oldSelf.clusterTemplate) && (!has(self.clusterTemplate) || self.clusterTemplate == oldSelf.clusterTemplate)",reason=FieldValueForbidden,message="etcdCluster, target and clusterTemplate cannot be changed, since a restore is done once: delete this EtcdRestore, and create another one"
 // +kubebuilder:validation:XValidation:rule="(has(self.backupStorageType) && self.backupStorageType.size() > 0) == (has(oldSelf.backupStorageType) && oldSelf.backupStorageType.size() > 0) && (!has(self.backupStorageType) || !has(oldSelf.backupStorageType) || self.backupStorageType == oldSelf.backupStorageType) && has(self.s3) == has(oldSelf.s3) && has(self.pvc) == has(oldSelf.pvc) && (!has(self.pvc) || self.pvc == oldSelf.pvc) && has(self.backupRef) == has(oldSelf.backupRef) && (has(self.clusterID) && self.clusterID.size() > 0) == (has(oldSelf.clusterID) && oldSelf.clusterID.size() > 0) && (!has(self.clusterID) || !has(oldSelf.clusterID) || self.clusterID == oldSelf.clusterID) && (has(self.skipHashCheck) && self.skipHashCheck) == (has(oldSelf.skipHashCheck) && oldSelf.skipHashCheck)",reason=FieldValueForbidden,message="backupStorageType, s3, pvc, backupRef, clusterID and skipHashCheck cannot be changed, since a restore is done once: delete this EtcdRestore, and create another one"
 // +kubebuilder:validation:XValidation:rule="has(self.revisionBump) == has(oldSelf.revisionBump) && (!has(self.revisionBump) || self.revisionBump == oldSelf.revisionBump) && has(self.pod) == has(oldSelf.pod) && (!has(self.pod) || self.pod == oldSelf.pod)",reason=FieldValueForbidden,message="revisionBump and pod cannot be changed, since a restore is done once: delete this EtcdRestore, and create another one"
 // +kubebuilder:validation:XValidation:rule="(has(self.revision) ? self.revision : 0) == (has(oldSelf.revision) ? oldSelf.revision : 0) && (has(self.leasedKeys) && self.leasedKeys == 'Keep') == (has(oldSelf.leasedKeys) && oldSelf.leasedKeys == 'Keep')",fieldPath=".revision",reason=FieldValueForbidden,message="revision and leasedKeys cannot be changed, since a restore is done once: delete this EtcdRestore, and create another one"
+// +kubebuilder:validation:XValidation:rule="(has(self.prefixes) ? self.prefixes : []) == (has(oldSelf.prefixes) ? oldSelf.prefixes : [])",fieldPath=".prefixes",reason=FieldValueForbidden,message="prefixes cannot be changed, since a restore is done once: delete this EtcdRestore, and create another one"
 // +kubebuilder:validation:XValidation:rule="(has(self.verifyOnly) && self.verifyOnly) == (has(oldSelf.verifyOnly) && oldSelf.verifyOnly)",fieldPath=".verifyOnly",reason=FieldValueForbidden,message="verifyOnly cannot be changed, since a restore is done once: create another EtcdRestore to restore what this one has verified"
 // +kubebuilder:validation:XValidation:rule="(has(self.allowEmptySnapshot) && self.allowEmptySnapshot) == (has(oldSelf.allowEmptySnapshot) && oldSelf.allowEmptySnapshot)",fieldPath=".allowEmptySnapshot",reason=FieldValueForbidden,message="allowEmptySnapshot cannot be changed, since a restore is done once: delete this EtcdRestore, and create another one"
 // +kubebuilder:validation:XValidation:rule="(has(self.acceptRunningOldMembers) && self.acceptRunningOldMembers) || !(has(oldSelf.acceptRunningOldMembers) && oldSelf.acceptRunningOldMembers)",fieldPath=".acceptRunningOldMembers",reason=FieldValueForbidden,message="acceptRunningOldMembers cannot be withdrawn, since the restore might have continued because of it: keep it true, or delete this EtcdRestore, and create another one"
@@ -149,6 +151,16 @@ type RestoreSpec struct {
 	// +optional
 	LeasedKeys LeasedKeys `json:"leasedKeys,omitempty"`
 
+	// Restores only the keys that begin with one of these prefixes, to a new cluster (target
+	// New, or clusterTemplate), as of revision if that is set. Users, roles and leases are
+	// restored as always. At most 16, such as app/tenant-7/. Default: all keys.
+	// +optional
+	// +listType=atomic
+	// +kubebuilder:validation:MaxItems=16
+	// +kubebuilder:validation:items:MaxLength=1024
+	// +kubebuilder:validation:XValidation:rule="self.all(p, p.size() > 0)",message="prefixes has an empty entry, with which all keys begin: remove it, or remove prefixes to restore all keys"
+	Prefixes []string `json:"prefixes,omitempty"`
+
 	// Fetches and verifies the snapshot, and does nothing else: no cluster needs to exist,
 	// and none is changed, whatever else is set here. The phase ends in Verified, and
 	// status.snapshot describes the snapshot. Default false.
@@ -176,7 +188,8 @@ type RestoreSpec struct {
 	SkipHashCheck bool `json:"skipHashCheck,omitempty"`
 
 	// Allows a snapshot without keys to replace a cluster that has held keys, which are then
-	// lost. Default false: such a restore fails before anything is stopped.
+	// lost, and a restore of prefixes under which there is no key. Default false: such a
+	// restore fails before anything is stopped.
 	// +optional
 	AllowEmptySnapshot bool `json:"allowEmptySnapshot,omitempty"`
 

@@ -8,11 +8,11 @@ import (
 // maxSet is how many keys are remembered at a time, in some 20 MiB.
 const maxSet = 1 << 20
 
-// countKeys counts the keys that are there at a revision: those whose newest event up to it
-// is no deletion. entries is how many such events there are at most. Events are seen newest
+// countKeys counts the keys that are there at a revision, under the prefixes and elsewhere:
+// those whose newest event up to it is no deletion. entries is how many such events there are at most. Events are seen newest
 // first, and of a key only the first one counts; so keys are remembered, by a hash of
 // 64 bits, in as many passes as it takes to remember no more than maxSet of them at once.
-func (d *database) countKeys(ctx context.Context, bucket []byte, entries, revision int64) (total int64, err error) {
+func (d *database) countKeys(ctx context.Context, bucket []byte, entries, revision int64, prefixes []string) (under, elsewhere int64, err error) {
 	passes := uint64(entries/maxSet + 1)
 	seed := maphash.MakeSeed()
 	seen := make(map[uint64]struct{}, min(entries, maxSet))
@@ -33,14 +33,18 @@ func (d *database) countKeys(ctx context.Context, bucket []byte, entries, revisi
 				return nil
 			}
 			seen[hash] = struct{}{}
-			if !ev.deleted {
-				total++
+			switch {
+			case ev.deleted:
+			case isUnder(ev.key, prefixes):
+				under++
+			default:
+				elsewhere++
 			}
 			return nil
 		})
 		if err != nil {
-			return 0, err
+			return 0, 0, err
 		}
 	}
-	return total, nil
+	return under, elsewhere, nil
 }

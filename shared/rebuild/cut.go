@@ -83,21 +83,22 @@ func CutAt(ctx context.Context, f *os.File, revision int64, leased LeasedKeys) (
 }
 
 // PlanCut finds out whether CutAt can bring a database to a revision, and how many keys are
-// there at it. Those that [DropLeasedKeys] would leave out count. The file was inspected
-// before, and is only read.
-func PlanCut(ctx context.Context, f *os.File, revision int64) (keys int64, err error) {
+// there at it, under the prefixes and elsewhere; without prefixes all keys are under them.
+// Those that [DropLeasedKeys] would leave out count. The file was inspected before, and is
+// only read.
+func PlanCut(ctx context.Context, f *os.File, revision int64, prefixes []string) (under, elsewhere int64, err error) {
 	if _, err := planCut(ctx, f, revision, newLeaseSearch(revision)); err != nil {
-		return 0, err
+		return 0, 0, err
 	}
 	defer faults(&err)()
 	d, err := open(f)
 	if err != nil {
-		return 0, err
+		return 0, 0, err
 	}
 	defer d.close()
 	buckets, err := d.buckets(ctx, d.newWalk())
 	if err != nil {
-		return 0, err
+		return 0, 0, err
 	}
 	entries := int64(0)
 	err = d.newWalk().bucket(ctx, buckets[bucketKey], func(element) error {
@@ -105,9 +106,9 @@ func PlanCut(ctx context.Context, f *os.File, revision int64) (keys int64, err e
 		return nil
 	})
 	if err != nil {
-		return 0, err
+		return 0, 0, err
 	}
-	return d.countKeys(ctx, buckets[bucketKey], entries, revision)
+	return d.countKeys(ctx, buckets[bucketKey], entries, revision, prefixes)
 }
 
 // cut changes the file.

@@ -180,7 +180,7 @@ func TestCutAt(t *testing.T) {
 					if revision < info.Revision {
 						lost = naiveCut(t, want, revision, leased)
 					}
-					planned, err := PlanCut(t.Context(), readOnly(t, f.Name()), revision)
+					planned, _, err := PlanCut(t.Context(), readOnly(t, f.Name()), revision, nil)
 					if err != nil || !bytes.Equal(original, read(t, f.Name())) {
 						t.Fatalf("%s: planned %d, %v, or the file was changed", what, planned, err)
 					}
@@ -278,7 +278,7 @@ func TestCutAtRefuses(t *testing.T) {
 			f := copyOf(t, read(t, build(t, content{events: some(2000), meta: tc.meta})))
 			before := read(t, f.Name())
 			_, cutting := CutAt(t.Context(), f, tc.revision, DropLeasedKeys)
-			_, planning := PlanCut(t.Context(), f, tc.revision)
+			_, _, planning := PlanCut(t.Context(), f, tc.revision, nil)
 			for _, err := range []error{cutting, planning} {
 				var known *runner.Error
 				var got *RevisionError

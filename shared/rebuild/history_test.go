@@ -18,6 +18,7 @@ import (
 	"time"
 
 	"github.com/google/go-cmp/cmp"
+	"github.com/google/go-cmp/cmp/cmpopts"
 	"go.etcd.io/etcd/api/v3/mvccpb"
 	"go.etcd.io/etcd/api/v3/v3rpc/rpctypes"
 	clientv3 "go.etcd.io/etcd/client/v3"
@@ -229,6 +230,7 @@ func (h *history) check(t *testing.T) (hashes int) {
 		t.Run(fmt.Sprintf("revision %d of %d to %d", revision, oldest, h.newest), func(t *testing.T) {
 			want := stateAt(t, h.c, revision)
 			f, compared := h.checkCut(t, revision, want)
+			h.checkExtracted(t, revision, want)
 			if compared {
 				hashes++
 			}
@@ -276,6 +278,28 @@ func (h *history) checkCut(t *testing.T, revision int64, want state) (f *os.File
 	return f, compared
 }
 
+// checkExtracted compares what is in the file of a cut with only the keys under some prefixes.
+func (h *history) checkExtracted(t *testing.T, revision int64, want state) {
+	t.Helper()
+	prefixes := [][]string{{"b/"}, {"a/0", "c"}, {"c/1", "c/11", "a/"}, {"nothing"}}[h.Intn(4)]
+	outside := func(kv *mvccpb.KeyValue) bool { return !isUnder(kv.Key, prefixes) }
+	under, elsewhere, err := PlanCut(t.Context(), copyOf(t, h.snapshot), revision, prefixes)
+	if err != nil {
+		t.Fatal(err)
+	}
+	f := extracted(t, copyOf(t, h.snapshot), prefixes)
+	if _, err := CutAt(t.Context(), f, revision, LeasedKeysAsRecorded); err != nil {
+		t.Fatal(err)
+	}
+	keys := slices.DeleteFunc(slices.Clone(want.keys), outside)
+	if diff := cmp.Diff(keys, fileState(t, f.Name(), h.compacted).keys, protocmp.Transform(), cmpopts.EquateEmpty()); diff != "" {
+		t.Errorf("the keys under %q (-live +file):\n%s", prefixes, diff)
+	}
+	if after, err := Inspect(t.Context(), f); err != nil || after.Revision > revision || under != int64(len(keys)) || elsewhere != int64(len(want.keys)-len(keys)) {
+		t.Errorf("got %+v, %v; planned %d and %d elsewhere", after, err, under, elsewhere)
+	}
+}
+
 // fileState is what etcd tells of the newest revision of a database, as hash.go and
 // kvstore.go in server/storage/mvcc have it: records that a compaction has left count only
 // if they are still the newest of their keys.
@@ -288,6 +312,9 @@ func fileState(t *testing.T, path string, compacted int64) state {
 		kv := &mvccpb.KeyValue{}
 		if err := proto.Unmarshal([]byte(records[record]), kv); err != nil {
 			t.Fatal(err)
+		}
+		if len(kv.Key) == 0 { // what raises the revision
+			continue
 		}
 		live[string(kv.Key)] = kv
 		if len(record) == tombstoneSize {

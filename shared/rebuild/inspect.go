@@ -79,7 +79,7 @@ func Inspect(ctx context.Context, f *os.File) (info Info, err error) {
 	if info.EtcdVersion, err = in.version(); err != nil {
 		return info, err
 	}
-	info.TotalKeys, err = d.countKeys(ctx, buckets[bucketKey], in.entries, info.Revision)
+	info.TotalKeys, _, err = d.countKeys(ctx, buckets[bucketKey], in.entries, info.Revision, nil)
 	return info, err
 }
 

@@ -103,7 +103,7 @@ func TestCountingInPassesChangesNothing(t *testing.T) {
 		t.Fatal(err)
 	}
 	for _, entries := range []int64{1, maxSet, 2 * maxSet, 10 * maxSet} {
-		if got, err := d.countKeys(t.Context(), buckets[bucketKey], entries, math.MaxInt64); got != 3000-3000/7-1 || err != nil {
+		if got, _, err := d.countKeys(t.Context(), buckets[bucketKey], entries, math.MaxInt64, nil); got != 3000-3000/7-1 || err != nil {
 			t.Errorf("as if of %d events: counted %d, %v", entries, got, err)
 		}
 	}

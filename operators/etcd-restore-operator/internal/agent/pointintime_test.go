@@ -2,9 +2,11 @@ package agent
 
 import (
 	"bytes"
+	"cmp"
 	"maps"
 	"net/http"
 	"path/filepath"
+	"slices"
 	"strings"
 	"testing"
 
@@ -94,6 +96,55 @@ func TestARevisionThatTheSnapshotDoesNotHold(t *testing.T) {
 			}
 		})
 	}
+}
+
+// underOnly is what of a state begins with one of the prefixes.
+func underOnly(state map[string]version, prefixes ...string) map[string]version {
+	some := maps.Clone(state)
+	maps.DeleteFunc(some, func(key string, _ version) bool {
+		return !slices.ContainsFunc(prefixes, func(p string) bool { return strings.HasPrefix(key, p) })
+	})
+	return some
+}
+
+// A new cluster gets the keys under some prefixes alone, each as it was, at a revision or at
+// the snapshot's own.
+func TestRestoreOfPrefixes(t *testing.T) {
+	t.Parallel()
+	etcdtest.EachVersion(t, func(t *testing.T, etcd string) {
+		t.Parallel()
+		o := startOrigin(t, etcd)
+		for name, c := range map[string]struct {
+			revision int64
+			prefixes []string
+		}{
+			"of the snapshot":   {0, []string{"key-1"}},
+			"of a revision":     {180, []string{"key-2", "key-55", "key-5"}},
+			"nothing is there":  {0, []string{"none/"}},
+			"undo one's delete": {201, []string{"key-3"}},
+		} {
+			t.Run(name, func(t *testing.T) {
+				all := o.as(t, cmp.Or(c.revision, o.revision))
+				want := underOnly(all, c.prefixes...)
+				tk := onVolume(t, packed(t, o.content))
+				tk.Revision, tk.Prefixes = c.revision, c.prefixes
+				verified := must(t, tk)
+				m := etcdtest.NewMember(t, etcd, "seed")
+				tk = restoring(t, tk, verified.Snapshot, m, o.revision+bump)
+				result := must(t, tk)
+				for _, got := range []*task.Cut{verified.Cut, result.Cut} {
+					if got == nil || got.Revision != cmp.Or(c.revision, o.revision) || got.TotalKeys != int64(len(want)) || got.LeftOut == nil || *got.LeftOut != int64(len(all)-len(want)) {
+						t.Errorf("told %+v, want %d of %d keys", got, len(want), len(all))
+					}
+				}
+				m.Start(t, "new", m)
+				m.WaitReady(t)
+				if got, revision := stateOf(t, connect(t, m)); !maps.Equal(got, want) || revision != o.revision+bump {
+					t.Errorf("the cluster has %d keys at revision %d, want %d, at %d", len(got), revision, len(want), o.revision+bump)
+				}
+			})
+		}
+	})
 }
 
 // Of several snapshots under a prefix the oldest is restored that holds the revision.
@@ -190,6 +241,13 @@ func TestAnotherRevisionIsPreparedAnew(t *testing.T) {
 		got := must(t, tk)
 		if got.Snapshot == nil || (got.Cut == nil) != (r == 0) || got.Cut != nil && got.Cut.Revision != r {
 			t.Errorf("at revision %d it tells %+v", r, got)
+		}
+	}
+	for _, prefixes := range [][]string{{"key-1"}, {"key-1"}, {"key-2"}, {"none"}, nil} {
+		tk.Prefixes = prefixes
+		want := int64(len(underOnly(o.state, prefixes...)))
+		if got := must(t, tk); got.Snapshot == nil || (got.Cut == nil) != (prefixes == nil) || got.Cut != nil && got.Cut.TotalKeys != want {
+			t.Errorf("under %q it tells %+v", prefixes, got)
 		}
 	}
 }

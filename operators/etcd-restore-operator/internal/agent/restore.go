@@ -1,11 +1,14 @@
 package agent
 
 import (
+	"cmp"
 	"context"
 	"encoding/json"
 	"errors"
 	"fmt"
 	"math"
+	"os"
+	"slices"
 
 	"github.com/etcd-operators/etcd-operators/operators/etcd-restore-operator/internal/task"
 	"github.com/etcd-operators/etcd-operators/shared/agent/runner"
@@ -90,12 +93,19 @@ func (j *job) isOver(place *datadir.Place) (over bool, p permit, err error) {
 type facts struct {
 	Snapshot *task.Snapshot `json:"snapshot"`
 	Cut      *task.Cut      `json:"cut,omitempty"`
+	Prefixes []string       `json:"prefixes,omitempty"`
 	Revision int64          `json:"revision"`
 }
 
-// isAt reports whether the database is as it was at a revision; 0: at the snapshot's own.
-func (f *facts) isAt(revision int64) bool {
-	return f.Cut == nil && revision == 0 || f.Cut != nil && f.Cut.Revision == revision
+// isOf reports whether the database is what a task asks for.
+func (f *facts) isOf(t task.Task) bool {
+	if f.Snapshot == nil || !slices.Equal(f.Prefixes, t.Prefixes) || t.Want != nil && *f.Snapshot != *t.Want {
+		return false
+	}
+	if f.Cut == nil {
+		return t.Revision == 0 && len(t.Prefixes) == 0
+	}
+	return f.Cut.Revision == t.Revision || t.Revision == 0 && len(t.Prefixes) > 0 && f.Cut.Revision == f.Snapshot.Revision
 }
 
 // isPrepared reports whether an earlier start has prepared the data dir, and tells the same
@@ -107,7 +117,7 @@ func (j *job) isPrepared(place *datadir.Place) (bool, error) {
 	}
 	var f facts
 	unreadable := json.Unmarshal(noted, &f)
-	ok = unreadable == nil && f.Snapshot != nil && f.isAt(j.task.Revision) && (j.task.Want == nil || *f.Snapshot == *j.task.Want)
+	ok = unreadable == nil && f.isOf(j.task)
 	if ok {
 		j.result.Snapshot, j.result.Cut, j.result.Revision = f.Snapshot, f.Cut, f.Revision
 	}
@@ -124,7 +134,7 @@ func (j *job) rebuild(ctx context.Context, p *datadir.Place) error {
 	if err != nil {
 		return errors.Join(err, p.Clear())
 	}
-	defer func() { _ = f.file.Close() }() // rebuild.Restore has synced it
+	defer func() { _ = f.file.Close() }() // rebuild.Restore has synced it, or it was given up
 	made, err := j.assemble(ctx, p, f)
 	if err != nil {
 		return errors.Join(err, p.Clear())
@@ -156,7 +166,7 @@ func (j *job) assemble(ctx context.Context, p *datadir.Place, f *fetched) (*fact
 	if m.Bump > 0 {
 		revision = max(revision, found.Revision+m.Bump)
 	}
-	cut, err := j.cut(ctx, f)
+	cut, err := j.cut(ctx, f, found)
 	if err != nil {
 		return nil, err
 	}
@@ -168,14 +178,25 @@ func (j *job) assemble(ctx context.Context, p *datadir.Place, f *fetched) (*fact
 	if len(made.ClearedAlarms) > 0 {
 		j.log.Info("cleared the alarms of the snapshot", "alarms", made.ClearedAlarms)
 	}
-	return &facts{Snapshot: found, Cut: cut, Revision: revision}, nil
+	return &facts{Snapshot: found, Cut: cut, Prefixes: j.task.Prefixes, Revision: revision}, nil
 }
 
-// cut brings the database to what it was at the task's revision; nil if it has none.
-func (j *job) cut(ctx context.Context, f *fetched) (*task.Cut, error) {
-	r := j.task.Revision
-	if r == 0 {
+// cut leaves of the database what is under the task's prefixes, and brings it to what it was at
+// the task's revision; nil if it has neither.
+func (j *job) cut(ctx context.Context, f *fetched, found *task.Snapshot) (*task.Cut, error) {
+	if j.task.Revision == 0 && len(j.task.Prefixes) == 0 {
 		return nil, nil
+	}
+	r, leftOut := cmp.Or(j.task.Revision, found.Revision), (*int64)(nil)
+	if len(j.task.Prefixes) > 0 {
+		planned, err := j.planCut(ctx, f, found)
+		if err != nil {
+			return nil, err
+		}
+		if err := j.extract(ctx, f); err != nil {
+			return nil, err
+		}
+		leftOut = planned.LeftOut
 	}
 	j.log.Info("leaving out what came after the revision", "revision", r)
 	leased := rebuild.DropLeasedKeys
@@ -194,5 +215,23 @@ func (j *job) cut(ctx context.Context, f *fetched) (*task.Cut, error) {
 		return nil, fmt.Errorf("the database is still at revision %d, and not at %d", info.Revision, r)
 	}
 	j.log.Info("left out what came after the revision", "revision", r, "keys", info.TotalKeys, "keysWithoutLease", cut.LeasedKeysWithoutLease)
-	return &task.Cut{Revision: r, TotalKeys: info.TotalKeys, WithoutLease: cut.LeasedKeysWithoutLease}, nil
+	return &task.Cut{Revision: r, TotalKeys: info.TotalKeys, LeftOut: leftOut, WithoutLease: cut.LeasedKeysWithoutLease}, nil
+}
+
+// extract replaces the file by one of the keys under the task's prefixes alone. Until then the
+// volume holds both.
+func (j *job) extract(ctx context.Context, f *fetched) error {
+	j.log.Info("leaving out the keys that do not begin with a prefix", "prefixes", j.task.Prefixes)
+	all := f.file.Name()
+	path := all + ".prefixes"
+	if err := rebuild.Extract(ctx, f.file, path, j.task.Prefixes); err != nil {
+		return err
+	}
+	some, err := os.OpenFile(path, os.O_RDWR, 0)
+	if err != nil {
+		return err
+	}
+	_ = f.file.Close() // it was only read
+	f.file = some
+	return os.Remove(all)
 }

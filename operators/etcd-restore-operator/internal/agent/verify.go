@@ -1,6 +1,7 @@
 package agent
 
 import (
+	"cmp"
 	"context"
 	"os"
 	"strings"
@@ -26,7 +27,7 @@ func (j *job) verify(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	cut, err := j.planCut(ctx, f)
+	cut, err := j.planCut(ctx, f, found)
 	if err != nil {
 		return err
 	}
@@ -34,14 +35,14 @@ func (j *job) verify(ctx context.Context) error {
 	return nil
 }
 
-// planCut counts the keys at the task's revision, before anything is stopped for it; nil if it
-// has none.
-func (j *job) planCut(ctx context.Context, f *fetched) (*task.Cut, error) {
-	r := j.task.Revision
-	if r == 0 {
+// planCut counts the keys at the task's revision and under its prefixes, before anything is
+// stopped for it; nil if it has neither.
+func (j *job) planCut(ctx context.Context, f *fetched, found *task.Snapshot) (*task.Cut, error) {
+	if j.task.Revision == 0 && len(j.task.Prefixes) == 0 {
 		return nil, nil
 	}
-	keys, err := rebuild.PlanCut(ctx, f.file, r)
+	r := cmp.Or(j.task.Revision, found.Revision)
+	keys, elsewhere, err := rebuild.PlanCut(ctx, f.file, r, j.task.Prefixes)
 	if f.inPlace != nil {
 		if changed := f.inPlace.checkUnchanged(); changed != nil {
 			return nil, changed
@@ -50,8 +51,12 @@ func (j *job) planCut(ctx context.Context, f *fetched) (*task.Cut, error) {
 	if err != nil {
 		return nil, err
 	}
-	j.log.Info("the snapshot can be restored as of the revision", "revision", r, "keys", keys)
-	return &task.Cut{Revision: r, TotalKeys: keys}, nil
+	j.log.Info("the snapshot can be restored as of the revision", "revision", r, "keys", keys, "keysElsewhere", elsewhere)
+	cut := &task.Cut{Revision: r, TotalKeys: keys}
+	if len(j.task.Prefixes) > 0 {
+		cut.LeftOut = &elsewhere
+	}
+	return cut, nil
 }
 
 // examine finds out all about a snapshot that was fetched, or why it cannot be restored.

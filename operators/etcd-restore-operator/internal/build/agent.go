@@ -53,6 +53,7 @@ func newTask(r *v1beta2.EtcdRestore, s plan.Source) task.Task {
 	t := task.Task{
 		SkipHashCheck: r.Spec.SkipHashCheck,
 		Revision:      r.Spec.Revision,
+		Prefixes:      r.Spec.Prefixes,
 
 		KeepLeasedKeys: r.Spec.LeasedKeys == v1beta2.LeasedKeysKeep,
 		Restore:        r.Namespace + "/" + r.Name,

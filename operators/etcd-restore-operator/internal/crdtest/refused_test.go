@@ -23,6 +23,7 @@ const (
 	idMessage         = "clusterID is invalid: set it to the 16 lower-case hexadecimal digits in status.clusterID of the EtcdCluster"
 	bumpMessage       = "revisionBump must be more than 0, since revisions never go back: set at least 1000000000, or remove it"
 	leasedMessage     = "leasedKeys is only for a restore to a revision: set revision, or remove leasedKeys"
+	prefixesMessage   = "prefixes cannot be restored in place, since all other keys of the cluster would be lost: set target: New, or clusterTemplate instead of etcdCluster, and copy the keys from the new cluster"
 	asOfMessage       = "revision must be more than 0: set it to the last revision that is to be kept, or remove it to restore all that the snapshot holds"
 	labelEnding       = " is set by the operators (as are all labels of etcd.database.coreos.com/*); remove it or use another key"
 	noteEnding        = " is set by the operators (as are all annotations of etcd.database.coreos.com/* but scope); remove it or use another key"
@@ -99,6 +100,9 @@ func TestRefused(t *testing.T) {
 		"keys of a lease":         {Reason: "a typo must not mean Drop", Spec: with(`revision: 5, leasedKeys: keep`), Field: "spec.leasedKeys", Message: `supported values: "", "Drop", "Keep"`},
 		"leased keys alone":       {Reason: "without revision they are all restored", Spec: with(`leasedKeys: Keep`), Field: "spec.leasedKeys", Message: leasedMessage},
 		"leased keys, dropped":    {Reason: "without revision they are all restored", Spec: with(`leasedKeys: Drop`), Field: "spec.leasedKeys", Message: leasedMessage},
+		"prefixes in place":       {Reason: "all other keys would be lost", Spec: with(`prefixes: [app/]`), Field: "spec.prefixes", Message: prefixesMessage},
+		"prefixes of itself":      {Reason: "an omitted target is InPlace", Name: "x", Spec: `{etcdCluster: {name: x}, prefixes: [app/], ` + fromS3 + `}`, Field: "spec.prefixes", Message: prefixesMessage},
+		"an empty prefix":         {Reason: "all keys begin with it", Spec: `{` + template + `, prefixes: [app/, ""], ` + fromS3 + `}`, Field: "spec.prefixes", Message: "prefixes has an empty entry, with which all keys begin: remove it, or remove prefixes to restore all keys"},
 		"negative timeout":        {Reason: "time goes forward", Spec: with(`timeoutInSecond: -1`), Field: "spec.timeoutInSecond", Message: "should be greater than or equal to 0"},
 		"label etcd_cluster":      {Reason: "the Pod would be taken for a member", Spec: with(`pod: {labels: {etcd_cluster: x}}`), Field: "spec.pod.labels", Message: "etcd_cluster" + podLabelEnding},
 		"annotation":              {Reason: "it is ours", Spec: with(`pod: {annotations: {etcd.database.coreos.com/restore-permit: z}}`), Field: "spec.pod.annotations", Message: "etcd.database.coreos.com/restore-permit" + podNoteEnding},

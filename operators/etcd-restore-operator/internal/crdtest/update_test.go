@@ -71,6 +71,8 @@ func TestUpdates(t *testing.T) {
 		"revision later":        {reason: "the whole snapshot may be prepared", before: plain, after: with(`revision: 6`), field: "spec.revision", message: "revision and leasedKeys " + again},
 		"leased keys":           {reason: "they may be left out already", before: with(`revision: 5`), after: with(`revision: 5, leasedKeys: Keep`), field: "spec.revision", message: "revision and leasedKeys " + again},
 		"leased keys, default":  {reason: "it means the same", before: with(`revision: 5`), after: with(`revision: 5, leasedKeys: ""`)},
+		"prefixes":              {reason: "others may be prepared", before: `{` + template + `, prefixes: [a], ` + fromS3 + `}`, after: `{` + template + `, prefixes: [b], ` + fromS3 + `}`, field: "spec.prefixes", message: "prefixes " + again},
+		"prefixes, none":        {reason: "it means the same", before: plain, after: with(`prefixes: []`)},
 		"empty snapshot later":  {reason: "the snapshot may be refused already", before: plain, after: with(`allowEmptySnapshot: true`), field: "spec.allowEmptySnapshot", message: "allowEmptySnapshot " + again},
 		"prefix":                {reason: "another snapshot was checked", before: s3(`prefix: b-1/a`), after: s3(`prefix: b-1/b`), field: "spec.s3", message: "s3 " + again},
 		"path for a prefix":     {reason: "another snapshot was checked", before: s3(`prefix: b-1/a`), after: s3(`path: b-1/a`), field: "spec.s3", message: "s3 " + again},

@@ -63,16 +63,23 @@ func quotaOf(spec *v1beta2.ClusterSpec) int64 {
 }
 
 // checkEmpty refuses a snapshot without a key that would replace a cluster which has held
-// some, unless that is written down.
+// some, and one without a key under the prefixes, unless that is written down.
 func (v *view) checkEmpty() *refusal {
 	keys, what := v.last.Snapshot.TotalKeys, ""
 	if n := v.last.Snapshot.KeysAtRevision; n != nil {
-		keys, what = *n, fmt.Sprintf(" as of revision %d", v.spec.Revision)
+		keys, what = *n, v.asAsked()
 	}
 	if r := v.last.Restored; r != nil {
-		keys, what = r.TotalKeys, fmt.Sprintf(" as of revision %d", r.Revision)
+		keys, what = r.TotalKeys, v.asAsked()
 	}
-	if keys > 0 || v.spec.AllowEmptySnapshot || !v.hasHeldKeys() {
+	if keys > 0 || v.spec.AllowEmptySnapshot {
+		return nil
+	}
+	if len(v.spec.Prefixes) > 0 && what != "" {
+		return &refusal{task.ReasonEmptySnapshot, fmt.Sprintf(
+			"snapshot %s has no key%s: create another EtcdRestore with other prefixes, another revision or another snapshot, or with allowEmptySnapshot: true", v.last.Snapshot.Location, what)}
+	}
+	if !v.hasHeldKeys() {
 		return nil
 	}
 	return &refusal{task.ReasonEmptySnapshot, fmt.Sprintf(

@@ -12,13 +12,26 @@ import (
 	"github.com/etcd-operators/etcd-operators/shared/conditiontext"
 )
 
-// restoredRevision is the revision of the snapshot that is restored, as far as a seed has told;
-// 0: the snapshot's own, or nobody has told.
-func (v *view) restoredRevision() int64 {
-	if r := v.last.Restored; r != nil {
-		return r.Revision
+// isAsAsked reports whether what is restored of a snapshot is what the spec asks for; nil: all
+// of it is, or nobody has told.
+func (v *view) isAsAsked(r *v1beta2.RestoredState) bool {
+	some := len(v.spec.Prefixes) > 0
+	if r == nil {
+		return v.spec.Revision == 0 && !some
 	}
-	return 0
+	return (r.KeysLeftOut != nil) == some && (r.Revision == v.spec.Revision || v.spec.Revision == 0 && some)
+}
+
+// asAsked says what is restored, in the words of the spec.
+func (v *view) asAsked() string {
+	text := ""
+	if len(v.spec.Prefixes) > 0 {
+		text = " under spec.prefixes"
+	}
+	if v.spec.Revision > 0 {
+		text += fmt.Sprintf(" as of revision %d", v.spec.Revision)
+	}
+	return text
 }
 
 // hasStored reports whether an EtcdBackup tells of a snapshot.

@@ -105,6 +105,8 @@ func TestTheRestoredRevisionIsRecorded(t *testing.T) {
 	cutAt := func(c *task.Cut) func(*Pod) {
 		return func(p *Pod) { prepared(p); p.Result.Cut = c }
 	}
+	noKey := &v1beta2.RestoredState{Revision: 20, KeysLeftOut: new(int64(7))}
+	allowEmpty := spec(func(s *v1beta2.RestoreSpec) { s.AllowEmptySnapshot = true })
 	rows := map[string]struct {
 		reason string
 		o      Observation
@@ -125,7 +127,26 @@ func TestTheRestoredRevisionIsRecorded(t *testing.T) {
 		"without a revision":    {reason: "nothing is told of a cut", o: observe(beside(prepared)), says: "SnapshotVerified"},
 		"only to be verified":   {reason: "it says that it could be", o: observe(asOfRevision(20), verifyOnly, phase(v1beta2.RestoreVerifying), job(reported)), says: "SnapshotVerified"},
 		"verified, and counted": {reason: "it says with how many keys", o: observe(asOfRevision(20), verifyOnly, phase(v1beta2.RestoreVerifying), job(reported), func(s *scene) { s.Job.Result.Cut = &task.Cut{Revision: 20, TotalKeys: 5} }), says: "SnapshotVerified"},
-		"recorded, and ready":   {reason: "members are stopped", o: observe(asOfRevision(20), recordedCut(&v1beta2.RestoredState{Revision: 20, TotalKeys: 5}), beside(cutAt(&task.Cut{Revision: 20, TotalKeys: 5})), keepSnapshot), says: "StoppingMembers", want: &v1beta2.RestoredState{Revision: 20, TotalKeys: 5}},
+		"only some prefixes": {
+			reason: "what is left out is counted", o: observe(asOfRevision(20), under("a"), beside(cutAt(&task.Cut{Revision: 20, TotalKeys: 5, LeftOut: new(int64(3))}))),
+			says: "SnapshotVerified", want: &v1beta2.RestoredState{Revision: 20, TotalKeys: 5, RevisionsLeftOut: 22, KeysLeftOut: new(int64(3))},
+		},
+		"prefixes, at its own": {
+			reason: "without a revision, too", o: observe(under("a"), beside(cutAt(&task.Cut{Revision: 42, TotalKeys: 5, LeftOut: new(int64(0))}))),
+			says: "SnapshotVerified", want: &v1beta2.RestoredState{Revision: 42, TotalKeys: 5, KeysLeftOut: new(int64(0))},
+		},
+		"all, and not some":  {reason: "an older agent does not know prefixes", o: observe(asOfRevision(20), under("a"), beside(cutAt(&task.Cut{Revision: 20, TotalKeys: 5}))), says: "ResultInvalid"},
+		"some, and not all":  {reason: "keys are missing", o: observe(asOfRevision(20), beside(cutAt(&task.Cut{Revision: 20, TotalKeys: 5, LeftOut: new(int64(3))}))), says: "ResultInvalid"},
+		"prefixes, verified": {reason: "it says with how many keys", o: observe(under("a"), verifyOnly, phase(v1beta2.RestoreVerifying), job(reported), func(s *scene) { s.Job.Result.Cut = &task.Cut{Revision: 42, TotalKeys: 5, LeftOut: new(int64(3))} }), says: "SnapshotVerified"},
+		"no key under prefixes": {
+			reason: "somebody has misspelled it", o: observe(asOfRevision(20), under("a"), recordedCut(noKey), beside(cutAt(&task.Cut{Revision: 20, LeftOut: new(int64(7))})), keepSnapshot),
+			says: "EmptySnapshot", want: noKey,
+		},
+		"no key, and meant": {
+			reason: "it is allowed", o: observe(asOfRevision(20), under("a"), allowEmpty, recordedCut(noKey), beside(cutAt(&task.Cut{Revision: 20, LeftOut: new(int64(7))})), keepSnapshot),
+			says: "StoppingMembers", want: noKey,
+		},
+		"recorded, and ready": {reason: "members are stopped", o: observe(asOfRevision(20), recordedCut(&v1beta2.RestoredState{Revision: 20, TotalKeys: 5}), beside(cutAt(&task.Cut{Revision: 20, TotalKeys: 5})), keepSnapshot), says: "StoppingMembers", want: &v1beta2.RestoredState{Revision: 20, TotalKeys: 5}},
 	}
 	for label, row := range rows {
 		t.Run(label, func(t *testing.T) {
@@ -138,6 +159,13 @@ func TestTheRestoredRevisionIsRecorded(t *testing.T) {
 			}
 		})
 	}
+}
+
+// under asks for a new cluster of the keys under prefixes.
+func under(prefixes ...string) change {
+	return spec(func(s *v1beta2.RestoreSpec) {
+		s.EtcdCluster, s.ClusterTemplate, s.Prefixes = nil, &v1beta2.ClusterTemplate{}, prefixes
+	})
 }
 
 func recordedCut(r *v1beta2.RestoredState) change {

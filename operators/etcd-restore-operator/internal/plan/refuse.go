@@ -57,6 +57,8 @@ func checkTarget(r *v1beta2.EtcdRestore) *refusal {
 	case spec.ClusterTemplate == nil && spec.Target == v1beta2.TargetNew && spec.EtcdCluster.Name == r.Name:
 		return &refusal{v1beta2.RestoreReasonTargetAmbiguous, fmt.Sprintf(
 			"target New would create EtcdCluster %s, which is the one to copy: give this EtcdRestore another name, or set target: InPlace", r.Name)}
+	case len(spec.Prefixes) > 0 && !makesCluster(spec):
+		return &refusal{v1beta2.RestoreReasonTargetAmbiguous, "prefixes cannot be restored in place, since all other keys of the cluster would be lost: set target: New, or clusterTemplate instead of etcdCluster"}
 	case makesCluster(spec) && (len(r.Name) > v1beta2.MaxNameLength || !clusterPattern.MatchString(r.Name)):
 		return &refusal{v1beta2.RestoreReasonNameInvalid, fmt.Sprintf(
 			"the new EtcdCluster cannot have this EtcdRestore's name: choose one of at most %d lower-case letters, digits and dashes, with a letter first and no dash last", v1beta2.MaxNameLength)}

@@ -213,16 +213,20 @@ const alarmCorrupt = "CORRUPT"
 // known yet.
 func (v *view) describe(s *v1beta2.RestoreSnapshot, restored *v1beta2.RestoredState) string {
 	text := fmt.Sprintf("snapshot %s is valid: %s, revision %d, %d keys, etcd %s", s.Location, s.ReadableSize, s.Revision, s.TotalKeys, s.EtcdVersion)
-	switch r := v.spec.Revision; {
+	switch {
 	case restored != nil:
 		text += fmt.Sprintf("; it is restored as of revision %d with %d keys, and the %d later revisions are left out", restored.Revision, restored.TotalKeys, restored.RevisionsLeftOut)
-	case r > 0 && v.spec.VerifyOnly:
-		text += fmt.Sprintf("; it can be restored as of revision %d", r)
+		if n := restored.KeysLeftOut; n != nil {
+			text += fmt.Sprintf(", as are %d keys outside spec.prefixes", *n)
+		}
+	case v.asAsked() == "":
+	case v.spec.VerifyOnly:
+		text += "; it can be restored" + v.asAsked()
 		if n := s.KeysAtRevision; n != nil {
 			text += fmt.Sprintf(" with %d keys", *n)
 		}
-	case r > 0:
-		text += fmt.Sprintf("; it is restored as of revision %d", r)
+	default:
+		text += "; it is restored" + v.asAsked()
 	}
 	if s.ClearedAlarms != "" {
 		text += fmt.Sprintf("; it was taken while etcd had raised the alarm %s, which is cleared in the restored cluster", s.ClearedAlarms)

@@ -196,6 +196,7 @@ func TestRefuse(t *testing.T) {
 		spec   func(*v1beta2.RestoreSpec)
 		want   string
 	}{
+		"prefixes in place":  {"all other keys would be lost", func(s *v1beta2.RestoreSpec) { s.Prefixes = []string{"a"} }, "TargetAmbiguous"},
 		"both":               {"which one?", func(s *v1beta2.RestoreSpec) { s.ClusterTemplate = &v1beta2.ClusterTemplate{} }, "TargetAmbiguous"},
 		"no name":            {"of which cluster?", func(s *v1beta2.RestoreSpec) { s.EtcdCluster.Name = "" }, "TargetMissing"},
 		"names differ":       {"in place or new?", func(s *v1beta2.RestoreSpec) { s.EtcdCluster.Name = "other" }, "TargetMissing"},

@@ -259,7 +259,7 @@ func recordPrepared(v *view) *step {
 		return nil
 	case v.last.Snapshot != nil && told && r.Revision < v.last.Revision:
 		return v.dropPod(v.preparing(), p, fmt.Sprintf("it begins at revision %d, and the cluster has to begin at %d or later; another seed follows", r.Revision, v.last.Revision))
-	case v.last.Snapshot != nil && v.spec.Revision == v.restoredRevision() && (!told || r.Revision == v.last.Revision):
+	case v.last.Snapshot != nil && v.isAsAsked(v.last.Restored) && (!told || r.Revision == v.last.Revision):
 		return nil
 	case !told:
 		return v.fail(v1beta2.RestoreReasonResultInvalid, fmt.Sprintf("seed %s succeeded without reporting what it found: see the log of its container %s", p.Name, task.ContainerRestore))
@@ -272,8 +272,8 @@ func recordPrepared(v *view) *step {
 	if revision < v.last.Revision || revision < s.Revision || revision-s.Revision < minBump {
 		return v.fail(v1beta2.RestoreReasonResultInvalid, fmt.Sprintf("seed %s begins at revision %d, which is lower than requested: run agent and operator in the same version", p.Name, revision))
 	}
-	if want := v.spec.Revision; want > 0 && (restored == nil || restored.Revision != want) {
-		return v.fail(v1beta2.RestoreReasonResultInvalid, fmt.Sprintf("seed %s did not restore the snapshot as of revision %d: run agent and operator in the same version", p.Name, want))
+	if !v.isAsAsked(restored) {
+		return v.fail(v1beta2.RestoreReasonResultInvalid, fmt.Sprintf("seed %s did not restore the keys of the snapshot%s: run agent and operator in the same version", p.Name, v.asAsked()))
 	}
 	return record(v.preparing(), v1beta2.RestoreReasonSnapshotVerified, v.describe(s, restored), func(st *v1beta2.RestoreStatus) {
 		if st.Snapshot == nil {

@@ -89,7 +89,7 @@ func recordSnapshot(v *view) *step {
 		return nil
 	}
 	s := snapshotOf(v.Job.Result.Snapshot)
-	if c := v.Job.Result.Cut; c != nil && v.spec.Revision > 0 && c.Revision == v.spec.Revision {
+	if c := v.Job.Result.Cut; c != nil && v.isAsAsked(restoredOf(s, c)) {
 		s.KeysAtRevision = &c.TotalKeys
 	}
 	if r := v.checkIdentity(s); r != nil {
@@ -120,12 +120,18 @@ func snapshotOf(s *task.Snapshot) *v1beta2.RestoreSnapshot {
 	}
 }
 
-// restoredOf is what is written of a snapshot as it was at a revision; nil if nobody has cut it.
+// restoredOf is what is written of a part of a snapshot; nil if nobody has cut it.
 func restoredOf(s *v1beta2.RestoreSnapshot, c *task.Cut) *v1beta2.RestoredState {
 	if c == nil {
 		return nil
 	}
-	return &v1beta2.RestoredState{Revision: c.Revision, TotalKeys: max(c.TotalKeys, 0), RevisionsLeftOut: max(s.Revision-c.Revision, 0), KeysWithoutLease: max(c.WithoutLease, 0)}
+	return &v1beta2.RestoredState{
+		Revision:         c.Revision,
+		TotalKeys:        max(c.TotalKeys, 0),
+		RevisionsLeftOut: max(s.Revision-c.Revision, 0),
+		KeysLeftOut:      c.LeftOut,
+		KeysWithoutLease: max(c.WithoutLease, 0),
+	}
 }
 
 // checkIdentity holds a snapshot against what is known of the one that was asked for, and

@@ -53,6 +53,8 @@ type Task struct {
 	// Revision is at which the snapshot is restored; 0: at its own. Of several under a prefix
 	// the oldest is taken that holds it.
 	Revision int64 `json:"revision,omitempty"`
+	// Prefixes are what the keys begin with that are restored; empty: all are.
+	Prefixes []string `json:"prefixes,omitempty"`
 	// KeepLeasedKeys keeps the keys at that revision whose lease the snapshot no longer has.
 	KeepLeasedKeys bool `json:"keepLeasedKeys,omitempty"`
 	// Credentials are what etcd-operator will show the restored cluster; nil: they are
@@ -113,8 +115,8 @@ type Result struct {
 	// Catalogue is what lies under the prefix, if it was asked for; a failure may have one,
 	// too.
 	Catalogue *Catalogue `json:"catalogue,omitempty"`
-	// Cut is the database as it was rebuilt at Task.Revision, or, of a verification, as it can
-	// be: its TotalKeys then count those WithoutLease.
+	// Cut is the database as it was rebuilt at Task.Revision and of Task.Prefixes, or, of a
+	// verification, as it can be: its TotalKeys then count those WithoutLease. nil: all of it.
 	Cut *Cut `json:"cut,omitempty"`
 	// Revision is where the cluster begins, of a database that was rebuilt.
 	Revision int64 `json:"revision,omitempty"`
@@ -157,11 +159,13 @@ type Snapshot struct {
 	AuthEnabled bool `json:"authEnabled,omitempty"`
 }
 
-// Cut is a snapshot as it was at a revision.
+// Cut is a snapshot as it was at a revision, or a part of it.
 type Cut struct {
 	Revision int64 `json:"revision"`
-	// TotalKeys is how many keys there were.
+	// TotalKeys is how many keys there were, under the prefixes if there are some.
 	TotalKeys int64 `json:"totalKeys"`
+	// LeftOut is how many keys there were elsewhere; nil without prefixes.
+	LeftOut *int64 `json:"leftOut,omitempty"`
 	// WithoutLease is how many keys had a lease that the snapshot no longer has.
 	WithoutLease int64 `json:"withoutLease,omitempty"`
 }
