@@ -116,7 +116,7 @@ func (r *Reconciler) Reconcile(ctx context.Context, req ctrl.Request) (ctrl.Resu
 	}
 	obs.Since = r.since(req.NamespacedName)
 	obs.Growth = r.growth.Note(req.NamespacedName, &obs)
-	obs.Rejections = r.rejections.of(&c)
+	obs.Rejections = r.rejections.seen(&c, obs.Pods)
 	obs.Comparison = r.Comparisons.Of(req.NamespacedName, c.UID)
 	d := r.plan(obs)
 	if d.NamesBackups {

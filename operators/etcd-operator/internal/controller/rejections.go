@@ -55,6 +55,16 @@ func (r *rejections) set(c *v1beta2.EtcdCluster, all []facts.Rejection) {
 	r.all[key] = rejectionsOf{c.UID, all}
 }
 
+// seen are those of a cluster whose Pods were observed.
+func (r *rejections) seen(c *v1beta2.EtcdCluster, pods []facts.Pod) []facts.Rejection {
+	known := r.of(c)
+	left := facts.AcceptPods(known, pods)
+	if len(left) < len(known) {
+		r.set(c, left)
+	}
+	return left
+}
+
 func (r *rejections) forget(key client.ObjectKey) {
 	r.mu.Lock()
 	defer r.mu.Unlock()

@@ -375,7 +375,6 @@ func (w *world) observe(op *operator) (facts.Observation, []pod) {
 		},
 		Pods:       make([]facts.Pod, 0, len(op.pods)),
 		FreshToken: fmt.Sprintf("%s%d", op.id, op.names),
-		Rejections: op.rejections,
 	}
 	o.Comparison = w.comparison(op)
 	if c.recover != 0 {
@@ -411,6 +410,8 @@ func (w *world) observe(op *operator) (facts.Observation, []pod) {
 			o.Orphans = append(o.Orphans, p.name+" (of EtcdCluster "+clusterName+")")
 		}
 	}
+	op.rejections = facts.AcceptPods(op.rejections, o.Pods)
+	o.Rejections = op.rejections
 	for _, c := range op.claims {
 		if c.retired == "" {
 			w.observeClaim(&o, &op.cluster, &c)

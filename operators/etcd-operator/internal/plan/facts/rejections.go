@@ -70,6 +70,15 @@ func AcceptChildren(all []Rejection, budget int, but ...Rejection) []Rejection {
 	})
 }
 
+// AcceptPods returns what is remembered once Pods are seen. One that was refused, and is there
+// all the same, was created later: beside another one that failed, or by a call whose answer
+// was lost. Its name is used up (S7).
+func AcceptPods(all []Rejection, pods []Pod) []Rejection {
+	return slices.DeleteFunc(slices.Clone(all), func(r Rejection) bool {
+		return r.Kind == CreatingPods && slices.ContainsFunc(pods, func(p Pod) bool { return p.Name == r.Name })
+	})
+}
+
 // IsOfBudget reports whether it is of the PodDisruptionBudget.
 func (r *Rejection) IsOfBudget() bool { return r.Kind == ApplyBudget || r.Kind == DeleteBudget }
 
