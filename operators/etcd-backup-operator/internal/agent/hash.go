@@ -3,6 +3,7 @@ package agent
 import (
 	"cmp"
 	"context"
+	"errors"
 	"time"
 
 	pb "go.etcd.io/etcd/api/v3/etcdserverpb"
@@ -27,8 +28,13 @@ func (j *job) hash(ctx context.Context, from member, oldest int64) *snapshot.Has
 		j.log.Info("not recording a hash of the source, whose database is too large or whose etcd is too old", "databaseSizeInUse", from.size, "most", maxHashed, "version", from.version)
 		return nil
 	}
-	ctx, cancel := context.WithTimeout(ctx, j.limits.hash)
+	if j.slowHash {
+		j.log.Info("not asking for a hash again, since a member did not tell one in time")
+		return nil
+	}
+	ctx, cancel := context.WithTimeout(ctx, j.hashTimeout())
 	defer cancel()
+	defer func() { j.slowHash = errors.Is(ctx.Err(), context.DeadlineExceeded) }()
 	begun := time.Now()
 	h, err := hashKV(ctx, from, from.revision)
 	if err == nil && h.CompactedRevision < oldest && oldest > 1 {
@@ -50,6 +56,14 @@ func (j *job) hash(ctx context.Context, from member, oldest int64) *snapshot.Has
 	}
 	j.log.Info("hashed the source", "hash", h.Value, "revision", h.Revision, "compactedRevision", h.CompactedRevision, "seconds", time.Since(begun).Seconds())
 	return h
+}
+
+// hashTimeout is how long to wait for a hash: a small part of the time that the backup may take.
+func (j *job) hashTimeout() time.Duration {
+	if j.task.Timeout > 0 {
+		return min(j.limits.hash, j.task.Timeout/10)
+	}
+	return j.limits.hash
 }
 
 // hashKV asks for the hash at a revision; 0: at the newest.

@@ -76,6 +76,8 @@ func TestNoHash(t *testing.T) {
 		"an old etcd":      {func(_ *job, m *member) { m.version = "3.5.15" }, `"version":"3.5.15"`},
 		"no version":       {func(_ *job, m *member) { m.version = "" }, "too old"},
 		"a slow member":    {func(j *job, _ *member) { j.limits.hash = 1 }, "deadline"},
+		"slow before":      {func(j *job, _ *member) { j.slowHash = true }, "not asking for a hash again"},
+		"little time":      {func(j *job, _ *member) { j.task.Timeout = 10 }, "deadline"},
 		"compacted since":  {func(_ *job, m *member) { m.revision = 5 }, "compacted"},
 		"to come":          {func(_ *job, m *member) { m.revision = 900 }, "future revision"},
 	} {
@@ -93,7 +95,11 @@ func TestNoHash(t *testing.T) {
 				}
 			}
 			row.change(j, &from)
-			if got := j.hash(t.Context(), from, 1); got != nil || !strings.Contains(l.String(), row.words) {
+			got := j.hash(t.Context(), from, 1)
+			if slow := row.words == "deadline" || name == "slow before"; j.slowHash != slow {
+				t.Errorf("it is slow: %t", j.slowHash)
+			}
+			if got != nil || !strings.Contains(l.String(), row.words) {
 				t.Errorf("got %+v, and the log has no %q:\n%s", got, row.words, l)
 			}
 		})

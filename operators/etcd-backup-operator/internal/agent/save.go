@@ -61,6 +61,9 @@ type job struct {
 	failed *agent.Failure
 	// begun is when the first attempt began.
 	begun time.Time
+	// slowHash: a member did not hash its data in time. It goes on with that, so none is asked
+	// again.
+	slowHash bool
 }
 
 // destination is where snapshots are stored: a bucket or a volume. Names are whole
