@@ -252,6 +252,10 @@ const (
 	// RestoreReasonAmbiguousPrefix: s3.prefix leads to snapshots of several backups. Set a
 	// longer one, or spec.clusterID.
 	RestoreReasonAmbiguousPrefix = "AmbiguousPrefix"
+	// RestoreReasonHashMismatch: the data differs from what etcd hashed when the snapshot was
+	// taken; nothing is touched. Restore another snapshot. With spec.skipHashCheck this one is
+	// restored as it is.
+	RestoreReasonHashMismatch = "HashMismatch"
 	// RestoreReasonRevisionNotHeld: no snapshot that is known holds spec.revision; nothing is
 	// touched. Set a revision that the message names, or restore another snapshot.
 	RestoreReasonRevisionNotHeld = "RevisionNotHeld"

@@ -180,6 +180,10 @@ type RestoreSnapshot struct {
 	// How many keys it holds.
 	// +optional
 	TotalKeys int64 `json:"totalKeys,omitempty"`
+	// How its data compares with the hash that its EtcdBackup recorded of its source. Of a
+	// restore, the rebuilt database is compared too, before it is handed over.
+	// +optional
+	Hash HashComparison `json:"hash,omitempty"`
 	// How many keys there were at spec.revision, with those whose lease the snapshot no longer
 	// has; with spec.prefixes, only keys under these. Only of a snapshot that was verified
 	// before the members were stopped.
@@ -204,6 +208,21 @@ type RestoreSnapshot struct {
 	// +optional
 	AuthEnabled bool `json:"authEnabled,omitempty"`
 }
+
+// HashComparison is how a snapshot's data compares with the hash that etcd told of it.
+type HashComparison string
+
+const (
+	// HashEqual: the data is that of the source.
+	HashEqual HashComparison = "Equal"
+	// HashNotRecorded: no hash is recorded beside the snapshot, as with those of etcdctl and of
+	// older operators, and of sources that were not hashed.
+	HashNotRecorded HashComparison = "NotRecorded"
+	// HashNotComparable: a compaction came between, or no key existed at the hash's revision.
+	HashNotComparable HashComparison = "NotComparable"
+	// HashSkipped: spec.skipHashCheck is set.
+	HashSkipped HashComparison = "Skipped"
+)
 
 // RestoredState is what is restored of a snapshot that holds more.
 type RestoredState struct {

@@ -183,7 +183,8 @@ type RestoreSpec struct {
 	RevisionBump *int64 `json:"revisionBump,omitempty"`
 
 	// Restores a database file that was copied from a data directory, and so has no digest
-	// at its end. All checks that need no digest are still made.
+	// at its end. Nor is a hash compared that its backup recorded. All other checks are still
+	// made.
 	// +optional
 	SkipHashCheck bool `json:"skipHashCheck,omitempty"`
 

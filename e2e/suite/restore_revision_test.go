@@ -29,6 +29,9 @@ func TestRestoreToARevision(t *testing.T) {
 	if stored.OldestRevision < 1 || stored.OldestRevision >= wrong || stored.Revision <= wrong {
 		t.Fatalf("the backup holds revisions %d to %d, and the keys were deleted at %d", stored.OldestRevision, stored.Revision, wrong)
 	}
+	if h := stored.Hash; h == nil || h.Revision != stored.Revision {
+		t.Errorf("the backup has the hash %+v, want one of revision %d", h, stored.Revision)
+	}
 
 	// What no snapshot holds is refused, and nothing is touched.
 	members := c.members()
@@ -41,6 +44,9 @@ func TestRestoreToARevision(t *testing.T) {
 	m.holds(want)
 	if got := status.Restored; got == nil || got.Revision != wrong-1 || got.TotalKeys != int64(len(want.Keys)) || got.RevisionsLeftOut != status.Snapshot.Revision-(wrong-1) {
 		t.Errorf("it restored %+v of %+v, want %d keys of revision %d", got, status.Snapshot, len(want.Keys), wrong-1)
+	}
+	if status.Snapshot.Hash != v1beta2.HashEqual {
+		t.Errorf("the hash is %q", status.Snapshot.Hash)
 	}
 	if least := status.Snapshot.Revision + theLeastBump; status.Revision < least {
 		t.Errorf("it begins at revision %d, want %d at least", status.Revision, least)

@@ -9,10 +9,26 @@ import (
 const maxSet = 1 << 20
 
 // countKeys counts the keys that are there at a revision, under the prefixes and elsewhere:
-// those whose newest event up to it is no deletion. entries is how many such events there are at most. Events are seen newest
-// first, and of a key only the first one counts; so keys are remembered, by a hash of
-// 64 bits, in as many passes as it takes to remember no more than maxSet of them at once.
+// those whose newest event up to it is no deletion. entries is how many events there are at
+// most.
 func (d *database) countKeys(ctx context.Context, bucket []byte, entries, revision int64, prefixes []string) (under, elsewhere int64, err error) {
+	err = d.newestAt(ctx, bucket, entries, revision, func(_ int64, ev event) {
+		switch {
+		case len(ev.key) == 0 || ev.deleted:
+		case isUnder(ev.key, prefixes):
+			under++
+		default:
+			elsewhere++
+		}
+	})
+	return under, elsewhere, err
+}
+
+// newestAt visits the newest event of each key up to a revision, with the number of events
+// behind it. entries is how many there are at most. Events are seen newest first, and of a key
+// only the first one counts; so keys are remembered, by a hash of 64 bits, in as many passes as
+// it takes to remember no more than maxSet of them at once.
+func (d *database) newestAt(ctx context.Context, bucket []byte, entries, revision int64, visit func(behind int64, ev event)) error {
 	passes := uint64(entries/maxSet + 1)
 	seed := maphash.MakeSeed()
 	seen := make(map[uint64]struct{}, min(entries, maxSet))
@@ -20,31 +36,26 @@ func (d *database) countKeys(ctx context.Context, bucket []byte, entries, revisi
 		clear(seen)
 		w := d.newWalk()
 		w.backwards = true
+		behind := int64(-1)
 		err := w.bucket(ctx, bucket, func(e element) error {
+			behind++
 			ev, err := parseEvent(e)
-			if err != nil || len(ev.key) == 0 || ev.revision > revision {
+			if err != nil || ev.revision > revision {
 				return err
 			}
 			hash := maphash.Bytes(seed, ev.key)
 			if hash%passes != pass {
 				return nil
 			}
-			if _, known := seen[hash]; known {
-				return nil
-			}
-			seen[hash] = struct{}{}
-			switch {
-			case ev.deleted:
-			case isUnder(ev.key, prefixes):
-				under++
-			default:
-				elsewhere++
+			if _, known := seen[hash]; !known {
+				seen[hash] = struct{}{}
+				visit(behind, ev)
 			}
 			return nil
 		})
 		if err != nil {
-			return 0, 0, err
+			return err
 		}
 	}
-	return under, elsewhere, nil
+	return nil
 }

@@ -48,3 +48,23 @@ func BenchmarkCutAt(b *testing.B) {
 		})
 	}
 }
+
+// BenchmarkCompareHash compares the hash of some 200 MB, of which a half is compacted.
+//
+//	go test ./rebuild -run '^$' -bench CompareHash -benchtime 3x
+func BenchmarkCompareHash(b *testing.B) {
+	c := content{pageSize: 4096, events: some(350_000), valueSize: 150, meta: of36}
+	f := copyOf(b, read(b, build(b, c)))
+	newest := int64(len(c.events))
+	info, err := f.Stat()
+	if err != nil {
+		b.Fatal(err)
+	}
+	b.SetBytes(info.Size())
+	b.ReportAllocs()
+	for b.Loop() {
+		if _, _, err := hashKV(b.Context(), f, newest, newest/2); err != nil {
+			b.Fatal(err)
+		}
+	}
+}

@@ -4,7 +4,6 @@ import (
 	"context"
 	"errors"
 	"hash/crc32"
-	"hash/maphash"
 	"os"
 
 	"github.com/etcd-operators/etcd-operators/shared/snapshot"
@@ -24,19 +23,12 @@ const (
 )
 
 // CompareHash computes what etcd's HashKV was computed of, and compares the two. The file was
-// inspected before, and is only read. compacted is the revision of the newest compaction in
-// the file. Records beyond the hash's revision do not count, so it can be compared before
+// inspected before, and is only read. It was then found to hold the revisions from oldest to
+// newest. Records beyond the hash's revision do not count, so it can be compared before
 // [CutAt], and after [Restore].
-func CompareHash(ctx context.Context, f *os.File, compacted int64, want snapshot.Hash) (c Comparison, err error) {
+func CompareHash(ctx context.Context, f *os.File, oldest, newest int64, want snapshot.Hash) (Comparison, error) {
 	// At revision 1 nothing was written yet.
-	if max(compacted, firstRevision) > max(want.CompactedRevision, firstRevision) || want.CompactedRevision > want.Revision {
-		return HashNotComparable, nil
-	}
-	last, err := LastRevision(ctx, f)
-	if err != nil {
-		return HashNotComparable, err
-	}
-	if max(last, compacted, firstRevision) < want.Revision {
+	if oldest > max(want.CompactedRevision, firstRevision) || want.CompactedRevision > want.Revision || want.Revision > newest {
 		return HashNotComparable, nil
 	}
 	// What differs is computed again with another seed: keys are told apart by 64 bits.
@@ -68,22 +60,26 @@ func hashKV(ctx context.Context, f *os.File, revision, compacted int64) (value u
 	if err != nil {
 		return 0, false, err
 	}
-	kept, known, err := d.keptAt(ctx, buckets[bucketKey], revision, compacted)
+	entries := int64(0)
+	if err := d.newWalk().bucket(ctx, buckets[bucketKey], func(element) error { entries++; return nil }); err != nil {
+		return 0, false, err
+	}
+	kept, known, err := d.keptAt(ctx, buckets[bucketKey], entries, revision, compacted)
 	if err != nil || !known {
 		return 0, false, err
 	}
 	hash := crc32.New(crc32.MakeTable(crc32.Castagnoli))
 	hash.Write([]byte(bucketKey))
-	i := -1
+	behind := entries
 	err = d.newWalk().bucket(ctx, buckets[bucketKey], func(e element) error {
-		i++
+		behind--
 		main, _, err := parseRevision(e.key)
 		switch {
 		case err != nil:
 			return err
 		case main > revision:
 			return errEnough
-		case main <= compacted && !kept.has(i):
+		case main <= compacted && !kept.has(behind):
 			return nil
 		}
 		hash.Write(e.key)
@@ -96,58 +92,33 @@ func hashKV(ctx context.Context, f *os.File, revision, compacted int64) (value u
 	return hash.Sum32(), true, nil
 }
 
-// places is a set of records, by their places in their order.
+// places is a set of records, by the number of those behind them. A file that is read where it
+// is stored might be written to meanwhile, so that there are suddenly more of them.
 type places []byte
 
-func (p places) has(i int) bool { return p[i/8]&(1<<(i%8)) != 0 }
-func (p places) add(i int)      { p[i/8] |= 1 << (i % 8) }
+func (p places) has(i int64) bool { return i>>3 < int64(len(p)) && i >= 0 && p[i/8]&(1<<(i%8)) != 0 }
+
+func (p places) add(i int64) {
+	if i>>3 < int64(len(p)) {
+		p[i/8] |= 1 << (i % 8)
+	}
+}
 
 // keptAt are the records up to a compaction that are the newest of keys which exist at a
-// revision. any tells whether a key exists then; without a compaction, nobody looks. Keys are
-// remembered as countKeys does.
-func (d *database) keptAt(ctx context.Context, bucket []byte, revision, compacted int64) (kept places, any bool, err error) {
-	if compacted <= 0 {
+// revision. some tells whether a key exists then; without a compaction, nobody looks.
+func (d *database) keptAt(ctx context.Context, bucket []byte, entries, revision, compacted int64) (kept places, some bool, err error) {
+	if compacted == 0 {
 		return nil, true, nil
 	}
-	records := 0
-	if err := d.newWalk().bucket(ctx, bucket, func(element) error { records++; return nil }); err != nil {
-		return nil, false, err
-	}
-	kept = make(places, records/8+1)
-	passes := uint64(records/maxSet + 1)
-	seed := maphash.MakeSeed()
-	seen := make(map[uint64]struct{}, min(records, maxSet))
-	for pass := range passes {
-		clear(seen)
-		w := d.newWalk()
-		w.backwards = true
-		i := records
-		err := w.bucket(ctx, bucket, func(e element) error {
-			i--
-			ev, err := parseEvent(e)
-			if err != nil || ev.revision > revision {
-				return err
-			}
-			hash := maphash.Bytes(seed, ev.key)
-			if hash%passes != pass {
-				return nil
-			}
-			if _, known := seen[hash]; known {
-				return nil
-			}
-			seen[hash] = struct{}{}
-			if ev.deleted {
-				return nil
-			}
-			any = true
-			if ev.revision <= compacted {
-				kept.add(i)
-			}
-			return nil
-		})
-		if err != nil {
-			return nil, false, err
+	kept = make(places, entries/8+1)
+	err = d.newestAt(ctx, bucket, entries, revision, func(behind int64, ev event) {
+		if ev.deleted {
+			return
 		}
-	}
-	return kept, any, nil
+		some = true
+		if ev.revision <= compacted {
+			kept.add(behind)
+		}
+	})
+	return kept, some, err
 }

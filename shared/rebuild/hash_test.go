@@ -57,7 +57,7 @@ func (h *history) compareAll(t *testing.T, f *os.File, compacted int64) (equal i
 		if told.CompactedRevision > 0 && len(state.keys) == 0 || told.CompactedRevision < compacted {
 			want = HashNotComparable
 		}
-		if got, err := CompareHash(t.Context(), f, compacted, told); got != want || err != nil {
+		if got, err := CompareHash(t.Context(), f, compacted, h.newest, told); got != want || err != nil {
 			t.Errorf("%+v of revisions %d to %d: got %d, %v, want %d", told, oldest, h.newest, got, err, want)
 		}
 		if want != HashEqual {
@@ -67,7 +67,7 @@ func (h *history) compareAll(t *testing.T, f *os.File, compacted int64) (equal i
 		if told.Revision <= told.CompactedRevision {
 			continue
 		}
-		if got, err := CompareHash(t.Context(), changedBefore(t, f, told), compacted, told); got != HashDiffers || err != nil {
+		if got, err := CompareHash(t.Context(), changedBefore(t, f, told), compacted, h.newest, told); got != HashDiffers || err != nil {
 			t.Errorf("a changed record, %+v: got %d, %v", told, got, err)
 		}
 	}

@@ -16,6 +16,7 @@ import (
 
 	"github.com/etcd-operators/etcd-operators/shared/agent"
 	"github.com/etcd-operators/etcd-operators/shared/agent/runner"
+	"github.com/etcd-operators/etcd-operators/shared/snapshot"
 )
 
 func TestInspect(t *testing.T) {
@@ -101,6 +102,18 @@ func TestCountingInPassesChangesNothing(t *testing.T) {
 	buckets, err := d.buckets(t.Context(), d.newWalk())
 	if err != nil {
 		t.Fatal(err)
+	}
+	once, some, err := d.keptAt(t.Context(), buckets[bucketKey], maxSet-1, 4000, 2000)
+	if err != nil || !some {
+		t.Fatal(some, err)
+	}
+	if _, _, err := d.keptAt(t.Context(), buckets[bucketKey], 100, 4000, 2000); err != nil { // written to meanwhile
+		t.Error(err)
+	}
+	for _, entries := range []int64{maxSet, 2 * maxSet, 10 * maxSet} {
+		if got, _, err := d.keptAt(t.Context(), buckets[bucketKey], entries, 4000, 2000); !bytes.Equal(got[:len(once)], once) || err != nil {
+			t.Errorf("as if of %d events: other records are kept, %v", entries, err)
+		}
 	}
 	for _, entries := range []int64{1, maxSet, 2 * maxSet, 10 * maxSet} {
 		if got, _, err := d.countKeys(t.Context(), buckets[bucketKey], entries, math.MaxInt64, nil); got != 3000-3000/7-1 || err != nil {
@@ -192,6 +205,10 @@ func checkAny(t *testing.T, path string, content []byte) (taken bool) {
 	}
 	if got.TotalKeys != want.TotalKeys || got.Revision < want.Revision || got.DatabaseSize != want.DatabaseSize {
 		t.Errorf("got %+v, want %+v", got, want)
+	}
+	told := snapshot.Hash{Value: sum, Revision: got.Revision, CompactedRevision: int64(sum) % (got.Revision + 1)}
+	if _, err := CompareHash(t.Context(), f, 1, got.Revision, told); err != nil {
+		t.Errorf("cannot be hashed: %v", err)
 	}
 	if cutIt {
 		cutAny(t, content, got, rand.New(rand.NewSource(int64(sum))))

@@ -34,6 +34,8 @@ type fetched struct {
 	inPlace *stored
 	// hashed tells whether it ends with a digest.
 	hashed bool
+	// recorded is the hash of its source; nil if none is known.
+	recorded *snapshot.Hash
 	// found is what is known of it so far.
 	found task.Snapshot
 }
@@ -71,7 +73,7 @@ func (j *job) take(ctx context.Context, from *stored, dir string, spare int64) (
 	if err := recognise(database, packed != nil); err != nil {
 		return nil, j.broken(source, err)
 	}
-	f := &fetched{file: from.file}
+	f := &fetched{file: from.file, recorded: from.hash}
 	to := io.Discard // a file on a volume stays where it lies
 	if !j.staysOnVolume(from, packed != nil) {
 		f.file, err = j.stage(dir, from, spare)

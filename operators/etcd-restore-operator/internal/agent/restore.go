@@ -166,6 +166,15 @@ func (j *job) assemble(ctx context.Context, p *datadir.Place, f *fetched) (*fact
 	if m.Bump > 0 {
 		revision = max(revision, found.Revision+m.Bump)
 	}
+	// What is left out counts in the hash; else what was rebuilt is compared.
+	var hash string
+	var err error
+	if j.task.Revision > 0 || len(j.task.Prefixes) > 0 {
+		hash, err = j.compareHash(ctx, f, found)
+	}
+	if err != nil {
+		return nil, err
+	}
 	cut, err := j.cut(ctx, f, found)
 	if err != nil {
 		return nil, err
@@ -177,6 +186,15 @@ func (j *job) assemble(ctx context.Context, p *datadir.Place, f *fetched) (*fact
 	}
 	if len(made.ClearedAlarms) > 0 {
 		j.log.Info("cleared the alarms of the snapshot", "alarms", made.ClearedAlarms)
+	}
+	if cut == nil {
+		hash, err = j.compareHash(ctx, f, found)
+	}
+	if err != nil {
+		return nil, err
+	}
+	if j.task.Want == nil { // else it was compared, and is told as it was
+		found.Hash = hash
 	}
 	return &facts{Snapshot: found, Cut: cut, Prefixes: j.task.Prefixes, Revision: revision}, nil
 }

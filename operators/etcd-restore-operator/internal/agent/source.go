@@ -12,6 +12,8 @@ import (
 	"github.com/etcd-operators/etcd-operators/shared/agent"
 	"github.com/etcd-operators/etcd-operators/shared/agent/runner"
 	"github.com/etcd-operators/etcd-operators/shared/objectstore"
+	"github.com/etcd-operators/etcd-operators/shared/sidecar"
+	"github.com/etcd-operators/etcd-operators/shared/snapshot"
 )
 
 // Where etcd-backup-operator writes a snapshot's cluster, and the oldest revision that it holds,
@@ -28,6 +30,8 @@ type stored struct {
 	size     int64
 	// etag and clusterID are empty if nothing tells them.
 	etag, clusterID string
+	// hash is what is recorded of its source; nil if nothing is.
+	hash *snapshot.Hash
 	// file is where it lies on a volume; nil if it lies in a store. asOpened is what the
 	// volume said of it when it was opened.
 	file     *os.File
@@ -72,7 +76,7 @@ func (j *job) open(ctx context.Context) (*stored, error) {
 
 func (j *job) openPlace(ctx context.Context) (*stored, error) {
 	if j.task.PVC != nil {
-		return openFile(j.task.PVC)
+		return j.openFile()
 	}
 	return j.openObject(ctx)
 }
@@ -109,10 +113,11 @@ func (j *job) openObject(ctx context.Context) (*stored, error) {
 	if err != nil {
 		return nil, err
 	}
-	return &stored{ReadCloser: r, location: store.URL(r.Key), size: r.Size, etag: r.ETag, clusterID: r.Metadata[clusterIDKey]}, nil
+	return &stored{ReadCloser: r, location: store.URL(r.Key), size: r.Size, etag: r.ETag, clusterID: r.Metadata[clusterIDKey], hash: snapshot.HashIn(r.Metadata)}, nil
 }
 
-func openFile(p *agent.PVC) (*stored, error) {
+func (j *job) openFile() (*stored, error) {
+	p := j.task.PVC
 	root, name, err := runner.OpenVolume(p)
 	if err != nil {
 		return nil, err
@@ -131,7 +136,14 @@ func openFile(p *agent.PVC) (*stored, error) {
 	if !info.Mode().IsRegular() {
 		return nil, errors.Join(runner.Refuse(agent.ReasonInvalidPath, "%s is not a file: correct pvc.path", location), f.Close())
 	}
-	return &stored{ReadCloser: f, location: location, size: info.Size(), file: f, asOpened: info}, nil
+	s := &stored{ReadCloser: f, location: location, size: info.Size(), file: f, asOpened: info}
+	switch beside, err := sidecar.Of(root, name, f); {
+	case err != nil:
+		j.log.Warn("cannot read what is recorded beside the snapshot", "error", err)
+	case beside != nil:
+		s.hash = snapshot.HashIn(beside.Metadata)
+	}
+	return s, nil
 }
 
 // checkCluster refuses a snapshot of another cluster than was asked for.

@@ -31,6 +31,9 @@ func (j *job) verify(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
+	if found.Hash, err = j.compareHash(ctx, f, found); err != nil {
+		return err
+	}
 	j.result.Snapshot, j.result.Cut = found, cut
 	return nil
 }

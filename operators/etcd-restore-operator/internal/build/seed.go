@@ -128,6 +128,7 @@ func wanted(s *v1beta2.RestoreSnapshot) *task.Snapshot {
 
 		OldestRevision: s.OldestRevision,
 		TotalKeys:      s.TotalKeys,
+		Hash:           string(s.Hash),
 		EtcdVersion:    s.EtcdVersion,
 		ClusterID:      s.ClusterID,
 		Compression:    string(s.Compression),

@@ -218,6 +218,21 @@ func TestAlarmsAreTold(t *testing.T) {
 	}
 }
 
+// How the data compares with the hash of its source is told when it is verified.
+func TestTheHashIsTold(t *testing.T) {
+	for _, hash := range []v1beta2.HashComparison{"", v1beta2.HashEqual, v1beta2.HashNotRecorded, v1beta2.HashNotComparable, v1beta2.HashSkipped} {
+		o := observe(first, phase(v1beta2.RestoreVerifying), job(reported))
+		o.Job.Result.Snapshot.Hash = string(hash)
+		d := noted(o)
+		if d.Status.Snapshot == nil || d.Status.Snapshot.Hash != hash {
+			t.Errorf("%q: %+v", hash, d.Status.Snapshot)
+		}
+		if said := strings.Contains(d.Message, "its data has the hash of its source"); said != (hash == v1beta2.HashEqual) {
+			t.Errorf("%q: %s", hash, d.Message)
+		}
+	}
+}
+
 // Why a seed is not adopted is said in etcd-operator's own words.
 func TestAdoptionNews(t *testing.T) {
 	const words = "seed c-seed refuses writes and is not adopted"

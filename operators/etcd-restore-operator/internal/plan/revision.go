@@ -213,6 +213,9 @@ const alarmCorrupt = "CORRUPT"
 // known yet.
 func (v *view) describe(s *v1beta2.RestoreSnapshot, restored *v1beta2.RestoredState) string {
 	text := fmt.Sprintf("snapshot %s is valid: %s, revision %d, %d keys, etcd %s", s.Location, s.ReadableSize, s.Revision, s.TotalKeys, s.EtcdVersion)
+	if s.Hash == v1beta2.HashEqual {
+		text += "; its data has the hash of its source"
+	}
 	switch {
 	case restored != nil:
 		text += fmt.Sprintf("; it is restored as of revision %d with %d keys, and the %d later revisions are left out", restored.Revision, restored.TotalKeys, restored.RevisionsLeftOut)

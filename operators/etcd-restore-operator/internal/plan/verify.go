@@ -111,6 +111,7 @@ func snapshotOf(s *task.Snapshot) *v1beta2.RestoreSnapshot {
 
 		OldestRevision: max(s.OldestRevision, 0),
 		TotalKeys:      s.TotalKeys,
+		Hash:           v1beta2.HashComparison(conditiontext.Clip(s.Hash)),
 		EtcdVersion:    conditiontext.Clip(s.EtcdVersion),
 		ClusterID:      conditiontext.Clip(s.ClusterID),
 		Compression:    v1beta2.Compression(conditiontext.Clip(s.Compression)),

@@ -17,6 +17,7 @@ const (
 	ReasonUnknownVersion    = v1beta2.ReasonUnknownVersion
 	ReasonChanged           = v1beta2.RestoreReasonSnapshotChanged
 	ReasonRevisionTooHigh   = v1beta2.RestoreReasonRevisionTooHigh
+	ReasonHashMismatch      = v1beta2.RestoreReasonHashMismatch
 	ReasonRevisionNotHeld   = v1beta2.RestoreReasonRevisionNotHeld
 	ReasonClusterAmbiguous  = v1beta2.RestoreReasonClusterAmbiguous
 	ReasonDataDirTaken      = v1beta2.ReasonDataDirTaken

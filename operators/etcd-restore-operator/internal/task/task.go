@@ -146,6 +146,8 @@ type Snapshot struct {
 	// not tell.
 	OldestRevision int64 `json:"oldestRevision,omitempty"`
 	TotalKeys      int64 `json:"totalKeys"`
+	// Hash is a v1beta2.HashComparison; empty if an earlier release did not compare.
+	Hash string `json:"hash,omitempty"`
 	// EtcdVersion is the minor version of etcd whose data it is, such as 3.6.
 	EtcdVersion string `json:"etcdVersion"`
 	// ClusterID is etcd's own, 16 hexadecimal digits; empty if nothing tells.
