@@ -89,10 +89,8 @@ func changedBefore(t *testing.T, f *os.File, told snapshot.Hash) *os.File {
 	defer db.Close()
 	err = db.Update(func(tx *bbolt.Tx) error {
 		c := tx.Bucket([]byte(bucketKey)).Cursor()
-		k, v := c.Seek(revisionOf(told.Revision + 1))
-		if k == nil {
-			k, v = c.Last()
-		} else {
+		k, v := c.Last()
+		if beyond, _ := c.Seek(revisionOf(told.Revision + 1)); beyond != nil {
 			k, v = c.Prev()
 		}
 		v = bytes.Clone(v)
