@@ -250,7 +250,7 @@ func (w *world) effect(op *operator, t *todo, n int) (more bool, err error) {
 			return err
 		})
 	case action.RemoveMember:
-		if !t.looked && (!w.canRemove(t, a) || w.hasUnseenClaim(t, a.Members)) {
+		if !t.looked && (!w.canRemove(t, a) || w.hasUnseenClaim(&t.seen, a.Members)) {
 			return false, errConflict
 		}
 		return false, w.changeMembers(op, t, a.Members, func(r *run) error {

@@ -24,8 +24,10 @@ func (w *world) setBudget(seen *facts.Cluster, budget int) error {
 
 func (w *world) createPods(seen *facts.Observation, a action.CreatePods, n int, sent bool) (more bool, err error) {
 	pods := a.Pods
-	if n == 0 && !w.cfg.has(NoLiveNames) && !sent && !slices.EqualFunc(w.pods, seen.Pods, func(a *pod, b facts.Pod) bool { return a.name == b.Name }) {
-		return false, errConflict
+	if n == 0 && !w.cfg.has(NoLiveNames) && !sent {
+		if !slices.EqualFunc(w.pods, seen.Pods, func(a *pod, b facts.Pod) bool { return a.name == b.Name }) || w.hasUnseenClaim(seen, toldMembers(seen)) {
+			return false, errConflict
+		}
 	}
 	np := pods[n/2]
 	more = n+1 < 2*len(pods)
@@ -100,7 +102,7 @@ func (w *world) canRemove(t *todo, a action.RemoveMember) bool {
 		return true
 	}
 	p := w.pod(a.Name)
-	if !w.samePods(t.seen.Pods) || (p == nil) != (a.Pod == nil) {
+	if !w.samePods(&t.seen) || (p == nil) != (a.Pod == nil) {
 		return false
 	}
 	return p == nil || (samePermit(p.permit, a.Pod.StartPermit) && (p.node < 0 || a.Pod.Node != ""))
@@ -121,12 +123,22 @@ func (w *world) isMembers(c *claim) bool {
 
 // hasUnseenClaim reports whether there is a claim that was not observed, of one of the members or
 // of a Pod that was.
-func (w *world) hasUnseenClaim(t *todo, members []facts.Member) bool {
+func (w *world) hasUnseenClaim(seen *facts.Observation, members []facts.Member) bool {
 	return slices.ContainsFunc(w.claims, func(c *claim) bool {
 		isKnown := slices.ContainsFunc(members, func(m facts.Member) bool { return m.Name == c.name }) ||
-			slices.ContainsFunc(t.seen.Pods, func(p facts.Pod) bool { return p.Name == c.name })
-		return isKnown && w.isMembers(c) && !slices.ContainsFunc(t.seen.Claims, func(o facts.Claim) bool { return o.Name == c.name })
+			slices.ContainsFunc(seen.Pods, func(p facts.Pod) bool { return p.Name == c.name })
+		return isKnown && w.isMembers(c) && !slices.ContainsFunc(seen.Claims, func(o facts.Claim) bool { return o.Name == c.name })
 	})
+}
+
+// toldMembers are the members that those who were asked have told.
+func toldMembers(seen *facts.Observation) (all []facts.Member) {
+	for i := range seen.Pods {
+		if a := &seen.Pods[i].Answer; a.ClusterID == seen.Cluster.ClusterID {
+			all = append(all, a.Members...)
+		}
+	}
+	return all
 }
 
 func (w *world) deleteByUID(op *operator, t *todo, a action.DeletePod) error {

@@ -58,7 +58,7 @@ func (w *world) followVersion(r *run) {
 // askDowngrade is a request of the downgrade API, if the Pods, read live, are as they were
 // observed.
 func (w *world) askDowngrade(op *operator, t *todo, change func(*run, *birth) error) error {
-	if !t.sent && !w.cfg.has(NoLivePods) && !w.samePods(t.seen.Pods) {
+	if !t.sent && !w.cfg.has(NoLivePods) && !w.samePods(&t.seen) {
 		return errConflict
 	}
 	r := w.endpoint(op)

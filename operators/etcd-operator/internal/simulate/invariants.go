@@ -357,6 +357,7 @@ func (w *world) checkRemoval(t *todo, before truth, a action.RemoveMember) {
 		return
 	}
 	voters := countVoters(before.view) - 1
+	size := (&check{o: t.seen}).size()
 	alive := len(before.alive)
 	lives := slices.Contains(before.alive, a.ID)
 	if lives {
@@ -369,10 +370,10 @@ func (w *world) checkRemoval(t *todo, before truth, a action.RemoveMember) {
 		if a.ID == before.leader && alive > 0 && a.Pod != nil && a.Pod.Answer.Reached { // else nobody can ask it
 			w.fail("S8", "the leader %s is removed without a hand-over", a.Name)
 		}
-		if lives && voters < t.seen.Cluster.Size && !w.given(m.Name) && !w.isCorrupt(a.ID) {
+		if lives && voters < size && !w.given(m.Name) && !w.isCorrupt(a.ID) {
 			w.fail("S9", "member %s is removed, and it lives", a.Name)
 		}
-		if !lives && voters < t.seen.Cluster.Size && !w.given(m.Name) && !w.isCorrupt(a.ID) && w.hasData(m.ID) {
+		if !lives && voters < size && !w.given(m.Name) && !w.isCorrupt(a.ID) && w.hasData(m.ID) {
 			w.fail("S9", "member %s is removed, and its data is whole", a.Name)
 		}
 	}

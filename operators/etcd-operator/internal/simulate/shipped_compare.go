@@ -75,8 +75,8 @@ func (s *shipped) compareObservation(o *facts.Observation) {
 		if i < len(o.Pods) && o.Pods[i].Answer.Write == (facts.Write{}) {
 			p.Answer.Write = facts.Write{} // it asks only the seed that is handed over for one
 		}
-		if p.ReadySince.IsZero() && i < len(o.Pods) && o.Pods[i].From == "" {
-			p.From = "" // a container that is reported late is taken for one that came after the change
+		if p.ReadySince.IsZero() && i < len(o.Pods) && p.From != "" {
+			p.From = o.Pods[i].From // a container that is reported late is taken for one that came after the change
 		}
 	}
 	is, made := inOwnWords(o), inOwnWords(m)
@@ -157,6 +157,12 @@ func (s *shipped) predict(o facts.Observation, d plan.Decision) string {
 		o.Cluster.Recovery = w.cluster.recovery // the model compares by identity
 	}
 	op.rejections = o.Rejections
+	o.Pods = slices.Clone(o.Pods)
+	for i := range o.Pods { // see compareObservation
+		if p := w.pod(o.Pods[i].Name); p != nil && !p.ready && p.from != "" {
+			o.Pods[i].From = p.from
+		}
+	}
 	t := &todo{seen: o, decision: d, disturbed: w.disturbed}
 	if !d.SkipChildren {
 		_ = w.setBudget(&o.Cluster, d.Budget) // what is there meanwhile shows

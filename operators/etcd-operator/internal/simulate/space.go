@@ -384,7 +384,7 @@ func (w *world) defragment(op *operator, t *todo, a action.Defragment, n int) (m
 		switch {
 		case via == nil:
 			return false, errNobody
-		case !w.samePods(t.seen.Pods) || !slices.Equal(via.disk.data.view, a.Members):
+		case !w.samePods(&t.seen) || !slices.Equal(via.disk.data.view, a.Members):
 			return false, errConflict
 		case len(a.Members) > 1 && via.etcd.leader == a.ID:
 			return false, errConflict // it leads now (S8)

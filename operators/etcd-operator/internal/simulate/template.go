@@ -111,7 +111,7 @@ func (w *world) recreatePod(t *todo, a action.RecreatePod) error {
 	case w.cfg.has(NoLivePods):
 	case t.sent && !slices.ContainsFunc(t.seen.Pods, func(q facts.Pod) bool { return q.UID == p.uid && samePod(p, &q) }):
 		return errConflict // its resourceVersion is another one
-	case !t.sent && (!w.samePods(t.seen.Pods) || !w.isMembers(w.claim(a.Name))):
+	case !t.sent && (!w.samePods(&t.seen) || !w.isMembers(w.claim(a.Name))):
 		return errConflict
 	}
 	w.touch("a Pod is deleted to be recreated")

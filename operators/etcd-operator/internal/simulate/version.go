@@ -229,13 +229,14 @@ func (w *world) finalVersion() string {
 	return at
 }
 
-// samePods reports whether the Pods, read live, are as they were observed.
-func (w *world) samePods(seen []facts.Pod) bool {
-	if len(w.pods) != len(seen) {
+// samePods reports whether the Pods, read live, are as they were observed, and no member has a
+// volume that was not.
+func (w *world) samePods(seen *facts.Observation) bool {
+	if len(w.pods) != len(seen.Pods) || w.hasUnseenClaim(seen, toldMembers(seen)) {
 		return false
 	}
 	for i, p := range w.pods {
-		q := &seen[i]
+		q := &seen.Pods[i]
 		if p.name != q.Name || p.uid != q.UID || !samePod(p, q) {
 			return false
 		}
@@ -257,7 +258,7 @@ func (w *world) giveImage(t *todo, a action.ChangeImage) error {
 	case w.cfg.has(NoLivePods):
 	case t.sent && !slices.ContainsFunc(t.seen.Pods, func(q facts.Pod) bool { return q.UID == p.uid && samePod(p, &q) }):
 		return errConflict // its resourceVersion is another one
-	case !t.sent && !w.samePods(t.seen.Pods):
+	case !t.sent && !w.samePods(&t.seen):
 		return errConflict
 	}
 	w.touch("a Pod gets another image")
