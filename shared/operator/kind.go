@@ -25,6 +25,9 @@ type Kind struct{ served atomic.Bool }
 // Served reports whether the kind can be read.
 func (k *Kind) Served() bool { return k.served.Load() }
 
+// Found notes that it is served.
+func (k *Kind) Found() { k.served.Store(true) }
+
 // Watch lets c watch the kind of o as soon as it is served, and maps its objects to what
 // is to be reconciled.
 func (k *Kind) Watch(mgr ctrl.Manager, c controller.Controller, o client.Object, of handler.MapFunc) error {
@@ -37,7 +40,7 @@ func (k *Kind) Watch(mgr ctrl.Manager, c controller.Controller, o client.Object,
 		return err == nil
 	}
 	begin := func() error {
-		k.served.Store(true)
+		k.Found()
 		return c.Watch(source.Kind(mgr.GetCache(), o, handler.EnqueueRequestsFromMapFunc(of)))
 	}
 	if served() {

@@ -10,6 +10,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"net/http"
 	"reflect"
 
 	batchv1 "k8s.io/api/batch/v1"
@@ -43,6 +44,8 @@ type Actor struct {
 	Metrics *metrics.Metrics
 	// Image is the operator's own, which the Job and the seed run.
 	Image string
+	// Network reaches what runs in Pods; nil: the network there is.
+	Network http.RoundTripper
 }
 
 // Act carries one action out; nil is none. Each is safe to repeat.
@@ -110,7 +113,7 @@ func (a *Actor) actOnCluster(ctx context.Context, t *target, action plan.Action)
 		return a.deleteRetired(ctx, t, x)
 	default:
 	}
-	if !t.fenced() {
+	if refuses(Fenced, !t.fenced()) {
 		return fmt.Errorf("%w: the EtcdCluster is not left to this restore", ErrStale)
 	}
 	return a.actWhileFenced(ctx, t, action)
@@ -154,7 +157,7 @@ func (a *Actor) stillHolds(ctx context.Context, e *v1beta2.EtcdRestore) error {
 	if err := a.Live.Get(ctx, client.ObjectKeyFromObject(e), &live); err != nil {
 		return staleIf(apierrors.IsNotFound, err, "read EtcdRestore")
 	}
-	if live.UID != e.UID || live.ResourceVersion != e.ResourceVersion {
+	if refuses(SameRestore, live.UID != e.UID || live.ResourceVersion != e.ResourceVersion) {
 		return fmt.Errorf("%w: the EtcdRestore has changed", ErrStale)
 	}
 	return nil
@@ -172,7 +175,7 @@ func (a *Actor) liveCluster(ctx context.Context, obs *plan.Observation) (*v1beta
 		return nil, nil
 	case err != nil:
 		return nil, fmt.Errorf("read EtcdCluster %s: %w", obs.Cluster.Name, err)
-	case c.UID != obs.Cluster.UID:
+	case refuses(SameCluster, c.UID != obs.Cluster.UID):
 		return nil, nil
 	}
 	return &c, nil
@@ -241,7 +244,10 @@ func belongs(o, owner client.Object) bool {
 // delete deletes an object by uid. Of another uid it is another object, and the one that
 // was meant no longer exists.
 func (a *Actor) delete(ctx context.Context, o client.Object, uid string, options ...client.DeleteOption) error {
-	options = append(options, client.Preconditions{UID: new(types.UID(uid))}, client.PropagationPolicy(metav1.DeletePropagationBackground))
+	options = append(options, client.PropagationPolicy(metav1.DeletePropagationBackground))
+	if demands(DeletionOfSame) {
+		options = append(options, client.Preconditions{UID: new(types.UID(uid))})
+	}
 	err := a.Client.Delete(ctx, o, options...)
 	if err != nil && !goneOrChanged(err) {
 		return fmt.Errorf("delete %s %s: %w", kindOf(o), o.GetName(), err)

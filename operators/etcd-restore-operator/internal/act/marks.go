@@ -68,7 +68,7 @@ func (a *Actor) askFence(ctx context.Context, t *target) error {
 
 // withdrawFence withdraws that request, if it is not acknowledged.
 func (a *Actor) withdrawFence(ctx context.Context, t *target) error {
-	if t.fenced() {
+	if refuses(NotAcknowledged, t.fenced()) {
 		return fmt.Errorf("%w: the fence is acknowledged", ErrStale)
 	}
 	if t.cluster.Annotations[v1beta2.AnnotationFence] != string(t.restore.UID) {
@@ -86,7 +86,11 @@ func (a *Actor) annotate(ctx context.Context, t *target, change func(map[string]
 		next.Annotations = map[string]string{}
 	}
 	change(next.Annotations)
-	err := a.Client.Patch(ctx, next, client.MergeFromWithOptions(t.observed, client.MergeFromWithOptimisticLock{}))
+	how := client.MergeFrom(t.observed)
+	if demands(MarkedAsRead) {
+		how = client.MergeFromWithOptions(t.observed, client.MergeFromWithOptimisticLock{})
+	}
+	err := a.Client.Patch(ctx, next, how)
 	return staleIf(goneOrChanged, err, "mark EtcdCluster "+next.Name)
 }
 
@@ -127,6 +131,9 @@ func (a *Actor) liftFence(ctx context.Context, t *target) error {
 
 // whileFenced tests that it is this EtcdCluster, and that it is left to this restore.
 func (t *target) whileFenced() []jsonpatch.Operation {
+	if !demands(WhileFenced) {
+		return nil
+	}
 	return []jsonpatch.Operation{op("test", "/metadata/uid", t.cluster.UID), op("test", "/status/fencedBy", t.restore.UID)}
 }
 

@@ -3,6 +3,7 @@ package act
 import (
 	"context"
 	"fmt"
+	"slices"
 	"time"
 
 	"gomodules.xyz/jsonpatch/v2"
@@ -55,8 +56,8 @@ func (a *Actor) stillPrepared(ctx context.Context, t *target, seed plan.Ref) err
 		return staleIf(apierrors.IsNotFound, err, "read seed "+seed.Name)
 	}
 	seen, _ := build.ObservePod(t.restore, pod, time.Time{}) // how long it takes is no matter here
-	observe.AskLauncher(ctx, pod, &seen)
-	if seen.UID != seed.UID || !seen.Seed || !seen.Prepared || !seen.Launched || seen.Ended != nil || !seen.Deleting.IsZero() {
+	observe.AskLauncher(ctx, a.Network, pod, &seen)
+	if refuses(Prepared, seen.UID != seed.UID || !seen.Seed || !seen.Prepared || !seen.Launched || seen.Ended != nil || !seen.Deleting.IsZero()) {
 		return fmt.Errorf("%w: seed %s is no longer ready", ErrStale, seed.Name)
 	}
 	return nil
@@ -86,9 +87,11 @@ func (a *Actor) relabel(ctx context.Context, t *target, claims []plan.Ref, from,
 		}
 		ops := []jsonpatch.Operation{
 			op("test", "/metadata/uid", claim.UID),
-			op("test", "/metadata/resourceVersion", claim.ResourceVersion),
 			op("remove", labelPath(from.label), nil),
 			op("add", labelPath(to.label), to.value),
+		}
+		if demands(LabelledAsRead) {
+			ops = slices.Insert(ops, 0, op("test", "/metadata/resourceVersion", claim.ResourceVersion))
 		}
 		if err := a.patch(ctx, claim, ops); err != nil {
 			return err
@@ -106,7 +109,7 @@ func (a *Actor) liveClaim(ctx context.Context, t *target, ref plan.Ref) (*corev1
 		return nil, nil
 	case err != nil:
 		return nil, fmt.Errorf("read PVC %s: %w", ref.Name, err)
-	case string(claim.UID) != ref.UID || !member.Owns(t.cluster, &claim):
+	case refuses(ClaimIsClusters, string(claim.UID) != ref.UID || !member.Owns(t.cluster, &claim)):
 		return nil, nil
 	}
 	return &claim, nil
@@ -122,10 +125,14 @@ func (a *Actor) deleteRetired(ctx context.Context, t *target, x plan.DeleteRetir
 		if claim == nil {
 			continue
 		}
-		if claim.Labels[v1beta2.LabelRetiredBy] != string(t.restore.UID) {
+		if refuses(DeletedIsRetired, claim.Labels[v1beta2.LabelRetiredBy] != string(t.restore.UID)) {
 			return fmt.Errorf("%w: PVC %s is not retired", ErrStale, ref.Name)
 		}
-		err = a.Client.Delete(ctx, claim, client.Preconditions{UID: &claim.UID, ResourceVersion: &claim.ResourceVersion})
+		asRead := client.Preconditions{UID: &claim.UID}
+		if demands(RetiredAsRead) {
+			asRead.ResourceVersion = &claim.ResourceVersion
+		}
+		err = a.Client.Delete(ctx, claim, asRead)
 		if err != nil && !apierrors.IsNotFound(err) {
 			return staleIf(apierrors.IsConflict, err, "delete PVC "+ref.Name)
 		}
@@ -143,7 +150,7 @@ func (a *Actor) createSeedClaim(ctx context.Context, t *target, x plan.CreateSee
 }
 
 func (a *Actor) createSeed(ctx context.Context, t *target, x plan.CreateSeed) error {
-	if !plan.Trusts(t.cluster) {
+	if refuses(CertificatesExist, !plan.Trusts(t.cluster)) {
 		return fmt.Errorf("%w: the certificates of EtcdCluster %s are not issued", ErrStale, t.cluster.Name)
 	}
 	pod, err := build.Seed(t.restore, t.cluster, x, a.Image)
@@ -169,20 +176,22 @@ func (a *Actor) alone(ctx context.Context, t *target, seed string) error {
 		if p.Name == seed || build.Stopped(p) || p.DeletionTimestamp != nil && t.restore.Spec.AcceptRunningOldMembers {
 			continue
 		}
-		return fmt.Errorf("%w: Pod %s still exists", ErrStale, p.Name)
+		if refuses(Alone, true) {
+			return fmt.Errorf("%w: Pod %s still exists", ErrStale, p.Name)
+		}
 	}
 	return nil
 }
 
 func (a *Actor) deleteSeed(ctx context.Context, t *target, x plan.DeleteSeed) error {
-	if pod, ok := t.offered(); ok && pod.UID == x.UID {
+	if pod, ok := t.offered(); refuses(SeedNotOffered, ok && pod.UID == x.UID) {
 		return fmt.Errorf("%w: seed %s is handed over", ErrStale, x.Name)
 	}
 	return a.delete(ctx, t.pod(x.Name), x.UID, stopGrace)
 }
 
 func (a *Actor) deleteSeedClaim(ctx context.Context, t *target, x plan.DeleteSeedClaim) error {
-	if pod, ok := t.offered(); ok && pod.Name == x.Name {
+	if pod, ok := t.offered(); refuses(VolumeNotOffered, ok && pod.Name == x.Name) {
 		return fmt.Errorf("%w: seed %s is handed over", ErrStale, x.Name)
 	}
 	claim := &corev1.PersistentVolumeClaim{ObjectMeta: metav1.ObjectMeta{Namespace: t.cluster.Namespace, Name: x.Name}}
@@ -199,7 +208,7 @@ func (a *Actor) permitStart(ctx context.Context, t *target, x plan.PermitStart) 
 	if err := a.Live.Get(ctx, client.ObjectKeyFromObject(pod), pod); err != nil {
 		return staleIf(apierrors.IsNotFound, err, "read seed "+x.Name)
 	}
-	if pod.UID != types.UID(x.UID) || pod.DeletionTimestamp != nil {
+	if refuses(PermitOfSamePod, pod.UID != types.UID(x.UID) || pod.DeletionTimestamp != nil) {
 		return fmt.Errorf("%w: seed %s is another Pod, or is being deleted", ErrStale, x.Name)
 	}
 	const annotation = v1beta2.AnnotationRestorePermit
@@ -220,7 +229,7 @@ func (a *Actor) withdrawPermit(ctx context.Context, t *target, x plan.WithdrawPe
 	if err := a.Live.Get(ctx, client.ObjectKeyFromObject(pod), pod); err != nil {
 		return staleIf(apierrors.IsNotFound, err, "read seed "+x.Name)
 	}
-	if pod.UID != types.UID(x.UID) {
+	if refuses(RevocationOfPod, pod.UID != types.UID(x.UID)) {
 		return fmt.Errorf("%w: seed %s is another Pod", ErrStale, x.Name)
 	}
 	if _, ok := pod.Annotations[v1beta2.AnnotationRestorePermit]; !ok {

@@ -159,6 +159,12 @@ func last(s *corev1.ContainerStatus) *corev1.ContainerStateTerminated {
 // one of the same name may have made a member, too, and the permit of this one's may have
 // been withdrawn.
 func madeBy(p *corev1.Pod, r *v1beta2.EtcdRestore) bool {
+	t := TaskOf(p)
+	return t != nil && t.UID == string(r.UID)
+}
+
+// TaskOf is what a seed's agent was told to do; nil if the Pod is no seed.
+func TaskOf(p *corev1.Pod) *task.Task {
 	for _, c := range p.Spec.InitContainers {
 		if c.Name != task.ContainerRestore {
 			continue
@@ -166,11 +172,11 @@ func madeBy(p *corev1.Pod, r *v1beta2.EtcdRestore) bool {
 		for _, e := range c.Env {
 			var t task.Task
 			if e.Name == task.Env && json.Unmarshal([]byte(e.Value), &t) == nil {
-				return t.UID == string(r.UID)
+				return &t
 			}
 		}
 	}
-	return false
+	return nil
 }
 
 // Works reports whether an agent runs in the Pod, that of the Job or the seed's: it then

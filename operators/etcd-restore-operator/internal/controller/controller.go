@@ -11,6 +11,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"net/http"
 	"time"
 
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
@@ -48,6 +49,8 @@ type Reconciler struct {
 	Creators operator.Creators
 	// Now is the clock.
 	Now func() time.Time
+	// Network reaches what runs in Pods; nil: the network there is.
+	Network http.RoundTripper
 
 	observer observe.Observer
 	actor    act.Actor

@@ -35,9 +35,7 @@ func (r *Reconciler) SetupWithManager(ctx context.Context, mgr ctrl.Manager, wor
 			return err
 		}
 	}
-	r.observer = observe.Observer{Client: r.Client, Live: r.Live, Clusters: &r.clusters, Backups: &r.backups, ClusterWide: r.ClusterWide, Creators: r.Creators, Now: r.Now}
-	r.actor = act.Actor{Client: r.Client, Live: r.Live, Metrics: r.Metrics, Image: r.Image}
-	r.reporter = report.Reporter{Events: r.Events}
+	r.assemble()
 	c, err := ctrl.NewControllerManagedBy(mgr).
 		For(&v1beta2.EtcdRestore{}).
 		Owns(&batchv1.Job{}).
@@ -53,6 +51,20 @@ func (r *Reconciler) SetupWithManager(ctx context.Context, mgr ctrl.Manager, wor
 		return err
 	}
 	return r.backups.Watch(mgr, c, &v1beta2.EtcdBackup{}, r.ofBackup)
+}
+
+// SetUpAlone readies a Reconciler that watches nothing: it is called for what has changed.
+// EtcdClusters and EtcdBackups are served.
+func (r *Reconciler) SetUpAlone() {
+	r.assemble()
+	r.clusters.Found()
+	r.backups.Found()
+}
+
+func (r *Reconciler) assemble() {
+	r.observer = observe.Observer{Client: r.Client, Live: r.Live, Clusters: &r.clusters, Backups: &r.backups, ClusterWide: r.ClusterWide, Creators: r.Creators, Now: r.Now, Network: r.Network}
+	r.actor = act.Actor{Client: r.Client, Live: r.Live, Metrics: r.Metrics, Image: r.Image, Network: r.Network}
+	r.reporter = report.Reporter{Events: r.Events}
 }
 
 // by makes an index of a name.

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"net"
+	"net/http"
 	"strconv"
 
 	corev1 "k8s.io/api/core/v1"
@@ -16,13 +17,13 @@ import (
 // AskLauncher settles whether the launcher of a seed that is prepared lacks the start permit
 // alone. That its container runs does not show it: one that exits runs for a moment, again
 // and again.
-func AskLauncher(ctx context.Context, pod *corev1.Pod, seen *plan.Pod) {
+func AskLauncher(ctx context.Context, network http.RoundTripper, pod *corev1.Pod, seen *plan.Pod) {
 	if !seen.Seed || !seen.Prepared || !seen.Launched || seen.Permit != plan.PermitToPrepare {
 		return
 	}
 	ctx, cancel := context.WithTimeout(ctx, progressTimeout)
 	defer cancel()
-	said, err := launcher.Ask(ctx, teller, net.JoinHostPort(pod.Status.PodIP, strconv.Itoa(member.MetricsPort)))
+	said, err := launcher.Ask(ctx, teller(network), net.JoinHostPort(pod.Status.PodIP, strconv.Itoa(member.MetricsPort)))
 	seen.Launched = err == nil && said.State == launcher.Waiting && said.PodUID == string(pod.UID) && said.Reason == launcher.ReasonNoPermit
 	switch {
 	case seen.Launched:

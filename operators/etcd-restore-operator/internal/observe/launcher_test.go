@@ -32,7 +32,7 @@ func TestAskLauncher(t *testing.T) {
 			tc.change(&said)
 			ip := launchertest.ServeState(t, func() launcher.State { return said })
 			seen := plan.Pod{Seed: true, Prepared: true, Launched: true, Permit: plan.PermitToPrepare}
-			AskLauncher(t.Context(), &corev1.Pod{ObjectMeta: metav1.ObjectMeta{UID: "1"}, Status: corev1.PodStatus{PodIP: ip}}, &seen)
+			AskLauncher(t.Context(), nil, &corev1.Pod{ObjectMeta: metav1.ObjectMeta{UID: "1"}, Status: corev1.PodStatus{PodIP: ip}}, &seen)
 			if seen.Launched != tc.want || seen.Waiting != tc.waiting {
 				t.Errorf("%s: launched %t, waiting %q; want %t, %q", tc.reason, seen.Launched, seen.Waiting, tc.want, tc.waiting)
 			}
@@ -40,7 +40,7 @@ func TestAskLauncher(t *testing.T) {
 	}
 	t.Run("nobody answers", func(t *testing.T) {
 		seen := plan.Pod{Seed: true, Prepared: true, Launched: true, Permit: plan.PermitToPrepare}
-		AskLauncher(t.Context(), &corev1.Pod{Status: corev1.PodStatus{PodIP: "127.0.0.1"}}, &seen)
+		AskLauncher(t.Context(), nil, &corev1.Pod{Status: corev1.PodStatus{PodIP: "127.0.0.1"}}, &seen)
 		if seen.Launched {
 			t.Error("it counts as launched")
 		}

@@ -8,6 +8,7 @@ import (
 	"context"
 	"crypto/rand"
 	"fmt"
+	"net/http"
 	"slices"
 	"time"
 
@@ -43,6 +44,8 @@ type Observer struct {
 	Creators operator.Creators
 	// Now is the clock.
 	Now func() time.Time
+	// Network reaches what runs in Pods; nil: the network there is.
+	Network http.RoundTripper
 }
 
 // Observation is what plan may know, and where more is to be had.
@@ -52,13 +55,15 @@ type Observation struct {
 	agents []string
 	// members are the addresses of the Pods of old members that run.
 	members []string
+	// network reaches them.
+	network http.RoundTripper
 	// RequeueAfter is after how long time alone changes the observation; 0: never.
 	RequeueAfter time.Duration
 }
 
 // Observe gathers all that plan may know of one EtcdRestore.
 func (o *Observer) Observe(ctx context.Context, e *v1beta2.EtcdRestore) (*Observation, error) {
-	obs := &Observation{Observation: plan.Observation{
+	obs := &Observation{network: o.Network, Observation: plan.Observation{
 		Now:       o.Now(),
 		Restore:   e.DeepCopy(),
 		FreshName: member.Name(plan.ClusterName(e), member.Suffix(rand.Reader)),
@@ -202,7 +207,7 @@ func (o *Observer) pods(ctx context.Context, e *v1beta2.EtcdRestore, obs *Observ
 	}
 	for i := range pods {
 		seen, again := build.ObservePod(e, &pods[i], obs.Now)
-		AskLauncher(ctx, &pods[i], &seen)
+		AskLauncher(ctx, o.Network, &pods[i], &seen)
 		obs.Pods, obs.RequeueAfter = append(obs.Pods, seen), operator.Sooner(obs.RequeueAfter, again)
 		if seen.Seed {
 			obs.noteAgents(pods[i : i+1])

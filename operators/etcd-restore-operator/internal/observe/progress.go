@@ -23,14 +23,21 @@ const (
 	maxProgress = 1 << 10
 )
 
-// teller asks agents. It keeps no connections: their Pods live for a moment.
-var teller = &http.Client{
-	Timeout:   progressTimeout,
-	Transport: &http.Transport{DisableKeepAlives: true},
-	CheckRedirect: func(*http.Request, []*http.Request) error {
-		return http.ErrUseLastResponse // an agent never redirects
-	},
+// teller asks what runs in Pods. It keeps no connections: they live for a moment.
+func teller(network http.RoundTripper) *http.Client {
+	if network == nil {
+		network = theNetwork
+	}
+	return &http.Client{
+		Timeout:   progressTimeout,
+		Transport: network,
+		CheckRedirect: func(*http.Request, []*http.Request) error {
+			return http.ErrUseLastResponse // an agent never redirects
+		},
+	}
 }
+
+var theNetwork = &http.Transport{DisableKeepAlives: true}
 
 // noteAgents notes where an agent runs.
 func (obs *Observation) noteAgents(pods []corev1.Pod) {
@@ -46,19 +53,19 @@ func (obs *Observation) AskProgress(ctx context.Context) *task.Progress {
 	ctx, cancel := context.WithTimeout(ctx, progressTimeout)
 	defer cancel()
 	for _, ip := range obs.agents {
-		if p, err := progressOf(ctx, net.JoinHostPort(ip, strconv.Itoa(task.ProgressPort))); err == nil {
+		if p, err := progressOf(ctx, teller(obs.network), net.JoinHostPort(ip, strconv.Itoa(task.ProgressPort))); err == nil {
 			return p
 		}
 	}
 	return nil
 }
 
-func progressOf(ctx context.Context, address string) (*task.Progress, error) {
+func progressOf(ctx context.Context, c *http.Client, address string) (*task.Progress, error) {
 	request, err := http.NewRequestWithContext(ctx, http.MethodGet, "http://"+address+task.ProgressPath, nil)
 	if err != nil {
 		return nil, err
 	}
-	answer, err := teller.Do(request)
+	answer, err := c.Do(request)
 	if err != nil {
 		return nil, err
 	}

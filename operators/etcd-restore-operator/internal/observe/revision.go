@@ -28,10 +28,10 @@ const (
 func (obs *Observation) AskRevision(ctx context.Context) int64 {
 	ctx, cancel := context.WithTimeout(ctx, progressTimeout)
 	defer cancel()
-	told := make([]int64, len(obs.members))
+	told, c := make([]int64, len(obs.members)), teller(obs.network)
 	var asked sync.WaitGroup
 	for i, ip := range obs.members {
-		asked.Go(func() { told[i] = revisionOf(ctx, net.JoinHostPort(ip, strconv.Itoa(member.MetricsPort))) })
+		asked.Go(func() { told[i] = revisionOf(ctx, c, net.JoinHostPort(ip, strconv.Itoa(member.MetricsPort))) })
 	}
 	asked.Wait()
 	if len(told) == 0 || slices.Contains(told, 0) {
@@ -41,12 +41,12 @@ func (obs *Observation) AskRevision(ctx context.Context) int64 {
 }
 
 // revisionOf is the revision of the member at an address; 0 if it does not tell.
-func revisionOf(ctx context.Context, address string) int64 {
+func revisionOf(ctx context.Context, c *http.Client, address string) int64 {
 	request, err := http.NewRequestWithContext(ctx, http.MethodGet, "http://"+address+"/metrics", nil)
 	if err != nil {
 		return 0
 	}
-	answer, err := teller.Do(request)
+	answer, err := c.Do(request)
 	if err != nil {
 		return 0
 	}
