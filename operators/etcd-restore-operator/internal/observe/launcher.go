@@ -16,15 +16,21 @@ import (
 
 // AskLauncher settles whether the launcher of a seed that is prepared lacks the start permit
 // alone. That its container runs does not show it: one that exits runs for a moment, again
-// and again.
+// and again. Of a seed that has served, and does not any more, it settles whether its data is
+// gone: with data, a launcher asks for no permit.
 func AskLauncher(ctx context.Context, network http.RoundTripper, pod *corev1.Pod, seen *plan.Pod) {
-	if !seen.Seed || !seen.Prepared || !seen.Launched || seen.Permit != plan.PermitToPrepare {
+	if !seen.Seed || !seen.Prepared || !seen.Launched || seen.Ready || seen.Permit == plan.PermitToStart {
 		return
 	}
 	ctx, cancel := context.WithTimeout(ctx, progressTimeout)
 	defer cancel()
 	said, err := launcher.Ask(ctx, teller(network), net.JoinHostPort(pod.Status.PodIP, strconv.Itoa(member.MetricsPort)))
-	seen.Launched = err == nil && said.State == launcher.Waiting && said.PodUID == string(pod.UID) && said.Reason == launcher.ReasonNoPermit
+	waits := err == nil && said.State == launcher.Waiting && said.PodUID == string(pod.UID)
+	if seen.Permit == plan.PermitNone {
+		seen.Emptied = waits
+		return
+	}
+	seen.Launched = waits && said.Reason == launcher.ReasonNoPermit
 	switch {
 	case seen.Launched:
 	case err == nil && said.PodUID == string(pod.UID):

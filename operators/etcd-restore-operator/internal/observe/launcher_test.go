@@ -38,6 +38,30 @@ func TestAskLauncher(t *testing.T) {
 			}
 		})
 	}
+	// A seed that has served has no permit, and needs none unless its data is gone.
+	for name, tc := range map[string]struct {
+		reason string
+		change func(*launcher.State)
+		ready  bool
+		want   bool
+	}{
+		"its data is gone":  {"with data it would start etcd", func(*launcher.State) {}, false, true},
+		"of another Pod":    {"an address that is stale", func(s *launcher.State) { s.PodUID = "2" }, false, false},
+		"etcd runs":         {"no launcher answers", func(s *launcher.State) { s.State = "" }, false, false},
+		"others' data":      {"there is some", func(s *launcher.State) { s.State = launcher.Refusing }, false, false},
+		"it serves already": {"nobody is asked", func(*launcher.State) {}, true, false},
+	} {
+		t.Run("served: "+name, func(t *testing.T) {
+			said := waits
+			tc.change(&said)
+			ip := launchertest.ServeState(t, func() launcher.State { return said })
+			seen := plan.Pod{Seed: true, Prepared: true, Launched: true, Ready: tc.ready, Permit: plan.PermitNone}
+			AskLauncher(t.Context(), nil, &corev1.Pod{ObjectMeta: metav1.ObjectMeta{UID: "1"}, Status: corev1.PodStatus{PodIP: ip}}, &seen)
+			if seen.Emptied != tc.want || !seen.Launched {
+				t.Errorf("%s: emptied %t, launched %t; want %t, true", tc.reason, seen.Emptied, seen.Launched, tc.want)
+			}
+		})
+	}
 	t.Run("nobody answers", func(t *testing.T) {
 		seen := plan.Pod{Seed: true, Prepared: true, Launched: true, Permit: plan.PermitToPrepare}
 		AskLauncher(t.Context(), nil, &corev1.Pod{Status: corev1.PodStatus{PodIP: "127.0.0.1"}}, &seen)

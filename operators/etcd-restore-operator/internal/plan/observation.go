@@ -127,6 +127,9 @@ type Pod struct {
 	// Launched is true while etcd's container runs; before the start permit, if its launcher
 	// says that it waits for that alone.
 	Launched bool
+	// Emptied is true of a seed whose launcher says that it finds no data, after its start permit
+	// was withdrawn: the data that it had served is gone.
+	Emptied bool
 	// Result is the last report of the init container that prepares; nil if there is none.
 	Result *task.Result
 	// Tries is how often the init container that prepares was restarted.

@@ -924,6 +924,11 @@ func TestPlan(t *testing.T) {
 			o:      observe(seeded(noPermit, func(p *Pod) { p.Result = &task.Result{Already: true} })),
 			want:   decided{Action: DeleteSeed{seedRef}, Reason: "SeedDeleted", Phase: seedingIs},
 		},
+		"seed's data was deleted after it had served": {
+			reason: "its launcher waits for a permit that it does not get a second time",
+			o:      observe(seeded(noPermit, func(p *Pod) { p.Emptied = true })),
+			want:   decided{Action: DeleteSeed{seedRef}, Reason: "SeedDeleted", Phase: seedingIs},
+		},
 		"seed restores": {
 			reason: "it tells how far it is",
 			o:      observe(seeded()),
