@@ -17,6 +17,8 @@ WORKDIR /src
 # The dependencies first: they change less often than the code.
 COPY api/go.mod api/go.sum api/
 COPY shared/go.mod shared/go.sum shared/
+# That of etcd-operator's simulator, which no image holds.
+COPY operators/etcd-restore-operator/go.mod operators/etcd-restore-operator/
 COPY operators/${OPERATOR}/go.mod operators/${OPERATOR}/go.sum operators/${OPERATOR}/
 RUN go -C operators/${OPERATOR} mod download
 COPY api api

@@ -5,6 +5,7 @@ go 1.26.0
 require (
 	github.com/coreos/go-semver v0.3.1
 	github.com/etcd-operators/etcd-operators/api v0.0.0
+	github.com/etcd-operators/etcd-operators/operators/etcd-restore-operator v0.0.0 // of the simulator alone
 	github.com/etcd-operators/etcd-operators/shared v0.0.0
 	github.com/evanphx/json-patch/v5 v5.9.11
 	github.com/google/go-cmp v0.7.0
@@ -109,7 +110,7 @@ require (
 	golang.org/x/time v0.15.0 // indirect
 	google.golang.org/genproto/googleapis/api v0.0.0-20260803160001-6ac0973c030d // indirect
 	google.golang.org/genproto/googleapis/rpc v0.0.0-20260803160001-6ac0973c030d // indirect
-	google.golang.org/protobuf v1.36.12-0.20260120151049-f2248ac996af // indirect
+	google.golang.org/protobuf v1.36.12 // indirect
 	gopkg.in/evanphx/json-patch.v4 v4.13.0 // indirect
 	gopkg.in/inf.v0 v0.9.1 // indirect
 	k8s.io/klog/v2 v2.140.0 // indirect
@@ -123,5 +124,6 @@ require (
 
 replace (
 	github.com/etcd-operators/etcd-operators/api => ../../api
+	github.com/etcd-operators/etcd-operators/operators/etcd-restore-operator => ../etcd-restore-operator
 	github.com/etcd-operators/etcd-operators/shared => ../../shared
 )

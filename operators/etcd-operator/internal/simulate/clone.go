@@ -35,6 +35,7 @@ func (w *world) clone() *world {
 				data := *d.data
 				disks[d].data = &data
 			}
+			disks[d].prepared = d.prepared
 		}
 		return disks[d]
 	}
@@ -63,6 +64,7 @@ func (w *world) clone() *world {
 		c.runs[i] = &q
 	}
 	c.lates = slices.Clone(w.lates)
+	c.restorers = nil // what they run cannot be copied
 	c.restores = make([]*restore, len(w.restores))
 	for i, r := range w.restores {
 		q := *r

@@ -5,6 +5,7 @@ import (
 	"strings"
 	"time"
 
+	"github.com/etcd-operators/etcd-operators/api/v1beta2"
 	"github.com/etcd-operators/etcd-operators/operators/etcd-operator/internal/plan/facts"
 	"github.com/etcd-operators/etcd-operators/shared/launcher"
 )
@@ -13,6 +14,8 @@ import (
 // write-ahead log in it.
 type disk struct {
 	data *data
+	// prepared is what a restore's agent has made beside it.
+	prepared *data
 	// restored is true once a snapshot was put on it.
 	restored bool
 	// owner is whose data the launcher has marked it to hold; nil if it has not.
@@ -81,6 +84,14 @@ type run struct {
 	etcd    *process
 	// unseeded is that of its Pod.
 	unseeded string
+	// initialised is true once the agent of a shipped restore's seed has come to its end, agent is
+	// what it has reported last, tries how often it has failed, and restorePermit what the kubelet
+	// has told of its permit. While fetching it is at work.
+	initialised   bool
+	fetching      int
+	agent         string
+	tries         int
+	restorePermit string
 }
 
 // containerState is the state of the etcd container.
@@ -139,6 +150,7 @@ func (w *world) tickRun(r *run) {
 	if !w.nodeRuns(r.node) {
 		w.stopEtcd(r)
 		r.state, r.permit, r.annotation, r.address = powered, nil, "", never
+		r.initialised, r.fetching = false, 0 // its Pod is set up anew
 		return
 	}
 	if w.kubeletTalks(r.node) {
@@ -187,7 +199,7 @@ func (w *world) reportRun(r *run, p *pod) {
 	case r.state == crashed && r.failures > 1:
 		p.trouble = "CrashLoopBackOff: back-off restarting failed container"
 	}
-	p.unseeded = r.unseeded
+	p.unseeded, p.prepared, p.agent, p.tries = r.unseeded, r.initialised, r.agent, r.tries
 	p.restarts, p.exit, p.looping, p.runningSince = r.restarts, r.exit, r.state == crashed && r.failures > 1, never
 	if r.state == running || r.state == waiting {
 		p.runningSince = r.since
@@ -202,12 +214,16 @@ func (w *world) reportRun(r *run, p *pod) {
 		r.permit = p.permit
 		if p.object != nil {
 			r.annotation = p.object.Annotations[launcher.StartPermitAnnotation]
+			r.restorePermit = p.object.Annotations[v1beta2.AnnotationRestorePermit]
 		}
 	}
 }
 
 // startContainer is the launcher as it starts: with a log it needs nobody's permit.
 func (w *world) startContainer(r *run) {
+	if r.snapshot != "" && w.ships() && !w.prepareSeed(r) {
+		return
+	}
 	r.catchUp, r.begun, r.since = false, true, w.now
 	if r.started {
 		r.restarts++
@@ -217,7 +233,10 @@ func (w *world) startContainer(r *run) {
 		w.fault(r)
 		return
 	}
-	if r.snapshot != "" && r.disk.data == nil && !r.disk.restored {
+	switch {
+	case r.snapshot == "":
+	case w.ships():
+	case r.disk.data == nil && !r.disk.restored:
 		w.restoreData(r)
 	}
 	if p := w.pod(r.name); p != nil && p.uid == r.uid && p.recovery != nil && p.survivorPermit && r.disk.data == nil {

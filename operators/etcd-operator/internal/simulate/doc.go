@@ -37,6 +37,9 @@
 //   - shipped.go: the code that ships in the place of operator.go and act.go, compared with them in
 //     shipped_compare.go, with
 //     shipped_api.go, shipped_objects.go and shipped_etcd.go as its outside
+//   - shipped_restore.go: etcd-restore-operator as it ships in the place of restore.go, with
+//     shipped_restore_api.go as its outside, shipped_seed.go for the Pod that it makes, and
+//     shipped_restore_looks.go for what is checked of its effects
 //
 // To look at one failing seed: go test -run TestSimulate -seed N -v, or
 // go test -tags simulation -run 'TestShipped$' -seed N -v. For many: -seeds N, or -shipped N.

@@ -274,6 +274,7 @@ func (w *world) stopFaults() {
 	for _, r := range w.restores {
 		r.until = 0
 	}
+	w.stopRestorers()
 	w.makeRoom()
 	w.dropSpoiltCA()
 	for _, op := range w.operators {

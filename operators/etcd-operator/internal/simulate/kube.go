@@ -90,6 +90,10 @@ type pod struct {
 	survivorPermit bool
 	// unseeded is why its agent has not made the data dir; empty if it has, or there is none.
 	unseeded string
+	// prepared, agent and tries are those of a shipped restore's seed (see run).
+	prepared bool
+	agent    string
+	tries    int
 	// ready is what its kubelet said last, at readyAt; routed is true while the client
 	// Service has its address.
 	ready   bool

@@ -2,7 +2,6 @@ package simulate
 
 import (
 	"context"
-	"errors"
 	"iter"
 	"log/slog"
 	"slices"
@@ -213,16 +212,3 @@ func (h *host) MemberLists(_ context.Context, urls []string) map[string][]launch
 	}
 	return lists
 }
-
-// The model of a restore's init container makes the data dir itself, so that a launcher finds
-// nothing prepared: its data is there, or was lost.
-
-func (*host) IsRestorePermitted() (bool, error) { return false, nil }
-
-func (*host) CheckPrepared() error { return errNothingPrepared }
-
-func (*host) Publish() error { return errNothingPrepared }
-
-func (*host) FinishPublishing() error { return nil }
-
-var errNothingPrepared = errors.New("nothing is prepared")

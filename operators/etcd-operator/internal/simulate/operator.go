@@ -143,7 +143,7 @@ func (op *operator) relist(w *world) {
 func (w *world) publish() {
 	if w.cluster != w.publishedCluster {
 		w.publishedCluster = w.cluster
-		for _, op := range w.operators {
+		for _, op := range w.watchers() {
 			op.clusterQueue = append(op.clusterQueue, w.cluster)
 		}
 	}
@@ -187,14 +187,26 @@ func (w *world) publish() {
 	}
 }
 
+// watchers are all that have caches.
+func (w *world) watchers() []*operator {
+	if len(w.restorers) == 0 {
+		return w.operators
+	}
+	all := slices.Clip(w.operators)
+	for _, s := range w.restorers {
+		all = append(all, s.caches)
+	}
+	return all
+}
+
 func (w *world) tellPod(e podEvent) {
-	for _, op := range w.operators {
+	for _, op := range w.watchers() {
 		op.podQueue = append(op.podQueue, e)
 	}
 }
 
 func (w *world) tellClaim(e claimEvent) {
-	for _, op := range w.operators {
+	for _, op := range w.watchers() {
 		op.claimQueue = append(op.claimQueue, e)
 	}
 }

@@ -13,7 +13,8 @@ import (
 // members, retires their volumes, makes a seed from a snapshot and hands it over, or
 // gives up at any moment and gives all back. It reads live, makes one call at a time,
 // and what it finds tells it how to go on: it may stand still, or be started again,
-// between any two.
+// between any two. In runs of the shipped code etcd-restore-operator does the same
+// (shipped_restore.go): there a restore is what the truth of it is.
 
 // restore is one EtcdRestore.
 type restore struct {
@@ -32,6 +33,8 @@ type restore struct {
 	seeds         int
 	// gaveUp is for good.
 	gaveUp, adopted, done bool
+
+	etcdRestore
 }
 
 // stage is how far a restore has come.
@@ -57,11 +60,21 @@ func (w *world) startRestore(f Fault) {
 		r.givesUp = stage(f.B / 3 % int(tooLate))
 	}
 	w.restores = append(w.restores, r)
+	if r.givesUp != tooLate {
+		r.deleteAt = w.step + 1 + f.B%60
+	}
+	if w.ships() {
+		w.shipRestore(r)
+	}
 	w.say("restore %s begins, and gives up from stage %d of %d on", r.uid, r.givesUp, tooLate)
 }
 
 // tickRestores lets restores make some calls.
 func (w *world) tickRestores() {
+	if w.ships() {
+		w.tickRestorers()
+		return
+	}
 	for _, r := range w.restores {
 		calls := 3
 		if !w.calm {
@@ -171,7 +184,6 @@ func (w *world) makeSeed(r *restore) {
 		return // the Secrets may not be there
 	}
 	p := &pod{template: w.seedTemplate(), trust: w.cluster.recordedTrust(), name: r.seed, role: facts.Seed, persistent: w.cfg.Persistent, version: w.seedVersion(), repository: goodRepository, learners: w.cfg.Learners, snapshot: r.uid}
-	w.shipSeed(p, r.uid)
 	w.createPod(p)
 	r.seedUID, r.stage = p.uid, starting
 	w.say("restore %s makes seed %s (%s)", r.uid, p.name, p.uid)
@@ -314,9 +326,10 @@ func (w *world) refusesWrites(r *run) bool {
 func (w *world) adopt(a action.AdoptSeed) {
 	w.checkAdoption(a)
 	for i := range w.births {
-		if w.births[i].uid != a.UID {
-			continue
+		if w.births[i].uid != a.UID || w.births[i].cluster != a.ClusterID {
+			continue // a seed may have prepared its data more than once
 		}
+		w.checkForward(a.Restore, &w.births[i])
 		w.main, w.majorityLost = i, false
 		if b := &w.births[i]; b.revision <= w.begunAt {
 			w.fail("S12", "restore %s begins at revision %d, and one before it at %d", a.Restore, b.revision, w.begunAt)
@@ -364,60 +377,8 @@ func (w *world) checkBeside() {
 	}
 	for _, r := range w.runs {
 		p := w.pod(r.name)
-		if r.etcd != nil && r.etcd.leading && r.disk.data.birth < w.main && p != nil && p.uid == r.uid && w.kubeletTalks(r.node) {
+		if r.etcd != nil && r.etcd.leading && r.disk.data.birth < w.main && p != nil && p.uid == r.uid && w.kubeletTalks(r.node) && !w.isAccepted(p) {
 			w.fail("S1", "%s leads the old cluster on beside the one that was restored", r.name)
 		}
 	}
-}
-
-// late is an API call that was sent and not answered, and takes effect later.
-type late struct {
-	at       time.Duration
-	operator int
-	todo     todo
-	n        int
-	// land carries out one of the shipped code.
-	land func()
-}
-
-// sendLate lets a call take effect later than its operator believes, within the
-// deadline of an action; it reports whether this one can. Changes of members are
-// TearCall's.
-func (w *world) sendLate(op *operator, n int) bool {
-	t := op.todo
-	switch a := t.decision.Action.(type) {
-	case action.CreatePods, action.SetRoles, action.GrantStartPermit, action.RevokeStartPermits, action.ChangeImage, action.RecreatePod, action.EnableDowngrade, action.CancelDowngrade:
-	case action.DeletePod:
-		if len(a.Members) > 0 {
-			return false
-		}
-	default:
-		return false
-	}
-	if n == 0 || len(w.operators) > 1 || w.unchanged(&t.seen.Cluster) != nil {
-		return false
-	}
-	w.lates = append(w.lates, late{at: w.now + time.Duration(w.random.below(11))*time.Second, operator: slices.Index(w.operators, op), todo: *t, n: n})
-	w.say("operator %s: the call is under way", op.id)
-	return true
-}
-
-// landLates carries out what was sent.
-func (w *world) landLates() {
-	w.lates = slices.DeleteFunc(w.lates, func(l late) bool {
-		if w.now < l.at {
-			return false
-		}
-		if l.land != nil {
-			l.land()
-			w.disturbed++
-			return true
-		}
-		t := l.todo
-		t.sent = true
-		_, err := w.effect(w.operators[l.operator], &t, l.n)
-		w.say("a late call lands: %s: %v", describe(t.decision), err)
-		w.disturbed++
-		return true
-	})
 }

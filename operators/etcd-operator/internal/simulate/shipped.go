@@ -278,6 +278,9 @@ func (w *world) end() {
 			op.shipped.end()
 		}
 	}
+	for _, s := range w.restorers {
+		s.end()
+	}
 	for _, r := range w.runs {
 		w.stopEtcd(r)
 	}

@@ -5,55 +5,21 @@ import (
 	"strings"
 	"time"
 
-	corev1 "k8s.io/api/core/v1"
-
 	"github.com/etcd-operators/etcd-operators/api/v1beta2"
 	"github.com/etcd-operators/etcd-operators/shared/etcdclient"
-	"github.com/etcd-operators/etcd-operators/shared/launcher"
-	"github.com/etcd-operators/etcd-operators/shared/member"
 )
 
-// This file is what a restore is to the shipped code: marks on the EtcdCluster, a seed's Pod, and
-// volumes that were retired. The restore itself is the model's.
+// This file is what a restore is to the shipped etcd-operator: marks on the EtcdCluster.
 
 // markFence writes on an EtcdCluster what a restore and the operator tell each other.
 func (c *etcdCluster) markFence(o *v1beta2.EtcdCluster) {
 	for key, value := range map[string]string{
-		v1beta2.AnnotationFence: c.fence.Mark, v1beta2.AnnotationSeeded: c.fence.Seeded, v1beta2.AnnotationFenceLifted: c.fence.Lifted,
+		v1beta2.AnnotationFence: c.fence.Mark, v1beta2.AnnotationSeeded: c.fence.Seeded, v1beta2.AnnotationFenceLifted: c.fence.Lifted, v1beta2.AnnotationRestoredBy: c.restoredBy,
 	} {
 		if value != "" {
 			o.Annotations[key] = value
 		}
 	}
-}
-
-// markRetired puts the label of a restore that keeps a volume in the place of the cluster's.
-func (c *claimObject) markRetired(o *corev1.PersistentVolumeClaim) {
-	if c.retired != "" {
-		delete(o.Labels, v1beta2.LabelCluster)
-		o.Labels[v1beta2.LabelRetiredBy] = c.retired
-	}
-}
-
-// shipSeed makes the Pod of a restore's seed an object, as the shipped code finds it.
-func (w *world) shipSeed(p *pod, restore string) {
-	if !w.ships() {
-		return
-	}
-	c := w.cluster
-	c.repository = p.repository
-	if badTemplate(c.template) {
-		c.template = goodTemplate
-	}
-	o, err := member.NewPod(w.object(&c), member.Options{
-		Name: p.name, Version: p.version, LauncherImage: "operator", Role: v1beta2.RoleSeed,
-		Restore: &launcher.Restore{Name: namespace + "/restore", UID: restore, PermitFile: "/permit"},
-	})
-	if err != nil {
-		panic(err) // the world has made it what it is
-	}
-	delete(o.Labels, v1beta2.LabelOwner) // no Service selects it
-	p.object, p.template = o, templateOf(o)
 }
 
 // existed gives the EtcdCluster a status that the archived operator may have left.

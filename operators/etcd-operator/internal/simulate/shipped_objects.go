@@ -182,6 +182,7 @@ func (w *world) podObject(p *pod) *corev1.Pod {
 	if p.unseeded != "" {
 		seedStatus(&o.Status, p.unseeded)
 	}
+	w.showSeed(o, p)
 	if p.finished {
 		o.Status.Phase = corev1.PodFailed
 	}
@@ -226,7 +227,6 @@ func (w *world) claimAsObject(c *claimObject) *corev1.PersistentVolumeClaim {
 		now := timeAt(w.now)
 		o.DeletionTimestamp = &now
 	}
-	c.markRetired(o)
 	if o.Spec.StorageClassName == nil {
 		o.Spec.StorageClassName = new(className)
 	}

@@ -41,6 +41,7 @@ func runShipped(t *testing.T, cfg Config, seed int64, faults []Fault, trace *sto
 		}
 		w.existed()
 		w.ship(w.operators[0], scheme)
+		w.shipRestorer(scheme)
 		if cfg.Formed {
 			w.form()
 		}

@@ -25,7 +25,7 @@ const (
 )
 
 // smallest is the size of volumes at first, largest the most that is asked for.
-const smallest, largest = 1, 3
+const smallest, largest = 1 << 30, 1<<30 + 2
 
 // killedExit is how a process ends that is killed.
 var killedExit = facts.Exit{Code: 137, Reason: "Error"}

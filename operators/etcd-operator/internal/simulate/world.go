@@ -68,6 +68,7 @@ type world struct {
 
 	operators []*operator
 	restores  []*restore
+	restorers []*restorer
 	// acting is the shipped operator whose call is carried out, and fences counts those that
 	// were acknowledged.
 	acting *shipped
@@ -169,6 +170,8 @@ type etcdCluster struct {
 	bootstrap facts.Bootstrap // zero: none
 	clusterID uint64
 	fence     facts.Fence
+	// restoredBy is the restore that has made it; empty if none has.
+	restoredBy string
 	// survive and recover say that it may begin anew with a survivor's data, every time or
 	// in place of the cluster of that id; recovery is latched, and never changed in place.
 	survive  bool
@@ -222,7 +225,7 @@ func newWorld(cfg Config, seed int64, planner Planner, faults []Fault) *world {
 	w.cluster = etcdCluster{version: 1, generation: 1, size: cfg.Size, wanted: cfg.Version, repository: goodRepository, template: goodTemplate, status: &v1beta2.ClusterStatus{}, begun: never, repaired: never, storage: smallest, retain: cfg.Retain, survive: cfg.Survive}
 	if cfg.BornFenced {
 		w.startRestore(Fault{A: int(seed % 2), B: int(seed % 12), For: int(seed % 60)})
-		w.cluster.fence.Mark = w.restores[0].uid
+		w.cluster.fence.Mark, w.cluster.restoredBy = w.restores[0].uid, w.restores[0].uid
 	}
 	w.publishedCluster = w.cluster
 	for i := range cfg.Nodes {

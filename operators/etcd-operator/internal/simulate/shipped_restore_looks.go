@@ -1,0 +1,193 @@
+package simulate
+
+import (
+	"slices"
+	"strings"
+
+	corev1 "k8s.io/api/core/v1"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	"github.com/etcd-operators/etcd-operators/api/v1beta2"
+	"github.com/etcd-operators/etcd-operators/operators/etcd-operator/internal/plan/facts"
+)
+
+// This file is what is checked of the effects of etcd-restore-operator: each against what it has
+// seen live right before (S11), and what comes of it against the truth.
+
+// restoreLooks are what a reconcile has seen live.
+type restoreLooks struct {
+	// fence is that of the EtcdCluster when it was read; looked is true when it was.
+	fence  facts.Fence
+	looked bool
+	// ready are the seeds that were ready to start when their Pod was read.
+	ready map[string]bool
+}
+
+// note notes a live read.
+func (s *restorer) note(o client.Object, name string) {
+	switch o.(type) {
+	case *v1beta2.EtcdCluster:
+		s.looks.fence, s.looks.looked = s.w.cluster.fence, true
+	case *corev1.Pod:
+		if s.looks.ready == nil {
+			s.looks.ready = map[string]bool{}
+		}
+		p := s.w.pod(name)
+		s.looks.ready[name] = p != nil && p.deleting == never && s.w.isPrepared(p)
+	default: // nothing rests on it
+	}
+}
+
+// checkLeft: the cluster was left to this restore when it looked (S12).
+func (s *restorer) checkLeft(what string) {
+	if !s.looks.looked || s.looks.fence.By != s.of.uid {
+		s.w.fail("S12", "%s by restore %s, to which the cluster is not left", what, s.of.uid)
+	}
+}
+
+// checkStop: a seed that is handed over is not deleted (S12), and old members are stopped only for
+// a seed that is ready to start (S7).
+func (s *restorer) checkStop(p *pod) {
+	s.checkLeft("Pod " + p.name + " is deleted")
+	r := s.of
+	switch {
+	case p.snapshot != "":
+		if s.looks.fence.Seeded == r.uid+"/"+p.name+"/"+p.uid {
+			s.w.fail("S12", "seed %s is deleted by restore %s, which has handed it over", p.name, r.uid)
+		}
+	case r.object.DeletionTimestamp != nil || r.object.Status.SeedMember == "" || s.w.cluster.fence.By != r.uid:
+	case p.deleting == never && s.w.anyServes() && !s.looks.ready[r.object.Status.SeedMember]:
+		s.w.fail("S7", "member %s is stopped for seed %s, which is not ready to start", p.name, r.object.Status.SeedMember)
+	}
+}
+
+// anyServes reports whether a Pod of an old member is not being deleted.
+func (w *world) anyServes() bool {
+	for _, p := range w.pods {
+		if p.snapshot == "" && p.deleting == never {
+			return true
+		}
+	}
+	return false
+}
+
+// checkDrop: of volumes only a seed's that is not handed over is deleted, and those that were
+// retired when the restored cluster has been whole (S7).
+func (s *restorer) checkDrop(c *claim) {
+	r := s.of
+	switch {
+	case c.retired == r.uid && !r.grown && !s.w.isWhole(r):
+		s.w.fail("S7", "volume %s of an old member is deleted, and the cluster that restore %s made has not been whole", c.name, r.uid)
+	case c.retired == r.uid:
+	case c.object.Labels[v1beta2.LabelCluster] != "" && !s.made(c.name):
+		s.w.fail("S7", "volume %s is deleted by restore %s, whose seed's it is not", c.name, r.uid)
+	default:
+		s.checkLeft("volume " + c.name + " is deleted")
+		if strings.HasPrefix(s.looks.fence.Seeded, r.uid+"/"+c.name+"/") {
+			s.w.fail("S12", "the volume of seed %s is deleted by restore %s, which has handed it over", c.name, r.uid)
+		}
+	}
+}
+
+// made reports whether a name is that of the restore's seed.
+func (s *restorer) made(name string) bool { return s.of.object.Status.SeedMember == name }
+
+// checkRelabel: volumes are retired, and given back, while the cluster is left to the restore, and
+// only those whose members are being stopped (S7, S12).
+func (s *restorer) checkRelabel(c *claim, next *corev1.PersistentVolumeClaim) {
+	s.checkLeft("the label of volume " + c.name + " is changed")
+	retires := c.retired == "" && next.Labels[v1beta2.LabelRetiredBy] != ""
+	if p := s.w.pod(c.name); retires && p != nil && p.deleting == never {
+		s.w.fail("S7", "volume %s is retired, and its member is not being stopped", c.name)
+	}
+	if retires && c.name == s.of.object.Status.SeedMember {
+		s.w.fail("S7", "the volume of seed %s is retired", c.name)
+	}
+}
+
+// checkPermitted: a seed starts only when no old member can serve, unless the user accepts those
+// that don't end; and only one that is not being deleted (S1).
+func (s *restorer) checkPermitted(p *pod, next *corev1.Pod) {
+	if next.Annotations[v1beta2.AnnotationRestorePermit] != s.of.uid || p.object.Annotations[v1beta2.AnnotationRestorePermit] == s.of.uid {
+		return
+	}
+	s.checkLeft("seed " + p.name + " gets its start permit")
+	for _, q := range s.w.pods {
+		if q == p || q.deleting != never && (s.of.force || q.finished) || q.owner != s.w.cluster.number {
+			continue
+		}
+		if r := s.w.runOf(q.uid); r != nil && r.etcd != nil || q.deleting == never {
+			s.w.fail("S1", "seed %s gets its start permit beside %s, which may serve", p.name, q.name)
+		}
+	}
+}
+
+// checkForward: a cluster begins beyond all that clients of the one before can have seen (S12).
+func (w *world) checkForward(restore string, b *birth) {
+	if !w.ships() || w.main < 0 {
+		return
+	}
+	old := &w.births[w.main]
+	if n := len(old.committed); n > 0 && b.revision <= old.revision+int64(old.committed[n-1].index) {
+		w.fail("S12", "restore %s begins at revision %d, which clients have seen", restore, b.revision)
+	}
+}
+
+// isAccepted reports whether a Pod is one of those that the user lets run on while it is deleted:
+// acceptRunningOldMembers. The model's restores take its object away.
+func (w *world) isAccepted(p *pod) bool {
+	adopted := func(r *restore) bool { return r.force && r.uid == w.cluster.fence.Adopted.Restore }
+	return w.ships() && p.deleting != never && slices.ContainsFunc(w.restores, adopted)
+}
+
+// mark is a change of the annotations by which a restore and etcd-operator talk.
+func (s *restorer) mark(marks map[string]string) {
+	w, r := s.w, s.of
+	was := w.cluster.fence
+	w.mark(func(f *facts.Fence) {
+		f.Mark, f.Seeded, f.Lifted = marks[v1beta2.AnnotationFence], marks[v1beta2.AnnotationSeeded], marks[v1beta2.AnnotationFenceLifted]
+	})
+	is := &w.cluster.fence
+	if is.Mark != was.Mark && is.Mark != "" && was.Mark != "" && was.Mark == was.By {
+		w.fail("S12", "restore %s asks for a cluster that is left to restore %s", r.uid, was.By)
+	}
+	if is.Lifted != was.Lifted || is.Seeded != was.Seeded {
+		if was.By != r.uid {
+			w.fail("S12", "restore %s marks a cluster that is not left to it", r.uid)
+		}
+	}
+	switch parts := strings.Split(is.Seeded, "/"); {
+	case is.Seeded == was.Seeded:
+	case is.Seeded == "":
+		r.stage = starting
+	default:
+		r.seed, r.seedUID, r.stage = parts[1], parts[2], offering
+		w.say("restore %s hands seed %s over", r.uid, r.seed)
+		s.checkOffered(parts[1], parts[2])
+	}
+}
+
+// checkOffered: what is handed over is never restored again: its permit was withdrawn (S2).
+func (s *restorer) checkOffered(name, uid string) {
+	p := s.w.pod(name)
+	if p != nil && p.uid == uid && p.object.Annotations[v1beta2.AnnotationRestorePermit] != "" {
+		s.w.fail("S2", "seed %s is handed over with its start permit", name)
+	}
+	if t := s.of.object.Status.SeedMember; t != name {
+		s.w.fail("S11", "seed %s is handed over, and %q is recorded", name, t)
+	}
+}
+
+// checkDismissal: an EtcdCluster is deleted only by the restore that has made it, before its seed
+// was adopted (S12).
+func (s *restorer) checkDismissal() {
+	if c := &s.w.cluster; c.restoredBy != s.of.uid || c.fence.Adopted.Restore == s.of.uid || strings.HasPrefix(c.fence.Seeded, s.of.uid+"/") {
+		s.w.fail("S12", "restore %s deletes an EtcdCluster that it has not made, or has handed over", s.of.uid)
+	}
+}
+
+// isPrepared reports whether a seed's launcher waits for its permit alone.
+func (w *world) isPrepared(p *pod) bool {
+	r := w.runOf(p.uid)
+	return r != nil && p.prepared && (r.disk.prepared != nil || r.disk.data != nil) && r.state == waiting
+}
