@@ -10,6 +10,7 @@ import (
 	"time"
 
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/client-go/discovery"
 	"k8s.io/client-go/rest"
 	toolscache "k8s.io/client-go/tools/cache"
@@ -95,6 +96,9 @@ func (p *Program) start(ctx context.Context, o *Options) error {
 	if err != nil {
 		return fmt.Errorf("find the API server: %w", err)
 	}
+	if o.CheckOnly {
+		return p.check(ctx, config, o)
+	}
 	return p.serve(ctx, config, o)
 }
 
@@ -124,6 +128,42 @@ func (p *Program) serve(ctx context.Context, config *rest.Config, o *Options) er
 	return err
 }
 
+// connect returns clients without a cache, for what is asked before the start.
+func connect(config *rest.Config, scheme *runtime.Scheme) (client.Client, discovery.ServerResourcesInterfaceWithContext, error) {
+	direct, err := client.New(config, client.Options{Scheme: scheme})
+	if err != nil {
+		return nil, nil, fmt.Errorf("connect to the API server: %w", err)
+	}
+	served, err := discovery.NewDiscoveryClientForConfig(config)
+	if err != nil {
+		return nil, nil, fmt.Errorf("connect to the API server: %w", err)
+	}
+	return direct, served, nil
+}
+
+// check asks once for what work waits for, and returns all that is missing.
+func (p *Program) check(ctx context.Context, config *rest.Config, o *Options) error {
+	scheme, err := Scheme()
+	if err != nil {
+		return err
+	}
+	direct, served, err := connect(config, scheme)
+	if err != nil {
+		return err
+	}
+	needed, err := o.rights(p.Optional)
+	if err != nil {
+		return err
+	}
+	return bounded(ctx, func(ctx context.Context) error {
+		missing := []error{needed.check(ctx, direct)}
+		for _, kind := range append([]Dependency{{Operator: p.Name, Definition: p.Definition}}, p.Related...) {
+			missing = append(missing, kind.check(ctx, served))
+		}
+		return errors.Join(missing...)
+	})
+}
+
 // work waits for what the operator needs, and then runs it until ctx ends.
 func (p *Program) work(ctx context.Context, config *rest.Config, o *Options, ready *readiness) error {
 	config = rest.CopyConfig(config)
@@ -132,14 +172,9 @@ func (p *Program) work(ctx context.Context, config *rest.Config, o *Options, rea
 	if err != nil {
 		return err
 	}
-	// Clients without a cache, for what is asked before the start.
-	direct, err := client.New(config, client.Options{Scheme: scheme})
+	direct, served, err := connect(config, scheme)
 	if err != nil {
-		return fmt.Errorf("connect to the API server: %w", err)
-	}
-	served, err := discovery.NewDiscoveryClientForConfig(config)
-	if err != nil {
-		return fmt.Errorf("connect to the API server: %w", err)
+		return err
 	}
 	needed, err := o.rights(p.Optional)
 	if err != nil {

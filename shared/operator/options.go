@@ -38,8 +38,8 @@ type Options struct {
 	Image string
 	// Creators are those of objects of Kind.
 	Creators Creators
-	// Version asks only for the version.
-	Version bool
+	// Version asks only for the version, and CheckOnly for what the operator would wait for.
+	Version, CheckOnly bool
 
 	// Namespace and Pod are the operator's own.
 	Namespace, Pod string
@@ -60,6 +60,7 @@ func (o *Options) Bind(fs *flag.FlagSet) {
 	fs.IntVar(&o.Workers, "workers", defaultWorkers, fmt.Sprintf("maximum concurrent reconciles of %s", o.Kind))
 	fs.StringVar(&o.Image, "image", os.Getenv("OPERATOR_IMAGE"),
 		"image of this operator, for the Pods that it makes; default $OPERATOR_IMAGE, else that of the operator's own Pod")
+	fs.BoolVar(&o.CheckOnly, "check", false, "check once that the operator has its permissions and that the kinds it needs are served, and exit with status 1 if not")
 	fs.BoolVar(&o.Version, "version", false, "print the version and exit")
 }
 
