@@ -93,6 +93,10 @@ docs: bin/hugo localkube ## Build the site of docs/ into out/docs, and check its
 	@$(LOCALKUBE) build
 	@$(TEST_ENV) && cd e2e && go test ./manifests -count=1 -run 'PagesShowRightObjects'
 
+.PHONY: charts
+charts: bin/helm ## Package the Helm charts into out/charts
+	@set -e; for c in charts/*/Chart.yaml; do bin/helm lint --quiet $${c%/*}; bin/helm package $${c%/*} --dependency-update --destination out/charts; done
+
 .PHONY: images
 images: ## Build image tars without Docker, into out/images
 	cd e2e && go run ./cmd/images
@@ -114,14 +118,14 @@ localkube: ## Build bin/localkube, which brings up a real Kubernetes
 	@cd e2e && go build -o ../$(LOCALKUBE) ./localkube
 
 .PHONY: generate
-generate: bin/controller-gen bin/crd-ref-docs ## Make deepcopy code, CRDs and docs/reference from the Go sources, and copy the Roles for the operators to ask for
+generate: bin/controller-gen bin/crd-ref-docs ## Make deepcopy code, CRDs, docs/reference and the Helm charts from their sources, and copy the Roles for the operators to ask for
 	cd api && ../bin/controller-gen object crd paths=./v1beta2 output:crd:dir=crd
 	cp api/crd/*_etcdclusters.yaml deploy/etcd-operator/crd/
 	cp api/crd/*_etcdbackups.yaml deploy/etcd-backup-operator/crd/
 	cp api/crd/*_etcdrestores.yaml deploy/etcd-restore-operator/crd/
 	for o in shared/operator/roles/*; do cp deploy/$${o##*/}/base/role.yaml deploy/$${o##*/}/base/leader-election.yaml $$o/; done
 	bin/crd-ref-docs --source-path=api/v1beta2 --config=tools/reference/config.yaml --templates-dir=tools/reference --renderer=markdown --output-path=docs/reference/api.md --log-level=ERROR
-	cd e2e && go run ./cmd/reference ..
+	cd e2e && go run ./cmd/reference .. && go run ./cmd/charts ..
 
 .PHONY: lint
 lint: bin/golangci-lint ## Check style, in every module
@@ -129,9 +133,9 @@ lint: bin/golangci-lint ## Check style, in every module
 
 .PHONY: check
 check: generate lint ## Check that generated files, go.mod files and style are as they should be
-	@set -e; for m in $(MODULES) tools tools/docs tools/lint tools/supply; do (cd $$m && go mod tidy -diff); done
+	@set -e; for m in $(MODULES) tools tools/docs tools/helm tools/lint tools/supply; do (cd $$m && go mod tidy -diff); done
 	@set -e; for m in $(EVERY_MODULE); do (cd $$m && go mod verify >/dev/null) || { echo "$$m: go mod verify has failed"; exit 1; }; done
-	@git diff --exit-code -- api deploy shared/operator/roles docs/reference || { echo "generated files differ: commit what make generate made"; exit 1; }
+	@git diff --exit-code -- api charts deploy shared/operator/roles docs/reference || { echo "generated files differ: commit what make generate made"; exit 1; }
 
 .PHONY: clean
 clean: localkube ## Take localkube away, and what was built here
@@ -150,6 +154,9 @@ bin/gotestsum: tools/go.mod
 
 bin/hugo: tools/docs/go.mod
 	go -C tools/docs build -o ../../bin/hugo github.com/gohugoio/hugo
+
+bin/helm: tools/helm/go.mod
+	go -C tools/helm build -o ../../bin/helm helm.sh/helm/v4/cmd/helm
 
 bin/govulncheck: tools/supply/go.mod
 	go -C tools/supply build -o ../../bin/govulncheck golang.org/x/vuln/cmd/govulncheck

@@ -1,0 +1,103 @@
+{{/* What Helm's conventions ask for on each object, beside the labels that deploy/ sets. */}}
+{{- define "operator.labels" -}}
+app.kubernetes.io/name: {{ .Chart.Name }}
+app.kubernetes.io/part-of: etcd-operators
+app.kubernetes.io/instance: {{ .Release.Name }}
+app.kubernetes.io/managed-by: {{ .Release.Service }}
+app.kubernetes.io/version: {{ .Chart.AppVersion | quote }}
+helm.sh/chart: {{ printf "%s-%s" .Chart.Name .Chart.Version | replace "+" "_" }}
+{{- end -}}
+
+{{- define "operator.image" -}}
+{{- $registry := .Values.global.imageRegistry | default .Values.image.registry -}}
+{{- $version := print ":" (.Values.image.tag | default .Chart.AppVersion) -}}
+{{- with .Values.image.digest -}}{{- $version = print "@" . -}}{{- end -}}
+{{- printf "%s/%s%s" $registry .Values.image.repository $version -}}
+{{- end -}}
+
+{{/*
+The objects of a file of deploy/, changed as its kustomizations change them.
+  root       the chart's context
+  file       the file, in files/
+  name       only the object of this name, if it is set
+  rename     another name for the object and for the role that it binds
+  namespace  its namespace; by default that of the release
+  keep       whether the objects stay when the release is uninstalled
+*/}}
+{{- define "operator.objects" -}}
+{{- $root := .root -}}
+{{- range regexSplit "(?m)^---$" ($root.Files.Get (print "files/" .file)) -1 -}}
+{{- $o := fromYaml . -}}
+{{- if and $o.kind (or (not $.name) (eq $.name $o.metadata.name)) -}}
+{{- if and $root.Values.clusterWide (eq $o.metadata.name $root.Chart.Name) (has $o.kind (list "Role" "RoleBinding")) -}}
+{{- $_ := set $o "kind" (print "Cluster" $o.kind) -}}
+{{- if $o.roleRef -}}{{- $_ := set $o.roleRef "kind" "ClusterRole" -}}{{- end -}}
+{{- end -}}
+{{- if $.rename -}}
+{{- $_ := set $o.metadata "name" $.rename -}}
+{{- if $o.roleRef -}}{{- $_ := set $o.roleRef "name" $.rename -}}{{- end -}}
+{{- end -}}
+{{- if not (or (hasPrefix "Cluster" $o.kind) (hasPrefix "ValidatingAdmission" $o.kind) (eq $o.kind "CustomResourceDefinition")) -}}
+{{- $_ := set $o.metadata "namespace" ($.namespace | default $root.Release.Namespace) -}}
+{{- end -}}
+{{- range $o.subjects -}}
+{{- if eq .kind "ServiceAccount" -}}{{- $_ := set . "namespace" $root.Release.Namespace -}}{{- end -}}
+{{- end -}}
+{{- $_ := set $o.metadata "labels" (merge (include "operator.labels" $root | fromYaml) ($o.metadata.labels | default dict)) -}}
+{{- if $.keep -}}
+{{- $_ := set $o.metadata "annotations" (merge (dict "helm.sh/resource-policy" "keep") ($o.metadata.annotations | default dict)) -}}
+{{- end -}}
+{{- if and (hasSuffix "Role" $o.kind) (eq $o.metadata.name $root.Chart.Name) (($root.Values.rbac).certManager) -}}
+{{- range $root.Files.Get "files/rule.yaml" | fromYamlArray -}}
+{{- $_ := set $o "rules" (append $o.rules .value) -}}
+{{- end -}}
+{{- end }}
+---
+{{ toYaml $o }}
+{{- end -}}
+{{- end -}}
+{{- end -}}
+
+{{/* Below the memory limit, so that the garbage collector works harder before the kernel kills. */}}
+{{- define "operator.goMemoryLimit" -}}
+{{- $limit := dig "limits" "memory" "" (.Values.resources | default dict) | toString -}}
+{{- if regexMatch "^[0-9]+Mi$" $limit -}}
+{{- printf "%dMiB" (div (mul (trimSuffix "Mi" $limit) 86) 100) -}}
+{{- else if regexMatch "^[0-9]+Gi$" $limit -}}
+{{- printf "%dMiB" (div (mul (trimSuffix "Gi" $limit) 1024 86) 100) -}}
+{{- end -}}
+{{- end -}}
+
+{{- define "operator.deployment" -}}
+{{- $d := .Files.Get "files/deployment.yaml" | fromYaml -}}
+{{- $_ := set $d.metadata "namespace" .Release.Namespace -}}
+{{- $_ := set $d.metadata "labels" (include "operator.labels" . | fromYaml) -}}
+{{- $_ := set $d.spec "replicas" (int .Values.replicas) -}}
+
+{{- $own := dict "app.kubernetes.io/name" .Chart.Name "app.kubernetes.io/part-of" "etcd-operators" -}}
+{{- $_ := set $d.spec.template.metadata "labels" (merge $own .Values.podLabels) -}}
+{{- with .Values.podAnnotations -}}{{- $_ := set $d.spec.template.metadata "annotations" . -}}{{- end -}}
+
+{{- $pod := $d.spec.template.spec -}}
+{{- with concat .Values.global.imagePullSecrets .Values.imagePullSecrets -}}{{- $_ := set $pod "imagePullSecrets" . -}}{{- end -}}
+{{- with .Values.priorityClassName -}}{{- $_ := set $pod "priorityClassName" . -}}{{- end -}}
+{{- with .Values.nodeSelector -}}{{- $_ := set $pod "nodeSelector" . -}}{{- end -}}
+{{- with .Values.affinity -}}{{- $_ := set $pod "affinity" . -}}{{- end -}}
+{{- $_ := set $pod "tolerations" (concat $pod.tolerations .Values.tolerations) -}}
+
+{{- $container := first $pod.containers -}}
+{{- $_ := set $container "image" (include "operator.image" .) -}}
+{{- $_ := set $container "imagePullPolicy" .Values.image.pullPolicy -}}
+{{- $_ := set $container "resources" .Values.resources -}}
+{{- $_ := set $container "args" (concat $container.args (ternary (list "--cluster-wide") list .Values.clusterWide) .Values.extraArgs) -}}
+{{- $replaced := list -}}
+{{- range .Values.env -}}{{- $replaced = append $replaced .name -}}{{- end -}}
+{{- $limit := include "operator.goMemoryLimit" . -}}
+{{- $env := list -}}
+{{- range $container.env -}}
+{{- if eq .name "GOMEMLIMIT" -}}{{- $_ := set . "value" $limit -}}{{- end -}}
+{{- if not (or (has .name $replaced) (and (eq .name "GOMEMLIMIT") (not $limit))) -}}{{- $env = append $env . -}}{{- end -}}
+{{- end -}}
+{{- $_ := set $container "env" (concat $env .Values.env) -}}
+{{- toYaml $d -}}
+{{- end -}}

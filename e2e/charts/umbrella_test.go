@@ -1,0 +1,69 @@
+package charts
+
+import (
+	"maps"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+)
+
+// TestUmbrella: it installs what the charts of the operators install, with the values that it
+// has for each.
+func TestUmbrella(t *testing.T) {
+	for name, c := range map[string]struct {
+		values map[string]any
+		of     map[string]map[string]any
+	}{
+		"all": {of: map[string]map[string]any{Operators[0]: nil, Operators[1]: nil, Operators[2]: nil}},
+		"without backups and restores": {
+			values: map[string]any{"operators": map[string]any{Operators[1]: false, Operators[2]: false}},
+			of:     map[string]map[string]any{Operators[0]: nil},
+		},
+		"backups alone, with values": {
+			values: map[string]any{"operators": map[string]any{Operators[0]: false, Operators[2]: false}, Operators[1]: map[string]any{"replicas": 2}},
+			of:     map[string]map[string]any{Operators[1]: {"replicas": 2}},
+		},
+		"a registry for all": {
+			values: map[string]any{"operators": map[string]any{Operators[1]: false}, "global": map[string]any{"imageRegistry": "mirror.example.com"}},
+			of: map[string]map[string]any{
+				Operators[0]: {"global": map[string]any{"imageRegistry": "mirror.example.com"}},
+				Operators[2]: {"image": map[string]any{"registry": "mirror.example.com"}},
+			},
+		},
+		"pull secrets for all": {
+			values: map[string]any{"operators": map[string]any{Operators[1]: false, Operators[2]: false}, "global": map[string]any{"imagePullSecrets": []any{map[string]any{"name": "registry"}}}},
+			of:     map[string]map[string]any{Operators[0]: {"imagePullSecrets": []any{map[string]any{"name": "registry"}}}},
+		},
+		"etcd-operator and restores, cluster-wide": {
+			values: map[string]any{"operators": map[string]any{Operators[1]: false}, Operators[0]: map[string]any{"clusterWide": true}, Operators[2]: map[string]any{"clusterWide": true}},
+			of:     map[string]map[string]any{Operators[0]: {"clusterWide": true}, Operators[2]: {"clusterWide": true}},
+		},
+	} {
+		t.Run(name, func(t *testing.T) {
+			want := map[string]*unstructured.Unstructured{}
+			for operator, values := range c.of {
+				maps.Copy(want, objects(t, operator, databases, values))
+			}
+			got := objects(t, umbrella, databases, c.values)
+			if diff := difference(flatten(t, want), flatten(t, got)); len(diff) > 0 {
+				t.Errorf("-charts of the operators +umbrella: %s", cmp.Diff(nil, diff))
+			}
+		})
+	}
+}
+
+// TestUmbrellaRefuses: a misspelled value, at the top and of one operator.
+func TestUmbrellaRefuses(t *testing.T) {
+	for name, values := range map[string]map[string]any{
+		"at the top":         {"operator": map[string]any{"etcd-operator": false}},
+		"which operators":    {"operators": map[string]any{"backup": false}},
+		"of an operator":     {Operators[0]: map[string]any{"replica": 3}},
+		"of the wrong type":  {Operators[0]: map[string]any{"replicas": "three"}},
+		"whether to install": {"operators": map[string]any{"etcd-operator": "yes"}},
+	} {
+		if _, err := render(load(t, umbrella), databases, values); err == nil {
+			t.Errorf("%s: %v is not refused", name, values)
+		}
+	}
+}
