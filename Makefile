@@ -51,7 +51,7 @@ test-unit: localkube ## Run the tests that need no Kubernetes (but a real API se
 	done
 
 .PHONY: test-e2e
-test-e2e: localkube images bin/gotestsum ## Run the end-to-end tests on a real Kubernetes (KUBECONFIG, if set)
+test-e2e: localkube images bin/gotestsum bin/helm ## Run the end-to-end tests on a real Kubernetes (KUBECONFIG, if set)
 	@mkdir -p out/e2e
 	cd e2e && ../bin/gotestsum --format testname --jsonfile ../out/e2e/tests.json -- ./suite -count=1 -timeout 55m
 
@@ -95,7 +95,9 @@ docs: bin/hugo localkube ## Build the site of docs/ into out/docs, and check its
 
 .PHONY: charts
 charts: bin/helm ## Package the Helm charts into out/charts
-	@set -e; for c in charts/*/Chart.yaml; do bin/helm lint --quiet $${c%/*}; bin/helm package $${c%/*} --dependency-update --destination out/charts; done
+	rm -rf out/charts
+	@set -e; for c in charts/*/Chart.yaml; do bin/helm package $${c%/*} --dependency-update --destination out/charts; done
+	bin/helm lint --quiet out/charts/*.tgz
 
 .PHONY: images
 images: ## Build image tars without Docker, into out/images

@@ -53,6 +53,35 @@ func TestUmbrella(t *testing.T) {
 	}
 }
 
+// TestUmbrellaDependsOnThese: its requirements name the charts beside it, as they are.
+func TestUmbrellaDependsOnThese(t *testing.T) {
+	var got, want []string
+	for _, d := range load(t, umbrella).Metadata.Dependencies {
+		got = append(got, d.Name+" "+d.Version+" "+d.Repository+" "+d.Condition)
+	}
+	values := map[string]bool{}
+	for _, v := range valuesOf(t, umbrella) {
+		values[v.Path] = true
+	}
+	for _, operator := range Operators {
+		want = append(want, operator+" "+load(t, operator).Metadata.Version+" file://../"+operator+" operators."+operator)
+		for _, path := range []string{operator, "operators." + operator} {
+			if !values[path] {
+				t.Errorf("there is no value %s", path)
+			}
+			delete(values, path)
+		}
+	}
+	if diff := cmp.Diff(want, got); diff != "" {
+		t.Errorf("-want +got:\n%s", diff)
+	}
+	delete(values, "global.imageRegistry")
+	delete(values, "global.imagePullSecrets")
+	for path := range values {
+		t.Errorf("%s: TestUmbrella has no row for it", path)
+	}
+}
+
 // TestUmbrellaRefuses: a misspelled value, at the top and of one operator.
 func TestUmbrellaRefuses(t *testing.T) {
 	for name, values := range map[string]map[string]any{

@@ -135,6 +135,18 @@ func (e *Env) Install(ctx context.Context, namespace string, how Install) error 
 	return err
 }
 
+// Helm runs the pinned helm in a namespace, as a person would. The kinds are there once for all
+// tests, and kubectl has put them there: a release takes them over.
+func (e *Env) Helm(ctx context.Context, namespace string, args ...string) (string, error) {
+	program := filepath.Join(e.Root, "bin", "helm")
+	if _, err := os.Stat(program); err != nil {
+		return "", fmt.Errorf("helm is missing: run \"make bin/helm\": %w", err)
+	}
+	e.installing.Lock()
+	defer e.installing.Unlock()
+	return run(ctx, "", e.Kubectl.env(), append([]string{program, "--namespace", namespace}, args...)...)
+}
+
 // InstallCRD installs the kinds of all operators alone.
 func (e *Env) InstallCRD(ctx context.Context) error {
 	for _, operator := range Operators {
@@ -166,6 +178,13 @@ func (e *Env) awaitKind(ctx context.Context, resource string) error {
 		_, err := e.Kubectl.Run(ctx, "get", resource+"."+v1beta2.GroupName, "--all-namespaces")
 		return "", err
 	})
+}
+
+// UninstallRelease uninstalls a Helm release, after which its operator has no rights.
+func (e *Env) UninstallRelease(ctx context.Context, namespace, release string) error {
+	e.retired.begin(namespace)
+	_, err := e.Helm(ctx, namespace, "uninstall", release, "--ignore-not-found")
+	return err
 }
 
 // Uninstall undoes what Install made outside of the namespace.
