@@ -10,6 +10,7 @@ import (
 	batchv1 "k8s.io/api/batch/v1"
 	corev1 "k8s.io/api/core/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/labels"
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/runtime/schema"
@@ -147,6 +148,10 @@ func (a *restoreAPI) List(ctx context.Context, into client.ObjectList, options .
 				if o := a.w.podObject(&p); which.LabelSelector.Matches(labels.Set(o.Labels)) {
 					list.Items = append(list.Items, *o)
 				}
+			}
+		case *metav1.PartialObjectMetadataList: // of Pods
+			for _, p := range a.podsSeen() {
+				list.Items = append(list.Items, metav1.PartialObjectMetadata{ObjectMeta: podMeta(&p)})
 			}
 		case *corev1.PersistentVolumeClaimList:
 			for _, c := range a.claimsSeen() {

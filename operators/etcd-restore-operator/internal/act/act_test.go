@@ -317,6 +317,11 @@ func TestPreconditions(t *testing.T) {
 			f.fencedBy("")
 		}},
 		"another Pod": {"PermitStart", func(f *fixture) { f.pod("x-new") }},
+		"another Pod that has lost its labels": {"PermitStart", func(f *fixture) {
+			p := f.pod("x-new")
+			p.Labels = nil
+			f.update(p)
+		}},
 		"a permit that was withdrawn": {"PermitStart", func(f *fixture) {
 			p := &corev1.Pod{ObjectMeta: metav1.ObjectMeta{Name: "x-s", Namespace: f.namespace}}
 			apiservertest.Read(f.t, f.client, p)

@@ -168,6 +168,9 @@ func (a *Actor) createSeed(ctx context.Context, t *target, x plan.CreateSeed) er
 // might are ignored only if the user accepts that, and they are being deleted.
 func (a *Actor) alone(ctx context.Context, t *target, seed string) error {
 	pods, err := observe.PodsOf(ctx, a.Live, t.cluster)
+	if err == nil {
+		pods, err = observe.AddUnlabelled(ctx, a.Live, t.cluster, pods)
+	}
 	if err != nil {
 		return err
 	}

@@ -16,6 +16,7 @@ import (
 	corev1 "k8s.io/api/core/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/labels"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"github.com/etcd-operators/etcd-operators/api/v1beta2"
@@ -202,6 +203,9 @@ func (o *Observer) pods(ctx context.Context, e *v1beta2.EtcdRestore, obs *Observ
 		return nil
 	}
 	pods, err := PodsOf(ctx, o.reader(e), obs.Cluster)
+	if err == nil && obs.Cluster.Status.FencedBy == string(e.UID) {
+		pods, err = AddUnlabelled(ctx, o.Live, obs.Cluster, pods)
+	}
 	if err != nil {
 		return err
 	}
@@ -225,6 +229,33 @@ func PodsOf(ctx context.Context, reader client.Reader, c *v1beta2.EtcdCluster) (
 		return nil, fmt.Errorf("list Pods: %w", err)
 	}
 	pods := slices.DeleteFunc(list.Items, func(p corev1.Pod) bool { return !metav1.IsControlledBy(&p, c) })
+	slices.SortFunc(pods, func(a, b corev1.Pod) int { return cmp.Compare(a.Name, b.Name) })
+	return pods, nil
+}
+
+// AddUnlabelled adds the Pods of a cluster from which somebody has taken a label, so that no
+// list of its Pods shows them. They serve all the same, and nobody puts labels back while the
+// cluster is fenced.
+func AddUnlabelled(ctx context.Context, live client.Reader, c *v1beta2.EtcdCluster, pods []corev1.Pod) ([]corev1.Pod, error) {
+	list := metav1.PartialObjectMetadataList{TypeMeta: metav1.TypeMeta{APIVersion: "v1", Kind: "PodList"}}
+	if err := live.List(ctx, &list, client.InNamespace(c.Namespace)); err != nil {
+		return nil, fmt.Errorf("list Pods: %w", err)
+	}
+	labelled := labels.SelectorFromSet(member.Selector(c.Name))
+	for i := range list.Items {
+		o := &list.Items[i]
+		if labelled.Matches(labels.Set(o.Labels)) || !metav1.IsControlledBy(o, c) {
+			continue
+		}
+		var pod corev1.Pod
+		err := live.Get(ctx, client.ObjectKeyFromObject(o), &pod)
+		if err != nil && !apierrors.IsNotFound(err) {
+			return nil, fmt.Errorf("read Pod %s: %w", o.Name, err)
+		}
+		if err == nil {
+			pods = append(pods, pod)
+		}
+	}
 	slices.SortFunc(pods, func(a, b corev1.Pod) int { return cmp.Compare(a.Name, b.Name) })
 	return pods, nil
 }
