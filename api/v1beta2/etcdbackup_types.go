@@ -4,7 +4,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 )
 
-// EtcdBackup backs up an etcd cluster: it streams a snapshot to S3 or to a volume, once
+// EtcdBackup backs up an etcd cluster: it streams a snapshot to a store or to a volume, once
 // or on a schedule. Deleting it stops a running backup and keeps the stored ones.
 //
 // +kubebuilder:object:root=true
@@ -49,6 +49,10 @@ type EtcdBackupList struct {
 // +kubebuilder:validation:XValidation:rule="!(has(self.etcdEndpoints) && self.etcdEndpoints.size() > 0 && has(self.clusterRef))",message="set only one of clusterRef and etcdEndpoints: clusterRef for an EtcdCluster of this namespace, etcdEndpoints for any other etcd"
 // +kubebuilder:validation:XValidation:rule="(has(self.etcdEndpoints) && self.etcdEndpoints.size() > 0) || has(self.clusterRef)",message="no source is set: set clusterRef.name for an EtcdCluster of this namespace, or etcdEndpoints, such as [http://example-client:2379]"
 // +kubebuilder:validation:XValidation:rule="self.storageType != 'S3' || has(self.s3)",fieldPath=".s3",reason=FieldValueRequired,message="s3 is missing for storageType S3: set s3.path, such as mybucket/etcd.backup, and s3.awsSecret"
+// +kubebuilder:validation:XValidation:rule="self.storageType != 'OSS' || has(self.oss)",fieldPath=".oss",reason=FieldValueRequired,message="oss is missing for storageType OSS: set oss.path, such as mybucket/etcd.backup, oss.endpoint and oss.ossSecret"
+// +kubebuilder:validation:XValidation:rule="self.storageType != 'OSS' || !has(self.oss) || (!(has(self.oss.prefix) && self.oss.prefix.size() > 0))",fieldPath=".oss.prefix",reason=FieldValueForbidden,message="prefix is for restores: set path, with which the keys of a repeated backup begin"
+// +kubebuilder:validation:XValidation:rule="self.storageType != 'OSS' || !has(self.oss) || (has(self.oss.path) || (has(self.oss.prefix) && self.oss.prefix.size() > 0))",fieldPath=".oss.path",reason=FieldValueRequired,message="path is missing: set it to a bucket and a key, such as mybucket/etcd.backup"
+// +kubebuilder:validation:XValidation:rule="self.storageType != 'OSS' || !has(self.oss) || (!has(self.oss.path) || self.oss.path.size() <= 1000)",fieldPath=".oss.path",message="path has more than 1000 characters, and a repeated backup adds up to 51 to it: set a shorter one"
 // +kubebuilder:validation:XValidation:rule="self.storageType != 'PVC' || has(self.pvc)",fieldPath=".pvc",reason=FieldValueRequired,message="pvc is missing for storageType PVC: set pvc.claimName and pvc.path, such as backups/etcd.db"
 // +kubebuilder:validation:XValidation:rule="self.storageType != 'S3' || !has(self.pvc)",fieldPath=".pvc",reason=FieldValueForbidden,message="storageType is S3: remove pvc, or set storageType: PVC and remove s3"
 // +kubebuilder:validation:XValidation:rule="self.storageType != 'PVC' || !has(self.s3)",fieldPath=".s3",reason=FieldValueForbidden,message="storageType is PVC: remove s3, or set storageType: S3 and remove pvc"
@@ -90,11 +94,11 @@ type BackupSpec struct {
 	// +kubebuilder:validation:XValidation:rule="self == '' || self.matches('^[a-z0-9]([-.a-z0-9]*[a-z0-9])?$')",message="authSecret is the name of a Secret of this namespace: set it to lower-case letters, digits, dashes and dots, such as etcd-root"
 	AuthSecret string `json:"authSecret,omitempty"`
 
-	// Where the backup is stored: S3 or PVC.
+	// Where the backup is stored: S3, OSS or PVC.
 	// +required
 	// +kubebuilder:validation:MaxLength=64
-	// +kubebuilder:validation:XValidation:rule="self in ['S3', 'PVC', 'ABS', 'GCS', 'OSS']",messageExpression="'storageType ' + self + ' is not supported: set S3 or PVC'"
-	// +kubebuilder:validation:XValidation:rule="!(self in ['ABS', 'GCS', 'OSS'])",messageExpression="'storageType ' + self + ' is not supported: set S3, with s3.endpoint for any S3-compatible store, or PVC'"
+	// +kubebuilder:validation:XValidation:rule="self in ['S3', 'PVC', 'ABS', 'GCS', 'OSS']",messageExpression="'storageType ' + self + ' is not supported: set S3, OSS or PVC'"
+	// +kubebuilder:validation:XValidation:rule="!(self in ['ABS', 'GCS'])",messageExpression="'storageType ' + self + ' is not supported: set S3, with s3.endpoint for any S3-compatible store, or PVC'"
 	StorageType StorageType `json:"storageType"`
 
 	// When backups are made and how many are kept. Without it, one backup is made.
@@ -124,8 +128,7 @@ type BackupSpec struct {
 	// +optional
 	GCS *GCSSource `json:"gcs,omitempty"`
 
-	// Not supported, as storageType OSS; declared because manifests of coreos/etcd-operator
-	// have it.
+	// The bucket and key, for storageType OSS.
 	// +optional
 	OSS *OSSSource `json:"oss,omitempty"`
 

@@ -18,7 +18,7 @@ type ClusterBackup struct {
 	// Where EtcdBackups can store this cluster's snapshots, whoever creates them:
 	// s3://mybucket/etcd is everything below that path in a bucket of AWS,
 	// s3://mybucket/etcd?endpoint=https://minio.example.com:9000 the same in another
-	// store, and pvc://myclaim/etcd a folder on a PersistentVolumeClaim. A bucket or a
+	// store, oss://mybucket/etcd a folder in OSS (with ?endpoint= as well), and pvc://myclaim/etcd a folder on a PersistentVolumeClaim. A bucket or a
 	// claim without a path is all of it. Other EtcdBackups are refused: those of this
 	// EtcdCluster, and those of its etcdEndpoints. Default: any store.
 	// +optional
@@ -26,6 +26,6 @@ type ClusterBackup struct {
 	// +kubebuilder:validation:MaxItems=32
 	// +kubebuilder:validation:XValidation:rule="self.size() > 0",message="allowedStores is empty: remove it to allow every store, or set one, such as s3://mybucket/etcd"
 	// +kubebuilder:validation:items:MaxLength=1536
-	// +kubebuilder:validation:items:XValidation:rule="self.matches('^s3://[A-Za-z0-9][-._A-Za-z0-9]{1,254}(/[^?\\\\x00-\\\\x1f\\\\x7f]*)?([?]endpoint=https?://([-._A-Za-z0-9]+|\\\\[[0-9A-Fa-f:.]+\\\\])(:[0-9]{1,5})?(/[^?#\\\\s]*)?)?$') || self.matches('^pvc://[a-z0-9]([-.a-z0-9]*[a-z0-9])?(/[^\\\\x00-\\\\x1f\\\\x7f]*)?$')",message="allowedStores lists stores: set each to one like s3://mybucket/etcd, s3://mybucket/etcd?endpoint=https://minio.example.com:9000 or pvc://myclaim/etcd"
+	// +kubebuilder:validation:items:XValidation:rule="self.matches('^(s3|oss)://[A-Za-z0-9][-._A-Za-z0-9]{1,254}(/[^?\\\\x00-\\\\x1f\\\\x7f]*)?([?]endpoint=https?://([-._A-Za-z0-9]+|\\\\[[0-9A-Fa-f:.]+\\\\])(:[0-9]{1,5})?(/[^?#\\\\s]*)?)?$') || self.matches('^pvc://[a-z0-9]([-.a-z0-9]*[a-z0-9])?(/[^\\\\x00-\\\\x1f\\\\x7f]*)?$')",message="allowedStores lists stores: set each to one like s3://mybucket/etcd, s3://mybucket/etcd?endpoint=https://minio.example.com:9000, oss://mybucket/etcd or pvc://myclaim/etcd"
 	AllowedStores []string `json:"allowedStores,omitempty"`
 }

@@ -65,6 +65,9 @@ type EtcdRestoreList struct {
 // +kubebuilder:validation:XValidation:rule="(has(self.backupStorageType) && self.backupStorageType.size() > 0) || has(self.backupRef)",fieldPath=".backupStorageType",reason=FieldValueRequired,message="no snapshot is named: set backupStorageType: S3 and s3, backupStorageType: PVC and pvc, or backupRef.name for what an EtcdBackup of this namespace has stored"
 // +kubebuilder:validation:XValidation:rule="!has(self.backupRef) || !((has(self.backupStorageType) && self.backupStorageType.size() > 0) || has(self.s3) || has(self.pvc))",fieldPath=".backupRef",reason=FieldValueForbidden,message="set only one of backupRef and backupStorageType (with s3 or pvc)"
 // +kubebuilder:validation:XValidation:rule="!(has(self.backupStorageType) && self.backupStorageType == 'S3') || has(self.s3) || has(self.backupRef)",fieldPath=".s3",reason=FieldValueRequired,message="s3 is missing for backupStorageType S3: set s3.path, such as mybucket/etcd.backup, and s3.awsSecret"
+// +kubebuilder:validation:XValidation:rule="!(has(self.backupStorageType) && self.backupStorageType == 'OSS') || has(self.oss) || has(self.backupRef)",fieldPath=".oss",reason=FieldValueRequired,message="oss is missing for backupStorageType OSS: set oss.path, such as mybucket/etcd.backup, oss.endpoint and oss.ossSecret"
+// +kubebuilder:validation:XValidation:rule="!(has(self.backupStorageType) && self.backupStorageType == 'OSS') || !has(self.oss) || (has(self.oss.path) || (has(self.oss.prefix) && self.oss.prefix.size() > 0))",fieldPath=".oss.path",reason=FieldValueRequired,message="neither path nor prefix is set: set path for one snapshot, such as mybucket/etcd.backup, or prefix for the newest whose key begins with it, such as mybucket/prod/"
+// +kubebuilder:validation:XValidation:rule="!(has(self.backupStorageType) && self.backupStorageType == 'OSS') || !has(self.oss) || (!(has(self.oss.path) && has(self.oss.prefix) && self.oss.prefix.size() > 0))",fieldPath=".oss.prefix",reason=FieldValueForbidden,message="set only one of path and prefix: path for the snapshot of that name, prefix for the newest"
 // +kubebuilder:validation:XValidation:rule="!(has(self.backupStorageType) && self.backupStorageType == 'PVC') || has(self.pvc) || has(self.backupRef)",fieldPath=".pvc",reason=FieldValueRequired,message="pvc is missing for backupStorageType PVC: set pvc.claimName and pvc.path, such as backups/etcd.db"
 // +kubebuilder:validation:XValidation:rule="!(has(self.backupStorageType) && self.backupStorageType == 'S3') || !has(self.pvc) || has(self.backupRef)",fieldPath=".pvc",reason=FieldValueForbidden,message="backupStorageType is S3: remove pvc, or set backupStorageType: PVC and remove s3"
 // +kubebuilder:validation:XValidation:rule="!(has(self.backupStorageType) && self.backupStorageType == 'PVC') || !has(self.s3) || has(self.backupRef)",fieldPath=".s3",reason=FieldValueForbidden,message="backupStorageType is PVC: remove s3, or set backupStorageType: S3 and remove pvc"
@@ -97,11 +100,11 @@ type RestoreSpec struct {
 	// +optional
 	ClusterTemplate *ClusterTemplate `json:"clusterTemplate,omitempty"`
 
-	// Where the snapshot is stored: S3 or PVC. Empty with backupRef.
+	// Where the snapshot is stored: S3, OSS or PVC. Empty with backupRef.
 	// +optional
 	// +kubebuilder:validation:MaxLength=64
-	// +kubebuilder:validation:XValidation:rule="self in ['', 'S3', 'PVC', 'ABS', 'GCS', 'OSS']",messageExpression="'backupStorageType ' + self + ' is not supported: set S3 or PVC'"
-	// +kubebuilder:validation:XValidation:rule="!(self in ['ABS', 'GCS', 'OSS'])",messageExpression="'backupStorageType ' + self + ' is not supported: set S3, with s3.endpoint for any S3-compatible store, or PVC'"
+	// +kubebuilder:validation:XValidation:rule="self in ['', 'S3', 'PVC', 'ABS', 'GCS', 'OSS']",messageExpression="'backupStorageType ' + self + ' is not supported: set S3, OSS or PVC'"
+	// +kubebuilder:validation:XValidation:rule="!(self in ['ABS', 'GCS'])",messageExpression="'backupStorageType ' + self + ' is not supported: set S3, with s3.endpoint for any S3-compatible store, or PVC'"
 	BackupStorageType StorageType `json:"backupStorageType,omitempty"`
 
 	// The bucket and key, for backupStorageType S3.
@@ -131,9 +134,9 @@ type RestoreSpec struct {
 	// +optional
 	GCS *GCSSource `json:"gcs,omitempty"`
 
-	// Not supported, as backupStorageType OSS; declared because manifests of
-	// coreos/etcd-operator have it.
+	// The bucket and key, for backupStorageType OSS.
 	// +optional
+	// +kubebuilder:validation:XValidation:rule="(has(self.path) ? self.path : '') == (has(oldSelf.path) ? oldSelf.path : '') && (has(self.prefix) ? self.prefix : '') == (has(oldSelf.prefix) ? oldSelf.prefix : '') && (has(self.ossSecret) ? self.ossSecret : '') == (has(oldSelf.ossSecret) ? oldSelf.ossSecret : '') && (has(self.endpoint) ? self.endpoint : '') == (has(oldSelf.endpoint) ? oldSelf.endpoint : '') && (has(self.caSecret) ? self.caSecret : '') == (has(oldSelf.caSecret) ? oldSelf.caSecret : '')",reason=FieldValueForbidden,message="oss cannot be changed, since a restore is done once: delete this EtcdRestore, and create another one"
 	OSS *OSSSource `json:"oss,omitempty"`
 
 	// Restores every key as it was at this revision of the backed-up cluster, instead of all

@@ -3,7 +3,7 @@ package v1beta2
 // StorageType is where snapshots are stored.
 type StorageType string
 
-// The storage types. S3 and PVC are supported, the others are rejected.
+// The storage types. S3, OSS and PVC are supported, the others are rejected.
 const (
 	// StorageS3 is a bucket of AWS or of another S3-compatible store.
 	StorageS3 StorageType = "S3"
@@ -13,7 +13,7 @@ const (
 	StorageABS StorageType = "ABS"
 	// StorageGCS is Google Cloud Storage, which coreos/etcd-operator supported.
 	StorageGCS StorageType = "GCS"
-	// StorageOSS is Alibaba Cloud OSS, which coreos/etcd-operator supported.
+	// StorageOSS is Alibaba Cloud OSS.
 	StorageOSS StorageType = "OSS"
 )
 
@@ -171,15 +171,41 @@ type GCSSource struct {
 	GCPSecret string `json:"gcpSecret,omitempty"`
 }
 
-// OSSSource is a place in Alibaba's store.
+// OSSSource is a place in Alibaba Cloud OSS.
 type OSSSource struct {
-	// The bucket and the object.
+	// The bucket and the key, as s3.path.
 	// +optional
+	// +kubebuilder:validation:MaxLength=1280
+	// +kubebuilder:validation:XValidation:rule="self.matches('^[A-Za-z0-9][-._A-Za-z0-9]{1,254}/[^\\\\x00-\\\\x1f\\\\x7f]+$')",message="path is not a bucket and a key: set it to one like mybucket/etcd.backup, without oss://"
 	Path string `json:"path,omitempty"`
-	// The Secret with the access key.
+
+	// For restores, instead of path: the bucket and what the keys of repeated backups
+	// begin with, as s3.prefix.
 	// +optional
+	// +kubebuilder:validation:MaxLength=1000
+	// +kubebuilder:validation:XValidation:rule="self == '' || self.matches('^[A-Za-z0-9][-._A-Za-z0-9]{1,254}/[^\\x00-\\x1f\\x7f]*$')",message="prefix is not a bucket and the beginning of keys: set it to one like mybucket/prod/, or mybucket/ for the whole bucket, without oss://"
+	Prefix string `json:"prefix,omitempty"`
+
+	// The Secret with the keys accessKeyID and accessKeySecret, and securityToken if the
+	// access key is a temporary one. Without it, the RAM role of pod.serviceAccountName is
+	// assumed (RRSA).
+	// +optional
+	// +kubebuilder:validation:MaxLength=253
 	OSSSecret string `json:"ossSecret,omitempty"`
-	// The URL of the store.
+
+	// The URL of the store in the bucket's region, such as
+	// https://oss-cn-hangzhou.aliyuncs.com, which is the default. Without a scheme it is
+	// reached by https.
 	// +optional
+	// +kubebuilder:validation:MaxLength=512
+	// +kubebuilder:validation:XValidation:rule="self.size() == 0 || self.matches('^(https?://)?[-._A-Za-z0-9]+(:[0-9]{1,5})?/?$')",message="endpoint is not the URL of OSS in a region: set it to one like https://oss-cn-hangzhou.aliyuncs.com"
 	Endpoint string `json:"endpoint,omitempty"`
+
+	// The Secret whose key ca.crt holds the PEM certificate of the private CA that has
+	// signed the certificate of an endpoint of your own. Only this key is mounted, and only
+	// this CA is trusted. Default: the public CAs.
+	// +optional
+	// +kubebuilder:validation:MaxLength=253
+	// +kubebuilder:validation:XValidation:rule="self == '' || self.matches('^[a-z0-9]([-.a-z0-9]*[a-z0-9])?$')",message="caSecret is the name of a Secret of this namespace: set it to lower-case letters, digits, dashes and dots, such as store-ca"
+	CASecret string `json:"caSecret,omitempty"`
 }

@@ -83,7 +83,7 @@ func TestPlaceInAStore(t *testing.T) {
 		"a whole bucket": {v1beta2.S3Source{Prefix: "b/"}, "b", "", ""},
 	} {
 		t.Run(label, func(t *testing.T) {
-			s := S3(&tc.source, "/aws")
+			s := Store(&v1beta2.StorePlace{S3Source: tc.source}, "/aws")
 			if s.Bucket != tc.bucket || s.Key != tc.key || s.Prefix != tc.prefix || s.Newest != (tc.key == "") {
 				t.Errorf("the agent is told %+v", s)
 			}
@@ -106,11 +106,11 @@ func TestStoreWithAPrivateCA(t *testing.T) {
 	} {
 		t.Run(label, func(t *testing.T) {
 			var f Files
-			f.Store("store", &tc.source, "/aws", tc.optional)
+			f.Store("store", &v1beta2.StorePlace{S3Source: tc.source}, "/aws", tc.optional)
 			if got := needs(&corev1.Pod{Spec: corev1.PodSpec{Volumes: f.Volumes}}); got != tc.needs {
 				t.Errorf("it needs %q, want %q", got, tc.needs)
 			}
-			if got := S3(&tc.source, "/aws").CADir; got != tc.dir {
+			if got := Store(&v1beta2.StorePlace{S3Source: tc.source}, "/aws").CADir; got != tc.dir {
 				t.Errorf("the agent looks in %q, want %q", got, tc.dir)
 			}
 			for _, v := range f.Volumes {

@@ -45,7 +45,7 @@ const caKey = "ca.crt"
 // Store mounts what an agent needs to reach a place in a store: the Secret with the
 // credentials at secretDir, and the certificates of a private CA beside that. Without
 // what is optional the Pod starts all the same.
-func (f *Files) Store(name string, s *v1beta2.S3Source, secretDir string, optional bool) {
+func (f *Files) Store(name string, s *v1beta2.StorePlace, secretDir string, optional bool) {
 	if s.AWSSecret != "" {
 		f.Secret(name, s.AWSSecret, secretDir, optional)
 	}
@@ -69,9 +69,9 @@ func (f *Files) Store(name string, s *v1beta2.S3Source, secretDir string, option
 // caDir is where CAs are mounted beside a store's Secret.
 func caDir(secretDir string) string { return secretDir + "-ca" }
 
-// S3 is a place in S3 as an agent is told of it, for which [Files.Store] has mounted
+// Store is a place in a store as an agent is told of it, for which [Files.Store] has mounted
 // what is needed.
-func S3(s *v1beta2.S3Source, secretDir string) *agent.Store {
+func Store(s *v1beta2.StorePlace, secretDir string) *agent.Store {
 	bucket, key := s.BucketAndKey()
 	prefix := ""
 	if s.Prefix != "" {
@@ -79,7 +79,7 @@ func S3(s *v1beta2.S3Source, secretDir string) *agent.Store {
 		bucket, prefix = s.BucketAndPrefix()
 	}
 	place := &agent.Store{
-		Type:   v1beta2.StorageS3,
+		Type:   s.Type,
 		Bucket: bucket, Key: key, Newest: s.Prefix != "", Prefix: prefix,
 		Endpoint: s.EndpointURL(), ForcePathStyle: s.ForcePathStyle, Region: s.Region,
 		StorageClass: s.StorageClass, ServerSideEncryption: s.ServerSideEncryption, KMSKeyID: s.KMSKeyID,

@@ -57,7 +57,7 @@ func Start(t testing.TB) *Server {
 	}
 	etcdtest.Start(t, nil, binary,
 		"--port="+addr, "--region="+Region, "--access="+s.AccessKey, "--secret="+s.SecretKey,
-		"--health=/health", "--keep-alive", "--quiet",
+		"--virtual-domain="+Domain, "--health=/health", "--keep-alive", "--quiet",
 		// Metadata in files: not every file system of a temporary folder has
 		// extended attributes.
 		"posix", "--sidecar="+folders["metadata"], folders["buckets"])

@@ -9,6 +9,7 @@ import (
 	"strings"
 	"time"
 
+	"github.com/etcd-operators/etcd-operators/api/v1beta2"
 	"github.com/etcd-operators/etcd-operators/shared/agent"
 	"github.com/etcd-operators/etcd-operators/shared/objectstore"
 	"github.com/etcd-operators/etcd-operators/shared/objectstore/s3"
@@ -19,6 +20,7 @@ import (
 // 0: objectstore's defaults.
 func OpenStore(ctx context.Context, s *agent.Store, stall, maxBackoff time.Duration) (objectstore.Store, error) {
 	return s3.Open(ctx, s3.Settings{
+		OSS:    s.Type == v1beta2.StorageOSS,
 		Bucket: s.Bucket, Endpoint: s.Endpoint, Region: s.Region, ForcePathStyle: s.ForcePathStyle, SecretDir: s.SecretDir, Secret: s.Secret,
 		StorageClass: s.StorageClass, ServerSideEncryption: s.ServerSideEncryption, KMSKeyID: s.KMSKeyID,
 		Tags: s.Tags, Checksums: s3.Checksums(s.Checksums), CADir: s.CADir,

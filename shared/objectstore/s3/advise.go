@@ -33,6 +33,8 @@ func (s *Store) advise(err error) string {
 		return s.settings.CredentialsAdvice()
 	case hasCode(err, "RequestTimeTooSkewed"):
 		return objectstore.Skew(headerOf(err, "Date"), time.Now())
+	case s.settings.OSS:
+		return ossAdvice[reasonOf(err)]
 	case misdirected(err):
 		region := s.regionOf(err)
 		if region == "" {
@@ -48,6 +50,13 @@ var advice = map[objectstore.Reason]string{
 	objectstore.AccessDenied:   "access denied: grant these credentials s3:PutObject, s3:GetObject, s3:DeleteObject, s3:AbortMultipartUpload and s3:ListBucket on the bucket",
 	objectstore.ObjectArchived: "the object is archived (storage class GLACIER, DEEP_ARCHIVE or an archive tier) and cannot be read: restore it from the archive first (aws s3api restore-object), wait until that is done, and then try again",
 	objectstore.TLSInvalid:     "the store's certificate is not trusted: use an endpoint whose certificate is valid for its name, and if a private CA has signed it, name a Secret with its certificate (key ca.crt) in s3.caSecret",
+}
+
+// ossAdvice is what OSS means by a reason.
+var ossAdvice = map[objectstore.Reason]string{
+	objectstore.AccessDenied:    "access denied: grant this RAM user or role oss:PutObject, oss:GetObject, oss:DeleteObject, oss:AbortMultipartUpload, oss:ListParts and oss:ListObjects on the bucket",
+	objectstore.InvalidSettings: "the store rejects these settings: correct oss.path, and oss.endpoint, which must be that of the bucket's region, such as https://oss-cn-hangzhou.aliyuncs.com",
+	objectstore.TLSInvalid:      "the store's certificate is not trusted: use an endpoint whose certificate is valid for its name, and if a private CA has signed it, name a Secret with its certificate (key ca.crt) in oss.caSecret",
 }
 
 // misdirected tells whether a request went to, or was signed for, another region than

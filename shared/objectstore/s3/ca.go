@@ -25,11 +25,13 @@ func (s Settings) trustedCAs(secret *secret) ([]byte, error) {
 	default:
 		return nil, nil
 	}
-	if err == nil && !x509.NewCertPool().AppendCertsFromPEM(pem) {
+	if err == nil && !isPEM(pem) {
 		err = objectstore.Because(objectstore.InvalidSettings, errors.New("the store's CA (s3.caSecret, s3.caConfigMap, or ca_bundle in the Secret's config) holds no certificate: write it in PEM, beginning with -----BEGIN CERTIFICATE-----"))
 	}
 	return pem, err
 }
+
+func isPEM(pem []byte) bool { return x509.NewCertPool().AppendCertsFromPEM(pem) }
 
 // bundle reads the key of the Secret that ca_bundle names. Of a path on the machine where
 // the config was written the last part is left, and no path leads elsewhere in the Pod.

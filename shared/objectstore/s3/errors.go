@@ -53,6 +53,10 @@ var codes = map[string]objectstore.Reason{
 	"InvalidToken":                       objectstore.CredentialsInvalid,
 	"TokenRefreshRequired":               objectstore.CredentialsInvalid,
 	"InvalidSecurity":                    objectstore.CredentialsInvalid,
+	"SecurityTokenExpired":               objectstore.CredentialsInvalid, // OSS's
+	"InvalidSecurityToken":               objectstore.CredentialsInvalid,
+	"SecondLevelDomainForbidden":         objectstore.InvalidSettings,
+	"FileAlreadyExists":                  objectstore.AlreadyExists,
 	"NotSignedUp":                        objectstore.CredentialsInvalid,
 	"RequestTimeTooSkewed":               objectstore.ClockSkewed,
 	"InvalidObjectState":                 objectstore.ObjectArchived,
@@ -80,12 +84,18 @@ var codes = map[string]objectstore.Reason{
 	"XAmzContentSHA256Mismatch":  objectstore.Unavailable,
 }
 
+// elsewhere is what OSS says, beside AccessDenied, of a bucket in another region.
+const elsewhere = "must be addressed using the specified endpoint"
+
 func reasonOf(err error) objectstore.Reason {
 	if known := objectstore.KnownReason(err); known != "" {
 		return known
 	}
 	var api smithy.APIError
 	if errors.As(err, &api) {
+		if strings.Contains(api.ErrorMessage(), elsewhere) {
+			return objectstore.InvalidSettings
+		}
 		if reason, ok := codes[api.ErrorCode()]; ok {
 			return reason
 		}

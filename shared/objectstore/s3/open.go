@@ -22,11 +22,15 @@ import (
 	"github.com/aws/aws-sdk-go-v2/service/s3"
 	"github.com/aws/smithy-go/logging"
 
+	"github.com/etcd-operators/etcd-operators/api/v1beta2"
 	"github.com/etcd-operators/etcd-operators/shared/objectstore"
 )
 
 // Settings say which bucket of which store is meant, and who asks.
 type Settings struct {
+	// OSS says that the store is Alibaba Cloud OSS, whose endpoints, credentials and fields
+	// have other names.
+	OSS    bool
 	Bucket string
 	// Endpoint is the URL of the store, https:// where it names no scheme; empty:
 	// AWS, or what the environment says.
@@ -100,32 +104,16 @@ func Open(ctx context.Context, settings Settings) (*Store, error) {
 	if settings.Bucket == "" {
 		return nil, s.refuse(objectstore.InvalidSettings, "the path has no bucket: set it to bucket/key")
 	}
-	secret, err := settings.secret(ctx)
+	configure := s.configure
+	if settings.OSS {
+		configure = s.configureOSS
+	}
+	cfg, err := configure(ctx)
 	if err != nil {
 		return nil, s.fail("open", "", err)
-	}
-	pem, err := settings.trustedCAs(secret)
-	if err != nil {
-		return nil, s.fail("open", "", err)
-	}
-	cfg, err := config.LoadDefaultConfig(ctx, loadOptions(settings, secret, pem)...)
-	if err != nil {
-		return nil, s.fail("open", "", objectstore.Because(objectstore.CredentialsInvalid, err))
-	}
-	if cfg.Region == "" && settings.Endpoint == "" && cfg.BaseEndpoint == nil {
-		return nil, s.refuse(objectstore.InvalidSettings, "no region is known, and AWS has buckets in many: set s3.region, or region under [default] in the Secret's config")
-	}
-	if cfg.Region == "" {
-		cfg.Region = DefaultRegion
-	}
-	if s.checksum, err = settings.checksums(cfg); err != nil {
-		return nil, s.fail("open", "", objectstore.Because(objectstore.InvalidSettings, err))
 	}
 	if err := checkCredentials(ctx, cfg); err != nil {
 		return nil, s.fail("open", "", objectstore.Because(objectstore.CredentialsInvalid, err))
-	}
-	if pem != nil {
-		cfg.HTTPClient = awshttp.NewBuildableClient().WithTransportOptions(tune, trust(pem))
 	}
 	// Around what the configuration made of it, which may hold CA certificates.
 	cfg.HTTPClient = &objectstore.Watched{Send: cfg.HTTPClient.Do, Stall: settings.Stall}
@@ -133,11 +121,50 @@ func Open(ctx context.Context, settings Settings) (*Store, error) {
 	return s, nil
 }
 
+// configure finds the SDK's configuration for AWS and stores that speak its protocol.
+func (s *Store) configure(ctx context.Context) (aws.Config, error) {
+	settings := s.settings
+	secret, err := settings.secret(ctx)
+	if err != nil {
+		return aws.Config{}, err
+	}
+	pem, err := settings.trustedCAs(secret)
+	if err != nil {
+		return aws.Config{}, err
+	}
+	cfg, err := config.LoadDefaultConfig(ctx, loadOptions(settings, secret, pem)...)
+	if err != nil {
+		return cfg, objectstore.Because(objectstore.CredentialsInvalid, err)
+	}
+	if cfg.Region == "" && settings.Endpoint == "" && cfg.BaseEndpoint == nil {
+		return cfg, s.refuse(objectstore.InvalidSettings, "no region is known, and AWS has buckets in many: set s3.region, or region under [default] in the Secret's config")
+	}
+	if cfg.Region == "" {
+		cfg.Region = DefaultRegion
+	}
+	if s.checksum, err = settings.checksums(cfg); err != nil {
+		return cfg, objectstore.Because(objectstore.InvalidSettings, err)
+	}
+	if pem != nil {
+		cfg.HTTPClient = awshttp.NewBuildableClient().WithTransportOptions(tune, trust(pem))
+	}
+	return cfg, nil
+}
+
 // Bucket is the name of the bucket.
 func (s *Store) Bucket() string { return s.settings.Bucket }
 
 // URL implements objectstore.Store.
-func (s *Store) URL(key string) string { return "s3://" + s.settings.Bucket + "/" + key }
+func (s *Store) URL(key string) string {
+	return s.settings.kind().Scheme() + s.settings.Bucket + "/" + key
+}
+
+func (s Settings) kind() v1beta2.StorageType {
+	if s.OSS {
+		return v1beta2.StorageOSS
+	}
+	return v1beta2.StorageS3
+}
 
 // loadOptions are those of the SDK. The CAs of a Secret are trusted where its keys are used;
 // those that stand alone are for the store, not for servers that are shown who the Pod is.

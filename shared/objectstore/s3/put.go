@@ -191,6 +191,9 @@ func (s *Store) tagging() *string {
 
 // Tag gives an object tags, beside those of the settings. Not every store has them.
 func (s *Store) Tag(ctx context.Context, key string, tags map[string]string) error {
+	if s.settings.OSS { // it has none in this protocol
+		return nil
+	}
 	all := maps.Clone(s.settings.Tags)
 	if all == nil {
 		all = map[string]string{}

@@ -106,6 +106,12 @@ func outside(c *config.SharedConfig) string {
 // CredentialsAdvice says what to correct where the store refuses the credentials.
 func (s Settings) CredentialsAdvice() string {
 	const said = "the credentials are not valid: correct "
+	if s.OSS {
+		if s.SecretDir == "" {
+			return said + "the RAM role of the Pod's ServiceAccount (pod.serviceAccountName), or name a Secret with an access key in oss.ossSecret"
+		}
+		return said + "the keys " + ossKeyID + " and " + ossKeySecret + " of " + s.secretName()
+	}
 	if s.SecretDir == "" {
 		return said + "the cloud's identity of the Pod's ServiceAccount (pod.serviceAccountName), or name a Secret with credentials in s3.awsSecret"
 	}
@@ -115,6 +121,9 @@ func (s Settings) CredentialsAdvice() string {
 // secretName is how a person is told of the Secret.
 func (s Settings) secretName() string {
 	if s.Secret == "" {
+		if s.OSS {
+			return "the Secret that oss.ossSecret names"
+		}
 		return "the Secret that s3.awsSecret names"
 	}
 	return "Secret " + s.Secret

@@ -89,8 +89,8 @@ func newTask(b *v1beta2.EtcdBackup, start plan.StartJob, serverTime time.Time) t
 		t.AuthDir, t.AuthSecret, t.OwnAuth = authMount, start.AuthSecret, start.OwnAuth
 	}
 	switch s := b.Spec; {
-	case s.StorageType == v1beta2.StorageS3 && s.S3 != nil:
-		t.Store = agentpod.S3(s.S3, awsMount)
+	case s.Store() != nil:
+		t.Store = agentpod.Store(s.Store(), awsMount)
 	case s.StorageType == v1beta2.StoragePVC && s.PVC != nil:
 		t.PVC = agentpod.PVC(s.PVC, backupMount)
 	}
@@ -109,8 +109,8 @@ func files(b *v1beta2.EtcdBackup, start plan.StartJob) agentpod.Files {
 		f.Secret(volumeAuth, start.AuthSecret, authMount, true)
 	}
 	switch s := b.Spec; {
-	case s.StorageType == v1beta2.StorageS3 && s.S3 != nil:
-		f.Store(volumeAWS, s.S3, awsMount, false)
+	case s.Store() != nil:
+		f.Store(volumeAWS, s.Store(), awsMount, false)
 	case s.StorageType == v1beta2.StoragePVC && s.PVC != nil:
 		f.Claim(volumeBackup, s.PVC.ClaimName, backupMount, false)
 	}

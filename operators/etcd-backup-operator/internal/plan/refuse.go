@@ -16,12 +16,12 @@ import (
 // What admission refuses is refused here as well, for objects that are older than the
 // CRD's rules: each text below is a pattern of the CRD.
 var (
-	endpointPattern   = regexp.MustCompile(`^https?://([-._A-Za-z0-9]+|\[[0-9A-Fa-f:.]+\]):([0-9]{1,5})/?$`)
-	s3PathPattern     = regexp.MustCompile(`^[A-Za-z0-9][-._A-Za-z0-9]{1,254}/[^\x00-\x1f\x7f]+$`)
-	s3EndpointPattern = regexp.MustCompile(`^(https?://)?([-._A-Za-z0-9]+|\[[0-9A-Fa-f:.]+\])(:[0-9]{1,5})?(/[^?#\s]*)?$`)
-	claimPattern      = regexp.MustCompile(`^[a-z0-9]([-.a-z0-9]*[a-z0-9])?$`)
-	pvcPathPattern    = regexp.MustCompile(`^([^/\x00-\x1f\x7f]{1,200}/)*[^/\x00-\x1f\x7f]{1,200}$`)
-	dotsPattern       = regexp.MustCompile(`(^|/)[.][.]?(/|$)`)
+	endpointPattern      = regexp.MustCompile(`^https?://([-._A-Za-z0-9]+|\[[0-9A-Fa-f:.]+\]):([0-9]{1,5})/?$`)
+	storePathPattern     = regexp.MustCompile(`^[A-Za-z0-9][-._A-Za-z0-9]{1,254}/[^\x00-\x1f\x7f]+$`)
+	storeEndpointPattern = regexp.MustCompile(`^(https?://)?([-._A-Za-z0-9]+|\[[0-9A-Fa-f:.]+\])(:[0-9]{1,5})?(/[^?#\s]*)?$`)
+	claimPattern         = regexp.MustCompile(`^[a-z0-9]([-.a-z0-9]*[a-z0-9])?$`)
+	pvcPathPattern       = regexp.MustCompile(`^([^/\x00-\x1f\x7f]{1,200}/)*[^/\x00-\x1f\x7f]{1,200}$`)
+	dotsPattern          = regexp.MustCompile(`(^|/)[.][.]?(/|$)`)
 )
 
 const (
@@ -45,30 +45,36 @@ func check(spec *v1beta2.BackupSpec) (schedule.Schedule, *step) {
 
 func checkStorage(spec *v1beta2.BackupSpec) *step {
 	switch spec.StorageType {
-	case v1beta2.StorageS3:
-		return checkS3(spec.S3)
+	case v1beta2.StorageS3, v1beta2.StorageOSS:
+		return checkStore(spec.StorageType, spec.Store())
 	case v1beta2.StoragePVC:
 		return checkPVC(spec.PVC)
-	case v1beta2.StorageABS, v1beta2.StorageGCS, v1beta2.StorageOSS:
+	case v1beta2.StorageABS, v1beta2.StorageGCS:
 		return warn(v1beta2.BackupReasonStorageUnsupported, fmt.Sprintf(
 			"spec.storageType %s is not supported: set S3, with spec.s3.endpoint for any S3-compatible store, or PVC", spec.StorageType))
 	case "":
-		return warn(v1beta2.BackupReasonStorageUnknown, "spec.storageType is empty: set S3 or PVC")
+		return warn(v1beta2.BackupReasonStorageUnknown, "spec.storageType is empty: set S3, OSS or PVC")
 	}
-	return warn(v1beta2.BackupReasonStorageUnknown, fmt.Sprintf("spec.storageType %q is not supported: set S3 or PVC", conditiontext.Clip(string(spec.StorageType))))
+	return warn(v1beta2.BackupReasonStorageUnknown, fmt.Sprintf("spec.storageType %q is not supported: set S3, OSS or PVC", conditiontext.Clip(string(spec.StorageType))))
 }
 
-func checkS3(s3 *v1beta2.S3Source) *step {
+// missingStore says what to set for a type of store.
+var missingStore = map[v1beta2.StorageType]string{
+	v1beta2.StorageS3:  "spec.s3 is missing for spec.storageType S3: set spec.s3.path, such as mybucket/etcd.backup, and spec.s3.awsSecret",
+	v1beta2.StorageOSS: "spec.oss is missing for spec.storageType OSS: set spec.oss.path, such as mybucket/etcd.backup, spec.oss.endpoint and spec.oss.ossSecret",
+}
+
+func checkStore(kind v1beta2.StorageType, place *v1beta2.StorePlace) *step {
 	switch {
-	case s3 == nil:
-		return warn(v1beta2.BackupReasonStorageMissing, "spec.s3 is missing for spec.storageType S3: set spec.s3.path, such as mybucket/etcd.backup, and spec.s3.awsSecret")
-	case !s3PathPattern.MatchString(s3.Path) || len(s3.Path) > maxPath:
-		return warn(v1beta2.BackupReasonPathInvalid, "spec.s3.path is not a bucket and a key: set it to one like mybucket/etcd.backup, without s3://")
-	case s3.Endpoint != "" && !s3EndpointPattern.MatchString(s3.Endpoint):
-		return warn(v1beta2.BackupReasonStoreEndpointInvalid, "spec.s3.endpoint is not the URL of an S3 store: set it to one like https://s3.example.com or http://minio.default:9000")
-	case slices.Contains(archives, strings.ToUpper(s3.StorageClass)):
+	case place == nil:
+		return warn(v1beta2.BackupReasonStorageMissing, missingStore[kind])
+	case !storePathPattern.MatchString(place.Path) || len(place.Path) > maxPath:
+		return warn(v1beta2.BackupReasonPathInvalid, fmt.Sprintf("spec.%s.path is not a bucket and a key: set it to one like mybucket/etcd.backup, without %s", place.Field(), kind.Scheme()))
+	case place.Endpoint != "" && !storeEndpointPattern.MatchString(place.Endpoint):
+		return warn(v1beta2.BackupReasonStoreEndpointInvalid, fmt.Sprintf("spec.%s.endpoint is not the URL of a store: set it to one like https://s3.example.com, https://oss-cn-hangzhou.aliyuncs.com or http://minio.default:9000", place.Field()))
+	case slices.Contains(archives, strings.ToUpper(place.StorageClass)):
 		return warn(v1beta2.BackupReasonStorageClassArchived, fmt.Sprintf(
-			"spec.s3.storageClass %s takes hours to read, and so would a restore: set GLACIER_IR or STANDARD_IA", s3.StorageClass))
+			"spec.s3.storageClass %s takes hours to read, and so would a restore: set GLACIER_IR or STANDARD_IA", place.StorageClass))
 	}
 	return nil
 }

@@ -31,12 +31,14 @@ func TestRefusals(t *testing.T) {
 		want   string // the reason
 		says   string // a part of the message
 	}{
-		"no storageType":      {"nothing says where to", storage(""), "StorageUnknown", "set S3 or PVC"},
+		"no storageType":      {"nothing says where to", storage(""), "StorageUnknown", "set S3, OSS or PVC"},
 		"unknown storageType": {"the predecessor died of it", storage("Tape"), "StorageUnknown", `"Tape" is not supported`},
 		"wrong case":          {"it is not guessed", storage("s3"), "StorageUnknown", `"s3" is not supported`},
 		"ABS":                 {"not built yet", storage("ABS"), "StorageUnsupported", "set S3, with spec.s3.endpoint for any S3-compatible store, or PVC"},
 		"GCS":                 {"not built yet", storage("GCS"), "StorageUnsupported", "storageType GCS"},
-		"OSS":                 {"not built yet", storage("OSS"), "StorageUnsupported", "storageType OSS"},
+		"no oss":              {"where?", storage("OSS"), "StorageMissing", "spec.oss.ossSecret"},
+		"OSS, no key":         {"a path is a bucket and a key", spec(func(s *specOf) { s.StorageType, s.OSS = "OSS", &v1beta2.OSSSource{Path: "key"} }), "PathInvalid", "without oss://"},
+		"OSS, endpoint":       {"it is no URL", spec(func(s *specOf) { s.StorageType, s.OSS = "OSS", &v1beta2.OSSSource{Path: "bucket/key", Endpoint: "a b"} }), "StoreEndpointInvalid", "spec.oss.endpoint"},
 		"S3 without its block": {
 			"the predecessor panicked", spec(func(s *specOf) { s.S3 = nil }), "StorageMissing", "set spec.s3.path",
 		},

@@ -125,16 +125,16 @@ func storeOf(spec *v1beta2.BackupSpec) string {
 	if spec.StorageType == v1beta2.StoragePVC {
 		return schemePVC + spec.PVC.ClaimName + "/" + spec.PVC.Path
 	}
-	store := schemeS3 + spec.S3.Path
-	if spec.S3.Endpoint != "" {
-		store += endpointMark + normalEndpoint(spec.S3.Endpoint)
+	place := spec.Store()
+	store := place.Location()
+	if place.Endpoint != "" {
+		store += endpointMark + normalEndpoint(place.Endpoint)
 	}
 	return store
 }
 
 // The parts of an allowed store.
 const (
-	schemeS3     = "s3://"
 	schemePVC    = "pvc://"
 	endpointMark = "?endpoint="
 )
@@ -145,12 +145,13 @@ func allows(c *v1beta2.EtcdCluster, spec *v1beta2.BackupSpec) bool {
 		if claim, ok := strings.CutPrefix(allowed, schemePVC); ok {
 			return spec.StorageType == v1beta2.StoragePVC && isBelow(spec.PVC.ClaimName+"/"+spec.PVC.Path, claim)
 		}
-		place, ok := strings.CutPrefix(allowed, schemeS3)
-		if !ok || spec.StorageType != v1beta2.StorageS3 {
+		store := spec.Store()
+		if store == nil {
 			return false
 		}
+		place, ok := strings.CutPrefix(allowed, store.Type.Scheme())
 		place, endpoint, _ := strings.Cut(place, endpointMark)
-		return isBelow(spec.S3.Path, place) && normalEndpoint(spec.S3.Endpoint) == normalEndpoint(endpoint)
+		return ok && isBelow(store.Path, place) && normalEndpoint(store.Endpoint) == normalEndpoint(endpoint)
 	})
 }
 

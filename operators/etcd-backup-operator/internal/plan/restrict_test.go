@@ -34,6 +34,9 @@ func TestAllowedStores(t *testing.T) {
 	pvc := func(claim, path string) v1beta2.BackupSpec {
 		return v1beta2.BackupSpec{StorageType: v1beta2.StoragePVC, PVC: &v1beta2.PVCSource{ClaimName: claim, Path: path}}
 	}
+	oss := func(path, endpoint string) v1beta2.BackupSpec {
+		return v1beta2.BackupSpec{StorageType: v1beta2.StorageOSS, OSS: &v1beta2.OSSSource{Path: path, Endpoint: endpoint}}
+	}
 	const minio = "?endpoint=https://minio.example.com:9000"
 	for name, row := range map[string]struct {
 		reason  string
@@ -57,6 +60,10 @@ func TestAllowedStores(t *testing.T) {
 		"its store in clear":    {"another way to it", "s3://b-1/etcd" + minio, s3("b-1/etcd/x", "http://minio.example.com:9000"), false},
 		"its store, port 443":   {"https has it", "s3://b-1?endpoint=https://s3.example.com", s3("b-1/x", "https://s3.example.com:443"), true},
 		"AWS, not its store":    {"AWS has such a bucket, too", "s3://b-1/etcd" + minio, s3("b-1/etcd/x", ""), false},
+		"OSS":                   {"the common case", "oss://b-1/etcd", oss("b-1/etcd/x", ""), true},
+		"OSS, elsewhere":        {"a server of theirs", "oss://b-1/etcd", oss("b-1/etcd/x", "https://attacker.example.com"), false},
+		"OSS, not S3":           {"another cloud's bucket", "s3://b-1", oss("b-1/x", ""), false},
+		"S3, not OSS":           {"another cloud's bucket", "oss://b-1", s3("b-1/x", ""), false},
 		"a folder of a claim":   {"the common case", "pvc://claim/etcd", pvc("claim", "etcd/x"), true},
 		"a claim":               {"all of it", "pvc://claim", pvc("claim", "x"), true},
 		"another claim":         {"not allowed", "pvc://claim", pvc("claim2", "x"), false},

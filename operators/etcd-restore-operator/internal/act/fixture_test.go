@@ -131,11 +131,11 @@ func (f *fixture) job() *batchv1.Job {
 }
 
 func (f *fixture) start() plan.StartJob {
-	return plan.StartJob{Name: plan.JobName(f.restore), Source: plan.Source{S3: f.restore.Spec.S3}}
+	return plan.StartJob{Name: plan.JobName(f.restore), Source: plan.Source{Store: f.restore.Spec.Store()}}
 }
 
 func (f *fixture) createSeed() plan.CreateSeed {
-	return plan.CreateSeed{Name: "x-s", Version: "3.6.16", Source: plan.Source{S3: f.restore.Spec.S3}, Want: &v1beta2.RestoreSnapshot{SHA256: "x"}, Revision: 1}
+	return plan.CreateSeed{Name: "x-s", Version: "3.6.16", Source: plan.Source{Store: f.restore.Spec.Store()}, Want: &v1beta2.RestoreSnapshot{SHA256: "x"}, Revision: 1}
 }
 
 // seed makes the seed as the action does.

@@ -65,9 +65,9 @@ func (j *job) choose(ctx context.Context, store objectstore.Store) error {
 	candidates := slices.DeleteFunc(slices.Clone(all.newest), func(l lying) bool { return snapshotname.Marked(l.path) })
 	switch {
 	case len(candidates) == 0:
-		return runner.Refuse(task.ReasonSnapshotNotFound, "no snapshot under %s has a name that ends in _v<revision>_<time> and was confirmed by a quorum (%d with such names were not confirmed, and %d objects have other names): correct s3.prefix, or name a snapshot in s3.path", where, all.total, all.others)
+		return runner.Refuse(task.ReasonSnapshotNotFound, "no snapshot under %s has a name that ends in _v<revision>_<time> and was confirmed by a quorum (%d with such names were not confirmed, and %d objects have other names): correct %[4]s.prefix, or name a snapshot in %[4]s.path", where, all.total, all.others, j.task.Store.Field())
 	case j.task.ClusterID == "" && !j.task.Catalogue && len(all.paths) > 1:
-		return runner.Refuse(task.ReasonAmbiguousPrefix, "ambiguous prefix: %s has snapshots of several backups (%s): set a longer s3.prefix, or spec.clusterID", where, strings.Join(all.paths[:min(len(all.paths), maxPaths)], ", "))
+		return runner.Refuse(task.ReasonAmbiguousPrefix, "ambiguous prefix: %s has snapshots of several backups (%s): set a longer %[3]s.prefix, or spec.clusterID", where, strings.Join(all.paths[:min(len(all.paths), maxPaths)], ", "), j.task.Store.Field())
 	}
 	chosen := &candidates[0]
 	switch {
@@ -133,7 +133,7 @@ func (j *job) ofCluster(ctx context.Context, store objectstore.Store, candidates
 			return &candidates[i], nil
 		}
 	}
-	return nil, runner.Refuse(task.ReasonWrongCluster, "none of the newest %d snapshots under %s records that it is of cluster %s: correct spec.clusterID or s3.prefix, or name a snapshot in s3.path (those of the archived operator record no cluster)", len(candidates), store.URL(j.task.Store.Prefix), j.task.ClusterID)
+	return nil, runner.Refuse(task.ReasonWrongCluster, "none of the newest %d snapshots under %s records that it is of cluster %s: correct spec.clusterID or %[4]s.prefix, or name a snapshot in %[4]s.path (those of the archived operator record no cluster)", len(candidates), store.URL(j.task.Store.Prefix), j.task.ClusterID, j.task.Store.Field())
 }
 
 // holding is the oldest that holds the task's revision, since it has the least to leave out.
@@ -176,7 +176,7 @@ func (j *job) holding(ctx context.Context, store objectstore.Store, all *listing
 	clusters = slices.Compact(slices.Sorted(slices.Values(slices.DeleteFunc(clusters, func(id string) bool { return id == "" }))))
 	switch {
 	case len(sure) == 0:
-		return nil, revisionNotHeld(store.URL(j.task.Store.Prefix), j.task.Revision, all, before, after)
+		return nil, revisionNotHeld(j.task.Store.Field(), store.URL(j.task.Store.Prefix), j.task.Revision, all, before, after)
 	case len(clusters) > 1:
 		return nil, runner.Refuse(task.ReasonClusterAmbiguous, "snapshots of several clusters under %s hold revision %d: set spec.clusterID to one of %s", store.URL(j.task.Store.Prefix), j.task.Revision, strings.Join(clusters, ", "))
 	}
@@ -193,9 +193,9 @@ func oldestOf(o objectstore.Object) int64 {
 	return max(n, 0)
 }
 
-// revisionNotHeld refuses a revision. before and after are the nearest that snapshots hold;
+// revisionNotHeld refuses a revision. field is that of the place. before and after are the nearest that snapshots hold;
 // before is 0, and after the highest number, if none does.
-func revisionNotHeld(where string, revision int64, all *listing, before, after int64) error {
+func revisionNotHeld(field, where string, revision int64, all *listing, before, after int64) error {
 	var near []string
 	if before > 0 {
 		near = append(near, fmt.Sprintf("the snapshots before it end at revision %d", before))
@@ -205,10 +205,10 @@ func revisionNotHeld(where string, revision int64, all *listing, before, after i
 	}
 	none, other := "no snapshot", "back the cluster up again before etcd compacts that revision"
 	if all.total > maxCandidates {
-		none, other = fmt.Sprintf("none of the newest %d snapshots", maxCandidates), "set a longer s3.prefix to search older ones"
+		none, other = fmt.Sprintf("none of the newest %d snapshots", maxCandidates), fmt.Sprintf("set a longer %s.prefix to search older ones", field)
 	}
 	if len(near) == 0 {
-		return runner.Refuse(task.ReasonRevisionNotHeld, "%s under %s holds revision %d: correct s3.prefix, spec.clusterID or spec.revision", none, where, revision)
+		return runner.Refuse(task.ReasonRevisionNotHeld, "%s under %s holds revision %d: correct %s.prefix, spec.clusterID or spec.revision", none, where, revision, field)
 	}
 	return runner.Refuse(task.ReasonRevisionNotHeld, "%s under %s holds revision %d: %s; set spec.revision to one that a snapshot holds, or %s", none, where, revision, strings.Join(near, ", and "), other)
 }

@@ -250,7 +250,7 @@ func TestARevisionThatTheNewestDoNotHold(t *testing.T) {
 		"older ones exist":  {maxCandidates + 1, "none of the newest 1000 snapshots under s3://b/p holds revision 5: those after it begin at revision 9; set spec.revision to one that a snapshot holds, or set a longer s3.prefix to search older ones"},
 	} {
 		t.Run(name, func(t *testing.T) {
-			err := revisionNotHeld("s3://b/p", 5, &listing{total: c.total}, 0, 9)
+			err := revisionNotHeld("s3", "s3://b/p", 5, &listing{total: c.total}, 0, 9)
 			if err.Error() != c.want {
 				t.Error(err)
 			}

@@ -64,9 +64,9 @@ func newTask(r *v1beta2.EtcdRestore, s plan.Source) task.Task {
 		t.ClusterID = r.Spec.ClusterID
 	}
 	switch {
-	case s.S3 != nil:
-		t.Store = agentpod.S3(s.S3, storeMount)
-		t.Catalogue = r.Spec.VerifyOnly && s.S3.Prefix != ""
+	case s.Store != nil:
+		t.Store = agentpod.Store(s.Store, storeMount)
+		t.Catalogue = r.Spec.VerifyOnly && s.Store.Prefix != ""
 	case s.PVC != nil:
 		t.PVC = agentpod.PVC(s.PVC, backupMount)
 	}
@@ -76,8 +76,8 @@ func newTask(r *v1beta2.EtcdRestore, s plan.Source) task.Task {
 // mountSource mounts what is needed to read the snapshot.
 func mountSource(f *agentpod.Files, s plan.Source, optional bool) {
 	switch {
-	case s.S3 != nil:
-		f.Store(volumeStore, s.S3, storeMount, optional)
+	case s.Store != nil:
+		f.Store(volumeStore, s.Store, storeMount, optional)
 	case s.PVC != nil:
 		f.Claim(volumeBackup, s.PVC.ClaimName, backupMount, true)
 	}

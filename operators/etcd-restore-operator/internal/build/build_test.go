@@ -42,7 +42,7 @@ func cluster(t *testing.T, file string) *v1beta2.EtcdCluster {
 }
 
 func sourceOf(r *v1beta2.EtcdRestore) plan.Source {
-	return plan.Source{S3: r.Spec.S3, PVC: r.Spec.PVC}
+	return plan.Source{Store: r.Spec.Store(), PVC: r.Spec.PVC}
 }
 
 func job(t *testing.T, r *v1beta2.EtcdRestore) *batchv1.Job {

@@ -28,8 +28,8 @@ func TestCredentialsAreMounted(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			r := restore(t, "s3.restore.yaml")
 			source := sourceOf(r)
-			source.S3 = source.S3.DeepCopy()
-			source.S3.AWSSecret = ""
+			source.Store = source.Store.At(source.Store.Path)
+			source.Store.AWSSecret = ""
 			j, err := Job(r, plan.StartJob{Name: "x", Source: source, Credentials: tc.credentials}, image)
 			if err != nil {
 				t.Fatal(err)

@@ -160,10 +160,10 @@ type (
 // Ref names an object by name and uid.
 type Ref struct{ Name, UID string }
 
-// Source is where the snapshot lies, and who may read it: of S3 and PVC, one is set.
+// Source is where the snapshot lies, and who may read it: of Store and PVC, one is set.
 type Source struct {
-	S3  *v1beta2.S3Source
-	PVC *v1beta2.PVCSource
+	Store *v1beta2.StorePlace
+	PVC   *v1beta2.PVCSource
 	// ServiceAccountName is that of the Pods that read it; empty: the namespace's
 	// default (and, of the seed, the cluster's).
 	ServiceAccountName string

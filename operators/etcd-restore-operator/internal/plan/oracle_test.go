@@ -138,7 +138,7 @@ func (j *judge) action() {
 		j.newSeed(a.Name, goingBack)
 	case CreateSeed:
 		j.newSeed(a.Name, goingBack)
-		if a.Revision != st.Revision || a.Bump < minBump || (a.Want == nil) != (st.Snapshot == nil) || a.Version == "" || (a.Source.S3 == nil) == (a.Source.PVC == nil) {
+		if a.Revision != st.Revision || a.Bump < minBump || (a.Want == nil) != (st.Snapshot == nil) || a.Version == "" || (a.Source.Store == nil) == (a.Source.PVC == nil) {
 			j.complain("the seed is not whole: %+v", a)
 		}
 	case PermitStart:

@@ -25,7 +25,7 @@ type decided struct {
 }
 
 func s3() Source {
-	return Source{S3: &v1beta2.S3Source{Path: "mybucket/etcd.backup", AWSSecret: "aws"}}
+	return Source{Store: &v1beta2.StorePlace{Type: v1beta2.StorageS3, S3Source: v1beta2.S3Source{Path: "mybucket/etcd.backup", AWSSecret: "aws"}}}
 }
 
 func refs(names ...string) []Ref {

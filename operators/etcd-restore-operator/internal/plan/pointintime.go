@@ -100,8 +100,8 @@ func (v *view) holdsNone(b *v1beta2.EtcdBackup, good []v1beta2.BackupRecord, rev
 	}
 	newest := slices.MaxFunc(good, func(a, b v1beta2.BackupRecord) int { return cmp.Compare(a.Revision, b.Revision) }).Revision
 	advice := "set spec.revision to one that a snapshot holds, or name the location of an older snapshot instead of backupRef"
-	if strings.HasPrefix(good[0].Location, schemeS3) {
-		advice = "set spec.revision to one that a snapshot holds, or set s3.prefix instead of backupRef to search all that are stored"
+	if scheme, _, ok := strings.Cut(good[0].Location, "://"); ok && scheme+"://" != schemePVC {
+		advice = fmt.Sprintf("set spec.revision to one that a snapshot holds, or set %s.prefix instead of backupRef to search all that are stored", scheme)
 	}
 	if revision > newest {
 		if len(b.Status.Active) > 0 {

@@ -93,7 +93,7 @@ func TestTheSnapshotThatHoldsARevision(t *testing.T) {
 				}
 				return
 			}
-			if job.Source.S3 == nil || job.Source.S3.Path != "mybucket/"+row.want {
+			if job.Source.Store == nil || job.Source.Store.Path != "mybucket/"+row.want {
 				t.Errorf("%s: %+v: %s", row.reason, job.Source, d.Message)
 			}
 		})

@@ -16,24 +16,31 @@ import (
 // prefixPattern is that of the CRD.
 var prefixPattern = regexp.MustCompile(`^[A-Za-z0-9][-._A-Za-z0-9]{1,254}/[^\x00-\x1f\x7f]*$`)
 
-// checkS3 refuses a place in a store that is none, or two.
-func checkS3(s *v1beta2.S3Source) *refusal {
+// missingStore says what to set for a type of store.
+var missingStore = map[v1beta2.StorageType]string{
+	v1beta2.StorageS3:  "s3 is missing for backupStorageType S3: set s3.path, such as mybucket/etcd.backup, and s3.awsSecret",
+	v1beta2.StorageOSS: "oss is missing for backupStorageType OSS: set oss.path, such as mybucket/etcd.backup, oss.endpoint and oss.ossSecret",
+}
+
+// checkStore refuses a place in a store that is none, or two.
+func checkStore(kind v1beta2.StorageType, s *v1beta2.StorePlace) *refusal {
 	switch {
 	case s == nil:
-		return &refusal{v1beta2.RestoreReasonStorageMissing, "s3 is missing for backupStorageType S3: set s3.path, such as mybucket/etcd.backup, and s3.awsSecret"}
+		return &refusal{v1beta2.RestoreReasonStorageMissing, missingStore[kind]}
 	case s.Prefix != "" && s.Path != "":
-		return &refusal{v1beta2.RestoreReasonStorageAmbiguous, "set only one of s3.path and s3.prefix: s3.path for the snapshot of that name, s3.prefix for the newest"}
+		return &refusal{v1beta2.RestoreReasonStorageAmbiguous, fmt.Sprintf("set only one of %[1]s.path and %[1]s.prefix: %[1]s.path for the snapshot of that name, %[1]s.prefix for the newest", s.Field())}
 	case s.Prefix != "" && !prefixPattern.MatchString(s.Prefix):
-		return &refusal{v1beta2.RestoreReasonPathInvalid, "s3.prefix is not a bucket and the beginning of keys: set it to one like mybucket/prod/, or mybucket/ for the whole bucket, without s3://"}
-	case s.Prefix == "" && !s3PathPattern.MatchString(s.Path):
-		return &refusal{v1beta2.RestoreReasonPathInvalid, "s3.path is not a bucket and a key: set it to one like mybucket/etcd.backup, without s3://"}
+		return &refusal{v1beta2.RestoreReasonPathInvalid, fmt.Sprintf("%s.prefix is not a bucket and the beginning of keys: set it to one like mybucket/prod/, or mybucket/ for the whole bucket, without %s", s.Field(), kind.Scheme())}
+	case s.Prefix == "" && !storePathPattern.MatchString(s.Path):
+		return &refusal{v1beta2.RestoreReasonPathInvalid, fmt.Sprintf("%s.path is not a bucket and a key: set it to one like mybucket/etcd.backup, without %s", s.Field(), kind.Scheme())}
 	}
 	return nil
 }
 
 // searches reports whether the source is the newest of many.
 func (v *view) searches() bool {
-	return v.spec.BackupRef == nil && v.spec.BackupStorageType == v1beta2.StorageS3 && v.spec.S3 != nil && v.spec.S3.Prefix != ""
+	place := v.spec.Store()
+	return v.spec.BackupRef == nil && place != nil && place.Prefix != ""
 }
 
 // pinNewest settles which snapshot under a prefix is restored, with its key, ETag and
@@ -48,13 +55,13 @@ func pinNewest(v *view) *step {
 			return s
 		}
 	}
-	s3 := v.spec.S3.DeepCopy()
-	where, ok := strings.CutPrefix(v.last.Snapshot.Location, schemeS3)
-	if !ok || !s3PathPattern.MatchString(where) {
-		return v.fail(v1beta2.RestoreReasonLocationInvalid, fmt.Sprintf("the newest snapshot has an invalid key, %q: rename it, or set s3.path instead of s3.prefix", conditiontext.Clip(v.last.Snapshot.Location)))
+	place := v.spec.Store()
+	where, ok := strings.CutPrefix(v.last.Snapshot.Location, place.Type.Scheme())
+	if !ok || !storePathPattern.MatchString(where) {
+		return v.fail(v1beta2.RestoreReasonLocationInvalid, fmt.Sprintf("the newest snapshot has an invalid key, %q: rename it, or set %[2]s.path instead of %[2]s.prefix", conditiontext.Clip(v.last.Snapshot.Location), place.Field()))
 	}
-	if s3.Path, s3.Prefix = where, ""; v.source.S3 != nil {
-		v.source.S3 = s3
+	if v.source.Store != nil {
+		v.source.Store = place.At(where)
 	}
 	return nil
 }

@@ -44,7 +44,7 @@ func pinned(s *scene) {
 // seed gets: by its key, ETag and digest, whatever lies under the prefix by then.
 func TestTheNewestIsPinned(t *testing.T) {
 	d := noted(observe(prefix))
-	if start, ok := d.Action.(StartJob); !ok || start.Source.S3.Prefix != "mybucket/prod/" || start.Source.S3.Path != "" {
+	if start, ok := d.Action.(StartJob); !ok || start.Source.Store.Prefix != "mybucket/prod/" || start.Source.Store.Path != "" {
 		t.Errorf("at first: %+v", d.Action)
 	}
 	d = noted(observe(prefix, foundIt))
@@ -71,7 +71,7 @@ func TestTheNewestIsPinned(t *testing.T) {
 		s.Pods, s.Claims = nil, []Claim{{Name: s.Restore.Status.SeedMember, UID: "claim"}}
 	})
 	create, ok := noted(o).Action.(CreateSeed)
-	if !ok || create.Source.S3.Path != newestKey || create.Source.S3.Prefix != "" || create.Want.ETag != "etag" {
+	if !ok || create.Source.Store.Path != newestKey || create.Source.Store.Prefix != "" || create.Want.ETag != "etag" {
 		t.Errorf("the seed is made so: %+v", noted(o))
 	}
 }
@@ -148,7 +148,7 @@ func TestSimulateAPrefix(t *testing.T) {
 				found++
 				newer := *o.Job.Result
 				s := *newer.Snapshot
-				s.Location = "s3://" + s3().S3.Path + time.Unix(int64(found), 0).UTC().Format("_v42_2006-01-02-15:04:05")
+				s.Location = "s3://" + s3().Store.Path + time.Unix(int64(found), 0).UTC().Format("_v42_2006-01-02-15:04:05")
 				j := *o.Job
 				newer.Snapshot, j.Result, o.Job = &s, &newer, &j
 			}
@@ -156,7 +156,7 @@ func TestSimulateAPrefix(t *testing.T) {
 			if create, ok := d.Action.(CreateSeed); ok {
 				made++
 				recorded := o.Restore.Status.Snapshot
-				if s := create.Source.S3; s.Prefix != "" || "s3://"+s.Path != recorded.Location || create.Want == nil || *create.Want != *recorded {
+				if s := create.Source.Store; s.Prefix != "" || "s3://"+s.Path != recorded.Location || create.Want == nil || *create.Want != *recorded {
 					w.fail("the seed is made of %+v, %+v, and %+v is recorded", s, create.Want, recorded)
 				}
 			}

@@ -17,12 +17,12 @@ const creationGrace = time.Minute
 // What admission refuses is refused here as well, for objects that are older than the
 // CRD's rules: each text below is a pattern of the CRD.
 var (
-	clusterPattern = regexp.MustCompile(`^[a-z]([-a-z0-9]*[a-z0-9])?$`)
-	s3PathPattern  = regexp.MustCompile(`^[A-Za-z0-9][-._A-Za-z0-9]{1,254}/[^\x00-\x1f\x7f]+$`)
-	claimPattern   = regexp.MustCompile(`^[a-z0-9]([-.a-z0-9]*[a-z0-9])?$`)
-	pathPattern    = regexp.MustCompile(`^([^/\x00-\x1f\x7f]{1,255}/)*[^/\x00-\x1f\x7f]{1,255}$`)
-	dotsPattern    = regexp.MustCompile(`(^|/)[.][.]?(/|$)`)
-	idPattern      = regexp.MustCompile(`^[0-9a-f]{16}$`)
+	clusterPattern   = regexp.MustCompile(`^[a-z]([-a-z0-9]*[a-z0-9])?$`)
+	storePathPattern = regexp.MustCompile(`^[A-Za-z0-9][-._A-Za-z0-9]{1,254}/[^\x00-\x1f\x7f]+$`)
+	claimPattern     = regexp.MustCompile(`^[a-z0-9]([-.a-z0-9]*[a-z0-9])?$`)
+	pathPattern      = regexp.MustCompile(`^([^/\x00-\x1f\x7f]{1,255}/)*[^/\x00-\x1f\x7f]{1,255}$`)
+	dotsPattern      = regexp.MustCompile(`(^|/)[.][.]?(/|$)`)
+	idPattern        = regexp.MustCompile(`^[0-9a-f]{16}$`)
 )
 
 // refusal is what is wrong with a spec; nil if nothing is.
@@ -78,17 +78,17 @@ func checkStorage(r *v1beta2.EtcdRestore) *refusal {
 		return nil
 	}
 	switch spec.BackupStorageType {
-	case v1beta2.StorageS3:
-		return checkS3(spec.S3)
+	case v1beta2.StorageS3, v1beta2.StorageOSS:
+		return checkStore(spec.BackupStorageType, spec.Store())
 	case v1beta2.StoragePVC:
 		return checkPVC(spec.PVC)
-	case v1beta2.StorageABS, v1beta2.StorageGCS, v1beta2.StorageOSS:
+	case v1beta2.StorageABS, v1beta2.StorageGCS:
 		return &refusal{v1beta2.RestoreReasonStorageUnsupported, fmt.Sprintf(
 			"backupStorageType %s is not supported: set S3, with s3.endpoint for any S3-compatible store, or PVC", spec.BackupStorageType)}
 	case "":
-		return &refusal{v1beta2.RestoreReasonStorageMissing, "no snapshot is named: set backupStorageType with s3 or pvc, or backupRef"}
+		return &refusal{v1beta2.RestoreReasonStorageMissing, "no snapshot is named: set backupStorageType with s3, oss or pvc, or backupRef"}
 	}
-	return &refusal{v1beta2.RestoreReasonStorageUnknown, fmt.Sprintf("backupStorageType %q is not supported: set S3 or PVC", conditiontext.Clip(string(spec.BackupStorageType)))}
+	return &refusal{v1beta2.RestoreReasonStorageUnknown, fmt.Sprintf("backupStorageType %q is not supported: set S3, OSS or PVC", conditiontext.Clip(string(spec.BackupStorageType)))}
 }
 
 func checkPVC(pvc *v1beta2.PVCSource) *refusal {

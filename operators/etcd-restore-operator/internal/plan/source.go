@@ -11,11 +11,8 @@ import (
 	"github.com/etcd-operators/etcd-operators/shared/conditiontext"
 )
 
-// The beginnings of locations.
-const (
-	schemeS3  = "s3://"
-	schemePVC = "pvc://"
-)
+// schemePVC is what locations on volumes begin with.
+const schemePVC = "pvc://"
 
 // stored is what an EtcdBackup tells of a snapshot.
 type stored struct {
@@ -33,7 +30,7 @@ func findSource(v *view) *step {
 	if v.spec.Pod != nil {
 		account = v.spec.Pod.ServiceAccountName
 	}
-	v.source = Source{S3: v.spec.S3.DeepCopy(), ServiceAccountName: account}
+	v.source = Source{Store: v.spec.Store(), ServiceAccountName: account}
 	switch {
 	case v.spec.BackupRef != nil:
 		return v.fromBackup(account)
@@ -96,10 +93,11 @@ func (v *view) pick(b *v1beta2.EtcdBackup) (*stored, *step) {
 
 // predecessorsLocation is where a one-shot backup lies that the archived operator made.
 func predecessorsLocation(b *v1beta2.EtcdBackup) string {
-	if !b.Status.Succeeded || b.Spec.Repeated() || b.Spec.StorageType != v1beta2.StorageS3 || b.Spec.S3 == nil || b.Spec.S3.Path == "" {
+	place := b.Spec.Store()
+	if !b.Status.Succeeded || b.Spec.Repeated() || place == nil || place.Path == "" {
 		return ""
 	}
-	return schemeS3 + b.Spec.S3.Path
+	return place.Location()
 }
 
 // pickEntry finds a record by its name, or else by the file's or the object's.
@@ -154,10 +152,10 @@ func toldOf(b *v1beta2.EtcdBackup, location string) *stored {
 
 // sourceAt is a place, reached like those that an EtcdBackup writes to.
 func sourceAt(location string, spec *v1beta2.BackupSpec) (Source, bool) {
-	if where, ok := strings.CutPrefix(location, schemeS3); ok && spec.S3 != nil && s3PathPattern.MatchString(where) {
-		s3 := spec.S3.DeepCopy()
-		s3.Path, s3.Prefix = where, ""
-		return Source{S3: s3}, true
+	for _, place := range spec.Stores() {
+		if where, ok := strings.CutPrefix(location, place.Type.Scheme()); ok && storePathPattern.MatchString(where) {
+			return Source{Store: place.At(where)}, true
+		}
 	}
 	if where, ok := strings.CutPrefix(location, schemePVC); ok {
 		claim, file, _ := strings.Cut(where, "/")

@@ -44,7 +44,7 @@ func newest(location string) func(*v1beta2.EtcdBackup) {
 
 func TestSource(t *testing.T) {
 	at := func(path string) Source {
-		return Source{S3: &v1beta2.S3Source{Path: path, AWSSecret: "aws", Endpoint: "http://minio:9000", ForcePathStyle: true}, ServiceAccountName: "backups"}
+		return Source{Store: &v1beta2.StorePlace{Type: v1beta2.StorageS3, S3Source: v1beta2.S3Source{Path: path, AWSSecret: "aws", Endpoint: "http://minio:9000", ForcePathStyle: true}}, ServiceAccountName: "backups"}
 	}
 	history := func(b *v1beta2.EtcdBackup) {
 		newest("s3://mybucket/etcd_v9")(b)
@@ -61,8 +61,16 @@ func TestSource(t *testing.T) {
 		want   Source // of a StartJob
 		says   string // the reason, if there is none
 	}{
+		"of OSS": {
+			reason: "the store's type is the location's",
+			o: observe(first, backup(func(b *v1beta2.EtcdBackup) {
+				newest("oss://mybucket/etcd_v9")(b)
+				b.Spec.StorageType, b.Spec.OSS = v1beta2.StorageOSS, &v1beta2.OSSSource{Path: "mybucket/etcd", OSSSecret: "oss", Endpoint: "https://oss-cn-beijing.aliyuncs.com"}
+			})),
+			want: Source{Store: &v1beta2.StorePlace{Type: v1beta2.StorageOSS, S3Source: v1beta2.S3Source{Path: "mybucket/etcd_v9", AWSSecret: "oss", Endpoint: "https://oss-cn-beijing.aliyuncs.com"}}, ServiceAccountName: "backups"},
+		},
 		"own":             {reason: "the spec says it all", o: observe(first), want: s3()},
-		"service account": {reason: "for a cloud's identity", o: observe(first, spec(func(s *v1beta2.RestoreSpec) { s.Pod = &v1beta2.AgentPod{ServiceAccountName: "me"} })), want: Source{S3: s3().S3, ServiceAccountName: "me"}},
+		"service account": {reason: "for a cloud's identity", o: observe(first, spec(func(s *v1beta2.RestoreSpec) { s.Pod = &v1beta2.AgentPod{ServiceAccountName: "me"} })), want: Source{Store: s3().Store, ServiceAccountName: "me"}},
 		"volume": {
 			reason: "the claim and the path",
 			o: observe(first, spec(func(s *v1beta2.RestoreSpec) {
@@ -123,7 +131,7 @@ func TestSourceIsPinned(t *testing.T) {
 	o := observe(first, named, seedClaim, backup(newest("s3://mybucket/etcd_v10")))
 	o.Restore.Status.Snapshot.Location = "s3://mybucket/etcd_v9"
 	seed, _ := noted(o).Action.(CreateSeed)
-	if seed.Source.S3 == nil || seed.Source.S3.Path != "mybucket/etcd_v9" || seed.Source.ServiceAccountName != "backups" {
+	if seed.Source.Store == nil || seed.Source.Store.Path != "mybucket/etcd_v9" || seed.Source.ServiceAccountName != "backups" {
 		t.Errorf("the seed is made from %+v", seed.Source)
 	}
 }
