@@ -1,0 +1,30 @@
+// Package archive records the changes of a cluster after a snapshot, and reads them back, so
+// that package rebuild can restore what no snapshot holds. It knows etcd's API and streams; it
+// knows no store and no Kubernetes.
+//
+// # Segments
+//
+// A [Segment] holds all changes of some revisions, one after the other, and none of a part of
+// a transaction. It is zstd, and in that records of a kind, a length and a content:
+//
+//   - first the header: cluster id and first revision;
+//   - changes: the key of etcd's history (main and sub revision, and a t for a deletion) and
+//     the value, just as etcd has them in its database;
+//   - marks: at this time the cluster was at this revision;
+//   - hashes: what a member told of its HashKV at a revision;
+//   - last the footer: the last revision, and the sha256 of all that came before.
+//
+// Every revision of etcd changes at least one key, so that a segment without a revision in the
+// middle is known to be wrong, and so is one that does not begin where the one before has ended.
+//
+// # Recording
+//
+// A [Recorder] watches all keys at a member. etcd sends the changes of a transaction in the
+// order of their sub revisions, and a large one in fragments. A segment goes through a file, so
+// that memory does not grow with it. Two recorders of a cluster write the same changes.
+//
+// # Reading
+//
+// [Chain] picks the segments that lead from a snapshot's revision to another, and refuses a gap.
+// [Changes] reads them one after the other, in bounded memory.
+package archive
