@@ -116,18 +116,7 @@ func (e *edge) cut(ctx context.Context, f *os.File, search *leaseSearch, leased 
 	if err := e.write(f); err != nil {
 		return done, err
 	}
-	for {
-		done.LeasedKeysWithoutLease += int64(len(search.found))
-		if err := search.change(ctx, f, leased); err != nil {
-			return done, fmt.Errorf("change the keys of leases that are gone: %w", err)
-		}
-		if !search.next() {
-			return done, nil
-		}
-		if err := search.again(ctx, f); err != nil {
-			return done, err
-		}
-	}
+	return search.settle(ctx, f, leased)
 }
 
 // planCut reads all that a cut needs, and changes nothing. It returns nil if there is
@@ -144,15 +133,7 @@ func planCut(ctx context.Context, f *os.File, revision int64, search *leaseSearc
 	if err != nil {
 		return nil, err
 	}
-	in := &inspection{settings: map[string][]byte{}}
-	if err := w.bucket(ctx, buckets[bucketMeta], in.visitor(bucketMeta)); err != nil {
-		return nil, err
-	}
-	compacted, err := in.compacted()
-	if err != nil {
-		return nil, err
-	}
-	last, err := d.lastRevision(ctx, buckets[bucketKey])
+	compacted, last, err := d.extent(ctx, w, buckets)
 	if err != nil {
 		return nil, err
 	}
@@ -170,4 +151,17 @@ func planCut(ctx context.Context, f *os.File, revision int64, search *leaseSearc
 		return nil, err
 	}
 	return d.edgeBefore(revisionOf(revision + 1))
+}
+
+// extent is the revision of the last compaction, and that of the last record.
+func (d *database) extent(ctx context.Context, w *walk, buckets map[string][]byte) (compacted, last int64, err error) {
+	in := &inspection{settings: map[string][]byte{}}
+	if err := w.bucket(ctx, buckets[bucketMeta], in.visitor(bucketMeta)); err != nil {
+		return 0, 0, err
+	}
+	if compacted, err = in.compacted(); err != nil {
+		return 0, 0, err
+	}
+	last, err = d.lastRevision(ctx, buckets[bucketKey])
+	return compacted, last, err
 }

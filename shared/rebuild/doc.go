@@ -17,6 +17,15 @@
 // A snapshot holds all of history since the last compaction. [CutAt] takes away what is
 // later than a revision, in place, before Restore makes a data dir of the rest.
 //
+// # A later revision
+//
+// [Append] adds what was recorded of the changes after a snapshot (package archive), which are
+// records of the same kind.
+//
+// # Some keys
+//
+// [Extract] makes a smaller database, of the keys under some prefixes.
+//
 // # Restoring
 //
 // [Restore] makes a data dir of one member by etcd's own etcdutl, of the newest minor:

@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"context"
 	"errors"
+	"fmt"
 	"hash/maphash"
 	"maps"
 	"os"
@@ -120,8 +121,22 @@ func (s *leaseSearch) next() bool {
 	return s.pass < s.passes
 }
 
-// again makes a pass through a database that was cut.
-func (s *leaseSearch) again(ctx context.Context, f *os.File) (err error) {
+// begin reads the leases of a database, and makes the first pass through its records.
+func (s *leaseSearch) begin(ctx context.Context, f *os.File) error {
+	return s.look(ctx, f, func(d *database, buckets map[string][]byte) error {
+		if err := s.readLeases(ctx, d, buckets[bucketLease]); err != nil {
+			return err
+		}
+		return s.run(ctx, d, buckets[bucketKey])
+	})
+}
+
+// again makes another pass.
+func (s *leaseSearch) again(ctx context.Context, f *os.File) error {
+	return s.look(ctx, f, func(d *database, buckets map[string][]byte) error { return s.run(ctx, d, buckets[bucketKey]) })
+}
+
+func (s *leaseSearch) look(ctx context.Context, f *os.File, into func(*database, map[string][]byte) error) (err error) {
 	defer faults(&err)()
 	d, err := open(f)
 	if err != nil {
@@ -132,7 +147,23 @@ func (s *leaseSearch) again(ctx context.Context, f *os.File) (err error) {
 	if err != nil {
 		return err
 	}
-	return s.run(ctx, d, buckets[bucketKey])
+	return into(d, buckets)
+}
+
+// settle changes what the first pass has found, and what all others find.
+func (s *leaseSearch) settle(ctx context.Context, f *os.File, leased LeasedKeys) (done Cut, err error) {
+	for {
+		done.LeasedKeysWithoutLease += int64(len(s.found))
+		if err := s.change(ctx, f, leased); err != nil {
+			return done, fmt.Errorf("change the keys of leases that are gone: %w", err)
+		}
+		if !s.next() {
+			return done, nil
+		}
+		if err := s.again(ctx, f); err != nil {
+			return done, err
+		}
+	}
 }
 
 // change does with the keys that were found what is to become of them.

@@ -1,0 +1,105 @@
+package rebuild
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+)
+
+// Append brings a database to what its cluster was at a later revision, for Restore to go on
+// with. The file was inspected before, and is opened for reading and writing. next returns the
+// changes after Info.Revision: each as a record of etcd's history and its value, in order and
+// without a gap, and then io.EOF. It is one pass, in bounded memory.
+//
+// Nothing but the keys is brought on: users, roles and leases stay those of the snapshot. So
+// [LeasedKeys] is also about the keys whose lease was granted after the snapshot was taken,
+// of which no change tells whether it was there at the revision.
+//
+// After an error the file is of no use any more.
+func Append(ctx context.Context, f *os.File, revision int64, leased LeasedKeys, next func() (record, value []byte, err error)) (done Cut, err error) {
+	if err := checkName(f); err != nil {
+		return done, err
+	}
+	size, newest, err := sizeAndRevision(ctx, f)
+	if err != nil {
+		return done, err
+	}
+	if revision < newest {
+		return done, fmt.Errorf("the snapshot has revision %d already, and is to be cut at %d", newest, revision)
+	}
+	if err := f.Truncate(size); err != nil { // without the digest
+		return done, err
+	}
+	last, err := appendAll(ctx, f, newest, next)
+	if err != nil {
+		return done, err
+	}
+	if last != revision {
+		return done, fmt.Errorf("the changes end at revision %d, and not at %d", last, revision)
+	}
+	search := newLeaseSearch(revision)
+	if err := search.begin(ctx, f); err != nil {
+		return done, err
+	}
+	return search.settle(ctx, f, leased)
+}
+
+// sizeAndRevision is the size in bytes, without the digest, and Info.Revision.
+func sizeAndRevision(ctx context.Context, f *os.File) (size, revision int64, err error) {
+	defer faults(&err)()
+	d, err := open(f)
+	if err != nil {
+		return 0, 0, err
+	}
+	defer d.close()
+	w := d.newWalk()
+	buckets, err := d.buckets(ctx, w)
+	if err != nil {
+		return 0, 0, err
+	}
+	compacted, last, err := d.extent(ctx, w, buckets)
+	return d.size(), max(compacted, last, firstRevision), err
+}
+
+// appendAll returns the last revision that there is then.
+func appendAll(ctx context.Context, f *os.File, last int64, next func() (record, value []byte, err error)) (_ int64, err error) {
+	defer faults(&err)()
+	db, err := openBolt(f.Name())
+	if err != nil {
+		return 0, err
+	}
+	db.NoSync = true // Restore syncs the file, and without it that is of no use
+	w := &writer{db: db}
+	defer func() {
+		w.rollback()
+		err = errors.Join(err, db.Close())
+	}()
+	var before []byte
+	for {
+		if err := context.Cause(ctx); err != nil {
+			return 0, err
+		}
+		record, value, err := next()
+		if errors.Is(err, io.EOF) {
+			return last, w.commit()
+		}
+		if err != nil {
+			return 0, err
+		}
+		ev, err := parseEvent(element{key: record, value: value})
+		if err != nil {
+			return 0, err
+		}
+		if len(ev.key) == 0 || ev.revision > last+1 || ev.revision < last || bytes.Compare(record, before) <= 0 || before == nil && ev.revision == last {
+			return 0, fmt.Errorf("revision %d cannot come after %d", ev.revision, last)
+		}
+		last, before = ev.revision, append(before[:0], record...)
+		// bbolt keeps a value until the transaction is committed.
+		if err := w.put(bucketKey, record, bytes.Clone(value)); err != nil {
+			return 0, err
+		}
+	}
+}
