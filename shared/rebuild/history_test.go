@@ -62,7 +62,9 @@ type history struct {
 	leases  []clientv3.LeaseID
 	// compacted and newest are revisions; 0: never compacted.
 	compacted, newest int64
-	snapshot          []byte
+	// recorded is up to which revision others have seen it; nil: nobody is to.
+	recorded func() int64
+	snapshot []byte
 }
 
 // running starts an etcd on what is in the member's folder, if anything.
@@ -177,10 +179,14 @@ func (h *history) step(ctx context.Context, endpoint string) (err error) {
 }
 
 func (h *history) compact(ctx context.Context) error {
-	if h.compacted >= h.newest {
+	newest := h.newest
+	if h.recorded != nil { // or there would be a gap
+		newest = min(newest, h.recorded())
+	}
+	if h.compacted >= newest {
 		return nil
 	}
-	revision := h.compacted + 1 + h.Int63n(h.newest-h.compacted)
+	revision := h.compacted + 1 + h.Int63n(newest-h.compacted)
 	if _, err := h.c.Compact(ctx, revision, clientv3.WithCompactPhysical()); err != nil {
 		return err
 	}
