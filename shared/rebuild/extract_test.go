@@ -7,7 +7,9 @@ import (
 	"math/rand"
 	"os"
 	"path/filepath"
+	"syscall"
 	"testing"
+	"time"
 
 	"github.com/google/go-cmp/cmp"
 	"go.etcd.io/etcd/api/v3/mvccpb"
@@ -90,5 +92,47 @@ func TestExtractOfDamagedFiles(t *testing.T) {
 	var known *runner.Error
 	if !errors.As(err, &known) || known.Reason != agent.ReasonCorruptSnapshot {
 		t.Errorf("got %v", err)
+	}
+}
+
+// A value that cannot be read is found only when it is written: that ends in an error as well,
+// and the database can be closed.
+func TestWriteOfAValueThatCannotBeRead(t *testing.T) {
+	f := copyOf(t, make([]byte, 1<<20))
+	value, err := syscall.Mmap(int(f.Fd()), 0, 1<<20, syscall.PROT_READ, syscall.MAP_PRIVATE)
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { _ = syscall.Munmap(value) })
+	ended := make(chan error, 1)
+	go func() {
+		ended <- func() (err error) {
+			defer faults(&err)()
+			db, err := openBolt(filepath.Join(t.TempDir(), "written"))
+			if err != nil {
+				return err
+			}
+			w := &writer{db: db}
+			defer func() {
+				w.rollback()
+				err = errors.Join(err, db.Close())
+			}()
+			if err := w.put(bucketKey, revisionOf(2), value); err != nil {
+				return err
+			}
+			if err := f.Truncate(4096); err != nil {
+				return err
+			}
+			return w.commit()
+		}()
+	}()
+	select {
+	case err := <-ended:
+		var known *runner.Error
+		if !errors.As(err, &known) || known.Reason != agent.ReasonCorruptSnapshot {
+			t.Errorf("got %v", err)
+		}
+	case <-time.After(10 * time.Second):
+		t.Fatal("the database is never closed")
 	}
 }

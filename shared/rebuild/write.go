@@ -48,12 +48,12 @@ func (w *writer) bucket(name string) (b *bbolt.Bucket, err error) {
 }
 
 func (w *writer) commit() error {
-	tx := w.tx
-	if tx == nil {
+	if w.tx == nil {
 		return nil
 	}
+	err := w.tx.Commit() // it might be the first to read a value, and fault: then rollback ends it
 	w.tx, w.size = nil, 0
-	return tx.Commit()
+	return err
 }
 
 // rollback ends what was not committed. Closing the database would wait for it for ever.
