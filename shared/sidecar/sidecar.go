@@ -85,7 +85,7 @@ func Of(root *os.Root, name string, file *os.File) (*Entry, error) {
 	if err != nil {
 		return nil, err
 	}
-	// A pipe has nobody at its other end.
+	// To open a pipe would wait for somebody at its other end.
 	f, err := root.OpenFile(Name(name), os.O_RDONLY|syscall.O_NONBLOCK, 0)
 	if errors.Is(err, fs.ErrNotExist) {
 		return nil, nil
@@ -94,6 +94,9 @@ func Of(root *os.Root, name string, file *os.File) (*Entry, error) {
 		return nil, err
 	}
 	defer func() { _ = f.Close() }() // it was only read
+	if info, err := f.Stat(); err != nil || !info.Mode().IsRegular() {
+		return nil, err // to read a pipe would wait, too
+	}
 	var all []Entry
 	if json.NewDecoder(io.LimitReader(f, maxSize)).Decode(&all) != nil {
 		all = nil // a damaged one counts as empty

@@ -21,7 +21,19 @@ func TestRead(t *testing.T) {
 		"of no content": {content: "z", plant: write},
 		"of its end":    {content: strings.Repeat("-", tailSize) + "x", plant: write},
 		"damaged":       {content: "x", plant: func(path string, entries []byte) error { return write(path, entries[:len(entries)-1]) }},
+		"a directory":   {content: "x", plant: func(path string, _ []byte) error { return os.Mkdir(path, 0o700) }},
 		"a pipe":        {content: "x", plant: func(path string, _ []byte) error { return syscall.Mkfifo(path, 0o600) }},
+		"a pipe that somebody holds open": {content: "x", plant: func(path string, _ []byte) error {
+			err := syscall.Mkfifo(path, 0o600)
+			if err != nil {
+				return err
+			}
+			held, err := os.OpenFile(path, os.O_RDWR, 0)
+			if err == nil {
+				t.Cleanup(func() { _ = held.Close() })
+			}
+			return err
+		}},
 	} {
 		t.Run(name, func(t *testing.T) {
 			dir := t.TempDir()
