@@ -10,11 +10,14 @@ import (
 )
 
 // compareHash compares the data with what its source hashed it to when the snapshot was taken,
-// and fails if it differs. found is the snapshot as it was fetched.
+// and fails if it differs. found is the snapshot as it was fetched. A snapshot that was verified
+// before and could not be compared then is not compared now: members might be stopped for it.
 func (j *job) compareHash(ctx context.Context, f *fetched, found *task.Snapshot) (string, error) {
 	switch {
 	case j.task.SkipHashCheck:
 		return string(v1beta2.HashSkipped), nil
+	case j.task.Want != nil && found.Hash != string(v1beta2.HashEqual):
+		return found.Hash, nil
 	case f.recorded == nil:
 		return string(v1beta2.HashNotRecorded), nil
 	case found.OldestRevision == 0: // an earlier release has verified it, and did not say

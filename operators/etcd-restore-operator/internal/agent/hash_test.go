@@ -74,6 +74,11 @@ func altered(t *testing.T, content []byte, from, to string) []byte {
 	return append(changed, digest[:]...)
 }
 
+// parts are what can be restored of a snapshot: all, and less of it by a revision or prefixes.
+func parts(revision int64) []task.Task {
+	return []task.Task{{}, {Revision: revision}, {Prefixes: []string{"key-1"}}, {Revision: revision, Prefixes: []string{"key-1"}}}
+}
+
 // Both who verifies and who restores compare the data with what its source hashed it to,
 // wherever it is stored, also if etcd has compacted more since.
 func TestTheHashIsCompared(t *testing.T) {
@@ -112,12 +117,12 @@ func TestTheHashIsCompared(t *testing.T) {
 					t.Errorf("verified: got %q, want %q", found.Hash, row.want)
 				}
 				for _, want := range []*task.Snapshot{nil, found} {
-					for _, revision := range []int64{0, 180} {
+					for _, part := range parts(180) {
 						tk := row.tk
-						tk.Revision = revision
+						tk.Revision, tk.Prefixes = part.Revision, part.Prefixes
 						tk = restoring(t, tk, want, etcdtest.NewMember(t, etcd, "seed"), o.revision+bump)
 						if got := must(t, tk).Snapshot; got.Hash != row.want {
-							t.Errorf("restored at revision %d, verified before %t: got %q, want %q", revision, want != nil, got.Hash, row.want)
+							t.Errorf("restored at revision %d under %q, verified before %t: got %q, want %q", tk.Revision, tk.Prefixes, want != nil, got.Hash, row.want)
 						}
 					}
 				}
@@ -138,11 +143,19 @@ func TestAnotherHash(t *testing.T) {
 		const reason, words = task.ReasonHashMismatch, "does not have the hash that its source had"
 		mustFail(t, describe(t, onVolume(t, content), told), reason, words)
 		unrecorded := must(t, onVolume(t, content)).Snapshot
-		for _, found := range []*task.Snapshot{nil, unrecorded} {
-			for _, revision := range []int64{0, 160} {
+		equal := *unrecorded
+		equal.Hash = "Equal"
+		for _, found := range []*task.Snapshot{nil, &equal, unrecorded} {
+			for _, part := range parts(160) {
 				tk := describe(t, onVolume(t, content), told)
-				tk.Revision = revision
+				tk.Revision, tk.Prefixes = part.Revision, part.Prefixes
 				tk = restoring(t, tk, found, etcdtest.NewMember(t, etcd, "seed"), o.revision+bump)
+				if found == unrecorded { // members might be stopped for it by now
+					if got := must(t, tk).Snapshot; got.Hash != "NotRecorded" {
+						t.Errorf("got %+v", got)
+					}
+					continue
+				}
 				mustFail(t, tk, reason, words)
 				if got := names(t, filepath.Dir(tk.Member.DataDir)); len(got) > 0 {
 					t.Errorf("the volume holds %v", got)
