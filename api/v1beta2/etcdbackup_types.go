@@ -164,6 +164,13 @@ type BackupSpec struct {
 	// +kubebuilder:validation:Enum="";none;zstd
 	Compression Compression `json:"compression,omitempty"`
 
+	// Whether the source is asked to hash its data (HashKV), which a restore compares with what
+	// it has rebuilt. Meanwhile that member answers no reads and applies no writes. Auto: if the
+	// database uses at most 512 MiB. Always: whatever its size. Never: not at all. Default Auto.
+	// +optional
+	// +kubebuilder:validation:Enum="";Auto;Always;Never
+	RecordHash RecordHash `json:"recordHash,omitempty"`
+
 	// The settings of the Pod that makes the backup.
 	// +optional
 	Pod *AgentPod `json:"pod,omitempty"`
@@ -242,6 +249,19 @@ const (
 	// OverwriteAlways spares minBackups of each cluster, and from deletion also backups that
 	// were made without a quorum or of an unhealthy member.
 	OverwriteAlways OverwritePolicy = "Always"
+)
+
+// RecordHash says which sources are asked to hash their data.
+type RecordHash string
+
+// Which sources are hashed. Auto is the default.
+const (
+	// RecordHashAuto hashes databases of up to 512 MiB in use.
+	RecordHashAuto RecordHash = "Auto"
+	// RecordHashAlways hashes databases of any size, and waits longer.
+	RecordHashAlways RecordHash = "Always"
+	// RecordHashNever hashes none.
+	RecordHashNever RecordHash = "Never"
 )
 
 // ConcurrencyPolicy says what happens when a backup is due and the last one still

@@ -61,7 +61,7 @@ const bucketName = "backups"
 var due = time.Date(2026, 3, 1, 12, 0, 0, 0, time.UTC)
 
 // quickLimits are those of a test. A member that is asked may be slow on a busy machine.
-var quickLimits = limits{ask: 5 * time.Second, stragglers: time.Second, quorum: time.Second, stall: 2 * time.Second, backoff: 50 * time.Millisecond, maxBackoff: time.Second, hash: 5 * time.Second, storeBackoff: 100 * time.Millisecond, progress: 50 * time.Millisecond}
+var quickLimits = limits{ask: 5 * time.Second, stragglers: time.Second, quorum: time.Second, stall: 2 * time.Second, backoff: 50 * time.Millisecond, maxBackoff: time.Second, hash: 5 * time.Second, longHash: 10 * time.Second, storeBackoff: 100 * time.Millisecond, progress: 50 * time.Millisecond}
 
 // logs is what an agent has logged so far.
 type logs struct {

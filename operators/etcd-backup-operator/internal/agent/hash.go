@@ -3,18 +3,20 @@ package agent
 import (
 	"cmp"
 	"context"
-	"errors"
+	"fmt"
 	"time"
 
 	pb "go.etcd.io/etcd/api/v3/etcdserverpb"
 
+	"github.com/etcd-operators/etcd-operators/api/v1beta2"
 	"github.com/etcd-operators/etcd-operators/shared/etcdversion"
 	"github.com/etcd-operators/etcd-operators/shared/snapshot"
 )
 
-// maxHashed is the largest database that a member is asked to hash, in bytes in use. It reads
-// all of it, and applies no writes meanwhile: one to three seconds for 2 GiB in memory.
-const maxHashed = 2 << 30
+// maxHashed is the largest database that a member is asked to hash without spec.recordHash:
+// Always, in bytes in use. While it reads all of it, it holds the lock of its reads: it answers
+// none and applies no writes. That takes up to a second for as much in memory.
+const maxHashed = 512 << 20
 
 // stableHash is the first etcd that hashes the same data to the same value, whether it was
 // compacted by an older one or not.
@@ -24,17 +26,20 @@ var stableHash = etcdversion.Version{Major: 3, Minor: 5, Patch: 16}
 // fixed; nil if it does not tell one that can be compared. No backup fails for it. oldest is
 // the oldest revision of the snapshot; 0: not known.
 func (j *job) hash(ctx context.Context, from member, oldest int64) *snapshot.Hash {
-	if from.size > maxHashed || !etcdversion.Parse(from.version).AtLeast(stableHash) {
+	switch {
+	case j.task.RecordHash == v1beta2.RecordHashNever:
+		j.log.Info("not recording a hash of the source, as spec.recordHash says")
+		return nil
+	case from.size > maxHashed && j.task.RecordHash != v1beta2.RecordHashAlways, !etcdversion.Parse(from.version).AtLeast(stableHash):
 		j.log.Info("not recording a hash of the source, whose database is too large or whose etcd is too old", "databaseSizeInUse", from.size, "most", maxHashed, "version", from.version)
 		return nil
-	}
-	if j.slowHash {
-		j.log.Info("not asking for a hash again, since a member did not tell one in time")
+	case j.hashAsked:
+		j.log.Info("not asking for a hash again, since a member was asked for one before")
 		return nil
 	}
+	j.hashAsked = true
 	ctx, cancel := context.WithTimeout(ctx, j.hashTimeout())
 	defer cancel()
-	defer func() { j.slowHash = errors.Is(ctx.Err(), context.DeadlineExceeded) }()
 	begun := time.Now()
 	h, err := hashKV(ctx, from, from.revision)
 	if err == nil && h.CompactedRevision < oldest && oldest > 1 {
@@ -60,10 +65,14 @@ func (j *job) hash(ctx context.Context, from member, oldest int64) *snapshot.Has
 
 // hashTimeout is how long to wait for a hash: a small part of the time that the backup may take.
 func (j *job) hashTimeout() time.Duration {
-	if j.task.Timeout > 0 {
-		return min(j.limits.hash, j.task.Timeout/10)
+	most := j.limits.hash
+	if j.task.RecordHash == v1beta2.RecordHashAlways {
+		most = j.limits.longHash
 	}
-	return j.limits.hash
+	if j.task.Timeout > 0 {
+		most = min(most, j.task.Timeout/10)
+	}
+	return most
 }
 
 // hashKV asks for the hash at a revision; 0: at the newest.
@@ -75,6 +84,9 @@ func hashKV(ctx context.Context, m member, revision int64) (*snapshot.Hash, erro
 	})
 	if err != nil {
 		return nil, err
+	}
+	if id := got.GetHeader().GetMemberId(); id != m.id { // behind a Service another one might answer
+		return nil, fmt.Errorf("member %s answered in place of %s", hex(id), hex(m.id))
 	}
 	// Before 3.6 it does not say of which revision it is.
 	revision = cmp.Or(got.GetHashRevision(), revision, got.GetHeader().GetRevision())

@@ -11,6 +11,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 	clientv3 "go.etcd.io/etcd/client/v3"
 
+	"github.com/etcd-operators/etcd-operators/api/v1beta2"
 	"github.com/etcd-operators/etcd-operators/operators/etcd-backup-operator/internal/task"
 	"github.com/etcd-operators/etcd-operators/shared/etcdtest"
 	"github.com/etcd-operators/etcd-operators/shared/sidecar"
@@ -73,13 +74,21 @@ func TestNoHash(t *testing.T) {
 		words  string
 	}{
 		"a large database": {func(_ *job, m *member) { m.size = maxHashed + 1 }, "too large"},
+		"not wanted":       {func(j *job, _ *member) { j.task.RecordHash = v1beta2.RecordHashNever }, "as spec.recordHash says"},
 		"an old etcd":      {func(_ *job, m *member) { m.version = "3.5.15" }, `"version":"3.5.15"`},
-		"no version":       {func(_ *job, m *member) { m.version = "" }, "too old"},
-		"a slow member":    {func(j *job, _ *member) { j.limits.hash = 1 }, "deadline"},
-		"slow before":      {func(j *job, _ *member) { j.slowHash = true }, "not asking for a hash again"},
-		"little time":      {func(j *job, _ *member) { j.task.Timeout = 10 }, "deadline"},
-		"compacted since":  {func(_ *job, m *member) { m.revision = 5 }, "compacted"},
-		"to come":          {func(_ *job, m *member) { m.revision = 900 }, "future revision"},
+		"an old etcd, always": {func(j *job, m *member) {
+			j.task.RecordHash, m.version = v1beta2.RecordHashAlways, "3.5.15"
+		}, `"version":"3.5.15"`},
+		"no version":      {func(_ *job, m *member) { m.version = "" }, "too old"},
+		"a slow member":   {func(j *job, _ *member) { j.limits.hash = 1 }, "deadline"},
+		"another attempt": {func(j *job, _ *member) { j.hashAsked = true }, "not asking for a hash again"},
+		"another member":  {func(_ *job, m *member) { m.id++ }, "answered in place of"},
+		"little time":     {func(j *job, _ *member) { j.task.Timeout = 10 }, "deadline"},
+		"little time, always": {func(j *job, _ *member) {
+			j.task.RecordHash, j.task.Timeout = v1beta2.RecordHashAlways, 10
+		}, "deadline"},
+		"compacted since": {func(_ *job, m *member) { m.revision = 5 }, "compacted"},
+		"to come":         {func(_ *job, m *member) { m.revision = 900 }, "future revision"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			l := &logs{}
@@ -96,12 +105,29 @@ func TestNoHash(t *testing.T) {
 			}
 			row.change(j, &from)
 			got := j.hash(t.Context(), from, 1)
-			if slow := row.words == "deadline" || name == "slow before"; j.slowHash != slow {
-				t.Errorf("it is slow: %t", j.slowHash)
-			}
 			if got != nil || !strings.Contains(l.String(), row.words) {
 				t.Errorf("got %+v, and the log has no %q:\n%s", got, row.words, l)
 			}
 		})
+	}
+}
+
+// A large database is hashed if a person wants that, within a longer time; and at most once.
+func TestHashOfALargeDatabase(t *testing.T) {
+	c := startCluster(t, etcdtest.Newest(), 1)
+	c.fill(t, 20, 10)
+	j := &job{task: task.Task{Endpoints: c.endpoints(), RecordHash: v1beta2.RecordHashAlways}, log: slog.New(slog.DiscardHandler), limits: quickLimits}
+	j.limits.hash = 1
+	from, err := j.source(t.Context(), nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer from.conn.Close()
+	from.size = maxHashed + 1
+	if got := j.hash(t.Context(), from, 1); got == nil {
+		t.Error("it is not hashed")
+	}
+	if got := j.hash(t.Context(), from, 1); got != nil {
+		t.Errorf("it is hashed again: %+v", got)
 	}
 }

@@ -33,8 +33,9 @@ type limits struct {
 	backoff, maxBackoff time.Duration
 	// report is how long after its Job a Pod begins that tries for long; see reportAfter.
 	report time.Duration
-	// hash is how long a member may take to hash its data.
-	hash time.Duration
+	// hash is how long a member may take to hash its data, longHash how long if the database
+	// may be of any size.
+	hash, longHash time.Duration
 	// storeBackoff is the longest pause before a request to the store is tried again;
 	// 0: objectstore's default.
 	storeBackoff time.Duration
@@ -44,7 +45,7 @@ type limits struct {
 
 var defaultLimits = limits{
 	ask: 5 * time.Second, stragglers: time.Second, quorum: 30 * time.Second, stall: objectstore.DefaultStall,
-	backoff: time.Second, maxBackoff: maxBackoff, report: reportAfter, hash: 20 * time.Second, progress: 10 * time.Second,
+	backoff: time.Second, maxBackoff: maxBackoff, report: reportAfter, hash: 20 * time.Second, longHash: 2 * time.Minute, progress: 10 * time.Second,
 }
 
 // attempts is how often the whole is tried at least: enough for a member that restarts,
@@ -61,9 +62,9 @@ type job struct {
 	failed *agent.Failure
 	// begun is when the first attempt began.
 	begun time.Time
-	// slowHash: a member did not hash its data in time. It goes on with that, so none is asked
-	// again.
-	slowHash bool
+	// hashAsked: a member was asked to hash its data. None is asked again: a store that fails
+	// for hours must not keep members busy with that.
+	hashAsked bool
 }
 
 // destination is where snapshots are stored: a bucket or a volume. Names are whole

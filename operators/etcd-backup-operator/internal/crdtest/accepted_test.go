@@ -68,7 +68,7 @@ func TestAccepted(t *testing.T) {
 		"PVC with folders":     {Reason: "folders are made as needed", Spec: pvc("backups", "a/b.c/..d/etcd.db")},
 		"OSS":                  {Reason: "a manifest of the predecessor", Spec: `{` + from + `, storageType: OSS, oss: {path: mybucket/etcd.backup, ossSecret: oss, endpoint: "http://oss-cn-hangzhou.aliyuncs.com"}}`},
 		"other store's block":  {Reason: "the predecessor looked only at the block of its storageType", Spec: `{` + from + `, ` + toS3 + `, gcs: {path: b/k, gcpSecret: x}, abs: {}, oss: {}}`},
-		"everything once":      {Reason: "all of a one-shot backup", Spec: `{` + from + `, ` + toS3 + `, suspend: true, overwrite: false, overwritePolicy: SameCluster, ttlSecondsAfterFinished: 0, compression: zstd, backupPolicy: {timeoutInSecond: 600}}`},
+		"everything once":      {Reason: "all of a one-shot backup", Spec: `{` + from + `, ` + toS3 + `, suspend: true, overwrite: false, overwritePolicy: SameCluster, ttlSecondsAfterFinished: 0, compression: zstd, recordHash: Always, backupPolicy: {timeoutInSecond: 600}}`},
 		"retention, once":      {Reason: "the predecessor took it, and it means nothing", Spec: policy(`maxBackups: 4`)},
 		"interval":             {Reason: "as the predecessor's", Spec: policy(`backupIntervalInSecond: 125, maxBackups: 4, minBackups: 2, maxAge: 168h, concurrencyPolicy: Replace, startingDeadlineSeconds: 0`)},
 		"schedule":             {Reason: "cron", Spec: policy(`schedule: "*/5 0-23/2 ? JAN-DEC mon,Tue,5"`)},

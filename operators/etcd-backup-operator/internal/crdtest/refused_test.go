@@ -120,6 +120,7 @@ func TestRefused(t *testing.T) {
 		"overwrite policy":     {Reason: "a typo must not mean Always", Spec: with(`overwritePolicy: always`), Field: "spec.overwritePolicy", Message: `supported values: "", "SameCluster", "Always"`},
 		"concurrency policy":   {Reason: "a typo must not mean Allow", Spec: policy(`concurrencyPolicy: forbid`), Field: "spec.backupPolicy.concurrencyPolicy", Message: `supported values: "", "Forbid", "Allow", "Replace"`},
 		"compression":          {Reason: "nobody could unpack it", Spec: with(`compression: gzip`), Field: "spec.compression", Message: `supported values: "", "none", "zstd"`},
+		"hash":                 {Reason: "a typo must not mean Auto", Spec: with(`recordHash: never`), Field: "spec.recordHash", Message: `supported values: "", "Auto", "Always", "Never"`},
 		"label app":            {Reason: "the operator would not find its Pod", Spec: with(`pod: {labels: {app: mine}}`), Field: "spec.pod.labels", Message: "app" + labelEnding},
 		"label etcd_cluster":   {Reason: "the Pod would be taken for a member", Spec: with(`pod: {labels: {etcd_cluster: x}}`), Field: "spec.pod.labels", Message: "etcd_cluster" + labelEnding},
 		"label of Jobs":        {Reason: "the Job would not find its Pod", Spec: with(`pod: {labels: {batch.kubernetes.io/job-name: x}}`), Field: "spec.pod.labels", Message: "batch.kubernetes.io/job-name" + labelEnding},

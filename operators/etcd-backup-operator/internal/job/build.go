@@ -63,6 +63,7 @@ func newTask(b *v1beta2.EtcdBackup, start plan.StartJob, serverTime time.Time) t
 	t := task.Task{
 		Endpoints:   start.Endpoints,
 		Compression: string(b.Spec.Packing()),
+		RecordHash:  b.Spec.RecordHash,
 		Overwrite:   b.Spec.Overwrites(),
 		Repeated:    b.Spec.Repeated(),
 		Time:        start.Scheduled.UTC(),

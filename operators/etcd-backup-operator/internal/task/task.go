@@ -6,6 +6,7 @@ package task
 import (
 	"time"
 
+	"github.com/etcd-operators/etcd-operators/api/v1beta2"
 	"github.com/etcd-operators/etcd-operators/shared/agent"
 	"github.com/etcd-operators/etcd-operators/shared/snapshot"
 )
@@ -47,6 +48,8 @@ type Task struct {
 
 	// Compression is empty or "zstd".
 	Compression string `json:"compression,omitempty"`
+	// RecordHash is whether the source is asked to hash its data; empty: Auto.
+	RecordHash v1beta2.RecordHash `json:"recordHash,omitempty"`
 	// Overwrite lets a one-shot backup replace what lies at its path.
 	Overwrite bool `json:"overwrite,omitempty"`
 	// OverwriteAlways extends that, and retention, to backups of other clusters, to newer
