@@ -4,8 +4,6 @@ import (
 	"strings"
 	"testing"
 
-	rbacv1 "k8s.io/api/rbac/v1"
-
 	"github.com/etcd-operators/etcd-operators/shared/apiservertest"
 )
 
@@ -22,7 +20,7 @@ func TestCheck(t *testing.T) {
 			t.Errorf("without a Role: %v, want %q", err, want)
 		}
 	}
-	grant(t, namespace, "operator", append([]rbacv1.PolicyRule{}, shipped(t, p.Name)...))
+	grant(t, namespace, "operator", shipped(t, p.Name))
 	if err := p.check(t.Context(), c, o); err != nil {
 		t.Errorf("with its Role: %v", err)
 	}
