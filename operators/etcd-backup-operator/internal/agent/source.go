@@ -33,6 +33,9 @@ const (
 	// takes no more than one ping in 5 s.
 	keepaliveTime    = 10 * time.Second
 	keepaliveTimeout = 20 * time.Second
+	// fewWrites are those that might come while the members are asked. Of two that a quorum has
+	// answered, neither lacks what was written before.
+	fewWrites = 100
 	// clientPort is etcd's, where an endpoint names none.
 	clientPort = "2379"
 )
@@ -218,7 +221,8 @@ func dial(endpoint string, config *tls.Config, as *etcdclient.Session) (*grpc.Cl
 }
 
 // choose picks the member to take the snapshot from: a healthy one with a quorum, else one
-// that no CORRUPT alarm names, else any.
+// that no CORRUPT alarm names, else any. A follower that is up to date is taken before the
+// leader, which would hold up all writes while it hashes its data.
 func (j *job) choose(answers []answer, broken map[string]bool) (member, error) {
 	if err := oneCluster(answers); err != nil {
 		return member{}, err
@@ -232,10 +236,14 @@ func (j *job) choose(answers []answer, broken map[string]bool) (member, error) {
 	if len(members) == 0 {
 		return member{}, j.noMember(answers)
 	}
+	highest := slices.MaxFunc(members, func(a, b member) int { return cmp.Compare(a.revision, b.revision) }).revision
+	isRecent := func(m *member) bool { return m.quorum && m.revision >= highest-fewWrites }
 	return slices.MinFunc(members, func(a, b member) int {
 		return cmp.Or(
 			cmp.Compare(a.standing(), b.standing()),
 			before(!broken[a.endpoint], !broken[b.endpoint]),
+			before(isRecent(&a), isRecent(&b)),
+			before(isRecent(&a) && !a.leader, isRecent(&b) && !b.leader),
 			cmp.Compare(b.revision, a.revision),
 			before(!a.leader, !b.leader))
 	}), nil

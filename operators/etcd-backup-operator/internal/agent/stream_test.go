@@ -151,12 +151,13 @@ func TestTheRightMemberIsTheSource(t *testing.T) {
 		want    uint64
 		reason  string
 	}{
-		"the highest revision":         {members: []*pb.StatusResponse{answering(1, 5, 3, false), answering(2, 9, 3, false), answering(3, 8, 3, false)}, want: 2},
-		"among equals a follower":      {members: []*pb.StatusResponse{answering(1, 9, 1, false), answering(2, 9, 1, false)}, want: 2},
-		"the leader if it is ahead":    {members: []*pb.StatusResponse{answering(1, 9, 1, false), answering(2, 8, 1, false)}, want: 1},
-		"never a learner":              {members: []*pb.StatusResponse{answering(1, 9, 3, true), answering(2, 8, 3, false)}, want: 2},
-		"among equals the first named": {members: []*pb.StatusResponse{answering(4, 9, 3, false), answering(2, 9, 3, false)}, want: 4},
-		"only a learner":               {members: []*pb.StatusResponse{answering(1, 9, 3, true)}, reason: v1beta2.BackupReasonNoEndpoint},
+		"the highest revision":           {members: []*pb.StatusResponse{answering(1, 5, 3, false), answering(2, 9, 3, false), answering(3, 8, 3, false)}, want: 2},
+		"among equals a follower":        {members: []*pb.StatusResponse{answering(1, 9, 1, false), answering(2, 9, 1, false)}, want: 2},
+		"a follower a few writes behind": {members: []*pb.StatusResponse{answering(1, 108, 1, false), answering(2, 8, 1, false), answering(3, 7, 1, false)}, want: 2},
+		"the leader if it is ahead":      {members: []*pb.StatusResponse{answering(1, 109, 1, false), answering(2, 8, 1, false)}, want: 1},
+		"never a learner":                {members: []*pb.StatusResponse{answering(1, 9, 3, true), answering(2, 8, 3, false)}, want: 2},
+		"among equals the first named":   {members: []*pb.StatusResponse{answering(4, 9, 3, false), answering(2, 9, 3, false)}, want: 4},
+		"only a learner":                 {members: []*pb.StatusResponse{answering(1, 9, 3, true)}, reason: v1beta2.BackupReasonNoEndpoint},
 	} {
 		t.Run(name, func(t *testing.T) {
 			var endpoints []string
