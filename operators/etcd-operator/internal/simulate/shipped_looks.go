@@ -30,6 +30,8 @@ type looks struct {
 	// found are the Pods and PVCs that were found by name, and versions those of the Pods.
 	found    []string
 	versions map[string]string
+	// volumes are the PVCs as they were when they were last read, by name.
+	volumes map[string]claimObject
 }
 
 // sameEtcdCluster reports whether nothing has changed that decisions rest on.
@@ -65,6 +67,10 @@ func (s *shipped) carry(call string, do func() error) error {
 		copied := *p
 		before = &copied
 	}
+	var volume claimObject
+	if c := s.w.claim(name); c != nil {
+		volume = c.claimObject
+	}
 	cluster := s.w.cluster
 	err := do()
 	switch {
@@ -73,12 +79,25 @@ func (s *shipped) carry(call string, do func() error) error {
 	case strings.HasPrefix(call, "listing *v1.PodList"), strings.HasPrefix(call, "listing *v1.PartialObjectMetadataList"):
 		l.pods, l.looked = nil, true
 		for _, p := range s.w.pods {
-			if !p.unlabelled() {
+			if !p.unlabelled() && p.owner == l.base.number {
 				l.pods = append(l.pods, *p)
 			}
 		}
+	case strings.HasPrefix(call, "listing *v1.PersistentVolumeClaimList"):
+		l.volumes = map[string]claimObject{}
+		for _, c := range s.w.claims {
+			l.volumes[c.name] = c.claimObject
+		}
 	case strings.HasPrefix(call, "reading ") && err == nil:
-		l.found = append(l.found, strings.TrimPrefix(call, "reading "))
+		if strings.HasPrefix(call, "reading *v1.PersistentVolumeClaim ") {
+			if l.volumes == nil {
+				l.volumes = map[string]claimObject{}
+			}
+			l.volumes[name] = volume
+		}
+		if !strings.HasPrefix(call, "reading *v1.Pod ") || before == nil || !s.w.left(before.object) { // of an earlier EtcdCluster
+			l.found = append(l.found, strings.TrimPrefix(call, "reading "))
+		}
 		if before != nil && strings.HasPrefix(call, "reading *v1.Pod ") {
 			if l.versions == nil {
 				l.versions = map[string]string{}
@@ -95,7 +114,11 @@ func (s *shipped) carry(call string, do func() error) error {
 		l.patches += boolInt(strings.HasPrefix(call, "patching "))
 		if err == nil {
 			s.checkCluster(call)
-			s.checkEffect(call, name, before)
+			if strings.HasPrefix(call, "patching PVC ") {
+				s.checkVolume(call, &volume)
+			} else {
+				s.checkEffect(call, name, before)
+			}
 		}
 		l.cluster = nil
 	}
@@ -139,11 +162,15 @@ func (s *shipped) checkEffect(call, name string, target *pod) {
 	if target == nil {
 		target = &pod{} // not one that this is about
 	}
-	if p := s.w.pod(name); p != nil && target.unlabelled() && !p.unlabelled() { // its labels are put back
+	p := s.w.pod(name)
+	if p != nil && target.unlabelled() && !p.unlabelled() { // its labels are put back
 		if s.looks.versions[name] != target.resourceVersion() {
 			s.w.fail("S11", "%s, which has changed since it was read", call)
 		}
 		return
+	}
+	if p != nil && strings.HasPrefix(call, "patching ") && p.role == target.role && p.permit == target.permit && p.image() == target.image() {
+		return // other labels and annotations are what they are to be, as of the Pod that was read
 	}
 	isOther := func(uid string) bool { return target.uid != "" && target.uid != uid }
 	switch x := t.decision.Action.(type) {

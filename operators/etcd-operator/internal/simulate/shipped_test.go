@@ -57,7 +57,7 @@ func runShipped(t *testing.T, cfg Config, seed int64, faults []Fault, trace *sto
 	return w
 }
 
-// What the shipped code is put to comes in three kinds of runs that are not played together yet: what
+// What the shipped code is put to comes in three kinds, of which a seed draws those that apply: what
 // becomes of the objects in Kubernetes; of etcd's data, users and certificates; and what happens
 // between two calls.
 var (
@@ -92,21 +92,40 @@ func shippedConfig(seed int64) Config {
 	case 18:
 		restoring(LateCall, LateCall, LateCall, RepeatCall, EditSize, EditSize, DeletePod, CrashOperator, EraseFence, OldMarks)(&cfg)
 	}
-	kinds := slices.Clone(shippedKinds)
-	switch {
-	case seed%2 == 0:
+	if seed%2 == 0 {
 		cfg.Compared = true
-		kinds = append(kinds, kubernetesKinds...)
-		cfg.Quota, cfg.Live, cfg.AutoRepair, cfg.AbovePercent = 0, 0, false, 0
-		cfg.Scheduled, cfg.Compares, cfg.TLS, cfg.Learners = false, false, false, member.MaxLearners
-	case seed%4 == 1:
-		kinds = append(kinds, etcdKinds...)
-		cfg.Expansion, cfg.Retain, cfg.BornFenced, cfg.Survive, cfg.Formed = growing, false, false, false, false
-	default:
-		return meddledConfig(seed)
+		cfg.play(true, false)
+		return cfg
 	}
-	cfg.limit(kinds)
+	// The others are drawn: what becomes of objects, of etcd, and what happens between two calls.
+	r := newRandom(uint64(seed), 19)
+	objects, etcd, meddled := r.chance(50), r.chance(50), r.chance(50)
+	if meddled || !objects && !etcd {
+		cfg.Meddles = 10
+	}
+	cfg.play(objects, etcd)
 	return cfg
+}
+
+// play leaves out of a configuration what is not played: what becomes of objects in Kubernetes, and
+// what becomes of etcd.
+func (c *Config) play(objects, etcd bool) {
+	kinds := slices.Clone(shippedKinds)
+	if objects {
+		kinds = append(kinds, kubernetesKinds...)
+	} else {
+		c.Expansion, c.Retain, c.Existed, c.BornFenced, c.Survive, c.Formed = growing, false, "", false, false, false
+	}
+	if etcd {
+		kinds = append(kinds, etcdKinds...)
+	} else {
+		c.Quota, c.Live, c.AutoRepair, c.AbovePercent = 0, 0, false, 0
+		c.Scheduled, c.Compares, c.TLS, c.Learners = false, false, false, member.MaxLearners
+	}
+	if objects { // a restore's seed has that limit of learners, and CAs are not judged across two EtcdClusters
+		c.Learners, c.TLS = member.MaxLearners, false
+	}
+	c.limit(kinds)
 }
 
 // limit leaves no other kinds of faults.
@@ -120,10 +139,8 @@ func (c *Config) limit(kinds []FaultKind) {
 // meddledConfig has something happen between the calls of the operator.
 func meddledConfig(seed int64) Config {
 	cfg := RandomConfig(seed)
-	cfg.Expansion, cfg.Retain, cfg.Existed, cfg.Quota, cfg.Live, cfg.AutoRepair, cfg.AbovePercent = growing, false, "", 0, 0, false, 0
-	cfg.Scheduled, cfg.Compares, cfg.TLS, cfg.BornFenced, cfg.Survive, cfg.Formed = false, false, false, false, false, false
-	cfg.Learners, cfg.Meddles = member.MaxLearners, 10
-	cfg.limit(shippedKinds)
+	cfg.Meddles = 10
+	cfg.play(false, false)
 	return cfg
 }
 

@@ -1,0 +1,44 @@
+package simulate
+
+import (
+	"slices"
+
+	"github.com/etcd-operators/etcd-operators/operators/etcd-operator/internal/plan/action"
+)
+
+// checkVolume: the PVC that is changed was as it was read, and is the one that was decided on (S11); and
+// none grows beside another one (S6).
+func (s *shipped) checkVolume(call string, target *claimObject) {
+	var refs []action.ClaimRef
+	switch x := s.op.todo.decision.Action.(type) {
+	case action.GrowClaim:
+		refs = []action.ClaimRef{{Name: x.Name, UID: x.UID}}
+		if read := s.looks.volumes[x.Name]; x.Name == target.name && read.requested != x.From {
+			s.w.fail("S11", "%s, and it was not of the size that was observed", call)
+		}
+		for name, c := range s.looks.volumes {
+			if name != x.Name && x.Name == target.name && s.w.isMembers(s.w.claim(name)) && !c.deleting && c.capacity < c.requested {
+				s.w.fail("S6", "%s, and %s grew when it was looked", call, name)
+			}
+		}
+	case action.KeepClaims:
+		refs = x.Claims
+	case action.TakeClaims:
+		refs = x.Claims
+	default:
+	}
+	if c := s.w.claim(target.name); c == nil || c.requested == target.requested && c.retained == target.retained && c.owner == target.owner &&
+		c.version == target.version && c.refusedAt == target.refusedAt {
+		return // labels are put back
+	}
+	i := slices.IndexFunc(refs, func(r action.ClaimRef) bool { return r.Name == target.name })
+	if i < 0 {
+		return
+	}
+	if read, ok := s.looks.volumes[target.name]; !ok || read.uid != target.uid || read.changes != target.changes {
+		s.w.fail("S11", "%s, which has changed since it was read", call)
+	}
+	if refs[i].UID != target.uid {
+		s.w.fail("S11", "%s, which is another one of its name", call)
+	}
+}
