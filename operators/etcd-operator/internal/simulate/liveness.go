@@ -124,7 +124,7 @@ func (w *world) whatIsWrong() string {
 		return "there are Pods that belong to no member, or too few"
 	case c.clusterID == 0:
 		return "the volumes are not adopted"
-	case w.cfg.Persistent && len(w.claims) != c.size, !w.cfg.Persistent && len(w.claims) != 0:
+	case w.cfg.Persistent && len(w.claims)-w.leftByRestores() != c.size, !w.cfg.Persistent && len(w.claims) != 0:
 		return "there are volumes that belong to no member, or too few"
 	}
 	if name := w.whoDiffers(); name != "" {

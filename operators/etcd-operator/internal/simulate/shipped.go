@@ -281,6 +281,7 @@ func (w *world) end() {
 	for _, s := range w.restorers {
 		s.end()
 	}
+	w.sleep(time.Minute) // for the deadlines of what they had asked
 	for _, r := range w.runs {
 		w.stopEtcd(r)
 	}

@@ -10,10 +10,16 @@ import (
 
 // This file is what Kubernetes does by itself to the objects of the shipped code.
 
-// shipBeside makes an operator that came later the shipped code, where the first one is.
+// shipBeside makes an operator that came later the shipped code, where the first one is, and has
+// another etcd-restore-operator, too.
 func (w *world) shipBeside(op *operator) {
-	if w.ships() {
-		w.ship(op, w.operators[0].shipped.reconciler.Client.Scheme())
+	if !w.ships() {
+		return
+	}
+	scheme := w.operators[0].shipped.reconciler.Client.Scheme()
+	w.ship(op, scheme)
+	if len(w.restorers) == 1 {
+		w.shipRestorer(scheme)
 	}
 }
 

@@ -1,6 +1,7 @@
 package simulate
 
 import (
+	"cmp"
 	"context"
 	"fmt"
 	"iter"
@@ -15,6 +16,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/reconcile"
 
 	"github.com/etcd-operators/etcd-operators/api/v1beta2"
+	"github.com/etcd-operators/etcd-operators/operators/etcd-operator/internal/plan/facts"
 	"github.com/etcd-operators/etcd-operators/operators/etcd-restore-operator/simulated"
 )
 
@@ -45,6 +47,8 @@ type restorer struct {
 	yield  func(string) bool
 	resume func() (string, bool)
 	stop   func()
+	// next is the call before which it stands.
+	next string
 	// of is the restore whose reconcile is under way, looks what it has seen live.
 	of     *restore
 	looks  restoreLooks
@@ -63,7 +67,9 @@ func (w *world) shipRestorer(scheme *runtime.Scheme) {
 	w.restorers = append(w.restorers, s)
 	s.start()
 	for _, r := range w.restores { // one that was there before
-		w.shipRestore(r)
+		if r.object == nil {
+			w.shipRestore(r)
+		}
 	}
 }
 
@@ -122,14 +128,52 @@ func (r *restore) put(w *world, o *v1beta2.EtcdRestore) {
 // deleteRestores is users who delete their EtcdRestores.
 func (w *world) deleteRestores() {
 	for _, r := range w.restores {
-		due := r.deleteAt > 0 && w.step >= r.deleteAt && !r.adopted || w.settling && w.hopeless(r)
-		if r.done || !due || r.object.DeletionTimestamp != nil {
-			continue
+		due := r.deleteAt > 0 && w.step >= r.deleteAt || w.settling && w.hopeless(r)
+		if due || w.isInTheWay(r) {
+			w.deleteRestore(r)
 		}
-		w.say("the user deletes EtcdRestore %s", r.object.Name)
-		o := r.object.DeepCopy()
-		o.DeletionTimestamp = new(timeAt(w.now))
-		r.put(w, o)
+	}
+}
+
+func (w *world) deleteRestore(r *restore) {
+	// What a majority loses with its Pods cannot be given back.
+	if r.done || r.adopted && !w.isInTheWay(r) || r.object.DeletionTimestamp != nil || !w.cfg.Persistent && w.cfg.Gentle && !w.settling {
+		return
+	}
+	w.say("the user deletes EtcdRestore %s", r.object.Name)
+	o := r.object.DeepCopy()
+	o.DeletionTimestamp = new(timeAt(w.now))
+	r.put(w, o)
+}
+
+// isInTheWay reports whether a cluster that was restored has lost its majority before it was whole,
+// while another restore waits for this one: that is told to delete it.
+func (w *world) isInTheWay(r *restore) bool {
+	waits := func(q *restore) bool { return q != r && !q.done && !q.adopted }
+	return w.settling && w.majorityLost && r.adopted && slices.ContainsFunc(w.restores, waits)
+}
+
+// leftByRestores is how many old volumes are kept for good, since their EtcdRestore was deleted
+// after its seed was adopted.
+func (w *world) leftByRestores() int {
+	n := 0
+	for _, r := range w.restores {
+		for _, c := range w.claims {
+			n += boolInt(r.gone && r.adopted && c.retired == r.uid)
+		}
+	}
+	return n
+}
+
+// liftLostFence is a person who follows the runbook restore-waiting: the EtcdRestore that a cluster
+// waits for is not there any more.
+func (w *world) liftLostFence() {
+	f := w.cluster.fence
+	by := cmp.Or(f.By, f.Mark)
+	lost := slices.ContainsFunc(w.restores, func(r *restore) bool { return r.uid == by && r.gone && !r.adopted })
+	if w.settling && lost && f.Lifted != by {
+		w.say("a person lifts the fence of EtcdRestore %s, which is gone", by)
+		w.mark(func(f *facts.Fence) { f.Lifted = by })
 	}
 }
 
@@ -153,6 +197,7 @@ func (w *world) tickRestorers() {
 		r.grown = r.grown || w.isWhole(r)
 	}
 	w.deleteRestores()
+	w.liftLostFence()
 	for _, s := range w.restorers {
 		w.runRestorer(s)
 	}
@@ -174,15 +219,16 @@ func (w *world) runRestorer(s *restorer) {
 		}
 		if s.resume == nil {
 			s.deliver()
-			r := s.next()
+			r := s.pick()
 			if r == nil {
 				return
 			}
 			s.begin(r)
-		} else if !s.goesOn() {
+		} else if w.meddleRestore(s); !s.goesOn() {
 			return
 		}
-		if _, more := s.resume(); !more {
+		var more bool
+		if s.next, more = s.resume(); !more {
 			s.over()
 		}
 		w.publish()
@@ -208,8 +254,8 @@ func (s *restorer) deliver() {
 	}
 }
 
-// next is a restore that is to be reconciled; nil if none is.
-func (s *restorer) next() *restore {
+// pick is a restore that is to be reconciled; nil if none is.
+func (s *restorer) pick() *restore {
 	for _, r := range s.w.restores {
 		if at, ok := s.due[r.uid]; ok && s.w.now >= at {
 			return r

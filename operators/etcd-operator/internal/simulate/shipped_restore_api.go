@@ -56,6 +56,9 @@ func (a *restoreAPI) Get(ctx context.Context, key client.ObjectKey, into client.
 			gone = restores
 			if o := a.restoreSeen(key.Name); o != nil {
 				found = o
+				if a.cached {
+					a.looks.base = o.ResourceVersion
+				}
 			}
 		case *v1beta2.EtcdCluster:
 			gone = clusters

@@ -21,11 +21,19 @@ type restoreLooks struct {
 	looked bool
 	// ready are the seeds that were ready to start when their Pod was read.
 	ready map[string]bool
+	// base is the resourceVersion of the EtcdRestore from which it has decided, read that of the
+	// last live read.
+	base, read string
 }
 
 // note notes a live read.
 func (s *restorer) note(o client.Object, name string) {
 	switch o.(type) {
+	case *v1beta2.EtcdRestore:
+		s.looks.read = ""
+		if r := s.w.restoreOf(name); r != nil {
+			s.looks.read = r.object.ResourceVersion
+		}
 	case *v1beta2.EtcdCluster:
 		s.looks.fence, s.looks.looked = s.w.cluster.fence, true
 	case *corev1.Pod:
@@ -38,8 +46,16 @@ func (s *restorer) note(o client.Object, name string) {
 	}
 }
 
+// checkBase: the EtcdRestore was read right before an effect, and was as it was decided on (S11).
+func (s *restorer) checkBase(what string) {
+	if s.looks.read != s.looks.base {
+		s.w.fail("S11", "%s by restore %s, which has changed", what, s.of.uid)
+	}
+}
+
 // checkLeft: the cluster was left to this restore when it looked (S12).
 func (s *restorer) checkLeft(what string) {
+	s.checkBase(what)
 	if !s.looks.looked || s.looks.fence.By != s.of.uid {
 		s.w.fail("S12", "%s by restore %s, to which the cluster is not left", what, s.of.uid)
 	}
@@ -148,8 +164,13 @@ func (s *restorer) mark(marks map[string]string) {
 		f.Mark, f.Seeded, f.Lifted = marks[v1beta2.AnnotationFence], marks[v1beta2.AnnotationSeeded], marks[v1beta2.AnnotationFenceLifted]
 	})
 	is := &w.cluster.fence
-	if is.Mark != was.Mark && is.Mark != "" && was.Mark != "" && was.Mark == was.By {
-		w.fail("S12", "restore %s asks for a cluster that is left to restore %s", r.uid, was.By)
+	s.checkBase("a mark is set")
+	switch {
+	case is.Mark == was.Mark:
+	case is.Mark != "" && was.Mark != "" && was.Mark != was.Lifted && was.Mark != was.Adopted.Restore:
+		w.fail("S12", "restore %s asks for a cluster that restore %s has asked for", r.uid, was.Mark)
+	case is.Mark == "" && was.By == r.uid && is.Lifted == was.Lifted && is.Seeded == was.Seeded:
+		w.fail("S12", "restore %s withdraws a fence that is acknowledged", r.uid)
 	}
 	if is.Lifted != was.Lifted || is.Seeded != was.Seeded {
 		if was.By != r.uid {

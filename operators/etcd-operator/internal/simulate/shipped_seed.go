@@ -196,7 +196,10 @@ func (s *restorer) RoundTrip(q *http.Request) (answer *http.Response, err error)
 			}
 			return nil
 		})
-		return answer, err
+		if err != nil {
+			return nil, err // the reply may be lost
+		}
+		return answer, nil
 	case "/metrics":
 		if r := s.w.runAtIP(ip); r != nil && r.etcd != nil && r.etcd.serves {
 			tell(http.StatusOK, fmt.Appendf(nil, "etcd_debugging_mvcc_current_revision %d\n", s.w.revisionOf(r)))
