@@ -15,6 +15,10 @@ import (
 // touches the cluster.
 const Slack = 160 << 20
 
+// ExtractSlack is what the file that Extract makes can have beyond the size of the database, in
+// bytes: bbolt enlarges a file by as much at a time.
+const ExtractSlack = 16 << 20
+
 // CheckSpace refuses, before anything is fetched, what does not fit on a folder's volume: a
 // file, and what is to be beside it. A data dir takes its database, which is the file that
 // was fetched, and Slack.

@@ -42,14 +42,13 @@ type fetched struct {
 
 // fetch reads the snapshot once, into a file in the folder: what is in the file is what the
 // digest was computed of, whatever becomes of the place that it was fetched from. To verify,
-// a file that lies unpacked on a volume is read where it lies. spare is what is to fit on
-// the folder's volume beside it. The caller closes the file.
-func (j *job) fetch(ctx context.Context, dir string, spare int64) (*fetched, error) {
+// a file that lies unpacked on a volume is read where it lies. The caller closes the file.
+func (j *job) fetch(ctx context.Context, dir string) (*fetched, error) {
 	from, err := j.open(ctx)
 	if err != nil {
 		return nil, err
 	}
-	f, err := j.take(ctx, from, dir, spare)
+	f, err := j.take(ctx, from, dir)
 	if f == nil || f.file != from.file {
 		_ = from.Close() // it was only read
 	}
@@ -57,7 +56,7 @@ func (j *job) fetch(ctx context.Context, dir string, spare int64) (*fetched, err
 }
 
 // take reads all that is stored.
-func (j *job) take(ctx context.Context, from *stored, dir string, spare int64) (_ *fetched, err error) {
+func (j *job) take(ctx context.Context, from *stored, dir string) (_ *fetched, err error) {
 	j.progress.begin(from.size)
 	defer runner.Narrate(j.settings.progress, func() {
 		j.log.Info("fetching the snapshot", "bytes", j.progress.fetched.Load(), "of", j.progress.total.Load())
@@ -76,7 +75,7 @@ func (j *job) take(ctx context.Context, from *stored, dir string, spare int64) (
 	f := &fetched{file: from.file, recorded: from.hash}
 	to := io.Discard // a file on a volume stays where it lies
 	if !j.staysOnVolume(from, packed != nil) {
-		f.file, err = j.stage(dir, from, spare)
+		f.file, err = j.stage(dir, from)
 		to = &bounded{to: f.file, check: j.checkScratch}
 	} else {
 		f.inPlace = from
@@ -108,8 +107,8 @@ func (j *job) staysOnVolume(from *stored, packed bool) bool {
 }
 
 // stage makes the file that a snapshot is put in, if there is room for it.
-func (j *job) stage(dir string, from *stored, spare int64) (*os.File, error) {
-	if err := errors.Join(j.checkScratch(from.size), rebuild.CheckSpace(dir, j.unpacked(from), spare)); err != nil {
+func (j *job) stage(dir string, from *stored) (*os.File, error) {
+	if err := errors.Join(j.checkScratch(from.size), rebuild.CheckSpace(dir, j.unpacked(from), j.spare(from))); err != nil {
 		return nil, err
 	}
 	return os.OpenFile(filepath.Join(dir, "snapshot"), os.O_RDWR|os.O_CREATE|os.O_TRUNC, datadir.FileMode)
@@ -147,6 +146,18 @@ func (j *job) unpacked(from *stored) int64 {
 		return j.task.Want.DatabaseSize
 	}
 	return from.size
+}
+
+// spare is what is to fit beside the snapshot: nothing to verify, and to restore what etcd
+// needs, and with prefixes the file of the keys under these.
+func (j *job) spare(from *stored) int64 {
+	switch {
+	case j.task.Member == nil:
+		return 0
+	case len(j.task.Prefixes) > 0:
+		return rebuild.Slack + rebuild.ExtractSlack + j.unpacked(from)
+	}
+	return rebuild.Slack
 }
 
 // onlyWriter and onlyReader keep io.CopyBuffer to its buffer.

@@ -130,7 +130,7 @@ func (j *job) rebuild(ctx context.Context, p *datadir.Place) error {
 	if err := p.Begin(); err != nil {
 		return err
 	}
-	f, err := j.fetch(ctx, p.Work, rebuild.Slack)
+	f, err := j.fetch(ctx, p.Work)
 	if err != nil {
 		return errors.Join(err, p.Clear())
 	}

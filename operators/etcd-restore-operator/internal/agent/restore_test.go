@@ -184,6 +184,14 @@ func TestASmallVolume(t *testing.T) {
 		tk.Member.DataDir = filepath.Join(mount(t, "100m"), "data")
 		mustFail(t, tk, agent.ReasonNoSpace, "MiB are needed")
 	})
+	t.Run("for a data dir and the keys under prefixes", func(t *testing.T) {
+		tk := seedFor(t, o.content)
+		tk.Member.DataDir = filepath.Join(mount(t, "168m"), "data")
+		tk.Prefixes = []string{"key-1"}
+		mustFail(t, tk, agent.ReasonNoSpace, "MiB are needed")
+		tk.Prefixes = nil
+		must(t, tk)
+	})
 	t.Run("to work in", func(t *testing.T) {
 		s := startStore(t)
 		s.put(t, "key", o.content)

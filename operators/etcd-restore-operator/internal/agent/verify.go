@@ -18,7 +18,7 @@ func (j *job) verify(ctx context.Context) error {
 		return err
 	}
 	defer func() { _ = os.RemoveAll(dir) }() // the folder goes with the Pod
-	f, err := j.fetch(ctx, dir, 0)
+	f, err := j.fetch(ctx, dir)
 	if err != nil {
 		return err
 	}

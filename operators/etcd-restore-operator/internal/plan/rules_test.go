@@ -167,6 +167,22 @@ func TestVolume(t *testing.T) {
 	}
 }
 
+// Under prefixes a volume holds the snapshot's database and that of the keys at the same time.
+func TestVolumeOfPrefixes(t *testing.T) {
+	for size, fits := range map[int64]bool{424 << 20: true, 425 << 20: false, math.MaxInt64: false} {
+		o := observe(verified)
+		o.Restore.Spec.Prefixes = []string{"a"}
+		o.Restore.Status.Snapshot.DatabaseSize = size
+		r := newView(o).checkVolume()
+		if r != nil {
+			messages.Note("Event "+r.reason, r.message)
+		}
+		if (r == nil) != fits || r != nil && !strings.Contains(r.message, "as much for the keys under spec.prefixes") {
+			t.Errorf("%d bytes: got %+v", size, r)
+		}
+	}
+}
+
 // A database of 5 GiB restores to volumes of 10 GiB, and what is asked for suffices.
 func TestVolumeOfTheIssue(t *testing.T) {
 	o := observe(first, verified)

@@ -188,7 +188,7 @@ func checkSnapshot(v *view) *step {
 
 // volumeSlack is what etcd needs on a volume beside its database, in bytes: the agent looks
 // for as much before it fetches anything. The snapshot is fetched to where its database
-// stays, so there is never a second copy.
+// stays, so only prefixes need room for a second one.
 const volumeSlack = int64(rebuild.Slack)
 
 // checkVolume refuses volumes that the database would fill.
@@ -201,13 +201,16 @@ func (v *view) checkVolume() *refusal {
 	if !ok {
 		return nil
 	}
-	need := sum(v.last.Snapshot.DatabaseSize, volumeSlack)
+	need, of := sum(v.last.Snapshot.DatabaseSize, volumeSlack), ""
+	if len(v.spec.Prefixes) > 0 {
+		need, of = sum(need, v.last.Snapshot.DatabaseSize, rebuild.ExtractSlack), ", as much for the keys under spec.prefixes,"
+	}
 	if storage.Value() >= need {
 		return nil
 	}
 	return &refusal{v1beta2.RestoreReasonVolumeTooSmall, fmt.Sprintf(
-		"volume too small: members of EtcdCluster %s have volumes of %s, and the seed needs %s for its database of %s and etcd's log; raise spec.pod.persistentVolumeClaimSpec.resources.requests.storage to at least %s, and create another EtcdRestore",
-		v.name, v1beta2.ReadableSize(storage.Value()), v1beta2.ReadableSize(need), v1beta2.ReadableSize(v.last.Snapshot.DatabaseSize), quantity(need))}
+		"volume too small: members of EtcdCluster %s have volumes of %s, and the seed needs %s for its database of %s%s and etcd's log; raise spec.pod.persistentVolumeClaimSpec.resources.requests.storage to at least %s, and create another EtcdRestore",
+		v.name, v1beta2.ReadableSize(storage.Value()), v1beta2.ReadableSize(need), v1beta2.ReadableSize(v.last.Snapshot.DatabaseSize), of, quantity(need))}
 }
 
 // quantity is a size of at least n bytes as a spec has it.
