@@ -213,7 +213,7 @@ type RestoreSnapshot struct {
 type HashComparison string
 
 const (
-	// HashEqual: the data is that of the source.
+	// HashEqual: up to the revision of the hash, the data is that of the source.
 	HashEqual HashComparison = "Equal"
 	// HashNotRecorded: no hash is recorded beside the snapshot, as with those of etcdctl and of
 	// older operators, and of sources that were not hashed.
