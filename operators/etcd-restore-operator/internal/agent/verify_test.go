@@ -31,7 +31,7 @@ func TestTasksThatMakeNoSense(t *testing.T) {
 		"a uid that is a way":  `{"uid":"../u","scratch":"/s","pvc":{}}`,
 		"two objects":          `{"uid":"u","scratch":"/s","store":{"bucket":"b","key":"k","newest":true}}`,
 		"no object":            `{"uid":"u","scratch":"/s","store":{"bucket":"b"}}`,
-		"a seed of the newest": `{"uid":"u","s3":{"bucket":"b","newest":true,"prefix":"p"},"want":{},"member":{"name":"a","peerURL":"http://a:1","token":"t","dataDir":"/d","permitFile":"/l","revision":1}}`,
+		"a seed of the newest": `{"uid":"u","store":{"bucket":"b","newest":true,"prefix":"p"},"want":{},"member":{"name":"a","peerURL":"http://a:1","token":"t","dataDir":"/d","permitFile":"/l","revision":1}}`,
 		"nowhere to work":      `{"uid":"u","pvc":{}}`,
 		"half a member":        `{"uid":"u","pvc":{},"want":{},"member":{"name":"a"}}`,
 	} {
