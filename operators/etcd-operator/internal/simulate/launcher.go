@@ -2,6 +2,7 @@ package simulate
 
 import (
 	"context"
+	"errors"
 	"iter"
 	"log/slog"
 	"slices"
@@ -79,8 +80,17 @@ func (h *host) look() (launcher.Decision, bool) {
 	if err == nil && !d.Exec {
 		h.r.said, err = h.r.launcher.State(h, d)
 	}
+	if errors.Is(err, errNothingPrepared) {
+		// The disk was wiped after the permit. The user does what the launcher says.
+		h.w.say("the launcher of seed %s ends: nothing is prepared; the user deletes its Pod", h.r.name)
+		h.r.state, h.r.due = crashed, h.w.now+longestBackoff
+		if p := h.w.pod(h.r.name); p != nil && p.uid == h.r.uid {
+			h.w.deletePod(p)
+		}
+		return d, false
+	}
 	if err != nil {
-		panic(err) // the world's disks tell no errors
+		panic(err) // the world's disks tell no other errors
 	}
 	return d, d.Exec
 }
