@@ -177,11 +177,12 @@ func (s *restorer) mark(marks map[string]string) {
 			w.fail("S12", "restore %s marks a cluster that is not left to it", r.uid)
 		}
 	}
-	switch parts := strings.Split(is.Seeded, "/"); {
-	case is.Seeded == was.Seeded:
-	case is.Seeded == "":
+	switch is.Seeded {
+	case was.Seeded:
+	case "":
 		r.stage = starting
 	default:
+		parts := strings.Split(is.Seeded, "/")
 		r.seed, r.seedUID, r.stage = parts[1], parts[2], offering
 		w.say("restore %s hands seed %s over", r.uid, r.seed)
 		s.checkOffered(parts[1], parts[2])
