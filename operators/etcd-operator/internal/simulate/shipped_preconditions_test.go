@@ -55,7 +55,7 @@ var preconditionRows = map[act.Precondition]planted{
 	act.BeforeImage:      {by: []string{"S11"}, config: rolling},
 	act.BeforeRecreation: {by: []string{"S11"}, config: recreating},
 	act.BeforeRole:       {by: []string{"S11"}, config: scaling},
-	act.BeforePermit:     {guarded: "BeforeAction has looked a moment before"},
+	act.BeforePermit:     {by: []string{"S11"}},
 	act.BeforeRevocation: {by: []string{"S11"}, config: withVolumes},
 	act.BeforeDowngrade:  {by: []string{"S11"}, config: rolling},
 	act.BeforeGrowth:     {by: []string{"S11"}, config: editingVolumes},
@@ -63,7 +63,7 @@ var preconditionRows = map[act.Precondition]planted{
 	act.BeforeTaking:     {by: []string{"S11", "S12"}, config: recreated},
 	act.BeforeChild:      {by: []string{"S11"}},
 	act.BeforeNoBudget:   {by: []string{"S11"}, config: scaling},
-	act.BeforeLabels:     {by: []string{"S11"}, config: scaling},
+	act.BeforeLabels:     {by: []string{"S11"}},
 
 	act.SameMembers: {by: []string{"S3", "S4", "S7"}, config: scaling},
 	act.LeadsNot:    {by: []string{"S8"}, config: leadLeaving},
