@@ -18,6 +18,10 @@ import (
 // none and applies no writes. That takes up to a second for as much in memory.
 const maxHashed = 512 << 20
 
+// maxHashes is how often one Pod asks for a hash: a backup that is tried again, from another
+// member too, has one all the same, and a store that is away for long costs no more.
+const maxHashes = 3
+
 // stableHash is the first etcd that hashes the same data to the same value, whether it was
 // compacted by an older one or not.
 var stableHash = etcdversion.Version{Major: 3, Minor: 5, Patch: 16}
@@ -33,11 +37,11 @@ func (j *job) hash(ctx context.Context, from member, oldest int64) *snapshot.Has
 	case from.size > maxHashed && j.task.RecordHash != v1beta2.RecordHashAlways, !etcdversion.Parse(from.version).AtLeast(stableHash):
 		j.log.Info("not recording a hash of the source, whose database is too large or whose etcd is too old", "databaseSizeInUse", from.size, "most", maxHashed, "version", from.version)
 		return nil
-	case j.hashAsked:
-		j.log.Info("not asking for a hash again, since a member was asked for one before")
+	case j.hashes >= maxHashes:
+		j.log.Info("not asking for a hash again, since members were asked often enough")
 		return nil
 	}
-	j.hashAsked = true
+	j.hashes++
 	ctx, cancel := context.WithTimeout(ctx, j.hashTimeout())
 	defer cancel()
 	begun := time.Now()
@@ -52,6 +56,7 @@ func (j *job) hash(ctx context.Context, from member, oldest int64) *snapshot.Has
 		compacted, err = isCompacted(ctx, from, from.revision)
 	}
 	if err != nil {
+		j.hashes = maxHashes // what took too long once is not tried again
 		j.log.Info("not recording a hash of the source, which did not tell one", "error", err)
 		return nil
 	}

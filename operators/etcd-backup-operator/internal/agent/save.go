@@ -62,9 +62,8 @@ type job struct {
 	failed *agent.Failure
 	// begun is when the first attempt began.
 	begun time.Time
-	// hashAsked: a member was asked to hash its data. None is asked again: a store that fails
-	// for hours must not keep members busy with that.
-	hashAsked bool
+	// hashes counts how often a member was asked to hash its data.
+	hashes int
 }
 
 // destination is where snapshots are stored: a bucket or a volume. Names are whole
