@@ -391,13 +391,13 @@ func TestStatus(t *testing.T) {
 			},
 		},
 		"another seed": {
-			reason: "the revision stays",
+			reason: "the lost one might have served up to any revision of its own",
 			o: observe(seeded(), func(s *scene) {
 				s.Pods, s.Claims, s.Restore.Status.Revision = nil, nil, 9_000_000_000
 			}),
 			want: v1beta2.RestoreStatus{
 				Phase: v1beta2.RestoreSeeding, ObservedGeneration: 1, Cluster: "c", ClusterUID: "cluster-uid", StartTime: at(0), Snapshot: snapshotOf(found()),
-				SeedMember: "c-fresh", Revision: 9_000_000_000,
+				SeedMember: "c-fresh", Revision: 10_000_000_000,
 			},
 		},
 		"adopted": {

@@ -157,6 +157,13 @@ func (v *view) freshSeed(reason, message string) *step {
 		return v.fail(v1beta2.RestoreReasonRevisionTooHigh, revisionTooHigh)
 	}
 	revision = max(revision, v.last.Revision)
+	if v.last.SeedMember != "" && !v.serves() {
+		// The lost seed might have served, and clients have seen what this one would number again.
+		if v.last.Revision > maxRevision-minBump {
+			return v.fail(v1beta2.RestoreReasonRevisionTooHigh, revisionTooHigh)
+		}
+		revision = max(revision, v.last.Revision+minBump)
+	}
 	if message == "" {
 		message = fmt.Sprintf("preparing seed %s, which begins at revision %d or later", name, revision)
 	}
