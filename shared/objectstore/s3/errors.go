@@ -23,7 +23,7 @@ func (s *Store) fail(op, key string, err error) error {
 	if err == nil || errors.As(err, &already) || errors.As(err, &read) {
 		return err
 	}
-	return &objectstore.Error{Reason: reasonOf(err), Op: op, Where: s.where(key), Advice: s.advise(err), Cause: cause(err), Err: err}
+	return &objectstore.Error{Reason: reasonOf(err), Op: op, Scheme: strings.TrimSuffix(s.settings.kind().Scheme(), "://"), Where: s.where(key), Advice: s.advise(err), Cause: cause(err), Err: err}
 }
 
 // where is the object of a key, or the bucket.

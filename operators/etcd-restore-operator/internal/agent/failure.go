@@ -5,7 +5,6 @@ import (
 	"errors"
 	"fmt"
 	"io/fs"
-	"strings"
 
 	"github.com/etcd-operators/etcd-operators/operators/etcd-restore-operator/internal/task"
 	"github.com/etcd-operators/etcd-operators/shared/agent"
@@ -31,17 +30,13 @@ func explain(ctx context.Context, err error) *agent.Failure {
 		err = corrupt("%w", err)
 	case !errors.As(err, &store):
 	case store.Reason == objectstore.NotFound:
-		err = runner.Refuse(task.ReasonSnapshotNotFound, "%w", advised(store, "the snapshot does not exist: correct "+scheme(store)+".path"))
-	case store.Reason == objectstore.AccessDenied && scheme(store) == "s3":
+		err = runner.Refuse(task.ReasonSnapshotNotFound, "%w", advised(store, "the snapshot does not exist: correct "+store.Scheme+".path"))
+	case store.Reason == objectstore.AccessDenied && store.Scheme == "s3":
 		err = advised(store, "access denied: grant these credentials s3:GetObject on the object, and s3:ListBucket on the bucket; without the latter, a missing object looks like this, too")
+	case store.Reason == objectstore.AccessDenied && store.Scheme == "oss":
+		err = advised(store, "access denied: grant these credentials oss:GetObject on the object, and oss:ListObjects on the bucket")
 	}
 	return runner.Explain(err, "the volume cannot be used: make it writable for the group of the restore's Pod (fsGroup)")
-}
-
-// scheme is what the location begins with that the store has refused.
-func scheme(store *objectstore.Error) string {
-	scheme, _, _ := strings.Cut(store.Where, "://")
-	return scheme
 }
 
 // advised is an error of the store with other advice.

@@ -1,6 +1,7 @@
 package agent
 
 import (
+	"net/http"
 	"os"
 	"path/filepath"
 	"testing"
@@ -45,5 +46,13 @@ func TestOSS(t *testing.T) {
 		tk := s.task(t, key)
 		tk.Store = c.place
 		mustFail(t, tk, task.ReasonSnapshotNotFound, c.words)
+	}
+	newest := place
+	newest.Key, newest.Newest, newest.Prefix = "", true, "prod/"
+	for _, place := range []*agent.Store{&place, &newest} {
+		tk := s.task(t, key)
+		tk.Store = place
+		s.proxy.Inject(s3test.Fault{When: s3test.IsMethod(http.MethodGet), Times: 1, Do: s3test.Answer(http.StatusForbidden, "AccessDenied")})
+		mustFail(t, tk, agent.ReasonAccessDenied, "oss:ListObjects on the bucket")
 	}
 }

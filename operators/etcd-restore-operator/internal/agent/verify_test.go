@@ -163,6 +163,10 @@ func TestAPlaceThatIsWrong(t *testing.T) {
 	t.Run("credentials that may not read", func(t *testing.T) {
 		s.proxy.Inject(s3test.Fault{When: s3test.IsGet, Times: 1, Do: s3test.Answer(http.StatusForbidden, "AccessDenied")})
 		mustFail(t, s.task(t, "key"), "AccessDenied", "AccessDenied: injected by a test")
+		tk := s.task(t, "key")
+		tk.Store.Key, tk.Store.Newest, tk.Store.Prefix = "", true, "prod/"
+		s.proxy.Inject(s3test.Fault{When: s3test.IsMethod(http.MethodGet), Times: 1, Do: s3test.Answer(http.StatusForbidden, "AccessDenied")})
+		mustFail(t, tk, "AccessDenied", "s3:ListBucket on the bucket")
 	})
 	t.Run("a folder on the volume", func(t *testing.T) {
 		tk := onVolume(t, nil)
