@@ -161,6 +161,26 @@ func TestOSSRefusals(t *testing.T) {
 	}
 }
 
+// TestOSSReplacesNothingUnseen holds that who cannot see an object of the key stores none: OSS
+// has no conditional write that would tell.
+func TestOSSReplacesNothingUnseen(t *testing.T) {
+	s3test.Resolve(t)
+	var writes atomic.Int32
+	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		if r.Method == http.MethodHead {
+			w.WriteHeader(http.StatusForbidden)
+			return
+		}
+		writes.Add(1)
+	}))
+	defer server.Close()
+	store := open(t, Settings{OSS: true, Bucket: bucket, Endpoint: s3test.Virtual(server.URL), SecretDir: ossDir(t, "a", "b"), Stall: time.Second, MaxBackoff: 10 * time.Millisecond})
+	_, err := store.Put(t.Context(), "key", plain(content(1)), objectstore.PutOptions{IfAbsent: true})
+	if !errors.Is(err, objectstore.AccessDenied) || writes.Load() > 0 {
+		t.Errorf("%d writes, and %v", writes.Load(), err)
+	}
+}
+
 // TestRAMRole holds that without a Secret the ServiceAccount's token is exchanged for keys.
 func TestRAMRole(t *testing.T) {
 	token := filepath.Join(t.TempDir(), "token")

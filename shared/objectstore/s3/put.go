@@ -114,7 +114,10 @@ func (p *put) checkAbsent(ctx context.Context) error {
 		return nil
 	case errors.Is(err, objectstore.AccessDenied):
 		// So S3 answers for an object that isn't there to those who may read it
-		// but not list the bucket. The conditional write will tell.
+		// but not list the bucket. The conditional write will tell, and OSS has none.
+		if p.settings.OSS {
+			return err
+		}
 		p.blind = true
 		return nil
 	}
