@@ -56,7 +56,9 @@ func (j *job) hash(ctx context.Context, from member, oldest int64) *snapshot.Has
 		compacted, err = isCompacted(ctx, from, from.revision)
 	}
 	if err != nil {
-		j.hashes = maxHashes // what took too long once is not tried again
+		if ctx.Err() != nil {
+			j.hashes = maxHashes // what took too long once is not tried again
+		}
 		j.log.Info("not recording a hash of the source, which did not tell one", "error", err)
 		return nil
 	}

@@ -105,6 +105,9 @@ func TestNoHash(t *testing.T) {
 			}
 			row.change(j, &from)
 			got := j.hash(t.Context(), from, 1)
+			if spent := j.hashes == maxHashes; spent != (row.words == "deadline" || name == "many attempts") {
+				t.Errorf("asked %d times", j.hashes)
+			}
 			if got != nil || !strings.Contains(l.String(), row.words) {
 				t.Errorf("got %+v, and the log has no %q:\n%s", got, row.words, l)
 			}
