@@ -252,6 +252,7 @@ func (w *world) checkGrowth() {
 func (w *world) volumesWrong() string {
 	for _, c := range w.claims {
 		switch {
+		case c.retired != "": // its restore answers for it; no member has it, and nothing is done to it
 		case w.cfg.Expansion < frozen && c.capacity < w.cluster.storage:
 			return "a volume is too small: " + c.name
 		case c.retained && c.version != w.cluster.current:
@@ -265,8 +266,8 @@ func (w *world) volumesWrong() string {
 
 // restOutcome is that of an operator which has nothing left to do.
 func (w *world) restOutcome() action.Outcome {
-	if slices.ContainsFunc(w.claims, func(c *claim) bool { return c.requested < w.cluster.storage }) {
-		return action.AwaitsUser // the volumes can't grow
+	if slices.ContainsFunc(w.claims, func(c *claim) bool { return c.retired == "" && c.requested < w.cluster.storage }) {
+		return action.AwaitsUser // the volumes cannot grow
 	}
 	return action.UpToDate
 }
