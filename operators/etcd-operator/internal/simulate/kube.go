@@ -59,8 +59,9 @@ type pod struct {
 	created       time.Duration
 	deleting      time.Duration // never: not being deleted
 	finished      bool
-	owner         int // the EtcdCluster of the name that it is of, by number
-	node          int // -1: not scheduled
+	ended         bool // finished, after its container has run
+	owner         int  // the EtcdCluster of the name that it is of, by number
+	node          int  // -1: not scheduled
 	unschedulable string
 	trouble       string
 	ip, addressed bool
@@ -339,6 +340,7 @@ func (w *world) dropRun(r *run) {
 func (w *world) finishPod(p *pod) {
 	p.finished = true
 	if r := w.runOf(p.uid); r != nil {
+		p.ended = r.started
 		w.dropRun(r)
 	}
 	w.diskLost()

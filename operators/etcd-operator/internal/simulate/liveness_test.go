@@ -3,6 +3,9 @@ package simulate
 import (
 	"testing"
 
+	corev1 "k8s.io/api/core/v1"
+
+	"github.com/etcd-operators/etcd-operators/operators/etcd-operator/internal/observe"
 	"github.com/etcd-operators/etcd-operators/operators/etcd-operator/internal/plan/action"
 )
 
@@ -22,5 +25,17 @@ func TestRetiredVolumesAreNotJudged(t *testing.T) {
 	old.retired = "r0"
 	if w.volumesWrong() != "" || w.restOutcome() != action.UpToDate {
 		t.Errorf("a volume that is retired: %q, %v", w.volumesWrong(), w.restOutcome())
+	}
+}
+
+// A kubelet reports the container of a Pod that has ended as it did before.
+func TestEndedPodsKeepTheirContainer(t *testing.T) {
+	w := formed(t, func(*Config) {})
+	p := w.pods[0]
+	p.object = &corev1.Pod{}
+	before := observe.ContainerID(w.podObject(p))
+	w.finishPod(p)
+	if after := observe.ContainerID(w.podObject(p)); before == "" || after != before {
+		t.Errorf("the container was %q, and is %q after its Pod has ended", before, after)
 	}
 }

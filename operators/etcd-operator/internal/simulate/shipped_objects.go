@@ -159,7 +159,7 @@ func (w *world) podObject(p *pod) *corev1.Pod {
 		o.Status.PodIP = address(p.uid)
 	}
 	etcd := corev1.ContainerStatus{Name: member.ContainerEtcd, Ready: p.ready, RestartCount: int32(p.restarts)}
-	if r := w.runOf(p.uid); r != nil && r.started { // also while it is down
+	if r := w.runOf(p.uid); p.ended || r != nil && r.started { // also while it is down, and when the Pod has ended
 		etcd.ContainerID = fmt.Sprintf("containerd://%s-%d", p.uid, p.restarts)
 	}
 	switch reason, message, _ := strings.Cut(p.trouble, ": "); {
