@@ -236,7 +236,12 @@ func (j *job) choose(answers []answer, broken map[string]bool) (member, error) {
 	if len(members) == 0 {
 		return member{}, j.noMember(answers)
 	}
-	highest := slices.MaxFunc(members, func(a, b member) int { return cmp.Compare(a.revision, b.revision) }).revision
+	highest := int64(0) // of the healthy: what others count says nothing of who is up to date
+	for i := range members {
+		if members[i].standing() == standingGood {
+			highest = max(highest, members[i].revision)
+		}
+	}
 	isRecent := func(m *member) bool { return m.quorum && m.revision >= highest-fewWrites }
 	return slices.MinFunc(members, func(a, b member) int {
 		return cmp.Or(

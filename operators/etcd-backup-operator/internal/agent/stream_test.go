@@ -80,6 +80,12 @@ func answering(id uint64, revision int64, leader uint64, learner bool) *pb.Statu
 	return &pb.StatusResponse{Header: &pb.ResponseHeader{ClusterId: 7, MemberId: id, Revision: revision}, Leader: leader, Version: "3.6.16", IsLearner: learner}
 }
 
+// unhealthy is the status of a member that reports an error.
+func unhealthy(s *pb.StatusResponse) *pb.StatusResponse {
+	s.Errors = []string{"etcdserver: something is wrong"}
+	return s
+}
+
 // serve starts a fake and returns its endpoint.
 func serve(t *testing.T, f *fake) string {
 	t.Helper()
@@ -154,10 +160,13 @@ func TestTheRightMemberIsTheSource(t *testing.T) {
 		"the highest revision":           {members: []*pb.StatusResponse{answering(1, 5, 3, false), answering(2, 9, 3, false), answering(3, 8, 3, false)}, want: 2},
 		"among equals a follower":        {members: []*pb.StatusResponse{answering(1, 9, 1, false), answering(2, 9, 1, false)}, want: 2},
 		"a follower a few writes behind": {members: []*pb.StatusResponse{answering(1, 108, 1, false), answering(2, 8, 1, false), answering(3, 7, 1, false)}, want: 2},
-		"the leader if it is ahead":      {members: []*pb.StatusResponse{answering(1, 109, 1, false), answering(2, 8, 1, false)}, want: 1},
-		"never a learner":                {members: []*pb.StatusResponse{answering(1, 9, 3, true), answering(2, 8, 3, false)}, want: 2},
-		"among equals the first named":   {members: []*pb.StatusResponse{answering(4, 9, 3, false), answering(2, 9, 3, false)}, want: 4},
-		"only a learner":                 {members: []*pb.StatusResponse{answering(1, 9, 3, true)}, reason: v1beta2.BackupReasonNoEndpoint},
+		"a follower a few writes behind, beside an unhealthy member": {members: []*pb.StatusResponse{
+			answering(1, 108, 1, false), answering(2, 8, 1, false), unhealthy(answering(3, 500, 1, false)),
+		}, want: 2},
+		"the leader if it is ahead":    {members: []*pb.StatusResponse{answering(1, 109, 1, false), answering(2, 8, 1, false)}, want: 1},
+		"never a learner":              {members: []*pb.StatusResponse{answering(1, 9, 3, true), answering(2, 8, 3, false)}, want: 2},
+		"among equals the first named": {members: []*pb.StatusResponse{answering(4, 9, 3, false), answering(2, 9, 3, false)}, want: 4},
+		"only a learner":               {members: []*pb.StatusResponse{answering(1, 9, 3, true)}, reason: v1beta2.BackupReasonNoEndpoint},
 	} {
 		t.Run(name, func(t *testing.T) {
 			var endpoints []string
