@@ -16,8 +16,8 @@ import (
 
 // AskLauncher settles whether the launcher of a seed that is prepared lacks the start permit
 // alone. That its container runs does not show it: one that exits runs for a moment, again
-// and again. Of a seed that has served, and does not any more, it settles whether its data is
-// gone: with data, a launcher asks for no permit.
+// and again. Of a seed without a permit that does not serve it settles whether it has
+// never started, or its data is gone: with data, a launcher asks for no permit.
 func AskLauncher(ctx context.Context, network http.RoundTripper, pod *corev1.Pod, seen *plan.Pod) {
 	if !seen.Seed || !seen.Prepared || !seen.Launched || seen.Ready || seen.Permit == plan.PermitToStart {
 		return
@@ -27,7 +27,8 @@ func AskLauncher(ctx context.Context, network http.RoundTripper, pod *corev1.Pod
 	said, err := launcher.Ask(ctx, teller(network), net.JoinHostPort(pod.Status.PodIP, strconv.Itoa(member.MetricsPort)))
 	waits := err == nil && said.State == launcher.Waiting && said.PodUID == string(pod.UID)
 	if seen.Permit == plan.PermitNone {
-		seen.Emptied = waits
+		seen.Unstarted = waits && said.Reason == launcher.ReasonNoPermit // it has what it was to start with
+		seen.Emptied = waits && !seen.Unstarted
 		return
 	}
 	seen.Launched = waits && said.Reason == launcher.ReasonNoPermit

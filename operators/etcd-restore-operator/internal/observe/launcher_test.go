@@ -40,25 +40,29 @@ func TestAskLauncher(t *testing.T) {
 	}
 	// A seed that has served has no permit, and needs none unless its data is gone.
 	for name, tc := range map[string]struct {
-		reason string
-		change func(*launcher.State)
-		ready  bool
-		want   bool
+		reason    string
+		change    func(*launcher.State)
+		ready     bool
+		want      bool
+		unstarted bool
 	}{
-		"its data is gone":  {"with data it would start etcd", func(*launcher.State) {}, false, true},
-		"of another Pod":    {"an address that is stale", func(s *launcher.State) { s.PodUID = "2" }, false, false},
-		"etcd runs":         {"no launcher answers", func(s *launcher.State) { s.State = "" }, false, false},
-		"others' data":      {"there is some", func(s *launcher.State) { s.State = launcher.Refusing }, false, false},
-		"it serves already": {"nobody is asked", func(*launcher.State) {}, true, false},
+		"its data is gone":          {"with data it would start etcd", func(*launcher.State) {}, false, true, false},
+		"its permit cannot be read": {"with data it would need none", func(s *launcher.State) { s.Reason = launcher.ReasonPermitInvalid }, false, true, false},
+		"it has never started":      {"what was prepared is still beside the data dir", func(s *launcher.State) { s.Reason = launcher.ReasonNoPermit }, false, false, true},
+		"of another Pod":            {"an address that is stale", func(s *launcher.State) { s.PodUID = "2" }, false, false, false},
+		"etcd runs":                 {"no launcher answers", func(s *launcher.State) { s.State = "" }, false, false, false},
+		"others' data":              {"there is some", func(s *launcher.State) { s.State = launcher.Refusing }, false, false, false},
+		"it serves already":         {"nobody is asked", func(*launcher.State) {}, true, false, false},
 	} {
 		t.Run("served: "+name, func(t *testing.T) {
 			said := waits
+			said.Reason = launcher.ReasonNotPrepared
 			tc.change(&said)
 			ip := launchertest.ServeState(t, func() launcher.State { return said })
 			seen := plan.Pod{Seed: true, Prepared: true, Launched: true, Ready: tc.ready, Permit: plan.PermitNone}
 			AskLauncher(t.Context(), nil, &corev1.Pod{ObjectMeta: metav1.ObjectMeta{UID: "1"}, Status: corev1.PodStatus{PodIP: ip}}, &seen)
-			if seen.Emptied != tc.want || !seen.Launched {
-				t.Errorf("%s: emptied %t, launched %t; want %t, true", tc.reason, seen.Emptied, seen.Launched, tc.want)
+			if seen.Emptied != tc.want || seen.Unstarted != tc.unstarted || !seen.Launched {
+				t.Errorf("%s: emptied %t, unstarted %t, launched %t; want %t, %t, true", tc.reason, seen.Emptied, seen.Unstarted, seen.Launched, tc.want, tc.unstarted)
 			}
 		})
 	}

@@ -239,7 +239,7 @@ func randomParts(r *rand.Rand, o *Observation) {
 	maybe := func(n int) bool { return r.Intn(n) == 0 }
 	for _, n := range []string{"c-1", "c-2", "c-old", "c-seed"} {
 		if maybe(6) {
-			p := Pod{Name: n, UID: "uid of " + n, Seed: maybe(2), Ready: maybe(2), Permit: Permit(r.Intn(3)), Prepared: maybe(2), Tries: r.Intn(6), Launched: maybe(2), Outdated: maybe(6), Emptied: maybe(8)}
+			p := Pod{Name: n, UID: "uid of " + n, Seed: maybe(2), Ready: maybe(2), Permit: Permit(r.Intn(3)), Prepared: maybe(2), Tries: r.Intn(6), Launched: maybe(2), Outdated: maybe(6), Emptied: maybe(8), Unstarted: maybe(8)}
 			if p.Seed && maybe(6) {
 				ended(&p)
 			}

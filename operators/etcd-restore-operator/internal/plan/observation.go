@@ -130,6 +130,9 @@ type Pod struct {
 	// Emptied is true of a seed whose launcher says that it finds no data, after its start permit
 	// was withdrawn: the data that it had served is gone.
 	Emptied bool
+	// Unstarted is true of a seed without a permit whose launcher says that what was prepared is
+	// still there: somebody has removed its permit before it has started.
+	Unstarted bool
 	// Result is the last report of the init container that prepares; nil if there is none.
 	Result *task.Result
 	// Tries is how often the init container that prepares was restarted.

@@ -929,6 +929,11 @@ func TestPlan(t *testing.T) {
 			o:      observe(seeded(noPermit, func(p *Pod) { p.Emptied = true })),
 			want:   decided{Action: DeleteSeed{seedRef}, Reason: "SeedDeleted", Phase: seedingIs},
 		},
+		"seed's permit was removed before it started": {
+			reason: "it is given to no seed a second time, and no data was deleted",
+			o:      observe(seeded(noPermit, func(p *Pod) { p.Unstarted = true })),
+			want:   decided{Action: DeleteSeed{seedRef}, Reason: "SeedDeleted", Phase: seedingIs},
+		},
 		"seed restores": {
 			reason: "it tells how far it is",
 			o:      observe(seeded()),

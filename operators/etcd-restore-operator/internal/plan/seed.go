@@ -126,6 +126,8 @@ func (v *view) seedLost() string {
 		return "an earlier release of the operator has made it"
 	case p.Emptied:
 		return "its data was deleted before it was adopted"
+	case p.Unstarted:
+		return "its start permit was removed before it started"
 	case p.Permit == PermitNone && !p.Ready && p.Result != nil && p.Result.Already:
 		// Its Pod was set up anew after it had served, perhaps on an empty disk.
 		return "its Pod was restarted before it was adopted"
