@@ -322,6 +322,11 @@ func TestPreconditions(t *testing.T) {
 			p.Labels = nil
 			f.update(p)
 		}},
+		"another Pod that has lost its owner reference": {"PermitStart", func(f *fixture) {
+			p := f.pod("x-new")
+			p.OwnerReferences = nil
+			f.update(p)
+		}},
 		"a permit that was withdrawn": {"PermitStart", func(f *fixture) {
 			p := &corev1.Pod{ObjectMeta: metav1.ObjectMeta{Name: "x-s", Namespace: f.namespace}}
 			apiservertest.Read(f.t, f.client, p)

@@ -168,12 +168,14 @@ func (a *Actor) createSeed(ctx context.Context, t *target, x plan.CreateSeed) er
 // might are ignored only if the user accepts that, and they are being deleted.
 func (a *Actor) alone(ctx context.Context, t *target, seed string) error {
 	pods, err := observe.PodsOf(ctx, a.Live, t.cluster)
-	if err == nil {
-		pods, err = observe.AddUnlabelled(ctx, a.Live, t.cluster, pods)
-	}
 	if err != nil {
 		return err
 	}
+	unlabelled, err := observe.UnlabelledPods(ctx, a.Live, t.cluster)
+	if err != nil {
+		return err
+	}
+	pods = append(pods, unlabelled...)
 	for i := range pods {
 		p := &pods[i]
 		if p.Name == seed || build.Stopped(p) || p.DeletionTimestamp != nil && t.restore.Spec.AcceptRunningOldMembers {

@@ -204,7 +204,7 @@ func (o *Observer) pods(ctx context.Context, e *v1beta2.EtcdRestore, obs *Observ
 	}
 	pods, err := PodsOf(ctx, o.reader(e), obs.Cluster)
 	if err == nil && obs.Cluster.Status.FencedBy == string(e.UID) {
-		pods, err = AddUnlabelled(ctx, o.Live, obs.Cluster, pods)
+		pods, err = o.addUnlabelled(ctx, obs, pods)
 	}
 	if err != nil {
 		return err
@@ -222,29 +222,54 @@ func (o *Observer) pods(ctx context.Context, e *v1beta2.EtcdRestore, obs *Observ
 	return nil
 }
 
-// PodsOf are the Pods of a cluster that it controls, by name.
+// addUnlabelled adds the Pods that no list shows.
+func (o *Observer) addUnlabelled(ctx context.Context, obs *Observation, pods []corev1.Pod) ([]corev1.Pod, error) {
+	hidden, err := UnlabelledPods(ctx, o.Live, obs.Cluster)
+	for i := range hidden {
+		p := &hidden[i]
+		if slices.ContainsFunc(pods, func(cached corev1.Pod) bool { return cached.Name == p.Name }) {
+			continue // the cache lags behind
+		}
+		pods = append(pods, *p)
+	}
+	slices.SortFunc(pods, func(a, b corev1.Pod) int { return cmp.Compare(a.Name, b.Name) })
+	return pods, err
+}
+
+// PodsOf are the Pods of a cluster, by name.
 func PodsOf(ctx context.Context, reader client.Reader, c *v1beta2.EtcdCluster) ([]corev1.Pod, error) {
 	var list corev1.PodList
 	if err := reader.List(ctx, &list, client.InNamespace(c.Namespace), client.MatchingLabels(member.Selector(c.Name))); err != nil {
 		return nil, fmt.Errorf("list Pods: %w", err)
 	}
-	pods := slices.DeleteFunc(list.Items, func(p corev1.Pod) bool { return !metav1.IsControlledBy(&p, c) })
+	pods := slices.DeleteFunc(list.Items, func(p corev1.Pod) bool { return !isClusters(&p, c) })
 	slices.SortFunc(pods, func(a, b corev1.Pod) int { return cmp.Compare(a.Name, b.Name) })
 	return pods, nil
 }
 
-// AddUnlabelled adds the Pods of a cluster from which somebody has taken a label, so that no
+// isClusters reports whether a Pod is the EtcdCluster's: by its owner reference, or, if
+// nobody controls it, by the uid in its label. From such a one somebody has removed the
+// reference: it serves all the same, since the cluster's Services select by that label.
+func isClusters(pod metav1.Object, c *v1beta2.EtcdCluster) bool {
+	if metav1.GetControllerOf(pod) != nil {
+		return metav1.IsControlledBy(pod, c)
+	}
+	return member.IsLabelled(c, pod)
+}
+
+// UnlabelledPods are the Pods of a cluster from which somebody has taken a label, so that no
 // list of its Pods shows them. They serve all the same, and nobody puts labels back while the
 // cluster is fenced.
-func AddUnlabelled(ctx context.Context, live client.Reader, c *v1beta2.EtcdCluster, pods []corev1.Pod) ([]corev1.Pod, error) {
-	list := metav1.PartialObjectMetadataList{TypeMeta: metav1.TypeMeta{APIVersion: "v1", Kind: "PodList"}}
-	if err := live.List(ctx, &list, client.InNamespace(c.Namespace)); err != nil {
-		return nil, fmt.Errorf("list Pods: %w", err)
+func UnlabelledPods(ctx context.Context, live client.Reader, c *v1beta2.EtcdCluster) ([]corev1.Pod, error) {
+	all, err := metadata(ctx, live, c.Namespace, "Pod")
+	if err != nil {
+		return nil, err
 	}
+	var pods []corev1.Pod
 	labelled := labels.SelectorFromSet(member.Selector(c.Name))
-	for i := range list.Items {
-		o := &list.Items[i]
-		if labelled.Matches(labels.Set(o.Labels)) || !metav1.IsControlledBy(o, c) {
+	for i := range all {
+		o := &all[i]
+		if labelled.Matches(labels.Set(o.Labels)) || !isClusters(o, c) {
 			continue
 		}
 		var pod corev1.Pod
@@ -256,8 +281,17 @@ func AddUnlabelled(ctx context.Context, live client.Reader, c *v1beta2.EtcdClust
 			pods = append(pods, pod)
 		}
 	}
-	slices.SortFunc(pods, func(a, b corev1.Pod) int { return cmp.Compare(a.Name, b.Name) })
 	return pods, nil
+}
+
+// metadata lists what the objects of a kind are called, and who has them, whatever their
+// labels.
+func metadata(ctx context.Context, live client.Reader, namespace, kind string) ([]metav1.PartialObjectMetadata, error) {
+	list := metav1.PartialObjectMetadataList{TypeMeta: metav1.TypeMeta{APIVersion: "v1", Kind: kind + "List"}}
+	if err := live.List(ctx, &list, client.InNamespace(namespace)); err != nil {
+		return nil, fmt.Errorf("list the metadata of %ss: %w", kind, err)
+	}
+	return list.Items, nil
 }
 
 // claims reads the volumes of the cluster's members, and those that are retired.

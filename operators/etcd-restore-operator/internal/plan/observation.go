@@ -44,8 +44,8 @@ type Observation struct {
 	// which nothing is reported, and of one that Hangs, the Pods were read from the API
 	// server itself.
 	Job *Job
-	// Pods are those of the cluster (label etcd_cluster) that the EtcdCluster controls,
-	// by uid, sorted by name, the seed among them.
+	// Pods are those that the EtcdCluster controls, or, where nobody does, that have its uid
+	// in their label. They are sorted by name, the seed among them.
 	Pods []Pod
 	// Claims are the PersistentVolumeClaims that the EtcdCluster controls and that have
 	// its label etcd_cluster, or the label retired-by with this EtcdRestore's uid,
