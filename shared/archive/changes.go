@@ -10,6 +10,12 @@ import (
 type Changes struct {
 	chain    []Segment
 	from, to int64
+	// snapshot is the lineage of a recording that begins after the snapshot, and own the
+	// changes of its revision that were archived, until they are compared.
+	snapshot Lineage
+	own      lineage
+	compared bool
+	last     Segment
 	open     func(Segment) (io.ReadCloser, error)
 	file     io.ReadCloser
 	reader   *Reader
@@ -17,9 +23,10 @@ type Changes struct {
 }
 
 // NewChanges reads the changes after a revision, up to another, of the segments that [Chain]
-// has picked for them. The caller closes it.
-func NewChanges(chain []Segment, from, to int64, open func(Segment) (io.ReadCloser, error)) *Changes {
-	return &Changes{chain: chain, from: from, to: to, open: open, at: from}
+// has picked for them. snapshot is what a [Begin] tells of the snapshot's newest revision: one of
+// another history is refused. The caller closes it.
+func NewChanges(chain []Segment, from, to int64, snapshot Lineage, open func(Segment) (io.ReadCloser, error)) *Changes {
+	return &Changes{chain: chain, from: from, to: to, snapshot: snapshot, open: open, at: from}
 }
 
 // Next is the next change: the record of etcd's history and its value, which are valid until
@@ -37,17 +44,25 @@ func (c *Changes) Next() (record, value []byte, err error) {
 			if err := c.Close(); err != nil {
 				return nil, nil, err
 			}
-			c.chain = c.chain[1:]
+			c.last, c.chain = c.chain[0], c.chain[1:]
 			continue
 		}
 		if err != nil {
 			return nil, nil, fmt.Errorf("segment %s: %w", c.chain[0].Name(), err)
 		}
 		main, _, _ := parseRevision(record) // the Reader has read it
-		// What lies before was in another segment, and what lies behind is not asked for: the
+		if main == c.from {
+			c.own.add(record, value)
+		}
+		// What lies before is in the snapshot, and what lies behind is not asked for: the
 		// rest is still read, since only its end tells that it is whole.
 		if main <= c.from || main > c.to {
 			continue
+		}
+		if !c.compared {
+			if err := c.compare(c.own.after(0)); err != nil {
+				return nil, nil, err
+			}
 		}
 		c.at = main
 		return record, value, nil
@@ -61,16 +76,32 @@ func (c *Changes) openNext() (err error) {
 		}
 		return io.EOF
 	}
-	if s := c.chain[0]; s.First > c.at+1 {
+	s := c.chain[0]
+	switch {
+	case s.First > c.at+1:
 		return &GapError{From: c.at + 1, To: s.First - 1}
+	case c.last != (Segment{}) && s.begin() != c.last.end():
+		return &ForkError{One: c.last, Other: s}
+	case c.last == (Segment{}) && s.First == c.from+1:
+		if err := c.compare(s.Follows); err != nil {
+			return err
+		}
 	}
-	c.from = c.at
-	if c.file, err = c.open(c.chain[0]); err != nil {
+	if c.file, err = c.open(s); err != nil {
 		return err
 	}
-	if c.reader, err = NewReader(c.file, c.chain[0]); err != nil {
-		return errors.Join(fmt.Errorf("segment %s: %w", c.chain[0].Name(), err), c.file.Close())
+	if c.reader, err = NewReader(c.file, s); err != nil {
+		return errors.Join(fmt.Errorf("segment %s: %w", s.Name(), err), c.file.Close())
 	}
+	return nil
+}
+
+// compare refuses a snapshot of another history, before a change is returned.
+func (c *Changes) compare(archived Lineage) error {
+	if !c.compared && archived != c.snapshot {
+		return &DivergedError{Revision: c.from}
+	}
+	c.compared = true
 	return nil
 }
 

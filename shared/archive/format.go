@@ -1,7 +1,9 @@
 package archive
 
 import (
+	"crypto/sha256"
 	"encoding/binary"
+	"math"
 	"time"
 )
 
@@ -56,7 +58,33 @@ func parseRevision(key []byte) (main, sub int64, ok bool) {
 func appendHeader(b []byte, s Segment) []byte {
 	b = append(b, magic...)
 	b = order.AppendUint64(b, s.ClusterID)
-	return order.AppendUint64(b, uint64(s.First))
+	b = order.AppendUint64(b, uint64(s.Timeline))
+	b = order.AppendUint64(b, uint64(s.First))
+	return order.AppendUint64(b, uint64(s.Follows))
+}
+
+func parseHeader(b []byte) (s Segment, ok bool) {
+	if len(b) != len(magic)+32 || string(b[:len(magic)]) != magic {
+		return s, false
+	}
+	b = b[len(magic):]
+	timeline := order.Uint64(b[8:])
+	return Segment{
+		ClusterID: order.Uint64(b), Timeline: uint32(timeline), First: int64(order.Uint64(b[16:])), Follows: Lineage(order.Uint64(b[24:])),
+	}, timeline <= math.MaxUint32
+}
+
+func appendFooter(b []byte, p Position) []byte {
+	b = order.AppendUint64(b, uint64(p.Revision))
+	b = order.AppendUint64(b, uint64(p.Before))
+	return order.AppendUint64(b, uint64(p.At))
+}
+
+func parseFooter(b []byte) (p Position, sum []byte, ok bool) {
+	if len(b) != 24+sha256.Size {
+		return p, nil, false
+	}
+	return Position{Revision: int64(order.Uint64(b)), Before: Lineage(order.Uint64(b[8:])), At: Lineage(order.Uint64(b[16:]))}, b[24:], true
 }
 
 func appendMark(b []byte, m Mark) []byte {

@@ -21,8 +21,13 @@ type ForeignError struct{ Want, Got Segment }
 
 // Error implements error.
 func (e *ForeignError) Error() string {
-	if e.Want.ClusterID != e.Got.ClusterID {
+	switch {
+	case e.Want.ClusterID != e.Got.ClusterID:
 		return fmt.Sprintf("the segment is of cluster %016x, and not of %016x", e.Got.ClusterID, e.Want.ClusterID)
+	case e.Want.Timeline != e.Got.Timeline:
+		return fmt.Sprintf("the segment is of timeline %d, and not of %d", e.Got.Timeline, e.Want.Timeline)
+	case e.Want.Follows != e.Got.Follows:
+		return fmt.Sprintf("the segment follows lineage %s, and not %s", e.Got.Follows, e.Want.Follows)
 	}
 	return fmt.Sprintf("the segment holds revisions %d to %d, and not %d to %d", e.Got.First, e.Got.Last, e.Want.First, e.Want.Last)
 }
@@ -32,6 +37,7 @@ func (e *ForeignError) Error() string {
 type Reader struct {
 	want, have Segment
 	sub        int64
+	tracker    tracker
 	zstd       *zstd.Decoder
 	src        *bufio.Reader
 	hash       hash.Hash
@@ -39,6 +45,7 @@ type Reader struct {
 	content    bytes.Buffer
 	marks      []Mark
 	hashes     []Hash
+	position   Position
 	end        error
 }
 
@@ -66,6 +73,9 @@ func (r *Reader) Marks() []Mark { return r.marks }
 // Hashes are those that were read so far.
 func (r *Reader) Hashes() []Hash { return r.hashes }
 
+// End is the position behind the segment, once all of it was read.
+func (r *Reader) End() Position { return r.position }
+
 // Next is the next change. It is valid until the next call.
 func (r *Reader) Next() (record, value []byte, err error) {
 	for r.end == nil {
@@ -81,16 +91,16 @@ func (r *Reader) header() error {
 	if err != nil {
 		return err
 	}
-	size := len(magic) + 16
-	if k != kindHeader || len(content) != size || string(content[:len(magic)]) != magic {
+	have, ok := parseHeader(content)
+	if k != kindHeader || !ok {
 		return fmt.Errorf("%w: it does not begin as one", ErrDamaged)
 	}
-	r.have.ClusterID = order.Uint64(content[len(magic):])
-	r.have.First = int64(order.Uint64(content[len(magic)+8:]))
-	r.have.Last = r.want.Last // the footer tells
+	r.have = have
+	r.have.Last, r.have.Ends = r.want.Last, r.want.Ends // the footer tells
 	if r.have != r.want {
 		return &ForeignError{Want: r.want, Got: r.have}
 	}
+	r.tracker.position = Position{Revision: r.have.First - 1, At: r.have.Follows}
 	r.have.Last = r.have.First - 1
 	return nil
 }
@@ -134,17 +144,27 @@ func (r *Reader) change(content []byte) (record, value []byte, err error) {
 		return nil, nil, fmt.Errorf("%w: after revision %d.%d comes %d.%d", ErrDamaged, r.have.Last, r.sub, main, sub)
 	}
 	r.have.Last, r.sub = main, sub
+	r.tracker.change(main, record, value)
 	return record, value, nil
 }
 
 // footer is io.EOF if all of the segment was right.
 func (r *Reader) footer(content []byte) error {
-	if len(content) != 8+sha256.Size || int64(order.Uint64(content)) != r.have.Last || !bytes.Equal(content[8:], r.sum) {
+	told, sum, ok := parseFooter(content)
+	if !ok || told.Revision != r.have.Last || !bytes.Equal(sum, r.sum) {
 		return fmt.Errorf("%w: its sha256 is wrong", ErrDamaged)
 	}
 	if r.have.Last != r.want.Last {
 		return &ForeignError{Want: r.want, Got: r.have}
 	}
+	end := r.tracker.seal()
+	if r.have.Last < r.have.First { // it has no change: what was before is only told
+		end.Before = told.Before
+	}
+	if end != told || end.At != r.want.Ends {
+		return fmt.Errorf("%w: its changes have lineage %s, and its name says %s", ErrDamaged, end.At, r.want.Ends)
+	}
+	r.position = end
 	if _, err := r.src.ReadByte(); !errors.Is(err, io.EOF) {
 		return fmt.Errorf("%w: more follows on its end", ErrDamaged)
 	}

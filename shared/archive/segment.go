@@ -1,10 +1,8 @@
 package archive
 
 import (
-	"cmp"
 	"fmt"
 	"regexp"
-	"slices"
 	"strconv"
 	"time"
 )
@@ -12,9 +10,13 @@ import (
 // Segment says what a segment holds.
 type Segment struct {
 	ClusterID uint64
+	// Timeline counts how often the recording of a cluster has begun anew after a snapshot.
+	Timeline uint32
 	// First and Last are revisions. It holds all changes from First to Last; none if Last is
 	// one before First, which happens if nothing was written for a while.
 	First, Last int64
+	// Follows and Ends are the lineage before First and at Last.
+	Follows, Ends Lineage
 }
 
 // Mark says that a cluster was at a revision at a time: whatever was acknowledged before Asked
@@ -32,12 +34,15 @@ type Hash struct {
 	Hash                uint32
 }
 
-// Name is what a segment is called in a store. Names are in the order of First.
+// Name is what a segment is called in a store. Names of a timeline are in the order of First.
 func (s Segment) Name() string {
-	return fmt.Sprintf("%016x_%019d_%019d.seg", s.ClusterID, s.First, s.Last)
+	return fmt.Sprintf("%016x_%08x_%019d_%019d_%s_%s%s", s.ClusterID, s.Timeline, s.First, s.Last, s.Follows, s.Ends, suffix)
 }
 
-var namePattern = regexp.MustCompile(`^([0-9a-f]{16})_([0-9]{19})_([0-9]{19})\.seg$`)
+// suffix ends the name of a segment.
+const suffix = ".seg"
+
+var namePattern = regexp.MustCompile(`^([0-9a-f]{16})_([0-9a-f]{8})_([0-9]{19})_([0-9]{19})_([0-9a-f]{16})_([0-9a-f]{16})\.seg$`)
 
 // ParseName reads a name; ok is false if it is no segment's.
 func ParseName(name string) (s Segment, ok bool) {
@@ -45,14 +50,20 @@ func ParseName(name string) (s Segment, ok bool) {
 	if m == nil {
 		return s, false
 	}
-	var errs [3]error
-	s.ClusterID, errs[0] = strconv.ParseUint(m[1], 16, 64)
-	s.First, errs[1] = strconv.ParseInt(m[2], 10, 64)
-	s.Last, errs[2] = strconv.ParseInt(m[3], 10, 64)
-	return s, errs == [3]error{} && s.isValid()
+	var errs [2]error
+	hex := func(digits string) (n uint64) {
+		n, _ = strconv.ParseUint(digits, 16, 64) // the pattern has no others
+		return n
+	}
+	s = Segment{ClusterID: hex(m[1]), Timeline: uint32(hex(m[2])), Follows: Lineage(hex(m[5])), Ends: Lineage(hex(m[6]))}
+	s.First, errs[0] = strconv.ParseInt(m[3], 10, 64)
+	s.Last, errs[1] = strconv.ParseInt(m[4], 10, 64)
+	return s, errs == [2]error{} && s.isValid()
 }
 
-func (s Segment) isValid() bool { return s.First > 0 && s.Last >= s.First-1 }
+func (s Segment) isValid() bool {
+	return s.First > 0 && s.Last >= s.First-1 && s.Follows != 0 && s.Ends != 0 && (s.Last >= s.First || s.Follows == s.Ends)
+}
 
 // GapError says which revisions no segment holds.
 type GapError struct {
@@ -67,45 +78,4 @@ func (e *GapError) Error() string {
 		return fmt.Sprintf("the archive ends before revision %d", e.From)
 	}
 	return fmt.Sprintf("the archive has a gap: it does not hold revisions %d to %d", e.From, e.To)
-}
-
-// Chain picks those segments of a cluster that lead from a snapshot's revision to another, in
-// their order. Segments of other clusters, and those that repeat others, are passed over.
-func Chain(all []Segment, clusterID uint64, from, to int64) (chain []Segment, err error) {
-	own := slices.DeleteFunc(slices.Clone(all), func(s Segment) bool { return s.ClusterID != clusterID || !s.isValid() })
-	slices.SortFunc(own, func(a, b Segment) int { return cmp.Compare(a.First, b.First) })
-	for from < to {
-		var best Segment
-		for len(own) > 0 && own[0].First <= from+1 {
-			if own[0].Last > best.Last {
-				best = own[0]
-			}
-			own = own[1:]
-		}
-		if best.Last <= from {
-			gap := &GapError{From: from + 1}
-			if len(own) > 0 {
-				gap.To = own[0].First - 1
-			}
-			return nil, gap
-		}
-		chain, from = append(chain, best), best.Last
-	}
-	return chain, nil
-}
-
-// End is the newest revision that follows without a gap from a revision that a snapshot has.
-func End(all []Segment, clusterID uint64, from int64) int64 {
-	for {
-		end := from
-		for _, s := range all {
-			if s.ClusterID == clusterID && s.isValid() && s.First <= end+1 {
-				end = max(end, s.Last)
-			}
-		}
-		if end == from {
-			return end
-		}
-		from = end
-	}
 }

@@ -15,21 +15,23 @@ import (
 type Writer struct {
 	segment Segment
 	sub     int64 // of the last change
+	tracker tracker
 	zstd    *zstd.Encoder
 	hash    hash.Hash
 	size    int64
 	buffer  []byte
 }
 
-// NewWriter begins a segment at a revision. Its Last is what follows.
-func NewWriter(to io.Writer, clusterID uint64, first int64) (*Writer, error) {
+// NewWriter begins a segment behind a position of a timeline. Its Last is what follows.
+func NewWriter(to io.Writer, clusterID uint64, timeline uint32, from Position) (*Writer, error) {
 	encoder, err := zstd.NewWriter(to, zstd.WithEncoderConcurrency(1), zstd.WithWindowSize(window), zstd.WithLowerEncoderMem(true))
 	if err != nil {
 		return nil, err
 	}
-	w := &Writer{segment: Segment{ClusterID: clusterID, First: first, Last: first - 1}, sub: noSub, zstd: encoder, hash: sha256.New()}
+	w := &Writer{sub: noSub, zstd: encoder, hash: sha256.New(), tracker: tracker{position: from}}
+	w.segment = Segment{ClusterID: clusterID, Timeline: timeline, First: from.Revision + 1, Last: from.Revision, Follows: from.At, Ends: from.At}
 	if !w.segment.isValid() {
-		return nil, fmt.Errorf("a segment cannot begin at revision %d", first)
+		return nil, fmt.Errorf("a segment cannot begin behind revision %d with lineage %s", from.Revision, from.At)
 	}
 	return w, w.record(kindHeader, appendHeader(nil, w.segment))
 }
@@ -42,6 +44,7 @@ func (w *Writer) Change(record, value []byte) error {
 		return fmt.Errorf("revision %d.%d was sent after %d.%d: no change must be missing", main, sub, w.segment.Last, w.sub)
 	}
 	w.segment.Last, w.sub = main, sub
+	w.tracker.change(main, record, value)
 	w.buffer = append(append(append(w.buffer[:0], byte(len(record))), record...), value...)
 	return w.record(kindChange, w.buffer)
 }
@@ -60,13 +63,18 @@ func (w *Writer) Mark(m Mark) error { return w.record(kindMark, appendMark(nil, 
 // Hash adds a hash.
 func (w *Writer) Hash(h Hash) error { return w.record(kindHash, appendHash(nil, h)) }
 
+// Position is behind all changes that were added, once those of a revision are complete.
+func (w *Writer) Position() Position { return w.tracker.seal() }
+
 // Size is how many bytes were added, before compression.
 func (w *Writer) Size() int64 { return w.size }
 
 // Close ends the segment, and says what it holds. After it all is in the underlying writer,
 // which it does not close.
 func (w *Writer) Close() (Segment, error) {
-	footer := w.hash.Sum(order.AppendUint64(nil, uint64(w.segment.Last)))
+	end := w.Position()
+	w.segment.Ends = end.At
+	footer := w.hash.Sum(appendFooter(nil, end))
 	if err := w.record(kindFooter, footer); err != nil {
 		return w.segment, err
 	}

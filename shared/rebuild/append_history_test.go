@@ -153,14 +153,14 @@ func (a *archived) takeBase(t *testing.T) {
 	}
 }
 
-func (a *archived) archivedTo() int64 { return archive.End(a.store.all(), a.id, a.revision) }
+func (a *archived) archivedTo() int64 { return archive.End(a.store.all(), a.id, 1, a.revision) }
 
 // record records at one member after the other, each for a short while.
 func (a *archived) record(ctx context.Context, dir string, r *rand.Rand) error {
-	next := a.revision + 1
+	next := archive.Position{Revision: a.revision}
 	for ctx.Err() == nil {
 		recorder := &archive.Recorder{
-			Client: a.clients[r.Intn(len(a.clients))], ClusterID: a.id, Dir: dir, Store: a.store.put,
+			Client: a.clients[r.Intn(len(a.clients))], ClusterID: a.id, Timeline: 1, Dir: dir, Store: a.store.put,
 			Interval: time.Duration(10+r.Intn(100)) * time.Millisecond, Idle: time.Second, Size: int64(1 + r.Intn(5000)), HashEvery: time.Nanosecond,
 			Now: time.Now, Log: slog.New(slog.DiscardHandler),
 		}
@@ -169,7 +169,8 @@ func (a *archived) record(ctx context.Context, dir string, r *rand.Rand) error {
 		next, err = recorder.Record(in, next)
 		cancel()
 		var compacted *archive.CompactedError
-		if errors.As(err, &compacted) {
+		var diverged *archive.DivergedError
+		if errors.As(err, &compacted) || errors.As(err, &diverged) {
 			return err
 		}
 	}
@@ -314,11 +315,15 @@ func (a *archived) appended(t *testing.T, revision int64, leased LeasedKeys) *os
 
 func (a *archived) changes(t *testing.T, revision int64) *archive.Changes {
 	t.Helper()
-	chain, err := archive.Chain(a.store.all(), a.id, a.revision, revision)
+	chain, err := archive.Chain(a.store.all(), a.id, 1, a.revision, revision)
 	if err != nil {
 		t.Fatal(err)
 	}
-	return archive.NewChanges(chain, a.revision, revision, func(s archive.Segment) (io.ReadCloser, error) {
+	var begin archive.Begin
+	if err := NewestChanges(t.Context(), copyOf(t, a.base), begin.Add); err != nil {
+		t.Fatal(err)
+	}
+	return archive.NewChanges(chain, a.revision, revision, begin.Lineage(), func(s archive.Segment) (io.ReadCloser, error) {
 		return io.NopCloser(bytes.NewReader(a.store.content[s])), nil
 	})
 }
