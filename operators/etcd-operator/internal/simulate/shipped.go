@@ -282,6 +282,7 @@ func (w *world) end() {
 		s.end()
 	}
 	w.sleep(time.Minute) // for the deadlines of what they had asked
+	w.checkShared()
 	for _, r := range w.runs {
 		w.stopEtcd(r)
 	}

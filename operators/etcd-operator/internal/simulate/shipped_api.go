@@ -5,9 +5,8 @@ import (
 	"encoding/json"
 	"fmt"
 	"reflect"
-	"slices"
+	"strings"
 
-	jsonpatch "github.com/evanphx/json-patch/v5"
 	corev1 "k8s.io/api/core/v1"
 	discoveryv1 "k8s.io/api/discovery/v1"
 	policyv1 "k8s.io/api/policy/v1"
@@ -57,15 +56,15 @@ func (a *api) GroupVersionKindFor(o runtime.Object) (schema.GroupVersionKind, er
 func (a *api) Status() client.SubResourceWriter { return status{shipped: a.shipped} }
 
 // read is a read of a cache, or a call.
-func (a *api) read(ctx context.Context, what string, do func() error) error {
+func (a *api) read(ctx context.Context, verb string, into any, name string, do func() error) error {
 	if a.cached {
 		return do()
 	}
-	return a.call(ctx, what, timedOut, do)
+	return a.call(ctx, strings.TrimSpace(fmt.Sprintf("%s %T %s", verb, into, name)), timedOut, do)
 }
 
 func (a *api) Get(ctx context.Context, key client.ObjectKey, into client.Object, _ ...client.GetOption) error {
-	return a.read(ctx, fmt.Sprintf("reading %T %s", into, key.Name), func() error {
+	return a.read(ctx, "reading", into, key.Name, func() error {
 		var found client.Object
 		switch into.(type) {
 		case *v1beta2.EtcdCluster:
@@ -78,22 +77,26 @@ func (a *api) Get(ctx context.Context, key client.ObjectKey, into client.Object,
 		case *corev1.Pod:
 			for _, p := range a.podsSeen() {
 				if p.name == key.Name {
-					found = a.w.podObject(&p)
+					found = a.w.podObject(p)
 				}
 			}
 		case *corev1.PersistentVolumeClaim:
 			for _, c := range a.claimsSeen() {
 				if c.name == key.Name {
-					found = a.w.claimAsObject(&c)
+					found = a.w.claimAsObject(c)
 				}
 			}
 		case *corev1.Node:
 			found = a.w.nodeObject(key.Name)
 		case *storagev1.StorageClass:
 			found = a.w.class()
-		case *corev1.Service, *policyv1.PodDisruptionBudget, *corev1.Secret:
+		case *corev1.Service, *policyv1.PodDisruptionBudget:
 			if o, ok := a.w.children[childKey(into, key.Name)]; ok {
-				found = o.DeepCopyObject().(client.Object)
+				found = a.w.childObject(o)
+			}
+		case *corev1.Secret: // changed in place by who reads it
+			if s := a.w.secret(key.Name); s != nil {
+				found = s.DeepCopy()
 			}
 		default:
 			panic(fmt.Sprintf("%T is not simulated", into))
@@ -114,23 +117,23 @@ func (a *api) Get(ctx context.Context, key client.ObjectKey, into client.Object,
 func (a *api) List(ctx context.Context, into client.ObjectList, options ...client.ListOption) error {
 	var which client.ListOptions
 	which.ApplyOptions(options)
-	return a.read(ctx, fmt.Sprintf("listing %T", into), func() error {
+	return a.read(ctx, "listing", into, "", func() error {
 		switch list := into.(type) {
 		case *corev1.PodList:
 			for _, p := range a.podsSeen() {
 				if which.LabelSelector.Matches(labels.Set(p.object.Labels)) {
-					list.Items = append(list.Items, *a.w.podObject(&p))
+					list.Items = append(list.Items, *a.w.podObject(p))
 				}
 			}
 		case *metav1.PartialObjectMetadataList: // of Pods
 			for _, p := range a.podsSeen() {
 				if which.LabelSelector.Matches(labels.Set(p.object.Labels)) {
-					list.Items = append(list.Items, metav1.PartialObjectMetadata{ObjectMeta: podMeta(&p)})
+					list.Items = append(list.Items, metav1.PartialObjectMetadata{ObjectMeta: a.w.podObject(p).ObjectMeta})
 				}
 			}
 		case *corev1.PersistentVolumeClaimList:
 			for _, c := range a.claimsSeen() {
-				if o := a.w.claimAsObject(&c); which.LabelSelector.Matches(labels.Set(o.Labels)) {
+				if o := a.w.claimAsObject(c); which.LabelSelector.Matches(labels.Set(o.Labels)) {
 					list.Items = append(list.Items, *o)
 				}
 			}
@@ -153,25 +156,44 @@ func (a *api) clusterSeen() *etcdCluster {
 }
 
 // podsSeen are the Pods as a read finds them.
-func (a *api) podsSeen() []pod {
-	if a.cached { // controller.Caches
-		return slices.DeleteFunc(slices.Clone(a.op.pods), func(p pod) bool { return p.object.Labels[v1beta2.LabelApp] != v1beta2.AppEtcd })
+func (a *api) podsSeen() []*pod {
+	if a.cached {
+		return cachedPods(a.op)
 	}
-	var all []pod
-	for _, p := range a.w.pods {
-		all = append(all, *p)
+	return a.w.pods
+}
+
+// cachedPods are those that caches hold (controller.Caches).
+func cachedPods(op *operator) []*pod {
+	all := make([]*pod, 0, len(op.pods))
+	for i := range op.pods {
+		if p := &op.pods[i]; p.object.Labels[v1beta2.LabelApp] == v1beta2.AppEtcd {
+			all = append(all, p)
+		}
 	}
 	return all
 }
 
 // claimsSeen are the volumes as a read finds them.
-func (a *api) claimsSeen() []claimObject {
+func (a *api) claimsSeen() []*claimObject {
 	if a.cached {
-		return a.op.claims
+		return cachedClaims(a.op)
 	}
-	var all []claimObject
-	for _, c := range a.w.claims {
-		all = append(all, c.claimObject)
+	return liveClaims(a.w)
+}
+
+func cachedClaims(op *operator) []*claimObject {
+	all := make([]*claimObject, len(op.claims))
+	for i := range op.claims {
+		all[i] = &op.claims[i]
+	}
+	return all
+}
+
+func liveClaims(w *world) []*claimObject {
+	all := make([]*claimObject, len(w.claims))
+	for i, c := range w.claims {
+		all[i] = &c.claimObject
 	}
 	return all
 }
@@ -353,31 +375,6 @@ func (a *api) patchClaim(name string, how client.Patch) error {
 	return a.w.changeClaim(c, &next)
 }
 
-// patched is an object after a patch.
-func patched(from client.Object, how client.Patch, into client.Object) error {
-	data, err := how.Data(from)
-	if err != nil {
-		return err
-	}
-	before, err := json.Marshal(from)
-	if err != nil {
-		return err
-	}
-	var after []byte
-	if how.Type() == types.MergePatchType {
-		after, err = jsonpatch.MergePatch(before, data)
-	} else {
-		var patch jsonpatch.Patch
-		if patch, err = jsonpatch.DecodePatch(data); err == nil {
-			after, err = patch.Apply(before)
-		}
-	}
-	if err != nil {
-		return err
-	}
-	return json.Unmarshal(after, into)
-}
-
 // Apply is server-side apply by one who owns all that he applies.
 func (a *api) Apply(ctx context.Context, what runtime.ApplyConfiguration, _ ...client.ApplyOption) error {
 	data, err := json.Marshal(what)
@@ -433,15 +430,9 @@ func (s status) Update(ctx context.Context, o client.Object, _ ...client.SubReso
 		if c.ResourceVersion != "" && c.ResourceVersion != resourceVersion(s.w.cluster.version) {
 			return apierrors.NewConflict(clusters, c.Name, errConflict)
 		}
-		data, err := json.Marshal(c.Status)
-		if err != nil {
-			return err
-		}
-		var next v1beta2.ClusterStatus // times have the precision that JSON gives them
-		if err := json.Unmarshal(data, &next); err != nil {
-			return err
-		}
-		s.w.keepStatus(&next)
+		next := c.Status.DeepCopy()
+		inWholeSeconds(reflect.ValueOf(next))
+		s.w.keepStatus(next)
 		c.ResourceVersion = resourceVersion(s.w.cluster.version)
 		return nil
 	})
@@ -453,13 +444,13 @@ type silence struct{}
 func (silence) Eventf(runtime.Object, runtime.Object, string, string, string, string, ...any) {}
 
 // endpoints is the EndpointSlice of both Services.
-func (w *world) endpoints(all []pod) discoveryv1.EndpointSlice {
+func (w *world) endpoints(all []*pod) discoveryv1.EndpointSlice {
 	var s discoveryv1.EndpointSlice
 	for _, p := range all {
 		if !p.addressed && !p.routed || p.unlabelled() {
 			continue
 		}
-		e := discoveryv1.Endpoint{Conditions: discoveryv1.EndpointConditions{Ready: &p.routed}, TargetRef: &corev1.ObjectReference{UID: types.UID(p.uid)}}
+		e := discoveryv1.Endpoint{Conditions: discoveryv1.EndpointConditions{Ready: new(p.routed)}, TargetRef: &corev1.ObjectReference{UID: types.UID(p.uid)}}
 		if p.addressed {
 			e.Hostname, e.Addresses = &p.name, []string{address(p.uid)}
 		}

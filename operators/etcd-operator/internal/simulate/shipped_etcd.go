@@ -7,7 +7,6 @@ import (
 	"fmt"
 	"slices"
 
-	"github.com/etcd-operators/etcd-operators/api/v1beta2"
 	"github.com/etcd-operators/etcd-operators/operators/etcd-operator/internal/plan/action"
 	"github.com/etcd-operators/etcd-operators/operators/etcd-operator/internal/plan/facts"
 	"github.com/etcd-operators/etcd-operators/shared/etcdclient"
@@ -19,7 +18,9 @@ type members struct{ *shipped }
 
 func (m *members) Ask(ctx context.Context, endpoints []etcdclient.Endpoint) map[string]etcdclient.Answer {
 	answers := map[string]etcdclient.Answer{}
-	m.likened.model = m.modelled()
+	if m.w.cfg.Compared {
+		m.likened.model = m.modelled()
+	}
 	_ = m.call(ctx, "asking members", nil, func() error { // who does not answer is left out
 		for _, e := range endpoints {
 			answers[e.Name] = m.answer(ctx, e)
@@ -76,9 +77,7 @@ func (m *members) asEtcd(a facts.Answer) etcdclient.Answer {
 
 // listed is a member list as etcd gives it.
 func (m *members) listed(view []facts.Member) []etcdclient.Member {
-	bare := m.w.cluster // URLs do not depend on the status
-	bare.status = &v1beta2.ClusterStatus{}
-	c := m.w.object(&bare)
+	c := m.w.object(&m.w.cluster)
 	out := make([]etcdclient.Member, 0, len(view))
 	for _, x := range view {
 		e := etcdclient.Member{ID: x.ID, PeerURLs: []string{cmp.Or(x.At, member.PeerURL(c, x.Name))}, Learner: x.Learner, Started: x.Started}

@@ -74,8 +74,12 @@ func resourceVersion(n int) string { return strconv.Itoa(n) }
 
 func timeAt(d time.Duration) metav1.Time { return metav1.NewTime(epoch.Add(d)) }
 
-// object is the EtcdCluster as the API server has it.
+// object is the EtcdCluster as the API server has it, shared by all who read it.
 func (w *world) object(c *etcdCluster) *v1beta2.EtcdCluster {
+	return w.shared.clusters.of(w, clusterView{*c, w.quota}, func() *v1beta2.EtcdCluster { return w.newObject(c) })
+}
+
+func (w *world) newObject(c *etcdCluster) *v1beta2.EtcdCluster {
 	o := &v1beta2.EtcdCluster{
 		ObjectMeta: metav1.ObjectMeta{
 			Name: clusterName, Namespace: namespace, UID: types.UID(clusterUID(c.number)), Generation: c.generation,
@@ -140,8 +144,14 @@ func (w *world) keepStatus(st *v1beta2.ClusterStatus) {
 	w.checkDiffering(st)
 }
 
-// podObject is a Pod as the API server has it. Its spec is the Pod's own: nobody changes that in place.
+// podObject is a Pod as the API server has it, shared by all who read it.
 func (w *world) podObject(p *pod) *corev1.Pod {
+	r := w.runOf(p.uid)
+	started := p.ended || r != nil && r.started // also while it is down, and when the Pod has ended
+	return sharedOf(&w.shared.pods, p.uid).of(w, podView{*p, started}, func() *corev1.Pod { return newPodObject(p, started) })
+}
+
+func newPodObject(p *pod, started bool) *corev1.Pod {
 	o := &corev1.Pod{TypeMeta: p.object.TypeMeta, ObjectMeta: podMeta(p), Spec: p.object.Spec, Status: corev1.PodStatus{Phase: corev1.PodPending}}
 	condition := func(kind corev1.PodConditionType, is bool, message string, since time.Duration) {
 		c := corev1.PodCondition{Type: kind, Status: corev1.ConditionFalse, Message: message, LastTransitionTime: timeAt(since)}
@@ -159,7 +169,7 @@ func (w *world) podObject(p *pod) *corev1.Pod {
 		o.Status.PodIP = address(p.uid)
 	}
 	etcd := corev1.ContainerStatus{Name: member.ContainerEtcd, Ready: p.ready, RestartCount: int32(p.restarts)}
-	if r := w.runOf(p.uid); p.ended || r != nil && r.started { // also while it is down, and when the Pod has ended
+	if started {
 		etcd.ContainerID = fmt.Sprintf("containerd://%s-%d", p.uid, p.restarts)
 	}
 	switch reason, message, _ := strings.Cut(p.trouble, ": "); {
@@ -182,7 +192,7 @@ func (w *world) podObject(p *pod) *corev1.Pod {
 	if p.unseeded != "" {
 		seedStatus(&o.Status, p.unseeded)
 	}
-	w.showSeed(o, p)
+	showSeed(o, p)
 	if p.finished {
 		o.Status.Phase = corev1.PodFailed
 	}
@@ -214,13 +224,23 @@ func (w *world) nodeObject(name string) client.Object {
 		if n.lostSince != never {
 			ready.Status, ready.LastTransitionTime = corev1.ConditionUnknown, timeAt(n.lostSince)
 		}
-		return &corev1.Node{ObjectMeta: metav1.ObjectMeta{Name: name}, Spec: corev1.NodeSpec{Unschedulable: n.cordoned}, Status: corev1.NodeStatus{Conditions: []corev1.NodeCondition{ready}}}
+		return sharedOf(&w.shared.nodes, name).of(w, nodeView{n.cordoned, n.lostSince}, func() *corev1.Node {
+			return &corev1.Node{ObjectMeta: metav1.ObjectMeta{Name: name}, Spec: corev1.NodeSpec{Unschedulable: n.cordoned}, Status: corev1.NodeStatus{Conditions: []corev1.NodeCondition{ready}}}
+		})
 	}
 	return nil
 }
 
-// claimAsObject is a PersistentVolumeClaim as the API server has it.
+// claimAsObject is a PersistentVolumeClaim as the API server has it, shared by all who read it.
 func (w *world) claimAsObject(c *claimObject) *corev1.PersistentVolumeClaim {
+	view := claimView{claim: *c}
+	if c.deleting {
+		view.readAt = w.now
+	}
+	return sharedOf(&w.shared.claims, c.uid).of(w, view, func() *corev1.PersistentVolumeClaim { return w.newClaimObject(c) })
+}
+
+func (w *world) newClaimObject(c *claimObject) *corev1.PersistentVolumeClaim {
 	o := c.object.DeepCopy()
 	o.UID, o.ResourceVersion, o.CreationTimestamp = types.UID(c.uid), resourceVersion(c.changes), timeAt(c.created)
 	if c.deleting {

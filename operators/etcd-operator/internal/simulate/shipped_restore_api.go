@@ -2,10 +2,9 @@ package simulate
 
 import (
 	"context"
-	"encoding/json"
 	"fmt"
 	"reflect"
-	"slices"
+	"strings"
 
 	batchv1 "k8s.io/api/batch/v1"
 	corev1 "k8s.io/api/core/v1"
@@ -40,22 +39,22 @@ func (a *restoreAPI) GroupVersionKindFor(o runtime.Object) (schema.GroupVersionK
 
 func (a *restoreAPI) Status() client.SubResourceWriter { return restoreStatus{restorer: a.restorer} }
 
-func (a *restoreAPI) read(ctx context.Context, what string, do func() error) error {
+func (a *restoreAPI) read(ctx context.Context, verb string, into any, name string, do func() error) error {
 	if a.cached {
 		return do()
 	}
-	return a.call(ctx, what, false, do)
+	return a.call(ctx, strings.TrimSpace(fmt.Sprintf("%s %T %s", verb, into, name)), false, do)
 }
 
 func (a *restoreAPI) Get(ctx context.Context, key client.ObjectKey, into client.Object, _ ...client.GetOption) error {
-	return a.read(ctx, fmt.Sprintf("reading %T %s", into, key.Name), func() error {
+	return a.read(ctx, "reading", into, key.Name, func() error {
 		var found client.Object
 		gone := pods
 		switch into.(type) {
 		case *v1beta2.EtcdRestore:
 			gone = restores
 			if o := a.restoreSeen(key.Name); o != nil {
-				found = o
+				found = o.DeepCopy()
 				if a.cached {
 					a.looks.base = o.ResourceVersion
 				}
@@ -72,14 +71,14 @@ func (a *restoreAPI) Get(ctx context.Context, key client.ObjectKey, into client.
 		case *corev1.Pod:
 			for _, p := range a.podsSeen() {
 				if p.name == key.Name {
-					found = a.w.podObject(&p)
+					found = a.w.podObject(p)
 				}
 			}
 		case *corev1.PersistentVolumeClaim:
 			gone = volumes
 			for _, c := range a.claimsSeen() {
 				if c.name == key.Name {
-					found = a.w.claimAsObject(&c)
+					found = a.w.claimAsObject(c)
 				}
 			}
 		case *batchv1.Job: // restores that need one are not played
@@ -92,7 +91,7 @@ func (a *restoreAPI) Get(ctx context.Context, key client.ObjectKey, into client.
 		if found == nil {
 			return apierrors.NewNotFound(gone, key.Name)
 		}
-		reflect.ValueOf(into).Elem().Set(reflect.ValueOf(found.DeepCopyObject()).Elem())
+		reflect.ValueOf(into).Elem().Set(reflect.ValueOf(found).Elem())
 		return nil
 	})
 }
@@ -113,32 +112,24 @@ func (a *restoreAPI) restoreSeen(name string) *v1beta2.EtcdRestore {
 	return nil
 }
 
-func (a *restoreAPI) podsSeen() []pod {
+func (a *restoreAPI) podsSeen() []*pod {
 	if a.cached { // the caches of main.go
-		return slices.DeleteFunc(slices.Clone(a.caches.pods), func(p pod) bool { return p.object.Labels[v1beta2.LabelApp] != v1beta2.AppEtcd })
+		return cachedPods(a.caches)
 	}
-	var all []pod
-	for _, p := range a.w.pods {
-		all = append(all, *p)
-	}
-	return all
+	return a.w.pods
 }
 
-func (a *restoreAPI) claimsSeen() []claimObject {
+func (a *restoreAPI) claimsSeen() []*claimObject {
 	if a.cached {
-		return a.caches.claims
+		return cachedClaims(a.caches)
 	}
-	var all []claimObject
-	for _, c := range a.w.claims {
-		all = append(all, c.claimObject)
-	}
-	return all
+	return liveClaims(a.w)
 }
 
 func (a *restoreAPI) List(ctx context.Context, into client.ObjectList, options ...client.ListOption) error {
 	var which client.ListOptions
 	which.ApplyOptions(options)
-	return a.read(ctx, fmt.Sprintf("listing %T", into), func() error {
+	return a.read(ctx, "listing", into, "", func() error {
 		switch list := into.(type) {
 		case *v1beta2.EtcdRestoreList: // all are of the one EtcdCluster
 			for _, r := range a.w.restores {
@@ -148,17 +139,17 @@ func (a *restoreAPI) List(ctx context.Context, into client.ObjectList, options .
 			}
 		case *corev1.PodList:
 			for _, p := range a.podsSeen() {
-				if o := a.w.podObject(&p); which.LabelSelector.Matches(labels.Set(o.Labels)) {
+				if o := a.w.podObject(p); which.LabelSelector.Matches(labels.Set(o.Labels)) {
 					list.Items = append(list.Items, *o)
 				}
 			}
 		case *metav1.PartialObjectMetadataList: // of Pods
 			for _, p := range a.podsSeen() {
-				list.Items = append(list.Items, metav1.PartialObjectMetadata{ObjectMeta: podMeta(&p)})
+				list.Items = append(list.Items, metav1.PartialObjectMetadata{ObjectMeta: a.w.podObject(p).ObjectMeta})
 			}
 		case *corev1.PersistentVolumeClaimList:
 			for _, c := range a.claimsSeen() {
-				if o := a.w.claimAsObject(&c); which.LabelSelector.Matches(labels.Set(o.Labels)) {
+				if o := a.w.claimAsObject(c); which.LabelSelector.Matches(labels.Set(o.Labels)) {
 					list.Items = append(list.Items, *o)
 				}
 			}
@@ -363,14 +354,8 @@ func (s restoreStatus) Update(ctx context.Context, o client.Object, _ ...client.
 			return apierrors.NewConflict(restores, e.Name, errConflict)
 		}
 		next := r.object.DeepCopy()
-		data, err := json.Marshal(e.Status)
-		if err != nil {
-			return err
-		}
-		next.Status = v1beta2.RestoreStatus{} // times have the precision that JSON gives them
-		if err := json.Unmarshal(data, &next.Status); err != nil {
-			return err
-		}
+		e.Status.DeepCopyInto(&next.Status)
+		inWholeSeconds(reflect.ValueOf(&next.Status))
 		if s.w.trace != nil {
 			if now := next.Status; now.Phase != r.object.Status.Phase || now.SeedMember != r.object.Status.SeedMember {
 				s.w.say("EtcdRestore %s: %s, seed %s, %s", e.Name, now.Phase, now.SeedMember, now.Reason)

@@ -142,7 +142,7 @@ func (*host) FinishPublishing() error { return nil }
 var errNothingPrepared = errors.New("nothing is prepared")
 
 // showSeed turns the status of a Pod into that of a restore's seed.
-func (w *world) showSeed(o *corev1.Pod, p *pod) {
+func showSeed(o *corev1.Pod, p *pod) {
 	if p.agentTask() == nil || p.node < 0 {
 		return
 	}

@@ -81,6 +81,8 @@ type world struct {
 	// sleep lets the clock of the shipped code pass; children are its Services and budget.
 	sleep    func(time.Duration)
 	children map[string]client.Object
+	// shared are the objects that the shipped code was given.
+	shared *sharedObjects
 
 	faults []Fault
 	next   int     // the first of faults that is not due yet
@@ -220,7 +222,7 @@ func newWorld(cfg Config, seed int64, planner Planner, faults []Fault) *world {
 	w := &world{
 		cfg: cfg, seed: uint64(seed), calm: cfg.Calm, planner: planner, main: -1, lost: -1,
 		faults: faults, learners: cfg.Learners, stats: newStats(), quota: cfg.Quota, nearSince: never, secrets: newSecrets(),
-		sleep: func(time.Duration) {}, children: map[string]client.Object{},
+		sleep: func(time.Duration) {}, children: map[string]client.Object{}, shared: &sharedObjects{},
 	}
 	w.cluster = etcdCluster{version: 1, generation: 1, size: cfg.Size, wanted: cfg.Version, repository: goodRepository, template: goodTemplate, status: &v1beta2.ClusterStatus{}, begun: never, repaired: never, storage: smallest, retain: cfg.Retain, survive: cfg.Survive}
 	if cfg.BornFenced {
