@@ -156,8 +156,9 @@ const (
 	// EtcdCluster's creation on: then no member is made before the hand-over.
 	//
 	// status.fencedBy answers, as soon as nothing that etcd-operator has begun can
-	// still take effect. Until then the fence is withdrawn by removing the annotation
-	// (against the resourceVersion at which it was not acknowledged). From then on
+	// still take effect. Until then the fence is withdrawn by removing the annotation and
+	// setting AnnotationFenceLifted (against the resourceVersion at which it was not
+	// acknowledged). From then on
 	// etcd-operator touches nothing of the cluster, whatever becomes of this annotation,
 	// until it has adopted the seed that AnnotationSeeded names, or AnnotationFenceLifted
 	// names the uid. While spec.paused or the condition NameConflict is true it neither
@@ -183,7 +184,9 @@ const (
 	// with what is there, and heals it. It is stronger than AnnotationFence and
 	// AnnotationSeeded of the same uid, and may stay. Only the restore that
 	// status.fencedBy names sets it (a person may in its place, when it is gone), and
-	// it is not done before status.fencedBy names it no longer. Give the old members'
+	// it is not done before status.fencedBy names it no longer. While nobody has the fence
+	// and nobody else asks for it, a restore sets it that withdraws its request: what it
+	// asked for, and what might land late, is passed over. Give the old members'
 	// PVCs back, and delete the seed and its PVC, before setting it. A cluster that
 	// never had a member begins empty after it: delete an EtcdCluster that was made
 	// for the restore instead.

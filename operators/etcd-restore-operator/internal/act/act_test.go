@@ -73,7 +73,10 @@ var actionCases = map[string]actionCase{
 	}},
 	"WithdrawFence": {cluster: true, make: func(f *fixture) (plan.Action, func() bool) {
 		f.fencedBy("")
-		return plan.WithdrawFence{}, func() bool { return f.annotations()[v1beta2.AnnotationFence] == "" }
+		return plan.WithdrawFence{}, func() bool {
+			a := f.annotations()
+			return a[v1beta2.AnnotationFence] == "" && a[v1beta2.AnnotationFenceLifted] == string(f.restore.UID)
+		}
 	}},
 	"StopPods": {cluster: true, fenced: true, make: func(f *fixture) (plan.Action, func() bool) {
 		a, b := f.pod("x-a"), f.pod("x-b")

@@ -66,16 +66,29 @@ func (a *Actor) askFence(ctx context.Context, t *target) error {
 	return a.annotate(ctx, t, func(marks map[string]string) { marks[v1beta2.AnnotationFence] = string(t.restore.UID) })
 }
 
-// withdrawFence withdraws that request, if it is not acknowledged.
+// withdrawFence withdraws that request, if it is not acknowledged, also one that has not landed
+// yet: the EtcdCluster changes, unless another has asked for it, and so has changed it.
 func (a *Actor) withdrawFence(ctx context.Context, t *target) error {
 	if refuses(NotAcknowledged, t.fenced()) {
 		return fmt.Errorf("%w: the fence is acknowledged", ErrStale)
 	}
-	if t.cluster.Annotations[v1beta2.AnnotationFence] != string(t.restore.UID) {
+	uid, marks := string(t.restore.UID), t.cluster.Annotations
+	if mark := marks[v1beta2.AnnotationFence]; mark != uid && (t.isAnothers(mark) || marks[v1beta2.AnnotationFenceLifted] == uid) {
 		return nil
 	}
 	t.observed = t.cluster
-	return a.annotate(ctx, t, func(marks map[string]string) { delete(marks, v1beta2.AnnotationFence) })
+	return a.annotate(ctx, t, func(marks map[string]string) {
+		delete(marks, v1beta2.AnnotationFence)
+		marks[v1beta2.AnnotationFenceLifted] = uid
+	})
+}
+
+// isAnothers reports whether the EtcdCluster is left to another restore, or, with this mark,
+// might be soon.
+func (t *target) isAnothers(mark string) bool {
+	by, a := t.cluster.Status.FencedBy, t.cluster.Status.AdoptedSeed
+	over := mark == t.cluster.Annotations[v1beta2.AnnotationFenceLifted] || a != nil && a.Restore == mark
+	return by != "" && !t.fenced() || mark != "" && !over
 }
 
 // annotate changes annotations of the EtcdCluster at the resourceVersion that was

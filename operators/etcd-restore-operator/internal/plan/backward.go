@@ -19,11 +19,20 @@ func dismissUntouched(v *view) *step {
 
 // withdrawFence withdraws a request for the fence that is not acknowledged. If etcd-operator
 // acknowledges it at the same time, one of the two writes fails.
+//
+// A request that does not show might still land, once nobody is there to withdraw it. It has
+// the resourceVersion of an EtcdCluster that nobody had fenced, so after any other write it
+// fails: that of the withdrawal, or of another restore that has asked meanwhile (S12).
 func withdrawFence(v *view) *step {
-	if !v.there || v.made || v.fenced || v.uid == "" || v.mark != v.uid || v.lifted == v.uid {
+	if !v.there || v.made || v.fenced || v.uid == "" || v.lifted == v.uid {
 		return nil
 	}
-	return do(back, WithdrawFence{}, v1beta2.RestoreReasonFenceWithdrawn, fmt.Sprintf("withdrew the request to fence EtcdCluster %s; nothing of it was touched", v.name))
+	if v.mark != v.uid && (v.last.FenceTime == nil || v.isClaimed()) {
+		return nil
+	}
+	s := do(back, WithdrawFence{}, v1beta2.RestoreReasonFenceWithdrawn, fmt.Sprintf("withdrew the request to fence EtcdCluster %s; nothing of it was touched", v.name))
+	s.record = func(st *v1beta2.RestoreStatus) { st.FenceTime = nil } // two restores do not withdraw in turns
+	return s
 }
 
 // withdrawSeed makes sure that the seed cannot be adopted. If it already is, the

@@ -95,8 +95,10 @@ type (
 	// AskFence sets the annotation fence to this EtcdRestore's uid, by
 	// resourceVersion.
 	AskFence struct{}
-	// WithdrawFence removes the annotation fence if it names this EtcdRestore's uid,
-	// only while status.fencedBy does not, by resourceVersion.
+	// WithdrawFence sets the annotation fence-lifted to this EtcdRestore's uid and removes
+	// the annotation fence, unless that asks for another's fence: only while status.fencedBy
+	// is empty, by resourceVersion. A request that lands later fails by its own, or is passed
+	// over.
 	WithdrawFence struct{}
 
 	// StopPods deletes Pods by uid, with a short grace period, while fenced, and, with a

@@ -125,10 +125,11 @@ func (w *world) clusterEffect(o *Observation, r *v1beta2.EtcdRestore, a Action) 
 		w.checkBeside(c, uid)
 		c.Annotations[v1beta2.AnnotationFence] = uid
 	case WithdrawFence:
-		if fenced || !same || c.Annotations[v1beta2.AnnotationFence] != uid {
-			return c.Annotations[v1beta2.AnnotationFence] != uid && !fenced
+		if fenced || !same {
+			return false
 		}
 		delete(c.Annotations, v1beta2.AnnotationFence)
+		c.Annotations[v1beta2.AnnotationFenceLifted] = uid
 	case DeleteCluster:
 		if c.Annotations[v1beta2.AnnotationRestoredBy] != uid || w.adoptions[uid] > 0 || strings.HasPrefix(c.Annotations[v1beta2.AnnotationSeeded], uid+"/") {
 			if !w.noLive {

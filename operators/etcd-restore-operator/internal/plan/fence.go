@@ -1,6 +1,7 @@
 package plan
 
 import (
+	"cmp"
 	"fmt"
 	"time"
 
@@ -24,11 +25,8 @@ func takeTurn(v *view) *step {
 	if asked {
 		return nil
 	}
-	if v.there && v.by != "" {
-		return v.yield(v.by)
-	}
-	if v.there && v.mark != "" && v.mark != v.lifted && v.mark != v.adoptedBy {
-		return v.yield(v.mark)
+	if v.there && v.isClaimed() {
+		return v.yield(cmp.Or(v.by, v.mark))
 	}
 	for _, o := range v.Others {
 		if o.Before {
@@ -36,6 +34,12 @@ func takeTurn(v *view) *step {
 		}
 	}
 	return nil
+}
+
+// isClaimed reports whether the EtcdCluster is fenced, or a fence is asked for that may be
+// acknowledged.
+func (v *view) isClaimed() bool {
+	return v.by != "" || v.mark != "" && v.mark != v.lifted && v.mark != v.adoptedBy
 }
 
 // yield waits for another restore of the same cluster.

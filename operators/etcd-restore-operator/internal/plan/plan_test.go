@@ -75,6 +75,7 @@ func TestPlan(t *testing.T) {
 	}
 	serve := func(p *Pod) { p.Ready = p.Ready || !p.Seed }
 	emptyDir := func(s *scene) { s.Cluster.Spec.Pod = nil }
+	fencedAt := func(s *scene) { s.Restore.Status.FenceTime = &metav1.Time{Time: born} }
 	// askedLongAgo is when the fence was asked for a minute ago.
 	askedLongAgo := func(s *scene) {
 		s.Cluster.Status.ObservedGeneration = 1
@@ -1039,6 +1040,31 @@ func TestPlan(t *testing.T) {
 			reason: "the fence is taken back",
 			o:      observe(asked, deleted),
 			want:   decided{Action: WithdrawFence{}, Reason: "FenceWithdrawn", Phase: rolling},
+		},
+		"deleted before the request shows": {
+			reason: "it may land once nobody is there to withdraw it, unless the EtcdCluster has changed by then",
+			o:      observe(claimed, fencedAt, deleted),
+			want:   decided{Action: WithdrawFence{}, Reason: "FenceWithdrawn", Phase: rolling},
+		},
+		"deleted before the request shows, and the one before was lifted": {
+			reason: "that mark is overwritten as the request would overwrite it",
+			o:      observe(claimed, fencedAt, annotate(v1beta2.AnnotationFence, "other"), annotate(v1beta2.AnnotationFenceLifted, "other"), deleted),
+			want:   decided{Action: WithdrawFence{}, Reason: "FenceWithdrawn", Phase: rolling},
+		},
+		"deleted before the request shows, and another has asked": {
+			reason: "the EtcdCluster has changed: the request fails",
+			o:      observe(claimed, fencedAt, annotate(v1beta2.AnnotationFence, "other"), deleted),
+			want:   decided{Action: RemoveFinalizer{}, Reason: "Released", Phase: fencing},
+		},
+		"deleted before the request shows, and another has the fence": {
+			reason: "the EtcdCluster has changed: the request fails",
+			o:      observe(claimed, fencedAt, func(s *scene) { s.Cluster.Status.FencedBy = "other" }, deleted),
+			want:   decided{Action: RemoveFinalizer{}, Reason: "Released", Phase: fencing},
+		},
+		"deleted, and the request was withdrawn": {
+			reason: "it is withdrawn once",
+			o:      observe(claimed, deleted),
+			want:   decided{Action: RemoveFinalizer{}, Reason: "Released", Phase: fencing},
 		},
 		"deleted with a seed that is offered": {
 			reason: "first it must not be adopted any more",
