@@ -11,6 +11,7 @@ import (
 
 	pb "go.etcd.io/etcd/api/v3/etcdserverpb"
 	clientv3 "go.etcd.io/etcd/client/v3"
+	"google.golang.org/grpc"
 )
 
 const (
@@ -32,9 +33,11 @@ const (
 
 // Recorder records the changes of a cluster.
 type Recorder struct {
-	// Client asks the member that is watched, and has a user who may read all keys, if
-	// authentication is enabled or might be.
-	Client    *clientv3.Client
+	// Conn is a connection to the member that is watched.
+	Conn grpc.ClientConnInterface
+	// Try, if not nil, makes a request, and once more as another user where etcd's
+	// authentication refuses it: one who may read all keys. Conn shows the user.
+	Try       func(ctx context.Context, request func() error) error
 	ClusterID uint64
 	Timeline  uint32
 	// Dir is a folder for a segment at a time, which no other Recorder uses: what a killed one
@@ -121,7 +124,7 @@ func (r *Recorder) sweep() error {
 func (c *recording) watch(ctx context.Context) error {
 	ctx, cancel := context.WithCancel(ctx)
 	defer cancel()
-	stream, err := pb.NewWatchClient(c.Client.ActiveConnection()).Watch(clientv3.WithRequireLeader(ctx))
+	stream, err := pb.NewWatchClient(c.Conn).Watch(clientv3.WithRequireLeader(ctx))
 	if err != nil {
 		return err
 	}
@@ -191,7 +194,11 @@ func (c *recording) ask(ctx context.Context, marks chan<- Mark, failed chan<- er
 		}
 		asked := c.Now()
 		in, cancel := context.WithTimeout(ctx, askTime)
-		got, err := c.Client.Get(in, "\x00", clientv3.WithCountOnly())
+		var got *pb.RangeResponse
+		err := c.try(in, func() (err error) {
+			got, err = pb.NewKVClient(c.Conn).Range(in, &pb.RangeRequest{Key: []byte{0}, CountOnly: true})
+			return err
+		})
 		cancel()
 		if err == nil {
 			err = c.checkMark(got.Header)
@@ -206,6 +213,13 @@ func (c *recording) ask(ctx context.Context, marks chan<- Mark, failed chan<- er
 			return
 		}
 	}
+}
+
+func (r *Recorder) try(ctx context.Context, request func() error) error {
+	if r.Try == nil {
+		return request()
+	}
+	return r.Try(ctx, request)
 }
 
 // checkMark refuses what another cluster answers, such as one behind the same address, and a

@@ -262,7 +262,11 @@ func (c *recording) hash(ctx context.Context) error {
 	c.hashed = c.Now()
 	ctx, cancel := context.WithTimeout(ctx, hashTime)
 	defer cancel()
-	got, err := c.Client.HashKV(ctx, c.Client.Endpoints()[0], c.complete)
+	var got *pb.HashKVResponse
+	err := c.try(ctx, func() (err error) {
+		got, err = pb.NewMaintenanceClient(c.Conn).HashKV(ctx, &pb.HashKVRequest{Revision: c.complete})
+		return err
+	})
 	if err != nil {
 		c.Log.Warn("the member has told no hash", "revision", c.complete, "error", err)
 		return nil

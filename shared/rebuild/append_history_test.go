@@ -160,7 +160,7 @@ func (a *archived) record(ctx context.Context, dir string, r *rand.Rand) error {
 	next := archive.Position{Revision: a.revision}
 	for ctx.Err() == nil {
 		recorder := &archive.Recorder{
-			Client: a.clients[r.Intn(len(a.clients))], ClusterID: a.id, Timeline: 1, Dir: dir, Store: a.store.put,
+			Conn: a.clients[r.Intn(len(a.clients))].ActiveConnection(), ClusterID: a.id, Timeline: 1, Dir: dir, Store: a.store.put,
 			Interval: time.Duration(10+r.Intn(100)) * time.Millisecond, Idle: time.Second, Size: int64(1 + r.Intn(5000)), HashEvery: time.Nanosecond,
 			Now: time.Now, Log: slog.New(slog.DiscardHandler),
 		}
