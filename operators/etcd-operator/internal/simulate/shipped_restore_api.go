@@ -143,10 +143,8 @@ func (a *restoreAPI) List(ctx context.Context, into client.ObjectList, options .
 					list.Items = append(list.Items, *o)
 				}
 			}
-		case *metav1.PartialObjectMetadataList: // of Pods
-			for _, p := range a.podsSeen() {
-				list.Items = append(list.Items, metav1.PartialObjectMetadata{ObjectMeta: a.w.podObject(p).ObjectMeta})
-			}
+		case *metav1.PartialObjectMetadataList:
+			a.listMetadata(list)
 		case *corev1.PersistentVolumeClaimList:
 			for _, c := range a.claimsSeen() {
 				if o := a.w.claimAsObject(c); which.LabelSelector.Matches(labels.Set(o.Labels)) {
@@ -158,6 +156,22 @@ func (a *restoreAPI) List(ctx context.Context, into client.ObjectList, options .
 		}
 		return nil
 	})
+}
+
+// listMetadata lists what Pods or volumes are called, and whose they are.
+func (a *restoreAPI) listMetadata(list *metav1.PartialObjectMetadataList) {
+	switch list.Kind {
+	case "PodList":
+		for _, p := range a.podsSeen() {
+			list.Items = append(list.Items, metav1.PartialObjectMetadata{ObjectMeta: a.w.podObject(p).ObjectMeta})
+		}
+	case "PersistentVolumeClaimList":
+		for _, c := range a.claimsSeen() {
+			list.Items = append(list.Items, metav1.PartialObjectMetadata{ObjectMeta: a.w.claimAsObject(c).ObjectMeta})
+		}
+	default:
+		panic(list.Kind + " is not simulated")
+	}
 }
 
 func (a *restoreAPI) Create(ctx context.Context, o client.Object, _ ...client.CreateOption) error {

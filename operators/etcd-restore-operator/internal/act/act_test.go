@@ -355,6 +355,13 @@ func TestPreconditions(t *testing.T) {
 			delete(c.Labels, v1beta2.LabelRetiredBy)
 			f.update(c)
 		}},
+		"a volume that another restore has retired": {"RetireClaims", func(f *fixture) {
+			c := &corev1.PersistentVolumeClaim{ObjectMeta: metav1.ObjectMeta{Name: "x-a", Namespace: f.namespace}}
+			apiservertest.Read(f.t, f.client, c)
+			delete(c.Labels, v1beta2.LabelCluster)
+			c.Labels[v1beta2.LabelRetiredBy] = "another"
+			f.update(c)
+		}},
 		"a volume of another uid": {"RetireClaims", func(f *fixture) {
 			c := &corev1.PersistentVolumeClaim{ObjectMeta: metav1.ObjectMeta{Name: "x-a", Namespace: f.namespace}}
 			apiservertest.Delete(f.t, f.client, c)

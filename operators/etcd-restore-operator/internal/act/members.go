@@ -3,7 +3,6 @@ package act
 import (
 	"context"
 	"fmt"
-	"slices"
 	"time"
 
 	"gomodules.xyz/jsonpatch/v2"
@@ -63,37 +62,46 @@ func (a *Actor) stillPrepared(ctx context.Context, t *target, seed plan.Ref) err
 	return nil
 }
 
+// retireClaims also retires what has lost the label that it takes away. One that is retired
+// already is left alone, by whichever restore.
 func (a *Actor) retireClaims(ctx context.Context, t *target, x plan.RetireClaims) error {
-	return a.relabel(ctx, t, x.Claims, mark{v1beta2.LabelCluster, t.cluster.Name}, mark{v1beta2.LabelRetiredBy, string(t.restore.UID)})
+	return a.relabel(ctx, t, x.Claims, v1beta2.LabelCluster, mark{v1beta2.LabelRetiredBy, string(t.restore.UID)}, func(labels map[string]string) bool {
+		_, retired := labels[v1beta2.LabelRetiredBy]
+		return !retired
+	})
 }
 
 func (a *Actor) returnClaims(ctx context.Context, t *target, x plan.ReturnClaims) error {
-	return a.relabel(ctx, t, x.Claims, mark{v1beta2.LabelRetiredBy, string(t.restore.UID)}, mark{v1beta2.LabelCluster, t.cluster.Name})
+	return a.relabel(ctx, t, x.Claims, v1beta2.LabelRetiredBy, mark{v1beta2.LabelCluster, t.cluster.Name}, func(labels map[string]string) bool {
+		return labels[v1beta2.LabelRetiredBy] == string(t.restore.UID)
+	})
 }
 
 // mark is a label and its value.
 type mark struct{ label, value string }
 
-// relabel puts one label in the place of another, on each volume as it is read. One that
-// does not have the first is left alone.
-func (a *Actor) relabel(ctx context.Context, t *target, claims []plan.Ref, from, to mark) error {
+// relabel puts one label in the place of another, on each volume as it is read, if its labels
+// are such as applies wants.
+func (a *Actor) relabel(ctx context.Context, t *target, claims []plan.Ref, from string, to mark, applies func(labels map[string]string) bool) error {
 	for _, ref := range claims {
 		claim, err := a.liveClaim(ctx, t, ref)
 		if err != nil {
 			return err
 		}
-		if claim == nil || claim.Labels[from.label] != from.value {
+		if claim == nil || !applies(claim.Labels) {
 			continue
 		}
-		ops := []jsonpatch.Operation{
-			op("test", "/metadata/uid", claim.UID),
-			op("remove", labelPath(from.label), nil),
-			op("add", labelPath(to.label), to.value),
-		}
+		ops := []jsonpatch.Operation{op("test", "/metadata/uid", claim.UID)}
 		if demands(LabelledAsRead) {
-			ops = slices.Insert(ops, 0, op("test", "/metadata/resourceVersion", claim.ResourceVersion))
+			ops = append(ops, op("test", "/metadata/resourceVersion", claim.ResourceVersion))
 		}
-		if err := a.patch(ctx, claim, ops); err != nil {
+		if _, ok := claim.Labels[from]; ok {
+			ops = append(ops, op("remove", labelPath(from), nil))
+		}
+		if len(claim.Labels) == 0 { // a patch adds to what is there
+			ops = append(ops, op("add", "/metadata/labels", map[string]string{}))
+		}
+		if err := a.patch(ctx, claim, append(ops, op("add", labelPath(to.label), to.value))); err != nil {
 			return err
 		}
 	}

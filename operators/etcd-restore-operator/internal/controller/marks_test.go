@@ -71,3 +71,51 @@ func TestPodsOfOthersAreNotStopped(t *testing.T) {
 		t.Errorf("the Pods are %v, want x-a and the seed %s", got, e.Status.SeedMember)
 	}
 }
+
+// Volumes that have lost a label are kept and deleted like those of the other old members,
+// or given back.
+func TestVolumesThatHaveLostALabel(t *testing.T) {
+	t.Parallel()
+	begin := func(t *testing.T) (*bench, *v1beta2.EtcdCluster, *v1beta2.EtcdRestore) {
+		t.Helper()
+		b := newBench(t)
+		c := b.cluster("x")
+		claim := func(name string, take func(map[string]string)) {
+			old := &corev1.PersistentVolumeClaim{}
+			b.edit(old, name, func() { take(old.Labels) })
+		}
+		claim("x-a", func(l map[string]string) { delete(l, v1beta2.LabelCluster) })
+		claim("x-b", func(l map[string]string) { delete(l, v1beta2.LabelApp) })
+		claim("x-c", func(l map[string]string) { clear(l) })
+		return b, c, b.restore("x")
+	}
+	old := []string{"x-a", "x-b", "x-c"}
+	t.Run("forward", func(t *testing.T) {
+		t.Parallel()
+		b, c, e := begin(t)
+		b.etcdOperator.small.Store(true)
+		b.untilPhase(e, v1beta2.RestoreHandedOff)
+		if got := b.claims(v1beta2.LabelRetiredBy, string(e.UID)); !slices.Equal(got, old) {
+			t.Errorf("the retired volumes are %v, want %v", got, old)
+		}
+		b.etcdOperator.small.Store(false)
+		b.complete(e)
+		b.wantRestored(e, c)
+		for _, name := range old {
+			b.untilGone(&corev1.PersistentVolumeClaim{ObjectMeta: metav1.ObjectMeta{Name: name, Namespace: b.namespace}})
+		}
+	})
+	t.Run("backward", func(t *testing.T) {
+		t.Parallel()
+		b, _, e := begin(t)
+		b.kubernetes.seedless.Store(true)
+		b.until(e, "the volumes to be retired", func(*v1beta2.RestoreStatus) bool {
+			return slices.Equal(b.claims(v1beta2.LabelRetiredBy, string(e.UID)), old)
+		})
+		apiservertest.Delete(t, b.client, e)
+		b.untilGone(e)
+		if got := b.claims(v1beta2.LabelCluster, "x"); !slices.Equal(got, old) {
+			t.Errorf("the volumes that were given back are %v, want %v", got, old)
+		}
+	})
+}

@@ -303,14 +303,46 @@ func (o *Observer) claims(ctx context.Context, e *v1beta2.EtcdRestore, obs *Obse
 	if err := o.reader(e).List(ctx, &list, client.InNamespace(e.Namespace), client.MatchingLabels{v1beta2.LabelApp: v1beta2.AppEtcd}); err != nil {
 		return fmt.Errorf("list PersistentVolumeClaims: %w", err)
 	}
-	slices.SortFunc(list.Items, func(a, b corev1.PersistentVolumeClaim) int { return cmp.Compare(a.Name, b.Name) })
 	for i := range list.Items {
 		claim := &list.Items[i]
 		retired := claim.Labels[v1beta2.LabelRetiredBy] == string(e.UID)
-		if !member.Owns(obs.Cluster, claim) || claim.Labels[v1beta2.LabelCluster] != obs.Cluster.Name && !retired {
+		if member.Owns(obs.Cluster, claim) && (claim.Labels[v1beta2.LabelCluster] == obs.Cluster.Name || retired) {
+			obs.Claims = append(obs.Claims, claimOf(claim, retired))
+		}
+	}
+	if err := o.unlabelledClaims(ctx, e, obs); err != nil {
+		return err
+	}
+	slices.SortFunc(obs.Claims, func(a, b plan.Claim) int { return cmp.Compare(a.Name, b.Name) })
+	return nil
+}
+
+// unlabelledClaims adds the volumes from which somebody has taken a label by which members'
+// volumes are found, while the cluster is left to the restore, and of those that it has retired
+// the ones that it is to delete or to give back.
+func (o *Observer) unlabelledClaims(ctx context.Context, e *v1beta2.EtcdRestore, obs *Observation) error {
+	fenced := obs.Cluster.Status.FencedBy == string(e.UID)
+	if !fenced && e.Status.Phase != v1beta2.RestoreHandedOff {
+		return nil
+	}
+	all, err := metadata(ctx, o.Live, e.Namespace, "PersistentVolumeClaim")
+	if err != nil {
+		return err
+	}
+	for i := range all {
+		claim := &corev1.PersistentVolumeClaim{ObjectMeta: all[i].ObjectMeta}
+		by, isRetired := claim.Labels[v1beta2.LabelRetiredBy]
+		ours := by == string(e.UID)
+		labelled := claim.Labels[v1beta2.LabelApp] == v1beta2.AppEtcd && (claim.Labels[v1beta2.LabelCluster] == obs.Cluster.Name || ours)
+		cached := slices.ContainsFunc(obs.Claims, func(c plan.Claim) bool { return c.Name == claim.Name })
+		if cached || labelled || !ours && (isRetired || !fenced) || !member.Owns(obs.Cluster, claim) {
 			continue
 		}
-		obs.Claims = append(obs.Claims, plan.Claim{Name: claim.Name, UID: string(claim.UID), Retired: retired, Deleting: claim.DeletionTimestamp != nil})
+		obs.Claims = append(obs.Claims, claimOf(claim, ours))
 	}
 	return nil
+}
+
+func claimOf(claim *corev1.PersistentVolumeClaim, retired bool) plan.Claim {
+	return plan.Claim{Name: claim.Name, UID: string(claim.UID), Retired: retired, Deleting: claim.DeletionTimestamp != nil}
 }

@@ -47,9 +47,10 @@ type Observation struct {
 	// Pods are those that the EtcdCluster controls, or, where nobody does, that have its uid
 	// in their label. They are sorted by name, the seed among them.
 	Pods []Pod
-	// Claims are the PersistentVolumeClaims that the EtcdCluster controls and that have
-	// its label etcd_cluster, or the label retired-by with this EtcdRestore's uid,
-	// sorted by name.
+	// Claims are the PersistentVolumeClaims that are the EtcdCluster's and that have
+	// its label etcd_cluster, or the label retired-by with this EtcdRestore's uid; while
+	// it is left to this restore, also those that have lost their labels. They are sorted
+	// by name.
 	Claims []Claim
 	// Progress is what the agent that runs now has told; nil if none has.
 	Progress *task.Progress
