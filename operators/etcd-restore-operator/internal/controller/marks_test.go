@@ -3,6 +3,7 @@ package controller_test
 import (
 	"slices"
 	"testing"
+	"time"
 
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
@@ -70,6 +71,30 @@ func TestPodsOfOthersAreNotStopped(t *testing.T) {
 	if got := b.pods(c); !slices.Equal(got, []string{"x-a", e.Status.SeedMember}) && !slices.Equal(got, []string{e.Status.SeedMember, "x-a"}) {
 		t.Errorf("the Pods are %v, want x-a and the seed %s", got, e.Status.SeedMember)
 	}
+}
+
+// No watch tells whose Pod it was that has ended, of one that has kept the uid alone.
+func TestTheEndOfAPodWithoutLabelsIsNoticed(t *testing.T) {
+	t.Parallel()
+	b := newBench(t)
+	c := b.cluster("x")
+	old := &corev1.Pod{}
+	b.edit(old, "x-a", func() {
+		old.OwnerReferences, old.Labels = nil, map[string]string{v1beta2.LabelOwner: string(c.UID)}
+		old.Finalizers = []string{"example.com/hold"}
+	})
+	e := b.restore("x")
+	b.until(e, "the one Pod to be waited for", func(s *v1beta2.RestoreStatus) bool {
+		return slices.Equal(s.WaitingFor, []string{"Pod x-a"})
+	})
+	time.Sleep(time.Second) // what is still on the way arrives
+	ended := time.Now()
+	b.edit(old, "x-a", func() { old.Finalizers = nil })
+	b.complete(e)
+	if took := time.Since(ended); took > 15*time.Second {
+		t.Errorf("the restore went on %s after the last Pod had ended, want a few seconds", took)
+	}
+	b.wantRestored(e, c)
 }
 
 // Volumes that have lost a label are kept and deleted like those of the other old members,

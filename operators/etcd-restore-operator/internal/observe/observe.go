@@ -29,6 +29,9 @@ import (
 // ClusterIndex finds the EtcdRestores of an EtcdCluster.
 const ClusterIndex = "cluster"
 
+// endingPoll is how often a Pod is looked at that ends, and of which no watch tells.
+const endingPoll = time.Second
+
 // Observer makes Observations.
 type Observer struct {
 	// Client reads from caches, which have [ClusterIndex].
@@ -222,7 +225,7 @@ func (o *Observer) pods(ctx context.Context, e *v1beta2.EtcdRestore, obs *Observ
 	return nil
 }
 
-// addUnlabelled adds the Pods that no list shows.
+// addUnlabelled adds the Pods that no list shows. No watch tells of their end, either.
 func (o *Observer) addUnlabelled(ctx context.Context, obs *Observation, pods []corev1.Pod) ([]corev1.Pod, error) {
 	hidden, err := UnlabelledPods(ctx, o.Live, obs.Cluster)
 	for i := range hidden {
@@ -231,6 +234,9 @@ func (o *Observer) addUnlabelled(ctx context.Context, obs *Observation, pods []c
 			continue // the cache lags behind
 		}
 		pods = append(pods, *p)
+		if p.DeletionTimestamp != nil && !build.Stopped(p) {
+			obs.RequeueAfter = operator.Sooner(obs.RequeueAfter, endingPoll)
+		}
 	}
 	slices.SortFunc(pods, func(a, b corev1.Pod) int { return cmp.Compare(a.Name, b.Name) })
 	return pods, err
