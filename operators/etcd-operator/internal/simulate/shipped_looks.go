@@ -5,6 +5,8 @@ import (
 	"slices"
 	"strings"
 
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+
 	"github.com/etcd-operators/etcd-operators/operators/etcd-operator/internal/observe"
 	"github.com/etcd-operators/etcd-operators/operators/etcd-operator/internal/plan/action"
 	"github.com/etcd-operators/etcd-operators/operators/etcd-operator/internal/plan/facts"
@@ -27,7 +29,8 @@ type looks struct {
 	answers map[string]etcdclient.Answer
 	// patches counts those of Pods and PVCs.
 	patches int
-	// found are the Pods and PVCs that were found by name, and versions those of the Pods.
+	// found are the Pods and PVCs that were there when they were last read by name, and versions
+	// those of the Pods.
 	found    []string
 	versions map[string]string
 	// volumes are the PVCs as they were when they were last read, by name.
@@ -88,6 +91,8 @@ func (s *shipped) carry(call string, do func() error) error {
 		for _, c := range s.w.claims {
 			l.volumes[c.name] = c.claimObject
 		}
+	case strings.HasPrefix(call, "reading ") && apierrors.IsNotFound(err):
+		l.found = slices.DeleteFunc(l.found, func(f string) bool { return f == strings.TrimPrefix(call, "reading ") })
 	case strings.HasPrefix(call, "reading ") && err == nil:
 		if strings.HasPrefix(call, "reading *v1.PersistentVolumeClaim ") {
 			if l.volumes == nil {
