@@ -23,6 +23,7 @@ func (w *world) clone() *world {
 	}
 	c.publishedPods = slices.Clone(w.publishedPods)
 	c.publishedClaims = slices.Clone(w.publishedClaims)
+	c.hadPermits = slices.Clip(w.hadPermits)
 	c.faults, c.armed = slices.Clone(w.faults), slices.Clone(w.armed)
 
 	disks := map[*disk]*disk{}

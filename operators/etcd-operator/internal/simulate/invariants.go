@@ -157,6 +157,9 @@ func (w *world) checkCreate(p *action.NewPod) {
 // checkPermit: a permit to start with `new` is for the recorded seed alone, before the
 // cluster id is latched (S1, S2).
 func (w *world) checkPermit(name string, g *facts.StartPermit) {
+	if !slices.Contains(w.hadPermits, name) {
+		w.hadPermits = append(w.hadPermits, name)
+	}
 	if p := w.pod(name); p != nil && w.cluster.bootstrap.Member == name {
 		if r := w.runOf(p.uid); r != nil && r.used >= g.Attempt {
 			return // one that was under way for long, and was used: it lets nobody start

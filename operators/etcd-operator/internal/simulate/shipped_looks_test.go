@@ -8,6 +8,7 @@ import (
 
 	"github.com/etcd-operators/etcd-operators/operators/etcd-operator/internal/plan"
 	"github.com/etcd-operators/etcd-operators/operators/etcd-operator/internal/plan/action"
+	"github.com/etcd-operators/etcd-operators/operators/etcd-operator/internal/plan/facts"
 )
 
 // S9, S11: what counts of a Pod that no list shows is the last look at it.
@@ -44,6 +45,23 @@ func TestTheLastLookCounts(t *testing.T) {
 			}
 			if broken != row.broken {
 				t.Errorf("%q is broken, want %q: %s", broken, row.broken, row.reason)
+			}
+		})
+	}
+}
+
+// S7: the name of a member that was removed is used up once its Pod may have started.
+func TestNamesAreUsedUpByAPermit(t *testing.T) {
+	for name, permitted := range map[string]bool{"it never had a permit": false, "it had one": true} {
+		t.Run(name, func(t *testing.T) {
+			w := formed(t, func(*Config) {})
+			w.births[w.main].removed = []string{"c-a"}
+			if permitted {
+				w.checkPermit("c-a", &facts.StartPermit{Attempt: 1})
+			}
+			w.checkAddition(&todo{decision: plan.Decision{Action: action.AddLearner{Name: "c-a"}}}, "c-a")
+			if broken := w.broken != nil; broken != permitted {
+				t.Errorf("S7 is broken: %t, want %t", broken, permitted)
 			}
 		})
 	}

@@ -57,6 +57,8 @@ type world struct {
 
 	// births are the clusters that were begun with `new`, in order.
 	births []birth
+	// hadPermits are the names that have ever been given a start permit.
+	hadPermits []string
 	// main is the birth that was latched; -1 before.
 	main int
 	// lost is the birth whose majority was lost, in whose place one of a survivor has come;
