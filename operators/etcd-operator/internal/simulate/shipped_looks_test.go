@@ -66,3 +66,21 @@ func TestNamesAreUsedUpByAPermit(t *testing.T) {
 		})
 	}
 }
+
+// A member whose mounted certificate was spoilt shows none, whatever CA there is by then.
+func TestASpoiltCertificateIsNotShown(t *testing.T) {
+	for name, usable := range map[string]bool{"of a CA that is gone": true, "spoilt": false} {
+		t.Run(name, func(t *testing.T) {
+			w := formed(t, func(*Config) {})
+			w.issued.sides[peerTLS] = side{usable: true, leaf: 1, trusted: 2}
+			w.runs[0].issued[peerTLS] = side{usable: usable, trusted: 3}
+			for _, r := range w.runs[1:] {
+				r.issued[peerTLS] = side{usable: true, leaf: 1, trusted: 2}
+			}
+			w.checkIssued()
+			if broken := w.broken != nil; broken != usable {
+				t.Errorf("Trust is broken: %t, want %t", broken, usable)
+			}
+		})
+	}
+}

@@ -220,7 +220,7 @@ func (m *members) shakesHands(ctx context.Context, r *run) bool {
 func (w *world) checkIssued() {
 	shows := func(r *run, what string, member, other side) {
 		switch {
-		case !other.usable:
+		case !other.usable || !member.usable: // it was spoilt: it shows none
 		case member.trusted>>other.leaf&1 == 0:
 			w.fail(trustKept, "the %s certificate is of CA %d, and %s was started before it was trusted", what, other.leaf, r.name)
 		case other.trusted>>member.leaf&1 == 0:
