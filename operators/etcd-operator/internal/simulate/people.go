@@ -16,8 +16,9 @@ import (
 // URL of a voter, and undo it after a while. Members reach each other all the same: those
 // who are there keep their streams.
 
-// byHand is the peer URL of what a person adds or changes.
-const byHand = "http://by-hand:2380"
+// byHand is the peer URL of a member that a person adds or moves. Each has its own: etcd refuses one
+// that another member has (ErrPeerURLexists).
+func byHand(name string) string { return "http://by-hand-" + name + ":2380" }
 
 // useEtcdctl does what a person does. It returns false while etcd would refuse it, or
 // nobody would do it: while a majority does not answer.
@@ -37,12 +38,12 @@ func (w *world) useEtcdctl(f Fault) bool {
 		}
 		w.serial++
 		name := fmt.Sprintf("hand-%d", w.serial)
-		if w.propose(l, entry{kind: addLearner, id: hash(name), name: name, hand: true, at: byHand}) != nil {
+		if w.propose(l, entry{kind: addLearner, id: hash(name), name: name, hand: true, at: byHand(name)}) != nil {
 			return false
 		}
 	case ChangePeerURL:
 		m := view[f.A%len(view)]
-		if m.Learner || m.At != "" || w.propose(l, entry{kind: update, id: m.ID, at: byHand}) != nil {
+		if m.Learner || m.At != "" || w.propose(l, entry{kind: update, id: m.ID, at: byHand(m.Name)}) != nil {
 			return false
 		}
 	}

@@ -84,3 +84,21 @@ func TestASpoiltCertificateIsNotShown(t *testing.T) {
 		})
 	}
 }
+
+// etcd refuses a peer URL that another member has (ErrPeerURLexists).
+func TestMovedMembersHaveTheirOwnPeerURLs(t *testing.T) {
+	w := formed(t, func(*Config) {})
+	for i := range 3 {
+		if !w.useEtcdctl(Fault{Kind: ChangePeerURL, A: i, For: 100}) {
+			t.Fatalf("member %d was not moved", i)
+		}
+		w.steps(1)
+	}
+	urls := map[string]bool{}
+	for _, m := range w.leader().disk.data.view {
+		urls[m.At] = true
+	}
+	if len(urls) != 3 || urls[""] {
+		t.Errorf("the peer URLs are %v, want three", urls)
+	}
+}
