@@ -12,6 +12,7 @@ import (
 	corev1 "k8s.io/api/core/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/labels"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"github.com/etcd-operators/etcd-operators/api/v1beta2"
@@ -143,7 +144,7 @@ func (k *Keeper) look(ctx context.Context, c *v1beta2.EtcdCluster, pods []pod) (
 		if err != nil {
 			return State{}, err
 		}
-		out, err := in.decide()
+		out, err := k.decide(ctx, in)
 		if err != nil {
 			return State{}, err
 		}
@@ -168,6 +169,21 @@ func (k *Keeper) look(ctx context.Context, c *v1beta2.EtcdCluster, pods []pod) (
 	}
 	state.Told = append(told, state.Told...)
 	return state, nil
+}
+
+// decide says what is to be done. While a CA is being replaced, members count whose Pods
+// have lost their labels: whoever does not trust the new one refuses its certificates.
+func (k *Keeper) decide(ctx context.Context, in *input) (outcome, error) {
+	out, err := in.decide()
+	if err != nil || out.state.TLS.Rotation == "" {
+		return out, err
+	}
+	unlabelled, err := k.unlabelledPods(ctx, in.cluster)
+	if err != nil || len(unlabelled) == 0 {
+		return out, err
+	}
+	in.pods = append(in.pods, unlabelled...)
+	return in.decide()
 }
 
 // carryOut writes what was decided, and returns what is to be told of it. What stands in
@@ -256,17 +272,49 @@ func (k *Keeper) pods(ctx context.Context, from client.Reader, c *v1beta2.EtcdCl
 	}
 	var all []pod
 	for i := range list.Items {
-		p := &list.Items[i]
-		if !metav1.IsControlledBy(p, c) || p.Status.Phase == corev1.PodSucceeded || p.Status.Phase == corev1.PodFailed {
-			continue
+		if p := &list.Items[i]; metav1.IsControlledBy(p, c) && mayRun(p) {
+			all = append(all, podOf(p))
 		}
-		ready := slices.ContainsFunc(p.Status.Conditions, func(c corev1.PodCondition) bool {
-			return c.Type == corev1.PodReady && c.Status == corev1.ConditionTrue
-		})
-		all = append(all, pod{name: p.Name, trust: p.Annotations[v1beta2.AnnotationTrust], ready: ready && p.DeletionTimestamp.IsZero()})
 	}
 	slices.SortFunc(all, func(a, b pod) int { return strings.Compare(a.name, b.name) })
 	return all, nil
+}
+
+// unlabelledPods are the members' that may run and from which somebody has taken a label, so
+// that no list of members' Pods shows them.
+func (k *Keeper) unlabelledPods(ctx context.Context, c *v1beta2.EtcdCluster) ([]pod, error) {
+	list := metav1.PartialObjectMetadataList{TypeMeta: metav1.TypeMeta{APIVersion: "v1", Kind: "PodList"}}
+	if err := k.Live.List(ctx, &list, client.InNamespace(c.Namespace)); err != nil {
+		return nil, fmt.Errorf("list the metadata of Pods: %w", err)
+	}
+	labelled := labels.SelectorFromSet(member.Selector(c.Name))
+	var all []pod
+	for i := range list.Items {
+		o := &list.Items[i]
+		if labelled.Matches(labels.Set(o.Labels)) || !metav1.IsControlledBy(o, c) {
+			continue
+		}
+		var p corev1.Pod
+		err := k.Live.Get(ctx, client.ObjectKeyFromObject(o), &p)
+		if err != nil && !apierrors.IsNotFound(err) {
+			return nil, fmt.Errorf("read Pod %s: %w", o.Name, err)
+		}
+		if err == nil && mayRun(&p) {
+			all = append(all, podOf(&p))
+		}
+	}
+	return all, nil
+}
+
+func mayRun(p *corev1.Pod) bool {
+	return p.Status.Phase != corev1.PodSucceeded && p.Status.Phase != corev1.PodFailed
+}
+
+func podOf(p *corev1.Pod) pod {
+	ready := slices.ContainsFunc(p.Status.Conditions, func(c corev1.PodCondition) bool {
+		return c.Type == corev1.PodReady && c.Status == corev1.ConditionTrue
+	})
+	return pod{name: p.Name, trust: p.Annotations[v1beta2.AnnotationTrust], ready: ready && p.DeletionTimestamp.IsZero()}
 }
 
 // unchanged reads the EtcdCluster, and fails if it is not the one that was decided for, or

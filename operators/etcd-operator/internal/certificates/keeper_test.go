@@ -1,6 +1,7 @@
 package certificates
 
 import (
+	"bytes"
 	"context"
 	"crypto/tls"
 	"errors"
@@ -209,6 +210,57 @@ func TestPaused(t *testing.T) {
 	}
 	b.update(func(c *v1beta2.EtcdCluster) { c.Spec.Paused = false })
 	wantWell(t, b.keep())
+}
+
+// runningPod makes the Pod of a member that trusts what was reported, and is ready.
+func (b *bench) runningPod(name string) *corev1.Pod {
+	b.t.Helper()
+	apiservertest.Read(b.t, b.client, b.cluster)
+	p, err := member.NewPod(b.cluster, member.Options{Name: name, Version: "3.6.16", LauncherImage: "example.com/etcd-operator:test", Role: v1beta2.RoleVoter})
+	if err != nil {
+		b.t.Fatal(err)
+	}
+	apiservertest.Create(b.t, b.client, p)
+	p.Status.Phase = corev1.PodRunning
+	p.Status.Conditions = []corev1.PodCondition{{Type: corev1.PodReady, Status: corev1.ConditionTrue}}
+	apiservertest.SetStatus(b.t, b.client, p)
+	return p
+}
+
+// A member whose Pod has lost its labels refuses certificates of a CA that it does not
+// trust, like any other.
+func TestRotationWaitsForAPodWithoutLabels(t *testing.T) {
+	t.Parallel()
+	for name, take := range map[string]func(map[string]string){
+		"one label":  func(l map[string]string) { delete(l, v1beta2.LabelCluster) },
+		"all labels": func(l map[string]string) { clear(l) },
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			b := newBench(t, autoPolicy())
+			b.report(b.keep())
+			p := b.runningPod("x-a")
+			take(p.Labels)
+			if err := b.client.Update(apiservertest.Context(t), p); err != nil {
+				t.Fatal(err)
+			}
+			b.update(func(c *v1beta2.EtcdCluster) { c.Annotations = map[string]string{v1beta2.AnnotationRotateCA: "1"} })
+			before := b.secret("x-peer-tls").Data["tls.crt"]
+			for range 3 {
+				if s := b.keep(); s.TLS.Rotation != v1beta2.CATrustingBoth {
+					t.Fatalf("the rotation is at step %q, want %q: Pod x-a trusts the former CA alone", s.TLS.Rotation, v1beta2.CATrustingBoth)
+				}
+			}
+			if !bytes.Equal(b.secret("x-peer-tls").Data["tls.crt"], before) {
+				t.Error("the certificate for peers is of the new CA")
+			}
+			apiservertest.Delete(t, b.client, p)
+			b.keep() // issues the certificates
+			if s := b.keep(); s.TLS.Rotation != v1beta2.CAReissuing {
+				t.Errorf("the rotation is at step %q without the Pod, want %q", s.TLS.Rotation, v1beta2.CAReissuing)
+			}
+		})
+	}
 }
 
 // refusing is an API server that lets nobody read Secrets, or write them.

@@ -127,7 +127,7 @@ func (a *api) List(ctx context.Context, into client.ObjectList, options ...clien
 			}
 		case *metav1.PartialObjectMetadataList: // of Pods
 			for _, p := range a.podsSeen() {
-				if which.LabelSelector.Matches(labels.Set(p.object.Labels)) {
+				if which.LabelSelector == nil || which.LabelSelector.Matches(labels.Set(p.object.Labels)) {
 					list.Items = append(list.Items, metav1.PartialObjectMetadata{ObjectMeta: a.w.podObject(p).ObjectMeta})
 				}
 			}

@@ -62,12 +62,11 @@ func (w *world) another(op *operator) {
 }
 
 // takeLabel takes one of the labels that lists select by from the Pod of a member, or of the
-// recorded seed. Its etcd runs on. One of neither is found no more, and stays; with TLS, one is
-// overlooked by a rotation of the CA that goes on in that moment.
+// recorded seed. Its etcd runs on. One of neither is found no more, and stays.
 func (w *world) takeLabel(p *pod, n int) {
 	key := []string{v1beta2.LabelApp, v1beta2.LabelCluster}[n%2]
 	isMember := w.main >= 0 && w.memberNamed(p.name) != nil || w.main < 0 && w.cluster.bootstrap.Member == p.name
-	if !isMember || w.cfg.TLS || p.deleting != never || p.unlabelled() {
+	if !isMember || p.deleting != never || p.unlabelled() {
 		return
 	}
 	w.say("a user takes the label %s from Pod %s", key, p.name)
