@@ -59,7 +59,8 @@ type found struct {
 }
 
 // Keep brings the certificates of a cluster to what they are to be, and says how they
-// are. While the EtcdCluster is being deleted or paused it only reads. It returns an error
+// are. While the EtcdCluster is being deleted or paused it only reads; a fence does not bound
+// it (S12), since the seed of a restore needs certificates. It returns an error
 // only if the API server does not do as it is asked; what is wrong with certificates is in
 // the State.
 func (k *Keeper) Keep(ctx context.Context, c *v1beta2.EtcdCluster) (State, error) {

@@ -212,6 +212,28 @@ func TestPaused(t *testing.T) {
 	wantWell(t, b.keep())
 }
 
+// A cluster that is left to a restore gets its certificates all the same (S12): the old
+// members may serve for long while the seed is prepared, the seed needs some, and a cluster
+// that a restore has made is fenced from its first moment.
+func TestFenced(t *testing.T) {
+	t.Parallel()
+	b := newBench(t, autoPolicy())
+	b.update(func(c *v1beta2.EtcdCluster) { c.Annotations = map[string]string{v1beta2.AnnotationFence: "a restore"} })
+	b.cluster.Status.FencedBy = "a restore"
+	apiservertest.SetStatus(t, b.client, b.cluster)
+	s := b.keep()
+	wantWell(t, s)
+	before := b.secret("x-server-tls").Data["tls.crt"]
+	b.update(func(c *v1beta2.EtcdCluster) { c.Annotations[v1beta2.AnnotationRenew] = "1" })
+	wantWell(t, b.keep())
+	if bytes.Equal(b.secret("x-server-tls").Data["tls.crt"], before) {
+		t.Error("the certificate was not renewed")
+	}
+	if b.cluster.Status.FencedBy == "" {
+		t.Error("the cluster is not fenced")
+	}
+}
+
 // runningPod makes the Pod of a member that trusts what was reported, and is ready.
 func (b *bench) runningPod(name string) *corev1.Pod {
 	b.t.Helper()
