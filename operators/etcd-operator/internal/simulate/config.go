@@ -79,6 +79,10 @@ type Config struct {
 	// Meddles is before how many of a hundred calls of the shipped operator something else
 	// happens first: that nothing else does is what its preconditions are for.
 	Meddles int
+	// Intrusions are what somebody else does to the objects that the shipped operator's calls are
+	// about, before Intrudes of a hundred of them.
+	Intrusions []intrusion
+	Intrudes   int
 	// Planted are bugs in what surrounds the planner.
 	Planted []Bug
 }

@@ -201,6 +201,7 @@ func (w *world) runShipped(op *operator) {
 		} else if s.blocked != nil && s.blocked() {
 			return
 		} else if s.likened.predicted == "" {
+			w.intrude(op)
 			if w.meddle(op); !w.befall(op) {
 				return
 			}

@@ -93,6 +93,7 @@ func (a *api) Get(ctx context.Context, key client.ObjectKey, into client.Object,
 		case *corev1.Service, *policyv1.PodDisruptionBudget:
 			if o, ok := a.w.children[childKey(into, key.Name)]; ok {
 				found = a.w.childObject(o)
+				a.looks.noteChild(childKey(into, key.Name), o)
 			}
 		case *corev1.Secret: // changed in place by who reads it
 			if s := a.w.secret(key.Name); s != nil {
@@ -293,8 +294,12 @@ func (a *api) Delete(ctx context.Context, o client.Object, options ...client.Del
 			}
 			a.w.deleteClaim(c)
 		case *policyv1.PodDisruptionBudget:
-			if a.w.children[childKey(x, x.Name)] == nil {
+			is := a.w.children[childKey(x, x.Name)]
+			if is == nil {
 				return apierrors.NewNotFound(policyv1.Resource("poddisruptionbudgets"), x.Name)
+			}
+			if unmet(how.Preconditions, string(is.GetUID()), is.GetResourceVersion()) {
+				return apierrors.NewConflict(policyv1.Resource("poddisruptionbudgets"), x.Name, errConflict)
 			}
 			a.w.touch("the PodDisruptionBudget is deleted")
 			a.w.checkBudget(a.op.todo, facts.NoBudget)
@@ -398,7 +403,7 @@ func (a *api) Apply(ctx context.Context, what runtime.ApplyConfiguration, _ ...c
 			a.w.budget = pdb.Spec.MinAvailable.IntValue()
 			a.w.checkBudget(a.op.todo, a.w.budget)
 		}
-		a.w.children[childKey(o.(client.Object), u.GetName())] = o.(client.Object)
+		a.w.keepChild(childKey(o.(client.Object), u.GetName()), o.(client.Object))
 		return nil
 	})
 }

@@ -38,6 +38,15 @@ func (s *shipped) checkVolume(call string, target *claimObject) {
 	if read, ok := s.looks.volumes[target.name]; !ok || read.uid != target.uid || read.changes != target.changes {
 		s.w.fail("S11", "%s, which has changed since it was read", call)
 	}
+	if x, ok := s.op.todo.decision.Action.(action.TakeClaims); ok {
+		read := s.looks.volumes[target.name]
+		switch {
+		case read.deleting:
+			s.w.fail("S12", "%s, which was being deleted when it was read", call)
+		case !read.retained || clusterUID(read.owner) != x.From:
+			s.w.fail("S12", "%s, which %s had not left when it was read", call, x.From)
+		}
+	}
 	if refs[i].UID != target.uid {
 		s.w.fail("S11", "%s, which is another one of its name", call)
 	}

@@ -6,6 +6,7 @@ import (
 	"strings"
 
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	"github.com/etcd-operators/etcd-operators/operators/etcd-operator/internal/observe"
 	"github.com/etcd-operators/etcd-operators/operators/etcd-operator/internal/plan/action"
@@ -35,6 +36,10 @@ type looks struct {
 	versions map[string]string
 	// volumes are the PVCs as they were when they were last read, by name.
 	volumes map[string]claimObject
+	// pod is the Pod that was read last.
+	pod *pod
+	// children are the uids of those that were found and are the EtcdCluster's, "" of others.
+	children map[string]string
 }
 
 // sameEtcdCluster reports whether nothing has changed that decisions rest on.
@@ -75,6 +80,7 @@ func (s *shipped) carry(call string, do func() error) error {
 		volume = c.claimObject
 	}
 	cluster := s.w.cluster
+	child := s.w.childOf(call)
 	err := do()
 	switch {
 	case strings.HasPrefix(call, "reading *v1beta2.EtcdCluster"):
@@ -100,14 +106,22 @@ func (s *shipped) carry(call string, do func() error) error {
 			}
 			l.volumes[name] = volume
 		}
-		if !strings.HasPrefix(call, "reading *v1.Pod ") || before == nil || !s.w.left(before.object) { // of an earlier EtcdCluster
+		if !strings.HasPrefix(call, "reading *v1.Pod ") || before == nil || !s.w.left(before.object) || isStrangers(before.object) { // not of an earlier EtcdCluster
 			l.found = append(l.found, strings.TrimPrefix(call, "reading "))
 		}
 		if before != nil && strings.HasPrefix(call, "reading *v1.Pod ") {
+			l.pod = before
 			if l.versions == nil {
 				l.versions = map[string]string{}
 			}
 			l.versions[name] = before.resourceVersion()
+		}
+	case apierrors.IsNotFound(err) && strings.HasPrefix(call, "reading "): // the last look counts
+		l.found = slices.DeleteFunc(l.found, func(f string) bool { return f == strings.TrimPrefix(call, "reading ") })
+		if strings.HasPrefix(call, "reading *v1.Pod ") {
+			l.pod = nil
+		} else {
+			delete(l.volumes, name)
 		}
 	case call == "asking members":
 		l.cluster = nil
@@ -115,14 +129,21 @@ func (s *shipped) carry(call string, do func() error) error {
 		if err == nil && cluster.version != l.base.version {
 			s.w.fail("S11", "the status is written over one that was not read")
 		}
+		if err == nil {
+			s.checkRecorded(&cluster)
+		}
 	case isEffect(call):
 		l.patches += boolInt(strings.HasPrefix(call, "patching "))
 		if err == nil {
 			s.checkCluster(call)
-			if strings.HasPrefix(call, "patching PVC ") {
+			switch {
+			case strings.HasPrefix(call, "patching PVC "):
 				s.checkVolume(call, &volume)
-			} else {
+			case child != nil:
+				s.checkChild(call, child)
+			default:
 				s.checkEffect(call, name, before)
+				s.checkOnVolume(call, name, &volume)
 			}
 		}
 		l.cluster = nil
@@ -161,9 +182,6 @@ func (s *shipped) checkEffect(call, name string, target *pod) {
 		}
 		return &t.seen.Pods[i]
 	}
-	if strings.HasPrefix(call, "applying ") || strings.HasPrefix(call, "deleting *v1.PodDisruptionBudget") {
-		return
-	}
 	if target == nil {
 		target = &pod{} // not one that this is about
 	}
@@ -174,7 +192,7 @@ func (s *shipped) checkEffect(call, name string, target *pod) {
 		}
 		return
 	}
-	if p != nil && strings.HasPrefix(call, "patching ") && p.role == target.role && p.permit == target.permit && p.image() == target.image() {
+	if p != nil && strings.HasPrefix(call, "patching ") && p.role == target.role && p.permit == target.permit && p.image() == target.image() && p.survivorPermit == target.survivorPermit && !isMarked(target, p) {
 		return // other labels and annotations are what they are to be, as of the Pod that was read
 	}
 	isOther := func(uid string) bool { return target.uid != "" && target.uid != uid }
@@ -209,6 +227,16 @@ func (s *shipped) checkEffect(call, name string, target *pod) {
 		if target.uid != "" && !slices.Contains(s.looks.pods, *target) {
 			s.w.fail("S6", "%s, which has changed since it was read", call)
 		}
+	case action.Defragment:
+		s.checkDefragmented(call, x, target)
+	case action.RevokeSurvivorPermit:
+		if isOther(x.UID) {
+			s.w.fail("S13", "%s, which is another one of its name", call)
+		}
+	case action.DropSeed:
+		if isOther(x.PodUID) {
+			s.w.fail("S7", "%s, which is another one of its name", call)
+		}
 	case action.EnableDowngrade, action.CancelDowngrade:
 		s.checkPods(call, "S6")
 	case action.DeletePod:
@@ -225,6 +253,12 @@ func (s *shipped) checkEffect(call, name string, target *pod) {
 		}
 	default: // it rests on the EtcdCluster alone, or is not played yet
 	}
+}
+
+// isNobodys reports whether a volume has no owner.
+func (s *shipped) isNobodys(name string) bool {
+	c := s.w.claim(name)
+	return c != nil && c.owner < 0 && metav1.GetControllerOf(c.object) == nil
 }
 
 // isOurs reports whether a volume is the EtcdCluster's.
@@ -244,7 +278,7 @@ func (s *shipped) checkNames(call, invariant string) {
 			}
 		}
 		name, isClaim := strings.CutPrefix(f, "*v1.PersistentVolumeClaim ")
-		if isClaim && !strings.HasSuffix(call, " "+name) && s.isOurs(name) && !slices.ContainsFunc(s.op.todo.seen.Claims, func(c facts.Claim) bool { return c.Name == name }) {
+		if isClaim && !strings.HasSuffix(call, " "+name) && (s.isOurs(name) || s.isNobodys(name)) && !slices.ContainsFunc(s.op.todo.seen.Claims, func(c facts.Claim) bool { return c.Name == name }) {
 			s.w.fail("S9", "%s, and volume %s was found that was not observed", call, name)
 		}
 	}

@@ -85,6 +85,8 @@ type world struct {
 	children map[string]client.Object
 	// shared are the objects that the shipped code was given.
 	shared *sharedObjects
+	// childSerial is for the uids of children.
+	childSerial int
 
 	faults []Fault
 	next   int     // the first of faults that is not due yet
