@@ -72,6 +72,9 @@ func (a *Actor) labelPod(ctx context.Context, c *v1beta2.EtcdCluster, p *corev1.
 // changed are the operations that make one set of labels or annotations of another, in
 // the order of their names.
 func changed(at string, from, to map[string]string) []jsonpatch.Operation {
+	if maps.Equal(from, to) {
+		return nil
+	}
 	var ops []jsonpatch.Operation
 	path := func(key string) string {
 		return at + strings.NewReplacer("~", "~0", "/", "~1").Replace(key)

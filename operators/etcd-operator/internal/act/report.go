@@ -3,6 +3,7 @@ package act
 import (
 	"context"
 	"fmt"
+	"slices"
 
 	"k8s.io/apimachinery/pkg/api/equality"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
@@ -21,21 +22,22 @@ import (
 func (a *Actor) Report(ctx context.Context, c *v1beta2.EtcdCluster, d plan.Decision) (*v1beta2.EtcdCluster, error) {
 	ctx, cancel := context.WithTimeout(ctx, deadline)
 	defer cancel()
-	next := c.DeepCopy()
-	next.Status = *d.Status.DeepCopy()
-	next.Status.ServiceName = member.ClientService(c).Name
-	next.Status.ClientPort = member.ClientPort
-	next.Status.Selector = labels.SelectorFromSet(member.Selector(c.Name)).String()
-	action.Record(d.Action, &next.Status)
-	if b := next.Status.Bootstrap; b != nil && !b.Adopted { // the data of an earlier cluster keeps the history that it has
+	st := d.Status.DeepCopy()
+	st.ServiceName = member.ClientServiceName(c.Name)
+	st.ClientPort = member.ClientPort
+	st.Selector = labels.SelectorFromSet(member.Selector(c.Name)).String()
+	action.Record(d.Action, st)
+	if b := st.Bootstrap; b != nil && !b.Adopted { // the data of an earlier cluster keeps the history that it has
 		b.AutoCompactionRetention = member.DefaultRetention(c)
 	}
-	keepForeign(&c.Status, &next.Status)
-	next.Status.Conditions = replaceOwned(c.DeepCopy().Status.Conditions, d.Status.Conditions)
-	fit(&next.Status)
-	if equality.Semantic.DeepEqual(c.Status, next.Status) {
+	keepForeign(&c.Status, st)
+	st.Conditions = replaceOwned(slices.Clone(c.Status.Conditions), d.Status.Conditions)
+	fit(st)
+	if equality.Semantic.DeepEqual(&c.Status, st) {
 		return c, nil
 	}
+	next := c.DeepCopy()
+	next.Status = *st
 	if !demands(StatusAsRead) {
 		next.ResourceVersion = ""
 	}
