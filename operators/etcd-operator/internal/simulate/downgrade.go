@@ -1,7 +1,6 @@
 package simulate
 
 import (
-	"fmt"
 	"slices"
 
 	"github.com/etcd-operators/etcd-operators/operators/etcd-operator/internal/plan/action"
@@ -157,7 +156,7 @@ func storageVersion(r *run) string {
 	if minorOf(r.version) < 6 {
 		return ""
 	}
-	return fmt.Sprintf("3.%d.0", r.disk.data.stored)
+	return firstOf(r.disk.data.stored)
 }
 
 // downgradeTold is what a member tells of a downgrade.
@@ -165,7 +164,7 @@ func downgradeTold(b *birth) string {
 	if b.downgrade == 0 {
 		return ""
 	}
-	return fmt.Sprintf("3.%d.0", b.downgrade)
+	return firstOf(b.downgrade)
 }
 
 // finallyBack is where a cluster whose cluster version is minor ends that goes down, or is

@@ -1,8 +1,8 @@
 package simulate
 
 import (
-	"fmt"
 	"slices"
+	"strconv"
 	"strings"
 	"time"
 
@@ -45,7 +45,7 @@ type node struct {
 
 func newNode(int) node { return node{silentSince: never, lostSince: never} }
 
-func nodeName(i int) string { return fmt.Sprintf("n%d", i) }
+func nodeName(i int) string { return "n" + strconv.Itoa(i) }
 
 // pod is a Pod object. It is comparable: what changes is told to watchers.
 type pod struct {

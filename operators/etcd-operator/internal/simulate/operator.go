@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"reflect"
 	"slices"
+	"strconv"
 	"strings"
 	"time"
 
@@ -386,7 +387,7 @@ func (w *world) observe(op *operator) (facts.Observation, []pod) {
 			Survive: c.survive, Recovery: c.recovery, TLS: w.certificates(),
 		},
 		Pods:       make([]facts.Pod, 0, len(op.pods)),
-		FreshToken: fmt.Sprintf("%s%d", op.id, op.names),
+		FreshToken: op.id + strconv.Itoa(op.names),
 	}
 	o.Comparison = w.comparison(op)
 	if c.recover != 0 {
@@ -430,7 +431,7 @@ func (w *world) observe(op *operator) (facts.Observation, []pod) {
 		}
 	}
 	for i := range v1beta2.MaxSize {
-		o.FreshNames = append(o.FreshNames, fmt.Sprintf("%s-%s%d", clusterName, op.id, op.names+i))
+		o.FreshNames = append(o.FreshNames, clusterName+"-"+op.id+strconv.Itoa(op.names+i))
 	}
 	return o, asked
 }
@@ -538,7 +539,7 @@ func (w *world) answer(r *run) facts.Answer {
 	d := r.disk.data
 	a := facts.Answer{
 		Reached: true, ClusterID: d.cluster, MemberID: d.id, Leader: r.etcd.leader, Term: d.term,
-		Version: r.version, ClusterVersion: fmt.Sprintf("3.%d.0", max(d.told, w.births[d.birth].minor)), StorageVersion: storageVersion(r),
+		Version: r.version, ClusterVersion: firstOf(max(d.told, w.births[d.birth].minor)), StorageVersion: storageVersion(r),
 		Downgrade: downgradeTold(&w.births[d.birth]), Read: read, Learner: !isVoter(d.view, d.id),
 	}
 	if d.applied > 0 {

@@ -3,7 +3,6 @@ package simulate
 import (
 	"context"
 	"errors"
-	"iter"
 	"slices"
 	"strconv"
 	"time"
@@ -39,11 +38,9 @@ type shipped struct {
 	w          *world
 	op         *operator
 	reconciler *controller.Reconciler
-	// yield stops the reconcile before a call, resume lets it go on to the next one; resume is
-	// nil while none is under way. stop ends it where it stands, as a crash does.
-	yield  func(call string) bool
-	resume func() (call string, more bool)
-	stop   func()
+	coroutine
+	// underWay is true while a reconcile is.
+	underWay bool
 	// blocked is false once a call under way is answered; nil while none takes time.
 	blocked func() bool
 	// questions are those of a comparison of data.
@@ -128,15 +125,10 @@ func (s *shipped) plan(o facts.Observation) plan.Decision {
 func (s *shipped) begin() {
 	s.op.todo, s.looks = &todo{disturbed: s.w.disturbed}, looks{base: s.op.cluster}
 	s.likened = likened{told: map[string]facts.Answer{}, undisturbed: s.w.cfg.Compared && s.w.random.chance(30)}
-	s.resume, s.stop = iter.Pull(func(yield func(string) bool) {
-		defer func() {
-			if r := recover(); r != nil && r != errEnded { //nolint:errorlint // as it was thrown
-				panic(r)
-			}
-		}()
-		s.yield = yield
+	s.underWay = true
+	s.reconcile = func() {
 		s.result, s.err = s.reconciler.Reconcile(context.Background(), ctrl.Request{NamespacedName: theCluster})
-	})
+	}
 }
 
 // call makes a call to the outside, before which the reconcile stops. lost is what the caller
@@ -191,7 +183,7 @@ func (w *world) runShipped(op *operator) {
 		calls *= 3
 	}
 	for ; calls > 0 && w.broken == nil && w.step >= op.deadUntil && w.step >= op.stalledUntil; calls-- {
-		if s.resume == nil {
+		if !s.underWay {
 			w.deliver(op)
 			if !op.woken && (op.wake == never || w.now < op.wake) && (w.calm || w.settling || !w.random.chance(5)) {
 				return
@@ -215,7 +207,7 @@ func (w *world) runShipped(op *operator) {
 			if a := op.todo.decision.Action; a != nil && s.err == nil && !op.todo.refused {
 				w.stats.Actions[action.KindOf(a)]++
 			}
-			s.resume, op.todo = nil, nil
+			s.underWay, op.todo = false, nil
 			if op.wake = s.pause(); op.wake != never {
 				op.wake += w.now
 			}
@@ -297,10 +289,8 @@ func (s *shipped) relist() {
 
 // end ends what runs of it.
 func (s *shipped) end() {
-	if s.resume != nil {
-		s.stop()
-		s.resume = nil
-	}
+	s.coroutine.end()
+	s.underWay = false
 	s.reconciler.Comparisons.Forget(theCluster)
 }
 

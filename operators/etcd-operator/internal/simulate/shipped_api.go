@@ -121,7 +121,9 @@ func (a *api) List(ctx context.Context, into client.ObjectList, options ...clien
 	return a.read(ctx, "listing", into, "", func() error {
 		switch list := into.(type) {
 		case *corev1.PodList:
-			for _, p := range a.podsSeen() {
+			all := a.podsSeen()
+			list.Items = make([]corev1.Pod, 0, len(all))
+			for _, p := range all {
 				if which.LabelSelector.Matches(labels.Set(p.object.Labels)) {
 					list.Items = append(list.Items, *a.w.podObject(p))
 				}
@@ -133,7 +135,9 @@ func (a *api) List(ctx context.Context, into client.ObjectList, options ...clien
 				}
 			}
 		case *corev1.PersistentVolumeClaimList:
-			for _, c := range a.claimsSeen() {
+			all := a.claimsSeen()
+			list.Items = make([]corev1.PersistentVolumeClaim, 0, len(all))
+			for _, c := range all {
 				if o := a.w.claimAsObject(c); which.LabelSelector.Matches(labels.Set(o.Labels)) {
 					list.Items = append(list.Items, *o)
 				}
@@ -415,7 +419,7 @@ func (w *world) checkBudget(t *todo, n int) {
 	}
 }
 
-func childKey(o client.Object, name string) string { return fmt.Sprintf("%T %s", o, name) }
+func childKey(o client.Object, name string) string { return reflect.TypeOf(o).String() + " " + name }
 
 // status writes the status of the EtcdCluster.
 type status struct {
@@ -450,7 +454,7 @@ func (silence) Eventf(runtime.Object, runtime.Object, string, string, string, st
 
 // endpoints is the EndpointSlice of both Services.
 func (w *world) endpoints(all []*pod) discoveryv1.EndpointSlice {
-	var s discoveryv1.EndpointSlice
+	s := discoveryv1.EndpointSlice{Endpoints: make([]discoveryv1.Endpoint, 0, len(all))}
 	for _, p := range all {
 		if !p.addressed && !p.routed || p.unlabelled() {
 			continue

@@ -26,7 +26,7 @@ func TestOneCallAfterALook(t *testing.T) {
 			w := newWorld(Config{}, 1, nil, nil)
 			w.operators = append(w.operators, newOperator(w, "b"))
 			w.operators[0].todo = &todo{}
-			s := &shipped{w: w, op: w.operators[0], mishap: numFaults, yield: func(string) bool { return true }}
+			s := &shipped{w: w, op: w.operators[0], mishap: numFaults, coroutine: coroutine{yield: func(string) bool { return true }}}
 			s.noteLook()
 			w.fences++ // the other one has acknowledged it
 			w.cluster.fence.By = "restore"

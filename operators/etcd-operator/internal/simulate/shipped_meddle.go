@@ -44,7 +44,7 @@ func (w *world) another(op *operator) {
 		w.ship(b, op.shipped.reconciler.Client.Scheme())
 	}
 	b := w.operators[1]
-	if b == op || b.shipped.resume != nil {
+	if b == op || b.shipped.underWay {
 		return
 	}
 	until := w.until
@@ -55,7 +55,7 @@ func (w *world) another(op *operator) {
 	s := b.shipped
 	for s.begin(); w.broken == nil; w.publish() {
 		if _, more := s.resume(); !more {
-			s.resume, b.todo = nil, nil
+			s.underWay, b.todo = false, nil
 			return
 		}
 	}

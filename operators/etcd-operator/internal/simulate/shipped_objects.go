@@ -66,9 +66,9 @@ func (w *world) otherLearners(p *corev1.Pod) *corev1.Pod {
 // grace is the grace period of Pods.
 const grace = 30 * time.Second
 
-const clusterUIDs = "cluster-%d"
+const clusterUIDs = "cluster-"
 
-func clusterUID(number int) string { return fmt.Sprintf(clusterUIDs, number) }
+func clusterUID(number int) string { return clusterUIDs + strconv.Itoa(number) }
 
 func resourceVersion(n int) string { return strconv.Itoa(n) }
 

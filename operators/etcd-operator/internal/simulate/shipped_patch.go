@@ -2,6 +2,7 @@ package simulate
 
 import (
 	"encoding/json"
+	"maps"
 	"reflect"
 	"strings"
 	"time"
@@ -14,31 +15,35 @@ import (
 
 // This file is what the API server makes of what it is sent.
 
-// patched is an object after a patch. Most patches are of metadata: then the rest of the object is
-// not written out and read back, but shared with the one before.
+// patched is an object after a patch. Most patches are of labels and annotations: then nothing is
+// written out and read back, and the rest of the object is shared with the one before.
 func patched(from client.Object, how client.Patch, into client.Object) error {
 	data, err := how.Data(from)
 	if err != nil {
 		return err
 	}
-	apply, metadataAlone, err := patchOf(how.Type(), data)
+	if how.Type() == types.JSONPatchType {
+		before := reflect.ValueOf(from).Elem()
+		if next, ok := patchedMetadata(before.FieldByName("ObjectMeta").Interface().(metav1.ObjectMeta), data); ok {
+			after := reflect.ValueOf(into).Elem()
+			after.Set(before)
+			after.FieldByName("ObjectMeta").Set(reflect.ValueOf(next))
+			return nil
+		}
+	}
+	return throughJSON(from, func(before []byte) ([]byte, error) { return applyPatch(before, how.Type(), data) }, into)
+}
+
+// applyPatch applies a patch to what is written out.
+func applyPatch(before []byte, kind types.PatchType, data []byte) ([]byte, error) {
+	if kind == types.MergePatchType {
+		return jsonpatch.MergePatch(before, data)
+	}
+	patch, err := jsonpatch.DecodePatch(data)
 	if err != nil {
-		return err
+		return nil, err
 	}
-	if !metadataAlone {
-		return throughJSON(from, apply, into)
-	}
-	type metadata struct {
-		ObjectMeta metav1.ObjectMeta `json:"metadata"`
-	}
-	var before, after metadata
-	reflect.ValueOf(&before.ObjectMeta).Elem().Set(reflect.ValueOf(from).Elem().FieldByName("ObjectMeta"))
-	if err := throughJSON(&before, apply, &after); err != nil {
-		return err
-	}
-	reflect.ValueOf(into).Elem().Set(reflect.ValueOf(from).Elem())
-	reflect.ValueOf(into).Elem().FieldByName("ObjectMeta").Set(reflect.ValueOf(after.ObjectMeta))
-	return nil
+	return patch.Apply(before)
 }
 
 // throughJSON changes what is written out, and reads that.
@@ -54,23 +59,61 @@ func throughJSON(from any, change func([]byte) ([]byte, error), into any) error 
 	return json.Unmarshal(after, into)
 }
 
-// patchOf is what a patch does with an object that is written out, and whether it does it to its
-// metadata alone.
-func patchOf(kind types.PatchType, data []byte) (apply func([]byte) ([]byte, error), metadataAlone bool, err error) {
-	if kind == types.MergePatchType {
-		var fields map[string]json.RawMessage
-		err := json.Unmarshal(data, &fields)
-		_, has := fields["metadata"]
-		return func(before []byte) ([]byte, error) { return jsonpatch.MergePatch(before, data) }, has && len(fields) == 1, err
+// patchedMetadata is metadata after a JSON patch of labels and annotations that applies. It knows no
+// other patches.
+func patchedMetadata(m metav1.ObjectMeta, data []byte) (next metav1.ObjectMeta, ok bool) {
+	var ops []struct {
+		Op, Path string
+		Value    any
 	}
-	patch, err := jsonpatch.DecodePatch(data)
-	metadataAlone = err == nil
-	for _, op := range patch {
-		path, err := op.Path()
-		metadataAlone = metadataAlone && err == nil && strings.HasPrefix(path, "/metadata/") && (op.Kind() == "add" || op.Kind() == "remove" || op.Kind() == "replace" || op.Kind() == "test")
+	if json.Unmarshal(data, &ops) != nil {
+		return m, false
 	}
-	return patch.Apply, metadataAlone, err
+	for _, all := range []*map[string]string{&m.Labels, &m.Annotations} {
+		if len(*all) == 0 { // it is not written out
+			*all = nil
+		}
+		*all = maps.Clone(*all)
+	}
+	for _, op := range ops {
+		value, isText := op.Value.(string)
+		switch op.Path {
+		case "/metadata/uid":
+			if op.Op != "test" || !isText || value != string(m.UID) {
+				return m, false
+			}
+			continue
+		case "/metadata/resourceVersion":
+			if op.Op != "test" || !isText || value != m.ResourceVersion {
+				return m, false
+			}
+			continue
+		}
+		key, isLabel := strings.CutPrefix(op.Path, "/metadata/labels/")
+		in := m.Labels
+		if !isLabel {
+			if key, ok = strings.CutPrefix(op.Path, "/metadata/annotations/"); !ok {
+				return m, false
+			}
+			in = m.Annotations
+		}
+		key = unescaped.Replace(key)
+		is, exists := in[key]
+		switch {
+		case op.Op == "add" && isText && in != nil, op.Op == "replace" && isText && exists:
+			in[key] = value
+		case op.Op == "remove" && exists:
+			delete(in, key)
+		case op.Op == "test" && isText && exists && is == value:
+		default:
+			return m, false
+		}
+	}
+	return m, true
 }
+
+// unescaped undoes what a JSON pointer (RFC 6901) does to a key.
+var unescaped = strings.NewReplacer("~1", "/", "~0", "~")
 
 // inWholeSeconds gives the times in an object, which a pointer is to, the precision that they have in
 // JSON.

@@ -4,7 +4,6 @@ import (
 	"cmp"
 	"context"
 	"fmt"
-	"iter"
 	"slices"
 	"time"
 
@@ -44,9 +43,9 @@ type restorer struct {
 	reconciler reconcile.Reconciler
 	scheme     *runtime.Scheme
 
-	yield  func(string) bool
-	resume func() (string, bool)
-	stop   func()
+	coroutine
+	// underWay is true while a reconcile is.
+	underWay bool
 	// next is the call before which it stands.
 	next string
 	// of is the restore whose reconcile is under way, looks what it has seen live.
@@ -84,10 +83,8 @@ func (s *restorer) start() {
 
 // end ends what runs of it.
 func (s *restorer) end() {
-	if s.resume != nil {
-		s.stop()
-		s.resume = nil
-	}
+	s.coroutine.end()
+	s.underWay = false
 }
 
 // shipRestore is a user who creates the EtcdRestore of a restore.
@@ -217,7 +214,7 @@ func (w *world) runRestorer(s *restorer) {
 		if s.dead {
 			s.start()
 		}
-		if s.resume == nil {
+		if !s.underWay {
 			s.deliver()
 			r := s.pick()
 			if r == nil {
@@ -268,20 +265,15 @@ func (s *restorer) pick() *restore {
 func (s *restorer) begin(r *restore) {
 	delete(s.due, r.uid)
 	s.of, s.looks = r, restoreLooks{}
-	s.resume, s.stop = iter.Pull(func(yield func(string) bool) {
-		defer func() {
-			if e := recover(); e != nil && e != errEnded { //nolint:errorlint // as it was thrown
-				panic(e)
-			}
-		}()
-		s.yield = yield
+	s.underWay = true
+	s.reconcile = func() {
 		s.result, s.err = s.reconciler.Reconcile(context.Background(), ctrl.Request{NamespacedName: client.ObjectKeyFromObject(r.object)})
-	})
+	}
 }
 
 // over notes when the restore is looked at again.
 func (s *restorer) over() {
-	s.resume = nil
+	s.underWay = false
 	switch {
 	case s.err != nil:
 		s.w.say("operator %s: %v", s.id, s.err)

@@ -138,7 +138,9 @@ func (a *restoreAPI) List(ctx context.Context, into client.ObjectList, options .
 				}
 			}
 		case *corev1.PodList:
-			for _, p := range a.podsSeen() {
+			all := a.podsSeen()
+			list.Items = make([]corev1.Pod, 0, len(all))
+			for _, p := range all {
 				if o := a.w.podObject(p); which.LabelSelector.Matches(labels.Set(o.Labels)) {
 					list.Items = append(list.Items, *o)
 				}
@@ -146,7 +148,9 @@ func (a *restoreAPI) List(ctx context.Context, into client.ObjectList, options .
 		case *metav1.PartialObjectMetadataList:
 			a.listMetadata(list)
 		case *corev1.PersistentVolumeClaimList:
-			for _, c := range a.claimsSeen() {
+			all := a.claimsSeen()
+			list.Items = make([]corev1.PersistentVolumeClaim, 0, len(all))
+			for _, c := range all {
 				if o := a.w.claimAsObject(c); which.LabelSelector.Matches(labels.Set(o.Labels)) {
 					list.Items = append(list.Items, *o)
 				}

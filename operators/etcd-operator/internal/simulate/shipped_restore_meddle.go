@@ -48,7 +48,7 @@ func (w *world) anotherRestorer(s *restorer) {
 		w.restorers[1].stalledUntil = w.step + w.cfg.Steps // until faults stop it makes no other steps
 	}
 	b := w.restorers[1]
-	if b == s || b.resume != nil || s.of.gone {
+	if b == s || b.underWay || s.of.gone {
 		return
 	}
 	w.publish()

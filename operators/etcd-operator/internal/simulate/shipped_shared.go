@@ -85,7 +85,7 @@ func (w *world) checkShared() {
 }
 
 // checksShared reports whether shared objects are compared with copies of them.
-func (w *world) checksShared() bool { return w.seed%16 < 2 }
+func (w *world) checksShared() bool { return w.seed%32 < 2 }
 
 // sharedObjects are those of a run.
 type sharedObjects struct {

@@ -9,7 +9,7 @@ import (
 
 // TestShared: an object that is made of the same is the same, and one that a reader changes is found.
 func TestShared(t *testing.T) {
-	const seed = 16 // in which shared objects are checked
+	const seed = 32 // in which shared objects are checked
 	w := newWorld(shippedConfig(seed), seed, plan.Plan, nil)
 	first := w.object(&w.cluster)
 	next := w.cluster

@@ -2,7 +2,6 @@ package simulate
 
 import (
 	"errors"
-	"fmt"
 	"strconv"
 	"strings"
 	"time"
@@ -55,8 +54,10 @@ func (c *claimObject) set(o *corev1.PersistentVolumeClaim) {
 
 // clusterNumber is the number in clusterUID; -1 if it is none.
 func clusterNumber(uid string) int {
-	n := -1
-	_, _ = fmt.Sscanf(uid, clusterUIDs, &n)
+	n, err := strconv.Atoi(strings.TrimPrefix(uid, clusterUIDs))
+	if err != nil {
+		return -1
+	}
 	return n
 }
 

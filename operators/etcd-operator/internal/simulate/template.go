@@ -1,8 +1,8 @@
 package simulate
 
 import (
-	"fmt"
 	"slices"
+	"strconv"
 	"strings"
 
 	"github.com/etcd-operators/etcd-operators/operators/etcd-operator/internal/plan/action"
@@ -24,7 +24,7 @@ const (
 // wantedTemplate is what plan.Cluster.Template is: what the spec says, the restart that is
 // asked for by an annotation, and whom to trust.
 func (c *etcdCluster) wantedTemplate() string {
-	return fmt.Sprintf("%s/%d%s", c.template, c.restart, c.recordedTrust())
+	return c.template + "/" + strconv.Itoa(c.restart) + c.recordedTrust()
 }
 
 // badTemplate reports whether no Pod comes to run under a template.

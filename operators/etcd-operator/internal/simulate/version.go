@@ -3,6 +3,7 @@ package simulate
 import (
 	"fmt"
 	"slices"
+	"strconv"
 	"strings"
 	"time"
 
@@ -74,12 +75,14 @@ func (w *world) pickVersion(from []string) string {
 
 // minorOf is the minor of a version 3.x.y.
 func minorOf(version string) int {
-	var minor int
-	if _, err := fmt.Sscanf(version, "3.%d.", &minor); err != nil {
-		return 0
-	}
-	return minor
+	rest, _ := strings.CutPrefix(version, "3.")
+	minor, _, _ := strings.Cut(rest, ".")
+	n, _ := strconv.Atoi(minor) // none is 0
+	return n
 }
+
+// firstOf is the first version of a minor.
+func firstOf(minor int) string { return "3." + strconv.Itoa(minor) + ".0" }
 
 // crashes reports whether an etcd of this version ends as soon as it is started.
 func crashes(version string) bool { return strings.HasSuffix(version, crashingPatch) }
