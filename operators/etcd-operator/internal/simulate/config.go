@@ -87,7 +87,8 @@ type Config struct {
 	Planted []Bug
 }
 
-// Bug is a bug that can be planted in the model of act, or in what the launcher is told, to see
+// Bug is a bug that can be planted in the model of act, in what the launcher is told, or in what the
+// shipped operator remembers, to see
 // that it matters, and that the simulator notices.
 type Bug int
 
@@ -128,6 +129,11 @@ const (
 	// EarlyDrop: a CA that was replaced is not trusted any more before members have
 	// loaded the certificates of the new one.
 	EarlyDrop
+	// NoDoubt: the shipped operator forgets that a call of its own was not answered.
+	NoDoubt
+	// NoStart: it forgets when it was started, too, so that what the one before has begun counts as
+	// over.
+	NoStart
 )
 
 func (c *Config) checks(invariant string) bool {

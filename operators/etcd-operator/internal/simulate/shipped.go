@@ -102,6 +102,7 @@ func (s *shipped) plan(o facts.Observation) plan.Decision {
 		s.likened.observed = true
 		s.compareObservation(&o)
 	}
+	o.Since = s.since(o.Since)
 	d := s.w.planner(o)
 	s.w.stats.Decisions++
 	if err := CheckDecision(o, d); err != nil {

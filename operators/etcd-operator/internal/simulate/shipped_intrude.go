@@ -146,23 +146,23 @@ func deleteVolume(w *world, s *shipped) bool {
 	return true
 }
 
-// takeVolumesName has a volume of a name that a new member is to get, which it cannot use.
-func takeVolumesName(w *world, s *shipped) bool {
-	name := s.about(creatingVolume)
-	if name == "" || w.claim(name) != nil {
-		return false
+// takeVolumesName has a volume of a name that a new member is to get, which it cannot use: one that
+// was changed in one of those ways, or is being deleted.
+func takeVolumesName(ways ...func(*corev1.PersistentVolumeClaim)) intrusion {
+	return func(w *world, s *shipped) bool {
+		name := s.about(creatingVolume)
+		if name == "" || w.claim(name) != nil {
+			return false
+		}
+		c := w.createClaim(name)
+		w.say("somebody has made volume %s", name)
+		if change := ways[w.random.below(len(ways))]; change != nil {
+			c.edit(change)
+		} else {
+			c.deleting = true
+		}
+		return true
 	}
-	c := w.createClaim(name)
-	w.say("somebody has made volume %s", name)
-	switch w.random.below(3) {
-	case 0:
-		c.edit(giveAway)
-	case 1:
-		c.edit(retire)
-	default:
-		c.deleting = true
-	}
-	return true
 }
 
 // addVolume makes a volume with the cluster's labels right before the operator looks at all: its own

@@ -72,6 +72,35 @@ func (w *world) keepChild(key string, o client.Object) {
 	w.children[key] = o
 }
 
+// anyIntrusions are those that every run bears: what strangers own is collected, and nothing that
+// holds data is touched.
+var anyIntrusions = []intrusion{
+	takeChild("*v1.Service"), takeVolumesName(giveAway, nil), addVolume, annotatePod, findNode, permitNow, deleteHolder,
+}
+
+// restoreNow is a user who creates an EtcdRestore while a call is under way; its operator asks for the
+// EtcdCluster at once.
+func restoreNow(w *world, s *shipped) bool {
+	if len(w.lates) == 0 || len(w.restores) >= 2 || w.cluster.number > 0 || w.cluster.clusterID == 0 || s.decided() != nil || w.restorers[0].resume != nil {
+		return false
+	}
+	w.startRestore(Fault{Kind: Restore, A: w.random.below(2), B: 1, For: 3})
+	r, of := w.restorers[0], w.restores[len(w.restores)-1]
+	for range 4 {
+		w.publish()
+		if r.deliver(); w.broken != nil || w.cluster.fence.Mark == of.uid {
+			return true
+		}
+		for r.begin(of); w.broken == nil; w.publish() {
+			if _, more := r.resume(); !more {
+				r.over()
+				break
+			}
+		}
+	}
+	return true
+}
+
 // loseOnce takes a majority of the voters away, once.
 func loseOnce(w *world, _ *shipped) bool {
 	if w.main < 0 || w.majorityLost || w.lost >= 0 || w.step < 5 {

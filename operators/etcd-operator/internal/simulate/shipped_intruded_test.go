@@ -2,7 +2,10 @@
 
 package simulate
 
-import "time"
+import (
+	"testing"
+	"time"
+)
 
 // The configurations of rows whose precondition fails only when somebody else changes what it is
 // about, between two calls.
@@ -72,4 +75,36 @@ func stranding(c *Config) {
 func beginning(c *Config) {
 	c.Kinds, c.Faults = []FaultKind{EditSize, KillContainer, DeletePod}, 4
 	c.Persistent, c.Steps, c.Meddles = true, 60, 15
+}
+
+// fencedSoon has calls that take effect late, and restores that begin meanwhile.
+func fencedSoon(c *Config) {
+	c.Kinds, c.Faults = []FaultKind{LateCall, LateCall, LateCall, EditSize, EditSize, DeletePod}, 20
+	c.Formed, c.Persistent, c.Nodes, c.Steps, c.Meddles = true, true, max(c.Nodes, 5, c.Size), 150, 1
+	c.Intrusions, c.Intrudes = []intrusion{restoreNow}, 80
+}
+
+// TestShippedDoubt: an operator that forgets what may still come about of its calls, or of those of
+// the one before, acknowledges a fence too early, and what is done late shows it (S12).
+func TestShippedDoubt(t *testing.T) {
+	for name, bug := range map[string]Bug{"NoDoubt": NoDoubt, "NoStart": NoStart} {
+		t.Run(name, func(t *testing.T) {
+			for seed := range int64(100) {
+				cfg := meddledConfig(seed)
+				fencedSoon(&cfg)
+				cfg.Only, cfg.Planted = []string{"S12"}, []Bug{bug}
+				w := runShipped(t, cfg, seed, RandomFaults(cfg, seed), nil)
+				if w.broken == nil {
+					continue
+				}
+				t.Logf("seed %d: %s: %s", seed, w.broken.invariant, w.broken.message)
+				cfg.Planted = nil
+				if w := runShipped(t, cfg, seed, RandomFaults(cfg, seed), nil); w.broken != nil {
+					t.Errorf("seed %d breaks without it, too: %s: %s", seed, w.broken.invariant, w.broken.message)
+				}
+				return
+			}
+			t.Error("no run has shown it")
+		})
+	}
 }

@@ -66,6 +66,18 @@ func (s *shipped) sendLate(what string, t *todo, do func() error) {
 	}
 }
 
+// since is before when something may have been begun whose end nobody knows, as the shipped operator
+// tells it, or as it would without some of what it remembers.
+func (s *shipped) since(told time.Time) time.Time {
+	switch {
+	case s.w.cfg.has(NoStart):
+		return time.Time{}
+	case s.w.cfg.has(NoDoubt):
+		return epoch.Add(s.op.since)
+	}
+	return told
+}
+
 // tearable are the calls for which etcd has no precondition: the operator has looked just before.
 var tearable = []string{"adding a learner", "promoting a learner", "removing a member", "moving the leader"}
 
