@@ -135,6 +135,30 @@ func TestSeveralLearners(t *testing.T) {
 			reason: "S3: it would come to another list as it replays the log; another takes its place",
 			seen:   twoJoin().pod("b", func(p *Pod) { p.Learners = 2 }), do: create(joiners(1)...), because: "CreatingMembers",
 		},
+		"a Pod with a lower limit is not recreated at once": {
+			reason: "S3: it cannot join; whatever gives it that limit would give it to the next one as well",
+			seen:   lowLimit(20 * time.Second), because: "AddingMember",
+		},
+		"a Pod with a lower limit makes room for another one after a while": {
+			reason: "S3: the limit might have been given to that one alone",
+			seen:   lowLimit(time.Minute), do: discard("c"), because: "DeletingPod",
+		},
+		"after a Pod with a lower limit another one is made": {
+			reason: "the limit might have been given to that one alone",
+			seen:   lowLimit(time.Minute).deleting("c"), do: create(joiners(1)...), because: "CreatingMembers",
+		},
+		"a Pod with a lower limit that is to take a member's place holds nothing else up": {
+			reason: "S6: the member that it is to replace serves",
+			seen:   healthy(3).pod("b", cordoned).joiner("d").pod("d", func(p *Pod) { p.Learners = 2 }), because: "MovingMember",
+		},
+		"beside a Pod with a lower limit another one joins": {
+			reason: "S3: it has the limit of the others",
+			seen:   lowLimit(20 * time.Second).joiner("d"), do: addLearnerOf("d"), because: "MemberAdded",
+		},
+		"a Pod with a lower limit holds no other one up": {
+			reason: "two are missing",
+			seen:   lowLimit(20 * time.Second).size(3), do: create(joiners(1)...), because: "CreatingMembers",
+		},
 		"an unstarted member without a Pod allows one": {
 			reason: "S3: nobody knows what it would run with; and it is itself removed",
 			seen:   healthy(1).size(3).phantom("b").joiner("c").joiner("d"), do: remove("b"), because: "MemberRemoved",
@@ -168,6 +192,11 @@ func TestSeveralLearners(t *testing.T) {
 			seen: healthy(1).size(3).learner("b").joiner("c").tells("b", nil).pod("b", func(p *Pod) { p.Answer.Applied = 1 }), do: addLearnerOf("c"),
 		},
 	}.run(t)
+}
+
+// lowLimit has a member, and a Pod that is to join and allows fewer learners.
+func lowLimit(age time.Duration) *world {
+	return healthy(1).size(2).joiner("c").pod("c", func(p *Pod) { p.Learners, p.Created = 2, now.Add(-age) })
 }
 
 func limited(w *world, learners int) *world {

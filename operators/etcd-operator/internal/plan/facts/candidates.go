@@ -1,6 +1,7 @@
 package facts
 
 import (
+	"fmt"
 	"slices"
 	"time"
 )
@@ -85,17 +86,42 @@ func rank(p *Pod) int {
 
 // IsCandidate reports whether a Pod may still become a member: it never was one.
 func (v *Losses) IsCandidate(p *Pod) bool {
-	return p.Role == Joiner && !v.IsMember(p.Name) && !v.isUnusable(p)
+	return p.Role == Joiner && !v.IsMember(p.Name) && !v.isUnusable(p) && !v.FewerLearners(p)
 }
 
 // isUnusable reports whether a Pod that is no member cannot become one: it has been one
-// before, it will not run again, it would come to another member list (S3), or the spec
-// asks for another one.
+// before, it will not run again, or the spec asks for another one. See HasLowLimit, too.
 func (v *Losses) isUnusable(p *Pod) bool {
 	if p.Finished || !p.DeletingSince.IsZero() || v.NodeLost(p) || p.StartPermit != nil || p.Answer.Reached || p.Answer.Refused != "" || p.Answer.Attempt > 0 {
 		return true
 	}
-	return v.PVCMissing(p) || v.isOnRetiredVolume(p) || v.FewerLearners(p) || v.IsIncompatible(p) || v.HasOldTemplate(p)
+	return v.PVCMissing(p) || v.isOnRetiredVolume(p) || v.IsIncompatible(p) || v.HasOldTemplate(p)
+}
+
+// LowLimitAge is how old a Pod that HasLowLimit gets before another one is tried: whatever
+// has given it that limit might do the same to all Pods.
+const LowLimitAge = time.Minute
+
+// HasLowLimit reports whether a Pod that is to join would, if its etcd did not allow fewer
+// learners than that of a member: it would come to another member list (S3).
+func (v *Losses) HasLowLimit(p *Pod) bool {
+	return p.Role == Joiner && !v.IsMember(p.Name) && !v.isUnusable(p) && v.FewerLearners(p)
+}
+
+// LowLimits are the Pods that HasLowLimit, in their order.
+func (v *Losses) LowLimits() []*Pod {
+	var found []*Pod
+	for i := range v.Pods {
+		if p := &v.Pods[i]; v.HasLowLimit(p) {
+			found = append(found, p)
+		}
+	}
+	return found
+}
+
+// LowLimitText says why such a Pod does not join, and what to do.
+func LowLimitText(p *Pod) string {
+	return fmt.Sprintf("Pod %s cannot join: its etcd allows %d learners (ETCD_MAX_LEARNERS), fewer than that of a member; another Pod follows; if it is the same, find what changes the environment of Pods, such as an admission webhook, or run the operator's release that made the members", p.Name, p.Learners)
 }
 
 // isOnRetiredVolume reports whether a Pod runs on a volume that is not the cluster's: one that

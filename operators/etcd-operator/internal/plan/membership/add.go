@@ -81,7 +81,9 @@ func CreateJoiners(v *facts.View) *step.Step {
 	if growthWaits(v) || v.OutgrownPods() > 0 {
 		return nil
 	}
-	pods := step.NewJoiners(v, joinersWanted(v)-len(v.Candidates()))
+	// Whatever lowers the limit of one Pod might lower that of each: they are not recreated
+	// over and over.
+	pods := step.NewJoiners(v, joinersWanted(v)-len(v.Candidates())-len(v.LowLimits()))
 	if len(pods) == 0 {
 		return nil
 	}
@@ -265,6 +267,11 @@ func joinersPollInterval(v *facts.View) time.Duration {
 			return step.FastPoll
 		}
 	}
+	for _, p := range v.LowLimits() {
+		if left := p.Created.Add(facts.LowLimitAge).Sub(v.Now); len(v.Candidates()) == 0 && left > 0 {
+			return left
+		}
+	}
 	if len(v.Candidates()) == 0 && v.Learners() == 0 && v.JoinersHeldBack() != nil {
 		return step.Idle
 	}
@@ -280,6 +287,9 @@ func joinersProgress(v *facts.View) string {
 	}
 	for _, p := range v.Candidates() {
 		return fmt.Sprintf("waiting for etcd to accept another member: Pod %s is ready to join", p.Name)
+	}
+	for _, p := range v.LowLimits() {
+		return facts.LowLimitText(p)
 	}
 	if v.Missing() > 0 && v.JoinersHeldBack() != nil {
 		return v.RejectionsText()

@@ -95,6 +95,9 @@ func AwaitMove(v *facts.View) *step.Step {
 			return step.Wait(joinersPollInterval(v), moveReason(v, m), moveProgress(v, m, why, fmt.Sprintf("waiting for Pod %s: %s%s", p.Name, v.Progress(p), v.RevertAdvice(p))))
 		}
 	}
+	if len(v.LowLimits()) > 0 {
+		return step.Wait(joinersPollInterval(v), moveReason(v, m), moveProgress(v, m, why, joinersProgress(v)))
+	}
 	if held := v.DisruptionBlocker(victim(v)); held != "" {
 		return step.Wait(step.BlockerPollInterval(v), moveReason(v, m), moveProgress(v, m, why, "waiting to continue: "+held))
 	}

@@ -38,6 +38,9 @@ func DeleteLeftoverPods(v *facts.View) *step.Step {
 		if v.IsMember(p.Name) || !p.DeletingSince.IsZero() || (v.IsCandidate(p) && !needless[p.Name]) || v.IsKept(p) {
 			continue
 		}
+		if v.HasLowLimit(p) && v.Missing() > 0 && v.Now.Sub(p.Created) < facts.LowLimitAge {
+			continue // see CreateJoiners
+		}
 		s := step.Do(action.DeletePod{Name: p.Name, UID: p.UID, Members: v.List}, v1beta2.ClusterReasonDeletingPod, fmt.Sprintf("deleted orphaned Pod %s", p.Name)).Unannounced()
 		if !v.IsHeldBack(action.RejectedAction(s.Action)) {
 			return s
@@ -70,7 +73,7 @@ func DeleteLeftoverClaims(v *facts.View) *step.Step {
 
 // AwaitMembers waits while a quorum serves but not everyone is there yet.
 func AwaitMembers(v *facts.View) *step.Step {
-	if v.Missing() > 0 && len(v.Candidates()) > 0 && !v.IsOnlyReplacing() {
+	if v.Missing() > 0 && len(v.Candidates())+len(v.LowLimits()) > 0 && !v.IsOnlyReplacing() {
 		return step.Wait(joinersPollInterval(v), v1beta2.ClusterReasonAddingMember, joinersProgress(v))
 	}
 	for _, m := range v.List {
@@ -88,7 +91,7 @@ func AwaitMembers(v *facts.View) *step.Step {
 	}
 	for i := range v.Pods {
 		p := &v.Pods[i]
-		if comes := v.IsOnlyReplacing() && v.IsCandidate(p); !comes && !v.IsMember(p.Name) { // see AwaitMove
+		if comes := v.IsOnlyReplacing() && (v.IsCandidate(p) || v.HasLowLimit(p)); !comes && !v.IsMember(p.Name) { // see AwaitMove
 			return step.Wait(step.Idle, v1beta2.ClusterReasonDeletingPod, fmt.Sprintf("Pod %s is being deleted", p.Name))
 		}
 	}

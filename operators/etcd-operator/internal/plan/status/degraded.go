@@ -111,6 +111,11 @@ func degraded(v *facts.View, s *step.Step) metav1.Condition {
 			troubled = append(troubled, p.Name+": "+v.Progress(p))
 		}
 	}
+	for _, p := range v.LowLimits() {
+		if !v.IsOnlyReplacing() {
+			troubled = append(troubled, facts.LowLimitText(p))
+		}
+	}
 	if len(troubled) > 0 {
 		return unhealthy(v, s, slices.ContainsFunc(v.Candidates(), func(p *facts.Pod) bool { return p.ImageUnavailable }), v1beta2.ClusterReasonJoinersUnhealthy, strings.Join(troubled, "; "))
 	}
