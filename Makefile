@@ -23,6 +23,7 @@ SHIPPED ?= 5000
 LOCALKUBE := bin/localkube
 # Programs that the tests run: kube-apiserver, etcd of every minor, an S3 server.
 TEST_ENV = eval "$$($(LOCALKUBE) env)"
+export AZURITE_BINARY := $(CURDIR)/bin/azurite/node_modules/.bin/azurite-blob
 export GOWORK := off
 # As the images and localkube are built: what all of them share is compiled once.
 export CGO_ENABLED := 0
@@ -40,7 +41,7 @@ demo: localkube images ## Watch a cluster form, grow, heal, shrink, and come bac
 test: test-unit test-docs test-e2e ## Run all tests
 
 .PHONY: test-unit
-test-unit: localkube ## Run the tests that need no Kubernetes (but a real API server, and real etcd)
+test-unit: localkube bin/azurite ## Run the tests that need no Kubernetes (but a real API server, and real etcd)
 	@$(LOCALKUBE) build
 	@$(TEST_ENV) && set -e && for m in $(MODULES); do \
 	  echo "== $$m"; \
@@ -156,6 +157,15 @@ bin/gotestsum: tools/go.mod
 
 bin/hugo: tools/docs/go.mod
 	go -C tools/docs build -o ../../bin/hugo github.com/gohugoio/hugo
+
+# Azure Blob Storage for tests. Nothing of it is in what is shipped.
+bin/azurite: tools/azurite/package-lock.json
+	@command -v npm >/dev/null || { echo "installing Debian's nodejs and npm"; apt-get update -q && apt-get install -y -q --no-install-recommends nodejs npm; }
+	rm -rf $@ $@.part
+	mkdir -p $@.part
+	cp tools/azurite/package.json tools/azurite/package-lock.json $@.part
+	cd $@.part && npm ci --ignore-scripts --no-audit --no-fund
+	mv $@.part $@
 
 bin/helm: tools/helm/go.mod
 	go -C tools/helm build -o ../../bin/helm helm.sh/helm/v4/cmd/helm

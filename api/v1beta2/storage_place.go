@@ -13,7 +13,7 @@ type StorePlace struct {
 }
 
 // schemes are what locations in object stores begin with.
-var schemes = map[StorageType]string{StorageS3: "s3://", StorageOSS: "oss://"}
+var schemes = map[StorageType]string{StorageS3: "s3://", StorageOSS: "oss://", StorageABS: "abs://"}
 
 // Scheme is what locations in a store of this type begin with; empty if it is no object store.
 func (t StorageType) Scheme() string { return schemes[t] }
