@@ -96,7 +96,7 @@ func (p *pair) purposes() []problem {
 
 // verify says whether those who trust what is beside another certificate refuse this one.
 func (p *pair) verify(by *pair, now time.Time) []problem {
-	if _, err := p.chain(by.trusted, now); err != nil {
+	if _, err := p.chain(by, now); err != nil {
 		unknown := x509.UnknownAuthorityError{}
 		if errors.As(err, &unknown) {
 			return []problem{invalid("the certificate in %s is not signed by a CA in %s: write a certificate that is, or add its CA there", p.at(p.files.cert), by.at(by.files.ca))}
@@ -106,16 +106,28 @@ func (p *pair) verify(by *pair, now time.Time) []problem {
 	return nil
 }
 
-// chain is the certificate with those that have signed it, up to a CA.
-func (p *pair) chain(by caSet, now time.Time) ([]*x509.Certificate, error) {
+// verified is what came of a certificate that was held against the CAs of a pair.
+type verified struct {
+	by    *pair
+	chain []*x509.Certificate
+	err   error
+}
+
+// chain is the certificate with those that have signed it, up to a CA of another pair. Pairs
+// are read anew for each look, and now is that of the look.
+func (p *pair) chain(by *pair, now time.Time) ([]*x509.Certificate, error) {
+	if p.verified.by == by {
+		return p.verified.chain, p.verified.err
+	}
+	p.verified = verified{by: by}
 	chains, err := p.leaf.Verify(x509.VerifyOptions{
-		Roots: by.pool(), Intermediates: caSet(p.through).pool(), CurrentTime: now,
+		Roots: by.trusted.pool(), Intermediates: caSet(p.through).pool(), CurrentTime: now,
 		KeyUsages: []x509.ExtKeyUsage{x509.ExtKeyUsageAny},
 	})
-	if err != nil {
-		return nil, err
+	if p.verified.err = err; err == nil {
+		p.verified.chain = chains[0]
 	}
-	return chains[0], nil
+	return p.verified.chain, err
 }
 
 // covers says which names the certificate is not for.

@@ -38,6 +38,8 @@ type pair struct {
 	leaf    *x509.Certificate
 	through []*x509.Certificate
 	trusted caSet
+	// verified is what came of it when it was verified last.
+	verified verified
 }
 
 // readPair reads what is in a Secret. Each of the three keys may have the predecessor's

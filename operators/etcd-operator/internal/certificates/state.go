@@ -218,7 +218,7 @@ func end(pairs map[role]*pair, now time.Time) time.Time {
 	for r, p := range pairs {
 		sooner(p.leaf.NotAfter)
 		if by := verifier(pairs, r); by != nil {
-			chain, _ := p.chain(by.trusted, now)
+			chain, _ := p.chain(by, now)
 			for _, c := range chain {
 				sooner(c.NotAfter)
 			}

@@ -149,7 +149,7 @@ func (w *world) look() {
 		if w.accepted[asked] {
 			return
 		}
-		if _, err := p.chain(trusted, w.now); err != nil {
+		if _, err := p.chain(&pair{trusted: trusted}, w.now); err != nil {
 			w.fail("%s refuses the certificate in %s: %v", who, p.secret, err)
 		}
 		w.accepted[asked] = true
