@@ -31,9 +31,12 @@ func userKeys(policy *v1beta2.PodPolicy) string {
 // of the spec of today in place of those that it got from the spec before. What others
 // have put there stays, and what the operator has put there too.
 func Metadata(c *v1beta2.EtcdCluster, pod *corev1.Pod) (labels, annotations map[string]string) {
-	policy := podPolicy(c)
+	policy := c.Spec.Pod
+	if policy == nil {
+		policy = &v1beta2.PodPolicy{}
+	}
 	var before keys
-	if json.Unmarshal([]byte(pod.Annotations[v1beta2.AnnotationKeys]), &before) != nil {
+	if text := pod.Annotations[v1beta2.AnnotationKeys]; text != "" && json.Unmarshal([]byte(text), &before) != nil {
 		before = keys{} // it has none from us, as far as is known
 	}
 	labels, annotations = maps.Clone(pod.Labels), maps.Clone(pod.Annotations)

@@ -80,17 +80,22 @@ func PeerServiceName(cluster string) string {
 // Host is the DNS name of a member: <member>.<cluster>.<namespace>.svc, followed
 // by spec.pod.ClusterDomain.
 func Host(c *v1beta2.EtcdCluster, name string) string {
-	host := fmt.Sprintf("%s.%s.%s.svc", name, PeerServiceName(c.Name), c.Namespace)
+	host := serviceHost(c, name)
 	if c.Spec.Pod != nil {
 		host += c.Spec.Pod.ClusterDomain
 	}
 	return host
 }
 
+// serviceHost is Host without the domain of the Kubernetes cluster.
+func serviceHost(c *v1beta2.EtcdCluster, name string) string {
+	return name + "." + PeerServiceName(c.Name) + "." + c.Namespace + ".svc"
+}
+
 // PeerURL is the one URL at which the other members reach a member. etcd's
 // member list holds it, character by character.
 func PeerURL(c *v1beta2.EtcdCluster, name string) string {
-	return fmt.Sprintf("%s://%s:%d", scheme(c.PeerTLSSecret()), Host(c, name), PeerPort)
+	return scheme(c.PeerTLSSecret()) + "://" + Host(c, name) + ":" + strconv.Itoa(PeerPort)
 }
 
 // IsPeerURL reports whether a URL is where a member of that name is reached: whatever the
@@ -100,7 +105,7 @@ func IsPeerURL(c *v1beta2.EtcdCluster, name, peerURL string) bool {
 	if err != nil || name == "" || u.Port() != strconv.Itoa(PeerPort) {
 		return false
 	}
-	domain, ok := strings.CutPrefix(u.Hostname(), fmt.Sprintf("%s.%s.%s.svc", name, PeerServiceName(c.Name), c.Namespace))
+	domain, ok := strings.CutPrefix(u.Hostname(), serviceHost(c, name))
 	return ok && (domain == "" || domain[0] == '.')
 }
 

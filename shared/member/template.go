@@ -42,10 +42,13 @@ func shapesNoPod(p *v1beta2.PodPolicy) {
 // operator makes of all this, its own image included: a new operator never restarts a
 // member by itself.
 func TemplateHash(c *v1beta2.EtcdCluster) string {
-	p := podPolicy(c)
-	shapesNoPod(p)
+	var p v1beta2.PodPolicy
+	if c.Spec.Pod != nil {
+		p = *c.Spec.Pod
+	}
+	shapesNoPod(&p)
 	data, err := json.Marshal(template{
-		PodPolicy: *p,
+		PodPolicy: p,
 		Etcd:      c.Spec.Etcd,
 		// An empty list is not the same as none: it leaves out the default.
 		NoSpread: p.TopologySpreadConstraints != nil && len(p.TopologySpreadConstraints) == 0,

@@ -52,6 +52,7 @@ func (o *Observer) pods(ctx context.Context, c *v1beta2.EtcdCluster, obs *facts.
 	slices.Sort(obs.Conflicts)
 	slices.Sort(obs.Unowned)
 	slices.Sort(obs.Orphans)
+	obs.Pods = slices.Grow(obs.Pods, len(pods))
 	for _, p := range pods {
 		out := PodOf(p)
 		out.Addressed = p.Status.PodIP != "" && addressed[p.Name] == p.Status.PodIP
