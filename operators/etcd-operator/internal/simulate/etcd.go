@@ -209,17 +209,17 @@ func (w *world) slow(r *run) bool {
 
 // etcds are the running etcd processes, in order, beginning anywhere.
 func (w *world) etcds() []*run {
-	var all []*run
+	all := make([]*run, 0, 2*len(w.runs))
 	for _, r := range w.runs {
 		if r.etcd != nil {
 			all = append(all, r)
 		}
 	}
-	if n := len(all); n > 1 && !w.calm {
-		k := w.random.below(n)
-		all = append(all[k:n:n], all[:k]...)
+	n, k := len(all), 0
+	if n > 1 && !w.calm {
+		k = w.random.below(n)
 	}
-	return all
+	return append(all, all[:k]...)[k:]
 }
 
 // readable reports whether a linearizable read by a member succeeds now. It brings

@@ -409,7 +409,7 @@ func (w *world) observe(op *operator) (facts.Observation, []pod) {
 	if w.during(NameConflict) {
 		o.Conflicts = []string{"Service " + clusterName + " of somebody else"}
 	}
-	var asked []pod
+	asked := make([]pod, 0, len(op.pods))
 	for i := range op.pods {
 		switch p := &op.pods[i]; {
 		case p.owner == c.number:

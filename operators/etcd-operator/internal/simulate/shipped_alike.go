@@ -13,10 +13,10 @@ import (
 func alike(a, b reflect.Value) bool {
 	switch t := a.Type(); t {
 	case reflect.TypeFor[time.Time]():
-		x, y := a.Interface().(time.Time), b.Interface().(time.Time)
+		x, y := valueOf[time.Time](a), valueOf[time.Time](b)
 		return x.Equal(y) || !x.IsZero() && !y.IsZero() && x.Sub(y).Abs() <= time.Second
 	case reflect.TypeFor[metav1.Time](): // which has an Equal of its own
-		return a.Interface().(metav1.Time).Time.Equal(b.Interface().(metav1.Time).Time)
+		return valueOf[metav1.Time](a).Time.Equal(valueOf[metav1.Time](b).Time)
 	}
 	switch a.Kind() {
 	case reflect.Bool:
@@ -63,6 +63,14 @@ func alike(a, b reflect.Value) bool {
 	default:
 		return false
 	}
+}
+
+// valueOf is a value, without a copy on the heap where it has an address.
+func valueOf[T any](v reflect.Value) T {
+	if v.CanAddr() {
+		return *v.Addr().Interface().(*T)
+	}
+	return v.Interface().(T)
 }
 
 // compared are the fields of structs that are compared; nil for one that has fields of its own use.

@@ -77,16 +77,28 @@ func (m *members) asEtcd(a facts.Answer) etcdclient.Answer {
 
 // listed is a member list as etcd gives it.
 func (m *members) listed(view []facts.Member) []etcdclient.Member {
-	c := m.w.object(&m.w.cluster)
 	out := make([]etcdclient.Member, 0, len(view))
 	for _, x := range view {
-		e := etcdclient.Member{ID: x.ID, PeerURLs: []string{cmp.Or(x.At, member.PeerURL(c, x.Name))}, Learner: x.Learner, Started: x.Started}
+		e := etcdclient.Member{ID: x.ID, PeerURLs: []string{cmp.Or(x.At, m.w.peerURL(x.Name))}, Learner: x.Learner, Started: x.Started}
 		if x.Started {
 			e.Name = x.Name
 		}
 		out = append(out, e)
 	}
 	return out
+}
+
+// peerURL is where a member of a name is reached. It is the same in all of a run.
+func (w *world) peerURL(name string) string {
+	if w.shared.peerURLs == nil {
+		w.shared.peerURLs = map[string]string{}
+	}
+	url, ok := w.shared.peerURLs[name]
+	if !ok {
+		url = member.PeerURL(w.object(&w.cluster), name)
+		w.shared.peerURLs[name] = url
+	}
+	return url
 }
 
 // change asks the first of some members that is heard for a change.

@@ -94,6 +94,8 @@ type sharedObjects struct {
 	claims   map[string]*shared[claimView, *corev1.PersistentVolumeClaim]
 	nodes    map[string]*shared[nodeView, *corev1.Node]
 	children map[string]*shared[client.Object, client.Object]
+	// peerURLs are those of members, by name.
+	peerURLs map[string]string
 }
 
 // The views are all that an object is made of.
