@@ -135,7 +135,7 @@ func (a *Actor) act(ctx context.Context, c *v1beta2.EtcdCluster, obs *facts.Obse
 	case action.DeleteClaim:
 		return a.deleteClaim(ctx, c, obs, x)
 	case action.GrowClaim:
-		return a.growClaim(ctx, c, x)
+		return a.growClaim(ctx, c, obs, x)
 	case action.KeepClaims:
 		return a.keepClaims(ctx, c, x)
 	case action.TakeClaims:

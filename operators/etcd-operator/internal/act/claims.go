@@ -18,6 +18,7 @@ import (
 	"github.com/etcd-operators/etcd-operators/api/v1beta2"
 	"github.com/etcd-operators/etcd-operators/operators/etcd-operator/internal/observe"
 	"github.com/etcd-operators/etcd-operators/operators/etcd-operator/internal/plan/action"
+	"github.com/etcd-operators/etcd-operators/operators/etcd-operator/internal/plan/facts"
 	"github.com/etcd-operators/etcd-operators/shared/member"
 )
 
@@ -51,7 +52,10 @@ func (a *Actor) liveClaims(ctx context.Context, c *v1beta2.EtcdCluster) ([]corev
 	return list.Items, nil
 }
 
-func (a *Actor) growClaim(ctx context.Context, c *v1beta2.EtcdCluster, x action.GrowClaim) error {
+// growClaim expands a claim if no other is being expanded, and all Pods of the cluster, read live,
+// are as they were observed: a member that another operator restarts at this moment is not joined by
+// a second disruption (S6).
+func (a *Actor) growClaim(ctx context.Context, c *v1beta2.EtcdCluster, obs *facts.Observation, x action.GrowClaim) error {
 	claims, err := a.liveClaims(ctx, c)
 	if err != nil {
 		return err
@@ -70,6 +74,12 @@ func (a *Actor) growClaim(ctx context.Context, c *v1beta2.EtcdCluster, x action.
 	}
 	if claim == nil {
 		return fmt.Errorf("%w: PVC %s has changed", ErrStale, x.Name)
+	}
+	if _, err := a.livePods(ctx, c, obs, GrowsBesideSame, observe.SamePod); err != nil {
+		return err
+	}
+	if err := a.noneUnseen(ctx, c, obs); err != nil {
+		return err
 	}
 	if err := a.unchanged(ctx, c, BeforeGrowth); err != nil {
 		return err

@@ -160,3 +160,20 @@ func TestGrowClaim(t *testing.T) {
 	apiservertest.SetStatus(t, b.client, growing)
 	wantStale(t, "beside another that grows", b.act(b.observe(), grow))
 }
+
+// A volume grows only while all Pods are as they were observed: one that another operator restarts at
+// this moment is not joined by a second disruption (S6).
+func TestGrowClaimOnlyBesideOthersAsTheyWere(t *testing.T) {
+	b := newBench(t, withVolumes)
+	obs := b.make(action.NewPod{Name: "x-a", Role: facts.Joiner}, action.NewPod{Name: "x-b", Role: facts.Joiner})
+	claim := b.claim("x-a")
+	grow := action.GrowClaim{Name: "x-a", UID: string(claim.UID), From: 1 << 30, Size: 2 << 30}
+	change := action.ChangeImage{Name: "x-b", UID: string(b.pod("x-b").UID), Repository: "mirror/etcd", Version: "3.6.16"}
+	if err := b.act(obs, change); err != nil {
+		t.Fatal(err)
+	}
+	wantStale(t, "beside a Pod that has got another image since", b.act(obs, grow))
+	if err := b.act(b.observe(), grow); errors.Is(err, act.ErrStale) { // its class does not let it grow
+		t.Errorf("as observed: %v", err)
+	}
+}

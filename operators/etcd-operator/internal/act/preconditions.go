@@ -84,6 +84,7 @@ const (
 	ClaimIsUsable   Precondition = "a PVC that a new member finds is not retired or being deleted"
 	GrowsAlone      Precondition = "no other PVC is being expanded (S6)"
 	GrowsAsObserved Precondition = "the PVC that is expanded is the observed one, of that size"
+	GrowsBesideSame Precondition = "each Pod is as it was observed when a PVC is expanded (S6)"
 	TakenIsThere    Precondition = "a PVC that is adopted is not being deleted"
 	TakenIsRetained Precondition = "a PVC that is adopted is retained, of the EtcdCluster that the spec names (S12)"
 )

@@ -282,7 +282,7 @@ func (w *world) effect(op *operator, t *todo, n int) (more bool, err error) {
 	case action.DeleteClaim:
 		return false, w.deleteClaimByUID(op, t, a)
 	case action.GrowClaim:
-		return false, w.growClaim(a)
+		return false, w.growClaim(t, a)
 	case action.KeepClaims:
 		return n+1 < len(a.Claims), w.keepClaim(a.Claims[n], a)
 	case action.TakeClaims:

@@ -144,10 +144,15 @@ func abortAhead(w *world, s *shipped) bool {
 	return true
 }
 
+// expand asks for larger volumes.
+func expand(w *world, s *shipped) bool {
+	return w.main >= 0 && w.step >= 5 && w.cluster.storage < largest && s.decided() == nil && w.random.chance(10) && w.editVolumes(Fault{Kind: EditStorage})
+}
+
 // deleteHolder deletes a Pod that may hold data, right before the operator looks at all.
 func deleteHolder(w *world, s *shipped) bool {
 	switch s.decided().(type) {
-	case action.RecordSurvivor, action.AdoptSurvivor:
+	case action.RecordSurvivor, action.AdoptSurvivor, action.GrowClaim:
 	default:
 		return false
 	}

@@ -44,6 +44,14 @@ func adopting(kinds ...intrusion) func(*Config) {
 	}, 50, append(kinds, recreateOnce)...)
 }
 
+// expanding has volumes that are expanded.
+func expanding(kinds ...intrusion) func(*Config) {
+	return intruded(func(c *Config) {
+		editingVolumes(c)
+		c.Kinds, c.Faults, c.Steps, c.Formed, c.Expansion = []FaultKind{LagClaims, StallOperator}, 4, 80, true, growing
+	}, 50, append(kinds, expand)...)
+}
+
 // joining has members that join, and are not wanted any more before they have started.
 func joining(c *Config) {
 	c.Kinds, c.Faults = []FaultKind{EditSize, EditSize, EditSize, SlowAddress, ImageTrouble, Unschedulable}, 20

@@ -16,6 +16,9 @@ func (s *shipped) checkVolume(call string, target *claimObject) {
 		if read := s.looks.volumes[x.Name]; x.Name == target.name && read.requested != x.From {
 			s.w.fail("S11", "%s, and it was not of the size that was observed", call)
 		}
+		if x.Name == target.name && s.looks.patches == 1 {
+			s.checkPods(call, "S6")
+		}
 		for name, c := range s.looks.volumes {
 			if name != x.Name && x.Name == target.name && s.w.isMembers(s.w.claim(name)) && !c.deleting && c.capacity < c.requested {
 				s.w.fail("S6", "%s, and %s grew when it was looked", call, name)

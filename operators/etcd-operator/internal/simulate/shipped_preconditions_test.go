@@ -96,7 +96,8 @@ var preconditionRows = map[act.Precondition]planted{
 	act.ClaimIsOurs:     {by: []string{"S12"}, config: intruded(scaling, 50, takeVolumesName(giveAway, retire, nil))},
 	act.ClaimIsUsable:   {by: []string{"S12"}, config: intruded(scaling, 50, takeVolumesName(giveAway, retire, nil))},
 	act.GrowsAlone:      {by: []string{"S6"}, config: editingVolumes},
-	act.GrowsAsObserved: {by: []string{"S11"}, config: editingVolumes},
+	act.GrowsAsObserved: {by: []string{"S11"}, config: expanding()},
+	act.GrowsBesideSame: {by: []string{"S6"}, config: expanding(deleteHolder)},
 	act.TakenIsThere:    {by: []string{"S12"}, config: adopting(deleteVolume)},
 	act.TakenIsRetained: {by: []string{"S12"}, config: adopting(editing("gives away", giveAway, readingVolume))},
 

@@ -179,12 +179,15 @@ func (w *world) noOtherClaims(a action.RecordBootstrap) error {
 	return nil
 }
 
-func (w *world) growClaim(a action.GrowClaim) error {
+func (w *world) growClaim(t *todo, a action.GrowClaim) error {
 	c := w.claim(a.Name)
 	if c == nil || c.uid != a.UID || !w.isMembers(c) || c.requested != a.From {
 		return errGone
 	}
 	if !w.cfg.has(NoLiveClaims) && slices.ContainsFunc(w.claims, func(o *claim) bool { return w.isMembers(o) && o.capacity < o.requested }) {
+		return errConflict
+	}
+	if !w.samePods(&t.seen) {
 		return errConflict
 	}
 	w.touch("a volume grows")
