@@ -18,7 +18,7 @@ VULNDB ?= https://vuln.go.dev
 SEEDS ?= 100000
 FIRST ?= 0
 # How many more of them with the code that ships, each of which takes some ten times as long.
-SHIPPED ?= 5000
+SHIPPED ?= 12000
 
 LOCALKUBE := bin/localkube
 # Programs that the tests run: kube-apiserver, etcd of every minor, an S3 server.

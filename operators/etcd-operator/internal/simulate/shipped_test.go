@@ -23,7 +23,7 @@ import (
 )
 
 // Runs leave much garbage and keep little: collecting it less often saves a quarter of their time. A
-// process has some 100 MiB so.
+// process takes some 250 MiB so.
 func init() {
 	debug.SetGCPercent(1500)
 	// Without a sink, controller-runtime keeps every logger that is asked for, in case one is set later.
@@ -166,7 +166,7 @@ var shippedActions = []string{
 // seldomActions are those that few of them come to.
 var seldomActions = []string{"BeginDefragment", "CancelDowngrade", "DropSeed", "EndRecovery", "TakeClaims"}
 
-var shippedFlag = flag.Int("shipped", 150, "how many seeds TestShipped runs")
+var shippedFlag = flag.Int("shipped", 350, "how many seeds TestShipped runs")
 
 // afterShipped tells of the preconditions, in the build that counts them.
 var afterShipped = func(_ *testing.T, all bool) {}
