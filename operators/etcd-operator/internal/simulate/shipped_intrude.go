@@ -165,24 +165,35 @@ func takeVolumesName(ways ...func(*corev1.PersistentVolumeClaim)) intrusion {
 	}
 }
 
-// addVolume makes a volume with the cluster's labels right before the operator looks at all: its own
-// when a survivor is chosen, else a stranger's.
+// addVolume makes a volume of the cluster right before the operator looks at all, to choose a survivor.
 func addVolume(w *world, s *shipped) bool {
-	if !s.isNext(listingVolumes) {
+	_, ok := s.decided().(action.RecordSurvivor)
+	return ok && w.makeVolume(s) != nil
+}
+
+// addStrangersVolume makes one with the cluster's labels, which is a stranger's, right before the
+// operator looks at all to begin.
+func addStrangersVolume(w *world, s *shipped) bool {
+	if _, ok := s.decided().(action.RecordBootstrap); !ok {
 		return false
 	}
-	switch s.decided().(type) {
-	case action.RecordSurvivor, action.RecordBootstrap:
-	default:
+	c := w.makeVolume(s)
+	if c == nil {
 		return false
+	}
+	c.edit(giveAway)
+	return true
+}
+
+// makeVolume makes a volume before volumes are listed; nil if they are not, or members have none.
+func (w *world) makeVolume(s *shipped) *claim {
+	if !s.isNext(listingVolumes) || !w.cfg.Persistent {
+		return nil
 	}
 	w.serial++
 	c := w.createClaim(clusterName + "-other" + resourceVersion(w.serial))
 	w.say("somebody makes volume %s", c.name)
-	if _, ok := s.decided().(action.RecordBootstrap); ok {
-		c.edit(giveAway)
-	}
-	return true
+	return c
 }
 
 // giveAwayObserved makes one of the volumes another one's right before the operator looks at all.

@@ -75,7 +75,7 @@ func (w *world) keepChild(key string, o client.Object) {
 // anyIntrusions are those that every run bears: what strangers own is collected, and nothing that
 // holds data is touched.
 var anyIntrusions = []intrusion{
-	takeChild("*v1.Service"), takeVolumesName(giveAway, nil), addVolume, annotatePod, findNode, permitNow, deleteHolder,
+	takeChild("*v1.Service"), takeVolumesName(giveAway, nil), addStrangersVolume, annotatePod, findNode, permitNow, deleteHolder,
 }
 
 // restoreNow is a user who creates an EtcdRestore while a call is under way; its operator asks for the

@@ -88,7 +88,7 @@ var preconditionRows = map[act.Precondition]planted{
 	act.RevocationOfPod:   {by: []string{"S11"}},
 	act.DeletionOfSamePod: {by: []string{"S7"}, config: withVolumes},
 
-	act.NoOtherClaims:   {by: []string{"S1"}, config: intruded(beginning, 50, addVolume)},
+	act.NoOtherClaims:   {by: []string{"S1"}, config: intruded(beginning, 50, addStrangersVolume)},
 	act.ClaimIsMembers:  {by: []string{"S7"}, config: intruded(scaling, 50, editing("retires", retire, readingVolume))},
 	act.SameClaim:       {by: []string{"S7"}, config: intruded(scaling, 50, replaceVolume)},
 	act.ClaimAsRead:     {by: []string{"S7"}, config: intruded(scaling, 50, editing("retires", retire, deletingVolume))},
