@@ -88,8 +88,7 @@ type Config struct {
 }
 
 // Bug is a bug that can be planted in the model of act, in what the launcher is told, or in what the
-// shipped operator remembers, to see
-// that it matters, and that the simulator notices.
+// shipped operator remembers, to see that it matters, and that the simulator notices.
 type Bug int
 
 const (
