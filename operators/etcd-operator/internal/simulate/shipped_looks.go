@@ -32,7 +32,9 @@ type looks struct {
 	patches int
 	// found are the Pods and PVCs that were there when they were last read by name, and versions
 	// those of the Pods.
-	found    []string
+	found []string
+	// existing are the PVCs that were there when they were to be created, as by another operator.
+	existing []string
 	versions map[string]string
 	// volumes are the PVCs as they were when they were last read, by name.
 	volumes map[string]claimObject
@@ -134,6 +136,9 @@ func (s *shipped) carry(call string, do func() error) error {
 		}
 	case isEffect(call):
 		l.patches += boolInt(strings.HasPrefix(call, "patching "))
+		if apierrors.IsAlreadyExists(err) {
+			l.existing = append(l.existing, name)
+		}
 		if err == nil {
 			s.checkCluster(call)
 			switch {
@@ -278,7 +283,7 @@ func (s *shipped) checkNames(call, invariant string) {
 			}
 		}
 		name, isClaim := strings.CutPrefix(f, "*v1.PersistentVolumeClaim ")
-		if isClaim && !strings.HasSuffix(call, " "+name) && (s.isOurs(name) || s.isNobodys(name)) && !slices.ContainsFunc(s.op.todo.seen.Claims, func(c facts.Claim) bool { return c.Name == name }) {
+		if isClaim && !slices.Contains(s.looks.existing, name) && (s.isOurs(name) || s.isNobodys(name)) && !slices.ContainsFunc(s.op.todo.seen.Claims, func(c facts.Claim) bool { return c.Name == name }) {
 			s.w.fail("S9", "%s, and volume %s was found that was not observed", call, name)
 		}
 	}

@@ -9,6 +9,7 @@ import (
 	"github.com/etcd-operators/etcd-operators/operators/etcd-operator/internal/plan"
 	"github.com/etcd-operators/etcd-operators/operators/etcd-operator/internal/plan/action"
 	"github.com/etcd-operators/etcd-operators/operators/etcd-operator/internal/plan/facts"
+	"github.com/etcd-operators/etcd-operators/shared/member"
 )
 
 // S9, S11: what counts of a Pod that no list shows is the last look at it.
@@ -45,6 +46,44 @@ func TestTheLastLookCounts(t *testing.T) {
 			}
 			if broken != row.broken {
 				t.Errorf("%q is broken, want %q: %s", broken, row.broken, row.reason)
+			}
+		})
+	}
+}
+
+// A PVC that another operator has just made for the same Pod is used for that; one of another
+// member is not overlooked.
+func TestAVolumeMayBeThereAlready(t *testing.T) {
+	exists := apierrors.NewAlreadyExists(corev1.Resource("persistentvolumeclaims"), "c-a")
+	for name, row := range map[string]struct {
+		created bool
+		broken  string
+	}{
+		"the Pod's own": {true, ""},
+		"a member's":    {false, "S9"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			w := newWorld(Config{Meddles: 1, Persistent: true}, 1, nil, nil)
+			op := newOperator(w, "a")
+			op.todo = &todo{decision: plan.Decision{Action: action.CreatePods{Pods: []action.NewPod{{Name: "c-a"}, {Name: "c-b"}}}}}
+			s := &shipped{w: w, op: op}
+			s.looks.base = w.cluster
+			w.createClaim("c-a")
+			w.claim("c-a").object = member.NewClaim(w.object(&w.cluster), "c-a")
+			_ = s.carry("listing *v1.PartialObjectMetadataList", func() error { return nil })
+			_ = s.carry("reading *v1beta2.EtcdCluster c", func() error { return nil })
+			if row.created {
+				_ = s.carry("creating PVC c-a", func() error { return exists })
+			}
+			_ = s.carry("reading *v1.PersistentVolumeClaim c-a", func() error { return nil })
+			_ = s.carry("reading *v1beta2.EtcdCluster c", func() error { return nil })
+			_ = s.carry("creating PVC c-b", func() error { return nil })
+			broken := ""
+			if w.broken != nil {
+				broken = w.broken.invariant
+			}
+			if broken != row.broken {
+				t.Errorf("%q is broken, want %q", broken, row.broken)
 			}
 		})
 	}
