@@ -25,7 +25,7 @@ func (w *world) setBudget(seen *facts.Cluster, budget int) error {
 func (w *world) createPods(seen *facts.Observation, a action.CreatePods, n int, sent bool) (more bool, err error) {
 	pods := a.Pods
 	if n == 0 && !w.cfg.has(NoLiveNames) && !sent {
-		if !slices.EqualFunc(w.pods, seen.Pods, func(a *pod, b facts.Pod) bool { return a.name == b.Name }) || w.hasUnseenClaim(seen, toldMembers(seen)) {
+		if !slices.EqualFunc(w.ownPods(), seen.Pods, func(a *pod, b facts.Pod) bool { return a.name == b.Name }) || w.hasUnseenClaim(seen, toldMembers(seen)) {
 			return false, errConflict
 		}
 	}
@@ -119,6 +119,12 @@ func samePermit(a, b *facts.StartPermit) bool {
 // isMembers reports whether a volume, read live, is one that a member may have.
 func (w *world) isMembers(c *claim) bool {
 	return c != nil && c.retired == "" && !c.deleting && c.owner == w.cluster.number
+}
+
+// ownPods are the live Pods of this EtcdCluster. Those that an earlier one of its name has left are in
+// nobody's list: that one of them has a name is found when a Pod of that name is created.
+func (w *world) ownPods() []*pod {
+	return slices.DeleteFunc(slices.Clone(w.pods), func(p *pod) bool { return p.owner != w.cluster.number })
 }
 
 // hasUnseenClaim reports whether there is a claim that was not observed, of one of the members or

@@ -9,6 +9,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"github.com/etcd-operators/etcd-operators/operators/etcd-operator/internal/plan"
+	"github.com/etcd-operators/etcd-operators/operators/etcd-operator/internal/plan/action"
 	"github.com/etcd-operators/etcd-operators/operators/etcd-operator/internal/plan/facts"
 )
 
@@ -240,5 +241,19 @@ func TestMinimise(t *testing.T) {
 	f := Minimise(failures[0], restartSeed)
 	if len(f.Faults) > 1 || len(f.Trace) == 0 {
 		t.Errorf("got a story of %d lines with %d faults, want one fault that empties the seed's disk:\n%v", len(f.Trace), len(f.Faults), f)
+	}
+}
+
+// The shipped code lists its own Pods: those of an earlier EtcdCluster are noticed when a Pod of such
+// a name is created, after those before it.
+func TestPodsOfAnEarlierClusterAreInNoList(t *testing.T) {
+	w := formed(t, func(*Config) {})
+	w.cluster.number++
+	w.claims = nil
+	create := action.CreatePods{Pods: []action.NewPod{{Name: "c-a", Role: facts.Joiner}, {Name: w.pods[0].name, Role: facts.Joiner}}}
+	for n, want := range []error{nil, nil, nil, errThere} {
+		if _, err := w.createPods(&facts.Observation{}, create, n, false); !errors.Is(err, want) {
+			t.Errorf("call %d: %v, want %v", n, err, want)
+		}
 	}
 }

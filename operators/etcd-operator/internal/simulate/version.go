@@ -235,10 +235,11 @@ func (w *world) finalVersion() string {
 // samePods reports whether the Pods, read live, are as they were observed, and no member has a
 // volume that was not.
 func (w *world) samePods(seen *facts.Observation) bool {
-	if len(w.pods) != len(seen.Pods) || w.hasUnseenClaim(seen, toldMembers(seen)) {
+	pods := w.ownPods()
+	if len(pods) != len(seen.Pods) || w.hasUnseenClaim(seen, toldMembers(seen)) {
 		return false
 	}
-	for i, p := range w.pods {
+	for i, p := range pods {
 		q := &seen.Pods[i]
 		if p.name != q.Name || p.uid != q.UID || !samePod(p, q) {
 			return false
