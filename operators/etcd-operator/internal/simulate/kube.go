@@ -71,10 +71,12 @@ type pod struct {
 	version       string
 	repository    string
 	// from is what the container runs, or ran last, while the image was changed and the
-	// container has not been restarted since.
-	from     string
-	learners int
-	permit   *facts.StartPermit // never changed in place
+	// container has not been restarted since. fromRestarts are the restarts that were reported
+	// when the image was changed.
+	from         string
+	fromRestarts int
+	learners     int
+	permit       *facts.StartPermit // never changed in place
 	// snapshot is the restore whose snapshot the init container puts on an empty
 	// disk; empty if there is no such container.
 	snapshot string

@@ -355,7 +355,7 @@ func (a *api) patchPod(name string, how client.Patch) error {
 		x, _ := a.op.todo.decision.Action.(action.ChangeImage)
 		a.w.checkImage(a.op.todo, p, x)
 		if p.from == "" {
-			p.from = p.version
+			p.from, p.fromRestarts = p.version, p.restarts
 		}
 		p.version, p.repository = read.Version, read.Repository
 	}

@@ -141,3 +141,21 @@ func TestMovedMembersHaveTheirOwnPeerURLs(t *testing.T) {
 		t.Errorf("the peer URLs are %v, want three", urls)
 	}
 }
+
+// The shipped code knows by its id a container that came after its Pod's image was changed. One that
+// crashed, and was restarted before its kubelet heard of the image, has another id too.
+func TestAContainerIsTakenForNew(t *testing.T) {
+	for name, row := range map[string]struct {
+		pod   pod
+		taken bool
+	}{
+		"the image was not changed":        {pod{ready: true, restarts: 2, fromRestarts: 1}, false},
+		"its container is the same":        {pod{from: "3.5.30", ready: true, restarts: 1, fromRestarts: 1}, false},
+		"its container crashed since then": {pod{from: "3.5.30", ready: true, restarts: 2, fromRestarts: 1}, true},
+		"its container is reported late":   {pod{from: "3.5.30", restarts: 1, fromRestarts: 1}, true},
+	} {
+		if got := row.pod.isTakenForNew(); got != row.taken {
+			t.Errorf("%s: %t, want %t", name, got, row.taken)
+		}
+	}
+}

@@ -268,7 +268,7 @@ func (w *world) giveImage(t *todo, a action.ChangeImage) error {
 	w.touch("a Pod gets another image")
 	w.checkImage(t, p, a)
 	if p.from == "" {
-		p.from = p.version
+		p.from, p.fromRestarts = p.version, p.restarts
 	}
 	p.version, p.repository = a.Version, a.Repository
 	return nil
