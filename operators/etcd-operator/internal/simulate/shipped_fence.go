@@ -74,7 +74,12 @@ func (m *members) TryWrite(ctx context.Context, e etcdclient.Endpoint) error {
 		if r == nil || r.etcd == nil || !r.etcd.serves {
 			return etcdclient.ErrUnreachable
 		}
-		switch told := m.w.write(r, m.w.readable(r)); {
+		told := m.w.write(r, m.w.readable(r))
+		if a, ok := m.likened.told[e.Name]; ok { // it may have been mended since it answered
+			a.Write = told
+			m.likened.told[e.Name] = a
+		}
+		switch {
 		case told.Acknowledged:
 			return nil
 		case told.Refused != "":

@@ -1,6 +1,7 @@
 package simulate
 
 import (
+	"context"
 	"testing"
 
 	corev1 "k8s.io/api/core/v1"
@@ -9,6 +10,7 @@ import (
 	"github.com/etcd-operators/etcd-operators/operators/etcd-operator/internal/plan"
 	"github.com/etcd-operators/etcd-operators/operators/etcd-operator/internal/plan/action"
 	"github.com/etcd-operators/etcd-operators/operators/etcd-operator/internal/plan/facts"
+	"github.com/etcd-operators/etcd-operators/shared/etcdclient"
 	"github.com/etcd-operators/etcd-operators/shared/member"
 )
 
@@ -157,5 +159,24 @@ func TestAContainerIsTakenForNew(t *testing.T) {
 		if got := row.pod.isTakenForNew(); got != row.taken {
 			t.Errorf("%s: %t, want %t", name, got, row.taken)
 		}
+	}
+}
+
+// What a seed makes of the write that is tried is what it makes of it then, not what it would have
+// when it was asked for its status.
+func TestAWriteIsOfItsMoment(t *testing.T) {
+	w := formed(t, func(*Config) {})
+	r := w.leader()
+	w.births[w.main].restored = true
+	op := newOperator(w, "a")
+	op.todo = &todo{}
+	s := &shipped{w: w, op: op, mishap: numFaults, yield: func(string) bool { return true }, likened: likened{told: map[string]facts.Answer{
+		r.name: {Reached: true, Write: facts.Write{Refused: errNoSpace.Error()}},
+	}}}
+	if err := (&members{s}).TryWrite(context.Background(), etcdclient.Endpoint{Name: r.name, Addr: address(r.uid) + ":2379"}); err != nil {
+		t.Fatal(err)
+	}
+	if got := s.likened.told[r.name].Write; !got.Acknowledged || got.Refused != "" {
+		t.Errorf("the write is told as %+v", got)
 	}
 }
