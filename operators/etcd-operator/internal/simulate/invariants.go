@@ -423,7 +423,7 @@ func (w *world) checkImage(t *todo, p *pod, a action.ChangeImage) {
 		w.fail("S10", "%s gets etcd %s, and the cluster version is 3.%d", p.name, a.Version, b.minor)
 	}
 	w.checkLowered(t, r, a.Version)
-	if r.etcd == nil || t.disturbed != w.disturbed || t.sent {
+	if r.etcd == nil || t.disturbed != w.disturbed || t.sent || w.startedSince(r, &t.seen) {
 		return
 	}
 	for _, m := range b.view {

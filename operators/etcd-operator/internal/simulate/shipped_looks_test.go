@@ -3,6 +3,7 @@ package simulate
 import (
 	"context"
 	"testing"
+	"time"
 
 	corev1 "k8s.io/api/core/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
@@ -141,6 +142,31 @@ func TestMovedMembersHaveTheirOwnPeerURLs(t *testing.T) {
 	}
 	if len(urls) != 3 || urls[""] {
 		t.Errorf("the peer URLs are %v, want three", urls)
+	}
+}
+
+// S6 protects a healthy member: not one that was seen to crash-loop, and whose etcd started while the
+// operator looked.
+func TestAnEtcdThatHasJustStartedMayBeRestarted(t *testing.T) {
+	w := formed(t, func(*Config) {})
+	r := w.follower()
+	p := w.pod(r.name)
+	now := epoch.Add(w.now)
+	for name, row := range map[string]struct {
+		since  time.Duration
+		seen   facts.Pod
+		excuse bool
+	}{
+		"it crash-looped":               {w.now, facts.Pod{UID: p.uid, UnreadySince: now}, true},
+		"it ran, and was not ready yet": {w.now - time.Second, facts.Pod{UID: p.uid, UnreadySince: now}, false},
+		"it answered":                   {w.now, facts.Pod{UID: p.uid, UnreadySince: now, Answer: facts.Answer{Reached: true}}, false},
+		"it was ready":                  {w.now, facts.Pod{UID: p.uid}, false},
+		"it is another Pod":             {w.now, facts.Pod{UID: "other", UnreadySince: now}, false},
+	} {
+		r.etcd.since = row.since
+		if got := w.startedSince(r, &facts.Observation{Now: now, Pods: []facts.Pod{row.seen}}); got != row.excuse {
+			t.Errorf("%s: %t, want %t", name, got, row.excuse)
+		}
 	}
 }
 

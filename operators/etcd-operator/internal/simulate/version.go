@@ -273,3 +273,10 @@ func (w *world) giveImage(t *todo, a action.ChangeImage) error {
 	p.version, p.repository = a.Version, a.Repository
 	return nil
 }
+
+// startedSince reports whether etcd runs, and was seen neither to serve nor to answer: it has started
+// since it was asked. The Pod's restart ends what its container did anyway.
+func (w *world) startedSince(r *run, seen *facts.Observation) bool {
+	i := slices.IndexFunc(seen.Pods, func(p facts.Pod) bool { return p.UID == r.uid })
+	return i >= 0 && !seen.Pods[i].UnreadySince.IsZero() && !seen.Pods[i].Answer.Reached && !epoch.Add(r.etcd.since).Before(seen.Now)
+}
