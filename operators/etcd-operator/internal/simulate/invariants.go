@@ -92,7 +92,7 @@ func (w *world) checkBirth(r *run, g *facts.StartPermit) {
 		w.fail("S1", "%s begins a cluster although one existed", r.name)
 	case c.clusterID != 0 && w.canBegin(r):
 		w.fail("S1", "%s begins a second cluster: the id of the first is latched, and its start permit is open", r.name)
-	case c.number > 0:
+	case c.number > 0 && slices.ContainsFunc(w.claims, func(q *claim) bool { return q.name != r.name && (q.owner != c.number || q.disk.data != nil) }):
 		w.fail("S1", "%s begins a cluster although volumes of an earlier one are there", r.name)
 	case c.bootstrap.Member == "":
 		w.fail("S1", "%s begins a cluster and no bootstrap is recorded", r.name)

@@ -206,3 +206,30 @@ func TestAWriteIsOfItsMoment(t *testing.T) {
 		t.Errorf("the write is told as %+v", got)
 	}
 }
+
+// S1: a new EtcdCluster of the name begins no cluster over volumes that are there. Once all have been
+// lost, or deleted by the user, none is.
+func TestVolumesOfAnEarlierCluster(t *testing.T) {
+	for name, row := range map[string]struct {
+		change func(w *world)
+		broken bool
+	}{
+		"all are gone": {func(w *world) { w.claims = nil }, false},
+		"one is left":  {func(w *world) { w.claims = w.claims[:1] }, true},
+		"one is taken, and has data": {func(w *world) {
+			w.claims = w.claims[:1]
+			w.claims[0].owner = w.cluster.number
+		}, true},
+	} {
+		t.Run(name, func(t *testing.T) {
+			w := formed(t, func(*Config) {})
+			w.cluster.number, w.cluster.clusterID = 1, 0
+			w.cluster.bootstrap = facts.Bootstrap{Member: "c-new", Token: "token"}
+			row.change(w)
+			w.checkBirth(&run{name: "c-new", disk: &disk{}}, &facts.StartPermit{New: true, Token: "token"})
+			if broken := w.broken != nil && w.broken.invariant == "S1"; broken != row.broken {
+				t.Errorf("S1 is broken: %t, want %t: %+v", broken, row.broken, w.broken)
+			}
+		})
+	}
+}
