@@ -326,7 +326,7 @@ func (w *world) refusesWrites(r *run) bool {
 func (w *world) adopt(a action.AdoptSeed) {
 	w.checkAdoption(a)
 	for i := range w.births {
-		if w.births[i].uid != a.UID || w.births[i].cluster != a.ClusterID {
+		if !w.isOfSeed(w.births[i], a) {
 			continue // a seed may have prepared its data more than once
 		}
 		w.checkForward(a.Restore, &w.births[i])
@@ -350,6 +350,12 @@ func (w *world) touch(what string) {
 	}
 }
 
+// isOfSeed reports whether a cluster is that of the seed which is adopted: it was prepared in its Pod, or
+// on its volume in an earlier Pod of the name.
+func (w *world) isOfSeed(b birth, a action.AdoptSeed) bool {
+	return b.cluster == a.ClusterID && (b.uid == a.UID || w.cfg.Persistent && b.restored && b.member == a.Name)
+}
+
 // checkAdoption: the seed is the Pod that was handed over, by uid, once, and its own
 // cluster id is latched (S1, S12).
 func (w *world) checkAdoption(a action.AdoptSeed) {
@@ -364,7 +370,7 @@ func (w *world) checkAdoption(a action.AdoptSeed) {
 	if w.restores[i].adopted {
 		w.fail("S12", "the seed of restore %s is adopted twice", a.Restore)
 	}
-	if !slices.ContainsFunc(w.births, func(b birth) bool { return b.uid == a.UID && b.cluster == a.ClusterID }) {
+	if !slices.ContainsFunc(w.births, func(b birth) bool { return w.isOfSeed(b, a) }) {
 		w.fail("S1", "cluster id %x is latched for seed %s, which has another", a.ClusterID, a.Name)
 	}
 }

@@ -233,3 +233,30 @@ func TestVolumesOfAnEarlierCluster(t *testing.T) {
 		})
 	}
 }
+
+// S1: the cluster id that is latched is the seed's own. Its data dir may have been prepared on its
+// volume in a Pod that was drained since.
+func TestASeedsClusterIsItsOwn(t *testing.T) {
+	for name, row := range map[string]struct {
+		birth      birth
+		persistent bool
+		broken     bool
+	}{
+		"prepared in this Pod":               {birth{member: "c-seed", uid: "u2", cluster: 7, restored: true}, false, false},
+		"prepared in an earlier Pod":         {birth{member: "c-seed", uid: "u1", cluster: 7, restored: true}, true, false},
+		"prepared on a disk that went":       {birth{member: "c-seed", uid: "u1", cluster: 7, restored: true}, false, true},
+		"another cluster":                    {birth{member: "c-seed", uid: "u1", cluster: 8, restored: true}, true, true},
+		"another seed's":                     {birth{member: "c-other", uid: "u1", cluster: 7, restored: true}, true, true},
+		"one that was not made by a restore": {birth{member: "c-seed", uid: "u1", cluster: 7}, true, true},
+	} {
+		t.Run(name, func(t *testing.T) {
+			w := newWorld(Config{Persistent: row.persistent}, 1, nil, nil)
+			w.births = []birth{row.birth}
+			w.restores = []*restore{{uid: "r0", seed: "c-seed", seedUID: "u2", stage: offering}}
+			w.checkAdoption(action.AdoptSeed{Restore: "r0", Name: "c-seed", UID: "u2", ClusterID: 7})
+			if broken := w.broken != nil; broken != row.broken {
+				t.Errorf("S1 is broken: %t, want %t", broken, row.broken)
+			}
+		})
+	}
+}
