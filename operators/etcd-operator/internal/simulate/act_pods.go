@@ -3,6 +3,7 @@ package simulate
 import (
 	"slices"
 
+	"github.com/etcd-operators/etcd-operators/api/v1beta2"
 	"github.com/etcd-operators/etcd-operators/operators/etcd-operator/internal/plan/action"
 	"github.com/etcd-operators/etcd-operators/operators/etcd-operator/internal/plan/facts"
 )
@@ -127,12 +128,13 @@ func (w *world) ownPods() []*pod {
 	return slices.DeleteFunc(slices.Clone(w.pods), func(p *pod) bool { return p.owner != w.cluster.number })
 }
 
-// hasUnseenClaim reports whether there is a claim that was not observed, of one of the members or
-// of a Pod that was.
+// hasUnseenClaim reports whether there is a claim that was not observed, of one of the members, as
+// those who were asked or the status tell them, or of a Pod that was.
 func (w *world) hasUnseenClaim(seen *facts.Observation, members []facts.Member) bool {
 	return slices.ContainsFunc(w.claims, func(c *claim) bool {
 		isKnown := slices.ContainsFunc(members, func(m facts.Member) bool { return m.Name == c.name }) ||
-			slices.ContainsFunc(seen.Pods, func(p facts.Pod) bool { return p.Name == c.name })
+			slices.ContainsFunc(seen.Pods, func(p facts.Pod) bool { return p.Name == c.name }) ||
+			slices.ContainsFunc(seen.Cluster.LastStatus.MemberDetails, func(d v1beta2.MemberDetail) bool { return d.Name == c.name && !d.Unmanaged })
 		return isKnown && w.isMembers(c) && !slices.ContainsFunc(seen.Claims, func(o facts.Claim) bool { return o.Name == c.name })
 	})
 }

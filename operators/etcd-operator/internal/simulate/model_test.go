@@ -8,6 +8,7 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
+	"github.com/etcd-operators/etcd-operators/api/v1beta2"
 	"github.com/etcd-operators/etcd-operators/operators/etcd-operator/internal/plan"
 	"github.com/etcd-operators/etcd-operators/operators/etcd-operator/internal/plan/action"
 	"github.com/etcd-operators/etcd-operators/operators/etcd-operator/internal/plan/facts"
@@ -254,6 +255,20 @@ func TestPodsOfAnEarlierClusterAreInNoList(t *testing.T) {
 	for n, want := range []error{nil, nil, nil, errThere} {
 		if _, err := w.createPods(&facts.Observation{}, create, n, false); !errors.Is(err, want) {
 			t.Errorf("call %d: %v, want %v", n, err, want)
+		}
+	}
+}
+
+// A volume of a member that only the status still names, as right after a restore has given the
+// volumes back, keeps Pods from being created before it is observed.
+func TestVolumesOfMembersInTheStatusAreLookedFor(t *testing.T) {
+	w := formed(t, func(*Config) {})
+	name := w.pods[0].name
+	for reported, want := range map[string]bool{name: true, "c-other": false} {
+		seen := &facts.Observation{}
+		seen.Cluster.LastStatus.MemberDetails = []v1beta2.MemberDetail{{Name: reported}, {Name: w.pods[1].name, Unmanaged: true}}
+		if got := w.hasUnseenClaim(seen, nil); got != want {
+			t.Errorf("the status names %s: %t, want %t", reported, got, want)
 		}
 	}
 }
