@@ -153,6 +153,19 @@ func TestExisted(t *testing.T) {
 			c.Labels = member.Selector("y")
 			apiservertest.Create(b.t, b.client, c)
 		}, ""},
+		"a restore's seed while it is fenced": {"there may never have been a cluster: the restore deletes it if it fails", func(b *bench) {
+			b.status(func(s *v1beta2.ClusterStatus) { s.FencedBy = "r1" })
+			b.pod("x-a", func(p *corev1.Pod) { p.Annotations[v1beta2.AnnotationRestore] = "r" })
+			apiservertest.Create(b.t, b.client, claim(b, "x-a", ""))
+		}, ""},
+		"a Pod beside a restore's seed": {"its status was lost", func(b *bench) {
+			b.status(func(s *v1beta2.ClusterStatus) { s.FencedBy = "r1" })
+			b.pod("x-a", func(p *corev1.Pod) { p.Annotations[v1beta2.AnnotationRestore] = "r" })
+			b.pod("x-b")
+		}, "Pod x-b"},
+		"what an earlier restore has made": {"its status was lost", func(b *bench) {
+			b.pod("x-a", func(p *corev1.Pod) { p.Annotations[v1beta2.AnnotationRestore] = "r" })
+		}, "Pod x-a"},
 		"a beginning is recorded": {"it is this operator's own", func(b *bench) {
 			b.status(func(s *v1beta2.ClusterStatus) {
 				s.Bootstrap, s.CurrentVersion, s.Phase = &v1beta2.BootstrapStatus{Member: "x-a", Token: "t"}, "3.6.16", v1beta2.PhaseRunning

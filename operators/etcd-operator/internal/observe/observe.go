@@ -61,7 +61,7 @@ func (o *Observer) Observe(ctx context.Context, c *v1beta2.EtcdCluster, certific
 	if err != nil {
 		return obs, err
 	}
-	obs.Cluster.Existed = existed(c, &obs)
+	obs.Cluster.Existed = existed(c, withoutSeeds(c, &obs, pods))
 	if asks(&obs.Cluster) {
 		o.ask(ctx, c, pods, &obs)
 	}

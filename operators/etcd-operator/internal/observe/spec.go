@@ -4,10 +4,12 @@ import (
 	"cmp"
 	"fmt"
 	"hash/fnv"
+	"slices"
 	"strconv"
 	"strings"
 	"time"
 
+	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
 
@@ -140,6 +142,22 @@ func timeOf(t *metav1.Time) time.Time {
 		return time.Time{}
 	}
 	return t.Time
+}
+
+// withoutSeeds is an Observation without the seed of a restore that has fenced the EtcdCluster, and its
+// PVC: they show no earlier cluster, and go when the restore fails. Who was there before the fence was
+// acknowledged is in the status by then.
+func withoutSeeds(c *v1beta2.EtcdCluster, obs *facts.Observation, pods []*corev1.Pod) *facts.Observation {
+	if c.Status.FencedBy == "" {
+		return obs
+	}
+	isSeed := func(name string) bool {
+		return slices.ContainsFunc(pods, func(p *corev1.Pod) bool { return p.Name == name && p.Annotations[v1beta2.AnnotationRestore] != "" })
+	}
+	out := *obs
+	out.Pods = slices.DeleteFunc(slices.Clone(obs.Pods), func(p facts.Pod) bool { return isSeed(p.Name) })
+	out.Claims = slices.DeleteFunc(slices.Clone(obs.Claims), func(p facts.Claim) bool { return isSeed(p.Name) })
+	return &out
 }
 
 // existed says why a cluster of this name is known to have existed although
