@@ -191,6 +191,10 @@ const (
 	// never had a member begins empty after it: delete an EtcdCluster that was made
 	// for the restore instead.
 	AnnotationFenceLifted = GroupName + "/fence-lifted"
+	// AnnotationReturnedBy on a member's PVC is the uid of the last EtcdRestore that was
+	// rolled back after its fence had been acknowledged: that one no longer retires the
+	// PVC, whatever of it lands late.
+	AnnotationReturnedBy = GroupName + "/returned-by"
 
 	// AnnotationAdoptVolumes on an EtcdCluster that has not begun asks etcd-operator to
 	// adopt the volumes that an earlier EtcdCluster of its name has left

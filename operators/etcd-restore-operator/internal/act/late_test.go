@@ -4,6 +4,8 @@ import (
 	"errors"
 	"testing"
 
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+
 	"github.com/etcd-operators/etcd-operators/api/v1beta2"
 	"github.com/etcd-operators/etcd-operators/operators/etcd-restore-operator/internal/plan"
 	"github.com/etcd-operators/etcd-operators/shared/apiservertest"
@@ -81,4 +83,40 @@ func TestARequestThatLandsLate(t *testing.T) {
 			}
 		})
 	}
+}
+
+// A volume is not retired any more once its restore has been rolled back: etcd-operator would not
+// find the member's data.
+func TestARetirementThatLandsLate(t *testing.T) {
+	t.Parallel()
+	ctx, f := apiservertest.Context(t), newFixture(t)
+	read := f.claim("x-a", false)
+	e, obs := f.observed()
+	late := &target{restore: e.DeepCopy(), cluster: f.cluster.DeepCopy(), observed: f.cluster.DeepCopy()}
+	if err := f.a.Act(ctx, e, obs, plan.LiftFence{}); err != nil {
+		t.Fatal(err)
+	}
+	if f.annotations()[v1beta2.AnnotationFenceLifted] != string(f.restore.UID) {
+		t.Error("the fence is not lifted")
+	}
+	if err := f.a.actWhileFenced(ctx, late, plan.RetireClaims{Claims: []plan.Ref{refOf(read)}}); !errors.Is(err, ErrStale) {
+		t.Errorf("the late action: %v, want %v", err, ErrStale)
+	}
+	next := read.DeepCopy()
+	next.Labels[v1beta2.LabelRetiredBy] = string(f.restore.UID)
+	if err := f.client.Update(ctx, next); !apierrors.IsConflict(err) {
+		t.Errorf("a request with the resourceVersion that was read before: %v, want a conflict", err)
+	}
+	if l := f.labels("x-a"); l[v1beta2.LabelCluster] != "x" || l[v1beta2.LabelRetiredBy] != "" {
+		t.Errorf("the labels of the volume are %v", l)
+	}
+}
+
+// The fence is not lifted while a volume is retired: it was so after the volumes were returned.
+func TestNoLiftOverARetiredVolume(t *testing.T) {
+	t.Parallel()
+	f := newFixture(t)
+	f.claim("x-a", true)
+	e, obs := f.observed()
+	f.wantNothing("a retired volume", e, obs, plan.LiftFence{})
 }

@@ -136,8 +136,11 @@ func (a *Actor) withdrawSeed(ctx context.Context, t *target) error {
 	return a.patchCluster(ctx, t, ops)
 }
 
-// liftFence returns the cluster to etcd-operator.
+// liftFence returns the cluster to etcd-operator, once none of its volumes can be retired any more.
 func (a *Actor) liftFence(ctx context.Context, t *target) error {
+	if err := a.markReturned(ctx, t); err != nil {
+		return err
+	}
 	ops := append(t.whileFenced(), t.set(v1beta2.AnnotationFenceLifted, string(t.restore.UID))...)
 	return a.patchCluster(ctx, t, append(ops, t.dropFence()...))
 }

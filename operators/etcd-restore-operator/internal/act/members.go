@@ -91,6 +91,9 @@ func (a *Actor) relabel(ctx context.Context, t *target, claims []plan.Ref, from 
 		if claim == nil || !applies(claim.Labels) {
 			continue
 		}
+		if refuses(NotReturned, to.label == v1beta2.LabelRetiredBy && isReturned(claim, t.restore)) {
+			return fmt.Errorf("%w: this restore has returned PVC %s", ErrStale, ref.Name)
+		}
 		ops := []jsonpatch.Operation{op("test", "/metadata/uid", claim.UID)}
 		if demands(LabelledAsRead) {
 			ops = append(ops, op("test", "/metadata/resourceVersion", claim.ResourceVersion))
@@ -103,6 +106,40 @@ func (a *Actor) relabel(ctx context.Context, t *target, claims []plan.Ref, from 
 		}
 		if err := a.patch(ctx, claim, append(ops, op("add", labelPath(to.label), to.value))); err != nil {
 			return err
+		}
+	}
+	return nil
+}
+
+// isReturned reports whether a restore has said of a volume that it takes it no more.
+func isReturned(claim *corev1.PersistentVolumeClaim, e *v1beta2.EtcdRestore) bool {
+	return claim.Annotations[v1beta2.AnnotationReturnedBy] == string(e.UID)
+}
+
+// markReturned says so of each of the cluster's volumes. A request of this restore to retire one
+// might still land, from before it was rolled back, and by the resourceVersion that it has it fails
+// after that. Until all are marked nothing is known: one that was retired meanwhile is to be
+// returned first.
+func (a *Actor) markReturned(ctx context.Context, t *target) error {
+	var list corev1.PersistentVolumeClaimList
+	if err := a.Live.List(ctx, &list, client.InNamespace(t.cluster.Namespace), client.MatchingLabels{v1beta2.LabelApp: v1beta2.AppEtcd}); err != nil {
+		return fmt.Errorf("list PVCs: %w", err)
+	}
+	for i := range list.Items {
+		claim := &list.Items[i]
+		switch {
+		case !member.Owns(t.cluster, claim):
+			continue
+		case claim.Labels[v1beta2.LabelRetiredBy] == string(t.restore.UID):
+			return fmt.Errorf("%w: PVC %s is retired", ErrStale, claim.Name)
+		case claim.Labels[v1beta2.LabelCluster] != t.cluster.Name || isReturned(claim, t.restore):
+			continue
+		}
+		next := claim.DeepCopy()
+		metav1.SetMetaDataAnnotation(&next.ObjectMeta, v1beta2.AnnotationReturnedBy, string(t.restore.UID))
+		err := a.Client.Patch(ctx, next, client.MergeFromWithOptions(claim, client.MergeFromWithOptimisticLock{}))
+		if err != nil && !apierrors.IsNotFound(err) {
+			return staleIf(apierrors.IsConflict, err, "mark PVC "+claim.Name)
 		}
 	}
 	return nil

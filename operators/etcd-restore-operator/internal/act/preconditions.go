@@ -27,6 +27,7 @@ const (
 	DeletionOfSame    Precondition = "the object that is deleted is the observed one, by uid"
 	ClaimIsClusters   Precondition = "the PVC is the observed one, by uid, and the cluster's"
 	LabelledAsRead    Precondition = "the PVC whose label is changed is as it was read"
+	NotReturned       Precondition = "the PVC that is retired was not returned by this restore before"
 	DeletedIsRetired  Precondition = "the PVC that is deleted was retired by this restore"
 	RetiredAsRead     Precondition = "the retired PVC that is deleted is as it was read"
 	CertificatesExist Precondition = "the CAs that the seed is to trust are known"

@@ -151,7 +151,8 @@ type (
 	// EtcdRestore's uid.
 	WithdrawSeed struct{}
 	// LiftFence sets the annotation fence-lifted to this EtcdRestore's uid, testing that
-	// status.fencedBy is it.
+	// status.fencedBy is it. Before that it gives each of the cluster's PVCs the annotation
+	// returned-by, by resourceVersion, so that a late RetireClaims fails.
 	LiftFence struct{}
 
 	// DeleteRetired deletes claims by uid that have the label retired-by with this
