@@ -83,6 +83,9 @@ type Config struct {
 	// about, before Intrudes of a hundred of them.
 	Intrusions []intrusion
 	Intrudes   int
+	// Deletes has users delete EtcdRestores whose marks on the EtcdCluster are about to change.
+	// With LateMarks half of these changes take effect late.
+	Deletes, LateMarks bool
 	// Planted are bugs in what surrounds the planner.
 	Planted []Bug
 }

@@ -324,6 +324,7 @@ func (w *world) deletePod(p *pod) {
 // dropPod takes the Pod object away. What still runs for it on a node that does
 // not hear of it runs on.
 func (w *world) dropPod(p *pod) {
+	w.keepManifest(p)
 	w.pods = slices.DeleteFunc(w.pods, func(q *pod) bool { return q == p })
 	if r := w.runOf(p.uid); r != nil && (w.kubeletTalks(r.node) || w.nodes[r.node].gone) {
 		w.dropRun(r)

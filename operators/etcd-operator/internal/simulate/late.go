@@ -13,6 +13,8 @@ type late struct {
 	operator int
 	todo     todo
 	n        int
+	// marks is the restore for which it changes a mark on the EtcdCluster; empty if it does not.
+	marks string
 	// land carries out one of the shipped code.
 	land func()
 }

@@ -86,6 +86,8 @@ func (w *world) whatIsWrong() string {
 		return w.remains()
 	case slices.ContainsFunc(w.restores, func(r *restore) bool { return !r.done && !r.adopted }):
 		return "a restore is not done"
+	case w.awaited: // whoever was to make it has given up
+		return w.remains()
 	case w.cfg.Existed != "" && c.fence.Adopted.Restore == "":
 		if len(w.pods)+len(w.claims) > 0 || slices.ContainsFunc(w.births, func(b birth) bool { return !b.restored }) {
 			return "something was made where a cluster existed"

@@ -81,7 +81,7 @@ var anyIntrusions = []intrusion{
 // restoreNow is a user who creates an EtcdRestore while a call is under way; its operator asks for the
 // EtcdCluster at once.
 func restoreNow(w *world, s *shipped) bool {
-	if len(w.lates) == 0 || len(w.restores) >= 2 || w.cluster.number > 0 || w.cluster.clusterID == 0 || s.decided() != nil || w.restorers[0].resume != nil {
+	if len(w.lates) == 0 || len(w.restores) >= 2 || w.cluster.number > 0 || w.cluster.clusterID == 0 || s.decided() != nil || w.restorers[0].underWay {
 		return false
 	}
 	w.startRestore(Fault{Kind: Restore, A: w.random.below(2), B: 1, For: 3})

@@ -30,6 +30,8 @@ type etcdRestore struct {
 	snapshotVersion int
 	// grown is true once the cluster that it made has had its size.
 	grown bool
+	// job verifies its snapshot; nil if there is none.
+	job *restoreJob
 }
 
 // restorer is etcd-restore-operator: the code that ships, in the place of the model in
@@ -99,9 +101,12 @@ func (w *world) shipRestore(r *restore) {
 		},
 	}
 	o.Spec.S3 = &v1beta2.S3Source{Path: "bucket/snapshot"}
-	if w.cluster.restoredBy == r.uid { // it has made the EtcdCluster
+	if w.cfg.BornFenced && r == w.restores[0] { // it makes the EtcdCluster
 		o.Name, o.Spec.EtcdCluster, o.Spec.Target = clusterName, nil, ""
 		o.Spec.ClusterTemplate = &v1beta2.ClusterTemplate{Spec: w.object(&w.cluster).Spec}
+	}
+	if hash(r.uid, fmt.Sprint(w.seed), "first")%4 == 0 {
+		o.Spec.StopMembers = v1beta2.StopMembersFirst
 	}
 	r.object, r.snapshotVersion = o, minorOf(w.seedVersion())
 }
@@ -195,6 +200,7 @@ func (w *world) tickRestorers() {
 	}
 	w.deleteRestores()
 	w.liftLostFence()
+	w.tickJobs()
 	for _, s := range w.restorers {
 		w.runRestorer(s)
 	}
@@ -325,10 +331,13 @@ func (s *restorer) call(ctx context.Context, what string, changes bool, do func(
 	case mishap == 0:
 		w.say("operator %s: %s fails", s.id, what)
 		return timedOut
-	case mishap == 1 && changes:
+	case changes && (mishap == 1 || mishap < 100 && mishap >= w.promptBelow(what)):
 		w.say("operator %s: %s is under way", s.id, what)
-		looks := s.looks
-		w.lates = append(w.lates, late{at: w.now + time.Duration(w.random.below(11))*time.Second, land: func() {
+		looks, marks := s.looks, ""
+		if what == marksCluster {
+			marks = r.uid
+		}
+		w.lates = append(w.lates, late{marks: marks, at: w.now + time.Duration(w.random.below(11))*time.Second, land: func() {
 			was, had := s.of, s.looks
 			s.of, s.looks = r, looks
 			w.say("a late call lands: %s: %v", what, do())
@@ -349,6 +358,18 @@ func (s *restorer) call(ctx context.Context, what string, changes bool, do func(
 		w.say("operator %s: %s: %v", s.id, what, err)
 	}
 	return err
+}
+
+// promptBelow is the mishap, of a hundred, from which on a call of etcd-restore-operator takes effect
+// late.
+func (w *world) promptBelow(what string) int {
+	switch {
+	case w.cfg.LateMarks && what == marksCluster:
+		return 50
+	case w.cfg.Meddles > 0:
+		return 90
+	}
+	return 100
 }
 
 // stopRestorers ends what lasts of their faults.

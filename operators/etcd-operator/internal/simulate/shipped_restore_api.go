@@ -13,12 +13,10 @@ import (
 	"k8s.io/apimachinery/pkg/labels"
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/runtime/schema"
-	"k8s.io/apimachinery/pkg/types"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 	"sigs.k8s.io/controller-runtime/pkg/client/apiutil"
 
 	"github.com/etcd-operators/etcd-operators/api/v1beta2"
-	"github.com/etcd-operators/etcd-operators/operators/etcd-operator/internal/observe"
 )
 
 // restoreAPI is the API server as etcd-restore-operator reaches it, for the kinds and verbs that
@@ -29,7 +27,10 @@ type restoreAPI struct {
 	cached bool
 }
 
-var restores = schema.GroupResource{Group: v1beta2.GroupName, Resource: "etcdrestores"}
+var (
+	restores = schema.GroupResource{Group: v1beta2.GroupName, Resource: "etcdrestores"}
+	jobs     = schema.GroupResource{Group: batchv1.GroupName, Resource: "jobs"}
+)
 
 func (a *restoreAPI) Scheme() *runtime.Scheme { return a.scheme }
 
@@ -81,7 +82,11 @@ func (a *restoreAPI) Get(ctx context.Context, key client.ObjectKey, into client.
 					found = a.w.claimAsObject(c)
 				}
 			}
-		case *batchv1.Job: // restores that need one are not played
+		case *batchv1.Job:
+			gone = jobs
+			if r := a.w.restoreOfJob(key.Name); r != nil {
+				found = r.job.object
+			}
 		default:
 			panic(fmt.Sprintf("%T is not simulated", into))
 		}
@@ -91,6 +96,7 @@ func (a *restoreAPI) Get(ctx context.Context, key client.ObjectKey, into client.
 		if found == nil {
 			return apierrors.NewNotFound(gone, key.Name)
 		}
+		a.observe(found)
 		reflect.ValueOf(into).Elem().Set(reflect.ValueOf(found).Elem())
 		return nil
 	})
@@ -142,9 +148,11 @@ func (a *restoreAPI) List(ctx context.Context, into client.ObjectList, options .
 			list.Items = make([]corev1.Pod, 0, len(all))
 			for _, p := range all {
 				if o := a.w.podObject(p); which.LabelSelector.Matches(labels.Set(o.Labels)) {
+					a.observe(o)
 					list.Items = append(list.Items, *o)
 				}
 			}
+			list.Items = append(list.Items, a.w.jobPods(which.LabelSelector)...)
 		case *metav1.PartialObjectMetadataList:
 			a.listMetadata(list)
 		case *corev1.PersistentVolumeClaimList:
@@ -152,6 +160,10 @@ func (a *restoreAPI) List(ctx context.Context, into client.ObjectList, options .
 			list.Items = make([]corev1.PersistentVolumeClaim, 0, len(all))
 			for _, c := range all {
 				if o := a.w.claimAsObject(c); which.LabelSelector.Matches(labels.Set(o.Labels)) {
+					a.observe(o)
+					if !a.cached {
+						a.note(o, c.name)
+					}
 					list.Items = append(list.Items, *o)
 				}
 			}
@@ -166,7 +178,9 @@ func (a *restoreAPI) List(ctx context.Context, into client.ObjectList, options .
 func (a *restoreAPI) listMetadata(list *metav1.PartialObjectMetadataList) {
 	switch list.Kind {
 	case "PodList":
+		a.looks.pods = map[string]bool{}
 		for _, p := range a.podsSeen() {
+			a.looks.pods[p.uid] = true
 			list.Items = append(list.Items, metav1.PartialObjectMetadata{ObjectMeta: a.w.podObject(p).ObjectMeta})
 		}
 	case "PersistentVolumeClaimList":
@@ -185,43 +199,14 @@ func (a *restoreAPI) Create(ctx context.Context, o client.Object, _ ...client.Cr
 			return a.createSeed(x)
 		case *corev1.PersistentVolumeClaim:
 			return a.createSeedClaim(x)
-		default: // the EtcdCluster of a restore is there from the beginning
+		case *batchv1.Job:
+			return a.createJob(x)
+		case *v1beta2.EtcdCluster:
+			return a.createCluster(x)
+		default:
 			panic(fmt.Sprintf("%T is not simulated", o))
 		}
 	})
-}
-
-func (a *restoreAPI) createSeed(p *corev1.Pod) error {
-	if a.w.pod(p.Name) != nil {
-		return apierrors.NewAlreadyExists(pods, p.Name)
-	}
-	if a.w.during(RefusePods) {
-		return apierrors.NewForbidden(pods, p.Name, errRefused)
-	}
-	a.checkLeft("a seed is made")
-	read := observe.PodOf(p)
-	made := &pod{
-		object: p.DeepCopy(), name: p.Name, role: read.Role, persistent: read.Persistent, version: read.Version, repository: read.Repository,
-		template: templateOf(p), learners: read.Learners, quota: quotaOf(p), trust: p.Annotations[v1beta2.AnnotationTrust], snapshot: a.of.uid,
-	}
-	a.w.createPod(made)
-	p.UID = types.UID(made.uid)
-	return nil
-}
-
-func (a *restoreAPI) createSeedClaim(p *corev1.PersistentVolumeClaim) error {
-	if a.w.claim(p.Name) != nil {
-		return apierrors.NewAlreadyExists(volumes, p.Name)
-	}
-	if a.w.during(RefuseClaims) {
-		return apierrors.NewForbidden(volumes, p.Name, errRefused)
-	}
-	a.checkLeft("a seed's volume is made")
-	c := a.w.createClaim(p.Name)
-	c.set(p.DeepCopy())
-	c.capacity = c.requested
-	p.UID, p.ResourceVersion = types.UID(c.uid), resourceVersion(c.changes)
-	return nil
 }
 
 func (a *restoreAPI) Delete(ctx context.Context, o client.Object, options ...client.DeleteOption) error {
@@ -256,6 +241,16 @@ func (a *restoreAPI) Delete(ctx context.Context, o client.Object, options ...cli
 			}
 			a.checkDismissal()
 			w.edit(func(c *etcdCluster) { c.deleting = true })
+		case *batchv1.Job:
+			r := w.restoreOfJob(x.Name)
+			if r == nil {
+				return apierrors.NewNotFound(jobs, x.Name)
+			}
+			if unmet(how.Preconditions, string(r.job.object.UID), "") {
+				return apierrors.NewConflict(jobs, x.Name, errConflict)
+			}
+			a.checkObserved("is deleted", x, string(r.job.object.UID))
+			r.job = nil
 		default:
 			panic(fmt.Sprintf("%T is not simulated", o))
 		}
@@ -345,6 +340,9 @@ func (a *restoreAPI) patchClaim(name string, how client.Patch) error {
 	var next corev1.PersistentVolumeClaim
 	if err := patched(a.w.claimAsObject(&c.claimObject), how, &next); err != nil {
 		return invalid("PersistentVolumeClaim", name)
+	}
+	if next.ResourceVersion != resourceVersion(c.changes) {
+		return apierrors.NewConflict(volumes, name, errConflict)
 	}
 	a.checkRelabel(c, &next)
 	c.retired = next.Labels[v1beta2.LabelRetiredBy]

@@ -1,6 +1,7 @@
 package simulate
 
 import (
+	"fmt"
 	"slices"
 	"strings"
 
@@ -9,6 +10,7 @@ import (
 
 	"github.com/etcd-operators/etcd-operators/api/v1beta2"
 	"github.com/etcd-operators/etcd-operators/operators/etcd-operator/internal/plan/facts"
+	"github.com/etcd-operators/etcd-operators/operators/etcd-restore-operator/simulated"
 )
 
 // This file is what is checked of the effects of etcd-restore-operator: each against what it has
@@ -21,6 +23,12 @@ type restoreLooks struct {
 	looked bool
 	// ready are the seeds that were ready to start when their Pod was read.
 	ready map[string]bool
+	// observed are the uids of what its first look has found, by kind and name, and volumes how
+	// often those had changed that it has read live since.
+	observed map[string]string
+	volumes  map[string]int
+	// pods are those of its last live list, by uid.
+	pods map[string]bool
 	// base is the resourceVersion of the EtcdRestore from which it has decided, read that of the
 	// last live read.
 	base, read string
@@ -42,7 +50,33 @@ func (s *restorer) note(o client.Object, name string) {
 		}
 		p := s.w.pod(name)
 		s.looks.ready[name] = p != nil && p.deleting == never && s.w.isPrepared(p)
+	case *corev1.PersistentVolumeClaim:
+		if s.looks.volumes == nil {
+			s.looks.volumes = map[string]int{}
+		}
+		if c := s.w.claim(name); c != nil {
+			s.looks.volumes[name] = c.changes
+		}
 	default: // nothing rests on it
+	}
+}
+
+// observe notes an object that a read has found: the first look at each is what is decided on.
+func (s *restorer) observe(o client.Object) {
+	if s.looks.observed == nil {
+		s.looks.observed = map[string]string{}
+	}
+	if key := kindAndName(o); s.looks.observed[key] == "" {
+		s.looks.observed[key] = string(o.GetUID())
+	}
+}
+
+func kindAndName(o client.Object) string { return fmt.Sprintf("%T %s", o, o.GetName()) }
+
+// checkObserved: what is changed or deleted is what was observed, and no other of its name (S11).
+func (s *restorer) checkObserved(what string, o client.Object, uid string) {
+	if s.looks.observed[kindAndName(o)] != uid {
+		s.w.fail("S11", "%s %s by restore %s, and is not the one that was observed", o.GetName(), what, s.of.uid)
 	}
 }
 
@@ -61,17 +95,33 @@ func (s *restorer) checkLeft(what string) {
 	}
 }
 
+// hasStarted reports whether a restore's seed has had its start permit: an old member that somebody
+// creates again is stopped at once then.
+func (w *world) hasStarted(r *restore) bool {
+	p := w.pod(r.object.Status.SeedMember)
+	return p != nil && p.snapshot == r.uid && p.object.Annotations[v1beta2.AnnotationRestorePermit] != r.uid+simulated.Prepare
+}
+
+// stopsFirst reports whether members are stopped before a seed is made.
+func (w *world) stopsFirst(r *restore) bool {
+	p := w.pod(r.object.Status.SeedMember)
+	return r.object.Spec.StopMembers == v1beta2.StopMembersFirst && (p == nil || p.deleting != never)
+}
+
 // checkStop: a seed that is handed over is not deleted (S12), and old members are stopped only for
 // a seed that is ready to start (S7).
 func (s *restorer) checkStop(p *pod) {
 	s.checkLeft("Pod " + p.name + " is deleted")
+	s.checkObserved("is deleted", p.object, p.uid)
 	r := s.of
 	switch {
 	case p.snapshot != "":
 		if s.looks.fence.Seeded == r.uid+"/"+p.name+"/"+p.uid {
 			s.w.fail("S12", "seed %s is deleted by restore %s, which has handed it over", p.name, r.uid)
 		}
-	case r.object.DeletionTimestamp != nil || r.object.Status.SeedMember == "" || s.w.cluster.fence.By != r.uid:
+	case r.object.Status.Snapshot == nil:
+		s.w.fail("S7", "member %s is stopped by restore %s, whose snapshot is not verified", p.name, r.uid)
+	case r.object.DeletionTimestamp != nil || r.object.Status.SeedMember == "" || s.w.cluster.fence.By != r.uid || s.w.hasStarted(r) || s.w.stopsFirst(r):
 	case p.deleting == never && s.w.anyServes() && !s.looks.ready[r.object.Status.SeedMember]:
 		s.w.fail("S7", "member %s is stopped for seed %s, which is not ready to start", p.name, r.object.Status.SeedMember)
 	}
@@ -91,6 +141,7 @@ func (w *world) anyServes() bool {
 // retired when the restored cluster has been whole (S7).
 func (s *restorer) checkDrop(c *claim) {
 	r := s.of
+	s.checkObserved("is deleted", c.object, c.uid)
 	switch {
 	case c.retired == r.uid && !r.grown && !s.w.isWhole(r):
 		s.w.fail("S7", "volume %s of an old member is deleted, and the cluster that restore %s made has not been whole", c.name, r.uid)
@@ -112,24 +163,32 @@ func (s *restorer) made(name string) bool { return s.of.object.Status.SeedMember
 // only those whose members are being stopped (S7, S12).
 func (s *restorer) checkRelabel(c *claim, next *corev1.PersistentVolumeClaim) {
 	s.checkLeft("the label of volume " + c.name + " is changed")
+	s.checkObserved("gets another label", c.object, c.uid)
+	if s.looks.volumes[c.name] != c.changes {
+		s.w.fail("S11", "the label of volume %s is changed by restore %s, and it has changed since it was read", c.name, s.of.uid)
+	}
 	retires := c.retired == "" && next.Labels[v1beta2.LabelRetiredBy] != ""
-	if p := s.w.pod(c.name); retires && p != nil && p.deleting == never {
+	if p := s.w.pod(c.name); retires && p != nil && p.deleting == never && s.looks.observed[kindAndName(p.object)] == p.uid {
 		s.w.fail("S7", "volume %s is retired, and its member is not being stopped", c.name)
+	}
+	if retires && s.w.cluster.fence.By != s.of.uid {
+		s.w.fail("S7", "volume %s is retired by restore %s, to which the cluster is not left any more", c.name, s.of.uid)
 	}
 	if retires && c.name == s.of.object.Status.SeedMember {
 		s.w.fail("S7", "the volume of seed %s is retired", c.name)
 	}
 }
 
-// checkPermitted: a seed starts only when no old member can serve, unless the user accepts those
+// checkPermitted: a seed starts only when no old member can serve that its last look has found, unless the user accepts those
 // that don't end; and only one that is not being deleted (S1).
 func (s *restorer) checkPermitted(p *pod, next *corev1.Pod) {
+	s.checkObserved("gets another permit", p.object, p.uid)
 	if next.Annotations[v1beta2.AnnotationRestorePermit] != s.of.uid || p.object.Annotations[v1beta2.AnnotationRestorePermit] == s.of.uid {
 		return
 	}
 	s.checkLeft("seed " + p.name + " gets its start permit")
 	for _, q := range s.w.pods {
-		if q == p || q.deleting != never && (s.of.force || q.finished) || q.owner != s.w.cluster.number {
+		if q == p || !s.looks.pods[q.uid] || q.deleting != never && (s.of.force || q.finished) || q.owner != s.w.cluster.number {
 			continue
 		}
 		if r := s.w.runOf(q.uid); r != nil && r.etcd != nil || q.deleting == never {
@@ -167,15 +226,19 @@ func (s *restorer) mark(marks map[string]string) {
 	s.checkBase("a mark is set")
 	switch {
 	case is.Mark == was.Mark:
-	case is.Mark != "" && was.Mark != "" && was.Mark != was.Lifted && was.Mark != was.Adopted.Restore:
+	case is.Mark != "" && was.Asked() != "":
 		w.fail("S12", "restore %s asks for a cluster that restore %s has asked for", r.uid, was.Mark)
+	case is.Mark == r.uid && r.gone && is.Asked() != "":
+		w.fail("S12", "restore %s asks for a fence, and its EtcdRestore is gone", r.uid)
 	case is.Mark == "" && was.By == r.uid && is.Lifted == was.Lifted && is.Seeded == was.Seeded:
 		w.fail("S12", "restore %s withdraws a fence that is acknowledged", r.uid)
 	}
-	if is.Lifted != was.Lifted || is.Seeded != was.Seeded {
-		if was.By != r.uid {
-			w.fail("S12", "restore %s marks a cluster that is not left to it", r.uid)
-		}
+	withdraws := is.Lifted == r.uid && is.Seeded == was.Seeded && was.By == "" && (was.Asked() == "" || was.Mark == r.uid)
+	if (is.Lifted != was.Lifted || is.Seeded != was.Seeded) && was.By != r.uid && !withdraws {
+		w.fail("S12", "restore %s marks a cluster that is not left to it", r.uid)
+	}
+	if is.Lifted == r.uid && is.Lifted != was.Lifted {
+		s.checkGivenBack()
 	}
 	switch is.Seeded {
 	case was.Seeded:
@@ -186,6 +249,20 @@ func (s *restorer) mark(marks map[string]string) {
 		r.seed, r.seedUID, r.stage = parts[1], parts[2], offering
 		w.say("restore %s hands seed %s over", r.uid, r.seed)
 		s.checkOffered(parts[1], parts[2])
+	}
+}
+
+// checkGivenBack: a fence is lifted when all is given back (S7, S12).
+func (s *restorer) checkGivenBack() {
+	for _, c := range s.w.claims {
+		if c.retired == s.of.uid && !c.deleting {
+			s.w.fail("S7", "restore %s lifts its fence, and volume %s is retired", s.of.uid, c.name)
+		}
+	}
+	for _, p := range s.w.pods {
+		if p.snapshot == s.of.uid && p.deleting == never {
+			s.w.fail("S12", "restore %s lifts its fence, and its seed %s runs", s.of.uid, p.name)
+		}
 	}
 }
 

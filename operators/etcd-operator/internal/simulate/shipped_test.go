@@ -51,6 +51,7 @@ func runShipped(t *testing.T, cfg Config, seed int64, faults []Fault, trace *sto
 			synctest.Wait() // for the deadlines that have passed
 		}
 		w.existed()
+		w.awaitCreation()
 		w.ship(w.operators[0], scheme)
 		w.shipRestorer(scheme)
 		if cfg.Formed {

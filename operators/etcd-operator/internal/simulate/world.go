@@ -71,6 +71,10 @@ type world struct {
 	operators []*operator
 	restores  []*restore
 	restorers []*restorer
+	// manifests are those of members' Pods that users have kept.
+	manifests []*pod
+	// awaited is true until a restore has made the EtcdCluster that the run is about.
+	awaited bool
 	// acting is the shipped operator whose call is carried out, and fences counts those that
 	// were acknowledged.
 	acting *shipped
