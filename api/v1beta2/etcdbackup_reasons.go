@@ -101,15 +101,15 @@ const (
 // ConditionScheduled of an EtcdBackup that is refused, and of the events about that. Edit the
 // spec as the message says; the operator resumes by itself.
 const (
-	// BackupReasonStorageMissing: spec.s3, spec.oss or spec.pvc is not set, whichever spec.storageType
-	// asks for. Write it.
+	// BackupReasonStorageMissing: spec.s3, spec.oss, spec.abs or spec.pvc is not set,
+	// whichever spec.storageType asks for. Write it.
 	BackupReasonStorageMissing = "StorageMissing"
-	// BackupReasonStorageUnknown: spec.storageType is empty or not supported. Set S3, OSS or
-	// PVC.
+	// BackupReasonStorageUnknown: spec.storageType is empty or not supported. Set S3, OSS,
+	// ABS or PVC.
 	BackupReasonStorageUnknown = "StorageUnknown"
 	// BackupReasonStorageUnsupported: spec.storageType is one that the archived operator
-	// knew and this one does not. Write S3, for any store that speaks it, OSS
-	// or PVC.
+	// knew and this one does not. Write S3, for any store that speaks it, OSS,
+	// ABS or PVC.
 	BackupReasonStorageUnsupported = "StorageUnsupported"
 	// BackupReasonStorageClassArchived: an object of the class in spec.s3.storageClass cannot
 	// be read at once. Write one that can, such as GLACIER_IR or STANDARD_IA.

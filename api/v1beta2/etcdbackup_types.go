@@ -53,6 +53,10 @@ type EtcdBackupList struct {
 // +kubebuilder:validation:XValidation:rule="self.storageType != 'OSS' || !has(self.oss) || (!(has(self.oss.prefix) && self.oss.prefix.size() > 0))",fieldPath=".oss.prefix",reason=FieldValueForbidden,message="prefix is for restores: set path, with which the keys of a repeated backup begin"
 // +kubebuilder:validation:XValidation:rule="self.storageType != 'OSS' || !has(self.oss) || (has(self.oss.path) || (has(self.oss.prefix) && self.oss.prefix.size() > 0))",fieldPath=".oss.path",reason=FieldValueRequired,message="path is missing: set it to a bucket and a key, such as mybucket/etcd.backup"
 // +kubebuilder:validation:XValidation:rule="self.storageType != 'OSS' || !has(self.oss) || (!has(self.oss.path) || self.oss.path.size() <= 1000)",fieldPath=".oss.path",message="path has more than 1000 characters, and a repeated backup adds up to 51 to it: set a shorter one"
+// +kubebuilder:validation:XValidation:rule="self.storageType != 'ABS' || has(self.abs)",fieldPath=".abs",reason=FieldValueRequired,message="abs is missing for storageType ABS: set abs.path, such as mycontainer/etcd.backup, and abs.absSecret"
+// +kubebuilder:validation:XValidation:rule="self.storageType != 'ABS' || !has(self.abs) || (!(has(self.abs.prefix) && self.abs.prefix.size() > 0))",fieldPath=".abs.prefix",reason=FieldValueForbidden,message="prefix is for restores: set path, with which the keys of a repeated backup begin"
+// +kubebuilder:validation:XValidation:rule="self.storageType != 'ABS' || !has(self.abs) || (has(self.abs.path) || (has(self.abs.prefix) && self.abs.prefix.size() > 0))",fieldPath=".abs.path",reason=FieldValueRequired,message="path is missing: set it to a container and a blob, such as mycontainer/etcd.backup"
+// +kubebuilder:validation:XValidation:rule="self.storageType != 'ABS' || !has(self.abs) || (!has(self.abs.path) || self.abs.path.size() <= 1000)",fieldPath=".abs.path",message="path has more than 1000 characters, and a repeated backup adds up to 51 to it: set a shorter one"
 // +kubebuilder:validation:XValidation:rule="self.storageType != 'PVC' || has(self.pvc)",fieldPath=".pvc",reason=FieldValueRequired,message="pvc is missing for storageType PVC: set pvc.claimName and pvc.path, such as backups/etcd.db"
 // +kubebuilder:validation:XValidation:rule="self.storageType != 'S3' || !has(self.pvc)",fieldPath=".pvc",reason=FieldValueForbidden,message="storageType is S3: remove pvc, or set storageType: PVC and remove s3"
 // +kubebuilder:validation:XValidation:rule="self.storageType != 'PVC' || !has(self.s3)",fieldPath=".s3",reason=FieldValueForbidden,message="storageType is PVC: remove s3, or set storageType: S3 and remove pvc"
@@ -94,11 +98,11 @@ type BackupSpec struct {
 	// +kubebuilder:validation:XValidation:rule="self == '' || self.matches('^[a-z0-9]([-.a-z0-9]*[a-z0-9])?$')",message="authSecret is the name of a Secret of this namespace: set it to lower-case letters, digits, dashes and dots, such as etcd-root"
 	AuthSecret string `json:"authSecret,omitempty"`
 
-	// Where the backup is stored: S3, OSS or PVC.
+	// Where the backup is stored: S3, OSS, ABS or PVC.
 	// +required
 	// +kubebuilder:validation:MaxLength=64
-	// +kubebuilder:validation:XValidation:rule="self in ['S3', 'PVC', 'ABS', 'GCS', 'OSS']",messageExpression="'storageType ' + self + ' is not supported: set S3, OSS or PVC'"
-	// +kubebuilder:validation:XValidation:rule="!(self in ['ABS', 'GCS'])",messageExpression="'storageType ' + self + ' is not supported: set S3, with s3.endpoint for any S3-compatible store, or PVC'"
+	// +kubebuilder:validation:XValidation:rule="self in ['S3', 'PVC', 'ABS', 'GCS', 'OSS']",messageExpression="'storageType ' + self + ' is not supported: set S3, OSS, ABS or PVC'"
+	// +kubebuilder:validation:XValidation:rule="self != 'GCS'",messageExpression="'storageType ' + self + ' is not supported: set S3, with s3.endpoint for any S3-compatible store, or PVC'"
 	StorageType StorageType `json:"storageType"`
 
 	// When backups are made and how many are kept. Without it, one backup is made.
@@ -118,8 +122,7 @@ type BackupSpec struct {
 	// +kubebuilder:validation:XValidation:rule="!self.path.matches('[^/]{201}$')",fieldPath=".path",message="the file's name has more than 200 characters, and a repeated backup adds up to 51 to it: set a shorter one, since file systems hold 255"
 	PVC *PVCSource `json:"pvc,omitempty"`
 
-	// Not supported, as storageType ABS; declared because manifests of coreos/etcd-operator
-	// have it.
+	// The container and blob, for storageType ABS.
 	// +optional
 	ABS *ABSSource `json:"abs,omitempty"`
 

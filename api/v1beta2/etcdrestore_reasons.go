@@ -183,18 +183,18 @@ const (
 	// have it. Choose a shorter or simpler one.
 	RestoreReasonNameInvalid = "NameInvalid"
 	// RestoreReasonStorageMissing: the spec does not say where the snapshot is. Set
-	// backupStorageType with s3, oss or pvc, or backupRef.
+	// backupStorageType with s3, oss, abs or pvc, or backupRef.
 	RestoreReasonStorageMissing = "StorageMissing"
 	// RestoreReasonStorageAmbiguous: two fields name different places. Set only one of them.
 	RestoreReasonStorageAmbiguous = "StorageAmbiguous"
 	// RestoreReasonStorageUnsupported: backupStorageType is one of the archived operator's
-	// that is not supported. Set S3, OSS or PVC.
+	// that is not supported. Set S3, OSS, ABS or PVC.
 	RestoreReasonStorageUnsupported = "StorageUnsupported"
-	// RestoreReasonStorageUnknown: backupStorageType is not supported. Set S3, OSS or
-	// PVC.
+	// RestoreReasonStorageUnknown: backupStorageType is not supported. Set S3, OSS,
+	// ABS or PVC.
 	RestoreReasonStorageUnknown = "StorageUnknown"
-	// RestoreReasonPathInvalid: path or prefix of s3 or oss, or pvc.path, is malformed. Write it as the
-	// message shows.
+	// RestoreReasonPathInvalid: path or prefix of s3, oss or abs, or pvc.path, is malformed. Write
+	// it as the message shows.
 	RestoreReasonPathInvalid = "PathInvalid"
 	// RestoreReasonClaimInvalid: pvc.claimName cannot be the name of a PersistentVolumeClaim.
 	// Correct it.

@@ -68,6 +68,9 @@ type EtcdRestoreList struct {
 // +kubebuilder:validation:XValidation:rule="!(has(self.backupStorageType) && self.backupStorageType == 'OSS') || has(self.oss) || has(self.backupRef)",fieldPath=".oss",reason=FieldValueRequired,message="oss is missing for backupStorageType OSS: set oss.path, such as mybucket/etcd.backup, oss.endpoint and oss.ossSecret"
 // +kubebuilder:validation:XValidation:rule="!(has(self.backupStorageType) && self.backupStorageType == 'OSS') || !has(self.oss) || (has(self.oss.path) || (has(self.oss.prefix) && self.oss.prefix.size() > 0))",fieldPath=".oss.path",reason=FieldValueRequired,message="neither path nor prefix is set: set path for one snapshot, such as mybucket/etcd.backup, or prefix for the newest whose key begins with it, such as mybucket/prod/"
 // +kubebuilder:validation:XValidation:rule="!(has(self.backupStorageType) && self.backupStorageType == 'OSS') || !has(self.oss) || (!(has(self.oss.path) && has(self.oss.prefix) && self.oss.prefix.size() > 0))",fieldPath=".oss.prefix",reason=FieldValueForbidden,message="set only one of path and prefix: path for the snapshot of that name, prefix for the newest"
+// +kubebuilder:validation:XValidation:rule="!(has(self.backupStorageType) && self.backupStorageType == 'ABS') || has(self.abs) || has(self.backupRef)",fieldPath=".abs",reason=FieldValueRequired,message="abs is missing for backupStorageType ABS: set abs.path, such as mycontainer/etcd.backup, and abs.absSecret"
+// +kubebuilder:validation:XValidation:rule="!(has(self.backupStorageType) && self.backupStorageType == 'ABS') || !has(self.abs) || (has(self.abs.path) || (has(self.abs.prefix) && self.abs.prefix.size() > 0))",fieldPath=".abs.path",reason=FieldValueRequired,message="neither path nor prefix is set: set path for one snapshot, such as mycontainer/etcd.backup, or prefix for the newest whose name begins with it, such as mycontainer/prod/"
+// +kubebuilder:validation:XValidation:rule="!(has(self.backupStorageType) && self.backupStorageType == 'ABS') || !has(self.abs) || (!(has(self.abs.path) && has(self.abs.prefix) && self.abs.prefix.size() > 0))",fieldPath=".abs.prefix",reason=FieldValueForbidden,message="set only one of path and prefix: path for the snapshot of that name, prefix for the newest"
 // +kubebuilder:validation:XValidation:rule="!(has(self.backupStorageType) && self.backupStorageType == 'PVC') || has(self.pvc) || has(self.backupRef)",fieldPath=".pvc",reason=FieldValueRequired,message="pvc is missing for backupStorageType PVC: set pvc.claimName and pvc.path, such as backups/etcd.db"
 // +kubebuilder:validation:XValidation:rule="!(has(self.backupStorageType) && self.backupStorageType == 'S3') || !has(self.pvc) || has(self.backupRef)",fieldPath=".pvc",reason=FieldValueForbidden,message="backupStorageType is S3: remove pvc, or set backupStorageType: PVC and remove s3"
 // +kubebuilder:validation:XValidation:rule="!(has(self.backupStorageType) && self.backupStorageType == 'PVC') || !has(self.s3) || has(self.backupRef)",fieldPath=".s3",reason=FieldValueForbidden,message="backupStorageType is PVC: remove s3, or set backupStorageType: S3 and remove pvc"
@@ -100,11 +103,11 @@ type RestoreSpec struct {
 	// +optional
 	ClusterTemplate *ClusterTemplate `json:"clusterTemplate,omitempty"`
 
-	// Where the snapshot is stored: S3, OSS or PVC. Empty with backupRef.
+	// Where the snapshot is stored: S3, OSS, ABS or PVC. Empty with backupRef.
 	// +optional
 	// +kubebuilder:validation:MaxLength=64
-	// +kubebuilder:validation:XValidation:rule="self in ['', 'S3', 'PVC', 'ABS', 'GCS', 'OSS']",messageExpression="'backupStorageType ' + self + ' is not supported: set S3, OSS or PVC'"
-	// +kubebuilder:validation:XValidation:rule="!(self in ['ABS', 'GCS'])",messageExpression="'backupStorageType ' + self + ' is not supported: set S3, with s3.endpoint for any S3-compatible store, or PVC'"
+	// +kubebuilder:validation:XValidation:rule="self in ['', 'S3', 'PVC', 'ABS', 'GCS', 'OSS']",messageExpression="'backupStorageType ' + self + ' is not supported: set S3, OSS, ABS or PVC'"
+	// +kubebuilder:validation:XValidation:rule="self != 'GCS'",messageExpression="'backupStorageType ' + self + ' is not supported: set S3, with s3.endpoint for any S3-compatible store, or PVC'"
 	BackupStorageType StorageType `json:"backupStorageType,omitempty"`
 
 	// The bucket and key, for backupStorageType S3.
@@ -124,9 +127,9 @@ type RestoreSpec struct {
 	// +kubebuilder:validation:XValidation:rule="self.name == oldSelf.name && (has(self.entry) ? self.entry : '') == (has(oldSelf.entry) ? oldSelf.entry : '')",reason=FieldValueForbidden,message="backupRef cannot be changed, since a restore is done once: delete this EtcdRestore, and create another one"
 	BackupRef *BackupReference `json:"backupRef,omitempty"`
 
-	// Not supported, as backupStorageType ABS; declared because manifests of
-	// coreos/etcd-operator have it.
+	// The container and blob, for backupStorageType ABS.
 	// +optional
+	// +kubebuilder:validation:XValidation:rule="(has(self.path) ? self.path : '') == (has(oldSelf.path) ? oldSelf.path : '') && (has(self.prefix) ? self.prefix : '') == (has(oldSelf.prefix) ? oldSelf.prefix : '') && (has(self.absSecret) ? self.absSecret : '') == (has(oldSelf.absSecret) ? oldSelf.absSecret : '') && (has(self.endpoint) ? self.endpoint : '') == (has(oldSelf.endpoint) ? oldSelf.endpoint : '') && (has(self.caSecret) ? self.caSecret : '') == (has(oldSelf.caSecret) ? oldSelf.caSecret : '')",reason=FieldValueForbidden,message="abs cannot be changed, since a restore is done once: delete this EtcdRestore, and create another one"
 	ABS *ABSSource `json:"abs,omitempty"`
 
 	// Not supported, as backupStorageType GCS; declared because manifests of

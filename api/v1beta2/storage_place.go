@@ -19,29 +19,31 @@ var schemes = map[StorageType]string{StorageS3: "s3://", StorageOSS: "oss://", S
 func (t StorageType) Scheme() string { return schemes[t] }
 
 // Store is where a backup goes if that is an object store; else nil.
-func (s *BackupSpec) Store() *StorePlace { return storePlace(s.StorageType, s.S3, s.OSS) }
+func (s *BackupSpec) Store() *StorePlace { return storePlace(s.StorageType, s.S3, s.OSS, s.ABS) }
 
 // Store is where the snapshot lies if that is an object store; else nil.
-func (s *RestoreSpec) Store() *StorePlace { return storePlace(s.BackupStorageType, s.S3, s.OSS) }
+func (s *RestoreSpec) Store() *StorePlace { return storePlace(s.BackupStorageType, s.S3, s.OSS, s.ABS) }
 
 // Stores are all object stores of which a spec has settings. One that a backup does not go to
 // any more might hold earlier ones.
 func (s *BackupSpec) Stores() []*StorePlace {
 	var places []*StorePlace
-	for _, t := range []StorageType{StorageS3, StorageOSS} {
-		if p := storePlace(t, s.S3, s.OSS); p != nil {
+	for _, t := range []StorageType{StorageS3, StorageOSS, StorageABS} {
+		if p := storePlace(t, s.S3, s.OSS, s.ABS); p != nil {
 			places = append(places, p)
 		}
 	}
 	return places
 }
 
-func storePlace(t StorageType, s3 *S3Source, oss *OSSSource) *StorePlace {
+func storePlace(t StorageType, s3 *S3Source, oss *OSSSource, abs *ABSSource) *StorePlace {
 	switch {
 	case t == StorageS3 && s3 != nil:
 		return &StorePlace{t, *s3.DeepCopy()}
 	case t == StorageOSS && oss != nil:
 		return &StorePlace{t, S3Source{Path: oss.Path, Prefix: oss.Prefix, AWSSecret: oss.OSSSecret, Endpoint: oss.Endpoint, CASecret: oss.CASecret}}
+	case t == StorageABS && abs != nil:
+		return &StorePlace{t, S3Source{Path: abs.Path, Prefix: abs.Prefix, AWSSecret: abs.ABSSecret, Endpoint: abs.Endpoint, CASecret: abs.CASecret}}
 	}
 	return nil
 }

@@ -3,13 +3,13 @@ package v1beta2
 // StorageType is where snapshots are stored.
 type StorageType string
 
-// The storage types. S3, OSS and PVC are supported, the others are rejected.
+// The storage types. All but GCS are supported.
 const (
 	// StorageS3 is a bucket of AWS or of another S3-compatible store.
 	StorageS3 StorageType = "S3"
 	// StoragePVC is a volume.
 	StoragePVC StorageType = "PVC"
-	// StorageABS is Azure Blob Storage, which coreos/etcd-operator supported.
+	// StorageABS is Azure Blob Storage.
 	StorageABS StorageType = "ABS"
 	// StorageGCS is Google Cloud Storage, which coreos/etcd-operator supported.
 	StorageGCS StorageType = "GCS"
@@ -151,14 +151,42 @@ type PVCSource struct {
 	Path string `json:"path"`
 }
 
-// ABSSource is a place in Azure's store.
+// ABSSource is a place in Azure Blob Storage.
 type ABSSource struct {
-	// The container and the blob.
+	// The container and the blob, as s3.path.
 	// +optional
+	// +kubebuilder:validation:MaxLength=1280
+	// +kubebuilder:validation:XValidation:rule="self.matches('^[a-z0-9][-a-z0-9]{1,61}[a-z0-9]/[^\\\\x00-\\\\x1f\\\\x7f]+$')",message="path is not a container and a blob: set it to one like mycontainer/etcd.backup, without abs://"
 	Path string `json:"path,omitempty"`
-	// The Secret with the account.
+
+	// For restores, instead of path: the container and what the names of repeated backups
+	// begin with, as s3.prefix.
 	// +optional
+	// +kubebuilder:validation:MaxLength=1000
+	// +kubebuilder:validation:XValidation:rule="self == '' || self.matches('^[a-z0-9][-a-z0-9]{1,61}[a-z0-9]/[^\\x00-\\x1f\\x7f]*$')",message="prefix is not a container and the beginning of blobs' names: set it to one like mycontainer/prod/, or mycontainer/ for the whole container, without abs://"
+	Prefix string `json:"prefix,omitempty"`
+
+	// The Secret with the keys storage-account and storage-key, and cloud if it is not
+	// AzurePublicCloud. Without it, the workload identity of pod.serviceAccountName is used;
+	// then endpoint must be set.
+	// +optional
+	// +kubebuilder:validation:MaxLength=253
 	ABSSecret string `json:"absSecret,omitempty"`
+
+	// The URL of the storage account, such as https://myaccount.blob.core.windows.net.
+	// Default: that of the account in absSecret. Without a scheme it is reached by https.
+	// +optional
+	// +kubebuilder:validation:MaxLength=512
+	// +kubebuilder:validation:XValidation:rule="self.size() == 0 || self.matches('^(https?://)?([-._A-Za-z0-9]+|\\\\[[0-9A-Fa-f:.]+\\\\])(:[0-9]{1,5})?(/[^?#\\\\s]*)?$')",message="endpoint is not the URL of a storage account: set it to one like https://myaccount.blob.core.windows.net"
+	Endpoint string `json:"endpoint,omitempty"`
+
+	// The Secret whose key ca.crt holds the PEM certificate of the private CA that has
+	// signed the certificate of an endpoint of your own. Only this key is mounted, and only
+	// this CA is trusted. It needs absSecret. Default: the public CAs.
+	// +optional
+	// +kubebuilder:validation:MaxLength=253
+	// +kubebuilder:validation:XValidation:rule="self == '' || self.matches('^[a-z0-9]([-.a-z0-9]*[a-z0-9])?$')",message="caSecret is the name of a Secret of this namespace: set it to lower-case letters, digits, dashes and dots, such as store-ca"
+	CASecret string `json:"caSecret,omitempty"`
 }
 
 // GCSSource is a place in Google's store.

@@ -27,7 +27,7 @@ func TestBadBackupSpecs(t *testing.T) {
 		"EndpointNoScheme":  {`etcdEndpoints: ["example-client:2379"], ` + s3, []string{"spec.etcdEndpoints[0]", "set it to one like http://example-client:2379"}},
 		"NoStorage":         {of + `storageType: S3`, []string{"spec.s3", "set s3.path"}},
 		"NoStorageType":     {of + `s3: {path: mybucket/etcd.backup}`, []string{"spec.storageType", "Required"}},
-		"StorageUnknown":    {of + `storageType: FTP`, []string{"spec.storageType", "FTP is not supported: set S3, OSS or PVC"}},
+		"StorageUnknown":    {of + `storageType: FTP`, []string{"spec.storageType", "FTP is not supported: set S3, OSS, ABS or PVC"}},
 		"StorageOfOld":      {of + `storageType: GCS, gcs: {path: a/b}`, []string{"spec.storageType", "GCS is not supported: set S3"}},
 		"PathWithoutBucket": {of + `storageType: S3, s3: {path: etcd.backup}`, []string{"spec.s3.path", "mybucket/etcd.backup"}},
 		"PathLeavesVolume":  {of + `storageType: PVC, pvc: {claimName: backups, path: ../etcd.db}`, []string{"spec.pvc.path", "without .."}},

@@ -33,6 +33,8 @@ type Job struct {
 	// PodAnnotations are ours on its Pods, which have the labels of the Job. The user's
 	// are beside them.
 	PodAnnotations map[string]string
+	// PodLabels are ours on its Pods alone.
+	PodLabels map[string]string
 	// Policy is how the user wants the Pods; see [Policy]. They become the Job's.
 	Policy *v1beta2.AgentPod
 
@@ -58,7 +60,7 @@ func (j *Job) Build() *batchv1.Job {
 			PodFailurePolicy:      j.failurePolicy(),
 			Template: corev1.PodTemplateSpec{
 				ObjectMeta: metav1.ObjectMeta{
-					Labels:      both(policy.Labels, j.Labels),
+					Labels:      both(both(policy.Labels, j.PodLabels), j.Labels),
 					Annotations: both(policy.Annotations, j.PodAnnotations),
 				},
 				Spec: corev1.PodSpec{

@@ -6,6 +6,8 @@ import (
 	"strings"
 
 	"k8s.io/apimachinery/pkg/util/validation"
+
+	"github.com/etcd-operators/etcd-operators/api/v1beta2"
 )
 
 // LabelComponent is the recommended label for what an object is a part of.
@@ -14,6 +16,19 @@ const LabelComponent = "app.kubernetes.io/component"
 // hashLength is how many hexadecimal digits tell apart the objects whose names are too
 // long for a label: 40 bits.
 const hashLength = 10
+
+// labelAzureIdentity is what Azure's webhook asks of a Pod that is to have an identity
+// (https://azure.github.io/azure-workload-identity/docs/topics/service-account-labels-and-annotations.html#pod).
+const labelAzureIdentity = "azure.workload.identity/use"
+
+// IdentityLabels are those of Pods that reach a place in a store by the identity of their
+// ServiceAccount; s may be nil.
+func IdentityLabels(s *v1beta2.StorePlace) map[string]string {
+	if s == nil || s.Type != v1beta2.StorageABS || s.AWSSecret != "" {
+		return nil
+	}
+	return map[string]string{labelAzureIdentity: "true"}
+}
 
 // LabelValue is an object's name as a label may hold it: of one that is too long, a
 // shortened form with a hash.

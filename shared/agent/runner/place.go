@@ -12,6 +12,7 @@ import (
 	"github.com/etcd-operators/etcd-operators/api/v1beta2"
 	"github.com/etcd-operators/etcd-operators/shared/agent"
 	"github.com/etcd-operators/etcd-operators/shared/objectstore"
+	"github.com/etcd-operators/etcd-operators/shared/objectstore/abs"
 	"github.com/etcd-operators/etcd-operators/shared/objectstore/s3"
 )
 
@@ -19,6 +20,16 @@ import (
 // after the time stall, and the pauses before it is tried again are at most maxBackoff;
 // 0: objectstore's defaults.
 func OpenStore(ctx context.Context, s *agent.Store, stall, maxBackoff time.Duration) (objectstore.Store, error) {
+	switch s.Type {
+	case "", v1beta2.StorageS3, v1beta2.StorageOSS:
+	case v1beta2.StorageABS:
+		return abs.Open(ctx, abs.Settings{
+			Container: s.Bucket, Endpoint: s.Endpoint, SecretDir: s.SecretDir, Secret: s.Secret, CADir: s.CADir,
+			Stall: stall, MaxBackoff: maxBackoff,
+		})
+	default:
+		return nil, Refuse(agent.ReasonInvalidTask, "this agent knows no store of the type %q: let the operator and its agent be of the same version", s.Type)
+	}
 	return s3.Open(ctx, s3.Settings{
 		OSS:    s.Type == v1beta2.StorageOSS,
 		Bucket: s.Bucket, Endpoint: s.Endpoint, Region: s.Region, ForcePathStyle: s.ForcePathStyle, SecretDir: s.SecretDir, Secret: s.Secret,

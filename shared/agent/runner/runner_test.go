@@ -12,6 +12,7 @@ import (
 	"syscall"
 	"testing"
 
+	"github.com/etcd-operators/etcd-operators/api/v1beta2"
 	"github.com/etcd-operators/etcd-operators/shared/agent"
 	"github.com/etcd-operators/etcd-operators/shared/objectstore"
 )
@@ -79,6 +80,19 @@ func TestAResultAlwaysFits(t *testing.T) {
 				t.Errorf("got %+v", out)
 			}
 		})
+	}
+}
+
+// A task of a newer operator may name a store that this agent cannot reach: it is not S3.
+func TestOpenStoreOfAnUnknownType(t *testing.T) {
+	for _, kind := range []v1beta2.StorageType{"Tape", v1beta2.StorageGCS, v1beta2.StoragePVC, "s3"} {
+		_, err := OpenStore(t.Context(), &agent.Store{Type: kind, Bucket: "b", Region: "r"}, 0, 0)
+		if err == nil {
+			t.Fatalf("%s was opened", kind)
+		}
+		if f := Explain(err, ""); f.Reason != agent.ReasonInvalidTask || !f.Permanent || !strings.Contains(f.Message, string(kind)) {
+			t.Errorf("%s: %+v", kind, f)
+		}
 	}
 }
 

@@ -66,6 +66,8 @@ func TestAccepted(t *testing.T) {
 		"private store":        {Reason: "a CA of one's own, and a proxy", Spec: `{` + from + `, storageType: S3, s3: {path: b-1/k, caSecret: store-ca, tags: {team: a b, cost: ""}, checksums: WhenSupported}, pod: {env: [{name: HTTPS_PROXY, value: "http://proxy:3128"}, {name: no_proxy, value: ""}]}}`},
 		"CAs in a ConfigMap":   {Reason: "certificates are no secret", Spec: s3(`path: b-1/k, caConfigMap: store-ca, caSecret: "", checksums: ""`)},
 		"PVC with folders":     {Reason: "folders are made as needed", Spec: pvc("backups", "a/b.c/..d/etcd.db")},
+		"ABS":                  {Reason: "a manifest of the predecessor", Spec: `{` + from + `, storageType: ABS, abs: {path: mycontainer/etcd.backup, absSecret: azure}}`},
+		"ABS, identity":        {Reason: "a workload identity needs no Secret", Spec: `{` + from + `, storageType: ABS, abs: {path: mycontainer/etcd.backup, endpoint: "https://mine.blob.core.windows.net"}}`},
 		"OSS":                  {Reason: "a manifest of the predecessor", Spec: `{` + from + `, storageType: OSS, oss: {path: mybucket/etcd.backup, ossSecret: oss, endpoint: "http://oss-cn-hangzhou.aliyuncs.com"}}`},
 		"other store's block":  {Reason: "the predecessor looked only at the block of its storageType", Spec: `{` + from + `, ` + toS3 + `, gcs: {path: b/k, gcpSecret: x}, abs: {}, oss: {}}`},
 		"everything once":      {Reason: "all of a one-shot backup", Spec: `{` + from + `, ` + toS3 + `, suspend: true, overwrite: false, overwritePolicy: SameCluster, ttlSecondsAfterFinished: 0, compression: zstd, recordHash: Always, backupPolicy: {timeoutInSecond: 600}}`},

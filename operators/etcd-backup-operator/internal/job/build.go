@@ -48,6 +48,7 @@ func Build(b *v1beta2.EtcdBackup, start plan.StartJob, serverTime time.Time, ima
 			OwnerReferences: []metav1.OwnerReference{agentpod.Owner("EtcdBackup", b)},
 		},
 		PodAnnotations: map[string]string{v1beta2.AnnotationBackup: b.Name},
+		PodLabels:      agentpod.IdentityLabels(b.Spec.Store()),
 		Policy:         policy,
 		Container:      task.Container,
 		Image:          image,

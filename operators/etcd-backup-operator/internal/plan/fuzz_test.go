@@ -65,7 +65,7 @@ func randomObservation(r *rand.Rand, schedule, endpoint string) Observation {
 		spec.EtcdEndpoints = []string{endpoint}
 	}
 	if maybe(10) {
-		spec.StorageType = []v1beta2.StorageType{"", "PVC", "OSS", "Tape"}[r.Intn(4)]
+		spec.StorageType = []v1beta2.StorageType{"", "PVC", "OSS", "ABS", "Tape"}[r.Intn(5)]
 	}
 	if maybe(10) {
 		spec.StorageType, spec.PVC = v1beta2.StoragePVC, &v1beta2.PVCSource{ClaimName: "backups", Path: "a/b"}

@@ -31,11 +31,13 @@ func TestRefusals(t *testing.T) {
 		want   string // the reason
 		says   string // a part of the message
 	}{
-		"no storageType":      {"nothing says where to", storage(""), "StorageUnknown", "set S3, OSS or PVC"},
+		"no storageType":      {"nothing says where to", storage(""), "StorageUnknown", "set S3, OSS, ABS or PVC"},
 		"unknown storageType": {"the predecessor died of it", storage("Tape"), "StorageUnknown", `"Tape" is not supported`},
 		"wrong case":          {"it is not guessed", storage("s3"), "StorageUnknown", `"s3" is not supported`},
-		"ABS":                 {"not built yet", storage("ABS"), "StorageUnsupported", "set S3, with spec.s3.endpoint for any S3-compatible store, or PVC"},
-		"GCS":                 {"not built yet", storage("GCS"), "StorageUnsupported", "storageType GCS"},
+		"GCS":                 {"not built yet", storage("GCS"), "StorageUnsupported", "storageType GCS is not supported: set S3, with spec.s3.endpoint for any S3-compatible store, or PVC"},
+		"no abs":              {"where?", storage("ABS"), "StorageMissing", "spec.abs.absSecret"},
+		"ABS, no key":         {"a path is a container and a blob", spec(func(s *specOf) { s.StorageType, s.ABS = "ABS", &v1beta2.ABSSource{Path: "key"} }), "PathInvalid", "without abs://"},
+		"ABS, endpoint":       {"it is no URL", spec(func(s *specOf) { s.StorageType, s.ABS = "ABS", &v1beta2.ABSSource{Path: "box/key", Endpoint: "a b"} }), "StoreEndpointInvalid", "spec.abs.endpoint"},
 		"no oss":              {"where?", storage("OSS"), "StorageMissing", "spec.oss.ossSecret"},
 		"OSS, no key":         {"a path is a bucket and a key", spec(func(s *specOf) { s.StorageType, s.OSS = "OSS", &v1beta2.OSSSource{Path: "key"} }), "PathInvalid", "without oss://"},
 		"OSS, endpoint":       {"it is no URL", spec(func(s *specOf) { s.StorageType, s.OSS = "OSS", &v1beta2.OSSSource{Path: "bucket/key", Endpoint: "a b"} }), "StoreEndpointInvalid", "spec.oss.endpoint"},

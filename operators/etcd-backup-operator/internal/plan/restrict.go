@@ -151,6 +151,9 @@ func allows(c *v1beta2.EtcdCluster, spec *v1beta2.BackupSpec) bool {
 		}
 		place, ok := strings.CutPrefix(allowed, store.Type.Scheme())
 		place, endpoint, _ := strings.Cut(place, endpointMark)
+		if store.Type == v1beta2.StorageABS && store.Endpoint == "" {
+			return false // a Secret names the account, and every account can have such a container
+		}
 		return ok && isBelow(store.Path, place) && normalEndpoint(store.Endpoint) == normalEndpoint(endpoint)
 	})
 }

@@ -37,6 +37,10 @@ func TestAllowedStores(t *testing.T) {
 	oss := func(path, endpoint string) v1beta2.BackupSpec {
 		return v1beta2.BackupSpec{StorageType: v1beta2.StorageOSS, OSS: &v1beta2.OSSSource{Path: path, Endpoint: endpoint}}
 	}
+	abs := func(path, endpoint string) v1beta2.BackupSpec {
+		return v1beta2.BackupSpec{StorageType: v1beta2.StorageABS, ABS: &v1beta2.ABSSource{Path: path, Endpoint: endpoint}}
+	}
+	const azure = "https://mine.blob.core.windows.net"
 	const minio = "?endpoint=https://minio.example.com:9000"
 	for name, row := range map[string]struct {
 		reason  string
@@ -64,6 +68,10 @@ func TestAllowedStores(t *testing.T) {
 		"OSS, elsewhere":        {"a server of theirs", "oss://b-1/etcd", oss("b-1/etcd/x", "https://attacker.example.com"), false},
 		"OSS, not S3":           {"another cloud's bucket", "s3://b-1", oss("b-1/x", ""), false},
 		"S3, not OSS":           {"another cloud's bucket", "oss://b-1", s3("b-1/x", ""), false},
+		"ABS":                   {"the common case", "abs://box/etcd?endpoint=" + azure, abs("box/etcd/x", azure), true},
+		"ABS, another account":  {"a container of theirs", "abs://box/etcd?endpoint=" + azure, abs("box/etcd/x", "https://theirs.blob.core.windows.net"), false},
+		"ABS, by a Secret":      {"it can name any account", "abs://box/etcd?endpoint=" + azure, abs("box/etcd/x", ""), false},
+		"ABS, older":            {"older than the CRD's rules", "abs://box/etcd", abs("box/etcd/x", ""), false},
 		"a folder of a claim":   {"the common case", "pvc://claim/etcd", pvc("claim", "etcd/x"), true},
 		"a claim":               {"all of it", "pvc://claim", pvc("claim", "x"), true},
 		"another claim":         {"not allowed", "pvc://claim", pvc("claim2", "x"), false},

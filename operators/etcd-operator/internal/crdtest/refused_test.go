@@ -26,7 +26,7 @@ const (
 	quotaMessage   = "quotaBackendBytes is a size of more than 0 bytes: set it to one like 8Gi, or to a number of bytes"
 	keepMessage    = "autoCompactionRetention is a time with its unit, such as 1h or 30m, or, with autoCompactionMode: revision, a number of revisions such as \"10000\""
 	electMessage   = "electionTimeout (1s if it is omitted) is less than 5 times heartbeatInterval (100ms if it is omitted), which etcd refuses: set both, such as heartbeatInterval: 300ms and electionTimeout: 3s"
-	storesMessage  = "allowedStores lists stores: set each to one like s3://mybucket/etcd, s3://mybucket/etcd?endpoint=https://minio.example.com:9000, oss://mybucket/etcd or pvc://myclaim/etcd"
+	storesMessage  = "allowedStores lists stores: set each to one like s3://mybucket/etcd, s3://mybucket/etcd?endpoint=https://minio.example.com:9000, oss://mybucket/etcd, abs://mycontainer/etcd?endpoint=https://myaccount.blob.core.windows.net or pvc://myclaim/etcd"
 	typesMessage   = `supported values: "ClusterIP", "NodePort", "LoadBalancer"`
 )
 
@@ -75,6 +75,7 @@ func TestRefused(t *testing.T) {
 		"a URL as a name":    {Reason: "a certificate is for names and addresses", Spec: `{TLS: {auto: {serverNames: ["https://etcd.example.com"]}}}`, Field: "spec.TLS.auto.serverNames[0]", Message: "a server name is a DNS name or an IP address: set it without scheme and port, such as etcd.example.com"},
 		"no store":           {Reason: "none, or all?", Spec: `{backup: {allowedStores: []}}`, Field: "spec.backup.allowedStores", Message: "allowedStores is empty: remove it to allow every store, or set one, such as s3://mybucket/etcd"},
 		"a store's scheme":   {Reason: "it would allow nothing", Spec: `{backup: {allowedStores: ["mybucket/etcd"]}}`, Field: "spec.backup.allowedStores[0]", Message: storesMessage},
+		"Azure's account":    {Reason: "every account can have such a container", Spec: `{backup: {allowedStores: ["abs://mycontainer/etcd"]}}`, Field: "spec.backup.allowedStores[0]", Message: storesMessage},
 		"a store's query":    {Reason: "it would allow nothing", Spec: `{backup: {allowedStores: ["s3://mybucket/etcd?url=https://x"]}}`, Field: "spec.backup.allowedStores[0]", Message: storesMessage},
 		"Secret's name":      {Reason: "no Secret has such a name", Spec: `{auth: {rootSecret: Root_Secret}}`, Field: "spec.auth.rootSecret", Message: "rootSecret is the name of a Secret of this namespace: set it to lower-case letters, digits, dashes and dots, such as etcd-root"},
 		"short timeout":      {Reason: "a node that blinks is not lost", Spec: `{recovery: {memberTimeout: 9s}}`, Field: "spec.recovery.memberTimeout", Message: timeoutMessage},

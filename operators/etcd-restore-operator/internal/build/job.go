@@ -39,6 +39,7 @@ func Job(r *v1beta2.EtcdRestore, start plan.StartJob, image string) (*batchv1.Jo
 			OwnerReferences: []metav1.OwnerReference{agentpod.Owner("EtcdRestore", r)},
 		},
 		PodAnnotations: marks(),
+		PodLabels:      agentpod.IdentityLabels(start.Source.Store),
 		Policy:         policy,
 		Container:      task.ContainerVerify,
 		Image:          image,

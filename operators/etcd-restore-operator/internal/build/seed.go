@@ -3,6 +3,7 @@ package build
 import (
 	"cmp"
 	"fmt"
+	"maps"
 	"slices"
 
 	corev1 "k8s.io/api/core/v1"
@@ -37,6 +38,7 @@ func Seed(r *v1beta2.EtcdRestore, c *v1beta2.EtcdCluster, create plan.CreateSeed
 	}
 	policy := agentpod.Policy(r.Spec.Pod, initResources(c))
 	delete(pod.Labels, v1beta2.LabelOwner)
+	maps.Copy(pod.Labels, agentpod.IdentityLabels(create.Source.Store))
 	pod.Annotations[v1beta2.AnnotationRestore] = r.Name
 	pod.Annotations[v1beta2.AnnotationRestorePermit] = string(r.UID) + task.Prepare
 	if create.Source.PVC != nil {

@@ -81,6 +81,8 @@ func TestAccepted(t *testing.T) {
 		"longest name, New":      {Reason: "52 characters leave room for a member's suffix", Name: longest, Spec: `{etcdCluster: {name: x}, target: New, ` + fromS3 + `}`},
 		"empty strings":          {Reason: "old clients send empty strings for what is omitted", Name: "empty", Spec: `{etcdCluster: {name: empty}, target: "", clusterID: "", backupStorageType: S3, s3: {path: b-1/k, awsSecret: "", endpoint: "", forcePathStyle: false, region: "", storageClass: "", serverSideEncryption: "", kmsKeyID: ""}}`},
 		"empty type, backup":     {Reason: "old clients send empty strings for what is omitted", Spec: `{` + inPlace + `, backupStorageType: "", backupRef: {name: b, entry: ""}}`},
+		"ABS":                    {Reason: "a manifest of the predecessor", Spec: of(`backupStorageType: ABS, abs: {path: mycontainer/etcd.backup, absSecret: azure}`)},
+		"ABS, the newest":        {Reason: "as with S3", Spec: of(`backupStorageType: ABS, abs: {prefix: mycontainer/prod/}`)},
 		"OSS":                    {Reason: "a manifest of the predecessor", Spec: of(`backupStorageType: OSS, oss: {path: mybucket/etcd.backup, ossSecret: oss, endpoint: "http://oss-cn-hangzhou.aliyuncs.com"}`)},
 		"OSS, the newest":        {Reason: "as with S3", Spec: of(`backupStorageType: OSS, oss: {prefix: mybucket/prod/}`)},
 		"other store's block":    {Reason: "the predecessor looked only at the block of its backupStorageType", Spec: with(`gcs: {path: b/k, gcpSecret: x}, abs: {}, oss: {}`)},

@@ -20,6 +20,7 @@ var prefixPattern = regexp.MustCompile(`^[A-Za-z0-9][-._A-Za-z0-9]{1,254}/[^\x00
 var missingStore = map[v1beta2.StorageType]string{
 	v1beta2.StorageS3:  "s3 is missing for backupStorageType S3: set s3.path, such as mybucket/etcd.backup, and s3.awsSecret",
 	v1beta2.StorageOSS: "oss is missing for backupStorageType OSS: set oss.path, such as mybucket/etcd.backup, oss.endpoint and oss.ossSecret",
+	v1beta2.StorageABS: "abs is missing for backupStorageType ABS: set abs.path, such as mycontainer/etcd.backup, and abs.absSecret",
 }
 
 // checkStore refuses a place in a store that is none, or two.

@@ -223,6 +223,7 @@ func TestRefuse(t *testing.T) {
 		"GCS":                {"not yet", func(s *v1beta2.RestoreSpec) { s.BackupStorageType = v1beta2.StorageGCS }, "StorageUnsupported"},
 		"tape":               {"never", func(s *v1beta2.RestoreSpec) { s.BackupStorageType = "Tape" }, "StorageUnknown"},
 		"S3 without s3":      {"which bucket?", func(s *v1beta2.RestoreSpec) { s.S3 = nil }, "StorageMissing"},
+		"ABS without abs":    {"which container?", func(s *v1beta2.RestoreSpec) { s.BackupStorageType = v1beta2.StorageABS }, "StorageMissing"},
 		"OSS without oss":    {"which bucket?", func(s *v1beta2.RestoreSpec) { s.BackupStorageType = v1beta2.StorageOSS }, "StorageMissing"},
 		"no key":             {"which object?", func(s *v1beta2.RestoreSpec) { s.S3.Path = "mybucket" }, "PathInvalid"},
 		"PVC without pvc":    {"which claim?", func(s *v1beta2.RestoreSpec) { s.BackupStorageType = v1beta2.StoragePVC }, "StorageMissing"},

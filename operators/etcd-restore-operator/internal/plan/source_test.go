@@ -61,6 +61,14 @@ func TestSource(t *testing.T) {
 		want   Source // of a StartJob
 		says   string // the reason, if there is none
 	}{
+		"of ABS": {
+			reason: "the store's type is the location's",
+			o: observe(first, backup(func(b *v1beta2.EtcdBackup) {
+				newest("abs://box/etcd_v9")(b)
+				b.Spec.StorageType, b.Spec.ABS = v1beta2.StorageABS, &v1beta2.ABSSource{Path: "box/etcd", ABSSecret: "azure", Endpoint: "https://mine.blob.core.windows.net"}
+			})),
+			want: Source{Store: &v1beta2.StorePlace{Type: v1beta2.StorageABS, S3Source: v1beta2.S3Source{Path: "box/etcd_v9", AWSSecret: "azure", Endpoint: "https://mine.blob.core.windows.net"}}, ServiceAccountName: "backups"},
+		},
 		"of OSS": {
 			reason: "the store's type is the location's",
 			o: observe(first, backup(func(b *v1beta2.EtcdBackup) {
