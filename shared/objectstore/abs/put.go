@@ -263,8 +263,8 @@ func (p *put) discard(ctx context.Context) error {
 
 // ifNone is the condition that there is no blob.
 func ifNone() *blob.AccessConditions {
-	any := azcore.ETagAny
-	return &blob.AccessConditions{ModifiedAccessConditions: &blob.ModifiedAccessConditions{IfNoneMatch: &any}}
+	every := azcore.ETagAny
+	return &blob.AccessConditions{ModifiedAccessConditions: &blob.ModifiedAccessConditions{IfNoneMatch: &every}}
 }
 
 // conditions are those of the write.
