@@ -156,7 +156,7 @@ type ABSSource struct {
 	// The container and the blob, as s3.path.
 	// +optional
 	// +kubebuilder:validation:MaxLength=1280
-	// +kubebuilder:validation:XValidation:rule="self.matches('^[a-z0-9][-a-z0-9]{1,61}[a-z0-9]/[^\\\\x00-\\\\x1f\\\\x7f]+$')",message="path is not a container and a blob: set it to one like mycontainer/etcd.backup, without abs://"
+	// +kubebuilder:validation:XValidation:rule="self == '' || self.matches('^[a-z0-9][-a-z0-9]{1,61}[a-z0-9]/[^\\\\x00-\\\\x1f\\\\x7f]+$')",message="path is not a container and a blob: set it to one like mycontainer/etcd.backup, without abs://"
 	Path string `json:"path,omitempty"`
 
 	// For restores, instead of path: the container and what the names of repeated backups

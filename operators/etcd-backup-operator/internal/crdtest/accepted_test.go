@@ -67,6 +67,7 @@ func TestAccepted(t *testing.T) {
 		"CAs in a ConfigMap":   {Reason: "certificates are no secret", Spec: s3(`path: b-1/k, caConfigMap: store-ca, caSecret: "", checksums: ""`)},
 		"PVC with folders":     {Reason: "folders are made as needed", Spec: pvc("backups", "a/b.c/..d/etcd.db")},
 		"ABS":                  {Reason: "a manifest of the predecessor", Spec: `{` + from + `, storageType: ABS, abs: {path: mycontainer/etcd.backup, absSecret: azure}}`},
+		"ABS, unused":          {Reason: "old clients write what was omitted", Spec: `{` + from + `, ` + toS3 + `, abs: {path: "", absSecret: ""}}`},
 		"ABS, identity":        {Reason: "a workload identity needs no Secret", Spec: `{` + from + `, storageType: ABS, abs: {path: mycontainer/etcd.backup, endpoint: "https://mine.blob.core.windows.net"}}`},
 		"OSS":                  {Reason: "a manifest of the predecessor", Spec: `{` + from + `, storageType: OSS, oss: {path: mybucket/etcd.backup, ossSecret: oss, endpoint: "http://oss-cn-hangzhou.aliyuncs.com"}}`},
 		"other store's block":  {Reason: "the predecessor looked only at the block of its storageType", Spec: `{` + from + `, ` + toS3 + `, gcs: {path: b/k, gcpSecret: x}, abs: {}, oss: {}}`},
