@@ -12,6 +12,8 @@ import (
 // compareHash compares the data with what its source hashed it to when the snapshot was taken,
 // and fails if it differs. found is the snapshot as it was fetched. A snapshot that was verified
 // before and could not be compared then is not compared now: members might be stopped for it.
+// For the same reason a difference is no end if there was none then: the bytes are the same, and
+// this copy of them is not.
 func (j *job) compareHash(ctx context.Context, f *fetched, found *task.Snapshot) (string, error) {
 	switch {
 	case j.task.SkipHashCheck:
@@ -34,6 +36,8 @@ func (j *job) compareHash(ctx context.Context, f *fetched, found *task.Snapshot)
 	switch {
 	case err != nil:
 		return "", err
+	case got == rebuild.HashDiffers && j.task.Want != nil:
+		return "", runner.Passing(task.ReasonHashMismatch, "the copy of %s differs from what was verified: at revision %d, it does not have the hash that its source had (HashKV %d): it is fetched again; if that does not help, replace the volume or its node, or delete this EtcdRestore and restore another snapshot", found.Location, h.Revision, h.Value)
 	case got == rebuild.HashDiffers:
 		return "", runner.Refuse(task.ReasonHashMismatch, "data differs from what was backed up: at revision %d, %s does not have the hash that its source had (HashKV %d); restore another snapshot, or set spec.skipHashCheck in another EtcdRestore to restore this one as it is", h.Revision, found.Location, h.Value)
 	case got == rebuild.HashNotComparable:
