@@ -94,6 +94,9 @@ func (j *job) take(ctx context.Context, from *stored, dir string) (_ *fetched, e
 	}
 	f.hashed = verified.Hashed()
 	f.found = task.Snapshot{Location: from.location, Size: verified.Size(), SHA256: verified.SHA256(), ETag: from.etag, ClusterID: from.clusterID}
+	if err := j.checkUnpacked(dir, f, verified.Size(), packed != nil); err != nil {
+		return nil, err
+	}
 	if packed != nil {
 		f.found.Size, f.found.SHA256, f.found.Compression = packed.Size(), packed.SHA256(), zstd
 	}
@@ -108,10 +111,20 @@ func (j *job) staysOnVolume(from *stored, packed bool) bool {
 
 // stage makes the file that a snapshot is put in, if there is room for it.
 func (j *job) stage(dir string, from *stored) (*os.File, error) {
-	if err := errors.Join(j.checkScratch(from.size), rebuild.CheckSpace(dir, j.unpacked(from), j.spare(from))); err != nil {
+	if err := errors.Join(j.checkScratch(from.size), rebuild.CheckSpace(dir, j.unpacked(from), j.spare(j.unpacked(from)))); err != nil {
 		return nil, err
 	}
 	return os.OpenFile(filepath.Join(dir, "snapshot"), os.O_RDWR|os.O_CREATE|os.O_TRUNC, datadir.FileMode)
+}
+
+// checkUnpacked refuses what turns out to be too large for the volume when it is unpacked. What
+// was verified before is not refused for that: its size was known before it was fetched, and
+// members might be stopped for it.
+func (j *job) checkUnpacked(dir string, f *fetched, size int64, packed bool) error {
+	if !packed || f.inPlace != nil || j.task.Want != nil {
+		return nil
+	}
+	return rebuild.CheckSpaceBeside(dir, j.spare(size))
 }
 
 // checkScratch refuses what is larger than the scratch space: the kubelet would evict the Pod.
@@ -148,14 +161,14 @@ func (j *job) unpacked(from *stored) int64 {
 	return from.size
 }
 
-// spare is what is to fit beside the snapshot: nothing to verify, and to restore what etcd
-// needs, and with prefixes the file of the keys under these.
-func (j *job) spare(from *stored) int64 {
+// spare is what is to fit beside a snapshot of a size: nothing to verify, and to restore what
+// etcd needs, and with prefixes the file of the keys under these.
+func (j *job) spare(size int64) int64 {
 	switch {
 	case j.task.Member == nil:
 		return 0
 	case len(j.task.Prefixes) > 0:
-		return rebuild.Slack + rebuild.ExtractSlack + j.unpacked(from)
+		return rebuild.Slack + rebuild.ExtractSlack + size
 	}
 	return rebuild.Slack
 }

@@ -2,6 +2,7 @@ package agent
 
 import (
 	"encoding/json"
+	"fmt"
 	"math/rand"
 	"os"
 	"path/filepath"
@@ -192,6 +193,28 @@ func TestASmallVolume(t *testing.T) {
 		tk.Prefixes = nil
 		must(t, tk)
 	})
+	// How much room is needed shows only when it is unpacked.
+	for name, row := range map[string]struct {
+		size     string
+		prefixes []string
+	}{
+		"for a data dir of what is packed":                             {"170m", nil},
+		"for a data dir and the keys under prefixes of what is packed": {"200m", []string{"key-1"}},
+	} {
+		t.Run(name, func(t *testing.T) {
+			o := startOrigin(t, etcdtest.Newest())
+			for i := range 24 {
+				if _, err := o.client.Put(t.Context(), fmt.Sprintf("large-%d", i), strings.Repeat("x", 1<<20)); err != nil {
+					t.Fatal(err)
+				}
+			}
+			o.take(t)
+			tk := restoring(t, onVolume(t, packed(t, o.content)), nil, etcdtest.NewMember(t, etcdtest.Newest(), "seed"), o.revision+bump)
+			tk.Member.DataDir = filepath.Join(mount(t, row.size), "data")
+			tk.Prefixes = row.prefixes
+			mustFail(t, tk, agent.ReasonNoSpace, "MiB free beside the database")
+		})
+	}
 	t.Run("to work in", func(t *testing.T) {
 		s := startStore(t)
 		s.put(t, "key", o.content)
