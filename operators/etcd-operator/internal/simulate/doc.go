@@ -24,7 +24,7 @@
 //   - template.go: the shape of Pods, and nodes that are to be emptied
 //   - certificates.go: CAs that are replaced, and certificates that are not there
 //   - client.go: a client that writes all the time
-//   - operator.go, act.go: lagging caches, observing, and carrying out a Decision
+//   - operator.go, caches.go, act.go: lagging caches, observing, and carrying out a Decision
 //     one API call at a time, with the preconditions of the real act
 //   - restore.go: restores, which fence the cluster and hand a seed over
 //   - survivor.go: clusters that begin anew with a survivor's data
