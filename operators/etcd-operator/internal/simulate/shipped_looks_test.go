@@ -196,7 +196,7 @@ func TestAWriteIsOfItsMoment(t *testing.T) {
 	w.births[w.main].restored = true
 	op := newOperator(w, "a")
 	op.todo = &todo{}
-	s := &shipped{w: w, op: op, mishap: numFaults, yield: func(string) bool { return true }, likened: likened{told: map[string]facts.Answer{
+	s := &shipped{w: w, op: op, mishap: numFaults, coroutine: coroutine{yield: func(string) bool { return true }}, likened: likened{told: map[string]facts.Answer{
 		r.name: {Reached: true, Write: facts.Write{Refused: errNoSpace.Error()}},
 	}}}
 	if err := (&members{s}).TryWrite(context.Background(), etcdclient.Endpoint{Name: r.name, Addr: address(r.uid) + ":2379"}); err != nil {
