@@ -52,7 +52,7 @@ var restoreRows = map[string]plantedRestore{
 	"CertificatesExist": {planted: planted{guarded: "spec.TLS cannot be switched, and etcd-operator never empties the trust that it has recorded: what was observed is still so"}},
 }
 
-var restoreSeeds = flag.Int64("restores", 400, "how many seeds TestShippedRestorePlanted runs for each row")
+var restoreSeeds = flag.Int64("restores", 1000, "how many seeds TestShippedRestorePlanted runs for each row")
 
 // meddledRestores has restores, and something happen between the calls of both operators.
 func meddledRestores(seed int64) Config {
