@@ -74,6 +74,10 @@ func (b *bucket) describe(ctx context.Context, name string, tags map[string]stri
 	}
 }
 
+func (b *bucket) read(ctx context.Context, name string) (io.ReadCloser, error) {
+	return b.store.Get(ctx, name, "")
+}
+
 func (b *bucket) list(ctx context.Context, prefix string) ([]string, error) {
 	var names []string
 	for o, err := range b.store.List(ctx, prefix) {

@@ -47,7 +47,11 @@ func carryOut(ctx context.Context, log *slog.Logger, limits limits, args []strin
 	if err != nil {
 		return err
 	}
-	return save(ctx, &job{task: t, log: log.With("backup", t.Backup), limits: limits, result: result})
+	j := &job{task: t, log: log.With("backup", t.Backup), limits: limits, result: result}
+	if t.Archive != nil {
+		return j.record(ctx)
+	}
+	return save(ctx, j)
 }
 
 // read reads a task and refuses one that can't be carried out. Whether what users wrote
@@ -61,6 +65,8 @@ func read(env string) (t task.Task, err error) {
 		return t, runner.Refuse(agent.ReasonInvalidTask, "the task has no endpoint")
 	case (t.Store == nil) == (t.PVC == nil):
 		return t, runner.Refuse(agent.ReasonInvalidTask, "the task must name either an object store or a volume")
+	case t.Archive != nil && (!t.Repeated || t.Archive.Interval < time.Second):
+		return t, runner.Refuse(agent.ReasonInvalidTask, "the task asks for an archive without repeated snapshots, or with an interval of %s", t.Archive.Interval)
 	case t.Compression != "" && t.Compression != zstd:
 		return t, runner.Refuse(agent.ReasonInvalidTask, "the task asks for compression %q, which this agent does not support", t.Compression)
 	}

@@ -41,11 +41,18 @@ type limits struct {
 	storeBackoff time.Duration
 	// progress is how often the log reports how far it is.
 	progress time.Duration
+	// auth is how often an archiver asks whether users or roles have changed, and prune how
+	// often it deletes segments that no snapshot needs.
+	auth, prune time.Duration
+	// archiveAddress is where an archiver tells its progress, and archiveDir its folder for
+	// a segment.
+	archiveAddress, archiveDir string
 }
 
 var defaultLimits = limits{
 	ask: 5 * time.Second, stragglers: time.Second, quorum: 30 * time.Second, stall: objectstore.DefaultStall,
 	backoff: time.Second, maxBackoff: maxBackoff, report: reportAfter, hash: 20 * time.Second, longHash: 2 * time.Minute, progress: 10 * time.Second,
+	auth: authEvery, prune: pruneEvery, archiveAddress: ":" + strconv.Itoa(task.ArchivePort), archiveDir: task.ArchiveDir,
 }
 
 // attempts is how often the whole is tried at least: enough for a member that restarts,
@@ -87,6 +94,8 @@ type destination interface {
 	// clock is when what lies under a name was stored, by a clock that is not this
 	// machine's; zero if there is none.
 	clock(ctx context.Context, name string) (time.Time, error)
+	// read opens what lies under a name.
+	read(ctx context.Context, name string) (io.ReadCloser, error)
 	// list returns the names that begin with prefix.
 	list(ctx context.Context, prefix string) ([]string, error)
 	// remove deletes what is stored under these names and returns how many were.

@@ -223,6 +223,10 @@ func (v *volume) clock(context.Context, string) (time.Time, error) { return time
 // describe has nothing to add.
 func (v *volume) describe(context.Context, string, map[string]string) {}
 
+func (v *volume) read(_ context.Context, name string) (io.ReadCloser, error) {
+	return v.root.Open(name)
+}
+
 func (v *volume) list(_ context.Context, prefix string) ([]string, error) {
 	dir := path.Dir(prefix)
 	names, err := v.names(dir)

@@ -46,6 +46,10 @@ type Task struct {
 	Store *agent.Store `json:"store,omitempty"`
 	PVC   *agent.PVC   `json:"pvc,omitempty"`
 
+	// Archive, if not nil, has the agent record all changes for as long as it runs, in place
+	// of storing a snapshot.
+	Archive *Archive `json:"archive,omitempty"`
+
 	// Compression is empty or "zstd".
 	Compression string `json:"compression,omitempty"`
 	// RecordHash is whether the source is asked to hash its data; empty: Auto.
