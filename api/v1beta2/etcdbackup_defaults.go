@@ -34,6 +34,20 @@ func (s *BackupSpec) Timeout() time.Duration {
 	return seconds(s.BackupPolicy.TimeoutInSecond)
 }
 
+// DefaultArchiveInterval is BackupArchive.Interval where it is not set.
+const DefaultArchiveInterval = 10 * time.Second
+
+// ArchiveInterval is within what time a change is recorded; 0: none is.
+func (s *BackupSpec) ArchiveInterval() time.Duration {
+	switch {
+	case s.Archive == nil || !s.Repeated():
+		return 0
+	case s.Archive.Interval == nil:
+		return DefaultArchiveInterval
+	}
+	return s.Archive.Interval.Duration
+}
+
 // MaxBackups is how many backups of a repeated one are kept, or 0 for all.
 func (s *BackupSpec) MaxBackups() int {
 	if s.BackupPolicy == nil || !s.Repeated() {

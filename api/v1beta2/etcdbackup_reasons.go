@@ -214,3 +214,32 @@ const (
 	// made up. Check whether the operator was down, or earlier backups took too long.
 	BackupReasonMissed = "BackupsMissed"
 )
+
+// The reasons of ConditionArchiving beside those of the agent, and of the events about the
+// archive.
+const (
+	// BackupReasonRecording: all changes are recorded. Nothing to do.
+	BackupReasonRecording = "Recording"
+	// BackupReasonSnapshotNeeded: changes are recorded, and a snapshot is taken at once, since
+	// none reaches back to where the recording began. Wait for it; if it fails, see the
+	// condition Failed.
+	BackupReasonSnapshotNeeded = "SnapshotNeeded"
+	// BackupReasonArchiverStarting: the archiver was started and has not told its progress. Wait; if
+	// that lasts, read the log of its Pod, and let network policies admit the operator to its
+	// port 8090.
+	BackupReasonArchiverStarting = "ArchiverStarting"
+	// BackupReasonArchiverStopping: the archiver is being replaced. Wait for its Pod to end.
+	BackupReasonArchiverStopping = "ArchiverStopping"
+	// BackupReasonArchiverStarted: the operator has started the archiver. Nothing to do.
+	BackupReasonArchiverStarted = "ArchiverStarted"
+	// BackupReasonArchiverReplaced: the archiver is started anew with other settings, or since its
+	// Job had ended. Nothing to do.
+	BackupReasonArchiverReplaced = "ArchiverReplaced"
+	// BackupReasonArchiverStopped: the archiver is stopped, since spec.suspend is true or spec.archive
+	// was removed. Nothing to do: what is stored stays.
+	BackupReasonArchiverStopped = "ArchiverStopped"
+	// BackupReasonArchiveGap: changes were not recorded, and no restore reaches the revisions that the
+	// message names. Set spec.etcd.autoCompactionRetention to more than the archiver can be
+	// away; nothing to do for the past.
+	BackupReasonArchiveGap = "ArchiveGap"
+)

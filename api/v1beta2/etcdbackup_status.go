@@ -46,6 +46,9 @@ const (
 	// which stood a quorum. False: it is stored under a name of its own, and counts
 	// neither for retention nor as the newest good backup; follow the message.
 	ConditionQuorum = "Quorum"
+	// ConditionArchiving: all changes are recorded beside the snapshots, as spec.archive says.
+	// While it is False, follow the message: etcd keeps the changes only until it is compacted.
+	ConditionArchiving = "Archiving"
 )
 
 // MaxHistory is how many runs status.history holds at most: enough to see what
@@ -116,12 +119,95 @@ type BackupStatus struct {
 	// +optional
 	// +listType=atomic
 	Active []ActiveBackup `json:"active,omitempty"`
+	// The archive of the changes between the snapshots. Unset without spec.archive.
+	// +optional
+	Archive *ArchiveStatus `json:"archive,omitempty"`
 	// The last backups that ended, newest first. The newest good one and the newest
 	// failed one are always among them.
 	// +optional
 	// +listType=atomic
 	// +kubebuilder:validation:MaxItems=10
 	History []BackupRecord `json:"history,omitempty"`
+}
+
+// ArchivePhase is a one-word summary of an archive. The condition Archiving says more.
+//
+// +kubebuilder:validation:Enum=Pending;Running;Suspended;Failed
+type ArchivePhase string
+
+// The phases of an archive.
+const (
+	// ArchivePending: the archiver is not recording yet. Read the condition Archiving, which
+	// says what it waits for.
+	ArchivePending ArchivePhase = "Pending"
+	// ArchiveRunning: changes are recorded. Nothing to do.
+	ArchiveRunning ArchivePhase = "Running"
+	// ArchiveSuspended: nothing is recorded. Set spec.suspend to false to resume, before etcd
+	// is compacted beyond what was recorded.
+	ArchiveSuspended ArchivePhase = "Suspended"
+	// ArchiveFailed: nothing is recorded now, and it is tried again. Follow the message of the
+	// condition Archiving.
+	ArchiveFailed ArchivePhase = "Failed"
+)
+
+// ArchiveStatus is what the operator reports of an archive.
+type ArchiveStatus struct {
+	// The state of the archive in a word: Pending, Running, Suspended or Failed.
+	Phase ArchivePhase `json:"phase"`
+	// etcd's own id of the cluster that is recorded, 16 hexadecimal digits.
+	// +optional
+	ClusterID string `json:"clusterID,omitempty"`
+	// How often the recording of this cluster has begun. It begins anew where it cannot go on:
+	// after a compaction that overtook it, or where the cluster's data was rolled back.
+	// +optional
+	Timeline int64 `json:"timeline,omitempty"`
+	// The revision behind which the timeline begins.
+	// +optional
+	BeginRevision int64 `json:"beginRevision,omitempty"`
+	// When the operator learned that the timeline had begun, or of a later change of users and
+	// roles. A snapshot that was due after that is needed.
+	// +optional
+	// +nullable
+	Since *metav1.Time `json:"since,omitempty"`
+	// When the archiver last found that users or roles had changed, by its own clock.
+	// +optional
+	// +nullable
+	AuthChangeTime *metav1.Time `json:"authChangeTime,omitempty"`
+	// The lowest revision in status.history from which on the archive is whole. 0: none, since
+	// no snapshot was stored since the recording began.
+	// +optional
+	OldestRevision int64 `json:"oldestRevision,omitempty"`
+	// The newest revision up to which all is stored.
+	// +optional
+	Revision int64 `json:"revision,omitempty"`
+	// The recovery point: whatever etcd had acknowledged before it is stored.
+	// +optional
+	// +nullable
+	RecoveryTime *metav1.Time `json:"recoveryTime,omitempty"`
+	// How far the recovery point was behind when the operator last asked, in whole seconds.
+	// +optional
+	LagSeconds int64 `json:"lagSeconds,omitempty"`
+	// How many gaps the operator has seen.
+	// +optional
+	Gaps int64 `json:"gaps,omitempty"`
+	// The newest gap.
+	// +optional
+	Gap *ArchiveGap `json:"gap,omitempty"`
+}
+
+// ArchiveGap is what an archive does not hold.
+type ArchiveGap struct {
+	// The first revision that was not recorded.
+	From int64 `json:"from"`
+	// The last revision that was not recorded. It is lower than from if the cluster's data was
+	// rolled back behind what was recorded.
+	To int64 `json:"to"`
+	// Why.
+	Message string `json:"message"`
+	// When the archiver found out.
+	// +optional
+	// +nullable
+	Time *metav1.Time `json:"time,omitempty"`
 }
 
 // BackupFailure is why a backup failed, or is not made.

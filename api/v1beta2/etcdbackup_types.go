@@ -17,10 +17,12 @@ import (
 // +kubebuilder:printcolumn:name="Size",type=string,JSONPath=`.status.snapshot.readableSize`,description="The size of the newest good backup as it is stored"
 // +kubebuilder:printcolumn:name="Location",type=string,JSONPath=`.status.snapshot.location`,description="Where the newest good backup is stored"
 // +kubebuilder:printcolumn:name="Schedule",type=string,JSONPath=`.spec.backupPolicy.schedule`
+// +kubebuilder:printcolumn:name="Archive",type=string,JSONPath=`.status.archive.phase`,description="Whether the changes between the snapshots are recorded"
 // +kubebuilder:printcolumn:name="Age",type=date,JSONPath=`.metadata.creationTimestamp`
 // +kubebuilder:printcolumn:name="Interval",type=integer,JSONPath=`.spec.backupPolicy.backupIntervalInSecond`,priority=1,description="Seconds from one backup to the next"
 // +kubebuilder:printcolumn:name="Next",type=string,JSONPath=`.status.nextScheduleTime`,priority=1,description="When the next backup is due"
 // +kubebuilder:printcolumn:name="Revision",type=integer,JSONPath=`.status.etcdRevision`,priority=1,description="The revision of the newest good backup"
+// +kubebuilder:printcolumn:name="Recovery Point",type=date,JSONPath=`.status.archive.recoveryTime`,priority=1,description="Whatever was written longer ago is in the archive"
 // +kubebuilder:printcolumn:name="Reason",type=string,JSONPath=`.status.failure.reason`,priority=1,description="Why the last backup or attempt failed, or why the spec is refused"
 type EtcdBackup struct {
 	metav1.TypeMeta   `json:",inline"`
@@ -60,6 +62,7 @@ type EtcdBackupList struct {
 // +kubebuilder:validation:XValidation:rule="self.storageType != 'PVC' || has(self.pvc)",fieldPath=".pvc",reason=FieldValueRequired,message="pvc is missing for storageType PVC: set pvc.claimName and pvc.path, such as backups/etcd.db"
 // +kubebuilder:validation:XValidation:rule="self.storageType != 'S3' || !has(self.pvc)",fieldPath=".pvc",reason=FieldValueForbidden,message="storageType is S3: remove pvc, or set storageType: PVC and remove s3"
 // +kubebuilder:validation:XValidation:rule="self.storageType != 'PVC' || !has(self.s3)",fieldPath=".s3",reason=FieldValueForbidden,message="storageType is PVC: remove s3, or set storageType: S3 and remove pvc"
+// +kubebuilder:validation:XValidation:rule="!has(self.archive) || (has(self.backupPolicy) && ((has(self.backupPolicy.schedule) && self.backupPolicy.schedule.size() > 0) || (has(self.backupPolicy.backupIntervalInSecond) && self.backupPolicy.backupIntervalInSecond > 0)))",fieldPath=".archive",reason=FieldValueForbidden,message="archive needs repeated snapshots to begin at: set backupPolicy.schedule or backupPolicy.backupIntervalInSecond"
 type BackupSpec struct {
 	// The URLs of the cluster's members or of a Service in front of them, such as
 	// http://example-client:2379. Those that do not answer are skipped; of the others, a
@@ -174,9 +177,26 @@ type BackupSpec struct {
 	// +kubebuilder:validation:Enum="";Auto;Always;Never
 	RecordHash RecordHash `json:"recordHash,omitempty"`
 
-	// The settings of the Pod that makes the backup.
+	// Records all changes between the snapshots of a repeated backup beside them, for as long
+	// as this is set and suspend is false. Without it, only the snapshots are stored.
+	// +optional
+	Archive *BackupArchive `json:"archive,omitempty"`
+
+	// The settings of the Pods that make the backup and the archive.
 	// +optional
 	Pod *AgentPod `json:"pod,omitempty"`
+}
+
+// BackupArchive says how the changes between snapshots are recorded. They lie beside the
+// snapshots, in a folder that is called as the path with _archive behind it.
+type BackupArchive struct {
+	// Within what time a change is stored, from 1s to 1h. Shorter ones make more and smaller
+	// objects. Default 10s.
+	// +optional
+	// +kubebuilder:validation:Type=string
+	// +kubebuilder:validation:MaxLength=32
+	// +kubebuilder:validation:XValidation:rule="self.matches('^([0-9]{1,5}([.][0-9]{1,9})?(ms|s|m|h)){1,4}$') && duration(self) >= duration('1s') && duration(self) <= duration('1h')",message="interval is a duration from 1s to 1h: set it with its unit, such as 10s or 1m30s"
+	Interval *metav1.Duration `json:"interval,omitempty"`
 }
 
 // BackupPolicy says when backups are made and how many are kept. Without

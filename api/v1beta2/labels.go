@@ -249,6 +249,9 @@ const (
 	// AnnotationBackup on the Job of a backup, and on its Pod, is the
 	// EtcdBackup's name.
 	AnnotationBackup = GroupName + "/backup"
+	// AnnotationArchive on the Job that records the archive of an EtcdBackup is a hash of what
+	// it was built from.
+	AnnotationArchive = GroupName + "/archive"
 	// AnnotationScheduled on the Job of a backup is when it was due, in UTC, in
 	// the form of RFC 3339.
 	AnnotationScheduled = GroupName + "/scheduled"

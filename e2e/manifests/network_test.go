@@ -132,7 +132,7 @@ func deployed(t *testing.T, namespace string, clusterWideToo bool) map[string]po
 // else. What enforces policies is the network plugin; here they are evaluated, for the
 // Pods that our builders make.
 func TestNetworkPolicies(t *testing.T) {
-	const client, peer, metrics, progress, web = 2379, 2380, 2381, 8081, 8080
+	const client, peer, metrics, progress, archive, web = 2379, 2380, 2381, 8081, 8090, 8080
 	policies := network(of[networkingv1.NetworkPolicy](t, "NetworkPolicy", overlay(t, operators, []string{"network-policies"})))
 
 	isMember := func(p pod) bool { return p.labels["app"] == "etcd" }
@@ -168,7 +168,7 @@ func TestNetworkPolicies(t *testing.T) {
 			metrics:  slices.Concat(both("etcd-operator"), both("etcd-restore-operator"), collectors),
 			progress: both("etcd-restore-operator"),
 		}},
-		"backups":       {backups, nil},
+		"backups":       {backups, map[int32][]pod{archive: both("etcd-backup-operator")}},
 		"restores":      {restores, map[int32][]pod{progress: both("etcd-restore-operator")}},
 		"the operators": {[]pod{ours["etcd-operator"], ours["etcd-backup-operator"], ours["etcd-restore-operator"]}, map[int32][]pod{web: collectors}},
 	} {
@@ -181,7 +181,7 @@ func TestNetworkPolicies(t *testing.T) {
 				for _, port := range to.ports {
 					served[port] = true
 				}
-				for _, port := range []int32{client, peer, metrics, progress, web, 22} {
+				for _, port := range []int32{client, peer, metrics, progress, archive, web, 22} {
 					for _, from := range everybody {
 						want := slices.ContainsFunc(c.allowed[port], func(p pod) bool { return same(p, from) })
 						if got := policies.admits(t, from, to, port); got != want {

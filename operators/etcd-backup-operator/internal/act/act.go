@@ -55,6 +55,8 @@ func (a *Actor) Act(ctx context.Context, b *v1beta2.EtcdBackup, obs *plan.Observ
 	switch x := action.(type) {
 	case plan.StartJob:
 		return a.startJob(ctx, b, obs, x)
+	case plan.StartArchiver:
+		return a.startArchiver(ctx, b, obs, x)
 	case plan.DeleteJob:
 		if x.Replaced { // in vain, if the next one is refused
 			if err := a.stillChecked(ctx, obs); err != nil {
@@ -87,6 +89,30 @@ func (a *Actor) startJob(ctx context.Context, b *v1beta2.EtcdBackup, obs *plan.O
 	switch {
 	case err == nil:
 		a.Metrics.Started(client.ObjectKeyFromObject(b))
+		return nil
+	case apierrors.IsAlreadyExists(err):
+		return a.adopted(ctx, b, start.Name)
+	case operator.IsRefused(err):
+		return fmt.Errorf("create Job %s: %w: %w", start.Name, ErrRefused, err)
+	}
+	return fmt.Errorf("create Job %s: %w", start.Name, err)
+}
+
+// startArchiver makes the Job that records the archive, under the same conditions.
+func (a *Actor) startArchiver(ctx context.Context, b *v1beta2.EtcdBackup, obs *plan.Observation, start plan.StartArchiver) error {
+	if err := a.stillHolds(ctx, b, obs); err != nil {
+		return err
+	}
+	if err := a.stillChecked(ctx, obs); err != nil {
+		return err
+	}
+	j, err := job.BuildArchiver(b, start, a.Image)
+	if err != nil {
+		return err
+	}
+	err = a.Client.Create(ctx, j)
+	switch {
+	case err == nil:
 		return nil
 	case apierrors.IsAlreadyExists(err):
 		return a.adopted(ctx, b, start.Name)

@@ -10,6 +10,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"net/http"
 	"time"
 
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
@@ -43,6 +44,8 @@ type Reconciler struct {
 	ClusterWide bool
 	// Creators are those of EtcdBackups.
 	Creators operator.Creators
+	// Network is how archivers are asked for their progress; nil: by the Pods' network.
+	Network http.RoundTripper
 	// Now is the clock.
 	Now func() time.Time
 

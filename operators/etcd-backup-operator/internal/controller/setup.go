@@ -62,7 +62,7 @@ func (r *Reconciler) assemble(mgr ctrl.Manager) error {
 		return err
 	}
 	creators := &observe.Creators{Policy: r.Creators, Live: live}
-	r.observer = observe.Observer{Client: r.Client, Live: live, Clusters: &r.clusters, Creators: creators, Now: r.Now}
+	r.observer = observe.Observer{Client: r.Client, Live: live, Clusters: &r.clusters, Creators: creators, Image: r.Image, Network: r.Network, Now: r.Now}
 	r.actor = act.Actor{Client: r.Client, Live: live, Creators: creators, Metrics: r.Metrics, Image: r.Image, BeforeDeletion: r.backedUp.updateBeforeDeletion}
 	r.reporter = report.Reporter{Events: r.Events, Metrics: r.Metrics}
 	return nil

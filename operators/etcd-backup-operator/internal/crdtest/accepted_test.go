@@ -49,6 +49,8 @@ func policy(fields string) string {
 func TestAccepted(t *testing.T) {
 	admissiontest.Accepted(t, "EtcdBackup", map[string]admissiontest.Case{
 		"S3":                   {Reason: "the plainest backup", Spec: `{` + from + `, ` + toS3 + `}`},
+		"archive":              {Reason: "snapshots are repeated", Spec: with(`backupPolicy: {schedule: "@daily"}, archive: {}`)},
+		"archive, interval":    {Reason: "from a second to an hour", Spec: with(`backupPolicy: {backupIntervalInSecond: 3600}, archive: {interval: 1m30s}`)},
 		"PVC":                  {Reason: "the plainest backup without an object store", Spec: `{` + from + `, ` + toPV + `}`},
 		"clusterRef":           {Reason: "endpoints and TLS follow from the EtcdCluster", Spec: `{clusterRef: {name: x}, ` + toPV + `}`},
 		"empty endpoints":      {Reason: "an empty list counts as omitted", Spec: `{clusterRef: {name: x}, etcdEndpoints: [], ` + toPV + `}`},

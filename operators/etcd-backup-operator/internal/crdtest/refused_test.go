@@ -20,6 +20,7 @@ const (
 	cronMessage       = "schedule is not a cron expression of five fields (minute, hour, day of the month, month, day of the week): set it to one like 0 */6 * * *, @daily, or CRON_TZ=Europe/Berlin 30 3 * * 1-5"
 	longPathMessage   = "path has more than 1000 characters, and a repeated backup adds up to 51 to it: set a shorter one"
 	ageMessage        = "maxAge is a duration of at least 1s: set it with its unit, such as 12h, 168h (a week) or 1h30m"
+	archiveMessage    = "interval is a duration from 1s to 1h: set it with its unit, such as 10s or 1m30s"
 	zeroMessage       = "should be greater than or equal to 0"
 	labelEnding       = " is set by the operator or by Kubernetes (as are app, etcd_*, app.kubernetes.io/* and batch.kubernetes.io/*); remove it or use another key"
 	archiveEnding     = " takes hours to read, and so would a restore: set GLACIER_IR or STANDARD_IA"
@@ -42,6 +43,10 @@ func TestRefused(t *testing.T) {
 	admissiontest.AllRefused(t, "EtcdBackup", map[string]admissiontest.Mistake{
 		"no source":            {Reason: "there is nothing to back up", Spec: `{` + toS3 + `}`, Field: "spec", Message: neitherMessage},
 		"empty endpoints":      {Reason: "there is nothing to back up", Spec: `{etcdEndpoints: [], ` + toS3 + `}`, Field: "spec", Message: neitherMessage},
+		"archive of one":       {Reason: "it begins at repeated snapshots", Spec: with(`archive: {}`), Field: "spec.archive", Message: "archive needs repeated snapshots to begin at: set backupPolicy.schedule or backupPolicy.backupIntervalInSecond"},
+		"archive, no unit":     {Reason: "seconds or minutes?", Spec: with(`backupPolicy: {schedule: "@daily"}, archive: {interval: "10"}`), Field: "spec.archive.interval", Message: archiveMessage},
+		"archive, too often":   {Reason: "each interval makes an object", Spec: with(`backupPolicy: {schedule: "@daily"}, archive: {interval: 500ms}`), Field: "spec.archive.interval", Message: archiveMessage},
+		"archive, too rarely":  {Reason: "a snapshot does as well", Spec: with(`backupPolicy: {schedule: "@daily"}, archive: {interval: 2h}`), Field: "spec.archive.interval", Message: archiveMessage},
 		"two sources":          {Reason: "they may differ", Spec: with(`clusterRef: {name: x}`), Field: "spec", Message: bothMessage},
 		"empty clusterRef":     {Reason: "it names nothing", Spec: `{clusterRef: {name: ""}, ` + toS3 + `}`, Field: "spec.clusterRef.name", Message: "name is empty: set it to the name of an EtcdCluster of this namespace"},
 		"endpoint, no scheme":  {Reason: "TLS or not?", Spec: endpoint("x-client:2379"), Field: "spec.etcdEndpoints[0]", Message: endpointMessage},

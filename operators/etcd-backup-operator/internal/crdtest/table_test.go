@@ -22,6 +22,7 @@ func TestTableAndNames(t *testing.T) {
 		"etcdRevision": int64(7),
 		"conditions":   []any{admissiontest.Condition("Complete", "True", "BackupSucceeded"), admissiontest.Condition("Failed", "False", "NotFailed")},
 		"snapshot":     map[string]any{"location": "s3://b-1/k", "size": int64(1536), "readableSize": "1.5 KiB"},
+		"archive":      map[string]any{"phase": "Running"},
 	}
 	if err := c.Status().Update(apiservertest.Context(t), u); err != nil {
 		t.Fatal(err)
@@ -41,10 +42,12 @@ func TestTableAndNames(t *testing.T) {
 		{Name: "Size", Cell: "1.5 KiB"},
 		{Name: "Location", Cell: "s3://b-1/k"},
 		{Name: "Schedule", Cell: "@daily"},
+		{Name: "Archive", Cell: "Running"},
 		{Name: "Age"},
 		{Name: "Interval", Wide: true},
 		{Name: "Next", Wide: true, Cell: "2020-01-03T03:04:05Z"},
 		{Name: "Revision", Wide: true, Cell: float64(7)},
+		{Name: "Recovery Point", Wide: true},
 		{Name: "Reason", Wide: true},
 	}
 	if diff := cmp.Diff(want, columns); diff != "" {

@@ -2,6 +2,7 @@ package job
 
 import (
 	"fmt"
+	"math"
 	"time"
 
 	batchv1 "k8s.io/api/batch/v1"
@@ -21,6 +22,12 @@ const (
 	volumeAuth   = "etcd-auth"
 	volumeAWS    = "aws"
 	volumeBackup = "backup"
+
+	volumeScratch = "scratch"
+	// archiveScratch bounds what an archiver writes before it is stored: a segment of 4 MiB,
+	// or of one transaction, which etcd takes up to 1.5 MiB of, but for deletions of a prefix.
+	archiveScratch = "1Gi"
+	portArchive    = "archive"
 
 	tlsMount    = "/etc/etcd-backup/tls"
 	authMount   = "/etc/etcd-backup/auth"
@@ -58,6 +65,52 @@ func Build(b *v1beta2.EtcdBackup, start plan.StartJob, serverTime time.Time, ima
 		Timeout:        b.Spec.Timeout(),
 	}
 	return job.Build(), nil
+}
+
+// BuildArchiver builds the Job that start asks for. Its Pod runs until it is deleted: the
+// container is started again when it ends, and another Pod is made where its node is lost.
+func BuildArchiver(b *v1beta2.EtcdBackup, start plan.StartArchiver, image string) (*batchv1.Job, error) {
+	policy := agentpod.Policy(b.Spec.Pod, resources())
+	f := files(b, start.StartJob)
+	limit := resource.MustParse(archiveScratch)
+	f.Mount(volumeScratch, task.ArchiveDir, false, corev1.VolumeSource{EmptyDir: &corev1.EmptyDirVolumeSource{SizeLimit: &limit}})
+	env, err := agentpod.Environment(task.Env, archiveTask(b, start), policy.Resources, policy.Env...)
+	if err != nil {
+		return nil, fmt.Errorf("build Job %s: %w", start.Name, err)
+	}
+	job := agentpod.Job{
+		ObjectMeta: metav1.ObjectMeta{
+			Name:        start.Name,
+			Namespace:   b.Namespace,
+			Labels:      ArchiverLabels(b.Name),
+			Annotations: map[string]string{v1beta2.AnnotationBackup: b.Name, v1beta2.AnnotationArchive: start.Hash},
+
+			OwnerReferences: []metav1.OwnerReference{agentpod.Owner("EtcdBackup", b)},
+		},
+		PodAnnotations: map[string]string{v1beta2.AnnotationBackup: b.Name},
+		Policy:         policy,
+		Container:      task.Container,
+		Image:          image,
+		Command:        "etcd-backup-agent",
+		Env:            env,
+		Ports:          []corev1.ContainerPort{{Name: portArchive, ContainerPort: task.ArchivePort, Protocol: corev1.ProtocolTCP}},
+		Files:          f,
+	}
+	j := job.Build()
+	j.Spec.BackoffLimit = new(int32(math.MaxInt32))
+	j.Spec.PodFailurePolicy = nil // it would not let the container be started again
+	j.Spec.Template.Spec.RestartPolicy = corev1.RestartPolicyOnFailure
+	return j, nil
+}
+
+// archiveTask is what an archiver is told.
+func archiveTask(b *v1beta2.EtcdBackup, start plan.StartArchiver) task.Task {
+	t := newTask(b, start.StartJob, time.Time{})
+	return task.Task{
+		Endpoints: t.Endpoints, TLSDir: t.TLSDir, AuthDir: t.AuthDir, AuthSecret: t.AuthSecret, Cluster: t.Cluster, OwnAuth: t.OwnAuth,
+		Forbidden: t.Forbidden, Pinned: t.Pinned, Store: t.Store, PVC: t.PVC, RecordHash: t.RecordHash, Repeated: true,
+		Backup: t.Backup, UID: t.UID, Archive: &task.Archive{Interval: b.Spec.ArchiveInterval()},
+	}
 }
 
 func newTask(b *v1beta2.EtcdBackup, start plan.StartJob, serverTime time.Time) task.Task {

@@ -23,3 +23,18 @@ func Labels(backup string) map[string]string {
 	l[agentpod.LabelComponent] = "backup"
 	return l
 }
+
+// archiveComponent is the component that archivers are labelled with.
+const archiveComponent = "archive"
+
+// ArchiverLabels are those on the Job and the Pod of an EtcdBackup's archiver.
+func ArchiverLabels(backup string) map[string]string {
+	l := Labels(backup)
+	l[agentpod.LabelComponent] = archiveComponent
+	return l
+}
+
+// IsArchiver tells the Job or Pod of an archiver by its labels.
+func IsArchiver(labels map[string]string) bool {
+	return labels[agentpod.LabelComponent] == archiveComponent
+}

@@ -59,3 +59,22 @@ func scheduled(j *batchv1.Job) time.Time {
 	}
 	return t.UTC()
 }
+
+// ObserveArchiver is what plan needs of an archiver's Job and of those Pods that it controls, but
+// for its progress. pod is the address of the Pod that runs; empty if none does.
+func ObserveArchiver(j *batchv1.Job, pods []corev1.Pod, now time.Time) (seen plan.Archiver, pod string, requeueAfter time.Duration) {
+	s := reading.Observe(j, pods, now)
+	for i := range pods {
+		if c := agentpod.Container(&pods[i], task.Container); c != nil && c.State.Running != nil && pods[i].DeletionTimestamp == nil {
+			pod = pods[i].Status.PodIP
+		}
+	}
+	return plan.Archiver{
+		Name:     j.Name,
+		UID:      string(j.UID),
+		Hash:     j.Annotations[v1beta2.AnnotationArchive],
+		Ended:    !s.Finished.IsZero(),
+		Deleting: j.DeletionTimestamp != nil,
+		Waiting:  s.Waiting,
+	}, pod, s.RequeueAfter
+}

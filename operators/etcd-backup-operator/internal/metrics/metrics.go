@@ -32,6 +32,10 @@ type Metrics struct {
 	lastDuration *prometheus.Desc
 	quorum       *prometheus.Desc
 
+	archiveLag      *prometheus.Desc
+	archiveGaps     *prometheus.Desc
+	archiveRevision *prometheus.Desc
+
 	// now is the clock.
 	now func() time.Time
 
@@ -50,6 +54,8 @@ type state struct {
 	snapshot    *v1beta2.BackupSnapshot
 	// quorum is whether the condition of that name is True; nil if there is none.
 	quorum *bool
+	// archive is nil if there is none.
+	archive *v1beta2.ArchiveStatus
 }
 
 // New makes the metrics and registers them.
@@ -66,6 +72,10 @@ func New(reg prometheus.Registerer) *Metrics {
 		size:         operator.OfObject("etcd_backup_size_bytes", "Size of the newest good backup of the EtcdBackup, as it is stored."),
 		lastDuration: operator.OfObject("etcd_backup_duration_seconds", "How long the newest good backup of the EtcdBackup took."),
 		quorum:       operator.OfObject("etcd_backup_quorum", "Whether the last backup of the EtcdBackup that was stored is of a healthy member with a quorum: 1 or 0."),
+
+		archiveLag:      operator.OfObject("etcd_backup_archive_lag_seconds", "Seconds since the recovery point of the EtcdBackup's archive: what was written later might not be stored."),
+		archiveGaps:     operator.OfObject("etcd_backup_archive_gaps_total", "Gaps of the EtcdBackup's archive, as its status counts them."),
+		archiveRevision: operator.OfObject("etcd_backup_archive_last_revision", "The newest revision up to which the EtcdBackup's archive is stored."),
 
 		now:     time.Now,
 		Objects: operator.NewObjects(func() *state { return &state{failures: map[string]float64{}} }),
@@ -96,6 +106,7 @@ func (m *Metrics) Observe(key types.NamespacedName, status *v1beta2.BackupStatus
 	m.duration.Observe(took.Seconds())
 	m.Note(key, func(s *state) {
 		s.phase, s.lastSuccess, s.snapshot, s.quorum = status.Phase, nil, status.Snapshot.DeepCopy(), nil
+		s.archive = status.Archive.DeepCopy()
 		if t := status.LastSuccessDate; t != nil {
 			s.lastSuccess = &t.Time
 		}
@@ -107,7 +118,7 @@ func (m *Metrics) Observe(key types.NamespacedName, status *v1beta2.BackupStatus
 
 // Describe implements prometheus.Collector.
 func (m *Metrics) Describe(ch chan<- *prometheus.Desc) {
-	for _, d := range []*prometheus.Desc{m.backups, m.attempts, m.successes, m.failures, m.lastSuccess, m.age, m.size, m.lastDuration, m.quorum} {
+	for _, d := range []*prometheus.Desc{m.backups, m.attempts, m.successes, m.failures, m.lastSuccess, m.age, m.size, m.lastDuration, m.quorum, m.archiveLag, m.archiveGaps, m.archiveRevision} {
 		ch <- d
 	}
 }
@@ -147,5 +158,12 @@ func (m *Metrics) collect(send operator.Send, s *state) {
 	}
 	if s.snapshot != nil && s.snapshot.Duration != nil {
 		send(m.lastDuration, prometheus.GaugeValue, s.snapshot.Duration.Seconds())
+	}
+	if a := s.archive; a != nil {
+		send(m.archiveGaps, prometheus.CounterValue, float64(a.Gaps))
+		send(m.archiveRevision, prometheus.GaugeValue, float64(a.Revision))
+		if a.RecoveryTime != nil {
+			send(m.archiveLag, prometheus.GaugeValue, max(0, m.now().Sub(a.RecoveryTime.Time).Seconds()))
+		}
 	}
 }

@@ -26,6 +26,7 @@ func TestMetrics(t *testing.T) {
 		Conditions: []metav1.Condition{{Type: v1beta2.ConditionQuorum, Status: metav1.ConditionTrue}},
 		Phase:      v1beta2.BackupScheduled, LastSuccessDate: &metav1.Time{Time: done},
 		Snapshot: &v1beta2.BackupSnapshot{Size: 2048, Duration: &metav1.Duration{Duration: 1500 * time.Millisecond}},
+		Archive:  &v1beta2.ArchiveStatus{Gaps: 2, Revision: 77, RecoveryTime: &metav1.Time{Time: done.Add(80 * time.Second)}},
 	}, time.Millisecond)
 	m.Ended(bad, &v1beta2.BackupRecord{Reason: "NoSpace"})
 	m.Ended(bad, &v1beta2.BackupRecord{Reason: "NoSpace"})
@@ -37,6 +38,15 @@ func TestMetrics(t *testing.T) {
 # HELP etcd_backup_age_seconds Seconds since the newest good backup of the EtcdBackup was finished.
 # TYPE etcd_backup_age_seconds gauge
 etcd_backup_age_seconds{name="good",namespace="ns"} 90
+# HELP etcd_backup_archive_gaps_total Gaps of the EtcdBackup's archive, as its status counts them.
+# TYPE etcd_backup_archive_gaps_total counter
+etcd_backup_archive_gaps_total{name="good",namespace="ns"} 2
+# HELP etcd_backup_archive_lag_seconds Seconds since the recovery point of the EtcdBackup's archive: what was written later might not be stored.
+# TYPE etcd_backup_archive_lag_seconds gauge
+etcd_backup_archive_lag_seconds{name="good",namespace="ns"} 10
+# HELP etcd_backup_archive_last_revision The newest revision up to which the EtcdBackup's archive is stored.
+# TYPE etcd_backup_archive_last_revision gauge
+etcd_backup_archive_last_revision{name="good",namespace="ns"} 77
 # HELP etcd_backup_attempts_total Jobs that were started for the EtcdBackup.
 # TYPE etcd_backup_attempts_total counter
 etcd_backup_attempts_total{name="bad",namespace="ns"} 1
@@ -72,7 +82,7 @@ etcd_backup_successes_total{name="bad",namespace="ns"} 0
 etcd_backup_successes_total{name="good",namespace="ns"} 1
 `
 	names := []string{
-		"etcd_backup_age_seconds", "etcd_backup_attempts_total", "etcd_backup_backups", "etcd_backup_duration_seconds", "etcd_backup_failures_total",
+		"etcd_backup_age_seconds", "etcd_backup_archive_gaps_total", "etcd_backup_archive_lag_seconds", "etcd_backup_archive_last_revision", "etcd_backup_attempts_total", "etcd_backup_backups", "etcd_backup_duration_seconds", "etcd_backup_failures_total",
 		"etcd_backup_last_success_timestamp_seconds", "etcd_backup_quorum", "etcd_backup_size_bytes", "etcd_backup_successes_total",
 	}
 	operatortest.WantMetrics(t, registry, want, names...)

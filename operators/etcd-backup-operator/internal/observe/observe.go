@@ -6,6 +6,7 @@ package observe
 import (
 	"context"
 	"fmt"
+	"net/http"
 	"slices"
 	"time"
 
@@ -32,6 +33,10 @@ type Observer struct {
 	Clusters *operator.Kind
 	// Creators are those of EtcdBackups.
 	Creators *Creators
+	// Image is the operator's own, which Jobs run.
+	Image string
+	// Network is how archivers are asked for their progress; nil: by the Pods' network.
+	Network http.RoundTripper
 	// Now is the clock.
 	Now func() time.Time
 }
@@ -39,7 +44,7 @@ type Observer struct {
 // Observe gathers all that plan may know of one EtcdBackup. requeueAfter is after how long
 // time alone changes the observation; 0: never.
 func (o *Observer) Observe(ctx context.Context, b *v1beta2.EtcdBackup) (obs plan.Observation, requeueAfter time.Duration, err error) {
-	obs = plan.Observation{Now: o.Now(), Backup: b.DeepCopy()}
+	obs = plan.Observation{Now: o.Now(), Backup: b.DeepCopy(), Image: o.Image}
 	if obs.Cluster, err = o.cluster(ctx, b); err != nil {
 		return obs, 0, err
 	}
@@ -63,6 +68,11 @@ func (o *Observer) Observe(ctx context.Context, b *v1beta2.EtcdBackup) (obs plan
 			return obs, 0, err
 		}
 	}
+	wait, err := o.archiver(ctx, b, &obs)
+	if err != nil {
+		return obs, 0, err
+	}
+	requeueAfter = operator.Sooner(requeueAfter, wait)
 	if plan.AsksCreator(obs) {
 		obs.Creator = o.Creators.Check(ctx, obs.Now)
 	}
@@ -141,7 +151,7 @@ func OwnJobs(ctx context.Context, reader client.Reader, b *v1beta2.EtcdBackup) (
 	if err := reader.List(ctx, &list, client.InNamespace(b.Namespace), client.MatchingLabels(job.Selector(b.Name))); err != nil {
 		return nil, fmt.Errorf("list Jobs: %w", err)
 	}
-	return slices.DeleteFunc(list.Items, func(j batchv1.Job) bool { return !metav1.IsControlledBy(&j, b) }), nil
+	return slices.DeleteFunc(list.Items, func(j batchv1.Job) bool { return !metav1.IsControlledBy(&j, b) || job.IsArchiver(j.Labels) }), nil
 }
 
 // unseen are the Jobs that the status calls active and that the cache does not have

@@ -135,6 +135,19 @@ func randomObservation(r *rand.Rand, schedule, endpoint string) Observation {
 			o.Restricted = append(o.Restricted, restricted("ns", name, "id of "+name, stores[r.Intn(len(stores))]))
 		}
 	}
+	if maybe(2) {
+		spec.Archive = &v1beta2.BackupArchive{Interval: &metav1.Duration{Duration: moment()}}
+	}
+	if maybe(2) {
+		o.Archiver = &Archiver{Name: ArchiverName(o.Backup), UID: "archiver", Hash: "hash", Ended: maybe(5), Deleting: maybe(5)}
+	}
+	if o.Archiver != nil && !maybe(3) {
+		at := func() time.Time { return born.Add(moment()) }
+		o.Archiver.Progress = &task.ArchiveProgress{
+			Time: at(), ClusterID: []string{"", "c0", "\xff"}[r.Intn(3)], Timeline: r.Uint32(), Begin: r.Int63() - r.Int63(), Revision: r.Int63() - r.Int63(),
+			RecoveryTime: at(), AuthChanged: at(), Gap: &task.Gap{From: r.Int63(), To: r.Int63(), Message: "\xff", Time: at()},
+		}
+	}
 	return o
 }
 

@@ -3,6 +3,7 @@ package plan
 import (
 	"crypto/sha256"
 	"encoding/base32"
+	"encoding/json"
 	"strconv"
 	"strings"
 	"time"
@@ -21,7 +22,14 @@ const (
 // JobName is the name of the Job of the backup that was due at a time: the same for
 // the same EtcdBackup (by uid) and second, so that making it twice makes one.
 func JobName(b *v1beta2.EtcdBackup, scheduled time.Time) string {
-	sum := sha256.Sum256([]byte(string(b.UID) + "/" + strconv.FormatInt(scheduled.Unix(), 10)))
+	return jobName(b, strconv.FormatInt(scheduled.Unix(), 10))
+}
+
+// ArchiverName is the name of the Job that records the archive of an EtcdBackup.
+func ArchiverName(b *v1beta2.EtcdBackup) string { return jobName(b, "archive") }
+
+func jobName(b *v1beta2.EtcdBackup, of string) string {
+	sum := sha256.Sum256([]byte(string(b.UID) + "/" + of))
 	hash := strings.ToLower(base32.StdEncoding.EncodeToString(sum[:]))[:hashLength]
 	// A Job's name is also its Pods' hostname, which has no dots.
 	name := strings.ReplaceAll(b.Name, ".", "-")
@@ -29,4 +37,14 @@ func JobName(b *v1beta2.EtcdBackup, scheduled time.Time) string {
 		name = strings.TrimRight(name[:longest], "-")
 	}
 	return name + "-" + hash
+}
+
+// digest tells values apart that are written differently as JSON.
+func digest(value any) string {
+	content, err := json.Marshal(value)
+	if err != nil {
+		content = []byte(err.Error()) // what is read from JSON can be written
+	}
+	sum := sha256.Sum256(content)
+	return strings.ToLower(base32.StdEncoding.EncodeToString(sum[:]))[:2*hashLength]
 }

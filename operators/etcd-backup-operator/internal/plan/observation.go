@@ -28,6 +28,11 @@ type Observation struct {
 	// that has ended and whose cached Pods report no success, or that Hangs, the Pods
 	// were read from the API server itself.
 	Jobs []Job
+	// Archiver is the Job that records the archive, as the API server itself has it; nil if
+	// there is none.
+	Archiver *Archiver
+	// Image is the operator's own, which Jobs run.
+	Image string
 	// Refused is why the API server did not take the StartJob that was just decided
 	// on this very Observation, in its own words (a quota, an invalid field). It is
 	// empty otherwise.

@@ -36,7 +36,12 @@ func oracle(o Observation, d Decision) (broken []string) {
 	switch a := d.Action.(type) {
 	case StartJob:
 		oracleStart(o, d, a, complain)
+	case StartArchiver:
+		oracleArchiver(o, a, complain)
 	case DeleteJob:
+		if r := o.Archiver; r != nil && a.UID == r.UID && a.Name == r.Name && !r.Deleting {
+			break
+		}
 		i := slices.IndexFunc(o.Jobs, func(j Job) bool { return j.Name == a.Name && j.UID == a.UID })
 		if i < 0 {
 			complain("delete a Job that is not there: %s", a.Name)
@@ -52,6 +57,20 @@ func oracle(o Observation, d Decision) (broken []string) {
 	}
 	oracleStatus(o, d, complain)
 	return broken
+}
+
+func oracleArchiver(o Observation, a StartArchiver, complain func(string, ...any)) {
+	oracleStore(o, a.StartJob, complain)
+	account := o.Backup.Spec.Pod != nil && !slices.Contains([]string{"", "default"}, o.Backup.Spec.Pod.ServiceAccountName)
+	if (o.Backup.Spec.StorageType == v1beta2.StoragePVC || account) && !o.Creator.Passed {
+		complain("record for somebody whose rights were not checked")
+	}
+	if o.Archiver != nil || o.Backup.Spec.Suspend || o.Backup.Spec.Archive == nil || o.Refused != "" {
+		complain("start an archiver that is not wanted, or a second one")
+	}
+	if len(a.Endpoints) == 0 || len(a.Name) > maxJobName || a.Hash == "" {
+		complain("start is not whole: %+v", a)
+	}
 }
 
 func oracleStart(o Observation, d Decision, a StartJob, complain func(string, ...any)) {

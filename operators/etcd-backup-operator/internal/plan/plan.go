@@ -67,6 +67,8 @@ var actions = []rule{
 	// then what is due is started,
 	replace,
 	start,
+	// then changes are recorded,
+	archiver,
 	// and then what is left over is tidied up.
 	deleteJobs,
 }
@@ -101,6 +103,7 @@ func Plan(o Observation) Decision {
 		RequeueAfter: v.requeueAfter(act),
 		Status:       v.status(state),
 	}
+	d.Events = append(d.Events, v.archiveEvents()...)
 	if act != nil {
 		d.Action, d.Reason, d.Message = act.action, act.reason, act.message
 	}

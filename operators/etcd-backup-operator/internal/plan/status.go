@@ -38,7 +38,11 @@ func (v *view) status(s *step) v1beta2.BackupStatus {
 	if f, _ := v.failure(); f != nil {
 		st.Failure = &v1beta2.BackupFailure{Reason: f.reason, Message: f.message}
 	}
+	st.Archive = v.archive()
 	st.Conditions = v.conditions(s)
+	if c := v.isArchiving(st.Archive); c != nil {
+		st.Conditions = append(st.Conditions, *c)
+	}
 	return st
 }
 

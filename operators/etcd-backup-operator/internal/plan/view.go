@@ -103,6 +103,10 @@ func newView(o Observation) *view {
 		v.anchor()
 		v.adopt()
 		v.countDue()
+		v.needSnapshot()
+	}
+	if v.archives() {
+		v.wakeAt(o.Now.Add(archivePoll))
 	}
 	return v
 }
