@@ -13,6 +13,7 @@ import (
 	"github.com/Azure/azure-sdk-for-go/sdk/azidentity"
 	"github.com/Azure/azure-sdk-for-go/sdk/storage/azblob/bloberror"
 
+	"github.com/etcd-operators/etcd-operators/api/v1beta2"
 	"github.com/etcd-operators/etcd-operators/shared/objectstore"
 )
 
@@ -39,7 +40,7 @@ func (s *Store) fail(op, key string, err error) error {
 	if key != "" {
 		where = s.URL(key)
 	}
-	return &objectstore.Error{Reason: reasonOf(err), Op: op, Where: where, Advice: s.advise(err), Cause: cause(err), Err: err}
+	return &objectstore.Error{Reason: reasonOf(err), Op: op, Scheme: strings.TrimSuffix(v1beta2.StorageABS.Scheme(), "://"), Where: where, Advice: s.advise(err), Cause: cause(err), Err: err}
 }
 
 // codes are Azure's that tell more than a status
