@@ -5,8 +5,8 @@ package v1beta2
 // conditions, and so have their events.
 
 // The reasons of an agent's failure: of ConditionComplete and ConditionFailed, of
-// ConditionScheduled, ConditionVerified and ConditionHandedOff while they are about it, and of
-// events. A failure that can pass is tried again first.
+// ConditionScheduled, ConditionArchiving, ConditionVerified and ConditionHandedOff while they
+// are about it, and of events. A failure that can pass is tried again first.
 const (
 	// ReasonInvalidTask: the agent cannot use what the operator has told it, as when they
 	// are of different versions. Let operator and agent use images of one release, and

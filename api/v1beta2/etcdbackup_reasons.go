@@ -55,7 +55,8 @@ const (
 	BackupReasonReplaced = "Replaced"
 	// BackupReasonPodNotStarting: the Pod of a Job does not start; the message has the words
 	// of the scheduler or of the kubelet. Fix that, and it starts by itself. As the reason of
-	// a failure: it was given up for the next backup. Also a reason of ConditionScheduled.
+	// a failure: it was given up for the next backup. Also a reason of ConditionScheduled
+	// and ConditionArchiving.
 	BackupReasonPodNotStarting = "PodNotStarting"
 )
 
@@ -64,7 +65,8 @@ const (
 const (
 	// BackupReasonScheduled: the message says when the next backup is due. Nothing to do.
 	BackupReasonScheduled = "Scheduled"
-	// BackupReasonSuspended: spec.suspend is true. Set it to false to resume.
+	// BackupReasonSuspended: spec.suspend is true. Set it to false to resume. Also a reason
+	// of ConditionArchiving.
 	BackupReasonSuspended = "Suspended"
 	// BackupReasonNothingDue: the schedule has no time left. Correct
 	// spec.backupPolicy.schedule if there should be more backups.
@@ -84,7 +86,8 @@ const (
 	// BackupReasonStarted: the backup is running in a Job. Wait for it.
 	BackupReasonStarted = "BackupStarted"
 	// BackupReasonClusterNotFound: there is no EtcdCluster of the name in spec.clusterRef.
-	// Create it, or correct the name; the backup starts by itself then.
+	// Create it, or correct the name; the backup starts by itself then. Also a reason of
+	// ConditionArchiving.
 	BackupReasonClusterNotFound = "ClusterNotFound"
 	// BackupReasonClusterNotReady: the EtcdCluster has no ready member. Read its conditions,
 	// which say why; the backup starts by itself when it has one.
@@ -93,13 +96,14 @@ const (
 	// started. See why they do not end or are not deleted.
 	BackupReasonTooManyJobs = "TooManyJobs"
 	// BackupReasonStartRefused: the API server rejects the Job, for example for a quota. Fix
-	// what the message says; the operator tries again every half minute.
+	// what the message says; the operator tries again every half minute. Also a reason of
+	// ConditionArchiving.
 	BackupReasonStartRefused = "StartRefused"
 )
 
 // What is wrong with the spec: the reasons of ConditionComplete, ConditionFailed and
-// ConditionScheduled of an EtcdBackup that is refused, and of the events about that. Edit the
-// spec as the message says; the operator resumes by itself.
+// ConditionScheduled of an EtcdBackup that is refused, also of ConditionArchiving, and of the
+// events about that. Edit the spec as the message says; the operator resumes by itself.
 const (
 	// BackupReasonStorageMissing: spec.s3, spec.oss, spec.abs or spec.pvc is not set,
 	// whichever spec.storageType asks for. Write it.
@@ -215,8 +219,7 @@ const (
 	BackupReasonMissed = "BackupsMissed"
 )
 
-// The reasons of ConditionArchiving beside those of the agent, and of the events about the
-// archive.
+// The reasons of ConditionArchiving beside those of the agent.
 const (
 	// BackupReasonRecording: all changes are recorded. Nothing to do.
 	BackupReasonRecording = "Recording"
@@ -230,6 +233,10 @@ const (
 	BackupReasonArchiverStarting = "ArchiverStarting"
 	// BackupReasonArchiverStopping: the archiver is being replaced. Wait for its Pod to end.
 	BackupReasonArchiverStopping = "ArchiverStopping"
+)
+
+// The reasons of events about the archive.
+const (
 	// BackupReasonArchiverStarted: the operator has started the archiver. Nothing to do.
 	BackupReasonArchiverStarted = "ArchiverStarted"
 	// BackupReasonArchiverReplaced: the archiver is started anew with other settings, or since its
