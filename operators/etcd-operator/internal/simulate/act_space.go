@@ -37,13 +37,13 @@ func (w *world) compactBy(r *run) error {
 	return w.propose(r, entry{kind: compact})
 }
 
-// disarmAlarm is the call that takes an alarm back.
+// disarmAlarm is the call that disarms an alarm.
 func (w *world) disarmAlarm(t *todo, r *run, a action.DisarmAlarm) error {
 	w.checkDisarm(t, a)
 	return w.propose(r, entry{kind: disarm, id: a.MemberID, alarm: a.Alarm})
 }
 
-// checkDisarm: no alarm is taken back while what it was raised for is still so.
+// checkDisarm: no alarm is disarmed while its cause lasts.
 func (w *world) checkDisarm(t *todo, a action.DisarmAlarm) {
 	if a.Alarm == facts.Corrupt && (a.MemberID == 0 || findMember(w.births[w.main].view, a.MemberID) != nil) {
 		w.fail("Alarm", "the CORRUPT of %x is disarmed, and it is a member's, or nobody's", a.MemberID)
