@@ -2,11 +2,8 @@ package observe
 
 import (
 	"context"
-	"encoding/json"
 	"fmt"
-	"io"
 	"net"
-	"net/http"
 	"strconv"
 	"time"
 
@@ -19,13 +16,7 @@ import (
 	"github.com/etcd-operators/etcd-operators/operators/etcd-backup-operator/internal/job"
 	"github.com/etcd-operators/etcd-operators/operators/etcd-backup-operator/internal/plan"
 	"github.com/etcd-operators/etcd-operators/operators/etcd-backup-operator/internal/task"
-)
-
-const (
-	// progressTimeout is how long an archiver may take to tell its progress.
-	progressTimeout = time.Second
-	// maxProgress is the longest answer, in bytes, that is read.
-	maxProgress = 16 << 10
+	"github.com/etcd-operators/etcd-operators/shared/agentpod"
 )
 
 // archiver observes the Job that records an archive. It is read from the API server itself, as
@@ -56,27 +47,9 @@ func (o *Observer) archiver(ctx context.Context, b *v1beta2.EtcdBackup, obs *pla
 
 // askProgress is what an archiver tells; nil if it does not answer.
 func (o *Observer) askProgress(ctx context.Context, pod string) *task.ArchiveProgress {
-	ctx, cancel := context.WithTimeout(ctx, progressTimeout)
-	defer cancel()
-	request, err := http.NewRequestWithContext(ctx, http.MethodGet, "http://"+net.JoinHostPort(pod, strconv.Itoa(task.ArchivePort))+task.ArchivePath, nil)
-	if err != nil {
-		return nil
-	}
-	network := o.Network
-	if network == nil {
-		network = theNetwork
-	}
-	// It never redirects, and no connection is kept: a Pod lives for a while.
-	answer, err := (&http.Client{Transport: network, CheckRedirect: func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse }}).Do(request)
-	if err != nil {
-		return nil
-	}
-	defer func() { _ = answer.Body.Close() }() // only read
 	var p task.ArchiveProgress
-	if answer.StatusCode != http.StatusOK || json.NewDecoder(io.LimitReader(answer.Body, maxProgress)).Decode(&p) != nil {
+	if agentpod.Ask(ctx, agentpod.Asker(o.Network), net.JoinHostPort(pod, strconv.Itoa(task.ArchivePort)), task.ArchivePath, &p) != nil {
 		return nil
 	}
 	return &p
 }
-
-var theNetwork = &http.Transport{DisableKeepAlives: true}

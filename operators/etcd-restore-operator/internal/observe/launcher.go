@@ -10,6 +10,7 @@ import (
 	corev1 "k8s.io/api/core/v1"
 
 	"github.com/etcd-operators/etcd-operators/operators/etcd-restore-operator/internal/plan"
+	"github.com/etcd-operators/etcd-operators/shared/agentpod"
 	"github.com/etcd-operators/etcd-operators/shared/launcher"
 	"github.com/etcd-operators/etcd-operators/shared/member"
 )
@@ -24,7 +25,7 @@ func AskLauncher(ctx context.Context, network http.RoundTripper, pod *corev1.Pod
 	}
 	ctx, cancel := context.WithTimeout(ctx, progressTimeout)
 	defer cancel()
-	said, err := launcher.Ask(ctx, teller(network), net.JoinHostPort(pod.Status.PodIP, strconv.Itoa(member.MetricsPort)))
+	said, err := launcher.Ask(ctx, agentpod.Asker(network), net.JoinHostPort(pod.Status.PodIP, strconv.Itoa(member.MetricsPort)))
 	waits := err == nil && said.State == launcher.Waiting && said.PodUID == string(pod.UID)
 	if seen.Permit == plan.PermitNone {
 		seen.Unstarted = waits && said.Reason == launcher.ReasonNoPermit // it has what it was to start with

@@ -12,6 +12,7 @@ import (
 	"strings"
 	"sync"
 
+	"github.com/etcd-operators/etcd-operators/shared/agentpod"
 	"github.com/etcd-operators/etcd-operators/shared/member"
 )
 
@@ -28,7 +29,7 @@ const (
 func (obs *Observation) AskRevision(ctx context.Context) int64 {
 	ctx, cancel := context.WithTimeout(ctx, progressTimeout)
 	defer cancel()
-	told, c := make([]int64, len(obs.members)), teller(obs.network)
+	told, c := make([]int64, len(obs.members)), agentpod.Asker(obs.network)
 	var asked sync.WaitGroup
 	for i, ip := range obs.members {
 		asked.Go(func() { told[i] = revisionOf(ctx, c, net.JoinHostPort(ip, strconv.Itoa(member.MetricsPort))) })

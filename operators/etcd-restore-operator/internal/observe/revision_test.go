@@ -12,6 +12,7 @@ import (
 	"go.uber.org/zap"
 
 	"github.com/etcd-operators/etcd-operators/operators/etcd-restore-operator/internal/launchertest"
+	"github.com/etcd-operators/etcd-operators/shared/agentpod"
 	"github.com/etcd-operators/etcd-operators/shared/etcdtest"
 )
 
@@ -36,7 +37,7 @@ func TestRevisionOfAMember(t *testing.T) {
 			}
 			want = put.Header.Revision
 		}
-		if got := revisionOf(t.Context(), teller(nil), m.Client); got != want {
+		if got := revisionOf(t.Context(), agentpod.Asker(nil), m.Client); got != want {
 			t.Errorf("revision %d, want %d", got, want)
 		}
 	})
@@ -61,12 +62,12 @@ func TestRevisionOfNoMember(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) { fmt.Fprint(w, tc.body) }))
 			defer server.Close()
-			if got := revisionOf(t.Context(), teller(nil), strings.TrimPrefix(server.URL, "http://")); got != tc.want {
+			if got := revisionOf(t.Context(), agentpod.Asker(nil), strings.TrimPrefix(server.URL, "http://")); got != tc.want {
 				t.Errorf("%d, want %d", got, tc.want)
 			}
 		})
 	}
-	if got := revisionOf(t.Context(), teller(nil), "127.0.0.1:1"); got != 0 {
+	if got := revisionOf(t.Context(), agentpod.Asker(nil), "127.0.0.1:1"); got != 0 {
 		t.Errorf("of nobody: %d", got)
 	}
 }
