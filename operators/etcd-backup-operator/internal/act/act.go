@@ -85,17 +85,23 @@ func (a *Actor) startJob(ctx context.Context, b *v1beta2.EtcdBackup, obs *plan.O
 	if err != nil {
 		return err
 	}
-	err = a.Client.Create(ctx, j)
+	return a.create(ctx, b, j, func() { a.Metrics.Started(client.ObjectKeyFromObject(b)) })
+}
+
+// create makes a Job. One that is there already is this EtcdBackup's, or another's. made is called
+// if it was not.
+func (a *Actor) create(ctx context.Context, b *v1beta2.EtcdBackup, j *batchv1.Job, made func()) error {
+	err := a.Client.Create(ctx, j)
 	switch {
 	case err == nil:
-		a.Metrics.Started(client.ObjectKeyFromObject(b))
+		made()
 		return nil
 	case apierrors.IsAlreadyExists(err):
-		return a.adopted(ctx, b, start.Name)
+		return a.adopted(ctx, b, j.Name)
 	case operator.IsRefused(err):
-		return fmt.Errorf("create Job %s: %w: %w", start.Name, ErrRefused, err)
+		return fmt.Errorf("create Job %s: %w: %w", j.Name, ErrRefused, err)
 	}
-	return fmt.Errorf("create Job %s: %w", start.Name, err)
+	return fmt.Errorf("create Job %s: %w", j.Name, err)
 }
 
 // startArchiver makes the Job that records the archive, under the same conditions.
@@ -110,16 +116,7 @@ func (a *Actor) startArchiver(ctx context.Context, b *v1beta2.EtcdBackup, obs *p
 	if err != nil {
 		return err
 	}
-	err = a.Client.Create(ctx, j)
-	switch {
-	case err == nil:
-		return nil
-	case apierrors.IsAlreadyExists(err):
-		return a.adopted(ctx, b, start.Name)
-	case operator.IsRefused(err):
-		return fmt.Errorf("create Job %s: %w: %w", start.Name, ErrRefused, err)
-	}
-	return fmt.Errorf("create Job %s: %w", start.Name, err)
+	return a.create(ctx, b, j, func() {})
 }
 
 // stillHolds reads the EtcdBackup and its Jobs live.

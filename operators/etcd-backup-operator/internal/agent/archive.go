@@ -135,9 +135,9 @@ func beginAt(timeline uint32, revision int64) place {
 // recordAt records at a member from a place on. Where that has another history, or none of it
 // any more, the next timeline begins at once.
 func (a *archiver) recordAt(ctx context.Context, to destination, from member, at place) error {
-	ctx, cancel := context.WithCancelCause(ctx)
+	recording, cancel := context.WithCancelCause(ctx)
 	defer cancel(nil)
-	go a.watchAuth(ctx, from, a.auth, cancel)
+	go a.watchAuth(recording, from, a.auth, cancel)
 	a.cluster, a.at = from.cluster, at
 	a.progress.began(from, at)
 	r := &a.recorder
@@ -153,14 +153,15 @@ func (a *archiver) recordAt(ctx context.Context, to destination, from member, at
 		return nil
 	}
 	a.log.Info("recording", "endpoint", from.endpoint, "member", hex(from.id), "cluster", hex(from.cluster), "timeline", at.timeline, "revision", at.position.Revision)
-	_, err := r.Record(ctx, at.position)
+	_, err := r.Record(recording, at.position)
 	var compacted *archive.CompactedError
 	var diverged *archive.DivergedError
 	if errors.As(err, &compacted) || errors.As(err, &diverged) {
+		cancel(nil)
 		return a.beginAnew(ctx, to, from, at, err)
 	}
 	a.broken[from.endpoint] = true
-	return a.endedBecause(ctx, from, err)
+	return a.endedBecause(recording, from, err)
 }
 
 // beginAnew begins the next timeline at the revision that the member had when it was asked: a

@@ -88,6 +88,7 @@ func BuildArchiver(b *v1beta2.EtcdBackup, start plan.StartArchiver, image string
 			OwnerReferences: []metav1.OwnerReference{agentpod.Owner("EtcdBackup", b)},
 		},
 		PodAnnotations: map[string]string{v1beta2.AnnotationBackup: b.Name},
+		PodLabels:      agentpod.IdentityLabels(b.Spec.Store()),
 		Policy:         policy,
 		Container:      task.Container,
 		Image:          image,

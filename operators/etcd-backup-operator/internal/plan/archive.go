@@ -99,7 +99,7 @@ func (v *view) startArchiver() StartArchiver {
 // archiveSpec is the part of a spec that an archiver is built from.
 func archiveSpec(s *v1beta2.BackupSpec) *v1beta2.BackupSpec {
 	return &v1beta2.BackupSpec{
-		StorageType: s.StorageType, S3: s.S3, OSS: s.OSS, PVC: s.PVC, RecordHash: s.RecordHash, Pod: s.Pod,
+		StorageType: s.StorageType, S3: s.S3, OSS: s.OSS, ABS: s.ABS, PVC: s.PVC, RecordHash: s.RecordHash, Pod: s.Pod,
 		Archive: &v1beta2.BackupArchive{Interval: &metav1.Duration{Duration: s.ArchiveInterval()}},
 	}
 }
@@ -146,9 +146,13 @@ func (v *view) progress() *task.ArchiveProgress {
 func (v *view) follow(st *v1beta2.ArchiveStatus, p *task.ArchiveProgress) {
 	isSame := st.ClusterID == conditiontext.Clip(p.ClusterID)
 	authChanged := !p.AuthChanged.IsZero() && (st.AuthChangeTime == nil || whole(p.AuthChanged).After(st.AuthChangeTime.Time))
-	if !isSame || st.Timeline != int64(p.Timeline) || authChanged {
+	was := st.BeginRevision
+	st.BeginRevision = max(p.Begin, 0)
+	// An archiver that ended before it had stored anything begins its timeline once more, later.
+	// Where segments were deleted that no snapshot needs, a snapshot is newer than the begin.
+	isLater := isSame && st.BeginRevision > was && v.oldestArchived(st) == 0
+	if !isSame || st.Timeline != int64(p.Timeline) || authChanged || isLater {
 		st.Since = &metav1.Time{Time: whole(v.Now)}
-		st.BeginRevision = max(p.Begin, 0)
 	}
 	if authChanged {
 		st.AuthChangeTime = &metav1.Time{Time: whole(p.AuthChanged)}

@@ -130,12 +130,14 @@ func TestSnapshotsForTheArchive(t *testing.T) {
 		change change
 		starts bool
 	}{
-		"the first snapshot is newer": {change: func(*scene) {}},
-		"none yet":                    {change: status(func(s *v1beta2.BackupStatus) { s.History = nil; s.LastScheduleTime = nil }), starts: true},
-		"a new timeline":              {change: progress(func(p *task.ArchiveProgress) { p.Timeline, p.Begin = 2, 75 }), starts: true},
-		"rolled back":                 {change: progress(func(p *task.ArchiveProgress) { p.Timeline, p.Begin, p.Revision = 2, 20, 30 }), starts: true},
-		"another cluster":             {change: progress(func(p *task.ArchiveProgress) { p.ClusterID, p.Begin = "c1", 1 }), starts: true},
-		"users changed":               {change: progress(func(p *task.ArchiveProgress) { p.AuthChanged = later }), starts: true},
+		"the first snapshot is newer":                 {change: func(*scene) {}},
+		"none yet":                                    {change: status(func(s *v1beta2.BackupStatus) { s.History = nil; s.LastScheduleTime = nil }), starts: true},
+		"a new timeline":                              {change: progress(func(p *task.ArchiveProgress) { p.Timeline, p.Begin = 2, 75 }), starts: true},
+		"begun again before anything was stored":      {change: progress(func(p *task.ArchiveProgress) { p.Begin = 75 }), starts: true},
+		"segments that no snapshot needs are deleted": {change: progress(func(p *task.ArchiveProgress) { p.Begin = 55 })},
+		"rolled back":                                 {change: progress(func(p *task.ArchiveProgress) { p.Timeline, p.Begin, p.Revision = 2, 20, 30 }), starts: true},
+		"another cluster":                             {change: progress(func(p *task.ArchiveProgress) { p.ClusterID, p.Begin = "c1", 1 }), starts: true},
+		"users changed":                               {change: progress(func(p *task.ArchiveProgress) { p.AuthChanged = later }), starts: true},
 		"users changed, as was told": {change: func(s *scene) {
 			s.Archiver.Progress.AuthChanged = later
 			s.Backup.Status.Archive.AuthChangeTime = &metav1.Time{Time: later}
@@ -222,6 +224,14 @@ func TestArchiverHash(t *testing.T) {
 		if hash(c) != was {
 			t.Errorf("%s is in it", name)
 		}
+	}
+	azure := func(endpoint string) string {
+		return hash(spec(func(s *v1beta2.BackupSpec) {
+			s.StorageType, s.S3, s.ABS = v1beta2.StorageABS, nil, &v1beta2.ABSSource{Path: "container/etcd", Endpoint: endpoint}
+		}))
+	}
+	if azure("https://a.blob.core.windows.net") == azure("https://b.blob.core.windows.net") {
+		t.Error("the place in Azure is not in it")
 	}
 	of := func(ready, unready []string) string {
 		return hash(func(s *scene) {
