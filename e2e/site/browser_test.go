@@ -2,6 +2,7 @@ package site
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"maps"
 	"net/http"
@@ -17,7 +18,6 @@ import (
 	"github.com/chromedp/cdproto/emulation"
 	"github.com/chromedp/cdproto/log"
 	"github.com/chromedp/cdproto/network"
-	"github.com/chromedp/cdproto/page"
 	"github.com/chromedp/cdproto/runtime"
 	"github.com/chromedp/chromedp"
 )
@@ -144,7 +144,7 @@ type tab struct {
 func start(t *testing.T, width int64) *tab {
 	t.Helper()
 	readSite(t)
-	server := httptest.NewServer(http.FileServer(http.Dir(built)))
+	server := httptest.NewServer(slowly(http.FileServer(http.Dir(built))))
 	t.Cleanup(server.Close)
 	options := append(chromedp.DefaultExecAllocatorOptions[:],
 		chromedp.NoSandbox, // it does not start as root
@@ -284,22 +284,46 @@ func (b *tab) pageWithCode() string {
 	return ""
 }
 
-// waitPath waits until the page is that of a path. It works without scripts.
+// waitPath waits until the page of a path is there whole, with its style: the address changes
+// before that. It works without scripts.
 func (b *tab) waitPath(path string) chromedp.Action[chromedp.Void] {
+	loaded := chromedp.Evaluate[string](`document.readyState === "complete" ? location.href : ""`)
 	return chromedp.Func(func(ctx context.Context, target *chromedp.Target) error {
 		for {
-			tree, err := cdp.Call(ctx, target, page.GetFrameTree, cdp.Empty{})
-			if err != nil {
-				return err
-			}
-			if tree.FrameTree.Frame.URL == b.url+path {
+			url, err := loaded(ctx, target)
+			if url == b.url+path {
 				return nil
 			}
 			select {
 			case <-ctx.Done():
-				return fmt.Errorf("the page is %s, not %s: %w", tree.FrameTree.Frame.URL, path, ctx.Err())
-			case <-time.After(50 * time.Millisecond):
+				return fmt.Errorf("the page is %q, not %s: %w", url, path, errors.Join(err, ctx.Err()))
+			case <-time.After(50 * time.Millisecond): // also where a page has just left
 			}
 		}
+	})
+}
+
+// pause is how long the second half of a page takes longer than the first.
+const pause = 300 * time.Millisecond
+
+// slowly sends pages in two halves, so that a test which does not wait for the second fails.
+func slowly(site http.Handler) http.Handler {
+	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		if !strings.HasSuffix(r.URL.Path, "/") {
+			site.ServeHTTP(w, r)
+			return
+		}
+		whole := httptest.NewRecorder()
+		site.ServeHTTP(whole, r)
+		page := whole.Body.Bytes()
+		maps.Copy(w.Header(), whole.Header())
+		w.WriteHeader(whole.Code)
+		_, _ = w.Write(page[:len(page)/2]) // the browser might have left
+		_ = http.NewResponseController(w).Flush()
+		select {
+		case <-r.Context().Done():
+		case <-time.After(pause):
+		}
+		_, _ = w.Write(page[len(page)/2:])
 	})
 }
