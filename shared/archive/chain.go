@@ -79,15 +79,36 @@ type link struct {
 func (s Segment) begin() link { return link{s.First - 1, s.Follows} }
 func (s Segment) end() link   { return link{s.Last, s.Ends} }
 
-// timelineOf are the segments of a timeline that hold changes, in their order.
-func timelineOf(all []Segment, clusterID uint64, timeline uint32) []Segment {
+// ofTimeline are the segments of a timeline in the order in which they were recorded.
+func ofTimeline(all []Segment, clusterID uint64, timeline uint32) []Segment {
 	own := slices.DeleteFunc(slices.Clone(all), func(s Segment) bool {
-		return s.ClusterID != clusterID || s.Timeline != timeline || !s.isValid() || s.Last < s.First
+		return s.ClusterID != clusterID || s.Timeline != timeline || !s.isValid()
 	})
+	slices.SortFunc(own, func(a, b Segment) int {
+		return cmp.Or(cmp.Compare(a.First, b.First), cmp.Compare(a.Last, b.Last), cmp.Compare(a.Ends, b.Ends))
+	})
+	return own
+}
+
+// timelineOf are the segments of a timeline that hold changes, in their order: of those that begin
+// alike, the longest first.
+func timelineOf(all []Segment, clusterID uint64, timeline uint32) []Segment {
+	own := slices.DeleteFunc(ofTimeline(all, clusterID, timeline), func(s Segment) bool { return s.Last < s.First })
 	slices.SortFunc(own, func(a, b Segment) int {
 		return cmp.Or(cmp.Compare(a.First, b.First), cmp.Compare(b.Last, a.Last), cmp.Compare(a.Ends, b.Ends))
 	})
 	return own
+}
+
+// Timelines are those of the segments of a cluster, the newest first.
+func Timelines(all []Segment, clusterID uint64) (timelines []uint32) {
+	for _, s := range all {
+		if s.ClusterID == clusterID && s.isValid() && !slices.Contains(timelines, s.Timeline) {
+			timelines = append(timelines, s.Timeline)
+		}
+	}
+	slices.SortFunc(timelines, func(a, b uint32) int { return cmp.Compare(b, a) })
+	return timelines
 }
 
 // End is the newest revision that a chain leads to from a revision that a snapshot has.

@@ -8,6 +8,7 @@ import (
 	"slices"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/google/go-cmp/cmp"
 )
@@ -158,6 +159,11 @@ func TestChanges(t *testing.T) {
 		if diff := cmp.Diff(part(from, to), got, cmp.AllowUnexported(change{})); diff != "" && from < to || err != nil {
 			t.Errorf("%d to %d: %v\n%s", from, to, err, diff)
 		}
+		changes := NewChanges(chain, from, to, own, open)
+		_, err = read(changes)
+		if h := changes.Hash(); err != nil || (h != nil) != (from < 9 && 9 <= to) || h != nil && *h != (Hash{Revision: 9, Compacted: 3, Hash: 77}) {
+			t.Errorf("%d to %d: %v, hash %+v", from, to, err, h)
+		}
 		var diverged *DivergedError
 		if got, err := read(NewChanges(chain, from, to, own+1, open)); from < to && (!errors.As(err, &diverged) || len(got) > 0) {
 			t.Errorf("after a snapshot of another history: %d changes, %v", len(got), err)
@@ -177,5 +183,95 @@ func TestChanges(t *testing.T) {
 	broken := func(Segment) (io.ReadCloser, error) { return nil, errors.New("no such object") }
 	if _, err := read(NewChanges(known[:1], 1, 5, lineageOf(all, 1), broken)); err == nil || !strings.Contains(err.Error(), "no such object") {
 		t.Error(err)
+	}
+}
+
+// marked is a segment of a timeline's history with marks, in seconds, and no hash.
+func marked(t *testing.T, first, last int64, marks ...Mark) (Segment, []byte) {
+	t.Helper()
+	var content bytes.Buffer
+	w, err := NewWriter(&content, cluster, timeline, positionAt(first-1))
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, c := range changesOf(first, int(last-first+1)) {
+		err = errors.Join(err, w.Change([]byte(c.record), []byte(c.value)))
+	}
+	for _, m := range marks {
+		err = errors.Join(err, w.Mark(m))
+	}
+	s, closed := w.Close()
+	if err = errors.Join(err, closed); err != nil {
+		t.Fatal(err)
+	}
+	return s, content.Bytes()
+}
+
+// at is a mark that was asked for at a second, and answered in the next.
+func at(second, revision int64) Mark {
+	return Mark{Revision: revision, Asked: time.Unix(second, 0).UTC(), Answered: time.Unix(second+1, 0).UTC()}
+}
+
+// A time is found between two marks, also where segments have none, nothing was written, or
+// two recorders wrote the same.
+func TestAt(t *testing.T) {
+	store := map[Segment][]byte{}
+	var known []Segment
+	for _, s := range []struct {
+		first, last int64
+		marks       []Mark
+	}{
+		{1, 10, []Mark{at(10, 4), at(12, 10), at(14, 10)}},
+		{11, 20, nil},
+		{21, 30, []Mark{at(20, 30)}},
+		{31, 30, []Mark{at(100, 30), at(400, 30)}}, // idle
+		{31, 40, []Mark{at(500, 33), at(502, 40)}},
+		{31, 35, []Mark{at(500, 33)}},
+		{41, 50, nil},
+	} {
+		segment, content := marked(t, s.first, s.last, s.marks...)
+		store[segment], known = content, append(known, segment)
+	}
+	foreign := seg(1, 10)
+	foreign.Timeline++
+	known = append(known, foreign)
+	for name, c := range map[string]struct {
+		second        int64
+		before, after *Mark
+	}{
+		"before all":         {second: 10, after: new(at(10, 4))},
+		"at the first":       {second: 11, before: new(at(10, 4)), after: new(at(12, 10))},
+		"in a segment":       {second: 14, before: new(at(12, 10)), after: new(at(14, 10))},
+		"over one without":   {second: 18, before: new(at(14, 10)), after: new(at(20, 30))},
+		"while idle":         {second: 50, before: new(at(20, 30)), after: new(at(100, 30))},
+		"in an idle segment": {second: 300, before: new(at(100, 30)), after: new(at(400, 30))},
+		"after idleness":     {second: 499, before: new(at(400, 30)), after: new(at(500, 33))},
+		"the end":            {second: 503, before: new(at(502, 40))},
+		"after all":          {second: 9000, before: new(at(502, 40))},
+	} {
+		opened := 0
+		before, after, err := At(known, cluster, timeline, time.Unix(c.second, 0), func(s Segment) (io.ReadCloser, error) {
+			opened++
+			return io.NopCloser(bytes.NewReader(store[s])), nil
+		})
+		if diff := cmp.Diff([]*Mark{c.before, c.after}, []*Mark{before, after}); diff != "" || err != nil || opened > 6 {
+			t.Errorf("%s: %v, %d segments read\n%s", name, err, opened, diff)
+		}
+	}
+	if before, after, err := At(known, cluster+1, timeline, time.Unix(10, 0), nil); before != nil || after != nil || err != nil {
+		t.Errorf("of no segment: %v, %v, %v", before, after, err)
+	}
+	if _, _, err := At(known, cluster, timeline, time.Unix(10, 0), func(Segment) (io.ReadCloser, error) {
+		return io.NopCloser(strings.NewReader("nothing")), nil
+	}); !errors.Is(err, ErrDamaged) {
+		t.Errorf("of a damaged one: %v", err)
+	}
+}
+
+func TestTimelines(t *testing.T) {
+	later, foreign := seg(1, 2), seg(1, 2)
+	later.Timeline, foreign.ClusterID = timeline+2, 7
+	if got := Timelines([]Segment{seg(1, 2), later, foreign, seg(3, 4)}, cluster); !cmp.Equal(got, []uint32{timeline + 2, timeline}) {
+		t.Error(got)
 	}
 }

@@ -20,6 +20,7 @@ type Changes struct {
 	file     io.ReadCloser
 	reader   *Reader
 	at       int64
+	hash     *Hash
 }
 
 // NewChanges reads the changes after a revision, up to another, of the segments that [Chain]
@@ -41,6 +42,7 @@ func (c *Changes) Next() (record, value []byte, err error) {
 		}
 		record, value, err = c.reader.Next()
 		if errors.Is(err, io.EOF) {
+			c.note(c.reader.Hashes())
 			if err := c.Close(); err != nil {
 				return nil, nil, err
 			}
@@ -94,6 +96,18 @@ func (c *Changes) openNext() (err error) {
 		return errors.Join(fmt.Errorf("segment %s: %w", s.Name(), err), c.file.Close())
 	}
 	return nil
+}
+
+// Hash is the newest hash that the segments have of a revision behind the snapshot's and not
+// beyond the last that is asked for; nil if there is none. It is known at the end.
+func (c *Changes) Hash() *Hash { return c.hash }
+
+func (c *Changes) note(hashes []Hash) {
+	for _, h := range hashes {
+		if h.Revision > c.from && h.Revision <= c.to && (c.hash == nil || h.Revision >= c.hash.Revision) {
+			c.hash = &h
+		}
+	}
 }
 
 // compare refuses a snapshot of another history, before a change is returned.

@@ -15,8 +15,10 @@ import (
 )
 
 const (
-	// ticks are how often a Recorder asks for the cluster's revision in an interval.
-	ticks = 4
+	// ticks are how often a Recorder asks for the cluster's revision in an interval, and markEvery
+	// is how often it asks at least: a restore to a time is as exact as the marks are dense.
+	ticks     = 4
+	markEvery = time.Second
 	// askTime bounds that question. Elections take less.
 	askTime = 5 * time.Second
 	// flushTime bounds what is stored after the end of the context: Kubernetes kills a Pod
@@ -184,7 +186,7 @@ func receive(ctx context.Context, stream pb.Watch_WatchClient, answers chan<- *p
 // ask asks for the revision of the cluster, with a quorum, again and again. A member that
 // cannot tell it lags behind without knowing, and another one is to be watched.
 func (c *recording) ask(ctx context.Context, marks chan<- Mark, failed chan<- error) {
-	tick := time.NewTicker(c.Interval / ticks)
+	tick := time.NewTicker(min(c.Interval/ticks, markEvery))
 	defer tick.Stop()
 	for {
 		select {

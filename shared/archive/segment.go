@@ -39,6 +39,13 @@ func (s Segment) Name() string {
 	return fmt.Sprintf("%016x_%08x_%019d_%019d_%s_%s%s", s.ClusterID, s.Timeline, s.First, s.Last, s.Follows, s.Ends, suffix)
 }
 
+// folderSuffix stands behind the path of the snapshots that an archive belongs to.
+const folderSuffix = "_archive/"
+
+// Folder is the folder, or the part of a key up to a slash, that has the segments which belong to
+// the snapshots of a path, <path>_v<revision>_<time>: beside these, so that one listing finds all.
+func Folder(path string) string { return path + folderSuffix }
+
 // suffix ends the name of a segment.
 const suffix = ".seg"
 

@@ -24,9 +24,6 @@ const (
 	pruneEvery = time.Hour
 )
 
-// archivePath is the folder of the segments beside the snapshots of a path, with a slash.
-func archivePath(snapshots string) string { return snapshots + task.ArchiveSuffix + "/" }
-
 // openArchive opens the place of the segments: what is written there has its own notes and
 // temporary files.
 func (a *archiver) openArchive(ctx context.Context) (destination, error) {
@@ -34,11 +31,11 @@ func (a *archiver) openArchive(ctx context.Context) (destination, error) {
 	switch {
 	case own.task.PVC != nil:
 		pvc := *own.task.PVC
-		pvc.Path = archivePath(path.Clean(pvc.Path)) + archiveName
+		pvc.Path = archive.Folder(path.Clean(pvc.Path)) + archiveName
 		own.task.PVC = &pvc
 	default:
 		store := *own.task.Store
-		store.Key = archivePath(store.Key) + archiveName
+		store.Key = archive.Folder(store.Key) + archiveName
 		own.task.Store = &store
 	}
 	return own.destination(ctx)

@@ -137,7 +137,7 @@ func TestArchiveGaps(t *testing.T) {
 	a.stop()
 
 	newest, _ := archive.Newest(a.segments(t), a.segments(t)[0].ClusterID)
-	file := filepath.Join(dir, "backups", "etcd"+task.ArchiveSuffix, newest.Name())
+	file := filepath.Join(dir, "backups", archive.Folder("etcd"), newest.Name())
 	content, err := os.ReadFile(file)
 	if err != nil {
 		t.Fatal(err)
@@ -223,7 +223,7 @@ func TestArchivePrunes(t *testing.T) {
 	if got := a.restored(t, 1, last); !maps.Equal(got, c.keys) {
 		t.Errorf("it restores %v, want %v", got, c.keys)
 	}
-	if sidecars, err := os.ReadDir(filepath.Join(folder, "etcd"+task.ArchiveSuffix, ownDir)); err != nil || len(sidecars) != len(a.segments(t)) {
+	if sidecars, err := os.ReadDir(filepath.Join(folder, archive.Folder("etcd"), ownDir)); err != nil || len(sidecars) != len(a.segments(t)) {
 		t.Errorf("%d sidecars, %v", len(sidecars), err)
 	}
 }

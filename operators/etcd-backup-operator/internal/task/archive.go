@@ -19,9 +19,6 @@ const (
 	ArchivePath = "/archive"
 	// ArchiveDir is where the agent writes a segment before it is stored.
 	ArchiveDir = "/scratch"
-	// ArchiveSuffix stands behind the path of the snapshots: the folder, or the part of a
-	// key up to a slash, that has the segments.
-	ArchiveSuffix = "_archive"
 )
 
 // ArchiveProgress is what an agent that records tells of the archive.
