@@ -9,37 +9,43 @@ import (
 	"os"
 )
 
-// Append brings a database to what its cluster was at a later revision, for Restore to go on
-// with. The file was inspected before, and is opened for reading and writing. next returns the
-// changes after Info.Revision: each as a record of etcd's history and its value, in order and
-// without a gap, and then io.EOF. It is one pass, in bounded memory.
+// Append brings a database to what its cluster was at a later revision. The file was inspected
+// before, and is opened for reading and writing. next returns the changes after Info.Revision: each
+// as a record of etcd's history and its value, in order and without a gap, and then io.EOF. It is
+// one pass, in bounded memory.
 //
 // Nothing but the keys is brought on: users, roles and leases stay those of the snapshot. So
-// [LeasedKeys] is also about the keys whose lease was granted after the snapshot was taken,
-// of which no change tells whether it was there at the revision.
+// [SettleLeasedKeys] comes before Restore goes on with the file.
 //
 // After an error the file is of no use any more.
-func Append(ctx context.Context, f *os.File, revision int64, leased LeasedKeys, next func() (record, value []byte, err error)) (done Cut, err error) {
+func Append(ctx context.Context, f *os.File, revision int64, next func() (record, value []byte, err error)) error {
 	if err := checkName(f); err != nil {
-		return done, err
+		return err
 	}
 	size, newest, err := sizeAndRevision(ctx, f)
 	if err != nil {
-		return done, err
+		return err
 	}
 	if revision < newest {
-		return done, fmt.Errorf("the snapshot has revision %d already, and is to be cut at %d", newest, revision)
+		return fmt.Errorf("the snapshot has revision %d already, and is to be cut at %d", newest, revision)
 	}
 	if err := f.Truncate(size); err != nil { // without the digest
-		return done, err
+		return err
 	}
 	last, err := appendAll(ctx, f, newest, next)
 	if err != nil {
-		return done, err
+		return err
 	}
 	if last != revision {
-		return done, fmt.Errorf("the changes end at revision %d, and not at %d", last, revision)
+		return fmt.Errorf("the changes end at revision %d, and not at %d", last, revision)
 	}
+	return nil
+}
+
+// SettleLeasedKeys does what [LeasedKeys] says with the keys whose lease does not exist at a
+// database's newest revision: after Append, those whose lease was granted after the snapshot was
+// taken, too, of which no change tells whether it was there at the revision.
+func SettleLeasedKeys(ctx context.Context, f *os.File, revision int64, leased LeasedKeys) (done Cut, err error) {
 	search := newLeaseSearch(revision)
 	if err := search.begin(ctx, f); err != nil {
 		return done, err

@@ -63,7 +63,10 @@ func TestAppend(t *testing.T) {
 				if _, err := CutAt(t.Context(), f, revision, DropLeasedKeys); err != nil {
 					t.Fatal(err)
 				}
-				if done, err := Append(t.Context(), f, info.Revision, DropLeasedKeys, later.next(io.EOF)); err != nil || done != (Cut{}) {
+				if err := Append(t.Context(), f, info.Revision, later.next(io.EOF)); err != nil {
+					t.Fatalf("from %d: %v", revision, err)
+				}
+				if done, err := SettleLeasedKeys(t.Context(), f, info.Revision, DropLeasedKeys); err != nil || done != (Cut{}) {
 					t.Fatalf("from %d: %+v, %v", revision, done, err)
 				}
 				if diff := cmp.Diff(want, bucketsOf(t, f.Name())); diff != "" {
@@ -94,7 +97,10 @@ func TestAppendedLeases(t *testing.T) {
 		if _, err := CutAt(t.Context(), f, 1, leased); err != nil {
 			t.Fatal(err)
 		}
-		if done, err := Append(t.Context(), f, info.Revision, leased, later.next(io.EOF)); err != nil || done.LeasedKeysWithoutLease != lost {
+		if err := Append(t.Context(), f, info.Revision, later.next(io.EOF)); err != nil {
+			t.Fatal(err)
+		}
+		if done, err := SettleLeasedKeys(t.Context(), f, info.Revision, leased); err != nil || done.LeasedKeysWithoutLease != lost {
 			t.Errorf("%d: %+v, %v, want %d", leased, done, err, lost)
 		}
 		if diff := cmp.Diff(want, bucketsOf(t, f.Name())); diff != "" {
@@ -135,7 +141,7 @@ func TestAppendRefuses(t *testing.T) {
 				end = io.EOF
 			}
 			changes := slices.Clone(c.changes)
-			if _, err := Append(t.Context(), f, c.revision, LeasedKeysAsRecorded, changes.next(end)); err == nil || !strings.Contains(err.Error(), c.want) {
+			if err := Append(t.Context(), f, c.revision, changes.next(end)); err == nil || !strings.Contains(err.Error(), c.want) {
 				t.Errorf("got %v, want %s", err, c.want)
 			}
 		})
@@ -147,7 +153,7 @@ func TestAppendRefuses(t *testing.T) {
 		if _, err := CutAt(ctx, f, 1, LeasedKeysAsRecorded); err != nil {
 			t.Fatal(err)
 		}
-		_, err := Append(ctx, f, last, LeasedKeysAsRecorded, func() ([]byte, []byte, error) {
+		err := Append(ctx, f, last, func() ([]byte, []byte, error) {
 			cancel(canceled)
 			return next()
 		})
@@ -157,7 +163,7 @@ func TestAppendRefuses(t *testing.T) {
 	})
 	t.Run("a damaged snapshot", func(t *testing.T) {
 		f := copyOf(t, original[:len(original)/2])
-		_, err := Append(t.Context(), f, last, LeasedKeysAsRecorded, (&pairs{}).next(io.EOF))
+		err := Append(t.Context(), f, last, (&pairs{}).next(io.EOF))
 		var known *runner.Error
 		if !errors.As(err, &known) || known.Reason != agent.ReasonCorruptSnapshot {
 			t.Error(err)
