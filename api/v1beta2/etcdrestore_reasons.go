@@ -257,9 +257,17 @@ const (
 	// taken; nothing is touched. Restore another snapshot. With spec.skipHashCheck this one is
 	// restored as it is.
 	RestoreReasonHashMismatch = "HashMismatch"
-	// RestoreReasonRevisionNotHeld: no snapshot that is known holds spec.revision; nothing is
-	// touched. Set a revision that the message names, or restore another snapshot.
+	// RestoreReasonRevisionNotHeld: no snapshot that is known holds spec.revision, and no archive
+	// beside one leads to it; nothing is touched. Set a revision that the message names, or restore
+	// another snapshot.
 	RestoreReasonRevisionNotHeld = "RevisionNotHeld"
+	// RestoreReasonTimeNotHeld: no archive tells what the cluster held at spec.time; nothing is
+	// touched. Set a time that the message names, or spec.revision.
+	RestoreReasonTimeNotHeld = "TimeNotHeld"
+	// RestoreReasonArchiveUnusable: a segment of the archive is damaged, or of another history
+	// than the snapshot; nothing is touched. Set spec.revision to one that a snapshot holds, or
+	// restore another snapshot.
+	RestoreReasonArchiveUnusable = "ArchiveUnusable"
 	// RestoreReasonClusterAmbiguous: snapshots of several clusters hold spec.revision. Set
 	// spec.clusterID to the one that is meant.
 	RestoreReasonClusterAmbiguous = "ClusterAmbiguous"

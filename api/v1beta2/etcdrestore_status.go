@@ -100,9 +100,17 @@ type RestoreStatus struct {
 	// The snapshot, as it was verified: only exactly this one is restored.
 	// +optional
 	Snapshot *RestoreSnapshot `json:"snapshot,omitempty"`
-	// What is restored of the snapshot. Only with spec.revision or spec.prefixes.
+	// What is restored of the snapshot. Only with spec.revision, spec.time or spec.prefixes.
 	// +optional
 	Restored *RestoredState `json:"restored,omitempty"`
+	// The revision that spec.time stands for, once the archive has told it.
+	// +optional
+	TargetRevision int64 `json:"targetRevision,omitempty"`
+	// The recovery point, with spec.time: whatever etcd had acknowledged before it is restored,
+	// and nothing that was written after spec.time.
+	// +optional
+	// +nullable
+	RecoveryTime *metav1.Time `json:"recoveryTime,omitempty"`
 	// The snapshots under s3.prefix. Only with verifyOnly.
 	// +optional
 	Catalogue *SnapshotCatalogue `json:"catalogue,omitempty"`
@@ -184,11 +192,15 @@ type RestoreSnapshot struct {
 	// restore, the rebuilt database is compared too, before it is handed over.
 	// +optional
 	Hash HashComparison `json:"hash,omitempty"`
-	// How many keys there were at spec.revision, with those whose lease the snapshot no longer
-	// has; with spec.prefixes, only keys under these. Only of a snapshot that was verified
+	// How many keys there were at spec.revision or spec.time, with those whose lease the
+	// snapshot does not have; with spec.prefixes, only keys under these. Only of a snapshot that was verified
 	// before the members were stopped.
 	// +optional
 	KeysAtRevision *int64 `json:"keysAtRevision,omitempty"`
+	// The size of the database in bytes with what the archive adds to it. Only where spec.revision
+	// or spec.time is beyond the snapshot.
+	// +optional
+	DatabaseSizeAtRevision int64 `json:"databaseSizeAtRevision,omitempty"`
 	// The version of etcd whose data it is, such as 3.6.
 	// +optional
 	EtcdVersion string `json:"etcdVersion,omitempty"`
@@ -224,10 +236,10 @@ const (
 	HashSkipped HashComparison = "Skipped"
 )
 
-// RestoredState is what is restored of a snapshot that holds more.
+// RestoredState is what is restored of a snapshot that holds more, or less.
 type RestoredState struct {
-	// The revision of the backed-up cluster at which every key is restored: spec.revision, or
-	// the snapshot's own.
+	// The revision of the backed-up cluster at which every key is restored: spec.revision, that
+	// of spec.time, or the snapshot's own.
 	Revision int64 `json:"revision"`
 	// How many keys are restored: those that there were at that revision (under
 	// spec.prefixes, if these are set), without keysWithoutLease unless spec.leasedKeys is
@@ -237,11 +249,14 @@ type RestoredState struct {
 	// How many later revisions the snapshot has, which are left out.
 	// +optional
 	RevisionsLeftOut int64 `json:"revisionsLeftOut,omitempty"`
+	// How many revisions after the snapshot's are restored from the archive beside it.
+	// +optional
+	RevisionsAppended int64 `json:"revisionsAppended,omitempty"`
 	// How many keys there were at that revision that do not begin with one of spec.prefixes:
 	// they are left out. Only with spec.prefixes.
 	// +optional
 	KeysLeftOut *int64 `json:"keysLeftOut,omitempty"`
-	// How many keys had a lease at that revision which the snapshot no longer has. They are
+	// How many keys had a lease at that revision which the snapshot does not have. They are
 	// left out, or restored without a lease, as spec.leasedKeys says.
 	// +optional
 	KeysWithoutLease int64 `json:"keysWithoutLease,omitempty"`

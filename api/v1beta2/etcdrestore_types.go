@@ -74,12 +74,14 @@ type EtcdRestoreList struct {
 // +kubebuilder:validation:XValidation:rule="!(has(self.backupStorageType) && self.backupStorageType == 'PVC') || has(self.pvc) || has(self.backupRef)",fieldPath=".pvc",reason=FieldValueRequired,message="pvc is missing for backupStorageType PVC: set pvc.claimName and pvc.path, such as backups/etcd.db"
 // +kubebuilder:validation:XValidation:rule="!(has(self.backupStorageType) && self.backupStorageType == 'S3') || !has(self.pvc) || has(self.backupRef)",fieldPath=".pvc",reason=FieldValueForbidden,message="backupStorageType is S3: remove pvc, or set backupStorageType: PVC and remove s3"
 // +kubebuilder:validation:XValidation:rule="!(has(self.backupStorageType) && self.backupStorageType == 'PVC') || !has(self.s3) || has(self.backupRef)",fieldPath=".s3",reason=FieldValueForbidden,message="backupStorageType is PVC: remove s3, or set backupStorageType: S3 and remove pvc"
-// +kubebuilder:validation:XValidation:rule="!(has(self.leasedKeys) && self.leasedKeys.size() > 0) || has(self.revision)",fieldPath=".leasedKeys",reason=FieldValueForbidden,message="leasedKeys is only for a restore to a revision: set revision, or remove leasedKeys"
+// +kubebuilder:validation:XValidation:rule="!(has(self.leasedKeys) && self.leasedKeys.size() > 0) || has(self.revision) || has(self.time)",fieldPath=".leasedKeys",reason=FieldValueForbidden,message="leasedKeys is only for a restore to a point in time: set revision or time, or remove leasedKeys"
+// +kubebuilder:validation:XValidation:rule="!(has(self.revision) && has(self.time))",fieldPath=".time",reason=FieldValueForbidden,message="set only one of revision and time: revision for the last revision that is to be kept, time for what the archive recorded until then"
 // +kubebuilder:validation:XValidation:rule="!(has(self.prefixes) && self.prefixes.size() > 0) || has(self.clusterTemplate) || (has(self.target) && self.target == 'New') || (has(self.verifyOnly) && self.verifyOnly)",fieldPath=".prefixes",reason=FieldValueForbidden,message="prefixes cannot be restored in place, since all other keys of the cluster would be lost: set target: New, or clusterTemplate instead of etcdCluster, and copy the keys from the new cluster"
 // +kubebuilder:validation:XValidation:rule="has(self.etcdCluster) == has(oldSelf.etcdCluster) && (!has(self.etcdCluster) || self.etcdCluster == oldSelf.etcdCluster) && (has(self.target) && self.target.size() > 0) == (has(oldSelf.target) && oldSelf.target.size() > 0) && (!has(self.target) || !has(oldSelf.target) || self.target == oldSelf.target) && has(self.clusterTemplate) == has(oldSelf.clusterTemplate) && (!has(self.clusterTemplate) || self.clusterTemplate == oldSelf.clusterTemplate)",reason=FieldValueForbidden,message="etcdCluster, target and clusterTemplate cannot be changed, since a restore is done once: delete this EtcdRestore, and create another one"
 // +kubebuilder:validation:XValidation:rule="(has(self.backupStorageType) && self.backupStorageType.size() > 0) == (has(oldSelf.backupStorageType) && oldSelf.backupStorageType.size() > 0) && (!has(self.backupStorageType) || !has(oldSelf.backupStorageType) || self.backupStorageType == oldSelf.backupStorageType) && has(self.s3) == has(oldSelf.s3) && has(self.pvc) == has(oldSelf.pvc) && (!has(self.pvc) || self.pvc == oldSelf.pvc) && has(self.backupRef) == has(oldSelf.backupRef) && (has(self.clusterID) && self.clusterID.size() > 0) == (has(oldSelf.clusterID) && oldSelf.clusterID.size() > 0) && (!has(self.clusterID) || !has(oldSelf.clusterID) || self.clusterID == oldSelf.clusterID) && (has(self.skipHashCheck) && self.skipHashCheck) == (has(oldSelf.skipHashCheck) && oldSelf.skipHashCheck)",reason=FieldValueForbidden,message="backupStorageType, s3, pvc, backupRef, clusterID and skipHashCheck cannot be changed, since a restore is done once: delete this EtcdRestore, and create another one"
 // +kubebuilder:validation:XValidation:rule="has(self.revisionBump) == has(oldSelf.revisionBump) && (!has(self.revisionBump) || self.revisionBump == oldSelf.revisionBump) && has(self.pod) == has(oldSelf.pod) && (!has(self.pod) || self.pod == oldSelf.pod)",reason=FieldValueForbidden,message="revisionBump and pod cannot be changed, since a restore is done once: delete this EtcdRestore, and create another one"
 // +kubebuilder:validation:XValidation:rule="(has(self.revision) ? self.revision : 0) == (has(oldSelf.revision) ? oldSelf.revision : 0) && (has(self.leasedKeys) && self.leasedKeys == 'Keep') == (has(oldSelf.leasedKeys) && oldSelf.leasedKeys == 'Keep')",fieldPath=".revision",reason=FieldValueForbidden,message="revision and leasedKeys cannot be changed, since a restore is done once: delete this EtcdRestore, and create another one"
+// +kubebuilder:validation:XValidation:rule="has(self.time) == has(oldSelf.time) && (!has(self.time) || self.time == oldSelf.time)",fieldPath=".time",reason=FieldValueForbidden,message="time cannot be changed, since a restore is done once: delete this EtcdRestore, and create another one"
 // +kubebuilder:validation:XValidation:rule="(has(self.prefixes) ? self.prefixes : []) == (has(oldSelf.prefixes) ? oldSelf.prefixes : [])",fieldPath=".prefixes",reason=FieldValueForbidden,message="prefixes cannot be changed, since a restore is done once: delete this EtcdRestore, and create another one"
 // +kubebuilder:validation:XValidation:rule="(has(self.verifyOnly) && self.verifyOnly) == (has(oldSelf.verifyOnly) && oldSelf.verifyOnly)",fieldPath=".verifyOnly",reason=FieldValueForbidden,message="verifyOnly cannot be changed, since a restore is done once: create another EtcdRestore to restore what this one has verified"
 // +kubebuilder:validation:XValidation:rule="(has(self.allowEmptySnapshot) && self.allowEmptySnapshot) == (has(oldSelf.allowEmptySnapshot) && oldSelf.allowEmptySnapshot)",fieldPath=".allowEmptySnapshot",reason=FieldValueForbidden,message="allowEmptySnapshot cannot be changed, since a restore is done once: delete this EtcdRestore, and create another one"
@@ -144,21 +146,31 @@ type RestoreSpec struct {
 
 	// Restores every key as it was at this revision of the backed-up cluster, instead of all
 	// that the snapshot holds. A snapshot holds every revision from the last compaction before
-	// it was taken up to its own. With backupRef without entry, the newest snapshot in its
-	// status.history that holds this revision is taken; with s3.prefix, the oldest. Default:
-	// the snapshot's own revision.
+	// it was taken up to its own. Later ones are in the archive that an EtcdBackup with
+	// spec.archive has recorded beside it. With backupRef without entry, the newest snapshot in
+	// its status.history that holds this revision is taken; with s3.prefix, the oldest; where
+	// none holds it, the newest before it, and the archive. Default: the snapshot's own revision.
 	// +optional
 	// +kubebuilder:validation:XValidation:rule="self > 0",message="revision must be more than 0: set it to the last revision that is to be kept, or remove it to restore all that the snapshot holds"
 	Revision int64 `json:"revision,omitempty"`
 
-	// With revision: what happens to keys that had a lease at that revision which was revoked,
-	// or expired, before the snapshot was taken. Drop leaves them out, since their owner has
+	// Restores every key as it was at this time, in RFC 3339, such as 2026-03-01T12:00:00Z, by
+	// the archive that an EtcdBackup with spec.archive has recorded beside the snapshot: nothing
+	// that was written later, and all that was written up to about a second before. With backupRef
+	// without entry, and with s3.prefix, the newest snapshot from before is taken. A time of which
+	// the archive does not tell is refused. Instead of revision. Default: the snapshot's own.
+	// +optional
+	Time *metav1.Time `json:"time,omitempty"`
+
+	// With revision or time: what happens to keys that had a lease then which the snapshot does
+	// not have: it was revoked, or had expired, before the snapshot was taken, or it was granted
+	// after that. Drop leaves them out, since their owner has
 	// given them up. Keep restores them without a lease: they never expire. Default Drop.
 	// +optional
 	LeasedKeys LeasedKeys `json:"leasedKeys,omitempty"`
 
 	// Restores only the keys that begin with one of these prefixes, to a new cluster (target
-	// New, or clusterTemplate), as of revision if that is set. Users, roles and leases are
+	// New, or clusterTemplate), as of revision or time if that is set. Users, roles and leases are
 	// restored as always. At most 16, such as app/tenant-7/. Default: all keys.
 	// +optional
 	// +listType=atomic

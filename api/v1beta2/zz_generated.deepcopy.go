@@ -1467,6 +1467,10 @@ func (in *RestoreSpec) DeepCopyInto(out *RestoreSpec) {
 		*out = new(OSSSource)
 		**out = **in
 	}
+	if in.Time != nil {
+		in, out := &in.Time, &out.Time
+		*out = (*in).DeepCopy()
+	}
 	if in.Prefixes != nil {
 		in, out := &in.Prefixes, &out.Prefixes
 		*out = make([]string, len(*in))
@@ -1518,6 +1522,10 @@ func (in *RestoreStatus) DeepCopyInto(out *RestoreStatus) {
 		in, out := &in.Restored, &out.Restored
 		*out = new(RestoredState)
 		(*in).DeepCopyInto(*out)
+	}
+	if in.RecoveryTime != nil {
+		in, out := &in.RecoveryTime, &out.RecoveryTime
+		*out = (*in).DeepCopy()
 	}
 	if in.Catalogue != nil {
 		in, out := &in.Catalogue, &out.Catalogue

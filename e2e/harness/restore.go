@@ -7,6 +7,7 @@ import (
 	"slices"
 	"strings"
 	"sync/atomic"
+	"time"
 
 	batchv1 "k8s.io/api/batch/v1"
 	corev1 "k8s.io/api/core/v1"
@@ -97,6 +98,11 @@ func FromBackup(name string) RestoreOption {
 // AsOf restores what the snapshot holds of that revision.
 func AsOf(revision int64) RestoreOption {
 	return func(r *v1beta2.EtcdRestore) { r.Spec.Revision = revision }
+}
+
+// AsOfTime restores what was there at that time, by the archive beside the snapshot.
+func AsOfTime(at time.Time) RestoreOption {
+	return func(r *v1beta2.EtcdRestore) { r.Spec.Time = &metav1.Time{Time: at} }
 }
 
 // RestoredWith takes the store's credentials from that Secret.

@@ -14,6 +14,7 @@ func Causes() []Variable {
 		{regexp.MustCompile(regexp.QuoteMeta(os.TempDir()) + `/[^\s:,;)"]+`), "<path>"},
 		{regexp.MustCompile(`(no endpoint answers|no endpoint is usable|cannot connect with TLS|etcd's authentication rejects the (?:backup|snapshot request)) \(.*?\)(: |; |$)`), "$1 (<cause>)$2"},
 		{regexp.MustCompile(`\([^()]*, (?:s3://\S+|bucket \S+): .*\)`), "(<request>: <cause>)"},
+		{regexp.MustCompile(`[0-9a-f]{16}_[0-9a-f]{8}(_[0-9]{19}){2}(_[0-9a-f]{16}){2}\.seg`), "<segment>"},
 		{regexp.MustCompile(`(s3|pvc)://[^\s,"]*[^\s,":;]`), "$1://<location>"},
 		{regexp.MustCompile(`((?:pvc\.path|directory) )"[^"]*"`), `$1"<path>"`},
 		{regexp.MustCompile(`"[0-9a-f]{32}"`), "<etag>"},

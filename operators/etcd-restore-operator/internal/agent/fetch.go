@@ -16,6 +16,7 @@ import (
 	"github.com/etcd-operators/etcd-operators/shared/datadir"
 	"github.com/etcd-operators/etcd-operators/shared/rebuild"
 	"github.com/etcd-operators/etcd-operators/shared/snapshot"
+	"github.com/etcd-operators/etcd-operators/shared/snapshotname"
 )
 
 const (
@@ -30,6 +31,8 @@ const (
 type fetched struct {
 	// file holds it unpacked.
 	file *os.File
+	// name is that of the object or the file that was read.
+	name string
 	// inPlace is set if that is where it is stored, and may be written to.
 	inPlace *stored
 	// hashed tells whether it ends with a digest.
@@ -72,7 +75,7 @@ func (j *job) take(ctx context.Context, from *stored, dir string) (_ *fetched, e
 	if err := recognise(database, packed != nil); err != nil {
 		return nil, j.broken(source, err)
 	}
-	f := &fetched{file: from.file, recorded: from.hash}
+	f := &fetched{file: from.file, name: from.name, recorded: from.hash}
 	to := io.Discard // a file on a volume stays where it lies
 	if !j.staysOnVolume(from, packed != nil) {
 		f.file, err = j.stage(dir, from)
@@ -104,9 +107,12 @@ func (j *job) take(ctx context.Context, from *stored, dir string) (_ *fetched, e
 }
 
 // staysOnVolume tells whether a file is read where it lies: to verify, a database that is
-// not packed. What is restored is copied, since the file may be written to at any time.
+// not packed, and to which nothing is appended. What is restored is copied, since the file may be
+// written to at any time.
 func (j *job) staysOnVolume(from *stored, packed bool) bool {
-	return j.task.Member == nil && from.file != nil && !packed
+	_, named, _ := snapshotname.ParseAny(from.name)
+	appended := !j.task.Time.IsZero() || j.task.Revision > named.Revision
+	return j.task.Member == nil && from.file != nil && !packed && !appended
 }
 
 // stage makes the file that a snapshot is put in, if there is room for it.

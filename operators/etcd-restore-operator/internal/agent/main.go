@@ -157,6 +157,8 @@ func read(env string) (t task.Task, err error) {
 		return t, runner.Refuse(agent.ReasonInvalidTask, "the task must name the snapshot to restore, and not only a prefix")
 	case t.Revision < 0:
 		return t, runner.Refuse(agent.ReasonInvalidTask, "the task's revision is negative: %d", t.Revision)
+	case t.Revision > 0 && !t.Time.IsZero():
+		return t, runner.Refuse(agent.ReasonInvalidTask, "the task has both a revision and a time")
 	case m == nil && t.Scratch == "":
 		return t, runner.Refuse(agent.ReasonInvalidTask, "the task names no folder to work in")
 	case m != nil && (m.Name == "" || m.PeerURL == "" || m.Token == "" || m.Revision <= 0 || !filepath.IsAbs(m.DataDir) || m.PermitFile == ""):

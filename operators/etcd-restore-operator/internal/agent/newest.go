@@ -71,6 +71,8 @@ func (j *job) choose(ctx context.Context, store objectstore.Store) error {
 	}
 	chosen := &candidates[0]
 	switch {
+	case !j.task.Time.IsZero():
+		chosen, err = j.before(ctx, store, candidates)
 	case j.task.Revision > 0:
 		chosen, err = j.holding(ctx, store, all, candidates)
 	case j.task.ClusterID != "":
@@ -136,7 +138,8 @@ func (j *job) ofCluster(ctx context.Context, store objectstore.Store, candidates
 	return nil, runner.Refuse(task.ReasonWrongCluster, "none of the newest %d snapshots under %s records that it is of cluster %s: correct spec.clusterID or %[4]s.prefix, or name a snapshot in %[4]s.path (those of the archived operator record no cluster)", len(candidates), store.URL(j.task.Store.Prefix), j.task.ClusterID, j.task.Store.Field())
 }
 
-// holding is the oldest that holds the task's revision, since it has the least to leave out.
+// holding is the oldest that holds the task's revision, since it has the least to leave out, or
+// else the newest before it whose archive leads there.
 // Objects of an earlier release do not tell how far they go back: one of them is taken where no
 // other is known to hold it.
 func (j *job) holding(ctx context.Context, store objectstore.Store, all *listing, candidates []lying) (*lying, error) {
@@ -176,7 +179,11 @@ func (j *job) holding(ctx context.Context, store objectstore.Store, all *listing
 	clusters = slices.Compact(slices.Sorted(slices.Values(slices.DeleteFunc(clusters, func(id string) bool { return id == "" }))))
 	switch {
 	case len(sure) == 0:
-		return nil, revisionNotHeld(j.task.Store.Field(), store.URL(j.task.Store.Prefix), j.task.Revision, all, before, after)
+		base, why, err := j.reaching(ctx, store, candidates)
+		if base != nil || err != nil {
+			return base, err
+		}
+		return nil, revisionNotHeld(why, j.task.Store.Field(), store.URL(j.task.Store.Prefix), j.task.Revision, all, before, after)
 	case len(clusters) > 1:
 		return nil, runner.Refuse(task.ReasonClusterAmbiguous, "snapshots of several clusters under %s hold revision %d: set spec.clusterID to one of %s", store.URL(j.task.Store.Prefix), j.task.Revision, strings.Join(clusters, ", "))
 	}
@@ -194,14 +201,18 @@ func oldestOf(o objectstore.Object) int64 {
 }
 
 // revisionNotHeld refuses a revision. field is that of the place. before and after are the nearest that snapshots hold;
-// before is 0, and after the highest number, if none does.
-func revisionNotHeld(field, where string, revision int64, all *listing, before, after int64) error {
+// before is 0, and after the highest number, if none does. why says why the archive does not lead
+// to it; nil if there is none.
+func revisionNotHeld(why error, field, where string, revision int64, all *listing, before, after int64) error {
 	var near []string
 	if before > 0 {
 		near = append(near, fmt.Sprintf("the snapshots before it end at revision %d", before))
 	}
 	if after < math.MaxInt64 {
 		near = append(near, fmt.Sprintf("those after it begin at revision %d", after))
+	}
+	if why != nil {
+		near = append(near, why.Error())
 	}
 	none, other := "no snapshot", "back the cluster up again before etcd compacts that revision"
 	if all.total > maxCandidates {

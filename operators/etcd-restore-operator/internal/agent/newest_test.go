@@ -15,6 +15,7 @@ import (
 
 	"github.com/etcd-operators/etcd-operators/operators/etcd-restore-operator/internal/task"
 	"github.com/etcd-operators/etcd-operators/shared/agent"
+	"github.com/etcd-operators/etcd-operators/shared/archive"
 	"github.com/etcd-operators/etcd-operators/shared/etcdtest"
 	"github.com/etcd-operators/etcd-operators/shared/s3test"
 	"github.com/etcd-operators/etcd-operators/shared/snapshotname"
@@ -244,13 +245,15 @@ func TestAnyNumberUnderAPrefix(t *testing.T) {
 func TestARevisionThatTheNewestDoNotHold(t *testing.T) {
 	for name, c := range map[string]struct {
 		total int64
+		why   error
 		want  string
 	}{
-		"all were searched": {maxCandidates, "no snapshot under s3://b/p holds revision 5: those after it begin at revision 9; set spec.revision to one that a snapshot holds, or back the cluster up again before etcd compacts that revision"},
-		"older ones exist":  {maxCandidates + 1, "none of the newest 1000 snapshots under s3://b/p holds revision 5: those after it begin at revision 9; set spec.revision to one that a snapshot holds, or set a longer s3.prefix to search older ones"},
+		"all were searched": {maxCandidates, nil, "no snapshot under s3://b/p holds revision 5: those after it begin at revision 9; set spec.revision to one that a snapshot holds, or back the cluster up again before etcd compacts that revision"},
+		"older ones exist":  {maxCandidates + 1, nil, "none of the newest 1000 snapshots under s3://b/p holds revision 5: those after it begin at revision 9; set spec.revision to one that a snapshot holds, or set a longer s3.prefix to search older ones"},
+		"with an archive":   {maxCandidates, &archive.GapError{From: 3, To: 6}, "no snapshot under s3://b/p holds revision 5: those after it begin at revision 9, and the archive has a gap: it does not hold revisions 3 to 6; set spec.revision to one that a snapshot holds, or back the cluster up again before etcd compacts that revision"},
 	} {
 		t.Run(name, func(t *testing.T) {
-			err := revisionNotHeld("s3", "s3://b/p", 5, &listing{total: c.total}, 0, 9)
+			err := revisionNotHeld(c.why, "s3", "s3://b/p", 5, &listing{total: c.total}, 0, 9)
 			if err.Error() != c.want {
 				t.Error(err)
 			}

@@ -1,7 +1,6 @@
 package agent
 
 import (
-	"cmp"
 	"context"
 	"encoding/json"
 	"errors"
@@ -102,8 +101,11 @@ func (f *facts) isOf(t task.Task) bool {
 	if f.Snapshot == nil || !slices.Equal(f.Prefixes, t.Prefixes) || t.Want != nil && *f.Snapshot != *t.Want {
 		return false
 	}
-	if f.Cut == nil {
-		return t.Revision == 0 && len(t.Prefixes) == 0
+	switch {
+	case f.Cut == nil:
+		return t.Revision == 0 && t.Time.IsZero() && len(t.Prefixes) == 0
+	case !t.Time.IsZero(): // that of an EtcdRestore is always the same
+		return !f.Cut.Time.IsZero()
 	}
 	return f.Cut.Revision == t.Revision || t.Revision == 0 && len(t.Prefixes) > 0 && f.Cut.Revision == f.Snapshot.Revision
 }
@@ -159,23 +161,32 @@ func (j *job) assemble(ctx context.Context, p *datadir.Place, f *fetched) (*fact
 			return nil, err
 		}
 	}
-	if found.Revision > maxRevision-m.Bump || m.Revision > maxRevision {
-		return nil, runner.Refuse(task.ReasonRevisionTooHigh, "revision too high: the snapshot has revision %d, which is beyond %[3]d when raised by %[2]d; remove spec.revisionBump", found.Revision, m.Bump, maxRevision)
+	t, err := j.aim(ctx, f, found)
+	if err != nil {
+		return nil, err
+	}
+	defer t.close()
+	newest := found.Revision
+	if t != nil {
+		newest = max(newest, t.revision)
+	}
+	if newest > maxRevision-m.Bump || m.Revision > maxRevision {
+		return nil, runner.Refuse(task.ReasonRevisionTooHigh, "revision too high: the snapshot has revision %d, which is beyond %[3]d when raised by %[2]d; remove spec.revisionBump", newest, m.Bump, maxRevision)
 	}
 	revision := m.Revision
 	if m.Bump > 0 {
-		revision = max(revision, found.Revision+m.Bump)
+		revision = max(revision, newest+m.Bump)
 	}
-	// What is left out counts in the hash; else what was rebuilt is compared.
+	// What is left out counts in the hash, and what is added does not; else what was rebuilt is
+	// compared.
 	var hash string
-	var err error
-	if j.task.Revision > 0 || len(j.task.Prefixes) > 0 {
+	if t != nil {
 		hash, err = j.compareHash(ctx, f, found)
 	}
 	if err != nil {
 		return nil, err
 	}
-	cut, err := j.cut(ctx, f, found)
+	cut, err := j.bring(ctx, f, found, t)
 	if err != nil {
 		return nil, err
 	}
@@ -199,29 +210,38 @@ func (j *job) assemble(ctx context.Context, p *datadir.Place, f *fetched) (*fact
 	return &facts{Snapshot: found, Cut: cut, Prefixes: j.task.Prefixes, Revision: revision}, nil
 }
 
-// cut leaves of the database what is under the task's prefixes, and brings it to what it was at
-// the task's revision; nil if it has neither.
-func (j *job) cut(ctx context.Context, f *fetched, found *task.Snapshot) (*task.Cut, error) {
-	if j.task.Revision == 0 && len(j.task.Prefixes) == 0 {
+// bring brings the database to what it was at the target, and leaves of it what is under the
+// task's prefixes; nil if the snapshot is restored as it is.
+func (j *job) bring(ctx context.Context, f *fetched, found *task.Snapshot, t *target) (cut *task.Cut, err error) {
+	if t == nil {
 		return nil, nil
 	}
-	r, leftOut := cmp.Or(j.task.Revision, found.Revision), (*int64)(nil)
+	cut = &task.Cut{Revision: t.revision}
+	if len(t.chain) > 0 {
+		if cut, err = j.follow(ctx, f, found, t); err != nil {
+			return nil, err
+		}
+	}
+	cut.Time = t.at.UTC()
 	if len(j.task.Prefixes) > 0 {
-		planned, err := j.planCut(ctx, f, found)
-		if err != nil {
+		if err := j.count(ctx, f, cut); err != nil {
 			return nil, err
 		}
 		if err := j.extract(ctx, f); err != nil {
 			return nil, err
 		}
-		leftOut = planned.LeftOut
 	}
-	j.log.Info("leaving out what came after the revision", "revision", r)
 	leased := rebuild.DropLeasedKeys
 	if j.task.KeepLeasedKeys {
 		leased = rebuild.KeepLeasedKeys
 	}
-	cut, err := rebuild.CutAt(ctx, f.file, r, leased)
+	var changed rebuild.Cut
+	if len(t.chain) > 0 {
+		changed, err = rebuild.SettleLeasedKeys(ctx, f.file, t.revision, leased)
+	} else {
+		j.log.Info("leaving out what came after the revision", "revision", t.revision)
+		changed, err = rebuild.CutAt(ctx, f.file, t.revision, leased)
+	}
 	if err != nil {
 		return nil, err
 	}
@@ -229,11 +249,12 @@ func (j *job) cut(ctx context.Context, f *fetched, found *task.Snapshot) (*task.
 	if err != nil {
 		return nil, err
 	}
-	if info.Revision > r {
-		return nil, fmt.Errorf("the database is still at revision %d, and not at %d", info.Revision, r)
+	if info.Revision > t.revision {
+		return nil, fmt.Errorf("the database is still at revision %d, and not at %d", info.Revision, t.revision)
 	}
-	j.log.Info("left out what came after the revision", "revision", r, "keys", info.TotalKeys, "keysWithoutLease", cut.LeasedKeysWithoutLease)
-	return &task.Cut{Revision: r, TotalKeys: info.TotalKeys, LeftOut: leftOut, WithoutLease: cut.LeasedKeysWithoutLease}, nil
+	cut.TotalKeys, cut.WithoutLease = info.TotalKeys, changed.LeasedKeysWithoutLease
+	j.log.Info("the database is as it was at the revision", "revision", t.revision, "keys", cut.TotalKeys, "keysWithoutLease", cut.WithoutLease)
+	return cut, nil
 }
 
 // extract replaces the file by one of the keys under the task's prefixes alone. Until then the

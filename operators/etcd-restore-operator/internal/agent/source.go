@@ -26,6 +26,8 @@ const (
 // stored is a snapshot as it is stored, which is read once.
 type stored struct {
 	io.ReadCloser
+	// name is the key of the object, or the path of the file.
+	name     string
 	location string
 	size     int64
 	// etag and clusterID are empty if nothing tells them.
@@ -113,7 +115,7 @@ func (j *job) openObject(ctx context.Context) (*stored, error) {
 	if err != nil {
 		return nil, err
 	}
-	return &stored{ReadCloser: r, location: store.URL(r.Key), size: r.Size, etag: r.ETag, clusterID: r.Metadata[clusterIDKey], hash: snapshot.HashIn(r.Metadata)}, nil
+	return &stored{ReadCloser: r, name: key, location: store.URL(r.Key), size: r.Size, etag: r.ETag, clusterID: r.Metadata[clusterIDKey], hash: snapshot.HashIn(r.Metadata)}, nil
 }
 
 func (j *job) openFile() (*stored, error) {
@@ -136,12 +138,12 @@ func (j *job) openFile() (*stored, error) {
 	if !info.Mode().IsRegular() {
 		return nil, errors.Join(runner.Refuse(agent.ReasonInvalidPath, "%s is not a file: correct pvc.path", location), f.Close())
 	}
-	s := &stored{ReadCloser: f, location: location, size: info.Size(), file: f, asOpened: info}
+	s := &stored{ReadCloser: f, name: name, location: location, size: info.Size(), file: f, asOpened: info}
 	switch beside, err := sidecar.Of(root, name, f); {
 	case err != nil:
 		j.log.Warn("cannot read what is recorded beside the snapshot", "error", err)
 	case beside != nil:
-		s.hash = snapshot.HashIn(beside.Metadata)
+		s.hash, s.clusterID = snapshot.HashIn(beside.Metadata), beside.Metadata[clusterIDKey]
 	}
 	return s, nil
 }

@@ -1,7 +1,6 @@
 package agent
 
 import (
-	"cmp"
 	"context"
 	"os"
 	"strings"
@@ -27,39 +26,58 @@ func (j *job) verify(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	cut, err := j.planCut(ctx, f, found)
+	t, err := j.aim(ctx, f, found)
 	if err != nil {
 		return err
 	}
+	defer t.close()
 	if found.Hash, err = j.compareHash(ctx, f, found); err != nil {
+		return err
+	}
+	cut, err := j.foresee(ctx, f, found, t)
+	if err != nil {
 		return err
 	}
 	j.result.Snapshot, j.result.Cut = found, cut
 	return nil
 }
 
-// planCut counts the keys at the task's revision and under its prefixes, before anything is
-// stopped for it; nil if it has neither.
-func (j *job) planCut(ctx context.Context, f *fetched, found *task.Snapshot) (*task.Cut, error) {
-	if j.task.Revision == 0 && len(j.task.Prefixes) == 0 {
+// foresee finds out what a restore will leave of the snapshot and add to it, before anything is
+// stopped for it; nil if it restores the snapshot as it is.
+func (j *job) foresee(ctx context.Context, f *fetched, found *task.Snapshot, t *target) (cut *task.Cut, err error) {
+	switch {
+	case t == nil:
 		return nil, nil
-	}
-	r := cmp.Or(j.task.Revision, found.Revision)
-	keys, elsewhere, err := rebuild.PlanCut(ctx, f.file, r, j.task.Prefixes)
-	if f.inPlace != nil {
-		if changed := f.inPlace.checkUnchanged(); changed != nil {
-			return nil, changed
-		}
+	case len(t.chain) > 0:
+		cut, err = j.follow(ctx, f, found, t)
+	default:
+		cut = &task.Cut{Revision: t.revision}
 	}
 	if err != nil {
 		return nil, err
 	}
+	cut.Time = t.at.UTC()
+	return cut, j.count(ctx, f, cut)
+}
+
+// count counts the keys at a revision, under the task's prefixes and elsewhere.
+func (j *job) count(ctx context.Context, f *fetched, cut *task.Cut) error {
+	r := cut.Revision
+	keys, elsewhere, err := rebuild.PlanCut(ctx, f.file, r, j.task.Prefixes)
+	if f.inPlace != nil {
+		if changed := f.inPlace.checkUnchanged(); changed != nil {
+			return changed
+		}
+	}
+	if err != nil {
+		return err
+	}
 	j.log.Info("the snapshot can be restored as of the revision", "revision", r, "keys", keys, "keysElsewhere", elsewhere)
-	cut := &task.Cut{Revision: r, TotalKeys: keys}
+	cut.TotalKeys = keys
 	if len(j.task.Prefixes) > 0 {
 		cut.LeftOut = &elsewhere
 	}
-	return cut, nil
+	return nil
 }
 
 // examine finds out all about a snapshot that was fetched, or why it cannot be restored.
@@ -80,13 +98,13 @@ func (j *job) examine(ctx context.Context, f *fetched) (*task.Snapshot, error) {
 	if err := j.checkCredentials(ctx, f.file, info.AuthEnabled); err != nil {
 		return nil, err
 	}
-	if r := j.task.Revision; r > 0 && (r < oldest(info) || r > info.Revision) {
-		return nil, runner.Refuse(task.ReasonRevisionNotHeld, "the snapshot %s holds revisions %d to %d, and not revision %d: set spec.revision to one of them, or restore another snapshot", f.found.Location, oldest(info), info.Revision, r)
-	}
 	found := f.found
 	found.DatabaseSize, found.Revision, found.TotalKeys, found.EtcdVersion = info.DatabaseSize, info.Revision, info.TotalKeys, info.EtcdVersion
 	found.OldestRevision = oldest(info)
 	found.Alarms, found.AuthEnabled = strings.Join(info.Alarms, ","), info.AuthEnabled
+	if r := j.task.Revision; r > 0 && r < found.OldestRevision {
+		return nil, revisionBeyond(&found, r)
+	}
 	return &found, nil
 }
 

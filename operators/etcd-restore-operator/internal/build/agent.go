@@ -1,6 +1,8 @@
 package build
 
 import (
+	"cmp"
+
 	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/api/resource"
 
@@ -52,12 +54,15 @@ func resources() corev1.ResourceRequirements {
 func newTask(r *v1beta2.EtcdRestore, s plan.Source) task.Task {
 	t := task.Task{
 		SkipHashCheck: r.Spec.SkipHashCheck,
-		Revision:      r.Spec.Revision,
+		Revision:      cmp.Or(r.Spec.Revision, r.Status.TargetRevision),
 		Prefixes:      r.Spec.Prefixes,
 
 		KeepLeasedKeys: r.Spec.LeasedKeys == v1beta2.LeasedKeysKeep,
 		Restore:        r.Namespace + "/" + r.Name,
 		UID:            string(r.UID),
+	}
+	if at := r.Spec.Time; at != nil && t.Revision == 0 {
+		t.Time = at.UTC()
 	}
 	if r.Spec.BackupRef == nil {
 		// Else the EtcdBackup knows which cluster it has stored, and plan compares.

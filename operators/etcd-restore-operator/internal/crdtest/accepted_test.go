@@ -69,6 +69,7 @@ func TestAccepted(t *testing.T) {
 		"template, auto TLS":     {Reason: "a cluster gets TLS, or loses it, by way of a new one", Name: "from-template-5", Spec: `{clusterTemplate: {spec: {TLS: {auto: {certificateLifetime: 24h, caOverlap: 1h, serverNames: [etcd.example.com]}, minVersion: TLS1.3}}}, ` + fromS3 + `}`},
 		"template, static TLS":   {Reason: "the predecessor's Secrets, of the new name", Name: "from-template-6", Spec: `{clusterTemplate: {spec: {TLS: {static: {member: {peerSecret: p, serverSecret: s}, operatorSecret: o}}}}, ` + fromS3 + `}`},
 		"template, cert-manager": {Reason: "an issuer of the namespace", Name: "from-template-7", Spec: `{clusterTemplate: {spec: {TLS: {certManager: {issuerRef: {name: ca}}}}}, ` + fromS3 + `}`},
+		"time":                   {Reason: "any second of an archive", Spec: with(`time: "2026-03-01T13:00:00+01:00", leasedKeys: Keep`)},
 		"prefixes":               {Reason: "one tenant's data is taken back by hand", Name: "from-template-8", Spec: `{` + template + `, revision: 5, prefixes: [app/tenant-7/, "` + strings.Repeat("x", 1024) + `"], ` + fromS3 + `}`},
 		"prefixes, New":          {Reason: "with the spec of another cluster", Name: "prefixes-new", Spec: `{etcdCluster: {name: x}, target: New, prefixes: [a], ` + fromS3 + `}`},
 		"prefixes, verifyOnly":   {Reason: "the keys under them are counted", Spec: `{verifyOnly: true, prefixes: [a], ` + fromS3 + `}`},

@@ -22,7 +22,7 @@ const (
 	fileMessage       = "path is not the path of a file on the volume: set it to one like backups/etcd.db, without a slash at either end, without .., and with at most 255 characters between slashes"
 	idMessage         = "clusterID is invalid: set it to the 16 lower-case hexadecimal digits in status.clusterID of the EtcdCluster"
 	bumpMessage       = "revisionBump must be more than 0, since revisions never go back: set at least 1000000000, or remove it"
-	leasedMessage     = "leasedKeys is only for a restore to a revision: set revision, or remove leasedKeys"
+	leasedMessage     = "leasedKeys is only for a restore to a point in time: set revision or time, or remove leasedKeys"
 	prefixesMessage   = "prefixes cannot be restored in place, since all other keys of the cluster would be lost: set target: New, or clusterTemplate instead of etcdCluster, and copy the keys from the new cluster"
 	asOfMessage       = "revision must be more than 0: set it to the last revision that is to be kept, or remove it to restore all that the snapshot holds"
 	labelEnding       = " is set by the operators (as are all labels of etcd.database.coreos.com/*); remove it or use another key"
@@ -107,6 +107,8 @@ func TestRefused(t *testing.T) {
 		"negative bump":           {Reason: "watchers would see time run backwards", Spec: with(`revisionBump: -1`), Field: "spec.revisionBump", Message: bumpMessage},
 		"revision 0":              {Reason: "there is no such revision", Spec: with(`revision: 0`), Field: "spec.revision", Message: asOfMessage},
 		"negative revision":       {Reason: "there is no such revision", Spec: with(`revision: -1`), Field: "spec.revision", Message: asOfMessage},
+		"revision and time":       {Reason: "which is meant?", Spec: with(`revision: 5, time: "2026-03-01T12:00:00Z"`), Field: "spec.time", Message: "set only one of revision and time: revision for the last revision that is to be kept, time for what the archive recorded until then"},
+		"a time of day":           {Reason: "of which day, and where?", Spec: with(`time: "12:00"`), Field: "spec.time", Message: "must be of type datetime"},
 		"keys of a lease":         {Reason: "a typo must not mean Drop", Spec: with(`revision: 5, leasedKeys: keep`), Field: "spec.leasedKeys", Message: `supported values: "", "Drop", "Keep"`},
 		"leased keys alone":       {Reason: "without revision they are all restored", Spec: with(`leasedKeys: Keep`), Field: "spec.leasedKeys", Message: leasedMessage},
 		"leased keys, dropped":    {Reason: "without revision they are all restored", Spec: with(`leasedKeys: Drop`), Field: "spec.leasedKeys", Message: leasedMessage},

@@ -69,6 +69,8 @@ func TestUpdates(t *testing.T) {
 		"verifyOnly later":      {reason: "a restore must not be left in the middle", before: plain, after: with(`verifyOnly: true`), field: "spec.verifyOnly", message: verifyMessage},
 		"revision":              {reason: "another one may be prepared", before: with(`revision: 5`), after: with(`revision: 6`), field: "spec.revision", message: "revision and leasedKeys " + again},
 		"revision later":        {reason: "the whole snapshot may be prepared", before: plain, after: with(`revision: 6`), field: "spec.revision", message: "revision and leasedKeys " + again},
+		"time":                  {reason: "another one may be prepared", before: with(`time: "2026-03-01T12:00:00Z"`), after: with(`time: "2026-03-01T12:00:01Z"`), field: "spec.time", message: "time " + again},
+		"time later":            {reason: "the whole snapshot may be prepared", before: plain, after: with(`time: "2026-03-01T12:00:00Z"`), field: "spec.time", message: "time " + again},
 		"leased keys":           {reason: "they may be left out already", before: with(`revision: 5`), after: with(`revision: 5, leasedKeys: Keep`), field: "spec.revision", message: "revision and leasedKeys " + again},
 		"leased keys, default":  {reason: "it means the same", before: with(`revision: 5`), after: with(`revision: 5, leasedKeys: ""`)},
 		"prefixes":              {reason: "others may be prepared", before: `{` + template + `, prefixes: [a], ` + fromS3 + `}`, after: `{` + template + `, prefixes: [b], ` + fromS3 + `}`, field: "spec.prefixes", message: "prefixes " + again},

@@ -26,8 +26,8 @@ const (
 
 // checkQuota refuses a database that etcd would take no writes on.
 func (v *view) checkQuota() *refusal {
-	quota, need := quotaOf(v.clusterSpec()), sum(v.last.Snapshot.DatabaseSize, quotaSlack)
-	if v.spec.Revision > 0 {
+	quota, need := quotaOf(v.clusterSpec()), sum(v.databaseSize(), quotaSlack)
+	if v.isPointInTime() {
 		need = sum(need, cutSlack)
 	}
 	if quota == 0 || quota >= need {
@@ -35,7 +35,12 @@ func (v *view) checkQuota() *refusal {
 	}
 	return &refusal{v1beta2.RestoreReasonQuotaTooSmall, fmt.Sprintf(
 		"quota too small: the snapshot's database has %s, and the quota of EtcdCluster %s is %s, beyond which etcd rejects writes; set its spec.etcd.quotaBackendBytes to at least %d, and create another EtcdRestore",
-		v1beta2.ReadableSize(v.last.Snapshot.DatabaseSize), v.name, v1beta2.ReadableSize(quota), need)}
+		v1beta2.ReadableSize(v.databaseSize()), v.name, v1beta2.ReadableSize(quota), need)}
+}
+
+// databaseSize is how large the database is, in bytes, with what the archive adds to it.
+func (v *view) databaseSize() int64 {
+	return max(v.last.Snapshot.DatabaseSize, v.last.Snapshot.DatabaseSizeAtRevision)
 }
 
 // quotaOf is the size in bytes that a member's database may grow to; 0 if there is no limit,
@@ -67,10 +72,10 @@ func quotaOf(spec *v1beta2.ClusterSpec) int64 {
 func (v *view) checkEmpty() *refusal {
 	keys, what := v.last.Snapshot.TotalKeys, ""
 	if n := v.last.Snapshot.KeysAtRevision; n != nil {
-		keys, what = *n, v.asAsked()
+		keys, what = *n, v.asAsked(v.target())
 	}
 	if r := v.last.Restored; r != nil {
-		keys, what = r.TotalKeys, v.asAsked()
+		keys, what = r.TotalKeys, v.asAsked(v.target())
 	}
 	if keys > 0 || v.spec.AllowEmptySnapshot {
 		return nil

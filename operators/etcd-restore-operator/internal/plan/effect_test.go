@@ -276,6 +276,12 @@ func (w *world) createSeed(c *v1beta2.EtcdCluster, r *v1beta2.EtcdRestore, a Cre
 	}
 	p := w.addPod(c, a.Name)
 	p.restore, p.Permit, p.Seed, p.revision = string(r.UID), PermitToPrepare, true, max(a.Revision, w.stored().Revision+a.Bump)
+	if w.asOf {
+		p.revision = max(p.revision, w.target()+a.Bump)
+	}
+	if p.finds = r.Status.TargetRevision == 0; w.byTime && !p.finds && r.Status.TargetRevision != w.target() {
+		w.fail("seed %s is made for revision %d, and the time stands for %d", a.Name, r.Status.TargetRevision, w.target())
+	}
 	return true
 }
 
@@ -300,8 +306,11 @@ func (w *world) permitStart(r *v1beta2.EtcdRestore, a PermitStart) bool {
 	if r.Status.Snapshot == nil {
 		w.fail("seed %s may start before its snapshot is recorded", a.Name)
 	}
-	if r.Spec.Revision > 0 && w.cut() == nil {
-		w.fail("seed %s may start, and holds what came after revision %d", a.Name, r.Spec.Revision)
+	if w.asOf && w.cut(false) == nil {
+		w.fail("seed %s may start, and holds what came after revision %d", a.Name, w.target())
+	}
+	if w.asOf && p.revision < w.target()+minBump {
+		w.fail("seed %s may start at revision %d, and holds revision %d", a.Name, p.revision, w.target())
 	}
 	p.Permit = PermitToStart
 	return true

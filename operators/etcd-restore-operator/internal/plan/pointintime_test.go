@@ -6,6 +6,7 @@ import (
 	"time"
 
 	"github.com/google/go-cmp/cmp"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	"github.com/etcd-operators/etcd-operators/api/v1beta2"
 	"github.com/etcd-operators/etcd-operators/operators/etcd-restore-operator/internal/task"
@@ -81,7 +82,15 @@ func TestTheSnapshotThatHoldsARevision(t *testing.T) {
 		"a little too new":   {reason: "it holds at least what is recorded: the agent finds out", history: known, revision: 901, changes: []change{entry("b-9")}, want: "b-9"},
 		"not in the entry":   {reason: "nothing is touched", history: known, revision: 600, changes: []change{entry("b-9")}, says: task.ReasonRevisionNotHeld, words: "holds revisions 700 to 900"},
 		"of the predecessor": {reason: "nothing is recorded", revision: 600, want: "b-9"},
-		"negative":           {reason: "of an old CRD", history: known, revision: -1, says: "RevisionInvalid", words: "negative"},
+		"archived":           {reason: "the archive leads there from the newest before", history: known, revision: 901, changes: []change{archives}, want: "b-9"},
+		"archived in between": {
+			reason: "what holds it has more to leave out, and nothing to add", history: known, revision: 650, changes: []change{archives}, want: "b-8",
+		},
+		"archived in a gap": {
+			reason: "it was compacted before the next snapshot", history: []v1beta2.BackupRecord{entryOf("b-9", 700, 900, one), entryOf("b-7", 100, 400, one)}, revision: 650, changes: []change{archives}, want: "b-7",
+		},
+		"archived later": {reason: "no snapshot is before it", history: known, revision: 99, changes: []change{late, archives}, says: task.ReasonRevisionNotHeld, words: "holds revision 99"},
+		"negative":       {reason: "of an old CRD", history: known, revision: -1, says: "RevisionInvalid", words: "negative"},
 	}
 	for label, row := range rows {
 		t.Run(label, func(t *testing.T) {
@@ -95,6 +104,123 @@ func TestTheSnapshotThatHoldsARevision(t *testing.T) {
 			}
 			if job.Source.Store == nil || job.Source.Store.Path != "mybucket/"+row.want {
 				t.Errorf("%s: %+v: %s", row.reason, job.Source, d.Message)
+			}
+		})
+	}
+}
+
+// archives has the EtcdBackup record an archive.
+func archives(s *scene) { s.Backup.Spec.Archive = &v1beta2.BackupArchive{} }
+
+// noonAnd is a time so many minutes after a noon.
+func noonAnd(minutes int) *metav1.Time {
+	return &metav1.Time{Time: time.Date(2026, 3, 1, 12, minutes, 0, 0, time.UTC)}
+}
+
+// asOfTime asks for a time, so many minutes after the noon.
+func asOfTime(minutes int) change {
+	return spec(func(s *v1beta2.RestoreSpec) { s.Time = noonAnd(minutes) })
+}
+
+// The archive is appended to the newest snapshot that was complete by the time; nothing else tells
+// times.
+func TestTheSnapshotBeforeATime(t *testing.T) {
+	entryOf := func(name string, minutes int, revision int64, cluster string) v1beta2.BackupRecord {
+		return v1beta2.BackupRecord{Name: name, Succeeded: true, Location: "s3://mybucket/" + name, Revision: revision, ClusterID: cluster, CompletionTime: noonAnd(minutes)}
+	}
+	const one, two = "00000000000000c1", "00000000000000c2"
+	known := []v1beta2.BackupRecord{entryOf("b-3", 30, 300, two), {Name: "b-0", Message: "the bucket is full"}, entryOf("b-1", 10, 100, one), entryOf("b-2", 20, 200, one)}
+	late := after(2 * time.Hour)
+	rows := map[string]struct {
+		reason  string
+		minutes int
+		changes []change
+		want    string // the snapshot
+		says    string // the reason, if there is none
+		words   string
+	}{
+		"after all":       {reason: "the newest has the least to add", minutes: 40, changes: []change{archives}, want: "b-3"},
+		"in between":      {reason: "what is later may not hold it any more", minutes: 29, changes: []change{archives}, want: "b-2"},
+		"at its end":      {reason: "it was complete by then", minutes: 20, changes: []change{archives}, want: "b-2"},
+		"before all":      {reason: "the oldest may hold it", minutes: 5, changes: []change{archives}, want: "b-1"},
+		"of a cluster":    {reason: "it is told", minutes: 40, changes: []change{archives, spec(func(s *v1beta2.RestoreSpec) { s.ClusterID = one })}, want: "b-2"},
+		"of another":      {reason: "it has none", minutes: 40, changes: []change{late, archives, spec(func(s *v1beta2.RestoreSpec) { s.ClusterID = "00000000000000c3" })}, says: task.ReasonWrongCluster, words: "c3"},
+		"an entry":        {reason: "it is named: the agent finds out", minutes: 40, changes: []change{entry("b-1")}, want: "b-1"},
+		"without archive": {reason: "snapshots tell no times", minutes: 25, changes: []change{late}, says: task.ReasonTimeNotHeld, words: "such as b-2 of 2026-03-01T12:20:00Z with revision 200"},
+		"archived before": {reason: "what was recorded is still there", minutes: 40, changes: []change{func(s *scene) { s.Backup.Status.Archive = &v1beta2.ArchiveStatus{} }}, want: "b-3"},
+		"with a revision": {reason: "which is meant?", minutes: 40, changes: []change{archives, asOfRevision(5)}, says: "RevisionInvalid", words: "set only one"},
+	}
+	for label, row := range rows {
+		t.Run(label, func(t *testing.T) {
+			history := backup(func(b *v1beta2.EtcdBackup) {
+				newest("s3://mybucket/b-3")(b)
+				b.Status.History = known
+			})
+			d := noted(observe(append([]change{first, history, asOfTime(row.minutes)}, row.changes...)...))
+			job, _ := d.Action.(StartJob)
+			switch {
+			case row.says != "":
+				if d.Reason != row.says || d.Action != nil || !strings.Contains(d.Message, row.words) {
+					t.Errorf("%s: %s: %s", row.reason, d.Reason, d.Message)
+				}
+			case job.Source.Store == nil || row.want != "" && job.Source.Store.Path != "mybucket/"+row.want:
+				t.Errorf("%s: %+v: %s: %s", row.reason, job.Source, d.Reason, d.Message)
+			}
+		})
+	}
+}
+
+// Which revision the time stands for is settled by who verifies, and holds from then on.
+func TestTheTimeIsSettledOnce(t *testing.T) {
+	told := &task.Cut{Revision: 60, TotalKeys: 5, Appended: 18, DatabaseSize: 3 << 20, Time: noonAnd(39).Time}
+	cutBy := func(c *task.Cut, revision int64) func(*Pod) {
+		return func(p *Pod) { prepared(p); p.Result.Cut, p.Result.Revision = c, revision }
+	}
+	byJob := func(c *task.Cut) change { return func(s *scene) { s.Job.Result.Cut = c } }
+	settled := status(func(s *v1beta2.RestoreStatus) { s.TargetRevision, s.RecoveryTime = 60, noonAnd(39) })
+	again := *told
+	again.Time = time.Time{} // it is asked for by its revision
+	rows := map[string]struct {
+		reason, says, words string
+		o                   Observation
+		target              int64
+		restored            *v1beta2.RestoredState
+	}{
+		"by a seed": {
+			reason: "it restores what it finds", o: observe(asOfTime(40), beside(cutBy(told, 1_005_000_000))), says: "SnapshotVerified",
+			words:  "it is restored as of 2026-03-01T12:40:00Z (revision 60) with 5 keys, and the 18 revisions after the snapshot are from its archive",
+			target: 60, restored: &v1beta2.RestoredState{Revision: 60, TotalKeys: 5, RevisionsAppended: 18},
+		},
+		"by a seed again": {
+			reason: "another Pod of it", o: observe(asOfTime(40), settled, beside(cutBy(&again, 1_005_000_000))), says: "SnapshotVerified", target: 60,
+			restored: &v1beta2.RestoredState{Revision: 60, TotalKeys: 5, RevisionsAppended: 18},
+		},
+		"by a seed, otherwise": {
+			reason: "it is not what was settled", o: observe(asOfTime(40), settled, beside(cutBy(&task.Cut{Revision: 61}, 1_005_000_000))), says: "ResultInvalid", target: 60,
+		},
+		"by an older seed": {reason: "it does not know times", o: observe(asOfTime(40), beside(prepared)), says: "ResultInvalid"},
+		"too low":          {reason: "clients would see what they have seen again", o: observe(asOfTime(40), beside(cutBy(&task.Cut{Revision: 10_000_000, Time: told.Time}, 1_005_000_000))), says: "ResultInvalid", words: "lower than requested"},
+		"by a Job": {
+			reason: "the seed restores by the revision", o: observe(first, asOfTime(40), phase(v1beta2.RestoreVerifying), job(reported), byJob(told)), says: "SnapshotVerified",
+			words: "it is restored as of 2026-03-01T12:40:00Z (revision 60)", target: 60,
+		},
+		"only to be verified": {
+			reason: "it says that it could be", o: observe(asOfTime(40), verifyOnly, phase(v1beta2.RestoreVerifying), job(reported), byJob(told)), says: "SnapshotVerified",
+			words: "it can be restored as of 2026-03-01T12:40:00Z (revision 60) with 5 keys", target: 60,
+		},
+		"by an older Job": {reason: "it does not know times", o: observe(first, asOfTime(40), phase(v1beta2.RestoreVerifying), job(reported)), says: "ResultInvalid", words: "did not report the revision at spec.time"},
+	}
+	for label, row := range rows {
+		t.Run(label, func(t *testing.T) {
+			d := noted(row.o)
+			if d.Reason != row.says || !strings.Contains(d.Message, row.words) {
+				t.Errorf("%s: %s: %s", row.reason, d.Reason, d.Message)
+			}
+			if diff := cmp.Diff(row.restored, d.Status.Restored); diff != "" || d.Status.TargetRevision != row.target || (d.Status.RecoveryTime != nil) != (row.target > 0) {
+				t.Errorf("%s: revision %d at %v\n%s", row.reason, d.Status.TargetRevision, d.Status.RecoveryTime, diff)
+			}
+			if s := d.Status.Snapshot; s != nil && row.target > 0 && s.DatabaseSizeAtRevision != told.DatabaseSize {
+				t.Errorf("%s: the database has %d bytes", row.reason, s.DatabaseSizeAtRevision)
 			}
 		})
 	}

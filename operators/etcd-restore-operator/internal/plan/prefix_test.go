@@ -156,7 +156,7 @@ func TestSimulateAPrefix(t *testing.T) {
 			if create, ok := d.Action.(CreateSeed); ok {
 				made++
 				recorded := o.Restore.Status.Snapshot
-				if s := create.Source.Store; s.Prefix != "" || "s3://"+s.Path != recorded.Location || create.Want == nil || *create.Want != *recorded {
+				if s := create.Source.Store; s.Prefix != "" || "s3://"+s.Path != recorded.Location || !cmp.Equal(create.Want, recorded) {
 					w.fail("the seed is made of %+v, %+v, and %+v is recorded", s, create.Want, recorded)
 				}
 			}

@@ -113,6 +113,8 @@ func checkRest(r *v1beta2.EtcdRestore) *refusal {
 			"revisionBump %d is too small: set at least %d, or remove it; with less, clients of the old cluster could see its revisions a second time", *spec.RevisionBump, minBump)}
 	case spec.Revision < 0:
 		return &refusal{v1beta2.RestoreReasonRevisionInvalid, fmt.Sprintf("revision %d is negative: set it to the last revision that is to be kept, or remove it", spec.Revision)}
+	case spec.Revision > 0 && spec.Time != nil:
+		return &refusal{v1beta2.RestoreReasonRevisionInvalid, "set only one of revision and time: revision for the last revision that is to be kept, time for what the archive recorded until then"}
 	case spec.TimeoutInSecond < 0:
 		return &refusal{v1beta2.RestoreReasonTimeoutInvalid, fmt.Sprintf("timeoutInSecond %d is negative: set 0 or more", spec.TimeoutInSecond)}
 	}

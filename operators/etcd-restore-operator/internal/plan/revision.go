@@ -38,10 +38,7 @@ func (v *view) highest() int64 {
 // revision is where the restored cluster begins at least: 1e9 beyond all that anybody has
 // seen, or further if spec.revisionBump leads there. ok is false if no revision is left.
 func (v *view) revision() (revision int64, ok bool) {
-	snapshot := int64(0)
-	if v.last.Snapshot != nil {
-		snapshot = max(v.last.Snapshot.Revision, 0)
-	}
+	snapshot := v.newest()
 	seen := max(snapshot, v.highest(), v.reached())
 	if seen > maxRevision-minBump || snapshot > maxRevision-v.bump() {
 		return 0, false
@@ -51,6 +48,15 @@ func (v *view) revision() (revision int64, ok bool) {
 		revision = max(revision, snapshot+v.bump())
 	}
 	return revision, true
+}
+
+// newest is the newest revision of the backed-up cluster that the snapshot has, or the archive
+// adds to it; 0 until that is known.
+func (v *view) newest() int64 {
+	if v.last.Snapshot == nil {
+		return 0
+	}
+	return max(v.last.Snapshot.Revision, v.target(), 0)
 }
 
 // bump is by how much the cluster begins beyond the snapshot at least.
@@ -161,7 +167,7 @@ func (v *view) checkRevision() *refusal {
 	revision, ok := v.revision()
 	if !ok {
 		return &refusal{v1beta2.RestoreReasonRevisionTooHigh, fmt.Sprintf(
-			"revision too high: the snapshot has revision %d and the cluster %d, and the restored cluster would begin beyond %d; remove spec.revisionBump", v.last.Snapshot.Revision, v.highest(), maxRevision)}
+			"revision too high: the snapshot has revision %d and the cluster %d, and the restored cluster would begin beyond %d; remove spec.revisionBump", v.newest(), v.highest(), maxRevision)}
 	}
 	// Once the cluster is fenced, what it wrote last must not fail the restore.
 	if v.fenced {
@@ -175,11 +181,11 @@ func (v *view) checkBump() *refusal { return v.refuseBump(v.last.Revision) }
 
 // refuseBump refuses a bump by which the snapshot's revision does not come to this one.
 func (v *view) refuseBump(revision int64) *refusal {
-	snapshot := max(v.last.Snapshot.Revision, 0)
+	snapshot := v.newest()
 	if bump := v.spec.RevisionBump; bump != nil && snapshot+*bump < revision {
 		return &refusal{v1beta2.RestoreReasonRevisionBumpTooSmall, fmt.Sprintf(
 			"revisionBump %d is too small: it raises the snapshot's revision %d to less than %d, which is 1e9 beyond all that clients might have seen; remove it, or set at least %d",
-			*bump, v.last.Snapshot.Revision, revision, revision-snapshot)}
+			*bump, snapshot, revision, revision-snapshot)}
 	}
 	return nil
 }
@@ -211,25 +217,30 @@ const alarmCorrupt = "CORRUPT"
 
 // describe tells of a snapshot, and of what is restored of it; nil if that is all, or not
 // known yet.
-func (v *view) describe(s *v1beta2.RestoreSnapshot, restored *v1beta2.RestoredState) string {
+func (v *view) describe(s *v1beta2.RestoreSnapshot, restored *v1beta2.RestoredState, target int64) string {
 	text := fmt.Sprintf("snapshot %s is valid: %s, revision %d, %d keys, etcd %s", s.Location, s.ReadableSize, s.Revision, s.TotalKeys, s.EtcdVersion)
 	if s.Hash == v1beta2.HashEqual {
 		text += "; its data has the hash of its source"
 	}
 	switch {
 	case restored != nil:
-		text += fmt.Sprintf("; it is restored as of revision %d with %d keys, and the %d later revisions are left out", restored.Revision, restored.TotalKeys, restored.RevisionsLeftOut)
+		text += fmt.Sprintf("; it is restored%s with %d keys, and ", v.asOf(restored.Revision), restored.TotalKeys)
+		if n := restored.RevisionsAppended; n > 0 {
+			text += fmt.Sprintf("the %d revisions after the snapshot are from its archive", n)
+		} else {
+			text += fmt.Sprintf("the %d later revisions are left out", restored.RevisionsLeftOut)
+		}
 		if n := restored.KeysLeftOut; n != nil {
 			text += fmt.Sprintf(", as are %d keys outside spec.prefixes", *n)
 		}
-	case v.asAsked() == "":
+	case v.asAsked(target) == "":
 	case v.spec.VerifyOnly:
-		text += "; it can be restored" + v.asAsked()
+		text += "; it can be restored" + v.asAsked(target)
 		if n := s.KeysAtRevision; n != nil {
 			text += fmt.Sprintf(" with %d keys", *n)
 		}
 	default:
-		text += "; it is restored" + v.asAsked()
+		text += "; it is restored" + v.asAsked(target)
 	}
 	if s.ClearedAlarms != "" {
 		text += fmt.Sprintf("; it was taken while etcd had raised the alarm %s, which is cleared in the restored cluster", s.ClearedAlarms)

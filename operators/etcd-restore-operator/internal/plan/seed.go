@@ -270,27 +270,33 @@ func recordPrepared(v *view) *step {
 		return nil
 	case v.last.Snapshot != nil && told && r.Revision < v.last.Revision:
 		return v.dropPod(v.preparing(), p, fmt.Sprintf("it begins at revision %d, and the cluster has to begin at %d or later; another seed follows", r.Revision, v.last.Revision))
-	case v.last.Snapshot != nil && v.isAsAsked(v.last.Restored) && (!told || r.Revision == v.last.Revision):
+	case v.last.Snapshot != nil && v.isAsAsked(v.last.Restored, v.target()) && (!told || r.Revision == v.last.Revision):
 		return nil
 	case !told:
 		return v.fail(v1beta2.RestoreReasonResultInvalid, fmt.Sprintf("seed %s succeeded without reporting what it found: see the log of its container %s", p.Name, task.ContainerRestore))
 	}
 	s, revision := snapshotOf(r.Snapshot), r.Revision
 	restored := restoredOf(s, r.Cut)
+	target, at := v.targetIn(r.Cut)
+	newest := s.Revision
+	if restored != nil {
+		newest, s.DatabaseSizeAtRevision = max(newest, restored.Revision), max(r.Cut.DatabaseSize, 0)
+	}
 	if r := v.checkIdentity(s); r != nil {
 		return v.fail(r.reason, r.message)
 	}
-	if revision < v.last.Revision || revision < s.Revision || revision-s.Revision < minBump {
+	if revision < v.last.Revision || revision < newest || revision-newest < minBump {
 		return v.fail(v1beta2.RestoreReasonResultInvalid, fmt.Sprintf("seed %s begins at revision %d, which is lower than requested: run agent and operator in the same version", p.Name, revision))
 	}
-	if !v.isAsAsked(restored) {
-		return v.fail(v1beta2.RestoreReasonResultInvalid, fmt.Sprintf("seed %s did not restore the keys of the snapshot%s: run agent and operator in the same version", p.Name, v.asAsked()))
+	if !v.isAsAsked(restored, target) {
+		return v.fail(v1beta2.RestoreReasonResultInvalid, fmt.Sprintf("seed %s did not restore the keys of the snapshot%s: run agent and operator in the same version", p.Name, v.asAsked(target)))
 	}
-	return record(v.preparing(), v1beta2.RestoreReasonSnapshotVerified, v.describe(s, restored), func(st *v1beta2.RestoreStatus) {
+	return record(v.preparing(), v1beta2.RestoreReasonSnapshotVerified, v.describe(s, restored, target), func(st *v1beta2.RestoreStatus) {
 		if st.Snapshot == nil {
 			st.Snapshot = s
 		}
 		st.Revision, st.Restored = revision, restored
+		v.recordTarget(st, target, at)
 	}).news()
 }
 

@@ -1,6 +1,7 @@
 package plan
 
 import (
+	"cmp"
 	"flag"
 	"math/rand"
 	"reflect"
@@ -475,12 +476,25 @@ func TestPlantedBugs(t *testing.T) {
 					if r := o.Pods[i].Result; r != nil && r.Snapshot != nil {
 						told := *r
 						told.Cut = &task.Cut{Revision: o.Restore.Spec.Revision, TotalKeys: 1}
+						if o.Restore.Spec.Time != nil {
+							told.Cut = &task.Cut{Revision: cmp.Or(o.Restore.Status.TargetRevision, 20), TotalKeys: 1, Time: o.Now}
+						}
 						o.Pods[i].Result = &told
 					}
 				}
 			}),
 			config: func(c *config) { c.asOf, c.uncut = true, true },
 			says:   []string{"holds what came after"},
+		},
+		"forgets what the time stands for": {
+			reason: "what was verified is not what is restored",
+			plan: instead(func(o *Observation, d *Decision) {
+				if d.Status.TargetRevision != 0 {
+					d.Status.TargetRevision++
+				}
+			}),
+			config: func(c *config) { c.asOf, c.byTime, c.first, c.uncut = true, true, true, false },
+			says:   []string{"the time stands for"},
 		},
 		"waits without a pause": {
 			reason: "the API server is asked all the time",

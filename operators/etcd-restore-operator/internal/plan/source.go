@@ -78,6 +78,9 @@ func (v *view) pick(b *v1beta2.EtcdBackup) (*stored, *step) {
 	if r := v.spec.Revision; r > 0 && hasStored(b) {
 		return v.pickRevision(b, r)
 	}
+	if at := v.spec.Time; at != nil && hasStored(b) {
+		return v.pickTime(b, at.Time)
+	}
 	if s := b.Status.Snapshot; s != nil && s.Location != "" {
 		return &stored{location: s.Location}, nil
 	}

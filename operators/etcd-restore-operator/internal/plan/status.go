@@ -72,7 +72,7 @@ func (v *view) condition(kind string, is bool, reason, message string) metav1.Co
 
 func (v *view) verified(st *v1beta2.RestoreStatus, s *step) metav1.Condition {
 	if st.Snapshot != nil {
-		return v.condition(v1beta2.ConditionVerified, true, v1beta2.RestoreReasonSnapshotVerified, v.describe(st.Snapshot, st.Restored))
+		return v.condition(v1beta2.ConditionVerified, true, v1beta2.RestoreReasonSnapshotVerified, v.describe(st.Snapshot, st.Restored, v.targetOf(st)))
 	}
 	return v.condition(v1beta2.ConditionVerified, false, s.reason, s.message)
 }

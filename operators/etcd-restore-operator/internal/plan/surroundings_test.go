@@ -138,7 +138,7 @@ func (w *world) prepareData(p *simPod, d *disk) {
 			w.fail("seed %s is restored again after its adoption", p.Name)
 		}
 		*d = disk{prepared: p.restore, member: p.Name, revision: p.revision}
-		p.Prepared, p.Result = true, &task.Result{Snapshot: w.stored(), Cut: w.cut(), Revision: p.revision}
+		p.Prepared, p.Result = true, &task.Result{Snapshot: w.stored(), Cut: w.cut(w.byTime && p.finds), Revision: p.revision}
 		w.publish(p, d) // if it has its start permit already
 	}
 }

@@ -88,14 +88,21 @@ func recordSnapshot(v *view) *step {
 	if v.last.Snapshot != nil {
 		return nil
 	}
-	s := snapshotOf(v.Job.Result.Snapshot)
-	if c := v.Job.Result.Cut; c != nil && v.isAsAsked(restoredOf(s, c)) {
-		s.KeysAtRevision = &c.TotalKeys
+	s, c := snapshotOf(v.Job.Result.Snapshot), v.Job.Result.Cut
+	target, at := v.targetIn(c)
+	if v.spec.Time != nil && target == 0 {
+		return v.fail(v1beta2.RestoreReasonResultInvalid, fmt.Sprintf("Job %s did not report the revision at spec.time: run agent and operator in the same version", v.Job.Name))
+	}
+	if c != nil && v.isAsAsked(restoredOf(s, c), target) {
+		s.KeysAtRevision, s.DatabaseSizeAtRevision = &c.TotalKeys, max(c.DatabaseSize, 0)
 	}
 	if r := v.checkIdentity(s); r != nil {
 		return v.fail(r.reason, r.message)
 	}
-	return record(v1beta2.RestoreVerifying, v1beta2.RestoreReasonSnapshotVerified, v.describe(s, nil), func(st *v1beta2.RestoreStatus) { st.Snapshot = s }).news()
+	return record(v1beta2.RestoreVerifying, v1beta2.RestoreReasonSnapshotVerified, v.describe(s, nil, target), func(st *v1beta2.RestoreStatus) {
+		st.Snapshot = s
+		v.recordTarget(st, target, at)
+	}).news()
 }
 
 // snapshotOf is what is written of a snapshot.
@@ -132,6 +139,8 @@ func restoredOf(s *v1beta2.RestoreSnapshot, c *task.Cut) *v1beta2.RestoredState 
 		RevisionsLeftOut: max(s.Revision-c.Revision, 0),
 		KeysLeftOut:      c.LeftOut,
 		KeysWithoutLease: max(c.WithoutLease, 0),
+
+		RevisionsAppended: max(c.Appended, 0),
 	}
 }
 
@@ -201,16 +210,16 @@ func (v *view) checkVolume() *refusal {
 	if !ok {
 		return nil
 	}
-	need, of := sum(v.last.Snapshot.DatabaseSize, volumeSlack), ""
+	need, of := sum(v.databaseSize(), volumeSlack), ""
 	if len(v.spec.Prefixes) > 0 {
-		need, of = sum(need, v.last.Snapshot.DatabaseSize, rebuild.ExtractSlack), ", as much for the keys under spec.prefixes,"
+		need, of = sum(need, v.databaseSize(), rebuild.ExtractSlack), ", as much for the keys under spec.prefixes,"
 	}
 	if storage.Value() >= need {
 		return nil
 	}
 	return &refusal{v1beta2.RestoreReasonVolumeTooSmall, fmt.Sprintf(
 		"volume too small: members of EtcdCluster %s have volumes of %s, and the seed needs %s for its database of %s%s and etcd's log; raise spec.pod.persistentVolumeClaimSpec.resources.requests.storage to at least %s, and create another EtcdRestore",
-		v.name, v1beta2.ReadableSize(storage.Value()), v1beta2.ReadableSize(need), v1beta2.ReadableSize(v.last.Snapshot.DatabaseSize), of, quantity(need))}
+		v.name, v1beta2.ReadableSize(storage.Value()), v1beta2.ReadableSize(need), v1beta2.ReadableSize(v.databaseSize()), of, quantity(need))}
 }
 
 // quantity is a size of at least n bytes as a spec has it.

@@ -54,7 +54,7 @@ func dismiss(v *view) *step {
 
 // recordVerified is the good end.
 func recordVerified(v *view) *step {
-	message := fmt.Sprintf("%s; nothing was restored, since spec.verifyOnly is true", v.describe(v.last.Snapshot, nil))
+	message := fmt.Sprintf("%s; nothing was restored, since spec.verifyOnly is true", v.describe(v.last.Snapshot, nil, v.target()))
 	return record(v1beta2.RestoreVerified, v1beta2.RestoreReasonSnapshotVerified, message, func(st *v1beta2.RestoreStatus) {
 		st.Succeeded, st.CompletionTime = true, v.now()
 	}).news()

@@ -43,6 +43,9 @@ type config struct {
 
 	// asOf is true of restores as of a revision; uncut seeds restore all of their snapshot.
 	asOf, uncut bool
+	// byTime is true where the revision is asked for by a time, and beyond where it is beyond the
+	// snapshot.
+	byTime, beyond bool
 
 	timeout int64
 	faults  int // steps in which things go wrong
@@ -79,6 +82,7 @@ func randomConfig(r *rand.Rand) config {
 	c.dead = r.Intn(8) == 0
 	c.asOf = r.Intn(4) == 0
 	c.uncut = c.asOf && r.Intn(6) == 0
+	c.byTime, c.beyond = c.asOf && r.Intn(2) == 0, c.asOf && r.Intn(2) == 0
 	return c
 }
 
@@ -99,9 +103,11 @@ type simPod struct {
 	persistent     bool
 	disk           *disk
 	revision       int64
-	stopsAt        time.Time // when its containers have ended, once it is being deleted
-	goneAt         time.Time
-	stuck          bool
+	// finds is true of a seed that was given a time.
+	finds   bool
+	stopsAt time.Time // when its containers have ended, once it is being deleted
+	goneAt  time.Time
+	stuck   bool
 	// Finished is true when it has ended for good.
 	Finished bool
 	runAt    time.Time // when its next step is
@@ -256,8 +262,11 @@ func (w *world) addRestore(name string, fresh bool) {
 	r.CreationTimestamp = metav1.NewTime(w.now)
 	r.Spec.AllowEmptySnapshot = w.allowEmpty
 	r.Spec.TimeoutInSecond, r.Spec.AcceptDataLoss = w.timeout, w.faults == 0 || w.r.Intn(2) == 0
-	if w.asOf {
-		r.Spec.Revision = asOf
+	switch {
+	case w.byTime:
+		r.Spec.Time = &metav1.Time{Time: w.now}
+	case w.asOf:
+		r.Spec.Revision = w.target()
 	}
 	if w.first {
 		r.Spec.StopMembers = v1beta2.StopMembersFirst
@@ -741,7 +750,7 @@ func (w *world) result() *task.Result {
 	case w.chance(4):
 		return &task.Result{Failure: &agent.Failure{Reason: agent.ReasonStalled, Message: stalled}}
 	}
-	return &task.Result{Snapshot: w.stored()}
+	return &task.Result{Snapshot: w.stored(), Cut: w.cut(w.byTime)}
 }
 
 // stored is the snapshot that lies at the source.
@@ -753,15 +762,25 @@ func (w *world) stored() *task.Snapshot {
 	return s
 }
 
-// asOf is the revision of restores as of one.
-const asOf = 20
+// target is the revision of restores as of one.
+func (w *world) target() int64 {
+	if w.beyond {
+		return 5_000
+	}
+	return 20
+}
 
-// cut is what a seed tells of the revision that it restored; nil: it restored all.
-func (w *world) cut() *task.Cut {
+// cut is what an agent tells of the revision that it restores; nil: it restores all. finds is true
+// of one that was given a time.
+func (w *world) cut(finds bool) *task.Cut {
 	if !w.asOf || w.uncut {
 		return nil
 	}
-	return &task.Cut{Revision: asOf, TotalKeys: w.stored().TotalKeys}
+	c := &task.Cut{Revision: w.target(), TotalKeys: w.stored().TotalKeys, Appended: max(w.target()-w.stored().Revision, 0)}
+	if finds {
+		c.Time = w.now.Add(-time.Second)
+	}
+	return c
 }
 
 // asksFirst is true if an EtcdRestore wants members to be stopped first.

@@ -19,6 +19,8 @@ const (
 	ReasonRevisionTooHigh   = v1beta2.RestoreReasonRevisionTooHigh
 	ReasonHashMismatch      = v1beta2.RestoreReasonHashMismatch
 	ReasonRevisionNotHeld   = v1beta2.RestoreReasonRevisionNotHeld
+	ReasonTimeNotHeld       = v1beta2.RestoreReasonTimeNotHeld
+	ReasonArchiveUnusable   = v1beta2.RestoreReasonArchiveUnusable
 	ReasonClusterAmbiguous  = v1beta2.RestoreReasonClusterAmbiguous
 	ReasonDataDirTaken      = v1beta2.ReasonDataDirTaken
 )

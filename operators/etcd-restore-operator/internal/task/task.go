@@ -50,9 +50,13 @@ type Task struct {
 	SkipHashCheck bool `json:"skipHashCheck,omitempty"`
 	// ClusterID is the only cluster whose snapshot is taken; empty: any is.
 	ClusterID string `json:"clusterID,omitempty"`
-	// Revision is at which the snapshot is restored; 0: at its own. Of several under a prefix
-	// the oldest is taken that holds it.
+	// Revision is at which the snapshot is restored, with the archive beside it if it does not
+	// hold the revision; 0: at its own. Of several under a prefix the oldest is taken that holds
+	// it, or else the newest before it whose archive does.
 	Revision int64 `json:"revision,omitempty"`
+	// Time is when the cluster was as it is restored, by its archive, in place of Revision; zero:
+	// at none. Of several snapshots under a prefix the newest is taken that was due by then.
+	Time time.Time `json:"time,omitzero"`
 	// Prefixes are what the keys begin with that are restored; empty: all are.
 	Prefixes []string `json:"prefixes,omitempty"`
 	// KeepLeasedKeys keeps the keys at that revision whose lease the snapshot no longer has.
@@ -115,7 +119,7 @@ type Result struct {
 	// Catalogue is what lies under the prefix, if it was asked for; a failure may have one,
 	// too.
 	Catalogue *Catalogue `json:"catalogue,omitempty"`
-	// Cut is the database as it was rebuilt at Task.Revision and of Task.Prefixes, or, of a
+	// Cut is the database as it was rebuilt at Task.Revision or Task.Time, and of Task.Prefixes, or, of a
 	// verification, as it can be: its TotalKeys then count those WithoutLease. nil: all of it.
 	Cut *Cut `json:"cut,omitempty"`
 	// Revision is where the cluster begins, of a database that was rebuilt.
@@ -161,15 +165,22 @@ type Snapshot struct {
 	AuthEnabled bool `json:"authEnabled,omitempty"`
 }
 
-// Cut is a snapshot as it was at a revision, or a part of it.
+// Cut is a snapshot as it was at a revision, or a part of it, or with more than it holds.
 type Cut struct {
 	Revision int64 `json:"revision"`
 	// TotalKeys is how many keys there were, under the prefixes if there are some.
 	TotalKeys int64 `json:"totalKeys"`
 	// LeftOut is how many keys there were elsewhere; nil without prefixes.
 	LeftOut *int64 `json:"leftOut,omitempty"`
-	// WithoutLease is how many keys had a lease that the snapshot no longer has.
+	// WithoutLease is how many keys had a lease that the snapshot does not have.
 	WithoutLease int64 `json:"withoutLease,omitempty"`
+	// Appended is how many revisions after the snapshot's the archive has added, and DatabaseSize
+	// how large, in bytes, the database is then; 0 if it has added none.
+	Appended     int64 `json:"appended,omitempty"`
+	DatabaseSize int64 `json:"databaseSize,omitempty"`
+	// Time is a time that the archive tells of the revision, not after Task.Time: whatever was
+	// acknowledged before is in it. It is zero without Task.Time.
+	Time time.Time `json:"time,omitzero"`
 }
 
 // Progress is how far a transfer is.
