@@ -108,7 +108,7 @@ func TestRefused(t *testing.T) {
 		"revision 0":              {Reason: "there is no such revision", Spec: with(`revision: 0`), Field: "spec.revision", Message: asOfMessage},
 		"negative revision":       {Reason: "there is no such revision", Spec: with(`revision: -1`), Field: "spec.revision", Message: asOfMessage},
 		"revision and time":       {Reason: "which is meant?", Spec: with(`revision: 5, time: "2026-03-01T12:00:00Z"`), Field: "spec.time", Message: "set only one of revision and time: revision for the last revision that is to be kept, time for what the archive recorded until then"},
-		"a time of day":           {Reason: "of which day, and where?", Spec: with(`time: "12:00"`), Field: "spec.time", Message: "must be of type datetime"},
+		"a time of day":           {Reason: "of which day, and where?", Spec: with(`time: "12:00"`), Field: "spec.time", Message: `spec.time in body must be of type date-time: "12:00"`},
 		"keys of a lease":         {Reason: "a typo must not mean Drop", Spec: with(`revision: 5, leasedKeys: keep`), Field: "spec.leasedKeys", Message: `supported values: "", "Drop", "Keep"`},
 		"leased keys alone":       {Reason: "without revision they are all restored", Spec: with(`leasedKeys: Keep`), Field: "spec.leasedKeys", Message: leasedMessage},
 		"leased keys, dropped":    {Reason: "without revision they are all restored", Spec: with(`leasedKeys: Drop`), Field: "spec.leasedKeys", Message: leasedMessage},
