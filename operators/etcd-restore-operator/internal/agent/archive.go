@@ -285,7 +285,7 @@ func (j *job) unread(a *recorded, err error) error {
 func (j *job) unusable(found *task.Snapshot, a *recorded, err error) error {
 	var gap *archive.GapError
 	if errors.As(err, &gap) {
-		return runner.Refuse(task.ReasonRevisionNotHeld, "the snapshot %s holds revisions %d to %d, and %w (%s): set spec.revision to %d or lower, or restore a snapshot that was taken later", found.Location, found.OldestRevision, found.Revision, gap, a.location, gap.From-1)
+		return runner.Refuse(task.ReasonRevisionNotHeld, "the snapshot %s holds revisions %d to %d; in %s, %w: set spec.revision to %d or lower, or restore a snapshot that was taken later", found.Location, found.OldestRevision, found.Revision, a.location, gap, gap.From-1)
 	}
 	var diverged *archive.DivergedError
 	switch {

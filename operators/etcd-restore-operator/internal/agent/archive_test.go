@@ -260,7 +260,7 @@ func TestAnArchiveThatDoesNotLeadThere(t *testing.T) {
 		reason, words string
 	}{
 		"later": {func(_ *testing.T, tk *task.Task) { tk.Revision = last.revision + 10 }, task.ReasonRevisionNotHeld,
-			fmt.Sprintf("the archive ends before revision %d (pvc://claim/etcd_archive/): set spec.revision to %d or lower", last.revision+1, last.revision)},
+			fmt.Sprintf("in pvc://claim/etcd_archive/, the archive ends before revision %d: set spec.revision to %d or lower", last.revision+1, last.revision)},
 		"a segment is missing": {func(t *testing.T, tk *task.Task) { remove(t, file(*tk, second)) }, task.ReasonRevisionNotHeld,
 			fmt.Sprintf("it does not hold revisions %d to %d", second.First, second.Last)},
 		"no archive": {func(t *testing.T, tk *task.Task) {
