@@ -1,6 +1,7 @@
 package site
 
 import (
+	"bytes"
 	"context"
 	"errors"
 	"fmt"
@@ -303,10 +304,10 @@ func (b *tab) waitPath(path string) chromedp.Action[chromedp.Void] {
 	})
 }
 
-// pause is how long the second half of a page takes longer than the first.
+// pause is how long the body of a page takes longer than its head.
 const pause = 300 * time.Millisecond
 
-// slowly sends pages in two halves, so that a test which does not wait for the second fails.
+// slowly sends the body of a page late, so that a test which does not wait for it fails.
 func slowly(site http.Handler) http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		if !strings.HasSuffix(r.URL.Path, "/") {
@@ -316,14 +317,15 @@ func slowly(site http.Handler) http.Handler {
 		whole := httptest.NewRecorder()
 		site.ServeHTTP(whole, r)
 		page := whole.Body.Bytes()
+		head := max(0, bytes.Index(page, []byte("<body")))
 		maps.Copy(w.Header(), whole.Header())
 		w.WriteHeader(whole.Code)
-		_, _ = w.Write(page[:len(page)/2]) // the browser might have left
+		_, _ = w.Write(page[:head]) // the browser might have left
 		_ = http.NewResponseController(w).Flush()
 		select {
 		case <-r.Context().Done():
 		case <-time.After(pause):
 		}
-		_, _ = w.Write(page[len(page)/2:])
+		_, _ = w.Write(page[head:])
 	})
 }
