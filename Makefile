@@ -54,7 +54,7 @@ test-unit: localkube bin/azurite ## Run the tests that need no Kubernetes (but a
 .PHONY: test-e2e
 test-e2e: localkube images bin/gotestsum bin/helm ## Run the end-to-end tests on a real Kubernetes (KUBECONFIG, if set)
 	@mkdir -p out/e2e
-	cd e2e && ../bin/gotestsum --format testname --jsonfile ../out/e2e/tests.json -- ./suite -count=1 -timeout 55m
+	cd e2e && ../bin/gotestsum --format testname --jsonfile ../out/e2e/tests.json -- ./suite -count=1 -timeout 62m
 
 .PHONY: test-docs
 test-docs: docs ## Test the site of docs/ in a real browser

@@ -15,7 +15,7 @@ import (
 
 const (
 	// testTimeout bounds one test.
-	testTimeout = 8 * time.Minute
+	testTimeout = 12 * time.Minute
 	// oneMinute is for what takes a few seconds on an idle machine. Here three tests
 	// share two busy cores.
 	oneMinute = time.Minute
