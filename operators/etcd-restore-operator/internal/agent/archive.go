@@ -333,7 +333,7 @@ func (j *job) follow(ctx context.Context, f *fetched, found *task.Snapshot, t *t
 	return cut, nil
 }
 
-// compareAppended compares the data with the newest hash of the archive, of which most have none.
+// compareAppended compares the data with the newest hash of the archive, if it has one.
 func (j *job) compareAppended(ctx context.Context, f *fetched, found *task.Snapshot, h *archive.Hash, t *target) error {
 	if h == nil || j.task.SkipHashCheck {
 		return nil
@@ -342,6 +342,9 @@ func (j *job) compareAppended(ctx context.Context, f *fetched, found *task.Snaps
 	if err != nil || got != rebuild.HashDiffers {
 		j.log.Info("compared the hash of the data with that of the archive", "revision", h.Revision, "equal", err == nil && got == rebuild.HashEqual)
 		return err
+	}
+	if j.task.Want != nil { // as in compareHash: members might be stopped for what was right then
+		return runner.Passing(task.ReasonHashMismatch, "the copy of %s with the archive %s differs from what was verified: at revision %d, it does not have the hash that the cluster had (HashKV %d): both are fetched again; if that does not help, replace the volume or its node, or delete this EtcdRestore and restore another snapshot", found.Location, t.source.location, h.Revision, h.Hash)
 	}
 	return runner.Refuse(task.ReasonHashMismatch, "data differs from what was recorded: at revision %d, the snapshot %s with the archive %s does not have the hash that the cluster had (HashKV %d); set spec.revision to %d or lower, or set spec.skipHashCheck in another EtcdRestore to restore it as it is", h.Revision, found.Location, t.source.location, h.Hash, found.Revision)
 }

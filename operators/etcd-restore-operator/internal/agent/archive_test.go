@@ -328,10 +328,31 @@ func TestAnArchiveThatDoesNotLeadThere(t *testing.T) {
 			mustFail(t, tk, c.reason, c.words)
 			tk = restoring(t, tk, nil, etcdtest.NewMember(t, etcdtest.Newest(), "seed"), a.revision+bump)
 			mustFail(t, tk, c.reason, c.words)
-			if got := names(t, filepath.Dir(tk.Member.DataDir)); len(got) > 0 {
-				t.Errorf("the volume holds %v", got)
-			}
+			mustHaveNoData(t, tk)
 		})
+	}
+}
+
+// Once members might be stopped for what was verified, another hash is no end: the copy is made anew.
+func TestAnotherHashOfAnArchiveThatWasVerified(t *testing.T) {
+	t.Parallel()
+	a := startArchived(t, etcdtest.Newest())
+	last := a.write(t, 20, "one")
+	tk := a.onVolume(t)
+	tk.Revision = last
+	found := must(t, tk).Snapshot
+	a.rehash(t, tk)
+	tk = restoring(t, tk, found, etcdtest.NewMember(t, etcdtest.Newest(), "seed"), a.revision+bump)
+	code, result := carry(t.Context(), t, tk)
+	checkFailure(t, code, result, agent.ExitRetry, task.ReasonHashMismatch, "both are fetched again")
+	mustHaveNoData(t, tk)
+}
+
+// mustHaveNoData checks that nothing was made of what was refused.
+func mustHaveNoData(t *testing.T, tk task.Task) {
+	t.Helper()
+	if got := names(t, filepath.Dir(tk.Member.DataDir)); len(got) > 0 {
+		t.Errorf("the volume holds %v", got)
 	}
 }
 
