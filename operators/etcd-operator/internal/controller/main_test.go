@@ -67,7 +67,7 @@ func (b *bench) startOperator(registry prometheus.Registerer, changes ...func(*c
 		comparisons := consistency.New(etcd)
 		r := &controller.Reconciler{
 			Client:   mgr.GetClient(),
-			Observer: &observe.Observer{Reader: mgr.GetClient(), Nodes: mgr.GetClient(), Etcd: etcd, DefaultVersion: version},
+			Observer: &observe.Observer{Reader: mgr.GetClient(), Live: mgr.GetAPIReader(), Nodes: mgr.GetClient(), Etcd: etcd, DefaultVersion: version},
 			Actor:    &act.Actor{Client: mgr.GetClient(), Live: mgr.GetAPIReader(), Etcd: etcd, Comparisons: comparisons, LauncherImage: "example.com/etcd-operator:test"},
 			Events:   mgr.GetEventRecorder("etcd-operator"),
 			Metrics:  metrics.New(registry),

@@ -15,7 +15,6 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"github.com/etcd-operators/etcd-operators/api/v1beta2"
-	"github.com/etcd-operators/etcd-operators/operators/etcd-operator/internal/controller"
 	"github.com/etcd-operators/etcd-operators/operators/etcd-operator/internal/podtest"
 	"github.com/etcd-operators/etcd-operators/shared/apiservertest"
 	"github.com/etcd-operators/etcd-operators/shared/member"
@@ -37,7 +36,7 @@ func (b *bench) at(p *corev1.Pod) *clientv3.Client {
 // operators are at it.
 func TestBeginsAnew(t *testing.T) {
 	t.Parallel()
-	b := newBench(t, func(r *controller.Reconciler) { r.Observer.Live = r.Actor.Live })
+	b := newBench(t)
 	podtest.StartKubelet(t, b.client, b.namespace)
 	c := b.create("x", 3)
 	b.untilHealthy(c, 3)

@@ -34,8 +34,7 @@ type Observer struct {
 	Nodes client.Reader
 	// Classes reads StorageClasses from a cache; nil where the operator cannot.
 	Classes client.Reader
-	// Live reads EtcdBackups from the API server, while a majority is lost; nil: they
-	// are not looked at.
+	// Live reads EtcdBackups from the API server, while a majority is lost.
 	Live client.Reader
 	// Etcd asks the members.
 	Etcd Asker

@@ -51,9 +51,6 @@ const backupsDeadline = 5 * time.Second
 // that names it. Where EtcdBackups are not installed, or cannot be read, the Observation
 // stays as it is.
 func (o *Observer) Backups(ctx context.Context, c *v1beta2.EtcdCluster, obs *facts.Observation) {
-	if o.Live == nil {
-		return
-	}
 	ctx, cancel := context.WithTimeout(ctx, backupsDeadline)
 	defer cancel()
 	var list v1beta2.EtcdBackupList
