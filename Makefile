@@ -21,6 +21,16 @@ FIRST ?= 0
 SHIPPED ?= 12000
 
 LOCALKUBE := bin/localkube
+# End-to-end tests that only "make torture" runs: what each of them holds against faults, a
+# shorter one, a controller's test or the simulator tries too.
+LONG := TestNodeCutOff TestNodeEmptied TestNodesRestarted TestRestoreWithAMemberCutOff \
+  TestAllVolumesEmptied TestVolumeSpoilt TestVolumesRetained TestGrowthRefused \
+  TestBeginsAnewWithASurvivor TestMajorityDeletedWithoutVolumes \
+  TestStaticCAIsReplaced TestChangeThatGoesWrong TestUpgradeThatGoesWrong TestUpgradeSetBack \
+  TestDeletionWhileForming TestEvenSize TestVersions TestOperatorKilledDuringShrinking \
+  TestManyBackups TestRestoreToARevision TestRestoreGivenUp TestTwoRestoresAtOnce \
+  TestRestoreWithoutRoomForItsSeed TestOperatorsKilledDuringRestores
+
 # Programs that the tests run: kube-apiserver, etcd of every minor, an S3 server.
 TEST_ENV = eval "$$($(LOCALKUBE) env)"
 export AZURITE_BINARY := $(CURDIR)/bin/azurite/node_modules/.bin/azurite-blob
@@ -51,10 +61,19 @@ test-unit: localkube bin/azurite ## Run the tests that need no Kubernetes (but a
 	  [ -z "$$simulator" ] || wait $$simulator; \
 	done
 
+space := $(subst ,, )
+# It tells what failed once more at the end: tests that run side by side are hard to read.
+E2E = cd e2e && ../bin/gotestsum --format testname --jsonfile ../out/e2e/tests.json -- ./suite -count=1
+
 .PHONY: test-e2e
-test-e2e: localkube images bin/gotestsum bin/helm ## Run the end-to-end tests on a real Kubernetes (KUBECONFIG, if set)
+test-e2e: localkube images bin/gotestsum bin/helm ## Run the end-to-end tests on a real Kubernetes (KUBECONFIG, if set), but for the long ones
 	@mkdir -p out/e2e
-	cd e2e && ../bin/gotestsum --format testname --jsonfile ../out/e2e/tests.json -- ./suite -count=1 -timeout 62m
+	$(E2E) -timeout 62m -skip '^($(subst $(space),|,$(strip $(LONG))))$$'
+
+.PHONY: torture
+torture: localkube images bin/gotestsum bin/helm ## Run all end-to-end tests, and compare the operators' rights with what they use
+	@mkdir -p out/e2e
+	$(E2E) -timeout 120m
 
 .PHONY: test-docs
 test-docs: docs ## Test the site of docs/ in a real browser
@@ -151,7 +170,6 @@ bin/controller-gen: tools/go.mod
 bin/crd-ref-docs: tools/go.mod
 	go -C tools build -o ../bin/crd-ref-docs github.com/elastic/crd-ref-docs
 
-# It tells what failed once more at the end: tests that run side by side are hard to read.
 bin/gotestsum: tools/go.mod
 	go -C tools build -o ../bin/gotestsum gotest.tools/gotestsum
 
