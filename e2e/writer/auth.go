@@ -62,8 +62,9 @@ func (w *Writer) credentials(config clientv3.Config) clientv3.Config {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	if w.password != "" {
-		// clientv3 authenticates before it returns, and etcd takes its time for that.
-		config.Username, config.Password, config.DialTimeout = rootUser, w.password, askTimeout
+		// clientv3 authenticates before it returns, and etcd takes its time for that: it hashes the
+		// password, which a busy machine does slowly.
+		config.Username, config.Password, config.DialTimeout = rootUser, w.password, 4*askTimeout
 	}
 	return config
 }

@@ -49,7 +49,7 @@ func (m *Member) ask(ctx context.Context, w *Writer, urls []string) {
 		m.Error = "not started"
 		return
 	}
-	ctx, cancel := context.WithTimeout(ctx, 2*askTimeout)
+	ctx, cancel := context.WithTimeout(ctx, 5*askTimeout)
 	defer cancel()
 	c, err := clientv3.New(w.credentials(clientv3.Config{Endpoints: urls, TLS: w.o.TLS, Logger: zap.NewNop()}))
 	if err != nil {
