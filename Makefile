@@ -21,8 +21,8 @@ FIRST ?= 0
 SHIPPED ?= 12000
 
 LOCALKUBE := bin/localkube
-# End-to-end tests that only "make torture" runs: what each of them holds against faults, a
-# shorter one, a controller's test or the simulator tries too.
+# End-to-end tests that only "make torture" runs, so that "make test" ends in time on two slow
+# cores.
 LONG := TestNodeCutOff TestNodeEmptied TestNodesRestarted TestRestoreWithAMemberCutOff \
   TestAllVolumesEmptied TestVolumeSpoilt TestVolumesRetained TestGrowthRefused \
   TestBeginsAnewWithASurvivor TestMajorityDeletedWithoutVolumes \

@@ -192,13 +192,14 @@ func upgradingMessage(s harness.State) string {
 	return ""
 }
 
-// mostDropped is how many writes can fail where the leadership is transferred. Raft refuses those that come to the leader meanwhile (raft.ErrProposalDropped), and
-// those that other members pass on to it are lost without a word, until the client's deadline:
-// they are not written, and can be tried again. No client of etcd can be spared this, whoever
-// asks the leader to step aside. It lasts for some milliseconds, on a busy machine for longer,
-// and raft ends it after an election timeout, of one second; where members restart one after
-// another there are several. So they are as many as begin while no write need be acknowledged. A
-// leader that is stopped without a transfer shows by other errors.
+// mostDropped is how many writes can fail where the leadership is transferred. Raft refuses
+// those that come to the leader meanwhile (raft.ErrProposalDropped), and those that other
+// members pass on to it are lost without a word, until the client's deadline: they are not
+// written, and can be tried again. No client of etcd can be spared this, whoever asks the
+// leader to step aside. It lasts for some milliseconds, on a busy machine for longer, and raft
+// ends it after an election timeout, of one second; members that restart one after another
+// transfer it several times. So as many may fail as begin in the longest gap that is permitted.
+// A leader that is stopped without a transfer shows by other errors.
 const mostDropped = harness.Rate * int(aBlink/time.Second)
 
 // handOver reports whether a write may have failed for that.
