@@ -21,15 +21,6 @@ FIRST ?= 0
 SHIPPED ?= 12000
 
 LOCALKUBE := bin/localkube
-# End-to-end tests that only "make torture" runs, so that "make test" ends in time on two slow
-# cores.
-LONG := TestNodeCutOff TestNodeEmptied TestNodesRestarted TestRestoreWithAMemberCutOff \
-  TestAllVolumesEmptied TestVolumeSpoilt TestVolumesRetained TestGrowthRefused \
-  TestBeginsAnewWithASurvivor TestMajorityDeletedWithoutVolumes \
-  TestStaticCAIsReplaced TestChangeThatGoesWrong TestUpgradeThatGoesWrong TestUpgradeSetBack \
-  TestDeletionWhileForming TestEvenSize TestVersions TestOperatorKilledDuringShrinking \
-  TestManyBackups TestRestoreToARevision TestRestoreGivenUp TestTwoRestoresAtOnce \
-  TestRestoreWithoutRoomForItsSeed TestOperatorsKilledDuringRestores
 
 # Programs that the tests run: kube-apiserver, etcd of every minor, an S3 server.
 TEST_ENV = eval "$$($(LOCALKUBE) env)"
@@ -61,14 +52,13 @@ test-unit: localkube bin/azurite ## Run the tests that need no Kubernetes (but a
 	  [ -z "$$simulator" ] || wait $$simulator; \
 	done
 
-space := $(subst ,, )
 # It tells what failed once more at the end: tests that run side by side are hard to read.
 E2E = cd e2e && ../bin/gotestsum --format testname --jsonfile ../out/e2e/tests.json -- ./suite -count=1
 
 .PHONY: test-e2e
 test-e2e: localkube images bin/gotestsum bin/helm ## Run the end-to-end tests on a real Kubernetes (KUBECONFIG, if set), but for the long ones
 	@mkdir -p out/e2e
-	$(E2E) -timeout 62m -skip '^($(subst $(space),|,$(strip $(LONG))))$$'
+	$(E2E) -short -timeout 62m
 
 .PHONY: torture
 torture: localkube images bin/gotestsum bin/helm ## Run all end-to-end tests, and compare the operators' rights with what they use

@@ -35,28 +35,6 @@ type workflow struct {
 	} `json:"jobs"`
 }
 
-// Each end-to-end test that the Makefile keeps for "make torture" is there: with a name that no test
-// has, "make test" would run it all the same.
-func TestLongTestsExist(t *testing.T) {
-	makefile, err := os.ReadFile(filepath.Join(repoRoot, "Makefile"))
-	if err != nil {
-		t.Fatal(err)
-	}
-	list := regexp.MustCompile(`(?m)^LONG := ((?:.*\\\n)*.*)$`).FindSubmatch(makefile)
-	if list == nil {
-		t.Fatal("the Makefile has no LONG")
-	}
-	var suite []byte
-	for _, data := range projectFiles(t, "e2e/suite/*_test.go") {
-		suite = append(suite, data...)
-	}
-	for _, name := range strings.Fields(strings.ReplaceAll(string(list[1]), `\`, "")) {
-		if !bytes.Contains(suite, []byte("\nfunc "+name+"(t *testing.T) {")) {
-			t.Errorf("e2e/suite has no %s", name)
-		}
-	}
-}
-
 // Workflows run what contributors can run themselves, with no more rights than they need.
 func TestWorkflows(t *testing.T) {
 	for name, data := range projectFiles(t, ".github/workflows/*") {

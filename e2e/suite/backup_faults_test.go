@@ -26,6 +26,7 @@ const (
 // TestBackupInterrupted: in the middle of a big backup its operator is killed, its
 // source is killed, its Job is deleted, its EtcdBackup is deleted.
 func TestBackupInterrupted(t *testing.T) {
+	isLong(t)
 	t.Parallel()
 	s := anOperator(t)
 	s.backsUp()
@@ -135,6 +136,7 @@ func (b *backup) source() (member string) {
 
 // TestManyBackups: fifty at once.
 func TestManyBackups(t *testing.T) {
+	isLong(t)
 	t.Parallel()
 	const many = 50
 	s := anOperator(t)

@@ -126,6 +126,7 @@ func (s *scene) may(account string, rights map[string]bool) {
 
 // TestBackupWithAMemberDown: those that don't answer are passed over.
 func TestBackupWithAMemberDown(t *testing.T) {
+	isLong(t)
 	t.Parallel()
 	s := anOperator(t)
 	s.backsUp()

@@ -70,6 +70,7 @@ func TestRestart(t *testing.T) {
 // TestChangeThatGoesWrong: Pods that ask for more than any node has stop the change at the
 // first member; the rest serves, and the next edit heals it.
 func TestChangeThatGoesWrong(t *testing.T) {
+	isLong(t)
 	t.Parallel()
 	for name, kind := range kinds {
 		t.Run(name, func(t *testing.T) {

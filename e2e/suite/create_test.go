@@ -110,6 +110,7 @@ func (s *scene) metricsOf(operator, prefix string) string {
 // TestVersions: the oldest and the newest minor that the operator runs. The one in
 // between is in all other tests.
 func TestVersions(t *testing.T) {
+	isLong(t)
 	t.Parallel()
 	for _, version := range []string{etcdversion.All()[0], "v" + etcdversion.Newest()} {
 		t.Run(version, func(t *testing.T) {

@@ -13,6 +13,9 @@ func TestPodDeleted(t *testing.T) {
 	victims := map[string]func(*cluster) string{"Follower": (*cluster).follower, "Leader": (*cluster).leader}
 	for victim, choose := range victims {
 		t.Run(victim+"WithEmptyDir", func(t *testing.T) {
+			if victim == "Follower" {
+				isLong(t)
+			}
 			t.Parallel()
 			s := anOperator(t)
 			c := s.cluster("etcd", harness.Size(3))
@@ -27,6 +30,9 @@ func TestPodDeleted(t *testing.T) {
 			w.lostNothing(3)
 		})
 		t.Run(victim+"WithVolume", func(t *testing.T) {
+			if victim == "Leader" {
+				isLong(t)
+			}
 			t.Parallel()
 			s := anOperator(t)
 			c := s.cluster("etcd", harness.Size(3), harness.Volumes)

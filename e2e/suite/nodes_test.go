@@ -84,6 +84,7 @@ func TestNodeLost(t *testing.T) {
 // TestNodeCutOff: a machine that nobody reaches still runs its members, one of
 // which leads.
 func TestNodeCutOff(t *testing.T) {
+	isLong(t)
 	needsNodeAccess(t)
 	s := anOperatorWith(t, harness.Install{Nodes: true, OnNode: env.Local.NodeName(1)})
 	// Its member is replaced while it still runs.
@@ -133,6 +134,7 @@ const (
 // TestOperatorCutOff: a machine that nobody reaches carries the replica of the operator
 // that leads, and etcd's leader. The other replica takes over and tells the truth.
 func TestOperatorCutOff(t *testing.T) {
+	isLong(t)
 	needsNodeAccess(t)
 	s := anOperatorWith(t, harness.Install{Nodes: true, OffNode: env.Local.NodeName(1)})
 	leading := s.leaderOf(harness.OperatorName)
@@ -212,6 +214,7 @@ func (s *scene) operatorsAreSpread() {
 // TestRestoreWithAMemberCutOff: a member that may still run on a node that nobody reaches
 // is waited for, unless the user knows better.
 func TestRestoreWithAMemberCutOff(t *testing.T) {
+	isLong(t)
 	needsNodeAccess(t)
 	s := anOperatorWith(t, harness.Install{Nodes: true, OnNode: env.Local.NodeName(1)})
 	s.must(env.Install(s.ctx, s.ns, harness.Install{Operator: harness.BackupOperatorName, OnNode: env.Local.NodeName(1)}))
@@ -275,6 +278,7 @@ func TestNodeDrained(t *testing.T) {
 // TestNodesRestarted: all machines that carry members lose their power at once, and
 // come back: so do the members, with their data, whether it is on volumes or in the Pods.
 func TestNodesRestarted(t *testing.T) {
+	isLong(t)
 	needsNodeAccess(t)
 	s := anOperatorWith(t, harness.Install{Nodes: true, OnNode: env.Local.NodeName(1)})
 	offNodeOne := harness.OffNode(env.Local.NodeName(1))
@@ -314,6 +318,7 @@ func TestNodesRestarted(t *testing.T) {
 // TestNodeEmptied: the members of a node that is cordoned move to another one, volumes and
 // all, before a drain finds them; none is without a quorum.
 func TestNodeEmptied(t *testing.T) {
+	isLong(t)
 	needsNodeAccess(t)
 	s := anOperatorWith(t, harness.Install{Nodes: true, OnNode: env.Local.NodeName(1)})
 	volumes := s.cluster("volumes", harness.Size(3), harness.OnePerNode, harness.Volumes)

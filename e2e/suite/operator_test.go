@@ -44,6 +44,7 @@ func TestOperatorKilledDuringGrowth(t *testing.T) {
 
 // TestOperatorKilledDuringShrinking: likewise.
 func TestOperatorKilledDuringShrinking(t *testing.T) {
+	isLong(t)
 	t.Parallel()
 	s := anOperator(t)
 	c := s.cluster("etcd", harness.Size(5), harness.Volumes)
@@ -68,6 +69,7 @@ func TestOperatorKilledDuringShrinking(t *testing.T) {
 // TestTwoOperatorsAtOnce: without leader election they get into each other's way,
 // and do no harm.
 func TestTwoOperatorsAtOnce(t *testing.T) {
+	isLong(t)
 	t.Parallel()
 	s := anOperatorWith(t, harness.Install{Replicas: 2, Args: []string{"--leader-elect=false"}})
 	c := s.cluster("etcd", harness.Size(1))

@@ -47,6 +47,7 @@ func (c *cluster) isLostForGood(id string) {
 // TestMajorityDeletedWithoutVolumes: one member has the data still, and nothing is
 // done to it.
 func TestMajorityDeletedWithoutVolumes(t *testing.T) {
+	isLong(t)
 	t.Parallel()
 	s := anOperator(t)
 	c := s.cluster("etcd", harness.Size(3))

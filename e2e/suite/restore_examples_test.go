@@ -12,6 +12,7 @@ import (
 // added as their comments say, and for the EtcdBackup, which is one that the example's
 // CronJob has made.
 func TestRestoreExamples(t *testing.T) {
+	isLong(t)
 	t.Parallel()
 	s := anOperator(t)
 	st := allOperators(s)

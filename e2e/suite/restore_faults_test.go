@@ -15,6 +15,7 @@ import (
 // TestOperatorsKilledDuringRestores: whichever it is, in whichever phase, the next one
 // finishes what it finds half done.
 func TestOperatorsKilledDuringRestores(t *testing.T) {
+	isLong(t)
 	t.Parallel()
 	for victim, options := range map[string][]harness.Option{
 		harness.OperatorName:        nil,
@@ -68,6 +69,9 @@ func TestRestorePreparesBesideMembers(t *testing.T) {
 	t.Parallel()
 	for name, options := range map[string][]harness.Option{"WithVolumes": {harness.Volumes}, "WithoutVolumes": nil} {
 		t.Run(name, func(t *testing.T) {
+			if name == "WithVolumes" {
+				isLong(t)
+			}
 			t.Parallel()
 			s := anOperator(t)
 			st := allOperators(s)
@@ -123,6 +127,7 @@ func TestRestorePreparesBesideMembers(t *testing.T) {
 // TestRestoreWithoutRoomForItsSeed: that no node has room for the seed beside the members is
 // reported before a member is stopped, and they go on serving.
 func TestRestoreWithoutRoomForItsSeed(t *testing.T) {
+	isLong(t)
 	t.Parallel()
 	s := anOperator(t)
 	st := allOperators(s)
@@ -151,6 +156,7 @@ func TestRestoreWithoutRoomForItsSeed(t *testing.T) {
 // TestRestoreGivenUp: before the hand-over, a restore that is deleted or fails gives the
 // cluster back as it was, with all that was written to it.
 func TestRestoreGivenUp(t *testing.T) {
+	isLong(t)
 	t.Parallel()
 	s := anOperator(t)
 	st := allOperators(s)

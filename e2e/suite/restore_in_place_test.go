@@ -58,6 +58,9 @@ func TestRestoreInPlace(t *testing.T) {
 		},
 	} {
 		t.Run(name, func(t *testing.T) {
+			if name != "EverythingLost" {
+				isLong(t)
+			}
 			t.Parallel()
 			s := anOperator(t)
 			st := allOperators(s)
@@ -227,6 +230,7 @@ func (c *restoredCluster) whatUsersSee() {
 
 // TestTwoRestoresAtOnce: one waits for the other.
 func TestTwoRestoresAtOnce(t *testing.T) {
+	isLong(t)
 	t.Parallel()
 	s := anOperator(t)
 	st := allOperators(s)

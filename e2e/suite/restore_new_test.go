@@ -11,6 +11,7 @@ import (
 // there is none. Each lives on without the EtcdRestore that has made it, save one that has
 // never served.
 func TestRestoreToNewClusters(t *testing.T) {
+	isLong(t)
 	t.Parallel()
 	s := anOperator(t)
 	st := allOperators(s)

@@ -12,6 +12,7 @@ import (
 // backup that is made afterwards the cluster is restored to the revision before: every key is
 // as it was, and nothing that came later is there.
 func TestRestoreToARevision(t *testing.T) {
+	isLong(t)
 	t.Parallel()
 	s := anOperator(t)
 	st := allOperators(s)

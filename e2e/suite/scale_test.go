@@ -14,6 +14,9 @@ func TestScale(t *testing.T) {
 		"Volumes":  {harness.Size(3), harness.Volumes},
 	} {
 		t.Run(name, func(t *testing.T) {
+			if name == "EmptyDir" {
+				isLong(t)
+			}
 			t.Parallel()
 			s := anOperator(t)
 			c := s.cluster("etcd", options...)
@@ -42,6 +45,7 @@ func TestScale(t *testing.T) {
 
 // TestEvenSize: it works, and says what it is not good for.
 func TestEvenSize(t *testing.T) {
+	isLong(t)
 	t.Parallel()
 	s := anOperator(t)
 	c := s.cluster("etcd", harness.Size(2))

@@ -132,6 +132,15 @@ func (s *scene) kubectl(args ...string) string {
 	return out
 }
 
+// isLong skips a test that takes minutes, where a shorter one tries nearly the same, unless all
+// are asked for: "make test" runs with -short, "make torture" does not.
+func isLong(t *testing.T) {
+	t.Helper()
+	if testing.Short() {
+		t.Skip("a long test: make torture runs it")
+	}
+}
+
 // needsNodeAccess skips a test on a cluster whose nodes can't be reached into.
 func needsNodeAccess(t *testing.T) {
 	t.Helper()

@@ -89,6 +89,7 @@ func TestDeletion(t *testing.T) {
 
 // TestDeletionWhileForming: also when it is not finished.
 func TestDeletionWhileForming(t *testing.T) {
+	isLong(t)
 	t.Parallel()
 	s := anOperator(t)
 	c := s.cluster("etcd", harness.Size(5), harness.Volumes)

@@ -21,6 +21,7 @@ import (
 // committed is there: here all that was acknowledged, since the last of it was written
 // some heartbeats before the loss. Who watched sees time go forward.
 func TestBeginsAnewWithASurvivor(t *testing.T) {
+	isLong(t)
 	t.Parallel()
 	s := anOperator(t)
 	c := s.cluster("etcd", harness.Size(3), harness.WithSurvivor)
@@ -41,6 +42,7 @@ func TestBeginsAnewWithASurvivor(t *testing.T) {
 // TestAPersonAsksForASurvivor: without the policy nothing is done to the cluster; what is
 // said of it has all that a person needs, and an annotation lets it begin anew once.
 func TestAPersonAsksForASurvivor(t *testing.T) {
+	isLong(t)
 	t.Parallel()
 	s := anOperator(t)
 	c := s.cluster("etcd", harness.Size(3), harness.Volumes)
@@ -66,6 +68,7 @@ func TestAPersonAsksForASurvivor(t *testing.T) {
 // TestTheRestoreThatIsNamed: nobody is left, and the EtcdRestore that the condition names
 // brings the cluster back.
 func TestTheRestoreThatIsNamed(t *testing.T) {
+	isLong(t)
 	t.Parallel()
 	s := anOperator(t)
 	st := allOperators(s)

@@ -61,6 +61,7 @@ const overlap = 20 * time.Second
 // CA, while a client writes: no write fails for good, and none is lost. Backups
 // follow.
 func TestCertificatesAreReplaced(t *testing.T) {
+	isLong(t)
 	t.Parallel()
 	s := anOperator(t)
 	s.backsUp()

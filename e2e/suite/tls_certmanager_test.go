@@ -16,6 +16,7 @@ const anotherName = "etcd.example.com"
 // waits for it, grows, and has them renewed. When the Issuer has another CA, that
 // is brought to members and clients in the same steps as the operator's own.
 func TestCertManager(t *testing.T) {
+	isLong(t)
 	t.Parallel()
 	s := anOperatorWith(t, harness.Install{CertManager: true})
 	s.within(oneMinute, env.InstallCertManagerKinds)

@@ -76,6 +76,7 @@ func TestStaticTLS(t *testing.T) {
 // TestStaticCAIsReplaced: the user replaces the CA of the certificates that
 // they keep, by the three steps of docs/tasks/tls.md, while a client writes.
 func TestStaticCAIsReplaced(t *testing.T) {
+	isLong(t)
 	t.Parallel()
 	s := anOperator(t)
 	const name, app = "etcd", "app"

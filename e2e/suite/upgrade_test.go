@@ -33,6 +33,9 @@ func TestUpgrade(t *testing.T) {
 	t.Parallel()
 	for name, kind := range kinds {
 		t.Run(name, func(t *testing.T) {
+			if name == "WithoutVolumes" {
+				isLong(t)
+			}
 			t.Parallel()
 			s := anOperator(t)
 			c := s.cluster("etcd", append(kind, harness.Size(3), harness.Version(etcd35))...)
@@ -66,6 +69,7 @@ func TestUpgrade(t *testing.T) {
 // TestUpgradeThatGoesWrong: an image that can't be pulled stops the change at the first
 // member, in the kubelet's words; the rest serves, and the way back is open.
 func TestUpgradeThatGoesWrong(t *testing.T) {
+	isLong(t)
 	t.Parallel()
 	for name, kind := range kinds {
 		t.Run(name, func(t *testing.T) {
@@ -93,6 +97,7 @@ func TestUpgradeThatGoesWrong(t *testing.T) {
 
 // TestUpgradeSetBack: half-way there is a way back by the image.
 func TestUpgradeSetBack(t *testing.T) {
+	isLong(t)
 	t.Parallel()
 	s := anOperator(t)
 	c := s.cluster("etcd", harness.Size(3), harness.Version(etcd36))
@@ -119,6 +124,9 @@ func TestDowngrade(t *testing.T) {
 		kind []harness.Option
 	}{etcd36: {etcd35, kinds["WithVolumes"]}, etcd37: {etcd36, kinds["WithoutVolumes"]}} {
 		t.Run(from, func(t *testing.T) {
+			if from == etcd37 {
+				isLong(t)
+			}
 			t.Parallel()
 			s := anOperator(t)
 			c := s.cluster("etcd", append(way.kind, harness.Size(3), harness.Version(from))...)

@@ -27,6 +27,9 @@ func TestVolumeEmptied(t *testing.T) {
 		"BeforeAChangeOfLeader": {victim: (*cluster).follower, meanwhile: (*cluster).changesLeader},
 	} {
 		t.Run(name, func(t *testing.T) {
+			if name != "OfAFollower" {
+				isLong(t)
+			}
 			t.Parallel()
 			s := anOperator(t)
 			c := s.cluster("etcd", harness.Size(3), harness.Volumes)
@@ -57,6 +60,7 @@ func TestVolumeEmptied(t *testing.T) {
 // TestAllVolumesEmptied: there is nothing left to heal from, and no fresh cluster
 // is made.
 func TestAllVolumesEmptied(t *testing.T) {
+	isLong(t)
 	t.Parallel()
 	s := anOperator(t)
 	c := s.cluster("etcd", harness.Size(3), harness.Volumes)
@@ -76,6 +80,7 @@ func TestAllVolumesEmptied(t *testing.T) {
 // replaced while clients write. The kubelet's pauses before it has crashed often enough
 // take two and a half minutes.
 func TestVolumeSpoilt(t *testing.T) {
+	isLong(t)
 	t.Parallel()
 	needsNodeAccess(t)
 	s := anOperator(t)
@@ -163,6 +168,7 @@ func hasCapacity(want string) harness.Check {
 // TestGrowthRefused: localkube's volumes can't grow. That is said, by what the storage
 // class tells and by what the API server says to an operator that may not read it.
 func TestGrowthRefused(t *testing.T) {
+	isLong(t)
 	t.Parallel()
 	for name, tc := range map[string]struct {
 		install harness.Install
@@ -191,6 +197,7 @@ func TestGrowthRefused(t *testing.T) {
 // TestVolumesRetained: volumes outlive their EtcdCluster if they are to, nothing begins
 // empty over them, and all keys are back when they are asked for.
 func TestVolumesRetained(t *testing.T) {
+	isLong(t)
 	t.Parallel()
 	s := anOperator(t)
 	retain := func(c *v1beta2.EtcdCluster) {
