@@ -30,7 +30,7 @@ func TestChangeOfPods(t *testing.T) {
 	for _, m := range members {
 		c.tells("MemberUpdated", m)
 	}
-	w.noticedNoFailure()
+	w.noticedNoFailure(aBlink)
 
 	pods = c.State().UIDs()
 	c.wantsPod(map[string]any{"labels": map[string]any{"team": "storage"}})
@@ -45,7 +45,7 @@ func TestChangeOfPods(t *testing.T) {
 		}
 		return ""
 	}, oneMinute)
-	w.noticedNoFailure()
+	w.noticedNoFailure(aBlink)
 	w.lostNothing(3)
 }
 
@@ -87,7 +87,7 @@ func TestChangeThatGoesWrong(t *testing.T) {
 
 			c.wantsPod(map[string]any{"resources": nil})
 			c.becomes("back, of the same members", harness.All(sameMembers(members), harness.Settled(3)), anUpgrade)
-			w.noticedNoFailure()
+			w.noticedNoFailure(aBlink)
 			w.lostNothing(3)
 		})
 	}

@@ -50,7 +50,7 @@ func TestSpace(t *testing.T) {
 	c.maintains(map[string]any{"defragmentSchedule": "0 0 1 1 *"})
 	c.becomes("defragmented", defragmentedSince(round), twoMinutes)
 	c.settles(3, oneMinute)
-	w.noticedNoFailure()
+	w.noticedNoFailure(2 * aBlink) // it has one connection, which waits while its member is defragmented
 	c.becomes("of the same members", sameMembers(members), oneMinute)
 	w.lostNothing(3)
 }

@@ -348,7 +348,7 @@ func TestNodeEmptied(t *testing.T) {
 	}
 	strict.becomes("waiting for room", harness.All(sameMembers(members), harness.Condition(v1beta2.ConditionProgressing, true, "MovingMember"),
 		harness.Condition(v1beta2.ConditionDegraded, false, "")), oneMinute)
-	clients[strict].noticedNoFailure()
+	clients[strict].noticedNoFailure(aBlink)
 
 	// What has found no place goes now, and comes back with the node.
 	s.kubectl("drain", node, "--delete-emptydir-data", "--ignore-daemonsets", "--force", "--timeout=60s")

@@ -37,14 +37,14 @@ func TestCertManager(t *testing.T) {
 	st.isLetIn(c, peerPort, "example-issued-peer-tls")
 	st.isRefused(c, clientPort, "")
 	c.isRenewed(st)
-	w.noticedNoFailure()
+	w.noticedNoFailure(aBlink)
 	c.hasItsCAReplaced(w, func() {
 		// Without its Secret, cert-manager makes another.
 		s.kubectl("delete", "secret", "example-ca")
 		s.within(oneMinute, c.secretHas("example-ca", "cert-manager.io/certificate-name", "example-ca"))
 		s.kubectl("annotate", "--overwrite", "etcd", c.Name, v1beta2.AnnotationRenew+"=again")
 	})
-	w.noticedNoFailure()
+	w.noticedNoFailure(aBlink)
 	w.lostNothing(3)
 	s.leaksNothing()
 }

@@ -52,7 +52,7 @@ func TestUpgrade(t *testing.T) {
 				c.wantsVersion(version)
 				c.becomes("at "+version, harness.AtVersion(version), anUpgrade)
 				c.settles(3, oneMinute)
-				w.noticedNoFailure()
+				w.noticedNoFailure(aBlink)
 				for _, m := range members {
 					c.tells("MemberUpgraded", m, version)
 				}
@@ -89,7 +89,7 @@ func TestUpgradeThatGoesWrong(t *testing.T) {
 			c.becomes("back", harness.AtVersion(etcd36), anUpgrade)
 			c.settles(3, oneMinute)
 			c.becomes("of the same members", sameMembers(members), oneMinute)
-			w.noticedNoFailure()
+			w.noticedNoFailure(aBlink)
 			w.lostNothing(3)
 		})
 	}
@@ -111,7 +111,7 @@ func TestUpgradeSetBack(t *testing.T) {
 	c.settles(3, oneMinute)
 	c.becomes("of the same members", sameMembers(members), oneMinute)
 	c.tells("UpgradeRedirected", etcd36, etcd37)
-	w.noticedNoFailure()
+	w.noticedNoFailure(aBlink)
 	w.lostNothing(3)
 }
 
@@ -136,7 +136,7 @@ func TestDowngrade(t *testing.T) {
 			c.wantsVersion(way.to)
 			c.becomes("back at "+way.to, harness.AtVersion(way.to), anUpgrade)
 			c.settles(3, oneMinute)
-			w.noticedNoFailure()
+			w.noticedNoFailure(aBlink)
 			for _, m := range members {
 				c.tells("MemberUpgraded", m, way.to)
 			}
@@ -200,24 +200,19 @@ func upgradingMessage(s harness.State) string {
 	return ""
 }
 
-// mostDropped is how many writes can fail where the leadership is transferred. Raft refuses
-// those that come to the leader meanwhile (raft.ErrProposalDropped), and those that other
+// handOver reports whether a write may have failed because the leadership was transferred. Raft
+// refuses those that come to the leader meanwhile (raft.ErrProposalDropped), and those that other
 // members pass on to it are lost without a word, until the client's deadline: they are not
 // written, and can be tried again. No client of etcd can be spared this, whoever asks the
-// leader to step aside. It lasts for some milliseconds, on a busy machine for longer, and raft
-// ends it after an election timeout, of one second; members that restart one after another
-// transfer it several times. So as many may fail as begin in the longest gap that is permitted.
-// A leader that is stopped without a transfer shows by other errors.
-const mostDropped = harness.Rate * int(aBlink/time.Second)
-
-// handOver reports whether a write may have failed for that.
+// leader to step aside. A leader that is stopped without a transfer shows by other errors.
 func handOver(why string) bool {
 	return strings.Contains(why, "raft proposal dropped") || strings.Contains(why, "deadline exceeded") || strings.Contains(why, "request timed out")
 }
 
-// noticedNoFailure: no write has failed since the client was last asked, but for what is
-// lost at a hand-over.
-func (w *etcdClient) noticedNoFailure() {
+// noticedNoFailure: since the client was last asked, no write has failed but for what is lost
+// at a hand-over: for that long at most. Raft ends one after an election timeout, of one second,
+// but members that restart one after another transfer it several times.
+func (w *etcdClient) noticedNoFailure(most time.Duration) {
 	w.c.s.t.Helper()
 	win, err := w.Cut(w.c.s.ctx)
 	w.c.s.must(err)
@@ -230,10 +225,10 @@ func (w *etcdClient) noticedNoFailure() {
 		}
 		dropped += n
 	}
-	if dropped > mostDropped {
+	if mostDropped := harness.Rate * int(most/time.Second); dropped > mostDropped {
 		w.c.s.t.Errorf("%d writes to %s were dropped, and %d is the most", dropped, w.c.Name, mostDropped)
 	}
-	if gap := win.LongestGap(); gap > aBlink {
-		w.c.s.t.Errorf("the client of %s had no write acknowledged for %s, and %s is the most", w.c.Name, gap, aBlink)
+	if gap := win.LongestGap(); gap > most {
+		w.c.s.t.Errorf("the client of %s had no write acknowledged for %s, and %s is the most", w.c.Name, gap, most)
 	}
 }

@@ -130,7 +130,7 @@ func TestGrowth(t *testing.T) {
 	c.becomes("settled", harness.All(harness.Settled(3), hasCapacity("2Gi")), twoMinutes)
 	c.tells("ExpandingVolume", "from 1Gi to 2Gi")
 	c.isUnrestarted(before)
-	w.noticedNoFailure()
+	w.noticedNoFailure(aBlink)
 	w.lostNothing(3)
 }
 
