@@ -65,7 +65,7 @@ func (c *cluster) adds(name, prefix string, count int) *etcdClient {
 // it really is on an idle machine, bench tells.
 const (
 	// aBlink: members come and go in good order, and hand over before they go.
-	aBlink = 6 * time.Second
+	aBlink = 8 * time.Second
 	// anElection: the leader is gone without a word. The others wait for up to 2 s
 	// and elect another; the client gives a silent connection up after 2 s.
 	anElection = 12 * time.Second

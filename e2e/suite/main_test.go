@@ -19,9 +19,9 @@ const (
 	startTimeout = 40 * time.Minute
 	// stopTimeout bounds taking it down.
 	stopTimeout = 2 * time.Minute
-	// atATime is how many tests run side by side: more of them make each other
-	// slow on a small machine.
-	atATime = "3"
+	// atATime is how many tests run side by side. Two keep two cores busy, and more of them
+	// make each other's members miss heartbeats.
+	atATime = "2"
 )
 
 // env is the Kubernetes that all tests share.

@@ -16,7 +16,7 @@ import (
 const (
 	// testTimeout bounds one test.
 	testTimeout = 12 * time.Minute
-	// oneMinute is for what takes a few seconds on an idle machine. Here three tests
+	// oneMinute is for what takes a few seconds on an idle machine. Here two tests
 	// share two busy cores.
 	oneMinute = time.Minute
 	// twoMinutes is for what takes a dozen seconds there.

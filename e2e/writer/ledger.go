@@ -30,6 +30,8 @@ type ledger struct {
 
 	// ended is when the last write began; the silence after it is no gap.
 	ended time.Time
+	// starved is for how long the writer itself got no processor: that is part of no gap.
+	starved time.Duration
 
 	whole, window tally
 }
@@ -39,6 +41,7 @@ type tally struct {
 	since   time.Time
 	acked   int
 	failed  int
+	// lastAck is by a clock that stands still while the writer is starved.
 	lastAck time.Time
 	gap     time.Duration
 	errors  map[string]int
@@ -63,6 +66,13 @@ func (l *ledger) next() int {
 	return l.started - 1
 }
 
+// starve notes that the writer could not begin a write, for so long.
+func (l *ledger) starve(d time.Duration) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	l.starved += d
+}
+
 // ack notes that etcd has taken a write.
 func (l *ledger) ack(a ack) {
 	l.mu.Lock()
@@ -76,8 +86,8 @@ func (l *ledger) ack(a ack) {
 	if a.at.After(l.last.at) {
 		l.last = a
 	}
-	l.whole.ack(a.at)
-	l.window.ack(a.at)
+	l.whole.ack(a.at.Add(-l.starved))
+	l.window.ack(a.at.Add(-l.starved))
 }
 
 func (t *tally) ack(at time.Time) {
@@ -125,10 +135,10 @@ func (l *ledger) sinceAck(now time.Time) time.Duration {
 	return now.Sub(l.last.at)
 }
 
-func (t *tally) report(now time.Time) Window {
+func (t *tally) report(now time.Time, starved time.Duration) Window {
 	gap := t.gap
 	if !t.lastAck.IsZero() {
-		gap = max(gap, now.Sub(t.lastAck))
+		gap = max(gap, now.Add(-starved).Sub(t.lastAck))
 	}
 	return Window{
 		Acked: t.acked, Failed: t.failed, LongestGapMS: gap.Milliseconds(),
@@ -140,7 +150,7 @@ func (t *tally) report(now time.Time) Window {
 func (l *ledger) progress(now time.Time) Progress {
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	p := Progress{Window: l.window.report(l.clock(now))}
+	p := Progress{Window: l.window.report(l.clock(now), l.starved)}
 	if !l.last.at.IsZero() {
 		p.SinceLastAckMS = now.Sub(l.last.at).Milliseconds()
 		p.ServedBy = id(l.last.member)
@@ -153,7 +163,7 @@ func (l *ledger) progress(now time.Time) Progress {
 func (l *ledger) cut(now time.Time) Window {
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	done := l.window.report(l.clock(now))
+	done := l.window.report(l.clock(now), l.starved)
 	l.window = newTally(now, l.window.lastAck)
 	return done
 }
@@ -162,7 +172,7 @@ func (l *ledger) cut(now time.Time) Window {
 func (l *ledger) snapshot(now time.Time) (Report, map[int]bool) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	r := Report{Window: l.whole.report(l.clock(now)), RevisionWentBack: l.wentBack, Lost: []string{}}
+	r := Report{Window: l.whole.report(l.clock(now), l.starved), RevisionWentBack: l.wentBack, Lost: []string{}}
 	for _, c := range slices.Sorted(maps.Keys(l.clusters)) {
 		r.Clusters = append(r.Clusters, id(c))
 	}

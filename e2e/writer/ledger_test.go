@@ -78,3 +78,17 @@ func TestRevisionGoesBackOnlyInAClusterThatBeganAnew(t *testing.T) {
 		t.Errorf("a second cluster was not noticed: %+v", r)
 	}
 }
+
+// What the writer did not see, since it had no processor, is no gap; what it saw is one.
+func TestAStarvedWriterSeesNoGap(t *testing.T) {
+	l := newLedger(at(0))
+	l.ack(acked(l.next(), 10, 2))
+	l.starve(5 * time.Second)
+	l.ack(acked(l.next(), 5110, 3))
+	if got := l.cut(at(5200)); got.LongestGapMS != 100 {
+		t.Errorf("the longest gap is %s", got)
+	}
+	if got := l.cut(at(7200)); got.LongestGapMS != 2090 {
+		t.Errorf("then it is %s", got)
+	}
+}

@@ -47,6 +47,9 @@ const (
 	// connect. gRPC's default of 1 s for the first would be the longest gap of
 	// every test.
 	reconnectFirst, reconnectMost = 25 * time.Millisecond, time.Second
+	// starved is how late a tick can be before it counts as the machine's fault: it has no
+	// processor for the writer then, and probably for nobody else.
+	starved = 100 * time.Millisecond
 	// connectTimeout bounds one attempt to connect.
 	connectTimeout = time.Second
 	// page is how many keys one request reads back, and pageBytes about how much.
@@ -73,16 +76,21 @@ func New(o Options) (*Writer, error) {
 // Run writes until ctx ends or there are enough writes, and returns when no write is
 // under way any more.
 func (w *Writer) Run(ctx context.Context) {
-	tick := time.NewTicker(time.Second / time.Duration(w.o.Rate))
+	interval := time.Second / time.Duration(w.o.Rate)
+	tick := time.NewTicker(interval)
 	defer tick.Stop()
 	var writes sync.WaitGroup
 	defer writes.Wait()
 	defer func() { w.ledger.end(time.Now()) }()
 	for n := 0; w.o.Count == 0 || n < w.o.Count; n++ {
+		waits := time.Now()
 		select {
 		case <-ctx.Done():
 			return
 		case <-tick.C:
+			if late := time.Since(waits) - interval; late > starved {
+				w.ledger.starve(late)
+			}
 			// Each write on its own, so that a slow one does not hold up the rate:
 			// Rate x Timeout of them at most.
 			writes.Go(w.put)
