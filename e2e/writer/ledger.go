@@ -38,9 +38,9 @@ type ledger struct {
 
 // tally counts over a span of time.
 type tally struct {
-	since   time.Time
-	acked   int
-	failed  int
+	since  time.Time
+	acked  int
+	failed int
 	// lastAck is by a clock that stands still while the writer is starved.
 	lastAck time.Time
 	gap     time.Duration
