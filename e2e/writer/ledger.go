@@ -20,18 +20,19 @@ type ack struct {
 
 // ledger remembers which writes were acknowledged, and when. It is safe for
 // concurrent use.
+//
+// Its clock for gaps are the writes that have begun, one each interval. So a gap is as long as
+// it takes to begin those that nobody acknowledges, and a writer that gets no processor, as etcd
+// probably gets none then, sees none.
 type ledger struct {
+	interval time.Duration
+
 	mu       sync.Mutex
 	acked    map[int]bool
 	started  int // writes are numbered 0 to started-1
 	last     ack
 	clusters map[uint64]bool
 	wentBack bool
-
-	// ended is when the last write began; the silence after it is no gap.
-	ended time.Time
-	// starved is for how long the writer itself got no processor: that is part of no gap.
-	starved time.Duration
 
 	whole, window tally
 }
@@ -41,21 +42,22 @@ type tally struct {
 	since  time.Time
 	acked  int
 	failed int
-	// lastAck is by a clock that stands still while the writer is starved.
-	lastAck time.Time
-	gap     time.Duration
-	errors  map[string]int
+	// atAck is how many writes had begun when one was last acknowledged; 0: none was yet.
+	atAck int
+	// gap is how many have begun at most from one acknowledgement to the next.
+	gap    int
+	errors map[string]int
 }
 
-func newLedger(now time.Time) *ledger {
+func newLedger(now time.Time, interval time.Duration) *ledger {
 	return &ledger{
-		acked: map[int]bool{}, clusters: map[uint64]bool{},
-		whole: newTally(now, time.Time{}), window: newTally(now, time.Time{}),
+		interval: interval, acked: map[int]bool{}, clusters: map[uint64]bool{},
+		whole: newTally(now, 0), window: newTally(now, 0),
 	}
 }
 
-func newTally(now, lastAck time.Time) tally {
-	return tally{since: now, lastAck: lastAck, errors: map[string]int{}}
+func newTally(now time.Time, atAck int) tally {
+	return tally{since: now, atAck: atAck, errors: map[string]int{}}
 }
 
 // next numbers a new write.
@@ -64,13 +66,6 @@ func (l *ledger) next() int {
 	defer l.mu.Unlock()
 	l.started++
 	return l.started - 1
-}
-
-// starve notes that the writer could not begin a write, for so long.
-func (l *ledger) starve(d time.Duration) {
-	l.mu.Lock()
-	defer l.mu.Unlock()
-	l.starved += d
 }
 
 // ack notes that etcd has taken a write.
@@ -86,18 +81,19 @@ func (l *ledger) ack(a ack) {
 	if a.at.After(l.last.at) {
 		l.last = a
 	}
-	l.whole.ack(a.at.Add(-l.starved))
-	l.window.ack(a.at.Add(-l.starved))
+	for _, t := range []*tally{&l.whole, &l.window} {
+		t.acked++
+		t.gap = t.longest(l.started)
+		t.atAck = l.started
+	}
 }
 
-func (t *tally) ack(at time.Time) {
-	t.acked++
-	if !t.lastAck.IsZero() {
-		t.gap = max(t.gap, at.Sub(t.lastAck))
+// longest is the longest gap until so many writes have begun.
+func (t *tally) longest(started int) int {
+	if t.atAck == 0 {
+		return 0
 	}
-	if at.After(t.lastAck) {
-		t.lastAck = at
-	}
+	return max(t.gap, started-t.atAck)
 }
 
 // fail notes a write that etcd did not acknowledge; it may have been taken.
@@ -110,21 +106,6 @@ func (l *ledger) fail(why string) {
 	}
 }
 
-// end notes that no write begins any more.
-func (l *ledger) end(now time.Time) {
-	l.mu.Lock()
-	defer l.mu.Unlock()
-	l.ended = now
-}
-
-// clock is the time up to which gaps count.
-func (l *ledger) clock(now time.Time) time.Time {
-	if l.ended.IsZero() {
-		return now
-	}
-	return l.ended
-}
-
 // sinceAck is for how long nothing has been acknowledged: 0 before the first.
 func (l *ledger) sinceAck(now time.Time) time.Duration {
 	l.mu.Lock()
@@ -135,13 +116,9 @@ func (l *ledger) sinceAck(now time.Time) time.Duration {
 	return now.Sub(l.last.at)
 }
 
-func (t *tally) report(now time.Time, starved time.Duration) Window {
-	gap := t.gap
-	if !t.lastAck.IsZero() {
-		gap = max(gap, now.Add(-starved).Sub(t.lastAck))
-	}
+func (l *ledger) report(t *tally, now time.Time) Window {
 	return Window{
-		Acked: t.acked, Failed: t.failed, LongestGapMS: gap.Milliseconds(),
+		Acked: t.acked, Failed: t.failed, LongestGapMS: (time.Duration(t.longest(l.started)) * l.interval).Milliseconds(),
 		TookMS: now.Sub(t.since).Milliseconds(), Errors: maps.Clone(t.errors),
 	}
 }
@@ -150,7 +127,7 @@ func (t *tally) report(now time.Time, starved time.Duration) Window {
 func (l *ledger) progress(now time.Time) Progress {
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	p := Progress{Window: l.window.report(l.clock(now), l.starved)}
+	p := Progress{Window: l.report(&l.window, now)}
 	if !l.last.at.IsZero() {
 		p.SinceLastAckMS = now.Sub(l.last.at).Milliseconds()
 		p.ServedBy = id(l.last.member)
@@ -163,8 +140,8 @@ func (l *ledger) progress(now time.Time) Progress {
 func (l *ledger) cut(now time.Time) Window {
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	done := l.window.report(l.clock(now), l.starved)
-	l.window = newTally(now, l.window.lastAck)
+	done := l.report(&l.window, now)
+	l.window = newTally(now, l.window.atAck)
 	return done
 }
 
@@ -172,7 +149,7 @@ func (l *ledger) cut(now time.Time) Window {
 func (l *ledger) snapshot(now time.Time) (Report, map[int]bool) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	r := Report{Window: l.whole.report(l.clock(now), l.starved), RevisionWentBack: l.wentBack, Lost: []string{}}
+	r := Report{Window: l.report(&l.whole, now), RevisionWentBack: l.wentBack, Lost: []string{}}
 	for _, c := range slices.Sorted(maps.Keys(l.clusters)) {
 		r.Clusters = append(r.Clusters, id(c))
 	}

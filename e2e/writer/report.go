@@ -9,9 +9,9 @@ import (
 type Window struct {
 	Acked  int `json:"acked"`
 	Failed int `json:"failed"`
-	// LongestGapMS is the longest time between two acknowledged writes, without the
-	// time in which the machine had no processor for the writer, in
-	// milliseconds. One that is not over yet counts.
+	// LongestGapMS is the longest time between two acknowledged writes, in
+	// milliseconds, by the writes that began meanwhile. One that is not over yet
+	// counts.
 	LongestGapMS int64 `json:"longestGapMs"`
 	TookMS       int64 `json:"tookMs"`
 	// Errors counts why writes failed.

@@ -47,9 +47,6 @@ const (
 	// connect. gRPC's default of 1 s for the first would be the longest gap of
 	// every test.
 	reconnectFirst, reconnectMost = 25 * time.Millisecond, time.Second
-	// starved is how late a tick can be before it counts as the machine's fault: it has no
-	// processor for the writer then, and probably for nobody else.
-	starved = 100 * time.Millisecond
 	// connectTimeout bounds one attempt to connect.
 	connectTimeout = time.Second
 	// page is how many keys one request reads back, and pageBytes about how much.
@@ -65,32 +62,28 @@ type Writer struct {
 	password  string // of root; empty while authentication is not enabled
 	conn      *clientv3.Client
 	connected time.Time
+	// connecting is true while a new connection is made in place of a silent one.
+	connecting bool
 }
 
 // New makes a writer that does nothing until [Writer.Run].
 func New(o Options) (*Writer, error) {
-	w := &Writer{o: o, ledger: newLedger(time.Now())}
+	w := &Writer{o: o, ledger: newLedger(time.Now(), time.Second/time.Duration(o.Rate))}
 	return w, w.reconnect()
 }
 
 // Run writes until ctx ends or there are enough writes, and returns when no write is
 // under way any more.
 func (w *Writer) Run(ctx context.Context) {
-	interval := time.Second / time.Duration(w.o.Rate)
-	tick := time.NewTicker(interval)
+	tick := time.NewTicker(w.ledger.interval)
 	defer tick.Stop()
 	var writes sync.WaitGroup
 	defer writes.Wait()
-	defer func() { w.ledger.end(time.Now()) }()
 	for n := 0; w.o.Count == 0 || n < w.o.Count; n++ {
-		waits := time.Now()
 		select {
 		case <-ctx.Done():
 			return
 		case <-tick.C:
-			if late := time.Since(waits) - interval; late > starved {
-				w.ledger.starve(late)
-			}
 			// Each write on its own, so that a slow one does not hold up the rate:
 			// Rate x Timeout of them at most.
 			writes.Go(w.put)
@@ -127,15 +120,22 @@ func reason(err error) string {
 	return fmt.Sprintf("%s: %s", s.Code(), message)
 }
 
-// giveUpSilence connects anew when nothing has been acknowledged for long.
+// giveUpSilence connects anew when nothing has been acknowledged for long. Writes begin
+// meanwhile: to be let in with a password can take seconds.
 func (w *Writer) giveUpSilence() {
 	now := time.Now()
 	w.mu.Lock()
-	quiet := min(w.ledger.sinceAck(now), now.Sub(w.connected)) > reconnectAfter
-	w.mu.Unlock()
-	if quiet {
-		_ = w.reconnect() // fails only while etcd takes no password: it is tried again
+	defer w.mu.Unlock()
+	if w.connecting || min(w.ledger.sinceAck(now), now.Sub(w.connected)) <= reconnectAfter {
+		return
 	}
+	w.connecting = true
+	go func() {
+		_ = w.reconnect() // fails only while etcd takes no password: it is tried again
+		w.mu.Lock()
+		defer w.mu.Unlock()
+		w.connecting = false
+	}()
 }
 
 func (w *Writer) reconnect() error {
