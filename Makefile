@@ -39,7 +39,7 @@ demo: localkube images ## Watch a cluster form, grow, heal, shrink, and come bac
 	cd e2e && go run ./demo
 
 .PHONY: test
-test: test-unit test-docs test-e2e ## Run all tests
+test: test-unit test-docs test-e2e ## Run all tests but the long ones, which make torture runs
 
 .PHONY: test-unit
 test-unit: localkube bin/azurite ## Run the tests that need no Kubernetes (but a real API server, and real etcd)
